@@ -1,0 +1,32 @@
+# Flags of every target: warnings are errors, asserts stay in release builds (a bug is an assert).
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE AND PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, RelWithDebInfo or Debug" FORCE)
+endif()
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g")
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+
+# address;undefined or thread
+set(NEO_SANITIZE "" CACHE STRING "sanitizers, a list: address undefined thread")
+
+add_library(neo_flags INTERFACE)
+target_include_directories(neo_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+target_compile_options(neo_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow
+  -Wmissing-prototypes -Wvla -Werror
+  # Contraction would make the interpreter's results depend on the machine.
+  -ffp-contract=off
+  # Paths inside __FILE__ and debug information do not depend on where the tree lies.
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+
+if(NEO_SANITIZE)
+  list(JOIN NEO_SANITIZE "," joined)
+  target_compile_options(neo_flags INTERFACE -fsanitize=${joined} -fno-sanitize-recover=all
+                                             -fno-omit-frame-pointer)
+  target_link_options(neo_flags INTERFACE -fsanitize=${joined})
+endif()

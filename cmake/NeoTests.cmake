@@ -1,0 +1,108 @@
+# tests/<folder>/test_<x>.c  -> program and test <folder>_<x>, linked with that folder's library and
+#                               all below it; other *.c of the folder are shared by its tests.
+# tests/test_<x>.sh          -> test <x>; exit code 77 means skipped.
+# tests/fuzz/fuzz_<x>.c      -> program fuzz_<x>, test of 20 s (NEO_FUZZ and clang).
+
+find_library(NEO_cmocka_LIBRARY cmocka REQUIRED)
+set(layers base ir frontend autodiff transform fusion schedule codegen)
+set(test_environment "NEO_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "NEO_BUILD_DIR=${CMAKE_BINARY_DIR}"
+    "NEO_SANITIZE=${NEO_SANITIZE}" "NEOC=${CMAKE_BINARY_DIR}/bin/neoc"
+    # A leak in LLVM's or the C library's start-up is not ours to mend.
+    "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.txt:print_suppressions=0"
+    "UBSAN_OPTIONS=print_stacktrace=1" "TSAN_OPTIONS=halt_on_error=1")
+
+function(neo_test_library folder out)
+  if(folder IN_LIST layers)
+    set(${out} neo_${folder} PARENT_SCOPE)
+  elseif(folder STREQUAL runtime)
+    set(${out} neort_static PARENT_SCOPE)
+  else()
+    set(${out} neo_pipeline PARENT_SCOPE)
+  endif()
+endfunction()
+
+# Sources of a test folder that several of its tests share.
+function(neo_test_support folder library out)
+  set(target ${folder}_test_support)
+  file(GLOB support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.c)
+  list(FILTER support EXCLUDE REGEX "/(test|fuzz)_[^/]*$")
+  neo_add_static(${target} "${support}" "${library}")
+  set(${out} ${target} PARENT_SCOPE)
+endfunction()
+
+function(neo_register name timeout_s)
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${test_environment}" SKIP_RETURN_CODE 77
+                                          TIMEOUT ${timeout_s})
+endfunction()
+
+function(neo_add_unit_test path)
+  cmake_path(GET path STEM name)
+  cmake_path(GET path PARENT_PATH folder)
+  cmake_path(GET folder FILENAME folder)
+  string(REGEX REPLACE "^test_" "" short ${name})
+  set(target test_${folder}_${short})
+  add_executable(${target} ${path})
+  target_link_libraries(${target} PRIVATE ${folder}_test_support ${NEO_cmocka_LIBRARY})
+  target_compile_definitions(${target} PRIVATE NEO_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${folder}_${short} COMMAND ${target})
+  neo_register(${folder}_${short} 300)
+  set_tests_properties(${folder}_${short} PROPERTIES LABELS ${folder})
+endfunction()
+
+function(neo_add_fuzz_target path)
+  cmake_path(GET path STEM target)
+  string(REGEX REPLACE "^fuzz_" "" short ${target})
+  add_executable(${target} ${path})
+  target_link_libraries(${target} PRIVATE neo_pipeline)
+  target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+  set(found ${CMAKE_BINARY_DIR}/corpus/${short})
+  file(MAKE_DIRECTORY ${found})
+  set(corpus ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${short})
+  if(NOT IS_DIRECTORY ${corpus})
+    set(corpus "")
+  endif()
+  set(dictionary ${PROJECT_SOURCE_DIR}/tests/fuzz/${short}.dict)
+  if(EXISTS ${dictionary})
+    set(dictionary -dict=${dictionary})
+  else()
+    set(dictionary "")
+  endif()
+  add_test(NAME fuzz_${short} COMMAND ${target} -max_total_time=20 -timeout=10 -rss_limit_mb=2048
+           -print_final_stats=0 -verbosity=0 ${dictionary}
+           -artifact_prefix=${CMAKE_BINARY_DIR}/corpus/crash_${short}_ ${found} ${corpus})
+  neo_register(fuzz_${short} 120)
+  set_tests_properties(fuzz_${short} PROPERTIES LABELS fuzz)
+endfunction()
+
+file(GLOB unit_tests CONFIGURE_DEPENDS tests/*/test_*.c)
+set(seen "")
+foreach(path IN LISTS unit_tests)
+  cmake_path(GET path PARENT_PATH folder)
+  cmake_path(GET folder FILENAME folder)
+  if(NOT folder IN_LIST seen)
+    list(APPEND seen ${folder})
+    neo_test_library(${folder} library)
+    neo_test_support(${folder} ${library} support)
+  endif()
+  neo_add_unit_test(${path})
+endforeach()
+
+file(GLOB scripts CONFIGURE_DEPENDS tests/test_*.sh)
+foreach(path IN LISTS scripts)
+  cmake_path(GET path STEM name)
+  string(REGEX REPLACE "^test_" "" name ${name})
+  add_test(NAME ${name} COMMAND sh ${path})
+  neo_register(${name} 600)
+  set_tests_properties(${name} PROPERTIES LABELS script)
+endforeach()
+
+file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+if(NEO_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES Clang)
+    message(FATAL_ERROR "NEO_FUZZ needs clang: use the preset fuzz")
+  endif()
+  foreach(path IN LISTS fuzz_sources)
+    neo_add_fuzz_target(${path})
+  endforeach()
+endif()

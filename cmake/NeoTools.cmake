@@ -1,0 +1,40 @@
+# neo_pipeline: what the driver and its tests share (tools/pipeline). Every other folder of tools
+# with C files is a program of that name.
+
+file(GLOB pipeline CONFIGURE_DEPENDS tools/pipeline/*.c)
+neo_add_static(neo_pipeline "${pipeline}" "neo_codegen;neort_static")
+
+# neoc finds the shipped library, the headers and libneort relative to itself (../share/neo/std,
+# ../include, ../lib); in the build tree these are links to the sources.
+set(neo_definitions NEO_VERSION="${PROJECT_VERSION}"
+                    NEO_STD_DIR_BUILD="${PROJECT_SOURCE_DIR}/models/std")
+if(TARGET neort_objects)
+  target_compile_definitions(neort_objects PRIVATE NEO_VERSION="${PROJECT_VERSION}")
+endif()
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/neo ${CMAKE_BINARY_DIR}/include)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/models/std ${CMAKE_BINARY_DIR}/share/neo/std SYMBOLIC)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/include/neo ${CMAKE_BINARY_DIR}/include/neo SYMBOLIC)
+
+if(pipeline)
+  target_compile_definitions(neo_pipeline PRIVATE ${neo_definitions})
+endif()
+
+file(GLOB tool_files CONFIGURE_DEPENDS tools/*/*.c)
+set(tool_folders "")
+foreach(path IN LISTS tool_files)
+  cmake_path(GET path PARENT_PATH folder)
+  list(APPEND tool_folders ${folder})
+endforeach()
+list(REMOVE_DUPLICATES tool_folders)
+foreach(folder IN LISTS tool_folders)
+  cmake_path(GET folder FILENAME tool)
+  if(NOT tool STREQUAL pipeline)
+    file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
+    add_executable(${tool} ${sources})
+    target_compile_definitions(${tool} PRIVATE ${neo_definitions})
+    target_link_libraries(${tool} PRIVATE neo_pipeline)
+    if(TARGET neort_shared)
+      add_dependencies(${tool} neort_shared neort_bundle)
+    endif()
+  endif()
+endforeach()
