@@ -1,0 +1,39 @@
+/* The reference interpreter: evaluates definitions element by element as ir.h says, reductions in f64 (integers in i64,
+ * wrapped to their type), every operator's result rounded to its type. Slow, simple, the oracle for everything else. */
+#ifndef NEO_IR_INTERP_H
+#define NEO_IR_INTERP_H
+#include "base/status.h"
+#include "ir/ir.h"
+
+typedef union {
+  double f; /* float types */
+  int64_t i; /* integer types and bool */
+} neo_value;
+
+/* A tensor's elements, row-major, each already rounded to the tensor's type. */
+typedef struct {
+  neo_value *at;
+  int64_t n, extent[16];
+  uint32_t rank;
+  bool known;
+} neo_values;
+
+typedef struct neo_interp neo_interp;
+/* sizes: value of each run-time size by its id (sizes[0] unused). Runs all inits with this seed. */
+neo_interp *neo_interp_new(neo_arena *a, neo_module *m, const int64_t *sizes, uint64_t seed);
+/* Sets or gets a tensor's elements (inputs before a run; params, states, settings any time; computed ones after). */
+neo_values *neo_interp_tensor(neo_interp *p, neo_tensor t);
+/* Changes run-time sizes between runs; parameters and states keep their values. */
+void neo_interp_resize(neo_interp *p, const int64_t *sizes);
+/* Evaluates what the entry needs; afterwards its outputs are known. TRAIN entries then commit updates and count the step.
+ * NEO_RANGE with a message in *why when an input breaks its bound or a read is out of range (which the frontend's proofs
+ * exclude, so an oracle for them). `training` is true for TRAIN and GRAD entries. */
+neo_status neo_interp_run(neo_interp *p, uint32_t entry, neo_str *why) NEO_MUST_CHECK;
+/* Evaluates single tensors outside any entry. */
+neo_status neo_interp_eval(neo_interp *p, const neo_tensor *roots, size_t n, bool training, neo_str *why) NEO_MUST_CHECK;
+/* One elementwise operator on values of the given types, as the interpreter does it (shared with the loop interpreter). */
+neo_value neo_value_op(neo_op op, neo_type result, neo_type arg, const neo_value *x);
+neo_value neo_value_cast(neo_type to, neo_type from, neo_value x);
+double neo_value_round(neo_type t, double x); /* to nearest even in f32, f16, bf16 */
+
+#endif

@@ -1,0 +1,47 @@
+/* Proofs over index expressions: intervals first (prove.c), isl where they fail (prove_isl.c).
+ *
+ * Facts: each axis k lies in [lo_k, hi_k) (bounds over earlier axes and sizes), each run-time size in its declared range,
+ * each element of a tensor with a bound in [0, bound), and the assumptions given (quasi-affine parts of and/or/not/
+ * comparisons are used; what is not quasi-affine is ignored, which is sound). Products of sizes, loads and other
+ * non-affine i64 nodes are opaque parameters with their interval as a fact. Flattened indices (b*T + t with t < T, and
+ * / % T back) are recognised as mixed-radix digits before isl. Results are memoised by canonical question; isl runs under
+ * an operations quota, so every question terminates quickly. */
+#ifndef NEO_IR_PROVE_H
+#define NEO_IR_PROVE_H
+#include "ir/ir.h"
+
+typedef enum { NEO_UNKNOWN, NEO_PROVED, NEO_REFUTED } neo_proof;
+typedef struct neo_prover neo_prover;
+
+typedef struct { /* a counterexample: values of axes and run-time sizes */
+  uint32_t n_axes, n_sizes;
+  int64_t axis[64];
+  struct {
+    neo_size size;
+    int64_t value;
+  } size[32];
+} neo_witness;
+
+neo_prover *neo_prover_new(neo_module *m); /* in the module's arena; free with neo_prover_free (isl context) */
+void neo_prover_free(neo_prover *p);
+
+/* A context: axes in position order (AXIS k is axes[k]) and assumptions (bool expressions that hold). */
+typedef struct {
+  const neo_axis_rec *axes;
+  uint32_t n_axes;
+  const neo_expr *assume;
+  uint32_t n_assume;
+} neo_facts;
+
+/* Does `goal` (bool) hold for all points of the domain? REFUTED fills w (may be null) with a point where it does not and
+ * which is certain to exist (no opaque values involved); UNKNOWN when neither could be shown. */
+neo_proof neo_prove(neo_prover *p, const neo_facts *facts, neo_expr goal, neo_witness *w);
+/* Is 0 <= index < extent everywhere? */
+neo_proof neo_prove_index(neo_prover *p, const neo_facts *facts, neo_expr index, neo_expr extent, neo_witness *w);
+/* Interval of an i64 expression; false when an end is unbounded (then INT64_MIN/INT64_MAX stand there). */
+bool neo_interval(neo_prover *p, const neo_facts *facts, neo_expr e, int64_t *lo, int64_t *hi);
+/* e with comparisons that the facts decide replaced by constants, guards (LOAD_ELSE) that always hold turned into LOAD,
+ * x % n and x / n of x in [0, n) removed. */
+neo_expr neo_simplify_under(neo_prover *p, const neo_facts *facts, neo_expr e);
+
+#endif
