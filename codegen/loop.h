@@ -1,0 +1,164 @@
+/* The loop IR: what a kernel does, loop by loop. Free of LLVM: printed, parsed, verified and interpreted here, and emitted
+ * by llvm_emit.c. A lone definition and a fused group take the same path.
+ *
+ * Meaning is scalar and sequential: run the statements in order, loops from lo upwards. Loop kinds only promise something
+ * to the emitter, and the verifier checks what can be checked:
+ *   SERIAL    nothing
+ *   UNIT      the outermost statement of a kernel, at most one: iterations are independent; a worker runs a part of them
+ *   UNROLL    constant trip count: emitted that many times, the variable a constant in each copy
+ *   VECTOR    constant trip count w = the vector width: emitted once on vectors of w lanes. Iterations are independent
+ *             but for registers indexed by the lane. Holds only SET, STORE (no loops, no IF)
+ *
+ * Registers are small arrays with constant extents, private to one iteration of the loop they stand in. Their indices must
+ * be constants, UNROLL variables or, in the last place, the VECTOR variable: after unrolling each element is a machine
+ * register, and a last dimension indexed by a lane is a vector register. Reading single lanes of a vector register (by
+ * constants or an UNROLL variable) extracts them: that is how a lane reduction is written.
+ *
+ *   kernel H(X: f32 read, W1: f32 read, b1: f32 read, H: f32 write) units B
+ *   for b in 0..B unit
+ *     for j0 in 0..128 step 16
+ *       reg acc[2, 8]: f32
+ *       for v in 0..2 unroll
+ *         for l in 0..8 vector
+ *           acc[v, l] = 0
+ *       for i in 0..784
+ *         for v in 0..2 unroll
+ *           for l in 0..8 vector
+ *             acc[v, l] = fma(X[b*784 + i], W1[i*128 + j0 + v*8 + l], acc[v, l])
+ *       for v in 0..2 unroll
+ *         for l in 0..8 vector
+ *           H[b*128 + j0 + v*8 + l] = relu(acc[v, l] + b1[j0 + v*8 + l])
+ *
+ * Elementwise operators are the rows of ir/ops.def with the same meaning. Types: i64 for addresses; f16 and bf16 values
+ * compute in f32 and round at each operator (as ops.def says).
+ *
+ * Everything lives in the kernel's arena. */
+#ifndef NEO_CODEGEN_LOOP_H
+#define NEO_CODEGEN_LOOP_H
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "ir/interp.h"
+#include "ir/ir.h"
+
+typedef enum {
+  NEO_LX_CONST, /* bits: f64 bits for float types, else int64 */
+  NEO_LX_VAR,   /* attr: loop variable; i64 */
+  NEO_LX_SIZE,  /* attr: a run-time size's number in the model (0-based); i64 */
+  NEO_LX_KEY,   /* attr: 0 seed, 1 step, 2 call; i64 */
+  NEO_LX_LOAD,  /* attr: buffer; arg 0: element offset */
+  NEO_LX_LOADIF,/* attr: buffer; args: offset, condition (bool), value where it is false; the buffer is not touched then */
+  NEO_LX_REG,   /* attr: register; args: indices */
+  NEO_LX_RAND,  /* attr: site; arg 0: linear element; f32 or f64 */
+  NEO_LX_FMA,   /* a*b + c in one rounding or two: reassociation is allowed, so tests compare with a tolerance */
+  NEO_LX_OP     /* attr: neo_op (elementwise rows); args */
+} neo_lx_kind;
+
+typedef struct neo_lx neo_lx;
+struct neo_lx { /* immutable; may be shared */
+  uint8_t kind, type;
+  uint8_t n;
+  uint32_t attr;
+  uint64_t bits;
+  const neo_lx *arg[16];
+};
+
+typedef enum { NEO_LOOP_SERIAL, NEO_LOOP_UNIT, NEO_LOOP_UNROLL, NEO_LOOP_VECTOR } neo_loop_kind;
+typedef enum { NEO_LS_FOR, NEO_LS_IF, NEO_LS_REG, NEO_LS_SET, NEO_LS_STORE } neo_ls_kind;
+
+typedef struct neo_ls neo_ls;
+typedef struct {
+  neo_ls **at;
+  size_t n, cap;
+} neo_block; /* NEO_PUSH(arena, &block, stmt) */
+struct neo_ls {
+  uint8_t kind, loop;
+  uint32_t attr;           /* FOR: variable. REG, SET: register. STORE: buffer */
+  const neo_lx *lo, *hi;   /* FOR: [lo, hi) */
+  int64_t step;            /* FOR: > 0 */
+  const neo_lx *cond;      /* IF; STORE: may be null; a lane whose condition is false is not stored */
+  uint8_t n_index;
+  const neo_lx *index[4];  /* SET: register indices; STORE: index[0] the element offset */
+  const neo_lx *value;     /* SET, STORE */
+  neo_block body, other;   /* FOR, IF; IF: else */
+  neo_span span;
+};
+
+typedef enum { NEO_BUF_READ = 1, NEO_BUF_WRITE = 2, NEO_BUF_SCRATCH = 4 } neo_buf_use;
+typedef struct {
+  const char *name;
+  uint8_t type, use;
+  neo_tensor tensor;      /* what it holds; 0 for scratch */
+  int64_t scratch_elems;  /* SCRATCH: per worker, constant */
+  bool no_alias;          /* overlaps no other buffer of the kernel */
+  int64_t align;          /* bytes; at least the element's size; only what is certain */
+} neo_kbuf;
+
+typedef struct {
+  const char *name;
+  uint8_t type, rank;
+  int64_t extent[4];
+} neo_reg;
+
+typedef struct neo_kernel {
+  neo_arena *arena;
+  const char *name;        /* symbol without the model's prefix */
+  NEO_VEC(neo_kbuf) bufs;  /* non-scratch first: the order of neo_rt_args.buf */
+  NEO_VEC(neo_reg) regs;
+  NEO_VEC(const char *) vars;
+  NEO_VEC(const char *) sizes; /* names, for print and parse; NEO_LX_SIZE attr indexes it */
+  const neo_lx *units;     /* over sizes: the UNIT loop runs 0..units; constant 1 if there is none */
+  neo_block body;
+  neo_span span;
+} neo_kernel;
+
+/* ---- building (loop_build.c). Integer constants fold as in ir/build.c. */
+neo_kernel *neo_kernel_new(neo_arena *a, const char *name);
+uint32_t neo_kernel_buf(neo_kernel *k, neo_kbuf buf);
+uint32_t neo_kernel_reg(neo_kernel *k, neo_reg reg);
+uint32_t neo_kernel_var(neo_kernel *k, const char *name); /* fresh; the printer makes equal names distinct */
+const neo_lx *neo_lx_int(neo_kernel *k, int64_t x);       /* i64 */
+const neo_lx *neo_lx_const(neo_kernel *k, neo_type t, neo_value v);
+const neo_lx *neo_lx_var(neo_kernel *k, uint32_t var);
+const neo_lx *neo_lx_size(neo_kernel *k, uint32_t size);
+const neo_lx *neo_lx_key(neo_kernel *k, uint32_t which);
+const neo_lx *neo_lx_load(neo_kernel *k, uint32_t buf, const neo_lx *offset);
+const neo_lx *neo_lx_loadif(neo_kernel *k, uint32_t buf, const neo_lx *offset, const neo_lx *cond, const neo_lx *other);
+const neo_lx *neo_lx_reg(neo_kernel *k, uint32_t reg, const neo_lx *const *index, size_t n);
+const neo_lx *neo_lx_rand(neo_kernel *k, neo_type t, uint32_t site, const neo_lx *element);
+const neo_lx *neo_lx_fma(neo_kernel *k, const neo_lx *a, const neo_lx *b, const neo_lx *c);
+const neo_lx *neo_lx_op(neo_kernel *k, neo_op op, neo_type t, const neo_lx *const *arg, size_t n);
+const neo_lx *neo_lx_op1(neo_kernel *k, neo_op op, const neo_lx *a);
+const neo_lx *neo_lx_op2(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx *b);
+const neo_lx *neo_lx_op3(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx *b, const neo_lx *c);
+const neo_lx *neo_lx_cast(neo_kernel *k, neo_type t, const neo_lx *a);
+/* e with variable `var` replaced. */
+const neo_lx *neo_lx_subst(neo_kernel *k, const neo_lx *e, uint32_t var, const neo_lx *by);
+
+neo_ls *neo_ls_for(neo_kernel *k, neo_block *in, neo_loop_kind kind, uint32_t var, const neo_lx *lo, const neo_lx *hi,
+                   int64_t step);
+neo_ls *neo_ls_if(neo_kernel *k, neo_block *in, const neo_lx *cond);
+void neo_ls_reg(neo_kernel *k, neo_block *in, uint32_t reg); /* declares: undefined content */
+void neo_ls_set(neo_kernel *k, neo_block *in, uint32_t reg, const neo_lx *const *index, size_t n, const neo_lx *value);
+void neo_ls_store(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset, const neo_lx *value,
+                  const neo_lx *cond);
+
+/* ---- text, checks, interpretation */
+void neo_kernel_print(const neo_kernel *k, neo_str *out); /* loop_print.c; first line "neo-loop 1" */
+neo_kernel *neo_kernel_parse(neo_arena *a, neo_diags *d, const char *path, const char *text, size_t n); /* loop_parse.c */
+neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) NEO_MUST_CHECK;                          /* loop_verify.c */
+
+/* loop_interp.c: runs units [lo, hi). bufs[k]: elements of the k-th buffer (scratch too), n_elems[k] how many: an access
+ * outside, a read of an undefined register element, or a store to a READ buffer is NEO_INTERNAL with *why. */
+typedef struct {
+  neo_value *const *bufs;
+  const int64_t *n_elems;
+  const int64_t *sizes;
+  uint64_t key[3];
+  int64_t lo, hi;
+} neo_kernel_run;
+neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run, neo_str *why) NEO_MUST_CHECK;
+int64_t neo_kernel_units(const neo_kernel *k, const int64_t *sizes);
+
+#endif

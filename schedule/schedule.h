@@ -1,0 +1,34 @@
+/* Schedules are data: named parameters for a group, chosen by an analytic model of the target, legality checked. */
+#ifndef NEO_SCHEDULE_SCHEDULE_H
+#define NEO_SCHEDULE_SCHEDULE_H
+#include "fusion/group.h"
+
+typedef enum {
+#define X(name, text, meaning) NEO_SCHED_##name,
+#include "schedule/sched.def"
+#undef X
+  NEO_SCHED_COUNT
+} neo_sched_param;
+
+typedef struct {
+  int64_t at[NEO_SCHED_COUNT];
+} neo_schedule;
+
+/* The part of a target that schedules depend on. */
+typedef struct {
+  uint32_t vector_bytes, vector_regs;
+  int64_t l1_bytes, l2_bytes;
+  bool fma;
+} neo_machine;
+
+/* The analytic model's choice: legal for every group. */
+neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_machine *machine);
+/* A random legal schedule, for tests. */
+neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_machine *machine, uint64_t *seed);
+/* *why says what is wrong. */
+bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *machine, const neo_schedule *s,
+                        neo_str *why);
+void neo_schedule_print(const neo_schedule *s, neo_str *out); /* "vector_axis=1 vector_width=8 ..." */
+bool neo_schedule_parse(const char *text, neo_schedule *out);
+
+#endif
