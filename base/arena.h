@@ -1,0 +1,37 @@
+/* Arena: bump allocation with one lifetime (a compilation, or a pass's scratch). Nothing in it is freed alone.
+ *
+ * Out of memory in the compiler: the arena calls its `on_fail` handler, which must not return (the compile entry
+ * points install a longjmp to a clean NEO_MEMORY status). So code that allocates from an arena needs no null checks. */
+#ifndef NEO_BASE_ARENA_H
+#define NEO_BASE_ARENA_H
+#include "base/alloc.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+typedef struct neo_arena_block neo_arena_block;
+typedef struct neo_arena {
+  neo_alloc alloc;
+  neo_arena_block *head;
+  char *at, *end;
+  size_t total_bytes;
+  jmp_buf *on_fail; /* null: abort with a message (tests and tools that need no recovery) */
+} neo_arena;
+
+void neo_arena_init(neo_arena *a, neo_alloc alloc, jmp_buf *on_fail);
+void neo_arena_free(neo_arena *a); /* frees all blocks; the arena may be used again */
+
+/* Zeroed memory, aligned to 16. Never null. */
+void *neo_arena_alloc(neo_arena *a, size_t size_bytes);
+/* n*size zeroed, checked multiplication. */
+void *neo_arena_array(neo_arena *a, size_t n, size_t size_bytes);
+void *neo_arena_copy(neo_arena *a, const void *p, size_t size_bytes);
+char *neo_arena_strdup(neo_arena *a, const char *s);
+char *neo_arena_strndup(neo_arena *a, const char *s, size_t n);
+char *neo_arena_printf(neo_arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *neo_arena_vprintf(neo_arena *a, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+
+#define NEO_NEW(arena, T) ((T *)neo_arena_alloc((arena), sizeof(T)))
+#define NEO_NEW_ARRAY(arena, T, n) ((T *)neo_arena_array((arena), (size_t)(n), sizeof(T)))
+
+#endif

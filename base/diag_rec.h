@@ -1,0 +1,48 @@
+/* Inside of diagnostics: what diag.c collects and diag_print.c prints. */
+#ifndef NEO_BASE_DIAG_REC_H
+#define NEO_BASE_DIAG_REC_H
+#include "base/diag.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+typedef struct {
+  bool help; /* else a note */
+  const char *text;
+} neo_diag_remark;
+
+typedef struct {
+  neo_span at;
+  neo_diag_id id;
+  const char *text;
+  uint32_t order; /* of reporting; the last key of the sort */
+  NEO_VEC(neo_span) ranges;
+  NEO_VEC(neo_diag_remark) remarks;
+} neo_diag_rec;
+
+struct neo_diags {
+  neo_arena *arena;
+  neo_sources *sources;
+  NEO_VEC(neo_diag_rec) recs; /* in the order of reporting: handles are indices */
+  neo_map seen;               /* span and id -> handle */
+  size_t errors, dropped;
+};
+
+/* A bound on what one run keeps: a broken file of megabytes must not cost minutes. */
+enum { NEO_DIAGS_KEPT = 1000 };
+
+/* The line on which a span starts, without its end, and the span's bytes in it. */
+typedef struct {
+  const char *text;
+  uint32_t n, number, file;
+  uint32_t from, to; /* to may lie beyond the line */
+  uint32_t offset;   /* of the span in the file */
+} neo_line;
+neo_line neo_span_line(const neo_sources *s, neo_span span);
+
+const char *neo_diag_code(neo_diag_id id);
+neo_severity neo_diag_severity(neo_diag_id id);
+const char *neo_severity_text(neo_severity severity);
+/* All of them in the order of printing: file, offset, code; those without a place last. */
+const neo_diag_rec **neo_diags_sorted(neo_diags *d);
+
+#endif

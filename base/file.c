@@ -1,0 +1,264 @@
+/* Whole files in, whole files out.
+ *
+ * A writer puts its bytes into a temporary beside the target, and renames it over the target once
+ * they are on the disk: whatever fails, and wherever the machine stops, the target is the old
+ * file or the new one, never a part. The first failure is kept and later calls do nothing, so
+ * that a caller checks once, at the end.
+ *
+ * What exists and is no regular file (/dev/stdout, a pipe) is written in place: renaming over it
+ * would replace the device. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static ssize_t read_some(const neo_io *io, int fd, void *p, size_t n)
+{
+  ssize_t got;
+  do
+    got = io->read(io->ctx, fd, p, n);
+  while (got < 0 && errno == EINTR);
+  return got;
+}
+
+/* What to expect: a regular file's size, else (pipes, /proc) a first guess. */
+static size_t expected_size(int fd)
+{
+  struct stat st;
+  if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+    return (size_t)st.st_size;
+  return 4096;
+}
+
+static neo_status read_all(const neo_io *io, neo_arena *a, int fd, size_t limit_bytes,
+                           char **text, size_t *size_bytes)
+{
+  size_t cap = expected_size(fd), n = 0;
+  if (limit_bytes && cap > limit_bytes)
+    cap = limit_bytes;
+  char *at = neo_arena_alloc(a, cap + 2); /* one to notice more, one for the NUL */
+  for (;;) {
+    ssize_t got = read_some(io, fd, at + n, cap + 1 - n);
+    if (got < 0)
+      return NEO_IO;
+    if (got == 0)
+      break;
+    n += (size_t)got;
+    if (limit_bytes && n > limit_bytes) {
+      errno = EFBIG;
+      return NEO_FORMAT;
+    }
+    if (n > cap) {
+      char *wider = neo_arena_alloc(a, 2 * cap + 2);
+      memcpy(wider, at, n);
+      at = wider;
+      cap = 2 * cap;
+    }
+  }
+  at[n] = '\0';
+  *text = at;
+  *size_bytes = n;
+  return NEO_OK;
+}
+
+/* Memory may run out while the file is open: caught here, or the descriptor would leak. */
+static neo_status read_guarded(const neo_io *io, neo_arena *a, int fd, size_t limit_bytes,
+                               char **text, size_t *size_bytes)
+{
+  jmp_buf here;
+  jmp_buf *volatile outer = a->on_fail;
+  neo_status status;
+  a->on_fail = &here;
+  if (setjmp(here) == 0)
+    status = read_all(io, a, fd, limit_bytes, text, size_bytes);
+  else
+    status = NEO_MEMORY;
+  a->on_fail = outer;
+  return status;
+}
+
+neo_status neo_file_read(const neo_io *io, neo_arena *a, const char *path, size_t limit_bytes,
+                         char **text, size_t *size_bytes)
+{
+  *text = NULL;
+  *size_bytes = 0;
+  int fd = io->open(io->ctx, path, O_RDONLY, 0);
+  if (fd < 0)
+    return NEO_IO;
+  neo_status status = read_guarded(io, a, fd, limit_bytes, text, size_bytes);
+  int why = errno;
+  if (io->close(io->ctx, fd) != 0 && status == NEO_OK) {
+    status = NEO_IO;
+    why = errno;
+  }
+  errno = why;
+  return status;
+}
+
+/* The folder part of w->path, with its slash, is as long as this. */
+static size_t folder_length(const char *path)
+{
+  const char *slash = strrchr(path, '/');
+  return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+static int open_temporary(neo_file_writer *w, mode_t mode)
+{
+  size_t folder = folder_length(w->path);
+  for (unsigned attempt = 0; attempt < 1000; attempt++) {
+    int n = snprintf(w->temp, sizeof w->temp, "%.*s.neo-%ld-%u.tmp", (int)folder, w->path,
+                     (long)getpid(), attempt);
+    if (n < 0 || (size_t)n >= sizeof w->temp) {
+      errno = ENAMETOOLONG;
+      break;
+    }
+    int fd = w->io->open(w->io->ctx, w->temp, O_WRONLY | O_CREAT | O_EXCL, mode);
+    if (fd >= 0)
+      return fd;
+    if (errno != EEXIST)
+      break;
+  }
+  w->temp[0] = '\0';
+  return -1;
+}
+
+static bool is_special(const char *path)
+{
+  struct stat st;
+  return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+neo_status neo_file_begin(neo_file_writer *w, const neo_io *io, const char *path, mode_t mode)
+{
+  w->io = io;
+  w->fd = -1;
+  w->n = 0;
+  w->temp[0] = '\0';
+  w->status = NEO_IO;
+  size_t n = strlen(path);
+  if (n == 0 || n >= sizeof w->path) {
+    errno = n == 0 ? ENOENT : ENAMETOOLONG;
+    return NEO_IO;
+  }
+  memcpy(w->path, path, n + 1);
+  if (is_special(path))
+    w->fd = io->open(io->ctx, path, O_WRONLY, 0);
+  else
+    w->fd = open_temporary(w, mode);
+  w->status = w->fd < 0 ? NEO_IO : NEO_OK;
+  return w->status;
+}
+
+/* Ends the writing, keeping errno. */
+static neo_status give_up(neo_file_writer *w)
+{
+  int why = errno;
+  if (w->fd >= 0)
+    w->io->close(w->io->ctx, w->fd);
+  if (w->temp[0])
+    w->io->unlink(w->io->ctx, w->temp);
+  w->fd = -1;
+  w->temp[0] = '\0';
+  errno = why;
+  if (w->status == NEO_OK)
+    w->status = NEO_IO;
+  return w->status;
+}
+
+static void write_all(neo_file_writer *w, const char *p, size_t n)
+{
+  while (n > 0) {
+    ssize_t put = w->io->write(w->io->ctx, w->fd, p, n);
+    if (put < 0 && errno == EINTR)
+      continue;
+    if (put <= 0) {
+      give_up(w);
+      return;
+    }
+    p += put;
+    n -= (size_t)put;
+  }
+}
+
+static void flush(neo_file_writer *w)
+{
+  size_t n = w->n;
+  w->n = 0;
+  write_all(w, w->buf, n);
+}
+
+void neo_file_put(neo_file_writer *w, const void *p, size_t size_bytes)
+{
+  if (w->status != NEO_OK || size_bytes == 0)
+    return;
+  if (size_bytes > sizeof w->buf - w->n) {
+    flush(w);
+    if (w->status != NEO_OK)
+      return;
+  }
+  if (size_bytes > sizeof w->buf) {
+    write_all(w, p, size_bytes);
+    return;
+  }
+  memcpy(w->buf + w->n, p, size_bytes);
+  w->n += size_bytes;
+}
+
+/* The new name is on the disk when its folder is. */
+static neo_status sync_folder(neo_file_writer *w)
+{
+  size_t n = folder_length(w->path);
+  w->path[n] = '\0';
+  int fd = w->io->open(w->io->ctx, n ? w->path : ".", O_RDONLY | O_DIRECTORY, 0);
+  if (fd < 0)
+    return NEO_IO;
+  /* Some file systems cannot sync a folder; that is no failure. */
+  bool synced = w->io->fsync(w->io->ctx, fd) == 0 || errno == EINVAL;
+  int why = errno;
+  bool closed = w->io->close(w->io->ctx, fd) == 0;
+  if (!synced)
+    errno = why;
+  return synced && closed ? NEO_OK : NEO_IO;
+}
+
+neo_status neo_file_commit(neo_file_writer *w)
+{
+  if (w->status != NEO_OK)
+    return w->status;
+  flush(w);
+  if (w->status != NEO_OK)
+    return w->status;
+  if (w->temp[0] && w->io->fsync(w->io->ctx, w->fd) != 0)
+    return give_up(w);
+  int fd = w->fd;
+  w->fd = -1;
+  if (w->io->close(w->io->ctx, fd) != 0)
+    return give_up(w);
+  if (!w->temp[0])
+    return NEO_OK;
+  if (w->io->rename(w->io->ctx, w->temp, w->path) != 0)
+    return give_up(w);
+  w->temp[0] = '\0';
+  w->status = sync_folder(w);
+  return w->status;
+}
+
+void neo_file_abandon(neo_file_writer *w)
+{
+  if (w->fd >= 0 || w->temp[0])
+    give_up(w);
+}
+
+neo_status neo_file_write(const neo_io *io, const char *path, const void *p, size_t size_bytes)
+{
+  neo_file_writer w;
+  neo_status status = neo_file_begin(&w, io, path, 0666);
+  if (status != NEO_OK)
+    return status;
+  neo_file_put(&w, p, size_bytes);
+  return neo_file_commit(&w);
+}

@@ -1,0 +1,57 @@
+/* Files through one table of operations, so that tests can make the n-th call fail. */
+#ifndef NEO_BASE_FILE_H
+#define NEO_BASE_FILE_H
+#include "base/arena.h"
+#include "base/status.h"
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+typedef struct neo_io {
+  void *ctx;
+  int (*open)(void *ctx, const char *path, int flags, mode_t mode);
+  ssize_t (*read)(void *ctx, int fd, void *p, size_t n);
+  ssize_t (*write)(void *ctx, int fd, const void *p, size_t n);
+  int (*fsync)(void *ctx, int fd);
+  int (*close)(void *ctx, int fd);
+  int (*rename)(void *ctx, const char *from, const char *to);
+  int (*unlink)(void *ctx, const char *path);
+} neo_io;
+extern const neo_io neo_io_default;
+
+/* Fails the n-th call (from 1) of any operation, and all later ones if `forever`. For tests. */
+typedef struct {
+  size_t count, fail_at;
+  int forever;
+} neo_io_fault;
+neo_io neo_io_with_fault(neo_io_fault *fault);
+
+/* Reads a whole file (at most `limit_bytes`, 0 = no limit) into the arena, NUL-terminated.
+ * NEO_IO when it cannot be read, NEO_FORMAT when it is larger than the limit. errno tells why. */
+neo_status neo_file_read(const neo_io *io, neo_arena *a, const char *path, size_t limit_bytes, char **text,
+                         size_t *size_bytes) NEO_MUST_CHECK;
+
+/* A file that appears whole or not at all: written as a temporary in the same folder (O_EXCL), fsync, rename, fsync of
+ * the folder. Any failure removes the temporary and leaves an old file as it was. Allocates from malloc's twin. */
+typedef struct neo_file_writer {
+  const neo_io *io;
+  int fd;
+  neo_status status; /* first error; later calls do nothing */
+  char path[4096], temp[4096];
+  char buf[65536];
+  size_t n;
+} neo_file_writer;
+neo_status neo_file_begin(neo_file_writer *w, const neo_io *io, const char *path, mode_t mode) NEO_MUST_CHECK;
+void neo_file_put(neo_file_writer *w, const void *p, size_t size_bytes);
+neo_status neo_file_commit(neo_file_writer *w) NEO_MUST_CHECK;
+void neo_file_abandon(neo_file_writer *w);
+neo_status neo_file_write(const neo_io *io, const char *path, const void *p, size_t size_bytes) NEO_MUST_CHECK;
+
+bool neo_path_exists(const char *path);
+/* Creates a folder and its parents (mode 0777 & ~umask). NEO_OK if it is already there. */
+neo_status neo_path_make_folder(const char *path) NEO_MUST_CHECK;
+char *neo_path_join(neo_arena *a, const char *folder, const char *name);
+char *neo_path_folder(neo_arena *a, const char *path); /* "a/b.expr" -> "a", "b.expr" -> "." */
+char *neo_path_stem(neo_arena *a, const char *path);   /* "a/b.expr" -> "b" */
+
+#endif

@@ -1,0 +1,19 @@
+/* Hash map from a u64 key to a u64 value, in an arena, insertion-ordered iteration (so that output never depends on
+ * addresses or hash order). */
+#ifndef NEO_BASE_MAP_H
+#define NEO_BASE_MAP_H
+#include "base/arena.h"
+#include <stdbool.h>
+
+typedef struct neo_map {
+  neo_arena *arena;
+  uint64_t *key, *value; /* entries in insertion order */
+  uint32_t *slot;        /* open addressing, entry number + 1 */
+  size_t n, cap, n_slots;
+} neo_map;
+
+void neo_map_init(neo_map *m, neo_arena *arena);
+bool neo_map_get(const neo_map *m, uint64_t key, uint64_t *value); /* value may be null */
+void neo_map_set(neo_map *m, uint64_t key, uint64_t value);        /* inserts or replaces */
+
+#endif

@@ -1,0 +1,16 @@
+/* Status codes: what a fallible function returns. */
+#ifndef NEO_BASE_STATUS_H
+#define NEO_BASE_STATUS_H
+
+typedef enum {
+#define X(name, value, text) NEO_##name = value,
+#include "base/status.def"
+#undef X
+} neo_status;
+
+#define NEO_MUST_CHECK __attribute__((warn_unused_result))
+
+/* English text of a status; never null. */
+const char *neo_status_text(neo_status status);
+
+#endif

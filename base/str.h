@@ -1,0 +1,36 @@
+/* Text building: a growing, always NUL-terminated byte string in an arena. */
+#ifndef NEO_BASE_STR_H
+#define NEO_BASE_STR_H
+#include "base/arena.h"
+#include <stdbool.h>
+
+typedef struct neo_str {
+  neo_arena *arena;
+  char *at; /* null until the first append; use neo_str_text */
+  size_t n, cap;
+} neo_str;
+
+void neo_str_init(neo_str *s, neo_arena *arena);
+void neo_str_add(neo_str *s, const char *text);
+void neo_str_addn(neo_str *s, const char *text, size_t n);
+void neo_str_addc(neo_str *s, char c);
+void neo_str_addf(neo_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *neo_str_text(const neo_str *s); /* never null */
+
+/* Shortest decimal text that reads back as the same double ("0.5", "1e-05", "inf", "-inf", "nan"). */
+void neo_str_add_f64(neo_str *s, double x);
+/* Quoted with JSON escapes. */
+void neo_str_add_json(neo_str *s, const char *text);
+
+bool neo_streq(const char *a, const char *b);
+/* Damerau-Levenshtein distance, for "did you mean"; stops above `limit` and returns limit + 1. */
+int neo_str_distance(const char *a, const char *b, int limit);
+
+/* Interned strings: equal text, equal id; id 0 is the empty string. */
+typedef struct neo_names neo_names;
+neo_names *neo_names_new(neo_arena *arena);
+uint32_t neo_name_of(neo_names *names, const char *text);
+uint32_t neo_name_ofn(neo_names *names, const char *text, size_t n);
+const char *neo_name_text(const neo_names *names, uint32_t name);
+
+#endif
