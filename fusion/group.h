@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "ir/ir.h"
 
-typedef enum { NEO_PLACE_ROOT, NEO_PLACE_INLINE } neo_place;
+typedef enum { NEO_PLACE_ROOT, NEO_PLACE_INLINE } neo_placement;
 typedef struct {
   neo_def def;
   uint8_t place;
