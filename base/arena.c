@@ -33,13 +33,11 @@ struct neo_arena_block {
   size_t size_bytes; /* with this head */
 };
 
-void neo_arena_init(neo_arena *a, neo_alloc alloc, jmp_buf *on_fail)
-{
+void neo_arena_init(neo_arena *a, neo_alloc alloc, jmp_buf *on_fail) {
   *a = (neo_arena){.alloc = alloc, .on_fail = on_fail};
 }
 
-void neo_arena_free(neo_arena *a)
-{
+void neo_arena_free(neo_arena *a) {
   neo_arena_block *next;
   for (neo_arena_block *b = a->head; b; b = next) {
     next = b->next;
@@ -49,8 +47,7 @@ void neo_arena_free(neo_arena *a)
   neo_arena_init(a, a->alloc, a->on_fail);
 }
 
-static _Noreturn void fail(neo_arena *a)
-{
+static _Noreturn void fail(neo_arena *a) {
   if (a->on_fail)
     longjmp(*a->on_fail, 1);
   fputs("neo: out of memory\n", stderr);
@@ -58,8 +55,7 @@ static _Noreturn void fail(neo_arena *a)
 }
 
 /* A block with room for n bytes after its head. */
-static neo_arena_block *new_block(neo_arena *a, size_t n)
-{
+static neo_arena_block *new_block(neo_arena *a, size_t n) {
   if (n > SIZE_MAX / 2)
     fail(a);
   size_t size_bytes = sizeof(neo_arena_block) + n;
@@ -71,8 +67,7 @@ static neo_arena_block *new_block(neo_arena *a, size_t n)
   return b;
 }
 
-static void *alloc_alone(neo_arena *a, size_t n)
-{
+static void *alloc_alone(neo_arena *a, size_t n) {
   neo_arena_block *b = new_block(a, n);
   neo_arena_block **at = a->head ? &a->head->next : &a->head;
   b->next = *at;
@@ -80,9 +75,8 @@ static void *alloc_alone(neo_arena *a, size_t n)
   return b + 1;
 }
 
-static void new_front(neo_arena *a)
-{
-  size_t n = a->head ? a->total_bytes : FIRST_BLOCK;
+static void new_front(neo_arena *a) {
+  size_t n = a->total_bytes > FIRST_BLOCK ? a->total_bytes : FIRST_BLOCK;
   if (n > LARGEST_BLOCK)
     n = LARGEST_BLOCK;
   neo_arena_block *b = new_block(a, n & ~(size_t)(ALIGN - 1));
@@ -95,8 +89,7 @@ static void new_front(neo_arena *a)
 
 _Static_assert(sizeof(neo_arena_block) % ALIGN == 0, "blocks keep the alignment");
 
-void *neo_arena_alloc(neo_arena *a, size_t size_bytes)
-{
+void *neo_arena_alloc(neo_arena *a, size_t size_bytes) {
   if (size_bytes > SIZE_MAX / 2)
     fail(a);
   size_t n = (size_bytes + GAP + ALIGN - 1) & ~(size_t)(ALIGN - 1);
@@ -111,24 +104,21 @@ void *neo_arena_alloc(neo_arena *a, size_t size_bytes)
   return memset(p, 0, size_bytes);
 }
 
-void *neo_arena_array(neo_arena *a, size_t n, size_t size_bytes)
-{
+void *neo_arena_array(neo_arena *a, size_t n, size_t size_bytes) {
   size_t total_bytes;
   if (__builtin_mul_overflow(n, size_bytes, &total_bytes))
     fail(a);
   return neo_arena_alloc(a, total_bytes);
 }
 
-void *neo_arena_copy(neo_arena *a, const void *p, size_t size_bytes)
-{
+void *neo_arena_copy(neo_arena *a, const void *p, size_t size_bytes) {
   void *copy = neo_arena_alloc(a, size_bytes);
   if (size_bytes > 0)
     memcpy(copy, p, size_bytes);
   return copy;
 }
 
-char *neo_arena_strndup(neo_arena *a, const char *s, size_t n)
-{
+char *neo_arena_strndup(neo_arena *a, const char *s, size_t n) {
   if (n == SIZE_MAX)
     fail(a);
   char *copy = neo_arena_alloc(a, n + 1);
@@ -137,13 +127,11 @@ char *neo_arena_strndup(neo_arena *a, const char *s, size_t n)
   return copy;
 }
 
-char *neo_arena_strdup(neo_arena *a, const char *s)
-{
+char *neo_arena_strdup(neo_arena *a, const char *s) {
   return neo_arena_strndup(a, s, strlen(s));
 }
 
-char *neo_arena_vprintf(neo_arena *a, const char *fmt, va_list ap)
-{
+char *neo_arena_vprintf(neo_arena *a, const char *fmt, va_list ap) {
   va_list again;
   va_copy(again, ap);
   int n = vsnprintf(NULL, 0, fmt, again);
@@ -155,8 +143,7 @@ char *neo_arena_vprintf(neo_arena *a, const char *fmt, va_list ap)
   return text;
 }
 
-char *neo_arena_printf(neo_arena *a, const char *fmt, ...)
-{
+char *neo_arena_printf(neo_arena *a, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
   char *text = neo_arena_vprintf(a, fmt, ap);

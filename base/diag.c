@@ -17,18 +17,15 @@ static const row table[NEO_D_COUNT] = {
 #undef X
 };
 
-const char *neo_diag_code(neo_diag_id id)
-{
+const char *neo_diag_code(neo_diag_id id) {
   return table[id].code;
 }
 
-neo_severity neo_diag_severity(neo_diag_id id)
-{
+neo_severity neo_diag_severity(neo_diag_id id) {
   return table[id].severity;
 }
 
-const char *neo_severity_text(neo_severity severity)
-{
+const char *neo_severity_text(neo_severity severity) {
   switch (severity) {
   case NEO_SEV_ERROR:
     return "error";
@@ -40,8 +37,7 @@ const char *neo_severity_text(neo_severity severity)
   return "error";
 }
 
-neo_diags *neo_diags_new(neo_arena *a, neo_sources *sources)
-{
+neo_diags *neo_diags_new(neo_arena *a, neo_sources *sources) {
   neo_diags *d = NEO_NEW(a, neo_diags);
   d->arena = a;
   d->sources = sources;
@@ -49,14 +45,12 @@ neo_diags *neo_diags_new(neo_arena *a, neo_sources *sources)
   return d;
 }
 
-neo_sources *neo_diags_sources(neo_diags *d)
-{
+neo_sources *neo_diags_sources(neo_diags *d) {
   return d->sources;
 }
 
 /* Without a place there is nothing to point at twice: then the text tells. */
-static bool is_repetition(neo_diags *d, neo_span at, neo_diag_id id, const char *text)
-{
+static bool is_repetition(neo_diags *d, neo_span at, neo_diag_id id, const char *text) {
   if (at != 0)
     return neo_map_get(&d->seen, (uint64_t)at << 32 | (uint32_t)id, NULL);
   for (size_t i = 0; i < d->recs.n; i++)
@@ -65,8 +59,7 @@ static bool is_repetition(neo_diags *d, neo_span at, neo_diag_id id, const char 
   return false;
 }
 
-int neo_diag(neo_diags *d, neo_span at, neo_diag_id id, ...)
-{
+int neo_diag(neo_diags *d, neo_span at, neo_diag_id id, ...) {
   assert(id < NEO_D_COUNT);
   va_list ap;
   va_start(ap, id);
@@ -86,25 +79,21 @@ int neo_diag(neo_diags *d, neo_span at, neo_diag_id id, ...)
   return (int)handle;
 }
 
-static neo_diag_rec *rec_of(neo_diags *d, int handle)
-{
+static neo_diag_rec *rec_of(neo_diags *d, int handle) {
   assert(handle >= 0 && (size_t)handle < d->recs.n);
   return &d->recs.at[handle];
 }
 
-void neo_diag_range(neo_diags *d, int handle, neo_span range)
-{
+void neo_diag_range(neo_diags *d, int handle, neo_span range) {
   if (handle >= 0 && range != 0)
     NEO_PUSH(d->arena, &rec_of(d, handle)->ranges, range);
 }
 
-static void add_remark(neo_diags *d, int handle, bool help, const char *text)
-{
+static void add_remark(neo_diags *d, int handle, bool help, const char *text) {
   NEO_PUSH(d->arena, &rec_of(d, handle)->remarks, (neo_diag_remark){help, text});
 }
 
-void neo_diag_note(neo_diags *d, int handle, const char *fmt, ...)
-{
+void neo_diag_note(neo_diags *d, int handle, const char *fmt, ...) {
   if (handle < 0)
     return;
   va_list ap;
@@ -113,8 +102,7 @@ void neo_diag_note(neo_diags *d, int handle, const char *fmt, ...)
   va_end(ap);
 }
 
-void neo_diag_help(neo_diags *d, int handle, const char *fmt, ...)
-{
+void neo_diag_help(neo_diags *d, int handle, const char *fmt, ...) {
   if (handle < 0)
     return;
   va_list ap;
@@ -123,13 +111,11 @@ void neo_diag_help(neo_diags *d, int handle, const char *fmt, ...)
   va_end(ap);
 }
 
-size_t neo_diags_errors(const neo_diags *d)
-{
+size_t neo_diags_errors(const neo_diags *d) {
   return d->errors;
 }
 
-size_t neo_diags_count(const neo_diags *d)
-{
+size_t neo_diags_count(const neo_diags *d) {
   return d->recs.n;
 }
 
@@ -138,8 +124,7 @@ typedef struct {
   uint64_t place; /* file and offset */
 } sort_key;
 
-static int compare_keys(const void *x, const void *y)
-{
+static int compare_keys(const void *x, const void *y) {
   const sort_key *a = x, *b = y;
   if (a->place != b->place)
     return a->place < b->place ? -1 : 1;
@@ -149,8 +134,7 @@ static int compare_keys(const void *x, const void *y)
   return a->rec->order < b->rec->order ? -1 : a->rec->order > b->rec->order;
 }
 
-const neo_diag_rec **neo_diags_sorted(neo_diags *d)
-{
+const neo_diag_rec **neo_diags_sorted(neo_diags *d) {
   size_t n = d->recs.n;
   sort_key *keys = NEO_NEW_ARRAY(d->arena, sort_key, n);
   for (size_t i = 0; i < n; i++) {

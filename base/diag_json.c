@@ -5,8 +5,7 @@
 #include <string.h>
 
 /* JSON must be UTF-8 whatever the source holds: other bytes become U+FFFD. */
-static void add_text(neo_str *out, neo_arena *arena, const char *text)
-{
+static void add_text(neo_str *out, neo_arena *arena, const char *text) {
   neo_str clean;
   neo_str_init(&clean, arena);
   for (size_t n = strlen(text); n > 0;) {
@@ -19,8 +18,7 @@ static void add_text(neo_str *out, neo_arena *arena, const char *text)
   neo_str_add_json(out, neo_str_text(&clean));
 }
 
-static void add_place(neo_str *out, neo_diags *d, neo_span span)
-{
+static void add_place(neo_str *out, neo_diags *d, neo_span span) {
   neo_place p = neo_span_place(d->sources, span);
   neo_str_add(out, "\"file\": ");
   add_text(out, d->arena, p.file);
@@ -28,8 +26,7 @@ static void add_place(neo_str *out, neo_diags *d, neo_span span)
                p.column, p.offset, p.length);
 }
 
-static void add_remarks(neo_str *out, neo_diags *d, const neo_diag_rec *rec, bool help)
-{
+static void add_remarks(neo_str *out, neo_diags *d, const neo_diag_rec *rec, bool help) {
   neo_str_addf(out, ", \"%s\": [", help ? "help" : "notes");
   const char *comma = "";
   for (size_t i = 0; i < rec->remarks.n; i++) {
@@ -42,10 +39,10 @@ static void add_remarks(neo_str *out, neo_diags *d, const neo_diag_rec *rec, boo
   neo_str_addc(out, ']');
 }
 
-static void add_rec(neo_str *out, neo_diags *d, const neo_diag_rec *rec)
-{
-  neo_str_addf(out, "{\"code\": \"%s\", \"severity\": \"%s\", \"message\": ",
-               neo_diag_code(rec->id), neo_severity_text(neo_diag_severity(rec->id)));
+static void add_rec(neo_str *out, neo_diags *d, const neo_diag_rec *rec) {
+  neo_str_addf(out,
+               "{\"code\": \"%s\", \"severity\": \"%s\", \"message\": ", neo_diag_code(rec->id),
+               neo_severity_text(neo_diag_severity(rec->id)));
   add_text(out, d->arena, rec->text);
   neo_str_add(out, ", ");
   add_place(out, d, rec->at);
@@ -61,8 +58,7 @@ static void add_rec(neo_str *out, neo_diags *d, const neo_diag_rec *rec)
   neo_str_addc(out, '}');
 }
 
-void neo_diags_print_json(neo_diags *d, neo_str *out)
-{
+void neo_diags_print_json(neo_diags *d, neo_str *out) {
   const neo_diag_rec **sorted = neo_diags_sorted(d);
   neo_str_add(out, "{\"diagnostics\": [");
   for (size_t i = 0; i < d->recs.n; i++) {

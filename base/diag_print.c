@@ -27,8 +27,7 @@ static const palette coloured = {
     "\033[1m", {"\033[1;31m", "\033[1;35m", "\033[1;34m"}, "\033[1;32m", "\033[0m"};
 
 /* One code point of the text, made printable; returns its length in bytes. */
-static size_t add_point(neo_str *out, const char *text, size_t n)
-{
+static size_t add_point(neo_str *out, const char *text, size_t n) {
   uint32_t code = 0;
   size_t length = neo_utf8_decode(text, n, &code);
   if (code == '\t')
@@ -41,8 +40,7 @@ static size_t add_point(neo_str *out, const char *text, size_t n)
 }
 
 /* Messages may quote the source. */
-static void add_clean(neo_str *out, const char *text)
-{
+static void add_clean(neo_str *out, const char *text) {
   for (size_t n = strlen(text); n > 0;) {
     size_t length = add_point(out, text, n);
     text += length;
@@ -53,20 +51,21 @@ static void add_clean(neo_str *out, const char *text)
 typedef struct {
   neo_line line;
   neo_span span;
-  bool primary;
+  bool primary, elsewhere; /* elsewhere: not in the primary's file */
 } mark;
 
-/* By file and line. */
-static int compare_marks(const void *x, const void *y)
-{
-  const neo_line *a = &((const mark *)x)->line, *b = &((const mark *)y)->line;
+/* The primary's file first, then by file and line. */
+static int compare_marks(const void *x, const void *y) {
+  const mark *m = x, *n = y;
+  const neo_line *a = &m->line, *b = &n->line;
+  if (m->elsewhere != n->elsewhere)
+    return m->elsewhere ? 1 : -1;
   if (a->file != b->file)
     return a->file < b->file ? -1 : 1;
   return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static char mark_at(const mark *marks, size_t n, uint32_t i)
-{
+static char mark_at(const mark *marks, size_t n, uint32_t i) {
   char c = ' ';
   for (size_t k = 0; k < n; k++) {
     const neo_line *line = &marks[k].line;
@@ -80,8 +79,7 @@ static char mark_at(const mark *marks, size_t n, uint32_t i)
 }
 
 /* Where to start showing, so that the first mark is in the window. */
-static uint32_t window_start(const mark *marks, size_t n)
-{
+static uint32_t window_start(const mark *marks, size_t n) {
   const neo_line *line = &marks[0].line;
   uint32_t i = line->n;
   for (size_t k = 0; k < n; k++)
@@ -94,8 +92,8 @@ static uint32_t window_start(const mark *marks, size_t n)
 }
 
 /* The line of source, and below it the marks, which share that line. */
-static void add_line(neo_str *out, neo_arena *arena, const palette *c, const mark *marks, size_t n)
-{
+static void add_line(neo_str *out, neo_arena *arena, const palette *c, const mark *marks,
+                     size_t n) {
   const neo_line *line = &marks[0].line;
   neo_str below;
   neo_str_init(&below, arena);
@@ -117,14 +115,14 @@ static void add_line(neo_str *out, neo_arena *arena, const palette *c, const mar
   neo_str_addf(out, "\n      | %s%.*s%s\n", c->mark, (int)width, neo_str_text(&below), c->off);
 }
 
-static void add_lines(neo_str *out, neo_diags *d, const palette *c, const neo_diag_rec *rec)
-{
+static void add_lines(neo_str *out, neo_diags *d, const palette *c, const neo_diag_rec *rec) {
   size_t n = rec->ranges.n + 1;
   mark *marks = NEO_NEW_ARRAY(d->arena, mark, n);
-  marks[0] = (mark){neo_span_line(d->sources, rec->at), rec->at, true};
+  marks[0] = (mark){neo_span_line(d->sources, rec->at), rec->at, true, false};
   for (size_t i = 1; i < n; i++) {
     neo_span span = rec->ranges.at[i - 1];
-    marks[i] = (mark){neo_span_line(d->sources, span), span, false};
+    neo_line line = neo_span_line(d->sources, span);
+    marks[i] = (mark){line, span, false, line.file != marks[0].line.file};
   }
   uint32_t shown_file = marks[0].line.file;
   qsort(marks, n, sizeof *marks, compare_marks);
@@ -138,16 +136,15 @@ static void add_lines(neo_str *out, neo_diags *d, const palette *c, const neo_di
   }
 }
 
-static void add_rec(neo_str *out, neo_diags *d, const palette *c, const neo_diag_rec *rec)
-{
+static void add_rec(neo_str *out, neo_diags *d, const palette *c, const neo_diag_rec *rec) {
   neo_severity severity = neo_diag_severity(rec->id);
   neo_str_add(out, c->bold);
   if (rec->at) {
     add_clean(out, neo_span_text(d->sources, rec->at));
     neo_str_add(out, ": ");
   }
-  neo_str_addf(out, "%s%s%s[%s]: %s%s", c->off, c->severity[severity],
-               neo_severity_text(severity), neo_diag_code(rec->id), c->off, c->bold);
+  neo_str_addf(out, "%s%s%s[%s]: %s%s", c->off, c->severity[severity], neo_severity_text(severity),
+               neo_diag_code(rec->id), c->off, c->bold);
   add_clean(out, rec->text);
   neo_str_addf(out, "%s\n", c->off);
   if (rec->at)
@@ -159,8 +156,7 @@ static void add_rec(neo_str *out, neo_diags *d, const palette *c, const neo_diag
   }
 }
 
-void neo_diags_print(neo_diags *d, neo_str *out, bool colour)
-{
+void neo_diags_print(neo_diags *d, neo_str *out, bool colour) {
   const neo_diag_rec **sorted = neo_diags_sorted(d);
   for (size_t i = 0; i < d->recs.n; i++)
     add_rec(out, d, colour ? &coloured : &plain, sorted[i]);

@@ -25,8 +25,7 @@ struct neo_sources {
   neo_map by_hash;
 };
 
-neo_sources *neo_sources_new(neo_arena *a)
-{
+neo_sources *neo_sources_new(neo_arena *a) {
   neo_sources *s = NEO_NEW(a, neo_sources);
   s->arena = a;
   neo_map_init(&s->by_hash, a);
@@ -34,8 +33,7 @@ neo_sources *neo_sources_new(neo_arena *a)
   return s;
 }
 
-uint32_t neo_sources_add(neo_sources *s, const char *name, const char *text, size_t size_bytes)
-{
+uint32_t neo_sources_add(neo_sources *s, const char *name, const char *text, size_t size_bytes) {
   assert(size_bytes < UINT32_MAX && "offsets are 32 bits");
   source file = {.name = name, .text = text, .size_bytes = size_bytes};
   NEO_PUSH(s->arena, &file.lines, 0);
@@ -46,8 +44,7 @@ uint32_t neo_sources_add(neo_sources *s, const char *name, const char *text, siz
   return (uint32_t)s->files.n - 1;
 }
 
-neo_span neo_span_of(neo_sources *s, uint32_t file, uint32_t offset, uint32_t length)
-{
+neo_span neo_span_of(neo_sources *s, uint32_t file, uint32_t offset, uint32_t length) {
   assert(file < s->files.n && "a file of these sources");
   uint32_t size_bytes = (uint32_t)s->files.at[file].size_bytes;
   if (offset > size_bytes)
@@ -68,8 +65,7 @@ neo_span neo_span_of(neo_sources *s, uint32_t file, uint32_t offset, uint32_t le
   return span;
 }
 
-neo_span neo_span_join(neo_sources *s, neo_span from, neo_span to)
-{
+neo_span neo_span_join(neo_sources *s, neo_span from, neo_span to) {
   if (from == 0 || to == 0)
     return from ? from : to;
   const span_rec *a = &s->spans.at[from], *b = &s->spans.at[to];
@@ -81,8 +77,7 @@ neo_span neo_span_join(neo_sources *s, neo_span from, neo_span to)
 }
 
 /* The number, from 0, of the line that holds the byte. */
-static size_t line_of(const source *file, uint32_t offset)
-{
+static size_t line_of(const source *file, uint32_t offset) {
   size_t lo = 0, hi = file->lines.n;
   while (hi - lo > 1) {
     size_t mid = lo + (hi - lo) / 2;
@@ -95,16 +90,14 @@ static size_t line_of(const source *file, uint32_t offset)
 }
 
 /* Code points in the text: the bytes that do not continue one. Quick, for lines of megabytes. */
-static uint32_t count_points(const char *text, size_t n)
-{
+static uint32_t count_points(const char *text, size_t n) {
   uint32_t count = 0;
   for (size_t i = 0; i < n; i++)
     count += ((unsigned char)text[i] & 0xc0) != 0x80;
   return count;
 }
 
-neo_line neo_span_line(const neo_sources *s, neo_span span)
-{
+neo_line neo_span_line(const neo_sources *s, neo_span span) {
   assert(span > 0 && span < s->spans.n && "a span of these sources");
   const span_rec *r = &s->spans.at[span];
   const source *file = &s->files.at[r->file];
@@ -123,8 +116,7 @@ neo_line neo_span_line(const neo_sources *s, neo_span span)
                     .offset = r->offset};
 }
 
-neo_place neo_span_place(const neo_sources *s, neo_span span)
-{
+neo_place neo_span_place(const neo_sources *s, neo_span span) {
   assert(span < s->spans.n && "a span of these sources");
   if (span == 0)
     return (neo_place){.file = ""};
@@ -138,14 +130,12 @@ neo_place neo_span_place(const neo_sources *s, neo_span span)
                      .column = count_points(line.text, line.from) + 1};
 }
 
-const char *neo_span_text(neo_sources *s, neo_span span)
-{
+const char *neo_span_text(neo_sources *s, neo_span span) {
   neo_place p = neo_span_place(s, span);
   return span ? neo_arena_printf(s->arena, "%s:%u:%u", p.file, p.line, p.column) : "";
 }
 
-const char *neo_span_bytes(const neo_sources *s, neo_span span, size_t *n)
-{
+const char *neo_span_bytes(const neo_sources *s, neo_span span, size_t *n) {
   assert(span < s->spans.n && "a span of these sources");
   const span_rec *r = &s->spans.at[span];
   *n = r->length;

@@ -16,8 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static ssize_t read_some(const neo_io *io, int fd, void *p, size_t n)
-{
+static ssize_t read_some(const neo_io *io, int fd, void *p, size_t n) {
   ssize_t got;
   do
     got = io->read(io->ctx, fd, p, n);
@@ -26,17 +25,15 @@ static ssize_t read_some(const neo_io *io, int fd, void *p, size_t n)
 }
 
 /* What to expect: a regular file's size, else (pipes, /proc) a first guess. */
-static size_t expected_size(int fd)
-{
+static size_t expected_size(int fd) {
   struct stat st;
   if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
     return (size_t)st.st_size;
   return 4096;
 }
 
-static neo_status read_all(const neo_io *io, neo_arena *a, int fd, size_t limit_bytes,
-                           char **text, size_t *size_bytes)
-{
+static neo_status read_all(const neo_io *io, neo_arena *a, int fd, size_t limit_bytes, char **text,
+                           size_t *size_bytes) {
   size_t cap = expected_size(fd), n = 0;
   if (limit_bytes && cap > limit_bytes)
     cap = limit_bytes;
@@ -67,8 +64,7 @@ static neo_status read_all(const neo_io *io, neo_arena *a, int fd, size_t limit_
 
 /* Memory may run out while the file is open: caught here, or the descriptor would leak. */
 static neo_status read_guarded(const neo_io *io, neo_arena *a, int fd, size_t limit_bytes,
-                               char **text, size_t *size_bytes)
-{
+                               char **text, size_t *size_bytes) {
   jmp_buf here;
   jmp_buf *volatile outer = a->on_fail;
   neo_status status;
@@ -82,8 +78,7 @@ static neo_status read_guarded(const neo_io *io, neo_arena *a, int fd, size_t li
 }
 
 neo_status neo_file_read(const neo_io *io, neo_arena *a, const char *path, size_t limit_bytes,
-                         char **text, size_t *size_bytes)
-{
+                         char **text, size_t *size_bytes) {
   *text = NULL;
   *size_bytes = 0;
   int fd = io->open(io->ctx, path, O_RDONLY, 0);
@@ -100,14 +95,12 @@ neo_status neo_file_read(const neo_io *io, neo_arena *a, const char *path, size_
 }
 
 /* The folder part of w->path, with its slash, is as long as this. */
-static size_t folder_length(const char *path)
-{
+static size_t folder_length(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-static int open_temporary(neo_file_writer *w, mode_t mode)
-{
+static int open_temporary(neo_file_writer *w, mode_t mode) {
   size_t folder = folder_length(w->path);
   for (unsigned attempt = 0; attempt < 1000; attempt++) {
     int n = snprintf(w->temp, sizeof w->temp, "%.*s.neo-%ld-%u.tmp", (int)folder, w->path,
@@ -126,14 +119,12 @@ static int open_temporary(neo_file_writer *w, mode_t mode)
   return -1;
 }
 
-static bool is_special(const char *path)
-{
+static bool is_special(const char *path) {
   struct stat st;
   return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
-neo_status neo_file_begin(neo_file_writer *w, const neo_io *io, const char *path, mode_t mode)
-{
+neo_status neo_file_begin(neo_file_writer *w, const neo_io *io, const char *path, mode_t mode) {
   w->io = io;
   w->fd = -1;
   w->n = 0;
@@ -154,8 +145,7 @@ neo_status neo_file_begin(neo_file_writer *w, const neo_io *io, const char *path
 }
 
 /* Ends the writing, keeping errno. */
-static neo_status give_up(neo_file_writer *w)
-{
+static neo_status give_up(neo_file_writer *w) {
   int why = errno;
   if (w->fd >= 0)
     w->io->close(w->io->ctx, w->fd);
@@ -169,8 +159,7 @@ static neo_status give_up(neo_file_writer *w)
   return w->status;
 }
 
-static void write_all(neo_file_writer *w, const char *p, size_t n)
-{
+static void write_all(neo_file_writer *w, const char *p, size_t n) {
   while (n > 0) {
     ssize_t put = w->io->write(w->io->ctx, w->fd, p, n);
     if (put < 0 && errno == EINTR)
@@ -184,15 +173,13 @@ static void write_all(neo_file_writer *w, const char *p, size_t n)
   }
 }
 
-static void flush(neo_file_writer *w)
-{
+static void flush(neo_file_writer *w) {
   size_t n = w->n;
   w->n = 0;
   write_all(w, w->buf, n);
 }
 
-void neo_file_put(neo_file_writer *w, const void *p, size_t size_bytes)
-{
+void neo_file_put(neo_file_writer *w, const void *p, size_t size_bytes) {
   if (w->status != NEO_OK || size_bytes == 0)
     return;
   if (size_bytes > sizeof w->buf - w->n) {
@@ -209,8 +196,7 @@ void neo_file_put(neo_file_writer *w, const void *p, size_t size_bytes)
 }
 
 /* The new name is on the disk when its folder is. */
-static neo_status sync_folder(neo_file_writer *w)
-{
+static neo_status sync_folder(neo_file_writer *w) {
   size_t n = folder_length(w->path);
   w->path[n] = '\0';
   int fd = w->io->open(w->io->ctx, n ? w->path : ".", O_RDONLY | O_DIRECTORY, 0);
@@ -225,8 +211,7 @@ static neo_status sync_folder(neo_file_writer *w)
   return synced && closed ? NEO_OK : NEO_IO;
 }
 
-neo_status neo_file_commit(neo_file_writer *w)
-{
+neo_status neo_file_commit(neo_file_writer *w) {
   if (w->status != NEO_OK)
     return w->status;
   flush(w);
@@ -247,14 +232,12 @@ neo_status neo_file_commit(neo_file_writer *w)
   return w->status;
 }
 
-void neo_file_abandon(neo_file_writer *w)
-{
+void neo_file_abandon(neo_file_writer *w) {
   if (w->fd >= 0 || w->temp[0])
     give_up(w);
 }
 
-neo_status neo_file_write(const neo_io *io, const char *path, const void *p, size_t size_bytes)
-{
+neo_status neo_file_write(const neo_io *io, const char *path, const void *p, size_t size_bytes) {
   neo_file_writer w;
   neo_status status = neo_file_begin(&w, io, path, 0666);
   if (status != NEO_OK)

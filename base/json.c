@@ -13,16 +13,14 @@
 enum { DEEPEST = 64 };
 
 /* The index of the quote that ends the string opened at text[i], or n. */
-static size_t skip_string(const char *text, size_t n, size_t i)
-{
+static size_t skip_string(const char *text, size_t n, size_t i) {
   for (i++; i < n && text[i] != '"'; i++)
     if (text[i] == '\\')
       i++;
   return i;
 }
 
-static bool too_deep(const char *text, size_t n)
-{
+static bool too_deep(const char *text, size_t n) {
   int depth = 0;
   for (size_t i = 0; i < n; i++) {
     if (text[i] == '"')
@@ -37,15 +35,13 @@ static bool too_deep(const char *text, size_t n)
   return false;
 }
 
-static bool only_space(const char *text, const char *end)
-{
+static bool only_space(const char *text, const char *end) {
   while (text < end && *text && strchr(" \t\r\n", *text))
     text++;
   return text >= end;
 }
 
-neo_status neo_json_parse(const char *text, size_t n, neo_json **out)
-{
+neo_status neo_json_parse(const char *text, size_t n, neo_json **out) {
   *out = NULL;
   if (!text || n == 0 || too_deep(text, n))
     return NEO_FORMAT;
@@ -62,51 +58,42 @@ neo_status neo_json_parse(const char *text, size_t n, neo_json **out)
   return NEO_OK;
 }
 
-void neo_json_free(neo_json *j)
-{
+void neo_json_free(neo_json *j) {
   cJSON_Delete(j);
 }
 
-char *neo_json_print(const neo_json *j)
-{
+char *neo_json_print(const neo_json *j) {
   return j ? cJSON_PrintUnformatted(j) : NULL;
 }
 
-neo_json *neo_json_get(const neo_json *j, const char *key)
-{
+neo_json *neo_json_get(const neo_json *j, const char *key) {
   return cJSON_GetObjectItemCaseSensitive(j, key);
 }
 
-neo_json *neo_json_first(const neo_json *j)
-{
+neo_json *neo_json_first(const neo_json *j) {
   return cJSON_IsArray(j) || cJSON_IsObject(j) ? j->child : NULL;
 }
 
-neo_json *neo_json_next(const neo_json *j)
-{
+neo_json *neo_json_next(const neo_json *j) {
   return j ? j->next : NULL;
 }
 
-const char *neo_json_key(const neo_json *j)
-{
+const char *neo_json_key(const neo_json *j) {
   return j ? j->string : NULL;
 }
 
-const char *neo_json_text(const neo_json *j)
-{
+const char *neo_json_text(const neo_json *j) {
   return cJSON_GetStringValue((cJSON *)(uintptr_t)j);
 }
 
-bool neo_json_number(const neo_json *j, double *x)
-{
+bool neo_json_number(const neo_json *j, double *x) {
   if (!cJSON_IsNumber(j))
     return false;
   *x = j->valuedouble;
   return true;
 }
 
-bool neo_json_integer(const neo_json *j, int64_t *x)
-{
+bool neo_json_integer(const neo_json *j, int64_t *x) {
   double d;
   if (!neo_json_number(j, &d) || !(fabs(d) <= 0x1p53) || floor(d) != d)
     return false;
@@ -114,58 +101,48 @@ bool neo_json_integer(const neo_json *j, int64_t *x)
   return true;
 }
 
-bool neo_json_is_array(const neo_json *j)
-{
+bool neo_json_is_array(const neo_json *j) {
   return cJSON_IsArray(j);
 }
 
-bool neo_json_is_object(const neo_json *j)
-{
+bool neo_json_is_object(const neo_json *j) {
   return cJSON_IsObject(j);
 }
 
-neo_json *neo_json_object(void)
-{
+neo_json *neo_json_object(void) {
   return cJSON_CreateObject();
 }
 
-neo_json *neo_json_array(void)
-{
+neo_json *neo_json_array(void) {
   return cJSON_CreateArray();
 }
 
 /* Takes the item: it is in j afterwards, or freed. */
-static neo_json *add(neo_json *j, const char *key, cJSON *item)
-{
-  bool added = j && item && (key ? cJSON_AddItemToObject(j, key, item)
-                                 : cJSON_AddItemToArray(j, item));
+static neo_json *add(neo_json *j, const char *key, cJSON *item) {
+  bool added =
+      j && item && (key ? cJSON_AddItemToObject(j, key, item) : cJSON_AddItemToArray(j, item));
   if (added)
     return item;
   cJSON_Delete(item);
   return NULL;
 }
 
-neo_json *neo_json_add_object(neo_json *j, const char *key)
-{
+neo_json *neo_json_add_object(neo_json *j, const char *key) {
   return add(j, key, cJSON_CreateObject());
 }
 
-neo_json *neo_json_add_array(neo_json *j, const char *key)
-{
+neo_json *neo_json_add_array(neo_json *j, const char *key) {
   return add(j, key, cJSON_CreateArray());
 }
 
-neo_json *neo_json_add_text(neo_json *j, const char *key, const char *text)
-{
+neo_json *neo_json_add_text(neo_json *j, const char *key, const char *text) {
   return add(j, key, cJSON_CreateString(text));
 }
 
-neo_json *neo_json_add_number(neo_json *j, const char *key, double x)
-{
+neo_json *neo_json_add_number(neo_json *j, const char *key, double x) {
   return add(j, key, cJSON_CreateNumber(x));
 }
 
-neo_json *neo_json_add_bool(neo_json *j, const char *key, bool x)
-{
+neo_json *neo_json_add_bool(neo_json *j, const char *key, bool x) {
   return add(j, key, cJSON_CreateBool(x));
 }

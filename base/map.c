@@ -7,14 +7,12 @@
 #include <assert.h>
 #include <string.h>
 
-void neo_map_init(neo_map *m, neo_arena *arena)
-{
+void neo_map_init(neo_map *m, neo_arena *arena) {
   *m = (neo_map){.arena = arena};
 }
 
 /* The slot of the key, or the empty one where it belongs. Needs n_slots > n. */
-static size_t find_slot(const neo_map *m, uint64_t key)
-{
+static size_t find_slot(const neo_map *m, uint64_t key) {
   size_t mask = m->n_slots - 1;
   size_t i = (size_t)neo_hash_mix(0, key) & mask;
   while (m->slot[i] && m->key[m->slot[i] - 1] != key)
@@ -22,8 +20,7 @@ static size_t find_slot(const neo_map *m, uint64_t key)
   return i;
 }
 
-bool neo_map_get(const neo_map *m, uint64_t key, uint64_t *value)
-{
+bool neo_map_get(const neo_map *m, uint64_t key, uint64_t *value) {
   if (m->n == 0)
     return false;
   uint32_t entry = m->slot[find_slot(m, key)];
@@ -32,16 +29,14 @@ bool neo_map_get(const neo_map *m, uint64_t key, uint64_t *value)
   return entry != 0;
 }
 
-static void widen_slots(neo_map *m)
-{
+static void widen_slots(neo_map *m) {
   m->n_slots = m->n_slots ? 2 * m->n_slots : 16;
   m->slot = NEO_NEW_ARRAY(m->arena, uint32_t, m->n_slots);
   for (size_t e = 0; e < m->n; e++)
     m->slot[find_slot(m, m->key[e])] = (uint32_t)(e + 1);
 }
 
-static void widen_entries(neo_map *m)
-{
+static void widen_entries(neo_map *m) {
   size_t cap = m->cap ? 2 * m->cap : 8;
   uint64_t *key = NEO_NEW_ARRAY(m->arena, uint64_t, cap);
   uint64_t *value = NEO_NEW_ARRAY(m->arena, uint64_t, cap);
@@ -54,8 +49,7 @@ static void widen_entries(neo_map *m)
   m->cap = cap;
 }
 
-void neo_map_set(neo_map *m, uint64_t key, uint64_t value)
-{
+void neo_map_set(neo_map *m, uint64_t key, uint64_t value) {
   assert(m->arena && "neo_map_init comes first");
   if (3 * (m->n + 1) > 2 * m->n_slots)
     widen_slots(m);

@@ -20,8 +20,7 @@ struct neo_names {
   size_t n_slots;
 };
 
-static size_t find_slot(const neo_names *names, const char *text, size_t n, uint64_t hash)
-{
+static size_t find_slot(const neo_names *names, const char *text, size_t n, uint64_t hash) {
   size_t mask = names->n_slots - 1;
   size_t i = (size_t)hash & mask;
   for (; names->slot[i]; i = (i + 1) & mask) {
@@ -32,8 +31,7 @@ static size_t find_slot(const neo_names *names, const char *text, size_t n, uint
   return i;
 }
 
-static void widen(neo_names *names)
-{
+static void widen(neo_names *names) {
   names->n_slots *= 2;
   names->slot = NEO_NEW_ARRAY(names->arena, uint32_t, names->n_slots);
   for (size_t e = 0; e < names->entries.n; e++) {
@@ -42,8 +40,7 @@ static void widen(neo_names *names)
   }
 }
 
-uint32_t neo_name_ofn(neo_names *names, const char *text, size_t n)
-{
+uint32_t neo_name_ofn(neo_names *names, const char *text, size_t n) {
   uint64_t hash = neo_hash(text, n, 0);
   size_t i = find_slot(names, text, n, hash);
   if (names->slot[i])
@@ -59,13 +56,11 @@ uint32_t neo_name_ofn(neo_names *names, const char *text, size_t n)
   return (uint32_t)names->entries.n - 1;
 }
 
-uint32_t neo_name_of(neo_names *names, const char *text)
-{
+uint32_t neo_name_of(neo_names *names, const char *text) {
   return neo_name_ofn(names, text, strlen(text));
 }
 
-neo_names *neo_names_new(neo_arena *arena)
-{
+neo_names *neo_names_new(neo_arena *arena) {
   neo_names *names = NEO_NEW(arena, neo_names);
   names->arena = arena;
   names->n_slots = 64;
@@ -74,8 +69,7 @@ neo_names *neo_names_new(neo_arena *arena)
   return names;
 }
 
-const char *neo_name_text(const neo_names *names, uint32_t name)
-{
+const char *neo_name_text(const neo_names *names, uint32_t name) {
   assert(name < names->entries.n && "a name of this table");
   return names->entries.at[name].text;
 }

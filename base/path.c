@@ -6,13 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool neo_path_exists(const char *path)
-{
+bool neo_path_exists(const char *path) {
   return access(path, F_OK) == 0;
 }
 
-static neo_status make_one(const char *path)
-{
+static neo_status make_one(const char *path) {
   if (mkdir(path, 0777) == 0)
     return NEO_OK;
   int why = errno;
@@ -23,8 +21,7 @@ static neo_status make_one(const char *path)
   return NEO_IO;
 }
 
-neo_status neo_path_make_folder(const char *path)
-{
+neo_status neo_path_make_folder(const char *path) {
   char part[4096];
   size_t n = strlen(path);
   if (n == 0 || n >= sizeof part) {
@@ -43,24 +40,21 @@ neo_status neo_path_make_folder(const char *path)
   return make_one(part);
 }
 
-char *neo_path_join(neo_arena *a, const char *folder, const char *name)
-{
+char *neo_path_join(neo_arena *a, const char *folder, const char *name) {
   size_t n = strlen(folder);
   if (n == 0 || name[0] == '/')
     return neo_arena_strdup(a, name);
   return neo_arena_printf(a, folder[n - 1] == '/' ? "%s%s" : "%s/%s", folder, name);
 }
 
-char *neo_path_folder(neo_arena *a, const char *path)
-{
+char *neo_path_folder(neo_arena *a, const char *path) {
   const char *slash = strrchr(path, '/');
   if (!slash)
     return neo_arena_strdup(a, ".");
   return neo_arena_strndup(a, path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-char *neo_path_stem(neo_arena *a, const char *path)
-{
+char *neo_path_stem(neo_arena *a, const char *path) {
   const char *slash = strrchr(path, '/');
   const char *name = slash ? slash + 1 : path;
   const char *dot = strrchr(name, '.');

@@ -6,14 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-void neo_str_init(neo_str *s, neo_arena *arena)
-{
+void neo_str_init(neo_str *s, neo_arena *arena) {
   *s = (neo_str){.arena = arena};
 }
 
 /* Room for n more bytes and the NUL. */
-static void reserve(neo_str *s, size_t n)
-{
+static void reserve(neo_str *s, size_t n) {
   if (n < s->cap - s->n)
     return;
   size_t cap = s->cap ? s->cap : 64;
@@ -26,8 +24,7 @@ static void reserve(neo_str *s, size_t n)
   s->cap = cap;
 }
 
-void neo_str_addn(neo_str *s, const char *text, size_t n)
-{
+void neo_str_addn(neo_str *s, const char *text, size_t n) {
   reserve(s, n);
   if (n > 0)
     memcpy(s->at + s->n, text, n);
@@ -35,18 +32,15 @@ void neo_str_addn(neo_str *s, const char *text, size_t n)
   s->at[s->n] = '\0';
 }
 
-void neo_str_add(neo_str *s, const char *text)
-{
+void neo_str_add(neo_str *s, const char *text) {
   neo_str_addn(s, text, strlen(text));
 }
 
-void neo_str_addc(neo_str *s, char c)
-{
+void neo_str_addc(neo_str *s, char c) {
   neo_str_addn(s, &c, 1);
 }
 
-void neo_str_addf(neo_str *s, const char *fmt, ...)
-{
+void neo_str_addf(neo_str *s, const char *fmt, ...) {
   va_list ap, again;
   va_start(ap, fmt);
   va_copy(again, ap);
@@ -60,13 +54,11 @@ void neo_str_addf(neo_str *s, const char *fmt, ...)
   va_end(again);
 }
 
-const char *neo_str_text(const neo_str *s)
-{
+const char *neo_str_text(const neo_str *s) {
   return s->at ? s->at : "";
 }
 
-void neo_str_add_f64(neo_str *s, double x)
-{
+void neo_str_add_f64(neo_str *s, double x) {
   if (isnan(x)) {
     neo_str_add(s, "nan");
     return;
@@ -80,8 +72,7 @@ void neo_str_add_f64(neo_str *s, double x)
   neo_str_add(s, text);
 }
 
-static const char *json_escape(char c)
-{
+static const char *json_escape(char c) {
   switch (c) {
   case '"':
     return "\\\"";
@@ -98,8 +89,7 @@ static const char *json_escape(char c)
   }
 }
 
-void neo_str_add_json(neo_str *s, const char *text)
-{
+void neo_str_add_json(neo_str *s, const char *text) {
   neo_str_addc(s, '"');
   for (; *text; text++) {
     const char *escape = json_escape(*text);
@@ -113,22 +103,19 @@ void neo_str_add_json(neo_str *s, const char *text)
   neo_str_addc(s, '"');
 }
 
-bool neo_streq(const char *a, const char *b)
-{
+bool neo_streq(const char *a, const char *b) {
   return strcmp(a, b) == 0;
 }
 
 enum { LONGEST_NAME = 128 };
 
-static int least(int a, int b)
-{
+static int least(int a, int b) {
   return a < b ? a : b;
 }
 
 /* One row of the table: now[j] = distance of a[0..i] and b[0..j]; returns the row's least. */
 static int distance_row(const char *a, const char *b, int i, int n, const int *before,
-                        const int *last, int *now)
-{
+                        const int *last, int *now) {
   now[0] = i;
   int row_least = i;
   for (int j = 1; j <= n; j++) {
@@ -143,8 +130,7 @@ static int distance_row(const char *a, const char *b, int i, int n, const int *b
 
 /* Optimal string alignment (Damerau 1964; no substring is edited twice): insertions, deletions,
  * changes, and swaps of neighbours count one each. Names too long for the rows are far apart. */
-int neo_str_distance(const char *a, const char *b, int limit)
-{
+int neo_str_distance(const char *a, const char *b, int limit) {
   size_t m = strlen(a), n = strlen(b);
   size_t apart = m > n ? m - n : n - m;
   if (m > LONGEST_NAME || n > LONGEST_NAME || (limit >= 0 && apart > (size_t)limit))
@@ -154,8 +140,8 @@ int neo_str_distance(const char *a, const char *b, int limit)
     rows[0][j] = j;
   int last_least = 0;
   for (int i = 1; i <= (int)m; i++) {
-    int now_least = distance_row(a, b, i, (int)n, rows[(i + 1) % 3], rows[(i + 2) % 3],
-                                 rows[i % 3]);
+    int now_least =
+        distance_row(a, b, i, (int)n, rows[(i + 1) % 3], rows[(i + 2) % 3], rows[i % 3]);
     if (now_least > limit && last_least > limit) /* a swap reaches two rows back */
       return limit + 1;
     last_least = now_least;

@@ -2,8 +2,7 @@
 #include "base/utf8.h"
 
 /* Bytes that the lead byte announces; 0 for a byte that cannot lead. */
-static size_t length_of(unsigned char lead)
-{
+static size_t length_of(unsigned char lead) {
   if (lead < 0x80)
     return 1;
   if (lead >= 0xc2 && lead < 0xe0)
@@ -13,8 +12,7 @@ static size_t length_of(unsigned char lead)
   return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
 }
 
-size_t neo_utf8_decode(const char *p, size_t n, uint32_t *code)
-{
+size_t neo_utf8_decode(const char *p, size_t n, uint32_t *code) {
   static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
   size_t length = n ? length_of((unsigned char)*p) : 0;
   if (length == 0 || length > n)

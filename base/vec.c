@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-void *neo_vec_grow(neo_arena *a, void *at, size_t n, size_t *cap, size_t size_bytes)
-{
+void *neo_vec_grow(neo_arena *a, void *at, size_t n, size_t *cap, size_t size_bytes) {
   if (n < *cap)
     return at;
   size_t wider = *cap < 8 ? 8 : *cap > SIZE_MAX / 2 ? SIZE_MAX : 2 * *cap;
