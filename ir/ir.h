@@ -173,9 +173,25 @@ typedef struct neo_module {
   NEO_VEC(neo_custom_rec) customs; /* from 0 */
   uint32_t n_sites;                /* rand() sites given out */
   neo_map intern;                  /* hash-consing; private to build.c */
+  struct neo_walks *walks;         /* marks of the walks under way; private to walk.c */
 } neo_module;
 
 /* ---- tables (ir/tables.c) */
+/* Type rules of ops.def. */
+typedef enum {
+  NEO_RULE_LEAF,
+  NEO_RULE_SAME,
+  NEO_RULE_FLOAT,
+  NEO_RULE_CMP,
+  NEO_RULE_LOGIC,
+  NEO_RULE_SELECT,
+  NEO_RULE_CAST,
+  NEO_RULE_LOAD,
+  NEO_RULE_NUM,
+  NEO_RULE_RAND
+} neo_rule;
+neo_rule neo_op_rule(neo_op op);
+const char *neo_op_meaning(neo_op op);
 const char *neo_type_text(neo_type t);
 uint32_t neo_type_bytes(neo_type t);
 bool neo_type_is_float(neo_type t);
@@ -186,6 +202,11 @@ int neo_op_arity(neo_op op);
 bool neo_op_of_text(const char *text, neo_op *op); /* elementwise rows */
 bool neo_op_is_elementwise(neo_op op);             /* all but leaves and loads */
 const char *neo_reducer_text(neo_reducer r);
+bool neo_reducer_of_text(const char *text, neo_reducer *r);
+uint32_t neo_reducer_bodies(neo_reducer r); /* at most this many body expressions; at least one but for NONE */
+uint32_t neo_reducer_accs(neo_reducer r);
+/* Type of ACC k where body[0] has type t: t itself for k = 0, i64 for k = 1. */
+neo_type neo_reducer_acc_type(neo_type t, uint32_t k);
 const char *neo_role_text(neo_role r);
 
 /* ---- building (ir/build.c). Ids are stable; records may move when a table grows, so copy before adding. */
