@@ -27,6 +27,9 @@ set_target_properties(neort_static PROPERTIES OUTPUT_NAME neort_plain)
 add_library(neort_shared SHARED)
 target_link_libraries(neort_shared PRIVATE neort_objects zlib_static)
 target_link_options(neort_shared PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,--as-needed)
+if(NOT NEO_SANITIZE) # their symbols come from the program
+  target_link_options(neort_shared PRIVATE -Wl,--no-undefined)
+endif()
 set_target_properties(neort_shared PROPERTIES OUTPUT_NAME neort SOVERSION 0
                                               VERSION ${PROJECT_VERSION})
 

@@ -1,5 +1,6 @@
 # tests/<folder>/test_<x>.c  -> program and test <folder>_<x>, linked with that folder's library and
 #                               all below it; other *.c of the folder are shared by its tests.
+#                               A name with "pool" or "thread" in it: also under the thread sanitizer.
 # tests/test_<x>.sh          -> test <x>; exit code 77 means skipped.
 # tests/fuzz/fuzz_<x>.c      -> program fuzz_<x>, test of 20 s (NEO_FUZZ and clang).
 
@@ -47,7 +48,12 @@ function(neo_add_unit_test path)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${folder}_${short} COMMAND ${target})
   neo_register(${folder}_${short} 300)
-  set_tests_properties(${folder}_${short} PROPERTIES LABELS ${folder})
+  set(labels ${folder})
+  if(short MATCHES "pool|thread") # what runs under the thread sanitizer
+    list(APPEND labels threads)
+    add_dependencies(thread_tests ${target})
+  endif()
+  set_tests_properties(${folder}_${short} PROPERTIES LABELS "${labels}")
 endfunction()
 
 function(neo_add_fuzz_target path)
@@ -75,6 +81,7 @@ function(neo_add_fuzz_target path)
   set_tests_properties(fuzz_${short} PROPERTIES LABELS fuzz)
 endfunction()
 
+add_custom_target(thread_tests)
 file(GLOB unit_tests CONFIGURE_DEPENDS tests/*/test_*.c)
 set(seen "")
 foreach(path IN LISTS unit_tests)

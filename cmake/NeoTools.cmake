@@ -5,9 +5,10 @@ file(GLOB pipeline CONFIGURE_DEPENDS tools/pipeline/*.c)
 neo_add_static(neo_pipeline "${pipeline}" "neo_codegen;neort_static")
 
 # neoc finds the shipped library, the headers and libneort relative to itself (../share/neo/std,
-# ../include, ../lib); in the build tree these are links to the sources.
+# ../include, ../lib or ../NEO_INSTALL_LIBDIR); in the build tree these are links to the sources.
 set(neo_definitions NEO_VERSION="${PROJECT_VERSION}"
-                    NEO_STD_DIR_BUILD="${PROJECT_SOURCE_DIR}/models/std")
+                    NEO_STD_DIR_BUILD="${PROJECT_SOURCE_DIR}/models/std"
+                    NEO_INSTALL_LIBDIR="${CMAKE_INSTALL_LIBDIR}")
 if(TARGET neort_objects)
   target_compile_definitions(neort_objects PRIVATE NEO_VERSION="${PROJECT_VERSION}")
 endif()

@@ -1,0 +1,99 @@
+#!/bin/sh
+# What `cmake --install` puts down can be used: headers and libneort through pkg-config, neoc from
+# its new place, and a project of its own through find_package(neo) and neoc_add_library.
+set -eu
+[ -z "${NEO_SANITIZE:-}" ] || exit 77
+[ -e "$NEO_BUILD_DIR/lib/libneort.so.0" ] || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/prefix
+
+fail() {
+  echo "FAIL: $1" >&2
+  exit 1
+}
+
+cmake --install "$NEO_BUILD_DIR" --prefix "$prefix" >"$work/log" 2>&1 ||
+  { cat "$work/log"; fail "cmake --install"; }
+libdir=$(dirname "$(find "$prefix" -name libneort.so.0)")
+for file in include/neo/neo_rt.h include/neo/dlpack.h share/neo/std/nn.expr \
+  share/neo/std/optim.expr bin/neoc; do
+  source=$NEO_SOURCE_DIR/$(echo "$file" | sed 's@^share/neo@models@')
+  [ -e "$prefix/$file" ] || [ ! -e "$source" ] || fail "$file is not installed"
+done
+for file in libneort.so libneort.a pkgconfig/neort.pc cmake/neo/neoConfig.cmake \
+  cmake/neo/neoConfigVersion.cmake cmake/neo/neoAddLibrary.cmake; do
+  [ -e "$libdir/$file" ] || fail "$file is not installed"
+done
+moved=$work/moved
+mv "$prefix" "$moved" # nothing may remember where it was installed
+libdir=$moved${libdir#"$prefix"}
+
+# A C program on libneort alone, shared and static.
+cat >"$work/rt.c" <<'END'
+#include <neo/neo_rt.h>
+#include <string.h>
+int main(void)
+{
+  neo_rt_pool *pool = 0;
+  if (neo_rt_pool_create(2, &pool) != 0 || neo_rt_pool_threads(pool) != 2)
+    return 1;
+  neo_rt_pool_destroy(pool);
+  return strcmp(neo_rt_status_text(0), "ok") != 0;
+}
+END
+if command -v pkg-config >/dev/null; then
+  PKG_CONFIG_PATH=$libdir/pkgconfig
+  export PKG_CONFIG_PATH
+  # shellcheck disable=SC2046
+  cc -Wall -Werror -o "$work/rt" "$work/rt.c" $(pkg-config --cflags --libs neort)
+  LD_LIBRARY_PATH=$libdir "$work/rt" || fail "the program that pkg-config links"
+fi
+cc -Wall -Werror -I"$moved/include" -o "$work/rt_static" "$work/rt.c" "$libdir/libneort.a" \
+  -lm -lpthread
+"$work/rt_static" || fail "the program with libneort.a"
+
+model=$NEO_SOURCE_DIR/models/mnist/mlp.expr
+if [ ! -x "$moved/bin/neoc" ] || [ ! -e "$model" ]; then
+  echo "no neoc yet: find_package is not tried"
+  exit 77
+fi
+
+mkdir "$work/consumer"
+cp "$model" "$work/consumer/mlp.expr"
+cat >"$work/consumer/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(consumer LANGUAGES C)
+find_package(neo REQUIRED)
+neoc_add_library(mlp mlp.expr)
+neoc_add_library(mlp_in mlp.expr STATIC)
+add_executable(shared main.c)
+target_link_libraries(shared PRIVATE mlp)
+add_executable(static main.c)
+target_link_libraries(static PRIVATE mlp_in)
+END
+cat >"$work/consumer/main.c" <<'END'
+#include "mlp.h"
+#include <stdio.h>
+int main(void)
+{
+  mlp_ctx *ctx = 0;
+  mlp_status status = mlp_create(0, &ctx);
+  if (status != 0)
+    fprintf(stderr, "%s\n", ctx ? mlp_error(ctx) : "no context");
+  mlp_destroy(ctx);
+  return status != 0;
+}
+END
+cd "$work/consumer"
+build() {
+  cmake -G Ninja -S . -B build -DCMAKE_PREFIX_PATH="$moved" && cmake --build build
+}
+build >"$work/log" 2>&1 || { cat "$work/log"; fail "the project with find_package(neo)"; }
+build/shared || fail "the program with the shared model"
+build/static || fail "the program with the static model"
+
+cmake --build build | grep -q 'no work to do' || fail "an unchanged model is compiled again"
+sleep 1
+echo "# changed" >>mlp.expr
+cmake --build build | grep -q 'Compiling mlp.expr' || fail "a changed model is not compiled again"

@@ -1,0 +1,88 @@
+#!/bin/sh
+# Who may include whom, read from the #include lines. The picture is in CMakeLists.txt; a folder
+# may include itself, those named here, and what they may include.
+set -eu
+cd "$NEO_SOURCE_DIR"
+status=0
+
+fail() {
+  echo "FAIL: $1" >&2
+  status=1
+}
+
+allowed() {
+  case $1 in
+    base) echo base ;;
+    ir) echo base ir ;;
+    frontend|autodiff|transform|fusion) echo base ir "$1" ;;
+    schedule) echo base ir fusion schedule ;;
+    codegen) echo base ir fusion schedule codegen include ;;
+    runtime) echo base runtime include ;;
+    include) echo include ;;
+    tools) echo base ir frontend autodiff transform fusion schedule codegen runtime tools include ;;
+    *) echo "" ;;
+  esac
+}
+
+layers="base ir frontend autodiff transform fusion schedule codegen runtime include tools"
+
+# file: the quoted and bracketed includes that name one of our folders
+folders_of() {
+  sed -nE 's@^[[:space:]]*#[[:space:]]*include[[:space:]]*["<](neo/|([a-z]+)/)[^">]*[">].*@\2@p' \
+    "$1" | sed 's/^$/include/' | sort -u
+}
+
+check_file() { # folder file
+  for used in $(folders_of "$2"); do
+    case " $layers " in
+      *" $used "*) ;;
+      *) continue ;; # <sys/...>, <isl/...>
+    esac
+    case " $(allowed "$1") " in
+      *" $used "*) ;;
+      *) fail "$2 includes $used/, which $1/ must not know" ;;
+    esac
+  done
+}
+
+# $1: header's folder, $2: what the file must be, as a case pattern
+check_only_in() { # regex pattern name
+  grep -lE "^[[:space:]]*#[[:space:]]*include[[:space:]]*[\"<]$1" -r $layers \
+    --include='*.[ch]' 2>/dev/null | while read -r path; do
+    case $path in
+      $2) ;;
+      *) echo "FAIL: $path includes $3" >&2; echo bad ;;
+    esac
+  done
+}
+
+for folder in $layers; do
+  [ -d "$folder" ] || continue
+  for path in $(find "$folder" -name '*.[ch]' -o -name '*.def' | sort); do
+    check_file "$folder" "$path"
+    # A path from the root, always: "../x.h" or "x.h" would hide the folder. Generated tables
+    # and vendored headers beside the public ones are named <neo/...> or "x.def".
+    if grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"(\.\.?/|[^/"]*")' "$path" |
+       grep -v '^[^:]*:.*"dlpack\.h"'; then
+      fail "$path includes a file without its folder"
+    fi
+  done
+done
+
+[ -z "$(check_only_in 'llvm' '*llvm*' LLVM)" ] || status=1
+[ -z "$(check_only_in 'isl/' '*isl*' isl)" ] || status=1
+[ -z "$(check_only_in 'cjson/' 'base/json.c' cJSON)" ] || status=1
+[ -z "$(check_only_in 'cuda' 'runtime/*cuda*' CUDA)" ] || status=1
+[ -z "$(check_only_in 'zlib\.h' 'runtime/*' zlib)" ] || status=1
+
+# The rules above can fail: each of these lines breaks one.
+probe=$(mktemp -d)
+trap 'rm -rf "$probe"' EXIT
+printf '#include "codegen/loop.h"\n' >"$probe/a.c"
+printf '# include <neo/neo_rt.h>\n#include <sys/stat.h>\n' >"$probe/b.c"
+[ "$(folders_of "$probe/a.c")" = codegen ] || fail "the reader of includes misses a folder"
+[ "$(folders_of "$probe/b.c" | tr '\n' ' ')" = "include sys " ] ||
+  fail "the reader of includes misses <neo/...>"
+( status=0; check_file ir "$probe/a.c" 2>/dev/null; [ $status = 1 ] ) ||
+  fail "a violation goes unnoticed"
+exit "$status"

@@ -1,0 +1,42 @@
+#!/bin/sh
+# libneort exports neo_rt_* and nothing else, and needs libc and libm only.
+set -eu
+lib=$NEO_BUILD_DIR/lib/libneort.so.0
+archive=$NEO_BUILD_DIR/lib/libneort.a
+[ -e "$lib" ] || exit 77
+status=0
+
+fail() {
+  echo "FAIL: $1" >&2
+  status=1
+}
+
+shared=$(nm -D --defined-only "$lib" | awk '{ print $3 }')
+global=$(nm -g --defined-only "$archive" | awk 'NF == 3 { print $3 }')
+[ -n "$shared" ] || fail "libneort.so.0 exports nothing"
+# A sanitizer adds symbols of its own.
+[ -z "${NEO_SANITIZE:-}" ] || exit "$status"
+
+for name in $shared; do
+  case $name in neo_rt_*) ;; *) fail "libneort.so.0 exports $name" ;; esac
+done
+for name in $global; do
+  case $name in neo_rt_*) ;; *) fail "libneort.a has the global symbol $name" ;; esac
+done
+
+# Every function that the header declares is there: a missing one would fail users at link time.
+declared=$(sed -n 's/^NEO_RT_API .*[ *]\(neo_rt_[a-z0-9_]*\)(.*/\1/p' \
+  "$NEO_SOURCE_DIR/include/neo/neo_rt.h")
+[ -n "$declared" ] || fail "neo_rt.h declares nothing"
+for name in $declared; do
+  echo "$shared" | grep -qx "$name" || fail "libneort.so.0 lacks $name"
+  echo "$global" | grep -qx "$name" || fail "libneort.a lacks $name"
+done
+
+ldd "$lib" | awk '{ print $1 }' | while read -r needed; do
+  case $needed in
+    libc.so.*|libm.so.*|linux-vdso.so.*|*/ld-linux*) ;;
+    *) echo "FAIL: libneort.so.0 needs $needed" >&2; exit 1 ;;
+  esac
+done || status=1
+exit "$status"
