@@ -1,12 +1,13 @@
-/* The one allocator: every byte of the compiler and the runtime comes through a neo_alloc, so that a test can make
- * the n-th request fail. The default forwards to malloc. */
+/* The one allocator: every byte of the compiler and the runtime comes through a neo_alloc, so that
+ * a test can make the n-th request fail. The default forwards to malloc. */
 #ifndef NEO_BASE_ALLOC_H
 #define NEO_BASE_ALLOC_H
 #include <stddef.h>
 
 typedef struct neo_alloc {
   void *ctx;
-  /* As realloc: p null allocates, size 0 frees and returns null. Returns null when out of memory. */
+  /* As realloc: p null allocates, size 0 frees and returns null. Returns null when out of memory.
+   */
   void *(*resize)(void *ctx, void *p, size_t size_bytes);
 } neo_alloc;
 

@@ -1,7 +1,9 @@
-/* Arena: bump allocation with one lifetime (a compilation, or a pass's scratch). Nothing in it is freed alone.
+/* Arena: bump allocation with one lifetime (a compilation, or a pass's scratch). Nothing in it is
+ * freed alone.
  *
- * Out of memory in the compiler: the arena calls its `on_fail` handler, which must not return (the compile entry
- * points install a longjmp to a clean NEO_MEMORY status). So code that allocates from an arena needs no null checks. */
+ * Out of memory in the compiler: the arena calls its `on_fail` handler, which must not return (the
+ * compile entry points install a longjmp to a clean NEO_MEMORY status). So code that allocates from
+ * an arena needs no null checks. */
 #ifndef NEO_BASE_ARENA_H
 #define NEO_BASE_ARENA_H
 #include "base/alloc.h"
@@ -29,7 +31,8 @@ void *neo_arena_copy(neo_arena *a, const void *p, size_t size_bytes);
 char *neo_arena_strdup(neo_arena *a, const char *s);
 char *neo_arena_strndup(neo_arena *a, const char *s, size_t n);
 char *neo_arena_printf(neo_arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-char *neo_arena_vprintf(neo_arena *a, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+char *neo_arena_vprintf(neo_arena *a, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
 
 #define NEO_NEW(arena, T) ((T *)neo_arena_alloc((arena), sizeof(T)))
 #define NEO_NEW_ARRAY(arena, T, n) ((T *)neo_arena_array((arena), (size_t)(n), sizeof(T)))

@@ -1,12 +1,12 @@
 /* Diagnostics: collected, sorted by place, printed once as text with carets or as JSON.
  *
- *   mlp.expr:13:28: error[E0203]: index 'i' has two extents: 784 (X, dimension 1) and 748 (W1, dimension 0)
+ *   mlp.expr:13:28: error[E0203]: index 'i' has two extents: 784 (X, dimension 1) and ...
  *      13 | H[b, j] = relu(sum[i] X[b, i] * W1[i, j] + b1[j])
  *         |                            ^       ~
  *   note: W1 is declared at mlp.expr:8:7
  *
- * A span is an interned (file, byte offset, length); spans survive from token to machine code. The same code at the
- * same span is reported once (functions are checked once per call). */
+ * A span is an interned (file, byte offset, length); spans survive from token to machine code. The
+ * same code at the same span is reported once (functions are checked once per call). */
 #ifndef NEO_BASE_DIAG_H
 #define NEO_BASE_DIAG_H
 #include "base/arena.h"
@@ -30,10 +30,12 @@ typedef struct neo_diags neo_diags;
 neo_sources *neo_sources_new(neo_arena *a);
 uint32_t neo_sources_add(neo_sources *s, const char *name, const char *text, size_t size_bytes);
 neo_span neo_span_of(neo_sources *s, uint32_t file, uint32_t offset, uint32_t length);
-neo_span neo_span_join(neo_sources *s, neo_span from, neo_span to); /* first to last byte; same file */
+/* From the first to the last byte; both in one file. */
+neo_span neo_span_join(neo_sources *s, neo_span from, neo_span to);
 typedef struct {
   const char *file;
-  uint32_t file_id, offset, length, line, column; /* line and column from 1; column counts code points */
+  uint32_t file_id, offset, length;
+  uint32_t line, column; /* from 1; column counts code points */
 } neo_place;
 neo_place neo_span_place(const neo_sources *s, neo_span span);
 /* "mlp.expr:7:9", in the arena; "" for span 0. */
@@ -44,17 +46,21 @@ const char *neo_span_bytes(const neo_sources *s, neo_span span, size_t *n);
 neo_diags *neo_diags_new(neo_arena *a, neo_sources *sources);
 neo_sources *neo_diags_sources(neo_diags *d);
 
-/* Reports; returns a handle for the calls below, or -1 if it was a repetition (the calls accept -1). */
+/* Reports; returns a handle for the calls below, which accept -1: that is returned for a repetition,
+ * and after the first thousand (counted as errors, but not kept). */
 int neo_diag(neo_diags *d, neo_span at, neo_diag_id id, ...);
 void neo_diag_range(neo_diags *d, int handle, neo_span range); /* a `~~~` range, same line or not */
-void neo_diag_note(neo_diags *d, int handle, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void neo_diag_note(neo_diags *d, int handle, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* How to mend it: printed as "help: ...". */
-void neo_diag_help(neo_diags *d, int handle, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void neo_diag_help(neo_diags *d, int handle, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 size_t neo_diags_errors(const neo_diags *d);
 size_t neo_diags_count(const neo_diags *d);
 /* Appends all of them, sorted by file, offset, code. */
 void neo_diags_print(neo_diags *d, neo_str *out, bool colour);
-void neo_diags_print_json(neo_diags *d, neo_str *out); /* {"diagnostics": [{code, severity, file, line, column, ...}]} */
+/* {"diagnostics": [{code, severity, message, file, line, column, ranges, notes, help, ...}]} */
+void neo_diags_print_json(neo_diags *d, neo_str *out);
 
 #endif

@@ -27,12 +27,16 @@ typedef struct {
 neo_io neo_io_with_fault(neo_io_fault *fault);
 
 /* Reads a whole file (at most `limit_bytes`, 0 = no limit) into the arena, NUL-terminated.
- * NEO_IO when it cannot be read, NEO_FORMAT when it is larger than the limit. errno tells why. */
-neo_status neo_file_read(const neo_io *io, neo_arena *a, const char *path, size_t limit_bytes, char **text,
-                         size_t *size_bytes) NEO_MUST_CHECK;
+ * NEO_IO when it cannot be read, NEO_FORMAT when it is larger than the limit, NEO_MEMORY when the
+ * arena is out of memory (its on_fail is not called, so that the file can be closed). errno tells
+ * why. */
+neo_status neo_file_read(const neo_io *io, neo_arena *a, const char *path, size_t limit_bytes,
+                         char **text, size_t *size_bytes) NEO_MUST_CHECK;
 
-/* A file that appears whole or not at all: written as a temporary in the same folder (O_EXCL), fsync, rename, fsync of
- * the folder. Any failure removes the temporary and leaves an old file as it was. Allocates from malloc's twin. */
+/* A file that appears whole or not at all: written as a temporary in the same folder (O_EXCL),
+ * fsync, rename, fsync of the folder. Any failure removes the temporary and leaves an old file as
+ * it was (only a failing sync of the folder comes after the rename). What exists and is no regular
+ * file, as /dev/stdout, is written in place. Allocates nothing. */
 typedef struct neo_file_writer {
   const neo_io *io;
   int fd;
@@ -41,11 +45,13 @@ typedef struct neo_file_writer {
   char buf[65536];
   size_t n;
 } neo_file_writer;
-neo_status neo_file_begin(neo_file_writer *w, const neo_io *io, const char *path, mode_t mode) NEO_MUST_CHECK;
+neo_status neo_file_begin(neo_file_writer *w, const neo_io *io, const char *path,
+                          mode_t mode) NEO_MUST_CHECK;
 void neo_file_put(neo_file_writer *w, const void *p, size_t size_bytes);
 neo_status neo_file_commit(neo_file_writer *w) NEO_MUST_CHECK;
 void neo_file_abandon(neo_file_writer *w);
-neo_status neo_file_write(const neo_io *io, const char *path, const void *p, size_t size_bytes) NEO_MUST_CHECK;
+neo_status neo_file_write(const neo_io *io, const char *path, const void *p,
+                          size_t size_bytes) NEO_MUST_CHECK;
 
 bool neo_path_exists(const char *path);
 /* Creates a folder and its parents (mode 0777 & ~umask). NEO_OK if it is already there. */

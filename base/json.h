@@ -1,5 +1,5 @@
-/* JSON through cJSON, parse and print only; nesting limit 64. The one file that includes cJSON is json.c. 64-bit
- * integers that must be exact (hashes) are strings by convention. */
+/* JSON through cJSON, parse and print only; nesting limit 64. The one file that includes cJSON is
+ * json.c. 64-bit integers that must be exact (hashes) are strings by convention. */
 #ifndef NEO_BASE_JSON_H
 #define NEO_BASE_JSON_H
 #include "base/alloc.h"
@@ -9,7 +9,8 @@
 
 typedef struct cJSON neo_json; /* null in, null or default out: chains need one check */
 
-neo_status neo_json_parse(const char *text, size_t n, neo_json **out) NEO_MUST_CHECK; /* NEO_FORMAT, NEO_MEMORY */
+neo_status neo_json_parse(const char *text, size_t n,
+                          neo_json **out) NEO_MUST_CHECK; /* NEO_FORMAT, NEO_MEMORY */
 void neo_json_free(neo_json *j);
 char *neo_json_print(const neo_json *j); /* malloc'ed; null when out of memory */
 

@@ -1,5 +1,5 @@
-/* Hash map from a u64 key to a u64 value, in an arena, insertion-ordered iteration (so that output never depends on
- * addresses or hash order). */
+/* Hash map from a u64 key to a u64 value, in an arena, insertion-ordered iteration (so that output
+ * never depends on addresses or hash order). */
 #ifndef NEO_BASE_MAP_H
 #define NEO_BASE_MAP_H
 #include "base/arena.h"

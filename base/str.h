@@ -17,7 +17,8 @@ void neo_str_addc(neo_str *s, char c);
 void neo_str_addf(neo_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *neo_str_text(const neo_str *s); /* never null */
 
-/* Shortest decimal text that reads back as the same double ("0.5", "1e-05", "inf", "-inf", "nan"). */
+/* Shortest decimal text that reads back as the same double ("0.5", "1e-05", "inf", "-inf", "nan").
+ */
 void neo_str_add_f64(neo_str *s, double x);
 /* Quoted with JSON escapes. */
 void neo_str_add_json(neo_str *s, const char *text);
