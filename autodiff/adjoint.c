@@ -1,0 +1,137 @@
+/* The adjoint of a tensor is the sum of its terms, one a read. Terms without free axes are added up in one expression;
+ * each of the others is a reduction of its own, unless it is the only one: then it is the adjoint. */
+#include "autodiff/internal.h"
+#include "ir/clone.h"
+#include <assert.h>
+#include <stdio.h>
+
+bool ad_needs(const ad_state *s, neo_tensor t) { return neo_map_get(&s->needs, t.i, NULL); }
+
+static ad_adjoint *slot(ad_state *s, neo_tensor t) {
+  uint64_t k;
+  if (!neo_map_get(&s->adjoint_of, t.i, &k)) {
+    k = s->adjoint.n;
+    NEO_PUSH(s->scratch, &s->adjoint, (ad_adjoint){0});
+    neo_map_set(&s->adjoint_of, t.i, k);
+  }
+  return &s->adjoint.at[k];
+}
+
+neo_expr ad_read(neo_module *m, neo_tensor t) {
+  neo_expr index[16];
+  uint32_t n = neo_tensor_rank(m, t);
+  for (uint32_t k = 0; k < n; k++) index[k] = neo_axis_ref(m, k);
+  return neo_load(m, t, index, n, neo_tensor_at(m, t)->span);
+}
+
+neo_tensor ad_temp(neo_module *m, const char *prefix, neo_tensor like, neo_type type, const neo_axis_rec *axis,
+                   uint32_t n_out, neo_span span) {
+  uint32_t extent[64];
+  for (uint32_t k = 0; k < n_out; k++) extent[k] = axis[k].hi.i;
+  neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = (uint8_t)type, .span = span};
+  r.name = neo_tensor_fresh_name(m, prefix, neo_name_text(m->names, neo_tensor_at(m, like)->name));
+  r.extent = neo_list_new(m, extent, n_out);
+  return neo_tensor_add(m, r);
+}
+
+neo_def ad_define(neo_module *m, neo_tensor out, neo_def_rec rec, const neo_axis_rec *axis, uint32_t n) {
+  uint32_t ids[64];
+  for (uint32_t k = 0; k < n; k++) ids[k] = neo_axis_add(m, axis[k]).i;
+  rec.axes = neo_list_new(m, ids, n);
+  rec.out = neo_list_new(m, &out.i, 1);
+  return neo_def_add(m, rec, true);
+}
+
+bool ad_is_plain(const neo_module *m, neo_expr e) {
+  if (neo_expr_node(m, e)->op == NEO_OP_LOAD) return true;
+  return !neo_expr_uses_op(m, e, NEO_OP_LOAD) && !neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE) &&
+         !neo_expr_uses_op(m, e, NEO_OP_RAND);
+}
+
+static neo_expr one_value(neo_module *m, const ad_term *t) {
+  if (!t->where.i) return t->value;
+  return ad_select(m, t->where, t->value, ad_zero(m, neo_expr_type(m, t->value)));
+}
+
+void ad_adjoint_add_expr(ad_state *s, neo_tensor t, neo_expr e) {
+  ad_adjoint *a = slot(s, t);
+  assert(!a->final && "a term after the adjoint was closed");
+  if (!ad_is_zero(s->m, e)) a->rest = ad_add(s->m, a->rest, e);
+}
+
+void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term) {
+  if (ad_is_zero(s->m, term->value)) return;
+  if (term->space.n == term->n_out) {
+    ad_adjoint_add_expr(s, t, one_value(s->m, term));
+    return;
+  }
+  ad_adjoint *a = slot(s, t);
+  assert(!a->final && "a term after the adjoint was closed");
+  NEO_PUSH(s->scratch, &a->terms, *term);
+}
+
+static void define_sum(ad_state *s, neo_tensor out, const ad_term *term, neo_span span) {
+  neo_module *m = s->m;
+  neo_type type = neo_expr_type(m, term->value);
+  bool narrow = type == NEO_F16_T || type == NEO_BF16_T; /* the reducer's wide accumulator is rounded once */
+  neo_expr body = narrow ? neo_cast(m, NEO_F32_T, term->value) : term->value;
+  neo_expr acc = neo_cast(m, type, neo_acc_ref(m, neo_expr_type(m, body), 0));
+  neo_def_rec r = {.n_out = term->n_out, .where = term->where, .reducer = NEO_RED_SUM, .span = span};
+  r.body = neo_list_new(m, &body.i, 1);
+  r.finish = neo_list_new(m, &acc.i, 1);
+  ad_define(m, out, r, term->space.axis, term->space.n);
+}
+
+static void define_value(ad_state *s, neo_tensor out, neo_expr value, neo_span span) {
+  neo_module *m = s->m;
+  neo_axis_rec axis[16];
+  uint32_t n = neo_tensor_rank(m, out);
+  for (uint32_t k = 0; k < n; k++) {
+    char name[8];
+    snprintf(name, sizeof name, "z%u", k);
+    axis[k] = (neo_axis_rec){neo_name_of(m->names, name), neo_const_int(m, NEO_I64_T, 0),
+                             neo_tensor_extent(m, out, k), span};
+  }
+  neo_def_rec r = {.n_out = n, .reducer = NEO_RED_NONE, .span = span};
+  r.finish = neo_list_new(m, &value.i, 1);
+  ad_define(m, out, r, axis, n);
+}
+
+static neo_tensor new_adjoint(ad_state *s, neo_tensor t) {
+  neo_module *m = s->m;
+  neo_tensor_rec like = *neo_tensor_at(m, t);
+  neo_axis_rec axis[16];
+  for (uint32_t k = 0; k < like.extent.n; k++) axis[k].hi = neo_tensor_extent(m, t, k);
+  return ad_temp(m, "d", t, (neo_type)like.type, axis, like.extent.n, like.span);
+}
+
+neo_expr ad_adjoint_final(ad_state *s, neo_tensor t) {
+  neo_module *m = s->m;
+  ad_adjoint *a = slot(s, t);
+  if (a->final) return a->value;
+  a->final = true;
+  uint64_t out_id = 0;
+  neo_tensor out = {0};
+  if (neo_map_get(&s->out_of, t.i, &out_id)) out.i = (uint32_t)out_id;
+  neo_span span = neo_tensor_at(m, t)->span;
+  if (!a->rest.i && a->terms.n == 1) {
+    if (!out.i) out = new_adjoint(s, t);
+    define_sum(s, out, &a->terms.at[0], span);
+    return a->value = ad_read(m, out);
+  }
+  neo_expr value = a->rest;
+  for (size_t k = 0; k < a->terms.n; k++) {
+    neo_tensor term = new_adjoint(s, t);
+    define_sum(s, term, &a->terms.at[k], span);
+    value = ad_add(m, value, ad_read(m, term));
+  }
+  if (out.i) {
+    define_value(s, out, value.i ? value : ad_zero(m, (neo_type)neo_tensor_at(m, t)->type), span);
+    if (value.i) value = ad_read(m, out);
+  } else if (value.i && !ad_is_plain(m, value)) {
+    out = new_adjoint(s, t);
+    define_value(s, out, value, span);
+    value = ad_read(m, out);
+  }
+  return a->value = value;
+}

@@ -1,0 +1,212 @@
+/* The contributions of one definition: adjoints of its outputs come in, every active read of finish and body hands its part
+ * to the adjoint of the tensor that it reads.
+ *
+ *   finish  reads at the output axes: local derivative, gathered over them
+ *   ACC     its adjoint g, a tensor of its own unless it is plain; then, by the reducer's rule, the adjoint of the body at
+ *           each point, whose reads are gathered over all axes under the definition's condition */
+#include "autodiff/internal.h"
+
+typedef struct {
+  ad_state *s;
+  bool acc; /* reads below the reducer are active */
+} active_ctx;
+
+static bool is_active(void *ctx, const neo_module *m, neo_expr leaf) {
+  const active_ctx *a = ctx;
+  const neo_node *n = neo_expr_node(m, leaf);
+  if (!neo_type_is_float((neo_type)n->type)) return false;
+  if (n->op == NEO_OP_ACC) return a->acc && n->attr == 0;
+  return ad_needs(a->s, (neo_tensor){n->attr});
+}
+
+static ad_space space_of(const neo_module *m, const neo_def_rec *d, uint32_t n) {
+  ad_space sp = {.n = n};
+  for (uint32_t k = 0; k < n; k++) sp.axis[k] = *neo_def_axis(m, d, k);
+  return sp;
+}
+
+/* ---- values of the definition that are in memory */
+
+typedef struct {
+  neo_expr from, to;
+} swap;
+
+static neo_expr swap_node(void *ctx, neo_module *m, neo_expr e) {
+  (void)m;
+  const swap *w = ctx;
+  return e.i == w->from.i ? w->to : e;
+}
+
+static void out_index(neo_module *m, const neo_def_rec *d, neo_expr *index) {
+  for (uint32_t k = 0; k < d->n_out; k++) {
+    index[k] = neo_axis_ref(m, k);
+    if (!d->out_map.n) continue;
+    int32_t stride = (int32_t)neo_list_at(m, d->out_map, 2 * k), offset = (int32_t)neo_list_at(m, d->out_map, 2 * k + 1);
+    index[k] = neo_op2(m, NEO_OP_MUL, index[k], neo_const_int(m, NEO_I64_T, stride));
+    index[k] = neo_op2(m, NEO_OP_ADD, index[k], neo_const_int(m, NEO_I64_T, offset));
+  }
+}
+
+static neo_expr read_out(neo_module *m, const neo_def_rec *d, uint32_t k) {
+  neo_expr index[64];
+  out_index(m, d, index);
+  neo_tensor t = {neo_list_at(m, d->out, k)};
+  return neo_load(m, t, index, d->n_out, d->span);
+}
+
+/* Outputs and accumulators that e needs are read from memory: nothing of the forward pass is computed again for them. */
+static neo_expr from_memory(ad_state *s, neo_def def, neo_expr e) {
+  neo_module *m = s->m;
+  neo_def_rec d = *neo_def_at(m, def);
+  for (uint32_t k = 0; k < d.finish.n; k++) {
+    neo_expr root = neo_list_expr(m, d.finish, k);
+    neo_op op = (neo_op)neo_expr_node(m, root)->op;
+    if (!neo_op_is_elementwise(op) || op == NEO_OP_CAST) continue;
+    swap w = {root, read_out(m, &d, k)};
+    e = neo_expr_rewrite(m, e, swap_node, &w);
+  }
+  for (uint32_t k = 0; k < 2 && d.reducer != NEO_RED_NONE; k++) {
+    if (!neo_expr_uses_op(m, e, NEO_OP_ACC)) break;
+    neo_type t = k ? NEO_I64_T : neo_expr_type(m, neo_list_expr(m, d.body, 0));
+    neo_expr acc = neo_acc_ref(m, t, k);
+    swap w = {acc, acc};
+    neo_expr probe = neo_expr_rewrite(m, e, swap_node, &(swap){acc, neo_const_int(m, t, 0)});
+    if (probe.i == e.i) continue;
+    w.to = ad_read(m, ad_stored_acc(s, def, k));
+    e = neo_expr_rewrite(m, e, swap_node, &w);
+  }
+  return e;
+}
+
+/* The same reduction again, keeping only its accumulator: for pieces, and definitions that have no room for an output. */
+static neo_tensor recompute_acc(ad_state *s, neo_def_rec d, neo_tensor like, neo_type type, neo_expr acc,
+                                const char *prefix) {
+  neo_module *m = s->m;
+  ad_space all = space_of(m, &d, d.axes.n);
+  neo_tensor t = ad_temp(m, prefix, like, type, all.axis, d.n_out, d.span);
+  d.out_map = (neo_list){0};
+  d.finish = neo_list_new(m, &acc.i, 1);
+  ad_define(m, t, d, all.axis, all.n);
+  return t;
+}
+
+neo_tensor ad_stored_acc(ad_state *s, neo_def def, uint32_t k) {
+  neo_module *m = s->m;
+  neo_def_rec d = *neo_def_at(m, def);
+  neo_type type = k ? NEO_I64_T : neo_expr_type(m, neo_list_expr(m, d.body, 0));
+  neo_expr acc = neo_acc_ref(m, type, k);
+  neo_tensor like = {neo_list_at(m, d.out, 0)};
+  for (uint32_t i = 0; i < d.finish.n && !d.out_map.n; i++)
+    if (neo_list_at(m, d.finish, i) == acc.i) return (neo_tensor){neo_list_at(m, d.out, i)};
+  const char *prefix = k ? (d.reducer == NEO_RED_MEAN ? "count" : "at") : "acc";
+  if (d.out.n == 4 || d.out_map.n || neo_tensor_at(m, like)->pieces.n > 1)
+    return recompute_acc(s, d, like, type, acc, prefix);
+  ad_space outs = space_of(m, &d, d.n_out);
+  neo_tensor t = ad_temp(m, prefix, like, type, outs.axis, d.n_out, d.span);
+  uint32_t ids[4], values[4], n = d.out.n;
+  for (uint32_t i = 0; i < n; i++) {
+    ids[i] = neo_list_at(m, d.out, i);
+    values[i] = neo_list_at(m, d.finish, i);
+  }
+  ids[n] = t.i;
+  values[n] = acc.i;
+  neo_list out = neo_list_new(m, ids, n + 1), finish = neo_list_new(m, values, n + 1);
+  neo_def_at(m, def)->out = out;
+  neo_def_at(m, def)->finish = finish;
+  neo_tensor_at(m, t)->pieces = neo_list_new(m, &def.i, 1);
+  return t;
+}
+
+/* ---- reads */
+
+/* Moves conditions on indices alone (a select against 0 at the top) into the domain. */
+static neo_expr take_conditions(neo_module *m, neo_expr e, neo_expr *where) {
+  while (neo_expr_node(m, e)->op == NEO_OP_SELECT && ad_is_zero(m, neo_expr_arg(m, e, 2))) {
+    neo_expr c = neo_expr_arg(m, e, 0);
+    if (neo_expr_uses_op(m, c, NEO_OP_LOAD) || neo_expr_uses_op(m, c, NEO_OP_RAND) ||
+        neo_expr_uses_op(m, c, NEO_OP_LOAD_ELSE))
+      break;
+    *where = ad_and(m, *where, c);
+    e = neo_expr_arg(m, e, 1);
+  }
+  return e;
+}
+
+static void gather_leaf(ad_state *s, const ad_space *space, neo_expr where, ad_leaf leaf) {
+  neo_module *m = s->m;
+  neo_node n = *neo_expr_node(m, leaf.leaf);
+  neo_tensor t = {n.attr};
+  neo_expr index[16];
+  uint32_t rank = neo_tensor_rank(m, t);
+  for (uint32_t k = 0; k < rank; k++) index[k] = neo_list_expr(m, n.arg, k);
+  neo_expr value = take_conditions(m, leaf.adj, &where);
+  ad_term *term = NEO_NEW(s->scratch, ad_term);
+  if (ad_gather(&s->env, space, where, index, t, value, n.span, term))
+    ad_adjoint_add(s, t, term);
+  else
+    s->failed = true;
+}
+
+static bool body_active(ad_state *s, const neo_def_rec *d) {
+  neo_module *m = s->m;
+  if (d->reducer == NEO_RED_NONE) return false;
+  ad_leaves leaves = {0};
+  active_ctx ctx = {s, false};
+  neo_expr body = neo_list_expr(m, d->body, 0);
+  neo_type t = neo_expr_type(m, body);
+  if (!neo_type_is_float(t)) return false;
+  ad_local(m, body, neo_const_int(m, t, 1), is_active, &ctx, s->scratch, &leaves);
+  return leaves.n > 0;
+}
+
+/* Adjoints of the reads in finish; returns the adjoint of ACC 0 (0: none). */
+static neo_expr finish_adjoints(ad_state *s, neo_def def, const neo_def_rec *d, ad_leaves *reads) {
+  neo_module *m = s->m;
+  active_ctx ctx = {s, body_active(s, d)};
+  neo_expr acc = {0}, index[64] = {{0}};
+  out_index(m, d, index);
+  for (uint32_t k = 0; k < d->out.n; k++) {
+    neo_expr g = ad_adjoint_final(s, (neo_tensor){neo_list_at(m, d->out, k)});
+    if (!g.i) continue;
+    ad_leaves leaves = {0};
+    g = neo_expr_subst_axes(m, g, index, d->n_out);
+    ad_local(m, neo_list_expr(m, d->finish, k), g, is_active, &ctx, s->scratch, &leaves);
+    for (size_t i = 0; i < leaves.n; i++) {
+      neo_expr adj = from_memory(s, def, leaves.at[i].adj);
+      if (neo_expr_node(m, leaves.at[i].leaf)->op == NEO_OP_ACC)
+        acc = ad_add(m, acc, adj);
+      else
+        NEO_PUSH(m->arena, reads, (ad_leaf){leaves.at[i].leaf, adj});
+    }
+  }
+  return acc;
+}
+
+/* g at the output axes, in memory unless it is plain. */
+static neo_expr settle(ad_state *s, const neo_def_rec *d, neo_expr g) {
+  neo_module *m = s->m;
+  if (ad_is_plain(m, g)) return g;
+  ad_space outs = space_of(m, d, d->n_out);
+  neo_tensor like = {neo_list_at(m, d->out, 0)};
+  neo_tensor t = ad_temp(m, "d.acc", like, neo_expr_type(m, g), outs.axis, d->n_out, d->span);
+  neo_def_rec r = {.n_out = d->n_out, .reducer = NEO_RED_NONE, .span = d->span};
+  r.finish = neo_list_new(m, &g.i, 1);
+  ad_define(m, t, r, outs.axis, outs.n);
+  return ad_read(m, t);
+}
+
+void ad_definition(ad_state *s, neo_def def) {
+  neo_module *m = s->m;
+  neo_def_rec d = *neo_def_at(m, def);
+  ad_leaves reads = {0};
+  neo_expr g = finish_adjoints(s, def, &d, &reads);
+  ad_space outs = space_of(m, &d, d.n_out), all = space_of(m, &d, d.axes.n);
+  for (size_t i = 0; i < reads.n; i++) gather_leaf(s, &outs, (neo_expr){0}, reads.at[i]);
+  if (!g.i) return;
+  neo_expr seed = ad_reducer(s, def, settle(s, &d, g));
+  if (!seed.i) return;
+  ad_leaves leaves = {0};
+  active_ctx ctx = {s, false};
+  ad_local(m, neo_list_expr(m, d.body, 0), seed, is_active, &ctx, s->scratch, &leaves);
+  for (size_t i = 0; i < leaves.n; i++) gather_leaf(s, &all, d.where, leaves.at[i]);
+}

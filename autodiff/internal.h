@@ -1,0 +1,101 @@
+/* What the files of autodiff/ share. */
+#ifndef NEO_AUTODIFF_INTERNAL_H
+#define NEO_AUTODIFF_INTERNAL_H
+#include "autodiff/autodiff.h"
+#include "ir/prove.h"
+
+/* ---- rules.c: float arithmetic that drops structural zeros and ones, and the derivative of each operator */
+neo_expr ad_zero(neo_module *m, neo_type t);
+neo_expr ad_add(neo_module *m, neo_expr a, neo_expr b); /* either may be 0: no term */
+neo_expr ad_neg(neo_module *m, neo_expr a);
+/* adj*d, multiplied inside the branches of selects against 0, so that a NaN of d in a branch not taken cannot leak. */
+neo_expr ad_scale(neo_module *m, neo_expr adj, neo_expr d);
+neo_expr ad_select(neo_module *m, neo_expr cond, neo_expr a, neo_expr b);
+bool ad_is_zero(const neo_module *m, neo_expr e);
+/* Adjoint of the k-th argument of node e, whose own adjoint is g; 0 where no gradient flows. */
+neo_expr ad_rule(neo_module *m, neo_expr e, uint32_t k, neo_expr g);
+
+/* ---- local.c: reverse mode inside one expression */
+typedef struct {
+  neo_expr leaf; /* a LOAD, LOAD_ELSE or ACC node */
+  neo_expr adj;
+} ad_leaf;
+typedef NEO_VEC(ad_leaf) ad_leaves;
+typedef bool ad_active_fn(void *ctx, const neo_module *m, neo_expr leaf);
+/* Adds to *out the adjoint of every active leaf of `root`, whose adjoint is `seed`. */
+void ad_local(neo_module *m, neo_expr root, neo_expr seed, ad_active_fn *active, void *ctx, neo_arena *scratch,
+              ad_leaves *out);
+
+/* ---- solve.c */
+typedef struct {
+  neo_prover *prover;
+  neo_module *m;
+  neo_arena *scratch;
+} ad_env;
+
+/* The iteration space of a read: the definition's axes (all of them for the body, the output ones for finish). */
+typedef struct {
+  neo_axis_rec axis[64];
+  uint32_t n;
+} ad_space;
+
+/* A gathered term: sum over axes n_out .. n of `value` where `where`, at output position AXIS 0 .. n_out. */
+typedef struct {
+  ad_space space; /* output axes of the read tensor, then the free ones */
+  uint32_t n_out;
+  neo_expr where; /* 0: always */
+  neo_expr value;
+} ad_term;
+
+/* Contribution of a read: sum of `value` over the points of `from` (where `where`) whose index[] equals the output
+ * position. False: cannot be formed (a diagnostic at `span` says why). */
+bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index, neo_tensor t, neo_expr value,
+               neo_span span, ad_term *out);
+
+/* ---- adjoint.c: the adjoint of each tensor, collected term by term */
+typedef struct {
+  NEO_VEC(ad_term) terms; /* those with free axes: one reduction each */
+  neo_expr rest;          /* sum of the others, over AXIS 0 .. rank of the tensor */
+  neo_expr value;         /* when final: the adjoint at AXIS 0 .. rank; 0: none */
+  bool final;
+} ad_adjoint;
+
+typedef struct {
+  ad_env env;
+  neo_module *m;
+  neo_arena *scratch;
+  neo_grad_rec request;
+  NEO_VEC(ad_adjoint) adjoint;
+  neo_map adjoint_of;   /* tensor -> number in `adjoint` */
+  neo_map needs;        /* tensors that a `wrt` can be reached from */
+  neo_map out_of;       /* wrt tensor -> the request's out */
+  bool failed;
+} ad_state;
+
+neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b); /* 0 is "always" */
+void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term);
+void ad_adjoint_add_expr(ad_state *s, neo_tensor t, neo_expr e); /* over AXIS 0 .. rank */
+/* No more terms will come: writes the definitions; a wrt's adjoint becomes the request's out. Value as in ad_adjoint. */
+neo_expr ad_adjoint_final(ad_state *s, neo_tensor t);
+bool ad_needs(const ad_state *s, neo_tensor t);
+/* A new tensor "<prefix>.<name of like>" with the extents of the first n_out axes. */
+neo_tensor ad_temp(neo_module *m, const char *prefix, neo_tensor like, neo_type type, const neo_axis_rec *axis,
+                   uint32_t n_out, neo_span span);
+neo_def ad_define(neo_module *m, neo_tensor out, neo_def_rec rec, const neo_axis_rec *axis, uint32_t n);
+/* LOAD of t at AXIS 0 .. rank. */
+neo_expr ad_read(neo_module *m, neo_tensor t);
+bool ad_is_plain(const neo_module *m, neo_expr e); /* one read, or no read at all */
+
+/* ---- definition.c: contributions of all reads of one definition */
+void ad_definition(ad_state *s, neo_def d);
+/* The tensor that holds ACC k of definition d (made an output of it if need be). */
+neo_tensor ad_stored_acc(ad_state *s, neo_def d, uint32_t k);
+
+/* ---- reduce.c: adjoint of a reducer's body[0] at one point, given the adjoint g of ACC 0 (over output axes); 0: none */
+neo_expr ad_reducer(ad_state *s, neo_def d, neo_expr g);
+
+/* ---- custom.c */
+/* A call of a function with its own gradient (a row of m->customs); false if no adjoint arrives at its outputs. */
+bool ad_custom(ad_state *s, uint32_t number);
+
+#endif

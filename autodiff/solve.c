@@ -1,0 +1,437 @@
+/* Solving the index system of a read: for which points (x, r) of a definition is f(x, r) = z?
+ *
+ * All expressions move to one numbering: AXIS 0 .. R are the output position z, AXIS R + k the definition's k-th axis. Then,
+ * until no equation is left, the first rule that applies:
+ *   pair      e / K = z1 and e % K = z2 become e = z1*K + z2 (a reshape read backwards; chains of them too)
+ *   known     no unsolved axis in it: a condition
+ *   unit      one unsolved axis, coefficient +-1: substitute
+ *   digits    c*a + rest with 0 <= rest < c (proved): a = v / c, rest = v % c (mixed radix; c may be a run-time size)
+ *   isolate   several unsolved axes: the longest of coefficient +-1 is substituted, the others stay free
+ *   lattice   no unit coefficient: a = v / c where v % c == 0
+ *   interval  e / K = v: the condition v*K <= e < v*K + K, a loop bound
+ *   leave     anything else (lookups, e % K, min, ...): the condition f(x, r) == z
+ * A substituted axis brings its range as a condition. Conditions that the facts decide vanish; those linear in a free axis
+ * become its loop bounds. Every rule is an equivalence, so the result is exact. */
+#include "autodiff/internal.h"
+#include <stdlib.h>
+
+enum { MAX_EQ = 48 };
+
+typedef struct {
+  neo_expr lhs, rhs; /* lhs over all axes, rhs over the output position and unsolved axes */
+  bool done;
+} equation;
+
+typedef struct {
+  ad_env *env;
+  neo_module *m;
+  uint32_t n_out, n; /* output axes; all axes */
+  neo_axis_rec axis[64];
+  bool solved[64];
+  neo_expr by[64]; /* substitution of solved axes */
+  equation eq[MAX_EQ];
+  uint32_t n_eq;
+  neo_expr range, where; /* conditions of substituted axes; the others */
+  bool failed;
+} system_t;
+
+neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b) {
+  if (!a.i || !b.i) return a.i ? a : b;
+  return a.i == b.i ? a : neo_op2(m, NEO_OP_AND, a, b);
+}
+
+static neo_expr op2(system_t *s, neo_op op, neo_expr a, neo_expr b) { return neo_op2(s->m, op, a, b); }
+static neo_expr int_of(system_t *s, int64_t x) { return neo_const_int(s->m, NEO_I64_T, x); }
+
+static neo_facts facts_of(system_t *s) { return (neo_facts){.axes = s->axis, .n_axes = s->n}; }
+
+static bool has_unsolved(system_t *s, neo_expr e) {
+  uint64_t used = neo_expr_axes(s->m, e);
+  for (uint32_t k = s->n_out; k < s->n; k++)
+    if ((used >> k & 1) && !s->solved[k]) return true;
+  return false;
+}
+
+static neo_expr apply(system_t *s, neo_expr e) { return e.i ? neo_expr_subst_axes(s->m, e, s->by, s->n) : e; }
+
+static void reapply(system_t *s) {
+  for (uint32_t i = 0; i < s->n_eq; i++) {
+    s->eq[i].lhs = apply(s, s->eq[i].lhs);
+    s->eq[i].rhs = apply(s, s->eq[i].rhs);
+  }
+  for (uint32_t k = s->n_out; k < s->n; k++) {
+    if (s->solved[k]) s->by[k] = apply(s, s->by[k]);
+    s->axis[k].lo = apply(s, s->axis[k].lo);
+    s->axis[k].hi = apply(s, s->axis[k].hi);
+  }
+  s->range = apply(s, s->range);
+  s->where = apply(s, s->where);
+}
+
+/* AXIS k := value, with k's range as a condition. */
+static void substitute(system_t *s, uint32_t k, neo_expr value) {
+  neo_facts f = facts_of(s);
+  value = neo_simplify_under(s->env->prover, &f, value);
+  neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, s->axis[k].lo, value), op2(s, NEO_OP_LT, value, s->axis[k].hi));
+  s->solved[k] = true;
+  s->by[k] = value;
+  s->range = ad_and(s->m, s->range, in);
+  reapply(s);
+}
+
+static void add_equation(system_t *s, neo_expr lhs, neo_expr rhs) {
+  if (s->n_eq == MAX_EQ) {
+    s->failed = true;
+    return;
+  }
+  s->eq[s->n_eq++] = (equation){lhs, rhs, false};
+}
+
+/* ---- equations as sums of coefficient * axis */
+
+typedef struct {
+  uint32_t axis;
+  int64_t coef;
+  neo_expr size; /* factor without axes; 0: 1 */
+} part;
+
+typedef struct {
+  part part[32];
+  uint32_t n;
+  neo_expr value; /* what the parts must add up to: rhs minus everything else */
+  bool linear;    /* no unsolved axis outside the parts */
+} sum_form;
+
+static bool is_unsolved_axis(system_t *s, neo_expr e, uint32_t *k) {
+  const neo_node *n = neo_expr_node(s->m, e);
+  if (n->op != NEO_OP_AXIS || n->attr < s->n_out || n->attr >= s->n || s->solved[n->attr]) return false;
+  *k = n->attr;
+  return true;
+}
+
+/* axis, or axis times a factor without unsolved axes. */
+static bool part_of(system_t *s, neo_expr atom, part *p) {
+  p->size = (neo_expr){0};
+  if (is_unsolved_axis(s, atom, &p->axis)) return true;
+  if (neo_expr_node(s->m, atom)->op != NEO_OP_MUL) return false;
+  neo_expr a = neo_expr_arg(s->m, atom, 0), b = neo_expr_arg(s->m, atom, 1);
+  p->size = is_unsolved_axis(s, a, &p->axis) ? b : a;
+  if (p->size.i == a.i && !is_unsolved_axis(s, b, &p->axis)) return false;
+  return neo_expr_axes(s->m, p->size) == 0;
+}
+
+static sum_form form_of(system_t *s, const equation *q) {
+  sum_form f = {.linear = true};
+  neo_linear l, rest = {0};
+  neo_expr diff = q->lhs;
+  if (!neo_linear_of(s->m, diff, &l)) return (sum_form){0};
+  rest.constant = l.constant;
+  for (uint32_t i = 0; i < l.n; i++) {
+    part p;
+    if (part_of(s, l.term[i].atom, &p)) {
+      p.coef = l.term[i].coef;
+      f.part[f.n++] = p;
+    } else if (has_unsolved(s, l.term[i].atom)) {
+      f.linear = false;
+    } else {
+      rest.term[rest.n++] = l.term[i];
+    }
+  }
+  for (uint32_t i = 0; i < f.n; i++) /* an axis must occur once */
+    for (uint32_t j = 0; j < i; j++)
+      if (f.part[i].axis == f.part[j].axis) f.linear = false;
+  f.value = op2(s, NEO_OP_SUB, q->rhs, neo_linear_expr(s->m, &rest));
+  return f;
+}
+
+static neo_expr part_expr(system_t *s, const part *p, int64_t sign) {
+  neo_expr e = op2(s, NEO_OP_MUL, neo_axis_ref(s->m, p->axis), int_of(s, sign * p->coef));
+  return p->size.i ? op2(s, NEO_OP_MUL, e, p->size) : e;
+}
+
+/* value minus all parts but `but`. */
+static neo_expr without(system_t *s, const sum_form *f, uint32_t but) {
+  neo_expr v = f->value;
+  for (uint32_t i = 0; i < f->n; i++)
+    if (i != but) v = op2(s, NEO_OP_SUB, v, part_expr(s, &f->part[i], 1));
+  return v;
+}
+
+static bool is_unit(const part *p) { return !p->size.i && (p->coef == 1 || p->coef == -1); }
+
+static int64_t length_of(system_t *s, uint32_t k) {
+  neo_facts f = facts_of(s);
+  int64_t lo, hi;
+  neo_expr len = op2(s, NEO_OP_SUB, s->axis[k].hi, s->axis[k].lo);
+  return neo_interval(s->env->prover, &f, len, &lo, &hi) ? hi : INT64_MAX;
+}
+
+/* ---- the rules; each returns true if it took the equation away */
+
+static bool rule_known(system_t *s, equation *q) {
+  if (has_unsolved(s, q->lhs)) return false;
+  s->where = ad_and(s->m, op2(s, NEO_OP_EQ, q->lhs, q->rhs), s->where);
+  q->done = true;
+  return true;
+}
+
+static void solve_part(system_t *s, equation *q, const sum_form *f, uint32_t i) {
+  q->done = true;
+  neo_expr v = without(s, f, i);
+  if (f->part[i].coef == -1) v = op2(s, NEO_OP_SUB, int_of(s, 0), v);
+  substitute(s, f->part[i].axis, v);
+}
+
+static bool rule_unit(system_t *s, equation *q) {
+  sum_form f = form_of(s, q);
+  if (!f.linear || f.n != 1 || !is_unit(&f.part[0])) return false;
+  solve_part(s, q, &f, 0);
+  return true;
+}
+
+/* The part whose coefficient exceeds everything that the other parts can add up to. */
+static bool rule_digits(system_t *s, equation *q) {
+  sum_form f = form_of(s, q);
+  if (!f.linear || f.n == 0 || (f.n == 1 && !f.part[0].size.i)) return false;
+  for (uint32_t i = 0; i < f.n; i++) {
+    if (f.part[i].coef <= 1 && !f.part[i].size.i) continue;
+    if (f.part[i].coef < 1) continue;
+    neo_expr c = int_of(s, f.part[i].coef);
+    if (f.part[i].size.i) c = op2(s, NEO_OP_MUL, c, f.part[i].size);
+    neo_expr rest = int_of(s, 0);
+    for (uint32_t j = 0; j < f.n; j++)
+      if (j != i) rest = op2(s, NEO_OP_ADD, rest, part_expr(s, &f.part[j], 1));
+    neo_facts facts = facts_of(s);
+    if (neo_prove_index(s->env->prover, &facts, rest, c, NULL) != NEO_PROVED) continue;
+    q->done = true;
+    add_equation(s, rest, op2(s, NEO_OP_MOD, f.value, c));
+    substitute(s, f.part[i].axis, op2(s, NEO_OP_DIV, f.value, c));
+    return true;
+  }
+  return false;
+}
+
+static bool rule_isolate(system_t *s, equation *q) {
+  sum_form f = form_of(s, q);
+  uint32_t best = f.n;
+  for (uint32_t i = 0; f.linear && i < f.n; i++)
+    if (is_unit(&f.part[i]) && (best == f.n || length_of(s, f.part[i].axis) > length_of(s, f.part[best].axis)))
+      best = i;
+  if (best == f.n) return false;
+  solve_part(s, q, &f, best);
+  return true;
+}
+
+static bool rule_lattice(system_t *s, equation *q) {
+  sum_form f = form_of(s, q);
+  uint32_t best = f.n;
+  for (uint32_t i = 0; f.linear && i < f.n; i++)
+    if (!f.part[i].size.i && (best == f.n || llabs(f.part[i].coef) < llabs(f.part[best].coef))) best = i;
+  if (best == f.n) return false;
+  q->done = true;
+  neo_expr v = without(s, &f, best), c = int_of(s, llabs(f.part[best].coef));
+  if (f.part[best].coef < 0) v = op2(s, NEO_OP_SUB, int_of(s, 0), v);
+  s->range = ad_and(s->m, s->range, op2(s, NEO_OP_EQ, op2(s, NEO_OP_MOD, v, c), int_of(s, 0)));
+  substitute(s, f.part[best].axis, op2(s, NEO_OP_DIV, v, c));
+  return true;
+}
+
+static bool rule_interval(system_t *s, equation *q) {
+  const neo_node *n = neo_expr_node(s->m, q->lhs);
+  int64_t k;
+  if (n->op != NEO_OP_DIV || !neo_expr_is_int(s->m, neo_expr_arg(s->m, q->lhs, 1), &k) || k <= 0) return false;
+  neo_expr e = neo_expr_arg(s->m, q->lhs, 0), lo = op2(s, NEO_OP_MUL, q->rhs, int_of(s, k));
+  neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, lo, e), op2(s, NEO_OP_LT, e, op2(s, NEO_OP_ADD, lo, int_of(s, k))));
+  s->where = ad_and(s->m, in, s->where);
+  q->done = true;
+  return true;
+}
+
+static bool rule_leave(system_t *s, equation *q) {
+  s->where = ad_and(s->m, op2(s, NEO_OP_EQ, q->lhs, q->rhs), s->where);
+  q->done = true;
+  return true;
+}
+
+/* x = q / d * d' ...: is e the quotient of x by a constant? e itself is x / 1. */
+static void split_div(system_t *s, neo_expr e, neo_expr *x, int64_t *by) {
+  *x = e;
+  *by = 1;
+  int64_t k;
+  while (neo_expr_node(s->m, *x)->op == NEO_OP_DIV && neo_expr_is_int(s->m, neo_expr_arg(s->m, *x, 1), &k) && k > 0) {
+    *by *= k;
+    *x = neo_expr_arg(s->m, *x, 0);
+  }
+}
+
+/* base / (c*K) = z1 and (base / c) % K = z2 give base / c = z1*K + z2 with 0 <= z2 < K. */
+static bool pair(system_t *s, equation *a, equation *b) {
+  const neo_node *mod = neo_expr_node(s->m, b->lhs), *div = neo_expr_node(s->m, a->lhs);
+  if (a->done || b->done || mod->op != NEO_OP_MOD || div->op != NEO_OP_DIV) return false;
+  neo_expr low = neo_expr_arg(s->m, b->lhs, 0), k = neo_expr_arg(s->m, b->lhs, 1), x, y;
+  int64_t kc, c, ck;
+  if (neo_expr_is_int(s->m, k, &kc)) {
+    split_div(s, low, &x, &c);
+    split_div(s, a->lhs, &y, &ck);
+    if (x.i != y.i || kc <= 0 || ck != c * kc) return false;
+  } else if (neo_expr_arg(s->m, a->lhs, 0).i != low.i || neo_expr_arg(s->m, a->lhs, 1).i != k.i) {
+    return false;
+  }
+  neo_expr digit = b->rhs;
+  neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, int_of(s, 0), digit), op2(s, NEO_OP_LT, digit, k));
+  s->range = ad_and(s->m, s->range, in);
+  a->done = b->done = true;
+  add_equation(s, low, op2(s, NEO_OP_ADD, op2(s, NEO_OP_MUL, a->rhs, k), digit));
+  return true;
+}
+
+static bool pair_any(system_t *s) {
+  for (uint32_t i = 0; i < s->n_eq; i++)
+    for (uint32_t j = 0; j < s->n_eq; j++)
+      if (i != j && pair(s, &s->eq[i], &s->eq[j])) return true;
+  return false;
+}
+
+static void solve(system_t *s) {
+  static bool (*const rules[])(system_t *, equation *) = {rule_known,   rule_unit,     rule_digits, rule_isolate,
+                                                          rule_lattice, rule_interval, rule_leave};
+  bool again = true;
+  while (again && !s->failed) {
+    again = pair_any(s);
+    for (size_t r = 0; r < sizeof rules / sizeof *rules && !again; r++)
+      for (uint32_t i = 0; i < s->n_eq && !again; i++)
+        if (!s->eq[i].done) again = rules[r](s, &s->eq[i]);
+  }
+}
+
+/* ---- putting the term together */
+
+/* Upper (sign 1) or lower (-1) hull of a bound over the axes that may not be used there. False: not linear. */
+static bool hull(system_t *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out, int depth) {
+  neo_linear l;
+  if ((neo_expr_axes(s->m, e) & ~allowed) == 0) {
+    *out = e;
+    return true;
+  }
+  if (depth > 16 || !neo_linear_of(s->m, e, &l)) return false;
+  neo_expr sum = int_of(s, l.constant);
+  for (uint32_t i = 0; i < l.n; i++) {
+    neo_expr atom = l.term[i].atom;
+    if (neo_expr_axes(s->m, atom) & ~allowed) {
+      const neo_node *n = neo_expr_node(s->m, atom);
+      if (n->op != NEO_OP_AXIS || n->attr >= s->n) return false;
+      int up = l.term[i].coef > 0 ? sign : -sign;
+      const neo_axis_rec *a = &s->axis[n->attr];
+      neo_expr end = up > 0 ? op2(s, NEO_OP_SUB, a->hi, int_of(s, 1)) : a->lo;
+      if (!hull(s, end, allowed & ~(1ull << n->attr), up, &atom, depth + 1)) return false;
+    }
+    sum = op2(s, NEO_OP_ADD, sum, op2(s, NEO_OP_MUL, atom, int_of(s, l.term[i].coef)));
+  }
+  *out = sum;
+  return true;
+}
+
+/* Reads inside a bound may now be out of range where the conditions do not hold: guard them. */
+static neo_expr guard_load(void *ctx, neo_module *m, neo_expr e) {
+  (void)ctx;
+  const neo_node n = *neo_expr_node(m, e);
+  if (n.op != NEO_OP_LOAD) return e;
+  neo_expr index[16];
+  for (uint32_t k = 0; k < n.arg.n; k++) index[k] = neo_list_expr(m, n.arg, k);
+  return neo_load_else(m, (neo_tensor){n.attr}, index, n.arg.n, neo_const_int(m, (neo_type)n.type, 0), n.span);
+}
+
+/* Makes the bounds of free axis k use earlier axes only; what that loosens becomes a condition. */
+static bool order_bounds(system_t *s, uint32_t k) {
+  neo_axis_rec *a = &s->axis[k];
+  uint64_t allowed = (1ull << k) - 1;
+  neo_expr lo = neo_expr_rewrite(s->m, a->lo, guard_load, NULL), hi = neo_expr_rewrite(s->m, a->hi, guard_load, NULL);
+  neo_expr lo2, hi2, self = neo_axis_ref(s->m, k);
+  if (!hull(s, lo, allowed, -1, &lo2, 0) || !hull(s, hi, allowed, 1, &hi2, 0)) return false;
+  if (lo2.i != lo.i) s->range = ad_and(s->m, s->range, op2(s, NEO_OP_LE, lo, self));
+  if (hi2.i != hi.i) s->range = ad_and(s->m, s->range, op2(s, NEO_OP_LT, self, hi));
+  a->lo = lo2;
+  a->hi = hi2;
+  return true;
+}
+
+/* Simplifies the condition and turns what it can into loop bounds, innermost axis first. */
+static void tighten(ad_env *env, ad_term *t) {
+  for (uint32_t k = t->space.n; t->where.i && k-- > t->n_out;) {
+    neo_facts f = {.axes = t->space.axis, .n_axes = t->space.n};
+    neo_expr lo = t->space.axis[k].lo, hi = t->space.axis[k].hi, rest = t->where;
+    if (!neo_tighten(env->prover, &f, k, t->where, &lo, &hi, &rest)) continue;
+    t->space.axis[k].lo = lo;
+    t->space.axis[k].hi = hi;
+    t->where = rest;
+  }
+}
+
+static neo_expr simplify(ad_env *env, const ad_term *t, neo_expr e, bool under_where) {
+  if (!e.i) return e;
+  neo_facts f = {.axes = t->space.axis, .n_axes = t->space.n, .assume = &t->where, .n_assume = 1};
+  if (!under_where || !t->where.i) f.n_assume = 0;
+  return neo_simplify_under(env->prover, &f, e);
+}
+
+static bool assemble(system_t *s, neo_expr value, ad_term *out) {
+  neo_module *m = s->m;
+  neo_expr renumber[64] = {{0}};
+  out->n_out = s->n_out;
+  out->space.n = 0;
+  for (uint32_t k = 0; k < s->n; k++)
+    if (k >= s->n_out && !s->solved[k] && !order_bounds(s, k)) return false;
+  for (uint32_t k = 0; k < s->n; k++) {
+    if (s->solved[k]) continue;
+    renumber[k] = neo_axis_ref(m, out->space.n);
+    out->space.axis[out->space.n++] = s->axis[k];
+  }
+  for (uint32_t k = s->n_out; k < out->space.n; k++) {
+    neo_axis_rec *a = &out->space.axis[k];
+    a->lo = neo_expr_subst_axes(m, a->lo, renumber, s->n);
+    a->hi = neo_expr_subst_axes(m, a->hi, renumber, s->n);
+  }
+  out->where = ad_and(m, s->range, s->where);
+  if (out->where.i) out->where = neo_expr_subst_axes(m, out->where, renumber, s->n);
+  out->value = neo_expr_subst_axes(m, apply(s, value), renumber, s->n);
+  out->where = simplify(s->env, out, out->where, false);
+  tighten(s->env, out);
+  int64_t always;
+  if (out->where.i && neo_expr_is_int(m, out->where, &always) && always) out->where = (neo_expr){0};
+  out->value = simplify(s->env, out, out->value, true);
+  return true;
+}
+
+bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index, neo_tensor t, neo_expr value,
+               neo_span span, ad_term *out) {
+  neo_module *m = env->m;
+  system_t *s = NEO_NEW(env->scratch, system_t);
+  s->env = env;
+  s->m = m;
+  s->n_out = neo_tensor_rank(m, t);
+  s->n = s->n_out + from->n;
+  neo_expr shift[64] = {{0}};
+  bool fits = s->n < 63;
+  for (uint32_t k = 0; fits && k < from->n; k++) shift[k] = neo_axis_ref(m, s->n_out + k);
+  for (uint32_t d = 0; fits && d < s->n_out; d++) {
+    char name[8];
+    snprintf(name, sizeof name, "z%u", d);
+    s->axis[d] = (neo_axis_rec){neo_name_of(m->names, name), int_of(s, 0), neo_tensor_extent(m, t, d), span};
+    add_equation(s, neo_expr_subst_axes(m, index[d], shift, from->n), neo_axis_ref(m, d));
+  }
+  for (uint32_t k = 0; fits && k < from->n; k++) {
+    neo_axis_rec a = from->axis[k];
+    a.lo = neo_expr_subst_axes(m, a.lo, shift, from->n);
+    a.hi = neo_expr_subst_axes(m, a.hi, shift, from->n);
+    s->axis[s->n_out + k] = a;
+  }
+  if (fits) {
+    s->where = where.i ? neo_expr_subst_axes(m, where, shift, from->n) : where;
+    solve(s);
+    fits = !s->failed && assemble(s, neo_expr_subst_axes(m, value, shift, from->n), out);
+  }
+  if (!fits)
+    neo_diag(m->diags, span, NEO_D_GRAD_FORM, neo_name_text(m->names, neo_tensor_at(m, t)->name),
+             "its index system has too many axes, or a loop bound that is not linear");
+  return fits;
+}

@@ -1,0 +1,16 @@
+/* Copies of definitions, for passes that specialise or instantiate a part of the module. */
+#ifndef NEO_IR_CLONE_H
+#define NEO_IR_CLONE_H
+#include "ir/ir.h"
+
+/* Copies definition d. Its outs become new tensors "<prefix>.<name>" of the same role (or those that `to` already has for
+ * them: other pieces of a tensor copied before); reads of tensors in `to` are renamed. `to` (tensor -> tensor) gains the
+ * outs. Before and after, with to = {A: A2}:
+ *     Y[i] = A[i] + 1          Y[i] = A[i] + 1,  prefix.Y[i] = A2[i] + 1 */
+neo_def neo_def_clone(neo_module *m, neo_def d, const char *prefix, neo_map *to);
+/* Does d read a tensor that is a key of `set`? */
+bool neo_def_reads_any(neo_module *m, neo_def d, const neo_map *set, neo_arena *scratch);
+/* A tensor name "<prefix>.<of>" that no tensor has yet ("<prefix>2.<of>", ... if need be). */
+uint32_t neo_tensor_fresh_name(neo_module *m, const char *prefix, const char *of);
+
+#endif

@@ -1,0 +1,111 @@
+/* Common subexpressions, at the level of definitions: expressions are hash-consed already, so two definitions are equal if
+ * their words are. Walking producers first lets equality of inputs carry over to their readers. */
+#include "base/hash.h"
+#include "transform/transform.h"
+
+typedef struct {
+  neo_module *m;
+  neo_arena *scratch;
+  neo_map kept;  /* tensors that entries name: never replaced */
+  neo_map to;    /* tensor -> equal earlier one */
+  neo_map first; /* hash of a definition's words -> definition */
+} cse;
+
+static void keep(cse *c, neo_list l) {
+  for (uint32_t k = 0; k < l.n; k++) neo_map_set(&c->kept, neo_list_at(c->m, l, k), 1);
+}
+
+typedef NEO_VEC(uint32_t) words_vec;
+
+static void put_list(cse *c, words_vec *w, neo_list l) {
+  NEO_PUSH(c->scratch, w, l.n);
+  for (uint32_t k = 0; k < l.n; k++) NEO_PUSH(c->scratch, w, neo_list_at(c->m, l, k));
+}
+
+static words_vec words_of(cse *c, neo_def d) {
+  neo_module *m = c->m;
+  const neo_def_rec *r = neo_def_at(m, d);
+  words_vec w = {0};
+  NEO_PUSH(c->scratch, &w, r->axes.n);
+  NEO_PUSH(c->scratch, &w, r->n_out);
+  NEO_PUSH(c->scratch, &w, r->where.i);
+  NEO_PUSH(c->scratch, &w, r->reducer);
+  for (uint32_t k = 0; k < r->axes.n; k++) {
+    NEO_PUSH(c->scratch, &w, neo_def_axis(m, r, k)->lo.i);
+    NEO_PUSH(c->scratch, &w, neo_def_axis(m, r, k)->hi.i);
+  }
+  put_list(c, &w, r->body);
+  put_list(c, &w, r->finish);
+  put_list(c, &w, r->out_map);
+  return w;
+}
+
+static neo_expr renamed(void *ctx, neo_module *m, neo_expr e) {
+  const neo_map *to = ctx;
+  const neo_node *n = neo_expr_node(m, e);
+  uint64_t t;
+  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || !neo_map_get(to, n->attr, &t)) return e;
+  return neo_expr_subst_tensor(m, e, (neo_tensor){n->attr}, (neo_tensor){(uint32_t)t});
+}
+
+/* A tensor of one piece that nobody outside names. */
+static bool replaceable(cse *c, const neo_def_rec *r) {
+  for (uint32_t k = 0; k < r->out.n; k++) {
+    uint32_t t = neo_list_at(c->m, r->out, k);
+    const neo_tensor_rec *rec = &c->m->tensors.at[t];
+    if (rec->role != NEO_ROLE_TEMP || rec->pieces.n != 1 || neo_map_get(&c->kept, t, NULL)) return false;
+  }
+  return true;
+}
+
+static bool same_words(words_vec a, words_vec b) {
+  if (a.n != b.n) return false;
+  for (size_t k = 0; k < a.n; k++)
+    if (a.at[k] != b.at[k]) return false;
+  return true;
+}
+
+static void merge(cse *c, neo_def d) {
+  neo_module *m = c->m;
+  if (c->to.n) neo_def_rewrite(m, d, renamed, &c->to);
+  words_vec w = words_of(c, d);
+  uint64_t h = neo_hash(w.at, w.n * sizeof *w.at, 0), old;
+  if (!neo_map_get(&c->first, h, &old)) {
+    neo_map_set(&c->first, h, d.i);
+    return;
+  }
+  const neo_def_rec *r = neo_def_at(m, d), *f = neo_def_at(m, (neo_def){(uint32_t)old});
+  bool typed = r->out.n == f->out.n && same_words(w, words_of(c, (neo_def){(uint32_t)old}));
+  for (uint32_t k = 0; typed && k < r->out.n; k++) {
+    const neo_tensor_rec *a = &m->tensors.at[neo_list_at(m, r->out, k)], *b = &m->tensors.at[neo_list_at(m, f->out, k)];
+    typed = a->type == b->type && b->role == NEO_ROLE_TEMP && b->pieces.n == 1;
+  }
+  if (!typed || !replaceable(c, r)) return;
+  for (uint32_t k = 0; k < r->out.n; k++) neo_map_set(&c->to, neo_list_at(m, r->out, k), neo_list_at(m, f->out, k));
+}
+
+neo_status neo_pass_cse(neo_module *m) {
+  neo_arena scratch;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  cse c = {.m = m, .scratch = &scratch};
+  neo_map_init(&c.kept, &scratch);
+  neo_map_init(&c.to, &scratch);
+  neo_map_init(&c.first, &scratch);
+  NEO_VEC(neo_tensor) roots = {0};
+  for (size_t i = 0; i < m->entries.n; i++) {
+    neo_list lists[2] = {m->entries.at[i].outputs, m->entries.at[i].updates};
+    for (int l = 0; l < 2; l++) {
+      keep(&c, lists[l]);
+      for (uint32_t k = 0; k < lists[l].n; k++) NEO_PUSH(&scratch, &roots, (neo_tensor){neo_list_at(m, lists[l], k)});
+    }
+  }
+  for (uint32_t c2 = 0; c2 < m->customs.n; c2++) { /* later gradients may still ask for these */
+    keep(&c, m->customs.at[c2].ins);
+    keep(&c, m->customs.at[c2].outs);
+  }
+  neo_def *defs;
+  size_t n = neo_module_topo(m, roots.at, roots.n, &scratch, &defs, NULL);
+  for (size_t k = 0; k < n; k++) merge(&c, defs[k]);
+  neo_arena_free(&scratch);
+  return NEO_OK;
+}

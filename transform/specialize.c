@@ -1,0 +1,81 @@
+/* One graph serves all entries; only what depends on `training` is split in two. The copy (false) is made for the entries
+ * that do not train; the original then becomes the training one. */
+#include "ir/clone.h"
+#include "transform/transform.h"
+
+static neo_expr set_training(void *ctx, neo_module *m, neo_expr e) {
+  const bool *value = ctx;
+  const neo_node n = *neo_expr_node(m, e);
+  if (n.op == NEO_OP_TRAINING) return neo_const_bool(m, *value);
+  int64_t c;
+  if (n.op == NEO_OP_SELECT && neo_expr_is_int(m, neo_list_expr(m, n.arg, 0), &c))
+    return neo_list_expr(m, n.arg, c ? 1 : 2);
+  return e;
+}
+
+static void look(void *ctx, neo_expr e) {
+  void **c = ctx;
+  const neo_module *m = c[0];
+  if (neo_expr_node(m, e)->op == NEO_OP_TRAINING) *(bool *)c[1] = true;
+}
+
+static bool uses_training(neo_module *m, neo_def d) {
+  bool found = false;
+  void *ctx[2] = {m, &found};
+  neo_def_visit(m, d, look, ctx);
+  return found;
+}
+
+static bool trains(const neo_entry_rec *e) { return e->kind == NEO_ENTRY_TRAIN || e->kind == NEO_ENTRY_GRAD; }
+
+typedef NEO_VEC(neo_tensor) tensor_vec;
+
+static void add_roots(neo_module *m, neo_arena *a, neo_list l, tensor_vec *out) {
+  for (uint32_t k = 0; k < l.n; k++) NEO_PUSH(a, out, (neo_tensor){neo_list_at(m, l, k)});
+}
+
+static neo_list renamed(neo_module *m, neo_arena *a, neo_list l, const neo_map *to) {
+  uint32_t *ids = NEO_NEW_ARRAY(a, uint32_t, l.n + 1);
+  for (uint32_t k = 0; k < l.n; k++) {
+    uint64_t t = neo_list_at(m, l, k);
+    neo_map_get(to, t, &t);
+    ids[k] = (uint32_t)t;
+  }
+  return neo_list_new(m, ids, l.n);
+}
+
+static void split(neo_module *m, neo_arena *scratch) {
+  tensor_vec roots = {0};
+  for (size_t i = 0; i < m->entries.n; i++) {
+    if (trains(&m->entries.at[i])) continue;
+    add_roots(m, scratch, m->entries.at[i].outputs, &roots);
+    add_roots(m, scratch, m->entries.at[i].updates, &roots);
+  }
+  neo_def *defs;
+  size_t n = neo_module_topo(m, roots.at, roots.n, scratch, &defs, NULL);
+  neo_map to;
+  neo_map_init(&to, scratch);
+  bool no = false;
+  for (size_t k = 0; k < n; k++) {
+    if (!uses_training(m, defs[k]) && !neo_def_reads_any(m, defs[k], &to, scratch)) continue;
+    neo_def copy = neo_def_clone(m, defs[k], "eval", &to);
+    neo_def_rewrite(m, copy, set_training, &no);
+  }
+  for (size_t i = 0; i < m->entries.n; i++) {
+    if (trains(&m->entries.at[i])) continue;
+    neo_list outputs = renamed(m, scratch, m->entries.at[i].outputs, &to);
+    neo_list updates = renamed(m, scratch, m->entries.at[i].updates, &to);
+    m->entries.at[i].outputs = outputs;
+    m->entries.at[i].updates = updates;
+  }
+}
+
+neo_status neo_pass_specialize(neo_module *m) {
+  neo_arena scratch;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  split(m, &scratch);
+  neo_arena_free(&scratch);
+  bool yes = true;
+  for (uint32_t k = 1; k < m->defs.n; k++) neo_def_rewrite(m, (neo_def){k}, set_training, &yes);
+  return NEO_OK;
+}
