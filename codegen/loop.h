@@ -6,15 +6,19 @@
  *   SERIAL    nothing
  *   UNIT      the outermost statement of a kernel, at most one: iterations are independent; a worker runs a part of them
  *   UNROLL    constant trip count: emitted that many times, the variable a constant in each copy
- *   VECTOR    constant trip count w = the vector width: emitted once on vectors of w lanes. Iterations are independent
- *             but for registers indexed by the lane. Holds only SET, STORE (no loops, no IF)
+ *   VECTOR    0..w with a constant w (the vector width; 1 is allowed): emitted once on vectors of w lanes. Iterations are
+ *             independent but for registers indexed by the lane. Holds only SET, STORE (no loops, no IF); a SET in it has
+ *             the lane as last index
+ *
+ * SELECT evaluates its condition and then one branch, LOADIF its condition and then either the offset or the other value,
+ * a STORE its condition and then, if it holds, offset and value: what is not evaluated touches no memory.
  *
  * Registers are small arrays with constant extents, private to one iteration of the loop they stand in. Their indices must
  * be constants, UNROLL variables or, in the last place, the VECTOR variable: after unrolling each element is a machine
  * register, and a last dimension indexed by a lane is a vector register. Reading single lanes of a vector register (by
  * constants or an UNROLL variable) extracts them: that is how a lane reduction is written.
  *
- *   kernel H(X: f32 read, W1: f32 read, b1: f32 read, H: f32 write) units B
+ *   kernel H(X: f32 read, W1: f32 read, b1: f32 read, Y: f32 write) sizes B units B
  *   for b in 0..B unit
  *     for j0 in 0..128 step 16
  *       reg acc[2, 8]: f32
@@ -27,7 +31,7 @@
  *             acc[v, l] = fma(X[b*784 + i], W1[i*128 + j0 + v*8 + l], acc[v, l])
  *       for v in 0..2 unroll
  *         for l in 0..8 vector
- *           H[b*128 + j0 + v*8 + l] = relu(acc[v, l] + b1[j0 + v*8 + l])
+ *           Y[b*128 + j0 + v*8 + l] = relu(acc[v, l] + b1[j0 + v*8 + l])
  *
  * Elementwise operators are the rows of ir/ops.def with the same meaning. Types: i64 for addresses; f16 and bf16 values
  * compute in f32 and round at each operator (as ops.def says).
@@ -36,6 +40,7 @@
 #ifndef NEO_CODEGEN_LOOP_H
 #define NEO_CODEGEN_LOOP_H
 #include "base/arena.h"
+#include "base/map.h"
 #include "base/status.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -60,6 +65,7 @@ struct neo_lx { /* immutable; may be shared */
   uint8_t kind, type;
   uint8_t n;
   uint32_t attr;
+  uint32_t id;          /* from 0, in the order of making: arguments have lower ids. Equal nodes are the same node */
   uint64_t bits;
   const neo_lx *arg[16];
 };
@@ -111,9 +117,19 @@ typedef struct neo_kernel {
   const neo_lx *units;     /* over sizes: the UNIT loop runs 0..units; constant 1 if there is none */
   neo_block body;
   neo_span span;
+  NEO_VEC(const neo_lx *) nodes; /* by id */
+  neo_map intern;                /* private to loop_build.c, as the next two */
+  struct {
+    struct {
+      uint32_t stamp;
+      const neo_lx *made;
+    } *at;
+    size_t n, cap;
+  } marks;
+  uint32_t stamp;
 } neo_kernel;
 
-/* ---- building (loop_build.c). Integer constants fold as in ir/build.c. */
+/* ---- building (loop_build.c). Integer constants fold as in ir/build.c; integer sums gather their constants on the right. */
 neo_kernel *neo_kernel_new(neo_arena *a, const char *name);
 uint32_t neo_kernel_buf(neo_kernel *k, neo_kbuf buf);
 uint32_t neo_kernel_reg(neo_kernel *k, neo_reg reg);
@@ -143,6 +159,13 @@ void neo_ls_reg(neo_kernel *k, neo_block *in, uint32_t reg); /* declares: undefi
 void neo_ls_set(neo_kernel *k, neo_block *in, uint32_t reg, const neo_lx *const *index, size_t n, const neo_lx *value);
 void neo_ls_store(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset, const neo_lx *value,
                   const neo_lx *cond);
+
+bool neo_lx_is_int(const neo_lx *e, int64_t *x); /* an integer or bool constant */
+bool neo_lx_uses_var(neo_kernel *k, const neo_lx *e, uint32_t var);
+uint32_t neo_kernel_size(neo_kernel *k, uint32_t size, const char *name); /* names a run-time size; returns `size` */
+/* Bytes that one worker needs: scratch buffers lie in order at multiples of 64 from neo_rt_args.scratch. */
+int64_t neo_kernel_scratch_bytes(const neo_kernel *k);
+int64_t neo_kernel_scratch_offset(const neo_kernel *k, uint32_t buf);
 
 /* ---- text, checks, interpretation */
 void neo_kernel_print(const neo_kernel *k, neo_str *out); /* loop_print.c; first line "neo-loop 1" */
