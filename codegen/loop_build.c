@@ -37,8 +37,10 @@ uint32_t neo_kernel_var(neo_kernel *k, const char *name) {
 }
 
 uint32_t neo_kernel_size(neo_kernel *k, uint32_t size, const char *name) {
-  while (k->sizes.n <= size)
-    NEO_PUSH(k->arena, &k->sizes, neo_arena_printf(k->arena, "size%zu", k->sizes.n));
+  while (k->sizes.n <= size) {
+    const char *unnamed = neo_arena_printf(k->arena, "size%zu", k->sizes.n);
+    NEO_PUSH(k->arena, &k->sizes, unnamed);
+  }
   k->sizes.at[size] = name;
   return size;
 }
@@ -302,10 +304,12 @@ static const neo_lx *op_any(neo_kernel *k, neo_op op, const neo_lx *const *arg, 
   return neo_lx_op(k, op, result_type(op, arg), arg, n);
 }
 
-const neo_lx *neo_lx_op1(neo_kernel *k, neo_op op, const neo_lx *a) { return op_any(k, op, &a, 1); }
+const neo_lx *neo_lx_op1(neo_kernel *k, neo_op op, const neo_lx *a) {
+  return op_any(k, op, (const neo_lx *[]){a, NULL, NULL}, 1);
+}
 
 const neo_lx *neo_lx_op2(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx *b) {
-  return op_any(k, op, (const neo_lx *[]){a, b}, 2);
+  return op_any(k, op, (const neo_lx *[]){a, b, NULL}, 2);
 }
 
 const neo_lx *neo_lx_op3(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx *b,
@@ -314,7 +318,7 @@ const neo_lx *neo_lx_op3(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx
 }
 
 const neo_lx *neo_lx_cast(neo_kernel *k, neo_type t, const neo_lx *a) {
-  return neo_lx_op(k, NEO_OP_CAST, t, &a, 1);
+  return neo_lx_op(k, NEO_OP_CAST, t, (const neo_lx *[]){a, NULL, NULL}, 1);
 }
 
 /* ---- rebuilding */
