@@ -226,7 +226,9 @@ static uint32_t scan_foreign(neo_lexer *l, uint32_t at, const foreign *f)
   uint32_t length = (uint32_t)strlen(f->text);
   int h = report(l, at, length, NEO_D_NO_SUCH_SIGN);
   neo_diag_help(l->diags, h, "%s", f->help);
-  return push(l, f->reads_as, at, length);
+  uint32_t end = push(l, f->reads_as, at, length);
+  l->tokens.at[l->tokens.n - 1].foreign = true;
+  return end;
 }
 
 static uint32_t scan_sign(neo_lexer *l, uint32_t at)

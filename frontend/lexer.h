@@ -41,6 +41,7 @@ typedef struct {
   bool line_start; /* first on its line */
   bool unclosed;   /* an opening bracket whose partner is missing or wrong; reported */
   bool made_up;    /* a closing bracket that is not in the text */
+  bool foreign;    /* stands for a sign of other languages, which was reported */
   uint32_t offset, length;
   const char *text; /* NAME, NUMBER: interned; else NULL */
 } neo_token;

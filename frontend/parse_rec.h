@@ -1,0 +1,122 @@
+/* Inside of the parser: recursive descent by the grammar of docs/language.md, a function a rule.
+ *
+ *   parser.c       files, blocks, recovery            parse_part.c    names, axes, types, signatures
+ *   parse_token.c  the token under the eye, errors    parse_expr.c    expressions
+ *   parse_stmt.c   statements of one line             parse_reduce.c  reducers and their ranges
+ *   parse_fn.c     functions, optimizers, vertices    parse_region.c  scan, repeat, while, case
+ *
+ * On the first error a statement is in panic: nothing more is reported, every function returns as soon
+ * as it sees the flag, and what it returns (perhaps NULL) is not looked at. */
+#ifndef NEO_FRONTEND_PARSE_REC_H
+#define NEO_FRONTEND_PARSE_REC_H
+#include "frontend/ast.h"
+#include "frontend/lexer.h"
+
+#include <locale.h>
+
+typedef struct {
+  neo_arena *arena;
+  neo_diags *diags;
+  neo_sources *sources;
+  uint32_t file_id;
+  neo_tokens tokens;
+  size_t at;
+  locale_t c_locale; /* numbers do not depend on the program's */
+  int depth;         /* of statements and brackets */
+  bool panic;        /* of the statement being parsed */
+  bool broken;       /* an error that did not stop it */
+  bool quiet;        /* it contains an unclosed bracket or a foreign sign, reported before */
+  bool had_errors;
+  NEO_VEC(neo_ast_name) defined; /* by the statement so far */
+} neo_parser;
+
+/* ---- parse_token.c ---------------------------------------------------------------------------- */
+
+const neo_token *neo_p_ahead(const neo_parser *p, size_t n); /* 0: the current one; EOF at the end */
+neo_tok neo_p_kind(const neo_parser *p);
+neo_tok neo_p_kind_ahead(const neo_parser *p, size_t n);
+const neo_token *neo_p_take(neo_parser *p);
+bool neo_p_accept(neo_parser *p, neo_tok kind);
+/* Takes a token of this kind, or reports that it was expected. */
+bool neo_p_expect(neo_parser *p, neo_tok kind);
+bool neo_p_at_word(const neo_parser *p, const char *word); /* a name that means something here */
+bool neo_p_accept_word(neo_parser *p, const char *word);
+bool neo_p_expect_word(neo_parser *p, const char *word);
+/* <, <=: takes it; NONE and nothing taken where there is neither. */
+neo_ast_rel neo_p_accept_rel(neo_parser *p);
+
+neo_span neo_p_token_span(neo_parser *p, const neo_token *t);
+neo_span neo_p_span_here(neo_parser *p);
+/* From the token at position `from` to the last one taken. */
+neo_span neo_p_span_from(neo_parser *p, size_t from);
+
+/* Marks the statement; true if an error may be reported. `stop`: it panics. */
+bool neo_p_fail(neo_parser *p, bool stop);
+/* Reports and panics; gives the handle for notes and helps. */
+#define NEO_P_ERROR(p, span, ...)                                                                  \
+  (neo_p_fail((p), true) ? neo_diag((p)->diags, (span), __VA_ARGS__) : -1)
+/* Reports; the statement is parsed to its end for more errors, and dropped. */
+#define NEO_P_COMPLAIN(p, span, ...)                                                               \
+  (neo_p_fail((p), false) ? neo_diag((p)->diags, (span), __VA_ARGS__) : -1)
+/* "expected WHAT, found …" at the current token. */
+int neo_p_expected(neo_parser *p, const char *what);
+/* Enters one level of nesting; false and an error where it is too deep. Every enter has a leave. */
+bool neo_p_enter(neo_parser *p);
+void neo_p_leave(neo_parser *p);
+
+/* The vector's elements as a list of the tree. */
+#define NEO_P_LIST(list, v) ((list)->at = (v)->at, (list)->n = (uint32_t)(v)->n)
+
+/* ---- parse_part.c ------------------------------------------------------------------------------ */
+
+neo_ast_name neo_p_name(neo_parser *p, const char *what); /* what: for "expected WHAT" */
+/* A name that the statement defines. */
+neo_ast_name neo_p_new_name(neo_parser *p, const char *what);
+neo_ast_names neo_p_new_names(neo_parser *p, const char *what); /* one or more, with commas */
+neo_ast_names neo_p_names(neo_parser *p, const char *what);
+neo_ast_path neo_p_path(neo_parser *p, const char *what);
+neo_ast_var neo_p_var(neo_parser *p);    /* in a declaration */
+neo_ast_var neo_p_target(neo_parser *p); /* on the left of a definition */
+neo_ast_binds neo_p_binds(neo_parser *p, bool declared); /* declared: axes as in `var` */
+neo_ast_sig neo_p_sig(neo_parser *p);
+neo_ast_literal *neo_p_literal(neo_parser *p);
+/* [-] NUMBER */
+neo_ast_expr *neo_p_signed_number(neo_parser *p, const char *what);
+/* Complains about the second `..` of a bracket. */
+void neo_p_check_pack(neo_parser *p, bool *seen, neo_span span);
+
+/* ---- parse_expr.c, parse_reduce.c --------------------------------------------------------------- */
+
+neo_ast_expr *neo_p_expr(neo_parser *p);
+neo_ast_expr *neo_p_neg(neo_parser *p);
+neo_ast_expr *neo_p_sum(neo_parser *p);
+neo_ast_expr *neo_p_term(neo_parser *p);
+neo_ast_args neo_p_args(neo_parser *p);
+neo_ast_expr *neo_p_number(neo_parser *p);
+neo_ast_expr *neo_p_bool(neo_parser *p);
+neo_ast_expr *neo_p_new_expr(neo_parser *p, neo_ast_expr_kind kind);
+/* Sets span (from token `from`) and height; complains where the tree is too high. */
+neo_ast_expr *neo_p_done(neo_parser *p, neo_ast_expr *e, size_t from);
+neo_ast_expr *neo_p_unary(neo_parser *p, neo_ast_op op, size_t op_at, neo_ast_expr *x);
+
+typedef enum { NEO_P_NO_REDUCER, NEO_P_REDUCER, NEO_P_QUANTIFIER } neo_p_word;
+/* Does a reducer stand `n` tokens on? any and all are quantifiers. */
+neo_p_word neo_p_reducer_at(const neo_parser *p, size_t n);
+bool neo_p_is_name(const neo_ast_expr *e); /* one name and nothing else */
+/* word ranges body; body: a term, of any and all a neg */
+neo_ast_expr *neo_p_reduce(neo_parser *p);
+
+/* ---- parse_stmt.c, parse_fn.c, parse_region.c, parser.c ------------------------------------------ */
+
+void neo_p_statement(neo_parser *p, neo_ast_stmt *s); /* without its end */
+void neo_p_fn(neo_parser *p, neo_ast_stmt *s);        /* behind the word */
+void neo_p_optimizer(neo_parser *p, neo_ast_stmt *s);
+void neo_p_vertex(neo_parser *p, neo_ast_stmt *s);
+bool neo_p_at_region(const neo_parser *p);
+neo_ast_region *neo_p_region(neo_parser *p);
+neo_ast_block neo_p_block(neo_parser *p);
+/* In panic before a block: goes to its brace if the statement has one, so that the block's own errors
+ * are found. The statement stays broken. */
+void neo_p_find_block(neo_parser *p);
+
+#endif

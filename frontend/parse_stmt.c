@@ -1,0 +1,339 @@
+/* Statements. A word such as `input` begins one where something other than `=`, `[`, `,`, `:` or `.`
+ * follows it; there it is a name like any other. */
+#include "frontend/parse_rec.h"
+
+#include <string.h>
+
+/* ---- one function a statement; the word is taken, s is zero but for kind and word -------------------- */
+
+static void p_import(neo_parser *p, neo_ast_stmt *s)
+{
+  NEO_VEC(neo_ast_alias) v = {0};
+  do {
+    size_t from = p->at;
+    neo_ast_alias a = {.module = neo_p_name(p, "a module's name")};
+    if (neo_p_accept_word(p, "as"))
+      a.alias = neo_p_name(p, "a name");
+    a.span = neo_p_span_from(p, from);
+    neo_ast_name known = a.alias.text ? a.alias : a.module;
+    if (known.text)
+      NEO_PUSH(p->arena, &p->defined, known);
+    NEO_PUSH(p->arena, &v, a);
+  } while (neo_p_accept(p, NEO_TOK_COMMA));
+  NEO_P_LIST(&s->u.import.aliases, &v);
+}
+
+static void dim_bound(neo_parser *p)
+{
+  if (p->panic || neo_p_accept(p, NEO_TOK_LE))
+    return;
+  bool less = neo_p_kind(p) == NEO_TOK_LT;
+  int h = neo_p_expected(p, "'=' or '<='");
+  if (less)
+    neo_diag_help(p->diags, h, "a size has a largest value: dim N <= 512");
+}
+
+/* NAME "=" sum | [sum "<="] NAME "<=" sum */
+static void p_dim(neo_parser *p, neo_ast_stmt *s)
+{
+  if (neo_p_kind(p) == NEO_TOK_NAME && neo_p_kind_ahead(p, 1) == NEO_TOK_ASSIGN) {
+    s->u.dim.name = neo_p_new_name(p, "a name");
+    neo_p_take(p);
+    s->u.dim.hi = neo_p_sum(p);
+    return;
+  }
+  s->u.dim.rel = NEO_AST_REL_LE;
+  neo_ast_expr *name = neo_p_sum(p);
+  if (!p->panic && neo_p_is_name(name)) /* for the case that the next line fails */
+    NEO_PUSH(p->arena, &p->defined, name->u.ref.path.at[0]);
+  dim_bound(p);
+  if (!p->panic)
+    s->u.dim.hi = neo_p_sum(p);
+  if (neo_p_accept(p, NEO_TOK_LE)) {
+    s->u.dim.lo = name;
+    name = s->u.dim.hi;
+    s->u.dim.hi = neo_p_sum(p);
+    p->defined.n = 0;
+  }
+  if (p->panic)
+    return;
+  if (!neo_p_is_name(name)) {
+    int h = NEO_P_ERROR(p, name->span, NEO_D_EXPECTED, "a name", "an expression");
+    neo_diag_help(p->diags, h, "for example dim N <= 512 or dim 0 <= E <= 4096");
+    return;
+  }
+  s->u.dim.name = name->u.ref.path.at[0];
+  NEO_PUSH(p->arena, &p->defined, s->u.dim.name);
+}
+
+static void p_assert(neo_parser *p, neo_ast_stmt *s)
+{
+  s->u.expr = neo_p_expr(p);
+}
+
+/* var ["=" expr] */
+static void p_input(neo_parser *p, neo_ast_stmt *s)
+{
+  s->u.decl.var = neo_p_var(p);
+  if (neo_p_accept(p, NEO_TOK_ASSIGN))
+    s->u.decl.value = neo_p_expr(p);
+}
+
+/* var "=" expr */
+static void p_decl(neo_parser *p, neo_ast_stmt *s)
+{
+  s->u.decl.var = neo_p_var(p);
+  if (!p->panic && neo_p_expect(p, NEO_TOK_ASSIGN))
+    s->u.decl.value = neo_p_expr(p);
+}
+
+/* var "=" (list | expr) */
+static void p_const(neo_parser *p, neo_ast_stmt *s)
+{
+  s->u.decl.var = neo_p_var(p);
+  if (p->panic || !neo_p_expect(p, NEO_TOK_ASSIGN))
+    return;
+  if (neo_p_kind(p) == NEO_TOK_LBRACKET)
+    s->u.decl.literal = neo_p_literal(p);
+  else
+    s->u.decl.value = neo_p_expr(p);
+}
+
+static void p_binds(neo_parser *p, neo_ast_stmt *s)
+{
+  s->u.binds = neo_p_binds(p, s->kind == NEO_AST_GATHER);
+  if (s->kind != NEO_AST_GATHER) /* these change what exists */
+    p->defined.n = 0;
+}
+
+static void p_collect(neo_parser *p, neo_ast_stmt *s)
+{
+  s->u.names = neo_p_names(p, "a name");
+}
+
+static void p_push(neo_parser *p, neo_ast_stmt *s)
+{
+  neo_ast_name *one = NEO_NEW(p->arena, neo_ast_name);
+  *one = neo_p_name(p, "a name");
+  s->u.names = (neo_ast_names){one, 1};
+}
+
+/* NAME "(" "children" "<=" sum "," "vertices" "<=" sum ")" */
+static void p_graph(neo_parser *p, neo_ast_stmt *s)
+{
+  s->u.graph.name = neo_p_new_name(p, "a name");
+  if (p->panic || !neo_p_expect(p, NEO_TOK_LPAREN) || !neo_p_expect_word(p, "children") ||
+      !neo_p_expect(p, NEO_TOK_LE))
+    return;
+  s->u.graph.children = neo_p_sum(p);
+  if (p->panic || !neo_p_expect(p, NEO_TOK_COMMA) || !neo_p_expect_word(p, "vertices") ||
+      !neo_p_expect(p, NEO_TOK_LE))
+    return;
+  s->u.graph.vertices = neo_p_sum(p);
+  if (!p->panic)
+    neo_p_expect(p, NEO_TOK_RPAREN);
+}
+
+static neo_ast_paths paths(neo_parser *p)
+{
+  NEO_VEC(neo_ast_path) v = {0};
+  do
+    NEO_PUSH(p->arena, &v, neo_p_path(p, "a tensor's name"));
+  while (neo_p_accept(p, NEO_TOK_COMMA));
+  neo_ast_paths list;
+  NEO_P_LIST(&list, &v);
+  return list;
+}
+
+/* [NAME ":"] */
+static neo_ast_name entry(neo_parser *p)
+{
+  neo_ast_name name = {0};
+  if (neo_p_kind_ahead(p, 1) == NEO_TOK_COLON) {
+    name = neo_p_name(p, "an entry's name");
+    neo_p_accept(p, NEO_TOK_COLON);
+  }
+  return name;
+}
+
+static void p_output(neo_parser *p, neo_ast_stmt *s)
+{
+  s->u.output.entry = entry(p);
+  s->u.output.tensors = paths(p);
+  if (neo_p_accept_word(p, "update"))
+    s->u.output.updates = paths(p);
+}
+
+/* (NAME|"*") {"." (NAME|"*")} */
+static neo_ast_pattern pattern(neo_parser *p)
+{
+  size_t from = p->at;
+  NEO_VEC(neo_ast_name) v = {0};
+  do {
+    neo_ast_name part = {.span = neo_p_span_here(p)};
+    if (!neo_p_accept(p, NEO_TOK_MUL))
+      part = neo_p_name(p, "a parameter's name or '*'");
+    NEO_PUSH(p->arena, &v, part);
+  } while (neo_p_accept(p, NEO_TOK_DOT));
+  neo_ast_pattern pat;
+  NEO_P_LIST(&pat.parts, &v);
+  pat.span = neo_p_span_from(p, from);
+  return pat;
+}
+
+/* [NAME ":"] path [("over"|"except") pat,+] "using" path args */
+static void p_train(neo_parser *p, neo_ast_stmt *s)
+{
+  s->u.train.entry = entry(p);
+  s->u.train.loss = neo_p_path(p, "the name of a loss");
+  s->u.train.except = neo_p_accept_word(p, "except");
+  if (s->u.train.except || neo_p_accept_word(p, "over")) {
+    NEO_VEC(neo_ast_pattern) v = {0};
+    do
+      NEO_PUSH(p->arena, &v, pattern(p));
+    while (neo_p_accept(p, NEO_TOK_COMMA));
+    NEO_P_LIST(&s->u.train.patterns, &v);
+  }
+  if (p->panic)
+    return;
+  if (!neo_p_accept_word(p, "using")) {
+    int h = neo_p_expected(p, "'using'");
+    neo_diag_help(p->diags, h, "for example train loss using optim.adam(lr = 1e-3)");
+    return;
+  }
+  s->u.train.optimizer = neo_p_path(p, "an optimizer's name");
+  if (!p->panic)
+    s->u.train.args = neo_p_args(p);
+}
+
+/* target {"," NAME} "=" (region|expr) */
+static void p_define(neo_parser *p, neo_ast_stmt *s)
+{
+  s->u.define.target = neo_p_target(p);
+  if (neo_p_accept(p, NEO_TOK_COMMA))
+    s->u.define.more = neo_p_new_names(p, "a name");
+  if (p->panic)
+    return;
+  if (!neo_p_accept(p, NEO_TOK_ASSIGN)) {
+    bool change = neo_p_kind_ahead(p, 1) == NEO_TOK_ASSIGN;
+    int h = neo_p_expected(p, "'='");
+    if (change)
+      neo_diag_help(p->diags, h, "a tensor is defined once; state changes by 'update'");
+    return;
+  }
+  if (neo_p_at_region(p))
+    s->u.define.region = neo_p_region(p);
+  else
+    s->u.define.value = neo_p_expr(p);
+}
+
+/* ---- which statement is it? ------------------------------------------------------------------------------ */
+
+static const struct {
+  const char *word;
+  neo_ast_stmt_kind kind;
+  void (*parse)(neo_parser *, neo_ast_stmt *);
+} statements[] = {
+    {"import", NEO_AST_IMPORT, p_import},
+    {"dim", NEO_AST_DIM, p_dim},
+    {"assert", NEO_AST_ASSERT, p_assert},
+    {"input", NEO_AST_INPUT, p_input},
+    {"param", NEO_AST_PARAM, p_decl},
+    {"state", NEO_AST_STATE, p_decl},
+    {"const", NEO_AST_CONST, p_const},
+    {"next", NEO_AST_NEXT, p_binds},
+    {"update", NEO_AST_UPDATE, p_binds},
+    {"scatter", NEO_AST_SCATTER, p_binds},
+    {"gather", NEO_AST_GATHER, p_binds},
+    {"collect", NEO_AST_COLLECT, p_collect},
+    {"push", NEO_AST_PUSH, p_push},
+    {"fn", NEO_AST_FN, neo_p_fn},
+    {"optimizer", NEO_AST_OPTIMIZER, neo_p_optimizer},
+    {"vertex", NEO_AST_VERTEX, neo_p_vertex},
+    {"graph", NEO_AST_GRAPH, p_graph},
+    {"output", NEO_AST_OUTPUT, p_output},
+    {"train", NEO_AST_TRAIN, p_train},
+};
+enum { N_STATEMENTS = sizeof statements / sizeof *statements };
+
+/* What people write who come from elsewhere. */
+static const char *const foreign_words[][2] = {
+    {"def", "a function is written fn f(x[N]) -> y { ... }"},
+    {"func", "a function is written fn f(x[N]) -> y { ... }"},
+    {"function", "a function is written fn f(x[N]) -> y { ... }"},
+    {"let", "a definition needs no word: y = x"},
+    {"var", "a definition needs no word: y = x"},
+    {"val", "a definition needs no word: y = x"},
+    {"return", "the results are named behind '->': fn f(x[N]) -> y { ... }"},
+    {"for", "the indices on the left are the loops: Y[i, j] = ..."},
+    {"if", "a choice is written select(c, a, b), or y = case c { ... }"},
+    {"from", "a module is imported whole: import nn"},
+    {"include", "a module is imported: import nn"},
+    {"class", "parameters belong to functions: fn f(x[N]) -> y { param w[N] = 0 ... }"},
+    {"print", "what is looked at is an output: output y"},
+    {"grad", "a function's own gradient follows its '}' on the same line"},
+    {"size", "did you mean 'dim'?"},
+    {"weight", "did you mean 'param'?"},
+    {"minimize", "did you mean 'train'?"},
+};
+
+static void unknown_statement(neo_parser *p)
+{
+  const neo_token *t = neo_p_ahead(p, 0);
+  if (neo_p_kind_ahead(p, 1) == NEO_TOK_NAME) { /* most likely what it would define */
+    const neo_token *name = neo_p_ahead(p, 1);
+    NEO_PUSH(p->arena, &p->defined, (neo_ast_name){name->text, neo_p_token_span(p, name)});
+  }
+  int h = NEO_P_ERROR(p, neo_p_token_span(p, t), NEO_D_UNKNOWN_STMT,
+                      neo_arena_strndup(p->arena, t->text, 40));
+  for (size_t i = 0; i < sizeof foreign_words / sizeof *foreign_words; i++)
+    if (strcmp(foreign_words[i][0], t->text) == 0) {
+      neo_diag_help(p->diags, h, "%s", foreign_words[i][1]);
+      return;
+    }
+  int best = 3, which = -1;
+  for (int i = 0; i < N_STATEMENTS && strlen(t->text) < 20; i++) {
+    int distance = neo_str_distance(t->text, statements[i].word, 2);
+    if (distance < best && distance * 2 < (int)strlen(t->text)) {
+      best = distance;
+      which = i;
+    }
+  }
+  if (which >= 0)
+    neo_diag_help(p->diags, h, "did you mean '%s'?", statements[which].word);
+}
+
+/* What may follow the name at the beginning of a definition. */
+static bool defines(neo_tok next)
+{
+  return next == NEO_TOK_ASSIGN || next == NEO_TOK_LBRACKET || next == NEO_TOK_COMMA ||
+         next == NEO_TOK_COLON || next == NEO_TOK_DOT;
+}
+
+static bool is_sign(neo_tok k)
+{
+  return k >= NEO_TOK_ADD && k <= NEO_TOK_OR;
+}
+
+void neo_p_statement(neo_parser *p, neo_ast_stmt *s)
+{
+  neo_tok next = neo_p_kind_ahead(p, 1);
+  s->word = neo_p_span_here(p);
+  if (neo_p_kind(p) == NEO_TOK_NAME && !defines(next))
+    for (int i = 0; i < N_STATEMENTS; i++)
+      if (neo_p_accept_word(p, statements[i].word)) {
+        s->kind = statements[i].kind;
+        statements[i].parse(p, s);
+        return;
+      }
+  s->kind = NEO_AST_DEFINE;
+  if (neo_p_kind(p) == NEO_TOK_NAME && !defines(next) && !is_sign(next))
+    unknown_statement(p);
+  else if (neo_p_at_region(p))
+    neo_diag_help(p->diags, neo_p_expected(p, "a statement"), "name its results: y = %s ...",
+                  neo_tok_text(neo_p_kind(p)));
+  else if (neo_p_kind(p) != NEO_TOK_NAME)
+    neo_p_expected(p, "a statement");
+  else
+    p_define(p, s);
+}
