@@ -1,11 +1,14 @@
-/* Proofs over index expressions: intervals first (prove.c), isl where they fail (prove_isl.c).
+/* Proofs over index expressions: polynomials and intervals first, isl where they fail.
  *
  * Facts: each axis k lies in [lo_k, hi_k) (bounds over earlier axes and sizes), each run-time size in its declared range,
  * each element of a tensor with a bound in [0, bound), and the assumptions given (quasi-affine parts of and/or/not/
  * comparisons are used; what is not quasi-affine is ignored, which is sound). Products of sizes, loads and other
  * non-affine i64 nodes are opaque parameters with their interval as a fact. Flattened indices (b*T + t with t < T, and
  * / % T back) are recognised as mixed-radix digits before isl. Results are memoised by canonical question; isl runs under
- * an operations quota, so every question terminates quickly. */
+ * an operations quota, so every question terminates quickly.
+ *
+ * Integer arithmetic that may wrap is opaque, so that a proof also holds for the machine's integers. The files behind
+ * this header are listed in prove_scope.h. */
 #ifndef NEO_IR_PROVE_H
 #define NEO_IR_PROVE_H
 #include "ir/ir.h"
@@ -23,9 +26,16 @@ typedef struct { /* a counterexample: values of axes and run-time sizes */
 } neo_witness;
 
 neo_prover *neo_prover_new(neo_module *m); /* in the module's arena; free with neo_prover_free (isl context) */
-void neo_prover_free(neo_prover *p);
+void neo_prover_free(neo_prover *p);       /* null is allowed */
 
-/* A context: axes in position order (AXIS k is axes[k]) and assumptions (bool expressions that hold). */
+/* What a prover did, for `explain`: every question is answered once by one of these. */
+typedef struct {
+  uint64_t questions, memo, interval, points, isl_proved, isl_refuted, unknown;
+  uint64_t isl_calls, isl_quota;
+} neo_prover_stats;
+neo_prover_stats neo_prover_statistics(const neo_prover *p);
+
+/* A context: axes in position order (AXIS k is axes[k]) and assumptions (bool expressions that hold). At most 64 axes. */
 typedef struct {
   const neo_axis_rec *axes;
   uint32_t n_axes;
@@ -43,5 +53,16 @@ bool neo_interval(neo_prover *p, const neo_facts *facts, neo_expr e, int64_t *lo
 /* e with comparisons that the facts decide replaced by constants, guards (LOAD_ELSE) that always hold turned into LOAD,
  * x % n and x / n of x in [0, n) removed. */
 neo_expr neo_simplify_under(neo_prover *p, const neo_facts *facts, neo_expr e);
+
+/* Loop bounds from conditions. Of the conjunction `cond`, the comparisons that bound AXIS `axis` linearly (its coefficient
+ * is a constant or of proved sign; everything else is free of this and of later axes) become exact integer bounds:
+ *
+ *     p in [0, P), cond 0 <= z - 2*p < 3   ->   lo = max(0, (z - 1)/2), hi = min(P, z/2 + 1), rest = none
+ *
+ * [lo, hi) starts from the axis' own bounds; the points of the axis with lo <= axis < hi and `rest` are those with cond.
+ * Bounds that the facts on earlier axes make redundant are dropped, and so are conjuncts that always hold. *rest is what
+ * remains of the condition ({0}: nothing). True if [lo, hi) or the condition changed. hi <= lo is empty. */
+bool neo_tighten(neo_prover *p, const neo_facts *facts, uint32_t axis, neo_expr cond, neo_expr *lo, neo_expr *hi,
+                 neo_expr *rest);
 
 #endif

@@ -1,0 +1,163 @@
+/* The order of methods for a question, the memo, and the public interface: see prove.h and, for the
+ * parts, prove_scope.h. */
+#include "ir/prove_scope.h"
+#include "base/hash.h"
+#include <assert.h>
+#include <string.h>
+
+neo_prover *neo_prover_new(neo_module *m) {
+  neo_prover *p = NEO_NEW(m->arena, neo_prover);
+  p->m = m;
+  neo_map_init(&p->scopes, m->arena);
+  return p;
+}
+
+void neo_prover_free(neo_prover *p) {
+  if (!p) return;
+  neo_isl_free(p->isl);
+  p->isl = NULL;
+}
+
+neo_prover_stats neo_prover_statistics(const neo_prover *p) { return p->stats; }
+
+/* ---- scopes, one for each context asked about */
+
+static uint64_t facts_hash(const neo_facts *f) {
+  uint64_t h = neo_hash_mix(f->n_axes, f->n_assume);
+  for (uint32_t k = 0; k < f->n_axes; k++) {
+    h = neo_hash_mix(h, f->axes[k].lo.i);
+    h = neo_hash_mix(h, f->axes[k].hi.i);
+  }
+  for (uint32_t k = 0; k < f->n_assume; k++) h = neo_hash_mix(h, f->assume[k].i);
+  return h;
+}
+
+static bool same_facts(const neo_scope *s, const neo_facts *f) {
+  if (s->n_axes != f->n_axes || s->n_assume != f->n_assume) return false;
+  for (uint32_t k = 0; k < f->n_axes; k++)
+    if (s->axes[k].lo.i != f->axes[k].lo.i || s->axes[k].hi.i != f->axes[k].hi.i) return false;
+  for (uint32_t k = 0; k < f->n_assume; k++)
+    if (s->assume[k].i != f->assume[k].i) return false;
+  return true;
+}
+
+static void forget(neo_scope *s) {
+  neo_map_init(&s->forms, s->m->arena);
+  neo_map_init(&s->ranges, s->m->arena);
+}
+
+static neo_scope *new_scope(neo_prover *p, const neo_facts *f) {
+  neo_scope *s = NEO_NEW(p->m->arena, neo_scope);
+  neo_arena *a = p->m->arena;
+  assert(f->n_axes <= 64);
+  *s = (neo_scope){.p = p, .m = p->m, .n_axes = f->n_axes, .n_assume = f->n_assume};
+  if (f->n_axes) s->axes = neo_arena_copy(a, f->axes, f->n_axes * sizeof *f->axes);
+  if (f->n_assume) s->assume = neo_arena_copy(a, f->assume, f->n_assume * sizeof *f->assume);
+  neo_map_init(&s->results, a);
+  neo_map_init(&s->simple, a);
+  forget(s);
+  for (uint32_t k = 0; k < f->n_assume; k++) {
+    s->fuel = NEO_PROVE_FUEL;
+    neo_scope_assume(s, s->assume[k], true);
+  }
+  if (f->n_assume) forget(s); /* what was found before all facts were there is weaker */
+  return s;
+}
+
+neo_scope *neo_scope_of(neo_prover *p, const neo_facts *facts) {
+  uint64_t h = facts_hash(facts), found = 0;
+  neo_map_get(&p->scopes, h, &found);
+  for (neo_scope *s = (neo_scope *)(uintptr_t)found; s; s = s->next)
+    if (same_facts(s, facts)) return s;
+  neo_scope *s = new_scope(p, facts);
+  s->next = (neo_scope *)(uintptr_t)found;
+  neo_map_set(&p->scopes, h, (uint64_t)(uintptr_t)s);
+  return s;
+}
+
+neo_scope *neo_scope_under(neo_scope *s, neo_expr e, bool value) {
+  neo_expr *assume = NEO_NEW_ARRAY(s->m->arena, neo_expr, s->n_assume + 1);
+  if (s->n_assume) memcpy(assume, s->assume, s->n_assume * sizeof *assume);
+  assume[s->n_assume] = value ? e : neo_op1(s->m, NEO_OP_NOT, e);
+  neo_facts f = {s->axes, s->n_axes, assume, s->n_assume + 1};
+  return neo_scope_of(s->p, &f);
+}
+
+/* ---- one question */
+
+static neo_proof by_search(neo_scope *s, neo_expr goal, neo_witness *w) {
+  neo_prover_stats *stats = &s->p->stats;
+  neo_trial *t = neo_trial_new(s, goal, true);
+  if (neo_trial_search(t, w)) {
+    stats->points++;
+    return NEO_REFUTED;
+  }
+  neo_proof proof = neo_isl_prove(s, goal, true, t, w);
+  stats->isl_proved += proof == NEO_PROVED;
+  stats->isl_refuted += proof == NEO_REFUTED;
+  stats->unknown += proof == NEO_UNKNOWN;
+  return proof;
+}
+
+static void answer_leaf(neo_scope *s, neo_expr goal, neo_result *r) {
+  neo_witness w;
+  s->fuel = NEO_PROVE_FUEL;
+  if (neo_scope_decide(s, goal, true)) {
+    r->proof = NEO_PROVED;
+    s->p->stats.interval++;
+    return;
+  }
+  r->proof = by_search(s, goal, &w);
+  if (r->proof == NEO_REFUTED) r->witness = neo_arena_copy(s->m->arena, &w, sizeof w);
+}
+
+/* Conjuncts one by one: small questions for isl, and shared ones are answered once. */
+static void answer_both(neo_scope *s, neo_expr goal, neo_result *r) {
+  neo_expr a = neo_expr_arg(s->m, goal, 0), b = neo_expr_arg(s->m, goal, 1);
+  const neo_result *x = neo_scope_prove(s, a);
+  if (x->proof != NEO_REFUTED) {
+    const neo_result *y = neo_scope_prove(s, b);
+    if (y->proof != NEO_PROVED && (x->proof == NEO_PROVED || y->proof == NEO_REFUTED)) x = y;
+  }
+  *r = *x;
+}
+
+const neo_result *neo_scope_prove(neo_scope *s, neo_expr goal) {
+  uint64_t found;
+  s->p->stats.questions++;
+  if (neo_map_get(&s->results, goal.i, &found)) {
+    s->p->stats.memo++;
+    return (const neo_result *)(uintptr_t)found;
+  }
+  neo_result *r = NEO_NEW(s->m->arena, neo_result);
+  if (neo_expr_node(s->m, goal)->op == NEO_OP_AND) answer_both(s, goal, r);
+  else answer_leaf(s, goal, r);
+  neo_map_set(&s->results, goal.i, (uint64_t)(uintptr_t)r);
+  return r;
+}
+
+neo_proof neo_prove(neo_prover *p, const neo_facts *facts, neo_expr goal, neo_witness *w) {
+  assert(neo_expr_type(p->m, goal) == NEO_BOOL_T);
+  const neo_result *r = neo_scope_prove(neo_scope_of(p, facts), goal);
+  if (w && r->witness) *w = *r->witness;
+  return r->proof;
+}
+
+neo_proof neo_prove_index(neo_prover *p, const neo_facts *facts, neo_expr index, neo_expr extent,
+                          neo_witness *w) {
+  neo_module *m = p->m;
+  neo_expr zero = neo_const_int(m, NEO_I64_T, 0);
+  neo_expr low = neo_op2(m, NEO_OP_LE, zero, index), high = neo_op2(m, NEO_OP_LT, index, extent);
+  return neo_prove(p, facts, neo_op2(m, NEO_OP_AND, low, high), w);
+}
+
+bool neo_interval(neo_prover *p, const neo_facts *facts, neo_expr e, int64_t *lo, int64_t *hi) {
+  neo_poly g;
+  neo_scope *s = neo_scope_of(p, facts);
+  s->fuel = NEO_PROVE_FUEL;
+  neo_scope_form(s, e, &g);
+  neo_range r = neo_scope_bounds(s, &g), type = neo_type_range(neo_expr_type(p->m, e));
+  *lo = r.lo > type.lo ? r.lo : type.lo;
+  *hi = r.hi < type.hi ? r.hi : type.hi;
+  return *lo != INT64_MIN && *hi != INT64_MAX;
+}

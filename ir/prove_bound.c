@@ -1,0 +1,307 @@
+/* Lower bounds of polynomials.
+ *
+ * The atom that comes last in the order (innermost axis; an opaque atom before what it is made of) is
+ * replaced by a bound that makes the polynomial smaller: g = a*v + b and a >= 0 give g >= a*low(v) + b,
+ * where low(v) is again a polynomial in atoms further out. So k < i+1 and i < N give k < N, and t < T,
+ * b < B give b*T + t < B*T, without numbers. Bounds come from the axis' range, from what the operator
+ * says (0 <= x % n < n; n*(x/n) <= x; min <= both), from facts, and at last from the numeric range. For
+ * affine g over a box this is exact; nested bounds and facts are Fourier-Motzkin steps, exact over the
+ * rationals when one bound matters. Every step costs fuel. */
+#include "ir/prove_scope.h"
+#include <assert.h>
+
+enum { MAX_NEST = 48 };
+static const int64_t none = INT64_MIN;
+
+/* ---- order */
+
+static uint32_t new_level(neo_scope *s, uint32_t atom) {
+  const neo_node *n = neo_expr_node(s->m, (neo_expr){atom});
+  if (n->op == NEO_OP_AXIS) return 2 * n->attr + 3;
+  uint64_t axes = neo_expr_axes(s->m, (neo_expr){atom});
+  if (axes) return 2 * (63 - (uint32_t)__builtin_clzll(axes)) + 4;
+  bool plain = n->op == NEO_OP_SIZE &&
+               neo_size_at(s->m, (neo_size){n->attr})->kind == NEO_SIZE_RUNTIME;
+  return plain ? 1 : 2;
+}
+
+uint32_t neo_scope_level(neo_scope *s, uint32_t atom) {
+  neo_prover *p = s->p;
+  while (p->level.n <= atom) NEO_PUSH(s->m->arena, &p->level, 0);
+  if (!p->level.at[atom]) {
+    uint32_t level = new_level(s, atom);
+    p->level.at[atom] = level;
+  }
+  return p->level.at[atom];
+}
+
+uint32_t neo_scope_top(neo_scope *s, const neo_poly *g) {
+  uint32_t top = 0, level = 0;
+  for (uint32_t k = 0; k < g->n; k++)
+    for (uint32_t j = 0; j < g->term[k].n; j++) {
+      uint32_t v = g->term[k].atom[j], l = neo_scope_level(s, v);
+      if (l > level || (l == level && v > top)) top = v, level = l;
+    }
+  return top;
+}
+
+/* ---- one elimination: g = a*v + b, a of known sign */
+
+typedef struct {
+  neo_scope *s;
+  const neo_poly *g, *a, *b;
+  uint32_t v;
+  int sign; /* of a */
+  int64_t goal, best;
+} step;
+
+static bool done(const step *t) { return t->best >= t->goal; }
+
+static void offer(step *t, int64_t x) {
+  if (x > t->best) t->best = x;
+}
+
+static int64_t with(step *t, const neo_poly *bound) {
+  neo_poly y;
+  return neo_poly_fma(t->a, bound, t->b, &y) ? neo_scope_lower(t->s, &y, t->goal) : none;
+}
+
+static void try_bound(step *t, const neo_poly *bound) {
+  if (!done(t)) offer(t, with(t, bound));
+}
+
+/* The expression + c as a bound. */
+static void try_expr(step *t, neo_expr e, int64_t c) {
+  neo_poly bound;
+  neo_scope_form(t->s, e, &bound);
+  if (!__builtin_add_overflow(bound.constant, c, &bound.constant)) try_bound(t, &bound);
+}
+
+static void try_const(step *t, int64_t c) {
+  neo_poly bound;
+  neo_poly_set(&bound, c);
+  try_bound(t, &bound);
+}
+
+/* v is one of both: the worse of the two. */
+static void try_both(step *t, neo_expr x, neo_expr y) {
+  neo_poly bound;
+  neo_scope_form(t->s, x, &bound);
+  int64_t one = with(t, &bound);
+  if (one == none || (t->goal != INT64_MAX && one < t->goal)) return;
+  neo_scope_form(t->s, y, &bound);
+  int64_t other = with(t, &bound);
+  offer(t, one < other ? one : other);
+}
+
+static int64_t with_when(step *t, neo_expr c, bool value, neo_expr e) {
+  neo_poly bound;
+  neo_mark mark = neo_scope_push(t->s, c, value);
+  int64_t y = INT64_MAX;
+  if (!t->s->never) {
+    neo_scope_form(t->s, e, &bound);
+    y = with(t, &bound);
+  }
+  neo_scope_pop(t->s, mark);
+  return y;
+}
+
+static void try_select(step *t, neo_expr e) {
+  neo_expr c = neo_expr_arg(t->s->m, e, 0);
+  int64_t one = with_when(t, c, true, neo_expr_arg(t->s->m, e, 1));
+  if (one == none || (t->goal != INT64_MAX && one < t->goal)) return;
+  int64_t other = with_when(t, c, false, neo_expr_arg(t->s->m, e, 2));
+  offer(t, one < other ? one : other);
+}
+
+/* Lower bound of k*g is known to be at least `x`: what g is at least. Goals go the other way. */
+static int64_t scaled_goal(int64_t goal, int64_t k) {
+  int64_t y;
+  if (goal == INT64_MAX || __builtin_mul_overflow(goal, k, &y)) return INT64_MAX;
+  return __builtin_sub_overflow(y, k - 1, &y) ? INT64_MAX : y;
+}
+
+static void try_scaled(step *t, const neo_poly *kg, int64_t k) {
+  if (done(t)) return;
+  int64_t x = neo_scope_lower(t->s, kg, scaled_goal(t->goal, k));
+  if (x != none) offer(t, x == INT64_MAX ? x : neo_div_ceil(x, k));
+}
+
+/* n*v lies in [x - n + 1, x]; here the end that makes a*(n*v) smaller. */
+static bool quotient_end(step *t, const neo_poly *x, const neo_poly *n, neo_poly *end) {
+  neo_poly y;
+  neo_poly_copy(end, x);
+  if (t->sign < 0) return true;
+  return neo_poly_add(x, -1, n, &y) && !__builtin_add_overflow(y.constant, 1, &y.constant) &&
+         (neo_poly_copy(end, &y), true);
+}
+
+/* n*g = a*(n*v) + n*b, for a symbolic n: g >= goal if n*(g - goal) > -n. */
+static void try_symbolic_quotient(step *t, const neo_poly *end, const neo_poly *n) {
+  neo_poly b, nb, y, a2, rest;
+  if (neo_poly_divide(t->a, n, &a2, &rest) && rest.n == 0 && rest.constant == 0 &&
+      neo_poly_fma(&a2, end, t->b, &y))
+    offer(t, neo_scope_lower(t->s, &y, t->goal)); /* a = a2*n */
+  if (done(t) || t->goal == INT64_MAX) return;
+  neo_poly_copy(&b, t->b);
+  if (__builtin_sub_overflow(b.constant, t->goal, &b.constant)) return;
+  if (!neo_poly_fma(n, &b, n, &nb) || !neo_poly_fma(t->a, end, &nb, &y)) return;
+  if (!__builtin_sub_overflow(y.constant, 1, &y.constant) && neo_scope_nonneg(t->s, &y))
+    offer(t, t->goal);
+}
+
+static void try_quotient(step *t, neo_expr e) {
+  neo_poly x, n, end, nb, y;
+  neo_scope_form(t->s, neo_expr_arg(t->s->m, e, 0), &x);
+  neo_scope_form(t->s, neo_expr_arg(t->s->m, e, 1), &n);
+  if (!neo_scope_at_least(t->s, &n, -1) || !quotient_end(t, &x, &n, &end)) return;
+  if (n.n) {
+    try_symbolic_quotient(t, &end, &n);
+  } else if (neo_poly_scale(t->b, n.constant, &nb) && neo_poly_fma(t->a, &end, &nb, &y)) {
+    try_scaled(t, &y, n.constant);
+  }
+}
+
+static void try_remainder(step *t, neo_expr e) {
+  neo_poly x, n;
+  neo_scope_form(t->s, neo_expr_arg(t->s->m, e, 1), &n);
+  if (!neo_scope_at_least(t->s, &n, -1)) return;
+  if (t->sign > 0) {
+    try_const(t, 0);
+    return;
+  }
+  try_expr(t, neo_expr_arg(t->s->m, e, 1), -1);
+  if (done(t)) return;
+  neo_scope_form(t->s, neo_expr_arg(t->s->m, e, 0), &x);
+  if (neo_scope_nonneg(t->s, &x)) try_bound(t, &x);
+}
+
+static void try_axis(step *t, uint32_t k) {
+  if (k >= t->s->n_axes) return;
+  const neo_axis_rec *axis = &t->s->axes[k];
+  try_expr(t, t->sign > 0 ? axis->lo : axis->hi, t->sign > 0 ? 0 : -1);
+}
+
+static void try_size(step *t, neo_size id) {
+  const neo_size_rec *size = neo_size_at(t->s->m, id);
+  if (size->kind == NEO_SIZE_DERIVED) try_expr(t, size->value, 0);
+}
+
+static void try_load(step *t, neo_tensor tensor) {
+  neo_expr bound = neo_tensor_at(t->s->m, tensor)->bound;
+  if (!bound.i) return;
+  if (t->sign > 0) try_const(t, 0);
+  else try_expr(t, bound, -1);
+}
+
+static void try_kind(step *t) {
+  neo_expr e = neo_scope_peel(t->s, (neo_expr){t->v});
+  neo_node n = *neo_expr_node(t->s->m, e);
+  bool low = t->sign > 0, both = n.op == (low ? NEO_OP_MIN : NEO_OP_MAX);
+  switch (n.op) {
+  case NEO_OP_AXIS: try_axis(t, n.attr); break;
+  case NEO_OP_SIZE: try_size(t, (neo_size){n.attr}); break;
+  case NEO_OP_LOAD: try_load(t, (neo_tensor){n.attr}); break;
+  case NEO_OP_DIV: try_quotient(t, e); break;
+  case NEO_OP_MOD: try_remainder(t, e); break;
+  case NEO_OP_SELECT: try_select(t, e); break;
+  case NEO_OP_MIN:
+  case NEO_OP_MAX:
+    if (both) {
+      try_both(t, neo_expr_arg(t->s->m, e, 0), neo_expr_arg(t->s->m, e, 1));
+    } else {
+      try_expr(t, neo_expr_arg(t->s->m, e, 0), 0);
+      try_expr(t, neo_expr_arg(t->s->m, e, 1), 0);
+    }
+    break;
+  default: break;
+  }
+}
+
+/* A fact c*v + rest >= 0 with c of the sign of a: |c|*g - |a|*fact is free of v and not above |c|*g. */
+static void try_fact(step *t, const neo_poly *fact) {
+  neo_poly c, rest, ag, minus, y;
+  if (!neo_poly_split(fact, t->v, &c, &rest) || c.n || c.constant == 0) return;
+  if ((c.constant > 0) != (t->sign > 0) || c.constant == INT64_MIN) return;
+  int64_t k = c.constant < 0 ? -c.constant : c.constant;
+  if (neo_poly_scale(t->g, k, &ag) && neo_poly_scale(t->a, t->sign > 0 ? -1 : 1, &minus) &&
+      neo_poly_fma(&minus, fact, &ag, &y))
+    try_scaled(t, &y, k);
+}
+
+static void try_facts(step *t) {
+  for (size_t k = t->s->facts.n; k-- > 0 && !done(t);)
+    if (t->s->facts.at[k].top == t->v) try_fact(t, t->s->facts.at[k].g);
+}
+
+static void try_range(step *t) {
+  neo_range r = neo_scope_range(t->s, t->v);
+  int64_t end = t->sign > 0 ? r.lo : r.hi;
+  if (end != INT64_MIN && end != INT64_MAX) try_const(t, end);
+}
+
+/* ---- lower bounds */
+
+static int sign_of(neo_scope *s, const neo_poly *a) {
+  neo_poly minus;
+  if (a->n == 0) return a->constant > 0 ? 1 : -1;
+  if (neo_scope_lower(s, a, 0) >= 0) return 1;
+  return neo_poly_scale(a, -1, &minus) && neo_scope_lower(s, &minus, 0) >= 0 ? -1 : 0;
+}
+
+/* a may be of either sign: box of a*v, then b. */
+static int64_t lower_by_box(step *t) {
+  neo_range a = neo_scope_bounds(t->s, t->a), v = neo_scope_range(t->s, t->v);
+  int64_t low = neo_range_mul(a, v).lo, y;
+  neo_poly b;
+  if (low == INT64_MIN) return none;
+  neo_poly_copy(&b, t->b);
+  if (__builtin_add_overflow(b.constant, low, &b.constant)) return none;
+  y = neo_scope_lower(t->s, &b, t->goal);
+  return y;
+}
+
+static int64_t eliminate(neo_scope *s, const neo_poly *g, int64_t goal) {
+  neo_poly a, b;
+  step t = {s, g, &a, &b, neo_scope_top(s, g), 0, goal, none};
+  if (!neo_poly_split(g, t.v, &a, &b)) return neo_scope_box(s, g).lo;
+  t.sign = sign_of(s, &a);
+  if (t.sign == 0) return lower_by_box(&t);
+  try_kind(&t);
+  if (!done(&t)) try_facts(&t);
+  if (!done(&t)) try_range(&t);
+  return t.best;
+}
+
+int64_t neo_scope_lower(neo_scope *s, const neo_poly *g, int64_t goal) {
+  if (g->n == 0) return g->constant;
+  if (s->fuel <= 0) return none;
+  s->fuel = s->nest >= MAX_NEST ? 0 : s->fuel - 1;
+  s->nest++;
+  int64_t y = eliminate(s, g, goal);
+  s->nest--;
+  return y;
+}
+
+neo_range neo_scope_bounds(neo_scope *s, const neo_poly *g) {
+  neo_poly minus;
+  neo_range r = {neo_scope_lower(s, g, INT64_MAX), INT64_MAX};
+  if (neo_poly_scale(g, -1, &minus)) {
+    int64_t x = neo_scope_lower(s, &minus, INT64_MAX);
+    if (x != none) r.hi = -x;
+  }
+  return r;
+}
+
+bool neo_scope_at_least(neo_scope *s, const neo_poly *g, int64_t c) {
+  neo_poly y;
+  neo_poly_copy(&y, g);
+  return !__builtin_add_overflow(y.constant, c, &y.constant) && neo_scope_nonneg(s, &y);
+}
+
+bool neo_scope_nonneg(neo_scope *s, const neo_poly *g) {
+  neo_poly y;
+  neo_poly_copy(&y, g);
+  neo_poly_tighten(&y);
+  return neo_scope_lower(s, &y, 0) >= 0;
+}

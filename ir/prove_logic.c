@@ -1,0 +1,205 @@
+/* Conditions: what an assumption says (facts), and whether a goal follows, by polynomials alone.
+ *
+ * A fact is a polynomial that is not negative. From a fact with an axis on top follow weaker ones
+ * without it (its shadow on the outer axes), so that i + j < N and 0 <= j also bound i. */
+#include "ir/prove_scope.h"
+
+enum { SHADOWS = 3, MAX_FACTS = 64 };
+
+bool neo_scope_compare(neo_scope *s, neo_expr e, neo_poly *g) {
+  neo_poly a, b;
+  neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
+  if (op != NEO_OP_EQ && op != NEO_OP_NE && op != NEO_OP_LT && op != NEO_OP_LE) return false;
+  neo_expr x = neo_expr_arg(s->m, e, 0), y = neo_expr_arg(s->m, e, 1);
+  if (!neo_expr_is_integer(s->m, x)) return false;
+  neo_scope_form(s, x, &a);
+  neo_scope_form(s, y, &b);
+  if (!neo_poly_add(&b, -1, &a, g)) return false;
+  neo_digits_merge(s, g);
+  return op != NEO_OP_LT || !__builtin_sub_overflow(g->constant, 1, &g->constant);
+}
+
+/* -g + c */
+static bool opposite(const neo_poly *g, int64_t c, neo_poly *out) {
+  return neo_poly_scale(g, -1, out) && !__builtin_add_overflow(out->constant, c, &out->constant);
+}
+
+/* ---- assumptions */
+
+static bool is_known_fact(const neo_scope *s, const neo_poly *g) {
+  for (size_t k = 0; k < s->facts.n; k++)
+    if (neo_poly_equal(s->facts.at[k].g, g)) return true;
+  return false;
+}
+
+static void add_fact(neo_scope *s, const neo_poly *fact, int shadows);
+
+/* Without its top axis, which is at most hi - 1 and at least lo. */
+static void add_shadow(neo_scope *s, const neo_poly *g, uint32_t top, int shadows) {
+  neo_poly a, b, bound, y;
+  const neo_node *n = neo_expr_node(s->m, (neo_expr){top});
+  if (n->op != NEO_OP_AXIS || n->attr >= s->n_axes) return;
+  const neo_axis_rec *axis = &s->axes[n->attr];
+  if (!neo_poly_split(g, top, &a, &b) || a.n) return;
+  neo_scope_form(s, a.constant > 0 ? axis->hi : axis->lo, &bound);
+  if (a.constant > 0 && __builtin_sub_overflow(bound.constant, 1, &bound.constant)) return;
+  if (neo_poly_fma(&a, &bound, &b, &y)) add_fact(s, &y, shadows);
+}
+
+static void add_fact(neo_scope *s, const neo_poly *fact, int shadows) {
+  neo_poly minus, *g;
+  if (s->facts.n >= MAX_FACTS) return;
+  g = neo_arena_alloc(s->m->arena, sizeof *g - (NEO_POLY_TERMS - fact->n) * sizeof *g->term);
+  neo_poly_copy(g, fact);
+  neo_poly_tighten(g);
+  if (g->n == 0 && g->constant < 0) s->never = true;
+  if (g->n == 0 || is_known_fact(s, g)) return;
+  if (opposite(g, -1, &minus) && neo_scope_nonneg(s, &minus)) s->never = true;
+  uint32_t top = neo_scope_top(s, g);
+  NEO_PUSH(s->m->arena, &s->facts, (neo_fact){g, top});
+  if (shadows > 0) add_shadow(s, g, top, shadows - 1);
+}
+
+static void add_opposite(neo_scope *s, const neo_poly *g, int64_t c) {
+  neo_poly y;
+  if (opposite(g, c, &y)) add_fact(s, &y, SHADOWS);
+}
+
+/* g != 0 says something where the sign is known. */
+static void add_apart(neo_scope *s, const neo_poly *g) {
+  neo_poly y;
+  if (neo_scope_nonneg(s, g)) {
+    neo_poly_copy(&y, g);
+    if (!__builtin_sub_overflow(y.constant, 1, &y.constant)) add_fact(s, &y, SHADOWS);
+  } else if (opposite(g, 0, &y) && neo_scope_nonneg(s, &y)) {
+    add_opposite(s, g, -1);
+  }
+}
+
+static void assume_compare(neo_scope *s, neo_expr e, bool value) {
+  neo_poly g;
+  neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
+  if (!neo_scope_compare(s, e, &g)) return;
+  if (op == NEO_OP_EQ || op == NEO_OP_NE) {
+    if (value == (op == NEO_OP_NE)) {
+      add_apart(s, &g);
+    } else {
+      add_fact(s, &g, SHADOWS);
+      add_opposite(s, &g, 0);
+    }
+  } else if (value) {
+    add_fact(s, &g, SHADOWS);
+  } else {
+    add_opposite(s, &g, -1);
+  }
+}
+
+static void assume_pair(neo_scope *s, neo_expr e, bool value) {
+  neo_expr a = neo_expr_arg(s->m, e, 0), b = neo_expr_arg(s->m, e, 1);
+  if (value == (neo_expr_node(s->m, e)->op == NEO_OP_AND)) {
+    neo_scope_assume(s, a, value);
+    neo_scope_assume(s, b, value);
+  } else if (neo_scope_decide(s, a, !value)) {
+    neo_scope_assume(s, b, value);
+  } else if (neo_scope_decide(s, b, !value)) {
+    neo_scope_assume(s, a, value);
+  }
+}
+
+void neo_scope_assume(neo_scope *s, neo_expr e, bool value) {
+  int64_t c;
+  if (neo_expr_is_int(s->m, e, &c)) {
+    s->never = s->never || (c != 0) != value;
+    return;
+  }
+  NEO_PUSH(s->m->arena, &s->known, (neo_known){e.i, value});
+  switch (neo_expr_node(s->m, e)->op) {
+  case NEO_OP_NOT: neo_scope_assume(s, neo_expr_arg(s->m, e, 0), !value); break;
+  case NEO_OP_AND:
+  case NEO_OP_OR: assume_pair(s, e, value); break;
+  default: assume_compare(s, e, value); break;
+  }
+}
+
+neo_mark neo_scope_push(neo_scope *s, neo_expr e, bool value) {
+  neo_mark mark = {s->facts.n, s->known.n, s->never};
+  s->pushed++;
+  neo_scope_assume(s, e, value);
+  return mark;
+}
+
+void neo_scope_pop(neo_scope *s, neo_mark mark) {
+  s->facts.n = mark.facts;
+  s->known.n = mark.known;
+  s->never = mark.never;
+  s->pushed--;
+}
+
+/* ---- goals */
+
+/* g is never 0: the common divisor of its coefficients does not divide the constant. */
+static bool indivisible(const neo_poly *g) {
+  neo_poly h;
+  neo_poly_copy(&h, g);
+  neo_poly_tighten(&h);
+  if (g->n == 0) return g->constant != 0;
+  return h.constant * (g->term[0].coef / h.term[0].coef) != g->constant;
+}
+
+static bool decide_equal(neo_scope *s, const neo_poly *g, bool equal) {
+  neo_poly minus;
+  if (!opposite(g, 0, &minus)) return false;
+  if (equal) return neo_scope_nonneg(s, g) && neo_scope_nonneg(s, &minus);
+  return indivisible(g) || neo_scope_at_least(s, g, -1) || neo_scope_at_least(s, &minus, -1);
+}
+
+static bool decide_compare(neo_scope *s, neo_expr e, bool value) {
+  neo_poly g, minus;
+  neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
+  if (!neo_scope_compare(s, e, &g)) return false;
+  if (op == NEO_OP_EQ || op == NEO_OP_NE) return decide_equal(s, &g, value == (op == NEO_OP_EQ));
+  if (value) return neo_scope_nonneg(s, &g);
+  return opposite(&g, -1, &minus) && neo_scope_nonneg(s, &minus);
+}
+
+/* Decides b with a known to be a_value. */
+static bool decide_when(neo_scope *s, neo_expr a, bool a_value, neo_expr b, bool value) {
+  neo_mark mark = neo_scope_push(s, a, a_value);
+  bool yes = s->never || neo_scope_decide(s, b, value);
+  neo_scope_pop(s, mark);
+  return yes;
+}
+
+static bool decide_pair(neo_scope *s, neo_expr e, bool value) {
+  neo_expr a = neo_expr_arg(s->m, e, 0), b = neo_expr_arg(s->m, e, 1);
+  if (value == (neo_expr_node(s->m, e)->op == NEO_OP_AND))
+    return neo_scope_decide(s, a, value) && neo_scope_decide(s, b, value);
+  return neo_scope_decide(s, a, value) || neo_scope_decide(s, b, value) ||
+         decide_when(s, a, !value, b, value);
+}
+
+static bool decide_select(neo_scope *s, neo_expr e, bool value) {
+  neo_expr c = neo_expr_arg(s->m, e, 0);
+  return decide_when(s, c, true, neo_expr_arg(s->m, e, 1), value) &&
+         decide_when(s, c, false, neo_expr_arg(s->m, e, 2), value);
+}
+
+static bool is_known(const neo_scope *s, neo_expr e, bool value) {
+  for (size_t k = 0; k < s->known.n; k++)
+    if (s->known.at[k].e == e.i && s->known.at[k].value == value) return true;
+  return false;
+}
+
+bool neo_scope_decide(neo_scope *s, neo_expr e, bool value) {
+  int64_t c;
+  if (s->never) return true;
+  if (neo_expr_is_int(s->m, e, &c)) return (c != 0) == value;
+  if (is_known(s, e, value)) return true;
+  switch (neo_expr_node(s->m, e)->op) {
+  case NEO_OP_NOT: return neo_scope_decide(s, neo_expr_arg(s->m, e, 0), !value);
+  case NEO_OP_AND:
+  case NEO_OP_OR: return decide_pair(s, e, value);
+  case NEO_OP_SELECT: return decide_select(s, e, value);
+  default: return decide_compare(s, e, value);
+  }
+}

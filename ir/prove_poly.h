@@ -1,0 +1,55 @@
+/* Polynomials with integer coefficients over atoms (i64 expressions that are not sums or products).
+ * They carry the flattened indices that affine forms cannot: b*T + t, with T a run-time size.
+ *
+ * Terms are sorted by graded lexicographic order, highest first, so that division by a polynomial
+ * terminates. All arithmetic is checked: false means an overflow or too many terms, and then the
+ * result is meaningless. Results never alias arguments. Private to the prover. */
+#ifndef NEO_IR_PROVE_POLY_H
+#define NEO_IR_PROVE_POLY_H
+#include "ir/ir.h"
+
+enum { NEO_POLY_TERMS = 32, NEO_POLY_DEGREE = 4 };
+
+typedef struct { /* coef * product of atoms; atoms are expression ids, highest first */
+  int64_t coef;
+  uint32_t n;
+  uint32_t atom[NEO_POLY_DEGREE];
+} neo_mono;
+
+typedef struct {
+  int64_t constant;
+  uint32_t n;
+  neo_mono term[NEO_POLY_TERMS];
+} neo_poly;
+
+static inline void neo_poly_set(neo_poly *out, int64_t constant) {
+  out->constant = constant;
+  out->n = 0;
+}
+void neo_poly_copy(neo_poly *out, const neo_poly *a);
+void neo_poly_atom(neo_poly *out, neo_expr atom);
+/* Order of the products alone: > 0 if a comes first. */
+int neo_mono_compare(const neo_mono *a, const neo_mono *b);
+/* a + k*b */
+bool neo_poly_add(const neo_poly *a, int64_t k, const neo_poly *b, neo_poly *out);
+bool neo_poly_scale(const neo_poly *a, int64_t k, neo_poly *out);
+bool neo_poly_mul(const neo_poly *a, const neo_poly *b, neo_poly *out);
+/* a*b + c */
+bool neo_poly_fma(const neo_poly *a, const neo_poly *b, const neo_poly *c, neo_poly *out);
+/* x = q*d + r, as much as the leading term of d (or d itself, if constant) divides; constants stay in
+ * r unless d is a constant. d is not zero. */
+bool neo_poly_divide(const neo_poly *x, const neo_poly *d, neo_poly *q, neo_poly *r);
+/* g = a*atom + b, a and b without the atom; false if it occurs with a higher power. */
+bool neo_poly_split(const neo_poly *g, uint32_t atom, neo_poly *a, neo_poly *b);
+bool neo_poly_uses(const neo_poly *g, uint32_t atom);
+bool neo_poly_equal(const neo_poly *a, const neo_poly *b);
+/* g >= 0 made tighter: coefficients divided by their common divisor, the constant rounded down. */
+void neo_poly_tighten(neo_poly *g);
+/* The expression; positive terms first. */
+neo_expr neo_poly_expr(neo_module *m, const neo_poly *g);
+
+/* Floor and ceiling of a/b, b > 0. */
+int64_t neo_div_floor(int64_t a, int64_t b);
+int64_t neo_div_ceil(int64_t a, int64_t b);
+
+#endif

@@ -1,0 +1,142 @@
+/* What the files of the prover share: a scope is a context (axes, assumptions) with everything that
+ * was learnt in it. The way of a question:
+ *
+ *   prove.c           memo, the order of methods, statistics
+ *   prove_logic.c     and/or/not/select/comparisons -> questions "polynomial >= 0"; assumptions -> facts
+ *   prove_form.c      expression -> polynomial over atoms, where no operator wraps
+ *   prove_digits.c    / and % of polynomials; n*(x/n) + x%n back to x
+ *   prove_bound.c     lower bound of a polynomial, by substituting bounds of atoms, innermost first
+ *   prove_range.c     numeric ranges of atoms
+ *   prove_witness.c   points where a goal is false, by evaluation
+ *   prove_isl.c       what is left, by integer sets
+ *
+ * Invariant: caches are written only while no temporary fact is pushed and fuel is left, so that they
+ * hold in the scope without conditions. Private to the prover. */
+#ifndef NEO_IR_PROVE_SCOPE_H
+#define NEO_IR_PROVE_SCOPE_H
+#include "ir/prove.h"
+#include "ir/prove_poly.h"
+
+typedef struct { /* INT64_MIN and INT64_MAX: no bound */
+  int64_t lo, hi;
+} neo_range;
+
+typedef struct {
+  const neo_poly *g; /* g >= 0, tightened */
+  uint32_t top;      /* the atom of g that is eliminated first */
+} neo_fact;
+
+typedef struct { /* a bool expression of known value */
+  uint32_t e;
+  bool value;
+} neo_known;
+
+typedef struct neo_scope {
+  neo_prover *p;
+  neo_module *m;
+  const neo_axis_rec *axes;
+  const neo_expr *assume;
+  uint32_t n_axes, n_assume;
+  struct neo_scope *next; /* of equal hash */
+  NEO_VEC(neo_fact) facts;
+  NEO_VEC(neo_known) known;
+  neo_map forms, ranges; /* expression -> neo_poly *, neo_range * */
+  neo_map results;       /* goal -> neo_result * */
+  neo_map simple;        /* expression -> what it simplifies to */
+  uint32_t pushed;       /* conditions pushed */
+  uint32_t depth;        /* of forms being built */
+  uint32_t nest;         /* of eliminations; too deep uses up the fuel, so that the stack is safe */
+  int32_t fuel;          /* steps left for this question */
+  bool never;            /* the facts contradict each other: no point is in the domain */
+} neo_scope;
+
+typedef struct {
+  neo_proof proof;
+  const neo_witness *witness; /* REFUTED */
+} neo_result;
+
+typedef struct neo_isl neo_isl;
+struct neo_prover {
+  neo_module *m;
+  neo_map scopes;             /* hash -> neo_scope * */
+  NEO_VEC(uint32_t) level;    /* by expression: see neo_scope_level; 0: not known yet */
+  neo_isl *isl;               /* made at the first use */
+  neo_prover_stats stats;
+};
+
+enum { NEO_PROVE_FUEL = 600 };
+
+/* ---- prove.c */
+neo_scope *neo_scope_of(neo_prover *p, const neo_facts *facts);
+/* The scope with one more assumption: e has this value. */
+neo_scope *neo_scope_under(neo_scope *s, neo_expr e, bool value);
+/* All methods; the result lives as long as the scope. */
+const neo_result *neo_scope_prove(neo_scope *s, neo_expr goal);
+
+/* ---- prove_logic.c */
+/* Is e (bool) always `value`? By polynomials alone. */
+bool neo_scope_decide(neo_scope *s, neo_expr e, bool value);
+/* Adds what e == value implies to the facts. */
+void neo_scope_assume(neo_scope *s, neo_expr e, bool value);
+/* As assume, until pop; returns what pop needs. */
+typedef struct {
+  size_t facts, known;
+  bool never;
+} neo_mark;
+neo_mark neo_scope_push(neo_scope *s, neo_expr e, bool value);
+void neo_scope_pop(neo_scope *s, neo_mark mark);
+/* The comparison as "g >= 0" (LT, LE) or "g == 0" (EQ, NE); false if it is not of integers. */
+bool neo_scope_compare(neo_scope *s, neo_expr e, neo_poly *g);
+
+/* ---- prove_form.c */
+/* Any integer expression (of any integer type): its value as a polynomial; itself as an atom where
+ * nothing better is known. */
+void neo_scope_form(neo_scope *s, neo_expr e, neo_poly *out);
+/* The atom without conversions that keep its value. */
+neo_expr neo_scope_peel(neo_scope *s, neo_expr e);
+bool neo_expr_is_integer(const neo_module *m, neo_expr e); /* of integer type, not bool */
+
+/* ---- prove_digits.c */
+/* DIV or MOD node by a positive divisor; false if nothing is known. */
+bool neo_digits_form(neo_scope *s, neo_expr e, neo_poly *out);
+/* a*n*(x/n) + a*(x%n) + b -> a*x + b, in place. */
+void neo_digits_merge(neo_scope *s, neo_poly *p);
+
+/* ---- prove_bound.c */
+/* A number that g never goes below, INT64_MIN if none is known. The search stops at `goal`. */
+int64_t neo_scope_lower(neo_scope *s, const neo_poly *g, int64_t goal);
+neo_range neo_scope_bounds(neo_scope *s, const neo_poly *g);
+bool neo_scope_nonneg(neo_scope *s, const neo_poly *g);
+/* g + c >= 0 */
+bool neo_scope_at_least(neo_scope *s, const neo_poly *g, int64_t c);
+/* The order of elimination: atoms of inner axes first, opaque atoms before the axes in them. */
+uint32_t neo_scope_level(neo_scope *s, uint32_t atom);
+uint32_t neo_scope_top(neo_scope *s, const neo_poly *g); /* g is not a constant */
+
+/* ---- prove_range.c */
+neo_range neo_scope_range(neo_scope *s, uint32_t atom);
+neo_range neo_scope_box(neo_scope *s, const neo_poly *g); /* from the ranges of its atoms: quick */
+neo_range neo_scope_box_term(neo_scope *s, const neo_mono *t);
+neo_range neo_range_mul(neo_range a, neo_range b);
+neo_range neo_type_range(neo_type t);
+neo_range neo_scope_expr_range(neo_scope *s, neo_expr e);
+
+/* ---- prove_witness.c */
+/* For trying points on "e is always `value`" in this scope; in the module's arena. */
+typedef struct neo_trial neo_trial;
+neo_trial *neo_trial_new(neo_scope *s, neo_expr e, bool value);
+/* Tries corners and some inner points; a point that shows the contrary, made small, or false. */
+bool neo_trial_search(neo_trial *t, neo_witness *w);
+/* Makes the given values (any others are zero) into a proper witness, if they are one. */
+bool neo_trial_check(neo_trial *t, neo_witness *w);
+void neo_trial_shrink(neo_trial *t, neo_witness *w);
+/* The position of a run-time size in witnesses, -1 if it has none. */
+int neo_trial_size(const neo_trial *t, uint32_t size);
+void neo_trial_start(const neo_trial *t, neo_witness *w); /* everything at its least */
+
+/* ---- prove_isl.c */
+/* PROVED, REFUTED (with a checked, small witness) or UNKNOWN: is e always `value`? */
+neo_proof neo_isl_prove(neo_scope *s, neo_expr e, bool value, neo_trial *t, neo_witness *w);
+void neo_isl_free(neo_isl *isl);
+
+#endif

@@ -1,0 +1,277 @@
+/* Counterexamples by evaluation. Axis bounds, assumptions and the goal become one straight list of
+ * nodes, in an order in which the bounds of axis k come before anything that uses the axis; running the
+ * list chooses a value for each axis between its bounds as they are at this point. Values are
+ * three-valued: what depends on a tensor's element is unknown, and a point counts only if it is known to
+ * be in the domain and known to break the goal. So a witness certainly exists. */
+#include "ir/prove_scope.h"
+#include "ir/interp.h"
+#include <assert.h>
+
+enum { MAX_SIZES = 32, MAX_DERIVED = 64, RANDOM_POINTS = 24, MAX_NODES = 20000 };
+
+typedef enum { LOW, HIGH, RANDOM, GIVEN } choice;
+
+typedef struct {
+  bool known;
+  int64_t x;
+} value3;
+
+struct neo_trial {
+  neo_scope *s;
+  neo_module *m;
+  neo_expr goal;
+  bool want, usable;
+  NEO_VEC(uint32_t) nodes;
+  neo_map place;            /* expression -> place in nodes */
+  value3 *at;               /* values, by place */
+  uint32_t *segment;        /* segment[k]: number of nodes before those that need axis k */
+  uint32_t n_sizes, size[MAX_SIZES];
+  uint64_t random;
+  uint32_t unknown;         /* points of the domain where the goal was not known */
+};
+
+/* ---- the list */
+
+static void collect(void *ctx, neo_expr e) {
+  neo_trial *t = ctx;
+  const neo_node *n = neo_expr_node(t->m, e);
+  if (neo_map_get(&t->place, e.i, NULL)) return;
+  if (n->op == NEO_OP_SIZE) {
+    const neo_size_rec *size = neo_size_at(t->m, (neo_size){n->attr});
+    if (size->kind == NEO_SIZE_DERIVED) neo_expr_visit(t->m, size->value, collect, t);
+  }
+  neo_map_set(&t->place, e.i, t->nodes.n);
+  NEO_PUSH(t->m->arena, &t->nodes, e.i);
+}
+
+static void add(neo_trial *t, neo_expr e) { neo_expr_visit(t->m, e, collect, t); }
+
+static void add_sizes(neo_trial *t) {
+  uint32_t derived = 0;
+  for (uint32_t k = 1; k < t->m->sizes.n; k++) {
+    const neo_size_rec *size = &t->m->sizes.at[k];
+    if (size->kind == NEO_SIZE_RUNTIME && t->n_sizes < MAX_SIZES) t->size[t->n_sizes++] = k;
+    /* All of them: a point counts only if every derived size is as declared. */
+    if (size->kind == NEO_SIZE_DERIVED && derived++ < MAX_DERIVED)
+      add(t, neo_size_ref(t->m, (neo_size){k}));
+  }
+}
+
+neo_trial *neo_trial_new(neo_scope *s, neo_expr e, bool value) {
+  neo_trial *t = NEO_NEW(s->m->arena, neo_trial);
+  *t = (neo_trial){.s = s, .m = s->m, .goal = e, .want = value, .random = 1};
+  neo_map_init(&t->place, s->m->arena);
+  t->segment = NEO_NEW_ARRAY(s->m->arena, uint32_t, s->n_axes + 1);
+  add_sizes(t);
+  for (uint32_t k = 0; k < s->n_axes; k++) {
+    add(t, s->axes[k].lo);
+    add(t, s->axes[k].hi);
+    t->segment[k] = (uint32_t)t->nodes.n;
+  }
+  for (uint32_t k = 0; k < s->n_assume; k++) add(t, s->assume[k]);
+  add(t, e);
+  t->at = NEO_NEW_ARRAY(s->m->arena, value3, t->nodes.n);
+  t->usable = t->nodes.n <= MAX_NODES;
+  return t;
+}
+
+int neo_trial_size(const neo_trial *t, uint32_t size) {
+  for (uint32_t k = 0; k < t->n_sizes; k++)
+    if (t->size[k] == size) return (int)k;
+  return -1;
+}
+
+/* ---- one node */
+
+static value3 look(const neo_trial *t, neo_expr e) {
+  uint64_t place = 0;
+  bool found = neo_map_get(&t->place, e.i, &place);
+  assert(found);
+  return t->at[place];
+}
+
+static value3 eval_size(const neo_trial *t, uint32_t id, const neo_witness *w) {
+  const neo_size_rec *size = neo_size_at(t->m, (neo_size){id});
+  if (size->kind == NEO_SIZE_DERIVED) return look(t, size->value);
+  int k = neo_trial_size(t, id);
+  return k < 0 ? (value3){false, 0} : (value3){true, w->size[k].value};
+}
+
+/* Unknown arguments do not matter where the others decide. */
+static value3 eval_lazy(neo_op op, const value3 *v) {
+  if (op == NEO_OP_SELECT) return v[0].known ? v[v[0].x ? 1 : 2] : (value3){false, 0};
+  bool absorbing = op == NEO_OP_OR;
+  for (int k = 0; k < 2; k++)
+    if (v[k].known && (v[k].x != 0) == absorbing) return (value3){true, absorbing};
+  return (value3){v[0].known && v[1].known, !absorbing};
+}
+
+static value3 eval_op(const neo_trial *t, const neo_node *n) {
+  value3 v[3];
+  neo_value x[3];
+  bool known = true;
+  if (n->arg.n == 0 || n->arg.n > 3 || !neo_op_is_elementwise((neo_op)n->op)) return (value3){0};
+  for (uint32_t k = 0; k < n->arg.n; k++) {
+    v[k] = look(t, neo_list_expr(t->m, n->arg, k));
+    known = known && v[k].known;
+    x[k].i = v[k].x;
+  }
+  if (n->op == NEO_OP_SELECT || n->op == NEO_OP_AND || n->op == NEO_OP_OR)
+    return eval_lazy((neo_op)n->op, v);
+  if (!known) return (value3){0};
+  neo_type arg = neo_expr_type(t->m, neo_list_expr(t->m, n->arg, 0));
+  return (value3){true, neo_value_op((neo_op)n->op, (neo_type)n->type, arg, x).i};
+}
+
+static value3 eval_node(const neo_trial *t, neo_expr e, const neo_witness *w) {
+  const neo_node *n = neo_expr_node(t->m, e);
+  int64_t c;
+  if (neo_type_is_float((neo_type)n->type)) return (value3){0};
+  if (neo_expr_is_int(t->m, e, &c)) return (value3){true, c};
+  if (n->op == NEO_OP_AXIS && n->attr < w->n_axes) return (value3){true, w->axis[n->attr]};
+  if (n->op == NEO_OP_SIZE) return eval_size(t, n->attr, w);
+  return eval_op(t, n);
+}
+
+/* ---- one point */
+
+static void run_to(neo_trial *t, uint32_t *from, uint32_t to, const neo_witness *w) {
+  for (; *from < to; ++*from) t->at[*from] = eval_node(t, (neo_expr){t->nodes.at[*from]}, w);
+}
+
+/* Between lo and hi (inclusive) as the choice says; false if there is no such value. */
+static bool choose(neo_trial *t, choice how, int64_t lo, int64_t hi, int64_t *x) {
+  if (lo > hi) return false;
+  if (how == LOW) *x = lo;
+  if (how == HIGH) *x = hi;
+  if (how == RANDOM) {
+    uint64_t n = (uint64_t)hi - (uint64_t)lo + 1;
+    t->random = t->random * 6364136223846793005U + 1442695040888963407U;
+    *x = (int64_t)((uint64_t)lo + (n ? (t->random >> 20) % n : t->random));
+  }
+  return lo <= *x && *x <= hi;
+}
+
+static bool choose_sizes(neo_trial *t, choice how, neo_witness *w) {
+  for (uint32_t k = 0; k < t->n_sizes; k++) {
+    const neo_size_rec *size = neo_size_at(t->m, (neo_size){t->size[k]});
+    w->size[k].size = (neo_size){t->size[k]};
+    if (!choose(t, how, size->lo, size->hi, &w->size[k].value)) return false;
+  }
+  w->n_sizes = t->n_sizes;
+  return true;
+}
+
+static bool sizes_hold(const neo_trial *t) {
+  for (uint32_t k = 0; k < t->nodes.n; k++) {
+    const neo_node *n = neo_expr_node(t->m, (neo_expr){t->nodes.at[k]});
+    if (n->op != NEO_OP_SIZE) continue;
+    const neo_size_rec *size = neo_size_at(t->m, (neo_size){n->attr});
+    if (!t->at[k].known || t->at[k].x < size->lo || t->at[k].x > size->hi) return false;
+  }
+  return true;
+}
+
+static bool assumptions_hold(const neo_trial *t) {
+  for (uint32_t k = 0; k < t->s->n_assume; k++) {
+    value3 v = look(t, t->s->assume[k]);
+    if (!v.known || !v.x) return false;
+  }
+  return true;
+}
+
+/* Is the point with axes chosen by `how[k]` a witness? Fills w. */
+static bool run(neo_trial *t, choice sizes, const choice *how, neo_witness *w) {
+  uint32_t from = 0;
+  w->n_axes = t->s->n_axes;
+  if (!choose_sizes(t, sizes, w)) return false;
+  for (uint32_t k = 0; k < t->s->n_axes; k++) {
+    run_to(t, &from, t->segment[k], w);
+    value3 lo = look(t, t->s->axes[k].lo), hi = look(t, t->s->axes[k].hi);
+    if (!lo.known || !hi.known || hi.x == INT64_MIN) return false;
+    if (!choose(t, how[k], lo.x, hi.x - 1, &w->axis[k])) return false;
+  }
+  run_to(t, &from, (uint32_t)t->nodes.n, w);
+  if (!sizes_hold(t) || !assumptions_hold(t)) return false;
+  value3 goal = look(t, t->goal);
+  t->unknown += !goal.known;
+  return goal.known && (goal.x != 0) != t->want;
+}
+
+static void fill(choice *how, uint32_t n, choice c) {
+  for (uint32_t k = 0; k < n; k++) how[k] = c;
+}
+
+bool neo_trial_check(neo_trial *t, neo_witness *w) {
+  choice how[64];
+  fill(how, t->s->n_axes, GIVEN);
+  return t->usable && run(t, GIVEN, how, w);
+}
+
+void neo_trial_start(const neo_trial *t, neo_witness *w) {
+  *w = (neo_witness){.n_axes = t->s->n_axes, .n_sizes = t->n_sizes};
+  for (uint32_t k = 0; k < t->n_sizes; k++)
+    w->size[k].value = neo_size_at(t->m, (neo_size){t->size[k]})->lo;
+}
+
+/* ---- smaller */
+
+/* The least value of one coordinate that keeps it a witness, taking that for monotone. */
+static void shrink_one(neo_trial *t, neo_witness *w, int64_t *x, int64_t least) {
+  int64_t good = *x, bad = least - 1;
+  while (good - bad > 1 && least <= good) {
+    *x = bad < least ? least : bad + (good - bad) / 2;
+    if (neo_trial_check(t, w)) good = *x;
+    else bad = *x;
+  }
+  *x = good;
+}
+
+void neo_trial_shrink(neo_trial *t, neo_witness *w) {
+  neo_trial_check(t, w);
+  for (int pass = 0; pass < 2; pass++) {
+    for (uint32_t k = 0; k < w->n_axes; k++) {
+      value3 lo = look(t, t->s->axes[k].lo);
+      if (lo.known && lo.x > INT64_MIN / 2) shrink_one(t, w, &w->axis[k], lo.x);
+      neo_trial_check(t, w); /* bounds of the next axis at the new point */
+    }
+    for (uint32_t k = 0; k < w->n_sizes; k++)
+      shrink_one(t, w, &w->size[k].value, neo_size_at(t->m, w->size[k].size)->lo);
+  }
+}
+
+/* ---- search */
+
+/* All low, all high, one axis unlike the others. */
+static bool try_corners(neo_trial *t, choice sizes, neo_witness *w) {
+  choice how[64];
+  uint32_t n = t->s->n_axes;
+  for (int c = LOW; c <= HIGH; c++) {
+    fill(how, n, (choice)c);
+    if (run(t, sizes, how, w)) return true;
+    if (t->unknown > 3) return false;
+  }
+  for (uint32_t k = 0; n > 1 && k < 2 * n && t->unknown <= 3; k++) {
+    fill(how, n, k < n ? LOW : HIGH);
+    how[k % n] = k < n ? HIGH : LOW;
+    if (run(t, sizes, how, w)) return true;
+  }
+  return false;
+}
+
+static bool try_inside(neo_trial *t, neo_witness *w) {
+  choice how[64];
+  fill(how, t->s->n_axes, RANDOM);
+  for (int k = 0; k < RANDOM_POINTS && t->unknown <= 3; k++)
+    if (run(t, k % 3 ? RANDOM : HIGH, how, w)) return true;
+  return false;
+}
+
+bool neo_trial_search(neo_trial *t, neo_witness *w) {
+  *w = (neo_witness){0};
+  if (!t->usable) return false;
+  bool found = try_corners(t, LOW, w) || (t->n_sizes && try_corners(t, HIGH, w)) ||
+               try_inside(t, w);
+  if (found) neo_trial_shrink(t, w);
+  return found;
+}
