@@ -1,11 +1,11 @@
 /* neo_rt.h: the runtime ABI of generated libraries, and the generic API over it (libneort).
  *
- * A generated library holds kernels, one constant neo_rt_model, and thin entries under the model's prefix which call the
- * functions below. It has no mutable data: everything that changes lives in a neo_rt_ctx. libneort needs libc, libm and
- * threads, nothing else.
+ * A generated library holds kernels, one constant neo_rt_model, and thin entries under the model's
+ * prefix which call the functions below. It has no mutable data: everything that changes lives in a
+ * neo_rt_ctx. libneort needs libc, libm and threads, nothing else.
  *
- * Threads: a context is used by one thread at a time; different contexts (of one model or of several) may run in
- * different threads. No function allocates while an entry runs. */
+ * Threads: a context is used by one thread at a time; different contexts (of one model or of
+ * several) may run in different threads. No function allocates while an entry runs. */
 #ifndef NEO_RT_H
 #define NEO_RT_H
 #include <stddef.h>
@@ -23,9 +23,18 @@ extern "C" {
 /* Status codes; the same values as base/status.def. 0 is success. */
 typedef int32_t neo_rt_status;
 
-/* Element types, in the order of the compiler's type table. f16/bf16 are stored as 16 bits, bool as one byte 0 or 1. */
+/* Element types, in the order of the compiler's type table. f16/bf16 are stored as 16 bits, bool as
+ * one byte 0 or 1. */
 enum neo_rt_type {
-  NEO_RT_F64, NEO_RT_F32, NEO_RT_F16, NEO_RT_BF16, NEO_RT_I64, NEO_RT_I32, NEO_RT_I8, NEO_RT_U8, NEO_RT_BOOL
+  NEO_RT_F64,
+  NEO_RT_F32,
+  NEO_RT_F16,
+  NEO_RT_BF16,
+  NEO_RT_I64,
+  NEO_RT_I32,
+  NEO_RT_I8,
+  NEO_RT_U8,
+  NEO_RT_BOOL
 };
 
 /* Memory classes. An address is base[class] + offset. */
@@ -43,14 +52,15 @@ enum neo_rt_role {
   NEO_RT_ROLE_INPUT,   /* given by the caller on each call that needs it */
   NEO_RT_ROLE_SETTING, /* an input with a default: kept in the context until it is set */
   NEO_RT_ROLE_PARAM,
-  NEO_RT_ROLE_STATE,   /* declared state, and optimizer state */
-  NEO_RT_ROLE_OUTPUT   /* returned to the caller by an entry */
+  NEO_RT_ROLE_STATE, /* declared state, and optimizer state */
+  NEO_RT_ROLE_OUTPUT /* returned to the caller by an entry */
 };
 
-/* What a kernel gets. `buf[k]` is the address of its k-th buffer (64-byte aligned for planned memory, element-aligned for
- * a caller's). `size` are the run-time sizes in the model's order. `key` = {seed, step, call}. A kernel computes its units
- * of work lo <= u < hi; units are independent, their boundaries do not depend on the number of threads, so any number of
- * threads gives the same bits. `scratch` is this worker's own (64-byte aligned). Returns 0. */
+/* What a kernel gets. `buf[k]` is the address of its k-th buffer (64-byte aligned for planned
+ * memory, element-aligned for a caller's). `size` are the run-time sizes in the model's order.
+ * `key` = {seed, step, call}. A kernel computes its units of work lo <= u < hi; units are
+ * independent, their boundaries do not depend on the number of threads, so any number of threads
+ * gives the same bits. `scratch` is this worker's own (64-byte aligned). Returns 0. */
 typedef struct {
   void *const *buf;
   const int64_t *size;
@@ -60,15 +70,19 @@ typedef struct {
 } neo_rt_args;
 typedef int32_t neo_rt_fn(const neo_rt_args *args);
 
-/* Size programs: reverse Polish code over int64 in neo_rt_model.programs; a program is named by its start. */
+/* Size programs: reverse Polish code over int64 in neo_rt_model.programs; a program is named by its
+ * start. */
 enum neo_rt_op {
   NEO_RT_OP_END,   /* the result is on the stack */
   NEO_RT_OP_CONST, /* followed by the value */
   NEO_RT_OP_SIZE,  /* followed by the number of a run-time size */
-  NEO_RT_OP_ADD, NEO_RT_OP_SUB, NEO_RT_OP_MUL,
-  NEO_RT_OP_DIV,   /* floor; by 0 gives 0 */
-  NEO_RT_OP_MOD,   /* floor modulo; by 0 gives 0 */
-  NEO_RT_OP_MIN, NEO_RT_OP_MAX
+  NEO_RT_OP_ADD,
+  NEO_RT_OP_SUB,
+  NEO_RT_OP_MUL,
+  NEO_RT_OP_DIV, /* floor; by 0 gives 0 */
+  NEO_RT_OP_MOD, /* floor modulo; by 0 gives 0 */
+  NEO_RT_OP_MIN,
+  NEO_RT_OP_MAX
 };
 
 typedef struct { /* a run-time size: `dim B <= 256` */
@@ -76,13 +90,13 @@ typedef struct { /* a run-time size: `dim B <= 256` */
   int64_t lo, hi;
 } neo_rt_size;
 
-typedef struct { /* a tensor that the caller can name */
+typedef struct {            /* a tensor that the caller can name */
   const char *name, *place; /* place: "mlp.expr:7:9" */
   uint8_t role, type, rank;
-  uint8_t in_safetensors;   /* saved and loaded: parameters and states */
-  int32_t extent;           /* first of `rank` entries in neo_rt_model.extents, each a program */
-  int32_t bound;            /* program: elements must lie in [0, bound); -1: no bound */
-  int32_t buf;              /* where its elements live */
+  uint8_t in_safetensors; /* saved and loaded: parameters and states */
+  int32_t extent;         /* first of `rank` entries in neo_rt_model.extents, each a program */
+  int32_t bound;          /* program: elements must lie in [0, bound); -1: no bound */
+  int32_t buf;            /* where its elements live */
 } neo_rt_tensor;
 
 typedef struct {
@@ -100,8 +114,8 @@ typedef struct {
 } neo_rt_kernel;
 
 enum neo_rt_step_op {
-  NEO_RT_STEP_RUN,  /* run kernel `arg` on buffers args[first .. first+n) */
-  NEO_RT_STEP_COPY  /* args[first] = args[first+1], `arg` = program of the number of bytes */
+  NEO_RT_STEP_RUN, /* run kernel `arg` on buffers args[first .. first+n) */
+  NEO_RT_STEP_COPY /* args[first] = args[first+1], `arg` = program of the number of bytes */
 };
 typedef struct {
   uint8_t op;
@@ -109,23 +123,28 @@ typedef struct {
   int32_t arg, first, n;
 } neo_rt_step;
 
-enum neo_rt_entry_kind { NEO_RT_ENTRY_FORWARD, NEO_RT_ENTRY_TRAIN, NEO_RT_ENTRY_GRAD, NEO_RT_ENTRY_INIT };
+enum neo_rt_entry_kind {
+  NEO_RT_ENTRY_FORWARD,
+  NEO_RT_ENTRY_TRAIN,
+  NEO_RT_ENTRY_GRAD,
+  NEO_RT_ENTRY_INIT
+};
 typedef struct {
-  const char *name;        /* "forward", "test", "step", "grad", "init" */
+  const char *name; /* "forward", "test", "step", "grad", "init" */
   uint8_t kind;
   int32_t first_step, n_steps;
-  int32_t args, n_args;    /* entry_args[args ..]: the caller's tensors, inputs first, then outputs, in header order */
-  int32_t n_inputs;        /* how many of them are inputs */
-  int32_t sizes, n_sizes;  /* entry_sizes[sizes ..]: the run-time sizes that the call gives, in header order */
+  int32_t args, n_args;   /* entry_args[args ..]: the caller's tensors in header order */
+  int32_t n_inputs;       /* the first ones are inputs, the others outputs */
+  int32_t sizes, n_sizes; /* entry_sizes[sizes ..]: sizes that the call gives, in header order */
   int64_t frame_bytes, lower_bound_bytes; /* planned peak, and the largest sum live at one time */
 } neo_rt_entry;
 
 typedef struct neo_rt_model {
   uint32_t abi;
   const char *name, *prefix;
-  const char *source_hash;   /* of (source, options, target, compiler build) */
-  const char *target;        /* e.g. "x86_64-linux-gnu" */
-  const char *features;      /* CPU features needed, "avx2,fma,f16c"; checked at create */
+  const char *source_hash; /* of (source, options, target, compiler build) */
+  const char *target;      /* e.g. "x86_64-linux-gnu" */
+  const char *features;    /* CPU features needed, "avx2,fma,f16c"; checked at create */
   int32_t n_sizes, n_tensors, n_bufs, n_kernels, n_steps, n_entries;
   const neo_rt_size *sizes;
   const neo_rt_tensor *tensors;
@@ -136,7 +155,8 @@ typedef struct neo_rt_model {
   const int32_t *extents, *args, *entry_args, *entry_sizes;
   const int64_t *programs;
   const void *const_data;
-  int64_t param_bytes, state_bytes, frame_bytes, scratch_bytes; /* scratch: largest over kernels, per worker */
+  int64_t param_bytes, state_bytes, frame_bytes,
+      scratch_bytes; /* scratch: largest over kernels, per worker */
 } neo_rt_model;
 
 /* ------------------------------------------------------------------ contexts */
@@ -146,44 +166,55 @@ typedef struct neo_rt_pool neo_rt_pool;
 struct DLTensor; /* include <neo/dlpack.h> */
 
 typedef struct {
-  size_t struct_size;   /* sizeof(neo_rt_config); 0 is taken as that */
-  const char *device;   /* null or "cpu" */
-  int32_t threads;      /* 0: one per core this process may use; ignored with `pool` */
-  uint64_t seed;        /* of initial values and rand() */
-  void *arena;          /* memory for everything, 64-byte aligned, at least neo_rt_arena_size(); null: allocated */
+  size_t struct_size; /* sizeof(neo_rt_config); 0 is taken as that */
+  const char *device; /* null or "cpu" */
+  int32_t threads;    /* 0: one per core this process may use; ignored with `pool` */
+  uint64_t seed;      /* of initial values and rand() */
+  void *arena; /* for everything: 64-byte aligned, neo_rt_arena_size() bytes; null: allocated */
   size_t arena_bytes;
-  neo_rt_pool *pool;    /* shared with other contexts; null: the context's own */
+  neo_rt_pool *pool; /* shared with other contexts; null: the context's own */
   void (*log)(void *user, int level, const char *text);
   void *log_user;
 } neo_rt_config;
 
-/* Bytes that a context needs (all classes, `threads` as in the config), known before anything is allocated. */
+/* Bytes that a context needs (all classes, `threads` as in the config), known before anything is
+ * allocated. */
 NEO_RT_API int64_t neo_rt_arena_size(const neo_rt_model *model, int32_t threads);
-/* Creates a context and runs the model's init entry. config may be null. *out is null on failure, unless the failure has
- * a message: then *out is a context on which only neo_rt_error and neo_rt_destroy work. */
-NEO_RT_API neo_rt_status neo_rt_create(const neo_rt_model *model, const neo_rt_config *config, neo_rt_ctx **out);
+/* Creates a context and runs the model's init entry. config may be null. *out is null on failure,
+ * unless the failure has a message: then *out is a context on which only neo_rt_error and
+ * neo_rt_destroy work. */
+NEO_RT_API neo_rt_status neo_rt_create(const neo_rt_model *model, const neo_rt_config *config,
+                                       neo_rt_ctx **out);
 NEO_RT_API void neo_rt_destroy(neo_rt_ctx *ctx);
-/* Last failure's message, naming tensor and place: "X: dim 1 is 783, expected 784 (mlp.expr:7:9)"; "" if none. */
+/* Last failure's message, naming tensor and place: "X: dim 1 is 783, expected 784 (mlp.expr:7:9)";
+ * "" if none. */
 NEO_RT_API const char *neo_rt_error(const neo_rt_ctx *ctx);
 NEO_RT_API const char *neo_rt_status_text(neo_rt_status status);
 /* Runs the init entry again with this seed; step = 0. */
 NEO_RT_API neo_rt_status neo_rt_reset(neo_rt_ctx *ctx, uint64_t seed);
 
-/* Runs an entry on plain pointers: `sizes` and `args` in the entry's header order. Checks null pointers, size bounds and
- * index values. A pointer of an output may be null: it is then not returned. A TRAIN entry that succeeds adds one to the
- * step counter; one that fails changes nothing. */
-NEO_RT_API neo_rt_status neo_rt_call(neo_rt_ctx *ctx, int32_t entry, const int64_t *sizes, void *const *args);
-/* The same on tensors bound before; sizes come from their shapes, which are checked against each other and the model. */
+/* Runs an entry on plain pointers: `sizes` and `args` in the entry's header order. Checks null
+ * pointers, size bounds and index values. A pointer of an output may be null: it is then not
+ * returned. A TRAIN entry that succeeds adds one to the step counter; one that fails changes
+ * nothing. */
+NEO_RT_API neo_rt_status neo_rt_call(neo_rt_ctx *ctx, int32_t entry, const int64_t *sizes,
+                                     void *const *args);
+/* The same on tensors bound before; sizes come from their shapes, which are checked against each
+ * other and the model. */
 NEO_RT_API neo_rt_status neo_rt_run(neo_rt_ctx *ctx, int32_t entry);
-/* Binds a DLPack tensor (CPU, contiguous row-major, matching type and shape). Inputs and outputs: used by later
- * neo_rt_run calls. Parameters and states: the caller's memory becomes their store, with the values in it. The memory
- * stays the caller's and must outlive its use; null unbinds (a parameter's values are copied back). */
+/* Binds a DLPack tensor (CPU, contiguous row-major, matching type and shape). Inputs and outputs:
+ * used by later neo_rt_run calls. Parameters and states: the caller's memory becomes their store,
+ * with the values in it. The memory stays the caller's and must outlive its use; null unbinds (a
+ * parameter's values are copied back). */
 NEO_RT_API neo_rt_status neo_rt_bind(neo_rt_ctx *ctx, int32_t tensor, struct DLTensor *dl);
-/* A DLPack view of a parameter, state or setting; valid until the context ends. shape has room for 16. */
-NEO_RT_API neo_rt_status neo_rt_view(neo_rt_ctx *ctx, int32_t tensor, struct DLTensor *dl, int64_t *shape);
+/* A DLPack view of a parameter, state or setting; valid until the context ends. shape has room for
+ * 16. */
+NEO_RT_API neo_rt_status neo_rt_view(neo_rt_ctx *ctx, int32_t tensor, struct DLTensor *dl,
+                                     int64_t *shape);
 /* Copies a parameter, state or setting out of or into the context; size_bytes must be exact. */
 NEO_RT_API neo_rt_status neo_rt_get(neo_rt_ctx *ctx, int32_t tensor, void *p, size_t size_bytes);
-NEO_RT_API neo_rt_status neo_rt_set(neo_rt_ctx *ctx, int32_t tensor, const void *p, size_t size_bytes);
+NEO_RT_API neo_rt_status neo_rt_set(neo_rt_ctx *ctx, int32_t tensor, const void *p,
+                                    size_t size_bytes);
 /* A scalar setting by name, converted to its type: neo_rt_set_scalar(ctx, "lr", 1e-4). */
 NEO_RT_API neo_rt_status neo_rt_set_scalar(neo_rt_ctx *ctx, const char *name, double value);
 /* Number of the tensor or entry with this name, -1 if there is none. */
@@ -194,16 +225,21 @@ NEO_RT_API uint64_t neo_rt_step_count(const neo_rt_ctx *ctx);
 /* Value of a size program for the given run-time sizes. */
 NEO_RT_API int64_t neo_rt_eval(const neo_rt_model *model, int32_t program, const int64_t *sizes);
 
-/* Parameters and states as safetensors; written whole or not at all. `extra` (may be null) are n_extra key/value pairs
- * for the file's metadata, such as the data position; step and seed are always there. Loading checks every name, type and
- * shape before anything changes; a file with tensors that the model lacks, or lacking some, is an error that names them. */
-typedef struct { const char *key, *value; } neo_rt_pair;
-NEO_RT_API neo_rt_status neo_rt_save(neo_rt_ctx *ctx, const char *path, const neo_rt_pair *extra, int32_t n_extra);
+/* Parameters and states as safetensors; written whole or not at all. `extra` (may be null) are
+ * n_extra key/value pairs for the file's metadata, such as the data position; step and seed are
+ * always there. Loading checks every name, type and shape before anything changes; a file with
+ * tensors that the model lacks, or lacking some, is an error that names them. */
+typedef struct {
+  const char *key, *value;
+} neo_rt_pair;
+NEO_RT_API neo_rt_status neo_rt_save(neo_rt_ctx *ctx, const char *path, const neo_rt_pair *extra,
+                                     int32_t n_extra);
 NEO_RT_API neo_rt_status neo_rt_load(neo_rt_ctx *ctx, const char *path);
 /* Value of a metadata key of the file loaded last; null if absent. */
 NEO_RT_API const char *neo_rt_loaded(const neo_rt_ctx *ctx, const char *key);
-/* Writes a description (tensors with shapes and types, entries, memory: peak against the lower bound) as text, or as JSON
- * if json is not 0, into buf (NUL-terminated, cut at n); returns the length it needs without the NUL. */
+/* Writes a description (tensors with shapes and types, entries, memory: peak against the lower
+ * bound) as text, or as JSON if json is not 0, into buf (NUL-terminated, cut at n); returns the
+ * length it needs without the NUL. */
 NEO_RT_API size_t neo_rt_describe(const neo_rt_model *model, int json, char *buf, size_t n);
 
 /* ------------------------------------------------------------------ thread pools */
@@ -215,46 +251,60 @@ NEO_RT_API int32_t neo_rt_pool_threads(const neo_rt_pool *pool);
 
 /* ------------------------------------------------------------------ data files */
 
-/* An array read from a file: .npy, .npz member ("file.npz:name"), IDX (plain or .gz; u8, i8, i16 as i32, i32, f32, f64).
- * Owned by the caller: neo_rt_array_free. On failure `error` (may be null) gets a message. */
+/* An array read from a file: .npy, .npz member ("file.npz:name"), IDX (plain or .gz; u8, i8, i16 as
+ * i32, i32, f32, f64). Owned by the caller: neo_rt_array_free. On failure `error` (may be null)
+ * gets a message. */
 typedef struct {
   uint8_t type, rank;
   int64_t extent[16];
   void *data;
   size_t size_bytes;
 } neo_rt_array;
-NEO_RT_API neo_rt_status neo_rt_array_load(const char *path, neo_rt_array *out, char *error, size_t error_bytes);
+NEO_RT_API neo_rt_status neo_rt_array_load(const char *path, neo_rt_array *out, char *error,
+                                           size_t error_bytes);
 NEO_RT_API neo_rt_status neo_rt_array_save_npy(const char *path, const neo_rt_array *array);
-typedef struct { const char *name; const neo_rt_array *array; } neo_rt_named_array;
-NEO_RT_API neo_rt_status neo_rt_array_save_npz(const char *path, const neo_rt_named_array *arrays, int32_t n);
+typedef struct {
+  const char *name;
+  const neo_rt_array *array;
+} neo_rt_named_array;
+NEO_RT_API neo_rt_status neo_rt_array_save_npz(const char *path, const neo_rt_named_array *arrays,
+                                               int32_t n);
 NEO_RT_API void neo_rt_array_free(neo_rt_array *array);
-/* Converts elements to another type (u8 images to f32 are NOT scaled; saturating, as the language's conversions). */
-NEO_RT_API neo_rt_status neo_rt_array_convert(const neo_rt_array *from, uint8_t type, neo_rt_array *out);
+/* Converts elements to another type (u8 images to f32 are NOT scaled; saturating, as the language's
+ * conversions). */
+NEO_RT_API neo_rt_status neo_rt_array_convert(const neo_rt_array *from, uint8_t type,
+                                              neo_rt_array *out);
 /* Parses from memory, as the loader does; for tests and embedded data. */
-NEO_RT_API neo_rt_status neo_rt_npy_parse(const void *p, size_t n, neo_rt_array *out, char *error, size_t error_bytes);
-NEO_RT_API neo_rt_status neo_rt_idx_parse(const void *p, size_t n, neo_rt_array *out, char *error, size_t error_bytes);
+NEO_RT_API neo_rt_status neo_rt_npy_parse(const void *p, size_t n, neo_rt_array *out, char *error,
+                                          size_t error_bytes);
+NEO_RT_API neo_rt_status neo_rt_idx_parse(const void *p, size_t n, neo_rt_array *out, char *error,
+                                          size_t error_bytes);
 
-/* Text as classes: reads a file, maps each byte to a class by the `vocab` table (256 entries, -1 = not in it; null: the
- * bytes that occur, in order, which are then written to vocab). */
-NEO_RT_API neo_rt_status neo_rt_text_load(const char *path, int16_t vocab[256], int *n_classes, neo_rt_array *out,
-                                          char *error, size_t error_bytes);
+/* Text as classes (i32): reads a file, maps each byte to a class by the `vocab` table (256 entries,
+ * -1 = not in it). A table of -1 only is filled from the file: the bytes that occur, in order;
+ * null: the same without handing it out. */
+NEO_RT_API neo_rt_status neo_rt_text_load(const char *path, int16_t vocab[256], int *n_classes,
+                                          neo_rt_array *out, char *error, size_t error_bytes);
 
-/* An epoch's order: a permutation of n rows from (seed, epoch), the same on every machine. out has n entries. */
+/* An epoch's order: a permutation of n rows from (seed, epoch), the same on every machine. out has
+ * n entries. */
 NEO_RT_API void neo_rt_shuffle(uint64_t seed, uint64_t epoch, int64_t n, int64_t *out);
 /* rows[i] of array -> out, contiguous; out has room for n rows. */
 NEO_RT_API void neo_rt_gather(const neo_rt_array *array, const int64_t *rows, int64_t n, void *out);
 
 /* ------------------------------------------------------------------ memory planning */
 
-/* Greedy by size: places items (size_bytes, first and last step of life, inclusive) at offsets, aligned, so that items
- * alive at the same time do not overlap. Returns the peak; *lower_bound gets the largest sum alive at one time.
- * Deterministic. scratch: n int64. Zero-size items get offset 0. */
+/* Greedy by size: places items (size_bytes, first and last step of life, inclusive) at offsets,
+ * aligned, so that items alive at the same time do not overlap. Returns the peak; *lower_bound gets
+ * the largest sum alive at one time. Deterministic. scratch: n int64. Zero-size items get offset 0.
+ * */
 typedef struct {
   int64_t size_bytes;
   int32_t first, last;
   int64_t offset; /* out */
 } neo_rt_item;
-NEO_RT_API int64_t neo_rt_plan(neo_rt_item *items, int32_t n, int64_t align, int64_t *scratch, int64_t *lower_bound);
+NEO_RT_API int64_t neo_rt_plan(neo_rt_item *items, int32_t n, int64_t align, int64_t *scratch,
+                               int64_t *lower_bound);
 /* Checks a plan independently: 1 if no two items that live together overlap. */
 NEO_RT_API int neo_rt_plan_valid(const neo_rt_item *items, int32_t n);
 

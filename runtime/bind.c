@@ -1,0 +1,300 @@
+/* bind.c: DLPack tensors in place of pointers: neo_rt_bind, neo_rt_view, neo_rt_run.
+ *
+ * A bound input or output serves later runs. A bound parameter or state replaces the context's own
+ * store: all buffers within it move to the caller's memory. That memory must be aligned to 64
+ * bytes, because kernels rely on it for what the context keeps. */
+#include "include/neo/dlpack.h"
+#include "runtime/internal.h"
+#include <string.h>
+
+const neo_rt_tensor *neo_rti_tensor(const neo_rt_ctx *c, int32_t tensor) {
+  return tensor >= 0 && tensor < c->model->n_tensors ? &c->model->tensors[tensor] : NULL;
+}
+
+static DLDataType dl_type(uint8_t type) {
+  static const uint8_t code[] = {kDLFloat, kDLFloat, kDLFloat, kDLBfloat, kDLInt,
+                                 kDLInt,   kDLInt,   kDLUInt,  kDLBool};
+  return (DLDataType){code[type], (uint8_t)(8 * neo_rti_type_bytes(type)), 1};
+}
+
+/* Our name of a DLPack type; null if we have none. */
+static const char *dl_name(DLDataType t) {
+  for (uint8_t i = 0; i <= NEO_RT_BOOL; i++) {
+    DLDataType own = dl_type(i);
+    if (own.code == t.code && own.bits == t.bits && t.lanes == 1)
+      return neo_rti_type_name(i);
+  }
+  return NULL;
+}
+
+static neo_rt_status check_kind(neo_rt_ctx *c, const neo_rt_tensor *t, const DLTensor *dl) {
+  if (dl->device.device_type != kDLCPU && dl->device.device_type != kDLCUDAHost)
+    return neo_rti_fail(c, NEO_UNSUPPORTED,
+                        "%s: the tensor is on device type %d, expected the CPU (%s)", t->name,
+                        (int)dl->device.device_type, t->place);
+  const char *given = dl_name(dl->dtype), *want = neo_rti_type_name(t->type);
+  if (!given)
+    return neo_rti_fail(c, NEO_TYPE,
+                        "%s: type is DLPack code %d with %d bits and %d lanes, expected %s (%s)",
+                        t->name, dl->dtype.code, dl->dtype.bits, dl->dtype.lanes, want, t->place);
+  if (given != want)
+    return neo_rti_fail(c, NEO_TYPE, "%s: type is %s, expected %s (%s)", t->name, given, want,
+                        t->place);
+  return NEO_OK;
+}
+
+static neo_rt_status wrong_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, int64_t given,
+                               int64_t want) {
+  return neo_rti_fail(c, NEO_SHAPE, "%s: dim %d is %lld, expected %lld (%s)", t->name, d,
+                      (long long)given, (long long)want, t->place);
+}
+
+static bool program_fixed(const neo_rt_model *m, int32_t program) {
+  const int64_t *p = m->programs + program;
+  for (; *p != NEO_RT_OP_END; p += *p == NEO_RT_OP_CONST ? 2 : 1)
+    if (*p == NEO_RT_OP_SIZE)
+      return false;
+  return true;
+}
+
+/* What can be known of a dimension before a call: its value, or the bounds of its size. */
+static neo_rt_status check_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, int64_t given) {
+  int32_t program = c->model->extents[t->extent + d];
+  int32_t size = neo_rti_program_size(c->model, program);
+  if (size >= 0 && !neo_rti_tensor_kept(t)) {
+    const neo_rt_size *s = &c->model->sizes[size];
+    if (given >= s->lo && given <= s->hi)
+      return NEO_OK;
+    return neo_rti_fail(c, NEO_SHAPE, "%s: dim %d is %lld, but %s must be in [%lld, %lld] (%s)",
+                        t->name, d, (long long)given, s->name, (long long)s->lo, (long long)s->hi,
+                        t->place);
+  }
+  if (!neo_rti_tensor_kept(t) && !program_fixed(c->model, program)) {
+    if (given >= 0)
+      return NEO_OK;
+    return neo_rti_fail(c, NEO_SHAPE, "%s: dim %d is %lld (%s)", t->name, d, (long long)given,
+                        t->place);
+  }
+  int64_t largest[NEO_RTI_MAX_RANK];
+  neo_rti_extents(c->model, t, NULL, largest);
+  return given == largest[d] ? NEO_OK : wrong_dim(c, t, d, given, largest[d]);
+}
+
+static neo_rt_status check_shape(neo_rt_ctx *c, const neo_rt_tensor *t, const DLTensor *dl) {
+  if (dl->ndim != t->rank)
+    return neo_rti_fail(c, NEO_SHAPE, "%s: rank is %d, expected %d (%s)", t->name, dl->ndim,
+                        t->rank, t->place);
+  if (t->rank > 0 && !dl->shape)
+    return neo_rti_fail(c, NEO_NULL, "%s: the shape is null (%s)", t->name, t->place);
+  neo_rt_status status = NEO_OK;
+  for (int d = 0; !status && d < t->rank; d++)
+    status = check_dim(c, t, d, dl->shape[d]);
+  return status;
+}
+
+static neo_rt_status check_strides(neo_rt_ctx *c, const neo_rt_tensor *t, const DLTensor *dl) {
+  int64_t stride = 1, n = 1;
+  for (int d = 0; d < t->rank; d++)
+    if (!neo_rti_mul(n, dl->shape[d], &n) || n > INT64_MAX / 8)
+      return neo_rti_fail(c, NEO_SHAPE, "%s: the shape is too large (%s)", t->name, t->place);
+  for (int d = t->rank; dl->strides && n > 0 && d-- > 0; stride *= dl->shape[d])
+    if (dl->shape[d] != 1 && dl->strides[d] != stride)
+      return neo_rti_fail(c, NEO_SHAPE,
+                          "%s: stride of dim %d is %lld, expected %lld: not contiguous and "
+                          "row-major (%s)",
+                          t->name, d, (long long)dl->strides[d], (long long)stride, t->place);
+  return NEO_OK;
+}
+
+static neo_rt_status check_memory(neo_rt_ctx *c, const neo_rt_tensor *t, const DLTensor *dl,
+                                  const void *data) {
+  bool empty = false;
+  for (int d = 0; d < t->rank; d++)
+    empty |= dl->shape[d] == 0;
+  if (!dl->data && !empty)
+    return neo_rti_fail(c, NEO_NULL, "%s: pointer is null (%s)", t->name, t->place);
+  size_t align = neo_rti_tensor_kept(t) ? NEO_RTI_ALIGN : neo_rti_type_bytes(t->type);
+  if ((uintptr_t)data % align)
+    return neo_rti_fail(c, NEO_ARGUMENT, "%s: pointer is not aligned to %zu bytes (%s)", t->name,
+                        align, t->place);
+  return NEO_OK;
+}
+
+/* Two tensors in one store (or a buffer that reaches over its edge) cannot move apart. */
+static neo_rt_status check_store(neo_rt_ctx *c, const neo_rt_tensor *t) {
+  const neo_rt_buf *own = &c->model->bufs[t->buf];
+  int64_t end = own->offset + own->size_bytes;
+  for (int32_t i = 0; i < c->model->n_bufs; i++) {
+    const neo_rt_buf *b = &c->model->bufs[i];
+    int64_t b_end = b->offset + b->size_bytes;
+    bool meets = b->mem == own->mem && b->offset < end && own->offset < b_end;
+    if (meets && (b->offset < own->offset || b_end > end))
+      return neo_rti_fail(c, NEO_UNSUPPORTED,
+                          "%s: shares its store with others and cannot be bound (%s)", t->name,
+                          t->place);
+  }
+  return NEO_OK;
+}
+
+/* Moves a kept tensor to `data`, or back into the context (null) with its values. */
+static void move_store(neo_rt_ctx *c, int32_t tensor, void *data) {
+  const neo_rt_tensor *t = &c->model->tensors[tensor];
+  const neo_rt_buf *b = &c->model->bufs[t->buf];
+  void *before = c->bound[tensor].data;
+  if (!data && before)
+    memcpy(c->base[b->mem] + b->offset, before, neo_rti_kept_bytes(c, t, NULL));
+  c->n_bound_kept += (data != NULL) - (before != NULL);
+  c->bound[tensor].data = data;
+  neo_rti_resolve(c);
+}
+
+static neo_rt_status bind_kept(neo_rt_ctx *c, int32_t tensor, void *data) {
+  const neo_rt_tensor *t = &c->model->tensors[tensor];
+  neo_rt_status status = check_store(c, t);
+  if (!status)
+    status = neo_rti_check_values(c, t, data, NULL);
+  if (!status)
+    move_store(c, tensor, data);
+  return status;
+}
+
+static void unbind(neo_rt_ctx *c, int32_t tensor) {
+  if (neo_rti_tensor_kept(&c->model->tensors[tensor]))
+    move_store(c, tensor, NULL);
+  else
+    c->bound[tensor].data = NULL;
+}
+
+neo_rt_status neo_rt_bind(neo_rt_ctx *c, int32_t tensor, struct DLTensor *dl) {
+  neo_rt_status status = neo_rti_alive(c);
+  if (status)
+    return status;
+  const neo_rt_tensor *t = neo_rti_tensor(c, tensor);
+  if (!t)
+    return neo_rti_fail(c, NEO_NAME, "%s has no tensor %d", c->model->name, tensor);
+  if (!dl) {
+    unbind(c, tensor);
+    return NEO_OK;
+  }
+  char *data = (char *)((uintptr_t)dl->data + dl->byte_offset);
+  status = check_kind(c, t, dl);
+  if (!status)
+    status = check_shape(c, t, dl);
+  if (!status)
+    status = check_strides(c, t, dl);
+  if (!status)
+    status = check_memory(c, t, dl, data);
+  if (status)
+    return status;
+  if (neo_rti_tensor_kept(t))
+    return bind_kept(c, tensor, data);
+  static const char empty_store[NEO_RTI_ALIGN] = {0}; /* bound, though there is no element */
+  c->bound[tensor].data = data ? data : (void *)(uintptr_t)empty_store;
+  if (t->rank > 0)
+    memcpy(c->bound[tensor].extent, dl->shape, t->rank * sizeof *dl->shape);
+  return NEO_OK;
+}
+
+neo_rt_status neo_rt_view(neo_rt_ctx *c, int32_t tensor, struct DLTensor *dl, int64_t *shape) {
+  neo_rt_status status = neo_rti_alive(c);
+  if (status)
+    return status;
+  const neo_rt_tensor *t = neo_rti_tensor(c, tensor);
+  if (!t)
+    return neo_rti_fail(c, NEO_NAME, "%s has no tensor %d", c->model->name, tensor);
+  if (!neo_rti_tensor_kept(t))
+    return neo_rti_fail(c, NEO_ARGUMENT, "%s: an %s is not kept in the context (%s)", t->name,
+                        neo_rti_role_name(t->role), t->place);
+  if (!dl || !shape)
+    return neo_rti_fail(c, NEO_NULL, "%s: no place for the view", t->name);
+  neo_rti_extents(c->model, t, NULL, shape);
+  *dl = (DLTensor){.data = neo_rti_tensor_data(c, t),
+                   .device = {kDLCPU, 0},
+                   .ndim = t->rank,
+                   .dtype = dl_type(t->type),
+                   .shape = shape,
+                   .strides = c->strides + (size_t)tensor * NEO_RTI_MAX_RANK};
+  return NEO_OK;
+}
+
+/* ------------------------------------------------------------ running on bound tensors */
+
+static neo_rt_status size_from_dim(neo_rt_ctx *c, int32_t tensor, int d, int32_t size) {
+  const neo_rt_tensor *t = &c->model->tensors[tensor];
+  int64_t given = c->bound[tensor].extent[d];
+  if (c->size_from[size] < 0) {
+    c->size_from[size] = tensor;
+    c->sizes[size] = given;
+    return NEO_OK;
+  }
+  if (c->sizes[size] == given)
+    return NEO_OK;
+  return neo_rti_fail(c, NEO_SHAPE, "%s: dim %d is %lld, but %s has %s = %lld (%s)", t->name, d,
+                      (long long)given, c->model->tensors[c->size_from[size]].name,
+                      c->model->sizes[size].name, (long long)c->sizes[size], t->place);
+}
+
+/* Sizes that are the extent of a dimension, from all bound arguments; they must agree. */
+static neo_rt_status find_sizes(neo_rt_ctx *c, const neo_rt_entry *e) {
+  for (int32_t i = 0; i < c->model->n_sizes; i++) {
+    c->size_from[i] = -1;
+    c->sizes[i] = c->model->sizes[i].hi;
+  }
+  neo_rt_status status = NEO_OK;
+  for (int32_t i = 0; i < e->n_args; i++) {
+    int32_t tensor = c->model->entry_args[e->args + i];
+    const neo_rt_tensor *t = &c->model->tensors[tensor];
+    for (int d = 0; !status && c->run_args[i] && d < t->rank; d++) {
+      int32_t size = neo_rti_program_size(c->model, c->model->extents[t->extent + d]);
+      if (size >= 0)
+        status = size_from_dim(c, tensor, d, size);
+    }
+  }
+  for (int32_t i = 0; !status && i < e->n_sizes; i++) {
+    int32_t k = c->model->entry_sizes[e->sizes + i];
+    const neo_rt_size *s = &c->model->sizes[k];
+    if (c->size_from[k] < 0 && s->lo != s->hi)
+      status = neo_rti_fail(c, NEO_SHAPE, "%s: no bound tensor of entry %s gives this size",
+                            s->name, e->name);
+  }
+  return status;
+}
+
+static neo_rt_status check_extents(neo_rt_ctx *c, int32_t tensor) {
+  const neo_rt_tensor *t = &c->model->tensors[tensor];
+  int64_t want[NEO_RTI_MAX_RANK];
+  neo_rti_extents(c->model, t, c->sizes, want);
+  for (int d = 0; d < t->rank; d++)
+    if (c->bound[tensor].extent[d] != want[d])
+      return wrong_dim(c, t, d, c->bound[tensor].extent[d], want[d]);
+  return NEO_OK;
+}
+
+/* A kept tensor may be an output as well; what was bound to it is its store, not a destination. */
+static neo_rt_status collect(neo_rt_ctx *c, const neo_rt_entry *e) {
+  for (int32_t i = 0; i < e->n_args; i++) {
+    int32_t tensor = c->model->entry_args[e->args + i];
+    const neo_rt_tensor *t = &c->model->tensors[tensor];
+    bool skip = i >= e->n_inputs && t->role != NEO_RT_ROLE_OUTPUT;
+    c->run_args[i] = skip ? NULL : c->bound[tensor].data;
+    if (i < e->n_inputs && !c->run_args[i])
+      return neo_rti_fail(c, NEO_NULL, "%s: no tensor is bound (%s)", t->name, t->place);
+  }
+  return NEO_OK;
+}
+
+neo_rt_status neo_rt_run(neo_rt_ctx *c, int32_t entry) {
+  neo_rt_status status;
+  const neo_rt_entry *e = neo_rti_entry(c, entry, &status);
+  if (!e)
+    return status;
+  status = collect(c, e);
+  if (!status)
+    status = find_sizes(c, e);
+  if (!status)
+    status = neo_rti_check_sizes(c, e);
+  for (int32_t i = 0; !status && i < e->n_args; i++)
+    if (c->run_args[i])
+      status = check_extents(c, c->model->entry_args[e->args + i]);
+  return status ? status : neo_rti_entry_call(c, e, c->run_args);
+}

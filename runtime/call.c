@@ -1,0 +1,134 @@
+/* call.c: an entry called on plain pointers. Everything is checked before the first kernel runs, so
+ * a call that fails has changed nothing. */
+#include "runtime/internal.h"
+
+const neo_rt_entry *neo_rti_entry(neo_rt_ctx *c, int32_t entry, neo_rt_status *status) {
+  *status = neo_rti_alive(c);
+  if (*status)
+    return NULL;
+  if (entry < 0 || entry >= c->model->n_entries) {
+    *status = neo_rti_fail(c, NEO_NAME, "%s has no entry %d", c->model->name, entry);
+    return NULL;
+  }
+  const neo_rt_entry *e = &c->model->entries[entry];
+  if (e->kind == NEO_RT_ENTRY_INIT) {
+    *status = neo_rti_fail(c, NEO_STATE, "%s: initialisation is run by reset", e->name);
+    return NULL;
+  }
+  return e;
+}
+
+neo_rt_status neo_rti_check_sizes(neo_rt_ctx *c, const neo_rt_entry *e) {
+  for (int32_t i = 0; i < e->n_sizes; i++) {
+    int32_t k = c->model->entry_sizes[e->sizes + i];
+    const neo_rt_size *s = &c->model->sizes[k];
+    if (c->sizes[k] < s->lo || c->sizes[k] > s->hi)
+      return neo_rti_fail(c, NEO_SHAPE, "%s: %lld is not in [%lld, %lld]", s->name,
+                          (long long)c->sizes[k], (long long)s->lo, (long long)s->hi);
+  }
+  return NEO_OK;
+}
+
+/* Sizes that the entry does not take are at their largest. */
+static neo_rt_status take_sizes(neo_rt_ctx *c, const neo_rt_entry *e, const int64_t *sizes) {
+  if (e->n_sizes > 0 && !sizes)
+    return neo_rti_fail(c, NEO_NULL, "%s: the pointer to the sizes is null", e->name);
+  for (int32_t i = 0; i < c->model->n_sizes; i++)
+    c->sizes[i] = c->model->sizes[i].hi;
+  for (int32_t i = 0; i < e->n_sizes; i++)
+    c->sizes[c->model->entry_sizes[e->sizes + i]] = sizes[i];
+  return neo_rti_check_sizes(c, e);
+}
+
+typedef struct {
+  const neo_rt_tensor *t;
+  uintptr_t from, to; /* addresses; equal if empty or not given */
+} span;
+
+static span span_of(const neo_rt_ctx *c, const neo_rt_entry *e, void *const *args, int32_t i) {
+  int64_t extent[NEO_RTI_MAX_RANK];
+  span s = {&c->model->tensors[c->model->entry_args[e->args + i]], (uintptr_t)args[i], 0};
+  int64_t n = args[i] ? neo_rti_extents(c->model, s.t, c->sizes, extent) : 0;
+  s.to = s.from + (size_t)n * neo_rti_type_bytes(s.t->type);
+  return s;
+}
+
+static bool overlap(span a, span b) {
+  return a.from < b.to && b.from < a.to;
+}
+
+static neo_rt_status check_pointer(neo_rt_ctx *c, const neo_rt_tensor *t, const void *p,
+                                   bool needed) {
+  int64_t extent[NEO_RTI_MAX_RANK];
+  if (!p) {
+    if (!needed || neo_rti_extents(c->model, t, c->sizes, extent) == 0)
+      return NEO_OK;
+    return neo_rti_fail(c, NEO_NULL, "%s: pointer is null (%s)", t->name, t->place);
+  }
+  if ((uintptr_t)p % neo_rti_type_bytes(t->type))
+    return neo_rti_fail(c, NEO_ARGUMENT, "%s: pointer is not aligned to %zu bytes (%s)", t->name,
+                        neo_rti_type_bytes(t->type), t->place);
+  return NEO_OK;
+}
+
+/* An output may share memory with nothing: kernels read inputs while they write outputs. */
+static neo_rt_status check_overlap(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args,
+                                   int32_t output) {
+  span out = span_of(c, e, args, output);
+  span own = {NULL, (uintptr_t)c->arena, (uintptr_t)c->arena + c->arena_bytes};
+  if (overlap(out, own))
+    return neo_rti_fail(c, NEO_ARGUMENT, "%s: overlaps the context's own memory (%s)", out.t->name,
+                        out.t->place);
+  for (int32_t i = 0; i < output; i++) {
+    span other = span_of(c, e, args, i);
+    if (overlap(out, other))
+      return neo_rti_fail(c, NEO_ARGUMENT, "%s: overlaps %s (%s)", out.t->name, other.t->name,
+                          out.t->place);
+  }
+  return NEO_OK;
+}
+
+/* The caller can write to what was bound at any time. */
+static neo_rt_status check_bound_values(neo_rt_ctx *c) {
+  for (int32_t i = 0; c->n_bound_kept > 0 && i < c->model->n_tensors; i++) {
+    const neo_rt_tensor *t = &c->model->tensors[i];
+    if (!c->bound[i].data || !neo_rti_tensor_kept(t))
+      continue;
+    neo_rt_status status = neo_rti_check_values(c, t, c->bound[i].data, NULL);
+    if (status)
+      return status;
+  }
+  return NEO_OK;
+}
+
+static neo_rt_status check_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
+  neo_rt_status status = NEO_OK;
+  for (int32_t i = 0; !status && i < e->n_args; i++) {
+    const neo_rt_tensor *t = &c->model->tensors[c->model->entry_args[e->args + i]];
+    status = check_pointer(c, t, args[i], i < e->n_inputs);
+    if (!status && i >= e->n_inputs && args[i])
+      status = check_overlap(c, e, args, i);
+  }
+  for (int32_t i = 0; !status && i < e->n_inputs; i++) {
+    const neo_rt_tensor *t = &c->model->tensors[c->model->entry_args[e->args + i]];
+    if (args[i])
+      status = neo_rti_check_values(c, t, args[i], c->sizes);
+  }
+  return status ? status : check_bound_values(c);
+}
+
+neo_rt_status neo_rti_entry_call(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
+  if (e->n_args > 0 && !args)
+    return neo_rti_fail(c, NEO_NULL, "%s: the pointer to the arguments is null", e->name);
+  neo_rt_status status = check_args(c, e, args);
+  return status ? status : neo_rti_entry_run(c, e, args);
+}
+
+neo_rt_status neo_rt_call(neo_rt_ctx *c, int32_t entry, const int64_t *sizes, void *const *args) {
+  neo_rt_status status;
+  const neo_rt_entry *e = neo_rti_entry(c, entry, &status);
+  if (!e)
+    return status;
+  status = take_sizes(c, e, sizes);
+  return status ? status : neo_rti_entry_call(c, e, args);
+}

@@ -1,0 +1,366 @@
+/* checkpoint.c: saves and loads what the context keeps, as safetensors. step and seed go into the
+ * metadata as decimal text, so a resumed training continues bit by bit.
+ *
+ * Loading reads the whole file, checks it against the model (every name, type, shape and index
+ * value), and only then copies: a load that fails has changed nothing. Saving goes through the
+ * atomic writer: the old file stays until the new one is complete. */
+#include "base/utf8.h"
+#include "runtime/internal.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const type_names[] = {"F64", "F32", "F16", "BF16", "I64",
+                                         "I32", "I8",  "U8",  "BOOL"};
+
+static const char *reason(void) {
+  return errno ? strerror(errno) : "input/output error";
+}
+
+/* ------------------------------------------------------------ saving */
+
+/* The header is written twice by the same code: first only counted, since its length comes first.
+ * */
+typedef struct {
+  neo_file_writer *w; /* null: only count */
+  size_t n;
+} sink;
+
+static void put(sink *s, const char *text, size_t n) {
+  if (s->w)
+    neo_file_put(s->w, text, n);
+  s->n += n;
+}
+
+static void put_text(sink *s, const char *text) {
+  put(s, text, strlen(text));
+}
+
+static void put_string(sink *s, const char *text) {
+  put(s, "\"", 1);
+  for (; *text; text++) {
+    char escaped[8];
+    unsigned char c = (unsigned char)*text;
+    if (c == '"' || c == '\\')
+      put(s, (char[]){'\\', (char)c}, 2);
+    else if (c < 0x20)
+      put(s, escaped, (size_t)snprintf(escaped, sizeof escaped, "\\u%04x", c));
+    else
+      put(s, text, 1);
+  }
+  put(s, "\"", 1);
+}
+
+static void put_pair(sink *s, const char *key, const char *value, bool first) {
+  if (!first)
+    put_text(s, ",");
+  put_string(s, key);
+  put_text(s, ":");
+  put_string(s, value);
+}
+
+static void put_u64(sink *s, const char *key, uint64_t x, bool first) {
+  char text[24];
+  snprintf(text, sizeof text, "%" PRIu64, x);
+  put_pair(s, key, text, first);
+}
+
+static void put_tensor(sink *s, const neo_rt_ctx *c, const neo_rt_tensor *t, size_t *offset) {
+  int64_t extent[NEO_RTI_MAX_RANK];
+  char text[64];
+  size_t n = neo_rti_kept_bytes(c, t, extent);
+  put_text(s, ",");
+  put_string(s, t->name);
+  put_text(s, ":{\"dtype\":\"");
+  put_text(s, type_names[t->type]);
+  put_text(s, "\",\"shape\":[");
+  for (int d = 0; d < t->rank; d++) {
+    snprintf(text, sizeof text, d ? ",%" PRId64 : "%" PRId64, extent[d]);
+    put_text(s, text);
+  }
+  snprintf(text, sizeof text, "],\"data_offsets\":[%zu,%zu]}", *offset, *offset + n);
+  put_text(s, text);
+  *offset += n;
+}
+
+typedef void visit(void *user, const neo_rt_ctx *c, const neo_rt_tensor *t);
+
+/* Saved tensors, wide types first, so that every tensor in the file is aligned to its type. */
+static void for_saved(const neo_rt_ctx *c, visit *f, void *user) {
+  for (size_t bytes = 8; bytes > 0; bytes /= 2)
+    for (int32_t i = 0; i < c->model->n_tensors; i++) {
+      const neo_rt_tensor *t = &c->model->tensors[i];
+      if (t->in_safetensors && neo_rti_tensor_kept(t) && neo_rti_type_bytes(t->type) == bytes)
+        f(user, c, t);
+    }
+}
+
+typedef struct {
+  sink *s;
+  size_t offset;
+} tensor_list;
+
+static void visit_header(void *user, const neo_rt_ctx *c, const neo_rt_tensor *t) {
+  tensor_list *l = user;
+  put_tensor(l->s, c, t, &l->offset);
+}
+
+static void visit_data(void *user, const neo_rt_ctx *c, const neo_rt_tensor *t) {
+  neo_file_put(user, neo_rti_tensor_data(c, t), neo_rti_kept_bytes(c, t, NULL));
+}
+
+static void put_header(sink *s, const neo_rt_ctx *c, const neo_rt_pair *extra, int32_t n_extra) {
+  put_text(s, "{\"__metadata__\":{");
+  put_pair(s, "model", c->model->name, true);
+  put_u64(s, "seed", c->seed, false);
+  put_u64(s, "step", c->step, false);
+  for (int32_t i = 0; i < n_extra; i++)
+    put_pair(s, extra[i].key, extra[i].value, false);
+  put_text(s, "}");
+  tensor_list list = {s, 0};
+  for_saved(c, visit_header, &list);
+  put_text(s, "}");
+  while (s->n % 8)
+    put(s, " ", 1);
+}
+
+static void write_file(neo_file_writer *w, const neo_rt_ctx *c, const neo_rt_pair *extra,
+                       int32_t n_extra) {
+  sink count = {NULL, 0}, real = {w, 0};
+  unsigned char length[8];
+  put_header(&count, c, extra, n_extra);
+  for (int i = 0; i < 8; i++)
+    length[i] = (unsigned char)((uint64_t)count.n >> (8 * i));
+  neo_file_put(w, length, sizeof length);
+  put_header(&real, c, extra, n_extra);
+  for_saved(c, visit_data, w);
+}
+
+static bool is_utf8(const char *text) {
+  size_t left = strlen(text), n = 1;
+  for (; left > 0 && n > 0; left -= n, text += n)
+    n = neo_utf8_decode(text, left, NULL);
+  return n > 0;
+}
+
+static neo_rt_status check_extra(neo_rt_ctx *c, const neo_rt_pair *extra, int32_t n) {
+  static const char *const own[] = {"model", "seed", "step"};
+  if (n < 0 || (n > 0 && !extra))
+    return neo_rti_fail(c, NEO_NULL, "the metadata is null");
+  for (int32_t i = 0; i < n; i++) {
+    if (!extra[i].key || !extra[i].value)
+      return neo_rti_fail(c, NEO_NULL, "metadata %d has a null key or value", i);
+    if (!is_utf8(extra[i].key) || !is_utf8(extra[i].value))
+      return neo_rti_fail(c, NEO_ARGUMENT, "metadata %d is not valid UTF-8", i);
+    for (int k = 0; k < 3; k++)
+      if (strcmp(extra[i].key, own[k]) == 0)
+        return neo_rti_fail(c, NEO_ARGUMENT, "metadata key '%s' is written by neo", own[k]);
+    for (int32_t k = 0; k < i; k++)
+      if (strcmp(extra[i].key, extra[k].key) == 0)
+        return neo_rti_fail(c, NEO_ARGUMENT, "metadata key '%s' is given twice", extra[i].key);
+  }
+  return NEO_OK;
+}
+
+neo_rt_status neo_rt_save(neo_rt_ctx *c, const char *path, const neo_rt_pair *extra,
+                          int32_t n_extra) {
+  neo_rt_status status = neo_rti_alive(c);
+  if (status)
+    return status;
+  if (!path)
+    return neo_rti_fail(c, NEO_NULL, "the path is null");
+  status = check_extra(c, extra, n_extra);
+  if (status)
+    return status;
+  const neo_alloc *alloc = &c->env.alloc;
+  neo_file_writer *w = alloc->resize(alloc->ctx, NULL, sizeof *w);
+  if (!w)
+    return neo_rti_fail(c, NEO_MEMORY, "%s: out of memory", path);
+  errno = 0;
+  status = (neo_rt_status)neo_file_begin(w, &c->env.io, path, 0666);
+  if (!status) {
+    write_file(w, c, extra, n_extra);
+    status = (neo_rt_status)neo_file_commit(w);
+  }
+  NEO_RTI_FREE(alloc, w);
+  return status ? neo_rti_fail(c, status, "%s: cannot be written: %s", path, reason()) : NEO_OK;
+}
+
+/* ------------------------------------------------------------ loading */
+
+static const neo_rti_st_tensor *find(const neo_rti_st *st, const char *name) {
+  for (size_t i = 0; i < st->n_tensors; i++)
+    if (strcmp(st->tensors[i].name, name) == 0)
+      return &st->tensors[i];
+  return NULL;
+}
+
+static neo_rt_status check_tensor(neo_rt_ctx *c, const char *path, const neo_rti_st *st,
+                                  const neo_rt_tensor *t) {
+  const neo_rti_st_tensor *f = find(st, t->name);
+  int64_t extent[NEO_RTI_MAX_RANK];
+  if (!f)
+    return neo_rti_fail(c, NEO_NAME, "%s: %s: is missing from the file (%s)", path, t->name,
+                        t->place);
+  if (f->type != t->type)
+    return neo_rti_fail(c, NEO_TYPE, "%s: %s: type is %s, expected %s (%s)", path, t->name,
+                        neo_rti_type_name(f->type), neo_rti_type_name(t->type), t->place);
+  if (f->rank != t->rank)
+    return neo_rti_fail(c, NEO_SHAPE, "%s: %s: rank is %d, expected %d (%s)", path, t->name,
+                        f->rank, t->rank, t->place);
+  neo_rti_extents(c->model, t, NULL, extent);
+  for (int d = 0; d < t->rank; d++)
+    if (f->extent[d] != extent[d])
+      return neo_rti_fail(c, NEO_SHAPE, "%s: %s: dim %d is %" PRId64 ", expected %" PRId64 " (%s)",
+                          path, t->name, d, f->extent[d], extent[d], t->place);
+  return NEO_OK;
+}
+
+/* The file's data need not be aligned for its type; a value check reads elements, so it copies. */
+static neo_rt_status check_elements(neo_rt_ctx *c, const neo_rti_st *st, const neo_rt_tensor *t) {
+  bool is_index = t->bound >= 0 && neo_rti_type_is_int(t->type);
+  if (!is_index && t->type != NEO_RT_BOOL)
+    return NEO_OK;
+  const neo_rti_st_tensor *f = find(st, t->name);
+  size_t n = f->end - f->begin;
+  void *copy = st->alloc.resize(st->alloc.ctx, NULL, n + 1);
+  if (!copy)
+    return neo_rti_fail(c, NEO_MEMORY, "%s: out of memory", t->name);
+  memcpy(copy, st->data + f->begin, n);
+  neo_rt_status status = neo_rti_check_values(c, t, copy, NULL);
+  NEO_RTI_FREE(&st->alloc, copy);
+  return status;
+}
+
+/* By name among the saved ones: an output may be named as the parameter that it returns. */
+static const neo_rt_tensor *find_saved(const neo_rt_model *m, const char *name) {
+  for (int32_t i = 0; i < m->n_tensors; i++) {
+    const neo_rt_tensor *t = &m->tensors[i];
+    if (t->in_safetensors && neo_rti_tensor_kept(t) && strcmp(t->name, name) == 0)
+      return t;
+  }
+  return NULL;
+}
+
+static neo_rt_status check_file(neo_rt_ctx *c, const char *path, const neo_rti_st *st) {
+  const neo_rt_model *m = c->model;
+  neo_rt_status status = NEO_OK;
+  for (int32_t i = 0; !status && i < m->n_tensors; i++) {
+    const neo_rt_tensor *t = &m->tensors[i];
+    if (!t->in_safetensors || !neo_rti_tensor_kept(t))
+      continue;
+    status = check_tensor(c, path, st, t);
+    if (!status)
+      status = check_elements(c, st, t);
+  }
+  for (size_t i = 0; !status && i < st->n_tensors; i++)
+    if (!find_saved(m, st->tensors[i].name))
+      status = neo_rti_fail(c, NEO_NAME, "%s: %s: the model has no such parameter or state", path,
+                            st->tensors[i].name);
+  return status;
+}
+
+static const char *meta_value(const neo_rt_pair *meta, size_t n, const char *key) {
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(meta[i].key, key) == 0)
+      return meta[i].value;
+  return NULL;
+}
+
+/* A decimal number of the metadata; absent leaves *out (files that others wrote). */
+static neo_rt_status read_u64(neo_rt_ctx *c, const char *path, const neo_rti_st *st,
+                              const char *key, uint64_t *out) {
+  const char *p = meta_value(st->meta, st->n_meta, key);
+  uint64_t x = 0;
+  if (!p)
+    return NEO_OK;
+  bool ok = *p != 0;
+  for (; ok && *p; p++)
+    ok = *p >= '0' && *p <= '9' && !__builtin_mul_overflow(x, 10, &x) &&
+         !__builtin_add_overflow(x, (uint64_t)(*p - '0'), &x);
+  if (!ok)
+    return neo_rti_fail(c, NEO_FORMAT, "%s: metadata '%s' is not a number", path, key);
+  *out = x;
+  return NEO_OK;
+}
+
+/* The metadata in one block that outlives the file: the pairs, then their text. */
+static neo_rt_pair *copy_meta(const neo_rt_ctx *c, const neo_rti_st *st) {
+  size_t n = st->n_meta * sizeof(neo_rt_pair) + 1;
+  for (size_t i = 0; i < st->n_meta; i++)
+    n += strlen(st->meta[i].key) + strlen(st->meta[i].value) + 2;
+  neo_rt_pair *copy = c->env.alloc.resize(c->env.alloc.ctx, NULL, n);
+  if (!copy)
+    return NULL;
+  char *text = (char *)(copy + st->n_meta);
+  for (size_t i = 0; i < st->n_meta; i++) {
+    size_t key = strlen(st->meta[i].key) + 1, value = strlen(st->meta[i].value) + 1;
+    copy[i].key = memcpy(text, st->meta[i].key, key);
+    copy[i].value = memcpy(text + key, st->meta[i].value, value);
+    text += key + value;
+  }
+  return copy;
+}
+
+static void take_tensors(neo_rt_ctx *c, const neo_rti_st *st) {
+  for (size_t i = 0; i < st->n_tensors; i++) {
+    const neo_rti_st_tensor *f = &st->tensors[i];
+    const neo_rt_tensor *t = find_saved(c->model, f->name);
+    if (f->end > f->begin)
+      memcpy(neo_rti_tensor_data(c, t), st->data + f->begin, f->end - f->begin);
+  }
+}
+
+static neo_rt_status take_file(neo_rt_ctx *c, const char *path, const neo_rti_st *st) {
+  uint64_t seed = c->seed, step = c->step;
+  neo_rt_status status = check_file(c, path, st);
+  if (!status)
+    status = read_u64(c, path, st, "seed", &seed);
+  if (!status)
+    status = read_u64(c, path, st, "step", &step);
+  if (status)
+    return status;
+  neo_rt_pair *meta = copy_meta(c, st);
+  if (!meta)
+    return neo_rti_fail(c, NEO_MEMORY, "%s: out of memory", path);
+  take_tensors(c, st);
+  if (c->loaded)
+    NEO_RTI_FREE(&c->env.alloc, c->loaded);
+  c->loaded = meta;
+  c->n_loaded = st->n_meta;
+  c->seed = seed;
+  c->step = step;
+  return NEO_OK;
+}
+
+neo_rt_status neo_rt_load(neo_rt_ctx *c, const char *path) {
+  neo_rt_status status = neo_rti_alive(c);
+  if (status)
+    return status;
+  if (!path)
+    return neo_rti_fail(c, NEO_NULL, "the path is null");
+  unsigned char *p;
+  size_t n;
+  char what[512] = "";
+  errno = 0;
+  status = neo_rti_file_read(&c->env, path, &p, &n);
+  if (status == NEO_MEMORY)
+    return neo_rti_fail(c, status, "%s: out of memory", path);
+  if (status)
+    return neo_rti_fail(c, status, "%s: cannot be read: %s", path, reason());
+  neo_rti_st st;
+  status = neo_rti_st_parse(&c->env.alloc, p, n, &st, what, sizeof what);
+  if (status) {
+    neo_rti_fail(c, status, "%s: %s", path, what);
+  } else {
+    status = take_file(c, path, &st);
+    neo_rti_st_free(&st);
+  }
+  NEO_RTI_FREE(&c->env.alloc, p);
+  return status;
+}
+
+const char *neo_rt_loaded(const neo_rt_ctx *c, const char *key) {
+  return c && key ? meta_value(c->loaded, c->n_loaded, key) : NULL;
+}

@@ -1,0 +1,96 @@
+/* idx.c: IDX, the format of MNIST: two zero bytes, a type, a rank, big-endian extents, then
+ * elements, big-endian. Plain or inside of gzip. i16 has no type here and becomes i32. */
+#include "runtime/internal.h"
+#include <string.h>
+
+enum { GZIP_WINDOW = 31 };
+static const size_t inflated_limit = (size_t)1 << 33; /* 8 GiB, far above any data set in IDX */
+
+typedef struct {
+  uint8_t code, type, bytes; /* bytes as stored */
+} kind;
+static const kind kinds[] = {{0x08, NEO_RT_U8, 1},  {0x09, NEO_RT_I8, 1},  {0x0b, NEO_RT_I32, 2},
+                             {0x0c, NEO_RT_I32, 4}, {0x0d, NEO_RT_F32, 4}, {0x0e, NEO_RT_F64, 8}};
+
+static const kind *find_kind(uint8_t code) {
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+    if (kinds[i].code == code)
+      return &kinds[i];
+  return NULL;
+}
+
+static uint64_t big_endian(const unsigned char *p, int n) {
+  uint64_t x = 0;
+  for (int i = 0; i < n; i++)
+    x = x << 8 | p[i];
+  return x;
+}
+
+static void decode(const kind *k, const unsigned char *p, size_t n, void *out) {
+  for (size_t i = 0; i < n; i++) {
+    uint64_t x = big_endian(p + i * k->bytes, k->bytes);
+    if (k->bytes == 1)
+      ((uint8_t *)out)[i] = (uint8_t)x;
+    else if (k->bytes == 2)
+      ((int32_t *)out)[i] = (int16_t)(uint16_t)x;
+    else if (k->bytes == 4)
+      ((uint32_t *)out)[i] = (uint32_t)x;
+    else
+      ((uint64_t *)out)[i] = x;
+  }
+}
+
+static neo_rt_status parse_plain(const neo_alloc *alloc, const unsigned char *p, size_t n,
+                                 neo_rt_array *out, char *error, size_t error_bytes) {
+  if (n < 4 || p[0] || p[1])
+    return neo_rti_say(error, error_bytes, NEO_FORMAT, "no IDX header");
+  const kind *k = find_kind(p[2]);
+  if (!k)
+    return neo_rti_say(error, error_bytes, NEO_FORMAT, "IDX type 0x%02x is not known", p[2]);
+  size_t rank = p[3], head = 4 + 4 * rank;
+  if (rank > NEO_RTI_MAX_RANK || n < head)
+    return neo_rti_say(error, error_bytes, NEO_FORMAT, "IDX rank %zu: %s", rank,
+                       rank > NEO_RTI_MAX_RANK ? "more than 16" : "the header is cut short");
+  neo_rt_array a = {.type = k->type, .rank = (uint8_t)rank};
+  int64_t count = 1;
+  bool fits = true;
+  for (size_t d = 0; d < rank; d++) {
+    a.extent[d] = (int64_t)big_endian(p + 4 + 4 * d, 4);
+    fits = fits && neo_rti_mul(count, a.extent[d], &count);
+  }
+  if (!fits || (uint64_t)count != (n - head) / k->bytes || (n - head) % k->bytes)
+    return neo_rti_say(error, error_bytes, NEO_FORMAT,
+                       "IDX has %zu bytes of elements, its header asks for %lld elements of %d",
+                       n - head, fits ? (long long)count : -1, k->bytes);
+  neo_rt_status status = neo_rti_array_alloc(alloc, &a);
+  if (status)
+    return neo_rti_say(error, error_bytes, status, "out of memory");
+  decode(k, p + head, (size_t)count, a.data);
+  *out = a;
+  return NEO_OK;
+}
+
+neo_rt_status neo_rti_idx_parse(const neo_alloc *alloc, const void *data, size_t n,
+                                neo_rt_array *out, char *error, size_t error_bytes) {
+  const unsigned char *p = data;
+  memset(out, 0, sizeof *out);
+  if (n < 2 || p[0] != 0x1f || p[1] != 0x8b)
+    return parse_plain(alloc, p, n, out, error, error_bytes);
+  unsigned char *plain;
+  size_t plain_bytes;
+  neo_rt_status status =
+      neo_rti_inflate(alloc, GZIP_WINDOW, p, n, inflated_limit, false, &plain, &plain_bytes);
+  if (status)
+    return neo_rti_say(error, error_bytes, status, "%s",
+                       status == NEO_MEMORY ? "out of memory" : "the gzip stream is damaged");
+  status = parse_plain(alloc, plain, plain_bytes, out, error, error_bytes);
+  NEO_RTI_FREE(alloc, plain);
+  return status;
+}
+
+neo_rt_status neo_rt_idx_parse(const void *p, size_t n, neo_rt_array *out, char *error,
+                               size_t error_bytes) {
+  if (!p || !out)
+    return neo_rti_say(error, error_bytes, NEO_NULL, "null pointer");
+  return neo_rti_idx_parse(&neo_alloc_default, p, n, out, error, error_bytes);
+}

@@ -1,0 +1,223 @@
+/* internal.h: what the files of the runtime share. Nothing here is part of the ABI.
+ *
+ * Names: neo_rti_<noun>_<verb>. A context owns two blocks: its book-keeping (the struct below and
+ * its tables) and its arena (everything that kernels touch), so that a caller can give the second.
+ * */
+#ifndef NEO_RUNTIME_INTERNAL_H
+#define NEO_RUNTIME_INTERNAL_H
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "include/neo/neo_rt.h"
+#include <stdbool.h>
+
+enum { NEO_RTI_ALIGN = 64, NEO_RTI_MAX_RANK = 16, NEO_RTI_MAX_THREADS = 1024, NEO_RTI_N_MEM = 7 };
+
+/* ------------------------------------------------------------ the context */
+
+typedef struct { /* a tensor that the caller bound */
+  void *data;    /* null: not bound */
+  int64_t extent[NEO_RTI_MAX_RANK];
+} neo_rti_bound;
+
+typedef struct { /* which entries of `ptr` are caller's tensors, for one entry */
+  int32_t first, n;
+} neo_rti_patch;
+
+typedef struct {
+  neo_alloc alloc;
+  neo_io io;
+} neo_rti_env;
+
+struct neo_rt_ctx {
+  const neo_rt_model *model;
+  neo_rti_env env;
+  bool alive; /* false: creation failed, only error and destroy work */
+  bool own_pool;
+  int32_t threads;
+  neo_rt_pool *pool; /* null when threads == 1 */
+  uint64_t seed, step, calls;
+
+  void *arena_raw; /* what to free; null if the caller's */
+  unsigned char *arena;
+  size_t arena_bytes;
+  unsigned char *base[NEO_RTI_N_MEM]; /* null for CALLER */
+  unsigned char *spill;               /* where outputs go that the caller does not want */
+  int64_t scratch_stride;
+
+  void **addr;          /* [n_bufs] address; null for CALLER */
+  void **ptr;           /* [positions in model->args] what kernels get */
+  int32_t *patches;     /* positions in ptr to fill with the caller's tensors */
+  neo_rti_patch *patch; /* [n_entries] slice of patches */
+  void **caller;        /* [n_tensors] the caller's tensor in this call */
+  int64_t *units;       /* [n_steps] of this call */
+  int64_t *sizes;       /* [n_sizes] of this call */
+  neo_rti_bound *bound; /* [n_tensors] */
+  int32_t n_bound_kept; /* parameters and states among them */
+  int64_t *strides;     /* [n_tensors][16] row-major, of what the context keeps (for views) */
+  void **run_args;      /* [largest n_args] arguments of neo_rt_run */
+  int32_t *size_from;   /* [n_sizes] tensor that gave the size, -1 */
+
+  neo_rt_pair *loaded; /* metadata of the file loaded last, one block */
+  size_t n_loaded;
+
+  void (*log)(void *user, int level, const char *text);
+  void *log_user;
+  char error[1024];
+};
+
+enum { NEO_RTI_LOG_ERROR, NEO_RTI_LOG_WARNING, NEO_RTI_LOG_INFO };
+
+/* Stores the message, logs it and returns `status`. */
+neo_rt_status neo_rti_fail(neo_rt_ctx *ctx, neo_rt_status status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void neo_rti_log(neo_rt_ctx *ctx, int level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same for functions without a context: writes to a buffer that may be null. */
+neo_rt_status neo_rti_say(char *error, size_t error_bytes, neo_rt_status status, const char *fmt,
+                          ...) __attribute__((format(printf, 4, 5)));
+/* NEO_OK if this context may be used for anything. */
+neo_rt_status neo_rti_alive(neo_rt_ctx *ctx);
+/* As neo_rt_create, with an allocator and an I/O table of the caller's (tests). */
+neo_rt_status neo_rti_create(const neo_rt_model *model, const neo_rt_config *config,
+                             const neo_rti_env *env, neo_rt_ctx **out);
+extern const neo_rti_env neo_rti_env_default;
+/* Recomputes addr and ptr after a binding changed. */
+void neo_rti_resolve(neo_rt_ctx *ctx);
+
+/* ------------------------------------------------------------ the model */
+
+size_t neo_rti_type_bytes(uint8_t type);     /* 0 for an unknown type */
+const char *neo_rti_type_name(uint8_t type); /* "f32" */
+bool neo_rti_type_is_int(uint8_t type);      /* i64 i32 i8 u8 */
+const char *neo_rti_role_name(uint8_t role); /* "parameter" */
+/* Checks what the runtime relies on; writes a message on failure. */
+neo_rt_status neo_rti_model_check(const neo_rt_model *model, char *error, size_t error_bytes);
+/* Largest number of positions used in model->args. */
+int32_t neo_rti_model_positions(const neo_rt_model *model);
+const neo_rt_tensor *neo_rti_tensor(const neo_rt_ctx *ctx, int32_t tensor); /* null: bad number */
+/* Value of a program for these sizes; null: for the largest. */
+int64_t neo_rti_eval(const neo_rt_model *model, int32_t program, const int64_t *sizes);
+/* Extents of a tensor for these sizes (null: the largest); returns the number of elements. */
+int64_t neo_rti_extents(const neo_rt_model *model, const neo_rt_tensor *t, const int64_t *sizes,
+                        int64_t *extent);
+/* Bytes of a tensor at the largest sizes. */
+int64_t neo_rti_tensor_max_bytes(const neo_rt_model *model, const neo_rt_tensor *t);
+/* The size number if the program is just a size, else -1. */
+int32_t neo_rti_program_size(const neo_rt_model *model, int32_t program);
+/* Evaluates with overflow saturated; NEO_INTERNAL if the program is malformed. */
+neo_rt_status neo_rti_program_eval(const int64_t *code, const int64_t *sizes, int64_t n_sizes,
+                                   int64_t *out);
+/* Current address of a tensor that lives in the context. */
+void *neo_rti_tensor_data(const neo_rt_ctx *ctx, const neo_rt_tensor *t);
+/* Whether it lives in the context: parameter, state or setting. */
+bool neo_rti_tensor_kept(const neo_rt_tensor *t);
+/* Bytes of a kept tensor; its extents go to `extent` (may be null). */
+size_t neo_rti_kept_bytes(const neo_rt_ctx *ctx, const neo_rt_tensor *t, int64_t *extent);
+
+/* ------------------------------------------------------------ checks and execution */
+
+/* First element outside of [0, bound), or -1. Integers of all types; bool with bound 2. */
+int64_t neo_rti_scan(uint8_t type, const void *p, int64_t n, int64_t bound);
+int64_t neo_rti_int_at(uint8_t type, const void *p, int64_t i);
+/* Elements of an index tensor (or bool) are in their range; the message names position and value.
+ * sizes null: the largest, for what the context keeps. */
+neo_rt_status neo_rti_check_values(neo_rt_ctx *ctx, const neo_rt_tensor *t, const void *p,
+                                   const int64_t *sizes);
+/* ctx->sizes are within their bounds, for the sizes of this entry. */
+neo_rt_status neo_rti_check_sizes(neo_rt_ctx *ctx, const neo_rt_entry *e);
+/* The entry of this number, checked to be one that a caller may run; null after a failure. */
+const neo_rt_entry *neo_rti_entry(neo_rt_ctx *ctx, int32_t entry, neo_rt_status *status);
+/* Arguments against ctx->sizes: null, alignment, overlap, values; then runs. */
+neo_rt_status neo_rti_entry_call(neo_rt_ctx *ctx, const neo_rt_entry *e, void *const *args);
+/* Runs the steps with everything checked: ctx->sizes, args in header order. */
+neo_rt_status neo_rti_entry_run(neo_rt_ctx *ctx, const neo_rt_entry *e, void *const *args);
+/* Missing CPU features of a comma list go to `missing`; true if there is none. */
+bool neo_rti_features_check(const char *features, char *missing, size_t missing_bytes);
+
+/* ------------------------------------------------------------ threads */
+
+typedef void neo_rti_job(void *user, int32_t worker, int32_t n);
+/* Cores that this process may use, at least 1. */
+int32_t neo_rti_cores(void);
+neo_rt_status neo_rti_pool_create(int32_t threads, neo_alloc alloc, neo_rt_pool **out);
+/* Runs job on all workers, the calling thread being worker 0; regions of one pool take turns. */
+void neo_rti_pool_run(neo_rt_pool *pool, neo_rti_job *job, void *user);
+/* All workers of the region meet. */
+void neo_rti_pool_barrier(neo_rt_pool *pool);
+
+/* ------------------------------------------------------------ files */
+
+enum { NEO_RTI_HEADER_LIMIT = 100 * 1024 * 1024 };
+
+/* Reads a whole file into one allocation (at least one byte, so never null on success). */
+neo_rt_status neo_rti_file_read(const neo_rti_env *env, const char *path, unsigned char **out,
+                                size_t *size_bytes);
+/* Inflates a gzip (window_bits 31), zlib (15) or raw (-15) stream. `limit_bytes` bounds the output;
+ * `exact` demands exactly that many. The stream must end with the input. */
+neo_rt_status neo_rti_inflate(const neo_alloc *alloc, int window_bits, const unsigned char *p,
+                              size_t n, size_t limit_bytes, bool exact, unsigned char **out,
+                              size_t *out_bytes);
+#define NEO_RTI_FREE(alloc, p) ((void)(alloc)->resize((alloc)->ctx, (p), 0))
+
+typedef struct {
+  const char *name; /* NUL-terminated; may not contain NUL */
+  uint8_t type, rank;
+  int64_t extent[NEO_RTI_MAX_RANK];
+  size_t begin, end; /* within data */
+} neo_rti_st_tensor;
+typedef struct {
+  neo_alloc alloc;
+  neo_rti_st_tensor *tensors; /* in the file's order */
+  size_t n_tensors, cap_tensors;
+  neo_rt_pair *meta;
+  size_t n_meta, cap_meta;
+  char *text;                /* all strings */
+  const unsigned char *data; /* within the parsed memory */
+  size_t data_bytes;
+} neo_rti_st;
+/* Parses a safetensors file in memory. Strict: the JSON subset of the format, no duplicate names,
+ * sizes that agree, data without holes or overlap up to the last byte. */
+neo_rt_status neo_rti_st_parse(const neo_alloc *alloc, const void *p, size_t n, neo_rti_st *out,
+                               char *error, size_t error_bytes);
+void neo_rti_st_free(neo_rti_st *st);
+
+neo_rt_status neo_rti_npy_parse(const neo_alloc *alloc, const void *p, size_t n, neo_rt_array *out,
+                                char *error, size_t error_bytes);
+/* The header of a .npy for this array (type as written: bf16 as f32); returns its bytes. */
+size_t neo_rti_npy_header(const neo_rt_array *array, char out[640]);
+neo_rt_status neo_rti_idx_parse(const neo_alloc *alloc, const void *p, size_t n, neo_rt_array *out,
+                                char *error, size_t error_bytes);
+/* Member `name` (null: the only one) of a .npz in memory. */
+neo_rt_status neo_rti_npz_parse(const neo_alloc *alloc, const void *p, size_t n, const char *name,
+                                neo_rt_array *out, char *error, size_t error_bytes);
+neo_rt_status neo_rti_npz_save(const neo_rti_env *env, const char *path,
+                               const neo_rt_named_array *arrays, int32_t n);
+neo_rt_status neo_rti_npy_save(const neo_rti_env *env, const char *path, const neo_rt_array *array);
+neo_rt_status neo_rti_array_load(const neo_rti_env *env, const char *path, neo_rt_array *out,
+                                 char *error, size_t error_bytes);
+/* Allocates data for type, rank and extent as set in *array. NEO_RANGE if the size overflows. */
+neo_rt_status neo_rti_array_alloc(const neo_alloc *alloc, neo_rt_array *array);
+/* The array as it is written to .npy: itself, or a converted copy (bf16) in *copy. */
+neo_rt_status neo_rti_array_writable(const neo_rt_array *array, neo_rt_array *copy,
+                                     const neo_rt_array **out);
+
+/* ------------------------------------------------------------ conversions */
+
+/* n elements; round to nearest even; float to integer truncates, saturates, NaN gives 0; integers
+ * wrap; to bool is "not zero". */
+void neo_rti_convert(uint8_t from, const void *src, uint8_t to, void *dst, int64_t n);
+uint16_t neo_rti_f16_of(double x);
+double neo_rti_f16_to(uint16_t h);
+uint16_t neo_rti_bf16_of(double x);
+double neo_rti_bf16_to(uint16_t h);
+
+/* a*b and a+b for non-negative sizes; false if they overflow int64. */
+static inline bool neo_rti_mul(int64_t a, int64_t b, int64_t *out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
+static inline int64_t neo_rti_round_up(int64_t n) {
+  return (n + NEO_RTI_ALIGN - 1) & ~(int64_t)(NEO_RTI_ALIGN - 1);
+}
+
+#endif

@@ -1,0 +1,238 @@
+/* npz.c: reads a member of a .npz: a zip archive of .npy files, stored or deflated (PKWARE's
+ * APPNOTE 6.3, with the 64-bit extension that NumPy writes for large members). Only the central
+ * directory is believed; every offset and size is checked against the file, and the CRC against the
+ * bytes. */
+#include "runtime/internal.h"
+#include "runtime/zip.h"
+#include <stdio.h>
+#include <string.h>
+#define ZLIB_CONST
+#include <zlib.h>
+
+enum { RAW_WINDOW = -15, MOST_RATIO = 1032 }; /* deflate's largest expansion */
+
+typedef struct {
+  const unsigned char *p;
+  size_t n;
+} bytes;
+
+typedef struct {
+  const unsigned char *name;
+  size_t name_bytes, method, flags;
+  uint32_t crc;
+  uint64_t stored, size, local; /* bytes in the file, inflated, offset of the local header */
+} member;
+
+typedef struct {
+  char *error;
+  size_t error_bytes;
+} sink;
+
+static neo_rt_status bad(const sink *s, const char *what) {
+  return neo_rti_say(s->error, s->error_bytes, NEO_FORMAT, "bad .npz (zip): %s", what);
+}
+
+static uint64_t little(const unsigned char *p, int n) {
+  uint64_t x = 0;
+  for (int i = 0; i < n; i++)
+    x |= (uint64_t)p[i] << (8 * i);
+  return x;
+}
+
+static bool has(bytes z, uint64_t at, uint64_t n) {
+  return at <= z.n && n <= z.n - at;
+}
+
+/* ------------------------------------------------------------ the directory */
+
+/* The end record, searched backwards: its comment reaches exactly to the end of the file. */
+static bool find_end(bytes z, uint64_t *at) {
+  for (size_t back = ZIP_END_BYTES; back <= z.n && back <= ZIP_END_BYTES + 65535; back++) {
+    const unsigned char *p = z.p + z.n - back;
+    if (little(p, 4) == ZIP_END && little(p + 20, 2) == back - ZIP_END_BYTES) {
+      *at = z.n - back;
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool find_directory(bytes z, uint64_t *at, uint64_t *entries) {
+  uint64_t end, end64;
+  if (!find_end(z, &end))
+    return false;
+  *entries = little(z.p + end + 10, 2);
+  *at = little(z.p + end + 16, 4);
+  bool wide =
+      end >= ZIP_LOCATOR64_BYTES && little(z.p + end - ZIP_LOCATOR64_BYTES, 4) == ZIP_LOCATOR64;
+  if (!wide)
+    return true;
+  end64 = little(z.p + end - ZIP_LOCATOR64_BYTES + 8, 8);
+  if (!has(z, end64, ZIP_END64_BYTES) || little(z.p + end64, 4) != ZIP_END64)
+    return false;
+  *entries = little(z.p + end64 + 32, 8);
+  *at = little(z.p + end64 + 48, 8);
+  return true;
+}
+
+/* The 64-bit extra field holds, in this order, those of the three that do not fit in 32 bits. */
+static bool read_extra(const unsigned char *p, size_t n, member *m) {
+  uint64_t *wide[] = {&m->size, &m->stored, &m->local};
+  while (n >= 4) {
+    size_t id = little(p, 2), size = little(p + 2, 2);
+    if (size > n - 4)
+      return false;
+    const unsigned char *field = p + 4, *end = field + size;
+    for (int i = 0; id == ZIP_EXTRA64 && i < 3; i++) {
+      if (*wide[i] != UINT32_MAX)
+        continue;
+      if (end - field < 8)
+        return false;
+      *wide[i] = little(field, 8);
+      field += 8;
+    }
+    p += 4 + size;
+    n -= 4 + size;
+  }
+  return true;
+}
+
+/* The directory entry at *at; moves *at behind it. */
+static bool read_member(bytes z, uint64_t *at, member *m) {
+  if (!has(z, *at, ZIP_CENTRAL_BYTES))
+    return false;
+  const unsigned char *p = z.p + *at;
+  if (little(p, 4) != ZIP_CENTRAL)
+    return false;
+  size_t extra = little(p + 30, 2), comment = little(p + 32, 2);
+  m->flags = little(p + 8, 2);
+  m->method = little(p + 10, 2);
+  m->crc = (uint32_t)little(p + 16, 4);
+  m->stored = little(p + 20, 4);
+  m->size = little(p + 24, 4);
+  m->name_bytes = little(p + 28, 2);
+  m->local = little(p + 42, 4);
+  m->name = p + ZIP_CENTRAL_BYTES;
+  uint64_t tail = m->name_bytes + extra + comment;
+  if (!has(z, *at + ZIP_CENTRAL_BYTES, tail))
+    return false;
+  *at += ZIP_CENTRAL_BYTES + tail;
+  return read_extra(m->name + m->name_bytes, extra, m);
+}
+
+static bool is_named(const member *m, const char *name) {
+  size_t n = strlen(name);
+  if (m->name_bytes == n)
+    return memcmp(m->name, name, n) == 0;
+  return m->name_bytes == n + 4 && memcmp(m->name, name, n) == 0 &&
+         memcmp(m->name + n, ".npy", 4) == 0;
+}
+
+static void list(char *names, size_t size, const member *m) {
+  size_t at = strlen(names), n = m->name_bytes;
+  if (n > 4 && memcmp(m->name + n - 4, ".npy", 4) == 0)
+    n -= 4;
+  if (at + 1 < size)
+    snprintf(names + at, size - at, "%s%.*s", at ? ", " : "", (int)n, (const char *)m->name);
+}
+
+/* The member of this name; without a name the only one. */
+static neo_rt_status find_member(bytes z, const char *name, member *out, const sink *s) {
+  uint64_t at, entries, found = 0;
+  char names[256] = "";
+  if (!find_directory(z, &at, &entries))
+    return bad(s, "no directory");
+  for (uint64_t i = 0; i < entries; i++) {
+    member m;
+    if (!read_member(z, &at, &m))
+      return bad(s, "the directory is damaged");
+    list(names, sizeof names, &m);
+    if (name && !is_named(&m, name))
+      continue;
+    *out = m;
+    found++;
+  }
+  if (found == 1)
+    return NEO_OK;
+  if (name && found == 0)
+    return neo_rti_say(s->error, s->error_bytes, NEO_NAME, ".npz has no array '%s'; it has: %s",
+                       name, names);
+  if (name)
+    return bad(s, "the name occurs twice");
+  return neo_rti_say(s->error, s->error_bytes, NEO_NAME,
+                     ".npz has %llu arrays, choose one as FILE.npz:NAME: %s",
+                     (unsigned long long)found, names);
+}
+
+/* ------------------------------------------------------------ the member's bytes */
+
+static bool find_bytes(bytes z, const member *m, bytes *out) {
+  if (!has(z, m->local, ZIP_LOCAL_BYTES))
+    return false;
+  const unsigned char *p = z.p + m->local;
+  if (little(p, 4) != ZIP_LOCAL)
+    return false;
+  uint64_t at = m->local + ZIP_LOCAL_BYTES + little(p + 26, 2) + little(p + 28, 2);
+  if (!has(z, at, m->stored))
+    return false;
+  *out = (bytes){z.p + at, (size_t)m->stored};
+  return true;
+}
+
+static bool crc_matches(bytes b, uint32_t want) {
+  uLong crc = crc32(0, NULL, 0);
+  for (size_t at = 0; at < b.n;) {
+    uInt n = b.n - at > 1u << 30 ? 1u << 30 : (uInt)(b.n - at);
+    crc = crc32(crc, b.p + at, n);
+    at += n;
+  }
+  return crc == want;
+}
+
+static neo_rt_status parse_checked(const neo_alloc *alloc, bytes b, uint32_t crc, neo_rt_array *out,
+                                   const sink *s) {
+  if (!crc_matches(b, crc))
+    return bad(s, "the checksum does not match");
+  return neo_rti_npy_parse(alloc, b.p, b.n, out, s->error, s->error_bytes);
+}
+
+static neo_rt_status parse_deflated(const neo_alloc *alloc, bytes b, const member *m,
+                                    neo_rt_array *out, const sink *s) {
+  unsigned char *p;
+  size_t n;
+  if (m->size / MOST_RATIO > m->stored)
+    return bad(s, "a size is impossible");
+  neo_rt_status status =
+      neo_rti_inflate(alloc, RAW_WINDOW, b.p, b.n, (size_t)m->size, true, &p, &n);
+  if (status == NEO_MEMORY)
+    return neo_rti_say(s->error, s->error_bytes, status, "out of memory");
+  if (status)
+    return bad(s, "the deflated data is damaged");
+  status = parse_checked(alloc, (bytes){p, n}, m->crc, out, s);
+  NEO_RTI_FREE(alloc, p);
+  return status;
+}
+
+neo_rt_status neo_rti_npz_parse(const neo_alloc *alloc, const void *data, size_t n,
+                                const char *name, neo_rt_array *out, char *error,
+                                size_t error_bytes) {
+  enum { ENCRYPTED = 1, STORED = 0, DEFLATED = 8 };
+  sink s = {error, error_bytes};
+  bytes z = {data, n}, b;
+  member m = {0};
+  memset(out, 0, sizeof *out);
+  neo_rt_status status = find_member(z, name, &m, &s);
+  if (status)
+    return status;
+  if (m.flags & ENCRYPTED)
+    return bad(&s, "the member is encrypted");
+  if (!find_bytes(z, &m, &b))
+    return bad(&s, "a member lies outside of the file");
+  if (m.method == DEFLATED)
+    return parse_deflated(alloc, b, &m, out, &s);
+  if (m.method != STORED)
+    return bad(&s, "a member is neither stored nor deflated");
+  if (m.size != m.stored)
+    return bad(&s, "the sizes of a stored member differ");
+  return parse_checked(alloc, b, m.crc, out, &s);
+}

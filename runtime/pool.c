@@ -1,0 +1,218 @@
+/* pool.c: the spin-then-futex thread pool.
+ *
+ * A region runs one function on all workers; the calling thread is worker 0. Workers wait for the
+ * next region by spinning about 20,000 pauses (a launch then costs a fraction of a microsecond) and
+ * sleep on a futex after that. Inside of a region workers meet at a barrier, a counter and a
+ * generation number; its waits also yield, so that on a busy or overcommitted machine the worker
+ * that all wait for gets a core. Regions of several threads that share a pool take turns by a lock.
+ *
+ * Sleeping without a lost wake-up: a sleeper counts itself in `sleepers`, then sleeps only if the
+ * word still has the old value (the kernel checks); a waker changes the word, then looks at
+ * `sleepers`. Both are sequentially consistent, so one of the two sees the other. */
+#define _GNU_SOURCE 1 /* sched_getaffinity */
+#include "runtime/internal.h"
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { SPIN_PAUSES = 20000, CROWDED_PAUSES = 100, YIELD_AFTER = 2000, YIELD_EVERY = 64 };
+enum { LINE = 64 };
+
+typedef struct { /* a word that threads wait on, alone in its cache line */
+  _Alignas(LINE) _Atomic uint32_t word;
+  _Atomic uint32_t sleepers;
+} waitable;
+
+typedef struct {
+  neo_rt_pool *pool;
+  int32_t number;
+  pthread_t thread;
+} worker;
+
+struct neo_rt_pool {
+  waitable start;   /* number of the region; a change starts it */
+  waitable left;    /* workers, without the caller, that have not finished the region */
+  waitable barrier; /* generation of the barrier */
+  _Alignas(LINE) _Atomic uint32_t arrived;
+  neo_rti_job *job; /* null: stop. Written before `start` changes */
+  void *user;
+  int32_t threads, spin_pauses;
+  neo_alloc alloc;
+  void *raw; /* what to free: the pool lies in it at a cache line */
+  pthread_mutex_t turn;
+  worker workers[];
+};
+
+static inline void pause_cpu(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static void sleep_while(waitable *w, uint32_t value) {
+  atomic_fetch_add(&w->sleepers, 1);
+  syscall(SYS_futex, &w->word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+  atomic_fetch_sub(&w->sleepers, 1);
+}
+
+static void wake(waitable *w) {
+  if (atomic_load(&w->sleepers) > 0)
+    syscall(SYS_futex, &w->word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* Waits until the word is no longer `value`; returns what it is then. */
+static uint32_t wait_change(const neo_rt_pool *p, waitable *w, uint32_t value, bool yields) {
+  for (int32_t i = 0; i < p->spin_pauses; i++) {
+    uint32_t now = atomic_load_explicit(&w->word, memory_order_acquire);
+    if (now != value)
+      return now;
+    if (yields && i >= YIELD_AFTER && i % YIELD_EVERY == 0)
+      sched_yield();
+    else
+      pause_cpu();
+  }
+  for (;;) {
+    uint32_t now = atomic_load_explicit(&w->word, memory_order_acquire);
+    if (now != value)
+      return now;
+    sleep_while(w, value);
+  }
+}
+
+void neo_rti_pool_barrier(neo_rt_pool *p) {
+  uint32_t generation = atomic_load_explicit(&p->barrier.word, memory_order_relaxed);
+  uint32_t before = atomic_fetch_add_explicit(&p->arrived, 1, memory_order_acq_rel);
+  if (before + 1 == (uint32_t)p->threads) {
+    atomic_store_explicit(&p->arrived, 0, memory_order_relaxed);
+    atomic_store(&p->barrier.word, generation + 1);
+    wake(&p->barrier);
+  } else {
+    wait_change(p, &p->barrier, generation, true);
+  }
+}
+
+static void *work(void *arg) {
+  worker *w = arg;
+  neo_rt_pool *p = w->pool;
+  uint32_t seen = 0;
+  for (;;) {
+    seen = wait_change(p, &p->start, seen, false);
+    if (!p->job)
+      return NULL;
+    p->job(p->user, w->number, p->threads);
+    if (atomic_fetch_sub(&p->left.word, 1) == 1)
+      wake(&p->left);
+  }
+}
+
+static void wait_finished(neo_rt_pool *p) {
+  uint32_t left = atomic_load_explicit(&p->left.word, memory_order_acquire);
+  while (left != 0)
+    left = wait_change(p, &p->left, left, true);
+}
+
+static void start(neo_rt_pool *p, neo_rti_job *job, void *user) {
+  p->job = job;
+  p->user = user;
+  atomic_store_explicit(&p->left.word, (uint32_t)p->threads - 1, memory_order_relaxed);
+  atomic_fetch_add(&p->start.word, 1);
+  wake(&p->start);
+}
+
+void neo_rti_pool_run(neo_rt_pool *p, neo_rti_job *job, void *user) {
+  pthread_mutex_lock(&p->turn);
+  start(p, job, user);
+  job(user, 0, p->threads);
+  wait_finished(p);
+  pthread_mutex_unlock(&p->turn);
+}
+
+/* ------------------------------------------------------------ life */
+
+int32_t neo_rti_cores(void) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+  if (n < 1)
+    n = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  return n < 1 ? 1 : n > NEO_RTI_MAX_THREADS ? NEO_RTI_MAX_THREADS : n;
+}
+
+/* Stops the workers 1 .. n-1. */
+static void stop(neo_rt_pool *p, int32_t n) {
+  p->job = NULL;
+  atomic_fetch_add(&p->start.word, 1);
+  wake(&p->start);
+  for (int32_t i = 1; i < n; i++)
+    pthread_join(p->workers[i].thread, NULL);
+}
+
+/* Signals are the program's own threads' business. */
+static int32_t start_workers(neo_rt_pool *p) {
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  int32_t n = 1;
+  for (; n < p->threads; n++) {
+    p->workers[n].pool = p;
+    p->workers[n].number = n;
+    if (pthread_create(&p->workers[n].thread, NULL, work, &p->workers[n]) != 0)
+      break;
+  }
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  return n;
+}
+
+static void release(neo_rt_pool *p) {
+  neo_alloc alloc = p->alloc;
+  pthread_mutex_destroy(&p->turn);
+  NEO_RTI_FREE(&alloc, p->raw);
+}
+
+neo_rt_status neo_rti_pool_create(int32_t threads, neo_alloc alloc, neo_rt_pool **out) {
+  *out = NULL;
+  if (threads == 0)
+    threads = neo_rti_cores();
+  if (threads < 0 || threads > NEO_RTI_MAX_THREADS)
+    return NEO_ARGUMENT;
+  size_t bytes = sizeof(neo_rt_pool) + (size_t)threads * sizeof(worker);
+  void *raw = alloc.resize(alloc.ctx, NULL, bytes + LINE);
+  if (!raw)
+    return NEO_MEMORY;
+  neo_rt_pool *p = (neo_rt_pool *)(((uintptr_t)raw + LINE - 1) & ~(uintptr_t)(LINE - 1));
+  __builtin_memset(p, 0, bytes);
+  p->alloc = alloc;
+  p->raw = raw;
+  p->threads = threads;
+  p->spin_pauses = threads <= neo_rti_cores() ? SPIN_PAUSES : CROWDED_PAUSES;
+  pthread_mutex_init(&p->turn, NULL);
+  int32_t started = start_workers(p);
+  if (started < threads) {
+    stop(p, started);
+    release(p);
+    return NEO_MEMORY;
+  }
+  *out = p;
+  return NEO_OK;
+}
+
+neo_rt_status neo_rt_pool_create(int32_t threads, neo_rt_pool **out) {
+  return out ? neo_rti_pool_create(threads, neo_alloc_default, out) : NEO_NULL;
+}
+
+void neo_rt_pool_destroy(neo_rt_pool *p) {
+  if (!p)
+    return;
+  stop(p, p->threads);
+  release(p);
+}
+
+int32_t neo_rt_pool_threads(const neo_rt_pool *p) {
+  return p ? p->threads : 0;
+}
