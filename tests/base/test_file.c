@@ -142,6 +142,53 @@ static void no_failing_call_leaves_half_a_file(void **state) {
   }
 }
 
+/* A table that writes down its calls, one letter each, and passes them on. */
+static void record(void *ctx, char letter) {
+  char *calls = ctx;
+  size_t n = strlen(calls);
+  calls[n] = letter;
+  calls[n + 1] = '\0';
+}
+
+static int record_open(void *ctx, const char *path, int flags, mode_t mode) {
+  record(ctx, 'o');
+  return neo_io_default.open(NULL, path, flags, mode);
+}
+
+static ssize_t record_write(void *ctx, int fd, const void *p, size_t n) {
+  record(ctx, 'w');
+  return neo_io_default.write(NULL, fd, p, n);
+}
+
+static int record_fsync(void *ctx, int fd) {
+  record(ctx, 's');
+  return neo_io_default.fsync(NULL, fd);
+}
+
+static int record_close(void *ctx, int fd) {
+  record(ctx, 'c');
+  return neo_io_default.close(NULL, fd);
+}
+
+static int record_rename(void *ctx, const char *from, const char *to) {
+  record(ctx, 'r');
+  return neo_io_default.rename(NULL, from, to);
+}
+
+static void a_file_is_on_the_disk_before_it_gets_its_name(void **state) {
+  fixture *f = *state;
+  char calls[32] = "";
+  neo_io io = neo_io_default;
+  io.ctx = calls;
+  io.open = record_open;
+  io.write = record_write;
+  io.fsync = record_fsync;
+  io.close = record_close;
+  io.rename = record_rename;
+  assert_int_equal(neo_file_write(&io, f->path, "x", 1), NEO_OK);
+  assert_string_equal(calls, "owscrosc"); /* the file, its name, its folder */
+}
+
 static void every_failing_call_of_a_read_is_reported(void **state) {
   fixture *f = *state;
   assert_int_equal(neo_file_write(&neo_io_default, f->path, "hello", 5), NEO_OK);
@@ -279,6 +326,7 @@ int main(void) {
       TEST(what_is_written_is_read_back),
       TEST(pieces_of_any_size_arrive_in_order),
       TEST(no_failing_call_leaves_half_a_file),
+      TEST(a_file_is_on_the_disk_before_it_gets_its_name),
       TEST(every_failing_call_of_a_read_is_reported),
       TEST(memory_that_runs_out_while_reading_is_a_status),
       TEST(limits_and_odd_files_are_refused),
