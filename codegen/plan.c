@@ -1,0 +1,54 @@
+/* The plan as a whole: fixed storage, then the entries. */
+#include "codegen/plan_internal.h"
+#include <ctype.h>
+
+char *neo_plan_ident(neo_arena *a, const char *name) {
+  char *id = neo_arena_strdup(a, name);
+  for (char *c = id; *c; c++)
+    if (!isalnum((unsigned char)*c)) *c = '_';
+  return id;
+}
+
+static void add_kernels(neo_plan *p, const neo_plan_input *in) {
+  for (size_t k = 0; k < in->n_kernels; k++) {
+    NEO_PUSH(p->arena, &p->kernels, in->kernels[k]);
+    const neo_kernel *kernel = in->kernels[k].kernel;
+    neo_rt_kernel rt = {.name = kernel->name, .units = neo_plan_units(p, kernel->units)};
+    for (size_t b = 0; b < kernel->bufs.n; b++) {
+      const neo_kbuf *buf = &kernel->bufs.at[b];
+      if (!(buf->use & NEO_BUF_SCRATCH)) continue;
+      int64_t bytes = buf->scratch_elems * neo_type_bytes((neo_type)buf->type);
+      rt.scratch_bytes += (bytes + 63) / 64 * 64;
+    }
+    if (rt.scratch_bytes > p->scratch_bytes) p->scratch_bytes = rt.scratch_bytes;
+    NEO_PUSH(p->arena, &p->rt_kernels, rt);
+  }
+}
+
+neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const char *source_hash,
+                          const neo_plan_input *in, neo_plan **out) {
+  neo_arena scratch;
+  neo_arena_init(&scratch, a->alloc, a->on_fail);
+  neo_plan *p = NEO_NEW(a, neo_plan);
+  *out = p;
+  p->m = m;
+  p->arena = a;
+  p->prefix = prefix;
+  p->source_hash = source_hash;
+  neo_map_init(&p->program_of, a);
+  plan_store store = {.p = p, .prover = neo_prover_new(m), .scratch = &scratch};
+  neo_map_init(&store.named, &scratch);
+  neo_map_init(&store.buf_of, &scratch);
+  neo_map_init(&store.output_of, &scratch);
+  plan_store_fixed(&store);
+  add_kernels(p, in);
+  plan_entry_env env = {&store, in};
+  for (size_t k = 0; k < m->entries.n; k++) {
+    neo_entry_rec e = m->entries.at[k];
+    if (e.kind != NEO_ENTRY_INIT) plan_entry_add(&env, &e);
+  }
+  plan_entry_init(&env);
+  neo_prover_free(store.prover);
+  neo_arena_free(&scratch);
+  return NEO_OK;
+}

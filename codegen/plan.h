@@ -1,0 +1,64 @@
+/* From groups to the plan: buffers at planned offsets, steps, entries; then the constant neo_rt_model and the thin entries
+ * of the generated library, and its header.
+ *
+ * Storage of a tensor: inputs and outputs live with the caller; parameters, states and settings in the context;
+ * constants in the library; everything else in the frame, whose offsets are planned for each entry (greedy by size, at
+ * the largest sizes). The new version of a parameter or state is written in place when every reader of the old one has
+ * run, or is the writing kernel itself at the same element; else it goes to the frame and is copied at the end. */
+#ifndef NEO_CODEGEN_PLAN_H
+#define NEO_CODEGEN_PLAN_H
+#include "codegen/llvm_emit.h"
+#include "codegen/lower.h"
+#include "include/neo/neo_rt.h"
+#include "ir/prove.h"
+
+typedef struct { /* a kernel of the library: one for all groups with equal keys */
+  neo_kernel *kernel;
+  const char *symbol; /* "<prefix>_k3_H" */
+} neo_plan_kernel;
+
+typedef struct { /* C view of an entry's argument */
+  int32_t tensor;  /* number in `tensors` */
+  bool is_input;
+} neo_plan_arg;
+
+typedef struct neo_plan {
+  neo_module *m;
+  neo_arena *arena;
+  const char *prefix, *source_hash;
+  NEO_VEC(neo_plan_kernel) kernels;
+  NEO_VEC(neo_rt_size) sizes;
+  NEO_VEC(neo_rt_tensor) tensors;
+  NEO_VEC(neo_rt_buf) bufs;
+  NEO_VEC(neo_rt_kernel) rt_kernels; /* fn is null: the record names the symbol */
+  NEO_VEC(neo_rt_step) steps;
+  NEO_VEC(neo_rt_entry) entries;
+  NEO_VEC(int32_t) extents;
+  NEO_VEC(int32_t) args;
+  NEO_VEC(int32_t) entry_args;
+  NEO_VEC(int32_t) entry_sizes;
+  NEO_VEC(int64_t) programs;
+  NEO_VEC(char) const_data;
+  int64_t param_bytes, state_bytes, frame_bytes, scratch_bytes;
+  neo_map program_of; /* expression -> program */
+} neo_plan;
+
+/* Number of kernel for each group (equal keys share), as the caller lowered them. */
+typedef struct {
+  const neo_grouping *grouping;
+  const uint32_t *kernel_of_group;
+  const neo_plan_kernel *kernels;
+  size_t n_kernels;
+} neo_plan_input;
+
+neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const char *source_hash,
+                          const neo_plan_input *in, neo_plan **out) NEO_MUST_CHECK;
+
+/* Adds the model record, `<prefix>_model`, and the thin entries to the LLVM module (record.c). */
+void neo_plan_emit(const neo_plan *p, const neo_target *t, neo_llvm *l);
+/* The C header of the generated library (header.c). */
+void neo_plan_header(const neo_plan *p, neo_str *out);
+/* C identifier of a tensor's or entry's name: "h.W" -> "h_W". */
+char *neo_plan_ident(neo_arena *a, const char *name);
+
+#endif
