@@ -47,7 +47,10 @@ function(neoc_add_library target model)
     INTERFACE_INCLUDE_DIRECTORIES ${folder}
     INTERFACE_LINK_LIBRARIES ${runtime})
   if(NOT arg_STATIC)
-    set_target_properties(${target} PROPERTIES IMPORTED_SONAME lib${name}.so)
+    # The program itself must name libneort: the model's library is found through the program's
+    # RUNPATH, but what that library needs in its turn is not.
+    set_target_properties(${target} PROPERTIES IMPORTED_SONAME lib${name}.so
+      INTERFACE_LINK_OPTIONS LINKER:--no-as-needed)
   endif()
   add_dependencies(${target} ${target}_neoc)
 endfunction()
