@@ -29,6 +29,9 @@ typedef struct neo_diags neo_diags;
 /* Sources: files by name and text (both kept by reference, in the arena), and the spans in them. */
 neo_sources *neo_sources_new(neo_arena *a);
 uint32_t neo_sources_add(neo_sources *s, const char *name, const char *text, size_t size_bytes);
+/* All files, in the order in which they were added. */
+uint32_t neo_sources_count(const neo_sources *s);
+const char *neo_sources_name(const neo_sources *s, uint32_t file);
 neo_span neo_span_of(neo_sources *s, uint32_t file, uint32_t offset, uint32_t length);
 /* From the first to the last byte; both in one file. */
 neo_span neo_span_join(neo_sources *s, neo_span from, neo_span to);

@@ -33,11 +33,17 @@ static int32_t add_extents(plan_store *s, neo_tensor t) {
   return at;
 }
 
+/* Without the folder: the library must not depend on where it was compiled. */
+static const char *place_of(const char *place) {
+  const char *slash = strrchr(place, '/');
+  return slash ? slash + 1 : place;
+}
+
 static int32_t add_named(plan_store *s, neo_tensor t, uint8_t role, const char *name) {
   neo_module *m = s->p->m;
   neo_tensor_rec r = *neo_tensor_at(m, t);
   neo_rt_tensor rt = {.name = name, .role = role, .type = r.type, .rank = (uint8_t)r.extent.n, .bound = -1};
-  rt.place = neo_span_text(neo_diags_sources(m->diags), r.span);
+  rt.place = place_of(neo_span_text(neo_diags_sources(m->diags), r.span));
   rt.in_safetensors = role == NEO_RT_ROLE_PARAM || role == NEO_RT_ROLE_STATE || role == NEO_RT_ROLE_SETTING;
   rt.extent = add_extents(s, t);
   if (r.bound.i && role == NEO_RT_ROLE_INPUT) rt.bound = neo_plan_program(s->p, r.bound);

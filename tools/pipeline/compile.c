@@ -1,0 +1,183 @@
+/* The pipeline: front, passes, kernels, emit. Each stage is one function that is called in order. */
+#include "tools/pipeline/compile.h"
+#include "autodiff/autodiff.h"
+#include "base/hash.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "tools/pipeline/emit.h"
+#include "transform/transform.h"
+#include <errno.h>
+#include <string.h>
+
+enum { SOURCE_LIMIT_BYTES = 4 << 20 };
+
+static const neo_pass passes[] = {
+#define X(name, fn, required, meaning) {name, fn, meaning, required},
+#include "tools/pipeline/passes.def"
+#undef X
+};
+
+const neo_pass *neo_compile_pass_table(size_t *n) {
+  *n = sizeof passes / sizeof *passes;
+  return passes;
+}
+
+void neo_compilation_init(neo_compilation *c, const neo_compile_options *options) {
+  memset(c, 0, sizeof *c);
+  c->options = *options;
+  neo_arena_init(&c->arena, options->alloc.resize ? options->alloc : neo_alloc_default, &c->on_fail);
+}
+
+void neo_compilation_free(neo_compilation *c) {
+  if (c->llvm) neo_llvm_free(c->llvm);
+  neo_arena_free(&c->arena);
+  memset(c, 0, sizeof *c);
+}
+
+/* ---- front */
+
+static bool is_identifier(const char *s) {
+  bool good = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_';
+  for (; good && *s; s++)
+    good = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || *s == '_';
+  return good;
+}
+
+static neo_status front(neo_compilation *c) {
+  char *text;
+  size_t n;
+  const char *path = c->options.path;
+  c->names = neo_names_new(&c->arena);
+  c->sources = neo_sources_new(&c->arena);
+  c->diags = neo_diags_new(&c->arena, c->sources);
+  neo_str_init(&c->explain, &c->arena);
+  neo_status s = neo_file_read(&neo_io_default, &c->arena, path, SOURCE_LIMIT_BYTES + 1, &text, &n);
+  if (s == NEO_FORMAT) {
+    c->why = neo_arena_printf(&c->arena, "%s: source is larger than 4 MiB", path);
+    return NEO_INPUT;
+  }
+  if (s) {
+    c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(errno));
+    return s;
+  }
+  c->prefix = c->options.prefix ? c->options.prefix : neo_plan_ident(&c->arena, neo_path_stem(&c->arena, path));
+  if (!is_identifier(c->prefix)) {
+    c->why = neo_arena_printf(&c->arena, "'%s' is no C identifier: choose one with --prefix", c->prefix);
+    return NEO_ARGUMENT;
+  }
+  neo_frontend_options o = {.import_paths = c->options.import_paths, .n_defines = c->options.n_defines,
+                            .defines = c->options.defines};
+  c->module = neo_frontend(&c->arena, c->names, c->diags, path, text, n, &o);
+  return c->module && !neo_diags_errors(c->diags) ? NEO_OK : NEO_INPUT;
+}
+
+/* ---- passes */
+
+static neo_status run_passes(neo_compilation *c) {
+  neo_pass_options o = c->options.passes;
+  neo_str why;
+  neo_str_init(&why, &c->arena);
+  if (neo_module_verify(c->module, &why)) {
+    c->why = neo_arena_printf(&c->arena, "after the frontend: %s", neo_str_text(&why));
+    return NEO_INTERNAL;
+  }
+  neo_status s = neo_passes_run(c->module, passes, sizeof passes / sizeof *passes, &o);
+  if (s == NEO_INTERNAL) c->why = "a pass broke the IR";
+  return s;
+}
+
+/* ---- kernels */
+
+static neo_status choose_target(neo_compilation *c) {
+  neo_status s = neo_target_choose(&c->arena, c->options.target, c->options.mcpu, &c->target, &c->why);
+  if (s) return s;
+  c->machine = (neo_machine){.vector_bytes = c->target.vector_bytes, .vector_regs = c->target.vector_regs,
+                             .l1_bytes = c->target.l1_bytes, .l2_bytes = c->target.l2_bytes, .fma = c->target.fma};
+  return NEO_OK;
+}
+
+/* A new version may be written over the old one: then two buffers of the kernel are the same memory. */
+static void allow_overlap(neo_compilation *c, const neo_group *g, neo_kernel *k) {
+  bool updates = false;
+  for (size_t i = 0; i < g->roots.n; i++)
+    updates = updates || neo_tensor_at(c->module, g->roots.at[i])->role == NEO_ROLE_UPDATE;
+  for (size_t i = 0; updates && i < k->bufs.n; i++)
+    if (!(k->bufs.at[i].use & NEO_BUF_SCRATCH)) k->bufs.at[i].no_alias = false;
+}
+
+static neo_status lower_group(neo_compilation *c, const neo_group *g) {
+  neo_kernel *kernel;
+  neo_str why;
+  neo_str_init(&why, &c->arena);
+  neo_schedule sched = neo_schedule_default(c->module, g, &c->machine);
+  neo_status s = neo_lower(c->module, g, &sched, &c->arena, &kernel, &why);
+  if (!s) s = neo_kernel_verify(kernel, &why);
+  if (s) {
+    c->why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&why));
+    return s;
+  }
+  allow_overlap(c, g, kernel);
+  NEO_PUSH(&c->arena, &c->schedules, sched);
+  NEO_PUSH(&c->arena, &c->kernel_of_group, (uint32_t)c->kernels.n);
+  const char *symbol = neo_arena_printf(&c->arena, "%s_k%zu_%s", c->prefix, c->kernels.n, g->name);
+  NEO_PUSH(&c->arena, &c->kernels, (neo_plan_kernel){kernel, symbol});
+  return NEO_OK;
+}
+
+/* A group whose kernel exists already: equal keys say the same up to names. */
+static bool shared(neo_compilation *c, size_t g) {
+  const uint64_t *key = c->grouping.groups.at[g].key;
+  for (size_t k = 0; k < g && (key[0] | key[1]); k++) {
+    const neo_group *old = &c->grouping.groups.at[k];
+    if (old->key[0] != key[0] || old->key[1] != key[1]) continue;
+    neo_schedule sched = c->schedules.at[k];
+    uint32_t kernel = c->kernel_of_group.at[k];
+    NEO_PUSH(&c->arena, &c->schedules, sched);
+    NEO_PUSH(&c->arena, &c->kernel_of_group, kernel);
+    return true;
+  }
+  return false;
+}
+
+static const char *source_hash(neo_compilation *c) {
+  neo_str s;
+  uint64_t h[2];
+  neo_str_init(&s, &c->arena);
+  neo_module_print(c->module, &s);
+  neo_str_addf(&s, "%s %s %s %s", c->prefix, c->target.triple, c->target.features, NEO_VERSION);
+  neo_hash128(neo_str_text(&s), s.n, h);
+  return neo_arena_printf(&c->arena, "%016llx%016llx", (unsigned long long)h[0], (unsigned long long)h[1]);
+}
+
+static neo_status kernels(neo_compilation *c) {
+  neo_status s = choose_target(c);
+  if (!s) s = neo_fuse(c->module, &c->arena, &c->grouping, &c->explain);
+  for (size_t g = 0; !s && g < c->grouping.groups.n; g++)
+    if (!shared(c, g)) s = lower_group(c, &c->grouping.groups.at[g]);
+  if (s) return s;
+  neo_plan_input in = {&c->grouping, c->kernel_of_group.at, c->kernels.at, c->kernels.n};
+  return neo_plan_build(c->module, &c->arena, c->prefix, source_hash(c), &in, &c->plan);
+}
+
+/* ---- stages with the way out when memory ends */
+
+static neo_status stage(neo_compilation *c, neo_status (*run)(neo_compilation *)) {
+  if (setjmp(c->on_fail)) {
+    c->why = "out of memory";
+    return NEO_MEMORY;
+  }
+  return run(c);
+}
+
+neo_status neo_compile_front(neo_compilation *c) { return stage(c, front); }
+neo_status neo_compile_passes(neo_compilation *c) { return stage(c, run_passes); }
+neo_status neo_compile_kernels(neo_compilation *c) { return stage(c, kernels); }
+neo_status neo_compile_emit(neo_compilation *c) { return stage(c, neo_emit_files); }
+
+neo_status neo_compile_all(neo_compilation *c) {
+  neo_status s = neo_compile_front(c);
+  if (!s) s = neo_compile_passes(c);
+  if (!s) s = neo_compile_kernels(c);
+  if (!s) s = neo_compile_emit(c);
+  return s;
+}

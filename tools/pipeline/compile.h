@@ -1,0 +1,81 @@
+/* The whole way from a model's text to a generated library, stage by stage. The one place that sees every folder.
+ *
+ *   neo_compilation c;
+ *   neo_compilation_init(&c, &options);
+ *   if (!(s = neo_compile_front(&c)) && !(s = neo_compile_passes(&c)) && !(s = neo_compile_kernels(&c)))
+ *     s = neo_compile_emit(&c);
+ *   print c.diags; neo_compilation_free(&c);
+ *
+ * Errors in the input are in c.diags (NEO_INPUT); failures of the environment have their text in c.why. Running out of memory
+ * in any stage returns NEO_MEMORY from it. */
+#ifndef NEO_TOOLS_COMPILE_H
+#define NEO_TOOLS_COMPILE_H
+#include "codegen/plan.h"
+#include "frontend/frontend.h"
+#include "ir/pass.h"
+
+typedef enum {
+  NEO_EMIT_SO = 1, NEO_EMIT_A = 2, NEO_EMIT_OBJECT = 4, NEO_EMIT_HEADER = 8, NEO_EMIT_LL = 16, NEO_EMIT_JSON = 32,
+  NEO_EMIT_ASM = 64
+} neo_emit;
+
+typedef enum { NEO_RUNTIME_SHARED, NEO_RUNTIME_STATIC, NEO_RUNTIME_NONE /* resolved by whoever loads it */ } neo_runtime_kind;
+
+typedef struct {
+  const char *path;                 /* of the model */
+  const char *const *import_paths;  /* null-terminated, the shipped library last */
+  const neo_define_option *defines;
+  int n_defines;
+  const char *prefix;               /* null: the file's stem */
+  const char *out_dir;              /* null: the current folder */
+  unsigned emit;                    /* neo_emit bits */
+  const char *target, *mcpu;        /* see neo_target_choose */
+  neo_runtime_kind runtime;
+  const char *lib_dir;              /* where libneort is, for linking */
+  const char *depfile;              /* null: none */
+  neo_pass_options passes;
+  neo_alloc alloc;                  /* all zero: the default */
+} neo_compile_options;
+
+typedef struct {
+  neo_compile_options options;
+  neo_arena arena;
+  jmp_buf on_fail;
+  neo_names *names;
+  neo_sources *sources;
+  neo_diags *diags;
+  const char *why;                  /* of the last failure that is not a diagnostic */
+  const char *prefix;
+  neo_module *module;
+  neo_target target;
+  neo_machine machine;
+  neo_grouping grouping;
+  NEO_VEC(neo_schedule) schedules;  /* one a group */
+  NEO_VEC(uint32_t) kernel_of_group;
+  NEO_VEC(neo_plan_kernel) kernels;
+  neo_str explain;                  /* decisions of fusion and schedules */
+  neo_plan *plan;
+  neo_llvm *llvm;
+} neo_compilation;
+
+void neo_compilation_init(neo_compilation *c, const neo_compile_options *options);
+void neo_compilation_free(neo_compilation *c);
+neo_status neo_compile_front(neo_compilation *c) NEO_MUST_CHECK;   /* text -> module */
+neo_status neo_compile_passes(neo_compilation *c) NEO_MUST_CHECK;  /* gradients and transformations */
+neo_status neo_compile_kernels(neo_compilation *c) NEO_MUST_CHECK; /* groups, schedules, loop IR, plan */
+neo_status neo_compile_emit(neo_compilation *c) NEO_MUST_CHECK;    /* LLVM, files */
+/* All four. */
+neo_status neo_compile_all(neo_compilation *c) NEO_MUST_CHECK;
+/* The table of passes. */
+const neo_pass *neo_compile_pass_table(size_t *n);
+
+/* Runs a program (looked up in PATH) and waits; *output gets what it wrote to stderr. NEO_IO if it fails. (spawn.c) */
+neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) NEO_MUST_CHECK;
+
+/* The folder of the running program, then ../share/neo/std and so on beside it: where the shipped library and libneort
+ * are. Null if they cannot be found. (place.c) */
+const char *neo_place_std(neo_arena *a);
+const char *neo_place_lib(neo_arena *a);
+const char *neo_place_include(neo_arena *a);
+
+#endif

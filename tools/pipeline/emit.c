@@ -1,0 +1,145 @@
+/* Writes what was asked for into the output folder, under names made from the prefix:
+ *   lib<prefix>.so  lib<prefix>.a  <prefix>.o  <prefix>.h  <prefix>.ll  <prefix>.s  <prefix>.json
+ * The linker is the system's C compiler ($CC, else cc), the archiver ar; both are told to leave no trace of time or place. */
+#include "tools/pipeline/emit.h"
+#include "base/file.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char *out_path(neo_compilation *c, const char *before, const char *after) {
+  const char *folder = c->options.out_dir ? c->options.out_dir : ".";
+  return neo_path_join(&c->arena, folder, neo_arena_printf(&c->arena, "%s%s%s", before, c->prefix, after));
+}
+
+static neo_status build_llvm(neo_compilation *c) {
+  neo_status s = neo_llvm_new(&c->arena, &c->target, c->prefix, &c->llvm, &c->why);
+  for (size_t k = 0; !s && k < c->kernels.n; k++)
+    s = neo_llvm_kernel(c->llvm, c->kernels.at[k].kernel, c->kernels.at[k].symbol, &c->why);
+  if (s) return s;
+  neo_plan_emit(c->plan, &c->target, c->llvm);
+  return neo_llvm_finish(c->llvm, &c->why);
+}
+
+static neo_status write_text(neo_compilation *c, const char *path, const char *text, size_t n) {
+  neo_status s = neo_file_write(&neo_io_default, path, text, n);
+  if (s) c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(errno));
+  return s;
+}
+
+static neo_status write_header(neo_compilation *c) {
+  neo_str s;
+  neo_str_init(&s, &c->arena);
+  neo_plan_header(c->plan, &s);
+  return write_text(c, out_path(c, "", ".h"), neo_str_text(&s), s.n);
+}
+
+static neo_status run_tool(neo_compilation *c, const char *const *argv) {
+  char *output;
+  neo_status s = neo_spawn(&c->arena, argv, &output);
+  if (s) c->why = neo_arena_printf(&c->arena, "%s failed: %s", argv[0], output);
+  return s;
+}
+
+static const char *compiler(void) {
+  const char *cc = getenv("CC");
+  return cc && *cc && !strchr(cc, ' ') ? cc : "cc";
+}
+
+static neo_status link_shared(neo_compilation *c, const char *object) {
+  neo_arena *a = &c->arena;
+  const char *final = out_path(c, "lib", ".so"), *temp = neo_arena_printf(a, "%s.%d", final, (int)getpid());
+  NEO_VEC(const char *) argv = {0};
+  const char *first[] = {compiler(), "-shared", "-o", temp, object, "-Wl,--build-id=none", "-Wl,-z,now",
+                         neo_arena_printf(a, "-Wl,-soname,lib%s.so", c->prefix)};
+  if (c->options.runtime == NEO_RUNTIME_NONE) first[6] = "-Wl,-z,lazy";
+  for (size_t k = 0; k < sizeof first / sizeof *first; k++) NEO_PUSH(a, &argv, first[k]);
+  if (c->options.lib_dir && c->options.runtime != NEO_RUNTIME_NONE)
+    NEO_PUSH(a, &argv, neo_arena_printf(a, "-L%s", c->options.lib_dir));
+  if (c->options.runtime == NEO_RUNTIME_SHARED) NEO_PUSH(a, &argv, "-lneort");
+  if (c->options.runtime == NEO_RUNTIME_STATIC) {
+    NEO_PUSH(a, &argv, "-l:libneort.a");
+    NEO_PUSH(a, &argv, "-Wl,--exclude-libs,libneort.a");
+    NEO_PUSH(a, &argv, "-pthread");
+  }
+  NEO_PUSH(a, &argv, "-Wl,--as-needed");
+  NEO_PUSH(a, &argv, "-lm");
+  NEO_PUSH(a, &argv, NULL);
+  neo_status s = run_tool(c, argv.at);
+  if (!s && rename(temp, final)) {
+    c->why = neo_arena_printf(a, "%s: %s", final, strerror(errno));
+    s = NEO_IO;
+  }
+  if (s) unlink(temp);
+  return s;
+}
+
+static neo_status archive(neo_compilation *c, const char *object) {
+  const char *path = out_path(c, "lib", ".a");
+  unlink(path);
+  const char *argv[] = {"ar", "rcsD", path, object, NULL};
+  return run_tool(c, argv);
+}
+
+static neo_status write_object(neo_compilation *c) {
+  unsigned emit = c->options.emit;
+  if (!(emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT))) return NEO_OK;
+  const char *object = out_path(c, "", ".o");
+  neo_status s = neo_llvm_emit_object(c->llvm, object, &c->why);
+  if (!s && (emit & NEO_EMIT_SO)) s = link_shared(c, object);
+  if (!s && (emit & NEO_EMIT_A)) s = archive(c, object);
+  if (!(emit & NEO_EMIT_OBJECT)) unlink(object);
+  return s;
+}
+
+static neo_status write_json(neo_compilation *c) {
+  neo_rt_model m = {.name = neo_name_text(c->names, c->module->name), .prefix = c->prefix};
+  const neo_plan *p = c->plan;
+  m.abi = NEO_RT_ABI;
+  m.source_hash = p->source_hash;
+  m.target = c->target.triple;
+  m.features = c->target.rt_features;
+  m.n_sizes = (int32_t)p->sizes.n, m.sizes = p->sizes.at;
+  m.n_tensors = (int32_t)p->tensors.n, m.tensors = p->tensors.at;
+  m.n_bufs = (int32_t)p->bufs.n, m.bufs = p->bufs.at;
+  m.n_kernels = (int32_t)p->rt_kernels.n, m.kernels = p->rt_kernels.at;
+  m.n_steps = (int32_t)p->steps.n, m.steps = p->steps.at;
+  m.n_entries = (int32_t)p->entries.n, m.entries = p->entries.at;
+  m.extents = p->extents.at, m.args = p->args.at;
+  m.entry_args = p->entry_args.at, m.entry_sizes = p->entry_sizes.at, m.programs = p->programs.at;
+  m.param_bytes = p->param_bytes, m.state_bytes = p->state_bytes;
+  m.frame_bytes = p->frame_bytes, m.scratch_bytes = p->scratch_bytes;
+  size_t n = neo_rt_describe(&m, 1, NULL, 0);
+  char *text = neo_arena_alloc(&c->arena, n + 1);
+  neo_rt_describe(&m, 1, text, n + 1);
+  return write_text(c, out_path(c, "", ".json"), text, n);
+}
+
+static neo_status write_depfile(neo_compilation *c) {
+  neo_str s;
+  neo_str_init(&s, &c->arena);
+  neo_str_addf(&s, "%s:", out_path(c, "", ".h"));
+  for (uint32_t k = 0; k < neo_sources_count(c->sources); k++)
+    neo_str_addf(&s, " %s", neo_sources_name(c->sources, k));
+  neo_str_addc(&s, '\n');
+  return write_text(c, c->options.depfile, neo_str_text(&s), s.n);
+}
+
+neo_status neo_emit_files(neo_compilation *c) {
+  const char *folder = c->options.out_dir ? c->options.out_dir : ".";
+  neo_status s = neo_path_make_folder(folder);
+  if (s) {
+    c->why = neo_arena_printf(&c->arena, "%s: %s", folder, strerror(errno));
+    return s;
+  }
+  unsigned emit = c->options.emit;
+  s = build_llvm(c);
+  if (!s && (emit & NEO_EMIT_HEADER)) s = write_header(c);
+  if (!s && (emit & NEO_EMIT_JSON)) s = write_json(c);
+  if (!s && (emit & NEO_EMIT_LL)) s = neo_llvm_emit_text(c->llvm, out_path(c, "", ".ll"), &c->why);
+  if (!s && (emit & NEO_EMIT_ASM)) s = neo_llvm_emit_asm(c->llvm, out_path(c, "", ".s"), &c->why);
+  if (!s) s = write_object(c);
+  if (!s && c->options.depfile) s = write_depfile(c);
+  return s;
+}

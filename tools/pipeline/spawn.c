@@ -1,0 +1,44 @@
+#include "tools/pipeline/compile.h"
+#include <errno.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static char *read_all(neo_arena *a, int fd) {
+  neo_str s;
+  char buf[4096];
+  ssize_t n;
+  neo_str_init(&s, a);
+  while ((n = read(fd, buf, sizeof buf)) > 0 || (n < 0 && errno == EINTR))
+    if (n > 0) neo_str_addn(&s, buf, (size_t)n);
+  return neo_arena_strdup(a, neo_str_text(&s));
+}
+
+neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) {
+  int fd[2];
+  pid_t pid;
+  *output = neo_arena_strdup(a, "");
+  if (pipe(fd)) return NEO_IO;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addclose(&actions, fd[0]);
+  posix_spawn_file_actions_adddup2(&actions, fd[1], 2);
+  posix_spawn_file_actions_addclose(&actions, fd[1]);
+  int error = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(fd[1]);
+  if (error) {
+    close(fd[0]);
+    *output = neo_arena_printf(a, "%s: %s", argv[0], strerror(error));
+    return NEO_IO;
+  }
+  *output = read_all(a, fd[0]);
+  close(fd[0]);
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) return NEO_IO;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? NEO_OK : NEO_IO;
+}
