@@ -1,16 +1,16 @@
 /* Syntax tree of one `.expr` file: what the parser makes, the checker and the formatter read.
  *
- * Plain structs in one arena, tagged unions, no ownership. Lists are exact arrays {at, n}. Every node
- * has a span over its source text (neo_span, base/diag.h). Names are interned: two names are equal
- * exactly when their `text` pointers are (neo_name_text of the neo_names given to the parser);
- * a name that is absent has text == NULL.
+ * Plain structs in one arena, tagged unions, no ownership. Lists are exact arrays {at, n}. Every
+ * node has a span over its source text (neo_span, base/diag.h). Names are interned: two names are
+ * equal exactly when their `text` pointers are (neo_name_text of the neo_names given to the
+ * parser); a name that is absent has text == NULL.
  *
  * What is a tree here is syntax alone. Nothing is resolved: `max(a, b)` is a REF with arguments,
  * `b.W` a path of two names, `x[N, C]` in a parameter list has SIZE axes whose `hi` is the path N.
  *
  * Bounds that a consumer may rely on for recursion: statements, brackets and reducers nest at most
- * NEO_AST_MAX_DEPTH deep, and the tree of one expression is at most NEO_AST_MAX_HEIGHT high (a chain
- * a + b + c … leans to the left). The parser reports what is larger. */
+ * NEO_AST_MAX_DEPTH deep, and the tree of one expression is at most NEO_AST_MAX_HEIGHT high (a
+ * chain a + b + c … leans to the left). The parser reports what is larger. */
 #ifndef NEO_FRONTEND_AST_H
 #define NEO_FRONTEND_AST_H
 #include "base/diag.h"
@@ -38,12 +38,12 @@ typedef struct { /* h.block.W: one span a component, and one over all */
 } neo_ast_path;
 typedef NEO_AST_LIST(neo_ast_path) neo_ast_paths;
 
-/* ---- expressions ------------------------------------------------------------------------------ */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 typedef enum {
   NEO_AST_NUMBER, /* 12, 0.5, 1e-3, inf, pi */
   NEO_AST_BOOL,   /* true, false */
-  NEO_AST_REF,    /* path [args] [subs]: a name, a call, an element, an element of a call's result */
+  NEO_AST_REF,    /* path [args] [subs]: a name, a call, an element (of a call's result) */
   NEO_AST_UNARY,  /* -x, not x */
   NEO_AST_BINARY, /* arithmetic, comparisons, and, or */
   NEO_AST_GUARD,  /* (value else fallback) */
@@ -118,7 +118,7 @@ typedef NEO_AST_LIST(neo_ast_sub) neo_ast_subs;
 struct neo_ast_expr {
   neo_ast_expr_kind kind;
   uint16_t height; /* 1 + that of the highest child */
-  bool parens;     /* stood in parentheses of its own; a GUARD always has them and does not say so */
+  bool parens;     /* stood in parentheses of its own (a GUARD's do not count) */
   neo_span span;   /* with those parentheses */
   union {
     struct {
@@ -166,7 +166,7 @@ struct neo_ast_literal {
   NEO_AST_LIST(neo_ast_literal) items;
 };
 
-/* ---- parts of statements ------------------------------------------------------------------------ */
+/* ---- parts of statements --------------------------------------------------------------------- */
 
 /* A declared or defined tensor: name, axes, type. On the left of a definition (`target` in the
  * grammar) the axes are PACK and INDEX; in a declaration (`var`) all three kinds. */
@@ -218,7 +218,7 @@ typedef struct { /* head.*: a component with text NULL is `*` */
   neo_span span;
 } neo_ast_pattern;
 
-/* ---- regions: on the right of a definition ------------------------------------------------------ */
+/* ---- regions: on the right of a definition --------------------------------------------------- */
 
 typedef enum {
   NEO_AST_SCAN,   /* scan index < extent from binds block */
@@ -247,7 +247,7 @@ struct neo_ast_region {
   NEO_AST_LIST(neo_ast_arm) arms; /* CASE; else, if any, is the last */
 };
 
-/* ---- statements ---------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 typedef enum {
   NEO_AST_IMPORT,    /* u.import */
@@ -273,6 +273,9 @@ typedef enum {
   NEO_AST_BROKEN,    /* u.names: what it would have defined, so that uses of them stay quiet */
   NEO_AST_STMT_KINDS
 } neo_ast_stmt_kind;
+
+/* The word that begins it; NULL for DEFINE and BROKEN. */
+const char *neo_ast_stmt_word(neo_ast_stmt_kind kind);
 
 struct neo_ast_stmt {
   neo_ast_stmt_kind kind;
@@ -329,7 +332,7 @@ struct neo_ast_stmt {
   } u;
 };
 
-/* ---- a file -------------------------------------------------------------------------------------- */
+/* ---- a file ---------------------------------------------------------------------------------- */
 
 typedef struct { /* for the formatter; the checker does not look at them */
   uint32_t offset, length; /* from `#` to the end of the line, without it */
@@ -346,10 +349,10 @@ typedef struct {
   bool had_errors;                        /* something was reported; some statements are BROKEN */
 } neo_ast_file;
 
-/* ---- text for tests (frontend/ast_dump.c) -------------------------------------------------------- */
+/* ---- text for tests (frontend/ast_dump.c) ---------------------------------------------------- */
 
-/* S-expressions, a statement a line, blocks indented; without places and parentheses. Two files with
- * equal dumps have the same meaning. */
+/* S-expressions, a statement a line, blocks indented; without places and parentheses. Two files
+ * with equal dumps have the same meaning. */
 void neo_ast_dump(const neo_ast_file *file, neo_str *out);
 void neo_ast_dump_expr(const neo_ast_expr *expr, neo_str *out);
 

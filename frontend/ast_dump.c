@@ -35,7 +35,7 @@ static void names(dump *d, neo_ast_names list)
   add(d, ")");
 }
 
-/* ---- expressions ------------------------------------------------------------------------------------ */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static void expr(dump *d, const neo_ast_expr *e);
 
@@ -156,7 +156,7 @@ static void expr(dump *d, const neo_ast_expr *e)
   }
 }
 
-/* ---- parts -------------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static const char *type_text(neo_type t)
 {
@@ -230,7 +230,7 @@ static void signature(dump *d, const neo_ast_sig *s)
   }
 }
 
-/* ---- statements ----------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static void stmt(dump *d, const neo_ast_stmt *s);
 
@@ -290,7 +290,7 @@ static void region(dump *d, const neo_ast_region *r)
 
 static void define(dump *d, const neo_ast_stmt *s)
 {
-  add(d, "(= ");
+  add(d, " ");
   var(d, &s->u.define.target);
   for (uint32_t i = 0; i < s->u.define.more.n; i++)
     neo_str_addf(d->out, " %s", s->u.define.more.at[i].text);
@@ -301,9 +301,9 @@ static void define(dump *d, const neo_ast_stmt *s)
     region(d, s->u.define.region);
 }
 
-static void decl(dump *d, const char *word, const neo_ast_stmt *s)
+static void decl(dump *d, const neo_ast_stmt *s)
 {
-  neo_str_addf(d->out, "(%s ", word);
+  add(d, " ");
   var(d, &s->u.decl.var);
   if (s->u.decl.value) {
     add(d, " ");
@@ -315,9 +315,9 @@ static void decl(dump *d, const char *word, const neo_ast_stmt *s)
   }
 }
 
-static void function(dump *d, const char *word, const neo_ast_stmt *s)
+static void function(dump *d, const neo_ast_stmt *s)
 {
-  neo_str_addf(d->out, "(%s ", word);
+  add(d, " ");
   signature(d, &s->u.fn.sig);
   if (s->u.fn.results.n) {
     add(d, " -> ");
@@ -338,7 +338,6 @@ static void function(dump *d, const char *word, const neo_ast_stmt *s)
 
 static void import(dump *d, const neo_ast_stmt *s)
 {
-  add(d, "(import");
   for (uint32_t i = 0; i < s->u.import.aliases.n; i++) {
     const neo_ast_alias *a = &s->u.import.aliases.at[i];
     if (a->alias.text)
@@ -350,7 +349,7 @@ static void import(dump *d, const neo_ast_stmt *s)
 
 static void dim(dump *d, const neo_ast_stmt *s)
 {
-  neo_str_addf(d->out, "(dim %s ", s->u.dim.name.text);
+  neo_str_addf(d->out, " %s ", s->u.dim.name.text);
   if (s->u.dim.lo) {
     expr(d, s->u.dim.lo);
     add(d, " ");
@@ -369,7 +368,6 @@ static void paths(dump *d, neo_ast_paths list)
 
 static void output(dump *d, const neo_ast_stmt *s)
 {
-  add(d, "(output");
   if (s->u.output.entry.text)
     neo_str_addf(d->out, " %s:", s->u.output.entry.text);
   paths(d, s->u.output.tensors);
@@ -380,7 +378,7 @@ static void output(dump *d, const neo_ast_stmt *s)
 
 static void train(dump *d, const neo_ast_stmt *s)
 {
-  add(d, "(train ");
+  add(d, " ");
   if (s->u.train.entry.text)
     neo_str_addf(d->out, "%s: ", s->u.train.entry.text);
   path(d, s->u.train.loss.at, s->u.train.loss.n);
@@ -396,57 +394,62 @@ static void train(dump *d, const neo_ast_stmt *s)
   add(d, ")");
 }
 
-static void bind_list(dump *d, const char *word, const neo_ast_stmt *s)
-{
-  neo_str_addf(d->out, "(%s", word);
-  binds(d, s->u.binds);
-}
-
-static void name_list(dump *d, const char *word, const neo_ast_stmt *s)
-{
-  neo_str_addf(d->out, "(%s ", word);
-  names(d, s->u.names);
-}
-
 static void graph(dump *d, const neo_ast_stmt *s)
 {
-  neo_str_addf(d->out, "(graph %s ", s->u.graph.name.text);
+  neo_str_addf(d->out, " %s ", s->u.graph.name.text);
   expr(d, s->u.graph.children);
   add(d, " ");
   expr(d, s->u.graph.vertices);
 }
 
-static void stmt_inside(dump *d, const neo_ast_stmt *s)
-{
-  switch (s->kind) {
-  case NEO_AST_IMPORT: import(d, s); break;
-  case NEO_AST_DIM: dim(d, s); break;
-  case NEO_AST_ASSERT: add(d, "(assert "); expr(d, s->u.expr); break;
-  case NEO_AST_INPUT: decl(d, "input", s); break;
-  case NEO_AST_PARAM: decl(d, "param", s); break;
-  case NEO_AST_STATE: decl(d, "state", s); break;
-  case NEO_AST_CONST: decl(d, "const", s); break;
-  case NEO_AST_DEFINE: define(d, s); break;
-  case NEO_AST_NEXT: bind_list(d, "next", s); break;
-  case NEO_AST_UPDATE: bind_list(d, "update", s); break;
-  case NEO_AST_SCATTER: bind_list(d, "scatter", s); break;
-  case NEO_AST_GATHER: bind_list(d, "gather", s); break;
-  case NEO_AST_COLLECT: name_list(d, "collect", s); break;
-  case NEO_AST_PUSH: name_list(d, "push", s); break;
-  case NEO_AST_FN: function(d, "fn", s); break;
-  case NEO_AST_OPTIMIZER: function(d, "optimizer", s); break;
-  case NEO_AST_VERTEX: function(d, "vertex", s); break;
-  case NEO_AST_GRAPH: graph(d, s); break;
-  case NEO_AST_OUTPUT: output(d, s); break;
-  case NEO_AST_TRAIN: train(d, s); break;
-  case NEO_AST_BROKEN: name_list(d, "broken", s); break;
-  default: break;
-  }
-}
-
 static void stmt(dump *d, const neo_ast_stmt *s)
 {
-  stmt_inside(d, s);
+  const char *word = neo_ast_stmt_word(s->kind);
+  neo_str_addf(d->out, "(%s", s->kind == NEO_AST_DEFINE ? "=" : word ? word : "broken");
+  switch (s->kind) {
+  case NEO_AST_IMPORT:
+    import(d, s);
+    break;
+  case NEO_AST_DIM:
+    dim(d, s);
+    break;
+  case NEO_AST_ASSERT:
+    add(d, " ");
+    expr(d, s->u.expr);
+    break;
+  case NEO_AST_INPUT:
+  case NEO_AST_PARAM:
+  case NEO_AST_STATE:
+  case NEO_AST_CONST:
+    decl(d, s);
+    break;
+  case NEO_AST_DEFINE:
+    define(d, s);
+    break;
+  case NEO_AST_NEXT:
+  case NEO_AST_UPDATE:
+  case NEO_AST_SCATTER:
+  case NEO_AST_GATHER:
+    binds(d, s->u.binds);
+    break;
+  case NEO_AST_FN:
+  case NEO_AST_OPTIMIZER:
+  case NEO_AST_VERTEX:
+    function(d, s);
+    break;
+  case NEO_AST_GRAPH:
+    graph(d, s);
+    break;
+  case NEO_AST_OUTPUT:
+    output(d, s);
+    break;
+  case NEO_AST_TRAIN:
+    train(d, s);
+    break;
+  default:
+    add(d, " ");
+    names(d, s->u.names);
+  }
   add(d, ")");
 }
 

@@ -1,7 +1,8 @@
 /* The scanner: characters to words. Each byte is looked at a bounded number of times.
  *
- * What cannot be a word is reported once and becomes an ERROR token, about which the parser is silent.
- * Spellings from other languages (`**`, `&&`, `:=` …) are reported with the right one, and read as it. */
+ * What cannot be a word is reported once and becomes an ERROR token, about which the parser is
+ * silent. Spellings from other languages (`**`, `&&`, `:=` …) are reported with the right one,
+ * and read as it. */
 #include "frontend/lexer.h"
 
 #include "base/utf8.h"
@@ -102,7 +103,7 @@ static bool starts_with(const neo_lexer *l, uint32_t at, const char *sign)
   return l->size_bytes - at >= n && memcmp(l->text + at, sign, n) == 0;
 }
 
-/* ---- one kind of word each; all return the offset behind it ------------------------------------- */
+/* ---- one kind of word each; all return the offset behind it ---------------------------------- */
 
 static uint32_t push(neo_lexer *l, neo_tok kind, uint32_t at, uint32_t length)
 {

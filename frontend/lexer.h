@@ -1,13 +1,13 @@
 /* Words of an `.expr` file.
  *
- * neo_lex turns text into tokens in two steps. The scanner (lexer.c) finds words, numbers, signs and
- * comments. The layout (lexer_layout.c) decides which line ends end a statement, pairs the brackets,
- * and reports those without a partner where they stand; it adds END tokens, and closing brackets
- * (`made_up`) where one is missing, so that what the parser sees is always balanced.
+ * neo_lex turns text into tokens in two steps. The scanner (lexer.c) finds words, numbers, signs
+ * and comments. The layout (lexer_layout.c) decides which line ends end a statement, pairs the
+ * brackets, and reports those without a partner where they stand; it adds END tokens, and closing
+ * brackets (`made_up`) where one is missing, so that what the parser sees is always balanced.
  *
  * A line goes on inside ( and [, after an operator, a comma, `=`, `->`, `:` or `.`, and after a
- * reducer's bracket. Words that begin or join statements (`input`, `from`, `update` …) are names for
- * the lexer: they mean something only where the grammar has them. */
+ * reducer's bracket. Words that begin or join statements (`input`, `from`, `update` …) are names
+ * for the lexer: they mean something only where the grammar has them. */
 #ifndef NEO_FRONTEND_LEXER_H
 #define NEO_FRONTEND_LEXER_H
 #include "base/diag.h"
@@ -67,7 +67,8 @@ typedef struct {
   bool had_errors;
 } neo_lexer;
 
-/* Fills `tokens` and `comments` from the other fields, which the caller sets. Linear in the text. */
+/* Fills `tokens` and `comments` from the other fields, which the caller sets. Linear in the
+ * text. */
 void neo_lex(neo_lexer *l);
 
 /* The two steps of it. */

@@ -4,10 +4,10 @@
  * innermost open bracket is a brace or none, and the line does not go on by itself.
  *
  * A bracket that is never closed would swallow the rest of the file. So a line that can only be the
- * beginning of a statement (`input X`, `Y[i] =`, `y =` not after a comma) closes what is open down to
- * the enclosing block: the opening bracket is reported and marked `unclosed`, closing ones are made
- * up. The parser stays silent about a statement behind such a bracket. The same test lets a dangling
- * operator at a line's end spoil one statement instead of two. */
+ * beginning of a statement (`input X`, `Y[i] =`, `y =` not after a comma) closes what is open down
+ * to the enclosing block: the opening bracket is reported and marked `unclosed`, closing ones are
+ * made up. The parser stays silent about a statement behind such a bracket. The same test lets a
+ * dangling operator at a line's end spoil one statement instead of two. */
 #include "frontend/lexer.h"
 
 #include <assert.h>
@@ -26,7 +26,7 @@ typedef struct {
   size_t at; /* position in `in` */
 } layout;
 
-/* ---- output ------------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static neo_token *last(layout *s)
 {
@@ -90,7 +90,7 @@ static void close_to_block(layout *s)
     close_missing(s);
 }
 
-/* ---- can this line only be a statement of its own? ----------------------------------------------- */
+/* ---- can this line only be a statement of its own? ------------------------------------------- */
 
 static const neo_token *ahead(const layout *s, size_t n)
 {
@@ -104,12 +104,11 @@ static bool is_kind(const neo_token *t, neo_tok kind)
 
 static bool is_keyword(const char *text)
 {
-  static const char *const words[] = {"import", "dim", "assert", "input", "param", "state", "const",
-                                      "next", "update", "scatter", "gather", "collect", "push", "fn",
-                                      "optimizer", "vertex", "graph", "output", "train"};
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (strcmp(words[i], text) == 0)
+  for (neo_ast_stmt_kind k = 0; k < NEO_AST_STMT_KINDS; k++) {
+    const char *word = neo_ast_stmt_word(k);
+    if (word && strcmp(word, text) == 0)
       return true;
+  }
   return false;
 }
 
@@ -146,7 +145,7 @@ static bool begins_statement(layout *s, const neo_token *after)
   return is_indexed_target(s) && (innermost(s) == NEO_TOK_LPAREN || !listed);
 }
 
-/* ---- the walk ------------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static void line_end(layout *s)
 {

@@ -1,8 +1,8 @@
 /* Expressions, a function for each level of precedence, loosest first: or, and, not (with any and
  * all), comparisons, sums, products (with the other reducers), minus, powers, atoms.
  *
- * Chains of one level are loops that build a tree to the left; only brackets, reducers, `not` and `^`
- * recurse, and they count as nesting. */
+ * Chains of one level are loops that build a tree to the left; only brackets, reducers, `not` and
+ * `^` recurse, and they count as nesting. */
 #define _GNU_SOURCE /* strtod_l */
 #include "frontend/parse_rec.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- nodes ---------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 neo_ast_expr *neo_p_new_expr(neo_parser *p, neo_ast_expr_kind kind)
 {
@@ -104,7 +104,13 @@ static neo_ast_expr *binary(neo_parser *p, size_t from, size_t op_at, neo_ast_ex
   return neo_p_done(p, e, from);
 }
 
-/* ---- numbers --------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static void too_big(neo_parser *p, const char *text, const char *type)
+{
+  const char *shown = neo_arena_printf(p->arena, "%.40s", text);
+  NEO_P_COMPLAIN(p, neo_p_span_here(p), NEO_D_BIG_NUMBER, shown, type);
+}
 
 static void set_number(neo_parser *p, neo_ast_expr *e, const char *text)
 {
@@ -121,15 +127,13 @@ static void set_number(neo_parser *p, neo_ast_expr *e, const char *text)
   e->u.number.value = strtod_l(text, NULL, p->c_locale);
   if (!e->u.number.is_int) {
     if (isinf(e->u.number.value))
-      NEO_P_COMPLAIN(p, neo_p_span_here(p), NEO_D_BIG_NUMBER,
-                     neo_arena_strndup(p->arena, text, 40), "f64");
+      too_big(p, text, "f64");
     return;
   }
   errno = 0;
   e->u.number.i = strtoll(text, NULL, 10);
   if (errno == ERANGE)
-    NEO_P_COMPLAIN(p, neo_p_span_here(p), NEO_D_BIG_NUMBER, neo_arena_strndup(p->arena, text, 40),
-                   "i64");
+    too_big(p, text, "i64");
 }
 
 neo_ast_expr *neo_p_number(neo_parser *p)
@@ -149,7 +153,7 @@ neo_ast_expr *neo_p_bool(neo_parser *p)
   return neo_p_done(p, e, from);
 }
 
-/* ---- atoms ----------------------------------------------------------------------------------------- */
+/* ---- atoms ----------------------------------------------------------------------------------- */
 
 static neo_ast_arg arg(neo_parser *p, bool *named)
 {
@@ -326,7 +330,7 @@ static neo_ast_expr *atom(neo_parser *p)
   }
 }
 
-/* ---- operators -------------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 static neo_ast_expr *factor(neo_parser *p);
 

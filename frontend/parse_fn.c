@@ -1,4 +1,5 @@
-/* Statements with a signature: fn, optimizer, vertex. A broken head does not hide its block's errors. */
+/* Statements with a signature: fn, optimizer, vertex. A broken head does not hide its block's
+ * errors. */
 #include "frontend/parse_rec.h"
 
 /* "grad" "(" NAME,+ ")" "->" NAME,+ block */

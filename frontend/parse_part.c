@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ---- names ------------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 neo_ast_name neo_p_name(neo_parser *p, const char *what)
 {
@@ -69,7 +69,7 @@ neo_ast_path neo_p_path(neo_parser *p, const char *what)
   return path;
 }
 
-/* ---- types ------------------------------------------------------------------------------------------ */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static const struct {
   const char *text;
@@ -120,7 +120,7 @@ static neo_ast_type type(neo_parser *p)
   return t;
 }
 
-/* ---- axes ------------------------------------------------------------------------------------------- */
+/* ---- axes ------------------------------------------------------------------------------------ */
 
 void neo_p_check_pack(neo_parser *p, bool *seen, neo_span span)
 {
@@ -224,7 +224,7 @@ neo_ast_var neo_p_target(neo_parser *p)
   return tensor(p, left_axis);
 }
 
-/* ---- tensors with a value ------------------------------------------------------------------------------ */
+/* ---- tensors with a value -------------------------------------------------------------------- */
 
 static neo_ast_bind bind(neo_parser *p, bool declared)
 {
@@ -283,7 +283,7 @@ neo_ast_literal *neo_p_literal(neo_parser *p)
   return lit;
 }
 
-/* ---- signatures ------------------------------------------------------------------------------------------ */
+/* ---- signatures ------------------------------------------------------------------------------ */
 
 /* ["input"] NAME ["=" expr] */
 static neo_ast_option option(neo_parser *p)

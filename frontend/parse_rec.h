@@ -1,12 +1,13 @@
 /* Inside of the parser: recursive descent by the grammar of docs/language.md, a function a rule.
  *
- *   parser.c       files, blocks, recovery            parse_part.c    names, axes, types, signatures
+ *   parser.c       files, blocks, recovery            parse_part.c    names, axes, types,
+ * signatures
  *   parse_token.c  the token under the eye, errors    parse_expr.c    expressions
  *   parse_stmt.c   statements of one line             parse_reduce.c  reducers and their ranges
  *   parse_fn.c     functions, optimizers, vertices    parse_region.c  scan, repeat, while, case
  *
- * On the first error a statement is in panic: nothing more is reported, every function returns as soon
- * as it sees the flag, and what it returns (perhaps NULL) is not looked at. */
+ * On the first error a statement is in panic: nothing more is reported, every function returns as
+ * soon as it sees the flag, and what it returns (perhaps NULL) is not looked at. */
 #ifndef NEO_FRONTEND_PARSE_REC_H
 #define NEO_FRONTEND_PARSE_REC_H
 #include "frontend/ast.h"
@@ -30,9 +31,10 @@ typedef struct {
   NEO_VEC(neo_ast_name) defined; /* by the statement so far */
 } neo_parser;
 
-/* ---- parse_token.c ---------------------------------------------------------------------------- */
+/* ---- parse_token.c --------------------------------------------------------------------------- */
 
-const neo_token *neo_p_ahead(const neo_parser *p, size_t n); /* 0: the current one; EOF at the end */
+/* 0: the current one; EOF at the end */
+const neo_token *neo_p_ahead(const neo_parser *p, size_t n);
 neo_tok neo_p_kind(const neo_parser *p);
 neo_tok neo_p_kind_ahead(const neo_parser *p, size_t n);
 const neo_token *neo_p_take(neo_parser *p);
@@ -67,7 +69,7 @@ void neo_p_leave(neo_parser *p);
 /* The vector's elements as a list of the tree. */
 #define NEO_P_LIST(list, v) ((list)->at = (v)->at, (list)->n = (uint32_t)(v)->n)
 
-/* ---- parse_part.c ------------------------------------------------------------------------------ */
+/* ---- parse_part.c ---------------------------------------------------------------------------- */
 
 neo_ast_name neo_p_name(neo_parser *p, const char *what); /* what: for "expected WHAT" */
 /* A name that the statement defines. */
@@ -85,7 +87,7 @@ neo_ast_expr *neo_p_signed_number(neo_parser *p, const char *what);
 /* Complains about the second `..` of a bracket. */
 void neo_p_check_pack(neo_parser *p, bool *seen, neo_span span);
 
-/* ---- parse_expr.c, parse_reduce.c --------------------------------------------------------------- */
+/* ---- parse_expr.c, parse_reduce.c ------------------------------------------------------------ */
 
 neo_ast_expr *neo_p_expr(neo_parser *p);
 neo_ast_expr *neo_p_neg(neo_parser *p);
@@ -106,7 +108,7 @@ bool neo_p_is_name(const neo_ast_expr *e); /* one name and nothing else */
 /* word ranges body; body: a term, of any and all a neg */
 neo_ast_expr *neo_p_reduce(neo_parser *p);
 
-/* ---- parse_stmt.c, parse_fn.c, parse_region.c, parser.c ------------------------------------------ */
+/* ---- parse_stmt.c, parse_fn.c, parse_region.c, parser.c -------------------------------------- */
 
 void neo_p_statement(neo_parser *p, neo_ast_stmt *s); /* without its end */
 void neo_p_fn(neo_parser *p, neo_ast_stmt *s);        /* behind the word */
@@ -115,8 +117,8 @@ void neo_p_vertex(neo_parser *p, neo_ast_stmt *s);
 bool neo_p_at_region(const neo_parser *p);
 neo_ast_region *neo_p_region(neo_parser *p);
 neo_ast_block neo_p_block(neo_parser *p);
-/* In panic before a block: goes to its brace if the statement has one, so that the block's own errors
- * are found. The statement stays broken. */
+/* In panic before a block: goes to its brace if the statement has one, so that the block's own
+ * errors are found. The statement stays broken. */
 void neo_p_find_block(neo_parser *p);
 
 #endif

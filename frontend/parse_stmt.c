@@ -1,10 +1,10 @@
-/* Statements. A word such as `input` begins one where something other than `=`, `[`, `,`, `:` or `.`
- * follows it; there it is a name like any other. */
+/* Statements. A word such as `input` begins one where something other than `=`, `[`, `,`, `:` or
+ * `.` follows it; there it is a name like any other. */
 #include "frontend/parse_rec.h"
 
 #include <string.h>
 
-/* ---- one function a statement; the word is taken, s is zero but for kind and word -------------------- */
+/* ---- one function a statement; the word is taken, s is zero but for kind and word ------------ */
 
 static void p_import(neo_parser *p, neo_ast_stmt *s)
 {
@@ -202,8 +202,12 @@ static void p_train(neo_parser *p, neo_ast_stmt *s)
     return;
   }
   s->u.train.optimizer = neo_p_path(p, "an optimizer's name");
-  if (!p->panic)
+  if (p->panic)
+    return;
+  if (neo_p_kind(p) == NEO_TOK_LPAREN)
     s->u.train.args = neo_p_args(p);
+  else
+    neo_diag_help(p->diags, neo_p_expected(p, "'('"), "the optimizer's options go in parentheses");
 }
 
 /* target {"," NAME} "=" (region|expr) */
@@ -227,34 +231,17 @@ static void p_define(neo_parser *p, neo_ast_stmt *s)
     s->u.define.value = neo_p_expr(p);
 }
 
-/* ---- which statement is it? ------------------------------------------------------------------------------ */
+/* ---- which statement is it? ------------------------------------------------------------------ */
 
-static const struct {
-  const char *word;
-  neo_ast_stmt_kind kind;
-  void (*parse)(neo_parser *, neo_ast_stmt *);
-} statements[] = {
-    {"import", NEO_AST_IMPORT, p_import},
-    {"dim", NEO_AST_DIM, p_dim},
-    {"assert", NEO_AST_ASSERT, p_assert},
-    {"input", NEO_AST_INPUT, p_input},
-    {"param", NEO_AST_PARAM, p_decl},
-    {"state", NEO_AST_STATE, p_decl},
-    {"const", NEO_AST_CONST, p_const},
-    {"next", NEO_AST_NEXT, p_binds},
-    {"update", NEO_AST_UPDATE, p_binds},
-    {"scatter", NEO_AST_SCATTER, p_binds},
-    {"gather", NEO_AST_GATHER, p_binds},
-    {"collect", NEO_AST_COLLECT, p_collect},
-    {"push", NEO_AST_PUSH, p_push},
-    {"fn", NEO_AST_FN, neo_p_fn},
-    {"optimizer", NEO_AST_OPTIMIZER, neo_p_optimizer},
-    {"vertex", NEO_AST_VERTEX, neo_p_vertex},
-    {"graph", NEO_AST_GRAPH, p_graph},
-    {"output", NEO_AST_OUTPUT, p_output},
-    {"train", NEO_AST_TRAIN, p_train},
+static void (*const statements[NEO_AST_STMT_KINDS])(neo_parser *, neo_ast_stmt *) = {
+    [NEO_AST_IMPORT] = p_import,   [NEO_AST_DIM] = p_dim,           [NEO_AST_ASSERT] = p_assert,
+    [NEO_AST_INPUT] = p_input,     [NEO_AST_PARAM] = p_decl,        [NEO_AST_STATE] = p_decl,
+    [NEO_AST_CONST] = p_const,     [NEO_AST_NEXT] = p_binds,        [NEO_AST_UPDATE] = p_binds,
+    [NEO_AST_SCATTER] = p_binds,   [NEO_AST_GATHER] = p_binds,      [NEO_AST_COLLECT] = p_collect,
+    [NEO_AST_PUSH] = p_push,       [NEO_AST_FN] = neo_p_fn,         [NEO_AST_VERTEX] = neo_p_vertex,
+    [NEO_AST_GRAPH] = p_graph,     [NEO_AST_OUTPUT] = p_output,     [NEO_AST_TRAIN] = p_train,
+    [NEO_AST_OPTIMIZER] = neo_p_optimizer,
 };
-enum { N_STATEMENTS = sizeof statements / sizeof *statements };
 
 /* What people write who come from elsewhere. */
 static const char *const foreign_words[][2] = {
@@ -277,6 +264,23 @@ static const char *const foreign_words[][2] = {
     {"minimize", "did you mean 'train'?"},
 };
 
+/* The nearest word that begins a statement. */
+static void suggest(neo_parser *p, int handle, const char *text)
+{
+  int length = (int)strnlen(text, 20), best = 3;
+  const char *near = NULL;
+  for (neo_ast_stmt_kind k = 0; k < NEO_AST_STMT_KINDS; k++) {
+    const char *word = neo_ast_stmt_word(k);
+    int distance = word && length < 20 ? neo_str_distance(text, word, 2) : best;
+    if (distance < best && distance * 2 < length) {
+      best = distance;
+      near = word;
+    }
+  }
+  if (near)
+    neo_diag_help(p->diags, handle, "did you mean '%s'?", near);
+}
+
 static void unknown_statement(neo_parser *p)
 {
   const neo_token *t = neo_p_ahead(p, 0);
@@ -285,22 +289,13 @@ static void unknown_statement(neo_parser *p)
     NEO_PUSH(p->arena, &p->defined, (neo_ast_name){name->text, neo_p_token_span(p, name)});
   }
   int h = NEO_P_ERROR(p, neo_p_token_span(p, t), NEO_D_UNKNOWN_STMT,
-                      neo_arena_strndup(p->arena, t->text, 40));
+                      neo_arena_printf(p->arena, "%.40s", t->text));
   for (size_t i = 0; i < sizeof foreign_words / sizeof *foreign_words; i++)
     if (strcmp(foreign_words[i][0], t->text) == 0) {
       neo_diag_help(p->diags, h, "%s", foreign_words[i][1]);
       return;
     }
-  int best = 3, which = -1;
-  for (int i = 0; i < N_STATEMENTS && strlen(t->text) < 20; i++) {
-    int distance = neo_str_distance(t->text, statements[i].word, 2);
-    if (distance < best && distance * 2 < (int)strlen(t->text)) {
-      best = distance;
-      which = i;
-    }
-  }
-  if (which >= 0)
-    neo_diag_help(p->diags, h, "did you mean '%s'?", statements[which].word);
+  suggest(p, h, t->text);
 }
 
 /* What may follow the name at the beginning of a definition. */
@@ -320,10 +315,10 @@ void neo_p_statement(neo_parser *p, neo_ast_stmt *s)
   neo_tok next = neo_p_kind_ahead(p, 1);
   s->word = neo_p_span_here(p);
   if (neo_p_kind(p) == NEO_TOK_NAME && !defines(next))
-    for (int i = 0; i < N_STATEMENTS; i++)
-      if (neo_p_accept_word(p, statements[i].word)) {
-        s->kind = statements[i].kind;
-        statements[i].parse(p, s);
+    for (neo_ast_stmt_kind k = 0; k < NEO_AST_STMT_KINDS; k++)
+      if (neo_ast_stmt_word(k) && neo_p_accept_word(p, neo_ast_stmt_word(k))) {
+        s->kind = k;
+        statements[k](p, s);
         return;
       }
   s->kind = NEO_AST_DEFINE;
@@ -332,7 +327,7 @@ void neo_p_statement(neo_parser *p, neo_ast_stmt *s)
   else if (neo_p_at_region(p))
     neo_diag_help(p->diags, neo_p_expected(p, "a statement"), "name its results: y = %s ...",
                   neo_tok_text(neo_p_kind(p)));
-  else if (neo_p_kind(p) != NEO_TOK_NAME)
+  else if (neo_p_kind(p) != NEO_TOK_NAME && next != NEO_TOK_ASSIGN)
     neo_p_expected(p, "a statement");
   else
     p_define(p, s);

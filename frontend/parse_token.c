@@ -57,7 +57,7 @@ neo_ast_rel neo_p_accept_rel(neo_parser *p)
   return neo_p_accept(p, NEO_TOK_LE) ? NEO_AST_REL_LE : NEO_AST_REL_NONE;
 }
 
-/* ---- spans ---------------------------------------------------------------------------------------- */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 neo_span neo_p_token_span(neo_parser *p, const neo_token *t)
 {
@@ -77,7 +77,7 @@ neo_span neo_p_span_from(neo_parser *p, size_t from)
                      last->offset + last->length - first->offset);
 }
 
-/* ---- errors --------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 bool neo_p_fail(neo_parser *p, bool stop)
 {

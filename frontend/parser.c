@@ -1,7 +1,8 @@
 /* Files and blocks: statement after statement, and what to do about a broken one.
  *
- * A broken statement is skipped to its end, over whole blocks, and left in the tree as BROKEN with the
- * names it would have defined. Blocks that were reached have been parsed: their own errors are known. */
+ * A broken statement is skipped to its end, over whole blocks, and left in the tree as BROKEN with
+ * the names it would have defined. Blocks that were reached have been parsed: their own errors
+ * are known. */
 #include "frontend/parser.h"
 
 #include "frontend/parse_rec.h"
@@ -44,6 +45,7 @@ static void expect_end(neo_parser *p)
   if (p->panic || neo_p_accept(p, NEO_TOK_END) || k == NEO_TOK_RBRACE || k == NEO_TOK_EOF)
     return;
   const neo_token *t = neo_p_ahead(p, 0);
+  bool ends_call = p->at > 0 && t[-1].kind == NEO_TOK_RPAREN;
   int h = neo_p_expected(p, "the end of the statement");
   if (k == NEO_TOK_ASSIGN)
     neo_diag_help(p->diags, h, "equality is written '=='");
@@ -53,8 +55,10 @@ static void expect_end(neo_parser *p)
     neo_diag_help(p->diags, h, "each has a statement of its own");
   else if (k == NEO_TOK_ELSE)
     neo_diag_help(p->diags, h, "a guarded read stands in parentheses: (X[i - 1] else 0)");
-  else if (k == NEO_TOK_LBRACKET && t != p->tokens.at && t[-1].kind == NEO_TOK_RPAREN)
+  else if (k == NEO_TOK_LBRACKET && ends_call)
     neo_diag_help(p->diags, h, "only a name or a call has elements: give this a name");
+  else if (k == NEO_TOK_NAME || k == NEO_TOK_NUMBER)
+    neo_diag_help(p->diags, h, "a product needs its '*'");
 }
 
 /* Names that a broken statement leaves behind. */
@@ -127,13 +131,16 @@ neo_ast_block neo_p_block(neo_parser *p)
   if (p->panic)
     return b;
   b.open = neo_p_span_here(p);
-  if (!neo_p_accept(p, NEO_TOK_LBRACE)) {
-    bool line_end = neo_p_kind(p) == NEO_TOK_END;
+  bool next_line = neo_p_kind(p) == NEO_TOK_END && neo_p_kind_ahead(p, 1) == NEO_TOK_LBRACE;
+  if (neo_p_kind(p) != NEO_TOK_LBRACE) {
     int h = neo_p_expected(p, "'{'");
-    if (line_end)
-      neo_diag_help(p->diags, h, "the brace stands on the same line");
-    return b;
+    if (!next_line)
+      return b;
+    neo_diag_help(p->diags, h, "the brace stands on the same line");
+    p->panic = false;
+    neo_p_take(p);
   }
+  neo_p_take(p);
   b.stmts = statements(p, false);
   b.close = neo_p_ahead(p, 0)->made_up ? 0 : neo_p_span_here(p);
   neo_p_accept(p, NEO_TOK_RBRACE);
@@ -141,7 +148,7 @@ neo_ast_block neo_p_block(neo_parser *p)
   return b;
 }
 
-/* ---- a file ------------------------------------------------------------------------------------------ */
+/* ---- a file ---------------------------------------------------------------------------------- */
 
 static void parse_tokens(neo_parser *p, neo_ast_file *file)
 {

@@ -11,8 +11,8 @@ enum { NEO_SOURCE_LIMIT_BYTES = 4 << 20 };
 /* Parses one file. `text` (n bytes, any content) and `path` are kept by reference and must live as
  * long as the tree; the file is added to the sources of `d` once a call. Never null.
  *
- * All errors of the file are reported in this run: a broken statement becomes NEO_AST_BROKEN with the
- * names that it would have defined, and parsing goes on with the next one, inside blocks too.
+ * All errors of the file are reported in this run: a broken statement becomes NEO_AST_BROKEN with
+ * the names that it would have defined, and parsing goes on with the next one, inside blocks too.
  * `had_errors` tells. Any input takes time linear in its length and bounded stack.
  *
  * Errors: E00xx, E0901 (larger than NEO_SOURCE_LIMIT_BYTES: the tree is empty), E0902, E0903. */
