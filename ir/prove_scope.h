@@ -127,8 +127,8 @@ typedef struct neo_trial neo_trial;
 neo_trial *neo_trial_new(neo_scope *s, neo_expr e, bool value);
 /* Tries corners and some inner points; a point that shows the contrary, made small, or false. */
 bool neo_trial_search(neo_trial *t, neo_witness *w);
-/* Makes the given values (any others are zero) into a proper witness, if they are one. */
-bool neo_trial_check(neo_trial *t, neo_witness *w);
+/* Is it a witness, with axis k at its least where bit k of `given` is not set? Fills those in. */
+bool neo_trial_check(neo_trial *t, uint64_t given, neo_witness *w);
 void neo_trial_shrink(neo_trial *t, neo_witness *w);
 /* The position of a run-time size in witnesses, -1 if it has none. */
 int neo_trial_size(const neo_trial *t, uint32_t size);

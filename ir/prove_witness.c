@@ -202,11 +202,13 @@ static void fill(choice *how, uint32_t n, choice c) {
   for (uint32_t k = 0; k < n; k++) how[k] = c;
 }
 
-bool neo_trial_check(neo_trial *t, neo_witness *w) {
+bool neo_trial_check(neo_trial *t, uint64_t given, neo_witness *w) {
   choice how[64];
-  fill(how, t->s->n_axes, GIVEN);
+  for (uint32_t k = 0; k < t->s->n_axes; k++) how[k] = given >> k & 1 ? GIVEN : LOW;
   return t->usable && run(t, GIVEN, how, w);
 }
+
+static bool stays(neo_trial *t, neo_witness *w) { return neo_trial_check(t, UINT64_MAX, w); }
 
 void neo_trial_start(const neo_trial *t, neo_witness *w) {
   *w = (neo_witness){.n_axes = t->s->n_axes, .n_sizes = t->n_sizes};
@@ -221,19 +223,19 @@ static void shrink_one(neo_trial *t, neo_witness *w, int64_t *x, int64_t least) 
   int64_t good = *x, bad = least - 1;
   while (good - bad > 1 && least <= good) {
     *x = bad < least ? least : bad + (good - bad) / 2;
-    if (neo_trial_check(t, w)) good = *x;
+    if (stays(t, w)) good = *x;
     else bad = *x;
   }
   *x = good;
 }
 
 void neo_trial_shrink(neo_trial *t, neo_witness *w) {
-  neo_trial_check(t, w);
+  stays(t, w);
   for (int pass = 0; pass < 2; pass++) {
     for (uint32_t k = 0; k < w->n_axes; k++) {
       value3 lo = look(t, t->s->axes[k].lo);
       if (lo.known && lo.x > INT64_MIN / 2) shrink_one(t, w, &w->axis[k], lo.x);
-      neo_trial_check(t, w); /* bounds of the next axis at the new point */
+      stays(t, w); /* bounds of the next axis at the new point */
     }
     for (uint32_t k = 0; k < w->n_sizes; k++)
       shrink_one(t, w, &w->size[k].value, neo_size_at(t->m, w->size[k].size)->lo);

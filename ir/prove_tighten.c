@@ -1,0 +1,235 @@
+/* Loop bounds from conditions. A conjunct is a polynomial a*x + b >= 0 in the axis x (an equation is
+ * two of them, and d*y <= e follows from y <= e/d exactly): x >= ceil(-b/a) or x <= floor(b/-a).
+ *
+ * Bounds are values of the outer loops: they are compared with facts on outer axes only, because a fact
+ * that holds at every point says nothing where the axis is empty. A read in a bound is no longer under
+ * the conditions that stood around it, so it gets a guard unless it is in range everywhere; the value
+ * does not matter there, since the conditions still apply inside. */
+#include "ir/prove_scope.h"
+#include <assert.h>
+
+enum { MAX_BOUNDS = 16 };
+
+typedef struct {
+  neo_scope *all, *outer; /* with all assumptions; with those on outer axes */
+  neo_module *m;
+  uint32_t axis;
+  uint64_t inner; /* the axis and later ones */
+  uint32_t n_lo, n_hi;
+  neo_expr lo[MAX_BOUNDS], hi[MAX_BOUNDS]; /* hi inclusive */
+  bool changed, never;
+  neo_expr rest;
+} job;
+
+static bool is_outer(const job *j, neo_expr e) { return !(neo_expr_axes(j->m, e) & j->inner); }
+
+/* ---- sets of bounds */
+
+static neo_expr minus_one(neo_module *m, neo_expr e) {
+  neo_linear l;
+  if (neo_linear_of(m, e, &l) && l.constant > INT64_MIN) {
+    l.constant--;
+    return neo_linear_expr(m, &l);
+  }
+  return neo_op2(m, NEO_OP_SUB, e, neo_const_int(m, NEO_I64_T, 1));
+}
+
+static bool at_most(job *j, neo_expr a, neo_expr b) {
+  return neo_scope_prove(j->outer, neo_op2(j->m, NEO_OP_LE, a, b))->proof == NEO_PROVED;
+}
+
+/* Is a no sharper than b? */
+static bool implied(job *j, bool low, neo_expr a, neo_expr b) {
+  return low ? at_most(j, a, b) : at_most(j, b, a);
+}
+
+/* Adds a bound to one of the sets, without those that another makes redundant. */
+static void keep(job *j, bool low, neo_expr e) {
+  neo_expr *at = low ? j->lo : j->hi;
+  uint32_t *n = low ? &j->n_lo : &j->n_hi, left = 0;
+  for (uint32_t k = 0; k < *n; k++)
+    if (implied(j, low, e, at[k])) return;
+  for (uint32_t k = 0; k < *n; k++)
+    if (!implied(j, low, at[k], e)) at[left++] = at[k];
+  if (left < MAX_BOUNDS) at[left++] = e;
+  else at[left - 1] = neo_op2(j->m, low ? NEO_OP_MAX : NEO_OP_MIN, at[left - 1], e);
+  *n = left;
+}
+
+static void keep_all(job *j, bool low, neo_expr e, neo_op op, bool minus) {
+  while (neo_expr_node(j->m, e)->op == op) {
+    keep_all(j, low, neo_expr_arg(j->m, e, 1), op, minus);
+    e = neo_expr_arg(j->m, e, 0);
+  }
+  keep(j, low, minus ? minus_one(j->m, e) : e);
+}
+
+/* ---- one conjunct */
+
+static bool allowed(const job *j, const neo_poly *g) {
+  for (uint32_t k = 0; k < g->n; k++)
+    for (uint32_t i = 0; i < g->term[k].n; i++)
+      if (!is_outer(j, (neo_expr){g->term[k].atom[i]})) return false;
+  return true;
+}
+
+/* g = y/d + b >= 0 is y + d*b >= 0; g = b - y/d >= 0 is d*b + d - 1 - y >= 0 (d > 0 constant). */
+static bool undivide(job *j, neo_poly *g) {
+  neo_poly a, b, y, d, db, out;
+  for (uint32_t k = 0; k < g->n; k++) {
+    neo_expr v = {g->term[k].atom[0]};
+    if (g->term[k].n != 1 || neo_expr_node(j->m, v)->op != NEO_OP_DIV || is_outer(j, v)) continue;
+    if (!neo_poly_split(g, v.i, &a, &b) || a.n || (a.constant != 1 && a.constant != -1)) continue;
+    neo_scope_form(j->outer, neo_expr_arg(j->m, v, 0), &y);
+    neo_scope_form(j->outer, neo_expr_arg(j->m, v, 1), &d);
+    if (d.n || d.constant <= 0 || !neo_poly_scale(&b, d.constant, &db)) continue;
+    if (a.constant < 0 && __builtin_add_overflow(db.constant, d.constant - 1, &db.constant)) continue;
+    if (!neo_poly_add(&db, a.constant, &y, &out)) continue;
+    neo_poly_copy(g, &out);
+    return true;
+  }
+  return false;
+}
+
+static neo_expr guard_read(void *ctx, neo_module *m, neo_expr e) {
+  job *j = ctx;
+  neo_node n = *neo_expr_node(m, e);
+  neo_expr index[64];
+  bool inside = true;
+  if (n.op != NEO_OP_LOAD) return e;
+  for (uint32_t k = 0; k < n.arg.n; k++) {
+    index[k] = neo_list_expr(m, n.arg, k);
+    neo_expr extent = neo_tensor_extent(m, (neo_tensor){n.attr}, k);
+    inside = inside && at_most(j, neo_const_int(m, NEO_I64_T, 0), index[k]) &&
+             neo_scope_prove(j->outer, neo_op2(m, NEO_OP_LT, index[k], extent))->proof == NEO_PROVED;
+  }
+  neo_expr other = neo_type_is_float((neo_type)n.type) ? neo_const_float(m, (neo_type)n.type, 0)
+                   : n.type == NEO_BOOL_T              ? neo_const_bool(m, false)
+                                                       : neo_const_int(m, (neo_type)n.type, 0);
+  return inside ? e : neo_load_else(m, (neo_tensor){n.attr}, index, n.arg.n, other, n.span);
+}
+
+/* floor(x/d), in the shorter of two ways. */
+static neo_expr quotient(job *j, const neo_poly *x, const neo_poly *d) {
+  neo_poly g;
+  neo_expr e = neo_op2(j->m, NEO_OP_DIV, neo_poly_expr(j->m, x), neo_poly_expr(j->m, d));
+  neo_scope_form(j->outer, e, &g);
+  neo_expr y = neo_poly_expr(j->m, &g);
+  return neo_expr_uses_op(j->m, y, NEO_OP_DIV) ? e : y;
+}
+
+/* a*x + b >= 0, a >= 1: x >= ceil(-b/a) = floor((a - 1 - b)/a). */
+static bool keep_low(job *j, const neo_poly *a, const neo_poly *b) {
+  neo_poly x;
+  if (!neo_poly_add(a, -1, b, &x) || __builtin_sub_overflow(x.constant, 1, &x.constant)) return false;
+  keep(j, true, neo_expr_rewrite(j->m, quotient(j, &x, a), guard_read, j));
+  return true;
+}
+
+/* b - a*x >= 0, a >= 1 */
+static bool keep_high(job *j, const neo_poly *a, const neo_poly *b) {
+  keep(j, false, neo_expr_rewrite(j->m, quotient(j, b, a), guard_read, j));
+  return true;
+}
+
+/* g >= 0 as a bound of the axis. */
+static bool take_bound(job *j, const neo_poly *from) {
+  neo_poly a, b, minus, g;
+  neo_poly_copy(&g, from);
+  uint32_t x = neo_axis_ref(j->m, j->axis).i;
+  while (undivide(j, &g)) {
+  }
+  neo_poly_tighten(&g);
+  if (!neo_poly_uses(&g, x) || !neo_poly_split(&g, x, &a, &b)) return false;
+  if (!allowed(j, &a) || !allowed(j, &b) || !neo_poly_scale(&a, -1, &minus)) return false;
+  if (neo_scope_at_least(j->outer, &a, -1)) return keep_low(j, &a, &b);
+  return neo_scope_at_least(j->outer, &minus, -1) && keep_high(j, &minus, &b);
+}
+
+static bool opposite(const neo_poly *g, int64_t c, neo_poly *out) {
+  return neo_poly_scale(g, -1, out) && !__builtin_add_overflow(out->constant, c, &out->constant);
+}
+
+static bool take_compare(job *j, neo_expr e, bool value) {
+  neo_poly g, minus;
+  neo_op op = (neo_op)neo_expr_node(j->m, e)->op;
+  j->outer->fuel = NEO_PROVE_FUEL;
+  if (!neo_scope_compare(j->outer, e, &g)) return false;
+  if (op == NEO_OP_LT || op == NEO_OP_LE) {
+    if (value) return take_bound(j, &g);
+    return opposite(&g, -1, &minus) && take_bound(j, &minus);
+  }
+  if (value != (op == NEO_OP_EQ)) return false;
+  job before = *j; /* both or none */
+  if (take_bound(j, &g) && opposite(&g, 0, &minus) && take_bound(j, &minus)) return true;
+  *j = before;
+  return false;
+}
+
+static void conjunct(job *j, neo_expr e, bool value) {
+  neo_op op = (neo_op)neo_expr_node(j->m, e)->op;
+  neo_expr is = value ? e : neo_op1(j->m, NEO_OP_NOT, e);
+  if (op == NEO_OP_NOT) {
+    conjunct(j, neo_expr_arg(j->m, e, 0), !value);
+  } else if (op == (value ? NEO_OP_AND : NEO_OP_OR)) {
+    conjunct(j, neo_expr_arg(j->m, e, 0), value);
+    conjunct(j, neo_expr_arg(j->m, e, 1), value);
+  } else if (neo_scope_prove(j->all, is)->proof == NEO_PROVED || take_compare(j, e, value)) {
+    j->changed = true;
+  } else {
+    j->all->fuel = NEO_PROVE_FUEL;
+    j->never = j->never || neo_scope_decide(j->all, e, !value);
+    j->rest = j->rest.i ? neo_op2(j->m, NEO_OP_AND, j->rest, is) : is;
+  }
+}
+
+/* ---- the whole */
+
+static neo_scope *outer_scope(neo_prover *p, const neo_facts *facts, uint64_t inner) {
+  neo_expr *assume = NEO_NEW_ARRAY(p->m->arena, neo_expr, facts->n_assume + 1);
+  neo_facts f = {facts->axes, facts->n_axes, assume, 0};
+  for (uint32_t k = 0; k < facts->n_assume; k++)
+    if (!(neo_expr_axes(p->m, facts->assume[k]) & inner)) assume[f.n_assume++] = facts->assume[k];
+  return neo_scope_of(p, &f);
+}
+
+static neo_expr fold_bounds(neo_module *m, neo_op op, const neo_expr *at, uint32_t n) {
+  neo_expr e = at[0];
+  for (uint32_t k = 1; k < n; k++) e = neo_op2(m, op, e, at[k]);
+  return e;
+}
+
+static neo_expr plus_one(neo_module *m, neo_expr e) {
+  neo_linear l;
+  neo_expr one = neo_const_int(m, NEO_I64_T, 1);
+  if (!neo_linear_of(m, e, &l) || l.constant == INT64_MAX) return neo_op2(m, NEO_OP_ADD, e, one);
+  l.constant++;
+  return neo_linear_expr(m, &l);
+}
+
+bool neo_tighten(neo_prover *p, const neo_facts *facts, uint32_t axis, neo_expr cond, neo_expr *lo,
+                 neo_expr *hi, neo_expr *rest) {
+  assert(axis < facts->n_axes && axis < 63);
+  const neo_axis_rec *own = &facts->axes[axis];
+  uint64_t inner = ~0ULL << axis;
+  job j = {.m = p->m, .axis = axis, .inner = inner};
+  *lo = own->lo;
+  *hi = own->hi;
+  *rest = cond;
+  if (!cond.i) return false;
+  j.all = neo_scope_of(p, facts);
+  j.outer = outer_scope(p, facts, inner);
+  keep_all(&j, true, own->lo, NEO_OP_MAX, false);
+  keep_all(&j, false, own->hi, NEO_OP_MIN, true);
+  conjunct(&j, cond, true);
+  if (j.never) {
+    *rest = neo_const_bool(p->m, false);
+    return rest->i != cond.i;
+  }
+  if (!j.changed) return false;
+  *rest = j.rest;
+  *lo = fold_bounds(p->m, NEO_OP_MAX, j.lo, j.n_lo);
+  for (uint32_t k = 0; k < j.n_hi; k++) j.hi[k] = plus_one(p->m, j.hi[k]);
+  *hi = fold_bounds(p->m, NEO_OP_MIN, j.hi, j.n_hi);
+  return true;
+}
