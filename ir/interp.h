@@ -34,6 +34,9 @@ neo_status neo_interp_eval(neo_interp *p, const neo_tensor *roots, size_t n, boo
 /* One elementwise operator on values of the given types, as the interpreter does it (shared with the loop interpreter). */
 neo_value neo_value_op(neo_op op, neo_type result, neo_type arg, const neo_value *x);
 neo_value neo_value_cast(neo_type to, neo_type from, neo_value x);
-double neo_value_round(neo_type t, double x); /* to nearest even in f32, f16, bf16 */
+double neo_value_round(neo_type t, double x); /* to nearest even in f32; f16 and bf16 by way of f32 */
+/* An element as it lies in memory (neo_type_bytes of them, little-endian, any alignment). */
+neo_value neo_value_read(neo_type t, const void *p);
+void neo_value_write(neo_type t, neo_value v, void *p); /* v has been rounded or wrapped to t */
 
 #endif

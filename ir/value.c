@@ -242,3 +242,53 @@ neo_value neo_value_op(neo_op op, neo_type result, neo_type arg, const neo_value
     return (neo_value){.f = neo_value_round(result, float_op(op, result, x))};
   return (neo_value){.i = wrap(result, int_op(op, x))};
 }
+
+/* ---- memory */
+
+static float f16_of_bits(uint16_t u) {
+  uint32_t exponent = (u >> 10) & 31U, fraction = u & 1023U;
+  float x = exponent == 0    ? ldexpf((float)fraction, -24)
+            : exponent == 31 ? (fraction ? NAN : INFINITY)
+                             : ldexpf((float)(fraction | 1024U), (int)exponent - 25);
+  return u >> 15 ? -x : x;
+}
+
+static uint16_t f16_bits(float x) {
+  uint32_t u;
+  memcpy(&u, &x, sizeof u);
+  uint16_t sign_bit = (uint16_t)(u >> 16 & 0x8000U);
+  if (x != x) return (uint16_t)(sign_bit | 0x7e00U);
+  if (isinf(x)) return (uint16_t)(sign_bit | 0x7c00U);
+  float size = fabsf(x);
+  if (size < 0x1p-14F) return (uint16_t)(sign_bit | (uint16_t)(size * 0x1p24F));
+  return (uint16_t)(sign_bit | (uint16_t)(((u >> 13) & 0x3ffffU) - (112U << 10)));
+}
+
+neo_value neo_value_read(neo_type t, const void *p) {
+  uint64_t u = 0;
+  double f64;
+  memcpy(&u, p, neo_type_bytes(t));
+  memcpy(&f64, &u, sizeof f64);
+  switch (t) {
+  case NEO_F64_T: return (neo_value){.f = f64};
+  case NEO_F32_T: return (neo_value){.f = (double)f32_of_bits((uint32_t)u)};
+  case NEO_F16_T: return (neo_value){.f = (double)f16_of_bits((uint16_t)u)};
+  case NEO_BF16_T: return (neo_value){.f = (double)f32_of_bits((uint32_t)u << 16)};
+  default: return (neo_value){.i = wrap(t, u)};
+  }
+}
+
+void neo_value_write(neo_type t, neo_value v, void *p) {
+  uint64_t u = 0;
+  uint32_t u32;
+  float f32 = neo_type_is_float(t) ? (float)v.f : 0;
+  memcpy(&u32, &f32, sizeof u32);
+  switch (t) {
+  case NEO_F64_T: memcpy(&u, &v.f, sizeof u); break;
+  case NEO_F32_T: u = u32; break;
+  case NEO_F16_T: u = f16_bits(f32); break;
+  case NEO_BF16_T: u = u32 >> 16; break;
+  default: u = (uint64_t)v.i;
+  }
+  memcpy(p, &u, neo_type_bytes(t));
+}

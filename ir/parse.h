@@ -1,0 +1,68 @@
+/* The parser's parts; private to parse*.c.
+ *
+ * A statement is a run of tokens up to the next one in the first column. Its first error makes the
+ * rest of it look empty, so that every loop ends and one statement gives one message. */
+#ifndef NEO_IR_PARSE_H
+#define NEO_IR_PARSE_H
+#include "ir/ir.h"
+
+typedef enum { T_END, T_NAME, T_STRING, T_NUMBER, T_LET, T_DEF, T_ANON, T_PUNCT, T_BAD } token_kind;
+
+typedef struct {
+  token_kind kind;
+  bool first; /* in the first column */
+  uint32_t offset, n;
+} token;
+
+typedef struct neo_parser {
+  neo_arena *arena;
+  neo_module *m;
+  uint32_t file;
+  const char *text;
+  uint32_t n_text;
+  NEO_VEC(token) tokens; /* the last is T_END */
+  size_t at, stop;       /* the statement's tokens still to read */
+  bool failed;           /* this statement has been reported */
+  int depth;
+  NEO_VEC(uint16_t) height; /* of nodes, as written: a name counts as a leaf */
+  neo_map sizes, tensors;    /* name id -> id */
+  NEO_VEC(bool) bad_tensors; /* by id: the declaration was wrong, say nothing more about it */
+  /* scope of the definition */
+  uint32_t n_axes, axis[64]; /* name ids */
+  neo_map lets;              /* number -> expr */
+  uint32_t n_accs;           /* 0 outside of what follows `then` */
+  neo_type acc[2];
+} neo_parser;
+
+void neo_parse_lex(neo_parser *p, uint32_t from);
+
+/* ---- tokens (parse_lex.c) */
+token neo_parse_peek(const neo_parser *p, size_t ahead);
+token neo_parse_next(neo_parser *p);
+bool neo_parse_is(const neo_parser *p, const char *text);      /* punctuation or an unquoted word */
+bool neo_parse_accept(neo_parser *p, const char *text);
+void neo_parse_expect(neo_parser *p, const char *text);
+void neo_parse_expected(neo_parser *p, const char *what);      /* reports */
+uint32_t neo_parse_text_name(neo_parser *p, token t);          /* of a T_NAME or T_STRING */
+uint32_t neo_parse_name(neo_parser *p, const char *what);      /* 0 when it failed */
+uint32_t neo_parse_label(neo_parser *p, const char *what);     /* may be a reserved word */
+uint32_t neo_parse_tag(neo_parser *p, token t);                /* the number of $n, @n, ?n */
+neo_span neo_parse_span(neo_parser *p, token t);
+neo_span neo_parse_span_from(neo_parser *p, size_t first);     /* to the last token read */
+const char *neo_parse_word(const neo_parser *p, token t);      /* as text, in the arena */
+/* Reports where t is, once a statement. */
+void neo_parse_fail(neo_parser *p, token t, neo_diag_id id, const char *a, const char *b);
+void neo_parse_limit(neo_parser *p, int limit, const char *what);
+
+/* ---- expressions (parse_expr.c); 0 when it failed */
+neo_expr neo_parse_expr(neo_parser *p);
+neo_expr neo_parse_sum(neo_parser *p); /* without comparisons and logic */
+neo_expr neo_parse_number(neo_parser *p, const neo_type *hint); /* with sign; hint: type if not written */
+neo_tensor neo_parse_tensor(neo_parser *p);
+void neo_parse_named(neo_parser *p, neo_expr e); /* e has a name now */
+
+/* ---- definitions (parse_def.c) */
+void neo_parse_def(neo_parser *p, bool init);
+bool neo_parse_integer(neo_parser *p, int64_t *x); /* with sign */
+
+#endif

@@ -1,0 +1,266 @@
+/* The verifier: definitions, and the order of the checks. Definitions that are neither a piece nor
+ * an initialiser were replaced by a pass and are not looked at. */
+#include "ir/check.h"
+#include "ir/verify.h"
+#include "ir/verify_parts.h"
+#include <stdarg.h>
+
+bool neo_verify_fail(neo_verifier *v, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *text = neo_arena_vprintf(v->arena, fmt, ap);
+  va_end(ap);
+  neo_str_addf(v->why, "%s: %s", v->where, text);
+  return false;
+}
+
+/* ---- expressions */
+
+typedef struct {
+  neo_verifier *v;
+  bool ok, sited;
+  uint32_t n_axes, n_accs, n_bodies;
+  neo_type acc;
+  const char *what;
+  bool (*allowed)(const neo_node *n);
+} expr_check;
+
+static const char *node_problem(const expr_check *c, neo_expr e) {
+  const neo_module *m = c->v->m;
+  const neo_node *n = neo_expr_node(m, e);
+  if (c->allowed && !c->allowed(n)) return "it may use constants and sizes only";
+  if (n->op == NEO_OP_AXIS && n->attr >= c->n_axes) return "it uses an axis it does not have";
+  if (n->op == NEO_OP_ACC && n->attr >= c->n_accs) return "it uses a result that is not there";
+  if (n->op == NEO_OP_ACC && n->type != neo_reducer_acc_type(c->acc, n->attr))
+    return "the type of a reduction's result is wrong";
+  if (n->op == NEO_OP_RAND && n->attr >= m->n_sites) return "the site of rand does not exist";
+  const neo_expr *arg = (const neo_expr *)(const void *)(m->pool.at + n->arg.at);
+  return neo_check_node(m, (neo_op)n->op, (neo_type)n->type, n->attr, arg, n->arg.n);
+}
+
+static void check_one(void *ctx, neo_expr e) {
+  expr_check *c = ctx;
+  const char *problem = c->ok ? node_problem(c, e) : NULL;
+  if (!problem) return;
+  neo_op op = (neo_op)neo_expr_node(c->v->m, e)->op;
+  c->ok = neo_verify_fail(c->v, "%s: '%s': %s", c->what, neo_op_text(op), problem);
+}
+
+static bool check_expr(expr_check *c, neo_expr e, neo_type type, const char *what) {
+  const neo_module *m = c->v->m;
+  c->what = what;
+  c->ok = true;
+  if (e.i == 0 || e.i >= m->nodes.n) return neo_verify_fail(c->v, "%s is missing", what);
+  neo_expr_visit(m, e, check_one, c);
+  if (!c->ok) return false;
+  if (neo_expr_type(m, e) == type) return true;
+  return neo_verify_fail(c->v, "%s is %s instead of %s", what, neo_type_text(neo_expr_type(m, e)),
+                         neo_type_text(type));
+}
+
+static bool size_like(const neo_node *n) {
+  bool leaf = n->op == NEO_OP_CONST || n->op == NEO_OP_SIZE;
+  return (leaf || neo_op_is_elementwise((neo_op)n->op)) && !neo_type_is_float((neo_type)n->type);
+}
+
+bool neo_verify_size_expr(neo_verifier *v, neo_expr e, const char *what) {
+  expr_check c = {.v = v, .allowed = size_like};
+  return check_expr(&c, e, NEO_I64_T, what);
+}
+
+/* ---- definitions */
+
+static bool check_axes(neo_verifier *v, const neo_def_rec *d) {
+  const neo_module *m = v->m;
+  if (d->n_out > d->axes.n || d->axes.n > 64) return neo_verify_fail(v, "wrong number of axes");
+  for (uint32_t k = 0; k < d->axes.n; k++) {
+    uint32_t id = neo_list_at(m, d->axes, k);
+    expr_check c = {.v = v, .n_axes = k, .allowed = k < d->n_out ? size_like : NULL};
+    if (id == 0 || id >= m->axes.n) return neo_verify_fail(v, "an axis does not exist");
+    const neo_axis_rec *x = neo_def_axis(m, d, k);
+    if (!check_expr(&c, x->lo, NEO_I64_T, "the start of an axis")) return false;
+    if (!check_expr(&c, x->hi, NEO_I64_T, "the end of an axis")) return false;
+    int64_t lo;
+    if (k < d->n_out && (!neo_expr_is_int(m, x->lo, &lo) || lo))
+      return neo_verify_fail(v, "an output axis starts at 0");
+  }
+  return true;
+}
+
+static bool body_type_fits(neo_reducer r, neo_type t) {
+  switch (r) {
+  case NEO_RED_ANY:
+  case NEO_RED_ALL: return t == NEO_BOOL_T;
+  case NEO_RED_MEAN:
+  case NEO_RED_LOGSUMEXP: return neo_type_is_float(t);
+  default: return t != NEO_BOOL_T;
+  }
+}
+
+static bool check_reduction(neo_verifier *v, const neo_def_rec *d) {
+  neo_reducer r = (neo_reducer)d->reducer;
+  expr_check c = {.v = v, .n_axes = d->axes.n};
+  if (r == NEO_RED_NONE) {
+    bool bare = d->axes.n == d->n_out && !d->where.i && !d->body.n;
+    return bare ? true : neo_verify_fail(v, "reduces without a reducer");
+  }
+  if (d->where.i && !check_expr(&c, d->where, NEO_BOOL_T, "the condition")) return false;
+  if (d->body.n == 0 || d->body.n > neo_reducer_bodies(r))
+    return neo_verify_fail(v, "wrong number of bodies");
+  neo_expr first = neo_list_expr(v->m, d->body, 0);
+  if (first.i == 0 || first.i >= v->m->nodes.n) return neo_verify_fail(v, "a body is missing");
+  if (!check_expr(&c, first, neo_expr_type(v->m, first), "the body")) return false;
+  if (!body_type_fits(r, neo_expr_type(v->m, first)))
+    return neo_verify_fail(v, "%s of %s", neo_reducer_text(r),
+                           neo_type_text(neo_expr_type(v->m, first)));
+  return d->body.n < 2 ||
+         check_expr(&c, neo_list_expr(v->m, d->body, 1), NEO_I64_T, "the second body");
+}
+
+/* How many results the finish may use. */
+static uint32_t accs_of(const neo_def_rec *d) {
+  bool picks = d->reducer == NEO_RED_MAX || d->reducer == NEO_RED_MIN;
+  return picks ? d->body.n : neo_reducer_accs((neo_reducer)d->reducer);
+}
+
+static bool check_finish(neo_verifier *v, const neo_def_rec *d) {
+  expr_check c = {.v = v, .n_axes = d->n_out, .n_accs = accs_of(d)};
+  if (d->body.n) c.acc = neo_expr_type(v->m, neo_list_expr(v->m, d->body, 0));
+  if (d->finish.n != d->out.n) return neo_verify_fail(v, "not one expression a result");
+  for (uint32_t k = 0; k < d->out.n; k++) {
+    neo_tensor t = {neo_list_at(v->m, d->out, k)};
+    neo_type type = (neo_type)neo_tensor_at(v->m, t)->type;
+    if (!check_expr(&c, neo_list_expr(v->m, d->finish, k), type, "the result")) return false;
+  }
+  return true;
+}
+
+static bool check_outs(neo_verifier *v, const neo_def_rec *d) {
+  if (d->out.n == 0 || d->out.n > 4) return neo_verify_fail(v, "wrong number of results");
+  for (uint32_t k = 0; k < d->out.n; k++) {
+    neo_tensor t = {neo_list_at(v->m, d->out, k)}, first = {neo_list_at(v->m, d->out, 0)};
+    if (!neo_verify_id(v, t.i)) return false;
+    if (neo_tensor_rank(v->m, t) != d->n_out)
+      return neo_verify_fail(v, "not one output axis a dimension");
+    if (k && !neo_verify_same_shape(v, t, first)) return false;
+    for (uint32_t j = 0; j < k; j++)
+      if (neo_list_at(v->m, d->out, j) == t.i) return neo_verify_fail(v, "defines a tensor twice");
+  }
+  return true;
+}
+
+static bool check_map(neo_verifier *v, const neo_def_rec *d) {
+  if (d->out_map.n && d->out_map.n != 2 * d->n_out)
+    return neo_verify_fail(v, "the out map does not fit the dimensions");
+  for (uint32_t k = 0; k < d->out_map.n; k += 2)
+    if ((int32_t)neo_list_at(v->m, d->out_map, k) <= 0)
+      return neo_verify_fail(v, "strides of the out map are positive");
+  return true;
+}
+
+static bool check_def(neo_verifier *v, neo_def id, bool init) {
+  const neo_def_rec *d = neo_def_at(v->m, id);
+  v->where = neo_arena_printf(v->arena, "definition %u", id.i);
+  if (!check_outs(v, d)) return false;
+  neo_tensor out = {neo_list_at(v->m, d->out, 0)};
+  v->where = neo_arena_printf(v->arena, "%s %u of %s", init ? "initialiser" : "definition", id.i,
+                              neo_verify_tensor_name(v, out));
+  if (d->in.i) return neo_verify_fail(v, "the region does not exist");
+  if (d->reducer >= NEO_RED_COUNT) return neo_verify_fail(v, "the reducer is unknown");
+  if (d->origin >= v->m->defs.n) return neo_verify_fail(v, "the origin does not exist");
+  if (init && (d->out.n != 1 || d->out_map.n))
+    return neo_verify_fail(v, "an initialiser defines one whole tensor");
+  return check_map(v, d) && check_axes(v, d) && check_reduction(v, d) && check_finish(v, d);
+}
+
+/* Is the definition a piece of every tensor that it defines? */
+static bool check_membership(neo_verifier *v, neo_def id) {
+  const neo_def_rec *d = neo_def_at(v->m, id);
+  for (uint32_t k = 0; k < d->out.n; k++) {
+    neo_tensor t = {neo_list_at(v->m, d->out, k)};
+    neo_list pieces = neo_tensor_at(v->m, t)->pieces;
+    uint32_t n = 0;
+    for (uint32_t j = 0; j < pieces.n; j++) n += neo_list_at(v->m, pieces, j) == id.i;
+    if (n != 1)
+      return neo_verify_fail(v, "is not once a piece of %s", neo_verify_tensor_name(v, t));
+  }
+  return true;
+}
+
+static bool init_cover(neo_verifier *v, neo_tensor t, const neo_def_rec *d) {
+  for (uint32_t k = 0; k < d->n_out; k++)
+    for (uint32_t s = 0; s < v->n_samples; s++) {
+      int64_t hi = neo_verify_eval(v, s, neo_def_axis(v->m, d, k)->hi);
+      int64_t extent = neo_verify_eval(v, s, neo_tensor_extent(v->m, t, k));
+      if (hi != extent && (hi > 0 || extent > 0))
+        return neo_verify_fail(v, "does not cover all elements");
+    }
+  return true;
+}
+
+static bool reads_input(neo_verifier *v, neo_def d) {
+  neo_tensor *read;
+  size_t n = neo_def_reads(v->m, d, v->arena, &read);
+  for (size_t k = 0; k < n; k++)
+    if (neo_tensor_at(v->m, read[k])->role == NEO_ROLE_INPUT) return true;
+  return false;
+}
+
+static bool check_init(neo_verifier *v, neo_tensor t) {
+  neo_def d = neo_tensor_at(v->m, t)->init;
+  if (!check_def(v, d, true) || !init_cover(v, t, neo_def_at(v->m, d))) return false;
+  return reads_input(v, d) ? neo_verify_fail(v, "reads an input") : true;
+}
+
+static bool check_defs(neo_verifier *v) {
+  bool *done = NEO_NEW_ARRAY(v->arena, bool, v->m->defs.n);
+  for (uint32_t k = 1; k < v->m->tensors.n; k++) {
+    const neo_tensor_rec *r = &v->m->tensors.at[k];
+    if (r->init.i && !check_init(v, (neo_tensor){k})) return false;
+    for (uint32_t j = 0; j < r->pieces.n; j++) {
+      neo_def d = {neo_list_at(v->m, r->pieces, j)};
+      if (!done[d.i] && (!check_def(v, d, false) || !check_membership(v, d))) return false;
+      done[d.i] = true;
+    }
+    v->where = neo_verify_tensor_name(v, (neo_tensor){k});
+    if (!neo_verify_cover(v, (neo_tensor){k})) return false;
+  }
+  return true;
+}
+
+/* Operators and arguments exist; only then can expressions be walked. */
+static bool check_nodes(neo_verifier *v) {
+  for (uint32_t k = 1; k < v->m->nodes.n; k++) {
+    const neo_node *n = &v->m->nodes.at[k];
+    if (n->op >= NEO_OP_COUNT || n->type >= NEO_TYPE_COUNT)
+      return neo_verify_fail(v, "the operator or type of node %u does not exist", k);
+    if ((uint64_t)n->arg.at + n->arg.n > v->m->pool.n)
+      return neo_verify_fail(v, "the arguments of node %u do not exist", k);
+    for (uint32_t j = 0; j < n->arg.n; j++) {
+      uint32_t a = neo_list_at(v->m, n->arg, j);
+      if (a == 0 || a >= k) return neo_verify_fail(v, "an argument of node %u does not exist", k);
+    }
+  }
+  return true;
+}
+
+static bool check_order(neo_verifier *v) {
+  neo_tensor *roots = NEO_NEW_ARRAY(v->arena, neo_tensor, v->m->tensors.n);
+  neo_def *order;
+  bool cycle;
+  for (uint32_t k = 1; k < v->m->tensors.n; k++) roots[k].i = k;
+  v->where = "definitions";
+  (void)neo_module_topo(v->m, roots + 1, v->m->tensors.n - 1, v->arena, &order, &cycle);
+  return cycle ? neo_verify_fail(v, "a tensor needs itself") : true;
+}
+
+neo_status neo_module_verify(const neo_module *m, neo_str *why) {
+  neo_arena scratch;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_verifier v = {.m = m, .why = why, .arena = &scratch, .where = "module"};
+  v.value = NEO_NEW_ARRAY(&scratch, int64_t, m->nodes.n);
+  bool ok = check_nodes(&v) && neo_verify_sizes(&v) && neo_verify_tensors(&v) && check_defs(&v) &&
+            check_order(&v) && neo_verify_entries(&v) && neo_verify_gradients(&v) && neo_verify_customs(&v);
+  neo_arena_free(&scratch);
+  return ok ? NEO_OK : NEO_INTERNAL;
+}
