@@ -1,0 +1,134 @@
+/* From indices to offsets: loads by their row-major element, guards as explicit conditions. */
+#include "fusion/form.h"
+#include "ir/prove.h"
+#include <assert.h>
+
+neo_expr neo_tensor_elements(neo_module *m, neo_tensor t) {
+  neo_expr n = neo_const_int(m, NEO_I64_T, 1);
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
+    n = neo_op2(m, NEO_OP_MUL, n, neo_tensor_extent(m, t, k));
+  return n;
+}
+
+/* ---- linear forms */
+
+/* The x and n of x/n or x%n with a constant n > 0. */
+static bool quotient_of(const neo_module *m, neo_expr e, neo_op op, neo_expr *x, int64_t *n) {
+  if (neo_expr_node(m, e)->op != op)
+    return false;
+  *x = neo_expr_arg(m, e, 0);
+  return neo_expr_is_int(m, neo_expr_arg(m, e, 1), n) && *n > 0;
+}
+
+/* One pair a*n*(x/n) + a*(x%n) of the terms becomes a*x. */
+static bool join_quotient(neo_module *m, neo_linear *l) {
+  for (uint32_t i = 0; i < l->n; i++)
+    for (uint32_t j = 0; j < l->n; j++) {
+      neo_expr x, y;
+      int64_t n, k, coef = l->term[j].coef;
+      if (!quotient_of(m, l->term[i].atom, NEO_OP_DIV, &x, &n) ||
+          !quotient_of(m, l->term[j].atom, NEO_OP_MOD, &y, &k))
+        continue;
+      if (x.i != y.i || n != k || l->term[i].coef != coef * n)
+        continue;
+      neo_linear div = {.n = 1, .term = {{l->term[i].atom, 1}}};
+      neo_linear mod = {.n = 1, .term = {{l->term[j].atom, 1}}}, whole;
+      return neo_linear_of(m, x, &whole) && neo_linear_add(l, -coef * n, &div, l) &&
+             neo_linear_add(l, -coef, &mod, l) && neo_linear_add(l, coef, &whole, l);
+    }
+  return false;
+}
+
+bool neo_flat_linear(neo_module *m, neo_expr e, neo_linear *out) {
+  if (!neo_linear_of(m, e, out))
+    return false;
+  while (join_quotient(m, out)) {
+  }
+  return true;
+}
+
+bool neo_flat_stride(neo_module *m, neo_expr offset, uint32_t axis, int64_t *stride) {
+  neo_linear l;
+  uint64_t bit = 1ULL << axis;
+  *stride = 0;
+  if (!(neo_expr_axes(m, offset) & bit))
+    return true;
+  if (axis >= 63 || !neo_flat_linear(m, offset, &l))
+    return false;
+  for (uint32_t k = 0; k < l.n; k++) {
+    const neo_node *n = neo_expr_node(m, l.term[k].atom);
+    if (n->op == NEO_OP_AXIS && n->attr == axis)
+      *stride = l.term[k].coef;
+    else if (neo_expr_axes(m, l.term[k].atom) & bit)
+      return false;
+  }
+  return true;
+}
+
+static neo_expr canonical(neo_module *m, neo_expr e) {
+  neo_linear l;
+  return neo_flat_linear(m, e, &l) ? neo_linear_expr(m, &l) : e;
+}
+
+neo_expr neo_flat_offset(neo_module *m, neo_tensor t, const neo_expr *index) {
+  neo_expr at = neo_const_int(m, NEO_I64_T, 0);
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
+    at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, t, k));
+    at = neo_op2(m, NEO_OP_ADD, at, index[k]);
+  }
+  return canonical(m, at);
+}
+
+/* ---- expressions */
+
+typedef struct {
+  neo_prover *p;
+  neo_facts facts;
+} flattener;
+
+/* cond and (this unless it always holds); a cond of 0 is true. */
+static neo_expr and_unless_proved(flattener *c, neo_module *m, neo_expr cond, neo_expr goal) {
+  if (neo_prove(c->p, &c->facts, goal, NULL) == NEO_PROVED)
+    return cond;
+  return cond.i ? neo_op2(m, NEO_OP_AND, cond, goal) : goal;
+}
+
+static neo_expr in_range(flattener *c, neo_module *m, neo_tensor t, const neo_expr *index) {
+  neo_expr cond = {0}, zero = neo_const_int(m, NEO_I64_T, 0);
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
+    cond = and_unless_proved(c, m, cond, neo_op2(m, NEO_OP_LE, zero, index[k]));
+    neo_expr extent = neo_tensor_extent(m, t, k);
+    cond = and_unless_proved(c, m, cond, neo_op2(m, NEO_OP_LT, index[k], extent));
+  }
+  return cond;
+}
+
+static neo_expr flatten_node(void *ctx, neo_module *m, neo_expr e) {
+  flattener *c = ctx;
+  neo_node n = *neo_expr_node(m, e);
+  neo_expr arg[64];
+  if (n.op == NEO_OP_RAND) {
+    arg[0] = canonical(m, neo_expr_arg(m, e, 0));
+    return neo_expr_make(m, NEO_OP_RAND, (neo_type)n.type, n.attr, arg, 1, n.span);
+  }
+  if (n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE)
+    return e;
+  assert(n.arg.n < 64);
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    arg[k] = neo_list_expr(m, n.arg, k);
+  neo_tensor t = {n.attr};
+  neo_expr at = neo_flat_offset(m, t, arg), cond = {0};
+  neo_expr load = neo_expr_make(m, NEO_OP_LOAD, (neo_type)n.type, t.i, &at, 1, n.span);
+  if (n.op == NEO_OP_LOAD_ELSE)
+    cond = in_range(c, m, t, arg);
+  return cond.i ? neo_op3(m, NEO_OP_SELECT, cond, load, arg[n.arg.n - 1]) : load;
+}
+
+neo_expr neo_flat_expr(neo_module *m, neo_prover *p, const neo_axis_rec *axes, uint32_t n_axes,
+                       neo_expr assume, neo_expr e) {
+  flattener c = {p, {axes, n_axes, &assume, assume.i != 0}};
+  if (!e.i)
+    return e;
+  e = neo_simplify_under(p, &c.facts, e);
+  return neo_expr_rewrite(m, e, flatten_node, &c);
+}

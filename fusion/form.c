@@ -1,0 +1,277 @@
+/* Building the form of a group: members in order, loads of members replaced by their values, reducers as accumulators. */
+#include "fusion/form.h"
+#include "ir/prove.h"
+#include <assert.h>
+#include <math.h>
+
+typedef struct {
+  neo_module *m;
+  neo_prover *p;
+  const neo_group *g;
+  neo_form *f;
+  neo_map value; /* tensor of a member -> its value over its output axes and ACCs */
+  neo_expr acc[2]; /* what ACC k of the definition at hand is in the form */
+} builder;
+
+uint32_t neo_stage_axes(const neo_form *f, const neo_stage *s, neo_axis_rec *out) {
+  uint32_t n = 0;
+  assert(f->axes.n + s->axes.n <= NEO_FORM_MAX_AXES);
+  for (size_t k = 0; k < f->axes.n; k++)
+    out[n++] = f->axes.at[k];
+  for (size_t k = 0; k < s->axes.n; k++)
+    out[n++] = s->axes.at[k];
+  return n;
+}
+
+void neo_stage_visit(const neo_module *m, const neo_stage *s, void (*f)(void *ctx, neo_expr e),
+                     void *ctx) {
+  for (size_t k = 0; k < s->axes.n; k++) {
+    neo_expr_visit(m, s->axes.at[k].lo, f, ctx);
+    neo_expr_visit(m, s->axes.at[k].hi, f, ctx);
+  }
+  neo_expr_visit(m, s->where, f, ctx);
+  for (size_t k = 0; k < s->accs.n; k++)
+    neo_expr_visit(m, s->accs.at[k].body, f, ctx);
+  for (size_t k = 0; k < s->outs.n; k++) {
+    neo_expr_visit(m, s->outs.at[k].offset, f, ctx);
+    neo_expr_visit(m, s->outs.at[k].value, f, ctx);
+  }
+}
+
+/* ---- loads of members */
+
+static neo_expr in_range(neo_module *m, neo_tensor t, const neo_expr *index) {
+  neo_expr cond = neo_const_bool(m, true), zero = neo_const_int(m, NEO_I64_T, 0);
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
+    cond = neo_op2(m, NEO_OP_AND, cond, neo_op2(m, NEO_OP_LE, zero, index[k]));
+    cond = neo_op2(m, NEO_OP_AND, cond,
+                   neo_op2(m, NEO_OP_LT, index[k], neo_tensor_extent(m, t, k)));
+  }
+  return cond;
+}
+
+static neo_expr put_in_node(void *ctx, neo_module *m, neo_expr e) {
+  builder *b = ctx;
+  neo_node n = *neo_expr_node(m, e);
+  uint64_t value;
+  neo_expr index[64];
+  if (n.op == NEO_OP_ACC)
+    return b->acc[n.attr];
+  if (n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE)
+    return e;
+  if (!neo_map_get(&b->value, n.attr, &value))
+    return e;
+  neo_tensor t = {n.attr};
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    index[k] = neo_list_expr(m, n.arg, k);
+  neo_expr y = neo_expr_subst_axes(m, (neo_expr){(uint32_t)value}, index, neo_tensor_rank(m, t));
+  if (n.op == NEO_OP_LOAD)
+    return y;
+  return neo_op3(m, NEO_OP_SELECT, in_range(m, t, index), y, index[n.arg.n - 1]);
+}
+
+/* The expression with members' values in the place of their loads. */
+static neo_expr put_in(builder *b, neo_expr e) {
+  return e.i ? neo_expr_rewrite(b->m, e, put_in_node, b) : e;
+}
+
+static neo_expr flat(builder *b, const neo_stage *s, neo_expr e) {
+  neo_axis_rec axes[NEO_FORM_MAX_AXES];
+  uint32_t n = neo_stage_axes(b->f, s, axes);
+  return neo_flat_expr(b->m, b->p, axes, n, s->where, e);
+}
+
+/* ---- reducers */
+
+static neo_expr wide(neo_module *m, neo_expr e) {
+  neo_type t = neo_expr_type(m, e);
+  return t == NEO_F16_T || t == NEO_BF16_T ? neo_cast(m, NEO_F32_T, e) : e;
+}
+
+/* Adds an accumulator and returns its ACC. */
+static neo_expr add_acc(builder *b, neo_stage *s, neo_reducer kind, neo_expr body) {
+  neo_type t = neo_expr_type(b->m, body);
+  neo_form_acc acc = {(uint8_t)kind, (uint8_t)t, flat(b, s, body)};
+  NEO_PUSH(b->m->arena, &s->accs, acc);
+  return neo_acc_ref(b->m, t, b->f->n_accs++);
+}
+
+/* A stage over the definition's reduction axes. */
+static neo_stage begin_stage(builder *b, const neo_def_rec *d) {
+  neo_stage s = {.first_acc = b->f->n_accs};
+  for (uint32_t k = d->n_out; k < d->axes.n; k++) {
+    neo_axis_rec x = *neo_def_axis(b->m, d, k);
+    x.lo = flat(b, &s, put_in(b, x.lo));
+    x.hi = flat(b, &s, put_in(b, x.hi));
+    NEO_PUSH(b->m->arena, &s.axes, x);
+  }
+  neo_expr where = flat(b, &s, put_in(b, d->where));
+  int64_t c;
+  if (where.i && !(neo_expr_is_int(b->m, where, &c) && c))
+    s.where = where;
+  return s;
+}
+
+static void end_stage(builder *b, neo_stage s) { NEO_PUSH(b->m->arena, &b->f->stages, s); }
+
+/* m where it is finite, else 0 (NaN stays): what is subtracted before exponentials are taken. */
+static neo_expr finite_or_zero(neo_module *m, neo_expr x) {
+  neo_type t = neo_expr_type(m, x);
+  neo_expr inf = neo_const_float(m, t, (double)INFINITY);
+  neo_expr is_inf = neo_op2(m, NEO_OP_EQ, neo_op1(m, NEO_OP_ABS, x), inf);
+  return neo_op3(m, NEO_OP_SELECT, is_inf, neo_const_float(m, t, 0), x);
+}
+
+/* logsumexp x = m + log(sum exp(x - m)), m = max x */
+static void add_logsumexp(builder *b, const neo_def_rec *d, neo_expr body) {
+  neo_module *m = b->m;
+  neo_stage s = begin_stage(b, d);
+  neo_expr x = wide(m, body), top = add_acc(b, &s, NEO_RED_MAX, x);
+  end_stage(b, s);
+  s = begin_stage(b, d);
+  neo_expr base = finite_or_zero(m, top);
+  neo_expr y = neo_op1(m, NEO_OP_EXP, neo_op2(m, NEO_OP_SUB, x, base));
+  neo_expr sum = add_acc(b, &s, NEO_RED_SUM, y);
+  end_stage(b, s);
+  y = neo_op2(m, NEO_OP_ADD, base, neo_op1(m, NEO_OP_LOG, sum));
+  b->acc[0] = neo_cast(m, neo_expr_type(m, body), y);
+}
+
+/* Points of a stage whose axes have independent bounds and no condition; 0 otherwise. */
+static neo_expr plain_count(neo_module *m, const neo_form *f, const neo_stage *s) {
+  neo_expr n = neo_const_int(m, NEO_I64_T, 1), zero = neo_const_int(m, NEO_I64_T, 0);
+  if (s->where.i)
+    return (neo_expr){0};
+  for (size_t k = 0; k < s->axes.n; k++) {
+    neo_expr extent = neo_op2(m, NEO_OP_SUB, s->axes.at[k].hi, s->axes.at[k].lo);
+    if (neo_expr_axes(m, extent) >> f->axes.n)
+      return (neo_expr){0};
+    n = neo_op2(m, NEO_OP_MUL, n, neo_op2(m, NEO_OP_MAX, extent, zero));
+  }
+  return n;
+}
+
+static void add_mean(builder *b, const neo_def_rec *d, neo_expr body) {
+  neo_module *m = b->m;
+  neo_stage s = begin_stage(b, d);
+  neo_expr sum = add_acc(b, &s, NEO_RED_SUM, wide(m, body)), n = plain_count(m, b->f, &s);
+  if (!n.i)
+    n = add_acc(b, &s, NEO_RED_SUM, neo_const_int(m, NEO_I64_T, 1));
+  end_stage(b, s);
+  neo_expr mean = neo_op2(m, NEO_OP_DIV, sum, neo_cast(m, neo_expr_type(m, sum), n));
+  b->acc[0] = neo_cast(m, neo_expr_type(m, body), mean);
+  b->acc[1] = n;
+}
+
+static void add_simple(builder *b, const neo_def_rec *d, const neo_expr *body) {
+  neo_stage s = begin_stage(b, d);
+  neo_expr acc = add_acc(b, &s, (neo_reducer)d->reducer, wide(b->m, body[0]));
+  b->acc[0] = neo_cast(b->m, neo_expr_type(b->m, body[0]), acc);
+  if (d->body.n > 1)
+    b->acc[1] = add_acc(b, &s, NEO_RED_NONE, body[1]);
+  end_stage(b, s);
+}
+
+static void add_reduction(builder *b, const neo_def_rec *d) {
+  neo_expr body[2] = {{0}, {0}};
+  assert(d->body.n <= 2);
+  for (uint32_t k = 0; k < d->body.n; k++)
+    body[k] = put_in(b, neo_list_expr(b->m, d->body, k));
+  switch (d->reducer) {
+  case NEO_RED_NONE: break;
+  case NEO_RED_LOGSUMEXP: add_logsumexp(b, d, body[0]); break;
+  case NEO_RED_MEAN: add_mean(b, d, body[0]); break;
+  default: add_simple(b, d, body);
+  }
+}
+
+/* ---- members */
+
+static neo_expr store_offset(neo_module *m, const neo_def_rec *d, neo_tensor t) {
+  neo_expr index[64];
+  assert(d->n_out < 64);
+  for (uint32_t k = 0; k < d->n_out; k++) {
+    index[k] = neo_axis_ref(m, k);
+    if (!d->out_map.n)
+      continue;
+    int64_t stride = (int32_t)neo_list_at(m, d->out_map, 2 * k);
+    int64_t offset = (int32_t)neo_list_at(m, d->out_map, 2 * k + 1);
+    index[k] = neo_op2(m, NEO_OP_MUL, index[k], neo_const_int(m, NEO_I64_T, stride));
+    index[k] = neo_op2(m, NEO_OP_ADD, index[k], neo_const_int(m, NEO_I64_T, offset));
+  }
+  return neo_flat_offset(m, t, index);
+}
+
+static uint32_t shared_axes(const builder *b) {
+  uint32_t n = UINT32_MAX;
+  for (size_t k = 0; k < b->g->members.n; k++) {
+    const neo_member *x = &b->g->members.at[k];
+    uint32_t n_out = neo_def_at(b->m, x->def)->n_out;
+    if (x->place != NEO_PLACE_INLINE && n_out < n)
+      n = n_out;
+  }
+  return n == UINT32_MAX ? 0 : n;
+}
+
+/* Stores of one member: with those of the member before if both are at every point of the same axes. */
+static neo_stage *store_stage(builder *b, const neo_def_rec *d) {
+  neo_form *f = b->f;
+  size_t own = d->n_out - f->axes.n;
+  neo_stage *last = f->stages.n ? &f->stages.at[f->stages.n - 1] : NULL;
+  if (last && !last->accs.n && last->axes.n == own && (own == 0 || last->outs.n == 0))
+    return last;
+  neo_stage s = {.first_acc = f->n_accs};
+  for (uint32_t k = (uint32_t)f->axes.n; k < d->n_out; k++)
+    NEO_PUSH(b->m->arena, &s.axes, *neo_def_axis(b->m, d, k));
+  end_stage(b, s);
+  return &f->stages.at[f->stages.n - 1];
+}
+
+static void add_outs(builder *b, const neo_def_rec *d, const neo_expr *value) {
+  neo_stage *s = store_stage(b, d);
+  for (uint32_t k = 0; k < d->out.n; k++) {
+    neo_tensor t = {neo_list_at(b->m, d->out, k)};
+    neo_form_out out = {t, store_offset(b->m, d, t), flat(b, s, value[k])};
+    NEO_PUSH(b->m->arena, &s->outs, out);
+  }
+}
+
+static void add_member(builder *b, const neo_member *x) {
+  neo_def_rec d = *neo_def_at(b->m, x->def);
+  neo_expr value[16];
+  b->acc[0] = b->acc[1] = (neo_expr){0};
+  assert(d.finish.n <= 16);
+  add_reduction(b, &d);
+  for (uint32_t k = 0; k < d.finish.n; k++)
+    value[k] = put_in(b, neo_list_expr(b->m, d.finish, k));
+  if (x->place == NEO_PLACE_ROOT)
+    add_outs(b, &d, value);
+  if (!d.out_map.n)
+    for (uint32_t k = 0; k < d.out.n; k++)
+      neo_map_set(&b->value, neo_list_at(b->m, d.out, k), value[k].i);
+}
+
+static neo_form *build(neo_module *m, const neo_group *g) {
+  builder b = {.m = m, .p = neo_prover_new(m), .g = g, .f = NEO_NEW(m->arena, neo_form)};
+  neo_map_init(&b.value, m->arena);
+  uint32_t n = shared_axes(&b);
+  for (size_t k = 0; k < g->members.n && b.f->axes.n < n; k++) {
+    const neo_def_rec *d = neo_def_at(m, g->members.at[k].def);
+    if (g->members.at[k].place == NEO_PLACE_INLINE)
+      continue;
+    for (uint32_t i = 0; i < n; i++)
+      NEO_PUSH(m->arena, &b.f->axes, *neo_def_axis(m, d, i));
+  }
+  for (size_t k = 0; k < g->members.n; k++)
+    add_member(&b, &g->members.at[k]);
+  neo_prover_free(b.p);
+  neo_form_merge(m, b.f);
+  return b.f;
+}
+
+const neo_form *neo_group_form(neo_module *m, const neo_group *g) {
+  neo_group *own = (neo_group *)g; /* a cache is no part of what the group says */
+  if (!g->form)
+    own->form = build(m, g);
+  return g->form;
+}

@@ -1,0 +1,72 @@
+/* The form of a group: what its kernel computes, with members put together, and storage made flat.
+ *
+ *   H[b,j] = sum[i] X[b,i]*W[i,j]                     shared axes: b, j
+ *   Y[b,j] = relu(H[b,j] + c[j])             ->       stage 0  axes i   acc0 = sum X[b*784 + i]*W[i*128 + j]
+ *                                                     stage 1  Y[b*128 + j] = relu(acc0 + c[j])
+ *
+ * A stage runs over its own axes, whose positions follow those of the shared axes, at each point of the shared axes. It
+ * accumulates (accs), or stores (outs), never both. Stages run in order; an expression may use ACC k of earlier stages,
+ * k counting through the form.
+ *
+ * Differences from the expressions of definitions:
+ *   LOAD has one index, the element's row-major offset; sums in offsets are in linear form (ir.h)
+ *   LOAD_ELSE is select(conditions that could not be proved, LOAD, other)
+ *   MEAN is a sum and a count; LOGSUMEXP a maximum and a sum of exponentials; f16 and bf16 accumulate as f32
+ *   neighbouring axes that every access walks as one are one axis
+ *
+ * Expressions live in the module, the rest in its arena. */
+#ifndef NEO_FUSION_FORM_H
+#define NEO_FUSION_FORM_H
+#include "fusion/group.h"
+
+enum { NEO_FORM_MAX_AXES = 48 };
+
+typedef struct {
+  uint8_t kind; /* SUM PROD MAX MIN ANY ALL; NONE: payload of the acc before, taken over when that one changes */
+  uint8_t type;
+  neo_expr body;
+} neo_form_acc;
+
+typedef struct {
+  neo_tensor tensor;
+  neo_expr offset, value;
+} neo_form_out;
+
+typedef struct {
+  NEO_VEC(neo_axis_rec) axes; /* own; positions from form->axes.n */
+  neo_expr where;             /* 0: always */
+  uint32_t first_acc;
+  NEO_VEC(neo_form_acc) accs;
+  NEO_VEC(neo_form_out) outs;
+} neo_stage;
+
+typedef struct neo_form {
+  NEO_VEC(neo_axis_rec) axes; /* shared; from 0 to an extent over sizes */
+  NEO_VEC(neo_stage) stages;
+  uint32_t n_accs;
+} neo_form;
+
+/* The form of a group; made once, kept in the group. */
+const neo_form *neo_group_form(neo_module *m, const neo_group *g);
+
+/* Axes of a stage in position order (shared, then own) and how many. */
+uint32_t neo_stage_axes(const neo_form *f, const neo_stage *s, neo_axis_rec *out);
+/* Linear form of an i64 expression, in which a*n*(x/n) + a*(x%n) is a*x. */
+bool neo_flat_linear(neo_module *m, neo_expr e, neo_linear *out);
+/* Coefficient of AXIS k in an offset; false: not constant, or the axis occurs in another term too. */
+bool neo_flat_stride(neo_module *m, neo_expr offset, uint32_t axis, int64_t *stride);
+/* Calls f for every distinct node of a stage (bounds, where, bodies, offsets, values). */
+void neo_stage_visit(const neo_module *m, const neo_stage *s, void (*f)(void *ctx, neo_expr e), void *ctx);
+/* Elements of a tensor. */
+neo_expr neo_tensor_elements(neo_module *m, neo_tensor t);
+
+/* ---- private to fusion: form.c builds; flat.c flattens; merge.c merges axes; key.c hashes */
+struct neo_prover;
+neo_expr neo_flat_expr(neo_module *m, struct neo_prover *p, const neo_axis_rec *axes, uint32_t n_axes, neo_expr assume,
+                       neo_expr e);
+neo_expr neo_flat_offset(neo_module *m, neo_tensor t, const neo_expr *index);
+void neo_form_merge(neo_module *m, neo_form *f);
+void neo_form_key(neo_module *m, const neo_group *g, uint64_t key[2]);
+void neo_form_print(const neo_module *m, const neo_form *f, neo_str *out); /* for explain and tests */
+
+#endif

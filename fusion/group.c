@@ -1,0 +1,55 @@
+/* What a group reads and writes, its key and its name. */
+#include "fusion/form.h"
+#include <ctype.h>
+#include <string.h>
+
+typedef struct {
+  neo_module *m;
+  neo_arena *a;
+  neo_group *g;
+} collector;
+
+static bool has_read(const neo_group *g, neo_tensor t) {
+  for (size_t k = 0; k < g->reads.n; k++)
+    if (g->reads.at[k].i == t.i)
+      return true;
+  return false;
+}
+
+static void collect_read(void *ctx, neo_expr e) {
+  collector *c = ctx;
+  const neo_node *n = neo_expr_node(c->m, e);
+  neo_tensor t = {n->attr};
+  if (n->op == NEO_OP_LOAD && !has_read(c->g, t))
+    NEO_PUSH(c->a, &c->g->reads, t);
+}
+
+/* "h.W" of the first root -> "h_W". */
+static const char *identifier(neo_module *m, neo_arena *a, const neo_group *g) {
+  if (!g->roots.n)
+    return "nothing";
+  const char *text = neo_name_text(m->names, neo_tensor_at(m, g->roots.at[0])->name);
+  char *y = neo_arena_printf(a, "%s%s", isalpha((unsigned char)text[0]) ? "" : "t", text);
+  for (char *p = y; *p; p++)
+    if (!isalnum((unsigned char)*p))
+      *p = '_';
+  return y;
+}
+
+void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g) {
+  collector c = {m, a, g};
+  g->form = NULL;
+  g->reads.n = g->roots.n = 0;
+  const neo_form *f = neo_group_form(m, g);
+  for (size_t k = 0; k < f->stages.n; k++)
+    for (size_t i = 0; i < f->stages.at[k].outs.n; i++)
+      NEO_PUSH(a, &g->roots, f->stages.at[k].outs.at[i].tensor);
+  for (size_t k = 0; k < f->axes.n; k++) {
+    neo_expr_visit(m, f->axes.at[k].lo, collect_read, &c);
+    neo_expr_visit(m, f->axes.at[k].hi, collect_read, &c);
+  }
+  for (size_t k = 0; k < f->stages.n; k++)
+    neo_stage_visit(m, &f->stages.at[k], collect_read, &c);
+  neo_form_key(m, g, g->key);
+  g->name = identifier(m, a, g);
+}
