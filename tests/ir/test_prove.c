@@ -3,8 +3,6 @@
 #include "ir/prove.h"
 #include "tests/ir/ir_test.h"
 #include "tests/ir/prove_text.h"
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 typedef struct {
@@ -83,7 +81,7 @@ static const row rows[] = {
     {"contradictory assumptions", "1<=N<=64", 0, "i<N", "i < 3 and i > 5", "i == 7", NEO_PROVED},
     {"parity", 0, 0, "i<10; j<10", 0, "2*i != 2*j + 1", NEO_PROVED},
     {"even and odd", 0, 0, "i<10", "i % 2 == 1", "i >= 1", NEO_PROVED},
-    {"wrapping is not assumed away", 0, "Y", "i<4", 0, "Y[i] < Y[i] + 1", NEO_PROVED},
+    {"an element and one more", 0, "Y", "i<4", 0, "Y[i] < Y[i] + 1", NEO_PROVED},
 };
 
 static void reads_are_judged_as_in_the_reference(void **state) {
@@ -93,16 +91,199 @@ static void reads_are_judged_as_in_the_reference(void **state) {
     question_init(&q, *state, rows[k].sizes, rows[k].tensors, rows[k].axes, rows[k].assume);
     neo_facts facts = question_facts(&q);
     neo_proof got = neo_prove(p, &facts, question_expr(&q, rows[k].goal), NULL);
-    neo_prover_stats st = neo_prover_statistics(p);
-    if (st.isl_calls || st.unknown) print_message("%s: isl %d, unknown %d\n", rows[k].what, (int)st.isl_calls, (int)st.unknown);
-    if (got != rows[k].want) print_message("%s: %s: got %d\n", rows[k].what, rows[k].goal, got);
+    if (got != rows[k].want) fail_msg("%s: %s: %d", rows[k].what, rows[k].goal, (int)got);
     neo_prover_free(p);
   }
+}
+
+/* The question's witness; fails if it is not refuted. */
+static neo_witness refuted(void **state, question *q, const char *sizes, const char *axes,
+                           const char *goal) {
+  neo_witness w;
+  neo_prover *p = neo_prover_new(*state);
+  question_init(q, *state, sizes, NULL, axes, NULL);
+  neo_facts facts = question_facts(q);
+  assert_int_equal(neo_prove(p, &facts, question_expr(q, goal), &w), NEO_REFUTED);
+  neo_prover_free(p);
+  return w;
+}
+
+static void witnesses_are_the_first_points_that_fail(void **state) {
+  question q;
+  neo_witness w = refuted(state, &q, NULL, "i<28; r<3", "0 <= i + r - 1");
+  assert_int_equal(w.n_axes, 2);
+  assert_int_equal(w.axis[0], 0);
+  assert_int_equal(w.axis[1], 0);
+  w = refuted(state, &q, NULL, "i<28; j<10", "j < 5");
+  assert_int_equal(w.axis[0], 0);
+  assert_int_equal(w.axis[1], 5);
+  w = refuted(state, &q, "1<=N<=512", "i<N", "i < 5");
+  assert_int_equal(w.axis[0], 5);
+  assert_int_equal(w.n_sizes, 1);
+  assert_int_equal(w.size[0].size.i, q.size[0].i);
+  assert_int_equal(w.size[0].value, 6);
+}
+
+static void points_that_only_isl_finds_are_refuted(void **state) {
+  question q;
+  neo_witness w = refuted(state, &q, NULL, "i<1000; j<1000", "17*i - 23*j != 1");
+  assert_int_equal(17 * w.axis[0] - 23 * w.axis[1], 1);
+  w = refuted(state, &q, "1<=N<=500", "i<N", "i % 97 != 41 or i / 97 != 3");
+  assert_int_equal(w.axis[0], 332);
+}
+
+static void a_point_counts_only_if_it_certainly_exists(void **state) {
+  question q;
+  neo_witness w;
+  neo_prover *p = neo_prover_new(*state);
+  question_init(&q, *state, NULL, "Y", "b<8; t<Y[b]", NULL); /* perhaps no t at all */
+  neo_facts facts = question_facts(&q);
+  assert_int_equal(neo_prove(p, &facts, question_expr(&q, "t > 5"), &w), NEO_UNKNOWN);
+  question_init(&q, *state, "1<=N<=9; P=(N-3)/2+1", NULL, "i<N", NULL);
+  facts = question_facts(&q); /* P is declared not to be negative: N = 1 is fine, P = 0 */
+  assert_int_equal(neo_prove(p, &facts, question_expr(&q, "N > 2"), &w), NEO_REFUTED);
+  question_init(&q, *state, "1<=N<=9; P=(N-3)/2", NULL, "i<N", NULL);
+  facts = question_facts(&q); /* now N = 1 would make P negative */
+  assert_int_not_equal(neo_prove(p, &facts, question_expr(&q, "N > 2"), &w), NEO_REFUTED);
+  assert_int_equal(neo_prove(p, &facts, question_expr(&q, "N > 2 or P > 5"), &w), NEO_PROVED);
+  neo_prover_free(p);
+}
+
+static void arithmetic_that_may_wrap_proves_nothing(void **state) {
+  question q;
+  neo_module *m = *state;
+  neo_prover *p = neo_prover_new(m);
+  neo_tensor_rec rec = {.role = NEO_ROLE_INPUT, .type = NEO_I64_T};
+  neo_expr x = neo_load(m, neo_tensor_add(m, rec), NULL, 0, 0), one = neo_const_int(m, NEO_I64_T, 1);
+  question_init(&q, m, NULL, NULL, NULL, NULL);
+  neo_facts facts = question_facts(&q);
+  neo_expr goal = neo_op2(m, NEO_OP_LT, x, neo_op2(m, NEO_OP_ADD, x, one));
+  assert_int_equal(neo_prove(p, &facts, goal, NULL), NEO_UNKNOWN);
+  neo_expr small = neo_op2(m, NEO_OP_LT, x, neo_const_int(m, NEO_I64_T, 100));
+  facts = (neo_facts){.assume = &small, .n_assume = 1};
+  assert_int_equal(neo_prove(p, &facts, goal, NULL), NEO_UNKNOWN); /* x could still be the least */
+  neo_expr both = neo_op2(m, NEO_OP_AND, small, neo_op2(m, NEO_OP_LT, one, x));
+  facts = (neo_facts){.assume = &both, .n_assume = 1};
+  assert_int_equal(neo_prove(p, &facts, goal, NULL), NEO_PROVED);
+  neo_prover_free(p);
+}
+
+static void narrow_integers_are_followed_through_conversions(void **state) {
+  neo_module *m = *state;
+  neo_prover *p = neo_prover_new(m);
+  neo_tensor_rec rec = {.role = NEO_ROLE_INPUT, .type = NEO_U8_T};
+  neo_expr x = neo_load(m, neo_tensor_add(m, rec), NULL, 0, 0);
+  neo_expr sum = neo_op2(m, NEO_OP_ADD, neo_cast(m, NEO_I32_T, x), neo_const_int(m, NEO_I32_T, 1));
+  neo_expr wrapped = neo_op2(m, NEO_OP_ADD, x, neo_const_int(m, NEO_U8_T, 1));
+  neo_facts facts = {0};
+  int64_t lo, hi;
+  assert_true(neo_interval(p, &facts, neo_cast(m, NEO_I64_T, sum), &lo, &hi));
+  assert_int_equal(lo, 1);
+  assert_int_equal(hi, 256);
+  assert_true(neo_interval(p, &facts, wrapped, &lo, &hi));
+  assert_int_equal(lo, 0);
+  assert_int_equal(hi, 255);
+  neo_prover_free(p);
+}
+
+static void intervals_follow_the_arithmetic(void **state) {
+  static const struct {
+    const char *expr;
+    int64_t lo, hi;
+  } want[] = {{"3*i - 2*j + 1", -17, 28},  {"i/4 - j%4", -3, 2},        {"i - i", 0, 0},
+              {"min(i, 5) + max(j, 3)", 3, 14}, {"select(i < 5, i, 9 - i)", 0, 4}, {"i*j", 0, 81},
+              {"abs(i - j)", 0, 9},        {"clamp(i - 5, -2, 2)", -2, 2}, {"(0 - i)/3", -3, 0},
+              {"N - i", -8, 60},           {"(N + 3)/4", 1, 15},        {"k - i", -9, 0}};
+  question q;
+  neo_prover *p = neo_prover_new(*state);
+  question_init(&q, *state, "1<=N<=60", NULL, "i<10; j<10; k<=i", NULL);
+  neo_facts facts = question_facts(&q);
+  for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
+    int64_t lo, hi;
+    assert_true(neo_interval(p, &facts, question_expr(&q, want[k].expr), &lo, &hi));
+    if (lo > want[k].lo || hi < want[k].hi) fail_msg("%s: too narrow", want[k].expr);
+    if (k != 6 && (lo != want[k].lo || hi != want[k].hi))
+      fail_msg("%s: [%ld, %ld]", want[k].expr, (long)lo, (long)hi);
+  }
+  neo_prover_free(p);
+}
+
+static void equal_questions_are_answered_from_memory(void **state) {
+  question q;
+  neo_prover *p = neo_prover_new(*state);
+  question_init(&q, *state, NULL, NULL, "i<10; j<10", NULL);
+  neo_facts facts = question_facts(&q);
+  neo_expr goal = question_expr(&q, "17*i - 23*j != 1");
+  assert_int_equal(neo_prove(p, &facts, goal, NULL), NEO_PROVED);
+  neo_prover_stats first = neo_prover_statistics(p);
+  assert_int_equal(first.isl_calls, 1);
+  assert_int_equal(neo_prove(p, &facts, goal, NULL), NEO_PROVED);
+  neo_prover_stats second = neo_prover_statistics(p);
+  assert_int_equal(second.isl_calls, 1);
+  assert_int_equal(second.memo, first.memo + 1);
+  neo_prover_free(p);
+}
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void nasty_questions_return_quickly(void **state) {
+  static const char *const goals[] = {
+      "(a*7 + b*11 + c*13) % 17 != (a*5 - b*3 + c*19) % 23 or (a + b*b) % 29 == c / 3",
+      "(a%7*3 + b%11*5 + c%13*7) % 101 + (a/7 + b/11 + c/13) % 37 != 99 and a*12347 != b*45679 - 3",
+      "min(max(a%5, b%7), max(c%11, d%13)) + min(max(a%17, b%19), max(c%23, d%29)) <= 40",
+      "select(a%3 == b%5, a*b, c*d) != select(b%7 == c%11, a*c + 1, b*d - 1)",
+      "a*1000003 + b*999983 - c*1000033 != d*999979 + 12345"};
+  for (size_t k = 0; k < sizeof goals / sizeof *goals; k++) {
+    question q;
+    neo_prover *p = neo_prover_new(*state);
+    question_init(&q, *state, "1<=N<=4096", NULL, "a<N*3; b<a+N; c<b+a; d<100000", "a % 3 != b % 2");
+    neo_facts facts = question_facts(&q);
+    double start = seconds();
+    neo_prove(p, &facts, question_expr(&q, goals[k]), NULL);
+    assert_true(seconds() - start < 1.0);
+    neo_prover_free(p);
+  }
+}
+
+static neo_expr deep(neo_module *m, neo_expr e, int n) {
+  for (int k = 0; k < n; k++) {
+    neo_expr c = neo_const_int(m, NEO_I64_T, k % 5 + 2);
+    e = neo_op2(m, k % 3 ? NEO_OP_ADD : NEO_OP_MAX, neo_op2(m, NEO_OP_MOD, e, c), e);
+  }
+  return e;
+}
+
+static void deep_expressions_return_quickly(void **state) {
+  neo_module *m = *state;
+  question q;
+  neo_prover *p = neo_prover_new(m);
+  question_init(&q, m, NULL, NULL, "i<1000", NULL);
+  neo_facts facts = question_facts(&q);
+  double start = seconds();
+  neo_expr e = deep(m, neo_axis_ref(m, 0), 300);
+  neo_expr goal = neo_op2(m, NEO_OP_LT, e, neo_const_int(m, NEO_I64_T, 12345));
+  assert_int_not_equal(neo_prove(p, &facts, goal, NULL), NEO_PROVED);
+  neo_simplify_under(p, &facts, goal);
+  assert_true(seconds() - start < 2.0);
+  neo_prover_free(p);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(reads_are_judged_as_in_the_reference),
+      TEST(witnesses_are_the_first_points_that_fail),
+      TEST(points_that_only_isl_finds_are_refuted),
+      TEST(a_point_counts_only_if_it_certainly_exists),
+      TEST(arithmetic_that_may_wrap_proves_nothing),
+      TEST(narrow_integers_are_followed_through_conversions),
+      TEST(intervals_follow_the_arithmetic),
+      TEST(equal_questions_are_answered_from_memory),
+      TEST(nasty_questions_return_quickly),
+      TEST(deep_expressions_return_quickly),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
