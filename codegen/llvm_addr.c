@@ -1,0 +1,258 @@
+/* Index arithmetic: sums of multiples, so that unrolled copies differ in a constant and lanes in
+ * whole steps. Terms are added from the outermost loop inwards, which lets invariant partial sums
+ * move out of loops. Quotients and remainders by constants are split where the divisible part is
+ * known: (16*i + l) / 8 is 2*i + l/8. */
+#include "codegen/llvm_gen.h"
+#include <assert.h>
+#include <string.h>
+
+enum { MAX_TERMS = sizeof((neo_ll_lin *)0)->t / sizeof((neo_ll_lin *)0)->t[0] };
+
+static bool mul_over(int64_t a, int64_t b, int64_t *out) {
+  return __builtin_mul_overflow(a, b, out);
+}
+
+static bool add_over(int64_t a, int64_t b, int64_t *out) {
+  return __builtin_add_overflow(a, b, out);
+}
+
+static bool add_term(neo_ll_lin *x, LLVMValueRef v, int64_t coef, uint32_t depth) {
+  uint32_t at = 0;
+  for (uint32_t k = 0; k < x->n; k++)
+    if (x->t[k].v == v) return !add_over(x->t[k].coef, coef, &x->t[k].coef);
+  if (x->n == MAX_TERMS) return false;
+  while (at < x->n && x->t[at].depth <= depth) at++;
+  memmove(&x->t[at + 1], &x->t[at], (x->n - at) * sizeof x->t[0]);
+  x->t[at].v = v;
+  x->t[at].coef = coef;
+  x->t[at].depth = depth;
+  x->n++;
+  return true;
+}
+
+static bool is_constant(const neo_ll_lin *x) {
+  if (x->step || x->stride) return false;
+  for (uint32_t k = 0; k < x->n; k++)
+    if (x->t[k].coef) return false;
+  return true;
+}
+
+static LLVMValueRef i64(neo_ll_gen *g, int64_t x) {
+  return LLVMConstInt(LLVMInt64TypeInContext(g->l->ctx), (unsigned long long)x, true);
+}
+
+static LLVMValueRef times(neo_ll_gen *g, LLVMValueRef v, int64_t c) {
+  return c == 1 ? v : LLVMBuildMul(g->l->b, v, i64(g, c), "");
+}
+
+static LLVMValueRef plus(neo_ll_gen *g, LLVMValueRef a, LLVMValueRef b) {
+  return a && b ? LLVMBuildAdd(g->l->b, a, b, "") : a ? a : b;
+}
+
+/* out = x + k*y */
+static bool add_scaled(neo_ll_gen *g, const neo_ll_lin *x, int64_t k, const neo_ll_lin *y,
+                       neo_ll_lin *out) {
+  int64_t c;
+  neo_ll_lin z = *x;
+  if (mul_over(k, y->c, &c) || add_over(z.c, c, &z.c)) return false;
+  if (mul_over(k, y->step, &c) || add_over(z.step, c, &z.step)) return false;
+  if (y->stride) z.stride = plus(g, z.stride, times(g, y->stride, k));
+  for (uint32_t i = 0; i < y->n; i++)
+    if (mul_over(k, y->t[i].coef, &c) || !add_term(&z, y->t[i].v, c, y->t[i].depth)) return false;
+  *out = z;
+  return true;
+}
+
+LLVMValueRef neo_ll_linear_value(neo_ll_gen *g, const neo_ll_lin *x, bool with_constant,
+                                 uint32_t *depth) {
+  LLVMValueRef sum = NULL;
+  if (depth) *depth = 0;
+  for (uint32_t k = 0; k < x->n; k++) {
+    if (!x->t[k].coef) continue;
+    sum = plus(g, sum, times(g, x->t[k].v, x->t[k].coef));
+    if (depth && x->t[k].depth > *depth) *depth = x->t[k].depth;
+  }
+  if (with_constant && (x->c || !sum)) sum = plus(g, sum, i64(g, x->c));
+  return sum;
+}
+
+/* x * v for a uniform v: each term by itself. */
+static bool distribute(neo_ll_gen *g, const neo_ll_lin *x, LLVMValueRef v, uint32_t depth,
+                       neo_ll_lin *out) {
+  neo_ll_lin z = {0};
+  if (x->c && !add_term(&z, v, x->c, depth)) return false;
+  for (uint32_t k = 0; k < x->n; k++) {
+    LLVMValueRef p = LLVMBuildMul(g->l->b, x->t[k].v, v, "");
+    if (!add_term(&z, p, x->t[k].coef, depth > x->t[k].depth ? depth : x->t[k].depth)) return false;
+  }
+  LLVMValueRef stride = plus(g, x->step ? times(g, v, x->step) : NULL,
+                             x->stride ? LLVMBuildMul(g->l->b, x->stride, v, "") : NULL);
+  z.stride = stride;
+  *out = z;
+  return true;
+}
+
+static bool multiply(neo_ll_gen *g, const neo_ll_lin *x, const neo_ll_lin *y, neo_ll_lin *out) {
+  neo_ll_lin zero = {0};
+  if (is_constant(x)) return add_scaled(g, &zero, x->c, y, out);
+  if (is_constant(y)) return add_scaled(g, &zero, y->c, x, out);
+  bool x_lanes = x->step || x->stride, y_lanes = y->step || y->stride;
+  if (x_lanes && y_lanes) return false;
+  const neo_ll_lin *uniform = x_lanes ? y : y_lanes || y->n > x->n ? x : y;
+  uint32_t depth;
+  LLVMValueRef v = neo_ll_linear_value(g, uniform, true, &depth);
+  return distribute(g, uniform == x ? y : x, v, depth, out);
+}
+
+/* x = d*q + r with the rest's terms not divisible by d; false unless r is known to lie in [0, d)
+ * in every lane. */
+static bool split(neo_ll_gen *g, const neo_ll_lin *x, int64_t d, neo_ll_lin *q, neo_ll_lin *r) {
+  neo_ll_lin zero = {0};
+  if (x->stride || d <= 0) return false;
+  *q = *r = zero;
+  for (uint32_t k = 0; k < x->n; k++) {
+    if (x->t[k].coef % d) return false;
+    if (!add_term(q, x->t[k].v, x->t[k].coef / d, x->t[k].depth)) return false;
+  }
+  r->c = ((x->c % d) + d) % d;
+  q->c = (x->c - r->c) / d;
+  r->step = x->step;
+  if (x->step % d == 0) {
+    q->step = x->step / d;
+    r->step = 0;
+  }
+  int64_t far, last = (int64_t)(g->width - 1);
+  return !mul_over(r->step, last, &far) && !add_over(far, r->c, &far) && far >= 0 && far < d;
+}
+
+static bool opaque(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out) {
+  neo_ll_val v = neo_ll_expr(g, e);
+  neo_ll_lin z = {0};
+  if (v.lanes) return false;
+  if (LLVMIsAConstantInt(v.v)) {
+    z.c = LLVMConstIntGetSExtValue(v.v);
+    *out = z;
+    return true;
+  }
+  *out = z;
+  return add_term(out, v.v, 1, v.depth);
+}
+
+static bool variable(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out) {
+  const neo_ll_var *v = &g->var[e->attr];
+  neo_ll_lin z = {0};
+  *out = z;
+  switch (v->kind) {
+  case NEO_LL_FIXED: out->c = v->fixed; return true;
+  case NEO_LL_LANE: out->step = 1; return true;
+  case NEO_LL_LOOP: return add_term(out, v->v, 1, v->depth);
+  default: assert(0 && "a variable of an enclosing loop"); return false;
+  }
+}
+
+/* The form of an operator, or false if it has none of its own. */
+static bool operation(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out) {
+  neo_ll_lin x, y, q, r, zero = {0};
+  neo_op op = (neo_op)e->attr;
+  if (e->n == 0 || !neo_ll_linear(g, e->arg[0], &x)) return false;
+  if (op == NEO_OP_NEG) return add_scaled(g, &zero, -1, &x, out);
+  if (e->n != 2 || !neo_ll_linear(g, e->arg[1], &y)) return false;
+  switch (op) {
+  case NEO_OP_ADD: return add_scaled(g, &x, 1, &y, out);
+  case NEO_OP_SUB: return add_scaled(g, &x, -1, &y, out);
+  case NEO_OP_MUL: return multiply(g, &x, &y, out);
+  case NEO_OP_DIV:
+  case NEO_OP_MOD:
+    if (!is_constant(&y) || !split(g, &x, y.c, &q, &r)) return false;
+    *out = op == NEO_OP_DIV ? q : r;
+    return true;
+  default: return false;
+  }
+}
+
+static bool has_form(const neo_lx *e) {
+  if (e->kind != NEO_LX_OP || e->type != NEO_I64_T) return false;
+  switch ((neo_op)e->attr) {
+  case NEO_OP_ADD:
+  case NEO_OP_SUB:
+  case NEO_OP_MUL:
+  case NEO_OP_DIV:
+  case NEO_OP_MOD:
+  case NEO_OP_NEG: return true;
+  default: return false;
+  }
+}
+
+/* A failure is remembered: trying again at every level would take exponential time. */
+bool neo_ll_linear_form(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out) {
+  if (!has_form(e) || g->memo[e->id].no_form == g->stamp) return false;
+  if (operation(g, e, out)) return true;
+  g->memo[e->id].no_form = g->stamp;
+  return false;
+}
+
+bool neo_ll_linear(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out) {
+  int64_t c;
+  neo_ll_lin z = {0};
+  if (neo_lx_is_int(e, &c)) {
+    *out = z;
+    out->c = c;
+    return true;
+  }
+  if (e->kind == NEO_LX_VAR) return variable(g, e, out);
+  return neo_ll_linear_form(g, e, out) || opaque(g, e, out);
+}
+
+/* ---- facts about index expressions */
+
+static int64_t gcd(int64_t a, int64_t b) {
+  if (a == INT64_MIN || b == INT64_MIN) return 1;
+  a = a < 0 ? -a : a;
+  b = b < 0 ? -b : b;
+  while (b) {
+    int64_t r = a % b;
+    a = b;
+    b = r;
+  }
+  return a;
+}
+
+int64_t neo_ll_multiple(neo_ll_gen *g, const neo_lx *e) {
+  int64_t x, y, z;
+  if (neo_lx_is_int(e, &x)) return x;
+  if (e->kind == NEO_LX_VAR) {
+    const neo_ll_var *v = &g->var[e->attr];
+    return v->kind == NEO_LL_FIXED ? v->fixed : v->kind == NEO_LL_LOOP ? v->multiple : 0;
+  }
+  if (e->kind != NEO_LX_OP || e->n != 2) return 1;
+  x = neo_ll_multiple(g, e->arg[0]);
+  y = neo_ll_multiple(g, e->arg[1]);
+  switch ((neo_op)e->attr) {
+  case NEO_OP_ADD:
+  case NEO_OP_SUB:
+  case NEO_OP_MIN:
+  case NEO_OP_MAX: return gcd(x, y);
+  case NEO_OP_MUL: return mul_over(x, y, &z) ? 1 : z;
+  default: return 1;
+  }
+}
+
+bool neo_ll_nonneg(neo_ll_gen *g, const neo_lx *e) {
+  int64_t x;
+  if (neo_lx_is_int(e, &x)) return x >= 0;
+  if (e->kind == NEO_LX_SIZE) return true;
+  if (e->kind == NEO_LX_VAR) {
+    const neo_ll_var *v = &g->var[e->attr];
+    return v->kind == NEO_LL_FIXED ? v->fixed >= 0 : v->kind == NEO_LL_LANE || v->nonneg;
+  }
+  if (e->kind != NEO_LX_OP || e->n != 2) return false;
+  switch ((neo_op)e->attr) {
+  case NEO_OP_ADD:
+  case NEO_OP_MUL:
+  case NEO_OP_DIV:
+  case NEO_OP_MIN: return neo_ll_nonneg(g, e->arg[0]) && neo_ll_nonneg(g, e->arg[1]);
+  case NEO_OP_MOD: return neo_ll_nonneg(g, e->arg[1]);
+  case NEO_OP_MAX: return neo_ll_nonneg(g, e->arg[0]) || neo_ll_nonneg(g, e->arg[1]);
+  default: return false;
+  }
+}

@@ -1,0 +1,275 @@
+/* Expressions: each node is emitted once a statement, scalar where no lane matters.
+ *
+ * Guards instead of control flow: what a SELECT, a LOADIF or a conditional STORE does not evaluate
+ * must not touch memory, and only loads touch memory; so the condition joins the guard under which
+ * loads are emitted, and everything else, which is total, is evaluated anyway. Values made under a
+ * narrower guard are forgotten when it ends. */
+#include "codegen/llvm_gen.h"
+#include <assert.h>
+#include <string.h>
+
+LLVMValueRef neo_ll_spread(neo_ll_gen *g, neo_ll_val x) {
+  return x.lanes || g->width == 1 ? x.v : neo_ll_splat(g->l, x.v, g->width);
+}
+
+neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b) {
+  if (!a.v) return b;
+  if (!b.v) return a;
+  bool lanes = a.lanes || b.lanes;
+  LLVMValueRef x = lanes ? neo_ll_spread(g, a) : a.v, y = lanes ? neo_ll_spread(g, b) : b.v;
+  uint32_t depth = a.depth > b.depth ? a.depth : b.depth;
+  return (neo_ll_val){LLVMBuildAnd(g->l->b, x, y, ""), lanes, depth};
+}
+
+uint32_t neo_ll_enter(neo_ll_gen *g) { return (uint32_t)g->trail.n; }
+
+void neo_ll_leave(neo_ll_gen *g, uint32_t at) {
+  while (g->trail.n > at) g->memo[g->trail.at[--g->trail.n]].stamp = 0;
+}
+
+static bool loads(const neo_ll_gen *g, const neo_lx *e) {
+  return g->facts[e->id] & NEO_LL_LOADS;
+}
+
+static bool is_index(const neo_ll_gen *g, const neo_lx *e) {
+  return g->facts[e->id] & NEO_LL_INDEX;
+}
+
+static neo_ll_val uniform(LLVMValueRef v, uint32_t depth) { return (neo_ll_val){v, false, depth}; }
+
+static neo_ll_val constant(neo_ll_gen *g, const neo_lx *e) {
+  LLVMTypeRef t = neo_ll_type(g->l, (neo_type)e->type, 1);
+  double x;
+  if (!neo_type_is_float((neo_type)e->type)) return uniform(neo_ll_int(t, (int64_t)e->bits), 0);
+  memcpy(&x, &e->bits, sizeof x);
+  return uniform(neo_ll_float(t, x), 0);
+}
+
+static neo_ll_val variable(neo_ll_gen *g, const neo_lx *e) {
+  const neo_ll_var *v = &g->var[e->attr];
+  LLVMTypeRef i64 = LLVMInt64TypeInContext(g->l->ctx);
+  switch (v->kind) {
+  case NEO_LL_FIXED: return uniform(neo_ll_int(i64, v->fixed), 0);
+  case NEO_LL_LOOP: return uniform(v->v, v->depth);
+  case NEO_LL_LANE: return (neo_ll_val){neo_ll_lanes(g->l, i64, g->width, 1), true, 0};
+  default: assert(0 && "a variable of an enclosing loop"); return uniform(NULL, 0);
+  }
+}
+
+static neo_ll_val under(neo_ll_gen *g, neo_ll_val guard, const neo_lx *e) {
+  neo_ll_val before = g->guard;
+  uint32_t at = neo_ll_enter(g);
+  g->guard = neo_ll_both(g, before, guard);
+  neo_ll_val v = neo_ll_expr(g, e);
+  g->guard = before;
+  neo_ll_leave(g, at);
+  return v;
+}
+
+static neo_ll_val negated(neo_ll_gen *g, neo_ll_val c) {
+  c.v = LLVMBuildNot(g->l->b, c.v, "");
+  return c;
+}
+
+static neo_ll_val choose(neo_ll_gen *g, neo_ll_val c, neo_ll_val x, neo_ll_val y) {
+  bool lanes = c.lanes || x.lanes || y.lanes;
+  uint32_t depth = c.depth > x.depth ? c.depth : x.depth;
+  if (y.depth > depth) depth = y.depth;
+  if (!lanes) return uniform(LLVMBuildSelect(g->l->b, c.v, x.v, y.v, ""), depth);
+  LLVMValueRef v = LLVMBuildSelect(g->l->b, c.lanes ? neo_ll_spread(g, c) : c.v,
+                                   neo_ll_spread(g, x), neo_ll_spread(g, y), "");
+  return (neo_ll_val){v, true, depth};
+}
+
+static neo_ll_val select_(neo_ll_gen *g, const neo_lx *e) {
+  neo_ll_val c = neo_ll_expr(g, e->arg[0]), x, y;
+  if (LLVMIsAConstantInt(c.v)) return neo_ll_expr(g, e->arg[LLVMConstIntGetZExtValue(c.v) ? 1 : 2]);
+  x = loads(g, e->arg[1]) ? under(g, c, e->arg[1]) : neo_ll_expr(g, e->arg[1]);
+  y = loads(g, e->arg[2]) ? under(g, negated(g, c), e->arg[2]) : neo_ll_expr(g, e->arg[2]);
+  return choose(g, c, x, y);
+}
+
+static neo_ll_val load_if(neo_ll_gen *g, const neo_lx *e) {
+  neo_ll_val c = neo_ll_expr(g, e->arg[1]), x, y;
+  if (LLVMIsAConstantInt(c.v)) {
+    if (!LLVMConstIntGetZExtValue(c.v)) return neo_ll_expr(g, e->arg[2]);
+    return neo_ll_load(g, e->attr, e->arg[0], g->guard);
+  }
+  neo_ll_val before = g->guard;
+  uint32_t at = neo_ll_enter(g);
+  g->guard = neo_ll_both(g, before, c);
+  x = neo_ll_load(g, e->attr, e->arg[0], g->guard);
+  g->guard = before;
+  neo_ll_leave(g, at);
+  y = loads(g, e->arg[2]) ? under(g, negated(g, c), e->arg[2]) : neo_ll_expr(g, e->arg[2]);
+  return choose(g, c, x, y);
+}
+
+/* ---- comparisons of sums */
+
+enum { FAR = 1 << 30 };
+
+/* c*lane < d as 32-bit lanes: |c*lane| is small, so a d beyond it may be cut to FAR. */
+static LLVMValueRef compare_lanes(neo_ll_gen *g, neo_op op, int64_t c, LLVMValueRef d) {
+  LLVMTypeRef i64 = LLVMInt64TypeInContext(g->l->ctx), i32 = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMValueRef hi[] = {d, neo_ll_int(i64, FAR)};
+  hi[0] = neo_ll_call(g->l, "llvm.smin", i64, hi, 2);
+  hi[1] = neo_ll_int(i64, -FAR);
+  d = LLVMBuildTrunc(g->l->b, neo_ll_call(g->l, "llvm.smax", i64, hi, 2), i32, "");
+  LLVMIntPredicate p = op == NEO_OP_LT   ? LLVMIntSLT
+                       : op == NEO_OP_LE ? LLVMIntSLE
+                       : op == NEO_OP_EQ ? LLVMIntEQ
+                                         : LLVMIntNE;
+  return LLVMBuildICmp(g->l->b, p, neo_ll_lanes(g->l, i32, g->width, c),
+                       neo_ll_splat(g->l, d, g->width), "");
+}
+
+/* x + c1*lane < y + c2*lane is (c1 - c2)*lane < y - x. Only for index arithmetic, which does not
+ * wrap. False: not of this form. */
+static bool compare_indices(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out) {
+  neo_ll_lin x, y;
+  uint32_t dx, dy;
+  int64_t reach;
+  if (g->width == 1 || !is_index(g, e->arg[0]) || !is_index(g, e->arg[1])) return false;
+  if (!neo_ll_linear(g, e->arg[0], &x) || !neo_ll_linear(g, e->arg[1], &y)) return false;
+  if (x.stride || y.stride) return false;
+  int64_t c = x.step - y.step;
+  if (c == 0 || __builtin_mul_overflow(c, (int64_t)g->width, &reach)) return false;
+  if (reach >= FAR || reach <= -FAR) return false;
+  LLVMValueRef a = neo_ll_linear_value(g, &x, true, &dx), b = neo_ll_linear_value(g, &y, true, &dy);
+  LLVMValueRef v = compare_lanes(g, (neo_op)e->attr, c, LLVMBuildSub(g->l->b, b, a, ""));
+  *out = (neo_ll_val){v, true, dx > dy ? dx : dy};
+  return true;
+}
+
+/* ---- operators */
+
+/* Integer sums keep the lanes as an offset from a scalar. */
+static bool linear_value(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out) {
+  neo_ll_lin x;
+  uint32_t depth;
+  if (!is_index(g, e) || !neo_ll_linear_form(g, e, &x)) return false;
+  LLVMTypeRef i64 = LLVMInt64TypeInContext(g->l->ctx);
+  LLVMValueRef base = neo_ll_linear_value(g, &x, true, &depth);
+  *out = uniform(base, depth);
+  if (!x.step && !x.stride) return true;
+  LLVMValueRef lanes = neo_ll_lanes(g->l, i64, g->width, x.step);
+  if (x.stride) {
+    LLVMValueRef stride = neo_ll_splat(g->l, x.stride, g->width);
+    LLVMValueRef more = LLVMBuildMul(g->l->b, stride, neo_ll_lanes(g->l, i64, g->width, 1), "");
+    lanes = LLVMBuildAdd(g->l->b, lanes, more, "");
+  }
+  out->v = LLVMBuildAdd(g->l->b, neo_ll_splat(g->l, base, g->width), lanes, "");
+  out->lanes = true;
+  return true;
+}
+
+static LLVMValueRef divide(neo_ll_gen *g, const neo_lx *e, LLVMValueRef *x) {
+  bool nonneg = neo_ll_nonneg(g, e->arg[0]) && neo_ll_nonneg(g, e->arg[1]);
+  return e->attr == NEO_OP_DIV ? neo_ll_div(g->l, x[0], x[1], true, nonneg)
+                               : neo_ll_mod(g->l, x[0], x[1], true, nonneg);
+}
+
+static neo_ll_val apply(neo_ll_gen *g, const neo_lx *e) {
+  neo_ll_val val[3];
+  LLVMValueRef x[3];
+  bool lanes = false;
+  uint32_t depth = 0;
+  for (uint32_t k = 0; k < e->n; k++) {
+    val[k] = neo_ll_expr(g, e->arg[k]);
+    lanes = lanes || val[k].lanes;
+    if (val[k].depth > depth) depth = val[k].depth;
+  }
+  for (uint32_t k = 0; k < e->n; k++) x[k] = lanes ? neo_ll_spread(g, val[k]) : val[k].v;
+  bool quotient = e->attr == NEO_OP_DIV || e->attr == NEO_OP_MOD;
+  LLVMValueRef v = quotient && e->type == NEO_I64_T
+                       ? divide(g, e, x)
+                       : neo_ll_op(g->l, (neo_op)e->attr, (neo_type)e->type,
+                                   (neo_type)e->arg[0]->type, x);
+  return (neo_ll_val){v, lanes, depth};
+}
+
+static neo_ll_val operation(neo_ll_gen *g, const neo_lx *e) {
+  neo_ll_val v;
+  if (e->attr == NEO_OP_SELECT) return select_(g, e);
+  if (linear_value(g, e, &v)) return v;
+  if (neo_op_rule((neo_op)e->attr) == NEO_RULE_CMP && compare_indices(g, e, &v)) return v;
+  return apply(g, e);
+}
+
+static neo_ll_val fused(neo_ll_gen *g, const neo_lx *e) {
+  neo_ll_val val[3];
+  LLVMValueRef x[3], v;
+  bool lanes = false;
+  uint32_t depth = 0;
+  neo_type t = (neo_type)e->type;
+  for (uint32_t k = 0; k < 3; k++) {
+    val[k] = neo_ll_expr(g, e->arg[k]);
+    lanes = lanes || val[k].lanes;
+    if (val[k].depth > depth) depth = val[k].depth;
+  }
+  for (uint32_t k = 0; k < 3; k++) x[k] = lanes ? neo_ll_spread(g, val[k]) : val[k].v;
+  LLVMBuilderRef b = g->l->b;
+  if (!neo_type_is_float(t)) v = LLVMBuildAdd(b, LLVMBuildMul(b, x[0], x[1], ""), x[2], "");
+  else if (g->l->target.fma) v = neo_ll_call(g->l, "llvm.fma", LLVMTypeOf(x[0]), x, 3);
+  else v = LLVMBuildFAdd(b, LLVMBuildFMul(b, x[0], x[1], ""), x[2], "");
+  return (neo_ll_val){neo_ll_round(g->l, t, v), lanes, depth};
+}
+
+static neo_ll_val random_(neo_ll_gen *g, const neo_lx *e) {
+  LLVMValueRef key[3];
+  for (uint32_t k = 0; k < 3; k++) key[k] = neo_ll_key_value(g, k);
+  neo_ll_val x = neo_ll_expr(g, e->arg[0]);
+  LLVMValueRef v = neo_ll_rand(g->l, key, e->attr, x.v);
+  return (neo_ll_val){neo_ll_cast(g->l, (neo_type)e->type, NEO_F64_T, v), x.lanes, x.depth};
+}
+
+static LLVMValueRef i32(neo_ll_gen *g, int64_t x) {
+  return neo_ll_int(LLVMInt32TypeInContext(g->l->ctx), x);
+}
+
+/* Lanes of a register that is no vector: its last dimension lies in neighbouring elements. */
+static LLVMValueRef gather_reg(neo_ll_gen *g, neo_type t, LLVMValueRef *element) {
+  LLVMTypeRef one = neo_ll_type(g->l, t, 1);
+  LLVMValueRef v = LLVMGetPoison(neo_ll_type(g->l, t, g->width));
+  for (uint32_t k = 0; k < g->width; k++) {
+    LLVMValueRef x = LLVMBuildLoad2(g->l->b, one, element[k], "");
+    v = LLVMBuildInsertElement(g->l->b, v, x, i32(g, k), "");
+  }
+  return v;
+}
+
+static neo_ll_val reg(neo_ll_gen *g, const neo_lx *e) {
+  neo_type t = (neo_type)e->type;
+  neo_ll_reg *r = &g->reg[e->attr];
+  neo_ll_place p = neo_ll_reg_place(g, e->attr, e->arg, e->n);
+  if (!r->vector && p.all) return (neo_ll_val){gather_reg(g, t, r->at + p.at), true, g->depth};
+  LLVMTypeRef type = neo_ll_type(g->l, t, r->vector ? (uint32_t)r->width : 1);
+  LLVMValueRef v = LLVMBuildLoad2(g->l->b, type, r->at[p.at], "");
+  if (r->vector && !p.all) v = LLVMBuildExtractElement(g->l->b, v, i32(g, p.lane), "");
+  return (neo_ll_val){v, p.all, g->depth};
+}
+
+static neo_ll_val emit(neo_ll_gen *g, const neo_lx *e) {
+  switch ((neo_lx_kind)e->kind) {
+  case NEO_LX_CONST: return constant(g, e);
+  case NEO_LX_VAR: return variable(g, e);
+  case NEO_LX_SIZE: return uniform(neo_ll_size_value(g, e->attr), 0);
+  case NEO_LX_KEY: return uniform(neo_ll_key_value(g, e->attr), 0);
+  case NEO_LX_LOAD: return neo_ll_load(g, e->attr, e->arg[0], g->guard);
+  case NEO_LX_LOADIF: return load_if(g, e);
+  case NEO_LX_REG: return reg(g, e);
+  case NEO_LX_RAND: return random_(g, e);
+  case NEO_LX_FMA: return fused(g, e);
+  default: return operation(g, e);
+  }
+}
+
+neo_ll_val neo_ll_expr(neo_ll_gen *g, const neo_lx *e) {
+  if (g->memo[e->id].stamp == g->stamp) return g->memo[e->id].val;
+  neo_ll_val v = emit(g, e);
+  g->memo[e->id].stamp = g->stamp;
+  g->memo[e->id].val = v;
+  NEO_PUSH(g->l->arena, &g->trail, e->id);
+  return v;
+}

@@ -1,0 +1,153 @@
+/* Private to the llvm_*.c files: the module, the emitter's state, and short names for instructions.
+ *
+ * Values of the loop IR as LLVM values: f64 double; f32, f16, bf16 float (the last two already
+ * rounded to their type); integers iN; bool i1. In memory f16 and bf16 are i16, bool is i8. Inside a
+ * VECTOR loop a value is either uniform (scalar) or has lanes (a vector of the loop's width). */
+#ifndef NEO_CODEGEN_LLVM_GEN_H
+#define NEO_CODEGEN_LLVM_GEN_H
+#include "codegen/llvm_emit.h"
+#include <llvm-c/Core.h>
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/TargetMachine.h>
+
+struct neo_llvm {
+  neo_arena *arena;
+  neo_target target;
+  const char *name;
+  LLVMContextRef ctx;
+  LLVMModuleRef mod;
+  LLVMTargetMachineRef machine;
+  LLVMBuilderRef b;     /* where instructions go */
+  LLVMBuilderRef entry; /* the end of the entry block: allocas, argument loads */
+  LLVMOrcLLJITRef jit;
+  uint32_t n_private;   /* private constants made */
+  bool finished;
+};
+
+/* ---- types and constants (llvm_type.c). w = 1 is a scalar. */
+LLVMTypeRef neo_ll_type(neo_llvm *l, neo_type t, uint32_t w);     /* as a value */
+LLVMTypeRef neo_ll_mem_type(neo_llvm *l, neo_type t, uint32_t w); /* in memory */
+LLVMTypeRef neo_ll_int_type(neo_llvm *l, uint32_t bits, uint32_t w);
+LLVMTypeRef neo_ll_float_type(neo_llvm *l, uint32_t bits, uint32_t w);
+LLVMTypeRef neo_ll_ptr_type(neo_llvm *l);
+uint32_t neo_ll_width(LLVMValueRef x); /* lanes; 1 for a scalar */
+uint32_t neo_ll_bits(LLVMValueRef x);  /* of an element, integer or float */
+LLVMTypeRef neo_ll_like(neo_llvm *l, LLVMValueRef x, LLVMTypeRef scalar); /* with x's lanes */
+LLVMValueRef neo_ll_splat(neo_llvm *l, LLVMValueRef scalar, uint32_t w);
+LLVMValueRef neo_ll_int(LLVMTypeRef t, int64_t x);   /* constant of an integer (vector) type */
+LLVMValueRef neo_ll_float(LLVMTypeRef t, double x);  /* constant of a float (vector) type */
+LLVMValueRef neo_ll_lanes(neo_llvm *l, LLVMTypeRef scalar, uint32_t w, int64_t step); /* 0, step, 2 step ... */
+LLVMValueRef neo_ll_call(neo_llvm *l, const char *intrinsic, LLVMTypeRef overload, LLVMValueRef *arg,
+                         unsigned n);
+/* Memory to value and back; rounding of a float (as f32) to f16 or bf16; conversions as ops.def says. */
+LLVMValueRef neo_ll_from_mem(neo_llvm *l, neo_type t, LLVMValueRef x);
+LLVMValueRef neo_ll_to_mem(neo_llvm *l, neo_type t, LLVMValueRef x);
+LLVMValueRef neo_ll_round(neo_llvm *l, neo_type t, LLVMValueRef x);
+LLVMValueRef neo_ll_cast(neo_llvm *l, neo_type to, neo_type from, LLVMValueRef x);
+
+/* ---- operators on values of equal width (llvm_op.c; llvm_math*.c) */
+LLVMValueRef neo_ll_op(neo_llvm *l, neo_op op, neo_type result, neo_type arg, LLVMValueRef *x);
+/* Floor division and modulo. nonneg: neither operand is negative. */
+LLVMValueRef neo_ll_div(neo_llvm *l, LLVMValueRef x, LLVMValueRef y, bool is_signed, bool nonneg);
+LLVMValueRef neo_ll_mod(neo_llvm *l, LLVMValueRef x, LLVMValueRef y, bool is_signed, bool nonneg);
+/* Element functions on float or double (vectors); y for pow. */
+LLVMValueRef neo_ll_math(neo_llvm *l, neo_op op, LLVMValueRef x, LLVMValueRef y);
+/* A function of libm for double, lane by lane. */
+LLVMValueRef neo_ll_libm(neo_llvm *l, const char *name, LLVMValueRef x, LLVMValueRef y);
+/* element: i64. Result: double (vectors) in [0, 1). */
+LLVMValueRef neo_ll_rand(neo_llvm *l, const LLVMValueRef key[3], uint32_t site, LLVMValueRef element);
+
+/* ---- functions (llvm_module.c) */
+LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported);
+void neo_ll_enum_attribute(neo_llvm *l, LLVMValueRef fn, const char *name);
+LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type);
+void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made); /* takes over a placeholder */
+const char *neo_ll_message(neo_llvm *l, char *llvm_text); /* to the arena; frees llvm_text */
+
+/* ---- the emitter of kernels */
+typedef struct {
+  LLVMValueRef v;
+  bool lanes;
+  uint32_t depth; /* of the innermost loop that it changes in */
+} neo_ll_val;
+
+typedef enum { NEO_LL_UNSET, NEO_LL_FIXED, NEO_LL_LOOP, NEO_LL_LANE } neo_ll_var_kind;
+typedef struct {
+  uint8_t kind;
+  bool nonneg;
+  uint32_t depth;
+  int64_t fixed;    /* FIXED */
+  int64_t multiple; /* LOOP: of this number */
+  LLVMValueRef v;   /* LOOP */
+} neo_ll_var;
+
+typedef struct {
+  LLVMValueRef ptr, scope, noalias;
+} neo_ll_buf;
+
+typedef struct {
+  int64_t width; /* of the loops that index it by their lane; -1: several */
+  bool vector;   /* elements are vectors over the last dimension */
+  LLVMValueRef *at;
+} neo_ll_reg;
+
+typedef struct {
+  neo_llvm *l;
+  const neo_kernel *k;
+  LLVMValueRef fn, args;
+  LLVMBasicBlockRef entry_block;
+  neo_ll_var *var;
+  neo_ll_buf *buf;
+  neo_ll_reg *reg;
+  LLVMValueRef *size, key[3], dummy;
+  uint32_t width, depth; /* of the VECTOR loop around, else 1 */
+  neo_ll_val guard;      /* loads happen only where it holds; v null: everywhere */
+  struct {
+    uint32_t stamp, no_form; /* of the statement: has val; is no sum of multiples */
+    neo_ll_val val;
+  } *memo; /* by node id, as is `facts` */
+  uint8_t *facts;
+  uint32_t stamp;
+  NEO_VEC(uint32_t) trail;
+} neo_ll_gen;
+
+enum { NEO_LL_LOADS = 1, /* evaluating it reads a buffer */
+       NEO_LL_INDEX = 2  /* i64 arithmetic of constants, variables and sizes: does not wrap */ };
+
+/* A sum: c + sum of coef * v + lane * (step + stride). */
+typedef struct {
+  int64_t c, step;
+  LLVMValueRef stride; /* null: none */
+  uint32_t n;
+  struct {
+    LLVMValueRef v;
+    int64_t coef;
+    uint32_t depth;
+  } t[16];
+} neo_ll_lin;
+
+neo_ll_val neo_ll_expr(neo_ll_gen *g, const neo_lx *e);         /* llvm_expr.c */
+LLVMValueRef neo_ll_spread(neo_ll_gen *g, neo_ll_val x);        /* with lanes if width > 1 */
+LLVMValueRef neo_ll_alloca(neo_ll_gen *g, LLVMTypeRef t, uint32_t align, const char *name);
+LLVMValueRef neo_ll_size_value(neo_ll_gen *g, uint32_t size);
+LLVMValueRef neo_ll_key_value(neo_ll_gen *g, uint32_t which);
+LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf);
+typedef struct {
+  int64_t at;   /* number in neo_ll_reg.at */
+  int64_t lane; /* of a single element of a vector */
+  bool all;     /* one element for each lane, from `at` on if the register is no vector */
+} neo_ll_place;
+neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *index, size_t n);
+/* llvm_addr.c. False: not affine in the lane. _form: by e's own operator, else false. */
+bool neo_ll_linear(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
+bool neo_ll_linear_form(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
+LLVMValueRef neo_ll_linear_value(neo_ll_gen *g, const neo_ll_lin *x, bool with_constant, uint32_t *depth);
+int64_t neo_ll_multiple(neo_ll_gen *g, const neo_lx *e);        /* a number that divides e; 0 for e = 0 */
+bool neo_ll_nonneg(neo_ll_gen *g, const neo_lx *e);
+neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll_val guard); /* llvm_mem.c */
+void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value, neo_ll_val guard);
+neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b); /* conjunction; v null is true */
+uint32_t neo_ll_enter(neo_ll_gen *g); /* values made until leave are forgotten then */
+void neo_ll_leave(neo_ll_gen *g, uint32_t at);
+
+#endif

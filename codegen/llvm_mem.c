@@ -1,0 +1,285 @@
+/* Loads and stores. The offset's form decides:
+ *   no lane          one scalar access
+ *   step 1, -1       a vector, reversed for -1; masked where a guard has lanes
+ *   any other step   a scalar access a lane; step 2 loads two overlapping vectors and shuffles
+ *   not affine       a vector of offsets, a scalar access a lane
+ * A load whose guard fails reads a zeroed dummy instead: selecting the address needs no branch. */
+#include "codegen/llvm_gen.h"
+#include <assert.h>
+#include <llvm/Config/llvm-config.h>
+#include <string.h>
+
+enum { DUMMY_ALIGN = 64 };
+
+typedef struct {
+  neo_type type;
+  uint32_t buf, align;
+  bool affine, guarded;
+  neo_ll_lin lin;
+  LLVMValueRef base;    /* address for lane 0 */
+  LLVMValueRef offsets; /* not affine: a vector */
+} place;
+
+static LLVMValueRef i64(neo_ll_gen *g, int64_t x) {
+  return LLVMConstInt(LLVMInt64TypeInContext(g->l->ctx), (unsigned long long)x, true);
+}
+
+static LLVMValueRef i32(neo_ll_gen *g, int64_t x) {
+  return LLVMConstInt(LLVMInt32TypeInContext(g->l->ctx), (unsigned long long)x, true);
+}
+
+/* Behind a guard the address may lie outside: then it must not be called inbounds. */
+static LLVMValueRef step_to(neo_ll_gen *g, const place *p, LLVMValueRef at, LLVMValueRef offset) {
+  LLVMTypeRef t = neo_ll_mem_type(g->l, p->type, 1);
+  if (p->guarded) return LLVMBuildGEP2(g->l->b, t, at, &offset, 1, "");
+  return LLVMBuildInBoundsGEP2(g->l->b, t, at, &offset, 1, "");
+}
+
+/* Alignment that the address of the offset is known to have. */
+static uint32_t known_align(neo_ll_gen *g, uint32_t buf, const neo_lx *offset) {
+  const neo_kbuf *b = &g->k->bufs.at[buf];
+  int64_t size = neo_type_bytes((neo_type)b->type), align = b->align, m;
+  if (b->use & NEO_BUF_SCRATCH) align = DUMMY_ALIGN;
+  if (align <= size || __builtin_mul_overflow(neo_ll_multiple(g, offset), size, &m))
+    return (uint32_t)size;
+  if (m != 0 && (m & -m) < align) align = m & -m;
+  return (uint32_t)(align < size ? size : align > DUMMY_ALIGN ? DUMMY_ALIGN : align);
+}
+
+static place place_of(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, bool guarded) {
+  place p = {.type = (neo_type)g->k->bufs.at[buf].type, .buf = buf, .guarded = guarded};
+  LLVMValueRef ptr = neo_ll_buf_value(g, buf);
+  p.align = known_align(g, buf, offset);
+  p.affine = neo_ll_linear(g, offset, &p.lin);
+  if (!p.affine) {
+    p.base = ptr;
+    p.offsets = neo_ll_expr(g, offset).v;
+    return p;
+  }
+  LLVMValueRef sum = neo_ll_linear_value(g, &p.lin, false, NULL);
+  p.base = sum ? step_to(g, &p, ptr, sum) : ptr;
+  if (p.lin.c) p.base = step_to(g, &p, p.base, i64(g, p.lin.c));
+  return p;
+}
+
+static bool has_lanes(const place *p) { return !p->affine || p->lin.step || p->lin.stride; }
+
+static bool is_run(const place *p) {
+  return p->affine && !p->lin.stride && (p->lin.step == 1 || p->lin.step == -1);
+}
+
+static LLVMValueRef lane_address(neo_ll_gen *g, const place *p, uint32_t lane) {
+  if (!p->affine) {
+    LLVMValueRef at = LLVMBuildExtractElement(g->l->b, p->offsets, i32(g, lane), "");
+    return step_to(g, p, p->base, at);
+  }
+  LLVMValueRef at = p->base;
+  if (p->lin.stride) {
+    LLVMValueRef far = LLVMBuildMul(g->l->b, p->lin.stride, i64(g, lane), "");
+    at = step_to(g, p, at, far);
+  }
+  int64_t steps = p->lin.step * (int64_t)lane;
+  return steps ? step_to(g, p, at, i64(g, steps)) : at;
+}
+
+static void mark_alias(neo_ll_gen *g, uint32_t buf, LLVMValueRef access) {
+  neo_ll_buf *b = &g->buf[buf];
+  if (b->scope)
+    LLVMSetMetadata(access, LLVMGetMDKindIDInContext(g->l->ctx, "alias.scope", 11), b->scope);
+  if (b->noalias)
+    LLVMSetMetadata(access, LLVMGetMDKindIDInContext(g->l->ctx, "noalias", 7), b->noalias);
+}
+
+static LLVMValueRef dummy(neo_ll_gen *g) {
+  enum { BYTES = 1024 };
+  if (g->dummy) return g->dummy;
+  LLVMTypeRef t = LLVMVectorType(LLVMInt64TypeInContext(g->l->ctx), BYTES / 8);
+  g->dummy = neo_ll_alloca(g, t, DUMMY_ALIGN, "outside");
+  LLVMValueRef zero = LLVMBuildStore(g->l->entry, LLVMConstNull(t), g->dummy);
+  LLVMSetAlignment(zero, DUMMY_ALIGN);
+  return g->dummy;
+}
+
+static LLVMValueRef lane_of(neo_ll_gen *g, neo_ll_val guard, uint32_t lane) {
+  if (!guard.lanes) return guard.v;
+  return LLVMBuildExtractElement(g->l->b, guard.v, i32(g, lane), "");
+}
+
+/* The address, or that of zeros where the condition does not hold. */
+static LLVMValueRef guarded_address(neo_ll_gen *g, LLVMValueRef at, LLVMValueRef cond) {
+  return cond ? LLVMBuildSelect(g->l->b, cond, at, dummy(g), "") : at;
+}
+
+static LLVMValueRef plain_load(neo_ll_gen *g, const place *p, LLVMValueRef at, uint32_t w,
+                               uint32_t align) {
+  LLVMValueRef v = LLVMBuildLoad2(g->l->b, neo_ll_mem_type(g->l, p->type, w), at, "");
+  LLVMSetAlignment(v, align);
+  mark_alias(g, p->buf, v);
+  return v;
+}
+
+static LLVMValueRef any(neo_ll_gen *g, neo_ll_val guard) {
+  if (!guard.v || !guard.lanes) return guard.v;
+  return neo_ll_call(g->l, "llvm.vector.reduce.or", LLVMTypeOf(guard.v), &guard.v, 1);
+}
+
+static LLVMValueRef reversed(neo_ll_gen *g, LLVMValueRef v) {
+  LLVMTypeRef t = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMValueRef order[1024];
+  for (uint32_t k = 0; k < g->width; k++) order[k] = neo_ll_int(t, (int64_t)(g->width - 1 - k));
+  return LLVMBuildShuffleVector(g->l->b, v, LLVMGetPoison(LLVMTypeOf(v)),
+                                LLVMConstVector(order, g->width), "");
+}
+
+/* ---- masked vectors. From LLVM 22 on the alignment is an attribute of the pointer. */
+
+static LLVMValueRef masked(neo_ll_gen *g, const place *p, const char *name, LLVMTypeRef t,
+                           LLVMValueRef *arg, unsigned n, unsigned at_ptr) {
+  LLVMTypeRef overload[] = {t, neo_ll_ptr_type(g->l)};
+  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+  LLVMValueRef fn = LLVMGetIntrinsicDeclaration(g->l->mod, id, overload, 2);
+  LLVMTypeRef type = LLVMIntrinsicGetType(g->l->ctx, id, overload, 2);
+#if LLVM_VERSION_MAJOR >= 22
+  LLVMValueRef v = LLVMBuildCall2(g->l->b, type, fn, arg, n, "");
+  unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
+  LLVMAddCallSiteAttribute(v, at_ptr + 1, LLVMCreateEnumAttribute(g->l->ctx, kind, p->align));
+#else
+  LLVMValueRef with[8];
+  for (unsigned k = 0, j = 0; k < n; k++) {
+    with[j++] = arg[k];
+    if (k == at_ptr) with[j++] = i32(g, p->align);
+  }
+  LLVMValueRef v = LLVMBuildCall2(g->l->b, type, fn, with, n + 1, "");
+#endif
+  mark_alias(g, p->buf, v);
+  return v;
+}
+
+/* First address of a run, and the guard in the order of memory. */
+static LLVMValueRef run_start(neo_ll_gen *g, const place *p, LLVMValueRef *mask) {
+  if (p->lin.step == 1) return p->base;
+  if (mask && *mask) *mask = reversed(g, *mask);
+  return step_to(g, p, p->base, i64(g, -(int64_t)(g->width - 1)));
+}
+
+static uint32_t run_align(const place *p) {
+  return p->lin.step == 1 ? p->align : neo_type_bytes(p->type);
+}
+
+static LLVMValueRef load_run(neo_ll_gen *g, place *p, neo_ll_val guard) {
+  LLVMValueRef mask = guard.lanes ? guard.v : NULL, v;
+  LLVMTypeRef t = neo_ll_mem_type(g->l, p->type, g->width);
+  LLVMValueRef at = run_start(g, p, &mask);
+  p->align = run_align(p);
+  if (mask) {
+    LLVMValueRef arg[] = {at, mask, LLVMConstNull(t)};
+    v = masked(g, p, "llvm.masked.load", t, arg, 3, 0);
+  } else {
+    at = guarded_address(g, at, guard.v);
+    v = plain_load(g, p, at, g->width, p->align);
+  }
+  return p->lin.step == 1 ? v : reversed(g, v);
+}
+
+/* Two vectors that together reach from the first element to the last: nothing beyond is read. */
+static LLVMValueRef load_pairs(neo_ll_gen *g, const place *p, neo_ll_val guard) {
+  uint32_t w = g->width, size = neo_type_bytes(p->type);
+  LLVMTypeRef t = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMValueRef order[1024], late = step_to(g, p, p->base, i64(g, (int64_t)w - 1));
+  LLVMValueRef a = plain_load(g, p, guarded_address(g, p->base, guard.v), w, size);
+  LLVMValueRef b = plain_load(g, p, guarded_address(g, late, guard.v), w, size);
+  for (uint32_t k = 0; k < w; k++)
+    order[k] = neo_ll_int(t, k < w / 2 ? 2 * k : w + 2 * k - (w - 1));
+  return LLVMBuildShuffleVector(g->l->b, a, b, LLVMConstVector(order, w), "");
+}
+
+static LLVMValueRef load_lanes(neo_ll_gen *g, const place *p, neo_ll_val guard) {
+  LLVMValueRef v = LLVMGetPoison(neo_ll_mem_type(g->l, p->type, g->width));
+  for (uint32_t k = 0; k < g->width; k++) {
+    LLVMValueRef at = lane_address(g, p, k);
+    if (guard.v) at = guarded_address(g, at, lane_of(g, guard, k));
+    LLVMValueRef x = plain_load(g, p, at, 1, neo_type_bytes(p->type));
+    v = LLVMBuildInsertElement(g->l->b, v, x, i32(g, k), "");
+  }
+  return v;
+}
+
+neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll_val guard) {
+  place p = place_of(g, buf, offset, guard.v != NULL);
+  LLVMValueRef v;
+  bool lanes = has_lanes(&p), even = g->width % 2 == 0;
+  if (!lanes)
+    v = plain_load(g, &p, guarded_address(g, p.base, any(g, guard)), 1, p.align);
+  else if (is_run(&p))
+    v = load_run(g, &p, guard);
+  else if (p.affine && !p.lin.stride && p.lin.step == 2 && !guard.lanes && even)
+    v = load_pairs(g, &p, guard);
+  else
+    v = load_lanes(g, &p, guard);
+  return (neo_ll_val){neo_ll_from_mem(g->l, p.type, v), lanes, g->depth};
+}
+
+/* ---- stores */
+
+static void plain_store(neo_ll_gen *g, const place *p, LLVMValueRef at, LLVMValueRef v,
+                        uint32_t align) {
+  LLVMValueRef s = LLVMBuildStore(g->l->b, v, at);
+  LLVMSetAlignment(s, align);
+  mark_alias(g, p->buf, s);
+}
+
+static void store_run(neo_ll_gen *g, place *p, LLVMValueRef v, LLVMValueRef mask) {
+  LLVMValueRef at = run_start(g, p, &mask);
+  p->align = run_align(p);
+  if (p->lin.step != 1) v = reversed(g, v);
+  LLVMValueRef arg[] = {v, at, mask};
+  if (mask) masked(g, p, "llvm.masked.store", LLVMTypeOf(v), arg, 3, 1);
+  else plain_store(g, p, at, v, p->align);
+}
+
+/* Runs `then` only where cond holds; null: always. Returns the block to continue in. */
+static LLVMBasicBlockRef begin_if(neo_ll_gen *g, LLVMValueRef cond) {
+  if (!cond) return NULL;
+  LLVMBasicBlockRef then = LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, "store");
+  LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, "");
+  LLVMBuildCondBr(g->l->b, cond, then, after);
+  LLVMPositionBuilderAtEnd(g->l->b, then);
+  return after;
+}
+
+static void end_if(neo_ll_gen *g, LLVMBasicBlockRef after) {
+  if (!after) return;
+  LLVMBuildBr(g->l->b, after);
+  LLVMPositionBuilderAtEnd(g->l->b, after);
+}
+
+static void store_lanes(neo_ll_gen *g, const place *p, LLVMValueRef v, LLVMValueRef mask) {
+  LLVMValueRef at[1024];
+  for (uint32_t k = 0; k < g->width; k++) at[k] = lane_address(g, p, k);
+  for (uint32_t k = 0; k < g->width; k++) {
+    LLVMValueRef bit = mask ? LLVMBuildExtractElement(g->l->b, mask, i32(g, k), "") : NULL;
+    LLVMValueRef x = LLVMBuildExtractElement(g->l->b, v, i32(g, k), "");
+    LLVMBasicBlockRef after = begin_if(g, bit);
+    plain_store(g, p, at[k], x, neo_type_bytes(p->type));
+    end_if(g, after);
+  }
+}
+
+/* A guard without lanes is a branch around; then offset and value need no guard. */
+void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value,
+                  neo_ll_val guard) {
+  LLVMBasicBlockRef after = begin_if(g, guard.lanes ? NULL : guard.v);
+  LLVMValueRef mask = guard.lanes ? guard.v : NULL;
+  if (mask) g->guard = guard;
+  place p = place_of(g, buf, offset, mask != NULL);
+  neo_ll_val x = neo_ll_expr(g, value);
+  if (g->width == 1 || (!has_lanes(&p) && !x.lanes && !mask)) {
+    plain_store(g, &p, p.base, neo_ll_to_mem(g->l, p.type, x.v), p.align);
+  } else {
+    LLVMValueRef v = neo_ll_to_mem(g->l, p.type, neo_ll_spread(g, x));
+    if (is_run(&p)) store_run(g, &p, v, mask);
+    else store_lanes(g, &p, v, mask);
+  }
+  g->guard = (neo_ll_val){0};
+  end_if(g, after);
+}

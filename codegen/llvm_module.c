@@ -1,0 +1,148 @@
+/* One LLVM module for one target: making, functions and their attributes, the pass pipeline.
+ *
+ * Kernels come as explicit vector code, so that a short pipeline is enough: registers to SSA, common
+ * subexpressions, invariant code out of loops. */
+#include "codegen/llvm_gen.h"
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <string.h>
+
+static void init_targets(void) {
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
+  LLVMInitializeAArch64TargetInfo();
+  LLVMInitializeAArch64Target();
+  LLVMInitializeAArch64TargetMC();
+  LLVMInitializeAArch64AsmPrinter();
+}
+
+const char *neo_ll_message(neo_llvm *l, char *llvm_text) {
+  const char *copy = neo_arena_strdup(l->arena, llvm_text ? llvm_text : "");
+  LLVMDisposeMessage(llvm_text);
+  return copy;
+}
+
+static neo_status make_machine(neo_llvm *l, const char **why) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  char *text = NULL;
+  LLVMTargetRef target;
+  pthread_once(&once, init_targets);
+  if (LLVMGetTargetFromTriple(l->target.triple, &target, &text)) {
+    *why = neo_ll_message(l, text);
+    return NEO_UNSUPPORTED;
+  }
+  l->machine = LLVMCreateTargetMachine(target, l->target.triple, l->target.cpu, l->target.features,
+                                       LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
+  return NEO_OK;
+}
+
+neo_status neo_llvm_new(neo_arena *a, const neo_target *t, const char *name, neo_llvm **out,
+                        const char **why) {
+  neo_llvm *l = NEO_NEW(a, neo_llvm);
+  *why = "";
+  *out = NULL;
+  l->arena = a;
+  l->target = *t;
+  l->name = neo_arena_strdup(a, name);
+  neo_status status = make_machine(l, why);
+  if (status) return status;
+  l->ctx = LLVMContextCreate();
+  l->mod = LLVMModuleCreateWithNameInContext(name, l->ctx);
+  LLVMSetTarget(l->mod, t->triple);
+  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(l->machine);
+  LLVMSetModuleDataLayout(l->mod, layout);
+  LLVMDisposeTargetData(layout);
+  l->b = LLVMCreateBuilderInContext(l->ctx);
+  l->entry = LLVMCreateBuilderInContext(l->ctx);
+  *out = l;
+  return NEO_OK;
+}
+
+void neo_llvm_free(neo_llvm *l) {
+  if (!l) return;
+  if (l->jit) LLVMConsumeError(LLVMOrcDisposeLLJIT(l->jit));
+  LLVMDisposeBuilder(l->b);
+  LLVMDisposeBuilder(l->entry);
+  LLVMDisposeModule(l->mod);
+  LLVMContextDispose(l->ctx);
+  LLVMDisposeTargetMachine(l->machine);
+}
+
+/* ---- functions */
+
+void neo_ll_enum_attribute(neo_llvm *l, LLVMValueRef fn, const char *name) {
+  unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+  LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                          LLVMCreateEnumAttribute(l->ctx, kind, 0));
+}
+
+static void text_attribute(neo_llvm *l, LLVMValueRef fn, const char *name, const char *value) {
+  LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                          LLVMCreateStringAttribute(l->ctx, name, (unsigned)strlen(name), value,
+                                                    (unsigned)strlen(value)));
+}
+
+static void target_attributes(neo_llvm *l, LLVMValueRef fn) {
+  neo_ll_enum_attribute(l, fn, "nounwind");
+  text_attribute(l, fn, "target-cpu", l->target.cpu);
+  text_attribute(l, fn, "target-features", l->target.features);
+  if (l->target.vector_bytes > 16)
+    text_attribute(l, fn, "prefer-vector-width", l->target.vector_bytes == 64 ? "512" : "256");
+}
+
+/* Gives `made` the name; a placeholder of that name, referred to before, becomes `made`. */
+void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made) {
+  LLVMValueRef old = LLVMGetNamedFunction(l->mod, symbol);
+  if (!old) old = LLVMGetNamedGlobal(l->mod, symbol);
+  if (old && old != made) {
+    LLVMReplaceAllUsesWith(old, made);
+    if (LLVMIsAFunction(old)) LLVMDeleteFunction(old);
+    else LLVMDeleteGlobal(old);
+  }
+  LLVMSetValueName2(made, symbol, strlen(symbol));
+}
+
+LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported) {
+  LLVMValueRef fn = LLVMAddFunction(l->mod, "", type);
+  neo_ll_define(l, symbol, fn);
+  LLVMSetVisibility(fn, exported ? LLVMDefaultVisibility : LLVMHiddenVisibility);
+  target_attributes(l, fn);
+  return fn;
+}
+
+LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type) {
+  LLVMValueRef fn = LLVMGetNamedFunction(l->mod, symbol);
+  if (fn) return fn;
+  fn = LLVMAddFunction(l->mod, symbol, type);
+  neo_ll_enum_attribute(l, fn, "nounwind");
+  return fn;
+}
+
+/* ---- passes */
+
+static const char pipeline[] =
+    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
+    "loop-mssa(loop-simplifycfg,licm<allowspeculation>),early-cse<memssa>,adce,simplifycfg)";
+
+neo_status neo_llvm_finish(neo_llvm *l, const char **why) {
+  char *text = NULL;
+  *why = "";
+  l->finished = true;
+  if (LLVMVerifyModule(l->mod, LLVMReturnStatusAction, &text)) {
+    *why = neo_ll_message(l, text);
+    return NEO_INTERNAL;
+  }
+  LLVMDisposeMessage(text);
+  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+  LLVMErrorRef error = LLVMRunPasses(l->mod, pipeline, l->machine, options);
+  LLVMDisposePassBuilderOptions(options);
+  if (!error) return NEO_OK;
+  char *message = LLVMGetErrorMessage(error);
+  *why = neo_arena_strdup(l->arena, message);
+  LLVMDisposeErrorMessage(message);
+  return NEO_INTERNAL;
+}

@@ -1,0 +1,127 @@
+/* Choice of the target: the host's features decide the level; its CPU name is not asked, because
+ * virtual machines report wrong ones. Cache sizes are nominal: outputs must not depend on the
+ * machine that compiles beyond the level. */
+#include "codegen/target.h"
+#include "base/str.h"
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+#include <string.h>
+
+typedef struct {
+  const char *arch, *cpu, *triple, *needs; /* needs: features of the host for this level */
+  const char *features, *rt_features;
+  uint32_t vector_bytes, vector_regs;
+  bool fma;
+} level;
+
+#define X86_TRIPLE "x86_64-pc-linux-gnu"
+#define V3_NEEDS "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"
+#define V4_NEEDS V3_NEEDS ",+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
+#define V2_RT "sse3,ssse3,sse4.1,sse4.2,popcnt"
+#define V3_RT V2_RT ",avx,avx2,bmi,bmi2,f16c,fma,lzcnt,movbe"
+
+/* Best first. */
+static const level levels[] = {
+    {"x86_64", "x86-64-v4", X86_TRIPLE, V4_NEEDS, V4_NEEDS,
+     V3_RT ",avx512f,avx512bw,avx512cd,avx512dq,avx512vl", 64, 32, true},
+    {"x86_64", "x86-64-v3", X86_TRIPLE, V3_NEEDS, V3_NEEDS, V3_RT, 32, 16, true},
+    {"x86_64", "x86-64-v2", X86_TRIPLE, "", "+sse4.2,+popcnt", V2_RT, 16, 16, false},
+    {"aarch64", "generic", "aarch64-linux-gnu", "", "+neon,+fp-armv8", "neon,fp-armv8", 16, 32,
+     true},
+};
+enum { N_LEVELS = sizeof levels / sizeof levels[0] };
+
+static const char *host_arch(void) {
+#if defined(__aarch64__)
+  return "aarch64";
+#else
+  return "x86_64";
+#endif
+}
+
+/* Every "+name" of `needs` is a whole item of `features`. */
+static bool has_all(const char *features, const char *needs) {
+  size_t n;
+  for (const char *p = needs; *p; p += n + (p[n] == ',')) {
+    n = strcspn(p, ",");
+    const char *q = features;
+    for (;;) {
+      size_t m = strcspn(q, ",");
+      if (m == n && memcmp(p, q, n) == 0) break;
+      if (!q[m]) return false;
+      q += m + 1;
+    }
+  }
+  return true;
+}
+
+static const level *native_level(const char *arch) {
+  char *features = LLVMGetHostCPUFeatures();
+  const level *found = NULL;
+  for (int i = 0; i < N_LEVELS && !found; i++)
+    if (neo_streq(levels[i].arch, arch) && has_all(features, levels[i].needs)) found = &levels[i];
+  LLVMDisposeMessage(features);
+  return found;
+}
+
+static const level *named_level(const char *arch, const char *cpu) {
+  for (int i = 0; i < N_LEVELS; i++)
+    if (neo_streq(levels[i].arch, arch) && neo_streq(levels[i].cpu, cpu)) return &levels[i];
+  return NULL;
+}
+
+/* CPUs of which the level is known; their own instructions beyond it stay unused. */
+static const char *const cpu_levels[][2] = {
+    {"x86-64", "x86-64-v2"},         {"nehalem", "x86-64-v2"},        {"westmere", "x86-64-v2"},
+    {"haswell", "x86-64-v3"},        {"broadwell", "x86-64-v3"},      {"skylake", "x86-64-v3"},
+    {"alderlake", "x86-64-v3"},      {"znver1", "x86-64-v3"},         {"znver2", "x86-64-v3"},
+    {"znver3", "x86-64-v3"},         {"skylake-avx512", "x86-64-v4"}, {"cascadelake", "x86-64-v4"},
+    {"icelake-server", "x86-64-v4"}, {"sapphirerapids", "x86-64-v4"}, {"graniterapids", "x86-64-v4"},
+    {"znver4", "x86-64-v4"},         {"znver5", "x86-64-v4"},         {"cortex-a72", "generic"},
+    {"cortex-a76", "generic"},       {"neoverse-n1", "generic"},      {"neoverse-v1", "generic"},
+    {"neoverse-n2", "generic"},      {"neoverse-v2", "generic"},      {"apple-m1", "generic"},
+};
+
+static const level *cpu_level(const char *arch, const char *cpu) {
+  for (size_t i = 0; i < sizeof cpu_levels / sizeof cpu_levels[0]; i++)
+    if (neo_streq(cpu_levels[i][0], cpu)) return named_level(arch, cpu_levels[i][1]);
+  return NULL;
+}
+
+static void fill(neo_arena *a, const level *v, const char *cpu, neo_target *out) {
+  *out = (neo_target){.triple = v->triple,
+                      .cpu = neo_arena_strdup(a, cpu),
+                      .features = v->features,
+                      .rt_features = v->rt_features,
+                      .vector_bytes = v->vector_bytes,
+                      .vector_regs = v->vector_regs,
+                      .fma = v->fma,
+                      .l1_bytes = 32 << 10,
+                      .l2_bytes = 1 << 20,
+                      .is_host_arch = neo_streq(v->arch, host_arch())};
+}
+
+neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,
+                             const char **why) {
+  const char *arch = !target || neo_streq(target, "cpu") ? host_arch() : target;
+  bool native = !mcpu || neo_streq(mcpu, "native");
+  *why = "";
+  if (!neo_streq(arch, "x86_64") && !neo_streq(arch, "aarch64")) {
+    *why = neo_arena_printf(a, "unknown target '%s' (known: cpu, x86_64, aarch64)", arch);
+    return NEO_UNSUPPORTED;
+  }
+  bool is_host = neo_streq(arch, host_arch());
+  /* Without a named CPU another architecture gets the level that nearly every machine has. */
+  if (native && !is_host) mcpu = neo_streq(arch, "x86_64") ? "x86-64-v3" : "generic";
+  const level *v = native && is_host ? native_level(arch) : named_level(arch, mcpu);
+  const char *cpu = v ? v->cpu : mcpu;
+  if (!v) v = cpu_level(arch, cpu);
+  if (!v) {
+    *why = neo_arena_printf(a, "unknown CPU '%s' for %s (known levels: %s)", cpu, arch,
+                            neo_streq(arch, "x86_64") ? "x86-64-v2, x86-64-v3, x86-64-v4"
+                                                      : "generic");
+    return NEO_UNSUPPORTED;
+  }
+  fill(a, v, cpu, out);
+  return NEO_OK;
+}
