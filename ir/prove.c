@@ -46,6 +46,13 @@ static void forget(neo_scope *s) {
   neo_map_init(&s->ranges, s->m->arena);
 }
 
+static bool is_empty(neo_scope *s, const neo_axis_rec *axis) {
+  neo_poly lo, hi, g;
+  neo_scope_form(s, axis->lo, &lo);
+  neo_scope_form(s, axis->hi, &hi);
+  return neo_poly_add(&lo, -1, &hi, &g) && neo_scope_nonneg(s, &g);
+}
+
 static neo_scope *new_scope(neo_prover *p, const neo_facts *f) {
   neo_scope *s = NEO_NEW(p->m->arena, neo_scope);
   neo_arena *a = p->m->arena;
@@ -56,6 +63,8 @@ static neo_scope *new_scope(neo_prover *p, const neo_facts *f) {
   neo_map_init(&s->results, a);
   neo_map_init(&s->simple, a);
   forget(s);
+  s->fuel = NEO_PROVE_FUEL;
+  for (uint32_t k = 0; k < f->n_axes; k++) s->never = s->never || is_empty(s, &s->axes[k]);
   for (uint32_t k = 0; k < f->n_assume; k++) {
     s->fuel = NEO_PROVE_FUEL;
     neo_scope_assume(s, s->assume[k], true);
@@ -95,7 +104,10 @@ static neo_proof by_search(neo_scope *s, neo_expr goal, neo_witness *w) {
   neo_proof proof = neo_isl_prove(s, goal, true, t, w);
   stats->isl_proved += proof == NEO_PROVED;
   stats->isl_refuted += proof == NEO_REFUTED;
-  stats->unknown += proof == NEO_UNKNOWN;
+  if (proof != NEO_UNKNOWN) return proof;
+  proof = neo_trial_enumerate(t, w);
+  if (proof == NEO_UNKNOWN) stats->unknown++;
+  else stats->enumerated++;
   return proof;
 }
 

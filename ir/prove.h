@@ -30,7 +30,7 @@ void neo_prover_free(neo_prover *p);       /* null is allowed */
 
 /* What a prover did, for `explain`: every question is answered once by one of these. */
 typedef struct {
-  uint64_t questions, memo, interval, points, isl_proved, isl_refuted, unknown;
+  uint64_t questions, memo, interval, points, isl_proved, isl_refuted, enumerated, unknown;
   uint64_t isl_calls, isl_quota;
 } neo_prover_stats;
 neo_prover_stats neo_prover_statistics(const neo_prover *p);

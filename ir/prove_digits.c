@@ -79,6 +79,14 @@ static bool take_apart(neo_scope *s, neo_op op, const neo_poly *x, neo_poly *n, 
   return true;
 }
 
+/* x/-c = (-x)/c and x%-c = -((-x)%c) */
+static bool negative(neo_scope *s, neo_op op, const neo_poly *x, int64_t n, neo_poly *out) {
+  neo_poly minus, c, y;
+  if (n == INT64_MIN || !neo_poly_scale(x, -1, &minus)) return false;
+  neo_poly_set(&c, -n);
+  return take_apart(s, op, &minus, &c, &y) && neo_poly_scale(&y, op == NEO_OP_DIV ? 1 : -1, out);
+}
+
 bool neo_digits_form(neo_scope *s, neo_expr e, neo_poly *out) {
   neo_poly x, n;
   neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
@@ -88,6 +96,7 @@ bool neo_digits_form(neo_scope *s, neo_expr e, neo_poly *out) {
     neo_poly_set(out, 0);
     return true;
   }
+  if (n.n == 0 && n.constant < 0) return negative(s, op, &x, n.constant, out);
   return neo_scope_at_least(s, &n, -1) && take_apart(s, op, &x, &n, out);
 }
 

@@ -107,9 +107,7 @@ static void form_new(neo_scope *s, neo_expr e, neo_poly *out) {
 
 static void remember(neo_scope *s, neo_expr e, const neo_poly *g) {
   if (s->pushed || s->fuel <= 0 || s->depth >= MAX_DEPTH) return;
-  size_t bytes = sizeof *g - (NEO_POLY_TERMS - g->n) * sizeof *g->term;
-  neo_poly *copy = neo_arena_alloc(s->m->arena, bytes);
-  neo_poly_copy(copy, g);
+  neo_poly *copy = neo_poly_keep(s->m->arena, g);
   neo_map_set(&s->forms, e.i, (uint64_t)(uintptr_t)copy);
 }
 

@@ -20,12 +20,8 @@
 
 enum { MAX_OPERATIONS = 300000, MAX_DIMS = 40, MAX_CASES = 8, MAX_RULES = 160 };
 
-struct neo_isl {
-  isl_ctx *ctx;
-};
-
 typedef struct { /* g >= 0, or g == 0 */
-  const neo_poly *g;
+  neo_poly g;
   bool equal;
 } rule;
 
@@ -48,6 +44,11 @@ typedef struct {
     bool value, used;
   } assumed[64];
 } problem;
+
+struct neo_isl {
+  isl_ctx *ctx;
+  problem problem; /* the question being asked */
+};
 
 /* ---- dimensions */
 
@@ -99,9 +100,8 @@ static bool add_condition(problem *p, neo_expr e) {
 
 static void add_rule(problem *p, const neo_poly *g, bool equal) {
   if (p->n_rules == MAX_RULES || !add_dims(p, g)) return;
-  neo_poly *copy = NEO_NEW(p->m->arena, neo_poly);
-  neo_poly_copy(copy, g);
-  p->rules[p->n_rules++] = (rule){copy, equal};
+  neo_poly_copy(&p->rules[p->n_rules].g, g);
+  p->rules[p->n_rules++].equal = equal;
 }
 
 /* a + k*b + c >= 0, or == 0 */
@@ -215,6 +215,7 @@ static void split_assumption(problem *p, neo_expr e, bool value) {
     split_assumption(p, neo_expr_arg(p->m, e, 1), value);
   } else if (p->n_assumed < 64) {
     p->assumed[p->n_assumed].e = e;
+    p->assumed[p->n_assumed].used = false;
     p->assumed[p->n_assumed++].value = value;
   }
 }
@@ -340,7 +341,7 @@ static isl_set *set_of_case(const problem *p, const choice *c, bool value) {
 static isl_set *rules_set(const problem *p) {
   isl_basic_set *b = universe(p);
   for (uint32_t k = 0; k < p->n_rules; k++)
-    b = isl_basic_set_add_constraint(b, constraint(p, p->rules[k].g, 1, 0, p->rules[k].equal));
+    b = isl_basic_set_add_constraint(b, constraint(p, &p->rules[k].g, 1, 0, p->rules[k].equal));
   return isl_set_from_basic_set(b);
 }
 
@@ -408,10 +409,13 @@ static isl_ctx *context(neo_prover *p) {
 }
 
 neo_proof neo_isl_prove(neo_scope *s, neo_expr e, bool value, neo_trial *t, neo_witness *w) {
-  problem *p = NEO_NEW(s->m->arena, problem);
+  isl_ctx *ctx = context(s->p);
+  problem *p = &s->p->isl->problem;
   p->s = s;
   p->m = s->m;
-  p->ctx = context(s->p);
+  p->ctx = ctx;
+  p->n_dims = p->n_rules = p->n_choices = p->n_assumed = 0;
+  p->axes = 0;
   s->fuel = NEO_PROVE_FUEL;
   if (!p->ctx || !gather(p, e)) return NEO_UNKNOWN;
   s->p->stats.isl_calls++;

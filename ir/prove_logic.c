@@ -49,8 +49,7 @@ static void add_shadow(neo_scope *s, const neo_poly *g, uint32_t top, int shadow
 static void add_fact(neo_scope *s, const neo_poly *fact, int shadows) {
   neo_poly minus, *g;
   if (s->facts.n >= MAX_FACTS) return;
-  g = neo_arena_alloc(s->m->arena, sizeof *g - (NEO_POLY_TERMS - fact->n) * sizeof *g->term);
-  neo_poly_copy(g, fact);
+  g = neo_poly_keep(s->m->arena, fact);
   neo_poly_tighten(g);
   if (g->n == 0 && g->constant < 0) s->never = true;
   if (g->n == 0 || is_known_fact(s, g)) return;

@@ -56,11 +56,13 @@ typedef struct {
 } neo_result;
 
 typedef struct neo_isl neo_isl;
+typedef struct neo_trial neo_trial;
 struct neo_prover {
   neo_module *m;
   neo_map scopes;             /* hash -> neo_scope * */
   NEO_VEC(uint32_t) level;    /* by expression: see neo_scope_level; 0: not known yet */
-  neo_isl *isl;               /* made at the first use */
+  neo_isl *isl;               /* made at the first use, as the trial */
+  neo_trial *trial;
   neo_prover_stats stats;
 };
 
@@ -122,14 +124,15 @@ neo_range neo_type_range(neo_type t);
 neo_range neo_scope_expr_range(neo_scope *s, neo_expr e);
 
 /* ---- prove_witness.c */
-/* For trying points on "e is always `value`" in this scope; in the module's arena. */
-typedef struct neo_trial neo_trial;
+/* For trying points on "e is always `value`" in this scope; valid until the next. */
 neo_trial *neo_trial_new(neo_scope *s, neo_expr e, bool value);
 /* Tries corners and some inner points; a point that shows the contrary, made small, or false. */
 bool neo_trial_search(neo_trial *t, neo_witness *w);
 /* Is it a witness, with axis k at its least where bit k of `given` is not set? Fills those in. */
 bool neo_trial_check(neo_trial *t, uint64_t given, neo_witness *w);
 void neo_trial_shrink(neo_trial *t, neo_witness *w);
+/* Goes through all points if they are few. */
+neo_proof neo_trial_enumerate(neo_trial *t, neo_witness *w);
 /* The position of a run-time size in witnesses, -1 if it has none. */
 int neo_trial_size(const neo_trial *t, uint32_t size);
 void neo_trial_start(const neo_trial *t, neo_witness *w); /* everything at its least */

@@ -1,8 +1,8 @@
 /* Loop bounds from conditions. A conjunct is a polynomial a*x + b >= 0 in the axis x (an equation is
  * two of them, and d*y <= e follows from y <= e/d exactly): x >= ceil(-b/a) or x <= floor(b/-a).
  *
- * Bounds are values of the outer loops: they are compared with facts on outer axes only, because a fact
- * that holds at every point says nothing where the axis is empty. A read in a bound is no longer under
+ * Bounds are values of the outer loops: they are compared in a scope of the outer axes only, because
+ * what holds at every point says nothing where the axis is empty. A read in a bound is no longer under
  * the conditions that stood around it, so it gets a guard unless it is in range everywhere; the value
  * does not matter there, since the conditions still apply inside. */
 #include "ir/prove_scope.h"
@@ -11,7 +11,8 @@
 enum { MAX_BOUNDS = 16 };
 
 typedef struct {
-  neo_scope *all, *outer; /* with all assumptions; with those on outer axes */
+  neo_scope *all, *here; /* all axes; with all assumptions, with those on outer axes */
+  neo_scope *outer;      /* outer axes only */
   neo_module *m;
   uint32_t axis;
   uint64_t inner; /* the axis and later ones */
@@ -80,8 +81,8 @@ static bool undivide(job *j, neo_poly *g) {
     neo_expr v = {g->term[k].atom[0]};
     if (g->term[k].n != 1 || neo_expr_node(j->m, v)->op != NEO_OP_DIV || is_outer(j, v)) continue;
     if (!neo_poly_split(g, v.i, &a, &b) || a.n || (a.constant != 1 && a.constant != -1)) continue;
-    neo_scope_form(j->outer, neo_expr_arg(j->m, v, 0), &y);
-    neo_scope_form(j->outer, neo_expr_arg(j->m, v, 1), &d);
+    neo_scope_form(j->here, neo_expr_arg(j->m, v, 0), &y);
+    neo_scope_form(j->here, neo_expr_arg(j->m, v, 1), &d);
     if (d.n || d.constant <= 0 || !neo_poly_scale(&b, d.constant, &db)) continue;
     if (a.constant < 0 && __builtin_add_overflow(db.constant, d.constant - 1, &db.constant)) continue;
     if (!neo_poly_add(&db, a.constant, &y, &out)) continue;
@@ -113,7 +114,7 @@ static neo_expr guard_read(void *ctx, neo_module *m, neo_expr e) {
 static neo_expr quotient(job *j, const neo_poly *x, const neo_poly *d) {
   neo_poly g;
   neo_expr e = neo_op2(j->m, NEO_OP_DIV, neo_poly_expr(j->m, x), neo_poly_expr(j->m, d));
-  neo_scope_form(j->outer, e, &g);
+  neo_scope_form(j->here, e, &g);
   neo_expr y = neo_poly_expr(j->m, &g);
   return neo_expr_uses_op(j->m, y, NEO_OP_DIV) ? e : y;
 }
@@ -142,8 +143,8 @@ static bool take_bound(job *j, const neo_poly *from) {
   neo_poly_tighten(&g);
   if (!neo_poly_uses(&g, x) || !neo_poly_split(&g, x, &a, &b)) return false;
   if (!allowed(j, &a) || !allowed(j, &b) || !neo_poly_scale(&a, -1, &minus)) return false;
-  if (neo_scope_at_least(j->outer, &a, -1)) return keep_low(j, &a, &b);
-  return neo_scope_at_least(j->outer, &minus, -1) && keep_high(j, &minus, &b);
+  if (neo_scope_at_least(j->here, &a, -1)) return keep_low(j, &a, &b);
+  return neo_scope_at_least(j->here, &minus, -1) && keep_high(j, &minus, &b);
 }
 
 static bool opposite(const neo_poly *g, int64_t c, neo_poly *out) {
@@ -153,8 +154,8 @@ static bool opposite(const neo_poly *g, int64_t c, neo_poly *out) {
 static bool take_compare(job *j, neo_expr e, bool value) {
   neo_poly g, minus;
   neo_op op = (neo_op)neo_expr_node(j->m, e)->op;
-  j->outer->fuel = NEO_PROVE_FUEL;
-  if (!neo_scope_compare(j->outer, e, &g)) return false;
+  j->here->fuel = NEO_PROVE_FUEL;
+  if (!neo_scope_compare(j->here, e, &g)) return false;
   if (op == NEO_OP_LT || op == NEO_OP_LE) {
     if (value) return take_bound(j, &g);
     return opposite(&g, -1, &minus) && take_bound(j, &minus);
@@ -185,9 +186,9 @@ static void conjunct(job *j, neo_expr e, bool value) {
 
 /* ---- the whole */
 
-static neo_scope *outer_scope(neo_prover *p, const neo_facts *facts, uint64_t inner) {
+static neo_scope *outer_scope(neo_prover *p, const neo_facts *facts, uint64_t inner, uint32_t n) {
   neo_expr *assume = NEO_NEW_ARRAY(p->m->arena, neo_expr, facts->n_assume + 1);
-  neo_facts f = {facts->axes, facts->n_axes, assume, 0};
+  neo_facts f = {facts->axes, n, assume, 0};
   for (uint32_t k = 0; k < facts->n_assume; k++)
     if (!(neo_expr_axes(p->m, facts->assume[k]) & inner)) assume[f.n_assume++] = facts->assume[k];
   return neo_scope_of(p, &f);
@@ -218,7 +219,8 @@ bool neo_tighten(neo_prover *p, const neo_facts *facts, uint32_t axis, neo_expr 
   *rest = cond;
   if (!cond.i) return false;
   j.all = neo_scope_of(p, facts);
-  j.outer = outer_scope(p, facts, inner);
+  j.here = outer_scope(p, facts, inner, facts->n_axes);
+  j.outer = outer_scope(p, facts, inner, axis);
   keep_all(&j, true, own->lo, NEO_OP_MAX, false);
   keep_all(&j, false, own->hi, NEO_OP_MIN, true);
   conjunct(&j, cond, true);

@@ -2,12 +2,13 @@
  * nodes, in an order in which the bounds of axis k come before anything that uses the axis; running the
  * list chooses a value for each axis between its bounds as they are at this point. Values are
  * three-valued: what depends on a tensor's element is unknown, and a point counts only if it is known to
- * be in the domain and known to break the goal. So a witness certainly exists. */
+ * be in the domain and known to break the goal. So a witness certainly exists. A domain of few points
+ * is gone through entirely, which decides what no method understands. */
 #include "ir/prove_scope.h"
 #include "ir/interp.h"
 #include <assert.h>
 
-enum { MAX_SIZES = 32, MAX_DERIVED = 64, RANDOM_POINTS = 24, MAX_NODES = 20000 };
+enum { MAX_SIZES = 32, MAX_DERIVED = 64, RANDOM_POINTS = 24, MAX_NODES = 20000, MAX_POINTS = 4096 };
 
 typedef enum { LOW, HIGH, RANDOM, GIVEN } choice;
 
@@ -16,32 +17,46 @@ typedef struct {
   int64_t x;
 } value3;
 
+typedef struct {
+  uint32_t epoch, place; /* listed at this place in the list of that number */
+} listed;
+
+/* One for each prover, used again and again. */
 struct neo_trial {
   neo_scope *s;
   neo_module *m;
   neo_expr goal;
   bool want, usable;
   NEO_VEC(uint32_t) nodes;
-  neo_map place;            /* expression -> place in nodes */
-  value3 *at;               /* values, by place */
-  uint32_t *segment;        /* segment[k]: number of nodes before those that need axis k */
+  NEO_VEC(value3) at;       /* their values */
+  NEO_VEC(listed) place;    /* by expression */
+  uint32_t epoch;           /* of this list */
+  uint32_t segment[64];     /* segment[k]: number of nodes before those that need axis k */
   uint32_t n_sizes, size[MAX_SIZES];
   uint64_t random;
   uint32_t unknown;         /* points of the domain where the goal was not known */
+  uint32_t points;          /* tried by enumeration */
 };
 
 /* ---- the list */
 
+static bool is_listed(const neo_trial *t, uint32_t e) {
+  return e < t->place.n && t->place.at[e].epoch == t->epoch;
+}
+
 static void collect(void *ctx, neo_expr e) {
   neo_trial *t = ctx;
+  neo_arena *a = t->m->arena;
   const neo_node *n = neo_expr_node(t->m, e);
-  if (neo_map_get(&t->place, e.i, NULL)) return;
+  if (is_listed(t, e.i)) return;
   if (n->op == NEO_OP_SIZE) {
     const neo_size_rec *size = neo_size_at(t->m, (neo_size){n->attr});
     if (size->kind == NEO_SIZE_DERIVED) neo_expr_visit(t->m, size->value, collect, t);
   }
-  neo_map_set(&t->place, e.i, t->nodes.n);
-  NEO_PUSH(t->m->arena, &t->nodes, e.i);
+  while (t->place.n <= e.i) NEO_PUSH(a, &t->place, (listed){0});
+  t->place.at[e.i] = (listed){t->epoch, (uint32_t)t->nodes.n};
+  NEO_PUSH(a, &t->nodes, e.i);
+  if (t->at.n < t->nodes.n) NEO_PUSH(a, &t->at, (value3){0});
 }
 
 static void add(neo_trial *t, neo_expr e) { neo_expr_visit(t->m, e, collect, t); }
@@ -58,10 +73,15 @@ static void add_sizes(neo_trial *t) {
 }
 
 neo_trial *neo_trial_new(neo_scope *s, neo_expr e, bool value) {
-  neo_trial *t = NEO_NEW(s->m->arena, neo_trial);
-  *t = (neo_trial){.s = s, .m = s->m, .goal = e, .want = value, .random = 1};
-  neo_map_init(&t->place, s->m->arena);
-  t->segment = NEO_NEW_ARRAY(s->m->arena, uint32_t, s->n_axes + 1);
+  if (!s->p->trial) s->p->trial = NEO_NEW(s->m->arena, neo_trial);
+  neo_trial *t = s->p->trial;
+  t->s = s;
+  t->m = s->m;
+  t->goal = e;
+  t->want = value;
+  t->random = 1;
+  t->nodes.n = t->n_sizes = t->unknown = 0;
+  t->epoch++;
   add_sizes(t);
   for (uint32_t k = 0; k < s->n_axes; k++) {
     add(t, s->axes[k].lo);
@@ -70,7 +90,6 @@ neo_trial *neo_trial_new(neo_scope *s, neo_expr e, bool value) {
   }
   for (uint32_t k = 0; k < s->n_assume; k++) add(t, s->assume[k]);
   add(t, e);
-  t->at = NEO_NEW_ARRAY(s->m->arena, value3, t->nodes.n);
   t->usable = t->nodes.n <= MAX_NODES;
   return t;
 }
@@ -84,10 +103,8 @@ int neo_trial_size(const neo_trial *t, uint32_t size) {
 /* ---- one node */
 
 static value3 look(const neo_trial *t, neo_expr e) {
-  uint64_t place = 0;
-  bool found = neo_map_get(&t->place, e.i, &place);
-  assert(found);
-  return t->at[place];
+  assert(is_listed(t, e.i));
+  return t->at.at[t->place.at[e.i].place];
 }
 
 static value3 eval_size(const neo_trial *t, uint32_t id, const neo_witness *w) {
@@ -136,7 +153,7 @@ static value3 eval_node(const neo_trial *t, neo_expr e, const neo_witness *w) {
 /* ---- one point */
 
 static void run_to(neo_trial *t, uint32_t *from, uint32_t to, const neo_witness *w) {
-  for (; *from < to; ++*from) t->at[*from] = eval_node(t, (neo_expr){t->nodes.at[*from]}, w);
+  for (; *from < to; ++*from) t->at.at[*from] = eval_node(t, (neo_expr){t->nodes.at[*from]}, w);
 }
 
 /* Between lo and hi (inclusive) as the choice says; false if there is no such value. */
@@ -162,22 +179,26 @@ static bool choose_sizes(neo_trial *t, choice how, neo_witness *w) {
   return true;
 }
 
-static bool sizes_hold(const neo_trial *t) {
+static value3 both(value3 a, value3 b) { return eval_lazy(NEO_OP_AND, (value3[]){a, b}); }
+
+/* Are all sizes as declared? */
+static value3 sizes_hold(const neo_trial *t) {
+  value3 all = {true, 1};
   for (uint32_t k = 0; k < t->nodes.n; k++) {
     const neo_node *n = neo_expr_node(t->m, (neo_expr){t->nodes.at[k]});
     if (n->op != NEO_OP_SIZE) continue;
     const neo_size_rec *size = neo_size_at(t->m, (neo_size){n->attr});
-    if (!t->at[k].known || t->at[k].x < size->lo || t->at[k].x > size->hi) return false;
+    value3 x = t->at.at[k];
+    all = both(all, (value3){x.known, x.x >= size->lo && x.x <= size->hi});
   }
-  return true;
+  return all;
 }
 
-static bool assumptions_hold(const neo_trial *t) {
-  for (uint32_t k = 0; k < t->s->n_assume; k++) {
-    value3 v = look(t, t->s->assume[k]);
-    if (!v.known || !v.x) return false;
-  }
-  return true;
+/* Is the point, within the ranges of its axes, in the domain? */
+static value3 holds(const neo_trial *t) {
+  value3 all = sizes_hold(t);
+  for (uint32_t k = 0; k < t->s->n_assume; k++) all = both(all, look(t, t->s->assume[k]));
+  return all;
 }
 
 /* Is the point with axes chosen by `how[k]` a witness? Fills w. */
@@ -192,7 +213,8 @@ static bool run(neo_trial *t, choice sizes, const choice *how, neo_witness *w) {
     if (!choose(t, how[k], lo.x, hi.x - 1, &w->axis[k])) return false;
   }
   run_to(t, &from, (uint32_t)t->nodes.n, w);
-  if (!sizes_hold(t) || !assumptions_hold(t)) return false;
+  value3 inside = holds(t);
+  if (!inside.known || !inside.x) return false;
   value3 goal = look(t, t->goal);
   t->unknown += !goal.known;
   return goal.known && (goal.x != 0) != t->want;
@@ -276,4 +298,49 @@ bool neo_trial_search(neo_trial *t, neo_witness *w) {
                try_inside(t, w);
   if (found) neo_trial_shrink(t, w);
   return found;
+}
+
+/* ---- enumeration: the answer for the rest of the point, from axis k on */
+
+static neo_proof at_point(neo_trial *t) {
+  value3 inside = holds(t), goal = look(t, t->goal);
+  if (++t->points > MAX_POINTS) return NEO_UNKNOWN;
+  if (inside.known && !inside.x) return NEO_PROVED;
+  if (goal.known && (goal.x != 0) == t->want) return NEO_PROVED;
+  return inside.known && goal.known ? NEO_REFUTED : NEO_UNKNOWN;
+}
+
+static neo_proof each_axis(neo_trial *t, uint32_t k, uint32_t from, neo_witness *w) {
+  bool last = k == t->s->n_axes;
+  neo_proof y = NEO_PROVED;
+  run_to(t, &from, last ? (uint32_t)t->nodes.n : t->segment[k], w);
+  if (last) return at_point(t);
+  value3 lo = look(t, t->s->axes[k].lo), hi = look(t, t->s->axes[k].hi);
+  if (!lo.known || !hi.known || (hi.x > lo.x && (uint64_t)hi.x - (uint64_t)lo.x > MAX_POINTS))
+    return NEO_UNKNOWN;
+  for (int64_t x = lo.x; x < hi.x && y == NEO_PROVED; x++) {
+    w->axis[k] = x;
+    y = each_axis(t, k + 1, from, w);
+  }
+  return y;
+}
+
+static neo_proof each_size(neo_trial *t, uint32_t k, neo_witness *w) {
+  neo_proof y = NEO_PROVED;
+  if (k == t->n_sizes) return each_axis(t, 0, 0, w);
+  const neo_size_rec size = *neo_size_at(t->m, (neo_size){t->size[k]});
+  w->size[k].size = (neo_size){t->size[k]};
+  if (size.hi - size.lo > MAX_POINTS) return NEO_UNKNOWN;
+  for (int64_t x = size.lo; x <= size.hi && y == NEO_PROVED; x++) {
+    w->size[k].value = x;
+    y = each_size(t, k + 1, w);
+  }
+  return y;
+}
+
+neo_proof neo_trial_enumerate(neo_trial *t, neo_witness *w) {
+  neo_trial_start(t, w);
+  if (!t->usable) return NEO_UNKNOWN;
+  t->points = 0;
+  return each_size(t, 0, w);
 }
