@@ -182,7 +182,8 @@ static void describe_text(out *o) {
   text_role(o, NEO_RT_ROLE_OUTPUT, "outputs");
   add(o, "entries\n");
   for (int32_t i = 0; i < m->n_entries; i++)
-    text_entry(o, &m->entries[i]);
+    if (m->entries[i].kind != NEO_RT_ENTRY_INIT) /* nobody calls it */
+      text_entry(o, &m->entries[i]);
   add(o, "memory\n  parameters ");
   add_bytes(o, m->param_bytes);
   add(o, ", state ");
