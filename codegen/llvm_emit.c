@@ -405,7 +405,7 @@ neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
   assert(!l->finished && "kernels come before neo_llvm_finish");
   neo_str text;
   neo_str_init(&text, l->arena);
-  neo_status status = NEO_OK; // VERIFY
+  neo_status status = neo_kernel_verify(k, &text);
   if (status) {
     *why = neo_str_text(&text);
     return status;

@@ -76,8 +76,9 @@ static const char *const cpu_levels[][2] = {
     {"haswell", "x86-64-v3"},        {"broadwell", "x86-64-v3"},      {"skylake", "x86-64-v3"},
     {"alderlake", "x86-64-v3"},      {"znver1", "x86-64-v3"},         {"znver2", "x86-64-v3"},
     {"znver3", "x86-64-v3"},         {"skylake-avx512", "x86-64-v4"}, {"cascadelake", "x86-64-v4"},
-    {"icelake-server", "x86-64-v4"}, {"sapphirerapids", "x86-64-v4"}, {"graniterapids", "x86-64-v4"},
-    {"znver4", "x86-64-v4"},         {"znver5", "x86-64-v4"},         {"cortex-a72", "generic"},
+    {"icelake-server", "x86-64-v4"}, {"sapphirerapids", "x86-64-v4"},
+    {"graniterapids", "x86-64-v4"},  {"znver4", "x86-64-v4"},         {"znver5", "x86-64-v4"},
+    {"cortex-a72", "generic"},
     {"cortex-a76", "generic"},       {"neoverse-n1", "generic"},      {"neoverse-v1", "generic"},
     {"neoverse-n2", "generic"},      {"neoverse-v2", "generic"},      {"apple-m1", "generic"},
 };

@@ -1,0 +1,221 @@
+/* The reference interpreter of kernels: scalar, sequential, checked. An access outside a buffer, a
+ * store to a buffer that is only read, and a read of an undefined register element stop it.
+ *
+ * A statement's expression is a graph: each node is evaluated once a statement, and only where its
+ * value is needed (SELECT, LOADIF and conditional stores leave out what they do not take). */
+#include "base/random.h"
+#include "codegen/loop.h"
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+enum { MAX_ARGS = 16 };
+
+typedef struct {
+  neo_value *at;
+  uint8_t *defined;
+  int64_t n;
+} reg_store;
+
+typedef struct {
+  const neo_kernel *k;
+  const neo_kernel_run *run;
+  neo_arena arena;
+  neo_str *why;
+  bool failed;
+  int64_t *var;
+  reg_store *reg;
+  struct {
+    uint64_t stamp;
+    neo_value value;
+  } *memo; /* by node id */
+  uint64_t stamp;
+} interp;
+
+static neo_value eval(interp *p, const neo_lx *e);
+static void run_block(interp *p, const neo_block *b);
+
+static void fail(interp *p, const char *what, const char *name, int64_t at, int64_t n) {
+  if (p->failed) return;
+  p->failed = true;
+  neo_str_addf(p->why, "kernel %s: %s of %s at %lld, of %lld", p->k->name, what, name,
+               (long long)at, (long long)n);
+}
+
+/* ---- buffers and registers */
+
+static bool in_buffer(interp *p, uint32_t buf, int64_t at, const char *what) {
+  if (p->failed) return false;
+  if (at >= 0 && at < p->run->n_elems[buf]) return true;
+  fail(p, what, p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
+  return false;
+}
+
+static neo_value load(interp *p, uint32_t buf, const neo_lx *offset) {
+  int64_t at = eval(p, offset).i;
+  if (!in_buffer(p, buf, at, "load")) return (neo_value){0};
+  return p->run->bufs[buf][at];
+}
+
+static int64_t reg_element(interp *p, uint32_t reg, const neo_lx *const *index, size_t n) {
+  const neo_reg *r = &p->k->regs.at[reg];
+  int64_t at = 0;
+  for (size_t d = 0; d < n; d++) {
+    int64_t x = eval(p, index[d]).i;
+    if (x < 0 || x >= r->extent[d]) fail(p, "index", r->name, x, r->extent[d]);
+    at = at * r->extent[d] + (p->failed ? 0 : x);
+  }
+  return at;
+}
+
+static neo_value reg_value(interp *p, const neo_lx *e) {
+  int64_t at = reg_element(p, e->attr, e->arg, e->n);
+  const reg_store *r = &p->reg[e->attr];
+  if (p->failed) return (neo_value){0};
+  if (r->defined[at]) return r->at[at];
+  fail(p, "undefined element", p->k->regs.at[e->attr].name, at, r->n);
+  return (neo_value){0};
+}
+
+/* ---- expressions */
+
+static neo_value constant(const neo_lx *e) {
+  neo_value v = {.i = (int64_t)e->bits};
+  if (neo_type_is_float((neo_type)e->type)) memcpy(&v.f, &e->bits, sizeof v.f);
+  return v;
+}
+
+/* One rounding in f64, and one more for the narrower types. */
+static neo_value fused(const neo_lx *e, const neo_value *x) {
+  neo_type t = (neo_type)e->type;
+  if (!neo_type_is_float(t)) {
+    neo_value ab = neo_value_op(NEO_OP_MUL, t, t, x);
+    return neo_value_op(NEO_OP_ADD, t, t, (neo_value[]){ab, x[2]});
+  }
+  double y = fma(x[0].f, x[1].f, x[2].f);
+  return (neo_value){.f = neo_value_round(t, y)};
+}
+
+static neo_value random_(interp *p, const neo_lx *e) {
+  const uint64_t *key = p->run->key;
+  uint64_t element = (uint64_t)eval(p, e->arg[0]).i;
+  return (neo_value){.f = neo_rand_uniform(key[0], key[1], e->attr, (uint32_t)key[2], element)};
+}
+
+static neo_value operation(interp *p, const neo_lx *e) {
+  neo_value x[MAX_ARGS];
+  if (e->kind == NEO_LX_OP && e->attr == NEO_OP_SELECT)
+    return eval(p, eval(p, e->arg[0]).i ? e->arg[1] : e->arg[2]);
+  for (uint32_t k = 0; k < e->n; k++) x[k] = eval(p, e->arg[k]);
+  if (e->kind == NEO_LX_FMA) return fused(e, x);
+  return neo_value_op((neo_op)e->attr, (neo_type)e->type, (neo_type)e->arg[0]->type, x);
+}
+
+static neo_value compute(interp *p, const neo_lx *e) {
+  switch ((neo_lx_kind)e->kind) {
+  case NEO_LX_CONST: return constant(e);
+  case NEO_LX_VAR: return (neo_value){.i = p->var[e->attr]};
+  case NEO_LX_SIZE: return (neo_value){.i = p->run->sizes[e->attr]};
+  case NEO_LX_KEY: return (neo_value){.i = (int64_t)p->run->key[e->attr]};
+  case NEO_LX_LOAD: return load(p, e->attr, e->arg[0]);
+  case NEO_LX_LOADIF:
+    return eval(p, e->arg[1]).i ? load(p, e->attr, e->arg[0]) : eval(p, e->arg[2]);
+  case NEO_LX_REG: return reg_value(p, e);
+  case NEO_LX_RAND: return random_(p, e);
+  default: return operation(p, e);
+  }
+}
+
+static neo_value eval(interp *p, const neo_lx *e) {
+  if (e->n == 0) return compute(p, e);
+  if (p->memo[e->id].stamp == p->stamp) return p->memo[e->id].value;
+  neo_value v = compute(p, e);
+  p->memo[e->id].stamp = p->stamp;
+  p->memo[e->id].value = v;
+  return v;
+}
+
+/* ---- statements */
+
+static void store(interp *p, const neo_ls *s) {
+  const neo_kbuf *b = &p->k->bufs.at[s->attr];
+  if (s->cond && !eval(p, s->cond).i) return;
+  int64_t at = eval(p, s->index[0]).i;
+  neo_value v = eval(p, s->value);
+  if (!(b->use & (NEO_BUF_WRITE | NEO_BUF_SCRATCH)))
+    fail(p, "store to a read buffer", b->name, at, 0);
+  if (in_buffer(p, s->attr, at, "store")) p->run->bufs[s->attr][at] = v;
+}
+
+static void set(interp *p, const neo_ls *s) {
+  neo_value v = eval(p, s->value);
+  int64_t at = reg_element(p, s->attr, s->index, s->n_index);
+  if (p->failed) return;
+  p->reg[s->attr].at[at] = v;
+  p->reg[s->attr].defined[at] = 1;
+}
+
+static void run_loop(interp *p, const neo_ls *s) {
+  bool unit = s->loop == NEO_LOOP_UNIT;
+  int64_t lo = unit ? p->run->lo : eval(p, s->lo).i, hi = unit ? p->run->hi : eval(p, s->hi).i;
+  for (int64_t x = lo; x < hi && !p->failed; x += s->step) {
+    p->var[s->attr] = x;
+    run_block(p, &s->body);
+  }
+}
+
+static void run(interp *p, const neo_ls *s) {
+  p->stamp++;
+  switch ((neo_ls_kind)s->kind) {
+  case NEO_LS_FOR: run_loop(p, s); break;
+  case NEO_LS_IF: run_block(p, eval(p, s->cond).i ? &s->body : &s->other); break;
+  case NEO_LS_REG: memset(p->reg[s->attr].defined, 0, (size_t)p->reg[s->attr].n); break;
+  case NEO_LS_SET: set(p, s); break;
+  case NEO_LS_STORE: store(p, s); break;
+  }
+}
+
+static void run_block(interp *p, const neo_block *b) {
+  for (size_t i = 0; i < b->n && !p->failed; i++) run(p, b->at[i]);
+}
+
+static void make_registers(interp *p) {
+  p->reg = NEO_NEW_ARRAY(&p->arena, reg_store, p->k->regs.n + 1);
+  for (size_t k = 0; k < p->k->regs.n; k++) {
+    const neo_reg *r = &p->k->regs.at[k];
+    int64_t n = 1;
+    for (uint32_t d = 0; d < r->rank; d++) n *= r->extent[d];
+    p->reg[k] = (reg_store){NEO_NEW_ARRAY(&p->arena, neo_value, n),
+                            NEO_NEW_ARRAY(&p->arena, uint8_t, n), n};
+  }
+}
+
+static bool has_units(const neo_kernel *k) {
+  return k->body.n == 1 && k->body.at[0]->kind == NEO_LS_FOR &&
+         k->body.at[0]->loop == NEO_LOOP_UNIT;
+}
+
+neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run_, neo_str *why) {
+  interp p = {.k = k, .run = run_, .why = why};
+  if (!has_units(k) && run_->lo >= run_->hi) return NEO_OK;
+  neo_arena_init(&p.arena, k->arena->alloc, k->arena->on_fail);
+  p.var = NEO_NEW_ARRAY(&p.arena, int64_t, k->vars.n + 1);
+  p.memo = neo_arena_array(&p.arena, k->nodes.n + 1, sizeof *p.memo);
+  make_registers(&p);
+  run_block(&p, &k->body);
+  neo_arena_free(&p.arena);
+  return p.failed ? NEO_INTERNAL : NEO_OK;
+}
+
+/* Units are an expression over sizes and constants. */
+int64_t neo_kernel_units(const neo_kernel *k, const int64_t *sizes) {
+  neo_kernel_run none = {.sizes = sizes};
+  neo_str why;
+  neo_str_init(&why, k->arena);
+  interp p = {.k = k, .run = &none, .why = &why, .stamp = 1};
+  neo_arena_init(&p.arena, k->arena->alloc, k->arena->on_fail);
+  p.memo = neo_arena_array(&p.arena, k->nodes.n + 1, sizeof *p.memo);
+  int64_t n = eval(&p, k->units).i;
+  neo_arena_free(&p.arena);
+  return n;
+}
