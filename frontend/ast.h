@@ -23,7 +23,11 @@ typedef struct neo_ast_expr neo_ast_expr;
 typedef struct neo_ast_stmt neo_ast_stmt;
 typedef struct neo_ast_region neo_ast_region;
 
-#define NEO_AST_LIST(T) struct { T *at; uint32_t n; }
+#define NEO_AST_LIST(T) \
+  struct {              \
+    T *at;              \
+    uint32_t n;         \
+  }
 
 typedef struct {
   const char *text; /* interned; NULL = absent */
@@ -52,28 +56,51 @@ typedef enum {
 } neo_ast_expr_kind;
 
 /* Operators: X(name, text). The comparisons are EQ to GE, in this order. */
-#define NEO_AST_OPS(X)                                                                             \
-  X(ADD, "+") X(SUB, "-") X(MUL, "*") X(DIV, "/") X(MOD, "%") X(POW, "^")                          \
-  X(EQ, "==") X(NE, "!=") X(LT, "<") X(LE, "<=") X(GT, ">") X(GE, ">=")                            \
-  X(AND, "and") X(OR, "or") X(NEG, "-") X(NOT, "not")
+#define NEO_AST_OPS(X) \
+  X(ADD, "+")          \
+  X(SUB, "-")          \
+  X(MUL, "*")          \
+  X(DIV, "/")          \
+  X(MOD, "%")          \
+  X(POW, "^")          \
+  X(EQ, "==")          \
+  X(NE, "!=")          \
+  X(LT, "<")           \
+  X(LE, "<=")          \
+  X(GT, ">")           \
+  X(GE, ">=")          \
+  X(AND, "and")        \
+  X(OR, "or")          \
+  X(NEG, "-")          \
+  X(NOT, "not")
 typedef enum {
 #define X(name, text) NEO_AST_##name,
   NEO_AST_OPS(X)
 #undef X
-  NEO_AST_OP_COUNT
+      NEO_AST_OP_COUNT
 } neo_ast_op;
-static inline bool neo_ast_op_is_cmp(neo_ast_op op) { return op >= NEO_AST_EQ && op <= NEO_AST_GE; }
+static inline bool neo_ast_op_is_cmp(neo_ast_op op) {
+  return op >= NEO_AST_EQ && op <= NEO_AST_GE;
+}
 const char *neo_ast_op_text(neo_ast_op op);
 
 /* Reducers: X(name, text). Words like any other, except before `[` in an expression. */
-#define NEO_AST_REDUCERS(X)                                                                        \
-  X(SUM, "sum") X(PROD, "prod") X(MAX, "max") X(MIN, "min") X(MEAN, "mean")                        \
-  X(ARGMAX, "argmax") X(ARGMIN, "argmin") X(ANY, "any") X(ALL, "all") X(LOGSUMEXP, "logsumexp")
+#define NEO_AST_REDUCERS(X) \
+  X(SUM, "sum")             \
+  X(PROD, "prod")           \
+  X(MAX, "max")             \
+  X(MIN, "min")             \
+  X(MEAN, "mean")           \
+  X(ARGMAX, "argmax")       \
+  X(ARGMIN, "argmin")       \
+  X(ANY, "any")             \
+  X(ALL, "all")             \
+  X(LOGSUMEXP, "logsumexp")
 typedef enum {
 #define X(name, text) NEO_AST_RED_##name,
   NEO_AST_REDUCERS(X)
 #undef X
-  NEO_AST_RED_COUNT
+      NEO_AST_RED_COUNT
 } neo_ast_reducer;
 const char *neo_ast_reducer_text(neo_ast_reducer r);
 
@@ -102,7 +129,7 @@ typedef struct { /* `: i32 < V` */
   neo_span span;
 } neo_ast_type;
 
-typedef struct { /* positional, or by name */
+typedef struct {     /* positional, or by name */
   neo_ast_name name; /* text NULL = positional */
   neo_ast_expr *value;
   neo_span span;
@@ -150,8 +177,8 @@ struct neo_ast_expr {
     } guard;
     struct {
       neo_ast_reducer reducer;
-      neo_span word;     /* of `sum` */
-      neo_ast_axes axes; /* PACK and INDEX; at least one */
+      neo_span word;       /* of `sum` */
+      neo_ast_axes axes;   /* PACK and INDEX; at least one */
       neo_ast_expr *where; /* NULL = none */
       neo_ast_expr *body;
     } reduce;
@@ -208,7 +235,7 @@ typedef struct {
   neo_span open, close; /* the braces; close is 0 where it is missing */
 } neo_ast_block;
 
-typedef struct { /* nn as layers */
+typedef struct {              /* nn as layers */
   neo_ast_name module, alias; /* alias.text NULL = none */
   neo_span span;
 } neo_ast_alias;
@@ -238,12 +265,12 @@ typedef struct {
 
 struct neo_ast_region {
   neo_ast_region_kind kind;
-  neo_span span, word;  /* whole; the word `scan` */
-  neo_ast_name index;   /* SCAN, REPEAT */
-  neo_ast_expr *extent; /* SCAN, REPEAT: rounds; WHILE: the limit; CASE: NULL */
-  neo_ast_expr *cond;   /* WHILE: tested before each round; CASE: the value looked at */
-  neo_ast_binds from;   /* carries with their first values */
-  neo_ast_block block;  /* not for CASE */
+  neo_span span, word;            /* whole; the word `scan` */
+  neo_ast_name index;             /* SCAN, REPEAT */
+  neo_ast_expr *extent;           /* SCAN, REPEAT: rounds; WHILE: the limit; CASE: NULL */
+  neo_ast_expr *cond;             /* WHILE: tested before each round; CASE: the value looked at */
+  neo_ast_binds from;             /* carries with their first values */
+  neo_ast_block block;            /* not for CASE */
   NEO_AST_LIST(neo_ast_arm) arms; /* CASE; else, if any, is the last */
 };
 
@@ -334,7 +361,7 @@ struct neo_ast_stmt {
 
 /* ---- a file ---------------------------------------------------------------------------------- */
 
-typedef struct { /* for the formatter; the checker does not look at them */
+typedef struct {           /* for the formatter; the checker does not look at them */
   uint32_t offset, length; /* from `#` to the end of the line, without it */
   bool alone;              /* nothing else stands on its line */
 } neo_ast_comment;

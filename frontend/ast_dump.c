@@ -7,26 +7,22 @@ typedef struct {
   int indent;
 } dump;
 
-static void add(dump *d, const char *text)
-{
+static void add(dump *d, const char *text) {
   neo_str_add(d->out, text);
 }
 
-static void name(dump *d, neo_ast_name n)
-{
+static void name(dump *d, neo_ast_name n) {
   add(d, n.text ? n.text : "*");
 }
 
-static void path(dump *d, const neo_ast_name *at, uint32_t n)
-{
+static void path(dump *d, const neo_ast_name *at, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     add(d, i ? "." : "");
     name(d, at[i]);
   }
 }
 
-static void names(dump *d, neo_ast_names list)
-{
+static void names(dump *d, neo_ast_names list) {
   add(d, "(");
   for (uint32_t i = 0; i < list.n; i++) {
     add(d, i ? " " : "");
@@ -39,13 +35,11 @@ static void names(dump *d, neo_ast_names list)
 
 static void expr(dump *d, const neo_ast_expr *e);
 
-static const char *rel_text(neo_ast_rel r)
-{
+static const char *rel_text(neo_ast_rel r) {
   return r == NEO_AST_REL_LT ? " < " : " <= ";
 }
 
-static void axis(dump *d, const neo_ast_axis *a)
-{
+static void axis(dump *d, const neo_ast_axis *a) {
   if (a->kind == NEO_AST_PACK) {
     add(d, "..");
     return;
@@ -62,16 +56,14 @@ static void axis(dump *d, const neo_ast_axis *a)
     expr(d, a->hi);
 }
 
-static void axes(dump *d, neo_ast_axes list)
-{
+static void axes(dump *d, neo_ast_axes list) {
   for (uint32_t i = 0; i < list.n; i++) {
     add(d, i ? ", " : "");
     axis(d, &list.at[i]);
   }
 }
 
-static void args(dump *d, neo_ast_args list)
-{
+static void args(dump *d, neo_ast_args list) {
   for (uint32_t i = 0; i < list.n; i++) {
     add(d, " ");
     if (list.at[i].name.text)
@@ -80,8 +72,7 @@ static void args(dump *d, neo_ast_args list)
   }
 }
 
-static void subs(dump *d, neo_ast_subs list)
-{
+static void subs(dump *d, neo_ast_subs list) {
   add(d, "[");
   for (uint32_t i = 0; i < list.n; i++) {
     add(d, i ? ", " : "");
@@ -93,8 +84,7 @@ static void subs(dump *d, neo_ast_subs list)
   add(d, "]");
 }
 
-static void ref(dump *d, const neo_ast_expr *e)
-{
+static void ref(dump *d, const neo_ast_expr *e) {
   add(d, e->u.ref.has_args ? "(" : "");
   path(d, e->u.ref.path.at, e->u.ref.path.n);
   if (e->u.ref.has_args) {
@@ -106,8 +96,7 @@ static void ref(dump *d, const neo_ast_expr *e)
 }
 
 /* (op x) or (op x y) */
-static void list(dump *d, const char *op, const neo_ast_expr *x, const neo_ast_expr *y)
-{
+static void list(dump *d, const char *op, const neo_ast_expr *x, const neo_ast_expr *y) {
   neo_str_addf(d->out, "(%s ", op);
   expr(d, x);
   if (y) {
@@ -117,8 +106,7 @@ static void list(dump *d, const char *op, const neo_ast_expr *x, const neo_ast_e
   add(d, ")");
 }
 
-static void reduce(dump *d, const neo_ast_expr *e)
-{
+static void reduce(dump *d, const neo_ast_expr *e) {
   neo_str_addf(d->out, "(%s [", neo_ast_reducer_text(e->u.reduce.reducer));
   axes(d, e->u.reduce.axes);
   if (e->u.reduce.where) {
@@ -130,8 +118,7 @@ static void reduce(dump *d, const neo_ast_expr *e)
   add(d, ")");
 }
 
-static void expr(dump *d, const neo_ast_expr *e)
-{
+static void expr(dump *d, const neo_ast_expr *e) {
   switch (e->kind) {
   case NEO_AST_NUMBER:
     add(d, e->u.number.text);
@@ -158,8 +145,7 @@ static void expr(dump *d, const neo_ast_expr *e)
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-static const char *type_text(neo_type t)
-{
+static const char *type_text(neo_type t) {
   static const char *const texts[] = {
 #define X(name, text, size, kind) text,
 #include "ir/types.def"
@@ -168,8 +154,7 @@ static const char *type_text(neo_type t)
   return texts[t];
 }
 
-static void var(dump *d, const neo_ast_var *v)
-{
+static void var(dump *d, const neo_ast_var *v) {
   name(d, v->name);
   if (v->indexed) {
     add(d, "[");
@@ -185,8 +170,7 @@ static void var(dump *d, const neo_ast_var *v)
   }
 }
 
-static void binds(dump *d, neo_ast_binds list)
-{
+static void binds(dump *d, neo_ast_binds list) {
   for (uint32_t i = 0; i < list.n; i++) {
     add(d, " (= ");
     var(d, &list.at[i].var);
@@ -196,8 +180,7 @@ static void binds(dump *d, neo_ast_binds list)
   }
 }
 
-static void literal(dump *d, const neo_ast_literal *l)
-{
+static void literal(dump *d, const neo_ast_literal *l) {
   if (l->number) {
     expr(d, l->number);
     return;
@@ -210,8 +193,7 @@ static void literal(dump *d, const neo_ast_literal *l)
   add(d, "]");
 }
 
-static void signature(dump *d, const neo_ast_sig *s)
-{
+static void signature(dump *d, const neo_ast_sig *s) {
   name(d, s->name);
   add(d, " (");
   for (uint32_t i = 0; i < s->params.n; i++) {
@@ -234,13 +216,11 @@ static void signature(dump *d, const neo_ast_sig *s)
 
 static void stmt(dump *d, const neo_ast_stmt *s);
 
-static void line(dump *d)
-{
+static void line(dump *d) {
   neo_str_addf(d->out, "\n%*s", 2 * d->indent, "");
 }
 
-static void block(dump *d, const neo_ast_block *b)
-{
+static void block(dump *d, const neo_ast_block *b) {
   d->indent++;
   for (uint32_t i = 0; i < b->stmts.n; i++) {
     line(d);
@@ -249,8 +229,7 @@ static void block(dump *d, const neo_ast_block *b)
   d->indent--;
 }
 
-static void arms(dump *d, const neo_ast_region *r)
-{
+static void arms(dump *d, const neo_ast_region *r) {
   d->indent++;
   for (uint32_t i = 0; i < r->arms.n; i++) {
     const neo_ast_arm *a = &r->arms.at[i];
@@ -266,8 +245,7 @@ static void arms(dump *d, const neo_ast_region *r)
   d->indent--;
 }
 
-static void region(dump *d, const neo_ast_region *r)
-{
+static void region(dump *d, const neo_ast_region *r) {
   static const char *const words[] = {"scan", "repeat", "while", "case"};
   neo_str_addf(d->out, "(%s", words[r->kind]);
   if (r->index.text)
@@ -288,8 +266,7 @@ static void region(dump *d, const neo_ast_region *r)
   add(d, ")");
 }
 
-static void define(dump *d, const neo_ast_stmt *s)
-{
+static void define(dump *d, const neo_ast_stmt *s) {
   add(d, " ");
   var(d, &s->u.define.target);
   for (uint32_t i = 0; i < s->u.define.more.n; i++)
@@ -301,8 +278,7 @@ static void define(dump *d, const neo_ast_stmt *s)
     region(d, s->u.define.region);
 }
 
-static void decl(dump *d, const neo_ast_stmt *s)
-{
+static void decl(dump *d, const neo_ast_stmt *s) {
   add(d, " ");
   var(d, &s->u.decl.var);
   if (s->u.decl.value) {
@@ -315,8 +291,7 @@ static void decl(dump *d, const neo_ast_stmt *s)
   }
 }
 
-static void function(dump *d, const neo_ast_stmt *s)
-{
+static void function(dump *d, const neo_ast_stmt *s) {
   add(d, " ");
   signature(d, &s->u.fn.sig);
   if (s->u.fn.results.n) {
@@ -336,8 +311,7 @@ static void function(dump *d, const neo_ast_stmt *s)
   block(d, &s->u.fn.grad_block);
 }
 
-static void import(dump *d, const neo_ast_stmt *s)
-{
+static void import(dump *d, const neo_ast_stmt *s) {
   for (uint32_t i = 0; i < s->u.import.aliases.n; i++) {
     const neo_ast_alias *a = &s->u.import.aliases.at[i];
     if (a->alias.text)
@@ -347,8 +321,7 @@ static void import(dump *d, const neo_ast_stmt *s)
   }
 }
 
-static void dim(dump *d, const neo_ast_stmt *s)
-{
+static void dim(dump *d, const neo_ast_stmt *s) {
   neo_str_addf(d->out, " %s ", s->u.dim.name.text);
   if (s->u.dim.lo) {
     expr(d, s->u.dim.lo);
@@ -358,16 +331,14 @@ static void dim(dump *d, const neo_ast_stmt *s)
   expr(d, s->u.dim.hi);
 }
 
-static void paths(dump *d, neo_ast_paths list)
-{
+static void paths(dump *d, neo_ast_paths list) {
   for (uint32_t i = 0; i < list.n; i++) {
     add(d, " ");
     path(d, list.at[i].at, list.at[i].n);
   }
 }
 
-static void output(dump *d, const neo_ast_stmt *s)
-{
+static void output(dump *d, const neo_ast_stmt *s) {
   if (s->u.output.entry.text)
     neo_str_addf(d->out, " %s:", s->u.output.entry.text);
   paths(d, s->u.output.tensors);
@@ -376,8 +347,7 @@ static void output(dump *d, const neo_ast_stmt *s)
   paths(d, s->u.output.updates);
 }
 
-static void train(dump *d, const neo_ast_stmt *s)
-{
+static void train(dump *d, const neo_ast_stmt *s) {
   add(d, " ");
   if (s->u.train.entry.text)
     neo_str_addf(d->out, "%s: ", s->u.train.entry.text);
@@ -394,16 +364,14 @@ static void train(dump *d, const neo_ast_stmt *s)
   add(d, ")");
 }
 
-static void graph(dump *d, const neo_ast_stmt *s)
-{
+static void graph(dump *d, const neo_ast_stmt *s) {
   neo_str_addf(d->out, " %s ", s->u.graph.name.text);
   expr(d, s->u.graph.children);
   add(d, " ");
   expr(d, s->u.graph.vertices);
 }
 
-static void stmt(dump *d, const neo_ast_stmt *s)
-{
+static void stmt(dump *d, const neo_ast_stmt *s) {
   const char *word = neo_ast_stmt_word(s->kind);
   neo_str_addf(d->out, "(%s", s->kind == NEO_AST_DEFINE ? "=" : word ? word : "broken");
   switch (s->kind) {
@@ -453,8 +421,7 @@ static void stmt(dump *d, const neo_ast_stmt *s)
   add(d, ")");
 }
 
-void neo_ast_dump(const neo_ast_file *file, neo_str *out)
-{
+void neo_ast_dump(const neo_ast_file *file, neo_str *out) {
   dump d = {.out = out};
   for (uint32_t i = 0; i < file->stmts.n; i++) {
     stmt(&d, file->stmts.at[i]);
@@ -462,8 +429,7 @@ void neo_ast_dump(const neo_ast_file *file, neo_str *out)
   }
 }
 
-void neo_ast_dump_expr(const neo_ast_expr *e, neo_str *out)
-{
+void neo_ast_dump_expr(const neo_ast_expr *e, neo_str *out) {
   dump d = {.out = out};
   expr(&d, e);
 }

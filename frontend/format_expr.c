@@ -2,14 +2,12 @@
  * operators; brackets are groups with breaks behind their commas. */
 #include "frontend/format_rec.h"
 
-uint32_t neo_f_from(const neo_f *f, neo_span span)
-{
+uint32_t neo_f_from(const neo_f *f, neo_span span) {
   size_t n;
   return (uint32_t)(neo_span_bytes(f->sources, span, &n) - f->file->text);
 }
 
-uint32_t neo_f_to(const neo_f *f, neo_span span)
-{
+uint32_t neo_f_to(const neo_f *f, neo_span span) {
   size_t n;
   const char *text = neo_span_bytes(f->sources, span, &n);
   return (uint32_t)(text - f->file->text) + (uint32_t)n;
@@ -18,14 +16,12 @@ uint32_t neo_f_to(const neo_f *f, neo_span span)
 /* ---- names
  * -------------------------------------------------------------------------------------- */
 
-void neo_f_name(neo_f *f, neo_ast_name name)
-{
+void neo_f_name(neo_f *f, neo_ast_name name) {
   neo_f_comments_before(f, neo_f_from(f, name.span));
   neo_f_text(f, name.text ? name.text : "*");
 }
 
-void neo_f_names(neo_f *f, neo_ast_names names)
-{
+void neo_f_names(neo_f *f, neo_ast_names names) {
   for (uint32_t i = 0; i < names.n; i++) {
     if (i) {
       neo_f_text(f, ",");
@@ -35,8 +31,7 @@ void neo_f_names(neo_f *f, neo_ast_names names)
   }
 }
 
-void neo_f_path(neo_f *f, const neo_ast_name *at, uint32_t n)
-{
+void neo_f_path(neo_f *f, const neo_ast_name *at, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     neo_f_text(f, i ? "." : "");
     neo_f_name(f, at[i]);
@@ -46,29 +41,25 @@ void neo_f_path(neo_f *f, const neo_ast_name *at, uint32_t n)
 /* ---- brackets
  * ------------------------------------------------------------------------------------ */
 
-static void open_bracket(neo_f *f, const char *text)
-{
+static void open_bracket(neo_f *f, const char *text) {
   neo_f_text(f, text);
   neo_f_open(f, NEO_F_CONTINUE);
   neo_f_break_reluctant(f, "");
 }
 
-static void close_bracket(neo_f *f, const char *text)
-{
+static void close_bracket(neo_f *f, const char *text) {
   neo_f_close(f);
   neo_f_text(f, text);
 }
 
-static void comma(neo_f *f, uint32_t i)
-{
+static void comma(neo_f *f, uint32_t i) {
   if (i == 0)
     return;
   neo_f_text(f, ",");
   neo_f_break(f, " ");
 }
 
-void neo_f_args(neo_f *f, neo_ast_args args, uint32_t close)
-{
+void neo_f_args(neo_f *f, neo_ast_args args, uint32_t close) {
   open_bracket(f, "(");
   for (uint32_t i = 0; i < args.n; i++) {
     comma(f, i);
@@ -82,8 +73,7 @@ void neo_f_args(neo_f *f, neo_ast_args args, uint32_t close)
   close_bracket(f, ")");
 }
 
-static void subscripts(neo_f *f, neo_ast_subs subs, neo_span bracket)
-{
+static void subscripts(neo_f *f, neo_ast_subs subs, neo_span bracket) {
   open_bracket(f, "[");
   for (uint32_t i = 0; i < subs.n; i++) {
     comma(f, i);
@@ -98,14 +88,12 @@ static void subscripts(neo_f *f, neo_ast_subs subs, neo_span bracket)
   close_bracket(f, "]");
 }
 
-void neo_f_rel(neo_f *f, neo_ast_rel rel)
-{
+void neo_f_rel(neo_f *f, neo_ast_rel rel) {
   if (rel != NEO_AST_REL_NONE)
     neo_f_text(f, rel == NEO_AST_REL_LT ? " < " : " <= ");
 }
 
-static void axis(neo_f *f, const neo_ast_axis *a)
-{
+static void axis(neo_f *f, const neo_ast_axis *a) {
   neo_f_comments_before(f, neo_f_from(f, a->span));
   if (a->kind == NEO_AST_PACK)
     neo_f_text(f, "..");
@@ -119,8 +107,7 @@ static void axis(neo_f *f, const neo_ast_axis *a)
     neo_f_expr(f, a->hi);
 }
 
-void neo_f_axes(neo_f *f, neo_ast_axes axes)
-{
+void neo_f_axes(neo_f *f, neo_ast_axes axes) {
   for (uint32_t i = 0; i < axes.n; i++) {
     comma(f, i);
     axis(f, &axes.at[i]);
@@ -131,8 +118,7 @@ void neo_f_axes(neo_f *f, neo_ast_axes axes)
  * ------------------------------------------------------------------------------------ */
 
 /* How tight an operator binds; equal levels make a chain. */
-static int level_of(neo_ast_op op)
-{
+static int level_of(neo_ast_op op) {
   switch (op) {
   case NEO_AST_OR:
     return 0;
@@ -156,8 +142,7 @@ enum { PRODUCT = 4, POWER = 5 };
 typedef NEO_VEC(const neo_ast_expr *) chain;
 
 /* The binary nodes of the chain that leans to the left under `e`, outermost first. */
-static chain chain_of(neo_f *f, const neo_ast_expr *e)
-{
+static chain chain_of(neo_f *f, const neo_ast_expr *e) {
   chain c = {0};
   int level = level_of(e->u.binary.op);
   do {
@@ -167,8 +152,7 @@ static chain chain_of(neo_f *f, const neo_ast_expr *e)
   return c;
 }
 
-static bool is_wide(const neo_ast_expr *e)
-{
+static bool is_wide(const neo_ast_expr *e) {
   while (e->kind == NEO_AST_UNARY && !e->parens)
     e = e->u.unary.x;
   if (e->parens)
@@ -176,16 +160,14 @@ static bool is_wide(const neo_ast_expr *e)
   return e->kind == NEO_AST_REDUCE || (e->kind == NEO_AST_REF && e->u.ref.subs.n > 1);
 }
 
-static bool has_wide_factor(const chain *c)
-{
+static bool has_wide_factor(const chain *c) {
   for (size_t i = 0; i < c->n; i++)
     if (is_wide(c->at[i]->u.binary.y))
       return true;
   return is_wide(c->at[c->n - 1]->u.binary.x);
 }
 
-static void binary(neo_f *f, const neo_ast_expr *e)
-{
+static void binary(neo_f *f, const neo_ast_expr *e) {
   chain c = chain_of(f, e);
   int level = level_of(e->u.binary.op);
   bool tight = level == PRODUCT && !has_wide_factor(&c);
@@ -205,15 +187,13 @@ static void binary(neo_f *f, const neo_ast_expr *e)
   neo_f_close(f);
 }
 
-static void power(neo_f *f, const neo_ast_expr *e)
-{
+static void power(neo_f *f, const neo_ast_expr *e) {
   neo_f_expr(f, e->u.binary.x);
   neo_f_text(f, "^");
   neo_f_expr(f, e->u.binary.y);
 }
 
-static void unary(neo_f *f, const neo_ast_expr *e)
-{
+static void unary(neo_f *f, const neo_ast_expr *e) {
   neo_f_comments_before(f, neo_f_from(f, e->u.unary.op_span));
   neo_f_text(f, e->u.unary.op == NEO_AST_NOT ? "not " : "-");
   neo_f_expr(f, e->u.unary.x);
@@ -222,8 +202,7 @@ static void unary(neo_f *f, const neo_ast_expr *e)
 /* ---- the rest
  * -------------------------------------------------------------------------------------- */
 
-static void reference(neo_f *f, const neo_ast_expr *e)
-{
+static void reference(neo_f *f, const neo_ast_expr *e) {
   neo_f_path(f, e->u.ref.path.at, e->u.ref.path.n);
   if (e->u.ref.has_args)
     neo_f_args(f, e->u.ref.args,
@@ -232,8 +211,7 @@ static void reference(neo_f *f, const neo_ast_expr *e)
     subscripts(f, e->u.ref.subs, e->u.ref.subs_span);
 }
 
-static void reduce(neo_f *f, const neo_ast_expr *e)
-{
+static void reduce(neo_f *f, const neo_ast_expr *e) {
   neo_f_comments_before(f, neo_f_from(f, e->u.reduce.word));
   neo_f_open(f, 0);
   neo_f_text(f, neo_ast_reducer_text(e->u.reduce.reducer));
@@ -250,8 +228,7 @@ static void reduce(neo_f *f, const neo_ast_expr *e)
   neo_f_close(f);
 }
 
-static void guard(neo_f *f, const neo_ast_expr *e)
-{
+static void guard(neo_f *f, const neo_ast_expr *e) {
   open_bracket(f, "(");
   neo_f_expr(f, e->u.guard.value);
   neo_f_break(f, " ");
@@ -261,8 +238,7 @@ static void guard(neo_f *f, const neo_ast_expr *e)
   close_bracket(f, ")");
 }
 
-static void inside(neo_f *f, const neo_ast_expr *e)
-{
+static void inside(neo_f *f, const neo_ast_expr *e) {
   switch (e->kind) {
   case NEO_AST_NUMBER:
     neo_f_text(f, e->u.number.text);
@@ -290,8 +266,7 @@ static void inside(neo_f *f, const neo_ast_expr *e)
   }
 }
 
-void neo_f_expr(neo_f *f, const neo_ast_expr *e)
-{
+void neo_f_expr(neo_f *f, const neo_ast_expr *e) {
   neo_f_comments_before(f, neo_f_from(f, e->span));
   if (!e->parens) {
     inside(f, e);

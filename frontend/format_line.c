@@ -13,48 +13,40 @@
 /* ---- building
  * ---------------------------------------------------------------------------------- */
 
-static void put(neo_f *f, neo_f_kind kind, const char *text, uint32_t n, bool flag)
-{
+static void put(neo_f *f, neo_f_kind kind, const char *text, uint32_t n, bool flag) {
   neo_f_item item = {.kind = (uint8_t)kind, .text = text, .n = n, .width = n};
   item.reluctant = item.alone = flag;
   NEO_PUSH(f->arena, &f->items, item);
 }
 
-void neo_f_text(neo_f *f, const char *text)
-{
+void neo_f_text(neo_f *f, const char *text) {
   put(f, NEO_F_TEXT, text, (uint32_t)strlen(text), false);
 }
 
-void neo_f_tight(neo_f *f, const char *text)
-{
+void neo_f_tight(neo_f *f, const char *text) {
   put(f, NEO_F_TIGHT, text, (uint32_t)strlen(text), false);
   f->items.at[f->items.n - 1].width++; /* for the space that it may get */
 }
 
-void neo_f_break(neo_f *f, const char *flat)
-{
+void neo_f_break(neo_f *f, const char *flat) {
   put(f, NEO_F_BREAK, flat, (uint32_t)strlen(flat), false);
 }
 
-void neo_f_break_reluctant(neo_f *f, const char *flat)
-{
+void neo_f_break_reluctant(neo_f *f, const char *flat) {
   put(f, NEO_F_BREAK, flat, (uint32_t)strlen(flat), true);
 }
 
-void neo_f_open(neo_f *f, uint32_t indent)
-{
+void neo_f_open(neo_f *f, uint32_t indent) {
   put(f, NEO_F_OPEN, "", 0, false);
   f->items.at[f->items.n - 1].width = indent;
 }
 
-void neo_f_close(neo_f *f)
-{
+void neo_f_close(neo_f *f) {
   put(f, NEO_F_CLOSE, "", 0, false);
 }
 
 /* A comment belongs before the breaks and groups that were begun after the last text. */
-static void put_comment(neo_f *f, const neo_ast_comment *c)
-{
+static void put_comment(neo_f *f, const neo_ast_comment *c) {
   put(f, NEO_F_COMMENT, f->file->text + c->offset, c->length, c->alone);
   neo_f_item comment = f->items.at[f->items.n - 1];
   size_t i = f->items.n - 1;
@@ -67,14 +59,12 @@ static void put_comment(neo_f *f, const neo_ast_comment *c)
   f->items.at[i] = comment;
 }
 
-void neo_f_comments_before(neo_f *f, uint32_t offset)
-{
+void neo_f_comments_before(neo_f *f, uint32_t offset) {
   while (f->comment < f->file->comments.n && f->file->comments.at[f->comment].offset < offset)
     put_comment(f, &f->file->comments.at[f->comment++]);
 }
 
-uint32_t neo_f_width(const neo_f *f)
-{
+uint32_t neo_f_width(const neo_f *f) {
   uint32_t width = 0;
   for (size_t i = 0; i < f->items.n; i++)
     if (f->items.at[i].kind <= NEO_F_BREAK)
@@ -85,8 +75,7 @@ uint32_t neo_f_width(const neo_f *f)
 /* ---- output
  * ------------------------------------------------------------------------------------ */
 
-void neo_f_end_line(neo_f *f)
-{
+void neo_f_end_line(neo_f *f) {
   while (f->out.n > 0 && f->out.at[f->out.n - 1] == ' ')
     f->out.at[--f->out.n] = '\0';
   neo_str_addc(&f->out, '\n');
@@ -95,8 +84,7 @@ void neo_f_end_line(neo_f *f)
   f->in_line = false;
 }
 
-static void write(neo_f *f, uint32_t indent, const char *text, uint32_t n)
-{
+static void write(neo_f *f, uint32_t indent, const char *text, uint32_t n) {
   if (!f->in_line) {
     f->column = indent;
     neo_str_addf(&f->out, "%*s", (int)f->column, "");
@@ -106,8 +94,7 @@ static void write(neo_f *f, uint32_t indent, const char *text, uint32_t n)
   f->column += n;
 }
 
-void neo_f_trail(neo_f *f, const char *text, uint32_t n)
-{
+void neo_f_trail(neo_f *f, const char *text, uint32_t n) {
   while (f->out.n > 0 && f->out.at[f->out.n - 1] == ' ') {
     f->out.at[--f->out.n] = '\0';
     f->column--;
@@ -118,7 +105,7 @@ void neo_f_trail(neo_f *f, const char *text, uint32_t n)
 /* ---- breaking
  * ---------------------------------------------------------------------------------- */
 
-typedef struct { /* of each break: columns from behind it to the next one */
+typedef struct {  /* of each break: columns from behind it to the next one */
   uint32_t chunk; /* of the same or an outer group */
   uint32_t piece; /* of any */
 } reach;
@@ -129,8 +116,7 @@ typedef struct {
 
 /* From the right: the columns to the end from each item, and on a stack the breaks that are the
  * next ones of their group for what stands to the left. A comment ends what must fit on a line. */
-static reach *measure(neo_f *f)
-{
+static reach *measure(neo_f *f) {
   size_t n = f->items.n;
   reach *r = NEO_NEW_ARRAY(f->arena, reach, n);
   waiting *stack = NEO_NEW_ARRAY(f->arena, waiting, n + 1); /* stack[0] is the end */
@@ -158,8 +144,7 @@ static reach *measure(neo_f *f)
   return r;
 }
 
-static bool breaks_here(const neo_f *f, const neo_f_item *item, reach r, uint32_t indent)
-{
+static bool breaks_here(const neo_f *f, const neo_f_item *item, reach r, uint32_t indent) {
   uint32_t column = f->column + item->width;
   if (!f->in_line || column + r.chunk <= NEO_F_COLUMNS)
     return false;
@@ -169,8 +154,7 @@ static bool breaks_here(const neo_f *f, const neo_f_item *item, reach r, uint32_
   return true;
 }
 
-static void print_comment(neo_f *f, const neo_f_item *item, uint32_t indent)
-{
+static void print_comment(neo_f *f, const neo_f_item *item, uint32_t indent) {
   if (item->alone && f->in_line)
     neo_f_end_line(f);
   if (f->in_line)
@@ -181,8 +165,7 @@ static void print_comment(neo_f *f, const neo_f_item *item, uint32_t indent)
 }
 
 /* A tight operator at the end of a line is set off. */
-static void loosen(neo_f *f, const neo_f_item *before)
-{
+static void loosen(neo_f *f, const neo_f_item *before) {
   if (!before || before->kind != NEO_F_TIGHT || !f->in_line)
     return;
   f->out.n -= before->n;
@@ -193,8 +176,7 @@ static void loosen(neo_f *f, const neo_f_item *before)
 }
 
 static void print_break(neo_f *f, const neo_f_item *item, reach r, uint32_t indent,
-                        const neo_f_item **text)
-{
+                        const neo_f_item **text) {
   if (breaks_here(f, item, r, indent)) {
     loosen(f, *text);
     neo_f_end_line(f);
@@ -204,8 +186,7 @@ static void print_break(neo_f *f, const neo_f_item *item, reach r, uint32_t inde
   }
 }
 
-void neo_f_print(neo_f *f)
-{
+void neo_f_print(neo_f *f) {
   const reach *r = measure(f);
   uint32_t indent = f->indent;
   for (size_t i = 0; i < f->indents.n; i++)

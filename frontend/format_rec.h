@@ -45,13 +45,13 @@ typedef struct {
   NEO_VEC(neo_f_trailer) trailers;
   NEO_VEC(neo_f_item) items;
   NEO_VEC(uint32_t) indents; /* of the open groups */
-  uint32_t comment; /* the next one to print */
-  uint32_t indent;  /* of the block */
+  uint32_t comment;          /* the next one to print */
+  uint32_t indent;           /* of the block */
   uint32_t line, column;
-  bool in_line; /* the current line has text */
-  bool flat;    /* within a block on one line */
+  bool in_line;     /* the current line has text */
+  bool flat;        /* within a block on one line */
   bool block_start; /* nothing was printed since the brace */
-  uint32_t end; /* offset behind what was printed last */
+  uint32_t end;     /* offset behind what was printed last */
 } neo_f;
 
 enum { NEO_F_COLUMNS = 100, NEO_F_BLOCK = 2, NEO_F_CONTINUE = 4, NEO_F_DEEPEST = 40 };

@@ -4,16 +4,14 @@
 /* ---- parts
  * ------------------------------------------------------------------------------------------ */
 
-static void comma(neo_f *f, uint32_t i)
-{
+static void comma(neo_f *f, uint32_t i) {
   if (i == 0)
     return;
   neo_f_text(f, ",");
   neo_f_break(f, " ");
 }
 
-static const char *type_text(neo_type t)
-{
+static const char *type_text(neo_type t) {
   static const char *const texts[] = {
 #define X(name, text, size, kind) text,
 #include "ir/types.def"
@@ -22,8 +20,7 @@ static const char *type_text(neo_type t)
   return texts[t];
 }
 
-static void var(neo_f *f, const neo_ast_var *v)
-{
+static void var(neo_f *f, const neo_ast_var *v) {
   neo_f_name(f, v->name);
   if (v->indexed) {
     neo_f_text(f, "[");
@@ -41,15 +38,13 @@ static void var(neo_f *f, const neo_ast_var *v)
     neo_f_expr(f, v->type.bound);
 }
 
-static void assigned(neo_f *f, const neo_ast_expr *value)
-{
+static void assigned(neo_f *f, const neo_ast_expr *value) {
   neo_f_text(f, " =");
   neo_f_break(f, " ");
   neo_f_expr(f, value);
 }
 
-static void binds(neo_f *f, neo_ast_binds list)
-{
+static void binds(neo_f *f, neo_ast_binds list) {
   for (uint32_t i = 0; i < list.n; i++) {
     comma(f, i);
     neo_f_open(f, 0);
@@ -59,8 +54,7 @@ static void binds(neo_f *f, neo_ast_binds list)
   }
 }
 
-static void literal(neo_f *f, const neo_ast_literal *l)
-{
+static void literal(neo_f *f, const neo_ast_literal *l) {
   if (l->number) {
     neo_f_expr(f, l->number);
     return;
@@ -77,8 +71,7 @@ static void literal(neo_f *f, const neo_ast_literal *l)
   neo_f_text(f, "]");
 }
 
-static void option(neo_f *f, const neo_ast_option *o)
-{
+static void option(neo_f *f, const neo_ast_option *o) {
   neo_f_comments_before(f, neo_f_from(f, o->span));
   neo_f_text(f, o->input ? "input " : "");
   neo_f_name(f, o->name);
@@ -88,8 +81,7 @@ static void option(neo_f *f, const neo_ast_option *o)
   }
 }
 
-static void signature(neo_f *f, const neo_ast_sig *s)
-{
+static void signature(neo_f *f, const neo_ast_sig *s) {
   neo_f_name(f, s->name);
   neo_f_text(f, "(");
   neo_f_open(f, NEO_F_CONTINUE);
@@ -110,8 +102,7 @@ static void signature(neo_f *f, const neo_ast_sig *s)
   neo_f_text(f, ")");
 }
 
-static void paths(neo_f *f, neo_ast_paths list)
-{
+static void paths(neo_f *f, neo_ast_paths list) {
   for (uint32_t i = 0; i < list.n; i++) {
     comma(f, i);
     neo_f_path(f, list.at[i].at, list.at[i].n);
@@ -121,8 +112,7 @@ static void paths(neo_f *f, neo_ast_paths list)
 /* ---- regions
  * ---------------------------------------------------------------------------------------- */
 
-static void label(neo_f *f, const neo_ast_arm *a)
-{
+static void label(neo_f *f, const neo_ast_arm *a) {
   if (a->label)
     neo_f_expr(f, a->label);
   else
@@ -130,8 +120,7 @@ static void label(neo_f *f, const neo_ast_arm *a)
 }
 
 /* The branches of a case, in its braces. */
-static void arms(neo_f *f, const void *what)
-{
+static void arms(neo_f *f, const void *what) {
   const neo_ast_region *r = what;
   for (uint32_t i = 0; i < r->arms.n; i++) {
     const neo_ast_arm *a = &r->arms.at[i];
@@ -146,8 +135,7 @@ static void arms(neo_f *f, const void *what)
   }
 }
 
-static void carries(neo_f *f, neo_ast_binds from)
-{
+static void carries(neo_f *f, neo_ast_binds from) {
   if (!from.n)
     return;
   neo_f_break(f, " ");
@@ -155,8 +143,7 @@ static void carries(neo_f *f, neo_ast_binds from)
   binds(f, from);
 }
 
-static void region(neo_f *f, const neo_ast_region *r)
-{
+static void region(neo_f *f, const neo_ast_region *r) {
   static const char *const words[] = {"scan ", "repeat ", "while ", "case "};
   neo_f_comments_before(f, neo_f_from(f, r->word));
   neo_f_text(f, words[r->kind]);
@@ -183,8 +170,7 @@ static void region(neo_f *f, const neo_ast_region *r)
 /* ---- statements
  * ------------------------------------------------------------------------------------- */
 
-static void import(neo_f *f, const neo_ast_stmt *s)
-{
+static void import(neo_f *f, const neo_ast_stmt *s) {
   for (uint32_t i = 0; i < s->u.import.aliases.n; i++) {
     const neo_ast_alias *a = &s->u.import.aliases.at[i];
     comma(f, i);
@@ -196,8 +182,7 @@ static void import(neo_f *f, const neo_ast_stmt *s)
   }
 }
 
-static void dim(neo_f *f, const neo_ast_stmt *s)
-{
+static void dim(neo_f *f, const neo_ast_stmt *s) {
   if (s->u.dim.lo) {
     neo_f_expr(f, s->u.dim.lo);
     neo_f_text(f, " <= ");
@@ -208,8 +193,7 @@ static void dim(neo_f *f, const neo_ast_stmt *s)
   neo_f_expr(f, s->u.dim.hi);
 }
 
-static void decl(neo_f *f, const neo_ast_stmt *s)
-{
+static void decl(neo_f *f, const neo_ast_stmt *s) {
   var(f, &s->u.decl.var);
   if (s->u.decl.value)
     assigned(f, s->u.decl.value);
@@ -220,8 +204,7 @@ static void decl(neo_f *f, const neo_ast_stmt *s)
   }
 }
 
-static void define(neo_f *f, const neo_ast_stmt *s)
-{
+static void define(neo_f *f, const neo_ast_stmt *s) {
   var(f, &s->u.define.target);
   if (s->u.define.more.n) {
     comma(f, 1);
@@ -236,8 +219,7 @@ static void define(neo_f *f, const neo_ast_stmt *s)
   region(f, s->u.define.region);
 }
 
-static void function(neo_f *f, const neo_ast_stmt *s)
-{
+static void function(neo_f *f, const neo_ast_stmt *s) {
   signature(f, &s->u.fn.sig);
   if (s->u.fn.results.n) {
     neo_f_text(f, " -> ");
@@ -257,8 +239,7 @@ static void function(neo_f *f, const neo_ast_stmt *s)
   neo_f_block(f, &s->u.fn.grad_block);
 }
 
-static void graph(neo_f *f, const neo_ast_stmt *s)
-{
+static void graph(neo_f *f, const neo_ast_stmt *s) {
   neo_f_name(f, s->u.graph.name);
   neo_f_text(f, "(children <= ");
   neo_f_expr(f, s->u.graph.children);
@@ -269,8 +250,7 @@ static void graph(neo_f *f, const neo_ast_stmt *s)
   neo_f_text(f, ")");
 }
 
-static void entry(neo_f *f, neo_ast_name name)
-{
+static void entry(neo_f *f, neo_ast_name name) {
   if (!name.text)
     return;
   neo_f_name(f, name);
@@ -278,8 +258,7 @@ static void entry(neo_f *f, neo_ast_name name)
   neo_f_break(f, " ");
 }
 
-static void output(neo_f *f, const neo_ast_stmt *s)
-{
+static void output(neo_f *f, const neo_ast_stmt *s) {
   entry(f, s->u.output.entry);
   paths(f, s->u.output.tensors);
   if (s->u.output.updates.n)
@@ -287,8 +266,7 @@ static void output(neo_f *f, const neo_ast_stmt *s)
   paths(f, s->u.output.updates);
 }
 
-static void train(neo_f *f, const neo_ast_stmt *s)
-{
+static void train(neo_f *f, const neo_ast_stmt *s) {
   entry(f, s->u.train.entry);
   neo_f_path(f, s->u.train.loss.at, s->u.train.loss.n);
   if (s->u.train.patterns.n)
@@ -302,8 +280,7 @@ static void train(neo_f *f, const neo_ast_stmt *s)
   neo_f_args(f, s->u.train.args, neo_f_to(f, s->span));
 }
 
-static void behind_word(neo_f *f, const neo_ast_stmt *s)
-{
+static void behind_word(neo_f *f, const neo_ast_stmt *s) {
   switch (s->kind) {
   case NEO_AST_IMPORT:
     import(f, s);
@@ -348,8 +325,7 @@ static void behind_word(neo_f *f, const neo_ast_stmt *s)
   }
 }
 
-void neo_f_stmt(neo_f *f, const neo_ast_stmt *s)
-{
+void neo_f_stmt(neo_f *f, const neo_ast_stmt *s) {
   const char *word = neo_ast_stmt_word(s->kind);
   neo_f_open(f, NEO_F_CONTINUE);
   if (word) {

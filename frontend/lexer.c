@@ -9,26 +9,23 @@
 
 #include <string.h>
 
-const char *neo_tok_text(neo_tok kind)
-{
+const char *neo_tok_text(neo_tok kind) {
   static const char *const texts[] = {
 #define X(name, text) text,
-      NEO_TOKENS(X)
+    NEO_TOKENS(X)
 #undef X
   };
   return kind < NEO_TOK_NAME ? texts[kind] : NULL;
 }
 
-neo_ast_reducer neo_reducer_named(const char *text)
-{
+neo_ast_reducer neo_reducer_named(const char *text) {
   for (neo_ast_reducer r = 0; r < NEO_AST_RED_COUNT; r++)
     if (strcmp(neo_ast_reducer_text(r), text) == 0)
       return r;
   return NEO_AST_RED_COUNT;
 }
 
-neo_span neo_lex_span(neo_lexer *l, uint32_t offset, uint32_t length)
-{
+neo_span neo_lex_span(neo_lexer *l, uint32_t offset, uint32_t length) {
   return neo_span_of(neo_diags_sources(l->diags), l->file_id, offset, length);
 }
 
@@ -76,27 +73,22 @@ static const foreign foreign_signs[] = {
     {"\xe2\x88\x9e", NEO_TOK_ERROR, "write 'inf'"},
 };
 
-static bool is_digit(char c)
-{
+static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
-static bool is_letter(char c)
-{
+static bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
-static bool is_word(char c)
-{
+static bool is_word(char c) {
   return is_letter(c) || is_digit(c);
 }
 
 /* The character `ahead` bytes on; NUL beyond the end. */
-static char peek(const neo_lexer *l, uint32_t at, uint32_t ahead)
-{
+static char peek(const neo_lexer *l, uint32_t at, uint32_t ahead) {
   return (size_t)at + ahead < l->size_bytes ? l->text[at + ahead] : '\0';
 }
 
-static bool starts_with(const neo_lexer *l, uint32_t at, const char *sign)
-{
+static bool starts_with(const neo_lexer *l, uint32_t at, const char *sign) {
   if (l->text[at] != sign[0])
     return false;
   size_t n = strlen(sign);
@@ -105,8 +97,7 @@ static bool starts_with(const neo_lexer *l, uint32_t at, const char *sign)
 
 /* ---- one kind of word each; all return the offset behind it ---------------------------------- */
 
-static uint32_t push(neo_lexer *l, neo_tok kind, uint32_t at, uint32_t length)
-{
+static uint32_t push(neo_lexer *l, neo_tok kind, uint32_t at, uint32_t length) {
   neo_token t = {.kind = (uint8_t)kind, .offset = at, .length = length};
   if (kind == NEO_TOK_NAME || kind == NEO_TOK_NUMBER)
     t.text = neo_name_text(l->names, neo_name_ofn(l->names, l->text + at, length));
@@ -114,21 +105,18 @@ static uint32_t push(neo_lexer *l, neo_tok kind, uint32_t at, uint32_t length)
   return at + length;
 }
 
-static const char *cut(neo_lexer *l, uint32_t at, uint32_t length)
-{
+static const char *cut(neo_lexer *l, uint32_t at, uint32_t length) {
   return neo_arena_strndup(l->arena, l->text + at, length < 40 ? length : 40);
 }
 
-static int report(neo_lexer *l, uint32_t at, uint32_t length, neo_diag_id id)
-{
+static int report(neo_lexer *l, uint32_t at, uint32_t length, neo_diag_id id) {
   l->had_errors = true;
   return neo_diag(l->diags, neo_lex_span(l, at, length), id, cut(l, at, length));
 }
 
-static neo_tok word_kind(const neo_lexer *l, uint32_t at, uint32_t length)
-{
-  static const neo_tok reserved[] = {NEO_TOK_AND,   NEO_TOK_OR,    NEO_TOK_NOT,    NEO_TOK_TRUE,
-                                     NEO_TOK_FALSE, NEO_TOK_ELSE,  NEO_TOK_WHERE,  NEO_TOK_SCAN,
+static neo_tok word_kind(const neo_lexer *l, uint32_t at, uint32_t length) {
+  static const neo_tok reserved[] = {NEO_TOK_AND,    NEO_TOK_OR,    NEO_TOK_NOT,   NEO_TOK_TRUE,
+                                     NEO_TOK_FALSE,  NEO_TOK_ELSE,  NEO_TOK_WHERE, NEO_TOK_SCAN,
                                      NEO_TOK_REPEAT, NEO_TOK_WHILE, NEO_TOK_CASE};
   const char *p = l->text + at;
   for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
@@ -136,29 +124,26 @@ static neo_tok word_kind(const neo_lexer *l, uint32_t at, uint32_t length)
     if (strlen(text) == length && memcmp(text, p, length) == 0)
       return reserved[i];
   }
-  bool number = (length == 3 && memcmp(p, "inf", 3) == 0) ||
-                (length == 2 && memcmp(p, "pi", 2) == 0);
+  bool number =
+      (length == 3 && memcmp(p, "inf", 3) == 0) || (length == 2 && memcmp(p, "pi", 2) == 0);
   return number ? NEO_TOK_NUMBER : NEO_TOK_NAME;
 }
 
-static uint32_t scan_word(neo_lexer *l, uint32_t at)
-{
+static uint32_t scan_word(neo_lexer *l, uint32_t at) {
   uint32_t n = 1;
   while (is_word(peek(l, at, n)))
     n++;
   return push(l, word_kind(l, at, n), at, n);
 }
 
-static uint32_t digits(const neo_lexer *l, uint32_t at, uint32_t n)
-{
+static uint32_t digits(const neo_lexer *l, uint32_t at, uint32_t n) {
   while (is_digit(peek(l, at, n)))
     n++;
   return n;
 }
 
 /* DIGITS [. DIGITS] [e [+-] DIGITS]; anything else that sticks to it makes it malformed. */
-static uint32_t scan_number(neo_lexer *l, uint32_t at)
-{
+static uint32_t scan_number(neo_lexer *l, uint32_t at) {
   uint32_t n = digits(l, at, 0);
   bool good = n > 0, dot = peek(l, at, n) == '.' && peek(l, at, n + 1) != '.';
   if (dot) {
@@ -186,8 +171,7 @@ static uint32_t scan_number(neo_lexer *l, uint32_t at)
   return push(l, NEO_TOK_ERROR, at, n);
 }
 
-static uint32_t scan_comment(neo_lexer *l, uint32_t at)
-{
+static uint32_t scan_comment(neo_lexer *l, uint32_t at) {
   uint32_t end = at;
   while (end < l->size_bytes && l->text[end] != '\n')
     end++;
@@ -199,8 +183,7 @@ static uint32_t scan_comment(neo_lexer *l, uint32_t at)
 }
 
 /* There are no strings; the whole of one is reported, so that its inside is not. */
-static uint32_t scan_string(neo_lexer *l, uint32_t at)
-{
+static uint32_t scan_string(neo_lexer *l, uint32_t at) {
   char quote = l->text[at];
   uint32_t n = 1;
   while (at + n < l->size_bytes && l->text[at + n] != quote && l->text[at + n] != '\n')
@@ -210,8 +193,7 @@ static uint32_t scan_string(neo_lexer *l, uint32_t at)
   return push(l, NEO_TOK_ERROR, at, n);
 }
 
-static uint32_t scan_unknown(neo_lexer *l, uint32_t at)
-{
+static uint32_t scan_unknown(neo_lexer *l, uint32_t at) {
   size_t n = neo_utf8_decode(l->text + at, l->size_bytes - at, NULL);
   uint32_t length = n ? (uint32_t)n : 1;
   if (n) /* else BAD_UTF8 was reported */
@@ -222,8 +204,7 @@ static uint32_t scan_unknown(neo_lexer *l, uint32_t at)
   return push(l, NEO_TOK_ERROR, at, length);
 }
 
-static uint32_t scan_foreign(neo_lexer *l, uint32_t at, const foreign *f)
-{
+static uint32_t scan_foreign(neo_lexer *l, uint32_t at, const foreign *f) {
   uint32_t length = (uint32_t)strlen(f->text);
   int h = report(l, at, length, NEO_D_NO_SUCH_SIGN);
   neo_diag_help(l->diags, h, "%s", f->help);
@@ -232,8 +213,7 @@ static uint32_t scan_foreign(neo_lexer *l, uint32_t at, const foreign *f)
   return end;
 }
 
-static uint32_t scan_sign(neo_lexer *l, uint32_t at)
-{
+static uint32_t scan_sign(neo_lexer *l, uint32_t at) {
   for (size_t i = 0; i < sizeof foreign_signs / sizeof *foreign_signs; i++) {
     bool is_ne = peek(l, at, 1) == '=' && l->text[at] == '!';
     if (!is_ne && starts_with(l, at, foreign_signs[i].text))
@@ -251,8 +231,7 @@ static uint32_t scan_sign(neo_lexer *l, uint32_t at)
   return length ? push(l, best, at, (uint32_t)length) : scan_unknown(l, at);
 }
 
-static uint32_t scan_token(neo_lexer *l, uint32_t at)
-{
+static uint32_t scan_token(neo_lexer *l, uint32_t at) {
   char c = l->text[at];
   if (is_letter(c))
     return scan_word(l, at);
@@ -264,8 +243,7 @@ static uint32_t scan_token(neo_lexer *l, uint32_t at)
 }
 
 /* Reports the first place that is no UTF-8, comments included. */
-static void check_utf8(neo_lexer *l)
-{
+static void check_utf8(neo_lexer *l) {
   for (size_t i = 0; i < l->size_bytes;) {
     bool ascii = (unsigned char)l->text[i] < 0x80;
     size_t n = ascii ? 1 : neo_utf8_decode(l->text + i, l->size_bytes - i, NULL);
@@ -277,8 +255,7 @@ static void check_utf8(neo_lexer *l)
   }
 }
 
-void neo_lex_scan(neo_lexer *l)
-{
+void neo_lex_scan(neo_lexer *l) {
   check_utf8(l);
   bool line_start = true;
   uint32_t at = l->size_bytes >= 3 && memcmp(l->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -298,8 +275,7 @@ void neo_lex_scan(neo_lexer *l)
   }
 }
 
-void neo_lex(neo_lexer *l)
-{
+void neo_lex(neo_lexer *l) {
   neo_lex_scan(l);
   neo_lex_layout(l);
 }

@@ -15,21 +15,49 @@
 #include "frontend/ast.h"
 
 /* Signs and reserved words: X(name, text). Order matters to no one but neo_token_joins. */
-#define NEO_TOKENS(X)                                                                              \
-  X(LPAREN, "(") X(RPAREN, ")") X(LBRACKET, "[") X(RBRACKET, "]") X(LBRACE, "{") X(RBRACE, "}")    \
-  X(SEMI, ";") X(PACK, "..")                                                                       \
-  X(ADD, "+") X(SUB, "-") X(MUL, "*") X(DIV, "/") X(MOD, "%") X(POW, "^")                          \
-  X(EQ, "==") X(NE, "!=") X(LT, "<") X(LE, "<=") X(GT, ">") X(GE, ">=")                            \
-  X(AND, "and") X(OR, "or") X(NOT, "not")                                                          \
-  X(COMMA, ",") X(ASSIGN, "=") X(ARROW, "->") X(COLON, ":") X(DOT, ".")                            \
-  X(TRUE, "true") X(FALSE, "false") X(ELSE, "else") X(WHERE, "where")                              \
-  X(SCAN, "scan") X(REPEAT, "repeat") X(WHILE, "while") X(CASE, "case")
+#define NEO_TOKENS(X) \
+  X(LPAREN, "(")      \
+  X(RPAREN, ")")      \
+  X(LBRACKET, "[")    \
+  X(RBRACKET, "]")    \
+  X(LBRACE, "{")      \
+  X(RBRACE, "}")      \
+  X(SEMI, ";")        \
+  X(PACK, "..")       \
+  X(ADD, "+")         \
+  X(SUB, "-")         \
+  X(MUL, "*")         \
+  X(DIV, "/")         \
+  X(MOD, "%")         \
+  X(POW, "^")         \
+  X(EQ, "==")         \
+  X(NE, "!=")         \
+  X(LT, "<")          \
+  X(LE, "<=")         \
+  X(GT, ">")          \
+  X(GE, ">=")         \
+  X(AND, "and")       \
+  X(OR, "or")         \
+  X(NOT, "not")       \
+  X(COMMA, ",")       \
+  X(ASSIGN, "=")      \
+  X(ARROW, "->")      \
+  X(COLON, ":")       \
+  X(DOT, ".")         \
+  X(TRUE, "true")     \
+  X(FALSE, "false")   \
+  X(ELSE, "else")     \
+  X(WHERE, "where")   \
+  X(SCAN, "scan")     \
+  X(REPEAT, "repeat") \
+  X(WHILE, "while")   \
+  X(CASE, "case")
 
 typedef enum {
 #define X(name, text) NEO_TOK_##name,
   NEO_TOKENS(X)
 #undef X
-  NEO_TOK_NAME,
+      NEO_TOK_NAME,
   NEO_TOK_NUMBER, /* with inf and pi */
   NEO_TOK_END,    /* a line end that ends a statement, or `;` outside of brackets */
   NEO_TOK_EOF,
@@ -62,7 +90,7 @@ typedef struct {
   uint32_t file_id;
   const char *text;
   size_t size_bytes;
-  neo_tokens tokens;               /* ends with EOF */
+  neo_tokens tokens; /* ends with EOF */
   NEO_VEC(neo_ast_comment) comments;
   bool had_errors;
 } neo_lexer;

@@ -14,9 +14,9 @@
 #include <string.h>
 
 typedef struct {
-  size_t at;                /* position in l->tokens */
-  size_t parens, brackets;  /* open in this block, this one with them */
-  bool in_block;            /* some brace is open, perhaps this one */
+  size_t at;               /* position in l->tokens */
+  size_t parens, brackets; /* open in this block, this one with them */
+  bool in_block;           /* some brace is open, perhaps this one */
 } open_bracket;
 
 typedef struct {
@@ -28,38 +28,32 @@ typedef struct {
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-static neo_token *last(layout *s)
-{
+static neo_token *last(layout *s) {
   neo_tokens *out = &s->l->tokens;
   return out->n ? &out->at[out->n - 1] : NULL;
 }
 
-static uint32_t end_of_last(layout *s)
-{
+static uint32_t end_of_last(layout *s) {
   const neo_token *t = last(s);
   return t ? t->offset + t->length : 0;
 }
 
-static void put_extra(layout *s, neo_tok kind)
-{
+static void put_extra(layout *s, neo_tok kind) {
   neo_token t = {.kind = (uint8_t)kind, .offset = end_of_last(s)};
   t.made_up = kind == NEO_TOK_RPAREN || kind == NEO_TOK_RBRACKET || kind == NEO_TOK_RBRACE;
   NEO_PUSH(s->l->arena, &s->l->tokens, t);
 }
 
-static neo_token *opener(layout *s)
-{
+static neo_token *opener(layout *s) {
   return &s->l->tokens.at[s->up.at[s->up.n - 1].at];
 }
 
 /* Of the innermost open bracket; END if there is none. */
-static neo_tok innermost(layout *s)
-{
+static neo_tok innermost(layout *s) {
   return s->up.n ? (neo_tok)opener(s)->kind : NEO_TOK_END;
 }
 
-static neo_tok partner(neo_tok kind)
-{
+static neo_tok partner(neo_tok kind) {
   switch (kind) {
   case NEO_TOK_LPAREN:
     return NEO_TOK_RPAREN;
@@ -71,8 +65,7 @@ static neo_tok partner(neo_tok kind)
 }
 
 /* The innermost bracket is never closed: reports it, and closes it here. */
-static void close_missing(layout *s)
-{
+static void close_missing(layout *s) {
   neo_token *first = opener(s);
   neo_lexer *l = s->l;
   l->had_errors = true;
@@ -84,26 +77,22 @@ static void close_missing(layout *s)
 }
 
 /* Closes parentheses and brackets down to the enclosing block. */
-static void close_to_block(layout *s)
-{
+static void close_to_block(layout *s) {
   while (innermost(s) == NEO_TOK_LPAREN || innermost(s) == NEO_TOK_LBRACKET)
     close_missing(s);
 }
 
 /* ---- can this line only be a statement of its own? ------------------------------------------- */
 
-static const neo_token *ahead(const layout *s, size_t n)
-{
+static const neo_token *ahead(const layout *s, size_t n) {
   return s->at + n < s->in.n ? &s->in.at[s->at + n] : NULL;
 }
 
-static bool is_kind(const neo_token *t, neo_tok kind)
-{
+static bool is_kind(const neo_token *t, neo_tok kind) {
   return t && t->kind == kind;
 }
 
-static bool is_keyword(const char *text)
-{
+static bool is_keyword(const char *text) {
   for (neo_ast_stmt_kind k = 0; k < NEO_AST_STMT_KINDS; k++) {
     const char *word = neo_ast_stmt_word(k);
     if (word && strcmp(word, text) == 0)
@@ -113,8 +102,7 @@ static bool is_keyword(const char *text)
 }
 
 /* `NAME [ … ] =`, all on this line. */
-static bool is_indexed_target(const layout *s)
-{
+static bool is_indexed_target(const layout *s) {
   size_t n = 1, depth = 0;
   if (!is_kind(ahead(s, n), NEO_TOK_LBRACKET))
     return false;
@@ -131,13 +119,12 @@ static bool is_indexed_target(const layout *s)
 }
 
 /* `after` is the token before this line's first. */
-static bool begins_statement(layout *s, const neo_token *after)
-{
+static bool begins_statement(layout *s, const neo_token *after) {
   const neo_token *t = ahead(s, 0), *next = ahead(s, 1);
   if (t->kind != NEO_TOK_NAME || !next || next->line_start)
     return false;
-  bool listed = after->kind == NEO_TOK_COMMA || after->kind == NEO_TOK_SEMI ||
-                after->kind == NEO_TOK_LPAREN;
+  bool listed =
+      after->kind == NEO_TOK_COMMA || after->kind == NEO_TOK_SEMI || after->kind == NEO_TOK_LPAREN;
   if (next->kind == NEO_TOK_NAME && is_keyword(t->text)) /* `; input lr = 1` is an option */
     return !(listed && strcmp(t->text, "input") == 0);
   if (next->kind == NEO_TOK_ASSIGN)
@@ -147,8 +134,7 @@ static bool begins_statement(layout *s, const neo_token *after)
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-static void line_end(layout *s)
-{
+static void line_end(layout *s) {
   const neo_token *before = last(s);
   if (!before || before->kind == NEO_TOK_END)
     return;
@@ -162,8 +148,7 @@ static void line_end(layout *s)
   put_extra(s, NEO_TOK_END);
 }
 
-static void open(layout *s, neo_token t)
-{
+static void open(layout *s, neo_token t) {
   open_bracket b = {0};
   if (s->up.n)
     b = s->up.at[s->up.n - 1];
@@ -178,8 +163,7 @@ static void open(layout *s, neo_token t)
 }
 
 /* Does a bracket of this kind wait for its partner? Braces hide what is outside of them. */
-static bool is_open(layout *s, neo_tok kind)
-{
+static bool is_open(layout *s, neo_tok kind) {
   if (s->up.n == 0)
     return false;
   const open_bracket *top = &s->up.at[s->up.n - 1];
@@ -188,21 +172,18 @@ static bool is_open(layout *s, neo_tok kind)
                                     : top->in_block;
 }
 
-static void report(layout *s, const neo_token *t, neo_diag_id id, const char *first)
-{
+static void report(layout *s, const neo_token *t, neo_diag_id id, const char *first) {
   s->l->had_errors = true;
   neo_diag(s->l->diags, neo_lex_span(s->l, t->offset, t->length), id, first,
            neo_tok_text((neo_tok)t->kind));
 }
 
-static void put(layout *s, neo_token t)
-{
+static void put(layout *s, neo_token t) {
   NEO_PUSH(s->l->arena, &s->l->tokens, t);
 }
 
 /* `]` where `)` is due: takes it for that. Reported at the wrong one, the right one in a range. */
-static void close_wrongly(layout *s, neo_token t)
-{
+static void close_wrongly(layout *s, neo_token t) {
   neo_token *first = opener(s);
   neo_lexer *l = s->l;
   l->had_errors = true;
@@ -215,22 +196,19 @@ static void close_wrongly(layout *s, neo_token t)
   put(s, t);
 }
 
-static void close_stray(layout *s, neo_token t)
-{
+static void close_stray(layout *s, neo_token t) {
   report(s, &t, NEO_D_UNOPENED, neo_tok_text((neo_tok)t.kind));
   t.kind = NEO_TOK_ERROR;
   put(s, t);
 }
 
-static bool follows_reducer(layout *s, size_t opened)
-{
+static bool follows_reducer(layout *s, size_t opened) {
   const neo_token *word = opened > 0 ? &s->l->tokens.at[opened - 1] : NULL;
   return word && word->kind == NEO_TOK_NAME && neo_reducer_named(word->text) < NEO_AST_RED_COUNT;
 }
 
 /* ) or ] that fits the innermost bracket. After a reducer's, the line goes on. */
-static void close_fitting(layout *s, neo_token t)
-{
+static void close_fitting(layout *s, neo_token t) {
   size_t opened = s->up.at[--s->up.n].at;
   put(s, t);
   const neo_token *next = ahead(s, 1);
@@ -243,8 +221,7 @@ static void close_fitting(layout *s, neo_token t)
   }
 }
 
-static void close(layout *s, neo_token t)
-{
+static void close(layout *s, neo_token t) {
   neo_tok opens = t.kind == NEO_TOK_RPAREN     ? NEO_TOK_LPAREN
                   : t.kind == NEO_TOK_RBRACKET ? NEO_TOK_LBRACKET
                                                : NEO_TOK_LBRACE;
@@ -262,8 +239,7 @@ static void close(layout *s, neo_token t)
   }
 }
 
-static void step(layout *s)
-{
+static void step(layout *s) {
   neo_token t = s->in.at[s->at];
   if (t.line_start)
     line_end(s);
@@ -288,8 +264,7 @@ static void step(layout *s)
   }
 }
 
-void neo_lex_layout(neo_lexer *l)
-{
+void neo_lex_layout(neo_lexer *l) {
   layout s = {.l = l, .in = l->tokens};
   l->tokens = (neo_tokens){0};
   for (s.at = 0; s.at < s.in.n; s.at++)

@@ -13,30 +13,26 @@
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-neo_ast_expr *neo_p_new_expr(neo_parser *p, neo_ast_expr_kind kind)
-{
+neo_ast_expr *neo_p_new_expr(neo_parser *p, neo_ast_expr_kind kind) {
   neo_ast_expr *e = NEO_NEW(p->arena, neo_ast_expr);
   e->kind = kind;
   e->height = 1;
   return e;
 }
 
-static void raise_above(neo_ast_expr *e, const neo_ast_expr *child)
-{
+static void raise_above(neo_ast_expr *e, const neo_ast_expr *child) {
   if (child && child->height >= e->height)
     e->height = (uint16_t)(child->height + 1);
 }
 
-static void raise_above_axes(neo_ast_expr *e, neo_ast_axes axes)
-{
+static void raise_above_axes(neo_ast_expr *e, neo_ast_axes axes) {
   for (uint32_t i = 0; i < axes.n; i++) {
     raise_above(e, axes.at[i].lo);
     raise_above(e, axes.at[i].hi);
   }
 }
 
-static void set_height(neo_ast_expr *e)
-{
+static void set_height(neo_ast_expr *e) {
   switch (e->kind) {
   case NEO_AST_REF:
     for (uint32_t i = 0; i < e->u.ref.args.n; i++)
@@ -65,8 +61,7 @@ static void set_height(neo_ast_expr *e)
   }
 }
 
-neo_ast_expr *neo_p_done(neo_parser *p, neo_ast_expr *e, size_t from)
-{
+neo_ast_expr *neo_p_done(neo_parser *p, neo_ast_expr *e, size_t from) {
   e->span = neo_p_span_from(p, from);
   if (p->panic)
     return e;
@@ -78,8 +73,7 @@ neo_ast_expr *neo_p_done(neo_parser *p, neo_ast_expr *e, size_t from)
   return e;
 }
 
-neo_ast_expr *neo_p_unary(neo_parser *p, neo_ast_op op, size_t op_at, neo_ast_expr *x)
-{
+neo_ast_expr *neo_p_unary(neo_parser *p, neo_ast_op op, size_t op_at, neo_ast_expr *x) {
   if (p->panic)
     return x;
   neo_ast_expr *e = neo_p_new_expr(p, NEO_AST_UNARY);
@@ -90,8 +84,7 @@ neo_ast_expr *neo_p_unary(neo_parser *p, neo_ast_op op, size_t op_at, neo_ast_ex
 }
 
 static neo_ast_expr *binary(neo_parser *p, size_t from, size_t op_at, neo_ast_expr *x,
-                            neo_ast_expr *y)
-{
+                            neo_ast_expr *y) {
   if (p->panic)
     return x;
   neo_ast_expr *e = neo_p_new_expr(p, NEO_AST_BINARY);
@@ -106,14 +99,12 @@ static neo_ast_expr *binary(neo_parser *p, size_t from, size_t op_at, neo_ast_ex
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static void too_big(neo_parser *p, const char *text, const char *type)
-{
+static void too_big(neo_parser *p, const char *text, const char *type) {
   const char *shown = neo_arena_printf(p->arena, "%.40s", text);
   NEO_P_COMPLAIN(p, neo_p_span_here(p), NEO_D_BIG_NUMBER, shown, type);
 }
 
-static void set_number(neo_parser *p, neo_ast_expr *e, const char *text)
-{
+static void set_number(neo_parser *p, neo_ast_expr *e, const char *text) {
   e->u.number.text = text;
   if (strcmp(text, "inf") == 0) {
     e->u.number.value = INFINITY;
@@ -136,8 +127,7 @@ static void set_number(neo_parser *p, neo_ast_expr *e, const char *text)
     too_big(p, text, "i64");
 }
 
-neo_ast_expr *neo_p_number(neo_parser *p)
-{
+neo_ast_expr *neo_p_number(neo_parser *p) {
   size_t from = p->at;
   neo_ast_expr *e = neo_p_new_expr(p, NEO_AST_NUMBER);
   set_number(p, e, neo_p_ahead(p, 0)->text);
@@ -145,8 +135,7 @@ neo_ast_expr *neo_p_number(neo_parser *p)
   return neo_p_done(p, e, from);
 }
 
-neo_ast_expr *neo_p_bool(neo_parser *p)
-{
+neo_ast_expr *neo_p_bool(neo_parser *p) {
   size_t from = p->at;
   neo_ast_expr *e = neo_p_new_expr(p, NEO_AST_BOOL);
   e->u.boolean = neo_p_take(p)->kind == NEO_TOK_TRUE;
@@ -155,8 +144,7 @@ neo_ast_expr *neo_p_bool(neo_parser *p)
 
 /* ---- atoms ----------------------------------------------------------------------------------- */
 
-static neo_ast_arg arg(neo_parser *p, bool *named)
-{
+static neo_ast_arg arg(neo_parser *p, bool *named) {
   size_t from = p->at;
   neo_ast_arg a = {0};
   bool by_name = neo_p_kind_ahead(p, 1) == NEO_TOK_ASSIGN;
@@ -173,8 +161,7 @@ static neo_ast_arg arg(neo_parser *p, bool *named)
   return a;
 }
 
-static void close_args(neo_parser *p)
-{
+static void close_args(neo_parser *p) {
   if (p->panic || neo_p_accept(p, NEO_TOK_RPAREN))
     return;
   bool semi = neo_p_kind(p) == NEO_TOK_SEMI;
@@ -183,8 +170,7 @@ static void close_args(neo_parser *p)
     neo_diag_help(p->diags, h, "in a call, options follow a comma: f(x, stride = 2)");
 }
 
-neo_ast_args neo_p_args(neo_parser *p)
-{
+neo_ast_args neo_p_args(neo_parser *p) {
   NEO_VEC(neo_ast_arg) v = {0};
   neo_ast_args list = {0};
   bool named = false;
@@ -200,8 +186,7 @@ neo_ast_args neo_p_args(neo_parser *p)
   return list;
 }
 
-static neo_ast_sub subscript(neo_parser *p)
-{
+static neo_ast_sub subscript(neo_parser *p) {
   size_t from = p->at;
   neo_ast_sub s = {0};
   if (!neo_p_accept(p, NEO_TOK_PACK))
@@ -210,8 +195,7 @@ static neo_ast_sub subscript(neo_parser *p)
   return s;
 }
 
-static neo_ast_subs subscripts(neo_parser *p)
-{
+static neo_ast_subs subscripts(neo_parser *p) {
   NEO_VEC(neo_ast_sub) v = {0};
   neo_ast_subs list = {0};
   bool pack = false;
@@ -232,8 +216,7 @@ static neo_ast_subs subscripts(neo_parser *p)
 }
 
 /* path [args] [subs] */
-static neo_ast_expr *reference(neo_parser *p)
-{
+static neo_ast_expr *reference(neo_parser *p) {
   size_t from = p->at;
   neo_ast_expr *e = neo_p_new_expr(p, NEO_AST_REF);
   e->u.ref.path = neo_p_path(p, "a name");
@@ -249,8 +232,7 @@ static neo_ast_expr *reference(neo_parser *p)
   return neo_p_done(p, e, from);
 }
 
-static void close_paren(neo_parser *p)
-{
+static void close_paren(neo_parser *p) {
   if (neo_p_accept(p, NEO_TOK_RPAREN))
     return;
   bool comma = neo_p_kind(p) == NEO_TOK_COMMA, assign = neo_p_kind(p) == NEO_TOK_ASSIGN;
@@ -262,8 +244,7 @@ static void close_paren(neo_parser *p)
 }
 
 /* "(" expr ["else" expr] ")" */
-static neo_ast_expr *parenthesis(neo_parser *p)
-{
+static neo_ast_expr *parenthesis(neo_parser *p) {
   size_t from = p->at;
   neo_ast_expr *e = NULL, *fallback = NULL;
   if (neo_p_enter(p)) {
@@ -289,8 +270,7 @@ static neo_ast_expr *parenthesis(neo_parser *p)
   return neo_p_done(p, guard, from);
 }
 
-static void no_operand(neo_parser *p)
-{
+static void no_operand(neo_parser *p) {
   neo_tok k = neo_p_kind(p);
   const char *word = neo_tok_text(k);
   bool parens = k == NEO_TOK_NOT;
@@ -304,16 +284,14 @@ static void no_operand(neo_parser *p)
     neo_diag_help(p->diags, h, "'..' stands for whole indices: X[t, ..]");
 }
 
-static neo_ast_expr *reducer_as_operand(neo_parser *p)
-{
+static neo_ast_expr *reducer_as_operand(neo_parser *p) {
   const neo_token *t = neo_p_ahead(p, 0);
   int h = NEO_P_ERROR(p, neo_p_token_span(p, t), NEO_D_NEEDS_PARENS, t->text);
   neo_diag_help(p->diags, h, "write (%s[...] ...)", t->text);
   return NULL;
 }
 
-static neo_ast_expr *atom(neo_parser *p)
-{
+static neo_ast_expr *atom(neo_parser *p) {
   switch (neo_p_kind(p)) {
   case NEO_TOK_NUMBER:
     return neo_p_number(p);
@@ -335,8 +313,7 @@ static neo_ast_expr *atom(neo_parser *p)
 static neo_ast_expr *factor(neo_parser *p);
 
 /* atom ["^" factor] */
-static neo_ast_expr *power(neo_parser *p)
-{
+static neo_ast_expr *power(neo_parser *p) {
   size_t from = p->at;
   neo_ast_expr *x = atom(p);
   if (p->panic || neo_p_kind(p) != NEO_TOK_POW)
@@ -349,52 +326,45 @@ static neo_ast_expr *power(neo_parser *p)
 }
 
 /* Takes a run of minus signs; returns where it began. */
-static size_t take_minus(neo_parser *p)
-{
+static size_t take_minus(neo_parser *p) {
   size_t from = p->at;
   while (neo_p_accept(p, NEO_TOK_SUB))
     ;
   return from;
 }
 
-static neo_ast_expr *negate(neo_parser *p, size_t from, size_t to, neo_ast_expr *x)
-{
+static neo_ast_expr *negate(neo_parser *p, size_t from, size_t to, neo_ast_expr *x) {
   while (to > from && !p->panic)
     x = neo_p_unary(p, NEO_AST_NEG, --to, x);
   return x;
 }
 
 /* {"-"} power */
-static neo_ast_expr *factor(neo_parser *p)
-{
+static neo_ast_expr *factor(neo_parser *p) {
   size_t from = take_minus(p), to = p->at;
   return negate(p, from, to, power(p));
 }
 
-static bool is_product(neo_tok k)
-{
+static bool is_product(neo_tok k) {
   return k == NEO_TOK_MUL || k == NEO_TOK_DIV || k == NEO_TOK_MOD;
 }
 
 /* {"-"} REDUCER follows. */
-static bool at_reduction(const neo_parser *p)
-{
+static bool at_reduction(const neo_parser *p) {
   size_t n = 0;
   while (neo_p_kind_ahead(p, n) == NEO_TOK_SUB)
     n++;
   return neo_p_reducer_at(p, n) == NEO_P_REDUCER;
 }
 
-static const neo_ast_expr *innermost_body(const neo_ast_expr *e)
-{
+static const neo_ast_expr *innermost_body(const neo_ast_expr *e) {
   while (!e->parens && (e->kind == NEO_AST_REDUCE || e->kind == NEO_AST_UNARY))
     e = e->kind == NEO_AST_REDUCE ? e->u.reduce.body : e->u.unary.x;
   return e;
 }
 
 /* `a / sum[k] b * c`: who reads it takes c for a factor of the whole. */
-static void check_swallow(neo_parser *p, neo_tok op, const neo_ast_expr *e)
-{
+static void check_swallow(neo_parser *p, neo_tok op, const neo_ast_expr *e) {
   if (p->panic || (op != NEO_TOK_DIV && op != NEO_TOK_MOD))
     return;
   const neo_ast_expr *body = innermost_body(e);
@@ -406,8 +376,7 @@ static void check_swallow(neo_parser *p, neo_tok op, const neo_ast_expr *e)
   neo_diag_help(p->diags, h, "write %s (sum[k] a*b) or %s (sum[k] a)*b", sign, sign);
 }
 
-static neo_ast_expr *reduction(neo_parser *p, neo_tok op)
-{
+static neo_ast_expr *reduction(neo_parser *p, neo_tok op) {
   size_t from = take_minus(p), to = p->at;
   neo_ast_expr *e = negate(p, from, to, neo_p_reduce(p));
   check_swallow(p, op, e);
@@ -415,8 +384,7 @@ static neo_ast_expr *reduction(neo_parser *p, neo_tok op)
 }
 
 /* {factor ("*"|"/"|"%")} (factor | {"-"} REDUCER ranges term) */
-neo_ast_expr *neo_p_term(neo_parser *p)
-{
+neo_ast_expr *neo_p_term(neo_parser *p) {
   size_t from = p->at, op_at = p->at;
   neo_ast_expr *x = NULL;
   for (;;) {
@@ -435,8 +403,7 @@ neo_ast_expr *neo_p_term(neo_parser *p)
 
 /* A chain of one level: operand {op operand}, leaning to the left. */
 static neo_ast_expr *chain(neo_parser *p, neo_ast_expr *operand(neo_parser *), neo_tok first,
-                           neo_tok last)
-{
+                           neo_tok last) {
   size_t from = p->at;
   neo_ast_expr *x = operand(p);
   while (!p->panic && neo_p_kind(p) >= first && neo_p_kind(p) <= last) {
@@ -447,13 +414,11 @@ static neo_ast_expr *chain(neo_parser *p, neo_ast_expr *operand(neo_parser *), n
   return x;
 }
 
-neo_ast_expr *neo_p_sum(neo_parser *p)
-{
+neo_ast_expr *neo_p_sum(neo_parser *p) {
   return chain(p, neo_p_term, NEO_TOK_ADD, NEO_TOK_SUB);
 }
 
-static neo_ast_expr *negation(neo_parser *p)
-{
+static neo_ast_expr *negation(neo_parser *p) {
   size_t op_at = p->at;
   neo_p_take(p);
   neo_ast_expr *x = neo_p_enter(p) ? neo_p_neg(p) : NULL;
@@ -461,8 +426,7 @@ static neo_ast_expr *negation(neo_parser *p)
   return neo_p_unary(p, NEO_AST_NOT, op_at, x);
 }
 
-neo_ast_expr *neo_p_neg(neo_parser *p)
-{
+neo_ast_expr *neo_p_neg(neo_parser *p) {
   if (neo_p_kind(p) == NEO_TOK_NOT)
     return negation(p);
   if (neo_p_reducer_at(p, 0) == NEO_P_QUANTIFIER)
@@ -470,12 +434,10 @@ neo_ast_expr *neo_p_neg(neo_parser *p)
   return chain(p, neo_p_sum, NEO_TOK_EQ, NEO_TOK_GE);
 }
 
-static neo_ast_expr *conjunction(neo_parser *p)
-{
+static neo_ast_expr *conjunction(neo_parser *p) {
   return chain(p, neo_p_neg, NEO_TOK_AND, NEO_TOK_AND);
 }
 
-neo_ast_expr *neo_p_expr(neo_parser *p)
-{
+neo_ast_expr *neo_p_expr(neo_parser *p) {
   return chain(p, conjunction, NEO_TOK_OR, NEO_TOK_OR);
 }

@@ -3,8 +3,7 @@
 #include "frontend/parse_rec.h"
 
 /* "grad" "(" NAME,+ ")" "->" NAME,+ block */
-static void own_gradient(neo_parser *p, neo_ast_stmt *s)
-{
+static void own_gradient(neo_parser *p, neo_ast_stmt *s) {
   s->u.fn.has_grad = true;
   if (neo_p_expect(p, NEO_TOK_LPAREN))
     s->u.fn.seeds = neo_p_names(p, "the name of a result's gradient");
@@ -17,8 +16,7 @@ static void own_gradient(neo_parser *p, neo_ast_stmt *s)
 }
 
 /* sig "->" NAME,+ block [own gradient] */
-void neo_p_fn(neo_parser *p, neo_ast_stmt *s)
-{
+void neo_p_fn(neo_parser *p, neo_ast_stmt *s) {
   s->u.fn.sig = neo_p_sig(p);
   if (!p->panic && !neo_p_accept(p, NEO_TOK_ARROW)) {
     int h = neo_p_expected(p, "'->'");
@@ -32,16 +30,14 @@ void neo_p_fn(neo_parser *p, neo_ast_stmt *s)
     own_gradient(p, s);
 }
 
-void neo_p_optimizer(neo_parser *p, neo_ast_stmt *s)
-{
+void neo_p_optimizer(neo_parser *p, neo_ast_stmt *s) {
   s->u.fn.sig = neo_p_sig(p);
   neo_p_find_block(p);
   s->u.fn.block = neo_p_block(p);
 }
 
 /* sig "over" NAME block */
-void neo_p_vertex(neo_parser *p, neo_ast_stmt *s)
-{
+void neo_p_vertex(neo_parser *p, neo_ast_stmt *s) {
   s->u.fn.sig = neo_p_sig(p);
   if (!p->panic && neo_p_expect_word(p, "over"))
     s->u.fn.over = neo_p_name(p, "the name of a graph");

@@ -5,8 +5,7 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-neo_ast_name neo_p_name(neo_parser *p, const char *what)
-{
+neo_ast_name neo_p_name(neo_parser *p, const char *what) {
   const neo_token *t = neo_p_ahead(p, 0);
   neo_ast_name name = {0};
   bool word = t->kind == NEO_TOK_NUMBER ? strpbrk(t->text, "ip") != NULL
@@ -26,8 +25,7 @@ neo_ast_name neo_p_name(neo_parser *p, const char *what)
   return name;
 }
 
-neo_ast_name neo_p_new_name(neo_parser *p, const char *what)
-{
+neo_ast_name neo_p_new_name(neo_parser *p, const char *what) {
   neo_ast_name name = neo_p_name(p, what);
   if (name.text)
     NEO_PUSH(p->arena, &p->defined, name);
@@ -35,8 +33,7 @@ neo_ast_name neo_p_new_name(neo_parser *p, const char *what)
 }
 
 static neo_ast_names names(neo_parser *p, neo_ast_name one(neo_parser *, const char *),
-                           const char *what)
-{
+                           const char *what) {
   NEO_VEC(neo_ast_name) v = {0};
   do
     NEO_PUSH(p->arena, &v, one(p, what));
@@ -46,18 +43,15 @@ static neo_ast_names names(neo_parser *p, neo_ast_name one(neo_parser *, const c
   return list;
 }
 
-neo_ast_names neo_p_names(neo_parser *p, const char *what)
-{
+neo_ast_names neo_p_names(neo_parser *p, const char *what) {
   return names(p, neo_p_name, what);
 }
 
-neo_ast_names neo_p_new_names(neo_parser *p, const char *what)
-{
+neo_ast_names neo_p_new_names(neo_parser *p, const char *what) {
   return names(p, neo_p_new_name, what);
 }
 
-neo_ast_path neo_p_path(neo_parser *p, const char *what)
-{
+neo_ast_path neo_p_path(neo_parser *p, const char *what) {
   size_t from = p->at;
   NEO_VEC(neo_ast_name) v = {0};
   NEO_PUSH(p->arena, &v, neo_p_name(p, what));
@@ -82,14 +76,13 @@ static const struct {
 
 /* What other languages call our types. */
 static const char *const foreign_types[][2] = {
-    {"float", "f32"},    {"double", "f64"},  {"half", "f16"},   {"float64", "f64"},
-    {"float32", "f32"},  {"float16", "f16"}, {"int", "i32"},    {"long", "i64"},
-    {"int64", "i64"},    {"int32", "i32"},   {"int8", "i8"},    {"uint8", "u8"},
+    {"float", "f32"},     {"double", "f64"},   {"half", "f16"}, {"float64", "f64"},
+    {"float32", "f32"},   {"float16", "f16"},  {"int", "i32"},  {"long", "i64"},
+    {"int64", "i64"},     {"int32", "i32"},    {"int8", "i8"},  {"uint8", "u8"},
     {"bfloat16", "bf16"}, {"boolean", "bool"}, {"char", "i8"},  {"byte", "u8"},
 };
 
-static void unknown_type(neo_parser *p)
-{
+static void unknown_type(neo_parser *p) {
   const neo_token *t = neo_p_ahead(p, 0);
   int h = neo_p_expected(p, "a type: f64 f32 f16 bf16 i64 i32 i8 u8 bool");
   for (size_t i = 0; i < sizeof foreign_types / sizeof *foreign_types; i++)
@@ -98,8 +91,7 @@ static void unknown_type(neo_parser *p)
 }
 
 /* [":" TYPE [rel sum]] */
-static neo_ast_type type(neo_parser *p)
-{
+static neo_ast_type type(neo_parser *p) {
   size_t from = p->at;
   neo_ast_type t = {0};
   if (!neo_p_accept(p, NEO_TOK_COLON))
@@ -122,16 +114,14 @@ static neo_ast_type type(neo_parser *p)
 
 /* ---- axes ------------------------------------------------------------------------------------ */
 
-void neo_p_check_pack(neo_parser *p, bool *seen, neo_span span)
-{
+void neo_p_check_pack(neo_parser *p, bool *seen, neo_span span) {
   if (*seen)
     NEO_P_COMPLAIN(p, span, NEO_D_TWO_PACKS);
   *seen = true;
 }
 
 /* ".." | NAME rel sum | sum */
-static neo_ast_axis declared_axis(neo_parser *p)
-{
+static neo_ast_axis declared_axis(neo_parser *p) {
   size_t from = p->at;
   neo_ast_axis a = {.kind = NEO_AST_SIZE};
   neo_tok next = neo_p_kind_ahead(p, 1);
@@ -149,14 +139,12 @@ static neo_ast_axis declared_axis(neo_parser *p)
   return a;
 }
 
-static bool ends_left_index(neo_tok k)
-{
+static bool ends_left_index(neo_tok k) {
   return k == NEO_TOK_COMMA || k == NEO_TOK_RBRACKET || k == NEO_TOK_LT || k == NEO_TOK_LE;
 }
 
 /* ".." | NAME [rel sum] */
-static neo_ast_axis left_axis(neo_parser *p)
-{
+static neo_ast_axis left_axis(neo_parser *p) {
   size_t from = p->at;
   neo_ast_axis a = {.kind = NEO_AST_INDEX};
   if (neo_p_accept(p, NEO_TOK_PACK)) {
@@ -175,8 +163,7 @@ static neo_ast_axis left_axis(neo_parser *p)
 }
 
 /* "[" axis,+ "]" */
-static neo_ast_axes axes(neo_parser *p, neo_ast_axis axis(neo_parser *))
-{
+static neo_ast_axes axes(neo_parser *p, neo_ast_axis axis(neo_parser *)) {
   NEO_VEC(neo_ast_axis) v = {0};
   bool pack = false;
   neo_p_take(p);
@@ -197,8 +184,7 @@ static neo_ast_axes axes(neo_parser *p, neo_ast_axis axis(neo_parser *))
 }
 
 /* NAME ["[" axis,+ "]"] [type] */
-static neo_ast_var tensor(neo_parser *p, neo_ast_axis axis(neo_parser *))
-{
+static neo_ast_var tensor(neo_parser *p, neo_ast_axis axis(neo_parser *)) {
   size_t from = p->at;
   neo_ast_var v = {0};
   if (neo_p_reducer_at(p, 0)) {
@@ -214,20 +200,17 @@ static neo_ast_var tensor(neo_parser *p, neo_ast_axis axis(neo_parser *))
   return v;
 }
 
-neo_ast_var neo_p_var(neo_parser *p)
-{
+neo_ast_var neo_p_var(neo_parser *p) {
   return tensor(p, declared_axis);
 }
 
-neo_ast_var neo_p_target(neo_parser *p)
-{
+neo_ast_var neo_p_target(neo_parser *p) {
   return tensor(p, left_axis);
 }
 
 /* ---- tensors with a value -------------------------------------------------------------------- */
 
-static neo_ast_bind bind(neo_parser *p, bool declared)
-{
+static neo_ast_bind bind(neo_parser *p, bool declared) {
   size_t from = p->at;
   neo_ast_bind b = {0};
   b.var = tensor(p, declared ? declared_axis : left_axis);
@@ -237,8 +220,7 @@ static neo_ast_bind bind(neo_parser *p, bool declared)
   return b;
 }
 
-neo_ast_binds neo_p_binds(neo_parser *p, bool declared)
-{
+neo_ast_binds neo_p_binds(neo_parser *p, bool declared) {
   NEO_VEC(neo_ast_bind) v = {0};
   do
     NEO_PUSH(p->arena, &v, bind(p, declared));
@@ -248,8 +230,7 @@ neo_ast_binds neo_p_binds(neo_parser *p, bool declared)
   return list;
 }
 
-neo_ast_expr *neo_p_signed_number(neo_parser *p, const char *what)
-{
+neo_ast_expr *neo_p_signed_number(neo_parser *p, const char *what) {
   size_t op_at = p->at;
   bool minus = neo_p_accept(p, NEO_TOK_SUB);
   if (p->panic || neo_p_kind(p) != NEO_TOK_NUMBER) {
@@ -261,8 +242,7 @@ neo_ast_expr *neo_p_signed_number(neo_parser *p, const char *what)
 }
 
 /* "[" (list | ["-"] NUMBER),+ "]", or one of its elements */
-neo_ast_literal *neo_p_literal(neo_parser *p)
-{
+neo_ast_literal *neo_p_literal(neo_parser *p) {
   size_t from = p->at;
   neo_ast_literal *lit = NEO_NEW(p->arena, neo_ast_literal);
   NEO_VEC(neo_ast_literal) v = {0};
@@ -286,8 +266,7 @@ neo_ast_literal *neo_p_literal(neo_parser *p)
 /* ---- signatures ------------------------------------------------------------------------------ */
 
 /* ["input"] NAME ["=" expr] */
-static neo_ast_option option(neo_parser *p)
-{
+static neo_ast_option option(neo_parser *p) {
   size_t from = p->at;
   neo_ast_option o = {0};
   o.input = neo_p_kind_ahead(p, 1) == NEO_TOK_NAME && neo_p_accept_word(p, "input");
@@ -298,8 +277,7 @@ static neo_ast_option option(neo_parser *p)
   return o;
 }
 
-static neo_ast_vars params(neo_parser *p)
-{
+static neo_ast_vars params(neo_parser *p) {
   NEO_VEC(neo_ast_var) v = {0};
   size_t mark = p->defined.n; /* parameters are names of the inside */
   bool any = neo_p_kind(p) != NEO_TOK_SEMI && neo_p_kind(p) != NEO_TOK_RPAREN;
@@ -313,8 +291,7 @@ static neo_ast_vars params(neo_parser *p)
   return list;
 }
 
-static neo_ast_options options(neo_parser *p)
-{
+static neo_ast_options options(neo_parser *p) {
   NEO_VEC(neo_ast_option) v = {0};
   if (neo_p_accept(p, NEO_TOK_SEMI))
     do
@@ -325,8 +302,7 @@ static neo_ast_options options(neo_parser *p)
   return list;
 }
 
-neo_ast_sig neo_p_sig(neo_parser *p)
-{
+neo_ast_sig neo_p_sig(neo_parser *p) {
   size_t from = p->at;
   neo_ast_sig s = {0};
   s.name = neo_p_new_name(p, "a name");

@@ -55,10 +55,10 @@ neo_span neo_p_span_from(neo_parser *p, size_t from);
 /* Marks the statement; true if an error may be reported. `stop`: it panics. */
 bool neo_p_fail(neo_parser *p, bool stop);
 /* Reports and panics; gives the handle for notes and helps. */
-#define NEO_P_ERROR(p, span, ...)                                                                  \
+#define NEO_P_ERROR(p, span, ...) \
   (neo_p_fail((p), true) ? neo_diag((p)->diags, (span), __VA_ARGS__) : -1)
 /* Reports; the statement is parsed to its end for more errors, and dropped. */
-#define NEO_P_COMPLAIN(p, span, ...)                                                               \
+#define NEO_P_COMPLAIN(p, span, ...) \
   (neo_p_fail((p), false) ? neo_diag((p)->diags, (span), __VA_ARGS__) : -1)
 /* "expected WHAT, found …" at the current token. */
 int neo_p_expected(neo_parser *p, const char *what);
@@ -77,8 +77,8 @@ neo_ast_name neo_p_new_name(neo_parser *p, const char *what);
 neo_ast_names neo_p_new_names(neo_parser *p, const char *what); /* one or more, with commas */
 neo_ast_names neo_p_names(neo_parser *p, const char *what);
 neo_ast_path neo_p_path(neo_parser *p, const char *what);
-neo_ast_var neo_p_var(neo_parser *p);    /* in a declaration */
-neo_ast_var neo_p_target(neo_parser *p); /* on the left of a definition */
+neo_ast_var neo_p_var(neo_parser *p);                    /* in a declaration */
+neo_ast_var neo_p_target(neo_parser *p);                 /* on the left of a definition */
 neo_ast_binds neo_p_binds(neo_parser *p, bool declared); /* declared: axes as in `var` */
 neo_ast_sig neo_p_sig(neo_parser *p);
 neo_ast_literal *neo_p_literal(neo_parser *p);

@@ -2,8 +2,7 @@
  * as a term for most, as a comparison for any and all (parse_expr.c). */
 #include "frontend/parse_rec.h"
 
-neo_p_word neo_p_reducer_at(const neo_parser *p, size_t n)
-{
+neo_p_word neo_p_reducer_at(const neo_parser *p, size_t n) {
   const neo_token *t = neo_p_ahead(p, n);
   if (t->kind != NEO_TOK_NAME || neo_p_kind_ahead(p, n + 1) != NEO_TOK_LBRACKET)
     return NEO_P_NO_REDUCER;
@@ -13,23 +12,20 @@ neo_p_word neo_p_reducer_at(const neo_parser *p, size_t n)
   return r == NEO_AST_RED_ANY || r == NEO_AST_RED_ALL ? NEO_P_QUANTIFIER : NEO_P_REDUCER;
 }
 
-bool neo_p_is_name(const neo_ast_expr *e)
-{
+bool neo_p_is_name(const neo_ast_expr *e) {
   return e->kind == NEO_AST_REF && !e->parens && e->u.ref.path.n == 1 && !e->u.ref.has_args &&
          !e->u.ref.has_subs;
 }
 
 /* Complains at what should have been the index. */
-static void not_a_name(neo_parser *p, const neo_ast_expr *e)
-{
+static void not_a_name(neo_parser *p, const neo_ast_expr *e) {
   int h = NEO_P_COMPLAIN(p, e->span, NEO_D_BOUND_INDEX);
   neo_diag_help(p->diags, h, "for example sum[k], sum[k < K], sum[lo <= k < hi where m[k] > 0]");
 }
 
 /* x [rel y [rel z]]: which of them is the index? The middle one of three; of two the first, if it
  * is a name alone, else the second. */
-static void place_index(neo_parser *p, neo_ast_axis *a, neo_ast_expr *part[3], neo_ast_rel rel[2])
-{
+static void place_index(neo_parser *p, neo_ast_axis *a, neo_ast_expr *part[3], neo_ast_rel rel[2]) {
   int index = part[2] || (part[1] && !neo_p_is_name(part[0]) && neo_p_is_name(part[1])) ? 1 : 0;
   if (!neo_p_is_name(part[index])) {
     not_a_name(p, part[index]);
@@ -44,8 +40,7 @@ static void place_index(neo_parser *p, neo_ast_axis *a, neo_ast_expr *part[3], n
   a->hi_rel = rel[index];
 }
 
-static neo_ast_axis range(neo_parser *p)
-{
+static neo_ast_axis range(neo_parser *p) {
   size_t from = p->at;
   neo_ast_axis a = {.kind = NEO_AST_INDEX};
   if (neo_p_accept(p, NEO_TOK_PACK)) {
@@ -74,8 +69,7 @@ static neo_ast_axis range(neo_parser *p)
   return a;
 }
 
-static neo_ast_axes ranges(neo_parser *p)
-{
+static neo_ast_axes ranges(neo_parser *p) {
   NEO_VEC(neo_ast_axis) v = {0};
   bool pack = false;
   do {
@@ -89,14 +83,12 @@ static neo_ast_axes ranges(neo_parser *p)
   return list;
 }
 
-static void close_ranges(neo_parser *p)
-{
+static void close_ranges(neo_parser *p) {
   if (!neo_p_accept(p, NEO_TOK_RBRACKET))
     neo_p_expected(p, "',', 'where' or ']'");
 }
 
-neo_ast_expr *neo_p_reduce(neo_parser *p)
-{
+neo_ast_expr *neo_p_reduce(neo_parser *p) {
   size_t from = p->at;
   neo_ast_expr *e = neo_p_new_expr(p, NEO_AST_REDUCE);
   bool quantifier = neo_p_reducer_at(p, 0) == NEO_P_QUANTIFIER;

@@ -1,15 +1,13 @@
 /* Regions: scan, repeat, while, case, on the right of a definition. */
 #include "frontend/parse_rec.h"
 
-bool neo_p_at_region(const neo_parser *p)
-{
+bool neo_p_at_region(const neo_parser *p) {
   neo_tok k = neo_p_kind(p);
   return k == NEO_TOK_SCAN || k == NEO_TOK_REPEAT || k == NEO_TOK_WHILE || k == NEO_TOK_CASE;
 }
 
 /* The carries are names of the inside. */
-static neo_ast_binds carries(neo_parser *p)
-{
+static neo_ast_binds carries(neo_parser *p) {
   size_t mark = p->defined.n;
   neo_ast_binds from = neo_p_binds(p, false);
   p->defined.n = mark;
@@ -17,8 +15,7 @@ static neo_ast_binds carries(neo_parser *p)
 }
 
 /* NAME "<" sum ["from" bind,+] block */
-static void rounds(neo_parser *p, neo_ast_region *r)
-{
+static void rounds(neo_parser *p, neo_ast_region *r) {
   r->index = neo_p_name(p, "the index of the rounds");
   if (!p->panic && neo_p_expect(p, NEO_TOK_LT))
     r->extent = neo_p_sum(p);
@@ -29,8 +26,7 @@ static void rounds(neo_parser *p, neo_ast_region *r)
 }
 
 /* expr "limit" sum "from" bind,+ block */
-static void while_rounds(neo_parser *p, neo_ast_region *r)
-{
+static void while_rounds(neo_parser *p, neo_ast_region *r) {
   r->cond = neo_p_expr(p);
   if (!p->panic && neo_p_expect_word(p, "limit"))
     r->extent = neo_p_sum(p);
@@ -40,8 +36,7 @@ static void while_rounds(neo_parser *p, neo_ast_region *r)
   r->block = neo_p_block(p);
 }
 
-static neo_ast_arm arm(neo_parser *p)
-{
+static neo_ast_arm arm(neo_parser *p) {
   size_t from = p->at;
   neo_ast_arm a = {.kind = NEO_AST_LABEL_NUMBER};
   neo_tok k = neo_p_kind(p);
@@ -59,15 +54,13 @@ static neo_ast_arm arm(neo_parser *p)
   return a;
 }
 
-static void skip_ends(neo_parser *p)
-{
+static void skip_ends(neo_parser *p) {
   while (neo_p_accept(p, NEO_TOK_END))
     ;
 }
 
 /* expr "{" {END} {label block {END}} ["else" block {END}] "}" */
-static void branches(neo_parser *p, neo_ast_region *r)
-{
+static void branches(neo_parser *p, neo_ast_region *r) {
   NEO_VEC(neo_ast_arm) v = {0};
   bool had_else = false;
   r->cond = neo_p_expr(p);
@@ -86,8 +79,7 @@ static void branches(neo_parser *p, neo_ast_region *r)
   NEO_P_LIST(&r->arms, &v);
 }
 
-neo_ast_region *neo_p_region(neo_parser *p)
-{
+neo_ast_region *neo_p_region(neo_parser *p) {
   size_t from = p->at;
   neo_ast_region *r = NEO_NEW(p->arena, neo_ast_region);
   const neo_token *word = neo_p_take(p);

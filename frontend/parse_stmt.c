@@ -6,8 +6,7 @@
 
 /* ---- one function a statement; the word is taken, s is zero but for kind and word ------------ */
 
-static void p_import(neo_parser *p, neo_ast_stmt *s)
-{
+static void p_import(neo_parser *p, neo_ast_stmt *s) {
   NEO_VEC(neo_ast_alias) v = {0};
   do {
     size_t from = p->at;
@@ -23,8 +22,7 @@ static void p_import(neo_parser *p, neo_ast_stmt *s)
   NEO_P_LIST(&s->u.import.aliases, &v);
 }
 
-static void dim_bound(neo_parser *p)
-{
+static void dim_bound(neo_parser *p) {
   if (p->panic || neo_p_accept(p, NEO_TOK_LE))
     return;
   bool less = neo_p_kind(p) == NEO_TOK_LT;
@@ -34,8 +32,7 @@ static void dim_bound(neo_parser *p)
 }
 
 /* NAME "=" sum | [sum "<="] NAME "<=" sum */
-static void p_dim(neo_parser *p, neo_ast_stmt *s)
-{
+static void p_dim(neo_parser *p, neo_ast_stmt *s) {
   if (neo_p_kind(p) == NEO_TOK_NAME && neo_p_kind_ahead(p, 1) == NEO_TOK_ASSIGN) {
     s->u.dim.name = neo_p_new_name(p, "a name");
     neo_p_take(p);
@@ -66,30 +63,26 @@ static void p_dim(neo_parser *p, neo_ast_stmt *s)
   NEO_PUSH(p->arena, &p->defined, s->u.dim.name);
 }
 
-static void p_assert(neo_parser *p, neo_ast_stmt *s)
-{
+static void p_assert(neo_parser *p, neo_ast_stmt *s) {
   s->u.expr = neo_p_expr(p);
 }
 
 /* var ["=" expr] */
-static void p_input(neo_parser *p, neo_ast_stmt *s)
-{
+static void p_input(neo_parser *p, neo_ast_stmt *s) {
   s->u.decl.var = neo_p_var(p);
   if (neo_p_accept(p, NEO_TOK_ASSIGN))
     s->u.decl.value = neo_p_expr(p);
 }
 
 /* var "=" expr */
-static void p_decl(neo_parser *p, neo_ast_stmt *s)
-{
+static void p_decl(neo_parser *p, neo_ast_stmt *s) {
   s->u.decl.var = neo_p_var(p);
   if (!p->panic && neo_p_expect(p, NEO_TOK_ASSIGN))
     s->u.decl.value = neo_p_expr(p);
 }
 
 /* var "=" (list | expr) */
-static void p_const(neo_parser *p, neo_ast_stmt *s)
-{
+static void p_const(neo_parser *p, neo_ast_stmt *s) {
   s->u.decl.var = neo_p_var(p);
   if (p->panic || !neo_p_expect(p, NEO_TOK_ASSIGN))
     return;
@@ -99,28 +92,24 @@ static void p_const(neo_parser *p, neo_ast_stmt *s)
     s->u.decl.value = neo_p_expr(p);
 }
 
-static void p_binds(neo_parser *p, neo_ast_stmt *s)
-{
+static void p_binds(neo_parser *p, neo_ast_stmt *s) {
   s->u.binds = neo_p_binds(p, s->kind == NEO_AST_GATHER);
   if (s->kind != NEO_AST_GATHER) /* these change what exists */
     p->defined.n = 0;
 }
 
-static void p_collect(neo_parser *p, neo_ast_stmt *s)
-{
+static void p_collect(neo_parser *p, neo_ast_stmt *s) {
   s->u.names = neo_p_names(p, "a name");
 }
 
-static void p_push(neo_parser *p, neo_ast_stmt *s)
-{
+static void p_push(neo_parser *p, neo_ast_stmt *s) {
   neo_ast_name *one = NEO_NEW(p->arena, neo_ast_name);
   *one = neo_p_name(p, "a name");
   s->u.names = (neo_ast_names){one, 1};
 }
 
 /* NAME "(" "children" "<=" sum "," "vertices" "<=" sum ")" */
-static void p_graph(neo_parser *p, neo_ast_stmt *s)
-{
+static void p_graph(neo_parser *p, neo_ast_stmt *s) {
   s->u.graph.name = neo_p_new_name(p, "a name");
   if (p->panic || !neo_p_expect(p, NEO_TOK_LPAREN) || !neo_p_expect_word(p, "children") ||
       !neo_p_expect(p, NEO_TOK_LE))
@@ -134,8 +123,7 @@ static void p_graph(neo_parser *p, neo_ast_stmt *s)
     neo_p_expect(p, NEO_TOK_RPAREN);
 }
 
-static neo_ast_paths paths(neo_parser *p)
-{
+static neo_ast_paths paths(neo_parser *p) {
   NEO_VEC(neo_ast_path) v = {0};
   do
     NEO_PUSH(p->arena, &v, neo_p_path(p, "a tensor's name"));
@@ -146,8 +134,7 @@ static neo_ast_paths paths(neo_parser *p)
 }
 
 /* [NAME ":"] */
-static neo_ast_name entry(neo_parser *p)
-{
+static neo_ast_name entry(neo_parser *p) {
   neo_ast_name name = {0};
   if (neo_p_kind_ahead(p, 1) == NEO_TOK_COLON) {
     name = neo_p_name(p, "an entry's name");
@@ -156,8 +143,7 @@ static neo_ast_name entry(neo_parser *p)
   return name;
 }
 
-static void p_output(neo_parser *p, neo_ast_stmt *s)
-{
+static void p_output(neo_parser *p, neo_ast_stmt *s) {
   s->u.output.entry = entry(p);
   s->u.output.tensors = paths(p);
   if (neo_p_accept_word(p, "update"))
@@ -165,8 +151,7 @@ static void p_output(neo_parser *p, neo_ast_stmt *s)
 }
 
 /* (NAME|"*") {"." (NAME|"*")} */
-static neo_ast_pattern pattern(neo_parser *p)
-{
+static neo_ast_pattern pattern(neo_parser *p) {
   size_t from = p->at;
   NEO_VEC(neo_ast_name) v = {0};
   do {
@@ -182,8 +167,7 @@ static neo_ast_pattern pattern(neo_parser *p)
 }
 
 /* [NAME ":"] path [("over"|"except") pat,+] "using" path args */
-static void p_train(neo_parser *p, neo_ast_stmt *s)
-{
+static void p_train(neo_parser *p, neo_ast_stmt *s) {
   s->u.train.entry = entry(p);
   s->u.train.loss = neo_p_path(p, "the name of a loss");
   s->u.train.except = neo_p_accept_word(p, "except");
@@ -211,8 +195,7 @@ static void p_train(neo_parser *p, neo_ast_stmt *s)
 }
 
 /* target {"," NAME} "=" (region|expr) */
-static void p_define(neo_parser *p, neo_ast_stmt *s)
-{
+static void p_define(neo_parser *p, neo_ast_stmt *s) {
   s->u.define.target = neo_p_target(p);
   if (neo_p_accept(p, NEO_TOK_COMMA))
     s->u.define.more = neo_p_new_names(p, "a name");
@@ -234,12 +217,24 @@ static void p_define(neo_parser *p, neo_ast_stmt *s)
 /* ---- which statement is it? ------------------------------------------------------------------ */
 
 static void (*const statements[NEO_AST_STMT_KINDS])(neo_parser *, neo_ast_stmt *) = {
-    [NEO_AST_IMPORT] = p_import,   [NEO_AST_DIM] = p_dim,           [NEO_AST_ASSERT] = p_assert,
-    [NEO_AST_INPUT] = p_input,     [NEO_AST_PARAM] = p_decl,        [NEO_AST_STATE] = p_decl,
-    [NEO_AST_CONST] = p_const,     [NEO_AST_NEXT] = p_binds,        [NEO_AST_UPDATE] = p_binds,
-    [NEO_AST_SCATTER] = p_binds,   [NEO_AST_GATHER] = p_binds,      [NEO_AST_COLLECT] = p_collect,
-    [NEO_AST_PUSH] = p_push,       [NEO_AST_FN] = neo_p_fn,         [NEO_AST_VERTEX] = neo_p_vertex,
-    [NEO_AST_GRAPH] = p_graph,     [NEO_AST_OUTPUT] = p_output,     [NEO_AST_TRAIN] = p_train,
+    [NEO_AST_IMPORT] = p_import,
+    [NEO_AST_DIM] = p_dim,
+    [NEO_AST_ASSERT] = p_assert,
+    [NEO_AST_INPUT] = p_input,
+    [NEO_AST_PARAM] = p_decl,
+    [NEO_AST_STATE] = p_decl,
+    [NEO_AST_CONST] = p_const,
+    [NEO_AST_NEXT] = p_binds,
+    [NEO_AST_UPDATE] = p_binds,
+    [NEO_AST_SCATTER] = p_binds,
+    [NEO_AST_GATHER] = p_binds,
+    [NEO_AST_COLLECT] = p_collect,
+    [NEO_AST_PUSH] = p_push,
+    [NEO_AST_FN] = neo_p_fn,
+    [NEO_AST_VERTEX] = neo_p_vertex,
+    [NEO_AST_GRAPH] = p_graph,
+    [NEO_AST_OUTPUT] = p_output,
+    [NEO_AST_TRAIN] = p_train,
     [NEO_AST_OPTIMIZER] = neo_p_optimizer,
 };
 
@@ -265,8 +260,7 @@ static const char *const foreign_words[][2] = {
 };
 
 /* The nearest word that begins a statement. */
-static void suggest(neo_parser *p, int handle, const char *text)
-{
+static void suggest(neo_parser *p, int handle, const char *text) {
   int length = (int)strnlen(text, 20), best = 3;
   const char *near = NULL;
   for (neo_ast_stmt_kind k = 0; k < NEO_AST_STMT_KINDS; k++) {
@@ -281,8 +275,7 @@ static void suggest(neo_parser *p, int handle, const char *text)
     neo_diag_help(p->diags, handle, "did you mean '%s'?", near);
 }
 
-static void unknown_statement(neo_parser *p)
-{
+static void unknown_statement(neo_parser *p) {
   const neo_token *t = neo_p_ahead(p, 0);
   if (neo_p_kind_ahead(p, 1) == NEO_TOK_NAME) { /* most likely what it would define */
     const neo_token *name = neo_p_ahead(p, 1);
@@ -299,19 +292,16 @@ static void unknown_statement(neo_parser *p)
 }
 
 /* What may follow the name at the beginning of a definition. */
-static bool defines(neo_tok next)
-{
+static bool defines(neo_tok next) {
   return next == NEO_TOK_ASSIGN || next == NEO_TOK_LBRACKET || next == NEO_TOK_COMMA ||
          next == NEO_TOK_COLON || next == NEO_TOK_DOT;
 }
 
-static bool is_sign(neo_tok k)
-{
+static bool is_sign(neo_tok k) {
   return k >= NEO_TOK_ADD && k <= NEO_TOK_OR;
 }
 
-void neo_p_statement(neo_parser *p, neo_ast_stmt *s)
-{
+void neo_p_statement(neo_parser *p, neo_ast_stmt *s) {
   neo_tok next = neo_p_kind_ahead(p, 1);
   s->word = neo_p_span_here(p);
   if (neo_p_kind(p) == NEO_TOK_NAME && !defines(next))

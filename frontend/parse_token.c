@@ -3,24 +3,20 @@
 
 #include <string.h>
 
-const neo_token *neo_p_ahead(const neo_parser *p, size_t n)
-{
+const neo_token *neo_p_ahead(const neo_parser *p, size_t n) {
   size_t at = p->at + n, last = p->tokens.n - 1;
   return &p->tokens.at[at < last ? at : last];
 }
 
-neo_tok neo_p_kind(const neo_parser *p)
-{
+neo_tok neo_p_kind(const neo_parser *p) {
   return (neo_tok)p->tokens.at[p->at].kind;
 }
 
-neo_tok neo_p_kind_ahead(const neo_parser *p, size_t n)
-{
+neo_tok neo_p_kind_ahead(const neo_parser *p, size_t n) {
   return (neo_tok)neo_p_ahead(p, n)->kind;
 }
 
-const neo_token *neo_p_take(neo_parser *p)
-{
+const neo_token *neo_p_take(neo_parser *p) {
   const neo_token *t = &p->tokens.at[p->at];
   p->quiet |= t->unclosed || t->foreign;
   if (t->kind != NEO_TOK_EOF)
@@ -28,30 +24,26 @@ const neo_token *neo_p_take(neo_parser *p)
   return t;
 }
 
-bool neo_p_accept(neo_parser *p, neo_tok kind)
-{
+bool neo_p_accept(neo_parser *p, neo_tok kind) {
   if (p->panic || neo_p_kind(p) != kind)
     return false;
   neo_p_take(p);
   return true;
 }
 
-bool neo_p_at_word(const neo_parser *p, const char *word)
-{
+bool neo_p_at_word(const neo_parser *p, const char *word) {
   const neo_token *t = neo_p_ahead(p, 0);
   return t->kind == NEO_TOK_NAME && strcmp(t->text, word) == 0;
 }
 
-bool neo_p_accept_word(neo_parser *p, const char *word)
-{
+bool neo_p_accept_word(neo_parser *p, const char *word) {
   if (p->panic || !neo_p_at_word(p, word))
     return false;
   neo_p_take(p);
   return true;
 }
 
-neo_ast_rel neo_p_accept_rel(neo_parser *p)
-{
+neo_ast_rel neo_p_accept_rel(neo_parser *p) {
   if (neo_p_accept(p, NEO_TOK_LT))
     return NEO_AST_REL_LT;
   return neo_p_accept(p, NEO_TOK_LE) ? NEO_AST_REL_LE : NEO_AST_REL_NONE;
@@ -59,18 +51,15 @@ neo_ast_rel neo_p_accept_rel(neo_parser *p)
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-neo_span neo_p_token_span(neo_parser *p, const neo_token *t)
-{
+neo_span neo_p_token_span(neo_parser *p, const neo_token *t) {
   return neo_span_of(p->sources, p->file_id, t->offset, t->length);
 }
 
-neo_span neo_p_span_here(neo_parser *p)
-{
+neo_span neo_p_span_here(neo_parser *p) {
   return neo_p_token_span(p, neo_p_ahead(p, 0));
 }
 
-neo_span neo_p_span_from(neo_parser *p, size_t from)
-{
+neo_span neo_p_span_from(neo_parser *p, size_t from) {
   const neo_token *first = &p->tokens.at[from];
   const neo_token *last = p->at > from ? &p->tokens.at[p->at - 1] : first;
   return neo_span_of(p->sources, p->file_id, first->offset,
@@ -79,8 +68,7 @@ neo_span neo_p_span_from(neo_parser *p, size_t from)
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-bool neo_p_fail(neo_parser *p, bool stop)
-{
+bool neo_p_fail(neo_parser *p, bool stop) {
   const neo_token *t = neo_p_ahead(p, 0);
   bool known = p->panic || p->quiet || t->kind == NEO_TOK_ERROR || t->made_up || t->foreign;
   p->had_errors = p->broken = true;
@@ -89,8 +77,7 @@ bool neo_p_fail(neo_parser *p, bool stop)
 }
 
 /* What stands here, for "found …". */
-static const char *describe(neo_parser *p, const neo_token *t)
-{
+static const char *describe(neo_parser *p, const neo_token *t) {
   switch (t->kind) {
   case NEO_TOK_NAME:
     return neo_arena_printf(p->arena, "name '%.40s'", t->text);
@@ -107,37 +94,32 @@ static const char *describe(neo_parser *p, const neo_token *t)
   }
 }
 
-int neo_p_expected(neo_parser *p, const char *what)
-{
+int neo_p_expected(neo_parser *p, const char *what) {
   const neo_token *t = neo_p_ahead(p, 0);
   return NEO_P_ERROR(p, neo_p_token_span(p, t), NEO_D_EXPECTED, what, describe(p, t));
 }
 
-bool neo_p_expect(neo_parser *p, neo_tok kind)
-{
+bool neo_p_expect(neo_parser *p, neo_tok kind) {
   if (neo_p_accept(p, kind))
     return true;
   neo_p_expected(p, neo_arena_printf(p->arena, "'%s'", neo_tok_text(kind)));
   return false;
 }
 
-bool neo_p_expect_word(neo_parser *p, const char *word)
-{
+bool neo_p_expect_word(neo_parser *p, const char *word) {
   if (neo_p_accept_word(p, word))
     return true;
   neo_p_expected(p, neo_arena_printf(p->arena, "'%s'", word));
   return false;
 }
 
-bool neo_p_enter(neo_parser *p)
-{
+bool neo_p_enter(neo_parser *p) {
   p->depth++;
   if (p->depth > NEO_AST_MAX_DEPTH)
     NEO_P_ERROR(p, neo_p_span_here(p), NEO_D_TOO_DEEP, NEO_AST_MAX_DEPTH);
   return !p->panic;
 }
 
-void neo_p_leave(neo_parser *p)
-{
+void neo_p_leave(neo_parser *p) {
   p->depth--;
 }

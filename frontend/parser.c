@@ -8,8 +8,7 @@
 #include "frontend/parse_rec.h"
 
 /* To the end of the statement: its END, or the brace that closes the block around it. */
-static void skip(neo_parser *p)
-{
+static void skip(neo_parser *p) {
   for (size_t depth = 0;; neo_p_take(p)) {
     neo_tok k = neo_p_kind(p);
     if (k == NEO_TOK_EOF || (depth == 0 && (k == NEO_TOK_END || k == NEO_TOK_RBRACE)))
@@ -19,8 +18,7 @@ static void skip(neo_parser *p)
   }
 }
 
-void neo_p_find_block(neo_parser *p)
-{
+void neo_p_find_block(neo_parser *p) {
   if (!p->panic)
     return;
   for (size_t at = p->at;; at++) {
@@ -39,8 +37,7 @@ void neo_p_find_block(neo_parser *p)
   }
 }
 
-static void expect_end(neo_parser *p)
-{
+static void expect_end(neo_parser *p) {
   neo_tok k = neo_p_kind(p);
   if (p->panic || neo_p_accept(p, NEO_TOK_END) || k == NEO_TOK_RBRACE || k == NEO_TOK_EOF)
     return;
@@ -62,8 +59,7 @@ static void expect_end(neo_parser *p)
 }
 
 /* Names that a broken statement leaves behind. */
-static void break_statement(neo_parser *p, neo_ast_stmt *s)
-{
+static void break_statement(neo_parser *p, neo_ast_stmt *s) {
   s->kind = NEO_AST_BROKEN;
   s->u.names = (neo_ast_names){0};
   NEO_VEC(neo_ast_name) v = {0};
@@ -73,8 +69,7 @@ static void break_statement(neo_parser *p, neo_ast_stmt *s)
 }
 
 /* The flags are those of one statement; around a block they wait for it. */
-static neo_ast_stmt *statement(neo_parser *p)
-{
+static neo_ast_stmt *statement(neo_parser *p) {
   neo_parser outer = *p;
   p->panic = p->broken = p->quiet = false;
   p->defined.at = NULL;
@@ -107,8 +102,7 @@ static neo_ast_stmt *statement(neo_parser *p)
 }
 
 /* To the brace that closes this block (at the outermost level there is none), or the end. */
-static neo_ast_stmts statements(neo_parser *p, bool outermost)
-{
+static neo_ast_stmts statements(neo_parser *p, bool outermost) {
   NEO_VEC(neo_ast_stmt *) v = {0};
   for (;;) {
     neo_tok k = neo_p_kind(p);
@@ -124,8 +118,7 @@ static neo_ast_stmts statements(neo_parser *p, bool outermost)
   return list;
 }
 
-neo_ast_block neo_p_block(neo_parser *p)
-{
+neo_ast_block neo_p_block(neo_parser *p) {
   neo_ast_block b = {0};
   size_t from = p->at;
   if (p->panic)
@@ -150,8 +143,7 @@ neo_ast_block neo_p_block(neo_parser *p)
 
 /* ---- a file ---------------------------------------------------------------------------------- */
 
-static void parse_tokens(neo_parser *p, neo_ast_file *file)
-{
+static void parse_tokens(neo_parser *p, neo_ast_file *file) {
   p->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   file->stmts = statements(p, true);
   freelocale(p->c_locale);
@@ -159,8 +151,7 @@ static void parse_tokens(neo_parser *p, neo_ast_file *file)
 }
 
 neo_ast_file *neo_parse(neo_arena *a, neo_names *names, neo_diags *d, const char *path,
-                        const char *text, size_t n)
-{
+                        const char *text, size_t n) {
   neo_ast_file *file = NEO_NEW(a, neo_ast_file);
   file->path = path;
   bool large = n > NEO_SOURCE_LIMIT_BYTES;
