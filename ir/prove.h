@@ -1,14 +1,16 @@
 /* Proofs over index expressions: polynomials and intervals first, isl where they fail.
  *
- * Facts: each axis k lies in [lo_k, hi_k) (bounds over earlier axes and sizes), each run-time size in its declared range,
- * each element of a tensor with a bound in [0, bound), and the assumptions given (quasi-affine parts of and/or/not/
- * comparisons are used; what is not quasi-affine is ignored, which is sound). Products of sizes, loads and other
- * non-affine i64 nodes are opaque parameters with their interval as a fact. Flattened indices (b*T + t with t < T, and
- * / % T back) are recognised as mixed-radix digits before isl. Results are memoised by canonical question; isl runs under
- * an operations quota, so every question terminates quickly.
+ * Facts: each axis k lies in [lo_k, hi_k) (bounds over earlier axes and sizes), each run-time size
+ * in its declared range, each element of a tensor with a bound in [0, bound), and the assumptions
+ * given (quasi-affine parts of and/or/not and comparisons are used; what is not quasi-affine is
+ * ignored, which is sound). Products of sizes, loads and other non-affine i64 nodes are opaque
+ * parameters with their interval as a fact. Flattened indices (b*T + t with t < T, and / % T back)
+ * are recognised as mixed-radix digits before isl. Results are memoised by canonical question; isl
+ * runs under an operations quota, so every question terminates quickly; a domain of few points is
+ * gone through where isl fails.
  *
- * Integer arithmetic that may wrap is opaque, so that a proof also holds for the machine's integers. The files behind
- * this header are listed in prove_scope.h. */
+ * Integer arithmetic that may wrap is opaque, so that a proof also holds for the machine's
+ * integers. The files behind this header are listed in prove_scope.h. */
 #ifndef NEO_IR_PROVE_H
 #define NEO_IR_PROVE_H
 #include "ir/ir.h"
@@ -25,8 +27,9 @@ typedef struct { /* a counterexample: values of axes and run-time sizes */
   } size[32];
 } neo_witness;
 
-neo_prover *neo_prover_new(neo_module *m); /* in the module's arena; free with neo_prover_free (isl context) */
-void neo_prover_free(neo_prover *p);       /* null is allowed */
+/* In the module's arena; neo_prover_free frees the isl context. One thread at a time. */
+neo_prover *neo_prover_new(neo_module *m);
+void neo_prover_free(neo_prover *p); /* null is allowed */
 
 /* What a prover did, for `explain`: every question is answered once by one of these. */
 typedef struct {
@@ -35,7 +38,8 @@ typedef struct {
 } neo_prover_stats;
 neo_prover_stats neo_prover_statistics(const neo_prover *p);
 
-/* A context: axes in position order (AXIS k is axes[k]) and assumptions (bool expressions that hold). At most 64 axes. */
+/* A context: axes in position order (AXIS k is axes[k]) and assumptions (bool expressions that
+ * hold). At most 64 axes. */
 typedef struct {
   const neo_axis_rec *axes;
   uint32_t n_axes;
@@ -43,26 +47,32 @@ typedef struct {
   uint32_t n_assume;
 } neo_facts;
 
-/* Does `goal` (bool) hold for all points of the domain? REFUTED fills w (may be null) with a point where it does not and
- * which is certain to exist (no opaque values involved); UNKNOWN when neither could be shown. */
+/* Does `goal` (bool) hold for all points of the domain? REFUTED fills w (may be null) with a point
+ * where it does not and which is certain to exist (no opaque values involved); UNKNOWN when
+ * neither could be shown. */
 neo_proof neo_prove(neo_prover *p, const neo_facts *facts, neo_expr goal, neo_witness *w);
 /* Is 0 <= index < extent everywhere? */
-neo_proof neo_prove_index(neo_prover *p, const neo_facts *facts, neo_expr index, neo_expr extent, neo_witness *w);
-/* Interval of an i64 expression; false when an end is unbounded (then INT64_MIN/INT64_MAX stand there). */
+neo_proof neo_prove_index(neo_prover *p, const neo_facts *facts, neo_expr index, neo_expr extent,
+                          neo_witness *w);
+/* Interval of an i64 expression; false when an end is unbounded (then INT64_MIN/INT64_MAX stand
+ * there). */
 bool neo_interval(neo_prover *p, const neo_facts *facts, neo_expr e, int64_t *lo, int64_t *hi);
-/* e with comparisons that the facts decide replaced by constants, guards (LOAD_ELSE) that always hold turned into LOAD,
- * x % n and x / n of x in [0, n) removed. */
+/* e with comparisons that the facts decide replaced by constants, guards (LOAD_ELSE) that always
+ * hold turned into LOAD, x % n and x / n of x in [0, n) removed. */
 neo_expr neo_simplify_under(neo_prover *p, const neo_facts *facts, neo_expr e);
 
-/* Loop bounds from conditions. Of the conjunction `cond`, the comparisons that bound AXIS `axis` linearly (its coefficient
- * is a constant or of proved sign; everything else is free of this and of later axes) become exact integer bounds:
+/* Loop bounds from conditions. Of the conjunction `cond`, the comparisons that bound AXIS `axis`
+ * linearly (its coefficient is a constant or of proved sign; everything else is free of this and
+ * of later axes) become exact integer bounds:
  *
- *     p in [0, P), cond 0 <= z - 2*p < 3   ->   lo = max(0, (z - 1)/2), hi = min(P, z/2 + 1), rest = none
+ *     p in [0, P), cond 0 <= z - 2*p < 3
+ *     ->  lo = max(0, (z - 1)/2), hi = min(P, z/2 + 1), rest = none
  *
- * [lo, hi) starts from the axis' own bounds; the points of the axis with lo <= axis < hi and `rest` are those with cond.
- * Bounds that the facts on earlier axes make redundant are dropped, and so are conjuncts that always hold. *rest is what
- * remains of the condition ({0}: nothing). True if [lo, hi) or the condition changed. hi <= lo is empty. */
-bool neo_tighten(neo_prover *p, const neo_facts *facts, uint32_t axis, neo_expr cond, neo_expr *lo, neo_expr *hi,
-                 neo_expr *rest);
+ * [lo, hi) starts from the axis' own bounds; the points of the axis with lo <= axis < hi and
+ * `rest` are those with cond. Bounds that the facts on earlier axes make redundant are dropped,
+ * and so are conjuncts that always hold. *rest is what remains of the condition ({0}: nothing).
+ * True if [lo, hi) or the condition changed. hi <= lo is empty. */
+bool neo_tighten(neo_prover *p, const neo_facts *facts, uint32_t axis, neo_expr cond, neo_expr *lo,
+                 neo_expr *hi, neo_expr *rest);
 
 #endif

@@ -1,12 +1,12 @@
 /* Lower bounds of polynomials.
  *
- * The atom that comes last in the order (innermost axis; an opaque atom before what it is made of) is
- * replaced by a bound that makes the polynomial smaller: g = a*v + b and a >= 0 give g >= a*low(v) + b,
- * where low(v) is again a polynomial in atoms further out. So k < i+1 and i < N give k < N, and t < T,
- * b < B give b*T + t < B*T, without numbers. Bounds come from the axis' range, from what the operator
- * says (0 <= x % n < n; n*(x/n) <= x; min <= both), from facts, and at last from the numeric range. For
- * affine g over a box this is exact; nested bounds and facts are Fourier-Motzkin steps, exact over the
- * rationals when one bound matters. Every step costs fuel. */
+ * The atom that comes last in the order (innermost axis; an opaque atom before what it is made of)
+ * is replaced by a bound that makes the polynomial smaller: g = a*v + b and a >= 0 give g >=
+ * a*low(v) + b, where low(v) is again a polynomial in atoms further out. So k < i+1 and i < N give
+ * k < N, and t < T, b < B give b*T + t < B*T, without numbers. Bounds come from the axis' range,
+ * from what the operator says (0 <= x % n < n; n*(x/n) <= x; min <= both), from facts, and at last
+ * from the numeric range. For affine g over a box this is exact; nested bounds and facts are
+ * Fourier-Motzkin steps, exact over the rationals when one bound matters. Every step costs fuel. */
 #include "ir/prove_scope.h"
 #include <assert.h>
 
@@ -218,7 +218,8 @@ static void try_kind(step *t) {
   }
 }
 
-/* A fact c*v + rest >= 0 with c of the sign of a: |c|*g - |a|*fact is free of v and not above |c|*g. */
+/* A fact c*v + rest >= 0 with c of the sign of a: |c|*g - |a|*fact is free of v and not above
+ * |c|*g. */
 static void try_fact(step *t, const neo_poly *fact) {
   neo_poly c, rest, ag, minus, y;
   if (!neo_poly_split(fact, t->v, &c, &rest) || c.n || c.constant == 0) return;

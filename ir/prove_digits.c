@@ -1,9 +1,9 @@
-/* Mixed-radix digits: / and % by a positive n (a constant, a size, a product of sizes, any polynomial
- * that is proved positive).
+/* Mixed-radix digits: / and % by a positive n (a constant, a size, a product of sizes, any
+ * polynomial that is proved positive).
  *
  * x = q*n + r by polynomial division. Where 0 <= r < n is proved, x/n = q and x%n = r; that undoes
- * flattening, whatever the radixes. Otherwise x/n = q + r/n and x%n = r%n, which is exact for floor
- * division, and equal atoms come out for expressions that were written differently. */
+ * flattening, whatever the radixes. Otherwise x/n = q + r/n and x%n = r%n, which is exact for
+ * floor division, and equal atoms come out for expressions that were written differently. */
 #include "ir/prove_scope.h"
 
 /* ---- taking apart */

@@ -1,7 +1,7 @@
 /* Expressions as polynomials. Sums, differences and products are multiplied out where the operator
- * certainly does not wrap (the box of its value fits its type); conversions between integer types that
- * keep the value are looked through; / and % are taken apart by prove_digits.c. Anything else is an
- * atom: an i64 expression of which only bounds are known. */
+ * certainly does not wrap (the box of its value fits its type); conversions between integer types
+ * that keep the value are looked through; / and % are taken apart by prove_digits.c. Anything else
+ * is an atom: an i64 expression of which only bounds are known. */
 #include "ir/prove_scope.h"
 #include <assert.h>
 

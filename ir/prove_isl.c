@@ -1,13 +1,15 @@
 /* Proofs by integer sets (isl): domain and assumptions and "not goal" hold at no integer point.
  *
- * Every product of atoms is one dimension of the set, sizes and opaque values included: whether there
- * is a point does not depend on which are parameters. What is known of an atom becomes constraints:
- * ranges of axes, sizes and elements; x = n*(x/n) + x%n with 0 <= x%n < n, exact for constant n (so no
- * existential variables are needed); the two cases of min, max and select. What cannot be expressed is
- * left out, which makes the set larger: empty is then still a proof. Only what the goal reaches is
- * included. A point of the set is a counterexample only if evaluation says so too.
+ * Every product of atoms is one dimension of the set, sizes and opaque values included: whether
+ * there is a point does not depend on which are parameters. What is known of an atom becomes
+ * constraints: ranges of axes, sizes and elements; x = n*(x/n) + x%n with 0 <= x%n < n, exact for
+ * constant n (so no existential variables are needed); the two cases of min, max and select. What
+ * cannot be expressed is left out, which makes the set larger: empty is then still a proof. Only
+ * what the goal reaches is included. A point of the set is a counterexample only if evaluation
+ * says so too.
  *
- * isl runs under a quota of operations; every result may be null, and null travels through the calls. */
+ * isl runs under a quota of operations; every result may be null, and null travels through the
+ * calls. */
 #include "ir/prove_scope.h"
 #include <isl/constraint.h>
 #include <isl/ctx.h>
@@ -25,7 +27,8 @@ typedef struct { /* g >= 0, or g == 0 */
   bool equal;
 } rule;
 
-typedef struct { /* v (a dimension) is x where c holds, else y; min and max: c is their comparison */
+/* v (a dimension) is x where c holds, else y; for min and max, c is their comparison. */
+typedef struct {
   uint32_t v;
   neo_expr c, x, y;
 } choice;
@@ -264,7 +267,8 @@ static isl_set *nowhere(const problem *p) {
 static isl_constraint *constraint(const problem *p, const neo_poly *g, int64_t sign, int64_t c,
                                   bool equal) {
   isl_local_space *ls = space_of(p);
-  isl_constraint *y = equal ? isl_constraint_alloc_equality(ls) : isl_constraint_alloc_inequality(ls);
+  isl_constraint *y =
+      equal ? isl_constraint_alloc_equality(ls) : isl_constraint_alloc_inequality(ls);
   isl_val *v = isl_val_int_from_si(p->ctx, (long)g->constant);
   v = isl_val_add(isl_val_mul(v, isl_val_int_from_si(p->ctx, (long)sign)),
                   isl_val_int_from_si(p->ctx, (long)c));

@@ -233,18 +233,24 @@ static neo_expr term_expr(neo_module *m, const neo_mono *t, int64_t coef) {
   return neo_op2(m, NEO_OP_MUL, y, neo_const_int(m, NEO_I64_T, coef));
 }
 
-neo_expr neo_poly_expr(neo_module *m, const neo_poly *g) {
-  neo_expr y = neo_const_int(m, NEO_I64_T, 0);
-  for (uint32_t k = g->n; k-- > 0;)
-    if (g->term[k].coef > 0)
-      y = neo_op2(m, NEO_OP_ADD, y, term_expr(m, &g->term[k], g->term[k].coef));
+static neo_expr add_terms(neo_module *m, const neo_poly *g, bool positive, neo_expr y) {
   for (uint32_t k = g->n; k-- > 0;) {
     int64_t c = g->term[k].coef;
-    if (c >= 0) continue;
-    bool least = c == INT64_MIN; /* has no opposite */
-    y = neo_op2(m, least ? NEO_OP_ADD : NEO_OP_SUB, y, term_expr(m, &g->term[k], least ? c : -c));
+    if ((c > 0) != positive) continue;
+    bool subtract = c < 0 && c != INT64_MIN; /* which has no opposite */
+    neo_expr t = term_expr(m, &g->term[k], subtract ? -c : c);
+    y = neo_op2(m, subtract ? NEO_OP_SUB : NEO_OP_ADD, y, t);
   }
-  bool subtract = g->n && g->constant < 0 && g->constant != INT64_MIN;
-  neo_expr c = neo_const_int(m, NEO_I64_T, subtract ? -g->constant : g->constant);
-  return neo_op2(m, subtract ? NEO_OP_SUB : NEO_OP_ADD, y, c);
+  return y;
+}
+
+/* Positive terms, then the others, the constant last; first where no term is positive. */
+neo_expr neo_poly_expr(neo_module *m, const neo_poly *g) {
+  neo_expr y = add_terms(m, g, true, neo_const_int(m, NEO_I64_T, 0));
+  int64_t zero, c = g->constant;
+  if (neo_expr_is_int(m, y, &zero)) return add_terms(m, g, false, neo_const_int(m, NEO_I64_T, c));
+  y = add_terms(m, g, false, y);
+  bool subtract = c < 0 && c != INT64_MIN;
+  return neo_op2(m, subtract ? NEO_OP_SUB : NEO_OP_ADD, y,
+                 neo_const_int(m, NEO_I64_T, subtract ? -c : c));
 }

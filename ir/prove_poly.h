@@ -38,8 +38,8 @@ bool neo_poly_scale(const neo_poly *a, int64_t k, neo_poly *out);
 bool neo_poly_mul(const neo_poly *a, const neo_poly *b, neo_poly *out);
 /* a*b + c */
 bool neo_poly_fma(const neo_poly *a, const neo_poly *b, const neo_poly *c, neo_poly *out);
-/* x = q*d + r, as much as the leading term of d (or d itself, if constant) divides; constants stay in
- * r unless d is a constant. d is not zero. */
+/* x = q*d + r, as much as the leading term of d (or d itself, if constant) divides; constants stay
+ * in r unless d is a constant. d is not zero. */
 bool neo_poly_divide(const neo_poly *x, const neo_poly *d, neo_poly *q, neo_poly *r);
 /* g = a*atom + b, a and b without the atom; false if it occurs with a higher power. */
 bool neo_poly_split(const neo_poly *g, uint32_t atom, neo_poly *a, neo_poly *b);

@@ -1,5 +1,5 @@
-/* Numeric ranges of atoms, from declarations, arguments and facts; and boxes of polynomials. Saturating:
- * INT64_MIN and INT64_MAX mean that nothing is known on that side. */
+/* Numeric ranges of atoms, from declarations, arguments and facts; and boxes of polynomials.
+ * Saturating: INT64_MIN and INT64_MAX mean that nothing is known on that side. */
 #include "ir/prove_scope.h"
 
 enum { FAR = 62 }; /* steps of training stay below 2^FAR */
@@ -88,7 +88,8 @@ neo_range neo_scope_expr_range(neo_scope *s, neo_expr e) {
 
 static neo_range axis_range(neo_scope *s, uint32_t k) {
   if (k >= s->n_axes) return everything;
-  neo_range lo = neo_scope_expr_range(s, s->axes[k].lo), hi = neo_scope_expr_range(s, s->axes[k].hi);
+  neo_range lo = neo_scope_expr_range(s, s->axes[k].lo);
+  neo_range hi = neo_scope_expr_range(s, s->axes[k].hi);
   return (neo_range){lo.lo, hi.hi == INT64_MAX ? INT64_MAX : hi.hi - 1};
 }
 

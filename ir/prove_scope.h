@@ -1,8 +1,8 @@
-/* What the files of the prover share: a scope is a context (axes, assumptions) with everything that
- * was learnt in it. The way of a question:
+/* What the files of the prover share: a scope is a context (axes, assumptions) with everything
+ * that was learnt in it. The way of a question:
  *
  *   prove.c           memo, the order of methods, statistics
- *   prove_logic.c     and/or/not/select/comparisons -> questions "polynomial >= 0"; assumptions -> facts
+ *   prove_logic.c     conditions -> questions "polynomial >= 0"; assumptions -> facts
  *   prove_form.c      expression -> polynomial over atoms, where no operator wraps
  *   prove_digits.c    / and % of polynomials; n*(x/n) + x%n back to x
  *   prove_bound.c     lower bound of a polynomial, by substituting bounds of atoms, innermost first
@@ -10,8 +10,8 @@
  *   prove_witness.c   points where a goal is false, by evaluation
  *   prove_isl.c       what is left, by integer sets
  *
- * Invariant: caches are written only while no temporary fact is pushed and fuel is left, so that they
- * hold in the scope without conditions. Private to the prover. */
+ * Invariant: caches are written only while no temporary fact is pushed and fuel is left, so that
+ * they hold in the scope without conditions. Private to the prover. */
 #ifndef NEO_IR_PROVE_SCOPE_H
 #define NEO_IR_PROVE_SCOPE_H
 #include "ir/prove.h"

@@ -1,11 +1,12 @@
-/* Simplification under facts: comparisons that are decided, selects with them, min, max and clamp of
- * which one side is always the result, guards that always or never hold, digits of flattened indices.
+/* Simplification under facts: comparisons that are decided, selects with them, min, max and clamp
+ * of which one side is always the result, guards that always or never hold, digits of flattened
+ * indices.
  *
  *     i in [0, 784):  X[(i/28)*28 + i%28] else 0   ->   X[i]
  *
- * The branches of a select are simplified with its condition known, `b` of `a and b` with a. Each such
- * context is a scope of its own; their number per call is limited, since a shared expression may stand
- * in exponentially many. */
+ * The branches of a select are simplified with its condition known, `b` of `a and b` with a. Each
+ * such context is a scope of its own; their number per call is limited, since a shared expression
+ * may stand in exponentially many. */
 #include "ir/prove_scope.h"
 #include <assert.h>
 

@@ -1,10 +1,11 @@
-/* Loop bounds from conditions. A conjunct is a polynomial a*x + b >= 0 in the axis x (an equation is
- * two of them, and d*y <= e follows from y <= e/d exactly): x >= ceil(-b/a) or x <= floor(b/-a).
+/* Loop bounds from conditions. A conjunct is a polynomial a*x + b >= 0 in the axis x (an equation
+ * is two of them, and d*y <= e follows from y <= e/d exactly): x >= ceil(-b/a) or x <=
+ * floor(b/-a).
  *
- * Bounds are values of the outer loops: they are compared in a scope of the outer axes only, because
- * what holds at every point says nothing where the axis is empty. A read in a bound is no longer under
- * the conditions that stood around it, so it gets a guard unless it is in range everywhere; the value
- * does not matter there, since the conditions still apply inside. */
+ * Bounds are values of the outer loops: they are compared in a scope of the outer axes only,
+ * because what holds at every point says nothing where the axis is empty. A read in a bound is no
+ * longer under the conditions that stood around it, so it gets a guard unless it is in range
+ * everywhere; the value does not matter there, since the conditions still apply inside. */
 #include "ir/prove_scope.h"
 #include <assert.h>
 
@@ -26,13 +27,17 @@ static bool is_outer(const job *j, neo_expr e) { return !(neo_expr_axes(j->m, e)
 
 /* ---- sets of bounds */
 
-static neo_expr minus_one(neo_module *m, neo_expr e) {
+/* e + c; sums are added up, everything else stays as it is written. */
+static neo_expr plus(neo_module *m, neo_expr e, int64_t c) {
   neo_linear l;
-  if (neo_linear_of(m, e, &l) && l.constant > INT64_MIN) {
-    l.constant--;
-    return neo_linear_expr(m, &l);
-  }
-  return neo_op2(m, NEO_OP_SUB, e, neo_const_int(m, NEO_I64_T, 1));
+  neo_poly g;
+  bool linear = neo_linear_of(m, e, &l) && l.n <= NEO_POLY_TERMS;
+  if (!linear || __builtin_add_overflow(l.constant, c, &l.constant))
+    return neo_op2(m, NEO_OP_ADD, e, neo_const_int(m, NEO_I64_T, c));
+  neo_poly_set(&g, l.constant);
+  for (; g.n < l.n; g.n++) /* highest first, as polynomials are */
+    g.term[g.n] = (neo_mono){l.term[l.n - 1 - g.n].coef, 1, {l.term[l.n - 1 - g.n].atom.i}};
+  return neo_poly_expr(m, &g);
 }
 
 static bool at_most(job *j, neo_expr a, neo_expr b) {
@@ -62,7 +67,7 @@ static void keep_all(job *j, bool low, neo_expr e, neo_op op, bool minus) {
     keep_all(j, low, neo_expr_arg(j->m, e, 1), op, minus);
     e = neo_expr_arg(j->m, e, 0);
   }
-  keep(j, low, minus ? minus_one(j->m, e) : e);
+  keep(j, low, minus ? plus(j->m, e, -1) : e);
 }
 
 /* ---- one conjunct */
@@ -84,7 +89,8 @@ static bool undivide(job *j, neo_poly *g) {
     neo_scope_form(j->here, neo_expr_arg(j->m, v, 0), &y);
     neo_scope_form(j->here, neo_expr_arg(j->m, v, 1), &d);
     if (d.n || d.constant <= 0 || !neo_poly_scale(&b, d.constant, &db)) continue;
-    if (a.constant < 0 && __builtin_add_overflow(db.constant, d.constant - 1, &db.constant)) continue;
+    int64_t up = a.constant < 0 ? d.constant - 1 : 0;
+    if (__builtin_add_overflow(db.constant, up, &db.constant)) continue;
     if (!neo_poly_add(&db, a.constant, &y, &out)) continue;
     neo_poly_copy(g, &out);
     return true;
@@ -100,9 +106,9 @@ static neo_expr guard_read(void *ctx, neo_module *m, neo_expr e) {
   if (n.op != NEO_OP_LOAD) return e;
   for (uint32_t k = 0; k < n.arg.n; k++) {
     index[k] = neo_list_expr(m, n.arg, k);
-    neo_expr extent = neo_tensor_extent(m, (neo_tensor){n.attr}, k);
+    neo_expr high = neo_op2(m, NEO_OP_LT, index[k], neo_tensor_extent(m, (neo_tensor){n.attr}, k));
     inside = inside && at_most(j, neo_const_int(m, NEO_I64_T, 0), index[k]) &&
-             neo_scope_prove(j->outer, neo_op2(m, NEO_OP_LT, index[k], extent))->proof == NEO_PROVED;
+             neo_scope_prove(j->outer, high)->proof == NEO_PROVED;
   }
   neo_expr other = neo_type_is_float((neo_type)n.type) ? neo_const_float(m, (neo_type)n.type, 0)
                    : n.type == NEO_BOOL_T              ? neo_const_bool(m, false)
@@ -122,7 +128,8 @@ static neo_expr quotient(job *j, const neo_poly *x, const neo_poly *d) {
 /* a*x + b >= 0, a >= 1: x >= ceil(-b/a) = floor((a - 1 - b)/a). */
 static bool keep_low(job *j, const neo_poly *a, const neo_poly *b) {
   neo_poly x;
-  if (!neo_poly_add(a, -1, b, &x) || __builtin_sub_overflow(x.constant, 1, &x.constant)) return false;
+  if (!neo_poly_add(a, -1, b, &x)) return false;
+  if (__builtin_sub_overflow(x.constant, 1, &x.constant)) return false;
   keep(j, true, neo_expr_rewrite(j->m, quotient(j, &x, a), guard_read, j));
   return true;
 }
@@ -200,14 +207,6 @@ static neo_expr fold_bounds(neo_module *m, neo_op op, const neo_expr *at, uint32
   return e;
 }
 
-static neo_expr plus_one(neo_module *m, neo_expr e) {
-  neo_linear l;
-  neo_expr one = neo_const_int(m, NEO_I64_T, 1);
-  if (!neo_linear_of(m, e, &l) || l.constant == INT64_MAX) return neo_op2(m, NEO_OP_ADD, e, one);
-  l.constant++;
-  return neo_linear_expr(m, &l);
-}
-
 bool neo_tighten(neo_prover *p, const neo_facts *facts, uint32_t axis, neo_expr cond, neo_expr *lo,
                  neo_expr *hi, neo_expr *rest) {
   assert(axis < facts->n_axes && axis < 63);
@@ -231,7 +230,7 @@ bool neo_tighten(neo_prover *p, const neo_facts *facts, uint32_t axis, neo_expr 
   if (!j.changed) return false;
   *rest = j.rest;
   *lo = fold_bounds(p->m, NEO_OP_MAX, j.lo, j.n_lo);
-  for (uint32_t k = 0; k < j.n_hi; k++) j.hi[k] = plus_one(p->m, j.hi[k]);
+  for (uint32_t k = 0; k < j.n_hi; k++) j.hi[k] = plus(p->m, j.hi[k], 1);
   *hi = fold_bounds(p->m, NEO_OP_MIN, j.hi, j.n_hi);
   return true;
 }

@@ -1,9 +1,9 @@
 /* Counterexamples by evaluation. Axis bounds, assumptions and the goal become one straight list of
- * nodes, in an order in which the bounds of axis k come before anything that uses the axis; running the
- * list chooses a value for each axis between its bounds as they are at this point. Values are
- * three-valued: what depends on a tensor's element is unknown, and a point counts only if it is known to
- * be in the domain and known to break the goal. So a witness certainly exists. A domain of few points
- * is gone through entirely, which decides what no method understands. */
+ * nodes, in an order in which the bounds of axis k come before anything that uses the axis;
+ * running the list chooses a value for each axis between its bounds as they are at this point.
+ * Values are three-valued: what depends on a tensor's element is unknown, and a point counts only
+ * if it is known to be in the domain and known to break the goal. So a witness certainly exists. A
+ * domain of few points is gone through entirely, which decides what no method understands. */
 #include "ir/prove_scope.h"
 #include "ir/interp.h"
 #include <assert.h>

@@ -1,4 +1,5 @@
-/* Questions for the prover as text, for the tests: one letter or word for each axis, size and tensor.
+/* Questions for the prover as text, for the tests: one letter or word for each axis, size and
+ * tensor.
  *
  *   sizes    "N<=512; 0<=E<=8; P=(N-3)/2+1"           run-time sizes, then derived ones
  *   tensors  "Y<10; L; Z<N"                           i32 tensors of rank 1, perhaps with a bound

@@ -35,7 +35,8 @@ static const row rows[] = {
      "p*2 + r < H", NEO_REFUTED},
     {"dilated window", "20<=H<=64", 0, "p<(H - 3*(5-1) - 1)/2 + 1; r<5", 0, "2*p + 3*r < H",
      NEO_PROVED},
-    {"reshape to rows, constant", 0, 0, "i<784", 0, "0 <= i/28 < 28 and 0 <= i%28 < 28", NEO_PROVED},
+    {"reshape to rows, constant", 0, 0, "i<784", 0, "0 <= i/28 < 28 and 0 <= i%28 < 28",
+     NEO_PROVED},
     {"reshape to rows, too long", 0, 0, "i<785", 0, "i/28 < 28", NEO_REFUTED},
     {"reshape of run-time rows", "1<=N<=64", 0, "i<N*28", 0, "0 <= i/28 < N", NEO_PROVED},
     {"flattened", "1<=B<=64; 1<=T<=64", 0, "b<B; t<T", 0, "0 <= b*T + t < B*T", NEO_PROVED},
@@ -43,7 +44,8 @@ static const row rows[] = {
      NEO_REFUTED},
     {"flattened three deep", "1<=A<=9; 1<=B<=64; 1<=T<=64", 0, "a<A; b<B; t<T", 0,
      "0 <= (a*B + b)*T + t < A*B*T", NEO_PROVED},
-    {"flattened and divided", "1<=B<=64; 1<=T<=64", 0, "b<B; t<T", 0, "(b*T + t)/T == b", NEO_PROVED},
+    {"flattened and divided", "1<=B<=64; 1<=T<=64", 0, "b<B; t<T", 0, "(b*T + t)/T == b",
+     NEO_PROVED},
     {"flattened and the remainder", "1<=B<=64; 1<=T<=64", 0, "b<B; t<T", 0, "(b*T + t)%T == t",
      NEO_PROVED},
     {"digits of a flat index", "1<=B<=64; 1<=T<=64", 0, "x<B*T", 0, "0 <= x/T < B and 0 <= x%T < T",
@@ -154,7 +156,8 @@ static void arithmetic_that_may_wrap_proves_nothing(void **state) {
   neo_module *m = *state;
   neo_prover *p = neo_prover_new(m);
   neo_tensor_rec rec = {.role = NEO_ROLE_INPUT, .type = NEO_I64_T};
-  neo_expr x = neo_load(m, neo_tensor_add(m, rec), NULL, 0, 0), one = neo_const_int(m, NEO_I64_T, 1);
+  neo_expr x = neo_load(m, neo_tensor_add(m, rec), NULL, 0, 0);
+  neo_expr one = neo_const_int(m, NEO_I64_T, 1);
   question_init(&q, m, NULL, NULL, NULL, NULL);
   neo_facts facts = question_facts(&q);
   neo_expr goal = neo_op2(m, NEO_OP_LT, x, neo_op2(m, NEO_OP_ADD, x, one));
@@ -240,7 +243,8 @@ static void nasty_questions_return_quickly(void **state) {
   for (size_t k = 0; k < sizeof goals / sizeof *goals; k++) {
     question q;
     neo_prover *p = neo_prover_new(*state);
-    question_init(&q, *state, "1<=N<=4096", NULL, "a<N*3; b<a+N; c<b+a; d<100000", "a % 3 != b % 2");
+    question_init(&q, *state, "1<=N<=4096", NULL, "a<N*3; b<a+N; c<b+a; d<100000",
+                  "a % 3 != b % 2");
     neo_facts facts = question_facts(&q);
     double start = seconds();
     neo_prove(p, &facts, question_expr(&q, goals[k]), NULL);
