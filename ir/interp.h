@@ -29,8 +29,17 @@ void neo_interp_resize(neo_interp *p, const int64_t *sizes);
  * NEO_RANGE with a message in *why when an input breaks its bound or a read is out of range (which the frontend's proofs
  * exclude, so an oracle for them). `training` is true for TRAIN and GRAD entries. */
 neo_status neo_interp_run(neo_interp *p, uint32_t entry, neo_str *why) NEO_MUST_CHECK;
-/* Evaluates single tensors outside any entry. */
+/* The k-th output of the last run: as its definition says, before updates took effect. */
+const neo_values *neo_interp_output(neo_interp *p, uint32_t k);
+/* Evaluates single tensors outside any entry; `step` and calls stay. */
 neo_status neo_interp_eval(neo_interp *p, const neo_tensor *roots, size_t n, bool training, neo_str *why) NEO_MUST_CHECK;
+/* Error bounds, for comparing other implementations with this one. While tracking, each element of a float tensor gets
+ * a bound on how far a correct implementation may be away from it: one that rounds after every operator or later, sums
+ * in any order, and computes elementary functions within 4 ulp; infinity where nothing can be promised (a comparison or
+ * rounding that could fall either way). Integers and bools: 0 or infinity. Slower by a factor of two or three. */
+void neo_interp_track_errors(neo_interp *p, bool on);
+const double *neo_interp_errors(neo_interp *p, neo_tensor t); /* null: all 0 */
+
 /* One elementwise operator on values of the given types, as the interpreter does it (shared with the loop interpreter). */
 neo_value neo_value_op(neo_op op, neo_type result, neo_type arg, const neo_value *x);
 neo_value neo_value_cast(neo_type to, neo_type from, neo_value x);

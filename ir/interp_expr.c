@@ -1,0 +1,137 @@
+/* Evaluation of nodes on demand. */
+#include "ir/interp_parts.h"
+#include "base/random.h"
+#include <math.h>
+#include <stdarg.h>
+
+static const neo_value zero = {.i = 0};
+
+void neo_frame_fail(neo_frame *f, neo_status status, const char *fmt, ...) {
+  va_list ap;
+  if (f->status) return;
+  f->status = status;
+  va_start(ap, fmt);
+  neo_str_add(f->why, neo_arena_vprintf(f->arena, fmt, ap));
+  va_end(ap);
+}
+
+double neo_frame_error(const neo_frame *f, uint32_t node) { return f->node.at[node].error; }
+
+/* ---- loads */
+
+static const char *tensor_name(const neo_frame *f, uint32_t t) {
+  return neo_name_text(f->m->names, neo_tensor_at(f->m, (neo_tensor){t})->name);
+}
+
+static void fail_range(neo_frame *f, const neo_inode *n, uint32_t dim, int64_t index) {
+  uint32_t out = neo_list_at(f->m, f->d.out, 0);
+  neo_frame_fail(f, NEO_RANGE, "%s reads %s at index %lld of dimension %u, which has %lld",
+                 tensor_name(f, out), tensor_name(f, n->attr), (long long)index, dim,
+                 (long long)n->from->v.extent[dim]);
+}
+
+/* The linear index, -1 where it is out of range; an index that is not certain sets *error. */
+static int64_t load_offset(neo_frame *f, const neo_inode *n, bool guarded, double *error) {
+  const neo_values *from = &n->from->v;
+  int64_t at = 0;
+  for (uint32_t k = 0; k < from->rank; k++) {
+    int64_t i = neo_frame_eval(f, n->arg[k]).i;
+    if (f->env->track) *error += f->node.at[n->arg[k]].error;
+    if (i < 0 || i >= from->extent[k]) {
+      if (!guarded) fail_range(f, n, k, i);
+      return -1;
+    }
+    at = at * from->extent[k] + i;
+  }
+  return at;
+}
+
+static neo_value load(neo_frame *f, neo_inode *n) {
+  double error = 0;
+  bool guarded = n->op == NEO_OP_LOAD_ELSE;
+  int64_t at = load_offset(f, n, guarded, &error);
+  if (at >= 0) {
+    if (f->env->track) n->error = error + (n->from->error_valid ? n->from->error[at] : 0);
+    return n->from->v.at[at];
+  }
+  if (!guarded) return zero;
+  neo_value v = neo_frame_eval(f, n->arg[n->n_arg - 1]);
+  if (f->env->track) n->error = error + f->node.at[n->arg[n->n_arg - 1]].error;
+  return v;
+}
+
+/* ---- operators that may leave an argument alone */
+
+static neo_value logic(neo_frame *f, neo_inode *n) {
+  bool decides = n->op == NEO_OP_OR; /* the value that needs no second argument */
+  neo_value x = neo_frame_eval(f, n->arg[0]);
+  double error = f->node.at[n->arg[0]].error;
+  if ((x.i != 0) != decides) {
+    x = neo_frame_eval(f, n->arg[1]);
+    /* A certain second argument may decide alone. */
+    double second = f->node.at[n->arg[1]].error;
+    error = second == 0 && (x.i != 0) == decides ? 0 : error + second;
+  }
+  n->error = error;
+  return x;
+}
+
+static neo_value select_one(neo_frame *f, neo_inode *n) {
+  neo_value c = neo_frame_eval(f, n->arg[0]);
+  uint32_t taken = n->arg[c.i ? 1 : 2];
+  neo_value v = neo_frame_eval(f, taken);
+  n->error = f->node.at[n->arg[0]].error + f->node.at[taken].error;
+  return v;
+}
+
+static neo_value random_number(neo_frame *f, neo_inode *n) {
+  uint64_t element = (uint64_t)neo_frame_eval(f, n->arg[0]).i;
+  const neo_interp_env *env = f->env;
+  double x = neo_rand_uniform(env->seed, env->step, n->attr, (uint32_t)env->call, element);
+  return (neo_value){.f = neo_value_round((neo_type)n->type, x)};
+}
+
+/* The two operators that matter for time, without the way through the table. */
+static neo_value operation(neo_frame *f, neo_inode *n) {
+  neo_value x[3];
+  double e[3];
+  for (uint32_t k = 0; k < n->n_arg; k++) x[k] = neo_frame_eval(f, n->arg[k]);
+  if (!f->env->track) {
+    if (n->op == NEO_OP_MUL && n->type == NEO_F32_T)
+      return (neo_value){.f = (double)(float)(x[0].f * x[1].f)};
+    if (n->op == NEO_OP_ADD && n->type == NEO_I64_T)
+      return (neo_value){.i = (int64_t)((uint64_t)x[0].i + (uint64_t)x[1].i)};
+    return neo_value_op((neo_op)n->op, (neo_type)n->type, (neo_type)n->arg_type, x);
+  }
+  for (uint32_t k = 0; k < n->n_arg; k++) e[k] = f->node.at[n->arg[k]].error;
+  neo_value y = neo_value_op((neo_op)n->op, (neo_type)n->type, (neo_type)n->arg_type, x);
+  n->error = neo_error_op((neo_op)n->op, (neo_type)n->type, (neo_type)n->arg_type, x, e, y);
+  return y;
+}
+
+static neo_value compute(neo_frame *f, neo_inode *n) {
+  switch ((neo_op)n->op) {
+  case NEO_OP_ACC: n->error = f->acc_error[n->attr]; return f->acc[n->attr];
+  case NEO_OP_LOAD:
+  case NEO_OP_LOAD_ELSE: return load(f, n);
+  case NEO_OP_AND:
+  case NEO_OP_OR: return logic(f, n);
+  case NEO_OP_SELECT: return select_one(f, n);
+  case NEO_OP_RAND: return random_number(f, n);
+  default: return operation(f, n);
+  }
+}
+
+/* Constants, sizes, `training` and `step` were filled in when the node was made. */
+static bool is_fixed(neo_op op) {
+  return op == NEO_OP_CONST || op == NEO_OP_SIZE || op == NEO_OP_TRAINING || op == NEO_OP_STEP;
+}
+
+neo_value neo_frame_eval(neo_frame *f, uint32_t node) {
+  neo_inode *n = &f->node.at[node];
+  if (n->op == NEO_OP_AXIS) return (neo_value){.i = f->axis[n->attr]};
+  if (n->stamp >= f->since[n->level] || is_fixed((neo_op)n->op)) return n->v;
+  n->v = compute(f, n);
+  n->stamp = f->tick;
+  return n->v;
+}

@@ -1,0 +1,87 @@
+/* The interpreter's parts; private to interp*.c.
+ *
+ * A definition is compiled once a run to a table of nodes in which arguments precede their users.
+ * A node is evaluated on demand, so that a branch that is not taken costs nothing and cannot fail,
+ * and remembers its value until one of the axes it depends on changes: its level is one more than
+ * the last axis it needs, and since[level] is the time when such an axis last changed. */
+#ifndef NEO_IR_INTERP_PARTS_H
+#define NEO_IR_INTERP_PARTS_H
+#include "ir/interp.h"
+
+enum { NEO_INTERP_AXES = 64 };
+
+typedef struct {
+  neo_values v;
+  double *error;    /* while tracking; null: all 0 */
+  size_t cap;       /* of v.at and error */
+  bool error_valid; /* `error` belongs to the values */
+} neo_interp_store;
+
+typedef struct {
+  uint64_t seed, step, call;
+  bool training, track;
+} neo_interp_env;
+
+typedef struct {
+  uint8_t op, type, arg_type, level;
+  uint32_t n_arg, attr;
+  const uint32_t *arg;          /* nodes */
+  const neo_interp_store *from; /* of loads */
+  uint64_t stamp;               /* when it was evaluated last */
+  neo_value v;
+  double error;
+} neo_inode;
+
+typedef struct {
+  neo_module *m;
+  neo_arena *arena; /* of the run */
+  const neo_interp_env *env;
+  const int64_t *size;
+  neo_interp_store *store; /* by tensor */
+  neo_def_rec d;
+  NEO_VEC(neo_inode) node;
+  neo_map index;           /* expr -> node */
+  uint32_t lo[NEO_INTERP_AXES], hi[NEO_INTERP_AXES], where, body[2], finish[4];
+  int64_t axis[NEO_INTERP_AXES];
+  uint64_t tick, since[NEO_INTERP_AXES + 1];
+  neo_value acc[2];
+  double acc_error[2];
+  bool unsure; /* the reduction's domain itself is uncertain */
+  neo_status status;
+  neo_str *why;
+} neo_frame;
+
+/* ---- interp_expr.c */
+neo_value neo_frame_eval(neo_frame *f, uint32_t node);
+double neo_frame_error(const neo_frame *f, uint32_t node); /* of the last evaluation */
+void neo_frame_fail(neo_frame *f, neo_status status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- interp_def.c: evaluates a definition into the stores of its results */
+neo_status neo_frame_run(neo_frame *f, neo_def d);
+
+/* ---- interp_reduce.c */
+typedef struct {
+  neo_reducer reducer;
+  neo_type type;
+  bool track;
+  int64_t taken;
+  double sum, scale, peak; /* floats: sum or product; of exponentials; largest so far */
+  uint64_t isum;
+  neo_value best, picked;
+  double error, size, best_error, rival; /* see interp_reduce.c */
+  bool unsure;
+} neo_accu;
+void neo_accu_begin(neo_accu *a, neo_reducer r, neo_type type, bool track);
+/* Takes body[0] with its error; true if body[1] of this element is wanted (store it in `picked`). */
+bool neo_accu_take(neo_accu *a, neo_value x, double error);
+void neo_accu_end(neo_accu *a, neo_value acc[2], double error[2]);
+
+/* ---- interp_error.c */
+double neo_error_unit(neo_type t);  /* half an ulp of 1 */
+double neo_error_least(neo_type t); /* absolute error near 0 */
+/* Bound of an operator's result y from arguments x with errors e. */
+double neo_error_op(neo_op op, neo_type result, neo_type arg, const neo_value *x, const double *e,
+                    neo_value y);
+
+#endif

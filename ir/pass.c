@@ -1,0 +1,56 @@
+/* Runs passes in order. What a pass changed is told by the text of the module, so the comparison is
+ * made only when somebody looks at it. */
+#include "ir/pass.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+
+static bool skipped(const neo_pass *pass, const neo_pass_options *o) {
+  if (pass->required || !o->skip) return false;
+  for (const char *const *name = o->skip; *name; name++)
+    if (neo_streq(*name, pass->name)) return true;
+  return false;
+}
+
+static bool looked_at(const neo_pass *pass, const neo_pass_options *o) {
+  return o->dump && o->dump_after &&
+         (neo_streq(o->dump_after, "all") || neo_streq(o->dump_after, pass->name));
+}
+
+static const char *text_of(const neo_module *m, neo_arena *scratch) {
+  neo_str s;
+  neo_str_init(&s, scratch);
+  neo_module_print(m, &s);
+  return neo_str_text(&s);
+}
+
+/* A pass that leaves a broken module is a bug: reported as such, with the pass's name. */
+static neo_status verify_after(neo_module *m, const neo_pass *pass) {
+  neo_str why;
+  neo_str_init(&why, m->arena);
+  neo_status status = neo_module_verify(m, &why);
+  if (status)
+    neo_diag(m->diags, 0, NEO_D_INTERNAL,
+             neo_arena_printf(m->arena, "after %s: %s", pass->name, neo_str_text(&why)));
+  return status;
+}
+
+static neo_status run_one(neo_module *m, const neo_pass *pass, const neo_pass_options *o) {
+  neo_arena scratch;
+  bool look = looked_at(pass, o);
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  const char *before = look ? text_of(m, &scratch) : "";
+  size_t errors = neo_diags_errors(m->diags);
+  neo_status status = pass->run(m);
+  if (!status && neo_diags_errors(m->diags) > errors) status = NEO_INPUT;
+  if (look) o->dump(o->dump_ctx, pass->name, m, !neo_streq(before, text_of(m, &scratch)));
+  neo_arena_free(&scratch);
+  return !status && o->verify ? verify_after(m, pass) : status;
+}
+
+neo_status neo_passes_run(neo_module *m, const neo_pass *passes, size_t n,
+                          const neo_pass_options *o) {
+  neo_status status = NEO_OK;
+  for (size_t k = 0; k < n && !status; k++)
+    if (!skipped(&passes[k], o)) status = run_one(m, &passes[k], o);
+  return status;
+}
