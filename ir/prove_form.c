@@ -99,6 +99,7 @@ static bool is_leaf(neo_op op) {
 static void form_new(neo_scope *s, neo_expr e, neo_poly *out) {
   neo_type t = neo_expr_type(s->m, e);
   bool known = s->depth < MAX_DEPTH && !is_leaf((neo_op)neo_expr_node(s->m, e)->op);
+  if (s->fuel <= 0) known = false; /* nothing is remembered then: shared nodes would cost 2^depth */
   s->depth++;
   known = known && build(s, e, out) && fits(neo_scope_box(s, out), t);
   s->depth--;
