@@ -1,0 +1,365 @@
+/* Gradients of hand-written IR against central differences in f64, and of random access maps against a loop that scatters.
+ * In the second kind all data are small integers, so sums are exact and equality is asked for. */
+#include "autodiff/autodiff.h"
+#include "base/random.h"
+#include "ir/interp.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+typedef struct {
+  neo_arena arena;
+  neo_module *m;
+  neo_diags *diags;
+  neo_names *names;
+} world;
+
+static void world_begin(world *w) {
+  neo_arena_init(&w->arena, neo_alloc_default, NULL);
+  w->names = neo_names_new(&w->arena);
+  w->diags = neo_diags_new(&w->arena, neo_sources_new(&w->arena));
+  w->m = NULL;
+}
+
+static const char *messages(world *w) {
+  neo_str s;
+  neo_str_init(&s, &w->arena);
+  neo_diags_print(w->diags, &s, false);
+  return neo_str_text(&s);
+}
+
+static void check_module(world *w, const char *when) {
+  neo_str why;
+  neo_str_init(&why, &w->arena);
+  if (neo_module_verify(w->m, &why)) fail_msg("%s: %s", when, neo_str_text(&why));
+}
+
+static void differentiate(world *w) {
+  check_module(w, "before");
+  if (neo_pass_autodiff(w->m)) fail_msg("%s", messages(w));
+  check_module(w, "after");
+}
+
+static void eval(neo_interp *p, world *w, neo_tensor t) {
+  neo_str why;
+  neo_str_init(&why, &w->arena);
+  if (neo_interp_eval(p, &t, 1, true, &why)) {
+    neo_str text;
+    neo_str_init(&text, &w->arena);
+    neo_module_print(w->m, &text);
+    fail_msg("%s\n%s", neo_str_text(&why), neo_str_text(&text));
+  }
+}
+
+static double uniform(uint64_t *seed) { return (double)(neo_splitmix(seed) >> 11) / 9007199254740992.0; }
+
+static void fill_inputs(world *w, neo_interp *p, uint64_t seed) {
+  for (uint32_t t = 1; t < w->m->tensors.n; t++) {
+    const neo_tensor_rec *r = &w->m->tensors.at[t];
+    if (r->role != NEO_ROLE_INPUT) continue;
+    neo_values *v = neo_interp_tensor(p, (neo_tensor){t});
+    int64_t bound = 1;
+    if (r->bound.i) assert_true(neo_expr_is_int(w->m, r->bound, &bound));
+    for (int64_t i = 0; i < v->n; i++) {
+      if (neo_type_is_float((neo_type)r->type))
+        v->at[i].f = 0.2 + 1.5 * uniform(&seed);
+      else
+        v->at[i].i = (int64_t)(neo_splitmix(&seed) % (uint64_t)bound);
+    }
+    v->known = true;
+  }
+}
+
+/* One element of wrt moved by +-eps against the gradient that was formed. */
+static void compare_element(world *w, neo_interp *p, neo_tensor y, neo_tensor x, int64_t i, double formed) {
+  const double eps = 1e-6;
+  neo_values *v = neo_interp_tensor(p, x);
+  double old = v->at[i].f;
+  v->at[i].f = old + eps;
+  eval(p, w, y);
+  double up = neo_interp_tensor(p, y)->at[0].f;
+  v->at[i].f = old - eps;
+  eval(p, w, y);
+  double down = neo_interp_tensor(p, y)->at[0].f, slope = (up - down) / (2 * eps);
+  v->at[i].f = old;
+  if (fabs(slope - formed) > 1e-5 + 1e-3 * fabs(slope))
+    fail_msg("%s[%lld]: %.9g, by differences %.9g", neo_name_text(w->names, neo_tensor_at(w->m, x)->name),
+             (long long)i, formed, slope);
+}
+
+static void check_text(const char *text) {
+  world w;
+  world_begin(&w);
+  w.m = neo_module_parse(&w.arena, w.names, w.diags, "test", text, strlen(text));
+  if (!w.m) fail_msg("%s", messages(&w));
+  differentiate(&w);
+  int64_t sizes[8] = {0};
+  for (uint32_t k = 1; k < w.m->sizes.n; k++) sizes[k] = w.m->sizes.at[k].hi;
+  neo_interp *p = neo_interp_new(&w.arena, w.m, sizes, 7);
+  fill_inputs(&w, p, 99);
+  neo_grad_rec g = w.m->grads.at[w.m->grads.n - 1];
+  for (uint32_t k = 0; k < g.wrt.n; k++) {
+    neo_tensor x = {neo_list_at(w.m, g.wrt, k)}, out = {neo_list_at(w.m, g.out, k)};
+    eval(p, &w, out);
+    neo_values *d = neo_interp_tensor(p, out);
+    assert_int_equal(d->n, neo_interp_tensor(p, x)->n);
+    double *formed = NEO_NEW_ARRAY(&w.arena, double, d->n + 1);
+    for (int64_t i = 0; i < d->n; i++) formed[i] = d->at[i].f;
+    for (int64_t i = 0; i < d->n; i++) compare_element(&w, p, g.y, x, i, formed[i]);
+  }
+  neo_arena_free(&w.arena);
+}
+
+#define HEAD "neo-ir 1\nmodule t\n"
+#define LOSS(of) "def L[] = sum[q: 6] " of " then acc0\n"
+
+static void a_product_and_its_activation_are_differentiated(void **state) {
+  (void)state;
+  check_text(HEAD "size B 1..5\n"
+                  "input X : f64 [B, 3]\ninput W : f64 [3, 4]\ninput b : f64 [4]\n"
+                  "temp H : f64 [B, 4]\ntemp L : f64 []\ntemp dW : f64 [3, 4]\ntemp db : f64 [4]\ntemp dX : f64 [B, 3]\n"
+                  "def H[b: B, j: 4] =\n  sum[i: 3] X[b, i] * W[i, j]\n  then tanh(acc0 + b[j])\n"
+                  "def L[] =\n  mean[b: B, j: 4] H[b, j] * H[b, j]\n  then acc0\n"
+                  "gradient of L for W, b, X into dW, db, dX\n");
+}
+
+static void a_padded_strided_window_is_differentiated(void **state) {
+  (void)state;
+  check_text(HEAD "input X : f64 [9]\ninput F : f64 [3]\ntemp Y : f64 [5]\ntemp L : f64 []\n"
+                  "temp dX : f64 [9]\ntemp dF : f64 [3]\n"
+                  "def Y[p: 5] =\n  sum[r: 3] F[r] * (X[2*p + r - 1] else 0.0f64)\n  then acc0\n"
+                  "def L[] =\n  sum[p: 5] Y[p] * Y[p]\n  then acc0\n"
+                  "gradient of L for X, F into dX, dF\n");
+}
+
+static void a_maximum_sends_its_gradient_to_the_winner(void **state) {
+  (void)state;
+  check_text(HEAD "input X : f64 [4, 6]\ntemp Y : f64 [2, 3]\ntemp L : f64 []\ntemp dX : f64 [4, 6]\n"
+                  "def Y[p: 2, q: 3] =\n  max[r: 2, s: 2] X[2*p + r, 2*q + s], 2*r + s\n  then acc0\n"
+                  "def L[] =\n  sum[p: 2, q: 3] Y[p, q] * Y[p, q]\n  then acc0\n"
+                  "gradient of L for X into dX\n");
+}
+
+static void cross_entropy_is_differentiated(void **state) {
+  (void)state;
+  check_text(HEAD "input X : f64 [3, 5]\ninput Y : i32 [3] < 5\ntemp l : f64 [3]\ntemp L : f64 []\ntemp dX : f64 [3, 5]\n"
+                  "def l[b: 3] =\n  logsumexp[c: 5] X[b, c]\n  then acc0\n"
+                  "def L[] =\n  mean[b: 3] l[b] - X[b, i64(Y[b])]\n  then acc0\n"
+                  "gradient of L for X into dX\n");
+}
+
+static void a_lookup_is_differentiated(void **state) {
+  (void)state;
+  check_text(HEAD "input T : f64 [4, 2]\ninput Y : i32 [5] < 4\ntemp E : f64 [5, 2]\ntemp L : f64 []\ntemp dT : f64 [4, 2]\n"
+                  "def E[b: 5, d: 2] = T[i64(Y[b]), d]\n"
+                  "def L[] =\n  sum[b: 5, d: 2] E[b, d] * E[b, d]\n  then acc0\n"
+                  "gradient of L for T into dT\n");
+}
+
+static void a_triangular_sum_and_a_product_are_differentiated(void **state) {
+  (void)state;
+  check_text(HEAD "input X : f64 [5]\ntemp P : f64 [5]\ntemp R : f64 []\ntemp L : f64 []\ntemp dX : f64 [5]\n"
+                  "def P[i: 5] =\n  sum[k: 0..i + 1] X[k] * X[i]\n  then exp(acc0 * 0.1f64)\n"
+                  "def R[] =\n  prod[k: 5] X[k]\n  then acc0\n"
+                  "def L[] =\n  sum[i: 5] P[i]\n  then acc0 * R[]\n"
+                  "gradient of L for X into dX\n");
+}
+
+static void the_gradient_of_a_gradient_is_right(void **state) {
+  (void)state;
+  check_text(HEAD "input X : f64 [3]\ninput W : f64 [3, 3]\ntemp H : f64 [3]\ntemp y : f64 []\ntemp dX : f64 [3]\n"
+                  "temp L : f64 []\ntemp dW : f64 [3, 3]\n"
+                  "def H[i: 3] =\n  sum[j: 3] W[i, j] * X[j]\n  then tanh(acc0)\n"
+                  "def y[] =\n  sum[i: 3] H[i] * H[i]\n  then acc0\n"
+                  "def L[] =\n  sum[i: 3] dX[i] * dX[i]\n  then acc0\n"
+                  "gradient of y for X into dX\n"
+                  "gradient of L for W into dW\n");
+}
+
+/* ---- random access maps */
+
+typedef struct {
+  neo_module *m;
+  uint64_t *seed;
+  uint32_t n_axes;
+  int64_t extent[6];
+} map_gen;
+
+static int64_t pick(uint64_t *seed, int64_t lo, int64_t hi) {
+  return lo + (int64_t)(neo_splitmix(seed) % (uint64_t)(hi - lo + 1));
+}
+
+static neo_expr i64_of(neo_module *m, int64_t x) { return neo_const_int(m, NEO_I64_T, x); }
+
+/* A random linear form, made non-negative; *hi gets its largest value. */
+static neo_expr random_linear(map_gen *g, int64_t *hi) {
+  int64_t low = 0, high = 0;
+  neo_expr e = i64_of(g->m, 0);
+  for (uint32_t k = 0; k < g->n_axes; k++) {
+    static const int64_t coefs[] = {0, 0, 1, 1, 1, 2, 3, -1, -2};
+    int64_t c = coefs[neo_splitmix(g->seed) % 9];
+    e = neo_op2(g->m, NEO_OP_ADD, e, neo_op2(g->m, NEO_OP_MUL, neo_axis_ref(g->m, k), i64_of(g->m, c)));
+    *(c < 0 ? &low : &high) += c * (g->extent[k] - 1);
+  }
+  *hi = high - low;
+  return neo_op2(g->m, NEO_OP_SUB, e, i64_of(g->m, low));
+}
+
+static neo_expr random_index(map_gen *g, int64_t *hi) {
+  neo_expr e = random_linear(g, hi);
+  int64_t k = pick(g->seed, 2, 4);
+  switch (pick(g->seed, 0, 6)) {
+  case 0: *hi /= k; return neo_op2(g->m, NEO_OP_DIV, e, i64_of(g->m, k));
+  case 1: *hi = *hi < k ? *hi : k - 1; return neo_op2(g->m, NEO_OP_MOD, e, i64_of(g->m, k));
+  default: return e;
+  }
+}
+
+/* e and e / k, e % k in one read: a reshape. */
+static uint32_t random_indices(map_gen *g, neo_expr *index, int64_t *extent) {
+  uint32_t rank = (uint32_t)pick(g->seed, 1, 3);
+  for (uint32_t d = 0; d < rank; d++) {
+    index[d] = random_index(g, &extent[d]);
+    extent[d]++;
+  }
+  if (rank < 2 || pick(g->seed, 0, 3)) return rank;
+  int64_t hi, k = pick(g->seed, 2, 5);
+  neo_expr e = random_linear(g, &hi);
+  index[0] = neo_op2(g->m, NEO_OP_DIV, e, i64_of(g->m, k));
+  index[1] = neo_op2(g->m, NEO_OP_MOD, e, i64_of(g->m, k));
+  extent[0] = hi / k + 1;
+  extent[1] = k;
+  return rank;
+}
+
+static neo_tensor add_tensor(world *w, const char *name, neo_role role, const int64_t *extent, uint32_t rank) {
+  uint32_t ids[8];
+  for (uint32_t k = 0; k < rank; k++) ids[k] = i64_of(w->m, extent[k]).i;
+  neo_tensor_rec r = {.role = (uint8_t)role, .type = NEO_F64_T, .name = neo_name_of(w->names, name)};
+  r.extent = neo_list_new(w->m, ids, rank);
+  return neo_tensor_add(w->m, r);
+}
+
+static void fill_integers(neo_values *v, uint64_t *seed) {
+  for (int64_t i = 0; i < v->n; i++) v->at[i].f = (double)pick(seed, -4, 4);
+  v->known = true;
+}
+
+/* What the gradient must be: for every point, add seed*weight where the read points to. */
+static void scatter(world *w, neo_interp *p, neo_tensor probe, uint32_t rank, const int64_t *extent, double *expected) {
+  neo_values *v = neo_interp_tensor(p, probe); /* per point: target (or -1), amount */
+  (void)w, (void)rank, (void)extent;
+  for (int64_t i = 0; i + 1 < v->n; i += 2)
+    if (v->at[i].f >= 0) expected[(int64_t)v->at[i].f] += v->at[i + 1].f;
+}
+
+static void random_map(uint64_t seed0) {
+  world w;
+  uint64_t seed = seed0;
+  world_begin(&w);
+  w.m = neo_module_new(&w.arena, w.names, w.diags, "t");
+  neo_module *m = w.m;
+  map_gen g = {.m = m, .seed = &seed};
+  uint32_t n_out = (uint32_t)pick(&seed, 0, 3), n_red = (uint32_t)pick(&seed, 0, 2);
+  g.n_axes = n_out + n_red;
+  int64_t extent[8] = {0}, probe_extent[8] = {0};
+  uint32_t axes[8], probe_axes[8];
+  for (uint32_t k = 0; k < g.n_axes; k++) {
+    g.extent[k] = probe_extent[k] = pick(&seed, 1, 5);
+    neo_axis_rec a = {neo_name_of(w.names, k < n_out ? "x" : "r"), i64_of(m, 0), i64_of(m, g.extent[k]), 0};
+    axes[k] = neo_axis_add(m, a).i;
+    probe_axes[k] = neo_axis_add(m, a).i;
+  }
+  neo_expr index[4];
+  uint32_t rank = random_indices(&g, index, extent);
+  bool guarded = pick(&seed, 0, 1);
+  if (guarded) /* cut the tensor, so that reads fall outside on both sides */
+    for (uint32_t d = 0; d < rank; d++) {
+      index[d] = neo_op2(m, NEO_OP_SUB, index[d], i64_of(m, pick(&seed, 0, 1)));
+      extent[d] = pick(&seed, 1, extent[d]);
+    }
+  int64_t hi;
+  neo_expr where = {0};
+  if (n_red && pick(&seed, 0, 1)) where = neo_op2(m, NEO_OP_LT, random_linear(&g, &hi), i64_of(m, pick(&seed, 1, 6)));
+  neo_tensor A = add_tensor(&w, "A", NEO_ROLE_INPUT, extent, rank);
+  neo_tensor S = add_tensor(&w, "S", NEO_ROLE_INPUT, g.extent, n_out);
+  neo_tensor Y = add_tensor(&w, "Y", NEO_ROLE_TEMP, g.extent, n_out);
+  neo_tensor dA = add_tensor(&w, "dA", NEO_ROLE_TEMP, extent, rank);
+  neo_expr zero = neo_const_int(m, NEO_F64_T, 0);
+  neo_expr read = guarded ? neo_load_else(m, A, index, rank, zero, 0) : neo_load(m, A, index, rank, 0);
+  neo_expr weight = neo_cast(m, NEO_F64_T, random_linear(&g, &hi)), body = neo_op2(m, NEO_OP_MUL, read, weight);
+  neo_def_rec d = {.axes = neo_list_new(m, axes, g.n_axes), .n_out = n_out, .where = where};
+  d.out = neo_list_new(m, &Y.i, 1);
+  neo_expr acc = neo_acc_ref(m, NEO_F64_T, 0);
+  d.reducer = n_red ? NEO_RED_SUM : NEO_RED_NONE;
+  d.finish = neo_list_new(m, n_red ? &acc.i : &body.i, 1);
+  if (n_red) d.body = neo_list_new(m, &body.i, 1);
+  neo_def_add(m, d, true);
+  neo_grad_rec request = {.y = Y, .seed = S, .wrt = neo_list_new(m, &A.i, 1), .out = neo_list_new(m, &dA.i, 1)};
+  NEO_PUSH(&w.arena, &m->grads, request);
+
+  /* the probe: per point, where it reads and what it should add there */
+  probe_extent[g.n_axes] = 2;
+  probe_axes[g.n_axes] =
+      neo_axis_add(m, (neo_axis_rec){neo_name_of(w.names, "w"), i64_of(m, 0), i64_of(m, 2), 0}).i;
+  neo_tensor probe = add_tensor(&w, "probe", NEO_ROLE_TEMP, probe_extent, g.n_axes + 1);
+  neo_expr at = i64_of(m, 0), good = where.i ? where : neo_const_bool(m, true), out_index[8];
+  for (uint32_t k = 0; k < rank; k++) {
+    at = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, at, i64_of(m, extent[k])), index[k]);
+    good = neo_op2(m, NEO_OP_AND, good, neo_op2(m, NEO_OP_LE, i64_of(m, 0), index[k]));
+    good = neo_op2(m, NEO_OP_AND, good, neo_op2(m, NEO_OP_LT, index[k], i64_of(m, extent[k])));
+  }
+  for (uint32_t k = 0; k < n_out; k++) out_index[k] = neo_axis_ref(m, k);
+  neo_expr amount = neo_op2(m, NEO_OP_MUL, neo_load(m, S, out_index, n_out, 0), weight);
+  neo_expr target = neo_op3(m, NEO_OP_SELECT, good, neo_cast(m, NEO_F64_T, at), neo_const_int(m, NEO_F64_T, -1));
+  neo_expr first = neo_op2(m, NEO_OP_EQ, neo_axis_ref(m, g.n_axes), i64_of(m, 0));
+  neo_expr both = neo_op3(m, NEO_OP_SELECT, first, target, amount);
+  neo_def_rec pd = {.axes = neo_list_new(m, probe_axes, g.n_axes + 1), .n_out = g.n_axes + 1};
+  pd.out = neo_list_new(m, &probe.i, 1);
+  pd.finish = neo_list_new(m, &both.i, 1);
+  neo_def_add(m, pd, true);
+
+  differentiate(&w);
+  int64_t sizes[1] = {0};
+  neo_interp *p = neo_interp_new(&w.arena, m, sizes, 1);
+  fill_integers(neo_interp_tensor(p, A), &seed);
+  fill_integers(neo_interp_tensor(p, S), &seed);
+  eval(p, &w, probe);
+  eval(p, &w, dA);
+  neo_values *v = neo_interp_tensor(p, dA);
+  double *expected = NEO_NEW_ARRAY(&w.arena, double, v->n + 1);
+  scatter(&w, p, probe, rank, extent, expected);
+  for (int64_t i = 0; i < v->n; i++)
+    if (v->at[i].f != expected[i]) {
+      neo_str text;
+      neo_str_init(&text, &w.arena);
+      neo_module_print(m, &text);
+      fail_msg("seed %llu: dA[%lld] is %g, expected %g\n%s", (unsigned long long)seed0, (long long)i, v->at[i].f,
+               expected[i], neo_str_text(&text));
+    }
+  neo_arena_free(&w.arena);
+}
+
+static void gradients_of_random_access_maps_equal_a_scatter(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 1000; seed++) random_map(seed * 7919);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_product_and_its_activation_are_differentiated),
+      cmocka_unit_test(a_padded_strided_window_is_differentiated),
+      cmocka_unit_test(a_maximum_sends_its_gradient_to_the_winner),
+      cmocka_unit_test(cross_entropy_is_differentiated),
+      cmocka_unit_test(a_lookup_is_differentiated),
+      cmocka_unit_test(a_triangular_sum_and_a_product_are_differentiated),
+      cmocka_unit_test(the_gradient_of_a_gradient_is_right),
+      cmocka_unit_test(gradients_of_random_access_maps_equal_a_scatter),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
