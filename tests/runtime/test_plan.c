@@ -256,9 +256,10 @@ static void the_json_description_holds_the_same(void **state) {
   static const char *const parts[] = {
       "{\"name\": \"B\", \"lo\": 1, \"hi\": 256}",
       "{\"name\": \"Y\", \"role\": \"input\", \"type\": \"i32\", \"shape\": [\"B\"], \"bound\": 10",
-      "\"shape\": [\"B/2\"]", "\"shape\": [4, 10]",
-      "{\"name\": \"step\", \"kind\": \"train\", \"sizes\": [\"B\"], \"inputs\": [\"X\", \"Y\"], "
-      "\"outputs\": [\"loss\", \"W\"]"};
+      "\"shape\": [\"B/2\"]",
+      "\"shape\": [4, 10]",
+      "{\"name\": \"step\", \"kind\": \"train\", \"sizes\": [\"B\"], ",
+      "\"inputs\": [\"X\", \"Y\"], \"outputs\": [\"loss\", \"W\"]"};
   for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
     assert_non_null(strstr(text, parts[i]));
   int depth = 0;
