@@ -1,0 +1,123 @@
+/* Passes on small modules in text form. */
+#include "ir/interp.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "transform/transform.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+typedef struct {
+  neo_arena arena;
+  neo_module *m;
+} world;
+
+static void load(world *w, const char *text) {
+  neo_arena_init(&w->arena, neo_alloc_default, NULL);
+  neo_names *names = neo_names_new(&w->arena);
+  neo_diags *d = neo_diags_new(&w->arena, neo_sources_new(&w->arena));
+  w->m = neo_module_parse(&w->arena, names, d, "test", text, strlen(text));
+  if (!w->m) {
+    neo_str s;
+    neo_str_init(&s, &w->arena);
+    neo_diags_print(d, &s, false);
+    fail_msg("%s", neo_str_text(&s));
+  }
+}
+
+static void apply(world *w, neo_status (*pass)(neo_module *)) {
+  neo_str why;
+  neo_str_init(&why, &w->arena);
+  assert_int_equal(pass(w->m), NEO_OK);
+  if (neo_module_verify(w->m, &why)) fail_msg("%s", neo_str_text(&why));
+}
+
+static const char *definition(world *w, const char *tensor) {
+  neo_str s;
+  neo_str_init(&s, &w->arena);
+  neo_tensor t = neo_tensor_find(w->m, tensor);
+  assert_true(t.i && neo_tensor_at(w->m, t)->pieces.n);
+  neo_def_print(w->m, (neo_def){neo_list_at(w->m, neo_tensor_at(w->m, t)->pieces, 0)}, &s);
+  return neo_arena_strdup(&w->arena, neo_str_text(&s));
+}
+
+static neo_tensor entry_output(world *w, const char *entry) {
+  for (size_t k = 0; k < w->m->entries.n; k++)
+    if (neo_streq(neo_name_text(w->m->names, w->m->entries.at[k].name), entry))
+      return (neo_tensor){neo_list_at(w->m, w->m->entries.at[k].outputs, 0)};
+  fail_msg("no entry %s", entry);
+  return (neo_tensor){0};
+}
+
+#define TRAINING                                                                                                       \
+  "neo-ir 1\nmodule t\ninput X : f32 [4]\nparam w : f32 []\ntemp A : f32 [4]\ntemp Y : f32 [4]\ntemp L : f32 []\n"     \
+  "update u : f32 [] of w\n"                                                                                           \
+  "init @1 w[] = 1.0\n"                                                                                                \
+  "def @2 A[i: 4] = X[i] * w[]\n"                                                                                      \
+  "def @3 Y[i: 4] = select(training, A[i], X[i])\n"                                                                    \
+  "def @4 L[] =\n  sum[i: 4] Y[i]\n"                                                                                   \
+  "def @5 u[] = w[] - L[]\n"                                                                                           \
+  "entry forward forward: Y = Y\nentry train step: L = L; updates u\n"
+
+static void training_is_a_constant_in_each_entry_and_what_does_not_depend_on_it_is_shared(void **state) {
+  (void)state;
+  world w;
+  load(&w, TRAINING);
+  apply(&w, neo_pass_specialize);
+  assert_non_null(strstr(definition(&w, "Y"), "= A[i]"));
+  assert_non_null(strstr(definition(&w, "eval.Y"), "= X[i]"));
+  assert_int_equal(entry_output(&w, "forward").i, neo_tensor_find(w.m, "eval.Y").i);
+  assert_int_equal(entry_output(&w, "step").i, neo_tensor_find(w.m, "L").i);
+  assert_int_equal(neo_tensor_find(w.m, "eval.A").i, 0);
+  for (uint32_t k = 1; k < w.m->defs.n; k++) {
+    const neo_def_rec *d = neo_def_at(w.m, (neo_def){k});
+    for (uint32_t i = 0; i < d->finish.n; i++)
+      assert_false(neo_expr_uses_op(w.m, neo_list_expr(w.m, d->finish, i), NEO_OP_TRAINING));
+  }
+  neo_arena_free(&w.arena);
+}
+
+static void equal_definitions_become_one_and_so_do_their_readers(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp A : f32 [4]\ntemp B : f32 [4]\ntemp C : f32 [4]\n"
+           "temp D : f32 [4]\ntemp Y : f32 [4]\n"
+           "def @1 A[i: 4] = exp(X[i])\ndef @2 B[j: 4] = exp(X[j])\n"
+           "def @3 C[i: 4] = A[i] + 1.0\ndef @4 D[i: 4] = B[i] + 1.0\n"
+           "def @5 Y[i: 4] = C[i] * D[i]\nentry forward forward: Y = Y\n");
+  apply(&w, neo_pass_cse);
+  assert_non_null(strstr(definition(&w, "Y"), "C[i] * C[i]"));
+  neo_arena_free(&w.arena);
+}
+
+static void outputs_keep_their_own_definition(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp A : f32 [4]\ntemp B : f32 [4]\n"
+           "def @1 A[i: 4] = exp(X[i])\ndef @2 B[j: 4] = exp(X[j])\nentry forward forward: A = A, B = B\n");
+  apply(&w, neo_pass_cse);
+  assert_int_equal(neo_list_at(w.m, w.m->entries.at[0].outputs, 1), neo_tensor_find(w.m, "B").i);
+  neo_arena_free(&w.arena);
+}
+
+static void a_guard_that_always_holds_is_dropped(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\nsize N 1..64\ninput X : f32 [N + 2]\ntemp Y : f32 [N]\n"
+           "def @1 Y[i: N] = (X[i + 2] else 0.0)\nentry forward forward: Y = Y\n");
+  apply(&w, neo_pass_simplify);
+  assert_null(strstr(definition(&w, "Y"), "else"));
+  neo_arena_free(&w.arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(training_is_a_constant_in_each_entry_and_what_does_not_depend_on_it_is_shared),
+      cmocka_unit_test(equal_definitions_become_one_and_so_do_their_readers),
+      cmocka_unit_test(outputs_keep_their_own_definition),
+      cmocka_unit_test(a_guard_that_always_holds_is_dropped),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
