@@ -10,6 +10,11 @@ neo_expr neo_tensor_elements(neo_module *m, neo_tensor t) {
   return n;
 }
 
+neo_expr neo_flat_at(neo_module *m, neo_expr load) {
+  const neo_node *n = neo_expr_node(m, load);
+  return n->arg.n ? neo_list_expr(m, n->arg, 0) : neo_const_int(m, NEO_I64_T, 0);
+}
+
 /* ---- linear forms */
 
 /* The x and n of x/n or x%n with a constant n > 0. */
@@ -118,7 +123,8 @@ static neo_expr flatten_node(void *ctx, neo_module *m, neo_expr e) {
     arg[k] = neo_list_expr(m, n.arg, k);
   neo_tensor t = {n.attr};
   neo_expr at = neo_flat_offset(m, t, arg), cond = {0};
-  neo_expr load = neo_expr_make(m, NEO_OP_LOAD, (neo_type)n.type, t.i, &at, 1, n.span);
+  neo_expr load = neo_expr_make(m, NEO_OP_LOAD, (neo_type)n.type, t.i, &at,
+                                neo_tensor_rank(m, t) > 0, n.span);
   if (n.op == NEO_OP_LOAD_ELSE)
     cond = in_range(c, m, t, arg);
   return cond.i ? neo_op3(m, NEO_OP_SELECT, cond, load, arg[n.arg.n - 1]) : load;

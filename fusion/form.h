@@ -9,7 +9,7 @@
  * k counting through the form.
  *
  * Differences from the expressions of definitions:
- *   LOAD has one index, the element's row-major offset; sums in offsets are in linear form (ir.h)
+ *   LOAD has one index, the element's row-major offset (a scalar's: none); sums in offsets are in linear form (ir.h)
  *   LOAD_ELSE is select(conditions that could not be proved, LOAD, other)
  *   MEAN is a sum and a count; LOGSUMEXP a maximum and a sum of exponentials; f16 and bf16 accumulate as f32
  *   neighbouring axes that every access walks as one are one axis
@@ -57,6 +57,8 @@ bool neo_flat_linear(neo_module *m, neo_expr e, neo_linear *out);
 bool neo_flat_stride(neo_module *m, neo_expr offset, uint32_t axis, int64_t *stride);
 /* Calls f for every distinct node of a stage (bounds, where, bodies, offsets, values). */
 void neo_stage_visit(const neo_module *m, const neo_stage *s, void (*f)(void *ctx, neo_expr e), void *ctx);
+/* The offset of a LOAD of a form, the element of a RAND. */
+neo_expr neo_flat_at(neo_module *m, neo_expr load);
 /* Elements of a tensor. */
 neo_expr neo_tensor_elements(neo_module *m, neo_tensor t);
 

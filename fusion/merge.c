@@ -33,7 +33,7 @@ static neo_expr merged_offset(const merger *c, neo_module *m, neo_expr e) {
 
 static neo_expr merge_node(void *ctx, neo_module *m, neo_expr e) {
   neo_node n = *neo_expr_node(m, e);
-  if (n.op != NEO_OP_LOAD && n.op != NEO_OP_RAND)
+  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_RAND) || n.arg.n == 0)
     return e;
   neo_expr at = merged_offset(ctx, m, neo_expr_arg(m, e, 0));
   return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, n.attr, &at, 1, n.span);

@@ -28,6 +28,8 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
 /* *why says what is wrong. */
 bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *machine, const neo_schedule *s,
                         neo_str *why);
+/* No lanes, no tiles, one unit: legal for every group. */
+neo_schedule neo_schedule_plain(void);
 void neo_schedule_print(const neo_schedule *s, neo_str *out); /* "vector_axis=1 vector_width=8 ..." */
 bool neo_schedule_parse(const char *text, neo_schedule *out);
 

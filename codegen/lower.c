@@ -1,0 +1,186 @@
+/* A group and its schedule to a kernel: buffers, units of work, blocks.
+ *
+ * The leading loops are the shared axes that are neither rows nor columns of the register tile, in order, then blocks of
+ * columns, then blocks of rows. The first UNIT_AXES of them are run as one sequence of which a unit takes UNIT_SIZE; the
+ * others are loops inside a unit. So the boundaries of units depend on sizes and schedule alone. */
+#include "codegen/lower_scope.h"
+#include <assert.h>
+
+typedef struct {
+  int32_t axis;  /* a shared axis; blocks: that of rows or columns */
+  int64_t block; /* 0: an axis, one step an iteration; else elements of a block */
+} outer_loop;
+
+typedef struct {
+  outer_loop at[NEO_FORM_MAX_AXES];
+  uint32_t n;
+  const neo_lx *m_lo, *m_hi, *n_lo, *n_hi;
+  int32_t m_axis, n_axis;
+} nest;
+
+/* ---- buffers */
+
+static bool may_share(const lowering *l, neo_tensor t, bool root) {
+  const neo_group *g = l->g;
+  if (root) {
+    neo_tensor old = neo_tensor_at(l->m, t)->updates;
+    for (size_t k = 0; k < g->reads.n; k++)
+      if (old.i && g->reads.at[k].i == old.i)
+        return true;
+    return false;
+  }
+  for (size_t k = 0; k < g->roots.n; k++)
+    if (neo_tensor_at(l->m, g->roots.at[k])->updates.i == t.i)
+      return true;
+  return false;
+}
+
+static void add_buffer(lowering *l, neo_tensor t, neo_buf_use use) {
+  const neo_tensor_rec *r = neo_tensor_at(l->m, t);
+  uint64_t old;
+  if (neo_map_get(&l->buf_of, t.i, &old)) { /* a root that is read as well */
+    l->k->bufs.at[old].use = NEO_BUF_READ | NEO_BUF_WRITE;
+    return;
+  }
+  neo_kbuf b = {.name = neo_name_text(l->m->names, r->name), .type = r->type, .use = (uint8_t)use};
+  b.tensor = t;
+  b.no_alias = !may_share(l, t, use == NEO_BUF_WRITE);
+  b.align = neo_type_bytes((neo_type)r->type);
+  neo_map_set(&l->buf_of, t.i, neo_kernel_buf(l->k, b));
+}
+
+static void add_buffers(lowering *l) {
+  for (size_t k = 0; k < l->g->reads.n; k++)
+    add_buffer(l, l->g->reads.at[k], NEO_BUF_READ);
+  for (size_t k = 0; k < l->g->roots.n; k++)
+    add_buffer(l, l->g->roots.at[k], NEO_BUF_WRITE);
+}
+
+static void name_sizes(lowering *l) {
+  for (uint32_t k = 1; k < l->m->sizes.n; k++)
+    neo_kernel_size(l->k, k - 1, neo_name_text(l->m->names, l->m->sizes.at[k].name));
+}
+
+/* ---- loops */
+
+const neo_lx *neo_lower_extent(lowering *l, uint32_t axis) {
+  return lx_max(l, neo_lower_expr(l, l->f->axes.at[axis].hi), lx_int(l, 0));
+}
+
+static const neo_lx *ceil_div(lowering *l, const neo_lx *x, int64_t n) {
+  return n == 1 ? x : lx_div(l, lx_add(l, x, lx_int(l, n - 1)), n);
+}
+
+static const neo_lx *trips(lowering *l, const outer_loop *o) {
+  const neo_lx *n = neo_lower_extent(l, (uint32_t)o->axis);
+  return o->block ? ceil_div(l, n, o->block) : n;
+}
+
+static nest nest_of(lowering *l) {
+  const int64_t *s = l->s->at;
+  int64_t v = s[NEO_SCHED_VECTOR_AXIS];
+  bool shared = v >= 0 && v < (int64_t)l->f->axes.n;
+  nest c = {.m_axis = (int32_t)s[NEO_SCHED_AXIS_M]};
+  c.n_axis = (int32_t)(shared ? v : s[NEO_SCHED_AXIS_N]);
+  for (int32_t k = 0; k < (int32_t)l->f->axes.n; k++)
+    if (k != c.m_axis && k != c.n_axis)
+      c.at[c.n++] = (outer_loop){k, 0};
+  if (c.n_axis >= 0 && s[NEO_SCHED_BLOCK_N])
+    c.at[c.n++] = (outer_loop){c.n_axis, s[NEO_SCHED_BLOCK_N]};
+  if (c.m_axis >= 0 && s[NEO_SCHED_BLOCK_M])
+    c.at[c.n++] = (outer_loop){c.m_axis, s[NEO_SCHED_BLOCK_M]};
+  const neo_lx *zero = lx_int(l, 0);
+  c.m_lo = c.n_lo = c.m_hi = c.n_hi = zero;
+  if (c.m_axis >= 0)
+    c.m_hi = neo_lower_extent(l, (uint32_t)c.m_axis);
+  if (c.n_axis >= 0)
+    c.n_hi = neo_lower_extent(l, (uint32_t)c.n_axis);
+  return c;
+}
+
+/* The loop is at iteration `at`. */
+static void enter(lowering *l, nest *c, const outer_loop *o, const neo_lx *at) {
+  if (!o->block) {
+    neo_lower_set_axis(l, (uint32_t)o->axis, at, l->depth);
+    return;
+  }
+  const neo_lx *lo = lx_mul(l, at, o->block), *n = neo_lower_extent(l, (uint32_t)o->axis);
+  const neo_lx *end = lx_add(l, lo, lx_int(l, o->block));
+  int64_t extent;
+  bool even = neo_lx_is_int(n, &extent) && extent % o->block == 0;
+  const neo_lx *hi = even ? end : lx_min(l, end, n);
+  if (o->axis == c->m_axis) {
+    c->m_lo = lo;
+    c->m_hi = hi;
+  } else {
+    c->n_lo = lo;
+    c->n_hi = hi;
+  }
+}
+
+static void inner_loops(lowering *l, neo_block *in, nest *c, uint32_t k) {
+  if (k == c->n) {
+    neo_lower_blocks(l, in, c->m_lo, c->m_hi, c->n_lo, c->n_hi);
+    return;
+  }
+  const neo_lx *v;
+  neo_block *body = neo_lower_open(l, in, "i", lx_int(l, 0), trips(l, &c->at[k]), 1, &v);
+  enter(l, c, &c->at[k], v);
+  inner_loops(l, body, c, k + 1);
+  neo_lower_close(l);
+}
+
+/* Iteration `at` of the first n loops, run as one. */
+static void decode(lowering *l, nest *c, uint32_t n, const neo_lx *at) {
+  for (uint32_t k = n; k-- > 0;) {
+    const neo_lx *trip = trips(l, &c->at[k]);
+    const neo_lx *i = k ? neo_lx_op2(l->k, NEO_OP_MOD, at, trip) : at;
+    enter(l, c, &c->at[k], i);
+    if (k)
+      at = neo_lx_op2(l->k, NEO_OP_DIV, at, trip);
+  }
+}
+
+static void units(lowering *l) {
+  nest c = nest_of(l);
+  uint32_t n = (uint32_t)l->s->at[NEO_SCHED_UNIT_AXES];
+  int64_t size = l->s->at[NEO_SCHED_UNIT_SIZE];
+  assert(n <= c.n && size >= 1);
+  if (n == 0) {
+    inner_loops(l, &l->k->body, &c, 0);
+    return;
+  }
+  const neo_lx *total = lx_int(l, 1), *v;
+  for (uint32_t k = 0; k < n; k++)
+    total = neo_lx_op2(l->k, NEO_OP_MUL, total, trips(l, &c.at[k]));
+  l->k->units = ceil_div(l, total, size);
+  uint32_t u = neo_kernel_var(l->k, "u");
+  neo_block *body =
+      &neo_ls_for(l->k, &l->k->body, NEO_LOOP_UNIT, u, lx_int(l, 0), l->k->units, 1)->body;
+  l->depth++;
+  v = neo_lx_var(l->k, u);
+  if (size > 1) {
+    const neo_lx *from = lx_mul(l, v, size);
+    const neo_lx *to = lx_min(l, lx_add(l, from, lx_int(l, size)), total);
+    body = neo_lower_open(l, body, "i", from, to, 1, &v);
+  }
+  decode(l, &c, n, v);
+  inner_loops(l, body, &c, n);
+}
+
+neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, neo_arena *a,
+                     neo_kernel **out, neo_str *why) {
+  lowering l = {.m = m, .a = a, .g = g, .s = s, .why = why, .f = neo_group_form(m, g)};
+  l.k = neo_kernel_new(a, g->name);
+  l.p = neo_prover_new(m);
+  l.k->span = g->members.n ? neo_def_at(m, g->members.at[0].def)->span : 0;
+  neo_map_init(&l.buf_of, a);
+  neo_map_init(&l.packed, a);
+  name_sizes(&l);
+  add_buffers(&l);
+  neo_lower_stage_facts(&l, NULL);
+  units(&l);
+  neo_prover_free(l.p);
+  *out = l.k;
+  return l.failed ? NEO_INTERNAL : NEO_OK;
+}

@@ -1,0 +1,316 @@
+/* Expressions of a form to expressions of the loop IR.
+ *
+ * Sums of indices are put together from the outermost loop inwards, ((b*784 + i) + row) + lane, so that what a loop does
+ * not change is computed outside of it. A load is guarded by the conditions around it (select, and, or, where, lanes that
+ * do not exist), unless it is proved to stay inside its buffer anyway. */
+#include "codegen/lower_scope.h"
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+void neo_lower_fail(lowering *l, const char *what) {
+  if (!l->failed)
+    neo_str_addf(l->why, "%s: %s", l->g->name, what);
+  l->failed = true;
+}
+
+/* ---- what is known here */
+
+void neo_lower_forget(lowering *l) { neo_map_init(&l->memo, l->a); }
+
+void neo_lower_set_parts(lowering *l, uint32_t axis, axis_value v) {
+  l->axis[axis] = v;
+  neo_lower_forget(l);
+}
+
+void neo_lower_set_axis(lowering *l, uint32_t axis, const neo_lx *e, uint32_t depth) {
+  neo_lower_set_parts(l, axis, (axis_value){.at = {{e, 1, depth}}, .n = 1});
+}
+
+void neo_lower_stage_facts(lowering *l, const neo_stage *s) {
+  static const neo_stage none;
+  uint32_t n = neo_stage_axes(l->f, s ? s : &none, l->fact_axes);
+  l->stage = s;
+  l->facts = (neo_facts){l->fact_axes, n, NULL, 0};
+  neo_map_init(&l->safe, l->a);
+  neo_lower_forget(l);
+}
+
+neo_block *neo_lower_open(lowering *l, neo_block *in, const char *name, const neo_lx *lo,
+                          const neo_lx *hi, int64_t step, const neo_lx **v) {
+  uint32_t var = neo_kernel_var(l->k, name);
+  neo_ls *loop = neo_ls_for(l->k, in, NEO_LOOP_SERIAL, var, lo, hi, step);
+  l->depth++;
+  *v = neo_lx_var(l->k, var);
+  return &loop->body;
+}
+
+void neo_lower_close(lowering *l) { l->depth--; }
+
+/* ---- sums */
+
+typedef struct {
+  const neo_lx *e;
+  int64_t coef;
+  uint32_t depth;
+} term;
+
+typedef struct {
+  term at[32 * MAX_PARTS];
+  uint32_t n;
+} terms;
+
+static const neo_lx *lower(lowering *l, neo_expr e);
+static const neo_lx *lower_node(lowering *l, neo_expr e);
+
+static uint32_t axis_depth(const lowering *l, uint32_t axis) {
+  uint32_t depth = 0;
+  for (uint32_t k = 0; k < l->axis[axis].n; k++)
+    if (l->axis[axis].at[k].depth > depth)
+      depth = l->axis[axis].at[k].depth;
+  return depth;
+}
+
+uint32_t neo_lower_expr_depth(lowering *l, neo_expr e) {
+  uint64_t axes = neo_expr_axes(l->m, e);
+  uint32_t depth = 0;
+  for (uint32_t k = 0; k < NEO_FORM_MAX_AXES; k++)
+    if (axes >> k & 1 && axis_depth(l, k) > depth)
+      depth = axis_depth(l, k);
+  return depth;
+}
+
+/* Stable insertion by depth. */
+static void add_term(terms *t, const neo_lx *e, int64_t coef, uint32_t depth) {
+  uint32_t k = t->n++;
+  for (; k > 0 && t->at[k - 1].depth > depth; k--)
+    t->at[k] = t->at[k - 1];
+  t->at[k] = (term){e, coef, depth};
+}
+
+static void add_axis(lowering *l, terms *t, uint32_t axis, int64_t coef) {
+  const axis_value *v = &l->axis[axis];
+  for (uint32_t k = 0; k < v->n; k++)
+    add_term(t, v->at[k].e, (int64_t)((uint64_t)coef * (uint64_t)v->at[k].scale), v->at[k].depth);
+}
+
+static const neo_lx *sum_of(lowering *l, const terms *t, int64_t constant) {
+  const neo_lx *y = lx_int(l, 0);
+  for (uint32_t k = 0; k < t->n; k++)
+    y = lx_add(l, y, lx_mul(l, t->at[k].e, t->at[k].coef));
+  return lx_add(l, y, lx_int(l, constant));
+}
+
+static const neo_lx *lower_linear(lowering *l, neo_expr e, const neo_linear *x) {
+  terms t = {.n = 0};
+  (void)e;
+  for (uint32_t k = 0; k < x->n; k++) {
+    const neo_node *n = neo_expr_node(l->m, x->term[k].atom);
+    if (n->op == NEO_OP_AXIS)
+      add_axis(l, &t, n->attr, x->term[k].coef);
+    else
+      add_term(&t, lower_node(l, x->term[k].atom), x->term[k].coef,
+               neo_lower_expr_depth(l, x->term[k].atom));
+  }
+  return sum_of(l, &t, x->constant);
+}
+
+const neo_lx *neo_lower_axis(lowering *l, uint32_t axis) {
+  terms t = {.n = 0};
+  add_axis(l, &t, axis, 1);
+  return sum_of(l, &t, 0);
+}
+
+/* ---- loads */
+
+static const neo_lx *zero_of(lowering *l, neo_type t) {
+  neo_value v = {.i = 0};
+  if (neo_type_is_float(t))
+    v.f = 0;
+  return neo_lx_const(l->k, t, v);
+}
+
+/* Does the load stay inside its buffer wherever the axes are in their ranges? */
+static bool is_safe(lowering *l, neo_expr load) {
+  uint64_t known;
+  if (neo_map_get(&l->safe, load.i, &known))
+    return known;
+  neo_tensor t = {neo_expr_node(l->m, load)->attr};
+  neo_expr n = neo_tensor_elements(l->m, t), at = neo_flat_at(l->m, load);
+  bool safe = neo_prove_index(l->p, &l->facts, at, n, NULL) == NEO_PROVED;
+  neo_map_set(&l->safe, load.i, safe);
+  return safe;
+}
+
+static const neo_lx *lower_load(lowering *l, neo_expr e) {
+  const neo_node *n = neo_expr_node(l->m, e);
+  uint64_t buf = 0;
+  bool known = neo_map_get(&l->buf_of, n->attr, &buf);
+  assert(known && "a load of a tensor that the group does not read");
+  (void)known;
+  const neo_lx *guard = l->guard;
+  if (guard && is_safe(l, e))
+    guard = NULL;
+  bool masked = l->mask && neo_expr_axes(l->m, e) >> l->mask_axis & 1;
+  if (masked)
+    guard = guard ? neo_lx_op2(l->k, NEO_OP_AND, l->mask, guard) : l->mask;
+  const neo_lx *at = lower(l, neo_flat_at(l->m, e));
+  if (!guard)
+    return neo_lx_load(l->k, (uint32_t)buf, at);
+  return neo_lx_loadif(l->k, (uint32_t)buf, at, guard, zero_of(l, (neo_type)n->type));
+}
+
+/* A guard that tightening put around a load of a bound: its value outside does not matter. */
+static const neo_lx *lower_load_else(lowering *l, neo_expr e) {
+  neo_node n = *neo_expr_node(l->m, e);
+  uint64_t buf = 0;
+  neo_tensor t = {n.attr};
+  neo_map_get(&l->buf_of, n.attr, &buf);
+  const neo_lx *other = lower(l, neo_list_expr(l->m, n.arg, n.arg.n - 1));
+  const neo_lx *at = n.arg.n > 1 ? lower(l, neo_list_expr(l->m, n.arg, 0)) : lx_int(l, 0);
+  const neo_lx *high = lower(l, neo_tensor_elements(l->m, t));
+  const neo_lx *cond = neo_lx_op2(l->k, NEO_OP_AND, neo_lx_op2(l->k, NEO_OP_LE, lx_int(l, 0), at),
+                                  neo_lx_op2(l->k, NEO_OP_LT, at, high));
+  return neo_lx_loadif(l->k, (uint32_t)buf, at, cond, other);
+}
+
+/* The operand in scratch at this place. */
+static const neo_lx *lower_packed(lowering *l, const pack *p) {
+  const tile *t = l->tile;
+  terms sum = {.n = 0};
+  uint32_t first = (uint32_t)l->f->axes.n;
+  for (uint32_t k = 0; k < l->stage->axes.n; k++)
+    if (p->k_coef[k])
+      add_axis(l, &sum, first + k, p->k_coef[k]);
+  if (p->side == 1) {
+    add_term(&sum, t->m_pack, p->block_coef, t->m_depth);
+    add_term(&sum, t->m_sub, 1, t->m_depth);
+    if (l->row)
+      add_term(&sum, l->row, 1, DEPTH_UNROLL);
+  } else if (p->side == 2) {
+    add_term(&sum, t->n_pack, p->block_coef, t->n_depth);
+    if (l->col)
+      add_term(&sum, l->col, t->width, DEPTH_UNROLL);
+    if (l->lane)
+      add_term(&sum, l->lane, 1, DEPTH_LANE);
+  }
+  return neo_lx_load(l->k, p->buf, sum_of(l, &sum, 0));
+}
+
+/* ---- nodes */
+
+static const neo_lx *under(lowering *l, const neo_lx *cond, neo_expr e) {
+  const neo_lx *outer = l->guard;
+  l->guard = outer ? neo_lx_op2(l->k, NEO_OP_AND, outer, cond) : cond;
+  const neo_lx *y = lower(l, e);
+  l->guard = outer;
+  return y;
+}
+
+static const neo_lx *negated(lowering *l, const neo_lx *cond) {
+  return neo_lx_op1(l->k, NEO_OP_NOT, cond);
+}
+
+static const neo_lx *lower_select(lowering *l, neo_expr e) {
+  const neo_lx *cond = lower(l, neo_expr_arg(l->m, e, 0));
+  const neo_lx *yes = under(l, cond, neo_expr_arg(l->m, e, 1));
+  double x;
+  /* select(c, load, 0) of a guarded load is the load itself */
+  bool zero = neo_expr_is_float(l->m, neo_expr_arg(l->m, e, 2), &x) && x == 0 && !signbit(x);
+  if (zero && yes->kind == NEO_LX_LOADIF && !l->guard && !l->mask && yes->arg[1] == cond)
+    return yes;
+  const neo_lx *no = under(l, negated(l, cond), neo_expr_arg(l->m, e, 2));
+  return neo_lx_op3(l->k, NEO_OP_SELECT, cond, yes, no);
+}
+
+static const neo_lx *lower_logic(lowering *l, neo_expr e, neo_op op) {
+  const neo_lx *a = lower(l, neo_expr_arg(l->m, e, 0));
+  const neo_lx *b = under(l, op == NEO_OP_AND ? a : negated(l, a), neo_expr_arg(l->m, e, 1));
+  return neo_lx_op2(l->k, op, a, b);
+}
+
+static const neo_lx *lower_const(lowering *l, const neo_node *n) {
+  neo_value v = {.i = (int64_t)l->m->constants.at[n->attr]};
+  if (neo_type_is_float((neo_type)n->type))
+    memcpy(&v.f, &l->m->constants.at[n->attr], sizeof v.f);
+  return neo_lx_const(l->k, (neo_type)n->type, v);
+}
+
+static const neo_lx *lower_size(lowering *l, uint32_t id) {
+  const neo_size_rec *r = neo_size_at(l->m, (neo_size){id});
+  if (r->kind == NEO_SIZE_DERIVED)
+    return lower(l, r->value);
+  return neo_lx_size(l->k, id - 1);
+}
+
+const neo_lx *neo_lower_acc(lowering *l, uint32_t acc) {
+  const acc_reg *r = &l->acc[acc];
+  const neo_lx *zero = lx_int(l, 0), *index[3];
+  assert(r->live && "an accumulator is used before its stage");
+  index[0] = l->row ? l->row : zero;
+  index[1] = l->col ? l->col : zero;
+  index[2] = l->lane ? l->lane : zero;
+  if (r->rank == 0)
+    index[0] = zero;
+  return neo_lx_reg(l->k, r->reg, index, r->rank ? r->rank : 1);
+}
+
+static const neo_lx *lower_elementwise(lowering *l, neo_expr e) {
+  neo_node n = *neo_expr_node(l->m, e);
+  const neo_lx *arg[16];
+  assert(n.arg.n <= 16);
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    arg[k] = lower(l, neo_list_expr(l->m, n.arg, k));
+  if (n.op == NEO_OP_STOP)
+    return arg[0];
+  if (n.op == NEO_OP_CAST)
+    return neo_lx_cast(l->k, (neo_type)n.type, arg[0]);
+  return neo_lx_op(l->k, (neo_op)n.op, (neo_type)n.type, arg, n.arg.n);
+}
+
+static const neo_lx *lower_node(lowering *l, neo_expr e) {
+  const neo_node *n = neo_expr_node(l->m, e);
+  switch (n->op) {
+  case NEO_OP_CONST: return lower_const(l, n);
+  case NEO_OP_AXIS: return neo_lower_axis(l, n->attr);
+  case NEO_OP_SIZE: return lower_size(l, n->attr);
+  case NEO_OP_ACC: return neo_lower_acc(l, n->attr);
+  case NEO_OP_STEP: return neo_lx_key(l->k, 1);
+  case NEO_OP_TRAINING:
+    neo_lower_fail(l, "`training` was not replaced by a constant");
+    return neo_lx_const(l->k, NEO_BOOL_T, (neo_value){.i = 0});
+  case NEO_OP_RAND:
+    return neo_lx_rand(l->k, (neo_type)n->type, n->attr, lower(l, neo_expr_arg(l->m, e, 0)));
+  case NEO_OP_LOAD: return lower_load(l, e);
+  case NEO_OP_LOAD_ELSE: return lower_load_else(l, e);
+  case NEO_OP_SELECT: return lower_select(l, e);
+  case NEO_OP_AND:
+  case NEO_OP_OR: return lower_logic(l, e, (neo_op)n->op);
+  default: return lower_elementwise(l, e);
+  }
+}
+
+static bool is_sum(neo_op op) {
+  return op == NEO_OP_ADD || op == NEO_OP_SUB || op == NEO_OP_NEG || op == NEO_OP_MUL;
+}
+
+static const neo_lx *lower(lowering *l, neo_expr e) {
+  neo_node n = *neo_expr_node(l->m, e);
+  uint64_t known, key = e.i | (uint64_t)(l->guard ? l->guard->id + 1 : 0) << 32;
+  neo_linear x;
+  if (neo_map_get(&l->memo, key, &known))
+    return l->k->nodes.at[known];
+  const neo_lx *y;
+  if (l->tile && neo_map_get(&l->packed, e.i, &known))
+    y = lower_packed(l, &l->packs[known - 1]);
+  else if (n.type == NEO_I64_T && is_sum((neo_op)n.op) && neo_flat_linear(l->m, e, &x))
+    y = lower_linear(l, e, &x);
+  else
+    y = lower_node(l, e);
+  neo_map_set(&l->memo, key, y->id);
+  return y;
+}
+
+const neo_lx *neo_lower_expr(lowering *l, neo_expr e) { return lower(l, e); }
+
+const neo_lx *neo_lower_cond(lowering *l, neo_expr e) { return e.i ? lower(l, e) : NULL; }

@@ -1,0 +1,620 @@
+/* The stages of a form at one register tile.
+ *
+ * Lanes over a shared axis (the store's): every lane has its own accumulator.
+ *
+ *     reg acc[rows, cols, w]; acc = 0
+ *     for k: for row, col unrolled: for lane: acc[row, col, lane] += body
+ *     for row, col unrolled: for lane: Y[...] = finish(acc[row, col, lane])
+ *
+ * Lanes over a stage's own axis: lanes hold partial results, which a tree over lanes then joins; the tree's shape and the
+ * lanes of each element depend on the schedule alone, so that results do not depend on threads. The end of a range is a
+ * vector of which some lanes are dead: their loads do not happen and their accumulators stay. */
+#include "codegen/lower_scope.h"
+#include <assert.h>
+#include <math.h>
+
+/* ---- tiles */
+
+static neo_block *open_unrolled(lowering *l, neo_block *in, neo_loop_kind kind, const char *name,
+                                int64_t n, const neo_lx **v) {
+  uint32_t var = neo_kernel_var(l->k, name);
+  *v = neo_lx_var(l->k, var);
+  return &neo_ls_for(l->k, in, kind, var, lx_int(l, 0), lx_int(l, n), 1)->body;
+}
+
+static void push_part(axis_value *v, const neo_lx *e, int64_t scale, uint32_t depth) {
+  assert(v->n < MAX_PARTS);
+  if (e)
+    v->at[v->n++] = (axis_part){e, scale, depth};
+}
+
+static bool lanes_shared(const lowering *l) {
+  int64_t v = l->s->at[NEO_SCHED_VECTOR_AXIS];
+  return v >= 0 && v < (int64_t)l->f->axes.n;
+}
+
+static void set_tile_axes(lowering *l, const tile *t) {
+  if (t->m_axis >= 0) {
+    axis_value v = {.n = 0};
+    push_part(&v, t->m_at, 1, t->m_depth);
+    push_part(&v, l->row, 1, DEPTH_UNROLL);
+    neo_lower_set_parts(l, (uint32_t)t->m_axis, v);
+  }
+  if (t->n_axis >= 0) {
+    axis_value v = {.n = 0};
+    bool shared = lanes_shared(l);
+    push_part(&v, t->n_at, 1, t->n_depth);
+    push_part(&v, l->col, shared ? t->width : 1, DEPTH_UNROLL);
+    if (shared)
+      push_part(&v, l->lane, 1, DEPTH_LANE);
+    neo_lower_set_parts(l, (uint32_t)t->n_axis, v);
+  }
+}
+
+neo_block *neo_lower_open_tile(lowering *l, neo_block *in, const tile *t, bool lanes) {
+  l->row = l->col = l->lane = NULL;
+  if (t->rows > 1)
+    in = open_unrolled(l, in, NEO_LOOP_UNROLL, "r", t->rows, &l->row);
+  if (t->cols > 1)
+    in = open_unrolled(l, in, NEO_LOOP_UNROLL, "v", t->cols, &l->col);
+  if (lanes && t->width > 1)
+    in = open_unrolled(l, in, NEO_LOOP_VECTOR, "l", t->width, &l->lane);
+  set_tile_axes(l, t);
+  neo_lower_forget(l);
+  if (t->n_end && t->n_axis >= 0) {
+    l->mask = neo_lx_op2(l->k, NEO_OP_LT, neo_lower_axis(l, (uint32_t)t->n_axis), t->n_end);
+    l->mask_axis = t->n_axis;
+  }
+  l->tile = t;
+  return in;
+}
+
+void neo_lower_close_tile(lowering *l, const tile *t) {
+  (void)t;
+  l->row = l->col = l->lane = l->mask = NULL;
+  l->tile = NULL;
+  neo_lower_forget(l);
+}
+
+/* ---- accumulators */
+
+static neo_value identity(neo_reducer kind, neo_type t) {
+  static const int64_t least[] = {[NEO_I64_T] = INT64_MIN, [NEO_I32_T] = INT32_MIN,
+                                  [NEO_I8_T] = INT8_MIN,   [NEO_U8_T] = 0,
+                                  [NEO_BOOL_T] = 0};
+  static const int64_t most[] = {[NEO_I64_T] = INT64_MAX, [NEO_I32_T] = INT32_MAX,
+                                 [NEO_I8_T] = INT8_MAX,   [NEO_U8_T] = UINT8_MAX,
+                                 [NEO_BOOL_T] = 1};
+  bool real = neo_type_is_float(t);
+  neo_value v = {.i = 0};
+  double x = 0;
+  switch (kind) {
+  case NEO_RED_PROD: x = 1, v.i = 1; break;
+  case NEO_RED_MAX: x = -(double)INFINITY, v.i = real ? 0 : least[t]; break;
+  case NEO_RED_MIN: x = (double)INFINITY, v.i = real ? 0 : most[t]; break;
+  case NEO_RED_ALL: v.i = 1; break;
+  case NEO_RED_NONE: v.i = INT64_MIN; break; /* a payload: nothing taken yet */
+  default: break;
+  }
+  if (real)
+    v.f = x;
+  return v;
+}
+
+static const neo_lx *index_of(lowering *l, const neo_lx *v) { return v ? v : lx_int(l, 0); }
+
+static void set_acc(lowering *l, neo_block *in, const acc_reg *r, const neo_lx *value) {
+  const neo_lx *index[] = {index_of(l, l->row), index_of(l, l->col), index_of(l, l->lane)};
+  neo_ls_set(l->k, in, r->reg, index, r->rank, value);
+}
+
+static uint32_t new_reg(lowering *l, neo_block *in, const char *name, neo_type t, int64_t rows,
+                        int64_t cols, int64_t width) {
+  neo_reg r = {.name = name, .type = (uint8_t)t, .rank = width > 1 ? 3 : 2};
+  r.extent[0] = rows;
+  r.extent[1] = cols;
+  r.extent[2] = width;
+  uint32_t reg = neo_kernel_reg(l->k, r);
+  neo_ls_reg(l->k, in, reg);
+  return reg;
+}
+
+static void begin_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t, bool lanes) {
+  for (uint32_t k = 0; k < s->accs.n; k++) {
+    acc_reg *r = &l->acc[s->first_acc + k];
+    neo_type type = (neo_type)s->accs.at[k].type;
+    int64_t width = lanes ? t->width : 1;
+    *r = (acc_reg){new_reg(l, in, "acc", type, t->rows, t->cols, width), width > 1 ? 3 : 2, true};
+  }
+  neo_block *b = neo_lower_open_tile(l, in, t, lanes);
+  for (uint32_t k = 0; k < s->accs.n; k++) {
+    const neo_form_acc *x = &s->accs.at[k];
+    neo_value v = identity((neo_reducer)x->kind, (neo_type)x->type);
+    set_acc(l, b, &l->acc[s->first_acc + k], neo_lx_const(l->k, (neo_type)x->type, v));
+  }
+  neo_lower_close_tile(l, t);
+}
+
+/* ---- combining */
+
+static const neo_lx *lt(lowering *l, const neo_lx *a, const neo_lx *b) {
+  return neo_lx_op2(l->k, NEO_OP_LT, a, b);
+}
+
+/* Does x win over the best so far? NaN wins, the first of equals wins, anything wins over nothing. */
+static const neo_lx *wins(lowering *l, neo_reducer kind, const neo_lx *x, const neo_lx *best,
+                          const neo_lx *payload) {
+  const neo_lx *better = kind == NEO_RED_MAX ? lt(l, best, x) : lt(l, x, best);
+  if (neo_type_is_float((neo_type)x->type)) {
+    const neo_lx *nan = neo_lx_op2(l->k, NEO_OP_NE, x, x);
+    nan = neo_lx_op2(l->k, NEO_OP_AND, nan, neo_lx_op2(l->k, NEO_OP_EQ, best, best));
+    better = neo_lx_op2(l->k, NEO_OP_OR, better, nan);
+  }
+  const neo_lx *none = neo_lx_op2(l->k, NEO_OP_EQ, payload, lx_int(l, INT64_MIN));
+  return neo_lx_op2(l->k, NEO_OP_OR, better, none);
+}
+
+static const neo_lx *combined(lowering *l, neo_reducer kind, const neo_lx *a, const neo_lx *x) {
+  static const neo_op op[] = {[NEO_RED_SUM] = NEO_OP_ADD, [NEO_RED_PROD] = NEO_OP_MUL,
+                              [NEO_RED_MAX] = NEO_OP_MAX, [NEO_RED_MIN] = NEO_OP_MIN,
+                              [NEO_RED_ANY] = NEO_OP_OR,  [NEO_RED_ALL] = NEO_OP_AND};
+  return neo_lx_op2(l->k, op[kind], a, x);
+}
+
+/* acc and one more body: a product is multiplied and added in one. */
+static const neo_lx *step(lowering *l, const neo_form_acc *a, const neo_lx *old) {
+  const neo_node *n = neo_expr_node(l->m, a->body);
+  if (a->kind == NEO_RED_SUM && n->op == NEO_OP_MUL && neo_type_is_float((neo_type)a->type)) {
+    const neo_lx *x = neo_lower_expr(l, neo_expr_arg(l->m, a->body, 0));
+    const neo_lx *y = neo_lower_expr(l, neo_expr_arg(l->m, a->body, 1));
+    return neo_lx_fma(l->k, x, y, old);
+  }
+  return combined(l, (neo_reducer)a->kind, old, neo_lower_expr(l, a->body));
+}
+
+static const neo_lx *where_true(lowering *l, const neo_lx *cond, const neo_lx *yes,
+                                const neo_lx *no) {
+  return cond ? neo_lx_op3(l->k, NEO_OP_SELECT, cond, yes, no) : yes;
+}
+
+static const neo_lx *both(lowering *l, const neo_lx *a, const neo_lx *b) {
+  if (!a || !b)
+    return a ? a : b;
+  return neo_lx_op2(l->k, NEO_OP_AND, a, b);
+}
+
+/* One body at the tile's element, where cond (null: always) holds. */
+static void accumulate(lowering *l, neo_block *in, const neo_stage *s, const neo_lx *cond) {
+  for (uint32_t k = 0; k < s->accs.n; k++) {
+    const neo_form_acc *a = &s->accs.at[k];
+    const acc_reg *r = &l->acc[s->first_acc + k];
+    const neo_lx *old = neo_lower_acc(l, s->first_acc + k);
+    bool payload = k + 1 < s->accs.n && s->accs.at[k + 1].kind == NEO_RED_NONE;
+    if (!payload) {
+      set_acc(l, in, r, where_true(l, cond, step(l, a, old), old));
+      continue;
+    }
+    const neo_lx *old_p = neo_lower_acc(l, s->first_acc + k + 1);
+    const neo_lx *x = neo_lower_expr(l, a->body), *p = neo_lower_expr(l, s->accs.at[k + 1].body);
+    const neo_lx *take = both(l, cond, wins(l, (neo_reducer)a->kind, x, old, old_p));
+    /* the payload first: it is chosen by the old best */
+    set_acc(l, in, &l->acc[s->first_acc + k + 1], where_true(l, take, p, old_p));
+    set_acc(l, in, r, where_true(l, take, x, old));
+    k++;
+  }
+}
+
+/* ---- reduction loops */
+
+typedef struct {
+  neo_expr lo[NEO_FORM_MAX_AXES], hi[NEO_FORM_MAX_AXES];
+  neo_expr where;
+} bounds;
+
+/* May a loop's bounds use this? Not what changes inside the tile. */
+static bool fixed_in_tile(lowering *l, const tile *t, neo_expr e) {
+  uint64_t axes = neo_expr_axes(l->m, e);
+  if (t->m_axis >= 0 && axes >> t->m_axis & 1)
+    return false;
+  return t->n_axis < 0 || !(axes >> t->n_axis & 1);
+}
+
+/* The stage's loops, with what its condition says about each put into the bounds. */
+static bounds loop_bounds(lowering *l, const neo_stage *s, const tile *t) {
+  bounds b = {.where = s->where};
+  uint32_t first = (uint32_t)l->f->axes.n;
+  for (uint32_t k = 0; k < s->axes.n; k++) {
+    b.lo[k] = s->axes.at[k].lo;
+    b.hi[k] = s->axes.at[k].hi;
+    neo_expr lo, hi, rest;
+    if (!b.where.i || !neo_tighten(l->p, &l->facts, first + k, b.where, &lo, &hi, &rest))
+      continue;
+    if (!fixed_in_tile(l, t, lo) || !fixed_in_tile(l, t, hi))
+      continue;
+    b.lo[k] = lo;
+    b.hi[k] = hi;
+    b.where = rest;
+  }
+  return b;
+}
+
+/* Where the condition does not change inside the tile it is a branch, else part of every lane. */
+static neo_block *open_where(lowering *l, neo_block *in, const tile *t, const bounds *b,
+                             uint32_t lane_axis, neo_expr *left) {
+  *left = b->where;
+  if (!b->where.i || !fixed_in_tile(l, t, b->where))
+    return in;
+  if (lane_axis != UINT32_MAX && neo_expr_axes(l->m, b->where) >> lane_axis & 1)
+    return in;
+  *left = (neo_expr){0};
+  neo_lower_forget(l);
+  return &neo_ls_if(l->k, in, neo_lower_expr(l, b->where))->body;
+}
+
+static void accumulate_tile(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                            const bounds *b) {
+  neo_expr where;
+  const neo_lx *outer = l->guard;
+  in = open_where(l, in, t, b, UINT32_MAX, &where);
+  neo_block *inner = neo_lower_open_tile(l, in, t, true);
+  const neo_lx *cond = neo_lower_cond(l, where);
+  if (s->where.i) /* loads may rely on what has become a bound or a branch: they are inside of it */
+    l->guard = both(l, outer, cond);
+  accumulate(l, inner, s, cond);
+  l->guard = outer;
+  neo_lower_close_tile(l, t);
+}
+
+/* Small innermost loops of constant length are unrolled. */
+static bool unrolls(lowering *l, const neo_stage *s, uint32_t k, const tile *t, const neo_lx *lo,
+                    const neo_lx *hi) {
+  int64_t a, b;
+  if (!neo_lx_is_int(lo, &a) || !neo_lx_is_int(hi, &b) || b - a < 1)
+    return false;
+  (void)l;
+  return k + 1 == s->axes.n && b - a <= 8 && (b - a) * t->rows * t->cols <= 96;
+}
+
+static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                         const bounds *b, uint32_t k) {
+  if (k == s->axes.n) {
+    accumulate_tile(l, in, s, t, b);
+    return;
+  }
+  uint32_t axis = (uint32_t)l->f->axes.n + k;
+  const neo_lx *lo = neo_lower_expr(l, b->lo[k]), *hi = neo_lower_expr(l, b->hi[k]), *v;
+  if (unrolls(l, s, k, t, lo, hi)) {
+    uint32_t var = neo_kernel_var(l->k, "k");
+    neo_ls *loop = neo_ls_for(l->k, in, NEO_LOOP_UNROLL, var, lo, hi, 1);
+    neo_lower_set_axis(l, axis, neo_lx_var(l->k, var), DEPTH_UNROLL);
+    reduce_loops(l, &loop->body, s, t, b, k + 1);
+    return;
+  }
+  neo_block *body = neo_lower_open(l, in, "k", lo, hi, 1, &v);
+  neo_lower_set_axis(l, axis, v, l->depth);
+  reduce_loops(l, body, s, t, b, k + 1);
+  neo_lower_close(l);
+}
+
+/* ---- lanes over the last own axis */
+
+typedef struct {
+  const neo_stage *s;
+  const tile *t; /* columns: of axis_n, or copies of the accumulator along the lanes */
+  const bounds *b;
+  const neo_lx *lo, *hi;
+} lane_range;
+
+/* One vector (or t->cols vectors) from position `at`. */
+static void accumulate_lanes(lowering *l, neo_block *in, const lane_range *c, const tile *t,
+                             const neo_lx *at, bool masked) {
+  uint32_t axis = (uint32_t)(l->f->axes.n + c->s->axes.n - 1);
+  neo_expr where;
+  const neo_lx *outer = l->guard;
+  in = open_where(l, in, t, c->b, axis, &where);
+  neo_block *inner = neo_lower_open_tile(l, in, t, true);
+  axis_value v = {.n = 0};
+  push_part(&v, at, 1, l->depth);
+  if (t->n_axis < 0)
+    push_part(&v, l->col, t->width, DEPTH_UNROLL);
+  push_part(&v, l->lane, 1, DEPTH_LANE);
+  neo_lower_set_parts(l, axis, v);
+  if (masked) {
+    l->mask = lt(l, neo_lower_axis(l, axis), c->hi);
+    l->mask_axis = (int32_t)axis;
+  }
+  const neo_lx *cond = neo_lower_cond(l, where);
+  if (c->s->where.i)
+    l->guard = both(l, outer, cond);
+  if (masked)
+    cond = both(l, l->mask, cond);
+  accumulate(l, inner, c->s, cond);
+  l->guard = outer;
+  neo_lower_close_tile(l, t);
+}
+
+/* Vectors of the range [from, to) in steps of `step` elements. */
+static void lane_loop(lowering *l, neo_block *in, const lane_range *c, const tile *t,
+                      const neo_lx *from, const neo_lx *to, bool masked) {
+  const neo_lx *v;
+  int64_t width = t->width * (t->n_axis < 0 ? t->cols : 1), a, b;
+  if (neo_lx_is_int(from, &a) && neo_lx_is_int(to, &b) && a >= b)
+    return;
+  neo_block *body = neo_lower_open(l, in, "k", from, to, width, &v);
+  accumulate_lanes(l, body, c, t, v, masked);
+  neo_lower_close(l);
+}
+
+/* lo + the largest multiple of n in [0, hi - lo] */
+static const neo_lx *whole_part(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t n) {
+  const neo_lx *length = lx_max(l, lx_sub(l, hi, lo), lx_int(l, 0));
+  return lx_add(l, lo, lx_mul(l, lx_div(l, length, n), n));
+}
+
+static void lane_loops(lowering *l, neo_block *in, lane_range *c) {
+  tile one = *c->t;
+  int64_t width = c->t->width;
+  const neo_lx *from = c->lo;
+  if (c->t->n_axis < 0 && c->t->cols > 1) {
+    const neo_lx *to = whole_part(l, c->lo, c->hi, width * c->t->cols);
+    lane_loop(l, in, c, c->t, from, to, false);
+    from = to;
+    one.cols = 1;
+  }
+  const neo_lx *to = whole_part(l, c->lo, c->hi, width);
+  lane_loop(l, in, c, &one, from, to, false);
+  lane_loop(l, in, c, &one, to, c->hi, true);
+}
+
+static void lane_nest(lowering *l, neo_block *in, lane_range *c, uint32_t k) {
+  const neo_lx *lo = neo_lower_expr(l, c->b->lo[k]), *hi = neo_lower_expr(l, c->b->hi[k]), *v;
+  if (k + 1 == c->s->axes.n) {
+    c->lo = lo;
+    c->hi = hi;
+    lane_loops(l, in, c);
+    return;
+  }
+  neo_block *body = neo_lower_open(l, in, "k", lo, hi, 1, &v);
+  neo_lower_set_axis(l, (uint32_t)l->f->axes.n + k, v, l->depth);
+  lane_nest(l, body, c, k + 1);
+  neo_lower_close(l);
+}
+
+/* Element `lane` of copy `col` of an accumulator at the row at hand. */
+static const neo_lx *lane_of(lowering *l, const acc_reg *r, int64_t col, int64_t lane) {
+  const neo_lx *index[] = {index_of(l, l->row), l->col ? l->col : lx_int(l, col), lx_int(l, lane)};
+  return neo_lx_reg(l->k, r->reg, index, r->rank);
+}
+
+/* Tree over n parts: part k of accumulator r is lane k % w of copy k / w. */
+static const neo_lx *lane_tree(lowering *l, neo_reducer kind, const acc_reg *r, int64_t width,
+                               int64_t first, int64_t step_size, int64_t n) {
+  if (n == 1)
+    return lane_of(l, r, first / width, first % width);
+  const neo_lx *a = lane_tree(l, kind, r, width, first, 2 * step_size, (n + 1) / 2);
+  const neo_lx *b = lane_tree(l, kind, r, width, first + step_size, 2 * step_size, n / 2);
+  return combined(l, kind, a, b);
+}
+
+static const neo_lx *parts_of(lowering *l, neo_reducer kind, const acc_reg *r, int64_t width,
+                              int64_t copies) {
+  return lane_tree(l, kind, r, width, 0, 1, width * copies);
+}
+
+/* The winner of all lanes: of equals the one with the smallest payload, which was first. */
+static void join_winners(lowering *l, neo_block *in, neo_reducer kind, const acc_reg *part,
+                         const acc_reg *whole, int64_t width, int64_t copies) {
+  for (int64_t i = 0; i < width * copies; i++) {
+    const neo_lx *x = lane_of(l, &part[0], i / width, i % width);
+    const neo_lx *p = lane_of(l, &part[1], i / width, i % width);
+    const neo_lx *index[] = {index_of(l, l->row), index_of(l, l->col)};
+    const neo_lx *best = neo_lx_reg(l->k, whole[0].reg, index, 2);
+    const neo_lx *best_p = neo_lx_reg(l->k, whole[1].reg, index, 2);
+    const neo_lx *none = lx_int(l, INT64_MIN);
+    const neo_lx *some = neo_lx_op2(l->k, NEO_OP_NE, p, none);
+    const neo_lx *take = wins(l, kind, x, best, best_p);
+    const neo_lx *equal = neo_lx_op2(l->k, NEO_OP_EQ, x, best);
+    if (neo_type_is_float((neo_type)x->type)) {
+      const neo_lx *nan = neo_lx_op2(l->k, NEO_OP_AND, neo_lx_op2(l->k, NEO_OP_NE, x, x),
+                                     neo_lx_op2(l->k, NEO_OP_NE, best, best));
+      equal = neo_lx_op2(l->k, NEO_OP_OR, equal, nan);
+    }
+    take = neo_lx_op2(l->k, NEO_OP_OR, take,
+                      neo_lx_op2(l->k, NEO_OP_AND, equal, lt(l, p, best_p)));
+    take = neo_lx_op2(l->k, NEO_OP_AND, take, some);
+    neo_ls_set(l->k, in, whole[1].reg, index, 2, where_true(l, take, p, best_p));
+    const neo_lx *again = neo_lx_op2(l->k, NEO_OP_EQ, neo_lx_reg(l->k, whole[1].reg, index, 2), p);
+    again = neo_lx_op2(l->k, NEO_OP_AND, again, some);
+    neo_ls_set(l->k, in, whole[0].reg, index, 2, where_true(l, again, x, best));
+  }
+}
+
+/* Partial results in lanes and copies -> one element a row and column. */
+static void join_lanes(lowering *l, neo_block *in, const neo_stage *s, const tile *part,
+                       const tile *t) {
+  acc_reg old[MAX_ACCS], made[MAX_ACCS];
+  int64_t copies = t->n_axis < 0 ? part->cols : 1;
+  for (uint32_t k = 0; k < s->accs.n; k++)
+    old[k] = l->acc[s->first_acc + k];
+  begin_accs(l, in, s, t, false);
+  for (uint32_t k = 0; k < s->accs.n; k++)
+    made[k] = l->acc[s->first_acc + k];
+  neo_block *b = neo_lower_open_tile(l, in, t, false);
+  for (uint32_t k = 0; k < s->accs.n; k++) {
+    neo_reducer kind = (neo_reducer)s->accs.at[k].kind;
+    if (k + 1 < s->accs.n && s->accs.at[k + 1].kind == NEO_RED_NONE) {
+      join_winners(l, b, kind, &old[k], &made[k], t->width, copies);
+      k++;
+    } else {
+      set_acc(l, b, &made[k], parts_of(l, kind, &old[k], t->width, copies));
+    }
+  }
+  neo_lower_close_tile(l, t);
+}
+
+static bool has_payload(const neo_stage *s) {
+  for (size_t k = 0; k < s->accs.n; k++)
+    if (s->accs.at[k].kind == NEO_RED_NONE)
+      return true;
+  return false;
+}
+
+/* Lanes keep the order of equals only where the payload says it: one own axis, whose position it is. */
+static bool lanes_fit(lowering *l, const neo_stage *s) {
+  if (!s->axes.n)
+    return false;
+  if (!has_payload(s))
+    return true;
+  neo_expr own = neo_axis_ref(l->m, (uint32_t)l->f->axes.n);
+  return s->axes.n == 1 && s->accs.n == 2 && s->accs.at[1].body.i == own.i;
+}
+
+static void reduce_in_lanes(lowering *l, neo_block *in, const neo_stage *s, const tile *t) {
+  tile part = *t;
+  bounds b = loop_bounds(l, s, t);
+  if (t->n_axis < 0)
+    part.cols = l->s->at[NEO_SCHED_UNROLL_K] > 1 ? l->s->at[NEO_SCHED_UNROLL_K] : 1;
+  lane_range c = {.s = s, .t = &part, .b = &b};
+  begin_accs(l, in, s, &part, true);
+  lane_nest(l, in, &c, 0);
+  join_lanes(l, in, s, &part, t);
+}
+
+/* ---- a payload of nothing is 0 */
+
+static void end_payloads(lowering *l, neo_block *in, const neo_stage *s, const tile *t, bool lanes) {
+  if (!has_payload(s))
+    return;
+  neo_block *b = neo_lower_open_tile(l, in, t, lanes);
+  for (uint32_t k = 0; k < s->accs.n; k++) {
+    if (s->accs.at[k].kind != NEO_RED_NONE)
+      continue;
+    const neo_lx *x = neo_lower_acc(l, s->first_acc + k), *zero = lx_int(l, 0);
+    const neo_lx *none = neo_lx_op2(l->k, NEO_OP_EQ, x, lx_int(l, INT64_MIN));
+    set_acc(l, b, &l->acc[s->first_acc + k], where_true(l, none, zero, x));
+  }
+  neo_lower_close_tile(l, t);
+}
+
+static void reduce_stage(lowering *l, neo_block *in, const neo_stage *s, const tile *t) {
+  bool shared = lanes_shared(l);
+  neo_lower_stage_facts(l, s);
+  if (!shared && t->width > 1 && lanes_fit(l, s)) {
+    reduce_in_lanes(l, in, s, t);
+    end_payloads(l, in, s, t, false);
+    return;
+  }
+  tile scalar = *t;
+  if (!shared)
+    scalar.width = 1;
+  bounds b = loop_bounds(l, s, &scalar);
+  begin_accs(l, in, s, &scalar, shared);
+  reduce_loops(l, in, s, &scalar, &b, 0);
+  end_payloads(l, in, s, &scalar, shared);
+}
+
+/* ---- stores */
+
+static void store_values(lowering *l, neo_block *in, const neo_stage *s, const uint32_t *reg,
+                         uint8_t rank) {
+  const neo_lx *value[64];
+  const neo_lx *index[] = {index_of(l, l->row), index_of(l, l->col), index_of(l, l->lane)};
+  assert(s->outs.n <= 64);
+  for (size_t k = 0; k < s->outs.n; k++) {
+    value[k] = neo_lower_expr(l, s->outs.at[k].value);
+    if (s->outs.n == 1)
+      break;
+    neo_ls_set(l->k, in, reg[k], index, rank, value[k]);
+    value[k] = neo_lx_reg(l->k, reg[k], index, rank);
+  }
+  for (size_t k = 0; k < s->outs.n; k++) {
+    uint64_t buf = 0;
+    neo_map_get(&l->buf_of, s->outs.at[k].tensor.i, &buf);
+    const neo_lx *at = neo_lower_expr(l, s->outs.at[k].offset);
+    neo_ls_store(l->k, in, (uint32_t)buf, at, value[k], l->mask);
+  }
+}
+
+/* Registers for several results: all are computed before any is stored, since a result may lie where an operand was. */
+static void value_regs(lowering *l, neo_block *in, const neo_stage *s, const tile *t, bool lanes,
+                       uint32_t *reg) {
+  for (size_t k = 0; k < s->outs.n && s->outs.n > 1; k++) {
+    neo_type type = neo_expr_type(l->m, s->outs.at[k].value);
+    reg[k] = new_reg(l, in, "y", type, t->rows, t->cols, lanes ? t->width : 1);
+  }
+}
+
+static void store_tile(lowering *l, neo_block *in, const neo_stage *s, const tile *t, bool lanes) {
+  uint32_t reg[64];
+  assert(s->outs.n <= 64);
+  value_regs(l, in, s, t, lanes, reg);
+  neo_block *b = neo_lower_open_tile(l, in, t, lanes);
+  store_values(l, b, s, reg, lanes && t->width > 1 ? 3 : 2);
+  neo_lower_close_tile(l, t);
+}
+
+/* A vector of the stage's last own axis from position `at`. */
+static void store_lanes(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                        const neo_lx *at, const neo_lx *end) {
+  uint32_t reg[64], axis = (uint32_t)(l->f->axes.n + s->axes.n - 1);
+  assert(s->outs.n <= 64);
+  value_regs(l, in, s, t, true, reg);
+  neo_block *b = neo_lower_open_tile(l, in, t, true);
+  axis_value v = {.n = 0};
+  push_part(&v, at, 1, l->depth);
+  push_part(&v, l->lane, 1, DEPTH_LANE);
+  neo_lower_set_parts(l, axis, v);
+  if (end) {
+    l->mask = lt(l, neo_lower_axis(l, axis), end);
+    l->mask_axis = (int32_t)axis;
+  }
+  store_values(l, b, s, reg, t->width > 1 ? 3 : 2);
+  neo_lower_close_tile(l, t);
+}
+
+static void store_row(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                      const neo_lx *lo, const neo_lx *hi) {
+  const neo_lx *mid = whole_part(l, lo, hi, t->width), *v;
+  neo_block *body = neo_lower_open(l, in, "j", lo, mid, t->width, &v);
+  store_lanes(l, body, s, t, v, NULL);
+  neo_lower_close(l);
+  int64_t a, b;
+  if (neo_lx_is_int(mid, &a) && neo_lx_is_int(hi, &b) && a == b)
+    return;
+  body = neo_lower_open(l, in, "j", mid, hi, t->width, &v);
+  store_lanes(l, body, s, t, v, hi);
+  neo_lower_close(l);
+}
+
+static void store_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t, uint32_t k) {
+  bool shared = lanes_shared(l);
+  if (k == s->axes.n) {
+    tile scalar = *t;
+    if (!shared)
+      scalar.width = 1;
+    store_tile(l, in, s, &scalar, shared);
+    return;
+  }
+  const neo_lx *lo = neo_lower_expr(l, s->axes.at[k].lo), *hi = neo_lower_expr(l, s->axes.at[k].hi);
+  const neo_lx *v;
+  if (!shared && k + 1 == s->axes.n && t->width > 1) {
+    store_row(l, in, s, t, lo, hi);
+    return;
+  }
+  neo_block *body = neo_lower_open(l, in, "j", lo, hi, 1, &v);
+  neo_lower_set_axis(l, (uint32_t)l->f->axes.n + k, v, l->depth);
+  store_loops(l, body, s, t, k + 1);
+  neo_lower_close(l);
+}
+
+void neo_lower_stages(lowering *l, neo_block *in, const tile *t) {
+  for (size_t k = 0; k < l->f->stages.n; k++) {
+    const neo_stage *s = &l->f->stages.at[k];
+    if (s->accs.n) {
+      reduce_stage(l, in, s, t);
+      continue;
+    }
+    neo_lower_stage_facts(l, s);
+    store_loops(l, in, s, t, 0);
+  }
+}

@@ -1,0 +1,182 @@
+/* A block of rows and columns as register tiles.
+ *
+ * Along each of the two directions a block is cut into pieces: whole tiles, then smaller ones. Where the remainder is
+ * known it is one smaller tile (columns: its last vector has dead lanes), else tiles of 4, 2 and 1 rows, and single
+ * vectors of which the last has dead lanes. */
+#include "codegen/lower_scope.h"
+#include <assert.h>
+
+typedef struct {
+  const neo_lx *lo, *hi, *base; /* base: where the last whole tile ends, from which sub-tiles count */
+  int64_t step, count;          /* elements and rows (or vectors) of one tile */
+  bool masked;
+} piece;
+
+typedef struct {
+  piece at[8];
+  uint32_t n;
+} pieces;
+
+static void add_piece(pieces *p, const neo_lx *lo, const neo_lx *hi, int64_t step, int64_t count,
+                      bool masked, const neo_lx *base) {
+  int64_t a, b;
+  if (neo_lx_is_int(lo, &a) && neo_lx_is_int(hi, &b) && a >= b)
+    return;
+  assert(p->n < 8);
+  p->at[p->n++] = (piece){lo, hi, base, step, count, masked};
+}
+
+/* lo + the largest multiple of n that fits before hi */
+static const neo_lx *cut(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t n) {
+  const neo_lx *length = lx_max(l, lx_sub(l, hi, lo), lx_int(l, 0));
+  if (n == 1)
+    return lx_add(l, lo, length);
+  return lx_add(l, lo, lx_mul(l, lx_div(l, length, n), n));
+}
+
+static int64_t length_of(lowering *l, const neo_lx *lo, const neo_lx *hi) {
+  int64_t n;
+  return neo_lx_is_int(lx_sub(l, hi, lo), &n) ? n : -1;
+}
+
+/* Rows, or columns that are single elements. */
+static pieces row_pieces(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t size) {
+  pieces p = {.n = 0};
+  const neo_lx *mid = cut(l, lo, hi, size);
+  int64_t rest = length_of(l, mid, hi);
+  add_piece(&p, lo, mid, size, size, false, NULL);
+  if (rest >= 0) {
+    if (rest > 0)
+      add_piece(&p, mid, hi, rest, rest, false, mid);
+    return p;
+  }
+  const neo_lx *from = mid;
+  for (int64_t n = 4; n >= 1; n /= 2) {
+    if (n >= size)
+      continue;
+    const neo_lx *to = n == 1 ? hi : cut(l, from, hi, n);
+    add_piece(&p, from, to, n, n, false, mid);
+    from = to;
+  }
+  return p;
+}
+
+static pieces vector_pieces(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t width,
+                            int64_t cols) {
+  pieces p = {.n = 0};
+  const neo_lx *mid = cut(l, lo, hi, width * cols);
+  int64_t rest = length_of(l, mid, hi);
+  add_piece(&p, lo, mid, width * cols, cols, false, NULL);
+  if (rest == 0)
+    return p;
+  if (rest > 0) {
+    int64_t n = (rest + width - 1) / width;
+    add_piece(&p, mid, hi, n * width, n, rest % width != 0, mid);
+    return p;
+  }
+  const neo_lx *whole = cut(l, mid, hi, width);
+  if (cols > 1)
+    add_piece(&p, mid, whole, width, 1, false, mid);
+  if (width > 1)
+    add_piece(&p, whole, hi, width, 1, true, mid);
+  return p;
+}
+
+/* ---- loops over pieces */
+
+typedef struct {
+  pieces rows, cols;
+  const neo_lx *m_lo, *n_lo;
+  bool cols_first;
+} plan;
+
+static bool once(lowering *l, const piece *p) {
+  int64_t n = length_of(l, p->lo, p->hi);
+  return n >= 0 && n <= p->step;
+}
+
+/* The loop over the tiles of a piece; *at is a tile's start. */
+static neo_block *open_piece(lowering *l, neo_block *in, const piece *p, const char *name,
+                             const neo_lx **at, uint32_t *depth) {
+  if (once(l, p)) {
+    *at = p->lo;
+    *depth = l->depth;
+    return in;
+  }
+  in = neo_lower_open(l, in, name, p->lo, p->hi, p->step, at);
+  *depth = l->depth;
+  return in;
+}
+
+static void close_piece(lowering *l, const piece *p) {
+  if (!once(l, p))
+    neo_lower_close(l);
+}
+
+static neo_block *open_rows(lowering *l, neo_block *in, const plan *c, const piece *p, tile *t) {
+  if (!p)
+    return in;
+  in = open_piece(l, in, p, "m", &t->m_at, &t->m_depth);
+  t->rows = p->count;
+  const neo_lx *at = lx_sub(l, t->m_at, c->m_lo);
+  t->m_pack = p->base ? lx_sub(l, p->base, c->m_lo) : at;
+  t->m_sub = p->base ? lx_sub(l, t->m_at, p->base) : lx_int(l, 0);
+  return in;
+}
+
+static neo_block *open_cols(lowering *l, neo_block *in, const plan *c, const piece *p, tile *t) {
+  if (!p)
+    return in;
+  in = open_piece(l, in, p, "n", &t->n_at, &t->n_depth);
+  t->cols = p->count;
+  t->n_end = p->masked ? p->hi : NULL;
+  t->n_pack = lx_sub(l, t->n_at, c->n_lo);
+  return in;
+}
+
+static void close_optional(lowering *l, const piece *p) {
+  if (p)
+    close_piece(l, p);
+}
+
+static void tile_pair(lowering *l, neo_block *in, const plan *c, const piece *r, const piece *n,
+                      tile t) {
+  if (c->cols_first) {
+    in = open_cols(l, in, c, n, &t);
+    in = open_rows(l, in, c, r, &t);
+  } else {
+    in = open_rows(l, in, c, r, &t);
+    in = open_cols(l, in, c, n, &t);
+  }
+  neo_lower_stages(l, in, &t);
+  close_optional(l, r);
+  close_optional(l, n);
+}
+
+static bool lanes_shared(const lowering *l) {
+  int64_t v = l->s->at[NEO_SCHED_VECTOR_AXIS];
+  return v >= 0 && v < (int64_t)l->f->axes.n;
+}
+
+void neo_lower_block(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi,
+                     const neo_lx *n_lo, const neo_lx *n_hi) {
+  const int64_t *s = l->s->at;
+  bool shared = lanes_shared(l);
+  tile t = {.m_axis = (int32_t)s[NEO_SCHED_AXIS_M], .rows = 1, .cols = 1};
+  t.n_axis = (int32_t)(shared ? s[NEO_SCHED_VECTOR_AXIS] : s[NEO_SCHED_AXIS_N]);
+  t.width = s[NEO_SCHED_VECTOR_WIDTH];
+  plan c = {.m_lo = m_lo, .n_lo = n_lo, .cols_first = l->n_packs > 0};
+  if (t.m_axis >= 0)
+    c.rows = row_pieces(l, m_lo, m_hi, s[NEO_SCHED_TILE_M]);
+  if (t.n_axis >= 0 && shared)
+    c.cols = vector_pieces(l, n_lo, n_hi, t.width, s[NEO_SCHED_TILE_N]);
+  else if (t.n_axis >= 0)
+    c.cols = row_pieces(l, n_lo, n_hi, s[NEO_SCHED_TILE_N]);
+  uint32_t n_rows = t.m_axis >= 0 ? c.rows.n : 1, n_cols = t.n_axis >= 0 ? c.cols.n : 1;
+  for (uint32_t i = 0; i < (c.cols_first ? n_cols : n_rows); i++)
+    for (uint32_t j = 0; j < (c.cols_first ? n_rows : n_cols); j++) {
+      uint32_t r = c.cols_first ? j : i, n = c.cols_first ? i : j;
+      tile_pair(l, in, &c, t.m_axis >= 0 ? &c.rows.at[r] : NULL,
+                t.n_axis >= 0 ? &c.cols.at[n] : NULL, t);
+    }
+}

@@ -1,0 +1,111 @@
+/* Which schedules are legal for a group. A legal schedule changes speed, never values (but for the rounding of sums). */
+#include "fusion/form.h"
+#include "schedule/model.h"
+#include <stdarg.h>
+#include <string.h>
+
+neo_schedule neo_schedule_plain(void) {
+  neo_schedule s = {{0}};
+  int64_t *p = s.at;
+  p[NEO_SCHED_VECTOR_AXIS] = p[NEO_SCHED_AXIS_M] = p[NEO_SCHED_AXIS_N] = -1;
+  p[NEO_SCHED_VECTOR_WIDTH] = p[NEO_SCHED_MERGE] = p[NEO_SCHED_TILE_M] = p[NEO_SCHED_TILE_N] = 1;
+  p[NEO_SCHED_UNIT_SIZE] = p[NEO_SCHED_UNROLL_K] = 1;
+  return s;
+}
+
+static bool no(neo_str *why, const char *what) {
+  if (why)
+    neo_str_add(why, what);
+  return false;
+}
+
+bool neo_form_has_own_axes(const neo_form *f) {
+  for (size_t k = 0; k < f->stages.n; k++)
+    if (f->stages.at[k].axes.n)
+      return true;
+  return false;
+}
+
+/* Shared axes (as bits) that bounds of stages' own axes depend on. */
+uint64_t neo_form_bound_axes(const neo_module *m, const neo_form *f) {
+  uint64_t axes = 0;
+  for (size_t k = 0; k < f->stages.n; k++)
+    for (size_t i = 0; i < f->stages.at[k].axes.n; i++) {
+      const neo_axis_rec *x = &f->stages.at[k].axes.at[i];
+      axes |= neo_expr_axes(m, x->lo) | neo_expr_axes(m, x->hi);
+    }
+  return axes & ((1ULL << f->axes.n) - 1);
+}
+
+static bool is_power(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+static bool vector_legal(const neo_form *f, const neo_machine *machine, const int64_t *s,
+                         neo_str *why) {
+  int64_t v = s[NEO_SCHED_VECTOR_AXIS], w = s[NEO_SCHED_VECTOR_WIDTH], n = (int64_t)f->axes.n;
+  if (v < -1 || v > n || (v == n && !neo_form_has_own_axes(f)))
+    return no(why, "vector_axis is no axis");
+  if (!is_power(w) || w > machine->vector_bytes)
+    return no(why, "vector_width is no number of lanes");
+  return (v >= 0) == (w > 1) || no(why, "a vector_axis and a vector_width above 1 go together");
+}
+
+static bool shared_axis(const neo_form *f, int64_t axis) {
+  return axis >= -1 && axis < (int64_t)f->axes.n;
+}
+
+static bool tile_legal(const neo_form *f, const int64_t *s, neo_str *why) {
+  int64_t v = s[NEO_SCHED_VECTOR_AXIS], am = s[NEO_SCHED_AXIS_M], an = s[NEO_SCHED_AXIS_N];
+  bool lanes_shared = v >= 0 && v < (int64_t)f->axes.n;
+  if (!shared_axis(f, am) || !shared_axis(f, an))
+    return no(why, "axis_m or axis_n is no shared axis");
+  if (am >= 0 && (am == v || am == an))
+    return no(why, "axis_m is used twice");
+  if (an >= 0 && (lanes_shared || v < 0))
+    return no(why, "axis_n is for lanes over a stage's own axis");
+  if (s[NEO_SCHED_TILE_M] < 1 || s[NEO_SCHED_TILE_M] > 32 || s[NEO_SCHED_TILE_N] < 1 ||
+      s[NEO_SCHED_TILE_N] > 16)
+    return no(why, "the tile is too large or empty");
+  if (s[NEO_SCHED_TILE_M] > 1 && am < 0)
+    return no(why, "tile_m without axis_m");
+  if (s[NEO_SCHED_TILE_N] > 1 && an < 0 && !lanes_shared)
+    return no(why, "tile_n without columns");
+  if (s[NEO_SCHED_UNROLL_K] < 1 || s[NEO_SCHED_UNROLL_K] > 16)
+    return no(why, "unroll_k is not in 1..16");
+  return true;
+}
+
+/* How many leading loops there are (codegen/lower.c). */
+int64_t neo_schedule_loops(const neo_form *f, const neo_schedule *s) {
+  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], n = (int64_t)f->axes.n;
+  int64_t an = v >= 0 && v < n ? v : s->at[NEO_SCHED_AXIS_N];
+  if (an >= 0)
+    n += -s->at[NEO_SCHED_MERGE] + (s->at[NEO_SCHED_BLOCK_N] > 0);
+  if (s->at[NEO_SCHED_AXIS_M] >= 0)
+    n += -1 + (s->at[NEO_SCHED_BLOCK_M] > 0);
+  return n;
+}
+
+static bool blocks_legal(const neo_form *f, const neo_schedule *sched, neo_str *why) {
+  const int64_t *s = sched->at;
+  if (s[NEO_SCHED_BLOCK_K] < 0 || s[NEO_SCHED_BLOCK_M] < 0 || s[NEO_SCHED_BLOCK_N] < 0)
+    return no(why, "a block is negative");
+  if (s[NEO_SCHED_UNIT_AXES] < 0 || s[NEO_SCHED_UNIT_AXES] > neo_schedule_loops(f, sched))
+    return no(why, "unit_axes is more than there are loops");
+  return s[NEO_SCHED_UNIT_SIZE] >= 1 || no(why, "unit_size is less than 1");
+}
+
+bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
+                        const neo_schedule *sched, neo_str *why) {
+  const neo_form *f = neo_group_form(m, g);
+  const int64_t *s = sched->at;
+  uint64_t tile = 0;
+  if (!vector_legal(f, machine, s, why) || !tile_legal(f, s, why) || !blocks_legal(f, sched, why))
+    return false;
+  int64_t axes[] = {s[NEO_SCHED_VECTOR_AXIS], s[NEO_SCHED_AXIS_M], s[NEO_SCHED_AXIS_N]};
+  for (int k = 0; k < 3; k++)
+    if (axes[k] >= 0 && axes[k] < (int64_t)f->axes.n)
+      tile |= 1ULL << axes[k];
+  if (neo_form_bound_axes(m, f) & tile)
+    return no(why, "a loop's bounds change inside the tile");
+  return neo_contraction_legal(m, g, machine, sched, why);
+}

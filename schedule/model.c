@@ -1,0 +1,257 @@
+/* The analytic model: which axis becomes lanes, how large tiles and units are. */
+#include "schedule/model.h"
+#include <string.h>
+
+/* ---- extents */
+
+static int64_t saturate(__int128 x) { return x > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)x; }
+
+/* Upper bound of a size expression (nonnegative parts assumed); -1: not known. */
+static int64_t most(neo_module *m, neo_expr e) {
+  int64_t x, a, b;
+  const neo_node *n = neo_expr_node(m, e);
+  if (neo_expr_is_int(m, e, &x))
+    return x;
+  if (n->op == NEO_OP_SIZE)
+    return neo_size_at(m, (neo_size){n->attr})->hi;
+  if (n->op != NEO_OP_ADD && n->op != NEO_OP_MUL && n->op != NEO_OP_DIV && n->op != NEO_OP_SUB &&
+      n->op != NEO_OP_MIN && n->op != NEO_OP_MAX)
+    return -1;
+  a = most(m, neo_expr_arg(m, e, 0));
+  b = most(m, neo_expr_arg(m, e, 1));
+  if (n->op == NEO_OP_MIN)
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+  if (a < 0)
+    return -1;
+  if (n->op == NEO_OP_SUB)
+    return neo_expr_is_int(m, neo_expr_arg(m, e, 1), &x) && x <= a ? a - x : a;
+  if (b < 0)
+    return -1;
+  switch (n->op) {
+  case NEO_OP_ADD: return saturate((__int128)a + b);
+  case NEO_OP_MUL: return saturate((__int128)a * b);
+  case NEO_OP_DIV: return neo_expr_is_int(m, neo_expr_arg(m, e, 1), &x) && x > 0 ? a / x : a;
+  default: return a > b ? a : b;
+  }
+}
+
+int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x) {
+  int64_t n = most(m, x->hi), lo;
+  if (n < 0)
+    return 64; /* bounded by data: a guess */
+  if (neo_expr_is_int(m, x->lo, &lo))
+    n -= lo;
+  return n < 1 ? 1 : n;
+}
+
+/* ---- loads and work of a stage */
+
+typedef struct {
+  neo_module *m;
+  uint32_t axis;
+  int64_t bytes;
+  double cost; /* of one vector over the axis */
+  double ops;
+  uint32_t widest, depth;
+} census;
+
+static double math_cost(neo_op op) {
+  switch (op) {
+  case NEO_OP_EXP: case NEO_OP_TANH: case NEO_OP_SIGMOID: case NEO_OP_SILU: case NEO_OP_ELU:
+  case NEO_OP_EXPM1: case NEO_OP_LOG: case NEO_OP_LOG1P: case NEO_OP_SOFTPLUS: case NEO_OP_GELU:
+  case NEO_OP_ERF: case NEO_OP_RAND: return 16;
+  case NEO_OP_SIN: case NEO_OP_COS: case NEO_OP_TAN: case NEO_OP_POW: return 30;
+  case NEO_OP_DIV: case NEO_OP_SQRT: case NEO_OP_RSQRT: case NEO_OP_MOD: return 5;
+  default: return 1;
+  }
+}
+
+static void count(void *ctx, neo_expr e) {
+  census *c = ctx;
+  const neo_node *n = neo_expr_node(c->m, e);
+  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_ACC || n->type == NEO_F64_T || n->type == NEO_F32_T) {
+    uint32_t bytes = neo_type_bytes((neo_type)n->type);
+    if (n->type != NEO_I64_T && bytes > c->widest)
+      c->widest = bytes;
+  }
+  if (neo_op_is_elementwise((neo_op)n->op) && n->type != NEO_I64_T)
+    c->ops += math_cost((neo_op)n->op);
+  if (n->op != NEO_OP_LOAD)
+    return;
+  int64_t stride;
+  if (!neo_flat_stride(c->m, neo_flat_at(c->m, e), c->axis, &stride))
+    c->cost += 10;
+  else
+    c->cost += stride == 1 ? 1 : stride == 0 ? 0.5 : 9;
+}
+
+static void visit_bodies(neo_module *m, const neo_stage *s, census *c) {
+  neo_expr_visit(m, s->where, count, c);
+  for (size_t k = 0; k < s->accs.n; k++)
+    neo_expr_visit(m, s->accs.at[k].body, count, c);
+  for (size_t k = 0; k < s->outs.n; k++)
+    neo_expr_visit(m, s->outs.at[k].value, count, c);
+}
+
+static census census_of(neo_module *m, const neo_stage *s, uint32_t axis) {
+  census c = {.m = m, .axis = axis};
+  visit_bodies(m, s, &c);
+  return c;
+}
+
+uint32_t neo_form_widest(neo_module *m, const neo_form *f) {
+  uint32_t widest = 1;
+  for (size_t k = 0; k < f->stages.n; k++) {
+    const neo_stage *s = &f->stages.at[k];
+    census c = census_of(m, s, 62);
+    widest = c.widest > widest ? c.widest : widest;
+    for (size_t i = 0; i < s->outs.n; i++) {
+      uint32_t bytes = neo_type_bytes(neo_expr_type(m, s->outs.at[i].value));
+      widest = bytes > widest ? bytes : widest;
+    }
+    for (size_t i = 0; i < s->accs.n; i++) {
+      uint32_t bytes = neo_type_bytes((neo_type)s->accs.at[i].type);
+      bool index = s->accs.at[i].type == NEO_I64_T && i; /* a payload */
+      widest = bytes > widest && !index ? bytes : widest;
+    }
+  }
+  return widest;
+}
+
+/* ---- cost of lanes along an axis */
+
+static double points(neo_module *m, const neo_stage *s) {
+  double n = 1;
+  for (size_t k = 0; k < s->axes.n; k++)
+    n *= (double)neo_axis_most(m, &s->axes.at[k]);
+  return n;
+}
+
+/* Vectors needed for n elements, counting the last one as a whole. */
+static double vectors(int64_t n, int64_t w) { return (double)((n + w - 1) / w); }
+
+/* Cost of one point of the shared axes, lanes along shared axis `axis` (of extent n). */
+static double shared_cost(neo_module *m, const neo_form *f, uint32_t axis, int64_t w) {
+  double cost = 0;
+  int64_t n = neo_axis_most(m, &f->axes.at[axis]);
+  for (size_t k = 0; k < f->stages.n; k++) {
+    const neo_stage *s = &f->stages.at[k];
+    census c = census_of(m, s, axis);
+    double each = c.cost + c.ops;
+    for (size_t i = 0; i < s->outs.n; i++) {
+      int64_t stride;
+      bool known = neo_flat_stride(m, s->outs.at[i].offset, axis, &stride);
+      each += known && stride == 1 ? 1 : 9;
+    }
+    cost += each * points(m, s);
+  }
+  return cost * vectors(n, w) / (double)n;
+}
+
+/* The same with lanes along the last own axis of each stage. */
+static double own_cost(neo_module *m, const neo_form *f, int64_t w) {
+  double cost = 0;
+  for (size_t k = 0; k < f->stages.n; k++) {
+    const neo_stage *s = &f->stages.at[k];
+    double n = points(m, s), per = 1, join = 0;
+    uint32_t axis = (uint32_t)(f->axes.n + s->axes.n - 1);
+    if (s->axes.n) {
+      int64_t last = neo_axis_most(m, &s->axes.at[s->axes.n - 1]);
+      per = vectors(last, w) / (double)last;
+      join = s->accs.n ? 20 : 0;
+    }
+    census c = census_of(m, s, s->axes.n ? axis : 62);
+    cost += (c.cost + c.ops) * n * per + join + (double)s->outs.n * n * per;
+  }
+  return cost;
+}
+
+static void choose_lanes(neo_module *m, const neo_form *f, int64_t most_lanes, neo_schedule *s) {
+  double best = 1e300;
+  uint64_t fixed = neo_form_bound_axes(m, f);
+  for (uint32_t k = 0; k < f->axes.n; k++) {
+    int64_t n = neo_axis_most(m, &f->axes.at[k]), w = most_lanes;
+    while (w > 1 && w > n)
+      w /= 2;
+    double cost = shared_cost(m, f, k, w);
+    if (fixed >> k & 1 || w < 2 || cost >= best)
+      continue;
+    best = cost;
+    s->at[NEO_SCHED_VECTOR_AXIS] = k;
+    s->at[NEO_SCHED_VECTOR_WIDTH] = w;
+  }
+  int64_t longest = 0;
+  for (size_t k = 0; k < f->stages.n; k++)
+    if (f->stages.at[k].axes.n) {
+      int64_t n = neo_axis_most(m, &f->stages.at[k].axes.at[f->stages.at[k].axes.n - 1]);
+      longest = n > longest ? n : longest;
+    }
+  int64_t w = most_lanes;
+  while (w > 1 && w > longest)
+    w /= 2;
+  if (w > 1 && own_cost(m, f, w) < best) {
+    s->at[NEO_SCHED_VECTOR_AXIS] = (int64_t)f->axes.n;
+    s->at[NEO_SCHED_VECTOR_WIDTH] = w;
+    s->at[NEO_SCHED_UNROLL_K] = longest >= 4 * w ? 4 : 1;
+  }
+}
+
+/* ---- units: about 20,000 elements of work each */
+
+enum { UNIT_WORK = 20000, MAP_BLOCK = 4096 };
+
+static double work_of_point(neo_module *m, const neo_form *f) {
+  double work = 0;
+  for (size_t k = 0; k < f->stages.n; k++) {
+    census c = census_of(m, &f->stages.at[k], 62);
+    work += (c.ops + c.cost) * points(m, &f->stages.at[k]);
+  }
+  return work < 1 ? 1 : work;
+}
+
+/* All leading loops make units; how many iterations are worth one. */
+void neo_model_units(neo_module *m, const neo_form *f, neo_schedule *s) {
+  double work = work_of_point(m, f);
+  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], n = (int64_t)f->axes.n, loops = neo_schedule_loops(f, s);
+  int64_t an = v >= 0 && v < n ? v : s->at[NEO_SCHED_AXIS_N], am = s->at[NEO_SCHED_AXIS_M];
+  int64_t merged = s->at[NEO_SCHED_MERGE];
+  for (int64_t k = an - merged + 1; an >= 0 && k <= an; k++) {
+    int64_t most_n = neo_axis_most(m, &f->axes.at[k]);
+    int64_t block = s->at[NEO_SCHED_BLOCK_N];
+    if (k == an - merged + 1 && block) {
+      int64_t inner = 1;
+      for (int64_t i = k + 1; i <= an; i++)
+        inner *= neo_axis_most(m, &f->axes.at[i]);
+      most_n = most_n < block / inner ? most_n : block / inner;
+    }
+    work *= (double)most_n;
+  }
+  if (am >= 0) {
+    int64_t most_m = neo_axis_most(m, &f->axes.at[am]), block = s->at[NEO_SCHED_BLOCK_M];
+    work *= (double)(block && block < most_m ? block : most_m);
+  }
+  s->at[NEO_SCHED_UNIT_AXES] = loops;
+  int64_t size = (int64_t)(UNIT_WORK / work);
+  s->at[NEO_SCHED_UNIT_SIZE] = size < 1 ? 1 : size;
+  if (!loops)
+    s->at[NEO_SCHED_UNIT_SIZE] = 1;
+}
+
+neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine *machine) {
+  neo_schedule s = neo_schedule_plain();
+  int64_t lanes = machine->vector_bytes / neo_form_widest(m, f);
+  choose_lanes(m, f, lanes < 1 ? 1 : lanes, &s);
+  int64_t v = s.at[NEO_SCHED_VECTOR_AXIS], w = s.at[NEO_SCHED_VECTOR_WIDTH];
+  if (v >= 0 && v < (int64_t)f->axes.n) {
+    int64_t n = neo_axis_most(m, &f->axes.at[v]);
+    double per_element = work_of_point(m, f);
+    s.at[NEO_SCHED_TILE_N] = n >= 4 * w ? 4 : n >= 2 * w ? 2 : 1;
+    int64_t block = (int64_t)(UNIT_WORK / per_element) / (4 * w) * (4 * w);
+    if (block < 4 * w)
+      block = 4 * w;
+    if (block < n)
+      s.at[NEO_SCHED_BLOCK_N] = block;
+  }
+  neo_model_units(m, f, &s);
+  return s;
+}

@@ -1,0 +1,19 @@
+/* Private to schedule: what legality, the model and random choice share. */
+#ifndef NEO_SCHEDULE_MODEL_H
+#define NEO_SCHEDULE_MODEL_H
+#include "schedule/contract.h"
+#include "schedule/schedule.h"
+
+bool neo_form_has_own_axes(const neo_form *f);
+uint64_t neo_form_bound_axes(const neo_module *m, const neo_form *f);
+int64_t neo_schedule_loops(const neo_form *f, const neo_schedule *s);
+bool neo_contraction_legal(neo_module *m, const neo_group *g, const neo_machine *machine, const neo_schedule *s,
+                           neo_str *why);
+/* Largest extent of an axis: constant, or by the upper bounds of run-time sizes; at least 1. */
+int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x);
+uint32_t neo_form_widest(neo_module *m, const neo_form *f); /* bytes of the widest float or accumulator */
+/* The choice for a form that is no contraction. */
+neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine *machine);
+void neo_model_units(neo_module *m, const neo_form *f, neo_schedule *s);
+
+#endif

@@ -1,0 +1,25 @@
+/* Checks lowering: for every group of a module and several schedules, the reference interpreter, the loop interpreter and
+ * machine code agree. */
+#ifndef NEO_TESTS_LOWER_TEST_H
+#define NEO_TESTS_LOWER_TEST_H
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "base/str.h"
+#include "ir/ir.h"
+
+typedef struct {
+  uint64_t seed;
+  int n_random;         /* schedules besides the plain one and the model's */
+  bool jit;             /* machine code too */
+  const int64_t *sizes; /* by size id; [0] unused; null: drawn */
+} lower_options;
+
+/* The number of differences; *why describes the first. */
+int lower_check_module(neo_arena *a, neo_module *m, const lower_options *o, neo_str *why);
+/* Parses and checks; fails the test on a difference. `text` without its first two lines. */
+void lower_check(const char *text, const lower_options *o);
+
+#endif

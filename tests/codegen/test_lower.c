@@ -1,0 +1,150 @@
+/* Hand-written definitions of every kind through the lowering. */
+#include "tests/codegen/lower_test.h"
+
+static void check(const char *text) {
+  for (uint64_t seed = 1; seed <= 3; seed++) {
+    lower_options o = {.seed = seed, .n_random = 12, .jit = true};
+    lower_check(text, &o);
+  }
+}
+
+static void elementwise_work_of_any_rank_is_right(void **state) {
+  (void)state;
+  check("size B 0..9\ninput X : f32 [B, 3, 5]\ninput s : f32 []\ntemp Y : f32 [B, 3, 5]\n"
+        "def Y[b: B, i: 3, j: 5] = relu(X[b, i, j] * s[] + 0.5)\n");
+  check("input s : f32 []\ntemp Y : f32 []\ndef Y[] = exp(s[])\n");
+  check("input X : f32 [7, 5]\ninput b : f32 [5]\ntemp Y : f32 [7, 5]\ntemp Z : f32 [5, 7]\n"
+        "def Y[i: 7, j: 5] = X[i, j] + b[j]\ndef Z[j: 5, i: 7] = X[i, j]\n");
+}
+
+static void sums_over_any_axes_are_right(void **state) {
+  (void)state;
+  check("size B 0..40\ninput X : f32 [B, 37]\ntemp r : f32 [B]\ntemp c : f32 [37]\ntemp t : f32 []\n"
+        "def r[b: B] =\n  sum[j: 37] X[b, j]\n  then acc0\n"
+        "def c[j: 37] =\n  sum[b: B] X[b, j]\n  then acc0\n"
+        "def t[] =\n  sum[b: B, j: 37] X[b, j] * X[b, j]\n  then acc0 * 2.0\n");
+}
+
+static void products_of_matrices_are_right(void **state) {
+  (void)state;
+  check("size B 1..20\ninput X : f32 [B, 19]\ninput W : f32 [19, 10]\ninput c : f32 [10]\n"
+        "temp Y : f32 [B, 10]\ntemp G : f32 [19, 10]\ntemp D : f32 [B, 19]\n"
+        "def Y[b: B, j: 10] =\n  sum[i: 19] X[b, i] * W[i, j]\n  then relu(acc0 + c[j])\n"
+        "def G[i: 19, j: 10] =\n  sum[b: B] X[b, i] * Y[b, j]\n  then acc0\n"
+        "def D[b: B, i: 19] =\n  sum[j: 10] Y[b, j] * W[i, j]\n  then acc0\n");
+}
+
+static void every_reducer_is_right(void **state) {
+  (void)state;
+  static const char *const reducer[] = {"sum", "prod", "max", "min", "mean", "logsumexp"};
+  for (size_t k = 0; k < sizeof reducer / sizeof reducer[0]; k++)
+    for (int where = 0; where < 2; where++) {
+      char text[1000];
+      snprintf(text, sizeof text,
+               "size N 0..30\ninput X : f32 [6, N]\ntemp Y : f32 [6]\ntemp Z : f32 [N]\n"
+               "def Y[i: 6] =\n  %s[j: N]\n  %s X[i, j]\n  then acc0\n"
+               "def Z[j: N] =\n  %s[i: 6]\n  %s X[i, j]\n  then acc0\n",
+               reducer[k], where ? "where X[i, j] > -0.5;" : "", reducer[k], where ? "where X[i, j] > 2.0;" : "");
+      check(text);
+    }
+  check("size N 0..30\ninput X : bool [6, N]\ntemp Y : bool [6]\ntemp Z : bool [6]\n"
+        "def Y[i: 6] =\n  any[j: N] X[i, j]\n  then acc0\n"
+        "def Z[i: 6] =\n  all[j: N] X[i, j]\n  then acc0\n");
+}
+
+static void the_first_winner_and_its_place_are_found(void **state) {
+  (void)state;
+  check("size N 0..30\ninput X : i32 [6, N] < 4\ntemp V : i32 [6]\ntemp I : i64 [6]\n"
+        "def (V, I)[i: 6] =\n  max[j: N] X[i, j], j\n  then acc0, acc1\n");
+  check("size N 0..30\ninput X : f32 [6, N]\ntemp V : f32 [6]\ntemp I : i64 [6]\n"
+        "def (V, I)[i: 6] =\n  min[j: N]\n  where X[i, j] > 0.2;\n  X[i, j], j\n  then acc0, acc1\n");
+  check("input X : f32 [2, 8, 8]\ntemp V : f32 [2, 4, 4]\ntemp I : i64 [2, 4, 4]\n"
+        "def (V, I)[n: 2, p: 4, q: 4] =\n  max[r: 2, s: 2] X[n, 2*p + r, 2*q + s], 2*r + s\n  then acc0, acc1\n");
+}
+
+static void guards_and_triangles_are_kept(void **state) {
+  (void)state;
+  check("input X : f32 [2, 9, 11]\ninput F : f32 [3, 3]\ntemp Y : f32 [2, 9, 11]\n"
+        "def Y[n: 2, p: 9, q: 11] =\n  sum[r: 3, s: 3] F[r, s] * (X[n, p + r - 1, q + s - 1] else 0.0)\n  then acc0\n");
+  check("input X : f32 [9, 9]\ntemp Y : f32 [9]\ndef Y[i: 9] =\n  sum[k: 0..i + 1] X[i, k]\n  then acc0\n");
+  check("size B 1..6\ninput len : i32 [B] < 13\ninput X : f32 [B, 12, 5]\ntemp Y : f32 [B, 5]\n"
+        "def Y[b: B, d: 5] =\n  mean[t: 12]\n  where t < i64(len[b]);\n  X[b, t, d]\n  then acc0\n");
+  check("size B 1..6\ninput len : i32 [B] < 13\ninput X : f32 [B, 12, 5]\ntemp Y : f32 [B, 5]\n"
+        "def Y[b: B, d: 5] =\n  sum[t: 0..i64(len[b])] X[b, t, d]\n  then acc0\n");
+  check("input A : f32 [7, 5]\ninput B : f32 [7, 6]\ntemp C : f32 [7, 11]\n"
+        "def C[i: 7, j: 11] = select(j < 5, A[i, j], B[i, j - 5])\n");
+}
+
+static void gradients_of_windows_are_right(void **state) {
+  (void)state;
+  check("input D : f32 [2, 3, 7, 9]\ninput F : f32 [3, 2, 3, 3]\ntemp G : f32 [2, 2, 7, 9]\n"
+        "def G[n: 2, c: 2, h: 7, w: 9] =\n  sum[k: 3, r: 3, s: 3]\n"
+        "  where 0 <= h - r + 1 and h - r + 1 < 7 and 0 <= w - s + 1 and w - s + 1 < 9;\n"
+        "  D[n, k, h - r + 1, w - s + 1] * F[k, c, r, s]\n  then acc0\n");
+  check("input D : f32 [2, 3, 7, 9]\ninput X : f32 [2, 2, 7, 9]\ntemp G : f32 [3, 2, 3, 3]\n"
+        "def G[k: 3, c: 2, r: 3, s: 3] =\n  sum[n: 2, p: 7, q: 9]"
+        " D[n, k, p, q] * (X[n, c, p + r - 1, q + s - 1] else 0.0)\n  then acc0\n");
+}
+
+static void lookups_and_segments_are_right(void **state) {
+  (void)state;
+  check("input T : f32 [6, 9]\ninput Y : i32 [8] < 6\ntemp E : f32 [8, 9]\ntemp G : f32 [6, 9]\n"
+        "def E[b: 8, d: 9] = T[i64(Y[b]), d]\n"
+        "def G[v: 6, d: 9] =\n  sum[e: 8]\n  where i64(Y[e]) == v;\n  E[e, d]\n  then acc0\n");
+}
+
+static void all_types_are_right(void **state) {
+  (void)state;
+  static const char *const type[] = {"f64", "f32", "f16", "bf16", "i64", "i32"};
+  for (size_t k = 0; k < sizeof type / sizeof type[0]; k++) {
+    char text[1000];
+    snprintf(text, sizeof text,
+             "input A : %s [5, 12]\ninput B : %s [12, 9]\ntemp C : %s [5, 9]\ntemp D : %s [5]\n"
+             "def C[i: 5, j: 9] =\n  sum[k: 12] A[i, k] * B[k, j]\n  then acc0\n"
+             "def D[i: 5] =\n  max[k: 12] A[i, k]\n  then acc0\n",
+             type[k], type[k], type[k], type[k]);
+    check(text);
+  }
+  check("input A : u8 [50]\ninput B : i8 [50]\ntemp C : f32 [50]\ntemp D : u8 [50]\n"
+        "def C[i: 50] = f32(A[i]) / 3.0 + f32(B[i])\ndef D[i: 50] = A[i] + u8(B[i])\n");
+}
+
+static void pieces_with_strides_are_right(void **state) {
+  (void)state;
+  check("input A : f32 [7, 8]\ninput B : f32 [7, 8]\ntemp C : f32 [7, 16]\n"
+        "def C[i: 7, j: 8] at [i, 2*j] = A[i, j] * 2.0\n"
+        "def C[i: 7, j: 8] at [i, 2*j + 1] = B[i, j]\n");
+}
+
+static void random_numbers_do_not_depend_on_the_schedule(void **state) {
+  (void)state;
+  check("sites 1\ntemp C : f32 [7, 16]\ndef C[i: 7, j: 16] = rand(0, i * 16 + j)\n");
+}
+
+static void batched_products_and_softmax_are_right(void **state) {
+  (void)state;
+  check("input Q : f32 [2, 5, 3, 4]\ninput K : f32 [2, 6, 3, 4]\ninput V : f32 [2, 6, 3, 4]\n"
+        "temp S : f32 [2, 3, 5, 6]\ntemp l : f32 [2, 3, 5]\ntemp P : f32 [2, 3, 5, 6]\ntemp O : f32 [2, 5, 3, 4]\n"
+        "def S[b: 2, h: 3, i: 5, j: 6] =\n  sum[d: 4] Q[b, i, h, d] * K[b, j, h, d]\n  then acc0\n"
+        "def l[b: 2, h: 3, i: 5] =\n  logsumexp[j: 0..i + 2] S[b, h, i, j]\n  then acc0\n"
+        "def P[b: 2, h: 3, i: 5, j: 6] = select(j < i + 2, exp(S[b, h, i, j] - l[b, h, i]), 0.0)\n"
+        "def O[b: 2, i: 5, h: 3, d: 4] =\n  sum[j: 0..i + 2] P[b, h, i, j] * V[b, j, h, d]\n  then acc0\n");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(elementwise_work_of_any_rank_is_right),
+      cmocka_unit_test(sums_over_any_axes_are_right),
+      cmocka_unit_test(products_of_matrices_are_right),
+      cmocka_unit_test(every_reducer_is_right),
+      cmocka_unit_test(the_first_winner_and_its_place_are_found),
+      cmocka_unit_test(guards_and_triangles_are_kept),
+      cmocka_unit_test(gradients_of_windows_are_right),
+      cmocka_unit_test(lookups_and_segments_are_right),
+      cmocka_unit_test(all_types_are_right),
+      cmocka_unit_test(pieces_with_strides_are_right),
+      cmocka_unit_test(random_numbers_do_not_depend_on_the_schedule),
+      cmocka_unit_test(batched_products_and_softmax_are_right),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
