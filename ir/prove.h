@@ -18,7 +18,7 @@
 typedef enum { NEO_UNKNOWN, NEO_PROVED, NEO_REFUTED } neo_proof;
 typedef struct neo_prover neo_prover;
 
-typedef struct { /* a counterexample: values of axes and run-time sizes */
+typedef struct { /* a counterexample: values of axes and of the run-time sizes that matter */
   uint32_t n_axes, n_sizes;
   int64_t axis[64];
   struct {

@@ -8,7 +8,13 @@
 #include "ir/interp.h"
 #include <assert.h>
 
-enum { MAX_SIZES = 32, MAX_DERIVED = 64, RANDOM_POINTS = 24, MAX_NODES = 20000, MAX_POINTS = 4096 };
+enum {
+  MAX_SIZES = 32, /* as a witness has */
+  MAX_DERIVED = 256,
+  RANDOM_POINTS = 24,
+  MAX_NODES = 20000,
+  MAX_POINTS = 4096
+};
 
 typedef enum { LOW, HIGH, RANDOM, GIVEN } choice;
 
@@ -26,7 +32,7 @@ struct neo_trial {
   neo_scope *s;
   neo_module *m;
   neo_expr goal;
-  bool want, usable;
+  bool want, usable, shared;
   NEO_VEC(uint32_t) nodes;
   NEO_VEC(value3) at;       /* their values */
   NEO_VEC(listed) place;    /* by expression */
@@ -44,6 +50,8 @@ static bool is_listed(const neo_trial *t, uint32_t e) {
   return e < t->place.n && t->place.at[e].epoch == t->epoch;
 }
 
+static void add(neo_trial *t, neo_expr e);
+
 static void collect(void *ctx, neo_expr e) {
   neo_trial *t = ctx;
   neo_arena *a = t->m->arena;
@@ -51,7 +59,8 @@ static void collect(void *ctx, neo_expr e) {
   if (is_listed(t, e.i)) return;
   if (n->op == NEO_OP_SIZE) {
     const neo_size_rec *size = neo_size_at(t->m, (neo_size){n->attr});
-    if (size->kind == NEO_SIZE_DERIVED) neo_expr_visit(t->m, size->value, collect, t);
+    if (size->kind == NEO_SIZE_DERIVED) add(t, size->value);
+    else if (t->n_sizes < MAX_SIZES) t->size[t->n_sizes++] = n->attr;
   }
   while (t->place.n <= e.i) NEO_PUSH(a, &t->place, (listed){0});
   t->place.at[e.i] = (listed){t->epoch, (uint32_t)t->nodes.n};
@@ -61,15 +70,28 @@ static void collect(void *ctx, neo_expr e) {
 
 static void add(neo_trial *t, neo_expr e) { neo_expr_visit(t->m, e, collect, t); }
 
-static void add_sizes(neo_trial *t) {
-  uint32_t derived = 0;
-  for (uint32_t k = 1; k < t->m->sizes.n; k++) {
-    const neo_size_rec *size = &t->m->sizes.at[k];
-    if (size->kind == NEO_SIZE_RUNTIME && t->n_sizes < MAX_SIZES) t->size[t->n_sizes++] = k;
-    /* All of them: a point counts only if every derived size is as declared. */
-    if (size->kind == NEO_SIZE_DERIVED && derived++ < MAX_DERIVED)
-      add(t, neo_size_ref(t->m, (neo_size){k}));
-  }
+static void note_shared(void *ctx, neo_expr e) {
+  neo_trial *t = ctx;
+  if (neo_expr_node(t->m, e)->op == NEO_OP_SIZE && is_listed(t, e.i)) t->shared = true;
+}
+
+/* A point counts only if every derived size is as declared: those that depend on a listed size are
+ * listed too, with the other sizes that they need. False if they are too many. */
+static bool add_derived(neo_trial *t) {
+  uint32_t before, looked = 0;
+  do {
+    before = (uint32_t)t->nodes.n;
+    for (uint32_t k = 1; k < t->m->sizes.n && looked < MAX_DERIVED; k++) {
+      if (t->m->sizes.at[k].kind != NEO_SIZE_DERIVED) continue;
+      neo_expr e = neo_size_ref(t->m, (neo_size){k});
+      if (is_listed(t, e.i)) continue;
+      looked++;
+      t->shared = false;
+      neo_expr_visit(t->m, t->m->sizes.at[k].value, note_shared, t);
+      if (t->shared) add(t, e);
+    }
+  } while (t->nodes.n > before);
+  return looked < MAX_DERIVED;
 }
 
 neo_trial *neo_trial_new(neo_scope *s, neo_expr e, bool value) {
@@ -82,7 +104,6 @@ neo_trial *neo_trial_new(neo_scope *s, neo_expr e, bool value) {
   t->random = 1;
   t->nodes.n = t->n_sizes = t->unknown = 0;
   t->epoch++;
-  add_sizes(t);
   for (uint32_t k = 0; k < s->n_axes; k++) {
     add(t, s->axes[k].lo);
     add(t, s->axes[k].hi);
@@ -90,7 +111,7 @@ neo_trial *neo_trial_new(neo_scope *s, neo_expr e, bool value) {
   }
   for (uint32_t k = 0; k < s->n_assume; k++) add(t, s->assume[k]);
   add(t, e);
-  t->usable = t->nodes.n <= MAX_NODES;
+  t->usable = add_derived(t) && t->nodes.n <= MAX_NODES;
   return t;
 }
 

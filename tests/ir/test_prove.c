@@ -81,6 +81,8 @@ static const row rows[] = {
      "0 <= 16*o + i < N", NEO_PROVED},
     {"an empty domain", 0, 0, "i<0", 0, "i == 7", NEO_PROVED},
     {"contradictory assumptions", "1<=N<=64", 0, "i<N", "i < 3 and i > 5", "i == 7", NEO_PROVED},
+    {"a square", 0, 0, "-3<=i<4", 0, "0 <= i*i < 10", NEO_PROVED},
+    {"a square reaches zero", 0, 0, "-3<=i<4", 0, "i*i > 0", NEO_REFUTED},
     {"parity", 0, 0, "i<10; j<10", 0, "2*i != 2*j + 1", NEO_PROVED},
     {"even and odd", 0, 0, "i<10", "i % 2 == 1", "i >= 1", NEO_PROVED},
     {"an element and one more", 0, "Y", "i<4", 0, "Y[i] < Y[i] + 1", NEO_PROVED},
