@@ -101,7 +101,8 @@ static neo_expr random_index(world *w, uint32_t axes, int depth) {
   case 2: return neo_op2(w->m, pair[n % 4], a, random_index(w, axes, depth - 1));
   case 5: return neo_op2(w->m, divide, random_index(w, axes, depth - 1),
                          neo_size_ref(w->m, w->size));
-  case 6: return neo_op2(w->m, divide, random_index(w, axes, depth - 1), num(w, (int64_t)(n % 8) - 2));
+  case 6:
+    return neo_op2(w->m, divide, random_index(w, axes, depth - 1), num(w, (int64_t)(n % 8) - 2));
   default: return a;
   }
 }
