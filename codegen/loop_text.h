@@ -1,0 +1,8 @@
+/* What the printer and the parser of kernels share. */
+#ifndef NEO_CODEGEN_LOOP_TEXT_H
+#define NEO_CODEGEN_LOOP_TEXT_H
+
+/* Words that no name may be, besides those of operators and types; the last is null. */
+extern const char *const neo_loop_words[];
+
+#endif
