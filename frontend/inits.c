@@ -1,0 +1,96 @@
+/* Distributions of initial values: uniform, normal, glorot, he. Each use has its own random sites.
+ *
+ *   glorot(i, o)  uniform in +-sqrt(6/(i + o))   Glorot, Bengio: Understanding the difficulty of
+ *                                                training deep feedforward neural networks, 2010
+ *   he(i)         normal, deviation sqrt(2/i)    He et al.: Delving deep into rectifiers, 2015
+ *   normal        Box, Muller: A note on the generation of random normal deviates, 1958:
+ *                 sqrt(-2 log(1 - u)) * cos(2 pi v); u, v in [0, 1), so that the logarithm is finite */
+#include "frontend/check.h"
+#include <math.h>
+
+typedef struct {
+  const char *name;
+  uint32_t arity;
+} init_row;
+
+static const init_row rows[] = {{"uniform", 2}, {"normal", 2}, {"glorot", 2}, {"he", 1}};
+enum { UNIFORM, NORMAL, GLOROT, HE, N_ROWS };
+
+static neo_expr real(neo_frame *f, double x) { return neo_const_float(f->m, NEO_F32_T, x); }
+static neo_expr mul(neo_frame *f, neo_expr a, neo_expr b) {
+  return neo_op2(f->m, NEO_OP_MUL, a, b);
+}
+static neo_expr add(neo_frame *f, neo_expr a, neo_expr b) {
+  return neo_op2(f->m, NEO_OP_ADD, a, b);
+}
+
+/* An argument as f32: a number, or a size. */
+static neo_expr argument(neo_frame *f, const neo_ast_expr *e) {
+  neo_val v = neo_lower(f, e);
+  if (v.kind == NEO_VAL_EXPR && v.index) v = neo_val_expr(neo_cast(f->m, NEO_F32_T, v.e));
+  int64_t x;
+  if (v.kind == NEO_VAL_EXPR && neo_expr_node(f->m, v.e)->op == NEO_OP_CAST &&
+      neo_expr_is_int(f->m, neo_expr_arg(f->m, v.e, 0), &x))
+    return real(f, (double)x);
+  return neo_val_as(f, e->span, v, NEO_F32_T);
+}
+
+static neo_expr uniform(neo_frame *f, neo_expr lo, neo_expr hi) {
+  return add(f, lo, mul(f, neo_op2(f->m, NEO_OP_SUB, hi, lo), neo_rand_make(f)));
+}
+
+static neo_expr normal(neo_frame *f, neo_expr mean, neo_expr deviation) {
+  neo_expr u = neo_rand_make(f), v = neo_rand_make(f);
+  neo_expr log_u = neo_op1(f->m, NEO_OP_LOG, neo_op2(f->m, NEO_OP_SUB, real(f, 1), u));
+  neo_expr radius = neo_op1(f->m, NEO_OP_SQRT, mul(f, real(f, -2), log_u));
+  neo_expr angle = neo_op1(f->m, NEO_OP_COS, mul(f, real(f, 2 * M_PI), v));
+  return add(f, mul(f, deviation, mul(f, radius, angle)), mean);
+}
+
+static neo_expr root_of(neo_frame *f, double over, neo_expr n) {
+  double x;
+  if (neo_expr_is_float(f->m, n, &x)) return real(f, sqrt(over / x));
+  return neo_op1(f->m, NEO_OP_SQRT, neo_op2(f->m, NEO_OP_DIV, real(f, over), n));
+}
+
+static neo_expr sum_of(neo_frame *f, neo_expr a, neo_expr b) {
+  double x, y;
+  if (neo_expr_is_float(f->m, a, &x) && neo_expr_is_float(f->m, b, &y)) return real(f, x + y);
+  return add(f, a, b);
+}
+
+static neo_expr distribution(neo_frame *f, uint32_t which, const neo_expr *a) {
+  switch (which) {
+  case UNIFORM: return uniform(f, a[0], a[1]);
+  case NORMAL: return normal(f, a[0], a[1]);
+  case GLOROT: {
+    neo_expr limit = root_of(f, 6, sum_of(f, a[0], a[1]));
+    return uniform(f, neo_op1(f->m, NEO_OP_NEG, limit), limit);
+  }
+  default: return normal(f, real(f, 0), root_of(f, 2, a[0]));
+  }
+}
+
+neo_val neo_init_call(neo_frame *f, const neo_ast_expr *e, const char *name, bool *known) {
+  neo_expr a[2] = {{0}};
+  uint32_t which = 0;
+  while (which < N_ROWS && !neo_streq(rows[which].name, name)) which++;
+  *known = which < N_ROWS;
+  if (!*known) return neo_val_poison();
+  if (!f->init) {
+    int h = NEO_ERR(f->in, e->span, INIT_PLACE, name);
+    neo_diag_help(f->fe->diags, h, "elsewhere, write an expression of rand()");
+    return neo_val_poison();
+  }
+  if (e->u.ref.args.n != rows[which].arity) {
+    NEO_ERR(f->in, e->span, ARGUMENT_COUNT, name, (int)rows[which].arity, (int)e->u.ref.args.n);
+    return neo_val_poison();
+  }
+  for (uint32_t k = 0; k < rows[which].arity; k++) {
+    a[k] = argument(f, e->u.ref.args.at[k].value);
+    if (!a[k].i) return neo_val_poison();
+  }
+  neo_val v = neo_val_expr(distribution(f, which, a));
+  v.index = true; /* takes the type of what it initialises */
+  return v;
+}

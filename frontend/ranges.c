@@ -1,0 +1,432 @@
+/* Ranges: the extents of indices that are written without a bound.
+ *
+ * One sweep over a statement before it is lowered. Every index in scope is a want; a subscript that is
+ * the bare name of a want gives it the extent of that dimension. Unguarded reads decide; reads under
+ * select, and, or, where, else count only where there is no other. Several extents at one level
+ * must be equal. The wants of a reducer are stored by its node for the lowering.
+ *
+ * The extents of a call's result are known once the call is checked. A call that mentions no index is
+ * checked on the way; one that does is put off until the extents of its indices are known. */
+#include "frontend/check.h"
+
+typedef struct {
+  neo_frame *f;
+  neo_want *top;
+  bool guarded, hushed;
+  uint32_t reducers;
+  NEO_VEC(const neo_ast_expr *) later;
+} sweep;
+
+static void sweep_expr(sweep *s, const neo_ast_expr *e);
+
+/* ---- children */
+
+static void ref_children(const neo_ast_expr *e, void (*each)(void *, const neo_ast_expr *),
+                         void *ctx) {
+  for (uint32_t k = 0; k < e->u.ref.args.n; k++) each(ctx, e->u.ref.args.at[k].value);
+  for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
+    if (e->u.ref.subs.at[k].expr) each(ctx, e->u.ref.subs.at[k].expr);
+}
+
+void neo_ast_children(const neo_ast_expr *e, void (*each)(void *, const neo_ast_expr *),
+                      void *ctx) {
+  switch (e->kind) {
+  case NEO_AST_REF: ref_children(e, each, ctx); break;
+  case NEO_AST_UNARY: each(ctx, e->u.unary.x); break;
+  case NEO_AST_BINARY:
+    each(ctx, e->u.binary.x);
+    each(ctx, e->u.binary.y);
+    break;
+  case NEO_AST_GUARD:
+    each(ctx, e->u.guard.value);
+    each(ctx, e->u.guard.fallback);
+    break;
+  case NEO_AST_REDUCE:
+    for (uint32_t k = 0; k < e->u.reduce.axes.n; k++) {
+      if (e->u.reduce.axes.at[k].lo) each(ctx, e->u.reduce.axes.at[k].lo);
+      if (e->u.reduce.axes.at[k].hi) each(ctx, e->u.reduce.axes.at[k].hi);
+    }
+    if (e->u.reduce.where) each(ctx, e->u.reduce.where);
+    each(ctx, e->u.reduce.body);
+    break;
+  default: break;
+  }
+}
+
+static bool is_bare(const neo_ast_expr *e) {
+  return e && e->kind == NEO_AST_REF && e->u.ref.path.n == 1 && !e->u.ref.has_args &&
+         !e->u.ref.has_subs;
+}
+
+/* ---- packs: which rank `..` has in this statement */
+
+typedef struct {
+  neo_frame *f;
+  bool found, binds;
+  neo_span place;
+  const char *tensor;
+} pack_look;
+
+static void look_binds(void *ctx, const neo_ast_expr *e) {
+  bool *binds = ctx;
+  if (e->kind == NEO_AST_REDUCE)
+    for (uint32_t k = 0; k < e->u.reduce.axes.n; k++)
+      *binds = *binds || e->u.reduce.axes.at[k].kind == NEO_AST_PACK;
+  neo_ast_children(e, look_binds, ctx);
+}
+
+bool neo_ast_binds_pack(const neo_ast_expr *e) {
+  bool binds = false;
+  look_binds(&binds, e);
+  return binds;
+}
+
+static bool has_pack_sub(const neo_ast_expr *e) {
+  for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
+    if (!e->u.ref.subs.at[k].expr) return true;
+  return false;
+}
+
+/* Whether argument k of a call is taken as a tensor, so that its `..` is no index. */
+static bool is_tensor_arg(neo_frame *f, const neo_ast_expr *call, uint32_t k) {
+  neo_sym *fn;
+  if (!neo_call_is(f->in, call, &fn)) return false;
+  if (!fn) return true; /* grad(…) */
+  if (!fn->fn || k >= fn->fn->u.fn.sig.params.n) return false;
+  return fn->fn->u.fn.sig.params.at[k].indexed;
+}
+
+static bool mentions(sweep *s, const neo_ast_expr *e);
+
+static void look_pack(void *ctx, const neo_ast_expr *e);
+
+static void look_pack_args(pack_look *p, const neo_ast_expr *e) {
+  for (uint32_t k = 0; k < e->u.ref.args.n; k++) {
+    const neo_ast_expr *arg = e->u.ref.args.at[k].value;
+    if (arg->kind == NEO_AST_REF && is_tensor_arg(p->f, e, k))
+      ref_children(arg, look_pack, p);
+    else
+      look_pack(p, arg);
+  }
+}
+
+static void pack_of(pack_look *p, const neo_ast_expr *e, const neo_view *v) {
+  uint32_t others = e->u.ref.subs.n - 1;
+  const char *name = neo_path_text(p->f->fe, &e->u.ref.path);
+  if (v->rank < others) return; /* reported when it is lowered */
+  uint32_t n = v->rank - others;
+  if (p->found && n != p->f->n_pack) {
+    int h = NEO_ERR(p->f->in, e->u.ref.subs_span, PACK_CONFLICT, (int)p->f->n_pack, p->tensor,
+                    (int)n, name);
+    neo_diag_range(p->f->fe->diags, h, p->place);
+    return;
+  }
+  p->found = true;
+  p->f->n_pack = n;
+  p->place = e->u.ref.subs_span;
+  p->tensor = name;
+}
+
+static void look_pack(void *ctx, const neo_ast_expr *e) {
+  pack_look *p = ctx;
+  if (e->kind != NEO_AST_REF) {
+    neo_ast_children(e, look_pack, ctx);
+    return;
+  }
+  look_pack_args(p, e);
+  for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
+    if (e->u.ref.subs.at[k].expr) look_pack(p, e->u.ref.subs.at[k].expr);
+  if (!e->u.ref.has_subs || !has_pack_sub(e)) return;
+  sweep s = {.f = p->f};
+  if (e->u.ref.has_args && mentions(&s, e)) return;
+  neo_val v = neo_lower_base(p->f, e, true);
+  if (v.kind == NEO_VAL_VIEW) pack_of(p, e, &v.view);
+  if (v.kind == NEO_VAL_EXPR || v.kind == NEO_VAL_LIT)
+    pack_of(p, e, &(neo_view){.rank = 0});
+}
+
+bool neo_ranges_pack(neo_frame *f, bool left_has_pack, const neo_ast_expr *e, neo_span at) {
+  pack_look p = {.f = f, .found = f->has_pack};
+  p.binds = left_has_pack || neo_ast_binds_pack(e);
+  p.tensor = f->target;
+  if (!p.binds) return true;
+  look_pack(&p, e);
+  if (!p.found && f->in->has_pack) {
+    f->n_pack = f->in->n_pack;
+    p.found = true;
+  }
+  if (!p.found) {
+    NEO_ERR(f->in, at, PACK_UNKNOWN, "..");
+    return false;
+  }
+  f->has_pack = true;
+  for (uint32_t k = 0; k < f->n_pack; k++) f->pack_name[k] = neo_frame_pack_name(f->fe, k);
+  return true;
+}
+
+/* ---- wants */
+
+static neo_want *want_find(const sweep *s, const char *name) {
+  for (neo_want *w = s->top; w; w = w->outer)
+    if (w->name == name) return w;
+  return NULL;
+}
+
+static void candidate(sweep *s, neo_want *w, neo_expr extent, neo_span place, const neo_view *v,
+                      int dim, const char *tensor) {
+  if (w->bounded || !extent.i) return;
+  bool better = w->extent.i && w->guarded && !s->guarded;
+  if (!w->extent.i || better) {
+    w->extent = extent;
+    w->guarded = s->guarded;
+    w->place = place;
+    w->dim = dim;
+    w->tensor = tensor;
+    w->tensor2 = NULL;
+    return;
+  }
+  if (w->guarded != s->guarded || w->tensor2 || neo_size_equal(s->f->fe, w->extent, extent))
+    return;
+  w->tensor2 = tensor;
+  w->extent2 = extent;
+  w->place2 = place;
+  w->dim2 = dim;
+  w->declared2 = neo_tensor_at(s->f->m, v->tensor)->span;
+}
+
+static void conflict(sweep *s, neo_want *w) {
+  neo_fe *fe = s->f->fe;
+  if (!w->tensor2) return;
+  int h = NEO_ERR(s->f->in, w->place, EXTENT_CONFLICT, w->name, neo_size_text(fe, w->extent),
+                  w->tensor, w->dim, neo_size_text(fe, w->extent2), w->tensor2, w->dim2);
+  neo_diag_range(fe->diags, h, w->place2);
+  neo_fe_note_place(fe, h, neo_arena_printf(fe->arena, "%s is declared", w->tensor2),
+                    w->declared2);
+  w->hushed = true;
+}
+
+bool neo_ranges_missing(neo_frame *f, const neo_want *w) {
+  if (w->bounded || (w->extent.i && !w->hushed)) return false;
+  if (w->hushed) return true;
+  bool pack = w->name[0] == '.';
+  int h = NEO_ERR(f->in, w->span, NO_EXTENT, pack ? ".." : w->name);
+  if (!pack)
+    neo_diag_help(f->fe->diags, h,
+                  "write a bound, as in '%s < N', or subscript a dimension with '%s' alone",
+                  w->name, w->name);
+  return true;
+}
+
+/* ---- the sweep */
+
+static void look_mention(void *ctx, const neo_ast_expr *e) {
+  struct {
+    sweep *s;
+    bool found;
+  } *c = ctx;
+  if (is_bare(e)) c->found = c->found || want_find(c->s, e->u.ref.path.at[0].text) != NULL;
+  if (e->kind == NEO_AST_REF && e->u.ref.has_args) {
+    for (uint32_t k = 0; k < e->u.ref.args.n; k++) {
+      const neo_ast_expr *a = e->u.ref.args.at[k].value;
+      if (a->kind == NEO_AST_REF && has_pack_sub(a) && !is_tensor_arg(c->s->f, e, k))
+        c->found = true;
+    }
+  }
+  neo_ast_children(e, look_mention, ctx);
+}
+
+/* Whether the arguments of a call use indices. */
+static bool mentions(sweep *s, const neo_ast_expr *e) {
+  struct {
+    sweep *s;
+    bool found;
+  } c = {s, false};
+  neo_ast_expr args = *e;
+  args.u.ref.subs.n = 0;
+  look_mention(&c, &args);
+  return c.found;
+}
+
+static void sweep_subs(sweep *s, const neo_ast_expr *e, const neo_view *v) {
+  uint32_t n = e->u.ref.subs.n, d = 0;
+  bool pack = has_pack_sub(e);
+  uint32_t in_pack = pack && v->rank + 1 >= n ? v->rank + 1 - n : 0;
+  const char *tensor = neo_path_text(s->f->fe, &e->u.ref.path);
+  if (!pack && n != v->rank) return;
+  for (uint32_t k = 0; k < n; k++) {
+    const neo_ast_sub *sub = &e->u.ref.subs.at[k];
+    if (!sub->expr) {
+      for (uint32_t j = 0; j < in_pack && d < v->rank; j++, d++) {
+        neo_want *w = want_find(s, neo_frame_pack_name(s->f->fe, j));
+        if (w && s->f->has_pack)
+          candidate(s, w, neo_view_extent(s->f->fe, v, d), sub->span, v, (int)d, tensor);
+      }
+      continue;
+    }
+    if (d < v->rank && is_bare(sub->expr)) {
+      neo_want *w = want_find(s, sub->expr->u.ref.path.at[0].text);
+      if (w) candidate(s, w, neo_view_extent(s->f->fe, v, d), sub->span, v, (int)d, tensor);
+    }
+    d++;
+  }
+}
+
+/* The arms of select() and what follows a condition are guarded. */
+static void sweep_args(sweep *s, const neo_ast_expr *e) {
+  neo_sym *fn;
+  bool select = e->u.ref.path.n == 1 && neo_streq(e->u.ref.path.at[0].text, "select") &&
+                !neo_call_is(s->f->in, e, &fn);
+  bool outer = s->guarded;
+  for (uint32_t k = 0; k < e->u.ref.args.n; k++) {
+    s->guarded = outer || (select && k > 0);
+    sweep_expr(s, e->u.ref.args.at[k].value);
+  }
+  s->guarded = outer;
+}
+
+static void sweep_ref(sweep *s, const neo_ast_expr *e) {
+  neo_sym *fn;
+  bool call = e->u.ref.has_args && neo_call_is(s->f->in, e, &fn);
+  bool depends = e->u.ref.has_args && mentions(s, e);
+  if (e->u.ref.has_args && (!call || depends)) sweep_args(s, e);
+  for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
+    if (e->u.ref.subs.at[k].expr) sweep_expr(s, e->u.ref.subs.at[k].expr);
+  if (!e->u.ref.has_subs) return;
+  if (call && depends) {
+    if (!s->reducers) NEO_PUSH(s->f->fe->arena, &s->later, e);
+    return;
+  }
+  if (e->u.ref.has_args && !call) return;
+  neo_val v = neo_lower_base(s->f, e, true);
+  if (v.kind == NEO_VAL_POISON) s->hushed = true;
+  if (v.kind == NEO_VAL_VIEW) sweep_subs(s, e, &v.view);
+}
+
+static neo_want *want_push(sweep *s, neo_want *w, const char *name, neo_span span, bool bounded) {
+  *w = (neo_want){.name = name, .span = span, .bounded = bounded, .outer = s->top};
+  s->top = w;
+  return w;
+}
+
+static uint32_t count_axes(const neo_frame *f, const neo_ast_axes *axes) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < axes->n; k++)
+    n += axes->at[k].kind == NEO_AST_PACK ? f->n_pack : 1;
+  return n;
+}
+
+static neo_wants *reducer_wants(sweep *s, const neo_ast_expr *e) {
+  neo_wants *wants = NEO_NEW(s->f->fe->arena, neo_wants);
+  wants->at = NEO_NEW_ARRAY(s->f->fe->arena, neo_want, count_axes(s->f, &e->u.reduce.axes));
+  neo_map_set(&s->f->inferred, (uint64_t)(uintptr_t)e, (uint64_t)(uintptr_t)wants);
+  for (uint32_t k = 0; k < e->u.reduce.axes.n; k++) {
+    const neo_ast_axis *a = &e->u.reduce.axes.at[k];
+    if (a->lo) sweep_expr(s, a->lo);
+    if (a->hi) sweep_expr(s, a->hi);
+    for (uint32_t j = 0; a->kind == NEO_AST_PACK && j < s->f->n_pack; j++)
+      want_push(s, &wants->at[wants->n++], neo_frame_pack_name(s->f->fe, j), a->span, false);
+    if (a->kind == NEO_AST_INDEX)
+      want_push(s, &wants->at[wants->n++], a->name.text, a->name.span, a->hi != NULL);
+  }
+  return wants;
+}
+
+static void sweep_reduce(sweep *s, const neo_ast_expr *e) {
+  neo_want *outer = s->top;
+  bool guarded = s->guarded, hushed = s->hushed;
+  s->hushed = false;
+  neo_wants *wants = reducer_wants(s, e);
+  s->reducers++;
+  if (e->u.reduce.where) {
+    sweep_expr(s, e->u.reduce.where);
+    s->guarded = true;
+  }
+  sweep_expr(s, e->u.reduce.body);
+  s->guarded = guarded;
+  s->reducers--;
+  for (uint32_t k = 0; k < wants->n; k++) {
+    wants->at[k].hushed = s->hushed && !wants->at[k].extent.i;
+    conflict(s, &wants->at[k]);
+  }
+  s->hushed = s->hushed || hushed;
+  s->top = outer;
+}
+
+static void sweep_binary(sweep *s, const neo_ast_expr *e) {
+  bool guarded = s->guarded;
+  neo_ast_op op = e->u.binary.op;
+  sweep_expr(s, e->u.binary.x);
+  s->guarded = guarded || op == NEO_AST_AND || op == NEO_AST_OR;
+  sweep_expr(s, e->u.binary.y);
+  s->guarded = guarded;
+}
+
+static void sweep_expr(sweep *s, const neo_ast_expr *e) {
+  bool guarded = s->guarded;
+  switch (e->kind) {
+  case NEO_AST_REF: sweep_ref(s, e); break;
+  case NEO_AST_UNARY: sweep_expr(s, e->u.unary.x); break;
+  case NEO_AST_BINARY: sweep_binary(s, e); break;
+  case NEO_AST_GUARD:
+    sweep_expr(s, e->u.guard.fallback);
+    s->guarded = true;
+    sweep_expr(s, e->u.guard.value);
+    s->guarded = guarded;
+    break;
+  case NEO_AST_REDUCE: sweep_reduce(s, e); break;
+  default: break;
+  }
+}
+
+/* ---- calls that use indices */
+
+typedef struct {
+  sweep *s;
+  bool known;
+} readiness;
+
+static void look_ready(void *ctx, const neo_ast_expr *e) {
+  readiness *r = ctx;
+  neo_want *w = is_bare(e) ? want_find(r->s, e->u.ref.path.at[0].text) : NULL;
+  if (w && !w->bounded && !w->extent.i) r->known = false;
+  neo_ast_children(e, look_ready, ctx);
+}
+
+static void set_axes(sweep *s) {
+  for (neo_want *w = s->top; w; w = w->outer) {
+    int p = neo_frame_axis(s->f, w->name);
+    if (p >= 0 && w->extent.i) s->f->axis[p].hi = w->extent;
+  }
+}
+
+static void sweep_later(sweep *s) {
+  set_axes(s);
+  for (size_t k = 0; k < s->later.n; k++) {
+    const neo_ast_expr *e = s->later.at[k];
+    neo_ast_expr args = *e;
+    readiness r = {s, true};
+    args.u.ref.subs.n = 0;
+    look_ready(&r, &args);
+    if (!r.known) continue;
+    neo_val v = neo_lower_base(s->f, e, true);
+    if (v.kind == NEO_VAL_POISON) s->hushed = true;
+    if (v.kind == NEO_VAL_VIEW) sweep_subs(s, e, &v.view);
+  }
+}
+
+void neo_ranges_infer(neo_frame *f, neo_wants *left, const neo_ast_expr *e) {
+  sweep s = {.f = f};
+  for (uint32_t k = 0; k < left->n; k++) {
+    left->at[k].outer = s.top;
+    s.top = &left->at[k];
+  }
+  sweep_expr(&s, e);
+  bool open = false;
+  for (uint32_t k = 0; k < left->n; k++)
+    open = open || (!left->at[k].bounded && !left->at[k].extent.i);
+  if (open && s.later.n) sweep_later(&s);
+  for (uint32_t k = 0; k < left->n; k++) {
+    conflict(&s, &left->at[k]);
+    if (s.hushed && !left->at[k].extent.i) left->at[k].hushed = true;
+  }
+}
