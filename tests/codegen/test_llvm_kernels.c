@@ -1,0 +1,351 @@
+/* Compiled kernels against the interpreter: every kind of loop, access, guard and type, at every
+ * level that this machine runs, on memory that ends at an unreadable page. */
+#include "loop_support.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define HEAD "neo-loop 1\nkernel k"
+#define SIZES(...) ((const int64_t[]){__VA_ARGS__})
+
+static void elementwise_loops_of_every_width_agree(void **state) {
+  static const int widths[] = {1, 2, 3, 4, 8, 16, 32, 64};
+  for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
+    for (int64_t n = 0; n <= 3; n++) {
+      loop_fix *f = *state;
+      const char *text = neo_arena_printf(
+          &f->arena,
+          HEAD "(x: f32 read, y: f32 read, z: f32 write) sizes N units N\n"
+               "for u in 0..N unit\n  for l in 0..%d vector\n"
+               "    z[u*%d + l] = x[u*%d + l] * y[l] + x[u] - min(y[u*%d + l], y[0])\n",
+          widths[i], widths[i], widths[i], widths[i]);
+      int64_t m = n * widths[i] > 64 ? n * widths[i] : 64;
+      loop_check(f, text, &(loop_case){.sizes = &n, .n_elems = SIZES(m, m, n * widths[i]),
+                                       .tolerance = 1e-6, .seed = i});
+    }
+}
+
+static void the_product_of_the_header_agrees(void **state) {
+  for (int64_t n = 0; n <= 3; n++)
+    loop_check(*state,
+               HEAD "(X: f32 read noalias, W: f32 read noalias align 64, b: f32 read, "
+                    "Y: f32 write noalias align 64) sizes B units B\n"
+                    "for b_ in 0..B unit\n"
+                    "  for j0 in 0..32 step 16\n"
+                    "    reg acc[2, 8]: f32\n"
+                    "    for v in 0..2 unroll\n      for l in 0..8 vector\n"
+                    "        acc[v, l] = 0.0\n"
+                    "    for i in 0..37\n      for v in 0..2 unroll\n        for l in 0..8 vector\n"
+                    "          acc[v, l] = fma(X[b_*37 + i], W[i*32 + j0 + v*8 + l], acc[v, l])\n"
+                    "    for v in 0..2 unroll\n      for l in 0..8 vector\n"
+                    "        Y[b_*32 + j0 + v*8 + l] = relu(acc[v, l] + b[j0 + v*8 + l])\n",
+               &(loop_case){.sizes = &n, .n_elems = SIZES(n * 37, 37 * 32, 32, n * 32),
+                            .tolerance = 1e-4, .seed = 7});
+}
+
+/* The last vector is cut off by conditions; nothing behind the end may be touched. */
+static void masked_edges_touch_nothing_outside(void **state) {
+  static const char *const types[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8",
+                                      "bool"};
+  loop_fix *f = *state;
+  for (size_t t = 0; t < 9; t++)
+    for (int64_t n = 0; n <= 19; n += n < 9 ? 1 : 5) {
+      const char *zero = t == 8 ? "false" : t < 4 ? "0.0" : "0";
+      const char *suffix = t == 8 || t == 1 || t == 4 ? "" : ":";
+      const char *text = neo_arena_printf(
+          &f->arena,
+          HEAD "(x: %s read, z: %s write, w: %s write) sizes N units 1\n"
+               "for i in 0..N step 8\n  for l in 0..8 vector\n"
+               "    z[i + l] = x[i + l if i + l < N else %s%s%s] if i + l < N\n"
+               "    w[N - 1 - i - l] = x[N - 1 - i - l] if i + l <= N - 1\n",
+          types[t], types[t], types[t], zero, suffix, *suffix ? types[t] : "");
+      loop_check(f, text, &(loop_case){.sizes = &n, .n_elems = SIZES(n, n, n), .seed = t});
+    }
+}
+
+static void strides_gathers_and_scatters_agree(void **state) {
+  static const char *const bodies[] = {
+      "z[i*8 + l] = x[2*i*8 + 2*l]",
+      "z[i*8 + l] = x[2*(i*8 + l) + 1]",
+      "z[i*8 + l] = x[3*(i*8 + l)]",
+      "z[i*8 + l] = x[48 - 3*(i*8 + l)]",
+      "z[i*8 + l] = x[(i*8 + l)*S]",
+      "z[i*8 + l] = x[i*8 + 7 - l]",
+      "z[i*8 + l] = x[idx[i*8 + l]]",
+      "z[i*8 + l] = x[idx[idx[i*8 + l] % 16]]",
+      "z[15 - i*8 - l] = x[i]",
+      "z[(i*8 + l)*S] = x[l]",
+      "z[3*(i*8 + l)] = x[i] * x[l]",
+      "z[(i*8 + l)*5 % 16] = x[i*8 + l]",
+      "z[i*8 + l] = x[(i*8 + l)/4*3 + (i*8 + l) % 4]",
+      "z[i*8 + l] = x[(i*16 + l)/8 + (i*16 + l) % 8]",
+      "z[i*8 + l] = x[(i*8 + l)*(i*8 + l) % 37]",
+      "z[i*8 + l] = x[5]",
+      "z[i*8 + l] = x[48 - l*S - i*S]",
+      "z[i*8 + l] = x[max(i*8 + l - 3, 0)]",
+      "z[i*8 + l] = x[2*(i*8 + l) if i*8 + l < 3*S else 4.0]",
+      "z[i*8 + l] = x[3*(i*8 + l) - 9 if 3 <= i*8 + l else x[l]]",
+      "z[i*8 + l] = x[100*i if i < 1 else -1.0]",
+      "z[i*8 + l] = x[100*i + l if i < 1 else -1.0]",
+      "z[i*8 + l] = x[100*i + 2*l if i < 1 else -1.0]",
+      "z[i*8 + l] = x[100*i + 3*l if i < 1 else -1.0]",
+      "z[i*8 + l] = x[idx[100*i + l] if i == 0 else 0.5]",
+      "z[i*8 + l] = x[idx[i*8 + l] if idx[i*8 + l] < 9 else 0.5]",
+      "z[i*8 + l] = x[7*i*8 + l if i*8 + l != 9 and i == 0 else x[0]]",
+      "z[3*(i*8 + l)] = x[i] if i*8 + l < 11",
+      "z[15 - i*8 - l] = x[i] if not i*8 + l < 11",
+      "z[i*8 + l] = x[l] if i == 1",
+      "z[i*100 + l] = x[i*100 + l] if i == 0",
+      "z[i*100 + l] = x[i*100 + l] if i == 0 and l != 3",
+      "z[idx[i*8 + l]] = 2.5 if idx[i*8 + l] < 20",
+      "z[i] = x[l] if l == 3",
+      "z[i*8 + l] = select(i*8 + l < 9, x[6*(i*8 + l)], x[0])",
+      "z[i*8 + l] = select(i == 0, x[60*i + l], x[3])",
+      "z[i*8 + l] = select(l < 4, x[1000*i] if_ , 0.0)",
+  };
+  loop_fix *f = *state;
+  for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+    if (strstr(bodies[i], "if_")) continue;
+    const char *text = neo_arena_printf(
+        &f->arena,
+        HEAD "(x: f32 read, idx: i64 read, z: f32 write) sizes S units 1\n"
+             "for i in 0..2\n  for l in 0..8 vector\n    %s\n",
+        bodies[i]);
+    loop_check(f, text, &(loop_case){.sizes = SIZES(3), .n_elems = SIZES(49, 16, 49),
+                                     .index_below = 40, .tolerance = 1e-6, .seed = i});
+  }
+}
+
+/* The branch that a select does not take is out of range. */
+static void branches_not_taken_touch_nothing(void **state) {
+  static const char *const bodies[] = {
+      "z[l] = select(l < N, x[l], -1.0)",
+      "z[l] = select(N <= l, -1.0, x[l])",
+      "z[l] = select(l < N, select(0 < l, x[l - 1], 3.0), -1.0)",
+      "z[l] = select(N < 0, x[1000 + l], 0.5) + select(N < 0, x[-1], 0.5)",
+      "z[l] = select(l < N and N < 0, x[1000], 0.5)",
+      "z[l] = select(l < N, x[N - 1 if 0 < N else 2.0], 0.5)",
+      "z[l] = select(l < N, exp(x[l]) + x[l], 1.0) + select(l < N, x[l], 1.0)",
+      "z[l] = select(l < N, x[select(l < N, l, 100000)], 0.5)",
+      "z[l] = select(0 < N, x[l % max(N, 1)], 0.5)",
+  };
+  loop_fix *f = *state;
+  for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++)
+    for (int kind = 0; kind < 2; kind++)
+      for (int64_t n = 0; n <= 8; n += 4) {
+        const char *text = neo_arena_printf(
+            &f->arena,
+            HEAD "(x: f32 read, z: f32 write) sizes N units 1\n"
+                 "for l in 0..8%s\n  %s\n",
+            kind ? " vector" : "", bodies[i]);
+        loop_check(f, text, &(loop_case){.sizes = &n, .n_elems = SIZES(n, 8), .tolerance = 1e-6,
+                                         .seed = i});
+      }
+}
+
+static void loops_branches_and_registers_agree(void **state) {
+  static const char *const bodies[] = {
+      /* lane reduction through an unrolled loop */
+      "  reg v[8]: f32\n  reg s[]: f32\n  for l in 0..8 vector\n    v[l] = x[u*8 + l]\n"
+      "  s[] = 0.0\n  for j in 0..8 unroll\n    s[] = s[] + v[j]\n  z[u] = s[]\n",
+      /* lanes set one by one, then read as a vector */
+      "  reg v[4]: f32\n  for j in 0..4 unroll\n    v[j] = x[u + j] + f32(j)\n"
+      "  for l in 0..4 vector\n    z[u*4 + l] = v[l] * v[2]\n",
+      /* one register under two widths */
+      "  reg v[8]: f32\n  for l in 0..8 vector\n    v[l] = x[l]\n  for l in 0..4 vector\n"
+      "    z[u*4 + l] = v[l]\n",
+      /* a register that loops carry, reset by its declaration */
+      "  for j in 0..3\n    reg s[2]: f32\n    s[0] = 0.0\n    s[1] = 1.0\n    for i in 0..N\n"
+      "      s[0] = s[0] + x[i]\n      s[1] = s[1] * x[i]\n    z[u*3 + j] = s[0] + s[1]\n",
+      "  if u < 2\n    if u == 0\n      z[0] = 1.0\n    else\n      z[1] = x[0]\n  else\n"
+      "    z[u] = x[u]\n",
+      "  for i in u..N step 3\n    z[u] = x[i]\n",
+      "  for i in N..u\n    z[u] = x[i]\n",
+      "  for j in 3..12 step 4 unroll\n    z[u + j] = x[j] if j != 7\n",
+      "  for a in 0..2 unroll\n    for b in 0..2 unroll\n      reg t[2, 2]: f32\n"
+      "      t[a, b] = x[a]\n      z[a*2 + b] = t[a, b]\n",
+      /* two dimensions, the vector one of a wider register */
+      "  reg t[3, 4]: f32\n  for r in 0..3 unroll\n    for l in 0..4 vector\n"
+      "      t[2 - r, l] = x[r*4 + l]\n  for r in 0..3 unroll\n    for l in 0..4 vector\n"
+      "      z[r*4 + l] = t[r, l] + t[r, 3]\n",
+      /* loads after stores to the same buffer see the stores */
+      "  z[0] = x[u]\n  for i in 1..N\n    z[i] = z[i - 1] + x[i]\n",
+      "  for i in 0..2\n    for l in 0..8 vector\n      z[i*8 + l + 8] = z[i*8 + l] + 1.0\n",
+  };
+  loop_fix *f = *state;
+  for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+    const char *text =
+        neo_arena_printf(&f->arena,
+                         HEAD "(x: f32 read, z: f32 read write) sizes N, U units U\n"
+                              "for u in 0..U unit\n%s",
+                         bodies[i]);
+    for (int64_t units = 0; units <= 3; units++)
+      loop_check(f, text, &(loop_case){.sizes = SIZES(7, units), .n_elems = SIZES(64, 64),
+                                       .tolerance = 1e-5, .seed = i});
+  }
+}
+
+static void units_run_only_their_part(void **state) {
+  loop_check(*state,
+             HEAD "(z: f32 write) sizes N units N*2\nfor u in 0..N*2 unit\n  z[u] = f32(u)\n",
+             &(loop_case){.sizes = SIZES(10), .n_elems = SIZES(20), .lo = 3, .hi = 8, .seed = 1});
+}
+
+static void scratch_lies_behind_its_alignment(void **state) {
+  loop_check(*state,
+             HEAD "(x: f32 read, z: f32 write, a: u8 scratch 5, b: f32 scratch 32) units 1\n"
+                  "for i in 0..4\n"
+                  "  for l in 0..8 vector\n    b[i*8 + l] = x[i*8 + 7 - l]\n"
+                  "  a[i] = u8(x[i])\n"
+                  "for i in 0..4\n  for l in 0..8 vector\n    z[i*8 + l] = b[i*8 + l] + f32(a[i])\n",
+             &(loop_case){.n_elems = SIZES(32, 32), .tolerance = 1e-6, .seed = 3});
+}
+
+/* Each operator on each type that has it, with arguments that include the odd values. */
+static void check_op(loop_fix *f, neo_op op, neo_type t, int width) {
+  const char *a = neo_arena_printf(&f->arena, "x[i*%d + l]", width);
+  const char *b = neo_arena_printf(&f->arena, "y[i*%d + l]", width);
+  const char *c = neo_arena_printf(&f->arena, "y[i*%d + %d - l]", width, width - 1);
+  const char *args = neo_op_arity(op) == 1   ? a
+                     : neo_op_arity(op) == 2 ? neo_arena_printf(&f->arena, "%s, %s", a, b)
+                                             : neo_arena_printf(&f->arena, "%s, %s, %s", a, b, c);
+  const char *name = neo_op_text(op), *value;
+  bool word = name[0] >= 'a' && name[0] <= 'z' && op != NEO_OP_AND && op != NEO_OP_OR;
+  if (op == NEO_OP_NEG) value = neo_arena_printf(&f->arena, "-%s", a);
+  else if (op == NEO_OP_NOT) value = neo_arena_printf(&f->arena, "not %s", a);
+  else if (op == NEO_OP_SELECT)
+    value = neo_arena_printf(&f->arena, "select(%s != %s, %s, %s)", b, c, a, b);
+  else if (word) value = neo_arena_printf(&f->arena, "%s(%s)", name, args);
+  else value = neo_arena_printf(&f->arena, "%s %s %s", a, name, b);
+  bool cmp = neo_op_rule(op) == NEO_RULE_CMP;
+  const char *text = neo_arena_printf(
+      &f->arena,
+      HEAD "(x: %s read, y: %s read, z: %s write) units 1\n"
+           "for i in 0..12\n  for l in 0..%d vector\n    z[i*%d + l] = %s\n",
+      neo_type_text(t), neo_type_text(t), cmp ? "bool" : neo_type_text(t), width, width, value);
+  bool exact = neo_op_rule(op) != NEO_RULE_FLOAT || op == NEO_OP_FLOOR || op == NEO_OP_CEIL ||
+               op == NEO_OP_ROUND || op == NEO_OP_SQRT;
+  double tolerance = exact              ? 0
+                     : t == NEO_BF16_T  ? 0x1p-7
+                     : t == NEO_F16_T   ? 0x1p-10
+                     : t == NEO_F32_T   ? 1e-6
+                                        : 1e-13;
+  int64_t n = 12 * width;
+  loop_check(f, text, &(loop_case){.n_elems = SIZES(n, n, n), .tolerance = tolerance,
+                                   .seed = (uint64_t)op * 16 + t, .specials = true});
+}
+
+static bool has_op(neo_op op, neo_type t) {
+  if (!neo_op_is_elementwise(op) || op == NEO_OP_CAST) return false;
+  switch (neo_op_rule(op)) {
+  case NEO_RULE_NUM: return t != NEO_BOOL_T;
+  case NEO_RULE_FLOAT: return neo_type_is_float(t);
+  case NEO_RULE_LOGIC: return t == NEO_BOOL_T;
+  default: return true;
+  }
+}
+
+static void every_operator_agrees_on_every_type(void **state) {
+  for (int op = 0; op < NEO_OP_COUNT; op++)
+    for (int t = 0; t < NEO_TYPE_COUNT; t++)
+      if (has_op((neo_op)op, (neo_type)t)) {
+        check_op(*state, (neo_op)op, (neo_type)t, 4);
+        if (t == NEO_F32_T || t == NEO_U8_T) check_op(*state, (neo_op)op, (neo_type)t, 1);
+      }
+}
+
+static void every_conversion_agrees(void **state) {
+  loop_fix *f = *state;
+  for (int from = 0; from < NEO_TYPE_COUNT; from++)
+    for (int to = 0; to < NEO_TYPE_COUNT; to++) {
+      const char *text = neo_arena_printf(
+          &f->arena,
+          HEAD "(x: %s read, z: %s write, w: %s write) units 1\n"
+               "for i in 0..8\n  for l in 0..8 vector\n    z[i*8 + l] = %s(x[i*8 + l])\n"
+               "for i in 0..64\n  w[i] = %s(x[i])\n",
+          neo_type_text((neo_type)from), neo_type_text((neo_type)to), neo_type_text((neo_type)to),
+          neo_type_text((neo_type)to), neo_type_text((neo_type)to));
+      loop_check(f, text, &(loop_case){.n_elems = SIZES(64, 64, 64), .specials = true,
+                                       .seed = (uint64_t)(from * 16 + to)});
+    }
+}
+
+static void integer_division_floors_and_is_total(void **state) {
+  static const char *const divisors[] = {"7",  "-7", "8", "-8", "1", "-1", "0",
+                                         "y[i]", "-9223372036854775808"};
+  loop_fix *f = *state;
+  for (size_t d = 0; d < sizeof divisors / sizeof divisors[0]; d++) {
+    const char *text = neo_arena_printf(
+        &f->arena,
+        HEAD "(x: i64 read, y: i64 read, z: i64 write) units 1\n"
+             "for i in 0..32\n"
+             "  z[i*8] = x[i] / %s\n  z[i*8 + 1] = x[i] %% %s\n"
+             "  z[i*8 + 2] = i / %s\n  z[i*8 + 3] = i %% %s\n"
+             "  z[i*8 + 4] = (x[i] + 9223372036854775807) / %s\n"
+             "  z[i*8 + 5] = (x[i] + 9223372036854775807) %% %s\n",
+        divisors[d], divisors[d], divisors[d], divisors[d], divisors[d], divisors[d]);
+    loop_check(f, text, &(loop_case){.n_elems = SIZES(32, 32, 256), .seed = d});
+  }
+}
+
+static void comparisons_of_indices_hold_at_every_edge(void **state) {
+  static const char *const ops[] = {"<", "<=", "==", "!="};
+  loop_fix *f = *state;
+  for (int i = 0; i < 4; i++) {
+    const char *text = neo_arena_printf(
+        &f->arena,
+        HEAD "(z: bool write, w: bool write, v: bool write) sizes N units 1\n"
+             "for i in -2..4\n  for l in 0..8 vector\n"
+             "    z[(i + 2)*8 + l] = 5*i + l %s N\n    w[(i + 2)*8 + l] = N %s 3*l - i\n"
+             "    v[(i + 2)*8 + l] = l + i %s l*2\n",
+        ops[i], ops[i], ops[i]);
+    for (int64_t n = -12; n < 25; n += 3)
+      loop_check(f, text, &(loop_case){.sizes = &n, .n_elems = SIZES(48, 48, 48)});
+  }
+}
+
+static void objects_are_the_same_bytes_every_time(void **state) {
+  loop_fix *f = *state;
+  char *first = NULL;
+  for (int i = 0; i < 2; i++) {
+    neo_llvm *l;
+    const char *why;
+    loop_compile(f,
+                 loop_kernel(f, HEAD "(x: f32 read, z: f32 write) units 1\n"
+                                     "for l in 0..8 vector\n  z[l] = tanh(x[l]) + pow(x[l], 2.5)\n"),
+                 "x86-64-v2", &l);
+    char *path = neo_arena_printf(&f->arena, "/tmp/neo_test_%d.s", i);
+    assert_int_equal(neo_llvm_emit_asm(l, path, &why), NEO_OK);
+    FILE *in = fopen(path, "rb");
+    char *bytes = neo_arena_alloc(&f->arena, 1 << 20);
+    assert_non_null(in);
+    fread(bytes, 1, (1 << 20) - 1, in);
+    fclose(in);
+    remove(path);
+    if (first) assert_string_equal(first, bytes);
+    first = bytes;
+    neo_llvm_free(l);
+  }
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
+  const struct CMUnitTest tests[] = {
+      TEST(elementwise_loops_of_every_width_agree),
+      TEST(the_product_of_the_header_agrees),
+      TEST(masked_edges_touch_nothing_outside),
+      TEST(strides_gathers_and_scatters_agree),
+      TEST(branches_not_taken_touch_nothing),
+      TEST(loops_branches_and_registers_agree),
+      TEST(units_run_only_their_part),
+      TEST(scratch_lies_behind_its_alignment),
+      TEST(every_operator_agrees_on_every_type),
+      TEST(every_conversion_agrees),
+      TEST(integer_division_floors_and_is_total),
+      TEST(comparisons_of_indices_hold_at_every_edge),
+      TEST(objects_are_the_same_bytes_every_time),
+  };
+  return cmocka_run_group_tests_name("llvm_kernels", tests, NULL, NULL);
+}
