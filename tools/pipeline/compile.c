@@ -43,6 +43,14 @@ static bool is_identifier(const char *s) {
   return good;
 }
 
+static neo_module *from_expressions(neo_compilation *c, const char *text, size_t n) {
+  neo_frontend_options o = {.import_paths = c->options.import_paths, .n_defines = c->options.n_defines,
+                            .defines = c->options.defines};
+  return neo_frontend(&c->arena, c->names, c->diags, c->options.path, text, n, &o);
+}
+
+static bool is_ir_text(const char *text, size_t n) { return n >= 7 && memcmp(text, "neo-ir ", 7) == 0; }
+
 static neo_status front(neo_compilation *c) {
   char *text;
   size_t n;
@@ -65,10 +73,10 @@ static neo_status front(neo_compilation *c) {
     c->why = neo_arena_printf(&c->arena, "'%s' is no C identifier: choose one with --prefix", c->prefix);
     return NEO_ARGUMENT;
   }
-  neo_frontend_options o = {.import_paths = c->options.import_paths, .n_defines = c->options.n_defines,
-                            .defines = c->options.defines};
-  c->module = neo_frontend(&c->arena, c->names, c->diags, path, text, n, &o);
-  return c->module && !neo_diags_errors(c->diags) ? NEO_OK : NEO_INPUT;
+  c->module = is_ir_text(text, n) ? neo_module_parse(&c->arena, c->names, c->diags, path, text, n)
+                                  : from_expressions(c, text, n);
+  if (!c->module || neo_diags_errors(c->diags)) return NEO_INPUT;
+  return c->options.prepare ? c->options.prepare(c->options.prepare_ctx, c->module) : NEO_OK;
 }
 
 /* ---- passes */
@@ -82,7 +90,7 @@ static neo_status run_passes(neo_compilation *c) {
     return NEO_INTERNAL;
   }
   neo_status s = neo_passes_run(c->module, passes, sizeof passes / sizeof *passes, &o);
-  if (s == NEO_INTERNAL) c->why = "a pass broke the IR";
+  if (s == NEO_INTERNAL) c->why = neo_arena_printf(&c->arena, "a pass broke the IR (use --dump-after=all to see which)");
   return s;
 }
 
@@ -96,11 +104,15 @@ static neo_status choose_target(neo_compilation *c) {
   return NEO_OK;
 }
 
+static bool updates_something(const neo_compilation *c, const neo_group *g) {
+  for (size_t i = 0; i < g->roots.n; i++)
+    if (neo_tensor_at(c->module, g->roots.at[i])->role == NEO_ROLE_UPDATE) return true;
+  return false;
+}
+
 /* A new version may be written over the old one: then two buffers of the kernel are the same memory. */
 static void allow_overlap(neo_compilation *c, const neo_group *g, neo_kernel *k) {
-  bool updates = false;
-  for (size_t i = 0; i < g->roots.n; i++)
-    updates = updates || neo_tensor_at(c->module, g->roots.at[i])->role == NEO_ROLE_UPDATE;
+  bool updates = updates_something(c, g);
   for (size_t i = 0; updates && i < k->bufs.n; i++)
     if (!(k->bufs.at[i].use & NEO_BUF_SCRATCH)) k->bufs.at[i].no_alias = false;
 }
@@ -124,12 +136,14 @@ static neo_status lower_group(neo_compilation *c, const neo_group *g) {
   return NEO_OK;
 }
 
-/* A group whose kernel exists already: equal keys say the same up to names. */
+/* A group whose kernel exists already: equal keys say the same up to names. One that may overwrite what
+ * it reads has a kernel that knows it. */
 static bool shared(neo_compilation *c, size_t g) {
   const uint64_t *key = c->grouping.groups.at[g].key;
   for (size_t k = 0; k < g && (key[0] | key[1]); k++) {
     const neo_group *old = &c->grouping.groups.at[k];
     if (old->key[0] != key[0] || old->key[1] != key[1]) continue;
+    if (updates_something(c, old) != updates_something(c, &c->grouping.groups.at[g])) continue;
     neo_schedule sched = c->schedules.at[k];
     uint32_t kernel = c->kernel_of_group.at[k];
     NEO_PUSH(&c->arena, &c->schedules, sched);

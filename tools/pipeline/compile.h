@@ -34,10 +34,13 @@ typedef struct {
   const char *lib_dir;              /* where libneort is, for linking */
   const char *depfile;              /* null: none */
   neo_pass_options passes;
+  /* Called between frontend and passes, to change the module; may be null. */
+  neo_status (*prepare)(void *ctx, neo_module *m);
+  void *prepare_ctx;
   neo_alloc alloc;                  /* all zero: the default */
 } neo_compile_options;
 
-typedef struct {
+typedef struct neo_compilation {
   neo_compile_options options;
   neo_arena arena;
   jmp_buf on_fail;
@@ -60,7 +63,8 @@ typedef struct {
 
 void neo_compilation_init(neo_compilation *c, const neo_compile_options *options);
 void neo_compilation_free(neo_compilation *c);
-neo_status neo_compile_front(neo_compilation *c) NEO_MUST_CHECK;   /* text -> module */
+/* Text -> module. A file named *.ir, or that begins with "neo-ir", is IR text. */
+neo_status neo_compile_front(neo_compilation *c) NEO_MUST_CHECK;
 neo_status neo_compile_passes(neo_compilation *c) NEO_MUST_CHECK;  /* gradients and transformations */
 neo_status neo_compile_kernels(neo_compilation *c) NEO_MUST_CHECK; /* groups, schedules, loop IR, plan */
 neo_status neo_compile_emit(neo_compilation *c) NEO_MUST_CHECK;    /* LLVM, files */
@@ -68,6 +72,34 @@ neo_status neo_compile_emit(neo_compilation *c) NEO_MUST_CHECK;    /* LLVM, file
 neo_status neo_compile_all(neo_compilation *c) NEO_MUST_CHECK;
 /* The table of passes. */
 const neo_pass *neo_compile_pass_table(size_t *n);
+
+/* The model's record as the generated library will have it, without kernels: for describing it. Valid
+ * as long as the compilation. (emit.c) */
+neo_rt_model neo_compile_model(const neo_compilation *c);
+
+/* A compiled model in this process: linked into a temporary folder, opened, and the folder removed. Its
+ * kernels are driven by the runtime that this program is linked with. (load.c) */
+typedef struct {
+  void *handle;
+  const neo_rt_model *model;
+} neo_library;
+/* After neo_compile_kernels. Errors are in c->why. */
+neo_status neo_library_make(neo_compilation *c, neo_library *out) NEO_MUST_CHECK;
+/* Opens a library that exists. `prefix` null: from the file's name, "libmlp.so". *why gets a message. */
+neo_status neo_library_open(neo_arena *a, const char *path, const char *prefix, neo_library *out,
+                            const char **why) NEO_MUST_CHECK;
+void neo_library_close(neo_library *l);
+
+/* All floats of the module become f64, bits of constants as they were. Before the passes. (f64.c) */
+void neo_module_widen(neo_module *m);
+/* Value of an expression over constants and sizes; sizes[id]. (sizes.c) */
+int64_t neo_size_value(const neo_module *m, neo_expr e, const int64_t *sizes);
+/* Elements of a tensor at these sizes; its extents go to `extent` (may be null). */
+int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t *sizes, int64_t extent[16]);
+
+/* Versions of the libraries that do the work. (llvm_version.c, isl_version.c) */
+const char *neo_llvm_version_text(neo_arena *a);
+const char *neo_isl_version_text(neo_arena *a);
 
 /* Runs a program (looked up in PATH) and waits; *output gets what it wrote to stderr. NEO_IO if it fails. (spawn.c) */
 neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) NEO_MUST_CHECK;

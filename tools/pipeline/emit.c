@@ -93,9 +93,9 @@ static neo_status write_object(neo_compilation *c) {
   return s;
 }
 
-static neo_status write_json(neo_compilation *c) {
-  neo_rt_model m = {.name = neo_name_text(c->names, c->module->name), .prefix = c->prefix};
+neo_rt_model neo_compile_model(const neo_compilation *c) {
   const neo_plan *p = c->plan;
+  neo_rt_model m = {.name = neo_name_text(c->names, c->module->name), .prefix = c->prefix};
   m.abi = NEO_RT_ABI;
   m.source_hash = p->source_hash;
   m.target = c->target.triple;
@@ -110,6 +110,11 @@ static neo_status write_json(neo_compilation *c) {
   m.entry_args = p->entry_args.at, m.entry_sizes = p->entry_sizes.at, m.programs = p->programs.at;
   m.param_bytes = p->param_bytes, m.state_bytes = p->state_bytes;
   m.frame_bytes = p->frame_bytes, m.scratch_bytes = p->scratch_bytes;
+  return m;
+}
+
+static neo_status write_json(neo_compilation *c) {
+  neo_rt_model m = neo_compile_model(c);
   size_t n = neo_rt_describe(&m, 1, NULL, 0);
   char *text = neo_arena_alloc(&c->arena, n + 1);
   neo_rt_describe(&m, 1, text, n + 1);

@@ -1,0 +1,169 @@
+/* `neoc doctor`: what this machine has, and what is missing to compile and link models, with how to
+ * mend it. Exit code 1 if something that is needed is missing. */
+#include "tools/neoc/neoc.h"
+#include "runtime/internal.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct {
+  neoc_cli *cli;
+  int missing, rows;
+} doctor;
+
+static void row(doctor *d, const char *what, const char *value) {
+  if (!d->cli->json) {
+    printf("  %-22s %s\n", what, value);
+    return;
+  }
+  neo_str s;
+  neo_str_init(&s, d->cli->arena);
+  neo_str_add_json(&s, what);
+  neo_str_add(&s, ": ");
+  neo_str_add_json(&s, value);
+  printf("%s%s", d->rows++ ? ", " : "{", neo_str_text(&s));
+}
+
+static void title(const doctor *d, const char *text) {
+  if (!d->cli->json) printf("%s\n", text);
+}
+
+/* `cure` is printed when the value is null; a row that is not needed says so there. */
+static void need(doctor *d, const char *what, const char *value, const char *cure, bool needed) {
+  if (value) {
+    row(d, what, value);
+    return;
+  }
+  d->missing += needed;
+  row(d, what, neo_arena_printf(d->cli->arena, "%s: %s", needed ? "MISSING" : "not found", cure));
+}
+
+/* ---- the machine */
+
+static char *first_line_of(neo_arena *a, const char *path, const char *key) {
+  FILE *f = fopen(path, "r");
+  char line[4096];
+  char *found = NULL;
+  while (f && !found && fgets(line, sizeof line, f)) {
+    line[strcspn(line, "\n")] = 0;
+    size_t n = strlen(key);
+    if (strncmp(line, key, n)) continue;
+    char *value = line + n;
+    value += strspn(value, " \t:");
+    found = neo_arena_strdup(a, value);
+  }
+  if (f) fclose(f);
+  return found;
+}
+
+static void caches(doctor *d) {
+  static const char *const names[] = {"level 1 data", "level 2", "level 3"};
+  static const int keys[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
+  neo_str s;
+  neo_str_init(&s, d->cli->arena);
+  for (int k = 0; k < 3; k++) {
+    long bytes = sysconf(keys[k]);
+    if (bytes > 0) neo_str_addf(&s, "%s%s %ld KiB", s.n ? ", " : "", names[k], bytes / 1024);
+  }
+  row(d, "caches", s.n ? neo_str_text(&s) : "unknown");
+}
+
+static void machine(doctor *d) {
+  neo_arena *a = d->cli->arena;
+  neo_target t;
+  const char *why = NULL;
+  title(d, "machine");
+  const char *cpu = first_line_of(a, "/proc/cpuinfo", "model name");
+  row(d, "processor", cpu ? cpu : "unknown");
+  row(d, "cores for this process", neo_arena_printf(a, "%d", neo_rti_cores()));
+  caches(d);
+  const char *memory = first_line_of(a, "/proc/meminfo", "MemAvailable");
+  row(d, "memory available", memory ? memory : "unknown");
+  if (neo_target_choose(a, NULL, NULL, &t, &why)) {
+    need(d, "code generation", NULL, why ? why : "no back end for this processor", true);
+    return;
+  }
+  row(d, "target", t.triple);
+  row(d, "features used", t.rt_features && *t.rt_features ? t.rt_features : "the baseline's");
+  row(d, "vectors", neo_arena_printf(a, "%u bytes, %u registers%s", t.vector_bytes, t.vector_regs,
+                                     t.fma ? ", fused multiply-add" : ""));
+}
+
+/* ---- software */
+
+static bool in_path(neo_arena *a, const char *name, const char **found) {
+  const char *path = getenv("PATH");
+  if (strchr(name, '/')) {
+    *found = name;
+    return access(name, X_OK) == 0;
+  }
+  for (const char *p = path ? path : "/usr/bin:/bin"; *p;) {
+    size_t n = strcspn(p, ":");
+    char *file = neo_path_join(a, n ? neo_arena_strndup(a, p, n) : ".", name);
+    *found = file;
+    if (access(file, X_OK) == 0) return true;
+    p += n + (p[n] == ':');
+  }
+  return false;
+}
+
+static const char *tool(doctor *d, const char *name) {
+  const char *found = NULL;
+  return in_path(d->cli->arena, name, &found) ? found : NULL;
+}
+
+/* Compiling proves nothing about linking: the C compiler links an empty library. */
+static const char *linker(doctor *d, const char *cc) {
+  char folder[] = "/tmp/neoc-doctor-XXXXXX";
+  if (!cc || !mkdtemp(folder)) return NULL;
+  neo_arena *a = d->cli->arena;
+  const char *source = neo_path_join(a, folder, "a.c"), *out = neo_path_join(a, folder, "a.so");
+  static const char text[] = "int neoc_doctor;\n";
+  char *output = NULL;
+  const char *argv[] = {cc, "-shared", "-fPIC", "-o", out, source, "-lm", NULL};
+  neo_status s = neo_file_write(&neo_io_default, source, text, sizeof text - 1);
+  if (!s) s = neo_spawn(a, argv, &output);
+  unlink(source);
+  unlink(out);
+  rmdir(folder);
+  return s ? NULL : "works";
+}
+
+static void software(doctor *d) {
+  neo_arena *a = d->cli->arena;
+  const char *cc = getenv("CC");
+  if (!cc || !*cc || strchr(cc, ' ')) cc = "cc";
+  title(d, "software");
+  row(d, "neoc", NEO_VERSION);
+  row(d, "LLVM", neo_llvm_version_text(a));
+  row(d, "isl", neo_isl_version_text(a));
+  const char *found = tool(d, cc);
+  need(d, "C compiler", found,
+       neo_arena_printf(a, "'%s' is not in PATH: `apt install gcc`, or set CC (it links .so)", cc),
+       true);
+  need(d, "linking a library", linker(d, found), "the C compiler cannot: `apt install gcc libc6-dev`",
+       true);
+  need(d, "ar", tool(d, "ar"), "only --emit=a needs it: `apt install binutils`", false);
+  need(d, "qemu-aarch64", tool(d, "qemu-aarch64"),
+       "only tests of aarch64 code need it: `apt install qemu-user`", false);
+  title(d, "installation");
+  need(d, "libneort", neo_place_lib(a), "expected in ../lib beside neoc: install neo again", true);
+  need(d, "headers", neo_place_include(a), "expected in ../include beside neoc: install neo again",
+       true);
+  need(d, "library of models", neo_place_std(a),
+       "expected in ../share/neo/std beside neoc: install neo again", true);
+}
+
+neoc_exit neoc_doctor(neoc_cli *cli) {
+  doctor d = {.cli = cli};
+  if (cli->n_args) return neoc_usage(cli, "unexpected argument '%s'", cli->args[0]);
+  machine(&d);
+  software(&d);
+  if (cli->json)
+    printf(", \"missing\": %d}\n", d.missing);
+  else if (d.missing)
+    printf("%d needed thing%s missing.\n", d.missing, d.missing == 1 ? " is" : "s are");
+  else
+    printf("Nothing is missing.\n");
+  return d.missing ? NEOC_FAILED : NEOC_OK;
+}

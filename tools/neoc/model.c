@@ -1,0 +1,111 @@
+/* The command line's options as the pipeline takes them. */
+#include "ir/print.h"
+#include "tools/neoc/neoc.h"
+#include <string.h>
+
+bool neoc_ends_with(const char *text, const char *end) {
+  size_t n = strlen(text), m = strlen(end);
+  return n >= m && memcmp(text + n - m, end, m) == 0;
+}
+
+static neoc_exit read_defines(neoc_cli *cli, neo_compile_options *o) {
+  const neoc_texts *given = &cli->value[NEOC_O_DEFINE];
+  neo_define_option *d = NEO_NEW_ARRAY(cli->arena, neo_define_option, given->n + 1);
+  for (size_t k = 0; k < given->n; k++) {
+    const char *value = NULL;
+    d[k].name = neoc_pair(cli, given->at[k], &value);
+    if (!d[k].name || !neoc_parse_int(value, &d[k].value))
+      return neoc_usage(cli, "-D takes NAME=NUMBER, not '%s'", given->at[k]);
+  }
+  o->defines = d;
+  o->n_defines = (int)given->n;
+  return NEOC_OK;
+}
+
+static const char *const *import_paths(neoc_cli *cli) {
+  neoc_texts paths = {0};
+  for (size_t k = 0; k < cli->value[NEOC_O_INCLUDE].n; k++)
+    NEO_PUSH(cli->arena, &paths, cli->value[NEOC_O_INCLUDE].at[k]);
+  const char *std = neo_place_std(cli->arena);
+  if (std) NEO_PUSH(cli->arena, &paths, std);
+  NEO_PUSH(cli->arena, &paths, NULL);
+  return paths.at;
+}
+
+/* ---- passes */
+
+static const neo_pass *find_pass(const char *name) {
+  size_t n;
+  const neo_pass *p = neo_compile_pass_table(&n);
+  for (size_t k = 0; k < n; k++)
+    if (neo_streq(p[k].name, name)) return &p[k];
+  return NULL;
+}
+
+static neoc_exit no_such_pass(const neoc_cli *cli, const char *name) {
+  size_t n;
+  neo_str s;
+  const neo_pass *p = neo_compile_pass_table(&n);
+  neo_str_init(&s, cli->arena);
+  for (size_t k = 0; k < n; k++) neo_str_addf(&s, "%s%s", k ? ", " : "", p[k].name);
+  return neoc_usage(cli, "there is no pass '%s': they are %s", name, neo_str_text(&s));
+}
+
+static bool in(neoc_texts list, const char *word) {
+  for (size_t k = 0; k < list.n; k++)
+    if (neo_streq(list.at[k], word)) return true;
+  return false;
+}
+
+static neoc_exit read_skips(neoc_cli *cli, neo_compile_options *o) {
+  neoc_texts skip = neoc_words(cli, NEOC_O_SKIP_PASS), only = neoc_words(cli, NEOC_O_PASSES);
+  for (size_t k = 0; k < skip.n; k++) {
+    const neo_pass *p = find_pass(skip.at[k]);
+    if (!p) return no_such_pass(cli, skip.at[k]);
+    if (p->required) return neoc_usage(cli, "pass '%s' cannot be left out", p->name);
+  }
+  for (size_t k = 0; k < only.n; k++)
+    if (!find_pass(only.at[k])) return no_such_pass(cli, only.at[k]);
+  size_t n;
+  const neo_pass *p = neo_compile_pass_table(&n);
+  for (size_t k = 0; k < n && neoc_has(cli, NEOC_O_PASSES); k++)
+    if (!p[k].required && !in(only, p[k].name)) NEO_PUSH(cli->arena, &skip, p[k].name);
+  NEO_PUSH(cli->arena, &skip, NULL);
+  o->passes.skip = skip.at;
+  return NEOC_OK;
+}
+
+static void dump(void *ctx, const char *pass, const neo_module *m, bool changed) {
+  neo_str s;
+  neo_str_init(&s, ((neoc_cli *)ctx)->arena);
+  if (changed) neo_module_print(m, &s);
+  fprintf(stderr, "# after %s%s\n%s", pass, changed ? "" : ": nothing changed", neo_str_text(&s));
+}
+
+static neoc_exit read_passes(neoc_cli *cli, neo_compile_options *o) {
+  const char *after = neoc_text(cli, NEOC_O_DUMP_AFTER, NULL);
+  o->passes.verify = !neoc_has(cli, NEOC_O_NO_VERIFY);
+  if (after && !neo_streq(after, "all") && !find_pass(after)) return no_such_pass(cli, after);
+  o->passes.dump_after = after;
+  o->passes.dump = dump;
+  o->passes.dump_ctx = cli;
+  return read_skips(cli, o);
+}
+
+neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out) {
+  neo_compile_options o = {.path = path};
+  o.import_paths = import_paths(cli);
+  o.prefix = neoc_text(cli, NEOC_O_PREFIX, NULL);
+  o.out_dir = neoc_text(cli, NEOC_O_OUTPUT, NULL);
+  o.target = neoc_text(cli, NEOC_O_TARGET, NULL);
+  o.mcpu = neoc_text(cli, NEOC_O_MCPU, NULL);
+  o.depfile = neoc_text(cli, NEOC_O_DEPFILE, NULL);
+  o.lib_dir = neo_place_lib(cli->arena);
+  const char *math = neoc_text(cli, NEOC_O_MATH, "f32");
+  if (!neo_streq(math, "f32") && !neo_streq(math, "default"))
+    return neoc_usage(cli, "--math=%s is not available on this target: f32 is", math);
+  neoc_exit e = read_defines(cli, &o);
+  if (!e) e = read_passes(cli, &o);
+  *out = o;
+  return e;
+}

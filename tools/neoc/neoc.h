@@ -1,0 +1,79 @@
+/* neoc: the driver. main.c picks the command, options.c reads its options from one table, and each
+ * command is one function in a file of its name. Commands print; nothing below tools does. */
+#ifndef NEO_TOOLS_NEOC_H
+#define NEO_TOOLS_NEOC_H
+#include "tools/pipeline/compile.h"
+
+typedef enum {
+  NEOC_OK = 0,
+  NEOC_FAILED = 1, /* errors in the input, or a failed check */
+  NEOC_USAGE = 2,
+  NEOC_IO = 3,
+  NEOC_DEVICE = 4, /* this machine cannot do it: features or memory are missing */
+  NEOC_INTERNAL = 70,
+  NEOC_INTERRUPTED = 130 /* results are kept */
+} neoc_exit;
+
+typedef enum {
+#define X(id, name, letter, value, commands, meaning) NEOC_O_##id,
+#include "tools/neoc/options.def"
+#undef X
+  NEOC_O_COUNT
+} neoc_option;
+
+typedef NEO_VEC(const char *) neoc_texts;
+
+typedef struct neoc_cli {
+  neo_arena *arena;
+  const struct neoc_command *command;
+  neoc_texts value[NEOC_O_COUNT]; /* in the order given; "" for options without a value */
+  char **args;
+  int n_args;
+  bool json, colour;
+} neoc_cli;
+
+typedef struct neoc_command {
+  const char *name, *args, *meaning;
+  neoc_exit (*run)(neoc_cli *cli);
+} neoc_command;
+
+#define X(id, name, args, function, meaning) neoc_exit function(neoc_cli *cli);
+#include "tools/neoc/commands.def"
+#undef X
+
+/* ---- options.c */
+const neoc_command *neoc_command_find(const char *name); /* null if there is none */
+/* Reads argv[1..]; NEOC_OK, or an error that has been reported. */
+neoc_exit neoc_options_read(neoc_cli *cli, int argc, char **argv);
+bool neoc_has(const neoc_cli *cli, neoc_option o);
+const char *neoc_text(const neoc_cli *cli, neoc_option o, const char *otherwise); /* the last one */
+/* Numbers; a value that is none is reported and *e set to NEOC_USAGE. */
+int64_t neoc_int(const neoc_cli *cli, neoc_option o, int64_t otherwise, int64_t lo, neoc_exit *e);
+double neoc_real(const neoc_cli *cli, neoc_option o, double otherwise, neoc_exit *e);
+/* All words of comma lists, over all uses of the option. */
+neoc_texts neoc_words(const neoc_cli *cli, neoc_option o);
+/* "name=value" -> name (in the arena), *value; null if there is no '='. */
+char *neoc_pair(const neoc_cli *cli, const char *text, const char **value);
+bool neoc_parse_int(const char *text, int64_t *x);
+bool neoc_parse_real(const char *text, double *x); /* also a fraction: 1/255 */
+void neoc_print_help(const neoc_command *command, FILE *out); /* null: of neoc itself */
+
+/* ---- report.c */
+/* "neoc: ..." or "neoc run: ..." on stderr; returns `code`. */
+neoc_exit neoc_fail(const neoc_cli *cli, neoc_exit code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+neoc_exit neoc_usage(const neoc_cli *cli, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+neoc_exit neoc_exit_of(neo_status s);
+/* Prints the diagnostics and, after a failure, what went wrong; an internal error leaves a
+ * reproducer. `results` (may be null) are further members of the JSON object: "\"a\": 1". */
+neoc_exit neoc_report(const neoc_cli *cli, neo_compilation *c, neo_status s, const char *results);
+/* The only positional argument; null after a usage error. */
+const char *neoc_model_path(neoc_cli *cli, neoc_exit *e);
+
+/* ---- model.c */
+/* Options of the command line as those of the pipeline. */
+neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out);
+bool neoc_ends_with(const char *text, const char *end);
+
+#endif

@@ -1,0 +1,9 @@
+/* Which LLVM runs. */
+#include "tools/pipeline/compile.h"
+#include <llvm-c/Core.h>
+
+const char *neo_llvm_version_text(neo_arena *a) {
+  unsigned major, minor, patch;
+  LLVMGetVersion(&major, &minor, &patch);
+  return neo_arena_printf(a, "%u.%u.%u", major, minor, patch);
+}
