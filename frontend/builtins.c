@@ -105,7 +105,7 @@ static neo_val lower_element(neo_frame *f, const neo_ast_expr *e, const element_
   neo_expr a[3];
   uint32_t n = row->arity;
   bool index = true;
-  for (uint32_t k = 0; k < n; k++) x[k] = neo_lower(f, e->u.ref.args.at[k].value);
+  for (uint32_t k = 0; k < n; k++) x[k] = neo_check_expr(f, e->u.ref.args.at[k].value);
   for (uint32_t k = 0; k < n; k++) {
     if (x[k].kind == NEO_VAL_POISON) return x[k];
     index = index && (x[k].index || x[k].kind == NEO_VAL_LIT);
@@ -150,16 +150,16 @@ static neo_val lower_select(neo_frame *f, const neo_ast_expr *e) {
   neo_expr x, y, c = neo_lower_condition(f, arg[0].value);
   size_t before = f->assume.n;
   if (!c.i) { /* still look at the arms for their own mistakes */
-    neo_lower(f, arg[1].value);
-    neo_lower(f, arg[2].value);
+    neo_check_expr(f, arg[1].value);
+    neo_check_expr(f, arg[2].value);
     return neo_val_poison();
   }
-  if (neo_expr_is_int(f->m, c, &known)) return neo_lower(f, arg[known ? 1 : 2].value);
+  if (neo_expr_is_int(f->m, c, &known)) return neo_check_expr(f, arg[known ? 1 : 2].value);
   neo_frame_assume(f, c);
-  neo_val a = neo_lower(f, arg[1].value);
+  neo_val a = neo_check_expr(f, arg[1].value);
   f->assume.n = before;
   neo_frame_assume(f, neo_op1(f->m, NEO_OP_NOT, c));
-  neo_val b = neo_lower(f, arg[2].value);
+  neo_val b = neo_check_expr(f, arg[2].value);
   f->assume.n = before;
   if (!neo_val_unify(f, e->span, a, b, false, &x, &y)) return neo_val_poison();
   neo_val v = neo_val_expr(neo_op3(f->m, NEO_OP_SELECT, c, x, y));
@@ -172,7 +172,7 @@ static neo_val lower_cast(neo_frame *f, const neo_ast_expr *e, const char *name)
   neo_type t = NEO_F32_T;
   neo_type_of_text(name, &t);
   uint32_t outer = f->subscript;
-  neo_val v = neo_lower(f, e->u.ref.args.at[0].value);
+  neo_val v = neo_check_expr(f, e->u.ref.args.at[0].value);
   f->subscript = outer;
   if (v.kind == NEO_VAL_POISON) return v;
   if (v.kind == NEO_VAL_LIT && v.lit.kind != NEO_LIT_BOOL) {

@@ -34,7 +34,7 @@ static neo_val lower_actual(neo_frame *f, const neo_ast_var *param, const neo_as
   uint32_t subscript = f->subscript;
   f->subscript = 0;
   f->no_keep++;
-  neo_val v = param->indexed ? neo_lower_view(f, arg) : neo_lower(f, arg);
+  neo_val v = param->indexed ? neo_lower_view(f, arg) : neo_check_expr(f, arg);
   f->no_keep--;
   f->subscript = subscript;
   return v;
@@ -96,7 +96,7 @@ bool neo_call_options(neo_frame *f, const neo_ast_args *args, const neo_ast_sig 
     f->subscript = 0;
     f->no_keep++;
     span[o] = arg->span;
-    option[o] = neo_val_known(f, neo_lower(f, arg->value));
+    option[o] = neo_val_known(f, neo_check_expr(f, arg->value));
     f->no_keep--;
     f->subscript = subscript;
     ok = ok && option[o].kind != NEO_VAL_POISON;

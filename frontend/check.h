@@ -298,7 +298,7 @@ void neo_ast_children(const neo_ast_expr *e, void (*each)(void *ctx, const neo_a
 bool neo_ast_binds_pack(const neo_ast_expr *e); /* a reducer in e binds `..` */
 
 /* ---- expressions */
-neo_val neo_lower(neo_frame *f, const neo_ast_expr *e);               /* exprs.c */
+neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e);               /* exprs.c */
 neo_expr neo_lower_condition(neo_frame *f, const neo_ast_expr *e);    /* bool; 0 if poison */
 neo_expr neo_lower_index(neo_frame *f, const neo_ast_expr *e);        /* i64; 0 if poison */
 neo_val neo_lower_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo_val a, neo_val b);

@@ -219,7 +219,7 @@ neo_val neo_define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_exp
   neo_frame_init(f, in, full);
   if (!neo_fe_spend(in->fe, in, var->span)) return neo_val_poison();
   if (!neo_define_axes(f, var, value, NULL)) return neo_val_poison();
-  neo_val v = neo_lower(f, value);
+  neo_val v = neo_check_expr(f, value);
   if (v.kind == NEO_VAL_POISON) return v;
   if (v.kind == NEO_VAL_LIT && !var->indexed && !var->type.given) return v;
   if (!neo_define_finish(f, var, value->span, v, &e, &bound)) return neo_val_poison();

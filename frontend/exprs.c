@@ -113,7 +113,7 @@ static bool bool_of(neo_frame *f, const neo_ast_expr *e, neo_val v, const char *
 
 neo_expr neo_lower_condition(neo_frame *f, const neo_ast_expr *e) {
   neo_expr c;
-  return bool_of(f, e, neo_lower(f, e), "a condition", &c) ? c : (neo_expr){0};
+  return bool_of(f, e, neo_check_expr(f, e), "a condition", &c) ? c : (neo_expr){0};
 }
 
 /* x and y: y stands under x; x or y: y stands under not x. */
@@ -121,7 +121,7 @@ static neo_val lower_logic(neo_frame *f, const neo_ast_expr *e) {
   bool is_and = e->u.binary.op == NEO_AST_AND;
   const char *word = neo_ast_op_text(e->u.binary.op);
   neo_expr x, y;
-  neo_val a = neo_lower(f, e->u.binary.x);
+  neo_val a = neo_check_expr(f, e->u.binary.x);
   bool ok = bool_of(f, e->u.binary.x, a, word, &x);
   size_t before = f->assume.n;
   if (ok) neo_frame_assume(f, is_and ? x : neo_op1(f->m, NEO_OP_NOT, x));
@@ -129,7 +129,7 @@ static neo_val lower_logic(neo_frame *f, const neo_ast_expr *e) {
     f->assume.n = before;
     return a; /* decided at compile time */
   }
-  neo_val b = neo_lower(f, e->u.binary.y);
+  neo_val b = neo_check_expr(f, e->u.binary.y);
   f->assume.n = before;
   if (!bool_of(f, e->u.binary.y, b, word, &y) || !ok) return neo_val_poison();
   return neo_val_known(f, neo_val_expr(neo_op2(f->m, is_and ? NEO_OP_AND : NEO_OP_OR, x, y)));
@@ -151,13 +151,13 @@ static neo_val lower_binary(neo_frame *f, const neo_ast_expr *e) {
     neo_diag_help(f->fe->diags, h, "write 'a < b and b < c'");
     return neo_val_poison();
   }
-  neo_val a = neo_lower(f, e->u.binary.x);
-  neo_val b = neo_lower(f, e->u.binary.y);
+  neo_val a = neo_check_expr(f, e->u.binary.x);
+  neo_val b = neo_check_expr(f, e->u.binary.y);
   return neo_lower_arith(f, e, op, a, b);
 }
 
 static neo_val lower_unary(neo_frame *f, const neo_ast_expr *e) {
-  neo_val a = neo_lower(f, e->u.unary.x);
+  neo_val a = neo_check_expr(f, e->u.unary.x);
   neo_expr c;
   if (a.kind == NEO_VAL_POISON) return a;
   if (a.kind == NEO_VAL_LIT) return neo_lit_unary(f, e, a.lit);
@@ -189,7 +189,7 @@ static neo_val lower_number(const neo_ast_expr *e) {
   return neo_val_float(e->u.number.value);
 }
 
-neo_val neo_lower(neo_frame *f, const neo_ast_expr *e) {
+neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e) {
   if (f->fe->exhausted) return neo_val_poison();
   switch (e->kind) {
   case NEO_AST_NUMBER: return lower_number(e);
@@ -206,7 +206,7 @@ neo_val neo_lower(neo_frame *f, const neo_ast_expr *e) {
 neo_expr neo_lower_index(neo_frame *f, const neo_ast_expr *e) {
   f->subscript++;
   f->no_keep++;
-  neo_val v = neo_lower(f, e);
+  neo_val v = neo_check_expr(f, e);
   f->no_keep--;
   f->subscript--;
   if (v.kind == NEO_VAL_POISON) return (neo_expr){0};

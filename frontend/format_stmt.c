@@ -72,7 +72,7 @@ static void literal(neo_f *f, const neo_ast_literal *l) {
 }
 
 static void option(neo_f *f, const neo_ast_option *o) {
-  neo_f_comments_before(f, neo_f_from(f, o->span));
+  neo_f_comments_before(f, neo_f_from(f, o->name.span));
   neo_f_text(f, o->input ? "input " : "");
   neo_f_name(f, o->name);
   if (o->value) {
@@ -138,8 +138,7 @@ static void arms(neo_f *f, const void *what) {
 static void carries(neo_f *f, neo_ast_binds from) {
   if (!from.n)
     return;
-  neo_f_break(f, " ");
-  neo_f_text(f, "from ");
+  neo_f_text(f, " from "); /* a line cannot end before it */
   binds(f, from);
 }
 

@@ -26,7 +26,7 @@ static neo_expr add(neo_frame *f, neo_expr a, neo_expr b) {
 
 /* An argument as f32: a number, or a size. */
 static neo_expr argument(neo_frame *f, const neo_ast_expr *e) {
-  neo_val v = neo_lower(f, e);
+  neo_val v = neo_check_expr(f, e);
   if (v.kind == NEO_VAL_EXPR && v.index) v = neo_val_expr(neo_cast(f->m, NEO_F32_T, v.e));
   int64_t x;
   if (v.kind == NEO_VAL_EXPR && neo_expr_node(f->m, v.e)->op == NEO_OP_CAST &&

@@ -23,7 +23,8 @@ typedef struct {
   neo_lexer *l;
   neo_tokens in; /* the scanner's */
   NEO_VEC(open_bracket) up;
-  size_t at; /* position in `in` */
+  size_t at;  /* position in `in` */
+  bool typed; /* a colon stands in this statement */
 } layout;
 
 /* ---- output ---------------------------------------------------------------------------------- */
@@ -101,6 +102,16 @@ static bool is_keyword(const char *text) {
   return false;
 }
 
+/* Words that may follow a name within a statement: `output y.state update r`. */
+static bool is_joining_word(const char *text) {
+  static const char *const words[] = {"as",   "over",  "except", "using",
+                                      "from", "limit", "update", "grad"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(words[i], text) == 0)
+      return true;
+  return false;
+}
+
 /* `NAME [ … ] =`, all on this line. */
 static bool is_indexed_target(const layout *s) {
   size_t n = 1, depth = 0;
@@ -118,15 +129,31 @@ static bool is_indexed_target(const layout *s) {
   return is_kind(ahead(s, n + 1), NEO_TOK_ASSIGN) && !ahead(s, n + 1)->line_start;
 }
 
+/* Behind these, `NAME =` belongs to a list: of arguments, options or bindings. */
+static bool follows_separator(const neo_token *after) {
+  return after->kind == NEO_TOK_COMMA || after->kind == NEO_TOK_SEMI ||
+         after->kind == NEO_TOK_LPAREN || after->kind == NEO_TOK_COLON ||
+         (after->kind == NEO_TOK_NAME && strcmp(after->text, "input") == 0);
+}
+
+/* `x : i32 < K +` may be followed by `N = 3`: then that is no beginning. */
+static bool may_end_bound(layout *s, const neo_token *after) {
+  bool in_bracket = innermost(s) == NEO_TOK_LPAREN || innermost(s) == NEO_TOK_LBRACKET;
+  return s->typed && !in_bracket && after->kind != NEO_TOK_ASSIGN;
+}
+
 /* `after` is the token before this line's first. */
 static bool begins_statement(layout *s, const neo_token *after) {
   const neo_token *t = ahead(s, 0), *next = ahead(s, 1);
-  if (t->kind != NEO_TOK_NAME || !next || next->line_start)
+  if (t->kind != NEO_TOK_NAME || after->kind == NEO_TOK_DOT || !next || next->line_start)
     return false;
-  bool listed =
-      after->kind == NEO_TOK_COMMA || after->kind == NEO_TOK_SEMI || after->kind == NEO_TOK_LPAREN;
-  if (next->kind == NEO_TOK_NAME && is_keyword(t->text)) /* `; input lr = 1` is an option */
-    return !(listed && strcmp(t->text, "input") == 0);
+  bool listed = follows_separator(after);
+  if (next->kind == NEO_TOK_NAME && is_keyword(t->text)) { /* `; input lr = 1` is an option */
+    bool option = listed && strcmp(t->text, "input") == 0;
+    return !option && !is_joining_word(next->text);
+  }
+  if (may_end_bound(s, after))
+    return false;
   if (next->kind == NEO_TOK_ASSIGN)
     return !listed || innermost(s) == NEO_TOK_LBRACKET;
   return is_indexed_target(s) && (innermost(s) == NEO_TOK_LPAREN || !listed);
@@ -243,6 +270,9 @@ static void step(layout *s) {
   neo_token t = s->in.at[s->at];
   if (t.line_start)
     line_end(s);
+  bool ended = s->l->tokens.n > 0 && last(s)->kind == NEO_TOK_END;
+  if (ended || t.kind == NEO_TOK_LBRACE || t.kind == NEO_TOK_COLON)
+    s->typed = t.kind == NEO_TOK_COLON;
   switch (t.kind) {
   case NEO_TOK_LPAREN:
   case NEO_TOK_LBRACKET:

@@ -43,7 +43,7 @@ static bool bind_default(binding *b, const neo_ast_option *o) {
   neo_frame_init(f, b->in, b->in->prefix);
   f->n_axes = f->n_out = 0;
   f->sizes_only = b->in->trainee == NULL;
-  neo_val v = neo_val_known(f, neo_lower(f, o->value));
+  neo_val v = neo_val_known(f, neo_check_expr(f, o->value));
   if (v.kind == NEO_VAL_POISON) return false;
   bind_value(b->in, &o->name, v);
   return true;

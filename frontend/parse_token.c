@@ -70,7 +70,8 @@ neo_span neo_p_span_from(neo_parser *p, size_t from) {
 
 bool neo_p_fail(neo_parser *p, bool stop) {
   const neo_token *t = neo_p_ahead(p, 0);
-  bool known = p->panic || p->quiet || t->kind == NEO_TOK_ERROR || t->made_up || t->foreign;
+  bool reported = t->kind == NEO_TOK_ERROR || t->made_up || t->foreign || t->unclosed;
+  bool known = p->panic || p->quiet || reported;
   p->had_errors = p->broken = true;
   p->panic |= stop;
   return !known;

@@ -190,7 +190,7 @@ static bool lower_inside(neo_frame *f, reduction *r) {
     ok = r->where.i != 0;
     if (ok) neo_frame_assume(f, r->where);
   }
-  neo_val v = neo_lower(f, r->e->u.reduce.body);
+  neo_val v = neo_check_expr(f, r->e->u.reduce.body);
   r->body[0] = neo_val_scalar(f, r->e->u.reduce.body->span, v);
   ok = ok && r->body[0].i && choose(f, r);
   f->depth--;

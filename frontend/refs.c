@@ -215,7 +215,7 @@ static neo_val element_else(neo_frame *f, const neo_ast_expr *e, const neo_view 
                             const neo_ast_expr *other) {
   uint32_t outer = f->subscript;
   neo_type t = (neo_type)neo_tensor_at(f->m, v->tensor)->type;
-  neo_expr x = neo_val_as(f, other->span, neo_lower(f, other), t);
+  neo_expr x = neo_val_as(f, other->span, neo_check_expr(f, other), t);
   if (!x.i) return neo_val_poison();
   neo_expr y = neo_load_else(f->m, v->tensor, v->index, v->n, x, e->span);
   if (outer && neo_type_is_int(t)) y = neo_cast(f->m, NEO_I64_T, y);
@@ -303,9 +303,9 @@ static neo_val slice(neo_frame *f, const neo_ast_expr *e, neo_view v) {
 neo_val neo_lower_view(neo_frame *f, const neo_ast_expr *e) {
   neo_sym *fn;
   bool found;
-  if (e->kind != NEO_AST_REF) return neo_lower(f, e);
+  if (e->kind != NEO_AST_REF) return neo_check_expr(f, e);
   bare_index(f, e, &found);
-  if (found || (e->u.ref.has_args && !neo_call_is(f->in, e, &fn))) return neo_lower(f, e);
+  if (found || (e->u.ref.has_args && !neo_call_is(f->in, e, &fn))) return neo_check_expr(f, e);
   neo_val v = neo_lower_base(f, e, false);
   if (v.kind == NEO_VAL_VIEW && e->u.ref.has_subs) return slice(f, e, v.view);
   if (v.kind != NEO_VAL_POISON && v.kind != NEO_VAL_VIEW && e->u.ref.has_subs)

@@ -270,7 +270,7 @@ static bool label_matches(const neo_ast_arm *a, neo_lit x) {
 static bool case_value(neo_inst *in, const neo_ast_region *g, neo_lit *x) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
   neo_frame_init(f, in, in->prefix);
-  neo_val v = neo_val_known(f, neo_lower(f, g->cond));
+  neo_val v = neo_val_known(f, neo_check_expr(f, g->cond));
   if (v.kind == NEO_VAL_POISON) return false;
   if (v.kind == NEO_VAL_LIT) {
     *x = v.lit;

@@ -162,7 +162,7 @@ static void initialise(neo_inst *in, neo_tensor t, const neo_ast_expr *value,
   push_declared(f, extent, name, n, value->span);
   if (!neo_ranges_pack(f, false, value, value->span)) return;
   neo_ranges_infer(f, &none, value);
-  neo_val v = neo_lower(f, value);
+  neo_val v = neo_check_expr(f, value);
   if (v.kind == NEO_VAL_POISON) return;
   neo_expr e = v.kind == NEO_VAL_LIT ? neo_val_as(f, value->span, v, type)
                                      : neo_val_scalar(f, value->span, v);
@@ -309,7 +309,7 @@ neo_val neo_const_define(neo_inst *in, const neo_ast_stmt *s, const char *full) 
   neo_frame_init(f, in, full);
   push_declared(f, extent, name, n, var->span);
   neo_ranges_infer(f, &none, s->u.decl.value);
-  neo_val v = neo_lower(f, s->u.decl.value);
+  neo_val v = neo_check_expr(f, s->u.decl.value);
   if (v.kind == NEO_VAL_POISON) return v;
   if (!neo_define_finish(f, var, s->u.decl.value->span, v, &e, &bound)) return neo_val_poison();
   neo_tensor t = neo_define_temp(f, full, neo_expr_type(f->m, e), bound, var->name.span);

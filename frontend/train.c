@@ -158,7 +158,7 @@ static void default_setting(trainer *t, trained *p, uint32_t k) {
   if (p->span[k] || !o->input || !o->value) return;
   neo_frame_init(f, in, t->entry);
   f->sizes_only = true;
-  p->option[k] = neo_val_known(f, neo_lower(f, o->value));
+  p->option[k] = neo_val_known(f, neo_check_expr(f, o->value));
   p->span[k] = o->span;
   p->ok = p->ok && p->option[k].kind != NEO_VAL_POISON;
 }

@@ -89,7 +89,7 @@ static neo_expr value_of(neo_frame *f, const neo_ast_bind *b, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(f->m, t);
   neo_type type = (neo_type)r->type;
   neo_expr want = r->bound;
-  neo_val v = neo_lower(f, b->value);
+  neo_val v = neo_check_expr(f, b->value);
   if (v.kind == NEO_VAL_POISON) return none;
   if (v.kind == NEO_VAL_LIT) v = neo_val_expr(neo_val_as(f, b->value->span, v, type));
   var.type.given = false;
