@@ -70,10 +70,24 @@ static neo_op ir_op(neo_ast_op op) {
   }
 }
 
+static bool is_one(neo_val v) {
+  return v.kind == NEO_VAL_LIT && v.lit.kind != NEO_LIT_BOOL && v.lit.f == 1;
+}
+
+/* 1*x, x*1, x/1 with a literal, as options give it: exactly x. */
+static bool is_unit(const neo_frame *f, neo_ast_op op, neo_val a, neo_val b, neo_val *x) {
+  if (op == NEO_AST_MUL && is_one(a)) *x = b;
+  else if ((op == NEO_AST_MUL || op == NEO_AST_DIV) && is_one(b)) *x = a;
+  else return false;
+  return x->kind == NEO_VAL_EXPR && neo_type_is_float(neo_expr_type(f->m, x->e));
+}
+
 neo_val neo_lower_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo_val a,
                         neo_val b) {
   neo_expr x, y;
+  neo_val same;
   if (a.kind == NEO_VAL_POISON || b.kind == NEO_VAL_POISON) return neo_val_poison();
+  if (is_unit(f, op, a, b, &same)) return same;
   if (a.kind == NEO_VAL_LIT && b.kind == NEO_VAL_LIT) return neo_lit_binary(f, at, a.lit, b.lit);
   if (op == NEO_AST_POW) return power(f, at, a, b);
   bool cmp = neo_ast_op_is_cmp(op), index = (a.index || a.kind == NEO_VAL_LIT) &&
