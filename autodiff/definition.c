@@ -201,9 +201,13 @@ void ad_definition(ad_state *s, neo_def def) {
   ad_leaves reads = {0};
   neo_expr g = finish_adjoints(s, def, &d, &reads);
   ad_space outs = space_of(m, &d, d.n_out), all = space_of(m, &d, d.axes.n);
-  for (size_t i = 0; i < reads.n; i++) gather_leaf(s, &outs, (neo_expr){0}, reads.at[i]);
+  neo_expr settled = g.i ? settle(s, &d, g) : g;
+  for (size_t i = 0; i < reads.n; i++) {
+    if (reads.at[i].adj.i == g.i) reads.at[i].adj = settled; /* a bias beside the accumulator */
+    gather_leaf(s, &outs, (neo_expr){0}, reads.at[i]);
+  }
   if (!g.i) return;
-  neo_expr seed = ad_reducer(s, def, settle(s, &d, g));
+  neo_expr seed = ad_reducer(s, def, settled);
   if (!seed.i) return;
   ad_leaves leaves = {0};
   active_ctx ctx = {s, false};
