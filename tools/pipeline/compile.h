@@ -73,9 +73,9 @@ neo_status neo_compile_all(neo_compilation *c) NEO_MUST_CHECK;
 /* The table of passes. */
 const neo_pass *neo_compile_pass_table(size_t *n);
 
-/* The model's record as the generated library will have it, without kernels: for describing it. Valid
+/* The model's record as the generated library will have it, but with kernels that only fail: for describing it. Valid
  * as long as the compilation. (emit.c) */
-neo_rt_model neo_compile_model(const neo_compilation *c);
+neo_rt_model neo_compile_model(neo_compilation *c);
 
 /* A compiled model in this process: linked into a temporary folder, opened, and the folder removed. Its
  * kernels are driven by the runtime that this program is linked with. (load.c) */

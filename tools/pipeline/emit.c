@@ -93,7 +93,23 @@ static neo_status write_object(neo_compilation *c) {
   return s;
 }
 
-neo_rt_model neo_compile_model(const neo_compilation *c) {
+static int32_t no_kernel(const neo_rt_args *args) {
+  (void)args;
+  return 1;
+}
+
+/* The runtime takes no record without kernels: here they only fail. */
+static const neo_rt_kernel *kernels_of(neo_compilation *c) {
+  size_t n = c->plan->rt_kernels.n;
+  neo_rt_kernel *k = NEO_NEW_ARRAY(&c->arena, neo_rt_kernel, n + 1);
+  for (size_t i = 0; i < n; i++) {
+    k[i] = c->plan->rt_kernels.at[i];
+    k[i].fn = no_kernel;
+  }
+  return k;
+}
+
+neo_rt_model neo_compile_model(neo_compilation *c) {
   const neo_plan *p = c->plan;
   neo_rt_model m = {.name = neo_name_text(c->names, c->module->name), .prefix = c->prefix};
   m.abi = NEO_RT_ABI;
@@ -103,11 +119,12 @@ neo_rt_model neo_compile_model(const neo_compilation *c) {
   m.n_sizes = (int32_t)p->sizes.n, m.sizes = p->sizes.at;
   m.n_tensors = (int32_t)p->tensors.n, m.tensors = p->tensors.at;
   m.n_bufs = (int32_t)p->bufs.n, m.bufs = p->bufs.at;
-  m.n_kernels = (int32_t)p->rt_kernels.n, m.kernels = p->rt_kernels.at;
+  m.n_kernels = (int32_t)p->rt_kernels.n, m.kernels = kernels_of(c);
   m.n_steps = (int32_t)p->steps.n, m.steps = p->steps.at;
   m.n_entries = (int32_t)p->entries.n, m.entries = p->entries.at;
   m.extents = p->extents.at, m.args = p->args.at;
   m.entry_args = p->entry_args.at, m.entry_sizes = p->entry_sizes.at, m.programs = p->programs.at;
+  m.const_data = p->const_data.at;
   m.param_bytes = p->param_bytes, m.state_bytes = p->state_bytes;
   m.frame_bytes = p->frame_bytes, m.scratch_bytes = p->scratch_bytes;
   return m;

@@ -13,11 +13,21 @@ static const char *prefix_of_path(neo_arena *a, const char *path) {
   return strncmp(stem, "lib", 3) == 0 ? stem + 3 : stem;
 }
 
+/* A library that was made to be linked names libneort.so.0, which the loader may not find: ours, beside
+ * this program, satisfies it. It stays open. */
+static void *open_with_runtime(neo_arena *a, const char *path) {
+  void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+  const char *folder = handle ? NULL : neo_place_lib(a);
+  if (!folder) return handle;
+  if (!dlopen(neo_path_join(a, folder, "libneort.so"), RTLD_LAZY | RTLD_LOCAL)) return NULL;
+  return dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+}
+
 neo_status neo_library_open(neo_arena *a, const char *path, const char *prefix, neo_library *out,
                             const char **why) {
   const char *full = strchr(path, '/') ? path : neo_arena_printf(a, "./%s", path);
   *out = (neo_library){0};
-  out->handle = dlopen(full, RTLD_LAZY | RTLD_LOCAL);
+  out->handle = open_with_runtime(a, full);
   if (!out->handle) {
     *why = neo_arena_printf(a, "%s", dlerror());
     return neo_path_exists(path) ? NEO_FORMAT : NEO_IO;
