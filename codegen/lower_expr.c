@@ -248,11 +248,9 @@ const neo_lx *neo_lower_acc(lowering *l, uint32_t acc) {
   const neo_lx *zero = lx_int(l, 0), *index[3];
   assert(r->live && "an accumulator is used before its stage");
   index[0] = l->row ? l->row : zero;
-  index[1] = l->col ? l->col : zero;
+  index[1] = l->col && r->columns ? l->col : zero; /* copies along lanes are joined */
   index[2] = l->lane ? l->lane : zero;
-  if (r->rank == 0)
-    index[0] = zero;
-  return neo_lx_reg(l->k, r->reg, index, r->rank ? r->rank : 1);
+  return neo_lx_reg(l->k, r->reg, index, r->rank);
 }
 
 static const neo_lx *lower_elementwise(lowering *l, neo_expr e) {

@@ -30,7 +30,8 @@ typedef struct {
 
 typedef struct { /* an accumulator's register */
   uint32_t reg;
-  uint8_t rank;  /* 0: one element; 2: [rows, columns]; 3: [rows, columns, lanes] */
+  uint8_t rank;      /* 2: [rows, columns]; 3: [rows, columns, lanes] */
+  bool columns;      /* more than one */
   bool live;
 } acc_reg;
 

@@ -124,7 +124,8 @@ static void begin_accs(lowering *l, neo_block *in, const neo_stage *s, const til
     acc_reg *r = &l->acc[s->first_acc + k];
     neo_type type = (neo_type)s->accs.at[k].type;
     int64_t width = lanes ? t->width : 1;
-    *r = (acc_reg){new_reg(l, in, "acc", type, t->rows, t->cols, width), width > 1 ? 3 : 2, true};
+    uint32_t reg = new_reg(l, in, "acc", type, t->rows, t->cols, width);
+    *r = (acc_reg){reg, width > 1 ? 3 : 2, t->cols > 1, true};
   }
   neo_block *b = neo_lower_open_tile(l, in, t, lanes);
   for (uint32_t k = 0; k < s->accs.n; k++) {

@@ -44,7 +44,7 @@ static void every_reducer_is_right(void **state) {
                "size N 0..30\ninput X : f32 [6, N]\ntemp Y : f32 [6]\ntemp Z : f32 [N]\n"
                "def Y[i: 6] =\n  %s[j: N]\n  %s X[i, j]\n  then acc0\n"
                "def Z[j: N] =\n  %s[i: 6]\n  %s X[i, j]\n  then acc0\n",
-               reducer[k], where ? "where X[i, j] > -0.5;" : "", reducer[k], where ? "where X[i, j] > 2.0;" : "");
+               reducer[k], where ? "where -0.5 < X[i, j];" : "", reducer[k], where ? "where 2.0 < X[i, j];" : "");
       check(text);
     }
   check("size N 0..30\ninput X : bool [6, N]\ntemp Y : bool [6]\ntemp Z : bool [6]\n"
@@ -57,7 +57,7 @@ static void the_first_winner_and_its_place_are_found(void **state) {
   check("size N 0..30\ninput X : i32 [6, N] < 4\ntemp V : i32 [6]\ntemp I : i64 [6]\n"
         "def (V, I)[i: 6] =\n  max[j: N] X[i, j], j\n  then acc0, acc1\n");
   check("size N 0..30\ninput X : f32 [6, N]\ntemp V : f32 [6]\ntemp I : i64 [6]\n"
-        "def (V, I)[i: 6] =\n  min[j: N]\n  where X[i, j] > 0.2;\n  X[i, j], j\n  then acc0, acc1\n");
+        "def (V, I)[i: 6] =\n  min[j: N]\n  where 0.2 < X[i, j];\n  X[i, j], j\n  then acc0, acc1\n");
   check("input X : f32 [2, 8, 8]\ntemp V : f32 [2, 4, 4]\ntemp I : i64 [2, 4, 4]\n"
         "def (V, I)[n: 2, p: 4, q: 4] =\n  max[r: 2, s: 2] X[n, 2*p + r, 2*q + s], 2*r + s\n  then acc0, acc1\n");
 }
