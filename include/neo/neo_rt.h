@@ -21,6 +21,22 @@ extern "C" {
 #endif
 
 /* Status codes; the same values as base/status.def. 0 is success. */
+enum neo_rt_code {
+  NEO_RT_OK,
+  NEO_RT_E_ARGUMENT,
+  NEO_RT_E_SHAPE,
+  NEO_RT_E_TYPE,
+  NEO_RT_E_NULL,
+  NEO_RT_E_RANGE, /* an index value outside of its bound */
+  NEO_RT_E_MEMORY,
+  NEO_RT_E_IO,
+  NEO_RT_E_FORMAT, /* malformed file */
+  NEO_RT_E_ABI,
+  NEO_RT_E_NAME,
+  NEO_RT_E_STATE, /* not allowed now */
+  NEO_RT_E_INTERNAL = 13,
+  NEO_RT_E_UNSUPPORTED = 15
+};
 typedef int32_t neo_rt_status;
 
 /* Element types, in the order of the compiler's type table. f16/bf16 are stored as 16 bits, bool as

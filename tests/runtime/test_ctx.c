@@ -189,6 +189,19 @@ static void failures_are_logged(void **state) {
   neo_rt_destroy(ctx);
 }
 
+static void the_public_codes_are_those_of_the_compiler(void **state) {
+  (void)state;
+  static const int32_t public[] = {
+      NEO_RT_OK,      NEO_RT_E_ARGUMENT, NEO_RT_E_SHAPE,    NEO_RT_E_TYPE,       NEO_RT_E_NULL,
+      NEO_RT_E_RANGE, NEO_RT_E_MEMORY,   NEO_RT_E_IO,       NEO_RT_E_FORMAT,     NEO_RT_E_ABI,
+      NEO_RT_E_NAME,  NEO_RT_E_STATE,    NEO_RT_E_INTERNAL, NEO_RT_E_UNSUPPORTED};
+  static const int32_t own[] = {NEO_OK,    NEO_ARGUMENT, NEO_SHAPE,    NEO_TYPE,       NEO_NULL,
+                                NEO_RANGE, NEO_MEMORY,   NEO_IO,       NEO_FORMAT,     NEO_ABI,
+                                NEO_NAME,  NEO_STATE,    NEO_INTERNAL, NEO_UNSUPPORTED};
+  assert_memory_equal(public, own, sizeof own);
+  assert_string_equal(neo_rt_status_text(NEO_RT_E_SHAPE), "shape mismatch");
+}
+
 /* ------------------------------------------------------------ several at once */
 
 typedef struct {
@@ -269,6 +282,7 @@ int main(void) {
       cmocka_unit_test(every_failed_allocation_gives_a_status),
       cmocka_unit_test(the_same_seed_gives_the_same_parameters_and_reset_starts_again),
       cmocka_unit_test(failures_are_logged),
+      cmocka_unit_test(the_public_codes_are_those_of_the_compiler),
       cmocka_unit_test(two_models_and_two_contexts_of_one_run_from_four_threads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
