@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/status.h"
+#include "runtime/internal.h"
 
 /* Every allocation of the process is counted, unless a sanitizer owns malloc. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
@@ -136,6 +136,27 @@ static void a_bool_other_than_0_and_1_is_refused(void **state) {
   flags[2] = 7;
   expect_failure(f->ctx, neo_rt_call(f->ctx, HALF, &n, args), NEO_RANGE,
                  "F[2]: value 7 is not in [0, 2) (toy.expr:5:7)");
+}
+
+/* The scan against the definition, for every integer type, bound, length and place of the bad one. */
+static void every_integer_type_is_scanned_to_the_last_element(void **state) {
+  (void)state;
+  enum { N = 2100 }; /* more than a block of the scan */
+  static unsigned char data[N * 8];
+  const int64_t bounds[] = {0, 1, 5, 127, 128, 255, 256, INT64_C(1) << 31, INT64_MAX};
+  const int64_t values[] = {-1, 0, 4, 5, 126, 127, 128, 254, 255, 1000, INT32_MIN, INT64_MIN};
+  for (uint8_t type = NEO_RT_I64; type <= NEO_RT_U8; type++)
+    for (int b = 0; b < 9; b++)
+      for (int v = 0; v < 12; v++)
+        for (int64_t at = 0; at < N; at += N - 1) {
+          memset(data, 0, sizeof data);
+          neo_rti_convert(NEO_RT_I64, &values[v], type,
+                          data + (size_t)at * neo_rti_type_bytes(type), 1);
+          int64_t x = neo_rti_int_at(type, data, at);
+          int64_t want = bounds[b] == 0 ? 0 : x < 0 || x >= bounds[b] ? at : -1;
+          assert_int_equal(neo_rti_scan(type, data, N, bounds[b]), want);
+          assert_int_equal(neo_rti_scan(type, data, at, bounds[b]), bounds[b] == 0 && at ? 0 : -1);
+        }
 }
 
 static void an_output_may_be_null(void **state) {
@@ -289,6 +310,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(an_index_outside_its_bound_is_named_with_its_position, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(a_bool_other_than_0_and_1_is_refused, set_up, tear_down),
+      cmocka_unit_test(every_integer_type_is_scanned_to_the_last_element),
       cmocka_unit_test_setup_teardown(an_output_may_be_null, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_parameter_may_be_an_output, set_up, tear_down),
       cmocka_unit_test_setup_teardown(overlapping_and_misaligned_memory_is_refused, set_up,
