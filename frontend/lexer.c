@@ -171,10 +171,23 @@ static uint32_t scan_number(neo_lexer *l, uint32_t at) {
   return push(l, NEO_TOK_ERROR, at, n);
 }
 
+/* Control characters, in comments too: text with them is no text for other tools. */
+static void report_control(neo_lexer *l, uint32_t at) {
+  l->had_errors = true;
+  unsigned code = (unsigned char)l->text[at];
+  neo_diag(l->diags, neo_lex_span(l, at, 1), NEO_D_BAD_CHAR,
+           neo_arena_printf(l->arena, "U+%04X", code));
+}
+
+static bool is_control(char c) {
+  return ((unsigned char)c < 0x20 && !strchr("\t\r\n", c)) || c == '\0' || c == 0x7f;
+}
+
 static uint32_t scan_comment(neo_lexer *l, uint32_t at) {
   uint32_t end = at;
-  while (end < l->size_bytes && l->text[end] != '\n')
-    end++;
+  for (; end < l->size_bytes && l->text[end] != '\n'; end++)
+    if (is_control(l->text[end]))
+      report_control(l, end);
   uint32_t n = end - at;
   while (n > 1 && strchr("\r \t", l->text[at + n - 1]))
     n--;
@@ -196,7 +209,9 @@ static uint32_t scan_string(neo_lexer *l, uint32_t at) {
 static uint32_t scan_unknown(neo_lexer *l, uint32_t at) {
   size_t n = neo_utf8_decode(l->text + at, l->size_bytes - at, NULL);
   uint32_t length = n ? (uint32_t)n : 1;
-  if (n) /* else BAD_UTF8 was reported */
+  if (is_control(l->text[at]))
+    report_control(l, at);
+  else if (n) /* if not, BAD_UTF8 was reported */
     report(l, at, length, NEO_D_BAD_CHAR);
   /* A run of them (a word in another script) is one error. */
   while (at + length < l->size_bytes && (unsigned char)l->text[at + length] >= 0x80)

@@ -50,6 +50,10 @@ static neo_ast_axis range(neo_parser *p) {
   }
   neo_ast_expr *part[4] = {0}; /* one more than a range can have: always NULL */
   neo_ast_rel rel[3] = {0};
+  if (neo_p_kind(p) == NEO_TOK_RBRACKET) {
+    neo_p_expected(p, "an index");
+    return a;
+  }
   part[0] = neo_p_sum(p);
   for (int i = 0; i < 2 && !p->panic; i++) {
     rel[i] = neo_p_accept_rel(p);
