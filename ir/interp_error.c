@@ -121,10 +121,37 @@ static double own_error(neo_op op, neo_type t, double x, double y) {
   return units * neo_error_unit(t) * size + neo_error_least(t);
 }
 
+/* An infinity whose sign is that of a zero, which another order of a sum may change. */
+static bool pole(neo_op op, const neo_value *x) {
+  if (op == NEO_OP_DIV) return x[1].f == 0;
+  return (op == NEO_OP_RSQRT || op == NEO_OP_POW) && x[0].f == 0;
+}
+
+/* What rounding a + b to f64 lost (Knuth's two-sum). */
+static double sum_rest(double a, double b) {
+  double s = a + b, t = s - a;
+  return (a - (s - t)) + (b - t);
+}
+
+/* Is the result what the reals give, so that every implementation has it? The arguments are exact
+ * and the f64 results of neo_value_op are exact too, as these identities show. */
+static bool is_exact(neo_op op, const neo_value *v, double y) {
+  double a = v[0].f, b = v[1].f;
+  switch (op) {
+  case NEO_OP_ADD: return y == a + b && sum_rest(a, b) == 0;
+  case NEO_OP_SUB: return y == a - b && sum_rest(a, -b) == 0;
+  case NEO_OP_MUL: return fma(a, b, -y) == 0;
+  case NEO_OP_DIV: return fma(y, b, -a) == 0;
+  case NEO_OP_SQRT: return fma(y, y, -a) == 0;
+  default: return false;
+  }
+}
+
 static double float_error(neo_op op, neo_type t, const neo_value *x, const double *e, double y) {
   size_t n = (size_t)neo_op_arity(op);
   if (op == NEO_OP_MOD) return isfinite(y) ? modulo(t, x, e) : exact(e, 2) ? 0 : unknown;
-  if (!isfinite(y)) return exact(e, n) ? 0 : unknown;
+  if (!isfinite(y)) return exact(e, n) && !pole(op, x) ? 0 : unknown;
+  if (exact(e, n) && is_exact(op, x, y)) return 0;
   double wide = neo_value_op(op, NEO_F64_T, NEO_F64_T, x).f;
   return carried(op, x, e, n, wide) + own_error(op, t, x[0].f, y);
 }
@@ -139,10 +166,12 @@ static double compare_error(neo_type arg, const neo_value *x, const double *e) {
 static double cast_error(neo_type to, neo_type from, neo_value x, double e, neo_value y) {
   if (!neo_type_is_float(from)) {
     if (e != 0) return unknown;
-    return neo_type_is_float(to) ? 2 * neo_error_unit(to) * fabs(y.f) : 0;
+    bool same = !neo_type_is_float(to) || (fabs(y.f) < 0x1p53 && y.f == (double)x.i);
+    return same ? 0 : 2 * neo_error_unit(to) * fabs(y.f);
   }
   if (neo_type_is_float(to)) {
     if (!isfinite(y.f)) return e == 0 ? 0 : unknown;
+    if (e == 0 && x.f == y.f) return 0;
     bool widens = neo_error_unit(to) <= neo_error_unit(from) && to != NEO_F16_T;
     return e + (widens ? 0 : 2 * neo_error_unit(to) * fabs(y.f) + neo_error_least(to));
   }

@@ -2,7 +2,8 @@
  * to the body's type once.
  *
  * Errors: a sum in any order in the type's accumulator differs by the terms' errors and by
- * (n + 2) u times the sum of the sizes. For max and min, `rival` is the best value that any element
+ * (n + 2) u times the sum of the sizes; by nothing where the terms are certain multiples of a
+ * quantum which the accumulator resolves. For max and min, `rival` is the best value that any element
  * which did not win may have in truth: a pick is certain only if the winner is above it. */
 #include "ir/interp_parts.h"
 #include <math.h>
@@ -21,6 +22,7 @@ void neo_accu_begin(neo_accu *a, neo_reducer r, neo_type type, bool track) {
   *a = (neo_accu){.reducer = r, .type = type, .track = track};
   a->rival = -(double)INFINITY;
   a->peak = -(double)INFINITY;
+  a->quantum = (double)INFINITY;
   if (r == NEO_RED_PROD) a->sum = 1, a->isum = 1;
   if (r == NEO_RED_MAX && is_float(a)) a->best.f = -(double)INFINITY;
   if (r == NEO_RED_MAX && !is_float(a)) a->best.i = least(type);
@@ -31,6 +33,15 @@ void neo_accu_begin(neo_accu *a, neo_reducer r, neo_type type, bool track) {
 
 /* ---- taking */
 
+/* The lowest bit of x: x is an odd multiple of it. Infinity for 0, 0 for what is not finite. */
+static double lowest_bit(double x) {
+  int exponent;
+  if (!isfinite(x)) return 0;
+  if (x == 0) return (double)INFINITY;
+  int64_t bits = (int64_t)ldexp(frexp(x, &exponent), 53);
+  return ldexp(1, exponent - 53 + __builtin_ctzll((uint64_t)bits));
+}
+
 static void take_sum(neo_accu *a, neo_value x, double error) {
   if (!is_float(a)) {
     a->isum += (uint64_t)x.i;
@@ -40,6 +51,15 @@ static void take_sum(neo_accu *a, neo_value x, double error) {
   a->sum += x.f;
   a->error += error;
   a->size += fabs(x.f);
+  if (a->track) a->quantum = fmin(a->quantum, lowest_bit(x.f));
+}
+
+static neo_type accumulator(neo_type t) {
+  return t == NEO_F16_T || t == NEO_BF16_T ? NEO_F32_T : t;
+}
+
+static bool fits(const neo_accu *a, double x) {
+  return neo_value_round(accumulator(a->type), x) == x;
 }
 
 static void take_product(neo_accu *a, neo_value x, double error) {
@@ -49,8 +69,9 @@ static void take_product(neo_accu *a, neo_value x, double error) {
     return;
   }
   a->error = fabs(a->sum) * error + (fabs(x.f) + error) * a->error;
+  bool exact = fma(a->sum, x.f, -(a->sum * x.f)) == 0 && fits(a, a->sum * x.f);
   a->sum *= x.f;
-  a->error += 4 * neo_error_unit(a->type) * fabs(a->sum) + neo_error_least(a->type);
+  if (!exact) a->error += 4 * neo_error_unit(a->type) * fabs(a->sum) + neo_error_least(a->type);
 }
 
 static bool beats(const neo_accu *a, neo_value x) {
@@ -127,10 +148,6 @@ bool neo_accu_take(neo_accu *a, neo_value x, double error) {
 
 /* ---- results */
 
-static neo_type accumulator(neo_type t) {
-  return t == NEO_F16_T || t == NEO_BF16_T ? NEO_F32_T : t;
-}
-
 static neo_value rounded(const neo_accu *a, double x) {
   return (neo_value){.f = neo_value_round(a->type, x)};
 }
@@ -144,9 +161,19 @@ static double logsumexp(const neo_accu *a) {
   return a->peak + log(a->scale);
 }
 
+/* Sums in any order are multiples of the quantum below `size`: exact if so many bits are there. */
+static bool sum_exact(const neo_accu *a, double y) {
+  double u = neo_error_unit(accumulator(a->type));
+  bool resolved = a->error == 0 && a->size * u <= a->quantum;
+  if (a->reducer == NEO_RED_SUM) return resolved && y == a->sum;
+  bool halves = (a->taken & (a->taken - 1)) == 0; /* 1/n is exact */
+  return resolved && halves && y * (double)a->taken == a->sum;
+}
+
 static double float_error(const neo_accu *a, double y) {
   double u = neo_error_unit(accumulator(a->type)), n = (double)a->taken + 2;
   double last = 2 * neo_error_unit(a->type) * fabs(y) + neo_error_least(a->type);
+  if ((a->reducer == NEO_RED_SUM || a->reducer == NEO_RED_MEAN) && sum_exact(a, y)) return 0;
   switch (a->reducer) {
   case NEO_RED_SUM: return a->error + n * u * a->size + last;
   case NEO_RED_MEAN: return (a->error + n * u * a->size) / (double)a->taken + 4 * last;

@@ -318,7 +318,10 @@ static neo_expr atom(neo_parser *p) {
   if (t.kind == T_NUMBER) return literal(p, NULL, false);
   if (t.kind == T_LET) return let_ref(p);
   if (t.kind == T_NAME || t.kind == T_STRING || t.kind == T_ANON) return word(p, first);
-  neo_parse_expect(p, "(");
+  if (!neo_parse_accept(p, "(")) {
+    neo_parse_expected(p, "an expression");
+    return none;
+  }
   neo_expr e = neo_parse_expr(p);
   if (neo_parse_accept(p, "else")) e = load_else(p, first, e);
   neo_parse_expect(p, ")");
