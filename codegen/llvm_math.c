@@ -1,6 +1,6 @@
-/* Element functions. f64: libm, lane by lane. */
-#include "codegen/llvm_gen.h"
-#include <assert.h>
+/* Element functions: which way each is computed. f64 asks libm, lane by lane; f32 (and so f16 and
+ * bf16) goes through llvm_math32.c and llvm_wide.c. */
+#include "codegen/llvm_num.h"
 
 LLVMValueRef neo_ll_libm(neo_llvm *l, const char *name, LLVMValueRef x, LLVMValueRef y) {
   LLVMTypeRef f64 = LLVMDoubleTypeInContext(l->ctx), param[] = {f64, f64};
@@ -61,10 +61,19 @@ static LLVMValueRef math64(neo_llvm *l, neo_op op, LLVMValueRef x, LLVMValueRef 
   }
 }
 
+static bool is_wide(neo_op op) {
+  switch (op) {
+  case NEO_OP_LOG1P:
+  case NEO_OP_SOFTPLUS:
+  case NEO_OP_POW:
+  case NEO_OP_SIN:
+  case NEO_OP_COS:
+  case NEO_OP_TAN: return true;
+  default: return false;
+  }
+}
+
 LLVMValueRef neo_ll_math(neo_llvm *l, neo_op op, LLVMValueRef x, LLVMValueRef y) {
-  LLVMTypeRef t = LLVMTypeOf(x), f64 = neo_ll_float_type(l, 64, neo_ll_width(x));
-  if (t == f64) return math64(l, op, x, y);
-  x = LLVMBuildFPExt(l->b, x, f64, "");
-  if (y) y = LLVMBuildFPExt(l->b, y, f64, "");
-  return LLVMBuildFPTrunc(l->b, math64(l, op, x, y), t, "");
+  if (neo_ll_bits(x) == 64) return math64(l, op, x, y);
+  return is_wide(op) ? neo_ll_math_wide(l, op, x, y) : neo_ll_math32(l, op, x);
 }

@@ -190,7 +190,7 @@ static void fill(check *x) {
 static bool equal(neo_type t, neo_value want, neo_value got, double tolerance) {
   if (!neo_type_is_float(t)) return want.i == got.i;
   if (isnan(want.f) || isnan(got.f)) return isnan(want.f) && isnan(got.f);
-  if (want.f == got.f) return tolerance > 0 || signbit(want.f) == signbit(got.f);
+  if (want.f == got.f) return tolerance > 0 || !signbit(want.f) == !signbit(got.f);
   return fabs(want.f - got.f) <= tolerance * fmax(1, fabs(want.f));
 }
 
