@@ -207,10 +207,21 @@ static void no_such_function(neo_frame *f, const neo_ast_expr *e, const char *na
     neo_name_unknown(f->in, e->u.ref.path.span, name, f);
 }
 
+static const element_row *row_for(neo_frame *f, const neo_ast_expr *e) {
+  bool hidden = neo_scope_find(f->in->scope, e->u.ref.path.at[0].text) != NULL;
+  return hidden || e->u.ref.path.n > 1 ? NULL : row_of(e->u.ref.path.at[0].text);
+}
+
+bool neo_builtin_missing(neo_frame *f, const neo_ast_expr *e) {
+  const char *name = neo_path_text(f->fe, &e->u.ref.path);
+  if (row_for(f, e) || neo_init_is(name)) return false;
+  no_such_function(f, e, name);
+  return true;
+}
+
 neo_val neo_lower_builtin(neo_frame *f, const neo_ast_expr *e, const char *name) {
   bool known = false;
-  const element_row *row = neo_scope_find(f->in->scope, e->u.ref.path.at[0].text) ? NULL
-                                                                                  : row_of(name);
+  const element_row *row = row_for(f, e);
   if (!row) {
     neo_val v = neo_init_call(f, e, name, &known);
     if (!known) no_such_function(f, e, name);

@@ -161,8 +161,8 @@ typedef struct { /* the reduction that stays with the statement */
   neo_axis_rec axis[NEO_MAX_RANK];
 } neo_kept;
 
-typedef struct {
-  const char *name;
+typedef struct { /* an index whose reducer is over */
+  const char *name, *word;
   neo_span span;
 } neo_closed;
 
@@ -266,7 +266,8 @@ neo_facts neo_frame_facts(const neo_frame *f);
 /* Upper bound of a position over sizes alone (an axis' bounds may use other axes and elements). */
 neo_expr neo_frame_hull(neo_frame *f, uint32_t position);
 bool neo_frame_is_rect(const neo_frame *f, uint32_t position); /* lo is 0, hi over sizes alone */
-neo_expr neo_frame_linear(neo_frame *f); /* row-major element over all axes */
+/* Row-major element over all axes; in an initial value, which calls share, without ambient ones. */
+neo_expr neo_frame_linear(neo_frame *f);
 const char *neo_frame_pack_name(neo_fe *fe, uint32_t k);
 neo_expr neo_expr_upper(neo_frame *f, neo_expr e); /* e's largest value + 0, over sizes alone; 0 */
 neo_expr neo_expr_bound(neo_frame *f, neo_expr e); /* elements lie in [0, this); 0 if not known */
@@ -303,6 +304,7 @@ neo_expr neo_lower_condition(neo_frame *f, const neo_ast_expr *e);    /* bool; 0
 neo_expr neo_lower_index(neo_frame *f, const neo_ast_expr *e);        /* i64; 0 if poison */
 neo_val neo_lower_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo_val a, neo_val b);
 neo_val neo_lower_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *other); /* refs.c */
+void neo_lower_count(neo_frame *f, const neo_ast_expr *e, const neo_view *v); /* reports */
 neo_val neo_lower_base(neo_frame *f, const neo_ast_expr *e, bool quiet); /* before subscripts */
 neo_val neo_lower_view(neo_frame *f, const neo_ast_expr *e); /* as an argument: view or scalar */
 neo_val neo_view_load(neo_frame *f, neo_view v, neo_span at); /* rank 0 */
@@ -312,9 +314,11 @@ neo_view neo_view_ambient(const neo_inst *in, neo_tensor t, uint32_t rank); /* o
 neo_view neo_view_subst(neo_module *m, neo_view v, const neo_expr *by, uint32_t n);
 neo_val neo_lower_reduce(neo_frame *f, const neo_ast_expr *e);        /* reducers.c */
 bool neo_builtin_is(const char *name);                                /* builtins.c */
+bool neo_builtin_missing(neo_frame *f, const neo_ast_expr *e); /* reports a call of nothing */
 neo_val neo_lower_builtin(neo_frame *f, const neo_ast_expr *e, const char *name);
 bool neo_builtin_value(neo_frame *f, const char *name, neo_val *v); /* training, step, … */
 const char *neo_builtin_name(uint32_t k); /* NULL after the last */
+bool neo_init_is(const char *name);
 neo_val neo_init_call(neo_frame *f, const neo_ast_expr *e, const char *name, bool *known); /* inits.c */
 neo_expr neo_rand_make(neo_frame *f);
 
@@ -404,6 +408,7 @@ void neo_check_collect(neo_inst *in, const neo_ast_stmt *s);
 struct neo_trainee {
   neo_tensor param, grad;
   struct neo_trainer *trainer;
+  size_t first_update; /* of the entry, among the program's updates */
 };
 neo_val neo_train_norm(neo_inst *in); /* global_norm */
 void neo_check_outputs(neo_fe *fe, neo_inst *in);

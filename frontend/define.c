@@ -148,11 +148,37 @@ static bool left_pack(const neo_ast_var *var) {
   return false;
 }
 
+typedef struct {
+  const neo_ast_var *var;
+  const neo_ast_name *found;
+} left_look;
+
+static void look_left(void *ctx, const neo_ast_expr *e) {
+  left_look *l = ctx;
+  if (e->kind == NEO_AST_REF && e->u.ref.path.n == 1 && !e->u.ref.has_args && !e->u.ref.has_subs)
+    for (uint32_t k = 0; k < l->var->axes.n; k++)
+      if (l->var->axes.at[k].name.text == e->u.ref.path.at[0].text)
+        l->found = &e->u.ref.path.at[0];
+  neo_ast_children(e, look_left, ctx);
+}
+
+/* A tensor is a box: the extent of an output index is a size. */
+static bool left_depends(neo_frame *f, const neo_ast_var *var) {
+  left_look l = {var, NULL};
+  for (uint32_t k = 0; k < var->axes.n; k++)
+    if (var->axes.at[k].hi) look_left(&l, var->axes.at[k].hi);
+  if (!l.found || neo_scope_find(f->in->scope, l.found->text)) return false;
+  int h = NEO_ERR(f->in, l.found->span, LEFT_BOUND, l.found->text);
+  neo_diag_help(f->fe->diags, h, "give it the largest extent, and write select(..., ..., 0)");
+  return true;
+}
+
 /* Output axes and every extent of the statement. `given`: extents that are known (update). */
 bool neo_define_axes(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value,
                      const neo_expr *given) {
   neo_wants wants = {0};
   uint32_t d = 0;
+  if (left_depends(f, var)) return false;
   if (!neo_ranges_pack(f, left_pack(var), value, var->span)) return false;
   wants.at = NEO_NEW_ARRAY(f->fe->arena, neo_want, var->axes.n + NEO_MAX_RANK);
   for (uint32_t k = 0; k < var->axes.n; k++)
@@ -206,7 +232,8 @@ bool neo_define_finish(neo_frame *f, const neo_ast_var *var, neo_span at, neo_va
     *bound = neo_expr_bound(f, *e);
   } else if (!within(f, *e, *bound)) {
     int h = NEO_ERR(f->in, at, BOUND_NOT_PROVED, neo_size_text(f->fe, *bound));
-    neo_diag_help(f->fe->diags, h, "use clamp(..., 0, %s - 1)", neo_size_text(f->fe, *bound));
+    neo_diag_help(f->fe->diags, h, "use clamp(..., 0, %s)",
+                  neo_size_text(f->fe, neo_size_add1(f->fe, *bound, -1)));
     return false;
   }
   return true;

@@ -98,7 +98,7 @@ static neo_expr upper_interval(neo_frame *f, neo_expr e) {
   int64_t lo, hi;
   neo_facts facts = neo_frame_facts(f);
   neo_interval(f->fe->prover, &facts, e, &lo, &hi);
-  return hi < ((int64_t)1 << 60) ? neo_const_int(f->m, NEO_I64_T, hi) : (neo_expr){0};
+  return hi < INT32_MAX ? neo_const_int(f->m, NEO_I64_T, hi) : (neo_expr){0}; /* a type's range */
 }
 
 neo_expr neo_expr_upper(neo_frame *f, neo_expr e) {
@@ -126,7 +126,7 @@ neo_expr neo_frame_hull(neo_frame *f, uint32_t p) {
 
 neo_expr neo_frame_linear(neo_frame *f) {
   neo_expr at = neo_const_int(f->m, NEO_I64_T, 0);
-  for (uint32_t k = 0; k < f->n_axes; k++) {
+  for (uint32_t k = f->init ? f->in->n_ambient : 0; k < f->n_axes; k++) {
     neo_expr hull = neo_frame_hull(f, k);
     if (!hull.i) return hull;
     at = neo_op2(f->m, NEO_OP_ADD, neo_op2(f->m, NEO_OP_MUL, at, hull), neo_axis_ref(f->m, k));

@@ -39,12 +39,19 @@ static neo_expr uniform(neo_frame *f, neo_expr lo, neo_expr hi) {
   return add(f, lo, mul(f, neo_op2(f->m, NEO_OP_SUB, hi, lo), neo_rand_make(f)));
 }
 
+static bool is_real(neo_frame *f, neo_expr e, double x) {
+  double y;
+  return neo_expr_is_float(f->m, e, &y) && x == y;
+}
+
 static neo_expr normal(neo_frame *f, neo_expr mean, neo_expr deviation) {
   neo_expr u = neo_rand_make(f), v = neo_rand_make(f);
   neo_expr log_u = neo_op1(f->m, NEO_OP_LOG, neo_op2(f->m, NEO_OP_SUB, real(f, 1), u));
   neo_expr radius = neo_op1(f->m, NEO_OP_SQRT, mul(f, real(f, -2), log_u));
   neo_expr angle = neo_op1(f->m, NEO_OP_COS, mul(f, real(f, 2 * M_PI), v));
-  return add(f, mul(f, deviation, mul(f, radius, angle)), mean);
+  neo_expr x = mul(f, radius, angle);
+  if (!is_real(f, deviation, 1)) x = mul(f, deviation, x);
+  return is_real(f, mean, 0) ? x : add(f, x, mean);
 }
 
 static neo_expr root_of(neo_frame *f, double over, neo_expr n) {
@@ -69,6 +76,12 @@ static neo_expr distribution(neo_frame *f, uint32_t which, const neo_expr *a) {
   }
   default: return normal(f, real(f, 0), root_of(f, 2, a[0]));
   }
+}
+
+bool neo_init_is(const char *name) {
+  for (uint32_t k = 0; k < N_ROWS; k++)
+    if (neo_streq(rows[k].name, name)) return true;
+  return false;
 }
 
 neo_val neo_init_call(neo_frame *f, const neo_ast_expr *e, const char *name, bool *known) {

@@ -62,7 +62,7 @@ static bool is_bare(const neo_ast_expr *e) {
 
 typedef struct {
   neo_frame *f;
-  bool found, binds;
+  bool found, binds, failed;
   neo_span place;
   const char *tensor;
 } pack_look;
@@ -119,6 +119,7 @@ static void pack_of(pack_look *p, const neo_ast_expr *e, const neo_view *v) {
     int h = NEO_ERR(p->f->in, e->u.ref.subs_span, PACK_CONFLICT, (int)p->f->n_pack, p->tensor,
                     (int)n, name);
     neo_diag_range(p->f->fe->diags, h, p->place);
+    p->failed = true;
     return;
   }
   p->found = true;
@@ -139,7 +140,7 @@ static void look_pack(void *ctx, const neo_ast_expr *e) {
   if (!e->u.ref.has_subs || !has_pack_sub(e)) return;
   sweep s = {.f = p->f};
   if (e->u.ref.has_args && mentions(&s, e)) return;
-  neo_val v = neo_lower_base(p->f, e, true);
+  neo_val v = neo_lower_base(p->f, e, false);
   if (v.kind == NEO_VAL_VIEW) pack_of(p, e, &v.view);
   if (v.kind == NEO_VAL_EXPR || v.kind == NEO_VAL_LIT)
     pack_of(p, e, &(neo_view){.rank = 0});
@@ -151,6 +152,7 @@ bool neo_ranges_pack(neo_frame *f, bool left_has_pack, const neo_ast_expr *e, ne
   p.tensor = f->target;
   if (!p.binds) return true;
   look_pack(&p, e);
+  if (p.failed) return false;
   if (!p.found && f->in->has_pack) {
     f->n_pack = f->in->n_pack;
     p.found = true;
@@ -250,9 +252,13 @@ static bool mentions(sweep *s, const neo_ast_expr *e) {
 static void sweep_subs(sweep *s, const neo_ast_expr *e, const neo_view *v) {
   uint32_t n = e->u.ref.subs.n, d = 0;
   bool pack = has_pack_sub(e);
-  uint32_t in_pack = pack && v->rank + 1 >= n ? v->rank + 1 - n : 0;
+  uint32_t in_pack = pack ? v->rank + 1 - n : 0;
   const char *tensor = neo_path_text(s->f->fe, &e->u.ref.path);
-  if (!pack && n != v->rank) return;
+  if (pack ? n > v->rank + 1 : n != v->rank) {
+    neo_lower_count(s->f, e, v);
+    s->hushed = true;
+    return;
+  }
   for (uint32_t k = 0; k < n; k++) {
     const neo_ast_sub *sub = &e->u.ref.subs.at[k];
     if (!sub->expr) {
@@ -278,26 +284,45 @@ static void sweep_args(sweep *s, const neo_ast_expr *e) {
                 !neo_call_is(s->f->in, e, &fn);
   bool outer = s->guarded;
   for (uint32_t k = 0; k < e->u.ref.args.n; k++) {
+    const neo_ast_expr *arg = e->u.ref.args.at[k].value;
     s->guarded = outer || (select && k > 0);
-    sweep_expr(s, e->u.ref.args.at[k].value);
+    if (arg->kind != NEO_AST_REF || arg->u.ref.has_subs || !is_tensor_arg(s->f, e, k))
+      sweep_expr(s, arg);
   }
   s->guarded = outer;
+}
+
+/* A name without subscripts: an index, a scalar, or a tensor where an element is asked for. */
+static void sweep_bare(sweep *s, const neo_ast_expr *e) {
+  if (is_bare(e) && (want_find(s, e->u.ref.path.at[0].text) ||
+                     neo_frame_axis(s->f, e->u.ref.path.at[0].text) >= 0))
+    return;
+  neo_sym *sym = neo_path_find(s->f->in, &e->u.ref.path, true);
+  if (!sym || sym->kind != NEO_SYM_VALUE || sym->value.kind != NEO_VAL_VIEW) return;
+  if (sym->value.view.rank == 0 || s->f->sizes_only) return;
+  neo_lower_ref(s->f, e, NULL); /* reports it */
+  s->hushed = true;
 }
 
 static void sweep_ref(sweep *s, const neo_ast_expr *e) {
   neo_sym *fn;
   bool call = e->u.ref.has_args && neo_call_is(s->f->in, e, &fn);
   bool depends = e->u.ref.has_args && mentions(s, e);
+  if (e->u.ref.has_args && !call && neo_builtin_missing(s->f, e)) {
+    s->hushed = true;
+    return;
+  }
   if (e->u.ref.has_args && (!call || depends)) sweep_args(s, e);
   for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
     if (e->u.ref.subs.at[k].expr) sweep_expr(s, e->u.ref.subs.at[k].expr);
+  if (!e->u.ref.has_args && !e->u.ref.has_subs) sweep_bare(s, e);
   if (!e->u.ref.has_subs) return;
   if (call && depends) {
     if (!s->reducers) NEO_PUSH(s->f->fe->arena, &s->later, e);
     return;
   }
   if (e->u.ref.has_args && !call) return;
-  neo_val v = neo_lower_base(s->f, e, true);
+  neo_val v = neo_lower_base(s->f, e, false);
   if (v.kind == NEO_VAL_POISON) s->hushed = true;
   if (v.kind == NEO_VAL_VIEW) sweep_subs(s, e, &v.view);
 }
@@ -408,7 +433,7 @@ static void sweep_later(sweep *s) {
     args.u.ref.subs.n = 0;
     look_ready(&r, &args);
     if (!r.known) continue;
-    neo_val v = neo_lower_base(s->f, e, true);
+    neo_val v = neo_lower_base(s->f, e, false);
     if (v.kind == NEO_VAL_POISON) s->hushed = true;
     if (v.kind == NEO_VAL_VIEW) sweep_subs(s, e, &v.view);
   }

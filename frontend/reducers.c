@@ -300,6 +300,16 @@ static void guard_reads(neo_frame *f, reduction *r) {
 
 /* ---- keeping and hoisting */
 
+/* A pack of rank 0 leaves one point: the value itself, at position 0. */
+static bool is_single(const reduction *r) { return r->n_own == 0 && !r->where.i; }
+
+static neo_val single(neo_frame *f, const reduction *r) {
+  bool arg = r->e->u.reduce.reducer == NEO_AST_RED_ARGMAX ||
+             r->e->u.reduce.reducer == NEO_AST_RED_ARGMIN;
+  if (arg) return neo_val_expr(neo_const_int(f->m, NEO_I32_T, 0));
+  return neo_val_expr(neo_cast(f->m, neo_expr_type(f->m, r->finish), r->body[0]));
+}
+
 static bool may_keep(const neo_frame *f, const reduction *r) {
   bool outermost = f->depth == 0 && f->no_keep == 0 && r->base == f->n_out;
   return outermost && !f->kept.set && r->uses == ((uint64_t)1 << f->n_out) - 1 &&
@@ -384,7 +394,8 @@ static neo_val hoist(neo_frame *f, const reduction *r) {
 static void close_axes(neo_frame *f, const reduction *r) {
   for (uint32_t k = r->base; k < r->base + r->n_own; k++)
     NEO_PUSH(f->fe->arena, &f->closed,
-             (neo_closed){f->axis_name[k], r->e->u.reduce.word});
+             (neo_closed){f->axis_name[k], neo_ast_reducer_text(r->e->u.reduce.reducer),
+                          r->e->u.reduce.word});
   f->n_axes = r->base;
   f->assume.n = r->n_assume;
   f->reads.n = r->n_reads;
@@ -398,7 +409,7 @@ neo_val neo_lower_reduce(neo_frame *f, const neo_ast_expr *e) {
   f->depth--;
   if (ok && lower_inside(f, &r)) {
     guard_reads(f, &r);
-    v = may_keep(f, &r) ? keep(f, &r) : hoist(f, &r);
+    v = is_single(&r) ? single(f, &r) : may_keep(f, &r) ? keep(f, &r) : hoist(f, &r);
   }
   close_axes(f, &r);
   if (v.kind == NEO_VAL_EXPR && f->subscript && neo_type_is_int(neo_expr_type(f->m, v.e)))

@@ -57,26 +57,23 @@ static neo_val symbol_value(neo_frame *f, const neo_sym *s, neo_span at) {
   return neo_val_poison();
 }
 
-static bool was_closed(const neo_frame *f, const char *name, neo_span *where) {
+static const neo_closed *closed_index(const neo_frame *f, const char *name) {
   for (size_t k = f->closed.n; k > 0; k--)
-    if (f->closed.at[k - 1].name == name) {
-      *where = f->closed.at[k - 1].span;
-      return true;
-    }
-  return false;
+    if (f->closed.at[k - 1].name == name) return &f->closed.at[k - 1];
+  return NULL;
 }
 
 static void unknown(neo_frame *f, const neo_ast_name *name) {
-  neo_span where;
-  if (!was_closed(f, name->text, &where)) {
+  const neo_closed *was = closed_index(f, name->text);
+  if (!was) {
     neo_name_unknown(f->in, name->span, name->text, f);
     return;
   }
   int h = NEO_ERR(f->in, name->span, INDEX_UNBOUND, name->text);
-  neo_diag_range(f->fe->diags, h, where);
+  neo_diag_range(f->fe->diags, h, was->span);
   neo_diag_help(f->fe->diags, h,
-                "a reducer reaches over a product, not over a sum: write '[%s] (... + ...)'",
-                name->text);
+                "a reducer reaches over a product, not over a sum: write '%s[%s] (... + ...)'",
+                was->word, name->text);
 }
 
 static neo_val path_value(neo_frame *f, const neo_ast_expr *e, bool quiet) {
@@ -127,7 +124,7 @@ neo_val neo_lower_base(neo_frame *f, const neo_ast_expr *e, bool quiet) {
 
 /* ---- subscripts */
 
-static void bad_count(neo_frame *f, const neo_ast_expr *e, const neo_view *v) {
+void neo_lower_count(neo_frame *f, const neo_ast_expr *e, const neo_view *v) {
   const char *name = neo_path_text(f->fe, &e->u.ref.path);
   int h = NEO_ERR(f->in, e->u.ref.subs_span, SUBSCRIPT_COUNT, name, (int)v->rank,
                   (int)e->u.ref.subs.n);
@@ -170,7 +167,7 @@ static bool lower_subs(neo_frame *f, const neo_ast_expr *e, const neo_view *v, b
   bool ok = true;
   if (packs > 1) return false; /* the parser reports it */
   if (packs ? n - 1 > v->rank : n != v->rank) {
-    bad_count(f, e, v);
+    neo_lower_count(f, e, v);
     return false;
   }
   for (uint32_t k = 0; k < n; k++) {

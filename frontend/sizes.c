@@ -131,7 +131,7 @@ bool neo_size_solve(neo_inst *in, const neo_ast_expr *e, const neo_ast_name *unk
 
 static bool replaced(neo_inst *in, const neo_ast_stmt *s, int64_t *x) {
   const neo_frontend_options *o = in->fe->options;
-  if (!in->is_main || in->fn || s->u.dim.rel != NEO_AST_REL_NONE) return false;
+  if (!in->is_main || in->scope->parent || s->u.dim.rel != NEO_AST_REL_NONE) return false;
   for (int k = 0; o && k < o->n_defines; k++)
     if (neo_streq(o->defines[k].name, s->u.dim.name.text)) {
       in->fe->define_used[k] = true;
@@ -147,7 +147,7 @@ static neo_expr runtime_size(neo_inst *in, const neo_ast_stmt *s) {
   neo_expr none = {0};
   if (s->u.dim.lo && !neo_size_int(in, s->u.dim.lo, &lo)) return none;
   if (!neo_size_int(in, s->u.dim.hi, &hi)) return none;
-  if (in->fn || !in->is_main) {
+  if (in->scope->parent || !in->is_main) {
     NEO_ERR(in, s->span, RUNTIME_DIM_PLACE, s->u.dim.name.text);
     return none;
   }

@@ -26,7 +26,7 @@ static void misplaced(neo_inst *in, const neo_ast_stmt *s, const char *what, con
 
 static void at_file(neo_inst *in, const neo_ast_stmt *s) {
   neo_fe *fe = in->fe;
-  bool file = !in->fn && !in->repeat;
+  bool file = !in->scope->parent;
   switch (s->kind) {
   case NEO_AST_FN:
     if (!file) misplaced(in, s, "fn", "at the top level of a file");

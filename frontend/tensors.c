@@ -192,7 +192,7 @@ void neo_check_input(neo_inst *in, const neo_ast_stmt *s) {
   uint32_t n;
   bool ok = neo_extents_eval(in, &var->axes, &n, extent, name);
   ok = neo_type_eval(in, &var->type, &bound) && ok;
-  if (ok && (in->fn || !in->is_main)) {
+  if (ok && (in->scope->parent || !in->is_main)) {
     NEO_ERR(in, s->span, INPUT_PLACE, var->name.text);
     ok = false;
   }

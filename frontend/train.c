@@ -258,7 +258,7 @@ static void train_one(trainer *t, const trained *p, neo_tensor param, neo_tensor
   neo_actuals *a = NEO_NEW(fe->arena, neo_actuals);
   neo_val *option = NEO_NEW_ARRAY(fe->arena, neo_val, fn->u.fn.sig.options.n + 1);
   neo_type type = (neo_type)neo_tensor_at(fe->m, param)->type;
-  *trainee = (neo_trainee){param, grad, t};
+  *trainee = (neo_trainee){param, grad, t, t->first_update};
   in->fn = fn;
   in->call = p->s->span;
   in->caller = t->in;

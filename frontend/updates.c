@@ -21,8 +21,10 @@ static bool target_of(neo_inst *in, const neo_ast_var *var, neo_view *v) {
   return false;
 }
 
-static neo_update_rec *record_of(neo_fe *fe, neo_tensor t) {
-  for (size_t k = 0; k < fe->updates.n; k++)
+/* Each training entry has its own; the model's come first. */
+static neo_update_rec *record_of(const neo_inst *in, neo_tensor t) {
+  neo_fe *fe = in->fe;
+  for (size_t k = in->trainee ? in->trainee->first_update : 0; k < fe->updates.n; k++)
     if (fe->updates.at[k].updates.i == t.i) return &fe->updates.at[k];
   return NULL;
 }
@@ -37,7 +39,7 @@ static int64_t piece_number(const neo_inst *in, uint32_t lead) {
 static neo_tensor update_tensor(neo_inst *in, neo_tensor t, const neo_ast_var *var,
                                 uint32_t lead) {
   neo_fe *fe = in->fe;
-  neo_update_rec *old = record_of(fe, t);
+  neo_update_rec *old = record_of(in, t);
   int64_t piece = piece_number(in, lead);
   if (old && lead && piece == old->pieces) {
     old->pieces++;
@@ -97,7 +99,8 @@ static neo_expr value_of(neo_frame *f, const neo_ast_bind *b, neo_tensor t) {
   if (!neo_define_finish(f, &var, b->value->span, v, &e, &bound)) return none;
   if (!want.i || (bound.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, bound, want)))) return e;
   int h = NEO_ERR(f->in, b->value->span, BOUND_NOT_PROVED, neo_size_text(f->fe, want));
-  neo_diag_help(f->fe->diags, h, "use clamp(..., 0, %s - 1)", neo_size_text(f->fe, want));
+  neo_diag_help(f->fe->diags, h, "use clamp(..., 0, %s)",
+                neo_size_text(f->fe, neo_size_add1(f->fe, want, -1)));
   return none;
 }
 
