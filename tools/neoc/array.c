@@ -180,12 +180,10 @@ static void put_dim(const neo_rt_array *x, int d, int64_t at, int64_t step, bool
   neo_str_addc(out, '[');
   size_t line = out->n;
   for (int64_t k = 0; k < n; k++) {
-    if (k && last) neo_str_add(out, ", ");
-    if (k && !last) neo_str_addf(out, ",\n%*s", d + 1, "");
-    if (last && out->n - line > LINE) {
-      neo_str_addf(out, "\n%*s", d + 1, "");
-      line = out->n;
-    }
+    bool wrap = !last || out->n - line > LINE;
+    if (k && wrap) neo_str_addf(out, ",\n%*s", d + 1, "");
+    if (k && !wrap) neo_str_add(out, ", ");
+    if (wrap) line = out->n;
     if (cut && k == EDGE) {
       neo_str_add(out, "...");
       k = n - EDGE - 1;

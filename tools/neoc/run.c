@@ -26,10 +26,7 @@ static const char *given_text(neoc_cli *cli, const char *name) {
 
 static int64_t bound_of(const neoc_runner *r, neo_tensor t) {
   const neo_tensor_rec *rec = neo_tensor_at(r->c.module, t);
-  int64_t *sizes = NEO_NEW_ARRAY(r->cli->arena, int64_t, r->c.module->sizes.n + 1);
-  for (uint32_t k = 1; k < r->c.module->sizes.n; k++)
-    sizes[k] = r->sizes[k] < 0 ? r->c.module->sizes.at[k].hi : r->sizes[k];
-  return rec->bound.i ? neo_size_value(r->c.module, rec->bound, sizes) : 0;
+  return rec->bound.i ? neo_size_value(r->c.module, rec->bound, neoc_runner_sizes(r)) : 0;
 }
 
 /* Values that carry their shape come first: they tell the sizes of the others. */
@@ -39,10 +36,7 @@ static neoc_exit give(run_state *s, neo_tensor t, const char *text) {
   neoc_runner *r = &s->r;
   neo_module *m = r->c.module;
   neo_rt_array like = {.rank = (uint8_t)neo_tensor_rank(m, t)}, x;
-  int64_t *sizes = NEO_NEW_ARRAY(r->cli->arena, int64_t, m->sizes.n + 1);
-  for (uint32_t k = 1; k < m->sizes.n; k++)
-    sizes[k] = r->sizes[k] < 0 ? m->sizes.at[k].hi : r->sizes[k];
-  neo_tensor_elements_at(m, t, sizes, like.extent);
+  neo_tensor_elements_at(m, t, neoc_runner_sizes(r), like.extent);
   neoc_exit e = neoc_array_read(r->cli, neoc_tensor_name(r, t), text,
                                 (neo_type)neo_tensor_at(m, t)->type, &like, bound_of(r, t), &x);
   return e ? e : neoc_runner_give(r, t, &x);

@@ -38,14 +38,14 @@ neoc_exit neoc_runner_compile(neoc_runner *r, neoc_cli *cli, const neo_compile_o
     r->sizes = NEO_NEW_ARRAY(cli->arena, int64_t, r->c.module->sizes.n + 1);
     for (uint32_t k = 1; k < r->c.module->sizes.n; k++) r->sizes[k] = -1;
     r->input = NEO_NEW_ARRAY(cli->arena, neo_rt_array, r->c.module->tensors.n + 1);
+    r->needs = NEO_NEW_ARRAY(cli->arena, neoc_tensors, r->c.module->entries.n + 1);
     e = read_sizes(r);
   }
   if (e) neoc_runner_close(r);
   return e;
 }
 
-/* Sizes that nothing tells are as large as they may be. */
-static int64_t *known_sizes(const neoc_runner *r) {
+int64_t *neoc_runner_sizes(const neoc_runner *r) {
   neo_module *m = r->c.module;
   int64_t *s = NEO_NEW_ARRAY(r->cli->arena, int64_t, m->sizes.n + 1);
   for (uint32_t k = 1; k < m->sizes.n; k++)
@@ -62,11 +62,18 @@ neoc_exit neoc_runner_begin(neoc_runner *r, int32_t threads, uint64_t seed) {
   neo_rt_config config = {.struct_size = sizeof config, .threads = threads, .seed = seed};
   r->seed = seed;
   if (!r->lib.handle) {
-    r->interp = neo_interp_new(&r->c.arena, r->c.module, known_sizes(r), seed);
+    r->interp = neo_interp_new(&r->c.arena, r->c.module, neoc_runner_sizes(r), seed);
     return NEOC_OK;
   }
   neo_rt_status s = neo_rt_create(r->lib.model, &config, &r->ctx);
   return s ? runtime_error(r, s) : NEOC_OK;
+}
+
+neoc_exit neoc_runner_twin(neoc_runner *r, const neoc_runner *of, uint64_t seed) {
+  *r = *of;
+  r->lib = (neo_library){0};
+  r->ctx = NULL;
+  return neoc_runner_begin(r, 1, seed);
 }
 
 void neoc_runner_close(neoc_runner *r) {
@@ -192,7 +199,7 @@ static neoc_exit learn_sizes(neoc_runner *r, neo_tensor t, const neo_rt_array *x
                        neo_name_text(m->names, s->name), (long long)s->lo, (long long)s->hi);
     r->sizes[n->attr] = x->extent[d];
   }
-  neo_tensor_elements_at(m, t, known_sizes(r), want);
+  neo_tensor_elements_at(m, t, neoc_runner_sizes(r), want);
   for (uint32_t d = 0; d < rank; d++)
     if (want[d] != x->extent[d]) return wrong_shape(r, t, x, want, rank);
   return NEOC_OK;
@@ -237,7 +244,7 @@ neoc_exit neoc_runner_set(neoc_runner *r, neo_tensor t, neo_rt_array *x) {
   neo_module *m = r->c.module;
   int64_t want[16];
   uint32_t rank = neo_tensor_rank(m, t);
-  int64_t n = neo_tensor_elements_at(m, t, known_sizes(r), want);
+  int64_t n = neo_tensor_elements_at(m, t, neoc_runner_sizes(r), want);
   neoc_exit e = converted(r, t, x);
   if (e) return e;
   if (neoc_array_count(x) != n || (x->rank != rank && rank))
@@ -259,7 +266,7 @@ neoc_exit neoc_runner_get(neoc_runner *r, neo_tensor t, neo_rt_array *out) {
     *out = of_values(r, type, neo_interp_tensor(r->interp, t));
     return NEOC_OK;
   }
-  neo_tensor_elements_at(m, t, known_sizes(r), extent);
+  neo_tensor_elements_at(m, t, neoc_runner_sizes(r), extent);
   *out = neoc_array_new(r->cli->arena, type, neo_tensor_rank(m, t), extent);
   int32_t k = neo_rt_find(r->lib.model, neoc_tensor_name(r, t));
   neo_rt_status s = neo_rt_get(r->ctx, k, out->data, out->size_bytes);
@@ -311,7 +318,7 @@ static neoc_exit missing_input(const neoc_runner *r, int entry, neo_tensor t) {
 static neoc_output *new_outputs(neoc_runner *r, int entry, size_t *n) {
   neo_module *m = r->c.module;
   neo_entry_rec e = m->entries.at[entry];
-  int64_t *sizes = known_sizes(r), extent[16];
+  int64_t *sizes = neoc_runner_sizes(r), extent[16];
   neoc_output *out = NEO_NEW_ARRAY(r->cli->arena, neoc_output, e.outputs.n + 1);
   *n = e.outputs.n;
   for (uint32_t k = 0; k < e.outputs.n; k++) {
@@ -326,7 +333,7 @@ static neoc_output *new_outputs(neoc_runner *r, int entry, size_t *n) {
 
 static neoc_exit run_compiled(neoc_runner *r, int entry, neoc_output *out, size_t n_out) {
   const neo_rt_model *rt = r->lib.model;
-  int64_t *known = known_sizes(r);
+  int64_t *known = neoc_runner_sizes(r);
   int32_t number = neo_rt_find_entry(rt, neoc_entry_name(r, entry));
   const neo_rt_entry *e = &rt->entries[number];
   void **args = NEO_NEW_ARRAY(r->cli->arena, void *, e->n_args + 1);
@@ -345,7 +352,7 @@ static neoc_exit run_interpreted(neoc_runner *r, int entry, neoc_tensors inputs,
                                  size_t n_out) {
   neo_str why;
   neo_str_init(&why, r->cli->arena);
-  neo_interp_resize(r->interp, known_sizes(r));
+  neo_interp_resize(r->interp, neoc_runner_sizes(r));
   for (size_t k = 0; k < inputs.n; k++)
     to_values(&r->input[inputs.at[k].i], neo_interp_tensor(r->interp, inputs.at[k]));
   neo_status s = neo_interp_run(r->interp, (uint32_t)entry, &why);
@@ -357,9 +364,25 @@ static neoc_exit run_interpreted(neoc_runner *r, int entry, neoc_tensors inputs,
 }
 
 neoc_exit neoc_runner_run(neoc_runner *r, int entry, neoc_output **out, size_t *n) {
-  neoc_tensors inputs = neoc_entry_inputs(r, entry, false);
+  if (!r->needs[entry].at) r->needs[entry] = neoc_entry_inputs(r, entry, false);
+  neoc_tensors inputs = r->needs[entry];
   for (size_t k = 0; k < inputs.n; k++)
     if (!r->input[inputs.at[k].i].data) return missing_input(r, entry, inputs.at[k]);
   *out = new_outputs(r, entry, n);
   return r->interp ? run_interpreted(r, entry, inputs, *out, *n) : run_compiled(r, entry, *out, *n);
+}
+
+neoc_exit neoc_runner_randomize(neoc_runner *r, int entry, uint64_t *seed) {
+  neo_module *m = r->c.module;
+  neoc_tensors inputs = neoc_entry_inputs(r, entry, false);
+  int64_t *sizes = neoc_runner_sizes(r), extent[16];
+  for (size_t k = 0; k < inputs.n; k++) {
+    const neo_tensor_rec *t = neo_tensor_at(m, inputs.at[k]);
+    int64_t bound = t->bound.i ? neo_size_value(m, t->bound, sizes) : 0;
+    neo_tensor_elements_at(m, inputs.at[k], sizes, extent);
+    neo_rt_array x = neoc_array_new(r->cli->arena, (neo_type)t->type, t->extent.n, extent);
+    neoc_array_random(&x, bound, seed);
+    r->input[inputs.at[k].i] = x;
+  }
+  return NEOC_OK;
 }

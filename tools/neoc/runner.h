@@ -7,6 +7,11 @@
 #include "tools/neoc/neoc.h"
 
 typedef struct {
+  neo_tensor *at;
+  size_t n;
+} neoc_tensors;
+
+typedef struct {
   neoc_cli *cli;
   neo_compilation c;
   neo_library lib;     /* compiled */
@@ -15,12 +20,8 @@ typedef struct {
   uint64_t seed;
   int64_t *sizes;      /* by size id; 0: not known yet */
   neo_rt_array *input; /* by tensor id: data null while it is not given */
+  neoc_tensors *needs; /* by entry: its inputs; at null: not looked for yet */
 } neoc_runner;
-
-typedef struct {
-  neo_tensor *at;
-  size_t n;
-} neoc_tensors;
 
 typedef struct { /* what an entry returned */
   const char *name;
@@ -54,6 +55,12 @@ neoc_exit neoc_runner_set(neoc_runner *r, neo_tensor t, neo_rt_array *array);
 neoc_exit neoc_runner_load(neoc_runner *r, const char *path);
 /* Runs the entry; *out gets n arrays, in the arena, whose data the runner owns until it closes. */
 neoc_exit neoc_runner_run(neoc_runner *r, int entry, neoc_output **out, size_t *n);
+/* The same over one model: `of` compiled it and stays the owner; this one interprets. */
+neoc_exit neoc_runner_twin(neoc_runner *r, const neoc_runner *of, uint64_t seed);
+/* Sizes as they are now: those not known are as large as may be. In the arena. */
+int64_t *neoc_runner_sizes(const neoc_runner *r);
+/* Random values for every input of the entry, at the present sizes. */
+neoc_exit neoc_runner_randomize(neoc_runner *r, int entry, uint64_t *seed);
 /* Present value of a parameter, state or setting. */
 neoc_exit neoc_runner_get(neoc_runner *r, neo_tensor t, neo_rt_array *out);
 

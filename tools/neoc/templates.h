@@ -1,0 +1,11 @@
+/* What `neoc new` writes. '@' stands for the project's name. */
+#ifndef NEO_TOOLS_TEMPLATES_H
+#define NEO_TOOLS_TEMPLATES_H
+
+typedef struct {
+  const char *name, *model, *main;
+} neoc_template;
+extern const neoc_template neoc_templates[]; /* ends with a null name */
+extern const char neoc_template_cmake[], neoc_template_readme[];
+
+#endif
