@@ -321,9 +321,12 @@ static void add_custom(const neo_module *m, neo_str *out, const neo_custom_rec *
 
 void neo_module_print(const neo_module *m, neo_str *out) {
   neo_text_expr t = {.m = m, .out = out};
-  neo_str_add(out, "neo-ir 1\nmodule ");
-  neo_text_add_label(out, neo_name_text(m->names, m->name));
-  neo_str_addc(out, '\n');
+  neo_str_add(out, "neo-ir 1\n");
+  if (m->name) {
+    neo_str_add(out, "module ");
+    neo_text_add_label(out, neo_name_text(m->names, m->name));
+    neo_str_addc(out, '\n');
+  }
   if (m->n_sites) neo_str_addf(out, "sites %u\n", m->n_sites);
   for (uint32_t k = 1; k < m->sizes.n; k++) add_size(&t, (neo_size){k});
   for (uint32_t k = 1; k < m->tensors.n; k++) add_tensor(&t, (neo_tensor){k});
