@@ -29,6 +29,11 @@ neo_span neo_lex_span(neo_lexer *l, uint32_t offset, uint32_t length) {
   return neo_span_of(neo_diags_sources(l->diags), l->file_id, offset, length);
 }
 
+bool neo_lex_fail(neo_lexer *l) {
+  l->had_errors = true;
+  return neo_diags_errors(l->diags) < NEO_SYNTAX_ERRORS;
+}
+
 /* Spellings of other languages. `reads_as` is what the parser goes on with. */
 typedef struct {
   const char *text;
@@ -110,7 +115,8 @@ static const char *cut(neo_lexer *l, uint32_t at, uint32_t length) {
 }
 
 static int report(neo_lexer *l, uint32_t at, uint32_t length, neo_diag_id id) {
-  l->had_errors = true;
+  if (!neo_lex_fail(l))
+    return -1;
   return neo_diag(l->diags, neo_lex_span(l, at, length), id, cut(l, at, length));
 }
 
@@ -173,10 +179,10 @@ static uint32_t scan_number(neo_lexer *l, uint32_t at) {
 
 /* Control characters, in comments too: text with them is no text for other tools. */
 static void report_control(neo_lexer *l, uint32_t at) {
-  l->had_errors = true;
   unsigned code = (unsigned char)l->text[at];
-  neo_diag(l->diags, neo_lex_span(l, at, 1), NEO_D_BAD_CHAR,
-           neo_arena_printf(l->arena, "U+%04X", code));
+  if (neo_lex_fail(l))
+    neo_diag(l->diags, neo_lex_span(l, at, 1), NEO_D_BAD_CHAR,
+             neo_arena_printf(l->arena, "U+%04X", code));
 }
 
 static bool is_control(char c) {

@@ -95,6 +95,11 @@ typedef struct {
   bool had_errors;
 } neo_lexer;
 
+/* A file of megabytes in which everything is wrong costs no minutes: so many errors are enough. */
+enum { NEO_SYNTAX_ERRORS = 2000 };
+/* Notes that the text has an error; true if it may be reported. */
+bool neo_lex_fail(neo_lexer *l);
+
 /* Fills `tokens` and `comments` from the other fields, which the caller sets. Linear in the
  * text. */
 void neo_lex(neo_lexer *l);

@@ -69,9 +69,9 @@ static neo_tok partner(neo_tok kind) {
 static void close_missing(layout *s) {
   neo_token *first = opener(s);
   neo_lexer *l = s->l;
-  l->had_errors = true;
-  neo_diag(l->diags, neo_lex_span(l, first->offset, first->length), NEO_D_UNCLOSED,
-           neo_tok_text((neo_tok)first->kind));
+  if (neo_lex_fail(l))
+    neo_diag(l->diags, neo_lex_span(l, first->offset, first->length), NEO_D_UNCLOSED,
+             neo_tok_text((neo_tok)first->kind));
   first->unclosed = true;
   put_extra(s, partner((neo_tok)first->kind));
   s->up.n--;
@@ -200,9 +200,9 @@ static bool is_open(layout *s, neo_tok kind) {
 }
 
 static void report(layout *s, const neo_token *t, neo_diag_id id, const char *first) {
-  s->l->had_errors = true;
-  neo_diag(s->l->diags, neo_lex_span(s->l, t->offset, t->length), id, first,
-           neo_tok_text((neo_tok)t->kind));
+  if (neo_lex_fail(s->l))
+    neo_diag(s->l->diags, neo_lex_span(s->l, t->offset, t->length), id, first,
+             neo_tok_text((neo_tok)t->kind));
 }
 
 static void put(layout *s, neo_token t) {
@@ -213,10 +213,11 @@ static void put(layout *s, neo_token t) {
 static void close_wrongly(layout *s, neo_token t) {
   neo_token *first = opener(s);
   neo_lexer *l = s->l;
-  l->had_errors = true;
-  int h = neo_diag(l->diags, neo_lex_span(l, t.offset, t.length), NEO_D_WRONG_CLOSE,
-                   neo_tok_text((neo_tok)first->kind), neo_tok_text((neo_tok)t.kind));
-  neo_diag_range(l->diags, h, neo_lex_span(l, first->offset, first->length));
+  if (neo_lex_fail(l)) {
+    int h = neo_diag(l->diags, neo_lex_span(l, t.offset, t.length), NEO_D_WRONG_CLOSE,
+                     neo_tok_text((neo_tok)first->kind), neo_tok_text((neo_tok)t.kind));
+    neo_diag_range(l->diags, h, neo_lex_span(l, first->offset, first->length));
+  }
   first->unclosed = true;
   t.kind = (uint8_t)partner((neo_tok)first->kind);
   s->up.n--;

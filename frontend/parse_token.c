@@ -72,9 +72,10 @@ bool neo_p_fail(neo_parser *p, bool stop) {
   const neo_token *t = neo_p_ahead(p, 0);
   bool reported = t->kind == NEO_TOK_ERROR || t->made_up || t->foreign || t->unclosed;
   bool known = p->panic || p->quiet || reported;
+  bool enough = neo_diags_errors(p->diags) >= NEO_SYNTAX_ERRORS;
   p->had_errors = p->broken = true;
   p->panic |= stop;
-  return !known;
+  return !known && !enough;
 }
 
 /* What stands here, for "found …". */
