@@ -490,14 +490,13 @@ static void for_(parser *p, neo_block *in, uint32_t column) {
   int64_t step = accept(p, "step") ? take_int(p) : 1;
   neo_loop_kind kind = loop_kind(p);
   if (p->failed) return;
-  size_t outside = p->names.n;
   uint32_t var = neo_kernel_var(p->k, s);
   const neo_lx *units = p->k->units;
   neo_ls *loop = neo_ls_for(p->k, in, kind, var, lo, hi, step);
   p->k->units = units; /* as the head says */
   declare(p, s, N_VAR, var);
   inner(p, &loop->body, column);
-  p->names.n = outside;
+  p->names.n--; /* the variable: registers stand before it */
 }
 
 static void if_(parser *p, neo_block *in, uint32_t column) {
