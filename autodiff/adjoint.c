@@ -42,10 +42,13 @@ neo_def ad_define(neo_module *m, neo_tensor out, neo_def_rec rec, const neo_axis
   return neo_def_add(m, rec, true);
 }
 
+bool ad_is_plain_index(const neo_module *m, neo_expr e) {
+  return !neo_expr_uses_op(m, e, NEO_OP_LOAD) && !neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
+}
+
 bool ad_is_plain(const neo_module *m, neo_expr e) {
   if (neo_expr_node(m, e)->op == NEO_OP_LOAD) return true;
-  return !neo_expr_uses_op(m, e, NEO_OP_LOAD) && !neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE) &&
-         !neo_expr_uses_op(m, e, NEO_OP_RAND);
+  return ad_is_plain_index(m, e) && !neo_expr_uses_op(m, e, NEO_OP_RAND);
 }
 
 static neo_expr one_value(neo_module *m, const ad_term *t) {
@@ -95,6 +98,13 @@ static void define_value(ad_state *s, neo_tensor out, neo_expr value, neo_span s
   neo_def_rec r = {.n_out = n, .reducer = NEO_RED_NONE, .span = span};
   r.finish = neo_list_new(m, &value.i, 1);
   ad_define(m, out, r, axis, n);
+}
+
+void ad_define_term(ad_state *s, neo_tensor out, const ad_term *term, neo_span span) {
+  if (term->space.n == term->n_out)
+    define_value(s, out, one_value(s->m, term), span);
+  else
+    define_sum(s, out, term, span);
 }
 
 static neo_tensor new_adjoint(ad_state *s, neo_tensor t) {

@@ -132,16 +132,65 @@ static neo_expr take_conditions(neo_module *m, neo_expr e, neo_expr *where) {
   return e;
 }
 
+/* Is it worth summing over the other axes first? The read is a lookup (an index comes from a tensor), `used` are the axes
+ * in its indices, and these form a box. */
+static bool splits(ad_state *s, const ad_space *space, const neo_expr *index, uint32_t rank, uint64_t used) {
+  neo_module *m = s->m;
+  bool lookup = false, others = false;
+  int64_t lo;
+  for (uint32_t k = 0; k < rank; k++) lookup = lookup || !ad_is_plain_index(m, index[k]);
+  for (uint32_t k = 0; k < space->n; k++) {
+    const neo_axis_rec *a = &space->axis[k];
+    if (!(used >> k & 1)) {
+      others = true;
+      continue;
+    }
+    if (!neo_expr_is_int(m, a->lo, &lo) || lo != 0 || neo_expr_axes(m, a->hi) || !ad_is_plain_index(m, a->hi))
+      return false;
+  }
+  return lookup && others;
+}
+
+/* A lookup inside a larger sum: the adjoint of the value looked up comes first, as a tensor over the axes of its indices;
+ * only this is spread over the table. Before and after, for sum[t, e] T[X[b, t], e]*W[t, e, j]:
+ *     sum[b, t, j where X[b, t] == v] G[b, j]*W[t, e, j]
+ *     R[b, t, e] = sum[j] G[b, j]*W[t, e, j],   sum[b, t where X[b, t] == v] R[b, t, e]       */
+static bool gather_lookup(ad_state *s, const ad_space *space, neo_expr where, neo_expr *index, neo_tensor t,
+                          neo_expr value, neo_span span, uint64_t used, ad_term *out) {
+  neo_module *m = s->m;
+  ad_space kept = {0};
+  ad_term *first = NEO_NEW(s->scratch, ad_term);
+  neo_expr at[64], renumber[64] = {{0}};
+  for (uint32_t k = 0; k < space->n; k++)
+    if (used >> k & 1) {
+      at[kept.n] = neo_axis_ref(m, k);
+      renumber[k] = neo_axis_ref(m, kept.n);
+      kept.axis[kept.n++] = space->axis[k];
+    }
+  neo_tensor r = ad_temp(m, "d.looked", t, neo_expr_type(m, value), kept.axis, kept.n, span);
+  if (!ad_gather(&s->env, space, where, at, r, value, span, first)) return false;
+  ad_define_term(s, r, first, span);
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) index[k] = neo_expr_subst_axes(m, index[k], renumber, space->n);
+  return ad_gather(&s->env, &kept, (neo_expr){0}, index, t, ad_read(m, r), span, out);
+}
+
 static void gather_leaf(ad_state *s, const ad_space *space, neo_expr where, ad_leaf leaf) {
   neo_module *m = s->m;
   neo_node n = *neo_expr_node(m, leaf.leaf);
   neo_tensor t = {n.attr};
   neo_expr index[16];
+  uint64_t used = 0;
   uint32_t rank = neo_tensor_rank(m, t);
-  for (uint32_t k = 0; k < rank; k++) index[k] = neo_list_expr(m, n.arg, k);
+  for (uint32_t k = 0; k < rank; k++) {
+    index[k] = neo_list_expr(m, n.arg, k);
+    used |= neo_expr_axes(m, index[k]);
+  }
   neo_expr value = take_conditions(m, leaf.adj, &where);
   ad_term *term = NEO_NEW(s->scratch, ad_term);
-  if (ad_gather(&s->env, space, where, index, t, value, n.span, term))
+  bool good = splits(s, space, index, rank, used)
+                  ? gather_lookup(s, space, where, index, t, value, n.span, used, term)
+                  : ad_gather(&s->env, space, where, index, t, value, n.span, term);
+  if (good)
     ad_adjoint_add(s, t, term);
   else
     s->failed = true;

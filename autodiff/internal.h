@@ -85,6 +85,9 @@ neo_def ad_define(neo_module *m, neo_tensor out, neo_def_rec rec, const neo_axis
 /* LOAD of t at AXIS 0 .. rank. */
 neo_expr ad_read(neo_module *m, neo_tensor t);
 bool ad_is_plain(const neo_module *m, neo_expr e); /* one read, or no read at all */
+bool ad_is_plain_index(const neo_module *m, neo_expr e); /* no read in it */
+/* Defines `out` as the term says: a reduction, or a plain value. */
+void ad_define_term(ad_state *s, neo_tensor out, const ad_term *term, neo_span span);
 
 /* ---- definition.c: contributions of all reads of one definition */
 void ad_definition(ad_state *s, neo_def d);

@@ -3,6 +3,12 @@
 #include "ir/clone.h"
 #include "transform/transform.h"
 
+static bool is_float_zero(const neo_module *m, neo_expr e) {
+  double x;
+  return neo_expr_is_float(m, e, &x) && x == 0;
+}
+
+/* Terms of a gradient that belong to the branch not taken have become 0. */
 static neo_expr set_training(void *ctx, neo_module *m, neo_expr e) {
   const bool *value = ctx;
   const neo_node n = *neo_expr_node(m, e);
@@ -10,6 +16,8 @@ static neo_expr set_training(void *ctx, neo_module *m, neo_expr e) {
   int64_t c;
   if (n.op == NEO_OP_SELECT && neo_expr_is_int(m, neo_list_expr(m, n.arg, 0), &c))
     return neo_list_expr(m, n.arg, c ? 1 : 2);
+  if (n.op == NEO_OP_ADD && is_float_zero(m, neo_list_expr(m, n.arg, 0))) return neo_list_expr(m, n.arg, 1);
+  if (n.op == NEO_OP_ADD && is_float_zero(m, neo_list_expr(m, n.arg, 1))) return neo_list_expr(m, n.arg, 0);
   return e;
 }
 

@@ -116,8 +116,6 @@ static void check_text(const char *text) {
 }
 
 #define HEAD "neo-ir 1\nmodule t\n"
-#define LOSS(of) "def L[] = sum[q: 6] " of " then acc0\n"
-
 static void a_product_and_its_activation_are_differentiated(void **state) {
   (void)state;
   check_text(HEAD "size B 1..5\n"
@@ -159,6 +157,15 @@ static void a_lookup_is_differentiated(void **state) {
                   "def E[b: 5, d: 2] = T[i64(Y[b]), d]\n"
                   "def L[] =\n  sum[b: 5, d: 2] E[b, d] * E[b, d]\n  then acc0\n"
                   "gradient of L for T into dT\n");
+}
+
+static void a_lookup_inside_a_product_is_differentiated(void **state) {
+  (void)state;
+  check_text(HEAD "input T : f64 [4, 2]\ninput W : f64 [3, 2, 5]\ninput Y : i32 [6, 3] < 4\ntemp H : f64 [6, 5]\n"
+                  "temp L : f64 []\ntemp dT : f64 [4, 2]\ntemp dW : f64 [3, 2, 5]\n"
+                  "def H[b: 6, j: 5] =\n  sum[t: 3, e: 2] T[i64(Y[b, t]), e] * W[t, e, j]\n  then tanh(acc0)\n"
+                  "def L[] =\n  sum[b: 6, j: 5] H[b, j] * H[b, j]\n  then acc0\n"
+                  "gradient of L for T, W into dT, dW\n");
 }
 
 static void a_triangular_sum_and_a_product_are_differentiated(void **state) {
@@ -357,6 +364,7 @@ int main(void) {
       cmocka_unit_test(a_maximum_sends_its_gradient_to_the_winner),
       cmocka_unit_test(cross_entropy_is_differentiated),
       cmocka_unit_test(a_lookup_is_differentiated),
+      cmocka_unit_test(a_lookup_inside_a_product_is_differentiated),
       cmocka_unit_test(a_triangular_sum_and_a_product_are_differentiated),
       cmocka_unit_test(the_gradient_of_a_gradient_is_right),
       cmocka_unit_test(gradients_of_random_access_maps_equal_a_scatter),
