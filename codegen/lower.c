@@ -83,7 +83,7 @@ static nest nest_of(lowering *l) {
   nest c = {.m_axis = (int32_t)s[NEO_SCHED_AXIS_M]};
   c.n_axis = (int32_t)(shared ? v : s[NEO_SCHED_AXIS_N]);
   for (int32_t k = 0; k < (int32_t)l->f->axes.n; k++)
-    if (k != c.m_axis && k != c.n_axis)
+    if (k != c.m_axis && (k > c.n_axis || k + (int32_t)l->walk_n <= c.n_axis))
       c.at[c.n++] = (outer_loop){k, 0};
   if (c.n_axis >= 0 && s[NEO_SCHED_BLOCK_N])
     c.at[c.n++] = (outer_loop){c.n_axis, s[NEO_SCHED_BLOCK_N]};
@@ -168,6 +168,18 @@ static void units(lowering *l) {
   inner_loops(l, body, &c, n);
 }
 
+/* Merged axes become one, the last of them; of the others there is one iteration. */
+static void walk(lowering *l) {
+  const int64_t *s = l->s->at;
+  l->original = l->f;
+  l->walk_n = (uint32_t)s[NEO_SCHED_MERGE];
+  l->walk_last = l->walk_n > 1 ? (uint32_t)s[NEO_SCHED_VECTOR_AXIS] : 0;
+  if (l->walk_n > 1)
+    l->f = neo_form_walked(l->m, l->f, l->walk_last, l->walk_n);
+  for (uint32_t k = 1; k < l->walk_n; k++)
+    neo_lower_set_axis(l, l->walk_last - k, lx_int(l, 0), 0);
+}
+
 neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, neo_arena *a,
                      neo_kernel **out, neo_str *why) {
   lowering l = {.m = m, .a = a, .g = g, .s = s, .why = why, .f = neo_group_form(m, g)};
@@ -178,7 +190,10 @@ neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, n
   neo_map_init(&l.packed, a);
   name_sizes(&l);
   add_buffers(&l);
-  neo_lower_stage_facts(&l, NULL);
+  walk(&l);
+  neo_lower_bounds(&l);
+  neo_lower_plan_packs(&l);
+  neo_lower_facts(&l, l.f, NULL);
   units(&l);
   neo_prover_free(l.p);
   *out = l.k;

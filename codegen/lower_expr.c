@@ -27,9 +27,9 @@ void neo_lower_set_axis(lowering *l, uint32_t axis, const neo_lx *e, uint32_t de
   neo_lower_set_parts(l, axis, (axis_value){.at = {{e, 1, depth}}, .n = 1});
 }
 
-void neo_lower_stage_facts(lowering *l, const neo_stage *s) {
+void neo_lower_facts(lowering *l, const neo_form *f, const neo_stage *s) {
   static const neo_stage none;
-  uint32_t n = neo_stage_axes(l->f, s ? s : &none, l->fact_axes);
+  uint32_t n = neo_stage_axes(f, s ? s : &none, l->fact_axes);
   l->stage = s;
   l->facts = (neo_facts){l->fact_axes, n, NULL, 0};
   neo_map_init(&l->safe, l->a);
@@ -47,18 +47,17 @@ neo_block *neo_lower_open(lowering *l, neo_block *in, const char *name, const ne
 
 void neo_lower_close(lowering *l) { l->depth--; }
 
+const neo_lx *neo_lower_whole(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t n) {
+  const neo_lx *length = lx_max(l, lx_sub(l, hi, lo), lx_int(l, 0));
+  return lx_add(l, lo, n == 1 ? length : lx_mul(l, lx_div(l, length, n), n));
+}
+
+bool neo_lower_lanes_shared(const lowering *l) {
+  int64_t v = l->s->at[NEO_SCHED_VECTOR_AXIS];
+  return v >= 0 && v < (int64_t)l->f->axes.n;
+}
+
 /* ---- sums */
-
-typedef struct {
-  const neo_lx *e;
-  int64_t coef;
-  uint32_t depth;
-} term;
-
-typedef struct {
-  term at[32 * MAX_PARTS];
-  uint32_t n;
-} terms;
 
 static const neo_lx *lower(lowering *l, neo_expr e);
 static const neo_lx *lower_node(lowering *l, neo_expr e);
@@ -81,20 +80,21 @@ uint32_t neo_lower_expr_depth(lowering *l, neo_expr e) {
 }
 
 /* Stable insertion by depth. */
-static void add_term(terms *t, const neo_lx *e, int64_t coef, uint32_t depth) {
+void neo_lower_add_term(lower_terms *t, const neo_lx *e, int64_t coef, uint32_t depth) {
   uint32_t k = t->n++;
   for (; k > 0 && t->at[k - 1].depth > depth; k--)
     t->at[k] = t->at[k - 1];
-  t->at[k] = (term){e, coef, depth};
+  assert(k < sizeof t->at / sizeof t->at[0]);
+  t->at[k] = (lower_term){e, coef, depth};
 }
 
-static void add_axis(lowering *l, terms *t, uint32_t axis, int64_t coef) {
+void neo_lower_add_axis(lowering *l, lower_terms *t, uint32_t axis, int64_t coef) {
   const axis_value *v = &l->axis[axis];
   for (uint32_t k = 0; k < v->n; k++)
-    add_term(t, v->at[k].e, (int64_t)((uint64_t)coef * (uint64_t)v->at[k].scale), v->at[k].depth);
+    neo_lower_add_term(t, v->at[k].e, (int64_t)((uint64_t)coef * (uint64_t)v->at[k].scale), v->at[k].depth);
 }
 
-static const neo_lx *sum_of(lowering *l, const terms *t, int64_t constant) {
+const neo_lx *neo_lower_sum(lowering *l, const lower_terms *t, int64_t constant) {
   const neo_lx *y = lx_int(l, 0);
   for (uint32_t k = 0; k < t->n; k++)
     y = lx_add(l, y, lx_mul(l, t->at[k].e, t->at[k].coef));
@@ -102,23 +102,23 @@ static const neo_lx *sum_of(lowering *l, const terms *t, int64_t constant) {
 }
 
 static const neo_lx *lower_linear(lowering *l, neo_expr e, const neo_linear *x) {
-  terms t = {.n = 0};
+  lower_terms t = {.n = 0};
   (void)e;
   for (uint32_t k = 0; k < x->n; k++) {
     const neo_node *n = neo_expr_node(l->m, x->term[k].atom);
     if (n->op == NEO_OP_AXIS)
-      add_axis(l, &t, n->attr, x->term[k].coef);
+      neo_lower_add_axis(l, &t, n->attr, x->term[k].coef);
     else
-      add_term(&t, lower_node(l, x->term[k].atom), x->term[k].coef,
+      neo_lower_add_term(&t, lower_node(l, x->term[k].atom), x->term[k].coef,
                neo_lower_expr_depth(l, x->term[k].atom));
   }
-  return sum_of(l, &t, x->constant);
+  return neo_lower_sum(l, &t, x->constant);
 }
 
 const neo_lx *neo_lower_axis(lowering *l, uint32_t axis) {
-  terms t = {.n = 0};
-  add_axis(l, &t, axis, 1);
-  return sum_of(l, &t, 0);
+  lower_terms t = {.n = 0};
+  neo_lower_add_axis(l, &t, axis, 1);
+  return neo_lower_sum(l, &t, 0);
 }
 
 /* ---- loads */
@@ -177,24 +177,27 @@ static const neo_lx *lower_load_else(lowering *l, neo_expr e) {
 /* The operand in scratch at this place. */
 static const neo_lx *lower_packed(lowering *l, const pack *p) {
   const tile *t = l->tile;
-  terms sum = {.n = 0};
+  lower_terms sum = {.n = 0};
   uint32_t first = (uint32_t)l->f->axes.n;
   for (uint32_t k = 0; k < l->stage->axes.n; k++)
-    if (p->k_coef[k])
-      add_axis(l, &sum, first + k, p->k_coef[k]);
-  if (p->side == 1) {
-    add_term(&sum, t->m_pack, p->block_coef, t->m_depth);
-    add_term(&sum, t->m_sub, 1, t->m_depth);
+    if (p->k_coef[k]) {
+      neo_lower_add_axis(l, &sum, first + k, p->k_coef[k]);
+      neo_lower_add_term(&sum, l->k_origin[k], -p->k_coef[k], l->k_origin_depth);
+    }
+  if (p->side == NEO_SIDE_ROWS) {
+    neo_lower_add_term(&sum, t->m_pack, p->tile_coef, t->m_depth);
+    neo_lower_add_term(&sum, t->m_sub, 1, t->m_depth);
     if (l->row)
-      add_term(&sum, l->row, 1, DEPTH_UNROLL);
-  } else if (p->side == 2) {
-    add_term(&sum, t->n_pack, p->block_coef, t->n_depth);
+      neo_lower_add_term(&sum, l->row, 1, DEPTH_UNROLL);
+  } else {
+    neo_lower_add_term(&sum, t->n_pack, p->tile_coef, t->n_depth);
+    neo_lower_add_term(&sum, t->n_sub, 1, t->n_depth);
     if (l->col)
-      add_term(&sum, l->col, t->width, DEPTH_UNROLL);
+      neo_lower_add_term(&sum, l->col, t->width, DEPTH_UNROLL);
     if (l->lane)
-      add_term(&sum, l->lane, 1, DEPTH_LANE);
+      neo_lower_add_term(&sum, l->lane, 1, DEPTH_LANE);
   }
-  return neo_lx_load(l->k, p->buf, sum_of(l, &sum, 0));
+  return neo_lx_load(l->k, p->buf, neo_lower_sum(l, &sum, 0));
 }
 
 /* ---- nodes */

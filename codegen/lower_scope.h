@@ -41,16 +41,41 @@ typedef struct { /* the register tile at hand; loops of extent 1 are left out */
   const neo_lx *m_at, *n_at; /* first row, first column (element of the vector axis) */
   uint32_t m_depth, n_depth;
   const neo_lx *n_end;       /* masked: lanes at n_end and beyond are dead; null: all live */
-  const neo_lx *m_pack, *n_pack; /* rows and columns counted from the start of the block */
-  const neo_lx *m_sub;           /* rows counted from the last multiple of tile_m of the block */
+  const neo_lx *m_pack, *n_pack; /* rows and columns from the start of the block, whole tiles */
+  const neo_lx *m_sub, *n_sub;   /* and what is left: where a remainder is cut into smaller tiles */
 } tile;
 
-typedef struct {  /* an operand in scratch: element = sum of coef * axis position + tile position */
+typedef struct { /* an operand in scratch */
+  neo_expr from, cond; /* over the axes of the original form; zero where cond does not hold */
+  neo_side side;
   uint32_t buf;
-  uint8_t side;   /* 0: neither rows nor columns, 1: rows, 2: columns */
-  int64_t block_coef, k_coef[NEO_FORM_MAX_AXES];
-  int64_t flat_coef; /* columns: of an element in a row of the flat layout; else 0 */
+  int64_t k_size;      /* steps of the reduction in a block, over the own axes that it uses */
+  int64_t k_coef[NEO_FORM_MAX_AXES]; /* of own axis k, in elements */
+  int64_t tile_coef;   /* of the first row or column of a tile, counted from the block */
 } pack;
+
+typedef struct { /* loops of a stage, after its condition was used to narrow them */
+  neo_expr lo[NEO_FORM_MAX_AXES], hi[NEO_FORM_MAX_AXES];
+  neo_expr where, where_original; /* what is left; over the axes of the form, of the original form */
+} stage_bounds;
+
+typedef struct { /* the block of the reduction's first axis at hand */
+  bool on;
+  const neo_lx *lo, *hi, *is_first, *is_last;
+  uint32_t partial; /* buffer of sums so far: [rows, columns] of the block */
+  int64_t pitch;
+  const neo_lx *m_lo, *n_lo;
+} k_block;
+
+typedef struct {
+  const neo_lx *e;
+  int64_t coef;
+  uint32_t depth;
+} lower_term;
+typedef struct {
+  lower_term at[32 * MAX_PARTS];
+  uint32_t n;
+} lower_terms;
 
 typedef struct lowering {
   neo_module *m;
@@ -74,18 +99,22 @@ typedef struct lowering {
   const neo_lx *mask;   /* lanes that exist; null: all */
   int32_t mask_axis;    /* the axis whose lanes may not exist */
   neo_map memo, safe;
+  const tile *tile;     /* null: outside of one */
+  const neo_form *original; /* f with merged axes apart; f itself if none are merged */
+  uint32_t walk_last, walk_n;
+  stage_bounds *bounds; /* of each stage */
   neo_map packed;       /* expression -> pack + 1 */
-  pack packs[8];
-  size_t n_packs;
-  const neo_contraction *c; /* null: none */
-  const tile *tile;
-  neo_map merged;       /* expressions over merged axes */
+  pack packs[NEO_MAX_FACTORS];
+  uint32_t n_packs;
+  const neo_lx *k_origin[NEO_FORM_MAX_AXES]; /* where scratch counts own axis k from */
+  uint32_t k_origin_depth;
+  k_block block;
 } lowering;
 
 /* ---- lower_expr.c */
 void neo_lower_set_axis(lowering *l, uint32_t axis, const neo_lx *e, uint32_t depth); /* one part */
 void neo_lower_set_parts(lowering *l, uint32_t axis, axis_value v);
-void neo_lower_stage_facts(lowering *l, const neo_stage *s); /* null: shared axes alone */
+void neo_lower_facts(lowering *l, const neo_form *f, const neo_stage *s); /* null: shared axes alone */
 const neo_lx *neo_lower_expr(lowering *l, neo_expr e);
 const neo_lx *neo_lower_cond(lowering *l, neo_expr e); /* null for a condition that is absent */
 void neo_lower_forget(lowering *l); /* after axes or accumulators changed other than by set_axis */
@@ -93,6 +122,9 @@ const neo_lx *neo_lower_axis(lowering *l, uint32_t axis);
 const neo_lx *neo_lower_acc(lowering *l, uint32_t acc);
 uint32_t neo_lower_expr_depth(lowering *l, neo_expr e); /* of the innermost loop in which it changes */
 void neo_lower_fail(lowering *l, const char *what);
+void neo_lower_add_term(lower_terms *t, const neo_lx *e, int64_t coef, uint32_t depth);
+void neo_lower_add_axis(lowering *l, lower_terms *t, uint32_t axis, int64_t coef);
+const neo_lx *neo_lower_sum(lowering *l, const lower_terms *t, int64_t constant); /* outermost first */
 
 /* Short names for building. */
 static inline const neo_lx *lx_int(lowering *l, int64_t x) { return neo_lx_int(l->k, x); }
@@ -119,7 +151,12 @@ neo_block *neo_lower_open(lowering *l, neo_block *in, const char *name, const ne
                           int64_t step, const neo_lx **v);
 void neo_lower_close(lowering *l);
 
+/* lo + the largest multiple of n in [0, hi - lo] */
+const neo_lx *neo_lower_whole(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t n);
+bool neo_lower_lanes_shared(const lowering *l); /* lanes run over a shared axis */
+
 /* ---- lower_stage.c */
+void neo_lower_bounds(lowering *l); /* fills l->bounds */
 /* Everything at one tile: the stages in order. */
 void neo_lower_stages(lowering *l, neo_block *in, const tile *t);
 const neo_lx *neo_lower_extent(lowering *l, uint32_t axis); /* of a shared axis */
@@ -127,7 +164,8 @@ const neo_lx *neo_lower_extent(lowering *l, uint32_t axis); /* of a shared axis 
 neo_block *neo_lower_open_tile(lowering *l, neo_block *in, const tile *t, bool lanes);
 void neo_lower_close_tile(lowering *l, const tile *t);
 
-/* ---- lower_pack.c: packs, then neo_lower_block for each block of the reduction */
+/* ---- lower_pack.c: plans packs; packs, then neo_lower_block for each block of the reduction */
+void neo_lower_plan_packs(lowering *l);
 void neo_lower_blocks(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi, const neo_lx *n_lo,
                       const neo_lx *n_hi);
 

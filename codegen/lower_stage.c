@@ -28,11 +28,6 @@ static void push_part(axis_value *v, const neo_lx *e, int64_t scale, uint32_t de
     v->at[v->n++] = (axis_part){e, scale, depth};
 }
 
-static bool lanes_shared(const lowering *l) {
-  int64_t v = l->s->at[NEO_SCHED_VECTOR_AXIS];
-  return v >= 0 && v < (int64_t)l->f->axes.n;
-}
-
 static void set_tile_axes(lowering *l, const tile *t) {
   if (t->m_axis >= 0) {
     axis_value v = {.n = 0};
@@ -42,7 +37,7 @@ static void set_tile_axes(lowering *l, const tile *t) {
   }
   if (t->n_axis >= 0) {
     axis_value v = {.n = 0};
-    bool shared = lanes_shared(l);
+    bool shared = neo_lower_lanes_shared(l);
     push_part(&v, t->n_at, 1, t->n_depth);
     push_part(&v, l->col, shared ? t->width : 1, DEPTH_UNROLL);
     if (shared)
@@ -207,43 +202,54 @@ static void accumulate(lowering *l, neo_block *in, const neo_stage *s, const neo
 
 /* ---- reduction loops */
 
-typedef struct {
-  neo_expr lo[NEO_FORM_MAX_AXES], hi[NEO_FORM_MAX_AXES];
-  neo_expr where;
-} bounds;
-
-/* May a loop's bounds use this? Not what changes inside the tile. */
-static bool fixed_in_tile(lowering *l, const tile *t, neo_expr e) {
+/* May a loop's bounds, or a branch, use this? Not what changes inside the tile. */
+static bool fixed_in_tile(lowering *l, neo_expr e) {
   uint64_t axes = neo_expr_axes(l->m, e);
-  if (t->m_axis >= 0 && axes >> t->m_axis & 1)
+  int64_t am = l->s->at[NEO_SCHED_AXIS_M], an = l->s->at[NEO_SCHED_AXIS_N];
+  if (neo_lower_lanes_shared(l))
+    an = l->s->at[NEO_SCHED_VECTOR_AXIS];
+  if (am >= 0 && axes >> am & 1)
     return false;
-  return t->n_axis < 0 || !(axes >> t->n_axis & 1);
+  for (int64_t k = 0; an >= 0 && k < l->walk_n; k++)
+    if (axes >> (an - k) & 1)
+      return false;
+  return true;
 }
 
 /* The stage's loops, with what its condition says about each put into the bounds. */
-static bounds loop_bounds(lowering *l, const neo_stage *s, const tile *t) {
-  bounds b = {.where = s->where};
+static stage_bounds bounds_of(lowering *l, const neo_stage *s) {
+  stage_bounds b = {.where_original = s->where};
   uint32_t first = (uint32_t)l->f->axes.n;
+  neo_lower_facts(l, l->original, s);
   for (uint32_t k = 0; k < s->axes.n; k++) {
     b.lo[k] = s->axes.at[k].lo;
     b.hi[k] = s->axes.at[k].hi;
     neo_expr lo, hi, rest;
-    if (!b.where.i || !neo_tighten(l->p, &l->facts, first + k, b.where, &lo, &hi, &rest))
+    neo_expr where = b.where_original;
+    if (!where.i || !neo_tighten(l->p, &l->facts, first + k, where, &lo, &hi, &rest))
       continue;
-    if (!fixed_in_tile(l, t, lo) || !fixed_in_tile(l, t, hi))
+    if (!fixed_in_tile(l, lo) || !fixed_in_tile(l, hi))
       continue;
     b.lo[k] = lo;
     b.hi[k] = hi;
-    b.where = rest;
+    b.where_original = rest;
   }
+  b.where = neo_walked_expr(l->m, l->original, l->walk_last, l->walk_n, b.where_original);
   return b;
 }
 
+void neo_lower_bounds(lowering *l) {
+  l->bounds = NEO_NEW_ARRAY(l->a, stage_bounds, l->f->stages.n + 1);
+  for (size_t k = 0; k < l->original->stages.n; k++)
+    if (l->original->stages.at[k].accs.n)
+      l->bounds[k] = bounds_of(l, &l->original->stages.at[k]);
+}
+
 /* Where the condition does not change inside the tile it is a branch, else part of every lane. */
-static neo_block *open_where(lowering *l, neo_block *in, const tile *t, const bounds *b,
-                             uint32_t lane_axis, neo_expr *left) {
+static neo_block *open_where(lowering *l, neo_block *in, const stage_bounds *b, uint32_t lane_axis,
+                             neo_expr *left) {
   *left = b->where;
-  if (!b->where.i || !fixed_in_tile(l, t, b->where))
+  if (!b->where.i || !fixed_in_tile(l, b->where))
     return in;
   if (lane_axis != UINT32_MAX && neo_expr_axes(l->m, b->where) >> lane_axis & 1)
     return in;
@@ -253,10 +259,10 @@ static neo_block *open_where(lowering *l, neo_block *in, const tile *t, const bo
 }
 
 static void accumulate_tile(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
-                            const bounds *b) {
+                            const stage_bounds *b) {
   neo_expr where;
   const neo_lx *outer = l->guard;
-  in = open_where(l, in, t, b, UINT32_MAX, &where);
+  in = open_where(l, in, b, UINT32_MAX, &where);
   neo_block *inner = neo_lower_open_tile(l, in, t, true);
   const neo_lx *cond = neo_lower_cond(l, where);
   if (s->where.i) /* loads may rely on what has become a bound or a branch: they are inside of it */
@@ -267,24 +273,32 @@ static void accumulate_tile(lowering *l, neo_block *in, const neo_stage *s, cons
 }
 
 /* Small innermost loops of constant length are unrolled. */
-static bool unrolls(lowering *l, const neo_stage *s, uint32_t k, const tile *t, const neo_lx *lo,
+static bool unrolls(const neo_stage *s, uint32_t k, const tile *t, const neo_lx *lo,
                     const neo_lx *hi) {
   int64_t a, b;
   if (!neo_lx_is_int(lo, &a) || !neo_lx_is_int(hi, &b) || b - a < 1)
     return false;
-  (void)l;
   return k + 1 == s->axes.n && b - a <= 8 && (b - a) * t->rows * t->cols <= 96;
 }
 
+/* Of own axis k; of the first one the block at hand. */
+static void own_range(lowering *l, const stage_bounds *b, uint32_t k, const neo_lx **lo,
+                      const neo_lx **hi) {
+  bool block = k == 0 && l->block.on;
+  *lo = block ? l->block.lo : neo_lower_expr(l, b->lo[k]);
+  *hi = block ? l->block.hi : neo_lower_expr(l, b->hi[k]);
+}
+
 static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
-                         const bounds *b, uint32_t k) {
+                         const stage_bounds *b, uint32_t k) {
   if (k == s->axes.n) {
     accumulate_tile(l, in, s, t, b);
     return;
   }
   uint32_t axis = (uint32_t)l->f->axes.n + k;
-  const neo_lx *lo = neo_lower_expr(l, b->lo[k]), *hi = neo_lower_expr(l, b->hi[k]), *v;
-  if (unrolls(l, s, k, t, lo, hi)) {
+  const neo_lx *lo, *hi, *v;
+  own_range(l, b, k, &lo, &hi);
+  if (unrolls(s, k, t, lo, hi)) {
     uint32_t var = neo_kernel_var(l->k, "k");
     neo_ls *loop = neo_ls_for(l->k, in, NEO_LOOP_UNROLL, var, lo, hi, 1);
     neo_lower_set_axis(l, axis, neo_lx_var(l->k, var), DEPTH_UNROLL);
@@ -302,7 +316,7 @@ static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const t
 typedef struct {
   const neo_stage *s;
   const tile *t; /* columns: of axis_n, or copies of the accumulator along the lanes */
-  const bounds *b;
+  const stage_bounds *b;
   const neo_lx *lo, *hi;
 } lane_range;
 
@@ -312,7 +326,7 @@ static void accumulate_lanes(lowering *l, neo_block *in, const lane_range *c, co
   uint32_t axis = (uint32_t)(l->f->axes.n + c->s->axes.n - 1);
   neo_expr where;
   const neo_lx *outer = l->guard;
-  in = open_where(l, in, t, c->b, axis, &where);
+  in = open_where(l, in, c->b, axis, &where);
   neo_block *inner = neo_lower_open_tile(l, in, t, true);
   axis_value v = {.n = 0};
   push_part(&v, at, 1, l->depth);
@@ -346,29 +360,24 @@ static void lane_loop(lowering *l, neo_block *in, const lane_range *c, const til
   neo_lower_close(l);
 }
 
-/* lo + the largest multiple of n in [0, hi - lo] */
-static const neo_lx *whole_part(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t n) {
-  const neo_lx *length = lx_max(l, lx_sub(l, hi, lo), lx_int(l, 0));
-  return lx_add(l, lo, lx_mul(l, lx_div(l, length, n), n));
-}
-
 static void lane_loops(lowering *l, neo_block *in, lane_range *c) {
   tile one = *c->t;
   int64_t width = c->t->width;
   const neo_lx *from = c->lo;
   if (c->t->n_axis < 0 && c->t->cols > 1) {
-    const neo_lx *to = whole_part(l, c->lo, c->hi, width * c->t->cols);
+    const neo_lx *to = neo_lower_whole(l, c->lo, c->hi, width * c->t->cols);
     lane_loop(l, in, c, c->t, from, to, false);
     from = to;
     one.cols = 1;
   }
-  const neo_lx *to = whole_part(l, c->lo, c->hi, width);
+  const neo_lx *to = neo_lower_whole(l, c->lo, c->hi, width);
   lane_loop(l, in, c, &one, from, to, false);
   lane_loop(l, in, c, &one, to, c->hi, true);
 }
 
 static void lane_nest(lowering *l, neo_block *in, lane_range *c, uint32_t k) {
-  const neo_lx *lo = neo_lower_expr(l, c->b->lo[k]), *hi = neo_lower_expr(l, c->b->hi[k]), *v;
+  const neo_lx *lo, *hi, *v;
+  own_range(l, c->b, k, &lo, &hi);
   if (k + 1 == c->s->axes.n) {
     c->lo = lo;
     c->hi = hi;
@@ -470,12 +479,12 @@ static bool lanes_fit(lowering *l, const neo_stage *s) {
   return s->axes.n == 1 && s->accs.n == 2 && s->accs.at[1].body.i == own.i;
 }
 
-static void reduce_in_lanes(lowering *l, neo_block *in, const neo_stage *s, const tile *t) {
+static void reduce_in_lanes(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                            const stage_bounds *b) {
   tile part = *t;
-  bounds b = loop_bounds(l, s, t);
   if (t->n_axis < 0)
     part.cols = l->s->at[NEO_SCHED_UNROLL_K] > 1 ? l->s->at[NEO_SCHED_UNROLL_K] : 1;
-  lane_range c = {.s = s, .t = &part, .b = &b};
+  lane_range c = {.s = s, .t = &part, .b = b};
   begin_accs(l, in, s, &part, true);
   lane_nest(l, in, &c, 0);
   join_lanes(l, in, s, &part, t);
@@ -497,21 +506,53 @@ static void end_payloads(lowering *l, neo_block *in, const neo_stage *s, const t
   neo_lower_close_tile(l, t);
 }
 
-static void reduce_stage(lowering *l, neo_block *in, const neo_stage *s, const tile *t) {
-  bool shared = lanes_shared(l);
-  neo_lower_stage_facts(l, s);
-  if (!shared && t->width > 1 && lanes_fit(l, s)) {
-    reduce_in_lanes(l, in, s, t);
-    end_payloads(l, in, s, t, false);
-    return;
+/* acc += the sums of the blocks before; what is left of the tile's work happens in the last block. */
+static neo_block *end_block(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                            bool lanes) {
+  const k_block *c = &l->block;
+  tile whole = *t; /* scratch has room for dead lanes */
+  whole.n_end = NULL;
+  for (int pass = 0; pass < 2; pass++) {
+    const neo_lx *skip = pass ? c->is_last : c->is_first;
+    neo_ls *branch = neo_ls_if(l->k, in, neo_lx_op1(l->k, NEO_OP_NOT, skip));
+    neo_block *b = neo_lower_open_tile(l, &branch->body, &whole, lanes);
+    lower_terms at = {.n = 0};
+    if (t->m_axis >= 0) {
+      neo_lower_add_axis(l, &at, (uint32_t)t->m_axis, c->pitch);
+      neo_lower_add_term(&at, c->m_lo, -c->pitch, 0);
+    }
+    if (t->n_axis >= 0) {
+      neo_lower_add_axis(l, &at, (uint32_t)t->n_axis, 1);
+      neo_lower_add_term(&at, c->n_lo, -1, 0);
+    }
+    const neo_lx *offset = neo_lower_sum(l, &at, 0), *acc = neo_lower_acc(l, s->first_acc);
+    if (pass)
+      neo_ls_store(l->k, b, c->partial, offset, acc, NULL);
+    else
+      set_acc(l, b, &l->acc[s->first_acc],
+              neo_lx_op2(l->k, NEO_OP_ADD, acc, neo_lx_load(l->k, c->partial, offset)));
+    neo_lower_close_tile(l, t);
   }
+  return &neo_ls_if(l->k, in, c->is_last)->body;
+}
+
+/* Returns where the stages after it go. */
+static neo_block *reduce_stage(lowering *l, neo_block *in, size_t k, const tile *t) {
+  const neo_stage *s = &l->f->stages.at[k];
+  const stage_bounds *b = &l->bounds[k];
+  bool shared = neo_lower_lanes_shared(l), in_lanes = !shared && t->width > 1 && lanes_fit(l, s);
   tile scalar = *t;
   if (!shared)
     scalar.width = 1;
-  bounds b = loop_bounds(l, s, &scalar);
-  begin_accs(l, in, s, &scalar, shared);
-  reduce_loops(l, in, s, &scalar, &b, 0);
+  neo_lower_facts(l, l->f, s);
+  if (in_lanes) {
+    reduce_in_lanes(l, in, s, t, b);
+  } else {
+    begin_accs(l, in, s, &scalar, shared);
+    reduce_loops(l, in, s, &scalar, b, 0);
+  }
   end_payloads(l, in, s, &scalar, shared);
+  return l->block.on ? end_block(l, in, s, &scalar, shared) : in;
 }
 
 /* ---- stores */
@@ -575,7 +616,7 @@ static void store_lanes(lowering *l, neo_block *in, const neo_stage *s, const ti
 
 static void store_row(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                       const neo_lx *lo, const neo_lx *hi) {
-  const neo_lx *mid = whole_part(l, lo, hi, t->width), *v;
+  const neo_lx *mid = neo_lower_whole(l, lo, hi, t->width), *v;
   neo_block *body = neo_lower_open(l, in, "j", lo, mid, t->width, &v);
   store_lanes(l, body, s, t, v, NULL);
   neo_lower_close(l);
@@ -588,7 +629,7 @@ static void store_row(lowering *l, neo_block *in, const neo_stage *s, const tile
 }
 
 static void store_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t, uint32_t k) {
-  bool shared = lanes_shared(l);
+  bool shared = neo_lower_lanes_shared(l);
   if (k == s->axes.n) {
     tile scalar = *t;
     if (!shared)
@@ -612,10 +653,10 @@ void neo_lower_stages(lowering *l, neo_block *in, const tile *t) {
   for (size_t k = 0; k < l->f->stages.n; k++) {
     const neo_stage *s = &l->f->stages.at[k];
     if (s->accs.n) {
-      reduce_stage(l, in, s, t);
+      in = reduce_stage(l, in, k, t);
       continue;
     }
-    neo_lower_stage_facts(l, s);
+    neo_lower_facts(l, l->f, s);
     store_loops(l, in, s, t, 0);
   }
 }

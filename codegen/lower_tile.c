@@ -26,14 +26,6 @@ static void add_piece(pieces *p, const neo_lx *lo, const neo_lx *hi, int64_t ste
   p->at[p->n++] = (piece){lo, hi, base, step, count, masked};
 }
 
-/* lo + the largest multiple of n that fits before hi */
-static const neo_lx *cut(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t n) {
-  const neo_lx *length = lx_max(l, lx_sub(l, hi, lo), lx_int(l, 0));
-  if (n == 1)
-    return lx_add(l, lo, length);
-  return lx_add(l, lo, lx_mul(l, lx_div(l, length, n), n));
-}
-
 static int64_t length_of(lowering *l, const neo_lx *lo, const neo_lx *hi) {
   int64_t n;
   return neo_lx_is_int(lx_sub(l, hi, lo), &n) ? n : -1;
@@ -42,7 +34,7 @@ static int64_t length_of(lowering *l, const neo_lx *lo, const neo_lx *hi) {
 /* Rows, or columns that are single elements. */
 static pieces row_pieces(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t size) {
   pieces p = {.n = 0};
-  const neo_lx *mid = cut(l, lo, hi, size);
+  const neo_lx *mid = neo_lower_whole(l, lo, hi, size);
   int64_t rest = length_of(l, mid, hi);
   add_piece(&p, lo, mid, size, size, false, NULL);
   if (rest >= 0) {
@@ -54,7 +46,7 @@ static pieces row_pieces(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_
   for (int64_t n = 4; n >= 1; n /= 2) {
     if (n >= size)
       continue;
-    const neo_lx *to = n == 1 ? hi : cut(l, from, hi, n);
+    const neo_lx *to = n == 1 ? hi : neo_lower_whole(l, from, hi, n);
     add_piece(&p, from, to, n, n, false, mid);
     from = to;
   }
@@ -64,7 +56,7 @@ static pieces row_pieces(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_
 static pieces vector_pieces(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t width,
                             int64_t cols) {
   pieces p = {.n = 0};
-  const neo_lx *mid = cut(l, lo, hi, width * cols);
+  const neo_lx *mid = neo_lower_whole(l, lo, hi, width * cols);
   int64_t rest = length_of(l, mid, hi);
   add_piece(&p, lo, mid, width * cols, cols, false, NULL);
   if (rest == 0)
@@ -74,7 +66,7 @@ static pieces vector_pieces(lowering *l, const neo_lx *lo, const neo_lx *hi, int
     add_piece(&p, mid, hi, n * width, n, rest % width != 0, mid);
     return p;
   }
-  const neo_lx *whole = cut(l, mid, hi, width);
+  const neo_lx *whole = neo_lower_whole(l, mid, hi, width);
   if (cols > 1)
     add_piece(&p, mid, whole, width, 1, false, mid);
   if (width > 1)
@@ -130,7 +122,8 @@ static neo_block *open_cols(lowering *l, neo_block *in, const plan *c, const pie
   in = open_piece(l, in, p, "n", &t->n_at, &t->n_depth);
   t->cols = p->count;
   t->n_end = p->masked ? p->hi : NULL;
-  t->n_pack = lx_sub(l, t->n_at, c->n_lo);
+  t->n_pack = lx_sub(l, p->base ? p->base : t->n_at, c->n_lo);
+  t->n_sub = p->base ? lx_sub(l, t->n_at, p->base) : lx_int(l, 0);
   return in;
 }
 
@@ -153,15 +146,10 @@ static void tile_pair(lowering *l, neo_block *in, const plan *c, const piece *r,
   close_optional(l, n);
 }
 
-static bool lanes_shared(const lowering *l) {
-  int64_t v = l->s->at[NEO_SCHED_VECTOR_AXIS];
-  return v >= 0 && v < (int64_t)l->f->axes.n;
-}
-
 void neo_lower_block(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi,
                      const neo_lx *n_lo, const neo_lx *n_hi) {
   const int64_t *s = l->s->at;
-  bool shared = lanes_shared(l);
+  bool shared = neo_lower_lanes_shared(l);
   tile t = {.m_axis = (int32_t)s[NEO_SCHED_AXIS_M], .rows = 1, .cols = 1};
   t.n_axis = (int32_t)(shared ? s[NEO_SCHED_VECTOR_AXIS] : s[NEO_SCHED_AXIS_N]);
   t.width = s[NEO_SCHED_VECTOR_WIDTH];

@@ -23,6 +23,8 @@ static neo_schedule draw(const neo_form *f, uint64_t *seed) {
   neo_schedule s = neo_schedule_plain();
   int64_t n = (int64_t)f->axes.n, *p = s.at;
   p[NEO_SCHED_VECTOR_AXIS] = pick(seed, -1, n);
+  if (pick(seed, 0, 1) && n)
+    p[NEO_SCHED_VECTOR_AXIS] = pick(seed, 0, n - 1);
   if (p[NEO_SCHED_VECTOR_AXIS] >= 0)
     p[NEO_SCHED_VECTOR_WIDTH] = 1 << pick(seed, 1, 3);
   p[NEO_SCHED_AXIS_M] = pick(seed, -1, n - 1);
@@ -30,37 +32,57 @@ static neo_schedule draw(const neo_form *f, uint64_t *seed) {
     p[NEO_SCHED_TILE_M] = pick(seed, 1, 6);
   if (p[NEO_SCHED_VECTOR_AXIS] == n)
     p[NEO_SCHED_AXIS_N] = pick(seed, -1, n - 1);
-  bool columns = p[NEO_SCHED_AXIS_N] >= 0 || (p[NEO_SCHED_VECTOR_AXIS] >= 0 && p[NEO_SCHED_VECTOR_AXIS] < n);
-  if (columns)
+  bool shared = p[NEO_SCHED_VECTOR_AXIS] >= 0 && p[NEO_SCHED_VECTOR_AXIS] < n;
+  if (p[NEO_SCHED_AXIS_N] >= 0 || shared)
     p[NEO_SCHED_TILE_N] = pick(seed, 1, 3);
-  p[NEO_SCHED_BLOCK_N] = columns ? pick(seed, 0, 20) : 0;
-  p[NEO_SCHED_BLOCK_M] = p[NEO_SCHED_AXIS_M] >= 0 ? pick(seed, 0, 9) : 0;
-  p[NEO_SCHED_BLOCK_K] = pick(seed, 0, 5);
-  p[NEO_SCHED_PACK] = pick(seed, 0, 7);
-  p[NEO_SCHED_MERGE] = pick(seed, 1, 3);
   p[NEO_SCHED_UNROLL_K] = pick(seed, 1, 3);
-  p[NEO_SCHED_UNIT_AXES] = pick(seed, 0, n + 1);
-  p[NEO_SCHED_UNIT_SIZE] = pick(seed, 1, 5);
-  p[NEO_SCHED_SEGMENT] = pick(seed, 0, 1);
   return s;
 }
 
-/* Makes one parameter after the other plain until the schedule is legal. */
+typedef struct {
+  neo_module *m;
+  const neo_group *g;
+  const neo_machine *machine;
+  neo_schedule s;
+} drawing;
+
+/* Sets a parameter unless that is illegal. */
+static void try_value(drawing *d, neo_sched_param k, int64_t x) {
+  int64_t old = d->s.at[k];
+  d->s.at[k] = x;
+  if (!neo_schedule_legal(d->m, d->g, d->machine, &d->s, NULL))
+    d->s.at[k] = old;
+}
+
+/* Blocks of whole inner merged axes. */
+static int64_t draw_block_n(drawing *d, const neo_form *f, uint64_t *seed) {
+  int64_t n = pick(seed, 0, 20), v = d->s.at[NEO_SCHED_VECTOR_AXIS];
+  for (int64_t k = v - d->s.at[NEO_SCHED_MERGE] + 2; k <= v && v < (int64_t)f->axes.n; k++)
+    n *= neo_axis_most(d->m, &f->axes.at[k]);
+  return n;
+}
+
+/* A register tile first; then everything else where it is legal. */
 neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_machine *machine,
                                  uint64_t *seed) {
   const neo_form *f = neo_group_form(m, g);
-  neo_schedule plain = neo_schedule_plain(), s = plain;
-  for (int tries = 0; tries < 40; tries++) {
-    s = draw(f, seed);
-    if (neo_schedule_legal(m, g, machine, &s, NULL))
-      return s;
-    static const uint8_t order[] = {NEO_SCHED_SEGMENT, NEO_SCHED_MERGE,   NEO_SCHED_PACK,
-                                    NEO_SCHED_BLOCK_K, NEO_SCHED_UNIT_AXES};
-    for (size_t k = 0; k < sizeof order; k++) {
-      s.at[order[k]] = plain.at[order[k]];
-      if (neo_schedule_legal(m, g, machine, &s, NULL))
-        return s;
-    }
+  drawing d = {m, g, machine, neo_schedule_plain()};
+  for (int tries = 0; tries < 20; tries++) {
+    neo_schedule s = draw(f, seed);
+    if (!neo_schedule_legal(m, g, machine, &s, NULL))
+      continue;
+    d.s = s;
+    break;
   }
-  return plain;
+  try_value(&d, NEO_SCHED_MERGE, pick(seed, 1, 3));
+  try_value(&d, NEO_SCHED_BLOCK_M, pick(seed, 0, 9));
+  try_value(&d, NEO_SCHED_BLOCK_N, draw_block_n(&d, f, seed));
+  try_value(&d, NEO_SCHED_BLOCK_K, pick(seed, 0, 5));
+  for (int bit = 0; bit < 3; bit++)
+    if (pick(seed, 0, 2))
+      try_value(&d, NEO_SCHED_PACK, d.s.at[NEO_SCHED_PACK] | 1 << bit);
+  try_value(&d, NEO_SCHED_SEGMENT, pick(seed, 0, 1));
+  try_value(&d, NEO_SCHED_UNIT_AXES, pick(seed, 0, neo_schedule_loops(f, &d.s)));
+  try_value(&d, NEO_SCHED_UNIT_SIZE, pick(seed, 1, 5));
+  return d.s;
 }

@@ -1,12 +1,153 @@
-/* Contractions. */
-#include "schedule/model.h"
+/* Finding contractions, and walking neighbouring axes as one. */
+#include "schedule/contract.h"
+#include "ir/prove.h"
+#include <assert.h>
 
-bool neo_contraction_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
-                           const neo_schedule *s, neo_str *why) {
-  (void)m;
-  (void)g;
-  (void)machine;
-  (void)s;
-  (void)why;
+/* ---- factors */
+
+static bool add_factors(const neo_module *m, neo_contraction *c, neo_expr e) {
+  const neo_node *n = neo_expr_node(m, e);
+  if (n->op == NEO_OP_MUL)
+    return add_factors(m, c, neo_expr_arg(m, e, 0)) && add_factors(m, c, neo_expr_arg(m, e, 1));
+  if (c->n == NEO_MAX_FACTORS)
+    return false;
+  c->factor[c->n++] = (neo_factor){e, neo_expr_axes(m, e)};
   return true;
+}
+
+static bool finishing_only(const neo_stage *s) { return s->accs.n == 0 && s->axes.n == 0; }
+
+bool neo_contraction_of(neo_module *m, const neo_form *f, neo_contraction *out) {
+  *out = (neo_contraction){.stage = UINT32_MAX};
+  for (uint32_t k = 0; k < f->stages.n; k++) {
+    const neo_stage *s = &f->stages.at[k];
+    if (finishing_only(s))
+      continue;
+    if (s->accs.n != 1 || out->stage != UINT32_MAX)
+      return false;
+    out->stage = k;
+  }
+  if (out->stage == UINT32_MAX)
+    return false;
+  const neo_stage *s = &f->stages.at[out->stage];
+  const neo_form_acc *a = &s->accs.at[0];
+  bool sum = a->kind == NEO_RED_SUM && neo_type_is_float((neo_type)a->type);
+  return sum && s->axes.n && add_factors(m, out, a->body) && out->n >= 2;
+}
+
+neo_side neo_factor_side(const neo_factor *x, uint64_t row_axes, uint64_t column_axes) {
+  bool rows = (x->axes & row_axes) != 0, columns = (x->axes & column_axes) != 0;
+  return rows ? (columns ? NEO_SIDE_BOTH : NEO_SIDE_ROWS)
+              : (columns ? NEO_SIDE_COLUMNS : NEO_SIDE_NONE);
+}
+
+/* ---- axes walked as one */
+
+bool neo_form_walks(const neo_module *m, const neo_form *f, uint32_t last, uint32_t n) {
+  int64_t extent;
+  if (n == 0 || n > last + 1)
+    return false;
+  for (uint32_t k = last + 2 - n; k <= last; k++)
+    if (!neo_expr_is_int(m, f->axes.at[k].hi, &extent) || extent < 1)
+      return false;
+  return true;
+}
+
+/* Values of the merged axes in terms of `last`: innermost x % n, the next (x / n) % n', the first the rest. */
+static void walked_axes(neo_module *m, const neo_form *f, uint32_t last, uint32_t n, neo_expr *by) {
+  neo_expr x = neo_axis_ref(m, last);
+  uint32_t first = last + 1 - n;
+  for (uint32_t k = last; k > first; k--) {
+    by[k] = neo_op2(m, NEO_OP_MOD, x, f->axes.at[k].hi);
+    x = neo_op2(m, NEO_OP_DIV, x, f->axes.at[k].hi);
+  }
+  by[first] = x;
+}
+
+static neo_expr canonical_node(void *ctx, neo_module *m, neo_expr e) {
+  neo_node n = *neo_expr_node(m, e);
+  neo_linear l;
+  (void)ctx;
+  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_RAND) || !n.arg.n)
+    return e;
+  if (!neo_flat_linear(m, neo_expr_arg(m, e, 0), &l))
+    return e;
+  neo_expr at = neo_linear_expr(m, &l);
+  return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, n.attr, &at, 1, n.span);
+}
+
+neo_expr neo_walked_expr(neo_module *m, const neo_form *f, uint32_t last, uint32_t n, neo_expr e) {
+  neo_expr by[64] = {{0}};
+  if (!e.i || n < 2)
+    return e;
+  walked_axes(m, f, last, n, by);
+  return neo_expr_rewrite(m, neo_expr_subst_axes(m, e, by, last + 1), canonical_node, NULL);
+}
+
+static neo_expr walked_offset(neo_module *m, const neo_form *f, uint32_t last, uint32_t n,
+                              neo_expr e) {
+  neo_linear l;
+  e = neo_walked_expr(m, f, last, n, e);
+  return neo_flat_linear(m, e, &l) ? neo_linear_expr(m, &l) : e;
+}
+
+static neo_stage walked_stage(neo_module *m, const neo_form *f, uint32_t last, uint32_t n,
+                              const neo_stage *s) {
+  neo_stage y = {.first_acc = s->first_acc};
+  for (size_t k = 0; k < s->axes.n; k++) {
+    neo_axis_rec x = s->axes.at[k];
+    x.lo = neo_walked_expr(m, f, last, n, x.lo);
+    x.hi = neo_walked_expr(m, f, last, n, x.hi);
+    NEO_PUSH(m->arena, &y.axes, x);
+  }
+  y.where = neo_walked_expr(m, f, last, n, s->where);
+  for (size_t k = 0; k < s->accs.n; k++) {
+    neo_form_acc x = s->accs.at[k];
+    x.body = neo_walked_expr(m, f, last, n, x.body);
+    NEO_PUSH(m->arena, &y.accs, x);
+  }
+  for (size_t k = 0; k < s->outs.n; k++) {
+    neo_form_out x = s->outs.at[k];
+    x.offset = walked_offset(m, f, last, n, x.offset);
+    x.value = neo_walked_expr(m, f, last, n, x.value);
+    NEO_PUSH(m->arena, &y.outs, x);
+  }
+  return y;
+}
+
+neo_form *neo_form_walked(neo_module *m, const neo_form *f, uint32_t last, uint32_t n) {
+  neo_form *y = NEO_NEW(m->arena, neo_form);
+  y->n_accs = f->n_accs;
+  neo_expr whole = f->axes.at[last + 1 - n].hi;
+  for (uint32_t k = last + 2 - n; k <= last; k++)
+    whole = neo_op2(m, NEO_OP_MUL, whole, f->axes.at[k].hi);
+  for (uint32_t k = 0; k < f->axes.n; k++) {
+    neo_axis_rec x = f->axes.at[k];
+    if (k + n > last && k <= last)
+      x.hi = k == last ? whole : neo_const_int(m, NEO_I64_T, 1);
+    NEO_PUSH(m->arena, &y->axes, x);
+  }
+  for (size_t k = 0; k < f->stages.n; k++) {
+    neo_stage s = walked_stage(m, f, last, n, &f->stages.at[k]);
+    NEO_PUSH(m->arena, &y->stages, s);
+  }
+  return y;
+}
+
+/* ---- ranges */
+
+bool neo_axis_range(neo_module *m, const neo_form *f, const neo_stage *s, uint32_t own, int64_t *lo,
+                    int64_t *hi) {
+  neo_axis_rec axes[NEO_FORM_MAX_AXES];
+  int64_t unused;
+  uint32_t n = neo_stage_axes(f, s, axes);
+  const neo_axis_rec *x = &s->axes.at[own];
+  bool ok = true;
+  if (!neo_expr_is_int(m, x->lo, lo) || !neo_expr_is_int(m, x->hi, hi)) {
+    neo_prover *p = neo_prover_new(m);
+    neo_facts facts = {axes, n, NULL, 0};
+    ok = neo_interval(p, &facts, x->lo, lo, &unused) && neo_interval(p, &facts, x->hi, &unused, hi);
+    neo_prover_free(p);
+  }
+  return ok && *lo > -(1LL << 40) && *hi < 1LL << 40;
 }

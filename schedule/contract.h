@@ -1,10 +1,61 @@
-/* Contractions: sums of products. */
+/* Contractions: a form whose only reduction is a sum of a product. Nothing is known by name: how each factor uses the axes
+ * says whether an axis is of type batch (in all), row or column (in one factor and the output), or reduced.
+ *
+ *   Y[n,k,p,q] = sum[c,r,s] F[k,c,r,s] * (X[n,c,p+r-1,q+s-1] else 0)
+ *     factor 0: k c r s        factor 1: n p q c r s (its guard is part of the factor) */
 #ifndef NEO_SCHEDULE_CONTRACT_H
 #define NEO_SCHEDULE_CONTRACT_H
 #include "fusion/form.h"
+#include "schedule/schedule.h"
+
+enum { NEO_MAX_FACTORS = 6 };
+
+typedef struct {
+  neo_expr e;
+  uint64_t axes; /* bit k: uses AXIS k */
+} neo_factor;
 
 typedef struct neo_contraction {
-  int n;
+  uint32_t stage; /* number of the summing stage */
+  uint32_t n;
+  neo_factor factor[NEO_MAX_FACTORS];
 } neo_contraction;
+
+/* Is the form a contraction? One stage sums one product of floats with two factors or more; the others have no own axes. */
+bool neo_contraction_of(neo_module *m, const neo_form *f, neo_contraction *out);
+
+/* The form in which the `n` shared axes that end at `last` are walked as one: `last` has the product of their extents, the
+ * others have extent 1, and each of their uses is a quotient or remainder, which cancels in offsets that walk them as one
+ * anyway. Expressions are rewritten by neo_walked_expr. */
+neo_form *neo_form_walked(neo_module *m, const neo_form *f, uint32_t last, uint32_t n);
+neo_expr neo_walked_expr(neo_module *m, const neo_form *f, uint32_t last, uint32_t n, neo_expr e);
+/* May they be? Extents other than the first one's are constants. */
+bool neo_form_walks(const neo_module *m, const neo_form *f, uint32_t last, uint32_t n);
+
+/* Which side of the register tile a factor is on. */
+typedef enum { NEO_SIDE_NONE, NEO_SIDE_ROWS, NEO_SIDE_COLUMNS, NEO_SIDE_BOTH } neo_side;
+neo_side neo_factor_side(const neo_factor *x, uint64_t row_axes, uint64_t column_axes);
+
+/* Range of an axis over all sizes: false if not bounded by constants and sizes. */
+bool neo_axis_range(neo_module *m, const neo_form *f, const neo_stage *s, uint32_t own, int64_t *lo, int64_t *hi);
+
+/* Is some load of the expression contiguous along the axis? */
+bool neo_expr_unit_stride(neo_module *m, neo_expr e, uint32_t axis);
+
+/* ---- scratch of a schedule, as codegen/lower_pack.c lays it out */
+neo_side neo_schedule_side(const neo_form *f, const neo_schedule *s, const neo_factor *x);
+typedef struct {
+  bool ok;           /* it can be packed */
+  int64_t k_extent[NEO_FORM_MAX_AXES], k_size; /* of the own axes that it uses: in a block; all together */
+  int64_t k_unit;    /* elements between two steps of the last of them */
+  int64_t tile_coef; /* elements an element of rows or columns, at whole tiles */
+  int64_t elements;
+} neo_pack_shape;
+neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *original, const neo_stage *s, const neo_factor *x,
+                                 neo_side side, const neo_schedule *sched);
+typedef struct {
+  int64_t rows, pitch;
+} neo_partial_shape;
+neo_partial_shape neo_partial_shape_of(neo_module *m, const neo_form *original, const neo_schedule *sched);
 
 #endif

@@ -107,5 +107,7 @@ bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *ma
       tile |= 1ULL << axes[k];
   if (neo_form_bound_axes(m, f) & tile)
     return no(why, "a loop's bounds change inside the tile");
+  if (s[NEO_SCHED_SEGMENT])
+    return no(why, "segment is for sums over a data equation");
   return neo_contraction_legal(m, g, machine, sched, why);
 }

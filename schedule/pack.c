@@ -1,0 +1,180 @@
+/* Sizes of what a contraction keeps in scratch, and which schedules of a contraction are legal. */
+#include "schedule/model.h"
+
+typedef struct {
+  neo_module *m;
+  uint32_t axis;
+  bool found;
+} stride_search;
+
+static void look_at_load(void *ctx, neo_expr e) {
+  stride_search *c = ctx;
+  int64_t stride;
+  if (neo_expr_node(c->m, e)->op == NEO_OP_LOAD &&
+      neo_flat_stride(c->m, neo_flat_at(c->m, e), c->axis, &stride) && stride == 1)
+    c->found = true;
+}
+
+bool neo_expr_unit_stride(neo_module *m, neo_expr e, uint32_t axis) {
+  stride_search c = {m, axis, false};
+  neo_expr_visit(m, e, look_at_load, &c);
+  return c.found;
+}
+
+/* ---- sides */
+
+static uint64_t column_axes(const neo_form *f, const neo_schedule *s) {
+  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], an = s->at[NEO_SCHED_AXIS_N];
+  uint64_t axes = 0;
+  if (v >= 0 && v < (int64_t)f->axes.n)
+    for (int64_t k = 0; k < s->at[NEO_SCHED_MERGE]; k++)
+      axes |= 1ULL << (v - k);
+  else if (an >= 0)
+    axes = 1ULL << an;
+  return axes;
+}
+
+static uint64_t row_axes(const neo_schedule *s) {
+  int64_t am = s->at[NEO_SCHED_AXIS_M];
+  return am >= 0 ? 1ULL << am : 0;
+}
+
+neo_side neo_schedule_side(const neo_form *f, const neo_schedule *s, const neo_factor *x) {
+  return neo_factor_side(x, row_axes(s), column_axes(f, s));
+}
+
+/* ---- shapes */
+
+static int64_t round_up(int64_t x, int64_t n) { return (x + n - 1) / n * n; }
+
+/* Elements of rows or columns in a block. */
+static int64_t block_length(neo_module *m, const neo_form *f, const neo_schedule *s, bool rows) {
+  int64_t block = s->at[rows ? NEO_SCHED_BLOCK_M : NEO_SCHED_BLOCK_N], n = 1;
+  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS];
+  bool shared = v >= 0 && v < (int64_t)f->axes.n;
+  int64_t axis = rows ? s->at[NEO_SCHED_AXIS_M] : shared ? v : s->at[NEO_SCHED_AXIS_N];
+  if (axis < 0)
+    return 1;
+  for (int64_t k = 0; k < (rows ? 1 : s->at[NEO_SCHED_MERGE]); k++)
+    n *= neo_axis_most(m, &f->axes.at[axis - k]);
+  return block && block < n ? block : n;
+}
+
+/* A row of the flat layout: whole tiles, and not a multiple of 1024 bytes, so that rows fall on different cache sets. */
+static int64_t flat_pitch(int64_t n, int64_t tile) {
+  int64_t pitch = round_up(n, tile);
+  return pitch % 256 == 0 ? pitch + 16 : pitch;
+}
+
+static bool bounds_use_own(const neo_module *m, const neo_form *f, const neo_stage *s) {
+  for (size_t k = 0; k < s->axes.n; k++) {
+    uint64_t axes = neo_expr_axes(m, s->axes.at[k].lo) | neo_expr_axes(m, s->axes.at[k].hi);
+    if (axes >> f->axes.n)
+      return true;
+  }
+  return false;
+}
+
+neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *f, const neo_stage *s,
+                                 const neo_factor *x, neo_side side, const neo_schedule *sched) {
+  neo_pack_shape y = {.k_size = 1};
+  const int64_t *p = sched->at;
+  if (side != NEO_SIDE_ROWS && side != NEO_SIDE_COLUMNS)
+    return y;
+  if (s->axes.n > NEO_FORM_MAX_AXES || bounds_use_own(m, f, s))
+    return y;
+  for (uint32_t k = 0; k < s->axes.n; k++) {
+    int64_t lo, hi;
+    if (!(x->axes >> (f->axes.n + k) & 1))
+      continue;
+    if (!neo_axis_range(m, f, s, k, &lo, &hi))
+      return y;
+    y.k_extent[k] = hi > lo ? hi - lo : 1;
+    if (k == 0 && p[NEO_SCHED_BLOCK_K] && p[NEO_SCHED_BLOCK_K] < y.k_extent[k])
+      y.k_extent[k] = p[NEO_SCHED_BLOCK_K];
+    if (__builtin_mul_overflow(y.k_size, y.k_extent[k], &y.k_size))
+      return y;
+  }
+  int64_t n = block_length(m, f, sched, side == NEO_SIDE_ROWS);
+  int64_t tile = side == NEO_SIDE_ROWS ? p[NEO_SCHED_TILE_M]
+                                       : p[NEO_SCHED_TILE_N] * p[NEO_SCHED_VECTOR_WIDTH];
+  bool flat = side == NEO_SIDE_COLUMNS && p[NEO_SCHED_MERGE] > 1;
+  y.k_unit = flat ? flat_pitch(n, tile) : tile;
+  y.tile_coef = flat ? 1 : y.k_size;
+  int64_t width = flat ? y.k_unit : round_up(n, tile);
+  y.ok = !__builtin_mul_overflow(y.k_size, width, &y.elements) && y.elements <= 1 << 24;
+  return y;
+}
+
+neo_partial_shape neo_partial_shape_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
+  int64_t tile = s->at[NEO_SCHED_TILE_N] * s->at[NEO_SCHED_VECTOR_WIDTH];
+  return (neo_partial_shape){block_length(m, f, s, true),
+                             round_up(block_length(m, f, s, false), tile)};
+}
+
+/* ---- legality */
+
+static bool no(neo_str *why, const char *what) {
+  if (why)
+    neo_str_add(why, what);
+  return false;
+}
+
+static bool merge_legal(const neo_module *m, const neo_form *f, const int64_t *s, neo_str *why) {
+  int64_t n = s[NEO_SCHED_MERGE], v = s[NEO_SCHED_VECTOR_AXIS], am = s[NEO_SCHED_AXIS_M];
+  if (n == 1)
+    return true;
+  if (n < 1 || v < 0 || v >= (int64_t)f->axes.n || !neo_form_walks(m, f, (uint32_t)v, (uint32_t)n))
+    return no(why, "merge is not possible there");
+  if (am >= 0 && am <= v && am > v - n)
+    return no(why, "axis_m is one of the merged axes");
+  int64_t inner = 1, extent;
+  for (int64_t k = v - n + 2; k <= v; k++)
+    inner *= neo_expr_is_int(m, f->axes.at[k].hi, &extent) ? extent : 1;
+  if (s[NEO_SCHED_BLOCK_N] % inner)
+    return no(why, "block_n is not a multiple of the inner merged axes");
+  uint64_t merged = ((1ULL << n) - 1) << (v - n + 1);
+  return !(neo_form_bound_axes(m, f) & merged) || no(why, "a merged axis bounds a loop");
+}
+
+static bool packs_legal(neo_module *m, const neo_form *f, const neo_contraction *c,
+                        const neo_schedule *s, neo_str *why) {
+  const neo_stage *stage = &f->stages.at[c->stage];
+  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], total = 0;
+  if (s->at[NEO_SCHED_PACK] >> c->n)
+    return no(why, "pack names an operand that there is not");
+  if (s->at[NEO_SCHED_PACK] && (v < 0 || v >= (int64_t)f->axes.n))
+    return no(why, "pack is for lanes over a shared axis");
+  for (uint32_t k = 0; k < c->n; k++) {
+    if (!(s->at[NEO_SCHED_PACK] >> k & 1))
+      continue;
+    neo_side side = neo_schedule_side(f, s, &c->factor[k]);
+    neo_pack_shape shape = neo_pack_shape_of(m, f, stage, &c->factor[k], side, s);
+    if (!shape.ok || (total += shape.elements) > 1 << 24)
+      return no(why, "an operand cannot be packed");
+    for (uint32_t i = 0; i < k; i++)
+      if (s->at[NEO_SCHED_PACK] >> i & 1 && c->factor[i].e.i == c->factor[k].e.i)
+        return no(why, "an operand is packed twice");
+  }
+  return true;
+}
+
+bool neo_contraction_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
+                           const neo_schedule *s, neo_str *why) {
+  const neo_form *f = neo_group_form(m, g);
+  neo_contraction c;
+  (void)machine;
+  if (!merge_legal(m, f, s->at, why))
+    return false;
+  if (!s->at[NEO_SCHED_PACK] && !s->at[NEO_SCHED_BLOCK_K])
+    return true;
+  if (!neo_contraction_of(m, f, &c))
+    return no(why, "pack and block_k are for contractions");
+  if (s->at[NEO_SCHED_BLOCK_K]) {
+    neo_partial_shape shape = neo_partial_shape_of(m, f, s);
+    int64_t elements;
+    if (__builtin_mul_overflow(shape.rows, shape.pitch, &elements) || elements > 1 << 22)
+      return no(why, "the sums of a block are too many");
+  }
+  return packs_legal(m, f, &c, s, why);
+}
