@@ -1,11 +1,13 @@
 /* Calls of functions: each is checked anew, with the ranks, types and sizes of its arguments.
  *
- *     y[i] = hswish(x[i])   is checked with i as an ambient axis: what hswish defines has a dimension
- *                           for it, and is read back at [i].
+ *     y[i] = hswish(x[i])
  *
- * Ambient axes are rectangles, and the conditions around the call do not hold inside it. So a read in
- * an argument that is in range only under them becomes a guarded read: what it gives elsewhere is
- * never used. */
+ * is checked with i as an ambient axis: what hswish defines has a dimension for it, and is read back
+ * at [i].
+ *
+ * Ambient axes are rectangles, and the conditions around the call do not hold inside it. So a read
+ * in an argument that is in range only under them becomes a guarded read: what it gives elsewhere
+ * is never used. */
 #include "frontend/check.h"
 
 /* ---- who is called */

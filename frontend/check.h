@@ -1,19 +1,20 @@
 /* The checker's own picture of a program; seen by the files of frontend/ alone.
  *
- * fe        one run: the module being built, the prover, names given out, what `train` and `output` say
+ * fe        one run: the module being built, the prover, names given out, what `output` says
  * scope     names -> symbols; a block's scope has its parent
  * inst      where statements are checked: a file, a call of a function, a round of a `repeat`
  * frame     one statement: its axes (AXIS k of every expression lowered in it), the conditions
  *           around the place being lowered, its pack
  * val       what an expression is: poison, a literal without type, a scalar expression, or a view
  *
- * Ambient axes. A call whose arguments depend on indices of the caller is checked with those indices
- * as ambient axes: they are the first axes of every frame of the call, and the first dimensions of
- * every tensor that it defines. A view names an element of such a dimension by an index expression.
+ * Ambient axes. A call whose arguments depend on indices of the caller is checked with those
+ * indices as ambient axes: they are the first axes of every frame of the call, and the first
+ * dimensions of every tensor that it defines. A view names an element of such a dimension by an
+ * index expression.
  *
- * Positions. In a frame the axes are a stack: ambient, output, then those of the reducers that are open.
- * A reducer is kept as the statement's own reduction or hoisted into a definition before it is closed,
- * so its positions can be given out again. */
+ * Positions. In a frame the axes are a stack: ambient, output, then those of the reducers that are
+ * open. A reducer is kept as the statement's own reduction or hoisted into a definition before it
+ * is closed, so its positions can be given out again. */
 #ifndef NEO_FRONTEND_CHECK_H
 #define NEO_FRONTEND_CHECK_H
 #include "base/map.h"
@@ -29,7 +30,8 @@ typedef struct neo_scope neo_scope;
 typedef struct neo_frame neo_frame;
 typedef struct neo_trainee neo_trainee;
 
-/* ---- values ------------------------------------------------------------------------------------- */
+/* ---- values
+ * ------------------------------------------------------------------------------------- */
 
 typedef enum { NEO_LIT_INT, NEO_LIT_FLOAT, NEO_LIT_BOOL } neo_lit_kind;
 typedef struct { /* known at compile time, takes the type of what it meets */
@@ -38,8 +40,8 @@ typedef struct { /* known at compile time, takes the type of what it meets */
   double f;  /* FLOAT; of an INT its nearest double */
 } neo_lit;
 
-/* A tensor with some dimensions fixed: index[d] is the index of dimension d, over ambient axes of the
- * frame; 0 where the dimension is free. `rank` counts the free ones. */
+/* A tensor with some dimensions fixed: index[d] is the index of dimension d, over ambient axes of
+ * the frame; 0 where the dimension is free. `rank` counts the free ones. */
 typedef struct {
   neo_tensor tensor;
   uint32_t rank, n;
@@ -74,7 +76,8 @@ struct neo_scope {
   NEO_VEC(neo_sym *) syms;
 };
 
-/* ---- one run ------------------------------------------------------------------------------------ */
+/* ---- one run
+ * ------------------------------------------------------------------------------------ */
 
 typedef struct { /* a param or state of a call, by its full name */
   neo_tensor tensor;
@@ -117,7 +120,8 @@ struct neo_fe {
   bool *define_used;
 };
 
-/* ---- where statements are checked ----------------------------------------------------------------- */
+/* ---- where statements are checked
+ * ----------------------------------------------------------------- */
 
 typedef struct {
   uint32_t region;
@@ -196,7 +200,8 @@ struct neo_frame {
 int neo_fe_note_calls(const neo_inst *in, int handle);
 #define NEO_ERR(in_, at_, id_, ...)                                                                \
   neo_fe_note_calls((in_), neo_diag((in_)->fe->diags, (at_), NEO_D_##id_, __VA_ARGS__))
-void neo_fe_note_place(neo_fe *fe, int handle, const char *what, neo_span at); /* "X is declared at" */
+/* A note as "X is declared at m.expr:7:9". */
+void neo_fe_note_place(neo_fe *fe, int handle, const char *what, neo_span at);
 
 /* ---- names (scope.c) */
 neo_inst *neo_inst_new(neo_fe *fe, neo_scope *scope, const char *prefix);
@@ -208,7 +213,7 @@ neo_sym *neo_scope_add(const neo_inst *in, neo_scope *s, neo_sym sym);
 void neo_scope_poison(const neo_inst *in, const neo_ast_name *name);
 const char *neo_fe_intern(neo_fe *fe, const char *text);
 const char *neo_fe_join(neo_fe *fe, const char *prefix, const char *name); /* "h.W"; "W" if "" */
-const char *neo_fe_unique(neo_fe *fe, const char *name); /* with .2, .3 where it is taken; takes it */
+const char *neo_fe_unique(neo_fe *fe, const char *name); /* with 2, 3 where it is taken; takes it */
 const char *neo_inst_prefix(neo_inst *in, const char *name); /* unique among the calls in it */
 const char *neo_inst_full(const neo_inst *in, const char *name); /* full name of a local one */
 /* The symbol of a path; NULL if there is none (reported unless quiet). `h.W` makes one. */
@@ -233,8 +238,8 @@ bool neo_val_unify(neo_frame *f, neo_span at, neo_val a, neo_val b, bool ints, n
 /* A scalar: a literal becomes f32 (bool: bool); 0 if poison. */
 neo_expr neo_val_scalar(neo_frame *f, neo_span at, neo_val v);
 const char *neo_val_text(neo_fe *fe, const neo_val *v); /* "f32", "a literal", for messages */
-/* e with arithmetic on narrow types done in the type that a sum accumulates in (f16, bf16: f32; i8, u8:
- * i32): what a sum, product or mean over e computes. */
+/* e with arithmetic on narrow types done in the type that a sum accumulates in (f16, bf16: f32;
+ * i8, u8: i32): what a sum, product or mean over e computes. */
 neo_expr neo_expr_widen(neo_frame *f, neo_expr e);
 neo_val neo_lit_unary(neo_frame *f, const neo_ast_expr *e, neo_lit x);
 neo_val neo_lit_binary(neo_frame *f, const neo_ast_expr *e, neo_lit x, neo_lit y);
@@ -276,7 +281,9 @@ neo_expr neo_expr_bound(neo_frame *f, neo_expr e); /* elements lie in [0, this);
 typedef struct neo_want { /* an index whose extent is looked for */
   const char *name;
   neo_span span;
-  bool bounded, guarded, hushed; /* bound written; found in guarded reads only; something is broken */
+  bool bounded; /* a bound is written */
+  bool guarded; /* the extent was found in guarded reads only */
+  bool hushed;  /* something is broken and reported */
   neo_expr extent;
   neo_span place;
   int dim;
@@ -290,7 +297,8 @@ typedef struct {
   uint32_t n;
   neo_want *at;
 } neo_wants;
-/* Looks for the extents of the output indices (`left`, from innermost out) and of every reducer in e. */
+/* Looks for the extents of the output indices (`left`, from innermost out) and of every reducer in
+ * e. */
 void neo_ranges_infer(neo_frame *f, neo_wants *left, const neo_ast_expr *e);
 bool neo_ranges_pack(neo_frame *f, bool left_has_pack, const neo_ast_expr *e, neo_span at);
 bool neo_ranges_missing(neo_frame *f, const neo_want *w); /* reports a want without extent */
@@ -319,7 +327,8 @@ neo_val neo_lower_builtin(neo_frame *f, const neo_ast_expr *e, const char *name)
 bool neo_builtin_value(neo_frame *f, const char *name, neo_val *v); /* training, step, … */
 const char *neo_builtin_name(uint32_t k); /* NULL after the last */
 bool neo_init_is(const char *name);
-neo_val neo_init_call(neo_frame *f, const neo_ast_expr *e, const char *name, bool *known); /* inits.c */
+/* inits.c */
+neo_val neo_init_call(neo_frame *f, const neo_ast_expr *e, const char *name, bool *known);
 neo_expr neo_rand_make(neo_frame *f);
 
 /* ---- proofs (bounds.c) */
@@ -346,8 +355,8 @@ bool neo_define_axes(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *v
 bool neo_define_finish(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val v, neo_expr *e,
                        neo_expr *bound);
 bool neo_type_eval(neo_inst *in, const neo_ast_type *t, neo_expr *bound); /* false: reported */
-/* As neo_define_value, but `Y = X` and `Y = f(X)` give what is there. `anonymous`: a call is named after
- * the function, not after the target. */
+/* As neo_define_value, but `Y = X` and `Y = f(X)` give what is there. `anonymous`: a call is named
+ * after the function, not after the target. */
 neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
                        const char *full, bool anonymous, const char **prefix);
 void neo_define_bind(neo_inst *in, const neo_ast_name *name, neo_val v, const char *prefix);
@@ -390,7 +399,8 @@ bool neo_params_bind(neo_inst *in, const neo_ast_sig *sig, const neo_actuals *ac
 /* Adds a request and its result tensors, without pieces. */
 void neo_grad_request(neo_fe *fe, neo_tensor y, neo_tensor seed, const neo_tensor *wrt, uint32_t n,
                       const char *const *full, neo_span span, neo_tensor *out);
-/* Options of a call by name; `known`: they must be known at compile time. span[k] is 0 if not given. */
+/* Options of a call by name; `known`: they must be known at compile time. span[k] is 0 if not
+ * given. */
 bool neo_call_options(neo_frame *f, const neo_ast_args *args, const neo_ast_sig *sig, bool known,
                       neo_val *option, neo_span *span);
 /* Arguments as tensors of their own, so that gradients can be told for them. */

@@ -1,5 +1,5 @@
-/* Definitions: `Y[i, j] = e` becomes one definition of the IR, with the reduction that its frame kept;
- * `Y = X`, `Y = f(X)` bind names to what is there already. */
+/* Definitions: `Y[i, j] = e` becomes one definition of the IR, with the reduction that its frame
+ * kept; `Y = X`, `Y = f(X)` bind names to what is there already. */
 #include "frontend/check.h"
 #include <string.h>
 

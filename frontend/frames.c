@@ -1,4 +1,5 @@
-/* Frames: the axes of one statement, the conditions around a place, bounds of expressions over them. */
+/* Frames: the axes of one statement, the conditions around a place, bounds of expressions over
+ * them. */
 #include "frontend/check.h"
 
 void neo_frame_init(neo_frame *f, neo_inst *in, const char *target) {

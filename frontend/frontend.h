@@ -1,8 +1,9 @@
 /* The frontend: text of a model -> checked expression IR.
  *
- * The parser (parser.c) makes a tree of one file; the checker walks it once, statement by statement,
- * and lowers as it checks: functions are checked where they are called, with the ranks, types and
- * sizes of that call. What is wrong becomes a diagnostic; all of a program's are reported in one run. */
+ * The parser (parser.c) makes a tree of one file; the checker walks it once, statement by
+ * statement, and lowers as it checks: functions are checked where they are called, with the ranks,
+ * types and sizes of that call. What is wrong becomes a diagnostic; all of a program's are
+ * reported in one run. */
 #ifndef NEO_FRONTEND_FRONTEND_H
 #define NEO_FRONTEND_FRONTEND_H
 #include "base/diag.h"
@@ -15,8 +16,9 @@ typedef struct { /* -D B=128 */
 } neo_define_option;
 
 typedef struct {
-  const char *const *import_paths; /* folders, NULL-terminated: -I in order, then the shipped library;
-                                      the folder of the file itself comes before them. May be NULL */
+  /* Folders, NULL-terminated: -I in order, then the shipped library. The folder of the importing
+   * file comes before them. May be NULL. */
+  const char *const *import_paths;
   int n_defines;
   const neo_define_option *defines; /* replace `dim NAME = constant` of the main file */
   const neo_io *io;                 /* for imports; NULL: the default */
@@ -25,9 +27,9 @@ typedef struct {
 
 enum { NEO_FRONTEND_LIMIT = 100000 };
 
-/* Parses and checks the file `path` with the given text (both kept by reference in diagnostics), and
- * everything it imports. Returns the module, in the arena, or NULL if there were errors (in `d`).
- * `options` may be NULL. A file without outputs is fine: a module without entries. */
+/* Parses and checks the file `path` with the given text (both kept by reference in diagnostics),
+ * and everything it imports. Returns the module, in the arena, or NULL if there were errors (in
+ * `d`). `options` may be NULL. A file without outputs is fine: a module without entries. */
 neo_module *neo_frontend(neo_arena *a, neo_names *names, neo_diags *d, const char *path,
                          const char *text, size_t n, const neo_frontend_options *options);
 

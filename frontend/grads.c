@@ -1,4 +1,5 @@
-/* Gradients: grad(y, X, …) as requests to differentiation, and functions with a gradient of their own. */
+/* Gradients: grad(y, X, …) as requests to differentiation, and functions with a gradient of their
+ * own. */
 #include "frontend/check.h"
 
 bool neo_view_is_whole(const neo_view *v) { return v->rank == v->n; }

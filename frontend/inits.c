@@ -4,7 +4,7 @@
  *                                                training deep feedforward neural networks, 2010
  *   he(i)         normal, deviation sqrt(2/i)    He et al.: Delving deep into rectifiers, 2015
  *   normal        Box, Muller: A note on the generation of random normal deviates, 1958:
- *                 sqrt(-2 log(1 - u)) * cos(2 pi v); u, v in [0, 1), so that the logarithm is finite */
+ *                 sqrt(-2 log(1 - u)) * cos(2 pi v); u, v in [0, 1): the logarithm is finite */
 #include "frontend/check.h"
 #include <math.h>
 

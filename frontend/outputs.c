@@ -1,4 +1,5 @@
-/* `output`: entries that return tensors. Lines without a name make `forward`; lines of one name add up. */
+/* `output`: entries that return tensors. Lines without a name make `forward`; lines of one name
+ * add up. */
 #include "frontend/check.h"
 
 typedef struct {

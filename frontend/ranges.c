@@ -1,12 +1,12 @@
 /* Ranges: the extents of indices that are written without a bound.
  *
- * One sweep over a statement before it is lowered. Every index in scope is a want; a subscript that is
- * the bare name of a want gives it the extent of that dimension. Unguarded reads decide; reads under
- * select, and, or, where, else count only where there is no other. Several extents at one level
- * must be equal. The wants of a reducer are stored by its node for the lowering.
+ * One sweep over a statement before it is lowered. Every index in scope is a want; a subscript
+ * that is the bare name of a want gives it the extent of that dimension. Unguarded reads decide;
+ * reads under select, and, or, where, else count only where there is no other. Several extents at
+ * one level must be equal. The wants of a reducer are stored by its node for the lowering.
  *
- * The extents of a call's result are known once the call is checked. A call that mentions no index is
- * checked on the way; one that does is put off until the extents of its indices are known. */
+ * The extents of a call's result are known once the call is checked. A call that mentions no index
+ * is checked on the way; one that does is put off until the extents of its indices are known. */
 #include "frontend/check.h"
 
 typedef struct {

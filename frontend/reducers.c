@@ -4,9 +4,10 @@
  *     Y[i] = relu(sum[k] W[i,k] x[k]) ->  Y[i] = finish relu(ACC), sum[k] W[i,k]*x[k]
  *
  * A reducer is kept when it is outermost, the first, and uses every output axis (else it would be
- * computed again for each element that does not tell it apart). A hoisted one is defined over the outer
- * axes that it uses, at the hull of their extents. Its place may be guarded (select, and, or, where):
- * if its reads cannot be shown in range without those conditions, they are conjoined to its `where`. */
+ * computed again for each element that does not tell it apart). A hoisted one is defined over the
+ * outer axes that it uses, at the hull of their extents. Its place may be guarded (select, and,
+ * or, where): if its reads cannot be shown in range without those conditions, they are conjoined
+ * to its `where`. */
 #include "frontend/check.h"
 #include <string.h>
 

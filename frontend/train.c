@@ -1,8 +1,9 @@
-/* `train`: an entry for the step and one for the gradients; an optimizer instance for each parameter.
+/* `train`: an entry for the step and one for the gradients; an optimizer instance for each
+ * parameter.
  *
  * The statements of one name make one entry: one loss, every parameter trained by one of them. All
- * gradients of an entry are one request. Updates that the model itself writes (batch norm) belong to
- * every training entry, except those that an `output … update` claims. */
+ * gradients of an entry are one request. Updates that the model itself writes (batch norm) belong
+ * to every training entry, except those that an `output … update` claims. */
 #include "frontend/check.h"
 
 typedef struct {
@@ -56,7 +57,8 @@ static bool part_matches(const char *want, const char *have, size_t n) {
   return want[n] == '\0';
 }
 
-/* A last `*` stands for one or more names, another for one; a pattern that ends early names a call. */
+/* A last `*` stands for one or more names, another for one; a pattern that ends early names a
+ * call. */
 static bool matches(const neo_ast_pattern *p, const char *name) {
   for (uint32_t k = 0; k < p->parts.n; k++) {
     size_t n = 0;

@@ -1,8 +1,8 @@
 /* Literals and types.
  *
- * A literal has no type of its own: it takes that of the other side. Two literals are computed here,
- * at compile time, exactly for integers. Between tensors nothing converts; only indices and sizes
- * (i64) mix with integer elements, as i64. */
+ * A literal has no type of its own: it takes that of the other side. Two literals are computed
+ * here, at compile time, exactly for integers. Between tensors nothing converts; only indices and
+ * sizes (i64) mix with integer elements, as i64. */
 #include "frontend/check.h"
 #include <math.h>
 

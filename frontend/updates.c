@@ -1,5 +1,5 @@
-/* `update r[c] = …`: the value of a state after the step, an UPDATE tensor of its own. In a round of a
- * repeat the state is stacked, and each round defines one piece of the new value. */
+/* `update r[c] = …`: the value of a state after the step, an UPDATE tensor of its own. In a round
+ * of a repeat the state is stacked, and each round defines one piece of the new value. */
 #include "frontend/check.h"
 
 /* The state, or in an optimizer the parameter; reported if it is none. */
