@@ -1,7 +1,7 @@
 /* The canonical form of an `.expr` file (`neoc fmt`).
  *
  * One statement a line, blocks indented by 2, lines of at most 100 columns where the words allow
- * it, continued by 4. Spaces around + - and comparisons, none around ^; around * / % where a
+ * it, continued by 4. Spaces around + - % and comparisons, none around ^; around * and / where a
  * factor has several subscripts or a reducer follows (`X[b, i] * W[i, j]`, but `2*p + r`).
  * Comments stay with what they were beside, those behind statements of consecutive lines in one
  * column; at most one blank line is kept. A block that was written on one line stays there if it

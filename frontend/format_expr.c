@@ -160,9 +160,9 @@ static bool is_wide(const neo_ast_expr *e) {
   return e->kind == NEO_AST_REDUCE || (e->kind == NEO_AST_REF && e->u.ref.subs.n > 1);
 }
 
-static bool has_wide_factor(const chain *c) {
+static bool is_spaced(const chain *c) {
   for (size_t i = 0; i < c->n; i++)
-    if (is_wide(c->at[i]->u.binary.y))
+    if (is_wide(c->at[i]->u.binary.y) || c->at[i]->u.binary.op == NEO_AST_MOD)
       return true;
   return is_wide(c->at[c->n - 1]->u.binary.x);
 }
@@ -170,7 +170,7 @@ static bool has_wide_factor(const chain *c) {
 static void binary(neo_f *f, const neo_ast_expr *e) {
   chain c = chain_of(f, e);
   int level = level_of(e->u.binary.op);
-  bool tight = level == PRODUCT && !has_wide_factor(&c);
+  bool tight = level == PRODUCT && !is_spaced(&c);
   neo_f_open(f, 0);
   neo_f_expr(f, c.at[c.n - 1]->u.binary.x);
   for (size_t i = c.n; i-- > 0;) {
