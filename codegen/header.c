@@ -22,6 +22,31 @@ static char *capitals(neo_arena *a, const char *s) {
   return up;
 }
 
+/* Words that cannot name a parameter in C or C++, and the one that every function has. */
+static const char *const reserved[] = {
+    "ctx",      "auto",     "bool",     "break",   "case",     "catch",    "char",    "class",   "const",    "continue",
+    "default",  "delete",   "do",       "double",  "else",     "enum",     "extern",  "false",   "float",    "for",
+    "friend",   "goto",     "if",       "inline",  "int",      "long",     "new",     "operator", "private", "public",
+    "register", "restrict", "return",   "short",   "signed",   "sizeof",   "static",  "struct",  "switch",   "template",
+    "this",     "throw",    "true",     "try",     "typedef",  "typename", "union",   "unsigned", "using",   "virtual",
+    "void",     "volatile", "while",    "namespace", "export", "explicit", "mutable", "asm"};
+
+static const char *parameter(writer *w, const char *name) {
+  const char *id = neo_plan_ident(w->p->arena, name);
+  for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++)
+    if (neo_streq(id, reserved[k])) return neo_arena_printf(w->p->arena, "%s_", id);
+  return id;
+}
+
+/* The k-th tensor's enumerator: two names may differ in their punctuation only. */
+static const char *enumerator(writer *w, size_t k) {
+  const neo_plan *p = w->p;
+  const char *id = neo_plan_ident(p->arena, p->tensors.at[k].name);
+  int before = 0;
+  for (size_t i = 0; i < k; i++) before += neo_streq(neo_plan_ident(p->arena, p->tensors.at[i].name), id);
+  return before ? neo_arena_printf(p->arena, "%s_%d", id, before + 1) : id;
+}
+
 /* A size program as text: constants and names of run-time sizes with operators. */
 static void put_program(writer *w, int32_t at) {
   const neo_plan *p = w->p;
@@ -71,7 +96,7 @@ static void put_tensors(writer *w) {
                p->prefix, p->prefix);
   for (size_t k = 0; k < p->tensors.n; k++) {
     const neo_rt_tensor *t = &p->tensors.at[k];
-    neo_str_addf(w->out, "  %s_T_%s = %zu, /* %s, ", w->upper, neo_plan_ident(p->arena, t->name), k, roles[t->role]);
+    neo_str_addf(w->out, "  %s_T_%s = %zu, /* %s, ", w->upper, enumerator(w, k), k, roles[t->role]);
     put_shape(w, t);
     neo_str_add(w->out, " */\n");
   }
@@ -84,17 +109,17 @@ static void put_entry_numbers(writer *w) {
   for (size_t k = 0; k < p->entries.n; k++)
     if (p->entries.at[k].kind != NEO_RT_ENTRY_INIT)
       neo_str_addf(w->out, "  %s_E_%s = %zu,\n", w->upper, neo_plan_ident(p->arena, p->entries.at[k].name), k);
-  neo_str_addf(w->out, "  %s_N_ENTRIES = %zu\n};\n\n", w->upper, p->entries.n);
+  neo_str_add(w->out, "};\n\n");
 }
 
 static void put_entry_comment(writer *w, const neo_rt_entry *e) {
-  static const char *const what[] = {"Computes its outputs; changes nothing that the caller sees but states it updates.",
+  static const char *const what[] = {"Computes its outputs.",
                                      "One training step: the loss before it, then parameters and states change.",
                                      "The loss and its gradients; changes nothing.", ""};
   neo_str_addf(w->out, "/* %s\n", what[e->kind]);
   for (int32_t i = 0; i < e->n_args; i++) {
     const neo_rt_tensor *t = &w->p->tensors.at[w->p->entry_args.at[e->args + i]];
-    neo_str_addf(w->out, " *   %s %s: ", i < e->n_inputs ? "in " : "out", neo_plan_ident(w->p->arena, t->name));
+    neo_str_addf(w->out, " *   %s %s: ", i < e->n_inputs ? "in " : "out", parameter(w, t->name));
     put_shape(w, t);
     neo_str_add(w->out, i < e->n_inputs ? "\n" : " (null: not wanted)\n");
   }
@@ -102,17 +127,32 @@ static void put_entry_comment(writer *w, const neo_rt_entry *e) {
                (long long)e->frame_bytes, (long long)e->lower_bound_bytes);
 }
 
+/* ", " and the next parameter, on a new line where this one is full. */
+static void put_parameter(writer *w, size_t *column, const char *text) {
+  size_t n = strlen(text);
+  neo_str_addc(w->out, ',');
+  if (*column + n > 96) {
+    neo_str_add(w->out, "\n   ");
+    *column = 4;
+  }
+  neo_str_addf(w->out, " %s", text);
+  *column += n + 2;
+}
+
 static void put_entry(writer *w, const neo_rt_entry *e) {
   const neo_plan *p = w->p;
   put_entry_comment(w, e);
-  neo_str_addf(w->out, "%s_status %s_%s(%s_ctx *ctx", p->prefix, p->prefix, neo_plan_ident(p->arena, e->name),
-               p->prefix);
-  for (int32_t i = 0; i < e->n_sizes; i++)
-    neo_str_addf(w->out, ", int64_t %s", p->sizes.at[p->entry_sizes.at[e->sizes + i]].name);
+  const char *head = neo_arena_printf(p->arena, "%s_status %s(%s_ctx *ctx", p->prefix, neo_plan_entry_symbol(p, e), p->prefix);
+  size_t column = strlen(head);
+  neo_str_add(w->out, head);
+  for (int32_t i = 0; i < e->n_sizes; i++) {
+    const char *name = p->sizes.at[p->entry_sizes.at[e->sizes + i]].name;
+    put_parameter(w, &column, neo_arena_printf(p->arena, "int64_t %s", parameter(w, name)));
+  }
   for (int32_t i = 0; i < e->n_args; i++) {
     const neo_rt_tensor *t = &p->tensors.at[p->entry_args.at[e->args + i]];
-    neo_str_addf(w->out, ", %s%s *%s", i < e->n_inputs ? "const " : "", c_type(t->type),
-                 neo_plan_ident(p->arena, t->name));
+    put_parameter(w, &column, neo_arena_printf(p->arena, "%s%s *%s", i < e->n_inputs ? "const " : "", c_type(t->type),
+                                               parameter(w, t->name)));
   }
   neo_str_add(w->out, ");\n\n");
 }

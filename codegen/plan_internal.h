@@ -22,6 +22,10 @@ int32_t plan_store_output(plan_store *s, uint32_t name, neo_tensor t);
 int32_t plan_store_buf(plan_store *s, uint8_t mem, neo_type type, int64_t offset, int64_t size_bytes);
 int64_t plan_store_max_bytes(plan_store *s, neo_tensor t);
 
+/* ---- record.c: the C function of an entry: "<prefix>_step"; "<prefix>_load_entry" where the library has a function of
+ * that name already. */
+const char *neo_plan_entry_symbol(const neo_plan *p, const neo_rt_entry *e);
+
 /* ---- plan_entry.c: the steps of one entry */
 typedef struct {
   plan_store *store;

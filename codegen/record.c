@@ -106,6 +106,12 @@ static void add_wrapper(recorder *r, const wrapper *w, const char *model) {
   neo_llvm_entry(r->l, symbol, w->ret, w->params, w->callee, arg, n);
 }
 
+const char *neo_plan_entry_symbol(const neo_plan *p, const neo_rt_entry *e) {
+  bool taken = neo_streq(e->name, "model");
+  for (size_t k = 0; k < sizeof wrappers / sizeof *wrappers; k++) taken = taken || neo_streq(e->name, wrappers[k].name);
+  return neo_arena_printf(p->arena, "%s_%s%s", p->prefix, neo_plan_ident(p->arena, e->name), taken ? "_entry" : "");
+}
+
 /* mlp_step(ctx, B, X, Y, loss): sizes and pointers as two arrays. */
 static void add_entry(recorder *r, size_t k) {
   const neo_plan *p = r->p;
@@ -119,8 +125,7 @@ static void add_entry(recorder *r, size_t k) {
                           {.kind = NEO_ARG_INT, .value = (int32_t)k},
                           {.kind = NEO_ARG_ARRAY, .value = 1, .n = e.n_sizes},
                           {.kind = NEO_ARG_ARRAY, .value = 1 + e.n_sizes, .n = e.n_args}};
-  const char *symbol = neo_arena_printf(p->arena, "%s_%s", p->prefix, neo_plan_ident(p->arena, e.name));
-  neo_llvm_entry(r->l, symbol, 'i', neo_str_text(&params), "neo_rt_call", arg, 4);
+  neo_llvm_entry(r->l, neo_plan_entry_symbol(p, &e), 'i', neo_str_text(&params), "neo_rt_call", arg, 4);
 }
 
 void neo_plan_emit(const neo_plan *p, const neo_target *t, neo_llvm *l) {
