@@ -1,12 +1,12 @@
 /* Building a module: hash-consed expressions and the record tables.
  *
  * An expression's identity is (op, type, attribute, arguments); a constant's attribute stands for
- * its bits. The intern map goes from a 64-bit hash to a node; a collision moves on to the next hash,
- * so that equal nodes always have equal ids. Arguments are made before the node that uses them:
- * ids ascend along every path from a leaf, which the walks rely on. */
+ * its bits. The intern map goes from a 64-bit hash to a node; a collision moves on to the next
+ * hash, so that equal nodes always have equal ids. Arguments are made before the node that uses
+ * them: ids ascend along every path from a leaf, which the walks rely on. */
+#include "base/hash.h"
 #include "ir/fold.h"
 #include "ir/interp.h"
-#include "base/hash.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -31,10 +31,12 @@ neo_module *neo_module_new(neo_arena *a, neo_names *names, neo_diags *d, const c
 /* ---- lists */
 
 neo_list neo_list_new(neo_module *m, const uint32_t *at, size_t n) {
-  if (n == 0) return (neo_list){0, 0};
+  if (n == 0)
+    return (neo_list){0, 0};
   neo_list l = {(uint32_t)m->pool.n, (uint32_t)n};
   /* A pool that moves leaves its old storage readable, so `at` may point into it. */
-  for (size_t k = 0; k < n; k++) NEO_PUSH(m->arena, &m->pool, at[k]);
+  for (size_t k = 0; k < n; k++)
+    NEO_PUSH(m->arena, &m->pool, at[k]);
   return l;
 }
 
@@ -44,8 +46,10 @@ neo_list neo_list_copy(neo_module *m, const uint32_t *at, size_t n) {
 
 /* The list with x appended; in place when it ends the pool. */
 static neo_list list_append(neo_module *m, neo_list l, uint32_t x) {
-  if (l.n == 0 || l.at + l.n != m->pool.n) l = neo_list_new(m, m->pool.at + l.at, l.n);
-  if (l.n == 0) l.at = (uint32_t)m->pool.n;
+  if (l.n == 0 || l.at + l.n != m->pool.n)
+    l = neo_list_new(m, m->pool.at + l.at, l.n);
+  if (l.n == 0)
+    l.at = (uint32_t)m->pool.n;
   NEO_PUSH(m->arena, &m->pool, x);
   l.n++;
   return l;
@@ -55,16 +59,19 @@ static neo_list list_append(neo_module *m, neo_list l, uint32_t x) {
 
 static uint64_t node_hash(neo_op op, neo_type type, uint64_t attr, const neo_expr *arg, size_t n) {
   uint64_t h = neo_hash_mix((uint64_t)op << 8 | (uint64_t)type, attr);
-  for (size_t k = 0; k < n; k++) h = neo_hash_mix(h, arg[k].i);
+  for (size_t k = 0; k < n; k++)
+    h = neo_hash_mix(h, arg[k].i);
   return h;
 }
 
 static bool node_equal(const neo_module *m, const neo_node *x, neo_op op, neo_type type,
                        uint64_t attr, const neo_expr *arg, size_t n) {
   uint64_t old = op == NEO_OP_CONST ? m->constants.at[x->attr] : x->attr;
-  if (x->op != op || x->type != type || old != attr || x->arg.n != n) return false;
+  if (x->op != op || x->type != type || old != attr || x->arg.n != n)
+    return false;
   for (size_t k = 0; k < n; k++)
-    if (m->pool.at[x->arg.at + k] != arg[k].i) return false;
+    if (m->pool.at[x->arg.at + k] != arg[k].i)
+      return false;
   return true;
 }
 
@@ -74,7 +81,8 @@ static neo_expr intern(neo_module *m, neo_op op, neo_type type, uint64_t attr, c
   uint64_t h = node_hash(op, type, attr, arg, n), found;
   for (; neo_map_get(&m->intern, h, &found); h++) {
     const neo_node *x = &m->nodes.at[found];
-    if (x->op == op && node_equal(m, x, op, type, attr, arg, n)) return (neo_expr){(uint32_t)found};
+    if (x->op == op && node_equal(m, x, op, type, attr, arg, n))
+      return (neo_expr){(uint32_t)found};
   }
   neo_node node = {.op = (uint8_t)op, .type = (uint8_t)type, .attr = (uint32_t)attr, .span = span};
   if (op == NEO_OP_CONST) {
@@ -82,7 +90,8 @@ static neo_expr intern(neo_module *m, neo_op op, neo_type type, uint64_t attr, c
     NEO_PUSH(m->arena, &m->constants, attr);
   }
   node.arg = (neo_list){(uint32_t)m->pool.n, (uint32_t)n};
-  for (size_t k = 0; k < n; k++) NEO_PUSH(m->arena, &m->pool, arg[k].i);
+  for (size_t k = 0; k < n; k++)
+    NEO_PUSH(m->arena, &m->pool, arg[k].i);
   neo_expr e = {(uint32_t)m->nodes.n};
   NEO_PUSH(m->arena, &m->nodes, node);
   neo_map_set(&m->intern, h, e.i);
@@ -92,7 +101,8 @@ static neo_expr intern(neo_module *m, neo_op op, neo_type type, uint64_t attr, c
 neo_expr neo_expr_make(neo_module *m, neo_op op, neo_type type, uint32_t attr, const neo_expr *arg,
                        size_t n, neo_span span) {
   neo_expr e = neo_fold(m, op, type, arg, n);
-  if (e.i) return e;
+  if (e.i)
+    return e;
   return intern(m, op, type, op == NEO_OP_CONST ? m->constants.at[attr] : attr, arg, n, span);
 }
 
@@ -113,22 +123,33 @@ neo_expr neo_const_int(neo_module *m, neo_type t, int64_t x) {
   return neo_type_is_float(t) ? neo_const_float(m, t, v.f) : constant(m, t, (uint64_t)v.i);
 }
 
-neo_expr neo_const_bool(neo_module *m, bool x) { return constant(m, NEO_BOOL_T, x); }
+neo_expr neo_const_bool(neo_module *m, bool x) {
+  return constant(m, NEO_BOOL_T, x);
+}
 
 static neo_expr leaf(neo_module *m, neo_op op, neo_type t, uint32_t attr) {
   return intern(m, op, t, attr, NULL, 0, 0);
 }
 
-neo_expr neo_axis_ref(neo_module *m, uint32_t k) { return leaf(m, NEO_OP_AXIS, NEO_I64_T, k); }
-neo_expr neo_size_ref(neo_module *m, neo_size s) { return leaf(m, NEO_OP_SIZE, NEO_I64_T, s.i); }
-neo_expr neo_acc_ref(neo_module *m, neo_type t, uint32_t k) { return leaf(m, NEO_OP_ACC, t, k); }
+neo_expr neo_axis_ref(neo_module *m, uint32_t k) {
+  return leaf(m, NEO_OP_AXIS, NEO_I64_T, k);
+}
+neo_expr neo_size_ref(neo_module *m, neo_size s) {
+  return leaf(m, NEO_OP_SIZE, NEO_I64_T, s.i);
+}
+neo_expr neo_acc_ref(neo_module *m, neo_type t, uint32_t k) {
+  return leaf(m, NEO_OP_ACC, t, k);
+}
 
 static neo_type result_type(const neo_module *m, neo_op op, const neo_expr *arg) {
   switch (neo_op_rule(op)) {
   case NEO_RULE_CMP:
-  case NEO_RULE_LOGIC: return NEO_BOOL_T;
-  case NEO_RULE_SELECT: return neo_expr_type(m, arg[1]);
-  default: return neo_expr_type(m, arg[0]);
+  case NEO_RULE_LOGIC:
+    return NEO_BOOL_T;
+  case NEO_RULE_SELECT:
+    return neo_expr_type(m, arg[1]);
+  default:
+    return neo_expr_type(m, arg[0]);
   }
 }
 
@@ -137,7 +158,9 @@ static neo_expr operation(neo_module *m, neo_op op, const neo_expr *arg, size_t 
   return neo_expr_make(m, op, result_type(m, op, arg), 0, arg, n, 0);
 }
 
-neo_expr neo_op1(neo_module *m, neo_op op, neo_expr a) { return operation(m, op, &a, 1); }
+neo_expr neo_op1(neo_module *m, neo_op op, neo_expr a) {
+  return operation(m, op, &a, 1);
+}
 
 neo_expr neo_op2(neo_module *m, neo_op op, neo_expr a, neo_expr b) {
   return operation(m, op, (neo_expr[]){a, b}, 2);
@@ -161,21 +184,24 @@ neo_expr neo_load_else(neo_module *m, neo_tensor t, const neo_expr *index, size_
   neo_expr arg[64];
   neo_type type = (neo_type)neo_tensor_at(m, t)->type;
   assert(n < 64);
-  for (size_t k = 0; k < n; k++) arg[k] = index[k];
+  for (size_t k = 0; k < n; k++)
+    arg[k] = index[k];
   arg[n] = other;
   return neo_expr_make(m, NEO_OP_LOAD_ELSE, type, t.i, arg, n + 1, span);
 }
 
 bool neo_expr_is_int(const neo_module *m, neo_expr e, int64_t *x) {
   const neo_node *n = neo_expr_node(m, e);
-  if (n->op != NEO_OP_CONST || neo_type_is_float((neo_type)n->type)) return false;
+  if (n->op != NEO_OP_CONST || neo_type_is_float((neo_type)n->type))
+    return false;
   *x = (int64_t)m->constants.at[n->attr];
   return true;
 }
 
 bool neo_expr_is_float(const neo_module *m, neo_expr e, double *x) {
   const neo_node *n = neo_expr_node(m, e);
-  if (n->op != NEO_OP_CONST || !neo_type_is_float((neo_type)n->type)) return false;
+  if (n->op != NEO_OP_CONST || !neo_type_is_float((neo_type)n->type))
+    return false;
   memcpy(x, &m->constants.at[n->attr], sizeof *x);
   return true;
 }
@@ -222,6 +248,7 @@ neo_expr neo_tensor_extent(const neo_module *m, neo_tensor t, uint32_t dim) {
 neo_tensor neo_tensor_find(const neo_module *m, const char *name) {
   uint32_t id = neo_name_of(m->names, name);
   for (uint32_t k = 1; k < m->tensors.n; k++)
-    if (m->tensors.at[k].name == id) return (neo_tensor){k};
+    if (m->tensors.at[k].name == id)
+      return (neo_tensor){k};
   return (neo_tensor){0};
 }

@@ -28,7 +28,8 @@ static void eval_size_node(void *ctx, neo_expr e) {
   const neo_module *m = s->p->m;
   const neo_node *n = neo_expr_node(m, e);
   neo_value x[3] = {{.i = 0}};
-  if (n->op == NEO_OP_SIZE) x[0].i = s->p->size[n->attr];
+  if (n->op == NEO_OP_SIZE)
+    x[0].i = s->p->size[n->attr];
   if (n->op != NEO_OP_SIZE && !neo_expr_is_int(m, e, &x[0].i)) {
     uint64_t v = 0;
     for (uint32_t k = 0; k < n->arg.n && k < 3; k++) {
@@ -46,8 +47,10 @@ static int64_t eval_size(const neo_interp *p, neo_expr e) {
   neo_arena scratch;
   uint64_t v = 0;
   int64_t constant;
-  if (neo_expr_is_int(p->m, e, &constant)) return constant;
-  if (neo_expr_node(p->m, e)->op == NEO_OP_SIZE) return p->size[neo_expr_node(p->m, e)->attr];
+  if (neo_expr_is_int(p->m, e, &constant))
+    return constant;
+  if (neo_expr_node(p->m, e)->op == NEO_OP_SIZE)
+    return p->size[neo_expr_node(p->m, e)->attr];
   neo_arena_init(&scratch, p->arena->alloc, p->arena->on_fail);
   size_eval s = {.p = p};
   neo_map_init(&s.value, &scratch);
@@ -68,13 +71,16 @@ static void set_sizes(neo_interp *p, const int64_t *sizes) {
 /* ---- stores */
 
 static bool is_kept(neo_role r) {
-  return r == NEO_ROLE_PARAM || r == NEO_ROLE_STATE || r == NEO_ROLE_SETTING ||
-         r == NEO_ROLE_CONST;
+  return r == NEO_ROLE_PARAM || r == NEO_ROLE_STATE || r == NEO_ROLE_SETTING || r == NEO_ROLE_CONST;
 }
 
-static bool is_computed(neo_role r) { return r == NEO_ROLE_TEMP || r == NEO_ROLE_UPDATE; }
+static bool is_computed(neo_role r) {
+  return r == NEO_ROLE_TEMP || r == NEO_ROLE_UPDATE;
+}
 
-static neo_role role_of(const neo_interp *p, uint32_t t) { return (neo_role)p->m->tensors.at[t].role; }
+static neo_role role_of(const neo_interp *p, uint32_t t) {
+  return (neo_role)p->m->tensors.at[t].role;
+}
 
 /* Gives the tensor its extents at the present sizes; what it held is lost unless they are equal. */
 static void shape_store(neo_interp *p, uint32_t t) {
@@ -88,7 +94,8 @@ static void shape_store(neo_interp *p, uint32_t t) {
     v.n *= v.extent[k];
     same = same && s->v.extent[k] == v.extent[k];
   }
-  if (same) return;
+  if (same)
+    return;
   if (!s->v.at || (size_t)v.n > s->cap) {
     s->cap = (size_t)v.n;
     s->v.at = NEO_NEW_ARRAY(p->arena, neo_value, v.n + 1);
@@ -103,7 +110,8 @@ static void shape_store(neo_interp *p, uint32_t t) {
 
 static void want_errors(neo_interp *p, uint32_t t) {
   neo_interp_store *s = &p->store[t];
-  if (p->track && !s->error) s->error = NEO_NEW_ARRAY(p->arena, double, s->cap + 1);
+  if (p->track && !s->error)
+    s->error = NEO_NEW_ARRAY(p->arena, double, s->cap + 1);
   s->error_valid = p->track;
 }
 
@@ -127,8 +135,11 @@ typedef struct {
 
 static void run_begin(run *r, neo_interp *p, bool training, neo_str *why) {
   *r = (run){.p = p, .why = why};
-  r->env = (neo_interp_env){.seed = p->seed, .step = p->step, .training = training,
-                            .call = training ? 0 : p->calls, .track = p->track};
+  r->env = (neo_interp_env){.seed = p->seed,
+                            .step = p->step,
+                            .training = training,
+                            .call = training ? 0 : p->calls,
+                            .track = p->track};
   neo_arena_init(&r->scratch, p->arena->alloc, p->arena->on_fail);
 }
 
@@ -139,11 +150,13 @@ static const char *name_of(const neo_interp *p, uint32_t t) {
 static neo_status check_bound(const run *r, uint32_t t) {
   const neo_tensor_rec *rec = &r->p->m->tensors.at[t];
   const neo_values *v = &r->p->store[t].v;
-  if (!rec->bound.i) return NEO_OK;
+  if (!rec->bound.i)
+    return NEO_OK;
   int64_t bound = eval_size(r->p, rec->bound);
   for (int64_t k = 0; k < v->n; k++) {
     int64_t x = v->at[k].i;
-    if (x >= 0 && x < bound) continue;
+    if (x >= 0 && x < bound)
+      continue;
     neo_str_addf(r->why, "%s: element %lld is %lld, not in [0, %lld)", name_of(r->p, t),
                  (long long)k, (long long)x, (long long)bound);
     return NEO_RANGE;
@@ -162,7 +175,8 @@ static neo_status check_reads(run *r, neo_def d) {
       return NEO_STATE;
     }
     neo_status s = is_computed(role_of(r->p, t)) ? NEO_OK : check_bound(r, t);
-    if (s) return s;
+    if (s)
+      return s;
   }
   return NEO_OK;
 }
@@ -170,19 +184,26 @@ static neo_status check_reads(run *r, neo_def d) {
 static neo_status eval_def(run *r, neo_def d) {
   neo_interp *p = r->p;
   neo_status status = check_reads(r, d);
-  if (status) return status;
+  if (status)
+    return status;
   neo_def_rec rec = *neo_def_at(p->m, d);
-  for (uint32_t k = 0; k < rec.out.n; k++) want_errors(p, neo_list_at(p->m, rec.out, k));
+  for (uint32_t k = 0; k < rec.out.n; k++)
+    want_errors(p, neo_list_at(p->m, rec.out, k));
   neo_frame *f = NEO_NEW(&r->scratch, neo_frame);
-  *f = (neo_frame){.m = p->m, .arena = &r->scratch, .env = &r->env, .size = p->size,
-                   .store = p->store, .why = r->why};
+  *f = (neo_frame){.m = p->m,
+                   .arena = &r->scratch,
+                   .env = &r->env,
+                   .size = p->size,
+                   .store = p->store,
+                   .why = r->why};
   return neo_frame_run(f, d);
 }
 
 static bool pieces_done(const neo_interp *p, const bool *done, uint32_t t) {
   neo_list pieces = p->m->tensors.at[t].pieces;
   for (uint32_t k = 0; k < pieces.n; k++)
-    if (!done[neo_list_at(p->m, pieces, k)]) return false;
+    if (!done[neo_list_at(p->m, pieces, k)])
+      return false;
   return true;
 }
 
@@ -192,7 +213,8 @@ static neo_status finish_def(run *r, neo_def d, bool *done) {
   done[d.i] = true;
   for (uint32_t k = 0; k < out.n && !status; k++) {
     uint32_t t = neo_list_at(r->p->m, out, k);
-    if (!pieces_done(r->p, done, t)) continue;
+    if (!pieces_done(r->p, done, t))
+      continue;
     r->p->store[t].v.known = true;
     status = check_bound(r, t);
   }
@@ -210,11 +232,14 @@ static neo_status eval_roots(run *r, const neo_tensor *roots, size_t n) {
     return NEO_INTERNAL;
   }
   for (uint32_t t = 1; t < p->m->tensors.n; t++)
-    if (is_computed(role_of(p, t))) p->store[t].v.known = false;
+    if (is_computed(role_of(p, t)))
+      p->store[t].v.known = false;
   for (size_t k = 0; k < n_order; k++) {
     neo_status s = eval_def(r, order[k]);
-    if (!s) s = finish_def(r, order[k], done);
-    if (s) return s;
+    if (!s)
+      s = finish_def(r, order[k], done);
+    if (s)
+      return s;
   }
   for (size_t k = 0; k < n; k++)
     if (!p->store[roots[k].i].v.known) {
@@ -234,9 +259,11 @@ static bool init_ready(run *r, neo_def d) {
   size_t n = neo_def_reads(r->p->m, d, &r->scratch, &read);
   size_t n_order = neo_module_topo(r->p->m, read, n, &r->scratch, &order, &cycle);
   for (size_t k = 0; k <= n_order; k++) {
-    if (k) n = neo_def_reads(r->p->m, order[k - 1], &r->scratch, &read);
+    if (k)
+      n = neo_def_reads(r->p->m, order[k - 1], &r->scratch, &read);
     for (size_t j = 0; j < n; j++)
-      if (is_kept(role_of(r->p, read[j].i)) && !r->p->store[read[j].i].v.known) return false;
+      if (is_kept(role_of(r->p, read[j].i)) && !r->p->store[read[j].i].v.known)
+        return false;
   }
   return true;
 }
@@ -248,14 +275,17 @@ static neo_status eval_init(run *r, uint32_t t) {
   neo_tensor *computed = NEO_NEW_ARRAY(&r->scratch, neo_tensor, n + 1);
   size_t n_computed = 0;
   for (size_t k = 0; k < n; k++)
-    if (is_computed(role_of(r->p, read[k].i))) computed[n_computed++] = read[k];
+    if (is_computed(role_of(r->p, read[k].i)))
+      computed[n_computed++] = read[k];
   neo_status status = n_computed ? eval_roots(r, computed, n_computed) : NEO_OK;
-  if (!status) status = eval_def(r, d);
+  if (!status)
+    status = eval_def(r, d);
   r->p->store[t].v.known = true;
   return status;
 }
 
-/* Initialises what is not known, in rounds, since an initialiser may read what another one makes. */
+/* Initialises what is not known, in rounds, since an initialiser may read what another one makes.
+ */
 static neo_status run_inits(neo_interp *p, neo_str *why) {
   run r;
   neo_status status = NEO_OK;
@@ -266,7 +296,8 @@ static neo_status run_inits(neo_interp *p, neo_str *why) {
     progress = false;
     for (uint32_t t = 1; t < p->m->tensors.n && !status; t++) {
       neo_def d = p->m->tensors.at[t].init;
-      if (!d.i || p->store[t].v.known || !init_ready(&r, d)) continue;
+      if (!d.i || p->store[t].v.known || !init_ready(&r, d))
+        continue;
       status = eval_init(&r, t);
       progress = true;
     }
@@ -281,9 +312,11 @@ static void shape_all(neo_interp *p) {
   for (uint32_t t = 1; t < p->m->tensors.n; t++) {
     neo_role role = role_of(p, t);
     shape_store(p, t);
-    if (role == NEO_ROLE_CONST) fill_const(p, t);
+    if (role == NEO_ROLE_CONST)
+      fill_const(p, t);
     /* Without an initialiser a parameter is zero. */
-    if (is_kept(role) && !p->m->tensors.at[t].init.i) p->store[t].v.known = true;
+    if (is_kept(role) && !p->m->tensors.at[t].init.i)
+      p->store[t].v.known = true;
   }
   p->init_status = run_inits(p, &p->init_why);
 }
@@ -307,18 +340,23 @@ void neo_interp_resize(neo_interp *p, const int64_t *sizes) {
 
 neo_values *neo_interp_tensor(neo_interp *p, neo_tensor t) {
   neo_values *v = &p->store[t.i].v;
-  if (!is_computed(role_of(p, t.i))) v->known = true;
+  if (!is_computed(role_of(p, t.i)))
+    v->known = true;
   return v;
 }
 
-void neo_interp_track_errors(neo_interp *p, bool on) { p->track = on; }
+void neo_interp_track_errors(neo_interp *p, bool on) {
+  p->track = on;
+}
 
 const double *neo_interp_errors(neo_interp *p, neo_tensor t) {
   const neo_interp_store *s = &p->store[t.i];
   return s->error_valid ? s->error : NULL;
 }
 
-const neo_values *neo_interp_output(neo_interp *p, uint32_t k) { return p->outputs.at[k]; }
+const neo_values *neo_interp_output(neo_interp *p, uint32_t k) {
+  return p->outputs.at[k];
+}
 
 neo_status neo_interp_eval(neo_interp *p, const neo_tensor *roots, size_t n, bool training,
                            neo_str *why) {
@@ -343,7 +381,8 @@ static neo_values *copy_of(neo_interp *p, const neo_values *v) {
 static bool is_updated(const neo_interp *p, const neo_entry_rec *e, uint32_t t) {
   for (uint32_t k = 0; k < e->updates.n; k++) {
     neo_tensor u = {neo_list_at(p->m, e->updates, k)};
-    if (neo_tensor_at(p->m, u)->updates.i == t) return true;
+    if (neo_tensor_at(p->m, u)->updates.i == t)
+      return true;
   }
   return false;
 }
@@ -363,8 +402,10 @@ static void commit(neo_interp *p, const neo_entry_rec *e) {
     neo_interp_store *from = &p->store[u], *to = &p->store[p->m->tensors.at[u].updates.i];
     memcpy(to->v.at, from->v.at, (size_t)to->v.n * sizeof *to->v.at);
     to->error_valid = from->error_valid;
-    if (!from->error_valid) continue;
-    if (!to->error) to->error = NEO_NEW_ARRAY(p->arena, double, to->cap + 1);
+    if (!from->error_valid)
+      continue;
+    if (!to->error)
+      to->error = NEO_NEW_ARRAY(p->arena, double, to->cap + 1);
     memcpy(to->error, from->error, (size_t)to->v.n * sizeof *to->error);
   }
 }
@@ -375,16 +416,20 @@ neo_status neo_interp_run(neo_interp *p, uint32_t entry, neo_str *why) {
   neo_arena_init(&scratch, p->arena->alloc, p->arena->on_fail);
   size_t n = e.outputs.n + e.updates.n;
   neo_tensor *roots = NEO_NEW_ARRAY(&scratch, neo_tensor, n + 1);
-  for (uint32_t k = 0; k < e.outputs.n; k++) roots[k].i = neo_list_at(p->m, e.outputs, k);
+  for (uint32_t k = 0; k < e.outputs.n; k++)
+    roots[k].i = neo_list_at(p->m, e.outputs, k);
   for (uint32_t k = 0; k < e.updates.n; k++)
     roots[e.outputs.n + k].i = neo_list_at(p->m, e.updates, k);
   bool training = e.kind == NEO_ENTRY_TRAIN || e.kind == NEO_ENTRY_GRAD;
   neo_status status = neo_interp_eval(p, roots, n, training, why);
   neo_arena_free(&scratch);
-  if (status) return status;
+  if (status)
+    return status;
   keep_outputs(p, &e);
   commit(p, &e);
-  if (e.kind == NEO_ENTRY_TRAIN) p->step++;
-  if (e.kind == NEO_ENTRY_FORWARD) p->calls++;
+  if (e.kind == NEO_ENTRY_TRAIN)
+    p->step++;
+  if (e.kind == NEO_ENTRY_FORWARD)
+    p->calls++;
   return NEO_OK;
 }

@@ -1,12 +1,13 @@
-/* The reference interpreter: evaluates definitions element by element as ir.h says, reductions in f64 (integers in i64,
- * wrapped to their type), every operator's result rounded to its type. Slow, simple, the oracle for everything else. */
+/* The reference interpreter: evaluates definitions element by element as ir.h says, reductions in
+ * f64 (integers in i64, wrapped to their type), every operator's result rounded to its type. Slow,
+ * simple, the oracle for everything else. */
 #ifndef NEO_IR_INTERP_H
 #define NEO_IR_INTERP_H
 #include "base/status.h"
 #include "ir/ir.h"
 
 typedef union {
-  double f; /* float types */
+  double f;  /* float types */
   int64_t i; /* integer types and bool */
 } neo_value;
 
@@ -21,29 +22,35 @@ typedef struct {
 typedef struct neo_interp neo_interp;
 /* sizes: value of each run-time size by its id (sizes[0] unused). Runs all inits with this seed. */
 neo_interp *neo_interp_new(neo_arena *a, neo_module *m, const int64_t *sizes, uint64_t seed);
-/* Sets or gets a tensor's elements (inputs before a run; params, states, settings any time; computed ones after). */
+/* Sets or gets a tensor's elements (inputs before a run; params, states, settings any time;
+ * computed ones after). */
 neo_values *neo_interp_tensor(neo_interp *p, neo_tensor t);
 /* Changes run-time sizes between runs; parameters and states keep their values. */
 void neo_interp_resize(neo_interp *p, const int64_t *sizes);
-/* Evaluates what the entry needs; afterwards its outputs are known. TRAIN entries then commit updates and count the step.
- * NEO_RANGE with a message in *why when an input breaks its bound or a read is out of range (which the frontend's proofs
- * exclude, so an oracle for them). `training` is true for TRAIN and GRAD entries. */
+/* Evaluates what the entry needs; afterwards its outputs are known. TRAIN entries then commit
+ * updates and count the step. NEO_RANGE with a message in *why when an input breaks its bound or a
+ * read is out of range (which the frontend's proofs exclude, so an oracle for them). `training` is
+ * true for TRAIN and GRAD entries. */
 neo_status neo_interp_run(neo_interp *p, uint32_t entry, neo_str *why) NEO_MUST_CHECK;
 /* The k-th output of the last run: as its definition says, before updates took effect. */
 const neo_values *neo_interp_output(neo_interp *p, uint32_t k);
 /* Evaluates single tensors outside any entry; `step` and calls stay. */
-neo_status neo_interp_eval(neo_interp *p, const neo_tensor *roots, size_t n, bool training, neo_str *why) NEO_MUST_CHECK;
-/* Error bounds, for comparing other implementations with this one. While tracking, each element of a float tensor gets
- * a bound on how far a correct implementation may be away from it: one that rounds after every operator or later, sums
- * in any order, and computes elementary functions within 4 ulp; infinity where nothing can be promised (a comparison or
- * rounding that could fall either way). Integers and bools: 0 or infinity. Slower by a factor of two or three. */
+neo_status neo_interp_eval(neo_interp *p, const neo_tensor *roots, size_t n, bool training,
+                           neo_str *why) NEO_MUST_CHECK;
+/* Error bounds, for comparing other implementations with this one. While tracking, each element of
+ * a float tensor gets a bound on how far a correct implementation may be away from it: one that
+ * rounds after every operator or later, sums in any order, and computes elementary functions
+ * within 4 ulp; infinity where nothing can be promised (a comparison or rounding that could fall
+ * either way). Integers and bools: 0 or infinity. Slower by a factor of two or three. */
 void neo_interp_track_errors(neo_interp *p, bool on);
 const double *neo_interp_errors(neo_interp *p, neo_tensor t); /* null: all 0 */
 
-/* One elementwise operator on values of the given types, as the interpreter does it (shared with the loop interpreter). */
+/* One elementwise operator on values of the given types, as the interpreter does it (shared with
+ * the loop interpreter). */
 neo_value neo_value_op(neo_op op, neo_type result, neo_type arg, const neo_value *x);
 neo_value neo_value_cast(neo_type to, neo_type from, neo_value x);
-double neo_value_round(neo_type t, double x); /* to nearest even in f32; f16 and bf16 by way of f32 */
+double neo_value_round(neo_type t,
+                       double x); /* to nearest even in f32; f16 and bf16 by way of f32 */
 /* An element as it lies in memory (neo_type_bytes of them, little-endian, any alignment). */
 neo_value neo_value_read(neo_type t, const void *p);
 void neo_value_write(neo_type t, neo_value v, void *p); /* v has been rounded or wrapped to t */

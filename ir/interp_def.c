@@ -13,16 +13,30 @@ static uint32_t node_of(const neo_frame *f, neo_expr e) {
 static void fill_fixed(const neo_frame *f, neo_expr e, neo_inode *n) {
   switch ((neo_op)n->op) {
   case NEO_OP_CONST:
-    if (!neo_expr_is_float(f->m, e, &n->v.f)) (void)neo_expr_is_int(f->m, e, &n->v.i);
+    if (!neo_expr_is_float(f->m, e, &n->v.f))
+      (void)neo_expr_is_int(f->m, e, &n->v.i);
     break;
-  case NEO_OP_SIZE: n->v.i = f->size[n->attr]; break;
-  case NEO_OP_TRAINING: n->v.i = f->env->training; break;
-  case NEO_OP_STEP: n->v.i = (int64_t)f->env->step; break;
-  case NEO_OP_AXIS: n->level = (uint8_t)(n->attr + 1); break;
-  case NEO_OP_ACC: n->level = (uint8_t)f->d.n_out; break;
+  case NEO_OP_SIZE:
+    n->v.i = f->size[n->attr];
+    break;
+  case NEO_OP_TRAINING:
+    n->v.i = f->env->training;
+    break;
+  case NEO_OP_STEP:
+    n->v.i = (int64_t)f->env->step;
+    break;
+  case NEO_OP_AXIS:
+    n->level = (uint8_t)(n->attr + 1);
+    break;
+  case NEO_OP_ACC:
+    n->level = (uint8_t)f->d.n_out;
+    break;
   case NEO_OP_LOAD:
-  case NEO_OP_LOAD_ELSE: n->from = &f->store[n->attr]; break;
-  default: break;
+  case NEO_OP_LOAD_ELSE:
+    n->from = &f->store[n->attr];
+    break;
+  default:
+    break;
   }
 }
 
@@ -30,15 +44,18 @@ static void add_node(void *ctx, neo_expr e) {
   neo_frame *f = ctx;
   neo_node x = *neo_expr_node(f->m, e);
   neo_inode n = {.op = x.op, .type = x.type, .n_arg = x.arg.n, .attr = x.attr};
-  if (neo_map_get(&f->index, e.i, NULL)) return;
+  if (neo_map_get(&f->index, e.i, NULL))
+    return;
   uint32_t *arg = NEO_NEW_ARRAY(f->arena, uint32_t, x.arg.n + 1);
   fill_fixed(f, e, &n);
   for (uint32_t k = 0; k < x.arg.n; k++) {
     arg[k] = node_of(f, neo_list_expr(f->m, x.arg, k));
     uint8_t level = f->node.at[arg[k]].level;
-    if (level > n.level) n.level = level;
+    if (level > n.level)
+      n.level = level;
   }
-  if (x.arg.n) n.arg_type = f->node.at[arg[0]].type;
+  if (x.arg.n)
+    n.arg_type = f->node.at[arg[0]].type;
   n.arg = arg;
   neo_map_set(&f->index, e.i, f->node.n);
   NEO_PUSH(f->arena, &f->node, n);
@@ -59,8 +76,10 @@ static void compile(neo_frame *f) {
     f->lo[k] = add_expr(f, lo);
     f->hi[k] = add_expr(f, hi);
   }
-  if (d->where.i) f->where = add_expr(f, d->where);
-  for (uint32_t k = 0; k < d->body.n; k++) f->body[k] = add_expr(f, neo_list_expr(f->m, d->body, k));
+  if (d->where.i)
+    f->where = add_expr(f, d->where);
+  for (uint32_t k = 0; k < d->body.n; k++)
+    f->body[k] = add_expr(f, neo_list_expr(f->m, d->body, k));
   for (uint32_t k = 0; k < d->finish.n; k++)
     f->finish[k] = add_expr(f, neo_list_expr(f->m, d->finish, k));
 }
@@ -70,28 +89,34 @@ static void compile(neo_frame *f) {
 static void set_axis(neo_frame *f, uint32_t k, int64_t x) {
   f->axis[k] = x;
   f->tick++;
-  for (uint32_t level = k + 1; level <= f->d.axes.n; level++) f->since[level] = f->tick;
+  for (uint32_t level = k + 1; level <= f->d.axes.n; level++)
+    f->since[level] = f->tick;
 }
 
 static int64_t bound(neo_frame *f, uint32_t node) {
   int64_t x = neo_frame_eval(f, node).i;
-  if (f->env->track && neo_frame_error(f, node) > 0) f->unsure = true;
+  if (f->env->track && neo_frame_error(f, node) > 0)
+    f->unsure = true;
   return x;
 }
 
 static void take(neo_frame *f, neo_accu *a) {
   if (f->where) {
     bool taken = neo_frame_eval(f, f->where).i;
-    if (f->env->track && neo_frame_error(f, f->where) > 0) f->unsure = true;
-    if (!taken) return;
+    if (f->env->track && neo_frame_error(f, f->where) > 0)
+      f->unsure = true;
+    if (!taken)
+      return;
   }
   neo_value x = neo_frame_eval(f, f->body[0]);
   double error = f->env->track ? neo_frame_error(f, f->body[0]) : 0;
-  if (neo_accu_take(a, x, error) && f->body[1]) a->picked = neo_frame_eval(f, f->body[1]);
+  if (neo_accu_take(a, x, error) && f->body[1])
+    a->picked = neo_frame_eval(f, f->body[1]);
 }
 
 static void reduce(neo_frame *f, neo_accu *a, uint32_t k) {
-  if (f->status) return;
+  if (f->status)
+    return;
   if (k == f->d.axes.n) {
     take(f, a);
     return;
@@ -110,7 +135,8 @@ static int64_t out_offset(const neo_frame *f, const neo_values *v) {
     if (f->d.out_map.n)
       x = x * (int32_t)neo_list_at(f->m, f->d.out_map, 2 * k) +
           (int32_t)neo_list_at(f->m, f->d.out_map, 2 * k + 1);
-    if (x < 0 || x >= v->extent[k]) return -1;
+    if (x < 0 || x >= v->extent[k])
+      return -1;
     at = at * v->extent[k] + x;
   }
   return at;
@@ -125,7 +151,8 @@ static void put(neo_frame *f, uint32_t k) {
     return;
   }
   s->v.at[at] = y;
-  if (f->env->track) s->error[at] = f->unsure ? (double)INFINITY : neo_frame_error(f, f->finish[k]);
+  if (f->env->track)
+    s->error[at] = f->unsure ? (double)INFINITY : neo_frame_error(f, f->finish[k]);
 }
 
 static void point(neo_frame *f) {
@@ -137,7 +164,8 @@ static void point(neo_frame *f) {
     reduce(f, &a, f->d.n_out);
     neo_accu_end(&a, f->acc, f->acc_error);
   }
-  for (uint32_t k = 0; k < f->d.out.n && !f->status; k++) put(f, k);
+  for (uint32_t k = 0; k < f->d.out.n && !f->status; k++)
+    put(f, k);
 }
 
 static void loop(neo_frame *f, uint32_t k) {
@@ -156,7 +184,8 @@ neo_status neo_frame_run(neo_frame *f, neo_def d) {
   f->d = *neo_def_at(f->m, d);
   compile(f);
   f->tick = 1;
-  for (uint32_t k = 0; k <= NEO_INTERP_AXES; k++) f->since[k] = 1;
+  for (uint32_t k = 0; k <= NEO_INTERP_AXES; k++)
+    f->since[k] = 1;
   loop(f, 0);
   return f->status;
 }

@@ -1,6 +1,6 @@
 /* Evaluation of nodes on demand. */
-#include "ir/interp_parts.h"
 #include "base/random.h"
+#include "ir/interp_parts.h"
 #include <math.h>
 #include <stdarg.h>
 
@@ -8,14 +8,17 @@ static const neo_value zero = {.i = 0};
 
 void neo_frame_fail(neo_frame *f, neo_status status, const char *fmt, ...) {
   va_list ap;
-  if (f->status) return;
+  if (f->status)
+    return;
   f->status = status;
   va_start(ap, fmt);
   neo_str_add(f->why, neo_arena_vprintf(f->arena, fmt, ap));
   va_end(ap);
 }
 
-double neo_frame_error(const neo_frame *f, uint32_t node) { return f->node.at[node].error; }
+double neo_frame_error(const neo_frame *f, uint32_t node) {
+  return f->node.at[node].error;
+}
 
 /* ---- loads */
 
@@ -36,9 +39,11 @@ static int64_t load_offset(neo_frame *f, const neo_inode *n, bool guarded, doubl
   int64_t at = 0;
   for (uint32_t k = 0; k < from->rank; k++) {
     int64_t i = neo_frame_eval(f, n->arg[k]).i;
-    if (f->env->track) *error += f->node.at[n->arg[k]].error;
+    if (f->env->track)
+      *error += f->node.at[n->arg[k]].error;
     if (i < 0 || i >= from->extent[k]) {
-      if (!guarded) fail_range(f, n, k, i);
+      if (!guarded)
+        fail_range(f, n, k, i);
       return -1;
     }
     at = at * from->extent[k] + i;
@@ -51,12 +56,15 @@ static neo_value load(neo_frame *f, neo_inode *n) {
   bool guarded = n->op == NEO_OP_LOAD_ELSE;
   int64_t at = load_offset(f, n, guarded, &error);
   if (at >= 0) {
-    if (f->env->track) n->error = error + (n->from->error_valid ? n->from->error[at] : 0);
+    if (f->env->track)
+      n->error = error + (n->from->error_valid ? n->from->error[at] : 0);
     return n->from->v.at[at];
   }
-  if (!guarded) return zero;
+  if (!guarded)
+    return zero;
   neo_value v = neo_frame_eval(f, n->arg[n->n_arg - 1]);
-  if (f->env->track) n->error = error + f->node.at[n->arg[n->n_arg - 1]].error;
+  if (f->env->track)
+    n->error = error + f->node.at[n->arg[n->n_arg - 1]].error;
   return v;
 }
 
@@ -95,7 +103,8 @@ static neo_value random_number(neo_frame *f, neo_inode *n) {
 static neo_value operation(neo_frame *f, neo_inode *n) {
   neo_value x[3];
   double e[3];
-  for (uint32_t k = 0; k < n->n_arg; k++) x[k] = neo_frame_eval(f, n->arg[k]);
+  for (uint32_t k = 0; k < n->n_arg; k++)
+    x[k] = neo_frame_eval(f, n->arg[k]);
   if (!f->env->track) {
     if (n->op == NEO_OP_MUL && n->type == NEO_F32_T)
       return (neo_value){.f = (double)(float)(x[0].f * x[1].f)};
@@ -103,7 +112,8 @@ static neo_value operation(neo_frame *f, neo_inode *n) {
       return (neo_value){.i = (int64_t)((uint64_t)x[0].i + (uint64_t)x[1].i)};
     return neo_value_op((neo_op)n->op, (neo_type)n->type, (neo_type)n->arg_type, x);
   }
-  for (uint32_t k = 0; k < n->n_arg; k++) e[k] = f->node.at[n->arg[k]].error;
+  for (uint32_t k = 0; k < n->n_arg; k++)
+    e[k] = f->node.at[n->arg[k]].error;
   neo_value y = neo_value_op((neo_op)n->op, (neo_type)n->type, (neo_type)n->arg_type, x);
   n->error = neo_error_op((neo_op)n->op, (neo_type)n->type, (neo_type)n->arg_type, x, e, y);
   return y;
@@ -111,14 +121,21 @@ static neo_value operation(neo_frame *f, neo_inode *n) {
 
 static neo_value compute(neo_frame *f, neo_inode *n) {
   switch ((neo_op)n->op) {
-  case NEO_OP_ACC: n->error = f->acc_error[n->attr]; return f->acc[n->attr];
+  case NEO_OP_ACC:
+    n->error = f->acc_error[n->attr];
+    return f->acc[n->attr];
   case NEO_OP_LOAD:
-  case NEO_OP_LOAD_ELSE: return load(f, n);
+  case NEO_OP_LOAD_ELSE:
+    return load(f, n);
   case NEO_OP_AND:
-  case NEO_OP_OR: return logic(f, n);
-  case NEO_OP_SELECT: return select_one(f, n);
-  case NEO_OP_RAND: return random_number(f, n);
-  default: return operation(f, n);
+  case NEO_OP_OR:
+    return logic(f, n);
+  case NEO_OP_SELECT:
+    return select_one(f, n);
+  case NEO_OP_RAND:
+    return random_number(f, n);
+  default:
+    return operation(f, n);
   }
 }
 
@@ -129,8 +146,10 @@ static bool is_fixed(neo_op op) {
 
 neo_value neo_frame_eval(neo_frame *f, uint32_t node) {
   neo_inode *n = &f->node.at[node];
-  if (n->op == NEO_OP_AXIS) return (neo_value){.i = f->axis[n->attr]};
-  if (n->stamp >= f->since[n->level] || is_fixed((neo_op)n->op)) return n->v;
+  if (n->op == NEO_OP_AXIS)
+    return (neo_value){.i = f->axis[n->attr]};
+  if (n->stamp >= f->since[n->level] || is_fixed((neo_op)n->op))
+    return n->v;
   n->v = compute(f, n);
   n->stamp = f->tick;
   return n->v;

@@ -40,7 +40,7 @@ typedef struct {
   neo_interp_store *store; /* by tensor */
   neo_def_rec d;
   NEO_VEC(neo_inode) node;
-  neo_map index;           /* expr -> node */
+  neo_map index; /* expr -> node */
   uint32_t lo[NEO_INTERP_AXES], hi[NEO_INTERP_AXES], where, body[2], finish[4];
   int64_t axis[NEO_INTERP_AXES];
   uint64_t tick, since[NEO_INTERP_AXES + 1];
@@ -70,11 +70,12 @@ typedef struct {
   uint64_t isum;
   neo_value best, picked;
   double error, size, best_error, rival; /* see interp_reduce.c */
-  double quantum; /* all terms so far are multiples of this power of two */
+  double quantum;                        /* all terms so far are multiples of this power of two */
   bool unsure;
 } neo_accu;
 void neo_accu_begin(neo_accu *a, neo_reducer r, neo_type type, bool track);
-/* Takes body[0] with its error; true if body[1] of this element is wanted (store it in `picked`). */
+/* Takes body[0] with its error; true if body[1] of this element is wanted (store it in `picked`).
+ */
 bool neo_accu_take(neo_accu *a, neo_value x, double error);
 void neo_accu_end(neo_accu *a, neo_value acc[2], double error[2]);
 

@@ -1,14 +1,16 @@
 /* The reducers. Floats are summed in f64, integers modulo 2^64; the result is rounded or wrapped
  * to the body's type once.
  *
- * Errors: a sum in any order in the type's accumulator differs by the terms' errors and by
- * (n + 2) u times the sum of the sizes; by nothing where the terms are certain multiples of a
- * quantum which the accumulator resolves. For max and min, `rival` is the best value that any element
+ * Errors: a sum in any order in the type's accumulator differs by the terms' errors and by (n + 2)
+ * u times the sum of the sizes; by nothing where the terms are certain multiples of a quantum
+ * which the accumulator resolves. For max and min, `rival` is the best value that any element
  * which did not win may have in truth: a pick is certain only if the winner is above it. */
 #include "ir/interp_parts.h"
 #include <math.h>
 
-static bool is_float(const neo_accu *a) { return neo_type_is_float(a->type); }
+static bool is_float(const neo_accu *a) {
+  return neo_type_is_float(a->type);
+}
 
 static int64_t least(neo_type t) {
   return neo_value_cast(t, NEO_F64_T, (neo_value){.f = -(double)INFINITY}).i;
@@ -23,12 +25,18 @@ void neo_accu_begin(neo_accu *a, neo_reducer r, neo_type type, bool track) {
   a->rival = -(double)INFINITY;
   a->peak = -(double)INFINITY;
   a->quantum = (double)INFINITY;
-  if (r == NEO_RED_PROD) a->sum = 1, a->isum = 1;
-  if (r == NEO_RED_MAX && is_float(a)) a->best.f = -(double)INFINITY;
-  if (r == NEO_RED_MAX && !is_float(a)) a->best.i = least(type);
-  if (r == NEO_RED_MIN && is_float(a)) a->best.f = (double)INFINITY;
-  if (r == NEO_RED_MIN && !is_float(a)) a->best.i = largest(type);
-  if (r == NEO_RED_ALL) a->best.i = 1;
+  if (r == NEO_RED_PROD)
+    a->sum = 1, a->isum = 1;
+  if (r == NEO_RED_MAX && is_float(a))
+    a->best.f = -(double)INFINITY;
+  if (r == NEO_RED_MAX && !is_float(a))
+    a->best.i = least(type);
+  if (r == NEO_RED_MIN && is_float(a))
+    a->best.f = (double)INFINITY;
+  if (r == NEO_RED_MIN && !is_float(a))
+    a->best.i = largest(type);
+  if (r == NEO_RED_ALL)
+    a->best.i = 1;
 }
 
 /* ---- taking */
@@ -36,8 +44,10 @@ void neo_accu_begin(neo_accu *a, neo_reducer r, neo_type type, bool track) {
 /* The lowest bit of x: x is an odd multiple of it. Infinity for 0, 0 for what is not finite. */
 static double lowest_bit(double x) {
   int exponent;
-  if (!isfinite(x)) return 0;
-  if (x == 0) return (double)INFINITY;
+  if (!isfinite(x))
+    return 0;
+  if (x == 0)
+    return (double)INFINITY;
   int64_t bits = (int64_t)ldexp(frexp(x, &exponent), 53);
   return ldexp(1, exponent - 53 + __builtin_ctzll((uint64_t)bits));
 }
@@ -51,7 +61,8 @@ static void take_sum(neo_accu *a, neo_value x, double error) {
   a->sum += x.f;
   a->error += error;
   a->size += fabs(x.f);
-  if (a->track) a->quantum = fmin(a->quantum, lowest_bit(x.f));
+  if (a->track)
+    a->quantum = fmin(a->quantum, lowest_bit(x.f));
 }
 
 static neo_type accumulator(neo_type t) {
@@ -71,20 +82,24 @@ static void take_product(neo_accu *a, neo_value x, double error) {
   a->error = fabs(a->sum) * error + (fabs(x.f) + error) * a->error;
   bool exact = fma(a->sum, x.f, -(a->sum * x.f)) == 0 && fits(a, a->sum * x.f);
   a->sum *= x.f;
-  if (!exact) a->error += 4 * neo_error_unit(a->type) * fabs(a->sum) + neo_error_least(a->type);
+  if (!exact)
+    a->error += 4 * neo_error_unit(a->type) * fabs(a->sum) + neo_error_least(a->type);
 }
 
 static bool beats(const neo_accu *a, neo_value x) {
   bool larger = a->reducer == NEO_RED_MAX;
-  if (!is_float(a)) return larger ? x.i > a->best.i : x.i < a->best.i;
-  if (a->best.f != a->best.f) return false;
+  if (!is_float(a))
+    return larger ? x.i > a->best.i : x.i < a->best.i;
+  if (a->best.f != a->best.f)
+    return false;
   return x.f != x.f || (larger ? x.f > a->best.f : x.f < a->best.f);
 }
 
 /* The value as a number that grows towards winning; NaN is above all. */
 static double rank_of(const neo_accu *a, neo_value x) {
   double y = is_float(a) ? x.f : (double)x.i;
-  if (y != y) return (double)INFINITY;
+  if (y != y)
+    return (double)INFINITY;
   return a->reducer == NEO_RED_MAX ? y : -y;
 }
 
@@ -92,7 +107,8 @@ static void note_loser(neo_accu *a, neo_value x, double error) {
   double r = rank_of(a, x);
   /* A tie of certain values goes to the first: no rival. */
   bool certain_tie = error == 0 && a->best_error == 0;
-  if (!certain_tie && r + error > a->rival) a->rival = r + error;
+  if (!certain_tie && r + error > a->rival)
+    a->rival = r + error;
 }
 
 static bool take_best(neo_accu *a, neo_value x, double error) {
@@ -100,11 +116,15 @@ static bool take_best(neo_accu *a, neo_value x, double error) {
   if (a->track) {
     neo_value loser = wins ? a->best : x;
     double loser_error = wins ? a->best_error : error;
-    if (wins) a->best_error = error;
-    if (a->taken) note_loser(a, loser, loser_error);
-    if (error > a->error) a->error = error;
+    if (wins)
+      a->best_error = error;
+    if (a->taken)
+      note_loser(a, loser, loser_error);
+    if (error > a->error)
+      a->error = error;
   }
-  if (wins) a->best = x;
+  if (wins)
+    a->best = x;
   return wins;
 }
 
@@ -112,13 +132,15 @@ static void take_logic(neo_accu *a, neo_value x, double error) {
   bool decides = a->reducer == NEO_RED_ANY;
   if ((x.i != 0) == decides) {
     a->best.i = decides;
-    if (error == 0) a->size = 1; /* decided for certain */
+    if (error == 0)
+      a->size = 1; /* decided for certain */
   }
   a->error += error;
 }
 
 static void take_exponential(neo_accu *a, double x, double error) {
-  if (error > a->error) a->error = error;
+  if (error > a->error)
+    a->error = error;
   if (x != x || a->peak != a->peak) {
     a->peak = (double)NAN;
   } else if (x > a->peak) {
@@ -135,12 +157,22 @@ bool neo_accu_take(neo_accu *a, neo_value x, double error) {
   bool pick = false;
   switch (a->reducer) {
   case NEO_RED_SUM:
-  case NEO_RED_MEAN: take_sum(a, x, error); break;
-  case NEO_RED_PROD: take_product(a, x, error); break;
+  case NEO_RED_MEAN:
+    take_sum(a, x, error);
+    break;
+  case NEO_RED_PROD:
+    take_product(a, x, error);
+    break;
   case NEO_RED_MAX:
-  case NEO_RED_MIN: pick = take_best(a, x, error); break;
-  case NEO_RED_LOGSUMEXP: take_exponential(a, x.f, error); break;
-  default: take_logic(a, x, error); break;
+  case NEO_RED_MIN:
+    pick = take_best(a, x, error);
+    break;
+  case NEO_RED_LOGSUMEXP:
+    take_exponential(a, x.f, error);
+    break;
+  default:
+    take_logic(a, x, error);
+    break;
   }
   a->taken++;
   return pick;
@@ -157,7 +189,8 @@ static neo_value integer(const neo_accu *a) {
 }
 
 static double logsumexp(const neo_accu *a) {
-  if (a->peak != a->peak || isinf(a->peak)) return a->peak;
+  if (a->peak != a->peak || isinf(a->peak))
+    return a->peak;
   return a->peak + log(a->scale);
 }
 
@@ -165,7 +198,8 @@ static double logsumexp(const neo_accu *a) {
 static bool sum_exact(const neo_accu *a, double y) {
   double u = neo_error_unit(accumulator(a->type));
   bool resolved = a->error == 0 && a->size * u <= a->quantum;
-  if (a->reducer == NEO_RED_SUM) return resolved && y == a->sum;
+  if (a->reducer == NEO_RED_SUM)
+    return resolved && y == a->sum;
   bool halves = (a->taken & (a->taken - 1)) == 0; /* 1/n is exact */
   return resolved && halves && y * (double)a->taken == a->sum;
 }
@@ -173,31 +207,43 @@ static bool sum_exact(const neo_accu *a, double y) {
 static double float_error(const neo_accu *a, double y) {
   double u = neo_error_unit(accumulator(a->type)), n = (double)a->taken + 2;
   double last = 2 * neo_error_unit(a->type) * fabs(y) + neo_error_least(a->type);
-  if ((a->reducer == NEO_RED_SUM || a->reducer == NEO_RED_MEAN) && sum_exact(a, y)) return 0;
+  if ((a->reducer == NEO_RED_SUM || a->reducer == NEO_RED_MEAN) && sum_exact(a, y))
+    return 0;
   switch (a->reducer) {
-  case NEO_RED_SUM: return a->error + n * u * a->size + last;
-  case NEO_RED_MEAN: return (a->error + n * u * a->size) / (double)a->taken + 4 * last;
-  case NEO_RED_LOGSUMEXP: return a->error + n * u * (9 + 4 * fabs(y)) + last;
-  default: return a->error;
+  case NEO_RED_SUM:
+    return a->error + n * u * a->size + last;
+  case NEO_RED_MEAN:
+    return (a->error + n * u * a->size) / (double)a->taken + 4 * last;
+  case NEO_RED_LOGSUMEXP:
+    return a->error + n * u * (9 + 4 * fabs(y)) + last;
+  default:
+    return a->error;
   }
 }
 
 static neo_value result(const neo_accu *a) {
   switch (a->reducer) {
   case NEO_RED_SUM:
-  case NEO_RED_PROD: return is_float(a) ? rounded(a, a->sum) : integer(a);
-  case NEO_RED_MEAN: return rounded(a, a->sum / (double)a->taken);
-  case NEO_RED_LOGSUMEXP: return rounded(a, logsumexp(a));
-  default: return a->best;
+  case NEO_RED_PROD:
+    return is_float(a) ? rounded(a, a->sum) : integer(a);
+  case NEO_RED_MEAN:
+    return rounded(a, a->sum / (double)a->taken);
+  case NEO_RED_LOGSUMEXP:
+    return rounded(a, logsumexp(a));
+  default:
+    return a->best;
   }
 }
 
 static double result_error(const neo_accu *a, neo_value y) {
   bool logical = a->reducer == NEO_RED_ANY || a->reducer == NEO_RED_ALL;
-  if (logical) return a->size > 0 ? 0 : a->error;
-  if (!is_float(a)) return a->error > 0 ? (double)INFINITY : 0;
+  if (logical)
+    return a->size > 0 ? 0 : a->error;
+  if (!is_float(a))
+    return a->error > 0 ? (double)INFINITY : 0;
   double e = float_error(a, y.f);
-  if (isfinite(y.f)) return e == e ? e : (double)INFINITY;
+  if (isfinite(y.f))
+    return e == e ? e : (double)INFINITY;
   /* An overflow may come at another place in another order. */
   return a->reducer == NEO_RED_MAX || a->reducer == NEO_RED_MIN ? e : 0;
 }
@@ -206,7 +252,8 @@ void neo_accu_end(neo_accu *a, neo_value acc[2], double error[2]) {
   acc[0] = result(a);
   acc[1] = a->reducer == NEO_RED_MEAN ? (neo_value){.i = a->taken} : a->picked;
   error[0] = error[1] = 0;
-  if (!a->track) return;
+  if (!a->track)
+    return;
   error[0] = result_error(a, acc[0]);
   bool picks = a->reducer == NEO_RED_MAX || a->reducer == NEO_RED_MIN;
   if (picks && a->taken > 1 && a->rival >= rank_of(a, a->best) - a->best_error)

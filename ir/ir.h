@@ -1,17 +1,18 @@
 /* The expression IR: one level, from the checked program to code generation.
  *
- * A module is a flat set of tables: expressions (hash-consed, immutable), sizes, axes, tensors, definitions, entries,
- * gradient requests. A definition says what each element of its tensors is:
+ * A module is a flat set of tables: expressions (hash-consed, immutable), sizes, axes, tensors,
+ * definitions, entries, gradient requests. A definition says what each element of its tensors is:
  *
  *     out[stride*x + offset] = finish(x, acc),   acc = reducer[r | where(x, r)] body(x, r)
  *
- * x are its output axes, r its reduction axes; AXIS k in an expression is the definition's k-th axis (output axes first),
- * so expressions of different definitions are shared when they are equal. A tensor has one or more pieces (definitions
- * whose images are disjoint and cover it). No operator is known by name; layout is no concern of this IR.
+ * x are its output axes, r its reduction axes; AXIS k in an expression is the definition's k-th
+ * axis (output axes first), so expressions of different definitions are shared when they are
+ * equal. A tensor has one or more pieces (definitions whose images are disjoint and cover it). No
+ * operator is known by name; layout is no concern of this IR.
  *
- * Invariants (verified by ir/verify.h): ids are in range; types obey ops.def; every LOAD has one i64 index a dimension;
- * AXIS positions exist; ACC occurs in finish only; the dependence between definitions is acyclic, where reading a
- * parameter or state means its value before the step.
+ * Invariants (verified by ir/verify.h): ids are in range; types obey ops.def; every LOAD has one
+ * i64 index a dimension; AXIS positions exist; ACC occurs in finish only; the dependence between
+ * definitions is acyclic, where reading a parameter or state means its value before the step.
  *
  * Everything lives in the module's arena. One thread at a time. */
 #ifndef NEO_IR_IR_H
@@ -45,9 +46,9 @@ typedef enum {
 } neo_reducer;
 
 /* Distinct ids; 0 is "none" in every table. */
-#define NEO_ID(n)                                                                                                      \
-  typedef struct {                                                                                                     \
-    uint32_t i;                                                                                                        \
+#define NEO_ID(n)  \
+  typedef struct { \
+    uint32_t i;    \
   } neo_##n
 NEO_ID(expr);
 NEO_ID(size);
@@ -71,37 +72,37 @@ typedef struct {
 typedef enum { NEO_SIZE_RUNTIME, NEO_SIZE_DERIVED } neo_size_kind;
 typedef struct {
   uint8_t kind;
-  uint32_t name;   /* name id */
-  int64_t lo, hi;  /* lo <= value <= hi */
-  neo_expr value;  /* DERIVED: over other sizes; opaque to affine solving, with lo and hi as facts */
+  uint32_t name;  /* name id */
+  int64_t lo, hi; /* lo <= value <= hi */
+  neo_expr value; /* DERIVED: over other sizes; opaque to affine solving, with lo and hi as facts */
   neo_span span;
 } neo_size_rec;
 
 typedef struct {
   uint32_t name;
-  neo_expr lo, hi; /* lo <= axis < hi; i64 over earlier axes, sizes, loads; an output axis has lo = 0 */
+  neo_expr lo, hi; /* lo <= axis < hi; i64 over earlier axes, sizes, loads; outputs: lo = 0 */
   neo_span span;
 } neo_axis_rec;
 
 typedef enum {
-  NEO_ROLE_INPUT,     /* given by the caller */
-  NEO_ROLE_SETTING,   /* scalar input with a default (init), kept until set */
-  NEO_ROLE_PARAM,     /* trained; init */
-  NEO_ROLE_STATE,     /* kept between steps; init */
-  NEO_ROLE_CONST,     /* data */
-  NEO_ROLE_TEMP,      /* defined by pieces */
-  NEO_ROLE_UPDATE,    /* defined by pieces: the new value of `updates`, takes effect when the entry ends */
-  NEO_ROLE_COTANGENT  /* stands for an adjoint inside a custom gradient; replaced by differentiation */
+  NEO_ROLE_INPUT,   /* given by the caller */
+  NEO_ROLE_SETTING, /* scalar input with a default (init), kept until set */
+  NEO_ROLE_PARAM,   /* trained; init */
+  NEO_ROLE_STATE,   /* kept between steps; init */
+  NEO_ROLE_CONST,   /* data */
+  NEO_ROLE_TEMP,    /* defined by pieces */
+  NEO_ROLE_UPDATE,  /* defined by pieces: the new value of `updates` when the entry ends */
+  NEO_ROLE_COTANGENT /* an adjoint inside a custom gradient; differentiation replaces it */
 } neo_role;
 
 typedef struct {
   uint8_t role, type;
-  uint32_t name;      /* full dotted name ("h.W"), unique in the module */
+  uint32_t name; /* full dotted name ("h.W"), unique in the module */
   neo_span span;
-  neo_expr bound;     /* integer elements lie in [0, bound); 0: no bound */
-  neo_list extent;    /* exprs over constants and sizes; logical, never changed by a layout */
-  neo_list pieces;    /* defs */
-  neo_def init;       /* PARAM, STATE, SETTING: a definition (not a piece) whose out is this tensor */
+  neo_expr bound;  /* integer elements lie in [0, bound); 0: no bound */
+  neo_list extent; /* exprs over constants and sizes; logical, never changed by a layout */
+  neo_list pieces; /* defs */
+  neo_def init;    /* PARAM, STATE, SETTING: a definition (not a piece) whose out is this tensor */
   neo_tensor updates; /* UPDATE: the tensor it replaces */
   neo_region in;      /* room for regions; 0 outside all */
   const void *data;   /* CONST: row-major elements of `type`; n_data_bytes of them */
@@ -110,16 +111,16 @@ typedef struct {
 
 typedef struct {
   neo_region in;
-  neo_list axes;    /* axis ids: n_out output axes, then reduction axes */
+  neo_list axes; /* axis ids: n_out output axes, then reduction axes */
   uint32_t n_out;
-  neo_expr where;   /* condition on a reduction; 0: always. Only with a reducer */
+  neo_expr where; /* condition on a reduction; 0: always. Only with a reducer */
   uint8_t reducer;
   neo_list body;    /* exprs; empty for NONE */
   neo_list finish;  /* one expr for each out; may use ACC */
   neo_list out;     /* 1..4 tensors of equal extents */
   neo_list out_map; /* (stride, offset) a dimension as two int32 in u32; empty: identity */
   neo_span span;
-  uint32_t origin;  /* id of the definition this was derived from, for `explain`; 0: itself */
+  uint32_t origin; /* id of the definition this was derived from, for `explain`; 0: itself */
 } neo_def_rec;
 
 /* Region table: one axis each (scan, while, case, vertex); room for later, always empty now. */
@@ -132,15 +133,16 @@ typedef struct {
 typedef enum { NEO_ENTRY_FORWARD, NEO_ENTRY_TRAIN, NEO_ENTRY_GRAD, NEO_ENTRY_INIT } neo_entry_kind;
 typedef struct {
   uint8_t kind;
-  uint32_t name;     /* "forward", "test", "step", "grad", "init" */
-  neo_list outputs;  /* tensors returned, in order; TRAIN: the loss; GRAD: the loss, then the gradients */
-  neo_list names;    /* name ids of the outputs as the caller sees them ("L", "loss", "grad:W1") */
-  neo_list updates;  /* UPDATE tensors that take effect */
+  uint32_t name; /* "forward", "test", "step", "grad", "init" */
+  neo_list
+      outputs; /* tensors returned, in order; TRAIN: the loss; GRAD: the loss, then the gradients */
+  neo_list names;   /* name ids of the outputs as the caller sees them ("L", "loss", "grad:W1") */
+  neo_list updates; /* UPDATE tensors that take effect */
   neo_span span;
 } neo_entry_rec;
 
-/* A request for gradients, made by the frontend and carried out by neo_pass_autodiff, which fills the pieces of `out`:
- * out[k] = seed . dy/dwrt[k]; seed 0 for a scalar y means 1. */
+/* A request for gradients, made by the frontend and carried out by neo_pass_autodiff, which fills
+ * the pieces of `out`: out[k] = seed . dy/dwrt[k]; seed 0 for a scalar y means 1. */
 typedef struct {
   neo_tensor y, seed;
   neo_list wrt, out;
@@ -148,8 +150,8 @@ typedef struct {
   neo_span span;
 } neo_grad_rec;
 
-/* A call of a function with its own gradient: where the adjoints of `outs` are known they replace `dys`, and `dxs` are
- * the contributions to `ins` (a dx of 0: none). */
+/* A call of a function with its own gradient: where the adjoints of `outs` are known they replace
+ * `dys`, and `dxs` are the contributions to `ins` (a dx of 0: none). */
 typedef struct {
   neo_list ins, outs, dys, dxs;
   neo_span span;
@@ -168,8 +170,8 @@ typedef struct neo_module {
   NEO_VEC(neo_tensor_rec) tensors;
   NEO_VEC(neo_def_rec) defs;
   NEO_VEC(neo_region_rec) regions;
-  NEO_VEC(neo_entry_rec) entries; /* from 0 */
-  NEO_VEC(neo_grad_rec) grads;    /* from 0 */
+  NEO_VEC(neo_entry_rec) entries;  /* from 0 */
+  NEO_VEC(neo_grad_rec) grads;     /* from 0 */
   NEO_VEC(neo_custom_rec) customs; /* from 0 */
   uint32_t n_sites;                /* rand() sites given out */
   neo_map intern;                  /* hash-consing; private to build.c */
@@ -203,56 +205,76 @@ bool neo_op_of_text(const char *text, neo_op *op); /* elementwise rows */
 bool neo_op_is_elementwise(neo_op op);             /* all but leaves and loads */
 const char *neo_reducer_text(neo_reducer r);
 bool neo_reducer_of_text(const char *text, neo_reducer *r);
-uint32_t neo_reducer_bodies(neo_reducer r); /* at most this many body expressions; at least one but for NONE */
+uint32_t neo_reducer_bodies(
+    neo_reducer r); /* at most this many body expressions; at least one but for NONE */
 uint32_t neo_reducer_accs(neo_reducer r);
 /* Type of ACC k where body[0] has type t: t itself for k = 0, i64 for k = 1. */
 neo_type neo_reducer_acc_type(neo_type t, uint32_t k);
 const char *neo_role_text(neo_role r);
 
-/* ---- building (ir/build.c). Ids are stable; records may move when a table grows, so copy before adding. */
+/* ---- building (ir/build.c). Ids are stable; records may move when a table grows, so copy before
+ * adding. */
 neo_module *neo_module_new(neo_arena *a, neo_names *names, neo_diags *d, const char *name);
 
 neo_list neo_list_new(neo_module *m, const uint32_t *at, size_t n);
-neo_list neo_list_copy(neo_module *m, const uint32_t *at, size_t n); /* as new; `at` may point into the pool */
-static inline uint32_t neo_list_at(const neo_module *m, neo_list l, uint32_t k) { return m->pool.at[l.at + k]; }
+neo_list neo_list_copy(neo_module *m, const uint32_t *at,
+                       size_t n); /* as new; `at` may point into the pool */
+static inline uint32_t neo_list_at(const neo_module *m, neo_list l, uint32_t k) {
+  return m->pool.at[l.at + k];
+}
 static inline neo_expr neo_list_expr(const neo_module *m, neo_list l, uint32_t k) {
   return (neo_expr){m->pool.at[l.at + k]};
 }
 
-/* Hash-consed nodes. i64 arithmetic on constants folds, and so do x+0, x-0, x*1, x*0, x/1, x%1, min/max of equals, and
- * logic with constants; floats are never folded except NEG of a constant. */
-neo_expr neo_expr_make(neo_module *m, neo_op op, neo_type type, uint32_t attr, const neo_expr *arg, size_t n,
-                       neo_span span);
-neo_expr neo_const_int(neo_module *m, neo_type t, int64_t x); /* for a float type: the float of that value */
+/* Hash-consed nodes. i64 arithmetic on constants folds, and so do x+0, x-0, x*1, x*0, x/1, x%1,
+ * min/max of equals, and logic with constants; floats are never folded except NEG of a constant. */
+neo_expr neo_expr_make(neo_module *m, neo_op op, neo_type type, uint32_t attr, const neo_expr *arg,
+                       size_t n, neo_span span);
+neo_expr neo_const_int(neo_module *m, neo_type t,
+                       int64_t x); /* for a float type: the float of that value */
 neo_expr neo_const_float(neo_module *m, neo_type t, double x); /* rounded to the type */
 neo_expr neo_const_bool(neo_module *m, bool x);
 neo_expr neo_axis_ref(neo_module *m, uint32_t position);
 neo_expr neo_size_ref(neo_module *m, neo_size s);
 neo_expr neo_acc_ref(neo_module *m, neo_type t, uint32_t k);
-neo_expr neo_op1(neo_module *m, neo_op op, neo_expr a);              /* type by the op's rule */
+neo_expr neo_op1(neo_module *m, neo_op op, neo_expr a); /* type by the op's rule */
 neo_expr neo_op2(neo_module *m, neo_op op, neo_expr a, neo_expr b);
 neo_expr neo_op3(neo_module *m, neo_op op, neo_expr a, neo_expr b, neo_expr c);
-neo_expr neo_cast(neo_module *m, neo_type t, neo_expr a);            /* a itself if it has that type */
+neo_expr neo_cast(neo_module *m, neo_type t, neo_expr a); /* a itself if it has that type */
 neo_expr neo_load(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, neo_span span);
-neo_expr neo_load_else(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, neo_expr other, neo_span span);
+neo_expr neo_load_else(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, neo_expr other,
+                       neo_span span);
 
-static inline const neo_node *neo_expr_node(const neo_module *m, neo_expr e) { return &m->nodes.at[e.i]; }
-static inline neo_type neo_expr_type(const neo_module *m, neo_expr e) { return (neo_type)m->nodes.at[e.i].type; }
+static inline const neo_node *neo_expr_node(const neo_module *m, neo_expr e) {
+  return &m->nodes.at[e.i];
+}
+static inline neo_type neo_expr_type(const neo_module *m, neo_expr e) {
+  return (neo_type)m->nodes.at[e.i].type;
+}
 static inline neo_expr neo_expr_arg(const neo_module *m, neo_expr e, uint32_t k) {
   return neo_list_expr(m, m->nodes.at[e.i].arg, k);
 }
-bool neo_expr_is_int(const neo_module *m, neo_expr e, int64_t *x);   /* an integer or bool constant */
-bool neo_expr_is_float(const neo_module *m, neo_expr e, double *x);  /* a float constant */
+bool neo_expr_is_int(const neo_module *m, neo_expr e, int64_t *x); /* an integer or bool constant */
+bool neo_expr_is_float(const neo_module *m, neo_expr e, double *x); /* a float constant */
 
 neo_size neo_size_add(neo_module *m, neo_size_rec rec);
 neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec);
 neo_tensor neo_tensor_add(neo_module *m, neo_tensor_rec rec);
-/* Adds a definition. If `piece`, it is appended to the pieces of its outs (else it is an init: the caller stores it). */
+/* Adds a definition. If `piece`, it is appended to the pieces of its outs (else it is an init: the
+ * caller stores it). */
 neo_def neo_def_add(neo_module *m, neo_def_rec rec, bool piece);
-static inline neo_tensor_rec *neo_tensor_at(const neo_module *m, neo_tensor t) { return &m->tensors.at[t.i]; }
-static inline neo_def_rec *neo_def_at(const neo_module *m, neo_def d) { return &m->defs.at[d.i]; }
-static inline neo_size_rec *neo_size_at(const neo_module *m, neo_size s) { return &m->sizes.at[s.i]; }
-static inline neo_axis_rec *neo_axis_at(const neo_module *m, neo_axis a) { return &m->axes.at[a.i]; }
+static inline neo_tensor_rec *neo_tensor_at(const neo_module *m, neo_tensor t) {
+  return &m->tensors.at[t.i];
+}
+static inline neo_def_rec *neo_def_at(const neo_module *m, neo_def d) {
+  return &m->defs.at[d.i];
+}
+static inline neo_size_rec *neo_size_at(const neo_module *m, neo_size s) {
+  return &m->sizes.at[s.i];
+}
+static inline neo_axis_rec *neo_axis_at(const neo_module *m, neo_axis a) {
+  return &m->axes.at[a.i];
+}
 /* The k-th axis record of a definition. */
 neo_axis_rec *neo_def_axis(const neo_module *m, const neo_def_rec *d, uint32_t k);
 uint32_t neo_tensor_rank(const neo_module *m, neo_tensor t);
@@ -262,25 +284,32 @@ neo_tensor neo_tensor_find(const neo_module *m, const char *name); /* linear; 0 
 /* ---- walking (ir/walk.c) */
 /* Calls f for every distinct node reachable from e, arguments first. */
 void neo_expr_visit(const neo_module *m, neo_expr e, void (*f)(void *ctx, neo_expr e), void *ctx);
-/* Rebuilds e bottom-up: f gets each node with its arguments already rewritten and returns its replacement (or itself).
- * Shared nodes are rewritten once. */
-neo_expr neo_expr_rewrite(neo_module *m, neo_expr e, neo_expr (*f)(void *ctx, neo_module *m, neo_expr e), void *ctx);
+/* Rebuilds e bottom-up: f gets each node with its arguments already rewritten and returns its
+ * replacement (or itself). Shared nodes are rewritten once. */
+neo_expr neo_expr_rewrite(neo_module *m, neo_expr e,
+                          neo_expr (*f)(void *ctx, neo_module *m, neo_expr e), void *ctx);
 /* AXIS k becomes by[k] (k < n; a by[k] of 0 leaves it). */
 neo_expr neo_expr_subst_axes(neo_module *m, neo_expr e, const neo_expr *by, uint32_t n);
 neo_expr neo_expr_subst_tensor(neo_module *m, neo_expr e, neo_tensor from, neo_tensor to);
-uint64_t neo_expr_axes(const neo_module *m, neo_expr e); /* bit k: uses AXIS k (positions >= 63 share bit 63) */
+uint64_t neo_expr_axes(const neo_module *m,
+                       neo_expr e); /* bit k: uses AXIS k (positions >= 63 share bit 63) */
 bool neo_expr_uses_op(const neo_module *m, neo_expr e, neo_op op);
-/* Every expression of a definition (axis bounds, where, body, finish), for passes that rewrite all of them. */
-void neo_def_rewrite(neo_module *m, neo_def d, neo_expr (*f)(void *ctx, neo_module *m, neo_expr e), void *ctx);
+/* Every expression of a definition (axis bounds, where, body, finish), for passes that rewrite all
+ * of them. */
+void neo_def_rewrite(neo_module *m, neo_def d, neo_expr (*f)(void *ctx, neo_module *m, neo_expr e),
+                     void *ctx);
 void neo_def_visit(const neo_module *m, neo_def d, void (*f)(void *ctx, neo_expr e), void *ctx);
 /* Tensors that a definition reads, each once, in order of first occurrence. */
 size_t neo_def_reads(const neo_module *m, neo_def d, neo_arena *a, neo_tensor **out);
-/* Definitions needed for the roots (pieces of the roots and of everything they read), each once, producers first; ties by
- * id. Inputs, params, states are not entered. *cycle (may be null) is set if there is a cycle. */
-size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, neo_arena *a, neo_def **out, bool *cycle);
+/* Definitions needed for the roots (pieces of the roots and of everything they read), each once,
+ * producers first; ties by id. Inputs, params, states are not entered. *cycle (may be null) is set
+ * if there is a cycle. */
+size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, neo_arena *a,
+                       neo_def **out, bool *cycle);
 
-/* Linear form of an i64 expression: constant + sum of coefficient * atom; atoms are AXIS, SIZE, or any other i64 node
- * (DIV, MOD, LOAD, MIN, products of sizes ...). Terms sorted by atom id, no zero coefficients. */
+/* Linear form of an i64 expression: constant + sum of coefficient * atom; atoms are AXIS, SIZE, or
+ * any other i64 node (DIV, MOD, LOAD, MIN, products of sizes ...). Terms sorted by atom id, no
+ * zero coefficients. */
 typedef struct {
   int64_t constant;
   uint32_t n;
@@ -289,7 +318,8 @@ typedef struct {
     int64_t coef;
   } term[32];
 } neo_linear;
-bool neo_linear_of(neo_module *m, neo_expr e, neo_linear *out); /* false: overflow or more than 32 terms */
+bool neo_linear_of(neo_module *m, neo_expr e,
+                   neo_linear *out); /* false: overflow or more than 32 terms */
 neo_expr neo_linear_expr(neo_module *m, const neo_linear *l);
 int64_t neo_linear_coef(const neo_linear *l, neo_expr atom);
 /* a + k*b */

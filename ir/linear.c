@@ -1,13 +1,15 @@
 /* Linear forms of i64 expressions: sums of atoms with coefficients. Sums, differences, negations
- * and products are multiplied out; a product of atoms is itself an atom, with its factors sorted, so
- * that b*T and T*b agree. Index arithmetic is assumed not to wrap, coefficients are checked. */
+ * and products are multiplied out; a product of atoms is itself an atom, with its factors sorted,
+ * so that b*T and T*b agree. Index arithmetic is assumed not to wrap, coefficients are checked. */
 #include "ir/ir.h"
 #include <assert.h>
 #include <limits.h>
 
 enum { MAX_TERMS = 32, MAX_FACTORS = 16, MAX_DEPTH = 200, MAX_VISITS = 2000 };
 
-static bool mul(int64_t a, int64_t b, int64_t *y) { return !__builtin_mul_overflow(a, b, y); }
+static bool mul(int64_t a, int64_t b, int64_t *y) {
+  return !__builtin_mul_overflow(a, b, y);
+}
 
 /* a + k*b into *y. */
 static bool fused(int64_t a, int64_t k, int64_t b, int64_t *y) {
@@ -16,8 +18,10 @@ static bool fused(int64_t a, int64_t k, int64_t b, int64_t *y) {
 }
 
 static bool push_term(neo_linear *l, neo_expr atom, int64_t coef) {
-  if (coef == 0) return true;
-  if (l->n == MAX_TERMS) return false;
+  if (coef == 0)
+    return true;
+  if (l->n == MAX_TERMS)
+    return false;
   l->term[l->n].atom = atom;
   l->term[l->n++].coef = coef;
   return true;
@@ -26,13 +30,16 @@ static bool push_term(neo_linear *l, neo_expr atom, int64_t coef) {
 bool neo_linear_add(const neo_linear *a, int64_t k, const neo_linear *b, neo_linear *out) {
   neo_linear y = {0};
   uint32_t i = 0, j = 0;
-  if (!fused(a->constant, k, b->constant, &y.constant)) return false;
+  if (!fused(a->constant, k, b->constant, &y.constant))
+    return false;
   while (i < a->n || j < b->n) {
     uint32_t x = i < a->n ? a->term[i].atom.i : UINT32_MAX;
     uint32_t z = j < b->n ? b->term[j].atom.i : UINT32_MAX;
     int64_t coef = x <= z ? a->term[i].coef : 0;
-    if (z <= x && !fused(coef, k, b->term[j].coef, &coef)) return false;
-    if (!push_term(&y, (neo_expr){x < z ? x : z}, coef)) return false;
+    if (z <= x && !fused(coef, k, b->term[j].coef, &coef))
+      return false;
+    if (!push_term(&y, (neo_expr){x < z ? x : z}, coef))
+      return false;
     i += x <= z;
     j += z <= x;
   }
@@ -42,7 +49,8 @@ bool neo_linear_add(const neo_linear *a, int64_t k, const neo_linear *b, neo_lin
 
 int64_t neo_linear_coef(const neo_linear *l, neo_expr atom) {
   for (uint32_t k = 0; k < l->n; k++)
-    if (l->term[k].atom.i == atom.i) return l->term[k].coef;
+    if (l->term[k].atom.i == atom.i)
+      return l->term[k].coef;
   return 0;
 }
 
@@ -55,8 +63,10 @@ typedef struct {
 
 static bool insert_factor(factors *f, neo_expr e) {
   uint32_t k = f->n;
-  if (f->n == MAX_FACTORS) return false;
-  for (; k > 0 && f->at[k - 1].i > e.i; k--) f->at[k] = f->at[k - 1];
+  if (f->n == MAX_FACTORS)
+    return false;
+  for (; k > 0 && f->at[k - 1].i > e.i; k--)
+    f->at[k] = f->at[k - 1];
   f->at[k] = e;
   f->n++;
   return true;
@@ -64,7 +74,8 @@ static bool insert_factor(factors *f, neo_expr e) {
 
 static bool add_factors(const neo_module *m, factors *f, neo_expr e) {
   while (neo_expr_node(m, e)->op == NEO_OP_MUL) {
-    if (!add_factors(m, f, neo_expr_arg(m, e, 1))) return false;
+    if (!add_factors(m, f, neo_expr_arg(m, e, 1)))
+      return false;
     e = neo_expr_arg(m, e, 0);
   }
   return insert_factor(f, e);
@@ -72,9 +83,11 @@ static bool add_factors(const neo_module *m, factors *f, neo_expr e) {
 
 static bool product_atom(neo_module *m, neo_expr a, neo_expr b, neo_expr *y) {
   factors f = {0};
-  if (!add_factors(m, &f, a) || !add_factors(m, &f, b)) return false;
+  if (!add_factors(m, &f, a) || !add_factors(m, &f, b))
+    return false;
   *y = f.at[0];
-  for (uint32_t k = 1; k < f.n; k++) *y = neo_op2(m, NEO_OP_MUL, *y, f.at[k]);
+  for (uint32_t k = 1; k < f.n; k++)
+    *y = neo_op2(m, NEO_OP_MUL, *y, f.at[k]);
   return true;
 }
 
@@ -86,16 +99,22 @@ static bool add_one(neo_linear *l, neo_expr atom, int64_t coef) {
 static bool linear_product(neo_module *m, const neo_linear *a, const neo_linear *b,
                            neo_linear *out) {
   neo_linear y = {0};
-  if (!neo_linear_add(&y, a->constant, b, &y)) return false;
+  if (!neo_linear_add(&y, a->constant, b, &y))
+    return false;
   for (uint32_t i = 0; i < a->n; i++) {
     int64_t coef;
-    if (!mul(a->term[i].coef, b->constant, &coef)) return false;
-    if (!add_one(&y, a->term[i].atom, coef)) return false;
+    if (!mul(a->term[i].coef, b->constant, &coef))
+      return false;
+    if (!add_one(&y, a->term[i].atom, coef))
+      return false;
     for (uint32_t j = 0; j < b->n; j++) {
       neo_expr atom;
-      if (!mul(a->term[i].coef, b->term[j].coef, &coef)) return false;
-      if (!product_atom(m, a->term[i].atom, b->term[j].atom, &atom)) return false;
-      if (!add_one(&y, atom, coef)) return false;
+      if (!mul(a->term[i].coef, b->term[j].coef, &coef))
+        return false;
+      if (!product_atom(m, a->term[i].atom, b->term[j].atom, &atom))
+        return false;
+      if (!add_one(&y, atom, coef))
+        return false;
     }
   }
   *out = y;
@@ -104,7 +123,8 @@ static bool linear_product(neo_module *m, const neo_linear *a, const neo_linear 
 
 /* ---- from and to expressions */
 
-/* How much work is left: a shared subexpression is visited once a use, which can double per level. */
+/* How much work is left: a shared subexpression is visited once a use, which can double per level.
+ */
 typedef struct {
   int depth, visits;
 } quota;
@@ -121,22 +141,24 @@ static bool linear_inside(neo_module *m, neo_expr e, neo_linear *out, quota *q) 
   switch (op) {
   case NEO_OP_ADD:
   case NEO_OP_SUB:
-    return linear_pair(m, e, &a, &b, q) &&
-           neo_linear_add(&a, op == NEO_OP_ADD ? 1 : -1, &b, out);
+    return linear_pair(m, e, &a, &b, q) && neo_linear_add(&a, op == NEO_OP_ADD ? 1 : -1, &b, out);
   case NEO_OP_MUL:
     return linear_pair(m, e, &a, &b, q) && linear_product(m, &a, &b, out);
   case NEO_OP_NEG:
-    return linear_of(m, neo_expr_arg(m, e, 0), &a, q) &&
-           neo_linear_add(out, -1, &a, out);
-  default: return add_one(out, e, 1);
+    return linear_of(m, neo_expr_arg(m, e, 0), &a, q) && neo_linear_add(out, -1, &a, out);
+  default:
+    return add_one(out, e, 1);
   }
 }
 
 static bool linear_of(neo_module *m, neo_expr e, neo_linear *out, quota *q) {
   *out = (neo_linear){0};
-  if (neo_expr_is_int(m, e, &out->constant)) return true;
-  if (q->visits-- <= 0) return false;
-  if (q->depth == 0) return add_one(out, e, 1);
+  if (neo_expr_is_int(m, e, &out->constant))
+    return true;
+  if (q->visits-- <= 0)
+    return false;
+  if (q->depth == 0)
+    return add_one(out, e, 1);
   q->depth--;
   bool ok = linear_inside(m, e, out, q);
   q->depth++;
@@ -161,7 +183,8 @@ neo_expr neo_linear_expr(neo_module *m, const neo_linear *l) {
       y = neo_op2(m, NEO_OP_ADD, y, scaled(m, l->term[k].atom, l->term[k].coef));
   for (uint32_t k = 0; k < l->n; k++) {
     int64_t c = l->term[k].coef;
-    if (c >= 0) continue;
+    if (c >= 0)
+      continue;
     bool least = c == INT64_MIN; /* has no opposite */
     y = neo_op2(m, least ? NEO_OP_ADD : NEO_OP_SUB, y, scaled(m, l->term[k].atom, least ? c : -c));
   }

@@ -1,7 +1,7 @@
 /* A module from its text: names first, then declarations, then all else, so that the order of the
  * statements does not matter where it carries no meaning. The result has passed the verifier. */
-#include "ir/interp.h"
 #include "ir/parse.h"
+#include "ir/interp.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 #include <string.h>
@@ -29,7 +29,8 @@ static void begin(neo_parser *p, const statement *s) {
 }
 
 static void end(neo_parser *p) {
-  if (!p->failed && p->at < p->stop) neo_parse_expected(p, "the end of the statement");
+  if (!p->failed && p->at < p->stop)
+    neo_parse_expected(p, "the end of the statement");
 }
 
 static bool role_of(const neo_parser *p, neo_role *role) {
@@ -52,7 +53,8 @@ static uint32_t declared_name(neo_parser *p, const char *what, neo_map *map, siz
     return 0;
   }
   uint32_t name = neo_parse_name(p, "a name");
-  if (p->failed) return 0;
+  if (p->failed)
+    return 0;
   if (neo_map_get(map, name, NULL))
     neo_parse_fail(p, t, NEO_D_IR_TWICE, what, neo_parse_word(p, t));
   else
@@ -93,17 +95,21 @@ static void parse_size(neo_parser *p, uint32_t id) {
   }
   end(p);
   rec.span = neo_parse_span_from(p, first);
-  if (!p->failed) *neo_size_at(p->m, (neo_size){id}) = rec;
+  if (!p->failed)
+    *neo_size_at(p->m, (neo_size){id}) = rec;
 }
 
 static neo_list parse_extents(neo_parser *p) {
   uint32_t at[MAX_RANK], n = 0;
   neo_parse_expect(p, "[");
-  if (neo_parse_accept(p, "]")) return (neo_list){0, 0};
+  if (neo_parse_accept(p, "]"))
+    return (neo_list){0, 0};
   do {
-    if (n == MAX_RANK) neo_parse_limit(p, MAX_RANK, "dimensions");
+    if (n == MAX_RANK)
+      neo_parse_limit(p, MAX_RANK, "dimensions");
     neo_expr e = neo_parse_expr(p);
-    if (!p->failed) at[n++] = e.i;
+    if (!p->failed)
+      at[n++] = e.i;
   } while (neo_parse_accept(p, ","));
   neo_parse_expect(p, "]");
   return p->failed ? (neo_list){0, 0} : neo_list_new(p->m, at, n);
@@ -127,13 +133,17 @@ static void parse_data(neo_parser *p, neo_tensor_rec *r) {
   while (!p->failed && !neo_parse_is(p, "}")) {
     neo_value v = {.i = 0};
     neo_expr e = neo_parse_number(p, &type);
-    if (!p->failed && neo_expr_type(p->m, e) != type) neo_parse_expected(p, "the tensor's type");
-    if (!p->failed && !neo_expr_is_float(p->m, e, &v.f)) (void)neo_expr_is_int(p->m, e, &v.i);
+    if (!p->failed && neo_expr_type(p->m, e) != type)
+      neo_parse_expected(p, "the tensor's type");
+    if (!p->failed && !neo_expr_is_float(p->m, e, &v.f))
+      (void)neo_expr_is_int(p->m, e, &v.i);
     NEO_PUSH(p->arena, &values, v);
-    if (!neo_parse_accept(p, ",")) break;
+    if (!neo_parse_accept(p, ","))
+      break;
   }
   neo_parse_expect(p, "}");
-  if (p->failed) return;
+  if (p->failed)
+    return;
   char *data = neo_arena_array(p->arena, values.n + 1, neo_type_bytes(type));
   for (size_t k = 0; k < values.n; k++)
     neo_value_write(type, values.at[k], data + k * neo_type_bytes(type));
@@ -148,16 +158,19 @@ static void parse_tensor_rec(neo_parser *p, uint32_t id) {
   neo_parse_expect(p, ":");
   rec.type = (uint8_t)parse_type(p);
   rec.extent = parse_extents(p);
-  if (neo_parse_accept(p, "<")) rec.bound = neo_parse_sum(p);
+  if (neo_parse_accept(p, "<"))
+    rec.bound = neo_parse_sum(p);
   if (rec.role == NEO_ROLE_UPDATE) {
     neo_parse_expect(p, "of");
     rec.updates = neo_parse_tensor(p);
   }
-  if (rec.role == NEO_ROLE_CONST) parse_data(p, &rec);
+  if (rec.role == NEO_ROLE_CONST)
+    parse_data(p, &rec);
   end(p);
   rec.span = neo_parse_span_from(p, first);
   p->bad_tensors.at[id] = p->failed;
-  if (!p->failed) p->m->tensors.at[id] = rec;
+  if (!p->failed)
+    p->m->tensors.at[id] = rec;
 }
 
 /* ---- the rest */
@@ -174,7 +187,8 @@ static neo_list parse_tensors(neo_parser *p) {
 static neo_entry_kind parse_entry_kind(neo_parser *p) {
   static const char *const texts[] = {"forward", "train", "grad", "init"};
   for (int k = 0; k < 4; k++)
-    if (neo_parse_accept(p, texts[k])) return (neo_entry_kind)k;
+    if (neo_parse_accept(p, texts[k]))
+      return (neo_entry_kind)k;
   neo_parse_expected(p, "forward, train, grad or init");
   return NEO_ENTRY_FORWARD;
 }
@@ -197,14 +211,16 @@ static void parse_entry(neo_parser *p) {
   neo_entry_rec e = {.kind = (uint8_t)parse_entry_kind(p)};
   e.name = neo_parse_label(p, "the entry's name");
   neo_parse_expect(p, ":");
-  if (p->at < p->stop && !neo_parse_is(p, ";")) parse_outputs(p, &e);
+  if (p->at < p->stop && !neo_parse_is(p, ";"))
+    parse_outputs(p, &e);
   if (neo_parse_accept(p, ";")) {
     neo_parse_expect(p, "updates");
     e.updates = parse_tensors(p);
   }
   end(p);
   e.span = neo_parse_span_from(p, first);
-  if (!p->failed) NEO_PUSH(p->arena, &p->m->entries, e);
+  if (!p->failed)
+    NEO_PUSH(p->arena, &p->m->entries, e);
 }
 
 static void parse_gradient(neo_parser *p) {
@@ -212,7 +228,8 @@ static void parse_gradient(neo_parser *p) {
   neo_grad_rec g = {0};
   neo_parse_expect(p, "of");
   g.y = neo_parse_tensor(p);
-  if (neo_parse_accept(p, "seed")) g.seed = neo_parse_tensor(p);
+  if (neo_parse_accept(p, "seed"))
+    g.seed = neo_parse_tensor(p);
   neo_parse_expect(p, "for");
   g.wrt = parse_tensors(p);
   neo_parse_expect(p, "into");
@@ -220,13 +237,15 @@ static void parse_gradient(neo_parser *p) {
   g.done = neo_parse_accept(p, "done");
   end(p);
   g.span = neo_parse_span_from(p, first);
-  if (!p->failed) NEO_PUSH(p->arena, &p->m->grads, g);
+  if (!p->failed)
+    NEO_PUSH(p->arena, &p->m->grads, g);
 }
 
 /* A list may be empty. */
 static neo_list parse_tensors_before(neo_parser *p, const char *stop) {
   neo_list l = {0, 0};
-  if (!neo_parse_is(p, stop)) l = parse_tensors(p);
+  if (!neo_parse_is(p, stop))
+    l = parse_tensors(p);
   neo_parse_expect(p, stop);
   return l;
 }
@@ -237,10 +256,12 @@ static void parse_custom(neo_parser *p) {
   c.ins = parse_tensors_before(p, "->");
   c.outs = parse_tensors_before(p, "with");
   c.dys = parse_tensors_before(p, "->");
-  if (p->at < p->stop) c.dxs = parse_tensors(p);
+  if (p->at < p->stop)
+    c.dxs = parse_tensors(p);
   end(p);
   c.span = neo_parse_span_from(p, first);
-  if (!p->failed) NEO_PUSH(p->arena, &p->m->customs, c);
+  if (!p->failed)
+    NEO_PUSH(p->arena, &p->m->customs, c);
 }
 
 static void parse_sites(neo_parser *p) {
@@ -249,19 +270,22 @@ static void parse_sites(neo_parser *p) {
   if (neo_parse_integer(p, &n) && (n < 0 || n > MAX_SITES))
     neo_parse_fail(p, t, NEO_D_IR_NUMBER, neo_parse_word(p, t), "");
   end(p);
-  if (!p->failed) p->m->n_sites = (uint32_t)n;
+  if (!p->failed)
+    p->m->n_sites = (uint32_t)n;
 }
 
 static void parse_module(neo_parser *p) {
   uint32_t name = neo_parse_label(p, "the module's name");
   end(p);
-  if (!p->failed) p->m->name = name;
+  if (!p->failed)
+    p->m->name = name;
 }
 
 /* What needs no declaration, then declarations, then what needs them. */
 static void parse_early(neo_parser *p, const statement *s) {
   begin(p, s);
-  if (s->bad) return;
+  if (s->bad)
+    return;
   if (neo_parse_accept(p, "module"))
     parse_module(p);
   else if (neo_parse_accept(p, "sites"))
@@ -273,7 +297,8 @@ static void parse_early(neo_parser *p, const statement *s) {
 static void parse_tensor_statement(neo_parser *p, const statement *s) {
   neo_role role;
   begin(p, s);
-  if (role_of(p, &role) && !s->bad) parse_tensor_rec(p, s->id);
+  if (role_of(p, &role) && !s->bad)
+    parse_tensor_rec(p, s->id);
 }
 
 static void parse_late(neo_parser *p, const statement *s) {
@@ -302,7 +327,8 @@ static void split(reader *r) {
   neo_parser *p = &r->p;
   size_t from = 0;
   for (size_t k = 1; k < p->tokens.n; k++) {
-    if (!p->tokens.at[k].first) continue;
+    if (!p->tokens.at[k].first)
+      continue;
     NEO_PUSH(p->arena, &r->statements, (statement){.at = from, .stop = k});
     from = k;
   }
@@ -312,25 +338,33 @@ static void split(reader *r) {
 static uint32_t version_line(const neo_parser *p) {
   static const char line[] = "neo-ir 1";
   uint32_t n = sizeof line - 1;
-  if (p->n_text < n || memcmp(p->text, line, n) != 0) return 0;
-  while (n < p->n_text && (p->text[n] == ' ' || p->text[n] == '\r')) n++;
+  if (p->n_text < n || memcmp(p->text, line, n) != 0)
+    return 0;
+  while (n < p->n_text && (p->text[n] == ' ' || p->text[n] == '\r'))
+    n++;
   return n == p->n_text || p->text[n] == '\n' ? n : 0;
 }
 
 static void read_all(reader *r) {
   neo_parser *p = &r->p;
   split(r);
-  for (size_t k = 0; k < r->statements.n; k++) declare(p, &r->statements.at[k]);
-  for (size_t k = 0; k < r->statements.n; k++) parse_early(p, &r->statements.at[k]);
-  for (size_t k = 0; k < r->statements.n; k++) parse_tensor_statement(p, &r->statements.at[k]);
-  for (size_t k = 0; k < r->statements.n; k++) parse_late(p, &r->statements.at[k]);
+  for (size_t k = 0; k < r->statements.n; k++)
+    declare(p, &r->statements.at[k]);
+  for (size_t k = 0; k < r->statements.n; k++)
+    parse_early(p, &r->statements.at[k]);
+  for (size_t k = 0; k < r->statements.n; k++)
+    parse_tensor_statement(p, &r->statements.at[k]);
+  for (size_t k = 0; k < r->statements.n; k++)
+    parse_late(p, &r->statements.at[k]);
 }
 
 static neo_module *verified(neo_parser *p, size_t errors_before) {
   neo_str why;
   neo_str_init(&why, p->arena);
-  if (neo_diags_errors(p->m->diags) > errors_before) return NULL;
-  if (neo_module_verify(p->m, &why) == NEO_OK) return p->m;
+  if (neo_diags_errors(p->m->diags) > errors_before)
+    return NULL;
+  if (neo_module_verify(p->m, &why) == NEO_OK)
+    return p->m;
   neo_diag(p->m->diags, neo_span_of(neo_diags_sources(p->m->diags), p->file, 0, 0), NEO_D_IR_BROKEN,
            neo_str_text(&why));
   return NULL;

@@ -24,7 +24,7 @@ typedef struct neo_parser {
   size_t at, stop;       /* the statement's tokens still to read */
   bool failed;           /* this statement has been reported */
   int depth;
-  NEO_VEC(uint16_t) height; /* of nodes, as written: a name counts as a leaf */
+  NEO_VEC(uint16_t) height;  /* of nodes, as written: a name counts as a leaf */
   neo_map sizes, tensors;    /* name id -> id */
   NEO_VEC(bool) bad_tensors; /* by id: the declaration was wrong, say nothing more about it */
   /* scope of the definition */
@@ -39,17 +39,17 @@ void neo_parse_lex(neo_parser *p, uint32_t from);
 /* ---- tokens (parse_lex.c) */
 token neo_parse_peek(const neo_parser *p, size_t ahead);
 token neo_parse_next(neo_parser *p);
-bool neo_parse_is(const neo_parser *p, const char *text);      /* punctuation or an unquoted word */
+bool neo_parse_is(const neo_parser *p, const char *text); /* punctuation or an unquoted word */
 bool neo_parse_accept(neo_parser *p, const char *text);
 void neo_parse_expect(neo_parser *p, const char *text);
-void neo_parse_expected(neo_parser *p, const char *what);      /* reports */
-uint32_t neo_parse_text_name(neo_parser *p, token t);          /* of a T_NAME or T_STRING */
-uint32_t neo_parse_name(neo_parser *p, const char *what);      /* 0 when it failed */
-uint32_t neo_parse_label(neo_parser *p, const char *what);     /* may be a reserved word */
-uint32_t neo_parse_tag(neo_parser *p, token t);                /* the number of $n, @n, ?n */
+void neo_parse_expected(neo_parser *p, const char *what);  /* reports */
+uint32_t neo_parse_text_name(neo_parser *p, token t);      /* of a T_NAME or T_STRING */
+uint32_t neo_parse_name(neo_parser *p, const char *what);  /* 0 when it failed */
+uint32_t neo_parse_label(neo_parser *p, const char *what); /* may be a reserved word */
+uint32_t neo_parse_tag(neo_parser *p, token t);            /* the number of $n, @n, ?n */
 neo_span neo_parse_span(neo_parser *p, token t);
-neo_span neo_parse_span_from(neo_parser *p, size_t first);     /* to the last token read */
-const char *neo_parse_word(const neo_parser *p, token t);      /* as text, in the arena */
+neo_span neo_parse_span_from(neo_parser *p, size_t first); /* to the last token read */
+const char *neo_parse_word(const neo_parser *p, token t);  /* as text, in the arena */
 /* Reports where t is, once a statement. */
 void neo_parse_fail(neo_parser *p, token t, neo_diag_id id, const char *a, const char *b);
 void neo_parse_limit(neo_parser *p, int limit, const char *what);
@@ -57,7 +57,8 @@ void neo_parse_limit(neo_parser *p, int limit, const char *what);
 /* ---- expressions (parse_expr.c); 0 when it failed */
 neo_expr neo_parse_expr(neo_parser *p);
 neo_expr neo_parse_sum(neo_parser *p); /* without comparisons and logic */
-neo_expr neo_parse_number(neo_parser *p, const neo_type *hint); /* with sign; hint: type if not written */
+neo_expr neo_parse_number(neo_parser *p,
+                          const neo_type *hint); /* with sign; hint: type if not written */
 neo_tensor neo_parse_tensor(neo_parser *p);
 void neo_parse_named(neo_parser *p, neo_expr e); /* e has a name now */
 

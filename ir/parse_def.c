@@ -15,7 +15,8 @@ static void begin_scope(neo_parser *p) {
 static void add_axis(neo_parser *p, uint32_t *ids) {
   size_t first = p->at;
   neo_axis_rec rec = {.name = neo_parse_name(p, "an axis")};
-  if (p->n_axes == MAX_AXES) neo_parse_limit(p, MAX_AXES, "axes");
+  if (p->n_axes == MAX_AXES)
+    neo_parse_limit(p, MAX_AXES, "axes");
   for (uint32_t k = 0; !p->failed && k < p->n_axes; k++)
     if (p->axis[k] == rec.name)
       neo_parse_fail(p, p->tokens.at[first], NEO_D_IR_TWICE, "axis",
@@ -27,7 +28,8 @@ static void add_axis(neo_parser *p, uint32_t *ids) {
     rec.lo = rec.hi;
     rec.hi = neo_parse_sum(p);
   }
-  if (p->failed) return;
+  if (p->failed)
+    return;
   rec.span = neo_parse_span_from(p, first);
   ids[p->n_axes] = neo_axis_add(p->m, rec).i;
   p->axis[p->n_axes++] = rec.name;
@@ -36,8 +38,10 @@ static void add_axis(neo_parser *p, uint32_t *ids) {
 /* Appends to the axes of the scope. */
 static void parse_axes(neo_parser *p, uint32_t *ids) {
   neo_parse_expect(p, "[");
-  if (neo_parse_accept(p, "]")) return;
-  do add_axis(p, ids);
+  if (neo_parse_accept(p, "]"))
+    return;
+  do
+    add_axis(p, ids);
   while (neo_parse_accept(p, ","));
   neo_parse_expect(p, "]");
 }
@@ -59,7 +63,8 @@ static void parse_map_dim(neo_parser *p, uint32_t k, int64_t *stride, int64_t *o
   if (minus || neo_parse_is(p, "+")) {
     (void)neo_parse_next(p);
     (void)neo_parse_integer(p, offset);
-    if (minus) *offset = (int64_t)(0 - (uint64_t)*offset);
+    if (minus)
+      *offset = (int64_t)(0 - (uint64_t)*offset);
   }
   if (*stride != (int32_t)*stride || *offset != (int32_t)*offset)
     neo_parse_fail(p, t, NEO_D_IR_NUMBER, neo_parse_word(p, t), "");
@@ -70,9 +75,11 @@ static neo_list parse_map(neo_parser *p) {
   neo_parse_expect(p, "[");
   do {
     int64_t stride, offset;
-    if (n == p->n_axes) neo_parse_expected(p, "as many dimensions as axes");
+    if (n == p->n_axes)
+      neo_parse_expected(p, "as many dimensions as axes");
     parse_map_dim(p, n, &stride, &offset);
-    if (p->failed) return (neo_list){0, 0};
+    if (p->failed)
+      return (neo_list){0, 0};
     at[2 * n] = (uint32_t)(int32_t)stride;
     at[2 * n++ + 1] = (uint32_t)(int32_t)offset;
   } while (neo_parse_accept(p, ","));
@@ -85,14 +92,16 @@ static neo_list parse_map(neo_parser *p) {
 static void parse_lets(neo_parser *p) {
   while (neo_parse_accept(p, "let")) {
     token t = neo_parse_next(p);
-    if (t.kind != T_LET) neo_parse_fail(p, t, NEO_D_IR_EXPECTED, "a name like $0", "another");
+    if (t.kind != T_LET)
+      neo_parse_fail(p, t, NEO_D_IR_EXPECTED, "a name like $0", "another");
     uint32_t number = neo_parse_tag(p, t);
     if (neo_map_get(&p->lets, number, NULL))
       neo_parse_fail(p, t, NEO_D_IR_TWICE, "name", neo_parse_word(p, t));
     neo_parse_expect(p, "=");
     neo_expr e = neo_parse_expr(p);
     neo_parse_expect(p, ";");
-    if (p->failed) return;
+    if (p->failed)
+      return;
     neo_map_set(&p->lets, number, e.i);
     neo_parse_named(p, e);
   }
@@ -101,16 +110,19 @@ static void parse_lets(neo_parser *p) {
 static neo_list parse_exprs(neo_parser *p, uint32_t limit) {
   uint32_t at[MAX_OUTS], n = 0;
   do {
-    if (n == limit) neo_parse_limit(p, (int)limit, "expressions");
+    if (n == limit)
+      neo_parse_limit(p, (int)limit, "expressions");
     neo_expr e = neo_parse_expr(p);
-    if (!p->failed) at[n++] = e.i;
+    if (!p->failed)
+      at[n++] = e.i;
   } while (neo_parse_accept(p, ","));
   return p->failed ? (neo_list){0, 0} : neo_list_new(p->m, at, n);
 }
 
 static bool begins_reduction(neo_parser *p, neo_reducer *r) {
   token t = neo_parse_peek(p, 0), after = neo_parse_peek(p, 1);
-  if (t.kind != T_NAME || after.kind != T_PUNCT || p->text[after.offset] != '[') return false;
+  if (t.kind != T_NAME || after.kind != T_PUNCT || p->text[after.offset] != '[')
+    return false;
   return neo_reducer_of_text(neo_parse_word(p, t), r) && *r != NEO_RED_NONE;
 }
 
@@ -124,10 +136,12 @@ static void parse_reduction(neo_parser *p, neo_def_rec *d, neo_reducer r, uint32
     neo_parse_expect(p, ";");
   }
   d->body = parse_exprs(p, neo_reducer_bodies(r));
-  if (p->failed) return;
+  if (p->failed)
+    return;
   p->n_accs = neo_reducer_accs(r);
   neo_type t = neo_expr_type(p->m, neo_list_expr(p->m, d->body, 0));
-  for (uint32_t k = 0; k < p->n_accs; k++) p->acc[k] = neo_reducer_acc_type(t, k);
+  for (uint32_t k = 0; k < p->n_accs; k++)
+    p->acc[k] = neo_reducer_acc_type(t, k);
   if (neo_parse_accept(p, "then")) {
     parse_lets(p);
     d->finish = parse_exprs(p, MAX_OUTS);
@@ -142,7 +156,8 @@ static void parse_right(neo_parser *p, neo_def_rec *d) {
   neo_reducer r;
   parse_axes(p, axes);
   d->n_out = p->n_axes;
-  if (neo_parse_accept(p, "at")) d->out_map = parse_map(p);
+  if (neo_parse_accept(p, "at"))
+    d->out_map = parse_map(p);
   neo_parse_expect(p, "=");
   if (begins_reduction(p, &r)) {
     parse_reduction(p, d, r, axes);
@@ -150,7 +165,8 @@ static void parse_right(neo_parser *p, neo_def_rec *d) {
     parse_lets(p);
     d->finish = parse_exprs(p, MAX_OUTS);
   }
-  if (!p->failed) d->axes = neo_list_new(p->m, axes, p->n_axes);
+  if (!p->failed)
+    d->axes = neo_list_new(p->m, axes, p->n_axes);
 }
 
 /* ---- the whole */
@@ -159,22 +175,27 @@ static neo_list parse_outs(neo_parser *p) {
   uint32_t at[MAX_OUTS], n = 0;
   bool several = neo_parse_accept(p, "(");
   do {
-    if (n == MAX_OUTS) neo_parse_limit(p, MAX_OUTS, "results");
+    if (n == MAX_OUTS)
+      neo_parse_limit(p, MAX_OUTS, "results");
     uint32_t t = neo_parse_tensor(p).i;
-    if (!p->failed) at[n++] = t;
+    if (!p->failed)
+      at[n++] = t;
   } while (several && neo_parse_accept(p, ","));
-  if (several) neo_parse_expect(p, ")");
+  if (several)
+    neo_parse_expect(p, ")");
   return neo_list_new(p->m, at, n);
 }
 
 /* Numbers ascend; those left out belong to definitions that are gone. */
 static void fill_to(neo_parser *p, uint32_t id) {
-  while (p->m->defs.n < id) NEO_PUSH(p->m->arena, &p->m->defs, (neo_def_rec){0});
+  while (p->m->defs.n < id)
+    NEO_PUSH(p->m->arena, &p->m->defs, (neo_def_rec){0});
 }
 
 static uint32_t parse_def_number(neo_parser *p) {
   token t = neo_parse_peek(p, 0);
-  if (t.kind != T_DEF) return (uint32_t)p->m->defs.n;
+  if (t.kind != T_DEF)
+    return (uint32_t)p->m->defs.n;
   uint32_t id = neo_parse_tag(p, neo_parse_next(p));
   if (!p->failed && (id < p->m->defs.n || id > MAX_DEF))
     neo_parse_fail(p, t, NEO_D_IR_NUMBER, neo_parse_word(p, t), "");
@@ -182,9 +203,11 @@ static uint32_t parse_def_number(neo_parser *p) {
 }
 
 static uint32_t parse_origin(neo_parser *p) {
-  if (!neo_parse_accept(p, "from")) return 0;
+  if (!neo_parse_accept(p, "from"))
+    return 0;
   token t = neo_parse_next(p);
-  if (t.kind == T_DEF) return neo_parse_tag(p, t);
+  if (t.kind == T_DEF)
+    return neo_parse_tag(p, t);
   neo_parse_fail(p, t, NEO_D_IR_EXPECTED, "a definition's number", neo_parse_word(p, t));
   return 0;
 }
@@ -198,9 +221,12 @@ void neo_parse_def(neo_parser *p, bool init) {
   d.out = parse_outs(p);
   token name = p->tokens.at[p->at - 1];
   parse_right(p, &d);
-  if (!p->failed && p->at < p->stop) neo_parse_expected(p, "the end of the statement");
-  if (init && !p->failed && d.out.n != 1) neo_parse_limit(p, 1, "results of an initialiser");
-  if (p->failed) return;
+  if (!p->failed && p->at < p->stop)
+    neo_parse_expected(p, "the end of the statement");
+  if (init && !p->failed && d.out.n != 1)
+    neo_parse_limit(p, 1, "results of an initialiser");
+  if (p->failed)
+    return;
   neo_tensor out = {neo_list_at(p->m, d.out, 0)};
   if (init && neo_tensor_at(p->m, out)->init.i) {
     neo_parse_fail(p, name, NEO_D_IR_TWICE, "initialiser of", neo_parse_word(p, name));
@@ -209,5 +235,6 @@ void neo_parse_def(neo_parser *p, bool init) {
   d.span = neo_parse_span_from(p, first);
   fill_to(p, id);
   neo_def added = neo_def_add(p->m, d, !init);
-  if (init) neo_tensor_at(p->m, out)->init = added;
+  if (init)
+    neo_tensor_at(p->m, out)->init = added;
 }

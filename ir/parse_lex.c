@@ -4,17 +4,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool digit(char c) { return c >= '0' && c <= '9'; }
-static bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-static bool word_char(char c) { return letter(c) || digit(c); }
+static bool digit(char c) {
+  return c >= '0' && c <= '9';
+}
+static bool letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+static bool word_char(char c) {
+  return letter(c) || digit(c);
+}
 
-static char look(const neo_parser *p, uint32_t at) { return at < p->n_text ? p->text[at] : 0; }
+static char look(const neo_parser *p, uint32_t at) {
+  return at < p->n_text ? p->text[at] : 0;
+}
 
 static uint32_t skip_blank(const neo_parser *p, uint32_t i) {
   for (; i < p->n_text; i++) {
     char c = p->text[i];
     if (c == '#')
-      while (i + 1 < p->n_text && p->text[i + 1] != '\n') i++;
+      while (i + 1 < p->n_text && p->text[i + 1] != '\n')
+        i++;
     else if (c != ' ' && c != '\t' && c != '\n' && c != '\r')
       break;
   }
@@ -25,31 +34,38 @@ static uint32_t skip_blank(const neo_parser *p, uint32_t i) {
 static uint32_t name_end(const neo_parser *p, uint32_t i) {
   for (;; i++) {
     char c = look(p, i);
-    if (!word_char(c) && c != '\'' && !(c == '.' && word_char(look(p, i + 1)))) return i;
+    if (!word_char(c) && c != '\'' && !(c == '.' && word_char(look(p, i + 1))))
+      return i;
   }
 }
 
 static uint32_t digits_end(const neo_parser *p, uint32_t i) {
-  while (digit(look(p, i))) i++;
+  while (digit(look(p, i)))
+    i++;
   return i;
 }
 
 static uint32_t number_end(const neo_parser *p, uint32_t i) {
   i = digits_end(p, i);
-  if (look(p, i) == '.' && digit(look(p, i + 1))) i = digits_end(p, i + 1);
+  if (look(p, i) == '.' && digit(look(p, i + 1)))
+    i = digits_end(p, i + 1);
   if (look(p, i) == 'e') {
     char sign = look(p, i + 1);
     uint32_t from = i + 1 + (sign == '+' || sign == '-');
-    if (digit(look(p, from))) i = digits_end(p, from);
+    if (digit(look(p, from)))
+      i = digits_end(p, from);
   }
-  while (word_char(look(p, i))) i++; /* the type */
+  while (word_char(look(p, i)))
+    i++; /* the type */
   return i;
 }
 
 static uint32_t string_end(const neo_parser *p, uint32_t i, token_kind *kind) {
   for (i++; i < p->n_text && p->text[i] != '\n'; i++) {
-    if (p->text[i] == '"') return i + 1;
-    if (p->text[i] == '\\' && i + 1 < p->n_text) i++;
+    if (p->text[i] == '"')
+      return i + 1;
+    if (p->text[i] == '\\' && i + 1 < p->n_text)
+      i++;
   }
   *kind = T_BAD;
   return i;
@@ -58,8 +74,10 @@ static uint32_t string_end(const neo_parser *p, uint32_t i, token_kind *kind) {
 static uint32_t punct_end(const neo_parser *p, uint32_t i, token_kind *kind) {
   static const char *const two[] = {"..", "==", "!=", "<=", "->"};
   for (size_t k = 0; k < sizeof two / sizeof *two; k++)
-    if (look(p, i) == two[k][0] && look(p, i + 1) == two[k][1]) return i + 2;
-  if (!look(p, i) || !strchr("()[]{}<+-*/%=,:;", p->text[i])) *kind = T_BAD;
+    if (look(p, i) == two[k][0] && look(p, i + 1) == two[k][1])
+      return i + 2;
+  if (!look(p, i) || !strchr("()[]{}<+-*/%=,:;", p->text[i]))
+    *kind = T_BAD;
   return i + 1;
 }
 
@@ -105,35 +123,41 @@ void neo_parse_lex(neo_parser *p, uint32_t from) {
 
 static token end_of_statement(const neo_parser *p) {
   token t = p->tokens.at[p->stop > 0 ? p->stop - 1 : 0];
-  if (p->stop > 0) t.offset += t.n;
+  if (p->stop > 0)
+    t.offset += t.n;
   return (token){.kind = T_END, .offset = t.offset};
 }
 
 token neo_parse_peek(const neo_parser *p, size_t ahead) {
-  if (p->failed || p->at + ahead >= p->stop) return end_of_statement(p);
+  if (p->failed || p->at + ahead >= p->stop)
+    return end_of_statement(p);
   return p->tokens.at[p->at + ahead];
 }
 
 token neo_parse_next(neo_parser *p) {
   token t = neo_parse_peek(p, 0);
-  if (t.kind != T_END) p->at++;
+  if (t.kind != T_END)
+    p->at++;
   return t;
 }
 
 bool neo_parse_is(const neo_parser *p, const char *text) {
   token t = neo_parse_peek(p, 0);
-  if (t.kind != T_NAME && t.kind != T_PUNCT) return false;
+  if (t.kind != T_NAME && t.kind != T_PUNCT)
+    return false;
   return t.n == strlen(text) && memcmp(p->text + t.offset, text, t.n) == 0;
 }
 
 bool neo_parse_accept(neo_parser *p, const char *text) {
-  if (!neo_parse_is(p, text)) return false;
+  if (!neo_parse_is(p, text))
+    return false;
   p->at++;
   return true;
 }
 
 void neo_parse_expect(neo_parser *p, const char *text) {
-  if (neo_parse_accept(p, text)) return;
+  if (neo_parse_accept(p, text))
+    return;
   neo_parse_expected(p, neo_arena_printf(p->arena, "'%s'", text));
 }
 
@@ -151,7 +175,8 @@ const char *neo_parse_word(const neo_parser *p, token t) {
 }
 
 void neo_parse_fail(neo_parser *p, token t, neo_diag_id id, const char *a, const char *b) {
-  if (!p->failed) neo_diag(p->m->diags, neo_parse_span(p, t), id, a, b);
+  if (!p->failed)
+    neo_diag(p->m->diags, neo_parse_span(p, t), id, a, b);
   p->failed = true;
 }
 
@@ -176,7 +201,8 @@ static int hex4(const char *s) {
     const char *digits = "0123456789abcdef";
     char c = s[k] >= 'A' && s[k] <= 'F' ? (char)(s[k] + 32) : s[k];
     const char *at = c ? strchr(digits, c) : NULL;
-    if (!at) return -1;
+    if (!at)
+      return -1;
     x = x * 16 + (int)(at - digits);
   }
   return x;
@@ -195,7 +221,8 @@ static void add_code_point(neo_str *s, int c) {
   }
 }
 
-/* The escape at s (behind the backslash), of which n bytes are left; its length, 0 if it is none. */
+/* The escape at s (behind the backslash), of which n bytes are left; its length, 0 if it is none.
+ */
 static uint32_t unescape(neo_str *out, const char *s, uint32_t n) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   const char *at = n && *s ? strchr(from, *s) : NULL;
@@ -204,7 +231,8 @@ static uint32_t unescape(neo_str *out, const char *s, uint32_t n) {
     return 1;
   }
   int code = n >= 5 && *s == 'u' ? hex4(s + 1) : -1;
-  if (code <= 0) return 0; /* names hold no NUL */
+  if (code <= 0)
+    return 0; /* names hold no NUL */
   add_code_point(out, code);
   return 5;
 }
@@ -212,7 +240,8 @@ static uint32_t unescape(neo_str *out, const char *s, uint32_t n) {
 uint32_t neo_parse_text_name(neo_parser *p, token t) {
   const char *s = p->text + t.offset;
   neo_str out;
-  if (t.kind == T_NAME) return neo_name_ofn(p->m->names, s, t.n);
+  if (t.kind == T_NAME)
+    return neo_name_ofn(p->m->names, s, t.n);
   neo_str_init(&out, p->arena);
   for (uint32_t k = 1; k + 1 < t.n; k++) {
     if (s[k] != '\\' && s[k]) {
@@ -220,7 +249,8 @@ uint32_t neo_parse_text_name(neo_parser *p, token t) {
       continue;
     }
     uint32_t used = s[k] ? unescape(&out, s + k + 1, t.n - k - 2) : 0;
-    if (!used) neo_parse_fail(p, t, NEO_D_IR_NAME, "escape in", neo_parse_word(p, t));
+    if (!used)
+      neo_parse_fail(p, t, NEO_D_IR_NAME, "escape in", neo_parse_word(p, t));
     k += used;
   }
   return neo_name_of(p->m->names, neo_str_text(&out));
@@ -241,7 +271,8 @@ uint32_t neo_parse_name(neo_parser *p, const char *what) {
   if (t.kind == T_NAME && neo_text_reserved(p->text + t.offset, t.n))
     neo_parse_expected(p, what);
   uint32_t name = neo_parse_label(p, what);
-  if (name == 0) neo_parse_fail(p, t, NEO_D_IR_EXPECTED, what, "an empty one");
+  if (name == 0)
+    neo_parse_fail(p, t, NEO_D_IR_EXPECTED, what, "an empty one");
   return name;
 }
 

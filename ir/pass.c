@@ -5,9 +5,11 @@
 #include "ir/verify.h"
 
 static bool skipped(const neo_pass *pass, const neo_pass_options *o) {
-  if (pass->required || !o->skip) return false;
+  if (pass->required || !o->skip)
+    return false;
   for (const char *const *name = o->skip; *name; name++)
-    if (neo_streq(*name, pass->name)) return true;
+    if (neo_streq(*name, pass->name))
+      return true;
   return false;
 }
 
@@ -41,8 +43,10 @@ static neo_status run_one(neo_module *m, const neo_pass *pass, const neo_pass_op
   const char *before = look ? text_of(m, &scratch) : "";
   size_t errors = neo_diags_errors(m->diags);
   neo_status status = pass->run(m);
-  if (!status && neo_diags_errors(m->diags) > errors) status = NEO_INPUT;
-  if (look) o->dump(o->dump_ctx, pass->name, m, !neo_streq(before, text_of(m, &scratch)));
+  if (!status && neo_diags_errors(m->diags) > errors)
+    status = NEO_INPUT;
+  if (look)
+    o->dump(o->dump_ctx, pass->name, m, !neo_streq(before, text_of(m, &scratch)));
   neo_arena_free(&scratch);
   return !status && o->verify ? verify_after(m, pass) : status;
 }
@@ -51,6 +55,7 @@ neo_status neo_passes_run(neo_module *m, const neo_pass *passes, size_t n,
                           const neo_pass_options *o) {
   neo_status status = NEO_OK;
   for (size_t k = 0; k < n && !status; k++)
-    if (!skipped(&passes[k], o)) status = run_one(m, &passes[k], o);
+    if (!skipped(&passes[k], o))
+      status = run_one(m, &passes[k], o);
   return status;
 }

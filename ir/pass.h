@@ -1,5 +1,6 @@
-/* Passes: a pass is a function over the module; the runner verifies after each, prints what changed, and can switch each
- * off. The table of passes (passes.def) belongs to the driver, which alone sees every folder. */
+/* Passes: a pass is a function over the module; the runner verifies after each, prints what
+ * changed, and can switch each off. The table of passes (passes.def) belongs to the driver, which
+ * alone sees every folder. */
 #ifndef NEO_IR_PASS_H
 #define NEO_IR_PASS_H
 #include "base/status.h"
@@ -14,14 +15,16 @@ typedef struct {
 } neo_pass;
 
 typedef struct {
-  bool verify;                  /* after every pass */
-  const char *const *skip;      /* names, null-terminated; may be null */
-  const char *dump_after;       /* name or "all"; may be null */
+  bool verify;             /* after every pass */
+  const char *const *skip; /* names, null-terminated; may be null */
+  const char *dump_after;  /* name or "all"; may be null */
   void (*dump)(void *ctx, const char *pass, const neo_module *m, bool changed);
   void *dump_ctx;
 } neo_pass_options;
 
-/* Runs the passes in order; stops at the first failure, or when a pass has reported errors (NEO_INPUT). */
-neo_status neo_passes_run(neo_module *m, const neo_pass *passes, size_t n, const neo_pass_options *o) NEO_MUST_CHECK;
+/* Runs the passes in order; stops at the first failure, or when a pass has reported errors
+ * (NEO_INPUT). */
+neo_status neo_passes_run(neo_module *m, const neo_pass *passes, size_t n,
+                          const neo_pass_options *o) NEO_MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
 /* A module as text (ir/text.h). Every record is written in the order of its table, so that reading
  * the text gives the same numbers again. */
-#include "ir/interp.h"
 #include "ir/print.h"
+#include "ir/interp.h"
 #include "ir/text.h"
 #include <stdlib.h>
 
@@ -31,14 +31,17 @@ static shared *find(const sharing *s, neo_expr e) {
 static void add_shared(void *ctx, neo_expr e) {
   sharing *s = ctx;
   const neo_node *n = neo_expr_node(s->m, e);
-  if (find(s, e)) return;
-  for (uint32_t k = 0; k < n->arg.n; k++) find(s, neo_list_expr(s->m, n->arg, k))->uses++;
+  if (find(s, e))
+    return;
+  for (uint32_t k = 0; k < n->arg.n; k++)
+    find(s, neo_list_expr(s->m, n->arg, k))->uses++;
   neo_map_set(&s->index, e.i, s->at.n);
   NEO_PUSH(s->arena, &s->at, (shared){.e = e});
 }
 
 static void add_root(sharing *s, neo_expr e) {
-  if (!e.i) return;
+  if (!e.i)
+    return;
   neo_expr_visit(s->m, e, add_shared, s);
   find(s, e)->uses++;
 }
@@ -49,7 +52,8 @@ static void measure(const sharing *s, shared *x) {
   for (uint32_t k = 0; k < n->arg.n; k++) {
     const shared *a = find(s, neo_list_expr(s->m, n->arg, k));
     x->weight += a->let ? 1 : a->weight;
-    if (!a->let && a->depth >= x->depth) x->depth = a->depth + 1;
+    if (!a->let && a->depth >= x->depth)
+      x->depth = a->depth + 1;
   }
 }
 
@@ -58,7 +62,8 @@ static void choose_lets(sharing *s) {
   for (size_t k = 0; k < s->at.n; k++) {
     shared *x = &s->at.at[k];
     measure(s, x);
-    if ((x->uses > 1 && x->weight >= LET_WEIGHT) || x->depth >= LET_DEPTH) x->let = ++n;
+    if ((x->uses > 1 && x->weight >= LET_WEIGHT) || x->depth >= LET_DEPTH)
+      x->let = ++n;
   }
 }
 
@@ -66,9 +71,11 @@ static void sharing_of(sharing *s, const neo_module *m, const neo_def_rec *d, ne
   *s = (sharing){.m = m, .arena = a};
   neo_map_init(&s->index, a);
   add_root(s, d->where);
-  for (uint32_t k = 0; k < d->body.n; k++) add_root(s, neo_list_expr(m, d->body, k));
+  for (uint32_t k = 0; k < d->body.n; k++)
+    add_root(s, neo_list_expr(m, d->body, k));
   s->n_body = s->at.n;
-  for (uint32_t k = 0; k < d->finish.n; k++) add_root(s, neo_list_expr(m, d->finish, k));
+  for (uint32_t k = 0; k < d->finish.n; k++)
+    add_root(s, neo_list_expr(m, d->finish, k));
   choose_lets(s);
 }
 
@@ -85,7 +92,8 @@ static const char *const indent = "\n    ";
 static void add_lets(const neo_text_expr *t, sharing *s, size_t from, size_t to) {
   for (size_t k = from; k < to; k++) {
     const shared *x = &s->at.at[k];
-    if (!x->let) continue;
+    if (!x->let)
+      continue;
     neo_str_addf(t->out, "%slet $%u = ", indent, x->let - 1);
     s->hidden = x->e.i;
     neo_text_add_expr(t, x->e, LEVEL_OR);
@@ -96,7 +104,8 @@ static void add_lets(const neo_text_expr *t, sharing *s, size_t from, size_t to)
 
 static void add_exprs(const neo_text_expr *t, neo_list l) {
   for (uint32_t k = 0; k < l.n; k++) {
-    if (k) neo_str_add(t->out, ", ");
+    if (k)
+      neo_str_add(t->out, ", ");
     neo_text_add_expr(t, neo_list_expr(t->m, l, k), LEVEL_OR);
   }
 }
@@ -118,7 +127,8 @@ static void add_axes(const neo_text_expr *t, const neo_def_rec *d, uint32_t from
   bounds.let_of = NULL; /* names come after the axes */
   neo_str_addc(t->out, '[');
   for (uint32_t k = from; k < to; k++) {
-    if (k > from) neo_str_add(t->out, ", ");
+    if (k > from)
+      neo_str_add(t->out, ", ");
     add_axis(&bounds, d, k);
   }
   neo_str_addc(t->out, ']');
@@ -127,7 +137,8 @@ static void add_axes(const neo_text_expr *t, const neo_def_rec *d, uint32_t from
 static void add_tensors(const neo_module *m, neo_str *out, neo_list l) {
   for (uint32_t k = 0; k < l.n; k++) {
     neo_tensor t = {neo_list_at(m, l, k)};
-    if (k) neo_str_add(out, ", ");
+    if (k)
+      neo_str_add(out, ", ");
     if (t.i)
       neo_text_add_tensor(m, out, t);
     else
@@ -140,27 +151,35 @@ static void add_map(const neo_text_expr *t, const neo_def_rec *d) {
   for (uint32_t k = 0; 2 * k < d->out_map.n; k++) {
     int32_t stride = (int32_t)neo_list_at(t->m, d->out_map, 2 * k);
     int32_t offset = (int32_t)neo_list_at(t->m, d->out_map, 2 * k + 1);
-    if (k) neo_str_add(t->out, ", ");
-    if (stride != 1) neo_str_addf(t->out, "%d*", stride);
+    if (k)
+      neo_str_add(t->out, ", ");
+    if (stride != 1)
+      neo_str_addf(t->out, "%d*", stride);
     neo_text_add_name(t->out, t->axis[k]);
-    if (offset) neo_str_addf(t->out, " %c %lld", offset < 0 ? '-' : '+', llabs((long long)offset));
+    if (offset)
+      neo_str_addf(t->out, " %c %lld", offset < 0 ? '-' : '+', llabs((long long)offset));
   }
   neo_str_addc(t->out, ']');
 }
 
 static void add_header(const neo_text_expr *t, const neo_def_rec *d, neo_def id, bool init) {
   neo_str_addf(t->out, "%s @%u ", init ? "init" : "def", id.i);
-  if (d->origin) neo_str_addf(t->out, "from @%u ", d->origin);
-  if (d->out.n != 1) neo_str_addc(t->out, '(');
+  if (d->origin)
+    neo_str_addf(t->out, "from @%u ", d->origin);
+  if (d->out.n != 1)
+    neo_str_addc(t->out, '(');
   add_tensors(t->m, t->out, d->out);
-  if (d->out.n != 1) neo_str_addc(t->out, ')');
+  if (d->out.n != 1)
+    neo_str_addc(t->out, ')');
   add_axes(t, d, 0, d->n_out);
-  if (d->out_map.n) add_map(t, d);
+  if (d->out_map.n)
+    add_map(t, d);
   neo_str_add(t->out, " =");
 }
 
 static bool finish_is_acc(const neo_module *m, const neo_def_rec *d) {
-  if (d->finish.n != 1) return false;
+  if (d->finish.n != 1)
+    return false;
   const neo_node *n = neo_expr_node(m, neo_list_expr(m, d->finish, 0));
   return n->op == NEO_OP_ACC && n->attr == 0;
 }
@@ -169,7 +188,8 @@ static void add_reduction(const neo_text_expr *t, sharing *s, const neo_def_rec 
   neo_str_addf(t->out, "%s%s", indent, neo_reducer_text((neo_reducer)d->reducer));
   add_axes(t, d, d->n_out, d->axes.n);
   bool broken = false;
-  for (size_t k = 0; k < s->n_body; k++) broken = broken || s->at.at[k].let;
+  for (size_t k = 0; k < s->n_body; k++)
+    broken = broken || s->at.at[k].let;
   add_lets(t, s, 0, s->n_body);
   if (d->where.i) {
     neo_str_add(t->out, broken ? indent : " ");
@@ -179,13 +199,15 @@ static void add_reduction(const neo_text_expr *t, sharing *s, const neo_def_rec 
   }
   neo_str_add(t->out, broken || d->where.i ? indent : " ");
   add_exprs(t, d->body);
-  if (finish_is_acc(t->m, d)) return;
+  if (finish_is_acc(t->m, d))
+    return;
   neo_str_addf(t->out, "%sthen", indent);
 }
 
 static bool has_lets(const sharing *s) {
   for (size_t k = s->n_body; k < s->at.n; k++)
-    if (s->at.at[k].let) return true;
+    if (s->at.at[k].let)
+      return true;
   return false;
 }
 
@@ -193,10 +215,15 @@ static void add_def(const neo_module *m, neo_def id, neo_str *out, bool init, ne
   neo_def_rec d = *neo_def_at(m, id);
   sharing s;
   sharing_of(&s, m, &d, scratch);
-  neo_text_expr t = {.m = m, .out = out, .axis = neo_text_axes(m, &d, scratch),
-                     .n_axes = d.axes.n, .let_of = let_of, .ctx = &s};
+  neo_text_expr t = {.m = m,
+                     .out = out,
+                     .axis = neo_text_axes(m, &d, scratch),
+                     .n_axes = d.axes.n,
+                     .let_of = let_of,
+                     .ctx = &s};
   add_header(&t, &d, id, init);
-  if (d.reducer != NEO_RED_NONE) add_reduction(&t, &s, &d);
+  if (d.reducer != NEO_RED_NONE)
+    add_reduction(&t, &s, &d);
   if (d.reducer == NEO_RED_NONE || !finish_is_acc(m, &d)) {
     add_lets(&t, &s, s.n_body, s.at.n);
     neo_str_add(out, has_lets(&s) ? indent : " ");
@@ -220,10 +247,12 @@ void neo_def_print(const neo_module *m, neo_def d, neo_str *out) {
 /* Is the definition an initialiser or a piece? Others were replaced by a pass. */
 static bool in_use(const neo_module *m, neo_def id) {
   const neo_def_rec *d = neo_def_at(m, id);
-  if (d->out.n == 0) return false;
+  if (d->out.n == 0)
+    return false;
   neo_list pieces = neo_tensor_at(m, (neo_tensor){neo_list_at(m, d->out, 0)})->pieces;
   for (uint32_t k = 0; k < pieces.n; k++)
-    if (neo_list_at(m, pieces, k) == id.i) return true;
+    if (neo_list_at(m, pieces, k) == id.i)
+      return true;
   return is_init(m, id);
 }
 
@@ -247,7 +276,8 @@ static void add_data(neo_str *out, const neo_tensor_rec *r) {
   neo_str_add(out, " = {");
   for (size_t k = 0; k + size <= r->n_data_bytes; k += size) {
     const unsigned char *p = (const unsigned char *)r->data + k;
-    if (k) neo_str_add(out, ", ");
+    if (k)
+      neo_str_add(out, ", ");
     neo_value v = neo_value_read(t, p);
     bool is_float = neo_type_is_float(t);
     neo_text_add_number(out, t, is_float ? v.f : 0, is_float ? 0 : v.i);
@@ -270,7 +300,8 @@ static void add_tensor(const neo_text_expr *t, neo_tensor id) {
     neo_str_add(t->out, " of ");
     neo_text_add_tensor(t->m, t->out, r->updates);
   }
-  if (r->role == NEO_ROLE_CONST) add_data(t->out, r);
+  if (r->role == NEO_ROLE_CONST)
+    add_data(t->out, r);
   neo_str_addc(t->out, '\n');
 }
 
@@ -327,12 +358,19 @@ void neo_module_print(const neo_module *m, neo_str *out) {
     neo_text_add_label(out, neo_name_text(m->names, m->name));
     neo_str_addc(out, '\n');
   }
-  if (m->n_sites) neo_str_addf(out, "sites %u\n", m->n_sites);
-  for (uint32_t k = 1; k < m->sizes.n; k++) add_size(&t, (neo_size){k});
-  for (uint32_t k = 1; k < m->tensors.n; k++) add_tensor(&t, (neo_tensor){k});
+  if (m->n_sites)
+    neo_str_addf(out, "sites %u\n", m->n_sites);
+  for (uint32_t k = 1; k < m->sizes.n; k++)
+    add_size(&t, (neo_size){k});
+  for (uint32_t k = 1; k < m->tensors.n; k++)
+    add_tensor(&t, (neo_tensor){k});
   for (uint32_t k = 1; k < m->defs.n; k++)
-    if (in_use(m, (neo_def){k})) neo_def_print(m, (neo_def){k}, out);
-  for (size_t k = 0; k < m->entries.n; k++) add_entry(m, out, &m->entries.at[k]);
-  for (size_t k = 0; k < m->grads.n; k++) add_gradient(m, out, &m->grads.at[k]);
-  for (size_t k = 0; k < m->customs.n; k++) add_custom(m, out, &m->customs.at[k]);
+    if (in_use(m, (neo_def){k}))
+      neo_def_print(m, (neo_def){k}, out);
+  for (size_t k = 0; k < m->entries.n; k++)
+    add_entry(m, out, &m->entries.at[k]);
+  for (size_t k = 0; k < m->grads.n; k++)
+    add_gradient(m, out, &m->grads.at[k]);
+  for (size_t k = 0; k < m->customs.n; k++)
+    add_custom(m, out, &m->customs.at[k]);
 }

@@ -40,13 +40,19 @@ static const reducer_row reducer_rows[NEO_RED_COUNT] = {
 };
 
 static const char *const role_texts[] = {
-    [NEO_ROLE_INPUT] = "input", [NEO_ROLE_SETTING] = "setting", [NEO_ROLE_PARAM] = "param",
-    [NEO_ROLE_STATE] = "state", [NEO_ROLE_CONST] = "const",     [NEO_ROLE_TEMP] = "temp",
+    [NEO_ROLE_INPUT] = "input",   [NEO_ROLE_SETTING] = "setting",    [NEO_ROLE_PARAM] = "param",
+    [NEO_ROLE_STATE] = "state",   [NEO_ROLE_CONST] = "const",        [NEO_ROLE_TEMP] = "temp",
     [NEO_ROLE_UPDATE] = "update", [NEO_ROLE_COTANGENT] = "cotangent"};
 
-const char *neo_type_text(neo_type t) { return type_rows[t].text; }
-uint32_t neo_type_bytes(neo_type t) { return type_rows[t].bytes; }
-bool neo_type_is_float(neo_type t) { return type_rows[t].kind == KIND_F; }
+const char *neo_type_text(neo_type t) {
+  return type_rows[t].text;
+}
+uint32_t neo_type_bytes(neo_type t) {
+  return type_rows[t].bytes;
+}
+bool neo_type_is_float(neo_type t) {
+  return type_rows[t].kind == KIND_F;
+}
 
 bool neo_type_is_int(neo_type t) {
   return type_rows[t].kind == KIND_I || type_rows[t].kind == KIND_U;
@@ -61,10 +67,18 @@ bool neo_type_of_text(const char *text, neo_type *t) {
   return false;
 }
 
-const char *neo_op_text(neo_op op) { return op_rows[op].text; }
-const char *neo_op_meaning(neo_op op) { return op_rows[op].meaning; }
-int neo_op_arity(neo_op op) { return op_rows[op].arity; }
-neo_rule neo_op_rule(neo_op op) { return op_rows[op].rule; }
+const char *neo_op_text(neo_op op) {
+  return op_rows[op].text;
+}
+const char *neo_op_meaning(neo_op op) {
+  return op_rows[op].meaning;
+}
+int neo_op_arity(neo_op op) {
+  return op_rows[op].arity;
+}
+neo_rule neo_op_rule(neo_op op) {
+  return op_rows[op].rule;
+}
 
 bool neo_op_is_elementwise(neo_op op) {
   neo_rule rule = op_rows[op].rule;
@@ -80,10 +94,18 @@ bool neo_op_of_text(const char *text, neo_op *op) {
   return false;
 }
 
-const char *neo_reducer_text(neo_reducer r) { return reducer_rows[r].text; }
-uint32_t neo_reducer_bodies(neo_reducer r) { return reducer_rows[r].bodies; }
-uint32_t neo_reducer_accs(neo_reducer r) { return reducer_rows[r].accs; }
-neo_type neo_reducer_acc_type(neo_type t, uint32_t k) { return k == 0 ? t : NEO_I64_T; }
+const char *neo_reducer_text(neo_reducer r) {
+  return reducer_rows[r].text;
+}
+uint32_t neo_reducer_bodies(neo_reducer r) {
+  return reducer_rows[r].bodies;
+}
+uint32_t neo_reducer_accs(neo_reducer r) {
+  return reducer_rows[r].accs;
+}
+neo_type neo_reducer_acc_type(neo_type t, uint32_t k) {
+  return k == 0 ? t : NEO_I64_T;
+}
 
 bool neo_reducer_of_text(const char *text, neo_reducer *r) {
   for (uint32_t k = 0; k < NEO_RED_COUNT; k++)
@@ -94,4 +116,6 @@ bool neo_reducer_of_text(const char *text, neo_reducer *r) {
   return false;
 }
 
-const char *neo_role_text(neo_role r) { return role_texts[r]; }
+const char *neo_role_text(neo_role r) {
+  return role_texts[r];
+}

@@ -36,15 +36,24 @@
 enum { NEO_TEXT_DEPTH = 200 }; /* nesting that the parser accepts; the printer stays far below */
 
 /* Binding strength, loosest first. */
-enum { LEVEL_OR = 1, LEVEL_AND, LEVEL_NOT, LEVEL_CMP, LEVEL_SUM, LEVEL_MUL, LEVEL_UNARY, LEVEL_ATOM };
+enum {
+  LEVEL_OR = 1,
+  LEVEL_AND,
+  LEVEL_NOT,
+  LEVEL_CMP,
+  LEVEL_SUM,
+  LEVEL_MUL,
+  LEVEL_UNARY,
+  LEVEL_ATOM
+};
 
 /* Is this a word of the text form, so that a name spelled like it needs quotes? */
 bool neo_text_reserved(const char *word, size_t n);
-void neo_text_add_name(neo_str *out, const char *name); /* quoted where needed */
+void neo_text_add_name(neo_str *out, const char *name);  /* quoted where needed */
 void neo_text_add_label(neo_str *out, const char *name); /* where reserved words are no danger */
 
-/* An expression as text. `names` holds the axes' names; `let_of` gives n + 1 where the expression is
- * named $n before here, else 0; may be null. */
+/* An expression as text. `names` holds the axes' names; `let_of` gives n + 1 where the expression
+ * is named $n before here, else 0; may be null. */
 typedef struct {
   const neo_module *m;
   neo_str *out;

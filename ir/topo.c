@@ -10,9 +10,11 @@ typedef struct {
 static void collect_read(void *ctx, neo_expr e) {
   reads *r = ctx;
   const neo_node *n = neo_expr_node(r->m, e);
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) return;
+  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+    return;
   for (size_t k = 0; k < r->found.n; k++)
-    if (r->found.at[k].i == n->attr) return;
+    if (r->found.at[k].i == n->attr)
+      return;
   NEO_PUSH(r->arena, &r->found, (neo_tensor){n->attr});
 }
 
@@ -32,16 +34,17 @@ typedef struct {
 typedef struct {
   const neo_module *m;
   neo_arena *arena;
-  NEO_VEC(uint32_t) work;  /* definitions found and not yet looked at; later the heap */
-  NEO_VEC(edge) edges;     /* [0] unused */
-  uint32_t *first;         /* by definition: its readers */
-  uint32_t *waiting;       /* by definition: reads that are not computed yet */
+  NEO_VEC(uint32_t) work; /* definitions found and not yet looked at; later the heap */
+  NEO_VEC(edge) edges;    /* [0] unused */
+  uint32_t *first;        /* by definition: its readers */
+  uint32_t *waiting;      /* by definition: reads that are not computed yet */
   bool *needed;
   size_t n_needed;
 } order;
 
 static void need(order *o, uint32_t d) {
-  if (o->needed[d]) return;
+  if (o->needed[d])
+    return;
   o->needed[d] = true;
   o->n_needed++;
   NEO_PUSH(o->arena, &o->work, d);
@@ -53,7 +56,8 @@ static void need_tensor(order *o, neo_tensor t, uint32_t reader) {
   for (uint32_t k = 0; k < pieces.n; k++) {
     uint32_t d = neo_list_at(o->m, pieces, k);
     need(o, d);
-    if (!reader) continue;
+    if (!reader)
+      continue;
     NEO_PUSH(o->arena, &o->edges, (edge){reader, o->first[d]});
     o->first[d] = (uint32_t)o->edges.n - 1;
     o->waiting[reader]++;
@@ -70,8 +74,10 @@ static void heap_up(uint32_t *heap, size_t k) {
 
 static void heap_down(uint32_t *heap, size_t n) {
   for (size_t k = 0, c; (c = 2 * k + 1) < n; k = c) {
-    if (c + 1 < n && heap[c + 1] < heap[c]) c++;
-    if (heap[k] <= heap[c]) return;
+    if (c + 1 < n && heap[c + 1] < heap[c])
+      c++;
+    if (heap[k] <= heap[c])
+      return;
     uint32_t t = heap[k];
     heap[k] = heap[c];
     heap[c] = t;
@@ -94,12 +100,14 @@ static size_t emit(order *o, neo_def *out) {
   size_t n = 0;
   o->work.n = 0;
   for (uint32_t d = 1; d < o->m->defs.n; d++)
-    if (o->needed[d] && !o->waiting[d]) ready(o, d);
+    if (o->needed[d] && !o->waiting[d])
+      ready(o, d);
   while (o->work.n) {
     uint32_t d = take(o);
     out[n++] = (neo_def){d};
     for (uint32_t e = o->first[d]; e; e = o->edges.at[e].next)
-      if (--o->waiting[o->edges.at[e].def] == 0) ready(o, o->edges.at[e].def);
+      if (--o->waiting[o->edges.at[e].def] == 0)
+        ready(o, o->edges.at[e].def);
   }
   return n;
 }
@@ -111,15 +119,18 @@ size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, n
   o.waiting = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
   o.needed = NEO_NEW_ARRAY(a, bool, m->defs.n);
   NEO_PUSH(a, &o.edges, (edge){0, 0});
-  for (size_t k = 0; k < n; k++) need_tensor(&o, roots[k], 0);
+  for (size_t k = 0; k < n; k++)
+    need_tensor(&o, roots[k], 0);
   while (o.work.n) {
     uint32_t d = o.work.at[--o.work.n];
     neo_tensor *read;
     size_t n_read = neo_def_reads(m, (neo_def){d}, a, &read);
-    for (size_t k = 0; k < n_read; k++) need_tensor(&o, read[k], d);
+    for (size_t k = 0; k < n_read; k++)
+      need_tensor(&o, read[k], d);
   }
   *out = NEO_NEW_ARRAY(a, neo_def, o.n_needed);
   size_t found = emit(&o, *out);
-  if (cycle) *cycle = found < o.n_needed;
+  if (cycle)
+    *cycle = found < o.n_needed;
   return found;
 }

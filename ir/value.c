@@ -18,7 +18,8 @@ static float f32_of_bits(uint32_t u) {
 static float round_bf16(float x) {
   uint32_t u;
   memcpy(&u, &x, sizeof u);
-  if (x != x) return x;
+  if (x != x)
+    return x;
   u += 0x7fffU + ((u >> 16) & 1U);
   return f32_of_bits(u & 0xffff0000U);
 }
@@ -26,66 +27,84 @@ static float round_bf16(float x) {
 static float round_f16(float x) {
   uint32_t u;
   memcpy(&u, &x, sizeof u);
-  if (x != x) return x;
+  if (x != x)
+    return x;
   float size = fabsf(x);
   /* Below 2^-14 the spacing is 2^-24, which is that of f32 in [1/2, 1). */
-  if (size < 0x1p-14F) return copysignf((size + 0.5F) - 0.5F, x);
+  if (size < 0x1p-14F)
+    return copysignf((size + 0.5F) - 0.5F, x);
   u += 0xfffU + ((u >> 13) & 1U);
   float y = f32_of_bits(u & 0xffffe000U);
   return fabsf(y) > 65504.0F ? copysignf(INFINITY, x) : y;
 }
 
 double neo_value_round(neo_type t, double x) {
-  if (t == NEO_F32_T) return (double)(float)x;
-  if (t == NEO_F16_T) return (double)round_f16((float)x);
-  if (t == NEO_BF16_T) return (double)round_bf16((float)x);
+  if (t == NEO_F32_T)
+    return (double)(float)x;
+  if (t == NEO_F16_T)
+    return (double)round_f16((float)x);
+  if (t == NEO_BF16_T)
+    return (double)round_bf16((float)x);
   return x;
 }
 
 static int64_t wrap(neo_type t, uint64_t x) {
   switch (t) {
-  case NEO_I32_T: return (int32_t)(uint32_t)x;
-  case NEO_I8_T: return (int8_t)(uint8_t)x;
-  case NEO_U8_T: return (uint8_t)x;
-  case NEO_BOOL_T: return x != 0;
-  default: return (int64_t)x;
+  case NEO_I32_T:
+    return (int32_t)(uint32_t)x;
+  case NEO_I8_T:
+    return (int8_t)(uint8_t)x;
+  case NEO_U8_T:
+    return (uint8_t)x;
+  case NEO_BOOL_T:
+    return x != 0;
+  default:
+    return (int64_t)x;
   }
 }
 
 static void int_range(neo_type t, int64_t *lo, int64_t *hi) {
   *lo = t == NEO_I32_T ? INT32_MIN : t == NEO_I8_T ? INT8_MIN : t == NEO_U8_T ? 0 : INT64_MIN;
-  *hi = t == NEO_I32_T   ? INT32_MAX
-        : t == NEO_I8_T  ? INT8_MAX
-        : t == NEO_U8_T  ? UINT8_MAX
-                         : INT64_MAX;
+  *hi = t == NEO_I32_T  ? INT32_MAX
+        : t == NEO_I8_T ? INT8_MAX
+        : t == NEO_U8_T ? UINT8_MAX
+                        : INT64_MAX;
 }
 
 static int64_t saturate(neo_type t, double x) {
   int64_t lo, hi;
   int_range(t, &lo, &hi);
-  if (x != x) return 0;
-  if (x <= (double)lo) return lo;
-  if (x >= (double)hi) return hi;
+  if (x != x)
+    return 0;
+  if (x <= (double)lo)
+    return lo;
+  if (x >= (double)hi)
+    return hi;
   return (int64_t)x;
 }
 
 neo_value neo_value_cast(neo_type to, neo_type from, neo_value x) {
   bool from_float = neo_type_is_float(from);
   if (neo_type_is_float(to)) {
-    if (from_float) return (neo_value){.f = neo_value_round(to, x.f)};
+    if (from_float)
+      return (neo_value){.f = neo_value_round(to, x.f)};
     /* Straight to f32: i64 by way of f64 would round twice. */
-    if (to == NEO_F64_T) return (neo_value){.f = (double)x.i};
+    if (to == NEO_F64_T)
+      return (neo_value){.f = (double)x.i};
     return (neo_value){.f = neo_value_round(to, (double)(float)x.i)};
   }
-  if (to == NEO_BOOL_T) return (neo_value){.i = from_float ? x.f != 0 : x.i != 0};
+  if (to == NEO_BOOL_T)
+    return (neo_value){.i = from_float ? x.f != 0 : x.i != 0};
   return (neo_value){.i = from_float ? saturate(to, x.f) : wrap(to, (uint64_t)x.i)};
 }
 
 /* ---- integers: computed modulo 2^64, then wrapped */
 
 static int64_t div_floor(int64_t x, int64_t y) {
-  if (y == 0) return 0;
-  if (y == -1) return (int64_t)(0 - (uint64_t)x);
+  if (y == 0)
+    return 0;
+  if (y == -1)
+    return (int64_t)(0 - (uint64_t)x);
   int64_t q = x / y;
   return q - (x % y != 0 && (x < 0) != (y < 0));
 }
@@ -94,63 +113,91 @@ static uint64_t int_mod(int64_t x, int64_t y) {
   return y == 0 ? 0 : (uint64_t)x - (uint64_t)y * (uint64_t)div_floor(x, y);
 }
 
-static int64_t int_min(int64_t x, int64_t y) { return y < x ? y : x; }
-static int64_t int_max(int64_t x, int64_t y) { return y > x ? y : x; }
+static int64_t int_min(int64_t x, int64_t y) {
+  return y < x ? y : x;
+}
+static int64_t int_max(int64_t x, int64_t y) {
+  return y > x ? y : x;
+}
 
 static uint64_t int_op(neo_op op, const neo_value *v) {
   int64_t x = v[0].i;
   uint64_t a = (uint64_t)x;
   switch (op) {
-  case NEO_OP_ADD: return a + (uint64_t)v[1].i;
-  case NEO_OP_SUB: return a - (uint64_t)v[1].i;
-  case NEO_OP_MUL: return a * (uint64_t)v[1].i;
-  case NEO_OP_DIV: return (uint64_t)div_floor(x, v[1].i);
-  case NEO_OP_MOD: return int_mod(x, v[1].i);
-  case NEO_OP_NEG: return 0 - a;
-  case NEO_OP_MIN: return (uint64_t)int_min(x, v[1].i);
-  case NEO_OP_MAX: return (uint64_t)int_max(x, v[1].i);
-  case NEO_OP_CLAMP: return (uint64_t)int_min(int_max(x, v[1].i), v[2].i);
-  case NEO_OP_ABS: return x < 0 ? 0 - a : a;
-  case NEO_OP_SIGN: return (uint64_t)(int64_t)((x > 0) - (x < 0));
-  case NEO_OP_RELU: return (uint64_t)int_max(x, 0);
-  case NEO_OP_STOP: return a;
-  default: assert(false && "an operator that integers have"); return 0;
+  case NEO_OP_ADD:
+    return a + (uint64_t)v[1].i;
+  case NEO_OP_SUB:
+    return a - (uint64_t)v[1].i;
+  case NEO_OP_MUL:
+    return a * (uint64_t)v[1].i;
+  case NEO_OP_DIV:
+    return (uint64_t)div_floor(x, v[1].i);
+  case NEO_OP_MOD:
+    return int_mod(x, v[1].i);
+  case NEO_OP_NEG:
+    return 0 - a;
+  case NEO_OP_MIN:
+    return (uint64_t)int_min(x, v[1].i);
+  case NEO_OP_MAX:
+    return (uint64_t)int_max(x, v[1].i);
+  case NEO_OP_CLAMP:
+    return (uint64_t)int_min(int_max(x, v[1].i), v[2].i);
+  case NEO_OP_ABS:
+    return x < 0 ? 0 - a : a;
+  case NEO_OP_SIGN:
+    return (uint64_t)(int64_t)((x > 0) - (x < 0));
+  case NEO_OP_RELU:
+    return (uint64_t)int_max(x, 0);
+  case NEO_OP_STOP:
+    return a;
+  default:
+    assert(false && "an operator that integers have");
+    return 0;
   }
 }
 
 /* ---- floats */
 
 static double float_min(double x, double y) {
-  if (x != x) return x;
+  if (x != x)
+    return x;
   return y < x || y != y ? y : x;
 }
 
 static double float_max(double x, double y) {
-  if (x != x) return x;
+  if (x != x)
+    return x;
   return y > x || y != y ? y : x;
 }
 
 /* Each step rounded as the type computes, because floor is not continuous. */
 static double float_mod(neo_type t, double x, double y) {
-  if (t == NEO_F64_T) return x - y * floor(x / y);
+  if (t == NEO_F64_T)
+    return x - y * floor(x / y);
   float q = floorf((float)(x / y));
   float p = (float)y * q;
   return (double)((float)x - p);
 }
 
 static double sign(double x) {
-  if (x != x) return x;
+  if (x != x)
+    return x;
   return (double)((x > 0) - (x < 0));
 }
 
 static double sigmoid(double x) {
-  if (x >= 0) return 1 / (1 + exp(-x));
+  if (x >= 0)
+    return 1 / (1 + exp(-x));
   double e = exp(x);
   return e / (1 + e);
 }
 
-static double softplus(double x) { return x != x ? x : fmax(x, 0) + log1p(exp(-fabs(x))); }
-static double gelu(double x) { return x / 2 * (1 + erf(x / sqrt(2.0))); }
+static double softplus(double x) {
+  return x != x ? x : fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+static double gelu(double x) {
+  return x / 2 * (1 + erf(x / sqrt(2.0)));
+}
 
 static double silu(double x) {
   /* -inf * 0 would be NaN, as it is for x*sigmoid(x) written out: the text of ops.def holds. */
@@ -159,47 +206,83 @@ static double silu(double x) {
 
 static double float_function(neo_op op, double x) {
   switch (op) {
-  case NEO_OP_NEG: return -x;
-  case NEO_OP_STOP: return x;
-  case NEO_OP_ABS: return fabs(x);
-  case NEO_OP_SIGN: return sign(x);
-  case NEO_OP_FLOOR: return floor(x);
-  case NEO_OP_CEIL: return ceil(x);
-  case NEO_OP_ROUND: return rint(x);
-  case NEO_OP_SQRT: return sqrt(x);
-  case NEO_OP_RSQRT: return 1 / sqrt(x);
-  case NEO_OP_EXP: return exp(x);
-  case NEO_OP_EXPM1: return expm1(x);
-  case NEO_OP_LOG: return log(x);
-  case NEO_OP_LOG1P: return log1p(x);
-  case NEO_OP_SIN: return sin(x);
-  case NEO_OP_COS: return cos(x);
-  case NEO_OP_TAN: return tan(x);
-  case NEO_OP_TANH: return tanh(x);
-  case NEO_OP_SIGMOID: return sigmoid(x);
-  case NEO_OP_RELU: return float_max(x, 0);
-  case NEO_OP_GELU: return gelu(x);
-  case NEO_OP_SILU: return silu(x);
-  case NEO_OP_SOFTPLUS: return softplus(x);
-  case NEO_OP_ELU: return x > 0 ? x : expm1(x);
-  case NEO_OP_ERF: return erf(x);
-  default: assert(false && "an operator that floats have"); return 0;
+  case NEO_OP_NEG:
+    return -x;
+  case NEO_OP_STOP:
+    return x;
+  case NEO_OP_ABS:
+    return fabs(x);
+  case NEO_OP_SIGN:
+    return sign(x);
+  case NEO_OP_FLOOR:
+    return floor(x);
+  case NEO_OP_CEIL:
+    return ceil(x);
+  case NEO_OP_ROUND:
+    return rint(x);
+  case NEO_OP_SQRT:
+    return sqrt(x);
+  case NEO_OP_RSQRT:
+    return 1 / sqrt(x);
+  case NEO_OP_EXP:
+    return exp(x);
+  case NEO_OP_EXPM1:
+    return expm1(x);
+  case NEO_OP_LOG:
+    return log(x);
+  case NEO_OP_LOG1P:
+    return log1p(x);
+  case NEO_OP_SIN:
+    return sin(x);
+  case NEO_OP_COS:
+    return cos(x);
+  case NEO_OP_TAN:
+    return tan(x);
+  case NEO_OP_TANH:
+    return tanh(x);
+  case NEO_OP_SIGMOID:
+    return sigmoid(x);
+  case NEO_OP_RELU:
+    return float_max(x, 0);
+  case NEO_OP_GELU:
+    return gelu(x);
+  case NEO_OP_SILU:
+    return silu(x);
+  case NEO_OP_SOFTPLUS:
+    return softplus(x);
+  case NEO_OP_ELU:
+    return x > 0 ? x : expm1(x);
+  case NEO_OP_ERF:
+    return erf(x);
+  default:
+    assert(false && "an operator that floats have");
+    return 0;
   }
 }
 
 static double float_op(neo_op op, neo_type t, const neo_value *v) {
   double x = v[0].f;
   switch (op) {
-  case NEO_OP_ADD: return x + v[1].f;
-  case NEO_OP_SUB: return x - v[1].f;
-  case NEO_OP_MUL: return x * v[1].f;
-  case NEO_OP_DIV: return x / v[1].f;
-  case NEO_OP_MOD: return float_mod(t, x, v[1].f);
-  case NEO_OP_POW: return pow(x, v[1].f);
-  case NEO_OP_MIN: return float_min(x, v[1].f);
-  case NEO_OP_MAX: return float_max(x, v[1].f);
-  case NEO_OP_CLAMP: return float_min(float_max(x, v[1].f), v[2].f);
-  default: return float_function(op, x);
+  case NEO_OP_ADD:
+    return x + v[1].f;
+  case NEO_OP_SUB:
+    return x - v[1].f;
+  case NEO_OP_MUL:
+    return x * v[1].f;
+  case NEO_OP_DIV:
+    return x / v[1].f;
+  case NEO_OP_MOD:
+    return float_mod(t, x, v[1].f);
+  case NEO_OP_POW:
+    return pow(x, v[1].f);
+  case NEO_OP_MIN:
+    return float_min(x, v[1].f);
+  case NEO_OP_MAX:
+    return float_max(x, v[1].f);
+  case NEO_OP_CLAMP:
+    return float_min(float_max(x, v[1].f), v[2].f);
+  default:
+    return float_function(op, x);
   }
 }
 
@@ -207,24 +290,33 @@ static double float_op(neo_op op, neo_type t, const neo_value *v) {
 
 static bool compare_float(neo_op op, double x, double y) {
   switch (op) {
-  case NEO_OP_EQ: return x == y;
-  case NEO_OP_NE: return x != y;
-  case NEO_OP_LT: return x < y;
-  default: return x <= y;
+  case NEO_OP_EQ:
+    return x == y;
+  case NEO_OP_NE:
+    return x != y;
+  case NEO_OP_LT:
+    return x < y;
+  default:
+    return x <= y;
   }
 }
 
 static bool compare_int(neo_op op, int64_t x, int64_t y) {
   switch (op) {
-  case NEO_OP_EQ: return x == y;
-  case NEO_OP_NE: return x != y;
-  case NEO_OP_LT: return x < y;
-  default: return x <= y;
+  case NEO_OP_EQ:
+    return x == y;
+  case NEO_OP_NE:
+    return x != y;
+  case NEO_OP_LT:
+    return x < y;
+  default:
+    return x <= y;
   }
 }
 
 static bool logic(neo_op op, const neo_value *v) {
-  if (op == NEO_OP_NOT) return !v[0].i;
+  if (op == NEO_OP_NOT)
+    return !v[0].i;
   return op == NEO_OP_AND ? v[0].i && v[1].i : v[0].i || v[1].i;
 }
 
@@ -233,10 +325,14 @@ neo_value neo_value_op(neo_op op, neo_type result, neo_type arg, const neo_value
   case NEO_RULE_CMP:
     return (neo_value){.i = neo_type_is_float(arg) ? compare_float(op, x[0].f, x[1].f)
                                                    : compare_int(op, x[0].i, x[1].i)};
-  case NEO_RULE_LOGIC: return (neo_value){.i = logic(op, x)};
-  case NEO_RULE_SELECT: return x[0].i ? x[1] : x[2];
-  case NEO_RULE_CAST: return neo_value_cast(result, arg, x[0]);
-  default: break;
+  case NEO_RULE_LOGIC:
+    return (neo_value){.i = logic(op, x)};
+  case NEO_RULE_SELECT:
+    return x[0].i ? x[1] : x[2];
+  case NEO_RULE_CAST:
+    return neo_value_cast(result, arg, x[0]);
+  default:
+    break;
   }
   if (neo_type_is_float(result))
     return (neo_value){.f = neo_value_round(result, float_op(op, result, x))};
@@ -257,10 +353,13 @@ static uint16_t f16_bits(float x) {
   uint32_t u;
   memcpy(&u, &x, sizeof u);
   uint16_t sign_bit = (uint16_t)(u >> 16 & 0x8000U);
-  if (x != x) return (uint16_t)(sign_bit | 0x7e00U);
-  if (isinf(x)) return (uint16_t)(sign_bit | 0x7c00U);
+  if (x != x)
+    return (uint16_t)(sign_bit | 0x7e00U);
+  if (isinf(x))
+    return (uint16_t)(sign_bit | 0x7c00U);
   float size = fabsf(x);
-  if (size < 0x1p-14F) return (uint16_t)(sign_bit | (uint16_t)(size * 0x1p24F));
+  if (size < 0x1p-14F)
+    return (uint16_t)(sign_bit | (uint16_t)(size * 0x1p24F));
   return (uint16_t)(sign_bit | (uint16_t)(((u >> 13) & 0x3ffffU) - (112U << 10)));
 }
 
@@ -270,11 +369,16 @@ neo_value neo_value_read(neo_type t, const void *p) {
   memcpy(&u, p, neo_type_bytes(t));
   memcpy(&f64, &u, sizeof f64);
   switch (t) {
-  case NEO_F64_T: return (neo_value){.f = f64};
-  case NEO_F32_T: return (neo_value){.f = (double)f32_of_bits((uint32_t)u)};
-  case NEO_F16_T: return (neo_value){.f = (double)f16_of_bits((uint16_t)u)};
-  case NEO_BF16_T: return (neo_value){.f = (double)f32_of_bits((uint32_t)u << 16)};
-  default: return (neo_value){.i = wrap(t, u)};
+  case NEO_F64_T:
+    return (neo_value){.f = f64};
+  case NEO_F32_T:
+    return (neo_value){.f = (double)f32_of_bits((uint32_t)u)};
+  case NEO_F16_T:
+    return (neo_value){.f = (double)f16_of_bits((uint16_t)u)};
+  case NEO_BF16_T:
+    return (neo_value){.f = (double)f32_of_bits((uint32_t)u << 16)};
+  default:
+    return (neo_value){.i = wrap(t, u)};
   }
 }
 
@@ -284,11 +388,20 @@ void neo_value_write(neo_type t, neo_value v, void *p) {
   float f32 = neo_type_is_float(t) ? (float)v.f : 0;
   memcpy(&u32, &f32, sizeof u32);
   switch (t) {
-  case NEO_F64_T: memcpy(&u, &v.f, sizeof u); break;
-  case NEO_F32_T: u = u32; break;
-  case NEO_F16_T: u = f16_bits(f32); break;
-  case NEO_BF16_T: u = u32 >> 16; break;
-  default: u = (uint64_t)v.i;
+  case NEO_F64_T:
+    memcpy(&u, &v.f, sizeof u);
+    break;
+  case NEO_F32_T:
+    u = u32;
+    break;
+  case NEO_F16_T:
+    u = f16_bits(f32);
+    break;
+  case NEO_BF16_T:
+    u = u32 >> 16;
+    break;
+  default:
+    u = (uint64_t)v.i;
   }
   memcpy(p, &u, neo_type_bytes(t));
 }

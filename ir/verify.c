@@ -1,7 +1,7 @@
 /* The verifier: definitions, and the order of the checks. Definitions that are neither a piece nor
  * an initialiser were replaced by a pass and are not looked at. */
-#include "ir/check.h"
 #include "ir/verify.h"
+#include "ir/check.h"
 #include "ir/verify_parts.h"
 #include <stdarg.h>
 
@@ -28,12 +28,16 @@ typedef struct {
 static const char *node_problem(const expr_check *c, neo_expr e) {
   const neo_module *m = c->v->m;
   const neo_node *n = neo_expr_node(m, e);
-  if (c->allowed && !c->allowed(n)) return "it may use constants and sizes only";
-  if (n->op == NEO_OP_AXIS && n->attr >= c->n_axes) return "it uses an axis it does not have";
-  if (n->op == NEO_OP_ACC && n->attr >= c->n_accs) return "it uses a result that is not there";
+  if (c->allowed && !c->allowed(n))
+    return "it may use constants and sizes only";
+  if (n->op == NEO_OP_AXIS && n->attr >= c->n_axes)
+    return "it uses an axis it does not have";
+  if (n->op == NEO_OP_ACC && n->attr >= c->n_accs)
+    return "it uses a result that is not there";
   if (n->op == NEO_OP_ACC && n->type != neo_reducer_acc_type(c->acc, n->attr))
     return "the type of a reduction's result is wrong";
-  if (n->op == NEO_OP_RAND && n->attr >= m->n_sites) return "the site of rand does not exist";
+  if (n->op == NEO_OP_RAND && n->attr >= m->n_sites)
+    return "the site of rand does not exist";
   const neo_expr *arg = (const neo_expr *)(const void *)(m->pool.at + n->arg.at);
   return neo_check_node(m, (neo_op)n->op, (neo_type)n->type, n->attr, arg, n->arg.n);
 }
@@ -41,7 +45,8 @@ static const char *node_problem(const expr_check *c, neo_expr e) {
 static void check_one(void *ctx, neo_expr e) {
   expr_check *c = ctx;
   const char *problem = c->ok ? node_problem(c, e) : NULL;
-  if (!problem) return;
+  if (!problem)
+    return;
   neo_op op = (neo_op)neo_expr_node(c->v->m, e)->op;
   c->ok = neo_verify_fail(c->v, "%s: '%s': %s", c->what, neo_op_text(op), problem);
 }
@@ -50,10 +55,13 @@ static bool check_expr(expr_check *c, neo_expr e, neo_type type, const char *wha
   const neo_module *m = c->v->m;
   c->what = what;
   c->ok = true;
-  if (e.i == 0 || e.i >= m->nodes.n) return neo_verify_fail(c->v, "%s is missing", what);
+  if (e.i == 0 || e.i >= m->nodes.n)
+    return neo_verify_fail(c->v, "%s is missing", what);
   neo_expr_visit(m, e, check_one, c);
-  if (!c->ok) return false;
-  if (neo_expr_type(m, e) == type) return true;
+  if (!c->ok)
+    return false;
+  if (neo_expr_type(m, e) == type)
+    return true;
   return neo_verify_fail(c->v, "%s is %s instead of %s", what, neo_type_text(neo_expr_type(m, e)),
                          neo_type_text(type));
 }
@@ -72,14 +80,18 @@ bool neo_verify_size_expr(neo_verifier *v, neo_expr e, const char *what) {
 
 static bool check_axes(neo_verifier *v, const neo_def_rec *d) {
   const neo_module *m = v->m;
-  if (d->n_out > d->axes.n || d->axes.n > 64) return neo_verify_fail(v, "wrong number of axes");
+  if (d->n_out > d->axes.n || d->axes.n > 64)
+    return neo_verify_fail(v, "wrong number of axes");
   for (uint32_t k = 0; k < d->axes.n; k++) {
     uint32_t id = neo_list_at(m, d->axes, k);
     expr_check c = {.v = v, .n_axes = k, .allowed = k < d->n_out ? size_like : NULL};
-    if (id == 0 || id >= m->axes.n) return neo_verify_fail(v, "an axis does not exist");
+    if (id == 0 || id >= m->axes.n)
+      return neo_verify_fail(v, "an axis does not exist");
     const neo_axis_rec *x = neo_def_axis(m, d, k);
-    if (!check_expr(&c, x->lo, NEO_I64_T, "the start of an axis")) return false;
-    if (!check_expr(&c, x->hi, NEO_I64_T, "the end of an axis")) return false;
+    if (!check_expr(&c, x->lo, NEO_I64_T, "the start of an axis"))
+      return false;
+    if (!check_expr(&c, x->hi, NEO_I64_T, "the end of an axis"))
+      return false;
     int64_t lo;
     if (k < d->n_out && (!neo_expr_is_int(m, x->lo, &lo) || lo))
       return neo_verify_fail(v, "an output axis starts at 0");
@@ -90,10 +102,13 @@ static bool check_axes(neo_verifier *v, const neo_def_rec *d) {
 static bool body_type_fits(neo_reducer r, neo_type t) {
   switch (r) {
   case NEO_RED_ANY:
-  case NEO_RED_ALL: return t == NEO_BOOL_T;
+  case NEO_RED_ALL:
+    return t == NEO_BOOL_T;
   case NEO_RED_MEAN:
-  case NEO_RED_LOGSUMEXP: return neo_type_is_float(t);
-  default: return t != NEO_BOOL_T;
+  case NEO_RED_LOGSUMEXP:
+    return neo_type_is_float(t);
+  default:
+    return t != NEO_BOOL_T;
   }
 }
 
@@ -104,12 +119,15 @@ static bool check_reduction(neo_verifier *v, const neo_def_rec *d) {
     bool bare = d->axes.n == d->n_out && !d->where.i && !d->body.n;
     return bare ? true : neo_verify_fail(v, "reduces without a reducer");
   }
-  if (d->where.i && !check_expr(&c, d->where, NEO_BOOL_T, "the condition")) return false;
+  if (d->where.i && !check_expr(&c, d->where, NEO_BOOL_T, "the condition"))
+    return false;
   if (d->body.n == 0 || d->body.n > neo_reducer_bodies(r))
     return neo_verify_fail(v, "wrong number of bodies");
   neo_expr first = neo_list_expr(v->m, d->body, 0);
-  if (first.i == 0 || first.i >= v->m->nodes.n) return neo_verify_fail(v, "a body is missing");
-  if (!check_expr(&c, first, neo_expr_type(v->m, first), "the body")) return false;
+  if (first.i == 0 || first.i >= v->m->nodes.n)
+    return neo_verify_fail(v, "a body is missing");
+  if (!check_expr(&c, first, neo_expr_type(v->m, first), "the body"))
+    return false;
   if (!body_type_fits(r, neo_expr_type(v->m, first)))
     return neo_verify_fail(v, "%s of %s", neo_reducer_text(r),
                            neo_type_text(neo_expr_type(v->m, first)));
@@ -125,26 +143,33 @@ static uint32_t accs_of(const neo_def_rec *d) {
 
 static bool check_finish(neo_verifier *v, const neo_def_rec *d) {
   expr_check c = {.v = v, .n_axes = d->n_out, .n_accs = accs_of(d)};
-  if (d->body.n) c.acc = neo_expr_type(v->m, neo_list_expr(v->m, d->body, 0));
-  if (d->finish.n != d->out.n) return neo_verify_fail(v, "not one expression a result");
+  if (d->body.n)
+    c.acc = neo_expr_type(v->m, neo_list_expr(v->m, d->body, 0));
+  if (d->finish.n != d->out.n)
+    return neo_verify_fail(v, "not one expression a result");
   for (uint32_t k = 0; k < d->out.n; k++) {
     neo_tensor t = {neo_list_at(v->m, d->out, k)};
     neo_type type = (neo_type)neo_tensor_at(v->m, t)->type;
-    if (!check_expr(&c, neo_list_expr(v->m, d->finish, k), type, "the result")) return false;
+    if (!check_expr(&c, neo_list_expr(v->m, d->finish, k), type, "the result"))
+      return false;
   }
   return true;
 }
 
 static bool check_outs(neo_verifier *v, const neo_def_rec *d) {
-  if (d->out.n == 0 || d->out.n > 4) return neo_verify_fail(v, "wrong number of results");
+  if (d->out.n == 0 || d->out.n > 4)
+    return neo_verify_fail(v, "wrong number of results");
   for (uint32_t k = 0; k < d->out.n; k++) {
     neo_tensor t = {neo_list_at(v->m, d->out, k)}, first = {neo_list_at(v->m, d->out, 0)};
-    if (!neo_verify_id(v, t.i)) return false;
+    if (!neo_verify_id(v, t.i))
+      return false;
     if (neo_tensor_rank(v->m, t) != d->n_out)
       return neo_verify_fail(v, "not one output axis a dimension");
-    if (k && !neo_verify_same_shape(v, t, first)) return false;
+    if (k && !neo_verify_same_shape(v, t, first))
+      return false;
     for (uint32_t j = 0; j < k; j++)
-      if (neo_list_at(v->m, d->out, j) == t.i) return neo_verify_fail(v, "defines a tensor twice");
+      if (neo_list_at(v->m, d->out, j) == t.i)
+        return neo_verify_fail(v, "defines a tensor twice");
   }
   return true;
 }
@@ -161,13 +186,17 @@ static bool check_map(neo_verifier *v, const neo_def_rec *d) {
 static bool check_def(neo_verifier *v, neo_def id, bool init) {
   const neo_def_rec *d = neo_def_at(v->m, id);
   v->where = neo_arena_printf(v->arena, "definition %u", id.i);
-  if (!check_outs(v, d)) return false;
+  if (!check_outs(v, d))
+    return false;
   neo_tensor out = {neo_list_at(v->m, d->out, 0)};
   v->where = neo_arena_printf(v->arena, "%s %u of %s", init ? "initialiser" : "definition", id.i,
                               neo_verify_tensor_name(v, out));
-  if (d->in.i) return neo_verify_fail(v, "the region does not exist");
-  if (d->reducer >= NEO_RED_COUNT) return neo_verify_fail(v, "the reducer is unknown");
-  if (d->origin >= v->m->defs.n) return neo_verify_fail(v, "the origin does not exist");
+  if (d->in.i)
+    return neo_verify_fail(v, "the region does not exist");
+  if (d->reducer >= NEO_RED_COUNT)
+    return neo_verify_fail(v, "the reducer is unknown");
+  if (d->origin >= v->m->defs.n)
+    return neo_verify_fail(v, "the origin does not exist");
   if (init && (d->out.n != 1 || d->out_map.n))
     return neo_verify_fail(v, "an initialiser defines one whole tensor");
   return check_map(v, d) && check_axes(v, d) && check_reduction(v, d) && check_finish(v, d);
@@ -180,7 +209,8 @@ static bool check_membership(neo_verifier *v, neo_def id) {
     neo_tensor t = {neo_list_at(v->m, d->out, k)};
     neo_list pieces = neo_tensor_at(v->m, t)->pieces;
     uint32_t n = 0;
-    for (uint32_t j = 0; j < pieces.n; j++) n += neo_list_at(v->m, pieces, j) == id.i;
+    for (uint32_t j = 0; j < pieces.n; j++)
+      n += neo_list_at(v->m, pieces, j) == id.i;
     if (n != 1)
       return neo_verify_fail(v, "is not once a piece of %s", neo_verify_tensor_name(v, t));
   }
@@ -202,13 +232,15 @@ static bool reads_input(neo_verifier *v, neo_def d) {
   neo_tensor *read;
   size_t n = neo_def_reads(v->m, d, v->arena, &read);
   for (size_t k = 0; k < n; k++)
-    if (neo_tensor_at(v->m, read[k])->role == NEO_ROLE_INPUT) return true;
+    if (neo_tensor_at(v->m, read[k])->role == NEO_ROLE_INPUT)
+      return true;
   return false;
 }
 
 static bool check_init(neo_verifier *v, neo_tensor t) {
   neo_def d = neo_tensor_at(v->m, t)->init;
-  if (!check_def(v, d, true) || !init_cover(v, t, neo_def_at(v->m, d))) return false;
+  if (!check_def(v, d, true) || !init_cover(v, t, neo_def_at(v->m, d)))
+    return false;
   return reads_input(v, d) ? neo_verify_fail(v, "reads an input") : true;
 }
 
@@ -216,14 +248,17 @@ static bool check_defs(neo_verifier *v) {
   bool *done = NEO_NEW_ARRAY(v->arena, bool, v->m->defs.n);
   for (uint32_t k = 1; k < v->m->tensors.n; k++) {
     const neo_tensor_rec *r = &v->m->tensors.at[k];
-    if (r->init.i && !check_init(v, (neo_tensor){k})) return false;
+    if (r->init.i && !check_init(v, (neo_tensor){k}))
+      return false;
     for (uint32_t j = 0; j < r->pieces.n; j++) {
       neo_def d = {neo_list_at(v->m, r->pieces, j)};
-      if (!done[d.i] && (!check_def(v, d, false) || !check_membership(v, d))) return false;
+      if (!done[d.i] && (!check_def(v, d, false) || !check_membership(v, d)))
+        return false;
       done[d.i] = true;
     }
     v->where = neo_verify_tensor_name(v, (neo_tensor){k});
-    if (!neo_verify_cover(v, (neo_tensor){k})) return false;
+    if (!neo_verify_cover(v, (neo_tensor){k}))
+      return false;
   }
   return true;
 }
@@ -238,7 +273,8 @@ static bool check_nodes(neo_verifier *v) {
       return neo_verify_fail(v, "the arguments of node %u do not exist", k);
     for (uint32_t j = 0; j < n->arg.n; j++) {
       uint32_t a = neo_list_at(v->m, n->arg, j);
-      if (a == 0 || a >= k) return neo_verify_fail(v, "an argument of node %u does not exist", k);
+      if (a == 0 || a >= k)
+        return neo_verify_fail(v, "an argument of node %u does not exist", k);
     }
   }
   return true;
@@ -248,7 +284,8 @@ static bool check_order(neo_verifier *v) {
   neo_tensor *roots = NEO_NEW_ARRAY(v->arena, neo_tensor, v->m->tensors.n);
   neo_def *order;
   bool cycle;
-  for (uint32_t k = 1; k < v->m->tensors.n; k++) roots[k].i = k;
+  for (uint32_t k = 1; k < v->m->tensors.n; k++)
+    roots[k].i = k;
   v->where = "definitions";
   (void)neo_module_topo(v->m, roots + 1, v->m->tensors.n - 1, v->arena, &order, &cycle);
   return cycle ? neo_verify_fail(v, "a tensor needs itself") : true;
@@ -260,7 +297,8 @@ neo_status neo_module_verify(const neo_module *m, neo_str *why) {
   neo_verifier v = {.m = m, .why = why, .arena = &scratch, .where = "module"};
   v.value = NEO_NEW_ARRAY(&scratch, int64_t, m->nodes.n);
   bool ok = check_nodes(&v) && neo_verify_sizes(&v) && neo_verify_tensors(&v) && check_defs(&v) &&
-            check_order(&v) && neo_verify_entries(&v) && neo_verify_gradients(&v) && neo_verify_customs(&v);
+            check_order(&v) && neo_verify_entries(&v) && neo_verify_gradients(&v) &&
+            neo_verify_customs(&v);
   neo_arena_free(&scratch);
   return ok ? NEO_OK : NEO_INTERNAL;
 }

@@ -1,10 +1,11 @@
-/* Checks the invariants of ir.h. A broken one is a bug of a pass (or bad IR text): *why gets a message naming the
- * definition or tensor. */
+/* Checks the invariants of ir.h. A broken one is a bug of a pass (or bad IR text): *why gets a
+ * message naming the definition or tensor. */
 #ifndef NEO_IR_VERIFY_H
 #define NEO_IR_VERIFY_H
-#include "ir/ir.h"
 #include "base/status.h"
+#include "ir/ir.h"
 
-neo_status neo_module_verify(const neo_module *m, neo_str *why) NEO_MUST_CHECK; /* NEO_OK or NEO_INTERNAL */
+neo_status neo_module_verify(const neo_module *m,
+                             neo_str *why) NEO_MUST_CHECK; /* NEO_OK or NEO_INTERNAL */
 
 #endif

@@ -23,12 +23,14 @@ static void eval_node(void *ctx, neo_expr e) {
   const neo_verifier *v = ev->v;
   const neo_node *n = neo_expr_node(v->m, e);
   neo_value x[3] = {{.i = 0}};
-  if (neo_expr_is_int(v->m, e, &v->value[e.i])) return;
+  if (neo_expr_is_int(v->m, e, &v->value[e.i]))
+    return;
   if (n->op == NEO_OP_SIZE) {
     v->value[e.i] = v->size[ev->sample][n->attr];
     return;
   }
-  for (uint32_t k = 0; k < n->arg.n && k < 3; k++) x[k].i = v->value[neo_list_at(v->m, n->arg, k)];
+  for (uint32_t k = 0; k < n->arg.n && k < 3; k++)
+    x[k].i = v->value[neo_list_at(v->m, n->arg, k)];
   neo_type t = neo_expr_type(v->m, neo_expr_arg(v->m, e, 0));
   v->value[e.i] = neo_value_op((neo_op)n->op, (neo_type)n->type, t, x).i;
 }
@@ -39,7 +41,9 @@ int64_t neo_verify_eval(const neo_verifier *v, uint32_t sample, neo_expr e) {
   return v->value[e.i];
 }
 
-static int64_t last_of(const progression *p) { return p->stride * (p->n - 1) + p->offset; }
+static int64_t last_of(const progression *p) {
+  return p->stride * (p->n - 1) + p->offset;
+}
 
 /* Smallest k >= 0 with k*a = b (mod m), for coprime a and m. */
 static int64_t solve_mod(int64_t a, int64_t b, int64_t m) {
@@ -69,11 +73,13 @@ static bool meet(const progression *a, const progression *b) {
   int64_t g = gcd(a->stride, b->stride), gap = b->offset - a->offset;
   int64_t lo = a->offset > b->offset ? a->offset : b->offset;
   int64_t hi = last_of(a) < last_of(b) ? last_of(a) : last_of(b);
-  if (gap % g != 0 || lo > hi) return false;
+  if (gap % g != 0 || lo > hi)
+    return false;
   int64_t period = b->stride / g; /* of the common values, counted in a's steps */
   int64_t x = period == 1 ? 0 : solve_mod(a->stride / g, gap / g, period);
   int64_t common = a->offset + a->stride * x, step = a->stride * period;
-  if (common < lo) common += (lo - common + step - 1) / step * step;
+  if (common < lo)
+    common += (lo - common + step - 1) / step * step;
   return common <= hi;
 }
 
@@ -95,13 +101,15 @@ static void image_of(const neo_verifier *v, uint32_t sample, uint32_t def, image
 
 static bool image_empty(const image *im, uint32_t rank) {
   for (uint32_t k = 0; k < rank; k++)
-    if (im->dim[k].n <= 0) return true;
+    if (im->dim[k].n <= 0)
+      return true;
   return false;
 }
 
 static bool images_meet(const image *a, const image *b, uint32_t rank) {
   for (uint32_t k = 0; k < rank; k++)
-    if (!meet(&a->dim[k], &b->dim[k])) return false;
+    if (!meet(&a->dim[k], &b->dim[k]))
+      return false;
   return true;
 }
 
@@ -109,14 +117,16 @@ static bool image_inside(const image *im, const int64_t *extent, uint32_t rank) 
   for (uint32_t k = 0; k < rank; k++) {
     const progression *p = &im->dim[k];
     __int128 last = (__int128)p->stride * (p->n - 1) + p->offset; /* nothing is known of n yet */
-    if (p->offset < 0 || last >= extent[k]) return false;
+    if (p->offset < 0 || last >= extent[k])
+      return false;
   }
   return true;
 }
 
 static __int128 volume(const image *im, uint32_t rank) {
   __int128 n = 1;
-  for (uint32_t k = 0; k < rank; k++) n *= im->dim[k].n;
+  for (uint32_t k = 0; k < rank; k++)
+    n *= im->dim[k].n;
   return n;
 }
 
@@ -127,7 +137,8 @@ static bool check_images(neo_verifier *v, const int64_t *extent, uint32_t rank, 
   *total = 0;
   for (uint32_t k = 0; k < pieces.n; k++) {
     image_of(v, sample, neo_list_at(v->m, pieces, k), &im[n]);
-    if (image_empty(&im[n], rank)) continue;
+    if (image_empty(&im[n], rank))
+      continue;
     if (!image_inside(&im[n], extent, rank))
       return neo_verify_fail(v, "piece %u writes outside", im[n].def);
     for (uint32_t j = 0; j < n; j++)
@@ -144,9 +155,11 @@ static __int128 elements(const neo_verifier *v, uint32_t sample, neo_tensor t, i
   bool large = false;
   for (uint32_t k = 0; k < neo_tensor_rank(v->m, t); k++) {
     extent[k] = neo_verify_eval(v, sample, neo_tensor_extent(v->m, t, k));
-    if (extent[k] <= 0) return 0;
+    if (extent[k] <= 0)
+      return 0;
     large = large || extent[k] > MAX_ELEMENTS || n * extent[k] > MAX_ELEMENTS;
-    if (!large) n *= extent[k];
+    if (!large)
+      n *= extent[k];
   }
   return large ? (__int128)MAX_ELEMENTS + 1 : n;
 }
@@ -155,13 +168,17 @@ bool neo_verify_cover(neo_verifier *v, neo_tensor t) {
   neo_list pieces = neo_tensor_at(v->m, t)->pieces;
   uint32_t rank = neo_tensor_rank(v->m, t);
   int64_t extent[NEO_VERIFY_RANK];
-  if (!pieces.n) return true;
+  if (!pieces.n)
+    return true;
   image *im = NEO_NEW_ARRAY(v->arena, image, pieces.n);
   for (uint32_t s = 0; s < v->n_samples; s++) {
     __int128 total, whole = elements(v, s, t, extent);
-    if (whole > MAX_ELEMENTS) continue; /* no such tensor can be; the arithmetic would overflow */
-    if (!check_images(v, extent, rank, im, pieces, s, &total)) return false;
-    if (total != whole) return neo_verify_fail(v, "the pieces do not cover all elements");
+    if (whole > MAX_ELEMENTS)
+      continue; /* no such tensor can be; the arithmetic would overflow */
+    if (!check_images(v, extent, rank, im, pieces, s, &total))
+      return false;
+    if (total != whole)
+      return neo_verify_fail(v, "the pieces do not cover all elements");
   }
   return true;
 }

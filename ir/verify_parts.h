@@ -8,11 +8,11 @@ enum { NEO_VERIFY_SAMPLES = 8, NEO_VERIFY_RANK = 16 };
 typedef struct {
   const neo_module *m;
   neo_str *why;
-  neo_arena *arena;                    /* scratch */
-  int64_t *size[NEO_VERIFY_SAMPLES];   /* values of all sizes, by id */
+  neo_arena *arena;                  /* scratch */
+  int64_t *size[NEO_VERIFY_SAMPLES]; /* values of all sizes, by id */
   uint32_t n_samples;
-  int64_t *value;                      /* of size expressions, by node, while one is evaluated */
-  const char *where;                   /* what is looked at, for messages */
+  int64_t *value;    /* of size expressions, by node, while one is evaluated */
+  const char *where; /* what is looked at, for messages */
 } neo_verifier;
 
 bool neo_verify_fail(neo_verifier *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

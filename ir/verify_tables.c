@@ -6,8 +6,10 @@
 
 static int64_t sampled(const neo_size_rec *s, uint32_t sample, uint32_t id) {
   uint64_t width = (uint64_t)s->hi - (uint64_t)s->lo;
-  if (sample == 0 || width == 0) return s->lo;
-  if (sample == 1) return s->hi;
+  if (sample == 0 || width == 0)
+    return s->lo;
+  if (sample == 1)
+    return s->hi;
   uint64_t h = neo_hash_mix(sample, id);
   uint64_t range = width < 40 ? width : 40; /* small sizes find more */
   return (int64_t)((uint64_t)s->lo + h % (range + 1));
@@ -20,7 +22,8 @@ static bool take_sample(neo_verifier *v, uint32_t sample, int64_t *value) {
     const neo_size_rec *s = &v->m->sizes.at[k];
     value[k] = s->kind == NEO_SIZE_DERIVED ? neo_verify_eval(v, v->n_samples, s->value)
                                            : sampled(s, sample, k);
-    if (value[k] < s->lo || value[k] > s->hi) return false;
+    if (value[k] < s->lo || value[k] > s->hi)
+      return false;
   }
   return true;
 }
@@ -29,13 +32,16 @@ static void take_samples(neo_verifier *v) {
   uint32_t n = v->m->sizes.n > 1 ? NEO_VERIFY_SAMPLES : 1;
   for (uint32_t k = 0; k < n; k++) {
     int64_t *value = NEO_NEW_ARRAY(v->arena, int64_t, v->m->sizes.n);
-    if (take_sample(v, k, value)) v->n_samples++;
+    if (take_sample(v, k, value))
+      v->n_samples++;
   }
 }
 
 static bool unique_name(neo_verifier *v, neo_map *seen, uint32_t name) {
-  if (!name) return true;
-  if (neo_map_get(seen, name, NULL)) return neo_verify_fail(v, "the name is used twice");
+  if (!name)
+    return true;
+  if (neo_map_get(seen, name, NULL))
+    return neo_verify_fail(v, "the name is used twice");
   neo_map_set(seen, name, 1);
   return true;
 }
@@ -43,10 +49,14 @@ static bool unique_name(neo_verifier *v, neo_map *seen, uint32_t name) {
 static bool check_size(neo_verifier *v, uint32_t id, neo_map *seen) {
   const neo_size_rec *s = &v->m->sizes.at[id];
   v->where = neo_arena_printf(v->arena, "size '%s'", neo_name_text(v->m->names, s->name));
-  if (s->lo < 0 || s->lo > s->hi) return neo_verify_fail(v, "the range is empty or negative");
-  if (!unique_name(v, seen, s->name)) return false;
-  if (s->kind == NEO_SIZE_RUNTIME) return s->value.i ? neo_verify_fail(v, "has a value") : true;
-  if (s->kind != NEO_SIZE_DERIVED) return neo_verify_fail(v, "the kind is unknown");
+  if (s->lo < 0 || s->lo > s->hi)
+    return neo_verify_fail(v, "the range is empty or negative");
+  if (!unique_name(v, seen, s->name))
+    return false;
+  if (s->kind == NEO_SIZE_RUNTIME)
+    return s->value.i ? neo_verify_fail(v, "has a value") : true;
+  if (s->kind != NEO_SIZE_DERIVED)
+    return neo_verify_fail(v, "the kind is unknown");
   return neo_verify_size_expr(v, s->value, "the value");
 }
 
@@ -58,7 +68,8 @@ typedef struct {
 static void note_size(void *ctx, neo_expr e) {
   size_use *u = ctx;
   const neo_node *n = neo_expr_node(u->m, e);
-  if (n->op == NEO_OP_SIZE && n->attr > u->largest) u->largest = n->attr;
+  if (n->op == NEO_OP_SIZE && n->attr > u->largest)
+    u->largest = n->attr;
 }
 
 bool neo_verify_sizes(neo_verifier *v) {
@@ -66,9 +77,11 @@ bool neo_verify_sizes(neo_verifier *v) {
   neo_map_init(&seen, v->arena);
   for (uint32_t k = 1; k < v->m->sizes.n; k++) {
     size_use use = {.m = v->m};
-    if (!check_size(v, k, &seen)) return false;
+    if (!check_size(v, k, &seen))
+      return false;
     neo_expr_visit(v->m, v->m->sizes.at[k].value, note_size, &use);
-    if (use.largest >= k) return neo_verify_fail(v, "the value needs a later size");
+    if (use.largest >= k)
+      return neo_verify_fail(v, "the value needs a later size");
   }
   take_samples(v);
   return true;
@@ -78,7 +91,8 @@ bool neo_verify_sizes(neo_verifier *v) {
 
 const char *neo_verify_tensor_name(neo_verifier *v, neo_tensor t) {
   uint32_t name = neo_tensor_at(v->m, t)->name;
-  if (!name) return neo_arena_printf(v->arena, "tensor %u", t.i);
+  if (!name)
+    return neo_arena_printf(v->arena, "tensor %u", t.i);
   return neo_arena_printf(v->arena, "tensor '%s'", neo_name_text(v->m->names, name));
 }
 
@@ -95,8 +109,8 @@ bool neo_verify_same_shape(neo_verifier *v, neo_tensor a, neo_tensor b) {
     for (uint32_t s = 0; same && p.i != q.i && s < v->n_samples; s++)
       same = neo_verify_eval(v, s, p) == neo_verify_eval(v, s, q);
   }
-  return same ? true : neo_verify_fail(v, "extents differ from those of %s",
-                                       neo_verify_tensor_name(v, b));
+  return same ? true
+              : neo_verify_fail(v, "extents differ from those of %s", neo_verify_tensor_name(v, b));
 }
 
 static bool check_const(neo_verifier *v, neo_tensor t, const neo_tensor_rec *r) {
@@ -105,40 +119,49 @@ static bool check_const(neo_verifier *v, neo_tensor t, const neo_tensor_rec *r) 
     int64_t x;
     if (!neo_expr_is_int(v->m, neo_tensor_extent(v->m, t, k), &x) || x < 0)
       return neo_verify_fail(v, "data needs constant extents");
-    if (__builtin_mul_overflow(n, (uint64_t)x, &n)) return neo_verify_fail(v, "too large");
+    if (__builtin_mul_overflow(n, (uint64_t)x, &n))
+      return neo_verify_fail(v, "too large");
   }
-  if (n != r->n_data_bytes) return neo_verify_fail(v, "the data does not fill the extents");
+  if (n != r->n_data_bytes)
+    return neo_verify_fail(v, "the data does not fill the extents");
   return n && !r->data ? neo_verify_fail(v, "has no data") : true;
 }
 
 static bool check_update(neo_verifier *v, neo_tensor t, const neo_tensor_rec *r) {
   if (r->role != NEO_ROLE_UPDATE)
     return r->updates.i ? neo_verify_fail(v, "only an update replaces a tensor") : true;
-  if (!neo_verify_id(v, r->updates.i)) return false;
+  if (!neo_verify_id(v, r->updates.i))
+    return false;
   const neo_tensor_rec *old = neo_tensor_at(v->m, r->updates);
   if (old->role != NEO_ROLE_PARAM && old->role != NEO_ROLE_STATE)
     return neo_verify_fail(v, "updates what is neither parameter nor state");
-  if (old->type != r->type) return neo_verify_fail(v, "differs in type from what it updates");
+  if (old->type != r->type)
+    return neo_verify_fail(v, "differs in type from what it updates");
   return neo_verify_same_shape(v, t, r->updates);
 }
 
 static bool list_has(const neo_module *m, neo_list l, uint32_t x) {
   for (uint32_t k = 0; k < l.n; k++)
-    if (neo_list_at(m, l, k) == x) return true;
+    if (neo_list_at(m, l, k) == x)
+      return true;
   return false;
 }
 
 static bool check_definers(neo_verifier *v, neo_tensor t, const neo_tensor_rec *r) {
   bool computed = r->role == NEO_ROLE_TEMP || r->role == NEO_ROLE_UPDATE;
   bool kept = r->role == NEO_ROLE_PARAM || r->role == NEO_ROLE_STATE || r->role == NEO_ROLE_SETTING;
-  if (r->pieces.n && !computed) return neo_verify_fail(v, "has pieces, but is not computed");
-  if (r->init.i && !kept) return neo_verify_fail(v, "has an initialiser, but is not kept");
-  if (r->init.i >= v->m->defs.n) return neo_verify_fail(v, "the initialiser does not exist");
+  if (r->pieces.n && !computed)
+    return neo_verify_fail(v, "has pieces, but is not computed");
+  if (r->init.i && !kept)
+    return neo_verify_fail(v, "has an initialiser, but is not kept");
+  if (r->init.i >= v->m->defs.n)
+    return neo_verify_fail(v, "the initialiser does not exist");
   if (r->init.i && !list_has(v->m, neo_def_at(v->m, r->init)->out, t.i))
     return neo_verify_fail(v, "the initialiser defines something else");
   for (uint32_t k = 0; k < r->pieces.n; k++) {
     neo_def d = {neo_list_at(v->m, r->pieces, k)};
-    if (d.i == 0 || d.i >= v->m->defs.n) return neo_verify_fail(v, "a piece does not exist");
+    if (d.i == 0 || d.i >= v->m->defs.n)
+      return neo_verify_fail(v, "a piece does not exist");
     if (!list_has(v->m, neo_def_at(v->m, d)->out, t.i))
       return neo_verify_fail(v, "piece %u defines something else", d.i);
   }
@@ -148,19 +171,27 @@ static bool check_definers(neo_verifier *v, neo_tensor t, const neo_tensor_rec *
 static bool check_tensor(neo_verifier *v, neo_tensor t, neo_map *seen) {
   const neo_tensor_rec *r = neo_tensor_at(v->m, t);
   v->where = neo_verify_tensor_name(v, t);
-  if (r->role > NEO_ROLE_COTANGENT) return neo_verify_fail(v, "the role is unknown");
-  if (r->type >= NEO_TYPE_COUNT) return neo_verify_fail(v, "the type is unknown");
-  if (!unique_name(v, seen, r->name)) return false;
-  if (r->in.i) return neo_verify_fail(v, "the region does not exist");
-  if (r->extent.n > NEO_VERIFY_RANK) return neo_verify_fail(v, "more than 16 dimensions");
+  if (r->role > NEO_ROLE_COTANGENT)
+    return neo_verify_fail(v, "the role is unknown");
+  if (r->type >= NEO_TYPE_COUNT)
+    return neo_verify_fail(v, "the type is unknown");
+  if (!unique_name(v, seen, r->name))
+    return false;
+  if (r->in.i)
+    return neo_verify_fail(v, "the region does not exist");
+  if (r->extent.n > NEO_VERIFY_RANK)
+    return neo_verify_fail(v, "more than 16 dimensions");
   for (uint32_t k = 0; k < r->extent.n; k++)
-    if (!neo_verify_size_expr(v, neo_list_expr(v->m, r->extent, k), "an extent")) return false;
+    if (!neo_verify_size_expr(v, neo_list_expr(v->m, r->extent, k), "an extent"))
+      return false;
   if (r->bound.i && !neo_type_is_int((neo_type)r->type))
     return neo_verify_fail(v, "a bound is for integers");
-  if (r->bound.i && !neo_verify_size_expr(v, r->bound, "the bound")) return false;
+  if (r->bound.i && !neo_verify_size_expr(v, r->bound, "the bound"))
+    return false;
   if (r->role == NEO_ROLE_SETTING && r->extent.n)
     return neo_verify_fail(v, "a setting is a scalar");
-  if (r->role == NEO_ROLE_CONST && !check_const(v, t, r)) return false;
+  if (r->role == NEO_ROLE_CONST && !check_const(v, t, r))
+    return false;
   return check_definers(v, t, r);
 }
 
@@ -168,10 +199,12 @@ bool neo_verify_tensors(neo_verifier *v) {
   neo_map seen;
   neo_map_init(&seen, v->arena);
   for (uint32_t k = 1; k < v->m->tensors.n; k++)
-    if (!check_tensor(v, (neo_tensor){k}, &seen)) return false;
+    if (!check_tensor(v, (neo_tensor){k}, &seen))
+      return false;
   for (uint32_t k = 1; k < v->m->tensors.n; k++) {
     v->where = neo_verify_tensor_name(v, (neo_tensor){k});
-    if (!check_update(v, (neo_tensor){k}, &v->m->tensors.at[k])) return false;
+    if (!check_update(v, (neo_tensor){k}, &v->m->tensors.at[k]))
+      return false;
   }
   return true;
 }
@@ -180,7 +213,8 @@ bool neo_verify_tensors(neo_verifier *v) {
 
 static bool check_ids(neo_verifier *v, neo_list l) {
   for (uint32_t k = 0; k < l.n; k++)
-    if (!neo_verify_id(v, neo_list_at(v->m, l, k))) return false;
+    if (!neo_verify_id(v, neo_list_at(v->m, l, k)))
+      return false;
   return true;
 }
 
@@ -189,7 +223,8 @@ static bool check_entry_updates(neo_verifier *v, const neo_entry_rec *e) {
   neo_map_init(&seen, v->arena);
   for (uint32_t k = 0; k < e->updates.n; k++) {
     const neo_tensor_rec *r = neo_tensor_at(v->m, (neo_tensor){neo_list_at(v->m, e->updates, k)});
-    if (r->role != NEO_ROLE_UPDATE) return neo_verify_fail(v, "takes what is no update");
+    if (r->role != NEO_ROLE_UPDATE)
+      return neo_verify_fail(v, "takes what is no update");
     if (neo_map_get(&seen, r->updates.i, NULL))
       return neo_verify_fail(v, "updates %s twice", neo_verify_tensor_name(v, r->updates));
     neo_map_set(&seen, r->updates.i, 1);
@@ -201,10 +236,14 @@ bool neo_verify_entries(neo_verifier *v) {
   for (size_t k = 0; k < v->m->entries.n; k++) {
     const neo_entry_rec *e = &v->m->entries.at[k];
     v->where = neo_arena_printf(v->arena, "entry '%s'", neo_name_text(v->m->names, e->name));
-    if (e->kind > NEO_ENTRY_INIT) return neo_verify_fail(v, "the kind is unknown");
-    if (e->names.n != e->outputs.n) return neo_verify_fail(v, "not one name an output");
-    if (!check_ids(v, e->outputs) || !check_ids(v, e->updates)) return false;
-    if (!check_entry_updates(v, e)) return false;
+    if (e->kind > NEO_ENTRY_INIT)
+      return neo_verify_fail(v, "the kind is unknown");
+    if (e->names.n != e->outputs.n)
+      return neo_verify_fail(v, "not one name an output");
+    if (!check_ids(v, e->outputs) || !check_ids(v, e->updates))
+      return false;
+    if (!check_entry_updates(v, e))
+      return false;
   }
   return true;
 }
@@ -217,16 +256,20 @@ static bool alike(neo_verifier *v, neo_tensor a, neo_tensor b) {
 }
 
 static bool check_gradient(neo_verifier *v, const neo_grad_rec *g) {
-  if (!neo_verify_id(v, g->y.i) || !check_ids(v, g->wrt) || !check_ids(v, g->out)) return false;
+  if (!neo_verify_id(v, g->y.i) || !check_ids(v, g->wrt) || !check_ids(v, g->out))
+    return false;
   if (!neo_type_is_float((neo_type)neo_tensor_at(v->m, g->y)->type))
     return neo_verify_fail(v, "the differentiated tensor is no float");
   if (!g->seed.i && neo_tensor_rank(v->m, g->y))
     return neo_verify_fail(v, "only a scalar needs no seed");
-  if (g->seed.i && (!neo_verify_id(v, g->seed.i) || !alike(v, g->seed, g->y))) return false;
-  if (g->wrt.n != g->out.n) return neo_verify_fail(v, "not one result a tensor");
+  if (g->seed.i && (!neo_verify_id(v, g->seed.i) || !alike(v, g->seed, g->y)))
+    return false;
+  if (g->wrt.n != g->out.n)
+    return neo_verify_fail(v, "not one result a tensor");
   for (uint32_t k = 0; k < g->wrt.n; k++) {
     neo_tensor x = {neo_list_at(v->m, g->wrt, k)}, dx = {neo_list_at(v->m, g->out, k)};
-    if (!alike(v, dx, x)) return false;
+    if (!alike(v, dx, x))
+      return false;
   }
   return true;
 }
@@ -234,17 +277,20 @@ static bool check_gradient(neo_verifier *v, const neo_grad_rec *g) {
 bool neo_verify_gradients(neo_verifier *v) {
   for (size_t k = 0; k < v->m->grads.n; k++) {
     v->where = neo_arena_printf(v->arena, "gradient %u", (unsigned)k);
-    if (!check_gradient(v, &v->m->grads.at[k])) return false;
+    if (!check_gradient(v, &v->m->grads.at[k]))
+      return false;
   }
   return true;
 }
 
 /* Adjoints are as their tensors; 0 is none. */
 static bool check_adjoints(neo_verifier *v, neo_list adjoint, neo_list of) {
-  if (adjoint.n != of.n) return neo_verify_fail(v, "not one adjoint a tensor");
+  if (adjoint.n != of.n)
+    return neo_verify_fail(v, "not one adjoint a tensor");
   for (uint32_t k = 0; k < of.n; k++) {
     neo_tensor d = {neo_list_at(v->m, adjoint, k)}, t = {neo_list_at(v->m, of, k)};
-    if (d.i && (!neo_verify_id(v, d.i) || !alike(v, d, t))) return false;
+    if (d.i && (!neo_verify_id(v, d.i) || !alike(v, d, t)))
+      return false;
   }
   return true;
 }
@@ -253,8 +299,10 @@ bool neo_verify_customs(neo_verifier *v) {
   for (size_t k = 0; k < v->m->customs.n; k++) {
     const neo_custom_rec *c = &v->m->customs.at[k];
     v->where = neo_arena_printf(v->arena, "custom gradient %u", (unsigned)k);
-    if (!check_ids(v, c->ins) || !check_ids(v, c->outs)) return false;
-    if (!check_adjoints(v, c->dys, c->outs) || !check_adjoints(v, c->dxs, c->ins)) return false;
+    if (!check_ids(v, c->ins) || !check_ids(v, c->outs))
+      return false;
+    if (!check_adjoints(v, c->dys, c->outs) || !check_adjoints(v, c->dxs, c->ins))
+      return false;
   }
   return true;
 }

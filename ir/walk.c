@@ -1,8 +1,9 @@
 /* Walks over expressions and definitions.
  *
- * Expressions are directed acyclic graphs whose arguments have smaller ids, possibly deep, so walks
- * keep their own stack, and mark nodes with the number of the walk. A walk may start another from its
- * callback: each level of nesting has its own marks, kept by the module for the next walk. */
+ * Expressions are directed acyclic graphs whose arguments have smaller ids, possibly deep, so
+ * walks keep their own stack, and mark nodes with the number of the walk. A walk may start another
+ * from its callback: each level of nesting has its own marks, kept by the module for the next
+ * walk. */
 #include "ir/ir.h"
 #include <assert.h>
 #include <string.h>
@@ -27,7 +28,8 @@ static walk *walk_begin(const neo_module *m, uint32_t n) {
     own->walks->next = &own->walks->first;
   }
   walk *w = *own->walks->next;
-  if (!w) w = *own->walks->next = NEO_NEW(m->arena, walk);
+  if (!w)
+    w = *own->walks->next = NEO_NEW(m->arena, walk);
   own->walks->next = &w->deeper;
   if (n > w->n) {
     w->n = n + n / 2 + 64;
@@ -45,11 +47,14 @@ static walk *walk_begin(const neo_module *m, uint32_t n) {
 
 static void walk_end(const neo_module *m, walk *w) {
   walk **at = &m->walks->first;
-  while (*at != w) at = &(*at)->deeper;
+  while (*at != w)
+    at = &(*at)->deeper;
   m->walks->next = at;
 }
 
-static bool seen(const walk *w, uint32_t id) { return w->mark[id] == w->epoch; }
+static bool seen(const walk *w, uint32_t id) {
+  return w->mark[id] == w->epoch;
+}
 
 /* Pushes the arguments of the node on top that are not done; false if there are none. */
 static bool push_args(const neo_module *m, walk *w) {
@@ -57,7 +62,8 @@ static bool push_args(const neo_module *m, walk *w) {
   size_t before = w->stack.n;
   for (uint32_t k = n->arg.n; k > 0; k--) {
     uint32_t a = m->pool.at[n->arg.at + k - 1];
-    if (!seen(w, a)) NEO_PUSH(m->arena, &w->stack, a);
+    if (!seen(w, a))
+      NEO_PUSH(m->arena, &w->stack, a);
   }
   return w->stack.n > before;
 }
@@ -78,13 +84,15 @@ static uint32_t walk_next(const neo_module *m, walk *w) {
 }
 
 static void walk_from(const neo_module *m, walk *w, neo_expr e) {
-  if (e.i) NEO_PUSH(m->arena, &w->stack, e.i);
+  if (e.i)
+    NEO_PUSH(m->arena, &w->stack, e.i);
 }
 
 void neo_expr_visit(const neo_module *m, neo_expr e, void (*f)(void *ctx, neo_expr e), void *ctx) {
   walk *w = walk_begin(m, e.i + 1);
   walk_from(m, w, e);
-  for (uint32_t id; (id = walk_next(m, w)) != 0;) f(ctx, (neo_expr){id});
+  for (uint32_t id; (id = walk_next(m, w)) != 0;)
+    f(ctx, (neo_expr){id});
   walk_end(m, w);
 }
 
@@ -97,13 +105,15 @@ static neo_expr rebuild(neo_module *m, const walk *w, uint32_t id) {
   neo_node n = m->nodes.at[id];
   neo_expr small[16], *arg = small;
   bool same = true;
-  if (n.arg.n > 16) arg = NEO_NEW_ARRAY(m->arena, neo_expr, n.arg.n);
+  if (n.arg.n > 16)
+    arg = NEO_NEW_ARRAY(m->arena, neo_expr, n.arg.n);
   for (uint32_t k = 0; k < n.arg.n; k++) {
     uint32_t a = m->pool.at[n.arg.at + k];
     arg[k].i = w->value[a];
     same = same && arg[k].i == a;
   }
-  if (same) return (neo_expr){id};
+  if (same)
+    return (neo_expr){id};
   return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, n.attr, arg, n.arg.n, n.span);
 }
 
@@ -146,9 +156,11 @@ static neo_expr subst_tensor(void *ctx, neo_module *m, neo_expr e) {
   const tensor_subst *s = ctx;
   neo_node n = *neo_expr_node(m, e);
   neo_expr arg[64];
-  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || n.attr != s->from.i) return e;
+  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || n.attr != s->from.i)
+    return e;
   assert(n.arg.n <= 64);
-  for (uint32_t k = 0; k < n.arg.n; k++) arg[k] = neo_list_expr(m, n.arg, k);
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    arg[k] = neo_list_expr(m, n.arg, k);
   return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, s->to.i, arg, n.arg.n, n.span);
 }
 
@@ -169,8 +181,10 @@ typedef struct {
 static void ask(void *ctx, neo_expr e) {
   question *q = ctx;
   const neo_node *n = neo_expr_node(q->m, e);
-  if (n->op == NEO_OP_AXIS) q->axes |= 1ULL << (n->attr < 63 ? n->attr : 63);
-  if (n->op == q->op) q->found = true;
+  if (n->op == NEO_OP_AXIS)
+    q->axes |= 1ULL << (n->attr < 63 ? n->attr : 63);
+  if (n->op == q->op)
+    q->found = true;
 }
 
 uint64_t neo_expr_axes(const neo_module *m, neo_expr e) {
@@ -208,7 +222,8 @@ static neo_list rewrite_axes(neo_module *m, walk *w, neo_list l, rewriter *f, vo
     rec.lo = rewrite_in(m, w, old.lo, f, ctx);
     rec.hi = rewrite_in(m, w, old.hi, f, ctx);
     at[k] = neo_list_at(m, l, k);
-    if (rec.lo.i == old.lo.i && rec.hi.i == old.hi.i) continue;
+    if (rec.lo.i == old.lo.i && rec.hi.i == old.hi.i)
+      continue;
     at[k] = neo_axis_add(m, rec).i;
     same = false;
   }
@@ -229,7 +244,8 @@ void neo_def_rewrite(neo_module *m, neo_def d, rewriter *f, void *ctx) {
 static void visit_in(const neo_module *m, walk *w, neo_expr e, void (*f)(void *ctx, neo_expr e),
                      void *ctx) {
   walk_from(m, w, e);
-  for (uint32_t id; (id = walk_next(m, w)) != 0;) f(ctx, (neo_expr){id});
+  for (uint32_t id; (id = walk_next(m, w)) != 0;)
+    f(ctx, (neo_expr){id});
 }
 
 void neo_def_visit(const neo_module *m, neo_def d, void (*f)(void *ctx, neo_expr e), void *ctx) {
@@ -240,7 +256,8 @@ void neo_def_visit(const neo_module *m, neo_def d, void (*f)(void *ctx, neo_expr
     visit_in(m, w, neo_def_axis(m, &rec, k)->hi, f, ctx);
   }
   visit_in(m, w, rec.where, f, ctx);
-  for (uint32_t k = 0; k < rec.body.n; k++) visit_in(m, w, neo_list_expr(m, rec.body, k), f, ctx);
+  for (uint32_t k = 0; k < rec.body.n; k++)
+    visit_in(m, w, neo_list_expr(m, rec.body, k), f, ctx);
   for (uint32_t k = 0; k < rec.finish.n; k++)
     visit_in(m, w, neo_list_expr(m, rec.finish, k), f, ctx);
   walk_end(m, w);

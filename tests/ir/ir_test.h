@@ -1,19 +1,20 @@
 /* What the tests of ir share: an empty module for each test, modules from text, running them. */
 #ifndef NEO_TESTS_IR_TEST_H
 #define NEO_TESTS_IR_TEST_H
+#include "ir/interp.h"
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include "ir/interp.h"
 
 neo_module *test_module_new(neo_arena *a);
 int test_setup(void **state);    /* *state: a new module in its own arena */
 int test_teardown(void **state); /* frees that */
 neo_list test_list1(neo_module *m, neo_expr e);
 
-/* A module from text (the first line is added), in the arena of `m`; fails the test on any error. */
+/* A module from text (the first line is added), in the arena of `m`; fails the test on any error.
+ */
 neo_module *test_parse(neo_module *m, const char *text);
 /* The same, but null with the messages in *errors when it is wrong. */
 neo_module *test_try_parse(neo_module *m, const char *text, const char **errors);

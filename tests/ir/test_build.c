@@ -10,8 +10,7 @@ static void equal_expressions_have_equal_ids(void **state) {
   assert_int_not_equal(a.i, neo_op2(m, NEO_OP_SUB, i, j).i);
   assert_int_not_equal(a.i, neo_op2(m, NEO_OP_ADD, j, i).i);
   assert_int_equal(neo_const_float(m, NEO_F32_T, 0.5).i, neo_const_float(m, NEO_F32_T, 0.5).i);
-  assert_int_not_equal(neo_const_float(m, NEO_F32_T, 0.0).i,
-                       neo_const_float(m, NEO_F32_T, -0.0).i);
+  assert_int_not_equal(neo_const_float(m, NEO_F32_T, 0.0).i, neo_const_float(m, NEO_F32_T, -0.0).i);
   assert_int_not_equal(neo_const_float(m, NEO_F32_T, 1).i, neo_const_float(m, NEO_F64_T, 1).i);
   assert_int_equal(neo_const_float(m, NEO_F32_T, 0.1).i,
                    neo_const_float(m, NEO_F32_T, (double)0.1F).i);
@@ -124,7 +123,8 @@ static void count(void *ctx, neo_expr e) {
   visits *v = ctx;
   const neo_node *n = neo_expr_node(v->m, e);
   for (uint32_t k = 0; k < n->arg.n; k++)
-    if (!v->seen[neo_list_at(v->m, n->arg, k)]) v->args_first = false;
+    if (!v->seen[neo_list_at(v->m, n->arg, k)])
+      v->args_first = false;
   assert_false(v->seen[e.i]);
   v->seen[e.i] = 1;
   v->n++;
@@ -132,7 +132,8 @@ static void count(void *ctx, neo_expr e) {
 
 static neo_expr doubled(neo_module *m, int levels) {
   neo_expr e = neo_acc_ref(m, NEO_F32_T, 0);
-  for (int k = 0; k < levels; k++) e = neo_op2(m, NEO_OP_ADD, e, e);
+  for (int k = 0; k < levels; k++)
+    e = neo_op2(m, NEO_OP_ADD, e, e);
   return e;
 }
 
@@ -187,20 +188,25 @@ static void axes_are_substituted(void **state) {
 /* ---- definitions */
 
 static neo_tensor vector(neo_module *m, const char *name) {
-  return neo_tensor_add(m, (neo_tensor_rec){.role = NEO_ROLE_TEMP,
-                                            .type = NEO_F32_T,
-                                            .name = neo_name_of(m->names, name),
-                                            .extent = test_list1(m, neo_const_int(m, NEO_I64_T, 4))});
+  return neo_tensor_add(m,
+                        (neo_tensor_rec){.role = NEO_ROLE_TEMP,
+                                         .type = NEO_F32_T,
+                                         .name = neo_name_of(m->names, name),
+                                         .extent = test_list1(m, neo_const_int(m, NEO_I64_T, 4))});
 }
 
 static neo_def copy_of(neo_module *m, neo_tensor out, neo_tensor a, neo_tensor b) {
   neo_expr i = neo_axis_ref(m, 0), zero = neo_const_int(m, NEO_I64_T, 0);
   neo_axis x = neo_axis_add(m, (neo_axis_rec){.lo = zero, .hi = neo_const_int(m, NEO_I64_T, 4)});
   neo_expr e = neo_load(m, a, &i, 1, 0);
-  if (b.i) e = neo_op2(m, NEO_OP_ADD, e, neo_load(m, b, &i, 1, 0));
-  return neo_def_add(m, (neo_def_rec){.axes = neo_list_new(m, &x.i, 1), .n_out = 1,
-                                      .finish = test_list1(m, e),
-                                      .out = neo_list_new(m, &out.i, 1)}, true);
+  if (b.i)
+    e = neo_op2(m, NEO_OP_ADD, e, neo_load(m, b, &i, 1, 0));
+  return neo_def_add(m,
+                     (neo_def_rec){.axes = neo_list_new(m, &x.i, 1),
+                                   .n_out = 1,
+                                   .finish = test_list1(m, e),
+                                   .out = neo_list_new(m, &out.i, 1)},
+                     true);
 }
 
 static void producers_come_first_and_ties_go_by_id(void **state) {

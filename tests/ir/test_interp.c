@@ -7,20 +7,23 @@
 
 /* Small multiples of 1/4, so that sums and products are exact. */
 static void fill(double *x, size_t n, uint64_t seed) {
-  for (size_t k = 0; k < n; k++) x[k] = ((double)(neo_splitmix(&seed) % 33) - 16) / 4;
+  for (size_t k = 0; k < n; k++)
+    x[k] = ((double)(neo_splitmix(&seed) % 33) - 16) / 4;
 }
 
 static void assert_values(const neo_values *v, const double *x, size_t n) {
   assert_int_equal(v->n, n);
   for (size_t k = 0; k < n; k++) {
     bool same = v->at[k].f == x[k] || (isnan(v->at[k].f) && isnan(x[k]));
-    if (!same) fail_msg("element %zu is %.9g, not %.9g", k, v->at[k].f, x[k]);
+    if (!same)
+      fail_msg("element %zu is %.9g, not %.9g", k, v->at[k].f, x[k]);
   }
 }
 
 static void assert_ints(const neo_values *v, const int64_t *x, size_t n) {
   assert_int_equal(v->n, n);
-  for (size_t k = 0; k < n; k++) assert_int_equal(v->at[k].i, x[k]);
+  for (size_t k = 0; k < n; k++)
+    assert_int_equal(v->at[k].i, x[k]);
 }
 
 static void a_product_of_matrices_with_bias_is_right(void **state) {
@@ -32,7 +35,8 @@ static void a_product_of_matrices_with_bias_is_right(void **state) {
                                      "def Y[n: B, j: 5] =\n"
                                      "    sum[i: 7] X[n, i] * W[i, j]\n"
                                      "    then relu(acc0 + b[j])\n");
-  double X[21], W[35], b[5], y[15];
+  double X
+  [21], W[35], b[5], y[15];
   fill(X, 21, 1), fill(W, 35, 2), fill(b, 5, 3);
   neo_interp *p = test_interp(m, (int64_t[]){3});
   test_put_f(p, m, "X", X, 21);
@@ -41,7 +45,9 @@ static void a_product_of_matrices_with_bias_is_right(void **state) {
   for (int n = 0; n < 3; n++)
     for (int j = 0; j < 5; j++) {
       double s = 0;
-      for (int i = 0; i < 7; i++) s += X[n * 7 + i] * W[i * 5 + j];
+      for (int i = 0; i < 7; i++)
+        s += X
+      [n * 7 + i] * W[i * 5 + j];
       y[n * 5 + j] = fmax(s + b[j], 0);
     }
   assert_values(test_eval(p, m, "Y"), y, 15);
@@ -49,11 +55,12 @@ static void a_product_of_matrices_with_bias_is_right(void **state) {
 
 static void a_padded_strided_convolution_is_right(void **state) {
   neo_module *m = test_parse(
-      *state, "input x : f32 [2, 3, 6, 5]\n"
-              "input f : f32 [4, 3, 3, 3]\n"
-              "temp y : f32 [2, 4, 3, 5]\n"
-              "def y[n: 2, k: 4, p: 3, q: 5] =\n"
-              "    sum[c: 3, r: 3, s: 3] f[k, c, r, s] * (x[n, c, 2*p + r - 1, q + s - 1] else 0.0)\n");
+      *state,
+      "input x : f32 [2, 3, 6, 5]\n"
+      "input f : f32 [4, 3, 3, 3]\n"
+      "temp y : f32 [2, 4, 3, 5]\n"
+      "def y[n: 2, k: 4, p: 3, q: 5] =\n"
+      "    sum[c: 3, r: 3, s: 3] f[k, c, r, s] * (x[n, c, 2*p + r - 1, q + s - 1] else 0.0)\n");
   double x[180], f[108], y[120];
   fill(x, 180, 4), fill(f, 108, 5);
   for (int at = 0; at < 120; at++) {
@@ -63,7 +70,8 @@ static void a_padded_strided_convolution_is_right(void **state) {
       for (int r = 0; r < 3; r++)
         for (int s = 0; s < 3; s++) {
           int h = 2 * p + r - 1, w = q + s - 1;
-          if (h < 0 || h >= 6 || w < 0 || w >= 5) continue;
+          if (h < 0 || h >= 6 || w < 0 || w >= 5)
+            continue;
           y[at] += f[((k * 3 + c) * 3 + r) * 3 + s] * x[((n * 3 + c) * 6 + h) * 5 + w];
         }
   }
@@ -87,7 +95,8 @@ static void softmax_sums_to_one_and_matches_exp(void **state) {
   const neo_values *y = test_eval(p, m, "y");
   for (int i = 0; i < 3; i++) {
     double top = fmax(fmax(x[4 * i], x[4 * i + 1]), fmax(x[4 * i + 2], x[4 * i + 3])), s = 0;
-    for (int j = 0; j < 4; j++) s += exp(x[4 * i + j] - top);
+    for (int j = 0; j < 4; j++)
+      s += exp(x[4 * i + j] - top);
     for (int j = 0; j < 4; j++)
       assert_true(fabs(y->at[4 * i + j].f - exp(x[4 * i + j] - top) / s) < 1e-12);
   }
@@ -153,9 +162,11 @@ static void a_condition_selects_what_is_reduced(void **state) {
   double x[6] = {1, 2, -1, 0.5, 3, 1.5}, y[6] = {0}, z[6];
   for (int i = 0; i < 6; i++) {
     z[i] = 1;
-    for (int k = i; k < 6; k++) y[i] += x[k] < 2 ? x[k] : 0;
+    for (int k = i; k < 6; k++)
+      y[i] += x[k] < 2 ? x[k] : 0;
     for (int a = 0; a < i; a++)
-      for (int b = a; b < i; b++) z[i] *= x[b];
+      for (int b = a; b < i; b++)
+        z[i] *= x[b];
   }
   neo_interp *p = test_interp(m, NULL);
   test_put_f(p, m, "x", x, 6);
@@ -214,8 +225,9 @@ static void what_is_not_selected_is_not_evaluated(void **state) {
 }
 
 static void a_guarded_read_takes_its_other_value_outside(void **state) {
-  neo_module *m = test_parse(*state, "input x : f32 [3, 2]\ntemp a : f32 [5, 4]\n"
-                                     "def a[i: 5, j: 4] = (x[i - 1, j - 1] else f32(10 * i + j))\n");
+  neo_module *m =
+      test_parse(*state, "input x : f32 [3, 2]\ntemp a : f32 [5, 4]\n"
+                         "def a[i: 5, j: 4] = (x[i - 1, j - 1] else f32(10 * i + j))\n");
   double x[6] = {1, 2, 3, 4, 5, 6}, y[20];
   for (int i = 0; i < 5; i++)
     for (int j = 0; j < 4; j++)
@@ -236,14 +248,14 @@ static void pieces_fill_their_images(void **state) {
 }
 
 static void integers_floor_wrap_and_saturate(void **state) {
-  neo_module *m = test_parse(
-      *state, "input a : i32 [6]\ninput b : i32 [6]\ninput f : f32 [7]\n"
-              "temp q : i32 [6]\ntemp r : i32 [6]\ntemp w : i32 [6]\ntemp u : u8 [7]\n"
-              "temp s : i8 [7]\ntemp t : i64 [7]\ntemp n : u8 [6]\ntemp v : i8 [6]\n"
-              "def q[i: 6] = a[i] / b[i]\ndef r[i: 6] = a[i] % b[i]\n"
-              "def w[i: 6] = a[i] * 1000000000i32 + b[i]\n"
-              "def u[i: 7] = u8(f[i])\ndef s[i: 7] = i8(f[i])\ndef t[i: 7] = i64(f[i])\n"
-              "def n[i: 6] = u8(a[i])\ndef v[i: 6] = i8(a[i]) * 2i8\n");
+  neo_module *m =
+      test_parse(*state, "input a : i32 [6]\ninput b : i32 [6]\ninput f : f32 [7]\n"
+                         "temp q : i32 [6]\ntemp r : i32 [6]\ntemp w : i32 [6]\ntemp u : u8 [7]\n"
+                         "temp s : i8 [7]\ntemp t : i64 [7]\ntemp n : u8 [6]\ntemp v : i8 [6]\n"
+                         "def q[i: 6] = a[i] / b[i]\ndef r[i: 6] = a[i] % b[i]\n"
+                         "def w[i: 6] = a[i] * 1000000000i32 + b[i]\n"
+                         "def u[i: 7] = u8(f[i])\ndef s[i: 7] = i8(f[i])\ndef t[i: 7] = i64(f[i])\n"
+                         "def n[i: 6] = u8(a[i])\ndef v[i: 6] = i8(a[i]) * 2i8\n");
   neo_interp *p = test_interp(m, NULL);
   double inf = (double)INFINITY;
   test_put_i(p, m, "a", (int64_t[]){7, -7, 7, -7, 5, INT32_MIN}, 6);
@@ -252,7 +264,8 @@ static void integers_floor_wrap_and_saturate(void **state) {
   assert_ints(test_eval(p, m, "q"), (int64_t[]){3, -4, -4, 3, 0, INT32_MIN}, 6);
   assert_ints(test_eval(p, m, "r"), (int64_t[]){1, 1, -1, -1, 0, 0}, 6);
   int64_t w[6], a[6] = {7, -7, 7, -7, 5, INT32_MIN}, b[6] = {2, 2, -2, -2, 0, -1};
-  for (int i = 0; i < 6; i++) w[i] = (int32_t)(uint32_t)(a[i] * 1000000000 + b[i]);
+  for (int i = 0; i < 6; i++)
+    w[i] = (int32_t)(uint32_t)(a[i] * 1000000000 + b[i]);
   assert_ints(test_eval(p, m, "w"), w, 6);
   assert_ints(test_eval(p, m, "u"), (int64_t[]){2, 0, 255, 0, 0, 255, 0}, 7);
   assert_ints(test_eval(p, m, "s"), (int64_t[]){2, -2, 127, -128, 0, 127, -128}, 7);
@@ -285,27 +298,30 @@ static void rand_is_the_shared_generator(void **state) {
   test_put_f(p, m, "x", (double[]){0}, 1);
   const neo_values *w = neo_interp_tensor(p, neo_tensor_find(m, "w"));
   const neo_values *a = neo_interp_tensor(p, neo_tensor_find(m, "a"));
-  for (uint32_t k = 0; k < 6; k++) assert_true(w->at[k].f == neo_rand_uniform(1, 0, 0, 0, k));
+  for (uint32_t k = 0; k < 6; k++)
+    assert_true(w->at[k].f == neo_rand_uniform(1, 0, 0, 0, k));
   for (uint32_t call = 0; call < 3; call++) {
     assert_int_equal(neo_interp_run(p, 0, &why), NEO_OK);
-    for (uint32_t k = 0; k < 4; k++) assert_true(a->at[k].f == neo_rand_uniform(1, 0, 2, call, k));
+    for (uint32_t k = 0; k < 4; k++)
+      assert_true(a->at[k].f == neo_rand_uniform(1, 0, 2, call, k));
   }
   for (uint32_t step = 0; step < 3; step++) {
     assert_int_equal(neo_interp_run(p, 1, &why), NEO_OK);
-    for (uint32_t k = 0; k < 4; k++) assert_true(a->at[k].f == neo_rand_uniform(1, step, 2, 0, k));
+    for (uint32_t k = 0; k < 4; k++)
+      assert_true(a->at[k].f == neo_rand_uniform(1, step, 2, 0, k));
   }
 }
 
 static void updates_take_effect_together_after_the_entry(void **state) {
-  neo_module *m = test_parse(
-      *state, "setting lr : f32 []\nparam w : f32 [2]\nstate v : f32 [2]\n"
-              "update w2 : f32 [2] of w\nupdate v2 : f32 [2] of v\ntemp loss : f32 []\n"
-              "temp t : bool []\ntemp n : i64 []\n"
-              "init lr[] = 0.5\ninit w[i: 2] = f32(i) + 1.0\n"
-              "def v2[i: 2] = w[i]\ndef w2[i: 2] = w[i] - lr[] * v[i] + v2[i]\n"
-              "def loss[] = sum[i: 2] w[i]\ndef t[] = training\ndef n[] = step\n"
-              "entry train step: loss = loss, w = w, t = t, n = n; updates w2, v2\n"
-              "entry forward next: t = t; updates v2\nentry grad grad: t = t\n");
+  neo_module *m =
+      test_parse(*state, "setting lr : f32 []\nparam w : f32 [2]\nstate v : f32 [2]\n"
+                         "update w2 : f32 [2] of w\nupdate v2 : f32 [2] of v\ntemp loss : f32 []\n"
+                         "temp t : bool []\ntemp n : i64 []\n"
+                         "init lr[] = 0.5\ninit w[i: 2] = f32(i) + 1.0\n"
+                         "def v2[i: 2] = w[i]\ndef w2[i: 2] = w[i] - lr[] * v[i] + v2[i]\n"
+                         "def loss[] = sum[i: 2] w[i]\ndef t[] = training\ndef n[] = step\n"
+                         "entry train step: loss = loss, w = w, t = t, n = n; updates w2, v2\n"
+                         "entry forward next: t = t; updates v2\nentry grad grad: t = t\n");
   neo_interp *p = test_interp(m, NULL);
   neo_str why;
   neo_str_init(&why, m->arena);
@@ -359,20 +375,21 @@ static void initialisers_may_read_one_another_in_any_order(void **state) {
 }
 
 static void training_of_a_small_regression_converges(void **state) {
-  neo_module *m = test_parse(
-      *state, "input x : f32 [8]\ninput y : f32 [8]\nparam w : f32 []\n"
-              "update w2 : f32 [] of w\ntemp loss : f32 []\ntemp dw : f32 []\n"
-              "init w[] = 0.0\n"
-              "def loss[] = mean[i: 8] (w[] * x[i] - y[i]) * (w[] * x[i] - y[i])\n"
-              "def dw[] = mean[i: 8] 2.0 * x[i] * (w[] * x[i] - y[i])\n"
-              "def w2[] = w[] - 0.05 * dw[]\n"
-              "entry train step: loss = loss; updates w2\n");
+  neo_module *m =
+      test_parse(*state, "input x : f32 [8]\ninput y : f32 [8]\nparam w : f32 []\n"
+                         "update w2 : f32 [] of w\ntemp loss : f32 []\ntemp dw : f32 []\n"
+                         "init w[] = 0.0\n"
+                         "def loss[] = mean[i: 8] (w[] * x[i] - y[i]) * (w[] * x[i] - y[i])\n"
+                         "def dw[] = mean[i: 8] 2.0 * x[i] * (w[] * x[i] - y[i])\n"
+                         "def w2[] = w[] - 0.05 * dw[]\n"
+                         "entry train step: loss = loss; updates w2\n");
   neo_interp *p = test_interp(m, NULL);
   neo_str why;
   neo_str_init(&why, m->arena);
   test_put_f(p, m, "x", (double[]){1, 2, 3, 4, -1, -2, -3, -4}, 8);
   test_put_f(p, m, "y", (double[]){3, 6, 9, 12, -3, -6, -9, -12}, 8);
-  for (int k = 0; k < 50; k++) assert_int_equal(neo_interp_run(p, 0, &why), NEO_OK);
+  for (int k = 0; k < 50; k++)
+    assert_int_equal(neo_interp_run(p, 0, &why), NEO_OK);
   assert_true(fabs(neo_interp_tensor(p, neo_tensor_find(m, "w"))->at[0].f - 3) < 1e-5);
 }
 

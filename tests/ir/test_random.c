@@ -38,7 +38,8 @@ static void random_modules_print_and_parse_to_the_same_text(void **state) {
     neo_gen_program g = neo_gen_make(&a, seed, &neo_gen_default);
     const char *text = text_of(&a, &g);
     neo_gen_program again = neo_gen_parse(&a, text, strlen(text));
-    if (!again.m) fail_msg("seed %llu does not parse:\n%s", (unsigned long long)seed, text);
+    if (!again.m)
+      fail_msg("seed %llu does not parse:\n%s", (unsigned long long)seed, text);
     assert_string_equal(text, text_of(&a, &again));
     neo_arena_free(&a);
   }
@@ -94,8 +95,10 @@ static void every_operator_reducer_and_type_is_met(void **state) {
     neo_arena a;
     neo_arena_init(&a, neo_alloc_default, NULL);
     neo_module *m = neo_gen_make(&a, seed, &neo_gen_default).m;
-    for (size_t k = 1; k < m->nodes.n; k++) op[m->nodes.at[k].op] = true;
-    for (size_t k = 1; k < m->tensors.n; k++) type[m->tensors.at[k].type] = true;
+    for (size_t k = 1; k < m->nodes.n; k++)
+      op[m->nodes.at[k].op] = true;
+    for (size_t k = 1; k < m->tensors.n; k++)
+      type[m->tensors.at[k].type] = true;
     for (size_t k = 1; k < m->defs.n; k++) {
       const neo_def_rec *d = &m->defs.at[k];
       reducer[d->reducer] = true;
@@ -108,10 +111,13 @@ static void every_operator_reducer_and_type_is_met(void **state) {
   guard = op[NEO_OP_LOAD_ELSE];
   for (int k = 0; k < NEO_OP_COUNT; k++) {
     bool given = k == NEO_OP_TRAINING || k == NEO_OP_STEP; /* of entries, not of values */
-    if (!op[k] && !given) fail_msg("%s is never made", neo_op_text((neo_op)k));
+    if (!op[k] && !given)
+      fail_msg("%s is never made", neo_op_text((neo_op)k));
   }
-  for (int k = 0; k < NEO_RED_COUNT; k++) assert_true(reducer[k]);
-  for (int k = 0; k < NEO_TYPE_COUNT; k++) assert_true(type[k]);
+  for (int k = 0; k < NEO_RED_COUNT; k++)
+    assert_true(reducer[k]);
+  for (int k = 0; k < NEO_TYPE_COUNT; k++)
+    assert_true(type[k]);
   assert_true(mapped && where && multi && guard);
 }
 
@@ -119,9 +125,11 @@ static bool has_op(const neo_gen_program *g, neo_op op) {
   for (uint32_t k = 1; k < g->m->defs.n; k++) {
     neo_def_rec d = g->m->defs.at[k];
     for (uint32_t j = 0; j < d.finish.n; j++)
-      if (neo_expr_uses_op(g->m, neo_list_expr(g->m, d.finish, j), op)) return true;
+      if (neo_expr_uses_op(g->m, neo_list_expr(g->m, d.finish, j), op))
+        return true;
     for (uint32_t j = 0; j < d.body.n; j++)
-      if (neo_expr_uses_op(g->m, neo_list_expr(g->m, d.body, j), op)) return true;
+      if (neo_expr_uses_op(g->m, neo_list_expr(g->m, d.body, j), op))
+        return true;
   }
   return false;
 }

@@ -64,7 +64,9 @@ static const char *const whole =
     "gradient of H seed \"dy\\\"\\\\\\n\" for W1, W1 into \"grad:W1\", ?18 done\n"
     "custom H, W1 -> loss with - -> -, \"grad:W1\"\n";
 
-static const char *body_of(const char *text) { return strchr(text, '\n') + 1; }
+static const char *body_of(const char *text) {
+  return strchr(text, '\n') + 1;
+}
 
 static void every_record_prints_as_it_was_written(void **state) {
   neo_module *m = test_parse(*state, body_of(whole));
@@ -132,7 +134,8 @@ static void parentheses_appear_where_they_matter(void **state) {
 
 static void deep_and_shared_expressions_stay_short_in_text(void **state) {
   neo_module *m = *state;
-  neo_tensor y = neo_tensor_add(m, (neo_tensor_rec){.role = NEO_ROLE_TEMP, .type = NEO_F32_T,
+  neo_tensor y = neo_tensor_add(m, (neo_tensor_rec){.role = NEO_ROLE_TEMP,
+                                                    .type = NEO_F32_T,
                                                     .name = neo_name_of(m->names, "y")});
   neo_expr e = neo_const_float(m, NEO_F32_T, 1);
   for (int k = 0; k < 300; k++) {
@@ -150,7 +153,8 @@ static void deep_and_shared_expressions_stay_short_in_text(void **state) {
 static void unnamed_and_equal_axes_get_names(void **state) {
   neo_module *m = test_parse(*state, "size i 1..9\ninput x : f32 [i, 3]\ntemp y : f32 [i, 3]\n"
                                      "def @1 y[a: i, b: 3] = x[a, b]\n");
-  for (size_t k = 1; k < m->axes.n; k++) m->axes.at[k].name = neo_name_of(m->names, k == 1 ? "i" : "");
+  for (size_t k = 1; k < m->axes.n; k++)
+    m->axes.at[k].name = neo_name_of(m->names, k == 1 ? "i" : "");
   const char *text = test_print(m);
   assert_non_null(strstr(text, "y[i_0: i, _1: 3] = x[i_0, _1]"));
   assert_string_equal(test_print(test_parse(m, body_of(text))), text);
@@ -212,7 +216,8 @@ static void all_statements_are_checked_in_one_go(void **state) {
                              "def z[i: 2] = 1.0 + + 2.0\n",
                              &errors));
   size_t n = 0;
-  for (const char *at = errors; (at = strstr(at, "error[")) != NULL; at++) n++;
+  for (const char *at = errors; (at = strstr(at, "error[")) != NULL; at++)
+    n++;
   assert_int_equal(n, 3);
 }
 
@@ -236,7 +241,8 @@ static void damaged_text_never_crashes(void **state) {
     neo_diags *d = neo_diags_new(&a, neo_sources_new(&a));
     neo_module *m = neo_module_parse(&a, neo_names_new(&a), d, "x", text, n);
     assert_true(m || neo_diags_errors(d));
-    if (m) (void)test_print(m);
+    if (m)
+      (void)test_print(m);
     neo_arena_free(&a);
   }
 }
@@ -248,7 +254,8 @@ static void nesting_without_end_is_refused(void **state) {
     neo_str s;
     neo_str_init(&s, m->arena);
     neo_str_add(&s, "input x : f32 []\ntemp y : f32 []\ndef y[] = ");
-    for (int j = 0; j < 20000; j++) neo_str_add(&s, units[k]);
+    for (int j = 0; j < 20000; j++)
+      neo_str_add(&s, units[k]);
     neo_str_add(&s, "1.0\n");
     assert_null(test_try_parse(m, neo_str_text(&s), &errors));
     assert_non_null(strstr(errors, "E0607"));

@@ -15,64 +15,115 @@ static int64_t wrap_to(neo_type t, int64_t x) {
 
 static double reference_float(neo_op op, double x, double y, double z) {
   switch (op) {
-  case NEO_OP_ADD: return x + y;
-  case NEO_OP_SUB: return x - y;
-  case NEO_OP_MUL: return x * y;
-  case NEO_OP_DIV: return x / y;
+  case NEO_OP_ADD:
+    return x + y;
+  case NEO_OP_SUB:
+    return x - y;
+  case NEO_OP_MUL:
+    return x * y;
+  case NEO_OP_DIV:
+    return x / y;
   case NEO_OP_MOD: {
     double r = fmod(x, y);
     return r != 0 && (r < 0) != (y < 0) ? r + y : r;
   }
-  case NEO_OP_POW: return pow(x, y);
-  case NEO_OP_NEG: return -x;
-  case NEO_OP_MIN: return fmin(x, y);
-  case NEO_OP_MAX: return fmax(x, y);
-  case NEO_OP_CLAMP: return fmin(fmax(x, y), z);
-  case NEO_OP_STOP: return x;
-  case NEO_OP_ABS: return fabs(x);
-  case NEO_OP_SIGN: return (x > 0) - (x < 0);
-  case NEO_OP_FLOOR: return floor(x);
-  case NEO_OP_CEIL: return ceil(x);
-  case NEO_OP_ROUND: return nearbyint(x);
-  case NEO_OP_SQRT: return sqrt(x);
-  case NEO_OP_RSQRT: return 1 / sqrt(x);
-  case NEO_OP_EXP: return exp(x);
-  case NEO_OP_EXPM1: return expm1(x);
-  case NEO_OP_LOG: return log(x);
-  case NEO_OP_LOG1P: return log1p(x);
-  case NEO_OP_SIN: return sin(x);
-  case NEO_OP_COS: return cos(x);
-  case NEO_OP_TAN: return tan(x);
-  case NEO_OP_TANH: return tanh(x);
-  case NEO_OP_SIGMOID: return 1 / (1 + exp(-x));
-  case NEO_OP_RELU: return fmax(x, 0);
-  case NEO_OP_GELU: return x / 2 * (1 + erf(x * M_SQRT1_2));
-  case NEO_OP_SILU: return x / (1 + exp(-x));
-  case NEO_OP_SOFTPLUS: return log1p(exp(x));
-  case NEO_OP_ELU: return x > 0 ? x : expm1(x);
-  case NEO_OP_ERF: return erf(x);
-  default: fail_msg("%s has no reference", neo_op_text(op)); return 0;
+  case NEO_OP_POW:
+    return pow(x, y);
+  case NEO_OP_NEG:
+    return -x;
+  case NEO_OP_MIN:
+    return fmin(x, y);
+  case NEO_OP_MAX:
+    return fmax(x, y);
+  case NEO_OP_CLAMP:
+    return fmin(fmax(x, y), z);
+  case NEO_OP_STOP:
+    return x;
+  case NEO_OP_ABS:
+    return fabs(x);
+  case NEO_OP_SIGN:
+    return (x > 0) - (x < 0);
+  case NEO_OP_FLOOR:
+    return floor(x);
+  case NEO_OP_CEIL:
+    return ceil(x);
+  case NEO_OP_ROUND:
+    return nearbyint(x);
+  case NEO_OP_SQRT:
+    return sqrt(x);
+  case NEO_OP_RSQRT:
+    return 1 / sqrt(x);
+  case NEO_OP_EXP:
+    return exp(x);
+  case NEO_OP_EXPM1:
+    return expm1(x);
+  case NEO_OP_LOG:
+    return log(x);
+  case NEO_OP_LOG1P:
+    return log1p(x);
+  case NEO_OP_SIN:
+    return sin(x);
+  case NEO_OP_COS:
+    return cos(x);
+  case NEO_OP_TAN:
+    return tan(x);
+  case NEO_OP_TANH:
+    return tanh(x);
+  case NEO_OP_SIGMOID:
+    return 1 / (1 + exp(-x));
+  case NEO_OP_RELU:
+    return fmax(x, 0);
+  case NEO_OP_GELU:
+    return x / 2 * (1 + erf(x * M_SQRT1_2));
+  case NEO_OP_SILU:
+    return x / (1 + exp(-x));
+  case NEO_OP_SOFTPLUS:
+    return log1p(exp(x));
+  case NEO_OP_ELU:
+    return x > 0 ? x : expm1(x);
+  case NEO_OP_ERF:
+    return erf(x);
+  default:
+    fail_msg("%s has no reference", neo_op_text(op));
+    return 0;
   }
 }
 
 static __int128 reference_int(neo_op op, __int128 x, __int128 y, __int128 z) {
   __int128 q = y == 0 ? 0 : x / y;
-  if (y != 0 && x % y != 0 && (x < 0) != (y < 0)) q--;
+  if (y != 0 && x % y != 0 && (x < 0) != (y < 0))
+    q--;
   switch (op) {
-  case NEO_OP_ADD: return x + y;
-  case NEO_OP_SUB: return x - y;
-  case NEO_OP_MUL: return x * y;
-  case NEO_OP_DIV: return q;
-  case NEO_OP_MOD: return y == 0 ? 0 : x - y * q;
-  case NEO_OP_NEG: return -x;
-  case NEO_OP_MIN: return x < y ? x : y;
-  case NEO_OP_MAX: return x > y ? x : y;
-  case NEO_OP_CLAMP: x = x > y ? x : y; return x < z ? x : z;
-  case NEO_OP_STOP: return x;
-  case NEO_OP_ABS: return x < 0 ? -x : x;
-  case NEO_OP_SIGN: return (x > 0) - (x < 0);
-  case NEO_OP_RELU: return x > 0 ? x : 0;
-  default: fail_msg("%s has no reference", neo_op_text(op)); return 0;
+  case NEO_OP_ADD:
+    return x + y;
+  case NEO_OP_SUB:
+    return x - y;
+  case NEO_OP_MUL:
+    return x * y;
+  case NEO_OP_DIV:
+    return q;
+  case NEO_OP_MOD:
+    return y == 0 ? 0 : x - y * q;
+  case NEO_OP_NEG:
+    return -x;
+  case NEO_OP_MIN:
+    return x < y ? x : y;
+  case NEO_OP_MAX:
+    return x > y ? x : y;
+  case NEO_OP_CLAMP:
+    x = x > y ? x : y;
+    return x < z ? x : z;
+  case NEO_OP_STOP:
+    return x;
+  case NEO_OP_ABS:
+    return x < 0 ? -x : x;
+  case NEO_OP_SIGN:
+    return (x > 0) - (x < 0);
+  case NEO_OP_RELU:
+    return x > 0 ? x : 0;
+  default:
+    fail_msg("%s has no reference", neo_op_text(op));
+    return 0;
   }
 }
 
@@ -80,14 +131,16 @@ static void check_float(neo_op op, neo_type t, uint64_t *seed) {
   neo_value v[3];
   for (int k = 0; k < 3; k++)
     v[k].f = neo_value_round(t, ((double)(neo_splitmix(seed) % 401) - 200) / 32);
-  if (op == NEO_OP_CLAMP && v[1].f > v[2].f) v[2].f = v[1].f;
+  if (op == NEO_OP_CLAMP && v[1].f > v[2].f)
+    v[2].f = v[1].f;
   double y = neo_value_op(op, t, t, v).f, r = reference_float(op, v[0].f, v[1].f, v[2].f);
   if (isnan(r) || isinf(r)) {
     assert_true(isnan(r) ? isnan(y) : y == r);
     return;
   }
   double size = fabs(r) + (op == NEO_OP_MOD || op == NEO_OP_GELU ? fabs(v[0].f) : 0);
-  if (t == NEO_F16_T && fabs(r) > 60000) return;
+  if (t == NEO_F16_T && fabs(r) > 60000)
+    return;
   if (!(fabs(y - r) <= 4 * u_of(t) * size + (t == NEO_F16_T ? 0x1p-24 : 1e-38)))
     fail_msg("%s %s(%g, %g, %g) is %.17g, not %.17g", neo_type_text(t), neo_op_text(op), v[0].f,
              v[1].f, v[2].f, y, r);
@@ -109,7 +162,8 @@ static void every_arithmetic_operator_matches_c(void **state) {
   for (int op = 0; op < NEO_OP_COUNT; op++) {
     neo_rule rule = neo_op_rule((neo_op)op);
     bool numeric = rule == NEO_RULE_NUM || rule == NEO_RULE_SAME;
-    if (!numeric && rule != NEO_RULE_FLOAT) continue;
+    if (!numeric && rule != NEO_RULE_FLOAT)
+      continue;
     for (int t = 0; t < NEO_TYPE_COUNT; t++)
       for (int k = 0; k < 300; k++) {
         if (neo_type_is_float((neo_type)t))
@@ -172,7 +226,8 @@ static void every_half_reads_and_writes_back(void **state) {
     for (uint32_t u = 0; u < 65536; u++) {
       uint16_t in = (uint16_t)u, out;
       neo_value v = neo_value_read(types[k], &in);
-      if (isnan(v.f)) continue;
+      if (isnan(v.f))
+        continue;
       assert_true(neo_value_round(types[k], v.f) == v.f);
       neo_value_write(types[k], v, &out);
       assert_int_equal(in, out);
@@ -192,8 +247,10 @@ static void halves_round_to_nearest_even(void **state) {
     double above = (double)nextafterf((float)half, (float)b);
     neo_value_write(t, (neo_value){.f = neo_value_round(t, half)}, &v);
     assert_int_equal(v, u & 1 ? next : u);
-    if (below > a) assert_true(neo_value_round(t, -below) == -a);
-    if (above < b) assert_true(neo_value_round(t, above) == b);
+    if (below > a)
+      assert_true(neo_value_round(t, -below) == -a);
+    if (above < b)
+      assert_true(neo_value_round(t, above) == b);
   }
   assert_true(isinf(neo_value_round(NEO_F16_T, 65520)));
   assert_true(neo_value_round(NEO_F16_T, 65519) == 65504);
@@ -230,7 +287,8 @@ static void error_bounds_hold(void **state) {
               "def i[k: 64] = i32(floor(a[k]))\ndef g[] = max[k: 64] x[k], k then acc1\n");
   double x[64];
   uint64_t seed = 3;
-  for (int k = 0; k < 64; k++) x[k] = (double)(float)((double)(neo_splitmix(&seed) % 1000) / 333);
+  for (int k = 0; k < 64; k++)
+    x[k] = (double)(float)((double)(neo_splitmix(&seed) % 1000) / 333);
   x[9] = 0;
   neo_interp *p = test_interp(m, NULL);
   neo_interp_track_errors(p, true);
@@ -250,7 +308,8 @@ static void error_bounds_hold(void **state) {
   (void)test_eval(p, m, "i");
   for (int k = 0; k < 64; k++) {
     double exact = exp(x[k]) * x[k] + (double)0.1F, gap = fabs(exact - rint(exact));
-    if (gap > 1e-3) assert_true(neo_interp_errors(p, neo_tensor_find(m, "i"))[k] == 0);
+    if (gap > 1e-3)
+      assert_true(neo_interp_errors(p, neo_tensor_find(m, "i"))[k] == 0);
   }
   (void)test_eval(p, m, "g");
   assert_true(neo_interp_errors(p, neo_tensor_find(m, "g"))[0] == 0);

@@ -74,7 +74,8 @@ static const broken_text texts[] = {
 static void broken_text_is_refused_with_the_reason(void **state) {
   for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
     const char *errors;
-    if (test_try_parse(*state, texts[k].text, &errors)) fail_msg("accepted:\n%s", texts[k].text);
+    if (test_try_parse(*state, texts[k].text, &errors))
+      fail_msg("accepted:\n%s", texts[k].text);
     if (!strstr(errors, "E0608") || !strstr(errors, texts[k].why))
       fail_msg("%s\ngave\n%s\nnot: %s", texts[k].text, errors, texts[k].why);
   }
@@ -89,45 +90,106 @@ static neo_module *good(neo_module *m) {
                        "entry forward forward: y = y\n");
 }
 
-static neo_def_rec *sum_def(neo_module *m) { return neo_def_at(m, (neo_def){2}); }
+static neo_def_rec *sum_def(neo_module *m) {
+  return neo_def_at(m, (neo_def){2});
+}
 static neo_expr bad_add(neo_module *m) {
   neo_expr arg[2] = {neo_const_float(m, NEO_F32_T, 1), neo_axis_ref(m, 0)};
   return neo_expr_make(m, NEO_OP_ADD, NEO_F32_T, 0, arg, 2, 0);
 }
 
-static void twice_named(neo_module *m) { m->tensors.at[1].name = m->tensors.at[3].name; }
-static void twice_named_size(neo_module *m) { (void)neo_size_add(m, m->sizes.at[1]); }
-static void size_kind(neo_module *m) { m->sizes.at[1].kind = 9; }
-static void role(neo_module *m) { m->tensors.at[1].role = 99; }
-static void type(neo_module *m) { m->tensors.at[1].type = 99; }
-static void region(neo_module *m) { m->tensors.at[1].in.i = 1; }
-static void def_region(neo_module *m) { sum_def(m)->in.i = 1; }
-static void reducer(neo_module *m) { sum_def(m)->reducer = 77; }
-static void no_reducer(neo_module *m) { sum_def(m)->reducer = NEO_RED_NONE; }
-static void no_body(neo_module *m) { sum_def(m)->body.n = 0; }
-static void null_body(neo_module *m) { m->pool.at[sum_def(m)->body.at] = 0; }
-static void null_finish(neo_module *m) { m->pool.at[sum_def(m)->finish.at] = 0; }
-static void null_axis(neo_module *m) { m->pool.at[sum_def(m)->axes.at] = 0; }
-static void null_bound(neo_module *m) { neo_def_axis(m, sum_def(m), 1)->hi.i = 0; }
-static void null_out(neo_module *m) { m->pool.at[sum_def(m)->out.at] = 0; }
-static void many_out_axes(neo_module *m) { sum_def(m)->n_out = 3; }
-static void not_a_piece(neo_module *m) { m->tensors.at[4].pieces.n = 0; }
-static void strange_piece(neo_module *m) { m->pool.at[m->tensors.at[4].pieces.at] = 1; }
-static void lost_piece(neo_module *m) { m->pool.at[m->tensors.at[4].pieces.at] = 40; }
-static void lost_init(neo_module *m) { m->tensors.at[2].init.i = 50; }
-static void strange_init(neo_module *m) { m->tensors.at[2].init.i = 2; }
-static void short_map(neo_module *m) { sum_def(m)->out_map = sum_def(m)->out, sum_def(m)->out_map.n = 1; }
-static void strange_update(neo_module *m) { m->tensors.at[1].updates.i = 2; }
-static void entry_kind(neo_module *m) { m->entries.at[0].kind = 8; }
-static void entry_names(neo_module *m) { m->entries.at[0].names.n = 0; }
-static void entry_tensor(neo_module *m) { m->pool.at[m->entries.at[0].outputs.at] = 77; }
-static void node_op(neo_module *m) { m->nodes.at[1].op = 200; }
-static void node_arg(neo_module *m) { m->nodes.at[m->nodes.n - 1].arg = (neo_list){1u << 30, 2}; }
-static void node_types(neo_module *m) { m->pool.at[sum_def(m)->finish.at] = bad_add(m).i; }
+static void twice_named(neo_module *m) {
+  m->tensors.at[1].name = m->tensors.at[3].name;
+}
+static void twice_named_size(neo_module *m) {
+  (void)neo_size_add(m, m->sizes.at[1]);
+}
+static void size_kind(neo_module *m) {
+  m->sizes.at[1].kind = 9;
+}
+static void role(neo_module *m) {
+  m->tensors.at[1].role = 99;
+}
+static void type(neo_module *m) {
+  m->tensors.at[1].type = 99;
+}
+static void region(neo_module *m) {
+  m->tensors.at[1].in.i = 1;
+}
+static void def_region(neo_module *m) {
+  sum_def(m)->in.i = 1;
+}
+static void reducer(neo_module *m) {
+  sum_def(m)->reducer = 77;
+}
+static void no_reducer(neo_module *m) {
+  sum_def(m)->reducer = NEO_RED_NONE;
+}
+static void no_body(neo_module *m) {
+  sum_def(m)->body.n = 0;
+}
+static void null_body(neo_module *m) {
+  m->pool.at[sum_def(m)->body.at] = 0;
+}
+static void null_finish(neo_module *m) {
+  m->pool.at[sum_def(m)->finish.at] = 0;
+}
+static void null_axis(neo_module *m) {
+  m->pool.at[sum_def(m)->axes.at] = 0;
+}
+static void null_bound(neo_module *m) {
+  neo_def_axis(m, sum_def(m), 1)->hi.i = 0;
+}
+static void null_out(neo_module *m) {
+  m->pool.at[sum_def(m)->out.at] = 0;
+}
+static void many_out_axes(neo_module *m) {
+  sum_def(m)->n_out = 3;
+}
+static void not_a_piece(neo_module *m) {
+  m->tensors.at[4].pieces.n = 0;
+}
+static void strange_piece(neo_module *m) {
+  m->pool.at[m->tensors.at[4].pieces.at] = 1;
+}
+static void lost_piece(neo_module *m) {
+  m->pool.at[m->tensors.at[4].pieces.at] = 40;
+}
+static void lost_init(neo_module *m) {
+  m->tensors.at[2].init.i = 50;
+}
+static void strange_init(neo_module *m) {
+  m->tensors.at[2].init.i = 2;
+}
+static void short_map(neo_module *m) {
+  sum_def(m)->out_map = sum_def(m)->out, sum_def(m)->out_map.n = 1;
+}
+static void strange_update(neo_module *m) {
+  m->tensors.at[1].updates.i = 2;
+}
+static void entry_kind(neo_module *m) {
+  m->entries.at[0].kind = 8;
+}
+static void entry_names(neo_module *m) {
+  m->entries.at[0].names.n = 0;
+}
+static void entry_tensor(neo_module *m) {
+  m->pool.at[m->entries.at[0].outputs.at] = 77;
+}
+static void node_op(neo_module *m) {
+  m->nodes.at[1].op = 200;
+}
+static void node_arg(neo_module *m) {
+  m->nodes.at[m->nodes.n - 1].arg = (neo_list){1u << 30, 2};
+}
+static void node_types(neo_module *m) {
+  m->pool.at[sum_def(m)->finish.at] = bad_add(m).i;
+}
 
 static void node_order(neo_module *m) {
   for (size_t k = 1; k < m->nodes.n; k++)
-    if (m->nodes.at[k].arg.n) m->pool.at[m->nodes.at[k].arg.at] = (uint32_t)k;
+    if (m->nodes.at[k].arg.n)
+      m->pool.at[m->nodes.at[k].arg.at] = (uint32_t)k;
 }
 
 static void load_rank(neo_module *m) {
@@ -146,8 +208,7 @@ static void acc_in_body(neo_module *m) {
 
 static void no_site(neo_module *m) {
   neo_expr at = neo_axis_ref(m, 0);
-  m->pool.at[sum_def(m)->body.at] =
-      neo_expr_make(m, NEO_OP_RAND, NEO_F32_T, 3, &at, 1, 0).i;
+  m->pool.at[sum_def(m)->body.at] = neo_expr_make(m, NEO_OP_RAND, NEO_F32_T, 3, &at, 1, 0).i;
 }
 
 static const struct {
@@ -196,7 +257,8 @@ static void a_module_that_a_pass_broke_is_refused_with_the_reason(void **state) 
     neo_str why;
     neo_str_init(&why, m->arena);
     faults[k].apply(m);
-    if (neo_module_verify(m, &why) == NEO_OK) fail_msg("accepted: %s", faults[k].why);
+    if (neo_module_verify(m, &why) == NEO_OK)
+      fail_msg("accepted: %s", faults[k].why);
     if (!strstr(neo_str_text(&why), faults[k].why))
       fail_msg("'%s' instead of '%s'", neo_str_text(&why), faults[k].why);
   }
@@ -221,16 +283,20 @@ static void covering_is_decided_as_by_counting(void **state) {
       int s = 1 + code % 3, o = code / 3 % 3, h = 1 + code / 9 % 3, t = 1 + code / 27 % 3;
       int count[32] = {0}, rest = n - h;
       bool cover = true;
-      for (int x = 0; x < h; x++) count[s * x + o]++;
-      for (int x = 0; x < rest; x++) count[t * x + (o == 0)]++;
-      for (int x = 0; x < 32; x++) cover = cover && count[x] == (x < n);
+      for (int x = 0; x < h; x++)
+        count[s * x + o]++;
+      for (int x = 0; x < rest; x++)
+        count[t * x + (o == 0)]++;
+      for (int x = 0; x < 32; x++)
+        cover = cover && count[x] == (x < n);
       const char *errors;
       char *text = neo_arena_printf(((neo_module *)*state)->arena,
                                     "temp y : f32 [%d]\ndef y[i: %d] at [%d*i + %d] = 1.0\n"
                                     "def y[i: %d] at [%d*i + %d] = 2.0\n",
                                     n, h, s, o, rest, t, o == 0);
       bool ok = test_try_parse(*state, text, &errors) != NULL;
-      if (ok != cover) fail_msg("%s%s", text, errors);
+      if (ok != cover)
+        fail_msg("%s%s", text, errors);
       accepted += ok;
     }
   assert_true(accepted > 10);

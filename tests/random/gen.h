@@ -15,15 +15,15 @@
 #include "ir/interp.h"
 
 typedef struct {
-  uint32_t max_defs;      /* definitions in a chain: 1 to this */
-  int64_t max_work;       /* iterations of all loops of one definition, about */
-  bool all_types;         /* else f32, i32 for indices, and bool */
+  uint32_t max_defs; /* definitions in a chain: 1 to this */
+  int64_t max_work;  /* iterations of all loops of one definition, about */
+  bool all_types;    /* else f32, i32 for indices, and bool */
   bool runtime_sizes;
   bool reductions, pieces, lookups, guards, multi_output;
-  bool transcendental;    /* functions that are not exact */
-  bool random;            /* rand() */
-  bool special;           /* now and then inputs with NaN, infinities, extreme integers */
-  bool params;            /* parameters with initialisers, states with updates */
+  bool transcendental; /* functions that are not exact */
+  bool random;         /* rand() */
+  bool special;        /* now and then inputs with NaN, infinities, extreme integers */
+  bool params;         /* parameters with initialisers, states with updates */
 } neo_gen_options;
 extern const neo_gen_options neo_gen_default; /* everything, 6 definitions, work 20,000 */
 

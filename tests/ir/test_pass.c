@@ -1,0 +1,106 @@
+/* The pass runner. */
+#include "ir/pass.h"
+#include "tests/ir/ir_test.h"
+#include <string.h>
+
+static void add_tensor(neo_module *m, const char *name) {
+  (void)neo_tensor_add(m, (neo_tensor_rec){.role = NEO_ROLE_INPUT,
+                                           .type = NEO_F32_T,
+                                           .name = neo_name_of(m->names, name)});
+}
+
+static neo_status adds_one(neo_module *m) {
+  add_tensor(m, "one");
+  return NEO_OK;
+}
+
+static neo_status adds_two(neo_module *m) {
+  add_tensor(m, "two");
+  return NEO_OK;
+}
+
+static neo_status does_nothing(neo_module *m) {
+  (void)m;
+  return NEO_OK;
+}
+
+static neo_status breaks(neo_module *m) {
+  m->tensors.at[1].role = 99;
+  return NEO_OK;
+}
+
+static neo_status complains(neo_module *m) {
+  neo_diag(m->diags, 0, NEO_D_INTERNAL, "the program is wrong");
+  return NEO_OK;
+}
+
+static neo_status fails(neo_module *m) {
+  (void)m;
+  return NEO_UNSUPPORTED;
+}
+
+typedef struct {
+  char seen[128];
+} dumps;
+
+static void note(void *ctx, const char *pass, const neo_module *m, bool changed) {
+  dumps *d = ctx;
+  (void)m;
+  strcat(d->seen, pass);
+  strcat(d->seen, changed ? "+ " : "- ");
+}
+
+static const neo_pass passes[] = {{"one", adds_one, "adds a tensor", false},
+                                  {"idle", does_nothing, "does nothing", false},
+                                  {"two", adds_two, "adds another", true}};
+
+static void passes_run_in_order_and_say_what_changed(void **state) {
+  neo_module *m = *state;
+  dumps d = {""};
+  neo_pass_options o = {.verify = true, .dump_after = "all", .dump = note, .dump_ctx = &d};
+  assert_int_equal(neo_passes_run(m, passes, 3, &o), NEO_OK);
+  assert_string_equal(d.seen, "one+ idle- two+ ");
+  assert_true(neo_tensor_find(m, "one").i < neo_tensor_find(m, "two").i);
+}
+
+static void a_pass_is_switched_off_unless_required(void **state) {
+  neo_module *m = *state;
+  dumps d = {""};
+  const char *const skip[] = {"one", "two", NULL};
+  neo_pass_options o = {.skip = skip, .dump_after = "two", .dump = note, .dump_ctx = &d};
+  assert_int_equal(neo_passes_run(m, passes, 3, &o), NEO_OK);
+  assert_string_equal(d.seen, "two+ ");
+  assert_int_equal(neo_tensor_find(m, "one").i, 0);
+}
+
+static void a_broken_module_is_found_after_the_pass_that_broke_it(void **state) {
+  neo_module *m = *state;
+  neo_pass bad[] = {passes[0], {"bad", breaks, "", false}, passes[2]};
+  neo_pass_options o = {.verify = true};
+  assert_int_equal(neo_passes_run(m, bad, 3, &o), NEO_INTERNAL);
+  assert_int_equal(neo_tensor_find(m, "two").i, 0);
+  neo_str s;
+  neo_str_init(&s, m->arena);
+  neo_diags_print(m->diags, &s, false);
+  assert_non_null(strstr(neo_str_text(&s), "after bad: tensor 'one': the role is unknown"));
+}
+
+static void errors_and_failures_stop_the_run(void **state) {
+  neo_module *m = *state;
+  neo_pass_options o = {.verify = true};
+  neo_pass failing[] = {{"fails", fails, "", false}, passes[0]};
+  assert_int_equal(neo_passes_run(m, failing, 2, &o), NEO_UNSUPPORTED);
+  neo_pass complaining[] = {{"complains", complains, "", false}, passes[0]};
+  assert_int_equal(neo_passes_run(m, complaining, 2, &o), NEO_INPUT);
+  assert_int_equal(neo_tensor_find(m, "one").i, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(passes_run_in_order_and_say_what_changed),
+      TEST(a_pass_is_switched_off_unless_required),
+      TEST(a_broken_module_is_found_after_the_pass_that_broke_it),
+      TEST(errors_and_failures_stop_the_run),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
