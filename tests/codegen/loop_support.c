@@ -209,13 +209,10 @@ static void compare(const check *x, const guarded *g, const char *level) {
   }
 }
 
-static void run_level(check *x, const char *level, int64_t lo, int64_t hi) {
-  size_t n = x->k->bufs.n;
+static void run_code(check *x, const char *level, neo_rt_fn *fn, int64_t lo, int64_t hi) {
+  size_t n = x->k->bufs.n, n_ptr = 0;
   guarded *g = NEO_NEW_ARRAY(&x->f->arena, guarded, n + 1);
   void **ptr = NEO_NEW_ARRAY(&x->f->arena, void *, n + 1);
-  size_t n_ptr = 0;
-  neo_llvm *l;
-  neo_rt_fn *fn = loop_compile(x->f, x->k, level, &l);
   for (size_t b = 0; b < n; b++) {
     const neo_kbuf *buf = &x->k->bufs.at[b];
     uint32_t size = neo_type_bytes((neo_type)buf->type);
@@ -232,10 +229,10 @@ static void run_level(check *x, const char *level, int64_t lo, int64_t hi) {
   munmap(scratch.map, scratch.map_bytes);
   for (size_t b = 0; b < n; b++)
     if (g[b].map) munmap(g[b].map, g[b].map_bytes);
-  neo_llvm_free(l);
 }
 
-void loop_check_kernel(loop_fix *f, const neo_kernel *k, const loop_case *c) {
+static void run_case(loop_fix *f, const neo_kernel *k, const char *level, neo_rt_fn *fn,
+                     const loop_case *c) {
   check x = {.f = f, .k = k, .c = c};
   neo_str why;
   neo_str_init(&why, &f->arena);
@@ -247,9 +244,18 @@ void loop_check_kernel(loop_fix *f, const neo_kernel *k, const loop_case *c) {
   neo_kernel_run run = {.bufs = x.want, .n_elems = x.n_elems, .sizes = c->sizes,
                         .key = {c->key[0], c->key[1], c->key[2]}, .lo = lo, .hi = hi};
   if (neo_kernel_interp(k, &run, &why)) fail_msg("%s\n%s", neo_str_text(&why), loop_text(f, k));
-  for (const char *const *level = loop_levels(); *level; level++) run_level(&x, *level, lo, hi);
+  run_code(&x, level, fn, lo, hi);
+}
+
+void loop_check_all(loop_fix *f, const neo_kernel *k, const loop_case *c, size_t n) {
+  for (const char *const *level = loop_levels(); *level; level++) {
+    neo_llvm *l;
+    neo_rt_fn *fn = loop_compile(f, k, *level, &l);
+    for (size_t i = 0; i < n; i++) run_case(f, k, *level, fn, &c[i]);
+    neo_llvm_free(l);
+  }
 }
 
 void loop_check(loop_fix *f, const char *text, const loop_case *c) {
-  loop_check_kernel(f, loop_kernel(f, text), c);
+  loop_check_all(f, loop_kernel(f, text), c, 1);
 }

@@ -30,9 +30,10 @@ typedef struct {
   bool specials;           /* some floats are inf, NaN, -0, denormal */
 } loop_case;
 /* Runs the kernel interpreted and compiled for each level, on equal random contents, and compares
- * all buffers. Machine code gets memory that ends (or, if aligned, starts) at an unreadable page. */
+ * all buffers. Machine code gets memory that ends (or, if aligned, starts) at an unreadable
+ * page. loop_check_all compiles once for n cases. */
 void loop_check(loop_fix *f, const char *text, const loop_case *c);
-void loop_check_kernel(loop_fix *f, const neo_kernel *k, const loop_case *c);
+void loop_check_all(loop_fix *f, const neo_kernel *k, const loop_case *c, size_t n);
 
 /* Machine code of a kernel for a level; the module must be freed after use. */
 neo_rt_fn *loop_compile(loop_fix *f, const neo_kernel *k, const char *mcpu, neo_llvm **out);

@@ -12,19 +12,26 @@
 
 static void elementwise_loops_of_every_width_agree(void **state) {
   static const int widths[] = {1, 2, 3, 4, 8, 16, 32, 64};
-  for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
-    for (int64_t n = 0; n <= 3; n++) {
-      loop_fix *f = *state;
-      const char *text = neo_arena_printf(
-          &f->arena,
-          HEAD "(x: f32 read, y: f32 read, z: f32 write) sizes N units N\n"
-               "for u in 0..N unit\n  for l in 0..%d vector\n"
-               "    z[u*%d + l] = x[u*%d + l] * y[l] + x[u] - min(y[u*%d + l], y[0])\n",
-          widths[i], widths[i], widths[i], widths[i]);
-      int64_t m = n * widths[i] > 64 ? n * widths[i] : 64;
-      loop_check(f, text, &(loop_case){.sizes = &n, .n_elems = SIZES(m, m, n * widths[i]),
-                                       .tolerance = 1e-6, .seed = i});
+  loop_fix *f = *state;
+  for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
+    int w = widths[i];
+    neo_kernel *k = loop_kernel(
+        f, neo_arena_printf(
+               &f->arena,
+               HEAD "(x: f32 read, y: f32 read, z: f32 write) sizes N units N\n"
+                    "for u in 0..N unit\n  for l in 0..%d vector\n"
+                    "    z[u*%d + l] = x[u*%d + l] * y[l] + x[u] - min(y[u*%d + l], y[0])\n",
+               w, w, w, w));
+    loop_case c[4];
+    int64_t n[4], elems[4][3];
+    for (int64_t j = 0; j < 4; j++) {
+      n[j] = j;
+      elems[j][0] = elems[j][1] = j * w > 64 ? j * w : 64;
+      elems[j][2] = j * w;
+      c[j] = (loop_case){.sizes = &n[j], .n_elems = elems[j], .tolerance = 1e-6, .seed = i};
     }
+    loop_check_all(f, k, c, 4);
+  }
 }
 
 static void the_product_of_the_header_agrees(void **state) {
@@ -49,20 +56,26 @@ static void the_product_of_the_header_agrees(void **state) {
 static void masked_edges_touch_nothing_outside(void **state) {
   static const char *const types[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8",
                                       "bool"};
+  enum { CASES = 13 };
   loop_fix *f = *state;
-  for (size_t t = 0; t < 9; t++)
-    for (int64_t n = 0; n <= 19; n += n < 9 ? 1 : 5) {
-      const char *zero = t == 8 ? "false" : t < 4 ? "0.0" : "0";
-      const char *suffix = t == 8 || t == 1 || t == 4 ? "" : ":";
-      const char *text = neo_arena_printf(
-          &f->arena,
-          HEAD "(x: %s read, z: %s write, w: %s write) sizes N units 1\n"
-               "for i in 0..N step 8\n  for l in 0..8 vector\n"
-               "    z[i + l] = x[i + l if i + l < N else %s%s%s] if i + l < N\n"
-               "    w[N - 1 - i - l] = x[N - 1 - i - l] if i + l <= N - 1\n",
-          types[t], types[t], types[t], zero, suffix, *suffix ? types[t] : "");
-      loop_check(f, text, &(loop_case){.sizes = &n, .n_elems = SIZES(n, n, n), .seed = t});
+  for (size_t t = 0; t < 9; t++) {
+    const char *zero = t == 8 ? "false" : t < 4 ? "0.0" : "0";
+    const char *suffix = t == 8 || t == 1 || t == 4 ? "" : ":";
+    const char *text = neo_arena_printf(
+        &f->arena,
+        HEAD "(x: %s read, z: %s write, w: %s write) sizes N units 1\n"
+             "for i in 0..N step 8\n  for l in 0..8 vector\n"
+             "    z[i + l] = x[i + l if i + l < N else %s%s%s] if i + l < N\n"
+             "    w[N - 1 - i - l] = x[N - 1 - i - l] if i + l <= N - 1\n",
+        types[t], types[t], types[t], zero, suffix, *suffix ? types[t] : "");
+    loop_case c[CASES];
+    int64_t elems[CASES][3];
+    for (int64_t i = 0; i < CASES; i++) {
+      elems[i][0] = elems[i][1] = elems[i][2] = i < 10 ? i : 5 * i - 40;
+      c[i] = (loop_case){.sizes = elems[i], .n_elems = elems[i], .seed = t};
     }
+    loop_check_all(f, loop_kernel(f, text), c, CASES);
+  }
 }
 
 static void strides_gathers_and_scatters_agree(void **state) {
@@ -103,11 +116,9 @@ static void strides_gathers_and_scatters_agree(void **state) {
       "z[i] = x[l] if l == 3",
       "z[i*8 + l] = select(i*8 + l < 9, x[6*(i*8 + l)], x[0])",
       "z[i*8 + l] = select(i == 0, x[60*i + l], x[3])",
-      "z[i*8 + l] = select(l < 4, x[1000*i] if_ , 0.0)",
   };
   loop_fix *f = *state;
   for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
-    if (strstr(bodies[i], "if_")) continue;
     const char *text = neo_arena_printf(
         &f->arena,
         HEAD "(x: f32 read, idx: i64 read, z: f32 write) sizes S units 1\n"
@@ -133,16 +144,18 @@ static void branches_not_taken_touch_nothing(void **state) {
   };
   loop_fix *f = *state;
   for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++)
-    for (int kind = 0; kind < 2; kind++)
-      for (int64_t n = 0; n <= 8; n += 4) {
-        const char *text = neo_arena_printf(
-            &f->arena,
-            HEAD "(x: f32 read, z: f32 write) sizes N units 1\n"
-                 "for l in 0..8%s\n  %s\n",
-            kind ? " vector" : "", bodies[i]);
-        loop_check(f, text, &(loop_case){.sizes = &n, .n_elems = SIZES(n, 8), .tolerance = 1e-6,
-                                         .seed = i});
+    for (int kind = 0; kind < 2; kind++) {
+      const char *text = neo_arena_printf(&f->arena,
+                                          HEAD "(x: f32 read, z: f32 write) sizes N units 1\n"
+                                               "for l in 0..8%s\n  %s\n",
+                                          kind ? " vector" : "", bodies[i]);
+      loop_case c[3];
+      for (int j = 0; j < 3; j++) {
+        static const int64_t elems[][2] = {{0, 8}, {4, 8}, {8, 8}};
+        c[j] = (loop_case){.sizes = elems[j], .n_elems = elems[j], .tolerance = 1e-6, .seed = i};
       }
+      loop_check_all(f, loop_kernel(f, text), c, 3);
+    }
 }
 
 static void loops_branches_and_registers_agree(void **state) {
@@ -181,9 +194,12 @@ static void loops_branches_and_registers_agree(void **state) {
                          HEAD "(x: f32 read, z: f32 read write) sizes N, U units U\n"
                               "for u in 0..U unit\n%s",
                          bodies[i]);
-    for (int64_t units = 0; units <= 3; units++)
-      loop_check(f, text, &(loop_case){.sizes = SIZES(7, units), .n_elems = SIZES(64, 64),
-                                       .tolerance = 1e-5, .seed = i});
+    loop_case c[4];
+    for (int j = 0; j < 4; j++) {
+      static const int64_t sizes[][2] = {{7, 0}, {7, 1}, {7, 2}, {7, 3}}, elems[] = {64, 64};
+      c[j] = (loop_case){.sizes = sizes[j], .n_elems = elems, .tolerance = 1e-5, .seed = i};
+    }
+    loop_check_all(f, loop_kernel(f, text), c, 4);
   }
 }
 
@@ -199,42 +215,29 @@ static void scratch_lies_behind_its_alignment(void **state) {
                   "for i in 0..4\n"
                   "  for l in 0..8 vector\n    b[i*8 + l] = x[i*8 + 7 - l]\n"
                   "  a[i] = u8(x[i])\n"
-                  "for i in 0..4\n  for l in 0..8 vector\n    z[i*8 + l] = b[i*8 + l] + f32(a[i])\n",
+                  "for i in 0..4\n  for l in 0..8 vector\n"
+                  "    z[i*8 + l] = b[i*8 + l] + f32(a[i])\n",
              &(loop_case){.n_elems = SIZES(32, 32), .tolerance = 1e-6, .seed = 3});
 }
 
-/* Each operator on each type that has it, with arguments that include the odd values. */
-static void check_op(loop_fix *f, neo_op op, neo_type t, int width) {
+/* Each operator on each type that has it, with arguments that include the odd values. All of a
+ * type's operators make one kernel, the exact ones another. */
+static const char *op_value(loop_fix *f, neo_op op, int width) {
   const char *a = neo_arena_printf(&f->arena, "x[i*%d + l]", width);
   const char *b = neo_arena_printf(&f->arena, "y[i*%d + l]", width);
   const char *c = neo_arena_printf(&f->arena, "y[i*%d + %d - l]", width, width - 1);
-  const char *args = neo_op_arity(op) == 1   ? a
-                     : neo_op_arity(op) == 2 ? neo_arena_printf(&f->arena, "%s, %s", a, b)
-                                             : neo_arena_printf(&f->arena, "%s, %s, %s", a, b, c);
-  const char *name = neo_op_text(op), *value;
+  const char *name = neo_op_text(op);
   bool word = name[0] >= 'a' && name[0] <= 'z' && op != NEO_OP_AND && op != NEO_OP_OR;
-  if (op == NEO_OP_NEG) value = neo_arena_printf(&f->arena, "-%s", a);
-  else if (op == NEO_OP_NOT) value = neo_arena_printf(&f->arena, "not %s", a);
-  else if (op == NEO_OP_SELECT)
-    value = neo_arena_printf(&f->arena, "select(%s != %s, %s, %s)", b, c, a, b);
-  else if (word) value = neo_arena_printf(&f->arena, "%s(%s)", name, args);
-  else value = neo_arena_printf(&f->arena, "%s %s %s", a, name, b);
-  bool cmp = neo_op_rule(op) == NEO_RULE_CMP;
-  const char *text = neo_arena_printf(
-      &f->arena,
-      HEAD "(x: %s read, y: %s read, z: %s write) units 1\n"
-           "for i in 0..12\n  for l in 0..%d vector\n    z[i*%d + l] = %s\n",
-      neo_type_text(t), neo_type_text(t), cmp ? "bool" : neo_type_text(t), width, width, value);
-  bool exact = neo_op_rule(op) != NEO_RULE_FLOAT || op == NEO_OP_FLOOR || op == NEO_OP_CEIL ||
-               op == NEO_OP_ROUND || op == NEO_OP_SQRT;
-  double tolerance = exact              ? 0
-                     : t == NEO_BF16_T  ? 0x1p-7
-                     : t == NEO_F16_T   ? 0x1p-10
-                     : t == NEO_F32_T   ? 1e-6
-                                        : 1e-13;
-  int64_t n = 12 * width;
-  loop_check(f, text, &(loop_case){.n_elems = SIZES(n, n, n), .tolerance = tolerance,
-                                   .seed = (uint64_t)op * 16 + t, .specials = true});
+  if (op == NEO_OP_NEG) return neo_arena_printf(&f->arena, "-%s", a);
+  if (op == NEO_OP_NOT) return neo_arena_printf(&f->arena, "not %s", a);
+  if (op == NEO_OP_SELECT)
+    return neo_arena_printf(&f->arena, "select(%s != %s, %s, %s)", b, c, a, b);
+  if (!word) return neo_arena_printf(&f->arena, "%s %s %s", a, name, b);
+  switch (neo_op_arity(op)) {
+  case 1: return neo_arena_printf(&f->arena, "%s(%s)", name, a);
+  case 2: return neo_arena_printf(&f->arena, "%s(%s, %s)", name, a, b);
+  default: return neo_arena_printf(&f->arena, "%s(%s, %s, %s)", name, a, b, c);
+  }
 }
 
 static bool has_op(neo_op op, neo_type t) {
@@ -247,47 +250,79 @@ static bool has_op(neo_op op, neo_type t) {
   }
 }
 
+static bool is_exact(neo_op op) {
+  return neo_op_rule(op) != NEO_RULE_FLOAT || op == NEO_OP_FLOOR || op == NEO_OP_CEIL ||
+         op == NEO_OP_ROUND || op == NEO_OP_SQRT;
+}
+
+static void check_ops(loop_fix *f, neo_type t, int width, bool exact) {
+  static const double tolerances[] = {1e-13, 1e-6, 0x1p-10, 0x1p-7};
+  neo_str text;
+  int64_t n = 12 * width, rows = 0;
+  neo_str_init(&text, &f->arena);
+  const char *name = neo_type_text(t);
+  neo_str_addf(&text, HEAD "(x: %s read, y: %s read, z: %s write, w: bool write) units 1\n", name,
+               name, name);
+  neo_str_addf(&text, "for i in 0..12\n  for l in 0..%d vector\n    w[i] = true\n", width);
+  for (int op = 0; op < NEO_OP_COUNT; op++) {
+    if (!has_op((neo_op)op, t) || is_exact((neo_op)op) != exact) continue;
+    bool cmp = neo_op_rule((neo_op)op) == NEO_RULE_CMP;
+    neo_str_addf(&text, "    %s[%d + i*%d + l] = %s\n", cmp ? "w" : "z", (int)(n * rows++), width,
+                 op_value(f, (neo_op)op, width));
+  }
+  loop_check(f, neo_str_text(&text),
+             &(loop_case){.n_elems = SIZES(n, n, n * rows + 1, n * rows + 12), .specials = true,
+                          .tolerance = exact ? 0 : tolerances[t], .seed = (uint64_t)t});
+}
+
 static void every_operator_agrees_on_every_type(void **state) {
-  for (int op = 0; op < NEO_OP_COUNT; op++)
-    for (int t = 0; t < NEO_TYPE_COUNT; t++)
-      if (has_op((neo_op)op, (neo_type)t)) {
-        check_op(*state, (neo_op)op, (neo_type)t, 4);
-        if (t == NEO_F32_T || t == NEO_U8_T) check_op(*state, (neo_op)op, (neo_type)t, 1);
-      }
+  for (int t = 0; t < NEO_TYPE_COUNT; t++) {
+    check_ops(*state, (neo_type)t, 4, true);
+    if (neo_type_is_float((neo_type)t)) check_ops(*state, (neo_type)t, 4, false);
+  }
+  check_ops(*state, NEO_F32_T, 1, true);
+  check_ops(*state, NEO_F32_T, 16, false);
+  check_ops(*state, NEO_U8_T, 1, true);
 }
 
 static void every_conversion_agrees(void **state) {
   loop_fix *f = *state;
-  for (int from = 0; from < NEO_TYPE_COUNT; from++)
+  for (int from = 0; from < NEO_TYPE_COUNT; from++) {
+    neo_str head, body;
+    int64_t n_elems[2 * NEO_TYPE_COUNT + 1];
+    neo_str_init(&head, &f->arena);
+    neo_str_init(&body, &f->arena);
+    neo_str_addf(&head, HEAD "(x: %s read", neo_type_text((neo_type)from));
+    n_elems[0] = 64;
     for (int to = 0; to < NEO_TYPE_COUNT; to++) {
-      const char *text = neo_arena_printf(
-          &f->arena,
-          HEAD "(x: %s read, z: %s write, w: %s write) units 1\n"
-               "for i in 0..8\n  for l in 0..8 vector\n    z[i*8 + l] = %s(x[i*8 + l])\n"
-               "for i in 0..64\n  w[i] = %s(x[i])\n",
-          neo_type_text((neo_type)from), neo_type_text((neo_type)to), neo_type_text((neo_type)to),
-          neo_type_text((neo_type)to), neo_type_text((neo_type)to));
-      loop_check(f, text, &(loop_case){.n_elems = SIZES(64, 64, 64), .specials = true,
-                                       .seed = (uint64_t)(from * 16 + to)});
+      const char *t = neo_type_text((neo_type)to);
+      neo_str_addf(&head, ", v%d: %s write, s%d: %s write", to, t, to, t);
+      neo_str_addf(&body, "for i in 0..8\n  for l in 0..8 vector\n    v%d[i*8 + l] = "
+                          "%s(x[i*8 + l])\nfor i in 0..64\n  s%d[i] = %s(x[i])\n",
+                   to, t, to, t);
+      n_elems[1 + 2 * to] = n_elems[2 + 2 * to] = 64;
     }
+    neo_str_addf(&head, ") units 1\n%s", neo_str_text(&body));
+    loop_check(f, neo_str_text(&head),
+               &(loop_case){.n_elems = n_elems, .specials = true, .seed = (uint64_t)from});
+  }
 }
 
 static void integer_division_floors_and_is_total(void **state) {
   static const char *const divisors[] = {"7",  "-7", "8", "-8", "1", "-1", "0",
                                          "y[i]", "-9223372036854775808"};
+  enum { N = sizeof divisors / sizeof divisors[0] };
   loop_fix *f = *state;
-  for (size_t d = 0; d < sizeof divisors / sizeof divisors[0]; d++) {
-    const char *text = neo_arena_printf(
-        &f->arena,
-        HEAD "(x: i64 read, y: i64 read, z: i64 write) units 1\n"
-             "for i in 0..32\n"
-             "  z[i*8] = x[i] / %s\n  z[i*8 + 1] = x[i] %% %s\n"
-             "  z[i*8 + 2] = i / %s\n  z[i*8 + 3] = i %% %s\n"
-             "  z[i*8 + 4] = (x[i] + 9223372036854775807) / %s\n"
-             "  z[i*8 + 5] = (x[i] + 9223372036854775807) %% %s\n",
-        divisors[d], divisors[d], divisors[d], divisors[d], divisors[d], divisors[d]);
-    loop_check(f, text, &(loop_case){.n_elems = SIZES(32, 32, 256), .seed = d});
-  }
+  neo_str text;
+  neo_str_init(&text, &f->arena);
+  neo_str_add(&text, HEAD "(x: i64 read, y: i64 read, z: i64 write) units 1\nfor i in 0..32\n");
+  for (int d = 0; d < N; d++)
+    for (int k = 0; k < 6; k++) {
+      static const char *const top[] = {"x[i]", "i", "(x[i] + 9223372036854775807)"};
+      neo_str_addf(&text, "  z[i*%d + %d] = %s %s %s\n", 6 * N, d * 6 + k, top[k / 2],
+                   k % 2 ? "%" : "/", divisors[d]);
+    }
+  loop_check(f, neo_str_text(&text), &(loop_case){.n_elems = SIZES(32, 32, 32 * 6 * N), .seed = 9});
 }
 
 static void comparisons_of_indices_hold_at_every_edge(void **state) {
@@ -301,8 +336,14 @@ static void comparisons_of_indices_hold_at_every_edge(void **state) {
              "    z[(i + 2)*8 + l] = 5*i + l %s N\n    w[(i + 2)*8 + l] = N %s 3*l - i\n"
              "    v[(i + 2)*8 + l] = l + i %s l*2\n",
         ops[i], ops[i], ops[i]);
-    for (int64_t n = -12; n < 25; n += 3)
-      loop_check(f, text, &(loop_case){.sizes = &n, .n_elems = SIZES(48, 48, 48)});
+    loop_case c[13];
+    int64_t n[13];
+    for (int j = 0; j < 13; j++) {
+      n[j] = 3 * j - 12;
+      static const int64_t elems[] = {48, 48, 48};
+      c[j] = (loop_case){.sizes = &n[j], .n_elems = elems};
+    }
+    loop_check_all(f, loop_kernel(f, text), c, 13);
   }
 }
 
@@ -314,7 +355,8 @@ static void objects_are_the_same_bytes_every_time(void **state) {
     const char *why;
     loop_compile(f,
                  loop_kernel(f, HEAD "(x: f32 read, z: f32 write) units 1\n"
-                                     "for l in 0..8 vector\n  z[l] = tanh(x[l]) + pow(x[l], 2.5)\n"),
+                                     "for l in 0..8 vector\n"
+                                     "  z[l] = tanh(x[l]) + pow(x[l], 2.5)\n"),
                  "x86-64-v2", &l);
     char *path = neo_arena_printf(&f->arena, "/tmp/neo_test_%d.s", i);
     assert_int_equal(neo_llvm_emit_asm(l, path, &why), NEO_OK);
