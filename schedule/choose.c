@@ -3,7 +3,11 @@
 
 neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_machine *machine) {
   const neo_form *f = neo_group_form(m, g);
-  return neo_model_plain(m, f, machine);
+  neo_schedule s;
+  if (neo_model_contraction(m, f, machine, &s) && neo_schedule_legal(m, g, machine, &s, NULL))
+    return s;
+  s = neo_model_plain(m, f, machine);
+  return neo_schedule_legal(m, g, machine, &s, NULL) ? s : neo_schedule_plain();
 }
 
 /* ---- random schedules, for tests */

@@ -14,6 +14,8 @@ int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x);
 uint32_t neo_form_widest(neo_module *m, const neo_form *f); /* bytes of the widest float or accumulator */
 /* The choice for a form that is no contraction. */
 neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine *machine);
+/* The choice for a contraction; false: it is none, or no tile fits. */
+bool neo_model_contraction(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *out);
 void neo_model_units(neo_module *m, const neo_form *f, neo_schedule *s);
 
 #endif
