@@ -374,7 +374,9 @@ static void train_entry(neo_fe *fe, neo_inst *in, const char *entry, size_t n_mo
   for (size_t k = 0; k < t->parts.n; k++) find_optimizer(t, &t->parts.at[k]);
   bool *reached = neo_tensor_reach(fe, t->loss);
   for (size_t k = 0; k < t->parts.n; k++) choose_params(t, &t->parts.at[k], reached);
-  if (neo_diags_errors(fe->diags) > errors) return;
+  bool ok = neo_diags_errors(fe->diags) == errors;
+  for (size_t k = 0; k < t->parts.n; k++) ok = ok && t->parts.at[k].ok;
+  if (!ok) return;
   request_gradients(t);
   for (size_t k = 0; k < t->parts.n; k++)
     for (size_t j = 0; j < t->parts.at[k].params.n; j++) {
