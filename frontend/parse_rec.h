@@ -62,6 +62,7 @@ bool neo_p_fail(neo_parser *p, bool stop);
   (neo_p_fail((p), false) ? neo_diag((p)->diags, (span), __VA_ARGS__) : -1)
 /* "expected WHAT, found …" at the current token. */
 int neo_p_expected(neo_parser *p, const char *what);
+int neo_p_unexpected(neo_parser *p); /* "unexpected …" */
 /* Enters one level of nesting; false and an error where it is too deep. Every enter has a leave. */
 bool neo_p_enter(neo_parser *p);
 void neo_p_leave(neo_parser *p);

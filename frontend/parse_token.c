@@ -101,6 +101,11 @@ int neo_p_expected(neo_parser *p, const char *what) {
   return NEO_P_ERROR(p, neo_p_token_span(p, t), NEO_D_EXPECTED, what, describe(p, t));
 }
 
+int neo_p_unexpected(neo_parser *p) {
+  const neo_token *t = neo_p_ahead(p, 0);
+  return NEO_P_ERROR(p, neo_p_token_span(p, t), NEO_D_UNEXPECTED, describe(p, t));
+}
+
 bool neo_p_expect(neo_parser *p, neo_tok kind) {
   if (neo_p_accept(p, kind))
     return true;

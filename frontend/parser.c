@@ -43,7 +43,7 @@ static void expect_end(neo_parser *p) {
     return;
   const neo_token *t = neo_p_ahead(p, 0);
   bool ends_call = p->at > 0 && t[-1].kind == NEO_TOK_RPAREN;
-  int h = neo_p_expected(p, "the end of the statement");
+  int h = neo_p_unexpected(p);
   if (k == NEO_TOK_ASSIGN)
     neo_diag_help(p->diags, h, "equality is written '=='");
   else if (neo_p_at_word(p, "if"))
