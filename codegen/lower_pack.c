@@ -230,16 +230,24 @@ static void copy_nest(copier *c, neo_block *in, uint32_t k) {
   neo_lower_close(l);
 }
 
+/* How good a loop is as the innermost: contiguous loads as vectors, best if the stores are contiguous too. */
+static int64_t merit(copier *c, const copy_loop *x) {
+  int64_t lo, hi, n = 1 << 20, width = c->l->s->at[NEO_SCHED_VECTOR_WIDTH];
+  if (x->step > 1 || !neo_expr_unit_stride(c->l->m, c->p->from, x->axis))
+    return 0;
+  if (neo_lx_is_int(x->lo, &lo) && neo_lx_is_int(x->hi, &hi))
+    n = hi - lo;
+  if (n * 2 < width)
+    return 1;
+  return x->coef == 1 ? 3 : 2;
+}
+
 /* The loop along which the operand's loads are contiguous becomes the innermost, so that they are vectors. */
 static void put_contiguous_last(copier *c) {
   uint32_t best = c->n - 1;
-  for (uint32_t k = c->n; k-- > 0;) {
-    bool tiles = c->at[k].step > 1;
-    if (!tiles && neo_expr_unit_stride(c->l->m, c->p->from, c->at[k].axis)) {
+  for (uint32_t k = c->n; k-- > 0;)
+    if (merit(c, &c->at[k]) > merit(c, &c->at[best]))
       best = k;
-      break;
-    }
-  }
   copy_loop x = c->at[best];
   for (uint32_t k = best; k + 1 < c->n; k++)
     c->at[k] = c->at[k + 1];

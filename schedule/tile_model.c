@@ -340,7 +340,7 @@ static void block_packed(const search *q, neo_schedule *s) {
   }
   if (p[NEO_SCHED_BLOCK_K])
     steps = p[NEO_SCHED_BLOCK_K] * inner;
-  int64_t n = column_length(q, s), unit = tile, most_n = q->machine->l2_bytes / 2 / (steps * bytes);
+  int64_t n = column_length(q, s), unit = tile, most_n = q->machine->l2_bytes / 4 / (steps * bytes);
   for (int64_t k = 0; k < p[NEO_SCHED_MERGE] - 1; k++)
     unit = k ? unit * q->shared[p[NEO_SCHED_VECTOR_AXIS] - k] : q->shared[p[NEO_SCHED_VECTOR_AXIS]];
   int64_t block = most_n / unit * unit;
@@ -410,9 +410,15 @@ static void divide(const search *q, neo_schedule *s) {
   int64_t length = column_length(q, s), unit = tile;
   for (int64_t k = 0; k < p[NEO_SCHED_MERGE] - 1; k++)
     unit = k ? unit * q->shared[p[NEO_SCHED_VECTOR_AXIS] - k] : q->shared[p[NEO_SCHED_VECTOR_AXIS]];
-  int64_t block = round_up((int64_t)ceil((double)length / ceil(want / n)), unit);
-  if (block < length)
+  double lanes = p[NEO_SCHED_VECTOR_AXIS] < (int64_t)q->f->axes.n ? (double)q->lanes : 1;
+  for (double parts = ceil(want / n); parts > 1; parts--) {
+    int64_t block = round_up((int64_t)ceil((double)length / parts), unit);
+    double vectors = ceil((double)block / lanes);
+    if (block >= length || (double)block / (vectors * lanes) < 0.87)
+      continue; /* too many dead lanes */
     p[NEO_SCHED_BLOCK_N] = block;
+    return;
+  }
 }
 
 bool neo_model_contraction(neo_module *m, const neo_form *f, const neo_machine *machine,
