@@ -220,8 +220,8 @@ static neo_ll_val random_(neo_ll_gen *g, const neo_lx *e) {
   LLVMValueRef key[3];
   for (uint32_t k = 0; k < 3; k++) key[k] = neo_ll_key_value(g, k);
   neo_ll_val x = neo_ll_expr(g, e->arg[0]);
-  LLVMValueRef v = neo_ll_rand(g->l, key, e->attr, x.v);
-  return (neo_ll_val){neo_ll_cast(g->l, (neo_type)e->type, NEO_F64_T, v), x.lanes, x.depth};
+  LLVMValueRef v = neo_ll_rand(g->l, key, e->attr, x.v, e->type == NEO_F64_T ? 64 : 32);
+  return (neo_ll_val){v, x.lanes, x.depth};
 }
 
 static LLVMValueRef i32(neo_ll_gen *g, int64_t x) {

@@ -54,12 +54,17 @@ LLVMValueRef neo_ll_mod(neo_llvm *l, LLVMValueRef x, LLVMValueRef y, bool is_sig
 LLVMValueRef neo_ll_math(neo_llvm *l, neo_op op, LLVMValueRef x, LLVMValueRef y);
 /* A function of libm for double, lane by lane. */
 LLVMValueRef neo_ll_libm(neo_llvm *l, const char *name, LLVMValueRef x, LLVMValueRef y);
-/* element: i64. Result: double (vectors) in [0, 1). */
-LLVMValueRef neo_ll_rand(neo_llvm *l, const LLVMValueRef key[3], uint32_t site, LLVMValueRef element);
+/* element: i64. Result: in [0, 1), a float of `bits` bits. */
+LLVMValueRef neo_ll_rand(neo_llvm *l, const LLVMValueRef key[3], uint32_t site,
+                         LLVMValueRef element, uint32_t bits);
 
 /* ---- functions (llvm_module.c) */
 LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported);
 void neo_ll_enum_attribute(neo_llvm *l, LLVMValueRef fn, const char *name);
+/* A pure function of this module that several places call. If it is new, the builder stands in its
+ * body and *back is the block to return to, once the body is written; else *back is null. */
+LLVMValueRef neo_ll_shared(neo_llvm *l, const char *name, LLVMTypeRef type,
+                           LLVMBasicBlockRef *back);
 LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type);
 void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made); /* takes over a placeholder */
 const char *neo_ll_message(neo_llvm *l, char *llvm_text); /* to the arena; frees llvm_text */

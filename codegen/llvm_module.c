@@ -114,6 +114,22 @@ LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, 
   return fn;
 }
 
+LLVMValueRef neo_ll_shared(neo_llvm *l, const char *name, LLVMTypeRef type,
+                           LLVMBasicBlockRef *back) {
+  LLVMValueRef fn = LLVMGetNamedFunction(l->mod, name);
+  *back = NULL;
+  if (fn) return fn;
+  *back = LLVMGetInsertBlock(l->b);
+  fn = LLVMAddFunction(l->mod, name, type);
+  target_attributes(l, fn);
+  LLVMSetLinkage(fn, LLVMInternalLinkage);
+  neo_ll_enum_attribute(l, fn, "noinline");
+  neo_ll_enum_attribute(l, fn, "willreturn");
+  neo_ll_enum_attribute(l, fn, "memory"); /* none: errno is nobody's */
+  LLVMPositionBuilderAtEnd(l->b, LLVMAppendBasicBlockInContext(l->ctx, fn, "entry"));
+  return fn;
+}
+
 LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type) {
   LLVMValueRef fn = LLVMGetNamedFunction(l->mod, symbol);
   if (fn) return fn;

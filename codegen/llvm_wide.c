@@ -167,28 +167,16 @@ static val body(neo_llvm *l, neo_op op, val x, val y) {
   }
 }
 
-static val make(neo_llvm *l, neo_op op, const char *name, LLVMTypeRef type) {
-  LLVMBasicBlockRef back = LLVMGetInsertBlock(l->b);
-  LLVMValueRef fn = neo_ll_function(l, name, type, false);
-  LLVMSetVisibility(fn, LLVMDefaultVisibility);
-  LLVMSetLinkage(fn, LLVMInternalLinkage);
-  neo_ll_enum_attribute(l, fn, "noinline");
-  neo_ll_enum_attribute(l, fn, "willreturn");
-  neo_ll_enum_attribute(l, fn, "memory"); /* none: errno is nobody's */
-  LLVMPositionBuilderAtEnd(l->b, LLVMAppendBasicBlockInContext(l->ctx, fn, "entry"));
-  val y = op == NEO_OP_POW ? LLVMGetParam(fn, 1) : NULL;
-  LLVMBuildRet(l->b, body(l, op, LLVMGetParam(fn, 0), y));
-  LLVMPositionBuilderAtEnd(l->b, back);
-  return fn;
-}
-
 val neo_ll_math_wide(neo_llvm *l, neo_op op, val x, val y) {
   LLVMTypeRef t = LLVMTypeOf(x), param[] = {t, t};
   unsigned n = y ? 2 : 1;
   LLVMTypeRef type = LLVMFunctionType(t, param, n, false);
-  const char *name =
-      neo_arena_printf(l->arena, "neo.%s.%u", neo_op_text(op), neo_ll_width(x));
-  LLVMValueRef fn = LLVMGetNamedFunction(l->mod, name);
-  if (!fn) fn = make(l, op, name, type);
+  LLVMBasicBlockRef back;
+  const char *name = neo_arena_printf(l->arena, "neo.%s.%u", neo_op_text(op), neo_ll_width(x));
+  LLVMValueRef fn = neo_ll_shared(l, name, type, &back);
+  if (back) {
+    LLVMBuildRet(l->b, body(l, op, LLVMGetParam(fn, 0), y ? LLVMGetParam(fn, 1) : NULL));
+    LLVMPositionBuilderAtEnd(l->b, back);
+  }
   return LLVMBuildCall2(l->b, type, fn, (val[]){x, y}, n, "");
 }
