@@ -8,7 +8,8 @@
 neo_rt_array neoc_array_new(neo_arena *a, neo_type type, uint32_t rank, const int64_t *extent) {
   neo_rt_array x = {.type = (uint8_t)type, .rank = (uint8_t)rank};
   int64_t n = 1;
-  for (uint32_t d = 0; d < rank; d++) n *= x.extent[d] = extent[d];
+  for (uint32_t d = 0; d < rank; d++)
+    n *= x.extent[d] = extent[d];
   x.size_bytes = (size_t)n * neo_type_bytes(type);
   x.data = neo_arena_alloc(a, x.size_bytes + 64);
   return x;
@@ -16,7 +17,8 @@ neo_rt_array neoc_array_new(neo_arena *a, neo_type type, uint32_t rank, const in
 
 int64_t neoc_array_count(const neo_rt_array *x) {
   int64_t n = 1;
-  for (int d = 0; d < x->rank; d++) n *= x->extent[d];
+  for (int d = 0; d < x->rank; d++)
+    n *= x->extent[d];
   return n;
 }
 
@@ -37,7 +39,8 @@ void neoc_array_put(neo_rt_array *x, int64_t k, double v) {
 void neoc_array_random(neo_rt_array *x, int64_t bound, uint64_t *seed) {
   int64_t n = neoc_array_count(x);
   bool is_float = neo_type_is_float((neo_type)x->type);
-  if (x->type == NEO_BOOL_T) bound = 2;
+  if (x->type == NEO_BOOL_T)
+    bound = 2;
   for (int64_t k = 0; k < n; k++) {
     uint64_t r = neo_splitmix(seed);
     double unit = (double)(r >> 11) * 0x1p-53;
@@ -64,18 +67,25 @@ const char *neoc_shape_text(neo_arena *a, uint32_t rank, const int64_t *extent) 
 static bool read_shape(const char *text, uint8_t *rank, int64_t extent[16]) {
   int64_t n = 1;
   *rank = 0;
-  if (*text++ != '[') return false;
-  while (*text == ' ') text++;
-  if (*text == ']') return text[1] == 0;
+  if (*text++ != '[')
+    return false;
+  while (*text == ' ')
+    text++;
+  if (*text == ']')
+    return text[1] == 0;
   for (;;) {
     char *end;
     long long x = strtoll(text, &end, 10);
-    if (end == text || x < 0 || *rank == 16) return false;
-    if (__builtin_mul_overflow(n, x ? (int64_t)x : 1, &n) || n > (INT64_C(1) << 40)) return false;
+    if (end == text || x < 0 || *rank == 16)
+      return false;
+    if (__builtin_mul_overflow(n, x ? (int64_t)x : 1, &n) || n > (INT64_C(1) << 40))
+      return false;
     extent[(*rank)++] = x;
     text = end + strspn(end, " ");
-    if (*text == ']') return text[1] == 0;
-    if (*text++ != ',') return false;
+    if (*text == ']')
+      return text[1] == 0;
+    if (*text++ != ',')
+      return false;
   }
 }
 
@@ -97,7 +107,8 @@ static neoc_exit read_file(neoc_cli *cli, const char *name, const char *path, ne
   char error[1024] = "";
   neo_rt_array x;
   neo_rt_status s = neo_rt_array_load(path, &x, error, sizeof error);
-  if (s) return neoc_fail(cli, neoc_exit_of((neo_status)s), "%s: %s", name, error);
+  if (s)
+    return neoc_fail(cli, neoc_exit_of((neo_status)s), "%s: %s", name, error);
   *out = x;
   out->data = neo_arena_copy(cli->arena, x.data, x.size_bytes + (x.size_bytes == 0));
   neo_rt_array_free(&x);
@@ -111,18 +122,21 @@ static neoc_exit read_list(neoc_cli *cli, const char *name, const char *text, ne
   for (p += strspn(p, " "); *p && *p != ']'; p += strspn(p, " ,")) {
     char *end;
     double x = strtod(p, &end);
-    if (end == p) return neoc_usage(cli, "%s: '%s' is no list of numbers", name, text);
+    if (end == p)
+      return neoc_usage(cli, "%s: '%s' is no list of numbers", name, text);
     NEO_PUSH(cli->arena, &v, x);
     p = end;
   }
   int64_t n = (int64_t)v.n;
   *out = neoc_array_new(cli->arena, type, 1, &n);
-  for (int64_t k = 0; k < n; k++) neoc_array_put(out, k, v.at[k]);
+  for (int64_t k = 0; k < n; k++)
+    neoc_array_put(out, k, v.at[k]);
   return NEOC_OK;
 }
 
 static neoc_exit fill(neo_rt_array *x, double v) {
-  for (int64_t k = 0, n = neoc_array_count(x); k < n; k++) neoc_array_put(x, k, v);
+  for (int64_t k = 0, n = neoc_array_count(x); k < n; k++)
+    neoc_array_put(x, k, v);
   return NEOC_OK;
 }
 
@@ -132,10 +146,13 @@ neoc_exit neoc_array_read(neoc_cli *cli, const char *name, const char *text, neo
   char word[16];
   double v;
   neoc_exit e;
-  if (text[0] == '@') return read_file(cli, name, text + 1, out);
-  if (text[0] == '[') return read_list(cli, name, text, type, out);
+  if (text[0] == '@')
+    return read_file(cli, name, text + 1, out);
+  if (text[0] == '[')
+    return read_list(cli, name, text, type, out);
   if (neoc_parse_real(text, &v) || neo_streq(text, "true") || neo_streq(text, "false")) {
-    if (text[0] == 't' || text[0] == 'f') v = text[0] == 't';
+    if (text[0] == 't' || text[0] == 'f')
+      v = text[0] == 't';
     e = shape_of(cli, name, NULL, &scalar, type, out);
     return e ? e : fill(out, v);
   }
@@ -145,9 +162,12 @@ neoc_exit neoc_array_read(neoc_cli *cli, const char *name, const char *text, neo
   const char *rest = text[n] ? text + n + 1 : "";
   bool random = neo_streq(word, "random"), full = neo_streq(word, "full");
   if (!random && !full && !neo_streq(word, "zeros") && !neo_streq(word, "ones"))
-    return neoc_usage(cli, "%s: '%s' is none of @FILE, random:SEED:[..], zeros:[..], ones:[..], "
-                           "full:V:[..], a number, a list", name, text);
-  if ((e = shape_of(cli, name, shape, like, type, out)) != NEOC_OK) return e;
+    return neoc_usage(cli,
+                      "%s: '%s' is none of @FILE, random:SEED:[..], zeros:[..], ones:[..], "
+                      "full:V:[..], a number, a list",
+                      name, text);
+  if ((e = shape_of(cli, name, shape, like, type, out)) != NEOC_OK)
+    return e;
   if (random) {
     uint64_t seed = strtoull(rest, NULL, 10);
     neoc_array_random(out, bound, &seed);
@@ -181,9 +201,12 @@ static void put_dim(const neo_rt_array *x, int d, int64_t at, int64_t step, bool
   size_t line = out->n;
   for (int64_t k = 0; k < n; k++) {
     bool wrap = !last || out->n - line > LINE;
-    if (k && wrap) neo_str_addf(out, ",\n%*s", d + 1, "");
-    if (k && !wrap) neo_str_add(out, ", ");
-    if (wrap) line = out->n;
+    if (k && wrap)
+      neo_str_addf(out, ",\n%*s", d + 1, "");
+    if (k && !wrap)
+      neo_str_add(out, ", ");
+    if (wrap)
+      line = out->n;
     if (cut && k == EDGE) {
       neo_str_add(out, "...");
       k = n - EDGE - 1;
@@ -212,9 +235,11 @@ static void json_number(const neo_rt_array *x, int64_t k, neo_str *out) {
     put_number(x, k, out);
     return;
   }
-  if (!isfinite(v)) neo_str_addc(out, '"');
+  if (!isfinite(v))
+    neo_str_addc(out, '"');
   neo_str_add_f64(out, v);
-  if (!isfinite(v)) neo_str_addc(out, '"');
+  if (!isfinite(v))
+    neo_str_addc(out, '"');
 }
 
 void neoc_array_json(const neo_rt_array *x, neo_str *out) {
@@ -224,7 +249,8 @@ void neoc_array_json(const neo_rt_array *x, neo_str *out) {
     neo_str_addf(out, "%s%lld", d ? ", " : "", (long long)x->extent[d]);
   neo_str_add(out, "], \"values\": [");
   for (int64_t k = 0; k < n; k++) {
-    if (k) neo_str_add(out, ", ");
+    if (k)
+      neo_str_add(out, ", ");
     json_number(x, k, out);
   }
   neo_str_add(out, "]}");

@@ -3,20 +3,14 @@
 #include "tools/neoc/neoc.h"
 #include <string.h>
 
-static const struct {
-  const char *name;
-  unsigned bit;
-} kinds[] = {{"so", NEO_EMIT_SO}, {"a", NEO_EMIT_A},     {"o", NEO_EMIT_OBJECT}, {"h", NEO_EMIT_HEADER},
-             {"ll", NEO_EMIT_LL}, {"s", NEO_EMIT_ASM}, {"json", NEO_EMIT_JSON}};
-
 static neoc_exit read_emit(neoc_cli *cli, neo_compile_options *o) {
   neoc_texts words = neoc_words(cli, NEOC_O_EMIT);
-  if (!words.n) o->emit = NEO_EMIT_SO | NEO_EMIT_HEADER;
+  if (!words.n)
+    o->emit = NEO_EMIT_SO | NEO_EMIT_HEADER;
   for (size_t k = 0; k < words.n; k++) {
-    unsigned bit = 0;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-      if (neo_streq(kinds[i].name, words.at[k])) bit = kinds[i].bit;
-    if (!bit) return neoc_usage(cli, "--emit: '%s' is none of so a o h ll s json", words.at[k]);
+    unsigned bit = neo_emit_of(words.at[k], strlen(words.at[k]));
+    if (!bit)
+      return neoc_usage(cli, "--emit: '%s' is none of so a o h ll s json", words.at[k]);
     o->emit |= bit;
   }
   const char *runtime = neoc_text(cli, NEOC_O_RUNTIME, "shared");
@@ -38,7 +32,8 @@ static void put_bytes(int64_t n) {
 static void put_memory(const neo_plan *p) {
   for (size_t k = 0; k < p->entries.n; k++) {
     const neo_rt_entry *e = &p->entries.at[k];
-    if (e->kind == NEO_RT_ENTRY_INIT) continue;
+    if (e->kind == NEO_RT_ENTRY_INIT)
+      continue;
     printf("%s: memory ", e->name);
     put_bytes(e->frame_bytes);
     printf(", lower bound ");
@@ -58,7 +53,8 @@ static const char *json_results(neoc_cli *cli, const neo_compilation *c) {
   neo_str_addf(&s, ", \"kernels\": %zu, \"entries\": [", p->kernels.n);
   for (size_t k = 0, n = 0; k < p->entries.n; k++) {
     const neo_rt_entry *e = &p->entries.at[k];
-    if (e->kind == NEO_RT_ENTRY_INIT) continue;
+    if (e->kind == NEO_RT_ENTRY_INIT)
+      continue;
     neo_str_add(&s, n++ ? ", {\"name\": " : "{\"name\": ");
     neo_str_add_json(&s, e->name);
     neo_str_addf(&s, ", \"frame_bytes\": %lld, \"lower_bound_bytes\": %lld}",
@@ -74,15 +70,19 @@ neoc_exit neoc_compile(neoc_cli *cli) {
   neo_compilation c;
   neoc_exit e = NEOC_OK;
   const char *path = neoc_model_path(cli, &e);
-  if (!e) e = neoc_compile_options(cli, path, &o);
-  if (!e) e = read_emit(cli, &o);
-  if (e) return e;
+  if (!e)
+    e = neoc_compile_options(cli, path, &o);
+  if (!e)
+    e = read_emit(cli, &o);
+  if (e)
+    return e;
   if ((o.emit & NEO_EMIT_SO) && !o.lib_dir && o.runtime != NEO_RUNTIME_NONE)
     return neoc_fail(cli, NEOC_IO, "libneort is not beside neoc: see `neoc doctor`");
   neo_compilation_init(&c, &o);
   neo_status s = neo_compile_all(&c);
   e = neoc_report(cli, &c, s, s ? NULL : json_results(cli, &c));
-  if (!s && !cli->json && !neoc_has(cli, NEOC_O_QUIET)) put_memory(c.plan);
+  if (!s && !cli->json && !neoc_has(cli, NEOC_O_QUIET))
+    put_memory(c.plan);
   neo_compilation_free(&c);
   return e;
 }
@@ -92,13 +92,17 @@ neoc_exit neoc_check(neoc_cli *cli) {
   neo_compilation c;
   neoc_exit e = NEOC_OK;
   const char *path = neoc_model_path(cli, &e);
-  if (!e) e = neoc_compile_options(cli, path, &o);
-  if (e) return e;
+  if (!e)
+    e = neoc_compile_options(cli, path, &o);
+  if (e)
+    return e;
   neo_compilation_init(&c, &o);
   neo_status s = neo_compile_front(&c);
-  if (!s) s = neo_compile_passes(&c);
+  if (!s)
+    s = neo_compile_passes(&c);
   e = neoc_report(cli, &c, s, NULL);
-  if (!s && !cli->json && !neoc_has(cli, NEOC_O_QUIET)) printf("%s: ok\n", path);
+  if (!s && !cli->json && !neoc_has(cli, NEOC_O_QUIET))
+    printf("%s: ok\n", path);
   neo_compilation_free(&c);
   return e;
 }

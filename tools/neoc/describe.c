@@ -13,7 +13,8 @@ static neoc_exit of_library(neoc_cli *cli, const char *path) {
   neo_library l;
   const char *why = "";
   neo_status s = neo_library_open(cli->arena, path, neoc_text(cli, NEOC_O_PREFIX, NULL), &l, &why);
-  if (s) return neoc_fail(cli, s == NEO_IO ? NEOC_IO : NEOC_FAILED, "%s", why);
+  if (s)
+    return neoc_fail(cli, s == NEO_IO ? NEOC_IO : NEOC_FAILED, "%s", why);
   put(cli, l.model);
   neo_library_close(&l);
   return NEOC_OK;
@@ -23,11 +24,14 @@ static neoc_exit of_model(neoc_cli *cli, const char *path) {
   neo_compile_options o;
   neo_compilation c;
   neoc_exit e = neoc_compile_options(cli, path, &o);
-  if (e) return e;
+  if (e)
+    return e;
   neo_compilation_init(&c, &o);
   neo_status s = neo_compile_front(&c);
-  if (!s) s = neo_compile_passes(&c);
-  if (!s) s = neo_compile_kernels(&c);
+  if (!s)
+    s = neo_compile_passes(&c);
+  if (!s)
+    s = neo_compile_kernels(&c);
   if (s) {
     e = neoc_report(cli, &c, s, NULL);
   } else {
@@ -41,6 +45,7 @@ static neoc_exit of_model(neoc_cli *cli, const char *path) {
 neoc_exit neoc_describe(neoc_cli *cli) {
   neoc_exit e = NEOC_OK;
   const char *path = neoc_model_path(cli, &e);
-  if (e) return e;
+  if (e)
+    return e;
   return neoc_ends_with(path, ".so") ? of_library(cli, path) : of_model(cli, path);
 }

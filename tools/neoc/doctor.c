@@ -1,7 +1,7 @@
 /* `neoc doctor`: what this machine has, and what is missing to compile and link models, with how to
  * mend it. Exit code 1 if something that is needed is missing. */
-#include "tools/neoc/neoc.h"
 #include "runtime/internal.h"
+#include "tools/neoc/neoc.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +25,8 @@ static void row(doctor *d, const char *what, const char *value) {
 }
 
 static void title(const doctor *d, const char *text) {
-  if (!d->cli->json) printf("%s\n", text);
+  if (!d->cli->json)
+    printf("%s\n", text);
 }
 
 /* `cure` is printed when the value is null; a row that is not needed says so there. */
@@ -47,12 +48,14 @@ static char *first_line_of(neo_arena *a, const char *path, const char *key) {
   while (f && !found && fgets(line, sizeof line, f)) {
     line[strcspn(line, "\n")] = 0;
     size_t n = strlen(key);
-    if (strncmp(line, key, n)) continue;
+    if (strncmp(line, key, n))
+      continue;
     char *value = line + n;
     value += strspn(value, " \t:");
     found = neo_arena_strdup(a, value);
   }
-  if (f) fclose(f);
+  if (f)
+    fclose(f);
   return found;
 }
 
@@ -63,7 +66,8 @@ static void caches(doctor *d) {
   neo_str_init(&s, d->cli->arena);
   for (int k = 0; k < 3; k++) {
     long bytes = sysconf(keys[k]);
-    if (bytes > 0) neo_str_addf(&s, "%s%s %ld KiB", s.n ? ", " : "", names[k], bytes / 1024);
+    if (bytes > 0)
+      neo_str_addf(&s, "%s%s %ld KiB", s.n ? ", " : "", names[k], bytes / 1024);
   }
   row(d, "caches", s.n ? neo_str_text(&s) : "unknown");
 }
@@ -85,8 +89,9 @@ static void machine(doctor *d) {
   }
   row(d, "target", t.triple);
   row(d, "features used", t.rt_features && *t.rt_features ? t.rt_features : "the baseline's");
-  row(d, "vectors", neo_arena_printf(a, "%u bytes, %u registers%s", t.vector_bytes, t.vector_regs,
-                                     t.fma ? ", fused multiply-add" : ""));
+  row(d, "vectors",
+      neo_arena_printf(a, "%u bytes, %u registers%s", t.vector_bytes, t.vector_regs,
+                       t.fma ? ", fused multiply-add" : ""));
 }
 
 /* ---- software */
@@ -101,7 +106,8 @@ static bool in_path(neo_arena *a, const char *name, const char **found) {
     size_t n = strcspn(p, ":");
     char *file = neo_path_join(a, n ? neo_arena_strndup(a, p, n) : ".", name);
     *found = file;
-    if (access(file, X_OK) == 0) return true;
+    if (access(file, X_OK) == 0)
+      return true;
     p += n + (p[n] == ':');
   }
   return false;
@@ -115,14 +121,16 @@ static const char *tool(doctor *d, const char *name) {
 /* Compiling proves nothing about linking: the C compiler links an empty library. */
 static const char *linker(doctor *d, const char *cc) {
   char folder[] = "/tmp/neoc-doctor-XXXXXX";
-  if (!cc || !mkdtemp(folder)) return NULL;
+  if (!cc || !mkdtemp(folder))
+    return NULL;
   neo_arena *a = d->cli->arena;
   const char *source = neo_path_join(a, folder, "a.c"), *out = neo_path_join(a, folder, "a.so");
   static const char text[] = "int neoc_doctor;\n";
   char *output = NULL;
   const char *argv[] = {cc, "-shared", "-fPIC", "-o", out, source, "-lm", NULL};
   neo_status s = neo_file_write(&neo_io_default, source, text, sizeof text - 1);
-  if (!s) s = neo_spawn(a, argv, &output);
+  if (!s)
+    s = neo_spawn(a, argv, &output);
   unlink(source);
   unlink(out);
   rmdir(folder);
@@ -132,7 +140,8 @@ static const char *linker(doctor *d, const char *cc) {
 static void software(doctor *d) {
   neo_arena *a = d->cli->arena;
   const char *cc = getenv("CC");
-  if (!cc || !*cc || strchr(cc, ' ')) cc = "cc";
+  if (!cc || !*cc || strchr(cc, ' '))
+    cc = "cc";
   title(d, "software");
   row(d, "neoc", NEO_VERSION);
   row(d, "LLVM", neo_llvm_version_text(a));
@@ -141,8 +150,8 @@ static void software(doctor *d) {
   need(d, "C compiler", found,
        neo_arena_printf(a, "'%s' is not in PATH: `apt install gcc`, or set CC (it links .so)", cc),
        true);
-  need(d, "linking a library", linker(d, found), "the C compiler cannot: `apt install gcc libc6-dev`",
-       true);
+  need(d, "linking a library", linker(d, found),
+       "the C compiler cannot: `apt install gcc libc6-dev`", true);
   need(d, "ar", tool(d, "ar"), "only --emit=a needs it: `apt install binutils`", false);
   need(d, "qemu-aarch64", tool(d, "qemu-aarch64"),
        "only tests of aarch64 code need it: `apt install qemu-user`", false);
@@ -156,7 +165,8 @@ static void software(doctor *d) {
 
 neoc_exit neoc_doctor(neoc_cli *cli) {
   doctor d = {.cli = cli};
-  if (cli->n_args) return neoc_usage(cli, "unexpected argument '%s'", cli->args[0]);
+  if (cli->n_args)
+    return neoc_usage(cli, "unexpected argument '%s'", cli->args[0]);
   machine(&d);
   software(&d);
   if (cli->json)

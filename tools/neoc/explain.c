@@ -25,15 +25,18 @@ static bool *made_by(neo_compilation *c, neo_arena *a, const neo_tensor *roots, 
   size_t n_defs = neo_module_topo(m, roots, n, a, &defs, NULL);
   for (size_t k = 0; k < n_defs; k++) {
     neo_list out = neo_def_at(m, defs[k])->out;
-    for (uint32_t i = 0; i < out.n; i++) made[neo_list_at(m, out, i)] = true;
+    for (uint32_t i = 0; i < out.n; i++)
+      made[neo_list_at(m, out, i)] = true;
   }
   return made;
 }
 
 static int64_t bytes_of(const neo_module *m, neo_arena *a, neo_tensor t) {
   int64_t *sizes = NEO_NEW_ARRAY(a, int64_t, m->sizes.n + 1);
-  for (uint32_t k = 1; k < m->sizes.n; k++) sizes[k] = m->sizes.at[k].hi;
-  return neo_tensor_elements_at(m, t, sizes, NULL) * neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
+  for (uint32_t k = 1; k < m->sizes.n; k++)
+    sizes[k] = m->sizes.at[k].hi;
+  return neo_tensor_elements_at(m, t, sizes, NULL) *
+         neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
 }
 
 /* Tensors that the loss needs and that something else of the entry reads again. */
@@ -44,19 +47,24 @@ static void put_backward(neoc_cli *cli, neo_compilation *c, const neo_entry_rec 
   bool *forward = made_by(c, a, &loss, 1), *kept = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
   size_t n = 0;
   neo_tensor *roots = NEO_NEW_ARRAY(a, neo_tensor, e->outputs.n + e->updates.n + 1), *reads;
-  for (uint32_t k = 0; k < e->outputs.n; k++) roots[n++].i = neo_list_at(m, e->outputs, k);
-  for (uint32_t k = 0; k < e->updates.n; k++) roots[n++].i = neo_list_at(m, e->updates, k);
+  for (uint32_t k = 0; k < e->outputs.n; k++)
+    roots[n++].i = neo_list_at(m, e->outputs, k);
+  for (uint32_t k = 0; k < e->updates.n; k++)
+    roots[n++].i = neo_list_at(m, e->updates, k);
   neo_def *defs;
   size_t n_defs = neo_module_topo(m, roots, n, a, &defs, NULL);
   for (size_t k = 0; k < n_defs; k++) {
-    if (forward[neo_list_at(m, neo_def_at(m, defs[k])->out, 0)]) continue;
+    if (forward[neo_list_at(m, neo_def_at(m, defs[k])->out, 0)])
+      continue;
     size_t n_reads = neo_def_reads(m, defs[k], a, &reads);
-    for (size_t i = 0; i < n_reads; i++) kept[reads[i].i] = kept[reads[i].i] || forward[reads[i].i];
+    for (size_t i = 0; i < n_reads; i++)
+      kept[reads[i].i] = kept[reads[i].i] || forward[reads[i].i];
   }
   int64_t total = 0;
   printf("backward pass of %s reads\n", neo_name_text(m->names, e->name));
   for (uint32_t t = 1; t < m->tensors.n; t++) {
-    if (!kept[t]) continue;
+    if (!kept[t])
+      continue;
     int64_t bytes = bytes_of(m, a, (neo_tensor){t});
     total += bytes;
     printf("  %-24s %12lld B\n", neo_name_text(m->names, m->tensors.at[t].name), (long long)bytes);
@@ -85,11 +93,14 @@ static void put_group(neo_compilation *c, size_t g) {
 }
 
 static void put_groups(neoc_cli *cli, neo_compilation *c) {
-  if (c->explain.n) printf("decisions\n%s", neo_str_text(&c->explain));
-  for (size_t g = 0; g < c->grouping.groups.n; g++) put_group(c, g);
+  if (c->explain.n)
+    printf("decisions\n%s", neo_str_text(&c->explain));
+  for (size_t g = 0; g < c->grouping.groups.n; g++)
+    put_group(c, g);
   for (size_t k = 0; k < c->module->entries.n; k++) {
     neo_entry_rec e = c->module->entries.at[k];
-    if (e.kind == NEO_ENTRY_TRAIN && e.outputs.n) put_backward(cli, c, &e);
+    if (e.kind == NEO_ENTRY_TRAIN && e.outputs.n)
+      put_backward(cli, c, &e);
   }
 }
 
@@ -117,7 +128,8 @@ static bool is_pass(const char *name) {
   size_t n;
   const neo_pass *p = neo_compile_pass_table(&n);
   for (size_t k = 0; k < n; k++)
-    if (neo_streq(p[k].name, name)) return true;
+    if (neo_streq(p[k].name, name))
+      return true;
   return false;
 }
 
@@ -126,14 +138,22 @@ static neo_status explain(neoc_cli *cli, neo_compilation *c) {
   bool groups = neoc_has(cli, NEOC_O_GROUPS), schedule = neoc_has(cli, NEOC_O_SCHEDULE);
   bool kernels = neoc_has(cli, NEOC_O_KERNELS);
   neo_status s = neo_compile_front(c);
-  if (!s && after && neo_streq(after, "front")) put_ir(cli, c->module);
-  if (!s) s = neo_compile_passes(c);
-  if (!s && !after && !groups && !schedule && !kernels) put_ir(cli, c->module);
-  if (!s && (groups || schedule || kernels)) s = neo_compile_kernels(c);
-  if (s) return s;
-  if (groups) put_groups(cli, c);
-  if (schedule) put_schedules(cli, c);
-  if (kernels) put_kernels(cli, c);
+  if (!s && after && neo_streq(after, "front"))
+    put_ir(cli, c->module);
+  if (!s)
+    s = neo_compile_passes(c);
+  if (!s && !after && !groups && !schedule && !kernels)
+    put_ir(cli, c->module);
+  if (!s && (groups || schedule || kernels))
+    s = neo_compile_kernels(c);
+  if (s)
+    return s;
+  if (groups)
+    put_groups(cli, c);
+  if (schedule)
+    put_schedules(cli, c);
+  if (kernels)
+    put_kernels(cli, c);
   return NEO_OK;
 }
 
@@ -142,10 +162,13 @@ neoc_exit neoc_explain(neoc_cli *cli) {
   neo_compilation c;
   neoc_exit e = NEOC_OK;
   const char *path = neoc_model_path(cli, &e), *after = neoc_text(cli, NEOC_O_AFTER, NULL);
-  if (!e) e = neoc_compile_options(cli, path, &o);
-  if (e) return e;
+  if (!e)
+    e = neoc_compile_options(cli, path, &o);
+  if (e)
+    return e;
   if (after && !neo_streq(after, "front")) {
-    if (!is_pass(after)) return neoc_usage(cli, "--after: there is no pass '%s'", after);
+    if (!is_pass(after))
+      return neoc_usage(cli, "--after: there is no pass '%s'", after);
     o.passes.dump_after = after;
     o.passes.dump = dump;
     o.passes.dump_ctx = cli;

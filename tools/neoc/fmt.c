@@ -16,8 +16,10 @@ typedef struct {
 static neoc_exit read_source(neoc_cli *cli, source *s) {
   neo_status status = neo_file_read(&neo_io_default, cli->arena, s->path,
                                     NEO_SOURCE_LIMIT_BYTES + 1, &s->text, &s->n);
-  if (status == NEO_FORMAT) return neoc_fail(cli, NEOC_FAILED, "%s: larger than 4 MiB", s->path);
-  if (status) return neoc_fail(cli, NEOC_IO, "%s: %s", s->path, strerror(errno));
+  if (status == NEO_FORMAT)
+    return neoc_fail(cli, NEOC_FAILED, "%s: larger than 4 MiB", s->path);
+  if (status)
+    return neoc_fail(cli, NEOC_IO, "%s: %s", s->path, strerror(errno));
   return NEOC_OK;
 }
 
@@ -45,26 +47,32 @@ static neoc_exit put(neoc_cli *cli, const source *s) {
   const char *text = neo_str_text(&s->formatted);
   bool same = s->n == s->formatted.n && memcmp(s->text, text, s->n) == 0;
   if (neoc_has(cli, NEOC_O_CHECK)) {
-    if (!same) printf("%s\n", s->path);
+    if (!same)
+      printf("%s\n", s->path);
     return same ? NEOC_OK : NEOC_FAILED;
   }
   if (!neoc_has(cli, NEOC_O_WRITE)) {
     fwrite(text, 1, s->formatted.n, stdout);
     return NEOC_OK;
   }
-  if (same || !neo_file_write(&neo_io_default, s->path, text, s->formatted.n)) return NEOC_OK;
+  if (same || !neo_file_write(&neo_io_default, s->path, text, s->formatted.n))
+    return NEOC_OK;
   return neoc_fail(cli, NEOC_IO, "%s: %s", s->path, strerror(errno));
 }
 
 neoc_exit neoc_fmt(neoc_cli *cli) {
   neoc_exit worst = NEOC_OK;
-  if (!cli->n_args) return neoc_usage(cli, "which files?");
+  if (!cli->n_args)
+    return neoc_usage(cli, "which files?");
   for (int k = 0; k < cli->n_args; k++) {
     source s = {.path = cli->args[k]};
     neoc_exit e = read_source(cli, &s);
-    if (!e) e = format(cli, &s);
-    if (!e) e = put(cli, &s);
-    if (e > worst) worst = e;
+    if (!e)
+      e = format(cli, &s);
+    if (!e)
+      e = put(cli, &s);
+    if (e > worst)
+      worst = e;
   }
   return worst;
 }

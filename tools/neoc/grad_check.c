@@ -17,9 +17,9 @@ enum { TRIES = 3, SHOWN = 10, SMALL = 3 };
 
 typedef struct { /* one function of the model */
   const char *name;
-  neo_tensor y, seed;           /* seed 0: y is a scalar */
+  neo_tensor y, seed; /* seed 0: y is a scalar */
   NEO_VEC(neo_tensor) wrt;
-  uint32_t value, gradient;     /* entries */
+  uint32_t value, gradient; /* entries */
 } function;
 
 typedef struct {
@@ -42,7 +42,8 @@ static bool *depends_on(checker *c, neo_module *m, neo_tensor y) {
   size_t n = neo_module_topo(m, &y, 1, a, &defs, NULL);
   for (size_t d = 0; d < n; d++) {
     size_t n_reads = neo_def_reads(m, defs[d], a, &reads);
-    for (size_t k = 0; k < n_reads; k++) read[reads[k].i] = true;
+    for (size_t k = 0; k < n_reads; k++)
+      read[reads[k].i] = true;
   }
   return read;
 }
@@ -50,7 +51,8 @@ static bool *depends_on(checker *c, neo_module *m, neo_tensor y) {
 static bool is_chosen(checker *c, const char *name) {
   neoc_texts words = neoc_words(c->cli, NEOC_O_WRT);
   for (size_t k = 0; k < words.n; k++)
-    if (neo_streq(words.at[k], name)) return true;
+    if (neo_streq(words.at[k], name))
+      return true;
   return words.n == 0;
 }
 
@@ -83,7 +85,8 @@ static uint32_t add_entry(neo_module *m, const char *name, const uint32_t *out,
 
 static void add_request(neo_module *m, const function *f, const uint32_t *wrt, const uint32_t *out,
                         size_t n) {
-  if (!n) return;
+  if (!n)
+    return;
   neo_grad_rec g = {.y = f->y, .seed = f->seed};
   g.wrt = neo_list_new(m, wrt, n);
   g.out = neo_list_new(m, out, n);
@@ -104,7 +107,8 @@ static void add_function(checker *c, neo_module *m, neo_tensor y, const char *na
     neo_tensor_rec rec = m->tensors.at[t];
     const char *own = neo_name_text(m->names, rec.name);
     bool good = rec.role == NEO_ROLE_INPUT || rec.role == NEO_ROLE_PARAM;
-    if (!good || !read[t] || !neo_type_is_float((neo_type)rec.type) || !is_chosen(c, own)) continue;
+    if (!good || !read[t] || !neo_type_is_float((neo_type)rec.type) || !is_chosen(c, own))
+      continue;
     neo_tensor g = known_gradient(m, known, own);
     if (!g.i) {
       g = like(m, (neo_tensor){t}, NEO_ROLE_TEMP,
@@ -120,7 +124,8 @@ static void add_function(checker *c, neo_module *m, neo_tensor y, const char *na
   uint32_t y_name = neo_name_of(m->names, neo_arena_printf(m->arena, "value:%s", name));
   f.value = add_entry(m, neo_arena_printf(m->arena, "value of %s", name), &y.i, &y_name, 1);
   f.gradient = add_entry(m, neo_arena_printf(m->arena, "gradients of %s", name), out, names, n_out);
-  if (n_out) NEO_PUSH(a, &c->functions, f);
+  if (n_out)
+    NEO_PUSH(a, &c->functions, f);
 }
 
 static bool is_float(const neo_module *m, neo_tensor t) {
@@ -139,7 +144,8 @@ static void add_outputs(checker *c, neo_module *m, const neo_entry_rec *e) {
 /* The entries that are checked: the one named; else all with gradients; else all with outputs. */
 static bool wanted(checker *c, const neo_module *m, const neo_entry_rec *e, bool any_grad) {
   const char *name = neoc_text(c->cli, NEOC_O_ENTRY, NULL);
-  if (name) return neo_streq(name, neo_name_text(m->names, e->name));
+  if (name)
+    return neo_streq(name, neo_name_text(m->names, e->name));
   return any_grad ? e->kind == NEO_ENTRY_GRAD : e->kind == NEO_ENTRY_FORWARD;
 }
 
@@ -147,11 +153,13 @@ static neo_status prepare(void *ctx, neo_module *m) {
   checker *c = ctx;
   size_t n = m->entries.n;
   bool any_grad = false;
-  for (size_t k = 0; k < n; k++) any_grad = any_grad || m->entries.at[k].kind == NEO_ENTRY_GRAD;
+  for (size_t k = 0; k < n; k++)
+    any_grad = any_grad || m->entries.at[k].kind == NEO_ENTRY_GRAD;
   neo_entry_rec *old = neo_arena_copy(m->arena, m->entries.at, (n + 1) * sizeof *old);
   m->entries.n = 0;
   for (size_t k = 0; k < n; k++) {
-    if (!wanted(c, m, &old[k], any_grad)) continue;
+    if (!wanted(c, m, &old[k], any_grad))
+      continue;
     neo_tensor y = {neo_list_at(m, old[k].outputs, 0)};
     if (old[k].kind == NEO_ENTRY_FORWARD)
       add_outputs(c, m, &old[k]);
@@ -174,11 +182,13 @@ static double *element(checker *c, neo_tensor t, int64_t k) {
   neoc_runner *r = &c->r;
   if (neo_tensor_at(r->c.module, t)->role == NEO_ROLE_INPUT)
     return (double *)r->input[t.i].data + k;
-  if (r->interp) return &neo_interp_tensor(r->interp, t)->at[k].f;
+  if (r->interp)
+    return &neo_interp_tensor(r->interp, t)->at[k].f;
   DLTensor dl;
   int64_t shape[16];
   int32_t number = neo_rt_find(r->lib.model, neoc_tensor_name(r, t));
-  if (neo_rt_view(r->ctx, number, &dl, shape)) return NULL;
+  if (neo_rt_view(r->ctx, number, &dl, shape))
+    return NULL;
   return (double *)dl.data + k;
 }
 
@@ -189,12 +199,15 @@ static int64_t elements(checker *c, neo_tensor t, int64_t extent[16]) {
 /* Inputs anew, and parameters moved a little from where they are: zeros hide errors. */
 static neoc_exit new_point(checker *c, const function *f) {
   neoc_exit e = neoc_runner_randomize(&c->r, (int)f->value, &c->state);
-  if (!e) e = neoc_runner_randomize(&c->r, (int)f->gradient, &c->state);
+  if (!e)
+    e = neoc_runner_randomize(&c->r, (int)f->gradient, &c->state);
   int64_t extent[16];
   for (size_t k = 0; k < f->wrt.n && !e; k++) {
     neo_tensor t = f->wrt.at[k];
-    if (neo_tensor_at(c->r.c.module, t)->role == NEO_ROLE_INPUT) continue;
-    for (int64_t i = 0, n = elements(c, t, extent); i < n; i++) *element(c, t, i) += 0.05 * uniform(c);
+    if (neo_tensor_at(c->r.c.module, t)->role == NEO_ROLE_INPUT)
+      continue;
+    for (int64_t i = 0, n = elements(c, t, extent); i < n; i++)
+      *element(c, t, i) += 0.05 * uniform(c);
   }
   return e;
 }
@@ -203,7 +216,8 @@ static neoc_exit value(checker *c, const function *f, double *out) {
   neoc_output *y;
   size_t n;
   neoc_exit e = neoc_runner_run(&c->r, (int)f->value, &y, &n);
-  if (e) return e;
+  if (e)
+    return e;
   const double *v = y[0].array.data, *seed = f->seed.i ? c->r.input[f->seed.i].data : NULL;
   *out = 0;
   for (int64_t k = 0, m = neoc_array_count(&y[0].array); k < m; k++)
@@ -218,7 +232,8 @@ static neoc_exit difference(checker *c, const function *f, neo_tensor t, int64_t
   neoc_exit e = value(c, f, &up);
   *element(c, t, k) = was - h;
   width -= was - h;
-  if (!e) e = value(c, f, &down);
+  if (!e)
+    e = value(c, f, &down);
   *element(c, t, k) = was;
   *out = (up - down) / width;
   return e;
@@ -234,17 +249,20 @@ static void complain(checker *c, const function *f, neo_tensor t, int64_t k, dou
   int64_t extent[16], index[16], rest = k;
   uint32_t rank = neo_tensor_rank(c->r.c.module, t);
   elements(c, t, extent);
-  for (uint32_t d = rank; d-- > 0; rest /= extent[d]) index[d] = rest % extent[d];
+  for (uint32_t d = rank; d-- > 0; rest /= extent[d])
+    index[d] = rest % extent[d];
   if (c->failures++ < SHOWN)
-    neoc_fail(c->cli, NEOC_FAILED, "d %s/d %s%s: the gradient is %.9g, the difference %.9g", f->name,
-              neoc_tensor_name(&c->r, t), rank ? neoc_shape_text(c->cli->arena, rank, index) : "", a, b);
+    neoc_fail(c->cli, NEOC_FAILED, "d %s/d %s%s: the gradient is %.9g, the difference %.9g",
+              f->name, neoc_tensor_name(&c->r, t),
+              rank ? neoc_shape_text(c->cli->arena, rank, index) : "", a, b);
 }
 
 static neoc_exit gradient_at(checker *c, const function *f, size_t which, int64_t k, double *out) {
   neoc_output *g;
   size_t n;
   neoc_exit e = neoc_runner_run(&c->r, (int)f->gradient, &g, &n);
-  if (!e) *out = ((const double *)g[which].array.data)[k];
+  if (!e)
+    *out = ((const double *)g[which].array.data)[k];
   return e;
 }
 
@@ -254,9 +272,12 @@ static neoc_exit retry(checker *c, const function *f, size_t which, int64_t k, b
   for (int i = 1; i < TRIES && !*good; i++) {
     double a = 0, b = 0;
     neoc_exit e = new_point(c, f);
-    if (!e) e = gradient_at(c, f, which, k, &a);
-    if (!e) e = difference(c, f, f->wrt.at[which], k, &b);
-    if (e) return e;
+    if (!e)
+      e = gradient_at(c, f, which, k, &a);
+    if (!e)
+      e = difference(c, f, f->wrt.at[which], k, &b);
+    if (e)
+      return e;
     *good = agree(c, a, b);
   }
   return NEOC_OK;
@@ -276,12 +297,15 @@ static neoc_exit check_tensor(checker *c, const function *f, size_t which) {
     e = difference(c, f, t, k, &b);
     c->checked++;
     worst = fmax(worst, fabs(a - b));
-    if (e || agree(c, a, b)) continue;
+    if (e || agree(c, a, b))
+      continue;
     bool good;
     e = retry(c, f, which, k, &good);
-    if (!good) complain(c, f, t, k, a, b);
+    if (!good)
+      complain(c, f, t, k, a, b);
     c->kinks += good;
-    if (!e) e = neoc_runner_run(&c->r, (int)f->gradient, &g, &n_out); /* at the point we are now */
+    if (!e)
+      e = neoc_runner_run(&c->r, (int)f->gradient, &g, &n_out); /* at the point we are now */
   }
   if (!e && !c->cli->json && !neoc_has(c->cli, NEOC_O_QUIET))
     printf("d %s/d %s: %s, %lld of %lld elements, largest difference %.2g\n", f->name,
@@ -293,11 +317,13 @@ static neoc_exit check_tensor(checker *c, const function *f, size_t which) {
 static neoc_exit check_function(checker *c, const function *f) {
   double y;
   neoc_exit e = new_point(c, f);
-  if (!e) e = value(c, f, &y);
+  if (!e)
+    e = value(c, f, &y);
   if (!e && !isfinite(y))
     return neoc_fail(c->cli, NEOC_FAILED, "%s is %g at random inputs: nothing can be checked",
                      f->name, y);
-  for (size_t k = 0; k < f->wrt.n && !e; k++) e = check_tensor(c, f, k);
+  for (size_t k = 0; k < f->wrt.n && !e; k++)
+    e = check_tensor(c, f, k);
   return e;
 }
 
@@ -307,7 +333,8 @@ static void small_sizes(checker *c) {
   neo_module *m = c->r.c.module;
   for (uint32_t k = 1; k < m->sizes.n; k++) {
     int64_t lo = m->sizes.at[k].lo, hi = m->sizes.at[k].hi;
-    if (c->r.sizes[k] < 0) c->r.sizes[k] = SMALL < lo ? lo : SMALL > hi ? hi : SMALL;
+    if (c->r.sizes[k] < 0)
+      c->r.sizes[k] = SMALL < lo ? lo : SMALL > hi ? hi : SMALL;
   }
 }
 
@@ -315,9 +342,11 @@ static neoc_exit check_all(checker *c, int64_t seed) {
   small_sizes(c);
   neoc_exit e = neoc_runner_begin(&c->r, 1, (uint64_t)seed);
   if (!e && !c->functions.n)
-    e = neoc_fail(c->cli, NEOC_FAILED, "nothing to check: no `train`, and no float output that "
+    e = neoc_fail(c->cli, NEOC_FAILED,
+                  "nothing to check: no `train`, and no float output that "
                   "depends on a parameter or a float input");
-  for (size_t k = 0; k < c->functions.n && !e; k++) e = check_function(c, &c->functions.at[k]);
+  for (size_t k = 0; k < c->functions.n && !e; k++)
+    e = check_function(c, &c->functions.at[k]);
   return e;
 }
 
@@ -336,7 +365,8 @@ neoc_exit neoc_grad_check(neoc_cli *cli) {
   neo_compile_options o;
   neoc_exit e = NEOC_OK;
   const char *path = neoc_model_path(cli, &e);
-  if (!e) e = neoc_compile_options(cli, path, &o);
+  if (!e)
+    e = neoc_compile_options(cli, path, &o);
   c.eps = neoc_real(cli, NEOC_O_EPS, 1e-6, &e);
   c.rtol = neoc_real(cli, NEOC_O_RTOL, 1e-3, &e);
   c.atol = neoc_real(cli, NEOC_O_ATOL, 1e-5, &e);
@@ -345,8 +375,10 @@ neoc_exit neoc_grad_check(neoc_cli *cli) {
   c.state = (uint64_t)seed;
   o.prepare = prepare;
   o.prepare_ctx = &c;
-  if (!e) e = neoc_runner_compile(&c.r, cli, &o, neoc_has(cli, NEOC_O_INTERP));
-  if (e) return e;
+  if (!e)
+    e = neoc_runner_compile(&c.r, cli, &o, neoc_has(cli, NEOC_O_INTERP));
+  if (e)
+    return e;
   e = check_all(&c, seed);
   neoc_runner_close(&c.r);
   return e ? e : finish(&c);

@@ -16,7 +16,8 @@ static neoc_exit finish(neoc_exit e) {
 
 static neoc_exit run(neoc_cli *cli, int argc, char **argv) {
   neoc_exit e = neoc_options_read(cli, argc, argv);
-  if (e) return e;
+  if (e)
+    return e;
   if (neoc_has(cli, NEOC_O_HELP)) {
     neoc_print_help(cli->command, stdout);
     return NEOC_OK;

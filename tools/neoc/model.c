@@ -27,7 +27,8 @@ static const char *const *import_paths(neoc_cli *cli) {
   for (size_t k = 0; k < cli->value[NEOC_O_INCLUDE].n; k++)
     NEO_PUSH(cli->arena, &paths, cli->value[NEOC_O_INCLUDE].at[k]);
   const char *std = neo_place_std(cli->arena);
-  if (std) NEO_PUSH(cli->arena, &paths, std);
+  if (std)
+    NEO_PUSH(cli->arena, &paths, std);
   NEO_PUSH(cli->arena, &paths, NULL);
   return paths.at;
 }
@@ -38,7 +39,8 @@ static const neo_pass *find_pass(const char *name) {
   size_t n;
   const neo_pass *p = neo_compile_pass_table(&n);
   for (size_t k = 0; k < n; k++)
-    if (neo_streq(p[k].name, name)) return &p[k];
+    if (neo_streq(p[k].name, name))
+      return &p[k];
   return NULL;
 }
 
@@ -47,13 +49,15 @@ static neoc_exit no_such_pass(const neoc_cli *cli, const char *name) {
   neo_str s;
   const neo_pass *p = neo_compile_pass_table(&n);
   neo_str_init(&s, cli->arena);
-  for (size_t k = 0; k < n; k++) neo_str_addf(&s, "%s%s", k ? ", " : "", p[k].name);
+  for (size_t k = 0; k < n; k++)
+    neo_str_addf(&s, "%s%s", k ? ", " : "", p[k].name);
   return neoc_usage(cli, "there is no pass '%s': they are %s", name, neo_str_text(&s));
 }
 
 static bool in(neoc_texts list, const char *word) {
   for (size_t k = 0; k < list.n; k++)
-    if (neo_streq(list.at[k], word)) return true;
+    if (neo_streq(list.at[k], word))
+      return true;
   return false;
 }
 
@@ -61,15 +65,19 @@ static neoc_exit read_skips(neoc_cli *cli, neo_compile_options *o) {
   neoc_texts skip = neoc_words(cli, NEOC_O_SKIP_PASS), only = neoc_words(cli, NEOC_O_PASSES);
   for (size_t k = 0; k < skip.n; k++) {
     const neo_pass *p = find_pass(skip.at[k]);
-    if (!p) return no_such_pass(cli, skip.at[k]);
-    if (p->required) return neoc_usage(cli, "pass '%s' cannot be left out", p->name);
+    if (!p)
+      return no_such_pass(cli, skip.at[k]);
+    if (p->required)
+      return neoc_usage(cli, "pass '%s' cannot be left out", p->name);
   }
   for (size_t k = 0; k < only.n; k++)
-    if (!find_pass(only.at[k])) return no_such_pass(cli, only.at[k]);
+    if (!find_pass(only.at[k]))
+      return no_such_pass(cli, only.at[k]);
   size_t n;
   const neo_pass *p = neo_compile_pass_table(&n);
   for (size_t k = 0; k < n && neoc_has(cli, NEOC_O_PASSES); k++)
-    if (!p[k].required && !in(only, p[k].name)) NEO_PUSH(cli->arena, &skip, p[k].name);
+    if (!p[k].required && !in(only, p[k].name))
+      NEO_PUSH(cli->arena, &skip, p[k].name);
   NEO_PUSH(cli->arena, &skip, NULL);
   o->passes.skip = skip.at;
   return NEOC_OK;
@@ -78,14 +86,16 @@ static neoc_exit read_skips(neoc_cli *cli, neo_compile_options *o) {
 static void dump(void *ctx, const char *pass, const neo_module *m, bool changed) {
   neo_str s;
   neo_str_init(&s, ((neoc_cli *)ctx)->arena);
-  if (changed) neo_module_print(m, &s);
+  if (changed)
+    neo_module_print(m, &s);
   fprintf(stderr, "# after %s%s\n%s", pass, changed ? "" : ": nothing changed", neo_str_text(&s));
 }
 
 static neoc_exit read_passes(neoc_cli *cli, neo_compile_options *o) {
   const char *after = neoc_text(cli, NEOC_O_DUMP_AFTER, NULL);
   o->passes.verify = !neoc_has(cli, NEOC_O_NO_VERIFY);
-  if (after && !neo_streq(after, "all") && !find_pass(after)) return no_such_pass(cli, after);
+  if (after && !neo_streq(after, "all") && !find_pass(after))
+    return no_such_pass(cli, after);
   o->passes.dump_after = after;
   o->passes.dump = dump;
   o->passes.dump_ctx = cli;
@@ -105,7 +115,8 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
   if (!neo_streq(math, "f32") && !neo_streq(math, "default"))
     return neoc_usage(cli, "--math=%s is not available on this target: f32 is", math);
   neoc_exit e = read_defines(cli, &o);
-  if (!e) e = read_passes(cli, &o);
+  if (!e)
+    e = read_passes(cli, &o);
   *out = o;
   return e;
 }

@@ -55,7 +55,7 @@ neoc_texts neoc_words(const neoc_cli *cli, neoc_option o);
 /* "name=value" -> name (in the arena), *value; null if there is no '='. */
 char *neoc_pair(const neoc_cli *cli, const char *text, const char **value);
 bool neoc_parse_int(const char *text, int64_t *x);
-bool neoc_parse_real(const char *text, double *x); /* also a fraction: 1/255 */
+bool neoc_parse_real(const char *text, double *x);            /* also a fraction: 1/255 */
 void neoc_print_help(const neoc_command *command, FILE *out); /* null: of neoc itself */
 
 /* ---- report.c */

@@ -6,14 +6,16 @@
 #include <string.h>
 
 static bool is_name(const char *s) {
-  if (!isalpha((unsigned char)*s) && *s != '_') return false;
+  if (!isalpha((unsigned char)*s) && *s != '_')
+    return false;
   for (; *s; s++)
-    if (!isalnum((unsigned char)*s) && *s != '_') return false;
+    if (!isalnum((unsigned char)*s) && *s != '_')
+      return false;
   return true;
 }
 
-static neoc_exit write_file(neoc_cli *cli, const char *folder, const char *file,
-                            const char *text, const char *name) {
+static neoc_exit write_file(neoc_cli *cli, const char *folder, const char *file, const char *text,
+                            const char *name) {
   neo_str s;
   neo_str_init(&s, cli->arena);
   for (; *text; text++) {
@@ -31,22 +33,30 @@ static neoc_exit write_file(neoc_cli *cli, const char *folder, const char *file,
 
 static const neoc_template *find(const char *name) {
   for (const neoc_template *t = neoc_templates; t->name; t++)
-    if (neo_streq(t->name, name)) return t;
+    if (neo_streq(t->name, name))
+      return t;
   return NULL;
 }
 
 neoc_exit neoc_new(neoc_cli *cli) {
-  if (cli->n_args != 1) return neoc_usage(cli, "which name?");
+  if (cli->n_args != 1)
+    return neoc_usage(cli, "which name?");
   const char *folder = cli->args[0], *word = neoc_text(cli, NEOC_O_TEMPLATE, "mlp");
   const char *slash = strrchr(folder, '/'), *name = slash ? slash + 1 : folder;
   const neoc_template *t = find(word);
-  if (!t) return neoc_usage(cli, "--template is mlp, cnn or charlm, not '%s'", word);
+  if (!t)
+    return neoc_usage(cli, "--template is mlp, cnn or charlm, not '%s'", word);
   if (!is_name(name))
     return neoc_usage(cli, "'%s' cannot be a name in C: letters, digits and _ only", name);
-  if (neo_path_exists(folder)) return neoc_fail(cli, NEOC_IO, "%s exists already", folder);
-  if (neo_path_make_folder(folder)) return neoc_fail(cli, NEOC_IO, "%s: %s", folder, strerror(errno));
-  neoc_exit e = write_file(cli, folder, neo_arena_printf(cli->arena, "%s.expr", name), t->model, name);
-  if (!e) e = write_file(cli, folder, "main.c", t->main, name);
-  if (!e) e = write_file(cli, folder, "CMakeLists.txt", neoc_template_cmake, name);
+  if (neo_path_exists(folder))
+    return neoc_fail(cli, NEOC_IO, "%s exists already", folder);
+  if (neo_path_make_folder(folder))
+    return neoc_fail(cli, NEOC_IO, "%s: %s", folder, strerror(errno));
+  neoc_exit e =
+      write_file(cli, folder, neo_arena_printf(cli->arena, "%s.expr", name), t->model, name);
+  if (!e)
+    e = write_file(cli, folder, "main.c", t->main, name);
+  if (!e)
+    e = write_file(cli, folder, "CMakeLists.txt", neoc_template_cmake, name);
   return e ? e : write_file(cli, folder, "README.md", neoc_template_readme, name);
 }

@@ -28,7 +28,8 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands, LETTER_BASE = 256 };
 
 const neoc_command *neoc_command_find(const char *name) {
   for (int k = 0; k < N_COMMANDS; k++)
-    if (neo_streq(commands[k].name, name)) return &commands[k];
+    if (neo_streq(commands[k].name, name))
+      return &commands[k];
   return NULL;
 }
 
@@ -36,7 +37,8 @@ const neoc_command *neoc_command_find(const char *name) {
 static bool has_word(const char *list, const char *word) {
   size_t n = strlen(word);
   for (const char *p = list; (p = strstr(p, word)) != NULL; p += n)
-    if ((p == list || p[-1] == ' ') && (p[n] == ' ' || p[n] == 0)) return true;
+    if ((p == list || p[-1] == ' ') && (p[n] == ' ' || p[n] == 0))
+      return true;
   return false;
 }
 
@@ -57,18 +59,22 @@ static void make_table(const neoc_command *c, getopt_table *t) {
   t->letters[l++] = ':'; /* a missing value is told from an unknown option */
   for (int k = 0; k < NEOC_O_COUNT; k++) {
     const option_row *o = &options[k];
-    if (!applies(o, c)) continue;
-    t->longs[n++] = (struct option){o->name, o->value ? required_argument : no_argument, NULL,
-                                    LETTER_BASE + k};
-    if (!o->letter) continue;
+    if (!applies(o, c))
+      continue;
+    t->longs[n++] =
+        (struct option){o->name, o->value ? required_argument : no_argument, NULL, LETTER_BASE + k};
+    if (!o->letter)
+      continue;
     t->letters[l++] = o->letter;
-    if (o->value) t->letters[l++] = ':';
+    if (o->value)
+      t->letters[l++] = ':';
   }
 }
 
 static int of_letter(const neoc_command *c, int letter) {
   for (int k = 0; k < NEOC_O_COUNT; k++)
-    if (options[k].letter == letter && applies(&options[k], c)) return k;
+    if (options[k].letter == letter && applies(&options[k], c))
+      return k;
   return -1;
 }
 
@@ -77,9 +83,11 @@ static const char *nearest_option(const neoc_command *c, const char *name) {
   const char *best = NULL;
   int least = 3;
   for (int k = 0; k < NEOC_O_COUNT; k++) {
-    if (!applies(&options[k], c)) continue;
+    if (!applies(&options[k], c))
+      continue;
     int d = neo_str_distance(name, options[k].name, 2);
-    if (d < least) least = d, best = options[k].name;
+    if (d < least)
+      least = d, best = options[k].name;
   }
   return best;
 }
@@ -100,12 +108,15 @@ static neoc_exit read_options(neoc_cli *cli, int argc, char **argv) {
   optind = 1;
   for (;;) {
     int at = optind, found = getopt_long(argc, argv, t.letters, t.longs, NULL);
-    if (found < 0) break;
-    if (found == ':') return neoc_usage(cli, "option '%s' needs a value", argv[at]);
+    if (found < 0)
+      break;
+    if (found == ':')
+      return neoc_usage(cli, "option '%s' needs a value", argv[at]);
     if (found == '?') {
       char letter[3] = {'-', (char)optopt, 0};
       bool known = optopt >= LETTER_BASE;
-      if (known) return neoc_usage(cli, "option '%s' takes no value", argv[at]);
+      if (known)
+        return neoc_usage(cli, "option '%s' takes no value", argv[at]);
       return bad_option(cli, optopt ? letter : argv[optind - 1]);
     }
     int k = found >= LETTER_BASE ? found - LETTER_BASE : of_letter(cli->command, found);
@@ -121,9 +132,11 @@ static neoc_exit unknown_command(const neoc_cli *cli, const char *name) {
   int least = 3;
   for (int k = 0; k < N_COMMANDS; k++) {
     int d = neo_str_distance(name, commands[k].name, 2);
-    if (d < least) least = d, best = commands[k].name;
+    if (d < least)
+      least = d, best = commands[k].name;
   }
-  if (best) return neoc_usage(cli, "unknown command '%s' (did you mean %s?)", name, best);
+  if (best)
+    return neoc_usage(cli, "unknown command '%s' (did you mean %s?)", name, best);
   return neoc_usage(cli, "unknown command '%s'", name);
 }
 
@@ -147,17 +160,22 @@ neoc_exit neoc_options_read(neoc_cli *cli, int argc, char **argv) {
     return NEOC_USAGE;
   }
   const char *name = argv[1];
-  if (neo_streq(name, "--help") || neo_streq(name, "-h")) name = "help";
-  if (neo_streq(name, "--version")) name = "version";
+  if (neo_streq(name, "--help") || neo_streq(name, "-h"))
+    name = "help";
+  if (neo_streq(name, "--version"))
+    name = "version";
   cli->command = neoc_command_find(name);
-  if (!cli->command) return unknown_command(cli, name);
+  if (!cli->command)
+    return unknown_command(cli, name);
   neoc_exit e = read_options(cli, argc - 1, argv + 1);
   return e ? e : common_options(cli);
 }
 
 /* ---- values */
 
-bool neoc_has(const neoc_cli *cli, neoc_option o) { return cli->value[o].n > 0; }
+bool neoc_has(const neoc_cli *cli, neoc_option o) {
+  return cli->value[o].n > 0;
+}
 
 const char *neoc_text(const neoc_cli *cli, neoc_option o, const char *otherwise) {
   return neoc_has(cli, o) ? cli->value[o].at[cli->value[o].n - 1] : otherwise;
@@ -167,7 +185,8 @@ bool neoc_parse_int(const char *text, int64_t *x) {
   char *end;
   errno = 0;
   long long v = strtoll(text, &end, 10);
-  if (errno || end == text || *end) return false;
+  if (errno || end == text || *end)
+    return false;
   *x = v;
   return true;
 }
@@ -175,18 +194,21 @@ bool neoc_parse_int(const char *text, int64_t *x) {
 bool neoc_parse_real(const char *text, double *x) {
   char *end;
   *x = strtod(text, &end);
-  if (end == text) return false;
+  if (end == text)
+    return false;
   if (*end == '/') {
     const char *below = end + 1;
     *x /= strtod(below, &end);
-    if (end == below) return false;
+    if (end == below)
+      return false;
   }
   return *end == 0 && !isnan(*x);
 }
 
 int64_t neoc_int(const neoc_cli *cli, neoc_option o, int64_t otherwise, int64_t lo, neoc_exit *e) {
   int64_t x = otherwise;
-  if (!neoc_has(cli, o)) return x;
+  if (!neoc_has(cli, o))
+    return x;
   const char *text = neoc_text(cli, o, "");
   if (!neoc_parse_int(text, &x) || x < lo)
     *e = neoc_usage(cli, "--%s is a whole number of at least %lld, not '%s'", options[o].name,
@@ -196,7 +218,8 @@ int64_t neoc_int(const neoc_cli *cli, neoc_option o, int64_t otherwise, int64_t 
 
 double neoc_real(const neoc_cli *cli, neoc_option o, double otherwise, neoc_exit *e) {
   double x = otherwise;
-  if (!neoc_has(cli, o)) return x;
+  if (!neoc_has(cli, o))
+    return x;
   const char *text = neoc_text(cli, o, "");
   if (!neoc_parse_real(text, &x) || !(x >= 0))
     *e = neoc_usage(cli, "--%s is a number of at least 0, not '%s'", options[o].name, text);
@@ -208,7 +231,8 @@ neoc_texts neoc_words(const neoc_cli *cli, neoc_option o) {
   for (size_t k = 0; k < cli->value[o].n; k++)
     for (const char *p = cli->value[o].at[k]; *p;) {
       size_t n = strcspn(p, ",");
-      if (n) NEO_PUSH(cli->arena, &out, neo_arena_strndup(cli->arena, p, n));
+      if (n)
+        NEO_PUSH(cli->arena, &out, neo_arena_strndup(cli->arena, p, n));
       p += n + (p[n] == ',');
     }
   return out;
@@ -216,7 +240,8 @@ neoc_texts neoc_words(const neoc_cli *cli, neoc_option o) {
 
 char *neoc_pair(const neoc_cli *cli, const char *text, const char **value) {
   const char *equals = strchr(text, '=');
-  if (!equals || equals == text) return NULL;
+  if (!equals || equals == text)
+    return NULL;
   *value = equals + 1;
   return neo_arena_strndup(cli->arena, text, (size_t)(equals - text));
 }
@@ -243,8 +268,10 @@ static void put_wrapped(FILE *out, const char *text, int column, int indent) {
 static void put_option(FILE *out, const option_row *o) {
   int n = o->letter ? fprintf(out, "  -%c, --%s", o->letter, o->name)
                     : fprintf(out, "      --%s", o->name);
-  if (o->value) n += fprintf(out, "=%s", o->value);
-  if (n >= HELP_COLUMN - 1) n = fprintf(out, "\n") - 1;
+  if (o->value)
+    n += fprintf(out, "=%s", o->value);
+  if (n >= HELP_COLUMN - 1)
+    n = fprintf(out, "\n") - 1;
   fprintf(out, "%*s", HELP_COLUMN - n, "");
   put_wrapped(out, o->meaning, HELP_COLUMN, HELP_COLUMN);
 }
@@ -267,12 +294,14 @@ void neoc_print_help(const neoc_command *command, FILE *out) {
   fprintf(out, "neoc %s: %s\n\nusage: neoc %s [OPTIONS] %s\n\n", command->name, command->meaning,
           command->name, command->args);
   for (int k = 0; k < NEOC_O_COUNT; k++)
-    if (applies(&options[k], command)) put_option(out, &options[k]);
+    if (applies(&options[k], command))
+      put_option(out, &options[k]);
 }
 
 static void put_man_text(const char *text) {
   for (; *text; text++) {
-    if (*text == '-' || *text == '\\') putchar('\\');
+    if (*text == '-' || *text == '\\')
+      putchar('\\');
     putchar(*text);
   }
 }
@@ -288,12 +317,15 @@ static void put_man(void) {
     put_man_text(commands[k].args);
     putchar('\n');
     for (int o = 0; o < NEOC_O_COUNT; o++) {
-      if (!applies(&options[o], &commands[k])) continue;
+      if (!applies(&options[o], &commands[k]))
+        continue;
       printf(".TP\n.B ");
-      if (options[o].letter) printf("\\-%c, ", options[o].letter);
+      if (options[o].letter)
+        printf("\\-%c, ", options[o].letter);
       printf("\\-\\-");
       put_man_text(options[o].name);
-      if (options[o].value) printf("=%s", options[o].value);
+      if (options[o].value)
+        printf("=%s", options[o].value);
       putchar('\n');
       put_man_text(options[o].meaning);
       putchar('\n');
@@ -314,13 +346,15 @@ static void put_completion(void) {
     printf("\" ;;\n");
   }
   printf("  esac\n  [ \"$COMP_CWORD\" = 1 ] && words=\"");
-  for (int k = 0; k < N_COMMANDS; k++) printf("%s ", commands[k].name);
+  for (int k = 0; k < N_COMMANDS; k++)
+    printf("%s ", commands[k].name);
   printf("\"\n  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\n"
          "complete -o default -F _neoc neoc\n");
 }
 
 neoc_exit neoc_help(neoc_cli *cli) {
-  if (cli->n_args > 1) return neoc_usage(cli, "one command at a time");
+  if (cli->n_args > 1)
+    return neoc_usage(cli, "one command at a time");
   if (cli->n_args == 0) {
     neoc_print_help(NULL, stdout);
     return NEOC_OK;
@@ -339,7 +373,8 @@ neoc_exit neoc_help(neoc_cli *cli) {
 }
 
 neoc_exit neoc_version(neoc_cli *cli) {
-  if (cli->n_args) return neoc_usage(cli, "unexpected argument '%s'", cli->args[0]);
+  if (cli->n_args)
+    return neoc_usage(cli, "unexpected argument '%s'", cli->args[0]);
   printf("neoc %s\n", NEO_VERSION);
   return NEOC_OK;
 }

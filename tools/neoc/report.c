@@ -53,7 +53,8 @@ neoc_exit neoc_exit_of(neo_status s) {
 }
 
 static void put_diagnostics(const neoc_cli *cli, neo_compilation *c) {
-  if (!c->diags || !neo_diags_count(c->diags)) return;
+  if (!c->diags || !neo_diags_count(c->diags))
+    return;
   neo_str s;
   neo_str_init(&s, cli->arena);
   neo_diags_print(c->diags, &s, cli->colour);
@@ -70,7 +71,8 @@ static void put_json(const neoc_cli *cli, neo_compilation *c, neo_status s, cons
   else
     neo_str_add(&out, "{\"diagnostics\": []}");
   size_t n = out.n;
-  while (n && out.at[n - 1] != '}') n--;
+  while (n && out.at[n - 1] != '}')
+    n--;
   fwrite(out.at, 1, n ? n - 1 : 0, stdout);
   printf(", \"ok\": %s", s ? "false" : "true");
   if (s && c->why) {
@@ -79,7 +81,8 @@ static void put_json(const neoc_cli *cli, neo_compilation *c, neo_status s, cons
     neo_str_add_json(&why, c->why);
     printf(", \"error\": %s", neo_str_text(&why));
   }
-  if (results && *results) printf(", %s", results);
+  if (results && *results)
+    printf(", %s", results);
   printf("}\n");
 }
 
@@ -92,7 +95,8 @@ neoc_exit neoc_report(const neoc_cli *cli, neo_compilation *c, neo_status s, con
     const char *why = c->why ? c->why : "no reason given";
     const char *file = neoc_reproducer((neoc_cli *)(uintptr_t)cli, why);
     neoc_fail(cli, NEOC_INTERNAL, "internal error: %s", why);
-    if (file) fprintf(stderr, "The program that it was working on is in %s\n", file);
+    if (file)
+      fprintf(stderr, "The program that it was working on is in %s\n", file);
     return NEOC_INTERNAL;
   }
   bool told = s == NEO_INPUT && !c->why;
@@ -102,7 +106,8 @@ neoc_exit neoc_report(const neoc_cli *cli, neo_compilation *c, neo_status s, con
 }
 
 const char *neoc_model_path(neoc_cli *cli, neoc_exit *e) {
-  if (cli->n_args == 1) return cli->args[0];
+  if (cli->n_args == 1)
+    return cli->args[0];
   if (cli->n_args == 0)
     *e = neoc_usage(cli, "which model?");
   else

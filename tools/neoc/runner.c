@@ -15,8 +15,10 @@ static neoc_exit read_sizes(neoc_runner *r) {
     if (!name || !neoc_parse_int(value, &x))
       return neoc_usage(r->cli, "--size takes NAME=NUMBER, not '%s'", given->at[k]);
     for (uint32_t s = 1; s < m->sizes.n; s++)
-      if (neo_streq(neo_name_text(m->names, m->sizes.at[s].name), name)) found = s;
-    if (!found) return neoc_usage(r->cli, "%s is no run-time size of the model", name);
+      if (neo_streq(neo_name_text(m->names, m->sizes.at[s].name), name))
+        found = s;
+    if (!found)
+      return neoc_usage(r->cli, "%s is no run-time size of the model", name);
     if (x < m->sizes.at[found].lo || x > m->sizes.at[found].hi)
       return neoc_fail(r->cli, NEOC_FAILED, "%s = %lld is not in [%lld, %lld]", name, (long long)x,
                        (long long)m->sizes.at[found].lo, (long long)m->sizes.at[found].hi);
@@ -30,18 +32,23 @@ neoc_exit neoc_runner_compile(neoc_runner *r, neoc_cli *cli, const neo_compile_o
   *r = (neoc_runner){.cli = cli};
   neo_compilation_init(&r->c, o);
   neo_status s = neo_compile_front(&r->c);
-  if (!s) s = neo_compile_passes(&r->c);
-  if (!s && !interpreted) s = neo_compile_kernels(&r->c);
-  if (!s && !interpreted) s = neo_library_make(&r->c, &r->lib);
+  if (!s)
+    s = neo_compile_passes(&r->c);
+  if (!s && !interpreted)
+    s = neo_compile_kernels(&r->c);
+  if (!s && !interpreted)
+    s = neo_library_make(&r->c, &r->lib);
   neoc_exit e = s ? neoc_report(cli, &r->c, s, NULL) : NEOC_OK;
   if (!e) {
     r->sizes = NEO_NEW_ARRAY(cli->arena, int64_t, r->c.module->sizes.n + 1);
-    for (uint32_t k = 1; k < r->c.module->sizes.n; k++) r->sizes[k] = -1;
+    for (uint32_t k = 1; k < r->c.module->sizes.n; k++)
+      r->sizes[k] = -1;
     r->input = NEO_NEW_ARRAY(cli->arena, neo_rt_array, r->c.module->tensors.n + 1);
     r->needs = NEO_NEW_ARRAY(cli->arena, neoc_tensors, r->c.module->entries.n + 1);
     e = read_sizes(r);
   }
-  if (e) neoc_runner_close(r);
+  if (e)
+    neoc_runner_close(r);
   return e;
 }
 
@@ -77,7 +84,8 @@ neoc_exit neoc_runner_twin(neoc_runner *r, const neoc_runner *of, uint64_t seed)
 }
 
 void neoc_runner_close(neoc_runner *r) {
-  if (r->ctx) neo_rt_destroy(r->ctx);
+  if (r->ctx)
+    neo_rt_destroy(r->ctx);
   neo_library_close(&r->lib);
   neo_compilation_free(&r->c);
   r->ctx = NULL;
@@ -100,10 +108,12 @@ int neoc_entry_find(neoc_runner *r, const char *name, neo_entry_kind kind, bool 
   neo_str_init(&known, r->cli->arena);
   for (size_t k = 0; k < m->entries.n; k++) {
     const char *own = neoc_entry_name(r, (int)k);
-    if (name ? neo_streq(own, name) : m->entries.at[k].kind == kind) return (int)k;
+    if (name ? neo_streq(own, name) : m->entries.at[k].kind == kind)
+      return (int)k;
     neo_str_addf(&known, "%s%s", known.n ? ", " : "", own);
   }
-  if (optional) return -1;
+  if (optional)
+    return -1;
   if (name)
     neoc_fail(r->cli, NEOC_FAILED, "the model has no entry '%s' (it has: %s)", name,
               known.n ? neo_str_text(&known) : "none");
@@ -117,8 +127,10 @@ static neo_tensor *entry_roots(const neoc_runner *r, int entry, size_t *n) {
   const neo_entry_rec *e = &m->entries.at[entry];
   neo_tensor *roots = NEO_NEW_ARRAY(r->cli->arena, neo_tensor, e->outputs.n + e->updates.n + 1);
   *n = 0;
-  for (uint32_t k = 0; k < e->outputs.n; k++) roots[(*n)++].i = neo_list_at(m, e->outputs, k);
-  for (uint32_t k = 0; k < e->updates.n; k++) roots[(*n)++].i = neo_list_at(m, e->updates, k);
+  for (uint32_t k = 0; k < e->outputs.n; k++)
+    roots[(*n)++].i = neo_list_at(m, e->outputs, k);
+  for (uint32_t k = 0; k < e->updates.n; k++)
+    roots[(*n)++].i = neo_list_at(m, e->updates, k);
   return roots;
 }
 
@@ -131,10 +143,12 @@ static bool *entry_reads(neoc_runner *r, int entry) {
   neo_tensor *roots = entry_roots(r, entry, &n), *reads;
   neo_def *defs;
   size_t n_defs = neo_module_topo(m, roots, n, a, &defs, NULL);
-  for (size_t k = 0; k < n; k++) read[roots[k].i] = true;
+  for (size_t k = 0; k < n; k++)
+    read[roots[k].i] = true;
   for (size_t d = 0; d < n_defs; d++) {
     size_t n_reads = neo_def_reads(m, defs[d], a, &reads);
-    for (size_t k = 0; k < n_reads; k++) read[reads[k].i] = true;
+    for (size_t k = 0; k < n_reads; k++)
+      read[reads[k].i] = true;
   }
   return read;
 }
@@ -159,7 +173,8 @@ typedef struct {
 static void use_size(void *ctx, neo_expr e) {
   size_uses *u = ctx;
   const neo_node *n = neo_expr_node(u->m, e);
-  if (n->op == NEO_OP_SIZE) u->used[n->attr] = true;
+  if (n->op == NEO_OP_SIZE)
+    u->used[n->attr] = true;
 }
 
 bool *neoc_entry_sizes(neoc_runner *r, int entry) {
@@ -191,7 +206,8 @@ static neoc_exit learn_sizes(neoc_runner *r, neo_tensor t, const neo_rt_array *x
                      x->rank, (unsigned)rank);
   for (uint32_t d = 0; d < rank; d++) {
     const neo_node *n = neo_expr_node(m, neo_tensor_extent(m, t, d));
-    if (n->op != NEO_OP_SIZE || r->sizes[n->attr] >= 0) continue;
+    if (n->op != NEO_OP_SIZE || r->sizes[n->attr] >= 0)
+      continue;
     const neo_size_rec *s = neo_size_at(m, (neo_size){n->attr});
     if (x->extent[d] < s->lo || x->extent[d] > s->hi)
       return neoc_fail(r->cli, NEOC_FAILED, "%s: dim %u is %lld, but %s must be in [%lld, %lld]",
@@ -201,17 +217,19 @@ static neoc_exit learn_sizes(neoc_runner *r, neo_tensor t, const neo_rt_array *x
   }
   neo_tensor_elements_at(m, t, neoc_runner_sizes(r), want);
   for (uint32_t d = 0; d < rank; d++)
-    if (want[d] != x->extent[d]) return wrong_shape(r, t, x, want, rank);
+    if (want[d] != x->extent[d])
+      return wrong_shape(r, t, x, want, rank);
   return NEOC_OK;
 }
 
 static neoc_exit converted(neoc_runner *r, neo_tensor t, neo_rt_array *x) {
   uint8_t type = neo_tensor_at(r->c.module, t)->type;
   neo_rt_array y;
-  if (x->type == type) return NEOC_OK;
+  if (x->type == type)
+    return NEOC_OK;
   neo_rt_status s = neo_rt_array_convert(x, type, &y);
-  if (s) return neoc_fail(r->cli, NEOC_FAILED, "%s: %s", neoc_tensor_name(r, t),
-                          neo_rt_status_text(s));
+  if (s)
+    return neoc_fail(r->cli, NEOC_FAILED, "%s: %s", neoc_tensor_name(r, t), neo_rt_status_text(s));
   void *data = neo_arena_copy(r->cli->arena, y.data, y.size_bytes + (y.size_bytes == 0));
   *x = y;
   x->data = data;
@@ -221,8 +239,10 @@ static neoc_exit converted(neoc_runner *r, neo_tensor t, neo_rt_array *x) {
 
 neoc_exit neoc_runner_give(neoc_runner *r, neo_tensor t, neo_rt_array *array) {
   neoc_exit e = learn_sizes(r, t, array);
-  if (!e) e = converted(r, t, array);
-  if (!e) r->input[t.i] = *array;
+  if (!e)
+    e = converted(r, t, array);
+  if (!e)
+    r->input[t.i] = *array;
   return e;
 }
 
@@ -246,7 +266,8 @@ neoc_exit neoc_runner_set(neoc_runner *r, neo_tensor t, neo_rt_array *x) {
   uint32_t rank = neo_tensor_rank(m, t);
   int64_t n = neo_tensor_elements_at(m, t, neoc_runner_sizes(r), want);
   neoc_exit e = converted(r, t, x);
-  if (e) return e;
+  if (e)
+    return e;
   if (neoc_array_count(x) != n || (x->rank != rank && rank))
     return wrong_shape(r, t, x, want, rank);
   if (r->interp) {
@@ -281,11 +302,13 @@ static neoc_exit load_interp(neoc_runner *r, const neo_rti_st *st) {
     const neo_rti_st_tensor *f = &st->tensors[k];
     neo_tensor t = neo_tensor_find(m, f->name);
     if (!t.i || !neo_tensor_at(m, t)->init.i)
-      return neoc_fail(r->cli, NEOC_FAILED, "%s: the model has no such parameter or state", f->name);
+      return neoc_fail(r->cli, NEOC_FAILED, "%s: the model has no such parameter or state",
+                       f->name);
     neo_rt_array x = neoc_array_new(r->cli->arena, (neo_type)f->type, f->rank, f->extent);
     memcpy(x.data, st->data + f->begin, f->end - f->begin);
     neoc_exit e = neoc_runner_set(r, t, &x);
-    if (e) return e;
+    if (e)
+      return e;
   }
   return NEOC_OK;
 }
@@ -338,12 +361,14 @@ static neoc_exit run_compiled(neoc_runner *r, int entry, neoc_output *out, size_
   const neo_rt_entry *e = &rt->entries[number];
   void **args = NEO_NEW_ARRAY(r->cli->arena, void *, e->n_args + 1);
   int64_t *sizes = NEO_NEW_ARRAY(r->cli->arena, int64_t, e->n_sizes + 1);
-  for (int32_t k = 0; k < e->n_sizes; k++) sizes[k] = known[rt->entry_sizes[e->sizes + k] + 1];
+  for (int32_t k = 0; k < e->n_sizes; k++)
+    sizes[k] = known[rt->entry_sizes[e->sizes + k] + 1];
   for (int32_t k = 0; k < e->n_inputs; k++) {
     const char *name = rt->tensors[rt->entry_args[e->args + k]].name;
     args[k] = r->input[neo_tensor_find(r->c.module, name).i].data;
   }
-  for (size_t k = 0; k < n_out; k++) args[(size_t)e->n_inputs + k] = out[k].array.data;
+  for (size_t k = 0; k < n_out; k++)
+    args[(size_t)e->n_inputs + k] = out[k].array.data;
   neo_rt_status s = neo_rt_call(r->ctx, number, sizes, args);
   return s ? runtime_error(r, s) : NEOC_OK;
 }
@@ -356,18 +381,21 @@ static neoc_exit run_interpreted(neoc_runner *r, int entry, neoc_tensors inputs,
   for (size_t k = 0; k < inputs.n; k++)
     to_values(&r->input[inputs.at[k].i], neo_interp_tensor(r->interp, inputs.at[k]));
   neo_status s = neo_interp_run(r->interp, (uint32_t)entry, &why);
-  if (s) return neoc_fail(r->cli, neoc_exit_of(s), "%s", neo_str_text(&why));
+  if (s)
+    return neoc_fail(r->cli, neoc_exit_of(s), "%s", neo_str_text(&why));
   for (size_t k = 0; k < n_out; k++)
-    out[k].array = of_values(r, (neo_type)out[k].array.type,
-                             neo_interp_output(r->interp, (uint32_t)k));
+    out[k].array =
+        of_values(r, (neo_type)out[k].array.type, neo_interp_output(r->interp, (uint32_t)k));
   return NEOC_OK;
 }
 
 neoc_exit neoc_runner_run(neoc_runner *r, int entry, neoc_output **out, size_t *n) {
-  if (!r->needs[entry].at) r->needs[entry] = neoc_entry_inputs(r, entry, false);
+  if (!r->needs[entry].at)
+    r->needs[entry] = neoc_entry_inputs(r, entry, false);
   neoc_tensors inputs = r->needs[entry];
   for (size_t k = 0; k < inputs.n; k++)
-    if (!r->input[inputs.at[k].i].data) return missing_input(r, entry, inputs.at[k]);
+    if (!r->input[inputs.at[k].i].data)
+      return missing_input(r, entry, inputs.at[k]);
   *out = new_outputs(r, entry, n);
   return r->interp ? run_interpreted(r, entry, inputs, *out, *n) : run_compiled(r, entry, *out, *n);
 }

@@ -14,9 +14,9 @@ typedef struct {
 typedef struct {
   neoc_cli *cli;
   neo_compilation c;
-  neo_library lib;     /* compiled */
+  neo_library lib; /* compiled */
   neo_rt_ctx *ctx;
-  neo_interp *interp;  /* interpreted */
+  neo_interp *interp; /* interpreted */
   uint64_t seed;
   int64_t *sizes;      /* by size id; 0: not known yet */
   neo_rt_array *input; /* by tensor id: data null while it is not given */
@@ -35,7 +35,9 @@ neoc_exit neoc_runner_compile(neoc_runner *r, neoc_cli *cli, const neo_compile_o
  * matters is known. */
 neoc_exit neoc_runner_begin(neoc_runner *r, int32_t threads, uint64_t seed);
 void neoc_runner_close(neoc_runner *r);
-static inline neo_module *neoc_runner_module(const neoc_runner *r) { return r->c.module; }
+static inline neo_module *neoc_runner_module(const neoc_runner *r) {
+  return r->c.module;
+}
 
 /* Number of an entry of the module: by name, or (name null) the first of that kind; -1 after an
  * error was reported, or, with `optional`, without one. */

@@ -20,26 +20,26 @@ const char neoc_template_readme[] =
     "- by hand: `neoc compile @.expr -o out`, then link `main.c` with `out/lib@.so` and libneort.\n"
     "- `neoc grad-check @.expr` and `neoc verify @.expr` check what was generated.\n";
 
-#define MAIN_HEAD                                                                                 \
-  "#include \"@.h\"\n"                                                                            \
-  "#include <math.h>\n"                                                                           \
-  "#include <stdio.h>\n"                                                                          \
-  "#include <stdlib.h>\n"                                                                         \
-  "\n"                                                                                            \
-  "static void check(@_status status, @_ctx *ctx)\n"                                              \
-  "{\n"                                                                                           \
-  "  if (status == 0) return;\n"                                                                  \
-  "  fprintf(stderr, \"@: %s\\n\", ctx ? @_error(ctx) : @_status_text(status));\n"                \
-  "  exit(1);\n"                                                                                  \
-  "}\n"                                                                                           \
-  "\n"                                                                                            \
+#define MAIN_HEAD                                                                  \
+  "#include \"@.h\"\n"                                                             \
+  "#include <math.h>\n"                                                            \
+  "#include <stdio.h>\n"                                                           \
+  "#include <stdlib.h>\n"                                                          \
+  "\n"                                                                             \
+  "static void check(@_status status, @_ctx *ctx)\n"                               \
+  "{\n"                                                                            \
+  "  if (status == 0) return;\n"                                                   \
+  "  fprintf(stderr, \"@: %s\\n\", ctx ? @_error(ctx) : @_status_text(status));\n" \
+  "  exit(1);\n"                                                                   \
+  "}\n"                                                                            \
+  "\n"                                                                             \
   "static float uniform(void) { return (float)rand() / (float)RAND_MAX; }\n\n"
 
-#define MAIN_TAIL                                                                                 \
-  "  check(@_save(ctx, \"@.safetensors\", NULL, 0), ctx);\n"                                      \
-  "  printf(\"saved @.safetensors\\n\");\n"                                                       \
-  "  @_destroy(ctx);\n"                                                                           \
-  "  return 0;\n"                                                                                 \
+#define MAIN_TAIL                                            \
+  "  check(@_save(ctx, \"@.safetensors\", NULL, 0), ctx);\n" \
+  "  printf(\"saved @.safetensors\\n\");\n"                  \
+  "  @_destroy(ctx);\n"                                      \
+  "  return 0;\n"                                            \
   "}\n"
 
 /* ---- mlp: points on three spirals */
@@ -48,18 +48,18 @@ static const char mlp_model[] =
     "# Points in the plane, in one of three classes: two hidden layers.\n"
     "import nn, optim\n"
     "\n"
-    "dim B <= 256                          # points in a batch, known at run time\n"
+    "dim B <= 256  # points in a batch, known at run time\n"
     "dim H = 64\n"
     "input X[B, 2]\n"
     "input Y[B] : i32 < 3\n"
     "\n"
-    "h1 = nn.linear(X, out = H)            # h1.W and h1.b are its parameters\n"
+    "h1 = nn.linear(X, out = H)  # h1.W and h1.b are its parameters\n"
     "a1[b, j] = relu(h1[b, j])\n"
     "h2 = nn.linear(a1, out = H)\n"
     "a2[b, j] = relu(h2[b, j])\n"
     "L = nn.linear(a2, out = 3)\n"
     "\n"
-    "loss     = nn.cross_entropy(L, Y)\n"
+    "loss = nn.cross_entropy(L, Y)\n"
     "accuracy = mean[b] f32(argmax[c] L[b, c] == Y[b])\n"
     "\n"
     "output L\n"
@@ -67,8 +67,7 @@ static const char mlp_model[] =
     "train loss using optim.adam(lr = 1e-2)\n";
 
 static const char mlp_main[] =
-    "/* Trains @.expr to tell three spirals apart. */\n" MAIN_HEAD
-    "enum { N = 256 };\n"
+    "/* Trains @.expr to tell three spirals apart. */\n" MAIN_HEAD "enum { N = 256 };\n"
     "\n"
     "static void make_data(float (*x)[2], int32_t *y)\n"
     "{\n"
@@ -102,19 +101,19 @@ static const char cnn_model[] =
     "# Pictures of 16 x 16 in two classes: two convolutions with pooling.\n"
     "import nn, optim\n"
     "\n"
-    "dim B <= 128                          # pictures in a batch, known at run time\n"
+    "dim B <= 128  # pictures in a batch, known at run time\n"
     "input X[B, 1, 16, 16]\n"
     "input Y[B] : i32 < 2\n"
     "\n"
     "c1 = nn.conv2d_layer(X, out = 8, size = 3, pad = 1)\n"
     "a1[..] = relu(c1[..])\n"
-    "p1 = nn.max_pool2d(a1, size = 2)      # 8 x 8\n"
+    "p1 = nn.max_pool2d(a1, size = 2)  # 8 x 8\n"
     "c2 = nn.conv2d_layer(p1, out = 16, size = 3, pad = 1)\n"
     "a2[..] = relu(c2[..])\n"
-    "p2 = nn.global_avg_pool(a2)           # one number a channel\n"
+    "p2 = nn.global_avg_pool(a2)  # one number a channel\n"
     "L = nn.linear(p2, out = 2)\n"
     "\n"
-    "loss     = nn.cross_entropy(L, Y)\n"
+    "loss = nn.cross_entropy(L, Y)\n"
     "accuracy = mean[b] f32(argmax[c] L[b, c] == Y[b])\n"
     "\n"
     "output L\n"
@@ -158,17 +157,17 @@ static const char charlm_model[] =
     "# The next character of a text from the 16 before it: a table, a hidden layer, a softmax.\n"
     "import nn, optim\n"
     "\n"
-    "dim B <= 128                          # examples in a batch, known at run time\n"
-    "dim T = 16                            # characters of context\n"
-    "dim V = 128                           # characters there are\n"
+    "dim B <= 128  # examples in a batch, known at run time\n"
+    "dim T = 16    # characters of context\n"
+    "dim V = 128   # characters there are\n"
     "dim E = 16\n"
     "dim H = 128\n"
     "input X[B, T] : i32 < V\n"
-    "input Y[B]    : i32 < V\n"
+    "input Y[B] : i32 < V\n"
     "\n"
     "param table[V, E] = normal(0, 0.5)\n"
-    "param W[T, E, H]  = glorot(T*E, H)\n"
-    "param b1[H]       = 0\n"
+    "param W[T, E, H] = glorot(T*E, H)\n"
+    "param b1[H] = 0\n"
     "h[b, j] = relu(sum[t, e] table[X[b, t], e] * W[t, e, j] + b1[j])\n"
     "L = nn.linear(h, out = V)\n"
     "\n"

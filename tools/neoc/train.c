@@ -61,14 +61,18 @@ static bool interrupted(void) {
 
 static neoc_exit save(trainer *t) {
   char epoch[32], position[32], batch[32], rows[32], loss[64];
-  if (!t->save) return NEOC_OK;
+  if (!t->save)
+    return NEOC_OK;
   snprintf(epoch, sizeof epoch, "%" PRId64, t->epoch);
   snprintf(position, sizeof position, "%" PRId64, t->position);
   snprintf(batch, sizeof batch, "%" PRId64, t->train.batch);
   snprintf(rows, sizeof rows, "%" PRId64, t->train.rows);
   snprintf(loss, sizeof loss, "%a", t->loss_sum);
-  const neo_rt_pair extra[] = {{"epoch", epoch}, {"position", position}, {"batch", batch},
-                               {"rows", rows},   {"epoch_loss", loss}};
+  const neo_rt_pair extra[] = {{"epoch", epoch},
+                               {"position", position},
+                               {"batch", batch},
+                               {"rows", rows},
+                               {"epoch_loss", loss}};
   neo_rt_status s = neo_rt_save(t->r.ctx, t->save, extra, 5);
   return s ? failed(t, s) : NEOC_OK;
 }
@@ -81,7 +85,8 @@ static bool metadata(const trainer *t, const char *key, int64_t *x) {
 static neoc_exit resume(trainer *t) {
   int64_t batch, rows, seed;
   neo_rt_status s = neo_rt_load(t->r.ctx, t->save);
-  if (s) return failed(t, s);
+  if (s)
+    return failed(t, s);
   const char *loss = neo_rt_loaded(t->r.ctx, "epoch_loss");
   if (!metadata(t, "epoch", &t->epoch) || !metadata(t, "position", &t->position) ||
       !metadata(t, "batch", &batch) || !metadata(t, "rows", &rows) || !metadata(t, "seed", &seed) ||
@@ -89,11 +94,14 @@ static neoc_exit resume(trainer *t) {
     return neoc_fail(t->cli, NEOC_FAILED, "%s: is no checkpoint of `neoc train`", t->save);
   t->loss_sum = strtod(loss, NULL);
   if (batch != t->train.batch || rows != t->train.rows)
-    return neoc_fail(t->cli, NEOC_FAILED, "%s: was made with --batch %lld and %lld rows, not %lld "
-                     "and %lld", t->save, (long long)batch, (long long)rows,
-                     (long long)t->train.batch, (long long)t->train.rows);
+    return neoc_fail(t->cli, NEOC_FAILED,
+                     "%s: was made with --batch %lld and %lld rows, not %lld "
+                     "and %lld",
+                     t->save, (long long)batch, (long long)rows, (long long)t->train.batch,
+                     (long long)t->train.rows);
   if (neoc_has(t->cli, NEOC_O_SEED) && (uint64_t)seed != t->seed)
-    return neoc_fail(t->cli, NEOC_FAILED, "%s: was made with --seed %lld", t->save, (long long)seed);
+    return neoc_fail(t->cli, NEOC_FAILED, "%s: was made with --seed %lld", t->save,
+                     (long long)seed);
   t->seed = (uint64_t)seed;
   if (t->epoch < 0 || t->position < 0 || t->position > t->train.rows)
     return neoc_fail(t->cli, NEOC_FAILED, "%s: its data position is damaged", t->save);
@@ -112,7 +120,8 @@ static void put_time(FILE *out, double seconds) {
 
 static void show_progress(trainer *t) {
   double at = now();
-  if (!t->progress || at - t->shown < 0.2) return;
+  if (!t->progress || at - t->shown < 0.2)
+    return;
   t->shown = at;
   double rate = (double)t->rows_done / (at - t->begun);
   int64_t left = (t->epochs - t->epoch) * t->train.rows - t->position;
@@ -124,7 +133,8 @@ static void show_progress(trainer *t) {
 }
 
 static void clear_progress(const trainer *t) {
-  if (t->progress) fprintf(stderr, "\r\033[K");
+  if (t->progress)
+    fprintf(stderr, "\r\033[K");
 }
 
 static double as_double(uint8_t type, const void *p) {
@@ -141,19 +151,23 @@ static neoc_exit run_test(trainer *t, neo_str *out) {
   int64_t done = 0;
   while (done < t->test.rows) {
     int64_t n = t->test.rows - done < t->test.batch ? t->test.rows - done : t->test.batch;
-    if (n < t->test.batch && t->test.batch_size < 0) break;
+    if (n < t->test.batch && t->test.batch_size < 0)
+      break;
     neoc_feed_fill(&t->r, &t->test, t->test_order + done, n);
     neo_rt_status s = neo_rt_call(t->r.ctx, t->test.entry, t->test.sizes, t->test.args);
-    if (s) return failed(t, s);
+    if (s)
+      return failed(t, s);
     for (int32_t k = 0; k < n_out; k++) {
       const neo_rt_tensor *o = &m->tensors[m->entry_args[e->args + e->n_inputs + k]];
-      if (o->rank == 0) sum[k] += (double)n * as_double(o->type, t->test.args[e->n_inputs + k]);
+      if (o->rank == 0)
+        sum[k] += (double)n * as_double(o->type, t->test.args[e->n_inputs + k]);
     }
     done += n;
   }
   for (int32_t k = 0; k < n_out; k++) {
     const neo_rt_tensor *o = &m->tensors[m->entry_args[e->args + e->n_inputs + k]];
-    if (o->rank) continue;
+    if (o->rank)
+      continue;
     if (t->cli->json)
       neo_str_addf(out, "%s\"%s\": %.9g", out->n ? ", " : "", o->name, sum[k] / (double)done);
     else
@@ -167,7 +181,8 @@ static neoc_exit end_of_epoch(trainer *t, int64_t rows) {
   neo_str_init(&test, t->cli->arena);
   double seconds = now() - t->epoch_begun;
   neoc_exit e = t->has_test ? run_test(t, &test) : NEOC_OK;
-  if (e) return e;
+  if (e)
+    return e;
   clear_progress(t);
   double loss = t->loss_sum / (double)rows, rate = (double)t->epoch_rows / seconds;
   if (t->cli->json)
@@ -187,7 +202,8 @@ static neoc_exit step(trainer *t, int64_t n) {
   const neo_rt_entry *e = &m->entries[t->train.entry];
   neoc_feed_fill(&t->r, &t->train, t->order + t->position, n);
   neo_rt_status s = neo_rt_call(t->r.ctx, t->train.entry, t->train.sizes, t->train.args);
-  if (s) return failed(t, s);
+  if (s)
+    return failed(t, s);
   const neo_rt_tensor *loss = &m->tensors[m->entry_args[e->args + e->n_inputs]];
   t->step_loss = as_double(loss->type, t->train.args[e->n_inputs]);
   t->loss_sum += (double)n * t->step_loss;
@@ -200,7 +216,8 @@ static neoc_exit step(trainer *t, int64_t n) {
 static neoc_exit stop(trainer *t) {
   clear_progress(t);
   neoc_exit e = save(t);
-  if (e) return e;
+  if (e)
+    return e;
   if (t->save)
     fprintf(stderr, "interrupted in epoch %lld after step %llu; saved to %s, go on with --resume\n",
             (long long)t->epoch + 1, (unsigned long long)neo_rt_step_count(t->r.ctx), t->save);
@@ -223,17 +240,21 @@ static neoc_exit run_epoch(trainer *t) {
   while (t->position < rows) {
     int64_t n = rows - t->position < t->train.batch ? rows - t->position : t->train.batch;
     neoc_exit e = step(t, n);
-    if (e) return e;
-    if (interrupted()) return stop(t);
+    if (e)
+      return e;
+    if (interrupted())
+      return stop(t);
     bool due = t->save_every && neo_rt_step_count(t->r.ctx) % (uint64_t)t->save_every == 0;
-    if (due && (e = save(t)) != NEOC_OK) return e;
+    if (due && (e = save(t)) != NEOC_OK)
+      return e;
     show_progress(t);
   }
   neoc_exit e = end_of_epoch(t, rows);
   t->epoch++;
   t->position = 0;
   t->loss_sum = 0;
-  if (!e) e = save(t);
+  if (!e)
+    e = save(t);
   return e;
 }
 
@@ -245,10 +266,12 @@ static neoc_exit find_entry(trainer *t, neoc_option option, const char *otherwis
   const char *name = neoc_text(t->cli, option, otherwise);
   *out = -1;
   for (int32_t k = 0; k < m->n_entries && *out < 0; k++)
-    if (name ? neo_streq(m->entries[k].name, name) : m->entries[k].kind == kind) *out = k;
+    if (name ? neo_streq(m->entries[k].name, name) : m->entries[k].kind == kind)
+      *out = k;
   if (*out < 0 && name)
     return neoc_fail(t->cli, NEOC_FAILED, "the model has no entry '%s'", name);
-  if (*out < 0) return neoc_fail(t->cli, NEOC_FAILED, "the model has no `train` statement");
+  if (*out < 0)
+    return neoc_fail(t->cli, NEOC_FAILED, "the model has no `train` statement");
   if (m->entries[*out].kind != kind)
     return neoc_fail(t->cli, NEOC_FAILED, "entry '%s' is not one for %s", m->entries[*out].name,
                      kind == NEO_RT_ENTRY_TRAIN ? "training" : "testing");
@@ -257,7 +280,8 @@ static neoc_exit find_entry(trainer *t, neoc_option option, const char *otherwis
 
 static int64_t *identity(neo_arena *a, int64_t n) {
   int64_t *x = NEO_NEW_ARRAY(a, int64_t, n + 1);
-  for (int64_t k = 0; k < n; k++) x[k] = k;
+  for (int64_t k = 0; k < n; k++)
+    x[k] = k;
   return x;
 }
 
@@ -265,15 +289,21 @@ static neoc_exit open_data(trainer *t) {
   neoc_exit e = NEOC_OK;
   int32_t entry, test;
   int64_t batch = neoc_int(t->cli, NEOC_O_BATCH, 0, 1, &e);
-  if (!e) e = find_entry(t, NEOC_O_ENTRY, NULL, NEO_RT_ENTRY_TRAIN, &entry);
-  if (!e) e = neoc_feed_open(&t->r, NEOC_O_DATA, entry, batch, &t->train);
+  if (!e)
+    e = find_entry(t, NEOC_O_ENTRY, NULL, NEO_RT_ENTRY_TRAIN, &entry);
+  if (!e)
+    e = neoc_feed_open(&t->r, NEOC_O_DATA, entry, batch, &t->train);
   t->has_test = neoc_has(t->cli, NEOC_O_TEST);
-  if (e) return e;
+  if (e)
+    return e;
   t->order = identity(t->cli->arena, t->train.rows);
-  if (!t->has_test) return NEOC_OK;
+  if (!t->has_test)
+    return NEOC_OK;
   e = find_entry(t, NEOC_O_TEST_ENTRY, "test", NEO_RT_ENTRY_FORWARD, &test);
-  if (!e) e = neoc_feed_open(&t->r, NEOC_O_TEST, test, 0, &t->test);
-  if (!e) t->test_order = identity(t->cli->arena, t->test.rows);
+  if (!e)
+    e = neoc_feed_open(&t->r, NEOC_O_TEST, test, 0, &t->test);
+  if (!e)
+    t->test_order = identity(t->cli->arena, t->test.rows);
   return e;
 }
 
@@ -285,7 +315,8 @@ static neoc_exit apply_settings(trainer *t) {
     if (!name || !neoc_parse_real(value, &x))
       return neoc_usage(t->cli, "--set takes NAME=NUMBER, not '%s'", given->at[k]);
     neo_rt_status s = neo_rt_set_scalar(t->r.ctx, name, x);
-    if (s) return failed(t, s);
+    if (s)
+      return failed(t, s);
   }
   return NEOC_OK;
 }
@@ -298,7 +329,8 @@ static neoc_exit read_options(trainer *t, int64_t *threads) {
   *threads = neoc_int(t->cli, NEOC_O_THREADS, 0, 0, &e);
   t->save = neoc_text(t->cli, NEOC_O_SAVE, NULL);
   t->progress = isatty(2) && !neoc_has(t->cli, NEOC_O_QUIET);
-  if (!e && !neoc_has(t->cli, NEOC_O_DATA)) e = neoc_usage(t->cli, "--data is missing");
+  if (!e && !neoc_has(t->cli, NEOC_O_DATA))
+    e = neoc_usage(t->cli, "--data is missing");
   if (!e && neoc_has(t->cli, NEOC_O_RESUME) && !t->save)
     e = neoc_usage(t->cli, "--resume goes on from the file of --save: which?");
   return e;
@@ -307,11 +339,15 @@ static neoc_exit read_options(trainer *t, int64_t *threads) {
 static neoc_exit train(trainer *t, int64_t threads) {
   block_signals(); /* before the pool's threads are made: they inherit it */
   neoc_exit e = neoc_runner_begin(&t->r, (int32_t)threads, t->seed);
-  if (!e) e = open_data(t);
-  if (!e && neoc_has(t->cli, NEOC_O_RESUME)) e = resume(t);
-  if (!e) e = apply_settings(t);
+  if (!e)
+    e = open_data(t);
+  if (!e && neoc_has(t->cli, NEOC_O_RESUME))
+    e = resume(t);
+  if (!e)
+    e = apply_settings(t);
   t->begun = now();
-  while (!e && t->epoch < t->epochs) e = run_epoch(t);
+  while (!e && t->epoch < t->epochs)
+    e = run_epoch(t);
   return e;
 }
 
@@ -321,13 +357,19 @@ neoc_exit neoc_train(neoc_cli *cli) {
   int64_t threads = 0;
   neoc_exit e = NEOC_OK;
   const char *path = neoc_model_path(cli, &e);
-  if (!e) e = neoc_compile_options(cli, path, &o);
-  if (!e) e = read_options(&t, &threads);
-  if (!e) e = neoc_runner_compile(&t.r, cli, &o, false);
-  if (e) return e;
+  if (!e)
+    e = neoc_compile_options(cli, path, &o);
+  if (!e)
+    e = read_options(&t, &threads);
+  if (!e)
+    e = neoc_runner_compile(&t.r, cli, &o, false);
+  if (e)
+    return e;
   e = train(&t, threads);
-  if (t.train.data) neoc_feed_close(&t.r, &t.train);
-  if (t.test.data) neoc_feed_close(&t.r, &t.test);
+  if (t.train.data)
+    neoc_feed_close(&t.r, &t.train);
+  if (t.test.data)
+    neoc_feed_close(&t.r, &t.test);
   neoc_runner_close(&t.r);
   return e;
 }

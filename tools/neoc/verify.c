@@ -29,14 +29,18 @@ static double now(void) {
 
 /* ---- comparing */
 
-static bool same(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+static bool same(double a, double b) {
+  return a == b || (isnan(a) && isnan(b));
+}
 
 static void complain(verifier *v, const char *what, const neo_rt_array *x, int64_t k, double got,
                      double want, double bound) {
-  if (v->failures++ > 20) return;
+  if (v->failures++ > 20)
+    return;
   neo_arena *a = v->cli->arena;
   int64_t index[16], rest = k;
-  for (int d = x->rank; d-- > 0; rest /= x->extent[d]) index[d] = rest % x->extent[d];
+  for (int d = x->rank; d-- > 0; rest /= x->extent[d])
+    index[d] = rest % x->extent[d];
   neoc_fail(v->cli, NEOC_FAILED, "%s%s is %.9g, expected %.9g within %.3g", what,
             x->rank ? neoc_shape_text(a, x->rank, index) : "", got, want, bound);
 }
@@ -44,12 +48,14 @@ static void complain(verifier *v, const char *what, const neo_rt_array *x, int64
 static double largest(const neo_rt_array *x) {
   double most = 0;
   for (int64_t k = 0, n = neoc_array_count(x); k < n; k++)
-    if (isfinite(neoc_array_at(x, k))) most = fmax(most, fabs(neoc_array_at(x, k)));
+    if (isfinite(neoc_array_at(x, k)))
+      most = fmax(most, fabs(neoc_array_at(x, k)));
   return most;
 }
 
 static void note_error(verifier *v, const char *what, double error, double bound) {
-  if (error <= v->worst_error || isinf(bound)) return;
+  if (error <= v->worst_error || isinf(bound))
+    return;
   v->worst_error = error;
   v->worst_share = error / bound;
   v->worst = what;
@@ -62,10 +68,13 @@ static void compare(verifier *v, const char *what, const neo_rt_array *got,
   for (int64_t k = 0; k < n; k++) {
     double x = neoc_array_at(got, k), y = neoc_array_at(want, k), b = bound ? bound[k] : 0;
     double error = fabs(x - y);
-    if (same(x, y)) continue;
+    if (same(x, y))
+      continue;
     v->unbounded += isinf(b);
-    if (!isinf(b) && !(error <= b)) complain(v, what, got, k, x, y, b);
-    if (!(error <= usual)) unusual++, last = k;
+    if (!isinf(b) && !(error <= b))
+      complain(v, what, got, k, x, y, b);
+    if (!(error <= usual))
+      unusual++, last = k;
     note_error(v, what, error, b);
   }
   if (unusual > n / RARE && bound && !(n < RARE && isinf(bound[last])))
@@ -81,8 +90,10 @@ static neoc_exit compare_kept(verifier *v) {
     if (rec.role != NEO_ROLE_PARAM && rec.role != NEO_ROLE_STATE && rec.role != NEO_ROLE_SETTING)
       continue;
     neoc_exit e = neoc_runner_get(&v->compiled, id, &got);
-    if (!e) e = neoc_runner_get(&v->reference, id, &want);
-    if (e) return e;
+    if (!e)
+      e = neoc_runner_get(&v->reference, id, &want);
+    if (e)
+      return e;
     compare(v, neoc_tensor_name(&v->compiled, id), &got, &want,
             neo_interp_errors(v->reference.interp, id));
   }
@@ -93,12 +104,15 @@ static neoc_exit compare_kept(verifier *v) {
 
 static neoc_exit begin(verifier *v) {
   neo_rt_status s = neo_rt_reset(v->compiled.ctx, v->seed);
-  if (s) return neoc_fail(v->cli, neoc_exit_of((neo_status)s), "%s", neo_rt_error(v->compiled.ctx));
+  if (s)
+    return neoc_fail(v->cli, neoc_exit_of((neo_status)s), "%s", neo_rt_error(v->compiled.ctx));
   neoc_exit e = neoc_runner_twin(&v->reference, &v->compiled, v->seed);
-  if (e) return e;
+  if (e)
+    return e;
   neo_interp_track_errors(v->reference.interp, true);
   /* With tracking on, initial values are made again, with their bounds. */
-  if (!neoc_has(v->cli, NEOC_O_LOAD)) return NEOC_OK;
+  if (!neoc_has(v->cli, NEOC_O_LOAD))
+    return NEOC_OK;
   const char *path = neoc_text(v->cli, NEOC_O_LOAD, "");
   e = neoc_runner_load(&v->compiled, path);
   return e ? e : neoc_runner_load(&v->reference, path);
@@ -111,10 +125,13 @@ static neoc_exit align(verifier *v) {
   for (uint32_t t = 1; t < m->tensors.n; t++) {
     uint8_t role = m->tensors.at[t].role;
     neo_rt_array x;
-    if (role != NEO_ROLE_PARAM && role != NEO_ROLE_STATE) continue;
+    if (role != NEO_ROLE_PARAM && role != NEO_ROLE_STATE)
+      continue;
     neoc_exit e = neoc_runner_get(&v->compiled, (neo_tensor){t}, &x);
-    if (!e) e = neoc_runner_set(&v->reference, (neo_tensor){t}, &x);
-    if (e) return e;
+    if (!e)
+      e = neoc_runner_set(&v->reference, (neo_tensor){t}, &x);
+    if (e)
+      return e;
   }
   return NEOC_OK;
 }
@@ -124,14 +141,17 @@ static neoc_exit run_both(verifier *v, int entry) {
   size_t n;
   neo_module *m = v->compiled.c.module;
   neoc_exit e = neoc_runner_randomize(&v->compiled, entry, &v->state);
-  if (!e) e = neoc_runner_run(&v->compiled, entry, &got, &n);
-  if (!e) e = neoc_runner_run(&v->reference, entry, &want, &n);
+  if (!e)
+    e = neoc_runner_run(&v->compiled, entry, &got, &n);
+  if (!e)
+    e = neoc_runner_run(&v->reference, entry, &want, &n);
   for (size_t k = 0; k < n && !e; k++) {
     neo_tensor t = {neo_list_at(m, m->entries.at[entry].outputs, (uint32_t)k)};
     compare(v, got[k].name, &got[k].array, &want[k].array,
             neo_interp_errors(v->reference.interp, t));
   }
-  if (!e) e = compare_kept(v);
+  if (!e)
+    e = compare_kept(v);
   return e;
 }
 
@@ -143,8 +163,10 @@ static void put_check(verifier *v, int entry, const bool *used, double seconds, 
       printf(" %s=%lld", neo_name_text(m->names, m->sizes.at[k].name),
              (long long)v->compiled.sizes[k]);
   printf(": %s, largest error %.3g", failed ? "FAILED" : "ok", v->worst_error);
-  if (v->worst) printf(" in %s (%.2g of what rounding may do)", v->worst, v->worst_share);
-  if (v->unbounded) printf(", %lld elements without a bound", (long long)v->unbounded);
+  if (v->worst)
+    printf(" in %s (%.2g of what rounding may do)", v->worst, v->worst_share);
+  if (v->unbounded)
+    printf(", %lld elements without a bound", (long long)v->unbounded);
   printf(", %.2f s\n", seconds);
 }
 
@@ -155,9 +177,11 @@ static neoc_exit check(verifier *v, int entry, const bool *used, double *seconds
   v->unbounded = 0;
   double begun = now();
   neoc_exit e = begin(v);
-  if (!e) e = align(v);
+  if (!e)
+    e = align(v);
   bool trains = v->compiled.c.module->entries.at[entry].kind == NEO_ENTRY_TRAIN;
-  for (int k = 0; k < (trains ? STEPS : 1) && !e; k++) e = run_both(v, entry);
+  for (int k = 0; k < (trains ? STEPS : 1) && !e; k++)
+    e = run_both(v, entry);
   *seconds = now() - begun;
   v->checks++;
   if (!e && !v->cli->json && (!neoc_has(v->cli, NEOC_O_QUIET) || v->failures > before))
@@ -179,8 +203,10 @@ static bool choose(verifier *v, const bool *used, const int64_t *fixed, int whic
   for (uint32_t k = 1; k < m->sizes.n; k++) {
     const neo_size_rec *s = &m->sizes.at[k];
     int64_t x = which == 0 ? clip(1, s) : which == 1 ? clip(PRIME, s) : s->hi;
-    if (which == 2 && share < 1) x = clip((int64_t)((double)s->hi * share), s);
-    if (fixed[k] >= 0) x = fixed[k];
+    if (which == 2 && share < 1)
+      x = clip((int64_t)((double)s->hi * share), s);
+    if (fixed[k] >= 0)
+      x = fixed[k];
     changed = changed || (used[k] && x != v->compiled.sizes[k]);
     v->compiled.sizes[k] = x;
   }
@@ -190,7 +216,8 @@ static bool choose(verifier *v, const bool *used, const int64_t *fixed, int whic
 static double volume(const verifier *v, const bool *used) {
   double x = 1;
   for (uint32_t k = 1; k < v->compiled.c.module->sizes.n; k++)
-    if (used[k]) x *= (double)(v->compiled.sizes[k] > 0 ? v->compiled.sizes[k] : 1);
+    if (used[k])
+      x *= (double)(v->compiled.sizes[k] > 0 ? v->compiled.sizes[k] : 1);
   return x;
 }
 
@@ -204,10 +231,13 @@ static neoc_exit check_entry(verifier *v, int entry) {
     double seconds;
     bool changed = choose(v, used, fixed, which, 1);
     double cost = per_unit * volume(v, used);
-    if (which == 2 && cost > BUDGET_S) changed = choose(v, used, fixed, which, BUDGET_S / cost);
-    if (which > 0 && !changed) continue;
+    if (which == 2 && cost > BUDGET_S)
+      changed = choose(v, used, fixed, which, BUDGET_S / cost);
+    if (which > 0 && !changed)
+      continue;
     neoc_exit e = check(v, entry, used, &seconds);
-    if (e) return e;
+    if (e)
+      return e;
     per_unit = seconds / volume(v, used);
   }
   memcpy(v->compiled.sizes, fixed, m->sizes.n * sizeof *fixed);
@@ -217,12 +247,16 @@ static neoc_exit check_entry(verifier *v, int entry) {
 static neoc_exit check_all(verifier *v) {
   neo_module *m = v->compiled.c.module;
   const char *name = neoc_text(v->cli, NEOC_O_ENTRY, NULL);
-  if (!m->entries.n) return neoc_fail(v->cli, NEOC_FAILED, "the model has no outputs");
-  if (name && neoc_entry_find(&v->compiled, name, NEO_ENTRY_FORWARD, false) < 0) return NEOC_FAILED;
+  if (!m->entries.n)
+    return neoc_fail(v->cli, NEOC_FAILED, "the model has no outputs");
+  if (name && neoc_entry_find(&v->compiled, name, NEO_ENTRY_FORWARD, false) < 0)
+    return NEOC_FAILED;
   for (size_t k = 0; k < m->entries.n; k++) {
-    if (name && !neo_streq(name, neoc_entry_name(&v->compiled, (int)k))) continue;
+    if (name && !neo_streq(name, neoc_entry_name(&v->compiled, (int)k)))
+      continue;
     neoc_exit e = check_entry(v, (int)k);
-    if (e) return e;
+    if (e)
+      return e;
   }
   return NEOC_OK;
 }
@@ -232,14 +266,18 @@ neoc_exit neoc_verify(neoc_cli *cli) {
   neo_compile_options o;
   neoc_exit e = NEOC_OK;
   const char *path = neoc_model_path(cli, &e);
-  if (!e) e = neoc_compile_options(cli, path, &o);
+  if (!e)
+    e = neoc_compile_options(cli, path, &o);
   int64_t threads = neoc_int(cli, NEOC_O_THREADS, 0, 0, &e);
   v.seed = (uint64_t)neoc_int(cli, NEOC_O_SEED, 0, 0, &e);
   v.state = v.seed;
-  if (!e) e = neoc_runner_compile(&v.compiled, cli, &o, false);
-  if (e) return e;
+  if (!e)
+    e = neoc_runner_compile(&v.compiled, cli, &o, false);
+  if (e)
+    return e;
   e = neoc_runner_begin(&v.compiled, (int32_t)threads, v.seed);
-  if (!e) e = check_all(&v);
+  if (!e)
+    e = check_all(&v);
   neoc_runner_close(&v.compiled);
   if (cli->json && !e)
     printf("{\"checks\": %d, \"failures\": %d}\n", v.checks, v.failures);

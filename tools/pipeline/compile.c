@@ -25,11 +25,13 @@ const neo_pass *neo_compile_pass_table(size_t *n) {
 void neo_compilation_init(neo_compilation *c, const neo_compile_options *options) {
   memset(c, 0, sizeof *c);
   c->options = *options;
-  neo_arena_init(&c->arena, options->alloc.resize ? options->alloc : neo_alloc_default, &c->on_fail);
+  neo_arena_init(&c->arena, options->alloc.resize ? options->alloc : neo_alloc_default,
+                 &c->on_fail);
 }
 
 void neo_compilation_free(neo_compilation *c) {
-  if (c->llvm) neo_llvm_free(c->llvm);
+  if (c->llvm)
+    neo_llvm_free(c->llvm);
   neo_arena_free(&c->arena);
   memset(c, 0, sizeof *c);
 }
@@ -39,17 +41,21 @@ void neo_compilation_free(neo_compilation *c) {
 static bool is_identifier(const char *s) {
   bool good = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_';
   for (; good && *s; s++)
-    good = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || *s == '_';
+    good = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') ||
+           *s == '_';
   return good;
 }
 
 static neo_module *from_expressions(neo_compilation *c, const char *text, size_t n) {
-  neo_frontend_options o = {.import_paths = c->options.import_paths, .n_defines = c->options.n_defines,
+  neo_frontend_options o = {.import_paths = c->options.import_paths,
+                            .n_defines = c->options.n_defines,
                             .defines = c->options.defines};
   return neo_frontend(&c->arena, c->names, c->diags, c->options.path, text, n, &o);
 }
 
-static bool is_ir_text(const char *text, size_t n) { return n >= 7 && memcmp(text, "neo-ir ", 7) == 0; }
+static bool is_ir_text(const char *text, size_t n) {
+  return n >= 7 && memcmp(text, "neo-ir ", 7) == 0;
+}
 
 static neo_status front(neo_compilation *c) {
   char *text;
@@ -68,14 +74,17 @@ static neo_status front(neo_compilation *c) {
     c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(errno));
     return s;
   }
-  c->prefix = c->options.prefix ? c->options.prefix : neo_plan_ident(&c->arena, neo_path_stem(&c->arena, path));
+  c->prefix = c->options.prefix ? c->options.prefix
+                                : neo_plan_ident(&c->arena, neo_path_stem(&c->arena, path));
   if (!is_identifier(c->prefix)) {
-    c->why = neo_arena_printf(&c->arena, "'%s' is no C identifier: choose one with --prefix", c->prefix);
+    c->why =
+        neo_arena_printf(&c->arena, "'%s' is no C identifier: choose one with --prefix", c->prefix);
     return NEO_ARGUMENT;
   }
   c->module = is_ir_text(text, n) ? neo_module_parse(&c->arena, c->names, c->diags, path, text, n)
                                   : from_expressions(c, text, n);
-  if (!c->module || neo_diags_errors(c->diags)) return NEO_INPUT;
+  if (!c->module || neo_diags_errors(c->diags))
+    return NEO_INPUT;
   return c->options.prepare ? c->options.prepare(c->options.prepare_ctx, c->module) : NEO_OK;
 }
 
@@ -90,23 +99,30 @@ static neo_status run_passes(neo_compilation *c) {
     return NEO_INTERNAL;
   }
   neo_status s = neo_passes_run(c->module, passes, sizeof passes / sizeof *passes, &o);
-  if (s == NEO_INTERNAL) c->why = neo_arena_printf(&c->arena, "a pass broke the IR (use --dump-after=all to see which)");
+  if (s == NEO_INTERNAL)
+    c->why = neo_arena_printf(&c->arena, "a pass broke the IR (use --dump-after=all to see which)");
   return s;
 }
 
 /* ---- kernels */
 
 static neo_status choose_target(neo_compilation *c) {
-  neo_status s = neo_target_choose(&c->arena, c->options.target, c->options.mcpu, &c->target, &c->why);
-  if (s) return s;
-  c->machine = (neo_machine){.vector_bytes = c->target.vector_bytes, .vector_regs = c->target.vector_regs,
-                             .l1_bytes = c->target.l1_bytes, .l2_bytes = c->target.l2_bytes, .fma = c->target.fma};
+  neo_status s =
+      neo_target_choose(&c->arena, c->options.target, c->options.mcpu, &c->target, &c->why);
+  if (s)
+    return s;
+  c->machine = (neo_machine){.vector_bytes = c->target.vector_bytes,
+                             .vector_regs = c->target.vector_regs,
+                             .l1_bytes = c->target.l1_bytes,
+                             .l2_bytes = c->target.l2_bytes,
+                             .fma = c->target.fma};
   return NEO_OK;
 }
 
 static bool updates_something(const neo_compilation *c, const neo_group *g) {
   for (size_t i = 0; i < g->roots.n; i++)
-    if (neo_tensor_at(c->module, g->roots.at[i])->role == NEO_ROLE_UPDATE) return true;
+    if (neo_tensor_at(c->module, g->roots.at[i])->role == NEO_ROLE_UPDATE)
+      return true;
   return false;
 }
 
@@ -114,7 +130,8 @@ static bool updates_something(const neo_compilation *c, const neo_group *g) {
 static void allow_overlap(neo_compilation *c, const neo_group *g, neo_kernel *k) {
   bool updates = updates_something(c, g);
   for (size_t i = 0; updates && i < k->bufs.n; i++)
-    if (!(k->bufs.at[i].use & NEO_BUF_SCRATCH)) k->bufs.at[i].no_alias = false;
+    if (!(k->bufs.at[i].use & NEO_BUF_SCRATCH))
+      k->bufs.at[i].no_alias = false;
 }
 
 static neo_status lower_group(neo_compilation *c, const neo_group *g) {
@@ -123,7 +140,8 @@ static neo_status lower_group(neo_compilation *c, const neo_group *g) {
   neo_str_init(&why, &c->arena);
   neo_schedule sched = neo_schedule_default(c->module, g, &c->machine);
   neo_status s = neo_lower(c->module, g, &sched, &c->arena, &kernel, &why);
-  if (!s) s = neo_kernel_verify(kernel, &why);
+  if (!s)
+    s = neo_kernel_verify(kernel, &why);
   if (s) {
     c->why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&why));
     return s;
@@ -142,8 +160,10 @@ static bool shared(neo_compilation *c, size_t g) {
   const uint64_t *key = c->grouping.groups.at[g].key;
   for (size_t k = 0; k < g && (key[0] | key[1]); k++) {
     const neo_group *old = &c->grouping.groups.at[k];
-    if (old->key[0] != key[0] || old->key[1] != key[1]) continue;
-    if (updates_something(c, old) != updates_something(c, &c->grouping.groups.at[g])) continue;
+    if (old->key[0] != key[0] || old->key[1] != key[1])
+      continue;
+    if (updates_something(c, old) != updates_something(c, &c->grouping.groups.at[g]))
+      continue;
     neo_schedule sched = c->schedules.at[k];
     uint32_t kernel = c->kernel_of_group.at[k];
     NEO_PUSH(&c->arena, &c->schedules, sched);
@@ -160,15 +180,19 @@ static const char *source_hash(neo_compilation *c) {
   neo_module_print(c->module, &s);
   neo_str_addf(&s, "%s %s %s %s", c->prefix, c->target.triple, c->target.features, NEO_VERSION);
   neo_hash128(neo_str_text(&s), s.n, h);
-  return neo_arena_printf(&c->arena, "%016llx%016llx", (unsigned long long)h[0], (unsigned long long)h[1]);
+  return neo_arena_printf(&c->arena, "%016llx%016llx", (unsigned long long)h[0],
+                          (unsigned long long)h[1]);
 }
 
 static neo_status kernels(neo_compilation *c) {
   neo_status s = choose_target(c);
-  if (!s) s = neo_fuse(c->module, &c->arena, &c->grouping, &c->explain);
+  if (!s)
+    s = neo_fuse(c->module, &c->arena, &c->grouping, &c->explain);
   for (size_t g = 0; !s && g < c->grouping.groups.n; g++)
-    if (!shared(c, g)) s = lower_group(c, &c->grouping.groups.at[g]);
-  if (s) return s;
+    if (!shared(c, g))
+      s = lower_group(c, &c->grouping.groups.at[g]);
+  if (s)
+    return s;
   neo_plan_input in = {&c->grouping, c->kernel_of_group.at, c->kernels.at, c->kernels.n};
   return neo_plan_build(c->module, &c->arena, c->prefix, source_hash(c), &in, &c->plan);
 }
@@ -183,15 +207,26 @@ static neo_status stage(neo_compilation *c, neo_status (*run)(neo_compilation *)
   return run(c);
 }
 
-neo_status neo_compile_front(neo_compilation *c) { return stage(c, front); }
-neo_status neo_compile_passes(neo_compilation *c) { return stage(c, run_passes); }
-neo_status neo_compile_kernels(neo_compilation *c) { return stage(c, kernels); }
-neo_status neo_compile_emit(neo_compilation *c) { return stage(c, neo_emit_files); }
+neo_status neo_compile_front(neo_compilation *c) {
+  return stage(c, front);
+}
+neo_status neo_compile_passes(neo_compilation *c) {
+  return stage(c, run_passes);
+}
+neo_status neo_compile_kernels(neo_compilation *c) {
+  return stage(c, kernels);
+}
+neo_status neo_compile_emit(neo_compilation *c) {
+  return stage(c, neo_emit_files);
+}
 
 neo_status neo_compile_all(neo_compilation *c) {
   neo_status s = neo_compile_front(c);
-  if (!s) s = neo_compile_passes(c);
-  if (!s) s = neo_compile_kernels(c);
-  if (!s) s = neo_compile_emit(c);
+  if (!s)
+    s = neo_compile_passes(c);
+  if (!s)
+    s = neo_compile_kernels(c);
+  if (!s)
+    s = neo_compile_emit(c);
   return s;
 }

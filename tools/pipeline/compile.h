@@ -15,29 +15,38 @@
 #include "ir/pass.h"
 
 typedef enum {
-  NEO_EMIT_SO = 1, NEO_EMIT_A = 2, NEO_EMIT_OBJECT = 4, NEO_EMIT_HEADER = 8, NEO_EMIT_LL = 16, NEO_EMIT_JSON = 32,
+  NEO_EMIT_SO = 1,
+  NEO_EMIT_A = 2,
+  NEO_EMIT_OBJECT = 4,
+  NEO_EMIT_HEADER = 8,
+  NEO_EMIT_LL = 16,
+  NEO_EMIT_JSON = 32,
   NEO_EMIT_ASM = 64
 } neo_emit;
 
-typedef enum { NEO_RUNTIME_SHARED, NEO_RUNTIME_STATIC, NEO_RUNTIME_NONE /* resolved by whoever loads it */ } neo_runtime_kind;
+typedef enum {
+  NEO_RUNTIME_SHARED,
+  NEO_RUNTIME_STATIC,
+  NEO_RUNTIME_NONE /* resolved by whoever loads it */
+} neo_runtime_kind;
 
 typedef struct {
-  const char *path;                 /* of the model */
-  const char *const *import_paths;  /* null-terminated, the shipped library last */
+  const char *path;                /* of the model */
+  const char *const *import_paths; /* null-terminated, the shipped library last */
   const neo_define_option *defines;
   int n_defines;
-  const char *prefix;               /* null: the file's stem */
-  const char *out_dir;              /* null: the current folder */
-  unsigned emit;                    /* neo_emit bits */
-  const char *target, *mcpu;        /* see neo_target_choose */
+  const char *prefix;        /* null: the file's stem */
+  const char *out_dir;       /* null: the current folder */
+  unsigned emit;             /* neo_emit bits */
+  const char *target, *mcpu; /* see neo_target_choose */
   neo_runtime_kind runtime;
-  const char *lib_dir;              /* where libneort is, for linking */
-  const char *depfile;              /* null: none */
+  const char *lib_dir; /* where libneort is, for linking */
+  const char *depfile; /* null: none */
   neo_pass_options passes;
   /* Called between frontend and passes, to change the module; may be null. */
   neo_status (*prepare)(void *ctx, neo_module *m);
   void *prepare_ctx;
-  neo_alloc alloc;                  /* all zero: the default */
+  neo_alloc alloc; /* all zero: the default */
 } neo_compile_options;
 
 typedef struct neo_compilation {
@@ -47,16 +56,16 @@ typedef struct neo_compilation {
   neo_names *names;
   neo_sources *sources;
   neo_diags *diags;
-  const char *why;                  /* of the last failure that is not a diagnostic */
+  const char *why; /* of the last failure that is not a diagnostic */
   const char *prefix;
   neo_module *module;
   neo_target target;
   neo_machine machine;
   neo_grouping grouping;
-  NEO_VEC(neo_schedule) schedules;  /* one a group */
+  NEO_VEC(neo_schedule) schedules; /* one a group */
   NEO_VEC(uint32_t) kernel_of_group;
   NEO_VEC(neo_plan_kernel) kernels;
-  neo_str explain;                  /* decisions of fusion and schedules */
+  neo_str explain; /* decisions of fusion and schedules */
   neo_plan *plan;
   neo_llvm *llvm;
 } neo_compilation;
@@ -65,11 +74,15 @@ void neo_compilation_init(neo_compilation *c, const neo_compile_options *options
 void neo_compilation_free(neo_compilation *c);
 /* Text -> module. A file named *.ir, or that begins with "neo-ir", is IR text. */
 neo_status neo_compile_front(neo_compilation *c) NEO_MUST_CHECK;
-neo_status neo_compile_passes(neo_compilation *c) NEO_MUST_CHECK;  /* gradients and transformations */
-neo_status neo_compile_kernels(neo_compilation *c) NEO_MUST_CHECK; /* groups, schedules, loop IR, plan */
-neo_status neo_compile_emit(neo_compilation *c) NEO_MUST_CHECK;    /* LLVM, files */
+neo_status
+neo_compile_passes(neo_compilation *c) NEO_MUST_CHECK; /* gradients and transformations */
+neo_status
+neo_compile_kernels(neo_compilation *c) NEO_MUST_CHECK; /* groups, schedules, loop IR, plan */
+neo_status neo_compile_emit(neo_compilation *c) NEO_MUST_CHECK; /* LLVM, files */
 /* All four. */
 neo_status neo_compile_all(neo_compilation *c) NEO_MUST_CHECK;
+/* The bit of a kind of output by its name ("so", "ll"), n bytes; 0: there is none. (emit.c) */
+unsigned neo_emit_of(const char *name, size_t n);
 /* The table of passes. */
 const neo_pass *neo_compile_pass_table(size_t *n);
 
@@ -95,7 +108,8 @@ void neo_module_widen(neo_module *m);
 /* Value of an expression over constants and sizes; sizes[id]. (sizes.c) */
 int64_t neo_size_value(const neo_module *m, neo_expr e, const int64_t *sizes);
 /* Elements of a tensor at these sizes; its extents go to `extent` (may be null). */
-int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t *sizes, int64_t extent[16]);
+int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t *sizes,
+                               int64_t extent[16]);
 
 /* Versions of the libraries that do the work. (llvm_version.c, isl_version.c) */
 const char *neo_llvm_version_text(neo_arena *a);

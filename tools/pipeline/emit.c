@@ -8,23 +8,39 @@
 #include <string.h>
 #include <unistd.h>
 
+unsigned neo_emit_of(const char *name, size_t n) {
+  static const struct {
+    const char *name;
+    unsigned bit;
+  } kinds[] = {{"so", NEO_EMIT_SO},    {"a", NEO_EMIT_A},   {"o", NEO_EMIT_OBJECT},
+               {"h", NEO_EMIT_HEADER}, {"ll", NEO_EMIT_LL}, {"s", NEO_EMIT_ASM},
+               {"json", NEO_EMIT_JSON}};
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+    if (strlen(kinds[k].name) == n && memcmp(kinds[k].name, name, n) == 0)
+      return kinds[k].bit;
+  return 0;
+}
+
 static char *out_path(neo_compilation *c, const char *before, const char *after) {
   const char *folder = c->options.out_dir ? c->options.out_dir : ".";
-  return neo_path_join(&c->arena, folder, neo_arena_printf(&c->arena, "%s%s%s", before, c->prefix, after));
+  return neo_path_join(&c->arena, folder,
+                       neo_arena_printf(&c->arena, "%s%s%s", before, c->prefix, after));
 }
 
 static neo_status build_llvm(neo_compilation *c) {
   neo_status s = neo_llvm_new(&c->arena, &c->target, c->prefix, &c->llvm, &c->why);
   for (size_t k = 0; !s && k < c->kernels.n; k++)
     s = neo_llvm_kernel(c->llvm, c->kernels.at[k].kernel, c->kernels.at[k].symbol, &c->why);
-  if (s) return s;
+  if (s)
+    return s;
   neo_plan_emit(c->plan, &c->target, c->llvm);
   return neo_llvm_finish(c->llvm, &c->why);
 }
 
 static neo_status write_text(neo_compilation *c, const char *path, const char *text, size_t n) {
   neo_status s = neo_file_write(&neo_io_default, path, text, n);
-  if (s) c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(errno));
+  if (s)
+    c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(errno));
   return s;
 }
 
@@ -38,7 +54,8 @@ static neo_status write_header(neo_compilation *c) {
 static neo_status run_tool(neo_compilation *c, const char *const *argv) {
   char *output;
   neo_status s = neo_spawn(&c->arena, argv, &output);
-  if (s) c->why = neo_arena_printf(&c->arena, "%s failed: %s", argv[0], output);
+  if (s)
+    c->why = neo_arena_printf(&c->arena, "%s failed: %s", argv[0], output);
   return s;
 }
 
@@ -49,15 +66,21 @@ static const char *compiler(void) {
 
 static neo_status link_shared(neo_compilation *c, const char *object) {
   neo_arena *a = &c->arena;
-  const char *final = out_path(c, "lib", ".so"), *temp = neo_arena_printf(a, "%s.%d", final, (int)getpid());
+  const char *final = out_path(c, "lib", ".so"),
+             *temp = neo_arena_printf(a, "%s.%d", final, (int)getpid());
   NEO_VEC(const char *) argv = {0};
-  const char *first[] = {compiler(), "-shared", "-o", temp, object, "-Wl,--build-id=none", "-Wl,-z,now",
-                         neo_arena_printf(a, "-Wl,-soname,lib%s.so", c->prefix)};
-  if (c->options.runtime == NEO_RUNTIME_NONE) first[6] = "-Wl,-z,lazy";
-  for (size_t k = 0; k < sizeof first / sizeof *first; k++) NEO_PUSH(a, &argv, first[k]);
+  const char *first[] = {compiler(),   "-shared",
+                         "-o",         temp,
+                         object,       "-Wl,--build-id=none",
+                         "-Wl,-z,now", neo_arena_printf(a, "-Wl,-soname,lib%s.so", c->prefix)};
+  if (c->options.runtime == NEO_RUNTIME_NONE)
+    first[6] = "-Wl,-z,lazy";
+  for (size_t k = 0; k < sizeof first / sizeof *first; k++)
+    NEO_PUSH(a, &argv, first[k]);
   if (c->options.lib_dir && c->options.runtime != NEO_RUNTIME_NONE)
     NEO_PUSH(a, &argv, neo_arena_printf(a, "-L%s", c->options.lib_dir));
-  if (c->options.runtime == NEO_RUNTIME_SHARED) NEO_PUSH(a, &argv, "-lneort");
+  if (c->options.runtime == NEO_RUNTIME_SHARED)
+    NEO_PUSH(a, &argv, "-lneort");
   if (c->options.runtime == NEO_RUNTIME_STATIC) {
     NEO_PUSH(a, &argv, "-l:libneort.a");
     NEO_PUSH(a, &argv, "-Wl,--exclude-libs,libneort.a");
@@ -71,7 +94,8 @@ static neo_status link_shared(neo_compilation *c, const char *object) {
     c->why = neo_arena_printf(a, "%s: %s", final, strerror(errno));
     s = NEO_IO;
   }
-  if (s) unlink(temp);
+  if (s)
+    unlink(temp);
   return s;
 }
 
@@ -84,12 +108,16 @@ static neo_status archive(neo_compilation *c, const char *object) {
 
 static neo_status write_object(neo_compilation *c) {
   unsigned emit = c->options.emit;
-  if (!(emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT))) return NEO_OK;
+  if (!(emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT)))
+    return NEO_OK;
   const char *object = out_path(c, "", ".o");
   neo_status s = neo_llvm_emit_object(c->llvm, object, &c->why);
-  if (!s && (emit & NEO_EMIT_SO)) s = link_shared(c, object);
-  if (!s && (emit & NEO_EMIT_A)) s = archive(c, object);
-  if (!(emit & NEO_EMIT_OBJECT)) unlink(object);
+  if (!s && (emit & NEO_EMIT_SO))
+    s = link_shared(c, object);
+  if (!s && (emit & NEO_EMIT_A))
+    s = archive(c, object);
+  if (!(emit & NEO_EMIT_OBJECT))
+    unlink(object);
   return s;
 }
 
@@ -157,11 +185,17 @@ neo_status neo_emit_files(neo_compilation *c) {
   }
   unsigned emit = c->options.emit;
   s = build_llvm(c);
-  if (!s && (emit & NEO_EMIT_HEADER)) s = write_header(c);
-  if (!s && (emit & NEO_EMIT_JSON)) s = write_json(c);
-  if (!s && (emit & NEO_EMIT_LL)) s = neo_llvm_emit_text(c->llvm, out_path(c, "", ".ll"), &c->why);
-  if (!s && (emit & NEO_EMIT_ASM)) s = neo_llvm_emit_asm(c->llvm, out_path(c, "", ".s"), &c->why);
-  if (!s) s = write_object(c);
-  if (!s && c->options.depfile) s = write_depfile(c);
+  if (!s && (emit & NEO_EMIT_HEADER))
+    s = write_header(c);
+  if (!s && (emit & NEO_EMIT_JSON))
+    s = write_json(c);
+  if (!s && (emit & NEO_EMIT_LL))
+    s = neo_llvm_emit_text(c->llvm, out_path(c, "", ".ll"), &c->why);
+  if (!s && (emit & NEO_EMIT_ASM))
+    s = neo_llvm_emit_asm(c->llvm, out_path(c, "", ".s"), &c->why);
+  if (!s)
+    s = write_object(c);
+  if (!s && c->options.depfile)
+    s = write_depfile(c);
   return s;
 }

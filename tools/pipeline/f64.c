@@ -7,22 +7,27 @@
 #include "ir/interp.h"
 #include "tools/pipeline/compile.h"
 
-static neo_type wide(neo_type t) { return neo_type_is_float(t) ? NEO_F64_T : t; }
+static neo_type wide(neo_type t) {
+  return neo_type_is_float(t) ? NEO_F64_T : t;
+}
 
 /* Nodes whose type depends on nothing but their arguments come out right by op1..op3; the others are
  * made with the wide type. The runner of rewrites has put the arguments in already. */
 static neo_expr widen(void *ctx, neo_module *m, neo_expr e) {
   (void)ctx;
   const neo_node n = *neo_expr_node(m, e);
-  if (!neo_type_is_float((neo_type)n.type) || n.type == NEO_F64_T) return e;
+  if (!neo_type_is_float((neo_type)n.type) || n.type == NEO_F64_T)
+    return e;
   if (n.op == NEO_OP_CONST) {
     double x = 0;
     neo_expr_is_float(m, e, &x);
     return neo_const_float(m, NEO_F64_T, x);
   }
   neo_expr arg[17];
-  for (uint32_t k = 0; k < n.arg.n; k++) arg[k] = neo_list_expr(m, n.arg, k);
-  if (n.op == NEO_OP_CAST && neo_expr_type(m, arg[0]) == NEO_F64_T) return arg[0];
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    arg[k] = neo_list_expr(m, n.arg, k);
+  if (n.op == NEO_OP_CAST && neo_expr_type(m, arg[0]) == NEO_F64_T)
+    return arg[0];
   return neo_expr_make(m, (neo_op)n.op, NEO_F64_T, n.attr, arg, n.arg.n, n.span);
 }
 
@@ -41,9 +46,12 @@ static void widen_data(neo_module *m, neo_tensor_rec *t) {
 void neo_module_widen(neo_module *m) {
   for (uint32_t k = 1; k < m->tensors.n; k++) {
     neo_tensor_rec *t = &m->tensors.at[k];
-    if (!neo_type_is_float((neo_type)t->type)) continue;
-    if (t->data && t->type != NEO_F64_T) widen_data(m, t);
+    if (!neo_type_is_float((neo_type)t->type))
+      continue;
+    if (t->data && t->type != NEO_F64_T)
+      widen_data(m, t);
     t->type = (uint8_t)wide((neo_type)t->type);
   }
-  for (uint32_t k = 1; k < m->defs.n; k++) neo_def_rewrite(m, (neo_def){k}, widen, NULL);
+  for (uint32_t k = 1; k < m->defs.n; k++)
+    neo_def_rewrite(m, (neo_def){k}, widen, NULL);
 }

@@ -18,8 +18,10 @@ static const char *prefix_of_path(neo_arena *a, const char *path) {
 static void *open_with_runtime(neo_arena *a, const char *path) {
   void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
   const char *folder = handle ? NULL : neo_place_lib(a);
-  if (!folder) return handle;
-  if (!dlopen(neo_path_join(a, folder, "libneort.so"), RTLD_LAZY | RTLD_LOCAL)) return NULL;
+  if (!folder)
+    return handle;
+  if (!dlopen(neo_path_join(a, folder, "libneort.so"), RTLD_LAZY | RTLD_LOCAL))
+    return NULL;
   return dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 }
 
@@ -32,19 +34,23 @@ neo_status neo_library_open(neo_arena *a, const char *path, const char *prefix, 
     *why = neo_arena_printf(a, "%s", dlerror());
     return neo_path_exists(path) ? NEO_FORMAT : NEO_IO;
   }
-  if (!prefix) prefix = prefix_of_path(a, path);
+  if (!prefix)
+    prefix = prefix_of_path(a, path);
   out->model = dlsym(out->handle, neo_arena_printf(a, "%s_model", prefix));
-  if (out->model && out->model->abi == NEO_RT_ABI) return NEO_OK;
-  *why = out->model ? neo_arena_printf(a, "%s: made for version %u of the runtime, this is %d", path,
-                                       (unsigned)out->model->abi, NEO_RT_ABI)
-                    : neo_arena_printf(a, "%s: no symbol %s_model (choose with --prefix)", path, prefix);
+  if (out->model && out->model->abi == NEO_RT_ABI)
+    return NEO_OK;
+  *why = out->model
+             ? neo_arena_printf(a, "%s: made for version %u of the runtime, this is %d", path,
+                                (unsigned)out->model->abi, NEO_RT_ABI)
+             : neo_arena_printf(a, "%s: no symbol %s_model (choose with --prefix)", path, prefix);
   neo_status s = out->model ? NEO_ABI : NEO_NAME;
   neo_library_close(out);
   return s;
 }
 
 void neo_library_close(neo_library *l) {
-  if (l->handle) dlclose(l->handle);
+  if (l->handle)
+    dlclose(l->handle);
   *l = (neo_library){0};
 }
 
@@ -55,7 +61,8 @@ static neo_status make_in(neo_compilation *c, const char *folder, neo_library *o
   c->options.depfile = NULL;
   neo_status s = neo_compile_emit(c);
   const char *path = neo_arena_printf(&c->arena, "%s/lib%s.so", folder, c->prefix);
-  if (!s) s = neo_library_open(&c->arena, path, c->prefix, out, &c->why);
+  if (!s)
+    s = neo_library_open(&c->arena, path, c->prefix, out, &c->why);
   unlink(path);
   return s;
 }

@@ -1,31 +1,43 @@
 /* Where the shipped library, the headers and libneort are: beside the running program, as installed or as built. */
+#define _GNU_SOURCE /* dladdr */
 #include "base/file.h"
 #include "tools/pipeline/compile.h"
+#include <dlfcn.h>
+#include <string.h>
 #include <unistd.h>
 
+/* The folder of libneo, or of the program that this is linked into. */
 static char *program_folder(neo_arena *a) {
   char path[4096];
+  Dl_info info;
+  if (dladdr((void *)(uintptr_t)neo_place_std, &info) && strstr(info.dli_fname, "libneo.so"))
+    return neo_path_folder(a, info.dli_fname);
   ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-  if (n <= 0) return NULL;
+  if (n <= 0)
+    return NULL;
   return neo_path_folder(a, neo_arena_strndup(a, path, (size_t)n));
 }
 
 static const char *beside(neo_arena *a, const char *const *candidates) {
   char *folder = program_folder(a);
   for (size_t k = 0; folder && candidates[k]; k++) {
-    char *path = candidates[k][0] == '/' ? neo_arena_strdup(a, candidates[k]) : neo_path_join(a, folder, candidates[k]);
-    if (neo_path_exists(path)) return path;
+    char *path = candidates[k][0] == '/' ? neo_arena_strdup(a, candidates[k])
+                                         : neo_path_join(a, folder, candidates[k]);
+    if (neo_path_exists(path))
+      return path;
   }
   return NULL;
 }
 
 const char *neo_place_std(neo_arena *a) {
-  static const char *const at[] = {"../share/neo/std", "../../share/neo/std", NEO_STD_DIR_BUILD, NULL};
+  static const char *const at[] = {"../share/neo/std", "../../share/neo/std", NEO_STD_DIR_BUILD,
+                                   NULL};
   return beside(a, at);
 }
 
 const char *neo_place_lib(neo_arena *a) {
-  static const char *const at[] = {"../" NEO_INSTALL_LIBDIR "/libneort.so", "../lib/libneort.so", NULL};
+  static const char *const at[] = {"../" NEO_INSTALL_LIBDIR "/libneort.so", "../lib/libneort.so",
+                                   NULL};
   const char *lib = beside(a, at);
   return lib ? neo_path_folder(a, lib) : NULL;
 }

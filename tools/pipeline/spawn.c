@@ -13,7 +13,8 @@ static char *read_all(neo_arena *a, int fd) {
   ssize_t n;
   neo_str_init(&s, a);
   while ((n = read(fd, buf, sizeof buf)) > 0 || (n < 0 && errno == EINTR))
-    if (n > 0) neo_str_addn(&s, buf, (size_t)n);
+    if (n > 0)
+      neo_str_addn(&s, buf, (size_t)n);
   return neo_arena_strdup(a, neo_str_text(&s));
 }
 
@@ -21,7 +22,8 @@ neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) {
   int fd[2];
   pid_t pid;
   *output = neo_arena_strdup(a, "");
-  if (pipe(fd)) return NEO_IO;
+  if (pipe(fd))
+    return NEO_IO;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addclose(&actions, fd[0]);
@@ -39,6 +41,7 @@ neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) {
   close(fd[0]);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) return NEO_IO;
+    if (errno != EINTR)
+      return NEO_IO;
   return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? NEO_OK : NEO_IO;
 }
