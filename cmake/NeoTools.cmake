@@ -18,6 +18,13 @@ file(CREATE_LINK ${PROJECT_SOURCE_DIR}/include/neo ${CMAKE_BINARY_DIR}/include/n
 
 if(pipeline)
   target_compile_definitions(neo_pipeline PRIVATE ${neo_definitions})
+  # libneo.so.0: the compiler behind include/neo/neo.h; exports that header's functions only.
+  add_library(neo_shared SHARED tools/pipeline/api.c)
+  target_compile_definitions(neo_shared PRIVATE ${neo_definitions})
+  target_link_libraries(neo_shared PRIVATE neo_pipeline)
+  target_link_options(neo_shared PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
+  set_target_properties(neo_shared PROPERTIES OUTPUT_NAME neo SOVERSION 0
+                                              VERSION ${PROJECT_VERSION})
 endif()
 
 file(GLOB tool_files CONFIGURE_DEPENDS tools/*/*.c)
