@@ -37,8 +37,8 @@ const char *codes(parsing *p);
 void check_any_text(const char *text, size_t n, const char *what);
 
 /* Golden files: every .expr file of the folder holds an input, a line `# expect:`, and what the
- * function makes of the input, each line behind `# `. With NEO_GOLDEN_REFRESH set in the environment
- * they are rewritten. `result` gets the text before `# expect:` and the file's name. */
+ * function makes of the input, each line behind `# `. With NEO_GOLDEN_REFRESH set in the
+ * environment they are rewritten. `result` gets the text before `# expect:` and the file's name. */
 typedef const char *golden_result(neo_arena *a, const char *name, const char *text, size_t n);
 void check_golden_folder(const char *path, golden_result *result);
 

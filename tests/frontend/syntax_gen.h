@@ -1,5 +1,6 @@
-/* Random programs that follow the grammar, for property tests: every rule is taken, names mean nothing.
- * Line ends and comments stand wherever the language allows them. The same seed gives the same text. */
+/* Random programs that follow the grammar, for property tests: every rule is taken, names mean
+ * nothing. Line ends and comments stand wherever the language allows them. The same seed gives
+ * the same text. */
 #ifndef NEO_TESTS_SYNTAX_GEN_H
 #define NEO_TESTS_SYNTAX_GEN_H
 #include "base/str.h"
