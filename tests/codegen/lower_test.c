@@ -7,6 +7,7 @@
 #include "ir/interp.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "tests/random/gen.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,17 +55,6 @@ static void fill_tensor(checker *c, neo_tensor t) {
   v->known = true;
 }
 
-static bool same(neo_type t, neo_value x, neo_value y) {
-  if (!neo_type_is_float(t))
-    return x.i == y.i;
-  if (isnan(x.f) || isnan(y.f))
-    return isnan(x.f) && isnan(y.f);
-  if (isinf(x.f) || isinf(y.f))
-    return x.f == y.f;
-  double tol = t == NEO_F64_T ? 1e-9 : t == NEO_F32_T ? 2e-4 : t == NEO_F16_T ? 1e-2 : 6e-2;
-  return fabs(x.f - y.f) <= tol * (1 + fabs(x.f));
-}
-
 /* ---- running a kernel */
 
 typedef struct {
@@ -109,11 +99,12 @@ static void compare(checker *c, const neo_group *g, const neo_schedule *s, const
     if (!r->tensor.i || !(r->use & NEO_BUF_WRITE))
       continue;
     neo_values *v = neo_interp_tensor(c->interp, r->tensor);
+    const double *error = neo_interp_errors(c->interp, r->tensor);
     bool pieces = neo_tensor_at(c->m, r->tensor)->pieces.n > 1;
     for (int64_t i = 0; i < v->n; i++) {
       neo_value y = mem->buf[b][i];
       bool untouched = neo_type_is_float((neo_type)r->type) ? y.f == 777 : y.i == 77;
-      if (same((neo_type)r->type, v->at[i], y) || (pieces && untouched))
+      if (neo_gen_same((neo_type)r->type, v->at[i], error ? error[i] : 0, y) || (pieces && untouched))
         continue;
       char *text = neo_arena_printf(c->a, "%s: %s[%lld] is %.9g (%lld), expected %.9g (%lld)", who, r->name, (long long)i,
                                     y.f, (long long)y.i, v->at[i].f, (long long)v->at[i].i);
@@ -283,11 +274,14 @@ static void draw_sizes(checker *c) {
 
 static bool evaluate(checker *c) {
   NEO_VEC(neo_tensor) roots = {0};
-  c->interp = neo_interp_new(c->a, c->m, c->sizes, c->o->seed);
+  c->interp = c->o->interp ? c->o->interp : neo_interp_new(c->a, c->m, c->sizes, c->o->seed);
+  neo_interp_track_errors(c->interp, true);
   for (uint32_t k = 1; k < c->m->tensors.n; k++) {
     const neo_tensor_rec *r = &c->m->tensors.at[k];
     neo_tensor t = {k};
-    if (r->role == NEO_ROLE_INPUT || (r->role != NEO_ROLE_CONST && !r->init.i && !r->pieces.n))
+    if (c->o->interp)
+      ;
+    else if (r->role == NEO_ROLE_INPUT || (r->role != NEO_ROLE_CONST && !r->init.i && !r->pieces.n))
       fill_tensor(c, t);
     if (r->pieces.n)
       NEO_PUSH(c->a, &roots, t);

@@ -8,13 +8,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "base/str.h"
-#include "ir/ir.h"
+#include "ir/interp.h"
 
 typedef struct {
   uint64_t seed;
   int n_random;         /* schedules besides the plain one and the model's */
   bool jit;             /* machine code too */
   const int64_t *sizes; /* by size id; [0] unused; null: drawn */
+  neo_interp *interp;   /* with its inputs set, errors tracked; null: made and filled here */
 } lower_options;
 
 /* The number of differences; *why describes the first. */

@@ -1,0 +1,45 @@
+/* Random programs with random legal schedules: the reference interpreter, the loop interpreter and machine code agree. */
+#include "tests/codegen/lower_test.h"
+#include "tests/random/gen.h"
+#include <stdlib.h>
+
+static const char *setting(const char *name, const char *otherwise) {
+  const char *x = getenv(name);
+  return x ? x : otherwise;
+}
+
+static void try_seeds(const neo_gen_options *options, uint64_t first, uint64_t n, int n_random) {
+  for (uint64_t seed = first; seed < first + n; seed++) {
+    neo_arena a;
+    neo_str why;
+    neo_arena_init(&a, neo_alloc_default, NULL);
+    neo_str_init(&why, &a);
+    neo_gen_program g = neo_gen_make(&a, seed, options);
+    lower_options o = {.seed = seed, .n_random = n_random, .jit = seed % 4 == 0, .sizes = g.sizes};
+    o.interp = neo_gen_interp(&a, &g);
+    if (lower_check_module(&a, g.m, &o, &why)) {
+      neo_str text;
+      neo_str_init(&text, &a);
+      neo_gen_print(&g, &text);
+      print_error("%s\n", neo_str_text(&text));
+      fail_msg("seed %llu: %s", (unsigned long long)seed, neo_str_text(&why));
+    }
+    neo_arena_free(&a);
+  }
+}
+
+static void random_programs_are_lowered_right(void **state) {
+  (void)state;
+  neo_gen_options o = neo_gen_default;
+  o.special = false;
+  o.max_work = 3000;
+  uint64_t first = strtoull(setting("NEO_TEST_SEED", "1"), NULL, 10);
+  try_seeds(&o, first, strtoull(setting("NEO_TEST_COUNT", "30"), NULL, 10), 3);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(random_programs_are_lowered_right),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
