@@ -22,7 +22,8 @@ def idx(path):
 
 
 def peer(x, y):
-    model = torch.nn.Sequential(torch.nn.Linear(784, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
+    model = torch.nn.Sequential(torch.nn.Linear(784, 256), torch.nn.ReLU(), torch.nn.Dropout(0.3),
+                                torch.nn.Linear(256, 10))
     adam = torch.optim.Adam(model.parameters(), lr=1e-3)
 
     def epoch():
