@@ -70,6 +70,7 @@ typedef struct {
   uint64_t isum;
   neo_value best, picked;
   double error, size, best_error, rival; /* see interp_reduce.c */
+  bool infinite;                         /* some term is */
   double quantum;                        /* all terms so far are multiples of this power of two */
   bool unsure;
 } neo_accu;

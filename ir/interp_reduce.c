@@ -6,6 +6,7 @@
  * which the accumulator resolves. For max and min, `rival` is the best value that any element
  * which did not win may have in truth: a pick is certain only if the winner is above it. */
 #include "ir/interp_parts.h"
+#include <float.h>
 #include <math.h>
 
 static bool is_float(const neo_accu *a) {
@@ -26,7 +27,7 @@ void neo_accu_begin(neo_accu *a, neo_reducer r, neo_type type, bool track) {
   a->peak = -(double)INFINITY;
   a->quantum = (double)INFINITY;
   if (r == NEO_RED_PROD)
-    a->sum = 1, a->isum = 1;
+    a->sum = a->size = a->scale = 1, a->isum = 1;
   if (r == NEO_RED_MAX && is_float(a))
     a->best.f = -(double)INFINITY;
   if (r == NEO_RED_MAX && !is_float(a))
@@ -61,6 +62,7 @@ static void take_sum(neo_accu *a, neo_value x, double error) {
   a->sum += x.f;
   a->error += error;
   a->size += fabs(x.f);
+  a->infinite = a->infinite || !isfinite(x.f);
   if (a->track)
     a->quantum = fmin(a->quantum, lowest_bit(x.f));
 }
@@ -79,6 +81,10 @@ static void take_product(neo_accu *a, neo_value x, double error) {
     a->error += error;
     return;
   }
+  a->size *= fmax(fabs(x.f), 1);
+  if (x.f != 0)
+    a->scale *= fmin(fabs(x.f), 1);
+  a->infinite = a->infinite || !isfinite(x.f);
   a->error = fabs(a->sum) * error + (fabs(x.f) + error) * a->error;
   bool exact = fma(a->sum, x.f, -(a->sum * x.f)) == 0 && fits(a, a->sum * x.f);
   a->sum *= x.f;
@@ -235,17 +241,33 @@ static neo_value result(const neo_accu *a) {
   }
 }
 
+/* May a partial result of finite terms leave the accumulator's range in some order? `size` bounds
+ * the partial sums; products lie between `scale` and `size`. */
+static bool may_leave_range(const neo_accu *a) {
+  bool product = a->reducer == NEO_RED_PROD;
+  if (a->infinite || (!product && a->reducer != NEO_RED_SUM && a->reducer != NEO_RED_MEAN))
+    return false;
+  double top = a->type == NEO_F64_T ? DBL_MAX : (double)FLT_MAX;
+  double bottom = a->type == NEO_F64_T ? DBL_MIN : (double)FLT_MIN;
+  return a->size > top || (product && a->scale < bottom);
+}
+
 static double result_error(const neo_accu *a, neo_value y) {
   bool logical = a->reducer == NEO_RED_ANY || a->reducer == NEO_RED_ALL;
   if (logical)
     return a->size > 0 ? 0 : a->error;
   if (!is_float(a))
     return a->error > 0 ? (double)INFINITY : 0;
+  if (may_leave_range(a))
+    return (double)INFINITY;
   double e = float_error(a, y.f);
   if (isfinite(y.f))
     return e == e ? e : (double)INFINITY;
-  /* An overflow may come at another place in another order. */
-  return a->reducer == NEO_RED_MAX || a->reducer == NEO_RED_MIN ? e : 0;
+  if (a->reducer == NEO_RED_MAX || a->reducer == NEO_RED_MIN)
+    return e;
+  /* Infinite by a term is certain, by rounding a finite sum to a half is not. */
+  bool by_term = a->infinite || a->taken == 0 || a->reducer == NEO_RED_LOGSUMEXP;
+  return by_term && !isinf(a->error) ? 0 : (double)INFINITY;
 }
 
 void neo_accu_end(neo_accu *a, neo_value acc[2], double error[2]) {

@@ -2,8 +2,11 @@
  * masks; convolutions with stride, dilation and padding; segment sums. */
 #include "tests/random/gen_parts.h"
 
-static const neo_type floats[] = {NEO_F32_T, NEO_F32_T,  NEO_F32_T,
-                                  NEO_F64_T, NEO_BF16_T, NEO_F16_T};
+static neo_type gen_float(gen *g) {
+  static const neo_type types[] = {NEO_F32_T, NEO_F32_T,  NEO_F32_T,
+                                   NEO_F64_T, NEO_BF16_T, NEO_F16_T};
+  return g->o->all_types ? GEN_PICK(g, types) : NEO_F32_T;
+}
 
 static source result(gen *g, neo_type t, const extent *dim, uint32_t rank) {
   source s = {.type = t, .exact = true, .rank = rank};
@@ -69,7 +72,7 @@ static void matrix_product(gen *g) {
     if (end[k].now > 1)
       limit /= end[k].now;
   }
-  neo_type type = GEN_PICK(g, floats);
+  neo_type type = gen_float(g);
   source out = result(g, gen_chance(g, 80) ? type : NEO_F32_T, end, n_out);
   begin(g);
   for (; n < n_out + 1; n++)
@@ -118,7 +121,7 @@ static void convolution(gen *g) {
   dim[4] = gen_constant_extent(g, GEN_PICK(g, channels));
   dim[5] = gen_constant_extent(g, h.window);
   dim[6] = gen_constant_extent(g, w.window);
-  neo_type type = gen_chance(g, 80) ? NEO_F32_T : GEN_PICK(g, floats);
+  neo_type type = gen_chance(g, 80) ? NEO_F32_T : gen_float(g);
   source out = result(g, type, dim, 4);
   source x = {.type = type, .exact = true, .rank = 4, .dim = {dim[0], dim[4]}};
   x.dim[2] = gen_constant_extent(g, h.n);
