@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PROGRAMS = 1200 };
+enum { PROGRAMS = 600 };
 
 static const char *text_of(neo_arena *a, const neo_gen_program *g) {
   neo_str s;
