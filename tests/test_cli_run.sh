@@ -1,0 +1,138 @@
+#!/bin/sh
+# `neoc run`: compiled code and the interpreter give the same numbers, values can be given in every
+# way, and what is wrong with them is said with the tensor's name.
+set -eu
+[ -x "${NEOC:-}" ] || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+status=0
+
+fail() {
+  echo "FAIL: $1" >&2
+  status=1
+}
+expect() { # CODE WHAT COMMAND...
+  want=$1
+  what=$2
+  shift 2
+  code=0
+  "$@" >out 2>err || code=$?
+  [ "$code" = "$want" ] || { fail "$what: exit code $code, expected $want"; cat out err >&2; }
+}
+says() {
+  grep -q -- "$2" "$1" || { fail "$3: no '$2' in $1"; cat "$1" >&2; }
+}
+
+cat >m.expr <<'END'
+import nn, optim
+dim B <= 8
+input X[B, 4]
+input Y[B] : i32 < 3
+input gain = 1.0
+param W[4, 3] = glorot(4, 3)
+param b[3] = 0
+L[n, j] = gain*sum[i] X[n, i] * W[i, j] + b[j]
+loss = nn.cross_entropy(L, Y)
+best[n] = argmax[j] L[n, j]
+high[n] = L[n, 0] > 0
+output L
+output test: loss, best, high
+train loss using optim.sgd(lr = 0.1)
+END
+
+# Numbers of two files agree to 1e-5, words exactly.
+near() {
+  awk -v other="$2" 'BEGIN { bad = 0 }
+    { if ((getline line < other) <= 0) bad = 1
+      gsub(/[][,]/, " "); gsub(/[][,]/, " ", line)
+      n = split($0, a, " "); m = split(line, b, " ")
+      if (n != m) bad = 1
+      for (k = 1; k <= n; k++) {
+        d = a[k] - b[k]
+        if (a[k] + 0 == 0 && b[k] + 0 == 0 ? a[k] != b[k] && a[k] ~ /[a-z]/ : d*d > 1e-10) bad = 1
+      } }
+    END { if ((getline line < other) > 0) bad = 1; exit bad }' "$1"
+}
+both() { # WHAT ARGUMENTS...
+  what=$1
+  shift
+  expect 0 "$what" "$NEOC" run m.expr "$@"
+  cp out compiled
+  expect 0 "$what, interpreted" "$NEOC" run --interp m.expr "$@"
+  near compiled out || { fail "$what: the interpreter differs"; diff compiled out >&2 || true; }
+}
+
+both "forward" X=random:1:[3,4]
+says out '^L f32 \[3, 3\]' "forward"
+both "another seed" X=random:1:[3,4] --seed 7
+cmp -s out compiled || true
+both "one row" X=random:1:[1,4]
+both "all rows" X=random:1:[8,4]
+both "sizes from --size" X=random:1 --size B=5
+says out '\[5, 3\]' "sizes from --size"
+both "test entry" --entry=test X=random:1:[3,4] Y=[0,1,2]
+says out '^high bool' "test entry"
+both "gradients" X=random:1:[3,4] Y=random:2 --grad=W,b
+says out '^grad:W f32 \[4, 3\]' "gradients"
+both "parameters given" X=ones:[2,4] W=full:0.25:[4,3] b=[1,2,3] gain=2
+says out '3, 4, 5' "parameters given"
+both "a setting" X=ones:[2,4] --set gain=0
+both "zeros" X=zeros:[2,4]
+
+# files: what is written can be read, and gives the same
+expect 0 "write .npz" "$NEOC" run m.expr X=random:1:[3,4] --set gain=1 -o first.npz
+cp out before
+cat >copy.expr <<'END'
+dim B <= 8
+input L[B, 3]
+M[b, j] = L[b, j] * 1
+output L: M
+END
+expect 0 "read .npz" "$NEOC" run copy.expr --entry=L L=@first.npz:L
+tail -n +2 before >values
+tail -n +2 out | cmp -s - values || fail "values change on the way through a file"
+
+expect 0 JSON "$NEOC" run --format=json m.expr X=ones:[1,4]
+says out '"outputs": {"L": {"type": "f32", "shape": \[1, 3\], "values": \[' JSON
+expect 0 "textual IR runs" sh -c "'$NEOC' explain m.expr --after=front >m.ir && '$NEOC' run m.ir X=random:1:[3,4]"
+tail -n +2 out | cmp -s - values || fail "the IR's text gives other values"
+
+# what is wrong is said
+expect 1 "a wrong shape" "$NEOC" run m.expr X=ones:[3,5]
+says err 'X: shape is \[3, 5\], expected \[3, 4\]' "a wrong shape"
+expect 1 "a wrong rank" "$NEOC" run m.expr X=ones:[3]
+says err 'X: rank is 1, expected 2' "a wrong rank"
+expect 1 "too many rows" "$NEOC" run m.expr X=ones:[9,4]
+says err 'X: dim 0 is 9, but B must be in \[1, 8\]' "too many rows"
+expect 1 "an index out of range" "$NEOC" run m.expr --entry=test X=ones:[2,4] Y=[0,3]
+says err 'Y\[1\]: value 3 is not in \[0, 3)' "an index out of range"
+expect 1 "sizes that disagree" "$NEOC" run m.expr --entry=test X=ones:[2,4] Y=[0,1,2]
+expect 2 "an input that is missing" "$NEOC" run m.expr
+says err 'needs X' "an input that is missing"
+expect 2 "an input that is not there" "$NEOC" run m.expr X=ones:[2,4] Q=1
+says err "no input 'Q'" "an input that is not there"
+expect 2 "a word without =" "$NEOC" run m.expr X
+expect 2 "a value that is none" "$NEOC" run m.expr X=nonsense
+expect 3 "a file that is not there" "$NEOC" run m.expr X=@nothere.npy
+says err 'X: .*nothere.npy' "a file that is not there"
+expect 1 "an entry that is not there" "$NEOC" run m.expr --entry=nope
+says err 'it has: forward, test' "an entry that is not there"
+expect 2 "a gradient that is not there" "$NEOC" run m.expr X=ones:[2,4] Y=[0,1] --grad=Q
+expect 3 "weights that are not there" "$NEOC" run m.expr X=ones:[2,4] --load w.safetensors
+
+# the checks that compare: they pass on good code, and can fail
+expect 0 verify "$NEOC" verify m.expr
+says out '^step *B=8: ok' verify
+expect 0 grad-check "$NEOC" grad-check m.expr
+says out ' 0 failed' grad-check
+expect 0 "grad-check, interpreted" "$NEOC" grad-check --interp m.expr
+cat >wrong.expr <<'END'
+fn twice(x[..]) -> y { y[..] = 2*x[..] } grad(dy) -> dx { dx[..] = 3*dy[..] }
+input x[4]
+y = twice(x)
+output y
+END
+expect 1 "grad-check of a wrong gradient" "$NEOC" grad-check wrong.expr
+says err 'd y/d x\[.*\]: the gradient is .*, the difference' "grad-check of a wrong gradient"
+exit "$status"

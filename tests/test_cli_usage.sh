@@ -1,0 +1,155 @@
+#!/bin/sh
+# The command line itself: exit codes, help from the one table, messages for wrong usage, fmt, new,
+# doctor, describe, and what goes to stdout and what to stderr.
+set -eu
+[ -x "${NEOC:-}" ] || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+status=0
+
+fail() {
+  echo "FAIL: $1" >&2
+  status=1
+}
+
+# expect CODE WHAT COMMAND...: output goes to files out and err
+expect() {
+  want=$1
+  what=$2
+  shift 2
+  code=0
+  "$@" >out 2>err || code=$?
+  [ "$code" = "$want" ] || { fail "$what: exit code $code, expected $want"; cat out err >&2; }
+}
+says() { # FILE PATTERN WHAT
+  grep -q -- "$2" "$1" || { fail "$3: no '$2' in $1"; cat "$1" >&2; }
+}
+
+cat >good.expr <<'END'
+dim B <= 8
+input X[B, 4]
+param W[4, 3] = 0.5
+Y[b, j] = relu(sum[i] X[b, i] * W[i, j]) + 1
+output Y
+END
+printf 'input X[4]\nY[i] = X[i+1]\noutput Y\nZ[i] = Q[i]\n' >bad.expr
+
+# ---- exit codes
+expect 0 "check of a good model" "$NEOC" check good.expr
+says out 'good.expr: ok' "check"
+[ ! -s err ] || fail "check of a good model writes to stderr"
+expect 1 "check of a bad model" "$NEOC" check bad.expr
+says err 'bad.expr:2:.*error\[E0' "check of a bad model"
+says err 'bad.expr:4:.*error\[E0' "all errors in one run"
+[ ! -s out ] || fail "diagnostics on stdout"
+expect 3 "a model that is not there" "$NEOC" check nothere.expr
+says err 'nothere.expr: No such file' "a model that is not there"
+expect 3 "an output folder that cannot be made" "$NEOC" compile good.expr -o good.expr/x
+expect 2 "no command" "$NEOC"
+expect 2 "an unknown command" "$NEOC" comple
+says err 'did you mean compile' "an unknown command"
+expect 2 "an unknown option" "$NEOC" compile --emitt=so good.expr
+says err 'did you mean --emit' "an unknown option"
+expect 2 "an option of another command" "$NEOC" check --epochs=3 good.expr
+expect 2 "an option without its value" "$NEOC" compile good.expr --emit
+expect 2 "a value for an option that takes none" "$NEOC" compile --quiet=1 good.expr
+expect 2 "two models" "$NEOC" check good.expr good.expr
+expect 2 "a wrong kind" "$NEOC" compile good.expr --emit=exe
+expect 2 "another precision" "$NEOC" compile good.expr --math=tf32
+says err 'math=tf32 is not available' "another precision"
+expect 2 "a prefix that is no name" "$NEOC" compile good.expr --prefix=7up -o o
+expect 4 "an unknown target" "$NEOC" compile good.expr --target=vax -o o
+expect 2 "a pass that is not there" "$NEOC" check good.expr --skip-pass=magic
+expect 2 "a pass that is needed" "$NEOC" check good.expr --skip-pass=autodiff
+expect 1 "a constant that is not there" "$NEOC" check good.expr -D NOPE=3
+expect 0 "fewer passes" "$NEOC" check good.expr --passes=cse
+
+# ---- JSON
+expect 1 "JSON of a bad model" "$NEOC" check --format=json bad.expr
+says out '"code": *"E0' "JSON of a bad model"
+says out '"ok": false' "JSON of a bad model"
+expect 0 "JSON of a good model" "$NEOC" compile --format=json good.expr -o o
+says out '"ok": true' "JSON of a good model"
+says out '"frame_bytes"' "JSON of a good model"
+if command -v python3 >/dev/null; then
+  python3 -c 'import json, sys; json.load(open("out"))' || fail "the result is not JSON"
+fi
+
+# ---- help: every command has one, and the man page names every option
+expect 0 help "$NEOC" help
+for command in compile check run train grad-check verify explain describe fmt new doctor help \
+  version; do
+  expect 0 "$command --help" "$NEOC" "$command" --help
+  says out "usage: neoc $command" "$command --help"
+  expect 0 "help $command" "$NEOC" help "$command"
+done
+expect 0 "the man page" "$NEOC" help man
+says out 'dump.*after' "the man page"
+if command -v man >/dev/null; then man -l ./out >/dev/null 2>&1 || fail "the man page's format"; fi
+expect 0 "completion" "$NEOC" help completion
+if command -v bash >/dev/null; then bash -n ./out || fail "the completion's syntax"; fi
+expect 0 version "$NEOC" version
+says out '^neoc [0-9]' version
+
+# ---- what the compiler writes and prints
+expect 0 "compile" "$NEOC" compile good.expr -o o --emit=so,a,o,h,ll,s,json --depfile=o/good.d
+for file in libgood.so libgood.a good.o good.h good.ll good.s good.json good.d; do
+  [ -s "o/$file" ] || fail "compile does not write $file"
+done
+says out 'forward: memory .* lower bound' "compile"
+says o/good.d 'good.expr' "the depfile"
+expect 0 "compile -q" "$NEOC" compile -q good.expr -o o
+[ ! -s out ] || fail "compile -q prints"
+for symbol in $(nm -D --defined-only o/libgood.so | awk '{ print $3 }'); do
+  case $symbol in good_*) ;; *) fail "the library exports $symbol" ;; esac
+done
+expect 0 "describe a model" "$NEOC" describe good.expr
+says out 'X\[B, 4\] : f32' "describe a model"
+cp out described
+expect 0 "describe a library" "$NEOC" describe o/libgood.so
+cmp -s out described || fail "the library describes itself in another way than the model"
+expect 3 "describe no library" "$NEOC" describe good.so
+expect 0 "explain" "$NEOC" explain good.expr --after=front
+says out '^neo-ir 1' "explain"
+cp out again.ir
+expect 0 "textual IR is a model too" "$NEOC" check again.ir
+expect 0 "explain kernels" "$NEOC" explain good.expr --kernels --groups --schedule
+says out '^neo-loop 1' "explain kernels"
+expect 0 "dump" "$NEOC" check good.expr --dump-after=all
+says err '# after simplify' "dump"
+
+# ---- fmt
+printf 'input   X[4]\nY[i]=X[i]+1 # c\noutput Y\n' >ugly.expr
+expect 1 "fmt --check of an ugly file" "$NEOC" fmt --check ugly.expr
+expect 0 "fmt" "$NEOC" fmt ugly.expr
+cp out pretty.expr
+expect 0 "fmt -w" "$NEOC" fmt -w ugly.expr
+cmp -s ugly.expr pretty.expr || fail "fmt -w and fmt differ"
+expect 0 "fmt --check afterwards" "$NEOC" fmt --check ugly.expr
+printf 'input X[\n' >broken.expr
+expect 1 "fmt of a broken file" "$NEOC" fmt -w broken.expr
+[ "$(cat broken.expr)" = 'input X[' ] || fail "fmt -w changes a broken file"
+
+# ---- new
+for template in mlp cnn charlm; do
+  expect 0 "new $template" "$NEOC" new "p_$template" --template=$template
+  expect 0 "check of the new $template" "$NEOC" check "p_$template/p_$template.expr"
+  expect 0 "format of the new $template" "$NEOC" fmt --check "p_$template/p_$template.expr"
+done
+expect 3 "new over a folder" "$NEOC" new p_mlp
+expect 2 "new with a bad name" "$NEOC" new a-b
+expect 2 "new from nothing" "$NEOC" new x --template=gan
+
+# ---- doctor: nothing may be missing where the tests run
+expect 0 doctor "$NEOC" doctor
+says out 'Nothing is missing' doctor
+expect 1 "doctor without a compiler" env CC=no-such-cc "$NEOC" doctor
+says out 'MISSING.*no-such-cc' "doctor without a compiler"
+
+# ---- colour only where asked for or on a terminal
+expect 1 "colour" "$NEOC" check --color=always bad.expr
+says err "$(printf '\033')" "colour"
+expect 1 "no colour" "$NEOC" check bad.expr
+! grep -q "$(printf '\033')" err || fail "colour on a file"
+exit "$status"
