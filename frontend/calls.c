@@ -255,7 +255,9 @@ neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const ch
   for (uint32_t k = 0; k < a->n; k++) to_callee(am, &a->at[k]);
   if (fn->fn->u.fn.has_grad && !neo_custom_actuals(in, fn->fn, a)) return r;
   if (!neo_params_bind(in, sig, a, option, span)) return r;
+  if (!neo_fe_enter(f->fe, f->in, e->span, NEO_CALL_DEPTH)) return r;
   run_body(in, fn->fn, a, r);
+  neo_fe_leave(f->fe, NEO_CALL_DEPTH);
   for (uint32_t k = 0; k < r->n; k++) to_caller(am, &r->at[k]);
   return r;
 }

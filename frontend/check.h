@@ -22,6 +22,7 @@
 #include "frontend/frontend.h"
 #include "ir/prove.h"
 
+enum { NEO_MAX_DEPTH = 2048, NEO_CALL_DEPTH = 32 };
 enum { NEO_MAX_RANK = 16, NEO_MAX_AXES = 60, NEO_MAX_RESULTS = 16, NEO_MAX_ROUNDS = 6 };
 
 typedef struct neo_fe neo_fe;
@@ -107,6 +108,7 @@ struct neo_fe {
   neo_prover *prover;
   const neo_frontend_options *options;
   uint32_t spent, limit;
+  uint32_t depth; /* of expressions, calls and regions that are open: bounds the stack */
   bool exhausted; /* the limit was reached and reported */
   neo_map taken;    /* full names in use */
   neo_map owned;  /* full name -> index + 1 into owned_at */
@@ -219,7 +221,10 @@ const char *neo_inst_full(const neo_inst *in, const char *name); /* full name of
 /* The symbol of a path; NULL if there is none (reported unless quiet). `h.W` makes one. */
 neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet);
 const char *neo_path_text(neo_fe *fe, const neo_ast_path *path);
-void neo_name_unknown(neo_inst *in, neo_span at, const char *name, const neo_frame *f);
+int neo_name_unknown(neo_inst *in, neo_span at, const char *name, const neo_frame *f);
+/* Enters an expression (cost 1), call or region (32); false, after a report, when too deep. */
+bool neo_fe_enter(neo_fe *fe, const neo_inst *in, neo_span at, uint32_t cost);
+void neo_fe_leave(neo_fe *fe, uint32_t cost);
 bool neo_fe_spend(neo_fe *fe, const neo_inst *in, neo_span at); /* false: the limit is reached */
 
 /* ---- values and types (types.c) */
@@ -300,7 +305,8 @@ typedef struct {
 /* Looks for the extents of the output indices (`left`, from innermost out) and of every reducer in
  * e. */
 void neo_ranges_infer(neo_frame *f, neo_wants *left, const neo_ast_expr *e);
-bool neo_ranges_pack(neo_frame *f, bool left_has_pack, const neo_ast_expr *e, neo_span at);
+/* How many indices `..` stands for in a statement; `left`: its output axes, or NULL. */
+bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr *e, neo_span at);
 bool neo_ranges_missing(neo_frame *f, const neo_want *w); /* reports a want without extent */
 void neo_ast_children(const neo_ast_expr *e, void (*each)(void *ctx, const neo_ast_expr *e),
                       void *ctx);

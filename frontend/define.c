@@ -142,12 +142,6 @@ static bool output_axis(neo_frame *f, neo_wants *wants, const neo_ast_axis *a,
   return push_output(f, wants, a->name.text, a->name.span, hi, hi.i != 0);
 }
 
-static bool left_pack(const neo_ast_var *var) {
-  for (uint32_t k = 0; k < var->axes.n; k++)
-    if (var->axes.at[k].kind == NEO_AST_PACK) return true;
-  return false;
-}
-
 typedef struct {
   const neo_ast_var *var;
   const neo_ast_name *found;
@@ -179,7 +173,7 @@ bool neo_define_axes(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *v
   neo_wants wants = {0};
   uint32_t d = 0;
   if (left_depends(f, var)) return false;
-  if (!neo_ranges_pack(f, left_pack(var), value, var->span)) return false;
+  if (!neo_ranges_pack(f, &var->axes, value, var->span)) return false;
   wants.at = NEO_NEW_ARRAY(f->fe->arena, neo_want, var->axes.n + NEO_MAX_RANK);
   for (uint32_t k = 0; k < var->axes.n; k++)
     if (!output_axis(f, &wants, &var->axes.at[k], given, &d)) return false;
@@ -275,7 +269,7 @@ static neo_results *whole_call(neo_inst *in, const neo_ast_expr *e, neo_sym *fn,
   neo_results *r = NEO_NEW(in->fe->arena, neo_results);
   r->poison = true;
   neo_frame_init(f, in, full[0]);
-  if (!neo_ranges_pack(f, false, e, e->span)) return r;
+  if (!neo_ranges_pack(f, NULL, e, e->span)) return r;
   r = fn ? neo_call(f, e, fn, neo_inst_prefix(in, prefix), n, full)
          : neo_grad_call(f, e, n, full);
   if (!r->poison && r->n != n) {

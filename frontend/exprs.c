@@ -203,8 +203,7 @@ static neo_val lower_number(const neo_ast_expr *e) {
   return neo_val_float(e->u.number.value);
 }
 
-neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e) {
-  if (f->fe->exhausted) return neo_val_poison();
+static neo_val lower_kind(neo_frame *f, const neo_ast_expr *e) {
   switch (e->kind) {
   case NEO_AST_NUMBER: return lower_number(e);
   case NEO_AST_BOOL: return neo_val_bool(e->u.boolean);
@@ -214,6 +213,13 @@ neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e) {
   case NEO_AST_GUARD: return lower_guard(f, e);
   default: return neo_lower_reduce(f, e);
   }
+}
+
+neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e) {
+  if (f->fe->exhausted || !neo_fe_enter(f->fe, f->in, e->span, 1)) return neo_val_poison();
+  neo_val v = lower_kind(f, e);
+  neo_fe_leave(f->fe, 1);
+  return v;
 }
 
 /* A subscript, bound or size: integers of any type, as i64. */

@@ -62,6 +62,7 @@ static bool is_bare(const neo_ast_expr *e) {
 
 typedef struct {
   neo_frame *f;
+  neo_want *names; /* every index of the statement */
   bool found, binds, failed;
   neo_span place;
   const char *tensor;
@@ -138,7 +139,7 @@ static void look_pack(void *ctx, const neo_ast_expr *e) {
   for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
     if (e->u.ref.subs.at[k].expr) look_pack(p, e->u.ref.subs.at[k].expr);
   if (!e->u.ref.has_subs || !has_pack_sub(e)) return;
-  sweep s = {.f = p->f};
+  sweep s = {.f = p->f, .top = p->names};
   if (e->u.ref.has_args && mentions(&s, e)) return;
   neo_val v = neo_lower_base(p->f, e, false);
   if (v.kind == NEO_VAL_VIEW) pack_of(p, e, &v.view);
@@ -146,11 +147,28 @@ static void look_pack(void *ctx, const neo_ast_expr *e) {
     pack_of(p, e, &(neo_view){.rank = 0});
 }
 
-bool neo_ranges_pack(neo_frame *f, bool left_has_pack, const neo_ast_expr *e, neo_span at) {
-  pack_look p = {.f = f, .found = f->has_pack};
-  p.binds = left_has_pack || neo_ast_binds_pack(e);
-  p.tensor = f->target;
+static bool gather_names(pack_look *p, const neo_ast_axes *axes) {
+  bool pack = false;
+  for (uint32_t k = 0; k < axes->n; k++) {
+    neo_want *w = NEO_NEW(p->f->fe->arena, neo_want);
+    *w = (neo_want){.name = axes->at[k].name.text, .outer = p->names};
+    if (axes->at[k].kind == NEO_AST_INDEX) p->names = w;
+    pack = pack || axes->at[k].kind == NEO_AST_PACK;
+  }
+  return pack;
+}
+
+static void look_names(void *ctx, const neo_ast_expr *e) {
+  if (e->kind == NEO_AST_REDUCE) gather_names(ctx, &e->u.reduce.axes);
+  neo_ast_children(e, look_names, ctx);
+}
+
+bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr *e, neo_span at) {
+  pack_look p = {.f = f, .found = f->has_pack, .tensor = f->target};
+  p.binds = left && gather_names(&p, left);
+  p.binds = p.binds || neo_ast_binds_pack(e);
   if (!p.binds) return true;
+  look_names(&p, e);
   look_pack(&p, e);
   if (p.failed) return false;
   if (!p.found && f->in->has_pack) {
@@ -199,7 +217,8 @@ static void candidate(sweep *s, neo_want *w, neo_expr extent, neo_span place, co
 static void conflict(sweep *s, neo_want *w) {
   neo_fe *fe = s->f->fe;
   if (!w->tensor2) return;
-  int h = NEO_ERR(s->f->in, w->place, EXTENT_CONFLICT, w->name, neo_size_text(fe, w->extent),
+  int h = NEO_ERR(s->f->in, w->place, EXTENT_CONFLICT, w->name[0] == '.' ? ".." : w->name,
+                  neo_size_text(fe, w->extent),
                   w->tensor, w->dim, neo_size_text(fe, w->extent2), w->tensor2, w->dim2);
   neo_diag_range(fe->diags, h, w->place2);
   neo_fe_note_place(fe, h, neo_arena_printf(fe->arena, "%s is declared", w->tensor2),

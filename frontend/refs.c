@@ -66,7 +66,10 @@ static const neo_closed *closed_index(const neo_frame *f, const char *name) {
 static void unknown(neo_frame *f, const neo_ast_name *name) {
   const neo_closed *was = closed_index(f, name->text);
   if (!was) {
-    neo_name_unknown(f->in, name->span, name->text, f);
+    int unknown_name = neo_name_unknown(f->in, name->span, name->text, f);
+    if (f->subscript && !f->sizes_only)
+      neo_diag_note(f->fe->diags, unknown_name,
+                    "indices are bound on the left, or by a reducer such as sum[%s]", name->text);
     return;
   }
   int h = NEO_ERR(f->in, name->span, INDEX_UNBOUND, name->text);

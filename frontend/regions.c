@@ -312,11 +312,13 @@ static void check_case(neo_inst *in, const neo_ast_stmt *s) {
 
 void neo_check_region(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_region *g = s->u.define.region;
-  switch (g->kind) {
-  case NEO_AST_REPEAT: check_repeat(in, s); return;
-  case NEO_AST_CASE: check_case(in, s); return;
-  case NEO_AST_SCAN: NEO_ERR(in, g->word, UNSUPPORTED, "scan"); break;
-  default: NEO_ERR(in, g->word, UNSUPPORTED, "while");
+  bool later = g->kind == NEO_AST_SCAN || g->kind == NEO_AST_WHILE;
+  if (later) NEO_ERR(in, g->word, UNSUPPORTED, g->kind == NEO_AST_SCAN ? "scan" : "while");
+  if (later || !neo_fe_enter(in->fe, in, g->word, NEO_CALL_DEPTH)) {
+    poison_targets(in, s);
+    return;
   }
-  poison_targets(in, s);
+  if (g->kind == NEO_AST_REPEAT) check_repeat(in, s);
+  else check_case(in, s);
+  neo_fe_leave(in->fe, NEO_CALL_DEPTH);
 }

@@ -139,7 +139,7 @@ static void guess_scope(guess *g, const neo_scope *s) {
       if (s->syms.at[k]->kind != NEO_SYM_POISON) guess_name(g, s->syms.at[k]->name);
 }
 
-void neo_name_unknown(neo_inst *in, neo_span at, const char *name, const neo_frame *f) {
+int neo_name_unknown(neo_inst *in, neo_span at, const char *name, const neo_frame *f) {
   guess g = {name, NULL, 3};
   int h = NEO_ERR(in, at, NAME_UNKNOWN, name);
   for (uint32_t k = 0; f && k < f->n_axes; k++)
@@ -147,6 +147,7 @@ void neo_name_unknown(neo_inst *in, neo_span at, const char *name, const neo_fra
   guess_scope(&g, in->scope);
   for (uint32_t k = 0; neo_builtin_name(k); k++) guess_name(&g, neo_builtin_name(k));
   if (g.best) neo_diag_help(in->fe->diags, h, "did you mean '%s'?", g.best);
+  return h;
 }
 
 static void member_unknown(neo_inst *in, neo_span at, const char *name, const neo_scope *s) {
@@ -219,7 +220,19 @@ neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet) {
   return NULL;
 }
 
-/* ---- the limit */
+/* ---- the limits */
+
+bool neo_fe_enter(neo_fe *fe, const neo_inst *in, neo_span at, uint32_t cost) {
+  if (fe->depth + cost <= NEO_MAX_DEPTH) {
+    fe->depth += cost;
+    return true;
+  }
+  if (!fe->exhausted) NEO_ERR(in, at, CALLS_TOO_DEEP, NEO_MAX_DEPTH / NEO_CALL_DEPTH);
+  fe->exhausted = true;
+  return false;
+}
+
+void neo_fe_leave(neo_fe *fe, uint32_t cost) { fe->depth -= cost; }
 
 bool neo_fe_spend(neo_fe *fe, const neo_inst *in, neo_span at) {
   if (fe->exhausted) return false;

@@ -160,7 +160,7 @@ static void initialise(neo_inst *in, neo_tensor t, const neo_ast_expr *value,
   neo_frame_init(f, in, neo_name_text(in->fe->names, neo_tensor_at(in->fe->m, t)->name));
   f->init = true;
   push_declared(f, extent, name, n, value->span);
-  if (!neo_ranges_pack(f, false, value, value->span)) return;
+  if (!neo_ranges_pack(f, NULL, value, value->span)) return;
   neo_ranges_infer(f, &none, value);
   neo_val v = neo_check_expr(f, value);
   if (v.kind == NEO_VAL_POISON) return;

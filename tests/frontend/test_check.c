@@ -6,7 +6,8 @@
 #include "parse_test.h"
 #include <string.h>
 
-static const char *const folders[] = {NEO_TEST_SOURCE_DIR "/models/std", NULL};
+static const char *const folders[] = {NEO_TEST_SOURCE_DIR "/models/std",
+                                      NEO_TEST_SOURCE_DIR "/tests/golden/modules", NULL};
 
 typedef struct {
   neo_arena *arena;
@@ -86,6 +87,44 @@ static void test_valid_programs_become_this_ir(void **state) {
 static void test_broken_programs_get_these_messages(void **state) {
   (void)state;
   check_golden_folder(NEO_TEST_SOURCE_DIR "/tests/golden/errors", error_result);
+}
+
+/* ---- every message has an example */
+
+/* The rows of diag.def that this part reports; the file of MODULE_UNREADABLE cannot be committed. */
+static const char *const codes_of_checker[] = {
+#define X(id, code, severity, format) code,
+#include "base/diag.def"
+#undef X
+};
+
+static bool is_checked(const char *code) {
+  bool syntax = strncmp(code, "E00", 3) == 0, later = strcmp(code, "E0600") >= 0;
+  bool elsewhere = strcmp(code, "E0500") >= 0 && strcmp(code, "E0510") < 0;
+  bool limit = strcmp(code, "E0910") >= 0 && strcmp(code, "E0920") < 0;
+  bool other = neo_streq(code, "E0104") || neo_streq(code, "E0108") || neo_streq(code, "E0913");
+  return !syntax && (!later || limit) && !elsewhere && !other;
+}
+
+static neo_str all_messages;
+
+static const char *gather_messages(neo_arena *a, const char *name, const char *text, size_t n) {
+  const char *own = error_result(a, name, text, n);
+  neo_str_add(&all_messages, own);
+  return own;
+}
+
+static void test_every_message_has_a_golden_file(void **state) {
+  neo_arena a;
+  (void)state;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  neo_str_init(&all_messages, &a);
+  check_golden_folder(NEO_TEST_SOURCE_DIR "/tests/golden/errors", gather_messages);
+  for (size_t k = 0; k < sizeof codes_of_checker / sizeof codes_of_checker[0]; k++)
+    if (is_checked(codes_of_checker[k]) &&
+        !strstr(neo_str_text(&all_messages), codes_of_checker[k]))
+      fail_msg("no golden file for %s", codes_of_checker[k]);
+  neo_arena_free(&a);
 }
 
 /* ---- what has no golden form */
@@ -173,6 +212,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_valid_programs_become_this_ir),
       cmocka_unit_test(test_broken_programs_get_these_messages),
+      cmocka_unit_test(test_every_message_has_a_golden_file),
       cmocka_unit_test(test_define_replaces_a_constant_dim),
       cmocka_unit_test(test_a_small_program_cannot_grow_without_end),
       cmocka_unit_test(test_all_errors_are_reported_and_none_follows_from_another),
