@@ -105,6 +105,8 @@ static neo_expr simpler_sum(neo_scope *s, neo_expr e) {
 }
 
 static neo_expr simpler_extreme(neo_scope *s, neo_expr e) {
+  neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
+  if (op != NEO_OP_MIN && op != NEO_OP_MAX) return e; /* it was folded when it was made */
   neo_expr a = neo_expr_arg(s->m, e, 0), b = neo_expr_arg(s->m, e, 1);
   bool min = neo_expr_node(s->m, e)->op == NEO_OP_MIN;
   if (!neo_expr_is_integer(s->m, a)) return e;
