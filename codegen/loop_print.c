@@ -36,6 +36,7 @@ typedef struct {
     uint32_t statement;
   } *node;
   uint32_t statement;
+  NEO_VEC(const neo_lx *) order; /* of this statement's nodes, arguments first */
 } printer;
 
 /* ---- names */
@@ -266,6 +267,7 @@ static uint64_t count(printer *p, const neo_lx *e) {
   }
   if (n > UINT32_MAX) n = UINT32_MAX;
   p->node[e->id].depth = deepest + 1;
+  NEO_PUSH(p->arena, &p->order, e);
   return p->node[e->id].tree = n;
 }
 
@@ -278,13 +280,14 @@ static void print_lets(printer *p, const neo_lx *const *e, size_t n, int depth) 
   uint64_t size = 0;
   uint32_t n_lets = 0;
   p->statement++;
+  p->order.n = 0;
   for (size_t i = 0; i < n; i++)
     if (e[i]) size += count(p, e[i]);
   if (size <= LET_SIZE) return;
-  for (uint32_t id = 0; id < p->k->nodes.n; id++) {
-    const neo_lx *shared = p->k->nodes.at[id];
-    if (p->node[id].statement != p->statement || shared->n == 0) continue;
-    if (p->node[id].uses < 2 && p->node[id].depth % LET_DEPTH) continue;
+  for (size_t i = 0; i < p->order.n; i++) {
+    const neo_lx *shared = p->order.at[i];
+    uint32_t id = shared->id;
+    if (shared->n == 0 || (p->node[id].uses < 2 && p->node[id].depth % LET_DEPTH)) continue;
     indent(p, depth);
     neo_str_addf(p->out, "let %%%u = ", n_lets);
     print(p, shared, PREC_OR);

@@ -203,8 +203,9 @@ static void compare(const check *x, const guarded *g, const char *level) {
       neo_value got = loop_get(t, g[b].at, i), want = x->want[b][i];
       if (equal(t, want, got, x->c->tolerance)) continue;
       bool f = neo_type_is_float(t);
-      fail_msg("%s, %s[%lld]: %.9g, not %.9g\n%s", level, buf->name, (long long)i,
-               f ? got.f : (double)got.i, f ? want.f : (double)want.i, loop_text(x->f, x->k));
+      print_error("%s, %s[%lld]: %.9g, not %.9g\n", level, buf->name, (long long)i,
+                  f ? got.f : (double)got.i, f ? want.f : (double)want.i);
+      fail_msg("%s", loop_text(x->f, x->k));
     }
   }
 }
