@@ -280,6 +280,23 @@ static neo_results *whole_call(neo_inst *in, const neo_ast_expr *e, neo_sym *fn,
   return r;
 }
 
+/* Y = X[0, ..] */
+static bool is_slice(neo_inst *in, const neo_ast_expr *e) {
+  neo_ast_expr base = *e;
+  if (e->kind != NEO_AST_REF || !e->u.ref.has_subs || e->u.ref.has_args) return false;
+  base.u.ref.has_subs = false;
+  if (!is_alias(in, &base)) return false;
+  for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
+    if (!e->u.ref.subs.at[k].expr) return true;
+  return false;
+}
+
+static neo_val slice(neo_inst *in, const neo_ast_expr *e, const char *full) {
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_frame_init(f, in, full);
+  return neo_lower_view(f, e);
+}
+
 neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
                        const char *full, bool anonymous, const char **prefix) {
   neo_sym *fn;
@@ -290,6 +307,7 @@ neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr 
     *prefix = s->prefix;
     return s->value;
   }
+  if (plain && is_slice(in, value)) return slice(in, value, full);
   if (!plain || !is_call(in, value, &fn)) return neo_define_value(in, var, value, full);
   const char *word = value->u.ref.path.at[value->u.ref.path.n - 1].text;
   const char *own = anonymous ? neo_fe_join(in->fe, in->prefix, word) : full;
