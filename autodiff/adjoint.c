@@ -5,7 +5,9 @@
 #include <assert.h>
 #include <stdio.h>
 
-bool ad_needs(const ad_state *s, neo_tensor t) { return neo_map_get(&s->needs, t.i, NULL); }
+bool ad_needs(const ad_state *s, neo_tensor t) {
+  return neo_map_get(&s->needs, t.i, NULL);
+}
 
 static ad_adjoint *slot(ad_state *s, neo_tensor t) {
   uint64_t k;
@@ -20,23 +22,27 @@ static ad_adjoint *slot(ad_state *s, neo_tensor t) {
 neo_expr ad_read(neo_module *m, neo_tensor t) {
   neo_expr index[16];
   uint32_t n = neo_tensor_rank(m, t);
-  for (uint32_t k = 0; k < n; k++) index[k] = neo_axis_ref(m, k);
+  for (uint32_t k = 0; k < n; k++)
+    index[k] = neo_axis_ref(m, k);
   return neo_load(m, t, index, n, neo_tensor_at(m, t)->span);
 }
 
-neo_tensor ad_temp(neo_module *m, const char *prefix, neo_tensor like, neo_type type, const neo_axis_rec *axis,
-                   uint32_t n_out, neo_span span) {
+neo_tensor ad_temp(neo_module *m, const char *prefix, neo_tensor like, neo_type type,
+                   const neo_axis_rec *axis, uint32_t n_out, neo_span span) {
   uint32_t extent[64];
-  for (uint32_t k = 0; k < n_out; k++) extent[k] = axis[k].hi.i;
+  for (uint32_t k = 0; k < n_out; k++)
+    extent[k] = axis[k].hi.i;
   neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = (uint8_t)type, .span = span};
   r.name = neo_tensor_fresh_name(m, prefix, neo_name_text(m->names, neo_tensor_at(m, like)->name));
   r.extent = neo_list_new(m, extent, n_out);
   return neo_tensor_add(m, r);
 }
 
-neo_def ad_define(neo_module *m, neo_tensor out, neo_def_rec rec, const neo_axis_rec *axis, uint32_t n) {
+neo_def ad_define(neo_module *m, neo_tensor out, neo_def_rec rec, const neo_axis_rec *axis,
+                  uint32_t n) {
   uint32_t ids[64];
-  for (uint32_t k = 0; k < n; k++) ids[k] = neo_axis_add(m, axis[k]).i;
+  for (uint32_t k = 0; k < n; k++)
+    ids[k] = neo_axis_add(m, axis[k]).i;
   rec.axes = neo_list_new(m, ids, n);
   rec.out = neo_list_new(m, &out.i, 1);
   return neo_def_add(m, rec, true);
@@ -47,23 +53,27 @@ bool ad_is_plain_index(const neo_module *m, neo_expr e) {
 }
 
 bool ad_is_plain(const neo_module *m, neo_expr e) {
-  if (neo_expr_node(m, e)->op == NEO_OP_LOAD) return true;
+  if (neo_expr_node(m, e)->op == NEO_OP_LOAD)
+    return true;
   return ad_is_plain_index(m, e) && !neo_expr_uses_op(m, e, NEO_OP_RAND);
 }
 
 static neo_expr one_value(neo_module *m, const ad_term *t) {
-  if (!t->where.i) return t->value;
+  if (!t->where.i)
+    return t->value;
   return ad_select(m, t->where, t->value, ad_zero(m, neo_expr_type(m, t->value)));
 }
 
 void ad_adjoint_add_expr(ad_state *s, neo_tensor t, neo_expr e) {
   ad_adjoint *a = slot(s, t);
   assert(!a->final && "a term after the adjoint was closed");
-  if (!ad_is_zero(s->m, e)) a->rest = ad_add(s->m, a->rest, e);
+  if (!ad_is_zero(s->m, e))
+    a->rest = ad_add(s->m, a->rest, e);
 }
 
 void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term) {
-  if (ad_is_zero(s->m, term->value)) return;
+  if (ad_is_zero(s->m, term->value))
+    return;
   if (term->space.n == term->n_out) {
     ad_adjoint_add_expr(s, t, one_value(s->m, term));
     return;
@@ -76,10 +86,12 @@ void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term) {
 static void define_sum(ad_state *s, neo_tensor out, const ad_term *term, neo_span span) {
   neo_module *m = s->m;
   neo_type type = neo_expr_type(m, term->value);
-  bool narrow = type == NEO_F16_T || type == NEO_BF16_T; /* the reducer's wide accumulator is rounded once */
+  bool narrow =
+      type == NEO_F16_T || type == NEO_BF16_T; /* the reducer's wide accumulator is rounded once */
   neo_expr body = narrow ? neo_cast(m, NEO_F32_T, term->value) : term->value;
   neo_expr acc = neo_cast(m, type, neo_acc_ref(m, neo_expr_type(m, body), 0));
-  neo_def_rec r = {.n_out = term->n_out, .where = term->where, .reducer = NEO_RED_SUM, .span = span};
+  neo_def_rec r = {
+      .n_out = term->n_out, .where = term->where, .reducer = NEO_RED_SUM, .span = span};
   r.body = neo_list_new(m, &body.i, 1);
   r.finish = neo_list_new(m, &acc.i, 1);
   ad_define(m, out, r, term->space.axis, term->space.n);
@@ -111,21 +123,25 @@ static neo_tensor new_adjoint(ad_state *s, neo_tensor t) {
   neo_module *m = s->m;
   neo_tensor_rec like = *neo_tensor_at(m, t);
   neo_axis_rec axis[16];
-  for (uint32_t k = 0; k < like.extent.n; k++) axis[k].hi = neo_tensor_extent(m, t, k);
+  for (uint32_t k = 0; k < like.extent.n; k++)
+    axis[k].hi = neo_tensor_extent(m, t, k);
   return ad_temp(m, "d", t, (neo_type)like.type, axis, like.extent.n, like.span);
 }
 
 neo_expr ad_adjoint_final(ad_state *s, neo_tensor t) {
   neo_module *m = s->m;
   ad_adjoint *a = slot(s, t);
-  if (a->final) return a->value;
+  if (a->final)
+    return a->value;
   a->final = true;
   uint64_t out_id = 0;
   neo_tensor out = {0};
-  if (neo_map_get(&s->out_of, t.i, &out_id)) out.i = (uint32_t)out_id;
+  if (neo_map_get(&s->out_of, t.i, &out_id))
+    out.i = (uint32_t)out_id;
   neo_span span = neo_tensor_at(m, t)->span;
   if (!a->rest.i && a->terms.n == 1) {
-    if (!out.i) out = new_adjoint(s, t);
+    if (!out.i)
+      out = new_adjoint(s, t);
     define_sum(s, out, &a->terms.at[0], span);
     return a->value = ad_read(m, out);
   }
@@ -137,7 +153,8 @@ neo_expr ad_adjoint_final(ad_state *s, neo_tensor t) {
   }
   if (out.i) {
     define_value(s, out, value.i ? value : ad_zero(m, (neo_type)neo_tensor_at(m, t)->type), span);
-    if (value.i) value = ad_read(m, out);
+    if (value.i)
+      value = ad_read(m, out);
   } else if (value.i && !ad_is_plain(m, value)) {
     out = new_adjoint(s, t);
     define_value(s, out, value, span);

@@ -19,7 +19,8 @@ typedef struct {
 } order_ctx;
 
 static bool first_time(order_ctx *o, uint64_t key) {
-  if (neo_map_get(&o->seen, key, NULL)) return false;
+  if (neo_map_get(&o->seen, key, NULL))
+    return false;
   neo_map_set(&o->seen, key, 1);
   return true;
 }
@@ -27,40 +28,48 @@ static bool first_time(order_ctx *o, uint64_t key) {
 static void visit_tensor(order_ctx *o, neo_tensor t);
 
 static void visit_custom(order_ctx *o, uint32_t number) {
-  if (!first_time(o, 1ull << 40 | number)) return;
+  if (!first_time(o, 1ull << 40 | number))
+    return;
   neo_list ins = o->m->customs.at[number].ins;
-  for (uint32_t k = 0; k < ins.n; k++) visit_tensor(o, (neo_tensor){neo_list_at(o->m, ins, k)});
+  for (uint32_t k = 0; k < ins.n; k++)
+    visit_tensor(o, (neo_tensor){neo_list_at(o->m, ins, k)});
   NEO_PUSH(o->scratch, &o->steps, (step){true, number});
 }
 
 static void visit_definition(order_ctx *o, neo_def d) {
-  if (!first_time(o, 1ull << 41 | d.i)) return;
+  if (!first_time(o, 1ull << 41 | d.i))
+    return;
   neo_tensor *reads;
   size_t n = neo_def_reads(o->m, d, o->scratch, &reads);
-  for (size_t k = 0; k < n; k++) visit_tensor(o, reads[k]);
+  for (size_t k = 0; k < n; k++)
+    visit_tensor(o, reads[k]);
   NEO_PUSH(o->scratch, &o->steps, (step){false, d.i});
 }
 
 static void visit_tensor(order_ctx *o, neo_tensor t) {
   uint64_t custom;
-  if (!first_time(o, t.i)) return;
+  if (!first_time(o, t.i))
+    return;
   if (neo_map_get(&o->custom_of, t.i, &custom)) {
     visit_custom(o, (uint32_t)custom);
     return;
   }
   neo_list pieces = neo_tensor_at(o->m, t)->pieces;
-  for (uint32_t k = 0; k < pieces.n; k++) visit_definition(o, (neo_def){neo_list_at(o->m, pieces, k)});
+  for (uint32_t k = 0; k < pieces.n; k++)
+    visit_definition(o, (neo_def){neo_list_at(o->m, pieces, k)});
 }
 
 static void find_customs(order_ctx *o) {
   for (uint32_t c = 0; c < o->m->customs.n; c++) {
     neo_list outs = o->m->customs.at[c].outs;
-    for (uint32_t k = 0; k < outs.n; k++) neo_map_set(&o->custom_of, neo_list_at(o->m, outs, k), c);
+    for (uint32_t k = 0; k < outs.n; k++)
+      neo_map_set(&o->custom_of, neo_list_at(o->m, outs, k), c);
   }
 }
 
 static void mark_needs(ad_state *s, neo_list outs, bool yes) {
-  for (uint32_t k = 0; yes && k < outs.n; k++) neo_map_set(&s->needs, neo_list_at(s->m, outs, k), 1);
+  for (uint32_t k = 0; yes && k < outs.n; k++)
+    neo_map_set(&s->needs, neo_list_at(s->m, outs, k), 1);
 }
 
 static void find_needs(ad_state *s, const order_ctx *o) {
@@ -71,27 +80,31 @@ static void find_needs(ad_state *s, const order_ctx *o) {
     bool yes = false;
     if (st.custom) {
       neo_custom_rec c = m->customs.at[st.number];
-      for (uint32_t k = 0; k < c.ins.n; k++) yes = yes || ad_needs(s, (neo_tensor){neo_list_at(m, c.ins, k)});
+      for (uint32_t k = 0; k < c.ins.n; k++)
+        yes = yes || ad_needs(s, (neo_tensor){neo_list_at(m, c.ins, k)});
       mark_needs(s, c.outs, yes);
       continue;
     }
     neo_tensor *reads;
     size_t n = neo_def_reads(m, (neo_def){st.number}, s->scratch, &reads);
-    for (size_t k = 0; k < n; k++) yes = yes || ad_needs(s, reads[k]);
+    for (size_t k = 0; k < n; k++)
+      yes = yes || ad_needs(s, reads[k]);
     mark_needs(s, neo_def_at(m, (neo_def){st.number})->out, yes);
   }
 }
 
 static bool any_needs(ad_state *s, neo_list outs) {
   for (uint32_t k = 0; k < outs.n; k++)
-    if (ad_needs(s, (neo_tensor){neo_list_at(s->m, outs, k)})) return true;
+    if (ad_needs(s, (neo_tensor){neo_list_at(s->m, outs, k)}))
+      return true;
   return false;
 }
 
 static void seed(ad_state *s) {
   neo_module *m = s->m;
   neo_tensor y = s->request.y;
-  if (!ad_needs(s, y)) return;
+  if (!ad_needs(s, y))
+    return;
   if (s->request.seed.i)
     ad_adjoint_add_expr(s, y, ad_read(m, s->request.seed));
   else
@@ -104,7 +117,8 @@ static void pair_outs(ad_state *s) {
   for (uint32_t k = 0; k < s->request.wrt.n; k++) {
     uint32_t wrt = neo_list_at(m, s->request.wrt, k), out = neo_list_at(m, s->request.out, k);
     uint64_t known;
-    if (!neo_map_get(&s->out_of, wrt, &known)) neo_map_set(&s->out_of, wrt, out);
+    if (!neo_map_get(&s->out_of, wrt, &known))
+      neo_map_set(&s->out_of, wrt, out);
   }
 }
 
@@ -114,11 +128,13 @@ static void copy_repeats(ad_state *s) {
     neo_tensor out = {neo_list_at(m, s->request.out, k)};
     uint64_t known = 0;
     neo_map_get(&s->out_of, neo_list_at(m, s->request.wrt, k), &known);
-    if (known == out.i) continue;
+    if (known == out.i)
+      continue;
     neo_axis_rec axis[16];
     uint32_t n = neo_tensor_rank(m, out);
     for (uint32_t i = 0; i < n; i++)
-      axis[i] = (neo_axis_rec){.lo = neo_const_int(m, NEO_I64_T, 0), .hi = neo_tensor_extent(m, out, i)};
+      axis[i] =
+          (neo_axis_rec){.lo = neo_const_int(m, NEO_I64_T, 0), .hi = neo_tensor_extent(m, out, i)};
     neo_expr value = ad_read(m, (neo_tensor){(uint32_t)known});
     neo_def_rec r = {.n_out = n, .reducer = NEO_RED_NONE, .span = s->request.span};
     r.finish = neo_list_new(m, &value.i, 1);
@@ -131,7 +147,8 @@ static void backward(ad_state *s, const order_ctx *o) {
   for (size_t i = o->steps.n; i-- > 0 && !s->failed;) {
     step st = o->steps.at[i];
     if (st.custom) {
-      if (any_needs(s, m->customs.at[st.number].outs)) ad_custom(s, st.number);
+      if (any_needs(s, m->customs.at[st.number].outs))
+        ad_custom(s, st.number);
     } else if (any_needs(s, neo_def_at(m, (neo_def){st.number})->out)) {
       ad_definition(s, (neo_def){st.number});
     }
@@ -158,7 +175,8 @@ static bool carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch, neo
   backward(&s, &o);
   for (uint32_t k = 0; k < request.wrt.n && !s.failed; k++)
     ad_adjoint_final(&s, (neo_tensor){neo_list_at(m, request.wrt, k)});
-  if (!s.failed) copy_repeats(&s);
+  if (!s.failed)
+    copy_repeats(&s);
   return !s.failed;
 }
 
@@ -167,7 +185,8 @@ neo_status neo_pass_autodiff(neo_module *m) {
   neo_prover *prover = neo_prover_new(m);
   bool good = true;
   for (uint32_t k = 0; k < m->grads.n; k++) {
-    if (m->grads.at[k].done) continue;
+    if (m->grads.at[k].done)
+      continue;
     neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
     good = carry_out(m, prover, &scratch, m->grads.at[k]) && good;
     neo_arena_free(&scratch);

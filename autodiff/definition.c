@@ -14,14 +14,17 @@ typedef struct {
 static bool is_active(void *ctx, const neo_module *m, neo_expr leaf) {
   const active_ctx *a = ctx;
   const neo_node *n = neo_expr_node(m, leaf);
-  if (!neo_type_is_float((neo_type)n->type)) return false;
-  if (n->op == NEO_OP_ACC) return a->acc && n->attr == 0;
+  if (!neo_type_is_float((neo_type)n->type))
+    return false;
+  if (n->op == NEO_OP_ACC)
+    return a->acc && n->attr == 0;
   return ad_needs(a->s, (neo_tensor){n->attr});
 }
 
 static ad_space space_of(const neo_module *m, const neo_def_rec *d, uint32_t n) {
   ad_space sp = {.n = n};
-  for (uint32_t k = 0; k < n; k++) sp.axis[k] = *neo_def_axis(m, d, k);
+  for (uint32_t k = 0; k < n; k++)
+    sp.axis[k] = *neo_def_axis(m, d, k);
   return sp;
 }
 
@@ -40,8 +43,10 @@ static neo_expr swap_node(void *ctx, neo_module *m, neo_expr e) {
 static void out_index(neo_module *m, const neo_def_rec *d, neo_expr *index) {
   for (uint32_t k = 0; k < d->n_out; k++) {
     index[k] = neo_axis_ref(m, k);
-    if (!d->out_map.n) continue;
-    int32_t stride = (int32_t)neo_list_at(m, d->out_map, 2 * k), offset = (int32_t)neo_list_at(m, d->out_map, 2 * k + 1);
+    if (!d->out_map.n)
+      continue;
+    int32_t stride = (int32_t)neo_list_at(m, d->out_map, 2 * k),
+            offset = (int32_t)neo_list_at(m, d->out_map, 2 * k + 1);
     index[k] = neo_op2(m, NEO_OP_MUL, index[k], neo_const_int(m, NEO_I64_T, stride));
     index[k] = neo_op2(m, NEO_OP_ADD, index[k], neo_const_int(m, NEO_I64_T, offset));
   }
@@ -61,17 +66,20 @@ static neo_expr from_memory(ad_state *s, neo_def def, neo_expr e) {
   for (uint32_t k = 0; k < d.finish.n; k++) {
     neo_expr root = neo_list_expr(m, d.finish, k);
     neo_op op = (neo_op)neo_expr_node(m, root)->op;
-    if (!neo_op_is_elementwise(op) || op == NEO_OP_CAST) continue;
+    if (!neo_op_is_elementwise(op) || op == NEO_OP_CAST)
+      continue;
     swap w = {root, read_out(m, &d, k)};
     e = neo_expr_rewrite(m, e, swap_node, &w);
   }
   for (uint32_t k = 0; k < 2 && d.reducer != NEO_RED_NONE; k++) {
-    if (!neo_expr_uses_op(m, e, NEO_OP_ACC)) break;
+    if (!neo_expr_uses_op(m, e, NEO_OP_ACC))
+      break;
     neo_type t = k ? NEO_I64_T : neo_expr_type(m, neo_list_expr(m, d.body, 0));
     neo_expr acc = neo_acc_ref(m, t, k);
     swap w = {acc, acc};
     neo_expr probe = neo_expr_rewrite(m, e, swap_node, &(swap){acc, neo_const_int(m, t, 0)});
-    if (probe.i == e.i) continue;
+    if (probe.i == e.i)
+      continue;
     w.to = ad_read(m, ad_stored_acc(s, def, k));
     e = neo_expr_rewrite(m, e, swap_node, &w);
   }
@@ -79,8 +87,8 @@ static neo_expr from_memory(ad_state *s, neo_def def, neo_expr e) {
 }
 
 /* The same reduction again, keeping only its accumulator: for pieces, and definitions that have no room for an output. */
-static neo_tensor recompute_acc(ad_state *s, neo_def_rec d, neo_tensor like, neo_type type, neo_expr acc,
-                                const char *prefix) {
+static neo_tensor recompute_acc(ad_state *s, neo_def_rec d, neo_tensor like, neo_type type,
+                                neo_expr acc, const char *prefix) {
   neo_module *m = s->m;
   ad_space all = space_of(m, &d, d.axes.n);
   neo_tensor t = ad_temp(m, prefix, like, type, all.axis, d.n_out, d.span);
@@ -97,7 +105,8 @@ neo_tensor ad_stored_acc(ad_state *s, neo_def def, uint32_t k) {
   neo_expr acc = neo_acc_ref(m, type, k);
   neo_tensor like = {neo_list_at(m, d.out, 0)};
   for (uint32_t i = 0; i < d.finish.n && !d.out_map.n; i++)
-    if (neo_list_at(m, d.finish, i) == acc.i) return (neo_tensor){neo_list_at(m, d.out, i)};
+    if (neo_list_at(m, d.finish, i) == acc.i)
+      return (neo_tensor){neo_list_at(m, d.out, i)};
   const char *prefix = k ? (d.reducer == NEO_RED_MEAN ? "count" : "at") : "acc";
   if (d.out.n == 4 || d.out_map.n || neo_tensor_at(m, like)->pieces.n > 1)
     return recompute_acc(s, d, like, type, acc, prefix);
@@ -134,18 +143,21 @@ static neo_expr take_conditions(neo_module *m, neo_expr e, neo_expr *where) {
 
 /* Is it worth summing over the other axes first? The read is a lookup (an index comes from a tensor), `used` are the axes
  * in its indices, and these form a box. */
-static bool splits(ad_state *s, const ad_space *space, const neo_expr *index, uint32_t rank, uint64_t used) {
+static bool splits(ad_state *s, const ad_space *space, const neo_expr *index, uint32_t rank,
+                   uint64_t used) {
   neo_module *m = s->m;
   bool lookup = false, others = false;
   int64_t lo;
-  for (uint32_t k = 0; k < rank; k++) lookup = lookup || !ad_is_plain_index(m, index[k]);
+  for (uint32_t k = 0; k < rank; k++)
+    lookup = lookup || !ad_is_plain_index(m, index[k]);
   for (uint32_t k = 0; k < space->n; k++) {
     const neo_axis_rec *a = &space->axis[k];
     if (!(used >> k & 1)) {
       others = true;
       continue;
     }
-    if (!neo_expr_is_int(m, a->lo, &lo) || lo != 0 || neo_expr_axes(m, a->hi) || !ad_is_plain_index(m, a->hi))
+    if (!neo_expr_is_int(m, a->lo, &lo) || lo != 0 || neo_expr_axes(m, a->hi) ||
+        !ad_is_plain_index(m, a->hi))
       return false;
   }
   return lookup && others;
@@ -155,8 +167,9 @@ static bool splits(ad_state *s, const ad_space *space, const neo_expr *index, ui
  * only this is spread over the table. Before and after, for sum[t, e] T[X[b, t], e]*W[t, e, j]:
  *     sum[b, t, j where X[b, t] == v] G[b, j]*W[t, e, j]
  *     R[b, t, e] = sum[j] G[b, j]*W[t, e, j],   sum[b, t where X[b, t] == v] R[b, t, e]       */
-static bool gather_lookup(ad_state *s, const ad_space *space, neo_expr where, neo_expr *index, neo_tensor t,
-                          neo_expr value, neo_span span, uint64_t used, ad_term *out) {
+static bool gather_lookup(ad_state *s, const ad_space *space, neo_expr where, neo_expr *index,
+                          neo_tensor t, neo_expr value, neo_span span, uint64_t used,
+                          ad_term *out) {
   neo_module *m = s->m;
   ad_space kept = {0};
   ad_term *first = NEO_NEW(s->scratch, ad_term);
@@ -168,9 +181,11 @@ static bool gather_lookup(ad_state *s, const ad_space *space, neo_expr where, ne
       kept.axis[kept.n++] = space->axis[k];
     }
   neo_tensor r = ad_temp(m, "d.looked", t, neo_expr_type(m, value), kept.axis, kept.n, span);
-  if (!ad_gather(&s->env, space, where, at, r, value, span, first)) return false;
+  if (!ad_gather(&s->env, space, where, at, r, value, span, first))
+    return false;
   ad_define_term(s, r, first, span);
-  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) index[k] = neo_expr_subst_axes(m, index[k], renumber, space->n);
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
+    index[k] = neo_expr_subst_axes(m, index[k], renumber, space->n);
   return ad_gather(&s->env, &kept, (neo_expr){0}, index, t, ad_read(m, r), span, out);
 }
 
@@ -198,12 +213,14 @@ static void gather_leaf(ad_state *s, const ad_space *space, neo_expr where, ad_l
 
 static bool body_active(ad_state *s, const neo_def_rec *d) {
   neo_module *m = s->m;
-  if (d->reducer == NEO_RED_NONE) return false;
+  if (d->reducer == NEO_RED_NONE)
+    return false;
   ad_leaves leaves = {0};
   active_ctx ctx = {s, false};
   neo_expr body = neo_list_expr(m, d->body, 0);
   neo_type t = neo_expr_type(m, body);
-  if (!neo_type_is_float(t)) return false;
+  if (!neo_type_is_float(t))
+    return false;
   ad_local(m, body, neo_const_int(m, t, 1), is_active, &ctx, s->scratch, &leaves);
   return leaves.n > 0;
 }
@@ -216,7 +233,8 @@ static neo_expr finish_adjoints(ad_state *s, neo_def def, const neo_def_rec *d, 
   out_index(m, d, index);
   for (uint32_t k = 0; k < d->out.n; k++) {
     neo_expr g = ad_adjoint_final(s, (neo_tensor){neo_list_at(m, d->out, k)});
-    if (!g.i) continue;
+    if (!g.i)
+      continue;
     ad_leaves leaves = {0};
     g = neo_expr_subst_axes(m, g, index, d->n_out);
     ad_local(m, neo_list_expr(m, d->finish, k), g, is_active, &ctx, s->scratch, &leaves);
@@ -234,7 +252,8 @@ static neo_expr finish_adjoints(ad_state *s, neo_def def, const neo_def_rec *d, 
 /* g at the output axes, in memory unless it is plain. */
 static neo_expr settle(ad_state *s, const neo_def_rec *d, neo_expr g) {
   neo_module *m = s->m;
-  if (ad_is_plain(m, g)) return g;
+  if (ad_is_plain(m, g))
+    return g;
   ad_space outs = space_of(m, d, d->n_out);
   neo_tensor like = {neo_list_at(m, d->out, 0)};
   neo_tensor t = ad_temp(m, "d.acc", like, neo_expr_type(m, g), outs.axis, d->n_out, d->span);
@@ -252,14 +271,18 @@ void ad_definition(ad_state *s, neo_def def) {
   ad_space outs = space_of(m, &d, d.n_out), all = space_of(m, &d, d.axes.n);
   neo_expr settled = g.i ? settle(s, &d, g) : g;
   for (size_t i = 0; i < reads.n; i++) {
-    if (reads.at[i].adj.i == g.i) reads.at[i].adj = settled; /* a bias beside the accumulator */
+    if (reads.at[i].adj.i == g.i)
+      reads.at[i].adj = settled; /* a bias beside the accumulator */
     gather_leaf(s, &outs, (neo_expr){0}, reads.at[i]);
   }
-  if (!g.i) return;
+  if (!g.i)
+    return;
   neo_expr seed = ad_reducer(s, def, settled);
-  if (!seed.i) return;
+  if (!seed.i)
+    return;
   ad_leaves leaves = {0};
   active_ctx ctx = {s, false};
   ad_local(m, neo_list_expr(m, d.body, 0), seed, is_active, &ctx, s->scratch, &leaves);
-  for (size_t i = 0; i < leaves.n; i++) gather_leaf(s, &all, d.where, leaves.at[i]);
+  for (size_t i = 0; i < leaves.n; i++)
+    gather_leaf(s, &all, d.where, leaves.at[i]);
 }

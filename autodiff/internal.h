@@ -23,8 +23,8 @@ typedef struct {
 typedef NEO_VEC(ad_leaf) ad_leaves;
 typedef bool ad_active_fn(void *ctx, const neo_module *m, neo_expr leaf);
 /* Adds to *out the adjoint of every active leaf of `root`, whose adjoint is `seed`. */
-void ad_local(neo_module *m, neo_expr root, neo_expr seed, ad_active_fn *active, void *ctx, neo_arena *scratch,
-              ad_leaves *out);
+void ad_local(neo_module *m, neo_expr root, neo_expr seed, ad_active_fn *active, void *ctx,
+              neo_arena *scratch, ad_leaves *out);
 
 /* ---- solve.c */
 typedef struct {
@@ -49,8 +49,8 @@ typedef struct {
 
 /* Contribution of a read: sum of `value` over the points of `from` (where `where`) whose index[] equals the output
  * position. False: cannot be formed (a diagnostic at `span` says why). */
-bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index, neo_tensor t, neo_expr value,
-               neo_span span, ad_term *out);
+bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index,
+               neo_tensor t, neo_expr value, neo_span span, ad_term *out);
 
 /* ---- adjoint.c: the adjoint of each tensor, collected term by term */
 typedef struct {
@@ -66,9 +66,9 @@ typedef struct {
   neo_arena *scratch;
   neo_grad_rec request;
   NEO_VEC(ad_adjoint) adjoint;
-  neo_map adjoint_of;   /* tensor -> number in `adjoint` */
-  neo_map needs;        /* tensors that a `wrt` can be reached from */
-  neo_map out_of;       /* wrt tensor -> the request's out */
+  neo_map adjoint_of; /* tensor -> number in `adjoint` */
+  neo_map needs;      /* tensors that a `wrt` can be reached from */
+  neo_map out_of;     /* wrt tensor -> the request's out */
   bool failed;
 } ad_state;
 
@@ -79,12 +79,13 @@ void ad_adjoint_add_expr(ad_state *s, neo_tensor t, neo_expr e); /* over AXIS 0 
 neo_expr ad_adjoint_final(ad_state *s, neo_tensor t);
 bool ad_needs(const ad_state *s, neo_tensor t);
 /* A new tensor "<prefix>.<name of like>" with the extents of the first n_out axes. */
-neo_tensor ad_temp(neo_module *m, const char *prefix, neo_tensor like, neo_type type, const neo_axis_rec *axis,
-                   uint32_t n_out, neo_span span);
-neo_def ad_define(neo_module *m, neo_tensor out, neo_def_rec rec, const neo_axis_rec *axis, uint32_t n);
+neo_tensor ad_temp(neo_module *m, const char *prefix, neo_tensor like, neo_type type,
+                   const neo_axis_rec *axis, uint32_t n_out, neo_span span);
+neo_def ad_define(neo_module *m, neo_tensor out, neo_def_rec rec, const neo_axis_rec *axis,
+                  uint32_t n);
 /* LOAD of t at AXIS 0 .. rank. */
 neo_expr ad_read(neo_module *m, neo_tensor t);
-bool ad_is_plain(const neo_module *m, neo_expr e); /* one read, or no read at all */
+bool ad_is_plain(const neo_module *m, neo_expr e);       /* one read, or no read at all */
 bool ad_is_plain_index(const neo_module *m, neo_expr e); /* no read in it */
 /* Defines `out` as the term says: a reduction, or a plain value. */
 void ad_define_term(ad_state *s, neo_tensor out, const ad_term *term, neo_span span);

@@ -13,7 +13,9 @@ static void collect(void *ctx, neo_expr e) {
   NEO_PUSH(v->scratch, &v->order, e);
 }
 
-static bool is_leaf(neo_op op) { return op == NEO_OP_LOAD || op == NEO_OP_LOAD_ELSE || op == NEO_OP_ACC; }
+static bool is_leaf(neo_op op) {
+  return op == NEO_OP_LOAD || op == NEO_OP_LOAD_ELSE || op == NEO_OP_ACC;
+}
 
 /* Condition that every index of a LOAD_ELSE is in range. */
 static neo_expr in_range(neo_module *m, neo_expr e) {
@@ -32,10 +34,13 @@ typedef struct {
   neo_map live, adj; /* by node: does an active leaf hang below; its adjoint */
 } local_ctx;
 
-static bool live(const local_ctx *l, neo_expr e) { return neo_map_get(&l->live, e.i, NULL); }
+static bool live(const local_ctx *l, neo_expr e) {
+  return neo_map_get(&l->live, e.i, NULL);
+}
 
 static void give(local_ctx *l, neo_expr to, neo_expr adj) {
-  if (!adj.i || !live(l, to) || ad_is_zero(l->m, adj)) return;
+  if (!adj.i || !live(l, to) || ad_is_zero(l->m, adj))
+    return;
   uint64_t old = 0;
   neo_map_get(&l->adj, to.i, &old);
   neo_map_set(&l->adj, to.i, ad_add(l->m, (neo_expr){(uint32_t)old}, adj).i);
@@ -52,12 +57,13 @@ static void mark_live(local_ctx *l, const visit_ctx *v, ad_active_fn *active, vo
       neo_expr a = neo_list_expr(m, n->arg, k);
       yes = yes || (neo_type_is_float(neo_expr_type(m, a)) && live(l, a));
     }
-    if (yes && neo_type_is_float((neo_type)n->type)) neo_map_set(&l->live, e.i, 1);
+    if (yes && neo_type_is_float((neo_type)n->type))
+      neo_map_set(&l->live, e.i, 1);
   }
 }
 
-void ad_local(neo_module *m, neo_expr root, neo_expr seed, ad_active_fn *active, void *ctx, neo_arena *scratch,
-              ad_leaves *out) {
+void ad_local(neo_module *m, neo_expr root, neo_expr seed, ad_active_fn *active, void *ctx,
+              neo_arena *scratch, ad_leaves *out) {
   visit_ctx v = {.m = m, .scratch = scratch};
   neo_expr_visit(m, root, collect, &v);
   local_ctx l = {.m = m};
@@ -68,19 +74,24 @@ void ad_local(neo_module *m, neo_expr root, neo_expr seed, ad_active_fn *active,
   for (size_t i = v.order.n; i-- > 0;) {
     neo_expr e = v.order.at[i];
     uint64_t adj = 0;
-    if (!neo_map_get(&l.adj, e.i, &adj)) continue;
+    if (!neo_map_get(&l.adj, e.i, &adj))
+      continue;
     neo_expr g = {(uint32_t)adj};
     neo_op op = (neo_op)neo_expr_node(m, e)->op;
     if (is_leaf(op)) {
-      if (active(ctx, m, e)) NEO_PUSH(m->arena, out, (ad_leaf){e, g});
-      if (op != NEO_OP_LOAD_ELSE) continue;
+      if (active(ctx, m, e))
+        NEO_PUSH(m->arena, out, (ad_leaf){e, g});
+      if (op != NEO_OP_LOAD_ELSE)
+        continue;
       neo_expr other = neo_expr_arg(m, e, neo_expr_node(m, e)->arg.n - 1);
-      if (live(&l, other)) give(&l, other, ad_select(m, in_range(m, e), ad_zero(m, neo_expr_type(m, g)), g));
+      if (live(&l, other))
+        give(&l, other, ad_select(m, in_range(m, e), ad_zero(m, neo_expr_type(m, g)), g));
       continue;
     }
     for (uint32_t k = 0; k < neo_expr_node(m, e)->arg.n; k++) {
       neo_expr a = neo_expr_arg(m, e, k);
-      if (live(&l, a)) give(&l, a, ad_rule(m, e, k, g));
+      if (live(&l, a))
+        give(&l, a, ad_rule(m, e, k, g));
     }
   }
 }

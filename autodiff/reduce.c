@@ -24,7 +24,8 @@ static neo_expr count_of(ad_state *s, neo_def def) {
     int64_t lo, hi;
     box = !uses_reduction_axes(m, &d, a.lo) && !uses_reduction_axes(m, &d, a.hi);
     neo_expr len = neo_op2(m, NEO_OP_SUB, a.hi, a.lo);
-    if (!neo_expr_is_int(m, a.lo, &lo) || !neo_expr_is_int(m, a.hi, &hi)) len = neo_op2(m, NEO_OP_MAX, len, zero);
+    if (!neo_expr_is_int(m, a.lo, &lo) || !neo_expr_is_int(m, a.hi, &hi))
+      len = neo_op2(m, NEO_OP_MAX, len, zero);
     n = neo_op2(m, NEO_OP_MUL, n, len);
   }
   return box ? n : ad_read(m, ad_stored_acc(s, def, 1));
@@ -77,13 +78,15 @@ static neo_expr others(ad_state *s, neo_def def, neo_expr g) {
     int64_t lo;
     axis[k] = *neo_def_axis(m, &d, k);
     bool red = k >= d.n_out;
-    if (red && (!neo_expr_is_int(m, axis[k].lo, &lo) || lo != 0 || neo_expr_axes(m, axis[k].hi) != 0 ||
-                neo_expr_uses_op(m, axis[k].hi, NEO_OP_LOAD))) {
+    if (red &&
+        (!neo_expr_is_int(m, axis[k].lo, &lo) || lo != 0 || neo_expr_axes(m, axis[k].hi) != 0 ||
+         neo_expr_uses_op(m, axis[k].hi, NEO_OP_LOAD))) {
       neo_diag(m->diags, d.span, NEO_D_GRAD_RANGE, "prod");
       s->failed = true;
       return (neo_expr){0};
     }
-    if (!red) continue;
+    if (!red)
+      continue;
     axis[k + n_red] = axis[k];
     move[k] = neo_axis_ref(m, k + n_red);
     neo_expr ne = neo_op2(m, NEO_OP_NE, move[k], neo_axis_ref(m, k));
@@ -92,7 +95,8 @@ static neo_expr others(ad_state *s, neo_def def, neo_expr g) {
   neo_tensor like = {neo_list_at(m, d.out, 0)};
   neo_type type = neo_expr_type(m, neo_list_expr(m, d.body, 0));
   neo_tensor t = ad_temp(m, "others", like, type, axis, d.axes.n, d.span);
-  neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, d.body, 0), move, d.axes.n), acc = neo_acc_ref(m, type, 0);
+  neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, d.body, 0), move, d.axes.n),
+           acc = neo_acc_ref(m, type, 0);
   neo_def_rec r = {.n_out = d.axes.n, .reducer = NEO_RED_PROD, .span = d.span};
   r.where = d.where.i ? ad_and(m, differ, neo_expr_subst_axes(m, d.where, move, d.axes.n)) : differ;
   r.body = neo_list_new(m, &body.i, 1);
@@ -103,12 +107,18 @@ static neo_expr others(ad_state *s, neo_def def, neo_expr g) {
 
 neo_expr ad_reducer(ad_state *s, neo_def def, neo_expr g) {
   switch ((neo_reducer)neo_def_at(s->m, def)->reducer) {
-  case NEO_RED_SUM: return g;
-  case NEO_RED_MEAN: return mean(s, def, g);
+  case NEO_RED_SUM:
+    return g;
+  case NEO_RED_MEAN:
+    return mean(s, def, g);
   case NEO_RED_MAX:
-  case NEO_RED_MIN: return winner(s, def, g);
-  case NEO_RED_LOGSUMEXP: return softmax(s, def, g);
-  case NEO_RED_PROD: return others(s, def, g);
-  default: return (neo_expr){0};
+  case NEO_RED_MIN:
+    return winner(s, def, g);
+  case NEO_RED_LOGSUMEXP:
+    return softmax(s, def, g);
+  case NEO_RED_PROD:
+    return others(s, def, g);
+  default:
+    return (neo_expr){0};
   }
 }

@@ -5,55 +5,73 @@
 #include "autodiff/internal.h"
 #include <math.h>
 
-neo_expr ad_zero(neo_module *m, neo_type t) { return neo_const_int(m, t, 0); }
+neo_expr ad_zero(neo_module *m, neo_type t) {
+  return neo_const_int(m, t, 0);
+}
 
 static bool is_const(const neo_module *m, neo_expr e, double x) {
   double v;
   int64_t i;
-  if (neo_expr_is_float(m, e, &v)) return v == x && !(v == 0 && signbit(v));
+  if (neo_expr_is_float(m, e, &v))
+    return v == x && !(v == 0 && signbit(v));
   return neo_expr_is_int(m, e, &i) && (double)i == x;
 }
 
-bool ad_is_zero(const neo_module *m, neo_expr e) { return is_const(m, e, 0); }
+bool ad_is_zero(const neo_module *m, neo_expr e) {
+  return is_const(m, e, 0);
+}
 
 static neo_expr real(neo_module *m, neo_expr like, double x) {
   return neo_const_float(m, neo_expr_type(m, like), x);
 }
 
 neo_expr ad_neg(neo_module *m, neo_expr a) {
-  if (neo_expr_node(m, a)->op == NEO_OP_NEG) return neo_expr_arg(m, a, 0);
+  if (neo_expr_node(m, a)->op == NEO_OP_NEG)
+    return neo_expr_arg(m, a, 0);
   return ad_is_zero(m, a) ? a : neo_op1(m, NEO_OP_NEG, a);
 }
 
 static neo_expr mul(neo_module *m, neo_expr a, neo_expr b) {
-  if (is_const(m, a, 1)) return b;
-  if (is_const(m, b, 1)) return a;
-  if (ad_is_zero(m, a)) return a;
-  if (ad_is_zero(m, b)) return b;
+  if (is_const(m, a, 1))
+    return b;
+  if (is_const(m, b, 1))
+    return a;
+  if (ad_is_zero(m, a))
+    return a;
+  if (ad_is_zero(m, b))
+    return b;
   double x, y;
-  if (neo_expr_is_float(m, a, &x) && neo_expr_is_float(m, b, &y)) return real(m, a, x * y);
+  if (neo_expr_is_float(m, a, &x) && neo_expr_is_float(m, b, &y))
+    return real(m, a, x * y);
   return neo_op2(m, NEO_OP_MUL, a, b);
 }
 
 neo_expr ad_add(neo_module *m, neo_expr a, neo_expr b) {
-  if (!a.i || (b.i && ad_is_zero(m, a))) return b;
-  if (!b.i || ad_is_zero(m, b)) return a;
-  if (a.i == b.i) return mul(m, real(m, a, 2), a);
-  if (neo_expr_node(m, b)->op == NEO_OP_NEG) return neo_op2(m, NEO_OP_SUB, a, neo_expr_arg(m, b, 0));
+  if (!a.i || (b.i && ad_is_zero(m, a)))
+    return b;
+  if (!b.i || ad_is_zero(m, b))
+    return a;
+  if (a.i == b.i)
+    return mul(m, real(m, a, 2), a);
+  if (neo_expr_node(m, b)->op == NEO_OP_NEG)
+    return neo_op2(m, NEO_OP_SUB, a, neo_expr_arg(m, b, 0));
   return neo_op2(m, NEO_OP_ADD, a, b);
 }
 
 neo_expr ad_select(neo_module *m, neo_expr cond, neo_expr a, neo_expr b) {
   int64_t c;
-  if (neo_expr_is_int(m, cond, &c)) return c ? a : b;
+  if (neo_expr_is_int(m, cond, &c))
+    return c ? a : b;
   return a.i == b.i ? a : neo_op3(m, NEO_OP_SELECT, cond, a, b);
 }
 
 /* Is e a select against zero, or a sum or negation of such? Then a factor must go inside. */
 static bool guarded(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
-  if (n->op == NEO_OP_SELECT) return ad_is_zero(m, neo_expr_arg(m, e, 1)) || ad_is_zero(m, neo_expr_arg(m, e, 2));
-  if (n->op == NEO_OP_NEG) return guarded(m, neo_expr_arg(m, e, 0));
+  if (n->op == NEO_OP_SELECT)
+    return ad_is_zero(m, neo_expr_arg(m, e, 1)) || ad_is_zero(m, neo_expr_arg(m, e, 2));
+  if (n->op == NEO_OP_NEG)
+    return guarded(m, neo_expr_arg(m, e, 0));
   if (n->op == NEO_OP_ADD || n->op == NEO_OP_SUB)
     return guarded(m, neo_expr_arg(m, e, 0)) || guarded(m, neo_expr_arg(m, e, 1));
   return false;
@@ -68,21 +86,33 @@ static neo_expr linear(neo_module *m, neo_op op, neo_expr g, neo_expr d) {
       neo_expr x = ad_is_zero(m, a) ? a : linear(m, op, a, d);
       return ad_select(m, c, x, ad_is_zero(m, b) ? b : linear(m, op, b, d));
     }
-    if (n.op == NEO_OP_NEG) return ad_neg(m, linear(m, op, neo_expr_arg(m, g, 0), d));
+    if (n.op == NEO_OP_NEG)
+      return ad_neg(m, linear(m, op, neo_expr_arg(m, g, 0), d));
     neo_expr a = neo_expr_arg(m, g, 0), b = neo_expr_arg(m, g, 1);
     neo_expr x = linear(m, op, a, d), y = linear(m, op, b, d);
     return ad_add(m, x, n.op == NEO_OP_SUB ? ad_neg(m, y) : y);
   }
-  if (op == NEO_OP_MUL) return mul(m, g, d);
+  if (op == NEO_OP_MUL)
+    return mul(m, g, d);
   return ad_is_zero(m, g) || is_const(m, d, 1) ? g : neo_op2(m, NEO_OP_DIV, g, d);
 }
 
-neo_expr ad_scale(neo_module *m, neo_expr adj, neo_expr d) { return linear(m, NEO_OP_MUL, adj, d); }
-static neo_expr quotient(neo_module *m, neo_expr adj, neo_expr d) { return linear(m, NEO_OP_DIV, adj, d); }
+neo_expr ad_scale(neo_module *m, neo_expr adj, neo_expr d) {
+  return linear(m, NEO_OP_MUL, adj, d);
+}
+static neo_expr quotient(neo_module *m, neo_expr adj, neo_expr d) {
+  return linear(m, NEO_OP_DIV, adj, d);
+}
 
-static neo_expr op1(neo_module *m, neo_op op, neo_expr a) { return neo_op1(m, op, a); }
-static neo_expr add(neo_module *m, neo_expr a, neo_expr b) { return neo_op2(m, NEO_OP_ADD, a, b); }
-static neo_expr sub(neo_module *m, neo_expr a, neo_expr b) { return neo_op2(m, NEO_OP_SUB, a, b); }
+static neo_expr op1(neo_module *m, neo_op op, neo_expr a) {
+  return neo_op1(m, op, a);
+}
+static neo_expr add(neo_module *m, neo_expr a, neo_expr b) {
+  return neo_op2(m, NEO_OP_ADD, a, b);
+}
+static neo_expr sub(neo_module *m, neo_expr a, neo_expr b) {
+  return neo_op2(m, NEO_OP_SUB, a, b);
+}
 static neo_expr keep(neo_module *m, neo_expr cond, neo_expr g) {
   return ad_select(m, cond, g, ad_zero(m, neo_expr_type(m, g)));
 }
@@ -105,8 +135,10 @@ static neo_expr rule_pow(neo_module *m, neo_expr y, uint32_t k, neo_expr g) {
 
 static neo_expr rule_clamp(neo_module *m, neo_expr y, uint32_t k, neo_expr g) {
   neo_expr x = neo_expr_arg(m, y, 0), lo = neo_expr_arg(m, y, 1), hi = neo_expr_arg(m, y, 2);
-  if (k == 1) return keep(m, neo_op2(m, NEO_OP_LT, x, lo), g);
-  if (k == 2) return keep(m, neo_op2(m, NEO_OP_LT, hi, x), g);
+  if (k == 1)
+    return keep(m, neo_op2(m, NEO_OP_LT, x, lo), g);
+  if (k == 2)
+    return keep(m, neo_op2(m, NEO_OP_LT, hi, x), g);
   neo_expr in = neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LE, lo, x), neo_op2(m, NEO_OP_LE, x, hi));
   return keep(m, in, g);
 }
@@ -129,37 +161,58 @@ static neo_expr slope_silu(neo_module *m, neo_expr x) {
 static neo_expr slope(neo_module *m, neo_op op, neo_expr x, neo_expr y) {
   neo_expr one = real(m, x, 1);
   switch (op) {
-  case NEO_OP_ABS: return op1(m, NEO_OP_SIGN, x);
-  case NEO_OP_RSQRT: return mul(m, real(m, x, -0.5), mul(m, y, mul(m, y, y)));
-  case NEO_OP_EXP: return y;
-  case NEO_OP_EXPM1: return add(m, y, one);
-  case NEO_OP_SIN: return op1(m, NEO_OP_COS, x);
-  case NEO_OP_COS: return ad_neg(m, op1(m, NEO_OP_SIN, x));
-  case NEO_OP_TAN: return add(m, one, mul(m, y, y));
-  case NEO_OP_TANH: return sub(m, one, mul(m, y, y));
-  case NEO_OP_SIGMOID: return mul(m, y, sub(m, one, y));
-  case NEO_OP_GELU: return slope_gelu(m, x);
-  case NEO_OP_SILU: return slope_silu(m, x);
-  case NEO_OP_SOFTPLUS: return op1(m, NEO_OP_SIGMOID, x);
+  case NEO_OP_ABS:
+    return op1(m, NEO_OP_SIGN, x);
+  case NEO_OP_RSQRT:
+    return mul(m, real(m, x, -0.5), mul(m, y, mul(m, y, y)));
+  case NEO_OP_EXP:
+    return y;
+  case NEO_OP_EXPM1:
+    return add(m, y, one);
+  case NEO_OP_SIN:
+    return op1(m, NEO_OP_COS, x);
+  case NEO_OP_COS:
+    return ad_neg(m, op1(m, NEO_OP_SIN, x));
+  case NEO_OP_TAN:
+    return add(m, one, mul(m, y, y));
+  case NEO_OP_TANH:
+    return sub(m, one, mul(m, y, y));
+  case NEO_OP_SIGMOID:
+    return mul(m, y, sub(m, one, y));
+  case NEO_OP_GELU:
+    return slope_gelu(m, x);
+  case NEO_OP_SILU:
+    return slope_silu(m, x);
+  case NEO_OP_SOFTPLUS:
+    return op1(m, NEO_OP_SIGMOID, x);
   case NEO_OP_ELU:
-    return ad_select(m, neo_op2(m, NEO_OP_LT, ad_zero(m, neo_expr_type(m, x)), x), one, add(m, y, one));
+    return ad_select(m, neo_op2(m, NEO_OP_LT, ad_zero(m, neo_expr_type(m, x)), x), one,
+                     add(m, y, one));
   case NEO_OP_ERF: {
     neo_expr bell = op1(m, NEO_OP_EXP, ad_neg(m, mul(m, x, x)));
     return mul(m, real(m, x, 1.1283791670955126), bell);
   }
-  default: return (neo_expr){0};
+  default:
+    return (neo_expr){0};
   }
 }
 
 static neo_expr rule_one(neo_module *m, neo_op op, neo_expr x, neo_expr y, neo_expr g) {
   switch (op) {
-  case NEO_OP_NEG: return ad_neg(m, g);
-  case NEO_OP_CAST: return neo_cast(m, neo_expr_type(m, x), g);
-  case NEO_OP_SQRT: return quotient(m, ad_scale(m, g, real(m, x, 0.5)), y);
-  case NEO_OP_LOG: return quotient(m, g, x);
-  case NEO_OP_LOG1P: return quotient(m, g, add(m, real(m, x, 1), x));
-  case NEO_OP_RELU: return keep(m, neo_op2(m, NEO_OP_LT, ad_zero(m, neo_expr_type(m, y)), y), g);
-  default: break; /* floor, ceil, round, sign, stop: no gradient */
+  case NEO_OP_NEG:
+    return ad_neg(m, g);
+  case NEO_OP_CAST:
+    return neo_cast(m, neo_expr_type(m, x), g);
+  case NEO_OP_SQRT:
+    return quotient(m, ad_scale(m, g, real(m, x, 0.5)), y);
+  case NEO_OP_LOG:
+    return quotient(m, g, x);
+  case NEO_OP_LOG1P:
+    return quotient(m, g, add(m, real(m, x, 1), x));
+  case NEO_OP_RELU:
+    return keep(m, neo_op2(m, NEO_OP_LT, ad_zero(m, neo_expr_type(m, y)), y), g);
+  default:
+    break; /* floor, ceil, round, sign, stop: no gradient */
   }
   neo_expr d = slope(m, op, x, y);
   return d.i ? ad_scale(m, g, d) : d;
@@ -168,14 +221,20 @@ static neo_expr rule_one(neo_module *m, neo_op op, neo_expr x, neo_expr y, neo_e
 static neo_expr rule_two(neo_module *m, neo_op op, neo_expr y, uint32_t k, neo_expr g) {
   neo_expr a = neo_expr_arg(m, y, 0), b = neo_expr_arg(m, y, 1);
   switch (op) {
-  case NEO_OP_ADD: return g;
-  case NEO_OP_SUB: return k ? ad_neg(m, g) : g;
-  case NEO_OP_MUL: return ad_scale(m, g, k ? a : b);
-  case NEO_OP_DIV: return k ? ad_neg(m, quotient(m, ad_scale(m, g, y), b)) : quotient(m, g, b);
+  case NEO_OP_ADD:
+    return g;
+  case NEO_OP_SUB:
+    return k ? ad_neg(m, g) : g;
+  case NEO_OP_MUL:
+    return ad_scale(m, g, k ? a : b);
+  case NEO_OP_DIV:
+    return k ? ad_neg(m, quotient(m, ad_scale(m, g, y), b)) : quotient(m, g, b);
   case NEO_OP_MOD:
-    if (!k) return g;
+    if (!k)
+      return g;
     return ad_neg(m, ad_scale(m, g, op1(m, NEO_OP_FLOOR, neo_op2(m, NEO_OP_DIV, a, b))));
-  case NEO_OP_POW: return rule_pow(m, y, k, g);
+  case NEO_OP_POW:
+    return rule_pow(m, y, k, g);
   case NEO_OP_MAX: { /* the first of equals */
     neo_expr first = neo_op2(m, NEO_OP_LE, b, a);
     return k ? drop(m, first, g) : keep(m, first, g);
@@ -184,19 +243,25 @@ static neo_expr rule_two(neo_module *m, neo_op op, neo_expr y, uint32_t k, neo_e
     neo_expr first = neo_op2(m, NEO_OP_LE, a, b);
     return k ? drop(m, first, g) : keep(m, first, g);
   }
-  default: return (neo_expr){0};
+  default:
+    return (neo_expr){0};
   }
 }
 
 neo_expr ad_rule(neo_module *m, neo_expr e, uint32_t k, neo_expr g) {
   neo_op op = (neo_op)neo_expr_node(m, e)->op;
   switch (neo_op_arity(op)) {
-  case 1: return rule_one(m, op, neo_expr_arg(m, e, 0), e, g);
-  case 2: return rule_two(m, op, e, k, g);
+  case 1:
+    return rule_one(m, op, neo_expr_arg(m, e, 0), e, g);
+  case 2:
+    return rule_two(m, op, e, k, g);
   case 3:
-    if (op == NEO_OP_CLAMP) return rule_clamp(m, e, k, g);
-    if (op != NEO_OP_SELECT || k == 0) return (neo_expr){0};
+    if (op == NEO_OP_CLAMP)
+      return rule_clamp(m, e, k, g);
+    if (op != NEO_OP_SELECT || k == 0)
+      return (neo_expr){0};
     return k == 1 ? keep(m, neo_expr_arg(m, e, 0), g) : drop(m, neo_expr_arg(m, e, 0), g);
-  default: return (neo_expr){0};
+  default:
+    return (neo_expr){0};
   }
 }

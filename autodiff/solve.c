@@ -36,23 +36,33 @@ typedef struct {
 } system_t;
 
 neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b) {
-  if (!a.i || !b.i) return a.i ? a : b;
+  if (!a.i || !b.i)
+    return a.i ? a : b;
   return a.i == b.i ? a : neo_op2(m, NEO_OP_AND, a, b);
 }
 
-static neo_expr op2(system_t *s, neo_op op, neo_expr a, neo_expr b) { return neo_op2(s->m, op, a, b); }
-static neo_expr int_of(system_t *s, int64_t x) { return neo_const_int(s->m, NEO_I64_T, x); }
+static neo_expr op2(system_t *s, neo_op op, neo_expr a, neo_expr b) {
+  return neo_op2(s->m, op, a, b);
+}
+static neo_expr int_of(system_t *s, int64_t x) {
+  return neo_const_int(s->m, NEO_I64_T, x);
+}
 
-static neo_facts facts_of(system_t *s) { return (neo_facts){.axes = s->axis, .n_axes = s->n}; }
+static neo_facts facts_of(system_t *s) {
+  return (neo_facts){.axes = s->axis, .n_axes = s->n};
+}
 
 static bool has_unsolved(system_t *s, neo_expr e) {
   uint64_t used = neo_expr_axes(s->m, e);
   for (uint32_t k = s->n_out; k < s->n; k++)
-    if ((used >> k & 1) && !s->solved[k]) return true;
+    if ((used >> k & 1) && !s->solved[k])
+      return true;
   return false;
 }
 
-static neo_expr apply(system_t *s, neo_expr e) { return e.i ? neo_expr_subst_axes(s->m, e, s->by, s->n) : e; }
+static neo_expr apply(system_t *s, neo_expr e) {
+  return e.i ? neo_expr_subst_axes(s->m, e, s->by, s->n) : e;
+}
 
 static void reapply(system_t *s) {
   for (uint32_t i = 0; i < s->n_eq; i++) {
@@ -60,7 +70,8 @@ static void reapply(system_t *s) {
     s->eq[i].rhs = apply(s, s->eq[i].rhs);
   }
   for (uint32_t k = s->n_out; k < s->n; k++) {
-    if (s->solved[k]) s->by[k] = apply(s, s->by[k]);
+    if (s->solved[k])
+      s->by[k] = apply(s, s->by[k]);
     s->axis[k].lo = apply(s, s->axis[k].lo);
     s->axis[k].hi = apply(s, s->axis[k].hi);
   }
@@ -72,7 +83,8 @@ static void reapply(system_t *s) {
 static void substitute(system_t *s, uint32_t k, neo_expr value) {
   neo_facts f = facts_of(s);
   value = neo_simplify_under(s->env->prover, &f, value);
-  neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, s->axis[k].lo, value), op2(s, NEO_OP_LT, value, s->axis[k].hi));
+  neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, s->axis[k].lo, value),
+                       op2(s, NEO_OP_LT, value, s->axis[k].hi));
   s->solved[k] = true;
   s->by[k] = value;
   s->range = ad_and(s->m, s->range, in);
@@ -104,7 +116,8 @@ typedef struct {
 
 static bool is_unsolved_axis(system_t *s, neo_expr e, uint32_t *k) {
   const neo_node *n = neo_expr_node(s->m, e);
-  if (n->op != NEO_OP_AXIS || n->attr < s->n_out || n->attr >= s->n || s->solved[n->attr]) return false;
+  if (n->op != NEO_OP_AXIS || n->attr < s->n_out || n->attr >= s->n || s->solved[n->attr])
+    return false;
   *k = n->attr;
   return true;
 }
@@ -112,11 +125,14 @@ static bool is_unsolved_axis(system_t *s, neo_expr e, uint32_t *k) {
 /* axis, or axis times a factor without unsolved axes. */
 static bool part_of(system_t *s, neo_expr atom, part *p) {
   p->size = (neo_expr){0};
-  if (is_unsolved_axis(s, atom, &p->axis)) return true;
-  if (neo_expr_node(s->m, atom)->op != NEO_OP_MUL) return false;
+  if (is_unsolved_axis(s, atom, &p->axis))
+    return true;
+  if (neo_expr_node(s->m, atom)->op != NEO_OP_MUL)
+    return false;
   neo_expr a = neo_expr_arg(s->m, atom, 0), b = neo_expr_arg(s->m, atom, 1);
   p->size = is_unsolved_axis(s, a, &p->axis) ? b : a;
-  if (p->size.i == a.i && !is_unsolved_axis(s, b, &p->axis)) return false;
+  if (p->size.i == a.i && !is_unsolved_axis(s, b, &p->axis))
+    return false;
   return neo_expr_axes(s->m, p->size) == 0;
 }
 
@@ -124,7 +140,8 @@ static sum_form form_of(system_t *s, const equation *q) {
   sum_form f = {.linear = true};
   neo_linear l, rest = {0};
   neo_expr diff = q->lhs;
-  if (!neo_linear_of(s->m, diff, &l)) return (sum_form){0};
+  if (!neo_linear_of(s->m, diff, &l))
+    return (sum_form){0};
   rest.constant = l.constant;
   for (uint32_t i = 0; i < l.n; i++) {
     part p;
@@ -139,7 +156,8 @@ static sum_form form_of(system_t *s, const equation *q) {
   }
   for (uint32_t i = 0; i < f.n; i++) /* an axis must occur once */
     for (uint32_t j = 0; j < i; j++)
-      if (f.part[i].axis == f.part[j].axis) f.linear = false;
+      if (f.part[i].axis == f.part[j].axis)
+        f.linear = false;
   f.value = op2(s, NEO_OP_SUB, q->rhs, neo_linear_expr(s->m, &rest));
   return f;
 }
@@ -153,11 +171,14 @@ static neo_expr part_expr(system_t *s, const part *p, int64_t sign) {
 static neo_expr without(system_t *s, const sum_form *f, uint32_t but) {
   neo_expr v = f->value;
   for (uint32_t i = 0; i < f->n; i++)
-    if (i != but) v = op2(s, NEO_OP_SUB, v, part_expr(s, &f->part[i], 1));
+    if (i != but)
+      v = op2(s, NEO_OP_SUB, v, part_expr(s, &f->part[i], 1));
   return v;
 }
 
-static bool is_unit(const part *p) { return !p->size.i && (p->coef == 1 || p->coef == -1); }
+static bool is_unit(const part *p) {
+  return !p->size.i && (p->coef == 1 || p->coef == -1);
+}
 
 static int64_t length_of(system_t *s, uint32_t k) {
   neo_facts f = facts_of(s);
@@ -169,7 +190,8 @@ static int64_t length_of(system_t *s, uint32_t k) {
 /* ---- the rules; each returns true if it took the equation away */
 
 static bool rule_known(system_t *s, equation *q) {
-  if (has_unsolved(s, q->lhs)) return false;
+  if (has_unsolved(s, q->lhs))
+    return false;
   s->where = ad_and(s->m, op2(s, NEO_OP_EQ, q->lhs, q->rhs), s->where);
   q->done = true;
   return true;
@@ -178,13 +200,15 @@ static bool rule_known(system_t *s, equation *q) {
 static void solve_part(system_t *s, equation *q, const sum_form *f, uint32_t i) {
   q->done = true;
   neo_expr v = without(s, f, i);
-  if (f->part[i].coef == -1) v = op2(s, NEO_OP_SUB, int_of(s, 0), v);
+  if (f->part[i].coef == -1)
+    v = op2(s, NEO_OP_SUB, int_of(s, 0), v);
   substitute(s, f->part[i].axis, v);
 }
 
 static bool rule_unit(system_t *s, equation *q) {
   sum_form f = form_of(s, q);
-  if (!f.linear || f.n != 1 || !is_unit(&f.part[0])) return false;
+  if (!f.linear || f.n != 1 || !is_unit(&f.part[0]))
+    return false;
   solve_part(s, q, &f, 0);
   return true;
 }
@@ -192,17 +216,23 @@ static bool rule_unit(system_t *s, equation *q) {
 /* The part whose coefficient exceeds everything that the other parts can add up to. */
 static bool rule_digits(system_t *s, equation *q) {
   sum_form f = form_of(s, q);
-  if (!f.linear || f.n == 0 || (f.n == 1 && !f.part[0].size.i)) return false;
+  if (!f.linear || f.n == 0 || (f.n == 1 && !f.part[0].size.i))
+    return false;
   for (uint32_t i = 0; i < f.n; i++) {
-    if (f.part[i].coef <= 1 && !f.part[i].size.i) continue;
-    if (f.part[i].coef < 1) continue;
+    if (f.part[i].coef <= 1 && !f.part[i].size.i)
+      continue;
+    if (f.part[i].coef < 1)
+      continue;
     neo_expr c = int_of(s, f.part[i].coef);
-    if (f.part[i].size.i) c = op2(s, NEO_OP_MUL, c, f.part[i].size);
+    if (f.part[i].size.i)
+      c = op2(s, NEO_OP_MUL, c, f.part[i].size);
     neo_expr rest = int_of(s, 0);
     for (uint32_t j = 0; j < f.n; j++)
-      if (j != i) rest = op2(s, NEO_OP_ADD, rest, part_expr(s, &f.part[j], 1));
+      if (j != i)
+        rest = op2(s, NEO_OP_ADD, rest, part_expr(s, &f.part[j], 1));
     neo_facts facts = facts_of(s);
-    if (neo_prove_index(s->env->prover, &facts, rest, c, NULL) != NEO_PROVED) continue;
+    if (neo_prove_index(s->env->prover, &facts, rest, c, NULL) != NEO_PROVED)
+      continue;
     q->done = true;
     add_equation(s, rest, op2(s, NEO_OP_MOD, f.value, c));
     substitute(s, f.part[i].axis, op2(s, NEO_OP_DIV, f.value, c));
@@ -215,9 +245,11 @@ static bool rule_isolate(system_t *s, equation *q) {
   sum_form f = form_of(s, q);
   uint32_t best = f.n;
   for (uint32_t i = 0; f.linear && i < f.n; i++)
-    if (is_unit(&f.part[i]) && (best == f.n || length_of(s, f.part[i].axis) > length_of(s, f.part[best].axis)))
+    if (is_unit(&f.part[i]) &&
+        (best == f.n || length_of(s, f.part[i].axis) > length_of(s, f.part[best].axis)))
       best = i;
-  if (best == f.n) return false;
+  if (best == f.n)
+    return false;
   solve_part(s, q, &f, best);
   return true;
 }
@@ -226,11 +258,14 @@ static bool rule_lattice(system_t *s, equation *q) {
   sum_form f = form_of(s, q);
   uint32_t best = f.n;
   for (uint32_t i = 0; f.linear && i < f.n; i++)
-    if (!f.part[i].size.i && (best == f.n || llabs(f.part[i].coef) < llabs(f.part[best].coef))) best = i;
-  if (best == f.n) return false;
+    if (!f.part[i].size.i && (best == f.n || llabs(f.part[i].coef) < llabs(f.part[best].coef)))
+      best = i;
+  if (best == f.n)
+    return false;
   q->done = true;
   neo_expr v = without(s, &f, best), c = int_of(s, llabs(f.part[best].coef));
-  if (f.part[best].coef < 0) v = op2(s, NEO_OP_SUB, int_of(s, 0), v);
+  if (f.part[best].coef < 0)
+    v = op2(s, NEO_OP_SUB, int_of(s, 0), v);
   s->range = ad_and(s->m, s->range, op2(s, NEO_OP_EQ, op2(s, NEO_OP_MOD, v, c), int_of(s, 0)));
   substitute(s, f.part[best].axis, op2(s, NEO_OP_DIV, v, c));
   return true;
@@ -239,9 +274,11 @@ static bool rule_lattice(system_t *s, equation *q) {
 static bool rule_interval(system_t *s, equation *q) {
   const neo_node *n = neo_expr_node(s->m, q->lhs);
   int64_t k;
-  if (n->op != NEO_OP_DIV || !neo_expr_is_int(s->m, neo_expr_arg(s->m, q->lhs, 1), &k) || k <= 0) return false;
+  if (n->op != NEO_OP_DIV || !neo_expr_is_int(s->m, neo_expr_arg(s->m, q->lhs, 1), &k) || k <= 0)
+    return false;
   neo_expr e = neo_expr_arg(s->m, q->lhs, 0), lo = op2(s, NEO_OP_MUL, q->rhs, int_of(s, k));
-  neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, lo, e), op2(s, NEO_OP_LT, e, op2(s, NEO_OP_ADD, lo, int_of(s, k))));
+  neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, lo, e),
+                       op2(s, NEO_OP_LT, e, op2(s, NEO_OP_ADD, lo, int_of(s, k))));
   s->where = ad_and(s->m, in, s->where);
   q->done = true;
   return true;
@@ -258,7 +295,8 @@ static void split_div(system_t *s, neo_expr e, neo_expr *x, int64_t *by) {
   *x = e;
   *by = 1;
   int64_t k;
-  while (neo_expr_node(s->m, *x)->op == NEO_OP_DIV && neo_expr_is_int(s->m, neo_expr_arg(s->m, *x, 1), &k) && k > 0) {
+  while (neo_expr_node(s->m, *x)->op == NEO_OP_DIV &&
+         neo_expr_is_int(s->m, neo_expr_arg(s->m, *x, 1), &k) && k > 0) {
     *by *= k;
     *x = neo_expr_arg(s->m, *x, 0);
   }
@@ -267,13 +305,15 @@ static void split_div(system_t *s, neo_expr e, neo_expr *x, int64_t *by) {
 /* base / (c*K) = z1 and (base / c) % K = z2 give base / c = z1*K + z2 with 0 <= z2 < K. */
 static bool pair(system_t *s, equation *a, equation *b) {
   const neo_node *mod = neo_expr_node(s->m, b->lhs), *div = neo_expr_node(s->m, a->lhs);
-  if (a->done || b->done || mod->op != NEO_OP_MOD || div->op != NEO_OP_DIV) return false;
+  if (a->done || b->done || mod->op != NEO_OP_MOD || div->op != NEO_OP_DIV)
+    return false;
   neo_expr low = neo_expr_arg(s->m, b->lhs, 0), k = neo_expr_arg(s->m, b->lhs, 1), x, y;
   int64_t kc, c, ck;
   if (neo_expr_is_int(s->m, k, &kc)) {
     split_div(s, low, &x, &c);
     split_div(s, a->lhs, &y, &ck);
-    if (x.i != y.i || kc <= 0 || ck != c * kc) return false;
+    if (x.i != y.i || kc <= 0 || ck != c * kc)
+      return false;
   } else if (neo_expr_arg(s->m, a->lhs, 0).i != low.i || neo_expr_arg(s->m, a->lhs, 1).i != k.i) {
     return false;
   }
@@ -288,19 +328,21 @@ static bool pair(system_t *s, equation *a, equation *b) {
 static bool pair_any(system_t *s) {
   for (uint32_t i = 0; i < s->n_eq; i++)
     for (uint32_t j = 0; j < s->n_eq; j++)
-      if (i != j && pair(s, &s->eq[i], &s->eq[j])) return true;
+      if (i != j && pair(s, &s->eq[i], &s->eq[j]))
+        return true;
   return false;
 }
 
 static void solve(system_t *s) {
-  static bool (*const rules[])(system_t *, equation *) = {rule_known,   rule_unit,     rule_digits, rule_isolate,
-                                                          rule_lattice, rule_interval, rule_leave};
+  static bool (*const rules[])(system_t *, equation *) = {
+      rule_known, rule_unit, rule_digits, rule_isolate, rule_lattice, rule_interval, rule_leave};
   bool again = true;
   while (again && !s->failed) {
     again = pair_any(s);
     for (size_t r = 0; r < sizeof rules / sizeof *rules && !again; r++)
       for (uint32_t i = 0; i < s->n_eq && !again; i++)
-        if (!s->eq[i].done) again = rules[r](s, &s->eq[i]);
+        if (!s->eq[i].done)
+          again = rules[r](s, &s->eq[i]);
   }
 }
 
@@ -313,17 +355,20 @@ static bool hull(system_t *s, neo_expr e, uint64_t allowed, int sign, neo_expr *
     *out = e;
     return true;
   }
-  if (depth > 16 || !neo_linear_of(s->m, e, &l)) return false;
+  if (depth > 16 || !neo_linear_of(s->m, e, &l))
+    return false;
   neo_expr sum = int_of(s, l.constant);
   for (uint32_t i = 0; i < l.n; i++) {
     neo_expr atom = l.term[i].atom;
     if (neo_expr_axes(s->m, atom) & ~allowed) {
       const neo_node *n = neo_expr_node(s->m, atom);
-      if (n->op != NEO_OP_AXIS || n->attr >= s->n) return false;
+      if (n->op != NEO_OP_AXIS || n->attr >= s->n)
+        return false;
       int up = l.term[i].coef > 0 ? sign : -sign;
       const neo_axis_rec *a = &s->axis[n->attr];
       neo_expr end = up > 0 ? op2(s, NEO_OP_SUB, a->hi, int_of(s, 1)) : a->lo;
-      if (!hull(s, end, allowed & ~(1ull << n->attr), up, &atom, depth + 1)) return false;
+      if (!hull(s, end, allowed & ~(1ull << n->attr), up, &atom, depth + 1))
+        return false;
     }
     sum = op2(s, NEO_OP_ADD, sum, op2(s, NEO_OP_MUL, atom, int_of(s, l.term[i].coef)));
   }
@@ -335,21 +380,28 @@ static bool hull(system_t *s, neo_expr e, uint64_t allowed, int sign, neo_expr *
 static neo_expr guard_load(void *ctx, neo_module *m, neo_expr e) {
   (void)ctx;
   const neo_node n = *neo_expr_node(m, e);
-  if (n.op != NEO_OP_LOAD) return e;
+  if (n.op != NEO_OP_LOAD)
+    return e;
   neo_expr index[16];
-  for (uint32_t k = 0; k < n.arg.n; k++) index[k] = neo_list_expr(m, n.arg, k);
-  return neo_load_else(m, (neo_tensor){n.attr}, index, n.arg.n, neo_const_int(m, (neo_type)n.type, 0), n.span);
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    index[k] = neo_list_expr(m, n.arg, k);
+  return neo_load_else(m, (neo_tensor){n.attr}, index, n.arg.n,
+                       neo_const_int(m, (neo_type)n.type, 0), n.span);
 }
 
 /* Makes the bounds of free axis k use earlier axes only; what that loosens becomes a condition. */
 static bool order_bounds(system_t *s, uint32_t k) {
   neo_axis_rec *a = &s->axis[k];
   uint64_t allowed = (1ull << k) - 1;
-  neo_expr lo = neo_expr_rewrite(s->m, a->lo, guard_load, NULL), hi = neo_expr_rewrite(s->m, a->hi, guard_load, NULL);
+  neo_expr lo = neo_expr_rewrite(s->m, a->lo, guard_load, NULL),
+           hi = neo_expr_rewrite(s->m, a->hi, guard_load, NULL);
   neo_expr lo2, hi2, self = neo_axis_ref(s->m, k);
-  if (!hull(s, lo, allowed, -1, &lo2, 0) || !hull(s, hi, allowed, 1, &hi2, 0)) return false;
-  if (lo2.i != lo.i) s->range = ad_and(s->m, s->range, op2(s, NEO_OP_LE, lo, self));
-  if (hi2.i != hi.i) s->range = ad_and(s->m, s->range, op2(s, NEO_OP_LT, self, hi));
+  if (!hull(s, lo, allowed, -1, &lo2, 0) || !hull(s, hi, allowed, 1, &hi2, 0))
+    return false;
+  if (lo2.i != lo.i)
+    s->range = ad_and(s->m, s->range, op2(s, NEO_OP_LE, lo, self));
+  if (hi2.i != hi.i)
+    s->range = ad_and(s->m, s->range, op2(s, NEO_OP_LT, self, hi));
   a->lo = lo2;
   a->hi = hi2;
   return true;
@@ -360,7 +412,8 @@ static void tighten(ad_env *env, ad_term *t) {
   for (uint32_t k = t->space.n; t->where.i && k-- > t->n_out;) {
     neo_facts f = {.axes = t->space.axis, .n_axes = t->space.n};
     neo_expr lo = t->space.axis[k].lo, hi = t->space.axis[k].hi, rest = t->where;
-    if (!neo_tighten(env->prover, &f, k, t->where, &lo, &hi, &rest)) continue;
+    if (!neo_tighten(env->prover, &f, k, t->where, &lo, &hi, &rest))
+      continue;
     t->space.axis[k].lo = lo;
     t->space.axis[k].hi = hi;
     t->where = rest;
@@ -368,9 +421,11 @@ static void tighten(ad_env *env, ad_term *t) {
 }
 
 static neo_expr simplify(ad_env *env, const ad_term *t, neo_expr e, bool under_where) {
-  if (!e.i) return e;
+  if (!e.i)
+    return e;
   neo_facts f = {.axes = t->space.axis, .n_axes = t->space.n, .assume = &t->where, .n_assume = 1};
-  if (!under_where || !t->where.i) f.n_assume = 0;
+  if (!under_where || !t->where.i)
+    f.n_assume = 0;
   return neo_simplify_under(env->prover, &f, e);
 }
 
@@ -380,9 +435,11 @@ static bool assemble(system_t *s, neo_expr value, ad_term *out) {
   out->n_out = s->n_out;
   out->space.n = 0;
   for (uint32_t k = 0; k < s->n; k++)
-    if (k >= s->n_out && !s->solved[k] && !order_bounds(s, k)) return false;
+    if (k >= s->n_out && !s->solved[k] && !order_bounds(s, k))
+      return false;
   for (uint32_t k = 0; k < s->n; k++) {
-    if (s->solved[k]) continue;
+    if (s->solved[k])
+      continue;
     renumber[k] = neo_axis_ref(m, out->space.n);
     out->space.axis[out->space.n++] = s->axis[k];
   }
@@ -392,18 +449,20 @@ static bool assemble(system_t *s, neo_expr value, ad_term *out) {
     a->hi = neo_expr_subst_axes(m, a->hi, renumber, s->n);
   }
   out->where = ad_and(m, s->range, s->where);
-  if (out->where.i) out->where = neo_expr_subst_axes(m, out->where, renumber, s->n);
+  if (out->where.i)
+    out->where = neo_expr_subst_axes(m, out->where, renumber, s->n);
   out->value = neo_expr_subst_axes(m, apply(s, value), renumber, s->n);
   out->where = simplify(s->env, out, out->where, false);
   tighten(s->env, out);
   int64_t always;
-  if (out->where.i && neo_expr_is_int(m, out->where, &always) && always) out->where = (neo_expr){0};
+  if (out->where.i && neo_expr_is_int(m, out->where, &always) && always)
+    out->where = (neo_expr){0};
   out->value = simplify(s->env, out, out->value, true);
   return true;
 }
 
-bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index, neo_tensor t, neo_expr value,
-               neo_span span, ad_term *out) {
+bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index,
+               neo_tensor t, neo_expr value, neo_span span, ad_term *out) {
   neo_module *m = env->m;
   system_t *s = NEO_NEW(env->scratch, system_t);
   s->env = env;
@@ -412,11 +471,13 @@ bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr
   s->n = s->n_out + from->n;
   neo_expr shift[64] = {{0}};
   bool fits = s->n < 63;
-  for (uint32_t k = 0; fits && k < from->n; k++) shift[k] = neo_axis_ref(m, s->n_out + k);
+  for (uint32_t k = 0; fits && k < from->n; k++)
+    shift[k] = neo_axis_ref(m, s->n_out + k);
   for (uint32_t d = 0; fits && d < s->n_out; d++) {
     char name[8];
     snprintf(name, sizeof name, "z%u", d);
-    s->axis[d] = (neo_axis_rec){neo_name_of(m->names, name), int_of(s, 0), neo_tensor_extent(m, t, d), span};
+    s->axis[d] =
+        (neo_axis_rec){neo_name_of(m->names, name), int_of(s, 0), neo_tensor_extent(m, t, d), span};
     add_equation(s, neo_expr_subst_axes(m, index[d], shift, from->n), neo_axis_ref(m, d));
   }
   for (uint32_t k = 0; fits && k < from->n; k++) {

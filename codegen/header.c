@@ -11,30 +11,34 @@ typedef struct {
 } writer;
 
 static const char *c_type(uint8_t type) {
-  static const char *const names[] = {"double",  "float",   "uint16_t", "uint16_t", "int64_t",
+  static const char *const names[] = {"double",  "float",  "uint16_t", "uint16_t", "int64_t",
                                       "int32_t", "int8_t", "uint8_t",  "uint8_t"};
   return names[type];
 }
 
 static char *capitals(neo_arena *a, const char *s) {
   char *up = neo_plan_ident(a, s);
-  for (char *c = up; *c; c++) *c = (char)toupper((unsigned char)*c);
+  for (char *c = up; *c; c++)
+    *c = (char)toupper((unsigned char)*c);
   return up;
 }
 
 /* Words that cannot name a parameter in C or C++, and the one that every function has. */
 static const char *const reserved[] = {
-    "ctx",      "auto",     "bool",     "break",   "case",     "catch",    "char",    "class",   "const",    "continue",
-    "default",  "delete",   "do",       "double",  "else",     "enum",     "extern",  "false",   "float",    "for",
-    "friend",   "goto",     "if",       "inline",  "int",      "long",     "new",     "operator", "private", "public",
-    "register", "restrict", "return",   "short",   "signed",   "sizeof",   "static",  "struct",  "switch",   "template",
-    "this",     "throw",    "true",     "try",     "typedef",  "typename", "union",   "unsigned", "using",   "virtual",
-    "void",     "volatile", "while",    "namespace", "export", "explicit", "mutable", "asm"};
+    "ctx",     "auto",     "bool",    "break",    "case",    "catch",     "char",     "class",
+    "const",   "continue", "default", "delete",   "do",      "double",    "else",     "enum",
+    "extern",  "false",    "float",   "for",      "friend",  "goto",      "if",       "inline",
+    "int",     "long",     "new",     "operator", "private", "public",    "register", "restrict",
+    "return",  "short",    "signed",  "sizeof",   "static",  "struct",    "switch",   "template",
+    "this",    "throw",    "true",    "try",      "typedef", "typename",  "union",    "unsigned",
+    "using",   "virtual",  "void",    "volatile", "while",   "namespace", "export",   "explicit",
+    "mutable", "asm"};
 
 static const char *parameter(writer *w, const char *name) {
   const char *id = neo_plan_ident(w->p->arena, name);
   for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++)
-    if (neo_streq(id, reserved[k])) return neo_arena_printf(w->p->arena, "%s_", id);
+    if (neo_streq(id, reserved[k]))
+      return neo_arena_printf(w->p->arena, "%s_", id);
   return id;
 }
 
@@ -43,16 +47,18 @@ static const char *enumerator(writer *w, size_t k) {
   const neo_plan *p = w->p;
   const char *id = neo_plan_ident(p->arena, p->tensors.at[k].name);
   int before = 0;
-  for (size_t i = 0; i < k; i++) before += neo_streq(neo_plan_ident(p->arena, p->tensors.at[i].name), id);
+  for (size_t i = 0; i < k; i++)
+    before += neo_streq(neo_plan_ident(p->arena, p->tensors.at[i].name), id);
   return before ? neo_arena_printf(p->arena, "%s_%d", id, before + 1) : id;
 }
 
 /* A size program as text: constants and names of run-time sizes with operators. */
 static void put_program(writer *w, int32_t at) {
   const neo_plan *p = w->p;
-  static const char *const sign[] = {[NEO_RT_OP_ADD] = " + ", [NEO_RT_OP_SUB] = " - ", [NEO_RT_OP_MUL] = "*",
-                                     [NEO_RT_OP_DIV] = "/",   [NEO_RT_OP_MOD] = "%",   [NEO_RT_OP_MIN] = " min ",
-                                     [NEO_RT_OP_MAX] = " max "};
+  static const char *const sign[] = {
+      [NEO_RT_OP_ADD] = " + ",  [NEO_RT_OP_SUB] = " - ", [NEO_RT_OP_MUL] = "*",
+      [NEO_RT_OP_DIV] = "/",    [NEO_RT_OP_MOD] = "%",   [NEO_RT_OP_MIN] = " min ",
+      [NEO_RT_OP_MAX] = " max "};
   const char *stack[64];
   size_t n = 0;
   for (const int64_t *c = &p->programs.at[at]; *c != NEO_RT_OP_END && n < 63; c++) {
@@ -74,14 +80,18 @@ static void put_program(writer *w, int32_t at) {
 }
 
 static void put_shape(writer *w, const neo_rt_tensor *t) {
-  static const char *const names[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8", "bool"};
+  static const char *const names[] = {"f64", "f32", "f16", "bf16", "i64",
+                                      "i32", "i8",  "u8",  "bool"};
   neo_str_addf(w->out, "%s", names[t->type]);
-  if (t->rank) neo_str_add(w->out, " [");
+  if (t->rank)
+    neo_str_add(w->out, " [");
   for (int k = 0; k < t->rank; k++) {
-    if (k) neo_str_add(w->out, ", ");
+    if (k)
+      neo_str_add(w->out, ", ");
     put_program(w, w->p->extents.at[t->extent + k]);
   }
-  if (t->rank) neo_str_add(w->out, "]");
+  if (t->rank)
+    neo_str_add(w->out, "]");
   if (t->bound >= 0) {
     neo_str_add(w->out, " in [0, ");
     put_program(w, t->bound);
@@ -92,8 +102,8 @@ static void put_shape(writer *w, const neo_rt_tensor *t) {
 static void put_tensors(writer *w) {
   const neo_plan *p = w->p;
   static const char *const roles[] = {"input", "setting", "parameter", "state", "output"};
-  neo_str_addf(w->out, "/* Tensors, for %s_bind, %s_get, %s_set and %s_view. */\nenum {\n", p->prefix, p->prefix,
-               p->prefix, p->prefix);
+  neo_str_addf(w->out, "/* Tensors, for %s_bind, %s_get, %s_set and %s_view. */\nenum {\n",
+               p->prefix, p->prefix, p->prefix, p->prefix);
   for (size_t k = 0; k < p->tensors.n; k++) {
     const neo_rt_tensor *t = &p->tensors.at[k];
     neo_str_addf(w->out, "  %s_T_%s = %zu, /* %s, ", w->upper, enumerator(w, k), k, roles[t->role]);
@@ -108,14 +118,16 @@ static void put_entry_numbers(writer *w) {
   neo_str_addf(w->out, "/* Entries, for %s_run on bound tensors. */\nenum {\n", p->prefix);
   for (size_t k = 0; k < p->entries.n; k++)
     if (p->entries.at[k].kind != NEO_RT_ENTRY_INIT)
-      neo_str_addf(w->out, "  %s_E_%s = %zu,\n", w->upper, neo_plan_ident(p->arena, p->entries.at[k].name), k);
+      neo_str_addf(w->out, "  %s_E_%s = %zu,\n", w->upper,
+                   neo_plan_ident(p->arena, p->entries.at[k].name), k);
   neo_str_add(w->out, "};\n\n");
 }
 
 static void put_entry_comment(writer *w, const neo_rt_entry *e) {
-  static const char *const what[] = {"Computes its outputs.",
-                                     "One training step: the loss before it, then parameters and states change.",
-                                     "The loss and its gradients; changes nothing.", ""};
+  static const char *const what[] = {
+      "Computes its outputs.",
+      "One training step: the loss before it, then parameters and states change.",
+      "The loss and its gradients; changes nothing.", ""};
   neo_str_addf(w->out, "/* %s\n", what[e->kind]);
   for (int32_t i = 0; i < e->n_args; i++) {
     const neo_rt_tensor *t = &w->p->tensors.at[w->p->entry_args.at[e->args + i]];
@@ -123,7 +135,8 @@ static void put_entry_comment(writer *w, const neo_rt_entry *e) {
     put_shape(w, t);
     neo_str_add(w->out, i < e->n_inputs ? "\n" : " (null: not wanted)\n");
   }
-  neo_str_addf(w->out, " * Memory while it runs: %lld bytes (largest sum alive at one time: %lld). */\n",
+  neo_str_addf(w->out,
+               " * Memory while it runs: %lld bytes (largest sum alive at one time: %lld). */\n",
                (long long)e->frame_bytes, (long long)e->lower_bound_bytes);
 }
 
@@ -142,7 +155,8 @@ static void put_parameter(writer *w, size_t *column, const char *text) {
 static void put_entry(writer *w, const neo_rt_entry *e) {
   const neo_plan *p = w->p;
   put_entry_comment(w, e);
-  const char *head = neo_arena_printf(p->arena, "%s_status %s(%s_ctx *ctx", p->prefix, neo_plan_entry_symbol(p, e), p->prefix);
+  const char *head = neo_arena_printf(p->arena, "%s_status %s(%s_ctx *ctx", p->prefix,
+                                      neo_plan_entry_symbol(p, e), p->prefix);
   size_t column = strlen(head);
   neo_str_add(w->out, head);
   for (int32_t i = 0; i < e->n_sizes; i++) {
@@ -151,8 +165,9 @@ static void put_entry(writer *w, const neo_rt_entry *e) {
   }
   for (int32_t i = 0; i < e->n_args; i++) {
     const neo_rt_tensor *t = &p->tensors.at[p->entry_args.at[e->args + i]];
-    put_parameter(w, &column, neo_arena_printf(p->arena, "%s%s *%s", i < e->n_inputs ? "const " : "", c_type(t->type),
-                                               parameter(w, t->name)));
+    put_parameter(w, &column,
+                  neo_arena_printf(p->arena, "%s%s *%s", i < e->n_inputs ? "const " : "",
+                                   c_type(t->type), parameter(w, t->name)));
   }
   neo_str_add(w->out, ");\n\n");
 }
@@ -199,16 +214,19 @@ static void put_functions(writer *w) {
 
 void neo_plan_header(const neo_plan *p, neo_str *out) {
   writer w = {p, out, capitals(p->arena, p->prefix)};
-  neo_str_addf(out,
-               "/* %s.h: generated by neoc from %s.expr. Link with the library of the same name and -lneort -lm. */\n"
-               "#ifndef NEO_MODEL_%s_H\n#define NEO_MODEL_%s_H\n#include <neo/neo_rt.h>\n\n"
-               "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
-               "typedef neo_rt_ctx %s_ctx;\ntypedef neo_rt_config %s_config;\ntypedef neo_rt_status %s_status;\n\n",
-               p->prefix, neo_name_text(p->m->names, p->m->name), w.upper, w.upper, p->prefix, p->prefix, p->prefix);
+  neo_str_addf(
+      out,
+      "/* %s.h: generated by neoc from %s.expr. Link with the library of the same name and -lneort -lm. */\n"
+      "#ifndef NEO_MODEL_%s_H\n#define NEO_MODEL_%s_H\n#include <neo/neo_rt.h>\n\n"
+      "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+      "typedef neo_rt_ctx %s_ctx;\ntypedef neo_rt_config %s_config;\ntypedef neo_rt_status %s_status;\n\n",
+      p->prefix, neo_name_text(p->m->names, p->m->name), w.upper, w.upper, p->prefix, p->prefix,
+      p->prefix);
   put_tensors(&w);
   put_entry_numbers(&w);
   put_functions(&w);
   for (size_t k = 0; k < p->entries.n; k++)
-    if (p->entries.at[k].kind != NEO_RT_ENTRY_INIT) put_entry(&w, &p->entries.at[k]);
+    if (p->entries.at[k].kind != NEO_RT_ENTRY_INIT)
+      put_entry(&w, &p->entries.at[k]);
   neo_str_add(out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }

@@ -5,7 +5,8 @@
 char *neo_plan_ident(neo_arena *a, const char *name) {
   char *id = neo_arena_strdup(a, name);
   for (char *c = id; *c; c++)
-    if (!isalnum((unsigned char)*c)) *c = '_';
+    if (!isalnum((unsigned char)*c))
+      *c = '_';
   return id;
 }
 
@@ -16,11 +17,13 @@ static void add_kernels(neo_plan *p, const neo_plan_input *in) {
     neo_rt_kernel rt = {.name = kernel->name, .units = neo_plan_units(p, kernel->units)};
     for (size_t b = 0; b < kernel->bufs.n; b++) {
       const neo_kbuf *buf = &kernel->bufs.at[b];
-      if (!(buf->use & NEO_BUF_SCRATCH)) continue;
+      if (!(buf->use & NEO_BUF_SCRATCH))
+        continue;
       int64_t bytes = buf->scratch_elems * neo_type_bytes((neo_type)buf->type);
       rt.scratch_bytes += (bytes + 63) / 64 * 64;
     }
-    if (rt.scratch_bytes > p->scratch_bytes) p->scratch_bytes = rt.scratch_bytes;
+    if (rt.scratch_bytes > p->scratch_bytes)
+      p->scratch_bytes = rt.scratch_bytes;
     NEO_PUSH(p->arena, &p->rt_kernels, rt);
   }
 }
@@ -45,7 +48,8 @@ neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const
   plan_entry_env env = {&store, in};
   for (size_t k = 0; k < m->entries.n; k++) {
     neo_entry_rec e = m->entries.at[k];
-    if (e.kind != NEO_ENTRY_INIT) plan_entry_add(&env, &e);
+    if (e.kind != NEO_ENTRY_INIT)
+      plan_entry_add(&env, &e);
   }
   plan_entry_init(&env);
   neo_prover_free(store.prover);

@@ -17,8 +17,8 @@ typedef struct { /* a kernel of the library: one for all groups with equal keys 
   const char *symbol; /* "<prefix>_k3_H" */
 } neo_plan_kernel;
 
-typedef struct { /* C view of an entry's argument */
-  int32_t tensor;  /* number in `tensors` */
+typedef struct {  /* C view of an entry's argument */
+  int32_t tensor; /* number in `tensors` */
   bool is_input;
 } neo_plan_arg;
 

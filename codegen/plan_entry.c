@@ -21,8 +21,12 @@ typedef struct {
   NEO_VEC(neo_tensor) item_tensor;
 } planner;
 
-static const neo_group *group_at(const planner *q, uint32_t g) { return &q->grouping->groups.at[g]; }
-static neo_role role_of(const planner *q, neo_tensor t) { return (neo_role)neo_tensor_at(q->m, t)->role; }
+static const neo_group *group_at(const planner *q, uint32_t g) {
+  return &q->grouping->groups.at[g];
+}
+static neo_role role_of(const planner *q, neo_tensor t) {
+  return (neo_role)neo_tensor_at(q->m, t)->role;
+}
 
 /* ---- which groups, in which order */
 
@@ -32,32 +36,41 @@ static void index_groups(planner *q, bool init) {
     for (size_t k = 0; k < gr->roots.n; k++) {
       neo_role r = role_of(q, gr->roots.at[k]);
       bool stored = r == NEO_ROLE_PARAM || r == NEO_ROLE_STATE || r == NEO_ROLE_SETTING;
-      if (stored == init || r == NEO_ROLE_TEMP) neo_map_set(&q->group_of, gr->roots.at[k].i, g);
+      if (stored == init || r == NEO_ROLE_TEMP)
+        neo_map_set(&q->group_of, gr->roots.at[k].i, g);
     }
   }
 }
 
 static void need(planner *q, neo_tensor t) {
   uint64_t g;
-  if (!neo_map_get(&q->group_of, t.i, &g) || neo_map_get(&q->needed, g, NULL)) return;
+  if (!neo_map_get(&q->group_of, t.i, &g) || neo_map_get(&q->needed, g, NULL))
+    return;
   neo_map_set(&q->needed, g, 1);
   const neo_group *gr = group_at(q, (uint32_t)g);
-  for (size_t k = 0; k < gr->reads.n; k++) need(q, gr->reads.at[k]);
+  for (size_t k = 0; k < gr->reads.n; k++)
+    need(q, gr->reads.at[k]);
 }
 
 static bool in_list(const planner *q, neo_list l, neo_tensor t) {
   for (uint32_t k = 0; k < l.n; k++)
-    if (neo_list_at(q->m, l, k) == t.i) return true;
+    if (neo_list_at(q->m, l, k) == t.i)
+      return true;
   return false;
 }
 
 /* Does t take effect when this entry ends? */
-static bool is_update(const planner *q, neo_tensor t) { return q->entry && in_list(q, q->entry->updates, t); }
-static bool is_output(const planner *q, neo_tensor t) { return q->entry && in_list(q, q->entry->outputs, t); }
+static bool is_update(const planner *q, neo_tensor t) {
+  return q->entry && in_list(q, q->entry->updates, t);
+}
+static bool is_output(const planner *q, neo_tensor t) {
+  return q->entry && in_list(q, q->entry->outputs, t);
+}
 
 static bool reads(const planner *q, uint32_t g, neo_tensor t) {
   for (size_t k = 0; k < group_at(q, g)->reads.n; k++)
-    if (group_at(q, g)->reads.at[k].i == t.i) return true;
+    if (group_at(q, g)->reads.at[k].i == t.i)
+      return true;
   return false;
 }
 
@@ -65,9 +78,11 @@ static bool reads(const planner *q, uint32_t g, neo_tensor t) {
 static bool before(const planner *q, uint32_t g, uint32_t h) {
   const neo_group *gr = group_at(q, g), *hr = group_at(q, h);
   for (size_t k = 0; k < gr->roots.n; k++)
-    if (reads(q, h, gr->roots.at[k])) return true;
+    if (reads(q, h, gr->roots.at[k]))
+      return true;
   for (size_t k = 0; k < hr->roots.n; k++)
-    if (is_update(q, hr->roots.at[k]) && reads(q, g, neo_tensor_at(q->m, hr->roots.at[k])->updates)) return true;
+    if (is_update(q, hr->roots.at[k]) && reads(q, g, neo_tensor_at(q->m, hr->roots.at[k])->updates))
+      return true;
   return false;
 }
 
@@ -77,29 +92,36 @@ static void order_groups(planner *q) {
   uint32_t *left = NEO_NEW_ARRAY(q->scratch, uint32_t, q->grouping->groups.n + 1);
   size_t n = 0;
   for (uint32_t g = 0; g < q->grouping->groups.n; g++)
-    if (neo_map_get(&q->needed, g, NULL)) left[n++] = g;
+    if (neo_map_get(&q->needed, g, NULL))
+      left[n++] = g;
   while (n) {
     size_t pick = 0;
     for (size_t i = 0; i < n; i++) {
       bool ready = true;
-      for (size_t j = 0; j < n && ready; j++) ready = j == i || !before(q, left[j], left[i]);
-      if (!ready) continue;
+      for (size_t j = 0; j < n && ready; j++)
+        ready = j == i || !before(q, left[j], left[i]);
+      if (!ready)
+        continue;
       pick = i;
       break;
     }
     NEO_PUSH(q->scratch, &q->order, left[pick]);
-    for (size_t i = pick; i + 1 < n; i++) left[i] = left[i + 1];
+    for (size_t i = pick; i + 1 < n; i++)
+      left[i] = left[i + 1];
     n--;
   }
 }
 
 /* ---- where tensors live */
 
-static void set_buf(planner *q, neo_tensor t, int32_t buf) { neo_map_set(&q->buf_of, t.i, (uint64_t)buf); }
+static void set_buf(planner *q, neo_tensor t, int32_t buf) {
+  neo_map_set(&q->buf_of, t.i, (uint64_t)buf);
+}
 
 static bool has_buf(const planner *q, neo_tensor t, int32_t *buf) {
   uint64_t b;
-  if (!neo_map_get(&q->buf_of, t.i, &b) && !neo_map_get(&q->env->store->buf_of, t.i, &b)) return false;
+  if (!neo_map_get(&q->buf_of, t.i, &b) && !neo_map_get(&q->env->store->buf_of, t.i, &b))
+    return false;
   *buf = (int32_t)b;
   return true;
 }
@@ -114,7 +136,8 @@ typedef struct {
 static void same_visit(void *ctx, neo_expr e) {
   same_ctx *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
-  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || n->attr != c->old.i) return;
+  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || n->attr != c->old.i)
+    return;
   uint32_t rank = neo_tensor_rank(c->m, c->old);
   c->good = c->good && n->op == NEO_OP_LOAD && rank == c->n_out;
   for (uint32_t k = 0; c->good && k < rank; k++)
@@ -128,14 +151,18 @@ static bool same_element_only(planner *q, const neo_group *g, neo_tensor old) {
     const neo_def_rec *d = neo_def_at(q->m, g->members.at[k].def);
     same_ctx c = {q->m, old, d->n_out, true};
     neo_def_visit(q->m, g->members.at[k].def, same_visit, &c);
-    if (!c.good) return false;
+    if (!c.good)
+      return false;
     bool touches = false;
     neo_tensor *in;
     size_t n = neo_def_reads(q->m, g->members.at[k].def, q->scratch, &in);
-    for (size_t i = 0; i < n; i++) touches = touches || in[i].i == old.i;
-    if (touches && (d->reducer != NEO_RED_NONE || d->out_map.n)) return false;
+    for (size_t i = 0; i < n; i++)
+      touches = touches || in[i].i == old.i;
+    if (touches && (d->reducer != NEO_RED_NONE || d->out_map.n))
+      return false;
     for (uint32_t i = 0; touches && g->members.at[k].place == NEO_PLACE_INLINE && i < d->out.n; i++)
-      if (!same_element_only(q, g, (neo_tensor){neo_list_at(q->m, d->out, i)})) return false;
+      if (!same_element_only(q, g, (neo_tensor){neo_list_at(q->m, d->out, i)}))
+        return false;
   }
   return true;
 }
@@ -143,11 +170,14 @@ static bool same_element_only(planner *q, const neo_group *g, neo_tensor old) {
 /* The k-th group of the order writes update u: may it go straight into the old version's place? */
 static bool in_place(planner *q, size_t at, neo_tensor u) {
   neo_tensor old = neo_tensor_at(q->m, u)->updates;
-  if (is_output(q, u) || !is_update(q, u)) return false;
+  if (is_output(q, u) || !is_update(q, u))
+    return false;
   for (size_t i = at + 1; i < q->order.n; i++)
-    if (reads(q, q->order.at[i], old)) return false;
+    if (reads(q, q->order.at[i], old))
+      return false;
   const neo_group *g = group_at(q, q->order.at[at]);
-  if (neo_tensor_at(q->m, u)->pieces.n != 1) return false;
+  if (neo_tensor_at(q->m, u)->pieces.n != 1)
+    return false;
   return same_element_only(q, g, old);
 }
 
@@ -168,43 +198,52 @@ static void extend_item(planner *q, neo_tensor t, int32_t at) {
 /* Roots written at step `at`: caller's memory, in place, or a frame item. */
 static void place_root(planner *q, size_t at, neo_tensor t) {
   int32_t buf;
-  if (has_buf(q, t, &buf)) return;
+  if (has_buf(q, t, &buf))
+    return;
   if (role_of(q, t) == NEO_ROLE_UPDATE && in_place(q, at, t) &&
       has_buf(q, neo_tensor_at(q->m, t)->updates, &buf)) {
     set_buf(q, t, buf);
     return;
   }
   for (size_t k = 0; k < q->item_tensor.n; k++)
-    if (q->item_tensor.at[k].i == t.i) return; /* another piece of it came before */
+    if (q->item_tensor.at[k].i == t.i)
+      return; /* another piece of it came before */
   add_item(q, t, (int32_t)at);
 }
 
 static void bind_outputs(planner *q) {
   for (uint32_t k = 0; q->entry && k < q->entry->outputs.n; k++) {
     neo_tensor t = {neo_list_at(q->m, q->entry->outputs, k)};
-    int32_t number = plan_store_output(q->env->store, neo_list_at(q->m, q->entry->names, k), t), buf;
-    if (role_of(q, t) == NEO_ROLE_TEMP && !has_buf(q, t, &buf)) set_buf(q, t, q->p->tensors.at[number].buf);
+    int32_t number = plan_store_output(q->env->store, neo_list_at(q->m, q->entry->names, k), t),
+            buf;
+    if (role_of(q, t) == NEO_ROLE_TEMP && !has_buf(q, t, &buf))
+      set_buf(q, t, q->p->tensors.at[number].buf);
   }
 }
 
 static void plan_frame(planner *q, neo_rt_entry *e) {
   for (size_t i = 0; i < q->order.n; i++) {
     const neo_group *g = group_at(q, q->order.at[i]);
-    for (size_t k = 0; k < g->roots.n; k++) place_root(q, i, g->roots.at[k]);
-    for (size_t k = 0; k < g->reads.n; k++) extend_item(q, g->reads.at[k], (int32_t)i);
+    for (size_t k = 0; k < g->roots.n; k++)
+      place_root(q, i, g->roots.at[k]);
+    for (size_t k = 0; k < g->reads.n; k++)
+      extend_item(q, g->reads.at[k], (int32_t)i);
   }
   int32_t end = (int32_t)q->order.n;
   for (size_t k = 0; k < q->items.n; k++) /* copied back, or to the caller, at the end */
     if (is_update(q, q->item_tensor.at[k]) || is_output(q, q->item_tensor.at[k]))
       q->items.at[k].last = end;
   int64_t *scratch = NEO_NEW_ARRAY(q->scratch, int64_t, q->items.n + 1);
-  e->frame_bytes = neo_rt_plan(q->items.at, (int32_t)q->items.n, 64, scratch, &e->lower_bound_bytes);
+  e->frame_bytes =
+      neo_rt_plan(q->items.at, (int32_t)q->items.n, 64, scratch, &e->lower_bound_bytes);
   for (size_t k = 0; k < q->items.n; k++) {
     neo_type type = (neo_type)neo_tensor_at(q->m, q->item_tensor.at[k])->type;
-    set_buf(q, q->item_tensor.at[k], plan_store_buf(q->env->store, NEO_RT_MEM_FRAME, type, q->items.at[k].offset,
-                                                    q->items.at[k].size_bytes));
+    set_buf(q, q->item_tensor.at[k],
+            plan_store_buf(q->env->store, NEO_RT_MEM_FRAME, type, q->items.at[k].offset,
+                           q->items.at[k].size_bytes));
   }
-  if (e->frame_bytes > q->p->frame_bytes) q->p->frame_bytes = e->frame_bytes;
+  if (e->frame_bytes > q->p->frame_bytes)
+    q->p->frame_bytes = e->frame_bytes;
 }
 
 /* ---- steps */
@@ -221,15 +260,21 @@ static void add_run(planner *q, uint32_t g) {
   const neo_group *gr = group_at(q, g);
   neo_rt_step s = {.op = NEO_RT_STEP_RUN, .arg = (int32_t)q->env->in->kernel_of_group[g]};
   s.first = (int32_t)q->p->args.n;
-  for (size_t k = 0; k < gr->reads.n; k++) add_arg(q, gr->reads.at[k]);
-  for (size_t k = 0; k < gr->roots.n; k++) add_arg(q, gr->roots.at[k]);
+  for (size_t k = 0; k < gr->reads.n; k++)
+    add_arg(q, gr->reads.at[k]);
+  for (size_t k = 0; k < gr->roots.n; k++)
+    add_arg(q, gr->roots.at[k]);
   s.n = (int32_t)q->p->args.n - s.first;
   NEO_PUSH(q->p->arena, &q->p->steps, s);
 }
 
 static void add_copy(planner *q, int32_t to, int32_t from, neo_tensor like) {
-  if (to == from) return;
-  neo_rt_step s = {.op = NEO_RT_STEP_COPY, .arg = neo_plan_bytes(q->p, like), .first = (int32_t)q->p->args.n, .n = 2};
+  if (to == from)
+    return;
+  neo_rt_step s = {.op = NEO_RT_STEP_COPY,
+                   .arg = neo_plan_bytes(q->p, like),
+                   .first = (int32_t)q->p->args.n,
+                   .n = 2};
   NEO_PUSH(q->p->arena, &q->p->args, to);
   NEO_PUSH(q->p->arena, &q->p->args, from);
   NEO_PUSH(q->p->arena, &q->p->steps, s);
@@ -238,9 +283,11 @@ static void add_copy(planner *q, int32_t to, int32_t from, neo_tensor like) {
 static void copy_outputs(planner *q, bool computed) {
   for (uint32_t k = 0; q->entry && k < q->entry->outputs.n; k++) {
     neo_tensor t = {neo_list_at(q->m, q->entry->outputs, k)};
-    int32_t number = plan_store_output(q->env->store, neo_list_at(q->m, q->entry->names, k), t), from;
+    int32_t number = plan_store_output(q->env->store, neo_list_at(q->m, q->entry->names, k), t),
+            from;
     bool later = neo_map_get(&q->group_of, t.i, NULL);
-    if (later == computed && has_buf(q, t, &from)) add_copy(q, q->p->tensors.at[number].buf, from, t);
+    if (later == computed && has_buf(q, t, &from))
+      add_copy(q, q->p->tensors.at[number].buf, from, t);
   }
 }
 
@@ -248,8 +295,10 @@ static void copy_updates(planner *q) {
   for (size_t k = 0; k < q->items.n; k++) {
     neo_tensor u = q->item_tensor.at[k];
     int32_t to, from;
-    if (!is_update(q, u)) continue;
-    if (has_buf(q, neo_tensor_at(q->m, u)->updates, &to) && has_buf(q, u, &from)) add_copy(q, to, from, u);
+    if (!is_update(q, u))
+      continue;
+    if (has_buf(q, neo_tensor_at(q->m, u)->updates, &to) && has_buf(q, u, &from))
+      add_copy(q, to, from, u);
   }
 }
 
@@ -258,7 +307,8 @@ static void copy_updates(planner *q) {
 static void use_sizes(void *ctx, neo_expr e) {
   void **c = ctx;
   const neo_node *n = neo_expr_node(c[0], e);
-  if (n->op == NEO_OP_SIZE) ((bool *)c[1])[n->attr] = true;
+  if (n->op == NEO_OP_SIZE)
+    ((bool *)c[1])[n->attr] = true;
 }
 
 static void sizes_of_tensor(planner *q, neo_tensor t, bool *used) {
@@ -273,10 +323,14 @@ static void add_signature(planner *q, neo_rt_entry *e) {
   for (size_t i = 0; i < q->order.n; i++) {
     const neo_group *g = group_at(q, q->order.at[i]);
     void *ctx[2] = {q->m, used};
-    for (size_t k = 0; k < g->members.n; k++) neo_def_visit(q->m, g->members.at[k].def, use_sizes, ctx);
-    for (size_t k = 0; k < g->reads.n; k++) sizes_of_tensor(q, g->reads.at[k], used);
-    for (size_t k = 0; k < g->roots.n; k++) sizes_of_tensor(q, g->roots.at[k], used);
-    for (size_t k = 0; k < g->reads.n; k++) input[g->reads.at[k].i] = true;
+    for (size_t k = 0; k < g->members.n; k++)
+      neo_def_visit(q->m, g->members.at[k].def, use_sizes, ctx);
+    for (size_t k = 0; k < g->reads.n; k++)
+      sizes_of_tensor(q, g->reads.at[k], used);
+    for (size_t k = 0; k < g->roots.n; k++)
+      sizes_of_tensor(q, g->roots.at[k], used);
+    for (size_t k = 0; k < g->reads.n; k++)
+      input[g->reads.at[k].i] = true;
   }
   for (uint32_t k = 0; q->entry && k < q->entry->outputs.n; k++) {
     neo_tensor t = {neo_list_at(q->m, q->entry->outputs, k)};
@@ -287,7 +341,8 @@ static void add_signature(planner *q, neo_rt_entry *e) {
   e->sizes = (int32_t)q->p->entry_sizes.n;
   for (uint32_t t = 1; t < q->m->tensors.n; t++) {
     uint64_t number;
-    if (!input[t] || role_of(q, (neo_tensor){t}) != NEO_ROLE_INPUT) continue;
+    if (!input[t] || role_of(q, (neo_tensor){t}) != NEO_ROLE_INPUT)
+      continue;
     neo_map_get(&q->env->store->named, t, &number);
     NEO_PUSH(q->p->arena, &q->p->entry_args, (int32_t)number);
     sizes_of_tensor(q, (neo_tensor){t}, used);
@@ -300,12 +355,17 @@ static void add_signature(planner *q, neo_rt_entry *e) {
   }
   e->n_args = (int32_t)q->p->entry_args.n - e->args;
   for (uint32_t k = 1; k < q->m->sizes.n; k++)
-    if (used[k]) NEO_PUSH(q->p->arena, &q->p->entry_sizes, (int32_t)k - 1);
+    if (used[k])
+      NEO_PUSH(q->p->arena, &q->p->entry_sizes, (int32_t)k - 1);
   e->n_sizes = (int32_t)q->p->entry_sizes.n - e->sizes;
 }
 
 static planner planner_new(const plan_entry_env *env, const neo_entry_rec *entry) {
-  planner q = {.env = env, .p = env->store->p, .m = env->store->p->m, .scratch = env->store->scratch, .entry = entry};
+  planner q = {.env = env,
+               .p = env->store->p,
+               .m = env->store->p->m,
+               .scratch = env->store->scratch,
+               .entry = entry};
   q.grouping = env->in->grouping;
   neo_map_init(&q.group_of, q.scratch);
   neo_map_init(&q.buf_of, q.scratch);
@@ -320,7 +380,8 @@ static void finish(planner *q, neo_rt_entry e) {
   plan_frame(q, &e);
   e.first_step = (int32_t)q->p->steps.n;
   copy_outputs(q, false);
-  for (size_t i = 0; i < q->order.n; i++) add_run(q, q->order.at[i]);
+  for (size_t i = 0; i < q->order.n; i++)
+    add_run(q, q->order.at[i]);
   copy_outputs(q, true);
   copy_updates(q);
   e.n_steps = (int32_t)q->p->steps.n - e.first_step;
@@ -330,10 +391,14 @@ static void finish(planner *q, neo_rt_entry e) {
 
 static uint8_t kind_of(uint8_t kind) {
   switch (kind) {
-  case NEO_ENTRY_TRAIN: return NEO_RT_ENTRY_TRAIN;
-  case NEO_ENTRY_GRAD: return NEO_RT_ENTRY_GRAD;
-  case NEO_ENTRY_INIT: return NEO_RT_ENTRY_INIT;
-  default: return NEO_RT_ENTRY_FORWARD;
+  case NEO_ENTRY_TRAIN:
+    return NEO_RT_ENTRY_TRAIN;
+  case NEO_ENTRY_GRAD:
+    return NEO_RT_ENTRY_GRAD;
+  case NEO_ENTRY_INIT:
+    return NEO_RT_ENTRY_INIT;
+  default:
+    return NEO_RT_ENTRY_FORWARD;
   }
 }
 
@@ -341,13 +406,16 @@ void plan_entry_add(const plan_entry_env *env, const neo_entry_rec *entry) {
   planner q = planner_new(env, entry);
   neo_list roots[2] = {entry->outputs, entry->updates};
   for (int l = 0; l < 2; l++)
-    for (uint32_t k = 0; k < roots[l].n; k++) need(&q, (neo_tensor){neo_list_at(q.m, roots[l], k)});
-  finish(&q, (neo_rt_entry){.name = neo_name_text(q.m->names, entry->name), .kind = kind_of(entry->kind)});
+    for (uint32_t k = 0; k < roots[l].n; k++)
+      need(&q, (neo_tensor){neo_list_at(q.m, roots[l], k)});
+  finish(&q, (neo_rt_entry){.name = neo_name_text(q.m->names, entry->name),
+                            .kind = kind_of(entry->kind)});
 }
 
 void plan_entry_init(const plan_entry_env *env) {
   planner q = planner_new(env, NULL);
   for (uint32_t t = 1; t < q.m->tensors.n; t++)
-    if (neo_tensor_at(q.m, (neo_tensor){t})->init.i) need(&q, (neo_tensor){t});
+    if (neo_tensor_at(q.m, (neo_tensor){t})->init.i)
+      need(&q, (neo_tensor){t});
   finish(&q, (neo_rt_entry){.name = "init", .kind = NEO_RT_ENTRY_INIT});
 }

@@ -4,9 +4,9 @@
 #include "codegen/plan.h"
 
 /* ---- plan_program.c: size expressions as programs of the runtime */
-int32_t neo_plan_program(neo_plan *p, neo_expr e);          /* e over constants and sizes */
-int32_t neo_plan_units(neo_plan *p, const neo_lx *units);   /* over loop-IR sizes */
-int32_t neo_plan_bytes(neo_plan *p, neo_tensor t);          /* number of bytes of t */
+int32_t neo_plan_program(neo_plan *p, neo_expr e);        /* e over constants and sizes */
+int32_t neo_plan_units(neo_plan *p, const neo_lx *units); /* over loop-IR sizes */
+int32_t neo_plan_bytes(neo_plan *p, neo_tensor t);        /* number of bytes of t */
 
 /* ---- plan_store.c: tensors that the caller can name, and where everything lives */
 typedef struct {
@@ -19,7 +19,8 @@ typedef struct {
 } plan_store;
 void plan_store_fixed(plan_store *s);
 int32_t plan_store_output(plan_store *s, uint32_t name, neo_tensor t);
-int32_t plan_store_buf(plan_store *s, uint8_t mem, neo_type type, int64_t offset, int64_t size_bytes);
+int32_t plan_store_buf(plan_store *s, uint8_t mem, neo_type type, int64_t offset,
+                       int64_t size_bytes);
 int64_t plan_store_max_bytes(plan_store *s, neo_tensor t);
 
 /* ---- record.c: the C function of an entry: "<prefix>_step"; "<prefix>_load_entry" where the library has a function of

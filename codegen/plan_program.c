@@ -2,18 +2,28 @@
 #include "codegen/plan_internal.h"
 #include <assert.h>
 
-static void put(neo_plan *p, int64_t word) { NEO_PUSH(p->arena, &p->programs, word); }
+static void put(neo_plan *p, int64_t word) {
+  NEO_PUSH(p->arena, &p->programs, word);
+}
 
 static int64_t code_of(neo_op op) {
   switch (op) {
-  case NEO_OP_ADD: return NEO_RT_OP_ADD;
-  case NEO_OP_SUB: return NEO_RT_OP_SUB;
-  case NEO_OP_MUL: return NEO_RT_OP_MUL;
-  case NEO_OP_DIV: return NEO_RT_OP_DIV;
-  case NEO_OP_MOD: return NEO_RT_OP_MOD;
-  case NEO_OP_MIN: return NEO_RT_OP_MIN;
-  case NEO_OP_MAX: return NEO_RT_OP_MAX;
-  default: return NEO_RT_OP_END;
+  case NEO_OP_ADD:
+    return NEO_RT_OP_ADD;
+  case NEO_OP_SUB:
+    return NEO_RT_OP_SUB;
+  case NEO_OP_MUL:
+    return NEO_RT_OP_MUL;
+  case NEO_OP_DIV:
+    return NEO_RT_OP_DIV;
+  case NEO_OP_MOD:
+    return NEO_RT_OP_MOD;
+  case NEO_OP_MIN:
+    return NEO_RT_OP_MIN;
+  case NEO_OP_MAX:
+    return NEO_RT_OP_MAX;
+  default:
+    return NEO_RT_OP_END;
   }
 }
 
@@ -45,7 +55,8 @@ static void put_expr(neo_plan *p, neo_expr e) {
 
 int32_t neo_plan_program(neo_plan *p, neo_expr e) {
   uint64_t at;
-  if (neo_map_get(&p->program_of, e.i, &at)) return (int32_t)at;
+  if (neo_map_get(&p->program_of, e.i, &at))
+    return (int32_t)at;
   at = p->programs.n;
   neo_map_set(&p->program_of, e.i, at);
   put_expr(p, e);
@@ -56,7 +67,8 @@ int32_t neo_plan_program(neo_plan *p, neo_expr e) {
 int32_t neo_plan_bytes(neo_plan *p, neo_tensor t) {
   neo_module *m = p->m;
   neo_expr n = neo_const_int(m, NEO_I64_T, neo_type_bytes((neo_type)neo_tensor_at(m, t)->type));
-  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) n = neo_op2(m, NEO_OP_MUL, n, neo_tensor_extent(m, t, k));
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
+    n = neo_op2(m, NEO_OP_MUL, n, neo_tensor_extent(m, t, k));
   return neo_plan_program(p, n);
 }
 

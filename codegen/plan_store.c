@@ -12,13 +12,15 @@ int64_t plan_store_max_bytes(plan_store *s, neo_tensor t) {
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
     bool bounded = neo_interval(s->prover, &none, neo_tensor_extent(m, t, k), &lo, &hi);
     assert(bounded && "sizes have bounds");
-    if (!bounded || hi < 0) hi = 0;
+    if (!bounded || hi < 0)
+      hi = 0;
     bytes *= hi;
   }
   return bytes;
 }
 
-int32_t plan_store_buf(plan_store *s, uint8_t mem, neo_type type, int64_t offset, int64_t size_bytes) {
+int32_t plan_store_buf(plan_store *s, uint8_t mem, neo_type type, int64_t offset,
+                       int64_t size_bytes) {
   neo_rt_buf b = {.mem = mem, .type = (uint8_t)type, .offset = offset, .size_bytes = size_bytes};
   NEO_PUSH(s->p->arena, &s->p->bufs, b);
   return (int32_t)s->p->bufs.n - 1;
@@ -42,11 +44,14 @@ static const char *place_of(const char *place) {
 static int32_t add_named(plan_store *s, neo_tensor t, uint8_t role, const char *name) {
   neo_module *m = s->p->m;
   neo_tensor_rec r = *neo_tensor_at(m, t);
-  neo_rt_tensor rt = {.name = name, .role = role, .type = r.type, .rank = (uint8_t)r.extent.n, .bound = -1};
+  neo_rt_tensor rt = {
+      .name = name, .role = role, .type = r.type, .rank = (uint8_t)r.extent.n, .bound = -1};
   rt.place = place_of(neo_span_text(neo_diags_sources(m->diags), r.span));
-  rt.in_safetensors = role == NEO_RT_ROLE_PARAM || role == NEO_RT_ROLE_STATE || role == NEO_RT_ROLE_SETTING;
+  rt.in_safetensors =
+      role == NEO_RT_ROLE_PARAM || role == NEO_RT_ROLE_STATE || role == NEO_RT_ROLE_SETTING;
   rt.extent = add_extents(s, t);
-  if (r.bound.i && role == NEO_RT_ROLE_INPUT) rt.bound = neo_plan_program(s->p, r.bound);
+  if (r.bound.i && role == NEO_RT_ROLE_INPUT)
+    rt.bound = neo_plan_program(s->p, r.bound);
   NEO_PUSH(s->p->arena, &s->p->tensors, rt);
   return (int32_t)s->p->tensors.n - 1;
 }
@@ -61,8 +66,10 @@ static int64_t reserve(int64_t *class_bytes, int64_t bytes) {
 static int64_t add_const(plan_store *s, const neo_tensor_rec *r) {
   int64_t at = (int64_t)s->p->const_data.n;
   const char *bytes = r->data;
-  for (size_t k = 0; k < r->n_data_bytes; k++) NEO_PUSH(s->p->arena, &s->p->const_data, bytes[k]);
-  while (s->p->const_data.n % ALIGN) NEO_PUSH(s->p->arena, &s->p->const_data, 0);
+  for (size_t k = 0; k < r->n_data_bytes; k++)
+    NEO_PUSH(s->p->arena, &s->p->const_data, bytes[k]);
+  while (s->p->const_data.n % ALIGN)
+    NEO_PUSH(s->p->arena, &s->p->const_data, 0);
   return at;
 }
 
@@ -86,10 +93,12 @@ static void fix_tensor(plan_store *s, neo_tensor t) {
     role = NEO_RT_ROLE_STATE, mem = NEO_RT_MEM_STATE, offset = reserve(&p->state_bytes, bytes);
     break;
   case NEO_ROLE_CONST:
-    neo_map_set(&s->buf_of, t.i,
-                (uint64_t)plan_store_buf(s, NEO_RT_MEM_CONST, (neo_type)r.type, add_const(s, &r), bytes));
+    neo_map_set(
+        &s->buf_of, t.i,
+        (uint64_t)plan_store_buf(s, NEO_RT_MEM_CONST, (neo_type)r.type, add_const(s, &r), bytes));
     return;
-  default: return;
+  default:
+    return;
   }
   int32_t number = add_named(s, t, role, name);
   int32_t buf = plan_store_buf(s, mem, (neo_type)r.type, offset, bytes);
@@ -106,20 +115,24 @@ void plan_store_fixed(plan_store *s) {
     neo_rt_size size = {neo_name_text(m->names, r.name), r.lo, r.hi};
     NEO_PUSH(s->p->arena, &s->p->sizes, size);
   }
-  for (uint32_t k = 1; k < m->tensors.n; k++) fix_tensor(s, (neo_tensor){k});
+  for (uint32_t k = 1; k < m->tensors.n; k++)
+    fix_tensor(s, (neo_tensor){k});
 }
 
 static bool taken(plan_store *s, const char *name) {
   for (size_t k = 0; k < s->p->tensors.n; k++)
-    if (neo_streq(s->p->tensors.at[k].name, name)) return true;
+    if (neo_streq(s->p->tensors.at[k].name, name))
+      return true;
   return false;
 }
 
 int32_t plan_store_output(plan_store *s, uint32_t name, neo_tensor t) {
   uint64_t known;
-  if (neo_map_get(&s->output_of, name, &known)) return (int32_t)known;
+  if (neo_map_get(&s->output_of, name, &known))
+    return (int32_t)known;
   const char *text = neo_name_text(s->p->m->names, name);
-  if (taken(s, text)) text = neo_arena_printf(s->p->arena, "output:%s", text);
+  if (taken(s, text))
+    text = neo_arena_printf(s->p->arena, "output:%s", text);
   int32_t number = add_named(s, t, NEO_RT_ROLE_OUTPUT, text);
   neo_type type = (neo_type)neo_tensor_at(s->p->m, t)->type;
   int32_t buf = plan_store_buf(s, NEO_RT_MEM_CALLER, type, number, plan_store_max_bytes(s, t));

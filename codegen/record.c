@@ -9,15 +9,25 @@ typedef struct {
   const neo_target *t;
 } recorder;
 
-static lc i8(recorder *r, int64_t x) { return neo_lconst_int(r->l, 8, x); }
-static lc i32(recorder *r, int64_t x) { return neo_lconst_int(r->l, 32, x); }
-static lc i64(recorder *r, int64_t x) { return neo_lconst_int(r->l, 64, x); }
-static lc text(recorder *r, const char *s) { return neo_lconst_string(r->l, s); }
-#define RECORD(r, ...) neo_lconst_struct((r)->l, (lc[]){__VA_ARGS__}, sizeof((lc[]){__VA_ARGS__}) / sizeof(lc))
+static lc i8(recorder *r, int64_t x) {
+  return neo_lconst_int(r->l, 8, x);
+}
+static lc i32(recorder *r, int64_t x) {
+  return neo_lconst_int(r->l, 32, x);
+}
+static lc i64(recorder *r, int64_t x) {
+  return neo_lconst_int(r->l, 64, x);
+}
+static lc text(recorder *r, const char *s) {
+  return neo_lconst_string(r->l, s);
+}
+#define RECORD(r, ...) \
+  neo_lconst_struct((r)->l, (lc[]){__VA_ARGS__}, sizeof((lc[]){__VA_ARGS__}) / sizeof(lc))
 
 static lc table(recorder *r, size_t n, lc (*row)(recorder *r, size_t k)) {
   lc *rows = NEO_NEW_ARRAY(r->p->arena, lc, n + 1);
-  for (size_t k = 0; k < n; k++) rows[k] = row(r, k);
+  for (size_t k = 0; k < n; k++)
+    rows[k] = row(r, k);
   return neo_lconst_array(r->l, rows, n);
 }
 
@@ -39,8 +49,8 @@ static lc buf_row(recorder *r, size_t k) {
 
 static lc kernel_row(recorder *r, size_t k) {
   neo_rt_kernel n = r->p->rt_kernels.at[k];
-  return RECORD(r, text(r, n.name), neo_lconst_symbol(r->l, r->p->kernels.at[k].symbol), i32(r, n.units),
-                i64(r, n.scratch_bytes));
+  return RECORD(r, text(r, n.name), neo_lconst_symbol(r->l, r->p->kernels.at[k].symbol),
+                i32(r, n.units), i64(r, n.scratch_bytes));
 }
 
 static lc step_row(recorder *r, size_t k) {
@@ -50,30 +60,43 @@ static lc step_row(recorder *r, size_t k) {
 
 static lc entry_row(recorder *r, size_t k) {
   neo_rt_entry e = r->p->entries.at[k];
-  return RECORD(r, text(r, e.name), i8(r, e.kind), i32(r, e.first_step), i32(r, e.n_steps), i32(r, e.args),
-                i32(r, e.n_args), i32(r, e.n_inputs), i32(r, e.sizes), i32(r, e.n_sizes), i64(r, e.frame_bytes),
-                i64(r, e.lower_bound_bytes));
+  return RECORD(r, text(r, e.name), i8(r, e.kind), i32(r, e.first_step), i32(r, e.n_steps),
+                i32(r, e.args), i32(r, e.n_args), i32(r, e.n_inputs), i32(r, e.sizes),
+                i32(r, e.n_sizes), i64(r, e.frame_bytes), i64(r, e.lower_bound_bytes));
 }
 
-static lc extent_row(recorder *r, size_t k) { return i32(r, r->p->extents.at[k]); }
-static lc arg_row(recorder *r, size_t k) { return i32(r, r->p->args.at[k]); }
-static lc entry_arg_row(recorder *r, size_t k) { return i32(r, r->p->entry_args.at[k]); }
-static lc entry_size_row(recorder *r, size_t k) { return i32(r, r->p->entry_sizes.at[k]); }
-static lc program_row(recorder *r, size_t k) { return i64(r, r->p->programs.at[k]); }
+static lc extent_row(recorder *r, size_t k) {
+  return i32(r, r->p->extents.at[k]);
+}
+static lc arg_row(recorder *r, size_t k) {
+  return i32(r, r->p->args.at[k]);
+}
+static lc entry_arg_row(recorder *r, size_t k) {
+  return i32(r, r->p->entry_args.at[k]);
+}
+static lc entry_size_row(recorder *r, size_t k) {
+  return i32(r, r->p->entry_sizes.at[k]);
+}
+static lc program_row(recorder *r, size_t k) {
+  return i64(r, r->p->programs.at[k]);
+}
 
 static lc model_record(recorder *r) {
   const neo_plan *p = r->p;
-  lc data = p->const_data.n ? neo_lconst_bytes(r->l, p->const_data.at, p->const_data.n, 64) : neo_lconst_null(r->l);
-  return RECORD(r, i32(r, NEO_RT_ABI), text(r, neo_name_text(p->m->names, p->m->name)), text(r, p->prefix),
-                text(r, p->source_hash), text(r, r->t->triple), text(r, r->t->rt_features),
-                i32(r, (int64_t)p->sizes.n), i32(r, (int64_t)p->tensors.n), i32(r, (int64_t)p->bufs.n),
-                i32(r, (int64_t)p->kernels.n), i32(r, (int64_t)p->steps.n), i32(r, (int64_t)p->entries.n),
-                table(r, p->sizes.n, size_row), table(r, p->tensors.n, tensor_row), table(r, p->bufs.n, buf_row),
-                table(r, p->kernels.n, kernel_row), table(r, p->steps.n, step_row),
-                table(r, p->entries.n, entry_row), table(r, p->extents.n, extent_row), table(r, p->args.n, arg_row),
-                table(r, p->entry_args.n, entry_arg_row), table(r, p->entry_sizes.n, entry_size_row),
-                table(r, p->programs.n, program_row), data, i64(r, p->param_bytes), i64(r, p->state_bytes),
-                i64(r, p->frame_bytes), i64(r, p->scratch_bytes));
+  lc data = p->const_data.n ? neo_lconst_bytes(r->l, p->const_data.at, p->const_data.n, 64)
+                            : neo_lconst_null(r->l);
+  return RECORD(
+      r, i32(r, NEO_RT_ABI), text(r, neo_name_text(p->m->names, p->m->name)), text(r, p->prefix),
+      text(r, p->source_hash), text(r, r->t->triple), text(r, r->t->rt_features),
+      i32(r, (int64_t)p->sizes.n), i32(r, (int64_t)p->tensors.n), i32(r, (int64_t)p->bufs.n),
+      i32(r, (int64_t)p->kernels.n), i32(r, (int64_t)p->steps.n), i32(r, (int64_t)p->entries.n),
+      table(r, p->sizes.n, size_row), table(r, p->tensors.n, tensor_row),
+      table(r, p->bufs.n, buf_row), table(r, p->kernels.n, kernel_row),
+      table(r, p->steps.n, step_row), table(r, p->entries.n, entry_row),
+      table(r, p->extents.n, extent_row), table(r, p->args.n, arg_row),
+      table(r, p->entry_args.n, entry_arg_row), table(r, p->entry_sizes.n, entry_size_row),
+      table(r, p->programs.n, program_row), data, i64(r, p->param_bytes), i64(r, p->state_bytes),
+      i64(r, p->frame_bytes), i64(r, p->scratch_bytes));
 }
 
 /* ---- thin entries */
@@ -86,30 +109,43 @@ typedef struct {
 
 /* Every function of the header but the model's own entries. */
 static const wrapper wrappers[] = {
-    {"create", "neo_rt_create", "pp", 'i', 1},        {"destroy", "neo_rt_destroy", "p", 'v', 0},
-    {"error", "neo_rt_error", "p", 'p', 0},           {"status_text", "neo_rt_status_text", "i", 'p', 0},
-    {"reset", "neo_rt_reset", "pl", 'i', 0},          {"bind", "neo_rt_bind", "pip", 'i', 0},
-    {"view", "neo_rt_view", "pipp", 'i', 0},          {"run", "neo_rt_run", "pi", 'i', 0},
-    {"get", "neo_rt_get", "pipz", 'i', 0},            {"set", "neo_rt_set", "pipz", 'i', 0},
-    {"set_scalar", "neo_rt_set_scalar", "ppd", 'i', 0}, {"find", "neo_rt_find", "p", 'i', 1},
-    {"save", "neo_rt_save", "pppi", 'i', 0},          {"load", "neo_rt_load", "pp", 'i', 0},
-    {"loaded", "neo_rt_loaded", "pp", 'p', 0},        {"step_count", "neo_rt_step_count", "p", 'l', 0},
-    {"describe", "neo_rt_describe", "ipz", 'z', 1},   {"arena_size", "neo_rt_arena_size", "i", 'l', 1},
+    {"create", "neo_rt_create", "pp", 'i', 1},
+    {"destroy", "neo_rt_destroy", "p", 'v', 0},
+    {"error", "neo_rt_error", "p", 'p', 0},
+    {"status_text", "neo_rt_status_text", "i", 'p', 0},
+    {"reset", "neo_rt_reset", "pl", 'i', 0},
+    {"bind", "neo_rt_bind", "pip", 'i', 0},
+    {"view", "neo_rt_view", "pipp", 'i', 0},
+    {"run", "neo_rt_run", "pi", 'i', 0},
+    {"get", "neo_rt_get", "pipz", 'i', 0},
+    {"set", "neo_rt_set", "pipz", 'i', 0},
+    {"set_scalar", "neo_rt_set_scalar", "ppd", 'i', 0},
+    {"find", "neo_rt_find", "p", 'i', 1},
+    {"save", "neo_rt_save", "pppi", 'i', 0},
+    {"load", "neo_rt_load", "pp", 'i', 0},
+    {"loaded", "neo_rt_loaded", "pp", 'p', 0},
+    {"step_count", "neo_rt_step_count", "p", 'l', 0},
+    {"describe", "neo_rt_describe", "ipz", 'z', 1},
+    {"arena_size", "neo_rt_arena_size", "i", 'l', 1},
 };
 
 static void add_wrapper(recorder *r, const wrapper *w, const char *model) {
   neo_entry_arg arg[8];
   size_t n = 0;
-  if (w->model) arg[n++] = (neo_entry_arg){.kind = NEO_ARG_SYMBOL, .symbol = model};
-  for (int k = 0; w->params[k]; k++) arg[n++] = (neo_entry_arg){.kind = NEO_ARG_PARAM, .value = k};
+  if (w->model)
+    arg[n++] = (neo_entry_arg){.kind = NEO_ARG_SYMBOL, .symbol = model};
+  for (int k = 0; w->params[k]; k++)
+    arg[n++] = (neo_entry_arg){.kind = NEO_ARG_PARAM, .value = k};
   const char *symbol = neo_arena_printf(r->p->arena, "%s_%s", r->p->prefix, w->name);
   neo_llvm_entry(r->l, symbol, w->ret, w->params, w->callee, arg, n);
 }
 
 const char *neo_plan_entry_symbol(const neo_plan *p, const neo_rt_entry *e) {
   bool taken = neo_streq(e->name, "model");
-  for (size_t k = 0; k < sizeof wrappers / sizeof *wrappers; k++) taken = taken || neo_streq(e->name, wrappers[k].name);
-  return neo_arena_printf(p->arena, "%s_%s%s", p->prefix, neo_plan_ident(p->arena, e->name), taken ? "_entry" : "");
+  for (size_t k = 0; k < sizeof wrappers / sizeof *wrappers; k++)
+    taken = taken || neo_streq(e->name, wrappers[k].name);
+  return neo_arena_printf(p->arena, "%s_%s%s", p->prefix, neo_plan_ident(p->arena, e->name),
+                          taken ? "_entry" : "");
 }
 
 /* mlp_step(ctx, B, X, Y, loss): sizes and pointers as two arrays. */
@@ -119,20 +155,25 @@ static void add_entry(recorder *r, size_t k) {
   neo_str params;
   neo_str_init(&params, p->arena);
   neo_str_addc(&params, 'p');
-  for (int32_t i = 0; i < e.n_sizes; i++) neo_str_addc(&params, 'l');
-  for (int32_t i = 0; i < e.n_args; i++) neo_str_addc(&params, 'p');
+  for (int32_t i = 0; i < e.n_sizes; i++)
+    neo_str_addc(&params, 'l');
+  for (int32_t i = 0; i < e.n_args; i++)
+    neo_str_addc(&params, 'p');
   neo_entry_arg arg[4] = {{.kind = NEO_ARG_PARAM, .value = 0},
                           {.kind = NEO_ARG_INT, .value = (int32_t)k},
                           {.kind = NEO_ARG_ARRAY, .value = 1, .n = e.n_sizes},
                           {.kind = NEO_ARG_ARRAY, .value = 1 + e.n_sizes, .n = e.n_args}};
-  neo_llvm_entry(r->l, neo_plan_entry_symbol(p, &e), 'i', neo_str_text(&params), "neo_rt_call", arg, 4);
+  neo_llvm_entry(r->l, neo_plan_entry_symbol(p, &e), 'i', neo_str_text(&params), "neo_rt_call", arg,
+                 4);
 }
 
 void neo_plan_emit(const neo_plan *p, const neo_target *t, neo_llvm *l) {
   recorder r = {p, l, t};
   const char *model = neo_arena_printf(p->arena, "%s_model", p->prefix);
   neo_llvm_global(l, model, model_record(&r), true);
-  for (size_t k = 0; k < sizeof wrappers / sizeof *wrappers; k++) add_wrapper(&r, &wrappers[k], model);
+  for (size_t k = 0; k < sizeof wrappers / sizeof *wrappers; k++)
+    add_wrapper(&r, &wrappers[k], model);
   for (size_t k = 0; k < p->entries.n; k++)
-    if (p->entries.at[k].kind != NEO_RT_ENTRY_INIT) add_entry(&r, k);
+    if (p->entries.at[k].kind != NEO_RT_ENTRY_INIT)
+      add_entry(&r, k);
 }

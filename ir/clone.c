@@ -3,7 +3,8 @@
 
 uint32_t neo_tensor_fresh_name(neo_module *m, const char *prefix, const char *of) {
   char *text = neo_arena_printf(m->arena, "%s.%s", prefix, of);
-  for (int k = 2; neo_tensor_find(m, text).i; k++) text = neo_arena_printf(m->arena, "%s%d.%s", prefix, k, of);
+  for (int k = 2; neo_tensor_find(m, text).i; k++)
+    text = neo_arena_printf(m->arena, "%s%d.%s", prefix, k, of);
   return neo_name_of(m->names, text);
 }
 
@@ -11,16 +12,20 @@ static neo_expr renamed(void *ctx, neo_module *m, neo_expr e) {
   const neo_map *to = ctx;
   const neo_node *n = neo_expr_node(m, e);
   uint64_t t;
-  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || !neo_map_get(to, n->attr, &t)) return e;
+  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || !neo_map_get(to, n->attr, &t))
+    return e;
   neo_node copy = *n;
   neo_expr arg[20];
-  for (uint32_t k = 0; k < copy.arg.n; k++) arg[k] = neo_list_expr(m, copy.arg, k);
-  return neo_expr_make(m, (neo_op)copy.op, (neo_type)copy.type, (uint32_t)t, arg, copy.arg.n, copy.span);
+  for (uint32_t k = 0; k < copy.arg.n; k++)
+    arg[k] = neo_list_expr(m, copy.arg, k);
+  return neo_expr_make(m, (neo_op)copy.op, (neo_type)copy.type, (uint32_t)t, arg, copy.arg.n,
+                       copy.span);
 }
 
 static uint32_t out_of(neo_module *m, neo_tensor old, const char *prefix, neo_map *to) {
   uint64_t known;
-  if (neo_map_get(to, old.i, &known)) return (uint32_t)known;
+  if (neo_map_get(to, old.i, &known))
+    return (uint32_t)known;
   neo_tensor_rec r = *neo_tensor_at(m, old);
   r.name = neo_tensor_fresh_name(m, prefix, neo_name_text(m->names, r.name));
   r.pieces = (neo_list){0};
@@ -32,14 +37,16 @@ static uint32_t out_of(neo_module *m, neo_tensor old, const char *prefix, neo_ma
 neo_def neo_def_clone(neo_module *m, neo_def d, const char *prefix, neo_map *to) {
   neo_def_rec r = *neo_def_at(m, d);
   uint32_t outs[4], axes[64];
-  for (uint32_t k = 0; k < r.out.n; k++) outs[k] = out_of(m, (neo_tensor){neo_list_at(m, r.out, k)}, prefix, to);
+  for (uint32_t k = 0; k < r.out.n; k++)
+    outs[k] = out_of(m, (neo_tensor){neo_list_at(m, r.out, k)}, prefix, to);
   for (uint32_t k = 0; k < r.axes.n; k++) {
     neo_axis_rec a = *neo_def_axis(m, &r, k);
     axes[k] = neo_axis_add(m, a).i;
   }
   r.out = neo_list_new(m, outs, r.out.n);
   r.axes = neo_list_new(m, axes, r.axes.n);
-  if (!r.origin) r.origin = d.i;
+  if (!r.origin)
+    r.origin = d.i;
   neo_def copy = neo_def_add(m, r, true);
   neo_def_rewrite(m, copy, renamed, to);
   return copy;
@@ -49,6 +56,7 @@ bool neo_def_reads_any(neo_module *m, neo_def d, const neo_map *set, neo_arena *
   neo_tensor *reads;
   size_t n = neo_def_reads(m, d, scratch, &reads);
   for (size_t k = 0; k < n; k++)
-    if (neo_map_get(set, reads[k].i, NULL)) return true;
+    if (neo_map_get(set, reads[k].i, NULL))
+      return true;
   return false;
 }

@@ -12,14 +12,16 @@ typedef struct {
 } cse;
 
 static void keep(cse *c, neo_list l) {
-  for (uint32_t k = 0; k < l.n; k++) neo_map_set(&c->kept, neo_list_at(c->m, l, k), 1);
+  for (uint32_t k = 0; k < l.n; k++)
+    neo_map_set(&c->kept, neo_list_at(c->m, l, k), 1);
 }
 
 typedef NEO_VEC(uint32_t) words_vec;
 
 static void put_list(cse *c, words_vec *w, neo_list l) {
   NEO_PUSH(c->scratch, w, l.n);
-  for (uint32_t k = 0; k < l.n; k++) NEO_PUSH(c->scratch, w, neo_list_at(c->m, l, k));
+  for (uint32_t k = 0; k < l.n; k++)
+    NEO_PUSH(c->scratch, w, neo_list_at(c->m, l, k));
 }
 
 static words_vec words_of(cse *c, neo_def d) {
@@ -44,7 +46,8 @@ static neo_expr renamed(void *ctx, neo_module *m, neo_expr e) {
   const neo_map *to = ctx;
   const neo_node *n = neo_expr_node(m, e);
   uint64_t t;
-  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || !neo_map_get(to, n->attr, &t)) return e;
+  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || !neo_map_get(to, n->attr, &t))
+    return e;
   return neo_expr_subst_tensor(m, e, (neo_tensor){n->attr}, (neo_tensor){(uint32_t)t});
 }
 
@@ -53,21 +56,25 @@ static bool replaceable(cse *c, const neo_def_rec *r) {
   for (uint32_t k = 0; k < r->out.n; k++) {
     uint32_t t = neo_list_at(c->m, r->out, k);
     const neo_tensor_rec *rec = &c->m->tensors.at[t];
-    if (rec->role != NEO_ROLE_TEMP || rec->pieces.n != 1 || neo_map_get(&c->kept, t, NULL)) return false;
+    if (rec->role != NEO_ROLE_TEMP || rec->pieces.n != 1 || neo_map_get(&c->kept, t, NULL))
+      return false;
   }
   return true;
 }
 
 static bool same_words(words_vec a, words_vec b) {
-  if (a.n != b.n) return false;
+  if (a.n != b.n)
+    return false;
   for (size_t k = 0; k < a.n; k++)
-    if (a.at[k] != b.at[k]) return false;
+    if (a.at[k] != b.at[k])
+      return false;
   return true;
 }
 
 static void merge(cse *c, neo_def d) {
   neo_module *m = c->m;
-  if (c->to.n) neo_def_rewrite(m, d, renamed, &c->to);
+  if (c->to.n)
+    neo_def_rewrite(m, d, renamed, &c->to);
   words_vec w = words_of(c, d);
   uint64_t h = neo_hash(w.at, w.n * sizeof *w.at, 0), old;
   if (!neo_map_get(&c->first, h, &old)) {
@@ -77,11 +84,14 @@ static void merge(cse *c, neo_def d) {
   const neo_def_rec *r = neo_def_at(m, d), *f = neo_def_at(m, (neo_def){(uint32_t)old});
   bool typed = r->out.n == f->out.n && same_words(w, words_of(c, (neo_def){(uint32_t)old}));
   for (uint32_t k = 0; typed && k < r->out.n; k++) {
-    const neo_tensor_rec *a = &m->tensors.at[neo_list_at(m, r->out, k)], *b = &m->tensors.at[neo_list_at(m, f->out, k)];
+    const neo_tensor_rec *a = &m->tensors.at[neo_list_at(m, r->out, k)],
+                         *b = &m->tensors.at[neo_list_at(m, f->out, k)];
     typed = a->type == b->type && b->role == NEO_ROLE_TEMP && b->pieces.n == 1;
   }
-  if (!typed || !replaceable(c, r)) return;
-  for (uint32_t k = 0; k < r->out.n; k++) neo_map_set(&c->to, neo_list_at(m, r->out, k), neo_list_at(m, f->out, k));
+  if (!typed || !replaceable(c, r))
+    return;
+  for (uint32_t k = 0; k < r->out.n; k++)
+    neo_map_set(&c->to, neo_list_at(m, r->out, k), neo_list_at(m, f->out, k));
 }
 
 neo_status neo_pass_cse(neo_module *m) {
@@ -96,7 +106,8 @@ neo_status neo_pass_cse(neo_module *m) {
     neo_list lists[2] = {m->entries.at[i].outputs, m->entries.at[i].updates};
     for (int l = 0; l < 2; l++) {
       keep(&c, lists[l]);
-      for (uint32_t k = 0; k < lists[l].n; k++) NEO_PUSH(&scratch, &roots, (neo_tensor){neo_list_at(m, lists[l], k)});
+      for (uint32_t k = 0; k < lists[l].n; k++)
+        NEO_PUSH(&scratch, &roots, (neo_tensor){neo_list_at(m, lists[l], k)});
     }
   }
   for (uint32_t c2 = 0; c2 < m->customs.n; c2++) { /* later gradients may still ask for these */
@@ -105,7 +116,8 @@ neo_status neo_pass_cse(neo_module *m) {
   }
   neo_def *defs;
   size_t n = neo_module_topo(m, roots.at, roots.n, &scratch, &defs, NULL);
-  for (size_t k = 0; k < n; k++) merge(&c, defs[k]);
+  for (size_t k = 0; k < n; k++)
+    merge(&c, defs[k]);
   neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -13,18 +13,21 @@ static neo_expr simpler(under *u, neo_module *m, neo_expr e) {
 
 static neo_list simpler_list(under *u, neo_module *m, neo_list l) {
   uint32_t ids[8];
-  for (uint32_t k = 0; k < l.n; k++) ids[k] = simpler(u, m, neo_list_expr(m, l, k)).i;
+  for (uint32_t k = 0; k < l.n; k++)
+    ids[k] = simpler(u, m, neo_list_expr(m, l, k)).i;
   return neo_list_new(m, ids, l.n);
 }
 
 static void definition(neo_prover *p, neo_module *m, neo_def d) {
   neo_def_rec r = *neo_def_at(m, d);
   neo_axis_rec axis[64];
-  for (uint32_t k = 0; k < r.axes.n; k++) axis[k] = *neo_def_axis(m, &r, k);
+  for (uint32_t k = 0; k < r.axes.n; k++)
+    axis[k] = *neo_def_axis(m, &r, k);
   under u = {p, {.axes = axis, .n_axes = r.axes.n}};
   neo_expr where = simpler(&u, m, r.where);
   int64_t always;
-  if (where.i && neo_expr_is_int(m, where, &always) && always) where.i = 0;
+  if (where.i && neo_expr_is_int(m, where, &always) && always)
+    where.i = 0;
   u.facts.assume = &where;
   u.facts.n_assume = where.i != 0;
   neo_list body = simpler_list(&u, m, r.body);
@@ -39,7 +42,8 @@ static void definition(neo_prover *p, neo_module *m, neo_def d) {
 
 neo_status neo_pass_simplify(neo_module *m) {
   neo_prover *p = neo_prover_new(m);
-  for (uint32_t k = 1; k < m->defs.n; k++) definition(p, m, (neo_def){k});
+  for (uint32_t k = 1; k < m->defs.n; k++)
+    definition(p, m, (neo_def){k});
   neo_prover_free(p);
   return NEO_OK;
 }

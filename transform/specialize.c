@@ -12,19 +12,23 @@ static bool is_float_zero(const neo_module *m, neo_expr e) {
 static neo_expr set_training(void *ctx, neo_module *m, neo_expr e) {
   const bool *value = ctx;
   const neo_node n = *neo_expr_node(m, e);
-  if (n.op == NEO_OP_TRAINING) return neo_const_bool(m, *value);
+  if (n.op == NEO_OP_TRAINING)
+    return neo_const_bool(m, *value);
   int64_t c;
   if (n.op == NEO_OP_SELECT && neo_expr_is_int(m, neo_list_expr(m, n.arg, 0), &c))
     return neo_list_expr(m, n.arg, c ? 1 : 2);
-  if (n.op == NEO_OP_ADD && is_float_zero(m, neo_list_expr(m, n.arg, 0))) return neo_list_expr(m, n.arg, 1);
-  if (n.op == NEO_OP_ADD && is_float_zero(m, neo_list_expr(m, n.arg, 1))) return neo_list_expr(m, n.arg, 0);
+  if (n.op == NEO_OP_ADD && is_float_zero(m, neo_list_expr(m, n.arg, 0)))
+    return neo_list_expr(m, n.arg, 1);
+  if (n.op == NEO_OP_ADD && is_float_zero(m, neo_list_expr(m, n.arg, 1)))
+    return neo_list_expr(m, n.arg, 0);
   return e;
 }
 
 static void look(void *ctx, neo_expr e) {
   void **c = ctx;
   const neo_module *m = c[0];
-  if (neo_expr_node(m, e)->op == NEO_OP_TRAINING) *(bool *)c[1] = true;
+  if (neo_expr_node(m, e)->op == NEO_OP_TRAINING)
+    *(bool *)c[1] = true;
 }
 
 static bool uses_training(neo_module *m, neo_def d) {
@@ -34,12 +38,15 @@ static bool uses_training(neo_module *m, neo_def d) {
   return found;
 }
 
-static bool trains(const neo_entry_rec *e) { return e->kind == NEO_ENTRY_TRAIN || e->kind == NEO_ENTRY_GRAD; }
+static bool trains(const neo_entry_rec *e) {
+  return e->kind == NEO_ENTRY_TRAIN || e->kind == NEO_ENTRY_GRAD;
+}
 
 typedef NEO_VEC(neo_tensor) tensor_vec;
 
 static void add_roots(neo_module *m, neo_arena *a, neo_list l, tensor_vec *out) {
-  for (uint32_t k = 0; k < l.n; k++) NEO_PUSH(a, out, (neo_tensor){neo_list_at(m, l, k)});
+  for (uint32_t k = 0; k < l.n; k++)
+    NEO_PUSH(a, out, (neo_tensor){neo_list_at(m, l, k)});
 }
 
 static neo_list renamed(neo_module *m, neo_arena *a, neo_list l, const neo_map *to) {
@@ -55,7 +62,8 @@ static neo_list renamed(neo_module *m, neo_arena *a, neo_list l, const neo_map *
 static void split(neo_module *m, neo_arena *scratch) {
   tensor_vec roots = {0};
   for (size_t i = 0; i < m->entries.n; i++) {
-    if (trains(&m->entries.at[i])) continue;
+    if (trains(&m->entries.at[i]))
+      continue;
     add_roots(m, scratch, m->entries.at[i].outputs, &roots);
     add_roots(m, scratch, m->entries.at[i].updates, &roots);
   }
@@ -65,12 +73,14 @@ static void split(neo_module *m, neo_arena *scratch) {
   neo_map_init(&to, scratch);
   bool no = false;
   for (size_t k = 0; k < n; k++) {
-    if (!uses_training(m, defs[k]) && !neo_def_reads_any(m, defs[k], &to, scratch)) continue;
+    if (!uses_training(m, defs[k]) && !neo_def_reads_any(m, defs[k], &to, scratch))
+      continue;
     neo_def copy = neo_def_clone(m, defs[k], "eval", &to);
     neo_def_rewrite(m, copy, set_training, &no);
   }
   for (size_t i = 0; i < m->entries.n; i++) {
-    if (trains(&m->entries.at[i])) continue;
+    if (trains(&m->entries.at[i]))
+      continue;
     neo_list outputs = renamed(m, scratch, m->entries.at[i].outputs, &to);
     neo_list updates = renamed(m, scratch, m->entries.at[i].updates, &to);
     m->entries.at[i].outputs = outputs;
@@ -84,6 +94,7 @@ neo_status neo_pass_specialize(neo_module *m) {
   split(m, &scratch);
   neo_arena_free(&scratch);
   bool yes = true;
-  for (uint32_t k = 1; k < m->defs.n; k++) neo_def_rewrite(m, (neo_def){k}, set_training, &yes);
+  for (uint32_t k = 1; k < m->defs.n; k++)
+    neo_def_rewrite(m, (neo_def){k}, set_training, &yes);
   return NEO_OK;
 }

@@ -5,12 +5,12 @@
 #include "ir/interp.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include <cmocka.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
 
 typedef struct {
   neo_arena arena;
@@ -36,12 +36,14 @@ static const char *messages(world *w) {
 static void check_module(world *w, const char *when) {
   neo_str why;
   neo_str_init(&why, &w->arena);
-  if (neo_module_verify(w->m, &why)) fail_msg("%s: %s", when, neo_str_text(&why));
+  if (neo_module_verify(w->m, &why))
+    fail_msg("%s: %s", when, neo_str_text(&why));
 }
 
 static void differentiate(world *w) {
   check_module(w, "before");
-  if (neo_pass_autodiff(w->m)) fail_msg("%s", messages(w));
+  if (neo_pass_autodiff(w->m))
+    fail_msg("%s", messages(w));
   check_module(w, "after");
 }
 
@@ -56,15 +58,19 @@ static void eval(neo_interp *p, world *w, neo_tensor t) {
   }
 }
 
-static double uniform(uint64_t *seed) { return (double)(neo_splitmix(seed) >> 11) / 9007199254740992.0; }
+static double uniform(uint64_t *seed) {
+  return (double)(neo_splitmix(seed) >> 11) / 9007199254740992.0;
+}
 
 static void fill_inputs(world *w, neo_interp *p, uint64_t seed) {
   for (uint32_t t = 1; t < w->m->tensors.n; t++) {
     const neo_tensor_rec *r = &w->m->tensors.at[t];
-    if (r->role != NEO_ROLE_INPUT) continue;
+    if (r->role != NEO_ROLE_INPUT)
+      continue;
     neo_values *v = neo_interp_tensor(p, (neo_tensor){t});
     int64_t bound = 1;
-    if (r->bound.i) assert_true(neo_expr_is_int(w->m, r->bound, &bound));
+    if (r->bound.i)
+      assert_true(neo_expr_is_int(w->m, r->bound, &bound));
     for (int64_t i = 0; i < v->n; i++) {
       if (neo_type_is_float((neo_type)r->type))
         v->at[i].f = 0.2 + 1.5 * uniform(&seed);
@@ -76,7 +82,8 @@ static void fill_inputs(world *w, neo_interp *p, uint64_t seed) {
 }
 
 /* One element of wrt moved by +-eps against the gradient that was formed. */
-static void compare_element(world *w, neo_interp *p, neo_tensor y, neo_tensor x, int64_t i, double formed) {
+static void compare_element(world *w, neo_interp *p, neo_tensor y, neo_tensor x, int64_t i,
+                            double formed) {
   const double eps = 1e-6;
   neo_values *v = neo_interp_tensor(p, x);
   double old = v->at[i].f;
@@ -88,18 +95,20 @@ static void compare_element(world *w, neo_interp *p, neo_tensor y, neo_tensor x,
   double down = neo_interp_tensor(p, y)->at[0].f, slope = (up - down) / (2 * eps);
   v->at[i].f = old;
   if (fabs(slope - formed) > 1e-5 + 1e-3 * fabs(slope))
-    fail_msg("%s[%lld]: %.9g, by differences %.9g", neo_name_text(w->names, neo_tensor_at(w->m, x)->name),
-             (long long)i, formed, slope);
+    fail_msg("%s[%lld]: %.9g, by differences %.9g",
+             neo_name_text(w->names, neo_tensor_at(w->m, x)->name), (long long)i, formed, slope);
 }
 
 static void check_text(const char *text) {
   world w;
   world_begin(&w);
   w.m = neo_module_parse(&w.arena, w.names, w.diags, "test", text, strlen(text));
-  if (!w.m) fail_msg("%s", messages(&w));
+  if (!w.m)
+    fail_msg("%s", messages(&w));
   differentiate(&w);
   int64_t sizes[8] = {0};
-  for (uint32_t k = 1; k < w.m->sizes.n; k++) sizes[k] = w.m->sizes.at[k].hi;
+  for (uint32_t k = 1; k < w.m->sizes.n; k++)
+    sizes[k] = w.m->sizes.at[k].hi;
   neo_interp *p = neo_interp_new(&w.arena, w.m, sizes, 7);
   fill_inputs(&w, p, 99);
   neo_grad_rec g = w.m->grads.at[w.m->grads.n - 1];
@@ -109,8 +118,10 @@ static void check_text(const char *text) {
     neo_values *d = neo_interp_tensor(p, out);
     assert_int_equal(d->n, neo_interp_tensor(p, x)->n);
     double *formed = NEO_NEW_ARRAY(&w.arena, double, d->n + 1);
-    for (int64_t i = 0; i < d->n; i++) formed[i] = d->at[i].f;
-    for (int64_t i = 0; i < d->n; i++) compare_element(&w, p, g.y, x, i, formed[i]);
+    for (int64_t i = 0; i < d->n; i++)
+      formed[i] = d->at[i].f;
+    for (int64_t i = 0; i < d->n; i++)
+      compare_element(&w, p, g.y, x, i, formed[i]);
   }
   neo_arena_free(&w.arena);
 }
@@ -118,12 +129,14 @@ static void check_text(const char *text) {
 #define HEAD "neo-ir 1\nmodule t\n"
 static void a_product_and_its_activation_are_differentiated(void **state) {
   (void)state;
-  check_text(HEAD "size B 1..5\n"
-                  "input X : f64 [B, 3]\ninput W : f64 [3, 4]\ninput b : f64 [4]\n"
-                  "temp H : f64 [B, 4]\ntemp L : f64 []\ntemp dW : f64 [3, 4]\ntemp db : f64 [4]\ntemp dX : f64 [B, 3]\n"
-                  "def H[b: B, j: 4] =\n  sum[i: 3] X[b, i] * W[i, j]\n  then tanh(acc0 + b[j])\n"
-                  "def L[] =\n  mean[b: B, j: 4] H[b, j] * H[b, j]\n  then acc0\n"
-                  "gradient of L for W, b, X into dW, db, dX\n");
+  check_text(
+      HEAD
+      "size B 1..5\n"
+      "input X : f64 [B, 3]\ninput W : f64 [3, 4]\ninput b : f64 [4]\n"
+      "temp H : f64 [B, 4]\ntemp L : f64 []\ntemp dW : f64 [3, 4]\ntemp db : f64 [4]\ntemp dX : f64 [B, 3]\n"
+      "def H[b: B, j: 4] =\n  sum[i: 3] X[b, i] * W[i, j]\n  then tanh(acc0 + b[j])\n"
+      "def L[] =\n  mean[b: B, j: 4] H[b, j] * H[b, j]\n  then acc0\n"
+      "gradient of L for W, b, X into dW, db, dX\n");
 }
 
 static void a_padded_strided_window_is_differentiated(void **state) {
@@ -137,55 +150,66 @@ static void a_padded_strided_window_is_differentiated(void **state) {
 
 static void a_maximum_sends_its_gradient_to_the_winner(void **state) {
   (void)state;
-  check_text(HEAD "input X : f64 [4, 6]\ntemp Y : f64 [2, 3]\ntemp L : f64 []\ntemp dX : f64 [4, 6]\n"
-                  "def Y[p: 2, q: 3] =\n  max[r: 2, s: 2] X[2*p + r, 2*q + s], 2*r + s\n  then acc0\n"
-                  "def L[] =\n  sum[p: 2, q: 3] Y[p, q] * Y[p, q]\n  then acc0\n"
-                  "gradient of L for X into dX\n");
+  check_text(HEAD
+             "input X : f64 [4, 6]\ntemp Y : f64 [2, 3]\ntemp L : f64 []\ntemp dX : f64 [4, 6]\n"
+             "def Y[p: 2, q: 3] =\n  max[r: 2, s: 2] X[2*p + r, 2*q + s], 2*r + s\n  then acc0\n"
+             "def L[] =\n  sum[p: 2, q: 3] Y[p, q] * Y[p, q]\n  then acc0\n"
+             "gradient of L for X into dX\n");
 }
 
 static void cross_entropy_is_differentiated(void **state) {
   (void)state;
-  check_text(HEAD "input X : f64 [3, 5]\ninput Y : i32 [3] < 5\ntemp l : f64 [3]\ntemp L : f64 []\ntemp dX : f64 [3, 5]\n"
-                  "def l[b: 3] =\n  logsumexp[c: 5] X[b, c]\n  then acc0\n"
-                  "def L[] =\n  mean[b: 3] l[b] - X[b, i64(Y[b])]\n  then acc0\n"
-                  "gradient of L for X into dX\n");
+  check_text(
+      HEAD
+      "input X : f64 [3, 5]\ninput Y : i32 [3] < 5\ntemp l : f64 [3]\ntemp L : f64 []\ntemp dX : f64 [3, 5]\n"
+      "def l[b: 3] =\n  logsumexp[c: 5] X[b, c]\n  then acc0\n"
+      "def L[] =\n  mean[b: 3] l[b] - X[b, i64(Y[b])]\n  then acc0\n"
+      "gradient of L for X into dX\n");
 }
 
 static void a_lookup_is_differentiated(void **state) {
   (void)state;
-  check_text(HEAD "input T : f64 [4, 2]\ninput Y : i32 [5] < 4\ntemp E : f64 [5, 2]\ntemp L : f64 []\ntemp dT : f64 [4, 2]\n"
-                  "def E[b: 5, d: 2] = T[i64(Y[b]), d]\n"
-                  "def L[] =\n  sum[b: 5, d: 2] E[b, d] * E[b, d]\n  then acc0\n"
-                  "gradient of L for T into dT\n");
+  check_text(
+      HEAD
+      "input T : f64 [4, 2]\ninput Y : i32 [5] < 4\ntemp E : f64 [5, 2]\ntemp L : f64 []\ntemp dT : f64 [4, 2]\n"
+      "def E[b: 5, d: 2] = T[i64(Y[b]), d]\n"
+      "def L[] =\n  sum[b: 5, d: 2] E[b, d] * E[b, d]\n  then acc0\n"
+      "gradient of L for T into dT\n");
 }
 
 static void a_lookup_inside_a_product_is_differentiated(void **state) {
   (void)state;
-  check_text(HEAD "input T : f64 [4, 2]\ninput W : f64 [3, 2, 5]\ninput Y : i32 [6, 3] < 4\ntemp H : f64 [6, 5]\n"
-                  "temp L : f64 []\ntemp dT : f64 [4, 2]\ntemp dW : f64 [3, 2, 5]\n"
-                  "def H[b: 6, j: 5] =\n  sum[t: 3, e: 2] T[i64(Y[b, t]), e] * W[t, e, j]\n  then tanh(acc0)\n"
-                  "def L[] =\n  sum[b: 6, j: 5] H[b, j] * H[b, j]\n  then acc0\n"
-                  "gradient of L for T, W into dT, dW\n");
+  check_text(
+      HEAD
+      "input T : f64 [4, 2]\ninput W : f64 [3, 2, 5]\ninput Y : i32 [6, 3] < 4\ntemp H : f64 [6, 5]\n"
+      "temp L : f64 []\ntemp dT : f64 [4, 2]\ntemp dW : f64 [3, 2, 5]\n"
+      "def H[b: 6, j: 5] =\n  sum[t: 3, e: 2] T[i64(Y[b, t]), e] * W[t, e, j]\n  then tanh(acc0)\n"
+      "def L[] =\n  sum[b: 6, j: 5] H[b, j] * H[b, j]\n  then acc0\n"
+      "gradient of L for T, W into dT, dW\n");
 }
 
 static void a_triangular_sum_and_a_product_are_differentiated(void **state) {
   (void)state;
-  check_text(HEAD "input X : f64 [5]\ntemp P : f64 [5]\ntemp R : f64 []\ntemp L : f64 []\ntemp dX : f64 [5]\n"
-                  "def P[i: 5] =\n  sum[k: 0..i + 1] X[k] * X[i]\n  then exp(acc0 * 0.1f64)\n"
-                  "def R[] =\n  prod[k: 5] X[k]\n  then acc0\n"
-                  "def L[] =\n  sum[i: 5] P[i]\n  then acc0 * R[]\n"
-                  "gradient of L for X into dX\n");
+  check_text(
+      HEAD
+      "input X : f64 [5]\ntemp P : f64 [5]\ntemp R : f64 []\ntemp L : f64 []\ntemp dX : f64 [5]\n"
+      "def P[i: 5] =\n  sum[k: 0..i + 1] X[k] * X[i]\n  then exp(acc0 * 0.1f64)\n"
+      "def R[] =\n  prod[k: 5] X[k]\n  then acc0\n"
+      "def L[] =\n  sum[i: 5] P[i]\n  then acc0 * R[]\n"
+      "gradient of L for X into dX\n");
 }
 
 static void the_gradient_of_a_gradient_is_right(void **state) {
   (void)state;
-  check_text(HEAD "input X : f64 [3]\ninput W : f64 [3, 3]\ntemp H : f64 [3]\ntemp y : f64 []\ntemp dX : f64 [3]\n"
-                  "temp L : f64 []\ntemp dW : f64 [3, 3]\n"
-                  "def H[i: 3] =\n  sum[j: 3] W[i, j] * X[j]\n  then tanh(acc0)\n"
-                  "def y[] =\n  sum[i: 3] H[i] * H[i]\n  then acc0\n"
-                  "def L[] =\n  sum[i: 3] dX[i] * dX[i]\n  then acc0\n"
-                  "gradient of y for X into dX\n"
-                  "gradient of L for W into dW\n");
+  check_text(
+      HEAD
+      "input X : f64 [3]\ninput W : f64 [3, 3]\ntemp H : f64 [3]\ntemp y : f64 []\ntemp dX : f64 [3]\n"
+      "temp L : f64 []\ntemp dW : f64 [3, 3]\n"
+      "def H[i: 3] =\n  sum[j: 3] W[i, j] * X[j]\n  then tanh(acc0)\n"
+      "def y[] =\n  sum[i: 3] H[i] * H[i]\n  then acc0\n"
+      "def L[] =\n  sum[i: 3] dX[i] * dX[i]\n  then acc0\n"
+      "gradient of y for X into dX\n"
+      "gradient of L for W into dW\n");
 }
 
 /* ---- random access maps */
@@ -201,7 +225,9 @@ static int64_t pick(uint64_t *seed, int64_t lo, int64_t hi) {
   return lo + (int64_t)(neo_splitmix(seed) % (uint64_t)(hi - lo + 1));
 }
 
-static neo_expr i64_of(neo_module *m, int64_t x) { return neo_const_int(m, NEO_I64_T, x); }
+static neo_expr i64_of(neo_module *m, int64_t x) {
+  return neo_const_int(m, NEO_I64_T, x);
+}
 
 /* A random linear form, made non-negative; *hi gets its largest value. */
 static neo_expr random_linear(map_gen *g, int64_t *hi) {
@@ -210,7 +236,8 @@ static neo_expr random_linear(map_gen *g, int64_t *hi) {
   for (uint32_t k = 0; k < g->n_axes; k++) {
     static const int64_t coefs[] = {0, 0, 1, 1, 1, 2, 3, -1, -2};
     int64_t c = coefs[neo_splitmix(g->seed) % 9];
-    e = neo_op2(g->m, NEO_OP_ADD, e, neo_op2(g->m, NEO_OP_MUL, neo_axis_ref(g->m, k), i64_of(g->m, c)));
+    e = neo_op2(g->m, NEO_OP_ADD, e,
+                neo_op2(g->m, NEO_OP_MUL, neo_axis_ref(g->m, k), i64_of(g->m, c)));
     *(c < 0 ? &low : &high) += c * (g->extent[k] - 1);
   }
   *hi = high - low;
@@ -221,9 +248,14 @@ static neo_expr random_index(map_gen *g, int64_t *hi) {
   neo_expr e = random_linear(g, hi);
   int64_t k = pick(g->seed, 2, 4);
   switch (pick(g->seed, 0, 6)) {
-  case 0: *hi /= k; return neo_op2(g->m, NEO_OP_DIV, e, i64_of(g->m, k));
-  case 1: *hi = *hi < k ? *hi : k - 1; return neo_op2(g->m, NEO_OP_MOD, e, i64_of(g->m, k));
-  default: return e;
+  case 0:
+    *hi /= k;
+    return neo_op2(g->m, NEO_OP_DIV, e, i64_of(g->m, k));
+  case 1:
+    *hi = *hi < k ? *hi : k - 1;
+    return neo_op2(g->m, NEO_OP_MOD, e, i64_of(g->m, k));
+  default:
+    return e;
   }
 }
 
@@ -234,7 +266,8 @@ static uint32_t random_indices(map_gen *g, neo_expr *index, int64_t *extent) {
     index[d] = random_index(g, &extent[d]);
     extent[d]++;
   }
-  if (rank < 2 || pick(g->seed, 0, 3)) return rank;
+  if (rank < 2 || pick(g->seed, 0, 3))
+    return rank;
   int64_t hi, k = pick(g->seed, 2, 5);
   neo_expr e = random_linear(g, &hi);
   index[0] = neo_op2(g->m, NEO_OP_DIV, e, i64_of(g->m, k));
@@ -244,25 +277,31 @@ static uint32_t random_indices(map_gen *g, neo_expr *index, int64_t *extent) {
   return rank;
 }
 
-static neo_tensor add_tensor(world *w, const char *name, neo_role role, const int64_t *extent, uint32_t rank) {
+static neo_tensor add_tensor(world *w, const char *name, neo_role role, const int64_t *extent,
+                             uint32_t rank) {
   uint32_t ids[8];
-  for (uint32_t k = 0; k < rank; k++) ids[k] = i64_of(w->m, extent[k]).i;
-  neo_tensor_rec r = {.role = (uint8_t)role, .type = NEO_F64_T, .name = neo_name_of(w->names, name)};
+  for (uint32_t k = 0; k < rank; k++)
+    ids[k] = i64_of(w->m, extent[k]).i;
+  neo_tensor_rec r = {
+      .role = (uint8_t)role, .type = NEO_F64_T, .name = neo_name_of(w->names, name)};
   r.extent = neo_list_new(w->m, ids, rank);
   return neo_tensor_add(w->m, r);
 }
 
 static void fill_integers(neo_values *v, uint64_t *seed) {
-  for (int64_t i = 0; i < v->n; i++) v->at[i].f = (double)pick(seed, -4, 4);
+  for (int64_t i = 0; i < v->n; i++)
+    v->at[i].f = (double)pick(seed, -4, 4);
   v->known = true;
 }
 
 /* What the gradient must be: for every point, add seed*weight where the read points to. */
-static void scatter(world *w, neo_interp *p, neo_tensor probe, uint32_t rank, const int64_t *extent, double *expected) {
+static void scatter(world *w, neo_interp *p, neo_tensor probe, uint32_t rank, const int64_t *extent,
+                    double *expected) {
   neo_values *v = neo_interp_tensor(p, probe); /* per point: target (or -1), amount */
   (void)w, (void)rank, (void)extent;
   for (int64_t i = 0; i + 1 < v->n; i += 2)
-    if (v->at[i].f >= 0) expected[(int64_t)v->at[i].f] += v->at[i + 1].f;
+    if (v->at[i].f >= 0)
+      expected[(int64_t)v->at[i].f] += v->at[i + 1].f;
 }
 
 static void random_map(uint64_t seed0) {
@@ -278,7 +317,8 @@ static void random_map(uint64_t seed0) {
   uint32_t axes[8], probe_axes[8];
   for (uint32_t k = 0; k < g.n_axes; k++) {
     g.extent[k] = probe_extent[k] = pick(&seed, 1, 5);
-    neo_axis_rec a = {neo_name_of(w.names, k < n_out ? "x" : "r"), i64_of(m, 0), i64_of(m, g.extent[k]), 0};
+    neo_axis_rec a = {neo_name_of(w.names, k < n_out ? "x" : "r"), i64_of(m, 0),
+                      i64_of(m, g.extent[k]), 0};
     axes[k] = neo_axis_add(m, a).i;
     probe_axes[k] = neo_axis_add(m, a).i;
   }
@@ -292,22 +332,27 @@ static void random_map(uint64_t seed0) {
     }
   int64_t hi;
   neo_expr where = {0};
-  if (n_red && pick(&seed, 0, 1)) where = neo_op2(m, NEO_OP_LT, random_linear(&g, &hi), i64_of(m, pick(&seed, 1, 6)));
+  if (n_red && pick(&seed, 0, 1))
+    where = neo_op2(m, NEO_OP_LT, random_linear(&g, &hi), i64_of(m, pick(&seed, 1, 6)));
   neo_tensor A = add_tensor(&w, "A", NEO_ROLE_INPUT, extent, rank);
   neo_tensor S = add_tensor(&w, "S", NEO_ROLE_INPUT, g.extent, n_out);
   neo_tensor Y = add_tensor(&w, "Y", NEO_ROLE_TEMP, g.extent, n_out);
   neo_tensor dA = add_tensor(&w, "dA", NEO_ROLE_TEMP, extent, rank);
   neo_expr zero = neo_const_int(m, NEO_F64_T, 0);
-  neo_expr read = guarded ? neo_load_else(m, A, index, rank, zero, 0) : neo_load(m, A, index, rank, 0);
-  neo_expr weight = neo_cast(m, NEO_F64_T, random_linear(&g, &hi)), body = neo_op2(m, NEO_OP_MUL, read, weight);
+  neo_expr read =
+      guarded ? neo_load_else(m, A, index, rank, zero, 0) : neo_load(m, A, index, rank, 0);
+  neo_expr weight = neo_cast(m, NEO_F64_T, random_linear(&g, &hi)),
+           body = neo_op2(m, NEO_OP_MUL, read, weight);
   neo_def_rec d = {.axes = neo_list_new(m, axes, g.n_axes), .n_out = n_out, .where = where};
   d.out = neo_list_new(m, &Y.i, 1);
   neo_expr acc = neo_acc_ref(m, NEO_F64_T, 0);
   d.reducer = n_red ? NEO_RED_SUM : NEO_RED_NONE;
   d.finish = neo_list_new(m, n_red ? &acc.i : &body.i, 1);
-  if (n_red) d.body = neo_list_new(m, &body.i, 1);
+  if (n_red)
+    d.body = neo_list_new(m, &body.i, 1);
   neo_def_add(m, d, true);
-  neo_grad_rec request = {.y = Y, .seed = S, .wrt = neo_list_new(m, &A.i, 1), .out = neo_list_new(m, &dA.i, 1)};
+  neo_grad_rec request = {
+      .y = Y, .seed = S, .wrt = neo_list_new(m, &A.i, 1), .out = neo_list_new(m, &dA.i, 1)};
   NEO_PUSH(&w.arena, &m->grads, request);
 
   /* the probe: per point, where it reads and what it should add there */
@@ -321,9 +366,11 @@ static void random_map(uint64_t seed0) {
     good = neo_op2(m, NEO_OP_AND, good, neo_op2(m, NEO_OP_LE, i64_of(m, 0), index[k]));
     good = neo_op2(m, NEO_OP_AND, good, neo_op2(m, NEO_OP_LT, index[k], i64_of(m, extent[k])));
   }
-  for (uint32_t k = 0; k < n_out; k++) out_index[k] = neo_axis_ref(m, k);
+  for (uint32_t k = 0; k < n_out; k++)
+    out_index[k] = neo_axis_ref(m, k);
   neo_expr amount = neo_op2(m, NEO_OP_MUL, neo_load(m, S, out_index, n_out, 0), weight);
-  neo_expr target = neo_op3(m, NEO_OP_SELECT, good, neo_cast(m, NEO_F64_T, at), neo_const_int(m, NEO_F64_T, -1));
+  neo_expr target =
+      neo_op3(m, NEO_OP_SELECT, good, neo_cast(m, NEO_F64_T, at), neo_const_int(m, NEO_F64_T, -1));
   neo_expr first = neo_op2(m, NEO_OP_EQ, neo_axis_ref(m, g.n_axes), i64_of(m, 0));
   neo_expr both = neo_op3(m, NEO_OP_SELECT, first, target, amount);
   neo_def_rec pd = {.axes = neo_list_new(m, probe_axes, g.n_axes + 1), .n_out = g.n_axes + 1};
@@ -346,15 +393,16 @@ static void random_map(uint64_t seed0) {
       neo_str text;
       neo_str_init(&text, &w.arena);
       neo_module_print(m, &text);
-      fail_msg("seed %llu: dA[%lld] is %g, expected %g\n%s", (unsigned long long)seed0, (long long)i, v->at[i].f,
-               expected[i], neo_str_text(&text));
+      fail_msg("seed %llu: dA[%lld] is %g, expected %g\n%s", (unsigned long long)seed0,
+               (long long)i, v->at[i].f, expected[i], neo_str_text(&text));
     }
   neo_arena_free(&w.arena);
 }
 
 static void gradients_of_random_access_maps_equal_a_scatter(void **state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= 1000; seed++) random_map(seed * 7919);
+  for (uint64_t seed = 1; seed <= 1000; seed++)
+    random_map(seed * 7919);
 }
 
 int main(void) {

@@ -3,11 +3,11 @@
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "transform/transform.h"
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
 
 typedef struct {
   neo_arena arena;
@@ -31,7 +31,8 @@ static void apply(world *w, neo_status (*pass)(neo_module *)) {
   neo_str why;
   neo_str_init(&why, &w->arena);
   assert_int_equal(pass(w->m), NEO_OK);
-  if (neo_module_verify(w->m, &why)) fail_msg("%s", neo_str_text(&why));
+  if (neo_module_verify(w->m, &why))
+    fail_msg("%s", neo_str_text(&why));
 }
 
 static const char *definition(world *w, const char *tensor) {
@@ -51,17 +52,18 @@ static neo_tensor entry_output(world *w, const char *entry) {
   return (neo_tensor){0};
 }
 
-#define TRAINING                                                                                                       \
-  "neo-ir 1\nmodule t\ninput X : f32 [4]\nparam w : f32 []\ntemp A : f32 [4]\ntemp Y : f32 [4]\ntemp L : f32 []\n"     \
-  "update u : f32 [] of w\n"                                                                                           \
-  "init @1 w[] = 1.0\n"                                                                                                \
-  "def @2 A[i: 4] = X[i] * w[]\n"                                                                                      \
-  "def @3 Y[i: 4] = select(training, A[i], X[i])\n"                                                                    \
-  "def @4 L[] =\n  sum[i: 4] Y[i]\n"                                                                                   \
-  "def @5 u[] = w[] - L[]\n"                                                                                           \
+#define TRAINING                                                                                                   \
+  "neo-ir 1\nmodule t\ninput X : f32 [4]\nparam w : f32 []\ntemp A : f32 [4]\ntemp Y : f32 [4]\ntemp L : f32 []\n" \
+  "update u : f32 [] of w\n"                                                                                       \
+  "init @1 w[] = 1.0\n"                                                                                            \
+  "def @2 A[i: 4] = X[i] * w[]\n"                                                                                  \
+  "def @3 Y[i: 4] = select(training, A[i], X[i])\n"                                                                \
+  "def @4 L[] =\n  sum[i: 4] Y[i]\n"                                                                               \
+  "def @5 u[] = w[] - L[]\n"                                                                                       \
   "entry forward forward: Y = Y\nentry train step: L = L; updates u\n"
 
-static void training_is_a_constant_in_each_entry_and_what_does_not_depend_on_it_is_shared(void **state) {
+static void
+training_is_a_constant_in_each_entry_and_what_does_not_depend_on_it_is_shared(void **state) {
   (void)state;
   world w;
   load(&w, TRAINING);
@@ -82,11 +84,13 @@ static void training_is_a_constant_in_each_entry_and_what_does_not_depend_on_it_
 static void equal_definitions_become_one_and_so_do_their_readers(void **state) {
   (void)state;
   world w;
-  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp A : f32 [4]\ntemp B : f32 [4]\ntemp C : f32 [4]\n"
-           "temp D : f32 [4]\ntemp Y : f32 [4]\n"
-           "def @1 A[i: 4] = exp(X[i])\ndef @2 B[j: 4] = exp(X[j])\n"
-           "def @3 C[i: 4] = A[i] + 1.0\ndef @4 D[i: 4] = B[i] + 1.0\n"
-           "def @5 Y[i: 4] = C[i] * D[i]\nentry forward forward: Y = Y\n");
+  load(
+      &w,
+      "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp A : f32 [4]\ntemp B : f32 [4]\ntemp C : f32 [4]\n"
+      "temp D : f32 [4]\ntemp Y : f32 [4]\n"
+      "def @1 A[i: 4] = exp(X[i])\ndef @2 B[j: 4] = exp(X[j])\n"
+      "def @3 C[i: 4] = A[i] + 1.0\ndef @4 D[i: 4] = B[i] + 1.0\n"
+      "def @5 Y[i: 4] = C[i] * D[i]\nentry forward forward: Y = Y\n");
   apply(&w, neo_pass_cse);
   assert_non_null(strstr(definition(&w, "Y"), "C[i] * C[i]"));
   neo_arena_free(&w.arena);
@@ -95,8 +99,10 @@ static void equal_definitions_become_one_and_so_do_their_readers(void **state) {
 static void outputs_keep_their_own_definition(void **state) {
   (void)state;
   world w;
-  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp A : f32 [4]\ntemp B : f32 [4]\n"
-           "def @1 A[i: 4] = exp(X[i])\ndef @2 B[j: 4] = exp(X[j])\nentry forward forward: A = A, B = B\n");
+  load(
+      &w,
+      "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp A : f32 [4]\ntemp B : f32 [4]\n"
+      "def @1 A[i: 4] = exp(X[i])\ndef @2 B[j: 4] = exp(X[j])\nentry forward forward: A = A, B = B\n");
   apply(&w, neo_pass_cse);
   assert_int_equal(neo_list_at(w.m, w.m->entries.at[0].outputs, 1), neo_tensor_find(w.m, "B").i);
   neo_arena_free(&w.arena);
@@ -114,7 +120,8 @@ static void a_guard_that_always_holds_is_dropped(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(training_is_a_constant_in_each_entry_and_what_does_not_depend_on_it_is_shared),
+      cmocka_unit_test(
+          training_is_a_constant_in_each_entry_and_what_does_not_depend_on_it_is_shared),
       cmocka_unit_test(equal_definitions_become_one_and_so_do_their_readers),
       cmocka_unit_test(outputs_keep_their_own_definition),
       cmocka_unit_test(a_guard_that_always_holds_is_dropped),
