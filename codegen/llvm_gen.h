@@ -1,8 +1,8 @@
 /* Private to the llvm_*.c files: the module, the emitter's state, and short names for instructions.
  *
  * Values of the loop IR as LLVM values: f64 double; f32, f16, bf16 float (the last two already
- * rounded to their type); integers iN; bool i1. In memory f16 and bf16 are i16, bool is i8. Inside a
- * VECTOR loop a value is either uniform (scalar) or has lanes (a vector of the loop's width). */
+ * rounded to their type); integers iN; bool i1. In memory f16 and bf16 are i16, bool is i8. Inside
+ * a VECTOR loop a value is either uniform (scalar) or has lanes (a vector of the loop's width). */
 #ifndef NEO_CODEGEN_LLVM_GEN_H
 #define NEO_CODEGEN_LLVM_GEN_H
 #include "codegen/llvm_emit.h"
@@ -36,10 +36,11 @@ LLVMTypeRef neo_ll_like(neo_llvm *l, LLVMValueRef x, LLVMTypeRef scalar); /* wit
 LLVMValueRef neo_ll_splat(neo_llvm *l, LLVMValueRef scalar, uint32_t w);
 LLVMValueRef neo_ll_int(LLVMTypeRef t, int64_t x);   /* constant of an integer (vector) type */
 LLVMValueRef neo_ll_float(LLVMTypeRef t, double x);  /* constant of a float (vector) type */
-LLVMValueRef neo_ll_lanes(neo_llvm *l, LLVMTypeRef scalar, uint32_t w, int64_t step); /* 0, step, 2 step ... */
-LLVMValueRef neo_ll_call(neo_llvm *l, const char *intrinsic, LLVMTypeRef overload, LLVMValueRef *arg,
-                         unsigned n);
-/* Memory to value and back; rounding of a float (as f32) to f16 or bf16; conversions as ops.def says. */
+/* 0, step, 2 step ... */
+LLVMValueRef neo_ll_lanes(neo_llvm *l, LLVMTypeRef scalar, uint32_t w, int64_t step);
+LLVMValueRef neo_ll_call(neo_llvm *l, const char *intrinsic, LLVMTypeRef overload,
+                         LLVMValueRef *arg, unsigned n);
+/* Memory to value and back; rounding of a float (as f32) to f16 or bf16; conversions. */
 LLVMValueRef neo_ll_from_mem(neo_llvm *l, neo_type t, LLVMValueRef x);
 LLVMValueRef neo_ll_to_mem(neo_llvm *l, neo_type t, LLVMValueRef x);
 LLVMValueRef neo_ll_round(neo_llvm *l, neo_type t, LLVMValueRef x);
@@ -66,7 +67,8 @@ void neo_ll_enum_attribute(neo_llvm *l, LLVMValueRef fn, const char *name);
 LLVMValueRef neo_ll_shared(neo_llvm *l, const char *name, LLVMTypeRef type,
                            LLVMBasicBlockRef *back);
 LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type);
-void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made); /* takes over a placeholder */
+/* Names `made`, which takes over from a placeholder of that name. */
+void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made);
 const char *neo_ll_message(neo_llvm *l, char *llvm_text); /* to the arena; frees llvm_text */
 
 /* ---- the emitter of kernels */
@@ -146,11 +148,14 @@ neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *
 /* llvm_addr.c. False: not affine in the lane. _form: by e's own operator, else false. */
 bool neo_ll_linear(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
 bool neo_ll_linear_form(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
-LLVMValueRef neo_ll_linear_value(neo_ll_gen *g, const neo_ll_lin *x, bool with_constant, uint32_t *depth);
-int64_t neo_ll_multiple(neo_ll_gen *g, const neo_lx *e);        /* a number that divides e; 0 for e = 0 */
+LLVMValueRef neo_ll_linear_value(neo_ll_gen *g, const neo_ll_lin *x, bool with_constant,
+                                 uint32_t *depth);
+int64_t neo_ll_multiple(neo_ll_gen *g, const neo_lx *e); /* a number that divides e; 0 for e = 0 */
 bool neo_ll_nonneg(neo_ll_gen *g, const neo_lx *e);
-neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll_val guard); /* llvm_mem.c */
-void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value, neo_ll_val guard);
+/* llvm_mem.c */
+neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll_val guard);
+void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value,
+                  neo_ll_val guard);
 neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b); /* conjunction; v null is true */
 uint32_t neo_ll_enter(neo_ll_gen *g); /* values made until leave are forgotten then */
 void neo_ll_leave(neo_ll_gen *g, uint32_t at);

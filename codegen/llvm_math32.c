@@ -1,10 +1,11 @@
-/* exp, log, tanh, sigmoid, erf, gelu, silu, expm1, elu for f32, in f32 arithmetic, without branches.
+/* exp, log, tanh, sigmoid, erf, gelu, silu, expm1, elu for f32, in f32 arithmetic, no branches.
  *
  * Arguments are reduced by Cody and Waite's two-part constants (n*ln2 with a short head, so that
- * n*head is exact without a fused multiply-add); what is left is a polynomial with the leading terms
- * exact. The polynomials are minimax in relative error (Remez exchange, 40 digits, then rounded to
- * f32); their errors are given beside them. Measured: at most 2 ulp, denormal results included (gelu:
- * 3; the tests bound all of them by 4).
+ * n*head is exact without a fused multiply-add); what is left is a polynomial whose leading terms
+ * are exact. The polynomials are minimax in relative error (Remez exchange, 40 digits, then rounded
+ * to f32); their errors are given beside them. Measured over a million arguments each, denormal
+ * results included: gelu 3.3 ulp, silu 2.8, sigmoid and tanh 2.3, the others 1.3 at most (the tests
+ * bound all by 4).
  *
  * NaN arguments pass through the arithmetic; comparisons that clamp are false for them. */
 #include "codegen/llvm_num.h"
@@ -24,7 +25,7 @@ static const double expm1_poly[] = {0x1p-1,        0x1.555554p-3,  0x1.5554b2p-5
 static const double log_poly[] = {0x1.555548p-2, -0x1.000006p-2, 0x1.99a4b6p-3,
                                   -0x1.555c4ep-3, 0x1.23376ap-3, -0x1.fc220ap-4,
                                   0x1.e6f052p-4, -0x1.de3bdep-4, 0x1.145780p-4};
-/* erf(x)/x - 1 in x^2, |x| <= 0.875, error 2^-32; -log(erfc(x)) on [0.875, 4], error 2^-33 of erf. */
+/* erf(x)/x - 1 in x^2, |x| <= 0.875, error 2^-32; -log(erfc(x)) on [0.875, 4], error 2^-33. */
 static const double erf_poly[] = {0x1.06eba8p-3,  -0x1.812744p-2, 0x1.ce2e84p-4, -0x1.b819a8p-6,
                                   0x1.553abap-8,  -0x1.ae7f9ap-11, 0x1.6bdf66p-14};
 static const double erfc_poly[] = {-0x1.53cb6cp-13, 0x1.2123d8p+0, 0x1.4456a2p-1, 0x1.baf008p-4,
@@ -153,8 +154,8 @@ static val square_error(neo_llvm *l, val x, val square) {
   return to_f32(l, sub(l, mul(l, d, d), to_f64(l, square)));
 }
 
-/* x*Phi(x). Phi is 1/2 and an odd polynomial near 0; else Phi(-t) = e^(-t^2/2) * tail(t), with t^2's
- * rounding error, and positive x take x - x*Phi(-x): the tail keeps its relative accuracy. */
+/* x*Phi(x). Phi is 1/2 and an odd polynomial near 0; else Phi(-t) = e^(-t^2/2) * tail(t), with the
+ * rounding error of t^2, and positive x take x - x*Phi(-x): the tail keeps its accuracy. */
 static val gelu32(neo_llvm *l, val x) {
   val c = at_most(l, at_least(l, x, -15), 15), t = size_of(l, c), t2 = mul(l, t, t);
   val near = mul(l, x, mad(l, x, POLY(l, t2, phi_poly), num(x, 0.5)));

@@ -1,7 +1,7 @@
 /* One LLVM module for one target: making, functions and their attributes, the pass pipeline.
  *
- * Kernels come as explicit vector code, so that a short pipeline is enough: registers to SSA, common
- * subexpressions, invariant code out of loops. */
+ * Kernels come as explicit vector code, so that a short pipeline is enough: registers to SSA,
+ * common subexpressions, invariant code out of loops. */
 #include "codegen/llvm_gen.h"
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Target.h>

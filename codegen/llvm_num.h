@@ -1,5 +1,5 @@
-/* Private to the llvm_math*.c files: arithmetic in few letters, so that a formula stays readable. All
- * values of one call have the same number of lanes. */
+/* Private to llvm_math*.c and llvm_wide.c: arithmetic in few letters, so that a formula stays
+ * readable. All values of one call have the same number of lanes. */
 #ifndef NEO_CODEGEN_LLVM_NUM_H
 #define NEO_CODEGEN_LLVM_NUM_H
 #include "codegen/llvm_gen.h"
@@ -74,7 +74,9 @@ static inline val of_bits(neo_llvm *l, val x) {
 static inline val inum(val like, int64_t c) { return neo_ll_int(LLVMTypeOf(like), c); }
 static inline val iadd(neo_llvm *l, val x, val y) { return LLVMBuildAdd(l->b, x, y, ""); }
 static inline val isub(neo_llvm *l, val x, val y) { return LLVMBuildSub(l->b, x, y, ""); }
-static inline val iand(neo_llvm *l, val x, int64_t c) { return LLVMBuildAnd(l->b, x, inum(x, c), ""); }
+static inline val iand(neo_llvm *l, val x, int64_t c) {
+  return LLVMBuildAnd(l->b, x, inum(x, c), "");
+}
 static inline val ishl(neo_llvm *l, val x, int c) { return LLVMBuildShl(l->b, x, inum(x, c), ""); }
 static inline val isar(neo_llvm *l, val x, int c) { return LLVMBuildAShr(l->b, x, inum(x, c), ""); }
 

@@ -146,7 +146,7 @@ static bool is_number_constant(LLVMValueRef y) {
   return v == v;
 }
 
-/* `y wins ? y : x` has the machine's min or max, which gives x if either is NaN; NaN y is mended. */
+/* `y wins ? y : x` is the machine's min or max, which gives x if either is NaN; NaN y is mended. */
 static LLVMValueRef float_min_max(neo_llvm *l, bool max, LLVMValueRef x, LLVMValueRef y) {
   LLVMValueRef r = select_(l, fcmp(l, max ? LLVMRealOGT : LLVMRealOLT, y, x), y, x);
   if (is_number_constant(y)) return r;

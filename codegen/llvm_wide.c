@@ -2,8 +2,8 @@
  * than f32 needs, so that one rounding at the end decides (at most 0.6 ulp), and denormal results
  * and huge intermediate values need no care. Each is a function of the module, made at first use.
  *
- * sin, cos, tan: three-part reduction by pi/2 (33 + 33 + 53 bits), exact enough below 2^20; a vector
- * with a larger element (or infinity) asks libm in f64 for those. */
+ * sin, cos, tan: three-part reduction by pi/2 (33 + 33 + 53 bits), exact enough below 2^20; a
+ * vector with a larger element (or infinity) asks libm in f64 for those. */
 #include "codegen/llvm_num.h"
 #include <assert.h>
 #include <string.h>

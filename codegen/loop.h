@@ -1,22 +1,26 @@
-/* The loop IR: what a kernel does, loop by loop. Free of LLVM: printed, parsed, verified and interpreted here, and emitted
- * by llvm_emit.c. A lone definition and a fused group take the same path.
+/* The loop IR: what a kernel does, loop by loop. Free of LLVM: printed, parsed, verified and
+ * interpreted here, and emitted by llvm_emit.c. A lone definition and a fused group take the same
+ * path.
  *
- * Meaning is scalar and sequential: run the statements in order, loops from lo upwards. Loop kinds only promise something
- * to the emitter, and the verifier checks what can be checked:
+ * Meaning is scalar and sequential: run the statements in order, loops from lo upwards. Loop kinds
+ * only promise something to the emitter, and the verifier checks what can be checked:
  *   SERIAL    nothing
- *   UNIT      the outermost statement of a kernel, at most one: iterations are independent; a worker runs a part of them
+ *   UNIT      the outermost statement of a kernel, at most one: iterations are independent; a
+ *             worker runs a part of them
  *   UNROLL    constant trip count: emitted that many times, the variable a constant in each copy
- *   VECTOR    0..w with a constant w (the vector width; 1 is allowed): emitted once on vectors of w lanes. Iterations are
- *             independent but for registers indexed by the lane. Holds only SET, STORE (no loops, no IF); a SET in it has
- *             the lane as last index
+ *   VECTOR    0..w with a constant w (the vector width; 1 is allowed): emitted once on vectors of w
+ *             lanes. Iterations are independent but for registers indexed by the lane. Holds only
+ *             SET, STORE (no loops, no IF); a SET in it has the lane as last index
  *
- * SELECT evaluates its condition and then one branch, LOADIF its condition and then either the offset or the other value,
- * a STORE its condition and then, if it holds, offset and value: what is not evaluated touches no memory.
+ * SELECT evaluates its condition and then one branch, LOADIF its condition and then either the
+ * offset or the other value, a STORE its condition and then, if it holds, offset and value: what is
+ * not evaluated touches no memory.
  *
- * Registers are small arrays with constant extents, private to one iteration of the loop they stand in. Their indices must
- * be constants, UNROLL variables or, in the last place, the VECTOR variable: after unrolling each element is a machine
- * register, and a last dimension indexed by a lane is a vector register. Reading single lanes of a vector register (by
- * constants or an UNROLL variable) extracts them: that is how a lane reduction is written.
+ * Registers are small arrays with constant extents, private to one iteration of the loop they stand
+ * in. Their indices must be constants, UNROLL variables or, in the last place, the VECTOR variable:
+ * after unrolling each element is a machine register, and a last dimension indexed by a lane is a
+ * vector register. Reading single lanes of a vector register (by constants or an UNROLL variable)
+ * extracts them: that is how a lane reduction is written.
  *
  *   kernel H(X: f32 read, W1: f32 read, b1: f32 read, Y: f32 write) sizes B units B
  *   for b in 0..B unit
@@ -24,7 +28,7 @@
  *       reg acc[2, 8]: f32
  *       for v in 0..2 unroll
  *         for l in 0..8 vector
- *           acc[v, l] = 0
+ *           acc[v, l] = 0.0
  *       for i in 0..784
  *         for v in 0..2 unroll
  *           for l in 0..8 vector
@@ -33,8 +37,9 @@
  *         for l in 0..8 vector
  *           Y[b*128 + j0 + v*8 + l] = relu(acc[v, l] + b1[j0 + v*8 + l])
  *
- * Elementwise operators are the rows of ir/ops.def with the same meaning. Types: i64 for addresses; f16 and bf16 values
- * compute in f32 and round at each operator (as ops.def says).
+ * Elementwise operators are the rows of ir/ops.def with the same meaning. Types: i64 for addresses,
+ * whose arithmetic must not wrap; f16 and bf16 values compute in f32 and round at each operator (as
+ * ops.def says).
  *
  * Everything lives in the kernel's arena. */
 #ifndef NEO_CODEGEN_LOOP_H
@@ -53,10 +58,10 @@ typedef enum {
   NEO_LX_SIZE,  /* attr: a run-time size's number in the model (0-based); i64 */
   NEO_LX_KEY,   /* attr: 0 seed, 1 step, 2 call; i64 */
   NEO_LX_LOAD,  /* attr: buffer; arg 0: element offset */
-  NEO_LX_LOADIF,/* attr: buffer; args: offset, condition (bool), value where it is false; the buffer is not touched then */
+  NEO_LX_LOADIF,/* attr: buffer; args: offset, condition (bool), value where it is false */
   NEO_LX_REG,   /* attr: register; args: indices */
   NEO_LX_RAND,  /* attr: site; arg 0: linear element; f32 or f64 */
-  NEO_LX_FMA,   /* a*b + c in one rounding or two: reassociation is allowed, so tests compare with a tolerance */
+  NEO_LX_FMA,   /* a*b + c in one rounding or two, so tests compare with a tolerance */
   NEO_LX_OP     /* attr: neo_op (elementwise rows); args */
 } neo_lx_kind;
 
@@ -65,7 +70,7 @@ struct neo_lx { /* immutable; may be shared */
   uint8_t kind, type;
   uint8_t n;
   uint32_t attr;
-  uint32_t id;          /* from 0, in the order of making: arguments have lower ids. Equal nodes are the same node */
+  uint32_t id;          /* from 0; arguments have lower ids. Equal nodes are the same node */
   uint64_t bits;
   const neo_lx *arg[16];
 };
@@ -83,7 +88,7 @@ struct neo_ls {
   uint32_t attr;           /* FOR: variable. REG, SET: register. STORE: buffer */
   const neo_lx *lo, *hi;   /* FOR: [lo, hi) */
   int64_t step;            /* FOR: > 0 */
-  const neo_lx *cond;      /* IF; STORE: may be null; a lane whose condition is false is not stored */
+  const neo_lx *cond;      /* IF; STORE: may be null */
   uint8_t n_index;
   const neo_lx *index[4];  /* SET: register indices; STORE: index[0] the element offset */
   const neo_lx *value;     /* SET, STORE */
@@ -114,7 +119,7 @@ typedef struct neo_kernel {
   NEO_VEC(neo_reg) regs;
   NEO_VEC(const char *) vars;
   NEO_VEC(const char *) sizes; /* names, for print and parse; NEO_LX_SIZE attr indexes it */
-  const neo_lx *units;     /* over sizes: the UNIT loop runs 0..units; constant 1 if there is none */
+  const neo_lx *units;     /* over sizes: the UNIT loop runs 0..units; 1 if there is none */
   neo_block body;
   neo_span span;
   NEO_VEC(const neo_lx *) nodes; /* by id */
@@ -129,51 +134,63 @@ typedef struct neo_kernel {
   uint32_t stamp;
 } neo_kernel;
 
-/* ---- building (loop_build.c). Integer constants fold as in ir/build.c; integer sums gather their constants on the right. */
+/* ---- building (loop_build.c). Integer constants fold as in ir/build.c; integer sums gather their
+ * constants on the right. */
 neo_kernel *neo_kernel_new(neo_arena *a, const char *name);
 uint32_t neo_kernel_buf(neo_kernel *k, neo_kbuf buf);
 uint32_t neo_kernel_reg(neo_kernel *k, neo_reg reg);
-uint32_t neo_kernel_var(neo_kernel *k, const char *name); /* fresh; the printer makes equal names distinct */
+/* Fresh; the printer makes equal names distinct. */
+uint32_t neo_kernel_var(neo_kernel *k, const char *name);
 const neo_lx *neo_lx_int(neo_kernel *k, int64_t x);       /* i64 */
 const neo_lx *neo_lx_const(neo_kernel *k, neo_type t, neo_value v);
 const neo_lx *neo_lx_var(neo_kernel *k, uint32_t var);
 const neo_lx *neo_lx_size(neo_kernel *k, uint32_t size);
 const neo_lx *neo_lx_key(neo_kernel *k, uint32_t which);
 const neo_lx *neo_lx_load(neo_kernel *k, uint32_t buf, const neo_lx *offset);
-const neo_lx *neo_lx_loadif(neo_kernel *k, uint32_t buf, const neo_lx *offset, const neo_lx *cond, const neo_lx *other);
+const neo_lx *neo_lx_loadif(neo_kernel *k, uint32_t buf, const neo_lx *offset, const neo_lx *cond,
+                            const neo_lx *other);
 const neo_lx *neo_lx_reg(neo_kernel *k, uint32_t reg, const neo_lx *const *index, size_t n);
 const neo_lx *neo_lx_rand(neo_kernel *k, neo_type t, uint32_t site, const neo_lx *element);
 const neo_lx *neo_lx_fma(neo_kernel *k, const neo_lx *a, const neo_lx *b, const neo_lx *c);
 const neo_lx *neo_lx_op(neo_kernel *k, neo_op op, neo_type t, const neo_lx *const *arg, size_t n);
 const neo_lx *neo_lx_op1(neo_kernel *k, neo_op op, const neo_lx *a);
 const neo_lx *neo_lx_op2(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx *b);
-const neo_lx *neo_lx_op3(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx *b, const neo_lx *c);
+const neo_lx *neo_lx_op3(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx *b,
+                         const neo_lx *c);
 const neo_lx *neo_lx_cast(neo_kernel *k, neo_type t, const neo_lx *a);
 /* e with variable `var` replaced. */
 const neo_lx *neo_lx_subst(neo_kernel *k, const neo_lx *e, uint32_t var, const neo_lx *by);
 
-neo_ls *neo_ls_for(neo_kernel *k, neo_block *in, neo_loop_kind kind, uint32_t var, const neo_lx *lo, const neo_lx *hi,
-                   int64_t step);
+/* A UNIT loop sets the kernel's units to hi. */
+neo_ls *neo_ls_for(neo_kernel *k, neo_block *in, neo_loop_kind kind, uint32_t var, const neo_lx *lo,
+                   const neo_lx *hi, int64_t step);
 neo_ls *neo_ls_if(neo_kernel *k, neo_block *in, const neo_lx *cond);
 void neo_ls_reg(neo_kernel *k, neo_block *in, uint32_t reg); /* declares: undefined content */
-void neo_ls_set(neo_kernel *k, neo_block *in, uint32_t reg, const neo_lx *const *index, size_t n, const neo_lx *value);
-void neo_ls_store(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset, const neo_lx *value,
-                  const neo_lx *cond);
+void neo_ls_set(neo_kernel *k, neo_block *in, uint32_t reg, const neo_lx *const *index, size_t n,
+                const neo_lx *value);
+void neo_ls_store(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset,
+                  const neo_lx *value, const neo_lx *cond);
 
 bool neo_lx_is_int(const neo_lx *e, int64_t *x); /* an integer or bool constant */
 bool neo_lx_uses_var(neo_kernel *k, const neo_lx *e, uint32_t var);
-uint32_t neo_kernel_size(neo_kernel *k, uint32_t size, const char *name); /* names a run-time size; returns `size` */
-/* Bytes that one worker needs: scratch buffers lie in order at multiples of 64 from neo_rt_args.scratch. */
+/* Names a run-time size; returns `size`. */
+uint32_t neo_kernel_size(neo_kernel *k, uint32_t size, const char *name);
+/* Bytes that one worker needs: scratch buffers lie in order at multiples of 64 from
+ * neo_rt_args.scratch. */
 int64_t neo_kernel_scratch_bytes(const neo_kernel *k);
 int64_t neo_kernel_scratch_offset(const neo_kernel *k, uint32_t buf);
 
 /* ---- text, checks, interpretation */
-void neo_kernel_print(const neo_kernel *k, neo_str *out); /* loop_print.c; first line "neo-loop 1" */
-neo_kernel *neo_kernel_parse(neo_arena *a, neo_diags *d, const char *path, const char *text, size_t n); /* loop_parse.c */
-neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) NEO_MUST_CHECK;                          /* loop_verify.c */
+void neo_kernel_print(const neo_kernel *k, neo_str *out); /* loop_print.c: the text's form */
+/* Null after an error, which d has. The kernel may still break a rule: verify it. (loop_parse.c) */
+neo_kernel *neo_kernel_parse(neo_arena *a, neo_diags *d, const char *path, const char *text,
+                             size_t n);
+/* NEO_INTERNAL, and the first breach in *why. (loop_verify.c) */
+neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) NEO_MUST_CHECK;
 
-/* loop_interp.c: runs units [lo, hi). bufs[k]: elements of the k-th buffer (scratch too), n_elems[k] how many: an access
- * outside, a read of an undefined register element, or a store to a READ buffer is NEO_INTERNAL with *why. */
+/* loop_interp.c: runs units [lo, hi). bufs[k]: elements of the k-th buffer (scratch too),
+ * n_elems[k] how many: an access outside, a read of an undefined register element, or a store to a READ buffer
+ * is NEO_INTERNAL with *why. */
 typedef struct {
   neo_value *const *bufs;
   const int64_t *n_elems;
@@ -181,7 +198,8 @@ typedef struct {
   uint64_t key[3];
   int64_t lo, hi;
 } neo_kernel_run;
-neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run, neo_str *why) NEO_MUST_CHECK;
+neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run,
+                             neo_str *why) NEO_MUST_CHECK;
 int64_t neo_kernel_units(const neo_kernel *k, const int64_t *sizes);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * A node's identity is (kind, type, attribute, bits, arguments); the intern map goes from a 64-bit
  * hash to a node's id + 1, and a collision moves on to the next hash. Integer and bool operators on
- * constants fold through neo_value_op, so that folding and evaluation cannot disagree; sums keep one
- * constant at their right end, which makes the offsets of unrolled copies differ in that only. */
+ * constants fold through neo_value_op, so that folding and evaluation cannot disagree; sums keep
+ * one constant at their right end: the offsets of unrolled copies differ in that only. */
 #include "base/hash.h"
 #include "codegen/loop.h"
 #include <assert.h>

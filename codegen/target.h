@@ -14,13 +14,13 @@ typedef struct neo_target {
   uint32_t vector_bytes;    /* 16, 32, 64 */
   uint32_t vector_regs;     /* 16 (AVX2), 32 (AVX-512, aarch64) */
   bool fma;
-  int64_t l1_bytes, l2_bytes; /* of a typical machine of this kind, not of this one: same input, same bytes out */
+  int64_t l1_bytes, l2_bytes; /* of a typical machine: same input, same bytes out */
   bool is_host_arch;
 } neo_target;
 
-/* mcpu: null or "native": this machine's features; "x86-64-v2", "x86-64-v3", "x86-64-v4", "generic" (aarch64 neon), or an
- * LLVM CPU name. target: null or "cpu": this machine's architecture; "x86_64", "aarch64". NEO_UNSUPPORTED with a message
- * in *why. (llvm_target.c) */
+/* mcpu: null or "native": this machine's features; "x86-64-v2", "x86-64-v3", "x86-64-v4", "generic"
+ * (aarch64 neon), or an LLVM CPU name that llvm_target.c lists. target: null or "cpu": this
+ * machine's architecture; "x86_64", "aarch64". NEO_UNSUPPORTED with a message in *why. (llvm_target.c) */
 neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,
                              const char **why) NEO_MUST_CHECK;
 

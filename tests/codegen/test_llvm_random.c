@@ -1,6 +1,6 @@
-/* Random kernels: loops, guards, registers, gathers, conditional stores around random expressions of
- * operators that are exact, so that compiled code and interpreter must agree in every bit. A seed
- * that fails is printed; NEO_TEST_SEED runs more of them from there. */
+/* Random kernels: loops, guards, registers, gathers, conditional stores around random expressions
+ * of operators that are exact, so that compiled code and interpreter must agree in every bit.
+ * NEO_TEST_SEED=n prints the seeds and runs more of them from there. */
 #include "loop_support.h"
 #include "base/random.h"
 #include <setjmp.h>
@@ -113,7 +113,8 @@ static void truth(maker *m, int depth) {
 }
 
 static void number(maker *m, int depth) {
-  static const char *const leaves[] = {"0.5", "-3.25", "x[l]", "x[i + 2]", "f32(l)", "rand@1(i + l)"};
+  static const char *const leaves[] = {"0.5",      "-3.25",  "x[l]",
+                                       "x[i + 2]", "f32(l)", "rand@1(i + l)"};
   static const char *const ops[] = {"+", "-", "*", "/"};
   if (depth <= 0) {
     say(m, m->reg && roll(m, 3) == 0 ? "r[u, l]" : leaves[roll(m, 6)]);
