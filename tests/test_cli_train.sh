@@ -1,0 +1,163 @@
+#!/bin/sh
+# `neoc train`: learns; the numbers do not depend on the number of threads, nor on whether the
+# training was interrupted; what does not fit is said before anything runs.
+set -eu
+[ -x "${NEOC:-}" ] || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+status=0
+
+fail() {
+  echo "FAIL: $1" >&2
+  status=1
+}
+expect() { # CODE WHAT COMMAND...
+  want=$1
+  what=$2
+  shift 2
+  code=0
+  "$@" >out 2>err || code=$?
+  [ "$code" = "$want" ] || { fail "$what: exit code $code, expected $want"; cat out err >&2; }
+}
+says() {
+  grep -q -- "$2" "$1" || { fail "$3: no '$2' in $1"; cat "$1" >&2; }
+}
+
+# 310 points in four dimensions; the class is the largest of the first three.
+cat >data.expr <<'END'
+input R[310, 4]
+X[n, i] = R[n, i]
+Y[n] = argmax[j < 3] R[n, j]
+P[n, i, j] : u8 = u8(i32(127*(R[n, 2*i + j] + 1)))
+output X, Y, P
+END
+sed -i 's/P\[n, i, j\]/P[n, i < 2, j < 2]/' data.expr
+"$NEOC" run data.expr R=random:5 -o data.npz >/dev/null
+"$NEOC" run data.expr R=random:6 -o test.npz >/dev/null
+
+cat >model.expr <<'END'
+import nn, optim
+dim B <= 32
+input X[B, 4]
+input Y[B] : i32 < 3
+h = nn.linear(X, out = 40)
+d = nn.dropout(h, p = 0.1)
+r[b, j] = relu(d[b, j])
+L = nn.linear(r, out = 3)
+loss = nn.cross_entropy(L, Y)
+accuracy = mean[b] f32(argmax[c] L[b, c] == Y[b])
+output L
+output test: loss, accuracy
+train loss using optim.adam(lr = 1e-2)
+END
+data=X=data.npz:X,Y=data.npz:Y
+
+train() { # FILE ARGUMENTS...
+  file=$1
+  shift
+  "$NEOC" train model.expr --data $data --seed 3 --save "$file" "$@" >out 2>err
+}
+
+expect 0 "training" "$NEOC" train model.expr --data $data --test X=test.npz:X,Y=test.npz:Y \
+  --epochs 20 --format=json
+last=$(tail -n 1 out)
+case $last in
+  *'"epoch": 20'*'"accuracy": 0.9'*) ;;
+  *) fail "no accuracy of 0.9 after 20 epochs: $last" ;;
+esac
+expect 0 "the summary" "$NEOC" train model.expr --data $data --test X=test.npz:X,Y=test.npz:Y
+says out '^epoch 1/1: loss .*, test loss .* accuracy .* samples/s' "the summary"
+
+# 10 steps an epoch, the last one of 22 rows
+train a.st --epochs 50 --threads 1
+train b.st --epochs 50 --threads 1
+train c.st --epochs 50 --threads 2
+cmp -s a.st b.st || fail "500 steps twice: the parameters differ"
+cmp -s a.st c.st || fail "500 steps with 1 and 2 threads: the parameters differ"
+train d.st --epochs 50 --seed 4
+cmp -s a.st d.st && fail "another seed gives the same parameters"
+
+# in pieces: after an epoch, and with a changed setting that the checkpoint remembers
+train e.st --epochs 20
+train e.st --epochs 50 --resume
+cmp -s a.st e.st || fail "resumed after 20 epochs: the parameters differ"
+
+# interrupted wherever the signal finds it, more than once
+long=800
+train long.st --epochs $long --threads 1
+interruptions=0
+rm -f f.st
+for pause in 0.3 0.35 0.4 0.3; do
+  resume=""
+  [ ! -e f.st ] || resume=--resume
+  env --default-signal=INT "$NEOC" train model.expr --data $data --seed 3 --save f.st \
+    --epochs $long --threads 2 $resume >out 2>err &
+  pid=$!
+  waited=0 # the pause counts from the first epoch's line on
+  while [ ! -s out ] && [ "$waited" -lt 300 ]; do
+    waited=$((waited + 1))
+    sleep 0.1
+  done
+  sleep "$pause"
+  kill -INT "$pid" 2>/dev/null || true
+  code=0
+  wait "$pid" || code=$?
+  [ "$code" = 130 ] && interruptions=$((interruptions + 1))
+  [ "$code" = 130 ] || [ "$code" = 0 ] || fail "interrupted training: exit code $code"
+  [ -e f.st ] || fail "an interrupted training keeps nothing"
+done
+[ "$interruptions" -gt 0 ] || echo "note: no training was slow enough to be interrupted"
+train f.st --epochs $long --threads 1 --resume
+cmp -s long.st f.st || fail "interrupted $interruptions times: the parameters differ"
+
+# a checkpoint every few steps is one that can be gone on from
+train g.st --epochs 50 --save-every 7
+cmp -s a.st g.st || fail "checkpoints on the way change the result"
+
+# settings
+train h.st --epochs 2 --set lr=0
+train i.st --epochs 1 --set lr=0
+"$NEOC" run model.expr X=ones:[1,4] --load h.st --format=json >h.out
+"$NEOC" run model.expr X=ones:[1,4] --load i.st --format=json >i.out
+cmp -s h.out i.out || fail "a learning rate of 0 changes the parameters"
+
+# pictures: u8 becomes 0 to 1, [2, 2] becomes [4]
+cat >sum.expr <<'END'
+import optim
+dim B <= 310
+input X[B, 4]
+param w = 0
+s = mean[b, i] X[b, i] + w
+output test: s
+train s using optim.sgd(lr = 0)
+END
+pictures="$NEOC train sum.expr --data X=data.npz:P --test X=data.npz:P --format=json"
+expect 0 "pictures" $pictures
+mean=$(sed 's/.*"s": \([0-9.e-]*\).*/\1/' out)
+awk -v m="$mean" 'BEGIN { exit !(m > 0.4 && m < 0.6) }' || fail "pictures are not scaled: $mean"
+expect 0 "pictures as they are" $pictures --scale X=1
+mean=$(sed 's/.*"s": \([0-9.e-]*\).*/\1/' out)
+awk -v m="$mean" 'BEGIN { exit !(m > 110 && m < 140) }' || fail "--scale X=1 scales: $mean"
+
+# what does not fit
+run="$NEOC train model.expr"
+expect 2 "no data" $run
+expect 2 "data of one input only" $run --data X=data.npz:X
+says err 'lacks Y' "data of one input only"
+expect 2 "data of an unknown input" $run --data $data,Z=data.npz:X
+expect 3 "data that is not there" $run --data X=nothere.npy,Y=data.npz:Y
+expect 1 "rows of a wrong shape" $run --data X=data.npz:Y,Y=data.npz:Y
+says err 'X: a row of data.npz:Y has shape \[\], expected \[4\]' "rows of a wrong shape"
+expect 1 "a batch that is too large" $run --data $data --batch 33
+expect 1 "an entry that is not there" $run --data $data --entry nope
+expect 2 "resume without a file" $run --data $data --resume
+expect 3 "resume from nothing" $run --data $data --save nothere.st --resume
+expect 1 "resume with another batch" $run --data $data --save a.st --resume --batch 16
+says err 'was made with --batch 32' "resume with another batch"
+expect 1 "an unknown setting" $run --data $data --set nope=1
+head -c 1000 a.st >cut.st
+expect 1 "a truncated checkpoint" $run --data $data --save cut.st --resume
+says err 'cut.st' "a truncated checkpoint"
+expect 3 "a folder that is not there" $run --data $data --save nothere/w.st
+exit "$status"
