@@ -23,13 +23,23 @@ static bool is_signed(neo_type t) { return t != NEO_U8_T && t != NEO_BOOL_T; }
 
 /* ---- integers */
 
-/* Any constant but 0 and -1 (in every lane) is a safe divisor. */
-static bool safe_divisor(LLVMValueRef y) {
+/* The same constant in every lane. */
+static bool is_constant(LLVMValueRef y, int64_t *c) {
+  uint32_t w = neo_ll_width(y);
   if (!LLVMIsConstant(y)) return false;
-  if (neo_ll_width(y) > 1) y = LLVMGetAggregateElement(y, 0);
-  if (!y || !LLVMIsAConstantInt(y)) return false;
-  long long c = LLVMConstIntGetSExtValue(y);
-  return c != 0 && c != -1;
+  for (uint32_t k = 0; k < w; k++) {
+    LLVMValueRef lane = w > 1 ? LLVMGetAggregateElement(y, k) : y;
+    if (!lane || !LLVMIsAConstantInt(lane)) return false;
+    if (k && LLVMConstIntGetSExtValue(lane) != *c) return false;
+    *c = LLVMConstIntGetSExtValue(lane);
+  }
+  return true;
+}
+
+/* Any constant but 0 and -1 is. */
+static bool safe_divisor(LLVMValueRef y) {
+  int64_t c;
+  return is_constant(y, &c) && c != 0 && c != -1;
 }
 
 static LLVMValueRef safe(neo_llvm *l, LLVMValueRef y, bool is_signed_) {
@@ -66,11 +76,10 @@ static LLVMValueRef signed_div(neo_llvm *l, LLVMValueRef x, LLVMValueRef y) {
   return zero_if_zero(l, y, select_(l, minus, LLVMBuildNeg(l->b, x, ""), q));
 }
 
-/* log2 of a constant power of two (in every lane), or -1. */
+/* log2 of a constant power of two, or -1. */
 static int power_of_two(LLVMValueRef y) {
-  if (!safe_divisor(y)) return -1;
-  if (neo_ll_width(y) > 1) y = LLVMGetAggregateElement(y, 0);
-  long long c = LLVMConstIntGetSExtValue(y);
+  int64_t c;
+  if (!is_constant(y, &c)) return -1;
   return c > 0 && (c & (c - 1)) == 0 ? __builtin_ctzll((unsigned long long)c) : -1;
 }
 
@@ -138,12 +147,17 @@ static LLVMValueRef int_op(neo_llvm *l, neo_op op, bool is_signed_, LLVMValueRef
 
 /* ---- floats */
 
+/* No lane is NaN. */
 static bool is_number_constant(LLVMValueRef y) {
-  LLVMBool lost;
-  if (neo_ll_width(y) > 1 && LLVMIsConstant(y)) y = LLVMGetAggregateElement(y, 0);
-  if (!y || !LLVMIsAConstantFP(y)) return false;
-  double v = LLVMConstRealGetDouble(y, &lost);
-  return v == v;
+  uint32_t w = neo_ll_width(y);
+  for (uint32_t k = 0; k < w && LLVMIsConstant(y); k++) {
+    LLVMBool lost;
+    LLVMValueRef lane = w > 1 ? LLVMGetAggregateElement(y, k) : y;
+    if (!lane || !LLVMIsAConstantFP(lane)) return false;
+    double v = LLVMConstRealGetDouble(lane, &lost);
+    if (v != v) return false;
+  }
+  return LLVMIsConstant(y);
 }
 
 /* `y wins ? y : x` is the machine's min or max, which gives x if either is NaN; NaN y is mended. */

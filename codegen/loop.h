@@ -189,8 +189,8 @@ neo_kernel *neo_kernel_parse(neo_arena *a, neo_diags *d, const char *path, const
 neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) NEO_MUST_CHECK;
 
 /* loop_interp.c: runs units [lo, hi). bufs[k]: elements of the k-th buffer (scratch too),
- * n_elems[k] how many: an access outside, a read of an undefined register element, or a store to a READ buffer
- * is NEO_INTERNAL with *why. */
+ * n_elems[k] how many: an access outside, a read of an undefined register element, or a store to a
+ * READ buffer is NEO_INTERNAL with *why. */
 typedef struct {
   neo_value *const *bufs;
   const int64_t *n_elems;

@@ -20,7 +20,7 @@ typedef struct neo_target {
 
 /* mcpu: null or "native": this machine's features; "x86-64-v2", "x86-64-v3", "x86-64-v4", "generic"
  * (aarch64 neon), or an LLVM CPU name that llvm_target.c lists. target: null or "cpu": this
- * machine's architecture; "x86_64", "aarch64". NEO_UNSUPPORTED with a message in *why. (llvm_target.c) */
+ * machine's architecture; "x86_64", "aarch64". NEO_UNSUPPORTED with a message in *why. */
 neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,
                              const char **why) NEO_MUST_CHECK;
 

@@ -98,6 +98,8 @@ static void strides_gathers_and_scatters_agree(void **state) {
       "z[i*8 + l] = x[5]",
       "z[i*8 + l] = x[48 - l*S - i*S]",
       "z[i*8 + l] = x[max(i*8 + l - 3, 0)]",
+      "z[i*8 + l] = x[(i + 30)/(l + 1)] + x[(i + 30) % (l + 1)] + f32((i - 9)/(l - 1))",
+      "z[i*8 + l] = min(x[i*8 + l], f32(l - 1)/f32(l - 1)) + f32((i - 9) % (l - 1))",
       "z[i*8 + l] = x[2*(i*8 + l) if i*8 + l < 3*S else 4.0]",
       "z[i*8 + l] = x[3*(i*8 + l) - 9 if 3 <= i*8 + l else x[l]]",
       "z[i*8 + l] = x[100*i if i < 1 else -1.0]",

@@ -1,6 +1,6 @@
 /* Element functions of f32: at most 4 units in the last place off the f64 value, over all
- * exponents, signs and odd values, for widths 1, 8 and 16 at every level. f16 and bf16: all 65536 arguments of
- * a few functions. NEO_TEST_STEP=1 sweeps all 2^32 floats. */
+ * exponents, signs and odd values, for widths 1, 8 and 16 at every level. f16 and bf16: all 65536
+ * arguments of a few functions. NEO_TEST_STEP=1 sweeps all 2^32 floats. */
 #include "loop_support.h"
 #include "base/random.h"
 #include <float.h>
