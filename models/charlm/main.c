@@ -188,6 +188,7 @@ int main(int argc, char **argv) {
   for (int k = first; k < argc; k++) bytes += read_text(argv[k], &train_set, &held);
   if (!train_set.n || !held.n) die("text", "too short: ten contexts of 32 characters at least");
   printf("%d files, %zu characters: %zu to train on, %zu held out\n", argc - first, bytes, train_set.n, held.n);
+  fflush(stdout); /* before the progress on stderr */
 
   charlm_ctx *ctx;
   charlm_config config = {.struct_size = sizeof config, .threads = o.threads, .seed = o.seed};
