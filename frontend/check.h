@@ -90,7 +90,6 @@ typedef struct { /* a param or state of a call, by its full name */
 typedef struct { /* `update` of the model (not of an optimizer) */
   neo_tensor updates, update;
   neo_span span;
-  bool claimed; /* named by an `output … update` */
   uint32_t region; /* innermost round's region; for doubles */
   int64_t pieces;
 } neo_update_rec;

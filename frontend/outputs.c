@@ -52,7 +52,6 @@ static void add_update(neo_inst *in, entry *e, const neo_ast_path *path) {
   if (!s || s->kind == NEO_SYM_POISON) return;
   for (size_t k = 0; s->value.kind == NEO_VAL_VIEW && k < fe->updates.n; k++)
     if (fe->updates.at[k].updates.i == s->value.view.tensor.i) {
-      fe->updates.at[k].claimed = true;
       NEO_PUSH(fe->arena, &e->updates, fe->updates.at[k].update.i);
       return;
     }

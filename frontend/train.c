@@ -3,7 +3,7 @@
  *
  * The statements of one name make one entry: one loss, every parameter trained by one of them. All
  * gradients of an entry are one request. Updates that the model itself writes (batch norm) belong
- * to every training entry, except those that an `output … update` claims. */
+ * to every training entry, also those that an `output … update` names. */
 #include "frontend/check.h"
 
 typedef struct {
@@ -289,8 +289,7 @@ static neo_list step_updates(trainer *t, size_t n_model) {
   NEO_VEC(uint32_t) v = {0};
   for (size_t k = 0; k < t->fe->updates.n; k++) {
     const neo_update_rec *u = &t->fe->updates.at[k];
-    bool model = k < n_model && !u->claimed;
-    if (model || k >= t->first_update) NEO_PUSH(t->fe->arena, &v, u->update.i);
+    if (k < n_model || k >= t->first_update) NEO_PUSH(t->fe->arena, &v, u->update.i);
   }
   return neo_list_new(t->fe->m, v.at, v.n);
 }
