@@ -257,11 +257,14 @@ static bool is_exact(neo_op op) {
          op == NEO_OP_ROUND || op == NEO_OP_SQRT;
 }
 
-static void check_ops(loop_fix *f, neo_type t, int width, bool exact) {
-  static const double tolerances[] = {1e-13, 1e-6, 0x1p-10, 0x1p-7};
+/* The number of elements that each operator needs goes to *each, that of operators to *rows. */
+static const char *ops_kernel(loop_fix *f, neo_type t, int width, bool exact, int64_t *each,
+                              int64_t *rows) {
   neo_str text;
-  int64_t n = 12 * width, rows = 0;
+  int64_t n = 12 * width;
   neo_str_init(&text, &f->arena);
+  *each = n;
+  *rows = 0;
   const char *name = neo_type_text(t);
   neo_str_addf(&text, HEAD "(x: %s read, y: %s read, z: %s write, w: bool write) units 1\n", name,
                name, name);
@@ -269,10 +272,17 @@ static void check_ops(loop_fix *f, neo_type t, int width, bool exact) {
   for (int op = 0; op < NEO_OP_COUNT; op++) {
     if (!has_op((neo_op)op, t) || is_exact((neo_op)op) != exact) continue;
     bool cmp = neo_op_rule((neo_op)op) == NEO_RULE_CMP;
-    neo_str_addf(&text, "    %s[%d + i*%d + l] = %s\n", cmp ? "w" : "z", (int)(n * rows++), width,
-                 op_value(f, (neo_op)op, width));
+    neo_str_addf(&text, "    %s[%d + i*%d + l] = %s\n", cmp ? "w" : "z", (int)(n * (*rows)++),
+                 width, op_value(f, (neo_op)op, width));
   }
-  loop_check(f, neo_str_text(&text),
+  return neo_str_text(&text);
+}
+
+static void check_ops(loop_fix *f, neo_type t, int width, bool exact) {
+  static const double tolerances[] = {1e-13, 1e-6, 0x1p-10, 0x1p-7};
+  int64_t n, rows;
+  const char *text = ops_kernel(f, t, width, exact, &n, &rows);
+  loop_check(f, text,
              &(loop_case){.n_elems = SIZES(n, n, n * rows + 1, n * rows + 12), .specials = true,
                           .tolerance = exact ? 0 : tolerances[t], .seed = (uint64_t)t});
 }
@@ -285,6 +295,31 @@ static void every_operator_agrees_on_every_type(void **state) {
   check_ops(*state, NEO_F32_T, 1, true);
   check_ops(*state, NEO_F32_T, 16, false);
   check_ops(*state, NEO_U8_T, 1, true);
+}
+
+/* Also for machines that this one is not. */
+static void every_operator_has_code_at_every_level(void **state) {
+  static const char *const levels[][2] = {
+      {"x86_64", "x86-64-v2"}, {"x86_64", "x86-64-v3"}, {"x86_64", "x86-64-v4"},
+      {"aarch64", "generic"}};
+  loop_fix *f = *state;
+  for (int i = 0; i < 4; i++) {
+    neo_target t;
+    neo_llvm *l;
+    const char *why;
+    int64_t n, rows;
+    assert_int_equal(neo_target_choose(&f->arena, levels[i][0], levels[i][1], &t, &why), NEO_OK);
+    assert_int_equal(neo_llvm_new(&f->arena, &t, "ops", &l, &why), NEO_OK);
+    for (int type = 0; type < NEO_TYPE_COUNT; type += 2)
+      for (int exact = type == NEO_F64_T; exact < 2; exact++) {
+        neo_kernel *k = loop_kernel(f, ops_kernel(f, (neo_type)type, 16, exact, &n, &rows));
+        const char *symbol = neo_arena_printf(&f->arena, "k%d", 2 * type + exact);
+        if (neo_llvm_kernel(l, k, symbol, &why)) fail_msg("%s", why);
+      }
+    if (neo_llvm_finish(l, &why)) fail_msg("%s", why);
+    if (neo_llvm_emit_object(l, "/dev/null", &why)) fail_msg("%s", why);
+    neo_llvm_free(l);
+  }
 }
 
 static void every_conversion_agrees(void **state) {
@@ -386,6 +421,7 @@ int main(void) {
       TEST(units_run_only_their_part),
       TEST(scratch_lies_behind_its_alignment),
       TEST(every_operator_agrees_on_every_type),
+      TEST(every_operator_has_code_at_every_level),
       TEST(every_conversion_agrees),
       TEST(integer_division_floors_and_is_total),
       TEST(comparisons_of_indices_hold_at_every_edge),
