@@ -34,16 +34,40 @@ typedef struct {
 
 /* ---- preparing the module */
 
-static bool *depends_on(checker *c, neo_module *m, neo_tensor y) {
+/* What the roots read, directly and through definitions. */
+static void add_reads(checker *c, neo_module *m, neo_tensor root, bool *read) {
   neo_arena *a = c->cli->arena;
-  bool *read = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
   neo_def *defs;
   neo_tensor *reads;
-  size_t n = neo_module_topo(m, &y, 1, a, &defs, NULL);
+  size_t n = neo_module_topo(m, &root, 1, a, &defs, NULL);
+  read[root.i] = true;
   for (size_t d = 0; d < n; d++) {
     size_t n_reads = neo_def_reads(m, defs[d], a, &reads);
     for (size_t k = 0; k < n_reads; k++)
       read[reads[k].i] = true;
+  }
+}
+
+/* Is one of the request's results read, which nobody has made yet? */
+static bool is_asked(const neo_module *m, const neo_grad_rec *g, const bool *read) {
+  for (uint32_t k = 0; k < g->out.n; k++)
+    if (read[neo_list_at(m, g->out, k)])
+      return true;
+  return false;
+}
+
+/* read[t]: y depends on t. The gradients in the model are still requests: they depend on what their
+ * y depends on. Later requests may read the results of earlier ones, so the last comes first. */
+static bool *depends_on(checker *c, neo_module *m, neo_tensor y) {
+  bool *read = NEO_NEW_ARRAY(c->cli->arena, bool, m->tensors.n + 1);
+  add_reads(c, m, y, read);
+  for (size_t k = m->grads.n; k-- > 0;) {
+    neo_grad_rec g = m->grads.at[k];
+    if (!is_asked(m, &g, read))
+      continue;
+    add_reads(c, m, g.y, read);
+    if (g.seed.i)
+      add_reads(c, m, g.seed, read);
   }
   return read;
 }
