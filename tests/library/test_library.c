@@ -1,0 +1,290 @@
+/* The shipped library and the language against PyTorch: every model of this folder, with the values
+ * of expected/ (made by make_expected.py), interpreted in f64 and compiled in f32. A file's lines
+ * say in order what to run and what to compare:
+ *
+ *     size B 3                  a run-time size
+ *     ENTRY NAME N VALUES...    the entry is run (once for lines that follow each other, but every
+ *                               time for `step`); its output NAME
+ *     after NAME N VALUES...    the present value of a parameter or state; all of them
+ *     now NAME N VALUES...      the same, of some */
+#include "base/file.h"
+#include "tests/library/machine.h"
+#include <glob.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FOLDER NEO_TEST_SOURCE_DIR "/tests/library"
+
+/* ---- comparing */
+
+static double norm(const double *x, int64_t n) {
+  double s = 0;
+  for (int64_t k = 0; k < n; k++)
+    s += isfinite(x[k]) ? x[k] * x[k] : 0;
+  return sqrt(s);
+}
+
+/* |got - want| <= tolerance * |want|, in the 2-norm; infinite and NaN elements must be the same. */
+static void compare(const char *model, const char *what, const double *got, const double *want,
+                    int64_t n, double tolerance, double floor_norm) {
+  double error = 0;
+  int64_t worst = 0;
+  for (int64_t k = 0; k < n; k++) {
+    bool same = got[k] == want[k] || (isnan(got[k]) && isnan(want[k]));
+    double e = same ? 0 : fabs(got[k] - want[k]);
+    if (!same && !(isfinite(got[k]) && isfinite(want[k])))
+      fail_msg("%s: %s[%lld] is %g, not %g", model, what, (long long)k, got[k], want[k]);
+    if (e > fabs(got[worst] - want[worst]))
+      worst = k;
+    error += e * e;
+  }
+  error = sqrt(error);
+  if (error > tolerance * fmax(norm(want, n), floor_norm))
+    fail_msg("%s: %s is off by %.3g where its norm is %.3g; element %lld is %.12g, not %.12g",
+             model, what, error, norm(want, n), (long long)worst, got[worst], want[worst]);
+}
+
+/* ---- reading expected values */
+
+typedef struct {
+  const char *entry, *name;
+  int64_t n;
+  double *x;
+} record;
+
+static char *word(char **at) {
+  return strsep(at, " ");
+}
+
+static record parse(neo_arena *a, char *text) {
+  record r = {word(&text), word(&text), 0, NULL};
+  r.n = strtoll(word(&text), NULL, 10);
+  r.x = NEO_NEW_ARRAY(a, double, (size_t)r.n + 1);
+  if (strcmp(r.entry, "size") == 0)
+    return r;
+  for (int64_t k = 0; k < r.n; k++) {
+    char *w = word(&text);
+    assert_non_null(w);
+    r.x[k] = strtod(w, NULL);
+  }
+  assert_null(text);
+  return r;
+}
+
+static record *read_expected(neo_arena *a, const char *model, size_t *n) {
+  char path[4096], *text, *line;
+  size_t bytes;
+  snprintf(path, sizeof path, FOLDER "/expected/%s.txt", model);
+  assert_int_equal(neo_file_read(&neo_io_default, a, path, 0, &text, &bytes), NEO_OK);
+  record *r = NEO_NEW_ARRAY(a, record, bytes / 8 + 1);
+  for (*n = 0; (line = strsep(&text, "\n")) != NULL;)
+    if (*line)
+      r[(*n)++] = parse(a, line);
+  return r;
+}
+
+/* ---- following a file */
+
+/* The lines from r on compare every output of their entry, or every parameter and state. */
+static void check_complete(const machine *m, const record *r, size_t n, uint32_t want) {
+  uint32_t seen = 0;
+  while (seen < n && strcmp(r[seen].entry, r->entry) == 0)
+    seen++;
+  if (seen != want && strcmp(r->entry, "step") != 0)
+    fail_msg("%s: %u of %u tensors of %s are compared", m->c.options.path, (unsigned)seen,
+             (unsigned)want, r->entry);
+}
+
+static uint32_t count_kept(const machine *m) {
+  uint32_t n = 0;
+  for (uint32_t t = 1; t < m->c.module->tensors.n; t++) {
+    uint8_t role = m->c.module->tensors.at[t].role;
+    n += role == NEO_ROLE_PARAM || role == NEO_ROLE_STATE;
+  }
+  return n;
+}
+
+static bool is_kept(const record *r) {
+  return strcmp(r->entry, "after") == 0 || strcmp(r->entry, "now") == 0;
+}
+
+static void compare_record(machine *m, const char *model, const record *r, double tolerance) {
+  int64_t n = -1;
+  char what[256];
+  snprintf(what, sizeof what, "%s %s", r->entry, r->name);
+  const double *got = NULL;
+  if (is_kept(r)) {
+    neo_tensor t = neo_tensor_find(m->c.module, r->name);
+    got = t.i ? machine_get(m, t, &n) : NULL;
+  } else {
+    got = machine_output(m, r->name, &n);
+  }
+  if (!got || n != r->n)
+    fail_msg("%s: %s has %lld elements, expected %lld", model, what, (long long)n, (long long)r->n);
+  compare(model, what, got, r->x, n, tolerance, 1e-3);
+}
+
+static void follow(const char *model, machine_kind kind, double tolerance) {
+  machine m;
+  machine_open(&m, NEO_TEST_SOURCE_DIR, model, kind);
+  size_t n, k;
+  record *r = read_expected(&m.c.arena, model, &n);
+  for (k = 0; k < n && strcmp(r[k].entry, "size") == 0; k++)
+    assert_true(machine_size(&m, r[k].name, r[k].n));
+  machine_fill(&m);
+  for (const char *last = ""; k < n; last = r[k++].entry) {
+    bool again = strcmp(r[k].entry, last) != 0 || strcmp(last, "step") == 0;
+    if (again && !is_kept(&r[k])) {
+      machine_run(&m, r[k].entry);
+      check_complete(&m, &r[k], n - k, machine_outputs(&m));
+    } else if (again && strcmp(r[k].entry, "after") == 0) {
+      check_complete(&m, &r[k], n - k, count_kept(&m));
+    }
+    compare_record(&m, model, &r[k], tolerance);
+  }
+  machine_close(&m);
+}
+
+static void interpreted_in_f64_it_equals_pytorch(void **state) {
+  follow(*state, MACHINE_WIDE, 1e-9);
+}
+
+static void compiled_in_f32_it_equals_pytorch(void **state) {
+  const char *model = *state;
+  follow(model, MACHINE_COMPILED, strcmp(model, "mixed") == 0 ? 2e-2 : 1e-4);
+}
+
+/* ---- at other sizes */
+
+static void compare_entry(machine *code, machine *exact, const char *model, const char *entry,
+                          int64_t size, double tolerance) {
+  machine_run(code, entry);
+  machine_run(exact, entry);
+  for (uint32_t k = 0; k < machine_outputs(exact); k++) {
+    char what[256];
+    int64_t n, n2;
+    const char *name = machine_output_name(exact, k);
+    const double *want = machine_output(exact, name, &n), *got = machine_output(code, name, &n2);
+    snprintf(what, sizeof what, "%s at size %lld: %s", entry, (long long)size, name);
+    assert_int_equal(n, n2);
+    compare(model, what, got, want, n, tolerance, 1e-3);
+  }
+}
+
+static void compare_at(machine *code, machine *exact, const char *model, int64_t size,
+                       double tolerance) {
+  static const char *const sizes[] = {"B", "N", "T", "E"};
+  for (int k = 0; k < 4; k++) {
+    int64_t lo, hi = machine_size_range(code, sizes[k], &lo);
+    int64_t s = size < lo ? lo : size > hi ? hi : size;
+    if (hi && machine_size(code, sizes[k], s))
+      machine_size(exact, sizes[k], s);
+  }
+  machine_fill(code);
+  machine_fill(exact);
+  if (machine_has(exact, "test"))
+    compare_entry(code, exact, model, "test", size, tolerance);
+  if (machine_has(exact, "grad"))
+    compare_entry(code, exact, model, "grad", size, tolerance);
+  compare_entry(code, exact, model, "forward", size, tolerance);
+}
+
+/* The smallest, a prime, the largest: one library and one context for all. */
+static void it_equals_the_interpreter_at_every_size(void **state) {
+  const char *model = *state;
+  static const int64_t sizes[] = {1, 17, INT32_MAX, 2, 0};
+  double tolerance = strcmp(model, "mixed") == 0 ? 2e-2 : 1e-4;
+  machine code, exact;
+  machine_open(&code, NEO_TEST_SOURCE_DIR, model, MACHINE_COMPILED);
+  machine_open(&exact, NEO_TEST_SOURCE_DIR, model, MACHINE_EXACT);
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+    compare_at(&code, &exact, model, sizes[k], tolerance);
+  machine_close(&code);
+  machine_close(&exact);
+}
+
+/* ---- dropout, whose mask PyTorch cannot know */
+
+/* With W = 1 and X = 1 each element of h is 11, so dW[i, j] = sum over b of mask[b, j]/(1 - p). */
+static void check_masks(const double *dW, int64_t batch) {
+  int64_t kept = 0;
+  for (int64_t j = 0; j < 13; j++) {
+    double count = dW[j] * 0.75;
+    assert_true(fabs(count - round(count)) < 1e-3 && count > -0.5 && count < (double)batch + 0.5);
+    for (int64_t i = 1; i < 11; i++)
+      assert_true(fabs(dW[i * 13 + j] - dW[j]) < 1e-3);
+    kept += (int64_t)round(count);
+  }
+  assert_in_range(kept, 13 * batch * 60 / 100, 13 * batch * 88 / 100);
+}
+
+static void dropout_keeps_three_of_four_and_scales_them(machine_kind kind) {
+  machine m;
+  machine_open(&m, NEO_TEST_SOURCE_DIR, "dropout", kind);
+  double one[19 * 11], first = 0;
+  int64_t n;
+  for (int k = 0; k < 19 * 11; k++)
+    one[k] = 1;
+  machine_put(&m, neo_tensor_find(m.c.module, "X"), one, 19 * 11);
+  machine_run(&m, "forward");
+  assert_float_equal(machine_output(&m, "d", &n)[5], 11, 1e-6);
+  for (int step = 0; step < 3; step++) {
+    machine_put(&m, neo_tensor_find(m.c.module, "W"), one, 11 * 13);
+    machine_run(&m, "grad");
+    double loss = *machine_output(&m, "loss", &n);
+    check_masks(machine_output(&m, "grad:W", &n), 19);
+    machine_run(&m, "step"); /* draws what `grad` drew at this step; the next step draws anew */
+    assert_float_equal(*machine_output(&m, "loss", &n), loss, 1e-3);
+    assert_true(step == 0 || loss != first);
+    first = loss;
+  }
+  machine_close(&m);
+}
+
+static void dropout_is_right_when_compiled(void **state) {
+  (void)state;
+  dropout_keeps_three_of_four_and_scales_them(MACHINE_COMPILED);
+}
+
+static void dropout_is_right_when_interpreted(void **state) {
+  (void)state;
+  dropout_keeps_three_of_four_and_scales_them(MACHINE_WIDE);
+}
+
+/* ---- the tests: three a model */
+
+static char *stem(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return strndup(slash + 1, strlen(slash + 1) - strlen(".expr"));
+}
+
+static struct CMUnitTest make(const char *model, const char *what, CMUnitTestFunction f) {
+  char name[256];
+  snprintf(name, sizeof name, "%s: %s", model, what);
+  return (struct CMUnitTest){
+      .name = strdup(name), .test_func = f, .initial_state = (void *)(uintptr_t)model};
+}
+
+int main(int argc, char **argv) {
+  glob_t found;
+  struct CMUnitTest tests[256];
+  size_t n = 0;
+  if (glob(FOLDER "/*.expr", 0, NULL, &found))
+    return 1;
+  for (size_t k = 0; k < found.gl_pathc && n < 250; k++) {
+    const char *model = stem(found.gl_pathv[k]);
+    if (argc > 1 && strcmp(model, argv[1]) != 0)
+      continue;
+    tests[n++] =
+        make(model, "interpreted in f64 it equals PyTorch", interpreted_in_f64_it_equals_pytorch);
+    tests[n++] =
+        make(model, "compiled in f32 it equals PyTorch", compiled_in_f32_it_equals_pytorch);
+    tests[n++] = make(model, "it equals the interpreter at every size",
+                      it_equals_the_interpreter_at_every_size);
+  }
+  tests[n++] = (struct CMUnitTest)cmocka_unit_test(dropout_is_right_when_compiled);
+  tests[n++] = (struct CMUnitTest)cmocka_unit_test(dropout_is_right_when_interpreted);
+  globfree(&found);
+  return _cmocka_run_group_tests("library", tests, n, NULL, NULL);
+}
