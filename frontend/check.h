@@ -90,7 +90,6 @@ typedef struct { /* a param or state of a call, by its full name */
 typedef struct { /* `update` of the model (not of an optimizer) */
   neo_tensor updates, update;
   neo_span span;
-  uint32_t region; /* innermost round's region; for doubles */
   int64_t pieces;
 } neo_update_rec;
 
@@ -116,7 +115,6 @@ struct neo_fe {
   NEO_VEC(neo_update_rec) updates;
   NEO_VEC(neo_file_rec) files;
   NEO_VEC(const neo_ast_stmt *) outputs, trains;
-  neo_scope *main;
   neo_map regions; /* a repeat, within the round around it -> its number */
   bool *define_used;
 };
