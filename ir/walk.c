@@ -119,8 +119,12 @@ static neo_expr rebuild(neo_module *m, const walk *w, uint32_t id) {
 
 static neo_expr rewrite_in(neo_module *m, walk *w, neo_expr e, rewriter *f, void *ctx) {
   walk_from(m, w, e);
-  for (uint32_t id; (id = walk_next(m, w)) != 0;)
-    w->value[id] = f(ctx, m, rebuild(m, w, id)).i;
+  for (uint32_t id; (id = walk_next(m, w)) != 0;) {
+    neo_expr y = rebuild(m, w, id);
+    /* What a node folded to is made of its arguments, rewritten already: never twice. */
+    bool folded = neo_expr_node(m, y)->op != m->nodes.at[id].op;
+    w->value[id] = folded ? y.i : f(ctx, m, y).i;
+  }
   return (neo_expr){e.i ? w->value[e.i] : 0};
 }
 
