@@ -120,7 +120,10 @@ static void enter(lowering *l, nest *c, const outer_loop *o, const neo_lx *at) {
 
 static void inner_loops(lowering *l, neo_block *in, nest *c, uint32_t k) {
   if (k == c->n) {
-    neo_lower_blocks(l, in, c->m_lo, c->m_hi, c->n_lo, c->n_hi);
+    if (l->s->at[NEO_SCHED_SEGMENT])
+      neo_lower_segment(l, in, c->m_lo, c->m_hi, c->n_lo, c->n_hi);
+    else
+      neo_lower_blocks(l, in, c->m_lo, c->m_hi, c->n_lo, c->n_hi);
     return;
   }
   const neo_lx *v;

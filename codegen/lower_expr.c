@@ -275,7 +275,7 @@ static const neo_lx *lower_node(lowering *l, neo_expr e) {
   case NEO_OP_CONST: return lower_const(l, n);
   case NEO_OP_AXIS: return neo_lower_axis(l, n->attr);
   case NEO_OP_SIZE: return lower_size(l, n->attr);
-  case NEO_OP_ACC: return neo_lower_acc(l, n->attr);
+  case NEO_OP_ACC: return l->acc_value ? l->acc_value : neo_lower_acc(l, n->attr);
   case NEO_OP_STEP: return neo_lx_key(l->k, 1);
   case NEO_OP_TRAINING:
     neo_lower_fail(l, "`training` was not replaced by a constant");

@@ -109,6 +109,7 @@ typedef struct lowering {
   const neo_lx *k_origin[NEO_FORM_MAX_AXES]; /* where scratch counts own axis k from */
   uint32_t k_origin_depth;
   k_block block;
+  const neo_lx *acc_value; /* what ACC 0 is where it lies in no register; null: it does */
 } lowering;
 
 /* ---- lower_expr.c */
@@ -168,6 +169,10 @@ void neo_lower_close_tile(lowering *l, const tile *t);
 void neo_lower_plan_packs(lowering *l);
 void neo_lower_blocks(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi, const neo_lx *n_lo,
                       const neo_lx *n_hi);
+
+/* ---- lower_segment.c: instead of neo_lower_blocks where the schedule says so */
+void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi, const neo_lx *n_lo,
+                       const neo_lx *n_hi);
 
 /* ---- lower_tile.c */
 /* Tiles of the block of rows [m_lo, m_hi) and columns [n_lo, n_hi). */

@@ -4,6 +4,8 @@
 neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_machine *machine) {
   const neo_form *f = neo_group_form(m, g);
   neo_schedule s;
+  if (neo_model_segment(m, g, machine, &s) && neo_schedule_legal(m, g, machine, &s, NULL))
+    return s;
   if (neo_model_contraction(m, f, machine, &s) && neo_schedule_legal(m, g, machine, &s, NULL))
     return s;
   s = neo_model_plain(m, f, machine);
@@ -70,6 +72,13 @@ static int64_t draw_block_n(drawing *d, const neo_form *f, uint64_t *seed) {
 neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_machine *machine,
                                  uint64_t *seed) {
   const neo_form *f = neo_group_form(m, g);
+  neo_schedule over_source;
+  if (pick(seed, 0, 1) && neo_model_segment(m, g, machine, &over_source)) {
+    over_source.at[NEO_SCHED_BLOCK_N] = over_source.at[NEO_SCHED_VECTOR_AXIS] < 0 ? 0 : pick(seed, 1, 9);
+    over_source.at[NEO_SCHED_UNIT_AXES] = pick(seed, 0, neo_schedule_loops(f, &over_source));
+    over_source.at[NEO_SCHED_UNIT_SIZE] = pick(seed, 1, 3);
+    return over_source;
+  }
   drawing d = {m, g, machine, neo_schedule_plain()};
   for (int tries = 0; tries < 20; tries++) {
     neo_schedule s = draw(f, seed);
@@ -85,7 +94,6 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
   for (int bit = 0; bit < 3; bit++)
     if (pick(seed, 0, 2))
       try_value(&d, NEO_SCHED_PACK, d.s.at[NEO_SCHED_PACK] | 1 << bit);
-  try_value(&d, NEO_SCHED_SEGMENT, pick(seed, 0, 1));
   try_value(&d, NEO_SCHED_UNIT_AXES, pick(seed, 0, neo_schedule_loops(f, &d.s)));
   try_value(&d, NEO_SCHED_UNIT_SIZE, pick(seed, 1, 5));
   return d.s;

@@ -1,6 +1,7 @@
 /* Which schedules are legal for a group. A legal schedule changes speed, never values (but for the rounding of sums). */
 #include "fusion/form.h"
 #include "schedule/model.h"
+#include "schedule/segment.h"
 #include <stdarg.h>
 #include <string.h>
 
@@ -94,6 +95,20 @@ static bool blocks_legal(const neo_form *f, const neo_schedule *sched, neo_str *
   return s[NEO_SCHED_UNIT_SIZE] >= 1 || no(why, "unit_size is less than 1");
 }
 
+/* Rows are the axis of the equation, in one block; nothing is packed. */
+static bool segment_legal(neo_module *m, const neo_group *g, const neo_form *f, const int64_t *s,
+                          neo_str *why) {
+  neo_segment x;
+  if (s[NEO_SCHED_SEGMENT] != 1 || !neo_segment_of(m, g, &x))
+    return no(why, "segment is for sums over a data equation");
+  if (s[NEO_SCHED_AXIS_M] != x.axis || s[NEO_SCHED_TILE_M] != 1 || s[NEO_SCHED_BLOCK_M])
+    return no(why, "the axis of a data equation has to be the rows");
+  if (s[NEO_SCHED_PACK] || s[NEO_SCHED_BLOCK_K] || s[NEO_SCHED_MERGE] != 1 ||
+      s[NEO_SCHED_VECTOR_AXIS] >= (int64_t)f->axes.n)
+    return no(why, "a sum over a data equation has lanes over a shared axis, and no packs");
+  return true;
+}
+
 bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
                         const neo_schedule *sched, neo_str *why) {
   const neo_form *f = neo_group_form(m, g);
@@ -107,7 +122,7 @@ bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *ma
       tile |= 1ULL << axes[k];
   if (neo_form_bound_axes(m, f) & tile)
     return no(why, "a loop's bounds change inside the tile");
-  if (s[NEO_SCHED_SEGMENT])
-    return no(why, "segment is for sums over a data equation");
+  if (s[NEO_SCHED_SEGMENT] && !segment_legal(m, g, f, s, why))
+    return false;
   return neo_contraction_legal(m, g, machine, sched, why);
 }

@@ -16,6 +16,8 @@ uint32_t neo_form_widest(neo_module *m, const neo_form *f); /* bytes of the wide
 neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine *machine);
 /* The choice for a contraction; false: it is none, or no tile fits. */
 bool neo_model_contraction(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *out);
+/* The choice for a sum over a data equation; false: it is none. */
+bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *machine, neo_schedule *out);
 void neo_model_units(neo_module *m, const neo_form *f, neo_schedule *s);
 
 #endif

@@ -93,6 +93,16 @@ static void lookups_and_segments_are_right(void **state) {
         "def G[v: 6, d: 9] =\n  sum[e: 8]\n  where i64(Y[e]) == v;\n  E[e, d]\n  then acc0\n");
 }
 
+static void sums_over_data_equations_are_right(void **state) {
+  (void)state;
+  check("size E 0..30\nsize V 1..9\ninput dst : i32 [E] < 9\ninput src : i32 [E] < 4\ninput H : f32 [4, 19]\n"
+        "input m : f32 [E]\ntemp Z : f32 [V, 19]\ntemp c : f32 [V]\ntemp S : f32 [V, 19]\n"
+        "def Z[v: V, d: 19] =\n  sum[e: E]\n  where i64(dst[e]) == v;\n  H[i64(src[e]), d]\n  then acc0\n"
+        "def c[v: V] =\n  sum[e: E]\n  where 0.0 < m[e] and v == i64(dst[e]);\n  m[e]\n  then acc0 + 1.0\n"
+        "def S[v: V, d: 19] =\n  sum[e: E, k: 2]\n  where i64(dst[e]) == v and 0.0 < m[e];\n"
+        "  H[k + 1, d] * m[e]\n  then tanh(acc0)\n");
+}
+
 static void all_types_are_right(void **state) {
   (void)state;
   static const char *const type[] = {"f64", "f32", "f16", "bf16", "i64", "i32"};
@@ -141,6 +151,7 @@ int main(void) {
       cmocka_unit_test(guards_and_triangles_are_kept),
       cmocka_unit_test(gradients_of_windows_are_right),
       cmocka_unit_test(lookups_and_segments_are_right),
+      cmocka_unit_test(sums_over_data_equations_are_right),
       cmocka_unit_test(all_types_are_right),
       cmocka_unit_test(pieces_with_strides_are_right),
       cmocka_unit_test(random_numbers_do_not_depend_on_the_schedule),

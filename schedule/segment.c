@@ -1,0 +1,112 @@
+/* Finding sums over a data equation. */
+#include "schedule/segment.h"
+#include "ir/prove.h"
+#include "schedule/model.h"
+
+/* Takes the first conjunct AXIS v == key (either way round) out of the condition. */
+static bool take_equation(neo_module *m, const neo_form *f, neo_expr where, neo_segment *out) {
+  neo_node n = *neo_expr_node(m, where);
+  if (n.op == NEO_OP_AND) {
+    neo_expr a = neo_expr_arg(m, where, 0), b = neo_expr_arg(m, where, 1);
+    if (take_equation(m, f, a, out)) {
+      out->rest = out->rest.i ? neo_op2(m, NEO_OP_AND, out->rest, b) : b;
+      return true;
+    }
+    if (!take_equation(m, f, b, out))
+      return false;
+    out->rest = out->rest.i ? neo_op2(m, NEO_OP_AND, a, out->rest) : a;
+    return true;
+  }
+  if (n.op != NEO_OP_EQ)
+    return false;
+  for (uint32_t side = 0; side < 2; side++) {
+    neo_expr v = neo_expr_arg(m, where, side), key = neo_expr_arg(m, where, 1 - side);
+    const neo_node *x = neo_expr_node(m, v);
+    if (x->op != NEO_OP_AXIS || x->attr >= f->axes.n || !neo_expr_uses_op(m, key, NEO_OP_LOAD))
+      continue;
+    if (neo_expr_axes(m, key) & ((1ULL << f->axes.n) - 1))
+      continue; /* the key of an element does not depend on where it goes */
+    *out = (neo_segment){out->stage, x->attr, key, {0}};
+    return true;
+  }
+  return false;
+}
+
+typedef struct {
+  neo_module *m;
+  neo_prover *p;
+  neo_facts facts;
+  bool safe;
+} safety;
+
+static void check_load(void *ctx, neo_expr e) {
+  safety *c = ctx;
+  if (neo_expr_node(c->m, e)->op != NEO_OP_LOAD)
+    return;
+  neo_tensor t = {neo_expr_node(c->m, e)->attr};
+  neo_expr n = neo_tensor_elements(c->m, t);
+  if (neo_prove_index(c->p, &c->facts, neo_flat_at(c->m, e), n, NULL) != NEO_PROVED)
+    c->safe = false;
+}
+
+static bool loads_safe(neo_module *m, const neo_form *f, const neo_stage *s, neo_expr e) {
+  neo_axis_rec axes[NEO_FORM_MAX_AXES];
+  uint32_t n = neo_stage_axes(f, s, axes);
+  safety c = {m, neo_prover_new(m), {axes, n, NULL, 0}, true};
+  neo_expr_visit(m, e, check_load, &c);
+  neo_prover_free(c.p);
+  return c.safe;
+}
+
+/* Is the result's memory, in which sums grow, an operand's too? */
+static bool in_operand(const neo_module *m, const neo_group *g) {
+  neo_tensor old = neo_tensor_at(m, g->roots.at[0])->updates;
+  for (size_t k = 0; k < g->reads.n; k++)
+    if (g->reads.at[k].i == g->roots.at[0].i || (old.i && g->reads.at[k].i == old.i))
+      return true;
+  return false;
+}
+
+bool neo_segment_of(neo_module *m, const neo_group *g, neo_segment *out) {
+  const neo_form *f = neo_group_form(m, g);
+  *out = (neo_segment){0};
+  if (f->stages.n != 2 || f->stages.at[0].accs.n != 1 || f->stages.at[1].outs.n != 1)
+    return false;
+  const neo_stage *s = &f->stages.at[0];
+  const neo_form_acc *a = &s->accs.at[0];
+  neo_type stored = neo_expr_type(m, f->stages.at[1].outs.at[0].value);
+  if (a->kind != NEO_RED_SUM || a->type != stored || f->stages.at[1].axes.n || !s->where.i)
+    return false;
+  if (in_operand(m, g) || !take_equation(m, f, s->where, out))
+    return false;
+  return loads_safe(m, f, s, out->key);
+}
+
+/* ---- the model's choice: lanes over the contiguous shared axis, blocks of it as units */
+
+bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *machine,
+                       neo_schedule *out) {
+  const neo_form *f = neo_group_form(m, g);
+  neo_segment x;
+  if (!neo_segment_of(m, g, &x))
+    return false;
+  neo_schedule s = neo_schedule_plain();
+  int64_t *p = s.at, lanes = machine->vector_bytes / neo_type_bytes((neo_type)f->stages.at[0].accs.at[0].type);
+  uint64_t fixed = neo_form_bound_axes(m, f);
+  p[NEO_SCHED_SEGMENT] = 1;
+  p[NEO_SCHED_AXIS_M] = x.axis;
+  for (uint32_t k = 0; k < f->axes.n; k++) {
+    int64_t stride, n = neo_axis_most(m, &f->axes.at[k]), width = lanes;
+    neo_expr at = f->stages.at[1].outs.at[0].offset;
+    while (width > 1 && width > n)
+      width /= 2;
+    if (k == x.axis || fixed >> k & 1 || width < 2 || !neo_flat_stride(m, at, k, &stride) || stride != 1)
+      continue;
+    p[NEO_SCHED_VECTOR_AXIS] = k;
+    p[NEO_SCHED_VECTOR_WIDTH] = width;
+    p[NEO_SCHED_BLOCK_N] = n > 8 * width ? 4 * width : n > 2 * width ? 2 * width : 0;
+  }
+  p[NEO_SCHED_UNIT_AXES] = neo_schedule_loops(f, &s);
+  *out = s;
+  return true;
+}
