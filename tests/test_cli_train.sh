@@ -91,6 +91,7 @@ rm -f f.st
 for pause in 0.3 0.35 0.4 0.3; do
   resume=""
   [ ! -e f.st ] || resume=--resume
+  rm -f out
   env --default-signal=INT "$NEOC" train model.expr --data $data --seed 3 --save f.st \
     --epochs $long --threads 2 $resume >out 2>err &
   pid=$!
@@ -110,6 +111,25 @@ done
 [ "$interruptions" -gt 0 ] || echo "note: no training was slow enough to be interrupted"
 train f.st --epochs $long --threads 1 --resume
 cmp -s long.st f.st || fail "interrupted $interruptions times: the parameters differ"
+
+# A bug in the compiler ends in a signal: the user gets a message, a program that shows it, and 70.
+rm -f out
+"$NEOC" train model.expr --data $data --epochs 1000000 >out 2>err &
+pid=$!
+waited=0
+while [ ! -s out ] && [ "$waited" -lt 300 ]; do
+  waited=$((waited + 1))
+  sleep 0.1
+done
+kill -ABRT "$(cat /proc/$pid/task/$pid/children)"
+code=0
+wait "$pid" || code=$?
+[ "$code" = 70 ] || fail "a crash exits with $code"
+says err 'internal error: Aborted' "a crash"
+reproducer=$(sed -n 's/^The program .* is in \(.*\)/\1/p' err)
+[ -n "$reproducer" ] && "$NEOC" check -q "$reproducer" || fail "the reproducer cannot be read"
+grep -q '^# passes: simplify' "$reproducer" || fail "the reproducer does not tell the passes"
+rm -f "$reproducer"
 
 # a checkpoint every few steps is one that can be gone on from
 train g.st --epochs 50 --save-every 7

@@ -1,4 +1,5 @@
-/* `neoc describe`: tensors, entries and memory, of a model or of a library that was made from one. */
+/* `neoc describe`: tensors, entries and memory, of a model or of a library that was made from
+ * one. */
 #include "tools/neoc/neoc.h"
 #include <string.h>
 

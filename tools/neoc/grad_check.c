@@ -1,12 +1,14 @@
 /* `neoc grad-check`: gradients against central differences, everything in f64.
  *
  * What is differentiated: the loss of a `train` statement; a model without one: every float output,
- * through a random seed (so f = sum of seed*y). Between frontend and passes the module gets, for each
- * such y, an entry that returns y and one that returns its gradients: those of the GRAD entry, and
- * requests of our own for float inputs and parameters that nobody trains. Then all floats become f64.
+ * through a random seed (so f = sum of seed*y). Between frontend and passes the module gets, for
+ * each such y, an entry that returns y and one that returns its gradients: those of the GRAD
+ * entry, and requests of our own for float inputs and parameters that nobody trains. Then all
+ * floats become f64.
  *
  * An element that disagrees is tried again at other random points: at a kink (relu at 0, a tie of
- * max) the difference is no derivative, but kinks are rare. What disagrees every time is reported. */
+ * max) the difference is no derivative, but kinks are rare. What disagrees every time is
+ * reported. */
 #include "base/random.h"
 #include "include/neo/dlpack.h"
 #include "tools/neoc/runner.h"

@@ -36,5 +36,5 @@ int main(int argc, char **argv) {
   neoc_cli cli = {.arena = &arena};
   neoc_exit e = finish(run(&cli, argc, argv));
   neo_arena_free(&arena);
-  return e;
+  return (int)e;
 }

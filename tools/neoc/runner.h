@@ -1,6 +1,6 @@
-/* A model that can be run: by compiled code (a library in a temporary folder) or by the interpreter,
- * behind one interface on arrays. Inputs are the module's tensors; what an entry needs is found in
- * the module, so both ways agree about it. */
+/* A model that can be run: by compiled code (a library in a temporary folder) or by the
+ * interpreter, behind one interface on arrays. Inputs are the module's tensors; what an entry
+ * needs is found in the module, so both ways agree about it. */
 #ifndef NEO_TOOLS_RUNNER_H
 #define NEO_TOOLS_RUNNER_H
 #include "ir/interp.h"
@@ -28,7 +28,7 @@ typedef struct { /* what an entry returned */
   neo_rt_array array;
 } neoc_output;
 
-/* Compiles; errors have been reported. Nothing to close after a failure. Sizes of --size are set. */
+/* Compiles; errors have been reported. Nothing to close after a failure. --size is applied. */
 neoc_exit neoc_runner_compile(neoc_runner *r, neoc_cli *cli, const neo_compile_options *o,
                               bool interpreted);
 /* Makes the context or the interpreter: parameters have their initial values. When every size that

@@ -15,7 +15,8 @@ const char neoc_template_cmake[] =
 
 const char neoc_template_readme[] =
     "# @\n\n"
-    "- `@.expr`: the model. `neoc check @.expr` reports its errors, `neoc fmt -w @.expr` formats it.\n"
+    "- `@.expr`: the model. `neoc check @.expr` reports its errors, `neoc fmt -w @.expr` formats\n"
+    "  it.\n"
     "- `main.c`: trains it. `cmake -B build && cmake --build build && build/@`\n"
     "- by hand: `neoc compile @.expr -o out`, then link `main.c` with `out/lib@.so` and libneort.\n"
     "- `neoc grad-check @.expr` and `neoc verify @.expr` check what was generated.\n";

@@ -1,5 +1,5 @@
-/* `neoc train`: epochs over data files, with a checkpoint from which a training goes on as if it had
- * never stopped.
+/* `neoc train`: epochs over data files, with a checkpoint from which a training goes on as if it
+ * had never stopped.
  *
  * The order of an epoch's rows is a function of (seed, epoch); the position in it, and the sums of
  * the epoch so far, are kept in the checkpoint beside step and seed. Everything else that a step

@@ -2,8 +2,8 @@
  * and several run-time sizes (the smallest, a prime, the largest that the interpreter gets through
  * in a few seconds). The interpreter bounds what rounding may do to every element (ir/interp.h); an
  * error beyond its bound is a failure. Such bounds are safe, hence wide, and there is none behind a
- * comparison that could fall either way; so besides, but for one element in a hundred, errors must be
- * below a thousandth of the tensor's largest element. */
+ * comparison that could fall either way; so besides, but for one element in a hundred, errors
+ * must be below a thousandth of the tensor's largest element. */
 #include "tools/neoc/runner.h"
 #include <math.h>
 #include <string.h>

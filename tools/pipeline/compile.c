@@ -1,4 +1,4 @@
-/* The pipeline: front, passes, kernels, emit. Each stage is one function that is called in order. */
+/* The pipeline: front, passes, kernels, emit. Each stage is one function, called in order. */
 #include "tools/pipeline/compile.h"
 #include "autodiff/autodiff.h"
 #include "base/hash.h"
@@ -126,7 +126,8 @@ static bool updates_something(const neo_compilation *c, const neo_group *g) {
   return false;
 }
 
-/* A new version may be written over the old one: then two buffers of the kernel are the same memory. */
+/* A new version may be written over the old one: then two buffers of the kernel are the same
+ * memory. */
 static void allow_overlap(neo_compilation *c, const neo_group *g, neo_kernel *k) {
   bool updates = updates_something(c, g);
   for (size_t i = 0; updates && i < k->bufs.n; i++)
@@ -154,8 +155,8 @@ static neo_status lower_group(neo_compilation *c, const neo_group *g) {
   return NEO_OK;
 }
 
-/* A group whose kernel exists already: equal keys say the same up to names. One that may overwrite what
- * it reads has a kernel that knows it. */
+/* A group whose kernel exists already: equal keys say the same up to names. One that may
+ * overwrite what it reads has a kernel that knows it. */
 static bool shared(neo_compilation *c, size_t g) {
   const uint64_t *key = c->grouping.groups.at[g].key;
   for (size_t k = 0; k < g && (key[0] | key[1]); k++) {

@@ -1,13 +1,16 @@
-/* The whole way from a model's text to a generated library, stage by stage. The one place that sees every folder.
+/* The whole way from a model's text to a generated library, stage by stage. The one place that
+ * sees every folder.
  *
  *   neo_compilation c;
  *   neo_compilation_init(&c, &options);
- *   if (!(s = neo_compile_front(&c)) && !(s = neo_compile_passes(&c)) && !(s = neo_compile_kernels(&c)))
- *     s = neo_compile_emit(&c);
+ *   s = neo_compile_front(&c);
+ *   if (!s) s = neo_compile_passes(&c);
+ *   if (!s) s = neo_compile_kernels(&c);
+ *   if (!s) s = neo_compile_emit(&c);
  *   print c.diags; neo_compilation_free(&c);
  *
- * Errors in the input are in c.diags (NEO_INPUT); failures of the environment have their text in c.why. Running out of memory
- * in any stage returns NEO_MEMORY from it. */
+ * Errors in the input are in c.diags (NEO_INPUT); failures of the environment have their text in
+ * c.why. Running out of memory in any stage returns NEO_MEMORY from it. */
 #ifndef NEO_TOOLS_COMPILE_H
 #define NEO_TOOLS_COMPILE_H
 #include "codegen/plan.h"
@@ -86,24 +89,26 @@ unsigned neo_emit_of(const char *name, size_t n);
 /* The table of passes. */
 const neo_pass *neo_compile_pass_table(size_t *n);
 
-/* The model's record as the generated library will have it, but with kernels that only fail: for describing it. Valid
- * as long as the compilation. (emit.c) */
+/* The model's record as the generated library will have it, but with kernels that only fail: for
+ * describing it. Valid as long as the compilation. (emit.c) */
 neo_rt_model neo_compile_model(neo_compilation *c);
 
-/* A compiled model in this process: linked into a temporary folder, opened, and the folder removed. Its
- * kernels are driven by the runtime that this program is linked with. (load.c) */
+/* A compiled model in this process: linked into a temporary folder, opened, and the folder
+ * removed. Its kernels are driven by the runtime that this program is linked with. (load.c) */
 typedef struct {
   void *handle;
   const neo_rt_model *model;
 } neo_library;
 /* After neo_compile_kernels. Errors are in c->why. */
 neo_status neo_library_make(neo_compilation *c, neo_library *out) NEO_MUST_CHECK;
-/* Opens a library that exists. `prefix` null: from the file's name, "libmlp.so". *why gets a message. */
+/* Opens a library that exists. `prefix` null: from the file's name, "libmlp.so". *why gets a
+ * message. */
 neo_status neo_library_open(neo_arena *a, const char *path, const char *prefix, neo_library *out,
                             const char **why) NEO_MUST_CHECK;
 void neo_library_close(neo_library *l);
 
-/* All floats of the module become f64, bits of constants as they were. Before the passes. (f64.c) */
+/* All floats of the module become f64, bits of constants as they were. Before the passes.
+ * (f64.c) */
 void neo_module_widen(neo_module *m);
 /* Value of an expression over constants and sizes; sizes[id]. (sizes.c) */
 int64_t neo_size_value(const neo_module *m, neo_expr e, const int64_t *sizes);
@@ -115,11 +120,12 @@ int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t 
 const char *neo_llvm_version_text(neo_arena *a);
 const char *neo_isl_version_text(neo_arena *a);
 
-/* Runs a program (looked up in PATH) and waits; *output gets what it wrote to stderr. NEO_IO if it fails. (spawn.c) */
+/* Runs a program (looked up in PATH) and waits; *output gets what it wrote to stderr. NEO_IO if
+ * it fails. (spawn.c) */
 neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) NEO_MUST_CHECK;
 
-/* The folder of the running program, then ../share/neo/std and so on beside it: where the shipped library and libneort
- * are. Null if they cannot be found. (place.c) */
+/* The folder of the running program, then ../share/neo/std and so on beside it: where the shipped
+ * library and libneort are. Null if they cannot be found. (place.c) */
 const char *neo_place_std(neo_arena *a);
 const char *neo_place_lib(neo_arena *a);
 const char *neo_place_include(neo_arena *a);

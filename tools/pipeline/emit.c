@@ -1,6 +1,7 @@
 /* Writes what was asked for into the output folder, under names made from the prefix:
  *   lib<prefix>.so  lib<prefix>.a  <prefix>.o  <prefix>.h  <prefix>.ll  <prefix>.s  <prefix>.json
- * The linker is the system's C compiler ($CC, else cc), the archiver ar; both are told to leave no trace of time or place. */
+ * The linker is the system's C compiler ($CC, else cc), the archiver ar; both are told to leave
+ * no trace of time or place. */
 #include "tools/pipeline/emit.h"
 #include "base/file.h"
 #include <errno.h>

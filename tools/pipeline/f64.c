@@ -1,9 +1,11 @@
 /* All floats of a module become f64, for checks of gradients:
  *
- *   X[b, i] : f32    Y[b, i] : f16 = f16(exp(X[b, i]))    ->    X[b, i] : f64    Y[b, i] : f64 = exp(X[b, i])
+ *   X[b, i] : f32    Y[b, i] : f16 = f16(exp(X[b, i]))    becomes
+ *   X[b, i] : f64    Y[b, i] : f64 = exp(X[b, i])
  *
- * Every float node is made again from its rewritten arguments, with type f64; conversions between floats
- * vanish; data of constants is converted. Constants keep their value, which has been rounded once. */
+ * Every float node is made again from its rewritten arguments, with type f64; conversions between
+ * floats vanish; data of constants is converted. Constants keep their value, which has been
+ * rounded once. */
 #include "ir/interp.h"
 #include "tools/pipeline/compile.h"
 
@@ -11,8 +13,8 @@ static neo_type wide(neo_type t) {
   return neo_type_is_float(t) ? NEO_F64_T : t;
 }
 
-/* Nodes whose type depends on nothing but their arguments come out right by op1..op3; the others are
- * made with the wide type. The runner of rewrites has put the arguments in already. */
+/* Nodes whose type depends on nothing but their arguments come out right by op1..op3; the others
+ * are made with the wide type. The runner of rewrites has put the arguments in already. */
 static neo_expr widen(void *ctx, neo_module *m, neo_expr e) {
   (void)ctx;
   const neo_node n = *neo_expr_node(m, e);

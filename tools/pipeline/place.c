@@ -1,4 +1,5 @@
-/* Where the shipped library, the headers and libneort are: beside the running program, as installed or as built. */
+/* Where the shipped library, the headers and libneort are: beside the running program, as
+ * installed or as built. */
 #define _GNU_SOURCE /* dladdr */
 #include "base/file.h"
 #include "tools/pipeline/compile.h"
