@@ -34,8 +34,16 @@ static bool join_quotient(neo_module *m, neo_linear *l) {
       if (!quotient_of(m, l->term[i].atom, NEO_OP_DIV, &x, &n) ||
           !quotient_of(m, l->term[j].atom, NEO_OP_MOD, &y, &k))
         continue;
-      if (x.i != y.i || n != k || l->term[i].coef != coef * n)
+      neo_expr inner = y;
+      int64_t k2;
+      /* x/(n*k) and (x/n)%k: the quotient x/n is y */
+      if (quotient_of(m, y, NEO_OP_DIV, &inner, &k2) && inner.i == x.i && n == k2 * k)
+        n = k;
+      else if (x.i != y.i || n != k)
         continue;
+      if (l->term[i].coef != coef * n)
+        continue;
+      x = y;
       neo_linear div = {.n = 1, .term = {{l->term[i].atom, 1}}};
       neo_linear mod = {.n = 1, .term = {{l->term[j].atom, 1}}}, whole;
       return neo_linear_of(m, x, &whole) && neo_linear_add(l, -coef * n, &div, l) &&

@@ -59,6 +59,8 @@ bool neo_flat_stride(neo_module *m, neo_expr offset, uint32_t axis, int64_t *str
 void neo_stage_visit(const neo_module *m, const neo_stage *s, void (*f)(void *ctx, neo_expr e), void *ctx);
 /* The offset of a LOAD of a form, the element of a RAND. */
 neo_expr neo_flat_at(neo_module *m, neo_expr load);
+/* Upper bound of an extent over all sizes; -1: bounded by data. */
+int64_t neo_extent_most(neo_module *m, neo_expr e);
 /* Elements of a tensor. */
 neo_expr neo_tensor_elements(neo_module *m, neo_tensor t);
 

@@ -2,41 +2,8 @@
 #include "schedule/model.h"
 #include <string.h>
 
-/* ---- extents */
-
-static int64_t saturate(__int128 x) { return x > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)x; }
-
-/* Upper bound of a size expression (nonnegative parts assumed); -1: not known. */
-static int64_t most(neo_module *m, neo_expr e) {
-  int64_t x, a, b;
-  const neo_node *n = neo_expr_node(m, e);
-  if (neo_expr_is_int(m, e, &x))
-    return x;
-  if (n->op == NEO_OP_SIZE)
-    return neo_size_at(m, (neo_size){n->attr})->hi;
-  if (n->op != NEO_OP_ADD && n->op != NEO_OP_MUL && n->op != NEO_OP_DIV && n->op != NEO_OP_SUB &&
-      n->op != NEO_OP_MIN && n->op != NEO_OP_MAX)
-    return -1;
-  a = most(m, neo_expr_arg(m, e, 0));
-  b = most(m, neo_expr_arg(m, e, 1));
-  if (n->op == NEO_OP_MIN)
-    return a < 0 || (b >= 0 && b < a) ? b : a;
-  if (a < 0)
-    return -1;
-  if (n->op == NEO_OP_SUB)
-    return neo_expr_is_int(m, neo_expr_arg(m, e, 1), &x) && x <= a ? a - x : a;
-  if (b < 0)
-    return -1;
-  switch (n->op) {
-  case NEO_OP_ADD: return saturate((__int128)a + b);
-  case NEO_OP_MUL: return saturate((__int128)a * b);
-  case NEO_OP_DIV: return neo_expr_is_int(m, neo_expr_arg(m, e, 1), &x) && x > 0 ? a / x : a;
-  default: return a > b ? a : b;
-  }
-}
-
 int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x) {
-  int64_t n = most(m, x->hi), lo;
+  int64_t n = neo_extent_most(m, x->hi), lo;
   if (n < 0)
     return 64; /* bounded by data: a guess */
   if (neo_expr_is_int(m, x->lo, &lo))
