@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { SEED = 1 };
+
 /* ---- making */
 
 static void check(machine *m, neo_status s) {
@@ -25,10 +27,16 @@ static neo_status widen(void *ctx, neo_module *m) {
   return NEO_OK;
 }
 
+static void largest(machine *m) {
+  const neo_module *mod = m->c.module;
+  for (uint32_t k = 1; k < mod->sizes.n; k++)
+    m->sizes[k] = mod->sizes.at[k].hi;
+}
+
 static void begin(machine *m) {
-  neo_rt_config config = {.struct_size = sizeof config, .threads = 1, .seed = 1};
+  neo_rt_config config = {.struct_size = sizeof config, .threads = 1, .seed = SEED};
   if (m->kind != MACHINE_COMPILED) {
-    m->interp = neo_interp_new(&m->c.arena, m->c.module, m->sizes, 1);
+    m->interp = neo_interp_new(&m->c.arena, m->c.module, m->sizes, SEED);
     return;
   }
   check(m, neo_compile_kernels(&m->c));
@@ -52,9 +60,16 @@ void machine_open(machine *m, const char *root, const char *name, machine_kind k
   const neo_module *mod = m->c.module;
   m->sizes = NEO_NEW_ARRAY(&m->c.arena, int64_t, mod->sizes.n + 1);
   m->memory = NEO_NEW_ARRAY(&m->c.arena, void *, mod->tensors.n + 1);
-  for (uint32_t k = 1; k < mod->sizes.n; k++)
-    m->sizes[k] = mod->sizes.at[k].hi;
+  largest(m);
   begin(m);
+}
+
+void machine_reset(machine *m) {
+  largest(m);
+  if (m->ctx)
+    check_run(m, neo_rt_reset(m->ctx, SEED));
+  else
+    m->interp = neo_interp_new(&m->c.arena, m->c.module, m->sizes, SEED);
 }
 
 void machine_close(machine *m) {

@@ -31,6 +31,8 @@ typedef struct {
  * fails the test. Run-time sizes are as large as they may be; parameters have initial values. */
 void machine_open(machine *m, const char *root, const char *name, machine_kind kind);
 void machine_close(machine *m);
+/* Parameters and states get their initial values again, sizes are the largest. */
+void machine_reset(machine *m);
 /* Sets a run-time size: false if there is none. Inputs must be filled after it. */
 bool machine_size(machine *m, const char *name, int64_t value);
 /* The largest value of a run-time size, 0 if there is none of this name; *lo the smallest. */

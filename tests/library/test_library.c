@@ -125,34 +125,53 @@ static void compare_record(machine *m, const char *model, const record *r, doubl
   compare(model, what, got, r->x, n, tolerance, 1e-3);
 }
 
-static void follow(const char *model, machine_kind kind, double tolerance) {
-  machine m;
-  machine_open(&m, NEO_TEST_SOURCE_DIR, model, kind);
+static void follow(machine *m, const char *model, double tolerance) {
   size_t n, k;
-  record *r = read_expected(&m.c.arena, model, &n);
+  record *r = read_expected(&m->c.arena, model, &n);
   for (k = 0; k < n && strcmp(r[k].entry, "size") == 0; k++)
-    assert_true(machine_size(&m, r[k].name, r[k].n));
-  machine_fill(&m);
+    assert_true(machine_size(m, r[k].name, r[k].n));
+  machine_fill(m);
   for (const char *last = ""; k < n; last = r[k++].entry) {
     bool again = strcmp(r[k].entry, last) != 0 || strcmp(last, "step") == 0;
     if (again && !is_kept(&r[k])) {
-      machine_run(&m, r[k].entry);
-      check_complete(&m, &r[k], n - k, machine_outputs(&m));
+      machine_run(m, r[k].entry);
+      check_complete(m, &r[k], n - k, machine_outputs(m));
     } else if (again && strcmp(r[k].entry, "after") == 0) {
-      check_complete(&m, &r[k], n - k, count_kept(&m));
+      check_complete(m, &r[k], n - k, count_kept(m));
     }
-    compare_record(&m, model, &r[k], tolerance);
+    compare_record(m, model, &r[k], tolerance);
   }
-  machine_close(&m);
+}
+
+/* A model under test; it is compiled once. */
+typedef struct {
+  char *name;
+  double tolerance; /* of compiled code */
+  bool is_open;
+  machine code;
+} subject;
+
+static machine *compiled(subject *s) {
+  if (s->is_open) {
+    machine_reset(&s->code);
+    return &s->code;
+  }
+  machine_open(&s->code, NEO_TEST_SOURCE_DIR, s->name, MACHINE_COMPILED);
+  s->is_open = true;
+  return &s->code;
 }
 
 static void interpreted_in_f64_it_equals_pytorch(void **state) {
-  follow(*state, MACHINE_WIDE, 1e-9);
+  subject *s = *state;
+  machine m;
+  machine_open(&m, NEO_TEST_SOURCE_DIR, s->name, MACHINE_WIDE);
+  follow(&m, s->name, 1e-9);
+  machine_close(&m);
 }
 
 static void compiled_in_f32_it_equals_pytorch(void **state) {
-  const char *model = *state;
-  follow(model, MACHINE_COMPILED, strcmp(model, "mixed") == 0 ? 2e-2 : 1e-4);
+  subject *s = *state;
+  follow(compiled(s), s->name, s->tolerance);
 }
 
 /* ---- at other sizes */
@@ -172,35 +191,32 @@ static void compare_entry(machine *code, machine *exact, const char *model, cons
   }
 }
 
-static void compare_at(machine *code, machine *exact, const char *model, int64_t size,
-                       double tolerance) {
+static void compare_at(subject *s, machine *exact, int64_t size) {
   static const char *const sizes[] = {"B", "N", "T", "E"};
+  static const char *const entries[] = {"test", "grad", "forward"};
+  machine *code = &s->code;
   for (int k = 0; k < 4; k++) {
     int64_t lo, hi = machine_size_range(code, sizes[k], &lo);
-    int64_t s = size < lo ? lo : size > hi ? hi : size;
-    if (hi && machine_size(code, sizes[k], s))
-      machine_size(exact, sizes[k], s);
+    int64_t x = size < lo ? lo : size > hi ? hi : size;
+    if (hi && machine_size(code, sizes[k], x))
+      machine_size(exact, sizes[k], x);
   }
   machine_fill(code);
   machine_fill(exact);
-  if (machine_has(exact, "test"))
-    compare_entry(code, exact, model, "test", size, tolerance);
-  if (machine_has(exact, "grad"))
-    compare_entry(code, exact, model, "grad", size, tolerance);
-  compare_entry(code, exact, model, "forward", size, tolerance);
+  for (int k = 0; k < 3; k++)
+    if (machine_has(exact, entries[k]))
+      compare_entry(code, exact, s->name, entries[k], size, s->tolerance);
 }
 
 /* The smallest, a prime, the largest: one library and one context for all. */
 static void it_equals_the_interpreter_at_every_size(void **state) {
-  const char *model = *state;
+  subject *s = *state;
   static const int64_t sizes[] = {1, 17, INT32_MAX, 2, 0};
-  double tolerance = strcmp(model, "mixed") == 0 ? 2e-2 : 1e-4;
-  machine code, exact;
-  machine_open(&code, NEO_TEST_SOURCE_DIR, model, MACHINE_COMPILED);
-  machine_open(&exact, NEO_TEST_SOURCE_DIR, model, MACHINE_EXACT);
+  machine exact;
+  machine_open(&exact, NEO_TEST_SOURCE_DIR, s->name, MACHINE_EXACT);
+  compiled(s);
   for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
-    compare_at(&code, &exact, model, sizes[k], tolerance);
-  machine_close(&code);
+    compare_at(s, &exact, sizes[k]);
   machine_close(&exact);
 }
 
@@ -259,32 +275,52 @@ static char *stem(const char *path) {
   return strndup(slash + 1, strlen(slash + 1) - strlen(".expr"));
 }
 
-static struct CMUnitTest make(const char *model, const char *what, CMUnitTestFunction f) {
+static struct CMUnitTest make(subject *s, const char *what, CMUnitTestFunction f) {
   char name[256];
-  snprintf(name, sizeof name, "%s: %s", model, what);
-  return (struct CMUnitTest){
-      .name = strdup(name), .test_func = f, .initial_state = (void *)(uintptr_t)model};
+  snprintf(name, sizeof name, "%s: %s", s->name, what);
+  return (struct CMUnitTest){.name = strdup(name), .test_func = f, .initial_state = s};
 }
 
+static void add_model(struct CMUnitTest *tests, subject *s) {
+  tests[0] = make(s, "interpreted in f64 it equals PyTorch", interpreted_in_f64_it_equals_pytorch);
+  tests[1] = make(s, "compiled in f32 it equals PyTorch", compiled_in_f32_it_equals_pytorch);
+  tests[2] = make(s, "compiled it equals the interpreter at every size",
+                  it_equals_the_interpreter_at_every_size);
+}
+
+static void release(struct CMUnitTest *tests, subject *subjects, size_t n) {
+  for (size_t k = 0; k < n; k++) {
+    if (subjects[k].is_open)
+      machine_close(&subjects[k].code);
+    for (size_t t = 0; t < 3; t++)
+      free((void *)(uintptr_t)tests[3 * k + t].name);
+    free(subjects[k].name);
+  }
+}
+
+/* With an argument: the tests of that model only. */
 int main(int argc, char **argv) {
+  enum { MOST = 80 };
   glob_t found;
-  struct CMUnitTest tests[256];
+  struct CMUnitTest tests[3 * MOST + 2];
+  subject subjects[MOST];
   size_t n = 0;
   if (glob(FOLDER "/*.expr", 0, NULL, &found))
     return 1;
-  for (size_t k = 0; k < found.gl_pathc && n < 250; k++) {
-    const char *model = stem(found.gl_pathv[k]);
-    if (argc > 1 && strcmp(model, argv[1]) != 0)
+  for (size_t k = 0; k < found.gl_pathc && n < MOST; k++) {
+    char *name = stem(found.gl_pathv[k]);
+    subjects[n] = (subject){.name = name, .tolerance = strcmp(name, "mixed") == 0 ? 2e-2 : 1e-4};
+    if (argc > 1 && strcmp(name, argv[1]) != 0) {
+      free(name);
       continue;
-    tests[n++] =
-        make(model, "interpreted in f64 it equals PyTorch", interpreted_in_f64_it_equals_pytorch);
-    tests[n++] =
-        make(model, "compiled in f32 it equals PyTorch", compiled_in_f32_it_equals_pytorch);
-    tests[n++] = make(model, "it equals the interpreter at every size",
-                      it_equals_the_interpreter_at_every_size);
+    }
+    add_model(&tests[3 * n], &subjects[n]);
+    n++;
   }
-  tests[n++] = (struct CMUnitTest)cmocka_unit_test(dropout_is_right_when_compiled);
-  tests[n++] = (struct CMUnitTest)cmocka_unit_test(dropout_is_right_when_interpreted);
   globfree(&found);
-  return _cmocka_run_group_tests("library", tests, n, NULL, NULL);
+  tests[3 * n] = (struct CMUnitTest)cmocka_unit_test(dropout_is_right_when_compiled);
+  tests[3 * n + 1] = (struct CMUnitTest)cmocka_unit_test(dropout_is_right_when_interpreted);
+  int failed = _cmocka_run_group_tests("library", tests, 3 * n + 2, NULL, NULL);
+  release(tests, subjects, n);
+  return failed;
 }
