@@ -106,6 +106,8 @@ static bool segment_legal(neo_module *m, const neo_group *g, const neo_form *f, 
   if (s[NEO_SCHED_PACK] || s[NEO_SCHED_BLOCK_K] || s[NEO_SCHED_MERGE] != 1 ||
       s[NEO_SCHED_VECTOR_AXIS] >= (int64_t)f->axes.n)
     return no(why, "a sum over a data equation has lanes over a shared axis, and no packs");
+  if (s[NEO_SCHED_VECTOR_AXIS] >= 0 && neo_segment_tested(m, &x) >> s[NEO_SCHED_VECTOR_AXIS] & 1)
+    return no(why, "the condition of a sum over a data equation divides the lanes");
   return true;
 }
 

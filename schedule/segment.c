@@ -82,6 +82,10 @@ bool neo_segment_of(neo_module *m, const neo_group *g, neo_segment *out) {
   return loads_safe(m, f, s, out->key);
 }
 
+uint64_t neo_segment_tested(const neo_module *m, const neo_segment *x) {
+  return x->rest.i ? neo_expr_axes(m, x->rest) : 0;
+}
+
 /* ---- the model's choice: lanes over the contiguous shared axis, blocks of it as units */
 
 bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *machine,
@@ -92,7 +96,7 @@ bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *mac
     return false;
   neo_schedule s = neo_schedule_plain();
   int64_t *p = s.at, lanes = machine->vector_bytes / neo_type_bytes((neo_type)f->stages.at[0].accs.at[0].type);
-  uint64_t fixed = neo_form_bound_axes(m, f);
+  uint64_t fixed = neo_form_bound_axes(m, f) | neo_segment_tested(m, &x);
   p[NEO_SCHED_SEGMENT] = 1;
   p[NEO_SCHED_AXIS_M] = x.axis;
   for (uint32_t k = 0; k < f->axes.n; k++) {
