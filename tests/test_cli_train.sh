@@ -41,7 +41,7 @@ import nn, optim
 dim B <= 32
 input X[B, 4]
 input Y[B] : i32 < 3
-h = nn.linear(X, out = 40)
+h = nn.linear(X, out = 320)
 d = nn.dropout(h, p = 0.1)
 r[b, j] = relu(d[b, j])
 L = nn.linear(r, out = 3)
@@ -84,7 +84,7 @@ train e.st --epochs 50 --resume
 cmp -s a.st e.st || fail "resumed after 20 epochs: the parameters differ"
 
 # interrupted wherever the signal finds it, more than once
-long=800
+long=300
 train long.st --epochs $long --threads 1
 interruptions=0
 rm -f f.st

@@ -1,7 +1,5 @@
 /* Writes what was asked for into the output folder, under names made from the prefix:
- *   lib<prefix>.so  lib<prefix>.a  <prefix>.o  <prefix>.h  <prefix>.ll  <prefix>.s  <prefix>.json
- * The linker is the system's C compiler ($CC, else cc), the archiver ar; both are told to leave
- * no trace of time or place. */
+ *   lib<prefix>.so  lib<prefix>.a  <prefix>.o  <prefix>.h  <prefix>.ll  <prefix>.s  <prefix>.json */
 #include "tools/pipeline/emit.h"
 #include "base/file.h"
 #include <errno.h>
@@ -22,9 +20,12 @@ unsigned neo_emit_of(const char *name, size_t n) {
   return 0;
 }
 
-static char *out_path(neo_compilation *c, const char *before, const char *after) {
-  const char *folder = c->options.out_dir ? c->options.out_dir : ".";
-  return neo_path_join(&c->arena, folder,
+const char *neo_emit_folder(const neo_compilation *c) {
+  return c->options.out_dir ? c->options.out_dir : ".";
+}
+
+const char *neo_emit_path(neo_compilation *c, const char *before, const char *after) {
+  return neo_path_join(&c->arena, neo_emit_folder(c),
                        neo_arena_printf(&c->arena, "%s%s%s", before, c->prefix, after));
 }
 
@@ -49,77 +50,7 @@ static neo_status write_header(neo_compilation *c) {
   neo_str s;
   neo_str_init(&s, &c->arena);
   neo_plan_header(c->plan, &s);
-  return write_text(c, out_path(c, "", ".h"), neo_str_text(&s), s.n);
-}
-
-static neo_status run_tool(neo_compilation *c, const char *const *argv) {
-  char *output;
-  neo_status s = neo_spawn(&c->arena, argv, &output);
-  if (s)
-    c->why = neo_arena_printf(&c->arena, "%s failed: %s", argv[0], output);
-  return s;
-}
-
-static const char *compiler(void) {
-  const char *cc = getenv("CC");
-  return cc && *cc && !strchr(cc, ' ') ? cc : "cc";
-}
-
-static neo_status link_shared(neo_compilation *c, const char *object) {
-  neo_arena *a = &c->arena;
-  const char *final = out_path(c, "lib", ".so"),
-             *temp = neo_arena_printf(a, "%s.%d", final, (int)getpid());
-  NEO_VEC(const char *) argv = {0};
-  const char *first[] = {compiler(),   "-shared",
-                         "-o",         temp,
-                         object,       "-Wl,--build-id=none",
-                         "-Wl,-z,now", neo_arena_printf(a, "-Wl,-soname,lib%s.so", c->prefix)};
-  if (c->options.runtime == NEO_RUNTIME_NONE)
-    first[6] = "-Wl,-z,lazy";
-  for (size_t k = 0; k < sizeof first / sizeof *first; k++)
-    NEO_PUSH(a, &argv, first[k]);
-  if (c->options.lib_dir && c->options.runtime != NEO_RUNTIME_NONE)
-    NEO_PUSH(a, &argv, neo_arena_printf(a, "-L%s", c->options.lib_dir));
-  if (c->options.runtime == NEO_RUNTIME_SHARED)
-    NEO_PUSH(a, &argv, "-lneort");
-  if (c->options.runtime == NEO_RUNTIME_STATIC) {
-    NEO_PUSH(a, &argv, "-l:libneort.a");
-    NEO_PUSH(a, &argv, "-Wl,--exclude-libs,libneort.a");
-    NEO_PUSH(a, &argv, "-pthread");
-  }
-  NEO_PUSH(a, &argv, "-Wl,--as-needed");
-  NEO_PUSH(a, &argv, "-lm");
-  NEO_PUSH(a, &argv, NULL);
-  neo_status s = run_tool(c, argv.at);
-  if (!s && rename(temp, final)) {
-    c->why = neo_arena_printf(a, "%s: %s", final, strerror(errno));
-    s = NEO_IO;
-  }
-  if (s)
-    unlink(temp);
-  return s;
-}
-
-static neo_status archive(neo_compilation *c, const char *object) {
-  const char *path = out_path(c, "lib", ".a");
-  unlink(path);
-  const char *argv[] = {"ar", "rcsD", path, object, NULL};
-  return run_tool(c, argv);
-}
-
-static neo_status write_object(neo_compilation *c) {
-  unsigned emit = c->options.emit;
-  if (!(emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT)))
-    return NEO_OK;
-  const char *object = out_path(c, "", ".o");
-  neo_status s = neo_llvm_emit_object(c->llvm, object, &c->why);
-  if (!s && (emit & NEO_EMIT_SO))
-    s = link_shared(c, object);
-  if (!s && (emit & NEO_EMIT_A))
-    s = archive(c, object);
-  if (!(emit & NEO_EMIT_OBJECT))
-    unlink(object);
-  return s;
+  return write_text(c, neo_emit_path(c, "", ".h"), neo_str_text(&s), s.n);
 }
 
 static int32_t no_kernel(const neo_rt_args *args) {
@@ -164,21 +95,44 @@ static neo_status write_json(neo_compilation *c) {
   size_t n = neo_rt_describe(&m, 1, NULL, 0);
   char *text = neo_arena_alloc(&c->arena, n + 1);
   neo_rt_describe(&m, 1, text, n + 1);
-  return write_text(c, out_path(c, "", ".json"), text, n);
+  return write_text(c, neo_emit_path(c, "", ".json"), text, n);
+}
+
+/* Paths as make reads them: a space or '#' has a backslash before it, '$' is doubled. */
+static void add_escaped(neo_str *s, const char *path) {
+  for (; *path; path++) {
+    if (*path == ' ' || *path == '#' || *path == '$')
+      neo_str_addc(s, *path == '$' ? '$' : '\\');
+    neo_str_addc(s, *path);
+  }
 }
 
 static neo_status write_depfile(neo_compilation *c) {
+  static const struct {
+    unsigned kind;
+    const char *before, *after;
+  } files[] = {{NEO_EMIT_SO, "lib", ".so"}, {NEO_EMIT_A, "lib", ".a"}, {NEO_EMIT_OBJECT, "", ".o"},
+               {NEO_EMIT_HEADER, "", ".h"}, {NEO_EMIT_LL, "", ".ll"},  {NEO_EMIT_ASM, "", ".s"},
+               {NEO_EMIT_JSON, "", ".json"}};
   neo_str s;
   neo_str_init(&s, &c->arena);
-  neo_str_addf(&s, "%s:", out_path(c, "", ".h"));
-  for (uint32_t k = 0; k < neo_sources_count(c->sources); k++)
-    neo_str_addf(&s, " %s", neo_sources_name(c->sources, k));
+  for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+    if (!(c->options.emit & files[k].kind))
+      continue;
+    neo_str_add(&s, s.n ? " " : "");
+    add_escaped(&s, neo_emit_path(c, files[k].before, files[k].after));
+  }
+  neo_str_addc(&s, ':');
+  for (uint32_t k = 0; k < neo_sources_count(c->sources); k++) {
+    neo_str_addc(&s, ' ');
+    add_escaped(&s, neo_sources_name(c->sources, k));
+  }
   neo_str_addc(&s, '\n');
   return write_text(c, c->options.depfile, neo_str_text(&s), s.n);
 }
 
 neo_status neo_emit_files(neo_compilation *c) {
-  const char *folder = c->options.out_dir ? c->options.out_dir : ".";
+  const char *folder = neo_emit_folder(c);
   neo_status s = neo_path_make_folder(folder);
   if (s) {
     c->why = neo_arena_printf(&c->arena, "%s: %s", folder, strerror(errno));
@@ -191,11 +145,11 @@ neo_status neo_emit_files(neo_compilation *c) {
   if (!s && (emit & NEO_EMIT_JSON))
     s = write_json(c);
   if (!s && (emit & NEO_EMIT_LL))
-    s = neo_llvm_emit_text(c->llvm, out_path(c, "", ".ll"), &c->why);
+    s = neo_llvm_emit_text(c->llvm, neo_emit_path(c, "", ".ll"), &c->why);
   if (!s && (emit & NEO_EMIT_ASM))
-    s = neo_llvm_emit_asm(c->llvm, out_path(c, "", ".s"), &c->why);
+    s = neo_llvm_emit_asm(c->llvm, neo_emit_path(c, "", ".s"), &c->why);
   if (!s)
-    s = write_object(c);
+    s = neo_emit_binaries(c);
   if (!s && c->options.depfile)
     s = write_depfile(c);
   return s;

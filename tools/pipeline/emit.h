@@ -3,6 +3,12 @@
 #define NEO_TOOLS_EMIT_H
 #include "tools/pipeline/compile.h"
 
+/* The folder that is written to, and "<folder>/<before><prefix><after>". */
+const char *neo_emit_folder(const neo_compilation *c);
+const char *neo_emit_path(neo_compilation *c, const char *before, const char *after);
+/* Object, shared library, archive, as asked for. (link.c) */
+neo_status neo_emit_binaries(neo_compilation *c) NEO_MUST_CHECK;
+/* All that was asked for; creates the folder. */
 neo_status neo_emit_files(neo_compilation *c) NEO_MUST_CHECK;
 
 #endif

@@ -1,0 +1,120 @@
+/* Object, shared library and archive. They are made in a temporary folder beside their place and
+ * renamed into it: a run that fails leaves old files as they were, and two runs do not meet.
+ *
+ * The linker is the system's C compiler ($CC, else cc; for another architecture the cross compiler
+ * of its name), the archiver ar; both are told to leave no trace of time or place. */
+#include "base/file.h"
+#include "tools/pipeline/emit.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct {
+  neo_compilation *c;
+  const char *folder; /* temporary */
+} linker;
+
+static const char *name_of(const linker *l, const char *before, const char *after) {
+  return neo_arena_printf(&l->c->arena, "%s%s%s", before, l->c->prefix, after);
+}
+
+static const char *temp_path(const linker *l, const char *before, const char *after) {
+  return neo_path_join(&l->c->arena, l->folder, name_of(l, before, after));
+}
+
+static neo_status run_tool(neo_compilation *c, const char *const *argv) {
+  char *output;
+  neo_status s = neo_spawn(&c->arena, argv, &output);
+  if (s)
+    c->why = neo_arena_printf(&c->arena, "%s failed (see `neoc doctor`): %s", argv[0], output);
+  return s;
+}
+
+static const char *compiler(neo_compilation *c) {
+  const char *cc = getenv("CC");
+  if (cc && *cc && !strchr(cc, ' '))
+    return cc;
+  size_t arch = strcspn(c->target.triple, "-");
+  return c->target.is_host_arch
+             ? "cc"
+             : neo_arena_printf(&c->arena, "%.*s-linux-gnu-gcc", (int)arch, c->target.triple);
+}
+
+/* The libraries that the model's library is linked with. */
+static void add_libraries(neo_compilation *c, const char **argv, size_t *n) {
+  neo_runtime_kind runtime = c->options.runtime;
+  if (c->options.lib_dir && runtime != NEO_RUNTIME_NONE)
+    argv[(*n)++] = neo_arena_printf(&c->arena, "-L%s", c->options.lib_dir);
+  if (runtime == NEO_RUNTIME_SHARED) {
+    argv[(*n)++] = "-Wl,--no-as-needed";
+    argv[(*n)++] = "-lneort";
+  }
+  if (runtime == NEO_RUNTIME_STATIC) {
+    argv[(*n)++] = "-l:libneort.a";
+    argv[(*n)++] = "-Wl,--exclude-libs,libneort.a";
+    argv[(*n)++] = "-pthread";
+  }
+  argv[(*n)++] = "-Wl,--as-needed";
+  argv[(*n)++] = "-lm";
+}
+
+static neo_status link_shared(const linker *l) {
+  neo_compilation *c = l->c;
+  const char *argv[24] = {
+      compiler(c),          "-shared", "-o", temp_path(l, "lib", ".so"), temp_path(l, "", ".o"),
+      "-Wl,--build-id=none"};
+  size_t n = 6;
+  argv[n++] = neo_arena_printf(&c->arena, "-Wl,-soname,lib%s.so", c->prefix);
+  argv[n++] = c->options.runtime == NEO_RUNTIME_NONE ? "-Wl,-z,lazy" : "-Wl,-z,now";
+  add_libraries(c, argv, &n);
+  return run_tool(c, argv);
+}
+
+static neo_status archive(const linker *l) {
+  const char *argv[] = {"ar", "rcsD", temp_path(l, "lib", ".a"), temp_path(l, "", ".o"), NULL};
+  return run_tool(l->c, argv);
+}
+
+static neo_status move(const linker *l, unsigned kind, const char *before, const char *after) {
+  neo_compilation *c = l->c;
+  if (!(c->options.emit & kind))
+    return NEO_OK;
+  const char *to = neo_emit_path(c, before, after);
+  if (rename(temp_path(l, before, after), to) == 0)
+    return NEO_OK;
+  c->why = neo_arena_printf(&c->arena, "%s: %s", to, strerror(errno));
+  return NEO_IO;
+}
+
+static neo_status make(const linker *l) {
+  neo_compilation *c = l->c;
+  neo_status s = neo_llvm_emit_object(c->llvm, temp_path(l, "", ".o"), &c->why);
+  if (!s && (c->options.emit & NEO_EMIT_SO))
+    s = link_shared(l);
+  if (!s && (c->options.emit & NEO_EMIT_A))
+    s = archive(l);
+  if (!s)
+    s = move(l, NEO_EMIT_SO, "lib", ".so");
+  if (!s)
+    s = move(l, NEO_EMIT_A, "lib", ".a");
+  return s ? s : move(l, NEO_EMIT_OBJECT, "", ".o");
+}
+
+neo_status neo_emit_binaries(neo_compilation *c) {
+  linker l = {.c = c};
+  if (!(c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT)))
+    return NEO_OK;
+  char *folder = neo_path_join(&c->arena, neo_emit_folder(c), ".neoc-XXXXXX");
+  l.folder = mkdtemp(folder);
+  if (!l.folder) {
+    c->why = neo_arena_printf(&c->arena, "%s: %s", neo_emit_folder(c), strerror(errno));
+    return NEO_IO;
+  }
+  neo_status s = make(&l);
+  unlink(temp_path(&l, "", ".o"));
+  unlink(temp_path(&l, "lib", ".so"));
+  unlink(temp_path(&l, "lib", ".a"));
+  rmdir(l.folder);
+  return s;
+}
