@@ -151,7 +151,8 @@ static const neo_lx *lower_load(lowering *l, neo_expr e) {
   const neo_lx *guard = l->guard;
   if (guard && is_safe(l, e))
     guard = NULL;
-  bool masked = l->mask && neo_expr_axes(l->m, e) >> l->mask_axis & 1;
+  /* a guard says nothing in a lane that does not exist */
+  bool masked = l->mask && (guard || neo_expr_axes(l->m, e) >> l->mask_axis & 1);
   if (masked)
     guard = guard ? neo_lx_op2(l->k, NEO_OP_AND, l->mask, guard) : l->mask;
   const neo_lx *at = lower(l, neo_flat_at(l->m, e));

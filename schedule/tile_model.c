@@ -154,6 +154,20 @@ static void factor_cost(search *q, const candidate *x, uint32_t k, neo_side side
   *copies += elements * length * each;
 }
 
+/* Loads of the stages that store, each a vector of its own. */
+static void count_load(void *ctx, neo_expr e) {
+  look *c = ctx;
+  c->ops += neo_expr_node(c->m, e)->op == NEO_OP_LOAD ? 1.5 : 0;
+}
+
+static double store_loads(search *q) {
+  look c = {.m = q->m};
+  for (size_t k = 0; k < q->f->stages.n; k++)
+    for (size_t i = 0; i < q->f->stages.at[k].outs.n; i++)
+      neo_expr_visit(q->m, q->f->stages.at[k].outs.at[i].value, count_load, &c);
+  return c.ops;
+}
+
 static double outer_points(const search *q, const candidate *x) {
   return q->points / (x->n * x->m_len);
 }
@@ -175,6 +189,9 @@ static double cost_of(search *q, const candidate *x) {
       bool known = neo_flat_stride(q->m, at, (uint32_t)x->v, &stride);
       end += known && stride == 1 ? 2 : 14;
     }
+  end += store_loads(q);
+  if (x->cols * q->lanes * 4 < 64) /* half cache lines are fetched twice */
+    end *= 1.8;
   if (conditional(q, x))
     rd.column += 3 * (double)x->rows;
   return outer_points(q, x) * (tiles_cycles(x, (double)q->lanes, &rd, q->steps, end) + copies);

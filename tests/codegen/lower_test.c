@@ -63,6 +63,13 @@ typedef struct {
   int64_t *n;
 } memory;
 
+/* What lies where nothing has been stored: never the right value. */
+static neo_value unwritten(neo_type t, neo_value right) {
+  if (neo_type_is_float(t))
+    return (neo_value){.f = 768};
+  return (neo_value){.i = right.i ^ 1};
+}
+
 static memory memory_new(checker *c, const neo_group *g, const neo_kernel *k) {
   memory y = {NEO_NEW_ARRAY(c->a, neo_value *, k->bufs.n + 1), NEO_NEW_ARRAY(c->a, int64_t, k->bufs.n + 1)};
   for (size_t b = 0; b < k->bufs.n; b++) {
@@ -76,8 +83,8 @@ static memory memory_new(checker *c, const neo_group *g, const neo_kernel *k) {
     if (v && r->use & NEO_BUF_READ && !root)
       memcpy(y.buf[b], v->at, (size_t)v->n * sizeof *v->at);
     else
-      for (int64_t i = 0; i < y.n[b]; i++) /* what nobody wrote */
-        y.buf[b][i] = neo_type_is_float((neo_type)r->type) ? (neo_value){.f = 768} : (neo_value){.i = 77};
+      for (int64_t i = 0; i < y.n[b]; i++)
+        y.buf[b][i] = unwritten((neo_type)r->type, v ? v->at[i] : (neo_value){.i = 0});
   }
   return y;
 }
@@ -107,7 +114,8 @@ static void compare(checker *c, const neo_group *g, const neo_schedule *s, const
     bool pieces = neo_tensor_at(c->m, r->tensor)->pieces.n > 1;
     for (int64_t i = 0; i < v->n; i++) {
       neo_value y = mem->buf[b][i];
-      bool untouched = neo_type_is_float((neo_type)r->type) ? y.f == 768 : y.i == 77;
+      neo_value before = unwritten((neo_type)r->type, v->at[i]);
+      bool untouched = neo_type_is_float((neo_type)r->type) ? y.f == before.f : y.i == before.i;
       if (neo_gen_same((neo_type)r->type, v->at[i], error ? error[i] : 0, y) || (pieces && untouched))
         continue;
       char *text = neo_arena_printf(c->a, "%s: %s[%lld] is %.9g (%lld), expected %.9g (%lld)", who, r->name, (long long)i,
