@@ -259,6 +259,12 @@ static neo_tensor declare_owned(neo_inst *in, const neo_ast_stmt *s, const char 
     NEO_ERR(in, var->type.span, PARAM_TYPE, var->name.text, neo_type_text(type));
     return (neo_tensor){0};
   }
+  for (uint32_t k = 0; k < n; k++)
+    if (neo_expr_uses_op(in->fe->m, extent[k], NEO_OP_SIZE)) {
+      const char *size = neo_size_text(in->fe, extent[k]);
+      NEO_ERR(in, var->name.span, KEPT_EXTENT, var->name.text, size);
+      return (neo_tensor){0};
+    }
   neo_tensor_rec rec = {.role = (uint8_t)(param ? NEO_ROLE_PARAM : NEO_ROLE_STATE),
                         .type = (uint8_t)type, .span = var->name.span, .bound = bound};
   full = neo_fe_unique(in->fe, full);
