@@ -36,7 +36,7 @@ endforeach()
 list(REMOVE_DUPLICATES tool_folders)
 foreach(folder IN LISTS tool_folders)
   cmake_path(GET folder FILENAME tool)
-  if(NOT tool STREQUAL "pipeline")
+  if(NOT tool MATCHES "^(pipeline|benchmarks)$") # benchmarks: built by tools/bench where a peer is
     file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
     add_executable(${tool} ${sources})
     target_compile_definitions(${tool} PRIVATE ${neo_definitions})

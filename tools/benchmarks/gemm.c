@@ -111,7 +111,9 @@ static void open_ours(bench *g, const char *path, const char *prefix) {
 
 int main(int argc, char **argv) {
   if (argc != 10) die("usage", "bench_gemm LIB PREFIX M N K TA TB THREADS ROUNDS");
-  bench g = {atoi(argv[3]), atoi(argv[4]), atoi(argv[5]), atoi(argv[6]), atoi(argv[7]), atoi(argv[8]), atoi(argv[9])};
+  bench g = {.m = atoi(argv[3]), .n = atoi(argv[4]), .k = atoi(argv[5]), .ta = atoi(argv[6]), .tb = atoi(argv[7])};
+  g.threads = atoi(argv[8]);
+  g.rounds = atoi(argv[9]);
   open_peer(&g);
   open_ours(&g, argv[1], argv[2]);
   size_t c = (size_t)g.m * (size_t)g.n;
