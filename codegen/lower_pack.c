@@ -326,9 +326,30 @@ static void copy_walked(copier *c, neo_block *in, const neo_lx *lo, const neo_lx
     neo_lower_set_axis(l, l->walk_last - k, zero, 0);
 }
 
+/* An operand's reads are only known to be in range at points of the whole domain: where some loop around its use is empty,
+ * there are none, and nothing is copied. */
+static neo_block *open_nonempty(lowering *l, neo_block *in, const pack *p, const neo_stage *s,
+                                const stage_bounds *b, const neo_lx *const *range) {
+  const neo_lx *cond = neo_lx_op2(l->k, NEO_OP_AND, neo_lx_op2(l->k, NEO_OP_LT, range[0], range[1]),
+                                  neo_lx_op2(l->k, NEO_OP_LT, range[2], range[3]));
+  int64_t known;
+  if (l->s->at[NEO_SCHED_AXIS_M] < 0)
+    cond = neo_lx_op2(l->k, NEO_OP_LT, range[2], range[3]);
+  for (uint32_t k = 0; k < s->axes.n; k++) {
+    if (p->k_coef[k])
+      continue;
+    const neo_lx *lo = neo_lower_expr(l, b->lo[k]), *hi = neo_lower_expr(l, b->hi[k]);
+    cond = neo_lx_op2(l->k, NEO_OP_AND, cond, neo_lx_op2(l->k, NEO_OP_LT, lo, hi));
+  }
+  if (neo_lx_is_int(cond, &known) && known)
+    return in;
+  return &neo_ls_if(l->k, in, cond)->body;
+}
+
 static void copy_pack(lowering *l, neo_block *in, const pack *p, const neo_stage *s,
                       const stage_bounds *b, const neo_lx *const *range) {
   copier c = {.l = l, .p = p, .value = p->from};
+  in = open_nonempty(l, in, p, s, b, range);
   const int64_t *at = l->s->at;
   if (p->cond.i) {
     neo_expr zero = neo_const_float(l->m, neo_expr_type(l->m, p->from), 0);
