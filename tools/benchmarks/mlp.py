@@ -3,7 +3,7 @@
     mlp.py MNIST_PROGRAM DATA_FOLDER [--threads N] [--rounds N] [--json FILE]
 
 MNIST_PROGRAM is models/mnist/main.c linked with the compiled model. Peer time over ours: above 1 we are faster."""
-import argparse, gzip, json, re, statistics, struct, subprocess, sys, tempfile, time
+import argparse, gzip, json, os, re, statistics, struct, subprocess, sys, tempfile, time
 
 try:
     import torch
@@ -60,7 +60,7 @@ def main():
     torch.set_num_threads(o.threads)
     x = idx(o.data + "/train-images-idx3-ubyte.gz").reshape(-1, 784).float() / 255
     y = idx(o.data + "/train-labels-idx1-ubyte.gz").long()
-    runs = {"ours": ours(o.program, o.data, o.threads), "torch": peer(x, y)}
+    runs = {"ours": ours(o.program, os.path.abspath(o.data), o.threads), "torch": peer(x, y)}
     times = {name: [] for name in runs}
     for _ in range(o.rounds):
         for name, epoch in runs.items():
