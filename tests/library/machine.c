@@ -220,9 +220,9 @@ static bool find_entry(const machine *m, const char *name, uint32_t *out) {
   return false;
 }
 
-bool machine_has(const machine *m, const char *entry) {
+bool machine_has(const machine *m, const char *entry, neo_entry_kind kind) {
   uint32_t k;
-  return find_entry(m, entry, &k);
+  return find_entry(m, entry, &k) && m->c.module->entries.at[k].kind == kind;
 }
 
 static neo_tensor output_tensor(const machine *m, uint32_t k) {

@@ -39,7 +39,7 @@ bool machine_size(machine *m, const char *name, int64_t value);
 int64_t machine_size_range(const machine *m, const char *name, int64_t *lo);
 
 /* Runs an entry of the module; a failure fails the test. Its outputs can then be had by number. */
-bool machine_has(const machine *m, const char *entry);
+bool machine_has(const machine *m, const char *entry, neo_entry_kind kind);
 void machine_run(machine *m, const char *entry);
 uint32_t machine_outputs(const machine *m);
 const char *machine_output_name(const machine *m, uint32_t k);

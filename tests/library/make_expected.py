@@ -21,7 +21,7 @@ import torch.nn.functional as F
 
 torch.set_default_dtype(torch.float64)
 HERE = os.path.dirname(os.path.abspath(__file__))
-SIZES = {"B": 3, "T": 4, "N": 5, "E": 9}
+SIZES = {"B": 3, "T": 4, "N": 5, "E": 9, "H": 6, "W": 7}
 MODELS = {}
 
 # ---- values
@@ -161,7 +161,7 @@ def model(inputs, params, outputs, optimizer, wrt=(), states=None, ints=None, fr
           more=lambda p, x, st: []):
     """Names -> shapes for float inputs and parameters, names -> (shape, low, count) for integers.
     `wrt`: output dW of entry `test` is the gradient of the loss for input W. `frozen`: its training
-    cannot be compared. `more`: further lines, after three steps."""
+    cannot be compared as usual. `more`: further lines, after three steps."""
 
     def register(f):
         MODELS[f.__name__] = dict(run=f, inputs=inputs, params=params, outputs=outputs, wrt=wrt,
@@ -200,13 +200,14 @@ def expected(name):
     out = [f"size {s} {SIZES[s]}" for s in names]
     r = m["run"](p, x, dict(st), False)
     out += [line("forward", k, r[k]) for k in m["outputs"]]
-    if "loss" not in r:
+    tested = [k for k in r if k.endswith("loss")]
+    if not tested:
         return out
-    out.append(line("test", "loss", r["loss"]))
-    g = gradients(r["loss"], {k: x[k] for k in m["wrt"]})
+    out += [line("test", k, r[k]) for k in tested]
+    g = gradients(r[tested[0]], {k: x[k] for k in m["wrt"]})
     out += [line("test", "d" + k, g[k]) for k in m["wrt"]]
-    if m["frozen"]:  # training draws random numbers: not comparable
-        return out
+    if m["frozen"]:
+        return out + m["more"](p, x, st)
     loss = m["run"](p, x, dict(st), True)["loss"]
     out.append(line("grad", "loss", loss))
     out += [line("grad", "grad:" + k, g) for k, g in gradients(loss, p).items()]
@@ -577,6 +578,77 @@ def ranks(p, x, st, training):
     loss = ((d**2).sum() * 2**-10 + t.mean() + p["v"]**2 + (w**2).mean() +
             0.125 * soft(soft(p["v"])) + a[0, 1, 1, 2])
     return dict(b=b, d=d, t=t, w=w, loss=loss)
+
+
+def adversary(p, x, st):
+    """Two steps of the critic, each followed by one of the generator."""
+    gen = [k for k in p if k.startswith("gen.")]
+    out, n = [], 0
+    for entry, loss, over in (("d", "d_loss", ["V", "c"]), ("g", "g_loss", gen)):
+        r = adversarial(p, x, st, True)[loss]
+        out.append(line("grad_" + entry, loss, r))
+        for k, g in gradients(r, {k: p[k] for k in over}).items():
+            out.append(line("grad_" + entry, "grad:" + k, g))
+    rule = momentum(0.25, 0.5)
+    rule.begin({k: p[k] for k in ("V", "c")})
+    for step in range(4):
+        r = adversarial(p, x, st, True)[("d_loss", "g_loss")[step % 2]]
+        out.append(line("dg"[step % 2], ("d_loss", "g_loss")[step % 2], r))
+        if step % 2 == 0:
+            rule.step(gradients(r, rule.p))
+            continue
+        lr = 0.25 * min(1, (step + 1) / 4)  # `step` counts the steps of all entries
+        for k, g in gradients(r, {k: p[k] for k in gen}).items():
+            with torch.no_grad():
+                p[k] -= g * (lr / (1 + n**2) if k.endswith(".W") else 0.125)
+        n += 1
+    out += [line("after", k, t) for k, t in p.items()] + [line("after", k, t) for k, t in rule.after()]
+    return out + [line("after", k + ".warm.n", n) for k in gen if k.endswith(".W")]
+
+
+@model({
+    "X": (3, 3),
+    "Z": (3, 2)
+}, {
+    "F": (3, 3),
+    "V": (3, 5),
+    "c": (5,),
+    "gen.h.W": (2, 4),
+    "gen.h.b": (4,),
+    "gen.o.W": (4, 3),
+    "gen.o.b": (3,)
+}, ["mix"],
+       None,
+       frozen=True,
+       more=adversary)
+def adversarial(p, x, st, training):
+
+    def critic(v):
+        return (v @ p["V"] + p["c"]).relu().sum(1)
+
+    mix = lin(p, "gen.o", torch.tanh(lin(p, "gen.h", x["Z"]))) @ p["F"]
+    fake, real = critic(mix), critic(x["X"])
+    return dict(mix=mix,
+                g_loss=F.softplus(-fake).mean(),
+                d_loss=(F.softplus(-real) + F.softplus(fake)).mean())
+
+
+@model({"X": (3, 2, 6, 7)}, {
+    "F": (3, 2, 3, 3),
+    "g.F": (2, 2, 3, 3),
+    "g.b": (2,)
+}, ["a", "m", "g", "rev", "l"],
+       sgd(0.125),
+       wrt=("X",))
+def images(p, x, st, training):
+    X = x["X"]
+    a = F.conv2d(X, p["F"], stride=2, padding=1)
+    m = F.max_pool2d(a, 2, 1)
+    up = X.repeat_interleave(2, 2).repeat_interleave(2, 3)
+    g = F.conv2d(up, p["g.F"], p["g.b"], dilation=2)
+    rev = X.flip(2) * X.flip(3)
+    loss = (m**2).mean() + g.sin().mean() + rev.sum() / 42
+    return dict(a=a, m=m, g=g, rev=rev, l=g.mean((2, 3)), loss=loss)
 
 
 def write_cache(st, m):

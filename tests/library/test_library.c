@@ -4,7 +4,7 @@
  *
  *     size B 3                  a run-time size
  *     ENTRY NAME N VALUES...    the entry is run (once for lines that follow each other, but every
- *                               time for `step`); its output NAME
+ *                               time if it trains); its output NAME
  *     after NAME N VALUES...    the present value of a parameter or state; all of them
  *     now NAME N VALUES...      the same, of some */
 #include "base/file.h"
@@ -86,12 +86,16 @@ static record *read_expected(neo_arena *a, const char *model, size_t *n) {
 
 /* ---- following a file */
 
+static bool is_step(const machine *m, const record *r) {
+  return machine_has(m, r->entry, NEO_ENTRY_TRAIN);
+}
+
 /* The lines from r on compare every output of their entry, or every parameter and state. */
 static void check_complete(const machine *m, const record *r, size_t n, uint32_t want) {
   uint32_t seen = 0;
   while (seen < n && strcmp(r[seen].entry, r->entry) == 0)
     seen++;
-  if (seen != want && strcmp(r->entry, "step") != 0)
+  if (seen != want && !is_step(m, r))
     fail_msg("%s: %u of %u tensors of %s are compared", m->c.options.path, (unsigned)seen,
              (unsigned)want, r->entry);
 }
@@ -132,7 +136,7 @@ static void follow(machine *m, const char *model, double tolerance) {
     assert_true(machine_size(m, r[k].name, r[k].n));
   machine_fill(m);
   for (const char *last = ""; k < n; last = r[k++].entry) {
-    bool again = strcmp(r[k].entry, last) != 0 || strcmp(last, "step") == 0;
+    bool again = strcmp(r[k].entry, last) != 0 || is_step(m, &r[k]);
     if (again && !is_kept(&r[k])) {
       machine_run(m, r[k].entry);
       check_complete(m, &r[k], n - k, machine_outputs(m));
@@ -192,10 +196,10 @@ static void compare_entry(machine *code, machine *exact, const char *model, cons
 }
 
 static void compare_at(subject *s, machine *exact, int64_t size) {
-  static const char *const sizes[] = {"B", "N", "T", "E"};
-  static const char *const entries[] = {"test", "grad", "forward"};
+  static const char *const sizes[] = {"B", "N", "T", "E", "H", "W"};
+  static const char *const entries[] = {"test", "forward", "grad", "grad_d", "grad_g"};
   machine *code = &s->code;
-  for (int k = 0; k < 4; k++) {
+  for (int k = 0; k < 6; k++) {
     int64_t lo, hi = machine_size_range(code, sizes[k], &lo);
     int64_t x = size < lo ? lo : size > hi ? hi : size;
     if (hi && machine_size(code, sizes[k], x))
@@ -203,8 +207,9 @@ static void compare_at(subject *s, machine *exact, int64_t size) {
   }
   machine_fill(code);
   machine_fill(exact);
-  for (int k = 0; k < 3; k++)
-    if (machine_has(exact, entries[k]))
+  for (int k = 0; k < 5; k++)
+    if (machine_has(exact, entries[k], NEO_ENTRY_FORWARD) ||
+        machine_has(exact, entries[k], NEO_ENTRY_GRAD))
       compare_entry(code, exact, s->name, entries[k], size, s->tolerance);
 }
 
