@@ -72,7 +72,7 @@ done
 cmp -s a/deep/er/out/libfirst.so out/libfirst.so || fail "libfirst.so differs between two runs"
 
 # ---- two models, two contexts of each, four threads
-cc -O1 -Wall -Wextra -Werror -o contexts "$NEO_SOURCE_DIR/tests/tools/contexts.c" -Iout \
+cc -O1 -Wall -Wextra -Werror -o contexts "$NEO_SOURCE_DIR/tests/programs/contexts.c" -Iout \
   -I"$include" -Lout -lfirst -lsecond -L"$lib" -lneort -lm -pthread
 LD_LIBRARY_PATH=$lib:out ./contexts || fail "contexts disturb each other"
 
@@ -85,12 +85,12 @@ fi
 for symbol in $(nm -D --defined-only inside/libfirst.so | awk '{ print $3 }'); do
   case $symbol in first_*) ;; *) fail "the static library exports $symbol" ;; esac
 done
-cc -O1 -o static "$NEO_SOURCE_DIR/tests/tools/contexts.c" -Iinside -I"$include" -Linside -lfirst \
+cc -O1 -o static "$NEO_SOURCE_DIR/tests/programs/contexts.c" -Iinside -I"$include" -Linside -lfirst \
   -lsecond -lm -pthread
 LD_LIBRARY_PATH=inside ./static || fail "the program with libneort inside both models"
 "$NEOC" compile -q first.expr -o archive --emit=a,h
 "$NEOC" compile -q second.expr -o archive --emit=a,h
-cc -O1 -o archived "$NEO_SOURCE_DIR/tests/tools/contexts.c" -Iarchive -I"$include" \
+cc -O1 -o archived "$NEO_SOURCE_DIR/tests/programs/contexts.c" -Iarchive -I"$include" \
   archive/libfirst.a archive/libsecond.a "$lib/libneort.a" -lm -pthread
 ./archived || fail "the program with both models as archives"
 
@@ -114,7 +114,7 @@ readelf -h arm/first.o | grep -q AArch64 || fail "the aarch64 object is of anoth
 # ---- the compiler as a library
 if [ -e "$lib/libneo.so.0" ]; then
   printf 'output Q\n' >bad.expr
-  cc -Wall -Wextra -Werror -o embed "$NEO_SOURCE_DIR/tests/tools/embed.c" -I"$include" -L"$lib" \
+  cc -Wall -Wextra -Werror -o embed "$NEO_SOURCE_DIR/tests/programs/embed.c" -I"$include" -L"$lib" \
     -lneo -pthread
   LD_LIBRARY_PATH=$lib ./embed first.expr bad.expr embedded >embed.out ||
     { cat embed.out; fail "neo_compile"; }

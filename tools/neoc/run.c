@@ -4,7 +4,8 @@
 
 typedef struct {
   neoc_runner r;
-  int entry, grad; /* grad: -1 without --grad */
+  int entry;
+  NEO_VEC(int) grads; /* entries that give gradients asked for */
   NEO_VEC(neoc_output) results;
 } run_state;
 
@@ -83,7 +84,7 @@ static neoc_exit set_values(run_state *s, const neoc_texts *pairs) {
   return NEOC_OK;
 }
 
-static neoc_exit check_names(run_state *s, neoc_tensors a, neoc_tensors b) {
+static neoc_exit check_names(run_state *s, neoc_tensors needed) {
   neoc_cli *cli = s->r.cli;
   for (int k = 1; k < cli->n_args; k++) {
     const char *value = NULL, *name = neoc_pair(cli, cli->args[k], &value);
@@ -92,8 +93,7 @@ static neoc_exit check_names(run_state *s, neoc_tensors a, neoc_tensors b) {
     neo_tensor t = neo_tensor_find(s->r.c.module, name);
     if (!t.i)
       return neoc_usage(cli, "the model has no input '%s'", name);
-    if (neo_tensor_at(s->r.c.module, t)->role == NEO_ROLE_INPUT && !is_needed(a, t) &&
-        !is_needed(b, t))
+    if (neo_tensor_at(s->r.c.module, t)->role == NEO_ROLE_INPUT && !is_needed(needed, t))
       return neoc_usage(cli, "entry %s does not read %s", neoc_entry_name(&s->r, s->entry), name);
   }
   return NEOC_OK;
@@ -108,22 +108,38 @@ static bool wanted(neoc_texts names, const char *output) {
   return false;
 }
 
+/* The entries of the model that return a gradient which was asked for; every name must have one. */
+static neoc_exit find_gradients(run_state *s) {
+  neo_module *m = s->r.c.module;
+  neoc_texts names = neoc_words(s->r.cli, NEOC_O_GRAD);
+  bool *used = NEO_NEW_ARRAY(s->r.cli->arena, bool, m->entries.n + 1);
+  for (size_t w = 0; w < names.n; w++) {
+    neoc_texts one = {&names.at[w], 1, 1};
+    bool found = false;
+    for (size_t k = 0; k < m->entries.n && !found; k++) {
+      const neo_entry_rec *e = &m->entries.at[k];
+      for (uint32_t i = 0; e->kind == NEO_ENTRY_GRAD && i < e->names.n; i++)
+        found = found || wanted(one, neo_name_text(m->names, neo_list_at(m, e->names, i)));
+      if (found && !used[k])
+        NEO_PUSH(s->r.cli->arena, &s->grads, (int)k);
+      used[k] = used[k] || found;
+    }
+    if (!found)
+      return neoc_usage(s->r.cli, "--grad: '%s' is no trained parameter", names.at[w]);
+  }
+  return NEOC_OK;
+}
+
 static neoc_exit add_gradients(run_state *s) {
   neoc_texts names = neoc_words(s->r.cli, NEOC_O_GRAD);
-  neoc_output *out;
-  size_t n, before = s->results.n;
-  if (s->grad < 0)
-    return NEOC_OK;
-  neoc_exit e = neoc_runner_run(&s->r, s->grad, &out, &n);
-  for (size_t k = 0; k < n && !e; k++)
-    if (wanted(names, out[k].name))
-      NEO_PUSH(s->r.cli->arena, &s->results, out[k]);
-  for (size_t w = 0; w < names.n && !e; w++) {
-    bool found = false;
-    for (size_t k = before; k < s->results.n; k++)
-      found = found || neo_streq(s->results.at[k].name + 5, names.at[w]);
-    if (!found)
-      e = neoc_usage(s->r.cli, "--grad: '%s' is no trained parameter", names.at[w]);
+  neoc_exit e = NEOC_OK;
+  for (size_t g = 0; g < s->grads.n && !e; g++) {
+    neoc_output *out;
+    size_t n = 0;
+    e = neoc_runner_run(&s->r, s->grads.at[g], &out, &n);
+    for (size_t k = 0; k < n && !e; k++)
+      if (wanted(names, out[k].name))
+        NEO_PUSH(s->r.cli->arena, &s->results, out[k]);
   }
   return e;
 }
@@ -168,25 +184,34 @@ static neoc_exit save(run_state *s, const char *path) {
 
 /* ---- the command */
 
+/* Inputs of the entry, and of those that give gradients. */
+static neoc_tensors all_inputs(run_state *s) {
+  neoc_tensors all = {NEO_NEW_ARRAY(s->r.cli->arena, neo_tensor, s->r.c.module->tensors.n), 0};
+  for (size_t g = 0; g <= s->grads.n; g++) {
+    int entry = g < s->grads.n ? s->grads.at[g] : s->entry;
+    neoc_tensors own = neoc_entry_inputs(&s->r, entry, false);
+    for (size_t k = 0; k < own.n; k++)
+      if (!is_needed(all, own.at[k]))
+        all.at[all.n++] = own.at[k];
+  }
+  return all;
+}
+
 static neoc_exit evaluate(run_state *s) {
   neoc_cli *cli = s->r.cli;
-  neoc_tensors inputs = neoc_entry_inputs(&s->r, s->entry, false), more = {0};
+  neoc_tensors inputs = all_inputs(s);
   neoc_output *out;
   size_t n = 0;
   neoc_exit e = NEOC_OK;
-  if (s->grad >= 0)
-    more = neoc_entry_inputs(&s->r, s->grad, false);
   int64_t threads = neoc_int(cli, NEOC_O_THREADS, 0, 0, &e);
   int64_t seed = neoc_int(cli, NEOC_O_SEED, 0, 0, &e);
   neoc_texts pairs = cli->value[NEOC_O_SET];
   for (int k = 1; k < cli->n_args; k++)
     NEO_PUSH(cli->arena, &pairs, cli->args[k]);
   if (!e)
-    e = check_names(s, inputs, more);
+    e = check_names(s, inputs);
   if (!e)
     e = give_inputs(s, inputs);
-  if (!e)
-    e = give_inputs(s, more);
   if (!e)
     e = neoc_runner_begin(&s->r, (int32_t)threads, (uint64_t)seed);
   if (!e && neoc_has(cli, NEOC_O_LOAD))
@@ -201,16 +226,11 @@ static neoc_exit evaluate(run_state *s) {
 }
 
 static neoc_exit find_entries(run_state *s) {
-  neoc_cli *cli = s->r.cli;
-  s->grad = -1;
-  const char *name = neoc_text(cli, NEOC_O_ENTRY, NULL);
+  const char *name = neoc_text(s->r.cli, NEOC_O_ENTRY, NULL);
   s->entry = neoc_entry_find(&s->r, name, NEO_ENTRY_FORWARD, false);
   if (s->entry < 0)
     return NEOC_FAILED;
-  if (!neoc_has(cli, NEOC_O_GRAD))
-    return NEOC_OK;
-  s->grad = neoc_entry_find(&s->r, NULL, NEO_ENTRY_GRAD, false);
-  return s->grad < 0 ? NEOC_FAILED : NEOC_OK;
+  return find_gradients(s);
 }
 
 neoc_exit neoc_run(neoc_cli *cli) {
