@@ -651,6 +651,31 @@ def images(p, x, st, training):
     return dict(a=a, m=m, g=g, rev=rev, l=g.mean((2, 3)), loss=loss)
 
 
+ROUNDS = {"x.h.W": (3, 3, 3), "x.h.b": (3, 3), "x.n.g": (3, 3), "x.n.b": (3, 3)}
+
+
+@model({"X": (3, 3)},
+       ROUNDS, ["x", "hs"],
+       adam(0.03125),
+       wrt=("X",),
+       states={
+           "x.n.mu": ((3, 3), 0.0),
+           "x.n.va": ((3, 3), 1.0)
+       },
+       ints={"Y": ((3,), 0, 3)})
+def rounds(p, x, st, training):
+    v, hs = x["X"], []
+    own = [{k[2:]: s[l] for k, s in st.items()} for l in range(3)]
+    for l in range(3):
+        q = {k[2:]: p[k][l] for k in ROUNDS}
+        hs.append(lin(q, "h", v))
+        v = v + bn(q, own[l], "n", hs[-1], f32(1e-5), 0.25, training).relu()
+    for k in list(st):
+        st[k] = torch.stack([o[k[2:]] for o in own])
+    h = torch.stack(hs)
+    return dict(x=v, hs=h, loss=F.cross_entropy(v, x["Y"]) + (h**2).mean())
+
+
 def write_cache(st, m):
     st["cache"] = st["cache"].clone()
     st["cache"][int(st["at"])] = m.detach()
