@@ -137,14 +137,16 @@ static void add_logsumexp(builder *b, const neo_def_rec *d, neo_expr body) {
   b->acc[0] = neo_cast(m, neo_expr_type(m, body), y);
 }
 
-/* Points of a stage whose axes have independent bounds and no condition; 0 otherwise. */
-static neo_expr plain_count(neo_module *m, const neo_form *f, const neo_stage *s) {
+/* Points of the definition's reduction where its axes have independent bounds and no condition; 0 otherwise. */
+static neo_expr plain_count(builder *b, const neo_def_rec *d) {
+  neo_module *m = b->m;
   neo_expr n = neo_const_int(m, NEO_I64_T, 1), zero = neo_const_int(m, NEO_I64_T, 0);
-  if (s->where.i)
+  if (d->where.i)
     return (neo_expr){0};
-  for (size_t k = 0; k < s->axes.n; k++) {
-    neo_expr extent = neo_op2(m, NEO_OP_SUB, s->axes.at[k].hi, s->axes.at[k].lo);
-    if (neo_expr_axes(m, extent) >> f->axes.n)
+  for (uint32_t k = d->n_out; k < d->axes.n; k++) {
+    neo_axis_rec x = *neo_def_axis(m, d, k);
+    neo_expr extent = neo_op2(m, NEO_OP_SUB, put_in(b, x.hi), put_in(b, x.lo));
+    if (neo_expr_axes(m, extent) >> d->n_out)
       return (neo_expr){0};
     n = neo_op2(m, NEO_OP_MUL, n, neo_op2(m, NEO_OP_MAX, extent, zero));
   }
@@ -154,7 +156,7 @@ static neo_expr plain_count(neo_module *m, const neo_form *f, const neo_stage *s
 static void add_mean(builder *b, const neo_def_rec *d, neo_expr body) {
   neo_module *m = b->m;
   neo_stage s = begin_stage(b, d);
-  neo_expr sum = add_acc(b, &s, NEO_RED_SUM, wide(m, body)), n = plain_count(m, b->f, &s);
+  neo_expr sum = add_acc(b, &s, NEO_RED_SUM, wide(m, body)), n = plain_count(b, d);
   if (!n.i)
     n = add_acc(b, &s, NEO_RED_SUM, neo_const_int(m, NEO_I64_T, 1));
   end_stage(b, s);

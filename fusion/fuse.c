@@ -102,8 +102,26 @@ static void need_roots(fuser *q, neo_list roots, uint64_t bit) {
     q->def[order[k].i].entries |= bit;
 }
 
+/* Computed tensors that initialisers read. */
+static neo_list needed_by_inits(fuser *q) {
+  NEO_VEC(uint32_t) ids = {0};
+  for (uint32_t t = 1; t < q->m->tensors.n; t++) {
+    neo_tensor *read;
+    neo_def init = q->m->tensors.at[t].init;
+    size_t n = init.i ? neo_def_reads(q->m, init, q->a, &read) : 0;
+    for (size_t k = 0; k < n; k++)
+      if (neo_tensor_at(q->m, read[k])->role == NEO_ROLE_TEMP)
+        NEO_PUSH(q->a, &ids, read[k].i);
+  }
+  return neo_list_new(q->m, ids.at, ids.n);
+}
+
 static void need_entries(fuser *q) {
   NEO_VEC(neo_tensor) roots = {0};
+  neo_list inits = needed_by_inits(q);
+  need_roots(q, inits, 1ULL << 62);
+  for (uint32_t k = 0; k < inits.n; k++)
+    NEO_PUSH(q->a, &roots, (neo_tensor){neo_list_at(q->m, inits, k)});
   for (size_t k = 0; k < q->m->entries.n; k++) {
     neo_list lists[] = {q->m->entries.at[k].outputs, q->m->entries.at[k].updates};
     for (int i = 0; i < 2; i++) {
