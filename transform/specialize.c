@@ -59,6 +59,34 @@ static neo_list renamed(neo_module *m, neo_arena *a, neo_list l, const neo_map *
   return neo_list_new(m, ids, l.n);
 }
 
+static bool writes_any(const neo_module *m, neo_def d, const neo_map *set) {
+  neo_list out = neo_def_at(m, d)->out;
+  for (uint32_t k = 0; k < out.n; k++)
+    if (neo_map_get(set, neo_list_at(m, out, k), NULL))
+      return true;
+  return false;
+}
+
+/* Marks the definitions that depend on `training`, and all pieces of what these write. */
+static bool *mark_dependent(neo_module *m, neo_arena *scratch, const neo_def *defs, size_t n) {
+  bool *marked = NEO_NEW_ARRAY(scratch, bool, n + 1), again = true;
+  neo_map changed;
+  neo_map_init(&changed, scratch);
+  while (again) {
+    again = false;
+    for (size_t k = 0; k < n; k++) {
+      if (marked[k] || !(uses_training(m, defs[k]) || writes_any(m, defs[k], &changed) ||
+                         neo_def_reads_any(m, defs[k], &changed, scratch)))
+        continue;
+      marked[k] = again = true;
+      neo_list out = neo_def_at(m, defs[k])->out;
+      for (uint32_t o = 0; o < out.n; o++)
+        neo_map_set(&changed, neo_list_at(m, out, o), 1);
+    }
+  }
+  return marked;
+}
+
 static void split(neo_module *m, neo_arena *scratch) {
   tensor_vec roots = {0};
   for (size_t i = 0; i < m->entries.n; i++) {
@@ -69,11 +97,11 @@ static void split(neo_module *m, neo_arena *scratch) {
   }
   neo_def *defs;
   size_t n = neo_module_topo(m, roots.at, roots.n, scratch, &defs, NULL);
+  bool *marked = mark_dependent(m, scratch, defs, n), no = false;
   neo_map to;
   neo_map_init(&to, scratch);
-  bool no = false;
   for (size_t k = 0; k < n; k++) {
-    if (!uses_training(m, defs[k]) && !neo_def_reads_any(m, defs[k], &to, scratch))
+    if (!marked[k])
       continue;
     neo_def copy = neo_def_clone(m, defs[k], "eval", &to);
     neo_def_rewrite(m, copy, set_training, &no);
