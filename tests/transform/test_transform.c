@@ -81,6 +81,20 @@ training_is_a_constant_in_each_entry_and_what_does_not_depend_on_it_is_shared(vo
   neo_arena_free(&w.arena);
 }
 
+static void all_pieces_of_a_tensor_are_copied_where_one_depends_on_training(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp Y : f32 [2, 4]\n"
+           "def @1 Y[r: 1, i: 4] at [r, i] = X[i]\n"
+           "def @2 Y[r: 1, i: 4] at [r + 1, i] = select(training, X[i], -X[i])\n"
+           "entry forward forward: Y = Y\nentry grad grad: Y = Y\n");
+  apply(&w, neo_pass_specialize);
+  neo_tensor copy = entry_output(&w, "forward");
+  assert_int_not_equal(copy.i, entry_output(&w, "grad").i);
+  assert_int_equal(neo_tensor_at(w.m, copy)->pieces.n, 2);
+  neo_arena_free(&w.arena);
+}
+
 static void equal_definitions_become_one_and_so_do_their_readers(void **state) {
   (void)state;
   world w;
@@ -120,6 +134,7 @@ static void a_guard_that_always_holds_is_dropped(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(all_pieces_of_a_tensor_are_copied_where_one_depends_on_training),
       cmocka_unit_test(
           training_is_a_constant_in_each_entry_and_what_does_not_depend_on_it_is_shared),
       cmocka_unit_test(equal_definitions_become_one_and_so_do_their_readers),
