@@ -23,33 +23,54 @@ static char *capitals(neo_arena *a, const char *s) {
   return up;
 }
 
-/* Words that cannot name a parameter in C or C++, and the one that every function has. */
-static const char *const reserved[] = {
-    "ctx",     "auto",     "bool",    "break",    "case",    "catch",     "char",     "class",
-    "const",   "continue", "default", "delete",   "do",      "double",    "else",     "enum",
-    "extern",  "false",    "float",   "for",      "friend",  "goto",      "if",       "inline",
-    "int",     "long",     "new",     "operator", "private", "public",    "register", "restrict",
-    "return",  "short",    "signed",  "sizeof",   "static",  "struct",    "switch",   "template",
-    "this",    "throw",    "true",    "try",      "typedef", "typename",  "union",    "unsigned",
-    "using",   "virtual",  "void",    "volatile", "while",   "namespace", "export",   "explicit",
-    "mutable", "asm"};
+/* Words that cannot name a parameter in C or C++: keywords, macros of the compilers, types of
+ * <stdint.h> that later parameters have, and the one that every function has. */
+static const char *const reserved =
+    " ctx alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t "
+    "char32_t char8_t class co_await co_return co_yield compl complex concept const const_cast "
+    "consteval constexpr constinit continue decltype default delete do double dynamic_cast else "
+    "enum errno explicit export extern false float for friend goto if imaginary inline int "
+    "int16_t int32_t int64_t int8_t linux long mutable namespace new noexcept not not_eq NULL "
+    "nullptr operator or or_eq private protected public register reinterpret_cast requires "
+    "restrict return short signed size_t sizeof static static_assert static_cast struct switch "
+    "template this thread_local throw true try typedef typeid typename typeof typeof_unqual "
+    "uint16_t uint32_t uint64_t uint8_t union unix unsigned using virtual void volatile wchar_t "
+    "while xor xor_eq ";
 
-static const char *parameter(writer *w, const char *name) {
-  const char *id = neo_plan_ident(w->p->arena, name);
-  for (size_t k = 0; k < sizeof reserved / sizeof *reserved; k++)
-    if (neo_streq(id, reserved[k]))
-      return neo_arena_printf(w->p->arena, "%s_", id);
+static bool is_reserved(writer *w, const char *id) {
+  return strstr(reserved, neo_arena_printf(w->p->arena, " %s ", id)) != NULL;
+}
+
+static bool among(const char *const *used, size_t n, const char *id) {
+  for (size_t k = 0; k < n; k++)
+    if (neo_streq(used[k], id))
+      return true;
+  return false;
+}
+
+/* An identifier for `name` that is not among those used: "a.b" and "a_b" are "a_b", "a_b_2". */
+static const char *distinct(writer *w, const char *name, const char *const *used, size_t n) {
+  const char *base = neo_plan_ident(w->p->arena, name), *id = base;
+  for (int k = 2; among(used, n, id); k++)
+    id = neo_arena_printf(w->p->arena, "%s_%d", base, k);
   return id;
 }
 
-/* The k-th tensor's enumerator: two names may differ in their punctuation only. */
-static const char *enumerator(writer *w, size_t k) {
+/* Names of an entry's parameters: sizes, then tensors. */
+static const char **parameters(writer *w, const neo_rt_entry *e) {
   const neo_plan *p = w->p;
-  const char *id = neo_plan_ident(p->arena, p->tensors.at[k].name);
-  int before = 0;
-  for (size_t i = 0; i < k; i++)
-    before += neo_streq(neo_plan_ident(p->arena, p->tensors.at[i].name), id);
-  return before ? neo_arena_printf(p->arena, "%s_%d", id, before + 1) : id;
+  int32_t n = e->n_sizes + e->n_args;
+  const char **id = NEO_NEW_ARRAY(p->arena, const char *, n + 1);
+  for (int32_t i = 0; i < n; i++) {
+    const char *name = i < e->n_sizes
+                           ? p->sizes.at[p->entry_sizes.at[e->sizes + i]].name
+                           : p->tensors.at[p->entry_args.at[e->args + i - e->n_sizes]].name;
+    const char *clean = neo_plan_ident(p->arena, name);
+    if (is_reserved(w, clean) || isdigit((unsigned char)*clean))
+      clean = neo_arena_printf(p->arena, isdigit((unsigned char)*clean) ? "t%s" : "%s_", clean);
+    id[i] = distinct(w, clean, id, (size_t)i);
+  }
+  return id;
 }
 
 /* A size program as text: constants and names of run-time sizes with operators. */
@@ -65,7 +86,7 @@ static void put_program(writer *w, int32_t at) {
     if (*c == NEO_RT_OP_CONST) {
       stack[n++] = neo_arena_printf(p->arena, "%lld", (long long)*++c);
     } else if (*c == NEO_RT_OP_SIZE) {
-      stack[n++] = p->sizes.at[*++c].name;
+      stack[n++] = neo_plan_ident(p->arena, p->sizes.at[*++c].name);
     } else {
       const char *b = stack[--n], *a = stack[--n];
       stack[n++] = neo_arena_printf(p->arena, "(%s%s%s)", a, sign[*c], b);
@@ -102,11 +123,13 @@ static void put_shape(writer *w, const neo_rt_tensor *t) {
 static void put_tensors(writer *w) {
   const neo_plan *p = w->p;
   static const char *const roles[] = {"input", "setting", "parameter", "state", "output"};
+  const char **id = NEO_NEW_ARRAY(p->arena, const char *, p->tensors.n + 1);
   neo_str_addf(w->out, "/* Tensors, for %s_bind, %s_get, %s_set and %s_view. */\nenum {\n",
                p->prefix, p->prefix, p->prefix, p->prefix);
   for (size_t k = 0; k < p->tensors.n; k++) {
     const neo_rt_tensor *t = &p->tensors.at[k];
-    neo_str_addf(w->out, "  %s_T_%s = %zu, /* %s, ", w->upper, enumerator(w, k), k, roles[t->role]);
+    id[k] = distinct(w, t->name, id, k);
+    neo_str_addf(w->out, "  %s_T_%s = %zu, /* %s, ", w->upper, id[k], k, roles[t->role]);
     put_shape(w, t);
     neo_str_add(w->out, " */\n");
   }
@@ -115,15 +138,22 @@ static void put_tensors(writer *w) {
 
 static void put_entry_numbers(writer *w) {
   const neo_plan *p = w->p;
-  neo_str_addf(w->out, "/* Entries, for %s_run on bound tensors. */\nenum {\n", p->prefix);
-  for (size_t k = 0; k < p->entries.n; k++)
-    if (p->entries.at[k].kind != NEO_RT_ENTRY_INIT)
-      neo_str_addf(w->out, "  %s_E_%s = %zu,\n", w->upper,
-                   neo_plan_ident(p->arena, p->entries.at[k].name), k);
-  neo_str_add(w->out, "};\n\n");
+  const char **id = NEO_NEW_ARRAY(p->arena, const char *, p->entries.n + 1);
+  bool any = false;
+  for (size_t k = 0; k < p->entries.n; k++) {
+    id[k] = distinct(w, p->entries.at[k].name, id, k);
+    if (p->entries.at[k].kind == NEO_RT_ENTRY_INIT)
+      continue;
+    if (!any)
+      neo_str_addf(w->out, "/* Entries, for %s_run on bound tensors. */\nenum {\n", p->prefix);
+    any = true;
+    neo_str_addf(w->out, "  %s_E_%s = %zu,\n", w->upper, id[k], k);
+  }
+  if (any)
+    neo_str_add(w->out, "};\n\n");
 }
 
-static void put_entry_comment(writer *w, const neo_rt_entry *e) {
+static void put_entry_comment(writer *w, const neo_rt_entry *e, const char *const *id) {
   static const char *const what[] = {
       "Computes its outputs.",
       "One training step: the loss before it, then parameters and states change.",
@@ -131,7 +161,7 @@ static void put_entry_comment(writer *w, const neo_rt_entry *e) {
   neo_str_addf(w->out, "/* %s\n", what[e->kind]);
   for (int32_t i = 0; i < e->n_args; i++) {
     const neo_rt_tensor *t = &w->p->tensors.at[w->p->entry_args.at[e->args + i]];
-    neo_str_addf(w->out, " *   %s %s: ", i < e->n_inputs ? "in " : "out", parameter(w, t->name));
+    neo_str_addf(w->out, " *   %s %s: ", i < e->n_inputs ? "in " : "out", id[e->n_sizes + i]);
     put_shape(w, t);
     neo_str_add(w->out, i < e->n_inputs ? "\n" : " (null: not wanted)\n");
   }
@@ -152,22 +182,22 @@ static void put_parameter(writer *w, size_t *column, const char *text) {
   *column += n + 2;
 }
 
-static void put_entry(writer *w, const neo_rt_entry *e) {
+static void put_entry(writer *w, size_t number) {
   const neo_plan *p = w->p;
-  put_entry_comment(w, e);
+  const neo_rt_entry *e = &p->entries.at[number];
+  const char **id = parameters(w, e);
+  put_entry_comment(w, e, id);
   const char *head = neo_arena_printf(p->arena, "%s_status %s(%s_ctx *ctx", p->prefix,
-                                      neo_plan_entry_symbol(p, e), p->prefix);
+                                      neo_plan_entry_symbol(p, number), p->prefix);
   size_t column = strlen(head);
   neo_str_add(w->out, head);
-  for (int32_t i = 0; i < e->n_sizes; i++) {
-    const char *name = p->sizes.at[p->entry_sizes.at[e->sizes + i]].name;
-    put_parameter(w, &column, neo_arena_printf(p->arena, "int64_t %s", parameter(w, name)));
-  }
+  for (int32_t i = 0; i < e->n_sizes; i++)
+    put_parameter(w, &column, neo_arena_printf(p->arena, "int64_t %s", id[i]));
   for (int32_t i = 0; i < e->n_args; i++) {
     const neo_rt_tensor *t = &p->tensors.at[p->entry_args.at[e->args + i]];
     put_parameter(w, &column,
                   neo_arena_printf(p->arena, "%s%s *%s", i < e->n_inputs ? "const " : "",
-                                   c_type(t->type), parameter(w, t->name)));
+                                   c_type(t->type), id[e->n_sizes + i]));
   }
   neo_str_add(w->out, ");\n\n");
 }
@@ -227,6 +257,6 @@ void neo_plan_header(const neo_plan *p, neo_str *out) {
   put_functions(&w);
   for (size_t k = 0; k < p->entries.n; k++)
     if (p->entries.at[k].kind != NEO_RT_ENTRY_INIT)
-      put_entry(&w, &p->entries.at[k]);
+      put_entry(&w, k);
   neo_str_add(out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }

@@ -2,6 +2,8 @@
 #include "codegen/plan_internal.h"
 #include <ctype.h>
 
+enum { MAX_ELEMENTS_LOG2 = 40 };
+
 char *neo_plan_ident(neo_arena *a, const char *name) {
   char *id = neo_arena_strdup(a, name);
   for (char *c = id; *c; c++)
@@ -28,6 +30,31 @@ static void add_kernels(neo_plan *p, const neo_plan_input *in) {
   }
 }
 
+/* Sums of sizes must not overflow. */
+static bool all_fit(plan_store *s) {
+  neo_module *m = s->p->m;
+  bool good = true;
+  for (uint32_t t = 1; t < m->tensors.n; t++)
+    if (plan_store_max_bytes(s, (neo_tensor){t}) > (int64_t)1 << (MAX_ELEMENTS_LOG2 + 3)) {
+      neo_diag(m->diags, m->tensors.at[t].span, NEO_D_TENSOR_TOO_LARGE, MAX_ELEMENTS_LOG2);
+      good = false;
+    }
+  return good;
+}
+
+static void add_entries(plan_store *store, const neo_plan_input *in) {
+  neo_module *m = store->p->m;
+  plan_entry_env env = {store, in};
+  plan_store_fixed(store);
+  add_kernels(store->p, in);
+  for (size_t k = 0; k < m->entries.n; k++) {
+    neo_entry_rec e = m->entries.at[k];
+    if (e.kind != NEO_ENTRY_INIT)
+      plan_entry_add(&env, &e);
+  }
+  plan_entry_init(&env);
+}
+
 neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const char *source_hash,
                           const neo_plan_input *in, neo_plan **out) {
   neo_arena scratch;
@@ -42,17 +69,10 @@ neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const
   plan_store store = {.p = p, .prover = neo_prover_new(m), .scratch = &scratch};
   neo_map_init(&store.named, &scratch);
   neo_map_init(&store.buf_of, &scratch);
-  neo_map_init(&store.output_of, &scratch);
-  plan_store_fixed(&store);
-  add_kernels(p, in);
-  plan_entry_env env = {&store, in};
-  for (size_t k = 0; k < m->entries.n; k++) {
-    neo_entry_rec e = m->entries.at[k];
-    if (e.kind != NEO_ENTRY_INIT)
-      plan_entry_add(&env, &e);
-  }
-  plan_entry_init(&env);
+  bool good = all_fit(&store);
+  if (good)
+    add_entries(&store, in);
   neo_prover_free(store.prover);
   neo_arena_free(&scratch);
-  return NEO_OK;
+  return good ? NEO_OK : NEO_INPUT;
 }

@@ -7,31 +7,48 @@
 int32_t neo_plan_program(neo_plan *p, neo_expr e);        /* e over constants and sizes */
 int32_t neo_plan_units(neo_plan *p, const neo_lx *units); /* over loop-IR sizes */
 int32_t neo_plan_bytes(neo_plan *p, neo_tensor t);        /* number of bytes of t */
+/* Marks the run-time sizes in e, by id; those in the value of a derived size too. */
+void neo_plan_sizes(const neo_module *m, neo_expr e, bool *used);
 
 /* ---- plan_store.c: tensors that the caller can name, and where everything lives */
+typedef struct {
+  uint32_t name; /* name id */
+  int32_t number;
+  neo_tensor like; /* one that is returned under it */
+} plan_output;
 typedef struct {
   neo_plan *p;
   neo_prover *prover;
   neo_arena *scratch;
-  neo_map named;     /* tensor id -> number in p->tensors (inputs, settings, params, states) */
-  neo_map buf_of;    /* tensor id -> buf, for what lives outside the frame */
-  neo_map output_of; /* name id -> number in p->tensors, for outputs */
+  neo_map named;  /* tensor id -> number in p->tensors (inputs, settings, params, states) */
+  neo_map buf_of; /* tensor id -> buf, for what lives outside the frame */
+  NEO_VEC(plan_output) outputs;
 } plan_store;
 void plan_store_fixed(plan_store *s);
-int32_t plan_store_output(plan_store *s, uint32_t name, neo_tensor t);
+/* Number in p->tensors of an output of `entry` under `name`. Outputs of several entries that agree
+ * in name, type and shape are one tensor, `taken` are those that this entry has already. */
+int32_t plan_store_output(plan_store *s, const char *entry, uint32_t name, neo_tensor t,
+                          const int32_t *taken, size_t n_taken);
 int32_t plan_store_buf(plan_store *s, uint8_t mem, neo_type type, int64_t offset,
                        int64_t size_bytes);
 int64_t plan_store_max_bytes(plan_store *s, neo_tensor t);
 
-/* ---- record.c: the C function of an entry: "<prefix>_step"; "<prefix>_load_entry" where the library has a function of
- * that name already. */
-const char *neo_plan_entry_symbol(const neo_plan *p, const neo_rt_entry *e);
+/* ---- record.c: the C function of an entry: "<prefix>_step"; "<prefix>_load_entry" where the
+ * header has something of that name already. */
+const char *neo_plan_entry_symbol(const neo_plan *p, size_t entry);
 
-/* ---- plan_entry.c: the steps of one entry */
+/* ---- plan_order.c */
 typedef struct {
   plan_store *store;
   const neo_plan_input *in;
 } plan_entry_env;
+typedef NEO_VEC(uint32_t) plan_groups;
+/* The groups that `roots` need, in the order in which they run. `updates`: tensors that take effect
+ * when the entry ends. */
+plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_map *updates,
+                       const neo_tensor *roots, size_t n_roots, bool init);
+
+/* ---- plan_entry.c: the steps of one entry */
 void plan_entry_add(const plan_entry_env *env, const neo_entry_rec *e);
 /* The entry that computes all initial values. */
 void plan_entry_init(const plan_entry_env *env);

@@ -14,7 +14,8 @@ int64_t plan_store_max_bytes(plan_store *s, neo_tensor t) {
     assert(bounded && "sizes have bounds");
     if (!bounded || hi < 0)
       hi = 0;
-    bytes *= hi;
+    if (__builtin_mul_overflow(bytes, hi, &bytes))
+      bytes = INT64_MAX;
   }
   return bytes;
 }
@@ -50,7 +51,7 @@ static int32_t add_named(plan_store *s, neo_tensor t, uint8_t role, const char *
   rt.in_safetensors =
       role == NEO_RT_ROLE_PARAM || role == NEO_RT_ROLE_STATE || role == NEO_RT_ROLE_SETTING;
   rt.extent = add_extents(s, t);
-  if (r.bound.i && role == NEO_RT_ROLE_INPUT)
+  if (r.bound.i && role != NEO_RT_ROLE_OUTPUT) /* what the caller writes is checked */
     rt.bound = neo_plan_program(s->p, r.bound);
   NEO_PUSH(s->p->arena, &s->p->tensors, rt);
   return (int32_t)s->p->tensors.n - 1;
@@ -107,11 +108,11 @@ static void fix_tensor(plan_store *s, neo_tensor t) {
   neo_map_set(&s->buf_of, t.i, (uint64_t)buf);
 }
 
+/* Derived sizes are listed, so that numbers are ids; no entry takes them, and no program uses them. */
 void plan_store_fixed(plan_store *s) {
   neo_module *m = s->p->m;
   for (uint32_t k = 1; k < m->sizes.n; k++) {
     neo_size_rec r = m->sizes.at[k];
-    assert(r.kind == NEO_SIZE_RUNTIME && "derived sizes are written as expressions");
     neo_rt_size size = {neo_name_text(m->names, r.name), r.lo, r.hi};
     NEO_PUSH(s->p->arena, &s->p->sizes, size);
   }
@@ -119,24 +120,53 @@ void plan_store_fixed(plan_store *s) {
     fix_tensor(s, (neo_tensor){k});
 }
 
-static bool taken(plan_store *s, const char *name) {
+static bool is_named(const plan_store *s, const char *name) {
   for (size_t k = 0; k < s->p->tensors.n; k++)
     if (neo_streq(s->p->tensors.at[k].name, name))
       return true;
   return false;
 }
 
-int32_t plan_store_output(plan_store *s, uint32_t name, neo_tensor t) {
-  uint64_t known;
-  if (neo_map_get(&s->output_of, name, &known))
-    return (int32_t)known;
-  const char *text = neo_name_text(s->p->m->names, name);
-  if (taken(s, text))
-    text = neo_arena_printf(s->p->arena, "output:%s", text);
+static bool alike(const neo_module *m, neo_tensor a, neo_tensor b) {
+  const neo_tensor_rec *x = neo_tensor_at(m, a), *y = neo_tensor_at(m, b);
+  bool same = x->type == y->type && x->extent.n == y->extent.n;
+  for (uint32_t k = 0; same && k < x->extent.n; k++)
+    same = neo_list_at(m, x->extent, k) == neo_list_at(m, y->extent, k);
+  return same;
+}
+
+static bool has_number(const int32_t *at, size_t n, int32_t number) {
+  for (size_t k = 0; k < n; k++)
+    if (at[k] == number)
+      return true;
+  return false;
+}
+
+/* A name that no tensor has: "loss", "output:loss", "step:loss", "step:loss:2" ... */
+static const char *output_name(plan_store *s, const char *entry, const char *text) {
+  neo_arena *a = s->p->arena;
+  const char *name = text;
+  if (is_named(s, name))
+    name = neo_arena_printf(a, "output:%s", text);
+  if (is_named(s, name))
+    name = neo_arena_printf(a, "%s:%s", entry, text);
+  for (int k = 2; is_named(s, name); k++)
+    name = neo_arena_printf(a, "%s:%s:%d", entry, text, k);
+  return name;
+}
+
+int32_t plan_store_output(plan_store *s, const char *entry, uint32_t name, neo_tensor t,
+                          const int32_t *taken, size_t n_taken) {
+  for (size_t k = 0; k < s->outputs.n; k++) {
+    plan_output o = s->outputs.at[k];
+    if (o.name == name && alike(s->p->m, o.like, t) && !has_number(taken, n_taken, o.number))
+      return o.number;
+  }
+  const char *text = output_name(s, entry, neo_name_text(s->p->m->names, name));
   int32_t number = add_named(s, t, NEO_RT_ROLE_OUTPUT, text);
   neo_type type = (neo_type)neo_tensor_at(s->p->m, t)->type;
   int32_t buf = plan_store_buf(s, NEO_RT_MEM_CALLER, type, number, plan_store_max_bytes(s, t));
   s->p->tensors.at[number].buf = buf;
-  neo_map_set(&s->output_of, name, (uint64_t)number);
+  NEO_PUSH(s->scratch, &s->outputs, (plan_output){name, number, t});
   return number;
 }

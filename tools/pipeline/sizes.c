@@ -1,12 +1,7 @@
 /* Sizes as numbers. */
+#include "ir/interp.h"
 #include "tools/pipeline/compile.h"
 #include <assert.h>
-
-static int64_t floor_div(int64_t a, int64_t b) {
-  if (b == 0)
-    return 0;
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
 
 static int64_t size_of(const neo_module *m, uint32_t size, const int64_t *sizes) {
   const neo_size_rec *r = neo_size_at(m, (neo_size){size});
@@ -15,36 +10,18 @@ static int64_t size_of(const neo_module *m, uint32_t size, const int64_t *sizes)
 
 int64_t neo_size_value(const neo_module *m, neo_expr e, const int64_t *sizes) {
   const neo_node *n = neo_expr_node(m, e);
-  int64_t x = 0, y = 0;
-  if (neo_expr_is_int(m, e, &x))
-    return x;
+  neo_value x[3] = {{.i = 0}};
+  if (neo_expr_is_int(m, e, &x[0].i))
+    return x[0].i;
   if (n->op == NEO_OP_SIZE)
     return size_of(m, n->attr, sizes);
-  if (n->arg.n > 0)
-    x = neo_size_value(m, neo_expr_arg(m, e, 0), sizes);
-  if (n->arg.n > 1)
-    y = neo_size_value(m, neo_expr_arg(m, e, 1), sizes);
-  switch (n->op) {
-  case NEO_OP_ADD:
-    return x + y;
-  case NEO_OP_SUB:
-    return x - y;
-  case NEO_OP_MUL:
-    return x * y;
-  case NEO_OP_DIV:
-    return floor_div(x, y);
-  case NEO_OP_MOD:
-    return x - y * floor_div(x, y);
-  case NEO_OP_MIN:
-    return x < y ? x : y;
-  case NEO_OP_MAX:
-    return x > y ? x : y;
-  case NEO_OP_NEG:
-    return -x;
-  default:
-    assert(n->op == NEO_OP_ADD && "an extent is made of constants, sizes, + - * / % min max");
-    return 0;
-  }
+  assert(n->arg.n > 0 && n->arg.n <= 3 && "an extent is made of constants, sizes and operators");
+  for (uint32_t k = 0; k < n->arg.n; k++)
+    x[k].i = neo_size_value(m, neo_expr_arg(m, e, k), sizes);
+  neo_type from = neo_expr_type(m, neo_expr_arg(m, e, n->arg.n - 1));
+  if (n->op == NEO_OP_CAST)
+    return neo_value_cast((neo_type)n->type, from, x[0]).i;
+  return neo_value_op((neo_op)n->op, (neo_type)n->type, from, x).i;
 }
 
 int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t *sizes,
@@ -54,8 +31,8 @@ int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t 
   for (uint32_t d = 0; d < rank; d++) {
     int64_t x = neo_size_value(m, neo_tensor_extent(m, t, d), sizes);
     if (extent)
-      extent[d] = x;
-    n *= x;
+      extent[d] = x < 0 ? 0 : x;
+    n *= x < 0 ? 0 : x;
   }
   return n;
 }

@@ -1,0 +1,318 @@
+#include "tests/pipeline/plan_world.h"
+#include "base/random.h"
+#include "ir/print.h"
+#include "tests/random/gen.h"
+#include <string.h>
+
+/* ---- kernels in the interpreter of loop IR: a runtime's function has no room for a context */
+
+enum { MAX_KERNELS = 48 };
+static const plan_world *running;
+
+typedef struct {
+  neo_value **buf;
+  int64_t *n;
+} kernel_memory;
+
+static neo_tensor tensor_of(const neo_kernel *k, size_t b) {
+  return k->bufs.at[b].tensor;
+}
+
+/* Buffers in one place are one: an update over the old version. */
+static kernel_memory take_memory(neo_arena *a, const neo_kernel *k, const neo_rt_args *args) {
+  kernel_memory y = {NEO_NEW_ARRAY(a, neo_value *, k->bufs.n + 1),
+                     NEO_NEW_ARRAY(a, int64_t, k->bufs.n + 1)};
+  for (size_t b = 0; b < k->bufs.n; b++) {
+    const neo_kbuf *buf = &k->bufs.at[b];
+    neo_type t = (neo_type)buf->type;
+    bool scratch = buf->use & NEO_BUF_SCRATCH;
+    y.n[b] = scratch
+                 ? buf->scratch_elems
+                 : neo_tensor_elements_at(running->c.module, tensor_of(k, b), running->sizes, NULL);
+    for (size_t j = 0; j < b && !scratch; j++)
+      if (args->buf[j] == args->buf[b] && y.n[b] == y.n[j])
+        y.buf[b] = y.buf[j];
+    if (y.buf[b])
+      continue;
+    y.buf[b] = NEO_NEW_ARRAY(a, neo_value, y.n[b] + 1);
+    for (int64_t i = 0; i < y.n[b] && !scratch; i++)
+      y.buf[b][i] = neo_value_read(t, (char *)args->buf[b] + (size_t)i * neo_type_bytes(t));
+  }
+  return y;
+}
+
+static int32_t run_kernel(size_t number, const neo_rt_args *args) {
+  const neo_kernel *k = running->c.kernels.at[number].kernel;
+  neo_arena a;
+  neo_str why;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  neo_str_init(&why, &a);
+  kernel_memory mem = take_memory(&a, k, args);
+  neo_kernel_run run = {.bufs = mem.buf, .n_elems = mem.n, .sizes = args->size};
+  memcpy(run.key, args->key, sizeof run.key);
+  run.lo = args->lo;
+  run.hi = args->hi;
+  neo_status s = neo_kernel_interp(k, &run, &why);
+  if (s)
+    print_error("%s\n", neo_str_text(&why));
+  for (size_t b = 0; !s && b < k->bufs.n; b++) {
+    neo_type t = (neo_type)k->bufs.at[b].type;
+    if (!(k->bufs.at[b].use & NEO_BUF_SCRATCH) && k->bufs.at[b].use & NEO_BUF_WRITE)
+      for (int64_t i = 0; i < mem.n[b]; i++)
+        neo_value_write(t, mem.buf[b][i], (char *)args->buf[b] + (size_t)i * neo_type_bytes(t));
+  }
+  neo_arena_free(&a);
+  return s ? 1 : 0;
+}
+
+#define FOR_EIGHT(X, n) \
+  X(n##0)               \
+  X(n##1)               \
+  X(n##2)               \
+  X(n##3)               \
+  X(n##4)               \
+  X(n##5)               \
+  X(n##6)               \
+  X(n##7)
+#define ALL_KERNELS(X) \
+  FOR_EIGHT(X, 0)      \
+  FOR_EIGHT(X, 01) FOR_EIGHT(X, 02) FOR_EIGHT(X, 03) FOR_EIGHT(X, 04) FOR_EIGHT(X, 05)
+#define X(n)                                           \
+  static int32_t kernel_##n(const neo_rt_args *args) { \
+    return run_kernel(n, args);                        \
+  }
+ALL_KERNELS(X)
+#undef X
+static neo_rt_fn *const interpreted[MAX_KERNELS] = {
+#define X(n) kernel_##n,
+    ALL_KERNELS(X)
+#undef X
+};
+
+/* ---- making */
+
+static void check(plan_world *w, neo_status s, const char *what) {
+  if (!s)
+    return;
+  neo_str text;
+  neo_str_init(&text, &w->c.arena);
+  neo_diags_print(w->c.diags, &text, false);
+  neo_str_addf(&text, "%s\n", w->c.why ? w->c.why : "");
+  if (w->c.module)
+    neo_module_print(w->c.module, &text);
+  fail_msg("%s: %s", what, neo_str_text(&text));
+}
+
+void world_open(plan_world *w) {
+  neo_compile_options o = {.path = "test", .passes = {.verify = true}};
+  *w = (plan_world){.seed = 1, .threads = 1};
+  neo_compilation_init(&w->c, &o);
+  w->c.names = neo_names_new(&w->c.arena);
+  w->c.sources = neo_sources_new(&w->c.arena);
+  w->c.diags = neo_diags_new(&w->c.arena, w->c.sources);
+  neo_str_init(&w->c.explain, &w->c.arena);
+  w->c.prefix = "t";
+}
+
+void world_parse(plan_world *w, const char *text) {
+  w->c.module = neo_module_parse(&w->c.arena, w->c.names, w->c.diags, "test", text, strlen(text));
+  check(w, w->c.module ? NEO_OK : NEO_INPUT, "text");
+}
+
+static void compile_kernels(plan_world *w, neo_rt_kernel *to) {
+  neo_compilation *c = &w->c;
+  check(w, neo_llvm_new(&c->arena, &c->target, "t", &c->llvm, &c->why), "llvm");
+  for (size_t k = 0; k < c->kernels.n; k++)
+    check(w, neo_llvm_kernel(c->llvm, c->kernels.at[k].kernel, c->kernels.at[k].symbol, &c->why),
+          "kernel");
+  check(w, neo_llvm_finish(c->llvm, &c->why), "code");
+  for (size_t k = 0; k < c->kernels.n; k++) {
+    void *address = neo_llvm_jit(c->llvm, c->kernels.at[k].symbol, &c->why);
+    check(w, address ? NEO_OK : NEO_INTERNAL, "code");
+    memcpy(&to[k].fn, &address, sizeof address);
+  }
+}
+
+static void make_model(plan_world *w, kernel_kind kind) {
+  size_t n = w->c.kernels.n;
+  neo_rt_kernel *k = NEO_NEW_ARRAY(&w->c.arena, neo_rt_kernel, n + 1);
+  w->model = neo_compile_model(&w->c);
+  memcpy(k, w->model.kernels, n * sizeof *k);
+  if (kind == KERNELS_COMPILED) {
+    compile_kernels(w, k);
+  } else {
+    assert_true(n <= MAX_KERNELS);
+    for (size_t i = 0; i < n; i++)
+      k[i].fn = interpreted[i];
+  }
+  w->model.kernels = k;
+}
+
+void world_input(plan_world *w, neo_tensor t, const neo_value *at) {
+  neo_type type = (neo_type)neo_tensor_at(w->c.module, t)->type;
+  neo_values *v = neo_interp_tensor(w->interp, t);
+  char *p = NEO_NEW_ARRAY(&w->c.arena, char, (size_t)(v->n + 1) * neo_type_bytes(type));
+  for (int64_t k = 0; k < v->n; k++) {
+    v->at[k] = at[k];
+    neo_value_write(type, at[k], p + (size_t)k * neo_type_bytes(type));
+  }
+  w->input[t.i] = p;
+}
+
+static void fill_inputs(plan_world *w) {
+  neo_gen_program g = {.m = w->c.module, .seed = w->seed, .sizes = w->sizes};
+  for (uint32_t t = 1; t < w->c.module->tensors.n; t++) {
+    if (w->c.module->tensors.at[t].role != NEO_ROLE_INPUT)
+      continue;
+    int64_t n = neo_interp_tensor(w->interp, (neo_tensor){t})->n;
+    neo_value *at = NEO_NEW_ARRAY(&w->c.arena, neo_value, n + 1);
+    for (int64_t k = 0; k < n; k++)
+      at[k] = neo_gen_element(&g, (neo_tensor){t}, (uint64_t)k);
+    world_input(w, (neo_tensor){t}, at);
+  }
+}
+
+void world_begin(plan_world *w, kernel_kind kind, const int64_t *sizes) {
+  neo_rt_config config = {.struct_size = sizeof config, .threads = w->threads, .seed = w->seed};
+  check(w, neo_compile_passes(&w->c), "passes");
+  neo_module *m = w->c.module;
+  w->sizes = NEO_NEW_ARRAY(&w->c.arena, int64_t, m->sizes.n + 1);
+  w->input = NEO_NEW_ARRAY(&w->c.arena, void *, m->tensors.n + 1);
+  for (uint32_t k = 1; k < m->sizes.n; k++)
+    w->sizes[k] = sizes ? sizes[k] : m->sizes.at[k].hi;
+  for (uint32_t k = 1; k < m->sizes.n; k++) /* over sizes before it */
+    if (m->sizes.at[k].kind == NEO_SIZE_DERIVED)
+      w->sizes[k] = neo_size_value(m, m->sizes.at[k].value, w->sizes);
+  check(w, neo_compile_kernels(&w->c), "kernels");
+  make_model(w, kind);
+  running = w;
+  neo_rt_status s = neo_rt_create(&w->model, &config, &w->ctx);
+  if (s)
+    fail_msg("%s", w->ctx ? neo_rt_error(w->ctx) : neo_rt_status_text(s));
+  w->interp = neo_interp_new(&w->c.arena, m, w->sizes, w->seed);
+  neo_interp_track_errors(w->interp, true);
+  fill_inputs(w);
+}
+
+void world_close(plan_world *w) {
+  if (w->ctx)
+    neo_rt_destroy(w->ctx);
+  neo_compilation_free(&w->c);
+}
+
+/* ---- running and comparing */
+
+static bool same_elements(plan_world *w, const char *what, neo_type t, const neo_values *want,
+                          const double *error, const void *got, neo_str *why) {
+  neo_value *v = NEO_NEW_ARRAY(&w->c.arena, neo_value, want->n + 1);
+  for (int64_t k = 0; k < want->n; k++)
+    v[k] = neo_value_read(t, (const char *)got + (size_t)k * neo_type_bytes(t));
+  if (neo_gen_compare(t, want, error, v, NULL, why))
+    return true;
+  neo_str_addf(why, " in %s\n", what);
+  return false;
+}
+
+bool world_same(plan_world *w, neo_str *why) {
+  const neo_module *m = w->c.module;
+  for (uint32_t t = 1; t < m->tensors.n; t++) {
+    neo_role role = (neo_role)m->tensors.at[t].role;
+    if (role != NEO_ROLE_PARAM && role != NEO_ROLE_STATE && role != NEO_ROLE_SETTING)
+      continue;
+    const char *name = neo_name_text(m->names, m->tensors.at[t].name);
+    neo_values *want = neo_interp_tensor(w->interp, (neo_tensor){t});
+    neo_type type = (neo_type)m->tensors.at[t].type;
+    size_t bytes = (size_t)want->n * neo_type_bytes(type);
+    char *got = NEO_NEW_ARRAY(&w->c.arena, char, bytes + 1);
+    if (neo_rt_get(w->ctx, neo_rt_find(&w->model, name), got, bytes))
+      fail_msg("%s", neo_rt_error(w->ctx));
+    const double *error = neo_interp_errors(w->interp, (neo_tensor){t});
+    if (!same_elements(w, name, type, want, error, got, why))
+      return false;
+  }
+  return true;
+}
+
+/* The arguments of an entry: what a caller of the C function passes. */
+static void **arguments(plan_world *w, const neo_rt_entry *e, const neo_entry_rec *rec,
+                        uint64_t nulls) {
+  void **args = NEO_NEW_ARRAY(&w->c.arena, void *, (size_t)e->n_args + 1);
+  for (int32_t k = 0; k < e->n_inputs; k++) {
+    const char *name = w->model.tensors[w->model.entry_args[e->args + k]].name;
+    args[k] = w->input[neo_tensor_find(w->c.module, name).i];
+  }
+  for (uint32_t k = 0; k < rec->outputs.n; k++) {
+    neo_tensor t = {neo_list_at(w->c.module, rec->outputs, k)};
+    int64_t n = neo_tensor_elements_at(w->c.module, t, w->sizes, NULL);
+    args[(uint32_t)e->n_inputs + k] =
+        nulls >> k & 1 ? NULL : NEO_NEW_ARRAY(&w->c.arena, double, n + 1);
+  }
+  return args;
+}
+
+/* Error bounds of outputs that are kept: those of the old version, before it is replaced. */
+static const double **kept_errors(plan_world *w, const neo_entry_rec *rec) {
+  const double **error = NEO_NEW_ARRAY(&w->c.arena, const double *, rec->outputs.n + 1);
+  for (uint32_t k = 0; k < rec->outputs.n; k++) {
+    neo_tensor t = {neo_list_at(w->c.module, rec->outputs, k)};
+    neo_role role = (neo_role)neo_tensor_at(w->c.module, t)->role;
+    const double *now = neo_interp_errors(w->interp, t);
+    size_t n = (size_t)neo_interp_tensor(w->interp, t)->n;
+    if ((role == NEO_ROLE_PARAM || role == NEO_ROLE_STATE) && now)
+      error[k] = neo_arena_copy(&w->c.arena, now, (n + 1) * sizeof *now);
+  }
+  return error;
+}
+
+static bool same_outputs(plan_world *w, const neo_entry_rec *rec, const double **kept, void **got,
+                         neo_str *why) {
+  for (uint32_t k = 0; k < rec->outputs.n; k++) {
+    neo_tensor t = {neo_list_at(w->c.module, rec->outputs, k)};
+    neo_role role = (neo_role)neo_tensor_at(w->c.module, t)->role;
+    bool is_kept = role == NEO_ROLE_PARAM || role == NEO_ROLE_STATE;
+    const char *name = neo_name_text(w->c.names, neo_list_at(w->c.module, rec->names, k));
+    neo_type type = (neo_type)neo_tensor_at(w->c.module, t)->type;
+    const double *error = is_kept ? kept[k] : neo_interp_errors(w->interp, t);
+    if (got[k] &&
+        !same_elements(w, name, type, neo_interp_output(w->interp, k), error, got[k], why))
+      return false;
+  }
+  return true;
+}
+
+bool world_run(plan_world *w, uint32_t entry, uint64_t nulls, neo_str *why) {
+  neo_entry_rec rec = w->c.module->entries.at[entry];
+  const char *name = neo_name_text(w->c.names, rec.name);
+  int32_t number = neo_rt_find_entry(&w->model, name);
+  assert_true(number >= 0);
+  const neo_rt_entry *e = &w->model.entries[number];
+  int64_t sizes[64];
+  assert_int_equal((uint32_t)(e->n_args - e->n_inputs), rec.outputs.n);
+  for (int32_t k = 0; k < e->n_sizes; k++)
+    sizes[k] = w->sizes[w->model.entry_sizes[e->sizes + k] + 1];
+  void **args = arguments(w, e, &rec, nulls);
+  const double **kept = kept_errors(w, &rec);
+  running = w;
+  if (neo_rt_call(w->ctx, number, sizes, args))
+    fail_msg("%s", neo_rt_error(w->ctx));
+  if (neo_interp_run(w->interp, entry, why))
+    fail_msg("%s", neo_str_text(why));
+  return same_outputs(w, &rec, kept, args + e->n_inputs, why) && world_same(w, why);
+}
+
+void world_check(plan_world *w, int rounds) {
+  neo_str why;
+  neo_str_init(&why, &w->c.arena);
+  bool good = world_same(w, &why);
+  for (int r = 0; r < rounds && good; r++)
+    for (uint32_t k = 0; k < w->c.module->entries.n && good; k++)
+      if (w->c.module->entries.at[k].kind != NEO_ENTRY_INIT)
+        good = world_run(w, k, r == 1 ? 0x5 : 0, &why);
+  if (good)
+    return;
+  neo_str_add(&why, "\n");
+  neo_module_print(w->c.module, &why);
+  for (size_t k = 0; k < w->c.kernels.n; k++)
+    neo_kernel_print(w->c.kernels.at[k].kernel, &why);
+  fail_msg("%s", neo_str_text(&why));
+}
