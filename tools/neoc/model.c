@@ -103,7 +103,7 @@ static neoc_exit read_passes(neoc_cli *cli, neo_compile_options *o) {
 }
 
 neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out) {
-  neo_compile_options o = {.path = path};
+  neo_compile_options o = {.path = path, .on_fail = cli->arena->on_fail};
   o.import_paths = import_paths(cli);
   o.prefix = neoc_text(cli, NEOC_O_PREFIX, NULL);
   o.out_dir = neoc_text(cli, NEOC_O_OUTPUT, NULL);

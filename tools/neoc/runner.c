@@ -69,7 +69,7 @@ neoc_exit neoc_runner_begin(neoc_runner *r, int32_t threads, uint64_t seed) {
   neo_rt_config config = {.struct_size = sizeof config, .threads = threads, .seed = seed};
   r->seed = seed;
   if (!r->lib.handle) {
-    r->interp = neo_interp_new(&r->c.arena, r->c.module, neoc_runner_sizes(r), seed);
+    r->interp = neo_interp_new(r->c.module->arena, r->c.module, neoc_runner_sizes(r), seed);
     return NEOC_OK;
   }
   neo_rt_status s = neo_rt_create(r->lib.model, &config, &r->ctx);

@@ -57,7 +57,8 @@ neoc_exit neoc_runner_set(neoc_runner *r, neo_tensor t, neo_rt_array *array);
 neoc_exit neoc_runner_load(neoc_runner *r, const char *path);
 /* Runs the entry; *out gets n arrays, in the arena, whose data the runner owns until it closes. */
 neoc_exit neoc_runner_run(neoc_runner *r, int entry, neoc_output **out, size_t *n);
-/* The same over one model: `of` compiled it and stays the owner; this one interprets. */
+/* The same over one model: `of` compiled it and stays the owner, of all memory too; this one
+ * interprets. */
 neoc_exit neoc_runner_twin(neoc_runner *r, const neoc_runner *of, uint64_t seed);
 /* Sizes as they are now: those not known are as large as may be. In the arena. */
 int64_t *neoc_runner_sizes(const neoc_runner *r);

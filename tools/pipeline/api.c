@@ -68,6 +68,7 @@ static const char *read_request(neo_arena *a, const neo_request *r, neo_compile_
                              .n_defines = r->n_defines};
   if (!read_emit(r->emit, &o->emit))
     return "emit is a list of: so a o h ll s json";
+  o->on_fail = a->on_fail;
   neo_define_option *d = NEO_NEW_ARRAY(a, neo_define_option, r->n_defines + 1);
   for (int32_t k = 0; k < r->n_defines; k++)
     d[k] = (neo_define_option){r->defines[k].name, r->defines[k].value};

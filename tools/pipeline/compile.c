@@ -25,14 +25,15 @@ const neo_pass *neo_compile_pass_table(size_t *n) {
 void neo_compilation_init(neo_compilation *c, const neo_compile_options *options) {
   memset(c, 0, sizeof *c);
   c->options = *options;
-  neo_arena_init(&c->arena, options->alloc.resize ? options->alloc : neo_alloc_default,
-                 &c->on_fail);
+  neo_alloc from = options->alloc.resize ? options->alloc : neo_alloc_default;
+  neo_arena_init(&c->arena, neo_track_begin(&c->track, from), options->on_fail);
 }
 
 void neo_compilation_free(neo_compilation *c) {
   if (c->llvm)
     neo_llvm_free(c->llvm);
   neo_arena_free(&c->arena);
+  neo_track_end(&c->track);
   memset(c, 0, sizeof *c);
 }
 
@@ -201,11 +202,15 @@ static neo_status kernels(neo_compilation *c) {
 /* ---- stages with the way out when memory ends */
 
 static neo_status stage(neo_compilation *c, neo_status (*run)(neo_compilation *)) {
+  c->arena.on_fail = &c->on_fail;
   if (setjmp(c->on_fail)) {
+    c->arena.on_fail = c->options.on_fail;
     c->why = "out of memory";
     return NEO_MEMORY;
   }
-  return run(c);
+  neo_status s = run(c);
+  c->arena.on_fail = c->options.on_fail;
+  return s;
 }
 
 neo_status neo_compile_front(neo_compilation *c) {

@@ -16,6 +16,7 @@
 #include "codegen/plan.h"
 #include "frontend/frontend.h"
 #include "ir/pass.h"
+#include "tools/pipeline/track.h"
 
 typedef enum {
   NEO_EMIT_SO = 1,
@@ -49,11 +50,13 @@ typedef struct {
   /* Called between frontend and passes, to change the module; may be null. */
   neo_status (*prepare)(void *ctx, neo_module *m);
   void *prepare_ctx;
-  neo_alloc alloc; /* all zero: the default */
+  neo_alloc alloc;  /* all zero: the default */
+  jmp_buf *on_fail; /* where to go when memory ends between stages; null: abort */
 } neo_compile_options;
 
 typedef struct neo_compilation {
   neo_compile_options options;
+  neo_track track; /* everything below is allocated through it */
   neo_arena arena;
   jmp_buf on_fail;
   neo_names *names;
@@ -73,6 +76,7 @@ typedef struct neo_compilation {
   neo_llvm *llvm;
 } neo_compilation;
 
+/* The compilation may not move afterwards. */
 void neo_compilation_init(neo_compilation *c, const neo_compile_options *options);
 void neo_compilation_free(neo_compilation *c);
 /* Text -> module. A file named *.ir, or that begins with "neo-ir", is IR text. */
