@@ -88,7 +88,7 @@ static int64_t spill_bytes(const neo_rt_model *m) {
     const neo_rt_entry *e = &m->entries[i];
     int64_t n = 0;
     for (int32_t k = e->n_inputs; k < e->n_args; k++)
-      n += neo_rti_round_up(neo_rti_tensor_max_bytes(m, &m->tensors[m->entry_args[e->args + k]]));
+      n += neo_rti_spill_bytes(m, &m->tensors[m->entry_args[e->args + k]]);
     if (n > most)
       most = n;
   }

@@ -96,7 +96,7 @@ static void place_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) 
       c->caller[t] = args[i];
     } else if (is_direct(c->model, t)) {
       c->caller[t] = args[i] ? args[i] : spill;
-      spill += neo_rti_round_up(neo_rti_tensor_max_bytes(c->model, &c->model->tensors[t]));
+      spill += neo_rti_spill_bytes(c->model, &c->model->tensors[t]);
     }
   }
   const neo_rti_patch *p = &c->patch[e - c->model->entries];

@@ -103,6 +103,8 @@ int64_t neo_rti_extents(const neo_rt_model *model, const neo_rt_tensor *t, const
                         int64_t *extent);
 /* Bytes of a tensor at the largest sizes. */
 int64_t neo_rti_tensor_max_bytes(const neo_rt_model *model, const neo_rt_tensor *t);
+/* Room for an output that the caller does not want. */
+int64_t neo_rti_spill_bytes(const neo_rt_model *model, const neo_rt_tensor *t);
 /* The size number if the program is just a size, else -1. */
 int32_t neo_rti_program_size(const neo_rt_model *model, int32_t program);
 /* Evaluates with overflow saturated; NEO_INTERNAL if the program is malformed. */

@@ -89,6 +89,12 @@ int64_t neo_rti_tensor_max_bytes(const neo_rt_model *model, const neo_rt_tensor 
   return neo_rti_mul(n, (int64_t)neo_rti_type_bytes(t->type), &n) ? n : INT64_MAX;
 }
 
+/* An extent need not grow with its sizes (10 - B): the buffer knows the most. */
+int64_t neo_rti_spill_bytes(const neo_rt_model *model, const neo_rt_tensor *t) {
+  int64_t n = neo_rti_tensor_max_bytes(model, t), most = model->bufs[t->buf].size_bytes;
+  return neo_rti_round_up(n > most ? n : most);
+}
+
 size_t neo_rti_kept_bytes(const neo_rt_ctx *ctx, const neo_rt_tensor *t, int64_t *extent) {
   int64_t own[NEO_RTI_MAX_RANK];
   return (size_t)neo_rti_extents(ctx->model, t, NULL, extent ? extent : own) *

@@ -237,6 +237,25 @@ static void extents_may_use_every_integer_operator(void **state) {
     check_kind(text, KERNELS_INTERPRETED, (int64_t[]){0, b});
 }
 
+static void an_unwanted_output_that_shrinks_with_its_size_has_room(void **state) {
+  (void)state;
+  const char *text = HEAD "size B 1..900\nparam w : f32 [4]\nupdate u : f32 [4] of w\n"
+                          "temp a : f32 [901 - B]\ntemp b : f32 [4]\n"
+                          "init @1 w[i: 4] = f32(i)\ndef @2 u[i: 4] = w[i] + 1.0\n"
+                          "def @3 a[i: 901 - B] = f32(i)\n"
+                          "def @4 b[i: 4] = a[i % (901 - B)] + w[i]\n"
+                          "entry train step: a = a, b = b, c = a; updates u\n";
+  check_kind(text, KERNELS_INTERPRETED, (int64_t[]){0, 1});
+  check_kind(text, KERNELS_INTERPRETED, (int64_t[]){0, 900});
+}
+
+static void a_truth_behind_a_guard_is_an_index(void **state) {
+  (void)state;
+  check_text(HEAD "input B : bool [5]\ninput X : f32 [2]\ntemp Y : f32 [6]\n"
+                  "def @1 Y[i: 6] = X[i64((B[i + 1] else false))] else 3.0\n"
+                  "entry forward forward: Y = Y\n");
+}
+
 static void what_is_dead_in_one_entry_is_overwritten_only_after_its_pieces(void **state) {
   (void)state;
   check_text(HEAD "input X : f32 [64]\ntemp P : f32 [128]\ntemp Q : f32 [64]\ntemp R : f32 [64]\n"
@@ -364,6 +383,8 @@ int main(void) {
       cmocka_unit_test(empty_tensors_and_entries_without_outputs_work),
       cmocka_unit_test(sizes_of_one_entry_only_are_asked_there),
       cmocka_unit_test(extents_may_use_every_integer_operator),
+      cmocka_unit_test(an_unwanted_output_that_shrinks_with_its_size_has_room),
+      cmocka_unit_test(a_truth_behind_a_guard_is_an_index),
       cmocka_unit_test(what_is_dead_in_one_entry_is_overwritten_only_after_its_pieces),
       cmocka_unit_test(kernels_are_shared_by_groups_that_say_the_same),
       cmocka_unit_test(identifiers_of_the_header_are_distinct),
