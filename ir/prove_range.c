@@ -156,6 +156,8 @@ static neo_range cast_range(neo_scope *s, neo_expr e) {
 static neo_range node_range(neo_scope *s, neo_expr e) {
   neo_node n = *neo_expr_node(s->m, e);
   neo_module *m = s->m;
+  if (!neo_type_is_int((neo_type)n.type)) /* below a conversion */
+    return n.type == NEO_BOOL_T ? (neo_range){0, 1} : everything;
   switch (n.op) {
   case NEO_OP_AXIS: return axis_range(s, n.attr);
   case NEO_OP_SIZE: {
