@@ -252,7 +252,7 @@ static void an_unwanted_output_that_shrinks_with_its_size_has_room(void **state)
 static void a_truth_behind_a_guard_is_an_index(void **state) {
   (void)state;
   check_text(HEAD "input B : bool [5]\ninput X : f32 [2]\ntemp Y : f32 [6]\n"
-                  "def @1 Y[i: 6] = X[i64((B[i + 1] else false))] else 3.0\n"
+                  "def @1 Y[i: 6] = (X[i64((B[i + 1] else false))] else 3.0)\n"
                   "entry forward forward: Y = Y\n");
 }
 
