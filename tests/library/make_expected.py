@@ -182,7 +182,7 @@ def values(m):
 
 def line(entry, name, t):
     t = torch.as_tensor(t).detach().reshape(-1)
-    text = (f"{v:.11g}" if math.isfinite(v) else str(v) for v in t.tolist())
+    text = (f"{v:.10g}" if math.isfinite(v) else str(v) for v in t.tolist())
     return " ".join([entry, name, str(t.numel()), *text])
 
 
