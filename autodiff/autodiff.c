@@ -13,8 +13,8 @@ typedef struct {
 typedef struct {
   neo_module *m;
   neo_arena *scratch;
-  neo_map seen;      /* tensor, or step with a high bit */
-  neo_map custom_of; /* out tensor -> row of m->customs */
+  neo_map seen;       /* tensor, or step with a high bit */
+  neo_map *custom_of; /* out tensor -> row of m->customs */
   NEO_VEC(step) steps;
 } order_ctx;
 
@@ -50,7 +50,7 @@ static void visit_tensor(order_ctx *o, neo_tensor t) {
   uint64_t custom;
   if (!first_time(o, t.i))
     return;
-  if (neo_map_get(&o->custom_of, t.i, &custom)) {
+  if (neo_map_get(o->custom_of, t.i, &custom)) {
     visit_custom(o, (uint32_t)custom);
     return;
   }
@@ -63,7 +63,7 @@ static void find_customs(order_ctx *o) {
   for (uint32_t c = 0; c < o->m->customs.n; c++) {
     neo_list outs = o->m->customs.at[c].outs;
     for (uint32_t k = 0; k < outs.n; k++)
-      neo_map_set(&o->custom_of, neo_list_at(o->m, outs, k), c);
+      neo_map_set(o->custom_of, neo_list_at(o->m, outs, k), c);
   }
 }
 
@@ -160,10 +160,10 @@ static void backward(ad_state *s, const order_ctx *o) {
 }
 
 static bool carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch, neo_grad_rec request) {
-  order_ctx o = {.m = m, .scratch = scratch};
   ad_state s = {.env = {prover, m, scratch}, .m = m, .scratch = scratch, .request = request};
+  order_ctx o = {.m = m, .scratch = scratch, .custom_of = &s.custom_of};
   neo_map_init(&o.seen, scratch);
-  neo_map_init(&o.custom_of, scratch);
+  neo_map_init(&s.custom_of, scratch);
   neo_map_init(&s.adjoint_of, scratch);
   neo_map_init(&s.needs, scratch);
   neo_map_init(&s.out_of, scratch);

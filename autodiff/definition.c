@@ -232,7 +232,10 @@ static neo_expr finish_adjoints(ad_state *s, neo_def def, const neo_def_rec *d, 
   neo_expr acc = {0}, index[64] = {{0}};
   out_index(m, d, index);
   for (uint32_t k = 0; k < d->out.n; k++) {
-    neo_expr g = ad_adjoint_final(s, (neo_tensor){neo_list_at(m, d->out, k)});
+    neo_tensor out = {neo_list_at(m, d->out, k)};
+    neo_expr g = {0};
+    if (!neo_map_get(&s->custom_of, out.i, NULL)) /* its adjoint has gone another way */
+      g = ad_adjoint_final(s, out);
     if (!g.i)
       continue;
     ad_leaves leaves = {0};

@@ -69,6 +69,7 @@ typedef struct {
   neo_map adjoint_of; /* tensor -> number in `adjoint` */
   neo_map needs;      /* tensors that a `wrt` can be reached from */
   neo_map out_of;     /* wrt tensor -> the request's out */
+  neo_map custom_of;  /* result of a function with its own gradient -> row of m->customs */
   bool failed;
 } ad_state;
 

@@ -3,10 +3,15 @@
  *   sum         g
  *   mean        g / count
  *   max, min    g where this point's payload is the winner's, else 0 (the first of equals has it)
- *   logsumexp   g * exp(body - result)
+ *   logsumexp   g * exp(body - result), 0 if all of the body is -inf
  *   prod        g * product of the body over all other points (never a division: right at zeros)
  *   any, all    none */
 #include "autodiff/internal.h"
+#include <math.h>
+
+static neo_type type_of(const neo_module *m, neo_expr e) {
+  return neo_expr_type(m, e);
+}
 
 static bool uses_reduction_axes(const neo_module *m, const neo_def_rec *d, neo_expr e) {
   uint64_t out = d->n_out >= 63 ? ~0ull : (1ull << d->n_out) - 1;
@@ -32,26 +37,58 @@ static neo_expr count_of(ad_state *s, neo_def def) {
 }
 
 static neo_expr mean(ad_state *s, neo_def def, neo_expr g) {
-  neo_expr n = neo_cast(s->m, neo_expr_type(s->m, g), count_of(s, def));
-  return neo_op2(s->m, NEO_OP_DIV, g, n);
+  neo_type t = neo_expr_type(s->m, g);
+  bool narrow = t == NEO_F16_T || t == NEO_BF16_T; /* the count may not fit */
+  neo_type wide = narrow ? NEO_F32_T : t;
+  neo_expr n = neo_cast(s->m, wide, count_of(s, def));
+  return neo_cast(s->m, t, neo_op2(s->m, NEO_OP_DIV, neo_cast(s->m, wide, g), n));
 }
 
-/* Row-major position among the reduction axes; written by whoever did not give the definition a payload. */
-static neo_expr position(neo_module *m, const neo_def_rec *d) {
+/* The length of axis k where it does not depend on other axes, else the most that it can be; 0:
+ * unknown. */
+static neo_expr most_length(ad_state *s, const neo_def_rec *d, uint32_t k) {
+  neo_axis_rec axis[64];
+  for (uint32_t i = 0; i < d->axes.n; i++)
+    axis[i] = *neo_def_axis(s->m, d, i);
+  neo_facts f = {.axes = axis, .n_axes = k};
+  neo_expr n = neo_op2(s->m, NEO_OP_SUB, axis[k].hi, axis[k].lo);
+  int64_t lo, hi;
+  if (neo_expr_axes(s->m, n) == 0 && ad_is_plain_index(s->m, n))
+    return n;
+  if (!neo_interval(s->env.prover, &f, n, &lo, &hi))
+    return (neo_expr){0};
+  return neo_const_int(s->m, NEO_I64_T, hi < 0 ? 0 : hi);
+}
+
+/* Position among the reduction axes, different at each point; written by whoever did not give the
+ * definition a payload. 0: a range has no bound. */
+static neo_expr position(ad_state *s, const neo_def_rec *d) {
+  neo_module *m = s->m;
   neo_expr at = neo_const_int(m, NEO_I64_T, 0);
   for (uint32_t k = d->n_out; k < d->axes.n; k++) {
     neo_axis_rec a = *neo_def_axis(m, d, k);
-    at = neo_op2(m, NEO_OP_MUL, at, neo_op2(m, NEO_OP_SUB, a.hi, a.lo));
+    neo_expr n = most_length(s, d, k);
+    if (!n.i)
+      return n;
+    at = neo_op2(m, NEO_OP_MUL, at, n);
     at = neo_op2(m, NEO_OP_ADD, at, neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), a.lo));
   }
   return at;
+}
+
+static neo_expr no_range(ad_state *s, const neo_def_rec *d, const char *reducer) {
+  neo_diag(s->m->diags, d->span, NEO_D_GRAD_RANGE, reducer);
+  s->failed = true;
+  return (neo_expr){0};
 }
 
 static neo_expr winner(ad_state *s, neo_def def, neo_expr g) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, def);
   if (d.body.n < 2) {
-    uint32_t body[2] = {neo_list_at(m, d.body, 0), position(m, &d).i};
+    uint32_t body[2] = {neo_list_at(m, d.body, 0), position(s, &d).i};
+    if (!body[1])
+      return no_range(s, &d, neo_reducer_text((neo_reducer)d.reducer));
     d.body = neo_list_new(m, body, 2);
     neo_def_at(m, def)->body = d.body;
   }
@@ -63,30 +100,36 @@ static neo_expr winner(ad_state *s, neo_def def, neo_expr g) {
 static neo_expr softmax(ad_state *s, neo_def def, neo_expr g) {
   neo_module *m = s->m;
   neo_expr lse = ad_read(m, ad_stored_acc(s, def, 0));
-  neo_expr body = neo_list_expr(m, neo_def_at(m, def)->body, 0);
-  return ad_scale(m, g, neo_op1(m, NEO_OP_EXP, neo_op2(m, NEO_OP_SUB, body, lse)));
+  neo_expr body = neo_list_expr(m, neo_def_at(m, def)->body, 0), zero = ad_zero(m, type_of(m, g));
+  neo_expr none = neo_op2(m, NEO_OP_EQ, lse, neo_const_float(m, type_of(m, g), -INFINITY));
+  neo_expr part = neo_op1(m, NEO_OP_EXP, neo_op2(m, NEO_OP_SUB, body, lse));
+  return ad_scale(m, ad_select(m, none, zero, g), part);
 }
 
-/* others[x, r] = prod[r' where r' != r] body(x, r'). The r become output axes, so their ranges must be boxes from 0. */
+static bool is_box_axis(const neo_module *m, const neo_axis_rec *a) {
+  int64_t lo;
+  return neo_expr_is_int(m, a->lo, &lo) && lo == 0 && neo_expr_axes(m, a->hi) == 0 &&
+         ad_is_plain_index(m, a->hi);
+}
+
+/* others[x, r] = prod[r' where r' != r] body(x, r'). The r become output axes, so their ranges must
+ * be boxes from 0. */
 static neo_expr others(ad_state *s, neo_def def, neo_expr g) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, def);
   uint32_t n_red = d.axes.n - d.n_out;
   neo_axis_rec axis[64];
   neo_expr move[64] = {{0}}, differ = {0};
+  if (n_red == 0)
+    return g;
+  if (d.axes.n + n_red >= 63)
+    return no_range(s, &d, "prod");
   for (uint32_t k = 0; k < d.axes.n; k++) {
-    int64_t lo;
     axis[k] = *neo_def_axis(m, &d, k);
-    bool red = k >= d.n_out;
-    if (red &&
-        (!neo_expr_is_int(m, axis[k].lo, &lo) || lo != 0 || neo_expr_axes(m, axis[k].hi) != 0 ||
-         neo_expr_uses_op(m, axis[k].hi, NEO_OP_LOAD))) {
-      neo_diag(m->diags, d.span, NEO_D_GRAD_RANGE, "prod");
-      s->failed = true;
-      return (neo_expr){0};
-    }
-    if (!red)
+    if (k < d.n_out)
       continue;
+    if (!is_box_axis(m, &axis[k]))
+      return no_range(s, &d, "prod");
     axis[k + n_red] = axis[k];
     move[k] = neo_axis_ref(m, k + n_red);
     neo_expr ne = neo_op2(m, NEO_OP_NE, move[k], neo_axis_ref(m, k));
@@ -95,8 +138,8 @@ static neo_expr others(ad_state *s, neo_def def, neo_expr g) {
   neo_tensor like = {neo_list_at(m, d.out, 0)};
   neo_type type = neo_expr_type(m, neo_list_expr(m, d.body, 0));
   neo_tensor t = ad_temp(m, "others", like, type, axis, d.axes.n, d.span);
-  neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, d.body, 0), move, d.axes.n),
-           acc = neo_acc_ref(m, type, 0);
+  neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, d.body, 0), move, d.axes.n);
+  neo_expr acc = neo_acc_ref(m, type, 0);
   neo_def_rec r = {.n_out = d.axes.n, .reducer = NEO_RED_PROD, .span = d.span};
   r.where = d.where.i ? ad_and(m, differ, neo_expr_subst_axes(m, d.where, move, d.axes.n)) : differ;
   r.body = neo_list_new(m, &body.i, 1);

@@ -127,18 +127,22 @@ static neo_expr rule_pow(neo_module *m, neo_expr y, uint32_t k, neo_expr g) {
     double p;
     neo_expr less = neo_expr_is_float(m, b, &p) ? real(m, b, p - 1) : sub(m, b, real(m, b, 1));
     neo_expr power = is_const(m, less, 1) ? a : neo_op2(m, NEO_OP_POW, a, less);
+    if (!neo_expr_is_float(m, b, &p)) /* a^0 is 1, at a = 0 too */
+      g = drop(m, neo_op2(m, NEO_OP_EQ, b, ad_zero(m, neo_expr_type(m, b))), g);
     return ad_scale(m, g, mul(m, b, power));
   }
   neo_expr at_zero = neo_op2(m, NEO_OP_EQ, a, ad_zero(m, neo_expr_type(m, a)));
   return ad_scale(m, drop(m, at_zero, g), mul(m, y, op1(m, NEO_OP_LOG, a)));
 }
 
+/* min(max(x, lo), hi), the first of equals. */
 static neo_expr rule_clamp(neo_module *m, neo_expr y, uint32_t k, neo_expr g) {
   neo_expr x = neo_expr_arg(m, y, 0), lo = neo_expr_arg(m, y, 1), hi = neo_expr_arg(m, y, 2);
+  neo_expr above = neo_op2(m, NEO_OP_LT, hi, x), crossed = neo_op2(m, NEO_OP_LT, hi, lo);
   if (k == 1)
-    return keep(m, neo_op2(m, NEO_OP_LT, x, lo), g);
+    return keep(m, neo_op2(m, NEO_OP_LT, x, lo), drop(m, crossed, g));
   if (k == 2)
-    return keep(m, neo_op2(m, NEO_OP_LT, hi, x), g);
+    return keep(m, neo_op2(m, NEO_OP_OR, above, crossed), g);
   neo_expr in = neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LE, lo, x), neo_op2(m, NEO_OP_LE, x, hi));
   return keep(m, in, g);
 }

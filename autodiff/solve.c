@@ -12,28 +12,8 @@
  *   leave     anything else (lookups, e % K, min, ...): the condition f(x, r) == z
  * A substituted axis brings its range as a condition. Conditions that the facts decide vanish; those linear in a free axis
  * become its loop bounds. Every rule is an equivalence, so the result is exact. */
-#include "autodiff/internal.h"
+#include "autodiff/solve.h"
 #include <stdlib.h>
-
-enum { MAX_EQ = 48 };
-
-typedef struct {
-  neo_expr lhs, rhs; /* lhs over all axes, rhs over the output position and unsolved axes */
-  bool done;
-} equation;
-
-typedef struct {
-  ad_env *env;
-  neo_module *m;
-  uint32_t n_out, n; /* output axes; all axes */
-  neo_axis_rec axis[64];
-  bool solved[64];
-  neo_expr by[64]; /* substitution of solved axes */
-  equation eq[MAX_EQ];
-  uint32_t n_eq;
-  neo_expr range, where; /* conditions of substituted axes; the others */
-  bool failed;
-} system_t;
 
 neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b) {
   if (!a.i || !b.i)
@@ -41,18 +21,18 @@ neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b) {
   return a.i == b.i ? a : neo_op2(m, NEO_OP_AND, a, b);
 }
 
-static neo_expr op2(system_t *s, neo_op op, neo_expr a, neo_expr b) {
+static neo_expr op2(ad_system *s, neo_op op, neo_expr a, neo_expr b) {
   return neo_op2(s->m, op, a, b);
 }
-static neo_expr int_of(system_t *s, int64_t x) {
+static neo_expr int_of(ad_system *s, int64_t x) {
   return neo_const_int(s->m, NEO_I64_T, x);
 }
 
-static neo_facts facts_of(system_t *s) {
+static neo_facts facts_of(ad_system *s) {
   return (neo_facts){.axes = s->axis, .n_axes = s->n};
 }
 
-static bool has_unsolved(system_t *s, neo_expr e) {
+static bool has_unsolved(ad_system *s, neo_expr e) {
   uint64_t used = neo_expr_axes(s->m, e);
   for (uint32_t k = s->n_out; k < s->n; k++)
     if ((used >> k & 1) && !s->solved[k])
@@ -60,27 +40,92 @@ static bool has_unsolved(system_t *s, neo_expr e) {
   return false;
 }
 
-static neo_expr apply(system_t *s, neo_expr e) {
+neo_expr ad_system_apply(ad_system *s, neo_expr e) {
   return e.i ? neo_expr_subst_axes(s->m, e, s->by, s->n) : e;
 }
 
-static void reapply(system_t *s) {
+/* ---- bounds */
+
+/* Upper (sign 1) or lower (-1) hull of a bound over the axes that may not be used there. False: not
+ * linear. */
+static bool hull(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out) {
+  neo_linear l;
+  if ((neo_expr_axes(s->m, e) & ~allowed) == 0) {
+    *out = e;
+    return true;
+  }
+  if (!neo_linear_of(s->m, e, &l))
+    return false;
+  neo_expr sum = int_of(s, l.constant);
+  for (uint32_t i = 0; i < l.n; i++) {
+    neo_expr atom = l.term[i].atom;
+    if (neo_expr_axes(s->m, atom) & ~allowed) {
+      const neo_node *n = neo_expr_node(s->m, atom);
+      if (n->op != NEO_OP_AXIS)
+        return false;
+      uint32_t k = n->attr;
+      int up = l.term[i].coef > 0 ? sign : -sign;
+      neo_expr end = s->axis[k].lo;
+      if (up > 0)
+        end = op2(s, NEO_OP_SUB, s->axis[k].hi, int_of(s, 1));
+      if (!hull(s, end, allowed & ~(1ull << k), up, &atom))
+        return false;
+    }
+    sum = op2(s, NEO_OP_ADD, sum, op2(s, NEO_OP_MUL, atom, int_of(s, l.term[i].coef)));
+  }
+  *out = sum;
+  return true;
+}
+
+/* The bound without axis `gone`: its hull, or else a number. */
+static bool loosen(ad_system *s, neo_expr bound, uint64_t allowed, bool upper, neo_expr *out) {
+  neo_facts f = facts_of(s);
+  int64_t lo, hi;
+  if (hull(s, bound, allowed, upper ? 1 : -1, out))
+    return true;
+  if (!neo_interval(s->env->prover, &f, bound, &lo, &hi))
+    return false;
+  *out = int_of(s, upper ? hi : lo);
+  return true;
+}
+
+/* An end of axis k after axis `gone` was substituted. If it would use axes from k on, it is loosened
+ * and becomes a condition. */
+static void rebound(ad_system *s, uint32_t k, uint32_t gone, bool upper) {
+  neo_expr *end = upper ? &s->axis[k].hi : &s->axis[k].lo;
+  neo_expr now = ad_system_apply(s, *end), self = neo_axis_ref(s->m, k);
+  uint64_t before = (1ull << k) - 1;
+  if ((neo_expr_axes(s->m, now) & ~before) == 0) {
+    *end = now;
+    return;
+  }
+  for (uint32_t i = s->n_out; i < k; i++)
+    if (s->solved[i])
+      before &= ~(1ull << i);
+  s->failed = s->failed || !loosen(s, *end, before & ~(1ull << gone), upper, end);
+  neo_expr in = upper ? op2(s, NEO_OP_LT, self, now) : op2(s, NEO_OP_LE, now, self);
+  s->range = ad_and(s->m, s->range, in);
+}
+
+static void reapply(ad_system *s, uint32_t gone) {
   for (uint32_t i = 0; i < s->n_eq; i++) {
-    s->eq[i].lhs = apply(s, s->eq[i].lhs);
-    s->eq[i].rhs = apply(s, s->eq[i].rhs);
+    s->eq[i].lhs = ad_system_apply(s, s->eq[i].lhs);
+    s->eq[i].rhs = ad_system_apply(s, s->eq[i].rhs);
   }
+  s->range = ad_system_apply(s, s->range);
+  s->where = ad_system_apply(s, s->where);
   for (uint32_t k = s->n_out; k < s->n; k++) {
-    if (s->solved[k])
-      s->by[k] = apply(s, s->by[k]);
-    s->axis[k].lo = apply(s, s->axis[k].lo);
-    s->axis[k].hi = apply(s, s->axis[k].hi);
+    if (s->solved[k]) {
+      s->by[k] = ad_system_apply(s, s->by[k]);
+      continue;
+    }
+    rebound(s, k, gone, false);
+    rebound(s, k, gone, true);
   }
-  s->range = apply(s, s->range);
-  s->where = apply(s, s->where);
 }
 
 /* AXIS k := value, with k's range as a condition. */
-static void substitute(system_t *s, uint32_t k, neo_expr value) {
+static void substitute(ad_system *s, uint32_t k, neo_expr value) {
   neo_facts f = facts_of(s);
   value = neo_simplify_under(s->env->prover, &f, value);
   neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, s->axis[k].lo, value),
@@ -88,15 +133,31 @@ static void substitute(system_t *s, uint32_t k, neo_expr value) {
   s->solved[k] = true;
   s->by[k] = value;
   s->range = ad_and(s->m, s->range, in);
-  reapply(s);
+  reapply(s, k);
 }
 
-static void add_equation(system_t *s, neo_expr lhs, neo_expr rhs) {
-  if (s->n_eq == MAX_EQ) {
+void ad_system_equate(ad_system *s, neo_expr lhs, neo_expr rhs) {
+  if (s->n_eq == AD_MAX_EQ) {
     s->failed = true;
     return;
   }
-  s->eq[s->n_eq++] = (equation){lhs, rhs, false};
+  s->eq[s->n_eq++] = (ad_equation){lhs, rhs, false};
+}
+
+static neo_expr guard_load(void *ctx, neo_module *m, neo_expr e) {
+  (void)ctx;
+  const neo_node n = *neo_expr_node(m, e);
+  if (n.op != NEO_OP_LOAD || n.arg.n == 0)
+    return e;
+  neo_expr index[16];
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    index[k] = neo_list_expr(m, n.arg, k);
+  return neo_load_else(m, (neo_tensor){n.attr}, index, n.arg.n,
+                       neo_const_int(m, (neo_type)n.type, 0), n.span);
+}
+
+neo_expr ad_guard_reads(neo_module *m, neo_expr e) {
+  return neo_expr_rewrite(m, e, guard_load, NULL);
 }
 
 /* ---- equations as sums of coefficient * axis */
@@ -114,7 +175,7 @@ typedef struct {
   bool linear;    /* no unsolved axis outside the parts */
 } sum_form;
 
-static bool is_unsolved_axis(system_t *s, neo_expr e, uint32_t *k) {
+static bool is_unsolved_axis(ad_system *s, neo_expr e, uint32_t *k) {
   const neo_node *n = neo_expr_node(s->m, e);
   if (n->op != NEO_OP_AXIS || n->attr < s->n_out || n->attr >= s->n || s->solved[n->attr])
     return false;
@@ -123,7 +184,7 @@ static bool is_unsolved_axis(system_t *s, neo_expr e, uint32_t *k) {
 }
 
 /* axis, or axis times a factor without unsolved axes. */
-static bool part_of(system_t *s, neo_expr atom, part *p) {
+static bool part_of(ad_system *s, neo_expr atom, part *p) {
   p->size = (neo_expr){0};
   if (is_unsolved_axis(s, atom, &p->axis))
     return true;
@@ -136,7 +197,7 @@ static bool part_of(system_t *s, neo_expr atom, part *p) {
   return neo_expr_axes(s->m, p->size) == 0;
 }
 
-static sum_form form_of(system_t *s, const equation *q) {
+static sum_form form_of(ad_system *s, const ad_equation *q) {
   sum_form f = {.linear = true};
   neo_linear l, rest = {0};
   neo_expr diff = q->lhs;
@@ -162,13 +223,13 @@ static sum_form form_of(system_t *s, const equation *q) {
   return f;
 }
 
-static neo_expr part_expr(system_t *s, const part *p, int64_t sign) {
+static neo_expr part_expr(ad_system *s, const part *p, int64_t sign) {
   neo_expr e = op2(s, NEO_OP_MUL, neo_axis_ref(s->m, p->axis), int_of(s, sign * p->coef));
   return p->size.i ? op2(s, NEO_OP_MUL, e, p->size) : e;
 }
 
 /* value minus all parts but `but`. */
-static neo_expr without(system_t *s, const sum_form *f, uint32_t but) {
+static neo_expr without(ad_system *s, const sum_form *f, uint32_t but) {
   neo_expr v = f->value;
   for (uint32_t i = 0; i < f->n; i++)
     if (i != but)
@@ -180,7 +241,7 @@ static bool is_unit(const part *p) {
   return !p->size.i && (p->coef == 1 || p->coef == -1);
 }
 
-static int64_t length_of(system_t *s, uint32_t k) {
+static int64_t length_of(ad_system *s, uint32_t k) {
   neo_facts f = facts_of(s);
   int64_t lo, hi;
   neo_expr len = op2(s, NEO_OP_SUB, s->axis[k].hi, s->axis[k].lo);
@@ -189,15 +250,15 @@ static int64_t length_of(system_t *s, uint32_t k) {
 
 /* ---- the rules; each returns true if it took the equation away */
 
-static bool rule_known(system_t *s, equation *q) {
+static bool rule_known(ad_system *s, ad_equation *q) {
   if (has_unsolved(s, q->lhs))
     return false;
-  s->where = ad_and(s->m, op2(s, NEO_OP_EQ, q->lhs, q->rhs), s->where);
+  s->where = ad_and(s->m, s->where, op2(s, NEO_OP_EQ, q->lhs, q->rhs));
   q->done = true;
   return true;
 }
 
-static void solve_part(system_t *s, equation *q, const sum_form *f, uint32_t i) {
+static void solve_part(ad_system *s, ad_equation *q, const sum_form *f, uint32_t i) {
   q->done = true;
   neo_expr v = without(s, f, i);
   if (f->part[i].coef == -1)
@@ -205,7 +266,7 @@ static void solve_part(system_t *s, equation *q, const sum_form *f, uint32_t i) 
   substitute(s, f->part[i].axis, v);
 }
 
-static bool rule_unit(system_t *s, equation *q) {
+static bool rule_unit(ad_system *s, ad_equation *q) {
   sum_form f = form_of(s, q);
   if (!f.linear || f.n != 1 || !is_unit(&f.part[0]))
     return false;
@@ -214,7 +275,7 @@ static bool rule_unit(system_t *s, equation *q) {
 }
 
 /* The part whose coefficient exceeds everything that the other parts can add up to. */
-static bool rule_digits(system_t *s, equation *q) {
+static bool rule_digits(ad_system *s, ad_equation *q) {
   sum_form f = form_of(s, q);
   if (!f.linear || f.n == 0 || (f.n == 1 && !f.part[0].size.i))
     return false;
@@ -234,14 +295,14 @@ static bool rule_digits(system_t *s, equation *q) {
     if (neo_prove_index(s->env->prover, &facts, rest, c, NULL) != NEO_PROVED)
       continue;
     q->done = true;
-    add_equation(s, rest, op2(s, NEO_OP_MOD, f.value, c));
+    ad_system_equate(s, rest, op2(s, NEO_OP_MOD, f.value, c));
     substitute(s, f.part[i].axis, op2(s, NEO_OP_DIV, f.value, c));
     return true;
   }
   return false;
 }
 
-static bool rule_isolate(system_t *s, equation *q) {
+static bool rule_isolate(ad_system *s, ad_equation *q) {
   sum_form f = form_of(s, q);
   uint32_t best = f.n;
   for (uint32_t i = 0; f.linear && i < f.n; i++)
@@ -254,7 +315,7 @@ static bool rule_isolate(system_t *s, equation *q) {
   return true;
 }
 
-static bool rule_lattice(system_t *s, equation *q) {
+static bool rule_lattice(ad_system *s, ad_equation *q) {
   sum_form f = form_of(s, q);
   uint32_t best = f.n;
   for (uint32_t i = 0; f.linear && i < f.n; i++)
@@ -271,7 +332,7 @@ static bool rule_lattice(system_t *s, equation *q) {
   return true;
 }
 
-static bool rule_interval(system_t *s, equation *q) {
+static bool rule_interval(ad_system *s, ad_equation *q) {
   const neo_node *n = neo_expr_node(s->m, q->lhs);
   int64_t k;
   if (n->op != NEO_OP_DIV || !neo_expr_is_int(s->m, neo_expr_arg(s->m, q->lhs, 1), &k) || k <= 0)
@@ -279,19 +340,19 @@ static bool rule_interval(system_t *s, equation *q) {
   neo_expr e = neo_expr_arg(s->m, q->lhs, 0), lo = op2(s, NEO_OP_MUL, q->rhs, int_of(s, k));
   neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, lo, e),
                        op2(s, NEO_OP_LT, e, op2(s, NEO_OP_ADD, lo, int_of(s, k))));
-  s->where = ad_and(s->m, in, s->where);
+  s->where = ad_and(s->m, s->where, in);
   q->done = true;
   return true;
 }
 
-static bool rule_leave(system_t *s, equation *q) {
-  s->where = ad_and(s->m, op2(s, NEO_OP_EQ, q->lhs, q->rhs), s->where);
+static bool rule_leave(ad_system *s, ad_equation *q) {
+  s->where = ad_and(s->m, s->where, op2(s, NEO_OP_EQ, q->lhs, q->rhs));
   q->done = true;
   return true;
 }
 
 /* x = q / d * d' ...: is e the quotient of x by a constant? e itself is x / 1. */
-static void split_div(system_t *s, neo_expr e, neo_expr *x, int64_t *by) {
+static void split_div(ad_system *s, neo_expr e, neo_expr *x, int64_t *by) {
   *x = e;
   *by = 1;
   int64_t k;
@@ -302,8 +363,15 @@ static void split_div(system_t *s, neo_expr e, neo_expr *x, int64_t *by) {
   }
 }
 
+/* Is a factor that solving leaves alone certainly above 0? */
+static bool is_positive(ad_system *s, neo_expr k) {
+  neo_facts f = facts_of(s);
+  neo_expr above = op2(s, NEO_OP_LT, int_of(s, 0), k);
+  return !has_unsolved(s, k) && neo_prove(s->env->prover, &f, above, NULL) == NEO_PROVED;
+}
+
 /* base / (c*K) = z1 and (base / c) % K = z2 give base / c = z1*K + z2 with 0 <= z2 < K. */
-static bool pair(system_t *s, equation *a, equation *b) {
+static bool pair(ad_system *s, ad_equation *a, ad_equation *b) {
   const neo_node *mod = neo_expr_node(s->m, b->lhs), *div = neo_expr_node(s->m, a->lhs);
   if (a->done || b->done || mod->op != NEO_OP_MOD || div->op != NEO_OP_DIV)
     return false;
@@ -314,18 +382,19 @@ static bool pair(system_t *s, equation *a, equation *b) {
     split_div(s, a->lhs, &y, &ck);
     if (x.i != y.i || kc <= 0 || ck != c * kc)
       return false;
-  } else if (neo_expr_arg(s->m, a->lhs, 0).i != low.i || neo_expr_arg(s->m, a->lhs, 1).i != k.i) {
+  } else if (neo_expr_arg(s->m, a->lhs, 0).i != low.i || neo_expr_arg(s->m, a->lhs, 1).i != k.i ||
+             !is_positive(s, k)) {
     return false;
   }
   neo_expr digit = b->rhs;
   neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, int_of(s, 0), digit), op2(s, NEO_OP_LT, digit, k));
   s->range = ad_and(s->m, s->range, in);
   a->done = b->done = true;
-  add_equation(s, low, op2(s, NEO_OP_ADD, op2(s, NEO_OP_MUL, a->rhs, k), digit));
+  ad_system_equate(s, low, op2(s, NEO_OP_ADD, op2(s, NEO_OP_MUL, a->rhs, k), digit));
   return true;
 }
 
-static bool pair_any(system_t *s) {
+static bool pair_any(ad_system *s) {
   for (uint32_t i = 0; i < s->n_eq; i++)
     for (uint32_t j = 0; j < s->n_eq; j++)
       if (i != j && pair(s, &s->eq[i], &s->eq[j]))
@@ -333,8 +402,8 @@ static bool pair_any(system_t *s) {
   return false;
 }
 
-static void solve(system_t *s) {
-  static bool (*const rules[])(system_t *, equation *) = {
+void ad_system_solve(ad_system *s) {
+  static bool (*const rules[])(ad_system *, ad_equation *) = {
       rule_known, rule_unit, rule_digits, rule_isolate, rule_lattice, rule_interval, rule_leave};
   bool again = true;
   while (again && !s->failed) {
@@ -344,155 +413,4 @@ static void solve(system_t *s) {
         if (!s->eq[i].done)
           again = rules[r](s, &s->eq[i]);
   }
-}
-
-/* ---- putting the term together */
-
-/* Upper (sign 1) or lower (-1) hull of a bound over the axes that may not be used there. False: not linear. */
-static bool hull(system_t *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out, int depth) {
-  neo_linear l;
-  if ((neo_expr_axes(s->m, e) & ~allowed) == 0) {
-    *out = e;
-    return true;
-  }
-  if (depth > 16 || !neo_linear_of(s->m, e, &l))
-    return false;
-  neo_expr sum = int_of(s, l.constant);
-  for (uint32_t i = 0; i < l.n; i++) {
-    neo_expr atom = l.term[i].atom;
-    if (neo_expr_axes(s->m, atom) & ~allowed) {
-      const neo_node *n = neo_expr_node(s->m, atom);
-      if (n->op != NEO_OP_AXIS || n->attr >= s->n)
-        return false;
-      int up = l.term[i].coef > 0 ? sign : -sign;
-      const neo_axis_rec *a = &s->axis[n->attr];
-      neo_expr end = up > 0 ? op2(s, NEO_OP_SUB, a->hi, int_of(s, 1)) : a->lo;
-      if (!hull(s, end, allowed & ~(1ull << n->attr), up, &atom, depth + 1))
-        return false;
-    }
-    sum = op2(s, NEO_OP_ADD, sum, op2(s, NEO_OP_MUL, atom, int_of(s, l.term[i].coef)));
-  }
-  *out = sum;
-  return true;
-}
-
-/* Reads inside a bound may now be out of range where the conditions do not hold: guard them. */
-static neo_expr guard_load(void *ctx, neo_module *m, neo_expr e) {
-  (void)ctx;
-  const neo_node n = *neo_expr_node(m, e);
-  if (n.op != NEO_OP_LOAD)
-    return e;
-  neo_expr index[16];
-  for (uint32_t k = 0; k < n.arg.n; k++)
-    index[k] = neo_list_expr(m, n.arg, k);
-  return neo_load_else(m, (neo_tensor){n.attr}, index, n.arg.n,
-                       neo_const_int(m, (neo_type)n.type, 0), n.span);
-}
-
-/* Makes the bounds of free axis k use earlier axes only; what that loosens becomes a condition. */
-static bool order_bounds(system_t *s, uint32_t k) {
-  neo_axis_rec *a = &s->axis[k];
-  uint64_t allowed = (1ull << k) - 1;
-  neo_expr lo = neo_expr_rewrite(s->m, a->lo, guard_load, NULL),
-           hi = neo_expr_rewrite(s->m, a->hi, guard_load, NULL);
-  neo_expr lo2, hi2, self = neo_axis_ref(s->m, k);
-  if (!hull(s, lo, allowed, -1, &lo2, 0) || !hull(s, hi, allowed, 1, &hi2, 0))
-    return false;
-  if (lo2.i != lo.i)
-    s->range = ad_and(s->m, s->range, op2(s, NEO_OP_LE, lo, self));
-  if (hi2.i != hi.i)
-    s->range = ad_and(s->m, s->range, op2(s, NEO_OP_LT, self, hi));
-  a->lo = lo2;
-  a->hi = hi2;
-  return true;
-}
-
-/* Simplifies the condition and turns what it can into loop bounds, innermost axis first. */
-static void tighten(ad_env *env, ad_term *t) {
-  for (uint32_t k = t->space.n; t->where.i && k-- > t->n_out;) {
-    neo_facts f = {.axes = t->space.axis, .n_axes = t->space.n};
-    neo_expr lo = t->space.axis[k].lo, hi = t->space.axis[k].hi, rest = t->where;
-    if (!neo_tighten(env->prover, &f, k, t->where, &lo, &hi, &rest))
-      continue;
-    t->space.axis[k].lo = lo;
-    t->space.axis[k].hi = hi;
-    t->where = rest;
-  }
-}
-
-static neo_expr simplify(ad_env *env, const ad_term *t, neo_expr e, bool under_where) {
-  if (!e.i)
-    return e;
-  neo_facts f = {.axes = t->space.axis, .n_axes = t->space.n, .assume = &t->where, .n_assume = 1};
-  if (!under_where || !t->where.i)
-    f.n_assume = 0;
-  return neo_simplify_under(env->prover, &f, e);
-}
-
-static bool assemble(system_t *s, neo_expr value, ad_term *out) {
-  neo_module *m = s->m;
-  neo_expr renumber[64] = {{0}};
-  out->n_out = s->n_out;
-  out->space.n = 0;
-  for (uint32_t k = 0; k < s->n; k++)
-    if (k >= s->n_out && !s->solved[k] && !order_bounds(s, k))
-      return false;
-  for (uint32_t k = 0; k < s->n; k++) {
-    if (s->solved[k])
-      continue;
-    renumber[k] = neo_axis_ref(m, out->space.n);
-    out->space.axis[out->space.n++] = s->axis[k];
-  }
-  for (uint32_t k = s->n_out; k < out->space.n; k++) {
-    neo_axis_rec *a = &out->space.axis[k];
-    a->lo = neo_expr_subst_axes(m, a->lo, renumber, s->n);
-    a->hi = neo_expr_subst_axes(m, a->hi, renumber, s->n);
-  }
-  out->where = ad_and(m, s->range, s->where);
-  if (out->where.i)
-    out->where = neo_expr_subst_axes(m, out->where, renumber, s->n);
-  out->value = neo_expr_subst_axes(m, apply(s, value), renumber, s->n);
-  out->where = simplify(s->env, out, out->where, false);
-  tighten(s->env, out);
-  int64_t always;
-  if (out->where.i && neo_expr_is_int(m, out->where, &always) && always)
-    out->where = (neo_expr){0};
-  out->value = simplify(s->env, out, out->value, true);
-  return true;
-}
-
-bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index,
-               neo_tensor t, neo_expr value, neo_span span, ad_term *out) {
-  neo_module *m = env->m;
-  system_t *s = NEO_NEW(env->scratch, system_t);
-  s->env = env;
-  s->m = m;
-  s->n_out = neo_tensor_rank(m, t);
-  s->n = s->n_out + from->n;
-  neo_expr shift[64] = {{0}};
-  bool fits = s->n < 63;
-  for (uint32_t k = 0; fits && k < from->n; k++)
-    shift[k] = neo_axis_ref(m, s->n_out + k);
-  for (uint32_t d = 0; fits && d < s->n_out; d++) {
-    char name[8];
-    snprintf(name, sizeof name, "z%u", d);
-    s->axis[d] =
-        (neo_axis_rec){neo_name_of(m->names, name), int_of(s, 0), neo_tensor_extent(m, t, d), span};
-    add_equation(s, neo_expr_subst_axes(m, index[d], shift, from->n), neo_axis_ref(m, d));
-  }
-  for (uint32_t k = 0; fits && k < from->n; k++) {
-    neo_axis_rec a = from->axis[k];
-    a.lo = neo_expr_subst_axes(m, a.lo, shift, from->n);
-    a.hi = neo_expr_subst_axes(m, a.hi, shift, from->n);
-    s->axis[s->n_out + k] = a;
-  }
-  if (fits) {
-    s->where = where.i ? neo_expr_subst_axes(m, where, shift, from->n) : where;
-    solve(s);
-    fits = !s->failed && assemble(s, neo_expr_subst_axes(m, value, shift, from->n), out);
-  }
-  if (!fits)
-    neo_diag(m->diags, span, NEO_D_GRAD_FORM, neo_name_text(m->names, neo_tensor_at(m, t)->name),
-             "its index system has too many axes, or a loop bound that is not linear");
-  return fits;
 }

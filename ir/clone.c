@@ -60,3 +60,34 @@ bool neo_def_reads_any(neo_module *m, neo_def d, const neo_map *set, neo_arena *
       return true;
   return false;
 }
+
+static bool defines_any(neo_module *m, neo_def d, const neo_map *set) {
+  neo_list outs = neo_def_at(m, d)->out;
+  for (uint32_t k = 0; k < outs.n; k++)
+    if (neo_map_get(set, neo_list_at(m, outs, k), NULL))
+      return true;
+  return false;
+}
+
+/* Until nothing changes: a later piece can draw in an earlier one, and what that one defines beside. */
+bool *neo_defs_affected(neo_module *m, const neo_def *defs, size_t n, const neo_map *set,
+                        bool (*is_first)(neo_module *m, neo_def d), neo_arena *scratch) {
+  bool *marked = NEO_NEW_ARRAY(scratch, bool, n + 1), again = true;
+  neo_map made;
+  neo_map_init(&made, scratch);
+  while (again) {
+    again = false;
+    for (size_t k = 0; k < n; k++) {
+      if (marked[k])
+        continue;
+      marked[k] = (is_first && is_first(m, defs[k])) ||
+                  neo_def_reads_any(m, defs[k], set, scratch) ||
+                  neo_def_reads_any(m, defs[k], &made, scratch) || defines_any(m, defs[k], &made);
+      neo_list outs = neo_def_at(m, defs[k])->out;
+      for (uint32_t i = 0; marked[k] && i < outs.n; i++)
+        neo_map_set(&made, neo_list_at(m, outs, i), 1);
+      again = again || marked[k];
+    }
+  }
+  return marked;
+}

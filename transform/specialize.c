@@ -59,34 +59,6 @@ static neo_list renamed(neo_module *m, neo_arena *a, neo_list l, const neo_map *
   return neo_list_new(m, ids, l.n);
 }
 
-static bool writes_any(const neo_module *m, neo_def d, const neo_map *set) {
-  neo_list out = neo_def_at(m, d)->out;
-  for (uint32_t k = 0; k < out.n; k++)
-    if (neo_map_get(set, neo_list_at(m, out, k), NULL))
-      return true;
-  return false;
-}
-
-/* Marks the definitions that depend on `training`, and all pieces of what these write. */
-static bool *mark_dependent(neo_module *m, neo_arena *scratch, const neo_def *defs, size_t n) {
-  bool *marked = NEO_NEW_ARRAY(scratch, bool, n + 1), again = true;
-  neo_map changed;
-  neo_map_init(&changed, scratch);
-  while (again) {
-    again = false;
-    for (size_t k = 0; k < n; k++) {
-      if (marked[k] || !(uses_training(m, defs[k]) || writes_any(m, defs[k], &changed) ||
-                         neo_def_reads_any(m, defs[k], &changed, scratch)))
-        continue;
-      marked[k] = again = true;
-      neo_list out = neo_def_at(m, defs[k])->out;
-      for (uint32_t o = 0; o < out.n; o++)
-        neo_map_set(&changed, neo_list_at(m, out, o), 1);
-    }
-  }
-  return marked;
-}
-
 static void split(neo_module *m, neo_arena *scratch) {
   tensor_vec roots = {0};
   for (size_t i = 0; i < m->entries.n; i++) {
@@ -97,9 +69,10 @@ static void split(neo_module *m, neo_arena *scratch) {
   }
   neo_def *defs;
   size_t n = neo_module_topo(m, roots.at, roots.n, scratch, &defs, NULL);
-  bool *marked = mark_dependent(m, scratch, defs, n), no = false;
   neo_map to;
   neo_map_init(&to, scratch);
+  const bool *marked = neo_defs_affected(m, defs, n, &to, uses_training, scratch);
+  bool no = false;
   for (size_t k = 0; k < n; k++) {
     if (!marked[k])
       continue;
@@ -116,13 +89,19 @@ static void split(neo_module *m, neo_arena *scratch) {
   }
 }
 
+static bool is_init(const neo_module *m, neo_def d) {
+  const neo_def_rec *r = neo_def_at(m, d);
+  return r->out.n == 1 && neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, 0)})->init.i == d.i;
+}
+
 neo_status neo_pass_specialize(neo_module *m) {
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   split(m, &scratch);
   neo_arena_free(&scratch);
-  bool yes = true;
-  for (uint32_t k = 1; k < m->defs.n; k++)
-    neo_def_rewrite(m, (neo_def){k}, set_training, &yes);
+  for (uint32_t k = 1; k < m->defs.n; k++) {
+    bool training = !is_init(m, (neo_def){k});
+    neo_def_rewrite(m, (neo_def){k}, set_training, &training);
+  }
   return NEO_OK;
 }

@@ -1,0 +1,38 @@
+/* What solve.c (the rules) and gather.c (from a read to its term) share. */
+#ifndef NEO_AUTODIFF_SOLVE_H
+#define NEO_AUTODIFF_SOLVE_H
+#include "autodiff/internal.h"
+
+enum { AD_MAX_EQ = 48 };
+
+typedef struct {
+  neo_expr lhs, rhs; /* lhs over all axes, rhs over the output position and unsolved axes */
+  bool done;
+} ad_equation;
+
+/* AXIS 0 .. n_out are the output position z, AXIS n_out + k the definition's k-th axis. The bounds
+ * of an unsolved axis use the output position and unsolved axes before it; those of a solved one
+ * stay as they were. */
+typedef struct {
+  ad_env *env;
+  neo_module *m;
+  uint32_t n_out, n; /* output axes; all axes */
+  neo_axis_rec axis[64];
+  bool solved[64];
+  neo_expr by[64]; /* substitution of solved axes */
+  ad_equation eq[AD_MAX_EQ];
+  uint32_t n_eq;
+  /* Conditions of substituted axes, in an order in which each may rely on those before it; the
+   * others, which may rely on all of them. */
+  neo_expr range, where;
+  bool failed;
+} ad_system;
+
+void ad_system_equate(ad_system *s, neo_expr lhs, neo_expr rhs);
+void ad_system_solve(ad_system *s);
+/* e with the solved axes substituted; 0 stays 0. */
+neo_expr ad_system_apply(ad_system *s, neo_expr e);
+/* The reads of e, which may be out of range where the conditions do not hold, guarded. */
+neo_expr ad_guard_reads(neo_module *m, neo_expr e);
+
+#endif
