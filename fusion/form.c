@@ -96,19 +96,60 @@ static neo_expr add_acc(builder *b, neo_stage *s, neo_reducer kind, neo_expr bod
   return neo_acc_ref(b->m, t, b->f->n_accs++);
 }
 
+/* cond and each bound <= AXIS (below), or AXIS < each bound, of a maximum (minimum) of bounds. */
+static neo_expr and_bounds(neo_module *m, neo_expr cond, neo_expr bound, neo_expr axis, bool below) {
+  neo_op op = (neo_op)neo_expr_node(m, bound)->op;
+  if (op == (below ? NEO_OP_MAX : NEO_OP_MIN)) {
+    neo_expr first = neo_expr_arg(m, bound, 0), second = neo_expr_arg(m, bound, 1);
+    return and_bounds(m, and_bounds(m, cond, first, axis, below), second, axis, below);
+  }
+  if (neo_expr_is_int(m, bound, &(int64_t){0}))
+    return cond; /* in the constant range */
+  neo_expr c = below ? neo_op2(m, NEO_OP_LE, bound, axis) : neo_op2(m, NEO_OP_LT, axis, bound);
+  return cond.i ? neo_op2(m, NEO_OP_AND, cond, c) : c;
+}
+
+/* Bounds over shared axes become a condition on a constant range, so that those axes are free to be lanes; the lowering
+ * turns conditions into bounds again where they are not:
+ *
+ *     r in max(0, h - 13)..min(3, h + 2)   ->   r in 0..3 where h - 13 <= r and r < h + 2 */
+static neo_expr relax(builder *b, const neo_stage *s, neo_axis_rec *x, uint32_t position, neo_expr cond) {
+  neo_module *m = b->m;
+  uint64_t axes = neo_expr_axes(m, x->lo) | neo_expr_axes(m, x->hi);
+  uint64_t shared = (1ULL << b->f->axes.n) - 1;
+  int64_t lo, hi, unused;
+  neo_axis_rec all[NEO_FORM_MAX_AXES];
+  neo_facts facts = {all, neo_stage_axes(b->f, s, all), NULL, 0};
+  bool loads = neo_expr_uses_op(m, x->lo, NEO_OP_LOAD) || neo_expr_uses_op(m, x->hi, NEO_OP_LOAD);
+  if (!(axes & shared) || axes & ~shared || loads)
+    return cond;
+  if (!neo_interval(b->p, &facts, x->lo, &lo, &unused) ||
+      !neo_interval(b->p, &facts, x->hi, &unused, &hi) || hi - lo > 1 << 20)
+    return cond;
+  neo_expr axis = neo_axis_ref(m, position);
+  cond = and_bounds(m, cond, x->lo, axis, true);
+  cond = and_bounds(m, cond, x->hi, axis, false);
+  x->lo = neo_const_int(m, NEO_I64_T, lo);
+  x->hi = neo_const_int(m, NEO_I64_T, hi);
+  return cond;
+}
+
 /* A stage over the definition's reduction axes. */
 static neo_stage begin_stage(builder *b, const neo_def_rec *d) {
   neo_stage s = {.first_acc = b->f->n_accs};
+  neo_expr cond = {0};
+  int64_t c;
   for (uint32_t k = d->n_out; k < d->axes.n; k++) {
     neo_axis_rec x = *neo_def_axis(b->m, d, k);
     x.lo = flat(b, &s, put_in(b, x.lo));
     x.hi = flat(b, &s, put_in(b, x.hi));
+    cond = relax(b, &s, &x, k, cond);
     NEO_PUSH(b->m->arena, &s.axes, x);
   }
+  s.where = cond; /* the condition is only read where the bounds hold */
   neo_expr where = flat(b, &s, put_in(b, d->where));
-  int64_t c;
   if (where.i && !(neo_expr_is_int(b->m, where, &c) && c))
-    s.where = where;
+    s.where = cond.i ? neo_op2(b->m, NEO_OP_AND, cond, where) : where;
   return s;
 }
 
