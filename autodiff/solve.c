@@ -46,8 +46,38 @@ neo_expr ad_system_apply(ad_system *s, neo_expr e) {
 
 /* ---- bounds */
 
+static bool hull(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out);
+
+/* Hull of what is no sum: an axis, or a function that rises with its arguments (min, max, a quotient by a positive
+ * constant). */
+static bool hull_atom(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out) {
+  neo_node n = *neo_expr_node(s->m, e);
+  int64_t by;
+  if (n.op == NEO_OP_AXIS) {
+    uint64_t bit = 1ull << n.attr;
+    if (s->in_hull & bit) /* bounds that lean on each other */
+      return false;
+    neo_expr end = s->axis[n.attr].lo;
+    if (sign > 0)
+      end = op2(s, NEO_OP_SUB, s->axis[n.attr].hi, int_of(s, 1));
+    s->in_hull |= bit;
+    bool good = hull(s, end, allowed & ~bit, sign, out);
+    s->in_hull &= ~bit;
+    return good;
+  }
+  bool rises = n.op == NEO_OP_MIN || n.op == NEO_OP_MAX;
+  if (n.op == NEO_OP_DIV)
+    rises = neo_expr_is_int(s->m, neo_list_expr(s->m, n.arg, 1), &by) && by > 0;
+  neo_expr x, y;
+  if (!rises || !hull(s, neo_list_expr(s->m, n.arg, 0), allowed, sign, &x) ||
+      !hull(s, neo_list_expr(s->m, n.arg, 1), allowed, sign, &y))
+    return false;
+  *out = op2(s, (neo_op)n.op, x, y);
+  return true;
+}
+
 /* Upper (sign 1) or lower (-1) hull of a bound over the axes that may not be used there. False: not
- * linear. */
+ * of that form. */
 static bool hull(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out) {
   neo_linear l;
   if ((neo_expr_axes(s->m, e) & ~allowed) == 0) {
@@ -59,18 +89,9 @@ static bool hull(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr 
   neo_expr sum = int_of(s, l.constant);
   for (uint32_t i = 0; i < l.n; i++) {
     neo_expr atom = l.term[i].atom;
-    if (neo_expr_axes(s->m, atom) & ~allowed) {
-      const neo_node *n = neo_expr_node(s->m, atom);
-      if (n->op != NEO_OP_AXIS)
-        return false;
-      uint32_t k = n->attr;
-      int up = l.term[i].coef > 0 ? sign : -sign;
-      neo_expr end = s->axis[k].lo;
-      if (up > 0)
-        end = op2(s, NEO_OP_SUB, s->axis[k].hi, int_of(s, 1));
-      if (!hull(s, end, allowed & ~(1ull << k), up, &atom))
-        return false;
-    }
+    if ((neo_expr_axes(s->m, atom) & ~allowed) &&
+        !hull_atom(s, atom, allowed, l.term[i].coef > 0 ? sign : -sign, &atom))
+      return false;
     sum = op2(s, NEO_OP_ADD, sum, op2(s, NEO_OP_MUL, atom, int_of(s, l.term[i].coef)));
   }
   *out = sum;

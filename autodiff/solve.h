@@ -25,6 +25,7 @@ typedef struct {
   /* Conditions of substituted axes, in an order in which each may rely on those before it; the
    * others, which may rely on all of them. */
   neo_expr range, where;
+  uint64_t in_hull; /* axes whose bounds are being taken apart */
   bool failed;
 } ad_system;
 
