@@ -44,20 +44,30 @@ static neo_expr mean(ad_state *s, neo_def def, neo_expr g) {
   return neo_cast(s->m, t, neo_op2(s->m, NEO_OP_DIV, neo_cast(s->m, wide, g), n));
 }
 
-/* The length of axis k where it does not depend on other axes, else the most that it can be; 0:
- * unknown. */
-static neo_expr most_length(ad_state *s, const neo_def_rec *d, uint32_t k) {
+typedef struct {
+  neo_expr lo, length; /* over sizes alone */
+} box;
+
+/* A range that holds axis k at every point; false: its ends have no bounds. */
+static bool box_of(ad_state *s, const neo_def_rec *d, uint32_t k, box *out) {
+  neo_module *m = s->m;
   neo_axis_rec axis[64];
   for (uint32_t i = 0; i < d->axes.n; i++)
-    axis[i] = *neo_def_axis(s->m, d, i);
+    axis[i] = *neo_def_axis(m, d, i);
   neo_facts f = {.axes = axis, .n_axes = k};
-  neo_expr n = neo_op2(s->m, NEO_OP_SUB, axis[k].hi, axis[k].lo);
-  int64_t lo, hi;
-  if (neo_expr_axes(s->m, n) == 0 && ad_is_plain_index(s->m, n))
-    return n;
-  if (!neo_interval(s->env.prover, &f, n, &lo, &hi))
-    return (neo_expr){0};
-  return neo_const_int(s->m, NEO_I64_T, hi < 0 ? 0 : hi);
+  neo_expr end[2] = {axis[k].lo, axis[k].hi};
+  for (int i = 0; i < 2; i++) {
+    int64_t ends[2];
+    if (neo_expr_axes(m, end[i]) == 0 && ad_is_plain_index(m, end[i]))
+      continue;
+    if (!neo_interval(s->env.prover, &f, end[i], &ends[0], &ends[1]))
+      return false;
+    end[i] = neo_const_int(m, NEO_I64_T, ends[i]);
+  }
+  out->lo = end[0];
+  out->length = neo_op2(m, NEO_OP_SUB, end[1], end[0]);
+  out->length = neo_op2(m, NEO_OP_MAX, out->length, neo_const_int(m, NEO_I64_T, 0));
+  return true;
 }
 
 /* Position among the reduction axes, different at each point; written by whoever did not give the
@@ -66,12 +76,11 @@ static neo_expr position(ad_state *s, const neo_def_rec *d) {
   neo_module *m = s->m;
   neo_expr at = neo_const_int(m, NEO_I64_T, 0);
   for (uint32_t k = d->n_out; k < d->axes.n; k++) {
-    neo_axis_rec a = *neo_def_axis(m, d, k);
-    neo_expr n = most_length(s, d, k);
-    if (!n.i)
-      return n;
-    at = neo_op2(m, NEO_OP_MUL, at, n);
-    at = neo_op2(m, NEO_OP_ADD, at, neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), a.lo));
+    box b;
+    if (!box_of(s, d, k, &b))
+      return (neo_expr){0};
+    at = neo_op2(m, NEO_OP_MUL, at, b.length);
+    at = neo_op2(m, NEO_OP_ADD, at, neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), b.lo));
   }
   return at;
 }
@@ -106,46 +115,67 @@ static neo_expr softmax(ad_state *s, neo_def def, neo_expr g) {
   return ad_scale(m, ad_select(m, none, zero, g), part);
 }
 
-static bool is_box_axis(const neo_module *m, const neo_axis_rec *a) {
-  int64_t lo;
-  return neo_expr_is_int(m, a->lo, &lo) && lo == 0 && neo_expr_axes(m, a->hi) == 0 &&
-         ad_is_plain_index(m, a->hi);
+/* The axes of `others`: the definition's output axes, then position u of each reduction axis in its
+ * box, then the reduction axes again. move: AXIS k of the definition to the latter. False: a range
+ * has no bound. */
+typedef struct {
+  neo_axis_rec axis[64];
+  neo_expr move[64];
+  neo_expr at[64]; /* where the definition's point is in `others` */
+  neo_expr differ; /* the two points are not the same */
+  uint32_t n;
+} pairs;
+
+static bool make_pairs(ad_state *s, const neo_def_rec *d, pairs *p) {
+  neo_module *m = s->m;
+  uint32_t n_red = d->axes.n - d->n_out;
+  p->n = d->axes.n + n_red;
+  if (p->n >= 63)
+    return false;
+  for (uint32_t k = 0; k < d->n_out; k++) {
+    p->axis[k] = *neo_def_axis(m, d, k);
+    p->at[k] = neo_axis_ref(m, k);
+  }
+  for (uint32_t k = d->n_out; k < d->axes.n; k++) {
+    neo_axis_rec a = *neo_def_axis(m, d, k);
+    box b;
+    if (!box_of(s, d, k, &b))
+      return false;
+    p->axis[k] = (neo_axis_rec){a.name, neo_const_int(m, NEO_I64_T, 0), b.length, a.span};
+    p->at[k] = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), b.lo);
+    a.lo = neo_expr_subst_axes(m, a.lo, p->move, k);
+    a.hi = neo_expr_subst_axes(m, a.hi, p->move, k);
+    p->axis[k + n_red] = a;
+    p->move[k] = neo_axis_ref(m, k + n_red);
+    neo_expr same = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, k), b.lo);
+    neo_expr ne = neo_op2(m, NEO_OP_NE, p->move[k], same);
+    p->differ = p->differ.i ? neo_op2(m, NEO_OP_OR, p->differ, ne) : ne;
+  }
+  return true;
 }
 
-/* others[x, r] = prod[r' where r' != r] body(x, r'). The r become output axes, so their ranges must
- * be boxes from 0. */
+/* others[x, r] = prod[r' where r' != r] body(x, r'). */
 static neo_expr others(ad_state *s, neo_def def, neo_expr g) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, def);
-  uint32_t n_red = d.axes.n - d.n_out;
-  neo_axis_rec axis[64];
-  neo_expr move[64] = {{0}}, differ = {0};
-  if (n_red == 0)
+  pairs *p = NEO_NEW(s->scratch, pairs);
+  if (d.axes.n == d.n_out)
     return g;
-  if (d.axes.n + n_red >= 63)
+  if (!make_pairs(s, &d, p))
     return no_range(s, &d, "prod");
-  for (uint32_t k = 0; k < d.axes.n; k++) {
-    axis[k] = *neo_def_axis(m, &d, k);
-    if (k < d.n_out)
-      continue;
-    if (!is_box_axis(m, &axis[k]))
-      return no_range(s, &d, "prod");
-    axis[k + n_red] = axis[k];
-    move[k] = neo_axis_ref(m, k + n_red);
-    neo_expr ne = neo_op2(m, NEO_OP_NE, move[k], neo_axis_ref(m, k));
-    differ = differ.i ? neo_op2(m, NEO_OP_OR, differ, ne) : ne;
-  }
   neo_tensor like = {neo_list_at(m, d.out, 0)};
   neo_type type = neo_expr_type(m, neo_list_expr(m, d.body, 0));
-  neo_tensor t = ad_temp(m, "others", like, type, axis, d.axes.n, d.span);
-  neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, d.body, 0), move, d.axes.n);
+  neo_tensor t = ad_temp(m, "others", like, type, p->axis, d.axes.n, d.span);
+  neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, d.body, 0), p->move, d.axes.n);
   neo_expr acc = neo_acc_ref(m, type, 0);
   neo_def_rec r = {.n_out = d.axes.n, .reducer = NEO_RED_PROD, .span = d.span};
-  r.where = d.where.i ? ad_and(m, differ, neo_expr_subst_axes(m, d.where, move, d.axes.n)) : differ;
+  r.where = p->differ;
+  if (d.where.i)
+    r.where = ad_and(m, p->differ, neo_expr_subst_axes(m, d.where, p->move, d.axes.n));
   r.body = neo_list_new(m, &body.i, 1);
   r.finish = neo_list_new(m, &acc.i, 1);
-  ad_define(m, t, r, axis, d.axes.n + n_red);
-  return ad_scale(m, g, ad_read(m, t));
+  ad_define(m, t, r, p->axis, p->n);
+  return ad_scale(m, g, neo_load(m, t, p->at, d.axes.n, d.span));
 }
 
 neo_expr ad_reducer(ad_state *s, neo_def def, neo_expr g) {
