@@ -41,14 +41,16 @@ static void die(const char *what, const char *why) {
 }
 
 static void check(charlm_status status, const charlm_ctx *ctx, const char *what) {
-  if (status) die(what, ctx && *charlm_error(ctx) ? charlm_error(ctx) : charlm_status_text(status));
+  if (status)
+    die(what, ctx && *charlm_error(ctx) ? charlm_error(ctx) : charlm_status_text(status));
 }
 
 static void add(examples *e, const uint8_t *p) {
   if (e->n == e->cap) {
     e->cap = e->cap ? 2 * e->cap : 1 << 16;
     e->at = realloc(e->at, e->cap * sizeof *e->at);
-    if (!e->at) die("examples", "out of memory");
+    if (!e->at)
+      die("examples", "out of memory");
   }
   e->at[e->n++] = p;
 }
@@ -56,25 +58,32 @@ static void add(examples *e, const uint8_t *p) {
 /* Reads a file as character classes; its last tenth goes to `held`. The text stays allocated: examples point into it. */
 static size_t read_text(const char *path, examples *train, examples *held) {
   FILE *f = fopen(path, "rb");
-  if (!f) die(path, "cannot be read");
+  if (!f)
+    die(path, "cannot be read");
   size_t n = 0, cap = 1 << 16;
   uint8_t *text = malloc(cap);
   for (int c; text && (c = getc(f)) != EOF; text[n++] = c < V ? (uint8_t)c : '?')
-    if (n + 1 == cap) text = realloc(text, cap *= 2);
-  if (!text || ferror(f)) die(path, "cannot be read");
+    if (n + 1 == cap)
+      text = realloc(text, cap *= 2);
+  if (!text || ferror(f))
+    die(path, "cannot be read");
   fclose(f);
   size_t cut = n - n / 10;
-  for (size_t i = T; i < cut; i++) add(train, text + i);
-  for (size_t i = cut + T; i < n; i++) add(held, text + i); /* no context from the training part */
+  for (size_t i = T; i < cut; i++)
+    add(train, text + i);
+  for (size_t i = cut + T; i < n; i++)
+    add(held, text + i); /* no context from the training part */
   return n;
 }
 
 static void put_example(const uint8_t *p, int32_t *x, int32_t *y) {
-  for (int t = 0; t < T; t++) x[t] = p[t - T];
+  for (int t = 0; t < T; t++)
+    x[t] = p[t - T];
   *y = *p;
 }
 
-static int64_t put_batch(const examples *e, const int64_t *order, size_t at, int32_t *x, int32_t *y) {
+static int64_t put_batch(const examples *e, const int64_t *order, size_t at, int32_t *x,
+                         int32_t *y) {
   int64_t n = 0;
   for (; n < BATCH && at + (size_t)n < e->n; n++) {
     size_t k = order ? (size_t)order[at + (size_t)n] : at + (size_t)n;
@@ -105,7 +114,8 @@ typedef struct {
 
 static void show(progress *p, int final) {
   double t = now();
-  if (!final && t - p->shown < 0.5) return;
+  if (!final && t - p->shown < 0.5)
+    return;
   p->shown = t;
   double left = p->end - t > 0 ? p->end - t : 0;
   fprintf(stderr, "%sloss %.3f  %8.0f characters/s  %3.0f s left%s", isatty(2) ? "\r" : "", p->loss,
@@ -116,7 +126,8 @@ static void show(progress *p, int final) {
 static void train(charlm_ctx *ctx, const examples *e, const options *o) {
   static int32_t x[BATCH * T], y[BATCH];
   int64_t *order = malloc(e->n * sizeof *order);
-  if (!order) die("training", "out of memory");
+  if (!order)
+    die("training", "out of memory");
   progress p = {.start = now(), .loss = log(V)};
   p.end = p.start + o->seconds;
   double every = isatty(2) ? 0 : 5; /* a log file wants fewer lines */
@@ -131,7 +142,8 @@ static void train(charlm_ctx *ctx, const examples *e, const options *o) {
       check(charlm_step(ctx, n, x, y, &loss), ctx, "training");
       p.loss += 0.02 * ((double)loss - p.loss);
       p.done += (size_t)n;
-      if (now() - p.shown > every) show(&p, 0);
+      if (now() - p.shown > every)
+        show(&p, 0);
     }
   }
   show(&p, 1);
@@ -141,19 +153,23 @@ static void train(charlm_ctx *ctx, const examples *e, const options *o) {
 /* A character drawn from the model at a temperature that makes it a little bolder than it is. */
 static int draw(const float *logit, uint64_t *state) {
   double weight[V], sum = 0, top = logit[0];
-  for (int v = 1; v < V; v++) top = fmax(top, (double)logit[v]);
-  for (int v = 0; v < V; v++) sum += weight[v] = exp(((double)logit[v] - top) / 0.7);
+  for (int v = 1; v < V; v++)
+    top = fmax(top, (double)logit[v]);
+  for (int v = 0; v < V; v++)
+    sum += weight[v] = exp(((double)logit[v] - top) / 0.7);
   *state = *state * 6364136223846793005u + 1442695040888963407u;
   double u = (double)(*state >> 11) / 9007199254740992.0 * sum;
   for (int v = 0; v < V; v++)
-    if ((u -= weight[v]) < 0) return v;
+    if ((u -= weight[v]) < 0)
+      return v;
   return ' ';
 }
 
 static void sample(charlm_ctx *ctx, const uint8_t *start, const options *o) {
   int32_t x[T];
   uint64_t state = o->seed + 1;
-  for (int t = 0; t < T; t++) putchar(x[t] = start[t - T]);
+  for (int t = 0; t < T; t++)
+    putchar(x[t] = start[t - T]);
   for (int k = 0; k < o->sample; k++) {
     float logit[V];
     check(charlm_forward(ctx, 1, x, logit), ctx, "sampling");
@@ -167,16 +183,25 @@ static options parse(int argc, char **argv, int *first) {
   options o = {.seconds = 60, .sample = 400, .seed = 1};
   int k = 1;
   for (; k < argc && !strncmp(argv[k], "--", 2); k += 2) {
-    if (k + 1 >= argc) die(argv[k], "needs a value");
-    if (!strcmp(argv[k], "--seconds")) o.seconds = strtod(argv[k + 1], NULL);
-    else if (!strcmp(argv[k], "--threads")) o.threads = atoi(argv[k + 1]);
-    else if (!strcmp(argv[k], "--seed")) o.seed = strtoull(argv[k + 1], NULL, 10);
-    else if (!strcmp(argv[k], "--sample")) o.sample = atoi(argv[k + 1]);
-    else if (!strcmp(argv[k], "--save")) o.save = argv[k + 1];
-    else die(argv[k], "unknown option");
+    if (k + 1 >= argc)
+      die(argv[k], "needs a value");
+    if (!strcmp(argv[k], "--seconds"))
+      o.seconds = strtod(argv[k + 1], NULL);
+    else if (!strcmp(argv[k], "--threads"))
+      o.threads = atoi(argv[k + 1]);
+    else if (!strcmp(argv[k], "--seed"))
+      o.seed = strtoull(argv[k + 1], NULL, 10);
+    else if (!strcmp(argv[k], "--sample"))
+      o.sample = atoi(argv[k + 1]);
+    else if (!strcmp(argv[k], "--save"))
+      o.save = argv[k + 1];
+    else
+      die(argv[k], "unknown option");
   }
   *first = k;
-  if (k == argc) die("usage", "charlm [--seconds N] [--threads N] [--seed N] [--sample N] [--save FILE] TEXT...");
+  if (k == argc)
+    die("usage",
+        "charlm [--seconds N] [--threads N] [--seed N] [--sample N] [--save FILE] TEXT...");
   return o;
 }
 
@@ -185,9 +210,12 @@ int main(int argc, char **argv) {
   size_t bytes = 0;
   examples train_set = {0}, held = {0};
   options o = parse(argc, argv, &first);
-  for (int k = first; k < argc; k++) bytes += read_text(argv[k], &train_set, &held);
-  if (!train_set.n || !held.n) die("text", "too short: ten contexts of 32 characters at least");
-  printf("%d files, %zu characters: %zu to train on, %zu held out\n", argc - first, bytes, train_set.n, held.n);
+  for (int k = first; k < argc; k++)
+    bytes += read_text(argv[k], &train_set, &held);
+  if (!train_set.n || !held.n)
+    die("text", "too short: ten contexts of 32 characters at least");
+  printf("%d files, %zu characters: %zu to train on, %zu held out\n", argc - first, bytes,
+         train_set.n, held.n);
   fflush(stdout); /* before the progress on stderr */
 
   charlm_ctx *ctx;
@@ -195,9 +223,11 @@ int main(int argc, char **argv) {
   check(charlm_create(&config, &ctx), ctx, "create");
   train(ctx, &train_set, &o);
   double hits, loss = evaluate(ctx, &held, &hits);
-  printf("held out: %.3f nats a character, %.1f %% of the characters guessed\n\n", loss, 100 * hits);
+  printf("held out: %.3f nats a character, %.1f %% of the characters guessed\n\n", loss,
+         100 * hits);
   sample(ctx, held.at[0], &o);
-  if (o.save) check(charlm_save(ctx, o.save, NULL, 0), ctx, o.save);
+  if (o.save)
+    check(charlm_save(ctx, o.save, NULL, 0), ctx, o.save);
   charlm_destroy(ctx);
   free(train_set.at);
   free(held.at);

@@ -26,7 +26,8 @@ static void die(const char *what, const char *why) {
 }
 
 static void check(net_status status, const net_ctx *ctx, const char *what) {
-  if (status) die(what, ctx && *net_error(ctx) ? net_error(ctx) : net_status_text(status));
+  if (status)
+    die(what, ctx && *net_error(ctx) ? net_error(ctx) : net_status_text(status));
 }
 
 static double now(void) {
@@ -42,10 +43,13 @@ static neo_rt_array load(const char *folder, const char *const *names, int type)
     neo_rt_array raw, out;
     snprintf(path, sizeof path, "%s/%s", folder, *names);
     FILE *f = fopen(path, "rb");
-    if (!f) continue;
+    if (!f)
+      continue;
     fclose(f);
-    if (neo_rt_array_load(path, &raw, error, sizeof error)) die(path, error);
-    if (neo_rt_array_convert(&raw, (uint8_t)type, &out)) die(path, "cannot be converted");
+    if (neo_rt_array_load(path, &raw, error, sizeof error))
+      die(path, error);
+    if (neo_rt_array_convert(&raw, (uint8_t)type, &out))
+      die(path, "cannot be converted");
     neo_rt_array_free(&raw);
     return out;
   }
@@ -59,7 +63,8 @@ static dataset read_set(const char *folder, const char *const *images, const cha
   if (d.y.extent[0] != d.n || d.x.size_bytes != (size_t)d.n * 784 * sizeof(float))
     die(folder, "images and labels do not belong together");
   float *x = d.x.data;
-  for (int64_t i = 0; i < d.n * 784; i++) x[i] *= 1.0f / 255;
+  for (int64_t i = 0; i < d.n * 784; i++)
+    x[i] *= 1.0f / 255;
   return d;
 }
 
@@ -77,7 +82,8 @@ static void train_epoch(net_ctx *ctx, const dataset *d, uint64_t epoch, int64_t 
     sum += (double)loss * (double)n;
   }
   double t = now() - start;
-  printf("epoch %d: loss %.4f, %.1f s, %.0f images/s\n", (int)epoch + 1, sum / (double)d->n, t, (double)d->n / t);
+  printf("epoch %d: loss %.4f, %.1f s, %.0f images/s\n", (int)epoch + 1, sum / (double)d->n, t,
+         (double)d->n / t);
   fflush(stdout);
 }
 
@@ -98,21 +104,26 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: mnist FOLDER [EPOCHS [THREADS]]\n");
     return 2;
   }
-  static const char *const train_x[] = {"train-images-idx3-ubyte", "train-images-idx3-ubyte.gz", NULL};
-  static const char *const train_y[] = {"train-labels-idx1-ubyte", "train-labels-idx1-ubyte.gz", NULL};
+  static const char *const train_x[] = {"train-images-idx3-ubyte", "train-images-idx3-ubyte.gz",
+                                        NULL};
+  static const char *const train_y[] = {"train-labels-idx1-ubyte", "train-labels-idx1-ubyte.gz",
+                                        NULL};
   static const char *const test_x[] = {"t10k-images-idx3-ubyte", "t10k-images-idx3-ubyte.gz",
                                        "t10k-first3000-images-idx3-ubyte.gz", NULL};
   static const char *const test_y[] = {"t10k-labels-idx1-ubyte", "t10k-labels-idx1-ubyte.gz",
                                        "t10k-first3000-labels-idx1-ubyte.gz", NULL};
   dataset train = read_set(argv[1], train_x, train_y), test = read_set(argv[1], test_x, test_y);
   int epochs = argc > 2 ? atoi(argv[2]) : 2;
-  net_config config = {.struct_size = sizeof config, .seed = 1, .threads = argc > 3 ? atoi(argv[3]) : 0};
+  net_config config = {
+      .struct_size = sizeof config, .seed = 1, .threads = argc > 3 ? atoi(argv[3]) : 0};
   net_ctx *ctx, *again;
   check(net_create(&config, &ctx), ctx, "create");
 
   int64_t *order = malloc((size_t)train.n * sizeof *order);
-  if (!order) die("training", "out of memory");
-  for (int e = 0; e < epochs; e++) train_epoch(ctx, &train, (uint64_t)e, order);
+  if (!order)
+    die("training", "out of memory");
+  for (int e = 0; e < epochs; e++)
+    train_epoch(ctx, &train, (uint64_t)e, order);
   double accuracy = evaluate(ctx, &test);
   printf("test accuracy: %.2f %% of %lld images\n", accuracy, (long long)test.n);
 
@@ -126,6 +137,7 @@ int main(int argc, char **argv) {
   net_destroy(ctx);
   free(order);
   neo_rt_array *arrays[] = {&train.x, &train.y, &test.x, &test.y};
-  for (int k = 0; k < 4; k++) neo_rt_array_free(arrays[k]);
+  for (int k = 0; k < 4; k++)
+    neo_rt_array_free(arrays[k]);
   return reloaded == accuracy ? 0 : 3;
 }
