@@ -16,7 +16,9 @@ void neo_lower_fail(lowering *l, const char *what) {
 
 /* ---- what is known here */
 
-void neo_lower_forget(lowering *l) { neo_map_init(&l->memo, l->a); }
+void neo_lower_forget(lowering *l) {
+  neo_map_init(&l->memo, l->a);
+}
 
 void neo_lower_set_parts(lowering *l, uint32_t axis, axis_value v) {
   l->axis[axis] = v;
@@ -45,7 +47,9 @@ neo_block *neo_lower_open(lowering *l, neo_block *in, const char *name, const ne
   return &loop->body;
 }
 
-void neo_lower_close(lowering *l) { l->depth--; }
+void neo_lower_close(lowering *l) {
+  l->depth--;
+}
 
 const neo_lx *neo_lower_whole(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t n) {
   const neo_lx *length = lx_max(l, lx_sub(l, hi, lo), lx_int(l, 0));
@@ -91,7 +95,8 @@ void neo_lower_add_term(lower_terms *t, const neo_lx *e, int64_t coef, uint32_t 
 void neo_lower_add_axis(lowering *l, lower_terms *t, uint32_t axis, int64_t coef) {
   const axis_value *v = &l->axis[axis];
   for (uint32_t k = 0; k < v->n; k++)
-    neo_lower_add_term(t, v->at[k].e, (int64_t)((uint64_t)coef * (uint64_t)v->at[k].scale), v->at[k].depth);
+    neo_lower_add_term(t, v->at[k].e, (int64_t)((uint64_t)coef * (uint64_t)v->at[k].scale),
+                       v->at[k].depth);
 }
 
 const neo_lx *neo_lower_sum(lowering *l, const lower_terms *t, int64_t constant) {
@@ -110,7 +115,7 @@ static const neo_lx *lower_linear(lowering *l, neo_expr e, const neo_linear *x) 
       neo_lower_add_axis(l, &t, n->attr, x->term[k].coef);
     else
       neo_lower_add_term(&t, lower_node(l, x->term[k].atom), x->term[k].coef,
-               neo_lower_expr_depth(l, x->term[k].atom));
+                         neo_lower_expr_depth(l, x->term[k].atom));
   }
   return neo_lower_sum(l, &t, x->constant);
 }
@@ -273,22 +278,32 @@ static const neo_lx *lower_elementwise(lowering *l, neo_expr e) {
 static const neo_lx *lower_node(lowering *l, neo_expr e) {
   const neo_node *n = neo_expr_node(l->m, e);
   switch (n->op) {
-  case NEO_OP_CONST: return lower_const(l, n);
-  case NEO_OP_AXIS: return neo_lower_axis(l, n->attr);
-  case NEO_OP_SIZE: return lower_size(l, n->attr);
-  case NEO_OP_ACC: return l->acc_value ? l->acc_value : neo_lower_acc(l, n->attr);
-  case NEO_OP_STEP: return neo_lx_key(l->k, 1);
+  case NEO_OP_CONST:
+    return lower_const(l, n);
+  case NEO_OP_AXIS:
+    return neo_lower_axis(l, n->attr);
+  case NEO_OP_SIZE:
+    return lower_size(l, n->attr);
+  case NEO_OP_ACC:
+    return l->acc_value ? l->acc_value : neo_lower_acc(l, n->attr);
+  case NEO_OP_STEP:
+    return neo_lx_key(l->k, 1);
   case NEO_OP_TRAINING:
     neo_lower_fail(l, "`training` was not replaced by a constant");
     return neo_lx_const(l->k, NEO_BOOL_T, (neo_value){.i = 0});
   case NEO_OP_RAND:
     return neo_lx_rand(l->k, (neo_type)n->type, n->attr, lower(l, neo_expr_arg(l->m, e, 0)));
-  case NEO_OP_LOAD: return lower_load(l, e);
-  case NEO_OP_LOAD_ELSE: return lower_load_else(l, e);
-  case NEO_OP_SELECT: return lower_select(l, e);
+  case NEO_OP_LOAD:
+    return lower_load(l, e);
+  case NEO_OP_LOAD_ELSE:
+    return lower_load_else(l, e);
+  case NEO_OP_SELECT:
+    return lower_select(l, e);
   case NEO_OP_AND:
-  case NEO_OP_OR: return lower_logic(l, e, (neo_op)n->op);
-  default: return lower_elementwise(l, e);
+  case NEO_OP_OR:
+    return lower_logic(l, e, (neo_op)n->op);
+  default:
+    return lower_elementwise(l, e);
   }
 }
 
@@ -313,6 +328,10 @@ static const neo_lx *lower(lowering *l, neo_expr e) {
   return y;
 }
 
-const neo_lx *neo_lower_expr(lowering *l, neo_expr e) { return lower(l, e); }
+const neo_lx *neo_lower_expr(lowering *l, neo_expr e) {
+  return lower(l, e);
+}
 
-const neo_lx *neo_lower_cond(lowering *l, neo_expr e) { return e.i ? lower(l, e) : NULL; }
+const neo_lx *neo_lower_cond(lowering *l, neo_expr e) {
+  return e.i ? lower(l, e) : NULL;
+}

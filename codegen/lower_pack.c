@@ -109,8 +109,7 @@ static void plan_partial(lowering *l, const neo_contraction *c) {
   const neo_stage *s = &l->original->stages.at[c->stage];
   neo_partial_shape shape = neo_partial_shape_of(l->m, l->original, l->s);
   l->block.pitch = shape.pitch;
-  l->block.partial =
-      scratch(l, "partial", (neo_type)s->accs.at[0].type, shape.rows * shape.pitch);
+  l->block.partial = scratch(l, "partial", (neo_type)s->accs.at[0].type, shape.rows * shape.pitch);
 }
 
 void neo_lower_plan_packs(lowering *l) {
@@ -126,7 +125,10 @@ void neo_lower_plan_packs(lowering *l) {
   for (uint32_t k = 0; k < c.n; k++) {
     neo_expr cond = {0};
     neo_side side = neo_schedule_side(l->f, l->s, &c.factor[k]);
-    if (!(p[NEO_SCHED_PACK] >> k & 1)) {
+    /* What the reduction does not walk through may be read by the finish too, where conditions and
+     * empty domains of the reduction do not count: it is never copied. */
+    bool walked = c.factor[k].axes >> l->f->axes.n;
+    if (!(p[NEO_SCHED_PACK] >> k & 1) || !walked) {
       drop = drop && safe_alone(l, c.factor[k].e);
       continue;
     }
@@ -147,10 +149,10 @@ void neo_lower_plan_packs(lowering *l) {
 
 typedef struct { /* a loop of the copy */
   uint32_t axis;
-  bool adds;               /* its variable is added to the axis' value, which another loop began */
+  bool adds; /* its variable is added to the axis' value, which another loop began */
   const neo_lx *lo, *hi;
-  int64_t step, coef;      /* coef: elements of scratch an iteration */
-  const neo_lx *origin;    /* where scratch counts from */
+  int64_t step, coef;   /* coef: elements of scratch an iteration */
+  const neo_lx *origin; /* where scratch counts from */
 } copy_loop;
 
 typedef struct {
@@ -254,7 +256,9 @@ static void put_contiguous_last(copier *c) {
   c->at[c->n - 1] = x;
 }
 
-static void add_loop(copier *c, copy_loop x) { c->at[c->n++] = x; }
+static void add_loop(copier *c, copy_loop x) {
+  c->at[c->n++] = x;
+}
 
 /* Loops over the own axes that the operand uses. */
 static void add_own_loops(copier *c, const neo_stage *s, const stage_bounds *b) {

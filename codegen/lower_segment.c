@@ -47,7 +47,9 @@ static void over_columns(segment *c, neo_block *in, segment_body *f) {
   }
 }
 
-static const neo_lx *place(segment *c) { return neo_lower_expr(c->l, c->store->outs.at[0].offset); }
+static const neo_lx *place(segment *c) {
+  return neo_lower_expr(c->l, c->store->outs.at[0].offset);
+}
 
 static void store_zero(segment *c, neo_block *in) {
   lowering *l = c->l;
@@ -85,8 +87,8 @@ static void over_source(segment *c, neo_block *in, const neo_lx *lo, const neo_l
   const neo_lx *v;
   if (k < c->sum->axes.n) {
     const neo_axis_rec *x = &c->sum->axes.at[k];
-    neo_block *body = neo_lower_open(l, in, "e", neo_lower_expr(l, x->lo), neo_lower_expr(l, x->hi),
-                                     1, &v);
+    neo_block *body =
+        neo_lower_open(l, in, "e", neo_lower_expr(l, x->lo), neo_lower_expr(l, x->hi), 1, &v);
     neo_lower_set_axis(l, (uint32_t)l->f->axes.n + k, v, l->depth);
     over_source(c, body, lo, hi, k + 1);
     neo_lower_close(l);

@@ -74,29 +74,46 @@ void neo_lower_close_tile(lowering *l, const tile *t) {
 /* ---- accumulators */
 
 static neo_value identity(neo_reducer kind, neo_type t) {
-  static const int64_t least[] = {[NEO_I64_T] = INT64_MIN, [NEO_I32_T] = INT32_MIN,
-                                  [NEO_I8_T] = INT8_MIN,   [NEO_U8_T] = 0,
+  static const int64_t least[] = {[NEO_I64_T] = INT64_MIN,
+                                  [NEO_I32_T] = INT32_MIN,
+                                  [NEO_I8_T] = INT8_MIN,
+                                  [NEO_U8_T] = 0,
                                   [NEO_BOOL_T] = 0};
-  static const int64_t most[] = {[NEO_I64_T] = INT64_MAX, [NEO_I32_T] = INT32_MAX,
-                                 [NEO_I8_T] = INT8_MAX,   [NEO_U8_T] = UINT8_MAX,
+  static const int64_t most[] = {[NEO_I64_T] = INT64_MAX,
+                                 [NEO_I32_T] = INT32_MAX,
+                                 [NEO_I8_T] = INT8_MAX,
+                                 [NEO_U8_T] = UINT8_MAX,
                                  [NEO_BOOL_T] = 1};
   bool real = neo_type_is_float(t);
   neo_value v = {.i = 0};
   double x = 0;
   switch (kind) {
-  case NEO_RED_PROD: x = 1, v.i = 1; break;
-  case NEO_RED_MAX: x = -(double)INFINITY, v.i = real ? 0 : least[t]; break;
-  case NEO_RED_MIN: x = (double)INFINITY, v.i = real ? 0 : most[t]; break;
-  case NEO_RED_ALL: v.i = 1; break;
-  case NEO_RED_NONE: v.i = INT64_MIN; break; /* a payload: nothing taken yet */
-  default: break;
+  case NEO_RED_PROD:
+    x = 1, v.i = 1;
+    break;
+  case NEO_RED_MAX:
+    x = -(double)INFINITY, v.i = real ? 0 : least[t];
+    break;
+  case NEO_RED_MIN:
+    x = (double)INFINITY, v.i = real ? 0 : most[t];
+    break;
+  case NEO_RED_ALL:
+    v.i = 1;
+    break;
+  case NEO_RED_NONE:
+    v.i = INT64_MIN;
+    break; /* a payload: nothing taken yet */
+  default:
+    break;
   }
   if (real)
     v.f = x;
   return v;
 }
 
-static const neo_lx *index_of(lowering *l, const neo_lx *v) { return v ? v : lx_int(l, 0); }
+static const neo_lx *index_of(lowering *l, const neo_lx *v) {
+  return v ? v : lx_int(l, 0);
+}
 
 static void set_acc(lowering *l, neo_block *in, const acc_reg *r, const neo_lx *value) {
   const neo_lx *index[] = {index_of(l, l->row), index_of(l, l->col), index_of(l, l->lane)};
@@ -151,9 +168,9 @@ static const neo_lx *wins(lowering *l, neo_reducer kind, const neo_lx *x, const 
 }
 
 static const neo_lx *combined(lowering *l, neo_reducer kind, const neo_lx *a, const neo_lx *x) {
-  static const neo_op op[] = {[NEO_RED_SUM] = NEO_OP_ADD, [NEO_RED_PROD] = NEO_OP_MUL,
-                              [NEO_RED_MAX] = NEO_OP_MAX, [NEO_RED_MIN] = NEO_OP_MIN,
-                              [NEO_RED_ANY] = NEO_OP_OR,  [NEO_RED_ALL] = NEO_OP_AND};
+  static const neo_op op[] = {
+      [NEO_RED_SUM] = NEO_OP_ADD, [NEO_RED_PROD] = NEO_OP_MUL, [NEO_RED_MAX] = NEO_OP_MAX,
+      [NEO_RED_MIN] = NEO_OP_MIN, [NEO_RED_ANY] = NEO_OP_OR,   [NEO_RED_ALL] = NEO_OP_AND};
   return neo_lx_op2(l->k, op[kind], a, x);
 }
 
@@ -429,8 +446,7 @@ static void join_winners(lowering *l, neo_block *in, neo_reducer kind, const acc
                                      neo_lx_op2(l->k, NEO_OP_NE, best, best));
       equal = neo_lx_op2(l->k, NEO_OP_OR, equal, nan);
     }
-    take = neo_lx_op2(l->k, NEO_OP_OR, take,
-                      neo_lx_op2(l->k, NEO_OP_AND, equal, lt(l, p, best_p)));
+    take = neo_lx_op2(l->k, NEO_OP_OR, take, neo_lx_op2(l->k, NEO_OP_AND, equal, lt(l, p, best_p)));
     take = neo_lx_op2(l->k, NEO_OP_AND, take, some);
     neo_ls_set(l->k, in, whole[1].reg, index, 2, where_true(l, take, p, best_p));
     const neo_lx *again = neo_lx_op2(l->k, NEO_OP_EQ, neo_lx_reg(l->k, whole[1].reg, index, 2), p);
@@ -492,7 +508,8 @@ static void reduce_in_lanes(lowering *l, neo_block *in, const neo_stage *s, cons
 
 /* ---- a payload of nothing is 0 */
 
-static void end_payloads(lowering *l, neo_block *in, const neo_stage *s, const tile *t, bool lanes) {
+static void end_payloads(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                         bool lanes) {
   if (!has_payload(s))
     return;
   neo_block *b = neo_lower_open_tile(l, in, t, lanes);

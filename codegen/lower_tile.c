@@ -7,8 +7,9 @@
 #include <assert.h>
 
 typedef struct {
-  const neo_lx *lo, *hi, *base; /* base: where the last whole tile ends, from which sub-tiles count */
-  int64_t step, count;          /* elements and rows (or vectors) of one tile */
+  const neo_lx *lo, *hi,
+      *base;           /* base: where the last whole tile ends, from which sub-tiles count */
+  int64_t step, count; /* elements and rows (or vectors) of one tile */
   bool masked;
 } piece;
 

@@ -1,7 +1,9 @@
 /* Upper bounds of extents, for estimates. */
 #include "fusion/form.h"
 
-static int64_t saturate(__int128 x) { return x > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)x; }
+static int64_t saturate(__int128 x) {
+  return x > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)x;
+}
 
 int64_t neo_extent_most(neo_module *m, neo_expr e) {
   int64_t x, a, b;
@@ -24,10 +26,13 @@ int64_t neo_extent_most(neo_module *m, neo_expr e) {
   if (b < 0)
     return -1;
   switch (n->op) {
-  case NEO_OP_ADD: return saturate((__int128)a + b);
-  case NEO_OP_MUL: return saturate((__int128)a * b);
-  case NEO_OP_DIV: return neo_expr_is_int(m, neo_expr_arg(m, e, 1), &x) && x > 0 ? a / x : a;
-  default: return a > b ? a : b;
+  case NEO_OP_ADD:
+    return saturate((__int128)a + b);
+  case NEO_OP_MUL:
+    return saturate((__int128)a * b);
+  case NEO_OP_DIV:
+    return neo_expr_is_int(m, neo_expr_arg(m, e, 1), &x) && x > 0 ? a / x : a;
+  default:
+    return a > b ? a : b;
   }
 }
-

@@ -131,8 +131,8 @@ static neo_expr flatten_node(void *ctx, neo_module *m, neo_expr e) {
     arg[k] = neo_list_expr(m, n.arg, k);
   neo_tensor t = {n.attr};
   neo_expr at = neo_flat_offset(m, t, arg), cond = {0};
-  neo_expr load = neo_expr_make(m, NEO_OP_LOAD, (neo_type)n.type, t.i, &at,
-                                neo_tensor_rank(m, t) > 0, n.span);
+  neo_expr load =
+      neo_expr_make(m, NEO_OP_LOAD, (neo_type)n.type, t.i, &at, neo_tensor_rank(m, t) > 0, n.span);
   if (n.op == NEO_OP_LOAD_ELSE)
     cond = in_range(c, m, t, arg);
   return cond.i ? neo_op3(m, NEO_OP_SELECT, cond, load, arg[n.arg.n - 1]) : load;

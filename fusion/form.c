@@ -9,7 +9,7 @@ typedef struct {
   neo_prover *p;
   const neo_group *g;
   neo_form *f;
-  neo_map value; /* tensor of a member -> its value over its output axes and ACCs */
+  neo_map value;   /* tensor of a member -> its value over its output axes and ACCs */
   neo_expr acc[2]; /* what ACC k of the definition at hand is in the form */
 } builder;
 
@@ -44,8 +44,8 @@ static neo_expr in_range(neo_module *m, neo_tensor t, const neo_expr *index) {
   neo_expr cond = neo_const_bool(m, true), zero = neo_const_int(m, NEO_I64_T, 0);
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
     cond = neo_op2(m, NEO_OP_AND, cond, neo_op2(m, NEO_OP_LE, zero, index[k]));
-    cond = neo_op2(m, NEO_OP_AND, cond,
-                   neo_op2(m, NEO_OP_LT, index[k], neo_tensor_extent(m, t, k)));
+    cond =
+        neo_op2(m, NEO_OP_AND, cond, neo_op2(m, NEO_OP_LT, index[k], neo_tensor_extent(m, t, k)));
   }
   return cond;
 }
@@ -97,7 +97,8 @@ static neo_expr add_acc(builder *b, neo_stage *s, neo_reducer kind, neo_expr bod
 }
 
 /* cond and each bound <= AXIS (below), or AXIS < each bound, of a maximum (minimum) of bounds. */
-static neo_expr and_bounds(neo_module *m, neo_expr cond, neo_expr bound, neo_expr axis, bool below) {
+static neo_expr and_bounds(neo_module *m, neo_expr cond, neo_expr bound, neo_expr axis,
+                           bool below) {
   neo_op op = (neo_op)neo_expr_node(m, bound)->op;
   if (op == (below ? NEO_OP_MAX : NEO_OP_MIN)) {
     neo_expr first = neo_expr_arg(m, bound, 0), second = neo_expr_arg(m, bound, 1);
@@ -113,7 +114,8 @@ static neo_expr and_bounds(neo_module *m, neo_expr cond, neo_expr bound, neo_exp
  * turns conditions into bounds again where they are not:
  *
  *     r in max(0, h - 13)..min(3, h + 2)   ->   r in 0..3 where h - 13 <= r and r < h + 2 */
-static neo_expr relax(builder *b, const neo_stage *s, neo_axis_rec *x, uint32_t position, neo_expr cond) {
+static neo_expr relax(builder *b, const neo_stage *s, neo_axis_rec *x, uint32_t position,
+                      neo_expr cond) {
   neo_module *m = b->m;
   uint64_t axes = neo_expr_axes(m, x->lo) | neo_expr_axes(m, x->hi);
   uint64_t shared = (1ULL << b->f->axes.n) - 1;
@@ -153,7 +155,9 @@ static neo_stage begin_stage(builder *b, const neo_def_rec *d) {
   return s;
 }
 
-static void end_stage(builder *b, neo_stage s) { NEO_PUSH(b->m->arena, &b->f->stages, s); }
+static void end_stage(builder *b, neo_stage s) {
+  NEO_PUSH(b->m->arena, &b->f->stages, s);
+}
 
 /* m where it is finite, else 0 (NaN stays): what is subtracted before exponentials are taken. */
 static neo_expr finite_or_zero(neo_module *m, neo_expr x) {
@@ -221,10 +225,16 @@ static void add_reduction(builder *b, const neo_def_rec *d) {
   for (uint32_t k = 0; k < d->body.n; k++)
     body[k] = put_in(b, neo_list_expr(b->m, d->body, k));
   switch (d->reducer) {
-  case NEO_RED_NONE: break;
-  case NEO_RED_LOGSUMEXP: add_logsumexp(b, d, body[0]); break;
-  case NEO_RED_MEAN: add_mean(b, d, body[0]); break;
-  default: add_simple(b, d, body);
+  case NEO_RED_NONE:
+    break;
+  case NEO_RED_LOGSUMEXP:
+    add_logsumexp(b, d, body[0]);
+    break;
+  case NEO_RED_MEAN:
+    add_mean(b, d, body[0]);
+    break;
+  default:
+    add_simple(b, d, body);
   }
 }
 

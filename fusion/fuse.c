@@ -15,10 +15,10 @@
 
 typedef struct {
   bool needed, inlined;
-  bool lone;         /* never joined: several pieces, strided, an initialiser */
-  uint64_t entries;  /* that need it */
-  uint32_t group;    /* number + 1 */
-  double cost;       /* of one element, elementwise work alone */
+  bool lone;        /* never joined: several pieces, strided, an initialiser */
+  uint64_t entries; /* that need it */
+  uint32_t group;   /* number + 1 */
+  double cost;      /* of one element, elementwise work alone */
   uint32_t n_loads, size;
   neo_tensor *read;
   size_t n_read;
@@ -27,7 +27,7 @@ typedef struct {
 typedef struct {
   NEO_VEC(neo_def) members;
   uint64_t entries;
-  bool closed;       /* takes no more members */
+  bool closed; /* takes no more members */
 } draft;
 
 typedef struct {
@@ -53,13 +53,34 @@ typedef struct {
 
 static double op_cost(neo_op op) {
   switch (op) {
-  case NEO_OP_EXP: case NEO_OP_TANH: case NEO_OP_SIGMOID: case NEO_OP_SILU: case NEO_OP_ELU:
-  case NEO_OP_EXPM1: case NEO_OP_LOG: case NEO_OP_LOG1P: case NEO_OP_SOFTPLUS: case NEO_OP_GELU:
-  case NEO_OP_ERF: case NEO_OP_RAND: return 16;
-  case NEO_OP_SIN: case NEO_OP_COS: case NEO_OP_TAN: case NEO_OP_POW: return 30;
-  case NEO_OP_DIV: case NEO_OP_SQRT: case NEO_OP_RSQRT: case NEO_OP_MOD: return 5;
-  case NEO_OP_CAST: case NEO_OP_STOP: return 0;
-  default: return 1;
+  case NEO_OP_EXP:
+  case NEO_OP_TANH:
+  case NEO_OP_SIGMOID:
+  case NEO_OP_SILU:
+  case NEO_OP_ELU:
+  case NEO_OP_EXPM1:
+  case NEO_OP_LOG:
+  case NEO_OP_LOG1P:
+  case NEO_OP_SOFTPLUS:
+  case NEO_OP_GELU:
+  case NEO_OP_ERF:
+  case NEO_OP_RAND:
+    return 16;
+  case NEO_OP_SIN:
+  case NEO_OP_COS:
+  case NEO_OP_TAN:
+  case NEO_OP_POW:
+    return 30;
+  case NEO_OP_DIV:
+  case NEO_OP_SQRT:
+  case NEO_OP_RSQRT:
+  case NEO_OP_MOD:
+    return 5;
+  case NEO_OP_CAST:
+  case NEO_OP_STOP:
+    return 0;
+  default:
+    return 1;
   }
 }
 
@@ -83,7 +104,8 @@ static void measure(fuser *q, neo_def d) {
   x->n_read = neo_def_reads(q->m, d, q->a, &x->read);
   x->lone = r->out_map.n > 0;
   for (uint32_t k = 0; k < r->out.n; k++)
-    x->lone = x->lone || neo_tensor_at(q->m, (neo_tensor){neo_list_at(q->m, r->out, k)})->pieces.n != 1;
+    x->lone =
+        x->lone || neo_tensor_at(q->m, (neo_tensor){neo_list_at(q->m, r->out, k)})->pieces.n != 1;
   for (size_t k = 0; k < x->n_read; k++)
     q->readers[x->read[k].i]++;
 }
@@ -458,8 +480,10 @@ static const char *joins(fuser *q, uint32_t at, neo_def d) {
   if (g->entries != q->def[d.i].entries || outs > MOST_OUTS)
     return NULL;
   bool same = r->n_out == n && equal_axes(q, g->members.at[0], d, n);
-  bool rows = !same && r->n_out > n && equal_axes(q, g->members.at[0], d, n) && rows_fit(q, g, d, n);
-  for (size_t k = 0; k < g->members.n; k++) /* a kernel of rows takes only rows and what fits them */
+  bool rows =
+      !same && r->n_out > n && equal_axes(q, g->members.at[0], d, n) && rows_fit(q, g, d, n);
+  for (size_t k = 0; k < g->members.n;
+       k++) /* a kernel of rows takes only rows and what fits them */
     if (neo_def_at(q->m, g->members.at[k])->n_out != n && same)
       return NULL;
   if (!same && !rows)
@@ -469,7 +493,9 @@ static const char *joins(fuser *q, uint32_t at, neo_def d) {
     return NULL;
   if (update_conflict(q, g, d) || cycles(q, d, at))
     return NULL;
-  return rows ? "with the row's reduction" : member ? "reads what the kernel has just made" : "reads the same";
+  return rows     ? "with the row's reduction"
+         : member ? "reads what the kernel has just made"
+                  : "reads the same";
 }
 
 static void place(fuser *q, neo_def d) {
@@ -478,11 +504,12 @@ static void place(fuser *q, neo_def d) {
     if (!why)
       continue;
     if (q->explain)
-      neo_str_addf(q->explain, "join %s to %s: %s\n",
-                   neo_name_text(q->m->names, neo_tensor_at(q->m, first_out(q, d))->name),
-                   neo_name_text(q->m->names,
-                                 neo_tensor_at(q->m, first_out(q, q->drafts.at[k].members.at[0]))->name),
-                   why);
+      neo_str_addf(
+          q->explain, "join %s to %s: %s\n",
+          neo_name_text(q->m->names, neo_tensor_at(q->m, first_out(q, d))->name),
+          neo_name_text(q->m->names,
+                        neo_tensor_at(q->m, first_out(q, q->drafts.at[k].members.at[0]))->name),
+          why);
     NEO_PUSH(q->a, &q->drafts.at[k].members, d);
     q->def[d.i].group = k + 1;
     return;

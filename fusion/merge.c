@@ -9,7 +9,7 @@
 
 typedef struct {
   neo_form *f;
-  uint32_t at;   /* position of the first of the two */
+  uint32_t at;    /* position of the first of the two */
   int64_t extent; /* of the second */
 } merger;
 
@@ -43,7 +43,8 @@ static neo_expr merge_node(void *ctx, neo_module *m, neo_expr e) {
 
 typedef neo_expr rewriter(void *ctx, neo_module *m, neo_expr e);
 
-static void rewrite_stage(neo_module *m, neo_stage *s, rewriter *value, rewriter *offset, void *ctx) {
+static void rewrite_stage(neo_module *m, neo_stage *s, rewriter *value, rewriter *offset,
+                          void *ctx) {
   for (size_t k = 0; k < s->axes.n; k++) {
     s->axes.at[k].lo = value(ctx, m, s->axes.at[k].lo);
     s->axes.at[k].hi = value(ctx, m, s->axes.at[k].hi);

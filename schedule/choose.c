@@ -74,7 +74,8 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
   const neo_form *f = neo_group_form(m, g);
   neo_schedule over_source;
   if (pick(seed, 0, 1) && neo_model_segment(m, g, machine, &over_source)) {
-    over_source.at[NEO_SCHED_BLOCK_N] = over_source.at[NEO_SCHED_VECTOR_AXIS] < 0 ? 0 : pick(seed, 1, 9);
+    over_source.at[NEO_SCHED_BLOCK_N] =
+        over_source.at[NEO_SCHED_VECTOR_AXIS] < 0 ? 0 : pick(seed, 1, 9);
     over_source.at[NEO_SCHED_UNIT_AXES] = pick(seed, 0, neo_schedule_loops(f, &over_source));
     over_source.at[NEO_SCHED_UNIT_SIZE] = pick(seed, 1, 3);
     return over_source;

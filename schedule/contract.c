@@ -15,7 +15,9 @@ static bool add_factors(const neo_module *m, neo_contraction *c, neo_expr e) {
   return true;
 }
 
-static bool finishing_only(const neo_stage *s) { return s->accs.n == 0 && s->axes.n == 0; }
+static bool finishing_only(const neo_stage *s) {
+  return s->accs.n == 0 && s->axes.n == 0;
+}
 
 bool neo_contraction_of(neo_module *m, const neo_form *f, neo_contraction *out) {
   *out = (neo_contraction){.stage = UINT32_MAX};

@@ -38,7 +38,9 @@ uint64_t neo_form_bound_axes(const neo_module *m, const neo_form *f) {
   return axes & ((1ULL << f->axes.n) - 1);
 }
 
-static bool is_power(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+static bool is_power(int64_t n) {
+  return n > 0 && (n & (n - 1)) == 0;
+}
 
 static bool vector_legal(const neo_form *f, const neo_machine *machine, const int64_t *s,
                          neo_str *why) {

@@ -24,12 +24,31 @@ typedef struct {
 
 static double math_cost(neo_op op) {
   switch (op) {
-  case NEO_OP_EXP: case NEO_OP_TANH: case NEO_OP_SIGMOID: case NEO_OP_SILU: case NEO_OP_ELU:
-  case NEO_OP_EXPM1: case NEO_OP_LOG: case NEO_OP_LOG1P: case NEO_OP_SOFTPLUS: case NEO_OP_GELU:
-  case NEO_OP_ERF: case NEO_OP_RAND: return 16;
-  case NEO_OP_SIN: case NEO_OP_COS: case NEO_OP_TAN: case NEO_OP_POW: return 30;
-  case NEO_OP_DIV: case NEO_OP_SQRT: case NEO_OP_RSQRT: case NEO_OP_MOD: return 5;
-  default: return 1;
+  case NEO_OP_EXP:
+  case NEO_OP_TANH:
+  case NEO_OP_SIGMOID:
+  case NEO_OP_SILU:
+  case NEO_OP_ELU:
+  case NEO_OP_EXPM1:
+  case NEO_OP_LOG:
+  case NEO_OP_LOG1P:
+  case NEO_OP_SOFTPLUS:
+  case NEO_OP_GELU:
+  case NEO_OP_ERF:
+  case NEO_OP_RAND:
+    return 16;
+  case NEO_OP_SIN:
+  case NEO_OP_COS:
+  case NEO_OP_TAN:
+  case NEO_OP_POW:
+    return 30;
+  case NEO_OP_DIV:
+  case NEO_OP_SQRT:
+  case NEO_OP_RSQRT:
+  case NEO_OP_MOD:
+    return 5;
+  default:
+    return 1;
   }
 }
 
@@ -95,7 +114,9 @@ static double points(neo_module *m, const neo_stage *s) {
 }
 
 /* Vectors needed for n elements, counting the last one as a whole. */
-static double vectors(int64_t n, int64_t w) { return (double)((n + w - 1) / w); }
+static double vectors(int64_t n, int64_t w) {
+  return (double)((n + w - 1) / w);
+}
 
 /* Cost of one point of the shared axes, lanes along shared axis `axis` (of extent n). */
 static double shared_cost(neo_module *m, const neo_form *f, uint32_t axis, int64_t w) {
@@ -179,7 +200,8 @@ static double work_of_point(neo_module *m, const neo_form *f) {
 /* All leading loops make units; how many iterations are worth one. */
 void neo_model_units(neo_module *m, const neo_form *f, neo_schedule *s) {
   double work = work_of_point(m, f);
-  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], n = (int64_t)f->axes.n, loops = neo_schedule_loops(f, s);
+  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], n = (int64_t)f->axes.n,
+          loops = neo_schedule_loops(f, s);
   int64_t an = v >= 0 && v < n ? v : s->at[NEO_SCHED_AXIS_N], am = s->at[NEO_SCHED_AXIS_M];
   int64_t merged = s->at[NEO_SCHED_MERGE];
   for (int64_t k = an - merged + 1; an >= 0 && k <= an; k++) {

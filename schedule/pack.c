@@ -45,7 +45,9 @@ neo_side neo_schedule_side(const neo_form *f, const neo_schedule *s, const neo_f
 
 /* ---- shapes */
 
-static int64_t round_up(int64_t x, int64_t n) { return (x + n - 1) / n * n; }
+static int64_t round_up(int64_t x, int64_t n) {
+  return (x + n - 1) / n * n;
+}
 
 /* Elements of rows or columns in a block. */
 static int64_t block_length(neo_module *m, const neo_form *f, const neo_schedule *s, bool rows) {
@@ -96,8 +98,8 @@ neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *f, const neo_sta
       return y;
   }
   int64_t n = block_length(m, f, sched, side == NEO_SIDE_ROWS);
-  int64_t tile = side == NEO_SIDE_ROWS ? p[NEO_SCHED_TILE_M]
-                                       : p[NEO_SCHED_TILE_N] * p[NEO_SCHED_VECTOR_WIDTH];
+  int64_t tile =
+      side == NEO_SIDE_ROWS ? p[NEO_SCHED_TILE_M] : p[NEO_SCHED_TILE_N] * p[NEO_SCHED_VECTOR_WIDTH];
   bool flat = side == NEO_SIDE_COLUMNS && p[NEO_SCHED_MERGE] > 1;
   y.k_unit = flat ? flat_pitch(n, tile) : tile;
   y.tile_coef = flat ? 1 : y.k_size;

@@ -95,7 +95,8 @@ bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *mac
   if (!neo_segment_of(m, g, &x))
     return false;
   neo_schedule s = neo_schedule_plain();
-  int64_t *p = s.at, lanes = machine->vector_bytes / neo_type_bytes((neo_type)f->stages.at[0].accs.at[0].type);
+  int64_t *p = s.at,
+          lanes = machine->vector_bytes / neo_type_bytes((neo_type)f->stages.at[0].accs.at[0].type);
   uint64_t fixed = neo_form_bound_axes(m, f) | neo_segment_tested(m, &x);
   p[NEO_SCHED_SEGMENT] = 1;
   p[NEO_SCHED_AXIS_M] = x.axis;
@@ -104,7 +105,8 @@ bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *mac
     neo_expr at = f->stages.at[1].outs.at[0].offset;
     while (width > 1 && width > n)
       width /= 2;
-    if (k == x.axis || fixed >> k & 1 || width < 2 || !neo_flat_stride(m, at, k, &stride) || stride != 1)
+    if (k == x.axis || fixed >> k & 1 || width < 2 || !neo_flat_stride(m, at, k, &stride) ||
+        stride != 1)
       continue;
     p[NEO_SCHED_VECTOR_AXIS] = k;
     p[NEO_SCHED_VECTOR_WIDTH] = width;

@@ -128,13 +128,14 @@ static void factor_cost(search *q, const candidate *x, uint32_t k, neo_side side
                         double *copies) {
   const neo_factor *f = &q->c->factor[k];
   uint32_t last = (uint32_t)(q->f->axes.n + q->s->axes.n - 1);
-  neo_expr walked = x->merge > 1 ? neo_walked_expr(q->m, q->f, (uint32_t)x->v, (uint32_t)x->merge, f->e)
-                                 : f->e;
+  neo_expr walked =
+      x->merge > 1 ? neo_walked_expr(q->m, q->f, (uint32_t)x->v, (uint32_t)x->merge, f->e) : f->e;
   look along = look_along(q, walked, side == NEO_SIDE_ROWS ? x->am : x->v);
   look down = look_along(q, f->e, last);
   if (!(x->pack >> k & 1)) {
     if (side == NEO_SIDE_COLUMNS)
-      rd->column += vector_read(&along) + (down.strided && x->m_len > 4 * (double)x->rows ? 1.5 : 0);
+      rd->column +=
+          vector_read(&along) + (down.strided && x->m_len > 4 * (double)x->rows ? 1.5 : 0);
     else if (side == NEO_SIDE_ROWS)
       rd->row += (along.guarded ? 3 : 0) + along.ops * 0.7 +
                  (down.strided ? (along.strided ? 1 : 0.3) : 0);
@@ -224,7 +225,9 @@ static double own_cost_of(search *q, const candidate *x) {
 
 /* ---- the schedule of a candidate */
 
-static int64_t round_up(int64_t x, int64_t n) { return (x + n - 1) / n * n; }
+static int64_t round_up(int64_t x, int64_t n) {
+  return (x + n - 1) / n * n;
+}
 
 static neo_schedule basic(const search *q, const candidate *x) {
   neo_schedule s = neo_schedule_plain();
@@ -277,7 +280,8 @@ static void each_tile(search *q, candidate *x) {
       bool own = x->own_lanes;
       int64_t used = x->rows * x->cols + x->cols + (own ? x->rows : 1);
       double columns = own ? x->n : ceil(x->n / (double)q->lanes);
-      if (used > regs || (x->cols > 1 && (double)x->cols > columns) || (own && x->an < 0 && x->cols > 1))
+      if (used > regs || (x->cols > 1 && (double)x->cols > columns) ||
+          (own && x->an < 0 && x->cols > 1))
         continue;
       x->pack = 0;
       if (own)
@@ -423,7 +427,8 @@ static void divide(const search *q, neo_schedule *s) {
   bool columns = p[NEO_SCHED_VECTOR_AXIS] < (int64_t)q->f->axes.n || p[NEO_SCHED_AXIS_N] >= 0;
   if (n >= want || !columns || p[NEO_SCHED_BLOCK_N])
     return;
-  int64_t tile = p[NEO_SCHED_TILE_N] * (p[NEO_SCHED_VECTOR_AXIS] < (int64_t)q->f->axes.n ? q->lanes : 1);
+  int64_t tile =
+      p[NEO_SCHED_TILE_N] * (p[NEO_SCHED_VECTOR_AXIS] < (int64_t)q->f->axes.n ? q->lanes : 1);
   int64_t length = column_length(q, s), unit = tile;
   for (int64_t k = 0; k < p[NEO_SCHED_MERGE] - 1; k++)
     unit = k ? unit * q->shared[p[NEO_SCHED_VECTOR_AXIS] - k] : q->shared[p[NEO_SCHED_VECTOR_AXIS]];

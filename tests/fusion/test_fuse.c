@@ -1,0 +1,113 @@
+/* Which definitions become one kernel. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "fusion/form.h"
+#include "ir/print.h"
+#include <string.h>
+
+typedef struct {
+  neo_arena arena;
+  neo_module *m;
+  neo_grouping groups;
+  neo_str explain;
+} world;
+
+static void fuse(world *w, const char *text) {
+  neo_arena_init(&w->arena, neo_alloc_default, NULL);
+  neo_arena *a = &w->arena;
+  char *whole = neo_arena_printf(a, "neo-ir 1\nmodule t\n%s", text);
+  neo_diags *d = neo_diags_new(a, neo_sources_new(a));
+  w->m = neo_module_parse(a, neo_names_new(a), d, "test", whole, strlen(whole));
+  assert_non_null(w->m);
+  neo_str_init(&w->explain, a);
+  assert_int_equal(neo_fuse(w->m, a, &w->groups, &w->explain), NEO_OK);
+}
+
+static const neo_group *writer_of(const world *w, const char *name) {
+  neo_tensor t = neo_tensor_find(w->m, name);
+  for (size_t k = 0; k < w->groups.groups.n; k++)
+    for (size_t i = 0; i < w->groups.groups.at[k].roots.n; i++)
+      if (w->groups.groups.at[k].roots.at[i].i == t.i)
+        return &w->groups.groups.at[k];
+  return NULL;
+}
+
+static void an_activation_joins_the_product_and_its_input_stays_in_registers(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "input X : f32 [8, 16]\ninput W : f32 [16, 8]\ntemp Z : f32 [8, 8]\ntemp H : f32 [8, 8]\n"
+           "def Z[b: 8, j: 8] =\n  sum[i: 16] X[b, i] * W[i, j]\n  then acc0\n"
+           "def H[b: 8, j: 8] = relu(Z[b, j])\nentry forward forward: H = H\n");
+  assert_int_equal(w.groups.groups.n, 1);
+  assert_null(writer_of(&w, "Z"));
+  assert_non_null(writer_of(&w, "H"));
+  assert_non_null(strstr(neo_str_text(&w.explain), "join H to Z"));
+  neo_arena_free(&w.arena);
+}
+
+static void the_updates_of_a_parameter_are_one_kernel(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "param w : f32 [40]\nstate m : f32 [40]\ninput g : f32 [40]\nupdate w2 : f32 [40] of w\n"
+           "update m2 : f32 [40] of m\ninit @1 w[i: 40] = 0.5\ninit @2 m[i: 40] = 0.0\n"
+           "def m2[i: 40] = m[i] * 0.9 + g[i]\ndef w2[i: 40] = w[i] - m2[i]\n"
+           "entry train step: g = g; updates w2, m2\n");
+  assert_non_null(writer_of(&w, "w2"));
+  assert_ptr_equal(writer_of(&w, "w2"), writer_of(&w, "m2"));
+  neo_arena_free(&w.arena);
+}
+
+static void an_update_stays_apart_from_a_reader_of_the_old_values_elsewhere(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "param w : f32 [40]\ninput g : f32 [40]\nupdate w2 : f32 [40] of w\ntemp y : f32 [40]\n"
+           "init @1 w[i: 40] = 0.5\ndef w2[i: 40] = w[i] - g[i]\ndef y[i: 40] = w[39 - i] * g[i]\n"
+           "entry train step: y = y; updates w2\n");
+  assert_ptr_not_equal(writer_of(&w, "w2"), writer_of(&w, "y"));
+  neo_arena_free(&w.arena);
+}
+
+static void kernels_run_after_their_producers(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "input X : f32 [9, 9]\ntemp a : f32 [9, 9]\ntemp s : f32 [9]\ntemp b : f32 [9, 9]\ntemp c : f32 [9, 9]\n"
+           "def a[i: 9, j: 9] = exp(X[i, j])\ndef s[j: 9] =\n  sum[i: 9] a[i, j]\n  then acc0\n"
+           "def b[i: 9, j: 9] = a[i, j] / s[j]\ndef c[i: 9, j: 9] = a[i, j] + b[j, i]\n"
+           "entry forward forward: a = a, b = b, c = c\n");
+  bool *done = NEO_NEW_ARRAY(&w.arena, bool, w.m->tensors.n);
+  for (size_t k = 0; k < w.groups.groups.n; k++) {
+    const neo_group *g = &w.groups.groups.at[k];
+    for (size_t i = 0; i < g->reads.n; i++) {
+      bool given = neo_tensor_at(w.m, g->reads.at[i])->pieces.n == 0;
+      assert_true(given || done[g->reads.at[i].i]);
+    }
+    for (size_t i = 0; i < g->roots.n; i++)
+      done[g->roots.at[i].i] = true;
+  }
+  neo_arena_free(&w.arena);
+}
+
+static void equal_kernels_have_equal_keys_whatever_the_names(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "input A : f32 [4, 6]\ninput B : f32 [6, 4]\ninput C : f32 [4, 8]\ntemp a : f32 [4, 6]\ntemp b : f32 [6, 4]\n"
+           "temp c : f32 [4, 8]\ndef a[i: 4, j: 6] = exp(A[i, j])\ndef b[i: 6, j: 4] = exp(B[i, j])\n"
+           "def c[i: 4, j: 8] = exp(C[i, j])\nentry forward forward: a = a, b = b, c = c\n");
+  assert_memory_equal(writer_of(&w, "a")->key, writer_of(&w, "b")->key, sizeof(uint64_t[2]));
+  assert_memory_not_equal(writer_of(&w, "a")->key, writer_of(&w, "c")->key, sizeof(uint64_t[2]));
+  neo_arena_free(&w.arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_activation_joins_the_product_and_its_input_stays_in_registers),
+      cmocka_unit_test(the_updates_of_a_parameter_are_one_kernel),
+      cmocka_unit_test(an_update_stays_apart_from_a_reader_of_the_old_values_elsewhere),
+      cmocka_unit_test(kernels_run_after_their_producers),
+      cmocka_unit_test(equal_kernels_have_equal_keys_whatever_the_names),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
