@@ -126,6 +126,13 @@ neo_tensor ad_stored_acc(ad_state *s, neo_def def, uint32_t k) {
   return t;
 }
 
+neo_tensor ad_winner_at(ad_state *s, neo_def def, neo_list body) {
+  neo_def_rec d = *neo_def_at(s->m, def);
+  neo_tensor like = {neo_list_at(s->m, d.out, 0)};
+  d.body = body;
+  return recompute_acc(s, d, like, NEO_I64_T, neo_acc_ref(s->m, NEO_I64_T, 1), "at");
+}
+
 /* ---- reads */
 
 /* Moves conditions on indices alone (a select against 0 at the top) into the domain. */

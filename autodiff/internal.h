@@ -95,6 +95,8 @@ void ad_define_term(ad_state *s, neo_tensor out, const ad_term *term, neo_span s
 void ad_definition(ad_state *s, neo_def d);
 /* The tensor that holds ACC k of definition d (made an output of it if need be). */
 neo_tensor ad_stored_acc(ad_state *s, neo_def d, uint32_t k);
+/* A tensor that holds ACC 1 of definition d, a maximum or minimum, if its bodies were these. */
+neo_tensor ad_winner_at(ad_state *s, neo_def d, neo_list body);
 
 /* ---- reduce.c: adjoint of a reducer's body[0] at one point, given the adjoint g of ACC 0 (over output axes); 0: none */
 neo_expr ad_reducer(ad_state *s, neo_def d, neo_expr g);

@@ -66,7 +66,10 @@ static bool box_of(ad_state *s, const neo_def_rec *d, uint32_t k, box *out) {
   }
   out->lo = end[0];
   out->length = neo_op2(m, NEO_OP_SUB, end[1], end[0]);
-  out->length = neo_op2(m, NEO_OP_MAX, out->length, neo_const_int(m, NEO_I64_T, 0));
+  int64_t n;
+  if (neo_expr_node(m, out->length)->op != NEO_OP_SIZE &&
+      !(neo_expr_is_int(m, out->length, &n) && n >= 0))
+    out->length = neo_op2(m, NEO_OP_MAX, out->length, neo_const_int(m, NEO_I64_T, 0));
   return true;
 }
 
@@ -91,19 +94,54 @@ static neo_expr no_range(ad_state *s, const neo_def_rec *d, const char *reducer)
   return (neo_expr){0};
 }
 
+/* Is the payload different at each point of the reduction? */
+static bool identifies(ad_state *s, const neo_def_rec *d, neo_expr payload) {
+  neo_module *m = s->m;
+  neo_axis_rec axis[64];
+  neo_expr move[64] = {{0}}, here = position(s, d);
+  uint32_t n_red = d->axes.n - d->n_out;
+  if (n_red == 0 || payload.i == here.i)
+    return true;
+  if (d->axes.n + n_red >= 63)
+    return false;
+  for (uint32_t k = 0; k < d->axes.n; k++) {
+    axis[k] = *neo_def_axis(m, d, k);
+    if (k < d->n_out)
+      continue;
+    axis[k + n_red] = axis[k];
+    axis[k + n_red].lo = neo_expr_subst_axes(m, axis[k].lo, move, k);
+    axis[k + n_red].hi = neo_expr_subst_axes(m, axis[k].hi, move, k);
+    move[k] = neo_axis_ref(m, k + n_red);
+  }
+  neo_expr other = neo_expr_subst_axes(m, payload, move, d->axes.n);
+  neo_expr equal = neo_op2(m, NEO_OP_EQ, payload, other);
+  neo_facts f = {.axes = axis, .n_axes = d->axes.n + n_red, .assume = &equal, .n_assume = 1};
+  for (uint32_t k = d->n_out; k < d->axes.n; k++) {
+    neo_expr same = neo_op2(m, NEO_OP_EQ, neo_axis_ref(m, k), move[k]);
+    if (neo_prove(s->env.prover, &f, same, NULL) != NEO_PROVED)
+      return false;
+  }
+  return true;
+}
+
 static neo_expr winner(ad_state *s, neo_def def, neo_expr g) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, def);
-  if (d.body.n < 2) {
+  neo_expr here = d.body.n == 2 ? neo_list_expr(m, d.body, 1) : (neo_expr){0}, at;
+  if (here.i && identifies(s, &d, here)) {
+    at = ad_read(m, ad_stored_acc(s, def, 1));
+  } else {
     uint32_t body[2] = {neo_list_at(m, d.body, 0), position(s, &d).i};
     if (!body[1])
       return no_range(s, &d, neo_reducer_text((neo_reducer)d.reducer));
-    d.body = neo_list_new(m, body, 2);
-    neo_def_at(m, def)->body = d.body;
+    neo_list with_position = neo_list_new(m, body, 2);
+    if (!here.i)
+      neo_def_at(m, def)->body = with_position;
+    at = ad_read(m, here.i ? ad_winner_at(s, def, with_position) : ad_stored_acc(s, def, 1));
+    here.i = body[1];
   }
-  neo_expr at = ad_read(m, ad_stored_acc(s, def, 1));
-  neo_expr here = neo_op2(m, NEO_OP_EQ, at, neo_list_expr(m, d.body, 1));
-  return ad_select(m, here, g, ad_zero(m, neo_expr_type(m, g)));
+  neo_expr wins = neo_op2(m, NEO_OP_EQ, at, here);
+  return ad_select(m, wins, g, ad_zero(m, neo_expr_type(m, g)));
 }
 
 static neo_expr softmax(ad_state *s, neo_def def, neo_expr g) {
