@@ -20,6 +20,7 @@ typedef struct {
   uint32_t group;   /* number + 1 */
   double cost;      /* of one element, elementwise work alone */
   uint32_t n_loads, size;
+  uint32_t n_quotients; /* / and % in indices: lanes no longer run along memory */
   neo_tensor *read;
   size_t n_read;
 } def_info;
@@ -94,6 +95,8 @@ static void measure_node(void *ctx, neo_expr e) {
     c->d->cost += op_cost((neo_op)n->op);
   else if (n->op == NEO_OP_RAND)
     c->d->cost += op_cost(NEO_OP_RAND);
+  else if (n->type == NEO_I64_T && (n->op == NEO_OP_DIV || n->op == NEO_OP_MOD))
+    c->d->n_quotients++;
 }
 
 static void measure(fuser *q, neo_def d) {
@@ -255,7 +258,7 @@ static bool inlines(fuser *q, neo_def d) {
   uint32_t n = q->readers[t.i];
   if (!simple || neo_tensor_at(q->m, t)->role != NEO_ROLE_TEMP || x->cost > MOST_COST || n == 0)
     return false;
-  if (n > 1 && (x->cost > 3 || x->n_loads > 2 || n > 3))
+  if (n > 1 && (x->cost > 3 || x->n_loads > 2 || n > 3 || x->n_quotients))
     return false;
   for (size_t k = 0; k < q->n_order; k++) {
     const def_info *y = &q->def[q->order[k].i];
