@@ -50,7 +50,7 @@ function(neo_add_unit_test path)
   target_compile_definitions(${target} PRIVATE NEO_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${folder}_${short} COMMAND ${target})
-  neo_register(${folder}_${short} 300)
+  neo_register(${folder}_${short} 900)
   set(labels ${folder})
   if(short MATCHES "pool|thread") # what runs under the thread sanitizer
     list(APPEND labels threads)
@@ -81,7 +81,7 @@ function(neo_add_fuzz_target path)
   add_test(NAME fuzz_${short} COMMAND ${target} -max_total_time=20 -timeout=10 -rss_limit_mb=2048
            -print_final_stats=0 -verbosity=0 ${dictionary}
            -artifact_prefix=${CMAKE_BINARY_DIR}/corpus/crash_${short}_ ${found} ${corpus})
-  neo_register(fuzz_${short} 120)
+  neo_register(fuzz_${short} 300)
   set_tests_properties(fuzz_${short} PROPERTIES LABELS fuzz)
 endfunction()
 
@@ -110,7 +110,7 @@ foreach(path IN LISTS scripts)
   cmake_path(GET path STEM name)
   string(REGEX REPLACE "^test_" "" name ${name})
   add_test(NAME ${name} COMMAND sh ${path})
-  neo_register(${name} 600)
+  neo_register(${name} 1500)
   set_tests_properties(${name} PROPERTIES LABELS script)
 endforeach()
 
