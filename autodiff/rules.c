@@ -9,6 +9,10 @@ neo_expr ad_zero(neo_module *m, neo_type t) {
   return neo_const_int(m, t, 0);
 }
 
+static neo_type type_of(const neo_module *m, neo_expr e) {
+  return neo_expr_type(m, e);
+}
+
 static bool is_const(const neo_module *m, neo_expr e, double x) {
   double v;
   int64_t i;
@@ -77,31 +81,62 @@ static bool guarded(const neo_module *m, neo_expr e) {
   return false;
 }
 
-/* Applies a linear map (multiply or divide by d) to g, inside guards. */
-static neo_expr linear(neo_module *m, neo_op op, neo_expr g, neo_expr d) {
-  if (guarded(m, g)) {
-    neo_node n = *neo_expr_node(m, g);
-    if (n.op == NEO_OP_SELECT) {
-      neo_expr c = neo_expr_arg(m, g, 0), a = neo_expr_arg(m, g, 1), b = neo_expr_arg(m, g, 2);
-      neo_expr x = ad_is_zero(m, a) ? a : linear(m, op, a, d);
-      return ad_select(m, c, x, ad_is_zero(m, b) ? b : linear(m, op, b, d));
-    }
-    if (n.op == NEO_OP_NEG)
-      return ad_neg(m, linear(m, op, neo_expr_arg(m, g, 0), d));
-    neo_expr a = neo_expr_arg(m, g, 0), b = neo_expr_arg(m, g, 1);
-    neo_expr x = linear(m, op, a, d), y = linear(m, op, b, d);
-    return ad_add(m, x, n.op == NEO_OP_SUB ? ad_neg(m, y) : y);
+/* A linear map of an adjoint: by a factor, by a condition, to a type. */
+typedef struct {
+  enum { TIMES, OVER, WHERE, UNLESS, CONVERT } kind;
+  neo_expr by; /* a number or a condition */
+  neo_type to;
+} map;
+
+static neo_expr map_plain(neo_module *m, const map *f, neo_expr g) {
+  switch (f->kind) {
+  case TIMES:
+    return mul(m, g, f->by);
+  case OVER:
+    return ad_is_zero(m, g) || is_const(m, f->by, 1) ? g : neo_op2(m, NEO_OP_DIV, g, f->by);
+  case WHERE:
+    return ad_select(m, f->by, g, ad_zero(m, neo_expr_type(m, g)));
+  case UNLESS:
+    return ad_select(m, f->by, ad_zero(m, neo_expr_type(m, g)), g);
+  default:
+    return neo_cast(m, f->to, g);
   }
-  if (op == NEO_OP_MUL)
-    return mul(m, g, d);
-  return ad_is_zero(m, g) || is_const(m, d, 1) ? g : neo_op2(m, NEO_OP_DIV, g, d);
+}
+
+/* Applies it to g, inside guards: what the map needs is only evaluated where the guards hold. */
+static neo_expr apply(neo_module *m, const map *f, neo_expr g) {
+  if (!guarded(m, g))
+    return map_plain(m, f, g);
+  neo_node n = *neo_expr_node(m, g);
+  if (n.op == NEO_OP_NEG)
+    return ad_neg(m, apply(m, f, neo_expr_arg(m, g, 0)));
+  if (n.op == NEO_OP_SELECT) {
+    neo_expr c = neo_expr_arg(m, g, 0), a = neo_expr_arg(m, g, 1), b = neo_expr_arg(m, g, 2);
+    bool first = !ad_is_zero(m, a), second = !ad_is_zero(m, b);
+    neo_expr x = first ? apply(m, f, a) : a, y = second ? apply(m, f, b) : b;
+    if (!first)
+      x = ad_zero(m, second ? neo_expr_type(m, y) : f->kind == CONVERT ? f->to : type_of(m, g));
+    return ad_select(m, c, x, second ? y : ad_zero(m, neo_expr_type(m, x)));
+  }
+  neo_expr a = neo_expr_arg(m, g, 0), b = neo_expr_arg(m, g, 1);
+  neo_expr x = apply(m, f, a), y = apply(m, f, b);
+  return ad_add(m, x, n.op == NEO_OP_SUB ? ad_neg(m, y) : y);
 }
 
 neo_expr ad_scale(neo_module *m, neo_expr adj, neo_expr d) {
-  return linear(m, NEO_OP_MUL, adj, d);
+  return apply(m, &(map){.kind = TIMES, .by = d}, adj);
 }
 static neo_expr quotient(neo_module *m, neo_expr adj, neo_expr d) {
-  return linear(m, NEO_OP_DIV, adj, d);
+  return apply(m, &(map){.kind = OVER, .by = d}, adj);
+}
+static neo_expr keep(neo_module *m, neo_expr cond, neo_expr g) {
+  return apply(m, &(map){.kind = WHERE, .by = cond}, g);
+}
+static neo_expr drop(neo_module *m, neo_expr cond, neo_expr g) {
+  return apply(m, &(map){.kind = UNLESS, .by = cond}, g);
+}
+static neo_expr convert(neo_module *m, neo_type to, neo_expr g) {
+  return apply(m, &(map){.kind = CONVERT, .to = to}, g);
 }
 
 static neo_expr op1(neo_module *m, neo_op op, neo_expr a) {
@@ -112,12 +147,6 @@ static neo_expr add(neo_module *m, neo_expr a, neo_expr b) {
 }
 static neo_expr sub(neo_module *m, neo_expr a, neo_expr b) {
   return neo_op2(m, NEO_OP_SUB, a, b);
-}
-static neo_expr keep(neo_module *m, neo_expr cond, neo_expr g) {
-  return ad_select(m, cond, g, ad_zero(m, neo_expr_type(m, g)));
-}
-static neo_expr drop(neo_module *m, neo_expr cond, neo_expr g) {
-  return ad_select(m, cond, ad_zero(m, neo_expr_type(m, g)), g);
 }
 
 /* d pow(a, b): b*a^(b-1) and a^b*log a, the latter 0 at a = 0. */
@@ -206,7 +235,7 @@ static neo_expr rule_one(neo_module *m, neo_op op, neo_expr x, neo_expr y, neo_e
   case NEO_OP_NEG:
     return ad_neg(m, g);
   case NEO_OP_CAST:
-    return neo_cast(m, neo_expr_type(m, x), g);
+    return convert(m, neo_expr_type(m, x), g);
   case NEO_OP_SQRT:
     return quotient(m, ad_scale(m, g, real(m, x, 0.5)), y);
   case NEO_OP_LOG:
