@@ -38,6 +38,32 @@ static bool safe_alone(lowering *l, neo_expr e) {
   return c.safe;
 }
 
+static neo_expr and_also(lowering *l, neo_expr a, neo_expr b) {
+  return a.i ? neo_op2(l->m, NEO_OP_AND, a, b) : b;
+}
+
+/* The same under a condition (0: none), with selects and conditions inside the operand counted. */
+static bool safe_under(lowering *l, neo_expr e, neo_expr cond) {
+  neo_node n = *neo_expr_node(l->m, e);
+  neo_expr a = n.arg.n ? neo_list_expr(l->m, n.arg, 0) : (neo_expr){0}, from = cond, other = cond;
+  bool branches = n.op == NEO_OP_SELECT, both = n.op == NEO_OP_AND || n.op == NEO_OP_OR;
+  if (branches || both) {
+    neo_expr not_a = neo_op1(l->m, NEO_OP_NOT, a);
+    from = and_also(l, cond, n.op == NEO_OP_OR ? not_a : a);
+    other = branches ? and_also(l, cond, not_a) : from;
+  }
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    if (!safe_under(l, neo_list_expr(l->m, n.arg, k), k == 0 ? cond : k == 1 ? from : other))
+      return false;
+  if (n.op != NEO_OP_LOAD)
+    return true;
+  neo_facts f = l->facts;
+  f.assume = &cond;
+  f.n_assume = cond.i != 0;
+  neo_expr size = neo_tensor_elements(l->m, (neo_tensor){n.attr});
+  return neo_prove_index(l->p, &f, neo_flat_at(l->m, e), size, NULL) == NEO_PROVED;
+}
+
 /* Axes that have one value in a block, or that the operand uses itself. */
 static uint64_t axes_in_reach(const lowering *l, const neo_factor *x) {
   uint64_t shared = (1ULL << l->f->axes.n) - 1;
@@ -133,8 +159,13 @@ void neo_lower_plan_packs(lowering *l) {
       continue;
     }
     reach[k] = axes_in_reach(l, &c.factor[k]);
-    if (b->where_original.i)
-      take_condition(l, b->where_original, reach[k], &cond);
+    /* Copied without the whole condition, the operand must not need the rest of it. */
+    if (b->where_original.i && !take_condition(l, b->where_original, reach[k], &cond) &&
+        !safe_under(l, c.factor[k].e, cond)) {
+      drop = false;
+      reach[k] = 0;
+      continue;
+    }
     plan_pack(l, s, &c.factor[k], cond, side);
   }
   if (drop && b->where_original.i) {
