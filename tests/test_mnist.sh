@@ -22,4 +22,4 @@ learn() {
 }
 
 learn mlp 10 97
-learn cnn 2 98.5
+learn cnn 9 98.5
