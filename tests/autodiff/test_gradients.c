@@ -1,135 +1,13 @@
 /* Gradients of hand-written IR against central differences in f64, and of random access maps against a loop that scatters.
  * In the second kind all data are small integers, so sums are exact and equality is asked for. */
-#include "autodiff/autodiff.h"
 #include "base/random.h"
-#include "ir/interp.h"
 #include "ir/print.h"
-#include "ir/verify.h"
-#include <cmocka.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-typedef struct {
-  neo_arena arena;
-  neo_module *m;
-  neo_diags *diags;
-  neo_names *names;
-} world;
-
-static void world_begin(world *w) {
-  neo_arena_init(&w->arena, neo_alloc_default, NULL);
-  w->names = neo_names_new(&w->arena);
-  w->diags = neo_diags_new(&w->arena, neo_sources_new(&w->arena));
-  w->m = NULL;
-}
-
-static const char *messages(world *w) {
-  neo_str s;
-  neo_str_init(&s, &w->arena);
-  neo_diags_print(w->diags, &s, false);
-  return neo_str_text(&s);
-}
-
-static void check_module(world *w, const char *when) {
-  neo_str why;
-  neo_str_init(&why, &w->arena);
-  if (neo_module_verify(w->m, &why))
-    fail_msg("%s: %s", when, neo_str_text(&why));
-}
-
-static void differentiate(world *w) {
-  check_module(w, "before");
-  if (neo_pass_autodiff(w->m))
-    fail_msg("%s", messages(w));
-  check_module(w, "after");
-}
-
-static void eval(neo_interp *p, world *w, neo_tensor t) {
-  neo_str why;
-  neo_str_init(&why, &w->arena);
-  if (neo_interp_eval(p, &t, 1, true, &why)) {
-    neo_str text;
-    neo_str_init(&text, &w->arena);
-    neo_module_print(w->m, &text);
-    fail_msg("%s\n%s", neo_str_text(&why), neo_str_text(&text));
-  }
-}
-
-static double uniform(uint64_t *seed) {
-  return (double)(neo_splitmix(seed) >> 11) / 9007199254740992.0;
-}
-
-static void fill_inputs(world *w, neo_interp *p, uint64_t seed) {
-  for (uint32_t t = 1; t < w->m->tensors.n; t++) {
-    const neo_tensor_rec *r = &w->m->tensors.at[t];
-    if (r->role != NEO_ROLE_INPUT)
-      continue;
-    neo_values *v = neo_interp_tensor(p, (neo_tensor){t});
-    int64_t bound = 1;
-    if (r->bound.i)
-      assert_true(neo_expr_is_int(w->m, r->bound, &bound));
-    for (int64_t i = 0; i < v->n; i++) {
-      if (neo_type_is_float((neo_type)r->type))
-        v->at[i].f = 0.2 + 1.5 * uniform(&seed);
-      else
-        v->at[i].i = (int64_t)(neo_splitmix(&seed) % (uint64_t)bound);
-    }
-    v->known = true;
-  }
-}
-
-/* One element of wrt moved by +-eps against the gradient that was formed. */
-static void compare_element(world *w, neo_interp *p, neo_tensor y, neo_tensor x, int64_t i,
-                            double formed) {
-  const double eps = 1e-6;
-  neo_values *v = neo_interp_tensor(p, x);
-  double old = v->at[i].f;
-  v->at[i].f = old + eps;
-  eval(p, w, y);
-  double up = neo_interp_tensor(p, y)->at[0].f;
-  v->at[i].f = old - eps;
-  eval(p, w, y);
-  double down = neo_interp_tensor(p, y)->at[0].f, slope = (up - down) / (2 * eps);
-  v->at[i].f = old;
-  if (fabs(slope - formed) > 1e-5 + 1e-3 * fabs(slope))
-    fail_msg("%s[%lld]: %.9g, by differences %.9g",
-             neo_name_text(w->names, neo_tensor_at(w->m, x)->name), (long long)i, formed, slope);
-}
-
-static void check_text(const char *text) {
-  world w;
-  world_begin(&w);
-  w.m = neo_module_parse(&w.arena, w.names, w.diags, "test", text, strlen(text));
-  if (!w.m)
-    fail_msg("%s", messages(&w));
-  differentiate(&w);
-  int64_t sizes[8] = {0};
-  for (uint32_t k = 1; k < w.m->sizes.n; k++)
-    sizes[k] = w.m->sizes.at[k].hi;
-  neo_interp *p = neo_interp_new(&w.arena, w.m, sizes, 7);
-  fill_inputs(&w, p, 99);
-  neo_grad_rec g = w.m->grads.at[w.m->grads.n - 1];
-  for (uint32_t k = 0; k < g.wrt.n; k++) {
-    neo_tensor x = {neo_list_at(w.m, g.wrt, k)}, out = {neo_list_at(w.m, g.out, k)};
-    eval(p, &w, out);
-    neo_values *d = neo_interp_tensor(p, out);
-    assert_int_equal(d->n, neo_interp_tensor(p, x)->n);
-    double *formed = NEO_NEW_ARRAY(&w.arena, double, d->n + 1);
-    for (int64_t i = 0; i < d->n; i++)
-      formed[i] = d->at[i].f;
-    for (int64_t i = 0; i < d->n; i++)
-      compare_element(&w, p, g.y, x, i, formed[i]);
-  }
-  neo_arena_free(&w.arena);
-}
+#include "tests/autodiff/grad_world.h"
 
 #define HEAD "neo-ir 1\nmodule t\n"
 static void a_product_and_its_activation_are_differentiated(void **state) {
   (void)state;
-  check_text(
+  grad_check(
       HEAD
       "size B 1..5\n"
       "input X : f64 [B, 3]\ninput W : f64 [3, 4]\ninput b : f64 [4]\n"
@@ -141,7 +19,7 @@ static void a_product_and_its_activation_are_differentiated(void **state) {
 
 static void a_padded_strided_window_is_differentiated(void **state) {
   (void)state;
-  check_text(HEAD "input X : f64 [9]\ninput F : f64 [3]\ntemp Y : f64 [5]\ntemp L : f64 []\n"
+  grad_check(HEAD "input X : f64 [9]\ninput F : f64 [3]\ntemp Y : f64 [5]\ntemp L : f64 []\n"
                   "temp dX : f64 [9]\ntemp dF : f64 [3]\n"
                   "def Y[p: 5] =\n  sum[r: 3] F[r] * (X[2*p + r - 1] else 0.0f64)\n  then acc0\n"
                   "def L[] =\n  sum[p: 5] Y[p] * Y[p]\n  then acc0\n"
@@ -150,7 +28,7 @@ static void a_padded_strided_window_is_differentiated(void **state) {
 
 static void a_maximum_sends_its_gradient_to_the_winner(void **state) {
   (void)state;
-  check_text(HEAD
+  grad_check(HEAD
              "input X : f64 [4, 6]\ntemp Y : f64 [2, 3]\ntemp L : f64 []\ntemp dX : f64 [4, 6]\n"
              "def Y[p: 2, q: 3] =\n  max[r: 2, s: 2] X[2*p + r, 2*q + s], 2*r + s\n  then acc0\n"
              "def L[] =\n  sum[p: 2, q: 3] Y[p, q] * Y[p, q]\n  then acc0\n"
@@ -159,7 +37,7 @@ static void a_maximum_sends_its_gradient_to_the_winner(void **state) {
 
 static void cross_entropy_is_differentiated(void **state) {
   (void)state;
-  check_text(
+  grad_check(
       HEAD
       "input X : f64 [3, 5]\ninput Y : i32 [3] < 5\ntemp l : f64 [3]\ntemp L : f64 []\ntemp dX : f64 [3, 5]\n"
       "def l[b: 3] =\n  logsumexp[c: 5] X[b, c]\n  then acc0\n"
@@ -169,7 +47,7 @@ static void cross_entropy_is_differentiated(void **state) {
 
 static void a_lookup_is_differentiated(void **state) {
   (void)state;
-  check_text(
+  grad_check(
       HEAD
       "input T : f64 [4, 2]\ninput Y : i32 [5] < 4\ntemp E : f64 [5, 2]\ntemp L : f64 []\ntemp dT : f64 [4, 2]\n"
       "def E[b: 5, d: 2] = T[i64(Y[b]), d]\n"
@@ -179,7 +57,7 @@ static void a_lookup_is_differentiated(void **state) {
 
 static void a_lookup_inside_a_product_is_differentiated(void **state) {
   (void)state;
-  check_text(
+  grad_check(
       HEAD
       "input T : f64 [4, 2]\ninput W : f64 [3, 2, 5]\ninput Y : i32 [6, 3] < 4\ntemp H : f64 [6, 5]\n"
       "temp L : f64 []\ntemp dT : f64 [4, 2]\ntemp dW : f64 [3, 2, 5]\n"
@@ -190,7 +68,7 @@ static void a_lookup_inside_a_product_is_differentiated(void **state) {
 
 static void a_triangular_sum_and_a_product_are_differentiated(void **state) {
   (void)state;
-  check_text(
+  grad_check(
       HEAD
       "input X : f64 [5]\ntemp P : f64 [5]\ntemp R : f64 []\ntemp L : f64 []\ntemp dX : f64 [5]\n"
       "def P[i: 5] =\n  sum[k: 0..i + 1] X[k] * X[i]\n  then exp(acc0 * 0.1f64)\n"
@@ -201,7 +79,7 @@ static void a_triangular_sum_and_a_product_are_differentiated(void **state) {
 
 static void the_gradient_of_a_gradient_is_right(void **state) {
   (void)state;
-  check_text(
+  grad_check(
       HEAD
       "input X : f64 [3]\ninput W : f64 [3, 3]\ntemp H : f64 [3]\ntemp y : f64 []\ntemp dX : f64 [3]\n"
       "temp L : f64 []\ntemp dW : f64 [3, 3]\n"
@@ -277,7 +155,7 @@ static uint32_t random_indices(map_gen *g, neo_expr *index, int64_t *extent) {
   return rank;
 }
 
-static neo_tensor add_tensor(world *w, const char *name, neo_role role, const int64_t *extent,
+static neo_tensor add_tensor(grad_world *w, const char *name, neo_role role, const int64_t *extent,
                              uint32_t rank) {
   uint32_t ids[8];
   for (uint32_t k = 0; k < rank; k++)
@@ -295,8 +173,8 @@ static void fill_integers(neo_values *v, uint64_t *seed) {
 }
 
 /* What the gradient must be: for every point, add seed*weight where the read points to. */
-static void scatter(world *w, neo_interp *p, neo_tensor probe, uint32_t rank, const int64_t *extent,
-                    double *expected) {
+static void scatter(grad_world *w, neo_interp *p, neo_tensor probe, uint32_t rank,
+                    const int64_t *extent, double *expected) {
   neo_values *v = neo_interp_tensor(p, probe); /* per point: target (or -1), amount */
   (void)w, (void)rank, (void)extent;
   for (int64_t i = 0; i + 1 < v->n; i += 2)
@@ -305,9 +183,9 @@ static void scatter(world *w, neo_interp *p, neo_tensor probe, uint32_t rank, co
 }
 
 static void random_map(uint64_t seed0) {
-  world w;
+  grad_world w;
   uint64_t seed = seed0;
-  world_begin(&w);
+  grad_begin(&w);
   w.m = neo_module_new(&w.arena, w.names, w.diags, "t");
   neo_module *m = w.m;
   map_gen g = {.m = m, .seed = &seed};
@@ -378,13 +256,13 @@ static void random_map(uint64_t seed0) {
   pd.finish = neo_list_new(m, &both.i, 1);
   neo_def_add(m, pd, true);
 
-  differentiate(&w);
+  grad_pass(&w);
   int64_t sizes[1] = {0};
   neo_interp *p = neo_interp_new(&w.arena, m, sizes, 1);
   fill_integers(neo_interp_tensor(p, A), &seed);
   fill_integers(neo_interp_tensor(p, S), &seed);
-  eval(p, &w, probe);
-  eval(p, &w, dA);
+  grad_eval(p, &w, probe);
+  grad_eval(p, &w, dA);
   neo_values *v = neo_interp_tensor(p, dA);
   double *expected = NEO_NEW_ARRAY(&w.arena, double, v->n + 1);
   scatter(&w, p, probe, rank, extent, expected);
