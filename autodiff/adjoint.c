@@ -1,5 +1,6 @@
-/* The adjoint of a tensor is the sum of its terms, one a read. Terms without free axes are added up in one expression;
- * each of the others is a reduction of its own, unless it is the only one: then it is the adjoint. */
+/* The adjoint of a tensor is the sum of its terms, one a read. Terms without free axes are added up
+ * in one expression; each of the others is a reduction of its own, unless it is the only one: then
+ * it is the adjoint. */
 #include "autodiff/internal.h"
 #include "ir/clone.h"
 #include <assert.h>

@@ -1,6 +1,7 @@
-/* The pass: one request after the other. The steps that lead to y are ordered producers first (a step is a definition, or a
- * call of a function with its own gradient), then walked backwards: when a step is reached, every reader of its outputs has
- * been passed, so their adjoints are complete. */
+/* The pass: one request after the other. The steps that lead to y are ordered producers first (a
+ * step is a definition, or a call of a function with its own gradient), then walked backwards: when
+ * a step is reached, every reader of its outputs has been passed, so their adjoints are complete.
+ */
 #include "autodiff/internal.h"
 
 enum { MAX_DEFS = 1 << 20 };

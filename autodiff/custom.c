@@ -1,5 +1,6 @@
-/* Functions with their own gradient. The clause was checked once, over COTANGENT tensors; here a copy of it is made in which
- * these are the adjoints, and its results are the contributions to the function's inputs. */
+/* Functions with their own gradient. The clause was checked once, over COTANGENT tensors; here a
+ * copy of it is made in which these are the adjoints, and its results are the contributions to the
+ * function's inputs. */
 #include "autodiff/internal.h"
 #include "ir/clone.h"
 

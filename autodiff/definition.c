@@ -1,9 +1,10 @@
-/* The contributions of one definition: adjoints of its outputs come in, every active read of finish and body hands its part
- * to the adjoint of the tensor that it reads.
+/* The contributions of one definition: adjoints of its outputs come in, every active read of finish
+ * and body hands its part to the adjoint of the tensor that it reads.
  *
  *   finish  reads at the output axes: local derivative, gathered over them
- *   ACC     its adjoint g, a tensor of its own unless it is plain; then, by the reducer's rule, the adjoint of the body at
- *           each point, whose reads are gathered over all axes under the definition's condition */
+ *   ACC     its adjoint g, a tensor of its own unless it is plain; then, by the reducer's rule,
+ *           the adjoint of the body at each point, whose reads are gathered over all axes under
+ *           the definition's condition */
 #include "autodiff/internal.h"
 
 typedef struct {
@@ -59,7 +60,8 @@ static neo_expr read_out(neo_module *m, const neo_def_rec *d, uint32_t k) {
   return neo_load(m, t, index, d->n_out, d->span);
 }
 
-/* Outputs and accumulators that e needs are read from memory: nothing of the forward pass is computed again for them. */
+/* Outputs and accumulators that e needs are read from memory: nothing of the forward pass is
+ * computed again for them. */
 static neo_expr from_memory(ad_state *s, neo_def def, neo_expr e) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, def);
@@ -86,7 +88,8 @@ static neo_expr from_memory(ad_state *s, neo_def def, neo_expr e) {
   return e;
 }
 
-/* The same reduction again, keeping only its accumulator: for pieces, and definitions that have no room for an output. */
+/* The same reduction again, keeping only its accumulator: for pieces, and definitions that have no
+ * room for an output. */
 static neo_tensor recompute_acc(ad_state *s, neo_def_rec d, neo_tensor like, neo_type type,
                                 neo_expr acc, const char *prefix) {
   neo_module *m = s->m;
@@ -148,8 +151,8 @@ static neo_expr take_conditions(neo_module *m, neo_expr e, neo_expr *where) {
   return e;
 }
 
-/* Is it worth summing over the other axes first? The read is a lookup (an index comes from a tensor), `used` are the axes
- * in its indices, and these form a box. */
+/* Is it worth summing over the other axes first? The read is a lookup (an index comes from a
+ * tensor), `used` are the axes in its indices, and these form a box. */
 static bool splits(ad_state *s, const ad_space *space, const neo_expr *index, uint32_t rank,
                    uint64_t used) {
   neo_module *m = s->m;
@@ -170,8 +173,9 @@ static bool splits(ad_state *s, const ad_space *space, const neo_expr *index, ui
   return lookup && others;
 }
 
-/* A lookup inside a larger sum: the adjoint of the value looked up comes first, as a tensor over the axes of its indices;
- * only this is spread over the table. Before and after, for sum[t, e] T[X[b, t], e]*W[t, e, j]:
+/* A lookup inside a larger sum: the adjoint of the value looked up comes first, as a tensor over
+ * the axes of its indices; only this is spread over the table. Before and after, for the sum
+ * over t, e of T[X[b, t], e]*W[t, e, j]:
  *     sum[b, t, j where X[b, t] == v] G[b, j]*W[t, e, j]
  *     R[b, t, e] = sum[j] G[b, j]*W[t, e, j],   sum[b, t where X[b, t] == v] R[b, t, e]       */
 static bool gather_lookup(ad_state *s, const ad_space *space, neo_expr where, neo_expr *index,

@@ -4,11 +4,13 @@
 #include "autodiff/autodiff.h"
 #include "ir/prove.h"
 
-/* ---- rules.c: float arithmetic that drops structural zeros and ones, and the derivative of each operator */
+/* ---- rules.c: float arithmetic that drops structural zeros and ones, and the derivative of each
+ * operator */
 neo_expr ad_zero(neo_module *m, neo_type t);
 neo_expr ad_add(neo_module *m, neo_expr a, neo_expr b); /* either may be 0: no term */
 neo_expr ad_neg(neo_module *m, neo_expr a);
-/* adj*d, multiplied inside the branches of selects against 0, so that a NaN of d in a branch not taken cannot leak. */
+/* adj*d, multiplied inside the branches of selects against 0, so that a NaN of d in a branch not
+ * taken cannot leak. */
 neo_expr ad_scale(neo_module *m, neo_expr adj, neo_expr d);
 neo_expr ad_select(neo_module *m, neo_expr cond, neo_expr a, neo_expr b);
 bool ad_is_zero(const neo_module *m, neo_expr e);
@@ -33,13 +35,15 @@ typedef struct {
   neo_arena *scratch;
 } ad_env;
 
-/* The iteration space of a read: the definition's axes (all of them for the body, the output ones for finish). */
+/* The iteration space of a read: the definition's axes (all of them for the body, the output ones
+ * for finish). */
 typedef struct {
   neo_axis_rec axis[64];
   uint32_t n;
 } ad_space;
 
-/* A gathered term: sum over axes n_out .. n of `value` where `where`, at output position AXIS 0 .. n_out. */
+/* A gathered term: sum over axes n_out .. n of `value` where `where`, at output position AXIS 0 ..
+ * n_out. */
 typedef struct {
   ad_space space; /* output axes of the read tensor, then the free ones */
   uint32_t n_out;
@@ -47,8 +51,8 @@ typedef struct {
   neo_expr value;
 } ad_term;
 
-/* Contribution of a read: sum of `value` over the points of `from` (where `where`) whose index[] equals the output
- * position. False: cannot be formed (a diagnostic at `span` says why). */
+/* Contribution of a read: sum of `value` over the points of `from` (where `where`) whose index[]
+ * equals the output position. False: cannot be formed (a diagnostic at `span` says why). */
 bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index,
                neo_tensor t, neo_expr value, neo_span span, ad_term *out);
 
@@ -76,7 +80,8 @@ typedef struct {
 neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b); /* 0 is "always" */
 void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term);
 void ad_adjoint_add_expr(ad_state *s, neo_tensor t, neo_expr e); /* over AXIS 0 .. rank */
-/* No more terms will come: writes the definitions; a wrt's adjoint becomes the request's out. Value as in ad_adjoint. */
+/* No more terms will come: writes the definitions; a wrt's adjoint becomes the request's out. Value
+ * as in ad_adjoint. */
 neo_expr ad_adjoint_final(ad_state *s, neo_tensor t);
 bool ad_needs(const ad_state *s, neo_tensor t);
 /* A new tensor "<prefix>.<name of like>" with the extents of the first n_out axes. */
@@ -98,11 +103,13 @@ neo_tensor ad_stored_acc(ad_state *s, neo_def d, uint32_t k);
 /* A tensor that holds ACC 1 of definition d, a maximum or minimum, if its bodies were these. */
 neo_tensor ad_winner_at(ad_state *s, neo_def d, neo_list body);
 
-/* ---- reduce.c: adjoint of a reducer's body[0] at one point, given the adjoint g of ACC 0 (over output axes); 0: none */
+/* ---- reduce.c: adjoint of a reducer's body[0] at one point, given the adjoint g of ACC 0 (over
+ * output axes); 0: none */
 neo_expr ad_reducer(ad_state *s, neo_def d, neo_expr g);
 
 /* ---- custom.c */
-/* A call of a function with its own gradient (a row of m->customs); false if no adjoint arrives at its outputs. */
+/* A call of a function with its own gradient (a row of m->customs); false if no adjoint arrives at
+ * its outputs. */
 bool ad_custom(ad_state *s, uint32_t number);
 
 #endif

@@ -1,5 +1,6 @@
-/* Reverse mode inside one expression: nodes in reverse of evaluation order, each handing its adjoint to its arguments by
- * the operator's rule, until it arrives at the leaves that are asked for. */
+/* Reverse mode inside one expression: nodes in reverse of evaluation order, each handing its
+ * adjoint to its arguments by the operator's rule, until it arrives at the leaves that are asked
+ * for. */
 #include "autodiff/internal.h"
 
 typedef struct {

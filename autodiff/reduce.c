@@ -18,7 +18,8 @@ static bool uses_reduction_axes(const neo_module *m, const neo_def_rec *d, neo_e
   return (neo_expr_axes(m, e) & ~out) != 0;
 }
 
-/* Number of points as an expression over the output axes where the domain is a box; else the stored count. */
+/* Number of points as an expression over the output axes where the domain is a box; else the stored
+ * count. */
 static neo_expr count_of(ad_state *s, neo_def def) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, def);

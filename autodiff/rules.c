@@ -1,7 +1,7 @@
 /* Derivatives of the element functions, one row of ir/ops.def a case.
  *
- * Where the derivative can be said through the function's own value it is (tanh, exp, relu ...): the definition's output
- * then serves the backward pass and its input need not be kept. */
+ * Where the derivative can be said through the function's own value it is (tanh, exp, relu ...):
+ * the definition's output then serves the backward pass and its input need not be kept. */
 #include "autodiff/internal.h"
 #include <math.h>
 
@@ -190,7 +190,8 @@ static neo_expr slope_silu(neo_module *m, neo_expr x) {
   return mul(m, s, add(m, one, mul(m, x, sub(m, one, s))));
 }
 
-/* Slope of a function of one argument x with value y, where it is a plain factor; 0: not such a function. */
+/* Slope of a function of one argument x with value y, where it is a plain factor; 0: not such a
+ * function. */
 static neo_expr slope(neo_module *m, neo_op op, neo_expr x, neo_expr y) {
   neo_expr one = real(m, x, 1);
   switch (op) {

@@ -1,17 +1,21 @@
 /* Solving the index system of a read: for which points (x, r) of a definition is f(x, r) = z?
  *
- * All expressions move to one numbering: AXIS 0 .. R are the output position z, AXIS R + k the definition's k-th axis. Then,
- * until no equation is left, the first rule that applies:
- *   pair      e / K = z1 and e % K = z2 become e = z1*K + z2 (a reshape read backwards; chains of them too)
+ * All expressions move to one numbering: AXIS 0 .. R are the output position z, AXIS R + k the
+ * definition's k-th axis. Then, until no equation is left, the first rule that applies:
+ *   pair      e / K = z1 and e % K = z2 become e = z1*K + z2 (a reshape read backwards; chains of
+ *             them too; K > 0)
  *   known     no unsolved axis in it: a condition
  *   unit      one unsolved axis, coefficient +-1: substitute
- *   digits    c*a + rest with 0 <= rest < c (proved): a = v / c, rest = v % c (mixed radix; c may be a run-time size)
- *   isolate   several unsolved axes: the longest of coefficient +-1 is substituted, the others stay free
+ *   digits    c*a + rest with 0 <= rest < c (proved): a = v / c, rest = v % c (mixed radix; c may
+ *             be a run-time size)
+ *   isolate   several unsolved axes: the longest of coefficient +-1 is substituted, the others stay
+ *             free
  *   lattice   no unit coefficient: a = v / c where v % c == 0
  *   interval  e / K = v: the condition v*K <= e < v*K + K, a loop bound
  *   leave     anything else (lookups, e % K, min, ...): the condition f(x, r) == z
- * A substituted axis brings its range as a condition. Conditions that the facts decide vanish; those linear in a free axis
- * become its loop bounds. Every rule is an equivalence, so the result is exact. */
+ * A substituted axis brings its range as a condition; a range that it stood in is loosened to one
+ * over earlier axes, and is a condition too. Every rule is an equivalence, so the result is
+ * exact. */
 #include "autodiff/solve.h"
 #include <stdlib.h>
 
@@ -48,8 +52,8 @@ neo_expr ad_system_apply(ad_system *s, neo_expr e) {
 
 static bool hull(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out);
 
-/* Hull of what is no sum: an axis, or a function that rises with its arguments (min, max, a quotient by a positive
- * constant). */
+/* Hull of what is no sum: an axis, or a function that rises with its arguments (min, max, a
+ * quotient by a positive constant). */
 static bool hull_atom(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out) {
   neo_node n = *neo_expr_node(s->m, e);
   int64_t by;
@@ -110,8 +114,8 @@ static bool loosen(ad_system *s, neo_expr bound, uint64_t allowed, bool upper, n
   return true;
 }
 
-/* An end of axis k after axis `gone` was substituted. If it would use axes from k on, it is loosened
- * and becomes a condition. */
+/* An end of axis k after axis `gone` was substituted. If it would use axes from k on, it is
+ * loosened and becomes a condition. */
 static void rebound(ad_system *s, uint32_t k, uint32_t gone, bool upper) {
   neo_expr *end = upper ? &s->axis[k].hi : &s->axis[k].lo;
   neo_expr now = ad_system_apply(s, *end), self = neo_axis_ref(s->m, k);

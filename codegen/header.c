@@ -1,5 +1,5 @@
-/* The header of a generated library, written to be read: what the model computes, its entries with shapes, the numbers of
- * its tensors, and the functions over a context. */
+/* The header of a generated library, written to be read: what the model computes, its entries with
+ * shapes, the numbers of its tensors, and the functions over a context. */
 #include "codegen/plan_internal.h"
 #include <ctype.h>
 #include <string.h>

@@ -1,10 +1,11 @@
-/* From groups to the plan: buffers at planned offsets, steps, entries; then the constant neo_rt_model and the thin entries
- * of the generated library, and its header.
+/* From groups to the plan: buffers at planned offsets, steps, entries; then the constant
+ * neo_rt_model and the thin entries of the generated library, and its header.
  *
- * Storage of a tensor: inputs and outputs live with the caller; parameters, states and settings in the context;
- * constants in the library; everything else in the frame, whose offsets are planned for each entry (greedy by size, at
- * the largest sizes). The new version of a parameter or state is written in place when every reader of the old one has
- * run, or is the writing kernel itself at the same element; else it goes to the frame and is copied at the end. */
+ * Storage of a tensor: inputs and outputs live with the caller; parameters, states and settings in
+ * the context; constants in the library; everything else in the frame, whose offsets are planned
+ * for each entry (greedy by size, at the largest sizes). The new version of a parameter or state is
+ * written in place when every reader of the old one has run, or is the writing kernel itself at the
+ * same element; else it goes to the frame and is copied at the end. */
 #ifndef NEO_CODEGEN_PLAN_H
 #define NEO_CODEGEN_PLAN_H
 #include "codegen/llvm_emit.h"

@@ -81,8 +81,8 @@ static void same_visit(void *ctx, neo_expr e) {
     c->good = neo_list_at(c->m, n->arg, k) == neo_axis_ref(c->m, k).i;
 }
 
-/* Are all reads of `old` in group g at the element that is being written, with nothing but elementwise work between? What
- * an inlined member makes of it counts as `old` itself. */
+/* Are all reads of `old` in group g at the element that is being written, with nothing but
+ * elementwise work between? What an inlined member makes of it counts as `old` itself. */
 static bool same_element_only(planner *q, const neo_group *g, neo_tensor old) {
   for (size_t k = 0; k < g->members.n; k++) {
     const neo_def_rec *d = neo_def_at(q->m, g->members.at[k].def);
@@ -124,7 +124,8 @@ static uint64_t last_use(const planner *q, neo_tensor t) {
   return read > write ? read : write;
 }
 
-/* Roots written at step `at`: caller's memory, in place, or a frame item from the first piece on. */
+/* Roots written at step `at`: caller's memory, in place, or a frame item from the first piece on.
+ */
 static void place_root(planner *q, size_t at, neo_tensor t) {
   int32_t buf;
   if (has_buf(q, t, &buf) || neo_map_get(&q->item_of, t.i, NULL))

@@ -108,7 +108,8 @@ static void fix_tensor(plan_store *s, neo_tensor t) {
   neo_map_set(&s->buf_of, t.i, (uint64_t)buf);
 }
 
-/* Derived sizes are listed, so that numbers are ids; no entry takes them, and no program uses them. */
+/* Derived sizes are listed, so that numbers are ids; no entry takes them, and no program uses them.
+ */
 void plan_store_fixed(plan_store *s) {
   neo_module *m = s->p->m;
   for (uint32_t k = 1; k < m->sizes.n; k++) {

@@ -1,5 +1,5 @@
-/* The plan as constant data of the generated library: the tables of neo_rt.h, field by field in their C layout, and the thin
- * entries that hand their arguments to libneort. */
+/* The plan as constant data of the generated library: the tables of neo_rt.h, field by field in
+ * their C layout, and the thin entries that hand their arguments to libneort. */
 #include "codegen/plan_internal.h"
 
 typedef const neo_lconst *lc;
@@ -140,7 +140,7 @@ static void add_wrapper(recorder *r, const wrapper *w, const char *model) {
   neo_llvm_entry(r->l, symbol, w->ret, w->params, w->callee, arg, n);
 }
 
-/* Does the header say "<prefix>_<name>" already: a function, a type, the model, an earlier entry? */
+/* Does the header say "<prefix>_<name>" already: a function, a type, an entry? */
 static bool is_taken(const neo_plan *p, const char *name, size_t entry) {
   static const char *const types[] = {"model", "ctx", "config", "status"};
   bool taken = false;

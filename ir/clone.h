@@ -3,16 +3,16 @@
 #define NEO_IR_CLONE_H
 #include "ir/ir.h"
 
-/* Copies definition d. Its outs become new tensors "<prefix>.<name>" of the same role (or those that `to` already has for
- * them: other pieces of a tensor copied before); reads of tensors in `to` are renamed. `to` (tensor -> tensor) gains the
- * outs. Before and after, with to = {A: A2}:
+/* Copies definition d. Its outs become new tensors "<prefix>.<name>" of the same role (or those
+ * that `to` already has for them: other pieces of a tensor copied before); reads of tensors in `to`
+ * are renamed. `to` (tensor -> tensor) gains the outs. Before and after, with to = {A: A2}:
  *     Y[i] = A[i] + 1          Y[i] = A[i] + 1,  prefix.Y[i] = A2[i] + 1 */
 neo_def neo_def_clone(neo_module *m, neo_def d, const char *prefix, neo_map *to);
 /* Does d read a tensor that is a key of `set`? */
 bool neo_def_reads_any(neo_module *m, neo_def d, const neo_map *set, neo_arena *scratch);
-/* Which of the n definitions (producers first) must be copied if those for which `is_first` holds (may
- * be null) are, and tensors of `set` are renamed: all that read such, by way of others too, and the
- * other pieces of what these define. By position in `defs`. */
+/* Which of the n definitions (producers first) must be copied if those for which `is_first` holds
+ * (may be null) are, and tensors of `set` are renamed: all that read such, by way of others too,
+ * and the other pieces of what these define. By position in `defs`. */
 bool *neo_defs_affected(neo_module *m, const neo_def *defs, size_t n, const neo_map *set,
                         bool (*is_first)(neo_module *m, neo_def d), neo_arena *scratch);
 /* A tensor name "<prefix>.<of>" that no tensor has yet ("<prefix>2.<of>", ... if need be). */

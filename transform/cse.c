@@ -1,5 +1,6 @@
-/* Common subexpressions, at the level of definitions: expressions are hash-consed already, so two definitions are equal if
- * their words are. Walking producers first lets equality of inputs carry over to their readers. */
+/* Common subexpressions, at the level of definitions: expressions are hash-consed already, so two
+ * definitions are equal if their words are. Walking producers first lets equality of inputs carry
+ * over to their readers. */
 #include "base/hash.h"
 #include "transform/transform.h"
 

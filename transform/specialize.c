@@ -1,5 +1,5 @@
-/* One graph serves all entries; only what depends on `training` is split in two. The copy (false) is made for the entries
- * that do not train; the original then becomes the training one. */
+/* One graph serves all entries; only what depends on `training` is split in two. The copy (false)
+ * is made for the entries that do not train; the original then becomes the training one. */
 #include "ir/clone.h"
 #include "transform/transform.h"
 

@@ -4,15 +4,17 @@
 #include "base/status.h"
 #include "ir/ir.h"
 
-/* `training` becomes a constant: true in TRAIN and GRAD entries, false in the others. Definitions that depend on it and
- * that both kinds need exist twice afterwards:
- *     Y[i] = select(training, A[i], B[i])      Y[i] = A[i]  (step),  eval.Y[i] = B[i]  (forward)       */
+/* `training` becomes a constant: true in TRAIN and GRAD entries, false in the others. Definitions
+ * that depend on it and that both kinds need exist twice afterwards:
+ *     Y[i] = select(training, A[i], B[i])      Y[i] = A[i] (step),  eval.Y[i] = B[i] (forward) */
 neo_status neo_pass_specialize(neo_module *m);
 
-/* What the axes' ranges and conditions decide is decided: guards that always hold, comparisons, x % n of x in [0, n). */
+/* What the axes' ranges and conditions decide is decided: guards that always hold, comparisons, x %
+ * n of x in [0, n). */
 neo_status neo_pass_simplify(neo_module *m);
 
-/* Definitions that say the same are one: readers of the later read the earlier. Entries' own tensors stay. */
+/* Definitions that say the same are one: readers of the later read the earlier. Entries' own
+ * tensors stay. */
 neo_status neo_pass_cse(neo_module *m);
 
 #endif
