@@ -1,5 +1,6 @@
-/* Gradients of hand-written IR against central differences in f64, and of random access maps against a loop that scatters.
- * In the second kind all data are small integers, so sums are exact and equality is asked for. */
+/* Gradients of hand-written IR against central differences in f64, and of random access maps
+ * against a loop that scatters. In the second kind all data are small integers, so sums are exact
+ * and equality is asked for. */
 #include "base/random.h"
 #include "ir/print.h"
 #include "tests/autodiff/grad_world.h"
@@ -172,109 +173,133 @@ static void fill_integers(neo_values *v, uint64_t *seed) {
   v->known = true;
 }
 
-/* What the gradient must be: for every point, add seed*weight where the read points to. */
-static void scatter(grad_world *w, neo_interp *p, neo_tensor probe, uint32_t rank,
-                    const int64_t *extent, double *expected) {
-  neo_values *v = neo_interp_tensor(p, probe); /* per point: target (or -1), amount */
-  (void)w, (void)rank, (void)extent;
-  for (int64_t i = 0; i + 1 < v->n; i += 2)
-    if (v->at[i].f >= 0)
-      expected[(int64_t)v->at[i].f] += v->at[i + 1].f;
+typedef struct {
+  grad_world w;
+  map_gen g;
+  uint64_t seed, state;
+  uint32_t n_out, n_red, axes[8], rank;
+  int64_t extent[8]; /* of A */
+  neo_expr index[4], where, weight;
+  neo_tensor A, S, Y, dA, probe;
+} map_test;
+
+static void make_axes(map_test *t) {
+  neo_module *m = t->w.m;
+  t->n_out = (uint32_t)pick(&t->state, 0, 3);
+  t->n_red = (uint32_t)pick(&t->state, 0, 2);
+  t->g.n_axes = t->n_out + t->n_red;
+  for (uint32_t k = 0; k < t->g.n_axes; k++) {
+    t->g.extent[k] = pick(&t->state, 1, 5);
+    neo_axis_rec a = {neo_name_of(t->w.names, k < t->n_out ? "x" : "r"), i64_of(m, 0),
+                      i64_of(m, t->g.extent[k]), 0};
+    t->axes[k] = neo_axis_add(m, a).i;
+  }
 }
 
-static void random_map(uint64_t seed0) {
-  grad_world w;
-  uint64_t seed = seed0;
-  grad_begin(&w);
-  w.m = neo_module_new(&w.arena, w.names, w.diags, "t");
-  neo_module *m = w.m;
-  map_gen g = {.m = m, .seed = &seed};
-  uint32_t n_out = (uint32_t)pick(&seed, 0, 3), n_red = (uint32_t)pick(&seed, 0, 2);
-  g.n_axes = n_out + n_red;
-  int64_t extent[8] = {0}, probe_extent[8] = {0};
-  uint32_t axes[8], probe_axes[8];
-  for (uint32_t k = 0; k < g.n_axes; k++) {
-    g.extent[k] = probe_extent[k] = pick(&seed, 1, 5);
-    neo_axis_rec a = {neo_name_of(w.names, k < n_out ? "x" : "r"), i64_of(m, 0),
-                      i64_of(m, g.extent[k]), 0};
-    axes[k] = neo_axis_add(m, a).i;
-    probe_axes[k] = neo_axis_add(m, a).i;
-  }
-  neo_expr index[4];
-  uint32_t rank = random_indices(&g, index, extent);
-  bool guarded = pick(&seed, 0, 1);
-  if (guarded) /* cut the tensor, so that reads fall outside on both sides */
-    for (uint32_t d = 0; d < rank; d++) {
-      index[d] = neo_op2(m, NEO_OP_SUB, index[d], i64_of(m, pick(&seed, 0, 1)));
-      extent[d] = pick(&seed, 1, extent[d]);
-    }
+/* Y[x] = sum[r where ...] A[index]*weight, perhaps guarded: then A is cut, so that reads fall
+ * outside on both sides. */
+static void make_read(map_test *t) {
+  neo_module *m = t->w.m;
   int64_t hi;
-  neo_expr where = {0};
-  if (n_red && pick(&seed, 0, 1))
-    where = neo_op2(m, NEO_OP_LT, random_linear(&g, &hi), i64_of(m, pick(&seed, 1, 6)));
-  neo_tensor A = add_tensor(&w, "A", NEO_ROLE_INPUT, extent, rank);
-  neo_tensor S = add_tensor(&w, "S", NEO_ROLE_INPUT, g.extent, n_out);
-  neo_tensor Y = add_tensor(&w, "Y", NEO_ROLE_TEMP, g.extent, n_out);
-  neo_tensor dA = add_tensor(&w, "dA", NEO_ROLE_TEMP, extent, rank);
-  neo_expr zero = neo_const_int(m, NEO_F64_T, 0);
-  neo_expr read =
-      guarded ? neo_load_else(m, A, index, rank, zero, 0) : neo_load(m, A, index, rank, 0);
-  neo_expr weight = neo_cast(m, NEO_F64_T, random_linear(&g, &hi)),
-           body = neo_op2(m, NEO_OP_MUL, read, weight);
-  neo_def_rec d = {.axes = neo_list_new(m, axes, g.n_axes), .n_out = n_out, .where = where};
-  d.out = neo_list_new(m, &Y.i, 1);
-  neo_expr acc = neo_acc_ref(m, NEO_F64_T, 0);
-  d.reducer = n_red ? NEO_RED_SUM : NEO_RED_NONE;
-  d.finish = neo_list_new(m, n_red ? &acc.i : &body.i, 1);
-  if (n_red)
+  t->rank = random_indices(&t->g, t->index, t->extent);
+  bool guarded = pick(&t->state, 0, 1);
+  for (uint32_t d = 0; guarded && d < t->rank; d++) {
+    t->index[d] = neo_op2(m, NEO_OP_SUB, t->index[d], i64_of(m, pick(&t->state, 0, 1)));
+    t->extent[d] = pick(&t->state, 1, t->extent[d]);
+  }
+  if (t->n_red && pick(&t->state, 0, 1))
+    t->where = neo_op2(m, NEO_OP_LT, random_linear(&t->g, &hi), i64_of(m, pick(&t->state, 1, 6)));
+  t->A = add_tensor(&t->w, "A", NEO_ROLE_INPUT, t->extent, t->rank);
+  t->S = add_tensor(&t->w, "S", NEO_ROLE_INPUT, t->g.extent, t->n_out);
+  t->Y = add_tensor(&t->w, "Y", NEO_ROLE_TEMP, t->g.extent, t->n_out);
+  t->dA = add_tensor(&t->w, "dA", NEO_ROLE_TEMP, t->extent, t->rank);
+  neo_expr zero = neo_const_int(m, NEO_F64_T, 0), acc = neo_acc_ref(m, NEO_F64_T, 0);
+  neo_expr read = guarded ? neo_load_else(m, t->A, t->index, t->rank, zero, 0)
+                          : neo_load(m, t->A, t->index, t->rank, 0);
+  t->weight = neo_cast(m, NEO_F64_T, random_linear(&t->g, &hi));
+  neo_expr body = neo_op2(m, NEO_OP_MUL, read, t->weight);
+  neo_def_rec d = {.axes = neo_list_new(m, t->axes, t->g.n_axes), .n_out = t->n_out};
+  d.where = t->where;
+  d.out = neo_list_new(m, &t->Y.i, 1);
+  d.reducer = t->n_red ? NEO_RED_SUM : NEO_RED_NONE;
+  d.finish = neo_list_new(m, t->n_red ? &acc.i : &body.i, 1);
+  if (t->n_red)
     d.body = neo_list_new(m, &body.i, 1);
   neo_def_add(m, d, true);
-  neo_grad_rec request = {
-      .y = Y, .seed = S, .wrt = neo_list_new(m, &A.i, 1), .out = neo_list_new(m, &dA.i, 1)};
-  NEO_PUSH(&w.arena, &m->grads, request);
+}
 
-  /* the probe: per point, where it reads and what it should add there */
-  probe_extent[g.n_axes] = 2;
-  probe_axes[g.n_axes] =
-      neo_axis_add(m, (neo_axis_rec){neo_name_of(w.names, "w"), i64_of(m, 0), i64_of(m, 2), 0}).i;
-  neo_tensor probe = add_tensor(&w, "probe", NEO_ROLE_TEMP, probe_extent, g.n_axes + 1);
-  neo_expr at = i64_of(m, 0), good = where.i ? where : neo_const_bool(m, true), out_index[8];
-  for (uint32_t k = 0; k < rank; k++) {
-    at = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, at, i64_of(m, extent[k])), index[k]);
-    good = neo_op2(m, NEO_OP_AND, good, neo_op2(m, NEO_OP_LE, i64_of(m, 0), index[k]));
-    good = neo_op2(m, NEO_OP_AND, good, neo_op2(m, NEO_OP_LT, index[k], i64_of(m, extent[k])));
+/* Per point: where it reads (or -1), and what it should add there. */
+static void make_probe(map_test *t) {
+  neo_module *m = t->w.m;
+  uint32_t n = t->g.n_axes, axes[8];
+  int64_t extent[8];
+  for (uint32_t k = 0; k < n; k++) {
+    extent[k] = t->g.extent[k];
+    axes[k] = neo_axis_add(m, m->axes.at[t->axes[k]]).i;
   }
-  for (uint32_t k = 0; k < n_out; k++)
-    out_index[k] = neo_axis_ref(m, k);
-  neo_expr amount = neo_op2(m, NEO_OP_MUL, neo_load(m, S, out_index, n_out, 0), weight);
+  extent[n] = 2;
+  neo_axis_rec which = {neo_name_of(t->w.names, "w"), i64_of(m, 0), i64_of(m, 2), 0};
+  axes[n] = neo_axis_add(m, which).i;
+  t->probe = add_tensor(&t->w, "probe", NEO_ROLE_TEMP, extent, n + 1);
+  neo_expr at = i64_of(m, 0), good = t->where.i ? t->where : neo_const_bool(m, true), out[8];
+  for (uint32_t k = 0; k < t->rank; k++) {
+    neo_expr end = i64_of(m, t->extent[k]);
+    at = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, at, end), t->index[k]);
+    good = neo_op2(m, NEO_OP_AND, good, neo_op2(m, NEO_OP_LE, i64_of(m, 0), t->index[k]));
+    good = neo_op2(m, NEO_OP_AND, good, neo_op2(m, NEO_OP_LT, t->index[k], end));
+  }
+  for (uint32_t k = 0; k < t->n_out; k++)
+    out[k] = neo_axis_ref(m, k);
+  neo_expr amount = neo_op2(m, NEO_OP_MUL, neo_load(m, t->S, out, t->n_out, 0), t->weight);
   neo_expr target =
       neo_op3(m, NEO_OP_SELECT, good, neo_cast(m, NEO_F64_T, at), neo_const_int(m, NEO_F64_T, -1));
-  neo_expr first = neo_op2(m, NEO_OP_EQ, neo_axis_ref(m, g.n_axes), i64_of(m, 0));
+  neo_expr first = neo_op2(m, NEO_OP_EQ, neo_axis_ref(m, n), i64_of(m, 0));
   neo_expr both = neo_op3(m, NEO_OP_SELECT, first, target, amount);
-  neo_def_rec pd = {.axes = neo_list_new(m, probe_axes, g.n_axes + 1), .n_out = g.n_axes + 1};
-  pd.out = neo_list_new(m, &probe.i, 1);
-  pd.finish = neo_list_new(m, &both.i, 1);
-  neo_def_add(m, pd, true);
+  neo_def_rec d = {.axes = neo_list_new(m, axes, n + 1), .n_out = n + 1};
+  d.out = neo_list_new(m, &t->probe.i, 1);
+  d.finish = neo_list_new(m, &both.i, 1);
+  neo_def_add(m, d, true);
+}
 
-  grad_pass(&w);
+/* The gradient is what a loop over the probe scatters. */
+static void compare_with_scatter(map_test *t) {
   int64_t sizes[1] = {0};
-  neo_interp *p = neo_interp_new(&w.arena, m, sizes, 1);
-  fill_integers(neo_interp_tensor(p, A), &seed);
-  fill_integers(neo_interp_tensor(p, S), &seed);
-  grad_eval(p, &w, probe);
-  grad_eval(p, &w, dA);
-  neo_values *v = neo_interp_tensor(p, dA);
-  double *expected = NEO_NEW_ARRAY(&w.arena, double, v->n + 1);
-  scatter(&w, p, probe, rank, extent, expected);
+  neo_interp *p = neo_interp_new(&t->w.arena, t->w.m, sizes, 1);
+  fill_integers(neo_interp_tensor(p, t->A), &t->state);
+  fill_integers(neo_interp_tensor(p, t->S), &t->state);
+  grad_eval(p, &t->w, t->probe);
+  neo_values *points = neo_interp_tensor(p, t->probe), *v = neo_interp_tensor(p, t->dA);
+  double *expected = NEO_NEW_ARRAY(&t->w.arena, double, v->n + 1);
+  for (int64_t i = 0; i + 1 < points->n; i += 2)
+    if (points->at[i].f >= 0)
+      expected[(int64_t)points->at[i].f] += points->at[i + 1].f;
+  grad_eval(p, &t->w, t->dA);
   for (int64_t i = 0; i < v->n; i++)
     if (v->at[i].f != expected[i]) {
       neo_str text;
-      neo_str_init(&text, &w.arena);
-      neo_module_print(m, &text);
-      fail_msg("seed %llu: dA[%lld] is %g, expected %g\n%s", (unsigned long long)seed0,
+      neo_str_init(&text, &t->w.arena);
+      neo_module_print(t->w.m, &text);
+      fail_msg("seed %llu: dA[%lld] is %g, expected %g\n%s", (unsigned long long)t->seed,
                (long long)i, v->at[i].f, expected[i], neo_str_text(&text));
     }
-  neo_arena_free(&w.arena);
+}
+
+static void random_map(uint64_t seed) {
+  map_test t = {.seed = seed, .state = seed};
+  grad_begin(&t.w);
+  t.w.m = neo_module_new(&t.w.arena, t.w.names, t.w.diags, "t");
+  t.g = (map_gen){.m = t.w.m, .seed = &t.state};
+  make_axes(&t);
+  make_read(&t);
+  neo_grad_rec request = {.y = t.Y,
+                          .seed = t.S,
+                          .wrt = neo_list_new(t.w.m, &t.A.i, 1),
+                          .out = neo_list_new(t.w.m, &t.dA.i, 1)};
+  NEO_PUSH(&t.w.arena, &t.w.m->grads, request);
+  make_probe(&t);
+  grad_pass(&t.w);
+  compare_with_scatter(&t);
+  neo_arena_free(&t.w.arena);
 }
 
 static void gradients_of_random_access_maps_equal_a_scatter(void **state) {
