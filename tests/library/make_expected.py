@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Writes tests/library/expected/*.txt: what PyTorch in f64 computes for the models of this folder.
 
-Needs PyTorch (2.0 or later), nothing else:  python3 tests/library/make_expected.py [MODEL...]
+Needs PyTorch (2.0 or later):  python3 tests/library/make_expected.py [MODEL...]
 
-Inputs and parameters come from a formula, `fill`, which test_library.c has too. Every model is a
-function of (p, x, training): parameters by name, inputs by name; it returns a dictionary of all
-named results with "loss". A file holds, one tensor a line,
+Inputs and parameters come from a formula, `fill`, which tests/oracle/machine.c has too. Every
+model is a function of (p, x, training): parameters by name, inputs by name; it returns a dictionary
+of all named results with "loss". A file holds, one tensor a line,
 
     size B 3
     ENTRY NAME N VALUES...     outputs of an entry; gradients are those of entry `grad`
@@ -16,11 +16,14 @@ import math
 import os
 import sys
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, os.pardir, "oracle"))
+sys.dont_write_bytecode = True
+from oracle import adagrad, adam, adamw, bn, f32, gradients, lamb, line, momentum, rmsprop, sgd
+
 import torch
 import torch.nn.functional as F
 
-torch.set_default_dtype(torch.float64)
-HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = {"B": 3, "T": 4, "N": 5, "E": 9, "H": 6, "W": 7}
 MODELS = {}
 
@@ -50,110 +53,6 @@ def fill_int(name, shape, low, n):
     return torch.tensor(v, dtype=torch.int64).reshape(shape)
 
 
-def f32(x):
-    return float(torch.tensor(x, dtype=torch.float32))
-
-
-# ---- optimizers: PyTorch's own where it has them, after clipping as the library does
-
-
-def clipped(grads, clip):
-    norm = math.sqrt(sum(float((g * g).sum()) for g in grads))
-    return min(1.0, clip / norm) if clip else 1.0
-
-
-class Torch:
-    """One of torch.optim; `states` maps its names to ours."""
-
-    def __init__(self, make, name, states, clip=None):
-        self.make, self.name, self.states, self.clip = make, name, states, clip
-
-    def begin(self, p):
-        self.p, self.o = p, self.make(list(p.values()))
-
-    def step(self, grads):
-        s = clipped(grads.values(), self.clip)
-        for k, w in self.p.items():
-            w.grad = s * grads[k]
-        self.o.step()
-
-    def after(self):
-        for k, w in self.p.items():
-            for theirs, ours in self.states.items():
-                yield f"{k}.{self.name}.{ours}", self.o.state[w][theirs]
-
-
-class Lamb:
-    """You et al., algorithm 2, with the bias corrections of Adam; weights' norm as it is."""
-
-    def __init__(self, lr, beta1, beta2, eps, decay, clip=None):
-        self.lr, self.b1, self.b2, self.eps = lr, beta1, beta2, eps
-        self.decay, self.clip = decay, clip
-
-    def begin(self, p):
-        self.p, self.t = p, 0
-        self.m = {k: torch.zeros_like(w) for k, w in p.items()}
-        self.v = {k: torch.zeros_like(w) for k, w in p.items()}
-
-    def step(self, grads):
-        s = clipped(grads.values(), self.clip)
-        self.t += 1
-        for k, w in self.p.items():
-            g = s * grads[k]
-            self.m[k] = self.b1 * self.m[k] + (1 - self.b1) * g
-            self.v[k] = self.b2 * self.v[k] + (1 - self.b2) * g * g
-            mh, vh = self.m[k] / (1 - self.b1**self.t), self.v[k] / (1 - self.b2**self.t)
-            r = mh / (vh.sqrt() + self.eps) + self.decay * w.detach()
-            nw, nr = float(w.detach().norm()), float(r.norm())
-            ratio = nw / nr if nw > 0 and nr > 0 else 1.0
-            with torch.no_grad():
-                w -= self.lr * ratio * r
-
-    def after(self):
-        for k in self.p:
-            yield f"{k}.lamb.m", self.m[k]
-            yield f"{k}.lamb.v", self.v[k]
-
-
-def sgd(lr, decay=0.0):
-    return Torch(lambda p: torch.optim.SGD(p, lr=lr, weight_decay=decay), "sgd", {})
-
-
-def momentum(lr, mu, clip=None, decay=0.0, nesterov=False):
-    return Torch(
-        lambda p: torch.optim.SGD(p, lr=lr, momentum=mu, weight_decay=decay, nesterov=nesterov),
-        "nesterov" if nesterov else "momentum", {"momentum_buffer": "v"}, clip)
-
-
-def adam(lr, clip=None):
-    return Torch(lambda p: torch.optim.Adam(p, lr=lr, betas=(0.875, 0.96875), eps=2**-10), "adam", {
-        "exp_avg": "m",
-        "exp_avg_sq": "v"
-    }, clip)
-
-
-def adamw(lr, decay):
-    return Torch(
-        lambda p: torch.optim.AdamW(p, lr=lr, betas=(0.875, 0.96875), eps=2**-10, weight_decay=decay
-                                   ), "adamw", {
-                                       "exp_avg": "m",
-                                       "exp_avg_sq": "v"
-                                   })
-
-
-def rmsprop(lr, rho, decay):
-    return Torch(lambda p: torch.optim.RMSprop(p, lr=lr, alpha=rho, eps=2**-10, weight_decay=decay),
-                 "rmsprop", {"square_avg": "v"})
-
-
-def adagrad(lr):
-    return Torch(lambda p: torch.optim.Adagrad(p, lr=lr, eps=2**-10), "adagrad", {"sum": "v"})
-
-
-def lamb(lr, decay, clip=None):
-    return Lamb(lr, 0.875, 0.96875, 2**-10, decay, clip)
-
-
 # ---- the frame
 
 
@@ -178,19 +77,6 @@ def values(m):
     p = {k: fill(k, s, 32).requires_grad_(True) for k, s in m["params"].items()}
     st = {k: torch.full(s, v) for k, (s, v) in m["states"].items()}
     return p, x, st
-
-
-def line(entry, name, t):
-    t = torch.as_tensor(t).detach().reshape(-1)
-    text = (f"{v:.10g}" if math.isfinite(v) else str(v) for v in t.tolist())
-    return " ".join([entry, name, str(t.numel()), *text])
-
-
-def gradients(loss, tensors):
-    if not tensors:
-        return {}
-    g = torch.autograd.grad(loss, list(tensors.values()), allow_unused=True)
-    return {k: torch.zeros_like(t) if gk is None else gk for (k, t), gk in zip(tensors.items(), g)}
 
 
 def expected(name):
@@ -281,18 +167,6 @@ def pool(p, x, st, training):
     r["loss"] = ((r["m2"]**2).sum() + r["m3"].sin().sum() + (r["a2"]**2).sum() +
                  (r["a3"]**3).sum() + r["g"].exp().sum())
     return r
-
-
-def bn(p, st, name, x, eps, rate, training):
-    """As PyTorch's, but the running variance is that of the batch itself, not Bessel's estimate."""
-    dims = [d for d in range(x.dim()) if d != 1]
-    y = F.batch_norm(x, st[name + ".mu"].clone(), st[name + ".va"].clone(), p[name + ".g"],
-                     p[name + ".b"], training, rate, eps)
-    if training:
-        st[name + ".mu"] = (1 - rate) * st[name + ".mu"] + rate * x.detach().mean(dims)
-        st[name +
-           ".va"] = (1 - rate) * st[name + ".va"] + rate * x.detach().var(dims, unbiased=False)
-    return y
 
 
 @model({
@@ -855,7 +729,6 @@ def int8(p, x, st, training):
 
 
 def main():
-    torch.set_num_threads(1)
     os.makedirs(os.path.join(HERE, "expected"), exist_ok=True)
     for name in sys.argv[1:] or MODELS:
         with open(os.path.join(HERE, "expected", name + ".txt"), "w") as f:

@@ -1,14 +1,6 @@
 /* The shipped library and the language against PyTorch: every model of this folder, with the values
- * of expected/ (made by make_expected.py), interpreted in f64 and compiled in f32. A file's lines
- * say in order what to run and what to compare:
- *
- *     size B 3                  a run-time size
- *     ENTRY NAME N VALUES...    the entry is run (once for lines that follow each other, but every
- *                               time if it trains); its output NAME
- *     after NAME N VALUES...    the present value of a parameter or state; all of them
- *     now NAME N VALUES...      the same, of some */
-#include "base/file.h"
-#include "tests/library/machine.h"
+ * of expected/ (made by make_expected.py), interpreted in f64 and compiled in f32. */
+#include "tests/oracle/expected.h"
 #include <glob.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,135 +8,21 @@
 
 #define FOLDER NEO_TEST_SOURCE_DIR "/tests/library"
 
-/* ---- comparing */
-
-static double norm(const double *x, int64_t n) {
-  double s = 0;
-  for (int64_t k = 0; k < n; k++)
-    s += isfinite(x[k]) ? x[k] * x[k] : 0;
-  return sqrt(s);
-}
-
-/* |got - want| <= tolerance * |want|, in the 2-norm; infinite and NaN elements must be the same. */
-static void compare(const char *model, const char *what, const double *got, const double *want,
-                    int64_t n, double tolerance, double floor_norm) {
-  double error = 0;
-  int64_t worst = 0;
-  for (int64_t k = 0; k < n; k++) {
-    bool same = got[k] == want[k] || (isnan(got[k]) && isnan(want[k]));
-    double e = same ? 0 : fabs(got[k] - want[k]);
-    if (!same && !(isfinite(got[k]) && isfinite(want[k])))
-      fail_msg("%s: %s[%lld] is %g, not %g", model, what, (long long)k, got[k], want[k]);
-    if (e > fabs(got[worst] - want[worst]))
-      worst = k;
-    error += e * e;
-  }
-  error = sqrt(error);
-  if (error > tolerance * fmax(norm(want, n), floor_norm))
-    fail_msg("%s: %s is off by %.3g where its norm is %.3g; element %lld is %.12g, not %.12g",
-             model, what, error, norm(want, n), (long long)worst, got[worst], want[worst]);
-}
-
-/* ---- reading expected values */
-
-typedef struct {
-  const char *entry, *name;
-  int64_t n;
-  double *x;
-} record;
-
-static char *word(char **at) {
-  return strsep(at, " ");
-}
-
-static record parse(neo_arena *a, char *text) {
-  record r = {word(&text), word(&text), 0, NULL};
-  r.n = strtoll(word(&text), NULL, 10);
-  r.x = NEO_NEW_ARRAY(a, double, (size_t)r.n + 1);
-  if (strcmp(r.entry, "size") == 0)
-    return r;
-  for (int64_t k = 0; k < r.n; k++) {
-    char *w = word(&text);
-    assert_non_null(w);
-    r.x[k] = strtod(w, NULL);
-  }
-  assert_null(text);
-  return r;
-}
-
-static record *read_expected(neo_arena *a, const char *model, size_t *n) {
-  char path[4096], *text, *line;
-  size_t bytes;
-  snprintf(path, sizeof path, FOLDER "/expected/%s.txt", model);
-  assert_int_equal(neo_file_read(&neo_io_default, a, path, 0, &text, &bytes), NEO_OK);
-  record *r = NEO_NEW_ARRAY(a, record, bytes / 8 + 1);
-  for (*n = 0; (line = strsep(&text, "\n")) != NULL;)
-    if (*line)
-      r[(*n)++] = parse(a, line);
-  return r;
-}
-
-/* ---- following a file */
-
-static bool is_step(const machine *m, const record *r) {
-  return machine_has(m, r->entry, NEO_ENTRY_TRAIN);
-}
-
-/* The lines from r on compare every output of their entry, or every parameter and state. */
-static void check_complete(const machine *m, const record *r, size_t n, uint32_t want) {
-  uint32_t seen = 0;
-  while (seen < n && strcmp(r[seen].entry, r->entry) == 0)
-    seen++;
-  if (seen != want && !is_step(m, r))
-    fail_msg("%s: %u of %u tensors of %s are compared", m->c.options.path, (unsigned)seen,
-             (unsigned)want, r->entry);
-}
-
-static uint32_t count_kept(const machine *m) {
-  uint32_t n = 0;
-  for (uint32_t t = 1; t < m->c.module->tensors.n; t++) {
-    uint8_t role = m->c.module->tensors.at[t].role;
-    n += role == NEO_ROLE_PARAM || role == NEO_ROLE_STATE;
-  }
-  return n;
-}
-
-static bool is_kept(const record *r) {
-  return strcmp(r->entry, "after") == 0 || strcmp(r->entry, "now") == 0;
-}
-
-static void compare_record(machine *m, const char *model, const record *r, double tolerance) {
-  int64_t n = -1;
-  char what[256];
-  snprintf(what, sizeof what, "%s %s", r->entry, r->name);
-  const double *got = NULL;
-  if (is_kept(r)) {
-    neo_tensor t = neo_tensor_find(m->c.module, r->name);
-    got = t.i ? machine_get(m, t, &n) : NULL;
-  } else {
-    got = machine_output(m, r->name, &n);
-  }
-  if (!got || n != r->n)
-    fail_msg("%s: %s has %lld elements, expected %lld", model, what, (long long)n, (long long)r->n);
-  compare(model, what, got, r->x, n, tolerance, 1e-3);
+static void open_model(machine *m, const char *name, machine_kind kind) {
+  char path[256];
+  snprintf(path, sizeof path, "tests/library/%s.expr", name);
+  machine_open(m, NEO_TEST_SOURCE_DIR, path, kind);
 }
 
 static void follow(machine *m, const char *model, double tolerance) {
   size_t n, k;
-  record *r = read_expected(&m->c.arena, model, &n);
+  char path[4096];
+  snprintf(path, sizeof path, FOLDER "/expected/%s.txt", model);
+  expected *r = expected_read(&m->c.arena, path, &n);
   for (k = 0; k < n && strcmp(r[k].entry, "size") == 0; k++)
     assert_true(machine_size(m, r[k].name, r[k].n));
   machine_fill(m);
-  for (const char *last = ""; k < n; last = r[k++].entry) {
-    bool again = strcmp(r[k].entry, last) != 0 || is_step(m, &r[k]);
-    if (again && !is_kept(&r[k])) {
-      machine_run(m, r[k].entry);
-      check_complete(m, &r[k], n - k, machine_outputs(m));
-    } else if (again && strcmp(r[k].entry, "after") == 0) {
-      check_complete(m, &r[k], n - k, count_kept(m));
-    }
-    compare_record(m, model, &r[k], tolerance);
-  }
+  expected_follow(m, model, r + k, n - k, tolerance);
 }
 
 /* A model under test; it is compiled once. */
@@ -160,7 +38,7 @@ static machine *compiled(subject *s) {
     machine_reset(&s->code);
     return &s->code;
   }
-  machine_open(&s->code, NEO_TEST_SOURCE_DIR, s->name, MACHINE_COMPILED);
+  open_model(&s->code, s->name, MACHINE_COMPILED);
   s->is_open = true;
   return &s->code;
 }
@@ -168,7 +46,7 @@ static machine *compiled(subject *s) {
 static void interpreted_in_f64_it_equals_pytorch(void **state) {
   subject *s = *state;
   machine m;
-  machine_open(&m, NEO_TEST_SOURCE_DIR, s->name, MACHINE_WIDE);
+  open_model(&m, s->name, MACHINE_WIDE);
   follow(&m, s->name, 1e-9);
   machine_close(&m);
 }
@@ -191,7 +69,7 @@ static void compare_entry(machine *code, machine *exact, const char *model, cons
     const double *want = machine_output(exact, name, &n), *got = machine_output(code, name, &n2);
     snprintf(what, sizeof what, "%s at size %lld: %s", entry, (long long)size, name);
     assert_int_equal(n, n2);
-    compare(model, what, got, want, n, tolerance, 1e-3);
+    expected_compare(model, what, got, want, n, tolerance, 1e-3);
   }
 }
 
@@ -218,7 +96,7 @@ static void it_equals_the_interpreter_at_every_size(void **state) {
   subject *s = *state;
   static const int64_t sizes[] = {1, 17, INT32_MAX, 2, 0};
   machine exact;
-  machine_open(&exact, NEO_TEST_SOURCE_DIR, s->name, MACHINE_EXACT);
+  open_model(&exact, s->name, MACHINE_EXACT);
   compiled(s);
   for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
     compare_at(s, &exact, sizes[k]);
@@ -242,7 +120,7 @@ static void check_masks(const double *dW, int64_t batch) {
 
 static void dropout_keeps_three_of_four_and_scales_them(machine_kind kind) {
   machine m;
-  machine_open(&m, NEO_TEST_SOURCE_DIR, "dropout", kind);
+  open_model(&m, "dropout", kind);
   double one[19 * 11], first = 0;
   int64_t n;
   for (int k = 0; k < 19 * 11; k++)

@@ -1,6 +1,6 @@
-/* A model made to run, in one of three ways, behind one interface on doubles. For tests. */
-#ifndef NEO_TESTS_LIBRARY_MACHINE_H
-#define NEO_TESTS_LIBRARY_MACHINE_H
+/* A model made to run, in one of four ways, behind one interface on doubles. For tests. */
+#ifndef NEO_TESTS_ORACLE_MACHINE_H
+#define NEO_TESTS_ORACLE_MACHINE_H
 #include "ir/interp.h"
 #include "tools/pipeline/compile.h"
 #include <cmocka.h>
@@ -9,9 +9,10 @@
 #include <stddef.h>
 
 typedef enum {
-  MACHINE_WIDE,    /* interpreted, every float type f64 */
-  MACHINE_EXACT,   /* interpreted as the model says */
-  MACHINE_COMPILED /* machine code, driven by libneort */
+  MACHINE_WIDE,         /* interpreted, every float type f64 */
+  MACHINE_EXACT,        /* interpreted as the model says */
+  MACHINE_COMPILED,     /* machine code, driven by libneort */
+  MACHINE_COMPILED_WIDE /* the same, every float type f64 */
 } machine_kind;
 
 typedef struct {
@@ -27,9 +28,12 @@ typedef struct {
   uint32_t entry;
 } machine;
 
-/* Compiles tests/library/`name`.expr below `root`, the project's folder; a message of the compiler
- * fails the test. Run-time sizes are as large as they may be; parameters have initial values. */
-void machine_open(machine *m, const char *root, const char *name, machine_kind kind);
+/* Compiles the file `path` below `root`, the project's folder; a message of the compiler fails the
+ * test. Run-time sizes are as large as they may be; parameters have initial values. */
+void machine_open(machine *m, const char *root, const char *path, machine_kind kind);
+/* The same with constants of the model replaced, as by -D. */
+void machine_open_with(machine *m, const char *root, const char *path, machine_kind kind,
+                       const neo_define_option *defines, int n_defines);
 void machine_close(machine *m);
 /* Parameters and states get their initial values again, sizes are the largest. */
 void machine_reset(machine *m);
@@ -52,7 +56,7 @@ void machine_put(machine *m, neo_tensor t, const double *x, int64_t n);
 int64_t machine_elements(const machine *m, neo_tensor t);
 const char *machine_name(const machine *m, neo_tensor t);
 
-/* Every input and parameter by the formula of make_expected.py. */
+/* Every input and parameter by the formula of tests/library/make_expected.py. */
 void machine_fill(machine *m);
 
 #endif

@@ -1,5 +1,5 @@
 /* See machine.h. */
-#include "tests/library/machine.h"
+#include "tests/oracle/machine.h"
 #include <math.h>
 #include <string.h>
 
@@ -33,9 +33,13 @@ static void largest(machine *m) {
     m->sizes[k] = mod->sizes.at[k].hi;
 }
 
+static bool is_compiled(machine_kind kind) {
+  return kind == MACHINE_COMPILED || kind == MACHINE_COMPILED_WIDE;
+}
+
 static void begin(machine *m) {
   neo_rt_config config = {.struct_size = sizeof config, .threads = 1, .seed = SEED};
-  if (m->kind != MACHINE_COMPILED) {
+  if (!is_compiled(m->kind)) {
     m->interp = neo_interp_new(&m->c.arena, m->c.module, m->sizes, SEED);
     return;
   }
@@ -44,17 +48,22 @@ static void begin(machine *m) {
   check_run(m, neo_rt_create(m->lib.model, &config, &m->ctx));
 }
 
-void machine_open(machine *m, const char *root, const char *name, machine_kind kind) {
-  char path[4096], library[4096];
-  snprintf(path, sizeof path, "%s/tests/library/%s.expr", root, name);
+void machine_open_with(machine *m, const char *root, const char *path, machine_kind kind,
+                       const neo_define_option *defines, int n_defines) {
+  char file[4096], library[4096];
+  snprintf(file, sizeof file, "%s/%s", root, path);
   snprintf(library, sizeof library, "%s/models/std", root);
   const char *const imports[] = {library, NULL};
-  neo_compile_options o = {.path = path, .import_paths = imports, .passes = {.verify = true}};
-  if (kind == MACHINE_WIDE)
+  neo_compile_options o = {.path = file,
+                           .import_paths = imports,
+                           .defines = defines,
+                           .n_defines = n_defines,
+                           .passes = {.verify = true}};
+  if (kind == MACHINE_WIDE || kind == MACHINE_COMPILED_WIDE)
     o.prepare = widen;
   *m = (machine){.kind = kind};
   neo_compilation_init(&m->c, &o);
-  m->c.options.path = neo_arena_strdup(&m->c.arena, path);
+  m->c.options.path = neo_arena_strdup(&m->c.arena, file);
   check(m, neo_compile_front(&m->c));
   check(m, neo_compile_passes(&m->c));
   const neo_module *mod = m->c.module;
@@ -62,6 +71,10 @@ void machine_open(machine *m, const char *root, const char *name, machine_kind k
   m->memory = NEO_NEW_ARRAY(&m->c.arena, void *, mod->tensors.n + 1);
   largest(m);
   begin(m);
+}
+
+void machine_open(machine *m, const char *root, const char *path, machine_kind kind) {
+  machine_open_with(m, root, path, kind, NULL, 0);
 }
 
 void machine_reset(machine *m) {

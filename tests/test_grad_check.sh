@@ -1,0 +1,54 @@
+#!/bin/sh
+# Gradients agree with differences in f64:
+#
+#   of the models of tests/library, which use all of nn and optim: every element
+#   of index forms, reducers and second derivatives (tests/golden/gradcheck)
+#   of the zoo, at the sizes of tests/zoo/expected
+#   of the other models
+set -eu
+[ -x "${NEOC:-}" ] || exit 77
+library=$NEO_SOURCE_DIR/tests/library
+models=$NEO_SOURCE_DIR/models
+cases=$NEO_SOURCE_DIR/tests/zoo/expected
+status=0
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+
+fail() {
+  echo "FAIL: $1" >&2
+  status=1
+}
+check() {
+  "$NEOC" grad-check "$@" >"$out" 2>&1 || { fail "grad-check $*"; cat "$out" >&2; }
+  grep -q '^[1-9][0-9]* elements checked, 0 failed' "$out" || fail "$*: nothing was checked"
+}
+
+for model in "$library"/*.expr; do
+  case $model in
+    */ste.expr) continue ;;  # gradients of its own making
+    */int8.expr) continue ;; # no floats
+  esac
+  check "$model" --samples 0 --seed 3
+done
+for model in "$NEO_SOURCE_DIR"/tests/golden/gradcheck/*.expr; do
+  check "$model" --samples 16 --seed 1
+done
+for model in "$models"/*/*.expr; do
+  case $model in
+    */std/*|*/zoo/*) ;;
+    *) check "$model" --samples 8 ;;
+  esac
+done
+for case in "$cases"/*.txt; do
+  name=$(sed -n 's/^model //p' "$case")
+  # One word an option: names and numbers have no blanks.
+  check "$models/zoo/$name.expr" --samples 4 \
+    $(sed -n 's/^define \(.*\) \(.*\)/-D\1=\2/p; s/^size \(.*\) \(.*\)/--size=\1=\2/p' "$case")
+done
+
+for module in nn optim; do
+  for name in $(sed -n 's/^\(fn\|optimizer\) \([a-z0-9_]*\)(.*/\2/p' "$models/std/$module.expr"); do
+    cat "$library"/*.expr | grep -q "$module\.$name(" || fail "no model uses $module.$name"
+  done
+done
+exit $status
