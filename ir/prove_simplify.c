@@ -98,10 +98,18 @@ static neo_expr shorter(neo_scope *s, neo_expr e) {
   return weight(s->m, y, 0) < weight(s->m, e, 0) ? y : e;
 }
 
+/* e written as its linear form, if that is shorter: terms that cancel are no longer in it. */
+static neo_expr shorter_linear(neo_module *m, neo_expr e) {
+  neo_linear l;
+  if (!neo_linear_of(m, e, &l)) return e;
+  neo_expr y = neo_linear_expr(m, &l);
+  return weight(m, y, 0) < weight(m, e, 0) ? y : e;
+}
+
 static neo_expr simpler_sum(neo_scope *s, neo_expr e) {
   if (neo_expr_type(s->m, e) != NEO_I64_T) return e;
   bool digits = neo_expr_uses_op(s->m, e, NEO_OP_DIV) || neo_expr_uses_op(s->m, e, NEO_OP_MOD);
-  return digits ? shorter(s, e) : e;
+  return digits ? shorter(s, e) : shorter_linear(s->m, e);
 }
 
 static neo_expr simpler_extreme(neo_scope *s, neo_expr e) {

@@ -17,4 +17,14 @@ neo_status neo_pass_simplify(neo_module *m);
  * tensors stay. */
 neo_status neo_pass_cse(neo_module *m);
 
+/* Where what a reduction takes depends on remainders of output axes, each remainder becomes a
+ * piece of its own (phase.c):
+ *     Y[z] = sum[p: z/2 .. (z + 3)/2] e(z, p)
+ *     ->  Y[2*y] = sum[p: y .. y + 1] e(2*y, p),  Y[2*y + 1] = sum[p: y .. y + 2] e(2*y + 1, p) */
+neo_status neo_pass_phases(neo_module *m);
+
+/* Reduction axes whose range moves with other axes count from its start (window.c):
+ *     Y[y] = sum[p: y .. min(P, y + 2)] e(y, p)  ->  Y[y] = sum[t: 0 .. min(2, P - y)] e(y, y + t) */
+neo_status neo_pass_windows(neo_module *m);
+
 #endif
