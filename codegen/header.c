@@ -188,7 +188,7 @@ static void put_entry(writer *w, size_t number) {
   const char **id = parameters(w, e);
   put_entry_comment(w, e, id);
   const char *head = neo_arena_printf(p->arena, "%s_status %s(%s_ctx *ctx", p->prefix,
-                                      neo_plan_entry_symbol(p, number), p->prefix);
+                                      p->entry_symbols.at[number], p->prefix);
   size_t column = strlen(head);
   neo_str_add(w->out, head);
   for (int32_t i = 0; i < e->n_sizes; i++)

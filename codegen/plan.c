@@ -53,6 +53,7 @@ static void add_entries(plan_store *store, const neo_plan_input *in) {
       plan_entry_add(&env, &e);
   }
   plan_entry_init(&env);
+  plan_name_entries(store->p);
 }
 
 neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const char *source_hash,

@@ -34,6 +34,7 @@ typedef struct neo_plan {
   NEO_VEC(neo_rt_kernel) rt_kernels; /* fn is null: the record names the symbol */
   NEO_VEC(neo_rt_step) steps;
   NEO_VEC(neo_rt_entry) entries;
+  NEO_VEC(const char *) entry_symbols; /* the C function of each entry */
   NEO_VEC(int32_t) extents;
   NEO_VEC(int32_t) args;
   NEO_VEC(int32_t) entry_args;

@@ -33,9 +33,9 @@ int32_t plan_store_buf(plan_store *s, uint8_t mem, neo_type type, int64_t offset
                        int64_t size_bytes);
 int64_t plan_store_max_bytes(plan_store *s, neo_tensor t);
 
-/* ---- record.c: the C function of an entry: "<prefix>_step"; "<prefix>_load_entry" where the
- * header has something of that name already. */
-const char *neo_plan_entry_symbol(const neo_plan *p, size_t entry);
+/* ---- record.c: fills `entry_symbols`, when kernels and entries are there: "<prefix>_step";
+ * "<prefix>_load_entry" where the header has something of that name already. */
+void plan_name_entries(neo_plan *p);
 
 /* ---- plan_order.c */
 typedef struct {

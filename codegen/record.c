@@ -141,7 +141,7 @@ static void add_wrapper(recorder *r, const wrapper *w, const char *model) {
 }
 
 /* Does the header say "<prefix>_<name>" already: a function, a type, an entry? */
-static bool is_taken(const neo_plan *p, const char *name, size_t entry) {
+static bool is_taken(const neo_plan *p, const char *name) {
   static const char *const types[] = {"model", "ctx", "config", "status"};
   bool taken = false;
   for (size_t k = 0; k < sizeof types / sizeof *types; k++)
@@ -151,17 +151,20 @@ static bool is_taken(const neo_plan *p, const char *name, size_t entry) {
   const char *symbol = neo_arena_printf(p->arena, "%s_%s", p->prefix, name);
   for (size_t k = 0; k < p->kernels.n; k++)
     taken = taken || neo_streq(symbol, p->kernels.at[k].symbol);
-  for (size_t k = 0; k < entry && !taken; k++)
-    taken = neo_streq(symbol, neo_plan_entry_symbol(p, k));
+  for (size_t k = 0; k < p->entry_symbols.n; k++)
+    taken = taken || neo_streq(symbol, p->entry_symbols.at[k]);
   return taken;
 }
 
-const char *neo_plan_entry_symbol(const neo_plan *p, size_t entry) {
-  const char *base = neo_plan_ident(p->arena, p->entries.at[entry].name), *name = base;
-  for (int k = 1; is_taken(p, name, entry); k++)
-    name = k == 1 ? neo_arena_printf(p->arena, "%s_entry", base)
-                  : neo_arena_printf(p->arena, "%s_entry%d", base, k);
-  return neo_arena_printf(p->arena, "%s_%s", p->prefix, name);
+void plan_name_entries(neo_plan *p) {
+  for (size_t e = 0; e < p->entries.n; e++) {
+    const char *base = neo_plan_ident(p->arena, p->entries.at[e].name), *name = base;
+    for (int k = 1; is_taken(p, name); k++)
+      name = k == 1 ? neo_arena_printf(p->arena, "%s_entry", base)
+                    : neo_arena_printf(p->arena, "%s_entry%d", base, k);
+    NEO_PUSH(p->arena, &p->entry_symbols,
+             (const char *)neo_arena_printf(p->arena, "%s_%s", p->prefix, name));
+  }
 }
 
 /* mlp_step(ctx, B, X, Y, loss): sizes and pointers as two arrays. */
@@ -179,8 +182,7 @@ static void add_entry(recorder *r, size_t k) {
                           {.kind = NEO_ARG_INT, .value = (int32_t)k},
                           {.kind = NEO_ARG_ARRAY, .value = 1, .n = e.n_sizes},
                           {.kind = NEO_ARG_ARRAY, .value = 1 + e.n_sizes, .n = e.n_args}};
-  neo_llvm_entry(r->l, neo_plan_entry_symbol(p, k), 'i', neo_str_text(&params), "neo_rt_call", arg,
-                 4);
+  neo_llvm_entry(r->l, p->entry_symbols.at[k], 'i', neo_str_text(&params), "neo_rt_call", arg, 4);
 }
 
 void neo_plan_emit(const neo_plan *p, const neo_target *t, neo_llvm *l) {

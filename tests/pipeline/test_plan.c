@@ -314,6 +314,21 @@ static void identifiers_of_the_header_are_distinct(void **state) {
   world_close(&w);
 }
 
+/* The name of each is compared with those of all before it, which are known by then. */
+static void many_entries_are_named_in_no_time(void **state) {
+  (void)state;
+  enum { ENTRIES = 64 };
+  plan_world w;
+  char text[40 * ENTRIES + 256] =
+      HEAD "input X : f32 [2]\ntemp Y : f32 [2]\ndef @1 Y[i: 2] = X[i] + 1.0\n";
+  size_t n = strlen(text);
+  for (int k = 0; k < ENTRIES; k++)
+    n += (size_t)snprintf(text + n, sizeof text - n, "entry forward e%d: Y = Y\n", k);
+  const neo_plan *p = plan_of(&w, text);
+  assert_string_equal(p->entry_symbols.at[ENTRIES - 1], "t_e63");
+  world_close(&w);
+}
+
 static void indices_that_are_kept_are_checked_when_set(void **state) {
   (void)state;
   plan_world w;
@@ -388,6 +403,7 @@ int main(void) {
       cmocka_unit_test(what_is_dead_in_one_entry_is_overwritten_only_after_its_pieces),
       cmocka_unit_test(kernels_are_shared_by_groups_that_say_the_same),
       cmocka_unit_test(identifiers_of_the_header_are_distinct),
+      cmocka_unit_test(many_entries_are_named_in_no_time),
       cmocka_unit_test(indices_that_are_kept_are_checked_when_set),
       cmocka_unit_test(a_tensor_beyond_all_memory_is_an_error),
   };

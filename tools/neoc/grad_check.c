@@ -222,6 +222,15 @@ static int64_t elements(checker *c, neo_tensor t, int64_t extent[16]) {
   return neo_tensor_elements_at(c->r.c.module, t, neoc_runner_sizes(&c->r), extent);
 }
 
+/* Zeros for an input that no entry reads: the function does not depend on it after all. */
+static void unread_input(checker *c, neo_tensor t) {
+  neo_rt_array *x = &c->r.input[t.i];
+  int64_t extent[16];
+  elements(c, t, extent);
+  if (!x->data)
+    *x = neoc_array_new(c->cli->arena, NEO_F64_T, neo_tensor_rank(c->r.c.module, t), extent);
+}
+
 /* Inputs anew, and parameters moved a little from where they are: zeros hide errors. */
 static neoc_exit new_point(checker *c, const function *f) {
   neoc_exit e = neoc_runner_randomize(&c->r, (int)f->value, &c->state);
@@ -230,8 +239,10 @@ static neoc_exit new_point(checker *c, const function *f) {
   int64_t extent[16];
   for (size_t k = 0; k < f->wrt.n && !e; k++) {
     neo_tensor t = f->wrt.at[k];
-    if (neo_tensor_at(c->r.c.module, t)->role == NEO_ROLE_INPUT)
+    if (neo_tensor_at(c->r.c.module, t)->role == NEO_ROLE_INPUT) {
+      unread_input(c, t);
       continue;
+    }
     for (int64_t i = 0, n = elements(c, t, extent); i < n; i++)
       *element(c, t, i) += 0.05 * uniform(c);
   }
