@@ -164,6 +164,183 @@ def mlp(net):
     return dict(L=L, loss=F.cross_entropy(L, net.ints("Y", (net.B,), net.CLASSES)))
 
 
+# ---- capsules
+
+
+def capsules(net):
+    """One convolution for each of the I x K x J products of elements."""
+    a = net.input("A", (net.B, net.C, net.H, net.H, net.I, net.K))
+    shape = (net.M, net.C, net.R, net.R, net.K, net.J)
+    f = net.weight("F", shape, net.C * net.R**2 * net.K)
+
+    def conv(i, j):
+        return sum(
+            F.conv2d(a[..., i, k], f[..., k, j], stride=net.stride, padding=net.pad)
+            for k in range(net.K))
+
+    o = torch.stack([torch.stack([conv(i, j) for j in range(net.J)], -1) for i in range(net.I)], -2)
+    return dict(O=o, loss=F.mse_loss(o, net.input("Y", o.shape)))
+
+
+@case(sgd(f32(0.002)), {"H": 9, "C": 3, "M": 4, "R": 3, "I": 2, "K": 3, "J": 2}, {"B": 3})
+def capsule_conv(net):
+    net.stride, net.pad = 2, 0
+    return capsules(net)
+
+
+@case(sgd(f32(0.002)), {
+    "H": 6,
+    "C": 3,
+    "M": 4,
+    "R": 3,
+    "J": 5,
+    "stride": 1,
+    "pad": 1
+}, {"B": 2}, model="capsule_conv")
+def capsule_conv_padded(net):
+    net.I, net.K = 1, 1
+    return capsules(net)
+
+
+def squash(s):
+    n = (s * s).sum(-1, keepdim=True)
+    return n / (1 + n) * s / torch.sqrt(n + f32(1e-7))
+
+
+def features(net):
+    x = net.input("X", (net.B, 1, net.H, net.H))
+    h = net.weight("h.F", (net.C, 1, net.R, net.R), net.R**2)
+    return F.conv2d(x, h, net.param("h.b", (net.C,))).relu()
+
+
+def digits(net, u):
+    """From primary capsules [B, M, P, P, D] to those of the digits, and the margin loss."""
+    x = squash(u.reshape(net.B, -1, net.D))
+    w = net.weight("v.W", (10, x.shape[1], net.D, net.E), net.D)
+    u = torch.einsum("mnde,bnd->bnme", w, x)
+    agreement = torch.zeros(net.B, x.shape[1], 10, dtype=torch.float64)
+    for _ in range(3):
+        v = squash((torch.softmax(agreement, 2)[..., None] * u).sum(1))
+        agreement = agreement + torch.einsum("bnme,bme->bnm", u, v)
+    n = torch.sqrt((v * v).sum(2) + f32(1e-7))
+    t = F.one_hot(net.ints("Y", (net.B,), 10), 10)
+    loss = t * F.relu(f32(0.9) - n)**2 + 0.5 * (1 - t) * F.relu(n - f32(0.1))**2
+    return dict(v=v, loss=loss.sum(1).mean())
+
+
+CAPSULES = {"H": 11, "C": 4, "M": 3, "D": 4, "R": 3, "E": 5}
+
+
+@case(sgd(f32(0.002)), CAPSULES, {"B": 3})
+def capsulenet(net):
+    a = features(net)
+    f = net.weight("u.conv.F", (net.D, net.M, net.C, net.R, net.R), net.C * net.R**2)
+    b = net.param("u.conv.b", (net.D, net.M))
+    u = [F.conv2d(a, f[k], b[k], stride=2) for k in range(net.D)]
+    return digits(net, torch.stack(u, -1))
+
+
+@case(sgd(f32(0.002)), CAPSULES, {"B": 3})
+def capsulenet_conv(net):
+    a = features(net)
+    f = net.weight("F", (net.M, net.C, net.R, net.R, 1, net.D), net.C * net.R**2)
+    b = net.param("b", (net.M, net.D))
+    u = [F.conv2d(a, f[..., 0, k], b[:, k], stride=2) for k in range(net.D)]
+    return digits(net, torch.stack(u, -1))
+
+
+# ---- recurrent cells
+
+
+def recurrent(net, cell, second="c", size=None, out=None):
+    """One step of cell(x, h, c) from states that are given; or T steps from zeros."""
+    shapes = (net.B, net.H), (net.B, size or net.H)
+    if hasattr(net, "T"):
+        x = net.input("X", (net.B, net.T, net.I)).unbind(1)
+        h, c = (torch.zeros(s, dtype=torch.float64) for s in shapes)
+        names = "h", second
+    else:
+        x = [net.input("X", (net.B, net.I))]
+        h, c = net.input("h", shapes[0]), net.input(second, shapes[1])
+        names = "h2", second + "2"
+    for v in x:
+        h, c = cell(v, h, c)
+    L = out(h, c) if out else net.linear("L", h, 10)
+    loss = F.cross_entropy(L, net.ints("Y", (net.B,), 10))
+    return {"L": L, names[0]: h, names[1]: c, "loss": loss}
+
+
+def both(f):
+    """Two cases of a cell: NAME and NAME_unrolled."""
+    sizes = {"I": 6, "H": 5, **({"K": 3} if f.__name__ == "scrnn" else {})}
+    case(sgd(f32(0.002)), sizes, {"B": 4})(f)
+
+    def unrolled(net):
+        return f(net)
+
+    unrolled.__name__ = f.__name__ + "_unrolled"
+    case(sgd(f32(0.002)), {"T": 4, **sizes}, {"B": 3})(unrolled)
+
+
+@both
+def milstm(net):
+    w = net.weight("W", (4, net.I, net.H), net.I)
+    u = net.weight("U", (4, net.H, net.H), net.H)
+    k = net.param("k", (4, 4, net.H))
+
+    def cell(x, h, c):
+        p, q = x @ w, h @ u  # [gate, B, H]
+        a, b1, b2, b = k[:, :, None]
+        z = a * p * q + b1 * p + b2 * q + b
+        f, i, o = torch.sigmoid(z[:3])
+        c = f * c + i * torch.tanh(z[3])
+        return o * torch.tanh(c), c
+
+    return recurrent(net, cell)
+
+
+@both
+def scrnn(net):
+    A, C = (net.weight(n, (net.I, d), net.I) for n, d in (("A", net.H), ("C", net.K)))
+    P, R = (net.weight(n, (d, net.H), net.H) for n, d in (("P", net.K), ("R", net.H)))
+
+    def cell(x, h, s):
+        s = 0.5 * (x @ C) + 0.5 * s
+        return torch.sigmoid(s @ P + x @ A + h @ R), s
+
+    def out(h, s):
+        return h @ net.weight("U", (net.H, 10), net.H) + s @ net.weight("V", (net.K, 10), net.K)
+
+    return recurrent(net, cell, "s", net.K, out)
+
+
+@both
+def sublstm(net):
+    w = net.weight("W", (4, net.I, net.H), net.I)
+    r = net.weight("R", (4, net.H, net.H), net.H)
+    bw, br = (net.param(n, (4, net.H)) for n in ("bw", "br"))
+
+    def cell(x, h, c):
+        i, f, z, o = torch.sigmoid(x @ w + bw[:, None] + h @ r + br[:, None])
+        c = f * c + z - i
+        return torch.sigmoid(c) - o, c
+
+    return recurrent(net, cell)
+
+
+@both
+def lltm(net):
+    w = net.weight("W", (3, net.H + net.I, net.H), net.H + net.I)
+    b = net.param("b", (3, net.H))
+
+    def cell(x, h, c):
+        i, o, g = torch.cat([h, x], 1) @ w + b[:, None]
+        c = c + F.elu(g) * torch.sigmoid(i)
+        return torch.tanh(c) * torch.sigmoid(o), c
+
+    return recurrent(net, cell)
+
+
 def main():
     os.makedirs(os.path.join(HERE, "expected"), exist_ok=True)
     for name in sys.argv[1:] or CASES:
