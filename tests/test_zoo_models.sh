@@ -1,0 +1,61 @@
+#!/bin/sh
+# Every model of models/zoo has as many parameters as its definition, a case of tests/zoo, and
+# gradients that agree with differences at the sizes of its cases.
+set -eu
+[ -x "${NEOC:-}" ] || exit 77
+models=$NEO_SOURCE_DIR/models/zoo
+cases=$NEO_SOURCE_DIR/tests/zoo/expected
+status=0
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+
+fail() {
+  echo "FAIL: $1" >&2
+  status=1
+}
+
+# The product of a parameter's extents, summed.
+count() {
+  "$NEOC" describe --format=json "$@" | awk '
+    /"role": "parameter"/ {
+      sub(/.*"shape": \[/, ""); sub(/\].*/, "")
+      n = split($0, extent, ", "); size = 1
+      for (k = 1; k <= n; k++) size *= extent[k]
+      sum += size
+    }
+    END { printf "%d", sum }'
+}
+
+check_count() { # NUMBER MODEL [-D NAME=N]...
+  want=$1 model=$2
+  shift 2
+  have=$(count "$models/$model.expr" "$@")
+  [ "$have" = "$want" ] || fail "$model $*: $have parameters, not $want"
+}
+
+check_count 10616832 capsule_conv
+check_count 1179648 capsule_conv -D H=56 -D R=3 -D stride=1 -D pad=1
+check_count 6804224 capsulenet
+check_count 6804224 capsulenet_conv
+for form in "" _unrolled; do
+  check_count 7432202 "milstm$form"
+  check_count 177024 "scrnn$form"
+  check_count 469258 "sublstm$form"
+  check_count 351882 "lltm$form"
+done
+
+for model in "$models"/*.expr; do
+  name=$(basename "$model" .expr)
+  grep -q '^train' "$model" || continue # a module
+  grep -qx "model $name" "$cases"/*.txt || fail "no case of tests/zoo runs $name"
+done
+
+for case in "$cases"/*.txt; do
+  model=$(sed -n 's/^model //p' "$case")
+  defines=$(sed -n 's/^define \([^ ]*\) \([^ ]*\)$/-D \1=\2/p' "$case")
+  # shellcheck disable=SC2086
+  "$NEOC" grad-check "$models/$model.expr" $defines --samples 8 >"$out" 2>&1 ||
+    { fail "grad-check of $case"; cat "$out" >&2; }
+  grep -q '^[1-9][0-9]* elements checked, 0 failed' "$out" || fail "$case: nothing was checked"
+done
+exit $status
