@@ -280,6 +280,7 @@ static neo_expr settle(ad_state *s, const neo_def_rec *d, neo_expr g) {
 void ad_definition(ad_state *s, neo_def def) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, def);
+  neo_prover_at(s->env.prover, d.span);
   ad_leaves reads = {0};
   neo_expr g = finish_adjoints(s, def, &d, &reads);
   ad_space outs = space_of(m, &d, d.n_out), all = space_of(m, &d, d.axes.n);

@@ -63,6 +63,7 @@ static void assemble(ad_system *s, neo_expr value, ad_term *out) {
 bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index,
                neo_tensor t, neo_expr value, neo_span span, ad_term *out) {
   neo_module *m = env->m;
+  neo_prover_at(env->prover, span);
   ad_system *s = NEO_NEW(env->scratch, ad_system);
   s->env = env;
   s->m = m;

@@ -189,6 +189,7 @@ neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, n
   l.k = neo_kernel_new(a, g->name);
   l.p = neo_prover_new(m);
   l.k->span = g->members.n ? neo_def_at(m, g->members.at[0].def)->span : 0;
+  neo_prover_at(l.p, l.k->span);
   neo_map_init(&l.buf_of, a);
   neo_map_init(&l.packed, a);
   name_sizes(&l);

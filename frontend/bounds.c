@@ -145,7 +145,10 @@ bool neo_bounds_check(neo_frame *f, neo_span at, const neo_view *v, const neo_ex
   neo_witness w = {0};
   neo_expr extent = neo_tensor_extent(f->m, v->tensor, dim);
   neo_facts facts = neo_frame_facts(f);
-  switch (neo_prove_index(f->fe->prover, &facts, index[dim], extent, &w)) {
+  neo_span before = neo_prover_at(f->fe->prover, at);
+  neo_proof proof = neo_prove_index(f->fe->prover, &facts, index[dim], extent, &w);
+  neo_prover_at(f->fe->prover, before);
+  switch (proof) {
   case NEO_PROVED: remember(f, index[dim], extent); return true;
   case NEO_REFUTED: refuted(f, at, v, index, dim, &w); return false;
   default: unknown(f, at, v, index, dim); return false;

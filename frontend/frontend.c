@@ -17,6 +17,7 @@ neo_module *neo_frontend(neo_arena *a, neo_names *names, neo_diags *d, const cha
   fe->options = options;
   fe->limit = options && options->limit ? options->limit : NEO_FRONTEND_LIMIT;
   fe->m = neo_module_new(a, names, d, neo_path_stem(a, path));
+  neo_proofs_limit(fe->m, options ? options->proof_quota : 0);
   fe->prover = neo_prover_new(fe->m);
   neo_map_init(&fe->taken, a);
   neo_map_init(&fe->owned, a);

@@ -23,6 +23,7 @@ typedef struct {
   const neo_define_option *defines; /* replace `dim NAME = constant` of the main file */
   const neo_io *io;                 /* for imports; NULL: the default */
   uint32_t limit;                   /* definitions, calls and rounds together; 0: the default */
+  uint64_t proof_quota;             /* see neo_proofs_limit */
 } neo_frontend_options;
 
 enum { NEO_FRONTEND_LIMIT = 100000 };

@@ -69,6 +69,7 @@ static void dynamic(neo_inst *in, const neo_ast_stmt *s) {
 }
 
 static void check_stmt(neo_inst *in, const neo_ast_stmt *s) {
+  neo_prover_at(in->fe->prover, s->span);
   switch (s->kind) {
   case NEO_AST_DIM: neo_check_dim(in, s); break;
   case NEO_AST_ASSERT: neo_check_assert(in, s); break;

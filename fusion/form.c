@@ -307,6 +307,7 @@ static void add_member(builder *b, const neo_member *x) {
 static neo_form *build(neo_module *m, const neo_group *g) {
   builder b = {.m = m, .p = neo_prover_new(m), .g = g, .f = NEO_NEW(m->arena, neo_form)};
   neo_map_init(&b.value, m->arena);
+  neo_prover_at(b.p, g->members.n ? neo_def_at(m, g->members.at[0].def)->span : 0);
   uint32_t n = shared_axes(&b);
   for (size_t k = 0; k < g->members.n && b.f->axes.n < n; k++) {
     const neo_def_rec *d = neo_def_at(m, g->members.at[k].def);

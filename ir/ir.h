@@ -175,6 +175,7 @@ typedef struct neo_module {
   NEO_VEC(neo_custom_rec) customs; /* from 0 */
   uint32_t n_sites;                /* rand() sites given out */
   neo_map intern;                  /* hash-consing; private to build.c */
+  struct neo_proofs *proofs;       /* what provers share; private to prove_store.c */
   struct neo_walks *walks;         /* marks of the walks under way; private to walk.c */
 } neo_module;
 

@@ -54,8 +54,12 @@ static neo_status run_one(neo_module *m, const neo_pass *pass, const neo_pass_op
 neo_status neo_passes_run(neo_module *m, const neo_pass *passes, size_t n,
                           const neo_pass_options *o) {
   neo_status status = NEO_OK;
-  for (size_t k = 0; k < n && !status; k++)
-    if (!skipped(&passes[k], o))
-      status = run_one(m, &passes[k], o);
+  for (size_t k = 0; k < n && !status; k++) {
+    if (skipped(&passes[k], o))
+      continue;
+    status = run_one(m, &passes[k], o);
+    if (o->done)
+      o->done(o->done_ctx, passes[k].name);
+  }
   return status;
 }

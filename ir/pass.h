@@ -20,6 +20,8 @@ typedef struct {
   const char *dump_after;  /* name or "all"; may be null */
   void (*dump)(void *ctx, const char *pass, const neo_module *m, bool changed);
   void *dump_ctx;
+  void (*done)(void *ctx, const char *pass); /* after each that ran; may be null */
+  void *done_ctx;
 } neo_pass_options;
 
 /* Runs the passes in order; stops at the first failure, or when a pass has reported errors

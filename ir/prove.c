@@ -1,6 +1,6 @@
 /* The order of methods for a question, the memo, and the public interface: see prove.h and, for the
  * parts, prove_scope.h. */
-#include "ir/prove_scope.h"
+#include "ir/prove_relation.h"
 #include "base/hash.h"
 #include <assert.h>
 #include <string.h>
@@ -10,12 +10,6 @@ neo_prover *neo_prover_new(neo_module *m) {
   p->m = m;
   neo_map_init(&p->scopes, m->arena);
   return p;
-}
-
-void neo_prover_free(neo_prover *p) {
-  if (!p) return;
-  neo_isl_free(p->isl);
-  p->isl = NULL;
 }
 
 neo_prover_stats neo_prover_statistics(const neo_prover *p) { return p->stats; }
@@ -94,14 +88,46 @@ neo_scope *neo_scope_under(neo_scope *s, neo_expr e, bool value) {
 
 /* ---- one question */
 
-static neo_proof by_search(neo_scope *s, neo_expr goal, neo_witness *w) {
+static bool read_point(const neo_relation *r, const int64_t *point, neo_trial *t,
+                       neo_witness *w) {
+  uint64_t given = 0;
+  neo_trial_start(t, w);
+  for (uint32_t k = 0; k < r->n_dims; k++) {
+    const neo_node *n = neo_expr_node(r->m, (neo_expr){r->dim[k].atom[0]});
+    if (r->dim[k].n != 1 || (n->op != NEO_OP_AXIS && n->op != NEO_OP_SIZE)) continue;
+    if (point[k] == INT64_MIN) return false;
+    int size = n->op == NEO_OP_SIZE ? neo_trial_size(t, n->attr) : -1;
+    if (size >= 0) w->size[size].value = point[k];
+    if (n->op != NEO_OP_AXIS || n->attr >= w->n_axes) continue;
+    w->axis[n->attr] = point[k];
+    given |= 1ULL << n->attr;
+  }
+  return neo_trial_check(t, given, w);
+}
+
+/* By integer sets. A point is a counterexample only if evaluation says so too. */
+static neo_proof by_sets(neo_scope *s, neo_expr goal, neo_trial *t, neo_witness *w,
+                         bool *gave_up) {
+  neo_prover *p = s->p;
+  int64_t point[NEO_REL_DIMS];
+  if (!p->relation) p->relation = NEO_NEW(p->m->arena, neo_relation);
+  if (!neo_relation_of(p->relation, s, goal, true)) return NEO_UNKNOWN;
+  neo_isl_answer a = neo_proofs_sample(p, p->relation->words.at, p->relation->words.n, point);
+  *gave_up = a == NEO_ISL_QUOTA;
+  if (a == NEO_ISL_EMPTY) return NEO_PROVED;
+  if (a != NEO_ISL_POINT || !read_point(p->relation, point, t, w)) return NEO_UNKNOWN;
+  neo_trial_shrink(t, w);
+  return NEO_REFUTED;
+}
+
+static neo_proof by_search(neo_scope *s, neo_expr goal, neo_witness *w, bool *gave_up) {
   neo_prover_stats *stats = &s->p->stats;
   neo_trial *t = neo_trial_new(s, goal, true);
   if (neo_trial_search(t, w)) {
     stats->points++;
     return NEO_REFUTED;
   }
-  neo_proof proof = neo_isl_prove(s, goal, true, t, w);
+  neo_proof proof = by_sets(s, goal, t, w, gave_up);
   stats->isl_proved += proof == NEO_PROVED;
   stats->isl_refuted += proof == NEO_REFUTED;
   if (proof != NEO_UNKNOWN) return proof;
@@ -113,13 +139,15 @@ static neo_proof by_search(neo_scope *s, neo_expr goal, neo_witness *w) {
 
 static void answer_leaf(neo_scope *s, neo_expr goal, neo_result *r) {
   neo_witness w;
+  bool gave_up = false;
   s->fuel = NEO_PROVE_FUEL;
   if (neo_scope_decide(s, goal, true)) {
     r->proof = NEO_PROVED;
     s->p->stats.interval++;
     return;
   }
-  r->proof = by_search(s, goal, &w);
+  r->proof = by_search(s, goal, &w, &gave_up);
+  r->gave_up = gave_up && r->proof == NEO_UNKNOWN;
   if (r->proof == NEO_REFUTED) r->witness = neo_arena_copy(s->m->arena, &w, sizeof w);
 }
 
@@ -138,12 +166,15 @@ const neo_result *neo_scope_prove(neo_scope *s, neo_expr goal) {
   uint64_t found;
   s->p->stats.questions++;
   if (neo_map_get(&s->results, goal.i, &found)) {
+    const neo_result *known = (const neo_result *)(uintptr_t)found;
     s->p->stats.memo++;
-    return (const neo_result *)(uintptr_t)found;
+    if (known->gave_up) neo_prover_gave_up(s->p);
+    return known;
   }
   neo_result *r = NEO_NEW(s->m->arena, neo_result);
   if (neo_expr_node(s->m, goal)->op == NEO_OP_AND) answer_both(s, goal, r);
   else answer_leaf(s, goal, r);
+  if (r->gave_up) neo_prover_gave_up(s->p);
   neo_map_set(&s->results, goal.i, (uint64_t)(uintptr_t)r);
   return r;
 }

@@ -30,13 +30,26 @@ typedef struct { /* a counterexample: values of axes and of the run-time sizes t
 /* In the module's arena; neo_prover_free frees the isl context. One thread at a time. */
 neo_prover *neo_prover_new(neo_module *m);
 void neo_prover_free(neo_prover *p); /* null is allowed */
+/* What is asked from here on concerns this place: a proof that is given up for its quota is told
+ * there, as a remark. Returns the place before. */
+neo_span neo_prover_at(neo_prover *p, neo_span at);
 
 /* What a prover did, for `explain`: every question is answered once by one of these. */
 typedef struct {
   uint64_t questions, memo, interval, points, isl_proved, isl_refuted, enumerated, unknown;
-  uint64_t isl_calls, isl_quota;
+  uint64_t isl_calls, isl_known, isl_quota; /* asked; known from an equal set; given up */
+  double isl_seconds;                       /* of this process */
+  neo_span slowest;                         /* the place that isl worked longest for */
+  double slowest_seconds;
 } neo_prover_stats;
 neo_prover_stats neo_prover_statistics(const neo_prover *p);
+
+/* What the provers of a module share: the memory of integer sets, their quota of operations a
+ * question, and the sum of their statistics, to which a prover adds its own when it is freed. */
+enum { NEO_PROOF_QUOTA = 300000 };
+void neo_proofs_limit(neo_module *m, uint64_t max_operations); /* 0: NEO_PROOF_QUOTA */
+neo_prover_stats neo_proofs_total(const neo_module *m);
+void neo_proofs_restart(neo_module *m); /* sums begin at 0 again */
 
 /* A context: axes in position order (AXIS k is axes[k]) and assumptions (bool expressions that
  * hold). At most 64 axes. */

@@ -8,7 +8,9 @@
  *   prove_bound.c     lower bound of a polynomial, by substituting bounds of atoms, innermost first
  *   prove_range.c     numeric ranges of atoms
  *   prove_witness.c   points where a goal is false, by evaluation
- *   prove_isl.c       what is left, by integer sets
+ *   prove_relation.c  what is left, as integer constraints
+ *   prove_isl.c       a point that satisfies them
+ *   prove_store.c     what was found, for all provers of a module; the account
  *
  * Invariant: caches are written only while no temporary fact is pushed and fuel is left, so that
  * they hold in the scope without conditions. Private to the prover. */
@@ -53,16 +55,21 @@ typedef struct neo_scope {
 typedef struct {
   neo_proof proof;
   const neo_witness *witness; /* REFUTED */
+  bool gave_up;               /* UNKNOWN for the quota */
 } neo_result;
 
 typedef struct neo_isl neo_isl;
+typedef struct neo_proofs neo_proofs;
 typedef struct neo_trial neo_trial;
 struct neo_prover {
   neo_module *m;
   neo_map scopes;             /* hash -> neo_scope * */
   NEO_VEC(uint32_t) level;    /* by expression: see neo_scope_level; 0: not known yet */
-  neo_isl *isl;               /* made at the first use, as the trial */
+  neo_isl *isl;               /* made at the first use, as the next two */
   neo_trial *trial;
+  struct neo_relation *relation;
+  neo_span at;                /* what is asked about */
+  double at_seconds;          /* in isl, for it */
   neo_prover_stats stats;
 };
 
@@ -136,10 +143,5 @@ neo_proof neo_trial_enumerate(neo_trial *t, neo_witness *w);
 /* The position of a run-time size in witnesses, -1 if it has none. */
 int neo_trial_size(const neo_trial *t, uint32_t size);
 void neo_trial_start(const neo_trial *t, neo_witness *w); /* everything at its least */
-
-/* ---- prove_isl.c */
-/* PROVED, REFUTED (with a checked, small witness) or UNKNOWN: is e always `value`? */
-neo_proof neo_isl_prove(neo_scope *s, neo_expr e, bool value, neo_trial *t, neo_witness *w);
-void neo_isl_free(neo_isl *isl);
 
 #endif

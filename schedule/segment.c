@@ -53,6 +53,7 @@ static bool loads_safe(neo_module *m, const neo_form *f, const neo_stage *s, neo
   neo_axis_rec axes[NEO_FORM_MAX_AXES];
   uint32_t n = neo_stage_axes(f, s, axes);
   safety c = {m, neo_prover_new(m), {axes, n, NULL, 0}, true};
+  neo_prover_at(c.p, neo_expr_node(m, e)->span);
   neo_expr_visit(m, e, check_load, &c);
   neo_prover_free(c.p);
   return c.safe;

@@ -21,7 +21,7 @@ done
 for file in "$dir"/part*.expr; do
   "$NEOC" fmt "$file" > "$dir/log" 2>&1 || { cat "$dir/log"; failed=1; }
 done
-sed -n 's/^X([A-Z0-9_]*, "\(E0[0-59][0-9]*\)".*/\1/p' "$NEO_SOURCE_DIR/base/diag.def" |
+sed -n 's/^X([A-Z0-9_]*, "\([ER]0[0-59][0-9]*\)".*/\1/p' "$NEO_SOURCE_DIR/base/diag.def" |
 while read -r code; do
   [ "$code" = E0000 ] || grep -q "$code" "$page" || echo "$code"
 done > "$dir/missing"

@@ -23,6 +23,7 @@ static void definition(neo_prover *p, neo_module *m, neo_def d) {
   neo_axis_rec axis[64];
   for (uint32_t k = 0; k < r.axes.n; k++)
     axis[k] = *neo_def_axis(m, &r, k);
+  neo_prover_at(p, r.span);
   under u = {p, {.axes = axis, .n_axes = r.axes.n}};
   neo_expr where = simpler(&u, m, r.where);
   int64_t always;

@@ -3,6 +3,7 @@
  * and equality is asked for. */
 #include "base/random.h"
 #include "ir/print.h"
+#include "ir/prove.h"
 #include "tests/autodiff/grad_world.h"
 
 #define HEAD "neo-ir 1\nmodule t\n"
@@ -177,6 +178,7 @@ typedef struct {
   grad_world w;
   map_gen g;
   uint64_t seed, state;
+  int64_t longest; /* axis */
   uint32_t n_out, n_red, axes[8], rank;
   int64_t extent[8]; /* of A */
   neo_expr index[4], where, weight;
@@ -189,7 +191,7 @@ static void make_axes(map_test *t) {
   t->n_red = (uint32_t)pick(&t->state, 0, 2);
   t->g.n_axes = t->n_out + t->n_red;
   for (uint32_t k = 0; k < t->g.n_axes; k++) {
-    t->g.extent[k] = pick(&t->state, 1, 5);
+    t->g.extent[k] = pick(&t->state, 1, t->longest);
     neo_axis_rec a = {neo_name_of(t->w.names, k < t->n_out ? "x" : "r"), i64_of(m, 0),
                       i64_of(m, t->g.extent[k]), 0};
     t->axes[k] = neo_axis_add(m, a).i;
@@ -284,10 +286,12 @@ static void compare_with_scatter(map_test *t) {
     }
 }
 
-static void random_map(uint64_t seed) {
-  map_test t = {.seed = seed, .state = seed};
+/* The number of remarks; a proof may take so many operations. */
+static size_t random_map(uint64_t seed, int64_t longest, uint64_t quota) {
+  map_test t = {.seed = seed, .state = seed, .longest = longest};
   grad_begin(&t.w);
   t.w.m = neo_module_new(&t.w.arena, t.w.names, t.w.diags, "t");
+  neo_proofs_limit(t.w.m, quota);
   t.g = (map_gen){.m = t.w.m, .seed = &t.state};
   make_axes(&t);
   make_read(&t);
@@ -299,13 +303,23 @@ static void random_map(uint64_t seed) {
   make_probe(&t);
   grad_pass(&t.w);
   compare_with_scatter(&t);
+  size_t n = neo_diags_count(t.w.diags);
   neo_arena_free(&t.w.arena);
+  return n;
 }
 
 static void gradients_of_random_access_maps_equal_a_scatter(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 1000; seed++)
-    random_map(seed * 7919);
+    assert_int_equal(random_map(seed * 7919, 5, 0), 0);
+}
+
+static void proofs_that_are_given_up_are_told_and_cost_no_correctness(void **state) {
+  (void)state;
+  size_t told = 0;
+  for (uint64_t seed = 1; seed <= 300; seed++)
+    told += random_map(seed * 7919, 11, 1);
+  assert_true(told > 20);
 }
 
 int main(void) {
@@ -319,6 +333,7 @@ int main(void) {
       cmocka_unit_test(a_triangular_sum_and_a_product_are_differentiated),
       cmocka_unit_test(the_gradient_of_a_gradient_is_right),
       cmocka_unit_test(gradients_of_random_access_maps_equal_a_scatter),
+      cmocka_unit_test(proofs_that_are_given_up_are_told_and_cost_no_correctness),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

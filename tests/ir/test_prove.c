@@ -3,6 +3,7 @@
 #include "ir/prove.h"
 #include "tests/ir/ir_test.h"
 #include "tests/ir/prove_text.h"
+#include <string.h>
 #include <time.h>
 
 typedef struct {
@@ -229,6 +230,57 @@ static void equal_questions_are_answered_from_memory(void **state) {
   neo_prover_free(p);
 }
 
+/* Other axes, another size, another prover: the relation is the same. */
+static void equal_sets_are_known_whatever_they_are_called(void **state) {
+  question q, r;
+  neo_prover *p = neo_prover_new(*state);
+  question_init(&q, *state, "1<=N<=99", NULL, "i<10; j<N", NULL);
+  neo_facts facts = question_facts(&q);
+  assert_int_equal(neo_prove(p, &facts, question_expr(&q, "17*i - 23*j != 1"), NULL), NEO_PROVED);
+  neo_prover_free(p);
+  assert_int_equal(neo_proofs_total(*state).isl_calls, 1);
+  p = neo_prover_new(*state);
+  question_init(&r, *state, "1<=M<=99", NULL, "k<3; i<50; a<10; b<M", NULL);
+  facts = question_facts(&r);
+  assert_int_equal(neo_prove(p, &facts, question_expr(&r, "17*a - 23*b != 1"), NULL), NEO_PROVED);
+  assert_int_equal(neo_prover_statistics(p).isl_calls, 0);
+  assert_int_equal(neo_prover_statistics(p).isl_known, 1);
+  assert_int_equal(neo_prove(p, &facts, question_expr(&r, "17*a - 23*b != 2"), NULL), NEO_PROVED);
+  assert_int_equal(neo_prover_statistics(p).isl_calls, 1);
+  neo_prover_free(p);
+}
+
+static size_t remarks(neo_module *m, neo_span *at) {
+  static const char *const text[] = {"17*i - 23*j != 1", "17*i - 23*j != 2 and 17*i - 23*j != 1"};
+  neo_prover *p = neo_prover_new(m);
+  question q;
+  question_init(&q, m, "1<=N<=99999", NULL, "i<10; j<N", NULL);
+  neo_facts facts = question_facts(&q);
+  size_t before = neo_diags_count(m->diags);
+  for (int k = 0; k < 2; k++) {
+    neo_prover_at(p, at[k]);
+    assert_int_equal(neo_prove(p, &facts, question_expr(&q, text[k]), NULL), NEO_UNKNOWN);
+  }
+  neo_prover_free(p);
+  return neo_diags_count(m->diags) - before;
+}
+
+static void a_proof_that_is_given_up_is_told_at_every_place_that_asks(void **state) {
+  neo_module *m = *state;
+  neo_sources *sources = neo_diags_sources(m->diags);
+  uint32_t file = neo_sources_add(sources, "m.expr", "Y[i] = X[i]\n", 12);
+  neo_span at[] = {neo_span_of(sources, file, 7, 4), neo_span_of(sources, file, 0, 4)};
+  neo_proofs_limit(m, 1);
+  assert_int_equal(remarks(m, at), 2);
+  assert_int_equal(remarks(m, at), 0); /* once for each place */
+  neo_str s;
+  neo_str_init(&s, m->arena);
+  neo_diags_print(m->diags, &s, false);
+  assert_non_null(strstr(neo_str_text(&s), "m.expr:1:8: remark[R0915]"));
+  assert_non_null(strstr(neo_str_text(&s), "m.expr:1:1: remark[R0915]"));
+  assert_int_equal(neo_diags_errors(m->diags), 0);
+}
+
 static double seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -288,6 +340,8 @@ int main(void) {
       TEST(narrow_integers_are_followed_through_conversions),
       TEST(intervals_follow_the_arithmetic),
       TEST(equal_questions_are_answered_from_memory),
+      TEST(equal_sets_are_known_whatever_they_are_called),
+      TEST(a_proof_that_is_given_up_is_told_at_every_place_that_asks),
       TEST(nasty_questions_return_quickly),
       TEST(deep_expressions_return_quickly),
   };

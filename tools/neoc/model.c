@@ -114,7 +114,10 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
   const char *math = neoc_text(cli, NEOC_O_MATH, "f32");
   if (!neo_streq(math, "f32") && !neo_streq(math, "default"))
     return neoc_usage(cli, "--math=%s is not available on this target: f32 is", math);
-  neoc_exit e = read_defines(cli, &o);
+  neoc_exit e = NEOC_OK;
+  o.proof_quota = (uint64_t)neoc_int(cli, NEOC_O_PROOF_QUOTA, 0, 1, &e);
+  if (!e)
+    e = read_defines(cli, &o);
   if (!e)
     e = read_passes(cli, &o);
   *out = o;

@@ -55,6 +55,8 @@ neoc_exit neoc_exit_of(neo_status s) {
 static void put_diagnostics(const neoc_cli *cli, neo_compilation *c) {
   if (!c->diags || !neo_diags_count(c->diags))
     return;
+  if (neoc_has(cli, NEOC_O_QUIET) && !neo_diags_errors(c->diags))
+    return;
   neo_str s;
   neo_str_init(&s, cli->arena);
   neo_diags_print(c->diags, &s, cli->colour);

@@ -27,6 +27,7 @@ void neo_compilation_init(neo_compilation *c, const neo_compile_options *options
   c->options = *options;
   neo_alloc from = options->alloc.resize ? options->alloc : neo_alloc_default;
   neo_arena_init(&c->arena, neo_track_begin(&c->track, from), options->on_fail);
+  c->clock = neo_cost_now();
 }
 
 void neo_compilation_free(neo_compilation *c) {
@@ -50,6 +51,7 @@ static bool is_identifier(const char *s) {
 static neo_module *from_expressions(neo_compilation *c, const char *text, size_t n) {
   neo_frontend_options o = {.import_paths = c->options.import_paths,
                             .n_defines = c->options.n_defines,
+                            .proof_quota = c->options.proof_quota,
                             .defines = c->options.defines};
   return neo_frontend(&c->arena, c->names, c->diags, c->options.path, text, n, &o);
 }
@@ -86,13 +88,20 @@ static neo_status front(neo_compilation *c) {
                                   : from_expressions(c, text, n);
   if (!c->module || neo_diags_errors(c->diags))
     return NEO_INPUT;
+  neo_proofs_limit(c->module, c->options.proof_quota);
   return c->options.prepare ? c->options.prepare(c->options.prepare_ctx, c->module) : NEO_OK;
 }
 
 /* ---- passes */
 
+static void pass_done(void *ctx, const char *pass) {
+  neo_cost_add(ctx, pass);
+}
+
 static neo_status run_passes(neo_compilation *c) {
   neo_pass_options o = c->options.passes;
+  o.done = pass_done;
+  o.done_ctx = c;
   neo_str why;
   neo_str_init(&why, &c->arena);
   if (neo_module_verify(c->module, &why)) {
@@ -190,13 +199,17 @@ static neo_status kernels(neo_compilation *c) {
   neo_status s = choose_target(c);
   if (!s)
     s = neo_fuse(c->module, &c->arena, &c->grouping, &c->explain);
+  neo_cost_add(c, "fusion");
   for (size_t g = 0; !s && g < c->grouping.groups.n; g++)
     if (!shared(c, g))
       s = lower_group(c, &c->grouping.groups.at[g]);
+  neo_cost_add(c, "schedules and kernels");
   if (s)
     return s;
   neo_plan_input in = {&c->grouping, c->kernel_of_group.at, c->kernels.at, c->kernels.n};
-  return neo_plan_build(c->module, &c->arena, c->prefix, source_hash(c), &in, &c->plan);
+  s = neo_plan_build(c->module, &c->arena, c->prefix, source_hash(c), &in, &c->plan);
+  neo_cost_add(c, "plan");
+  return s;
 }
 
 /* ---- stages with the way out when memory ends */
@@ -214,7 +227,9 @@ static neo_status stage(neo_compilation *c, neo_status (*run)(neo_compilation *)
 }
 
 neo_status neo_compile_front(neo_compilation *c) {
-  return stage(c, front);
+  neo_status s = stage(c, front);
+  neo_cost_add(c, "front");
+  return s;
 }
 neo_status neo_compile_passes(neo_compilation *c) {
   return stage(c, run_passes);
@@ -223,7 +238,9 @@ neo_status neo_compile_kernels(neo_compilation *c) {
   return stage(c, kernels);
 }
 neo_status neo_compile_emit(neo_compilation *c) {
-  return stage(c, neo_emit_files);
+  neo_status s = stage(c, neo_emit_files);
+  neo_cost_add(c, "machine code and files");
+  return s;
 }
 
 neo_status neo_compile_all(neo_compilation *c) {

@@ -16,6 +16,7 @@
 #include "codegen/plan.h"
 #include "frontend/frontend.h"
 #include "ir/pass.h"
+#include "ir/prove.h"
 #include "tools/pipeline/track.h"
 
 typedef enum {
@@ -47,12 +48,19 @@ typedef struct {
   const char *lib_dir; /* where libneort is, for linking */
   const char *depfile; /* null: none */
   neo_pass_options passes;
+  uint64_t proof_quota; /* see neo_proofs_limit */
   /* Called between frontend and passes, to change the module; may be null. */
   neo_status (*prepare)(void *ctx, neo_module *m);
   void *prepare_ctx;
   neo_alloc alloc;  /* all zero: the default */
   jmp_buf *on_fail; /* where to go when memory ends between stages; null: abort */
 } neo_compile_options;
+
+typedef struct { /* what a stage or pass took */
+  const char *stage;
+  double seconds; /* of this process, all its threads */
+  neo_prover_stats proofs;
+} neo_cost;
 
 typedef struct neo_compilation {
   neo_compile_options options;
@@ -74,6 +82,9 @@ typedef struct neo_compilation {
   neo_str explain; /* decisions of fusion and schedules */
   neo_plan *plan;
   neo_llvm *llvm;
+  neo_cost costs[16]; /* in order */
+  uint32_t n_costs;
+  double clock; /* when the last one was added */
 } neo_compilation;
 
 /* The compilation may not move afterwards. */
@@ -86,6 +97,10 @@ neo_compile_passes(neo_compilation *c) NEO_MUST_CHECK; /* gradients and transfor
 neo_status
 neo_compile_kernels(neo_compilation *c) NEO_MUST_CHECK; /* groups, schedules, loop IR, plan */
 neo_status neo_compile_emit(neo_compilation *c) NEO_MUST_CHECK; /* LLVM, files */
+/* Adds what passed since the last call, or since the compilation began, as the cost of `stage`.
+ * (cost.c) */
+void neo_cost_add(neo_compilation *c, const char *stage);
+double neo_cost_now(void);
 /* All four. */
 neo_status neo_compile_all(neo_compilation *c) NEO_MUST_CHECK;
 /* The bit of a kind of output by its name ("so", "ll"), n bytes; 0: there is none. (emit.c) */

@@ -1,0 +1,19 @@
+/* What the gradients of a module read of the forward pass, for `explain`: after autodiff, before
+ * fusion decides which of it is kept in memory and which is computed again. */
+#ifndef NEO_AUTODIFF_SAVED_H
+#define NEO_AUTODIFF_SAVED_H
+#include "ir/ir.h"
+
+typedef struct {
+  neo_tensor tensor;
+  bool made;             /* by the forward pass; else it is given: an input, a parameter ... */
+  const neo_tensor *by;  /* what is computed from it in the backward pass, in order of ids */
+  size_t n_by;
+} neo_saved;
+
+/* For a request that was carried out: the tensors that definitions of the backward pass (those that
+ * its outs need and its y does not) read and that y needs, in order of ids. In the arena. */
+const neo_saved *neo_gradient_reads(neo_module *m, const neo_grad_rec *request, neo_arena *a,
+                                    size_t *n);
+
+#endif

@@ -1,0 +1,83 @@
+#!/bin/sh
+# `neoc explain`: what gradients read of the forward pass (tests/golden/explain, one table for each
+# gradient), the same as JSON, timings, and how much of the time may go to integer sets.
+# NEO_GOLDEN_REFRESH=1 rewrites the golden files.
+set -eu
+[ -x "${NEOC:-}" ] || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+golden=$NEO_SOURCE_DIR/tests/golden/explain
+status=0
+
+fail() {
+  echo "FAIL: $1" >&2
+  status=1
+}
+
+# ---- what gradients read
+for model in "$golden"/*.expr; do
+  name=$(basename "$model")
+  sed '/^# expect:$/,$d' "$model" >"$work/$name"
+  (cd "$work" && "$NEOC" explain "$name" --after=autodiff) >"$work/out" ||
+    { fail "explain $name"; continue; }
+  { cat "$work/$name"; echo '# expect:'; sed -n '/^# the gradient/,$p' "$work/out" | sed '/^$/d'; } \
+    >"$work/is"
+  if [ "${NEO_GOLDEN_REFRESH:-}" ]; then cp "$work/is" "$model"; fi
+  diff "$model" "$work/is" >&2 || fail "$name: another table"
+  cp "$work/out" "$work/again.ir"
+  "$NEOC" check -q "$work/again.ir" || fail "$name: the output is no textual IR"
+done
+
+python=$(command -v python3) || exit $status
+cat >"$work/tables.py" <<'END'
+import json, re, sys
+text, told = open(sys.argv[1]).read(), json.load(open(sys.argv[2]))
+assert told["ok"] and told["ir"].startswith("neo-ir 1")
+assert told["kept_or_recomputed"] == "decided by fusion"
+tables = re.findall(r"# in all (\d+) bytes computed, (\d+) bytes given", text.replace("#   ", "# "))
+assert len(tables) == len(told["gradients"]) > 0
+size = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "u8": 1, "i8": 1, "bool": 1}
+for (computed, given), g in zip(tables, told["gradients"]):
+    assert g["computed_bytes"] == int(computed) and g["given_bytes"] == int(given)
+    assert g["wrt"] and g["reads"] and g["of"] and re.search(r"\.expr:\d+:\d+$", g["at"])
+    sums = {True: 0, False: 0}
+    for r in g["reads"]:
+        n = size[r["type"]]
+        for extent in r["shape"]:
+            n *= extent
+        assert n == r["bytes"] and r["read_for"]
+        sums[r["is"] == "computed"] += n
+    assert sums == {True: g["computed_bytes"], False: g["given_bytes"]}
+END
+for model in "$golden"/*.expr; do
+  "$NEOC" explain "$model" --after=autodiff >"$work/out"
+  "$NEOC" explain "$model" --after=autodiff --format=json >"$work/json"
+  "$python" "$work/tables.py" "$work/out" "$work/json" || fail "$model: JSON and text differ"
+done
+
+# ---- timings: every model that is shipped, at its own sizes
+cat >"$work/timings.py" <<'END'
+import json, sys
+rows = {r["stage"]: r for r in json.load(sys.stdin)["timings"]}
+for name in ("front", "simplify", "autodiff", "cse", "fusion", "schedules and kernels", "plan"):
+    assert name in rows, name
+passes = [r for n, r in rows.items() if n not in ("fusion", "schedules and kernels", "plan")]
+seconds = sum(r["seconds"] for r in passes)
+worst = max(rows.values(), key=lambda r: r["isl_seconds"])
+print(f"{sys.argv[1]}: {seconds:.2f} s to the end of the passes, isl at most "
+      f"{worst['isl_seconds']:.3f} s (in {worst['stage']})")
+assert rows["front"]["proofs"] > 0
+assert worst["isl_seconds"] <= float(sys.argv[2]), worst
+assert seconds <= float(sys.argv[3]), passes
+END
+isl=0.1 passes=2
+[ -z "${NEO_SANITIZE:-}" ] || isl=2 passes=40
+for model in "$NEO_SOURCE_DIR"/models/*/*.expr; do
+  grep -q '^\(output\|train\)' "$model" || continue
+  "$NEOC" explain "$model" --timings --format=json >"$work/json" || { fail "$model"; continue; }
+  "$python" "$work/timings.py" "$(basename "$model")" $isl $passes <"$work/json" ||
+    fail "$model: takes too long"
+done
+"$NEOC" explain "$golden/mlp.expr" --timings >"$work/out"
+grep -q '^in all .*[0-9]' "$work/out" || fail "no table of timings"
+exit $status
