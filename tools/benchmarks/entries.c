@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_ENTRIES = 32, MAX_ARGS = 64, MAX_SIZES = 32 };
+enum { MAX_ENTRIES = 256, MAX_ARGS = 64, MAX_SIZES = 32 };
 
 typedef struct {
   const char *name;
