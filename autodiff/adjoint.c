@@ -73,7 +73,10 @@ void ad_adjoint_add_expr(ad_state *s, neo_tensor t, neo_expr e) {
 }
 
 void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term) {
-  if (ad_is_zero(s->m, term->value))
+  int64_t holds = 1;
+  if (term->where.i && !neo_expr_is_int(s->m, term->where, &holds))
+    holds = 1;
+  if (!holds || ad_is_zero(s->m, term->value))
     return;
   if (term->space.n == term->n_out) {
     ad_adjoint_add_expr(s, t, one_value(s->m, term));

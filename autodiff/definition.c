@@ -212,14 +212,16 @@ static void gather_leaf(ad_state *s, const ad_space *space, neo_expr where, ad_l
     used |= neo_expr_axes(m, index[k]);
   }
   neo_expr value = take_conditions(m, leaf.adj, &where);
-  ad_term *term = NEO_NEW(s->scratch, ad_term);
-  bool good = splits(s, space, index, rank, used)
-                  ? gather_lookup(s, space, where, index, t, value, n.span, used, term)
-                  : ad_gather(&s->env, space, where, index, t, value, n.span, term);
-  if (good)
-    ad_adjoint_add(s, t, term);
-  else
-    s->failed = true;
+  bool good;
+  if (splits(s, space, index, rank, used)) {
+    ad_term *term = NEO_NEW(s->scratch, ad_term);
+    good = gather_lookup(s, space, where, index, t, value, n.span, used, term);
+    if (good)
+      ad_adjoint_add(s, t, term);
+  } else {
+    good = ad_gather_cases(s, &(ad_read_at){space, where, value, t, n.span}, index);
+  }
+  s->failed = s->failed || !good;
 }
 
 static bool body_active(ad_state *s, const neo_def_rec *d) {

@@ -78,6 +78,17 @@ typedef struct {
 } ad_state;
 
 neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b); /* 0 is "always" */
+
+/* ---- cases.c: the terms of a read, one for each branch of its indices, added to the adjoint of its
+ * tensor. False: as ad_gather. */
+typedef struct {
+  const ad_space *space;
+  neo_expr where, value;
+  neo_tensor tensor;
+  neo_span span;
+} ad_read_at;
+bool ad_gather_cases(ad_state *s, const ad_read_at *r, const neo_expr *index);
+
 void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term);
 void ad_adjoint_add_expr(ad_state *s, neo_tensor t, neo_expr e); /* over AXIS 0 .. rank */
 /* No more terms will come: writes the definitions; a wrt's adjoint becomes the request's out. Value

@@ -6,16 +6,20 @@
  *             them too; K > 0)
  *   known     no unsolved axis in it: a condition
  *   unit      one unsolved axis, coefficient +-1: substitute
+ *   radix     a quotient or remainder of +-a + c by K: a becomes two axes, the digits of +-a + c
  *   digits    c*a + rest with 0 <= rest < c (proved): a = v / c, rest = v % c (mixed radix; c may
  *             be a run-time size)
  *   isolate   several unsolved axes: the longest of coefficient +-1 is substituted, the others stay
  *             free
  *   lattice   no unit coefficient: a = v / c where v % c == 0
+ *   define    an axis of coefficient +-1 that nothing else in the equation uses: substitute, and
+ *             whatever else there is (lookups, min, ...) stays free
  *   interval  e / K = v: the condition v*K <= e < v*K + K, a loop bound
  *   leave     anything else (lookups, e % K, min, ...): the condition f(x, r) == z
  * A substituted axis brings its range as a condition; a range that it stood in is loosened to one
  * over earlier axes, and is a condition too. Every rule is an equivalence, so the result is
- * exact. */
+ * exact. Equations among the read's conditions (e % K == 0 beside e / K = z) are equations of the
+ * system. */
 #include "autodiff/solve.h"
 #include <stdlib.h>
 
@@ -327,6 +331,89 @@ static bool rule_digits(ad_system *s, ad_equation *q) {
   return false;
 }
 
+/* ---- radix */
+
+typedef struct {
+  ad_system *s;
+  neo_expr node; /* the quotient or remainder; 0: none found */
+  uint32_t axis;
+  int64_t sign, by; /* of sign*axis + rest, by */
+  neo_expr rest;    /* over sizes */
+} radix;
+
+static void find_radix(void *ctx, neo_expr e) {
+  radix *r = ctx;
+  neo_module *m = r->s->m;
+  const neo_node n = *neo_expr_node(m, e);
+  neo_linear l, rest = {0};
+  int64_t by;
+  uint32_t axis = 0, axes = 0;
+  if (r->node.i || (n.op != NEO_OP_DIV && n.op != NEO_OP_MOD) || n.type != NEO_I64_T)
+    return;
+  neo_expr x = neo_list_expr(m, n.arg, 0);
+  if (!neo_expr_is_int(m, neo_list_expr(m, n.arg, 1), &by) || by <= 1 || !neo_linear_of(m, x, &l))
+    return;
+  rest.constant = l.constant;
+  for (uint32_t k = 0; k < l.n; k++) {
+    neo_expr atom = l.term[k].atom;
+    if (is_unsolved_axis(r->s, atom, &axis) && (l.term[k].coef == 1 || l.term[k].coef == -1)) {
+      r->sign = l.term[k].coef;
+      axes++;
+    } else if (neo_expr_axes(m, atom) || !ad_is_plain_index(m, atom)) {
+      return;
+    } else {
+      rest.term[rest.n++] = l.term[k];
+    }
+  }
+  if (axes != 1)
+    return;
+  r->node = e;
+  r->axis = axis;
+  r->by = by;
+  r->rest = neo_linear_expr(m, &rest);
+}
+
+static uint32_t new_axis(ad_system *s, uint32_t like, neo_expr lo, neo_expr hi) {
+  s->axis[s->n] = s->axis[like];
+  s->axis[s->n].lo = lo;
+  s->axis[s->n].hi = hi;
+  return s->n++;
+}
+
+/* With x = sign*axis + rest: axis = sign*(by*u + v - rest), v < by. */
+static void split_axis(ad_system *s, const radix *r) {
+  neo_module *m = s->m;
+  neo_expr one = int_of(s, 1), by = int_of(s, r->by);
+  neo_expr first = s->axis[r->axis].lo, last = op2(s, NEO_OP_SUB, s->axis[r->axis].hi, one);
+  if (r->sign < 0) {
+    neo_expr t = op2(s, NEO_OP_SUB, int_of(s, 0), last);
+    last = op2(s, NEO_OP_SUB, int_of(s, 0), first);
+    first = t;
+  }
+  first = op2(s, NEO_OP_DIV, op2(s, NEO_OP_ADD, first, r->rest), by);
+  last = op2(s, NEO_OP_DIV, op2(s, NEO_OP_ADD, last, r->rest), by);
+  uint32_t u = new_axis(s, r->axis, first, op2(s, NEO_OP_ADD, last, one));
+  uint32_t v = new_axis(s, r->axis, int_of(s, 0), by);
+  neo_expr x = op2(s, NEO_OP_MUL, neo_axis_ref(m, u), by);
+  x = op2(s, NEO_OP_SUB, op2(s, NEO_OP_ADD, x, neo_axis_ref(m, v)), r->rest);
+  substitute(s, r->axis, r->sign < 0 ? op2(s, NEO_OP_SUB, int_of(s, 0), x) : x);
+  neo_facts f = facts_of(s);
+  for (uint32_t i = 0; i < s->n_eq; i++)
+    s->eq[i].lhs = neo_simplify_under(s->env->prover, &f, s->eq[i].lhs);
+}
+
+static bool rule_radix(ad_system *s, ad_equation *q) {
+  radix r = {.s = s};
+  if (s->n_radix == AD_MAX_RADIX || s->n + 2 >= 62)
+    return false;
+  neo_expr_visit(s->m, q->lhs, find_radix, &r);
+  if (!r.node.i)
+    return false;
+  s->n_radix++;
+  split_axis(s, &r);
+  return true;
+}
+
 static bool rule_isolate(ad_system *s, ad_equation *q) {
   sum_form f = form_of(s, q);
   uint32_t best = f.n;
@@ -354,6 +441,36 @@ static bool rule_lattice(ad_system *s, ad_equation *q) {
     v = op2(s, NEO_OP_SUB, int_of(s, 0), v);
   s->range = ad_and(s->m, s->range, op2(s, NEO_OP_EQ, op2(s, NEO_OP_MOD, v, c), int_of(s, 0)));
   substitute(s, f.part[best].axis, op2(s, NEO_OP_DIV, v, c));
+  return true;
+}
+
+static bool rule_define(ad_system *s, ad_equation *q) {
+  neo_linear l, rest;
+  uint32_t axis, best = UINT32_MAX;
+  int64_t sign = 0;
+  if (!neo_linear_of(s->m, q->lhs, &l))
+    return false;
+  for (uint32_t i = 0; i < l.n; i++) {
+    uint64_t others = 0;
+    if ((l.term[i].coef != 1 && l.term[i].coef != -1) ||
+        !is_unsolved_axis(s, l.term[i].atom, &axis))
+      continue;
+    for (uint32_t j = 0; j < l.n; j++)
+      others |= j == i ? 0 : neo_expr_axes(s->m, l.term[j].atom);
+    if ((others >> axis & 1) ||
+        (best != UINT32_MAX && length_of(s, axis) <= length_of(s, best)))
+      continue;
+    best = axis;
+    sign = l.term[i].coef;
+    rest = l;
+    rest.term[i] = rest.term[rest.n - 1];
+    rest.n--;
+  }
+  if (best == UINT32_MAX)
+    return false;
+  q->done = true;
+  neo_expr v = op2(s, NEO_OP_SUB, q->rhs, neo_linear_expr(s->m, &rest));
+  substitute(s, best, sign < 0 ? op2(s, NEO_OP_SUB, int_of(s, 0), v) : v);
   return true;
 }
 
@@ -427,9 +544,38 @@ static bool pair_any(ad_system *s) {
   return false;
 }
 
+/* Conjuncts that are equations between indices become equations of the system; what is left. */
+static neo_expr take_equations(ad_system *s, neo_expr where) {
+  neo_module *m = s->m;
+  const neo_node n = *neo_expr_node(m, where);
+  if (n.op == NEO_OP_AND) {
+    neo_expr a = take_equations(s, neo_list_expr(m, n.arg, 0));
+    return ad_and(m, a, take_equations(s, neo_list_expr(m, n.arg, 1)));
+  }
+  if (n.op != NEO_OP_EQ || s->n_eq + 8 > AD_MAX_EQ)
+    return where;
+  neo_expr a = neo_list_expr(m, n.arg, 0), b = neo_list_expr(m, n.arg, 1);
+  if (neo_expr_type(m, a) != NEO_I64_T || !has_unsolved(s, where))
+    return where;
+  if (neo_expr_axes(m, a) == 0) {
+    neo_expr t = a;
+    a = b;
+    b = t;
+  }
+  if (neo_expr_axes(m, b)) {
+    a = op2(s, NEO_OP_SUB, a, b);
+    b = int_of(s, 0);
+  }
+  ad_system_equate(s, a, b);
+  return (neo_expr){0};
+}
+
 void ad_system_solve(ad_system *s) {
+  if (s->where.i)
+    s->where = take_equations(s, s->where);
   static bool (*const rules[])(ad_system *, ad_equation *) = {
-      rule_known, rule_unit, rule_digits, rule_isolate, rule_lattice, rule_interval, rule_leave};
+      rule_known,   rule_unit,   rule_radix,    rule_digits, rule_isolate,
+      rule_lattice, rule_define, rule_interval, rule_leave};
   bool again = true;
   while (again && !s->failed) {
     again = pair_any(s);

@@ -3,7 +3,7 @@
 #define NEO_AUTODIFF_SOLVE_H
 #include "autodiff/internal.h"
 
-enum { AD_MAX_EQ = 48 };
+enum { AD_MAX_EQ = 48, AD_MAX_RADIX = 8 };
 
 typedef struct {
   neo_expr lhs, rhs; /* lhs over all axes, rhs over the output position and unsolved axes */
@@ -26,6 +26,7 @@ typedef struct {
    * others, which may rely on all of them. */
   neo_expr range, where;
   uint64_t in_hull; /* axes whose bounds are being taken apart */
+  uint32_t n_radix; /* axes made two */
   bool failed;
 } ad_system;
 

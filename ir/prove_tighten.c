@@ -174,8 +174,27 @@ static bool take_compare(job *j, neo_expr e, bool value) {
   return false;
 }
 
+/* max(a, b) <= c is a <= c and b <= c; c <= min(a, b) likewise; 0 if e is neither. */
+static neo_expr both_sides(neo_module *m, neo_expr e) {
+  neo_node n = *neo_expr_node(m, e);
+  if (n.op != NEO_OP_LT && n.op != NEO_OP_LE) return (neo_expr){0};
+  neo_expr a = neo_list_expr(m, n.arg, 0), b = neo_list_expr(m, n.arg, 1);
+  if (neo_expr_node(m, a)->op == NEO_OP_MAX && neo_expr_is_integer(m, a))
+    return neo_op2(m, NEO_OP_AND, neo_op2(m, (neo_op)n.op, neo_expr_arg(m, a, 0), b),
+                   neo_op2(m, (neo_op)n.op, neo_expr_arg(m, a, 1), b));
+  if (neo_expr_node(m, b)->op == NEO_OP_MIN && neo_expr_is_integer(m, b))
+    return neo_op2(m, NEO_OP_AND, neo_op2(m, (neo_op)n.op, a, neo_expr_arg(m, b, 0)),
+                   neo_op2(m, (neo_op)n.op, a, neo_expr_arg(m, b, 1)));
+  return (neo_expr){0};
+}
+
 static void conjunct(job *j, neo_expr e, bool value) {
   neo_op op = (neo_op)neo_expr_node(j->m, e)->op;
+  neo_expr both = value ? both_sides(j->m, e) : (neo_expr){0};
+  if (both.i) {
+    conjunct(j, both, true);
+    return;
+  }
   neo_expr is = value ? e : neo_op1(j->m, NEO_OP_NOT, e);
   if (op == NEO_OP_NOT) {
     conjunct(j, neo_expr_arg(j->m, e, 0), !value);
