@@ -122,6 +122,8 @@ static void inner_loops(lowering *l, neo_block *in, nest *c, uint32_t k) {
   if (k == c->n) {
     if (l->s->at[NEO_SCHED_SEGMENT])
       neo_lower_segment(l, in, c->m_lo, c->m_hi, c->n_lo, c->n_hi);
+    else if (l->s->at[NEO_SCHED_RUNNING])
+      neo_lower_running(l, in, c->n_lo, c->n_hi);
     else
       neo_lower_blocks(l, in, c->m_lo, c->m_hi, c->n_lo, c->n_hi);
     return;

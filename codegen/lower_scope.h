@@ -6,6 +6,7 @@
  *   lower_tile.c   all tiles of a block: full ones, remainders
  *   lower_pack.c   operands of a contraction copied into scratch
  *   lower_segment.c  sums over a data equation
+ *   lower_running.c  reductions whose domain grows with an axis
  *
  * Private to codegen/lower*.c. */
 #ifndef NEO_CODEGEN_LOWER_SCOPE_H
@@ -161,6 +162,18 @@ void neo_lower_bounds(lowering *l); /* fills l->bounds */
 /* Everything at one tile: the stages in order. */
 void neo_lower_stages(lowering *l, neo_block *in, const tile *t);
 const neo_lx *neo_lower_extent(lowering *l, uint32_t axis); /* of a shared axis */
+/* Its parts, for lanes over a shared axis: accumulators with nothing in them; one body at every element of the tile;
+ * the stores. And the loops of a stage, with what its condition says about each put into the bounds; those of one own
+ * axis keep to shared axes. */
+void neo_lower_begin_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
+/* Payloads of nothing become 0, in copies of the accumulators that the stores after it use: old[] gets those that go
+ * on. Without payloads, nothing is done. */
+void neo_lower_show_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t, const acc_reg *shown,
+                         acc_reg *old);
+bool neo_lower_has_payload(const neo_stage *s);
+void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const tile *t, const stage_bounds *b);
+void neo_lower_store(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
+stage_bounds neo_lower_bounds_of(lowering *l, const neo_stage *s, uint32_t outermost);
 /* The loops over rows, columns and lanes of a tile; returns the innermost block. lanes: also over lanes. */
 neo_block *neo_lower_open_tile(lowering *l, neo_block *in, const tile *t, bool lanes);
 void neo_lower_close_tile(lowering *l, const tile *t);
@@ -173,6 +186,9 @@ void neo_lower_blocks(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_
 /* ---- lower_segment.c: instead of neo_lower_blocks where the schedule says so */
 void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi, const neo_lx *n_lo,
                        const neo_lx *n_hi);
+
+/* ---- lower_running.c: the same */
+void neo_lower_running(lowering *l, neo_block *in, const neo_lx *n_lo, const neo_lx *n_hi);
 
 /* ---- lower_tile.c */
 /* Tiles of the block of rows [m_lo, m_hi) and columns [n_lo, n_hi). */

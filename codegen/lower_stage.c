@@ -148,6 +148,10 @@ static void begin_accs(lowering *l, neo_block *in, const neo_stage *s, const til
   neo_lower_close_tile(l, t);
 }
 
+void neo_lower_begin_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t) {
+  begin_accs(l, in, s, t, true);
+}
+
 /* ---- combining */
 
 static const neo_lx *lt(lowering *l, const neo_lx *a, const neo_lx *b) {
@@ -233,8 +237,11 @@ static bool fixed_in_tile(lowering *l, neo_expr e) {
   return true;
 }
 
-/* The stage's loops, with what its condition says about each put into the bounds. */
-static stage_bounds bounds_of(lowering *l, const neo_stage *s) {
+static bool uses_own_axes(const lowering *l, neo_expr e) {
+  return neo_expr_axes(l->m, e) >> l->f->axes.n;
+}
+
+stage_bounds neo_lower_bounds_of(lowering *l, const neo_stage *s, uint32_t outermost) {
   stage_bounds b = {.where_original = s->where};
   uint32_t first = (uint32_t)l->f->axes.n;
   neo_lower_facts(l, l->original, s);
@@ -246,6 +253,8 @@ static stage_bounds bounds_of(lowering *l, const neo_stage *s) {
     if (!where.i || !neo_tighten(l->p, &l->facts, first + k, where, &lo, &hi, &rest))
       continue;
     if (!fixed_in_tile(l, lo) || !fixed_in_tile(l, hi))
+      continue;
+    if (k == outermost && (uses_own_axes(l, lo) || uses_own_axes(l, hi)))
       continue;
     b.lo[k] = lo;
     b.hi[k] = hi;
@@ -259,7 +268,7 @@ void neo_lower_bounds(lowering *l) {
   l->bounds = NEO_NEW_ARRAY(l->a, stage_bounds, l->f->stages.n + 1);
   for (size_t k = 0; k < l->original->stages.n; k++)
     if (l->original->stages.at[k].accs.n)
-      l->bounds[k] = bounds_of(l, &l->original->stages.at[k]);
+      l->bounds[k] = neo_lower_bounds_of(l, &l->original->stages.at[k], 0);
 }
 
 /* Where the condition does not change inside the tile it is a branch, else part of every lane. */
@@ -275,8 +284,8 @@ static neo_block *open_where(lowering *l, neo_block *in, const stage_bounds *b, 
   return &neo_ls_if(l->k, in, neo_lower_expr(l, b->where))->body;
 }
 
-static void accumulate_tile(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
-                            const stage_bounds *b) {
+void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                          const stage_bounds *b) {
   neo_expr where;
   const neo_lx *outer = l->guard;
   in = open_where(l, in, b, UINT32_MAX, &where);
@@ -309,7 +318,7 @@ static void own_range(lowering *l, const stage_bounds *b, uint32_t k, const neo_
 static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          const stage_bounds *b, uint32_t k) {
   if (k == s->axes.n) {
-    accumulate_tile(l, in, s, t, b);
+    neo_lower_accumulate(l, in, s, t, b);
     return;
   }
   uint32_t axis = (uint32_t)l->f->axes.n + k;
@@ -478,7 +487,7 @@ static void join_lanes(lowering *l, neo_block *in, const neo_stage *s, const til
   neo_lower_close_tile(l, t);
 }
 
-static bool has_payload(const neo_stage *s) {
+bool neo_lower_has_payload(const neo_stage *s) {
   for (size_t k = 0; k < s->accs.n; k++)
     if (s->accs.at[k].kind == NEO_RED_NONE)
       return true;
@@ -489,7 +498,7 @@ static bool has_payload(const neo_stage *s) {
 static bool lanes_fit(lowering *l, const neo_stage *s) {
   if (!s->axes.n)
     return false;
-  if (!has_payload(s))
+  if (!neo_lower_has_payload(s))
     return true;
   neo_expr own = neo_axis_ref(l->m, (uint32_t)l->f->axes.n);
   return s->axes.n == 1 && s->accs.n == 2 && s->accs.at[1].body.i == own.i;
@@ -510,7 +519,7 @@ static void reduce_in_lanes(lowering *l, neo_block *in, const neo_stage *s, cons
 
 static void end_payloads(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          bool lanes) {
-  if (!has_payload(s))
+  if (!neo_lower_has_payload(s))
     return;
   neo_block *b = neo_lower_open_tile(l, in, t, lanes);
   for (uint32_t k = 0; k < s->accs.n; k++) {
@@ -521,6 +530,19 @@ static void end_payloads(lowering *l, neo_block *in, const neo_stage *s, const t
     set_acc(l, b, &l->acc[s->first_acc + k], where_true(l, none, zero, x));
   }
   neo_lower_close_tile(l, t);
+}
+
+void neo_lower_show_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                         const acc_reg *shown, acc_reg *old) {
+  neo_block *b = neo_lower_open_tile(l, in, t, true);
+  for (uint32_t k = 0; k < s->accs.n; k++)
+    set_acc(l, b, &shown[k], neo_lower_acc(l, s->first_acc + k));
+  neo_lower_close_tile(l, t);
+  for (uint32_t k = 0; k < s->accs.n; k++) {
+    old[k] = l->acc[s->first_acc + k];
+    l->acc[s->first_acc + k] = shown[k];
+  }
+  end_payloads(l, in, s, t, true);
 }
 
 /* acc += the sums of the blocks before; what is left of the tile's work happens in the last block. */
@@ -664,6 +686,10 @@ static void store_loops(lowering *l, neo_block *in, const neo_stage *s, const ti
   neo_lower_set_axis(l, (uint32_t)l->f->axes.n + k, v, l->depth);
   store_loops(l, body, s, t, k + 1);
   neo_lower_close(l);
+}
+
+void neo_lower_store(lowering *l, neo_block *in, const neo_stage *s, const tile *t) {
+  store_loops(l, in, s, t, 0);
 }
 
 void neo_lower_stages(lowering *l, neo_block *in, const tile *t) {

@@ -210,11 +210,30 @@ static void add_mean(builder *b, const neo_def_rec *d, neo_expr body) {
   b->acc[1] = n;
 }
 
+typedef struct {
+  const neo_module *m;
+  bool found;
+} payload_use;
+
+static void find_payload(void *ctx, neo_expr e) {
+  payload_use *u = ctx;
+  const neo_node *n = neo_expr_node(u->m, e);
+  u->found = u->found || (n->op == NEO_OP_ACC && n->attr == 1);
+}
+
+/* Does a result say which point won? If not, the winner's value is all that is kept. */
+static bool wants_payload(const builder *b, const neo_def_rec *d) {
+  payload_use u = {b->m, false};
+  for (uint32_t k = 0; k < d->finish.n; k++)
+    neo_expr_visit(b->m, neo_list_expr(b->m, d->finish, k), find_payload, &u);
+  return u.found;
+}
+
 static void add_simple(builder *b, const neo_def_rec *d, const neo_expr *body) {
   neo_stage s = begin_stage(b, d);
   neo_expr acc = add_acc(b, &s, (neo_reducer)d->reducer, wide(b->m, body[0]));
   b->acc[0] = neo_cast(b->m, neo_expr_type(b->m, body[0]), acc);
-  if (d->body.n > 1)
+  if (d->body.n > 1 && wants_payload(b, d))
     b->acc[1] = add_acc(b, &s, NEO_RED_NONE, body[1]);
   end_stage(b, s);
 }

@@ -454,6 +454,19 @@ static bool has_reduction(const fuser *q, const draft *g) {
   return false;
 }
 
+/* Does an output axis say how far the reduction goes, and nothing else? Then it may be run along this axis, in a kernel
+ * without rows. */
+static bool may_run(const fuser *q, const neo_def_rec *r) {
+  uint64_t body = 0, domain = neo_expr_axes(q->m, r->where);
+  for (uint32_t k = 0; k < r->body.n; k++)
+    body |= neo_expr_axes(q->m, neo_list_expr(q->m, r->body, k));
+  for (uint32_t k = r->n_out; k < r->axes.n; k++) {
+    const neo_axis_rec *a = neo_def_axis(q->m, r, k);
+    domain |= neo_expr_axes(q->m, a->lo) | neo_expr_axes(q->m, a->hi);
+  }
+  return domain & ~body & ((1ULL << r->n_out) - 1);
+}
+
 /* Rows: the draft reduces rows of one axis, and d has that one axis more. */
 static bool rows_fit(fuser *q, const draft *g, neo_def d, uint32_t n) {
   if (neo_def_at(q->m, d)->n_out != n + 1 || !has_reduction(q, g))
@@ -463,7 +476,7 @@ static bool rows_fit(fuser *q, const draft *g, neo_def d, uint32_t n) {
     if (r->reducer == NEO_RED_NONE)
       continue;
     bool product = neo_expr_node(q->m, neo_list_expr(q->m, r->body, 0))->op == NEO_OP_MUL;
-    if (r->axes.n != r->n_out + 1 || r->n_out != n || product)
+    if (r->axes.n != r->n_out + 1 || r->n_out != n || product || may_run(q, r))
       return false; /* a product has better kernels of its own */
   }
   neo_def_rec r = *neo_def_at(q->m, d);

@@ -6,6 +6,9 @@ neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_m
   neo_schedule s;
   if (neo_model_segment(m, g, machine, &s) && neo_schedule_legal(m, g, machine, &s, NULL))
     return s;
+  if (neo_model_running(m, g, machine, &s) && neo_running_pays(m, g, &s) &&
+      neo_schedule_legal(m, g, machine, &s, NULL))
+    return s;
   if (neo_model_contraction(m, f, machine, &s) && neo_schedule_legal(m, g, machine, &s, NULL))
     return s;
   s = neo_model_plain(m, f, machine);
@@ -72,13 +75,13 @@ static int64_t draw_block_n(drawing *d, const neo_form *f, uint64_t *seed) {
 neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_machine *machine,
                                  uint64_t *seed) {
   const neo_form *f = neo_group_form(m, g);
-  neo_schedule over_source;
-  if (pick(seed, 0, 1) && neo_model_segment(m, g, machine, &over_source)) {
-    over_source.at[NEO_SCHED_BLOCK_N] =
-        over_source.at[NEO_SCHED_VECTOR_AXIS] < 0 ? 0 : pick(seed, 1, 9);
-    over_source.at[NEO_SCHED_UNIT_AXES] = pick(seed, 0, neo_schedule_loops(f, &over_source));
-    over_source.at[NEO_SCHED_UNIT_SIZE] = pick(seed, 1, 3);
-    return over_source;
+  neo_schedule own;
+  bool way = pick(seed, 0, 1); /* a way of its own, where there is one */
+  if (way && (neo_model_segment(m, g, machine, &own) || neo_model_running(m, g, machine, &own))) {
+    own.at[NEO_SCHED_BLOCK_N] = own.at[NEO_SCHED_VECTOR_AXIS] < 0 ? 0 : pick(seed, 1, 9);
+    own.at[NEO_SCHED_UNIT_AXES] = pick(seed, 0, neo_schedule_loops(f, &own));
+    own.at[NEO_SCHED_UNIT_SIZE] = pick(seed, 1, 3);
+    return own;
   }
   drawing d = {m, g, machine, neo_schedule_plain()};
   for (int tries = 0; tries < 20; tries++) {

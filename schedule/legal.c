@@ -1,6 +1,7 @@
 /* Which schedules are legal for a group. A legal schedule changes speed, never values (but for the rounding of sums). */
 #include "fusion/form.h"
 #include "schedule/model.h"
+#include "schedule/running.h"
 #include "schedule/segment.h"
 #include <stdarg.h>
 #include <string.h>
@@ -113,6 +114,23 @@ static bool segment_legal(neo_module *m, const neo_group *g, const neo_form *f, 
   return true;
 }
 
+/* Rows are the axis along which the domain grows, in one block; nothing is packed. */
+static bool running_legal(neo_module *m, const neo_group *g, const neo_form *f, const int64_t *s,
+                          neo_str *why) {
+  neo_running x;
+  int64_t v = s[NEO_SCHED_VECTOR_AXIS];
+  if (s[NEO_SCHED_RUNNING] != 1 || s[NEO_SCHED_SEGMENT] || !neo_running_of(m, g, &x))
+    return no(why, "running is for reductions whose domain grows with an axis");
+  if (s[NEO_SCHED_AXIS_M] != x.axis || s[NEO_SCHED_TILE_M] != 1 || s[NEO_SCHED_BLOCK_M])
+    return no(why, "the axis that a domain grows with has to be the rows");
+  if (s[NEO_SCHED_PACK] || s[NEO_SCHED_BLOCK_K] || s[NEO_SCHED_MERGE] != 1 ||
+      s[NEO_SCHED_TILE_N] != 1 || v >= (int64_t)f->axes.n)
+    return no(why, "a running reduction has lanes over a shared axis, and no packs");
+  if (v >= 0 && neo_running_fixed(m, f, &x) >> v & 1)
+    return no(why, "a loop's bounds change inside the lanes");
+  return true;
+}
+
 bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
                         const neo_schedule *sched, neo_str *why) {
   const neo_form *f = neo_group_form(m, g);
@@ -124,6 +142,8 @@ bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *ma
   for (int k = 0; k < 3; k++)
     if (axes[k] >= 0 && axes[k] < (int64_t)f->axes.n)
       tile |= 1ULL << axes[k];
+  if (s[NEO_SCHED_RUNNING])
+    return running_legal(m, g, f, s, why);
   if (neo_form_bound_axes(m, f) & tile)
     return no(why, "a loop's bounds change inside the tile");
   if (s[NEO_SCHED_SEGMENT] && !segment_legal(m, g, f, s, why))

@@ -1,0 +1,29 @@
+/* Reductions over a domain that grows with an output axis, found by their shape:
+ *
+ *   P[x, u] = sum[k where k < u] X[x, k]          (and k <= u, k < 2*u + 3, u <= k, k < N - u ...)
+ *
+ * Read as it stands this costs U*K; run along u, with the sum so far in a register, it costs
+ * U + K. Nothing but one end of one range may depend on u. */
+#ifndef NEO_SCHEDULE_RUNNING_H
+#define NEO_SCHEDULE_RUNNING_H
+#include "fusion/form.h"
+#include "schedule/schedule.h"
+
+typedef struct {
+  uint32_t axis; /* shared axis u */
+  uint32_t own;  /* own axis k of the first stage */
+  bool suffix;   /* the domain is edge <= k, else k < edge */
+  bool down;     /* it grows as u falls */
+  int64_t step;  /* by which the edge moves when u moves by one; above 0 */
+  neo_expr edge; /* linear in u; otherwise over shared axes and sizes */
+  neo_expr lo, hi; /* of k, without u; over shared axes and sizes */
+  neo_expr where;  /* what is left of the condition; 0: nothing */
+} neo_running;
+
+/* One reducing stage, the first; payloads only in a prefix over the first own axis; results lie in
+ * no operand's place. */
+bool neo_running_of(neo_module *m, const neo_group *g, neo_running *out);
+/* Bit k: bounds depend on shared axis k, which cannot be lanes. */
+uint64_t neo_running_fixed(const neo_module *m, const neo_form *f, const neo_running *x);
+
+#endif
