@@ -1,7 +1,8 @@
 /* Index arithmetic: sums of multiples, so that unrolled copies differ in a constant and lanes in
  * whole steps. Terms are added from the outermost loop inwards, which lets invariant partial sums
  * move out of loops. Quotients and remainders by constants are split where the divisible part is
- * known: (16*i + l) / 8 is 2*i + l/8. */
+ * known: (16*i + l) / 8 is 2*i + l/8. What they make of the lanes is a constant pattern: for lanes
+ * l in 0..4, (16*i + l) / 2 is 8*i + {0, 0, 1, 1}. */
 #include "codegen/llvm_gen.h"
 #include <assert.h>
 #include <string.h>
@@ -16,7 +17,8 @@ static bool add_over(int64_t a, int64_t b, int64_t *out) {
   return __builtin_add_overflow(a, b, out);
 }
 
-static bool add_term(neo_ll_lin *x, LLVMValueRef v, int64_t coef, uint32_t depth) {
+static bool add_multiple(neo_ll_lin *x, LLVMValueRef v, int64_t coef, uint32_t depth,
+                         int64_t multiple) {
   uint32_t at = 0;
   for (uint32_t k = 0; k < x->n; k++)
     if (x->t[k].v == v) return !add_over(x->t[k].coef, coef, &x->t[k].coef);
@@ -26,12 +28,21 @@ static bool add_term(neo_ll_lin *x, LLVMValueRef v, int64_t coef, uint32_t depth
   x->t[at].v = v;
   x->t[at].coef = coef;
   x->t[at].depth = depth;
+  x->t[at].multiple = multiple;
   x->n++;
   return true;
 }
 
+static bool add_term(neo_ll_lin *x, LLVMValueRef v, int64_t coef, uint32_t depth) {
+  return add_multiple(x, v, coef, depth, 1);
+}
+
+int64_t neo_ll_lane_offset(const neo_ll_lin *x, uint32_t lane) {
+  return x->step * (int64_t)lane + (x->pattern ? x->pattern[lane] : 0);
+}
+
 static bool is_constant(const neo_ll_lin *x) {
-  if (x->step || x->stride) return false;
+  if (x->step || x->stride || x->pattern) return false;
   for (uint32_t k = 0; k < x->n; k++)
     if (x->t[k].coef) return false;
   return true;
@@ -49,6 +60,32 @@ static LLVMValueRef plus(neo_ll_gen *g, LLVMValueRef a, LLVMValueRef b) {
   return a && b ? LLVMBuildAdd(g->l->b, a, b, "") : a ? a : b;
 }
 
+/* x's lanes from lane 0 on: what is no multiple of the lane is its pattern. False: too far. */
+static bool set_lanes(neo_ll_gen *g, neo_ll_lin *x, const int64_t *offset) {
+  int64_t step = g->width > 1 ? offset[1] - offset[0] : 0, *pattern = NULL;
+  for (uint32_t k = 0; k < g->width; k++) {
+    if (offset[k] > INT32_MAX || offset[k] < INT32_MIN) return false;
+    if (offset[k] - offset[0] != step * (int64_t)k && !pattern)
+      pattern = NEO_NEW_ARRAY(g->l->arena, int64_t, g->width);
+  }
+  x->c += offset[0];
+  x->step = pattern ? 0 : step;
+  x->pattern = pattern;
+  for (uint32_t k = 0; pattern && k < g->width; k++) pattern[k] = offset[k] - offset[0];
+  return true;
+}
+
+/* z's lanes are those of x + k*y. */
+static bool add_lanes(neo_ll_gen *g, const neo_ll_lin *x, int64_t k, const neo_ll_lin *y,
+                      neo_ll_lin *z) {
+  int64_t *offset = NEO_NEW_ARRAY(g->l->arena, int64_t, g->width), far;
+  for (uint32_t i = 0; i < g->width; i++) {
+    if (mul_over(k, neo_ll_lane_offset(y, i), &far)) return false;
+    if (add_over(far, neo_ll_lane_offset(x, i), &offset[i])) return false;
+  }
+  return set_lanes(g, z, offset);
+}
+
 /* out = x + k*y */
 static bool add_scaled(neo_ll_gen *g, const neo_ll_lin *x, int64_t k, const neo_ll_lin *y,
                        neo_ll_lin *out) {
@@ -58,7 +95,10 @@ static bool add_scaled(neo_ll_gen *g, const neo_ll_lin *x, int64_t k, const neo_
   if (mul_over(k, y->step, &c) || add_over(z.step, c, &z.step)) return false;
   if (y->stride) z.stride = plus(g, z.stride, times(g, y->stride, k));
   for (uint32_t i = 0; i < y->n; i++)
-    if (mul_over(k, y->t[i].coef, &c) || !add_term(&z, y->t[i].v, c, y->t[i].depth)) return false;
+    if (mul_over(k, y->t[i].coef, &c) ||
+        !add_multiple(&z, y->t[i].v, c, y->t[i].depth, y->t[i].multiple))
+      return false;
+  if ((x->pattern || y->pattern) && !add_lanes(g, x, k, y, &z)) return false;
   *out = z;
   return true;
 }
@@ -80,6 +120,7 @@ LLVMValueRef neo_ll_linear_value(neo_ll_gen *g, const neo_ll_lin *x, bool with_c
 static bool distribute(neo_ll_gen *g, const neo_ll_lin *x, LLVMValueRef v, uint32_t depth,
                        neo_ll_lin *out) {
   neo_ll_lin z = {0};
+  if (x->pattern) return false;
   if (x->c && !add_term(&z, v, x->c, depth)) return false;
   for (uint32_t k = 0; k < x->n; k++) {
     LLVMValueRef p = LLVMBuildMul(g->l->b, x->t[k].v, v, "");
@@ -96,7 +137,7 @@ static bool multiply(neo_ll_gen *g, const neo_ll_lin *x, const neo_ll_lin *y, ne
   neo_ll_lin zero = {0};
   if (is_constant(x)) return add_scaled(g, &zero, x->c, y, out);
   if (is_constant(y)) return add_scaled(g, &zero, y->c, x, out);
-  bool x_lanes = x->step || x->stride, y_lanes = y->step || y->stride;
+  bool x_lanes = x->step || x->stride || x->pattern, y_lanes = y->step || y->stride || y->pattern;
   if (x_lanes && y_lanes) return false;
   const neo_ll_lin *uniform = x_lanes ? y : y_lanes || y->n > x->n ? x : y;
   uint32_t depth;
@@ -104,25 +145,51 @@ static bool multiply(neo_ll_gen *g, const neo_ll_lin *x, const neo_ll_lin *y, ne
   return distribute(g, uniform == x ? y : x, v, depth, out);
 }
 
-/* x = d*q + r with the rest's terms not divisible by d; false unless r is known to lie in [0, d)
- * in every lane. */
+static int64_t gcd(int64_t a, int64_t b) {
+  if (a == INT64_MIN || b == INT64_MIN) return 1;
+  a = a < 0 ? -a : a;
+  b = b < 0 ? -b : b;
+  while (b) {
+    int64_t r = a % b;
+    a = b;
+    b = r;
+  }
+  return a;
+}
+
+/* coef*v / d for a v that is a multiple of m, d dividing coef*m. */
+static bool add_quotient(neo_ll_gen *g, neo_ll_lin *q, LLVMValueRef v, int64_t coef, int64_t d,
+                         uint32_t depth, int64_t m) {
+  if (coef % d == 0) return add_multiple(q, v, coef / d, depth, m);
+  int64_t by = d / gcd(coef, d);
+  v = LLVMBuildExactSDiv(g->l->b, v, i64(g, by), "");
+  return add_multiple(q, v, coef / (d / by), depth, m / by);
+}
+
+/* x = d*q + r, with q a sum and r a constant in [0, d) for each lane. False: terms are not
+ * divisible. */
 static bool split(neo_ll_gen *g, const neo_ll_lin *x, int64_t d, neo_ll_lin *q, neo_ll_lin *r) {
   neo_ll_lin zero = {0};
+  int64_t all, whole;
   if (x->stride || d <= 0) return false;
   *q = *r = zero;
-  for (uint32_t k = 0; k < x->n; k++) {
-    if (x->t[k].coef % d) return false;
-    if (!add_term(q, x->t[k].v, x->t[k].coef / d, x->t[k].depth)) return false;
+  for (uint32_t k = 0; k < x->n; k++)
+    if (mul_over(x->t[k].coef, x->t[k].multiple, &all) || all % d) return false;
+  int64_t *quotient = NEO_NEW_ARRAY(g->l->arena, int64_t, g->width);
+  int64_t *rest = NEO_NEW_ARRAY(g->l->arena, int64_t, g->width);
+  whole = x->c - ((x->c % d) + d) % d;
+  for (uint32_t k = 0; k < g->width; k++) {
+    int64_t at;
+    if (add_over(x->c - whole, neo_ll_lane_offset(x, k), &at)) return false;
+    rest[k] = ((at % d) + d) % d;
+    quotient[k] = (at - rest[k]) / d;
   }
-  r->c = ((x->c % d) + d) % d;
-  q->c = (x->c - r->c) / d;
-  r->step = x->step;
-  if (x->step % d == 0) {
-    q->step = x->step / d;
-    r->step = 0;
-  }
-  int64_t far, last = (int64_t)(g->width - 1);
-  return !mul_over(r->step, last, &far) && !add_over(far, r->c, &far) && far >= 0 && far < d;
+  q->c = whole / d;
+  if (!set_lanes(g, q, quotient) || !set_lanes(g, r, rest)) return false;
+  for (uint32_t k = 0; k < x->n; k++)
+    if (!add_quotient(g, q, x->t[k].v, x->t[k].coef, d, x->t[k].depth, x->t[k].multiple))
+      return false;
+  return true;
 }
 
 static bool opaque(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out) {
@@ -145,7 +212,8 @@ static bool variable(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out) {
   switch (v->kind) {
   case NEO_LL_FIXED: out->c = v->fixed; return true;
   case NEO_LL_LANE: out->step = 1; return true;
-  case NEO_LL_LOOP: return add_term(out, v->v, 1, v->depth);
+  case NEO_LL_LOOP:
+    return add_multiple(out, v->v, 1, v->depth, v->multiple > 0 ? v->multiple : 1);
   default: assert(0 && "a variable of an enclosing loop"); return false;
   }
 }
@@ -204,18 +272,6 @@ bool neo_ll_linear(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out) {
 }
 
 /* ---- facts about index expressions */
-
-static int64_t gcd(int64_t a, int64_t b) {
-  if (a == INT64_MIN || b == INT64_MIN) return 1;
-  a = a < 0 ? -a : a;
-  b = b < 0 ? -b : b;
-  while (b) {
-    int64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a;
-}
 
 int64_t neo_ll_multiple(neo_ll_gen *g, const neo_lx *e) {
   int64_t x, y, z;

@@ -175,10 +175,10 @@ neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *
   for (size_t d = 0; d < n; d++) {
     neo_ll_lin x;
     bool form = neo_ll_linear(g, index[d], &x);
-    assert(form && x.n == 0 && x.c >= 0 && x.c < r->extent[d] && "a constant index");
+    assert(form && !x.pattern && x.n == 0 && x.c >= 0 && x.c < r->extent[d] && "a constant index");
     (void)form;
     bool last = d + 1 == n;
-    p.all = last && x.step == 1;
+    p.all = last && x.step == 1 && !x.pattern;
     if (last && g->reg[reg].vector) p.lane = x.c;
     else p.at = p.at * r->extent[d] + x.c;
   }

@@ -132,7 +132,7 @@ static bool compare_indices(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out) {
   int64_t reach;
   if (g->width == 1 || !is_index(g, e->arg[0]) || !is_index(g, e->arg[1])) return false;
   if (!neo_ll_linear(g, e->arg[0], &x) || !neo_ll_linear(g, e->arg[1], &y)) return false;
-  if (x.stride || y.stride) return false;
+  if (x.stride || y.stride || x.pattern || y.pattern) return false;
   int64_t c = x.step - y.step;
   if (c == 0 || __builtin_mul_overflow(c, (int64_t)g->width, &reach)) return false;
   if (reach >= FAR || reach <= -FAR) return false;
@@ -152,8 +152,9 @@ static bool linear_value(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out) {
   LLVMTypeRef i64 = LLVMInt64TypeInContext(g->l->ctx);
   LLVMValueRef base = neo_ll_linear_value(g, &x, true, &depth);
   *out = uniform(base, depth);
-  if (!x.step && !x.stride) return true;
+  if (!x.step && !x.stride && !x.pattern) return true;
   LLVMValueRef lanes = neo_ll_lanes(g->l, i64, g->width, x.step);
+  if (x.pattern) lanes = LLVMBuildAdd(g->l->b, lanes, neo_ll_numbers(g->l, i64, x.pattern, g->width), "");
   if (x.stride) {
     LLVMValueRef stride = neo_ll_splat(g->l, x.stride, g->width);
     LLVMValueRef more = LLVMBuildMul(g->l->b, stride, neo_ll_lanes(g->l, i64, g->width, 1), "");

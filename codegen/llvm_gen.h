@@ -38,6 +38,8 @@ LLVMValueRef neo_ll_int(LLVMTypeRef t, int64_t x);   /* constant of an integer (
 LLVMValueRef neo_ll_float(LLVMTypeRef t, double x);  /* constant of a float (vector) type */
 /* 0, step, 2 step ... */
 LLVMValueRef neo_ll_lanes(neo_llvm *l, LLVMTypeRef scalar, uint32_t w, int64_t step);
+/* A constant vector. */
+LLVMValueRef neo_ll_numbers(neo_llvm *l, LLVMTypeRef scalar, const int64_t *x, uint32_t w);
 LLVMValueRef neo_ll_call(neo_llvm *l, const char *intrinsic, LLVMTypeRef overload,
                          LLVMValueRef *arg, unsigned n);
 /* Memory to value and back; rounding of a float (as f32) to f16 or bf16; conversions. */
@@ -121,15 +123,17 @@ typedef struct {
 enum { NEO_LL_LOADS = 1, /* evaluating it reads a buffer */
        NEO_LL_INDEX = 2  /* i64 arithmetic of constants, variables and sizes: does not wrap */ };
 
-/* A sum: c + sum of coef * v + lane * (step + stride). */
+/* A sum: c + sum of coef * v + lane * (step + stride) + pattern[lane]. */
 typedef struct {
   int64_t c, step;
-  LLVMValueRef stride; /* null: none */
+  LLVMValueRef stride;    /* null: none */
+  const int64_t *pattern; /* a constant for each lane, pattern[0] = 0; null: none */
   uint32_t n;
   struct {
     LLVMValueRef v;
     int64_t coef;
     uint32_t depth;
+    int64_t multiple; /* v is a multiple of it */
   } t[16];
 } neo_ll_lin;
 
@@ -148,6 +152,8 @@ neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *
 /* llvm_addr.c. False: not affine in the lane. _form: by e's own operator, else false. */
 bool neo_ll_linear(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
 bool neo_ll_linear_form(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
+/* What lane k adds to the value of lane 0; not with a stride. */
+int64_t neo_ll_lane_offset(const neo_ll_lin *x, uint32_t lane);
 LLVMValueRef neo_ll_linear_value(neo_ll_gen *g, const neo_ll_lin *x, bool with_constant,
                                  uint32_t *depth);
 int64_t neo_ll_multiple(neo_ll_gen *g, const neo_lx *e); /* a number that divides e; 0 for e = 0 */

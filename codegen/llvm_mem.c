@@ -2,6 +2,8 @@
  *   no lane          one scalar access
  *   step 1, -1       a vector, reversed for -1; masked where a guard has lanes
  *   any other step   a scalar access a lane; step 2 loads two overlapping vectors and shuffles
+ *   a pattern        where lanes use all elements from the first to the last: these as one
+ *                    vector, shuffled; else a scalar access a lane
  *   not affine       a vector of offsets, a scalar access a lane
  * A load whose guard fails reads a zeroed dummy instead: selecting the address needs no branch. */
 #include "codegen/llvm_gen.h"
@@ -62,10 +64,12 @@ static place place_of(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, bool gu
   return p;
 }
 
-static bool has_lanes(const place *p) { return !p->affine || p->lin.step || p->lin.stride; }
+static bool has_lanes(const place *p) {
+  return !p->affine || p->lin.step || p->lin.stride || p->lin.pattern;
+}
 
 static bool is_run(const place *p) {
-  return p->affine && !p->lin.stride && (p->lin.step == 1 || p->lin.step == -1);
+  return p->affine && !p->lin.stride && !p->lin.pattern && (p->lin.step == 1 || p->lin.step == -1);
 }
 
 static LLVMValueRef lane_address(neo_ll_gen *g, const place *p, uint32_t lane) {
@@ -78,7 +82,7 @@ static LLVMValueRef lane_address(neo_ll_gen *g, const place *p, uint32_t lane) {
     LLVMValueRef far = LLVMBuildMul(g->l->b, p->lin.stride, i64(g, lane), "");
     at = step_to(g, p, at, far);
   }
-  int64_t steps = p->lin.step * (int64_t)lane;
+  int64_t steps = neo_ll_lane_offset(&p->lin, lane);
   return steps ? step_to(g, p, at, i64(g, steps)) : at;
 }
 
@@ -193,6 +197,73 @@ static LLVMValueRef load_pairs(neo_ll_gen *g, const place *p, neo_ll_val guard) 
   return LLVMBuildShuffleVector(g->l->b, a, b, LLVMConstVector(order, w), "");
 }
 
+/* ---- patterns */
+
+typedef struct {
+  int64_t first;
+  uint32_t n;        /* elements from the first to the last */
+  uint32_t at[1024]; /* of each lane */
+} window;
+
+/* False: lanes leave out elements, which then need not exist. */
+static bool window_of(const neo_ll_gen *g, const place *p, window *w) {
+  bool used[64] = {false};
+  int64_t last = 0;
+  w->first = 0;
+  if (!p->affine || p->lin.stride || !p->lin.pattern) return false;
+  for (uint32_t k = 0; k < g->width; k++) {
+    int64_t at = neo_ll_lane_offset(&p->lin, k);
+    w->first = at < w->first ? at : w->first;
+    last = at > last ? at : last;
+  }
+  w->n = last - w->first < 64 ? (uint32_t)(last - w->first) + 1 : 0;
+  for (uint32_t k = 0; k < g->width && w->n; k++) {
+    w->at[k] = (uint32_t)(neo_ll_lane_offset(&p->lin, k) - w->first);
+    used[w->at[k]] = true;
+  }
+  for (uint32_t k = 0; k < w->n; k++)
+    if (!used[k]) return false;
+  return w->n > 1;
+}
+
+static LLVMValueRef shuffled(neo_ll_gen *g, LLVMValueRef v, const uint32_t *order, uint32_t n) {
+  LLVMTypeRef t = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMValueRef at[1024];
+  for (uint32_t k = 0; k < n; k++) at[k] = neo_ll_int(t, order[k]);
+  return LLVMBuildShuffleVector(g->l->b, v, LLVMGetPoison(LLVMTypeOf(v)), LLVMConstVector(at, n),
+                                "");
+}
+
+/* An element is read where one of its lanes is: in round r, element e takes its r-th lane, or its
+ * last. */
+static LLVMValueRef window_mask(neo_ll_gen *g, const window *w, LLVMValueRef lanes) {
+  uint32_t most = 0, count[64] = {0}, order[64];
+  LLVMValueRef mask = NULL;
+  for (uint32_t k = 0; k < g->width; k++)
+    if (++count[w->at[k]] > most) most = count[w->at[k]];
+  for (uint32_t r = 0; r < most; r++) {
+    uint32_t seen[64] = {0};
+    for (uint32_t k = 0; k < g->width; k++)
+      if (seen[w->at[k]]++ <= r) order[w->at[k]] = k;
+    LLVMValueRef some = shuffled(g, lanes, order, w->n);
+    mask = mask ? LLVMBuildOr(g->l->b, mask, some, "") : some;
+  }
+  return mask;
+}
+
+static LLVMValueRef load_window(neo_ll_gen *g, place *p, const window *w, neo_ll_val guard) {
+  LLVMValueRef at = w->first ? step_to(g, p, p->base, i64(g, w->first)) : p->base, v;
+  LLVMTypeRef t = neo_ll_mem_type(g->l, p->type, w->n);
+  p->align = w->first ? neo_type_bytes(p->type) : p->align;
+  if (guard.lanes) {
+    LLVMValueRef arg[] = {at, window_mask(g, w, guard.v), LLVMConstNull(t)};
+    v = masked(g, p, "llvm.masked.load", t, arg, 3, 0);
+  } else {
+    v = plain_load(g, p, guarded_address(g, at, guard.v), w->n, p->align);
+  }
+  return shuffled(g, v, w->at, g->width);
+}
+
 static LLVMValueRef load_lanes(neo_ll_gen *g, const place *p, neo_ll_val guard) {
   LLVMValueRef v = LLVMGetPoison(neo_ll_mem_type(g->l, p->type, g->width));
   for (uint32_t k = 0; k < g->width; k++) {
@@ -207,12 +278,15 @@ static LLVMValueRef load_lanes(neo_ll_gen *g, const place *p, neo_ll_val guard) 
 neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll_val guard) {
   place p = place_of(g, buf, offset, guard.v != NULL);
   LLVMValueRef v;
+  window w;
   bool lanes = has_lanes(&p), even = g->width % 2 == 0;
   if (!lanes)
     v = plain_load(g, &p, guarded_address(g, p.base, any(g, guard)), 1, p.align);
   else if (is_run(&p))
     v = load_run(g, &p, guard);
-  else if (p.affine && !p.lin.stride && p.lin.step == 2 && !guard.lanes && even)
+  else if (window_of(g, &p, &w))
+    v = load_window(g, &p, &w, guard);
+  else if (p.affine && !p.lin.stride && !p.lin.pattern && p.lin.step == 2 && !guard.lanes && even)
     v = load_pairs(g, &p, guard);
   else
     v = load_lanes(g, &p, guard);

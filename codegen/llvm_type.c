@@ -84,6 +84,14 @@ LLVMValueRef neo_ll_lanes(neo_llvm *l, LLVMTypeRef scalar, uint32_t w, int64_t s
   return LLVMConstVector(all, w);
 }
 
+LLVMValueRef neo_ll_numbers(neo_llvm *l, LLVMTypeRef scalar, const int64_t *x, uint32_t w) {
+  LLVMValueRef all[1024];
+  (void)l;
+  assert(w > 1 && w <= 1024);
+  for (uint32_t i = 0; i < w; i++) all[i] = LLVMConstInt(scalar, (unsigned long long)x[i], true);
+  return LLVMConstVector(all, w);
+}
+
 LLVMValueRef neo_ll_splat(neo_llvm *l, LLVMValueRef scalar, uint32_t w) {
   if (w == 1) return scalar;
   if (LLVMIsConstant(scalar) && !LLVMIsAConstantExpr(scalar)) return repeat(scalar, w);
