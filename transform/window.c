@@ -118,7 +118,7 @@ static bool move(job *j, uint32_t k) {
   neo_expr cond = edges(j, &old, base, at);
   j->axis[k].lo = neo_const_int(m, NEO_I64_T, 0);
   j->axis[k].hi = neo_const_int(m, NEO_I64_T, length);
-  neo_facts f = {.axes = j->axis, .n_axes = j->r.axes.n};
+  neo_facts f = {.axes = j->axis, .n_axes = k + 1}; /* later ranges still count the old way */
   neo_expr lo = j->axis[k].lo, hi = j->axis[k].hi;
   if (neo_tighten(j->prover, &f, k, cond, &lo, &hi, &rest)) {
     j->axis[k].lo = lo;
