@@ -110,6 +110,7 @@ struct neo_fe {
   bool exhausted; /* the limit was reached and reported */
   neo_map taken;    /* full names in use */
   neo_map owned;  /* full name -> index + 1 into owned_at */
+  neo_map declared; /* the same, by the name that it should have had, and the statement */
   NEO_VEC(neo_owned) owned_at;
   NEO_VEC(neo_expr) asserts;
   NEO_VEC(neo_update_rec) updates;
@@ -344,9 +345,6 @@ bool neo_bounds_holds(neo_frame *f, neo_expr goal);
 void neo_check_stmts(neo_inst *in, const neo_ast_stmts *stmts);       /* statements.c */
 void neo_check_declare(neo_inst *in, const neo_ast_stmts *stmts);     /* functions look ahead */
 void neo_check_define(neo_inst *in, const neo_ast_stmt *s);           /* define.c */
-/* A definition `var = value`; its symbol's value, without binding it. `full` is its name. */
-neo_val neo_define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
-                         const char *full);
 /* Adds the definition of `outs` from a frame whose kept reduction and finish are ready. */
 /* `lead`: the element of the first n_lead dimensions of `out`, which the frame does not have. */
 neo_def neo_define_piece(neo_frame *f, neo_tensor out, neo_expr finish, neo_span span, bool piece,
@@ -358,8 +356,10 @@ bool neo_define_axes(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *v
 bool neo_define_finish(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val v, neo_expr *e,
                        neo_expr *bound);
 bool neo_type_eval(neo_inst *in, const neo_ast_type *t, neo_expr *bound); /* false: reported */
-/* As neo_define_value, but `Y = X` and `Y = f(X)` give what is there. `anonymous`: a call is named
- * after the function, not after the target. */
+/* A definition `var = value`; its symbol's value, without binding it. `Y = X` and `Y = f(X)` give
+ * what is there. `full` is the name of the tensor; the caller or the last round may have chosen it,
+ * so what calls own is named after `var` in this instance, or if `anonymous` and the whole value is a
+ * call, after the function. */
 neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
                        const char *full, bool anonymous, const char **prefix);
 void neo_define_bind(neo_inst *in, const neo_ast_name *name, neo_val v, const char *prefix);

@@ -233,11 +233,11 @@ bool neo_define_finish(neo_frame *f, const neo_ast_var *var, neo_span at, neo_va
   return true;
 }
 
-neo_val neo_define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
-                         const char *full) {
+static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
+                            const char *full) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
   neo_expr e, bound;
-  neo_frame_init(f, in, full);
+  neo_frame_init(f, in, neo_fe_join(in->fe, in->prefix, var->name.text));
   if (!neo_fe_spend(in->fe, in, var->span)) return neo_val_poison();
   if (!neo_define_axes(f, var, value, NULL)) return neo_val_poison();
   neo_val v = neo_check_expr(f, value);
@@ -262,13 +262,13 @@ static bool is_call(neo_inst *in, const neo_ast_expr *e, neo_sym **fn) {
   return e->kind == NEO_AST_REF && !e->u.ref.has_subs && neo_call_is(in, e, fn);
 }
 
-/* All results of a call that stands alone; `prefix` NULL: an anonymous one, after the target. */
+/* All results of a call that stands alone. */
 static neo_results *whole_call(neo_inst *in, const neo_ast_expr *e, neo_sym *fn, uint32_t n,
                                const char *const *full, const char *prefix) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
   neo_results *r = NEO_NEW(in->fe->arena, neo_results);
   r->poison = true;
-  neo_frame_init(f, in, full[0]);
+  neo_frame_init(f, in, prefix);
   if (!neo_ranges_pack(f, NULL, e, e->span)) return r;
   r = fn ? neo_call(f, e, fn, neo_inst_prefix(in, prefix), n, full)
          : neo_grad_call(f, e, n, full);
@@ -308,9 +308,9 @@ neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr 
     return s->value;
   }
   if (plain && is_slice(in, value)) return slice(in, value, full);
-  if (!plain || !is_call(in, value, &fn)) return neo_define_value(in, var, value, full);
+  if (!plain || !is_call(in, value, &fn)) return define_value(in, var, value, full);
   const char *word = value->u.ref.path.at[value->u.ref.path.n - 1].text;
-  const char *own = anonymous ? neo_fe_join(in->fe, in->prefix, word) : full;
+  const char *own = neo_fe_join(in->fe, in->prefix, anonymous ? word : var->name.text);
   neo_results *r = whole_call(in, value, fn, 1, &full, own);
   *prefix = r->prefix;
   return r->poison ? neo_val_poison() : r->at[0];
@@ -340,7 +340,8 @@ static void define_several(neo_inst *in, const neo_ast_stmt *s) {
   for (uint32_t k = 0; k < n && k < NEO_MAX_RESULTS; k++)
     full[k] = neo_inst_full(in, neo_define_target(s, k)->text);
   if (call && n <= NEO_MAX_RESULTS)
-    r = whole_call(in, s->u.define.value, fn, n, full, full[0]);
+    r = whole_call(in, s->u.define.value, fn, n, full,
+                   neo_fe_join(in->fe, in->prefix, var->name.text));
   else
     NEO_ERR(in, s->span, RESULT_COUNT, "this expression", 1, (int)n);
   for (uint32_t k = 0; k < n; k++)

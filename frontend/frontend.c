@@ -21,6 +21,7 @@ neo_module *neo_frontend(neo_arena *a, neo_names *names, neo_diags *d, const cha
   fe->prover = neo_prover_new(fe->m);
   neo_map_init(&fe->taken, a);
   neo_map_init(&fe->owned, a);
+  neo_map_init(&fe->declared, a);
   neo_map_init(&fe->regions, a);
   if (options && options->n_defines)
     fe->define_used = NEO_NEW_ARRAY(a, bool, options->n_defines);

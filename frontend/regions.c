@@ -98,7 +98,7 @@ static void start_carries(neo_inst *in, struct neo_rounds *r) {
   const neo_ast_binds *from = &r->s->u.define.region->from;
   for (uint32_t k = 0; k < from->n; k++) {
     const neo_ast_bind *b = &from->at[k];
-    const char *target = neo_inst_full(in, r->s->u.define.target.name.text);
+    const char *target = neo_fe_join(in->fe, in->prefix, r->s->u.define.target.name.text);
     const char *full = neo_fe_join(in->fe, target, b->var.name.text);
     r->name[k] = b->var.name.text;
     r->now[k] = neo_define_any(in, &b->var, b->value, full, false, &r->prefix[k]);
@@ -153,7 +153,7 @@ static uint32_t region_number(neo_inst *in, const neo_ast_stmt *s) {
 
 static void run_rounds(neo_inst *in, struct neo_rounds *r, int64_t count) {
   const neo_ast_region *g = r->s->u.define.region;
-  const char *prefix = neo_inst_full(in, r->s->u.define.target.name.text);
+  const char *prefix = neo_fe_join(in->fe, in->prefix, r->s->u.define.target.name.text);
   uint32_t region = region_number(in, r->s);
   for (int64_t l = 0; l < count && !r->failed; l++) {
     if (!neo_fe_spend(in->fe, in, g->word)) {
@@ -232,7 +232,8 @@ static void bind_results(neo_inst *in, struct neo_rounds *r, int64_t count) {
     bool carry = k < r->n;
     neo_val v = carry ? r->now[k] : stack(in, &r->collect[k - r->n], count,
                                           neo_inst_full(in, name->text));
-    neo_define_bind(in, name, v, neo_inst_full(in, r->s->u.define.target.name.text));
+    neo_define_bind(in, name, v,
+                    neo_fe_join(in->fe, in->prefix, r->s->u.define.target.name.text));
   }
 }
 

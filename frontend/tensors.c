@@ -1,5 +1,6 @@
 /* Declarations: input, param, state; what a tensor must be. */
 #include "frontend/check.h"
+#include "base/hash.h"
 
 static const int64_t max_elements = (int64_t)1 << 40;
 
@@ -231,12 +232,18 @@ static bool same_rounds(const neo_inst *in, const neo_owned *o) {
   return same;
 }
 
+/* Blocks may hide names, so that two statements want the same full name. */
+static uint64_t declared_key(const neo_ast_stmt *s, const char *full) {
+  return neo_hash_mix((uint64_t)(uintptr_t)full, s->span);
+}
+
 /* The tensor that an earlier round declared; its extents must be the same now. */
-static neo_tensor of_earlier_round(neo_inst *in, const neo_ast_var *var, const char *full,
+static neo_tensor of_earlier_round(neo_inst *in, const neo_ast_stmt *s, const char *full,
                                    const neo_expr *extent, uint32_t n, bool *known) {
+  const neo_ast_var *var = &s->u.decl.var;
   uint64_t at;
   neo_tensor none = {0};
-  *known = neo_map_get(&in->fe->owned, (uint64_t)(uintptr_t)full, &at);
+  *known = neo_map_get(&in->fe->declared, declared_key(s, full), &at);
   if (!*known) return none;
   const neo_owned *o = &in->fe->owned_at.at[at - 1];
   *known = same_rounds(in, o);
@@ -267,6 +274,7 @@ static neo_tensor declare_owned(neo_inst *in, const neo_ast_stmt *s, const char 
     }
   neo_tensor_rec rec = {.role = (uint8_t)(param ? NEO_ROLE_PARAM : NEO_ROLE_STATE),
                         .type = (uint8_t)type, .span = var->name.span, .bound = bound};
+  uint64_t key = declared_key(s, full);
   full = neo_fe_unique(in->fe, full);
   neo_tensor t = neo_tensor_make(in, rec, extent, n, full);
   if (!t.i) return t;
@@ -274,6 +282,7 @@ static neo_tensor declare_owned(neo_inst *in, const neo_ast_stmt *s, const char 
   for (uint32_t k = 0; k < in->n_rounds; k++) o.region[k] = in->round[k].region;
   NEO_PUSH(in->fe->arena, &in->fe->owned_at, o);
   neo_map_set(&in->fe->owned, (uint64_t)(uintptr_t)full, in->fe->owned_at.n);
+  neo_map_set(&in->fe->declared, key, in->fe->owned_at.n);
   initialise(in, t, s->u.decl.value, extent, name, n);
   return t;
 }
@@ -296,7 +305,7 @@ void neo_check_owned(neo_inst *in, const neo_ast_stmt *s) {
   }
   neo_tensor t = {0};
   if (ok) {
-    t = of_earlier_round(in, var, full, extent, n + r, &known);
+    t = of_earlier_round(in, s, full, extent, n + r, &known);
     if (!known) t = declare_owned(in, s, full, extent, name, n + r, bound);
   }
   if (t.i) bind_view(in, &var->name, owned_view(in, t));

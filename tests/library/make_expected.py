@@ -148,14 +148,18 @@ def linear(p, x, st, training):
     "g.F": (3, 5, 3, 3),
     "g.b": (3,),
     "h.F": (6, 2, 3, 3),
-    "h.b": (6,)
-}, ["a", "s", "g", "h"], momentum(0.125, 0.875, clip=0.25), wrt=("X",))
+    "h.b": (6,),
+    "l.F": (4, 3, 2, 2)
+}, ["a", "s", "g", "h", "k", "l"], momentum(0.125, 0.875, clip=0.25), wrt=("X",))
 def conv(p, x, st, training):
     a = F.conv2d(x["X"], p["F"])
     s = F.conv2d(x["X"], p["F"], stride=2, padding=1, dilation=2)
     g = F.conv2d(a, p["g.F"], p["g.b"], padding=1)
     h = F.conv2d(x["X"], p["h.F"], p["h.b"], stride=2, padding=2, groups=2)
-    return dict(a=a, s=s, g=g, h=h, loss=(s**2).mean() + g.sin().mean() + (h**3).mean())
+    k = F.channel_shuffle(h, 2)
+    l = F.conv2d(k, p["l.F"], groups=2)
+    loss = (s**2).mean() + g.sin().mean() + (h**3).mean() + (l**2).mean()
+    return dict(a=a, s=s, g=g, h=h, k=k, l=l, loss=loss)
 
 
 @model({"X": (3, 3, 5, 7)}, {"W": (3, 5, 7)}, ["m2", "m3", "a2", "a3", "g"],
