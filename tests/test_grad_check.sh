@@ -3,13 +3,11 @@
 #
 #   of the models of tests/library, which use all of nn and optim: every element
 #   of index forms, reducers and second derivatives (tests/golden/gradcheck)
-#   of the zoo, at the sizes of tests/zoo/expected
-#   of the other models
+#   of the models; test_zoo_models.sh has those of the zoo
 set -eu
 [ -x "${NEOC:-}" ] || exit 77
 library=$NEO_SOURCE_DIR/tests/library
 models=$NEO_SOURCE_DIR/models
-cases=$NEO_SOURCE_DIR/tests/zoo/expected
 status=0
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
@@ -38,12 +36,6 @@ for model in "$models"/*/*.expr; do
     */std/*|*/zoo/*) ;;
     *) check "$model" --samples 8 ;;
   esac
-done
-for case in "$cases"/*.txt; do
-  name=$(sed -n 's/^model //p' "$case")
-  # One word an option: names and numbers have no blanks.
-  check "$models/zoo/$name.expr" --samples 4 \
-    $(sed -n 's/^define \(.*\) \(.*\)/-D\1=\2/p; s/^size \(.*\) \(.*\)/--size=\1=\2/p' "$case")
 done
 
 for module in nn optim; do

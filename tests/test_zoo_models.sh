@@ -33,6 +33,12 @@ check_count() { # NUMBER MODEL [-D NAME=N]...
   [ "$have" = "$want" ] || fail "$model $*: $have parameters, not $want"
 }
 
+check_count 1853978 mlp -D CLASSES=10
+check_count 11689512 resnet18
+check_count 25557032 resnet50
+check_count 4231976 mobilenet
+check_count 1865728 shufflenet
+check_count 85054464 bert
 check_count 10616832 capsule_conv
 check_count 1179648 capsule_conv -D H=56 -D R=3 -D stride=1 -D pad=1
 check_count 6804224 capsulenet
@@ -52,9 +58,10 @@ done
 
 for case in "$cases"/*.txt; do
   model=$(sed -n 's/^model //p' "$case")
-  defines=$(sed -n 's/^define \([^ ]*\) \([^ ]*\)$/-D \1=\2/p' "$case")
+  options=$(sed -n 's/^define \([^ ]*\) \([^ ]*\)$/-D \1=\2/p
+                    s/^size \([^ ]*\) \([^ ]*\)$/--size=\1=\2/p' "$case")
   # shellcheck disable=SC2086
-  "$NEOC" grad-check "$models/$model.expr" $defines --samples 8 >"$out" 2>&1 ||
+  "$NEOC" grad-check "$models/$model.expr" $options --samples 4 >"$out" 2>&1 ||
     { fail "grad-check of $case"; cat "$out" >&2; }
   grep -q '^[1-9][0-9]* elements checked, 0 failed' "$out" || fail "$case: nothing was checked"
 done

@@ -22,7 +22,7 @@ static void follow(machine *m, const char *model, double tolerance) {
   for (k = 0; k < n && strcmp(r[k].entry, "size") == 0; k++)
     assert_true(machine_size(m, r[k].name, r[k].n));
   machine_fill(m);
-  expected_follow(m, model, r + k, n - k, tolerance);
+  expected_follow(m, model, r + k, n - k, tolerance, 1e-3);
 }
 
 /* A model under test; it is compiled once. */

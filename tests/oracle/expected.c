@@ -131,7 +131,8 @@ static uint32_t count_kept(const machine *m) {
   return n;
 }
 
-static void compare_line(machine *m, const char *model, const expected *r, double tolerance) {
+static void compare_line(machine *m, const char *model, const expected *r, double tolerance,
+                         double floor_norm) {
   int64_t n = -1;
   char what[256];
   snprintf(what, sizeof what, "%s %s", r->entry, r->name);
@@ -145,12 +146,13 @@ static void compare_line(machine *m, const char *model, const expected *r, doubl
   if (!got || n != r->n)
     fail_msg("%s: %s has %lld elements, expected %lld", model, what, (long long)n, (long long)r->n);
   if (r->is_summed)
-    compare_sums(model, what, got, r, tolerance, 1e-3);
+    compare_sums(model, what, got, r, tolerance, floor_norm);
   else
-    expected_compare(model, what, got, r->x, n, tolerance, 1e-3);
+    expected_compare(model, what, got, r->x, n, tolerance, floor_norm);
 }
 
-void expected_follow(machine *m, const char *model, const expected *r, size_t n, double tolerance) {
+void expected_follow(machine *m, const char *model, const expected *r, size_t n, double tolerance,
+                     double floor_norm) {
   const char *last = "";
   for (size_t k = 0; k < n; last = r[k++].entry) {
     bool again = strcmp(r[k].entry, last) != 0 || is_step(m, &r[k]);
@@ -160,6 +162,6 @@ void expected_follow(machine *m, const char *model, const expected *r, size_t n,
     } else if (again && strcmp(r[k].entry, "after") == 0) {
       check_complete(m, model, &r[k], n - k, count_kept(m));
     }
-    compare_line(m, model, &r[k], tolerance);
+    compare_line(m, model, &r[k], tolerance, floor_norm);
   }
 }

@@ -36,6 +36,7 @@ void expected_compare(const char *model, const char *what, const double *got, co
 
 /* Runs and compares what lines r[0..n) say, without the sizes. Every output of an entry must be
  * there, but for entries that train, and with `after` every parameter and state. */
-void expected_follow(machine *m, const char *model, const expected *r, size_t n, double tolerance);
+void expected_follow(machine *m, const char *model, const expected *r, size_t n, double tolerance,
+                     double floor_norm);
 
 #endif
