@@ -16,7 +16,8 @@
 typedef struct {
   bool needed, inlined;
   bool lone;        /* never joined: several pieces, strided, an initialiser */
-  uint64_t entries; /* that need it */
+  uint32_t entries; /* number of the set of entries that need it */
+  uint32_t last;    /* the entry of this set that came last */
   uint32_t group;   /* number + 1 */
   double cost;      /* of one element, elementwise work alone */
   uint32_t n_loads, size;
@@ -27,7 +28,7 @@ typedef struct {
 
 typedef struct {
   NEO_VEC(neo_def) members;
-  uint64_t entries;
+  uint32_t entries;
   bool closed; /* takes no more members */
 } draft;
 
@@ -38,6 +39,7 @@ typedef struct {
   def_info *def;
   bool *wanted;      /* tensor: an entry's output or update */
   uint32_t *readers; /* tensor: how many definitions read it */
+  neo_map sets;      /* (set of entries, one more entry) -> set; 0 is the empty one */
   neo_def *order;
   size_t n_order;
   NEO_VEC(draft) drafts;
@@ -115,7 +117,20 @@ static void measure(fuser *q, neo_def d) {
 
 /* ---- what entries need */
 
-static void need_roots(fuser *q, neo_list roots, uint64_t bit) {
+/* Entries come in order, so equal sets get equal numbers. */
+static void need_def(fuser *q, def_info *d, uint32_t entry) {
+  if (d->last == entry)
+    return;
+  uint64_t set, key = (uint64_t)d->entries << 32 | entry;
+  if (!neo_map_get(&q->sets, key, &set)) {
+    set = q->sets.n + 1;
+    neo_map_set(&q->sets, key, set);
+  }
+  d->entries = (uint32_t)set;
+  d->last = entry;
+}
+
+static void need_roots(fuser *q, neo_list roots, uint32_t entry) {
   neo_def *order;
   neo_tensor *t = NEO_NEW_ARRAY(q->a, neo_tensor, roots.n + 1);
   for (uint32_t k = 0; k < roots.n; k++) {
@@ -124,7 +139,7 @@ static void need_roots(fuser *q, neo_list roots, uint64_t bit) {
   }
   size_t n = neo_module_topo(q->m, t, roots.n, q->a, &order, NULL);
   for (size_t k = 0; k < n; k++)
-    q->def[order[k].i].entries |= bit;
+    need_def(q, &q->def[order[k].i], entry);
 }
 
 /* Computed tensors that initialisers read. */
@@ -144,13 +159,13 @@ static neo_list needed_by_inits(fuser *q) {
 static void need_entries(fuser *q) {
   NEO_VEC(neo_tensor) roots = {0};
   neo_list inits = needed_by_inits(q);
-  need_roots(q, inits, 1ULL << 62);
+  need_roots(q, inits, 1);
   for (uint32_t k = 0; k < inits.n; k++)
     NEO_PUSH(q->a, &roots, (neo_tensor){neo_list_at(q->m, inits, k)});
   for (size_t k = 0; k < q->m->entries.n; k++) {
     neo_list lists[] = {q->m->entries.at[k].outputs, q->m->entries.at[k].updates};
     for (int i = 0; i < 2; i++) {
-      need_roots(q, lists[i], 1ULL << (k < 63 ? k : 63));
+      need_roots(q, lists[i], (uint32_t)k + 2);
       for (uint32_t j = 0; j < lists[i].n; j++)
         NEO_PUSH(q->a, &roots, (neo_tensor){neo_list_at(q->m, lists[i], j)});
     }
@@ -625,6 +640,7 @@ static void add_inits(fuser *q, neo_grouping *out) {
 
 neo_status neo_fuse(neo_module *m, neo_arena *a, neo_grouping *out, neo_str *explain) {
   fuser q = {.m = m, .a = a, .explain = explain};
+  neo_map_init(&q.sets, a);
   q.def = NEO_NEW_ARRAY(a, def_info, m->defs.n + 1);
   q.wanted = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
   q.readers = NEO_NEW_ARRAY(a, uint32_t, m->tensors.n + 1);

@@ -48,6 +48,23 @@ static void an_activation_joins_the_product_and_its_input_stays_in_registers(voi
   neo_arena_free(&w.arena);
 }
 
+/* Whatever their number: the last entry of 70 has a kernel of its own, and so has the one before. */
+static void kernels_of_different_entries_stay_apart(void **state) {
+  (void)state;
+  enum { ENTRIES = 70 };
+  world w;
+  char text[ENTRIES * 96 + 64] = "input X : f32 [40]\n";
+  size_t n = strlen(text);
+  for (int k = 0; k < ENTRIES; k++)
+    n += (size_t)snprintf(text + n, sizeof text - n,
+                          "temp Y%d : f32 [40]\ndef Y%d[i: 40] = X[i] + %d.0\n"
+                          "entry forward e%d: Y = Y%d\n",
+                          k, k, k, k, k);
+  fuse(&w, text);
+  assert_int_equal(w.groups.groups.n, ENTRIES);
+  neo_arena_free(&w.arena);
+}
+
 static void the_updates_of_a_parameter_are_one_kernel(void **state) {
   (void)state;
   world w;
@@ -104,6 +121,7 @@ static void equal_kernels_have_equal_keys_whatever_the_names(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_activation_joins_the_product_and_its_input_stays_in_registers),
+      cmocka_unit_test(kernels_of_different_entries_stay_apart),
       cmocka_unit_test(the_updates_of_a_parameter_are_one_kernel),
       cmocka_unit_test(an_update_stays_apart_from_a_reader_of_the_old_values_elsewhere),
       cmocka_unit_test(kernels_run_after_their_producers),

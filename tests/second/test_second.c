@@ -1,6 +1,5 @@
 /* Gradients of gradients against JAX: every model of this folder, with the values of expected/ (made
- * by make_expected.py), interpreted in f64, and as machine code in f64 and f32. Of third derivatives
- * in f32, sums have cancelled twice: their tolerance is wider. */
+ * by make_expected.py), interpreted in f64 and compiled in f32. */
 #include "tests/oracle/expected.h"
 #include <glob.h>
 #include <stdlib.h>
@@ -8,7 +7,7 @@
 
 #define FOLDER NEO_TEST_SOURCE_DIR "/tests/second/"
 
-enum { MOST = 40, TESTS = 3 };
+enum { MOST = 40, TESTS = 2 };
 
 static void follow(const char *name, machine_kind kind, double tolerance) {
   char path[256], model[256];
@@ -22,16 +21,12 @@ static void follow(const char *name, machine_kind kind, double tolerance) {
     assert_true(machine_size(&m, r[k].name, r[k].n));
   assert_true(k < n);
   machine_fill(&m);
-  expected_follow(&m, name, r + k, n - k, tolerance);
+  expected_follow(&m, name, r + k, n - k, tolerance, 1e-3);
   machine_close(&m);
 }
 
 static void interpreted_in_f64_it_equals_jax(void **state) {
   follow(*state, MACHINE_WIDE, 1e-9);
-}
-
-static void compiled_in_f64_it_equals_jax(void **state) {
-  follow(*state, MACHINE_COMPILED_WIDE, 1e-9);
 }
 
 static void compiled_in_f32_it_equals_jax(void **state) {
@@ -46,8 +41,7 @@ static struct CMUnitTest make(char *name, const char *what, CMUnitTestFunction f
 
 static void add_model(struct CMUnitTest *tests, char *name) {
   tests[0] = make(name, "interpreted in f64 it equals JAX", interpreted_in_f64_it_equals_jax);
-  tests[1] = make(name, "compiled in f64 it equals JAX", compiled_in_f64_it_equals_jax);
-  tests[2] = make(name, "compiled in f32 it equals JAX", compiled_in_f32_it_equals_jax);
+  tests[1] = make(name, "compiled in f32 it equals JAX", compiled_in_f32_it_equals_jax);
 }
 
 static char *stem(const char *path) {

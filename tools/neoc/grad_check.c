@@ -4,7 +4,7 @@
  * through a random seed (so f = sum of seed*y). Between frontend and passes the module gets, for
  * each such y, an entry that returns y and one that returns its gradients: those of the GRAD
  * entry, and requests of our own for float inputs and parameters that nobody trains. Then all
- * floats become f64.
+ * floats become f64. With --order=2, each of these gradients is a function too, and so on.
  *
  * An element that disagrees is tried again at other random points: at a kink (relu at 0, a tie of
  * max) the difference is no derivative, but kinks are rare. What disagrees every time is
@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TRIES = 3, SHOWN = 10, SMALL = 3 };
+enum { TRIES = 3, SHOWN = 10, SMALL = 3, MOST_ORDER = 4 };
 
 typedef struct { /* one function of the model */
   const char *name;
@@ -30,7 +30,7 @@ typedef struct {
   NEO_VEC(function) functions;
   uint64_t state;
   double eps, rtol, atol;
-  int64_t samples;
+  int64_t samples, order;
   int64_t checked, failures, kinks;
 } checker;
 
@@ -119,8 +119,9 @@ static void add_request(neo_module *m, const function *f, const uint32_t *wrt, c
   NEO_PUSH(m->arena, &m->grads, g);
 }
 
+/* `order` of the derivatives of y. */
 static void add_function(checker *c, neo_module *m, neo_tensor y, const char *name,
-                         const neo_entry_rec *known) {
+                         const neo_entry_rec *known, int64_t order) {
   neo_arena *a = c->cli->arena;
   function f = {.name = neo_arena_strdup(a, name), .y = y};
   size_t n = m->tensors.n, n_out = 0, n_new = 0;
@@ -152,6 +153,11 @@ static void add_function(checker *c, neo_module *m, neo_tensor y, const char *na
   f.gradient = add_entry(m, neo_arena_printf(m->arena, "gradients of %s", name), out, names, n_out);
   if (n_out)
     NEO_PUSH(a, &c->functions, f);
+  for (size_t k = 0; k < n_out && order < c->order; k++)
+    add_function(c, m, (neo_tensor){out[k]},
+                 neo_arena_printf(a, "(d %s/d %s)", name,
+                                  neo_name_text(m->names, neo_tensor_at(m, f.wrt.at[k])->name)),
+                 NULL, order + 1);
 }
 
 static bool is_float(const neo_module *m, neo_tensor t) {
@@ -163,7 +169,7 @@ static void add_outputs(checker *c, neo_module *m, const neo_entry_rec *e) {
     neo_tensor y = {neo_list_at(m, e->outputs, k)};
     uint8_t role = neo_tensor_at(m, y)->role;
     if (is_float(m, y) && (role == NEO_ROLE_TEMP || role == NEO_ROLE_UPDATE))
-      add_function(c, m, y, neo_name_text(m->names, neo_list_at(m, e->names, k)), NULL);
+      add_function(c, m, y, neo_name_text(m->names, neo_list_at(m, e->names, k)), NULL, 1);
   }
 }
 
@@ -191,7 +197,7 @@ static neo_status prepare(void *ctx, neo_module *m) {
       add_outputs(c, m, &old[k]);
     else
       add_function(c, m, y, neo_name_text(m->names, neo_list_at(m, old[k].names, 0)),
-                   old[k].kind == NEO_ENTRY_GRAD ? &old[k] : NULL);
+                   old[k].kind == NEO_ENTRY_GRAD ? &old[k] : NULL, 1);
   }
   neo_module_widen(m);
   return NEO_OK;
@@ -407,6 +413,9 @@ neoc_exit neoc_grad_check(neoc_cli *cli) {
   c.eps = neoc_real(cli, NEOC_O_EPS, 1e-6, &e);
   c.rtol = neoc_real(cli, NEOC_O_RTOL, 1e-3, &e);
   c.atol = neoc_real(cli, NEOC_O_ATOL, 1e-5, &e);
+  c.order = neoc_int(cli, NEOC_O_ORDER, 1, 1, &e);
+  if (!e && c.order > MOST_ORDER)
+    return neoc_usage(cli, "--order is at most %d", (int)MOST_ORDER);
   c.samples = neoc_int(cli, NEOC_O_SAMPLES, 32, 0, &e);
   int64_t seed = neoc_int(cli, NEOC_O_SEED, 0, 0, &e);
   c.state = (uint64_t)seed;
