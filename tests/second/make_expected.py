@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/second/expected/*.txt: what JAX in f64 computes for the models of this folder, all of
-which differentiate gradients.
+"""Writes tests/second/expected/*.txt: what JAX in f64 computes for the models of this folder, all
+of which differentiate gradients.
 
 Needs JAX (0.4 or later) for the processor:  python3 tests/second/make_expected.py [MODEL...]
 

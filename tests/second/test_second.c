@@ -1,5 +1,5 @@
-/* Gradients of gradients against JAX: every model of this folder, with the values of expected/ (made
- * by make_expected.py), interpreted in f64 and compiled in f32. */
+/* Gradients of gradients against JAX: every model of this folder, with the values of expected/
+ * (made by make_expected.py), interpreted in f64 and compiled in f32. */
 #include "tests/oracle/expected.h"
 #include <glob.h>
 #include <stdlib.h>
