@@ -336,6 +336,10 @@ static neo_tensor make_output(map_gen *g) {
   int64_t work = MAP_WORK;
   g->n_out = (uint32_t)map_pick(g, 0, 4);
   uint32_t n_red = (uint32_t)map_pick(g, 0, g->n_out > 2 ? 2 : 3);
+  if (g->windows) {
+    g->n_out = (uint32_t)map_pick(g, 1, 3);
+    n_red = (uint32_t)map_pick(g, 1, 2);
+  }
   for (uint32_t k = 0; k < g->n_out; k++)
     add_axis(g, false, &work);
   for (uint32_t k = 0; k < n_red; k++)
@@ -355,6 +359,7 @@ neo_gen_program neo_map_make(neo_arena *a, uint64_t seed, const neo_map_options 
   neo_names *names = neo_names_new(a);
   neo_module *m = neo_module_new(a, names, neo_diags_new(a, neo_sources_new(a)), "map");
   map_gen g = {.m = m, .arena = a, .o = o, .state = seed};
+  g.windows = map_chance(&g, 30);
   add_sizes(&g);
   neo_tensor y = make_output(&g);
   neo_entry_rec e = {.kind = NEO_ENTRY_FORWARD, .name = neo_name_of(names, "forward")};

@@ -67,11 +67,14 @@ static neo_expr divisor(map_gen *g) {
   return map_int(g, map_pick(g, 2, 5));
 }
 
-/* Window: stride*p + dilation*r. */
+/* Window: stride*p + dilation*r, perhaps two of r, perhaps mirrored. */
 static map_index window(map_gen *g) {
-  map_index p = scaled(g, some_axis(g), map_pick(g, 1, 4));
-  map_index r = scaled(g, some_axis(g), map_pick(g, 1, 3));
-  return sum(g, p, r);
+  map_index y = scaled(g, some_axis(g), map_pick(g, 1, 4));
+  for (int64_t n = map_pick(g, 0, 5); n < 8; n += 4) {
+    map_index r = scaled(g, some_axis(g), map_pick(g, 1, 6));
+    y = sum(g, y, map_chance(g, 15) ? reversed(g, r) : r);
+  }
+  return y;
 }
 
 /* a*extent(b) + b */
@@ -143,6 +146,8 @@ static map_index transposed(map_gen *g) {
 }
 
 map_index map_any(map_gen *g, int depth) {
+  if (g->windows && map_chance(g, 80))
+    return map_chance(g, 70) ? window(g) : some_axis(g);
   map_index x = depth > 0 && map_chance(g, 45) ? map_any(g, depth - 1) : some_axis(g);
   switch (map_pick(g, 0, 15)) {
   case 0:

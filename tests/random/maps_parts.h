@@ -25,6 +25,7 @@ typedef struct {
   uint32_t usable; /* axes that an index may use: all, or the outputs' */
   neo_expr where;  /* conditions of the reads so far */
   bool guard;      /* the indices so far may be outside */
+  bool windows;    /* mostly sums of strided axes: gradients on lattices */
   /* the tensor that is read */
   neo_tensor A;
   uint32_t rank;
