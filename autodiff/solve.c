@@ -544,7 +544,8 @@ static bool pair_any(ad_system *s) {
   return false;
 }
 
-/* Conjuncts that are equations between indices become equations of the system; what is left. */
+/* Conjuncts that are equations between indices become equations of the system; what is left. Their
+ * reads are guarded: what stood before them may come after them now. */
 static neo_expr take_equations(ad_system *s, neo_expr where) {
   neo_module *m = s->m;
   const neo_node n = *neo_expr_node(m, where);
@@ -557,6 +558,8 @@ static neo_expr take_equations(ad_system *s, neo_expr where) {
   neo_expr a = neo_list_expr(m, n.arg, 0), b = neo_list_expr(m, n.arg, 1);
   if (neo_expr_type(m, a) != NEO_I64_T || !has_unsolved(s, where))
     return where;
+  a = ad_guard_reads(m, a);
+  b = ad_guard_reads(m, b);
   if (neo_expr_axes(m, a) == 0) {
     neo_expr t = a;
     a = b;
@@ -571,8 +574,11 @@ static neo_expr take_equations(ad_system *s, neo_expr where) {
 }
 
 void ad_system_solve(ad_system *s) {
+  uint32_t n_eq = s->n_eq;
   if (s->where.i)
     s->where = take_equations(s, s->where);
+  if (s->where.i && s->n_eq > n_eq) /* what is left may have stood behind an equation */
+    s->where = ad_guard_reads(s->m, s->where);
   static bool (*const rules[])(ad_system *, ad_equation *) = {
       rule_known,   rule_unit,   rule_radix,    rule_digits, rule_isolate,
       rule_lattice, rule_define, rule_interval, rule_leave};

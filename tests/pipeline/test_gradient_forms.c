@@ -299,6 +299,20 @@ static void a_window_is_cut_where_a_later_range_would_be_empty(void **state) {
        "entry forward forward: Y = Y\n");
 }
 
+/* Equations among conditions are solved; the reads that stood behind them, or they behind reads,
+ * must not come to be out of range. */
+static void equations_that_move_do_not_uncover_reads(void **state) {
+  (void)state;
+  form(SMOOTH, 10,
+       "neo-ir 1\nmodule t\ninput A : f32 [4, 2]\ninput B : f32 [4, 1, 3]\ntemp Y : f32 [4]\n"
+       "def Y[x: 4] =\n  sum[r: 1, k: 3] where 0.0 < B[x, r, k];\n"
+       "  (A[x, x - r * 2] else 0.0)\n  then acc0\nentry forward forward: Y = Y\n");
+  form(SMOOTH, 10,
+       "neo-ir 1\nmodule t\ninput A : f32 [9]\ninput T : i32 [4] < 5\ntemp Y : f32 [6]\n"
+       "def Y[x: 6] =\n  sum[r: 5] where x < 4 and i64(T[x]) == r and r % 2 == 0;\n"
+       "  A[x + r / 2] * A[r]\n  then acc0\nentry forward forward: Y = Y\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(strides_that_do_not_divide),
@@ -322,6 +336,7 @@ int main(void) {
       cmocka_unit_test(lookups_and_lookups_of_lookups),
       cmocka_unit_test(products_with_zeros),
       cmocka_unit_test(a_window_is_cut_where_a_later_range_would_be_empty),
+      cmocka_unit_test(equations_that_move_do_not_uncover_reads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
