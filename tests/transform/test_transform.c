@@ -35,13 +35,17 @@ static void apply(world *w, neo_status (*pass)(neo_module *)) {
     fail_msg("%s", neo_str_text(&why));
 }
 
-static const char *definition(world *w, const char *tensor) {
+static const char *piece(world *w, const char *tensor, uint32_t k) {
   neo_str s;
   neo_str_init(&s, &w->arena);
   neo_tensor t = neo_tensor_find(w->m, tensor);
-  assert_true(t.i && neo_tensor_at(w->m, t)->pieces.n);
-  neo_def_print(w->m, (neo_def){neo_list_at(w->m, neo_tensor_at(w->m, t)->pieces, 0)}, &s);
+  assert_true(t.i && neo_tensor_at(w->m, t)->pieces.n > k);
+  neo_def_print(w->m, (neo_def){neo_list_at(w->m, neo_tensor_at(w->m, t)->pieces, k)}, &s);
   return neo_arena_strdup(&w->arena, neo_str_text(&s));
+}
+
+static const char *definition(world *w, const char *tensor) {
+  return piece(w, tensor, 0);
 }
 
 static neo_tensor entry_output(world *w, const char *entry) {
@@ -132,6 +136,70 @@ static void a_guard_that_always_holds_is_dropped(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* ---- phases and windows */
+
+static uint32_t n_pieces(world *w, const char *tensor) {
+  return neo_tensor_at(w->m, neo_tensor_find(w->m, tensor))->pieces.n;
+}
+
+static void a_range_that_steps_every_other_place_becomes_two_pieces_of_constant_windows(void **st) {
+  (void)st;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput D : f32 [8]\ninput F : f32 [3]\ntemp Y : f32 [16]\n"
+           "def @1 Y[z: 16] =\n  sum[p: z / 2..min(8, (z + 1) / 2 + 1)] D[p] * F[z + 1 - 2 * p]\n"
+           "entry forward forward: Y = Y\n");
+  apply(&w, neo_pass_phases);
+  apply(&w, neo_pass_windows);
+  assert_int_equal(n_pieces(&w, "Y"), 2);
+  assert_non_null(strstr(piece(&w, "Y", 0), "at [2*z]"));
+  assert_non_null(strstr(piece(&w, "Y", 0), "sum[p: 1]"));
+  assert_non_null(strstr(piece(&w, "Y", 1), "at [2*z + 1]"));
+  assert_non_null(strstr(piece(&w, "Y", 1), "min(2, 8 - z)"));
+  assert_non_null(strstr(piece(&w, "Y", 1), "D[z + p]"));
+  neo_arena_free(&w.arena);
+}
+
+static void a_remainder_that_fixes_a_reduction_axis_is_stepped_over(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput D : f32 [8]\ninput F : f32 [5]\ntemp Y : f32 [15]\n"
+           "def @1 Y[z: 15] =\n  sum[r: 5] where (z + 2 - r) % 2 == 0;\n"
+           "  (D[(z + 2 - r) / 2] else 0.0) * F[r]\nentry forward forward: Y = Y\n");
+  apply(&w, neo_pass_phases);
+  assert_int_equal(n_pieces(&w, "Y"), 2);
+  assert_null(strstr(piece(&w, "Y", 0), "where"));
+  assert_null(strstr(piece(&w, "Y", 1), "where"));
+  assert_non_null(strstr(piece(&w, "Y", 0), "r: 3"));
+  assert_non_null(strstr(piece(&w, "Y", 1), "r: 2"));
+  neo_arena_free(&w.arena);
+}
+
+static void a_remainder_that_no_point_has_leaves_zeros(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\nsize N 1..9\ninput D : f32 [N, 4]\ntemp Y : f32 [2 * N]\n"
+           "def @1 Y[z: 2 * N] =\n  sum[k: 4] where z % 2 == 0;\n  D[z / 2, k]\n"
+           "entry forward forward: Y = Y\n");
+  apply(&w, neo_pass_phases);
+  assert_int_equal(n_pieces(&w, "Y"), 2);
+  assert_non_null(strstr(piece(&w, "Y", 0), "sum"));
+  assert_null(strstr(piece(&w, "Y", 1), "sum"));
+  neo_arena_free(&w.arena);
+}
+
+static void a_quotient_that_ends_in_a_constant_length_is_no_phase(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [8]\ntemp Y : f32 [8]\n"
+           "def @1 Y[z: 8] =\n  sum[k: z / 4 * 4..z / 4 * 4 + 4] X[k]\n"
+           "entry forward forward: Y = Y\n");
+  apply(&w, neo_pass_phases);
+  apply(&w, neo_pass_windows);
+  assert_int_equal(n_pieces(&w, "Y"), 1);
+  assert_non_null(strstr(definition(&w, "Y"), "sum[k: 4]"));
+  neo_arena_free(&w.arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_pieces_of_a_tensor_are_copied_where_one_depends_on_training),
@@ -140,6 +208,11 @@ int main(void) {
       cmocka_unit_test(equal_definitions_become_one_and_so_do_their_readers),
       cmocka_unit_test(outputs_keep_their_own_definition),
       cmocka_unit_test(a_guard_that_always_holds_is_dropped),
+      cmocka_unit_test(
+          a_range_that_steps_every_other_place_becomes_two_pieces_of_constant_windows),
+      cmocka_unit_test(a_remainder_that_fixes_a_reduction_axis_is_stepped_over),
+      cmocka_unit_test(a_remainder_that_no_point_has_leaves_zeros),
+      cmocka_unit_test(a_quotient_that_ends_in_a_constant_length_is_no_phase),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
