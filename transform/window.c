@@ -42,7 +42,9 @@ bool neo_window_of(neo_module *m, const neo_axis_rec *axis, neo_expr *base, int6
   if (!collect(m, axis->lo, NEO_OP_MAX, &lo) || !collect(m, axis->hi, NEO_OP_MIN, &hi))
     return false;
   for (uint32_t i = 0; i < lo.n; i++) {
-    if (neo_expr_uses_op(m, lo.at[i], NEO_OP_LOAD) || neo_expr_uses_op(m, lo.at[i], NEO_OP_LOAD_ELSE))
+    bool moves = neo_expr_axes(m, lo.at[i]) != 0;
+    if (!moves || neo_expr_uses_op(m, lo.at[i], NEO_OP_LOAD) ||
+        neo_expr_uses_op(m, lo.at[i], NEO_OP_LOAD_ELSE))
       continue;
     for (uint32_t j = 0; j < hi.n; j++)
       if (distance(m, lo.at[i], hi.at[j], &d) && d > 0 && d < best) {
@@ -112,7 +114,7 @@ static bool move(job *j, uint32_t k) {
   neo_axis_rec old = j->axis[k];
   neo_expr base, rest;
   int64_t length;
-  if (!neo_expr_axes(m, old.lo) || !neo_window_of(m, &old, &base, &length))
+  if (!neo_window_of(m, &old, &base, &length))
     return false;
   neo_expr at = neo_op2(m, NEO_OP_ADD, base, neo_axis_ref(m, k));
   neo_expr cond = edges(j, &old, base, at);

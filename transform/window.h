@@ -4,8 +4,9 @@
 #include "ir/prove.h"
 #include "transform/transform.h"
 
-/* The end of the axis' range from which the other is a constant away: lo = max(base, ...), hi =
- * min(base + length, ...), the shortest such length. False: there is none. */
+/* The start of the axis' range that moves with other axes, and from which its end is a constant
+ * away: lo = max(base, ...), hi = min(base + length, ...), the shortest such length. False: there is
+ * none. */
 bool neo_window_of(neo_module *m, const neo_axis_rec *axis, neo_expr *base, int64_t *length);
 
 #endif

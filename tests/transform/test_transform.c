@@ -159,6 +159,20 @@ static void a_range_that_steps_every_other_place_becomes_two_pieces_of_constant_
   neo_arena_free(&w.arena);
 }
 
+static void a_window_cut_at_both_ends_is_one(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput D : f32 [8]\ninput F : f32 [7]\ntemp Y : f32 [16]\n"
+           "def @1 Y[z: 16] =\n  sum[p: max(0, z / 2 - 1)..min(8, (z + 1) / 2 + 2)]\n"
+           "  D[p] * F[z + 3 - 2 * p]\nentry forward forward: Y = Y\n");
+  apply(&w, neo_pass_phases);
+  apply(&w, neo_pass_windows);
+  assert_int_equal(n_pieces(&w, "Y"), 2);
+  assert_non_null(strstr(piece(&w, "Y", 0), "max(0, 1 - z)..min(3, 9 - z)"));
+  assert_non_null(strstr(piece(&w, "Y", 1), "max(0, 1 - z)..min(4, 9 - z)"));
+  neo_arena_free(&w.arena);
+}
+
 static void a_remainder_that_fixes_a_reduction_axis_is_stepped_over(void **state) {
   (void)state;
   world w;
@@ -210,6 +224,7 @@ int main(void) {
       cmocka_unit_test(a_guard_that_always_holds_is_dropped),
       cmocka_unit_test(
           a_range_that_steps_every_other_place_becomes_two_pieces_of_constant_windows),
+      cmocka_unit_test(a_window_cut_at_both_ends_is_one),
       cmocka_unit_test(a_remainder_that_fixes_a_reduction_axis_is_stepped_over),
       cmocka_unit_test(a_remainder_that_no_point_has_leaves_zeros),
       cmocka_unit_test(a_quotient_that_ends_in_a_constant_length_is_no_phase),

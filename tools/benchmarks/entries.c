@@ -6,12 +6,7 @@
  * Run-time sizes are the largest ones; floats are uniform in [-1, 1), integers in their bounds.
  * Prints a row for each: LIB:PREFIX:ENTRY, median microseconds of a call, fastest round. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <neo/neo_rt.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include "bench.h"
 
 enum { MAX_ENTRIES = 256, MAX_ARGS = 64, MAX_SIZES = 32 };
 
@@ -24,17 +19,6 @@ typedef struct {
   int calls;
   double *time_us;
 } bench;
-
-static double now_us(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
-static void die(const char *what, const char *why) {
-  fprintf(stderr, "entries: %s: %s\n", what, why);
-  exit(3);
-}
 
 static unsigned next_random(unsigned *seed) {
   *seed = *seed * 1664525u + 1013904223u;
@@ -79,33 +63,27 @@ static void *array_for(const neo_rt_model *m, const neo_rt_tensor *t, const int6
     bound = neo_rt_eval(m, t->bound, sizes);
   void *p = aligned_alloc(64, ((size_t)n * type_bytes(t->type) + 64) / 64 * 64);
   if (!p)
-    die("memory", "out of memory");
+    bench_die("memory", "out of memory");
   fill(p, t->type, n, bound, seed);
   return p;
 }
 
 static void open_entry(bench *b, const char *spec, int threads) {
-  char *copy = strdup(spec), symbol[256];
+  char *copy = strdup(spec);
   char *prefix = strchr(copy, ':'), *entry = prefix ? strchr(prefix + 1, ':') : NULL;
   if (!entry)
-    die(spec, "is not LIB:PREFIX:ENTRY");
+    bench_die(spec, "is not LIB:PREFIX:ENTRY");
   *prefix++ = *entry++ = 0;
-  void *lib = dlopen(copy, RTLD_NOW);
-  if (!lib)
-    die(copy, dlerror());
-  snprintf(symbol, sizeof symbol, "%s_model", prefix);
-  const neo_rt_model *m = dlsym(lib, symbol);
-  neo_rt_config config = {.struct_size = sizeof config, .threads = threads, .seed = 1};
-  if (!m || neo_rt_create(m, &config, &b->ctx))
-    die(spec, "cannot be opened");
+  const neo_rt_model *m;
+  b->ctx = bench_open(copy, prefix, threads, &m);
   b->name = spec;
   b->entry = neo_rt_find_entry(m, entry);
   if (b->entry < 0)
-    die(spec, "has no such entry");
+    bench_die(spec, "has no such entry");
   const neo_rt_entry *e = &m->entries[b->entry];
   int64_t most[MAX_SIZES];
   if (m->n_sizes > MAX_SIZES || e->n_args > MAX_ARGS)
-    die(spec, "has too many sizes or arguments");
+    bench_die(spec, "has too many sizes or arguments");
   for (int k = 0; k < m->n_sizes; k++)
     most[k] = m->sizes[k].hi;
   for (int k = 0; k < e->n_sizes; k++)
@@ -115,43 +93,29 @@ static void open_entry(bench *b, const char *spec, int threads) {
   free(copy);
 }
 
-static double round_us(bench *b) {
-  double start = now_us();
-  for (int k = 0; k < b->calls; k++)
-    if (neo_rt_call(b->ctx, b->entry, b->size, b->arg))
-      die(b->name, neo_rt_error(b->ctx));
-  return (now_us() - start) / b->calls;
-}
-
-/* As many calls in a round as make 5 ms, so that the clock does not count. */
-static void calibrate(bench *b) {
-  b->calls = 1;
-  while (round_us(b) * b->calls < 5000 && b->calls < 1 << 20)
-    b->calls *= 2;
-}
-
-static int less(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
+static void call(void *ctx) {
+  bench *b = ctx;
+  if (neo_rt_call(b->ctx, b->entry, b->size, b->arg))
+    bench_die(b->name, neo_rt_error(b->ctx));
 }
 
 int main(int argc, char **argv) {
   static bench all[MAX_ENTRIES];
   int n = argc - 3, rounds = argc > 2 ? atoi(argv[2]) : 0;
   if (n < 1 || n > MAX_ENTRIES || rounds < 1)
-    die("usage", "entries THREADS ROUNDS LIB:PREFIX:ENTRY ...");
+    bench_die("usage", "entries THREADS ROUNDS LIB:PREFIX:ENTRY ...");
   for (int k = 0; k < n; k++) {
     open_entry(&all[k], argv[k + 3], atoi(argv[1]));
     all[k].time_us = calloc((size_t)rounds, sizeof(double));
-    calibrate(&all[k]);
+    all[k].calls = bench_calibrate(call, &all[k]);
   }
   for (int r = 0; r < rounds; r++)
     for (int k = 0; k < n; k++)
-      all[k].time_us[r] = round_us(&all[k]);
+      all[k].time_us[r] = bench_time_us(call, &all[k], all[k].calls);
   for (int k = 0; k < n; k++) {
     double *t = all[k].time_us;
-    qsort(t, (size_t)rounds, sizeof *t, less);
-    printf("%s %.2f %.2f\n", all[k].name, t[rounds / 2], t[0]);
+    double median = bench_median(t, rounds);
+    printf("%s %.2f %.2f\n", all[k].name, median, t[0]);
     neo_rt_destroy(all[k].ctx);
   }
   return 0;
