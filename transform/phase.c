@@ -8,8 +8,8 @@
  *
  * The gradient of every strided read has this form (z = s*p + r), a transposed convolution as users
  * write it too. The period of an output axis is the least m for which z = m*y + a takes the axis
- * out of every quotient and remainder of the reduction's condition, and of its bounds, where their
- * difference is not constant as it is. A remainder that then contains one reduction axis fixes that
+ * out of every quotient and remainder of the reduction's condition, and of its bounds, where these
+ * would be closer than any ends that are a constant apart as it is. A remainder that then contains one reduction axis fixes that
  * axis' own remainder: it is stepped over (r = m*r' + c).
  *
  * A point is in the same reduction as before, and points keep their order, so results are the same
@@ -88,10 +88,10 @@ static void add_condition(split *s) {
 static void add_bounds(split *s) {
   uint64_t out = (1ull << s->r.n_out) - 1;
   for (uint32_t k = s->r.n_out; k < s->r.axes.n; k++) {
-    neo_expr lo = s->axis[k].lo, hi = s->axis[k].hi, base;
-    int64_t length;
+    neo_expr lo = s->axis[k].lo, hi = s->axis[k].hi;
+    neo_facts f = {.axes = s->axis, .n_axes = k};
     bool fixed = !((neo_expr_axes(s->m, lo) | neo_expr_axes(s->m, hi)) & out);
-    if (fixed || neo_window_of(s->m, &s->axis[k], &base, &length))
+    if (fixed || !neo_window_wanted(s->m, s->prover, &f, &s->axis[k]))
       continue;
     for (uint32_t z = 0; z < s->r.n_out; z++)
       s->period[z] = lcm(s->period[z], lcm(period_of(s->m, lo, z), period_of(s->m, hi, z)));

@@ -36,15 +36,17 @@ static bool distance(neo_module *m, neo_expr a, neo_expr b, int64_t *out) {
   return true;
 }
 
+static bool is_plain(const neo_module *m, neo_expr e) {
+  return !neo_expr_uses_op(m, e, NEO_OP_LOAD) && !neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
+}
+
 bool neo_window_of(neo_module *m, const neo_axis_rec *axis, neo_expr *base, int64_t *length) {
   ends lo = {0}, hi = {0};
   int64_t best = MAX_LENGTH + 1, d;
   if (!collect(m, axis->lo, NEO_OP_MAX, &lo) || !collect(m, axis->hi, NEO_OP_MIN, &hi))
     return false;
   for (uint32_t i = 0; i < lo.n; i++) {
-    bool moves = neo_expr_axes(m, lo.at[i]) != 0;
-    if (!moves || neo_expr_uses_op(m, lo.at[i], NEO_OP_LOAD) ||
-        neo_expr_uses_op(m, lo.at[i], NEO_OP_LOAD_ELSE))
+    if (!is_plain(m, lo.at[i]))
       continue;
     for (uint32_t j = 0; j < hi.n; j++)
       if (distance(m, lo.at[i], hi.at[j], &d) && d > 0 && d < best) {
@@ -54,6 +56,24 @@ bool neo_window_of(neo_module *m, const neo_axis_rec *axis, neo_expr *base, int6
   }
   *length = best;
   return best <= MAX_LENGTH;
+}
+
+bool neo_window_wanted(neo_module *m, neo_prover *p, const neo_facts *f, const neo_axis_rec *axis) {
+  ends lo = {0}, hi = {0};
+  neo_expr base;
+  int64_t length, least, most;
+  if (!collect(m, axis->lo, NEO_OP_MAX, &lo) || !collect(m, axis->hi, NEO_OP_MIN, &hi))
+    return false;
+  if (!neo_window_of(m, axis, &base, &length))
+    return true;
+  for (uint32_t i = 0; i < lo.n; i++)
+    for (uint32_t j = 0; j < hi.n; j++) {
+      neo_expr d = neo_op2(m, NEO_OP_SUB, hi.at[j], lo.at[i]);
+      if (is_plain(m, d) && neo_expr_axes(m, lo.at[i]) && neo_expr_axes(m, hi.at[j]) &&
+          neo_interval(p, f, d, &least, &most) && least < most && most < length)
+        return true;
+    }
+  return false;
 }
 
 /* ---- the transformation */
@@ -114,7 +134,7 @@ static bool move(job *j, uint32_t k) {
   neo_axis_rec old = j->axis[k];
   neo_expr base, rest;
   int64_t length;
-  if (!neo_window_of(m, &old, &base, &length))
+  if (!neo_window_of(m, &old, &base, &length) || !neo_expr_axes(m, base))
     return false;
   neo_expr at = neo_op2(m, NEO_OP_ADD, base, neo_axis_ref(m, k));
   neo_expr cond = edges(j, &old, base, at);

@@ -4,9 +4,11 @@
 #include "ir/prove.h"
 #include "transform/transform.h"
 
-/* The start of the axis' range that moves with other axes, and from which its end is a constant
- * away: lo = max(base, ...), hi = min(base + length, ...), the shortest such length. False: there is
- * none. */
+/* An end of the axis' range from which the other is a constant away: lo = max(base, ...), hi =
+ * min(base + length, ...), the shortest such length. False: there is none. */
 bool neo_window_of(neo_module *m, const neo_axis_rec *axis, neo_expr *base, int64_t *length);
+/* Would two of its ends be closer than any that are a constant apart, if they were so too? Facts on
+ * the axes before it. */
+bool neo_window_wanted(neo_module *m, neo_prover *p, const neo_facts *f, const neo_axis_rec *axis);
 
 #endif

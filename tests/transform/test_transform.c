@@ -173,6 +173,18 @@ static void a_window_cut_at_both_ends_is_one(void **state) {
   neo_arena_free(&w.arena);
 }
 
+static void the_shortest_window_is_taken_even_if_it_stands_still(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput D : f32 [56]\ninput F : f32 [3]\ntemp Y : f32 [56]\n"
+           "def @1 Y[z: 56] =\n  sum[r: max(0, z - 54)..min(3, z + 2)] D[z + 1 - r] * F[r]\n"
+           "entry forward forward: Y = Y\n");
+  apply(&w, neo_pass_phases);
+  apply(&w, neo_pass_windows);
+  assert_non_null(strstr(definition(&w, "Y"), "r: max(0, z - 54)..min(3, z + 2)"));
+  neo_arena_free(&w.arena);
+}
+
 static void a_remainder_that_fixes_a_reduction_axis_is_stepped_over(void **state) {
   (void)state;
   world w;
@@ -225,6 +237,7 @@ int main(void) {
       cmocka_unit_test(
           a_range_that_steps_every_other_place_becomes_two_pieces_of_constant_windows),
       cmocka_unit_test(a_window_cut_at_both_ends_is_one),
+      cmocka_unit_test(the_shortest_window_is_taken_even_if_it_stands_still),
       cmocka_unit_test(a_remainder_that_fixes_a_reduction_axis_is_stepped_over),
       cmocka_unit_test(a_remainder_that_no_point_has_leaves_zeros),
       cmocka_unit_test(a_quotient_that_ends_in_a_constant_length_is_no_phase),

@@ -5,7 +5,7 @@
  * LIB is compiled from gemm*.expr. Prints a row of JSON: median times in microseconds, GFLOP/s, ratio (peer time over ours),
  * and the largest difference of the two results. Exit code 77 where OpenBLAS is not installed. */
 #define _GNU_SOURCE
-#include "bench.h"
+#include "tools/benchmarks/bench.h"
 #include <math.h>
 
 typedef void sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,

@@ -6,7 +6,7 @@
  *   onednn LIB PREFIX gemm M N K THREADS ROUNDS                    LIB is compiled from gemm_nn.expr
  *
  * Prints rows of JSON. OMP_NUM_THREADS must be the number of threads. */
-#include "bench.h"
+#include "tools/benchmarks/bench.h"
 #include <oneapi/dnnl/dnnl.h>
 
 enum { MAX_TENSORS = 3 };
