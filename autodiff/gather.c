@@ -32,6 +32,31 @@ static neo_expr bound(ad_system *s, const ad_term *t, uint32_t k, neo_expr e) {
   return ad_is_plain_index(s->m, e) ? e : neo_simplify_under(s->env->prover, &f, e);
 }
 
+/* Is it a data equation for an output axis: key == AXIS z, key read from memory without z? */
+static bool is_equation(const neo_module *m, neo_expr e, uint32_t n_out) {
+  if (neo_expr_node(m, e)->op != NEO_OP_EQ)
+    return false;
+  for (uint32_t side = 0; side < 2; side++) {
+    const neo_node *z = neo_expr_node(m, neo_expr_arg(m, e, side));
+    neo_expr key = neo_expr_arg(m, e, 1 - side);
+    if (z->op == NEO_OP_AXIS && z->attr < n_out && !ad_is_plain_index(m, key) &&
+        !(neo_expr_axes(m, key) >> z->attr & 1))
+      return true;
+  }
+  return false;
+}
+
+/* A sum of which each point is for one element (the place of a maximum) says so in its condition:
+ * then it is run over its points, once. */
+static void take_equation(neo_module *m, ad_term *t) {
+  neo_expr e = t->value;
+  if (t->space.n == t->n_out || neo_expr_node(m, e)->op != NEO_OP_SELECT ||
+      !ad_is_zero(m, neo_expr_arg(m, e, 2)) || !is_equation(m, neo_expr_arg(m, e, 0), t->n_out))
+    return;
+  t->where = ad_and(m, t->where, neo_expr_arg(m, e, 0));
+  t->value = neo_expr_arg(m, e, 1);
+}
+
 static void assemble(ad_system *s, neo_expr value, ad_term *out) {
   neo_module *m = s->m;
   neo_expr renumber[64] = {{0}};
@@ -58,6 +83,7 @@ static void assemble(ad_system *s, neo_expr value, ad_term *out) {
   if (out->where.i && neo_expr_is_int(m, out->where, &always) && always)
     out->where = (neo_expr){0};
   out->value = simplify(s->env, out, out->value, true);
+  take_equation(m, out);
 }
 
 bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index,

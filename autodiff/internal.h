@@ -117,6 +117,18 @@ neo_tensor ad_winner_at(ad_state *s, neo_def d, neo_list body);
 /* ---- reduce.c: adjoint of a reducer's body[0] at one point, given the adjoint g of ACC 0 (over
  * output axes); 0: none */
 neo_expr ad_reducer(ad_state *s, neo_def d, neo_expr g);
+/* A range over sizes alone that holds axis k of a definition at every point; exact: it is the
+ * axis' range. False: its ends have no bounds. */
+typedef struct {
+  neo_expr lo, length;
+  bool exact;
+} ad_box;
+bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out);
+/* Reports that a range has no bound; returns 0. */
+neo_expr ad_no_range(ad_state *s, const neo_def_rec *d, const char *reducer);
+
+/* ---- product.c: the same for prod */
+neo_expr ad_product(ad_state *s, neo_def d, neo_expr g);
 
 /* ---- custom.c */
 /* A call of a function with its own gradient (a row of m->customs); false if no adjoint arrives at

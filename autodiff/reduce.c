@@ -4,7 +4,7 @@
  *   mean        g / count
  *   max, min    g where this point's payload is the winner's, else 0 (the first of equals has it)
  *   logsumexp   g * exp(body - result), 0 if all of the body is -inf
- *   prod        g * product of the body over all other points (never a division: right at zeros)
+ *   prod        g * product of the body over all other points (product.c)
  *   any, all    none */
 #include "autodiff/internal.h"
 #include <math.h>
@@ -45,22 +45,19 @@ static neo_expr mean(ad_state *s, neo_def def, neo_expr g) {
   return neo_cast(s->m, t, neo_op2(s->m, NEO_OP_DIV, neo_cast(s->m, wide, g), n));
 }
 
-typedef struct {
-  neo_expr lo, length; /* over sizes alone */
-} box;
-
-/* A range that holds axis k at every point; false: its ends have no bounds. */
-static bool box_of(ad_state *s, const neo_def_rec *d, uint32_t k, box *out) {
+bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out) {
   neo_module *m = s->m;
   neo_axis_rec axis[64];
   for (uint32_t i = 0; i < d->axes.n; i++)
     axis[i] = *neo_def_axis(m, d, i);
   neo_facts f = {.axes = axis, .n_axes = k};
   neo_expr end[2] = {axis[k].lo, axis[k].hi};
+  out->exact = true;
   for (int i = 0; i < 2; i++) {
     int64_t ends[2];
     if (neo_expr_axes(m, end[i]) == 0 && ad_is_plain_index(m, end[i]))
       continue;
+    out->exact = false;
     if (!neo_interval(s->env.prover, &f, end[i], &ends[0], &ends[1]))
       return false;
     end[i] = neo_const_int(m, NEO_I64_T, ends[i]);
@@ -80,8 +77,8 @@ static neo_expr position(ad_state *s, const neo_def_rec *d) {
   neo_module *m = s->m;
   neo_expr at = neo_const_int(m, NEO_I64_T, 0);
   for (uint32_t k = d->n_out; k < d->axes.n; k++) {
-    box b;
-    if (!box_of(s, d, k, &b))
+    ad_box b;
+    if (!ad_box_of(s, d, k, &b))
       return (neo_expr){0};
     at = neo_op2(m, NEO_OP_MUL, at, b.length);
     at = neo_op2(m, NEO_OP_ADD, at, neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), b.lo));
@@ -89,7 +86,7 @@ static neo_expr position(ad_state *s, const neo_def_rec *d) {
   return at;
 }
 
-static neo_expr no_range(ad_state *s, const neo_def_rec *d, const char *reducer) {
+neo_expr ad_no_range(ad_state *s, const neo_def_rec *d, const char *reducer) {
   neo_diag(s->m->diags, d->span, NEO_D_GRAD_RANGE, reducer);
   s->failed = true;
   return (neo_expr){0};
@@ -134,7 +131,7 @@ static neo_expr winner(ad_state *s, neo_def def, neo_expr g) {
   } else {
     uint32_t body[2] = {neo_list_at(m, d.body, 0), position(s, &d).i};
     if (!body[1])
-      return no_range(s, &d, neo_reducer_text((neo_reducer)d.reducer));
+      return ad_no_range(s, &d, neo_reducer_text((neo_reducer)d.reducer));
     neo_list with_position = neo_list_new(m, body, 2);
     if (!here.i)
       neo_def_at(m, def)->body = with_position;
@@ -154,69 +151,6 @@ static neo_expr softmax(ad_state *s, neo_def def, neo_expr g) {
   return ad_scale(m, ad_select(m, none, zero, g), part);
 }
 
-/* The axes of `others`: the definition's output axes, then position u of each reduction axis in its
- * box, then the reduction axes again. move: AXIS k of the definition to the latter. False: a range
- * has no bound. */
-typedef struct {
-  neo_axis_rec axis[64];
-  neo_expr move[64];
-  neo_expr at[64]; /* where the definition's point is in `others` */
-  neo_expr differ; /* the two points are not the same */
-  uint32_t n;
-} pairs;
-
-static bool make_pairs(ad_state *s, const neo_def_rec *d, pairs *p) {
-  neo_module *m = s->m;
-  uint32_t n_red = d->axes.n - d->n_out;
-  p->n = d->axes.n + n_red;
-  if (p->n >= 63)
-    return false;
-  for (uint32_t k = 0; k < d->n_out; k++) {
-    p->axis[k] = *neo_def_axis(m, d, k);
-    p->at[k] = neo_axis_ref(m, k);
-  }
-  for (uint32_t k = d->n_out; k < d->axes.n; k++) {
-    neo_axis_rec a = *neo_def_axis(m, d, k);
-    box b;
-    if (!box_of(s, d, k, &b))
-      return false;
-    p->axis[k] = (neo_axis_rec){a.name, neo_const_int(m, NEO_I64_T, 0), b.length, a.span};
-    p->at[k] = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), b.lo);
-    a.lo = neo_expr_subst_axes(m, a.lo, p->move, k);
-    a.hi = neo_expr_subst_axes(m, a.hi, p->move, k);
-    p->axis[k + n_red] = a;
-    p->move[k] = neo_axis_ref(m, k + n_red);
-    neo_expr same = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, k), b.lo);
-    neo_expr ne = neo_op2(m, NEO_OP_NE, p->move[k], same);
-    p->differ = p->differ.i ? neo_op2(m, NEO_OP_OR, p->differ, ne) : ne;
-  }
-  return true;
-}
-
-/* others[x, r] = prod[r' where r' != r] body(x, r'). */
-static neo_expr others(ad_state *s, neo_def def, neo_expr g) {
-  neo_module *m = s->m;
-  neo_def_rec d = *neo_def_at(m, def);
-  pairs *p = NEO_NEW(s->scratch, pairs);
-  if (d.axes.n == d.n_out)
-    return g;
-  if (!make_pairs(s, &d, p))
-    return no_range(s, &d, "prod");
-  neo_tensor like = {neo_list_at(m, d.out, 0)};
-  neo_type type = neo_expr_type(m, neo_list_expr(m, d.body, 0));
-  neo_tensor t = ad_temp(m, "others", like, type, p->axis, d.axes.n, d.span);
-  neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, d.body, 0), p->move, d.axes.n);
-  neo_expr acc = neo_acc_ref(m, type, 0);
-  neo_def_rec r = {.n_out = d.axes.n, .reducer = NEO_RED_PROD, .span = d.span};
-  r.where = p->differ;
-  if (d.where.i)
-    r.where = ad_and(m, p->differ, neo_expr_subst_axes(m, d.where, p->move, d.axes.n));
-  r.body = neo_list_new(m, &body.i, 1);
-  r.finish = neo_list_new(m, &acc.i, 1);
-  ad_define(m, t, r, p->axis, p->n);
-  return ad_scale(m, g, neo_load(m, t, p->at, d.axes.n, d.span));
-}
-
 neo_expr ad_reducer(ad_state *s, neo_def def, neo_expr g) {
   switch ((neo_reducer)neo_def_at(s->m, def)->reducer) {
   case NEO_RED_SUM:
@@ -229,7 +163,7 @@ neo_expr ad_reducer(ad_state *s, neo_def def, neo_expr g) {
   case NEO_RED_LOGSUMEXP:
     return softmax(s, def, g);
   case NEO_RED_PROD:
-    return others(s, def, g);
+    return ad_product(s, def, g);
   default:
     return (neo_expr){0};
   }

@@ -1,7 +1,7 @@
 /* Sums over a data equation, run over their source:
  *
  *     for v: Z[v, d] = 0
- *     for e: v = key[e]; if 0 <= v < V and rest: Z[v, d] += body(v, e, d)       d in lanes
+ *     for e: if before: v = key[e]; if 0 <= v < V and rest: Z[v, d] += body(v, e, d)       d in lanes
  *     for v: Z[v, d] = finish(Z[v, d])                                         where there is something to finish
  *
  * Elements are added in the order of e, so the result is one of a kind without atomics; units of work divide d. */
@@ -94,6 +94,8 @@ static void over_source(segment *c, neo_block *in, const neo_lx *lo, const neo_l
     neo_lower_close(l);
     return;
   }
+  if (c->seg.before.i)
+    in = &neo_ls_if(l->k, in, neo_lower_expr(l, c->seg.before))->body;
   v = neo_lower_expr(l, c->seg.key);
   const neo_lx *inside = neo_lx_op2(l->k, NEO_OP_AND, neo_lx_op2(l->k, NEO_OP_LE, lo, v),
                                     neo_lx_op2(l->k, NEO_OP_LT, v, hi));

@@ -24,9 +24,9 @@ static bool take_equation(neo_module *m, const neo_form *f, neo_expr where, neo_
     const neo_node *x = neo_expr_node(m, v);
     if (x->op != NEO_OP_AXIS || x->attr >= f->axes.n || !neo_expr_uses_op(m, key, NEO_OP_LOAD))
       continue;
-    if (neo_expr_axes(m, key) & ((1ULL << f->axes.n) - 1))
+    if (neo_expr_axes(m, key) >> x->attr & 1)
       continue; /* the key of an element does not depend on where it goes */
-    *out = (neo_segment){out->stage, x->attr, key, {0}};
+    *out = (neo_segment){.stage = out->stage, .axis = x->attr, .key = key};
     return true;
   }
   return false;
@@ -49,14 +49,32 @@ static void check_load(void *ctx, neo_expr e) {
     c->safe = false;
 }
 
-static bool loads_safe(neo_module *m, const neo_form *f, const neo_stage *s, neo_expr e) {
+static bool loads_safe(neo_module *m, const neo_form *f, const neo_stage *s, neo_expr before,
+                       neo_expr e) {
   neo_axis_rec axes[NEO_FORM_MAX_AXES];
   uint32_t n = neo_stage_axes(f, s, axes);
-  safety c = {m, neo_prover_new(m), {axes, n, NULL, 0}, true};
+  safety c = {m, neo_prover_new(m), {axes, n, &before, before.i != 0}, true};
   neo_prover_at(c.p, neo_expr_node(m, e)->span);
   neo_expr_visit(m, e, check_load, &c);
   neo_prover_free(c.p);
   return c.safe;
+}
+
+static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
+  return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
+}
+
+/* Conjuncts without v and without reads go to `before`, the others to `rest`. */
+static void split_rest(neo_module *m, neo_expr e, neo_segment *out) {
+  if (neo_expr_node(m, e)->op == NEO_OP_AND) {
+    neo_expr a = neo_expr_arg(m, e, 0), b = neo_expr_arg(m, e, 1);
+    split_rest(m, a, out);
+    split_rest(m, b, out);
+    return;
+  }
+  bool early = !(neo_expr_axes(m, e) >> out->axis & 1) && !neo_expr_uses_op(m, e, NEO_OP_LOAD);
+  neo_expr *to = early ? &out->before : &out->rest;
+  *to = both(m, *to, e);
 }
 
 /* Is the result's memory, in which sums grow, an operand's too? */
@@ -80,11 +98,15 @@ bool neo_segment_of(neo_module *m, const neo_group *g, neo_segment *out) {
     return false;
   if (in_operand(m, g) || !take_equation(m, f, s->where, out))
     return false;
-  return loads_safe(m, f, s, out->key);
+  neo_expr rest = out->rest;
+  out->rest = (neo_expr){0};
+  if (rest.i)
+    split_rest(m, rest, out);
+  return loads_safe(m, f, s, out->before, out->key);
 }
 
 uint64_t neo_segment_tested(const neo_module *m, const neo_segment *x) {
-  return x->rest.i ? neo_expr_axes(m, x->rest) : 0;
+  return neo_expr_axes(m, x->key) | neo_expr_axes(m, x->before) | neo_expr_axes(m, x->rest);
 }
 
 /* ---- the model's choice: lanes over the contiguous shared axis, blocks of it as units */

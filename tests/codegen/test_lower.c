@@ -103,6 +103,18 @@ static void sums_over_data_equations_are_right(void **state) {
         "  H[k + 1, d] * m[e]\n  then tanh(acc0)\n");
 }
 
+/* Keys of a batch, read where a bound or a condition allows it; elements that are there only after v. */
+static void data_equations_of_every_row_are_right(void **state) {
+  (void)state;
+  check("size N 0..11\nsize B 1..4\ninput pos : i32 [B, N] < 11\ninput g : f32 [B, N]\ntemp Z : f32 [B, N]\n"
+        "temp Y : f32 [N, B, 9]\ntemp W : f32 [B, N]\n"
+        "def Z[b: B, v: N] =\n  sum[i: v..N]\n  where i64(pos[b, i]) == v;\n  g[b, i]\n  then acc0\n"
+        "def Y[v: N, b: B, d: 9] =\n  sum[i: N]\n  where i % 2 == 0 and v == i64(pos[b, i]) and d < 7;\n"
+        "  g[b, i] * f32(d + v)\n  then acc0\n"
+        "def W[b: B, v: N] =\n  sum[i: 11]\n  where i < N and i64(pos[b, i]) == v and v < 5;\n  g[b, i]\n"
+        "  then acc0\n");
+}
+
 static void all_types_are_right(void **state) {
   (void)state;
   static const char *const type[] = {"f64", "f32", "f16", "bf16", "i64", "i32"};
@@ -151,6 +163,7 @@ int main(void) {
       cmocka_unit_test(guards_and_triangles_are_kept),
       cmocka_unit_test(gradients_of_windows_are_right),
       cmocka_unit_test(lookups_and_segments_are_right),
+      cmocka_unit_test(data_equations_of_every_row_are_right),
       cmocka_unit_test(sums_over_data_equations_are_right),
       cmocka_unit_test(all_types_are_right),
       cmocka_unit_test(pieces_with_strides_are_right),

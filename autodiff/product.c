@@ -1,0 +1,134 @@
+/* The product over all other points of a reduction, without division: right at zeros.
+ *
+ * Points are ordered by the first reduction axis, then the second, and so on. Those before point
+ * r are, for each axis d, the points that agree with r on the axes before d and come before it on
+ * d; likewise those after it:
+ *
+ *   before_d[x, u_1 .. u_d] = prod[k_d, k_d+1 ..  where k_d < u_d] body(x, u_1 .., k_d, k_d+1 ..)
+ *   after_d[x, u_1 .. u_d]  = prod[k_d, k_d+1 ..  where u_d < k_d] body(x, u_1 .., k_d, k_d+1 ..)
+ *
+ *   d prod / d body(x, r) = product over d of before_d[x, r] * after_d[x, r]
+ *
+ * Each is a reduction whose domain grows with u_d, which the schedule runs along it: so the
+ * gradient costs as much as the product does. u_d counts from the least value of the axis; where
+ * the range of an axis before d depends on others, its points are asked for in the condition. */
+#include "autodiff/solve.h"
+
+typedef struct {
+  ad_state *s;
+  neo_module *m;
+  neo_def_rec d;
+  uint32_t n_red;
+  ad_box box[64];
+} product;
+
+/* One of the tensors: axes, and where the definition's axes are among them. */
+typedef struct {
+  neo_axis_rec axis[64];
+  neo_expr move[64];
+  neo_expr where;
+  uint32_t n_out, n;
+} part;
+
+/* Position u of reduction axis j is value u + lo; it may lie outside of the range. */
+static void fix_axis(product *p, part *t, uint32_t j) {
+  neo_module *m = p->m;
+  uint32_t k = p->d.n_out + j;
+  neo_axis_rec a = *neo_def_axis(m, &p->d, k);
+  neo_expr at = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, k), p->box[j].lo);
+  t->axis[k] = (neo_axis_rec){a.name, neo_const_int(m, NEO_I64_T, 0), p->box[j].length, a.span};
+  t->move[k] = at;
+  if (p->box[j].exact)
+    return;
+  neo_expr lo = ad_guard_reads(m, neo_expr_subst_axes(m, a.lo, t->move, k));
+  neo_expr hi = ad_guard_reads(m, neo_expr_subst_axes(m, a.hi, t->move, k));
+  t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LE, lo, at));
+  t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LT, at, hi));
+}
+
+static bool all_exact(const product *p, uint32_t n) {
+  for (uint32_t j = 0; j < n; j++)
+    if (!p->box[j].exact)
+      return false;
+  return true;
+}
+
+static void make_axes(product *p, part *t, uint32_t d, bool after) {
+  neo_module *m = p->m;
+  uint32_t n_out = p->d.n_out, u = n_out + d;
+  for (uint32_t k = 0; k < n_out; k++) {
+    t->axis[k] = *neo_def_axis(m, &p->d, k);
+    t->move[k] = neo_axis_ref(m, k);
+  }
+  for (uint32_t j = 0; j < d; j++)
+    fix_axis(p, t, j);
+  neo_axis_rec a = *neo_def_axis(m, &p->d, u);
+  t->axis[u] = (neo_axis_rec){a.name, neo_const_int(m, NEO_I64_T, 0), p->box[d].length, a.span};
+  t->n_out = t->n = u + 1;
+  for (uint32_t k = u; k < p->d.axes.n; k++) {
+    a = *neo_def_axis(m, &p->d, k);
+    a.lo = neo_expr_subst_axes(m, a.lo, t->move, k);
+    a.hi = neo_expr_subst_axes(m, a.hi, t->move, k);
+    if (!all_exact(p, d)) { /* the axes before may be where there is no point */
+      a.lo = ad_guard_reads(m, a.lo);
+      a.hi = ad_guard_reads(m, a.hi);
+    }
+    t->move[k] = neo_axis_ref(m, t->n);
+    t->axis[t->n++] = a;
+  }
+  neo_expr here = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, u), p->box[d].lo);
+  neo_expr order = after ? neo_op2(m, NEO_OP_LT, here, t->move[u])
+                         : neo_op2(m, NEO_OP_LT, t->move[u], here);
+  t->where = ad_and(m, t->where, order);
+  if (p->d.where.i)
+    t->where = ad_and(m, t->where, neo_expr_subst_axes(m, p->d.where, t->move, p->d.axes.n));
+}
+
+static neo_expr wide(neo_module *m, neo_expr e) {
+  neo_type t = neo_expr_type(m, e);
+  return t == NEO_F16_T || t == NEO_BF16_T ? neo_cast(m, NEO_F32_T, e) : e;
+}
+
+/* The tensor of axis d, read at the point at hand. */
+static neo_expr factor(product *p, uint32_t d, bool after) {
+  neo_module *m = p->m;
+  part *t = NEO_NEW(p->s->scratch, part);
+  make_axes(p, t, d, after);
+  neo_tensor like = {neo_list_at(m, p->d.out, 0)};
+  neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, p->d.body, 0), t->move, p->d.axes.n);
+  body = wide(m, body);
+  neo_expr acc = neo_acc_ref(m, neo_expr_type(m, body), 0), at[64];
+  neo_tensor out = ad_temp(m, after ? "after" : "before", like, neo_expr_type(m, body), t->axis,
+                           t->n_out, p->d.span);
+  neo_def_rec r = {
+      .n_out = t->n_out, .reducer = NEO_RED_PROD, .where = t->where, .span = p->d.span};
+  r.body = neo_list_new(m, &body.i, 1);
+  r.finish = neo_list_new(m, &acc.i, 1);
+  ad_define(m, out, r, t->axis, t->n);
+  for (uint32_t k = 0; k < t->n_out; k++) {
+    at[k] = neo_axis_ref(m, k);
+    if (k >= p->d.n_out)
+      at[k] = neo_op2(m, NEO_OP_SUB, at[k], p->box[k - p->d.n_out].lo);
+  }
+  return neo_load(m, out, at, t->n_out, p->d.span);
+}
+
+neo_expr ad_product(ad_state *s, neo_def def, neo_expr g) {
+  neo_module *m = s->m;
+  product *p = NEO_NEW(s->scratch, product);
+  *p = (product){.s = s, .m = m, .d = *neo_def_at(m, def)};
+  p->n_red = p->d.axes.n - p->d.n_out;
+  if (p->d.axes.n >= 62)
+    return ad_no_range(s, &p->d, "prod");
+  for (uint32_t j = 0; j < p->n_red; j++)
+    if (!ad_box_of(s, &p->d, p->d.n_out + j, &p->box[j]))
+      return ad_no_range(s, &p->d, "prod");
+  neo_type type = neo_expr_type(m, g);
+  neo_expr others = {0};
+  for (uint32_t j = 0; j < p->n_red; j++)
+    for (int after = 0; after < 2; after++) {
+      neo_expr x = factor(p, j, after);
+      others = others.i ? neo_op2(m, NEO_OP_MUL, others, x) : x;
+    }
+  return others.i ? ad_scale(m, g, neo_cast(m, type, others)) : g;
+}
