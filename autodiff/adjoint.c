@@ -1,6 +1,8 @@
 /* The adjoint of a tensor is the sum of its terms, one a read. Terms without free axes are added up
- * in one expression; each of the others is a reduction of its own, unless it is the only one: then
- * it is the adjoint. */
+ * in one expression; each of the others is a reduction of its own, which adds the one before it when
+ * it ends, so that of many terms (a weight that all steps of an unrolled network share) two are in
+ * memory at a time:
+ *     dW.1[z] = sum[b] G1[b, z],   dW.2[z] = (sum[b] G2[b, z]) + dW.1[z],   ...   + the expression */
 #include "autodiff/internal.h"
 #include "ir/clone.h"
 #include <assert.h>
@@ -87,13 +89,17 @@ void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term) {
   NEO_PUSH(s->scratch, &a->terms, *term);
 }
 
-static void define_sum(ad_state *s, neo_tensor out, const ad_term *term, neo_span span) {
+/* The reduction, plus `more` (0: nothing) over the output axes. */
+static void define_sum(ad_state *s, neo_tensor out, const ad_term *term, neo_expr more,
+                       neo_span span) {
   neo_module *m = s->m;
   neo_type type = neo_expr_type(m, term->value);
   bool narrow =
       type == NEO_F16_T || type == NEO_BF16_T; /* the reducer's wide accumulator is rounded once */
   neo_expr body = narrow ? neo_cast(m, NEO_F32_T, term->value) : term->value;
-  neo_expr acc = neo_cast(m, type, neo_acc_ref(m, neo_expr_type(m, body), 0));
+  neo_type wide = neo_expr_type(m, body);
+  neo_expr acc = ad_add(m, neo_acc_ref(m, wide, 0), more.i ? neo_cast(m, wide, more) : more);
+  acc = neo_cast(m, type, acc);
   neo_def_rec r = {
       .n_out = term->n_out, .where = term->where, .reducer = NEO_RED_SUM, .span = span};
   r.body = neo_list_new(m, &body.i, 1);
@@ -120,7 +126,7 @@ void ad_define_term(ad_state *s, neo_tensor out, const ad_term *term, neo_span s
   if (term->space.n == term->n_out)
     define_value(s, out, one_value(s->m, term), span);
   else
-    define_sum(s, out, term, span);
+    define_sum(s, out, term, (neo_expr){0}, span);
 }
 
 static neo_tensor new_adjoint(ad_state *s, neo_tensor t) {
@@ -143,18 +149,16 @@ neo_expr ad_adjoint_final(ad_state *s, neo_tensor t) {
   if (neo_map_get(&s->out_of, t.i, &out_id))
     out.i = (uint32_t)out_id;
   neo_span span = neo_tensor_at(m, t)->span;
-  if (!a->rest.i && a->terms.n == 1) {
-    if (!out.i)
-      out = new_adjoint(s, t);
-    define_sum(s, out, &a->terms.at[0], span);
-    return a->value = ad_read(m, out);
-  }
-  neo_expr value = a->rest;
+  neo_expr value = {0};
   for (size_t k = 0; k < a->terms.n; k++) {
-    neo_tensor term = new_adjoint(s, t);
-    define_sum(s, term, &a->terms.at[k], span);
-    value = ad_add(m, value, ad_read(m, term));
+    bool last = k + 1 == a->terms.n;
+    neo_tensor term = last && out.i ? out : new_adjoint(s, t);
+    define_sum(s, term, &a->terms.at[k], last ? ad_add(m, value, a->rest) : value, span);
+    value = ad_read(m, term);
   }
+  if (a->terms.n)
+    return a->value = value;
+  value = a->rest;
   if (out.i) {
     define_value(s, out, value.i ? value : ad_zero(m, (neo_type)neo_tensor_at(m, t)->type), span);
     if (value.i)
