@@ -68,7 +68,7 @@ static neo_status explain(explainer *x) {
     s = neo_compile_passes(c);
   if (!s && !after && !groups && !schedule && !kernels && !timings)
     put_ir(x, c->module);
-  if (!s && (groups || schedule || kernels || timings))
+  if (!s && (groups || schedule || kernels || (timings && !after)))
     s = neo_compile_kernels(c);
   if (!s && groups)
     put_part(x, "groups", neoc_explain_groups);
