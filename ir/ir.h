@@ -165,6 +165,7 @@ typedef struct neo_module {
   NEO_VEC(uint32_t) pool;
   NEO_VEC(uint64_t) constants;
   NEO_VEC(neo_node) nodes; /* [0] unused, as in the tables below */
+  NEO_VEC(uint64_t) used;  /* by node: see neo_expr_axes */
   NEO_VEC(neo_size_rec) sizes;
   NEO_VEC(neo_axis_rec) axes;
   NEO_VEC(neo_tensor_rec) tensors;
@@ -177,6 +178,7 @@ typedef struct neo_module {
   neo_map intern;                  /* hash-consing; private to build.c */
   struct neo_proofs *proofs;       /* what provers share; private to prove_store.c */
   struct neo_walks *walks;         /* marks of the walks under way; private to walk.c */
+  struct neo_linears *linears;     /* linear forms that are known; private to linear.c */
 } neo_module;
 
 /* ---- tables (ir/tables.c) */

@@ -1,9 +1,13 @@
 /* Linear forms of i64 expressions: sums of atoms with coefficients. Sums, differences, negations
  * and products are multiplied out; a product of atoms is itself an atom, with its factors sorted,
- * so that b*T and T*b agree. Index arithmetic is assumed not to wrap, coefficients are checked. */
+ * so that b*T and T*b agree. Index arithmetic is assumed not to wrap, coefficients are checked.
+ *
+ * Nodes never change, so the module keeps the form of each expression that was asked for. A form has
+ * room for 32 terms and mostly one or two: the terms behind them are never touched. */
 #include "ir/ir.h"
 #include <assert.h>
 #include <limits.h>
+#include <string.h>
 
 enum { MAX_TERMS = 32, MAX_FACTORS = 16, MAX_DEPTH = 200, MAX_VISITS = 2000 };
 
@@ -27,9 +31,16 @@ static bool push_term(neo_linear *l, neo_expr atom, int64_t coef) {
   return true;
 }
 
+static void copy(neo_linear *out, int64_t constant, const void *terms, uint32_t n) {
+  out->constant = constant;
+  out->n = n;
+  memmove(out->term, terms, n * sizeof *out->term);
+}
+
 bool neo_linear_add(const neo_linear *a, int64_t k, const neo_linear *b, neo_linear *out) {
-  neo_linear y = {0};
+  neo_linear y;
   uint32_t i = 0, j = 0;
+  y.n = 0;
   if (!fused(a->constant, k, b->constant, &y.constant))
     return false;
   while (i < a->n || j < b->n) {
@@ -43,7 +54,7 @@ bool neo_linear_add(const neo_linear *a, int64_t k, const neo_linear *b, neo_lin
     i += x <= z;
     j += z <= x;
   }
-  *out = y;
+  copy(out, y.constant, y.term, y.n);
   return true;
 }
 
@@ -92,13 +103,18 @@ static bool product_atom(neo_module *m, neo_expr a, neo_expr b, neo_expr *y) {
 }
 
 static bool add_one(neo_linear *l, neo_expr atom, int64_t coef) {
-  neo_linear one = {.n = 1, .term = {{atom, coef}}};
+  neo_linear one;
+  one.constant = 0;
+  one.n = 1;
+  one.term[0].atom = atom;
+  one.term[0].coef = coef;
   return neo_linear_add(l, 1, &one, l);
 }
 
 static bool linear_product(neo_module *m, const neo_linear *a, const neo_linear *b,
                            neo_linear *out) {
-  neo_linear y = {0};
+  neo_linear y;
+  copy(&y, 0, y.term, 0);
   if (!neo_linear_add(&y, a->constant, b, &y))
     return false;
   for (uint32_t i = 0; i < a->n; i++) {
@@ -117,7 +133,7 @@ static bool linear_product(neo_module *m, const neo_linear *a, const neo_linear 
         return false;
     }
   }
-  *out = y;
+  copy(out, y.constant, y.term, y.n);
   return true;
 }
 
@@ -152,7 +168,7 @@ static bool linear_inside(neo_module *m, neo_expr e, neo_linear *out, quota *q) 
 }
 
 static bool linear_of(neo_module *m, neo_expr e, neo_linear *out, quota *q) {
-  *out = (neo_linear){0};
+  copy(out, 0, out->term, 0);
   if (neo_expr_is_int(m, e, &out->constant))
     return true;
   if (q->visits-- <= 0)
@@ -165,10 +181,51 @@ static bool linear_of(neo_module *m, neo_expr e, neo_linear *out, quota *q) {
   return ok;
 }
 
+/* ---- what is known */
+
+typedef struct {
+  int64_t constant;
+  uint32_t n;
+  bool failed;
+  void *terms;
+} known;
+
+struct neo_linears {
+  neo_map at; /* expression -> known */
+};
+
+static known *find(neo_module *m, neo_expr e) {
+  uint64_t at;
+  if (!m->linears) {
+    m->linears = NEO_NEW(m->arena, struct neo_linears);
+    neo_map_init(&m->linears->at, m->arena);
+  }
+  return neo_map_get(&m->linears->at, e.i, &at) ? (known *)(uintptr_t)at : NULL;
+}
+
+static void remember(neo_module *m, neo_expr e, const neo_linear *l, bool ok) {
+  known *k = NEO_NEW(m->arena, known);
+  k->failed = !ok;
+  if (ok) {
+    k->constant = l->constant;
+    k->n = l->n;
+    k->terms = neo_arena_copy(m->arena, l->term, l->n * sizeof *l->term);
+  }
+  neo_map_set(&m->linears->at, e.i, (uint64_t)(uintptr_t)k);
+}
+
 bool neo_linear_of(neo_module *m, neo_expr e, neo_linear *out) {
   quota q = {MAX_DEPTH, MAX_VISITS};
   assert(neo_expr_type(m, e) == NEO_I64_T);
-  return linear_of(m, e, out, &q);
+  const known *k = find(m, e);
+  if (k) {
+    if (!k->failed)
+      copy(out, k->constant, k->terms, k->n);
+    return !k->failed;
+  }
+  bool ok = linear_of(m, e, out, &q);
+  remember(m, e, out, ok);
+  return ok;
 }
 
 static neo_expr scaled(neo_module *m, neo_expr atom, int64_t k) {

@@ -149,7 +149,11 @@ static neo_expr subst_axis(void *ctx, neo_module *m, neo_expr e) {
 
 neo_expr neo_expr_subst_axes(neo_module *m, neo_expr e, const neo_expr *by, uint32_t n) {
   axis_subst s = {by, n};
-  return neo_expr_rewrite(m, e, subst_axis, &s);
+  uint64_t replaced = 0;
+  for (uint32_t k = 0; k < n; k++)
+    if (by[k].i)
+      replaced |= 1ULL << (k < 63 ? k : 63);
+  return neo_expr_axes(m, e) & replaced ? neo_expr_rewrite(m, e, subst_axis, &s) : e;
 }
 
 typedef struct {
@@ -177,7 +181,6 @@ neo_expr neo_expr_subst_tensor(neo_module *m, neo_expr e, neo_tensor from, neo_t
 
 typedef struct {
   const neo_module *m;
-  uint64_t axes;
   neo_op op;
   bool found;
 } question;
@@ -185,16 +188,12 @@ typedef struct {
 static void ask(void *ctx, neo_expr e) {
   question *q = ctx;
   const neo_node *n = neo_expr_node(q->m, e);
-  if (n->op == NEO_OP_AXIS)
-    q->axes |= 1ULL << (n->attr < 63 ? n->attr : 63);
   if (n->op == q->op)
     q->found = true;
 }
 
 uint64_t neo_expr_axes(const neo_module *m, neo_expr e) {
-  question q = {.m = m};
-  neo_expr_visit(m, e, ask, &q);
-  return q.axes;
+  return m->used.at[e.i];
 }
 
 bool neo_expr_uses_op(const neo_module *m, neo_expr e, neo_op op) {
