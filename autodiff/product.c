@@ -14,6 +14,8 @@
  * the range of an axis before d depends on others, its points are asked for in the condition. */
 #include "autodiff/solve.h"
 
+enum { MOST_DIMENSIONS = 16 };
+
 typedef struct {
   ad_state *s;
   neo_module *m;
@@ -89,28 +91,92 @@ static neo_expr wide(neo_module *m, neo_expr e) {
   return t == NEO_F16_T || t == NEO_BF16_T ? neo_cast(m, NEO_F32_T, e) : e;
 }
 
-/* The tensor of axis d, read at the point at hand. */
-static neo_expr factor(product *p, uint32_t d, bool after) {
+static neo_tensor define(product *p, const part *t, const char *name) {
   neo_module *m = p->m;
-  part *t = NEO_NEW(p->s->scratch, part);
-  make_axes(p, t, d, after);
   neo_tensor like = {neo_list_at(m, p->d.out, 0)};
   neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, p->d.body, 0), t->move, p->d.axes.n);
   body = wide(m, body);
-  neo_expr acc = neo_acc_ref(m, neo_expr_type(m, body), 0), at[64];
-  neo_tensor out = ad_temp(m, after ? "after" : "before", like, neo_expr_type(m, body), t->axis,
-                           t->n_out, p->d.span);
+  neo_expr acc = neo_acc_ref(m, neo_expr_type(m, body), 0);
+  neo_tensor out = ad_temp(m, name, like, neo_expr_type(m, body), t->axis, t->n_out, p->d.span);
   neo_def_rec r = {
       .n_out = t->n_out, .reducer = NEO_RED_PROD, .where = t->where, .span = p->d.span};
   r.body = neo_list_new(m, &body.i, 1);
   r.finish = neo_list_new(m, &acc.i, 1);
   ad_define(m, out, r, t->axis, t->n);
+  return out;
+}
+
+/* The tensor of axis d, read at the point at hand. */
+static neo_expr factor(product *p, uint32_t d, bool after) {
+  neo_module *m = p->m;
+  neo_expr at[64];
+  part *t = NEO_NEW(p->s->scratch, part);
+  make_axes(p, t, d, after);
+  neo_tensor out = define(p, t, after ? "after" : "before");
   for (uint32_t k = 0; k < t->n_out; k++) {
     at[k] = neo_axis_ref(m, k);
     if (k >= p->d.n_out)
       at[k] = neo_op2(m, NEO_OP_SUB, at[k], p->box[k - p->d.n_out].lo);
   }
   return neo_load(m, out, at, t->n_out, p->d.span);
+}
+
+/* ---- more axes than a tensor has dimensions */
+
+/* The number of values of the digit for axis k in a point's position among all points of all
+ * results. */
+static neo_expr length_of(product *p, uint32_t k) {
+  return k < p->d.n_out ? neo_def_axis(p->m, &p->d, k)->hi : p->box[k - p->d.n_out].length;
+}
+
+static neo_expr position(product *p) {
+  neo_module *m = p->m;
+  neo_expr at = neo_const_int(m, NEO_I64_T, 0);
+  for (uint32_t k = 0; k < p->d.axes.n; k++) {
+    neo_expr x = neo_axis_ref(m, k);
+    if (k >= p->d.n_out)
+      x = neo_op2(m, NEO_OP_SUB, x, p->box[k - p->d.n_out].lo);
+    at = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, at, length_of(p, k)), x);
+  }
+  return at;
+}
+
+static neo_expr digits(product *p, neo_expr *digit) {
+  neo_module *m = p->m;
+  neo_expr left = neo_axis_ref(m, 0), total = neo_const_int(m, NEO_I64_T, 1);
+  for (uint32_t k = p->d.axes.n; k-- > 0;) {
+    digit[k] = neo_op2(m, NEO_OP_MOD, left, length_of(p, k));
+    left = neo_op2(m, NEO_OP_DIV, left, length_of(p, k));
+    total = neo_op2(m, NEO_OP_MUL, total, length_of(p, k));
+  }
+  return total;
+}
+
+/* others[position of x, r] = prod[k where k is not r] body(x, k): as slow as it looks. */
+static neo_expr all_others(product *p) {
+  neo_module *m = p->m;
+  part *t = NEO_NEW(p->s->scratch, part);
+  neo_expr digit[64], differ = {0}, at = position(p);
+  t->n_out = t->n = 1;
+  t->axis[0] = (neo_axis_rec){neo_def_axis(m, &p->d, p->d.n_out)->name,
+                              neo_const_int(m, NEO_I64_T, 0), digits(p, digit), p->d.span};
+  for (uint32_t k = 0; k < p->d.axes.n; k++) {
+    neo_axis_rec a = *neo_def_axis(m, &p->d, k);
+    t->move[k] = digit[k];
+    if (k < p->d.n_out)
+      continue;
+    a.lo = neo_expr_subst_axes(m, a.lo, t->move, k);
+    a.hi = neo_expr_subst_axes(m, a.hi, t->move, k);
+    t->move[k] = neo_axis_ref(m, t->n);
+    t->axis[t->n++] = a;
+    neo_expr here = neo_op2(m, NEO_OP_ADD, digit[k], p->box[k - p->d.n_out].lo);
+    neo_expr ne = neo_op2(m, NEO_OP_NE, t->move[k], here);
+    differ = differ.i ? neo_op2(m, NEO_OP_OR, differ, ne) : ne;
+  }
+  t->where = differ;
+  if (p->d.where.i)
+    t->where = ad_and(m, differ, neo_expr_subst_axes(m, p->d.where, t->move, p->d.axes.n));
+  return neo_load(m, define(p, t, "others"), &at, 1, p->d.span);
 }
 
 neo_expr ad_product(ad_state *s, neo_def def, neo_expr g) {
@@ -125,6 +191,8 @@ neo_expr ad_product(ad_state *s, neo_def def, neo_expr g) {
       return ad_no_range(s, &p->d, "prod");
   neo_type type = neo_expr_type(m, g);
   neo_expr others = {0};
+  if (p->d.axes.n > MOST_DIMENSIONS)
+    return ad_scale(m, g, neo_cast(m, type, all_others(p)));
   for (uint32_t j = 0; j < p->n_red; j++)
     for (int after = 0; after < 2; after++) {
       neo_expr x = factor(p, j, after);

@@ -103,6 +103,18 @@ static void products_over_ranges_from_data_are_exact(void **state) {
              "  then acc0\n" SCALAR);
 }
 
+/* 8 results' axes and 10 reduced ones: more than a tensor has dimensions. */
+static void products_over_many_axes_are_exact(void **state) {
+  (void)state;
+  check("input X : f64 [2, 3, 2, 3]\ntemp Y : f64 [2, 1, 1, 1, 1, 1, 1, 3]\ntemp y : f64 []\n"
+        "temp dX : f64 [2, 3, 2, 3]\n"
+        "def Y[a: 2, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 3] =\n"
+        "  prod[i: 2, j: 1..2, k: 1, l: 1, m: 1, n: 1, o: 1, p: 1, q: 1, r: h..3]\n"
+        "  where a + r != 3; X[a, h, i, r + k]\n  then acc0\n"
+        "def y[] =\n  sum[a: 2, h: 3] Y[a, 0, 0, 0, 0, 0, 0, h]\n  then acc0\n"
+        "gradient of y for X into dX\n");
+}
+
 static void products_under_conditions_are_exact(void **state) {
   (void)state;
   check(HEAD "def P[b: 3] =\n  prod[i: 4, j: 5] where K[i] < 1.0f64; X[b, i, j]\n"
@@ -118,6 +130,7 @@ int main(void) {
       cmocka_unit_test(products_over_boxes_are_exact_at_zeros),
       cmocka_unit_test(products_over_ranges_that_lean_on_each_other_are_exact),
       cmocka_unit_test(products_over_ranges_from_data_are_exact),
+      cmocka_unit_test(products_over_many_axes_are_exact),
       cmocka_unit_test(products_under_conditions_are_exact),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
