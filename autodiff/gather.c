@@ -86,20 +86,17 @@ static void assemble(ad_system *s, neo_expr value, ad_term *out) {
   take_equation(m, out);
 }
 
-bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index,
-               neo_tensor t, neo_expr value, neo_span span, ad_term *out) {
-  neo_module *m = env->m;
-  neo_prover_at(env->prover, span);
-  ad_system *s = NEO_NEW(env->scratch, ad_system);
-  s->env = env;
-  s->m = m;
+/* The system of a read at index[]; false: too many axes. */
+static bool set_up(ad_system *s, const ad_space *from, neo_expr where, const neo_expr *index,
+                   neo_tensor t, neo_expr *shift, neo_span span) {
+  neo_module *m = s->m;
   s->n_out = neo_tensor_rank(m, t);
   s->n = s->n_out + from->n;
-  neo_expr shift[64] = {{0}};
-  bool fits = s->n < 63;
-  for (uint32_t k = 0; fits && k < from->n; k++)
+  if (s->n >= 63)
+    return false;
+  for (uint32_t k = 0; k < from->n; k++)
     shift[k] = neo_axis_ref(m, s->n_out + k);
-  for (uint32_t d = 0; fits && d < s->n_out; d++) {
+  for (uint32_t d = 0; d < s->n_out; d++) {
     char name[8];
     snprintf(name, sizeof name, "z%u", d);
     s->axis[d] = (neo_axis_rec){neo_name_of(m->names, name), neo_const_int(m, NEO_I64_T, 0),
@@ -107,21 +104,35 @@ bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr
     neo_expr at = ad_guard_reads(m, index[d]); /* this read may be one of a branch not taken */
     ad_system_equate(s, neo_expr_subst_axes(m, at, shift, from->n), neo_axis_ref(m, d));
   }
-  for (uint32_t k = 0; fits && k < from->n; k++) {
+  for (uint32_t k = 0; k < from->n; k++) {
     neo_axis_rec a = from->axis[k];
     a.lo = neo_expr_subst_axes(m, ad_guard_reads(m, a.lo), shift, from->n);
     a.hi = neo_expr_subst_axes(m, ad_guard_reads(m, a.hi), shift, from->n);
     s->axis[s->n_out + k] = a;
   }
-  if (fits) {
-    s->where = where.i ? neo_expr_subst_axes(m, where, shift, from->n) : where;
+  s->where = where.i ? neo_expr_subst_axes(m, where, shift, from->n) : where;
+  return true;
+}
+
+bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index,
+               neo_tensor t, neo_expr value, neo_span span, ad_term *out) {
+  neo_module *m = env->m;
+  neo_prover_at(env->prover, span);
+  neo_expr shift[64] = {{0}};
+  for (int left = 0; left < 2; left++) {
+    ad_system *s = NEO_NEW(env->scratch, ad_system);
+    s->env = env;
+    s->m = m;
+    s->left = left;
+    if (!set_up(s, from, where, index, t, shift, span))
+      break;
     ad_system_solve(s);
-    fits = !s->failed;
-    if (fits)
-      assemble(s, neo_expr_subst_axes(m, value, shift, from->n), out);
+    if (s->failed)
+      continue; /* once more: the index stays as a condition */
+    assemble(s, neo_expr_subst_axes(m, value, shift, from->n), out);
+    return true;
   }
-  if (!fits)
-    neo_diag(m->diags, span, NEO_D_GRAD_FORM, neo_name_text(m->names, neo_tensor_at(m, t)->name),
-             "its index system has too many axes, or a loop bound that is not linear");
-  return fits;
+  neo_diag(m->diags, span, NEO_D_GRAD_FORM, neo_name_text(m->names, neo_tensor_at(m, t)->name),
+           "its dimensions and the indices around it are more than 62");
+  return false;
 }

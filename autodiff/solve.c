@@ -583,6 +583,8 @@ void ad_system_solve(ad_system *s) {
       rule_known,   rule_unit,   rule_radix,    rule_digits, rule_isolate,
       rule_lattice, rule_define, rule_interval, rule_leave};
   bool again = true;
+  for (uint32_t i = 0; s->left && i < s->n_eq; i++)
+    (void)rule_leave(s, &s->eq[i]);
   while (again && !s->failed) {
     again = pair_any(s);
     for (size_t r = 0; r < sizeof rules / sizeof *rules && !again; r++)

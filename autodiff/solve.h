@@ -27,7 +27,8 @@ typedef struct {
   neo_expr range, where;
   uint64_t in_hull; /* axes whose bounds are being taken apart */
   uint32_t n_radix; /* axes made two */
-  bool failed;
+  bool left; /* nothing is substituted: every index becomes a condition */
+  bool failed; /* a range would use axes that it cannot, and has no bound */
 } ad_system;
 
 void ad_system_equate(ad_system *s, neo_expr lhs, neo_expr rhs);

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Gradients that cannot be formed are errors that point at the read or the reducer: the golden
+# files of tests/golden/gradient-errors, as complete as the list in docs/language.md.
+# NEO_GOLDEN_REFRESH=1 rewrites them.
+set -eu
+[ -x "${NEOC:-}" ] || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+golden=$NEO_SOURCE_DIR/tests/golden/gradient-errors
+status=0
+fail() {
+  echo "FAIL: $1" >&2
+  status=1
+}
+
+for model in "$golden"/*.expr; do
+  name=$(basename "$model")
+  sed '/^# expect:$/,$d' "$model" >"$work/$name"
+  code=0
+  (cd "$work" && "$NEOC" check "$name") >"$work/out" 2>&1 || code=$?
+  [ $code = 1 ] || fail "$name: exit code $code"
+  { cat "$work/$name"; echo '# expect:'; sed -e '$a\' "$work/out" | sed 's/^/# /; s/ *$//'; } >"$work/is"
+  if [ "${NEO_GOLDEN_REFRESH:-}" ]; then cp "$work/is" "$model"; fi
+  diff "$model" "$work/is" >&2 || fail "$name: another message"
+  grep -q '^# .*expr:[0-9]*:[0-9]*: error\[E050' "$work/is" || fail "$name: no place"
+done
+for code in E0501 E0502; do
+  grep -q "error\[$code\]" "$golden"/*.expr || fail "$code has no example"
+done
+exit $status
