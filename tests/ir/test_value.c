@@ -315,6 +315,16 @@ static void error_bounds_hold(void **state) {
   assert_true(neo_interp_errors(p, neo_tensor_find(m, "g"))[0] == 0);
 }
 
+/* 0 times what overflows in another order is a NaN, which stays one after a bounded function. */
+static void what_may_be_nan_is_unknown_after_a_bounded_function(void **state) {
+  neo_module *m =
+      test_parse(*state, "temp y : f32 []\ndef y[] =\n  prod[i: 60] f32(i)\n  then tanh(acc0 + 9.0)\n");
+  neo_interp *p = test_interp(m, NULL);
+  neo_interp_track_errors(p, true);
+  (void)test_eval(p, m, "y");
+  assert_true(isinf(neo_interp_errors(p, neo_tensor_find(m, "y"))[0]));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(every_arithmetic_operator_matches_c),
@@ -324,6 +334,7 @@ int main(void) {
       TEST(halves_round_to_nearest_even),
       TEST(casts_saturate_wrap_and_round_once),
       TEST(error_bounds_hold),
+      TEST(what_may_be_nan_is_unknown_after_a_bounded_function),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
