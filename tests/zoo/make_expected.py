@@ -279,8 +279,12 @@ def resnet18(net):
 @case(momentum(LR, f32(0.9), decay=f32(1e-4)), {
     "IMAGE": 48,
     "WIDTH": 2,
+    "BLOCKS1": 2,
+    "BLOCKS2": 2,
+    "BLOCKS3": 3,
+    "BLOCKS4": 2,
     "CLASSES": 7
-}, {"B": 3}, seed=28, lr=LR)
+}, {"B": 3}, seed=9, lr=LR)
 def resnet50(net):
 
     def bottleneck(name, x, width, stride):
@@ -290,14 +294,19 @@ def resnet50(net):
         return (h + shortcut(net, name, x, h, stride)).relu()
 
     x = stem(net, net.WIDTH)
-    for k, blocks in enumerate([3, 4, 6, 3]):
+    for k in range(4):
         x = bottleneck(f"s{k + 1}.first", x, 2**k * net.WIDTH, 1 if k == 0 else 2)
-        for _ in net.rounds(blocks - 1):
+        for _ in net.rounds(getattr(net, f"BLOCKS{k + 1}") - 1):
             x = bottleneck(f"s{k + 1}.y.bottleneck", x, 2**k * net.WIDTH, 1)
     return head(net, x)
 
 
-@case(momentum(LR, f32(0.9)), {"IMAGE": 48, "WIDTH": 2, "CLASSES": 7}, {"B": 3}, seed=17, lr=LR)
+@case(momentum(LR, f32(0.9)), {
+    "IMAGE": 48,
+    "WIDTH": 2,
+    "ROUNDS": 2,
+    "CLASSES": 7
+}, {"B": 3}, seed=30, lr=LR)
 def mobilenet(net):
 
     def conv(name, x, out, size, stride=1, groups=1):
@@ -313,8 +322,8 @@ def mobilenet(net):
     steps = [(1, 2, 1), (2, 4, 2), (3, 4, 1), (4, 8, 2), (5, 8, 1), (6, 16, 2)]
     for k, out, stride in steps:
         x = pair(f"x{k}", x, out * w, stride)
-    for _ in net.rounds(5):
-        x = pair("x11.pair", x, 16 * w)
+    for _ in net.rounds(net.ROUNDS):
+        x = pair("xs.pair", x, 16 * w)
     x = pair("x12", x, 32 * w, 2)
     return head(net, pair("x13", x, 32 * w))
 
@@ -324,8 +333,9 @@ def mobilenet(net):
     "WIDTH": 24,
     "FIRST": 6,
     "GROUPS": 3,
+    "UNITS": 1,
     "CLASSES": 7
-}, {"B": 3}, seed=45, lr=LR)
+}, {"B": 3}, seed=35, lr=LR)
 def shufflenet(net):
 
     def residual(name, x, out, hidden, stride, groups):
@@ -343,7 +353,7 @@ def shufflenet(net):
         return torch.cat([F.avg_pool2d(x, 3, 2, 1), r], 1).relu()
 
     x = stem(net, net.FIRST)
-    for k, units in enumerate([3, 7, 3]):
+    for k, units in enumerate([net.UNITS, 2 * net.UNITS + 1, net.UNITS]):
         x = reduce(f"r{k + 2}", x, 2**k * net.WIDTH, 1 if k == 0 else net.GROUPS)
         for _ in net.rounds(units):
             x = unit(f"s{k + 2}.unit", x)
