@@ -138,6 +138,19 @@ static neo_tensor new_adjoint(ad_state *s, neo_tensor t) {
   return ad_temp(m, "d", t, (neo_type)like.type, axis, like.extent.n, like.span);
 }
 
+/* The condition of select(where, x, 0), if it is one of indices. */
+static neo_expr where_of(const neo_module *m, neo_expr e) {
+  if (!e.i || neo_expr_node(m, e)->op != NEO_OP_SELECT || !ad_is_zero(m, neo_expr_arg(m, e, 2)))
+    return (neo_expr){0};
+  neo_expr c = neo_expr_arg(m, e, 0);
+  bool indices = ad_is_plain_index(m, c) && !neo_expr_uses_op(m, c, NEO_OP_RAND);
+  return indices ? c : (neo_expr){0};
+}
+
+neo_expr ad_adjoint_where(ad_state *s, neo_tensor t) {
+  return slot(s, t)->where;
+}
+
 neo_expr ad_adjoint_final(ad_state *s, neo_tensor t) {
   neo_module *m = s->m;
   ad_adjoint *a = slot(s, t);
@@ -159,6 +172,7 @@ neo_expr ad_adjoint_final(ad_state *s, neo_tensor t) {
   if (a->terms.n)
     return a->value = value;
   value = a->rest;
+  a->where = where_of(m, value);
   if (out.i) {
     define_value(s, out, value.i ? value : ad_zero(m, (neo_type)neo_tensor_at(m, t)->type), span);
     if (value.i)

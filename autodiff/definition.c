@@ -252,6 +252,9 @@ static neo_expr finish_adjoints(ad_state *s, neo_def def, const neo_def_rec *d, 
     if (!g.i)
       continue;
     ad_leaves leaves = {0};
+    neo_expr where = ad_adjoint_where(s, out);
+    if (where.i && d->reducer == NEO_RED_NONE) /* elsewhere slopes may be NaN: they do not count */
+      g = ad_select(m, where, g, ad_zero(m, neo_expr_type(m, g)));
     g = neo_expr_subst_axes(m, g, index, d->n_out);
     ad_local(m, neo_list_expr(m, d->finish, k), g, is_active, &ctx, s->scratch, &leaves);
     for (size_t i = 0; i < leaves.n; i++) {

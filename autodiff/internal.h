@@ -61,6 +61,7 @@ typedef struct {
   NEO_VEC(ad_term) terms; /* those with free axes: one reduction each */
   neo_expr rest;          /* sum of the others, over AXIS 0 .. rank of the tensor */
   neo_expr value;         /* when final: the adjoint at AXIS 0 .. rank; 0: none */
+  neo_expr where;         /* when final: it is 0 elsewhere; of indices alone; 0: not known */
   bool final;
 } ad_adjoint;
 
@@ -94,6 +95,8 @@ void ad_adjoint_add_expr(ad_state *s, neo_tensor t, neo_expr e); /* over AXIS 0 
 /* No more terms will come: writes the definitions; a wrt's adjoint becomes the request's out. Value
  * as in ad_adjoint. */
 neo_expr ad_adjoint_final(ad_state *s, neo_tensor t);
+/* The condition of a final adjoint as in ad_adjoint. */
+neo_expr ad_adjoint_where(ad_state *s, neo_tensor t);
 bool ad_needs(const ad_state *s, neo_tensor t);
 /* A new tensor "<prefix>.<name of like>" with the extents of the first n_out axes. */
 neo_tensor ad_temp(neo_module *m, const char *prefix, neo_tensor like, neo_type type,

@@ -89,7 +89,17 @@ static bool take_condition(lowering *l, neo_expr where, uint64_t reach, neo_expr
   return true;
 }
 
-/* Conjuncts that some packed operand has taken need no test in the tile, if no other load relies on them. */
+/* Is every operand zero in scratch where the condition does not hold? */
+static bool zero_everywhere(lowering *l, const neo_contraction *c, neo_expr where,
+                            const uint64_t *reach) {
+  for (uint32_t k = 0; k < c->n; k++)
+    if (!reach[k] || neo_expr_axes(l->m, where) & ~reach[k])
+      return false;
+  return true;
+}
+
+/* Conjuncts that some packed operand has taken need no test in the tile, if no other load relies on them. Those on data
+ * (a mask) stay unless all operands have taken them: what is masked may be NaN, and NaN times zero is NaN. */
 static neo_expr left_over(lowering *l, const neo_contraction *c, neo_expr where,
                           const uint64_t *reach) {
   const neo_node *n = neo_expr_node(l->m, where);
@@ -98,9 +108,10 @@ static neo_expr left_over(lowering *l, const neo_contraction *c, neo_expr where,
     neo_expr b = left_over(l, c, neo_expr_arg(l->m, where, 1), reach);
     return a.i && b.i ? neo_op2(l->m, NEO_OP_AND, a, b) : a.i ? a : b;
   }
-  for (uint32_t k = 0; k < c->n; k++)
-    if (reach[k] && !(neo_expr_axes(l->m, where) & ~reach[k]))
-      return (neo_expr){0};
+  if (!neo_expr_uses_op(l->m, where, NEO_OP_LOAD) || zero_everywhere(l, c, where, reach))
+    for (uint32_t k = 0; k < c->n; k++)
+      if (reach[k] && !(neo_expr_axes(l->m, where) & ~reach[k]))
+        return (neo_expr){0};
   return where;
 }
 
