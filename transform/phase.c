@@ -326,8 +326,10 @@ static void definition(neo_module *m, neo_prover *p, neo_def d) {
 neo_status neo_pass_phases(neo_module *m) {
   neo_prover *p = neo_prover_new(m);
   size_t n = m->defs.n;
-  for (uint32_t k = 1; k < n; k++)
+  for (uint32_t k = 1; k < n; k++) {
+    neo_prover_at(p, m->defs.at[k].span);
     definition(m, p, (neo_def){k});
+  }
   neo_prover_free(p);
   return NEO_OK;
 }

@@ -205,8 +205,10 @@ static void definition(neo_module *m, neo_prover *p, neo_def d) {
 
 neo_status neo_pass_windows(neo_module *m) {
   neo_prover *p = neo_prover_new(m);
-  for (uint32_t k = 1; k < m->defs.n; k++)
+  for (uint32_t k = 1; k < m->defs.n; k++) {
+    neo_prover_at(p, m->defs.at[k].span);
     definition(m, p, (neo_def){k});
+  }
   neo_prover_free(p);
   return NEO_OK;
 }
