@@ -1,5 +1,5 @@
-/* Indices with branches: a read whose index is select(c, a, b), min, max or clamp of iteration axes
- * is one read under each condition, each solved for itself. Before and after, reflection at 0:
+/* Indices with branches: a read whose index is select(c, a, b), abs, min, max or clamp of iteration
+ * axes is one read under each condition, each solved for itself. Before and after, reflection at 0:
  *     Y[q] = X[select(q < 2, 2 - q, q - 2)]
  *     dX[z] = sum[q where select(q < 2, 2 - q, q - 2) == z] dY[q]
  *     dX[z] = (sum[q where q < 2 and 2 - q == z] + sum[q where not q < 2 and q - 2 == z]) dY[q]
@@ -14,7 +14,8 @@ typedef struct {
 } search;
 
 static bool branches(neo_op op) {
-  return op == NEO_OP_SELECT || op == NEO_OP_MIN || op == NEO_OP_MAX || op == NEO_OP_CLAMP;
+  return op == NEO_OP_SELECT || op == NEO_OP_ABS || op == NEO_OP_MIN || op == NEO_OP_MAX ||
+         op == NEO_OP_CLAMP;
 }
 
 static void find(void *ctx, neo_expr e) {
@@ -39,12 +40,17 @@ static neo_expr swapped(void *ctx, neo_module *m, neo_expr e) {
 static uint32_t cases_of(ad_state *s, const ad_space *space, neo_expr e, neo_expr *cond,
                          neo_expr *value) {
   neo_module *m = s->m;
-  neo_expr x = neo_expr_arg(m, e, 0), y = neo_expr_arg(m, e, 1);
   neo_op op = (neo_op)neo_expr_node(m, e)->op;
+  neo_expr x = neo_expr_arg(m, e, 0), y = op == NEO_OP_ABS ? x : neo_expr_arg(m, e, 1);
   if (op == NEO_OP_SELECT) {
     cond[0] = x;
     value[0] = y;
     value[1] = neo_expr_arg(m, e, 2);
+  } else if (op == NEO_OP_ABS) {
+    neo_expr zero = neo_const_int(m, NEO_I64_T, 0);
+    cond[0] = neo_op2(m, NEO_OP_LT, x, zero);
+    value[0] = neo_op2(m, NEO_OP_SUB, zero, x);
+    value[1] = x;
   } else if (op == NEO_OP_CLAMP) {
     neo_expr hi = neo_expr_arg(m, e, 2), ordered = neo_op2(m, NEO_OP_LE, y, hi);
     neo_facts f = {.axes = space->axis, .n_axes = space->n};

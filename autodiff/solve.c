@@ -14,6 +14,8 @@
  *   lattice   no unit coefficient: a = v / c where v % c == 0
  *   define    an axis of coefficient +-1 that nothing else in the equation uses: substitute, and
  *             whatever else there is (lookups, min, ...) stays free
+ *   remainder e % K, K > 0: a new axis q stands for e / K, so that e % K = e - K*q; what q may be,
+ *             0 <= e - K*q < K, is a condition
  *   interval  e / K = v: the condition v*K <= e < v*K + K, a loop bound
  *   leave     anything else (lookups, e % K, min, ...): the condition f(x, r) == z
  * A substituted axis brings its range as a condition; a range that it stood in is loosened to one
@@ -457,8 +459,7 @@ static bool rule_define(ad_system *s, ad_equation *q) {
       continue;
     for (uint32_t j = 0; j < l.n; j++)
       others |= j == i ? 0 : neo_expr_axes(s->m, l.term[j].atom);
-    if ((others >> axis & 1) ||
-        (best != UINT32_MAX && length_of(s, axis) <= length_of(s, best)))
+    if ((others >> axis & 1) || (best != UINT32_MAX && length_of(s, axis) <= length_of(s, best)))
       continue;
     best = axis;
     sign = l.term[i].coef;
@@ -471,6 +472,72 @@ static bool rule_define(ad_system *s, ad_equation *q) {
   q->done = true;
   neo_expr v = op2(s, NEO_OP_SUB, q->rhs, neo_linear_expr(s->m, &rest));
   substitute(s, best, sign < 0 ? op2(s, NEO_OP_SUB, int_of(s, 0), v) : v);
+  return true;
+}
+
+/* Is a factor that solving leaves alone certainly above 0? */
+static bool is_positive(ad_system *s, neo_expr k) {
+  neo_facts f = facts_of(s);
+  neo_expr above = op2(s, NEO_OP_LT, int_of(s, 0), k);
+  return !has_unsolved(s, k) && neo_prove(s->env->prover, &f, above, NULL) == NEO_PROVED;
+}
+
+typedef struct {
+  ad_system *s;
+  neo_expr node; /* the remainder; 0: none found */
+} remainder_search;
+
+/* A remainder of a sum in which an axis stands alone: such an axis can be solved for. */
+static void find_remainder(void *ctx, neo_expr e) {
+  remainder_search *r = ctx;
+  neo_module *m = r->s->m;
+  const neo_node n = *neo_expr_node(m, e);
+  neo_linear l;
+  uint32_t axis;
+  bool solvable = false;
+  if (r->node.i || n.op != NEO_OP_MOD || n.type != NEO_I64_T ||
+      neo_expr_axes(m, neo_list_expr(m, n.arg, 1)) ||
+      !neo_linear_of(m, neo_list_expr(m, n.arg, 0), &l))
+    return;
+  for (uint32_t k = 0; k < l.n; k++)
+    solvable = solvable || is_unsolved_axis(r->s, l.term[k].atom, &axis);
+  if (solvable && is_positive(r->s, neo_list_expr(m, n.arg, 1)))
+    r->node = e;
+}
+
+typedef struct {
+  neo_expr quotient, quotient_by, remainder, remainder_by;
+} renaming;
+
+static neo_expr rename_node(void *ctx, neo_module *m, neo_expr e) {
+  (void)m;
+  const renaming *r = ctx;
+  if (e.i == r->quotient.i)
+    return r->quotient_by;
+  return e.i == r->remainder.i ? r->remainder_by : e;
+}
+
+static bool rule_remainder(ad_system *s, ad_equation *q) {
+  neo_module *m = s->m;
+  remainder_search found = {.s = s};
+  if (s->n_radix == AD_MAX_RADIX || s->n + 1 >= 62)
+    return false;
+  neo_expr_visit(m, q->lhs, find_remainder, &found);
+  if (!found.node.i)
+    return false;
+  neo_expr x = neo_expr_arg(m, found.node, 0), by = neo_expr_arg(m, found.node, 1), lo, hi;
+  if (!hull(s, x, 0, -1, &lo) || !hull(s, x, 0, 1, &hi))
+    return false;
+  hi = op2(s, NEO_OP_ADD, op2(s, NEO_OP_DIV, hi, by), int_of(s, 1));
+  uint32_t k = new_axis(s, s->n_out, op2(s, NEO_OP_DIV, lo, by), hi);
+  neo_expr axis = neo_axis_ref(m, k), rest = op2(s, NEO_OP_SUB, x, op2(s, NEO_OP_MUL, axis, by));
+  neo_expr in =
+      op2(s, NEO_OP_AND, op2(s, NEO_OP_LE, int_of(s, 0), rest), op2(s, NEO_OP_LT, rest, by));
+  renaming r = {op2(s, NEO_OP_DIV, x, by), axis, found.node, rest};
+  for (uint32_t i = 0; i < s->n_eq; i++)
+    s->eq[i].lhs = neo_expr_rewrite(m, s->eq[i].lhs, rename_node, &r);
+  s->range = ad_and(m, s->range, in);
+  s->n_radix++;
   return true;
 }
 
@@ -503,13 +570,6 @@ static void split_div(ad_system *s, neo_expr e, neo_expr *x, int64_t *by) {
     *by *= k;
     *x = neo_expr_arg(s->m, *x, 0);
   }
-}
-
-/* Is a factor that solving leaves alone certainly above 0? */
-static bool is_positive(ad_system *s, neo_expr k) {
-  neo_facts f = facts_of(s);
-  neo_expr above = op2(s, NEO_OP_LT, int_of(s, 0), k);
-  return !has_unsolved(s, k) && neo_prove(s->env->prover, &f, above, NULL) == NEO_PROVED;
 }
 
 /* base / (c*K) = z1 and (base / c) % K = z2 give base / c = z1*K + z2 with 0 <= z2 < K. */
@@ -580,8 +640,8 @@ void ad_system_solve(ad_system *s) {
   if (s->where.i && s->n_eq > n_eq) /* what is left may have stood behind an equation */
     s->where = ad_guard_reads(s->m, s->where);
   static bool (*const rules[])(ad_system *, ad_equation *) = {
-      rule_known,   rule_unit,   rule_radix,    rule_digits, rule_isolate,
-      rule_lattice, rule_define, rule_interval, rule_leave};
+      rule_known,   rule_unit,   rule_radix,     rule_digits,   rule_isolate,
+      rule_lattice, rule_define, rule_remainder, rule_interval, rule_leave};
   bool again = true;
   for (uint32_t i = 0; s->left && i < s->n_eq; i++)
     (void)rule_leave(s, &s->eq[i]);

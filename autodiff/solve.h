@@ -26,9 +26,9 @@ typedef struct {
    * others, which may rely on all of them. */
   neo_expr range, where;
   uint64_t in_hull; /* axes whose bounds are being taken apart */
-  uint32_t n_radix; /* axes made two */
-  bool left; /* nothing is substituted: every index becomes a condition */
-  bool failed; /* a range would use axes that it cannot, and has no bound */
+  uint32_t n_radix; /* axes made two, or new */
+  bool left;        /* nothing is substituted: every index becomes a condition */
+  bool failed;      /* a range would use axes that it cannot, and has no bound */
 } ad_system;
 
 void ad_system_equate(ad_system *s, neo_expr lhs, neo_expr rhs);

@@ -214,23 +214,36 @@ static void upsampling(void **state) {
 
 static void edges_that_reflect_and_clamp(void **state) {
   (void)state;
-  form(SMOOTH, 4,
-       "input x[6]\ninput f[3]\ny[i < 6] = sum[r] f[r] * x[clamp(i + r - 1, 0, 5)]\noutput y\n");
-  form(SMOOTH, 4, "input x[6]\ny[i < 10] = x[abs(5 - abs(i - 2))]^2\noutput y\n");
-  form(SMOOTH, 4, "input x[6]\ny[i < 10] = x[5 - abs(5 - abs(i - 2))]^2\noutput y\n");
-  form(SMOOTH, 4,
-       "dim N <= 6\ninput x[N + 2]\ninput w[N]\n"
+  form(SMOOTH, 3,
+       "input x[40]\ninput f[3]\ny[i < 40] = sum[r] f[r] * x[clamp(i + r - 1, 0, 39)]\noutput y\n");
+  form(SMOOTH, 3, "input x[40]\ny[i < 44] = x[abs(39 - abs(i - 2))]^2\noutput y\n");
+  form(SMOOTH, 3, "input x[40]\ny[i < 44] = x[39 - abs(39 - abs(i - 2))]^2\noutput y\n");
+  form(SMOOTH, 3,
+       "dim N <= 40\ninput x[N + 2]\ninput w[N]\n"
        "y[i < N + 6] =\n"
        "    x[select(i < 2, 2 - i, select(i < N + 4, i - 2, 2*N + 4 - i))]^2 + (w[i] else 0)\n"
        "output y\n");
-  form(SMOOTH, 4,
-       "dim N <= 8\ninput x[N]\ny[i < N + 4] = x[min(max(i - 2, 0), N - 1)]^2\noutput y\n");
+  form(SMOOTH, 3,
+       "dim N <= 40\ninput x[N]\ny[i < N + 4] = x[min(max(i - 2, 0), N - 1)]^2\noutput y\n");
 }
 
 static void wrapped_indices(void **state) {
   (void)state;
-  form(SMOOTH, 4, "input x[6]\ninput f[3]\ny[i < 6] = sum[r] f[r] * x[(i + r + 5)%6]\noutput y\n");
-  form(SMOOTH, 4, "dim N <= 8\ninput x[N]\ny[i < 2*N + 1] = x[i%N]^2\noutput y\n");
+  form(SMOOTH, 3,
+       "input x[40]\ninput f[3]\ny[i < 40] = sum[r] f[r] * x[(i + r + 39)%40]\noutput y\n");
+  form(SMOOTH, 3, "dim N <= 40\ninput x[N]\ny[i < 2*N + 1] = x[i%N]^2\noutput y\n");
+}
+
+static void wrapped_windows(void **state) {
+  (void)state;
+  form(SMOOTH, 3,
+       "input x[30]\ninput f[4]\ny[p < 15] = sum[r] f[r] * x[(2*p + 3*r)%30]\noutput y\n");
+  form(SMOOTH, 3,
+       "input x[7, 3]\ninput w[40]\ny[i < 40, r < 3] = x[(3*i + 2*r)%7, r] * w[i]\noutput y\n");
+  form(SMOOTH, 3,
+       "dim N <= 20\ndim M <= 9\ninput x[N]\ninput f[M]\n"
+       "y[i < N] = sum[j] f[j] * x[(i + j)%N]\noutput y\n");
+  form(SMOOTH, 3, "input x[6, 20]\ny[i < 20, j < 6] = x[(i + j)%3*2 + j%2, i]^2\noutput y\n");
 }
 
 static void triangles_and_bands(void **state) {
@@ -330,6 +343,7 @@ int main(void) {
       cmocka_unit_test(upsampling),
       cmocka_unit_test(edges_that_reflect_and_clamp),
       cmocka_unit_test(wrapped_indices),
+      cmocka_unit_test(wrapped_windows),
       cmocka_unit_test(triangles_and_bands),
       cmocka_unit_test(several_reads_of_one_tensor),
       cmocka_unit_test(conditions_on_data),
