@@ -54,15 +54,21 @@ neo_expr ad_system_apply(ad_system *s, neo_expr e) {
   return e.i ? neo_expr_subst_axes(s->m, e, s->by, s->n) : e;
 }
 
+/* Is a factor that solving leaves alone certainly above 0? */
+static bool is_positive(ad_system *s, neo_expr k) {
+  neo_facts f = facts_of(s);
+  neo_expr above = op2(s, NEO_OP_LT, int_of(s, 0), k);
+  return !has_unsolved(s, k) && neo_prove(s->env->prover, &f, above, NULL) == NEO_PROVED;
+}
+
 /* ---- bounds */
 
 static bool hull(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out);
 
 /* Hull of what is no sum: an axis, or a function that rises with its arguments (min, max, a
- * quotient by a positive constant). */
+ * quotient by a positive factor). */
 static bool hull_atom(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out) {
   neo_node n = *neo_expr_node(s->m, e);
-  int64_t by;
   if (n.op == NEO_OP_AXIS) {
     uint64_t bit = 1ull << n.attr;
     if (s->in_hull & bit) /* bounds that lean on each other */
@@ -77,7 +83,8 @@ static bool hull_atom(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_
   }
   bool rises = n.op == NEO_OP_MIN || n.op == NEO_OP_MAX;
   if (n.op == NEO_OP_DIV)
-    rises = neo_expr_is_int(s->m, neo_list_expr(s->m, n.arg, 1), &by) && by > 0;
+    rises = neo_expr_axes(s->m, neo_list_expr(s->m, n.arg, 1)) == 0 &&
+            is_positive(s, neo_list_expr(s->m, n.arg, 1));
   neo_expr x, y;
   if (!rises || !hull(s, neo_list_expr(s->m, n.arg, 0), allowed, sign, &x) ||
       !hull(s, neo_list_expr(s->m, n.arg, 1), allowed, sign, &y))
@@ -120,22 +127,27 @@ static bool loosen(ad_system *s, neo_expr bound, uint64_t allowed, bool upper, n
   return true;
 }
 
+/* What was proved with the ranges of axes stands behind the conditions that replace these ranges:
+ * a new condition comes before the older ones. */
+static void require(ad_system *s, neo_expr cond) {
+  s->range = ad_and(s->m, cond, s->range);
+}
+
 /* An end of axis k after axis `gone` was substituted. If it would use axes from k on, it is
- * loosened and becomes a condition. */
-static void rebound(ad_system *s, uint32_t k, uint32_t gone, bool upper) {
+ * loosened and becomes a condition, which is returned. */
+static neo_expr rebound(ad_system *s, uint32_t k, uint32_t gone, bool upper) {
   neo_expr *end = upper ? &s->axis[k].hi : &s->axis[k].lo;
   neo_expr now = ad_system_apply(s, *end), self = neo_axis_ref(s->m, k);
   uint64_t before = (1ull << k) - 1;
   if ((neo_expr_axes(s->m, now) & ~before) == 0) {
     *end = now;
-    return;
+    return (neo_expr){0};
   }
   for (uint32_t i = s->n_out; i < k; i++)
     if (s->solved[i])
       before &= ~(1ull << i);
   s->failed = s->failed || !loosen(s, *end, before & ~(1ull << gone), upper, end);
-  neo_expr in = upper ? op2(s, NEO_OP_LT, self, now) : op2(s, NEO_OP_LE, now, self);
-  s->range = ad_and(s->m, s->range, in);
+  return upper ? op2(s, NEO_OP_LT, self, now) : op2(s, NEO_OP_LE, now, self);
 }
 
 static void reapply(ad_system *s, uint32_t gone) {
@@ -145,14 +157,16 @@ static void reapply(ad_system *s, uint32_t gone) {
   }
   s->range = ad_system_apply(s, s->range);
   s->where = ad_system_apply(s, s->where);
+  neo_expr loosened = {0};
   for (uint32_t k = s->n_out; k < s->n; k++) {
     if (s->solved[k]) {
       s->by[k] = ad_system_apply(s, s->by[k]);
       continue;
     }
-    rebound(s, k, gone, false);
-    rebound(s, k, gone, true);
+    loosened = ad_and(s->m, loosened, rebound(s, k, gone, false));
+    loosened = ad_and(s->m, loosened, rebound(s, k, gone, true));
   }
+  require(s, loosened);
 }
 
 /* AXIS k := value, with k's range as a condition. */
@@ -163,7 +177,7 @@ static void substitute(ad_system *s, uint32_t k, neo_expr value) {
                        op2(s, NEO_OP_LT, value, s->axis[k].hi));
   s->solved[k] = true;
   s->by[k] = value;
-  s->range = ad_and(s->m, s->range, in);
+  require(s, in);
   reapply(s, k);
 }
 
@@ -441,8 +455,8 @@ static bool rule_lattice(ad_system *s, ad_equation *q) {
   neo_expr v = without(s, &f, best), c = int_of(s, llabs(f.part[best].coef));
   if (f.part[best].coef < 0)
     v = op2(s, NEO_OP_SUB, int_of(s, 0), v);
-  s->range = ad_and(s->m, s->range, op2(s, NEO_OP_EQ, op2(s, NEO_OP_MOD, v, c), int_of(s, 0)));
   substitute(s, f.part[best].axis, op2(s, NEO_OP_DIV, v, c));
+  require(s, op2(s, NEO_OP_EQ, op2(s, NEO_OP_MOD, v, c), int_of(s, 0)));
   return true;
 }
 
@@ -473,13 +487,6 @@ static bool rule_define(ad_system *s, ad_equation *q) {
   neo_expr v = op2(s, NEO_OP_SUB, q->rhs, neo_linear_expr(s->m, &rest));
   substitute(s, best, sign < 0 ? op2(s, NEO_OP_SUB, int_of(s, 0), v) : v);
   return true;
-}
-
-/* Is a factor that solving leaves alone certainly above 0? */
-static bool is_positive(ad_system *s, neo_expr k) {
-  neo_facts f = facts_of(s);
-  neo_expr above = op2(s, NEO_OP_LT, int_of(s, 0), k);
-  return !has_unsolved(s, k) && neo_prove(s->env->prover, &f, above, NULL) == NEO_PROVED;
 }
 
 typedef struct {
@@ -536,7 +543,7 @@ static bool rule_remainder(ad_system *s, ad_equation *q) {
   renaming r = {op2(s, NEO_OP_DIV, x, by), axis, found.node, rest};
   for (uint32_t i = 0; i < s->n_eq; i++)
     s->eq[i].lhs = neo_expr_rewrite(m, s->eq[i].lhs, rename_node, &r);
-  s->range = ad_and(m, s->range, in);
+  require(s, in);
   s->n_radix++;
   return true;
 }
@@ -590,7 +597,7 @@ static bool pair(ad_system *s, ad_equation *a, ad_equation *b) {
   }
   neo_expr digit = b->rhs;
   neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, int_of(s, 0), digit), op2(s, NEO_OP_LT, digit, k));
-  s->range = ad_and(s->m, s->range, in);
+  require(s, in);
   a->done = b->done = true;
   ad_system_equate(s, low, op2(s, NEO_OP_ADD, op2(s, NEO_OP_MUL, a->rhs, k), digit));
   return true;

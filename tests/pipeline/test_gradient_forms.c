@@ -326,6 +326,27 @@ static void equations_that_move_do_not_uncover_reads(void **state) {
        "  A[x + r / 2] * A[r]\n  then acc0\nentry forward forward: Y = Y\n");
 }
 
+/* What was proved with a loop's range stands behind the condition that replaces the range. */
+static void conditions_stand_before_what_was_proved_with_them(void **state) {
+  (void)state;
+  form(SMOOTH, 10,
+       "neo-ir 1\nmodule t\nsize N 1..5\ninput A : f32 [(N - 1) * 5 / 4 + 1]\n"
+       "input T : i32 [N] < 4\ntemp Y : f32 []\n"
+       "def Y[] =\n  sum[r: N] where (r + 2) % 2 == 0;\n"
+       "  (A[i64(T[r]) + r * 3] else 0.0) * (A[(r + 2) / 2 % N] else 0.0)\n  then acc0\n"
+       "entry forward forward: Y = Y\n");
+}
+
+static void ranges_with_quotients_by_sizes_are_loosened(void **state) {
+  (void)state;
+  form(SMOOTH, 10,
+       "neo-ir 1\nmodule t\nsize N 0..5\nsize M 0..5\n"
+       "input A : f32 [5, (N + 1) / (2 * (M + 1)) + 1, M + 1, 2]\ntemp Y : f32 [2, N]\n"
+       "def Y[x: 2, y: N] =\n"
+       "  sum[r: N] (A[(x + r) % 5, 0, r / 2 % (M + 1), r % 2] else 0.0)\n  then acc0\n"
+       "entry forward forward: Y = Y\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(strides_that_do_not_divide),
@@ -351,6 +372,8 @@ int main(void) {
       cmocka_unit_test(products_with_zeros),
       cmocka_unit_test(a_window_is_cut_where_a_later_range_would_be_empty),
       cmocka_unit_test(equations_that_move_do_not_uncover_reads),
+      cmocka_unit_test(conditions_stand_before_what_was_proved_with_them),
+      cmocka_unit_test(ranges_with_quotients_by_sizes_are_loosened),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
