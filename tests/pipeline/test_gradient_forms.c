@@ -341,7 +341,8 @@ static void ranges_with_quotients_by_sizes_are_loosened(void **state) {
   (void)state;
   form(SMOOTH, 10,
        "neo-ir 1\nmodule t\nsize N 0..5\nsize M 0..5\n"
-       "input A : f32 [5, (N + 1) / (2 * (M + 1)) + 1, M + 1, 2]\ntemp Y : f32 [2, N]\n"
+       "input A : f32 [max(min(N * 4 + M - 3, 4) + 1, 0), max((N - 1) / (2 * (M + 1)) + 1, 0), "
+       "max(min((N - 1) / 2, M) + 1, 0), max(min(N - 1, 1) + 1, 0)]\ntemp Y : f32 [2, N]\n"
        "def Y[x: 2, y: N] =\n"
        "  sum[r: N] (A[(x + r) % 5, 0, r / 2 % (M + 1), r % 2] else 0.0)\n  then acc0\n"
        "entry forward forward: Y = Y\n");
