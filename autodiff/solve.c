@@ -66,7 +66,7 @@ static bool is_positive(ad_system *s, neo_expr k) {
 static bool hull(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out);
 
 /* Hull of what is no sum: an axis, or a function that rises with its arguments (min, max, a
- * quotient by a positive factor). */
+ * quotient by a positive factor), or a remainder. */
 static bool hull_atom(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out) {
   neo_node n = *neo_expr_node(s->m, e);
   if (n.op == NEO_OP_AXIS) {
@@ -80,6 +80,12 @@ static bool hull_atom(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_
     bool good = hull(s, end, allowed & ~bit, sign, out);
     s->in_hull &= ~bit;
     return good;
+  }
+  if (n.op == NEO_OP_MOD && neo_expr_axes(s->m, neo_list_expr(s->m, n.arg, 1)) == 0 &&
+      is_positive(s, neo_list_expr(s->m, n.arg, 1))) {
+    neo_expr last = op2(s, NEO_OP_SUB, neo_list_expr(s->m, n.arg, 1), int_of(s, 1));
+    *out = sign > 0 ? last : int_of(s, 0);
+    return true;
   }
   bool rises = n.op == NEO_OP_MIN || n.op == NEO_OP_MAX;
   if (n.op == NEO_OP_DIV)

@@ -83,12 +83,20 @@ typedef struct {
   neo_prover *prover;
   neo_def_rec r;
   neo_axis_rec axis[64];
-  neo_expr where;
+  neo_expr edges, where; /* of moved axes; the definition's own, which may rely on them */
 } job;
 
 static neo_expr simpler(job *j, neo_expr e, uint32_t n_axes) {
   neo_facts f = {.axes = j->axis, .n_axes = n_axes};
   return e.i ? neo_simplify_under(j->prover, &f, e) : e;
+}
+
+static void subst_conditions(job *j, const neo_expr *by) {
+  uint32_t n = j->r.axes.n;
+  if (j->edges.i)
+    j->edges = neo_expr_subst_axes(j->m, j->edges, by, n);
+  if (j->where.i)
+    j->where = neo_expr_subst_axes(j->m, j->where, by, n);
 }
 
 /* AXIS k becomes `value` everywhere. */
@@ -101,8 +109,7 @@ static void substitute(job *j, uint32_t k, neo_expr value) {
     j->axis[i].lo = simpler(j, neo_expr_subst_axes(m, j->axis[i].lo, by, i), i);
     j->axis[i].hi = simpler(j, neo_expr_subst_axes(m, j->axis[i].hi, by, i), i);
   }
-  if (j->where.i)
-    j->where = neo_expr_subst_axes(m, j->where, by, n);
+  subst_conditions(j, by);
   uint32_t ids[8];
   assert(j->r.body.n <= 8);
   for (uint32_t i = 0; i < j->r.body.n; i++)
@@ -115,7 +122,7 @@ static neo_expr and_also(job *j, neo_expr a, neo_expr b) {
 }
 
 /* The ends that the window itself does not imply, as a condition on the moved axis. */
-static neo_expr edges(job *j, const neo_axis_rec *a, neo_expr base, neo_expr at) {
+static neo_expr edges_of(job *j, const neo_axis_rec *a, neo_expr base, neo_expr at) {
   neo_module *m = j->m;
   ends lo = {0}, hi = {0};
   neo_expr cond = {0};
@@ -129,6 +136,16 @@ static neo_expr edges(job *j, const neo_axis_rec *a, neo_expr base, neo_expr at)
   return cond;
 }
 
+static bool later_ranges_read(const job *j, uint32_t k) {
+  for (uint32_t i = k + 1; i < j->r.axes.n; i++) {
+    const neo_expr end[2] = {j->axis[i].lo, j->axis[i].hi};
+    for (int e = 0; e < 2; e++)
+      if (neo_expr_uses_op(j->m, end[e], NEO_OP_LOAD))
+        return true;
+  }
+  return false;
+}
+
 static bool move(job *j, uint32_t k) {
   neo_module *m = j->m;
   neo_axis_rec old = j->axis[k];
@@ -137,7 +154,7 @@ static bool move(job *j, uint32_t k) {
   if (!neo_window_of(m, &old, &base, &length) || !neo_expr_axes(m, base))
     return false;
   neo_expr at = neo_op2(m, NEO_OP_ADD, base, neo_axis_ref(m, k));
-  neo_expr cond = edges(j, &old, base, at);
+  neo_expr cond = edges_of(j, &old, base, at);
   j->axis[k].lo = neo_const_int(m, NEO_I64_T, 0);
   j->axis[k].hi = neo_const_int(m, NEO_I64_T, length);
   neo_facts f = {.axes = j->axis, .n_axes = k + 1}; /* later ranges still count the old way */
@@ -147,9 +164,13 @@ static bool move(job *j, uint32_t k) {
     j->axis[k].hi = hi;
     cond = rest;
   }
+  if (cond.i && later_ranges_read(j, k)) { /* they would be entered with points outside */
+    j->axis[k] = old;
+    return false;
+  }
   substitute(j, k, at);
   if (cond.i)
-    j->where = and_also(j, j->where, cond);
+    j->edges = and_also(j, j->edges, cond);
   return true;
 }
 
@@ -169,8 +190,7 @@ static bool drop_single(job *j, uint32_t k) {
   for (uint32_t i = 0; i < j->r.body.n; i++)
     ids[i] = neo_expr_subst_axes(m, neo_list_expr(m, j->r.body, i), by, n).i;
   j->r.body = neo_list_new(m, ids, j->r.body.n);
-  if (j->where.i)
-    j->where = neo_expr_subst_axes(m, j->where, by, n);
+  subst_conditions(j, by);
   for (uint32_t i = k; i + 1 < n; i++) {
     j->axis[i] = j->axis[i + 1];
     j->axis[i].lo = neo_expr_subst_axes(m, j->axis[i].lo, by, n);
@@ -185,7 +205,8 @@ static void write(job *j, neo_def d) {
   for (uint32_t k = 0; k < j->r.axes.n; k++)
     ids[k] = neo_axis_add(j->m, j->axis[k]).i;
   j->r.axes = neo_list_new(j->m, ids, j->r.axes.n);
-  j->r.where = simpler(j, j->where, j->r.axes.n);
+  neo_expr where = j->where.i ? and_also(j, j->edges, j->where) : j->edges;
+  j->r.where = simpler(j, where, j->r.axes.n);
   *neo_def_at(j->m, d) = j->r;
 }
 

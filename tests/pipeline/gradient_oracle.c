@@ -282,7 +282,8 @@ static void choose_sizes(job *j, const neo_gen_program *g) {
 
 static bool check(job *j) {
   take_request(j, gradient_oracle_request(j->m));
-  if (!verified(j, "before") || !expect(j, "forward") || !differentiated(j))
+  j->o->broken = !verified(j, "before") || !expect(j, "forward");
+  if (j->o->broken || !differentiated(j))
     return false;
   if (j->o->second) {
     add_second(j);

@@ -12,6 +12,7 @@ typedef struct {
   uint64_t remarks;                /* proofs given up */
   double worst; /* points of a gradient's loops over those of the forward pass and its elements */
   uint64_t compared;
+  bool broken; /* the last program itself is: it reads out of range at some size */
 } gradient_oracle;
 
 /* Adds requests for the gradient of the first entry's first output, with a seed of its own, by

@@ -348,6 +348,29 @@ static void ranges_with_quotients_by_sizes_are_loosened(void **state) {
        "entry forward forward: Y = Y\n");
 }
 
+/* The ends of a moved window come before the conditions that read by it. */
+static void edges_of_windows_stand_before_conditions(void **state) {
+  (void)state;
+  form(KINKED, 40,
+       "neo-ir 1\nmodule t\nsize N 1..5\ninput T : i32 [N] < 2\n"
+       "input A : f32 [2, (N * 7 - 7) / (N * N) + 1, min((N * 7 - 7) / N, N - 1) + 1, "
+       "min(N * 7 - 7, N - 1) + 1]\ntemp Y : f32 [N, N]\n"
+       "def Y[x: N, y: N] =\n  max[r: N]\n"
+       "  let $0 = x * 3 + (N - 1 - y) * 3 + (N - 1 - r);\n"
+       "  A[i64(T[r]), $0 / (N * N), $0 / N % N, $0 % N]\n  then acc0\n"
+       "entry forward forward: Y = Y\n");
+}
+
+static void ranges_with_remainders_are_loosened(void **state) {
+  (void)state;
+  form(SMOOTH, 20,
+       "neo-ir 1\nmodule t\nsize N 0..2\n"
+       "input A : f32 [1, 1, max((N * 4 + 10) / (N + 2) + 1, 1), 2]\ntemp Y : f32 [3, N]\n"
+       "def Y[x: 3, y: N] =\n"
+       "  sum[r: 6] (A[(y + 2) % 2, x + y + r, r % 3 * 2 + r / 3, x % 2] else 0.0)\n  then acc0\n"
+       "entry forward forward: Y = Y\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(strides_that_do_not_divide),
@@ -373,6 +396,8 @@ int main(void) {
       cmocka_unit_test(products_with_zeros),
       cmocka_unit_test(a_window_is_cut_where_a_later_range_would_be_empty),
       cmocka_unit_test(equations_that_move_do_not_uncover_reads),
+      cmocka_unit_test(edges_of_windows_stand_before_conditions),
+      cmocka_unit_test(ranges_with_remainders_are_loosened),
       cmocka_unit_test(conditions_stand_before_what_was_proved_with_them),
       cmocka_unit_test(ranges_with_quotients_by_sizes_are_loosened),
   };
