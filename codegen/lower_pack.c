@@ -98,21 +98,43 @@ static bool zero_everywhere(lowering *l, const neo_contraction *c, neo_expr wher
   return true;
 }
 
-/* Conjuncts that some packed operand has taken need no test in the tile, if no other load relies on them. Those on data
- * (a mask) stay unless all operands have taken them: what is masked may be NaN, and NaN times zero is NaN. */
-static neo_expr left_over(lowering *l, const neo_contraction *c, neo_expr where,
+/* The condition without one of its conjuncts. */
+static neo_expr without(lowering *l, neo_expr where, neo_expr part) {
+  const neo_node n = *neo_expr_node(l->m, where);
+  if (where.i == part.i)
+    return (neo_expr){0};
+  if (n.op != NEO_OP_AND)
+    return where;
+  neo_expr a = without(l, neo_list_expr(l->m, n.arg, 0), part);
+  neo_expr b = without(l, neo_list_expr(l->m, n.arg, 1), part);
+  return a.i && b.i ? neo_op2(l->m, NEO_OP_AND, a, b) : a.i ? a : b;
+}
+
+/* Does some operand, zero in scratch where the conjunct does not hold, not even exist there? Then it is the edge of a
+ * window (0 times what stands opposite counts, as for a read with `else 0`); else it is a mask. */
+static bool is_edge(lowering *l, const neo_contraction *c, neo_expr where, neo_expr part,
+                    const uint64_t *reach) {
+  if (neo_expr_uses_op(l->m, part, NEO_OP_LOAD))
+    return false;
+  for (uint32_t k = 0; k < c->n; k++)
+    if (reach[k] && !(neo_expr_axes(l->m, part) & ~reach[k]) &&
+        !safe_under(l, c->factor[k].e, without(l, where, part)))
+      return true;
+  return false;
+}
+
+/* Conjuncts that packed operands have taken need no test in the tile: edges of windows, and masks that all operands have
+ * taken. Others stay: what is masked may be NaN, and NaN times zero is NaN. */
+static neo_expr left_over(lowering *l, const neo_contraction *c, neo_expr all, neo_expr where,
                           const uint64_t *reach) {
-  const neo_node *n = neo_expr_node(l->m, where);
-  if (n->op == NEO_OP_AND) {
-    neo_expr a = left_over(l, c, neo_expr_arg(l->m, where, 0), reach);
-    neo_expr b = left_over(l, c, neo_expr_arg(l->m, where, 1), reach);
+  const neo_node n = *neo_expr_node(l->m, where);
+  if (n.op == NEO_OP_AND) {
+    neo_expr a = left_over(l, c, all, neo_list_expr(l->m, n.arg, 0), reach);
+    neo_expr b = left_over(l, c, all, neo_list_expr(l->m, n.arg, 1), reach);
     return a.i && b.i ? neo_op2(l->m, NEO_OP_AND, a, b) : a.i ? a : b;
   }
-  if (!neo_expr_uses_op(l->m, where, NEO_OP_LOAD) || zero_everywhere(l, c, where, reach))
-    for (uint32_t k = 0; k < c->n; k++)
-      if (reach[k] && !(neo_expr_axes(l->m, where) & ~reach[k]))
-        return (neo_expr){0};
-  return where;
+  bool gone = zero_everywhere(l, c, where, reach) || is_edge(l, c, all, where, reach);
+  return gone ? (neo_expr){0} : where;
 }
 
 static uint32_t scratch(lowering *l, const char *name, neo_type t, int64_t elems) {
@@ -180,7 +202,7 @@ void neo_lower_plan_packs(lowering *l) {
     plan_pack(l, s, &c.factor[k], cond, side);
   }
   if (drop && b->where_original.i) {
-    b->where_original = left_over(l, &c, b->where_original, reach);
+    b->where_original = left_over(l, &c, b->where_original, b->where_original, reach);
     b->where = neo_walked_expr(l->m, l->original, l->walk_last, l->walk_n, b->where_original);
   }
   if (p[NEO_SCHED_BLOCK_K])

@@ -95,6 +95,20 @@ g2 = grad(l2, v)
 output g, gs, gv, gu, g2, seen
 END
 
+# the same at a size that is packed, the mask by places alone
+model causal <<'END'
+param v[32, 16] : T = 0.4
+param s0[32, 32] : T = 0.1
+nan = inf - inf
+u[j, e] : T = select(j < 12, v[j, e], nan)
+y[i < 32, e] = sum[j < 32 where j <= i] s0[i, j]*u[j, e]
+loss = sum[i < 12, e] y[i, e]^2
+seen = sum[i, e] y[i, e]
+h, gv = grad(loss, s0, v)
+g[i < 12, j < 12] = h[i, j]
+output g, gv, seen
+END
+
 # dropout, lookups, reads with else
 model lookups <<'END'
 param x[6, 3] : T = 0.3
