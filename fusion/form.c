@@ -136,6 +136,16 @@ static neo_expr relax(builder *b, const neo_stage *s, neo_axis_rec *x, uint32_t 
   return cond;
 }
 
+/* Does a range further in than axis k read memory? What it reads is only in range where the ranges around it hold. */
+static bool protects(const builder *b, const neo_def_rec *d, uint32_t k) {
+  for (uint32_t i = k + 1; i < d->axes.n; i++) {
+    const neo_axis_rec *x = neo_def_axis(b->m, d, i);
+    if (neo_expr_uses_op(b->m, x->lo, NEO_OP_LOAD) || neo_expr_uses_op(b->m, x->hi, NEO_OP_LOAD))
+      return true;
+  }
+  return false;
+}
+
 /* A stage over the definition's reduction axes. */
 static neo_stage begin_stage(builder *b, const neo_def_rec *d) {
   neo_stage s = {.first_acc = b->f->n_accs};
@@ -145,7 +155,8 @@ static neo_stage begin_stage(builder *b, const neo_def_rec *d) {
     neo_axis_rec x = *neo_def_axis(b->m, d, k);
     x.lo = flat(b, &s, put_in(b, x.lo));
     x.hi = flat(b, &s, put_in(b, x.hi));
-    cond = relax(b, &s, &x, k, cond);
+    if (!protects(b, d, k))
+      cond = relax(b, &s, &x, k, cond);
     NEO_PUSH(b->m->arena, &s.axes, x);
   }
   s.where = cond; /* the condition is only read where the bounds hold */

@@ -15,6 +15,8 @@ typedef struct {
   neo_scope *all, *here; /* all axes; with all assumptions, with those on outer axes */
   neo_scope *outer;      /* outer axes only */
   neo_module *m;
+  neo_prover *p;
+  const neo_facts *facts;
   uint32_t axis;
   uint64_t inner; /* the axis and later ones */
   uint32_t n_lo, n_hi;
@@ -188,6 +190,23 @@ static neo_expr both_sides(neo_module *m, neo_expr e) {
   return (neo_expr){0};
 }
 
+static neo_scope *outer_scope(neo_prover *p, const neo_facts *facts, uint64_t inner, uint32_t n) {
+  neo_expr *assume = NEO_NEW_ARRAY(p->m->arena, neo_expr, facts->n_assume + 1);
+  neo_facts f = {facts->axes, n, assume, 0};
+  for (uint32_t k = 0; k < facts->n_assume; k++)
+    if (!(neo_expr_axes(p->m, facts->assume[k]) & inner)) assume[f.n_assume++] = facts->assume[k];
+  return neo_scope_of(p, &f);
+}
+
+/* What the conjunct may rely on: the axes up to the last that it uses. Those further in lie in ranges that it may have to
+ * protect (a read in a bound), and an empty one would prove anything. */
+static neo_scope *scope_for(job *j, neo_expr e) {
+  uint64_t axes = neo_expr_axes(j->m, e);
+  uint32_t n = axes ? 64 - (uint32_t)__builtin_clzll(axes) : 0;
+  if (n >= j->facts->n_axes) return j->all;
+  return outer_scope(j->p, j->facts, ~0ULL << n, n);
+}
+
 static void conjunct(job *j, neo_expr e, bool value) {
   neo_op op = (neo_op)neo_expr_node(j->m, e)->op;
   neo_expr both = value ? both_sides(j->m, e) : (neo_expr){0};
@@ -201,24 +220,18 @@ static void conjunct(job *j, neo_expr e, bool value) {
   } else if (op == (value ? NEO_OP_AND : NEO_OP_OR)) {
     conjunct(j, neo_expr_arg(j->m, e, 0), value);
     conjunct(j, neo_expr_arg(j->m, e, 1), value);
-  } else if (neo_scope_prove(j->all, is)->proof == NEO_PROVED || take_compare(j, e, value)) {
+  } else if (neo_scope_prove(scope_for(j, e), is)->proof == NEO_PROVED ||
+             take_compare(j, e, value)) {
     j->changed = true;
   } else {
-    j->all->fuel = NEO_PROVE_FUEL;
-    j->never = j->never || neo_scope_decide(j->all, e, !value);
+    neo_scope *s = scope_for(j, e);
+    s->fuel = NEO_PROVE_FUEL;
+    j->never = j->never || neo_scope_decide(s, e, !value);
     j->rest = j->rest.i ? neo_op2(j->m, NEO_OP_AND, j->rest, is) : is;
   }
 }
 
 /* ---- the whole */
-
-static neo_scope *outer_scope(neo_prover *p, const neo_facts *facts, uint64_t inner, uint32_t n) {
-  neo_expr *assume = NEO_NEW_ARRAY(p->m->arena, neo_expr, facts->n_assume + 1);
-  neo_facts f = {facts->axes, n, assume, 0};
-  for (uint32_t k = 0; k < facts->n_assume; k++)
-    if (!(neo_expr_axes(p->m, facts->assume[k]) & inner)) assume[f.n_assume++] = facts->assume[k];
-  return neo_scope_of(p, &f);
-}
 
 static neo_expr fold_bounds(neo_module *m, neo_op op, const neo_expr *at, uint32_t n) {
   neo_expr e = at[0];
@@ -231,7 +244,7 @@ bool neo_tighten(neo_prover *p, const neo_facts *facts, uint32_t axis, neo_expr 
   assert(axis < facts->n_axes && axis < 63);
   const neo_axis_rec *own = &facts->axes[axis];
   uint64_t inner = ~0ULL << axis;
-  job j = {.m = p->m, .axis = axis, .inner = inner};
+  job j = {.m = p->m, .p = p, .facts = facts, .axis = axis, .inner = inner};
   *lo = own->lo;
   *hi = own->hi;
   *rest = cond;
@@ -244,7 +257,8 @@ bool neo_tighten(neo_prover *p, const neo_facts *facts, uint32_t axis, neo_expr 
   conjunct(&j, cond, true);
   if (j.never) {
     *rest = neo_const_bool(p->m, false);
-    return rest->i != cond.i;
+    *hi = *lo; /* bounds further in are not even computed */
+    return rest->i != cond.i || hi->i != own->hi.i;
   }
   if (!j.changed) return false;
   *rest = j.rest;
