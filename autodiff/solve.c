@@ -31,6 +31,22 @@ neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b) {
   return a.i == b.i ? a : neo_op2(m, NEO_OP_AND, a, b);
 }
 
+static neo_expr guard_load(void *ctx, neo_module *m, neo_expr e) {
+  (void)ctx;
+  const neo_node n = *neo_expr_node(m, e);
+  if (n.op != NEO_OP_LOAD || n.arg.n == 0)
+    return e;
+  neo_expr index[16];
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    index[k] = neo_list_expr(m, n.arg, k);
+  return neo_load_else(m, (neo_tensor){n.attr}, index, n.arg.n,
+                       neo_const_int(m, (neo_type)n.type, 0), n.span);
+}
+
+neo_expr ad_guard_reads(neo_module *m, neo_expr e) {
+  return neo_expr_rewrite(m, e, guard_load, NULL);
+}
+
 static neo_expr op2(ad_system *s, neo_op op, neo_expr a, neo_expr b) {
   return neo_op2(s->m, op, a, b);
 }
@@ -133,8 +149,7 @@ static bool loosen(ad_system *s, neo_expr bound, uint64_t allowed, bool upper, n
   return true;
 }
 
-/* What was proved with the ranges of axes stands behind the conditions that replace these ranges:
- * a new condition comes before the older ones. */
+/* A new condition comes before the older ones, whose reads are proved with it. */
 static void require(ad_system *s, neo_expr cond) {
   s->range = ad_and(s->m, cond, s->range);
 }
@@ -175,10 +190,16 @@ static void reapply(ad_system *s, uint32_t gone) {
   require(s, loosened);
 }
 
+/* Reads stay guarded until all conditions are known: a range that proves one today may be a
+ * condition tomorrow. */
+static neo_expr simpler(ad_system *s, const neo_facts *f, neo_expr e) {
+  return ad_guard_reads(s->m, neo_simplify_under(s->env->prover, f, e));
+}
+
 /* AXIS k := value, with k's range as a condition. */
 static void substitute(ad_system *s, uint32_t k, neo_expr value) {
   neo_facts f = facts_of(s);
-  value = neo_simplify_under(s->env->prover, &f, value);
+  value = simpler(s, &f, value);
   neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, s->axis[k].lo, value),
                        op2(s, NEO_OP_LT, value, s->axis[k].hi));
   s->solved[k] = true;
@@ -193,22 +214,6 @@ void ad_system_equate(ad_system *s, neo_expr lhs, neo_expr rhs) {
     return;
   }
   s->eq[s->n_eq++] = (ad_equation){lhs, rhs, false};
-}
-
-static neo_expr guard_load(void *ctx, neo_module *m, neo_expr e) {
-  (void)ctx;
-  const neo_node n = *neo_expr_node(m, e);
-  if (n.op != NEO_OP_LOAD || n.arg.n == 0)
-    return e;
-  neo_expr index[16];
-  for (uint32_t k = 0; k < n.arg.n; k++)
-    index[k] = neo_list_expr(m, n.arg, k);
-  return neo_load_else(m, (neo_tensor){n.attr}, index, n.arg.n,
-                       neo_const_int(m, (neo_type)n.type, 0), n.span);
-}
-
-neo_expr ad_guard_reads(neo_module *m, neo_expr e) {
-  return neo_expr_rewrite(m, e, guard_load, NULL);
 }
 
 /* ---- equations as sums of coefficient * axis */
@@ -421,7 +426,7 @@ static void split_axis(ad_system *s, const radix *r) {
   substitute(s, r->axis, r->sign < 0 ? op2(s, NEO_OP_SUB, int_of(s, 0), x) : x);
   neo_facts f = facts_of(s);
   for (uint32_t i = 0; i < s->n_eq; i++)
-    s->eq[i].lhs = neo_simplify_under(s->env->prover, &f, s->eq[i].lhs);
+    s->eq[i].lhs = simpler(s, &f, s->eq[i].lhs);
 }
 
 static bool rule_radix(ad_system *s, ad_equation *q) {
