@@ -1,7 +1,7 @@
 /* Reducers backwards: the adjoint of the body at one point of the domain.
  *
  *   sum         g
- *   mean        g / count
+ *   mean        g / max(count, 1)
  *   max, min    g where this point's payload is the winner's, else 0 (the first of equals has it)
  *   logsumexp   g * exp(body - result), 0 if all of the body is -inf
  *   prod        g * product of the body over all other points (product.c)
@@ -41,7 +41,10 @@ static neo_expr mean(ad_state *s, neo_def def, neo_expr g) {
   neo_type t = neo_expr_type(s->m, g);
   bool narrow = t == NEO_F16_T || t == NEO_BF16_T; /* the count may not fit */
   neo_type wide = narrow ? NEO_F32_T : t;
-  neo_expr n = neo_cast(s->m, wide, count_of(s, def));
+  neo_expr count = count_of(s, def);
+  if (neo_expr_axes(s->m, count) || !ad_is_plain_index(s->m, count)) /* 0 gives nothing, not NaN */
+    count = neo_op2(s->m, NEO_OP_MAX, count, neo_const_int(s->m, NEO_I64_T, 1));
+  neo_expr n = neo_cast(s->m, wide, count);
   return neo_cast(s->m, t, neo_op2(s->m, NEO_OP_DIV, neo_cast(s->m, wide, g), n));
 }
 

@@ -30,7 +30,7 @@ static neo_gen_program parsed(neo_arena *a, const char *text) {
   return g;
 }
 
-static void in_machine_code(neo_arena *a, const char *text) {
+static void in_machine_code(neo_arena *a, const char *text, uint64_t seed) {
   neo_str ir, why;
   plan_world w;
   neo_gen_program g = parsed(a, text);
@@ -38,6 +38,7 @@ static void in_machine_code(neo_arena *a, const char *text) {
   neo_str_init(&why, a);
   neo_module_print(g.m, &ir);
   world_open(&w);
+  w.seed = seed;
   world_parse(&w, neo_str_text(&ir));
   (void)gradient_oracle_request(w.c.module);
   world_begin(&w, KERNELS_COMPILED, g.sizes);
@@ -70,7 +71,7 @@ static void form(smoothness s, double most, const char *text) {
   }
   neo_arena a;
   neo_arena_init(&a, neo_alloc_default, NULL);
-  in_machine_code(&a, text);
+  in_machine_code(&a, text, 1);
   neo_arena_free(&a);
 }
 
@@ -348,6 +349,32 @@ static void ranges_with_quotients_by_sizes_are_loosened(void **state) {
        "entry forward forward: Y = Y\n");
 }
 
+static void reads_stay_guarded_until_all_conditions_are_known(void **state) {
+  (void)state;
+  form(SMOOTH, 10,
+       "neo-ir 1\nmodule t\ninput T : i32 [1] < 1\ninput A : f32 [3, 3, 1, 2]\n"
+       "temp Y : f32 [1, 3]\n"
+       "def Y[x: 1, y: 3] = A[x * 3 + y, i64(T[x]) + y, 0, y % 2]\n"
+       "entry forward forward: Y = Y\n");
+}
+
+/* Where a mean takes nothing, 0/0 must not stand beside what a kernel masks. */
+static void means_of_nothing_give_no_gradient(void **state) {
+  (void)state;
+  static const char text[] =
+      "neo-ir 1\nmodule t\nsize N 1..3\ninput L : i32 [N + 1] < 2\ninput A : f32 [N + 30, 1]\n"
+      "input B : f32 [N + 1, N]\ntemp Y : f32 [N + 1, 6]\n"
+      "def Y[x: N + 1, y: 6] =\n"
+      "  mean[r: N, k: i64(L[x])..1] where x + y + (N - 1 - r) * 2 + k != 1;\n"
+      "  A[k * 4 + r + 30 - y * 6, k * 9] * B[x, r]\n  then acc0\n"
+      "entry forward forward: Y = Y\n";
+  neo_arena a;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  for (uint64_t seed = 1; seed < 9; seed++)
+    in_machine_code(&a, text, seed);
+  neo_arena_free(&a);
+}
+
 /* The ends of a moved window come before the conditions that read by it. */
 static void edges_of_windows_stand_before_conditions(void **state) {
   (void)state;
@@ -396,6 +423,8 @@ int main(void) {
       cmocka_unit_test(products_with_zeros),
       cmocka_unit_test(a_window_is_cut_where_a_later_range_would_be_empty),
       cmocka_unit_test(equations_that_move_do_not_uncover_reads),
+      cmocka_unit_test(reads_stay_guarded_until_all_conditions_are_known),
+      cmocka_unit_test(means_of_nothing_give_no_gradient),
       cmocka_unit_test(edges_of_windows_stand_before_conditions),
       cmocka_unit_test(ranges_with_remainders_are_loosened),
       cmocka_unit_test(conditions_stand_before_what_was_proved_with_them),

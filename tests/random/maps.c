@@ -277,7 +277,7 @@ static neo_reducer some_reducer(map_gen *g) {
   int64_t n = 1;
   for (uint32_t k = g->n_out; k < g->n_axes; k++)
     n *= map_now(g, g->end[k]);
-  bool few = n <= (r == NEO_RED_PROD ? 8 : 16); /* what stays exact */
+  bool few = n <= (r == NEO_RED_PROD ? 5 : 16); /* what stays exact */
   return few || r == NEO_RED_MAX || r == NEO_RED_MIN ? r : NEO_RED_SUM;
 }
 
