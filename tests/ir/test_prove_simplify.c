@@ -88,6 +88,10 @@ static const loop loops[] = {
     {0, "L", "i<10; k<10", 1, "k < L[i]", "0", "min(10, L[i])", 0},
     {0, "L", "i<10; k<10", 1, "i >= 1 and k < L[i - 1]", "0", "min(10, L[i - 1 | 0])", "1 <= i"},
     {0, 0, "i<10; k<10", 1, "k > 12", "13", "10", 0},
+    /* an empty range further in proves nothing about the ones around it */
+    {0, "Z<1", "i<10; k<10; n<Z[k]", 1, "k < i and k % 2 == 0", "0", "i", "k % 2 == 0"},
+    /* what never holds leaves no iteration, in which bounds further in would be read */
+    {0, "L", "i<10; k<10; n<L[k]", 1, "k % 2 == 2", "0", "0", "1 < 0"},
 };
 
 static void check_loop(neo_module *m, const loop *l) {
