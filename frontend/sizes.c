@@ -131,7 +131,7 @@ bool neo_size_solve(neo_inst *in, const neo_ast_expr *e, const neo_ast_name *unk
 
 static bool replaced(neo_inst *in, const neo_ast_stmt *s, int64_t *x) {
   const neo_frontend_options *o = in->fe->options;
-  if (!in->is_main || in->scope->parent || s->u.dim.rel != NEO_AST_REL_NONE) return false;
+  if (!in->is_main || in->scope->parent) return false;
   for (int k = 0; o && k < o->n_defines; k++)
     if (neo_streq(o->defines[k].name, s->u.dim.name.text)) {
       in->fe->define_used[k] = true;
@@ -153,6 +153,12 @@ static neo_expr runtime_size(neo_inst *in, const neo_ast_stmt *s) {
   }
   if (lo < 0 || hi < lo || hi > ((int64_t)1 << 40)) {
     NEO_ERR(in, s->span, DIM_BOUNDS, s->u.dim.name.text, (long long)lo, (long long)hi);
+    return none;
+  }
+  int64_t x; /* compiled for one size alone */
+  if (replaced(in, s, &x)) {
+    if (x >= lo && x <= hi) return neo_const_int(in->fe->m, NEO_I64_T, x);
+    NEO_ERR(in, s->span, DEFINE_BOUNDS, s->u.dim.name.text, (long long)x, (long long)lo, (long long)hi);
     return none;
   }
   neo_size size = neo_size_add(in->fe->m, (neo_size_rec){.kind = NEO_SIZE_RUNTIME,

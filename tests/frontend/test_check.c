@@ -102,7 +102,8 @@ static bool is_checked(const char *code) {
   bool syntax = strncmp(code, "E00", 3) == 0, later = strcmp(code, "E0600") >= 0;
   bool elsewhere = strcmp(code, "E0500") >= 0 && strcmp(code, "E0510") < 0;
   bool limit = strcmp(code, "E0910") >= 0 && strcmp(code, "E0920") < 0;
-  bool other = neo_streq(code, "E0104") || neo_streq(code, "E0108") || neo_streq(code, "E0913");
+  bool other = neo_streq(code, "E0104") || neo_streq(code, "E0108") || neo_streq(code, "E0230") ||
+               neo_streq(code, "E0913");
   return !syntax && (!later || limit) && !elsewhere && !other;
 }
 
@@ -152,6 +153,24 @@ static void define_replaces(neo_arena *a) {
 static void test_define_replaces_a_constant_dim(void **state) {
   (void)state;
   in_arena(define_replaces);
+}
+
+static void define_fixes(neo_arena *a) {
+  const neo_define_option one = {"B", 7}, many = {"B", 9};
+  const char *text = "dim 2 <= B <= 8\ninput X[B]\ny[i] = X[i]\noutput y\n";
+  checked c = check_with(a, "m.expr", text, strlen(text),
+                         (neo_frontend_options){.n_defines = 1, .defines = &one});
+  assert_non_null(c.module);
+  assert_non_null(strstr(printed(c.module), "input X : f32 [7]"));
+  c = check_with(a, "m.expr", text, strlen(text),
+                 (neo_frontend_options){.n_defines = 1, .defines = &many});
+  assert_null(c.module);
+  assert_non_null(strstr(messages(&c), "error[E0230]: -D B=9: the size lies between 2 and 8"));
+}
+
+static void test_define_fixes_a_run_time_size_within_its_bounds(void **state) {
+  (void)state;
+  in_arena(define_fixes);
 }
 
 static void limit_holds(neo_arena *a) {
@@ -214,6 +233,7 @@ int main(void) {
       cmocka_unit_test(test_broken_programs_get_these_messages),
       cmocka_unit_test(test_every_message_has_a_golden_file),
       cmocka_unit_test(test_define_replaces_a_constant_dim),
+      cmocka_unit_test(test_define_fixes_a_run_time_size_within_its_bounds),
       cmocka_unit_test(test_a_small_program_cannot_grow_without_end),
       cmocka_unit_test(test_all_errors_are_reported_and_none_follows_from_another),
       cmocka_unit_test(test_a_module_may_have_several_names),
