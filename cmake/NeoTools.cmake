@@ -4,6 +4,12 @@
 file(GLOB pipeline CONFIGURE_DEPENDS tools/pipeline/*.c)
 neo_add_static(neo_pipeline "${pipeline}" "neo_codegen;neort_static")
 
+# neo_cache: records of schedules, on base alone. neo-cache: the program; neoc answers `neoc cache`
+# with the same code.
+file(GLOB cache_sources CONFIGURE_DEPENDS tools/cache/*.c)
+list(FILTER cache_sources EXCLUDE REGEX "/main\\.c$")
+neo_add_static(neo_cache "${cache_sources}" neo_base)
+
 # neoc finds the shipped library, the headers and libneort relative to itself (../share/neo/std,
 # ../include, ../lib or ../NEO_INSTALL_LIBDIR); in the build tree these are links to the sources.
 set(neo_definitions NEO_VERSION="${PROJECT_VERSION}"
@@ -36,7 +42,8 @@ endforeach()
 list(REMOVE_DUPLICATES tool_folders)
 foreach(folder IN LISTS tool_folders)
   cmake_path(GET folder FILENAME tool)
-  if(NOT tool MATCHES "^(pipeline|benchmarks)$") # benchmarks: built by tools/bench where a peer is
+  # cache: below; benchmarks: built by tools/bench where a peer is
+  if(NOT tool MATCHES "^(pipeline|cache|benchmarks)$")
     file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
     add_executable(${tool} ${sources})
     target_compile_definitions(${tool} PRIVATE ${neo_definitions})

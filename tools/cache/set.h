@@ -1,0 +1,85 @@
+/* Files of records, and what was read from them.
+ *
+ * A file is text: a first line "neo-records VERSION CHECKSUM", then a line for each record
+ * (record.h), only ever appended to. What is safe, and why:
+ *
+ *   writers    append under flock, a whole line (with the first line, if the file is new) in one
+ *              write. One that was killed leaves at most a part of a line, without its newline,
+ *              at the end; the next writer cuts that off.
+ *   readers    take no lock: each line is checked. Damaged lines are skipped and counted; what
+ *              stands after the last newline and is no whole record is a writer at work, or one
+ *              that was killed.
+ *   rewriting  (prune, merge) makes a new file beside the old one and renames it over that, under
+ *              the lock; a writer that waited for the lock sees that its file has gone, and opens
+ *              the new one.
+ *   versions   a file of a newer version is neither read nor written: that is an error with a
+ *              message. A damaged first line is skipped like any other; what has no record in it
+ *              and no such line is not written to.
+ *
+ * The user's own file is $XDG_CACHE_HOME/neo/records, or ~/.cache/neo/records. It is opened only if
+ * it and its folder are the user's, and nobody else may write them. */
+#ifndef NEO_CACHE_SET_H
+#define NEO_CACHE_SET_H
+#include "base/file.h"
+#include "base/vec.h"
+#include "tools/cache/record.h"
+
+enum {
+  NEO_RECORDS_PRIVATE = 1, /* the user's own: no link, and nobody else may write it */
+  NEO_RECORDS_SYNC = 2     /* append: on the disk when it returns */
+};
+
+/* ---- files (append.c, place.c) */
+
+/* The user's file; null where neither XDG_CACHE_HOME nor HOME is an absolute path. */
+char *neo_records_place(neo_arena *a);
+
+/* Appends one record: it is in the file, whole, when this returns NEO_OK; folders are made. Any
+ * number of processes may call this at once. Otherwise *why has a text with the path: NEO_IO (a
+ * read-only place, a full disk), NEO_FORMAT (a newer version, or no file of records: nothing was
+ * changed), NEO_ARGUMENT (the record is not valid). Memory is taken from `scratch`. */
+neo_status neo_record_append(const neo_io *io, neo_arena *scratch, const char *path,
+                             const neo_record *r, unsigned flags, const char **why) NEO_MUST_CHECK;
+
+/* ---- sets (set.c, find.c) */
+
+typedef struct {
+  const char *path;
+  size_t records, bad_lines; /* bad: checksum, or checksum right but contents not valid */
+  size_t torn_bytes;         /* after the last line */
+  const char *first_bad;     /* "line 7: checksum"; null if there is none */
+} neo_records_file;
+
+typedef struct neo_records {
+  neo_arena *arena;
+  NEO_VEC(neo_record) all; /* in the order in which they were read */
+  NEO_VEC(neo_records_file) files;
+} neo_records;
+
+void neo_records_init(neo_records *s, neo_arena *arena);
+/* Reads a file's records into the set, after those that are there. NEO_IO (errno tells why; ENOENT:
+ * there is none), NEO_FORMAT: a newer version, or no file of records; *why has a text with the
+ * path. Damaged lines are no failure: see files. */
+neo_status neo_records_load(neo_records *s, const neo_io *io, const char *path, unsigned flags,
+                            const char **why) NEO_MUST_CHECK;
+/* The same for a file's text that is in memory already; `name` stands for its path in messages. */
+neo_status neo_records_take(neo_records *s, const char *name, const char *text, size_t n,
+                            const char **why) NEO_MUST_CHECK;
+/* Adds a record, by reference to its texts and sizes. */
+void neo_records_add(neo_records *s, const neo_record *r);
+
+/* Which of two records for the same (key, target, build) to use, whatever the order in which they
+ * were read: the lower time relative to its own default; then the later one. True: b. */
+bool neo_record_better(const neo_record *a, const neo_record *b);
+/* The best record for exactly this group, target and build; null: none. threads 0: measured with
+ * any number; otherwise one with as many threads comes before all others. */
+const neo_record *neo_records_find(const neo_records *s, const uint64_t key[2], const char *target,
+                                   const char *build, uint32_t threads);
+/* The best record of each of the `most` nearest shapes of a family, nearest first; returns how
+ * many. The distance is the sum of |log(a/b)| over sizes; equal distances by sizes, then key. The
+ * shape itself (distance 0) is among them. */
+size_t neo_records_nearest(const neo_records *s, const uint64_t family[2], const int64_t *sizes,
+                           uint32_t n_sizes, const char *target, const char *build,
+                           const neo_record **out, size_t most);
+
+#endif
