@@ -1,5 +1,6 @@
 /* Choosing: the model's schedule, and random legal ones. */
 #include "schedule/model.h"
+#include "schedule/space.h"
 
 neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_machine *machine) {
   const neo_form *f = neo_group_form(m, g);
@@ -71,11 +72,28 @@ static int64_t draw_block_n(drawing *d, const neo_form *f, uint64_t *seed) {
   return n;
 }
 
+/* Some random steps from the model's choice: whatever has a row in the table is reached. Large tiles take long to
+ * compile, and have nothing that small ones lack. */
+static neo_schedule wander(neo_module *m, const neo_group *g, const neo_machine *machine,
+                           uint64_t *seed) {
+  enum { LARGE = 6 };
+  neo_space x = neo_space_of(m, g, machine);
+  neo_schedule s = neo_schedule_default(m, g, machine);
+  for (int64_t k = pick(seed, 2, 5); k > 0; k--) {
+    neo_schedule y = neo_space_mutate(&x, &s, seed);
+    if (y.at[NEO_SCHED_TILE_M] * y.at[NEO_SCHED_TILE_N] * y.at[NEO_SCHED_UNROLL_K] <= LARGE)
+      s = y;
+  }
+  return s;
+}
+
 /* A register tile first; then everything else where it is legal. */
 neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_machine *machine,
                                  uint64_t *seed) {
   const neo_form *f = neo_group_form(m, g);
   neo_schedule own;
+  if (pick(seed, 0, 2) == 0)
+    return wander(m, g, machine, seed);
   bool way = pick(seed, 0, 1); /* a way of its own, where there is one */
   if (way && (neo_model_segment(m, g, machine, &own) || neo_model_running(m, g, machine, &own))) {
     own.at[NEO_SCHED_BLOCK_N] = own.at[NEO_SCHED_VECTOR_AXIS] < 0 ? 0 : pick(seed, 1, 9);

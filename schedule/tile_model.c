@@ -18,8 +18,8 @@ typedef struct {
   int64_t shared[NEO_FORM_MAX_AXES], own[NEO_FORM_MAX_AXES];
   double points, steps; /* of the shared axes; of the reduction */
   int64_t lanes;
-  double best;
-  neo_schedule schedule;
+  neo_ranked *top; /* the cheapest so far, cheapest first */
+  size_t n_top, most;
 } search;
 
 /* ---- how an expression walks along an axis */
@@ -243,13 +243,19 @@ static neo_schedule basic(const search *q, const candidate *x) {
   return s;
 }
 
+static double candidate_cost(search *q, const candidate *x) {
+  return x->own_lanes ? own_cost_of(q, x) : cost_of(q, x);
+}
+
+/* Of equal ones the first stays first. */
 static void consider(search *q, const candidate *x) {
-  double cost = x->own_lanes ? own_cost_of(q, x) : cost_of(q, x);
-  if (cost < q->best) {
-    neo_schedule s = basic(q, x);
-    q->best = cost;
-    q->schedule = s;
-  }
+  double cost = candidate_cost(q, x);
+  if (q->n_top == q->most && cost >= q->top[q->n_top - 1].cost)
+    return;
+  size_t k = q->n_top < q->most ? q->n_top++ : q->n_top - 1;
+  for (; k && cost < q->top[k - 1].cost; k--)
+    q->top[k] = q->top[k - 1];
+  q->top[k] = (neo_ranked){basic(q, x), cost};
 }
 
 /* ---- enumeration */
@@ -443,35 +449,77 @@ static void divide(const search *q, neo_schedule *s) {
   }
 }
 
-bool neo_model_contraction(neo_module *m, const neo_form *f, const neo_machine *machine,
-                           neo_schedule *out) {
+/* ---- the model from outside */
+
+static bool begin(search *q, neo_contraction *c) {
+  if (!neo_contraction_of(q->m, q->f, c))
+    return false;
+  q->c = c;
+  q->s = &q->f->stages.at[c->stage];
+  q->points = q->steps = 1;
+  q->lanes = q->machine->vector_bytes / neo_type_bytes((neo_type)q->s->accs.at[0].type);
+  for (uint32_t k = 0; k < q->f->axes.n; k++)
+    q->points *= (double)(q->shared[k] = neo_axis_most(q->m, &q->f->axes.at[k]));
+  for (uint32_t k = 0; k < q->s->axes.n; k++)
+    q->steps *= (double)(q->own[k] = neo_axis_most(q->m, &q->s->axes.at[k]));
+  return q->lanes >= 2;
+}
+
+/* Blocks and units of a schedule that has its tile. */
+static void finish(search *q, neo_schedule *s) {
+  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS];
+  if (s->at[NEO_SCHED_PACK])
+    block_packed(q, s);
+  if (v == (int64_t)q->f->axes.n) {
+    block_own(q, s);
+    if (s->at[NEO_SCHED_AXIS_N] < 0 && s->at[NEO_SCHED_TILE_M] < 8)
+      s->at[NEO_SCHED_UNROLL_K] = s->at[NEO_SCHED_TILE_M] < 4 ? 4 : 2;
+  }
+  divide(q, s);
+  neo_model_units(q->m, q->f, s);
+}
+
+size_t neo_model_contractions(neo_module *m, const neo_form *f, const neo_machine *machine,
+                              neo_ranked *out, size_t most) {
   neo_contraction c;
-  search q = {.m = m, .f = f, .machine = machine, .c = &c, .points = 1, .steps = 1, .best = 1e300};
-  if (!neo_contraction_of(m, f, &c))
-    return false;
-  q.s = &f->stages.at[c.stage];
-  q.lanes = machine->vector_bytes / neo_type_bytes((neo_type)q.s->accs.at[0].type);
-  for (uint32_t k = 0; k < f->axes.n; k++)
-    q.points *= (double)(q.shared[k] = neo_axis_most(m, &f->axes.at[k]));
-  for (uint32_t k = 0; k < q.s->axes.n; k++)
-    q.steps *= (double)(q.own[k] = neo_axis_most(m, &q.s->axes.at[k]));
-  if (q.lanes < 2)
-    return false;
+  search q = {.m = m, .f = f, .machine = machine, .top = out, .most = most};
+  if (!most || !begin(&q, &c))
+    return 0;
   uint64_t fixed = neo_form_bound_axes(m, f);
   shared_candidates(&q, fixed);
   own_candidates(&q, fixed);
-  if (q.best == 1e300)
+  for (size_t k = 0; k < q.n_top; k++)
+    finish(&q, &out[k].schedule);
+  return q.n_top;
+}
+
+bool neo_model_contraction(neo_module *m, const neo_form *f, const neo_machine *machine,
+                           neo_schedule *out) {
+  neo_ranked best;
+  if (!neo_model_contractions(m, f, machine, &best, 1))
     return false;
-  int64_t v = q.schedule.at[NEO_SCHED_VECTOR_AXIS];
-  if (q.schedule.at[NEO_SCHED_PACK])
-    block_packed(&q, &q.schedule);
-  if (v == (int64_t)f->axes.n) {
-    block_own(&q, &q.schedule);
-    if (q.schedule.at[NEO_SCHED_AXIS_N] < 0 && q.schedule.at[NEO_SCHED_TILE_M] < 8)
-      q.schedule.at[NEO_SCHED_UNROLL_K] = q.schedule.at[NEO_SCHED_TILE_M] < 4 ? 4 : 2;
-  }
-  divide(&q, &q.schedule);
-  neo_model_units(m, f, &q.schedule);
-  *out = q.schedule;
+  *out = best.schedule;
   return true;
+}
+
+static candidate candidate_of(const search *q, const neo_schedule *s) {
+  const int64_t *p = s->at;
+  candidate x = {.v = p[NEO_SCHED_VECTOR_AXIS], .merge = p[NEO_SCHED_MERGE], .pack = p[NEO_SCHED_PACK]};
+  x.am = p[NEO_SCHED_AXIS_M], x.rows = p[NEO_SCHED_TILE_M], x.cols = p[NEO_SCHED_TILE_N];
+  x.own_lanes = x.v >= (int64_t)q->f->axes.n;
+  x.an = x.own_lanes ? p[NEO_SCHED_AXIS_N] : -1;
+  x.v = x.own_lanes ? -1 : x.v;
+  x.n = (double)column_length(q, s);
+  x.m_len = x.am >= 0 ? (double)q->shared[x.am] : 1;
+  return x;
+}
+
+double neo_model_contraction_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
+                                  const neo_schedule *s) {
+  neo_contraction c;
+  search q = {.m = m, .f = f, .machine = machine};
+  if (s->at[NEO_SCHED_VECTOR_AXIS] < 0 || !begin(&q, &c))
+    return -1;
+  candidate x = candidate_of(&q, s);
+  return candidate_cost(&q, &x);
 }

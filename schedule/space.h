@@ -1,0 +1,47 @@
+/* The space of legal schedules of a group, for searching it: the model's candidates in its order, what is one step away
+ * from a schedule, and mixtures of two. Everything goes through the table (sched.def) and legality (legal.c), so that a
+ * new parameter is searched from the day it has a row; space_values.c says which of its values are sensible.
+ *
+ * A step sets one parameter. Where the others stand in its way (a block that is no multiple of the new tile, a pack
+ * without lanes) they give way: to what the new value suggests, else to what they are in a plain schedule. What cannot be
+ * made legal is no step. Deterministic: the same seed gives the same schedules. */
+#ifndef NEO_SCHEDULE_SPACE_H
+#define NEO_SCHEDULE_SPACE_H
+#include "fusion/form.h"
+#include "schedule/schedule.h"
+
+typedef struct {
+  neo_module *m;
+  const neo_group *g;
+  const neo_machine *machine;
+  const neo_form *f;
+} neo_space;
+
+enum { NEO_SPACE_VALUES = 48 }; /* the most values of one parameter */
+
+neo_space neo_space_of(neo_module *m, const neo_group *g, const neo_machine *machine);
+
+/* At most `most` different legal schedules, the most promising first; the first is neo_schedule_default. */
+size_t neo_space_ranked(const neo_space *x, neo_schedule *out, size_t most);
+/* What the model thinks a legal schedule takes: comparable within a group only. */
+double neo_space_cost(const neo_space *x, const neo_schedule *s);
+
+/* Sensible values of a parameter near the one that it has, without it. Not all of them are legal. */
+size_t neo_space_values(const neo_space *x, const neo_schedule *s, neo_sched_param k,
+                        int64_t out[NEO_SPACE_VALUES]);
+/* `s` with parameter k at `value`, the others giving way; false: there is no such legal schedule, and *out is not set. */
+bool neo_space_set(const neo_space *x, const neo_schedule *s, neo_sched_param k, int64_t value,
+                   neo_schedule *out);
+/* All that is one step from `s`, each once, in the table's order; at most `most`. */
+size_t neo_space_neighbours(const neo_space *x, const neo_schedule *s, neo_schedule *out, size_t most);
+
+/* One or two random steps; `s` itself if none is legal. */
+neo_schedule neo_space_mutate(const neo_space *x, const neo_schedule *s, uint64_t *seed);
+/* The axes of one parent, and every other parameter of either where that is legal. */
+neo_schedule neo_space_cross(const neo_space *x, const neo_schedule *a, const neo_schedule *b,
+                             uint64_t *seed);
+
+bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b);
+uint64_t neo_schedule_hash(const neo_schedule *s);
+
+#endif

@@ -1,0 +1,177 @@
+/* Sensible values, parameter by parameter. What has no rule here is stepped through by one and by doubling. */
+#include "schedule/space_values.h"
+#include "schedule/model.h"
+
+typedef struct {
+  const neo_space *x;
+  const neo_schedule *s;
+  int64_t now;
+  int64_t *at;
+  size_t n;
+} values;
+
+static void add(values *v, int64_t value) {
+  for (size_t k = 0; k < v->n; k++)
+    if (v->at[k] == value)
+      return;
+  if (value != v->now && v->n < NEO_SPACE_VALUES)
+    v->at[v->n++] = value;
+}
+
+static void add_within(values *v, int64_t value, int64_t lo, int64_t hi) {
+  if (value >= lo && value <= hi)
+    add(v, value);
+}
+
+static int64_t extent(const neo_space *x, int64_t axis) {
+  return axis >= 0 && axis < (int64_t)x->f->axes.n ? neo_axis_most(x->m, &x->f->axes.at[axis]) : 1;
+}
+
+int64_t neo_space_lanes(const neo_space *x) {
+  int64_t n = x->machine->vector_bytes / neo_form_widest(x->m, x->f);
+  return n < 1 ? 1 : n;
+}
+
+static bool lanes_shared(const neo_space *x, const neo_schedule *s) {
+  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS];
+  return v >= 0 && v < (int64_t)x->f->axes.n;
+}
+
+/* ---- axes */
+
+static void axes(values *v, int64_t least, bool own) {
+  for (int64_t k = least; k < (int64_t)v->x->f->axes.n + own; k++)
+    if (k < 0 || k == (int64_t)v->x->f->axes.n || extent(v->x, k) > 1)
+      add(v, k);
+}
+
+/* ---- tiles */
+
+static void near(values *v, int64_t lo, int64_t hi) {
+  for (int64_t d = 1; d <= 2; d++) {
+    add_within(v, v->now + d, lo, hi);
+    add_within(v, v->now - d, lo, hi);
+  }
+  add_within(v, v->now * 2, lo, hi);
+  add_within(v, v->now / 2, lo, hi);
+}
+
+static int64_t least_of(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+/* ---- blocks: 0 is the whole length */
+
+/* About halves and doubles of what it is, in whole `unit`s, below `length`. */
+static void blocks(values *v, int64_t length, int64_t unit) {
+  static const double factor[] = {0.5, 2, 0.75, 1.5, 0.25, 4};
+  int64_t from = v->now ? v->now : length;
+  for (size_t k = 0; k < sizeof factor / sizeof *factor; k++) {
+    int64_t n = (int64_t)((double)from * factor[k]) / unit * unit;
+    add_within(v, n < unit ? unit : n, 1, length - 1);
+  }
+  add(v, 0);
+}
+
+/* Elements that a tile takes, and whole inner axes where several are walked as one. */
+static int64_t column_unit(const neo_space *x, const neo_schedule *s) {
+  const int64_t *p = s->at;
+  int64_t unit = p[NEO_SCHED_TILE_N] * (lanes_shared(x, s) ? p[NEO_SCHED_VECTOR_WIDTH] : 1);
+  if (p[NEO_SCHED_MERGE] > 1)
+    unit = 1;
+  for (int64_t k = 0; k < p[NEO_SCHED_MERGE] - 1; k++)
+    unit *= extent(x, p[NEO_SCHED_VECTOR_AXIS] - k);
+  return unit;
+}
+
+static int64_t column_length(const neo_space *x, const neo_schedule *s) {
+  const int64_t *p = s->at;
+  if (!lanes_shared(x, s))
+    return extent(x, p[NEO_SCHED_AXIS_N]);
+  int64_t n = 1;
+  for (int64_t k = 0; k < p[NEO_SCHED_MERGE]; k++)
+    n *= extent(x, p[NEO_SCHED_VECTOR_AXIS] - k);
+  return n;
+}
+
+/* The first own axis of the stage that has some. */
+static int64_t reduced_length(const neo_space *x) {
+  for (size_t k = 0; k < x->f->stages.n; k++)
+    if (x->f->stages.at[k].axes.n)
+      return neo_axis_most(x->m, &x->f->stages.at[k].axes.at[0]);
+  return 1;
+}
+
+/* ---- all of them */
+
+static void each(values *v, neo_sched_param k) {
+  const neo_space *x = v->x;
+  const int64_t *p = v->s->at;
+  int64_t lanes = neo_space_lanes(x), n = (int64_t)x->f->axes.n;
+  switch (k) {
+  case NEO_SCHED_VECTOR_AXIS:
+    axes(v, 0, neo_form_has_own_axes(x->f));
+    break;
+  case NEO_SCHED_VECTOR_WIDTH:
+    add_within(v, v->now * 2, 2, lanes * 2);
+    add_within(v, v->now / 2, 2, lanes * 2);
+    break;
+  case NEO_SCHED_MERGE:
+    add_within(v, v->now + 1, 1, 4);
+    add_within(v, v->now - 1, 1, 4);
+    break;
+  case NEO_SCHED_AXIS_M:
+  case NEO_SCHED_AXIS_N:
+    axes(v, -1, false);
+    break;
+  case NEO_SCHED_TILE_M:
+    near(v, 1, least_of(16, extent(x, p[NEO_SCHED_AXIS_M])));
+    break;
+  case NEO_SCHED_TILE_N:
+    near(v, 1, 8);
+    break;
+  case NEO_SCHED_PACK:
+    for (int bit = 0; bit < 6; bit++)
+      add(v, v->now ^ 1 << bit);
+    break;
+  case NEO_SCHED_BLOCK_K:
+    blocks(v, reduced_length(x), 1);
+    break;
+  case NEO_SCHED_BLOCK_M:
+    blocks(v, extent(x, p[NEO_SCHED_AXIS_M]), p[NEO_SCHED_TILE_M]);
+    break;
+  case NEO_SCHED_BLOCK_N:
+    blocks(v, column_length(x, v->s), column_unit(x, v->s));
+    break;
+  case NEO_SCHED_UNIT_AXES:
+    near(v, 0, n + 2);
+    break;
+  case NEO_SCHED_UNIT_SIZE:
+    add_within(v, v->now * 2, 1, 1 << 20);
+    add_within(v, v->now * 4, 1, 1 << 20);
+    add_within(v, v->now / 2, 1, 1 << 20);
+    break;
+  case NEO_SCHED_UNROLL_K:
+    add_within(v, v->now * 2, 1, 8);
+    add_within(v, v->now / 2, 1, 8);
+    break;
+  default:
+    near(v, 0, 1 << 20);
+    add(v, 0);
+    add(v, 1);
+  }
+}
+
+size_t neo_space_values(const neo_space *x, const neo_schedule *s, neo_sched_param k,
+                        int64_t out[NEO_SPACE_VALUES]) {
+  values v = {.x = x, .s = s, .now = s->at[k], .at = out};
+  each(&v, k);
+  return v.n;
+}
+
+bool neo_space_sensible(const neo_space *x, const neo_schedule *s) {
+  const int64_t *p = s->at;
+  int64_t lanes = neo_space_lanes(x), w = p[NEO_SCHED_VECTOR_WIDTH];
+  int64_t each = w > lanes ? w / lanes : 1, copies = lanes_shared(x, s) ? 1 : p[NEO_SCHED_UNROLL_K];
+  return p[NEO_SCHED_TILE_M] * p[NEO_SCHED_TILE_N] * each * copies <= x->machine->vector_regs;
+}

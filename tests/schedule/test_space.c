@@ -1,0 +1,135 @@
+/* The space of schedules: what steps, mutation and crossover give, on products and on random programs. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include "ir/print.h"
+#include "schedule/space.h"
+#include "tests/random/gen.h"
+#include <string.h>
+
+enum { MOST = 400 };
+static const neo_machine avx2 = {32, 16, 32768, 524288, true};
+static const char product[] =
+    "neo-ir 1\nmodule t\n"
+    "input A : f32 [512, 512]\ninput B : f32 [512, 512]\ntemp C : f32 [512, 512]\n"
+    "def C[i: 512, j: 512] =\n  sum[k: 512] A[i, k] * B[k, j]\n  then acc0\n"
+    "entry forward forward: C = C\n";
+
+static int make_product(void **state) {
+  neo_arena *a = test_malloc(sizeof *a);
+  neo_arena_init(a, neo_alloc_default, NULL);
+  *state = a;
+  return 0;
+}
+
+static int drop(void **state) {
+  neo_arena_free(*state);
+  test_free(*state);
+  return 0;
+}
+
+static neo_space space_of(neo_arena *a) {
+  neo_grouping *g = NEO_NEW(a, neo_grouping);
+  neo_diags *d = neo_diags_new(a, neo_sources_new(a));
+  neo_module *m = neo_module_parse(a, neo_names_new(a), d, "test", product, strlen(product));
+  assert_non_null(m);
+  assert_int_equal(neo_fuse(m, a, g, NULL), NEO_OK);
+  return neo_space_of(m, &g->groups.at[0], &avx2);
+}
+
+static bool legal(const neo_space *x, const neo_schedule *s) {
+  return neo_schedule_legal(x->m, x->g, x->machine, s, NULL);
+}
+
+static void check_list(const neo_space *x, const neo_schedule *s, size_t n) {
+  for (size_t k = 0; k < n; k++) {
+    assert_true(legal(x, &s[k]));
+    for (size_t i = 0; i < k; i++)
+      assert_false(neo_schedule_equal(&s[i], &s[k]));
+  }
+}
+
+static void the_models_list_begins_with_its_choice_and_rises_in_cost(void **state) {
+  neo_space x = space_of(*state);
+  neo_schedule *s = NEO_NEW_ARRAY(*state, neo_schedule, 16);
+  neo_schedule first = neo_schedule_default(x.m, x.g, x.machine);
+  assert_int_equal(neo_space_ranked(&x, s, 16), 16);
+  assert_true(neo_schedule_equal(&s[0], &first));
+  check_list(&x, s, 16);
+  for (int k = 1; k < 16; k++)
+    assert_true(neo_space_cost(&x, &s[k]) >= neo_space_cost(&x, &s[k - 1]));
+}
+
+static void every_parameter_of_a_tiled_product_can_be_changed(void **state) {
+  static const neo_sched_param free_ones[] = {
+      NEO_SCHED_VECTOR_WIDTH, NEO_SCHED_TILE_M,  NEO_SCHED_TILE_N,  NEO_SCHED_PACK,
+      NEO_SCHED_BLOCK_K,      NEO_SCHED_BLOCK_M, NEO_SCHED_BLOCK_N, NEO_SCHED_VECTOR_AXIS,
+      NEO_SCHED_UNIT_AXES,    NEO_SCHED_AXIS_M};
+  neo_space x = space_of(*state);
+  neo_schedule *s = NEO_NEW_ARRAY(*state, neo_schedule, MOST);
+  neo_schedule from = neo_schedule_default(x.m, x.g, x.machine);
+  size_t n = neo_space_neighbours(&x, &from, s, MOST);
+  check_list(&x, s, n);
+  for (size_t k = 0; k < sizeof free_ones / sizeof *free_ones; k++) {
+    bool changed = false;
+    for (size_t i = 0; i < n; i++)
+      changed = changed || s[i].at[free_ones[k]] != from.at[free_ones[k]];
+    assert_true(changed);
+  }
+}
+
+static void a_step_has_the_value_that_was_asked_for(void **state) {
+  neo_space x = space_of(*state);
+  neo_schedule y, from = neo_schedule_default(x.m, x.g, x.machine);
+  assert_true(neo_space_set(&x, &from, NEO_SCHED_TILE_M, 3, &y));
+  assert_int_equal(y.at[NEO_SCHED_TILE_M], 3);
+  assert_true(neo_space_set(&x, &from, NEO_SCHED_VECTOR_AXIS, 2, &y)); /* lanes over k */
+  assert_true(legal(&x, &y));
+  assert_int_equal(y.at[NEO_SCHED_PACK], 0);
+  assert_false(neo_space_set(&x, &from, NEO_SCHED_AXIS_M, 7, &y));
+}
+
+/* Steps of steps of random programs' groups, mixed. */
+static void whatever_chance_makes_is_legal_and_made_again_by_the_same_seed(void **state) {
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    neo_arena a;
+    neo_grouping g;
+    neo_arena_init(&a, neo_alloc_default, NULL);
+    neo_gen_program p = neo_gen_make(&a, seed, &neo_gen_default);
+    assert_int_equal(neo_fuse(p.m, &a, &g, NULL), NEO_OK);
+    for (size_t k = 0; k < g.groups.n; k++) {
+      neo_space x = neo_space_of(p.m, &g.groups.at[k], &avx2);
+      neo_schedule s[2] = {neo_schedule_default(p.m, x.g, &avx2), neo_schedule_plain()}, again;
+      for (int step = 0; step < 12; step++) {
+        uint64_t one = seed * 100 + (uint64_t)step, two = one;
+        s[step % 2] = neo_space_mutate(&x, &s[step % 2], &one);
+        assert_true(legal(&x, &s[step % 2]));
+        neo_schedule child = neo_space_cross(&x, &s[0], &s[1], &one);
+        assert_true(legal(&x, &child));
+        again = neo_space_cross(&x, &s[0], &s[1], &two);
+        two = one = (uint64_t)step;
+        again = neo_space_mutate(&x, &child, &one);
+        child = neo_space_mutate(&x, &child, &two);
+        assert_true(neo_schedule_equal(&child, &again));
+      }
+    }
+    neo_arena_free(&a);
+  }
+  (void)state;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(the_models_list_begins_with_its_choice_and_rises_in_cost,
+                                      make_product, drop),
+      cmocka_unit_test_setup_teardown(every_parameter_of_a_tiled_product_can_be_changed,
+                                      make_product, drop),
+      cmocka_unit_test_setup_teardown(a_step_has_the_value_that_was_asked_for, make_product, drop),
+      cmocka_unit_test(whatever_chance_makes_is_legal_and_made_again_by_the_same_seed),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
