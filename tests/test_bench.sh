@@ -1,0 +1,62 @@
+#!/bin/sh
+# tools/bench cpu: lists its rows; a row runs without its peers and says that they are missing; a ratio
+# is the peer's time over ours; results are whole JSON, and rows that are not measured again stay.
+set -eu
+[ -x "${NEOC:-}" ] || exit 77
+command -v python3 >/dev/null || exit 77
+command -v cc >/dev/null || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+status=0
+bench() { NEO_BUILD_DIR=$NEO_BUILD_DIR "$NEO_SOURCE_DIR/tools/bench" cpu --peers "$work" "$@"; }
+
+fail() {
+  echo "FAIL: $1" >&2
+  status=1
+}
+
+# ---- the rows
+bench --list >"$work/rows"
+[ "$(sort "$work/rows" | uniq -d)" = "" ] || fail "two rows have one name"
+for name in 'gemm f32 50176x64x576 threads 2' 'gemm bf16 64x64x64 threads 1' \
+  'conv f32 n16 3x224x64 7x7/2 data' 'layer_norm forward and backward' 'sublstm batch 64' \
+  'capsulenet_conv batch 16' 'mobilenet batch 1' 'resnet50 batch 16' \
+  'bert layer sequence 512' 'compile resnet50' 'memory resnet50 batch 16'; do
+  grep -qx "$name" "$work/rows" || fail "no row '$name'"
+done
+if bench --rows 'no such row' >/dev/null 2>&1; then fail "a row that does not exist is measured"; fi
+
+# ---- no peers: PyTorch is not in the folder, and JAX is a program that computes nothing
+cat >"$work/jax" <<'END'
+#!/bin/sh
+[ "$1" != -c ] || exit 0
+echo 'ready {}'
+while read -r command calls; do echo "us $((calls * 1000000)) $((calls * 1000000))"; done
+END
+chmod +x "$work/jax"
+row='scrnn batch 1'
+bench --rows "^$row\$" --rounds 1 --json "$work/json" >"$work/out" 2>&1 || { cat "$work/out"; fail "no run"; }
+grep -q "torch eager: torch is not installed" "$work/out" || fail "a missing peer is not told"
+NEO_BENCH_JAX=$work/jax bench --rows '^lltm batch 1$' --rounds 3 --json "$work/json" >"$work/out" ||
+  fail "no run with a peer"
+cat >"$work/check.py" <<'END'
+import json, sys
+rows = json.load(open(sys.argv[1]))
+assert [r["name"] for r in rows] == ["scrnn batch 1", "lltm batch 1"], rows
+for r in rows:
+    for key in ("group", "unit", "threads", "peer", "ratio", "tuned", "analytic", "must", "stretch",
+                "times", "missing"):
+        assert key in r, key
+    assert r["times"]["ours default"]["median_us"] > 0
+    assert "torch eager" in r["missing"] and "torch compile" in r["missing"]
+first, second = rows
+assert first["ratio"] is None and first["peer"] is None and "jax" in first["missing"]
+assert second["peer"] == "jax" and len(second["times"]["jax"]["us"]) == 3
+ratio = 1e6 / second["times"]["ours default"]["median_us"]
+assert abs(second["ratio"] / ratio - 1) < 1e-3, second
+assert second["must"] == 3.0 and second["stretch"] == 6
+END
+python3 "$work/check.py" "$work/json" || fail "the results are not as they should be"
+grep -q '^cells .*geometric mean of 1' "$work/out" || fail "no mean of the group"
+bench --show --json "$work/json" | grep -q '^scrnn batch 1 ' || fail "--show does not show"
+exit $status

@@ -1,0 +1,67 @@
+"""tools/bench cpu: what neo's code must reach on the processor, each row beside its peers.
+
+    tools/bench cpu [--json FILE] [--rows REGEX] [--threads N] [--rounds N] [--tuned SECONDS]
+                    [--peers FOLDER] [--clock wall|cpu] [--list] [--show]
+
+A row is a ratio of medians, peer time over ours, of sides that run in turn after a calibration loop:
+above 1 we are faster. Ours is compiled fresh (default), after `neoc tune` (tuned), and without
+any records (analytic). Rows are written to FILE as they come; those measured again are replaced.
+"""
+import argparse
+import os
+import re
+import sys
+import tempfile
+
+import peers
+import report
+from build import ROOT, Builder
+from measure import Bench
+from rows import all_rows
+
+
+def options():
+    o = argparse.ArgumentParser(prog="tools/bench cpu", description=__doc__.splitlines()[0])
+    o.add_argument("--json", metavar="FILE", help="results; rows that it has and are not measured stay")
+    o.add_argument("--rows", metavar="REGEX", default="", help="only rows whose name it is found in")
+    o.add_argument("--threads", type=int, help="1; matrix products: 1 and 2")
+    o.add_argument("--rounds", type=int, default=15, help="fewer, at least 3, where a row is long")
+    o.add_argument("--tuned", type=int, metavar="SECONDS", default=0, help="tune each model so long")
+    o.add_argument("--peers", metavar="FOLDER", help="a Python environment with torch or jax; it is "
+                   "made where it is missing, in build/peers without this option. NEO_BENCH_TORCH "
+                   "and NEO_BENCH_JAX name other interpreters")
+    o.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: time of the "
+                   "processor, for one thread on a machine that others use")
+    o.add_argument("--list", action="store_true", help="print the rows' names, measure nothing")
+    o.add_argument("--show", action="store_true", help="print the table of FILE, measure nothing")
+    return o.parse_args()
+
+
+def main():
+    o = options()
+    rows = all_rows(o.threads)
+    chosen = [row for row in rows if re.search(o.rows, row.name)]
+    if o.list:
+        print("\n".join(row.name for row in chosen))
+        return 0
+    if not chosen:
+        print("bench: no row has such a name: see --list", file=sys.stderr)
+        return 2
+    results = report.read(o.json)
+    if not o.show:
+        build = os.environ.get("NEO_BUILD_DIR") or os.path.join(ROOT, "build", "release")
+        pythons = peers.find(o.peers, chosen)
+        with tempfile.TemporaryDirectory() as work:
+            bench = Bench(Builder(build, work, o.tuned), pythons, o.rounds, o.clock)
+            for row in chosen:
+                result = bench.measure(row)
+                print(report.line(row, result, 44), flush=True)
+                results = [r for r in results if r["name"] != row.name] + [result]
+                if o.json:
+                    report.write(o.json, results)
+        print()
+    print(report.table(rows, results))
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,173 @@
+"""Measures a row: starts its sides, checks that they compute the same, lets them run in turn."""
+import contextlib
+import json
+import os
+import statistics
+import tempfile
+
+from build import ROOT
+from rows import AGREE, GROUPS
+from sides import Missing, Side, alternate
+
+HERE = os.path.join(ROOT, "tools", "benchmarks")
+ROW_S = 90  # a row takes no more than this, but for its first and its least number of rounds
+STEPS = {"torch": "torch_side.py", "jax": "jax_side.py"}
+
+
+class Bench:
+    """`pythons`: interpreter of "torch" and of "jax", None where there is none."""
+
+    def __init__(self, builder, pythons, rounds, clock):
+        self.builder, self.pythons = builder, pythons
+        self.rounds, self.clock = rounds, clock
+
+    # ---- sides
+
+    def ours(self, row, variant, folder=None):
+        made = self.builder.library(row, variant)
+        command = [self.builder.program("ours"), made["library"], "net", row.entries,
+                   str(row.threads)]
+        command += ["save=" + folder] if folder else []
+        command += [f"{k}={v}" for k, v in row.settings.items()]
+        return Side("ours " + variant, command, row.threads)
+
+    def peer(self, row, name, folder):
+        first, _, variant = name.partition(" ")
+        if first in STEPS:
+            return self.python(row, name, first, variant, folder)
+        arguments = row.arguments[first]
+        if first == "onednn":
+            return Side(name, [self.builder.program(first), str(row.threads), *arguments], row.threads)
+        return Side(name, [self.builder.program(first), *arguments, str(row.threads)], row.threads)
+
+    def python(self, row, name, first, variant, folder):
+        python = self.pythons[first]
+        if not python:
+            raise Missing(f"{first} is not installed")
+        spec = {**row.arguments[first], "variant": variant or "jit", "folder": folder,
+                "threads": row.threads}
+        cache = os.path.join(self.pythons["cache"], "inductor")
+        return Side(name, [python, os.path.join(HERE, STEPS[first]), json.dumps(spec)], row.threads,
+                    {"TORCHINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_COMPILE_THREADS": "1"})
+
+    # ---- rows
+
+    def measure(self, row):
+        """The row's result, in the form of the file of results."""
+        must, must_tuned, stretch = GROUPS[row.group]
+        result = dict(name=row.name, group=row.group, unit=row.unit, threads=row.threads,
+                      clock=self.clock, peer=None, ratio=None, tuned=None, analytic=None,
+                      must=row.must or must, must_tuned=must_tuned, stretch=stretch, times={},
+                      missing={})
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+            getattr(self, "measure_" + row.what)(row, result, folder, stack)
+        return result
+
+    def start(self, result, stack, name, make):
+        """A side; None where it is missing, which the result then says."""
+        try:
+            side = make()
+        except Missing as why:
+            result["missing"][name] = str(why)
+            return None
+        stack.callback(side.close)
+        return side
+
+    def sides(self, row, result, folder, stack):
+        """Our variants by their names, and the peers that compute the same as ours."""
+        ours, peers = {}, []
+        save = folder if any(name.split()[0] in STEPS for name in row.peers) else None
+        for variant in ("default", "tuned", "analytic"):
+            if variant != "tuned" or self.builder.tuned_s:
+                side = self.start(result, stack, "ours " + variant,
+                                  lambda v=variant: self.ours(row, v, save))
+                if side:
+                    ours[variant] = side
+        if "default" not in ours:
+            return {}, []
+        for name in row.peers:
+            side = self.start(result, stack, name, lambda n=name: self.peer(row, n, folder))
+            if side and self.agrees(side, ours["default"], result):
+                peers.append(side)
+        return ours, peers
+
+    def agrees(self, side, ours, result):
+        what = "losses" if "losses" in side.about else "outputs"
+        if what not in side.about:
+            return True
+        here, there = ours.about[what], side.about[what]
+        result.setdefault("agree", {})[side.name] = there
+        result["agree"]["ours"] = here
+        if len(here) == len(there) and all(
+                abs(a - b) <= AGREE * max(abs(a), abs(b), 1e-6) for a, b in zip(here, there)):
+            return True
+        result["missing"][side.name] = f"computes something else: {there}, not {here}"
+        return False
+
+    def median_us(self, side, result):
+        times = side.cpu_us if self.clock == "cpu" else side.times_us
+        median = statistics.median(times)
+        result["times"][side.name] = dict(median_us=round(median, 3), calls=side.calls,
+                                          us=[round(t, 3) for t in times])
+        return median
+
+    def measure_time(self, row, result, folder, stack):
+        ours, peers = self.sides(row, result, folder, stack)
+        if not ours:
+            return
+        bounds = []
+        if row.bytes:
+            bounds = [self.start(result, stack, "memory " + how,
+                                 lambda h=how: Side("memory " + h, [self.builder.program(
+                                     "bandwidth"), h, str(row.threads)], row.threads))
+                      for how in ("copy", "triad")]
+        alternate([*ours.values(), *peers, *bounds], self.rounds, ROW_S)
+        us = {variant: self.median_us(side, result) for variant, side in ours.items()}
+        theirs = {side.name: self.median_us(side, result) for side in peers}
+        if bounds:
+            rate = max(side.about["bytes"] / self.median_us(side, result) for side in bounds)
+            result["bandwidth"] = round(row.bytes / us["default"] / rate, 4)
+            result["must_bandwidth"] = row.bandwidth
+            result["bandwidth_gb_s"] = round(rate / 1e3, 2)
+        if theirs:
+            result["peer"] = min(theirs, key=theirs.get)
+            best = theirs[result["peer"]]
+            for key, variant in (("ratio", "default"), ("tuned", "tuned"), ("analytic", "analytic")):
+                if variant in us:
+                    result[key] = round(best / us[variant], 4)
+
+    def measure_compile(self, row, result, folder, stack):
+        """Seconds of `neoc compile`; beside it, of the peers' first step."""
+        side = self.start(result, stack, "ours default", lambda: self.ours(row, "default", folder))
+        if not side:
+            return
+        made = self.builder.library(row, "default")
+        result.update(limit_s=row.limit_s, stretch_s=row.stretch_s)
+        result["seconds"] = round(made["cpu_s" if self.clock == "cpu" else "wall_s"], 3)
+        result["times"]["ours default"] = {k: round(made[k], 3) for k in ("wall_s", "cpu_s")}
+        cold = os.path.join(folder, "cold")
+        for name in row.peers:
+            cache, self.pythons["cache"] = self.pythons["cache"], cold
+            peer = self.start(result, stack, name, lambda n=name: self.peer(row, n, folder))
+            self.pythons["cache"] = cache
+            if peer:
+                result["times"][name] = dict(wall_s=round(peer.about["first_s"], 3))
+        seconds = {k: t["wall_s"] for k, t in result["times"].items() if k != "ours default"}
+        if seconds:
+            result["peer"] = min(seconds, key=seconds.get)
+            result["ratio"] = round(seconds[result["peer"]] / made["wall_s"], 4)
+
+    def measure_memory(self, row, result, folder, stack):
+        ours = self.start(result, stack, "ours default", lambda: self.ours(row, "default", folder))
+        kb = {}
+        for name in row.peers if ours else ():
+            peer = self.start(result, stack, name, lambda n=name: self.peer(row, n, folder))
+            if peer:
+                kb[name] = peer.memory_kb()
+                result["times"][name] = dict(memory_kb=kb[name])
+        if not ours:
+            return
+        result["times"]["ours default"] = dict(memory_kb=ours.memory_kb())
+        if kb:
+            result["peer"] = min(kb, key=kb.get)
+            result["ratio"] = round(kb[result["peer"]] / ours.memory_kb(), 4)

@@ -1,0 +1,50 @@
+/* OpenBLAS's side of a comparison (serve.h): an f32 product of row-major matrices.
+ *
+ *   openblas M N K TRANSPOSED_A TRANSPOSED_B THREADS */
+#define _GNU_SOURCE
+#include "tools/benchmarks/serve.h"
+
+typedef void sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
+                      int lda, const float *b, int ldb, float beta, float *c, int ldc);
+
+typedef struct {
+  int m, n, k, ta, tb;
+  float *a, *b, *c;
+  sgemm_fn *sgemm;
+} product;
+
+static void run(void *ctx) {
+  enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
+  product *p = ctx;
+  p->sgemm(ROW_MAJOR, p->ta ? TRANSPOSED : PLAIN, p->tb ? TRANSPOSED : PLAIN, p->m, p->n, p->k, 1,
+           p->a, p->ta ? p->m : p->k, p->b, p->tb ? p->k : p->n, 0, p->c, p->n);
+}
+
+static void open_library(product *p, int threads) {
+  void *blas = dlopen("libopenblas.so.0", RTLD_NOW);
+  if (!blas)
+    serve_missing("OpenBLAS (Debian's libopenblas0-pthread) is not installed");
+  void (*set_threads)(int);
+  *(void **)&p->sgemm = dlsym(blas, "cblas_sgemm");
+  *(void **)&set_threads = dlsym(blas, "openblas_set_num_threads");
+  if (!p->sgemm || !set_threads)
+    serve_missing("libopenblas.so.0 lacks cblas_sgemm");
+  set_threads(threads);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 7)
+    bench_die("usage", "openblas M N K TRANSPOSED_A TRANSPOSED_B THREADS");
+  product p = {.m = atoi(argv[1]),
+               .n = atoi(argv[2]),
+               .k = atoi(argv[3]),
+               .ta = atoi(argv[4]),
+               .tb = atoi(argv[5])};
+  open_library(&p, atoi(argv[6]));
+  p.a = bench_numbers((size_t)p.m * (size_t)p.k, 1);
+  p.b = bench_numbers((size_t)p.k * (size_t)p.n, 2);
+  p.c = bench_numbers((size_t)p.m * (size_t)p.n, 3);
+  run(&p);
+  serve(run, &p, "{}");
+  return 0;
+}

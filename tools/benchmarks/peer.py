@@ -1,0 +1,68 @@
+"""What the sides in Python share: answers as tools/benchmarks/serve.h says, tensors that our side wrote.
+
+A side is started with one argument, JSON: "what" to run, its "sizes", the "variant" of it, the number
+of "threads", the "folder" with params.safetensors and inputs.safetensors, the rate "lr".
+"""
+import json
+import mmap
+import os
+import struct
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, os.pardir, os.pardir, "tests", "oracle"))
+sys.dont_write_bytecode = True
+
+
+def missing(why):
+    print("missing " + " ".join(str(why).split())[:300])
+    sys.exit(0)
+
+
+def spec():
+    return json.loads(sys.argv[1])
+
+
+def tensors(path):
+    """Of a safetensors file: name -> (dtype, shape, bytes)."""
+    with open(path, "rb") as f:
+        data = memoryview(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ))
+    begin = 8 + struct.unpack("<Q", data[:8])[0]
+    header = json.loads(bytes(data[8:begin]))
+    header.pop("__metadata__", None)
+    return {
+        name: (t["dtype"], t["shape"], data[begin + t["data_offsets"][0]:begin + t["data_offsets"][1]])
+        for name, t in header.items()
+    }
+
+
+def memory_kb():
+    with open("/proc/self/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmHWM:"))
+
+
+def serve(run, about):
+    """`run`: one unit of work, finished when it returns."""
+    print("ready " + json.dumps(about), flush=True)
+    for line in sys.stdin:
+        command, *rest = line.split()
+        if command == "run":
+            calls = int(rest[0])
+            if calls > 1:
+                run()
+            wall, cpu = time.perf_counter(), time.process_time()
+            for _ in range(calls):
+                run()
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            print(f"us {1e6 * wall:.3f} {1e6 * cpu:.3f}", flush=True)
+        else:
+            print(f"kb {memory_kb()}", flush=True)
+
+
+def timed(run, calls):
+    """What the first calls return, and the seconds of the first."""
+    start = time.perf_counter()
+    first = run()
+    seconds = time.perf_counter() - start
+    return [first] + [run() for _ in range(calls - 1)], seconds

@@ -1,0 +1,94 @@
+"""The file of results, and what it says: a table with geometric means of groups."""
+import json
+import math
+import os
+
+from rows import ANALYTIC_OF_TUNED, GROUPS
+
+
+def read(path):
+    if not path or not os.path.exists(path):
+        return []
+    with open(path) as f:
+        return json.load(f)
+
+
+def add(path, result):
+    """Replaces the result of that name, keeps the others; the file is whole at any time."""
+    results = [r for r in read(path) if r["name"] != result["name"]] + [result]
+    write(path, results)
+
+
+def write(path, results):
+    with open(path + ".part", "w") as f:
+        f.write("[\n" + ",\n".join(json.dumps(r) for r in results) + "\n]\n")
+    os.replace(path + ".part", path)
+
+
+def number(v, form="%.2f"):
+    return "-" if v is None else form % v
+
+
+def mean(values):
+    values = [v for v in values if v]
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
+def verdict(row, result):
+    """Does what the row itself must hold?"""
+    if row.limit_s:
+        s = result.get("seconds")
+        return "" if s is None else f"{s:.2f} s of {row.limit_s} s: " + held(s <= row.limit_s)
+    said = []
+    if result.get("bandwidth") and row.bandwidth:
+        share = result["bandwidth"]
+        said.append(f"{share:.0%} of {result['bandwidth_gb_s']} GB/s: {held(share >= row.bandwidth)}")
+    least = row.must or row.must_worst
+    if least and result["ratio"] is not None:
+        said.append(f"must {least}: {held(result['ratio'] >= least)}")
+    return ", ".join(said)
+
+
+def held(yes):
+    return "holds" if yes else "short"
+
+
+def table(rows, results):
+    """Text: rows, then groups."""
+    known = {row.name: row for row in rows}
+    results = [r for r in results if r["name"] in known]
+    width = max([len(r["name"]) for r in results] + [20])
+    lines = [f"{'':{width}}  default  tuned  analytic  peer"]
+    for row in rows:
+        for r in results:
+            if r["name"] == row.name:
+                lines.append(line(row, r, width))
+    lines.append("")
+    for group in GROUPS:
+        lines += group_lines(group, [r for r in results if r["group"] == group], width)
+    return "\n".join(lines)
+
+
+def line(row, r, width):
+    columns = [number(r[k]) for k in ("ratio", "tuned", "analytic")]
+    said = [r["peer"] or "", verdict(row, r)]
+    said += [f"{name}: {why}" for name, why in r["missing"].items()
+             if not name.startswith("ours") or name == "ours default"]
+    return (f"{r['name']:{width}}  {columns[0]:>7}  {columns[1]:>5}  {columns[2]:>8}  " +
+            "; ".join(s for s in said if s)).rstrip()
+
+
+def group_lines(group, results, width):
+    must, must_tuned, stretch = GROUPS[group]
+    counted = [r for r in results if r["ratio"] is not None]
+    if not counted or must is None:
+        return []
+    default, tuned, analytic = (mean([r[k] for r in counted]) for k in ("ratio", "tuned", "analytic"))
+    text = (f"{group:{width}}  {number(default):>7}  {number(tuned):>5}  {number(analytic):>8}  "
+            f"geometric mean of {len(counted)}, worst {min(r['ratio'] for r in counted):.2f}; "
+            f"must {must:g}: {held(default >= must)}, stretch {stretch:.3g}")
+    if tuned:
+        text += f"; tuned must {must_tuned:g}: {held(tuned >= must_tuned)}"
+        if analytic:
+            text += f"; analytic {analytic / tuned:.2f} of tuned: {held(analytic >= ANALYTIC_OF_TUNED * tuned)}"
+    return [text]

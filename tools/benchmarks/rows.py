@@ -1,0 +1,149 @@
+"""What `tools/bench cpu` measures: rows in groups. A row compares entries of a model with peers.
+
+`must` and `stretch` are least ratios, peer time over ours; a group's hold for the geometric mean of its
+rows, `must_tuned` after `neoc tune`. A row of its own may have a `must` too, `limit_s` the most
+seconds that it may take, or `bandwidth` the least share of the memory's bandwidth.
+"""
+import dataclasses
+
+TORCH = ("torch eager", "torch compile")
+IMAGES = TORCH + ("torch channels_last",)
+ALL = TORCH + ("jax",)
+
+GROUPS = {  # must, must_tuned, stretch
+    "gemm f32": (0.9, 1.0, 1.1),
+    "gemm bf16": (0.8, 1.0, 1.5),
+    "gemm forms": (None, None, None),
+    "convolution": (0.85, 1.0, 1.15),
+    "memory bound": (1.2, 1.2, 2),
+    "cells": (3.0, 3.5, 6),
+    "capsules": (3.0, 4.0, 9.66),
+    "small networks": (1.3, 1.6, 2.5),
+    "residual networks": (0.9, 1.05, 1.3),
+    "encoder": (0.9, 1.05, 1.3),
+    "compile time": (None, None, None),
+    "peak memory": (1.25, 1.25, 1 / 0.6),
+}
+ANALYTIC_OF_TUNED = 0.75  # what the analytic choice reaches at least of the tuned one
+AGREE = 1e-3  # relative difference of what both sides compute
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    group: str
+    unit: str  # of work
+    model: str  # path of the .expr
+    entries: str
+    peers: tuple  # names
+    threads: int = 1
+    what: str = "time"  # or "compile", "memory"
+    defines: dict = dataclasses.field(default_factory=dict)
+    batch: int = 0  # replaces the model's run-time size B
+    options: tuple = ()  # of neoc compile
+    settings: dict = dataclasses.field(default_factory=dict)
+    arguments: dict = dataclasses.field(default_factory=dict)  # of a peer, by its first word
+    bytes: int = 0  # that the work moves at least
+    must: float = None
+    must_worst: float = None
+    limit_s: float = None
+    stretch_s: float = None
+    bandwidth: float = None
+
+
+BENCHMARKS, ZOO = "tools/benchmarks/", "models/zoo/"
+SHAPES = [(n, n, n) for n in (64, 128, 256, 512, 1024, 2048)
+         ] + [(64, 1024, 512), (1, 4096, 1024), (16, 1024, 1024), (50176, 64, 576)]
+LAYERS = [  # channels, size, filters, filter size, stride, padding
+    (64, 56, 64, 3, 1, 1), (128, 28, 128, 3, 1, 1), (256, 14, 256, 3, 1, 1), (512, 7, 512, 3, 1, 1),
+    (128, 56, 128, 3, 2, 1), (3, 224, 64, 7, 2, 3)
+]
+
+
+def gemm(threads, kind="f32"):
+    for m, n, k in SHAPES:
+        args = [str(v) for v in (m, n, k)]
+        peers = ("openblas", "onednn") if kind == "f32" else ("onednn",)
+        yield Row(f"gemm {kind} {m}x{n}x{k} threads {threads}", f"gemm {kind}",
+                  f"{2e-9 * m * n * k:.4g} GFLOP", BENCHMARKS + "gemm.expr", "forward", peers, threads,
+                  defines=dict(M=m, N=n, K=k), must_worst=0.75 if kind == "f32" else None,
+                  options=() if kind == "f32" else ("--math=" + kind,),
+                  arguments=dict(openblas=[*args, "0", "0"], onednn=["gemm", kind, *args]))
+
+
+def gemm_forms(threads):
+    """The products of a layer's forward pass and of its two gradients."""
+    for form in ("nn", "tn", "nt"):
+        args = ["512"] * 3 + ["1" if c == "t" else "0" for c in form]
+        yield Row(f"gemm form {form} 512x512x512 threads {threads}", "gemm forms", "0.268 GFLOP",
+                  f"{BENCHMARKS}gemm_{form}.expr", "forward", ("openblas",), threads,
+                  arguments=dict(openblas=args))
+
+
+def convolutions(threads):
+    for batch in (1, 16):
+        for c, h, k, r, stride, pad in LAYERS:
+            out = (h + 2 * pad - r) // stride + 1
+            for entry in ("forward", "data", "weights"):
+                stem = c == 3 and entry == "data"
+                shape = [str(v) for v in (batch, c, h, k, r, stride, pad)]
+                yield Row(f"conv f32 n{batch} {c}x{h}x{k} {r}x{r}/{stride} {entry}", "convolution",
+                          f"{2e-9 * batch * k * out**2 * c * r**2:.4g} GFLOP",
+                          BENCHMARKS + "conv.expr", entry, ("onednn",), threads,
+                          defines=dict(B=batch, C=c, H=h, K=k, R=r, STRIDE=stride, PAD=pad),
+                          arguments=dict(onednn=["conv", entry, *shape]), must=3.0 if stem else None)
+
+
+def memory_bound(threads):
+    wide, image, words = 16384 * 1024, 64 * 64 * 56 * 56, 4096 * 4096
+    for name, args, seed, elements, passes in [
+        ("softmax", ["X"], "D", wide, 5), ("layer_norm", ["X", "g", "b"], "D", wide, 5),
+        ("batch_norm", ["XC", "gc", "bc"], "DC", image, 5), ("gelu", ["X"], "D", wide, 5),
+        ("cross_entropy", ["XL", "YL"], "", words, 3)]:
+        yield Row(f"{name} forward and backward", "memory bound",
+                  f"{4e-6 * elements * passes:.4g} MB", BENCHMARKS + "memory.expr",
+                  f"{name}_f,{name}_b", TORCH, threads, bytes=4 * elements * passes, bandwidth=0.8,
+                  arguments=dict(torch=dict(what=name, args=args, seed=seed)))
+
+
+def step(model, group, peers, threads, batch, name=None, lr=0.002, **more):
+    arguments = dict(what=model, defines=more.get("defines", {}), batch=batch, lr=lr)
+    return Row(name or f"{model} batch {batch}", group, "training step", f"{ZOO}{model}.expr", "step",
+               peers, threads, batch=batch, settings=dict(lr=lr),
+               arguments=dict(torch=arguments, jax=arguments), **more)
+
+
+def networks(threads):
+    for model in ("milstm", "scrnn", "sublstm", "lltm"):
+        for batch in (1, 16, 64):
+            yield step(model, "cells", ALL, threads, batch)
+    for model in ("capsule_conv", "capsulenet", "capsulenet_conv"):
+        for batch in (1, 16):
+            yield step(model, "capsules", ALL, threads, batch)
+    for model in ("shufflenet", "mobilenet"):
+        for batch in (1, 16):
+            yield step(model, "small networks", IMAGES, threads, batch, lr=1e-3)
+    for model in ("resnet18", "resnet50"):
+        for batch in (1, 16):
+            yield step(model, "residual networks", IMAGES, threads, batch, lr=1e-3)
+    for words in (128, 512):
+        yield step("bert", "encoder", ALL, threads, 1, f"bert layer sequence {words}",
+                   defines=dict(T=words, LAYERS=1, DROPOUT=0))
+
+
+def others(threads):
+    for model, batch, limit, stretch in (("mlp", 100, 0.5, 0.2), ("capsulenet", 1, 2, 1),
+                                         ("resnet50", 1, 10, 4)):
+        yield step(model, "compile time", ("torch compile", "jax"), threads, batch,
+                   f"compile {model}", what="compile", limit_s=limit, stretch_s=stretch)
+    yield step("resnet50", "peak memory", ("torch eager",), threads, 16, "memory resnet50 batch 16",
+               lr=1e-3, what="memory")
+
+
+def all_rows(threads=None):
+    """All rows; products with 1 and 2 threads, where `threads` does not say how many."""
+    rows = []
+    for n in (threads,) if threads else (1, 2):
+        rows += [*gemm(n), *gemm(n, "bf16"), *gemm_forms(n)]
+    n = threads or 1
+    return rows + [*convolutions(n), *memory_bound(n), *networks(n), *others(n)]

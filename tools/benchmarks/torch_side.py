@@ -1,0 +1,160 @@
+"""PyTorch's side of a comparison, in one of the variants
+
+    eager           as it is written
+    compile         the loss through torch.compile
+    channels_last   eager, images and filters with channels last
+
+A network's step is forward, backward and the update by torch.optim.SGD in its fused form; an
+operation's is forward and backward.
+"""
+import peer
+
+try:
+    import torch
+except ImportError as e:
+    peer.missing(e)
+import torch.nn.functional as F
+import torch_ops
+from networks import NETWORKS, Net, sizes_of
+
+TYPES = {"F32": torch.float32, "I32": torch.int32, "I64": torch.int64}
+
+
+def load(path, variant):
+    """Tensors of a file; of 4 dimensions with channels last, where the variant wants that."""
+    found = {}
+    for name, (dtype, shape, data) in peer.tensors(path).items():
+        if dtype in TYPES:
+            t = torch.frombuffer(bytearray(data), dtype=TYPES[dtype]) if len(data) else torch.empty(0)
+            t = t.reshape(shape)
+            if variant == "channels_last" and t.dim() == 4:
+                t = t.to(memory_format=torch.channels_last)
+            found[name] = t.long() if dtype == "I32" else t
+    return found
+
+
+class Loaded(Net):
+    """A net over tensors of our side. What neo stacks are tensors of their own here."""
+
+    def __init__(self, sizes, given, inputs, variant):
+        super().__init__(torch_ops, sizes)
+        self.given, self.inputs, self.variant = given, inputs, variant
+        self.params, self.states = {}, {}
+
+    def input(self, name, shape, *_):
+        return self.inputs[name]
+
+    def ints(self, name, shape, bound):
+        return self.inputs[name]
+
+    def own(self, name):
+        t = self.given[name][self.round[0]] if self.round else self.given[name]
+        if self.variant == "channels_last" and t.dim() == 4:
+            return t.contiguous(memory_format=torch.channels_last)
+        return t.clone()
+
+    def key(self, name):
+        return f"{name}.{self.round[0]}" if self.round else name
+
+    def param(self, name, shape, *_):
+        key = self.key(name)
+        if key not in self.params:
+            self.params[key] = self.own(name).requires_grad_(True)
+        return self.params[key]
+
+    def parts(self, name, shape, fan):
+        keys = [f"{name}.{k}" for k in range(shape[-1])]
+        for k, key in enumerate(keys):
+            if key not in self.params:
+                self.params[key] = self.given[name][..., k].clone().requires_grad_(True)
+        return [self.params[key] for key in keys]
+
+    def state(self, name, shape, value):
+        key = self.key(name)
+        if key not in self.states:
+            self.states[key] = self.own(name)
+        return self.states[key]
+
+
+def network(spec):
+    """A training step; returns the loss before it."""
+    f, _, mu, decay = NETWORKS[spec["what"]]
+    sizes = {**sizes_of(spec["what"], spec["defines"]), "B": spec["batch"]}
+    variant, folder = spec["variant"], spec["folder"]
+    net = Loaded(sizes, load(folder + "/params.safetensors", None),
+                 load(folder + "/inputs.safetensors", variant), variant)
+    with torch.no_grad():
+        f(net)  # makes its tensors
+    rule = torch.optim.SGD(net.params.values(), lr=spec["lr"], momentum=mu, weight_decay=decay,
+                           fused=True)
+
+    def loss():
+        return f(net)["loss"]
+
+    loss = torch.compile(loss, fullgraph=True) if variant == "compile" else loss
+
+    def step():
+        rule.zero_grad(set_to_none=True)
+        value = loss()
+        value.backward()
+        rule.step()
+        return value.item()
+
+    return step
+
+
+# ---- operations of memory.expr: forward, and the gradients for a given one
+
+
+def softmax(x):
+    return torch.softmax(x, -1)
+
+
+def layer_norm(x, g, b):
+    return F.layer_norm(x, x.shape[-1:], g, b, 1e-5)
+
+
+def batch_norm(x, g, b):
+    return F.batch_norm(x, None, None, g, b, True, 0.1, 1e-5)
+
+
+def gelu(x):
+    return F.gelu(x)
+
+
+def cross_entropy(x, y):
+    return F.cross_entropy(x, y)
+
+
+def operation(spec):
+    """Forward and backward; the answer is the mean size of all that they compute."""
+    name, given = spec["what"], load(spec["folder"] + "/inputs.safetensors", None)
+    f = globals()[name]
+    f = torch.compile(f, fullgraph=True) if spec["variant"] == "compile" else f
+    args = [given[k] for k in spec["args"]]
+    seed = given.get(spec["seed"], torch.ones(()))
+    wrt = [t.requires_grad_(True) for t in args if t.is_floating_point()]
+
+    def run():
+        y = f(*args)
+        return [y, *torch.autograd.grad(y, wrt, seed)]
+
+    return run, lambda: [t.abs().mean(dtype=torch.float64).item() for t in run()]
+
+
+def main():
+    spec = peer.spec()
+    torch.set_num_threads(spec["threads"])
+    torch.set_num_interop_threads(1)
+    if spec["what"] in NETWORKS:
+        run = network(spec)
+        losses, seconds = peer.timed(run, 2)
+        about = {"losses": losses}
+    else:
+        run, sizes = operation(spec)
+        _, seconds = peer.timed(run, 1)
+        about = {"outputs": sizes()}
+    peer.serve(run, {**about, "first_s": seconds, "version": "torch " + torch.__version__})
+
+
+main()
