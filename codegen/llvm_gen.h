@@ -64,9 +64,9 @@ LLVMValueRef neo_ll_rand(neo_llvm *l, const LLVMValueRef key[3], uint32_t site,
 /* ---- functions (llvm_module.c) */
 LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported);
 void neo_ll_enum_attribute(neo_llvm *l, LLVMValueRef fn, const char *name);
-/* A pure function of this module that several places call. If it is new, the builder stands in its
+/* A pure function that several places of a model call, "<prefix>.<what>". If it is new, the builder stands in its
  * body and *back is the block to return to, once the body is written; else *back is null. */
-LLVMValueRef neo_ll_shared(neo_llvm *l, const char *name, LLVMTypeRef type,
+LLVMValueRef neo_ll_shared(neo_llvm *l, const char *what, LLVMTypeRef type,
                            LLVMBasicBlockRef *back);
 LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type);
 /* Names `made`, which takes over from a placeholder of that name. */

@@ -4,6 +4,7 @@
  * common subexpressions, invariant code out of loops. */
 #include "codegen/llvm_gen.h"
 #include <llvm-c/Analysis.h>
+#include <llvm-c/Comdat.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
@@ -114,15 +115,19 @@ LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, 
   return fn;
 }
 
-LLVMValueRef neo_ll_shared(neo_llvm *l, const char *name, LLVMTypeRef type,
+/* Every module that needs it has it; a linker keeps one of those of a model. */
+LLVMValueRef neo_ll_shared(neo_llvm *l, const char *what, LLVMTypeRef type,
                            LLVMBasicBlockRef *back) {
+  const char *name = neo_arena_printf(l->arena, "%s.%s", l->name, what);
   LLVMValueRef fn = LLVMGetNamedFunction(l->mod, name);
   *back = NULL;
   if (fn) return fn;
   *back = LLVMGetInsertBlock(l->b);
   fn = LLVMAddFunction(l->mod, name, type);
   target_attributes(l, fn);
-  LLVMSetLinkage(fn, LLVMInternalLinkage);
+  LLVMSetLinkage(fn, LLVMLinkOnceODRLinkage);
+  LLVMSetVisibility(fn, LLVMHiddenVisibility);
+  LLVMSetComdat(fn, LLVMGetOrInsertComdat(l->mod, name));
   neo_ll_enum_attribute(l, fn, "noinline");
   neo_ll_enum_attribute(l, fn, "willreturn");
   neo_ll_enum_attribute(l, fn, "memory"); /* none: errno is nobody's */

@@ -86,7 +86,7 @@ LLVMValueRef neo_ll_rand(neo_llvm *l, const LLVMValueRef key[3], uint32_t site,
   LLVMTypeRef param[] = {i64, i64, i64, i32, LLVMTypeOf(element)};
   LLVMTypeRef type = LLVMFunctionType(neo_ll_int_type(l, 32, w), param, 5, false);
   LLVMBasicBlockRef back;
-  LLVMValueRef fn = neo_ll_shared(l, neo_arena_printf(l->arena, "neo.rand.%u", w), type, &back);
+  LLVMValueRef fn = neo_ll_shared(l, neo_arena_printf(l->arena, "rand.%u", w), type, &back);
   if (back) {
     LLVMValueRef k[] = {LLVMGetParam(fn, 0), LLVMGetParam(fn, 1), LLVMGetParam(fn, 2)};
     LLVMBuildRet(l->b, philox(l, k, LLVMGetParam(fn, 3), LLVMGetParam(fn, 4)));

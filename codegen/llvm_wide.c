@@ -172,7 +172,7 @@ val neo_ll_math_wide(neo_llvm *l, neo_op op, val x, val y) {
   unsigned n = y ? 2 : 1;
   LLVMTypeRef type = LLVMFunctionType(t, param, n, false);
   LLVMBasicBlockRef back;
-  const char *name = neo_arena_printf(l->arena, "neo.%s.%u", neo_op_text(op), neo_ll_width(x));
+  const char *name = neo_arena_printf(l->arena, "%s.%u", neo_op_text(op), neo_ll_width(x));
   LLVMValueRef fn = neo_ll_shared(l, name, type, &back);
   if (back) {
     LLVMBuildRet(l->b, body(l, op, LLVMGetParam(fn, 0), y ? LLVMGetParam(fn, 1) : NULL));

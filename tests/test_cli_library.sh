@@ -71,6 +71,18 @@ for file in libfirst.so libfirst.a first.o first.h first.ll first.s first.json; 
 done
 cmp -s a/deep/er/out/libfirst.so out/libfirst.so || fail "libfirst.so differs between two runs"
 
+# ---- and on any number of cores, with several parts of the library made at one time
+if command -v taskset >/dev/null; then
+  mlp=$NEO_SOURCE_DIR/models/zoo/mlp.expr
+  "$NEOC" compile -q "$mlp" -o all --emit=so,a
+  taskset -c "$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')" \
+    "$NEOC" compile -q "$mlp" -o one --emit=so,a
+  for file in libmlp.so libmlp.a; do
+    cmp -s "all/$file" "one/$file" || fail "$file depends on the number of cores"
+  done
+  [ "$(ar t all/libmlp.a | wc -l)" -gt 2 ] || fail "libmlp.a is not made of parts"
+fi
+
 # ---- two models, two contexts of each, four threads
 cc -O1 -Wall -Wextra -Werror -o contexts "$NEO_SOURCE_DIR/tests/programs/contexts.c" -Iout \
   -I"$include" -Lout -lfirst -lsecond -L"$lib" -lneort -lm -pthread

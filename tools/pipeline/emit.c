@@ -29,7 +29,10 @@ const char *neo_emit_path(neo_compilation *c, const char *before, const char *af
                        neo_arena_printf(&c->arena, "%s%s%s", before, c->prefix, after));
 }
 
+/* What is one text, or one object, is one module; libraries are made of parts. */
 static neo_status build_llvm(neo_compilation *c) {
+  if (!(c->options.emit & (NEO_EMIT_OBJECT | NEO_EMIT_LL | NEO_EMIT_ASM)))
+    return NEO_OK;
   neo_status s = neo_llvm_new(&c->arena, &c->target, c->prefix, &c->llvm, &c->why);
   for (size_t k = 0; !s && k < c->kernels.n; k++)
     s = neo_llvm_kernel(c->llvm, c->kernels.at[k].kernel, c->kernels.at[k].symbol, &c->why);

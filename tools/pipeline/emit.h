@@ -6,7 +6,15 @@
 /* The folder that is written to, and "<folder>/<before><prefix><after>". */
 const char *neo_emit_folder(const neo_compilation *c);
 const char *neo_emit_path(neo_compilation *c, const char *before, const char *after);
-/* Object, shared library, archive, as asked for. (link.c) */
+/* Objects that make up the library, in the order in which they are linked. */
+typedef struct {
+  const char **path;
+  size_t n;
+} neo_objects;
+/* Makes them in `folder`, on all cores; some may be there after a failure. (parts.c) */
+neo_status neo_emit_objects(neo_compilation *c, const char *folder,
+                            neo_objects *out) NEO_MUST_CHECK;
+/* Shared library, archive and the one object, as asked for. (link.c) */
 neo_status neo_emit_binaries(neo_compilation *c) NEO_MUST_CHECK;
 /* All that was asked for; creates the folder. */
 neo_status neo_emit_files(neo_compilation *c) NEO_MUST_CHECK;

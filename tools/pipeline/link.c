@@ -13,6 +13,7 @@
 typedef struct {
   neo_compilation *c;
   const char *folder; /* temporary */
+  neo_objects objects;
 } linker;
 
 static const char *name_of(const linker *l, const char *before, const char *after) {
@@ -59,12 +60,22 @@ static void add_libraries(neo_compilation *c, const char **argv, size_t *n) {
   argv[(*n)++] = "-lm";
 }
 
+static size_t add_objects(const linker *l, const char **argv, size_t n) {
+  for (size_t k = 0; k < l->objects.n; k++)
+    argv[n++] = l->objects.path[k];
+  return n;
+}
+
 static neo_status link_shared(const linker *l) {
   neo_compilation *c = l->c;
-  const char *argv[24] = {
-      compiler(c),          "-shared", "-o", temp_path(l, "lib", ".so"), temp_path(l, "", ".o"),
-      "-Wl,--build-id=none"};
-  size_t n = 6;
+  const char **argv = NEO_NEW_ARRAY(&c->arena, const char *, l->objects.n + 24);
+  size_t n = 0;
+  argv[n++] = compiler(c);
+  argv[n++] = "-shared";
+  argv[n++] = "-o";
+  argv[n++] = temp_path(l, "lib", ".so");
+  n = add_objects(l, argv, n);
+  argv[n++] = "-Wl,--build-id=none";
   argv[n++] = neo_arena_printf(&c->arena, "-Wl,-soname,lib%s.so", c->prefix);
   argv[n++] = c->options.runtime == NEO_RUNTIME_NONE ? "-Wl,-z,lazy" : "-Wl,-z,now";
   add_libraries(c, argv, &n);
@@ -72,7 +83,11 @@ static neo_status link_shared(const linker *l) {
 }
 
 static neo_status archive(const linker *l) {
-  const char *argv[] = {"ar", "rcsD", temp_path(l, "lib", ".a"), temp_path(l, "", ".o"), NULL};
+  const char **argv = NEO_NEW_ARRAY(&l->c->arena, const char *, l->objects.n + 4);
+  argv[0] = "ar";
+  argv[1] = "rcsD";
+  argv[2] = temp_path(l, "lib", ".a");
+  add_objects(l, argv, 3);
   return run_tool(l->c, argv);
 }
 
@@ -87,9 +102,13 @@ static neo_status move(const linker *l, unsigned kind, const char *before, const
   return NEO_IO;
 }
 
-static neo_status make(const linker *l) {
+static neo_status make(linker *l) {
   neo_compilation *c = l->c;
-  neo_status s = neo_llvm_emit_object(c->llvm, temp_path(l, "", ".o"), &c->why);
+  neo_status s = NEO_OK;
+  if (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A))
+    s = neo_emit_objects(c, l->folder, &l->objects);
+  if (!s && (c->options.emit & NEO_EMIT_OBJECT))
+    s = neo_llvm_emit_object(c->llvm, temp_path(l, "", ".o"), &c->why);
   if (!s && (c->options.emit & NEO_EMIT_SO))
     s = link_shared(l);
   if (!s && (c->options.emit & NEO_EMIT_A))
@@ -112,6 +131,8 @@ neo_status neo_emit_binaries(neo_compilation *c) {
     return NEO_IO;
   }
   neo_status s = make(&l);
+  for (size_t k = 0; k < l.objects.n; k++)
+    unlink(l.objects.path[k]);
   unlink(temp_path(&l, "", ".o"));
   unlink(temp_path(&l, "lib", ".so"));
   unlink(temp_path(&l, "lib", ".a"));
