@@ -42,8 +42,8 @@ endforeach()
 list(REMOVE_DUPLICATES tool_folders)
 foreach(folder IN LISTS tool_folders)
   cmake_path(GET folder FILENAME tool)
-  # cache: below; benchmarks: built by tools/bench where a peer is
-  if(NOT tool MATCHES "^(pipeline|cache|benchmarks)$")
+  # cache, measure: below; tune: above; benchmarks: built by tools/bench where a peer is
+  if(NOT tool MATCHES "^(pipeline|cache|measure|tune|benchmarks)$")
     file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
     add_executable(${tool} ${sources})
     target_compile_definitions(${tool} PRIVATE ${neo_definitions})
@@ -53,3 +53,11 @@ foreach(folder IN LISTS tool_folders)
     endif()
   endif()
 endforeach()
+
+# neo-measure: runs candidates of the tuner; without LLVM, as it forks.
+file(GLOB measure_sources CONFIGURE_DEPENDS tools/measure/*.c)
+add_executable(neo-measure ${measure_sources})
+target_link_libraries(neo-measure PRIVATE neort_static)
+if(TARGET neoc)
+  add_dependencies(neoc neo-measure)
+endif()

@@ -1,0 +1,262 @@
+/* Candidates of all kinds, through the measurer as a process: the good are measured, the bad are told apart, none outlives
+ * its limit, and nothing is left of any. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include "tests/measure/candidates.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A busy machine may let a good kernel wait: only what never ends has a short time. */
+enum { TIMES = 20, SHORT_MS = 80, LONG_MS = 20000 };
+
+#if defined(__SANITIZE_ADDRESS__)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
+typedef struct {
+  char folder[64], library[128];
+  pid_t pid;
+  FILE *to, *from;
+  char answer[1024];
+} fix;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- the process */
+
+static const char *program(void) {
+  static const char otherwise[] = "bin/neo-measure";
+  const char *build = getenv("NEO_BUILD_DIR");
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s", build ? build : "build/release", otherwise);
+  return test_realloc(strcpy(test_malloc(strlen(path) + 1), path), strlen(path) + 1);
+}
+
+static void start(fix *f, const char *option) {
+  int in[2], out[2];
+  const char *path = program();
+  assert_int_equal(pipe(in) | pipe(out), 0);
+  f->pid = fork();
+  if (f->pid == 0) {
+    dup2(in[0], 0), dup2(out[1], 1);
+    close(in[1]), close(out[0]), close(in[0]), close(out[1]);
+    execl(path, path, option, NULL);
+    _exit(127);
+  }
+  test_free((void *)(uintptr_t)path);
+  close(in[0]), close(out[1]);
+  f->to = fdopen(in[1], "w"), f->from = fdopen(out[0], "r");
+}
+
+static void say(fix *f, const char *line) {
+  fprintf(f->to, "%s\n", line);
+  fflush(f->to);
+}
+
+static const char *ask(fix *f, const char *command, const char *symbol) {
+  fprintf(f->to, "%s id=1 symbol=%s units=16 scratch=0 path=%s\n", command, symbol, f->library);
+  fflush(f->to);
+  if (!fgets(f->answer, sizeof f->answer, f->from))
+    fail_msg("no answer to %s %s", command, symbol);
+  return f->answer;
+}
+
+static void limit(fix *f, int wall_ms) {
+  char line[128];
+  snprintf(line, sizeof line, "limit wall_ms=%d memory_mb=96", wall_ms);
+  say(f, line);
+}
+
+static void describe(fix *f) {
+  say(f, "job");
+  limit(f, LONG_MS);
+  say(f, "time run_ms=1 total_ms=2 least_runs=3");
+  say(f, "buffer read f32 4096");
+  say(f, "buffer write f32 4096 rtol=1e-5");
+  say(f, "ready");
+}
+
+static int make(void **state) {
+  fix *f = test_calloc(1, sizeof *f);
+  char path[160], command[512];
+  snprintf(f->folder, sizeof f->folder, "/tmp/neo-measure-XXXXXX");
+  assert_non_null(mkdtemp(f->folder));
+  snprintf(path, sizeof path, "%s/k.c", f->folder);
+  snprintf(f->library, sizeof f->library, "%s/k.so", f->folder);
+  FILE *c = fopen(path, "w");
+  fputs(candidates_source, c);
+  fclose(c);
+  const char *cc = getenv("CC");
+  snprintf(command, sizeof command, "%s -O1 -w -shared -fPIC -o %s %s", cc && *cc ? cc : "cc",
+           f->library, path);
+  assert_int_equal(system(command), 0);
+  unlink(path);
+  prctl(PR_SET_CHILD_SUBREAPER, 1); /* what the measurer leaves comes to us */
+  *state = f;
+  return 0;
+}
+
+static int drop(void **state) {
+  fix *f = *state;
+  unlink(f->library);
+  rmdir(f->folder);
+  test_free(f);
+  return 0;
+}
+
+/* All of it ends, and leaves no process. */
+static void stop(fix *f) {
+  int status = 0;
+  say(f, "quit");
+  fclose(f->to), fclose(f->from);
+  assert_int_equal(waitpid(f->pid, &status, 0), f->pid);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  assert_int_equal(waitpid(-1, &status, WNOHANG), -1);
+  assert_int_equal(errno, ECHILD);
+}
+
+static bool has(const char *answer, const char *text) {
+  return strstr(answer, text) != NULL;
+}
+
+static double number(const char *answer, const char *key) {
+  const char *p = strstr(answer, key);
+  return p ? strtod(p + strlen(key) + 2, NULL) : -1;
+}
+
+/* ---- what is true */
+
+static void a_good_kernel_is_measured_and_a_slow_one_takes_longer(void **state) {
+  fix *f = *state;
+  start(f, NULL);
+  describe(f);
+  assert_true(has(ask(f, "plain", "good"), "\"ok\":true"));
+  assert_true(has(ask(f, "base", "good"), "\"ok\":true"));
+  assert_true(number(f->answer, "finite") == 1);
+  double quick = number(ask(f, "try", "good"), "ns");
+  double slow = number(ask(f, "try", "slow"), "ns");
+  assert_true(quick > 0 && slow > 10 * quick);
+  assert_true(has(ask(f, "race", "slow"), "\"base_ns\""));
+  assert_true(number(f->answer, "base_ns") * 10 < number(f->answer, "ns"));
+  assert_true(has(ask(f, "try", "rounded"), "\"ok\":true"));
+  stop(f);
+}
+
+static void try_bad(fix *f, const char *symbol, const char *why, int times) {
+  bool endless = strstr(why, "over its") != NULL;
+  for (int k = 0; k < times; k++) {
+    double begun = now();
+    limit(f, endless ? SHORT_MS : LONG_MS);
+    const char *answer = ask(f, k % 4 == 3 ? "race" : "try", symbol);
+    if (!has(answer, "\"ok\":false") || !has(answer, why) || has(answer, "\"ns\""))
+      fail_msg("%s: %s", symbol, answer);
+    assert_true(now() - begun < 0.001 * LONG_MS / 2);
+    limit(f, LONG_MS);
+    assert_true(has(ask(f, "try", "good"), "\"ok\":true"));
+  }
+}
+
+static void nine_kinds_of_bad_candidates_are_refused_each_time(void **state) {
+  fix *f = *state;
+  start(f, NULL);
+  describe(f);
+  ask(f, "plain", "good");
+  ask(f, "base", "good");
+  try_bad(f, "crash", "Segmentation", TIMES);
+  try_bad(f, "illegal", "\"why\"", TIMES);
+  try_bad(f, "endless", "over its", TIMES);
+  if (!SANITIZED)
+    try_bad(f, "huge", "\"why\"", TIMES);
+  try_bad(f, "storm", "system call", TIMES);
+  try_bad(f, "flood", "system call", TIMES);
+  try_bad(f, "leak", "system call", TIMES);
+  try_bad(f, "nan_", "wrong answer", TIMES);
+  try_bad(f, "wrong", "wrong answer", TIMES);
+  stop(f);
+}
+
+static void other_bad_candidates_are_refused(void **state) {
+  fix *f = *state;
+  start(f, NULL);
+  describe(f);
+  ask(f, "plain", "good");
+  assert_true(has(ask(f, "base", "wrong"), "wrong answer"));
+  assert_true(has(ask(f, "try", "good"), "error")); /* there is no base */
+  ask(f, "base", "good");
+  try_bad(f, "nothing", "nothing is written", 1);
+  try_bad(f, "refuses", "failed", 1);
+  try_bad(f, "reader", "Segmentation", 1);
+  try_bad(f, "beyond", "\"why\"", 1);
+  try_bad(f, "signals", "system call", 1);
+  try_bad(f, "no_such", "no such symbol", 1);
+  assert_true(has(ask(f, "try", "fickle"), "another answer"));
+  stop(f);
+}
+
+/* Where system calls cannot be filtered, limits and the killing of the group remain. */
+static void nothing_outlives_its_limit_without_the_filter_either(void **state) {
+  fix *f = *state;
+  start(f, "--no-filter");
+  describe(f);
+  ask(f, "plain", "good");
+  ask(f, "base", "good");
+  try_bad(f, "endless", "over its", 2);
+  try_bad(f, "flood", "over its", 2);
+  try_bad(f, "leak", "descriptors", 2);
+  limit(f, SHORT_MS);
+  ask(f, "try", "storm"); /* its children spin */
+  ask(f, "try", "leaves");
+  limit(f, LONG_MS);
+  assert_true(has(ask(f, "try", "good"), "\"ok\":true"));
+  stop(f);
+}
+
+static void nonsense_is_answered_with_an_error(void **state) {
+  fix *f = *state;
+  start(f, NULL);
+  assert_true(has(ask(f, "try", "good"), "error"));
+  assert_true(has(ask(f, "dance", "good"), "no such command"));
+  say(f, "job");
+  say(f, "buffer read f33 10");
+  assert_non_null(fgets(f->answer, sizeof f->answer, f->from));
+  assert_true(has(f->answer, "no such type"));
+  say(f, "buffer read f32 4611686018427387904");
+  say(f, "ready");
+  assert_non_null(fgets(f->answer, sizeof f->answer, f->from));
+  assert_true(has(f->answer, "no memory"));
+  stop(f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(a_good_kernel_is_measured_and_a_slow_one_takes_longer, make,
+                                      drop),
+      cmocka_unit_test_setup_teardown(nine_kinds_of_bad_candidates_are_refused_each_time, make,
+                                      drop),
+      cmocka_unit_test_setup_teardown(other_bad_candidates_are_refused, make, drop),
+      cmocka_unit_test_setup_teardown(nothing_outlives_its_limit_without_the_filter_either, make,
+                                      drop),
+      cmocka_unit_test_setup_teardown(nonsense_is_answered_with_an_error, make, drop),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,158 @@
+/* Is an answer right? Sums may be added in any order, so answers differ by rounding: by rtol of their own size or of the
+ * usual size of their tensor's elements. NaN is right where NaN is expected. What was left unwritten counts as an answer
+ * only when some units did not run. */
+#include "runtime/internal.h"
+#include "tools/measure/measure.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 512 };
+
+typedef struct {
+  const measure_buf *b;
+  int number;
+  const char *want;
+  double scale;
+  bool whole; /* everything that is expected has to be there */
+  int64_t wrong, written, expected;
+  char *why;
+} comparison;
+
+static bool unwritten(const char *p, size_t size) {
+  for (size_t k = 0; k < size; k++)
+    if ((unsigned char)p[k] != MEASURE_UNWRITTEN)
+      return false;
+  return true;
+}
+
+static bool close_to(double x, double y, double rtol, double scale) {
+  if (x == y || (isnan(x) && isnan(y)))
+    return true;
+  return fabs(x - y) <= rtol * (fabs(y) + scale);
+}
+
+static void complain(comparison *c, int64_t at, double got, double want, const char *what) {
+  if (!c->wrong++)
+    snprintf(c->why, 256, "wrong answer: buffer %d[%lld] is %.9g%s, expected %.9g", c->number,
+             (long long)at, got, what, want);
+}
+
+static void compare_each(comparison *c, int64_t at, int64_t n, const double *x, const double *y) {
+  size_t size = neo_rti_type_bytes(c->b->type);
+  const char *got = c->b->answer + (size_t)at * size, *want = c->want + (size_t)at * size;
+  for (int64_t k = 0; k < n; k++) {
+    bool none = unwritten(got + (size_t)k * size, size);
+    bool nothing = unwritten(want + (size_t)k * size, size);
+    c->written += !none;
+    c->expected += !nothing;
+    if (close_to(x[k], y[k], c->b->rtol, c->scale) || (none && !c->whole))
+      continue;
+    complain(c, at + k, x[k], y[k], none ? " (not written)" : nothing ? " (not its to write)" : "");
+  }
+}
+
+static bool all_unwritten(const char *p, size_t bytes) {
+  return (unsigned char)p[0] == MEASURE_UNWRITTEN && memcmp(p, p + 1, bytes - 1) == 0;
+}
+
+/* Most chunks are right as a whole: then no element is looked at alone. */
+static void compare_chunk(comparison *c, int64_t at, int64_t n) {
+  size_t size = neo_rti_type_bytes(c->b->type), bytes = (size_t)n * size;
+  const char *got = c->b->answer + (size_t)at * size, *want = c->want + (size_t)at * size;
+  double x[CHUNK], y[CHUNK], rtol = c->b->rtol;
+  bool nothing = all_unwritten(want, bytes), none = all_unwritten(got, bytes);
+  c->written += !none;
+  c->expected += !nothing;
+  if ((none && (nothing || !c->whole)) || (!none && memcmp(got, want, bytes) == 0))
+    return;
+  neo_rti_convert(c->b->type, got, NEO_RT_F64, x, n);
+  neo_rti_convert(c->b->type, want, NEO_RT_F64, y, n);
+  bool good = !none && !nothing;
+  for (int64_t k = 0; k < n; k++)
+    good &= fabs(x[k] - y[k]) <= rtol * (fabs(y[k]) + c->scale);
+  if (!good)
+    compare_each(c, at, n, x, y);
+}
+
+static bool compare(comparison *c) {
+  for (int64_t at = 0; at < c->b->n; at += CHUNK)
+    compare_chunk(c, at, c->b->n - at < CHUNK ? c->b->n - at : CHUNK);
+  if (c->expected && !c->written) {
+    snprintf(c->why, 256, "wrong answer: nothing is written to buffer %d", c->number);
+    return false;
+  }
+  return (double)c->wrong <= (c->b->rare > 0 ? 1 + c->b->rare * (double)c->b->n : 0);
+}
+
+/* Against the reference: only what that has computed. Its gaps are filled with the answer. */
+static bool right_where_known(const measure_buf *b, int number, char why[256]) {
+  size_t size = neo_rti_type_bytes(b->type);
+  char *want = malloc(b->bytes + 1);
+  if (!want) {
+    snprintf(why, 256, "out of memory");
+    return false;
+  }
+  memcpy(want, b->plain, b->bytes);
+  for (int64_t k = 0; k < b->n; k++)
+    if (unwritten(want + (size_t)k * size, size))
+      memcpy(want + (size_t)k * size, b->answer + (size_t)k * size, size);
+  comparison c = {.b = b, .number = number, .want = want, .scale = b->scale, .why = why};
+  bool good = compare(&c);
+  free(want);
+  return good;
+}
+
+bool measure_answer_right(measure_job *j, measure_mode mode, bool whole, char why[256]) {
+  for (int k = 0; k < j->n_bufs; k++) {
+    measure_buf *b = &j->buf[k];
+    if (!b->write || mode == MEASURE_PLAIN)
+      continue;
+    if (mode == MEASURE_BASE && b->plain && !right_where_known(b, k, why))
+      return false;
+    comparison c = {
+        .b = b, .number = k, .want = b->expected, .scale = b->scale, .whole = whole, .why = why};
+    if (b->expected && !compare(&c))
+      return false;
+  }
+  return true;
+}
+
+/* ---- keeping */
+
+static double scale_of(const measure_buf *b, const char *p, int64_t *finite, int64_t *known) {
+  size_t size = neo_rti_type_bytes(b->type);
+  double sum = 0;
+  int64_t n_finite = 0;
+  for (int64_t at = 0; at < b->n; at++) {
+    double x;
+    if (unwritten(p + (size_t)at * size, size))
+      continue;
+    neo_rti_convert(b->type, p + (size_t)at * size, NEO_RT_F64, &x, 1);
+    *known += 1;
+    if (!isfinite(x))
+      continue;
+    sum += x * x;
+    n_finite++;
+  }
+  *finite += n_finite;
+  return n_finite ? sqrt(sum / (double)n_finite) : 0;
+}
+
+double measure_answer_keep(measure_job *j, measure_mode mode) {
+  int64_t finite = 0, known = 0;
+  for (int k = 0; k < j->n_bufs; k++) {
+    measure_buf *b = &j->buf[k];
+    char **to = mode == MEASURE_PLAIN ? &b->plain : &b->expected;
+    if (!b->write)
+      continue;
+    if (!*to)
+      *to = malloc(b->bytes + 1);
+    if (!*to)
+      return 0;
+    memcpy(*to, b->answer, b->bytes);
+    double scale = scale_of(b, *to, &finite, &known);
+    b->scale = isfinite(scale) ? scale : 0;
+  }
+  return known ? (double)finite / (double)known : 1;
+}

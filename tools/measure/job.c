@@ -1,0 +1,115 @@
+/* The buffers of a job. Each lies so that it ends within 64 bytes of a page without access, and begins after one: what
+ * runs over its end, or far before its begin, dies. What is read is write-protected. */
+#include "base/random.h"
+#include "runtime/internal.h"
+#include "tools/measure/measure.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PAGE = 4096, ALIGN = 64 };
+
+static size_t round_up(size_t n, size_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
+
+static size_t mapped_bytes(const measure_buf *b) {
+  return round_up(b->bytes ? b->bytes : 1, PAGE);
+}
+
+static char *map_shared(size_t bytes) {
+  void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return p == MAP_FAILED ? NULL : p;
+}
+
+static char *map_between_guards(size_t bytes) {
+  char *p = mmap(NULL, bytes + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED)
+    return NULL;
+  return mprotect(p + PAGE, bytes, PROT_READ | PROT_WRITE) ? NULL : p + PAGE;
+}
+
+/* ---- contents */
+
+static double uniform(uint64_t *state) {
+  return (double)(neo_splitmix(state) >> 40) * 0x1p-24;
+}
+
+static void fill_floats(const measure_job *j, measure_buf *b, uint64_t state) {
+  double chunk[512];
+  size_t size = neo_rti_type_bytes(b->type);
+  for (int64_t at = 0; at < b->n; at += 512) {
+    int64_t n = b->n - at < 512 ? b->n - at : 512;
+    for (int64_t k = 0; k < n; k++)
+      chunk[k] = j->positive ? uniform(&state) * 0.875 + 0.125 : uniform(&state) * 2 - 1;
+    neo_rti_convert(NEO_RT_F64, chunk, b->type, b->data + (size_t)at * size, n);
+  }
+}
+
+static void fill_integers(measure_buf *b, uint64_t state) {
+  int64_t chunk[512], below = b->type == NEO_RT_BOOL ? 2 : b->bound > 0 ? b->bound : 7;
+  size_t size = neo_rti_type_bytes(b->type);
+  for (int64_t at = 0; at < b->n; at += 512) {
+    int64_t n = b->n - at < 512 ? b->n - at : 512;
+    for (int64_t k = 0; k < n; k++)
+      chunk[k] = (int64_t)(neo_splitmix(&state) % (uint64_t)below);
+    neo_rti_convert(NEO_RT_I64, chunk, b->type, b->data + (size_t)at * size, n);
+  }
+}
+
+static bool make(measure_job *j, int k) {
+  measure_buf *b = &j->buf[k];
+  size_t size = neo_rti_type_bytes(b->type), bytes;
+  if (b->n < 0 || !size || __builtin_mul_overflow((size_t)b->n, size, &b->bytes))
+    return false;
+  bytes = mapped_bytes(b);
+  char *p = map_between_guards(bytes);
+  if (!p)
+    return false;
+  b->data = p + (bytes - round_up(b->bytes, ALIGN));
+  if (b->write) {
+    memset(p, MEASURE_UNWRITTEN, bytes);
+    return (b->answer = map_shared(bytes)) != NULL;
+  }
+  if (b->type <= NEO_RT_BF16)
+    fill_floats(j, b, j->seed + (uint64_t)k * 0x9e37);
+  else
+    fill_integers(b, j->seed + (uint64_t)k * 0x9e37);
+  return mprotect(p, bytes, PROT_READ) == 0;
+}
+
+bool measure_job_ready(measure_job *j) {
+  for (int k = 0; k < j->n_bufs; k++)
+    if (!make(j, k))
+      return false;
+  return j->ready = true;
+}
+
+static void drop(measure_buf *b) {
+  size_t bytes = mapped_bytes(b);
+  if (b->data)
+    munmap(b->data - (bytes - round_up(b->bytes, ALIGN)) - PAGE, bytes + 2 * PAGE);
+  if (b->answer)
+    munmap(b->answer, bytes);
+  free(b->plain);
+  free(b->expected);
+}
+
+void measure_job_clear(measure_job *j) {
+  bool sandbox = j->sandbox;
+  for (int k = 0; k < j->n_bufs; k++)
+    drop(&j->buf[k]);
+  memset(j, 0, sizeof *j);
+  j->sandbox = sandbox;
+  j->threads = 1;
+  j->wall_ms = 2000;
+  j->memory_bytes = 256LL << 20;
+  j->run_ns = 10e6, j->total_ns = 60e6;
+  j->least_runs = 5;
+}
+
+void measure_answers_reset(measure_job *j) {
+  for (int k = 0; k < j->n_bufs; k++)
+    if (j->buf[k].write)
+      memset(j->buf[k].answer, MEASURE_UNWRITTEN, j->buf[k].bytes);
+}

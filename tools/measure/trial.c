@@ -1,0 +1,185 @@
+/* One child, from its making to the last of its processes. Whatever it does, it is over when its time is: its process
+ * group is killed, and what may have left the group is found among our children, whose orphans come to us. */
+#include "tools/measure/measure.h"
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct {
+  measure_job *j;
+  measure_mode mode;
+  pid_t pid;
+  int from, to; /* pipes: its messages, our permission */
+  double deadline_ns;
+  measure_result *r;
+} trial;
+
+static bool say_why(measure_result *r, const char *why) {
+  r->ok = false;
+  snprintf(r->why, sizeof r->why, "%s", why);
+  return false;
+}
+
+/* ---- messages */
+
+typedef enum { GOT, ENDED, LATE } arrival;
+
+static arrival receive(trial *t, measure_message *m) {
+  char *p = (char *)m;
+  size_t n = 0;
+  while (n < sizeof *m) {
+    double left_ms = (t->deadline_ns - measure_wall_ns()) / 1e6;
+    struct pollfd fd = {t->from, POLLIN, 0};
+    if (left_ms <= 0)
+      return LATE;
+    int ready = poll(&fd, 1, (int)left_ms + 1);
+    if (ready < 0 && errno != EINTR)
+      return ENDED;
+    if (ready <= 0)
+      continue;
+    ssize_t got = read(t->from, p + n, sizeof *m - n);
+    if (got <= 0 && errno != EINTR)
+      return ENDED;
+    n += got > 0 ? (size_t)got : 0;
+  }
+  return GOT;
+}
+
+/* ---- the end */
+
+static void kill_children(void) {
+  char path[64], text[4096];
+  snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+  FILE *f = fopen(path, "r");
+  size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+  if (f)
+    fclose(f);
+  text[n] = 0;
+  for (char *p = text; *p;) {
+    long pid = strtol(p, &p, 10);
+    if (pid > 1)
+      kill((pid_t)pid, SIGKILL);
+    p += strspn(p, " \n");
+    if (pid == 0)
+      break;
+  }
+}
+
+/* Returns the wait status of the child itself. */
+static int end_all(trial *t) {
+  int status = 0, one;
+  kill(-t->pid, SIGKILL);
+  kill(t->pid, SIGKILL);
+  while (waitpid(t->pid, &status, 0) < 0 && errno == EINTR)
+    ;
+  for (int tries = 0; tries < 10000; tries++) {
+    pid_t pid = waitpid(-1, &one, WNOHANG);
+    if (pid < 0)
+      break;
+    if (pid == 0) {
+      kill_children();
+      usleep(100);
+    }
+  }
+  return status;
+}
+
+/* Why it ended without telling. */
+static void name_death(measure_result *r, int status) {
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+    say_why(r, "a system call that no kernel needs");
+  else if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
+    say_why(r, "over its limits");
+  else if (WIFSIGNALED(status))
+    snprintf(r->why, sizeof r->why, "%s", strsignal(WTERMSIG(status)));
+  else
+    say_why(r, "ended before it was done");
+}
+
+/* ---- one child */
+
+static bool start(trial *t, const measure_kernel *k, const measure_kernel *base) {
+  int out[2], in[2];
+  if (pipe(out))
+    return false;
+  if (pipe(in)) {
+    close(out[0]), close(out[1]);
+    return false;
+  }
+  t->pid = fork();
+  if (t->pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    measure_child(t->j, t->mode, k, base, in[0], out[1]);
+  }
+  close(out[1]), close(in[0]);
+  t->from = out[0], t->to = in[1];
+  if (t->pid > 0)
+    setpgid(t->pid, t->pid); /* here too: whoever is first */
+  return t->pid > 0;
+}
+
+static void take_times(measure_result *r, measure_mode mode, measure_message *m) {
+  r->samples = m->n;
+  r->share = m->share;
+  r->ok = true;
+  if (!m->n)
+    return;
+  r->ns[0] = measure_median(m->sample_ns[0], m->n);
+  r->least_ns = m->sample_ns[0][0];
+  if (mode == MEASURE_RACE)
+    r->ns[1] = measure_median(m->sample_ns[1], m->n);
+}
+
+static bool listen(trial *t, arrival *last) {
+  measure_message m;
+  bool judged = false;
+  for (;;) {
+    *last = receive(t, &m);
+    if (*last != GOT)
+      return false;
+    m.why[sizeof m.why - 1] = 0;
+    if (m.kind == MEASURE_FAIL)
+      return say_why(t->r, m.why);
+    if (m.kind == MEASURE_TIMES && judged && m.n >= 0 && m.n <= MEASURE_MAX_SAMPLES) {
+      take_times(t->r, t->mode, &m);
+      return true;
+    }
+    if (m.kind != MEASURE_ANSWER || judged)
+      return say_why(t->r, "nonsense on the pipe");
+    judged = true;
+    if (!measure_answer_right(t->j, t->mode, m.share >= 1, t->r->why))
+      return false;
+    t->deadline_ns = measure_wall_ns() + (double)t->j->wall_ms * 1e6;
+    if (write(t->to, "g", 1) != 1)
+      return say_why(t->r, "gone before its time");
+  }
+}
+
+measure_result measure_trial(measure_job *j, measure_mode mode, const measure_kernel *k,
+                             const measure_kernel *base) {
+  measure_result r = {0};
+  trial t = {.j = j, .mode = mode, .r = &r};
+  arrival last = GOT;
+  measure_answers_reset(j);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  t.deadline_ns = measure_wall_ns() + (double)j->wall_ms * 1e6;
+  if (!start(&t, k, base)) {
+    say_why(&r, strerror(errno));
+    return r;
+  }
+  r.ok = listen(&t, &last);
+  int status = end_all(&t);
+  close(t.from), close(t.to);
+  if (!r.ok && last == LATE)
+    say_why(&r, "over its time");
+  else if (!r.ok && !r.why[0])
+    name_death(&r, status);
+  if (r.ok && (mode == MEASURE_PLAIN || mode == MEASURE_BASE))
+    r.finite = measure_answer_keep(j, mode);
+  return r;
+}
