@@ -2,7 +2,7 @@
 # with C files is a program of that name.
 
 file(GLOB pipeline CONFIGURE_DEPENDS tools/pipeline/*.c)
-neo_add_static(neo_pipeline "${pipeline}" "neo_codegen;neort_static")
+neo_add_static(neo_pipeline "${pipeline}" "neo_codegen;neo_cache;neort_static")
 
 # neo_cache: records of schedules, on base alone. neo-cache: the program; neoc answers `neoc cache`
 # with the same code.

@@ -14,6 +14,11 @@ typedef struct {
   int64_t at[NEO_SCHED_COUNT];
 } neo_schedule;
 
+/* Raised when what a schedule says comes to mean something else, by another meaning of a parameter
+ * or by another lowering: records of schedules from before are then not used. A new parameter whose
+ * plain value means what was before does not need it. */
+#define NEO_SCHEDULE_MEANING 1
+
 /* The part of a target that schedules depend on. */
 typedef struct {
   uint32_t vector_bytes, vector_regs;

@@ -14,6 +14,14 @@ void neo_records_add(neo_records *s, const neo_record *r) {
   NEO_PUSH(s->arena, &s->all, *r);
 }
 
+const neo_records_file *neo_records_file_of(const neo_records *s, const neo_record *r) {
+  size_t at = (size_t)(r - s->all.at);
+  for (size_t k = 0; k < s->files.n; k++)
+    if (at >= s->files.at[k].first && at - s->files.at[k].first < s->files.at[k].records)
+      return &s->files.at[k];
+  return NULL;
+}
+
 static void note_bad(neo_records *s, neo_records_file *f, size_t line, const char *what) {
   if (!f->bad_lines++)
     f->first_bad = neo_arena_printf(s->arena, "line %zu: %s", line, what);
@@ -68,7 +76,7 @@ static neo_status read_text(neo_records *s, neo_records_file *f, const char *tex
 
 neo_status neo_records_take(neo_records *s, const char *name, const char *text, size_t n,
                             const char **why) {
-  neo_records_file f = {.path = neo_arena_strdup(s->arena, name)};
+  neo_records_file f = {.path = neo_arena_strdup(s->arena, name), .first = s->all.n};
   neo_status status = read_text(s, &f, text, n, why);
   if (!status)
     NEO_PUSH(s->arena, &s->files, f);

@@ -45,9 +45,10 @@ neo_status neo_record_append(const neo_io *io, neo_arena *scratch, const char *p
 
 typedef struct {
   const char *path;
-  size_t records, bad_lines; /* bad: checksum, or checksum right but contents not valid */
-  size_t torn_bytes;         /* after the last line */
-  const char *first_bad;     /* "line 7: checksum"; null if there is none */
+  size_t first, records; /* of the set's `all` */
+  size_t bad_lines;      /* checksum, or checksum right but contents not valid */
+  size_t torn_bytes;     /* after the last line */
+  const char *first_bad; /* "line 7: checksum"; null if there is none */
 } neo_records_file;
 
 typedef struct neo_records {
@@ -65,6 +66,8 @@ neo_status neo_records_load(neo_records *s, const neo_io *io, const char *path, 
 /* The same for a file's text that is in memory already; `name` stands for its path in messages. */
 neo_status neo_records_take(neo_records *s, const char *name, const char *text, size_t n,
                             const char **why) NEO_MUST_CHECK;
+/* The file that a record of `all` was read from; null: of none. */
+const neo_records_file *neo_records_file_of(const neo_records *s, const neo_record *r);
 /* Adds a record, by reference to its texts and sizes. */
 void neo_records_add(neo_records *s, const neo_record *r);
 

@@ -78,12 +78,22 @@ void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out) {
   }
 }
 
+static void put_origin(const neo_compilation *c, const neo_record *r, neo_str *out) {
+  if (r)
+    neo_str_addf(out, "  by a record of %s: %.3f of the default's time, %lld trials\n",
+                 neo_records_file_of(&c->records, r)->path, neo_record_ratio(r),
+                 (long long)r->trials);
+  else
+    neo_str_add(out, "  by the analytic model\n");
+}
+
 void neoc_explain_schedules(neoc_cli *cli, neo_compilation *c, neo_str *out) {
   for (size_t g = 0; g < c->schedules.n; g++) {
     neo_str s;
     neo_str_init(&s, cli->arena);
     neo_schedule_print(&c->schedules.at[g], &s);
     neo_str_addf(out, "%s: %s\n", c->grouping.groups.at[g].name, neo_str_text(&s));
+    put_origin(c, c->schedule_from.at[g], out);
   }
 }
 

@@ -102,6 +102,16 @@ static neoc_exit read_passes(neoc_cli *cli, neo_compile_options *o) {
   return read_skips(cli, o);
 }
 
+static neoc_exit read_records(neoc_cli *cli, neo_compile_options *o) {
+  bool shipped;
+  const char *why = NULL;
+  const char *list = neoc_text(cli, NEOC_O_RECORDS, NULL);
+  o->records = neo_records_sources(cli->arena, list, &shipped, &why);
+  if (shipped)
+    o->records_dir = neo_place_records(cli->arena);
+  return o->records ? NEOC_OK : neoc_usage(cli, "--records=%s: %s", list, why);
+}
+
 neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out) {
   neo_compile_options o = {.path = path, .on_fail = cli->arena->on_fail};
   o.import_paths = import_paths(cli);
@@ -120,6 +130,8 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
     e = read_defines(cli, &o);
   if (!e)
     e = read_passes(cli, &o);
+  if (!e)
+    e = read_records(cli, &o);
   *out = o;
   return e;
 }

@@ -74,6 +74,7 @@ static const char *read_request(neo_arena *a, const neo_request *r, neo_compile_
     d[k] = (neo_define_option){r->defines[k].name, r->defines[k].value};
   o->defines = d;
   o->import_paths = import_paths(a, r);
+  o->records_dir = neo_place_records(a);
   o->runtime = r->static_runtime ? NEO_RUNTIME_STATIC : NEO_RUNTIME_SHARED;
   o->lib_dir = r->lib_dir ? r->lib_dir : neo_place_lib(a);
   return NULL;

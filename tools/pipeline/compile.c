@@ -149,7 +149,8 @@ static neo_status lower_group(neo_compilation *c, const neo_group *g) {
   neo_kernel *kernel;
   neo_str why;
   neo_str_init(&why, &c->arena);
-  neo_schedule sched = neo_schedule_default(c->module, g, &c->machine);
+  const neo_record *from;
+  neo_schedule sched = neo_compile_schedule(c, g, &from);
   neo_status s = neo_lower(c->module, g, &sched, &c->arena, &kernel, &why);
   if (!s)
     s = neo_kernel_verify(kernel, &why);
@@ -159,6 +160,7 @@ static neo_status lower_group(neo_compilation *c, const neo_group *g) {
   }
   allow_overlap(c, g, kernel);
   NEO_PUSH(&c->arena, &c->schedules, sched);
+  NEO_PUSH(&c->arena, &c->schedule_from, from);
   NEO_PUSH(&c->arena, &c->kernel_of_group, (uint32_t)c->kernels.n);
   const char *symbol = neo_arena_printf(&c->arena, "%s_k%zu_%s", c->prefix, c->kernels.n, g->name);
   NEO_PUSH(&c->arena, &c->kernels, (neo_plan_kernel){kernel, symbol});
@@ -176,20 +178,26 @@ static bool shared(neo_compilation *c, size_t g) {
     if (updates_something(c, old) != updates_something(c, &c->grouping.groups.at[g]))
       continue;
     neo_schedule sched = c->schedules.at[k];
+    const neo_record *from = c->schedule_from.at[k];
     uint32_t kernel = c->kernel_of_group.at[k];
     NEO_PUSH(&c->arena, &c->schedules, sched);
+    NEO_PUSH(&c->arena, &c->schedule_from, from);
     NEO_PUSH(&c->arena, &c->kernel_of_group, kernel);
     return true;
   }
   return false;
 }
 
+/* Of the records: what was taken from them, so that those for other models do not count. */
 static const char *source_hash(neo_compilation *c) {
   neo_str s;
   uint64_t h[2];
   neo_str_init(&s, &c->arena);
   neo_module_print(c->module, &s);
   neo_str_addf(&s, "%s %s %s %s", c->prefix, c->target.triple, c->target.features, NEO_VERSION);
+  for (size_t g = 0; g < c->schedule_from.n; g++)
+    if (c->schedule_from.at[g])
+      neo_str_addf(&s, " %zu: %s", g, c->schedule_from.at[g]->schedule);
   neo_hash128(neo_str_text(&s), s.n, h);
   return neo_arena_printf(&c->arena, "%016llx%016llx", (unsigned long long)h[0],
                           (unsigned long long)h[1]);
@@ -198,11 +206,14 @@ static const char *source_hash(neo_compilation *c) {
 static neo_status kernels(neo_compilation *c) {
   neo_status s = choose_target(c);
   if (!s)
+    s = neo_compile_read_records(c);
+  if (!s)
     s = neo_fuse(c->module, &c->arena, &c->grouping, &c->explain);
   neo_cost_add(c, "fusion");
   for (size_t g = 0; !s && g < c->grouping.groups.n; g++)
     if (!shared(c, g))
       s = lower_group(c, &c->grouping.groups.at[g]);
+  neo_compile_report_records(c);
   neo_cost_add(c, "schedules and kernels");
   if (s)
     return s;

@@ -17,6 +17,7 @@
 #include "frontend/frontend.h"
 #include "ir/pass.h"
 #include "ir/prove.h"
+#include "tools/pipeline/records.h"
 #include "tools/pipeline/track.h"
 
 typedef enum {
@@ -49,6 +50,8 @@ typedef struct {
   const char *depfile; /* null: none */
   neo_pass_options passes;
   uint64_t proof_quota; /* see neo_proofs_limit */
+  const char *records_dir;           /* of the shipped records; null: they are not read */
+  const neo_records_source *records; /* further ones, in order; null: none */
   /* Called between frontend and passes, to change the module; may be null. */
   neo_status (*prepare)(void *ctx, neo_module *m);
   void *prepare_ctx;
@@ -76,7 +79,11 @@ typedef struct neo_compilation {
   neo_target target;
   neo_machine machine;
   neo_grouping grouping;
+  neo_records records;
+  size_t shipped_records, foreign_groups, foreign_record; /* see records.c */
+  int records_remark;
   NEO_VEC(neo_schedule) schedules; /* one a group */
+  NEO_VEC(const neo_record *) schedule_from; /* the record that it is of; null: the model's */
   NEO_VEC(uint32_t) kernel_of_group;
   NEO_VEC(neo_plan_kernel) kernels;
   neo_str explain; /* decisions of fusion and schedules */
@@ -146,6 +153,7 @@ neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) NEO_M
 /* The folder of the running program, then ../share/neo/std and so on beside it: where the shipped
  * library and libneort are. Null if they cannot be found. (place.c) */
 const char *neo_place_std(neo_arena *a);
+const char *neo_place_records(neo_arena *a);
 const char *neo_place_lib(neo_arena *a);
 const char *neo_place_include(neo_arena *a);
 

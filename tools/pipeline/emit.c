@@ -130,6 +130,10 @@ static neo_status write_depfile(neo_compilation *c) {
     neo_str_addc(&s, ' ');
     add_escaped(&s, neo_sources_name(c->sources, k));
   }
+  for (size_t k = 0; k < c->records.files.n; k++) {
+    neo_str_addc(&s, ' ');
+    add_escaped(&s, c->records.files.at[k].path);
+  }
   neo_str_addc(&s, '\n');
   return write_text(c, c->options.depfile, neo_str_text(&s), s.n);
 }

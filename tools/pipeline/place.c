@@ -36,6 +36,11 @@ const char *neo_place_std(neo_arena *a) {
   return beside(a, at);
 }
 
+const char *neo_place_records(neo_arena *a) {
+  static const char *const at[] = {"../share/neo/records", "../../share/neo/records", NULL};
+  return beside(a, at);
+}
+
 const char *neo_place_lib(neo_arena *a) {
   static const char *const at[] = {"../" NEO_INSTALL_LIBDIR "/libneort.so", "../lib/libneort.so",
                                    NULL};

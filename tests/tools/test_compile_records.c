@@ -1,0 +1,280 @@
+/* Records of schedules in a compilation: what is taken from them, what is not and is said, and that
+ * nothing else changes. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include "tools/pipeline/compile.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char model[] = "dim B <= 8\ninput X[B, 40]\nparam W[40, 30] = 0.5\n"
+                            "Y[b, j] = sum[i] X[b, i] * W[i, j]\n"
+                            "S[b] = sum[j] Y[b, j]^2\noutput S\n";
+
+typedef struct {
+  neo_arena arena;
+  char folder[64];
+  const char *model, *records, *more;
+} world;
+
+static int set_up(void **state) {
+  world *w = calloc(1, sizeof *w);
+  neo_arena_init(&w->arena, neo_alloc_default, NULL);
+  strcpy(w->folder, "/tmp/neo_records_XXXXXX");
+  if (!mkdtemp(w->folder))
+    return 1;
+  w->model = neo_path_join(&w->arena, w->folder, "m.expr");
+  w->records = neo_path_join(&w->arena, w->folder, "a.records");
+  w->more = neo_path_join(&w->arena, w->folder, "b.records");
+  *state = w;
+  return neo_file_write(&neo_io_default, w->model, model, sizeof model - 1) != NEO_OK;
+}
+
+static int tear_down(void **state) {
+  world *w = *state;
+  unlink(w->model);
+  unlink(w->records);
+  unlink(w->more);
+  rmdir(w->folder);
+  neo_arena_free(&w->arena);
+  free(w);
+  return 0;
+}
+
+static neo_status compile(world *w, neo_compilation *c, const char *list, neo_alloc alloc) {
+  bool shipped;
+  const char *why = NULL;
+  const neo_records_source *sources = neo_records_sources(&w->arena, list, &shipped, &why);
+  assert_non_null(sources);
+  neo_compile_options o = {.path = w->model,
+                           .mcpu = "x86-64-v3",
+                           .target = "x86_64",
+                           .records = sources,
+                           .alloc = alloc};
+  neo_compilation_init(c, &o);
+  neo_status s = neo_compile_front(c);
+  if (!s)
+    s = neo_compile_passes(c);
+  return s ? s : neo_compile_kernels(c);
+}
+
+static void compile_well(world *w, neo_compilation *c, const char *list) {
+  neo_status s = compile(w, c, list, (neo_alloc){0});
+  if (s)
+    fail_msg("%s", c->why);
+}
+
+static size_t group_of(const neo_compilation *c, const char *name) {
+  for (size_t g = 0; g < c->grouping.groups.n; g++)
+    if (neo_streq(c->grouping.groups.at[g].name, name))
+      return g;
+  fail_msg("there is no group %s", name);
+  return 0;
+}
+
+/* A record of group Y with this schedule. */
+static neo_record record_of_y(world *w, const char *schedule) {
+  neo_compilation c;
+  neo_record r = {.threads = 1, .time_ns = 50, .default_ns = 100, .trials = 64}, copy;
+  neo_str s;
+  const char *why;
+  compile_well(w, &c, NULL);
+  neo_record_describe(&c, &c.grouping.groups.at[group_of(&c, "Y")], &r);
+  r.schedule = schedule;
+  neo_str_init(&s, &w->arena);
+  neo_record_json(&r, &s);
+  assert_int_equal(neo_record_parse(&w->arena, neo_str_text(&s), s.n, &copy, &why), NEO_OK);
+  neo_compilation_free(&c);
+  return copy;
+}
+
+static void put(world *w, const char *path, const neo_record *r) {
+  const char *why = NULL;
+  if (neo_record_append(&neo_io_default, &w->arena, path, r, 0, &why))
+    fail_msg("%s", why);
+}
+
+static const char *remarks(const neo_compilation *c, world *w) {
+  neo_str s;
+  neo_str_init(&s, &w->arena);
+  neo_diags_print(c->diags, &s, false);
+  return neo_str_text(&s);
+}
+
+static const char tile3[] =
+    "vector_axis=1 vector_width=8 merge=1 axis_m=0 tile_m=3 axis_n=-1 tile_n=2 pack=0";
+
+/* What is checked of a compilation. */
+typedef struct {
+  bool from_record;
+  int64_t tile_m;
+  const char *hash, *said;
+} outcome;
+
+static outcome with(world *w, const char *list) {
+  neo_compilation c;
+  compile_well(w, &c, list);
+  size_t g = group_of(&c, "Y");
+  outcome o = {c.schedule_from.at[g] != NULL, c.schedules.at[g].at[NEO_SCHED_TILE_M],
+               neo_arena_strdup(&w->arena, c.plan->source_hash), remarks(&c, w)};
+  for (size_t k = 0; k < c.schedule_from.n; k++)
+    assert_true(k == g || !c.schedule_from.at[k]);
+  neo_compilation_free(&c);
+  return o;
+}
+
+static void a_record_that_fits_gives_the_schedule(void **state) {
+  world *w = *state;
+  neo_record r = record_of_y(w, tile3);
+  put(w, w->records, &r);
+  outcome without = with(w, NULL), o = with(w, w->records);
+  assert_false(without.from_record);
+  assert_int_not_equal(without.tile_m, 3);
+  assert_true(o.from_record);
+  assert_int_equal(o.tile_m, 3);
+  assert_string_equal(o.said, "");
+  assert_string_not_equal(o.hash, without.hash);
+  assert_string_equal(with(w, w->records).hash, o.hash);
+}
+
+static void what_does_not_fit_is_ignored_and_changes_nothing(void **state) {
+  static const char *const said[] = {
+      "tile is too large", "does not know", "another machine", "another machine", "", ""};
+  world *w = *state;
+  outcome without = with(w, NULL);
+  for (size_t k = 0; k < 6; k++) {
+    neo_record r = record_of_y(w, tile3);
+    if (k == 0)
+      r.schedule = "axis_m=0 tile_m=1000";
+    if (k == 1)
+      r.schedule = "axis_m=0 tile_m=3 warp=32";
+    if (k == 2)
+      r.target = "x86-64-v4 vector=64x32 fma l1=32768 l2=1048576";
+    if (k == 3)
+      r.build = "neo 0.0.1, schedules 0";
+    if (k == 4)
+      r.time_ns = r.default_ns; /* no gain: the model may have improved since */
+    if (k == 5)
+      r.key[0] ^= 1;
+    unlink(w->records);
+    put(w, w->records, &r);
+    outcome o = with(w, w->records);
+    assert_false(o.from_record);
+    assert_int_equal(o.tile_m, without.tile_m);
+    assert_string_equal(o.hash, without.hash);
+    if (*said[k] ? !strstr(o.said, said[k]) : *o.said)
+      fail_msg("case %zu says: %s", k, o.said);
+  }
+}
+
+static void the_best_of_several_files_counts_whatever_their_order(void **state) {
+  world *w = *state;
+  neo_record slow = record_of_y(w, tile3), fast = slow;
+  slow.schedule = "axis_m=0 tile_m=2 vector_axis=1 vector_width=8";
+  slow.time_ns = 80;
+  put(w, w->records, &slow);
+  put(w, w->more, &fast);
+  const char *a = neo_arena_printf(&w->arena, "%s,%s", w->records, w->more);
+  const char *b = neo_arena_printf(&w->arena, "none,%s,%s", w->more, w->records);
+  assert_int_equal(with(w, a).tile_m, 3);
+  assert_string_equal(with(w, a).hash, with(w, b).hash);
+}
+
+static void a_damaged_file_is_used_as_far_as_it_goes(void **state) {
+  world *w = *state;
+  neo_record r = record_of_y(w, tile3);
+  put(w, w->records, &r);
+  FILE *f = fopen(w->records, "a");
+  fputs("999 0123456789abcdef {}\n", f);
+  fclose(f);
+  outcome o = with(w, w->records);
+  assert_int_equal(o.tile_m, 3);
+  assert_non_null(strstr(o.said, "R0922"));
+  assert_non_null(strstr(o.said, "a.records: 1 damaged line passed over; line 3"));
+}
+
+static void a_named_file_that_cannot_be_read_is_an_error(void **state) {
+  world *w = *state;
+  neo_compilation c;
+  assert_int_equal(compile(w, &c, "/nowhere/a.records", (neo_alloc){0}), NEO_IO);
+  assert_string_equal(c.why, "/nowhere/a.records: No such file or directory");
+  neo_compilation_free(&c);
+  assert_int_equal(compile(w, &c, w->model, (neo_alloc){0}), NEO_FORMAT);
+  assert_non_null(strstr(c.why, "no file of records"));
+  neo_compilation_free(&c);
+}
+
+static void the_users_file_is_read_only_when_asked_for_and_may_be_missing(void **state) {
+  world *w = *state;
+  setenv("XDG_CACHE_HOME", w->folder, 1);
+  char *place = neo_records_place(&w->arena);
+  outcome missing = with(w, "user");
+  assert_false(missing.from_record);
+  assert_string_equal(missing.said, "");
+  neo_record r = record_of_y(w, tile3);
+  const char *why;
+  assert_int_equal(
+      neo_record_append(&neo_io_default, &w->arena, place, &r, NEO_RECORDS_PRIVATE, &why), NEO_OK);
+  assert_false(with(w, NULL).from_record);
+  assert_true(with(w, "user").from_record);
+  assert_int_equal(chmod(place, 0666), 0);
+  outcome open = with(w, "user");
+  assert_false(open.from_record);
+  assert_non_null(strstr(open.said, "others may write it"));
+  unlink(place);
+  rmdir(neo_path_folder(&w->arena, place));
+}
+
+static void any_allocation_may_fail_while_records_are_read(void **state) {
+  world *w = *state;
+  neo_compilation c;
+  neo_record r = record_of_y(w, tile3);
+  for (int k = 0; k < 20; k++)
+    put(w, w->records, &r);
+  neo_alloc_fault count = {0};
+  assert_int_equal(compile(w, &c, w->records, neo_alloc_with_fault(&count)), NEO_OK);
+  neo_compilation_free(&c);
+  for (size_t n = 1; n <= count.count; n++) {
+    neo_alloc_fault fault = {.fail_at = n, .forever = n % 2};
+    assert_int_equal(compile(w, &c, w->records, neo_alloc_with_fault(&fault)), NEO_MEMORY);
+    neo_compilation_free(&c);
+  }
+}
+
+static void a_list_of_records_is_read_as_it_is_written(void **state) {
+  world *w = *state;
+  bool shipped;
+  const char *why = NULL;
+  const neo_records_source *s = neo_records_sources(&w->arena, "a,none,user,b", &shipped, &why);
+  assert_false(shipped);
+  assert_string_equal(s[0].path, "a");
+  assert_true(s[1].optional && s[1].flags == NEO_RECORDS_PRIVATE);
+  assert_string_equal(s[2].path, "b");
+  assert_null(s[3].path);
+  assert_null(neo_records_sources(&w->arena, NULL, &shipped, &why)->path);
+  assert_true(shipped);
+  assert_null(neo_records_sources(&w->arena, "a,,b", &shipped, &why));
+  assert_non_null(why);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(a_record_that_fits_gives_the_schedule),
+      TEST(what_does_not_fit_is_ignored_and_changes_nothing),
+      TEST(the_best_of_several_files_counts_whatever_their_order),
+      TEST(a_damaged_file_is_used_as_far_as_it_goes),
+      TEST(a_named_file_that_cannot_be_read_is_an_error),
+      TEST(the_users_file_is_read_only_when_asked_for_and_may_be_missing),
+      TEST(any_allocation_may_fail_while_records_are_read),
+      TEST(a_list_of_records_is_read_as_it_is_written),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
