@@ -13,6 +13,10 @@ neo_status neo_pass_specialize(neo_module *m);
  * n of x in [0, n). */
 neo_status neo_pass_simplify(neo_module *m);
 
+/* Definitions that do not depend on each other and agree but for constants in their indices become
+ * one, of an axis more (parallel.c). */
+neo_status neo_pass_parallel(neo_module *m);
+
 /* Definitions that say the same are one: readers of the later read the earlier. Entries' own
  * tensors stay. */
 neo_status neo_pass_cse(neo_module *m);
