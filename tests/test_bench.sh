@@ -1,6 +1,6 @@
 #!/bin/sh
-# tools/bench cpu: lists its rows; a row runs without its peers and says that they are missing; a ratio
-# is the peer's time over ours; results are whole JSON, and rows that are not measured again stay.
+# tools/bench cpu: lists its rows; a row runs without its peers and says that they are missing; a
+# ratio is the peer's time over ours; results are whole JSON; rows not measured again stay.
 set -eu
 [ -x "${NEOC:-}" ] || exit 77
 command -v python3 >/dev/null || exit 77
@@ -34,8 +34,8 @@ echo 'ready {}'
 while read -r command calls; do echo "us $((calls * 1000000)) $((calls * 1000000))"; done
 END
 chmod +x "$work/jax"
-row='scrnn batch 1'
-bench --rows "^$row\$" --rounds 1 --json "$work/json" >"$work/out" 2>&1 || { cat "$work/out"; fail "no run"; }
+bench --rows '^scrnn batch 1$' --rounds 1 --json "$work/json" >"$work/out" 2>&1 ||
+  { cat "$work/out"; fail "no run"; }
 grep -q "torch eager: torch is not installed" "$work/out" || fail "a missing peer is not told"
 NEO_BENCH_JAX=$work/jax bench --rows '^lltm batch 1$' --rounds 3 --json "$work/json" >"$work/out" ||
   fail "no run with a peer"
@@ -58,5 +58,6 @@ assert second["must"] == 3.0 and second["stretch"] == 6
 END
 python3 "$work/check.py" "$work/json" || fail "the results are not as they should be"
 grep -q '^cells .*geometric mean of 1' "$work/out" || fail "no mean of the group"
-bench --show --json "$work/json" | grep -q '^scrnn batch 1 ' || fail "--show does not show"
+bench --show --json "$work/json" >"$work/out"
+grep -q '^scrnn batch 1 ' "$work/out" || fail "--show does not show"
 exit $status

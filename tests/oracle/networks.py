@@ -1,9 +1,9 @@
 """The networks of models/zoo, written once for any library of arrays.
 
-A network is a function of a net, `@network(lr, mu, decay)`: it asks the net for inputs, parameters and
-states by the names that neo gives them, computes with `net.ops` (torch_ops.py says what that has) and
-returns the outputs of the entry `forward`, with "loss", that of `test` and of training. The model's
-sizes are attributes of the net: those of its file, where they are not set.
+A network is a function of a net, `@network(lr, mu, decay)`: it asks the net for inputs, parameters
+and states by the names that neo gives them, computes with `net.ops` (torch_ops.py says what that
+has) and returns the outputs of the entry `forward`, with "loss", that of `test` and of training.
+The model's sizes are attributes of the net: those of its file, where they are not set.
 """
 import collections
 import math
@@ -42,7 +42,7 @@ def sizes_of(model, defines):
 
 
 class Net:
-    """What a network runs in. A frame defines what makes tensors: input, ints, param, state, update."""
+    """What a network runs in. What is derived from it makes tensors: input, ints, param, state."""
 
     training = True
 
@@ -179,7 +179,8 @@ def mobilenet(net):
 
     def conv(name, x, out, size, stride=1, groups=1):
         x = net.conv(name + ".c", x, out, size, stride, groups)
-        return net.ops.relu(net.batch_norm(name + ".b", x, shift=0.5))  # so that no channel is all 0
+        x = net.batch_norm(name + ".b", x, shift=0.5)  # so that no channel is all 0
+        return net.ops.relu(x)
 
     def pair(name, x, out, stride=1):
         x = conv(name + ".d", x, x.shape[1], 3, stride, x.shape[1])

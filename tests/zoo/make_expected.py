@@ -6,7 +6,7 @@ To choose the seed of a case:  python3 tests/zoo/make_expected.py --seeds CASE..
 
 A case is a network of tests/oracle/networks.py at some sizes. Its file says what to set, then, one
 tensor a line, the outputs of `forward` and `test`, loss and gradients of `grad`, losses of ten
-training steps, and all parameters and states after them; see test_zoo.c and tests/oracle/expected.h.
+training steps, all parameters and states after them; see test_zoo.c and tests/oracle/expected.h.
 """
 import math
 import os

@@ -2,8 +2,8 @@
  *
  *   bandwidth copy|triad THREADS
  *
- * copy: c = a by memcpy, which streams; triad: c = a + 3 b in a plain loop. Bytes are those that the
- * program names: lines that a store fetches first are not counted. */
+ * copy: c = a by memcpy, which streams; triad: c = a + 3 b in a plain loop. Bytes are those that
+ * the program names: lines that a store fetches first are not counted. */
 #define _GNU_SOURCE
 #include "tools/benchmarks/serve.h"
 #include <pthread.h>

@@ -7,7 +7,8 @@ import time
 
 from sides import Missing
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir))
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
 NEEDS = {  # library, header and Debian's package of what a program needs
     "onednn": ("-ldnnl", "oneDNN", "libdnnl-dev"),
 }
@@ -93,12 +94,13 @@ class Builder:
         folder, name = os.path.split(source)
         out = os.path.join(folder, variant)
         start, used = time.perf_counter(), os.times()
-        done = subprocess.run([self.neoc, "compile", "-q", source, *options, "--prefix=net", "-o", out],
-                              capture_output=True, text=True)
+        command = [self.neoc, "compile", "-q", source, *options, "--prefix=net", "-o", out]
+        done = subprocess.run(command, capture_output=True, text=True)
         wall, after = time.perf_counter() - start, os.times()
         if done.returncode:
             return Missing("neoc compile: " + last_line(done))
-        cpu = after.children_user + after.children_system - used.children_user - used.children_system
+        cpu = (after.children_user - used.children_user + after.children_system -
+               used.children_system)
         return dict(library=os.path.join(out, "libnet.so"), wall_s=wall, cpu_s=cpu)
 
     def records(self, source, options, variant):

@@ -3,9 +3,10 @@
     tools/bench cpu [--json FILE] [--rows REGEX] [--threads N] [--rounds N] [--tuned SECONDS]
                     [--peers FOLDER] [--clock wall|cpu] [--list] [--show]
 
-A row is a ratio of medians, peer time over ours, of sides that run in turn after a calibration loop:
-above 1 we are faster. Ours is compiled fresh (default), after `neoc tune` (tuned), and without
-any records (analytic). Rows are written to FILE as they come; those measured again are replaced.
+A row is a ratio of medians, peer time over ours, of sides that run in turn after a calibration
+loop: above 1 we are faster. Ours is compiled fresh (default), after `neoc tune` (tuned), and
+without any records (analytic). Rows are written to FILE as they come; those measured again are
+replaced.
 """
 import argparse
 import os
@@ -22,14 +23,14 @@ from rows import all_rows
 
 def options():
     o = argparse.ArgumentParser(prog="tools/bench cpu", description=__doc__.splitlines()[0])
-    o.add_argument("--json", metavar="FILE", help="results; rows that it has and are not measured stay")
-    o.add_argument("--rows", metavar="REGEX", default="", help="only rows whose name it is found in")
+    o.add_argument("--json", metavar="FILE", help="results; rows that are not measured stay")
+    o.add_argument("--rows", metavar="REGEX", default="", help="only rows with this in their name")
     o.add_argument("--threads", type=int, help="1; matrix products: 1 and 2")
     o.add_argument("--rounds", type=int, default=15, help="fewer, at least 3, where a row is long")
-    o.add_argument("--tuned", type=int, metavar="SECONDS", default=0, help="tune each model so long")
-    o.add_argument("--peers", metavar="FOLDER", help="a Python environment with torch or jax; it is "
-                   "made where it is missing, in build/peers without this option. NEO_BENCH_TORCH "
-                   "and NEO_BENCH_JAX name other interpreters")
+    o.add_argument("--tuned", type=int, metavar="SECONDS", default=0, help="tune each model")
+    o.add_argument("--peers", metavar="FOLDER", help="a Python environment with torch or jax; "
+                   "without this option build/peers, which is made where it is missing. "
+                   "NEO_BENCH_TORCH and NEO_BENCH_JAX name other interpreters")
     o.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: time of the "
                    "processor, for one thread on a machine that others use")
     o.add_argument("--list", action="store_true", help="print the rows' names, measure nothing")

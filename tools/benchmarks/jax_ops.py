@@ -44,8 +44,8 @@ def conv2d(x, f, b=None, stride=1, pad=0, groups=1):
 
 
 def pool(x, empty, f, size, stride, pad):
-    window, steps, pads = (1, 1, size, size), (1, 1, stride, stride), [(0, 0)] * 2 + [(pad, pad)] * 2
-    return lax.reduce_window(x, empty, f, window, steps, pads)
+    pads = [(0, 0)] * 2 + [(pad, pad)] * 2
+    return lax.reduce_window(x, empty, f, (1, 1, size, size), (1, 1, stride, stride), pads)
 
 
 def max_pool(x, size, stride, pad):

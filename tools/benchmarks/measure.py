@@ -11,7 +11,13 @@ from sides import Missing, Side, alternate
 
 HERE = os.path.join(ROOT, "tools", "benchmarks")
 ROW_S = 90  # a row takes no more than this, but for its first and its least number of rounds
+COLUMNS = {"default": "ratio", "tuned": "tuned", "analytic": "analytic"}  # variants of ours
 STEPS = {"torch": "torch_side.py", "jax": "jax_side.py"}
+
+
+def has_feature(name):
+    with open("/proc/cpuinfo") as f:
+        return any(name in line.split() for line in f if line.startswith("flags"))
 
 
 class Bench:
@@ -24,6 +30,8 @@ class Bench:
     # ---- sides
 
     def ours(self, row, variant, folder=None):
+        if row.feature and not has_feature(row.feature):
+            raise Missing(f"this processor lacks {row.feature}")
         made = self.builder.library(row, variant)
         command = [self.builder.program("ours"), made["library"], "net", row.entries,
                    str(row.threads)]
@@ -35,10 +43,8 @@ class Bench:
         first, _, variant = name.partition(" ")
         if first in STEPS:
             return self.python(row, name, first, variant, folder)
-        arguments = row.arguments[first]
-        if first == "onednn":
-            return Side(name, [self.builder.program(first), str(row.threads), *arguments], row.threads)
-        return Side(name, [self.builder.program(first), *arguments, str(row.threads)], row.threads)
+        command = [self.builder.program(first), str(row.threads), *row.arguments[first]]
+        return Side(name, command, row.threads)
 
     def python(self, row, name, first, variant, folder):
         python = self.pythons[first]
@@ -77,14 +83,14 @@ class Bench:
         """Our variants by their names, and the peers that compute the same as ours."""
         ours, peers = {}, []
         save = folder if any(name.split()[0] in STEPS for name in row.peers) else None
-        for variant in ("default", "tuned", "analytic"):
+        for variant in COLUMNS:
             if variant != "tuned" or self.builder.tuned_s:
                 side = self.start(result, stack, "ours " + variant,
                                   lambda v=variant: self.ours(row, v, save))
                 if side:
                     ours[variant] = side
-        if "default" not in ours:
-            return {}, []
+            if "default" not in ours:
+                return {}, []
         for name in row.peers:
             side = self.start(result, stack, name, lambda n=name: self.peer(row, n, folder))
             if side and self.agrees(side, ours["default"], result):
@@ -115,12 +121,7 @@ class Bench:
         ours, peers = self.sides(row, result, folder, stack)
         if not ours:
             return
-        bounds = []
-        if row.bytes:
-            bounds = [self.start(result, stack, "memory " + how,
-                                 lambda h=how: Side("memory " + h, [self.builder.program(
-                                     "bandwidth"), h, str(row.threads)], row.threads))
-                      for how in ("copy", "triad")]
+        bounds = [self.bandwidth(row, how, stack) for how in ("copy", "triad") if row.bytes]
         alternate([*ours.values(), *peers, *bounds], self.rounds, ROW_S)
         us = {variant: self.median_us(side, result) for variant, side in ours.items()}
         theirs = {side.name: self.median_us(side, result) for side in peers}
@@ -132,9 +133,15 @@ class Bench:
         if theirs:
             result["peer"] = min(theirs, key=theirs.get)
             best = theirs[result["peer"]]
-            for key, variant in (("ratio", "default"), ("tuned", "tuned"), ("analytic", "analytic")):
+            for variant, key in COLUMNS.items():
                 if variant in us:
                     result[key] = round(best / us[variant], 4)
+
+    def bandwidth(self, row, how, stack):
+        command = [self.builder.program("bandwidth"), how, str(row.threads)]
+        side = Side("memory " + how, command, row.threads)
+        stack.callback(side.close)
+        return side
 
     def measure_compile(self, row, result, folder, stack):
         """Seconds of `neoc compile`; beside it, of the peers' first step."""

@@ -1,6 +1,6 @@
 /* OpenBLAS's side of a comparison (serve.h): an f32 product of row-major matrices.
  *
- *   openblas M N K TRANSPOSED_A TRANSPOSED_B THREADS */
+ *   openblas THREADS M N K TRANSPOSED_A TRANSPOSED_B */
 #define _GNU_SOURCE
 #include "tools/benchmarks/serve.h"
 
@@ -34,13 +34,13 @@ static void open_library(product *p, int threads) {
 
 int main(int argc, char **argv) {
   if (argc != 7)
-    bench_die("usage", "openblas M N K TRANSPOSED_A TRANSPOSED_B THREADS");
-  product p = {.m = atoi(argv[1]),
-               .n = atoi(argv[2]),
-               .k = atoi(argv[3]),
-               .ta = atoi(argv[4]),
-               .tb = atoi(argv[5])};
-  open_library(&p, atoi(argv[6]));
+    bench_die("usage", "openblas THREADS M N K TRANSPOSED_A TRANSPOSED_B");
+  product p = {.m = atoi(argv[2]),
+               .n = atoi(argv[3]),
+               .k = atoi(argv[4]),
+               .ta = atoi(argv[5]),
+               .tb = atoi(argv[6])};
+  open_library(&p, atoi(argv[1]));
   p.a = bench_numbers((size_t)p.m * (size_t)p.k, 1);
   p.b = bench_numbers((size_t)p.k * (size_t)p.n, 2);
   p.c = bench_numbers((size_t)p.m * (size_t)p.n, 3);

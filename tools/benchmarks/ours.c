@@ -4,9 +4,9 @@
  *
  * NAME=VALUE sets a setting of the model, such as lr. Arrays are those of arrays.h; a tensor that
  * two entries have is one array. With save=, what the others need to compute the same is written
- * before the first call: FOLDER/params.safetensors and FOLDER/inputs.safetensors. The answer `ready`
- * has what shows that others compute the same: values of the output `loss` at the first two calls,
- * or, where there is none, the mean size of each f32 output. */
+ * before the first call: FOLDER/params.safetensors and FOLDER/inputs.safetensors. The answer
+ * `ready` has what shows that others compute the same: values of the output `loss` at the first two
+ * calls, or, where there is none, the mean size of each f32 output. */
 #define _GNU_SOURCE
 #include "tools/benchmarks/arrays.h"
 #include "tools/benchmarks/serve.h"

@@ -1,7 +1,9 @@
-"""What the sides in Python share: answers as tools/benchmarks/serve.h says, tensors that our side wrote.
+"""What the sides in Python share: answers as tools/benchmarks/serve.h says, tensors of our side.
 
-A side is started with one argument, JSON: "what" to run, its "sizes", the "variant" of it, the number
-of "threads", the "folder" with params.safetensors and inputs.safetensors, the rate "lr".
+A side is started with one argument, JSON: "what" to run, in which "variant", with how many
+"threads", and the "folder" with params.safetensors and inputs.safetensors. A network has its sizes,
+"defines" and "batch", and its rate, "lr"; an operation of memory.expr has its inputs, "args", and
+its gradient's, "seed".
 """
 import json
 import mmap
@@ -31,10 +33,11 @@ def tensors(path):
     begin = 8 + struct.unpack("<Q", data[:8])[0]
     header = json.loads(bytes(data[8:begin]))
     header.pop("__metadata__", None)
-    return {
-        name: (t["dtype"], t["shape"], data[begin + t["data_offsets"][0]:begin + t["data_offsets"][1]])
-        for name, t in header.items()
-    }
+    found = {}
+    for name, t in header.items():
+        first, end = t["data_offsets"]
+        found[name] = t["dtype"], t["shape"], data[begin + first:begin + end]
+    return found
 
 
 def memory_kb():

@@ -42,8 +42,9 @@ def verdict(row, result):
     said = []
     if result.get("bandwidth") and row.bandwidth:
         share = result["bandwidth"]
-        said.append(f"{share:.0%} of {result['bandwidth_gb_s']} GB/s: {held(share >= row.bandwidth)}")
-    least = row.must or row.must_worst
+        rate = result["bandwidth_gb_s"]
+        said.append(f"{share:.0%} of {rate} GB/s: {held(share >= row.bandwidth)}")
+    least = row.must or row.worst
     if least and result["ratio"] is not None:
         said.append(f"must {least}: {held(result['ratio'] >= least)}")
     return ", ".join(said)
@@ -64,6 +65,9 @@ def table(rows, results):
             if r["name"] == row.name:
                 lines.append(line(row, r, width))
     lines.append("")
+    for column in ("tuned", "analytic"):
+        lines += sorted({f"{column}: {r['missing'][key]}" for r in results
+                         if (key := "ours " + column) in r["missing"]})
     for group in GROUPS:
         lines += group_lines(group, [r for r in results if r["group"] == group], width)
     return "\n".join(lines)
@@ -83,12 +87,14 @@ def group_lines(group, results, width):
     counted = [r for r in results if r["ratio"] is not None]
     if not counted or must is None:
         return []
-    default, tuned, analytic = (mean([r[k] for r in counted]) for k in ("ratio", "tuned", "analytic"))
+    default, tuned, analytic = (mean([r[k] for r in counted])
+                                for k in ("ratio", "tuned", "analytic"))
     text = (f"{group:{width}}  {number(default):>7}  {number(tuned):>5}  {number(analytic):>8}  "
             f"geometric mean of {len(counted)}, worst {min(r['ratio'] for r in counted):.2f}; "
             f"must {must:g}: {held(default >= must)}, stretch {stretch:.3g}")
     if tuned:
         text += f"; tuned must {must_tuned:g}: {held(tuned >= must_tuned)}"
         if analytic:
-            text += f"; analytic {analytic / tuned:.2f} of tuned: {held(analytic >= ANALYTIC_OF_TUNED * tuned)}"
+            share = analytic / tuned
+            text += f"; analytic {share:.2f} of tuned: {held(share >= ANALYTIC_OF_TUNED)}"
     return [text]

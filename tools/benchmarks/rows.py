@@ -1,7 +1,7 @@
 """What `tools/bench cpu` measures: rows in groups. A row compares entries of a model with peers.
 
-`must` and `stretch` are least ratios, peer time over ours; a group's hold for the geometric mean of its
-rows, `must_tuned` after `neoc tune`. A row of its own may have a `must` too, `limit_s` the most
+`must` and `stretch` are least ratios, peer time over ours; a group's hold for the geometric mean of
+its rows, `must_tuned` after `neoc tune`. A row of its own may have a `must` too, `limit_s` the most
 seconds that it may take, or `bandwidth` the least share of the memory's bandwidth.
 """
 import dataclasses
@@ -43,9 +43,10 @@ class Row:
     options: tuple = ()  # of neoc compile
     settings: dict = dataclasses.field(default_factory=dict)
     arguments: dict = dataclasses.field(default_factory=dict)  # of a peer, by its first word
+    feature: str = ""  # that the processor must have
     bytes: int = 0  # that the work moves at least
     must: float = None
-    must_worst: float = None
+    worst: float = None
     limit_s: float = None
     stretch_s: float = None
     bandwidth: float = None
@@ -65,9 +66,10 @@ def gemm(threads, kind="f32"):
         args = [str(v) for v in (m, n, k)]
         peers = ("openblas", "onednn") if kind == "f32" else ("onednn",)
         yield Row(f"gemm {kind} {m}x{n}x{k} threads {threads}", f"gemm {kind}",
-                  f"{2e-9 * m * n * k:.4g} GFLOP", BENCHMARKS + "gemm.expr", "forward", peers, threads,
-                  defines=dict(M=m, N=n, K=k), must_worst=0.75 if kind == "f32" else None,
+                  f"{2e-9 * m * n * k:.4g} GFLOP", BENCHMARKS + "gemm.expr", "forward", peers,
+                  threads, defines=dict(M=m, N=n, K=k), worst=0.75 if kind == "f32" else None,
                   options=() if kind == "f32" else ("--math=" + kind,),
+                  feature="" if kind == "f32" else "amx_" + kind,
                   arguments=dict(openblas=[*args, "0", "0"], onednn=["gemm", kind, *args]))
 
 
@@ -91,7 +93,8 @@ def convolutions(threads):
                           f"{2e-9 * batch * k * out**2 * c * r**2:.4g} GFLOP",
                           BENCHMARKS + "conv.expr", entry, ("onednn",), threads,
                           defines=dict(B=batch, C=c, H=h, K=k, R=r, STRIDE=stride, PAD=pad),
-                          arguments=dict(onednn=["conv", entry, *shape]), must=3.0 if stem else None)
+                          arguments=dict(onednn=["conv", entry, *shape]),
+                          must=3.0 if stem else None)
 
 
 def memory_bound(threads):
@@ -108,8 +111,8 @@ def memory_bound(threads):
 
 def step(model, group, peers, threads, batch, name=None, lr=0.002, **more):
     arguments = dict(what=model, defines=more.get("defines", {}), batch=batch, lr=lr)
-    return Row(name or f"{model} batch {batch}", group, "training step", f"{ZOO}{model}.expr", "step",
-               peers, threads, batch=batch, settings=dict(lr=lr),
+    return Row(name or f"{model} batch {batch}", group, "training step", f"{ZOO}{model}.expr",
+               "step", peers, threads, batch=batch, settings=dict(lr=lr),
                arguments=dict(torch=arguments, jax=arguments), **more)
 
 

@@ -104,7 +104,7 @@ class Side:
 
 
 def alternate(sides, rounds, budget_s):
-    """Times all sides in turn; fewer rounds, at least 3, where they would take longer than budget_s."""
+    """Times all sides in turn; fewer rounds, but 3, where they would take longer than budget_s."""
     round_us = sum(side.calibrate(5000) for side in sides)
     if rounds > 3:
         rounds = max(3, min(rounds, int(budget_s * 1e6 / round_us)))

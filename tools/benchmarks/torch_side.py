@@ -25,8 +25,7 @@ def load(path, variant):
     found = {}
     for name, (dtype, shape, data) in peer.tensors(path).items():
         if dtype in TYPES:
-            t = torch.frombuffer(bytearray(data), dtype=TYPES[dtype]) if len(data) else torch.empty(0)
-            t = t.reshape(shape)
+            t = torch.frombuffer(bytearray(data), dtype=TYPES[dtype]).reshape(shape)
             if variant == "channels_last" and t.dim() == 4:
                 t = t.to(memory_format=torch.channels_last)
             found[name] = t.long() if dtype == "I32" else t
