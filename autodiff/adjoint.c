@@ -61,17 +61,15 @@ bool ad_is_plain(const neo_module *m, neo_expr e) {
   return ad_is_plain_index(m, e) && !neo_expr_uses_op(m, e, NEO_OP_RAND);
 }
 
-static neo_expr one_value(neo_module *m, const ad_term *t) {
-  if (!t->where.i)
-    return t->value;
-  return ad_select(m, t->where, t->value, ad_zero(m, neo_expr_type(m, t->value)));
+neo_expr ad_guarded(neo_module *m, neo_expr where, neo_expr value) {
+  return where.i ? ad_select(m, where, value, ad_zero(m, neo_expr_type(m, value))) : value;
 }
 
 void ad_adjoint_add_expr(ad_state *s, neo_tensor t, neo_expr e) {
   ad_adjoint *a = slot(s, t);
   assert(!a->final && "a term after the adjoint was closed");
   if (!ad_is_zero(s->m, e))
-    a->rest = ad_add(s->m, a->rest, e);
+    NEO_PUSH(s->scratch, &a->parts, (ad_part){.value = e, .axis = -1});
 }
 
 void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term) {
@@ -80,12 +78,12 @@ void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term) {
     holds = 1;
   if (!holds || ad_is_zero(s->m, term->value))
     return;
-  if (term->space.n == term->n_out) {
-    ad_adjoint_add_expr(s, t, one_value(s->m, term));
-    return;
-  }
   ad_adjoint *a = slot(s, t);
   assert(!a->final && "a term after the adjoint was closed");
+  if (term->space.n == term->n_out) {
+    NEO_PUSH(s->scratch, &a->parts, ad_part_of(s, term));
+    return;
+  }
   NEO_PUSH(s->scratch, &a->terms, *term);
 }
 
@@ -124,12 +122,12 @@ static void define_value(ad_state *s, neo_tensor out, neo_expr value, neo_span s
 
 void ad_define_term(ad_state *s, neo_tensor out, const ad_term *term, neo_span span) {
   if (term->space.n == term->n_out)
-    define_value(s, out, one_value(s->m, term), span);
+    define_value(s, out, ad_guarded(s->m, term->where, term->value), span);
   else
     define_sum(s, out, term, (neo_expr){0}, span);
 }
 
-static neo_tensor new_adjoint(ad_state *s, neo_tensor t) {
+neo_tensor ad_new_adjoint(ad_state *s, neo_tensor t) {
   neo_module *m = s->m;
   neo_tensor_rec like = *neo_tensor_at(m, t);
   neo_axis_rec axis[16];
@@ -163,9 +161,10 @@ neo_expr ad_adjoint_final(ad_state *s, neo_tensor t) {
     out.i = (uint32_t)out_id;
   neo_span span = neo_tensor_at(m, t)->span;
   neo_expr value = {0};
+  a->rest = ad_parts_sum(s, t, &a->parts);
   for (size_t k = 0; k < a->terms.n; k++) {
     bool last = k + 1 == a->terms.n;
-    neo_tensor term = last && out.i ? out : new_adjoint(s, t);
+    neo_tensor term = last && out.i ? out : ad_new_adjoint(s, t);
     define_sum(s, term, &a->terms.at[k], last ? ad_add(m, value, a->rest) : value, span);
     value = ad_read(m, term);
   }
@@ -178,7 +177,7 @@ neo_expr ad_adjoint_final(ad_state *s, neo_tensor t) {
     if (value.i)
       value = ad_read(m, out);
   } else if (value.i && !ad_is_plain(m, value)) {
-    out = new_adjoint(s, t);
+    out = ad_new_adjoint(s, t);
     define_value(s, out, value, span);
     value = ad_read(m, out);
   }

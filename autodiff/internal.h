@@ -28,6 +28,8 @@ typedef bool ad_active_fn(void *ctx, const neo_module *m, neo_expr leaf);
 void ad_local(neo_module *m, neo_expr root, neo_expr seed, ad_active_fn *active, void *ctx,
               neo_arena *scratch, ad_leaves *out);
 
+typedef struct ad_state ad_state;
+
 /* ---- solve.c */
 typedef struct {
   neo_prover *prover;
@@ -56,16 +58,29 @@ typedef struct {
 bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index,
                neo_tensor t, neo_expr value, neo_span span, ad_term *out);
 
+/* ---- slices.c: adjoints that arrive slice by slice */
+typedef struct {
+  neo_expr value;   /* over AXIS 0 .. rank of the tensor */
+  int32_t axis;     /* the value is 0 but where AXIS axis == at; -1: everywhere else too */
+  int64_t at;
+  neo_expr at_hand; /* the value where it is */
+} ad_part;
+typedef NEO_VEC(ad_part) ad_parts;
+ad_part ad_part_of(ad_state *s, const ad_term *term);
+/* The sum of the parts of t's adjoint: an expression, which may read a tensor of its own. */
+neo_expr ad_parts_sum(ad_state *s, neo_tensor t, const ad_parts *parts);
+
 /* ---- adjoint.c: the adjoint of each tensor, collected term by term */
 typedef struct {
   NEO_VEC(ad_term) terms; /* those with free axes: one reduction each */
-  neo_expr rest;          /* sum of the others, over AXIS 0 .. rank of the tensor */
+  ad_parts parts;         /* the others */
+  neo_expr rest;          /* when final: the sum of the parts; 0: none */
   neo_expr value;         /* when final: the adjoint at AXIS 0 .. rank; 0: none */
   neo_expr where;         /* when final: it is 0 elsewhere; of indices alone; 0: not known */
   bool final;
 } ad_adjoint;
 
-typedef struct {
+struct ad_state {
   ad_env env;
   neo_module *m;
   neo_arena *scratch;
@@ -76,7 +91,7 @@ typedef struct {
   neo_map out_of;     /* wrt tensor -> the request's out */
   neo_map custom_of;  /* result of a function with its own gradient -> row of m->customs */
   bool failed;
-} ad_state;
+};
 
 neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b); /* 0 is "always" */
 
@@ -90,6 +105,10 @@ typedef struct {
 } ad_read_at;
 bool ad_gather_cases(ad_state *s, const ad_read_at *r, const neo_expr *index);
 
+/* The value where the condition (0: always) holds, else 0. */
+neo_expr ad_guarded(neo_module *m, neo_expr where, neo_expr value);
+/* A new tensor for an adjoint of t. */
+neo_tensor ad_new_adjoint(ad_state *s, neo_tensor t);
 void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term);
 void ad_adjoint_add_expr(ad_state *s, neo_tensor t, neo_expr e); /* over AXIS 0 .. rank */
 /* No more terms will come: writes the definitions; a wrt's adjoint becomes the request's out. Value

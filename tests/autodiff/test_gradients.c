@@ -92,6 +92,25 @@ static void the_gradient_of_a_gradient_is_right(void **state) {
       "gradient of L for W into dW\n");
 }
 
+/* Each element of the adjoint looks at its own step alone. */
+static void adjoints_of_many_slices_are_pieces(void **state) {
+  (void)state;
+  grad_world w;
+  neo_str text;
+  grad_begin(&w);
+  neo_str_init(&text, &w.arena);
+  neo_str_add(&text, HEAD "input X : f64 [12, 3]\ntemp L : f64 []\ntemp dX : f64 [12, 3]\n"
+                          "def L[] =\n  sum[j: 3] X[0, j]");
+  for (int k = 2; k < 11; k++)
+    neo_str_addf(&text, " * X[%d, j]", k);
+  neo_str_add(&text, "\n  then acc0\ngradient of L for X into dX\n");
+  grad_check(neo_str_text(&text));
+  w.m = neo_module_parse(&w.arena, w.names, w.diags, "t", neo_str_text(&text), text.n);
+  grad_pass(&w);
+  assert_int_equal(neo_tensor_at(w.m, neo_tensor_find(w.m, "d.X"))->pieces.n, 12);
+  neo_arena_free(&w.arena);
+}
+
 /* ---- random access maps */
 
 typedef struct {
@@ -332,6 +351,7 @@ int main(void) {
       cmocka_unit_test(a_lookup_inside_a_product_is_differentiated),
       cmocka_unit_test(a_triangular_sum_and_a_product_are_differentiated),
       cmocka_unit_test(the_gradient_of_a_gradient_is_right),
+      cmocka_unit_test(adjoints_of_many_slices_are_pieces),
       cmocka_unit_test(gradients_of_random_access_maps_equal_a_scatter),
       cmocka_unit_test(proofs_that_are_given_up_are_told_and_cost_no_correctness),
   };

@@ -398,6 +398,18 @@ static void ranges_with_remainders_are_loosened(void **state) {
        "entry forward forward: Y = Y\n");
 }
 
+/* Eleven steps that each read slices: the gradient has a piece for each, zeros in between. */
+static void slices_at_constants(void **state) {
+  (void)state;
+  form(
+      SMOOTH, 20,
+      "input x[2, 15, 3]\n"
+      "y[b, j] = 1*x[b, 1, j]*x[b, 4, j] + 2*x[b, 2, j]*x[b, 5, j] + 3*x[b, 3, j]*x[b, 8, j] + 4*x[b, 4, j]*x[b, 9, j] +\n"
+      "    5*x[b, 5, j]*x[b, 10, j] + 6*x[b, 8, j]*x[b, 11, j] + 7*x[b, 9, j]*x[b, 12, j] + 8*x[b, 10, j]*x[b, 2, j] +\n"
+      "    9*x[b, 11, j]*x[b, 1, j] + 10*x[b, 12, j]*x[b, 2, j] + 11*x[b, 2, j]*x[b, 3, j]\n"
+      "output y\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(strides_that_do_not_divide),
@@ -429,6 +441,7 @@ int main(void) {
       cmocka_unit_test(ranges_with_remainders_are_loosened),
       cmocka_unit_test(conditions_stand_before_what_was_proved_with_them),
       cmocka_unit_test(ranges_with_quotients_by_sizes_are_loosened),
+      cmocka_unit_test(slices_at_constants),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,132 @@
+/* Adjoints that arrive slice by slice: of steps that each read a slice of one tensor (or, merged by
+ * parallel fusion, each are one), term k is 0 but where an axis is k.
+ *
+ *     dP[n, z, j] = select(z == 0, G0[n, j], 0) + select(z == 1, G1[n, j], 0) + ...
+ *
+ * As an expression, every element would look at every step. Where there are more than a few, each
+ * slice becomes a piece:
+ *
+ *     dP[n, 0, j] = G0[n, j],   dP[n, 1, j] = G1[n, j],   ...,   and zeros in between */
+#include "autodiff/internal.h"
+
+enum { LEAST_SLICES = 9, MOST_SLICES = 4096 };
+
+static bool equation_of(const neo_module *m, neo_expr e, uint32_t n_out, ad_part *out) {
+  if (neo_expr_node(m, e)->op != NEO_OP_EQ)
+    return false;
+  neo_expr a = neo_expr_arg(m, e, 0), b = neo_expr_arg(m, e, 1);
+  if (neo_expr_is_int(m, a, &out->at)) {
+    neo_expr t = a;
+    a = b;
+    b = t;
+  }
+  if (neo_expr_node(m, a)->op != NEO_OP_AXIS || !neo_expr_is_int(m, b, &out->at))
+    return false;
+  out->axis = (int32_t)neo_expr_node(m, a)->attr;
+  return out->axis < (int32_t)n_out;
+}
+
+/* The first equation among the conjuncts goes to *out, the others to *left. */
+static bool find_equation(neo_module *m, neo_expr where, uint32_t n_out, ad_part *out,
+                          neo_expr *left) {
+  if (neo_expr_node(m, where)->op == NEO_OP_AND) {
+    neo_expr a = neo_expr_arg(m, where, 0), b = neo_expr_arg(m, where, 1);
+    if (find_equation(m, a, n_out, out, left)) {
+      *left = ad_and(m, *left, b);
+      return true;
+    }
+    bool found = find_equation(m, b, n_out, out, left);
+    *left = ad_and(m, a, *left);
+    return found;
+  }
+  if (equation_of(m, where, n_out, out))
+    return true;
+  *left = where;
+  return false;
+}
+
+ad_part ad_part_of(ad_state *s, const ad_term *term) {
+  ad_part p = {.axis = -1, .value = ad_guarded(s->m, term->where, term->value)};
+  neo_expr left = {0};
+  if (term->where.i && find_equation(s->m, term->where, term->n_out, &p, &left))
+    p.at_hand = ad_guarded(s->m, left, term->value);
+  else
+    p.axis = -1;
+  return p;
+}
+
+/* ---- pieces */
+
+/* The axis along which most of the tensor's slices lie, if there are enough; -1: there are not. */
+static int32_t sliced_axis(ad_state *s, neo_tensor t, const ad_parts *parts) {
+  uint32_t count[16] = {0}, best = 0, rank = neo_tensor_rank(s->m, t);
+  int64_t extent;
+  for (size_t k = 0; k < parts->n; k++)
+    if (parts->at[k].axis >= 0 && parts->at[k].axis < 16)
+      count[parts->at[k].axis]++;
+  for (uint32_t k = 1; k < rank; k++)
+    best = count[k] > count[best] ? k : best;
+  bool fits = rank > 0 && count[best] >= LEAST_SLICES &&
+              neo_expr_is_int(s->m, neo_tensor_extent(s->m, t, best), &extent) &&
+              extent <= MOST_SLICES;
+  return fits ? (int32_t)best : -1;
+}
+
+/* Positions [at, at + n) of the axis, all with the same value over AXIS 0 .. rank. */
+static void define_piece(ad_state *s, neo_tensor out, uint32_t axis, int64_t at, int64_t n,
+                         neo_expr value) {
+  neo_module *m = s->m;
+  uint32_t rank = neo_tensor_rank(m, out), map[32];
+  neo_axis_rec x[16];
+  for (uint32_t k = 0; k < rank; k++) {
+    neo_expr hi = k == axis ? neo_const_int(m, NEO_I64_T, n) : neo_tensor_extent(m, out, k);
+    char name[] = {'z', (char)('0' + k % 10), 0};
+    x[k] = (neo_axis_rec){neo_name_of(m->names, name), neo_const_int(m, NEO_I64_T, 0), hi,
+                          neo_tensor_at(m, out)->span};
+    map[2 * k] = 1;
+    map[2 * k + 1] = k == axis ? (uint32_t)at : 0;
+  }
+  neo_def_rec r = {.n_out = rank, .reducer = NEO_RED_NONE, .span = neo_tensor_at(m, out)->span};
+  r.finish = neo_list_new(m, &value.i, 1);
+  r.out_map = neo_list_new(m, map, 2 * rank);
+  ad_define(m, out, r, x, rank);
+}
+
+static neo_expr slice_value(ad_state *s, const ad_parts *parts, uint32_t axis, int64_t at) {
+  neo_expr by[16] = {{0}}, value = {0};
+  by[axis] = neo_const_int(s->m, NEO_I64_T, at);
+  for (size_t k = 0; k < parts->n; k++) {
+    const ad_part *p = &parts->at[k];
+    if (p->axis == (int32_t)axis && p->at == at)
+      value = ad_add(s->m, value, neo_expr_subst_axes(s->m, p->at_hand, by, axis + 1));
+  }
+  return value;
+}
+
+static neo_expr define_slices(ad_state *s, neo_tensor t, const ad_parts *parts, uint32_t axis) {
+  neo_module *m = s->m;
+  neo_tensor out = ad_new_adjoint(s, t);
+  neo_expr zero = ad_zero(m, (neo_type)neo_tensor_at(m, out)->type);
+  int64_t extent = 0, empty = 0; /* positions without a slice, just before this one */
+  neo_expr_is_int(m, neo_tensor_extent(m, t, axis), &extent);
+  for (int64_t at = 0; at < extent; at++) {
+    neo_expr value = slice_value(s, parts, axis, at);
+    empty += !value.i;
+    if (empty && (value.i || at + 1 == extent))
+      define_piece(s, out, axis, at + !value.i - empty, empty, zero);
+    if (value.i) {
+      define_piece(s, out, axis, at, 1, value);
+      empty = 0;
+    }
+  }
+  return ad_read(m, out);
+}
+
+neo_expr ad_parts_sum(ad_state *s, neo_tensor t, const ad_parts *parts) {
+  int32_t axis = sliced_axis(s, t, parts);
+  neo_expr sum = {0};
+  for (size_t k = 0; k < parts->n; k++)
+    if (axis < 0 || parts->at[k].axis != axis)
+      sum = ad_add(s->m, sum, parts->at[k].value);
+  return axis < 0 ? sum : ad_add(s->m, sum, define_slices(s, t, parts, (uint32_t)axis));
+}
