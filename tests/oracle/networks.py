@@ -6,7 +6,9 @@ has) and returns the outputs of the entry `forward`, with "loss", that of `test`
 The model's sizes are attributes of the net: those of its file, where they are not set.
 """
 import collections
+import functools
 import math
+import operator
 import os
 import re
 import struct
@@ -68,6 +70,11 @@ class Net:
         """The slices of a weight along its last dimension."""
         w = self.weight(name, shape, fan)
         return [w[..., k] for k in range(shape[-1])]
+
+    def convs(self, x, filters, biases=None, stride=1, pad=0):
+        """Convolutions of one image that are written one by one."""
+        return [self.ops.conv2d(x, f, biases[k] if biases else None, stride, pad)
+                for k, f in enumerate(filters)]
 
     # The library's layers, by the names of their calls.
 
@@ -257,13 +264,13 @@ def capsule_conv(net):
     a = net.input("A", (net.B, net.C, net.H, net.H, net.I, net.K))
     f = net.parts("F", (net.M, net.C, net.R, net.R, net.K, net.J), net.C * net.R**2 * net.K)
 
-    def conv(i, j):
-        return sum(
-            net.ops.conv2d(a[..., i, k], f[j][..., k], None, net.stride, net.pad)
-            for k in range(net.K))
+    def row(i):
+        """Sums over k, for each j."""
+        products = [net.convs(a[..., i, k], [part[..., k] for part in f], None, net.stride, net.pad)
+                    for k in range(net.K)]
+        return net.ops.stack([functools.reduce(operator.add, p) for p in zip(*products)], -1)
 
-    rows = [net.ops.stack([conv(i, j) for j in range(net.J)], -1) for i in range(net.I)]
-    o = net.ops.stack(rows, -2)
+    o = net.ops.stack([row(i) for i in range(net.I)], -2)
     return dict(O=o, loss=net.ops.mse(o, net.input("Y", o.shape)))
 
 
@@ -295,9 +302,11 @@ def digits(net, u):
 
 @network(lr=f32(0.002))
 def capsulenet(net):
-    a = features(net)
-    return digits(net, [net.conv("u.conv", a, net.M, net.R, 2, pad=0, bias=True)
-                        for _ in net.rounds(net.D)])
+    a, f, b = features(net), [], []
+    for _ in net.rounds(net.D):
+        f.append(net.weight("u.conv.F", (net.M, net.C, net.R, net.R), net.C * net.R**2))
+        b.append(net.param("u.conv.b", (net.M,)))
+    return digits(net, net.convs(a, f, b, 2))
 
 
 @network(lr=f32(0.002))
@@ -305,7 +314,8 @@ def capsulenet_conv(net):
     a = features(net)
     f = net.parts("F", (net.M, net.C, net.R, net.R, 1, net.D), net.C * net.R**2)
     b = net.param("b", (net.M, net.D))
-    return digits(net, [net.ops.conv2d(a, f[k][..., 0], b[:, k], 2) for k in range(net.D)])
+    f, b = [part[..., 0] for part in f], [b[:, k] for k in range(net.D)]
+    return digits(net, net.convs(a, f, b, 2))
 
 
 # ---- recurrent cells

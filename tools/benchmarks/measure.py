@@ -1,9 +1,12 @@
 """Measures a row: starts its sides, checks that they compute the same, lets them run in turn."""
 import contextlib
+import dataclasses
+import filecmp
 import json
 import os
 import statistics
 import tempfile
+import time
 
 from build import ROOT
 from rows import AGREE, GROUPS
@@ -29,18 +32,25 @@ class Bench:
 
     # ---- sides
 
-    def ours(self, row, variant, folder=None):
+    def ours(self, row, variant, folder=None, default=None, name=None):
+        """A side of ours; `default` itself where the variant is the same machine code."""
         if row.feature and not has_feature(row.feature):
             raise Missing(f"this processor lacks {row.feature}")
         made = self.builder.library(row, variant)
+        if default and filecmp.cmp(made["library"], default.library, shallow=False):
+            return default
         command = [self.builder.program("ours"), made["library"], "net", row.entries,
                    str(row.threads)]
         command += ["save=" + folder] if folder else []
         command += [f"{k}={v}" for k, v in row.settings.items()]
-        return Side("ours " + variant, command, row.threads)
+        side = Side(name or "ours " + variant, command, row.threads)
+        side.library = made["library"]
+        return side
 
     def peer(self, row, name, folder):
         first, _, variant = name.partition(" ")
+        if first == "baseline":
+            return self.ours(dataclasses.replace(row, options=row.baseline), "default", name=name)
         if first in STEPS:
             return self.python(row, name, first, variant, folder)
         command = [self.builder.program(first), str(row.threads), *row.arguments[first]]
@@ -64,7 +74,7 @@ class Bench:
         result = dict(name=row.name, group=row.group, unit=row.unit, threads=row.threads,
                       clock=self.clock, peer=None, ratio=None, tuned=None, analytic=None,
                       must=row.must or must, must_tuned=must_tuned, stretch=stretch, times={},
-                      missing={})
+                      missing={}, when=time.strftime("%Y-%m-%d %H:%M", time.gmtime()))
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
             getattr(self, "measure_" + row.what)(row, result, folder, stack)
         return result
@@ -84,14 +94,15 @@ class Bench:
         ours, peers = {}, []
         save = folder if any(name.split()[0] in STEPS for name in row.peers) else None
         for variant in COLUMNS:
-            if variant != "tuned" or self.builder.tuned_s:
-                side = self.start(result, stack, "ours " + variant,
-                                  lambda v=variant: self.ours(row, v, save))
-                if side:
-                    ours[variant] = side
+            if variant == "tuned" and not self.builder.tuned_s:
+                continue
+            side = self.start(result, stack, "ours " + variant,
+                              lambda v=variant: self.ours(row, v, save, ours.get("default")))
+            if side:
+                ours[variant] = side
             if "default" not in ours:
                 return {}, []
-        for name in row.peers:
+        for name in row.peers + row.by_hand:
             side = self.start(result, stack, name, lambda n=name: self.peer(row, n, folder))
             if side and self.agrees(side, ours["default"], result):
                 peers.append(side)
@@ -122,9 +133,11 @@ class Bench:
         if not ours:
             return
         bounds = [self.bandwidth(row, how, stack) for how in ("copy", "triad") if row.bytes]
-        alternate([*ours.values(), *peers, *bounds], self.rounds, ROW_S)
+        alternate([*dict.fromkeys(ours.values()), *peers, *bounds], self.rounds, ROW_S)
         us = {variant: self.median_us(side, result) for variant, side in ours.items()}
         theirs = {side.name: self.median_us(side, result) for side in peers}
+        if by_hand := {k: theirs.pop(k) for k in row.by_hand if k in theirs}:
+            result["by_hand"] = {k: round(t / us["default"], 4) for k, t in by_hand.items()}
         if bounds:
             rate = max(side.about["bytes"] / self.median_us(side, result) for side in bounds)
             result["bandwidth"] = round(row.bytes / us["default"] / rate, 4)

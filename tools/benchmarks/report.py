@@ -76,6 +76,7 @@ def table(rows, results):
 def line(row, r, width):
     columns = [number(r[k]) for k in ("ratio", "tuned", "analytic")]
     said = [r["peer"] or "", verdict(row, r)]
+    said += [f"{name}: {ratio:.2f}, by hand" for name, ratio in r.get("by_hand", {}).items()]
     said += [f"{name}: {why}" for name, why in r["missing"].items()
              if not name.startswith("ours") or name == "ours default"]
     return (f"{r['name']:{width}}  {columns[0]:>7}  {columns[1]:>5}  {columns[2]:>8}  " +

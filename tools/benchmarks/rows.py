@@ -5,6 +5,10 @@ its rows, `must_tuned` after `neoc tune`. A row of its own may have a `must` too
 seconds that it may take, or `bandwidth` the least share of the memory's bandwidth.
 """
 import dataclasses
+import os
+import re
+
+from build import ROOT
 
 TORCH = ("torch eager", "torch compile")
 IMAGES = TORCH + ("torch channels_last",)
@@ -23,6 +27,7 @@ GROUPS = {  # must, must_tuned, stretch
     "encoder": (0.9, 1.05, 1.3),
     "compile time": (None, None, None),
     "peak memory": (1.25, 1.25, 1 / 0.6),
+    "passes alone": (None, None, None),
 }
 ANALYTIC_OF_TUNED = 0.75  # what the analytic choice reaches at least of the tuned one
 AGREE = 1e-3  # relative difference of what both sides compute
@@ -41,6 +46,8 @@ class Row:
     defines: dict = dataclasses.field(default_factory=dict)
     batch: int = 0  # replaces the model's run-time size B
     options: tuple = ()  # of neoc compile
+    by_hand: tuple = ()  # peers that are told, not counted
+    baseline: tuple = ()  # those of the peer "baseline"
     settings: dict = dataclasses.field(default_factory=dict)
     arguments: dict = dataclasses.field(default_factory=dict)  # of a peer, by its first word
     feature: str = ""  # that the processor must have
@@ -122,7 +129,7 @@ def networks(threads):
             yield step(model, "cells", ALL, threads, batch)
     for model in ("capsule_conv", "capsulenet", "capsulenet_conv"):
         for batch in (1, 16):
-            yield step(model, "capsules", ALL, threads, batch)
+            yield step(model, "capsules", ALL, threads, batch, by_hand=("torch joined",))
     for model in ("shufflenet", "mobilenet"):
         for batch in (1, 16):
             yield step(model, "small networks", IMAGES, threads, batch, lr=1e-3)
@@ -143,10 +150,26 @@ def others(threads):
                lr=1e-3, what="memory")
 
 
+def passes():
+    """The passes that may be left out."""
+    with open(os.path.join(ROOT, "tools", "pipeline", "passes.def")) as f:
+        return re.findall(r'^X\("([^"]+)", \w+, false', f.read(), re.M)
+
+
+def alone(threads):
+    """What each pass brings, by itself and all together, over none of them."""
+    for model, batch in (("milstm", 16), ("capsulenet", 1), ("resnet18", 1)):
+        for name in (*passes(), "all"):
+            yield step(model, "passes alone", ("baseline",), threads, batch,
+                       f"alone {name} {model} batch {batch}", lr=1e-3, baseline=("--passes=",),
+                       options=() if name == "all" else ("--passes=" + name,))
+
+
 def all_rows(threads=None):
     """All rows; products with 1 and 2 threads, where `threads` does not say how many."""
     rows = []
     for n in (threads,) if threads else (1, 2):
         rows += [*gemm(n), *gemm(n, "bf16"), *gemm_forms(n)]
     n = threads or 1
-    return rows + [*convolutions(n), *memory_bound(n), *networks(n), *others(n)]
+    return rows + [*convolutions(n), *memory_bound(n), *networks(n), *others(n),
+                   *alone(n)]

@@ -96,6 +96,7 @@ class Side:
         return int(self.ask("memory")[0])
 
     def close(self):
+        """May be called again."""
         self.process.kill()
         self.process.wait()
         self.process.stdin.close()

@@ -3,6 +3,7 @@
     eager           as it is written
     compile         the loss through torch.compile
     channels_last   eager, images and filters with channels last
+    joined          eager, convolutions of one image made one by hand
 
 A network's step is forward, backward and the update by torch.optim.SGD in its fused form; an
 operation's is forward and backward.
@@ -67,6 +68,12 @@ class Loaded(Net):
             if key not in self.params:
                 self.params[key] = self.given[name][..., k].clone().requires_grad_(True)
         return [self.params[key] for key in keys]
+
+    def convs(self, x, filters, biases=None, stride=1, pad=0):
+        if self.variant != "joined":
+            return super().convs(x, filters, biases, stride, pad)
+        y = F.conv2d(x, torch.cat(filters), torch.cat(biases) if biases else None, stride, pad)
+        return y.chunk(len(filters), 1)
 
     def state(self, name, shape, value):
         key = self.key(name)
