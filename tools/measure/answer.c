@@ -26,10 +26,10 @@ static bool unwritten(const char *p, size_t size) {
   return true;
 }
 
-static bool close_to(double x, double y, double rtol, double scale) {
+static bool close_to(double x, double y, const measure_buf *b, double scale) {
   if (x == y || (isnan(x) && isnan(y)))
     return true;
-  return fabs(x - y) <= rtol * (fabs(y) + scale);
+  return fabs(x - y) <= b->rtol * (fabs(y) + scale) + b->atol;
 }
 
 static void complain(comparison *c, int64_t at, double got, double want, const char *what) {
@@ -46,7 +46,7 @@ static void compare_each(comparison *c, int64_t at, int64_t n, const double *x, 
     bool nothing = unwritten(want + (size_t)k * size, size);
     c->written += !none;
     c->expected += !nothing;
-    if (close_to(x[k], y[k], c->b->rtol, c->scale) || (none && !c->whole))
+    if (close_to(x[k], y[k], c->b, c->scale) || (none && !c->whole))
       continue;
     complain(c, at + k, x[k], y[k], none ? " (not written)" : nothing ? " (not its to write)" : "");
   }
@@ -60,7 +60,7 @@ static bool all_unwritten(const char *p, size_t bytes) {
 static void compare_chunk(comparison *c, int64_t at, int64_t n) {
   size_t size = neo_rti_type_bytes(c->b->type), bytes = (size_t)n * size;
   const char *got = c->b->answer + (size_t)at * size, *want = c->want + (size_t)at * size;
-  double x[CHUNK], y[CHUNK], rtol = c->b->rtol;
+  double x[CHUNK], y[CHUNK], rtol = c->b->rtol, atol = c->b->atol;
   bool nothing = all_unwritten(want, bytes), none = all_unwritten(got, bytes);
   c->written += !none;
   c->expected += !nothing;
@@ -70,7 +70,7 @@ static void compare_chunk(comparison *c, int64_t at, int64_t n) {
   neo_rti_convert(c->b->type, want, NEO_RT_F64, y, n);
   bool good = !none && !nothing;
   for (int64_t k = 0; k < n; k++)
-    good &= fabs(x[k] - y[k]) <= rtol * (fabs(y[k]) + c->scale);
+    good &= fabs(x[k] - y[k]) <= rtol * (fabs(y[k]) + c->scale) + atol;
   if (!good)
     compare_each(c, at, n, x, y);
 }

@@ -76,6 +76,7 @@ static void add_buffer(server *s, const char *line) {
   b.n = strtoll(p + n, NULL, 10);
   b.bound = (int64_t)number(line, "bound", 0);
   b.rtol = number(line, "rtol", 0);
+  b.atol = number(line, "atol", 0);
   b.rare = number(line, "rare", 0);
   if (b.type == UINT8_MAX)
     s->wrong = "no such type";

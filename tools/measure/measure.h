@@ -11,7 +11,7 @@
  *   time run_ms=10 least_runs=5 total_ms=60   see timer.c
  *   sizes 64 128                          run-time sizes, in the model's order
  *   buffer read f32 262144 [bound=1000]   in the order of the kernel's buffers; elements of an index are below its bound
- *   buffer write f32 4096 rtol=1e-5 [rare=0.0001]   answers may differ by rtol*(|expected| + their root mean square);
+ *   buffer write f32 4096 rtol=1e-5 [atol=0] [rare=0.0001]   answers may differ by rtol*(|expected| + their root mean square) + atol;
  *                                         a share `rare` of them by anything
  *   ready                                 allocates and fills
  *   plain KERNEL                          some units of a kernel that is right: what `base` is compared with
@@ -44,7 +44,7 @@ typedef struct {
   bool write;
   int64_t n, bound;
   size_t bytes;
-  double rtol, rare;
+  double rtol, atol, rare;
   char *data;     /* what kernels get: between pages without access */
   char *answer;   /* shared with the child, which copies its answers here */
   char *plain;    /* the elements that `plain` computed; null: there is none */

@@ -1,0 +1,166 @@
+/* See build.h. A child tells of each candidate through a pipe, after the library is there: what was not told has failed. */
+#include "tools/tune/build.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_WORKERS = 16 };
+
+typedef struct {
+  size_t number;
+  neo_candidate candidate;
+} message;
+
+typedef struct {
+  pid_t pid;
+  int from;
+  size_t first, step; /* its candidates: first, first + step, ... */
+  size_t n;           /* all of them */
+  uint32_t serial;
+} worker;
+
+static double now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* ---- in a child */
+
+static bool fail(neo_candidate *x, const char *why) {
+  x->ok = false;
+  snprintf(x->why, sizeof x->why, "%s", why);
+  return false;
+}
+
+static bool lower(neo_builder *b, neo_llvm *l, neo_candidate *x, size_t number) {
+  neo_kernel *k;
+  const char *why = "";
+  if (neo_compile_lower(b->c, b->g, &x->schedule, &k, &why))
+    return fail(x, why);
+  snprintf(x->symbol, sizeof x->symbol, "k%zu", number);
+  if (neo_llvm_kernel(l, k, x->symbol, &why))
+    return fail(x, why);
+  x->units = neo_kernel_units(k, b->sizes + 1);
+  x->scratch_bytes = neo_kernel_scratch_bytes(k);
+  return x->ok = true;
+}
+
+static bool link_library(neo_arena *a, const char *object, const char *library) {
+  const char *const quick[] = {"ld", "-shared", "--build-id=none", "-o", library, object, NULL};
+  const char *const usual[] = {"cc", "-shared", "-o", library, object, "-lm", NULL};
+  char *output;
+  return neo_spawn(a, quick, &output) == NEO_OK || neo_spawn(a, usual, &output) == NEO_OK;
+}
+
+static void work(neo_builder *b, const worker *w, neo_candidate *x, int to) {
+  neo_arena *a = &b->c->arena;
+  neo_llvm *l;
+  const char *why = "";
+  const char *object = neo_arena_printf(a, "%s/%u.o", b->folder, w->serial);
+  const char *library = neo_arena_printf(a, "%s/%u.so", b->folder, w->serial);
+  if (neo_llvm_new(a, &b->c->target, "tune", &l, &why))
+    _exit(1);
+  for (size_t k = w->first; k < w->n; k += w->step) {
+    snprintf(x[k].path, sizeof x[k].path, "%s", library);
+    lower(b, l, &x[k], k);
+  }
+  bool made = !neo_llvm_finish(l, &why) && !neo_llvm_emit_object(l, object, &why) &&
+              link_library(a, object, library);
+  unlink(object);
+  if (!made)
+    _exit(1);
+  for (size_t k = w->first; k < w->n; k += w->step) {
+    message m = {k, x[k]};
+    if (write(to, &m, sizeof m) != sizeof m)
+      _exit(1);
+  }
+  _exit(0);
+}
+
+static void start(neo_builder *b, worker *w, neo_candidate *x) {
+  int fd[2];
+  w->pid = -1;
+  w->from = -1;
+  if (pipe2(fd, O_CLOEXEC))
+    return;
+  w->pid = fork();
+  if (w->pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int null = open("/dev/null", O_RDWR);
+    dup2(null, 1), dup2(null, 2); /* LLVM's last words */
+    work(b, w, x, fd[1]);
+  }
+  close(fd[1]);
+  w->from = fd[0];
+}
+
+/* ---- in the parent */
+
+/* Takes what the child has to say until it ends or time does. */
+static void listen(worker *w, neo_candidate *x, double deadline_ms) {
+  message m;
+  size_t n = 0;
+  while (w->from >= 0) {
+    double left = deadline_ms - now_ms();
+    struct pollfd fd = {w->from, POLLIN, 0};
+    if (left <= 0 || (poll(&fd, 1, (int)left + 1) < 0 && errno != EINTR))
+      break;
+    if (!(fd.revents & (POLLIN | POLLHUP)))
+      continue;
+    ssize_t got = read(w->from, (char *)&m + n, sizeof m - n);
+    if (got == 0 || (got < 0 && errno != EINTR))
+      break;
+    n += got > 0 ? (size_t)got : 0;
+    if (n == sizeof m && m.number < w->n)
+      x[m.number] = m.candidate;
+    n = n == sizeof m ? 0 : n;
+  }
+  if (w->pid > 0) {
+    kill(w->pid, SIGKILL);
+    while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
+      ;
+  }
+  if (w->from >= 0)
+    close(w->from);
+}
+
+static void run(neo_builder *b, neo_candidate *x, size_t first, size_t n, size_t workers) {
+  worker w[MOST_WORKERS];
+  double deadline = now_ms() + (double)b->limit_ms;
+  for (size_t k = 0; k < workers; k++) {
+    w[k] = (worker){.first = first + k, .step = workers, .n = n, .serial = ++b->serial};
+    start(b, &w[k], x);
+  }
+  for (size_t k = 0; k < workers; k++)
+    listen(&w[k], x, deadline);
+}
+
+void neo_build(neo_builder *b, neo_candidate *x, size_t n) {
+  size_t workers = b->workers < 1 ? 1 : b->workers > MOST_WORKERS ? MOST_WORKERS : (size_t)b->workers;
+  workers = workers < n ? workers : n;
+  for (size_t k = 0; k < n; k++) {
+    x[k].ok = false;
+    x[k].why[0] = x[k].path[0] = 0;
+  }
+  run(b, x, 0, n, workers);
+  for (size_t k = 0; k < n && n > 1; k++)
+    if (!x[k].ok && !x[k].why[0])
+      run(b, x, k, k + 1, 1);
+  for (size_t k = 0; k < n; k++)
+    if (!x[k].ok && !x[k].why[0])
+      fail(&x[k], "the compiler failed, or took too long");
+}
+
+void neo_unbuild(const neo_candidate *x, size_t n) {
+  for (size_t k = 0; k < n; k++)
+    if (x[k].path[0])
+      unlink(x[k].path);
+}

@@ -1,0 +1,124 @@
+/* See job.h. Tolerance: two orders of adding K numbers differ by rounding that grows as the square root of K; a group has
+ * one stage after the other, each on the results before. Where a result is compared, rounded or counted, a last bit may
+ * change it altogether: then one element in many may be anything. */
+#include "tools/tune/job.h"
+#include "fusion/form.h"
+#include "schedule/model.h"
+#include <math.h>
+
+typedef struct {
+  neo_module *m;
+  bool jumps;
+} look;
+
+/* Is it more than what stands in memory, in the same bits for every schedule? */
+static bool is_computed(const neo_module *m, neo_expr e) {
+  switch (neo_expr_node(m, e)->op) {
+  case NEO_OP_LOAD:
+  case NEO_OP_CONST:
+  case NEO_OP_RAND:
+    return false;
+  default:
+    return neo_type_is_float(neo_expr_type(m, e));
+  }
+}
+
+static void look_at(void *ctx, neo_expr e) {
+  look *c = ctx;
+  const neo_node *n = neo_expr_node(c->m, e);
+  bool steps = neo_op_rule((neo_op)n->op) == NEO_RULE_CMP || n->op == NEO_OP_FLOOR || n->op == NEO_OP_CEIL ||
+               n->op == NEO_OP_ROUND || n->op == NEO_OP_MOD || n->op == NEO_OP_SIGN ||
+               (n->op == NEO_OP_CAST && !neo_type_is_float((neo_type)n->type));
+  for (uint32_t k = 0; steps && k < n->arg.n; k++)
+    c->jumps = c->jumps || is_computed(c->m, neo_list_expr(c->m, n->arg, k));
+}
+
+typedef struct {
+  double sums;   /* root of the number of terms, over all stages */
+  double stages;
+  bool jumps;
+} shape;
+
+static shape shape_of(neo_module *m, const neo_form *f) {
+  shape x = {0, 0, false};
+  look c = {m, false};
+  for (size_t k = 0; k < f->stages.n; k++) {
+    const neo_stage *s = &f->stages.at[k];
+    double n = 1;
+    for (size_t i = 0; i < s->axes.n; i++)
+      n *= (double)neo_axis_most(m, &s->axes.at[i]);
+    x.sums += s->accs.n ? sqrt(n) : 0;
+    x.stages++;
+    for (size_t i = 0; i < s->accs.n; i++)
+      c.jumps = c.jumps || s->accs.at[i].kind == NEO_RED_NONE; /* a place that goes with a maximum */
+    neo_stage_visit(m, s, look_at, &c);
+  }
+  x.jumps = c.jumps;
+  return x;
+}
+
+static double epsilon(neo_type t) {
+  switch (t) {
+  case NEO_F64_T:
+    return 0x1p-53;
+  case NEO_F16_T:
+    return 0x1p-11;
+  case NEO_BF16_T:
+    return 0x1p-8;
+  default:
+    return 0x1p-24;
+  }
+}
+
+static void add_tolerance(const shape *x, neo_type t, const neo_job_options *o, neo_str *out) {
+  double computing = t == NEO_F64_T ? epsilon(t) : 0x1p-24;
+  double rounding = computing * x->stages * (16 + 8 * x->sums);
+  if (!neo_type_is_float(t))
+    rounding = 0;
+  else if (t == NEO_F16_T || t == NEO_BF16_T)
+    rounding += 2 * epsilon(t);
+  neo_str_addf(out, " rtol=%.3g", rounding);
+  if (o->loose && neo_type_is_float(t))
+    neo_str_addf(out, " atol=%.3g", computing * x->stages * (16 + 4 * x->sums * x->sums));
+  if (x->jumps)
+    neo_str_add(out, " rare=0.0002");
+}
+
+static void add_buffer(neo_compilation *c, const neo_kbuf *b, const shape *x,
+                       const neo_job_options *o, neo_str *out) {
+  const neo_tensor_rec *r = neo_tensor_at(c->module, b->tensor);
+  bool written = b->use & NEO_BUF_WRITE;
+  neo_str_addf(out, "buffer %s %s %lld", written ? "write" : "read", neo_type_text((neo_type)b->type),
+               (long long)neo_tensor_elements_at(c->module, b->tensor, o->sizes, NULL));
+  if (written)
+    add_tolerance(x, (neo_type)b->type, o, out);
+  else if (r->bound.i)
+    neo_str_addf(out, " bound=%lld", (long long)neo_size_value(c->module, r->bound, o->sizes));
+  neo_str_add(out, "\n");
+}
+
+void neo_job_text(neo_compilation *c, const neo_group *g, const neo_kernel *k,
+                  const neo_job_options *o, neo_str *out) {
+  neo_module *m = c->module;
+  shape x = shape_of(m, neo_group_form(m, g));
+  neo_str_addf(out, "job\nthreads %d\nseed %llu\nfill %s\n", o->threads,
+               (unsigned long long)o->seed, o->positive ? "positive" : "signed");
+  neo_str_addf(out, "limit wall_ms=%lld memory_mb=512\ntime run_ms=%g total_ms=%g least_runs=5\nsizes",
+               (long long)o->limit_ms, o->run_ms, o->total_ms);
+  for (uint32_t i = 1; i < m->sizes.n; i++)
+    neo_str_addf(out, " %lld", (long long)neo_size_value(m, neo_size_ref(m, (neo_size){i}), o->sizes));
+  neo_str_add(out, "\n");
+  for (size_t i = 0; i < k->bufs.n; i++)
+    if (!(k->bufs.at[i].use & NEO_BUF_SCRATCH))
+      add_buffer(c, &k->bufs.at[i], &x, o, out);
+  neo_str_add(out, "ready\n");
+}
+
+double neo_job_bytes(neo_compilation *c, const neo_kernel *k, const int64_t *sizes) {
+  double bytes = 0;
+  for (size_t i = 0; i < k->bufs.n; i++)
+    if (!(k->bufs.at[i].use & NEO_BUF_SCRATCH))
+      bytes += (double)neo_tensor_elements_at(c->module, k->bufs.at[i].tensor, sizes, NULL) *
+               neo_type_bytes((neo_type)k->bufs.at[i].type);
+  return bytes;
+}

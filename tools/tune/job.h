@@ -1,0 +1,23 @@
+/* What the measurer is told of a group: its buffers with their lengths, the run-time sizes, and how far apart two right
+ * answers may be. */
+#ifndef NEO_TOOLS_TUNE_JOB_H
+#define NEO_TOOLS_TUNE_JOB_H
+#include "tools/pipeline/compile.h"
+
+typedef struct {
+  const int64_t *sizes; /* [size id] */
+  int threads;
+  uint64_t seed;
+  bool positive; /* no negative numbers: where they make most answers NaN */
+  bool loose;    /* answers may be nothing but rounding: sums that cancel */
+  double run_ms, total_ms;
+  int64_t limit_ms;
+} neo_job_options;
+
+/* The lines of a job, "job" to "ready". k: a kernel of the group, for its buffers. */
+void neo_job_text(neo_compilation *c, const neo_group *g, const neo_kernel *k,
+                  const neo_job_options *o, neo_str *out);
+/* Bytes of all its buffers. */
+double neo_job_bytes(neo_compilation *c, const neo_kernel *k, const int64_t *sizes);
+
+#endif

@@ -1,0 +1,33 @@
+/* The measurer as a process of our own (tools/measure/measure.h): started once, told jobs and candidates, asked for times.
+ * If it dies it is started again, and told the job again. */
+#ifndef NEO_TOOLS_TUNE_MEASURER_H
+#define NEO_TOOLS_TUNE_MEASURER_H
+#include "tools/tune/build.h"
+#include <stdio.h>
+#include <sys/types.h>
+
+typedef struct {
+  neo_arena *arena;
+  const char *program;
+  pid_t pid;
+  FILE *to, *from;
+  const char *why; /* of the last failure of the process itself */
+} neo_measurer;
+
+typedef struct {
+  bool ok;
+  char why[256];
+  double ns, base_ns; /* median; base_ns: of the base in a race */
+  double busy, finite;
+} neo_measured;
+
+/* NEO_IO: it is not beside this program, or cannot be run. */
+neo_status neo_measurer_start(neo_arena *a, neo_measurer *m, const char **why) NEO_MUST_CHECK;
+void neo_measurer_stop(neo_measurer *m);
+/* A new job: lines as measure.h says, each with its newline, "job" first and "ready" last. */
+neo_status neo_measurer_job(neo_measurer *m, const char *lines) NEO_MUST_CHECK;
+/* command: "plain", "base", "try", "race". Not NEO_OK only when the process itself failed. */
+neo_status neo_measurer_run(neo_measurer *m, const char *command, const neo_candidate *x, double best_ns,
+                            neo_measured *out) NEO_MUST_CHECK;
+
+#endif

@@ -1,0 +1,225 @@
+/* One kernel: its base, its batches, its races. */
+#include "schedule/contract.h"
+#include "tools/pipeline/records.h"
+#include "tools/tune/tune.h"
+#include <string.h>
+#include <time.h>
+
+enum { BATCH = 8, SEEDS = 4, BASE_LIMIT_MS = 20000 };
+
+/* A record is worth its line, and a winner its name, from here on. */
+static const double worth = 0.98;
+
+/* ---- the measurer */
+
+static neo_status gone(neo_tune *t) {
+  t->why = t->measurer.why;
+  return NEO_IO;
+}
+
+static neo_status send_job(neo_tune *t, neo_task *x) {
+  neo_job_options o = {.sizes = t->o.sizes,
+                       .threads = t->o.threads,
+                       .seed = t->o.seed,
+                       .positive = x->positive,
+                       .loose = x->loose,
+                       .run_ms = 10,
+                       .total_ms = 60,
+                       .limit_ms = BASE_LIMIT_MS};
+  neo_str text;
+  neo_str_init(&text, &t->c->arena);
+  neo_job_text(t->c, x->g, t->c->kernels.at[x->kernel].kernel, &o, &text);
+  return neo_measurer_job(&t->measurer, neo_str_text(&text)) ? gone(t) : NEO_OK;
+}
+
+static neo_status set_limit(neo_tune *t, double ms) {
+  const char *line = neo_arena_printf(&t->c->arena, "limit wall_ms=%.0f\n", ms);
+  return neo_measurer_job(&t->measurer, line) ? gone(t) : NEO_OK;
+}
+
+/* ---- the base */
+
+/* The plain schedule, a unit for each point of the shared axes: single ones can be run. */
+static neo_schedule plain_in_points(const neo_task *x) {
+  neo_schedule s = neo_schedule_plain();
+  s.at[NEO_SCHED_UNIT_AXES] = (int64_t)x->search.space.f->axes.n;
+  return s;
+}
+
+static void fail(neo_task *x, neo_arena *a, const char *what, const char *why) {
+  x->failed = neo_arena_printf(a, "%s: %s", what, why);
+  x->over = true;
+}
+
+/* One try at the base; *m: its measurement. */
+static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain, neo_measured *m) {
+  neo_status s = send_job(t, x);
+  if (!s && plain)
+    s = neo_measurer_run(&t->measurer, "plain", plain, 0, m) ? gone(t) : NEO_OK;
+  if (!s && plain && !m->ok)
+    return NEO_OK;
+  if (!s)
+    s = neo_measurer_run(&t->measurer, "base", &x->base, 0, m) ? gone(t) : NEO_OK;
+  return s;
+}
+
+/* Numbers that make most answers NaN are replaced by positive ones; sums that cancel get room. */
+static neo_status first_base(neo_tune *t, neo_task *x, neo_measured *m) {
+  neo_candidate both[2] = {{.schedule = plain_in_points(x)}, {.schedule = x->base.schedule}};
+  neo_build(&t->builder, both, 2);
+  x->base = both[1];
+  if (!both[0].ok || !both[1].ok) {
+    snprintf(m->why, sizeof m->why, "%s", both[0].ok ? both[1].why : both[0].why);
+    return NEO_OK;
+  }
+  neo_status s = try_base(t, x, &both[0], m);
+  if (!s && m->ok && m->finite < 0.5) {
+    x->positive = true;
+    s = try_base(t, x, &both[0], m);
+  }
+  if (!s && !m->ok && strstr(m->why, "wrong answer")) {
+    x->loose = true;
+    s = try_base(t, x, &both[0], m);
+  }
+  if (strcmp(both[0].path, both[1].path) != 0)
+    neo_unbuild(&both[0], 1);
+  return s;
+}
+
+static void seed_search(neo_tune *t, neo_task *x) {
+  const neo_record *near[SEEDS];
+  const neo_records *r = &t->c->records;
+  size_t n = neo_records_nearest(r, x->record.family, x->record.sizes, x->record.n_sizes,
+                                 x->record.target, x->record.build, near, SEEDS);
+  while (n-- > 0) { /* the nearest last: it is then the first */
+    neo_schedule s;
+    if (neo_schedule_parse(near[n]->schedule, &s))
+      neo_search_seed(&x->search, &s);
+  }
+}
+
+static void begin_search(neo_tune *t, neo_task *x, double default_ns) {
+  size_t trial;
+  x->begun = true;
+  x->default_ns = x->best_ns = default_ns;
+  x->best = x->base.schedule;
+  if (neo_search_ask(&x->search, &trial, 1))
+    neo_search_tell(&x->search, trial, default_ns);
+  x->raced = trial;
+  neo_journal_recall(t, x);
+}
+
+neo_status neo_task_begin(neo_tune *t, neo_task *x) {
+  neo_measured m = {0};
+  if (t->current == x)
+    return NEO_OK;
+  t->current = NULL;
+  if (!x->begun) {
+    neo_search_init(&x->search, &t->c->arena,
+                    neo_space_of(t->c->module, x->g, &t->c->machine), t->o.seed);
+    seed_search(t, x);
+    x->base.schedule = neo_schedule_default(t->c->module, x->g, &t->c->machine);
+  }
+  neo_status s = x->begun ? try_base(t, x, NULL, &m) : first_base(t, x, &m);
+  if (s)
+    return s;
+  if (!m.ok || m.ns <= 0) {
+    fail(x, &t->c->arena, "the default's kernel", m.why);
+    return NEO_OK;
+  }
+  if (!x->begun)
+    begin_search(t, x, m.ns);
+  x->base_ns = m.ns;
+  t->current = x;
+  return NEO_OK;
+}
+
+/* ---- batches */
+
+static neo_status measure_one(neo_tune *t, neo_task *x, size_t trial, const neo_candidate *k) {
+  neo_measured m = {0};
+  double best = neo_search_best(&x->search) / x->default_ns * x->base_ns, ratio = -1;
+  if (k->ok && neo_measurer_run(&t->measurer, "try", k, best, &m))
+    return gone(t);
+  if (m.ok && m.ns > 0)
+    ratio = m.ns / x->base_ns;
+  neo_search_tell(&x->search, trial, ratio > 0 ? ratio * x->default_ns : -1);
+  neo_journal_add(t, x, &k->schedule, ratio, k->ok ? m.why : k->why);
+  t->trials++, x->trials++;
+  t->refused += ratio < 0;
+  return NEO_OK;
+}
+
+neo_status neo_task_batch(neo_tune *t, neo_task *x) {
+  neo_candidate k[BATCH];
+  size_t trial[BATCH];
+  size_t n = neo_search_ask(&x->search, trial, BATCH);
+  x->over = n == 0;
+  memset(k, 0, sizeof k);
+  for (size_t i = 0; i < n; i++)
+    k[i].schedule = x->search.trials.at[trial[i]].schedule;
+  neo_build(&t->builder, k, n);
+  neo_status s = n ? set_limit(t, 1000 + x->default_ns * 10e-6) : NEO_OK;
+  for (size_t i = 0; i < n && !s && !neo_tune_stopped(t); i++)
+    s = measure_one(t, x, trial[i], &k[i]);
+  neo_unbuild(k, n);
+  return s;
+}
+
+/* ---- races */
+
+static neo_status record(neo_tune *t, neo_task *x, const neo_measured *m) {
+  neo_str text;
+  neo_record r = x->record;
+  neo_str_init(&text, &t->c->arena);
+  neo_schedule_print(&x->best, &text);
+  r.schedule = neo_str_text(&text);
+  r.time_ns = m->ns;
+  r.default_ns = m->base_ns;
+  r.threads = (uint32_t)t->o.threads;
+  r.trials = x->trials + x->known;
+  r.when = (int64_t)time(NULL);
+  const neo_record *old =
+      neo_records_find(&t->c->records, r.key, r.target, r.build, r.threads);
+  if (old && neo_record_ratio(old) <= neo_record_ratio(&r))
+    return NEO_OK;
+  neo_status s = neo_record_append(&neo_io_default, &t->c->arena, t->o.records, &r,
+                                   t->o.records_flags, &t->why);
+  x->recorded = x->recorded || !s;
+  return s;
+}
+
+static neo_status race(neo_tune *t, neo_task *x, size_t trial, neo_measured *m) {
+  neo_candidate k = {.schedule = x->search.trials.at[trial].schedule};
+  neo_build(&t->builder, &k, 1);
+  snprintf(m->why, sizeof m->why, "%s", k.why);
+  neo_status s = k.ok ? set_limit(t, BASE_LIMIT_MS) : NEO_OK;
+  if (k.ok && !s && neo_measurer_run(&t->measurer, "race", &k, 0, m))
+    s = gone(t);
+  neo_unbuild(&k, 1);
+  return s;
+}
+
+neo_status neo_task_confirm(neo_tune *t, neo_task *x) {
+  neo_status s = NEO_OK;
+  while (x->begun && !x->failed && !s && x->search.best != x->raced &&
+         neo_search_best(&x->search) < worth * x->best_ns) {
+    neo_measured m = {0};
+    size_t trial = x->search.best;
+    s = neo_task_begin(t, x);
+    if (!s)
+      s = race(t, x, trial, &m);
+    if (s)
+      return s;
+    double ratio = m.ok && m.ns > 0 && m.base_ns > 0 ? m.ns / m.base_ns : -1;
+    neo_search_correct(&x->search, trial, ratio > 0 ? ratio * x->default_ns : -1);
+    neo_journal_add(t, x, &x->search.trials.at[trial].schedule, ratio, m.why);
+    x->raced = trial;
+    if (ratio <= 0 || ratio > worth || ratio * x->default_ns > x->best_ns)
+      continue;
+    x->best = x->search.trials.at[trial].schedule;
+    x->best_ns = ratio * x->default_ns;
+    s = record(t, x, &m);
+  }
+  return s;
+}

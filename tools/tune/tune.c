@@ -1,0 +1,208 @@
+/* Which task gets the next batch, and when it is enough. */
+#include "tools/tune/tune.h"
+#include "tools/pipeline/records.h"
+#include <errno.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now_s(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool neo_tune_late(const neo_tune *t) {
+  return now_s() - t->begun_s >= t->o.seconds;
+}
+
+bool neo_tune_stopped(const neo_tune *t) {
+  return t->o.stop && t->o.stop(t->o.ctx);
+}
+
+/* ---- tasks */
+
+/* The training step if there is one: how often each kernel runs in it. */
+static int64_t *count_runs(neo_compilation *c) {
+  const neo_plan *p = c->plan;
+  int64_t *n = NEO_NEW_ARRAY(&c->arena, int64_t, c->kernels.n + 1);
+  const neo_rt_entry *best = NULL;
+  for (size_t k = 0; k < p->entries.n; k++) {
+    const neo_rt_entry *e = &p->entries.at[k];
+    if (!best || (e->kind == NEO_RT_ENTRY_TRAIN && best->kind != NEO_RT_ENTRY_TRAIN) ||
+        best->kind == NEO_RT_ENTRY_INIT)
+      best = e;
+  }
+  for (int32_t k = 0; best && k < best->n_steps; k++) {
+    const neo_rt_step *s = &p->steps.at[best->first_step + k];
+    if (s->op == NEO_RT_STEP_RUN)
+      n[s->arg]++;
+  }
+  return n;
+}
+
+static neo_task *task_of_key(neo_tune *t, const uint64_t key[2]) {
+  for (size_t k = 0; k < t->tasks.n; k++)
+    if (t->tasks.at[k].record.key[0] == key[0] && t->tasks.at[k].record.key[1] == key[1])
+      return &t->tasks.at[k];
+  return NULL;
+}
+
+static void add_task(neo_tune *t, size_t g, int64_t count) {
+  neo_compilation *c = t->c;
+  neo_task x = {.g = &c->grouping.groups.at[g], .kernel = c->kernel_of_group.at[g], .count = count};
+  neo_record_describe(c, x.g, &x.record);
+  neo_task *same = task_of_key(t, x.record.key);
+  if (same) {
+    same->count += count;
+    return;
+  }
+  neo_space space = neo_space_of(c->module, x.g, &c->machine);
+  neo_schedule s = neo_schedule_default(c->module, x.g, &c->machine);
+  x.cost = neo_space_cost(&space, &s);
+  NEO_PUSH(&c->arena, &t->tasks, x);
+}
+
+static neo_status add_tasks(neo_tune *t) {
+  regex_t only;
+  neo_compilation *c = t->c;
+  int64_t *count = count_runs(c);
+  bool *seen = NEO_NEW_ARRAY(&c->arena, bool, c->kernels.n + 1);
+  if (t->o.only && regcomp(&only, t->o.only, REG_EXTENDED | REG_NOSUB)) {
+    t->why = neo_arena_printf(&c->arena, "'%s' is no regular expression", t->o.only);
+    return NEO_ARGUMENT;
+  }
+  for (size_t g = 0; g < c->grouping.groups.n; g++) {
+    uint32_t k = c->kernel_of_group.at[g];
+    if (seen[k] || (t->o.only && regexec(&only, c->grouping.groups.at[g].name, 0, NULL, 0)))
+      continue;
+    seen[k] = true;
+    add_task(t, g, count[k]);
+  }
+  if (t->o.only)
+    regfree(&only);
+  return NEO_OK;
+}
+
+/* ---- beginning and end */
+
+neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options *o) {
+  const char *base = getenv("TMPDIR");
+  *t = (neo_tune){.c = c, .o = *o, .log = -1, .begun_s = now_s()};
+  char *folder = neo_arena_printf(&c->arena, "%s/neo-tune-XXXXXX", base && *base ? base : "/tmp");
+  neo_status s = add_tasks(t);
+  if (!s)
+    s = neo_journal_open(t);
+  if (!s)
+    s = neo_measurer_start(&c->arena, &t->measurer, &t->why);
+  if (s)
+    return s;
+  if (!mkdtemp(folder)) {
+    t->why = neo_arena_printf(&c->arena, "%s: %s", folder, strerror(errno));
+    return NEO_IO;
+  }
+  t->builder = (neo_builder){.c = c, .sizes = o->sizes, .folder = folder, .workers = o->workers, .limit_ms = 30000};
+  return NEO_OK;
+}
+
+void neo_tune_free(neo_tune *t) {
+  neo_measurer_stop(&t->measurer);
+  for (size_t k = 0; k < t->tasks.n; k++)
+    neo_unbuild(&t->tasks.at[k].base, 1);
+  if (t->builder.folder)
+    rmdir(t->builder.folder);
+  if (t->log >= 0)
+    close(t->log);
+  t->log = -1;
+  t->builder.folder = NULL;
+}
+
+/* ---- what is known of the step */
+
+/* Nanoseconds of a unit of the model's cost: as those that were measured have it on the whole. */
+static double scale(const neo_tune *t) {
+  double ns = 0, cost = 0;
+  for (size_t k = 0; k < t->tasks.n; k++)
+    if (t->tasks.at[k].begun && t->tasks.at[k].cost > 0) {
+      ns += t->tasks.at[k].default_ns;
+      cost += t->tasks.at[k].cost;
+    }
+  return cost > 0 ? ns / cost : 0.3;
+}
+
+static double task_ns(const neo_tune *t, const neo_task *x, bool best) {
+  double each = x->begun ? (best ? x->best_ns : x->default_ns) : x->cost * scale(t);
+  return each * (double)x->count;
+}
+
+double neo_tune_step_ns(const neo_tune *t, bool best) {
+  double ns = 0;
+  for (size_t k = 0; k < t->tasks.n; k++)
+    ns += task_ns(t, &t->tasks.at[k], best);
+  return ns;
+}
+
+double neo_tune_covered(const neo_tune *t) {
+  double all = neo_tune_step_ns(t, false), ns = 0;
+  for (size_t k = 0; k < t->tasks.n; k++)
+    if (t->tasks.at[k].begun && !t->tasks.at[k].failed)
+      ns += task_ns(t, &t->tasks.at[k], false);
+  return all > 0 ? ns / all : 0;
+}
+
+/* ---- turns */
+
+static double promise(const neo_tune *t, const neo_task *x) {
+  neo_contraction c;
+  if (x->over)
+    return -1;
+  double first = neo_contraction_of(t->c->module, neo_group_form(t->c->module, x->g), &c) ? 0.25 : 0.12;
+  double hope = x->begun ? neo_search_hope(&x->search) : first;
+  double ns = task_ns(t, x, true);
+  return ns > 0 ? ns * hope : hope * 1e-6 * x->cost * scale(t); /* of other entries: last */
+}
+
+static neo_task *next_task(neo_tune *t) {
+  neo_task *best = NULL;
+  double most = 0;
+  for (size_t k = 0; k < t->tasks.n; k++) {
+    double p = promise(t, &t->tasks.at[k]);
+    if (p > most)
+      most = p, best = &t->tasks.at[k];
+  }
+  return best;
+}
+
+static void show(const neo_tune *t) {
+  if (t->o.progress)
+    t->o.progress(t->o.ctx, t);
+}
+
+static neo_status turns(neo_tune *t) {
+  neo_task *last = NULL;
+  neo_status s = NEO_OK;
+  while (!s && !neo_tune_late(t) && !neo_tune_stopped(t)) {
+    neo_task *x = next_task(t);
+    if (last && x != last)
+      s = neo_task_confirm(t, last);
+    if (!x || s)
+      break;
+    last = x;
+    s = neo_task_begin(t, x);
+    show(t);
+    if (!s && !x->over && !neo_tune_late(t) && !neo_tune_stopped(t))
+      s = neo_task_batch(t, x);
+    show(t);
+  }
+  return s;
+}
+
+neo_status neo_tune_run(neo_tune *t) {
+  neo_status s = turns(t);
+  for (size_t k = 0; k < t->tasks.n && !s; k++)
+    s = neo_task_confirm(t, &t->tasks.at[k]);
+  show(t);
+  return s ? s : neo_tune_stopped(t) ? NEO_INTERRUPTED : NEO_OK;
+}

@@ -1,0 +1,98 @@
+/* Tuning a model: for each of its kernels, the search for a better schedule, measured, checked and recorded.
+ *
+ * A task is a group with a kernel of its own. Tasks take turns, a batch of candidates each: next is the one with the
+ * largest (time in the step) x (share that its search is expected to save). The first batch of a task is preceded by its
+ * base: the analytic model's kernel, whose answer is compared with that of the plain schedule, and which is the expected
+ * answer from then on. What a search found is raced against that default, alternating; only if it is quicker by more than
+ * 2 % it is recorded, at once. Every trial goes to the log; a later run knows what the log and the records know, so an
+ * interruption costs the batch that was under way. */
+#ifndef NEO_TOOLS_TUNE_H
+#define NEO_TOOLS_TUNE_H
+#include "tools/tune/job.h"
+#include "tools/tune/measurer.h"
+#include "tools/tune/search.h"
+
+typedef struct neo_tune neo_tune;
+typedef struct {
+  double seconds;
+  int threads, workers;    /* that a kernel is measured with; that compile */
+  uint64_t seed;
+  const char *records;     /* file that is appended to */
+  unsigned records_flags;
+  const char *log;         /* of trials; null: none */
+  const char *only;        /* tasks whose name matches this regular expression; null: all */
+  const int64_t *sizes;    /* [size id] */
+  bool (*stop)(void *ctx); /* asked between candidates; may be null */
+  void (*progress)(void *ctx, const neo_tune *t); /* after every batch and race; may be null */
+  void *ctx;
+} neo_tune_options;
+
+typedef struct {
+  const neo_group *g;
+  uint32_t kernel; /* number in the compilation */
+  int64_t count;   /* how often it runs in the step */
+  neo_record record;
+  double cost;     /* the model's, of its choice */
+  bool begun, over;
+  const char *failed; /* why it cannot be tuned; null: it can */
+  bool positive, loose; /* see job.h */
+  neo_search search;
+  neo_candidate base;
+  double default_ns;      /* measured when it began */
+  double base_ns;         /* the same, measured again when the measurer got its job */
+  double best_ns;         /* the default's, or of what won a race */
+  neo_schedule best;
+  bool recorded;
+  size_t raced;    /* trial that was raced last */
+  int64_t trials, known; /* measured in this run; known from the log */
+} neo_task;
+
+typedef struct { /* a trial of an earlier run */
+  uint64_t key[2];
+  neo_schedule schedule;
+  double ratio;
+} neo_known;
+
+struct neo_tune {
+  neo_compilation *c;
+  neo_tune_options o;
+  neo_measurer measurer;
+  neo_builder builder;
+  const neo_task *current; /* the one whose job the measurer has */
+  NEO_VEC(neo_task) tasks;
+  NEO_VEC(neo_known) known;
+  double begun_s;
+  int64_t trials, refused;
+  int log; /* descriptor; -1: none */
+  const char *why;
+};
+
+/* After neo_compile_kernels. Failures have their text in t->why. */
+neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options *o) NEO_MUST_CHECK;
+/* NEO_OK: time is over, or there is nothing left; NEO_INTERRUPTED: stopped; all that was found is recorded. */
+neo_status neo_tune_run(neo_tune *t) NEO_MUST_CHECK;
+void neo_tune_free(neo_tune *t);
+
+/* Time of a step by what is known: measured, where it is, else guessed from the model. best: with what was found. */
+double neo_tune_step_ns(const neo_tune *t, bool best);
+/* Share of that time in kernels that were tuned. */
+double neo_tune_covered(const neo_tune *t);
+
+/* ---- task.c */
+/* The base, if there is none yet; else the job again, if the measurer has another one. NEO_OK also where the task failed. */
+neo_status neo_task_begin(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
+/* A batch of candidates. */
+neo_status neo_task_batch(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
+/* Races the best candidate that was not raced yet, and records it if it wins. */
+neo_status neo_task_confirm(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
+bool neo_tune_stopped(const neo_tune *t);
+bool neo_tune_late(const neo_tune *t);
+
+/* ---- journal.c: the log of trials, JSON lines. Whatever is wrong with it costs only what it would have told. */
+neo_status neo_journal_open(neo_tune *t) NEO_MUST_CHECK;
+/* ratio: of the default's time; below 0: refused, with the reason. */
+void neo_journal_add(neo_tune *t, const neo_task *x, const neo_schedule *s, double ratio, const char *why);
+/* Tells the search of a task what the log knows of it. */
+void neo_journal_recall(neo_tune *t, neo_task *x);
+
+#endif
