@@ -13,6 +13,8 @@ void neo_llvm_free(neo_llvm *l);
 /* Adds `int32_t <symbol>(const neo_rt_args *)`, hidden. NEO_INTERNAL if the verifier refuses k. */
 neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
                            const char **why) NEO_MUST_CHECK;
+/* Makes a kernel visible outside of the library that it is linked into: for measuring it. */
+void neo_llvm_export(neo_llvm *l, const char *symbol);
 
 /* Constant data and functions for the model record. Constants are built as trees: */
 typedef struct neo_lconst neo_lconst;

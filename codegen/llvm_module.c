@@ -115,6 +115,10 @@ LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, 
   return fn;
 }
 
+void neo_llvm_export(neo_llvm *l, const char *symbol) {
+  LLVMSetVisibility(LLVMGetNamedFunction(l->mod, symbol), LLVMDefaultVisibility);
+}
+
 /* Every module that needs it has it; a linker keeps one of those of a model. */
 LLVMValueRef neo_ll_shared(neo_llvm *l, const char *what, LLVMTypeRef type,
                            LLVMBasicBlockRef *back) {

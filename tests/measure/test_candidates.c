@@ -153,11 +153,10 @@ static void a_good_kernel_is_measured_and_a_slow_one_takes_longer(void **state) 
   assert_true(has(ask(f, "plain", "good"), "\"ok\":true"));
   assert_true(has(ask(f, "base", "good"), "\"ok\":true"));
   assert_true(number(f->answer, "finite") == 1);
-  double quick = number(ask(f, "try", "good"), "ns");
-  double slow = number(ask(f, "try", "slow"), "ns");
-  assert_true(quick > 0 && slow > 10 * quick);
-  assert_true(has(ask(f, "race", "slow"), "\"base_ns\""));
-  assert_true(number(f->answer, "base_ns") * 10 < number(f->answer, "ns"));
+  double quick = number(ask(f, "try", "good"), "ratio");
+  assert_true(quick > 0.2 && quick < 5);
+  assert_true(number(ask(f, "try", "slow"), "ratio") > 10);
+  assert_true(number(ask(f, "race", "slow"), "ratio") > 10);
   assert_true(has(ask(f, "try", "rounded"), "\"ok\":true"));
   stop(f);
 }

@@ -15,7 +15,8 @@ typedef struct {
   const char *want;
   double scale;
   bool whole; /* everything that is expected has to be there */
-  int64_t wrong, written, expected;
+  int64_t wrong;
+  bool some_written, some_expected;
   char *why;
 } comparison;
 
@@ -44,8 +45,6 @@ static void compare_each(comparison *c, int64_t at, int64_t n, const double *x, 
   for (int64_t k = 0; k < n; k++) {
     bool none = unwritten(got + (size_t)k * size, size);
     bool nothing = unwritten(want + (size_t)k * size, size);
-    c->written += !none;
-    c->expected += !nothing;
     if (close_to(x[k], y[k], c->b, c->scale) || (none && !c->whole))
       continue;
     complain(c, at + k, x[k], y[k], none ? " (not written)" : nothing ? " (not its to write)" : "");
@@ -62,8 +61,8 @@ static void compare_chunk(comparison *c, int64_t at, int64_t n) {
   const char *got = c->b->answer + (size_t)at * size, *want = c->want + (size_t)at * size;
   double x[CHUNK], y[CHUNK], rtol = c->b->rtol, atol = c->b->atol;
   bool nothing = all_unwritten(want, bytes), none = all_unwritten(got, bytes);
-  c->written += !none;
-  c->expected += !nothing;
+  c->some_written = c->some_written || !none;
+  c->some_expected = c->some_expected || !nothing;
   if ((none && (nothing || !c->whole)) || (!none && memcmp(got, want, bytes) == 0))
     return;
   neo_rti_convert(c->b->type, got, NEO_RT_F64, x, n);
@@ -78,7 +77,7 @@ static void compare_chunk(comparison *c, int64_t at, int64_t n) {
 static bool compare(comparison *c) {
   for (int64_t at = 0; at < c->b->n; at += CHUNK)
     compare_chunk(c, at, c->b->n - at < CHUNK ? c->b->n - at : CHUNK);
-  if (c->expected && !c->written) {
+  if (c->some_expected && !c->some_written) {
     snprintf(c->why, 256, "wrong answer: nothing is written to buffer %d", c->number);
     return false;
   }
@@ -103,7 +102,27 @@ static bool right_where_known(const measure_buf *b, int number, char why[256]) {
   return good;
 }
 
-bool measure_answer_right(measure_job *j, measure_mode mode, bool whole, char why[256]) {
+/* How many elements somebody has written. */
+static double count_written(const measure_buf *b, const char *p) {
+  size_t size = neo_rti_type_bytes(b->type);
+  int64_t n = 0;
+  for (int64_t k = 0; k < b->n; k++)
+    n += !unwritten(p + (size_t)k * size, size);
+  return (double)n;
+}
+
+static double share_written(const measure_job *j) {
+  double got = 0, all = 0;
+  for (int k = 0; k < j->n_bufs; k++)
+    if (j->buf[k].write && j->buf[k].expected) {
+      got += count_written(&j->buf[k], j->buf[k].answer);
+      all += count_written(&j->buf[k], j->buf[k].expected);
+    }
+  return all > 0 && got > 0 ? got / all : 1;
+}
+
+bool measure_answer_right(measure_job *j, measure_mode mode, bool whole, double *share,
+                          char why[256]) {
   for (int k = 0; k < j->n_bufs; k++) {
     measure_buf *b = &j->buf[k];
     if (!b->write || mode == MEASURE_PLAIN)
@@ -115,6 +134,7 @@ bool measure_answer_right(measure_job *j, measure_mode mode, bool whole, char wh
     if (b->expected && !compare(&c))
       return false;
   }
+  *share = whole ? 1 : share_written(j);
   return true;
 }
 

@@ -31,7 +31,9 @@ typedef struct {
   char *scratch[2];
   size_t stride[2]; /* of a worker's scratch */
   void *buf[MEASURE_MAX_BUFS];
-  int64_t lo, hi; /* units that run; of a race: all of each */
+  int n;                /* kernels: the candidate, and the base beside it */
+  int64_t lo[2], hi[2]; /* units that run */
+  double share[2];      /* of the whole that they do */
   measure_message m;
 } child;
 
@@ -57,13 +59,15 @@ static void fail(child *c, const char *what) {
   _exit(0);
 }
 
-static void wait_for_permission(void) {
-  char go;
+/* The permission is the share of the answer that was right. */
+static double wait_for_permission(void) {
+  double share;
   ssize_t n;
-  while ((n = read(FROM_PARENT, &go, 1)) < 0 && errno == EINTR)
+  while ((n = read(FROM_PARENT, &share, sizeof share)) < 0 && errno == EINTR)
     ;
-  if (n != 1)
+  if (n != sizeof share)
     _exit(0);
+  return share > 0 ? share : 1;
 }
 
 /* ---- setting up */
@@ -147,15 +151,15 @@ static double timed(child *c, int which, int64_t lo, int64_t hi, int runs) {
 }
 
 /* As many units as take about run_ns. The first run of some is slow: it touches memory that nobody had. */
-static void choose_units(child *c) {
-  int64_t units = c->kernel[0]->units, n = c->j->threads, mid = units / 2;
-  c->lo = 0, c->hi = units;
-  if (c->mode == MEASURE_RACE || c->mode == MEASURE_BASE || units < 4 * n)
+static void choose_units(child *c, int which) {
+  int64_t units = c->kernel[which]->units, n = c->j->threads, mid = units / 2;
+  c->lo[which] = 0, c->hi[which] = units;
+  if (c->mode != MEASURE_TRY || units < 4 * n)
     return;
   for (; n < units; n *= 2) {
     int64_t lo = mid - n / 2;
-    (void)timed(c, 0, lo, lo + n, 1);
-    double t = timed(c, 0, lo, lo + n, 1);
+    (void)timed(c, which, lo, lo + n, 1);
+    double t = timed(c, which, lo, lo + n, 1);
     if (t * 2 <= c->j->run_ns)
       continue;
     n = (int64_t)((double)n * c->j->run_ns / t);
@@ -164,7 +168,7 @@ static void choose_units(child *c) {
   n = n < c->j->threads ? c->j->threads : n;
   if (n * 5 >= units * 4)
     return;
-  c->lo = mid - n / 2, c->hi = c->lo + n;
+  c->lo[which] = mid - n / 2, c->hi[which] = c->lo[which] + n;
 }
 
 /* ---- answers */
@@ -175,17 +179,27 @@ static void forget(const child *c) {
       memset(c->j->buf[k].data, MEASURE_UNWRITTEN, c->j->buf[k].bytes);
 }
 
-static void hand_over(child *c) {
+static void hand_over(child *c, int which) {
   for (int k = 0; k < c->j->n_bufs; k++)
     if (c->j->buf[k].write)
       memcpy(c->j->buf[k].answer, c->j->buf[k].data, c->j->buf[k].bytes);
   c->m.kind = MEASURE_ANSWER;
-  c->m.share = c->kernel[0]->units ? (double)(c->hi - c->lo) / (double)c->kernel[0]->units : 1;
+  c->m.whole = c->hi[which] - c->lo[which] == c->kernel[which]->units;
   tell(c);
-  wait_for_permission();
+  c->share[which] = wait_for_permission();
 }
 
+static void answer(child *c, int which) {
+  choose_units(c, which);
+  forget(c);
+  run(c, which, c->lo[which], c->hi[which]);
+  hand_over(c, which);
+}
+
+/* The candidate's answer is what was handed over last. */
 static void same_as_before(child *c) {
+  forget(c);
+  run(c, 0, c->lo[0], c->hi[0]);
   for (int k = 0; k < c->j->n_bufs; k++)
     if (c->j->buf[k].write &&
         memcmp(c->j->buf[k].answer, c->j->buf[k].data, c->j->buf[k].bytes) != 0)
@@ -222,65 +236,105 @@ static void run_plain(child *c) {
   }
   run(c, 0, 0, units > 0);
   run(c, 0, units > 0 ? units - 1 : 0, units);
+  c->hi[0] = 0; /* not the whole */
 }
 
-/* ---- samples */
+/* ---- samples: of the candidate and of the base in turns, so that whatever slows the machine slows both. The calibration
+ * loop runs between pairs; where it says that the machine changed, the pair is dropped. */
 
-static bool enough(const child *c, double spent) {
+enum { MOST_DROPPED = 30 };
+
+typedef struct {
+  double before, all[MEASURE_MAX_SAMPLES];
+  int times, dropped; /* repetitions of the loop */
+  double spent;
+} calibration;
+
+/* Is the candidate that much slower that three pairs will do? */
+static bool hopeless(const child *c) {
   const measure_message *m = &c->m;
-  if (m->n >= MEASURE_MAX_SAMPLES || (m->n >= 2 && spent >= c->j->total_ns))
+  double limit = c->kernel[0]->best_ratio;
+  if (c->mode != MEASURE_TRY || limit <= 0 || m->n < 3)
+    return false;
+  for (int k = 0; k < m->n; k++)
+    if (m->sample_ns[0][k] / c->share[0] < 1.5 * limit * m->sample_ns[1][k] / c->share[1])
+      return false;
+  return true;
+}
+
+static bool enough(const child *c, const calibration *k) {
+  const measure_message *m = &c->m;
+  double total = c->j->total_ns * (c->mode == MEASURE_RACE ? 4 : 1);
+  if (m->n >= MEASURE_MAX_SAMPLES || (m->n >= 2 && k->spent >= total) || hopeless(c))
     return true;
-  double best = c->kernel[0]->best_ns;
-  if (c->mode == MEASURE_TRY && best > 0 && m->n >= 2 && m->sample_ns[0][0] > 1.5 * best &&
-      m->sample_ns[0][1] > 1.5 * best)
-    return true;
-  return m->n >= c->j->least_runs && spent >= c->j->total_ns / 6;
+  int least = c->j->least_runs * (c->mode == MEASURE_RACE ? 2 : 1);
+  return m->n >= least && k->spent >= total / 4;
+}
+
+/* One sample of each; false: the machine's speed changed. */
+static bool sample(child *c, calibration *k, const int runs[2]) {
+  static const double drift = 1.25;
+  double before = k->before;
+  for (int which = 0; which < c->n; which++) {
+    double t = timed(c, which, c->lo[which], c->hi[which], runs[which]);
+    c->m.sample_ns[which][c->m.n] = t;
+    k->spent += t * runs[which];
+  }
+  double after = k->before = measure_calibrate(c->j, k->times);
+  if ((after > before * drift || before > after * drift) && k->dropped++ < MOST_DROPPED)
+    return false;
+  k->all[c->m.n] = (before + after) / 2;
+  return true;
 }
 
 static void take_samples(child *c) {
-  double share = c->m.share > 0 ? c->m.share : 1, spent = 0;
-  double once = timed(c, 0, c->lo, c->hi, 1);
-  int runs = once < LEAST_SAMPLE_NS ? (int)(LEAST_SAMPLE_NS / (once + 10)) + 1 : 1;
-  int n_kernels = c->mode == MEASURE_RACE ? 2 : 1;
-  while (!enough(c, spent)) {
-    for (int which = 0; which < n_kernels; which++) {
-      int64_t hi = which ? c->kernel[1]->units : c->hi;
-      double t = timed(c, which, which ? 0 : c->lo, hi, runs);
-      spent += t * runs;
-      c->m.sample_ns[which][c->m.n] = t / (which ? 1 : share);
-    }
-    c->m.n++;
+  int runs[2] = {1, 1};
+  double longest = 0;
+  for (int which = 0; which < c->n; which++) {
+    double once = timed(c, which, c->lo[which], c->hi[which], 1);
+    runs[which] = once < LEAST_SAMPLE_NS ? (int)(LEAST_SAMPLE_NS / (once + 10)) + 1 : 1;
+    longest = once * runs[which] > longest ? once * runs[which] : longest;
   }
+  int times = (int)(longest / 20 / (c->j->calibration_ns + 1));
+  calibration k = {.times = times < 1 ? 1 : times > 16 ? 16 : times};
+  k.before = measure_calibrate(c->j, k.times);
+  while (!enough(c, &k))
+    if (sample(c, &k, runs))
+      c->m.n++;
+  c->m.busy = measure_median(k.all, c->m.n) / c->j->calibration_ns;
+}
+
+/* ---- the whole */
+
+static void set_up(child *c, int in, int out) {
+  size_t scratch = 1 << 20;
+  setpgid(0, 0);
+  close_all(in, out);
+  for (int i = 0; i < c->n; i++)
+    scratch += c->kernel[i]->scratch_bytes;
+  measure_limits_set(c->j, scratch);
+  for (int i = 0; i < c->j->n_bufs; i++)
+    c->buf[i] = c->j->buf[i].data;
+  for (int i = 0; i < c->n; i++)
+    open_kernel(c, i);
+  if (c->j->threads > 1 && neo_rt_pool_create(c->j->threads, &c->pool))
+    fail(c, "no threads");
+  if (c->j->sandbox)
+    measure_limits_calls();
 }
 
 void measure_child(const measure_job *j, measure_mode mode, const measure_kernel *k,
                    const measure_kernel *base, int in, int out) {
-  child c = {.j = j, .mode = mode, .kernel = {k, base}};
-  setpgid(0, 0);
-  close_all(in, out);
-  size_t scratch = k->scratch_bytes + (mode == MEASURE_RACE ? base->scratch_bytes : 0);
-  measure_limits_set(j, scratch + (1 << 20));
-  for (int i = 0; i < j->n_bufs; i++)
-    c.buf[i] = j->buf[i].data;
-  for (int i = 0; i < (mode == MEASURE_RACE ? 2 : 1); i++)
-    open_kernel(&c, i);
-  if (j->threads > 1 && neo_rt_pool_create(j->threads, &c.pool))
-    fail(&c, "no threads");
-  if (j->sandbox)
-    measure_limits_calls();
-  if (mode == MEASURE_PLAIN)
+  child c = {.j = j, .mode = mode, .kernel = {k, base}, .n = mode >= MEASURE_TRY ? 2 : 1};
+  set_up(&c, in, out);
+  if (mode == MEASURE_PLAIN) {
     run_plain(&c);
-  else
-    choose_units(&c);
-  if (mode != MEASURE_PLAIN) {
-    forget(&c);
-    run(&c, 0, c.lo, c.hi);
-  }
-  hand_over(&c);
-  if (mode != MEASURE_PLAIN) {
+    hand_over(&c, 0);
+  } else {
+    for (int i = c.n - 1; i >= 0; i--)
+      answer(&c, i);
     take_samples(&c);
-    if (mode != MEASURE_RACE)
-      same_as_before(&c);
+    same_as_before(&c);
     nothing_beyond(&c);
   }
   c.m.kind = MEASURE_TIMES;

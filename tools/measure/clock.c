@@ -17,25 +17,26 @@ double measure_wall_ns(void) {
   return read_clock(CLOCK_MONOTONIC);
 }
 
-/* A chain of dependent multiply-adds: nothing but the processor's own speed is in it. */
-static double arithmetic(int n) {
-  double x = 1;
-  for (int k = 0; k < n; k++)
-    x = x * 0.999999 + 1e-9;
-  return x;
+/* Independent multiply-adds, as many at a time as registers allow: what a kernel does, without its memory. Another thread
+ * of the same core slows it as it slows a kernel. */
+static float arithmetic(int n) {
+  enum { WIDE = 32 };
+  float x[WIDE], y = 0;
+  for (int k = 0; k < WIDE; k++)
+    x[k] = (float)k;
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < WIDE; k++)
+      x[k] = x[k] * 0.999f + 0.001f;
+  for (int k = 0; k < WIDE; k++)
+    y += x[k];
+  return y;
 }
 
-double measure_calibrate(const measure_job *j) {
-  double least = 0;
-  for (int k = 0; k < 5; k++) {
-    double begun = measure_now_ns(j);
-    volatile double kept = arithmetic(20000);
-    (void)kept;
-    double t = measure_now_ns(j) - begun;
-    if (k == 0 || t < least)
-      least = t;
-  }
-  return least;
+double measure_calibrate(const measure_job *j, int times) {
+  double begun = measure_now_ns(j);
+  volatile float kept = arithmetic(1000 * times);
+  (void)kept;
+  return (measure_now_ns(j) - begun) / times;
 }
 
 static int compare(const void *a, const void *b) {

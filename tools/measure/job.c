@@ -104,8 +104,8 @@ void measure_job_clear(measure_job *j) {
   j->threads = 1;
   j->wall_ms = 2000;
   j->memory_bytes = 256LL << 20;
-  j->run_ns = 10e6, j->total_ns = 60e6;
-  j->least_runs = 5;
+  j->run_ns = 2e6, j->total_ns = 60e6;
+  j->least_runs = 7;
 }
 
 void measure_answers_reset(measure_job *j) {

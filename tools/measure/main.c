@@ -10,7 +10,6 @@ typedef struct {
   measure_job job;
   measure_kernel base;
   bool has_base;
-  double least_calibration;
   const char *wrong; /* with the last command */
 } server;
 
@@ -45,7 +44,7 @@ static bool read_kernel(server *s, const char *line, measure_kernel *k) {
   k->id = (long)number(line, "id", -1);
   k->units = (int64_t)number(line, "units", -1);
   k->scratch_bytes = (size_t)number(line, "scratch", 0);
-  k->best_ns = number(line, "best_ns", 0);
+  k->best_ratio = number(line, "best_ratio", 0);
   word(line, "symbol", k->symbol, sizeof k->symbol);
   if (path && strlen(path) < sizeof k->path)
     snprintf(k->path, sizeof k->path, "%s", path);
@@ -99,29 +98,13 @@ static void read_sizes(server *s, const char *p) {
 
 /* ---- measuring */
 
-static double busy(server *s) {
-  double t = measure_calibrate(&s->job);
-  if (s->least_calibration == 0 || t < s->least_calibration)
-    s->least_calibration = t;
-  return t / s->least_calibration;
-}
-
-/* Again, where the machine was another one after than before; the quietest of three. */
-static measure_result measure(server *s, measure_mode mode, const measure_kernel *k) {
-  enum { TRIES = 3 };
-  static const double drift = 1.15;
-  measure_result best = {0};
-  for (int tries = 0; tries < TRIES; tries++) {
-    double before = busy(s);
-    measure_result r = measure_trial(&s->job, mode, k, &s->base);
-    double after_it = busy(s);
-    r.busy = before > after_it ? before : after_it;
-    if (tries == 0 || (r.ok && r.busy < best.busy))
-      best = r;
-    if (!r.ok || best.busy < drift || mode == MEASURE_PLAIN)
-      break;
+/* What samples are in units of: the same for all candidates of a job, so taken once. */
+static void calibrate(measure_job *j) {
+  for (int k = 0; k < 50; k++) {
+    double t = measure_calibrate(j, 1);
+    if (k == 0 || t < j->calibration_ns)
+      j->calibration_ns = t;
   }
-  return best;
 }
 
 static void put_text(const char *text) {
@@ -140,11 +123,9 @@ static void put_result(long id, measure_mode mode, const measure_result *r) {
     printf(",\"why\":");
     put_text(r->why);
   } else if (mode != MEASURE_PLAIN) {
-    printf(",\"ns\":%.1f,\"least_ns\":%.1f,\"samples\":%d,\"share\":%.4g,\"busy\":%.3f", r->ns[0],
-           r->least_ns, r->samples, r->share, r->busy);
+    printf(",\"ns\":%.1f,\"ratio\":%.5f,\"samples\":%d,\"share\":%.4g,\"busy\":%.3f", r->ns,
+           r->ratio, r->samples, r->share, r->busy);
   }
-  if (r->ok && mode == MEASURE_RACE)
-    printf(",\"base_ns\":%.1f", r->ns[1]);
   if (r->ok && mode == MEASURE_BASE)
     printf(",\"finite\":%.4f", r->finite);
   printf("}\n");
@@ -156,7 +137,7 @@ static void run(server *s, measure_mode mode, const char *line) {
     s->wrong = "what to measure with is missing: ready, base";
   if (s->wrong || !read_kernel(s, line, &k))
     return;
-  measure_result r = measure(s, mode, &k);
+  measure_result r = measure_trial(&s->job, mode, &k, &s->base);
   if (mode == MEASURE_BASE && r.ok) {
     s->base = k;
     s->has_base = true;
@@ -180,7 +161,6 @@ static void describe(server *s, const char *line) {
     j->threads = (int32_t)strtol(line + 7, NULL, 10);
     if (j->threads < 1 || j->threads > 256)
       s->wrong = "threads: 1 to 256";
-    s->least_calibration = 0; /* by another clock */
   } else if (is(line, "seed")) {
     j->seed = strtoull(line + 4, NULL, 10);
   } else if (is(line, "fill")) {
@@ -200,6 +180,7 @@ static void describe(server *s, const char *line) {
   } else if (is(line, "ready")) {
     if (j->ready || !measure_job_ready(j))
       s->wrong = "no memory for the buffers";
+    calibrate(j);
   } else {
     s->wrong = "no such command";
   }

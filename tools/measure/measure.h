@@ -8,7 +8,7 @@
  *   job                                   forget the job before; what follows describes a new one
  *   threads 1 | seed 7 | fill positive    (defaults: 1, 0, signed)
  *   limit wall_ms=2000 memory_mb=256      of a child; memory beyond what the job itself needs
- *   time run_ms=10 least_runs=5 total_ms=60   see timer.c
+ *   time run_ms=2 least_runs=7 total_ms=60   of a run of some units; of all runs of a candidate
  *   sizes 64 128                          run-time sizes, in the model's order
  *   buffer read f32 262144 [bound=1000]   in the order of the kernel's buffers; elements of an index are below its bound
  *   buffer write f32 4096 rtol=1e-5 [atol=0] [rare=0.0001]   answers may differ by rtol*(|expected| + their root mean square) + atol;
@@ -16,12 +16,13 @@
  *   ready                                 allocates and fills
  *   plain KERNEL                          some units of a kernel that is right: what `base` is compared with
  *   base KERNEL                           the default: measured; its answer is the expected one from now on
- *   try KERNEL                            a candidate: measured
- *   race KERNEL                           the same against `base`, alternating, on all units
+ *   try KERNEL                            a candidate: measured against the base, in turns, on some units
+ *   race KERNEL                           the same on all units, for longer
  *   quit
  *
- * where KERNEL is `id=3 symbol=k3 units=64 scratch=8192 [best_ns=1e6] path=/tmp/x/k3.so` (the path to the end of the line;
- * scratch in bytes). The answer repeats the id: {"id":3,"ok":true,"ns":...} or {"id":3,"ok":false,"why":"...",...}. */
+ * where KERNEL is `id=3 symbol=k3 units=64 scratch=8192 [best_ratio=0.8] path=/tmp/x/k3.so` (the path to the end of the
+ * line; scratch in bytes). The answer repeats the id: {"id":3,"ok":false,"why":"..."}, or {"id":3,"ok":true,"ns":...} with
+ * "ns" the median of a run of all units; of try and race also "ratio", the median of the ratios to the base in each turn. */
 #ifndef NEO_TOOLS_MEASURE_H
 #define NEO_TOOLS_MEASURE_H
 #include "include/neo/neo_rt.h"
@@ -63,6 +64,7 @@ typedef struct {
   int n_bufs;
   measure_buf buf[MEASURE_MAX_BUFS];
   bool ready;
+  double calibration_ns; /* the least that was seen; 0: none yet */
 } measure_job;
 
 typedef struct {
@@ -70,7 +72,8 @@ typedef struct {
   long id;
   int64_t units;
   size_t scratch_bytes;
-  double best_ns; /* what takes much longer is not measured to the end; 0: no such time */
+  double
+      best_ratio; /* to the base's time: what is much slower is not measured to the end; 0: none */
 } measure_kernel;
 
 typedef enum { MEASURE_PLAIN, MEASURE_BASE, MEASURE_TRY, MEASURE_RACE } measure_mode;
@@ -78,10 +81,10 @@ typedef enum { MEASURE_PLAIN, MEASURE_BASE, MEASURE_TRY, MEASURE_RACE } measure_
 typedef struct {
   bool ok;
   char why[256];
-  double ns[2]; /* median of a run of all units: of the candidate; MEASURE_RACE: of the base too */
-  double least_ns; /* of the candidate */
+  double ns;    /* median of a run of all units */
+  double ratio; /* of try and race: the median of the turns' ratios to the base */
   int samples;
-  double share; /* of the units that was run */
+  double share; /* of the elements to write that the units which ran have written */
   double
       busy; /* the calibration loop's time against the least that was seen: 1 on an idle machine */
   double finite; /* MEASURE_BASE: share of answers that are finite */
@@ -94,8 +97,9 @@ void measure_job_clear(measure_job *j); /* as new, but for `sandbox` */
 void measure_answers_reset(measure_job *j);
 
 /* ---- answer.c: the parent's comparison of the shared answers, by mode. False: *why says which element is wrong. `whole`:
- * all units ran. */
-bool measure_answer_right(measure_job *j, measure_mode mode, bool whole, char why[256]);
+ * all units ran; else *share gets the share of all elements that they have written. */
+bool measure_answer_right(measure_job *j, measure_mode mode, bool whole, double *share,
+                          char why[256]);
 /* Keeps the answers as the reference, or as what is expected; returns the share of finite ones. */
 double measure_answer_keep(measure_job *j, measure_mode mode);
 
@@ -106,9 +110,10 @@ measure_result measure_trial(measure_job *j, measure_mode mode, const measure_ke
 /* ---- child.c: never returns. Results go to `out`, permission to go on comes from `in`. */
 typedef struct {
   enum { MEASURE_ANSWER, MEASURE_TIMES, MEASURE_FAIL } kind;
-  double share;
-  int n;                                    /* TIMES: samples */
-  double sample_ns[2][MEASURE_MAX_SAMPLES]; /* of all units; [1]: of the base */
+  bool whole;  /* ANSWER: all units ran */
+  double busy; /* TIMES: the median of the calibrations, against the job's */
+  int n;       /* TIMES: samples */
+  double sample_ns[2][MEASURE_MAX_SAMPLES]; /* of the units that ran; [1]: of the base */
   char why[128];
 } measure_message;
 void measure_child(const measure_job *j, measure_mode mode, const measure_kernel *k,
@@ -123,7 +128,8 @@ void measure_limits_calls(void);
 double measure_now_ns(
     const measure_job *j); /* one thread: of its own time; several: of the clock on the wall */
 double measure_wall_ns(void);
-double measure_calibrate(const measure_job *j); /* of a fixed amount of arithmetic */
-double measure_median(double *x, int n);        /* sorts */
+double measure_calibrate(const measure_job *j,
+                         int times); /* of a fixed amount of arithmetic, some us, so many times */
+double measure_median(double *x, int n); /* sorts */
 
 #endif

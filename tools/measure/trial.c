@@ -16,6 +16,7 @@ typedef struct {
   pid_t pid;
   int from, to; /* pipes: its messages, our permission */
   double deadline_ns;
+  double share[2]; /* of the answers: the candidate's, the base's */
   measure_result *r;
 } trial;
 
@@ -123,21 +124,34 @@ static bool start(trial *t, const measure_kernel *k, const measure_kernel *base)
   return t->pid > 0;
 }
 
-static void take_times(measure_result *r, measure_mode mode, measure_message *m) {
+static void take_times(trial *t, measure_message *m) {
+  measure_result *r = t->r;
   r->samples = m->n;
-  r->share = m->share;
   r->ok = true;
+  r->busy = m->busy;
+  r->share = t->share[0];
   if (!m->n)
     return;
-  r->ns[0] = measure_median(m->sample_ns[0], m->n);
-  r->least_ns = m->sample_ns[0][0];
-  if (mode == MEASURE_RACE)
-    r->ns[1] = measure_median(m->sample_ns[1], m->n);
+  for (int k = 0; k < m->n; k++) {
+    m->sample_ns[0][k] /= t->share[0];
+    m->sample_ns[1][k] = m->sample_ns[0][k] / (m->sample_ns[1][k] / t->share[1]);
+  }
+  r->ns = measure_median(m->sample_ns[0], m->n);
+  r->ratio = t->mode >= MEASURE_TRY ? measure_median(m->sample_ns[1], m->n) : 1;
+}
+
+/* Judges the answer of the base, then of the candidate. */
+static bool judge(trial *t, const measure_message *m, int which) {
+  if (!measure_answer_right(t->j, t->mode, m->whole, &t->share[which], t->r->why))
+    return false;
+  t->deadline_ns = measure_wall_ns() + (double)t->j->wall_ms * 1e6;
+  return write(t->to, &t->share[which], sizeof t->share[which]) == sizeof t->share[which] ||
+         say_why(t->r, "gone before its time");
 }
 
 static bool listen(trial *t, arrival *last) {
   measure_message m;
-  bool judged = false;
+  int judged = 0, to_judge = t->mode >= MEASURE_TRY ? 2 : 1;
   for (;;) {
     *last = receive(t, &m);
     if (*last != GOT)
@@ -145,25 +159,22 @@ static bool listen(trial *t, arrival *last) {
     m.why[sizeof m.why - 1] = 0;
     if (m.kind == MEASURE_FAIL)
       return say_why(t->r, m.why);
-    if (m.kind == MEASURE_TIMES && judged && m.n >= 0 && m.n <= MEASURE_MAX_SAMPLES) {
-      take_times(t->r, t->mode, &m);
+    if (m.kind == MEASURE_TIMES && judged == to_judge && m.n >= 0 && m.n <= MEASURE_MAX_SAMPLES) {
+      take_times(t, &m);
       return true;
     }
-    if (m.kind != MEASURE_ANSWER || judged)
+    if (m.kind != MEASURE_ANSWER || judged == to_judge)
       return say_why(t->r, "nonsense on the pipe");
-    judged = true;
-    if (!measure_answer_right(t->j, t->mode, m.share >= 1, t->r->why))
+    judged++;
+    if (!judge(t, &m, to_judge - judged))
       return false;
-    t->deadline_ns = measure_wall_ns() + (double)t->j->wall_ms * 1e6;
-    if (write(t->to, "g", 1) != 1)
-      return say_why(t->r, "gone before its time");
   }
 }
 
 measure_result measure_trial(measure_job *j, measure_mode mode, const measure_kernel *k,
                              const measure_kernel *base) {
   measure_result r = {0};
-  trial t = {.j = j, .mode = mode, .r = &r};
+  trial t = {.j = j, .mode = mode, .share = {1, 1}, .r = &r};
   arrival last = GOT;
   measure_answers_reset(j);
   prctl(PR_SET_CHILD_SUBREAPER, 1);

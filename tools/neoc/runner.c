@@ -5,24 +5,23 @@
 
 /* ---- making */
 
-static neoc_exit read_sizes(neoc_runner *r) {
-  neo_module *m = r->c.module;
-  const neoc_texts *given = &r->cli->value[NEOC_O_SIZE];
+neoc_exit neoc_read_sizes(const neoc_cli *cli, const neo_module *m, int64_t *sizes) {
+  const neoc_texts *given = &cli->value[NEOC_O_SIZE];
   for (size_t k = 0; k < given->n; k++) {
-    const char *value = NULL, *name = neoc_pair(r->cli, given->at[k], &value);
+    const char *value = NULL, *name = neoc_pair(cli, given->at[k], &value);
     int64_t x = 0;
     uint32_t found = 0;
     if (!name || !neoc_parse_int(value, &x))
-      return neoc_usage(r->cli, "--size takes NAME=NUMBER, not '%s'", given->at[k]);
+      return neoc_usage(cli, "--size takes NAME=NUMBER, not '%s'", given->at[k]);
     for (uint32_t s = 1; s < m->sizes.n; s++)
       if (neo_streq(neo_name_text(m->names, m->sizes.at[s].name), name))
         found = s;
     if (!found)
-      return neoc_usage(r->cli, "%s is no run-time size of the model", name);
+      return neoc_usage(cli, "%s is no run-time size of the model", name);
     if (x < m->sizes.at[found].lo || x > m->sizes.at[found].hi)
-      return neoc_fail(r->cli, NEOC_FAILED, "%s = %lld is not in [%lld, %lld]", name, (long long)x,
+      return neoc_fail(cli, NEOC_FAILED, "%s = %lld is not in [%lld, %lld]", name, (long long)x,
                        (long long)m->sizes.at[found].lo, (long long)m->sizes.at[found].hi);
-    r->sizes[found] = x;
+    sizes[found] = x;
   }
   return NEOC_OK;
 }
@@ -45,7 +44,7 @@ neoc_exit neoc_runner_compile(neoc_runner *r, neoc_cli *cli, const neo_compile_o
       r->sizes[k] = -1;
     r->input = NEO_NEW_ARRAY(cli->arena, neo_rt_array, r->c.module->tensors.n + 1);
     r->needs = NEO_NEW_ARRAY(cli->arena, neoc_tensors, r->c.module->entries.n + 1);
-    e = read_sizes(r);
+    e = neoc_read_sizes(cli, r->c.module, r->sizes);
   }
   if (e)
     neoc_runner_close(r);

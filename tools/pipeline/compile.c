@@ -145,20 +145,27 @@ static void allow_overlap(neo_compilation *c, const neo_group *g, neo_kernel *k)
       k->bufs.at[i].no_alias = false;
 }
 
+neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_schedule *s,
+                             neo_kernel **out, const char **why) {
+  neo_str text;
+  neo_str_init(&text, &c->arena);
+  neo_status status = neo_lower(c->module, g, s, &c->arena, out, &text);
+  if (!status)
+    status = neo_kernel_verify(*out, &text);
+  if (status)
+    *why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&text));
+  else
+    allow_overlap(c, g, *out);
+  return status;
+}
+
 static neo_status lower_group(neo_compilation *c, const neo_group *g) {
   neo_kernel *kernel;
-  neo_str why;
-  neo_str_init(&why, &c->arena);
   const neo_record *from;
   neo_schedule sched = neo_compile_schedule(c, g, &from);
-  neo_status s = neo_lower(c->module, g, &sched, &c->arena, &kernel, &why);
-  if (!s)
-    s = neo_kernel_verify(kernel, &why);
-  if (s) {
-    c->why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&why));
+  neo_status s = neo_compile_lower(c, g, &sched, &kernel, &c->why);
+  if (s)
     return s;
-  }
-  allow_overlap(c, g, kernel);
   NEO_PUSH(&c->arena, &c->schedules, sched);
   NEO_PUSH(&c->arena, &c->schedule_from, from);
   NEO_PUSH(&c->arena, &c->kernel_of_group, (uint32_t)c->kernels.n);

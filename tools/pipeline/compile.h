@@ -104,6 +104,10 @@ neo_compile_passes(neo_compilation *c) NEO_MUST_CHECK; /* gradients and transfor
 neo_status
 neo_compile_kernels(neo_compilation *c) NEO_MUST_CHECK; /* groups, schedules, loop IR, plan */
 neo_status neo_compile_emit(neo_compilation *c) NEO_MUST_CHECK; /* LLVM, files */
+/* The kernel of a group by a schedule, verified; in the compilation's arena. After a failure *why
+ * has a text. */
+neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_schedule *s,
+                             neo_kernel **out, const char **why) NEO_MUST_CHECK;
 /* Adds what passed since the last call, or since the compilation began, as the cost of `stage`.
  * (cost.c) */
 void neo_cost_add(neo_compilation *c, const char *stage);
@@ -155,6 +159,7 @@ neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) NEO_M
 const char *neo_place_std(neo_arena *a);
 const char *neo_place_records(neo_arena *a);
 const char *neo_place_lib(neo_arena *a);
+const char *neo_place_measurer(neo_arena *a); /* the program itself */
 const char *neo_place_include(neo_arena *a);
 
 #endif

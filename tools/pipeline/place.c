@@ -48,6 +48,11 @@ const char *neo_place_lib(neo_arena *a) {
   return lib ? neo_path_folder(a, lib) : NULL;
 }
 
+const char *neo_place_measurer(neo_arena *a) {
+  static const char *const at[] = {"neo-measure", "../bin/neo-measure", NULL};
+  return beside(a, at);
+}
+
 const char *neo_place_include(neo_arena *a) {
   static const char *const at[] = {"../include/neo/neo_rt.h", NULL};
   const char *header = beside(a, at);

@@ -1,4 +1,5 @@
 /* See build.h. A child tells of each candidate through a pipe, after the library is there: what was not told has failed. */
+#define _GNU_SOURCE /* pipe2 */
 #include "tools/tune/build.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -48,6 +49,7 @@ static bool lower(neo_builder *b, neo_llvm *l, neo_candidate *x, size_t number) 
   snprintf(x->symbol, sizeof x->symbol, "k%zu", number);
   if (neo_llvm_kernel(l, k, x->symbol, &why))
     return fail(x, why);
+  neo_llvm_export(l, x->symbol);
   x->units = neo_kernel_units(k, b->sizes + 1);
   x->scratch_bytes = neo_kernel_scratch_bytes(k);
   return x->ok = true;
@@ -144,7 +146,9 @@ static void run(neo_builder *b, neo_candidate *x, size_t first, size_t n, size_t
 }
 
 void neo_build(neo_builder *b, neo_candidate *x, size_t n) {
-  size_t workers = b->workers < 1 ? 1 : b->workers > MOST_WORKERS ? MOST_WORKERS : (size_t)b->workers;
+  size_t workers = b->workers < 1              ? 1
+                   : b->workers > MOST_WORKERS ? MOST_WORKERS
+                                               : (size_t)b->workers;
   workers = workers < n ? workers : n;
   for (size_t k = 0; k < n; k++) {
     x[k].ok = false;

@@ -26,15 +26,16 @@ static bool is_computed(const neo_module *m, neo_expr e) {
 static void look_at(void *ctx, neo_expr e) {
   look *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
-  bool steps = neo_op_rule((neo_op)n->op) == NEO_RULE_CMP || n->op == NEO_OP_FLOOR || n->op == NEO_OP_CEIL ||
-               n->op == NEO_OP_ROUND || n->op == NEO_OP_MOD || n->op == NEO_OP_SIGN ||
+  bool steps = neo_op_rule((neo_op)n->op) == NEO_RULE_CMP || n->op == NEO_OP_FLOOR ||
+               n->op == NEO_OP_CEIL || n->op == NEO_OP_ROUND || n->op == NEO_OP_MOD ||
+               n->op == NEO_OP_SIGN ||
                (n->op == NEO_OP_CAST && !neo_type_is_float((neo_type)n->type));
   for (uint32_t k = 0; steps && k < n->arg.n; k++)
     c->jumps = c->jumps || is_computed(c->m, neo_list_expr(c->m, n->arg, k));
 }
 
 typedef struct {
-  double sums;   /* root of the number of terms, over all stages */
+  double sums; /* root of the number of terms, over all stages */
   double stages;
   bool jumps;
 } shape;
@@ -50,7 +51,8 @@ static shape shape_of(neo_module *m, const neo_form *f) {
     x.sums += s->accs.n ? sqrt(n) : 0;
     x.stages++;
     for (size_t i = 0; i < s->accs.n; i++)
-      c.jumps = c.jumps || s->accs.at[i].kind == NEO_RED_NONE; /* a place that goes with a maximum */
+      c.jumps =
+          c.jumps || s->accs.at[i].kind == NEO_RED_NONE; /* a place that goes with a maximum */
     neo_stage_visit(m, s, look_at, &c);
   }
   x.jumps = c.jumps;
@@ -88,7 +90,8 @@ static void add_buffer(neo_compilation *c, const neo_kbuf *b, const shape *x,
                        const neo_job_options *o, neo_str *out) {
   const neo_tensor_rec *r = neo_tensor_at(c->module, b->tensor);
   bool written = b->use & NEO_BUF_WRITE;
-  neo_str_addf(out, "buffer %s %s %lld", written ? "write" : "read", neo_type_text((neo_type)b->type),
+  neo_str_addf(out, "buffer %s %s %lld", written ? "write" : "read",
+               neo_type_text((neo_type)b->type),
                (long long)neo_tensor_elements_at(c->module, b->tensor, o->sizes, NULL));
   if (written)
     add_tolerance(x, (neo_type)b->type, o, out);
@@ -103,10 +106,12 @@ void neo_job_text(neo_compilation *c, const neo_group *g, const neo_kernel *k,
   shape x = shape_of(m, neo_group_form(m, g));
   neo_str_addf(out, "job\nthreads %d\nseed %llu\nfill %s\n", o->threads,
                (unsigned long long)o->seed, o->positive ? "positive" : "signed");
-  neo_str_addf(out, "limit wall_ms=%lld memory_mb=512\ntime run_ms=%g total_ms=%g least_runs=5\nsizes",
+  neo_str_addf(out,
+               "limit wall_ms=%lld memory_mb=512\ntime run_ms=%g total_ms=%g least_runs=7\nsizes",
                (long long)o->limit_ms, o->run_ms, o->total_ms);
   for (uint32_t i = 1; i < m->sizes.n; i++)
-    neo_str_addf(out, " %lld", (long long)neo_size_value(m, neo_size_ref(m, (neo_size){i}), o->sizes));
+    neo_str_addf(out, " %lld",
+                 (long long)neo_size_value(m, neo_size_ref(m, (neo_size){i}), o->sizes));
   neo_str_add(out, "\n");
   for (size_t i = 0; i < k->bufs.n; i++)
     if (!(k->bufs.at[i].use & NEO_BUF_SCRATCH))

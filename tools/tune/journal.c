@@ -60,7 +60,8 @@ neo_status neo_journal_open(neo_tune *t) {
   if (t->log >= 0) {
     char last = '\n';
     off_t end = lseek(t->log, 0, SEEK_END);
-    if (end > 0 && pread(t->log, &last, 1, end - 1) == 1 && last != '\n' && write(t->log, "\n", 1) != 1)
+    if (end > 0 && pread(t->log, &last, 1, end - 1) == 1 && last != '\n' &&
+        write(t->log, "\n", 1) != 1)
       last = '\n';
     return NEO_OK;
   }

@@ -1,4 +1,5 @@
 /* See measurer.h. */
+#define _GNU_SOURCE /* pipe2 */
 #include "tools/tune/measurer.h"
 #include "base/json.h"
 #include <errno.h>
@@ -25,7 +26,8 @@ static int spawn(neo_measurer *m, int in, int out) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, in, 0);
   posix_spawn_file_actions_adddup2(&actions, out, 1);
-  int error = posix_spawn(&m->pid, m->program, &actions, NULL, (char *const *)(uintptr_t)argv, environ);
+  int error =
+      posix_spawn(&m->pid, m->program, &actions, NULL, (char *const *)(uintptr_t)argv, environ);
   posix_spawn_file_actions_destroy(&actions);
   return error;
 }
@@ -60,7 +62,7 @@ void neo_measurer_stop(neo_measurer *m) {
   if (m->from)
     fclose(m->from);
   if (m->pid > 0) {
-    kill(m->pid, SIGTERM);
+    kill(m->pid, SIGKILL);
     while (waitpid(m->pid, NULL, 0) < 0 && errno == EINTR)
       ;
   }
@@ -88,7 +90,7 @@ static neo_status read_answer(neo_measurer *m, const char *line, neo_measured *o
   const char *error = neo_json_text(neo_json_get(j, "error"));
   neo_status s = error ? failed(m, error) : NEO_OK;
   *out = (neo_measured){.ns = number(j, "ns"),
-                        .base_ns = number(j, "base_ns"),
+                        .ratio = number(j, "ratio"),
                         .busy = number(j, "busy"),
                         .finite = number(j, "finite")};
   out->ok = !why && !error;
@@ -97,14 +99,14 @@ static neo_status read_answer(neo_measurer *m, const char *line, neo_measured *o
   return s;
 }
 
-neo_status neo_measurer_run(neo_measurer *m, const char *command, const neo_candidate *x, double best_ns,
-                            neo_measured *out) {
+neo_status neo_measurer_run(neo_measurer *m, const char *command, const neo_candidate *x,
+                            double best_ratio, neo_measured *out) {
   char line[LINE];
   *out = (neo_measured){0};
   if (!m->to)
     return failed(m, "it has gone");
-  fprintf(m->to, "%s id=0 symbol=%s units=%lld scratch=%lld best_ns=%.1f path=%s\n", command, x->symbol,
-          (long long)x->units, (long long)x->scratch_bytes, best_ns, x->path);
+  fprintf(m->to, "%s id=0 symbol=%s units=%lld scratch=%lld best_ratio=%.4f path=%s\n", command,
+          x->symbol, (long long)x->units, (long long)x->scratch_bytes, best_ratio, x->path);
   if (fflush(m->to) || !fgets(line, sizeof line, m->from))
     return failed(m, "it has gone");
   return read_answer(m, line, out);

@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
   bool ok;
   char why[256];
-  double ns, base_ns; /* median; base_ns: of the base in a race */
+  double ns, ratio; /* medians: of a run; of its ratios to the base's */
   double busy, finite;
 } neo_measured;
 
@@ -26,8 +26,8 @@ neo_status neo_measurer_start(neo_arena *a, neo_measurer *m, const char **why) N
 void neo_measurer_stop(neo_measurer *m);
 /* A new job: lines as measure.h says, each with its newline, "job" first and "ready" last. */
 neo_status neo_measurer_job(neo_measurer *m, const char *lines) NEO_MUST_CHECK;
-/* command: "plain", "base", "try", "race". Not NEO_OK only when the process itself failed. */
-neo_status neo_measurer_run(neo_measurer *m, const char *command, const neo_candidate *x, double best_ns,
-                            neo_measured *out) NEO_MUST_CHECK;
+/* command: "plain", "base", "try", "race". best_ratio: see measure.h. Not NEO_OK only when the process itself failed. */
+neo_status neo_measurer_run(neo_measurer *m, const char *command, const neo_candidate *x,
+                            double best_ratio, neo_measured *out) NEO_MUST_CHECK;
 
 #endif

@@ -85,10 +85,10 @@ static void ask_list(neo_search *s, batch *b) {
 
 /* The most important parameters first; then whatever else the table has. */
 static neo_sched_param in_order(uint32_t k) {
-  static const neo_sched_param first[] = {NEO_SCHED_TILE_N,  NEO_SCHED_TILE_M,  NEO_SCHED_BLOCK_K,
-                                          NEO_SCHED_BLOCK_N, NEO_SCHED_PACK,    NEO_SCHED_UNROLL_K,
-                                          NEO_SCHED_BLOCK_M, NEO_SCHED_AXIS_M,  NEO_SCHED_MERGE,
-                                          NEO_SCHED_VECTOR_AXIS};
+  static const neo_sched_param first[] = {
+      NEO_SCHED_TILE_N, NEO_SCHED_TILE_M,     NEO_SCHED_BLOCK_K, NEO_SCHED_BLOCK_N,
+      NEO_SCHED_PACK,   NEO_SCHED_UNROLL_K,   NEO_SCHED_BLOCK_M, NEO_SCHED_AXIS_M,
+      NEO_SCHED_MERGE,  NEO_SCHED_VECTOR_AXIS};
   enum { N = sizeof first / sizeof *first };
   if (k < N)
     return first[k];

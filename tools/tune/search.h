@@ -20,13 +20,18 @@ typedef struct {
   double cost;    /* the model's */
 } neo_trial;
 
-typedef enum { NEO_SEARCH_LIST, NEO_SEARCH_DESCENT, NEO_SEARCH_GENETIC, NEO_SEARCH_OVER } neo_search_phase;
+typedef enum {
+  NEO_SEARCH_LIST,
+  NEO_SEARCH_DESCENT,
+  NEO_SEARCH_GENETIC,
+  NEO_SEARCH_OVER
+} neo_search_phase;
 
 typedef struct {
   neo_space space;
   neo_arena *arena;
   uint64_t seed;
-  NEO_VEC(neo_trial) trials; /* in the order in which they were asked for; [0]: the default */
+  NEO_VEC(neo_trial) trials;  /* in the order in which they were asked for; [0]: the default */
   NEO_VEC(neo_schedule) list; /* what the first phase goes through */
   size_t listed;
   neo_search_phase phase;

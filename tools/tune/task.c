@@ -23,7 +23,7 @@ static neo_status send_job(neo_tune *t, neo_task *x) {
                        .seed = t->o.seed,
                        .positive = x->positive,
                        .loose = x->loose,
-                       .run_ms = 10,
+                       .run_ms = 1.5,
                        .total_ms = 60,
                        .limit_ms = BASE_LIMIT_MS};
   neo_str text;
@@ -111,12 +111,13 @@ static void begin_search(neo_tune *t, neo_task *x, double default_ns) {
 
 neo_status neo_task_begin(neo_tune *t, neo_task *x) {
   neo_measured m = {0};
+  t->builder.g = x->g;
   if (t->current == x)
     return NEO_OK;
   t->current = NULL;
   if (!x->begun) {
-    neo_search_init(&x->search, &t->c->arena,
-                    neo_space_of(t->c->module, x->g, &t->c->machine), t->o.seed);
+    neo_search_init(&x->search, &t->c->arena, neo_space_of(t->c->module, x->g, &t->c->machine),
+                    t->o.seed);
     seed_search(t, x);
     x->base.schedule = neo_schedule_default(t->c->module, x->g, &t->c->machine);
   }
@@ -129,7 +130,6 @@ neo_status neo_task_begin(neo_tune *t, neo_task *x) {
   }
   if (!x->begun)
     begin_search(t, x, m.ns);
-  x->base_ns = m.ns;
   t->current = x;
   return NEO_OK;
 }
@@ -138,11 +138,11 @@ neo_status neo_task_begin(neo_tune *t, neo_task *x) {
 
 static neo_status measure_one(neo_tune *t, neo_task *x, size_t trial, const neo_candidate *k) {
   neo_measured m = {0};
-  double best = neo_search_best(&x->search) / x->default_ns * x->base_ns, ratio = -1;
+  double best = neo_search_best(&x->search) / x->default_ns, ratio = -1;
   if (k->ok && neo_measurer_run(&t->measurer, "try", k, best, &m))
     return gone(t);
-  if (m.ok && m.ns > 0)
-    ratio = m.ns / x->base_ns;
+  if (m.ok && m.ratio > 0)
+    ratio = m.ratio;
   neo_search_tell(&x->search, trial, ratio > 0 ? ratio * x->default_ns : -1);
   neo_journal_add(t, x, &k->schedule, ratio, k->ok ? m.why : k->why);
   t->trials++, x->trials++;
@@ -175,12 +175,11 @@ static neo_status record(neo_tune *t, neo_task *x, const neo_measured *m) {
   neo_schedule_print(&x->best, &text);
   r.schedule = neo_str_text(&text);
   r.time_ns = m->ns;
-  r.default_ns = m->base_ns;
+  r.default_ns = m->ns / m->ratio;
   r.threads = (uint32_t)t->o.threads;
   r.trials = x->trials + x->known;
   r.when = (int64_t)time(NULL);
-  const neo_record *old =
-      neo_records_find(&t->c->records, r.key, r.target, r.build, r.threads);
+  const neo_record *old = neo_records_find(&t->c->records, r.key, r.target, r.build, r.threads);
   if (old && neo_record_ratio(old) <= neo_record_ratio(&r))
     return NEO_OK;
   neo_status s = neo_record_append(&neo_io_default, &t->c->arena, t->o.records, &r,
@@ -211,7 +210,7 @@ neo_status neo_task_confirm(neo_tune *t, neo_task *x) {
       s = race(t, x, trial, &m);
     if (s)
       return s;
-    double ratio = m.ok && m.ns > 0 && m.base_ns > 0 ? m.ns / m.base_ns : -1;
+    double ratio = m.ok && m.ratio > 0 ? m.ratio : -1;
     neo_search_correct(&x->search, trial, ratio > 0 ? ratio * x->default_ns : -1);
     neo_journal_add(t, x, &x->search.trials.at[trial].schedule, ratio, m.why);
     x->raced = trial;

@@ -1,5 +1,6 @@
 /* Which task gets the next batch, and when it is enough. */
 #include "tools/tune/tune.h"
+#include "schedule/contract.h"
 #include "tools/pipeline/records.h"
 #include <errno.h>
 #include <regex.h>
@@ -103,7 +104,8 @@ neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options
     t->why = neo_arena_printf(&c->arena, "%s: %s", folder, strerror(errno));
     return NEO_IO;
   }
-  t->builder = (neo_builder){.c = c, .sizes = o->sizes, .folder = folder, .workers = o->workers, .limit_ms = 30000};
+  t->builder = (neo_builder){
+      .c = c, .sizes = o->sizes, .folder = folder, .workers = o->workers, .limit_ms = 30000};
   return NEO_OK;
 }
 
@@ -158,7 +160,8 @@ static double promise(const neo_tune *t, const neo_task *x) {
   neo_contraction c;
   if (x->over)
     return -1;
-  double first = neo_contraction_of(t->c->module, neo_group_form(t->c->module, x->g), &c) ? 0.25 : 0.12;
+  double first =
+      neo_contraction_of(t->c->module, neo_group_form(t->c->module, x->g), &c) ? 0.25 : 0.12;
   double hope = x->begun ? neo_search_hope(&x->search) : first;
   double ns = task_ns(t, x, true);
   return ns > 0 ? ns * hope : hope * 1e-6 * x->cost * scale(t); /* of other entries: last */

@@ -15,9 +15,9 @@
 typedef struct neo_tune neo_tune;
 typedef struct {
   double seconds;
-  int threads, workers;    /* that a kernel is measured with; that compile */
+  int threads, workers; /* that a kernel is measured with; that compile */
   uint64_t seed;
-  const char *records;     /* file that is appended to */
+  const char *records; /* file that is appended to */
   unsigned records_flags;
   const char *log;         /* of trials; null: none */
   const char *only;        /* tasks whose name matches this regular expression; null: all */
@@ -32,18 +32,17 @@ typedef struct {
   uint32_t kernel; /* number in the compilation */
   int64_t count;   /* how often it runs in the step */
   neo_record record;
-  double cost;     /* the model's, of its choice */
+  double cost; /* the model's, of its choice */
   bool begun, over;
-  const char *failed; /* why it cannot be tuned; null: it can */
+  const char *failed;   /* why it cannot be tuned; null: it can */
   bool positive, loose; /* see job.h */
   neo_search search;
   neo_candidate base;
-  double default_ns;      /* measured when it began */
-  double base_ns;         /* the same, measured again when the measurer got its job */
-  double best_ns;         /* the default's, or of what won a race */
+  double default_ns; /* measured when it began */
+  double best_ns;    /* the default's, or of what won a race */
   neo_schedule best;
   bool recorded;
-  size_t raced;    /* trial that was raced last */
+  size_t raced;          /* trial that was raced last */
   int64_t trials, known; /* measured in this run; known from the log */
 } neo_task;
 
@@ -91,7 +90,8 @@ bool neo_tune_late(const neo_tune *t);
 /* ---- journal.c: the log of trials, JSON lines. Whatever is wrong with it costs only what it would have told. */
 neo_status neo_journal_open(neo_tune *t) NEO_MUST_CHECK;
 /* ratio: of the default's time; below 0: refused, with the reason. */
-void neo_journal_add(neo_tune *t, const neo_task *x, const neo_schedule *s, double ratio, const char *why);
+void neo_journal_add(neo_tune *t, const neo_task *x, const neo_schedule *s, double ratio,
+                     const char *why);
 /* Tells the search of a task what the log knows of it. */
 void neo_journal_recall(neo_tune *t, neo_task *x);
 

@@ -1,0 +1,284 @@
+/* `neoc tune`: searches for quicker schedules of a model's kernels, and records what beats the default. Progress goes to
+ * stderr, the result to stdout. Ctrl-C ends it early; what was found is recorded, what was tried is in the log. */
+#include "tools/tune/tune.h"
+#include "runtime/internal.h"
+#include "tools/neoc/neoc.h"
+#include "tools/neoc/runner.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct {
+  neoc_cli *cli;
+  neo_compilation c;
+  neo_tune tune;
+  bool terminal;
+  double shown_s; /* when progress was printed last */
+} tuner;
+
+static double now_s(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- signals: blocked, and asked for between candidates; the measurer inherits that */
+
+static void block_signals(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static bool interrupted(void *ctx) {
+  sigset_t set;
+  (void)ctx;
+  sigpending(&set);
+  return sigismember(&set, SIGINT) == 1 || sigismember(&set, SIGTERM) == 1;
+}
+
+/* ---- progress */
+
+static const char *duration(neo_arena *a, double ns) {
+  if (ns < 1e3)
+    return neo_arena_printf(a, "%.0f ns", ns);
+  if (ns < 1e6)
+    return neo_arena_printf(a, "%.2f us", ns / 1e3);
+  return ns < 1e9 ? neo_arena_printf(a, "%.3f ms", ns / 1e6)
+                  : neo_arena_printf(a, "%.3f s", ns / 1e9);
+}
+
+static size_t begun_tasks(const neo_tune *t) {
+  size_t n = 0;
+  for (size_t k = 0; k < t->tasks.n; k++)
+    n += t->tasks.at[k].begun;
+  return n;
+}
+
+/* On a terminal one line that changes; else a line now and then. */
+static void progress(void *ctx, const neo_tune *t) {
+  tuner *x = ctx;
+  double now = now_s();
+  if (neoc_has(x->cli, NEOC_O_QUIET) || (!x->terminal && now - x->shown_s < 10))
+    return;
+  x->shown_s = now;
+  double before = neo_tune_step_ns(t, false), after = neo_tune_step_ns(t, true);
+  fprintf(stderr,
+          "%s%4.0f s: step %s -> %s (%.3f), %zu of %zu kernels, %.0f%% of the step, %lld trials%s",
+          x->terminal ? "\r" : "", now - t->begun_s, duration(x->cli->arena, before),
+          duration(x->cli->arena, after), before > 0 ? after / before : 1, begun_tasks(t),
+          t->tasks.n, 100 * neo_tune_covered(t), (long long)t->trials,
+          x->terminal ? "\033[K" : "\n");
+  fflush(stderr);
+}
+
+/* ---- results */
+
+typedef struct {
+  const neo_task *task;
+  double ns;
+} row;
+
+static int by_time(const void *a, const void *b) {
+  const row *x = a, *y = b;
+  return x->ns != y->ns ? (x->ns < y->ns) - (x->ns > y->ns)
+                        : (x->task > y->task) - (x->task < y->task);
+}
+
+static row *rows_of(const neo_tune *t, size_t *n) {
+  row *r = NEO_NEW_ARRAY(&t->c->arena, row, t->tasks.n + 1);
+  *n = 0;
+  for (size_t k = 0; k < t->tasks.n; k++)
+    if (t->tasks.at[k].begun || t->tasks.at[k].failed)
+      r[(*n)++] = (row){&t->tasks.at[k], t->tasks.at[k].default_ns * (double)t->tasks.at[k].count};
+  qsort(r, *n, sizeof *r, by_time);
+  return r;
+}
+
+static void put_text(const tuner *x) {
+  const neo_tune *t = &x->tune;
+  neo_arena *a = x->cli->arena;
+  size_t n, recorded = 0;
+  row *r = rows_of(t, &n);
+  double step = neo_tune_step_ns(t, false), best = neo_tune_step_ns(t, true);
+  printf("%-28s %6s %7s %11s %11s %6s %7s\n", "kernel", "runs", "share", "default", "best", "ratio",
+         "trials");
+  for (size_t k = 0; k < n; k++) {
+    const neo_task *y = r[k].task;
+    recorded += y->recorded;
+    if (y->failed)
+      printf("%-28.28s not tuned: %s\n", y->g->name, y->failed);
+    else
+      printf("%-28.28s %6lld %6.1f%% %11s %11s %6.3f %7lld\n", y->g->name, (long long)y->count,
+             step > 0 ? 100 * r[k].ns / step : 0, duration(a, y->default_ns),
+             duration(a, y->best_ns), y->best_ns / y->default_ns,
+             (long long)(y->trials + y->known));
+  }
+  printf(
+      "step %s -> %s (%.3f), %.0f%% of it in kernels that were tuned; %lld trials, %lld refused, %.1f s\n",
+      duration(a, step), duration(a, best), step > 0 ? best / step : 1, 100 * neo_tune_covered(t),
+      (long long)t->trials, (long long)t->refused, now_s() - t->begun_s);
+  if (recorded)
+    printf("%zu recorded in %s\n", recorded, t->o.records);
+}
+
+static void add_task_json(const neo_task *y, neo_str *s) {
+  char key[33];
+  neo_record_key_text(y->record.key, key);
+  neo_str_add(s, "{\"name\": ");
+  neo_str_add_json(s, y->g->name);
+  neo_str_addf(s, ", \"key\": \"%s\", \"runs\": %lld, ", key, (long long)y->count);
+  if (y->failed) {
+    neo_str_add(s, "\"failed\": ");
+    neo_str_add_json(s, y->failed);
+  } else {
+    neo_str_addf(
+        s,
+        "\"default_ns\": %.1f, \"best_ns\": %.1f, \"trials\": %lld, \"recorded\": %s, \"schedule\": \"",
+        y->default_ns, y->best_ns, (long long)(y->trials + y->known),
+        y->recorded ? "true" : "false");
+    neo_schedule_print(&y->best, s);
+    neo_str_add(s, "\"");
+  }
+  neo_str_add(s, "}");
+}
+
+static const char *json_results(const tuner *x) {
+  const neo_tune *t = &x->tune;
+  neo_str s;
+  size_t n;
+  row *r = rows_of(t, &n);
+  neo_str_init(&s, x->cli->arena);
+  neo_str_addf(&s, "\"seconds\": %.2f, \"trials\": %lld, \"refused\": %lld, \"kernels\": %zu, ",
+               now_s() - t->begun_s, (long long)t->trials, (long long)t->refused, t->tasks.n);
+  neo_str_addf(
+      &s, "\"step_default_ns\": %.1f, \"step_best_ns\": %.1f, \"covered\": %.4f, \"records\": ",
+      neo_tune_step_ns(t, false), neo_tune_step_ns(t, true), neo_tune_covered(t));
+  neo_str_add_json(&s, t->o.records);
+  neo_str_add(&s, ", \"tuned\": [");
+  for (size_t k = 0; k < n; k++) {
+    neo_str_add(&s, k ? ", " : "");
+    add_task_json(r[k].task, &s);
+  }
+  neo_str_add(&s, "]");
+  return neo_str_text(&s);
+}
+
+/* ---- options */
+
+static bool read_duration(const char *text, double *seconds) {
+  size_t n = strlen(text);
+  double unit = 1;
+  char *number = strdup(text);
+  if (number && n && strchr("smh", text[n - 1])) {
+    unit = text[n - 1] == 's' ? 1 : text[n - 1] == 'm' ? 60 : 3600;
+    number[n - 1] = 0;
+  }
+  bool ok = number && neoc_parse_real(number, seconds) && *seconds >= 0;
+  *seconds *= unit;
+  free(number);
+  return ok;
+}
+
+/* The file that is written is read too: what is in it need not be found again. */
+static neoc_exit read_files(neoc_cli *cli, neo_tune_options *o, neo_compile_options *co) {
+  const char *place = neo_records_place(cli->arena);
+  const char *log = neoc_text(cli, NEOC_O_LOG, NULL);
+  o->records = neoc_text(cli, NEOC_O_TUNE_RECORDS, NULL);
+  if (!o->records && !place)
+    return neoc_usage(
+        cli, "neither XDG_CACHE_HOME nor HOME names a folder: say where with --records=FILE");
+  if (!o->records)
+    o->records_flags = NEO_RECORDS_PRIVATE;
+  if (!log)
+    log = neo_arena_printf(cli->arena, "%s%s", o->records ? o->records : place,
+                           o->records ? ".trials" : "");
+  if (!o->records)
+    log = neoc_has(cli, NEOC_O_LOG)
+              ? log
+              : neo_path_join(cli->arena, neo_path_folder(cli->arena, place), "trials");
+  o->log = neo_streq(log, "none") ? NULL : log;
+  o->records = o->records ? o->records : place;
+  neo_records_source *sources = NEO_NEW_ARRAY(cli->arena, neo_records_source, 2);
+  sources[0] = (neo_records_source){o->records, o->records_flags, true};
+  co->records = sources;
+  return NEOC_OK;
+}
+
+static neoc_exit read_options(neoc_cli *cli, neo_tune_options *o, neo_compile_options *co) {
+  neoc_exit e = NEOC_OK;
+  const char *time_text = neoc_text(cli, NEOC_O_TIME, "60s");
+  if (!read_duration(time_text, &o->seconds))
+    return neoc_usage(cli, "--time takes a duration as 90s, 5m or 1h, not '%s'", time_text);
+  o->threads = (int)neoc_int(cli, NEOC_O_TUNE_THREADS, 1, 1, &e);
+  o->seed = (uint64_t)neoc_int(cli, NEOC_O_SEED, 0, 0, &e);
+  o->only = neoc_text(cli, NEOC_O_KERNEL, NULL);
+  o->workers = neo_rti_cores();
+  o->stop = interrupted;
+  o->progress = progress;
+  return e ? e : read_files(cli, o, co);
+}
+
+/* ---- the command */
+
+static neo_status compile(tuner *x, const neo_compile_options *co) {
+  neo_compilation_init(&x->c, co);
+  neo_status s = neo_compile_front(&x->c);
+  if (!s)
+    s = neo_compile_passes(&x->c);
+  return s ? s : neo_compile_kernels(&x->c);
+}
+
+static neoc_exit read_sizes(tuner *x, neo_tune_options *o) {
+  const neo_module *m = x->c.module;
+  int64_t *sizes = NEO_NEW_ARRAY(x->cli->arena, int64_t, m->sizes.n + 1);
+  for (uint32_t k = 1; k < m->sizes.n; k++)
+    sizes[k] = m->sizes.at[k].hi;
+  o->sizes = sizes;
+  return neoc_read_sizes(x->cli, m, sizes);
+}
+
+static neoc_exit finish(tuner *x, neo_status s) {
+  if (x->terminal && !neoc_has(x->cli, NEOC_O_QUIET))
+    fprintf(stderr, "\r\033[K");
+  bool good = s == NEO_OK || s == NEO_INTERRUPTED;
+  if (!good)
+    return neoc_fail(x->cli, neoc_exit_of(s), "%s", x->tune.why ? x->tune.why : neo_status_text(s));
+  neoc_exit e = neoc_report(x->cli, &x->c, NEO_OK, json_results(x));
+  if (!x->cli->json && !neoc_has(x->cli, NEOC_O_QUIET))
+    put_text(x);
+  return e ? e : neoc_exit_of(s);
+}
+
+neoc_exit neoc_tune(neoc_cli *cli) {
+  tuner x = {.cli = cli, .terminal = isatty(2) == 1};
+  neo_tune_options o = {.ctx = &x};
+  neo_compile_options co;
+  neoc_exit e = NEOC_OK;
+  const char *path = neoc_model_path(cli, &e);
+  if (!e)
+    e = neoc_compile_options(cli, path, &co);
+  if (!e)
+    e = read_options(cli, &o, &co);
+  if (e)
+    return e;
+  block_signals();
+  neo_status s = compile(&x, &co);
+  if (s)
+    e = neoc_report(cli, &x.c, s, NULL);
+  else
+    e = read_sizes(&x, &o);
+  if (!e) {
+    s = neo_tune_init(&x.tune, &x.c, &o);
+    if (!s)
+      s = neo_tune_run(&x.tune);
+    e = finish(&x, s);
+    neo_tune_free(&x.tune);
+  }
+  neo_compilation_free(&x.c);
+  return e;
+}
