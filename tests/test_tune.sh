@@ -1,0 +1,64 @@
+#!/bin/sh
+# `neoc tune`: what it finds is recorded, used by `neoc compile --records`, and not searched for again.
+set -eu
+neoc=${NEOC:-$NEO_BUILD_DIR/bin/neoc}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export XDG_CACHE_HOME=$dir/cache
+
+fail() {
+  echo "FAIL: $1" >&2
+  [ -z "${2:-}" ] || cat "$2" >&2
+  exit 1
+}
+
+cat > "$dir/m.expr" <<'EOF'
+dim B <= 8
+input X[B, 40]
+param W[40, 24] = glorot(40, 24)
+input Y[B] : i32 < 24
+import nn, optim
+score[b, j] = sum[i] X[b, i] * W[i, j]
+loss = nn.cross_entropy(score, Y)
+output score
+train loss using optim.sgd(lr = 0.1)
+EOF
+
+# ---- a short run: every kernel of the step is measured, and the model still says the same
+"$neoc" tune "$dir/m.expr" --time=6s --format=json > "$dir/out.json" 2> "$dir/err" ||
+  fail "neoc tune" "$dir/err"
+grep -q '"ok": true' "$dir/out.json" || fail "no result" "$dir/out.json"
+grep -q '"failed"' "$dir/out.json" && fail "a kernel could not be tuned" "$dir/out.json"
+trials=$(sed -n 's/.*"trials": \([0-9]*\), "refused": \([0-9]*\).*/\1/p' "$dir/out.json")
+[ "$trials" -gt 20 ] || fail "only $trials trials" "$dir/out.json"
+[ -s "$dir/cache/neo/trials" ] || fail "no log"
+[ "$(grep -c '"ratio"' "$dir/cache/neo/trials")" -ge "$trials" ] || fail "trials are missing in the log"
+"$neoc" verify "$dir/m.expr" --records=user > "$dir/verify" 2>&1 ||
+  fail "the tuned model is wrong" "$dir/verify"
+
+# ---- a second run knows what the first one tried
+sort "$dir/cache/neo/trials" > "$dir/before"
+"$neoc" tune "$dir/m.expr" --time=3s -q > "$dir/out" 2> "$dir/err" || fail "the second run" "$dir/err"
+sort "$dir/cache/neo/trials" > "$dir/after"
+comm -13 "$dir/before" "$dir/after" | sed 's/,"ratio".*//' | sort > "$dir/new"
+sed 's/,"ratio".*//' "$dir/before" | sort -u > "$dir/old"
+again=$(comm -12 "$dir/old" "$dir/new" | wc -l) # races of what was found before
+[ "$again" -le 12 ] || fail "$again trials were made again"
+
+# ---- an interruption keeps what there is, and says so by its exit code
+"$neoc" tune "$dir/m.expr" --time=60s --records="$dir/r" -q > "$dir/out" 2> "$dir/err" &
+pid=$!
+sleep 2
+kill -INT $pid
+status=0
+wait $pid || status=$?
+[ "$status" = 130 ] || fail "exit code $status after an interruption" "$dir/err"
+[ -s "$dir/r.trials" ] || fail "nothing was kept"
+
+# ---- mistakes
+for bad in --time=soon --threads=0 --kernel='(' --size=Q=3; do
+  status=0
+  "$neoc" tune "$dir/m.expr" "$bad" > "$dir/out" 2> "$dir/err" || status=$?
+  [ "$status" = 2 ] || fail "$bad: exit code $status" "$dir/err"
+done
+echo ok
