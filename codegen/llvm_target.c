@@ -98,7 +98,7 @@ static void fill(neo_arena *a, const level *v, const char *cpu, neo_target *out)
                       .vector_regs = v->vector_regs,
                       .fma = v->fma,
                       .l1_bytes = 32 << 10,
-                      .l2_bytes = 1 << 20,
+                      .l2_bytes = v->vector_bytes == 64 ? 1 << 20 : 512 << 10,
                       .is_host_arch = neo_streq(v->arch, host_arch())};
 }
 

@@ -200,9 +200,17 @@ static const neo_lx *fold_add(neo_kernel *k, const neo_lx *x, const neo_lx *y) {
   return NULL;
 }
 
+/* x without its constant, which goes to *c. */
+static const neo_lx *base_of(const neo_lx *x, int64_t *c) {
+  *c = 0;
+  return is_op(x, NEO_OP_ADD) && neo_lx_is_int(x->arg[1], c) ? x->arg[0] : x;
+}
+
+/* (x + c1) - (x + c2): what a block of known length is long. */
 static const neo_lx *fold_sub(neo_kernel *k, const neo_lx *x, const neo_lx *y) {
-  int64_t b;
-  if (x == y) return typed_int(k, (neo_type)x->type, 0);
+  int64_t a, b;
+  if (base_of(x, &a) == base_of(y, &b))
+    return typed_int(k, (neo_type)x->type, (int64_t)((uint64_t)a - (uint64_t)b));
   if (!neo_lx_is_int(y, &b)) return NULL;
   neo_value minus = {.i = (int64_t)(0 - (uint64_t)b)};
   return neo_lx_op2(k, NEO_OP_ADD, x, neo_lx_const(k, (neo_type)x->type, minus));

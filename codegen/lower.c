@@ -118,6 +118,10 @@ static void enter(lowering *l, nest *c, const outer_loop *o, const neo_lx *at) {
   }
 }
 
+static void make_packs(lowering *l, neo_block *in, nest *c, int32_t level) {
+  neo_lower_make_packs(l, in, level, (const neo_lx *[]){c->m_lo, c->m_hi, c->n_lo, c->n_hi});
+}
+
 static void inner_loops(lowering *l, neo_block *in, nest *c, uint32_t k) {
   if (k == c->n) {
     if (l->s->at[NEO_SCHED_SEGMENT])
@@ -125,10 +129,11 @@ static void inner_loops(lowering *l, neo_block *in, nest *c, uint32_t k) {
     else if (l->s->at[NEO_SCHED_RUNNING])
       neo_lower_running(l, in, c->n_lo, c->n_hi);
     else
-      neo_lower_blocks(l, in, c->m_lo, c->m_hi, c->n_lo, c->n_hi);
+      neo_lower_blocks(l, in, (int32_t)k, (const neo_lx *[]){c->m_lo, c->m_hi, c->n_lo, c->n_hi});
     return;
   }
   const neo_lx *v;
+  make_packs(l, in, c, (int32_t)k);
   neo_block *body = neo_lower_open(l, in, "i", lx_int(l, 0), trips(l, &c->at[k]), 1, &v);
   enter(l, c, &c->at[k], v);
   inner_loops(l, body, c, k + 1);
@@ -146,11 +151,39 @@ static void decode(lowering *l, nest *c, uint32_t n, const neo_lx *at) {
   }
 }
 
+/* ---- where operands are packed: as far out in a unit as they are the same */
+
+enum { BEFORE_UNIT = -1 }; /* before the loop over what a unit takes of the sequence */
+
+static bool matters(const nest *c, const outer_loop *o, const pack *p) {
+  if (o->block)
+    return (o->axis == c->m_axis) == (p->side == NEO_SIDE_ROWS);
+  return p->axes >> o->axis & 1;
+}
+
+static void place_packs(lowering *l, const nest *c) {
+  int32_t units = (int32_t)l->s->at[NEO_SCHED_UNIT_AXES];
+  bool sequence = units && l->s->at[NEO_SCHED_UNIT_SIZE] > 1;
+  for (uint32_t k = 0; k < l->n_packs; k++) {
+    pack *p = &l->packs[k];
+    p->level = (int32_t)c->n;
+    if (l->s->at[NEO_SCHED_BLOCK_K])
+      continue; /* it is of one block of the reduction */
+    while (p->level > 0 && !matters(c, &c->at[p->level - 1], p)) {
+      const neo_lx *n = trips(l, &c->at[--p->level]);
+      p->around = p->around ? neo_lx_op2(l->k, NEO_OP_MUL, p->around, n) : n;
+    }
+    if (p->level < units)
+      p->level = p->level == 0 && sequence ? BEFORE_UNIT : units;
+  }
+}
+
 static void units(lowering *l) {
   nest c = nest_of(l);
   uint32_t n = (uint32_t)l->s->at[NEO_SCHED_UNIT_AXES];
   int64_t size = l->s->at[NEO_SCHED_UNIT_SIZE];
   assert(n <= c.n && size >= 1);
+  place_packs(l, &c);
   if (n == 0) {
     inner_loops(l, &l->k->body, &c, 0);
     return;
@@ -164,6 +197,7 @@ static void units(lowering *l) {
       &neo_ls_for(l->k, &l->k->body, NEO_LOOP_UNIT, u, lx_int(l, 0), l->k->units, 1)->body;
   l->depth++;
   v = neo_lx_var(l->k, u);
+  make_packs(l, body, &c, BEFORE_UNIT);
   if (size > 1) {
     const neo_lx *from = lx_mul(l, v, size);
     const neo_lx *to = lx_min(l, lx_add(l, from, lx_int(l, size)), total);

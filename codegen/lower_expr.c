@@ -192,9 +192,9 @@ static const neo_lx *lower_packed(lowering *l, const pack *p) {
     }
   if (p->side == NEO_SIDE_ROWS) {
     neo_lower_add_term(&sum, t->m_pack, p->tile_coef, t->m_depth);
-    neo_lower_add_term(&sum, t->m_sub, 1, t->m_depth);
+    neo_lower_add_term(&sum, t->m_sub, p->unit, t->m_depth);
     if (l->row)
-      neo_lower_add_term(&sum, l->row, 1, DEPTH_UNROLL);
+      neo_lower_add_term(&sum, l->row, p->unit, DEPTH_UNROLL);
   } else {
     neo_lower_add_term(&sum, t->n_pack, p->tile_coef, t->n_depth);
     neo_lower_add_term(&sum, t->n_sub, 1, t->n_depth);

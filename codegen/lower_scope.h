@@ -4,7 +4,8 @@
  *   lower_expr.c   expressions of the form -> expressions of the loop IR
  *   lower_stage.c  a stage at one register tile: accumulate, reduce lanes, store
  *   lower_tile.c   all tiles of a block: full ones, remainders
- *   lower_pack.c   operands of a contraction copied into scratch
+ *   lower_pack.c   operands of a contraction in scratch: which, and how they lie there
+ *   lower_copy.c   how they get there
  *   lower_segment.c  sums over a data equation
  *   lower_running.c  reductions whose domain grows with an axis
  *
@@ -51,8 +52,16 @@ typedef struct { /* an operand in scratch */
   neo_side side;
   uint32_t buf;
   int64_t k_size;      /* steps of the reduction in a block, over the own axes that it uses */
-  int64_t k_coef[NEO_FORM_MAX_AXES]; /* of own axis k, in elements */
+  int64_t k_coef[NEO_FORM_MAX_AXES]; /* of own axis k, in elements; 0: not used */
+  int64_t k_extent[NEO_FORM_MAX_AXES];
   int64_t tile_coef;   /* of the first row or column of a tile, counted from the block */
+  int64_t unit;        /* elements between two rows or columns of a tile */
+  int32_t temp;        /* columns of axes walked as one: buffer in which they lie before they are cut into tiles; -1: none */
+  int64_t temp_pitch;
+  uint32_t temp_axes;  /* how many own axes, the last ones, are in there together */
+  uint64_t axes;       /* shared axes that the copy depends on */
+  int32_t level;       /* made at the start of this leading loop's body; see lower.c */
+  const neo_lx *around; /* iterations of the loops that it is moved out of; null: of none */
 } pack;
 
 typedef struct { /* loops of a stage, after its condition was used to narrow them */
@@ -178,10 +187,16 @@ stage_bounds neo_lower_bounds_of(lowering *l, const neo_stage *s, uint32_t outer
 neo_block *neo_lower_open_tile(lowering *l, neo_block *in, const tile *t, bool lanes);
 void neo_lower_close_tile(lowering *l, const tile *t);
 
-/* ---- lower_pack.c: plans packs; packs, then neo_lower_block for each block of the reduction */
+/* ---- lower_pack.c: plans packs; makes those of a level, of rows [range[0], range[1]) and columns [range[2], range[3]);
+ * makes those of the innermost level and calls neo_lower_block, for each block of the reduction */
 void neo_lower_plan_packs(lowering *l);
-void neo_lower_blocks(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi, const neo_lx *n_lo,
-                      const neo_lx *n_hi);
+void neo_lower_make_packs(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range);
+void neo_lower_blocks(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range);
+
+/* ---- lower_copy.c: the block [range[0], range[1]) of rows and [range[2], range[3]) of columns of an operand. s: of the
+ * original form, as the facts. */
+void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *s, const stage_bounds *b,
+                    const neo_lx *const *range);
 
 /* ---- lower_segment.c: instead of neo_lower_blocks where the schedule says so */
 void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi, const neo_lx *n_lo,
@@ -191,8 +206,7 @@ void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo
 void neo_lower_running(lowering *l, neo_block *in, const neo_lx *n_lo, const neo_lx *n_hi);
 
 /* ---- lower_tile.c */
-/* Tiles of the block of rows [m_lo, m_hi) and columns [n_lo, n_hi). */
-void neo_lower_block(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi, const neo_lx *n_lo,
-                     const neo_lx *n_hi);
+/* Tiles of the block of rows [range[0], range[1]) and columns [range[2], range[3]). */
+void neo_lower_block(lowering *l, neo_block *in, const neo_lx *const *range);
 
 #endif

@@ -2,7 +2,8 @@
  *
  * Along each of the two directions a block is cut into pieces: whole tiles, then smaller ones. Where the remainder is
  * known it is one smaller tile (columns: its last vector has dead lanes), else tiles of 4, 2 and 1 rows, and single
- * vectors of which the last has dead lanes. */
+ * vectors of which the last has dead lanes. Blocks of whole tiles have no remainder but the last, where it is what the
+ * whole extent leaves: the smaller tile then runs once, or not at all. */
 #include "codegen/lower_scope.h"
 #include <assert.h>
 
@@ -18,29 +19,40 @@ typedef struct {
   uint32_t n;
 } pieces;
 
-static void add_piece(pieces *p, const neo_lx *lo, const neo_lx *hi, int64_t step, int64_t count,
-                      bool masked, const neo_lx *base) {
-  int64_t a, b;
-  if (neo_lx_is_int(lo, &a) && neo_lx_is_int(hi, &b) && a >= b)
-    return;
-  assert(p->n < 8);
-  p->at[p->n++] = (piece){lo, hi, base, step, count, masked};
-}
-
 static int64_t length_of(lowering *l, const neo_lx *lo, const neo_lx *hi) {
   int64_t n;
   return neo_lx_is_int(lx_sub(l, hi, lo), &n) ? n : -1;
 }
 
+static void add_piece(lowering *l, pieces *p, const neo_lx *lo, const neo_lx *hi, int64_t step,
+                      int64_t count, bool masked, const neo_lx *base) {
+  int64_t n;
+  if (neo_lx_is_int(lx_sub(l, hi, lo), &n) && n <= 0)
+    return;
+  assert(p->n < 8);
+  p->at[p->n++] = (piece){lo, hi, base, step, count, masked};
+}
+
+/* What whole tiles leave of a block of an axis; -1: not known. */
+static int64_t rest_of(lowering *l, int64_t axis, int64_t block, const neo_lx *lo, const neo_lx *hi,
+                       int64_t size) {
+  int64_t n = length_of(l, lo, hi), extent;
+  if (n >= 0)
+    return n % size;
+  bool known = neo_lx_is_int(neo_lower_extent(l, (uint32_t)axis), &extent);
+  return known && block && block % size == 0 ? extent % size : -1;
+}
+
 /* Rows, or columns that are single elements. */
-static pieces row_pieces(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t size) {
+static pieces row_pieces(lowering *l, int64_t axis, int64_t block, const neo_lx *lo,
+                         const neo_lx *hi, int64_t size) {
   pieces p = {.n = 0};
   const neo_lx *mid = neo_lower_whole(l, lo, hi, size);
-  int64_t rest = length_of(l, mid, hi);
-  add_piece(&p, lo, mid, size, size, false, NULL);
+  int64_t rest = rest_of(l, axis, block, lo, hi, size);
+  add_piece(l, &p, lo, mid, size, size, false, NULL);
   if (rest >= 0) {
     if (rest > 0)
-      add_piece(&p, mid, hi, rest, rest, false, mid);
+      add_piece(l, &p, mid, hi, rest, rest, false, mid);
     return p;
   }
   const neo_lx *from = mid;
@@ -48,30 +60,30 @@ static pieces row_pieces(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_
     if (n >= size)
       continue;
     const neo_lx *to = n == 1 ? hi : neo_lower_whole(l, from, hi, n);
-    add_piece(&p, from, to, n, n, false, mid);
+    add_piece(l, &p, from, to, n, n, false, mid);
     from = to;
   }
   return p;
 }
 
-static pieces vector_pieces(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t width,
-                            int64_t cols) {
+static pieces vector_pieces(lowering *l, int64_t axis, int64_t block, const neo_lx *lo,
+                            const neo_lx *hi, int64_t width, int64_t cols) {
   pieces p = {.n = 0};
   const neo_lx *mid = neo_lower_whole(l, lo, hi, width * cols);
-  int64_t rest = length_of(l, mid, hi);
-  add_piece(&p, lo, mid, width * cols, cols, false, NULL);
+  int64_t rest = rest_of(l, axis, block, lo, hi, width * cols);
+  add_piece(l, &p, lo, mid, width * cols, cols, false, NULL);
   if (rest == 0)
     return p;
   if (rest > 0) {
     int64_t n = (rest + width - 1) / width;
-    add_piece(&p, mid, hi, n * width, n, rest % width != 0, mid);
+    add_piece(l, &p, mid, hi, n * width, n, rest % width != 0, mid);
     return p;
   }
   const neo_lx *whole = neo_lower_whole(l, mid, hi, width);
   if (cols > 1)
-    add_piece(&p, mid, whole, width, 1, false, mid);
+    add_piece(l, &p, mid, whole, width, 1, false, mid);
   if (width > 1)
-    add_piece(&p, whole, hi, width, 1, true, mid);
+    add_piece(l, &p, whole, hi, width, 1, true, mid);
   return p;
 }
 
@@ -147,20 +159,21 @@ static void tile_pair(lowering *l, neo_block *in, const plan *c, const piece *r,
   close_optional(l, n);
 }
 
-void neo_lower_block(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi,
-                     const neo_lx *n_lo, const neo_lx *n_hi) {
+void neo_lower_block(lowering *l, neo_block *in, const neo_lx *const *range) {
+  const neo_lx *m_lo = range[0], *m_hi = range[1], *n_lo = range[2], *n_hi = range[3];
   const int64_t *s = l->s->at;
   bool shared = neo_lower_lanes_shared(l);
   tile t = {.m_axis = (int32_t)s[NEO_SCHED_AXIS_M], .rows = 1, .cols = 1};
   t.n_axis = (int32_t)(shared ? s[NEO_SCHED_VECTOR_AXIS] : s[NEO_SCHED_AXIS_N]);
   t.width = s[NEO_SCHED_VECTOR_WIDTH];
   plan c = {.m_lo = m_lo, .n_lo = n_lo, .cols_first = l->n_packs > 0};
+  int64_t block_n = s[NEO_SCHED_BLOCK_N], tile_n = s[NEO_SCHED_TILE_N];
   if (t.m_axis >= 0)
-    c.rows = row_pieces(l, m_lo, m_hi, s[NEO_SCHED_TILE_M]);
+    c.rows = row_pieces(l, t.m_axis, s[NEO_SCHED_BLOCK_M], m_lo, m_hi, s[NEO_SCHED_TILE_M]);
   if (t.n_axis >= 0 && shared)
-    c.cols = vector_pieces(l, n_lo, n_hi, t.width, s[NEO_SCHED_TILE_N]);
+    c.cols = vector_pieces(l, t.n_axis, block_n, n_lo, n_hi, t.width, tile_n);
   else if (t.n_axis >= 0)
-    c.cols = row_pieces(l, n_lo, n_hi, s[NEO_SCHED_TILE_N]);
+    c.cols = row_pieces(l, t.n_axis, block_n, n_lo, n_hi, tile_n);
   uint32_t n_rows = t.m_axis >= 0 ? c.rows.n : 1, n_cols = t.n_axis >= 0 ? c.cols.n : 1;
   for (uint32_t i = 0; i < (c.cols_first ? n_cols : n_rows); i++)
     for (uint32_t j = 0; j < (c.cols_first ? n_rows : n_cols); j++) {

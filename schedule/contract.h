@@ -39,7 +39,8 @@ neo_side neo_factor_side(const neo_factor *x, uint64_t row_axes, uint64_t column
 /* Range of an axis over all sizes: false if not bounded by constants and sizes. */
 bool neo_axis_range(neo_module *m, const neo_form *f, const neo_stage *s, uint32_t own, int64_t *lo, int64_t *hi);
 
-/* Is some load of the expression contiguous along the axis? */
+/* Has some load of the expression this stride along the axis? Is it contiguous? */
+bool neo_expr_has_stride(neo_module *m, neo_expr e, uint32_t axis, int64_t stride);
 bool neo_expr_unit_stride(neo_module *m, neo_expr e, uint32_t axis);
 
 /* ---- scratch of a schedule, as codegen/lower_pack.c lays it out */
@@ -49,7 +50,10 @@ typedef struct {
   int64_t k_extent[NEO_FORM_MAX_AXES], k_size; /* of the own axes that it uses: in a block; all together */
   int64_t k_unit;    /* elements between two steps of the last of them */
   int64_t tile_coef; /* elements an element of rows or columns, at whole tiles */
+  int64_t unit;      /* elements between two rows or columns of a tile */
   int64_t elements;
+  int64_t temp_elements, temp_pitch; /* columns of several axes: steps that lie apart before they are cut into tiles */
+  uint32_t temp_axes;                /* how many own axes, the last ones, are in there together */
 } neo_pack_shape;
 neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *original, const neo_stage *s, const neo_factor *x,
                                  neo_side side, const neo_schedule *sched);

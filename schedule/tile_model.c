@@ -352,24 +352,23 @@ static int64_t column_length(const search *q, const neo_schedule *s) {
   return n;
 }
 
-/* Columns packed: a tile's stream stays within L1, a block of columns within half of L2. */
+/* Columns packed: streams of tiles are contiguous, so that a block of them may lie beyond L2; what a worker keeps is
+ * bounded, and so are the steps of the reduction in a block where a single tile would be too long. */
 static void block_packed(const search *q, neo_schedule *s) {
+  enum { BLOCK_BYTES = 1 << 20, MOST_BYTES = 2 << 20 };
   int64_t *p = s->at, bytes = 4 * (q->lanes == q->machine->vector_bytes / 8 ? 2 : 1);
-  int64_t tile = p[NEO_SCHED_TILE_N] * q->lanes, inner = inner_steps(q), steps = inner * q->own[0];
-  int64_t most_steps = 40960 / (tile * bytes);
-  if (p[NEO_SCHED_MERGE] > 1)
-    most_steps = 512;
+  int64_t unit = p[NEO_SCHED_TILE_N] * q->lanes, inner = inner_steps(q), steps = inner * q->own[0];
+  for (int64_t k = 0; k < p[NEO_SCHED_MERGE] - 1; k++)
+    unit = k ? unit * q->shared[p[NEO_SCHED_VECTOR_AXIS] - k] : q->shared[p[NEO_SCHED_VECTOR_AXIS]];
+  int64_t most_steps = MOST_BYTES / (unit * bytes);
   if (steps > most_steps && q->own[0] > 1) {
-    int64_t block = most_steps * 3 / 4 / inner;
-    p[NEO_SCHED_BLOCK_K] = block < 1 ? 1 : block;
-    if (p[NEO_SCHED_BLOCK_K] >= q->own[0])
-      p[NEO_SCHED_BLOCK_K] = 0;
+    int64_t count = (steps + most_steps - 1) / most_steps;
+    int64_t block = (q->own[0] + count - 1) / count;
+    p[NEO_SCHED_BLOCK_K] = block >= q->own[0] ? 0 : block;
   }
   if (p[NEO_SCHED_BLOCK_K])
     steps = p[NEO_SCHED_BLOCK_K] * inner;
-  int64_t n = column_length(q, s), unit = tile, most_n = q->machine->l2_bytes / 4 / (steps * bytes);
-  for (int64_t k = 0; k < p[NEO_SCHED_MERGE] - 1; k++)
-    unit = k ? unit * q->shared[p[NEO_SCHED_VECTOR_AXIS] - k] : q->shared[p[NEO_SCHED_VECTOR_AXIS]];
+  int64_t n = column_length(q, s), most_n = BLOCK_BYTES / (steps * bytes);
   int64_t block = most_n / unit * unit;
   if (block < unit)
     block = unit;
@@ -421,7 +420,7 @@ static void divide(const search *q, neo_schedule *s) {
   if (n >= want)
     return;
   if (am >= 0) {
-    int64_t least = p[NEO_SCHED_TILE_M] * (p[NEO_SCHED_PACK] ? 16 : 2), m = q->shared[am];
+    int64_t least = p[NEO_SCHED_PACK] ? 128 : p[NEO_SCHED_TILE_M] * 2, m = q->shared[am];
     int64_t block = round_up((int64_t)ceil((double)m / ceil(want / n)), p[NEO_SCHED_TILE_M]);
     if (block < least)
       block = least;
