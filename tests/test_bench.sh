@@ -1,6 +1,7 @@
 #!/bin/sh
 # tools/bench cpu: lists its rows; a row runs without its peers and says that they are missing; a
-# ratio is the peer's time over ours; results are whole JSON; rows not measured again stay.
+# ratio is the peer's time over ours; a peer that computes something else is not counted; results
+# are whole JSON; rows not measured again stay.
 set -eu
 [ -x "${NEOC:-}" ] || exit 77
 command -v python3 >/dev/null || exit 77
@@ -26,19 +27,24 @@ for name in 'gemm f32 50176x64x576 threads 2' 'gemm bf16 64x64x64 threads 1' \
 done
 if bench --rows 'no such row' >/dev/null 2>&1; then fail "a row that does not exist is measured"; fi
 
-# ---- no peers: PyTorch is not in the folder, and JAX is a program that computes nothing
-cat >"$work/jax" <<'END'
+# ---- peers are missing, or programs that compute nothing
+stub() { # NAME ABOUT: tells that each call takes a second
+  cat >"$work/$1" <<END
 #!/bin/sh
-[ "$1" != -c ] || exit 0
-echo 'ready {}'
-while read -r command calls; do echo "us $((calls * 1000000)) $((calls * 1000000))"; done
+[ "\$1" != -c ] || exit 0
+echo 'ready $2'
+while read -r command calls; do echo "us \$((calls * 1000000)) \$((calls * 1000000))"; done
 END
-chmod +x "$work/jax"
+  chmod +x "$work/$1"
+}
+stub jax '{}'
+stub torch '{"losses": [0.5, 0.25]}'
 bench --rows '^scrnn batch 1$' --rounds 1 --json "$work/json" >"$work/out" 2>&1 ||
   { cat "$work/out"; fail "no run"; }
 grep -q "torch eager: torch is not installed" "$work/out" || fail "a missing peer is not told"
-NEO_BENCH_JAX=$work/jax bench --rows '^lltm batch 1$' --rounds 3 --json "$work/json" >"$work/out" ||
-  fail "no run with a peer"
+NEO_BENCH_TORCH=$work/torch NEO_BENCH_JAX=$work/jax \
+  bench --rows '^lltm batch 1$' --rounds 3 --json "$work/json" >"$work/out" || fail "no run with peers"
+grep -q "torch compile: computes something else" "$work/out" || fail "a wrong peer is not told"
 cat >"$work/check.py" <<'END'
 import json, sys
 rows = json.load(open(sys.argv[1]))
