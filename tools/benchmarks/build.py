@@ -1,7 +1,7 @@
 """Makes what the sides run: our libraries in their variants, and the programs of this folder."""
 import hashlib
+import json
 import os
-import re
 import subprocess
 import time
 
@@ -26,7 +26,7 @@ class Builder:
     def __init__(self, build, work, tuned_s):
         self.build, self.work, self.tuned_s = build, work, tuned_s
         self.neoc = os.path.join(build, "bin", "neoc")
-        self.made, self.helps = {}, {}
+        self.made = {}
 
     def program(self, name):
         """One of the programs in C."""
@@ -49,50 +49,33 @@ class Builder:
             raise RuntimeError(f"{name}.c does not compile:\n{done.stderr}")
         return out
 
-    def has(self, command, text):
-        """Does this command of neoc exist, and know this option?"""
-        if command not in self.helps:
-            done = subprocess.run([self.neoc, command, "--help"], capture_output=True, text=True)
-            self.helps[command] = "" if done.returncode else done.stdout
-        return text in self.helps[command]
-
-    def source(self, row):
-        """The row's model, its batch a constant; and how it is compiled."""
-        path = os.path.join(ROOT, row.model)
-        with open(path) as f:
-            text = f.read()
-        if row.batch:
-            text, n = re.subn(r"^dim B <= \d+", f"dim B = {row.batch}", text, flags=re.M)
-            assert n == 1, f"{row.model} has no run-time size B"
-        options = [*row.options, "-I", os.path.dirname(path)]
-        for name, value in row.defines.items():
-            options += ["-D", f"{name}={value}"]
-        key = hashlib.sha256(f"{text}{options}".encode()).hexdigest()[:12]
-        name = os.path.splitext(os.path.basename(path))[0]
-        folder = os.path.join(self.work, f"{name}-{key}")
-        os.makedirs(folder, exist_ok=True)
-        source = os.path.join(folder, name + ".expr")
-        with open(source, "w") as f:
-            f.write(text)
-        return source, options
-
     def library(self, row, variant):
-        """Path and prefix of the row's library, how many seconds it took to compile and to tune."""
-        source, options = self.source(row)
-        key = source, variant
+        """The row's library: its path, seconds to compile it, and what tuning said."""
+        options = list(row.options)
+        sizes = {**row.defines, **({"B": row.batch} if row.batch else {})}
+        for name, value in sizes.items():
+            options += ["-D", f"{name}={value}"]
+        key = hashlib.sha256(f"{row.model} {options} {row.threads}".encode()).hexdigest()[:12], variant
         if key not in self.made:
-            self.made[key] = self.compile_library(source, options, variant)
+            folder = os.path.join(self.work, key[0])
+            os.makedirs(folder, exist_ok=True)
+            self.made[key] = self.compile_library(row, options, variant, folder)
         if isinstance(self.made[key], Missing):
             raise self.made[key]
         return self.made[key]
 
-    def compile_library(self, source, options, variant):
+    def compile_library(self, row, options, variant, folder):
+        source, out = os.path.join(ROOT, row.model), os.path.join(folder, variant)
+        tuning, records = None, os.path.join(folder, "records")
         try:
-            options = options + self.records(source, options, variant)
+            if variant == "tuned":
+                tuning = self.tune(source, options, row.threads, records)
+                if os.path.exists(records):  # something was found
+                    options = options + ["--records=" + records]
+            elif variant == "analytic":
+                options = options + ["--records=none"]
         except Missing as why:
             return why
-        folder, name = os.path.split(source)
-        out = os.path.join(folder, variant)
         start, used = time.perf_counter(), os.times()
         command = [self.neoc, "compile", "-q", source, *options, "--prefix=net", "-o", out]
         done = subprocess.run(command, capture_output=True, text=True)
@@ -101,23 +84,18 @@ class Builder:
             return Missing("neoc compile: " + last_line(done))
         cpu = (after.children_user - used.children_user + after.children_system -
                used.children_system)
-        return dict(library=os.path.join(out, "libnet.so"), wall_s=wall, cpu_s=cpu)
+        return dict(library=os.path.join(out, "libnet.so"), wall_s=wall, cpu_s=cpu, tuning=tuning)
 
-    def records(self, source, options, variant):
-        """The options that make a variant."""
-        if variant == "default":
-            return []
-        if not self.has("compile", "--records"):
-            raise Missing("this neoc has no option --records")
-        return ["--records=none"] if variant == "analytic" else self.tune(source, options)
-
-    def tune(self, source, options):
-        if not self.has("tune", "--time"):
-            raise Missing("this neoc has no command tune")
-        path = os.path.join(os.path.dirname(source), "tuned.jsonl")
-        done = subprocess.run([self.neoc, "tune", source, *options, f"--time={self.tuned_s}s",
-                               f"--records={path}"], capture_output=True, text=True,
-                              timeout=self.tuned_s + TUNE_EXTRA_S)
-        if done.returncode:
+    def tune(self, source, options, threads, records):
+        """Searches for the time of --tuned; what is recorded is of no use to other models."""
+        command = [self.neoc, "tune", source, *options, f"--time={self.tuned_s}s", "--format=json",
+                   f"--threads={threads}", "--records=" + records]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True,
+                                  timeout=self.tuned_s + TUNE_EXTRA_S)
+            told = json.loads(done.stdout) if done.returncode == 0 else None
+        except subprocess.TimeoutExpired:
+            raise Missing(f"neoc tune: no end in {self.tuned_s + TUNE_EXTRA_S} s") from None
+        if not told:
             raise Missing("neoc tune: " + last_line(done))
-        return ["--records=" + path]
+        return {k: told[k] for k in ("seconds", "trials", "covered")}

@@ -135,6 +135,8 @@ class Bench:
         bounds = [self.bandwidth(row, how, stack) for how in ("copy", "triad") if row.bytes]
         alternate([*dict.fromkeys(ours.values()), *peers, *bounds], self.rounds, ROW_S)
         us = {variant: self.median_us(side, result) for variant, side in ours.items()}
+        if "tuned" in us:
+            result["tuning"] = self.builder.library(row, "tuned")["tuning"]
         theirs = {side.name: self.median_us(side, result) for side in peers}
         if by_hand := {k: theirs.pop(k) for k in row.by_hand if k in theirs}:
             result["by_hand"] = {k: round(t / us["default"], 4) for k, t in by_hand.items()}

@@ -76,6 +76,8 @@ def table(rows, results):
 def line(row, r, width):
     columns = [number(r[k]) for k in ("ratio", "tuned", "analytic")]
     said = [r["peer"] or "", verdict(row, r)]
+    if r.get("tuning"):
+        said.append(f"{r['tuning']['covered']:.0%} of the step was tuned")
     said += [f"{name}: {ratio:.2f}, by hand" for name, ratio in r.get("by_hand", {}).items()]
     said += [f"{name}: {why}" for name, why in r["missing"].items()
              if not name.startswith("ours") or name == "ours default"]
