@@ -55,7 +55,8 @@ class Builder:
         sizes = {**row.defines, **({"B": row.batch} if row.batch else {})}
         for name, value in sizes.items():
             options += ["-D", f"{name}={value}"]
-        key = hashlib.sha256(f"{row.model} {options} {row.threads}".encode()).hexdigest()[:12], variant
+        name = f"{row.model} {options} {row.threads}"
+        key = hashlib.sha256(name.encode()).hexdigest()[:12], variant
         if key not in self.made:
             folder = os.path.join(self.work, key[0])
             os.makedirs(folder, exist_ok=True)

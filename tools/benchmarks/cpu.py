@@ -11,6 +11,7 @@ replaced.
 import argparse
 import os
 import re
+import signal
 import sys
 import tempfile
 
@@ -49,6 +50,7 @@ def main():
         print("bench: no row has such a name: see --list", file=sys.stderr)
         return 2
     results = report.read(o.json)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # removes its temporary files
     if not o.show:
         build = os.environ.get("NEO_BUILD_DIR") or os.path.join(ROOT, "build", "release")
         pythons = peers.find(o.peers, chosen)

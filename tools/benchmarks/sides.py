@@ -3,6 +3,7 @@
 A side that waits is stopped (SIGSTOP), so that no pool of threads spins while another is timed. All
 run on the same processors, as many as there are threads.
 """
+import ctypes
 import json
 import os
 import select
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 
+PRCTL, PR_SET_PDEATHSIG = ctypes.CDLL(None).prctl, 1
 ANSWER_S = 1800  # the first compiled step of a large network takes minutes
 
 
@@ -25,6 +27,12 @@ def processors(threads):
     return set(allowed[-threads:])
 
 
+def begin(cores):
+    """In the new process: on these processors; it ends with the bench, however that ends."""
+    os.sched_setaffinity(0, cores)
+    PRCTL(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Side:
     """A process that runs one thing; `about` is what it says of itself when it can run."""
 
@@ -36,7 +44,7 @@ class Side:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, cwd=folder,
             env={**os.environ, "OMP_NUM_THREADS": str(threads), **(env or {})},
-            preexec_fn=lambda: os.sched_setaffinity(0, cores))
+            preexec_fn=lambda: begin(cores))
         self.rest = b""
         word, _, text = self.line().partition(" ")
         if word != "ready":
