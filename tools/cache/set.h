@@ -85,4 +85,16 @@ size_t neo_records_nearest(const neo_records *s, const uint64_t family[2], const
                            uint32_t n_sizes, const char *target, const char *build,
                            const neo_record **out, size_t most);
 
+/* ---- rewriting (replace.c) */
+
+/* The text of a file with these records. */
+void neo_records_print(const neo_records *s, neo_str *out);
+/* Changes the set; false: leave the file as it is. */
+typedef bool neo_records_edit(void *ctx, neo_records *s);
+/* Replaces a file by what `edit` makes of its records: whole or not at all, no writer's record is
+ * lost. A file that is missing is made, damaged lines go. Statuses as neo_record_append. */
+neo_status neo_records_rewrite(const neo_io *io, neo_arena *scratch, const char *path,
+                               unsigned flags, neo_records_edit *edit, void *ctx,
+                               const char **why) NEO_MUST_CHECK;
+
 #endif
