@@ -19,6 +19,8 @@ endforeach()
 install(DIRECTORY include/neo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
 install(DIRECTORY models/std DESTINATION ${CMAKE_INSTALL_DATADIR}/neo FILES_MATCHING
         PATTERN *.expr)
+install(DIRECTORY models/records DESTINATION ${CMAKE_INSTALL_DATADIR}/neo FILES_MATCHING
+        PATTERN *.records)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_package_config_file(cmake/neoConfig.cmake.in ${CMAKE_BINARY_DIR}/package/neoConfig.cmake

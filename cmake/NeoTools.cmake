@@ -20,6 +20,8 @@ if(TARGET neort_objects)
 endif()
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/neo ${CMAKE_BINARY_DIR}/include)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/models/std ${CMAKE_BINARY_DIR}/share/neo/std SYMBOLIC)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/models/records ${CMAKE_BINARY_DIR}/share/neo/records
+     SYMBOLIC)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/include/neo ${CMAKE_BINARY_DIR}/include/neo SYMBOLIC)
 
 if(pipeline)
@@ -57,6 +59,11 @@ foreach(folder IN LISTS tool_folders)
     endif()
   endif()
 endforeach()
+
+# neo-cache: by itself, without LLVM.
+add_executable(neo-cache tools/cache/main.c)
+target_compile_definitions(neo-cache PRIVATE ${neo_definitions})
+target_link_libraries(neo-cache PRIVATE neo_cache)
 
 # neo-measure: runs candidates of the tuner; without LLVM, as it forks.
 file(GLOB measure_sources CONFIGURE_DEPENDS tools/measure/*.c)

@@ -78,7 +78,7 @@ fi
 
 # ---- help: every command has one, and the man page names every option
 expect 0 help "$NEOC" help
-for command in compile check run train grad-check verify explain describe fmt new doctor help \
+for command in compile check run train grad-check verify explain describe cache fmt new doctor help \
   version; do
   expect 0 "$command --help" "$NEOC" "$command" --help
   says out "usage: neoc $command" "$command --help"

@@ -69,6 +69,12 @@ for folder in $layers; do
   done
 done
 
+# neo-cache is base and itself.
+if grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' tools/cache/*.[ch] |
+   grep -vE '"(base|tools/cache)/'; then
+  fail "tools/cache includes more than base"
+fi
+
 [ -z "$(check_only_in 'llvm' '*llvm*' LLVM)" ] || status=1
 [ -z "$(check_only_in 'isl/' '*isl*' isl)" ] || status=1
 # sets are made from constraints: text would have to be quoted, parsed and trusted

@@ -28,7 +28,8 @@ typedef struct {
 
 /* What to compile. All zero but `path` is fine: null means the default. */
 typedef struct {
-  size_t struct_size;              /* sizeof(neo_request); 0 is taken as that */
+  size_t struct_size;              /* sizeof(neo_request); 0 is taken as that. Fields are only
+                                       added at the end: those beyond it are taken as 0 */
   const char *path;                /* the model, .expr or textual IR */
   const char *const *import_paths; /* where imported modules are looked for, null-terminated; the
                                        shipped library comes last by itself */
@@ -42,6 +43,8 @@ typedef struct {
   int32_t static_runtime; /* not 0: libneort inside the library */
   const char *lib_dir;    /* where libneort is: beside libneo */
   int32_t json;           /* not 0: messages as one JSON object */
+  const char *records;    /* records of schedules besides the shipped ones: a list of files, `user`,
+                             `none` (docs/records.md); null: the shipped ones */
 } neo_request;
 
 /* Compiles. Returns 0, or a status as in neo_rt.h: 12 errors in the model, 7 files, 1 bad request,

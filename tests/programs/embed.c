@@ -2,6 +2,7 @@
  * one, from two threads at once. Linked with libneo (tests/test_cli_library.sh). */
 #include <neo/neo.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,6 +36,17 @@ int main(int argc, char **argv) {
   pthread_join(thread, NULL);
   printf("good: %d %d, bad: %d %d, version %s\n", good.status, good.good, bad.status, bad.good,
          neo_version());
+  neo_request early = {.struct_size = offsetof(neo_request, records), .path = argv[1]};
+  early.records = "/nowhere"; /* beyond its size */
+  if (neo_check(&early, NULL) != 0)
+    return 3;
+  early.struct_size = sizeof early;
+  early.out_dir = argv[3];
+  if (neo_compile(&early, NULL) != 7)
+    return 4;
+  early.struct_size++;
+  if (neo_check(&early, NULL) != 1)
+    return 5;
   neo_request none = {0};
   return !(good.status == 0 && good.good && bad.status == 12 && bad.good &&
            neo_check(&none, NULL) == 1);

@@ -361,6 +361,8 @@ neoc_exit neoc_help(neoc_cli *cli) {
   }
   const char *topic = cli->args[0];
   const neoc_command *c = neoc_command_find(topic);
+  if (c && c->run == neoc_cache)
+    return c->run(cli);
   if (c)
     neoc_print_help(c, stdout);
   else if (neo_streq(topic, "man"))

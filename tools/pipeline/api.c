@@ -1,6 +1,7 @@
 /* The public compiler API (include/neo/neo.h), thin over the pipeline. */
 #include "include/neo/neo.h"
 #include "tools/pipeline/compile.h"
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,11 +56,27 @@ static const char *const *import_paths(neo_arena *a, const neo_request *r) {
   return paths.at;
 }
 
-static const char *read_request(neo_arena *a, const neo_request *r, neo_compile_options *o) {
-  if (!r || !r->path)
-    return "no model";
-  if (r->struct_size && r->struct_size != sizeof *r)
+/* A caller that was compiled with an earlier header has a shorter request. */
+static const char *copy_request(const neo_request *given, neo_request *r) {
+  size_t n = given && given->struct_size ? given->struct_size : sizeof *r;
+  memset(r, 0, sizeof *r);
+  if (n < offsetof(neo_request, records) || n > sizeof *r)
     return "the request is of another version";
+  if (given)
+    memcpy(r, given, n);
+  return r->path ? NULL : "no model";
+}
+
+static const char *read_records(neo_arena *a, const neo_request *r, neo_compile_options *o) {
+  bool shipped;
+  const char *why = NULL;
+  o->records = neo_records_sources(a, r->records, &shipped, &why);
+  if (o->records && shipped)
+    o->records_dir = neo_place_records(a);
+  return o->records ? NULL : neo_arena_printf(a, "records: %s", why);
+}
+
+static const char *read_request(neo_arena *a, const neo_request *r, neo_compile_options *o) {
   *o = (neo_compile_options){.path = r->path,
                              .prefix = r->prefix,
                              .out_dir = r->out_dir,
@@ -74,10 +91,9 @@ static const char *read_request(neo_arena *a, const neo_request *r, neo_compile_
     d[k] = (neo_define_option){r->defines[k].name, r->defines[k].value};
   o->defines = d;
   o->import_paths = import_paths(a, r);
-  o->records_dir = neo_place_records(a);
   o->runtime = r->static_runtime ? NEO_RUNTIME_STATIC : NEO_RUNTIME_SHARED;
   o->lib_dir = r->lib_dir ? r->lib_dir : neo_place_lib(a);
-  return NULL;
+  return read_records(a, r, o);
 }
 
 /* ---- running */
@@ -94,8 +110,10 @@ static void put_messages(neo_arena *a, neo_compilation *c, neo_status s, bool js
   *out = take_text(neo_str_text(&text), text.n);
 }
 
-static neo_status run(const neo_request *r, bool emit, char **messages) {
+static neo_status run(const neo_request *given, bool emit, char **messages) {
   neo_arena a;
+  neo_request request;
+  const neo_request *r = &request;
   jmp_buf out_of_memory;
   neo_compile_options o;
   neo_compilation c;
@@ -107,7 +125,9 @@ static neo_status run(const neo_request *r, bool emit, char **messages) {
     *messages = no_memory_text();
     return NEO_MEMORY;
   }
-  const char *wrong = read_request(&a, r, &o);
+  const char *wrong = copy_request(given, &request);
+  if (!wrong)
+    wrong = read_request(&a, r, &o);
   if (wrong) {
     *messages = take_text(wrong, strlen(wrong));
     neo_arena_free(&a);
