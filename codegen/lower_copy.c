@@ -498,7 +498,7 @@ void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *
   const int64_t *at = l->s->at;
   uint32_t rows = (uint32_t)at[NEO_SCHED_AXIS_M], columns = (uint32_t)at[NEO_SCHED_VECTOR_AXIS];
   if (p->cond.i) {
-    neo_expr zero = neo_const_float(l->m, neo_expr_type(l->m, p->from), 0);
+    neo_expr zero = neo_const_int(l->m, neo_expr_type(l->m, p->from), 0);
     c.value = neo_op3(l->m, NEO_OP_SELECT, p->cond, p->from, zero);
   }
   if (p->side == NEO_SIDE_ROWS && p->unit > 1)

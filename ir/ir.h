@@ -157,11 +157,15 @@ typedef struct {
   neo_span span;
 } neo_custom_rec;
 
+/* What the user allows to be less than f32 (transform/narrow.c). */
+typedef enum { NEO_PRECISION_F32, NEO_PRECISION_BF16 } neo_precision;
+
 typedef struct neo_module {
   neo_arena *arena;
   neo_names *names;
   neo_diags *diags;
   uint32_t name; /* "mlp" */
+  uint8_t math, store; /* neo_precision: of operands of contractions; of tensors in memory */
   NEO_VEC(uint32_t) pool;
   NEO_VEC(uint64_t) constants;
   NEO_VEC(neo_node) nodes; /* [0] unused, as in the tables below */

@@ -33,7 +33,7 @@ bool neo_contraction_of(neo_module *m, const neo_form *f, neo_contraction *out) 
     return false;
   const neo_stage *s = &f->stages.at[out->stage];
   const neo_form_acc *a = &s->accs.at[0];
-  bool sum = a->kind == NEO_RED_SUM && neo_type_is_float((neo_type)a->type);
+  bool sum = a->kind == NEO_RED_SUM && a->type != NEO_BOOL_T;
   return sum && s->axes.n && add_factors(m, out, a->body) && out->n >= 2;
 }
 

@@ -31,4 +31,7 @@ neo_status neo_pass_phases(neo_module *m);
  *     Y[y] = sum[p: y .. min(P, y + 2)] e(y, p)  ->  Y[y] = sum[t: 0 .. min(2, P - y)] e(y, y + t) */
 neo_status neo_pass_windows(neo_module *m);
 
+/* Operands of contractions, and tensors in memory, in what m->math and m->store say (narrow.c). */
+neo_status neo_pass_narrow(neo_module *m);
+
 #endif

@@ -139,6 +139,15 @@ static void all_types_are_right(void **state) {
         "def C[i: 50] = f32(A[i]) / 3.0 + f32(B[i])\ndef D[i: 50] = A[i] + u8(B[i])\n");
 }
 
+static void products_of_integers_are_right(void **state) {
+  (void)state;
+  check("input A : i8 [19, 70]\ninput B : i8 [70, 45]\ntemp C : i32 [19, 45]\n"
+        "def C[i: 19, j: 45] =\n  sum[k: 70] i32(A[i, k]) * i32(B[k, j])\n  then acc0 - 3i32\n");
+  check("input A : u8 [3, 21, 22]\ninput F : i8 [5, 3, 3, 3]\ntemp C : i64 [5, 21, 22]\n"
+        "def C[m: 5, p: 21, q: 22] =\n  sum[c: 3, r: 3, s: 3] i64(F[m, c, r, s]) *\n"
+        "  i64((A[c, p + r - 1, q + s - 1] else 0u8))\n  then acc0\n");
+}
+
 static void pieces_with_strides_are_right(void **state) {
   (void)state;
   check("input A : f32 [7, 8]\ninput B : f32 [7, 8]\ntemp C : f32 [7, 16]\n"
@@ -175,6 +184,7 @@ int main(void) {
       cmocka_unit_test(sums_over_data_equations_are_right),
       cmocka_unit_test(ranges_around_an_empty_one_are_kept),
       cmocka_unit_test(all_types_are_right),
+      cmocka_unit_test(products_of_integers_are_right),
       cmocka_unit_test(pieces_with_strides_are_right),
       cmocka_unit_test(random_numbers_do_not_depend_on_the_schedule),
       cmocka_unit_test(batched_products_and_softmax_are_right),

@@ -65,6 +65,17 @@ static void a_large_product_has_a_register_tile_and_a_packed_operand(void **stat
   assert_true(s.at[NEO_SCHED_PACK] & 2);
 }
 
+static void a_product_of_integers_is_tiled_like_any_other(void **state) {
+  (void)state;
+  neo_schedule s =
+      choose("input A : i8 [256, 512]\ninput B : i8 [512, 256]\ntemp C : i32 [256, 256]\n"
+             "def C[i: 256, j: 256] =\n  sum[k: 512] i32(A[i, k]) * i32(B[k, j])\n  then acc0\n"
+             "entry forward forward: C = C\n");
+  assert_int_equal(s.at[NEO_SCHED_AXIS_M], 0);
+  assert_in_range(s.at[NEO_SCHED_TILE_M] * s.at[NEO_SCHED_TILE_N], 8, 14);
+  assert_true(s.at[NEO_SCHED_PACK] & 2);
+}
+
 static void a_sum_over_a_data_equation_runs_over_its_source(void **state) {
   (void)state;
   neo_schedule s = choose("input Y : i32 [90] < 1000\ninput E : f32 [90, 64]\ntemp G : f32 [1000, 64]\n"
@@ -79,6 +90,7 @@ int main(void) {
       cmocka_unit_test(what_is_printed_parses_to_the_same),
       cmocka_unit_test(broken_text_is_refused),
       cmocka_unit_test(a_large_product_has_a_register_tile_and_a_packed_operand),
+      cmocka_unit_test(a_product_of_integers_is_tiled_like_any_other),
       cmocka_unit_test(a_sum_over_a_data_equation_runs_over_its_source),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,6 +112,16 @@ static neoc_exit read_records(neoc_cli *cli, neo_compile_options *o) {
   return o->records ? NEOC_OK : neoc_usage(cli, "--records=%s: %s", list, why);
 }
 
+static neoc_exit read_precision(neoc_cli *cli, neoc_option option, const char *name,
+                                neo_precision *out) {
+  const char *text = neoc_text(cli, option, "f32");
+  bool narrow = neo_streq(text, "bf16");
+  *out = narrow ? NEO_PRECISION_BF16 : NEO_PRECISION_F32;
+  if (narrow || neo_streq(text, "f32") || neo_streq(text, "default"))
+    return NEOC_OK;
+  return neoc_usage(cli, "--%s=%s is not available on this target: f32 and bf16 are", name, text);
+}
+
 neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out) {
   neo_compile_options o = {.path = path, .on_fail = cli->arena->on_fail};
   o.import_paths = import_paths(cli);
@@ -121,11 +131,12 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
   o.mcpu = neoc_text(cli, NEOC_O_MCPU, NULL);
   o.depfile = neoc_text(cli, NEOC_O_DEPFILE, NULL);
   o.lib_dir = neo_place_lib(cli->arena);
-  const char *math = neoc_text(cli, NEOC_O_MATH, "f32");
-  if (!neo_streq(math, "f32") && !neo_streq(math, "default"))
-    return neoc_usage(cli, "--math=%s is not available on this target: f32 is", math);
   neoc_exit e = NEOC_OK;
   o.proof_quota = (uint64_t)neoc_int(cli, NEOC_O_PROOF_QUOTA, 0, 1, &e);
+  if (!e)
+    e = read_precision(cli, NEOC_O_MATH, "math", &o.math);
+  if (!e)
+    e = read_precision(cli, NEOC_O_STORE, "store", &o.store);
   if (!e)
     e = read_defines(cli, &o);
   if (!e)

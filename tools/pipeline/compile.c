@@ -89,6 +89,8 @@ static neo_status front(neo_compilation *c) {
   if (!c->module || neo_diags_errors(c->diags))
     return NEO_INPUT;
   neo_proofs_limit(c->module, c->options.proof_quota);
+  c->module->math = (uint8_t)c->options.math;
+  c->module->store = (uint8_t)c->options.store;
   return c->options.prepare ? c->options.prepare(c->options.prepare_ctx, c->module) : NEO_OK;
 }
 

@@ -1,0 +1,33 @@
+#!/bin/sh
+# --math=bf16 and --store=bf16: machine code agrees with the interpreter, and training on real data
+# comes out the same. Tolerance: accuracy of the digits within half a point of f32 after one epoch.
+set -eu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+for model in sublstm scrnn capsule_conv; do
+  "$NEOC" verify -q --math=bf16 --store=bf16 -D B=2 "$NEO_SOURCE_DIR/models/zoo/$model.expr" $(
+    case $model in capsule_conv) echo -D C=4 -D M=4 -D H=9 ;; *) echo -D I=20 -D H=16 ;; esac) ||
+    { echo "$model: machine code and interpreter differ"; exit 1; }
+done
+
+data=${NEO_DATA:-$NEO_SOURCE_DIR/../shared/data}/mnist
+if [ ! -d "$data" ]; then
+  echo "no MNIST files in $data: training was not compared"
+  exit 0
+fi
+learn() {
+  name=$1
+  shift
+  "$NEOC" train "$NEO_SOURCE_DIR/models/mnist/mlp.expr" "$@" --epochs 1 --threads 1 \
+    --data "X=$data/train-images-idx3-ubyte.gz,Y=$data/train-labels-idx1-ubyte.gz" \
+    --test "X=$data/t10k-first3000-images-idx3-ubyte.gz,Y=$data/t10k-first3000-labels-idx1-ubyte.gz" \
+    >"$name" 2>&1
+  sed -n 's/.*accuracy[ =:]*\([0-9.]*\).*/\1/p' "$name" | tail -1
+}
+exact=$(learn exact)
+narrow=$(learn narrow --math=bf16 --store=bf16)
+echo "accuracy after an epoch: f32 $exact, bf16 $narrow"
+awk -v a="$exact" -v b="$narrow" 'BEGIN { exit !(a > 0.9 && b > a - 0.005) }' ||
+  { cat exact narrow; exit 1; }
