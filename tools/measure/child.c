@@ -34,6 +34,7 @@ typedef struct {
   int n;                /* kernels: the candidate, and the base beside it */
   int64_t lo[2], hi[2]; /* units that run */
   double share[2];      /* of the whole that they do */
+  double first_ns[2];   /* of the run that made the answer */
   measure_message m;
 } child;
 
@@ -154,7 +155,7 @@ static double timed(child *c, int which, int64_t lo, int64_t hi, int runs) {
 static void choose_units(child *c, int which) {
   int64_t units = c->kernel[which]->units, n = c->j->threads, mid = units / 2;
   c->lo[which] = 0, c->hi[which] = units;
-  if (c->mode != MEASURE_TRY || units < 4 * n)
+  if (c->mode < MEASURE_TRY || units < 4 * n)
     return;
   for (; n < units; n *= 2) {
     int64_t lo = mid - n / 2;
@@ -179,21 +180,30 @@ static void forget(const child *c) {
       memset(c->j->buf[k].data, MEASURE_UNWRITTEN, c->j->buf[k].bytes);
 }
 
-static void hand_over(child *c, int which) {
+static void hand_over(child *c, int which, bool whole) {
   for (int k = 0; k < c->j->n_bufs; k++)
     if (c->j->buf[k].write)
       memcpy(c->j->buf[k].answer, c->j->buf[k].data, c->j->buf[k].bytes);
   c->m.kind = MEASURE_ANSWER;
-  c->m.whole = c->hi[which] - c->lo[which] == c->kernel[which]->units;
+  c->m.which = which;
+  c->m.whole = whole;
   tell(c);
   c->share[which] = wait_for_permission();
 }
 
+/* Of the units that will be timed; what races is judged as a whole before that. */
 static void answer(child *c, int which) {
+  int64_t units = c->kernel[which]->units;
   choose_units(c, which);
+  bool whole = c->hi[which] - c->lo[which] == units;
+  if (c->mode == MEASURE_RACE && which == 0 && !whole) {
+    forget(c);
+    run(c, which, 0, units);
+    hand_over(c, which, true);
+  }
   forget(c);
-  run(c, which, c->lo[which], c->hi[which]);
-  hand_over(c, which);
+  c->first_ns[which] = timed(c, which, c->lo[which], c->hi[which], 1);
+  hand_over(c, which, whole);
 }
 
 /* The candidate's answer is what was handed over last. */
@@ -236,7 +246,6 @@ static void run_plain(child *c) {
   }
   run(c, 0, 0, units > 0);
   run(c, 0, units > 0 ? units - 1 : 0, units);
-  c->hi[0] = 0; /* not the whole */
 }
 
 /* ---- samples: of the candidate and of the base in turns, so that whatever slows the machine slows both. The calibration
@@ -271,12 +280,19 @@ static bool enough(const child *c, const calibration *k) {
   return m->n >= least && k->spent >= total / 4;
 }
 
+/* Other units for every sample, as far as there are others: the data of the same ones would be in the cache. */
+static int64_t window(const child *c, int which) {
+  int64_t n = c->hi[which] - c->lo[which], units = c->kernel[which]->units;
+  return units > n ? (c->lo[which] + (c->m.n + 1) * n) % (units - n + 1) : 0;
+}
+
 /* One sample of each; false: the machine's speed changed. */
 static bool sample(child *c, calibration *k, const int runs[2]) {
   static const double drift = 1.25;
   double before = k->before;
   for (int which = 0; which < c->n; which++) {
-    double t = timed(c, which, c->lo[which], c->hi[which], runs[which]);
+    int64_t lo = window(c, which), n = c->hi[which] - c->lo[which];
+    double t = timed(c, which, lo, lo + n, runs[which]);
     c->m.sample_ns[which][c->m.n] = t;
     k->spent += t * runs[which];
   }
@@ -287,11 +303,24 @@ static bool sample(child *c, calibration *k, const int runs[2]) {
   return true;
 }
 
+/* What takes long needs no second run: the first one was it. False: it did not. */
+static bool take_first(child *c) {
+  if (c->mode == MEASURE_RACE || c->first_ns[0] + c->first_ns[1] < c->j->total_ns)
+    return false;
+  for (int which = 0; which < c->n; which++)
+    c->m.sample_ns[which][0] = c->first_ns[which];
+  c->m.n = 1;
+  c->m.busy = measure_calibrate(c->j, 16) / c->j->calibration_ns;
+  return true;
+}
+
 static void take_samples(child *c) {
   int runs[2] = {1, 1};
   double longest = 0;
   for (int which = 0; which < c->n; which++) {
-    double once = timed(c, which, c->lo[which], c->hi[which], 1);
+    double once = c->first_ns[which];
+    if (once < c->j->run_ns)
+      once = timed(c, which, c->lo[which], c->hi[which], 1);
     runs[which] = once < LEAST_SAMPLE_NS ? (int)(LEAST_SAMPLE_NS / (once + 10)) + 1 : 1;
     longest = once * runs[which] > longest ? once * runs[which] : longest;
   }
@@ -329,12 +358,14 @@ void measure_child(const measure_job *j, measure_mode mode, const measure_kernel
   set_up(&c, in, out);
   if (mode == MEASURE_PLAIN) {
     run_plain(&c);
-    hand_over(&c, 0);
+    hand_over(&c, 0, false);
   } else {
     for (int i = c.n - 1; i >= 0; i--)
       answer(&c, i);
-    take_samples(&c);
-    same_as_before(&c);
+    if (!take_first(&c)) {
+      take_samples(&c);
+      same_as_before(&c);
+    }
     nothing_beyond(&c);
   }
   c.m.kind = MEASURE_TIMES;

@@ -17,7 +17,7 @@
  *   plain KERNEL                          some units of a kernel that is right: what `base` is compared with
  *   base KERNEL                           the default: measured; its answer is the expected one from now on
  *   try KERNEL                            a candidate: measured against the base, in turns, on some units
- *   race KERNEL                           the same on all units, for longer
+ *   race KERNEL                           the same for longer, after its whole answer was right
  *   quit
  *
  * where KERNEL is `id=3 symbol=k3 units=64 scratch=8192 [best_ratio=0.8] path=/tmp/x/k3.so` (the path to the end of the
@@ -110,6 +110,7 @@ measure_result measure_trial(measure_job *j, measure_mode mode, const measure_ke
 /* ---- child.c: never returns. Results go to `out`, permission to go on comes from `in`. */
 typedef struct {
   enum { MEASURE_ANSWER, MEASURE_TIMES, MEASURE_FAIL } kind;
+  int which;   /* ANSWER: of the candidate, 0, or the base, 1 */
   bool whole;  /* ANSWER: all units ran */
   double busy; /* TIMES: the median of the calibrations, against the job's */
   int n;       /* TIMES: samples */

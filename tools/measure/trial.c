@@ -140,18 +140,31 @@ static void take_times(trial *t, measure_message *m) {
   r->ratio = t->mode >= MEASURE_TRY ? measure_median(m->sample_ns[1], m->n) : 1;
 }
 
-/* Judges the answer of the base, then of the candidate. */
-static bool judge(trial *t, const measure_message *m, int which) {
-  if (!measure_answer_right(t->j, t->mode, m->whole, &t->share[which], t->r->why))
+typedef struct {
+  bool of[2], whole; /* answers that were right: of whom; one was the candidate's, of all units */
+} verdicts;
+
+static bool judge(trial *t, const measure_message *m, verdicts *v) {
+  if (m->which < 0 || m->which > 1)
+    return say_why(t->r, "nonsense on the pipe");
+  if (!measure_answer_right(t->j, t->mode, m->whole, &t->share[m->which], t->r->why))
     return false;
+  v->of[m->which] = true;
+  v->whole = v->whole || (m->whole && m->which == 0);
   t->deadline_ns = measure_wall_ns() + (double)t->j->wall_ms * 1e6;
-  return write(t->to, &t->share[which], sizeof t->share[which]) == sizeof t->share[which] ||
+  return write(t->to, &t->share[m->which], sizeof *t->share) == sizeof *t->share ||
          say_why(t->r, "gone before its time");
+}
+
+/* Times count once all answers were right. */
+static bool complete(const trial *t, const verdicts *v, const measure_message *m) {
+  return m->kind == MEASURE_TIMES && v->of[0] && (t->mode < MEASURE_TRY || v->of[1]) &&
+         (t->mode != MEASURE_RACE || v->whole) && m->n >= 0 && m->n <= MEASURE_MAX_SAMPLES;
 }
 
 static bool listen(trial *t, arrival *last) {
   measure_message m;
-  int judged = 0, to_judge = t->mode >= MEASURE_TRY ? 2 : 1;
+  verdicts v = {{false, false}, false};
   for (;;) {
     *last = receive(t, &m);
     if (*last != GOT)
@@ -159,14 +172,13 @@ static bool listen(trial *t, arrival *last) {
     m.why[sizeof m.why - 1] = 0;
     if (m.kind == MEASURE_FAIL)
       return say_why(t->r, m.why);
-    if (m.kind == MEASURE_TIMES && judged == to_judge && m.n >= 0 && m.n <= MEASURE_MAX_SAMPLES) {
+    if (complete(t, &v, &m)) {
       take_times(t, &m);
       return true;
     }
-    if (m.kind != MEASURE_ANSWER || judged == to_judge)
+    if (m.kind != MEASURE_ANSWER)
       return say_why(t->r, "nonsense on the pipe");
-    judged++;
-    if (!judge(t, &m, to_judge - judged))
+    if (!judge(t, &m, &v))
       return false;
   }
 }

@@ -78,6 +78,12 @@ neoc_exit neoc_compile(neoc_cli *cli) {
     return e;
   if ((o.emit & NEO_EMIT_SO) && !o.lib_dir && o.runtime != NEO_RUNTIME_NONE)
     return neoc_fail(cli, NEOC_IO, "libneort is not beside neoc: see `neoc doctor`");
+  if (neoc_has(cli, NEOC_O_TUNE) && o.target && !neo_streq(o.target, "cpu"))
+    return neoc_usage(cli, "--tune measures on this machine: it has no --target");
+  if (neoc_has(cli, NEOC_O_TUNE))
+    e = neoc_tune_before(cli, neoc_text(cli, NEOC_O_TUNE, ""), &o);
+  if (e)
+    return e;
   neo_compilation_init(&c, &o);
   neo_status s = neo_compile_all(&c);
   e = neoc_report(cli, &c, s, s ? NULL : json_results(cli, &c));

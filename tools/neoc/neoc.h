@@ -71,6 +71,10 @@ neoc_exit neoc_report(const neoc_cli *cli, neo_compilation *c, neo_status s, con
 /* The only positional argument; null after a usage error. */
 const char *neoc_model_path(neoc_cli *cli, neoc_exit *e);
 
+/* ---- tune.c */
+/* Tunes for so long ("60s"), and lets the compilation read what was found. */
+neoc_exit neoc_tune_before(neoc_cli *cli, const char *seconds, neo_compile_options *co);
+
 /* ---- model.c */
 /* Options of the command line as those of the pipeline. */
 neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out);

@@ -15,6 +15,7 @@ typedef struct {
   neo_compilation c;
   neo_tune tune;
   bool terminal;
+  bool before;    /* of a compilation, which reports */
   double shown_s; /* when progress was printed last */
 } tuner;
 
@@ -26,12 +27,12 @@ static double now_s(void) {
 
 /* ---- signals: blocked, and asked for between candidates; the measurer inherits that */
 
-static void block_signals(void) {
+static void block_signals(int how) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
-  sigprocmask(SIG_BLOCK, &set, NULL);
+  sigprocmask(how, &set, NULL);
 }
 
 static bool interrupted(void *ctx) {
@@ -217,13 +218,18 @@ static neoc_exit read_options(neoc_cli *cli, neo_tune_options *o, neo_compile_op
   o->threads = (int)neoc_int(cli, NEOC_O_TUNE_THREADS, 1, 1, &e);
   o->seed = (uint64_t)neoc_int(cli, NEOC_O_SEED, 0, 0, &e);
   o->only = neoc_text(cli, NEOC_O_KERNEL, NULL);
-  o->workers = neo_rti_cores();
-  o->stop = interrupted;
-  o->progress = progress;
   return e ? e : read_files(cli, o, co);
 }
 
 /* ---- the command */
+
+static neo_tune_options options_of(tuner *x) {
+  return (neo_tune_options){.ctx = x,
+                            .threads = 1,
+                            .workers = neo_rti_cores(),
+                            .stop = interrupted,
+                            .progress = progress};
+}
 
 static neo_status compile(tuner *x, const neo_compile_options *co) {
   neo_compilation_init(&x->c, co);
@@ -242,21 +248,94 @@ static neoc_exit read_sizes(tuner *x, neo_tune_options *o) {
   return neoc_read_sizes(x->cli, m, sizes);
 }
 
+static void put_survey(const tuner *x, const neo_quality *q, size_t n) {
+  neo_arena *a = x->cli->arena;
+  printf("%-28s %7s %9s %11s %11s %6s %6s\n", "kernel", "space", "measured", "default", "best",
+         "to 95%", "to 99%");
+  for (size_t k = 0; k < n; k++) {
+    neo_str s;
+    neo_str_init(&s, a);
+    neo_schedule_print(&q[k].best, &s);
+    printf("%-28.28s %7zu %9zu %11s %11s %6lld %6lld\n  %s\n", q[k].task->g->name, q[k].space,
+           q[k].measured, duration(a, q[k].default_ns), duration(a, q[k].best_ns),
+           (long long)q[k].to_95, (long long)q[k].to_99, neo_str_text(&s));
+  }
+}
+
+static const char *json_survey(const tuner *x, const neo_quality *q, size_t n) {
+  neo_str s;
+  neo_str_init(&s, x->cli->arena);
+  neo_str_add(&s, "\"surveyed\": [");
+  for (size_t k = 0; k < n; k++) {
+    neo_str_add(&s, k ? ", {\"name\": " : "{\"name\": ");
+    neo_str_add_json(&s, q[k].task->g->name);
+    neo_str_addf(&s,
+                 ", \"space\": %zu, \"measured\": %zu, \"default_ns\": %.1f, \"best_ns\": %.1f, ",
+                 q[k].space, q[k].measured, q[k].default_ns, q[k].best_ns);
+    neo_str_addf(&s, "\"to_95\": %lld, \"to_99\": %lld, \"best\": \"", (long long)q[k].to_95,
+                 (long long)q[k].to_99);
+    neo_schedule_print(&q[k].best, &s);
+    neo_str_add(&s, "\"}");
+  }
+  neo_str_add(&s, "]");
+  return neo_str_text(&s);
+}
+
+static neoc_exit survey(tuner *x) {
+  neo_quality *q;
+  size_t n;
+  neo_status s = neo_tune_survey(&x->tune, &q, &n);
+  if (s && s != NEO_INTERRUPTED)
+    return neoc_fail(x->cli, neoc_exit_of(s), "%s", x->tune.why ? x->tune.why : neo_status_text(s));
+  neoc_exit e = neoc_report(x->cli, &x->c, NEO_OK, json_survey(x, q, n));
+  if (!x->cli->json)
+    put_survey(x, q, n);
+  return e ? e : neoc_exit_of(s);
+}
+
 static neoc_exit finish(tuner *x, neo_status s) {
   if (x->terminal && !neoc_has(x->cli, NEOC_O_QUIET))
     fprintf(stderr, "\r\033[K");
   bool good = s == NEO_OK || s == NEO_INTERRUPTED;
   if (!good)
     return neoc_fail(x->cli, neoc_exit_of(s), "%s", x->tune.why ? x->tune.why : neo_status_text(s));
+  if (x->before) /* what follows will report */
+    return s ? neoc_fail(x->cli, neoc_exit_of(s),
+                         "interrupted while tuning; what was found is recorded")
+             : NEOC_OK;
   neoc_exit e = neoc_report(x->cli, &x->c, NEO_OK, json_results(x));
   if (!x->cli->json && !neoc_has(x->cli, NEOC_O_QUIET))
     put_text(x);
   return e ? e : neoc_exit_of(s);
 }
 
+static neoc_exit run(tuner *x, neo_tune_options *o, const neo_compile_options *co,
+                     bool only_survey) {
+  neoc_exit e;
+  block_signals(SIG_BLOCK);
+  neo_status s = compile(x, co);
+  if (s)
+    e = neoc_report(x->cli, &x->c, s, NULL);
+  else
+    e = read_sizes(x, o);
+  if (!e) {
+    s = neo_tune_init(&x->tune, &x->c, o);
+    if (!s && only_survey) {
+      e = survey(x);
+    } else {
+      s = s ? s : neo_tune_run(&x->tune);
+      e = finish(x, s);
+    }
+    neo_tune_free(&x->tune);
+  }
+  neo_compilation_free(&x->c);
+  block_signals(SIG_UNBLOCK);
+  return e;
+}
+
 neoc_exit neoc_tune(neoc_cli *cli) {
   tuner x = {.cli = cli, .terminal = isatty(2) == 1};
-  neo_tune_options o = {.ctx = &x};
+  neo_tune_options o = options_of(&x);
   neo_compile_options co;
   neoc_exit e = NEOC_OK;
   const char *path = neoc_model_path(cli, &e);
@@ -264,21 +343,33 @@ neoc_exit neoc_tune(neoc_cli *cli) {
     e = neoc_compile_options(cli, path, &co);
   if (!e)
     e = read_options(cli, &o, &co);
+  return e ? e : run(&x, &o, &co, neoc_has(cli, NEOC_O_SURVEY));
+}
+
+/* The files of records that are read, and the user's own after them. */
+static const neo_records_source *and_own(neoc_cli *cli, const neo_records_source *given,
+                                         const neo_tune_options *o) {
+  size_t n = 0;
+  while (given && given[n].path)
+    n++;
+  neo_records_source *all = NEO_NEW_ARRAY(cli->arena, neo_records_source, n + 2);
+  for (size_t k = 0; k < n; k++)
+    all[k] = given[k];
+  all[n] = (neo_records_source){o->records, o->records_flags, true};
+  return all;
+}
+
+neoc_exit neoc_tune_before(neoc_cli *cli, const char *seconds, neo_compile_options *co) {
+  tuner x = {.cli = cli, .terminal = isatty(2) == 1, .before = true};
+  neo_tune_options o = options_of(&x);
+  const neo_records_source *given = co->records;
+  neo_compile_options first = *co;
+  if (!read_duration(seconds, &o.seconds))
+    return neoc_usage(cli, "--tune takes a duration as 90s, 5m or 1h, not '%s'", seconds);
+  neoc_exit e = read_files(cli, &o, &first);
   if (e)
     return e;
-  block_signals();
-  neo_status s = compile(&x, &co);
-  if (s)
-    e = neoc_report(cli, &x.c, s, NULL);
-  else
-    e = read_sizes(&x, &o);
-  if (!e) {
-    s = neo_tune_init(&x.tune, &x.c, &o);
-    if (!s)
-      s = neo_tune_run(&x.tune);
-    e = finish(&x, s);
-    neo_tune_free(&x.tune);
-  }
-  neo_compilation_free(&x.c);
-  return e;
+  first.records = co->records = and_own(cli, given, &o);
+  first.depfile = NULL;
+  return run(&x, &o, &first, false);
 }

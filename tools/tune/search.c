@@ -70,7 +70,7 @@ typedef struct {
 } batch;
 
 static bool propose(batch *b, const neo_schedule *x) {
-  if (b->n == b->most || find(b->s, x))
+  if (b->n == b->most || find(b->s, x) || (b->s->within && !b->s->within(b->s->ctx, x)))
     return false;
   b->out[b->n++] = add_trial(b->s, x, 0);
   return true;

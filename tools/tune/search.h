@@ -39,7 +39,10 @@ typedef struct {
   uint32_t unchanged; /* parameters tried since the best one changed */
   uint32_t barren;    /* genetic batches that found nothing */
   size_t best;        /* trial; meaningful once one has a time */
-  double step;        /* share by which the last batch improved the best time */
+  bool (*within)(void *ctx,
+                 const neo_schedule *x); /* what is not is never proposed; null: everything is */
+  void *ctx;
+  double step; /* share by which the last batch improved the best time */
 } neo_search;
 
 void neo_search_init(neo_search *s, neo_arena *a, neo_space space, uint64_t seed);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCH = 8, SEEDS = 4, BASE_LIMIT_MS = 20000 };
+enum { BATCH = 8, SEEDS = 4, RACES = 3, BASE_LIMIT_MS = 20000 };
 
 /* A record is worth its line, and a winner its name, from here on. */
 static const double worth = 0.98;
@@ -136,34 +136,46 @@ neo_status neo_task_begin(neo_tune *t, neo_task *x) {
 
 /* ---- batches */
 
-static neo_status measure_one(neo_tune *t, neo_task *x, size_t trial, const neo_candidate *k) {
+static neo_status measure_one(neo_tune *t, neo_task *x, const neo_candidate *k, double *ratio) {
   neo_measured m = {0};
-  double best = neo_search_best(&x->search) / x->default_ns, ratio = -1;
+  double best = neo_search_best(&x->search) / x->default_ns;
   if (k->ok && neo_measurer_run(&t->measurer, "try", k, best, &m))
     return gone(t);
-  if (m.ok && m.ratio > 0)
-    ratio = m.ratio;
-  neo_search_tell(&x->search, trial, ratio > 0 ? ratio * x->default_ns : -1);
-  neo_journal_add(t, x, &k->schedule, ratio, k->ok ? m.why : k->why);
+  *ratio = m.ok && m.ratio > 0 ? m.ratio : -1;
+  neo_journal_add(t, x, &k->schedule, *ratio, k->ok ? m.why : k->why);
   t->trials++, x->trials++;
-  t->refused += ratio < 0;
+  t->refused += *ratio < 0;
   return NEO_OK;
 }
 
+neo_status neo_task_measure(neo_tune *t, neo_task *x, const neo_schedule *s, size_t n,
+                            double *ratio) {
+  neo_candidate *k = NEO_NEW_ARRAY(&t->c->arena, neo_candidate, n + 1);
+  for (size_t i = 0; i < n; i++) {
+    k[i].schedule = s[i];
+    ratio[i] = 0;
+  }
+  neo_build(&t->builder, k, n);
+  neo_status status = n ? set_limit(t, 1000 + x->default_ns * 10e-6) : NEO_OK;
+  for (size_t i = 0; i < n && !status && !neo_tune_stopped(t) && !neo_tune_late(t); i++)
+    status = measure_one(t, x, &k[i], &ratio[i]);
+  neo_unbuild(k, n);
+  return status;
+}
+
 neo_status neo_task_batch(neo_tune *t, neo_task *x) {
-  neo_candidate k[BATCH];
+  neo_schedule s[BATCH];
+  double ratio[BATCH];
   size_t trial[BATCH];
   size_t n = neo_search_ask(&x->search, trial, BATCH);
   x->over = n == 0;
-  memset(k, 0, sizeof k);
   for (size_t i = 0; i < n; i++)
-    k[i].schedule = x->search.trials.at[trial[i]].schedule;
-  neo_build(&t->builder, k, n);
-  neo_status s = n ? set_limit(t, 1000 + x->default_ns * 10e-6) : NEO_OK;
-  for (size_t i = 0; i < n && !s && !neo_tune_stopped(t); i++)
-    s = measure_one(t, x, trial[i], &k[i]);
-  neo_unbuild(k, n);
-  return s;
+    s[i] = x->search.trials.at[trial[i]].schedule;
+  neo_status status = neo_task_measure(t, x, s, n, ratio);
+  for (size_t i = 0; i < n && !status; i++)
+    if (ratio[i] != 0)
+      neo_search_tell(&x->search, trial[i], ratio[i] > 0 ? ratio[i] * x->default_ns : -1);
+  return status;
 }
 
 /* ---- races */
@@ -192,7 +204,7 @@ static neo_status race(neo_tune *t, neo_task *x, size_t trial, neo_measured *m) 
   neo_candidate k = {.schedule = x->search.trials.at[trial].schedule};
   neo_build(&t->builder, &k, 1);
   snprintf(m->why, sizeof m->why, "%s", k.why);
-  neo_status s = k.ok ? set_limit(t, BASE_LIMIT_MS) : NEO_OK;
+  neo_status s = k.ok ? set_limit(t, BASE_LIMIT_MS + x->default_ns * 40e-6) : NEO_OK;
   if (k.ok && !s && neo_measurer_run(&t->measurer, "race", &k, 0, m))
     s = gone(t);
   neo_unbuild(&k, 1);
@@ -201,8 +213,9 @@ static neo_status race(neo_tune *t, neo_task *x, size_t trial, neo_measured *m) 
 
 neo_status neo_task_confirm(neo_tune *t, neo_task *x) {
   neo_status s = NEO_OK;
-  while (x->begun && !x->failed && !s && x->search.best != x->raced &&
-         neo_search_best(&x->search) < worth * x->best_ns) {
+  for (int races = 0; races < RACES && x->begun && !x->failed && !s && x->search.best != x->raced &&
+                      neo_search_best(&x->search) < worth * x->best_ns;
+       races++) {
     neo_measured m = {0};
     size_t trial = x->search.best;
     s = neo_task_begin(t, x);

@@ -167,7 +167,7 @@ static double promise(const neo_tune *t, const neo_task *x) {
   return ns > 0 ? ns * hope : hope * 1e-6 * x->cost * scale(t); /* of other entries: last */
 }
 
-static neo_task *next_task(neo_tune *t) {
+neo_task *neo_tune_next(neo_tune *t) {
   neo_task *best = NULL;
   double most = 0;
   for (size_t k = 0; k < t->tasks.n; k++) {
@@ -178,7 +178,7 @@ static neo_task *next_task(neo_tune *t) {
   return best;
 }
 
-static void show(const neo_tune *t) {
+void neo_tune_show(const neo_tune *t) {
   if (t->o.progress)
     t->o.progress(t->o.ctx, t);
 }
@@ -187,17 +187,17 @@ static neo_status turns(neo_tune *t) {
   neo_task *last = NULL;
   neo_status s = NEO_OK;
   while (!s && !neo_tune_late(t) && !neo_tune_stopped(t)) {
-    neo_task *x = next_task(t);
+    neo_task *x = neo_tune_next(t);
     if (last && x != last)
       s = neo_task_confirm(t, last);
     if (!x || s)
       break;
     last = x;
     s = neo_task_begin(t, x);
-    show(t);
+    neo_tune_show(t);
     if (!s && !x->over && !neo_tune_late(t) && !neo_tune_stopped(t))
       s = neo_task_batch(t, x);
-    show(t);
+    neo_tune_show(t);
   }
   return s;
 }
@@ -206,6 +206,6 @@ neo_status neo_tune_run(neo_tune *t) {
   neo_status s = turns(t);
   for (size_t k = 0; k < t->tasks.n && !s; k++)
     s = neo_task_confirm(t, &t->tasks.at[k]);
-  show(t);
+  neo_tune_show(t);
   return s ? s : neo_tune_stopped(t) ? NEO_INTERRUPTED : NEO_OK;
 }

@@ -72,6 +72,17 @@ neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options
 neo_status neo_tune_run(neo_tune *t) NEO_MUST_CHECK;
 void neo_tune_free(neo_tune *t);
 
+/* Instead of a search: measures the whole of a small space (survey.h) of each task, then says how many measurements the
+ * search would have taken in it. Until time is over. */
+typedef struct {
+  const neo_task *task;
+  size_t space, measured;
+  double default_ns, best_ns;
+  neo_schedule best;
+  int64_t to_95, to_99; /* measurements to 95 % and 99 % of the best: medians over seeds */
+} neo_quality;
+neo_status neo_tune_survey(neo_tune *t, neo_quality **out, size_t *n) NEO_MUST_CHECK;
+
 /* Time of a step by what is known: measured, where it is, else guessed from the model. best: with what was found. */
 double neo_tune_step_ns(const neo_tune *t, bool best);
 /* Share of that time in kernels that were tuned. */
@@ -80,12 +91,20 @@ double neo_tune_covered(const neo_tune *t);
 /* ---- task.c */
 /* The base, if there is none yet; else the job again, if the measurer has another one. NEO_OK also where the task failed. */
 neo_status neo_task_begin(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
+/* Builds and measures: ratio[k] is the time of schedule k to the default's, -1 where it was refused. What time does not
+ * allow stays 0. */
+neo_status neo_task_measure(neo_tune *t, neo_task *x, const neo_schedule *s, size_t n,
+                            double *ratio) NEO_MUST_CHECK;
 /* A batch of candidates. */
 neo_status neo_task_batch(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
 /* Races the best candidate that was not raced yet, and records it if it wins. */
 neo_status neo_task_confirm(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
 bool neo_tune_stopped(const neo_tune *t);
 bool neo_tune_late(const neo_tune *t);
+
+/* Which task is next; null: none. */
+neo_task *neo_tune_next(neo_tune *t);
+void neo_tune_show(const neo_tune *t);
 
 /* ---- journal.c: the log of trials, JSON lines. Whatever is wrong with it costs only what it would have told. */
 neo_status neo_journal_open(neo_tune *t) NEO_MUST_CHECK;

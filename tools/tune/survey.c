@@ -1,0 +1,167 @@
+/* See survey.h. */
+#include "tools/tune/survey.h"
+#include "schedule/model.h"
+#include "schedule/space_values.h"
+#include <stdlib.h>
+
+enum { MOST = 4096, SEEDS = 101, BATCH = 4 };
+
+/* ---- the space */
+
+typedef struct {
+  const neo_space *x;
+  neo_surveyed *at;
+  size_t n;
+} survey;
+
+static void add(survey *v, const neo_schedule *s) {
+  if (v->n == MOST || !neo_space_sensible(v->x, s) ||
+      !neo_schedule_legal(v->x->m, v->x->g, v->x->machine, s, NULL))
+    return;
+  for (size_t k = 0; k < v->n; k++)
+    if (neo_schedule_equal(&v->at[k].schedule, s))
+      return;
+  v->at[v->n++] = (neo_surveyed){*s, 0};
+}
+
+static int64_t extent(const neo_space *x, int64_t axis) {
+  return axis >= 0 && axis < (int64_t)x->f->axes.n ? neo_axis_most(x->m, &x->f->axes.at[axis]) : 1;
+}
+
+static int64_t reduced(const neo_space *x) {
+  for (size_t k = 0; k < x->f->stages.n; k++)
+    if (x->f->stages.at[k].axes.n)
+      return neo_axis_most(x->m, &x->f->stages.at[k].axes.at[0]);
+  return 1;
+}
+
+/* A part of a length in whole units; 0, the whole, where it would not be a part. */
+static int64_t part(int64_t length, int64_t n, int64_t unit) {
+  int64_t block = (length / n + unit - 1) / unit * unit;
+  return n > 1 && block < length && block > 0 ? block : 0;
+}
+
+static void each_block(survey *v, const neo_schedule *tile) {
+  static const int64_t parts[] = {1, 2, 4};
+  const int64_t *p = tile->at;
+  int64_t lanes =
+      p[NEO_SCHED_VECTOR_AXIS] < (int64_t)v->x->f->axes.n ? p[NEO_SCHED_VECTOR_WIDTH] : 1;
+  int64_t columns = extent(v->x, lanes > 1 ? p[NEO_SCHED_VECTOR_AXIS] : p[NEO_SCHED_AXIS_N]);
+  for (int k = 0; k < 3; k++)
+    for (int n = 0; n < 3; n++) {
+      neo_schedule s = *tile;
+      s.at[NEO_SCHED_BLOCK_K] = part(reduced(v->x), parts[k], 1);
+      s.at[NEO_SCHED_BLOCK_N] = p[NEO_SCHED_MERGE] > 1
+                                    ? p[NEO_SCHED_BLOCK_N]
+                                    : part(columns, parts[n], p[NEO_SCHED_TILE_N] * lanes);
+      neo_model_units(v->x->m, v->x->f, &s);
+      add(v, &s);
+    }
+}
+
+size_t neo_survey_space(const neo_space *x, neo_surveyed **out) {
+  static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14};
+  survey v = {x, NEO_NEW_ARRAY(x->m->arena, neo_surveyed, MOST), 0};
+  neo_schedule from = neo_schedule_default(x->m, x->g, x->machine), s = from;
+  add(&v, &from);
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+    for (int64_t columns = 1; columns <= 4; columns++)
+      for (int64_t pack = 0; pack < 4; pack++) {
+        s.at[NEO_SCHED_TILE_M] = rows[r];
+        s.at[NEO_SCHED_TILE_N] = columns;
+        s.at[NEO_SCHED_PACK] = pack;
+        each_block(&v, &s);
+      }
+  *out = v.at;
+  return v.n;
+}
+
+/* ---- the replay */
+
+typedef struct {
+  const neo_surveyed *at;
+  size_t n;
+} table;
+
+static const neo_surveyed *find(const table *t, const neo_schedule *s) {
+  for (size_t k = 0; k < t->n; k++)
+    if (neo_schedule_equal(&t->at[k].schedule, s))
+      return &t->at[k];
+  return NULL;
+}
+
+static bool within(void *ctx, const neo_schedule *s) {
+  return find(ctx, s) != NULL;
+}
+
+static double best_of(const table *t) {
+  double best = 0;
+  for (size_t k = 0; k < t->n; k++)
+    if (t->at[k].time_ns > 0 && (best == 0 || t->at[k].time_ns < best))
+      best = t->at[k].time_ns;
+  return best;
+}
+
+/* The first phase goes through the model's best ones of this space. */
+static void list_best(neo_search *s, const table *t) {
+  bool *taken = NEO_NEW_ARRAY(s->arena, bool, t->n + 1);
+  s->list.n = 0;
+  NEO_PUSH(s->arena, &s->list, t->at[0].schedule);
+  taken[0] = true;
+  while (s->list.n < NEO_SEARCH_FIRST && s->list.n < t->n) {
+    size_t best = t->n;
+    double least = 0;
+    for (size_t k = 0; k < t->n; k++) {
+      double cost = taken[k] ? -1 : neo_space_cost(&s->space, &t->at[k].schedule);
+      if (cost >= 0 && (best == t->n || cost < least))
+        best = k, least = cost;
+    }
+    if (best == t->n)
+      return;
+    taken[best] = true;
+    NEO_PUSH(s->arena, &s->list, t->at[best].schedule);
+  }
+}
+
+int64_t neo_survey_replay(const neo_space *x, neo_arena *a, const neo_surveyed *all, size_t n,
+                          double share, uint64_t seed) {
+  table t = {all, n};
+  neo_search s;
+  size_t trial[BATCH];
+  int64_t measured = 0;
+  double goal = best_of(&t) / share;
+  neo_search_init(&s, a, *x, seed);
+  s.within = within;
+  s.ctx = &t;
+  list_best(&s, &t);
+  for (;;) {
+    size_t asked = neo_search_ask(&s, trial, BATCH);
+    if (!asked)
+      return -1;
+    for (size_t k = 0; k < asked; k++) {
+      double time = find(&t, &s.trials.at[trial[k]].schedule)->time_ns;
+      measured++;
+      if (time > 0 && time <= goal)
+        return measured;
+      neo_search_tell(&s, trial[k], time > 0 ? time : -1);
+    }
+  }
+}
+
+static int compare(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+int64_t neo_survey_median(const neo_space *x, neo_arena *a, const neo_surveyed *all, size_t n,
+                          double share, int seeds) {
+  int64_t needed[SEEDS];
+  int n_seeds = seeds < SEEDS ? seeds : SEEDS;
+  for (int k = 0; k < n_seeds; k++) {
+    needed[k] = neo_survey_replay(x, a, all, n, share, (uint64_t)k + 1);
+    if (needed[k] < 0)
+      needed[k] = (int64_t)n;
+  }
+  qsort(needed, (size_t)n_seeds, sizeof *needed, compare);
+  return needed[n_seeds / 2];
+}
