@@ -156,6 +156,8 @@ static void software(doctor *d) {
   need(d, "qemu-aarch64", tool(d, "qemu-aarch64"),
        "only tests of aarch64 code need it: `apt install qemu-user`", false);
   title(d, "installation");
+  need(d, "neo-measure", neo_place_measurer(a),
+       "only tuning needs it; expected beside neoc: install neo again", false);
   need(d, "libneort", neo_place_lib(a), "expected in ../lib beside neoc: install neo again", true);
   need(d, "headers", neo_place_include(a), "expected in ../include beside neoc: install neo again",
        true);
