@@ -100,7 +100,8 @@ typedef enum { NEO_BUF_READ = 1, NEO_BUF_WRITE = 2, NEO_BUF_SCRATCH = 4 } neo_bu
 typedef struct {
   const char *name;
   uint8_t type, use;
-  neo_tensor tensor;      /* what it holds; 0 for scratch */
+  neo_tensor tensor;      /* what it holds, in the group that the kernel was made from; 0 for scratch */
+  int64_t shift;          /* its first element is this one of the tensor; other groups have their own */
   int64_t scratch_elems;  /* SCRATCH: per worker, constant */
   bool no_alias;          /* overlaps no other buffer of the kernel */
   int64_t align;          /* bytes; at least the element's size; only what is certain */

@@ -621,6 +621,7 @@ static void buffer(parser *p) {
     } else if (accept(p, "noalias")) b.no_alias = true;
     else if (accept(p, "align")) b.align = take_small(p, 1 << 20);
     else if (accept(p, "tensor")) b.tensor.i = (uint32_t)take_small(p, UINT32_MAX);
+    else if (accept(p, "from")) b.shift = take_small(p, INT64_MAX / 16);
     else break;
   }
   if (!p->failed) declare(p, b.name, N_BUF, neo_kernel_buf(p->k, b));

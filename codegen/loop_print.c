@@ -43,7 +43,7 @@ typedef struct {
 
 const char *const neo_loop_words[] = {"for",  "in",     "step",   "if",      "else",  "reg",
                                       "kernel", "units", "sizes",  "read",    "write", "scratch",
-                                      "unit", "unroll", "vector", "noalias", "align", "tensor",
+                                      "unit", "unroll", "vector", "noalias", "align", "tensor", "from",
                                       "and",  "or",     "not",    "true",    "false", "inf",
                                       "nan",  "rand",   "fma",    "let",     NULL};
 
@@ -378,6 +378,7 @@ static void print_buffer(printer *p, uint32_t i) {
   if (b->no_alias) neo_str_add(p->out, " noalias");
   if (b->align) neo_str_addf(p->out, " align %lld", (long long)b->align);
   if (b->tensor.i) neo_str_addf(p->out, " tensor %u", b->tensor.i);
+  if (b->shift) neo_str_addf(p->out, " from %lld", (long long)b->shift);
 }
 
 static void print_head(printer *p) {

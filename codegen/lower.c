@@ -44,6 +44,7 @@ static void add_buffer(lowering *l, neo_tensor t, neo_buf_use use) {
   }
   neo_kbuf b = {.name = neo_name_text(l->m->names, r->name), .type = r->type, .use = (uint8_t)use};
   b.tensor = t;
+  b.shift = neo_form_shift(l->f, t);
   b.no_alias = !may_share(l, t, use == NEO_BUF_WRITE);
   b.align = neo_type_bytes((neo_type)r->type);
   neo_map_set(&l->buf_of, t.i, neo_kernel_buf(l->k, b));

@@ -140,9 +140,7 @@ static bool is_safe(lowering *l, neo_expr load) {
   uint64_t known;
   if (neo_map_get(&l->safe, load.i, &known))
     return known;
-  neo_tensor t = {neo_expr_node(l->m, load)->attr};
-  neo_expr n = neo_tensor_elements(l->m, t), at = neo_flat_at(l->m, load);
-  bool safe = neo_prove_index(l->p, &l->facts, at, n, NULL) == NEO_PROVED;
+  bool safe = neo_form_inside(l->m, l->p, l->f, &l->facts, load);
   neo_map_set(&l->safe, load.i, safe);
   return safe;
 }

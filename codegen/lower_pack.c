@@ -25,10 +25,7 @@ static void check_load(void *ctx, neo_expr e) {
   safety *c = ctx;
   if (neo_expr_node(c->l->m, e)->op != NEO_OP_LOAD)
     return;
-  neo_tensor t = {neo_expr_node(c->l->m, e)->attr};
-  neo_expr at = neo_flat_at(c->l->m, e), n = neo_tensor_elements(c->l->m, t);
-  if (neo_prove_index(c->l->p, &c->l->facts, at, n, NULL) != NEO_PROVED)
-    c->safe = false;
+  c->safe = c->safe && neo_form_inside(c->l->m, c->l->p, c->l->f, &c->l->facts, e);
 }
 
 static bool safe_alone(lowering *l, neo_expr e) {
@@ -59,8 +56,7 @@ static bool safe_under(lowering *l, neo_expr e, neo_expr cond) {
   neo_facts f = l->facts;
   f.assume = &cond;
   f.n_assume = cond.i != 0;
-  neo_expr size = neo_tensor_elements(l->m, (neo_tensor){n.attr});
-  return neo_prove_index(l->p, &f, neo_flat_at(l->m, e), size, NULL) == NEO_PROVED;
+  return neo_form_inside(l->m, l->p, l->f, &f, e);
 }
 
 /* Axes that have one value in a block, or that the operand uses itself. */

@@ -70,6 +70,7 @@ neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const
   plan_store store = {.p = p, .prover = neo_prover_new(m), .scratch = &scratch};
   neo_map_init(&store.named, &scratch);
   neo_map_init(&store.buf_of, &scratch);
+  neo_map_init(&store.parts, &scratch);
   bool good = all_fit(&store);
   if (good)
     add_entries(&store, in);

@@ -4,6 +4,7 @@
  * Order: copies of old values to the caller; the groups; copies of results that the caller wants
  * twice; copies of the updates that could not be written in place. */
 #include "codegen/plan_internal.h"
+#include "fusion/form.h"
 #include <assert.h>
 
 typedef struct {
@@ -185,23 +186,27 @@ static void plan_frame(planner *q, neo_rt_entry *e) {
 
 /* ---- steps */
 
-static void add_arg(planner *q, neo_tensor t) {
+/* Kernels count from where their form begins in a tensor. */
+static void add_arg(planner *q, const neo_form *f, neo_tensor t) {
   int32_t buf = -1;
   bool placed = has_buf(q, t, &buf);
   assert(placed && "every tensor of a group has a place");
   (void)placed;
-  NEO_PUSH(q->p->arena, &q->p->args, buf);
+  int64_t element = neo_type_bytes((neo_type)neo_tensor_at(q->m, t)->type);
+  NEO_PUSH(q->p->arena, &q->p->args,
+           plan_store_part(q->env->store, buf, neo_form_shift(f, t) * element));
 }
 
 static void add_run(planner *q, size_t step) {
   const neo_group *gr = group_at(q, step);
   neo_rt_step s = {.op = NEO_RT_STEP_RUN,
                    .arg = (int32_t)q->env->in->kernel_of_group[q->order.at[step]]};
+  const neo_form *f = neo_group_form(q->m, gr);
   s.first = (int32_t)q->p->args.n;
   for (size_t k = 0; k < gr->reads.n; k++)
-    add_arg(q, gr->reads.at[k]);
+    add_arg(q, f, gr->reads.at[k]);
   for (size_t k = 0; k < gr->roots.n; k++)
-    add_arg(q, gr->roots.at[k]);
+    add_arg(q, f, gr->roots.at[k]);
   s.n = (int32_t)q->p->args.n - s.first;
   NEO_PUSH(q->p->arena, &q->p->steps, s);
 }

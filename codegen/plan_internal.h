@@ -22,6 +22,7 @@ typedef struct {
   neo_arena *scratch;
   neo_map named;  /* tensor id -> number in p->tensors (inputs, settings, params, states) */
   neo_map buf_of; /* tensor id -> buf, for what lives outside the frame */
+  neo_map parts;  /* hash of (buf, bytes) -> buf from there on */
   NEO_VEC(plan_output) outputs;
 } plan_store;
 void plan_store_fixed(plan_store *s);
@@ -31,6 +32,8 @@ int32_t plan_store_output(plan_store *s, const char *entry, uint32_t name, neo_t
                           const int32_t *taken, size_t n_taken);
 int32_t plan_store_buf(plan_store *s, uint8_t mem, neo_type type, int64_t offset,
                        int64_t size_bytes);
+/* The buffer `buf` without its first `bytes`. */
+int32_t plan_store_part(plan_store *s, int32_t buf, int64_t bytes);
 int64_t plan_store_max_bytes(plan_store *s, neo_tensor t);
 
 /* ---- record.c: fills `entry_symbols`, when kernels and entries are there: "<prefix>_step";

@@ -1,5 +1,6 @@
 /* The tensors that the caller can name, and where everything outside the frame lives. */
 #include "codegen/plan_internal.h"
+#include "base/hash.h"
 #include <assert.h>
 #include <string.h>
 
@@ -24,6 +25,28 @@ int32_t plan_store_buf(plan_store *s, uint8_t mem, neo_type type, int64_t offset
                        int64_t size_bytes) {
   neo_rt_buf b = {.mem = mem, .type = (uint8_t)type, .offset = offset, .size_bytes = size_bytes};
   NEO_PUSH(s->p->arena, &s->p->bufs, b);
+  return (int32_t)s->p->bufs.n - 1;
+}
+
+static bool same(const neo_rt_buf *a, const neo_rt_buf *b) {
+  return a->mem == b->mem && a->type == b->type && a->offset == b->offset &&
+         a->size_bytes == b->size_bytes && a->shift == b->shift;
+}
+
+int32_t plan_store_part(plan_store *s, int32_t buf, int64_t bytes) {
+  neo_rt_buf b = s->p->bufs.at[buf];
+  uint64_t known, key = neo_hash_mix((uint64_t)buf + 1, (uint64_t)bytes);
+  if (bytes == 0 || bytes > b.size_bytes) /* beyond the end: nothing is ever read or written */
+    return buf;
+  if (b.mem == NEO_RT_MEM_CALLER)
+    b.shift += bytes;
+  else
+    b.offset += bytes;
+  b.size_bytes -= bytes;
+  if (neo_map_get(&s->parts, key, &known) && same(&s->p->bufs.at[known], &b))
+    return (int32_t)known;
+  NEO_PUSH(s->p->arena, &s->p->bufs, b);
+  neo_map_set(&s->parts, key, s->p->bufs.n - 1);
   return (int32_t)s->p->bufs.n - 1;
 }
 

@@ -44,7 +44,8 @@ static lc tensor_row(recorder *r, size_t k) {
 
 static lc buf_row(recorder *r, size_t k) {
   neo_rt_buf b = r->p->bufs.at[k];
-  return RECORD(r, i8(r, b.mem), i8(r, b.type), i64(r, b.offset), i64(r, b.size_bytes));
+  return RECORD(r, i8(r, b.mem), i8(r, b.type), i64(r, b.offset), i64(r, b.size_bytes),
+                i64(r, b.shift));
 }
 
 static lc kernel_row(recorder *r, size_t k) {

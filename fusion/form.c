@@ -348,8 +348,9 @@ static neo_form *build(neo_module *m, const neo_group *g) {
   }
   for (size_t k = 0; k < g->members.n; k++)
     add_member(&b, &g->members.at[k]);
-  neo_prover_free(b.p);
   neo_form_merge(m, b.f);
+  neo_form_place(m, b.p, b.f);
+  neo_prover_free(b.p);
   return b.f;
 }
 

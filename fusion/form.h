@@ -9,7 +9,8 @@
  * k counting through the form.
  *
  * Differences from the expressions of definitions:
- *   LOAD has one index, the element's row-major offset (a scalar's: none); sums in offsets are in linear form (ir.h)
+ *   LOAD has one index, the element's row-major offset (a scalar's: none); sums in offsets are in linear form (ir.h);
+ *   offsets count from where the form begins in a tensor (shift.c)
  *   LOAD_ELSE is select(conditions that could not be proved, LOAD, other)
  *   MEAN is a sum and a count; LOGSUMEXP a maximum and a sum of exponentials; f16 and bf16 accumulate as f32
  *   neighbouring axes that every access walks as one are one axis
@@ -18,6 +19,7 @@
 #ifndef NEO_FUSION_FORM_H
 #define NEO_FUSION_FORM_H
 #include "fusion/group.h"
+#include "ir/prove.h"
 
 enum { NEO_FORM_MAX_AXES = 48 };
 
@@ -40,10 +42,17 @@ typedef struct {
   NEO_VEC(neo_form_out) outs;
 } neo_stage;
 
+typedef struct { /* how a tensor is accessed */
+  neo_tensor tensor;
+  int64_t shift; /* offsets count from this element on */
+  bool closed;   /* every access is inside the tensor wherever the axes are in their ranges */
+} neo_form_window;
+
 typedef struct neo_form {
   NEO_VEC(neo_axis_rec) axes; /* shared; from 0 to an extent over sizes */
   NEO_VEC(neo_stage) stages;
   uint32_t n_accs;
+  NEO_VEC(neo_form_window) windows; /* of each tensor that is read or written */
 } neo_form;
 
 /* The form of a group; made once, kept in the group. */
@@ -64,12 +73,18 @@ int64_t neo_extent_most(neo_module *m, neo_expr e);
 /* Elements of a tensor. */
 neo_expr neo_tensor_elements(neo_module *m, neo_tensor t);
 
-/* ---- private to fusion: form.c builds; flat.c flattens; merge.c merges axes; key.c hashes */
-struct neo_prover;
-neo_expr neo_flat_expr(neo_module *m, struct neo_prover *p, const neo_axis_rec *axes, uint32_t n_axes, neo_expr assume,
+/* The element of t that offsets count from, and whether accesses are inside t in any case. (shift.c) */
+int64_t neo_form_shift(const neo_form *f, neo_tensor t);
+bool neo_form_closed(const neo_form *f, neo_tensor t);
+/* Is a LOAD of the form proved to be inside its tensor under the facts? */
+bool neo_form_inside(neo_module *m, neo_prover *p, const neo_form *f, const neo_facts *facts, neo_expr load);
+
+/* ---- private to fusion: form.c builds; flat.c flattens; merge.c merges axes; shift.c moves origins; key.c hashes */
+neo_expr neo_flat_expr(neo_module *m, neo_prover *p, const neo_axis_rec *axes, uint32_t n_axes, neo_expr assume,
                        neo_expr e);
 neo_expr neo_flat_offset(neo_module *m, neo_tensor t, const neo_expr *index);
 void neo_form_merge(neo_module *m, neo_form *f);
+void neo_form_place(neo_module *m, neo_prover *p, neo_form *f);
 void neo_form_key(neo_module *m, const neo_group *g, uint64_t key[2]);
 void neo_form_print(const neo_module *m, const neo_form *f, neo_str *out); /* for explain and tests */
 

@@ -1,6 +1,6 @@
 /* The key of a group: a hash of its form in which tensors are numbers of buffers, so that groups with equal kernels have
  * equal keys. What the kernel depends on goes in: types, sizes, strides (inside the offsets), bounds of index tensors, the
- * length of each buffer (loads are proved in range against it), and which buffers may be the same memory. */
+ * length of each buffer that is not closed (loads are compared with it), and which buffers may be the same memory. */
 #include "base/hash.h"
 #include "fusion/form.h"
 #include <string.h>
@@ -88,7 +88,8 @@ static void mix_buffer(keyer *c, uint64_t key[2], neo_tensor t) {
     neo_map_get(&c->buf, r->updates.i, &old);
   mix(key, old);
   mix_expr(c, key, bound);
-  mix_expr(c, key, neo_tensor_elements(c->m, t));
+  bool closed = neo_form_closed(neo_group_form(c->m, c->g), t);
+  mix_expr(c, key, closed ? (neo_expr){0} : neo_tensor_elements(c->m, t));
 }
 
 void neo_form_key(neo_module *m, const neo_group *g, uint64_t key[2]) {

@@ -102,7 +102,8 @@ static void place_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) 
   const neo_rti_patch *p = &c->patch[e - c->model->entries];
   for (int32_t i = p->first; i < p->first + p->n; i++) {
     int32_t k = c->patches[i];
-    c->ptr[k] = c->caller[c->model->bufs[c->model->args[k]].offset];
+    const neo_rt_buf *b = &c->model->bufs[c->model->args[k]];
+    c->ptr[k] = b->shift ? (char *)c->caller[b->offset] + b->shift : c->caller[b->offset];
   }
 }
 

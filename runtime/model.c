@@ -162,9 +162,9 @@ static neo_rt_status check_bufs(const checker *c) {
     bool ok = b->mem < NEO_RTI_N_MEM && b->offset >= 0 && b->size_bytes >= 0 &&
               !__builtin_add_overflow(b->offset, b->size_bytes, &end);
     if (ok && b->mem == NEO_RT_MEM_CALLER)
-      ok = b->offset < c->m->n_tensors;
+      ok = b->offset < c->m->n_tensors && b->shift >= 0;
     else if (ok)
-      ok = end <= class_bytes(c->m, b->mem);
+      ok = end <= class_bytes(c->m, b->mem) && b->shift == 0;
     if (!ok)
       return BROKEN(c, "%s: buffer %d is outside of its memory", c->m->name, i);
   }
@@ -179,6 +179,8 @@ static neo_rt_status check_tensor(const checker *c, int32_t i) {
   if (t->buf < 0 || t->buf >= m->n_bufs)
     return BROKEN(c, "%s: %s has no buffer", m->name, t->name);
   const neo_rt_buf *b = &m->bufs[t->buf];
+  if (b->shift)
+    return BROKEN(c, "%s: the buffer of %s is a part", m->name, t->name);
   if (t->role == NEO_RT_ROLE_INPUT && (b->mem != NEO_RT_MEM_CALLER || b->offset != i))
     return BROKEN(c, "%s: input %s is not the caller's buffer", m->name, t->name);
   for (int d = 0; d < t->rank; d++)

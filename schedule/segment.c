@@ -35,6 +35,7 @@ static bool take_equation(neo_module *m, const neo_form *f, neo_expr where, neo_
 typedef struct {
   neo_module *m;
   neo_prover *p;
+  const neo_form *f;
   neo_facts facts;
   bool safe;
 } safety;
@@ -43,17 +44,14 @@ static void check_load(void *ctx, neo_expr e) {
   safety *c = ctx;
   if (neo_expr_node(c->m, e)->op != NEO_OP_LOAD)
     return;
-  neo_tensor t = {neo_expr_node(c->m, e)->attr};
-  neo_expr n = neo_tensor_elements(c->m, t);
-  if (neo_prove_index(c->p, &c->facts, neo_flat_at(c->m, e), n, NULL) != NEO_PROVED)
-    c->safe = false;
+  c->safe = c->safe && neo_form_inside(c->m, c->p, c->f, &c->facts, e);
 }
 
 static bool loads_safe(neo_module *m, const neo_form *f, const neo_stage *s, neo_expr before,
                        neo_expr e) {
   neo_axis_rec axes[NEO_FORM_MAX_AXES];
   uint32_t n = neo_stage_axes(f, s, axes);
-  safety c = {m, neo_prover_new(m), {axes, n, &before, before.i != 0}, true};
+  safety c = {m, neo_prover_new(m), f, {axes, n, &before, before.i != 0}, true};
   neo_prover_at(c.p, neo_expr_node(m, e)->span);
   neo_expr_visit(m, e, check_load, &c);
   neo_prover_free(c.p);

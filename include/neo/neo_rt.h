@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 1 /* add-only within a version */
+#define NEO_RT_ABI 2 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -115,11 +115,12 @@ typedef struct {            /* a tensor that the caller can name */
   int32_t buf;            /* where its elements live */
 } neo_rt_tensor;
 
-typedef struct {
+typedef struct { /* a tensor, or what a kernel uses of it: from some element to its end */
   uint8_t mem;
   uint8_t type;
   int64_t offset;     /* bytes in its class; see neo_rt_mem */
   int64_t size_bytes; /* at the largest sizes */
+  int64_t shift;      /* CALLER: bytes from the tensor's address on; else 0 */
 } neo_rt_buf;
 
 typedef struct {

@@ -75,16 +75,18 @@ static memory memory_new(checker *c, const neo_group *g, const neo_kernel *k) {
   for (size_t b = 0; b < k->bufs.n; b++) {
     const neo_kbuf *r = &k->bufs.at[b];
     neo_values *v = r->tensor.i ? neo_interp_tensor(c->interp, r->tensor) : NULL;
-    y.n[b] = v ? v->n : r->scratch_elems;
+    int64_t shift = v && r->shift > v->n ? v->n : r->shift; /* where nothing is read or written */
+    const neo_value *at = v ? v->at + shift : NULL;
+    y.n[b] = v ? v->n - shift : r->scratch_elems;
     y.buf[b] = NEO_NEW_ARRAY(c->a, neo_value, y.n[b] + 1);
     bool root = false; /* a result that is read again: what lies there at first is nobody's */
     for (size_t i = 0; i < g->roots.n; i++)
       root = root || g->roots.at[i].i == r->tensor.i;
     if (v && r->use & NEO_BUF_READ && !root)
-      memcpy(y.buf[b], v->at, (size_t)v->n * sizeof *v->at);
+      memcpy(y.buf[b], at, (size_t)y.n[b] * sizeof *at);
     else
       for (int64_t i = 0; i < y.n[b]; i++)
-        y.buf[b][i] = unwritten((neo_type)r->type, v ? v->at[i] : (neo_value){.i = 0});
+        y.buf[b][i] = unwritten((neo_type)r->type, v ? at[i] : (neo_value){.i = 0});
   }
   return y;
 }
@@ -112,8 +114,8 @@ static void compare(checker *c, const neo_group *g, const neo_schedule *s, const
     neo_values *v = neo_interp_tensor(c->interp, r->tensor);
     const double *error = neo_interp_errors(c->interp, r->tensor);
     bool pieces = neo_tensor_at(c->m, r->tensor)->pieces.n > 1;
-    for (int64_t i = 0; i < v->n; i++) {
-      neo_value y = mem->buf[b][i];
+    for (int64_t i = r->shift; i < v->n; i++) {
+      neo_value y = mem->buf[b][i - r->shift];
       neo_value before = unwritten((neo_type)r->type, v->at[i]);
       bool untouched = neo_type_is_float((neo_type)r->type) ? y.f == before.f : y.i == before.i;
       if (neo_gen_same((neo_type)r->type, v->at[i], error ? error[i] : 0, y) || (pieces && untouched))

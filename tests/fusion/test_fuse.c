@@ -118,6 +118,37 @@ static void equal_kernels_have_equal_keys_whatever_the_names(void **state) {
   neo_arena_free(&w.arena);
 }
 
+static bool share(const world *w, const char *a, const char *b) {
+  return memcmp(writer_of(w, a)->key, writer_of(w, b)->key, sizeof(uint64_t[2])) == 0;
+}
+
+static void kernels_that_differ_in_where_they_begin_are_one(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "input A : f32 [4, 6]\ninput B : f32 [9, 6]\ntemp a : f32 [6]\ntemp b : f32 [6]\ntemp c : f32 [6]\n"
+           "temp d : f32 [6]\ntemp e : f32 [6]\ndef a[j: 6] = exp(A[0, j])\ndef b[j: 6] = exp(A[3, j])\n"
+           "def c[j: 6] = exp(B[7, j])\ndef d[j: 6] = exp(A[j / 2, 1])\n"
+           "def e[j: 6] = exp(A[3, 5 - j])\nentry forward forward: a = a, b = b, c = c, d = d, e = e\n");
+  assert_true(share(&w, "a", "b") && share(&w, "a", "c"));
+  assert_false(share(&w, "a", "d") || share(&w, "a", "e"));
+  const neo_group *g = writer_of(&w, "b");
+  assert_int_equal(neo_form_shift(neo_group_form(w.m, g), g->reads.at[0]), 18);
+  neo_arena_free(&w.arena);
+}
+
+/* Loads that only a condition keeps inside are compared with the length, which must then be equal. */
+static void lengths_that_conditions_need_keep_kernels_apart(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "input A : f32 [6]\ninput B : f32 [7]\ntemp a : f32 [6]\ntemp b : f32 [6]\ntemp c : f32 [6]\n"
+           "def a[j: 6] = (A[j + 1] else 0.5)\ndef b[j: 6] = (B[j + 1] else 0.5)\ndef c[j: 6] = (B[j] else 0.5)\n"
+           "entry forward forward: a = a, b = b, c = c\n");
+  assert_false(share(&w, "a", "b"));
+  assert_true(neo_form_closed(neo_group_form(w.m, writer_of(&w, "c")), writer_of(&w, "c")->reads.at[0]));
+  assert_false(neo_form_closed(neo_group_form(w.m, writer_of(&w, "a")), writer_of(&w, "a")->reads.at[0]));
+  neo_arena_free(&w.arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_activation_joins_the_product_and_its_input_stays_in_registers),
@@ -126,6 +157,8 @@ int main(void) {
       cmocka_unit_test(an_update_stays_apart_from_a_reader_of_the_old_values_elsewhere),
       cmocka_unit_test(kernels_run_after_their_producers),
       cmocka_unit_test(equal_kernels_have_equal_keys_whatever_the_names),
+      cmocka_unit_test(kernels_that_differ_in_where_they_begin_are_one),
+      cmocka_unit_test(lengths_that_conditions_need_keep_kernels_apart),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 #include "tests/pipeline/plan_world.h"
 #include "base/random.h"
+#include "fusion/form.h"
 #include "ir/print.h"
 #include "tests/random/gen.h"
 #include <string.h>
@@ -14,21 +15,32 @@ typedef struct {
   int64_t *n;
 } kernel_memory;
 
-static neo_tensor tensor_of(const neo_kernel *k, size_t b) {
-  return k->bufs.at[b].tensor;
+/* Elements of argument b that every group with this kernel has. */
+static int64_t elements_of(size_t number, size_t b) {
+  const neo_compilation *c = &running->c;
+  int64_t least = INT64_MAX;
+  for (size_t i = 0; i < c->grouping.groups.n; i++) {
+    const neo_group *g = &c->grouping.groups.at[i];
+    if (c->kernel_of_group.at[i] != number)
+      continue;
+    neo_tensor t = b < g->reads.n ? g->reads.at[b] : g->roots.at[b - g->reads.n];
+    int64_t n = neo_tensor_elements_at(c->module, t, running->sizes, NULL);
+    n -= neo_form_shift(neo_group_form(c->module, g), t);
+    least = n < least ? n : least;
+  }
+  return least < 0 ? 0 : least;
 }
 
 /* Buffers in one place are one: an update over the old version. */
-static kernel_memory take_memory(neo_arena *a, const neo_kernel *k, const neo_rt_args *args) {
+static kernel_memory take_memory(neo_arena *a, size_t number, const neo_rt_args *args) {
+  const neo_kernel *k = running->c.kernels.at[number].kernel;
   kernel_memory y = {NEO_NEW_ARRAY(a, neo_value *, k->bufs.n + 1),
                      NEO_NEW_ARRAY(a, int64_t, k->bufs.n + 1)};
   for (size_t b = 0; b < k->bufs.n; b++) {
     const neo_kbuf *buf = &k->bufs.at[b];
     neo_type t = (neo_type)buf->type;
     bool scratch = buf->use & NEO_BUF_SCRATCH;
-    y.n[b] = scratch
-                 ? buf->scratch_elems
-                 : neo_tensor_elements_at(running->c.module, tensor_of(k, b), running->sizes, NULL);
+    y.n[b] = scratch ? buf->scratch_elems : elements_of(number, b);
     for (size_t j = 0; j < b && !scratch; j++)
       if (args->buf[j] == args->buf[b] && y.n[b] == y.n[j])
         y.buf[b] = y.buf[j];
@@ -47,7 +59,7 @@ static int32_t run_kernel(size_t number, const neo_rt_args *args) {
   neo_str why;
   neo_arena_init(&a, neo_alloc_default, NULL);
   neo_str_init(&why, &a);
-  kernel_memory mem = take_memory(&a, k, args);
+  kernel_memory mem = take_memory(&a, number, args);
   neo_kernel_run run = {.bufs = mem.buf, .n_elems = mem.n, .sizes = args->size};
   memcpy(run.key, args->key, sizeof run.key);
   run.lo = args->lo;

@@ -283,6 +283,35 @@ static void kernels_are_shared_by_groups_that_say_the_same(void **state) {
   check_text(text);
 }
 
+/* Slices of what the caller gives and gets, of parameters, states, constants and intermediates. */
+static void kernels_are_shared_by_groups_that_begin_elsewhere(void **state) {
+  (void)state;
+  const char *text = HEAD "input X : f32 [3, 5]\nparam w : f32 [4, 5]\nupdate u : f32 [4, 5] of w\n"
+                          "temp a : f32 [5]\ntemp b : f32 [5]\ntemp T : f32 [4, 5]\n"
+                          "temp P : f32 [3, 5]\n"
+                          "init @1 w[l: 4, i: 5] = f32(l * 7 + i)\n"
+                          "def @2 a[i: 5] =\n  sum[j: 5] X[0, j] * w[1, i]\n  then acc0\n"
+                          "def @3 b[i: 5] =\n  sum[j: 5] X[2, j] * w[3, i]\n  then acc0\n"
+                          "def @4 T[l: 4, i: 5] = a[i] + b[4 - i]*f32(l)\n"
+                          "def @5 P[i: 1, j: 5] at [i, j] =\n  sum[k: 5] T[1, k] * X[0, j]\n"
+                          "  then acc0\n"
+                          "def @6 P[i: 1, j: 5] at [i + 1, j] =\n  sum[k: 5] T[3, k] * X[1, j]\n"
+                          "  then acc0\n"
+                          "def @7 P[i: 1, j: 5] at [i + 2, j] =\n  sum[k: 5] T[0, k] * X[2, j]\n"
+                          "  then acc0\n"
+                          "def @8 u[l: 4, i: 5] = w[l, i] * 0.5 + T[l, i]\n"
+                          "entry train step: a = a, P = P; updates u\n";
+  plan_world w;
+  const neo_plan *p = plan_of(&w, text);
+  size_t parts = 0;
+  for (size_t k = 0; k < p->bufs.n; k++)
+    parts += p->bufs.at[k].shift != 0;
+  assert_true(parts >= 4); /* rows 1 and 2 of X and of P */
+  assert_int_equal(p->kernels.n + 3, w.c.grouping.groups.n);
+  world_close(&w);
+  check_text(text);
+}
+
 static void identifiers_of_the_header_are_distinct(void **state) {
   (void)state;
   plan_world w;
@@ -402,6 +431,7 @@ int main(void) {
       cmocka_unit_test(a_truth_behind_a_guard_is_an_index),
       cmocka_unit_test(what_is_dead_in_one_entry_is_overwritten_only_after_its_pieces),
       cmocka_unit_test(kernels_are_shared_by_groups_that_say_the_same),
+      cmocka_unit_test(kernels_are_shared_by_groups_that_begin_elsewhere),
       cmocka_unit_test(identifiers_of_the_header_are_distinct),
       cmocka_unit_test(many_entries_are_named_in_no_time),
       cmocka_unit_test(indices_that_are_kept_are_checked_when_set),

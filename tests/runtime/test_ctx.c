@@ -30,9 +30,9 @@ static void expect_message(const neo_rt_model *model, const neo_rt_config *confi
 static void a_library_of_another_abi_is_refused(void **state) {
   (void)state;
   neo_rt_model model = toy_model;
-  model.abi = 2;
+  model.abi = 3;
   expect_message(&model, NULL, NEO_ABI,
-                 "the model was generated for ABI 2, this libneort has ABI 1");
+                 "the model was generated for ABI 3, this libneort has ABI 2");
   assert_int_equal(neo_rt_arena_size(&model, 1), -1);
 }
 
@@ -72,6 +72,12 @@ static void malformed_models_are_refused(void **state) {
   bufs[W].size_bytes = 156;
   expect_message(&model, NULL, NEO_INTERNAL, "toy: the buffer of W is too small");
   bufs[W] = toy_model.bufs[W];
+  bufs[W].shift = 4;
+  expect_message(&model, NULL, NEO_INTERNAL, "toy: buffer 6 is outside of its memory");
+  bufs[W] = toy_model.bufs[W];
+  bufs[X].shift = 4;
+  expect_message(&model, NULL, NEO_INTERNAL, "toy: the buffer of X is a part");
+  bufs[X] = toy_model.bufs[X];
   neo_rt_entry entries[TOY_ENTRIES];
   memcpy(entries, toy_model.entries, sizeof entries);
   model.entries = entries;
@@ -244,6 +250,25 @@ static void *run_twice(void *arg) {
   return NULL;
 }
 
+static void a_kernel_gets_a_part_of_the_callers_tensor(void **state) {
+  (void)state;
+  neo_rt_model model = twice_model;
+  neo_rt_buf bufs[3] = {twice_model.bufs[0], twice_model.bufs[1], twice_model.bufs[0]};
+  const int32_t args[] = {1, 2};
+  bufs[2].shift = 3 * sizeof(float);
+  model.bufs = bufs;
+  model.n_bufs = 3;
+  model.args = args;
+  neo_rt_ctx *ctx;
+  assert_int_equal(neo_rt_create(&model, NULL, &ctx), NEO_OK);
+  float v[] = {1, 2, 3, 4, 5, 6, 7}, z[4];
+  int64_t n = 4;
+  assert_int_equal(neo_rt_call(ctx, 0, &n, (void *[]){v, z}), NEO_OK);
+  for (int64_t i = 0; i < n; i++)
+    assert_true(z[i] == 2 * v[i + 3]);
+  neo_rt_destroy(ctx);
+}
+
 static void run_four(neo_rt_pool *pool, uint64_t want) {
   job jobs[4] = {{.pool = pool}, {.pool = pool}, {.pool = pool}, {.pool = pool}};
   pthread_t threads[4];
@@ -273,6 +298,7 @@ static void two_models_and_two_contexts_of_one_run_from_four_threads(void **stat
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_library_of_another_abi_is_refused),
+      cmocka_unit_test(a_kernel_gets_a_part_of_the_callers_tensor),
       cmocka_unit_test(missing_cpu_features_are_listed),
       cmocka_unit_test(malformed_models_are_refused),
       cmocka_unit_test(bad_configurations_are_named),
