@@ -22,6 +22,7 @@ typedef struct {
   neo_arena arena;
   char folder[64];
   const char *model, *records, *more;
+  const char *shipped; /* folder of shipped records; null: none */
 } world;
 
 static int set_up(void **state) {
@@ -54,6 +55,7 @@ static neo_status compile(world *w, neo_compilation *c, const char *list, neo_al
   const neo_records_source *sources = neo_records_sources(&w->arena, list, &shipped, &why);
   assert_non_null(sources);
   neo_compile_options o = {.path = w->model,
+                           .records_dir = shipped ? w->shipped : NULL,
                            .mcpu = "x86-64-v3",
                            .target = "x86_64",
                            .records = sources,
@@ -187,6 +189,29 @@ static void the_best_of_several_files_counts_whatever_their_order(void **state) 
   assert_string_equal(with(w, a).hash, with(w, b).hash);
 }
 
+static void shipped_records_are_those_of_the_target_and_read_unless_none(void **state) {
+  world *w = *state;
+  neo_record r = record_of_y(w, tile3);
+  const char *level3 = neo_path_join(&w->arena, w->folder, "x86-64-v3.records");
+  const char *level4 = neo_path_join(&w->arena, w->folder, "x86-64-v4.records");
+  w->shipped = w->folder;
+  put(w, level4, &r);
+  assert_false(with(w, NULL).from_record);
+  put(w, level3, &r);
+  assert_true(with(w, NULL).from_record);
+  assert_true(with(w, level4).from_record);
+  assert_false(with(w, "none").from_record);
+  /* stale ones are no concern of the user */
+  unlink(level3);
+  r.build = "neo 0.0.1, schedules 0";
+  put(w, level3, &r);
+  outcome o = with(w, NULL);
+  assert_false(o.from_record);
+  assert_string_equal(o.said, "");
+  unlink(level3);
+  unlink(level4);
+}
+
 static void a_damaged_file_is_used_as_far_as_it_goes(void **state) {
   world *w = *state;
   neo_record r = record_of_y(w, tile3);
@@ -270,6 +295,7 @@ int main(void) {
       TEST(a_record_that_fits_gives_the_schedule),
       TEST(what_does_not_fit_is_ignored_and_changes_nothing),
       TEST(the_best_of_several_files_counts_whatever_their_order),
+      TEST(shipped_records_are_those_of_the_target_and_read_unless_none),
       TEST(a_damaged_file_is_used_as_far_as_it_goes),
       TEST(a_named_file_that_cannot_be_read_is_an_error),
       TEST(the_users_file_is_read_only_when_asked_for_and_may_be_missing),

@@ -19,19 +19,6 @@ neo_status neo_records_fail_errno(neo_records_lock *w) {
   return neo_records_fail(w, NEO_IO, strerror(errno));
 }
 
-/* The folder of the user's own file is made for the user alone. */
-static neo_status make_folder(neo_records_lock *w) {
-  const char *folder = neo_path_folder(w->a, w->path);
-  if (neo_path_exists(folder))
-    return NEO_OK;
-  bool private = w->flags & NEO_RECORDS_PRIVATE;
-  if (neo_path_make_folder(private ? neo_path_folder(w->a, folder) : folder) != NEO_OK)
-    return neo_records_fail_errno(w);
-  if (private && mkdir(folder, 0700) != 0 && errno != EEXIST)
-    return neo_records_fail_errno(w);
-  return NEO_OK;
-}
-
 static neo_status open_file(neo_records_lock *w) {
   bool private = w->flags & NEO_RECORDS_PRIVATE;
   int flags = O_RDWR | O_CREAT | O_APPEND | (private ? O_NOFOLLOW : 0);
@@ -77,7 +64,9 @@ static neo_status shut(neo_records_lock *w) {
 
 static neo_status open_current(neo_records_lock *w) {
   bool is = false;
-  neo_status s = make_folder(w);
+  neo_status s = neo_records_make_folder(w->a, w->path, w->flags);
+  if (s)
+    return neo_records_fail_errno(w);
   while (!s && !is) {
     s = shut(w);
     if (!s)

@@ -19,6 +19,16 @@ char *neo_records_place(neo_arena *a) {
   return home ? neo_path_join(a, home, ".cache/neo/records") : NULL;
 }
 
+neo_status neo_records_make_folder(neo_arena *a, const char *path, unsigned flags) {
+  const char *folder = neo_path_folder(a, path);
+  if (neo_path_exists(folder))
+    return NEO_OK;
+  if (!(flags & NEO_RECORDS_PRIVATE))
+    return neo_path_make_folder(folder);
+  neo_status s = neo_path_make_folder(neo_path_folder(a, folder));
+  return s || mkdir(folder, 0700) == 0 || errno == EEXIST ? s : NEO_IO;
+}
+
 static bool owned(neo_arena *a, const char *path, const struct stat *st, const char **why) {
   if (st->st_uid != geteuid())
     *why = neo_arena_printf(a, "%s: belongs to another user", path);

@@ -33,6 +33,9 @@ enum {
 
 /* The user's file; null where neither XDG_CACHE_HOME nor HOME is an absolute path. */
 char *neo_records_place(neo_arena *a);
+/* Makes the folder of a file, and those above it; of the user's own (NEO_RECORDS_PRIVATE) for the
+ * user alone, whatever the umask says. NEO_IO: errno tells why. */
+neo_status neo_records_make_folder(neo_arena *a, const char *path, unsigned flags) NEO_MUST_CHECK;
 
 /* Appends one record: it is in the file, whole, when this returns NEO_OK; folders are made. Any
  * number of processes may call this at once. Otherwise *why has a text with the path: NEO_IO (a

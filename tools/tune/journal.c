@@ -54,7 +54,7 @@ neo_status neo_journal_open(neo_tune *t) {
   if (!t->o.log || !t->tasks.n)
     return NEO_OK;
   read_log(t);
-  neo_status s = neo_path_make_folder(neo_path_folder(&t->c->arena, t->o.log));
+  neo_status s = neo_records_make_folder(&t->c->arena, t->o.log, t->o.records_flags);
   if (!s)
     t->log = open(t->o.log, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (t->log >= 0) {
