@@ -1,7 +1,7 @@
 /* The child: opens the candidate, runs it, tells. Standard streams go nowhere; descriptors but the two pipes are closed.
  *
- * Few units of a long kernel are run, next to each other from its middle, as many as take about run_ms: units are alike,
- * so the rest would tell nothing new. The answer of one run is handed over and judged before time is taken; after that the
+ * Of a long kernel only some units are run, next to each other from its middle, as many as take about run_ms; how much
+ * of the whole that is, the parent sees by what they wrote. A race is run whole. The answer of one run is handed over and judged before time is taken; after that the
  * same units run until there are enough samples, and once more what they wrote is compared, with the first time. */
 #include "runtime/internal.h"
 #include "tools/measure/measure.h"
@@ -155,7 +155,7 @@ static double timed(child *c, int which, int64_t lo, int64_t hi, int runs) {
 static void choose_units(child *c, int which) {
   int64_t units = c->kernel[which]->units, n = c->j->threads, mid = units / 2;
   c->lo[which] = 0, c->hi[which] = units;
-  if (c->mode < MEASURE_TRY || units < 4 * n)
+  if (c->mode != MEASURE_TRY || units < 4 * n)
     return;
   for (; n < units; n *= 2) {
     int64_t lo = mid - n / 2;
@@ -180,30 +180,22 @@ static void forget(const child *c) {
       memset(c->j->buf[k].data, MEASURE_UNWRITTEN, c->j->buf[k].bytes);
 }
 
-static void hand_over(child *c, int which, bool whole) {
+static void hand_over(child *c, int which) {
   for (int k = 0; k < c->j->n_bufs; k++)
     if (c->j->buf[k].write)
       memcpy(c->j->buf[k].answer, c->j->buf[k].data, c->j->buf[k].bytes);
   c->m.kind = MEASURE_ANSWER;
   c->m.which = which;
-  c->m.whole = whole;
+  c->m.whole = c->hi[which] - c->lo[which] == c->kernel[which]->units;
   tell(c);
   c->share[which] = wait_for_permission();
 }
 
-/* Of the units that will be timed; what races is judged as a whole before that. */
 static void answer(child *c, int which) {
-  int64_t units = c->kernel[which]->units;
   choose_units(c, which);
-  bool whole = c->hi[which] - c->lo[which] == units;
-  if (c->mode == MEASURE_RACE && which == 0 && !whole) {
-    forget(c);
-    run(c, which, 0, units);
-    hand_over(c, which, true);
-  }
   forget(c);
   c->first_ns[which] = timed(c, which, c->lo[which], c->hi[which], 1);
-  hand_over(c, which, whole);
+  hand_over(c, which);
 }
 
 /* The candidate's answer is what was handed over last. */
@@ -246,6 +238,7 @@ static void run_plain(child *c) {
   }
   run(c, 0, 0, units > 0);
   run(c, 0, units > 0 ? units - 1 : 0, units);
+  c->lo[0] = 0, c->hi[0] = -1; /* not the whole */
 }
 
 /* ---- samples: of the candidate and of the base in turns, so that whatever slows the machine slows both. The calibration
@@ -280,19 +273,12 @@ static bool enough(const child *c, const calibration *k) {
   return m->n >= least && k->spent >= total / 4;
 }
 
-/* Other units for every sample, as far as there are others: the data of the same ones would be in the cache. */
-static int64_t window(const child *c, int which) {
-  int64_t n = c->hi[which] - c->lo[which], units = c->kernel[which]->units;
-  return units > n ? (c->lo[which] + (c->m.n + 1) * n) % (units - n + 1) : 0;
-}
-
 /* One sample of each; false: the machine's speed changed. */
 static bool sample(child *c, calibration *k, const int runs[2]) {
   static const double drift = 1.25;
   double before = k->before;
   for (int which = 0; which < c->n; which++) {
-    int64_t lo = window(c, which), n = c->hi[which] - c->lo[which];
-    double t = timed(c, which, lo, lo + n, runs[which]);
+    double t = timed(c, which, c->lo[which], c->hi[which], runs[which]);
     c->m.sample_ns[which][c->m.n] = t;
     k->spent += t * runs[which];
   }
@@ -358,7 +344,7 @@ void measure_child(const measure_job *j, measure_mode mode, const measure_kernel
   set_up(&c, in, out);
   if (mode == MEASURE_PLAIN) {
     run_plain(&c);
-    hand_over(&c, 0, false);
+    hand_over(&c, 0);
   } else {
     for (int i = c.n - 1; i >= 0; i--)
       answer(&c, i);

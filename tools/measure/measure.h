@@ -17,7 +17,7 @@
  *   plain KERNEL                          some units of a kernel that is right: what `base` is compared with
  *   base KERNEL                           the default: measured; its answer is the expected one from now on
  *   try KERNEL                            a candidate: measured against the base, in turns, on some units
- *   race KERNEL                           the same for longer, after its whole answer was right
+ *   race KERNEL                           the same on all units, for longer
  *   quit
  *
  * where KERNEL is `id=3 symbol=k3 units=64 scratch=8192 [best_ratio=0.8] path=/tmp/x/k3.so` (the path to the end of the

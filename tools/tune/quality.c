@@ -21,6 +21,33 @@ static neo_status measure_all(neo_tune *t, neo_task *x, neo_surveyed *all, size_
   return s;
 }
 
+/* The least of hundreds of noisy times is the luckiest one: those at the top are measured twice more, and have the median
+ * of the three. */
+static neo_status measure_top(neo_tune *t, neo_task *x, neo_surveyed *all, size_t n) {
+  size_t *top = NEO_NEW_ARRAY(&t->c->arena, size_t, n + 1), m = 0;
+  neo_status s = NEO_OK;
+  for (size_t k = 0; k < n; k++) {
+    size_t i = m;
+    if (all[k].time_ns <= 0)
+      continue;
+    for (; i && all[k].time_ns < all[top[i - 1]].time_ns; i--)
+      top[i] = top[i - 1];
+    top[i] = k;
+    m++;
+  }
+  m = m / 8 + 1 < m ? m / 8 + 1 : m;
+  for (size_t k = 0; k < m && !s && !neo_tune_stopped(t) && !neo_tune_late(t); k++) {
+    neo_surveyed *y = &all[top[k]];
+    neo_schedule twice[2] = {y->schedule, y->schedule};
+    double ratio[2], a = y->time_ns;
+    s = neo_task_measure(t, x, twice, 2, ratio);
+    double b = ratio[0] * x->default_ns, c = ratio[1] * x->default_ns;
+    if (!s && ratio[0] > 0 && ratio[1] > 0)
+      y->time_ns = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+  }
+  return s;
+}
+
 static neo_quality judge(neo_tune *t, const neo_task *x, const neo_surveyed *all, size_t n,
                          size_t done) {
   neo_quality q = {.task = x,
@@ -50,6 +77,8 @@ neo_status neo_tune_survey(neo_tune *t, neo_quality **out, size_t *n) {
       continue;
     size_t space = neo_survey_space(&x->search.space, &all);
     s = measure_all(t, x, all, space, &done);
+    if (!s)
+      s = measure_top(t, x, all, done);
     if (!s)
       (*out)[(*n)++] = judge(t, x, all, space, done);
   }
