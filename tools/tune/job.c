@@ -86,13 +86,18 @@ static void add_tolerance(const shape *x, neo_type t, const neo_job_options *o, 
     neo_str_add(out, " rare=0.0002");
 }
 
+/* Elements that the kernel sees: from where it begins to the tensor's end. */
+static int64_t elements(const neo_compilation *c, const neo_kbuf *b, const int64_t *sizes) {
+  int64_t n = neo_tensor_elements_at(c->module, b->tensor, sizes, NULL) - b->shift;
+  return n < 0 ? 0 : n;
+}
+
 static void add_buffer(neo_compilation *c, const neo_kbuf *b, const shape *x,
                        const neo_job_options *o, neo_str *out) {
   const neo_tensor_rec *r = neo_tensor_at(c->module, b->tensor);
   bool written = b->use & NEO_BUF_WRITE;
   neo_str_addf(out, "buffer %s %s %lld", written ? "write" : "read",
-               neo_type_text((neo_type)b->type),
-               (long long)neo_tensor_elements_at(c->module, b->tensor, o->sizes, NULL));
+               neo_type_text((neo_type)b->type), (long long)elements(c, b, o->sizes));
   if (written)
     add_tolerance(x, (neo_type)b->type, o, out);
   else if (r->bound.i)
@@ -123,7 +128,7 @@ double neo_job_bytes(neo_compilation *c, const neo_kernel *k, const int64_t *siz
   double bytes = 0;
   for (size_t i = 0; i < k->bufs.n; i++)
     if (!(k->bufs.at[i].use & NEO_BUF_SCRATCH))
-      bytes += (double)neo_tensor_elements_at(c->module, k->bufs.at[i].tensor, sizes, NULL) *
-               neo_type_bytes((neo_type)k->bufs.at[i].type);
+      bytes +=
+          (double)elements(c, &k->bufs.at[i], sizes) * neo_type_bytes((neo_type)k->bufs.at[i].type);
   return bytes;
 }
