@@ -190,7 +190,7 @@ static void add_stage(hasher *h, neo_family *out, const neo_stage *s) {
   }
 }
 
-/* How many elements: a table that is looked up is longer than any loop. */
+/* How many elements: loads that are not proved to be inside are compared with it. */
 static void add_elements(hasher *h, neo_tensor t) {
   uint64_t constant = 1;
   words rest = {{0}};
@@ -211,13 +211,15 @@ static void add_elements(hasher *h, neo_tensor t) {
   }
 }
 
-static void add_buffer(hasher *h, neo_tensor t) {
+static void add_buffer(hasher *h, const neo_form *f, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(h->m, t);
   add(h, number(&h->buf, t.i));
   add(h, r->type);
   add(h, r->updates.i ? number(&h->buf, r->updates.i) : 0);
   add_expr(h, r->bound);
-  add_elements(h, t);
+  add(h, neo_form_closed(f, t));
+  if (!neo_form_closed(f, t))
+    add_elements(h, t);
 }
 
 void neo_group_family(neo_module *m, const neo_group *g, neo_family *out) {
@@ -232,9 +234,9 @@ void neo_group_family(neo_module *m, const neo_group *g, neo_family *out) {
   for (size_t k = 0; k < f->stages.n; k++)
     add_stage(&h, out, &f->stages.at[k]);
   for (size_t k = 0; k < g->reads.n; k++)
-    add_buffer(&h, g->reads.at[k]);
+    add_buffer(&h, f, g->reads.at[k]);
   for (size_t k = 0; k < g->roots.n; k++)
-    add_buffer(&h, g->roots.at[k]);
+    add_buffer(&h, f, g->roots.at[k]);
   for (int k = 0; k < 2; k++) {
     out->key[k] = h.sum.at[k];
     out->family[k] = h.sum.at[2 + k];

@@ -236,6 +236,37 @@ static void a_named_file_that_cannot_be_read_is_an_error(void **state) {
   neo_compilation_free(&c);
 }
 
+/* So that what was tuned for one of them serves the others. */
+static void groups_that_share_a_kernel_share_their_records(void **state) {
+  static const char *const models[] = {"mnist/cnn", "zoo/lltm_unrolled", "zoo/capsulenet_conv"};
+  static const char *const imports[] = {NEO_TEST_SOURCE_DIR "/models/std", NULL};
+  world *w = *state;
+  size_t shared = 0;
+  for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+    neo_compilation c;
+    neo_map first; /* key of a kernel -> of its records */
+    neo_compile_options o = {.import_paths = imports};
+    o.path = neo_arena_printf(&w->arena, NEO_TEST_SOURCE_DIR "/models/%s.expr", models[i]);
+    neo_map_init(&first, &w->arena);
+    neo_compilation_init(&c, &o);
+    assert_int_equal(neo_compile_front(&c), NEO_OK);
+    assert_int_equal(neo_compile_passes(&c), NEO_OK);
+    assert_int_equal(neo_compile_kernels(&c), NEO_OK);
+    for (size_t g = 0; g < c.grouping.groups.n; g++) {
+      neo_record r = {0};
+      uint64_t known;
+      neo_record_describe(&c, &c.grouping.groups.at[g], &r);
+      bool again = neo_map_get(&first, c.kernel_of_group.at[g], &known);
+      if (again && known != r.key[0])
+        fail_msg("%s: group %s", models[i], c.grouping.groups.at[g].name);
+      shared += again;
+      neo_map_set(&first, c.kernel_of_group.at[g], r.key[0]);
+    }
+    neo_compilation_free(&c);
+  }
+  assert_true(shared > 10);
+}
+
 static void the_users_file_is_read_only_when_asked_for_and_may_be_missing(void **state) {
   world *w = *state;
   setenv("XDG_CACHE_HOME", w->folder, 1);
@@ -298,6 +329,7 @@ int main(void) {
       TEST(shipped_records_are_those_of_the_target_and_read_unless_none),
       TEST(a_damaged_file_is_used_as_far_as_it_goes),
       TEST(a_named_file_that_cannot_be_read_is_an_error),
+      TEST(groups_that_share_a_kernel_share_their_records),
       TEST(the_users_file_is_read_only_when_asked_for_and_may_be_missing),
       TEST(any_allocation_may_fail_while_records_are_read),
       TEST(a_list_of_records_is_read_as_it_is_written),
