@@ -16,8 +16,9 @@
  *   - elementwise definitions that read all slices of what was merged before
  *   - pieces of one tensor that are slices of what was merged: the tensor has one piece then
  * Definitions at the same distance from the graph's sources cannot depend on each other, so only
- * these are merged, sources first; no cycle can come from that. It runs before autodiff, so that
- * gradients are merged as well.
+ * these are merged, sources first; no cycle can come from that. Only those merge that the same
+ * entries need (users.h): an entry shall not compute slices for another. It runs before autodiff,
+ * so that gradients are merged as well.
  *
  * Where the new axis stands: behind the output axes that the first read with the axis has before
  * it, so that it walks memory as that read does (X[n, t, i] gives [n, t, ..], W[t, i, j] gives
@@ -26,10 +27,11 @@
 #include "ir/clone.h"
 #include "transform/alike.h"
 #include "transform/transform.h"
+#include "transform/users.h"
 #include <assert.h>
 #include <string.h>
 
-enum { MOST_AXES = 24 };
+enum { MOST_AXES = 24, MOST_RANK = 16 }; /* of a definition; of a tensor, as the verifier has it */
 
 typedef struct { /* tensor -> slice `at` of tensor `in` along its dimension `dim` */
   neo_tensor in;
@@ -50,6 +52,7 @@ typedef struct {
   neo_map sliced; /* tensor -> index into slices */
   NEO_VEC(slice) slices;
   neo_map depth; /* of a tensor; absent: 0 */
+  neo_map users; /* of a tensor, see users.h */
 } merger;
 
 /* ---- distance from the sources */
@@ -367,7 +370,8 @@ static void merge_bucket(merger *q, candidates *b, neo_alike_part part) {
 
 static bool mergeable(merger *q, neo_def d) {
   const neo_def_rec *r = neo_def_at(q->m, d);
-  if (r->out.n != 1 || r->out_map.n || r->n_out == 0 || r->axes.n + 1 >= MOST_AXES)
+  if (r->out.n != 1 || r->out_map.n || r->n_out == 0 || r->n_out == MOST_RANK ||
+      r->axes.n + 1 >= MOST_AXES)
     return false;
   const neo_tensor_rec *t = neo_tensor_at(q->m, (neo_tensor){neo_list_at(q->m, r->out, 0)});
   return t->role == NEO_ROLE_TEMP && t->pieces.n == 1 &&
@@ -381,6 +385,12 @@ static bool has_finish(merger *q, neo_def d) {
          r->body.n == 1 && neo_expr_node(q->m, neo_list_expr(q->m, r->finish, 0))->op != NEO_OP_ACC;
 }
 
+static uint64_t users_of(merger *q, neo_def d) {
+  uint64_t users = 0;
+  neo_map_get(&q->users, neo_list_at(q->m, neo_def_at(q->m, d)->out, 0), &users);
+  return users;
+}
+
 static void merge_alike(merger *q, const neo_def *defs, size_t n, neo_alike_part part) {
   NEO_VEC(candidates) buckets = {0};
   neo_map by_words;
@@ -388,6 +398,7 @@ static void merge_alike(merger *q, const neo_def *defs, size_t n, neo_alike_part
   for (size_t k = 0; k < n; k++) {
     candidate c = {defs[k], neo_alike_of(q->m, q->a, defs[k], part)};
     uint64_t h = neo_hash(c.form.words.at, c.form.words.n * sizeof *c.form.words.at, 0), at;
+    h = neo_hash_mix(h, users_of(q, defs[k]));
     for (size_t i = 0; i < c.form.reads.n; i++)
       h = neo_hash_mix(h, c.form.reads.at[i].tensor.i);
     if (!neo_map_get(&by_words, h, &at)) {
@@ -461,13 +472,15 @@ static void merge_pieces(merger *q, neo_tensor t) {
   by[dim] = neo_const_int(m, NEO_I64_T, 0);
   for (uint32_t k = 0; k < r.axes.n; k++) {
     neo_axis_rec x = *neo_def_axis(m, &r, k);
-    if (k == (uint32_t)dim)
-      x.hi = neo_tensor_extent(m, t, k);
+    x.lo = neo_expr_subst_axes(m, x.lo, by, r.axes.n);
+    x.hi = k == (uint32_t)dim ? neo_tensor_extent(m, t, k)
+                              : neo_expr_subst_axes(m, x.hi, by, r.axes.n);
     ids[k] = neo_axis_add(m, x).i;
   }
   neo_alike_family f = {m, &all.at[0].form, by, r.axes.n, step, neo_axis_ref(m, (uint32_t)dim)};
   r.finish = member_list(&f, q->a, r.finish);
   r.body = member_list(&f, q->a, r.body);
+  r.where = r.where.i ? neo_expr_subst_axes(m, r.where, by, r.axes.n) : r.where;
   r.axes = neo_list_new(m, ids, r.axes.n);
   r.out_map = (neo_list){0};
   r.origin = r.origin ? r.origin : all.at[0].def.i;
@@ -546,6 +559,8 @@ neo_status neo_pass_parallel(neo_module *m) {
   neo_map_init(&q.kept, &scratch);
   neo_map_init(&q.sliced, &scratch);
   neo_map_init(&q.depth, &scratch);
+  neo_map_init(&q.users, &scratch);
+  neo_users_find(m, &scratch, &q.users);
   tensors roots = roots_of(&q);
   neo_def *order;
   size_t n = neo_module_topo(m, roots.at, roots.n, &scratch, &order, NULL);

@@ -171,6 +171,51 @@ static void stacked_slices_become_one_piece(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* Its own axis is 0 in a piece, whoever asks. */
+static void what_a_piece_asks_of_its_axis_stays_true(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "temp S : f32 [2, 3, 4]\n"
+                "def @4 S[r: 1, n: 3, j: 4] at [r, n, j] =\n"
+                "  sum[i: r + 2] where r < i; X[n, i] * W[0, i, j]\n"
+                "def @5 S[r: 1, n: 3, j: 4] at [r + 1, n, j] =\n"
+                "  sum[i: r + 2] where r < i; X[n, i] * W[1, i, j]\n"
+                "entry forward forward: S = S\n");
+  apply(&w);
+  says(&w, "S", "sum[i: 2] where 0 < i;");
+  neo_arena_free(&w.arena);
+}
+
+static void what_one_entry_needs_alone_stays_out_of_another(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "def @2 A[n: 3, j: 4] =\n  sum[i: 5] X[n, i] * W[0, i, j]\n"
+                "def @3 B[n: 3, j: 4] =\n  sum[i: 5] X[n, i] * W[1, i, j]\n"
+                "def @4 C[n: 3, j: 4] = exp(A[n, j])\n"
+                "def @5 Y[n: 3, j: 4] = A[n, j] - B[n, j]\n"
+                "entry forward forward: C = C\nentry forward test: Y = Y\n");
+  apply(&w);
+  assert_false(exists(&w, "all.A") || exists(&w, "all.B"));
+  neo_arena_free(&w.arena);
+}
+
+static void a_tensor_has_at_most_16_dimensions(void **state) {
+  (void)state;
+  world w;
+#define ONES "1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1"
+#define AXES "c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1, l: 1, m: 1, n: 1, o: 1, p: 1"
+#define INDEX "c, d, e, f, g, h, i, j, k, l, m, n, o, p"
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [2, 3, " ONES "]\ntemp A : f32 [2, 3, " ONES "]\n"
+           "temp B : f32 [2, 3, " ONES "]\ntemp Y : f32 [2, 3, " ONES "]\n"
+           "def @1 A[a: 2, b: 3, " AXES "] = X[a, 0, " INDEX "]\n"
+           "def @2 B[a: 2, b: 3, " AXES "] = X[a, 1, " INDEX "]\n"
+           "def @3 Y[a: 2, b: 3, " AXES "] = A[a, b, " INDEX "] * B[a, b, " INDEX "]\n"
+           "entry forward forward: Y = Y\n");
+  apply(&w);
+  assert_false(exists(&w, "all.A"));
+  neo_arena_free(&w.arena);
+}
+
 /* ---- values */
 
 enum { MOST = 14 };
@@ -292,6 +337,9 @@ int main(void) {
       cmocka_unit_test(sums_become_one_where_what_follows_differs),
       cmocka_unit_test(elementwise_definitions_follow_only_where_they_take_all_slices),
       cmocka_unit_test(stacked_slices_become_one_piece),
+      cmocka_unit_test(what_a_piece_asks_of_its_axis_stays_true),
+      cmocka_unit_test(what_one_entry_needs_alone_stays_out_of_another),
+      cmocka_unit_test(a_tensor_has_at_most_16_dimensions),
       cmocka_unit_test(values_stay_the_same),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
