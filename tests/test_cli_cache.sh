@@ -231,6 +231,9 @@ expect 0 "damaged records" "$NEOC" compile m.expr --records=before -o o --depfil
 says o/d ' before' "the depfile names the records"
 expect 1 "no records" "$NEOC" compile m.expr -o o --records=m.expr
 says err 'm.expr: no file of records' "no records"
+expect 0 "tuning where nothing can be written" env XDG_CACHE_HOME=/proc "$NEOC" compile m.expr -o o \
+  --tune=1s
+says err 'what was found is used, but not recorded' "tuning where nothing can be written"
 expect 0 "help" "$NEOC" help cache
 says out 'usage: neoc cache COMMAND' "help"
 exit $status

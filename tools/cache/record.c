@@ -66,6 +66,16 @@ double neo_record_ratio(const neo_record *r) {
   return r->time_ns / r->default_ns;
 }
 
+neo_record neo_record_copy(neo_arena *a, const neo_record *r) {
+  neo_record copy = *r;
+  copy.sizes = neo_arena_copy(a, r->sizes, r->n_sizes * sizeof *r->sizes);
+  copy.target = neo_arena_strdup(a, r->target);
+  copy.build = neo_arena_strdup(a, r->build);
+  copy.name = neo_arena_strdup(a, r->name);
+  copy.schedule = neo_arena_strdup(a, r->schedule);
+  return copy;
+}
+
 /* ---- keys */
 
 void neo_record_key_text(const uint64_t key[2], char text[33]) {

@@ -45,6 +45,9 @@ bool neo_record_valid(const neo_record *r, const char **why);
 /* time_ns / default_ns: below 1 it beats the default. */
 double neo_record_ratio(const neo_record *r);
 
+/* With its texts and sizes in the arena. */
+neo_record neo_record_copy(neo_arena *a, const neo_record *r);
+
 void neo_record_json(const neo_record *r, neo_str *out);
 /* Fields are copied to the arena; unknown members are ignored. NEO_FORMAT (with *why) or
  * NEO_MEMORY. */

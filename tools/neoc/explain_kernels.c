@@ -79,10 +79,10 @@ void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out) {
 }
 
 static void put_origin(const neo_compilation *c, const neo_record *r, neo_str *out) {
+  const neo_records_file *f = r ? neo_records_file_of(&c->records, r) : NULL;
   if (r)
     neo_str_addf(out, "  by a record of %s: %.3f of the default's time, %lld trials\n",
-                 neo_records_file_of(&c->records, r)->path, neo_record_ratio(r),
-                 (long long)r->trials);
+                 f ? f->path : "this run", neo_record_ratio(r), (long long)r->trials);
   else
     neo_str_add(out, "  by the analytic model\n");
 }

@@ -299,6 +299,8 @@ static neoc_exit finish(tuner *x, neo_status s) {
   bool good = s == NEO_OK || s == NEO_INTERRUPTED;
   if (!good)
     return neoc_fail(x->cli, neoc_exit_of(s), "%s", x->tune.why ? x->tune.why : neo_status_text(s));
+  if (x->tune.place_why && !neoc_has(x->cli, NEOC_O_QUIET))
+    neoc_fail(x->cli, NEOC_OK, "%s: what was found is used, but not recorded", x->tune.place_why);
   if (x->before) /* what follows will report */
     return s ? neoc_fail(x->cli, neoc_exit_of(s),
                          "interrupted while tuning; what was found is recorded")
@@ -369,6 +371,9 @@ neoc_exit neoc_tune_before(neoc_cli *cli, const char *seconds, neo_compile_optio
   neoc_exit e = read_files(cli, &o, &first);
   if (e)
     return e;
+  neo_records *unkept = NEO_NEW(cli->arena, neo_records);
+  neo_records_init(unkept, cli->arena);
+  co->more_records = o.unkept = unkept;
   first.records = co->records = and_own(cli, given, &o);
   first.depfile = NULL;
   return run(&x, &o, &first, false);

@@ -53,6 +53,7 @@ typedef struct {
   uint64_t proof_quota; /* see neo_proofs_limit */
   const char *records_dir;           /* of the shipped records; null: they are not read */
   const neo_records_source *records; /* further ones, in order; null: none */
+  const neo_records *more_records;   /* after these; null: none */
   /* Called between frontend and passes, to change the module; may be null. */
   neo_status (*prepare)(void *ctx, neo_module *m);
   void *prepare_ctx;

@@ -85,6 +85,8 @@ neo_status neo_compile_read_records(neo_compilation *c) {
   c->shipped_records = c->records.all.n;
   for (const neo_records_source *s = c->options.records; !status && s && s->path; s++)
     status = read_source(c, s);
+  for (size_t k = 0; c->options.more_records && k < c->options.more_records->all.n; k++)
+    neo_records_add(&c->records, &c->options.more_records->all.at[k]);
   return status;
 }
 

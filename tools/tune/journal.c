@@ -66,7 +66,8 @@ neo_status neo_journal_open(neo_tune *t) {
     return NEO_OK;
   }
   t->why = neo_arena_printf(&t->c->arena, "%s: %s", t->o.log, strerror(errno));
-  return NEO_IO;
+  t->place_why = t->why;
+  return t->o.unkept ? NEO_OK : NEO_IO;
 }
 
 void neo_journal_recall(neo_tune *t, neo_task *x) {

@@ -197,7 +197,12 @@ static neo_status record(neo_tune *t, neo_task *x, const neo_measured *m) {
   neo_status s = neo_record_append(&neo_io_default, &t->c->arena, t->o.records, &r,
                                    t->o.records_flags, &t->why);
   x->recorded = x->recorded || !s;
-  return s;
+  if (s != NEO_IO || !t->o.unkept)
+    return s;
+  t->place_why = t->why;
+  r = neo_record_copy(t->o.unkept->arena, &r);
+  neo_records_add(t->o.unkept, &r);
+  return NEO_OK;
 }
 
 static neo_status race(neo_tune *t, neo_task *x, size_t trial, neo_measured *m) {

@@ -19,10 +19,12 @@ typedef struct {
   uint64_t seed;
   const char *records; /* file that is appended to */
   unsigned records_flags;
-  const char *log;         /* of trials; null: none */
-  const char *only;        /* tasks whose name matches this regular expression; null: all */
-  const int64_t *sizes;    /* [size id] */
-  bool (*stop)(void *ctx); /* asked between candidates; may be null */
+  neo_records *unkept;  /* takes the winners that the file does not, where it cannot be written; its
+                          arena outlives the tuning. Null: that is a failure */
+  const char *log;      /* of trials; null: none */
+  const char *only;     /* tasks whose name matches this regular expression; null: all */
+  const int64_t *sizes; /* [size id] */
+  bool (*stop)(void *ctx);                        /* asked between candidates; may be null */
   void (*progress)(void *ctx, const neo_tune *t); /* after every batch and race; may be null */
   void *ctx;
 } neo_tune_options;
@@ -64,6 +66,7 @@ struct neo_tune {
   int64_t trials, refused;
   int log; /* descriptor; -1: none */
   const char *why;
+  const char *place_why; /* why the files cannot be written; null: they can */
 };
 
 /* After neo_compile_kernels. Failures have their text in t->why. */
