@@ -126,9 +126,66 @@ static bool known(const neo_schedule *s, const neo_schedule *at, size_t n) {
   return false;
 }
 
+/* One after the other, in the order in which the tile does not grow first. */
+static bool set_tile(const neo_space *x, const neo_schedule *s, int64_t rows, int64_t columns,
+                     neo_schedule *out) {
+  neo_schedule y;
+  bool shrinks = columns < s->at[NEO_SCHED_TILE_N];
+  neo_sched_param first = shrinks ? NEO_SCHED_TILE_N : NEO_SCHED_TILE_M;
+  neo_sched_param then = shrinks ? NEO_SCHED_TILE_M : NEO_SCHED_TILE_N;
+  return neo_space_set(x, s, first, shrinks ? columns : rows, &y) &&
+         neo_space_set(x, &y, then, shrinks ? rows : columns, out) &&
+         out->at[NEO_SCHED_TILE_M] == rows && out->at[NEO_SCHED_TILE_N] == columns;
+}
+
+static size_t other_tiles(const neo_space *x, const neo_schedule *s, neo_schedule *out,
+                          size_t most) {
+  enum { MOST_COLUMNS = 8 };
+  int64_t rows = s->at[NEO_SCHED_TILE_M], columns = s->at[NEO_SCHED_TILE_N];
+  size_t n = 0;
+  if (s->at[NEO_SCHED_AXIS_M] < 0)
+    return 0;
+  for (int64_t d = 1; d < MOST_COLUMNS; d++)
+    for (int sign = -1; sign <= 1; sign += 2) {
+      int64_t c = columns + sign * d;
+      if (c < 1 || c > MOST_COLUMNS)
+        continue;
+      for (int64_t r = rows * columns / c, last = r + (rows * columns % c > 0); r <= last; r++)
+        if (n < most && r > 0 && r != rows && set_tile(x, s, r, c, &out[n]))
+          n++;
+    }
+  return n;
+}
+
+/* Along k half or twice as long, along the columns the other way round. */
+static size_t other_blocks(const neo_space *x, const neo_schedule *s, neo_schedule *out,
+                           size_t most) {
+  int64_t k[NEO_SPACE_VALUES], columns[NEO_SPACE_VALUES];
+  size_t n = 0, n_k = neo_space_values(x, s, NEO_SCHED_BLOCK_K, k);
+  size_t n_columns = neo_space_values(x, s, NEO_SCHED_BLOCK_N, columns);
+  for (size_t i = 0; i < 2 && i < n_k; i++)
+    for (size_t j = 0; j < 2 && j < n_columns && n < most; j++) {
+      neo_schedule y;
+      if (neo_space_set(x, s, NEO_SCHED_BLOCK_K, k[i], &y) &&
+          neo_space_set(x, &y, NEO_SCHED_BLOCK_N, columns[j], &out[n]) &&
+          out[n].at[NEO_SCHED_BLOCK_K] == k[i])
+        n++;
+    }
+  return n;
+}
+
+size_t neo_space_reshaped(const neo_space *x, const neo_schedule *s, neo_schedule *out,
+                          size_t most) {
+  size_t n = other_tiles(x, s, out, most);
+  return n + other_blocks(x, s, out + n, most - n);
+}
+
 size_t neo_space_neighbours(const neo_space *x, const neo_schedule *s, neo_schedule *out,
                             size_t most) {
-  size_t n = 0;
+  size_t n = 0, n_shapes = neo_space_reshaped(x, s, out, most);
+  for (size_t k = 0; k < n_shapes; k++)
+    if (!known(&out[k], out, n))
+      out[n++] = out[k];
   for (int k = 0; k < NEO_SCHED_COUNT; k++) {
     int64_t value[NEO_SPACE_VALUES];
     size_t n_values = neo_space_values(x, s, (neo_sched_param)k, value);
@@ -189,7 +246,17 @@ static uint64_t next(uint64_t *seed, uint64_t n) {
   return neo_splitmix(seed) % n;
 }
 
+static bool random_shape(const neo_space *x, neo_schedule *s, uint64_t *seed) {
+  neo_schedule shape[16];
+  size_t n = neo_space_reshaped(x, s, shape, sizeof shape / sizeof *shape);
+  if (n)
+    *s = shape[next(seed, n)];
+  return n > 0;
+}
+
 static bool random_step(const neo_space *x, neo_schedule *s, uint64_t *seed) {
+  if (next(seed, 8) == 0 && random_shape(x, s, seed))
+    return true;
   for (int tries = 0; tries < 32; tries++) {
     neo_sched_param k = (neo_sched_param)next(seed, NEO_SCHED_COUNT);
     int64_t value[NEO_SPACE_VALUES];

@@ -3,7 +3,7 @@
 #include "base/random.h"
 #include <assert.h>
 
-enum { POPULATION = 8, CHILDREN = 48, BARREN = 3, NEAREST = 4 };
+enum { POPULATION = 8, CHILDREN = 48, BARREN = 6, NEAREST = 4 };
 
 /* Worth measuring while the model thinks it at most this much slower than the best one. */
 static const double believable = 1.6;
@@ -34,7 +34,7 @@ double neo_search_best(const neo_search *s) {
 /* ---- the beginning */
 
 void neo_search_init(neo_search *s, neo_arena *a, neo_space space, uint64_t seed) {
-  *s = (neo_search){.space = space, .arena = a, .seed = seed};
+  *s = (neo_search){.space = space, .arena = a, .seed = seed, .list_until = NEO_SEARCH_HALF};
   neo_schedule *x = NEO_NEW_ARRAY(a, neo_schedule, NEO_SEARCH_FIRST);
   size_t n = neo_space_ranked(&space, x, NEO_SEARCH_FIRST);
   for (size_t k = 0; k < n; k++)
@@ -77,10 +77,13 @@ static bool propose(batch *b, const neo_schedule *x) {
 }
 
 static void ask_list(neo_search *s, batch *b) {
-  for (; s->listed < s->list.n && b->n < b->most; s->listed++)
+  size_t until = s->list_until < s->list.n ? s->list_until : s->list.n;
+  for (; s->listed < until && b->n < b->most; s->listed++)
     propose(b, &s->list.at[s->listed]);
-  if (s->listed == s->list.n && !b->n)
-    s->phase = NEO_SEARCH_DESCENT;
+  if (s->listed < until || b->n)
+    return;
+  s->list_until = s->list.n;
+  s->phase = NEO_SEARCH_DESCENT;
 }
 
 /* The most important parameters first; then whatever else the table has. */
@@ -115,14 +118,29 @@ static void ask_parameter(neo_search *s, neo_sched_param p, batch *b) {
   }
 }
 
+static void ask_shapes(neo_search *s, batch *b) {
+  enum { MOST = 16 };
+  const neo_trial best = s->trials.at[s->best];
+  neo_schedule x[MOST];
+  size_t n = neo_space_reshaped(&s->space, &best.schedule, x, MOST);
+  for (size_t k = 0; k < n && b->n < NEAREST; k++)
+    if (neo_space_cost(&s->space, &x[k]) <= believable * best.cost)
+      propose(b, &x[k]);
+}
+
+/* The tile's shape, then each parameter. */
 static void ask_descent(neo_search *s, batch *b) {
-  while (!b->n && s->unchanged < NEO_SCHED_COUNT) {
-    ask_parameter(s, in_order(s->parameter), b);
-    s->parameter = (s->parameter + 1) % NEO_SCHED_COUNT;
+  enum { STEPS = NEO_SCHED_COUNT + 1 };
+  while (!b->n && s->unchanged < STEPS) {
+    if (s->parameter == 0)
+      ask_shapes(s, b);
+    else
+      ask_parameter(s, in_order(s->parameter - 1), b);
+    s->parameter = (s->parameter + 1) % STEPS;
     s->unchanged++;
   }
   if (!b->n)
-    s->phase = NEO_SEARCH_GENETIC;
+    s->phase = s->listed < s->list.n ? NEO_SEARCH_LIST : NEO_SEARCH_GENETIC;
 }
 
 /* ---- genetic */
@@ -180,19 +198,33 @@ static void ask_genetic(neo_search *s, batch *b) {
     propose(b, &best[k].schedule);
 }
 
+static void ask_phase(neo_search *s, batch *b) {
+  switch (s->phase) {
+  case NEO_SEARCH_LIST:
+    ask_list(s, b);
+    break;
+  case NEO_SEARCH_DESCENT:
+    if (has_best(s))
+      ask_descent(s, b);
+    else
+      s->phase = NEO_SEARCH_OVER;
+    break;
+  case NEO_SEARCH_GENETIC:
+    ask_genetic(s, b);
+    s->barren++;
+    if (!b->n)
+      s->phase = NEO_SEARCH_OVER;
+    break;
+  case NEO_SEARCH_OVER:
+    break;
+  }
+}
+
 size_t neo_search_ask(neo_search *s, size_t *out, size_t most) {
   batch b = {s, out, 0, most};
   s->step = 0;
-  if (s->phase == NEO_SEARCH_LIST)
-    ask_list(s, &b);
-  if (!b.n && s->phase == NEO_SEARCH_DESCENT && has_best(s))
-    ask_descent(s, &b);
-  if (!b.n && s->phase == NEO_SEARCH_GENETIC) {
-    ask_genetic(s, &b);
-    s->barren++;
-  }
-  if (!b.n)
-    s->phase = NEO_SEARCH_OVER;
+  while (!b.n && s->phase != NEO_SEARCH_OVER)
+    ask_phase(s, &b);
   return b.n;
 }
 

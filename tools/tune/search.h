@@ -1,9 +1,10 @@
 /* The search for a group's best schedule: which candidates to measure next, given what is known. It measures nothing
  * itself: ask for a batch, tell the times, ask again.
  *
- *   first     the model's choice, then seeds (records of the same or near shapes), then the model's best
+ *   list      the model's choice, then seeds (records of the same or near shapes), then the model's best
  *   descent   one parameter after the other at the best schedule so far: its next values, the most important parameters
- *             first, until a round over all of them changes nothing
+ *             first, until a round over all of them changes nothing. It begins when half of the list is done; the
+ *             other half comes after it, and if that has something better, another descent
  *   genetic   children of the best ones; of many, those are measured that look best: a child's time is guessed as its
  *             parent's, times what the model thinks of the two
  *
@@ -12,7 +13,7 @@
 #define NEO_TOOLS_SEARCH_H
 #include "schedule/space.h"
 
-enum { NEO_SEARCH_FIRST = 16 }; /* of the model's list */
+enum { NEO_SEARCH_FIRST = 16, NEO_SEARCH_HALF = 8 }; /* of the model's list; before the descent */
 
 typedef struct {
   neo_schedule schedule;
@@ -33,7 +34,7 @@ typedef struct {
   uint64_t seed;
   NEO_VEC(neo_trial) trials;  /* in the order in which they were asked for; [0]: the default */
   NEO_VEC(neo_schedule) list; /* what the first phase goes through */
-  size_t listed;
+  size_t listed, list_until;  /* measured, of the list; where to stop for a descent */
   neo_search_phase phase;
   uint32_t parameter; /* of the descent: a place in its order */
   uint32_t unchanged; /* parameters tried since the best one changed */

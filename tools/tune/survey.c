@@ -2,6 +2,7 @@
 #include "tools/tune/survey.h"
 #include "schedule/model.h"
 #include "schedule/space_values.h"
+#include <math.h>
 #include <stdlib.h>
 
 enum { MOST = 4096, SEEDS = 101, BATCH = 4 };
@@ -41,19 +42,21 @@ static int64_t part(int64_t length, int64_t n, int64_t unit) {
   return n > 1 && block < length && block > 0 ? block : 0;
 }
 
-static void each_block(survey *v, const neo_schedule *tile) {
-  static const int64_t parts[] = {1, 2, 4};
+/* Wholes, halves, quarters, and what the model chose. */
+static void each_block(survey *v, const neo_schedule *tile, const neo_schedule *model) {
+  static const int64_t parts[] = {1, 2, 4, 0};
   const int64_t *p = tile->at;
   int64_t lanes =
       p[NEO_SCHED_VECTOR_AXIS] < (int64_t)v->x->f->axes.n ? p[NEO_SCHED_VECTOR_WIDTH] : 1;
   int64_t columns = extent(v->x, lanes > 1 ? p[NEO_SCHED_VECTOR_AXIS] : p[NEO_SCHED_AXIS_N]);
-  for (int k = 0; k < 3; k++)
-    for (int n = 0; n < 3; n++) {
+  for (int k = 0; k < 4; k++)
+    for (int n = 0; n < 4; n++) {
       neo_schedule s = *tile;
-      s.at[NEO_SCHED_BLOCK_K] = part(reduced(v->x), parts[k], 1);
-      s.at[NEO_SCHED_BLOCK_N] = p[NEO_SCHED_MERGE] > 1
-                                    ? p[NEO_SCHED_BLOCK_N]
-                                    : part(columns, parts[n], p[NEO_SCHED_TILE_N] * lanes);
+      s.at[NEO_SCHED_BLOCK_K] =
+          parts[k] ? part(reduced(v->x), parts[k], 1) : model->at[NEO_SCHED_BLOCK_K];
+      s.at[NEO_SCHED_BLOCK_N] = parts[n] && p[NEO_SCHED_MERGE] == 1
+                                    ? part(columns, parts[n], p[NEO_SCHED_TILE_N] * lanes)
+                                    : model->at[NEO_SCHED_BLOCK_N];
       neo_model_units(v->x->m, v->x->f, &s);
       add(v, &s);
     }
@@ -70,7 +73,7 @@ size_t neo_survey_space(const neo_space *x, neo_surveyed **out) {
         s.at[NEO_SCHED_TILE_M] = rows[r];
         s.at[NEO_SCHED_TILE_N] = columns;
         s.at[NEO_SCHED_PACK] = pack;
-        each_block(&v, &s);
+        each_block(&v, &s, &from);
       }
   *out = v.at;
   return v.n;
@@ -81,17 +84,32 @@ size_t neo_survey_space(const neo_space *x, neo_surveyed **out) {
 typedef struct {
   const neo_surveyed *at;
   size_t n;
+  bool *taken; /* proposed in this replay */
 } table;
+
+/* The same but for blocks of rows and units, which follow from the rest. */
+static bool same_here(const neo_schedule *a, const neo_schedule *b) {
+  for (int k = 0; k < NEO_SCHED_COUNT; k++)
+    if (k != NEO_SCHED_BLOCK_M && k != NEO_SCHED_UNIT_AXES && k != NEO_SCHED_UNIT_SIZE &&
+        a->at[k] != b->at[k])
+      return false;
+  return true;
+}
 
 static const neo_surveyed *find(const table *t, const neo_schedule *s) {
   for (size_t k = 0; k < t->n; k++)
-    if (neo_schedule_equal(&t->at[k].schedule, s))
+    if (same_here(&t->at[k].schedule, s))
       return &t->at[k];
   return NULL;
 }
 
 static bool within(void *ctx, const neo_schedule *s) {
-  return find(ctx, s) != NULL;
+  const table *t = ctx;
+  const neo_surveyed *x = find(t, s);
+  if (!x || t->taken[x - t->at])
+    return false;
+  t->taken[x - t->at] = true;
+  return true;
 }
 
 static double best_of(const table *t) {
@@ -102,30 +120,55 @@ static double best_of(const table *t) {
   return best;
 }
 
-/* The first phase goes through the model's best ones of this space. */
+static bool same_tile(const neo_schedule *a, const neo_schedule *b) {
+  return a->at[NEO_SCHED_TILE_M] == b->at[NEO_SCHED_TILE_M] &&
+         a->at[NEO_SCHED_TILE_N] == b->at[NEO_SCHED_TILE_N] &&
+         a->at[NEO_SCHED_PACK] == b->at[NEO_SCHED_PACK];
+}
+
+/* How far a schedule's blocks are from those that the model chose, in doublings. */
+static double block_distance(const neo_schedule *s, const neo_schedule *model) {
+  static const neo_sched_param blocks[] = {NEO_SCHED_BLOCK_K, NEO_SCHED_BLOCK_N};
+  double d = 0;
+  for (int k = 0; k < 2; k++) {
+    double a = (double)s->at[blocks[k]], b = (double)model->at[blocks[k]];
+    d += a > 0 && b > 0 ? fabs(log2(a / b)) : a > 0 || b > 0 ? 2 : 0;
+  }
+  return d;
+}
+
+/* Of the schedules with this tile the one that is nearest to the model's; t->n: there is none. */
+static size_t nearest(const table *t, const neo_schedule *model) {
+  size_t best = t->n;
+  for (size_t k = 0; k < t->n; k++)
+    if (same_tile(&t->at[k].schedule, model) &&
+        (best == t->n ||
+         block_distance(&t->at[k].schedule, model) < block_distance(&t->at[best].schedule, model)))
+      best = k;
+  return best;
+}
+
+/* The first phase goes through the model's list as far as this space has it. */
 static void list_best(neo_search *s, const table *t) {
-  bool *taken = NEO_NEW_ARRAY(s->arena, bool, t->n + 1);
+  enum { LOOK_AT = 256 };
+  neo_ranked *top = NEO_NEW_ARRAY(s->arena, neo_ranked, LOOK_AT);
+  const neo_space *x = &s->space;
+  size_t n = neo_model_contractions(x->m, x->f, x->machine, top, LOOK_AT);
   s->list.n = 0;
   NEO_PUSH(s->arena, &s->list, t->at[0].schedule);
-  taken[0] = true;
-  while (s->list.n < NEO_SEARCH_FIRST && s->list.n < t->n) {
-    size_t best = t->n;
-    double least = 0;
-    for (size_t k = 0; k < t->n; k++) {
-      double cost = taken[k] ? -1 : neo_space_cost(&s->space, &t->at[k].schedule);
-      if (cost >= 0 && (best == t->n || cost < least))
-        best = k, least = cost;
-    }
-    if (best == t->n)
-      return;
-    taken[best] = true;
-    NEO_PUSH(s->arena, &s->list, t->at[best].schedule);
+  for (size_t k = 0; k < n && s->list.n < NEO_SEARCH_FIRST; k++) {
+    size_t i = nearest(t, &top[k].schedule);
+    bool known = i == t->n;
+    for (size_t j = 0; j < s->list.n && !known; j++)
+      known = neo_schedule_equal(&s->list.at[j], &t->at[i].schedule);
+    if (!known)
+      NEO_PUSH(s->arena, &s->list, t->at[i].schedule);
   }
 }
 
 int64_t neo_survey_replay(const neo_space *x, neo_arena *a, const neo_surveyed *all, size_t n,
                           double share, uint64_t seed) {
-  table t = {all, n};
+  table t = {all, n, NEO_NEW_ARRAY(a, bool, n + 1)};
   neo_search s;
   size_t trial[BATCH];
   int64_t measured = 0;

@@ -1,0 +1,212 @@
+/* The search, in spaces that are known whole. */
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include "base/random.h"
+#include "ir/print.h"
+#include "tools/tune/survey.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEEDS = 21, MOST_MEASUREMENTS = 25 };
+static const neo_machine avx2 = {32, 16, 32768, 524288, true};
+
+typedef struct {
+  neo_arena arena;
+  neo_grouping g;
+  neo_space space;
+} world;
+
+static void make(world *w, int m, int n, int k) {
+  neo_arena_init(&w->arena, neo_alloc_default, NULL);
+  neo_arena *a = &w->arena;
+  char *text =
+      neo_arena_printf(a,
+                       "neo-ir 1\nmodule t\ninput A : f32 [%d, %d]\ninput B : f32 [%d, %d]\n"
+                       "temp C : f32 [%d, %d]\ndef C[i: %d, j: %d] =\n"
+                       "  sum[k: %d] A[i, k] * B[k, j]\n  then acc0\n"
+                       "entry forward forward: C = C\n",
+                       m, k, k, n, m, n, m, n, k);
+  neo_module *module = neo_module_parse(a, neo_names_new(a), neo_diags_new(a, neo_sources_new(a)),
+                                        "test", text, strlen(text));
+  assert_non_null(module);
+  assert_int_equal(neo_fuse(module, a, &w->g, NULL), NEO_OK);
+  w->space = neo_space_of(module, &w->g.groups.at[0], &avx2);
+}
+
+/* ---- a processor that is made up: what its time depends on is not what the model thinks. Registers spill, panels that leave
+ * a cache slow the loads, blocks of k load and store the results again, packing costs, and every schedule is a little
+ * quicker or slower than that for no reason. */
+
+typedef struct {
+  double loads, issue;     /* in a cycle */
+  double registers, spill; /* cycles of a spilled one, a step */
+  double l1_bytes, l2_bytes, l1_slow, l2_slow;
+  double packing; /* cycles an element */
+  double whim;    /* at most this share */
+} processor;
+
+static double whim_of(const neo_schedule *s, uint64_t seed) {
+  uint64_t x = neo_schedule_hash(s) ^ seed * 0x9e3779b97f4a7c15ULL;
+  return (double)(neo_splitmix(&x) >> 40) * 0x1p-24;
+}
+
+static double step_cycles(const processor *p, double rows, double columns, bool packed) {
+  double fma = rows * columns / 2, load = (columns + rows) / p->loads * (packed ? 1 : 1.25);
+  double issue = (rows * columns + columns + rows + 3) / p->issue;
+  double live = rows * columns + columns + 1;
+  double t = fma > load ? fma : load;
+  t = t > issue ? t : issue;
+  t = t > 4 ? t : 4; /* latency */
+  return t + (live > p->registers ? (live - p->registers) * p->spill : 0);
+}
+
+static double cycles(const processor *p, const neo_schedule *s, double m, double n, double k,
+                     uint64_t seed) {
+  const int64_t *at = s->at;
+  double rows = (double)at[NEO_SCHED_TILE_M], columns = (double)at[NEO_SCHED_TILE_N],
+         wide = columns * 8;
+  double block_k = at[NEO_SCHED_BLOCK_K] ? (double)at[NEO_SCHED_BLOCK_K] : k;
+  double block_n = at[NEO_SCHED_BLOCK_N] ? (double)at[NEO_SCHED_BLOCK_N] : n;
+  bool pack_a = at[NEO_SCHED_PACK] & 1, pack_b = at[NEO_SCHED_PACK] & 2;
+  double each = step_cycles(p, rows, columns, pack_a);
+  if (wide * block_k * 4 > p->l1_bytes)
+    each *= 1 + p->l1_slow;
+  if (block_n * block_k * 4 > p->l2_bytes)
+    each *= 1 + p->l2_slow;
+  if (!pack_b)
+    each += columns * 0.7;
+  double tiles = ceil(m / rows) * ceil(block_n / wide) * ceil(n / block_n);
+  double ends = tiles * ceil(k / block_k) * rows * columns * 3;
+  double t = tiles * k * each + ends;
+  t += pack_a ? m * k * p->packing * ceil(n / block_n) : 0;
+  t += pack_b ? n * k * p->packing : 0;
+  return t * (1 + p->whim * whim_of(s, seed));
+}
+
+static const processor processors[] = {
+    {2, 4.5, 16, 2, 24000, 300000, 0.10, 0.25, 0.6, 0.03},
+    {2, 6, 16, 1, 32000, 500000, 0.05, 0.15, 1.5, 0.03},
+    {1, 4, 16, 4, 16000, 200000, 0.20, 0.40, 0.3, 0.05},
+    {3, 5, 32, 2, 48000, 1000000, 0.05, 0.30, 1.0, 0.03},
+    {2, 3.5, 14, 3, 12000, 120000, 0.15, 0.20, 0.8, 0.02},
+};
+enum { N_PROCESSORS = sizeof processors / sizeof *processors };
+
+static int compare(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+static void the_search_comes_within_one_percent_in_few_measurements(void **state) {
+  static const int shapes[][3] = {
+      {512, 512, 512}, {192, 2304, 288}, {64, 768, 2304}, {384, 768, 512}};
+  enum { N_SHAPES = sizeof shapes / sizeof *shapes };
+  int64_t needed[N_SHAPES * N_PROCESSORS];
+  int n_needed = 0;
+  (void)state;
+  for (int k = 0; k < N_SHAPES; k++)
+    for (int p = 0; p < N_PROCESSORS; p++) {
+      world w;
+      neo_surveyed *all;
+      const int *shape = shapes[k];
+      make(&w, shape[0], shape[1], shape[2]);
+      size_t n = neo_survey_space(&w.space, &all);
+      for (size_t i = 0; i < n; i++)
+        all[i].time_ns =
+            cycles(&processors[p], &all[i].schedule, shape[0], shape[1], shape[2], (uint64_t)p);
+      needed[n_needed] = neo_survey_median(&w.space, &w.arena, all, n, 0.99, SEEDS);
+      print_message(
+          "%4d x %4d x %4d, processor %d: %4zu schedules, %3lld measurements to 95%%, %3lld to 99%%\n",
+          shape[0], shape[1], shape[2], p, n,
+          (long long)neo_survey_median(&w.space, &w.arena, all, n, 0.95, SEEDS),
+          (long long)needed[n_needed]);
+      n_needed++;
+      neo_arena_free(&w.arena);
+    }
+  qsort(needed, (size_t)n_needed, sizeof *needed, compare);
+  assert_true(needed[n_needed / 2] <= MOST_MEASUREMENTS);
+}
+
+/* ---- more of the search */
+
+static double valley(const neo_schedule *s) {
+  const int64_t *p = s->at;
+  double rows = (double)p[NEO_SCHED_TILE_M] - 7, columns = (double)p[NEO_SCHED_TILE_N] - 2;
+  double t = 1 + 0.01 * rows * rows + 0.05 * columns * columns;
+  t += p[NEO_SCHED_PACK] == 3 ? 0 : 0.1;
+  t += p[NEO_SCHED_BLOCK_K] ? 0.001 * (double)llabs(p[NEO_SCHED_BLOCK_K] - 128) : 0.5;
+  return 1e6 * t;
+}
+
+static void a_minimum_far_from_the_models_is_found(void **state) {
+  world w;
+  neo_search s;
+  size_t trial[8];
+  (void)state;
+  make(&w, 512, 512, 512);
+  neo_search_init(&s, &w.arena, w.space, 1);
+  for (size_t n; (n = neo_search_ask(&s, trial, 8)) != 0;)
+    for (size_t k = 0; k < n; k++)
+      neo_search_tell(&s, trial[k], valley(&s.trials.at[trial[k]].schedule));
+  assert_true(neo_search_best(&s) <= 1.02e6);
+  assert_true(s.trials.n < 250);
+  neo_arena_free(&w.arena);
+}
+
+static void nothing_is_proposed_twice_and_refusals_are_no_best(void **state) {
+  world w;
+  neo_search s;
+  size_t trial[8];
+  (void)state;
+  make(&w, 64, 64, 64);
+  neo_search_init(&s, &w.arena, w.space, 3);
+  for (size_t n; (n = neo_search_ask(&s, trial, 8)) != 0;)
+    for (size_t k = 0; k < n; k++)
+      neo_search_tell(&s, trial[k],
+                      s.trials.at[trial[k]].schedule.at[NEO_SCHED_TILE_M] == 4
+                          ? -1
+                          : valley(&s.trials.at[trial[k]].schedule));
+  for (size_t k = 0; k < s.trials.n; k++)
+    for (size_t i = 0; i < k; i++)
+      assert_false(neo_schedule_equal(&s.trials.at[k].schedule, &s.trials.at[i].schedule));
+  assert_int_not_equal(s.trials.at[s.best].schedule.at[NEO_SCHED_TILE_M], 4);
+  neo_arena_free(&w.arena);
+}
+
+static void seeds_and_known_times_spare_measurements(void **state) {
+  world w;
+  neo_search s;
+  size_t trial[8];
+  (void)state;
+  make(&w, 512, 512, 512);
+  neo_search_init(&s, &w.arena, w.space, 1);
+  neo_schedule given = s.list.at[0], other = s.list.at[5];
+  given.at[NEO_SCHED_TILE_M] = 3;
+  neo_search_seed(&s, &given);
+  assert_int_equal(neo_search_ask(&s, trial, 1), 1);
+  neo_search_tell(&s, trial[0], 100);
+  neo_search_know(&s, &other, 90);
+  assert_true(neo_search_best(&s) == 90);
+  assert_int_equal(neo_search_ask(&s, trial, 8), 6); /* of half the list */
+  assert_true(neo_schedule_equal(&s.trials.at[trial[0]].schedule, &given));
+  for (int k = 0; k < 6; k++)
+    assert_false(neo_schedule_equal(&s.trials.at[trial[k]].schedule, &other));
+  neo_arena_free(&w.arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_search_comes_within_one_percent_in_few_measurements),
+      cmocka_unit_test(a_minimum_far_from_the_models_is_found),
+      cmocka_unit_test(nothing_is_proposed_twice_and_refusals_are_no_best),
+      cmocka_unit_test(seeds_and_known_times_spare_measurements),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
