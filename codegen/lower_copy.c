@@ -83,7 +83,7 @@ static void copy_range(copier *c, neo_block *in, const copy_loop *x, const neo_l
 
 typedef struct {
   const neo_lx *lo, *hi;
-  neo_expr value;
+  neo_expr value, zero, rest; /* rest: of the condition; 0: none */
 } inside;
 
 /* The condition with the axis as the last of all: bounds of an axis are found over the axes before it. */
@@ -131,8 +131,8 @@ static bool inside_of(copier *c, const copy_loop *x, inside *y) {
   y->lo = lx_sub(l, neo_lower_expr(l, lo), begun);
   y->hi = lx_sub(l, neo_lower_expr(l, hi), begun);
   y->value = value;
-  if (rest.i)
-    y->value = neo_op3(l->m, NEO_OP_SELECT, rest, value, neo_list_expr(l->m, n.arg, 2));
+  y->zero = neo_list_expr(l->m, n.arg, 2);
+  y->rest = rest;
   return true;
 }
 
@@ -157,8 +157,14 @@ static void copy_vectors(copier *c, neo_block *in, const copy_loop *x, const neo
   last = lx_add(l, x->lo, last);
   neo_expr whole = c->value;
   copy_range(c, in, x, x->lo, first, width);
+  neo_ls *branch =
+      y.rest.i ? neo_ls_if(l->k, in, neo_lower_expr(l, y.rest)) : NULL;
+  if (branch) {
+    c->value = y.zero;
+    copy_range(c, &branch->other, x, first, last, width);
+  }
   c->value = y.value;
-  copy_range(c, in, x, first, last, width);
+  copy_range(c, branch ? &branch->body : in, x, first, last, width);
   c->value = whole;
   copy_range(c, in, x, last, to, width);
 }

@@ -24,7 +24,7 @@ typedef struct {
 } neo_ranked;
 size_t neo_model_contractions(neo_module *m, const neo_form *f, const neo_machine *machine,
                               neo_ranked *out, size_t most);
-/* Cycles of a legal schedule as the model counts them, blind to blocks; -1: no lanes, or no contraction. */
+/* Cycles of a legal schedule as the model counts them, blocks and copies counted; -1: no lanes, or no contraction. */
 double neo_model_contraction_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
                                   const neo_schedule *s);
 /* Cost of a legal schedule of any other form, by its lanes. */

@@ -1,0 +1,62 @@
+/* Private to the model of contractions: what is known about one, and what a schedule of it costs.
+ *
+ *   tile_look.c   how operands are read along each axis
+ *   tile_cost.c   cycles of a schedule
+ *   tile_block.c  blocks and units for a register tile
+ *   tile_model.c  register tiles; the model from outside */
+#ifndef NEO_SCHEDULE_TILE_H
+#define NEO_SCHEDULE_TILE_H
+#include "schedule/model.h"
+
+typedef struct { /* an expression along an axis */
+  bool unit, strided, odd; /* has loads of stride 0 or 1; of another; of none that is constant */
+  bool guarded;            /* there is a condition in it */
+  double ops;              /* its floating-point operations */
+  int64_t stride;          /* of the first load that has one; 0: no load moves */
+} neo_look;
+
+typedef struct {
+  neo_module *m;
+  const neo_form *f;
+  const neo_machine *machine;
+  const neo_contraction *c;
+  const neo_stage *s;
+  int64_t shared[NEO_FORM_MAX_AXES], own[NEO_FORM_MAX_AXES]; /* extents */
+  double points, steps; /* of the shared axes; of the reduction */
+  int64_t lanes, bytes; /* of a vector; of an element */
+  double store_loads;   /* reads of the stages that store, in cycles a vector */
+  uint64_t fixed;       /* shared axes that bound loops: never part of a tile */
+  struct {              /* remembered looks */
+    bool known;
+    neo_look look;
+  } along[NEO_MAX_FACTORS][2 * NEO_FORM_MAX_AXES];
+  struct { /* and those of the axes walked as one at last */
+    int64_t v, merge;
+    neo_look factor[NEO_MAX_FACTORS];
+    double stores; /* cycles of storing a vector of every result */
+  } walk;
+} neo_tiles;
+
+/* False: no contraction, or one without lanes. */
+bool neo_tiles_begin(neo_tiles *q, neo_contraction *c);
+/* A factor along AXIS `axis`; columns: along the axes that the lanes walk. */
+neo_look neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis);
+neo_look neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t merge);
+double neo_tiles_stores(neo_tiles *q, int64_t v, int64_t merge);
+
+/* Elements along the columns of the tile; of rows. */
+int64_t neo_tiles_column_length(const neo_tiles *q, const neo_schedule *s);
+int64_t neo_tiles_row_length(const neo_tiles *q, const neo_schedule *s);
+/* Elements that blocks of columns are multiples of. */
+int64_t neo_tiles_column_unit(const neo_tiles *q, const neo_schedule *s);
+/* Cycles of all of it on one core. */
+double neo_tiles_cost(neo_tiles *q, const neo_schedule *s);
+/* Units of work of a schedule. */
+double neo_tiles_units(const neo_tiles *q, const neo_schedule *s);
+
+/* The same, and what units of work cost by being many, or too few to keep cores busy: by this schedules are ranked. */
+double neo_tiles_merit(neo_tiles *q, const neo_schedule *s);
+/* Sets blocks and units of a schedule that has its tile; returns its merit. */
+double neo_tiles_block(neo_tiles *q, neo_schedule *s);
+
+#endif

@@ -1,0 +1,197 @@
+/* Blocks and units for a register tile: one parameter after the other, twice, each at what costs least with the others as
+ * they are. What counts is the cost on one core, and how many cores could be kept busy: the number of threads is not known
+ * here, so what 2, 4 and 8 would leave idle is counted at a part of its time. What a worker keeps in scratch is bounded; a
+ * reduction of which not even one tile fits is blocked too. */
+#include "schedule/tile.h"
+#include <math.h>
+
+enum { PACK_ELEMENTS = 1 << 20, TILE_ELEMENTS = 1 << 19, PARTIAL_ELEMENTS = 1 << 20 };
+enum { UNIT_CYCLES = 200, REGION_CYCLES = 1500 }; /* of a unit; of bringing workers together */
+
+static int64_t round_up(int64_t x, int64_t n) {
+  return (x + n - 1) / n * n;
+}
+
+/* ---- what is minimized */
+
+/* Part of the cores' time that is wasted, against what is used: for 2, 4 and 8 of them, by how usual they are. */
+static double idle(double units) {
+  static const double part[] = {0.5, 0.3, 0.2};
+  double sum = 0, cores = 2;
+  for (int k = 0; k < 3; k++, cores *= 2)
+    sum += part[k] * (cores * ceil(units / cores) / units - 1);
+  return sum;
+}
+
+double neo_tiles_merit(neo_tiles *q, const neo_schedule *s) {
+  const double weight = 0.12;
+  double cost = neo_tiles_cost(q, s), units = neo_tiles_units(q, s);
+  cost += units * UNIT_CYCLES + (units > 1 ? REGION_CYCLES : 0);
+  return cost * (1 + weight * idle(units));
+}
+
+/* ---- limits */
+
+static int64_t block_steps(const neo_tiles *q, const neo_schedule *s) {
+  int64_t n = 1;
+  for (uint32_t k = 0; k < q->s->axes.n; k++) {
+    bool cut = k == 0 && s->at[NEO_SCHED_BLOCK_K] && s->at[NEO_SCHED_BLOCK_K] < q->own[0];
+    n *= cut ? s->at[NEO_SCHED_BLOCK_K] : q->own[k];
+  }
+  return n;
+}
+
+static int64_t in_block(int64_t length, int64_t block) {
+  return block && block < length ? block : length;
+}
+
+static bool fits(const neo_tiles *q, const neo_schedule *s) {
+  int64_t nb = in_block(neo_tiles_column_length(q, s), s->at[NEO_SCHED_BLOCK_N]);
+  int64_t mb = in_block(neo_tiles_row_length(q, s), s->at[NEO_SCHED_BLOCK_M]), elements = 0;
+  for (uint32_t k = 0; k < q->c->n; k++) {
+    neo_side side = neo_schedule_side(q->f, s, &q->c->factor[k]);
+    if (s->at[NEO_SCHED_PACK] >> k & 1)
+      elements += block_steps(q, s) * (side == NEO_SIDE_ROWS ? mb : nb);
+  }
+  return elements <= PACK_ELEMENTS && (!s->at[NEO_SCHED_BLOCK_K] || mb * nb <= PARTIAL_ELEMENTS);
+}
+
+/* ---- the search */
+
+typedef struct {
+  neo_tiles *q;
+  neo_schedule best;
+  double merit;
+  bool fits;
+} descent;
+
+/* All leading loops make units, or all but that over blocks of rows. */
+static void set_units(const neo_tiles *q, neo_schedule *s, bool rows_inside) {
+  s->at[NEO_SCHED_UNIT_AXES] = neo_schedule_loops(q->f, s) - rows_inside;
+  s->at[NEO_SCHED_UNIT_SIZE] = 1;
+}
+
+/* Blocks that fit come before all that do not. */
+static void try(descent *d, const neo_schedule *s) {
+  bool ok = fits(d->q, s);
+  if (ok < d->fits)
+    return;
+  double m = neo_tiles_merit(d->q, s);
+  if (ok == d->fits && m >= d->merit)
+    return;
+  *d = (descent){d->q, *s, m, ok};
+}
+
+/* Blocks of equal size, multiples of `unit`. */
+static void try_blocks(descent *d, neo_sched_param k, int64_t length, int64_t unit) {
+  enum { PARTS = 4096 };
+  int64_t last = 0;
+  for (int64_t parts = 1; parts <= PARTS; parts += 1 + parts / 5) {
+    int64_t block = round_up((length + parts - 1) / parts, unit);
+    if (block == last)
+      continue;
+    last = block;
+    neo_schedule s = d->best;
+    s.at[k] = block < length ? block : 0;
+    set_units(d->q, &s, false);
+    try(d, &s);
+    if (s.at[NEO_SCHED_BLOCK_M] && s.at[NEO_SCHED_PACK]) {
+      set_units(d->q, &s, true);
+      try(d, &s);
+    }
+  }
+}
+
+/* Blocks of the reduction: as long as a tile's part of it fits; shorter ones where an operand that stays where it is would
+ * be read from far otherwise. */
+static void try_reduction(descent *d) {
+  int64_t inner = 1, unit = neo_tiles_column_unit(d->q, &d->best), n = d->q->own[0];
+  int64_t wide = unit > d->best.at[NEO_SCHED_TILE_M] ? unit : d->best.at[NEO_SCHED_TILE_M], most;
+  for (uint32_t k = 1; k < d->q->s->axes.n; k++)
+    inner *= d->q->own[k];
+  most = TILE_ELEMENTS / wide / inner;
+  most = most < 1 ? 1 : most;
+  if (d->best.at[NEO_SCHED_PACK] && most < n) {
+    int64_t count = (n + most - 1) / most;
+    d->best.at[NEO_SCHED_BLOCK_K] = (n + count - 1) / count;
+    d->merit = neo_tiles_merit(d->q, &d->best);
+    d->fits = fits(d->q, &d->best);
+  }
+  const neo_schedule start = d->best;
+  for (int64_t steps = 4; steps <= 512; steps *= 2) {
+    neo_schedule s = start;
+    s.at[NEO_SCHED_BLOCK_K] = steps / inner;
+    if (steps >= inner && steps / inner < n && steps / inner < most)
+      try(d, &s);
+  }
+}
+
+/* Several iterations of the leading loops in a unit, for what is copied once for all of them. */
+static void try_sizes(descent *d) {
+  double units = neo_tiles_units(d->q, &d->best);
+  for (double want = 4; want <= 64 && want < units; want *= 2) {
+    neo_schedule s = d->best;
+    s.at[NEO_SCHED_UNIT_SIZE] = (int64_t)ceil(units / want);
+    try(d, &s);
+  }
+}
+
+static double block_shared(neo_tiles *q, neo_schedule *s) {
+  descent d = {.q = q, .best = *s};
+  set_units(q, &d.best, false);
+  d.merit = neo_tiles_merit(q, &d.best);
+  d.fits = fits(q, &d.best);
+  int64_t n = neo_tiles_column_length(q, s), m = neo_tiles_row_length(q, s);
+  for (int pass = 0; pass < 2; pass++) {
+    try_reduction(&d);
+    if (s->at[NEO_SCHED_AXIS_M] >= 0)
+      try_blocks(&d, NEO_SCHED_BLOCK_M, m, s->at[NEO_SCHED_TILE_M]);
+    try_blocks(&d, NEO_SCHED_BLOCK_N, n, neo_tiles_column_unit(q, s));
+  }
+  try_sizes(&d);
+  *s = d.best;
+  return d.merit;
+}
+
+/* ---- lanes over the reduction: what a block of it reads stays within half of L2 */
+
+static void block_own(const neo_tiles *q, neo_schedule *s) {
+  double bytes = 0;
+  for (uint32_t k = 0; k < q->c->n; k++) {
+    double n = (double)q->bytes;
+    for (uint32_t i = 0; i < q->f->axes.n; i++)
+      n *= q->c->factor[k].axes >> i & 1 ? (double)q->shared[i] : 1;
+    for (uint32_t i = 1; i < q->s->axes.n; i++)
+      n *= q->c->factor[k].axes >> (q->f->axes.n + i) & 1 ? (double)q->own[i] : 1;
+    bytes += n;
+  }
+  int64_t block = (int64_t)((double)q->machine->l2_bytes / 2 / bytes);
+  if (block < 1)
+    block = 1;
+  if (block < q->own[0] && q->s->axes.n > 1 && q->points < 1e6)
+    s->at[NEO_SCHED_BLOCK_K] = block;
+}
+
+static double block_lanes(neo_tiles *q, neo_schedule *s) {
+  const int64_t *p = s->at;
+  descent d = {.q = q};
+  block_own(q, s);
+  if (p[NEO_SCHED_AXIS_N] < 0 && p[NEO_SCHED_TILE_M] < 8)
+    s->at[NEO_SCHED_UNROLL_K] = p[NEO_SCHED_TILE_M] < 4 ? 4 : 2;
+  d.best = *s;
+  set_units(q, &d.best, false);
+  d.merit = neo_tiles_merit(q, &d.best);
+  d.fits = fits(q, &d.best);
+  if (p[NEO_SCHED_AXIS_M] >= 0)
+    try_blocks(&d, NEO_SCHED_BLOCK_M, neo_tiles_row_length(q, s), p[NEO_SCHED_TILE_M]);
+  if (p[NEO_SCHED_AXIS_N] >= 0)
+    try_blocks(&d, NEO_SCHED_BLOCK_N, neo_tiles_column_length(q, s), p[NEO_SCHED_TILE_N]);
+  try_sizes(&d);
+  *s = d.best;
+  return d.merit;
+}
+
+double neo_tiles_block(neo_tiles *q, neo_schedule *s) {
+  bool own = s->at[NEO_SCHED_VECTOR_AXIS] >= (int64_t)q->f->axes.n;
+  return own ? block_lanes(q, s) : block_shared(q, s);
+}

@@ -1,0 +1,374 @@
+/* What a schedule of a contraction costs on one core, in cycles.
+ *
+ * A step of a tile of R x C vectors takes R*C/2 cycles of multiply-adds, bounded by issue (about 4.2 operations a cycle) and
+ * by latency (4 cycles, hidden from 8 accumulators on). To that comes what reading the operands costs where they are not in
+ * the nearest cache, by the lines that a step touches, whether they come as a stream, and by what else is touched before
+ * they are touched again; then copies into scratch, as often as they are made (codegen/lower.c), the ends of tiles, sums
+ * kept between blocks of the reduction, and tiles that are not whole. The constants were measured on cores with two 256-bit
+ * multiply-adds a cycle, 32 KiB and 512 KiB of caches; they rank schedules, they do not predict time. */
+#include "schedule/tile.h"
+#include <math.h>
+
+enum { LINE_BYTES = 64, TILE_CYCLES = 20, BLOCK_CYCLES = 200 };
+
+/* ---- the geometry of a schedule */
+
+typedef struct {
+  int64_t v, merge, am, an, pack;
+  double r, c;         /* of the register tile: rows, vectors (or columns) */
+  double n, m, nb, mb; /* extents of columns and rows; of a block */
+  double outer, steps, kb; /* points of the axes outside of the tile; steps in a block of the reduction, blocks */
+  uint64_t rows, columns;  /* axes */
+  bool own_lanes, columns_first;
+} geometry;
+
+static geometry geometry_of(const neo_tiles *q, const neo_schedule *s) {
+  const int64_t *p = s->at;
+  geometry g = {.v = p[NEO_SCHED_VECTOR_AXIS], .merge = p[NEO_SCHED_MERGE], .pack = p[NEO_SCHED_PACK]};
+  g.am = p[NEO_SCHED_AXIS_M], g.r = (double)p[NEO_SCHED_TILE_M];
+  g.an = p[NEO_SCHED_AXIS_N], g.c = (double)p[NEO_SCHED_TILE_N];
+  g.own_lanes = g.v >= (int64_t)q->f->axes.n;
+  g.n = (double)neo_tiles_column_length(q, s);
+  g.m = (double)neo_tiles_row_length(q, s);
+  g.nb = p[NEO_SCHED_BLOCK_N] ? fmin(g.n, (double)p[NEO_SCHED_BLOCK_N]) : g.n;
+  g.mb = p[NEO_SCHED_BLOCK_M] ? fmin(g.m, (double)p[NEO_SCHED_BLOCK_M]) : g.m;
+  g.outer = q->points / (g.n * g.m);
+  g.steps = q->steps;
+  g.kb = 1;
+  if (p[NEO_SCHED_BLOCK_K] && p[NEO_SCHED_BLOCK_K] < q->own[0]) {
+    g.steps = q->steps / (double)q->own[0] * (double)p[NEO_SCHED_BLOCK_K];
+    g.kb = ceil((double)q->own[0] / (double)p[NEO_SCHED_BLOCK_K]);
+  }
+  g.rows = g.am >= 0 ? 1ULL << g.am : 0;
+  for (int64_t k = 0; k < g.merge && !g.own_lanes; k++)
+    g.columns |= 1ULL << (g.v - k);
+  if (g.own_lanes && g.an >= 0)
+    g.columns = 1ULL << g.an;
+  g.columns_first = g.pack != 0;
+  return g;
+}
+
+/* ---- reading */
+
+/* Cycles of a line that was not touched for so many bytes: in one stream, in streams that begin anew with each tile, or
+ * alone. */
+typedef enum { STREAM, STREAMS, ALONE } how;
+
+static double far(const neo_tiles *q, double bytes, how x) {
+  static const double near[] = {0.1, 0.5, 2}, beyond[] = {0.35, 2.5, 10};
+  if (bytes <= 0.75 * (double)q->machine->l1_bytes)
+    return 0;
+  return bytes <= (double)q->machine->l2_bytes ? near[x] : beyond[x];
+}
+
+/* The same where the first of `times` passes finds it further away. */
+static double far_again(const neo_tiles *q, double first, double then, double times, how x) {
+  return (far(q, first, x) + (times - 1) * far(q, then, x)) / times;
+}
+
+/* A walk over the steps of the reduction: after `run` steps next to each other it jumps. */
+typedef struct {
+  double run;
+  bool jumps;
+  int64_t jump; /* bytes */
+} walk;
+
+static walk walk_of(neo_tiles *q, uint32_t k) {
+  walk w = {.run = 1};
+  uint32_t first = (uint32_t)q->f->axes.n;
+  double reach = 1; /* elements that the run covers */
+  for (uint32_t i = (uint32_t)q->s->axes.n; i-- > 0;) {
+    neo_look x = neo_tiles_along(q, k, first + i);
+    double stride = fabs((double)x.stride);
+    if (stride == 0 && !x.odd) {
+      w.run *= (double)q->own[i];
+      continue;
+    }
+    if (x.odd || stride > 2 * reach) {
+      w.jumps = true;
+      w.jump = x.odd ? LINE_BYTES : (int64_t)stride * q->bytes;
+      return w;
+    }
+    w.run *= (double)q->own[i];
+    reach = fmax(reach, stride * (double)q->own[i]);
+  }
+  return w;
+}
+
+/* Lines that a step of a tile touches in rows `apart` bytes from each other, each read in runs. */
+static double row_lines(const neo_tiles *q, const geometry *g, const walk *w, double apart) {
+  double run = w->run * (double)q->bytes, together = apart * g->r / LINE_BYTES + 1;
+  double each = g->r * (run / LINE_BYTES + (w->jumps ? 1 : 0));
+  return (together < each ? together : each) / w->run;
+}
+
+/* Cycles a step of reading the rows of a tile where they lie: again for each tile of columns. */
+static double rows_read(neo_tiles *q, const geometry *g, uint32_t k) {
+  enum { SETS_BYTES = 1024 }; /* jumps by multiples of it use a part of the caches only */
+  neo_look x = neo_tiles_along(q, k, (uint32_t)g->am);
+  walk w = walk_of(q, k);
+  double apart = fabs((double)x.stride) * (double)q->bytes, bytes = (double)q->bytes;
+  double tiles = ceil(g->nb / (g->c * (double)q->lanes)), whole = q->steps * g->m * bytes;
+  double again = g->columns_first ? g->steps * g->mb * bytes : 0;
+  if (w.jumps && w.jump % SETS_BYTES == 0)
+    again *= 4;
+  double t = ((x.guarded ? 3 : 0) + x.ops * 0.7 + (x.odd ? 1 : 0)) * g->r;
+  double each = far_again(q, whole, again, tiles, w.jumps ? ALONE : STREAMS);
+  return t + row_lines(q, g, &w, apart) * (each + (w.jumps ? 0.3 : 0));
+}
+
+/* Cycles a step of reading the column vectors of a tile where they lie: what is read again for other rows may still be near;
+ * what is read first comes as streams only where a block of the reduction is so short that its rows are. */
+static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
+  enum { MANY = 8, STREAM_BYTES = 4096 };
+  neo_look x = neo_tiles_columns(q, k, g->v, g->merge);
+  double t = (x.odd ? 12 : x.strided ? 9 : 0.15) + (x.guarded ? 3 : 0) + x.ops;
+  walk w = walk_of(q, k);
+  double lines = g->c * (double)(q->lanes * q->bytes) / LINE_BYTES + 0.3, bytes = (double)q->bytes;
+  if (!w.jumps || x.odd || x.strided)
+    return t * g->c;
+  double tiles = ceil(g->mb / g->r), wide = g->c * (double)q->lanes;
+  double block = g->steps * g->nb * bytes, tile = g->steps * wide * bytes, whole = q->steps * g->n * bytes;
+  bool streams = g->steps <= MANY && g->nb * bytes >= STREAM_BYTES / 4;
+  double first = far(q, whole, streams ? STREAMS : ALONE) * (streams ? 1 + STREAM_BYTES / (g->nb * bytes) : 1);
+  double then = far(q, g->columns_first ? tile : block, streams ? STREAMS : ALONE);
+  return t * g->c + lines / w.run * (first + (tiles - 1) * then) / tiles;
+}
+
+/* Cycles a step of reading packed operands: streams. Rows are read again for each tile of columns, columns for each tile of
+ * rows, and first in each block of rows. */
+static double packed_read(neo_tiles *q, const geometry *g, neo_side side) {
+  double bytes = (double)q->bytes, wide = g->c * (double)q->lanes, tiles = ceil(g->mb / g->r);
+  if (side == NEO_SIDE_ROWS)
+    return g->r * bytes / LINE_BYTES * far(q, g->steps * g->mb * bytes, STREAMS);
+  double first = g->steps * g->nb * bytes, then = g->steps * (wide + g->r) * bytes;
+  return wide * bytes / LINE_BYTES * far_again(q, first, then, tiles, STREAM);
+}
+
+/* Does the stage have a condition that no packed operand takes (codegen/lower_pack.c)? */
+static bool conditional(const neo_tiles *q, const geometry *g) {
+  uint64_t axes = neo_expr_axes(q->m, q->s->where);
+  if (!q->s->where.i)
+    return false;
+  axes &= g->rows | g->columns | ~((1ULL << q->f->axes.n) - 1);
+  for (uint32_t k = 0; k < q->c->n; k++)
+    if (g->pack >> k & 1 && !(axes & ~q->c->factor[k].axes))
+      return false;
+  return true;
+}
+
+/* What reading costs in a step beyond its share of issue: for the whole tile's rows, for its columns. */
+typedef struct {
+  double rows, columns;
+} reads;
+
+static reads shared_reads(neo_tiles *q, const geometry *g) {
+  reads y = {0, 0};
+  for (uint32_t k = 0; k < q->c->n; k++) {
+    neo_side side = neo_factor_side(&q->c->factor[k], g->rows, g->columns);
+    if (g->pack >> k & 1)
+      *(side == NEO_SIDE_ROWS ? &y.rows : &y.columns) += packed_read(q, g, side);
+    else if (side == NEO_SIDE_ROWS)
+      y.rows += rows_read(q, g, k);
+    else if (side == NEO_SIDE_COLUMNS)
+      y.columns += columns_read(q, g, k);
+    else {
+      neo_look x = neo_tiles_columns(q, k, g->v, g->merge);
+      double t = (x.odd ? 12 : x.strided ? 9 : 0) + (x.guarded ? 3 : 0) + x.ops + 0.5;
+      y.columns += t * g->c * (side == NEO_SIDE_BOTH ? g->r : 1);
+    }
+  }
+  if (conditional(q, g))
+    y.columns += 3 * g->r * g->c;
+  return y;
+}
+
+/* Lanes over the last own axis: both operands are vectors. */
+static reads own_reads(neo_tiles *q, const geometry *g) {
+  reads y = {0, 0};
+  uint32_t last = (uint32_t)(q->f->axes.n + q->s->axes.n - 1);
+  for (uint32_t k = 0; k < q->c->n; k++) {
+    neo_look x = neo_tiles_along(q, k, last);
+    double t = (x.odd ? 12 : x.strided ? 9 : 0) + (x.guarded ? 3 : 0) + x.ops + 0.1;
+    neo_side side = neo_factor_side(&q->c->factor[k], g->rows, g->columns);
+    if (side == NEO_SIDE_ROWS)
+      y.rows += t * g->r;
+    else
+      y.columns += t * g->c * (side == NEO_SIDE_BOTH ? g->r : 1);
+  }
+  if (conditional(q, g))
+    y.columns += 3 * g->c;
+  return y;
+}
+
+/* ---- tiles */
+
+/* Cycles of a step of a tile of r rows and c vectors. */
+static double step_cycles(double r, double c, double reading) {
+  double fma = r * c / 2, issue = (r * c + r + c + 5) / 4.2;
+  double t = fma > issue ? fma : issue, loads = 0.06 * (r + c);
+  return (t < 4 ? 4 : t) + loads + reading;
+}
+
+/* Whole tiles and what is left over along one direction. */
+typedef struct {
+  double whole, rest;
+} cuts;
+
+static cuts cut(double length, double tile) {
+  double whole = floor(length / tile);
+  return (cuts){whole, length - whole * tile};
+}
+
+typedef struct {
+  double lanes, steps, end; /* of a vector; of a tile; cycles of the end of a vector */
+  reads rd;
+} tiling;
+
+/* All tiles of a block. */
+static double block_cycles(const geometry *g, const tiling *t, double rows, double columns) {
+  cuts r = cut(rows, g->r), c = cut(ceil(columns / t->lanes), g->c);
+  double cycles = BLOCK_CYCLES;
+  for (int i = 0; i < 2; i++)
+    for (int j = 0; j < 2; j++) {
+      double tr = i ? r.rest : g->r, tc = j ? c.rest : g->c;
+      double count = (i ? r.rest > 0 : r.whole) * (j ? c.rest > 0 : c.whole);
+      double reading = t->rd.rows * tr / g->r + t->rd.columns * tc / g->c;
+      cycles += count * (t->steps * step_cycles(tr, tc, reading) + tr * tc * t->end + TILE_CYCLES);
+    }
+  return cycles;
+}
+
+/* All blocks. */
+static double tiles_cycles(const geometry *g, const tiling *t) {
+  cuts m = cut(g->m, g->mb), n = cut(g->n, g->nb);
+  double cycles = m.whole * n.whole * block_cycles(g, t, g->mb, g->nb);
+  if (m.rest > 0)
+    cycles += n.whole * block_cycles(g, t, m.rest, g->nb);
+  if (n.rest > 0)
+    cycles += m.whole * block_cycles(g, t, g->mb, n.rest);
+  if (m.rest > 0 && n.rest > 0)
+    cycles += block_cycles(g, t, m.rest, n.rest);
+  return cycles;
+}
+
+/* ---- copies */
+
+/* Cycles of copying an element of a packed operand. */
+static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
+  enum { SHORT = 4 }; /* vectors in a run for which edges are worth a loop of their own */
+  bool rows = side == NEO_SIDE_ROWS;
+  uint32_t axis = (uint32_t)(rows ? g->am : g->v);
+  neo_look x = neo_tiles_along(q, k, axis);
+  walk w = walk_of(q, k);
+  double lanes = (double)q->lanes, length = (double)q->shared[axis], t;
+  bool along = x.stride == 1 && !x.odd, second = x.stride == 2 && !x.odd;
+  bool down = false; /* contiguous along the reduction */
+  for (uint32_t i = (uint32_t)q->s->axes.n; i-- > 0 && !down;) {
+    neo_look y = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + i);
+    down = y.stride == 1 && !y.odd;
+    if (y.stride)
+      break;
+  }
+  if (rows && down)
+    t = w.run >= 2 * lanes ? 0.3 : 1;
+  else if (rows && along)
+    t = 1.2; /* tiles of rows are no vectors */
+  else if (along && length >= lanes)
+    t = 0.4;
+  else if (second && !rows && length >= lanes)
+    t = 0.7;
+  else
+    t = down && w.run >= lanes ? 1.4 : 1.8;
+  if (x.guarded || q->s->where.i)
+    t += (along || second) && length >= SHORT * lanes ? 0.15 : 0.5;
+  if (!rows && g->merge > 1)
+    t += 0.2;
+  double bytes = (double)q->bytes * (rows ? g->m : g->n);
+  for (uint32_t i = 0; i < q->s->axes.n; i++)
+    if (q->c->factor[k].axes >> (q->f->axes.n + i) & 1)
+      bytes *= (double)q->own[i];
+  t += bytes > (double)q->machine->l2_bytes ? 0.2 : 0;
+  return t + x.ops / (along ? lanes : 1);
+}
+
+/* How often an operand is copied: codegen/lower.c makes a copy as far out in a unit as it is the same. */
+static double copy_count(const neo_tiles *q, const geometry *g, const neo_schedule *s, uint32_t k,
+                         neo_side side) {
+  double trips[NEO_FORM_MAX_AXES + 2], count = 1;
+  bool matters[NEO_FORM_MAX_AXES + 2], rows = side == NEO_SIDE_ROWS;
+  int64_t n = 0, units = s->at[NEO_SCHED_UNIT_AXES], level;
+  for (uint32_t a = 0; a < q->f->axes.n; a++) {
+    if ((g->rows | g->columns) >> a & 1)
+      continue;
+    trips[n] = (double)q->shared[a];
+    matters[n++] = q->c->factor[k].axes >> a & 1;
+  }
+  if (s->at[NEO_SCHED_BLOCK_N])
+    trips[n] = ceil(g->n / g->nb), matters[n++] = !rows;
+  if (s->at[NEO_SCHED_BLOCK_M])
+    trips[n] = ceil(g->m / g->mb), matters[n++] = rows;
+  level = n;
+  while (!s->at[NEO_SCHED_BLOCK_K] && level > 0 && !matters[level - 1])
+    level--;
+  for (int64_t i = 0; i < (level < units ? units : level); i++)
+    count *= trips[i];
+  if (level == 0 && units > 0)
+    count = ceil(count / (double)s->at[NEO_SCHED_UNIT_SIZE]);
+  return count;
+}
+
+static double copies_cycles(neo_tiles *q, const geometry *g, const neo_schedule *s) {
+  double cycles = 0;
+  for (uint32_t k = 0; k < q->c->n; k++) {
+    neo_side side = neo_factor_side(&q->c->factor[k], g->rows, g->columns);
+    if (!(g->pack >> k & 1) || (side != NEO_SIDE_ROWS && side != NEO_SIDE_COLUMNS))
+      continue;
+    double elements = side == NEO_SIDE_ROWS ? g->mb : g->nb;
+    for (uint32_t i = 0; i < q->s->axes.n; i++)
+      if (q->c->factor[k].axes >> (q->f->axes.n + i) & 1)
+        elements *= (double)q->own[i];
+    cycles += copy_count(q, g, s, k, side) * elements * copy_cycles(q, g, k, side);
+  }
+  return cycles;
+}
+
+/* ---- the whole */
+
+static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s) {
+  enum { PARTIAL = 3 }; /* cycles of adding a vector to what there is, or of keeping it */
+  tiling t = {.lanes = (double)q->lanes, .steps = q->steps, .rd = shared_reads(q, g)};
+  t.end = 3 + neo_tiles_stores(q, g->v, g->merge) + q->store_loads;
+  if (g->c * (double)(q->lanes * q->bytes) < LINE_BYTES) /* half cache lines are fetched twice */
+    t.end *= 1.8;
+  t.end += (g->kb - 1) * PARTIAL;
+  double more = (g->kb - 1) * TILE_CYCLES * ceil(g->m / g->r) * ceil(g->n / (g->c * t.lanes));
+  return g->outer * (tiles_cycles(g, &t) + more) + copies_cycles(q, g, s);
+}
+
+static double own_cost(neo_tiles *q, const geometry *g) {
+  double length = (double)q->own[q->s->axes.n - 1], w = (double)q->lanes;
+  double runs = q->steps / length, tail = fmod(length, w) > 0 ? 4 : 0;
+  tiling t = {.lanes = 1, .end = 14, .rd = own_reads(q, g)};
+  t.steps = runs * (ceil(length / w) + tail * 0.5 + 1);
+  return g->outer * tiles_cycles(g, &t);
+}
+
+double neo_tiles_cost(neo_tiles *q, const neo_schedule *s) {
+  geometry g = geometry_of(q, s);
+  return g.own_lanes ? own_cost(q, &g) : shared_cost(q, &g, s);
+}
+
+double neo_tiles_units(const neo_tiles *q, const neo_schedule *s) {
+  geometry g = geometry_of(q, s);
+  int64_t units = s->at[NEO_SCHED_UNIT_AXES], i = 0;
+  double n = 1;
+  for (uint32_t a = 0; a < q->f->axes.n; a++)
+    if (!((g.rows | g.columns) >> a & 1) && i++ < units)
+      n *= (double)q->shared[a];
+  if (s->at[NEO_SCHED_BLOCK_N] && i++ < units)
+    n *= ceil(g.n / g.nb);
+  if (s->at[NEO_SCHED_BLOCK_M] && i++ < units)
+    n *= ceil(g.m / g.mb);
+  return ceil(n / (double)s->at[NEO_SCHED_UNIT_SIZE]);
+}
