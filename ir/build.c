@@ -18,6 +18,8 @@ neo_module *neo_module_new(neo_arena *a, neo_names *names, neo_diags *d, const c
   m->diags = d;
   m->name = neo_name_of(names, name);
   neo_map_init(&m->intern, a);
+  neo_map_init(&m->named, a);
+  neo_map_init(&m->copies, a);
   NEO_PUSH(a, &m->pool, 0); /* so that an empty list may stand at 0 */
   NEO_PUSH(a, &m->nodes, (neo_node){0});
   NEO_PUSH(a, &m->used, 0);
@@ -224,6 +226,8 @@ neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec) {
 }
 
 neo_tensor neo_tensor_add(neo_module *m, neo_tensor_rec rec) {
+  if (!neo_map_get(&m->named, rec.name, NULL))
+    neo_map_set(&m->named, rec.name, m->tensors.n);
   NEO_PUSH(m->arena, &m->tensors, rec);
   return (neo_tensor){(uint32_t)m->tensors.n - 1};
 }
@@ -251,9 +255,7 @@ neo_expr neo_tensor_extent(const neo_module *m, neo_tensor t, uint32_t dim) {
 }
 
 neo_tensor neo_tensor_find(const neo_module *m, const char *name) {
-  uint32_t id = neo_name_of(m->names, name);
-  for (uint32_t k = 1; k < m->tensors.n; k++)
-    if (m->tensors.at[k].name == id)
-      return (neo_tensor){k};
-  return (neo_tensor){0};
+  uint64_t t = 0;
+  neo_map_get(&m->named, neo_name_of(m->names, name), &t);
+  return (neo_tensor){(uint32_t)t};
 }

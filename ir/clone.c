@@ -3,8 +3,12 @@
 
 uint32_t neo_tensor_fresh_name(neo_module *m, const char *prefix, const char *of) {
   char *text = neo_arena_printf(m->arena, "%s.%s", prefix, of);
-  for (int k = 2; neo_tensor_find(m, text).i; k++)
-    text = neo_arena_printf(m->arena, "%s%d.%s", prefix, k, of);
+  uint32_t first = neo_name_of(m->names, text);
+  uint64_t k = 1;
+  neo_map_get(&m->copies, first, &k);
+  while (neo_tensor_find(m, text).i)
+    text = neo_arena_printf(m->arena, "%s%d.%s", prefix, (int)++k, of);
+  neo_map_set(&m->copies, first, k > 1 ? k - 1 : 1); /* k is given only once a tensor has it */
   return neo_name_of(m->names, text);
 }
 

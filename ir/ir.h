@@ -180,6 +180,8 @@ typedef struct neo_module {
   NEO_VEC(neo_custom_rec) customs; /* from 0 */
   uint32_t n_sites;                /* rand() sites given out */
   neo_map intern;                  /* hash-consing; private to build.c */
+  neo_map named;                   /* name -> the first tensor that has it; private to build.c */
+  neo_map copies;                  /* "prefix.of" -> numbers up to here are taken; of clone.c */
   struct neo_proofs *proofs;       /* what provers share; private to prove_store.c */
   struct neo_walks *walks;         /* marks of the walks under way; private to walk.c */
   struct neo_linears *linears;     /* linear forms that are known; private to linear.c */
@@ -266,7 +268,7 @@ bool neo_expr_is_float(const neo_module *m, neo_expr e, double *x); /* a float c
 
 neo_size neo_size_add(neo_module *m, neo_size_rec rec);
 neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec);
-neo_tensor neo_tensor_add(neo_module *m, neo_tensor_rec rec);
+neo_tensor neo_tensor_add(neo_module *m, neo_tensor_rec rec); /* it keeps its name */
 /* Adds a definition. If `piece`, it is appended to the pieces of its outs (else it is an init: the
  * caller stores it). */
 neo_def neo_def_add(neo_module *m, neo_def_rec rec, bool piece);
@@ -286,7 +288,7 @@ static inline neo_axis_rec *neo_axis_at(const neo_module *m, neo_axis a) {
 neo_axis_rec *neo_def_axis(const neo_module *m, const neo_def_rec *d, uint32_t k);
 uint32_t neo_tensor_rank(const neo_module *m, neo_tensor t);
 neo_expr neo_tensor_extent(const neo_module *m, neo_tensor t, uint32_t dim);
-neo_tensor neo_tensor_find(const neo_module *m, const char *name); /* linear; 0 if none */
+neo_tensor neo_tensor_find(const neo_module *m, const char *name); /* 0 if none */
 
 /* ---- walking (ir/walk.c) */
 /* Calls f for every distinct node reachable from e, arguments first. */

@@ -1,4 +1,5 @@
 /* Hash-consing, folding and the walks. */
+#include "ir/clone.h"
 #include "ir/interp.h"
 #include "tests/ir/ir_test.h"
 
@@ -258,6 +259,20 @@ static void a_definition_is_rewritten_whole(void **state) {
   assert_int_equal(read[0].i, t[1].i);
 }
 
+/* An unrolled recurrence has an adjoint of its parameters for each step. */
+static void ten_thousand_copies_find_names_at_once(void **state) {
+  neo_module *m = *state;
+  neo_tensor t = {0};
+  for (int k = 1; k <= 10000; k++)
+    t = neo_tensor_add(m, (neo_tensor_rec){.name = neo_tensor_fresh_name(m, "d", "W"),
+                                           .role = NEO_ROLE_TEMP,
+                                           .type = NEO_F32_T});
+  assert_string_equal(neo_name_text(m->names, neo_tensor_at(m, t)->name), "d10000.W");
+  assert_int_equal(neo_tensor_find(m, "d10000.W").i, t.i);
+  assert_int_equal(neo_tensor_find(m, "d.W").i, t.i - 9999);
+  assert_int_equal(neo_tensor_find(m, "d1.W").i, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(equal_expressions_have_equal_ids),
@@ -273,6 +288,7 @@ int main(void) {
       TEST(producers_come_first_and_ties_go_by_id),
       TEST(a_cycle_is_found),
       TEST(a_definition_is_rewritten_whole),
+      TEST(ten_thousand_copies_find_names_at_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
