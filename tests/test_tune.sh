@@ -55,6 +55,22 @@ wait $pid || status=$?
 [ "$status" = 130 ] || fail "exit code $status after an interruption" "$dir/err"
 [ -s "$dir/r.trials" ] || fail "nothing was kept"
 
+# ---- a kernel with many buffers, as of an unrolled recurrence, is measured as others are; one that
+# the measurer cannot take ends its own tuning only
+{
+  sum=0
+  for k in $(seq 80); do echo "input A$k[64]"; sum="$sum + A$k[i]"; done
+  echo "y[i] = $sum"
+  echo "input Z[1000000000000]"
+  echo "z[i] = 2*Z[i]"
+  echo "output y, z"
+} > "$dir/many.expr"
+"$neoc" tune "$dir/many.expr" --time=3s --records="$dir/many" --format=json > "$dir/out" 2> "$dir/err" ||
+  fail "many buffers" "$dir/err"
+[ "$(grep -o '"failed"' "$dir/out" | wc -l)" = 1 ] || fail "not one kernel was refused" "$dir/out"
+grep -q '"failed": "not measured: its buffers have' "$dir/out" || fail "why not" "$dir/out"
+grep -q '"name": "y".*"default_ns"' "$dir/out" || fail "y was not measured" "$dir/out"
+
 # ---- mistakes
 for bad in --time=soon --threads=0 --kernel='(' --size=Q=3; do
   status=0

@@ -33,7 +33,7 @@
 enum {
   MEASURE_TO_PARENT = 3, /* descriptors of a child */
   MEASURE_FROM_PARENT = 4,
-  MEASURE_MAX_BUFS = 64,
+  MEASURE_MAX_BUFS = 1024,
   MEASURE_MAX_SIZES = 64,
   MEASURE_MAX_SAMPLES = 64,
   MEASURE_UNWRITTEN = 0xa5, /* every byte of what nobody has written */

@@ -4,7 +4,9 @@
 #include "tools/tune/job.h"
 #include "fusion/form.h"
 #include "schedule/model.h"
+#include "tools/measure/measure.h"
 #include <math.h>
+#include <unistd.h>
 
 typedef struct {
   neo_module *m;
@@ -124,11 +126,25 @@ void neo_job_text(neo_compilation *c, const neo_group *g, const neo_kernel *k,
   neo_str_add(out, "ready\n");
 }
 
-double neo_job_bytes(neo_compilation *c, const neo_kernel *k, const int64_t *sizes) {
-  double bytes = 0;
+static double bytes_of(neo_compilation *c, const neo_kbuf *b, const int64_t *sizes) {
+  return (double)elements(c, b, sizes) * neo_type_bytes((neo_type)b->type);
+}
+
+/* Of what is written there are up to four copies: the buffer, an answer, those to compare with. */
+const char *neo_job_refused(neo_compilation *c, const neo_kernel *k, const int64_t *sizes) {
+  double bytes = 0, most = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 4;
+  size_t n = 0;
   for (size_t i = 0; i < k->bufs.n; i++)
-    if (!(k->bufs.at[i].use & NEO_BUF_SCRATCH))
-      bytes +=
-          (double)elements(c, &k->bufs.at[i], sizes) * neo_type_bytes((neo_type)k->bufs.at[i].type);
-  return bytes;
+    if (!(k->bufs.at[i].use & NEO_BUF_SCRATCH)) {
+      bytes += bytes_of(c, &k->bufs.at[i], sizes);
+      n++;
+    }
+  if (n > MEASURE_MAX_BUFS)
+    return neo_arena_printf(&c->arena, "it has %zu buffers, more than %d", n, MEASURE_MAX_BUFS);
+  if (c->module->sizes.n - 1 > MEASURE_MAX_SIZES)
+    return neo_arena_printf(&c->arena, "more than %d run-time sizes", MEASURE_MAX_SIZES);
+  if (bytes > most)
+    return neo_arena_printf(&c->arena, "its buffers have %.1f GiB, too many for this machine",
+                            bytes / (1 << 30));
+  return NULL;
 }

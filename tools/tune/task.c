@@ -115,6 +115,11 @@ neo_status neo_task_begin(neo_tune *t, neo_task *x) {
   if (t->current == x)
     return NEO_OK;
   t->current = NULL;
+  const char *refused = neo_job_refused(t->c, t->c->kernels.at[x->kernel].kernel, t->o.sizes);
+  if (refused) {
+    fail(x, &t->c->arena, "not measured", refused);
+    return NEO_OK;
+  }
   if (!x->begun) {
     neo_search_init(&x->search, &t->c->arena, neo_space_of(t->c->module, x->g, &t->c->machine),
                     t->o.seed);
