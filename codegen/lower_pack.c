@@ -196,9 +196,9 @@ void neo_lower_plan_packs(lowering *l) {
       continue;
     }
     reach[k] = axes_in_reach(l, &c.factor[k]);
-    /* Copied without the whole condition, the operand must not need the rest of it. */
+    /* Copied without the whole condition, neither the operand nor what was taken may need the rest. */
     if (b->where_original.i && !take_condition(l, b->where_original, reach[k], &cond) &&
-        !safe_under(l, c.factor[k].e, cond)) {
+        (!safe_under(l, c.factor[k].e, cond) || (cond.i && !safe_under(l, cond, (neo_expr){0})))) {
       drop = false;
       reach[k] = 0;
       continue;
@@ -206,7 +206,9 @@ void neo_lower_plan_packs(lowering *l) {
     plan_pack(l, s, b, &c.factor[k], cond, side);
   }
   if (drop && b->where_original.i) {
-    b->where_original = left_over(l, &c, b->where_original, b->where_original, reach);
+    neo_expr left = left_over(l, &c, b->where_original, b->where_original, reach);
+    if (!left.i || safe_under(l, left, (neo_expr){0})) /* its reads may need what was dropped */
+      b->where_original = left;
     b->where = neo_walked_expr(l->m, l->original, l->walk_last, l->walk_n, b->where_original);
   }
   if (p[NEO_SCHED_BLOCK_K])

@@ -123,6 +123,15 @@ static void ranges_around_an_empty_one_are_kept(void **state) {
         "  sum[k: j + 1, n: i64(a[N - 1 - k, k])] v[(n + 2 * k) % 5] * v[n % 5]\n  then acc0\n");
 }
 
+/* Packed operands take the range of j, but reads of the condition that stays rely on it. */
+static void conditions_that_protect_the_reads_of_others_stay(void **state) {
+  (void)state;
+  check("input x : f64 [5, 8]\ninput c : f64 [5, 5]\ntemp y : f64 [5, 8]\n"
+        "def y[i: 5, z: 8] =\n  sum[k: 2, n: 5, j: min(2, 5 - z * 2)] where\n"
+        "  not (bool(x[n, z * 2 + j + 2]) and bool(x[z * 2 + j, z * 2 + j]));\n"
+        "  c[i, z * 2 + j] * x[k, 4]\n  then acc0\n");
+}
+
 static void all_types_are_right(void **state) {
   (void)state;
   static const char *const type[] = {"f64", "f32", "f16", "bf16", "i64", "i32"};
@@ -183,6 +192,7 @@ int main(void) {
       cmocka_unit_test(data_equations_of_every_row_are_right),
       cmocka_unit_test(sums_over_data_equations_are_right),
       cmocka_unit_test(ranges_around_an_empty_one_are_kept),
+      cmocka_unit_test(conditions_that_protect_the_reads_of_others_stay),
       cmocka_unit_test(all_types_are_right),
       cmocka_unit_test(products_of_integers_are_right),
       cmocka_unit_test(pieces_with_strides_are_right),
