@@ -17,6 +17,10 @@ neo_status neo_pass_simplify(neo_module *m);
  * one, of an axis more (parallel.c). */
 neo_status neo_pass_parallel(neo_module *m);
 
+/* Factors that do not change along reduction axes leave the sum, where that saves arithmetic
+ * (factor.c). */
+neo_status neo_pass_factor(neo_module *m);
+
 /* Definitions that say the same are one: readers of the later read the earlier. Entries' own
  * tensors stay. */
 neo_status neo_pass_cse(neo_module *m);

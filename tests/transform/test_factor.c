@@ -1,0 +1,223 @@
+/* The distributive law over sums: what leaves them, what stays, and that values stay the same (data
+ * are small integers, so that sums are exact in any order). */
+#include "base/random.h"
+#include "ir/interp.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "transform/transform.h"
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef struct {
+  neo_arena arena;
+  neo_module *m;
+} world;
+
+static void load(world *w, const char *text) {
+  neo_arena_init(&w->arena, neo_alloc_default, NULL);
+  neo_diags *d = neo_diags_new(&w->arena, neo_sources_new(&w->arena));
+  w->m = neo_module_parse(&w->arena, neo_names_new(&w->arena), d, "test", text, strlen(text));
+  if (!w->m) {
+    neo_str s;
+    neo_str_init(&s, &w->arena);
+    neo_diags_print(d, &s, false);
+    fail_msg("%s\n%s", neo_str_text(&s), text);
+  }
+}
+
+static void apply(world *w) {
+  neo_str why;
+  neo_str_init(&why, &w->arena);
+  assert_int_equal(neo_pass_factor(w->m), NEO_OK);
+  if (neo_module_verify(w->m, &why))
+    fail_msg("%s", neo_str_text(&why));
+}
+
+static const char *text_of(world *w) {
+  neo_str s;
+  neo_str_init(&s, &w->arena);
+  neo_module_print(w->m, &s);
+  return neo_str_text(&s);
+}
+
+static void becomes(const char *before, const char *part, const char *whole) {
+  world w;
+  load(&w, before);
+  apply(&w);
+  if (part && !strstr(text_of(&w), part))
+    fail_msg("%s is not in\n%s", part, text_of(&w));
+  if (!part && strstr(text_of(&w), "part."))
+    fail_msg("a part in\n%s", text_of(&w));
+  if (!strstr(text_of(&w), whole))
+    fail_msg("%s is not in\n%s", whole, text_of(&w));
+  neo_arena_free(&w.arena);
+}
+
+#define HEAD                                                             \
+  "neo-ir 1\nmodule t\ninput G : f32 [16, 16]\ninput V : f32 [16, 16]\n" \
+  "input S : f32 [16, 16]\ninput a : f32 [16]\ninput n : i32 [16] < 4\n" \
+  "temp D : f32 [16]\ntemp E : f32 [16, 16]\n"
+
+static void a_factor_without_an_inner_axis_is_multiplied_once(void **state) {
+  (void)state;
+  becomes(HEAD "def @1 D[i: 16] =\n  sum[e: 16, j: 16] -(G[i, e] * V[j, e] * exp(S[i, j]))\n"
+               "entry forward forward: D = D\n",
+          "part.D[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]",
+          "sum[j: 16] -(exp(S[i, j]) * part.D[i, j])");
+}
+
+static void a_factor_of_output_axes_leaves_the_sum(void **state) {
+  (void)state;
+  becomes(HEAD "def @1 E[i: 16, j: 16] =\n  sum[e: 16] G[i, e] * V[j, e] * exp(S[i, j])\n"
+               "entry forward forward: E = E\n",
+          "part.E[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]",
+          "E[i: 16, j: 16] = part.E[i, j] * exp(S[i, j])");
+}
+
+static void constants_stand_behind_the_sum(void **state) {
+  (void)state;
+  becomes(HEAD
+          "def @1 E[i: 16, j: 16] =\n  sum[e: 16] G[i, e] * 0.5 * V[j, e]\n  then acc0 + a[i]\n"
+          "entry forward forward: E = E\n",
+          NULL, "sum[e: 16] G[i, e] * V[j, e]\n    then acc0 * 0.5 + a[i]");
+}
+
+static void a_product_of_two_stays_as_it_is(void **state) {
+  (void)state;
+  becomes(
+      HEAD
+      "def @1 E[i: 16, j: 16] =\n  sum[e: 16] G[i, e] * V[j, e]\nentry forward forward: E = E\n",
+      NULL, "sum[e: 16] G[i, e] * V[j, e]");
+}
+
+/* An empty sum is 0, also of infinities; what is read beside it may only be in range with it. */
+static void nothing_leaves_a_sum_that_may_be_empty(void **state) {
+  (void)state;
+  becomes(HEAD "def @1 E[i: 16, j: 16] =\n  sum[e: i64(n[i])] G[i, e] * V[j, e] * exp(S[i, j])\n"
+               "entry forward forward: E = E\n",
+          NULL, "G[i, e] * V[j, e] * exp(S[i, j])");
+  becomes(HEAD "def @1 D[i: 16] =\n  sum[e: i64(n[i]), j: 16] G[i, e] * V[j, e] * exp(S[i, j])\n"
+               "entry forward forward: D = D\n",
+          NULL, "G[i, e] * V[j, e] * exp(S[i, j])");
+}
+
+static void conditions_on_inner_axes_keep_the_sum_whole(void **state) {
+  (void)state;
+  becomes(HEAD "def @1 D[i: 16] =\n  sum[e: 16, j: 16] where e <= j;\n"
+               "  G[i, e] * V[j, e] * exp(S[i, j])\nentry forward forward: D = D\n",
+          NULL, "where e <= j");
+}
+
+static void conditions_on_the_parts_axes_hold_for_both_halves(void **state) {
+  (void)state;
+  becomes(HEAD "def @1 D[i: 16] =\n  sum[e: 16, j: 16] where j <= i;\n"
+               "  G[i, e] * V[j, e] * exp(S[i, j])\nentry forward forward: D = D\n",
+          "sum[e: 16] where j <= i;", "sum[j: 16] where j <= i;");
+}
+
+/* ---- values */
+
+static int below(uint64_t *seed, int n) {
+  return (int)(neo_splitmix(seed) % (uint64_t)n);
+}
+
+static const char *axis_of(uint64_t *seed) {
+  static const char *const names[] = {"i", "j", "k", "l", "m"};
+  return names[below(seed, 5)];
+}
+
+static const char *random_sum(neo_arena *a, uint64_t seed) {
+  static const char *const where[] = {"", "", "where l <= k;", "where i != j;", "where i64(n[i]) < 3;"};
+  int factors = 2 + below(&seed, 4);
+  neo_str s;
+  neo_str_init(&s, a);
+  neo_str_add(&s, "neo-ir 1\nmodule t\nsize K 1..6\ninput A : f64 [8, 8]\ninput B : f64 [8, 8]\n"
+                  "input C : f64 [8]\ninput n : i32 [8] < 4\ntemp Y : f64 [3, 7]\n"
+                  "def @1 Y[i: 3, j: 7] =\n  sum[k: K, ");
+  neo_str_addf(&s, "l: %s, m: 5] %s\n  ", below(&seed, 3) ? "8" : "i + 1", where[below(&seed, 5)]);
+  for (int k = 0; k < factors; k++) {
+    const char *x = axis_of(&seed), *y = axis_of(&seed), *sign = below(&seed, 4) ? "" : "-";
+    neo_str_add(&s, k ? " * " : "");
+    switch (below(&seed, 5)) {
+    case 0:
+      neo_str_addf(&s, "%sA[%s, %s]", sign, x, y);
+      break;
+    case 1:
+      neo_str_addf(&s, "(B[%s + 2, %s] else 1.0f64)", x, y);
+      break;
+    case 2:
+      neo_str_addf(&s, "%sC[%s]", sign, x);
+      break;
+    case 3:
+      neo_str_add(&s, "2.0f64");
+      break;
+    default:
+      neo_str_addf(&s, "(A[%s, %s] - C[%s])", x, y, y);
+    }
+  }
+  neo_str_add(&s, "\n  then acc0 + C[j]\nentry forward forward: Y = Y\n");
+  return neo_str_text(&s);
+}
+
+static neo_interp *values_of(world *w, int64_t size) {
+  neo_interp *p = neo_interp_new(&w->arena, w->m, (int64_t[2]){0, size}, 1);
+  neo_str why;
+  neo_str_init(&why, &w->arena);
+  uint64_t seed = 7;
+  for (uint32_t t = 1; t < w->m->tensors.n; t++) {
+    const neo_tensor_rec *r = &w->m->tensors.at[t];
+    if (r->role != NEO_ROLE_INPUT)
+      continue;
+    neo_values *v = neo_interp_tensor(p, (neo_tensor){t});
+    for (int64_t i = 0; i < v->n; i++)
+      if (r->type == NEO_F64_T)
+        v->at[i].f = below(&seed, 7) - 3;
+      else
+        v->at[i].i = below(&seed, 4);
+  }
+  if (neo_interp_run(p, 0, &why))
+    fail_msg("%s\n%s", neo_str_text(&why), text_of(w));
+  return p;
+}
+
+static void values_stay_the_same(void **state) {
+  (void)state;
+  int parts = 0;
+  for (uint64_t seed = 1; seed <= 400; seed++) {
+    world before, after;
+    neo_arena text;
+    neo_arena_init(&text, neo_alloc_default, NULL);
+    const char *program = random_sum(&text, seed);
+    load(&before, program);
+    load(&after, program);
+    apply(&after);
+    parts += strstr(text_of(&after), "part.") != NULL;
+    neo_interp *x = values_of(&before, 1 + (int64_t)(seed % 6));
+    neo_interp *y = values_of(&after, 1 + (int64_t)(seed % 6));
+    const neo_values *a = neo_interp_output(x, 0), *b = neo_interp_output(y, 0);
+    for (int64_t i = 0; i < a->n; i++)
+      if (a->at[i].f != b->at[i].f)
+        fail_msg("seed %d: %g and %g in\n%s", (int)seed, a->at[i].f, b->at[i].f, text_of(&after));
+    neo_arena_free(&before.arena);
+    neo_arena_free(&after.arena);
+    neo_arena_free(&text);
+  }
+  assert_true(parts > 100);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_factor_without_an_inner_axis_is_multiplied_once),
+      cmocka_unit_test(a_factor_of_output_axes_leaves_the_sum),
+      cmocka_unit_test(constants_stand_behind_the_sum),
+      cmocka_unit_test(a_product_of_two_stays_as_it_is),
+      cmocka_unit_test(nothing_leaves_a_sum_that_may_be_empty),
+      cmocka_unit_test(conditions_on_inner_axes_keep_the_sum_whole),
+      cmocka_unit_test(conditions_on_the_parts_axes_hold_for_both_halves),
+      cmocka_unit_test(values_stay_the_same),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,387 @@
+/* The distributive law, where it saves arithmetic: what does not change along a reduction axis is
+ * not multiplied at every step of it.
+ *
+ *     D[b, i] = sum[e, j] G[b, i, e] * V[b, j, e] * exp(S[b, i, j])
+ *     ->
+ *     part.D[b, i, j] = sum[e] G[b, i, e] * V[b, j, e]
+ *     D[b, i]         = sum[j] exp(S[b, i, j]) * part.D[b, i, j]
+ *
+ *     E[i, j] = sum[e] G[i, e] * V[j, e] * exp(S[i, j])
+ *     ->
+ *     part.E[i, j] = sum[e] G[i, e] * V[j, e],   E[i, j] = part.E[i, j] * exp(S[i, j])
+ *
+ * Gradients of products with more than two factors have these forms (attention's softmax has both,
+ * with the same part, which becomes one definition afterwards). A part is a tensor, so it has to
+ * pay: the arithmetic must be halved at least, with the part written and read counted in. A factor
+ * of output axes alone goes out of the sum whenever the sum is not empty (times an infinity, an
+ * empty sum is no longer 0), finite constants always do. Fusion puts the product back behind the sum.
+ *
+ * What is read must have been read before: no range may be empty (the other half would be computed
+ * where nothing was), conditions may not mention inner axes, and both halves are under all of them,
+ * since they may be what reads rely on. */
+#include "ir/clone.h"
+#include "ir/prove.h"
+#include "transform/transform.h"
+#include <math.h>
+
+enum { MOST_FACTORS = 12, MOST_REDUCED = 6, MOST_AXES = 16 };
+
+typedef struct {
+  neo_module *m;
+  neo_prover *prover;
+  neo_def def;
+  neo_def_rec r;
+  neo_axis_rec axis[64];
+  double extent[64];
+  uint64_t outs, reds; /* axes */
+  neo_expr factor[MOST_FACTORS];
+  uint64_t uses[MOST_FACTORS]; /* axes of a factor */
+  double cost[MOST_FACTORS];
+  uint32_t n;
+  bool negative;
+} product;
+
+/* ---- taking the definition apart */
+
+static double op_cost(neo_op op) {
+  switch (op) {
+  case NEO_OP_DIV:
+  case NEO_OP_SQRT:
+  case NEO_OP_RSQRT:
+    return 5;
+  case NEO_OP_EXP:
+  case NEO_OP_TANH:
+  case NEO_OP_SIGMOID:
+  case NEO_OP_LOG:
+  case NEO_OP_ERF:
+  case NEO_OP_GELU:
+  case NEO_OP_SIN:
+  case NEO_OP_COS:
+  case NEO_OP_POW:
+    return 16;
+  default:
+    return 1;
+  }
+}
+
+typedef struct {
+  const neo_module *m;
+  double sum;
+} cost_ctx;
+
+static void add_cost(void *ctx, neo_expr e) {
+  cost_ctx *c = ctx;
+  const neo_node *n = neo_expr_node(c->m, e);
+  if (neo_type_is_float((neo_type)n->type) && neo_op_is_elementwise((neo_op)n->op))
+    c->sum += op_cost((neo_op)n->op);
+}
+
+static bool add_factors(product *p, neo_expr e) {
+  const neo_node n = *neo_expr_node(p->m, e);
+  if (n.op == NEO_OP_NEG) {
+    p->negative = !p->negative;
+    return add_factors(p, neo_list_expr(p->m, n.arg, 0));
+  }
+  if (n.op == NEO_OP_MUL)
+    return add_factors(p, neo_list_expr(p->m, n.arg, 0)) &&
+           add_factors(p, neo_list_expr(p->m, n.arg, 1));
+  if (p->n == MOST_FACTORS)
+    return false;
+  cost_ctx c = {p->m, 1};
+  neo_expr_visit(p->m, e, add_cost, &c);
+  p->factor[p->n] = e;
+  p->uses[p->n] = neo_expr_axes(p->m, e);
+  p->cost[p->n++] = c.sum;
+  return true;
+}
+
+/* The largest number of iterations that is known. */
+static double extent_of(product *p, uint32_t k) {
+  neo_facts f = {.axes = p->axis, .n_axes = k};
+  int64_t lo, hi, unused;
+  if (!neo_interval(p->prover, &f, p->axis[k].lo, &lo, &unused) ||
+      !neo_interval(p->prover, &f, p->axis[k].hi, &unused, &hi))
+    return 64; /* bounded by data: a guess */
+  return hi > lo ? (double)(hi - lo) : 1;
+}
+
+static bool take_apart(product *p, neo_def d) {
+  neo_module *m = p->m;
+  p->def = d;
+  p->r = *neo_def_at(m, d);
+  bool plain = p->r.reducer == NEO_RED_SUM && p->r.body.n == 1 && p->r.out.n == 1 &&
+               !p->r.out_map.n && p->r.axes.n - p->r.n_out <= MOST_REDUCED &&
+               p->r.axes.n <= MOST_AXES && p->r.axes.n > p->r.n_out;
+  if (!plain)
+    return false;
+  neo_expr body = neo_list_expr(m, p->r.body, 0);
+  neo_type t = neo_expr_type(m, body);
+  if ((t != NEO_F32_T && t != NEO_F64_T) || !add_factors(p, body) || p->n < 2)
+    return false;
+  for (uint32_t k = 0; k < p->r.axes.n; k++) {
+    p->axis[k] = *neo_def_axis(m, &p->r, k);
+    p->extent[k] = extent_of(p, k);
+  }
+  p->outs = (1ull << p->r.n_out) - 1;
+  p->reds = ((1ull << p->r.axes.n) - 1) & ~p->outs;
+  return true;
+}
+
+/* ---- a part: the sum over the axes `in` of the factors in `chosen` */
+
+typedef struct {
+  uint64_t in, axes; /* reduced; of the part */
+  uint32_t chosen;
+} part;
+
+static uint64_t axes_of(const product *p, uint32_t chosen) {
+  uint64_t axes = 0;
+  for (uint32_t k = 0; k < p->n; k++)
+    axes |= chosen >> k & 1 ? p->uses[k] : 0;
+  return axes;
+}
+
+static double points(const product *p, uint64_t axes) {
+  double n = 1;
+  for (uint32_t k = 0; k < p->r.axes.n; k++)
+    n *= axes >> k & 1 ? p->extent[k] : 1;
+  return n;
+}
+
+static double cost_of(const product *p, uint32_t chosen) {
+  double c = 0;
+  for (uint32_t k = 0; k < p->n; k++)
+    c += chosen >> k & 1 ? p->cost[k] : 0;
+  return c;
+}
+
+static uint64_t bound_axes(const product *p, uint32_t k) {
+  return neo_expr_axes(p->m, p->axis[k].lo) | neo_expr_axes(p->m, p->axis[k].hi);
+}
+
+/* Can the part stand alone? Its own axes run from 0 to a size, the reduced ones depend on nothing
+ * else, and conditions are on its own axes alone. */
+static bool stands(const product *p, const part *x) {
+  uint64_t inside = x->axes | x->in;
+  int64_t lo;
+  if (p->r.where.i && neo_expr_axes(p->m, p->r.where) & ~x->axes)
+    return false;
+  for (uint32_t k = 0; k < p->r.axes.n; k++) {
+    if (x->axes >> k & 1 && (bound_axes(p, k) || !neo_expr_is_int(p->m, p->axis[k].lo, &lo) || lo))
+      return false;
+    if (x->in >> k & 1 && bound_axes(p, k) & ~inside)
+      return false;
+    if (!(x->in >> k & 1) && bound_axes(p, k) & x->in)
+      return false;
+  }
+  return true;
+}
+
+/* Is there an iteration of every axis? */
+static bool never_empty(const product *p) {
+  for (uint32_t k = 0; k < p->r.axes.n; k++) {
+    neo_facts f = {.axes = p->axis, .n_axes = k};
+    neo_expr some = neo_op2(p->m, NEO_OP_LT, p->axis[k].lo, p->axis[k].hi);
+    if (neo_prove(p->prover, &f, some, NULL) != NEO_PROVED)
+      return false;
+  }
+  return true;
+}
+
+enum { TENSOR_COST = 4 }; /* of an element written and read, in operations */
+
+/* The best part, if it halves the arithmetic. */
+static bool find_part(const product *p, uint32_t candidates, part *best) {
+  double all = points(p, p->outs | p->reds) * (cost_of(p, candidates) + 1), least = all / 2;
+  bool found = false, full = never_empty(p);
+  for (uint64_t in = p->reds; in && full; in = (in - 1) & p->reds) {
+    part x = {.in = in};
+    for (uint32_t k = 0; k < p->n; k++)
+      if (candidates >> k & 1 && p->uses[k] & in)
+        x.chosen |= 1u << k;
+    x.axes = axes_of(p, x.chosen) & ~in;
+    if (in == p->reds || x.chosen == candidates || !x.chosen || !stands(p, &x))
+      continue;
+    double cost = points(p, x.axes | in) * (cost_of(p, x.chosen) + 1) +
+                  points(p, x.axes) * TENSOR_COST +
+                  points(p, p->outs | (p->reds & ~in)) * (cost_of(p, candidates & ~x.chosen) + 2);
+    if (cost < least) {
+      least = cost;
+      *best = x;
+      found = true;
+    }
+  }
+  return found;
+}
+
+/* ---- writing the definitions */
+
+static neo_expr product_of(const product *p, uint32_t chosen) {
+  neo_expr e = {0};
+  for (uint32_t k = 0; k < p->n; k++)
+    if (chosen >> k & 1)
+      e = e.i ? neo_op2(p->m, NEO_OP_MUL, e, p->factor[k]) : p->factor[k];
+  return e;
+}
+
+static neo_list axes_list(const product *p, uint64_t first, uint64_t then, neo_expr *by) {
+  uint32_t ids[64], n = 0;
+  for (int round = 0; round < 2; round++)
+    for (uint32_t k = 0; k < p->r.axes.n; k++)
+      if ((round ? then : first) >> k & 1) {
+        by[k] = neo_axis_ref(p->m, n);
+        ids[n++] = k;
+      }
+  for (uint32_t k = 0; k < n; k++) {
+    neo_axis_rec x = p->axis[ids[k]];
+    x.lo = neo_expr_subst_axes(p->m, x.lo, by, p->r.axes.n);
+    x.hi = neo_expr_subst_axes(p->m, x.hi, by, p->r.axes.n);
+    ids[k] = neo_axis_add(p->m, x).i;
+  }
+  return neo_list_new(p->m, ids, n);
+}
+
+static neo_tensor part_tensor(const product *p, const part *x, neo_type type) {
+  uint32_t extent[64], n = 0;
+  neo_tensor of = {neo_list_at(p->m, p->r.out, 0)};
+  for (uint32_t k = 0; k < p->r.axes.n; k++)
+    if (x->axes >> k & 1)
+      extent[n++] = p->axis[k].hi.i;
+  neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .type = (uint8_t)type, .span = p->r.span};
+  t.name = neo_tensor_fresh_name(p->m, "part",
+                                 neo_name_text(p->m->names, neo_tensor_at(p->m, of)->name));
+  t.extent = neo_list_new(p->m, extent, n);
+  return neo_tensor_add(p->m, t);
+}
+
+/* Defines the part; returns its element over the axes of the definition at hand. */
+static neo_expr define_part(const product *p, const part *x) {
+  neo_module *m = p->m;
+  neo_expr by[64] = {{0}}, index[64], body = product_of(p, x->chosen);
+  neo_type type = neo_expr_type(m, body);
+  neo_def_rec r = {.reducer = NEO_RED_SUM, .span = p->r.span};
+  uint32_t n = 0;
+  r.origin = p->r.origin ? p->r.origin : p->def.i;
+  r.axes = axes_list(p, x->axes, x->in, by);
+  r.n_out = (uint32_t)__builtin_popcountll(x->axes);
+  r.where = p->r.where;
+  if (r.where.i)
+    r.where = neo_expr_subst_axes(m, r.where, by, p->r.axes.n);
+  body = neo_expr_subst_axes(m, body, by, p->r.axes.n);
+  r.body = neo_list_new(m, &body.i, 1);
+  r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, type, 0).i}, 1);
+  neo_tensor t = part_tensor(p, x, type);
+  r.out = neo_list_new(m, &t.i, 1);
+  neo_def_add(m, r, true);
+  for (uint32_t k = 0; k < p->r.axes.n; k++)
+    if (x->axes >> k & 1)
+      index[n++] = neo_axis_ref(m, k);
+  return neo_load(m, t, index, n, p->r.span);
+}
+
+static neo_expr put_acc(void *ctx, neo_module *m, neo_expr e) {
+  const neo_expr *value = ctx;
+  return neo_expr_node(m, e)->op == NEO_OP_ACC ? *value : e;
+}
+
+/* `finish` with `value` in the accumulator's place. */
+static void set_finish(product *p, neo_def_rec *r, neo_expr value) {
+  neo_expr e = neo_expr_rewrite(p->m, neo_list_expr(p->m, r->finish, 0), put_acc, &value);
+  r->finish = neo_list_new(p->m, &e.i, 1);
+}
+
+static neo_expr signed_product(const product *p, neo_expr a, neo_expr b) {
+  neo_expr e = a.i && b.i ? neo_op2(p->m, NEO_OP_MUL, a, b) : a.i ? a : b;
+  return p->negative ? neo_op1(p->m, NEO_OP_NEG, e) : e;
+}
+
+/* sum over what is left of (factors left) * part */
+static void sum_of_part(product *p, uint32_t left, const part *x) {
+  neo_expr t = define_part(p, x), by[64] = {{0}};
+  neo_def_rec r = p->r;
+  uint64_t reds = p->reds & ~x->in;
+  neo_expr body = signed_product(p, product_of(p, left & ~x->chosen), t);
+  r.axes = axes_list(p, p->outs, reds, by);
+  if (r.where.i)
+    r.where = neo_expr_subst_axes(p->m, r.where, by, p->r.axes.n);
+  body = neo_expr_subst_axes(p->m, body, by, p->r.axes.n);
+  r.body = neo_list_new(p->m, &body.i, 1);
+  *neo_def_at(p->m, p->def) = r;
+}
+
+/* ---- what goes out of the whole sum */
+
+static bool is_constant(const product *p, neo_expr e) {
+  const neo_module *m = p->m;
+  return !neo_expr_axes(m, e) && !neo_expr_uses_op(m, e, NEO_OP_LOAD) &&
+         !neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE) && !neo_expr_uses_op(m, e, NEO_OP_RAND);
+}
+
+static bool is_finite(const product *p, neo_expr e) {
+  double x;
+  return neo_expr_is_float(p->m, e, &x) && isfinite(x);
+}
+
+/* Factors that no reduction axis changes and that are constants (or not, by `constants`). */
+static uint32_t outside(const product *p, bool constants) {
+  uint32_t chosen = 0;
+  bool any = !p->r.where.i && never_empty(p);
+  for (uint32_t k = 0; k < p->n; k++)
+    if (!(p->uses[k] & p->reds) && is_constant(p, p->factor[k]) == constants &&
+        (any || is_finite(p, p->factor[k])))
+      chosen |= 1u << k;
+  return chosen;
+}
+
+/* The definition becomes elementwise over its whole sum. */
+static void whole_as_part(product *p, uint32_t out, uint32_t left) {
+  part x = {.in = p->reds, .axes = p->outs, .chosen = left};
+  neo_expr t = define_part(p, &x), by[64] = {{0}};
+  neo_def_rec r = p->r;
+  set_finish(p, &r, signed_product(p, t, product_of(p, out)));
+  r.axes = axes_list(p, p->outs, 0, by);
+  r.reducer = NEO_RED_NONE;
+  r.where = (neo_expr){0};
+  r.body = (neo_list){0};
+  *neo_def_at(p->m, p->def) = r;
+}
+
+/* Constants move behind the sum, in place. */
+static void constants_behind(product *p, uint32_t out, uint32_t left) {
+  neo_expr body = product_of(p, left);
+  neo_expr acc = neo_acc_ref(p->m, neo_expr_type(p->m, body), 0);
+  set_finish(p, &p->r, signed_product(p, acc, product_of(p, out)));
+  p->r.body = neo_list_new(p->m, &body.i, 1);
+  p->negative = false;
+  *neo_def_at(p->m, p->def) = p->r;
+}
+
+static void definition(neo_module *m, neo_prover *prover, neo_def d) {
+  product p = {.m = m, .prover = prover};
+  part x;
+  if (!take_apart(&p, d))
+    return;
+  uint32_t all = (1u << p.n) - 1, out = outside(&p, true), left = all & ~out;
+  if (!left || __builtin_popcount(left) < 2)
+    return;
+  if (out)
+    constants_behind(&p, out, left);
+  if (find_part(&p, left, &x)) {
+    sum_of_part(&p, left, &x);
+    return;
+  }
+  out = outside(&p, false);
+  x = (part){.in = p.reds, .axes = p.outs};
+  if (out && __builtin_popcount(left & ~out) >= 2 && stands(&p, &x))
+    whole_as_part(&p, out, left & ~out);
+}
+
+neo_status neo_pass_factor(neo_module *m) {
+  neo_prover *p = neo_prover_new(m);
+  for (uint32_t k = 1; k < m->defs.n; k++) { /* parts may have parts */
+    neo_prover_at(p, m->defs.at[k].span);
+    definition(m, p, (neo_def){k});
+  }
+  neo_prover_free(p);
+  return NEO_OK;
+}
