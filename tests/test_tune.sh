@@ -46,14 +46,19 @@ again=$(comm -12 "$dir/old" "$dir/new" | wc -l) # races of what was found before
 [ "$again" -le 12 ] || fail "$again trials were made again"
 
 # ---- an interruption keeps what there is, and says so by its exit code
-"$neoc" tune "$dir/m.expr" --time=60s --records="$dir/r" -q > "$dir/out" 2> "$dir/err" &
-pid=$!
-sleep 2
-kill -INT $pid
-status=0
-wait $pid || status=$?
-[ "$status" = 130 ] || fail "exit code $status after an interruption" "$dir/err"
-[ -s "$dir/r.trials" ] || fail "nothing was kept"
+mkdir "$dir/tmp"
+for signal in INT TERM HUP; do
+  TMPDIR=$dir/tmp "$neoc" tune "$dir/m.expr" --time=60s --records="$dir/$signal" > "$dir/out" 2> "$dir/err" &
+  pid=$!
+  sleep 2
+  kill -$signal $pid
+  status=0
+  wait $pid || status=$?
+  [ "$status" -gt 128 ] || fail "exit code $status after $signal" "$dir/err"
+  [ -s "$dir/$signal.trials" ] || fail "nothing was kept"
+  grep -q ' trials, ' "$dir/out" || fail "no result after $signal" "$dir/out"
+  [ -z "$(ls "$dir/tmp")" ] || fail "$(ls "$dir/tmp"/*) is left after $signal"
+done
 
 # ---- a kernel with many buffers, as of an unrolled recurrence, is measured as others are; one that
 # the measurer cannot take ends its own tuning only

@@ -1,5 +1,6 @@
 /* `neoc tune`: searches for quicker schedules of a model's kernels, and records what beats the default. Progress goes to
  * stderr, the result to stdout. Ctrl-C ends it early; what was found is recorded, what was tried is in the log. */
+#define _GNU_SOURCE /* sigandset */
 #include "tools/tune/tune.h"
 #include "runtime/internal.h"
 #include "tools/neoc/neoc.h"
@@ -27,19 +28,29 @@ static double now_s(void) {
 
 /* ---- signals: blocked, and asked for between candidates; the measurer inherits that */
 
-static void block_signals(int how) {
+/* A terminal that is closed interrupts too, but not under nohup. */
+static sigset_t interruptions(void) {
+  struct sigaction hangup;
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
+  if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+    sigaddset(&set, SIGHUP);
+  return set;
+}
+
+static void block_signals(int how) {
+  sigset_t set = interruptions();
   sigprocmask(how, &set, NULL);
 }
 
 static bool interrupted(void *ctx) {
-  sigset_t set;
+  sigset_t pending, ours = interruptions();
   (void)ctx;
-  sigpending(&set);
-  return sigismember(&set, SIGINT) == 1 || sigismember(&set, SIGTERM) == 1;
+  sigpending(&pending);
+  sigandset(&pending, &pending, &ours);
+  return !sigisemptyset(&pending);
 }
 
 /* ---- progress */
@@ -331,6 +342,7 @@ static neoc_exit run(tuner *x, neo_tune_options *o, const neo_compile_options *c
     neo_tune_free(&x->tune);
   }
   neo_compilation_free(&x->c);
+  fflush(stdout); /* a signal that waits may end us here */
   block_signals(SIG_UNBLOCK);
   return e;
 }

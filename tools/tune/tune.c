@@ -2,6 +2,7 @@
 #include "tools/tune/tune.h"
 #include "schedule/contract.h"
 #include "tools/pipeline/records.h"
+#include <dirent.h>
 #include <errno.h>
 #include <regex.h>
 #include <stdlib.h>
@@ -109,12 +110,20 @@ neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options
   return NEO_OK;
 }
 
+/* With all that is in it: of a child that was killed, nobody knows what it left. */
+static void remove_folder(const char *path) {
+  DIR *d = opendir(path);
+  for (struct dirent *e; d && (e = readdir(d)) != NULL;)
+    unlinkat(dirfd(d), e->d_name, 0);
+  if (d)
+    closedir(d);
+  rmdir(path);
+}
+
 void neo_tune_free(neo_tune *t) {
   neo_measurer_stop(&t->measurer);
-  for (size_t k = 0; k < t->tasks.n; k++)
-    neo_unbuild(&t->tasks.at[k].base, 1);
   if (t->builder.folder)
-    rmdir(t->builder.folder);
+    remove_folder(t->builder.folder);
   if (t->log >= 0)
     close(t->log);
   t->log = -1;
