@@ -31,6 +31,7 @@ GROUPS = {  # must, must_tuned, stretch
 }
 ANALYTIC_OF_TUNED = 0.75  # what the analytic choice reaches at least of the tuned one
 AGREE = 1e-3  # relative difference of what both sides compute
+IMAGES_LR = 1e-4  # at the models' rates, a step of a deep network multiplies roundings
 
 
 @dataclasses.dataclass
@@ -132,10 +133,10 @@ def networks(threads):
             yield step(model, "capsules", ALL, threads, batch, by_hand=("torch joined",))
     for model in ("shufflenet", "mobilenet"):
         for batch in (1, 16):
-            yield step(model, "small networks", IMAGES, threads, batch, lr=1e-3)
+            yield step(model, "small networks", IMAGES, threads, batch, lr=IMAGES_LR)
     for model in ("resnet18", "resnet50"):
         for batch in (1, 16):
-            yield step(model, "residual networks", IMAGES, threads, batch, lr=1e-3)
+            yield step(model, "residual networks", IMAGES, threads, batch, lr=IMAGES_LR)
     for words in (128, 512):
         yield step("bert", "encoder", ALL, threads, 1, f"bert layer sequence {words}",
                    defines=dict(T=words, LAYERS=1, DROPOUT=0))
@@ -147,7 +148,7 @@ def others(threads):
         yield step(model, "compile time", ("torch compile", "jax"), threads, batch,
                    f"compile {model}", what="compile", limit_s=limit, stretch_s=stretch)
     yield step("resnet50", "peak memory", ("torch eager",), threads, 16, "memory resnet50 batch 16",
-               lr=1e-3, what="memory")
+               lr=IMAGES_LR, what="memory")
 
 
 def passes():
@@ -161,7 +162,7 @@ def alone(threads):
     for model, batch in (("milstm", 16), ("capsulenet", 1), ("resnet18", 1)):
         for name in (*passes(), "all"):
             yield step(model, "passes alone", ("baseline",), threads, batch,
-                       f"alone {name} {model} batch {batch}", lr=1e-3, baseline=("--passes=",),
+                       f"alone {name} {model} batch {batch}", lr=IMAGES_LR, baseline=("--passes=",),
                        options=() if name == "all" else ("--passes=" + name,))
 
 
