@@ -31,6 +31,7 @@ GROUPS = {  # must, must_tuned, stretch
 }
 ANALYTIC_OF_TUNED = 0.75  # what the analytic choice reaches at least of the tuned one
 AGREE = 1e-3  # relative difference of what both sides compute
+CHANGE_AGREES = 0.05  # the same of what a step changes
 IMAGES_LR = 1e-4  # at the models' rates, a step of a deep network multiplies roundings
 
 
