@@ -11,8 +11,9 @@
  * equal axes stay as they are.
  *
  * store = bf16: intermediate tensors of two and more dimensions lie in memory as bf16; all
- * arithmetic on them is f32. Exempt are tensors that an entry names, and those of which new values
- * of parameters and states are made element by element (gradients of weights, their sums). */
+ * arithmetic on them is f32. Exempt are tensors that an entry, a request for gradients or a gradient
+ * of the user's own names, and those of which new values of parameters and states are made element
+ * by element (gradients of weights, their sums). */
 #include "transform/transform.h"
 
 enum { MOST_FACTORS = 16 };
@@ -149,6 +150,25 @@ static void write_narrow(store *s, neo_def d) {
   neo_def_at(s->m, d)->finish = finish;
 }
 
+/* A gradient has the type of what it is of. */
+static void keep_gradients(store *s) {
+  const neo_module *m = s->m;
+  for (size_t k = 0; k < m->grads.n; k++) {
+    const neo_grad_rec *g = &m->grads.at[k];
+    neo_map_set(&s->exact, g->y.i, 1);
+    neo_map_set(&s->exact, g->seed.i, 1);
+    keep(s, g->wrt);
+    keep(s, g->out);
+  }
+  for (size_t k = 0; k < m->customs.n; k++) {
+    const neo_custom_rec *c = &m->customs.at[k];
+    keep(s, c->ins);
+    keep(s, c->outs);
+    keep(s, c->dys);
+    keep(s, c->dxs);
+  }
+}
+
 static void find_narrow(store *s, neo_arena *a) {
   neo_module *m = s->m;
   NEO_VEC(neo_tensor) roots = {0};
@@ -164,6 +184,7 @@ static void find_narrow(store *s, neo_arena *a) {
   size_t n = neo_module_topo(m, roots.at, roots.n, a, &order, NULL);
   for (size_t k = n; k-- > 0;)
     keep_sources(s, order[k], a);
+  keep_gradients(s);
   for (uint32_t t = 1; t < m->tensors.n; t++)
     if (is_narrow(s, (neo_tensor){t}))
       neo_map_set(&s->narrow, t, 1);

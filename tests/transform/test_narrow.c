@@ -132,6 +132,26 @@ static void reads_with_another_value_outside_are_narrow(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* A gradient has the type of what it is of: neither stays alone. */
+static void what_has_a_gradient_by_name_stays_exact(void **state) {
+  (void)state;
+  world w;
+  load(&w,
+       "neo-ir 1\nmodule t\ninput X : f32 [4, 5]\ntemp A : f32 [4, 5]\ntemp B : f32 [4, 5]\n"
+       "temp C : f32 [4, 5]\ntemp dB : f32 [4, 5]\ntemp L : f32 []\ntemp dA : f32 [4, 5]\n"
+       "cotangent d : f32 [4, 5]\n"
+       "def @1 A[b: 4, j: 5] = sin(X[b, j])\ndef @2 B[b: 4, j: 5] = exp(A[b, j])\n"
+       "def @3 C[b: 4, j: 5] = exp(B[b, j])\n"
+       "def @4 L[] =\n  sum[b: 4, j: 5] C[b, j]\n"
+       "def @5 dA[b: 4, j: 5] = d[b, j] * X[b, j]\ndef @6 dB[b: 4, j: 5] = C[b, j]\n"
+       "gradient of L for B into dB done\ncustom X -> A with d -> dA\n"
+       "entry forward forward: L = L, dB = dB\n",
+       NEO_PRECISION_F32, NEO_PRECISION_BF16);
+  says(&w, "temp A : f32");
+  says(&w, "temp B : f32");
+  neo_arena_free(&w.arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(operands_of_contractions_are_rounded),
@@ -141,6 +161,7 @@ int main(void) {
       cmocka_unit_test(parameters_their_gradients_and_outputs_stay_exact),
       cmocka_unit_test(what_was_stored_narrow_is_not_rounded_again),
       cmocka_unit_test(reads_with_another_value_outside_are_narrow),
+      cmocka_unit_test(what_has_a_gradient_by_name_stays_exact),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
