@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -321,9 +322,17 @@ static void take_samples(child *c) {
 
 /* ---- the whole */
 
+/* A crash ends it at once, whoever wanted to know of it. */
+static void die_plainly(void) {
+  static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT};
+  for (size_t k = 0; k < sizeof signals / sizeof *signals; k++)
+    signal(signals[k], SIG_DFL);
+}
+
 static void set_up(child *c, int in, int out) {
   size_t scratch = 1 << 20;
   setpgid(0, 0);
+  die_plainly();
   close_all(in, out);
   for (int i = 0; i < c->n; i++)
     scratch += c->kernel[i]->scratch_bytes;
