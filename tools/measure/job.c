@@ -102,7 +102,7 @@ void measure_job_clear(measure_job *j) {
   memset(j, 0, sizeof *j);
   j->sandbox = sandbox;
   j->threads = 1;
-  j->wall_ms = 2000;
+  j->wall_ms = j->cpu_ms = 2000;
   j->memory_bytes = 256LL << 20;
   j->run_ns = 2e6, j->total_ns = 60e6;
   j->least_runs = 7;

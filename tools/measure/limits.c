@@ -41,7 +41,7 @@ void measure_limits_set(const measure_job *j, size_t scratch_bytes) {
       mapped_now() + (size_t)j->memory_bytes + scratch_bytes * (size_t)j->threads + stacks;
   if (!SANITIZED && mapped_now())
     limit(RLIMIT_AS, memory);
-  limit(RLIMIT_CPU, (rlim_t)(j->wall_ms / 1000 + 1) * (rlim_t)j->threads);
+  limit(RLIMIT_CPU, (rlim_t)(j->cpu_ms / 1000 + 1) * (rlim_t)j->threads);
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_FSIZE, 0);
   limit(RLIMIT_NOFILE, DESCRIPTORS);

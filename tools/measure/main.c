@@ -167,6 +167,7 @@ static void describe(server *s, const char *line) {
     j->positive = strstr(line, "positive") != NULL;
   } else if (is(line, "limit")) {
     j->wall_ms = (int64_t)number(line, "wall_ms", (double)j->wall_ms);
+    j->cpu_ms = (int64_t)number(line, "cpu_ms", (double)j->wall_ms);
     j->memory_bytes =
         (int64_t)(number(line, "memory_mb", (double)(j->memory_bytes >> 20)) * 1048576);
   } else if (is(line, "time")) {

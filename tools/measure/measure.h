@@ -7,7 +7,7 @@
  *
  *   job                                   forget the job before; what follows describes a new one
  *   threads 1 | seed 7 | fill positive    (defaults: 1, 0, signed)
- *   limit wall_ms=2000 memory_mb=256      of a child; memory beyond what the job itself needs
+ *   limit wall_ms=2000 cpu_ms=2000 memory_mb=256   of a child; memory beyond what the job itself needs
  *   time run_ms=2 least_runs=7 total_ms=60   of a run of some units; of all runs of a candidate
  *   sizes 64 128                          run-time sizes, in the model's order
  *   buffer read f32 262144 [bound=1000]   in the order of the kernel's buffers; elements of an index are below its bound
@@ -57,7 +57,7 @@ typedef struct {
   int32_t threads;
   uint64_t seed;
   bool positive, sandbox;
-  int64_t wall_ms, memory_bytes;
+  int64_t wall_ms, cpu_ms, memory_bytes;
   double run_ns, total_ns;
   int least_runs;
   int64_t sizes[MEASURE_MAX_SIZES];

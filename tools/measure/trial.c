@@ -95,7 +95,7 @@ static void name_death(measure_result *r, int status) {
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
     say_why(r, "a system call that no kernel needs");
   else if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
-    say_why(r, "over its limits");
+    say_why(r, "over its time");
   else if (WIFSIGNALED(status))
     snprintf(r->why, sizeof r->why, "%s", strsignal(WTERMSIG(status)));
   else

@@ -5,7 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCH = 8, SEEDS = 4, RACES = 3, BASE_LIMIT_MS = 20000 };
+enum { BATCH = 8, SEEDS = 4, RACES = 3, BASE_LIMIT_MS = 60000, BASE_CPU_MS = 3000 };
+
+/* A default that is thought to take longer is measured at smaller sizes. */
+static const double long_ns = 0.3e9;
 
 /* A record is worth its line, and a winner its name, from here on. */
 static const double worth = 0.98;
@@ -18,14 +21,15 @@ static neo_status gone(neo_tune *t) {
 }
 
 static neo_status send_job(neo_tune *t, neo_task *x) {
-  neo_job_options o = {.sizes = t->o.sizes,
+  neo_job_options o = {.sizes = x->sizes,
                        .threads = t->o.threads,
                        .seed = t->o.seed,
                        .positive = x->positive,
                        .loose = x->loose,
                        .run_ms = 1.5,
                        .total_ms = 60,
-                       .limit_ms = BASE_LIMIT_MS};
+                       .limit_ms = BASE_LIMIT_MS,
+                       .cpu_ms = BASE_CPU_MS};
   neo_str text;
   neo_str_init(&text, &t->c->arena);
   neo_job_text(t->c, x->g, t->c->kernels.at[x->kernel].kernel, &o, &text);
@@ -33,7 +37,7 @@ static neo_status send_job(neo_tune *t, neo_task *x) {
 }
 
 static neo_status set_limit(neo_tune *t, double ms) {
-  const char *line = neo_arena_printf(&t->c->arena, "limit wall_ms=%.0f\n", ms);
+  const char *line = neo_arena_printf(&t->c->arena, "limit wall_ms=%.0f cpu_ms=%.0f\n", ms, ms);
   return neo_measurer_job(&t->measurer, line) ? gone(t) : NEO_OK;
 }
 
@@ -65,6 +69,7 @@ static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain,
 
 /* Numbers that make most answers NaN are replaced by positive ones; sums that cancel get room. */
 static neo_status first_base(neo_tune *t, neo_task *x, neo_measured *m) {
+  t->builder.sizes = x->sizes;
   neo_candidate both[2] = {{.schedule = plain_in_points(x)}, {.schedule = x->base.schedule}};
   neo_build(&t->builder, both, 2);
   x->base = both[1];
@@ -112,10 +117,14 @@ static void begin_search(neo_tune *t, neo_task *x, double default_ns) {
 neo_status neo_task_begin(neo_tune *t, neo_task *x) {
   neo_measured m = {0};
   t->builder.g = x->g;
+  t->builder.sizes = x->sizes;
   if (t->current == x)
     return NEO_OK;
   t->current = NULL;
-  const char *refused = neo_job_refused(t->c, t->c->kernels.at[x->kernel].kernel, t->o.sizes);
+  double guess = neo_tune_guess_ns(t, x);
+  if (!x->begun && guess > long_ns)
+    neo_task_shrink(t, x, long_ns / guess);
+  const char *refused = neo_job_refused(t->c, t->c->kernels.at[x->kernel].kernel, x->sizes);
   if (refused) {
     fail(x, &t->c->arena, "not measured", refused);
     return NEO_OK;
@@ -127,6 +136,10 @@ neo_status neo_task_begin(neo_tune *t, neo_task *x) {
     x->base.schedule = neo_schedule_default(t->c->module, x->g, &t->c->machine);
   }
   neo_status s = x->begun ? try_base(t, x, NULL, &m) : first_base(t, x, &m);
+  for (int tries = 0; tries < 3 && !s && !m.ok && !x->begun && strstr(m.why, "over its time") &&
+                      neo_task_shrink(t, x, 0.1);
+       tries++)
+    s = first_base(t, x, &m);
   if (s)
     return s;
   if (!m.ok || m.ns <= 0) {
@@ -134,7 +147,7 @@ neo_status neo_task_begin(neo_tune *t, neo_task *x) {
     return NEO_OK;
   }
   if (!x->begun)
-    begin_search(t, x, m.ns);
+    begin_search(t, x, m.ns / x->part);
   t->current = x;
   return NEO_OK;
 }
@@ -161,7 +174,7 @@ neo_status neo_task_measure(neo_tune *t, neo_task *x, const neo_schedule *s, siz
     ratio[i] = 0;
   }
   neo_build(&t->builder, k, n);
-  neo_status status = n ? set_limit(t, 1000 + x->default_ns * 10e-6) : NEO_OK;
+  neo_status status = n ? set_limit(t, 1000 + x->default_ns * x->part * 10e-6) : NEO_OK;
   for (size_t i = 0; i < n && !status && !neo_tune_stopped(t) && !neo_tune_late(t); i++)
     status = measure_one(t, x, &k[i], &ratio[i]);
   neo_unbuild(k, n);
@@ -191,8 +204,8 @@ static neo_status record(neo_tune *t, neo_task *x, const neo_measured *m) {
   neo_str_init(&text, &t->c->arena);
   neo_schedule_print(&x->best, &text);
   r.schedule = neo_str_text(&text);
-  r.time_ns = m->ns;
-  r.default_ns = m->ns / m->ratio;
+  r.time_ns = m->ns / x->part;
+  r.default_ns = m->ns / m->ratio / x->part;
   r.threads = (uint32_t)t->o.threads;
   r.trials = x->trials + x->known;
   r.when = (int64_t)time(NULL);
@@ -214,7 +227,7 @@ static neo_status race(neo_tune *t, neo_task *x, size_t trial, neo_measured *m) 
   neo_candidate k = {.schedule = x->search.trials.at[trial].schedule};
   neo_build(&t->builder, &k, 1);
   snprintf(m->why, sizeof m->why, "%s", k.why);
-  neo_status s = k.ok ? set_limit(t, BASE_LIMIT_MS + x->default_ns * 40e-6) : NEO_OK;
+  neo_status s = k.ok ? set_limit(t, BASE_LIMIT_MS + x->default_ns * x->part * 40e-6) : NEO_OK;
   if (k.ok && !s && neo_measurer_run(&t->measurer, "race", &k, 0, m))
     s = gone(t);
   neo_unbuild(&k, 1);

@@ -54,7 +54,11 @@ static neo_task *task_of_key(neo_tune *t, const uint64_t key[2]) {
 
 static void add_task(neo_tune *t, size_t g, int64_t count) {
   neo_compilation *c = t->c;
-  neo_task x = {.g = &c->grouping.groups.at[g], .kernel = c->kernel_of_group.at[g], .count = count};
+  neo_task x = {.g = &c->grouping.groups.at[g],
+                .kernel = c->kernel_of_group.at[g],
+                .count = count,
+                .sizes = t->o.sizes,
+                .part = 1};
   neo_record_describe(c, x.g, &x.record);
   neo_task *same = task_of_key(t, x.record.key);
   if (same) {
@@ -63,7 +67,9 @@ static void add_task(neo_tune *t, size_t g, int64_t count) {
   }
   neo_space space = neo_space_of(c->module, x.g, &c->machine);
   neo_schedule s = neo_schedule_default(c->module, x.g, &c->machine);
+  neo_contraction form;
   x.cost = neo_space_cost(&space, &s);
+  x.contraction = neo_contraction_of(c->module, space.f, &form);
   NEO_PUSH(&c->arena, &t->tasks, x);
 }
 
@@ -95,6 +101,8 @@ neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options
   *t = (neo_tune){.c = c, .o = *o, .log = -1, .begun_s = now_s()};
   char *folder = neo_arena_printf(&c->arena, "%s/neo-tune-XXXXXX", base && *base ? base : "/tmp");
   neo_status s = add_tasks(t);
+  t->ratios = NEO_NEW_ARRAY(&c->arena, double, t->tasks.n + 1);
+  renew_scales(t);
   if (!s)
     s = neo_journal_open(t);
   if (!s)
@@ -132,19 +140,34 @@ void neo_tune_free(neo_tune *t) {
 
 /* ---- what is known of the step */
 
-/* Nanoseconds of a unit of the model's cost: as those that were measured have it on the whole. */
-static double scale(const neo_tune *t) {
-  double ns = 0, cost = 0;
-  for (size_t k = 0; k < t->tasks.n; k++)
-    if (t->tasks.at[k].begun && t->tasks.at[k].cost > 0) {
-      ns += t->tasks.at[k].default_ns;
-      cost += t->tasks.at[k].cost;
-    }
-  return cost > 0 ? ns / cost : 0.3;
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Nanoseconds of a unit of the model's cost: the median of the kernels of its kind that were measured. */
+static double scale(neo_tune *t, bool contraction) {
+  size_t n = 0;
+  for (size_t k = 0; k < t->tasks.n; k++) {
+    const neo_task *x = &t->tasks.at[k];
+    if (x->begun && x->cost > 0 && x->contraction == contraction)
+      t->ratios[n++] = x->default_ns / x->cost;
+  }
+  qsort(t->ratios, n, sizeof *t->ratios, by_value);
+  return n ? t->ratios[n / 2] : 0.3;
+}
+
+static void renew_scales(neo_tune *t) {
+  for (int k = 0; k < 2; k++)
+    t->scale[k] = scale(t, k == 1);
+}
+
+double neo_tune_guess_ns(const neo_tune *t, const neo_task *x) {
+  return x->cost * t->scale[x->contraction];
 }
 
 static double task_ns(const neo_tune *t, const neo_task *x, bool best) {
-  double each = x->begun ? (best ? x->best_ns : x->default_ns) : x->cost * scale(t);
+  double each = x->begun ? (best ? x->best_ns : x->default_ns) : neo_tune_guess_ns(t, x);
   return each * (double)x->count;
 }
 
@@ -166,14 +189,12 @@ double neo_tune_covered(const neo_tune *t) {
 /* ---- turns */
 
 static double promise(const neo_tune *t, const neo_task *x) {
-  neo_contraction c;
   if (x->over)
     return -1;
-  double first =
-      neo_contraction_of(t->c->module, neo_group_form(t->c->module, x->g), &c) ? 0.25 : 0.12;
+  double first = x->contraction ? 0.25 : 0.12;
   double hope = x->begun ? neo_search_hope(&x->search) : first;
   double ns = task_ns(t, x, true);
-  return ns > 0 ? ns * hope : hope * 1e-6 * x->cost * scale(t); /* of other entries: last */
+  return ns > 0 ? ns * hope : hope * 1e-6 * neo_tune_guess_ns(t, x); /* of other entries: last */
 }
 
 neo_task *neo_tune_next(neo_tune *t) {
@@ -203,6 +224,7 @@ static neo_status turns(neo_tune *t) {
       break;
     last = x;
     s = neo_task_begin(t, x);
+    renew_scales(t);
     neo_tune_show(t);
     if (!s && !x->over && !neo_tune_late(t) && !neo_tune_stopped(t))
       s = neo_task_batch(t, x);

@@ -34,10 +34,13 @@ typedef struct {
   uint32_t kernel; /* number in the compilation */
   int64_t count;   /* how often it runs in the step */
   neo_record record;
-  double cost; /* the model's, of its choice */
+  bool contraction;
+  double cost; /* the model's, of its choice; in units of its own for what is no contraction */
   bool begun, over;
   const char *failed;   /* why it cannot be tuned; null: it can */
   bool positive, loose; /* see job.h */
+  const int64_t *sizes; /* that it is measured at */
+  double part; /* of the iterations at the sizes that were asked for; times are of the whole */
   neo_search search;
   neo_candidate base;
   double default_ns; /* measured when it began */
@@ -63,6 +66,8 @@ struct neo_tune {
   NEO_VEC(neo_task) tasks;
   NEO_VEC(neo_known) known;
   double begun_s;
+  double scale[2]; /* nanoseconds of a unit of cost: of contractions [1], of other kernels [0] */
+  double *ratios;  /* room for one a task */
   int64_t trials, refused;
   int log; /* descriptor; -1: none */
   const char *why;
@@ -90,6 +95,8 @@ neo_status neo_tune_survey(neo_tune *t, neo_quality **out, size_t *n) NEO_MUST_C
 double neo_tune_step_ns(const neo_tune *t, bool best);
 /* Share of that time in kernels that were tuned. */
 double neo_tune_covered(const neo_tune *t);
+/* What a kernel takes by the model, by what was measured of others. */
+double neo_tune_guess_ns(const neo_tune *t, const neo_task *x);
 
 /* ---- task.c */
 /* The base, if there is none yet; else the job again, if the measurer has another one. NEO_OK also where the task failed. */
@@ -102,6 +109,12 @@ neo_status neo_task_measure(neo_tune *t, neo_task *x, const neo_schedule *s, siz
 neo_status neo_task_batch(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
 /* Races the best candidate that was not raced yet, and records it if it wins. */
 neo_status neo_task_confirm(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
+/* ---- shrink.c */
+/* Iterations of all loops of a task's kernel at some sizes. */
+double neo_task_iterations(const neo_tune *t, const neo_task *x, const int64_t *sizes);
+/* Halves run-time sizes until that is at most `factor` of what it is; false: it depends on none that can be less. */
+bool neo_task_shrink(const neo_tune *t, neo_task *x, double factor);
+
 bool neo_tune_stopped(const neo_tune *t);
 bool neo_tune_late(const neo_tune *t);
 
