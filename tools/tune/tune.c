@@ -94,6 +94,30 @@ static neo_status add_tasks(neo_tune *t) {
   return NEO_OK;
 }
 
+/* ---- what the model says in nanoseconds */
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Nanoseconds of a unit of the model's cost: the median of the kernels of its kind that were measured. */
+static double scale(neo_tune *t, bool contraction) {
+  size_t n = 0;
+  for (size_t k = 0; k < t->tasks.n; k++) {
+    const neo_task *x = &t->tasks.at[k];
+    if (x->begun && x->cost > 0 && x->contraction == contraction)
+      t->ratios[n++] = x->default_ns / x->cost;
+  }
+  qsort(t->ratios, n, sizeof *t->ratios, by_value);
+  return n ? t->ratios[n / 2] : 0.3;
+}
+
+static void renew_scales(neo_tune *t) {
+  for (int k = 0; k < 2; k++)
+    t->scale[k] = scale(t, k == 1);
+}
+
 /* ---- beginning and end */
 
 neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options *o) {
@@ -139,28 +163,6 @@ void neo_tune_free(neo_tune *t) {
 }
 
 /* ---- what is known of the step */
-
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-/* Nanoseconds of a unit of the model's cost: the median of the kernels of its kind that were measured. */
-static double scale(neo_tune *t, bool contraction) {
-  size_t n = 0;
-  for (size_t k = 0; k < t->tasks.n; k++) {
-    const neo_task *x = &t->tasks.at[k];
-    if (x->begun && x->cost > 0 && x->contraction == contraction)
-      t->ratios[n++] = x->default_ns / x->cost;
-  }
-  qsort(t->ratios, n, sizeof *t->ratios, by_value);
-  return n ? t->ratios[n / 2] : 0.3;
-}
-
-static void renew_scales(neo_tune *t) {
-  for (int k = 0; k < 2; k++)
-    t->scale[k] = scale(t, k == 1);
-}
 
 double neo_tune_guess_ns(const neo_tune *t, const neo_task *x) {
   return x->cost * t->scale[x->contraction];
