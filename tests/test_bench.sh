@@ -66,4 +66,8 @@ python3 "$work/check.py" "$work/json" || fail "the results are not as they shoul
 grep -q '^cells .*geometric mean of 1' "$work/out" || fail "no mean of the group"
 bench --show --json "$work/json" >"$work/out"
 grep -q '^scrnn batch 1 ' "$work/out" || fail "--show does not show"
+# ---- tuning
+bench --rows '^gemm f32 64x64x64 threads 1$' --rounds 1 --tuned 1 --json "$work/tuned" >"$work/out" ||
+  fail "no run with tuning"
+grep -q '"tuning": {"seconds": .*"covered": ' "$work/tuned" || { cat "$work/out"; fail "nothing was tuned"; }
 exit $status
