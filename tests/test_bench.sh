@@ -43,7 +43,8 @@ bench --rows '^scrnn batch 1$' --rounds 1 --json "$work/json" >"$work/out" 2>&1 
   { cat "$work/out"; fail "no run"; }
 grep -q "torch eager: torch is not installed" "$work/out" || fail "a missing peer is not told"
 NEO_BENCH_TORCH=$work/torch NEO_BENCH_JAX=$work/jax \
-  bench --rows '^lltm batch 1$' --rounds 3 --json "$work/json" >"$work/out" || fail "no run with peers"
+  bench --rows '^lltm batch 1$' --rounds 3 --json "$work/json" >"$work/out" ||
+  fail "no run with peers"
 grep -q "torch compile: computes something else" "$work/out" || fail "a wrong peer is not told"
 cat >"$work/check.py" <<'END'
 import json, sys
@@ -66,8 +67,10 @@ python3 "$work/check.py" "$work/json" || fail "the results are not as they shoul
 grep -q '^cells .*geometric mean of 1' "$work/out" || fail "no mean of the group"
 bench --show --json "$work/json" >"$work/out"
 grep -q '^scrnn batch 1 ' "$work/out" || fail "--show does not show"
+
 # ---- tuning
-bench --rows '^gemm f32 64x64x64 threads 1$' --rounds 1 --tuned 1 --json "$work/tuned" >"$work/out" ||
-  fail "no run with tuning"
-grep -q '"tuning": {"seconds": .*"covered": ' "$work/tuned" || { cat "$work/out"; fail "nothing was tuned"; }
+bench --rows '^gemm f32 64x64x64 threads 1$' --rounds 1 --tuned 1 --json "$work/tuned" \
+  >"$work/out" || fail "no run with tuning"
+grep -q '"tuning": {"seconds": .*"covered": ' "$work/tuned" ||
+  { cat "$work/out"; fail "nothing was tuned"; }
 exit $status

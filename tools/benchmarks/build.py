@@ -12,6 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 NEEDS = {  # library, header and Debian's package of what a program needs
     "onednn": ("-ldnnl", "oneDNN", "libdnnl-dev"),
 }
+SURVEY_S = 300
 TUNE_EXTRA_S = 600  # beyond its budget, for compiling
 
 
@@ -49,12 +50,14 @@ class Builder:
             raise RuntimeError(f"{name}.c does not compile:\n{done.stderr}")
         return out
 
+    def options(self, row):
+        """Of all commands: the model's sizes, and what the row asks for."""
+        sizes = {**row.defines, **({"B": row.batch} if row.batch else {})}
+        return list(row.options) + [f"--define={name}={value}" for name, value in sizes.items()]
+
     def library(self, row, variant):
         """The row's library: its path, seconds to compile it, and what tuning said."""
-        options = list(row.options)
-        sizes = {**row.defines, **({"B": row.batch} if row.batch else {})}
-        for name, value in sizes.items():
-            options += ["-D", f"{name}={value}"]
+        options = self.options(row)
         name = f"{row.model} {options} {row.threads}"
         key = hashlib.sha256(name.encode()).hexdigest()[:12], variant
         if key not in self.made:
@@ -89,14 +92,26 @@ class Builder:
 
     def tune(self, source, options, threads, records):
         """Searches for the time of --tuned; what is recorded is of no use to other models."""
-        command = [self.neoc, "tune", source, *options, f"--time={self.tuned_s}s", "--format=json",
-                   f"--threads={threads}", "--records=" + records]
+        told = self.ask_tune([source, *options, f"--threads={threads}", "--records=" + records],
+                             self.tuned_s)
+        return {k: told[k] for k in ("seconds", "trials", "covered")}
+
+    def survey(self, row, folder):
+        """Of the row's kernel C: a space's size, how much of it was measured, what search needs."""
+        told = self.ask_tune([os.path.join(ROOT, row.model), *self.options(row), "--survey",
+                              "--kernel=^C$", "--log=none", f"--threads={row.threads}",
+                              "--records=" + os.path.join(folder, "records")], SURVEY_S)
+        if not told["surveyed"]:
+            raise Missing("neoc tune: nothing was measured")
+        return {k: told["surveyed"][0][k] for k in ("space", "measured", "to_95", "to_99")}
+
+    def ask_tune(self, arguments, seconds):
+        command = [self.neoc, "tune", *arguments, f"--time={seconds}s", "--format=json"]
         try:
             done = subprocess.run(command, capture_output=True, text=True,
-                                  timeout=self.tuned_s + TUNE_EXTRA_S)
-            told = json.loads(done.stdout) if done.returncode == 0 else None
+                                  timeout=seconds + TUNE_EXTRA_S)
         except subprocess.TimeoutExpired:
-            raise Missing(f"neoc tune: no end in {self.tuned_s + TUNE_EXTRA_S} s") from None
-        if not told:
+            raise Missing(f"neoc tune: no end in {seconds + TUNE_EXTRA_S} s") from None
+        if done.returncode:
             raise Missing("neoc tune: " + last_line(done))
-        return {k: told[k] for k in ("seconds", "trials", "covered")}
+        return json.loads(done.stdout)

@@ -97,7 +97,8 @@ class Bench:
         except Missing as why:
             result["missing"][name] = str(why)
             return None
-        stack.callback(side.close)
+        if stack:
+            stack.callback(side.close)
         return side
 
     def sides(self, row, result, folder, stack):
@@ -188,6 +189,12 @@ class Bench:
         if seconds:
             result["peer"] = min(seconds, key=seconds.get)
             result["ratio"] = round(seconds[result["peer"]] / made["wall_s"], 4)
+
+    def measure_search(self, row, result, folder, stack):
+        """The search replayed in a small space that is measured whole, as far as time allows."""
+        found = self.start(result, None, "ours default", lambda: self.builder.survey(row, folder))
+        if found:
+            result.update(most=row.most, **found)
 
     def measure_memory(self, row, result, folder, stack):
         ours = self.start(result, stack, "ours default", lambda: self.ours(row, "default", folder))

@@ -39,6 +39,8 @@ def verdict(row, result):
     if row.limit_s:
         s = result.get("seconds")
         return "" if s is None else f"{s:.2f} s of {row.limit_s} s: " + held(s <= row.limit_s)
+    if row.most:
+        return search_verdict(row, result) if "to_99" in result else ""
     said = []
     if result.get("bandwidth") and row.bandwidth:
         share = result["bandwidth"]
@@ -48,6 +50,14 @@ def verdict(row, result):
     if least and result["ratio"] is not None:
         said.append(f"must {least}: {held(result['ratio'] >= least)}")
     return ", ".join(said)
+
+
+def search_verdict(row, result):
+    """Holds only of a space that was measured nearly whole: some schedules are refused."""
+    n, measured, space = (result[k] for k in ("to_99", "measured", "space"))
+    text = f"{n} measurements to 99 % of the best, at most {row.most}: "
+    whole = measured >= 0.9 * space
+    return text + (held(n <= row.most) if whole else f"only {measured} of {space} were measured")
 
 
 def held(yes):

@@ -27,6 +27,7 @@ GROUPS = {  # must, must_tuned, stretch
     "encoder": (0.9, 1.05, 1.3),
     "compile time": (None, None, None),
     "peak memory": (1.25, 1.25, 1 / 0.6),
+    "search": (None, None, None),
     "passes alone": (None, None, None),
 }
 ANALYTIC_OF_TUNED = 0.75  # what the analytic choice reaches at least of the tuned one
@@ -44,7 +45,7 @@ class Row:
     entries: str
     peers: tuple  # names
     threads: int = 1
-    what: str = "time"  # or "compile", "memory"
+    what: str = "time"  # or "compile", "memory", "search"
     defines: dict = dataclasses.field(default_factory=dict)
     batch: int = 0  # replaces the model's run-time size B
     options: tuple = ()  # of neoc compile
@@ -58,6 +59,7 @@ class Row:
     worst: float = None
     limit_s: float = None
     stretch_s: float = None
+    most: int = None  # measurements
     bandwidth: float = None
 
 
@@ -152,6 +154,13 @@ def others(threads):
                lr=IMAGES_LR, what="memory")
 
 
+def search(threads):
+    for m, n, k in ((384, 768, 512), (192, 2304, 288), (64, 768, 2304)):
+        yield Row(f"search gemm {m}x{n}x{k}", "search", "measurements to 99 % of the best",
+                  BENCHMARKS + "gemm.expr", "forward", (), threads, what="search", most=25,
+                  defines=dict(M=m, N=n, K=k))
+
+
 def passes():
     """The passes that may be left out."""
     with open(os.path.join(ROOT, "tools", "pipeline", "passes.def")) as f:
@@ -173,5 +182,5 @@ def all_rows(threads=None):
     for n in (threads,) if threads else (1, 2):
         rows += [*gemm(n), *gemm(n, "bf16"), *gemm_forms(n)]
     n = threads or 1
-    return rows + [*convolutions(n), *memory_bound(n), *networks(n), *others(n),
+    return rows + [*convolutions(n), *memory_bound(n), *networks(n), *others(n), *search(n),
                    *alone(n)]
