@@ -108,7 +108,7 @@ typedef struct {
   neo_ll_var *var;
   neo_ll_buf *buf;
   neo_ll_reg *reg;
-  LLVMValueRef *size, key[3], dummy;
+  LLVMValueRef *size, key[3];
   uint32_t width, depth; /* of the VECTOR loop around, else 1 */
   neo_ll_val guard;      /* loads happen only where it holds; v null: everywhere */
   struct {

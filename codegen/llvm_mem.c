@@ -5,7 +5,8 @@
  *   a pattern        where lanes use all elements from the first to the last: these as one
  *                    vector, shuffled; else a scalar access a lane
  *   not affine       a vector of offsets, a scalar access a lane
- * A load whose guard fails reads a zeroed dummy instead: selecting the address needs no branch. */
+ * A load whose guard fails reads zeros of the library instead: selecting the address needs no
+ * branch. Only the scalar accesses of several lanes under one guard are branched around, together. */
 #include "codegen/llvm_gen.h"
 #include <assert.h>
 #include <llvm/Config/llvm-config.h>
@@ -94,14 +95,20 @@ static void mark_alias(neo_ll_gen *g, uint32_t buf, LLVMValueRef access) {
     LLVMSetMetadata(access, LLVMGetMDKindIDInContext(g->l->ctx, "noalias", 7), b->noalias);
 }
 
+/* A constant, not a local: of a local, passes would make a branch of each access. */
 static LLVMValueRef dummy(neo_ll_gen *g) {
   enum { BYTES = 1024 };
-  if (g->dummy) return g->dummy;
-  LLVMTypeRef t = LLVMVectorType(LLVMInt64TypeInContext(g->l->ctx), BYTES / 8);
-  g->dummy = neo_ll_alloca(g, t, DUMMY_ALIGN, "outside");
-  LLVMValueRef zero = LLVMBuildStore(g->l->entry, LLVMConstNull(t), g->dummy);
-  LLVMSetAlignment(zero, DUMMY_ALIGN);
-  return g->dummy;
+  static const char name[] = ".neo.outside";
+  LLVMValueRef v = LLVMGetNamedGlobal(g->l->mod, name);
+  if (v) return v;
+  LLVMTypeRef t = LLVMArrayType2(LLVMInt64TypeInContext(g->l->ctx), BYTES / 8);
+  v = LLVMAddGlobal(g->l->mod, t, name);
+  LLVMSetInitializer(v, LLVMConstNull(t));
+  LLVMSetGlobalConstant(v, true);
+  LLVMSetLinkage(v, LLVMPrivateLinkage);
+  LLVMSetUnnamedAddress(v, LLVMGlobalUnnamedAddr);
+  LLVMSetAlignment(v, DUMMY_ALIGN);
+  return v;
 }
 
 static LLVMValueRef lane_of(neo_ll_gen *g, neo_ll_val guard, uint32_t lane) {
@@ -264,7 +271,23 @@ static LLVMValueRef load_window(neo_ll_gen *g, place *p, const window *w, neo_ll
   return shuffled(g, v, w->at, g->width);
 }
 
-static LLVMValueRef load_lanes(neo_ll_gen *g, const place *p, neo_ll_val guard) {
+/* Runs `then` only where cond holds; null: always. Returns the block to continue in. */
+static LLVMBasicBlockRef begin_if(neo_ll_gen *g, LLVMValueRef cond) {
+  if (!cond) return NULL;
+  LLVMBasicBlockRef then = LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, "then");
+  LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, "");
+  LLVMBuildCondBr(g->l->b, cond, then, after);
+  LLVMPositionBuilderAtEnd(g->l->b, then);
+  return after;
+}
+
+static void end_if(neo_ll_gen *g, LLVMBasicBlockRef after) {
+  if (!after) return;
+  LLVMBuildBr(g->l->b, after);
+  LLVMPositionBuilderAtEnd(g->l->b, after);
+}
+
+static LLVMValueRef each_lane(neo_ll_gen *g, const place *p, neo_ll_val guard) {
   LLVMValueRef v = LLVMGetPoison(neo_ll_mem_type(g->l, p->type, g->width));
   for (uint32_t k = 0; k < g->width; k++) {
     LLVMValueRef at = lane_address(g, p, k);
@@ -273,6 +296,18 @@ static LLVMValueRef load_lanes(neo_ll_gen *g, const place *p, neo_ll_val guard) 
     v = LLVMBuildInsertElement(g->l->b, v, x, i32(g, k), "");
   }
   return v;
+}
+
+static LLVMValueRef load_lanes(neo_ll_gen *g, const place *p, neo_ll_val guard) {
+  if (!guard.v || guard.lanes) return each_lane(g, p, guard);
+  LLVMBasicBlockRef from = LLVMGetInsertBlock(g->l->b), after = begin_if(g, guard.v);
+  LLVMValueRef v[] = {NULL, each_lane(g, p, (neo_ll_val){0})};
+  LLVMBasicBlockRef way[] = {from, LLVMGetInsertBlock(g->l->b)};
+  end_if(g, after);
+  v[0] = LLVMConstNull(LLVMTypeOf(v[1]));
+  LLVMValueRef y = LLVMBuildPhi(g->l->b, LLVMTypeOf(v[1]), "");
+  LLVMAddIncoming(y, v, way, 2);
+  return y;
 }
 
 neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll_val guard) {
@@ -309,22 +344,6 @@ static void store_run(neo_ll_gen *g, place *p, LLVMValueRef v, LLVMValueRef mask
   LLVMValueRef arg[] = {v, at, mask};
   if (mask) masked(g, p, "llvm.masked.store", LLVMTypeOf(v), arg, 3, 1);
   else plain_store(g, p, at, v, p->align);
-}
-
-/* Runs `then` only where cond holds; null: always. Returns the block to continue in. */
-static LLVMBasicBlockRef begin_if(neo_ll_gen *g, LLVMValueRef cond) {
-  if (!cond) return NULL;
-  LLVMBasicBlockRef then = LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, "store");
-  LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, "");
-  LLVMBuildCondBr(g->l->b, cond, then, after);
-  LLVMPositionBuilderAtEnd(g->l->b, then);
-  return after;
-}
-
-static void end_if(neo_ll_gen *g, LLVMBasicBlockRef after) {
-  if (!after) return;
-  LLVMBuildBr(g->l->b, after);
-  LLVMPositionBuilderAtEnd(g->l->b, after);
 }
 
 static void store_lanes(neo_ll_gen *g, const place *p, LLVMValueRef v, LLVMValueRef mask) {
