@@ -18,7 +18,7 @@ static neo_trial *find(const neo_search *s, const neo_schedule *x) {
 }
 
 static size_t add_trial(neo_search *s, const neo_schedule *x, double time_ns) {
-  neo_trial t = {*x, time_ns, neo_space_cost(&s->space, x)};
+  neo_trial t = {*x, time_ns, neo_space_cost(&s->space, x), false};
   NEO_PUSH(s->arena, &s->trials, t);
   return s->trials.n - 1;
 }
@@ -241,8 +241,20 @@ void neo_search_tell(neo_search *s, size_t trial, double time_ns) {
   }
 }
 
+size_t neo_search_unraced(const neo_search *s) {
+  size_t best = s->trials.n;
+  for (size_t k = 0; k < s->trials.n; k++) {
+    const neo_trial *t = &s->trials.at[k];
+    if (t->time_ns > 0 && !t->raced &&
+        (best == s->trials.n || t->time_ns < s->trials.at[best].time_ns))
+      best = k;
+  }
+  return best;
+}
+
 void neo_search_correct(neo_search *s, size_t trial, double time_ns) {
   s->trials.at[trial].time_ns = time_ns;
+  s->trials.at[trial].raced = true;
   for (size_t k = 0; k < s->trials.n; k++) {
     double t = s->trials.at[k].time_ns;
     if (t > 0 && (!has_best(s) || t < s->trials.at[s->best].time_ns))

@@ -19,6 +19,7 @@ typedef struct {
   neo_schedule schedule;
   double time_ns; /* < 0: refused; 0: asked for, not told yet */
   double cost;    /* the model's */
+  bool raced;     /* the time is that of a careful measurement */
 } neo_trial;
 
 typedef enum {
@@ -52,6 +53,8 @@ void neo_search_seed(neo_search *s, const neo_schedule *x);
 /* The next batch: numbers of trials, at most `most`. 0: the search is over. All have to be told before the next one. */
 size_t neo_search_ask(neo_search *s, size_t *out, size_t most);
 void neo_search_tell(neo_search *s, size_t trial, double time_ns);
+/* The quickest trial whose time is no careful one; the number of trials: there is none. */
+size_t neo_search_unraced(const neo_search *s);
 /* Another time for a trial that has one: it was measured with more care. */
 void neo_search_correct(neo_search *s, size_t trial, double time_ns);
 /* A time that is known from before (a log): the schedule will not be proposed. */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCH = 8, SEEDS = 4, RACES = 3, BASE_LIMIT_MS = 60000, BASE_CPU_MS = 3000 };
+enum { BATCH = 8, SEEDS = 4, RACES = 3, FINALS = 4, BASE_LIMIT_MS = 60000, BASE_CPU_MS = 3000 };
 
 /* A default that is thought to take longer is measured at smaller sizes. */
 static const double long_ns = 0.3e9;
@@ -104,13 +104,13 @@ static void seed_search(neo_tune *t, neo_task *x) {
 }
 
 static void begin_search(neo_tune *t, neo_task *x, double default_ns) {
-  size_t trial;
+  size_t trial = 0;
   x->begun = true;
   x->default_ns = x->best_ns = default_ns;
   x->best = x->base.schedule;
   if (neo_search_ask(&x->search, &trial, 1))
     neo_search_tell(&x->search, trial, default_ns);
-  x->raced = trial;
+  x->search.trials.at[trial].raced = true; /* it is what all are raced against */
   neo_journal_recall(t, x);
 }
 
@@ -234,27 +234,46 @@ static neo_status race(neo_tune *t, neo_task *x, size_t trial, neo_measured *m) 
   return s;
 }
 
+/* Races a trial; if it wins it is the best one from now on, and recorded. */
+static neo_status race_trial(neo_tune *t, neo_task *x, size_t trial) {
+  neo_measured m = {0};
+  neo_status s = neo_task_begin(t, x);
+  if (!s && !x->failed)
+    s = race(t, x, trial, &m);
+  if (s || x->failed)
+    return s;
+  double ratio = m.ok && m.ratio > 0 ? m.ratio : -1;
+  neo_search_correct(&x->search, trial, ratio > 0 ? ratio * x->default_ns : -1);
+  neo_journal_add(t, x, &x->search.trials.at[trial].schedule, ratio, m.why);
+  if (ratio <= 0 || ratio > worth || ratio * x->default_ns > x->best_ns)
+    return NEO_OK;
+  x->best = x->search.trials.at[trial].schedule;
+  x->best_ns = ratio * x->default_ns;
+  return record(t, x, &m);
+}
+
 neo_status neo_task_confirm(neo_tune *t, neo_task *x) {
   neo_status s = NEO_OK;
-  for (int races = 0; races < RACES && x->begun && !x->failed && !s && x->search.best != x->raced &&
-                      neo_search_best(&x->search) < worth * x->best_ns;
-       races++) {
-    neo_measured m = {0};
-    size_t trial = x->search.best;
-    s = neo_task_begin(t, x);
-    if (!s)
-      s = race(t, x, trial, &m);
-    if (s)
-      return s;
-    double ratio = m.ok && m.ratio > 0 ? m.ratio : -1;
-    neo_search_correct(&x->search, trial, ratio > 0 ? ratio * x->default_ns : -1);
-    neo_journal_add(t, x, &x->search.trials.at[trial].schedule, ratio, m.why);
-    x->raced = trial;
-    if (ratio <= 0 || ratio > worth || ratio * x->default_ns > x->best_ns)
-      continue;
-    x->best = x->search.trials.at[trial].schedule;
-    x->best_ns = ratio * x->default_ns;
-    s = record(t, x, &m);
+  for (int k = 0; k < RACES && x->begun && !x->failed && !s; k++) {
+    size_t best = x->search.best;
+    if (x->search.trials.at[best].raced || neo_search_best(&x->search) >= worth * x->best_ns)
+      break;
+    s = race_trial(t, x, best);
+  }
+  return s;
+}
+
+neo_status neo_task_finals(neo_tune *t, neo_task *x) {
+  static const double near = 1.03;
+  neo_status s = neo_task_confirm(t, x);
+  for (int k = 0;
+       k < FINALS && x->begun && !x->failed && !s && !neo_tune_late(t) && !neo_tune_stopped(t);
+       k++) {
+    size_t next = neo_search_unraced(&x->search);
+    double time = next < x->search.trials.n ? x->search.trials.at[next].time_ns : 0;
+    if (time <= 0 || time > near * x->best_ns)
+      break;
+    s = race_trial(t, x, next);
   }
   return s;
 }

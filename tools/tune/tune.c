@@ -26,22 +26,26 @@ bool neo_tune_stopped(const neo_tune *t) {
 
 /* ---- tasks */
 
-/* The training step if there is one: how often each kernel runs in it. */
-static int64_t *count_runs(neo_compilation *c) {
-  const neo_plan *p = c->plan;
-  int64_t *n = NEO_NEW_ARRAY(&c->arena, int64_t, c->kernels.n + 1);
-  const neo_rt_entry *best = NULL;
-  for (size_t k = 0; k < p->entries.n; k++) {
-    const neo_rt_entry *e = &p->entries.at[k];
-    if (!best || (e->kind == NEO_RT_ENTRY_TRAIN && best->kind != NEO_RT_ENTRY_TRAIN) ||
-        best->kind == NEO_RT_ENTRY_INIT)
-      best = e;
-  }
-  for (int32_t k = 0; best && k < best->n_steps; k++) {
-    const neo_rt_step *s = &p->steps.at[best->first_step + k];
+static void count_entry(const neo_plan *p, const neo_rt_entry *e, int64_t *n) {
+  for (int32_t k = 0; k < e->n_steps; k++) {
+    const neo_rt_step *s = &p->steps.at[e->first_step + k];
     if (s->op == NEO_RT_STEP_RUN)
       n[s->arg]++;
   }
+}
+
+/* How often each kernel runs in a step: the first training step, or where there is none all outputs. */
+static int64_t *count_runs(neo_compilation *c) {
+  const neo_plan *p = c->plan;
+  int64_t *n = NEO_NEW_ARRAY(&c->arena, int64_t, c->kernels.n + 1);
+  for (size_t k = 0; k < p->entries.n; k++)
+    if (p->entries.at[k].kind == NEO_RT_ENTRY_TRAIN) {
+      count_entry(p, &p->entries.at[k], n);
+      return n;
+    }
+  for (size_t k = 0; k < p->entries.n; k++)
+    if (p->entries.at[k].kind == NEO_RT_ENTRY_FORWARD)
+      count_entry(p, &p->entries.at[k], n);
   return n;
 }
 
@@ -230,6 +234,8 @@ static neo_status turns(neo_tune *t) {
     neo_tune_show(t);
     if (!s && !x->over && !neo_tune_late(t) && !neo_tune_stopped(t))
       s = neo_task_batch(t, x);
+    if (!s && x->over)
+      s = neo_task_finals(t, x);
     neo_tune_show(t);
   }
   return s;

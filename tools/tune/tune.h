@@ -47,7 +47,6 @@ typedef struct {
   double best_ns;    /* the default's, or of what won a race */
   neo_schedule best;
   bool recorded;
-  size_t raced;          /* trial that was raced last */
   int64_t trials, known; /* measured in this run; known from the log */
 } neo_task;
 
@@ -109,6 +108,8 @@ neo_status neo_task_measure(neo_tune *t, neo_task *x, const neo_schedule *s, siz
 neo_status neo_task_batch(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
 /* Races the best candidate that was not raced yet, and records it if it wins. */
 neo_status neo_task_confirm(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
+/* Races the best ones, at the end of a search: the luckiest time among many is not always the best schedule's. */
+neo_status neo_task_finals(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
 /* ---- shrink.c */
 /* Iterations of all loops of a task's kernel at some sizes. */
 double neo_task_iterations(const neo_tune *t, const neo_task *x, const int64_t *sizes);
