@@ -161,6 +161,25 @@ static void a_good_kernel_is_measured_and_a_slow_one_takes_longer(void **state) 
   stop(f);
 }
 
+static void several_threads_share_the_units(void **state) {
+  fix *f = *state;
+  start(f, NULL);
+  say(f, "job");
+  say(f, "threads 3");
+  limit(f, LONG_MS);
+  say(f, "time run_ms=1 total_ms=2 least_runs=3");
+  say(f, "buffer read f32 4096");
+  say(f, "buffer write f32 4096 rtol=1e-5");
+  say(f, "ready");
+  assert_true(has(ask(f, "plain", "good"), "\"ok\":true"));
+  assert_true(has(ask(f, "base", "good"), "\"ok\":true"));
+  for (int k = 0; k < 10; k++)
+    assert_true(has(ask(f, k % 2 ? "race" : "try", "good"), "\"ok\":true"));
+  assert_true(has(ask(f, "try", "wrong"), "wrong answer"));
+  assert_true(has(ask(f, "try", "storm"), "system call"));
+  stop(f);
+}
+
 static void try_bad(fix *f, const char *symbol, const char *why, int times) {
   bool endless = strstr(why, "over its") != NULL;
   for (int k = 0; k < times; k++) {
@@ -250,6 +269,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_good_kernel_is_measured_and_a_slow_one_takes_longer, make,
                                       drop),
+      cmocka_unit_test_setup_teardown(several_threads_share_the_units, make, drop),
       cmocka_unit_test_setup_teardown(nine_kinds_of_bad_candidates_are_refused_each_time, make,
                                       drop),
       cmocka_unit_test_setup_teardown(other_bad_candidates_are_refused, make, drop),

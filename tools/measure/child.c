@@ -329,6 +329,10 @@ static void die_plainly(void) {
     signal(signals[k], SIG_DFL);
 }
 
+static void nothing(void *user, int32_t worker, int32_t n) {
+  (void)user, (void)worker, (void)n;
+}
+
 static void set_up(child *c, int in, int out) {
   size_t scratch = 1 << 20;
   setpgid(0, 0);
@@ -343,6 +347,8 @@ static void set_up(child *c, int in, int out) {
     open_kernel(c, i);
   if (c->j->threads > 1 && neo_rt_pool_create(c->j->threads, &c->pool))
     fail(c, "no threads");
+  if (c->pool) /* threads begin with system calls of their own */
+    neo_rti_pool_run(c->pool, nothing, NULL);
   if (c->j->sandbox)
     measure_limits_calls();
 }
