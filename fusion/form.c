@@ -11,6 +11,9 @@ typedef struct {
   neo_form *f;
   neo_map value;   /* tensor of a member -> its value over its output axes and ACCs */
   neo_expr acc[2]; /* what ACC k of the definition at hand is in the form */
+  neo_expr axis[64]; /* what AXIS k of the definition at hand is in the form; 0: itself */
+  uint32_t own[64];  /* the definition's axes that are not shared */
+  uint32_t n_own;
 } builder;
 
 uint32_t neo_stage_axes(const neo_form *f, const neo_stage *s, neo_axis_rec *out) {
@@ -296,25 +299,49 @@ static uint32_t shared_axes(const builder *b) {
   return n == UINT32_MAX ? 0 : n;
 }
 
-/* Stores of one member: with those of the member before if both are at every point of the same axes. */
+/* Where the member's output axes are in the form: shared ones first, then its own. */
+static void place_axes(builder *b, const neo_member *x, const neo_def_rec *d) {
+  uint32_t n = (uint32_t)b->f->axes.n;
+  uint64_t shared = 0;
+  b->n_own = 0;
+  assert(d->n_out < 64);
+  for (uint32_t k = 0; k < d->n_out; k++)
+    b->axis[k] = (neo_expr){0};
+  for (uint32_t s = 0; s < n; s++) {
+    uint32_t k = x->shared ? (uint32_t)x->shared[s] : s;
+    shared |= 1ULL << k;
+    b->axis[k] = neo_axis_ref(b->m, s);
+  }
+  for (uint32_t k = 0; k < d->n_out; k++)
+    if (!(shared >> k & 1)) {
+      b->axis[k] = neo_axis_ref(b->m, n + b->n_own);
+      b->own[b->n_own++] = k;
+    }
+}
+
+static neo_expr in_form(builder *b, const neo_def_rec *d, neo_expr e) {
+  return neo_expr_subst_axes(b->m, e, b->axis, d->n_out);
+}
+
+/* Stores of one member: with those of the member before if both are at every point of the same
+ * axes. */
 static neo_stage *store_stage(builder *b, const neo_def_rec *d) {
   neo_form *f = b->f;
-  size_t own = d->n_out - f->axes.n;
-  neo_stage *last = f->stages.n ? &f->stages.at[f->stages.n - 1] : NULL;
-  if (last && !last->accs.n && last->axes.n == own && (own == 0 || last->outs.n == 0))
-    return last;
   neo_stage s = {.first_acc = f->n_accs};
-  for (uint32_t k = (uint32_t)f->axes.n; k < d->n_out; k++)
-    NEO_PUSH(b->m->arena, &s.axes, *neo_def_axis(b->m, d, k));
+  for (uint32_t k = 0; k < b->n_own; k++)
+    NEO_PUSH(b->m->arena, &s.axes, *neo_def_axis(b->m, d, b->own[k]));
   end_stage(b, s);
   return &f->stages.at[f->stages.n - 1];
 }
 
-static void add_outs(builder *b, const neo_def_rec *d, const neo_expr *value) {
+static void add_outs(builder *b, const neo_member *x, const neo_def_rec *d,
+                     const neo_expr *value) {
+  place_axes(b, x, d);
   neo_stage *s = store_stage(b, d);
   for (uint32_t k = 0; k < d->out.n; k++) {
     neo_tensor t = {neo_list_at(b->m, d->out, k)};
-    neo_form_out out = {t, store_offset(b->m, d, t), flat(b, s, value[k])};
+    neo_expr at = in_form(b, d, store_offset(b->m, d, t));
+    neo_form_out out = {t, at, flat(b, s, in_form(b, d, value[k]))};
     NEO_PUSH(b->m->arena, &s->outs, out);
   }
 }
@@ -328,26 +355,33 @@ static void add_member(builder *b, const neo_member *x) {
   for (uint32_t k = 0; k < d.finish.n; k++)
     value[k] = put_in(b, neo_list_expr(b->m, d.finish, k));
   if (x->place == NEO_PLACE_ROOT)
-    add_outs(b, &d, value);
+    add_outs(b, x, &d, value);
   if (!d.out_map.n)
     for (uint32_t k = 0; k < d.out.n; k++)
       neo_map_set(&b->value, neo_list_at(b->m, d.out, k), value[k].i);
+}
+
+/* The shared axes are those of a member that has no others. */
+static void add_shared(builder *b) {
+  uint32_t n = shared_axes(b);
+  for (size_t k = 0; k < b->g->members.n && b->f->axes.n < n; k++) {
+    const neo_member *x = &b->g->members.at[k];
+    const neo_def_rec *d = neo_def_at(b->m, x->def);
+    if (x->place == NEO_PLACE_INLINE || d->n_out != n)
+      continue;
+    for (uint32_t i = 0; i < n; i++)
+      NEO_PUSH(b->m->arena, &b->f->axes, *neo_def_axis(b->m, d, i));
+  }
 }
 
 static neo_form *build(neo_module *m, const neo_group *g) {
   builder b = {.m = m, .p = neo_prover_new(m), .g = g, .f = NEO_NEW(m->arena, neo_form)};
   neo_map_init(&b.value, m->arena);
   neo_prover_at(b.p, g->members.n ? neo_def_at(m, g->members.at[0].def)->span : 0);
-  uint32_t n = shared_axes(&b);
-  for (size_t k = 0; k < g->members.n && b.f->axes.n < n; k++) {
-    const neo_def_rec *d = neo_def_at(m, g->members.at[k].def);
-    if (g->members.at[k].place == NEO_PLACE_INLINE)
-      continue;
-    for (uint32_t i = 0; i < n; i++)
-      NEO_PUSH(m->arena, &b.f->axes, *neo_def_axis(m, d, i));
-  }
+  add_shared(&b);
   for (size_t k = 0; k < g->members.n; k++)
     add_member(&b, &g->members.at[k]);
+  neo_form_gather(m, b.f);
   neo_form_merge(m, b.f);
   neo_form_place(m, b.p, b.f);
   neo_prover_free(b.p);

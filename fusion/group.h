@@ -10,6 +10,7 @@ typedef enum { NEO_PLACE_ROOT, NEO_PLACE_INLINE, NEO_PLACE_REGISTER } neo_placem
 typedef struct {
   neo_def def;
   uint8_t place;
+  const int8_t *shared; /* shared axis -> the member's own axis; null: its first ones, in order */
 } neo_member;
 
 typedef struct {
@@ -26,10 +27,31 @@ typedef struct {
   NEO_VEC(neo_group) groups; /* in an order in which producers come first */
 } neo_grouping;
 
-/* Groups the definitions that the entries and inits need. Members that share axes and whose reads of each other are at
- * identical indices are joined when that saves memory traffic (sibling roots with equal domains: the three updates of
- * Adam are one kernel); `explain` gets a line a decision. */
+/* Kinds of decisions (kinds.def). */
+typedef enum {
+#define X(name, text, meaning) NEO_FUSE_##name,
+#include "fusion/kinds.def"
+#undef X
+  NEO_FUSE_KINDS
+} neo_fuse_kind;
+const char *neo_fuse_kind_text(neo_fuse_kind k);
+const char *neo_fuse_kind_meaning(neo_fuse_kind k);
+
+enum { NEO_FUSE_FAST = -1, NEO_FUSE_SMALL = 0 };
+typedef struct {
+  const struct neo_profile *profile; /* the target's prices; null: those of 32-byte vectors */
+  uint32_t off;   /* bit k: no decisions of kind k */
+  int64_t memory; /* bytes that may be kept from the forward to the backward pass; NEO_FUSE_FAST:
+                     any number; NEO_FUSE_SMALL: as few as possible */
+} neo_fuse_options;
+
+/* Groups the definitions that the entries and inits need, by the best reward first (fuse.h says
+ * which); `explain` gets a line a decision, with its reward in microseconds, and one for neighbours
+ * that stay apart, with the reason. */
 neo_status neo_fuse(neo_module *m, neo_arena *a, neo_grouping *out, neo_str *explain) NEO_MUST_CHECK;
+/* The same with options; null: the defaults. */
+neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o, neo_grouping *out,
+                         neo_str *explain) NEO_MUST_CHECK;
 
 /* A group of members placed by hand (tests, tools): fills roots, reads, key and name from `members`. */
 void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g);
