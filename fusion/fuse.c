@@ -31,9 +31,10 @@ static void make_groups(fuser *q) {
   }
 }
 
-static void price_groups(fuser *q) {
+void fuse_price(fuser *q, double price) {
   fuse_parts p;
   const char *why;
+  q->price = price;
   for (size_t k = 0; k < q->groups.n; k++) {
     fuse_group *g = &q->groups.at[k];
     if (fuse_parts_of(q, g->members.at, g->members.n, &p, &why))
@@ -48,7 +49,7 @@ void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o
   fuse_facts(q);
   make_groups(q);
   fuse_order(q);
-  price_groups(q);
+  fuse_price(q, 0);
 }
 
 double fuse_total(const fuser *q) {
@@ -129,8 +130,7 @@ static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options
   for (int k = most == NEO_FUSE_SMALL ? N - 1 : 0; k < N; k++) {
     size_t mark = explain ? explain->n : 0;
     fuse_begin(q, m, a, o, explain);
-    q->price = prices[k];
-    price_groups(q);
+    fuse_price(q, prices[k]);
     fuse_greedy(q);
     if (most <= 0 || kept_bytes(q) <= (double)most || k + 1 == N)
       return;

@@ -107,6 +107,7 @@ typedef struct fuser {
   uint32_t *listed, listing;        /* by group: in the list at hand, if it is `listing` */
   uint32_t *found, finding;         /* the same of the search at hand */
   fuse_list next, forth, back, places; /* storage of searches */
+  uint64_t n_priced, n_searched; /* groups that were priced; met in searches of the order */
 } fuser;
 
 /* ---- fuse_facts.c */
@@ -162,6 +163,8 @@ typedef struct {
   double reward;
   uint64_t stamp;  /* of the groups that it was computed for */
 } fuse_move;
+/* Is the k-th reader one of those that the copy is for, and does not copy yet? */
+bool fuse_move_takes(const fuser *q, const fuse_move *x, size_t k);
 /* Computes reward and stamp; false: not possible, or of no use, *why says the reason. */
 bool fuse_move_price(fuser *q, fuse_move *x, const char **why);
 uint64_t fuse_move_stamp(fuser *q, const fuse_move *x);
@@ -172,6 +175,8 @@ bool fuse_move_make(fuser *q, const fuse_move *x, fuse_list *changed);
 /* ---- fuse.c, fuse_greedy.c */
 /* Facts, a group for every definition, their order. */
 void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, neo_str *explain);
+/* Sets the price of a byte that is kept, in seconds, and with it the costs of all groups. */
+void fuse_price(fuser *q, double price);
 /* Makes moves, the best reward first, until none is left that has any. */
 void fuse_greedy(fuser *q);
 /* The cost of all groups. */

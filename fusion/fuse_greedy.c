@@ -81,16 +81,34 @@ static void offer_join(greedy *s, uint32_t g, uint32_t h) {
     offer(s, (fuse_move){.kind = FUSE_JOIN, .a = g < h ? g : h, .b = g < h ? h : g});
 }
 
+static const fuse_read *read_of(const fuse_def *d, neo_tensor t) {
+  for (uint32_t k = 0; k < d->n_read; k++)
+    if (d->read[k].t.i == t.i)
+      return &d->read[k];
+  return NULL;
+}
+
+/* Slices of one tensor have nothing in common. */
+static bool whole(const fuse_read *r) {
+  for (uint32_t k = 0; k < r->rank; k++)
+    if (r->axis[k] < 0)
+      return false;
+  return true;
+}
+
 /* The next readers of what part d reads, before and after it. */
 static void offer_siblings(greedy *s, uint32_t g, const fuse_read *r) {
   const fuse_tensor *t = &s->q->tensor[r->t.i];
+  if (!whole(r))
+    return;
   for (int side = -1; side <= 1; side += 2)
     for (int64_t k = 1; k <= MOST_BETWEEN; k++) {
       int64_t at = (int64_t)r->at + side * k;
       if (at < 0 || at >= (int64_t)t->readers.n)
         break;
-      uint32_t home = s->q->def[t->readers.at[at]].home;
-      if (!home || home == g + 1)
+      const fuse_def *d = &s->q->def[t->readers.at[at]];
+      uint32_t home = d->home;
+      if (!home || home == g + 1 || !whole(read_of(d, r->t)))
         continue;
       offer_join(s, g, home - 1);
       break;
@@ -143,6 +161,16 @@ static const char *readers_text(uint32_t b) {
                               : NULL;
 }
 
+/* Is the value wanted inside of a reduction? */
+static bool in_reduction(const fuser *q, const fuse_move *x) {
+  const fuse_def *d = &q->def[x->a];
+  bool reduced = false;
+  for (size_t k = 0; k < d->readers.n; k++)
+    reduced = reduced ||
+              (fuse_move_takes(q, x, k) && fuse_read_of(q, d->readers.at[k])->reduced);
+  return reduced;
+}
+
 static void explain_move(fuser *q, const fuse_move *x) {
   fuse_parts p;
   const char *why;
@@ -152,8 +180,9 @@ static void explain_move(fuser *q, const fuse_move *x) {
   if (x->kind == FUSE_COPY) {
     const char *who = readers_text(x->b);
     uint32_t only = who ? 0 : q->def[x->a].readers.at[x->b - FUSE_ONE].def;
-    neo_str_addf(q->explain, "inline %s into %s: saves %.3g us\n", name_of(q, x->a),
-                 who ? who : name_of(q, only), us);
+    neo_fuse_kind kind = in_reduction(q, x) ? NEO_FUSE_PROLOGUE : NEO_FUSE_INLINE;
+    neo_str_addf(q->explain, "%s %s into %s: saves %.3g us\n", neo_fuse_kind_text(kind),
+                 name_of(q, x->a), who ? who : name_of(q, only), us);
     return;
   }
   uint32_t members[2 * FUSE_MOST_PARTS];

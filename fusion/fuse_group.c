@@ -591,6 +591,7 @@ static double write_seconds(const pricing *c, uint32_t k) {
 double fuse_cost(fuser *q, const fuse_parts *p) {
   pricing c = {.q = q, .p = p, .shared_points = 1};
   double t = 0;
+  q->n_priced++;
   number_parts(q, p);
   find_levels(&c);
   for (uint32_t k = 0; k < p->n; k++)

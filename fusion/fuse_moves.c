@@ -6,8 +6,7 @@ enum { MOST_CONCERNED = 40 };
 
 /* ---- a copy */
 
-/* Is the reader one of those that the move is for? */
-static bool takes(const fuser *q, const fuse_move *x, size_t reader) {
+bool fuse_move_takes(const fuser *q, const fuse_move *x, size_t reader) {
   const fuse_edge e = q->def[x->a].readers.at[reader];
   if (fuse_read_of(q, e)->copied)
     return false;
@@ -30,7 +29,7 @@ static bool mark_reads(fuser *q, const fuse_move *x, uint8_t *taken, bool on) {
   bool read = d->wanted;
   for (size_t k = 0; k < d->readers.n; k++) {
     if (on)
-      taken[k] = takes(q, x, k);
+      taken[k] = fuse_move_takes(q, x, k);
     if (taken[k])
       fuse_read_of(q, d->readers.at[k])->copied = on;
     read = read || !fuse_read_of(q, d->readers.at[k])->copied;
@@ -67,7 +66,7 @@ static bool concerned(fuser *q, const fuse_move *x, fuse_list *out, size_t *n) {
   const fuse_def *d = &q->def[x->a];
   NEO_PUSH(q->a, out, d->home - 1);
   for (size_t k = 0; k < d->readers.n && out->n <= MOST_CONCERNED; k++)
-    if (takes(q, x, k))
+    if (fuse_move_takes(q, x, k))
       fuse_places(q, d->readers.at[k].def, out);
   *n = out->n;
   if (q->price > 0)

@@ -154,6 +154,7 @@ static void look(search *c, uint32_t from, uint32_t other, bool forward) {
   q->finding++;
   for (size_t i = 0; i <= c->found->n && !c->meets && !c->far; i++) {
     uint32_t g = i ? c->found->at[i - 1] : from;
+    q->n_searched++;
     if (forward)
       fuse_after(q, g, next);
     else

@@ -37,7 +37,7 @@ typedef enum {
 const char *neo_fuse_kind_text(neo_fuse_kind k);
 const char *neo_fuse_kind_meaning(neo_fuse_kind k);
 
-enum { NEO_FUSE_FAST = -1, NEO_FUSE_SMALL = 0 };
+enum { NEO_FUSE_FAST = 0, NEO_FUSE_SMALL = -1 };
 typedef struct {
   const struct neo_profile *profile; /* the target's prices; null: those of 32-byte vectors */
   uint32_t off;   /* bit k: no decisions of kind k */

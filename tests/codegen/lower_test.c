@@ -338,7 +338,7 @@ int lower_check_module(neo_arena *a, neo_module *m, const lower_options *o, neo_
     return 1;
   }
   neo_machine machine = machine_of(&target);
-  if (neo_fuse(m, a, &groups, NULL) != NEO_OK)
+  if (neo_fuse_with(m, a, &o->fusion, &groups, NULL) != NEO_OK)
     return 1;
   for (size_t k = 0; k < groups.groups.n; k++)
     check_group(&c, &groups.groups.at[k], &machine, &list);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "base/str.h"
+#include "fusion/group.h"
 #include "ir/interp.h"
 
 typedef struct {
@@ -15,6 +16,7 @@ typedef struct {
   int n_random;         /* schedules besides the plain one and the model's */
   bool jit;             /* machine code too */
   const int64_t *sizes; /* by size id; [0] unused; null: drawn */
+  neo_fuse_options fusion;
   neo_interp *interp;   /* with its inputs set, errors tracked; null: made and filled here */
 } lower_options;
 

@@ -16,6 +16,14 @@ static const char *setting(const char *name, const char *otherwise) {
   return x ? x : otherwise;
 }
 
+/* Two of three programs with all kinds of fusion, the others with one kind, or all, switched off. */
+static neo_fuse_options fusion_of(uint64_t seed) {
+  uint64_t kind = seed / 3 % (NEO_FUSE_KINDS + 1);
+  if (seed % 3)
+    return (neo_fuse_options){0};
+  return (neo_fuse_options){.off = kind < NEO_FUSE_KINDS ? 1u << kind : ~0u};
+}
+
 static void try_seeds(const neo_gen_options *options, uint64_t first, uint64_t n, int n_random) {
   for (uint64_t seed = first; seed < first + n; seed++) {
     neo_arena a;
@@ -25,6 +33,7 @@ static void try_seeds(const neo_gen_options *options, uint64_t first, uint64_t n
     neo_gen_program g = neo_gen_make(&a, seed, options);
     lower_options o = {.seed = seed, .n_random = n_random, .jit = true, .sizes = g.sizes};
     o.interp = neo_gen_interp(&a, &g);
+    o.fusion = fusion_of(seed);
     if (lower_check_module(&a, g.m, &o, &why)) {
       neo_str text;
       neo_str_init(&text, &a);

@@ -14,7 +14,15 @@ static bool *made_by(neo_compilation *c, neo_arena *a, const neo_tensor *roots, 
   return made;
 }
 
-/* Tensors that the loss needs and that something else of the entry reads again. */
+/* Does the group make something that the loss does not need? */
+static bool is_backward(const neo_group *g, const bool *forward, const bool *needed) {
+  bool backward = false;
+  for (size_t k = 0; k < g->roots.n; k++)
+    backward = backward || (needed[g->roots.at[k].i] && !forward[g->roots.at[k].i]);
+  return backward;
+}
+
+/* Tensors that the loss needs and that kernels read again for what comes after it. */
 static void put_backward(neoc_cli *cli, neo_compilation *c, const neo_entry_rec *e,
                          neo_str *out) {
   neo_module *m = c->module;
@@ -22,19 +30,16 @@ static void put_backward(neoc_cli *cli, neo_compilation *c, const neo_entry_rec 
   neo_tensor loss = {neo_list_at(m, e->outputs, 0)};
   bool *forward = made_by(c, a, &loss, 1), *kept = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
   size_t n = 0;
-  neo_tensor *roots = NEO_NEW_ARRAY(a, neo_tensor, e->outputs.n + e->updates.n + 1), *reads;
+  neo_tensor *roots = NEO_NEW_ARRAY(a, neo_tensor, e->outputs.n + e->updates.n + 1);
   for (uint32_t k = 0; k < e->outputs.n; k++)
     roots[n++].i = neo_list_at(m, e->outputs, k);
   for (uint32_t k = 0; k < e->updates.n; k++)
     roots[n++].i = neo_list_at(m, e->updates, k);
-  neo_def *defs;
-  size_t n_defs = neo_module_topo(m, roots, n, a, &defs, NULL);
-  for (size_t k = 0; k < n_defs; k++) {
-    if (forward[neo_list_at(m, neo_def_at(m, defs[k])->out, 0)])
-      continue;
-    size_t n_reads = neo_def_reads(m, defs[k], a, &reads);
-    for (size_t i = 0; i < n_reads; i++)
-      kept[reads[i].i] = kept[reads[i].i] || forward[reads[i].i];
+  const bool *needed = made_by(c, a, roots, n);
+  for (size_t k = 0; k < c->grouping.groups.n; k++) {
+    const neo_group *g = &c->grouping.groups.at[k];
+    for (size_t i = 0; is_backward(g, forward, needed) && i < g->reads.n; i++)
+      kept[g->reads.at[i].i] = kept[g->reads.at[i].i] || forward[g->reads.at[i].i];
   }
   int64_t total = 0;
   neo_str_addf(out, "backward pass of %s reads\n", neo_name_text(m->names, e->name));

@@ -1,6 +1,7 @@
 /* The command line's options as the pipeline takes them. */
 #include "ir/print.h"
 #include "tools/neoc/neoc.h"
+#include <stdlib.h>
 #include <string.h>
 
 bool neoc_ends_with(const char *text, const char *end) {
@@ -102,6 +103,43 @@ static neoc_exit read_passes(neoc_cli *cli, neo_compile_options *o) {
   return read_skips(cli, o);
 }
 
+static neoc_exit read_kinds(neoc_cli *cli, neo_compile_options *o) {
+  neoc_texts off = neoc_words(cli, NEOC_O_NO_FUSE);
+  for (size_t k = 0; k < off.n; k++) {
+    uint32_t bits = neo_streq(off.at[k], "all") ? (1u << NEO_FUSE_KINDS) - 1 : 0;
+    for (int i = 0; i < NEO_FUSE_KINDS; i++)
+      bits |= neo_streq(off.at[k], neo_fuse_kind_text((neo_fuse_kind)i)) ? 1u << i : 0;
+    if (!bits)
+      return neoc_usage(cli, "--no-fuse: there is no kind of fusion '%s'", off.at[k]);
+    o->fusion.off |= bits;
+  }
+  return NEOC_OK;
+}
+
+/* "64K", "3G": bytes; -1: not such a text. */
+static int64_t parse_bytes(const char *text) {
+  char *end;
+  int64_t n = strtoll(text, &end, 10), unit = 1;
+  if (end == text || n < 1 || n > INT64_MAX >> 31)
+    return -1;
+  for (const char *c = "KMG"; *c; c++) {
+    unit *= 1024;
+    if (*end == *c && !end[1])
+      return n * unit;
+  }
+  return *end ? -1 : n;
+}
+
+static neoc_exit read_memory(neoc_cli *cli, neo_compile_options *o) {
+  const char *text = neoc_text(cli, NEOC_O_MEMORY, "fast");
+  o->fusion.memory = neo_streq(text, "fast")    ? NEO_FUSE_FAST
+                     : neo_streq(text, "small") ? NEO_FUSE_SMALL
+                                                : parse_bytes(text);
+  if (o->fusion.memory == -1 && !neo_streq(text, "small"))
+    return neoc_usage(cli, "--memory takes fast, small or a number of bytes, not '%s'", text);
+  return read_kinds(cli, o);
+}
+
 static neoc_exit read_records(neoc_cli *cli, neo_compile_options *o) {
   bool shipped;
   const char *why = NULL;
@@ -133,6 +171,8 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
   o.lib_dir = neo_place_lib(cli->arena);
   neoc_exit e = NEOC_OK;
   o.proof_quota = (uint64_t)neoc_int(cli, NEOC_O_PROOF_QUOTA, 0, 1, &e);
+  if (!e)
+    e = read_memory(cli, &o);
   if (!e)
     e = read_precision(cli, NEOC_O_MATH, "math", &o.math);
   if (!e)

@@ -2,6 +2,7 @@
 #include "tools/pipeline/compile.h"
 #include "autodiff/autodiff.h"
 #include "base/hash.h"
+#include "fusion/profile.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "tools/pipeline/emit.h"
@@ -212,12 +213,19 @@ static const char *source_hash(neo_compilation *c) {
                           (unsigned long long)h[1]);
 }
 
+static neo_status fuse(neo_compilation *c) {
+  neo_fuse_options o = c->options.fusion;
+  if (!o.profile)
+    o.profile = neo_profile_of(c->machine.vector_bytes);
+  return neo_fuse_with(c->module, &c->arena, &o, &c->grouping, &c->explain);
+}
+
 static neo_status kernels(neo_compilation *c) {
   neo_status s = choose_target(c);
   if (!s)
     s = neo_compile_read_records(c);
   if (!s)
-    s = neo_fuse(c->module, &c->arena, &c->grouping, &c->explain);
+    s = fuse(c);
   neo_cost_add(c, "fusion");
   for (size_t g = 0; !s && g < c->grouping.groups.n; g++)
     if (!shared(c, g))

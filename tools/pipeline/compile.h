@@ -49,6 +49,7 @@ typedef struct {
   const char *lib_dir; /* where libneort is, for linking */
   const char *depfile; /* null: none */
   neo_pass_options passes;
+  neo_fuse_options fusion;   /* profile null: that of the target */
   neo_precision math, store; /* of operands of contractions; of intermediate tensors in memory */
   uint64_t proof_quota; /* see neo_proofs_limit */
   const char *records_dir;           /* of the shipped records; null: they are not read */

@@ -1,0 +1,53 @@
+#!/bin/sh
+# Fusion changes no result: with each kind of it switched off, with all, and with as little memory
+# kept as can be, compiled code computes what the interpreter does. `neoc explain` says what was done.
+set -eu
+[ -x "${NEOC:-}" ] || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+status=0
+fail() {
+  echo "FAIL: $1" >&2
+  status=1
+}
+
+cat >net.expr <<'END'
+import nn, optim
+dim B <= 12
+input X[B, 3, 5, 5]
+input Y[B] : i32 < 7
+c = nn.conv2d_layer(X, out = 6, pad = 1, bias = false)
+n = nn.batch_norm(c)
+r[b, k, i, j] = relu(n[b, k, i, j])
+f[b, k, i] = mean[j] r[b, k, i, j]
+a = nn.attention(f, heads = 1)
+l = nn.layer_norm(a)
+u[b, k] = sum[i] l[b, k, i]*f[b, k, i]
+h = nn.linear(u, out = 20)
+g[b, j] = gelu(h[b, j])
+s = nn.softmax(g)
+o = nn.linear(s, out = 7)
+loss = nn.cross_entropy(o, Y)
+output o
+train loss using optim.adam(lr = 0.01)
+END
+"$NEOC" explain net.expr --groups >groups
+kinds="inline prologue epilogue siblings sums rows"
+for kind in $kinds; do
+  if [ $kind = inline ] || [ $kind = prologue ]; then pattern="^$kind .* saves"; else pattern="^join .*: $kind, saves"; fi
+  grep -q "$pattern" groups || fail "no fusion of the kind $kind"
+  "$NEOC" explain net.expr --groups --no-fuse=$kind >without
+  grep -q "$pattern" without && fail "--no-fuse=$kind leaves some"
+done
+for off in $kinds all sums,rows; do
+  timeout 120 "$NEOC" verify -q net.expr --no-fuse=$off >out 2>&1 || { fail "without $off"; cat out; }
+done
+"$NEOC" explain net.expr --groups --no-fuse=all | grep -q saves && fail "all leaves some"
+timeout 120 "$NEOC" verify -q net.expr --memory=small >out 2>&1 || { fail "--memory=small"; cat out; }
+kept() { sed -n 's/.*in all *\([0-9]*\) B/\1/p' | head -1; }
+fast=$("$NEOC" explain net.expr --groups | kept)
+small=$("$NEOC" explain net.expr --groups --memory=small | kept)
+[ "$small" -lt "$fast" ] || fail "--memory=small keeps $small bytes, fast $fast"
+[ $status = 0 ] || tail -50 groups
+exit $status
