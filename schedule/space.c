@@ -32,7 +32,8 @@ double neo_space_cost(const neo_space *x, const neo_schedule *s) {
 
 /* ---- one step */
 
-/* A parameter that would be nothing without another one gets it: lanes have a width, rows a number. */
+/* A parameter that would be nothing without another one gets it: lanes have a width, rows a
+ * number. */
 static void follow(const neo_space *x, const neo_schedule *old, neo_sched_param k,
                    neo_schedule *s) {
   int64_t *p = s->at, before = old->at[k], now = p[k], n = (int64_t)x->f->axes.n;
@@ -76,7 +77,8 @@ static int64_t round_up(int64_t x, int64_t n) {
   return n > 1 ? (x + n - 1) / n * n : x;
 }
 
-/* Lets what stands in the way give way, one parameter after the other, until the schedule is legal. */
+/* Lets what stands in the way give way, one parameter after the other, until the schedule is
+ * legal. */
 static bool repair(const neo_space *x, neo_sched_param keep, neo_schedule *s) {
   static const neo_sched_param order[] = {
       NEO_SCHED_BLOCK_N, NEO_SCHED_BLOCK_K,  NEO_SCHED_PACK,   NEO_SCHED_MERGE,  NEO_SCHED_BLOCK_M,
@@ -207,7 +209,8 @@ static size_t add_ranked(const neo_space *x, const neo_schedule *s, neo_schedule
   return n + 1;
 }
 
-/* The steps from the first one, cheapest first: for groups that the model has one choice for only. */
+/* The steps from the first one, cheapest first: for groups that the model has one choice for
+ * only. */
 static size_t add_steps(const neo_space *x, neo_schedule *out, size_t n, size_t most) {
   neo_schedule *step = NEO_NEW_ARRAY(x->m->arena, neo_schedule, NEIGHBOURS);
   double *cost = NEO_NEW_ARRAY(x->m->arena, double, NEIGHBOURS);

@@ -1,10 +1,12 @@
-/* The space of legal schedules of a group, for searching it: the model's candidates in its order, what is one step away
- * from a schedule, and mixtures of two. Everything goes through the table (sched.def) and legality (legal.c), so that a
- * new parameter is searched from the day it has a row; space_values.c says which of its values are sensible.
+/* The space of legal schedules of a group, for searching it: the model's candidates in its order,
+ * what is one step away from a schedule, and mixtures of two. Everything goes through the table
+ * (sched.def) and legality (legal.c), so that a new parameter is searched from the day it has a
+ * row; space_values.c says which of its values are sensible.
  *
- * A step sets one parameter. Where the others stand in its way (a block that is no multiple of the new tile, a pack
- * without lanes) they give way: to what the new value suggests, else to what they are in a plain schedule. What cannot be
- * made legal is no step. Deterministic: the same seed gives the same schedules. */
+ * A step sets one parameter. Where the others stand in its way (a block that is no multiple of the
+ * new tile, a pack without lanes) they give way: to what the new value suggests, else to what they
+ * are in a plain schedule. What cannot be made legal is no step. Deterministic: the same seed gives
+ * the same schedules. */
 #ifndef NEO_SCHEDULE_SPACE_H
 #define NEO_SCHEDULE_SPACE_H
 #include "fusion/form.h"
@@ -21,22 +23,26 @@ enum { NEO_SPACE_VALUES = 48 }; /* the most values of one parameter */
 
 neo_space neo_space_of(neo_module *m, const neo_group *g, const neo_machine *machine);
 
-/* At most `most` different legal schedules, the most promising first; the first is neo_schedule_default. */
+/* At most `most` different legal schedules, the most promising first; the first is
+ * neo_schedule_default. */
 size_t neo_space_ranked(const neo_space *x, neo_schedule *out, size_t most);
 /* What the model thinks a legal schedule takes: comparable within a group only. */
 double neo_space_cost(const neo_space *x, const neo_schedule *s);
 
-/* Sensible values of a parameter near the one that it has, without it. Not all of them are legal. */
+/* Sensible values of a parameter near the one that it has, without it. Not all of them are
+ * legal. */
 size_t neo_space_values(const neo_space *x, const neo_schedule *s, neo_sched_param k,
                         int64_t out[NEO_SPACE_VALUES]);
-/* `s` with parameter k at `value`, the others giving way; false: there is no such legal schedule, and *out is not set. */
+/* `s` with parameter k at `value`, the others giving way; false: there is no such legal schedule,
+ * and *out is not set. */
 bool neo_space_set(const neo_space *x, const neo_schedule *s, neo_sched_param k, int64_t value,
                    neo_schedule *out);
-/* Two parameters at once, where one alone would leave registers idle or have too few, or a cache half empty or too small:
- * the same number of accumulators in tiles of other shapes, the nearest first; then blocks of about the same size with
- * other sides. Legal ones, at most `most`. */
+/* Two parameters at once, where one alone would leave registers idle or have too few, or a cache
+ * half empty or too small: the same number of accumulators in tiles of other shapes, the nearest
+ * first; then blocks of about the same size with other sides. Legal ones, at most `most`. */
 size_t neo_space_reshaped(const neo_space *x, const neo_schedule *s, neo_schedule *out, size_t most);
-/* All that is one step from `s`, or another shape of its tile or blocks, each once, in the table's order; at most `most`. */
+/* All that is one step from `s`, or another shape of its tile or blocks, each once, in the table's
+ * order; at most `most`. */
 size_t neo_space_neighbours(const neo_space *x, const neo_schedule *s, neo_schedule *out, size_t most);
 
 /* One or two random steps; `s` itself if none is legal. */

@@ -1,4 +1,5 @@
-/* Sensible values, parameter by parameter. What has no rule here is stepped through by one and by doubling. */
+/* Sensible values, parameter by parameter. What has no rule here is stepped through by one and by
+ * doubling. */
 #include "schedule/space_values.h"
 #include "schedule/model.h"
 

@@ -1,5 +1,5 @@
-/* Candidates of all kinds, through the measurer as a process: the good are measured, the bad are told apart, none outlives
- * its limit, and nothing is left of any. */
+/* Candidates of all kinds, through the measurer as a process: the good are measured, the bad are
+ * told apart, none outlives its limit, and nothing is left of any. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 // clang-format on
-#include "tests/measure/candidates.h"
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -98,19 +97,14 @@ static void describe(fix *f) {
 
 static int make(void **state) {
   fix *f = test_calloc(1, sizeof *f);
-  char path[160], command[512];
+  char command[4096];
   snprintf(f->folder, sizeof f->folder, "/tmp/neo-measure-XXXXXX");
   assert_non_null(mkdtemp(f->folder));
-  snprintf(path, sizeof path, "%s/k.c", f->folder);
   snprintf(f->library, sizeof f->library, "%s/k.so", f->folder);
-  FILE *c = fopen(path, "w");
-  fputs(candidates_source, c);
-  fclose(c);
   const char *cc = getenv("CC");
   snprintf(command, sizeof command, "%s -O1 -w -shared -fPIC -o %s %s", cc && *cc ? cc : "cc",
-           f->library, path);
+           f->library, NEO_TEST_SOURCE_DIR "/tests/measure/candidates/kernels.c");
   assert_int_equal(system(command), 0);
-  unlink(path);
   prctl(PR_SET_CHILD_SUBREAPER, 1); /* what the measurer leaves comes to us */
   *state = f;
   return 0;

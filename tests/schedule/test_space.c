@@ -1,4 +1,5 @@
-/* The space of schedules: what steps, mutation and crossover give, on products and on random programs. */
+/* The space of schedules: what steps, mutation and crossover give, on products and on random
+ * programs. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>

@@ -40,9 +40,10 @@ static void make(world *w, int m, int n, int k) {
   w->space = neo_space_of(module, &w->g.groups.at[0], &avx2);
 }
 
-/* ---- a processor that is made up: what its time depends on is not what the model thinks. Registers spill, panels that leave
- * a cache slow the loads, blocks of k load and store the results again, packing costs, and every schedule is a little
- * quicker or slower than that for no reason. */
+/* ---- a processor that is made up: what its time depends on is not what the model thinks.
+ * Registers spill, panels that leave a cache slow the loads, blocks of k load and store the results
+ * again, packing costs, and every schedule is a little quicker or slower than that for no
+ * reason. */
 
 typedef struct {
   double loads, issue;     /* in a cycle */

@@ -1,8 +1,11 @@
-/* The child: opens the candidate, runs it, tells. Standard streams go nowhere; descriptors but the two pipes are closed.
+/* The child: opens the candidate, runs it, tells. Standard streams go nowhere; descriptors but the
+ * two pipes are closed.
  *
- * Of a long kernel only some units are run, next to each other from its middle, as many as take about run_ms; how much
- * of the whole that is, the parent sees by what they wrote. A race is run whole. The answer of one run is handed over and judged before time is taken; after that the
- * same units run until there are enough samples, and once more what they wrote is compared, with the first time. */
+ * Of a long kernel only some units are run, next to each other from its middle, as many as take
+ * about run_ms; how much of the whole that is, the parent sees by what they wrote. A race is run
+ * whole. The answer of one run is handed over and judged before time is taken; after that the same
+ * units run until there are enough samples, and once more what they wrote is compared, with the
+ * first time. */
 #include "runtime/internal.h"
 #include "tools/measure/measure.h"
 #include <dlfcn.h>
@@ -152,7 +155,8 @@ static double timed(child *c, int which, int64_t lo, int64_t hi, int runs) {
   return (measure_now_ns(c->j) - begun) / runs;
 }
 
-/* As many units as take about run_ns. The first run of some is slow: it touches memory that nobody had. */
+/* As many units as take about run_ns. The first run of some is slow: it touches memory that nobody
+ * had. */
 static void choose_units(child *c, int which) {
   int64_t units = c->kernel[which]->units, n = c->j->threads, mid = units / 2;
   c->lo[which] = 0, c->hi[which] = units;
@@ -242,8 +246,9 @@ static void run_plain(child *c) {
   c->lo[0] = 0, c->hi[0] = -1; /* not the whole */
 }
 
-/* ---- samples: of the candidate and of the base in turns, so that whatever slows the machine slows both. The calibration
- * loop runs between pairs; where it says that the machine changed, the pair is dropped. */
+/* ---- samples: of the candidate and of the base in turns, so that whatever slows the machine slows
+ * both. The calibration loop runs between pairs; where it says that the machine changed, the pair
+ * is dropped. */
 
 enum { MOST_DROPPED = 30 };
 

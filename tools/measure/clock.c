@@ -1,4 +1,5 @@
-/* Time. One thread is measured by its own processor time: what other processes take of a shared machine is not in it. */
+/* Time. One thread is measured by its own processor time: what other processes take of a shared
+ * machine is not in it. */
 #include "tools/measure/measure.h"
 #include <stdlib.h>
 #include <time.h>
@@ -17,8 +18,8 @@ double measure_wall_ns(void) {
   return read_clock(CLOCK_MONOTONIC);
 }
 
-/* Independent multiply-adds, as many at a time as registers allow: what a kernel does, without its memory. Another thread
- * of the same core slows it as it slows a kernel. */
+/* Independent multiply-adds, as many at a time as registers allow: what a kernel does, without its
+ * memory. Another thread of the same core slows it as it slows a kernel. */
 static float arithmetic(int n) {
   enum { WIDE = 32 };
   float x[WIDE], y = 0;

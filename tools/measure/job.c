@@ -1,5 +1,6 @@
-/* The buffers of a job. Each lies so that it ends within 64 bytes of a page without access, and begins after one: what
- * runs over its end, or far before its begin, dies. What is read is write-protected. */
+/* The buffers of a job. Each lies so that it ends within 64 bytes of a page without access, and
+ * begins after one: what runs over its end, or far before its begin, dies. What is read is
+ * write-protected. */
 #include "base/random.h"
 #include "runtime/internal.h"
 #include "tools/measure/measure.h"

@@ -1,6 +1,7 @@
-/* What a child may do. Limits of the kernel's, and a filter of system calls that leaves only computing: memory, clocks,
- * waking threads, ending, and pipes that are open. What opens a file, makes a process or a socket, or sends a signal, is
- * killed. Where the filter is not to be had (an old kernel, a container that forbids it) the limits alone remain. */
+/* What a child may do. Limits of the kernel's, and a filter of system calls that leaves only
+ * computing: memory, clocks, waking threads, ending, and pipes that are open. What opens a file,
+ * makes a process or a socket, or sends a signal, is killed. Where the filter is not to be had (an
+ * old kernel, a container that forbids it) the limits alone remain. */
 #include "tools/measure/measure.h"
 #include <linux/audit.h>
 #include <linux/filter.h>

@@ -1,4 +1,5 @@
-/* The commands (measure.h), one after the other, from standard input; answers to standard output. */
+/* The commands (measure.h), one after the other, from standard input; answers to standard
+ * output. */
 #include "base/alloc.h"
 #include "runtime/internal.h"
 #include "tools/measure/measure.h"

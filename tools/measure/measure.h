@@ -1,28 +1,36 @@
 /* neo-measure: runs kernels that may be wrong, and says how long they take.
  *
- * It reads commands, a line each, and answers those that measure with one line of JSON. It links the runtime only, and is
- * executed before any thread exists, so that it can fork: every candidate runs in a child of its own, one at a time, with
- * limits on time, memory, descriptors, files, processes and system calls, in a process group that is killed at the end.
- * What it computed is compared with the expected answer by the parent before its time is taken.
+ * It reads commands, a line each, and answers those that measure with one line of JSON. It links
+ * the runtime only, and is executed before any thread exists, so that it can fork: every candidate
+ * runs in a child of its own, one at a time, with limits on time, memory, descriptors, files,
+ * processes and system calls, in a process group that is killed at the end. What it computed is
+ * compared with the expected answer by the parent before its time is taken.
  *
- *   job                                   forget the job before; what follows describes a new one
- *   threads 1 | seed 7 | fill positive    (defaults: 1, 0, signed)
- *   limit wall_ms=2000 cpu_ms=2000 memory_mb=256   of a child; memory beyond what the job itself needs
- *   time run_ms=2 least_runs=7 total_ms=60   of a run of some units; of all runs of a candidate
- *   sizes 64 128                          run-time sizes, in the model's order
- *   buffer read f32 262144 [bound=1000]   in the order of the kernel's buffers; elements of an index are below its bound
- *   buffer write f32 4096 rtol=1e-5 [atol=0] [rare=0.0001]   answers may differ by rtol*(|expected| + their root mean square) + atol;
- *                                         a share `rare` of them by anything
- *   ready                                 allocates and fills
- *   plain KERNEL                          some units of a kernel that is right: what `base` is compared with
- *   base KERNEL                           the default: measured; its answer is the expected one from now on
- *   try KERNEL                            a candidate: measured against the base, in turns, on some units
- *   race KERNEL                           the same on all units, for longer
+ *   job               forget the job before; what follows describes a new one
+ *   threads 1         (the defaults are shown)
+ *   seed 0
+ *   fill signed       or positive
+ *   limit wall_ms=2000 cpu_ms=2000 memory_mb=256
+ *                     of a child; memory beyond what the job itself needs
+ *   time run_ms=2 least_runs=7 total_ms=60
+ *                     of a run of some units; of all runs of a candidate
+ *   sizes 64 128      run-time sizes, in the model's order
+ *   buffer read f32 262144 [bound=1000]
+ *                     in the order of the kernel's buffers; elements of an index are below its bound
+ *   buffer write f32 4096 rtol=1e-5 [atol=0] [rare=0.0001]
+ *                     answers may differ by rtol*(|expected| + their root mean square) + atol, and
+ *                     a share `rare` of them by anything
+ *   ready             allocates and fills
+ *   plain KERNEL      some units of a kernel that is right: what `base` is compared with
+ *   base KERNEL       the default: measured; its answer is the expected one from now on
+ *   try KERNEL        a candidate: measured against the base, in turns, on some units
+ *   race KERNEL       the same on all units, for longer
  *   quit
  *
- * where KERNEL is `id=3 symbol=k3 units=64 scratch=8192 [best_ratio=0.8] path=/tmp/x/k3.so` (the path to the end of the
- * line; scratch in bytes). The answer repeats the id: {"id":3,"ok":false,"why":"..."}, or {"id":3,"ok":true,"ns":...} with
- * "ns" the median of a run of all units; of try and race also "ratio", the median of the ratios to the base in each turn. */
+ * where KERNEL is `id=3 symbol=k3 units=64 scratch=8192 [best_ratio=0.8] path=/tmp/x/k3.so` (the
+ * path to the end of the line; scratch in bytes). The answer repeats the id:
+ * {"id":3,"ok":false,"why":"..."}, or {"id":3,"ok":true,"ns":...} with "ns" the median of a run of
+ * all units; of try and race also "ratio", the median of the ratios to the base in each turn. */
 #ifndef NEO_TOOLS_MEASURE_H
 #define NEO_TOOLS_MEASURE_H
 #include "include/neo/neo_rt.h"
@@ -96,8 +104,9 @@ void measure_job_clear(measure_job *j); /* as new, but for `sandbox` */
 /* Puts what nobody has written into all answers. */
 void measure_answers_reset(measure_job *j);
 
-/* ---- answer.c: the parent's comparison of the shared answers, by mode. False: *why says which element is wrong. `whole`:
- * all units ran; else *share gets the share of all elements that they have written. */
+/* ---- answer.c: the parent's comparison of the shared answers, by mode. False: *why says which
+ * element is wrong. `whole`: all units ran; else *share gets the share of all elements that they
+ * have written. */
 bool measure_answer_right(measure_job *j, measure_mode mode, bool whole, double *share,
                           char why[256]);
 /* Keeps the answers as the reference, or as what is expected; returns the share of finite ones. */
@@ -120,8 +129,8 @@ typedef struct {
 void measure_child(const measure_job *j, measure_mode mode, const measure_kernel *k,
                    const measure_kernel *base, int in, int out) __attribute__((noreturn));
 
-/* ---- limits.c: what a child may do. After `measure_limits_calls` any system call beyond computing, and telling the
- * parent, kills it. */
+/* ---- limits.c: what a child may do. After `measure_limits_calls` any system call beyond
+ * computing, and telling the parent, kills it. */
 void measure_limits_set(const measure_job *j, size_t scratch_bytes);
 void measure_limits_calls(void);
 

@@ -1,5 +1,6 @@
-/* One child, from its making to the last of its processes. Whatever it does, it is over when its time is: its process
- * group is killed, and what may have left the group is found among our children, whose orphans come to us. */
+/* One child, from its making to the last of its processes. Whatever it does, it is over when its
+ * time is: its process group is killed, and what may have left the group is found among our
+ * children, whose orphans come to us. */
 #include "tools/measure/measure.h"
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,6 @@
-/* `neoc tune`: searches for quicker schedules of a model's kernels, and records what beats the default. Progress goes to
- * stderr, the result to stdout. Ctrl-C ends it early; what was found is recorded, what was tried is in the log. */
+/* `neoc tune`: searches for quicker schedules of a model's kernels, and records what beats the
+ * default. Progress goes to stderr, the result to stdout. Ctrl-C ends it early; what was found is
+ * recorded, what was tried is in the log. */
 #define _GNU_SOURCE /* sigandset */
 #include "tools/tune/tune.h"
 #include "runtime/internal.h"

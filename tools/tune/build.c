@@ -1,4 +1,5 @@
-/* See build.h. A child tells of each candidate through a pipe, after the library is there: what was not told has failed. */
+/* See build.h. A child tells of each candidate through a pipe, after the library is there: what was
+ * not told has failed. */
 #define _GNU_SOURCE /* pipe2 */
 #include "tools/tune/build.h"
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* Candidates of one group as machine code: shared libraries that hold kernels and nothing else.
  *
- * The work is done in forked children, several at a time, each with a part of the candidates in one LLVM module. So both
- * cores compile, the module of the parent stays as it is, and a schedule on which the compiler fails costs that schedule
- * only: what a child did not finish is built again one by one. Before any thread exists. */
+ * The work is done in forked children, several at a time, each with a part of the candidates in one
+ * LLVM module. So both cores compile, the module of the parent stays as it is, and a schedule on
+ * which the compiler fails costs that schedule only: what a child did not finish is built again one
+ * by one. Before any thread exists. */
 #ifndef NEO_TOOLS_TUNE_BUILD_H
 #define NEO_TOOLS_TUNE_BUILD_H
 #include "tools/pipeline/compile.h"

@@ -1,6 +1,7 @@
-/* See job.h. Tolerance: two orders of adding K numbers differ by rounding that grows as the square root of K; a group has
- * one stage after the other, each on the results before. Where a result is compared, rounded or counted, a last bit may
- * change it altogether: then one element in many may be anything. */
+/* See job.h. Tolerance: two orders of adding K numbers differ by rounding that grows as the square
+ * root of K; a group has one stage after the other, each on the results before. Where a result is
+ * compared, rounded or counted, a last bit may change it altogether: then one element in many may
+ * be anything. */
 #include "tools/tune/job.h"
 #include "fusion/form.h"
 #include "schedule/model.h"

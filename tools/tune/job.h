@@ -1,5 +1,5 @@
-/* What the measurer is told of a group: its buffers with their lengths, the run-time sizes, and how far apart two right
- * answers may be. */
+/* What the measurer is told of a group: its buffers with their lengths, the run-time sizes, and how
+ * far apart two right answers may be. */
 #ifndef NEO_TOOLS_TUNE_JOB_H
 #define NEO_TOOLS_TUNE_JOB_H
 #include "tools/pipeline/compile.h"

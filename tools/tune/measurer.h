@@ -1,5 +1,5 @@
-/* The measurer as a process of our own (tools/measure/measure.h): started once, told jobs and candidates, asked for times.
- * If it dies it is started again, and told the job again. */
+/* The measurer as a process of our own (tools/measure/measure.h): started once, told jobs and
+ * candidates, asked for times. If it dies it is started again, and told the job again. */
 #ifndef NEO_TOOLS_TUNE_MEASURER_H
 #define NEO_TOOLS_TUNE_MEASURER_H
 #include "tools/tune/build.h"
@@ -26,7 +26,8 @@ neo_status neo_measurer_start(neo_arena *a, neo_measurer *m, const char **why) N
 void neo_measurer_stop(neo_measurer *m);
 /* A new job: lines as measure.h says, each with its newline, "job" first and "ready" last. */
 neo_status neo_measurer_job(neo_measurer *m, const char *lines) NEO_MUST_CHECK;
-/* command: "plain", "base", "try", "race". best_ratio: see measure.h. Not NEO_OK only when the process itself failed. */
+/* command: "plain", "base", "try", "race". best_ratio: see measure.h. Not NEO_OK only when the
+ * process itself failed. */
 neo_status neo_measurer_run(neo_measurer *m, const char *command, const neo_candidate *x,
                             double best_ratio, neo_measured *out) NEO_MUST_CHECK;
 

@@ -1,4 +1,5 @@
-/* The survey of a model's kernels: every schedule of a small space is measured, then the search is replayed in it. */
+/* The survey of a model's kernels: every schedule of a small space is measured, then the search is
+ * replayed in it. */
 #include "tools/tune/survey.h"
 #include "tools/tune/tune.h"
 
@@ -21,8 +22,8 @@ static neo_status measure_all(neo_tune *t, neo_task *x, neo_surveyed *all, size_
   return s;
 }
 
-/* The least of hundreds of noisy times is the luckiest one: those at the top are measured twice more, and have the median
- * of the three. */
+/* The least of hundreds of noisy times is the luckiest one: those at the top are measured twice
+ * more, and have the median of the three. */
 static neo_status measure_top(neo_tune *t, neo_task *x, neo_surveyed *all, size_t n) {
   size_t *top = NEO_NEW_ARRAY(&t->c->arena, size_t, n + 1), m = 0;
   neo_status s = NEO_OK;

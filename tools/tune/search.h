@@ -1,12 +1,14 @@
-/* The search for a group's best schedule: which candidates to measure next, given what is known. It measures nothing
- * itself: ask for a batch, tell the times, ask again.
+/* The search for a group's best schedule: which candidates to measure next, given what is known. It
+ * measures nothing itself: ask for a batch, tell the times, ask again.
  *
- *   list      the model's choice, then seeds (records of the same or near shapes), then the model's best
- *   descent   one parameter after the other at the best schedule so far: its next values, the most important parameters
- *             first, until a round over all of them changes nothing. It begins when half of the list is done; the
- *             other half comes after it, and if that has something better, another descent
- *   genetic   children of the best ones; of many, those are measured that look best: a child's time is guessed as its
- *             parent's, times what the model thinks of the two
+ *   list      the model's choice, then seeds (records of the same or near shapes), then the model's
+ *             best
+ *   descent   one parameter after the other at the best schedule so far: its next values, the most
+ *             important parameters first, until a round over all of them changes nothing. It begins
+ *             when half of the list is done; the other half comes after it, and if that has
+ *             something better, another descent
+ *   genetic   children of the best ones; of many, those are measured that look best: a child's time
+ *             is guessed as its parent's, times what the model thinks of the two
  *
  * Every schedule is proposed once. The same times told give the same search. */
 #ifndef NEO_TOOLS_SEARCH_H
@@ -50,7 +52,8 @@ typedef struct {
 void neo_search_init(neo_search *s, neo_arena *a, neo_space space, uint64_t seed);
 /* A schedule to measure right after the default, if it is legal. Before the first batch. */
 void neo_search_seed(neo_search *s, const neo_schedule *x);
-/* The next batch: numbers of trials, at most `most`. 0: the search is over. All have to be told before the next one. */
+/* The next batch: numbers of trials, at most `most`. 0: the search is over. All have to be told
+ * before the next one. */
 size_t neo_search_ask(neo_search *s, size_t *out, size_t most);
 void neo_search_tell(neo_search *s, size_t trial, double time_ns);
 /* The quickest trial whose time is no careful one; the number of trials: there is none. */

@@ -1,4 +1,5 @@
-/* How good the search is: a small space of schedules, measured whole, and the search replayed in it. */
+/* How good the search is: a small space of schedules, measured whole, and the search replayed in
+ * it. */
 #ifndef NEO_TOOLS_TUNE_SURVEY_H
 #define NEO_TOOLS_TUNE_SURVEY_H
 #include "tools/tune/search.h"
@@ -8,11 +9,11 @@ typedef struct {
   double time_ns; /* <= 0: refused, or not measured */
 } neo_surveyed;
 
-/* All combinations of register tiles, packs and blocks around the model's choice that are legal and sensible, the choice
- * itself first: some hundreds. In the module's arena. */
+/* All combinations of register tiles, packs and blocks around the model's choice that are legal and
+ * sensible, the choice itself first: some hundreds. In the module's arena. */
 size_t neo_survey_space(const neo_space *x, neo_surveyed **out);
-/* Measurements that the search takes, kept to these schedules, until one is within `share` of the best time (0.99); -1: it
- * ends before that. */
+/* Measurements that the search takes, kept to these schedules, until one is within `share` of the
+ * best time (0.99); -1: it ends before that. */
 int64_t neo_survey_replay(const neo_space *x, neo_arena *a, const neo_surveyed *all, size_t n,
                           double share, uint64_t seed);
 /* The median of that over seeds 1 to `seeds`; a search that ended early counts as n. */

@@ -34,7 +34,8 @@ static void count_entry(const neo_plan *p, const neo_rt_entry *e, int64_t *n) {
   }
 }
 
-/* How often each kernel runs in a step: the first training step, or where there is none all outputs. */
+/* How often each kernel runs in a step: the first training step, or where there is none all
+ * outputs. */
 static int64_t *count_runs(neo_compilation *c) {
   const neo_plan *p = c->plan;
   int64_t *n = NEO_NEW_ARRAY(&c->arena, int64_t, c->kernels.n + 1);
@@ -105,7 +106,8 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Nanoseconds of a unit of the model's cost: the median of the kernels of its kind that were measured. */
+/* Nanoseconds of a unit of the model's cost: the median of the kernels of its kind that were
+ * measured. */
 static double scale(neo_tune *t, bool contraction) {
   size_t n = 0;
   for (size_t k = 0; k < t->tasks.n; k++) {

@@ -1,11 +1,13 @@
-/* Tuning a model: for each of its kernels, the search for a better schedule, measured, checked and recorded.
+/* Tuning a model: for each of its kernels, the search for a better schedule, measured, checked and
+ * recorded.
  *
- * A task is a group with a kernel of its own. Tasks take turns, a batch of candidates each: next is the one with the
- * largest (time in the step) x (share that its search is expected to save). The first batch of a task is preceded by its
- * base: the analytic model's kernel, whose answer is compared with that of the plain schedule, and which is the expected
- * answer from then on. What a search found is raced against that default, alternating; only if it is quicker by more than
- * 2 % it is recorded, at once. Every trial goes to the log; a later run knows what the log and the records know, so an
- * interruption costs the batch that was under way. */
+ * A task is a group with a kernel of its own. Tasks take turns, a batch of candidates each: next is
+ * the one with the largest (time in the step) x (share that its search is expected to save). The
+ * first batch of a task is preceded by its base: the analytic model's kernel, whose answer is
+ * compared with that of the plain schedule, and which is the expected answer from then on. What a
+ * search found is raced against that default, alternating; only if it is quicker by more than 2 %
+ * it is recorded, at once. Every trial goes to the log; a later run knows what the log and the
+ * records know, so an interruption costs the batch that was under way. */
 #ifndef NEO_TOOLS_TUNE_H
 #define NEO_TOOLS_TUNE_H
 #include "tools/tune/job.h"
@@ -75,12 +77,13 @@ struct neo_tune {
 
 /* After neo_compile_kernels. Failures have their text in t->why. */
 neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options *o) NEO_MUST_CHECK;
-/* NEO_OK: time is over, or there is nothing left; NEO_INTERRUPTED: stopped; all that was found is recorded. */
+/* NEO_OK: time is over, or there is nothing left; NEO_INTERRUPTED: stopped; all that was found is
+ * recorded. */
 neo_status neo_tune_run(neo_tune *t) NEO_MUST_CHECK;
 void neo_tune_free(neo_tune *t);
 
-/* Instead of a search: measures the whole of a small space (survey.h) of each task, then says how many measurements the
- * search would have taken in it. Until time is over. */
+/* Instead of a search: measures the whole of a small space (survey.h) of each task, then says how
+ * many measurements the search would have taken in it. Until time is over. */
 typedef struct {
   const neo_task *task;
   size_t space, measured;
@@ -90,7 +93,8 @@ typedef struct {
 } neo_quality;
 neo_status neo_tune_survey(neo_tune *t, neo_quality **out, size_t *n) NEO_MUST_CHECK;
 
-/* Time of a step by what is known: measured, where it is, else guessed from the model. best: with what was found. */
+/* Time of a step by what is known: measured, where it is, else guessed from the model. best: with
+ * what was found. */
 double neo_tune_step_ns(const neo_tune *t, bool best);
 /* Share of that time in kernels that were tuned. */
 double neo_tune_covered(const neo_tune *t);
@@ -98,22 +102,25 @@ double neo_tune_covered(const neo_tune *t);
 double neo_tune_guess_ns(const neo_tune *t, const neo_task *x);
 
 /* ---- task.c */
-/* The base, if there is none yet; else the job again, if the measurer has another one. NEO_OK also where the task failed. */
+/* The base, if there is none yet; else the job again, if the measurer has another one. NEO_OK also
+ * where the task failed. */
 neo_status neo_task_begin(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
-/* Builds and measures: ratio[k] is the time of schedule k to the default's, -1 where it was refused. What time does not
- * allow stays 0. */
+/* Builds and measures: ratio[k] is the time of schedule k to the default's, -1 where it was
+ * refused. What time does not allow stays 0. */
 neo_status neo_task_measure(neo_tune *t, neo_task *x, const neo_schedule *s, size_t n,
                             double *ratio) NEO_MUST_CHECK;
 /* A batch of candidates. */
 neo_status neo_task_batch(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
 /* Races the best candidate that was not raced yet, and records it if it wins. */
 neo_status neo_task_confirm(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
-/* Races the best ones, at the end of a search: the luckiest time among many is not always the best schedule's. */
+/* Races the best ones, at the end of a search: the luckiest time among many is not always the best
+ * schedule's. */
 neo_status neo_task_finals(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
 /* ---- shrink.c */
 /* Iterations of all loops of a task's kernel at some sizes. */
 double neo_task_iterations(const neo_tune *t, const neo_task *x, const int64_t *sizes);
-/* Halves run-time sizes until that is at most `factor` of what it is; false: it depends on none that can be less. */
+/* Halves run-time sizes until that is at most `factor` of what it is; false: it depends on none
+ * that can be less. */
 bool neo_task_shrink(const neo_tune *t, neo_task *x, double factor);
 
 bool neo_tune_stopped(const neo_tune *t);
@@ -123,7 +130,8 @@ bool neo_tune_late(const neo_tune *t);
 neo_task *neo_tune_next(neo_tune *t);
 void neo_tune_show(const neo_tune *t);
 
-/* ---- journal.c: the log of trials, JSON lines. Whatever is wrong with it costs only what it would have told. */
+/* ---- journal.c: the log of trials, JSON lines. Whatever is wrong with it costs only what it would
+ * have told. */
 neo_status neo_journal_open(neo_tune *t) NEO_MUST_CHECK;
 /* ratio: of the default's time; below 0: refused, with the reason. */
 void neo_journal_add(neo_tune *t, const neo_task *x, const neo_schedule *s, double ratio,
