@@ -175,6 +175,24 @@ static void plan_partial(lowering *l, const neo_contraction *c) {
   l->block.partial = scratch(l, "partial", (neo_type)s->accs.at[0].type, shape.rows * shape.pitch);
 }
 
+bool neo_lower_range_moves(const lowering *l, neo_expr lo, neo_expr hi) {
+  return (neo_expr_axes(l->m, lo) | neo_expr_axes(l->m, hi)) >> l->f->axes.n;
+}
+
+/* Ranges of axes that the operand does not use may be empty in some iterations of the others, and
+ * are then nothing that its copy could ask for: does it need them? */
+static bool needs_moving_range(lowering *l, const neo_stage *s, const stage_bounds *b,
+                               const neo_factor *x, neo_expr cond) {
+  for (uint32_t k = 0; k < s->axes.n; k++) {
+    bool used = x->axes >> (l->f->axes.n + k) & 1;
+    if (used || !neo_lower_range_moves(l, b->lo[k], b->hi[k]))
+      continue;
+    if (neo_lower_range_moves(l, s->axes.at[k].lo, s->axes.at[k].hi) || !safe_under(l, x->e, cond))
+      return true;
+  }
+  return false;
+}
+
 void neo_lower_plan_packs(lowering *l) {
   neo_contraction c;
   const int64_t *p = l->s->at;
@@ -199,6 +217,11 @@ void neo_lower_plan_packs(lowering *l) {
     /* Copied without the whole condition, neither the operand nor what was taken may need the rest. */
     if (b->where_original.i && !take_condition(l, b->where_original, reach[k], &cond) &&
         (!safe_under(l, c.factor[k].e, cond) || (cond.i && !safe_under(l, cond, (neo_expr){0})))) {
+      drop = false;
+      reach[k] = 0;
+      continue;
+    }
+    if (needs_moving_range(l, s, b, &c.factor[k], cond)) {
       drop = false;
       reach[k] = 0;
       continue;

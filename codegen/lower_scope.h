@@ -189,6 +189,8 @@ void neo_lower_close_tile(lowering *l, const tile *t);
 
 /* ---- lower_pack.c: plans packs; makes those of a level, of rows [range[0], range[1]) and columns [range[2], range[3]);
  * makes those of the innermost level and calls neo_lower_block, for each block of the reduction */
+/* Does a range of an own axis depend on another one? */
+bool neo_lower_range_moves(const lowering *l, neo_expr lo, neo_expr hi);
 void neo_lower_plan_packs(lowering *l);
 void neo_lower_make_packs(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range);
 void neo_lower_blocks(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range);

@@ -132,6 +132,17 @@ static void conditions_that_protect_the_reads_of_others_stay(void **state) {
         "  c[i, z * 2 + j] * x[k, 4]\n  then acc0\n");
 }
 
+/* The range of n, which the operand does not use, is empty for most j: its copy cannot ask for it. */
+static void operands_beside_a_range_that_moves_are_copied(void **state) {
+  (void)state;
+  check("input x : f32 [30, 15]\ntemp y : f32 [12]\n"
+        "def y[i: 12] =\n  sum[j: 17, k: 7, n: 1] where not (n != j * -1 + 3);\n"
+        "  x[k * 2 + 11 - i, i + 1] * f32(k + 1)\n  then acc0\n");
+  check("input x : f32 [30, 15]\ninput w : f32 [7, 9]\ntemp y : f32 [12, 9]\n"
+        "def y[i: 12, z: 9] =\n  sum[j: 5, k: 7, n: j] x[k * 2 + 11 - i, i + 1] * w[k, z]\n"
+        "  then acc0\n");
+}
+
 static void all_types_are_right(void **state) {
   (void)state;
   static const char *const type[] = {"f64", "f32", "f16", "bf16", "i64", "i32"};
@@ -193,6 +204,7 @@ int main(void) {
       cmocka_unit_test(sums_over_data_equations_are_right),
       cmocka_unit_test(ranges_around_an_empty_one_are_kept),
       cmocka_unit_test(conditions_that_protect_the_reads_of_others_stay),
+      cmocka_unit_test(operands_beside_a_range_that_moves_are_copied),
       cmocka_unit_test(all_types_are_right),
       cmocka_unit_test(products_of_integers_are_right),
       cmocka_unit_test(pieces_with_strides_are_right),
