@@ -44,7 +44,11 @@ static bool fail(neo_candidate *x, const char *why) {
 
 static bool lower(neo_builder *b, neo_llvm *l, neo_candidate *x, size_t number) {
   neo_kernel *k;
+  neo_str text;
   const char *why = "";
+  neo_str_init(&text, &b->c->arena);
+  if (!neo_schedule_legal(b->c->module, b->g, &b->c->machine, &x->schedule, &text))
+    return fail(x, neo_str_text(&text));
   if (neo_compile_lower(b->c, b->g, &x->schedule, &k, &why))
     return fail(x, why);
   snprintf(x->symbol, sizeof x->symbol, "k%zu", number);
@@ -107,10 +111,20 @@ static void start(neo_builder *b, worker *w, neo_candidate *x) {
 
 /* ---- in the parent */
 
+/* What a child that was killed may have left. */
+static void clean_up(const neo_builder *b, const worker *w, bool keep_library) {
+  char path[600];
+  snprintf(path, sizeof path, "%s/%u.o", b->folder, w->serial);
+  unlink(path);
+  snprintf(path, sizeof path, "%s/%u.so", b->folder, w->serial);
+  if (!keep_library)
+    unlink(path);
+}
+
 /* Takes what the child has to say until it ends or time does. */
-static void listen(worker *w, neo_candidate *x, double deadline_ms) {
+static void listen(neo_builder *b, worker *w, neo_candidate *x, double deadline_ms) {
   message m;
-  size_t n = 0;
+  size_t n = 0, told = 0;
   while (w->from >= 0) {
     double left = deadline_ms - now_ms();
     struct pollfd fd = {w->from, POLLIN, 0};
@@ -123,7 +137,7 @@ static void listen(worker *w, neo_candidate *x, double deadline_ms) {
       break;
     n += got > 0 ? (size_t)got : 0;
     if (n == sizeof m && m.number < w->n)
-      x[m.number] = m.candidate;
+      x[m.number] = m.candidate, told++;
     n = n == sizeof m ? 0 : n;
   }
   if (w->pid > 0) {
@@ -133,6 +147,7 @@ static void listen(worker *w, neo_candidate *x, double deadline_ms) {
   }
   if (w->from >= 0)
     close(w->from);
+  clean_up(b, w, told > 0);
 }
 
 static void run(neo_builder *b, neo_candidate *x, size_t first, size_t n, size_t workers) {
@@ -143,7 +158,7 @@ static void run(neo_builder *b, neo_candidate *x, size_t first, size_t n, size_t
     start(b, &w[k], x);
   }
   for (size_t k = 0; k < workers; k++)
-    listen(&w[k], x, deadline);
+    listen(b, &w[k], x, deadline);
 }
 
 void neo_build(neo_builder *b, neo_candidate *x, size_t n) {

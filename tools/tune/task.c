@@ -36,8 +36,10 @@ static neo_status send_job(neo_tune *t, neo_task *x) {
   return neo_measurer_job(&t->measurer, neo_str_text(&text)) ? gone(t) : NEO_OK;
 }
 
-static neo_status set_limit(neo_tune *t, double ms) {
-  const char *line = neo_arena_printf(&t->c->arena, "limit wall_ms=%.0f cpu_ms=%.0f\n", ms, ms);
+/* Of its own time; by the clock on the wall much more, as a busy machine may let it wait. */
+static neo_status set_limit(neo_tune *t, double cpu_ms) {
+  const char *line = neo_arena_printf(&t->c->arena, "limit wall_ms=%.0f cpu_ms=%.0f\n",
+                                      5000 + 10 * cpu_ms, cpu_ms);
   return neo_measurer_job(&t->measurer, line) ? gone(t) : NEO_OK;
 }
 
@@ -227,7 +229,7 @@ static neo_status race(neo_tune *t, neo_task *x, size_t trial, neo_measured *m) 
   neo_candidate k = {.schedule = x->search.trials.at[trial].schedule};
   neo_build(&t->builder, &k, 1);
   snprintf(m->why, sizeof m->why, "%s", k.why);
-  neo_status s = k.ok ? set_limit(t, BASE_LIMIT_MS + x->default_ns * x->part * 40e-6) : NEO_OK;
+  neo_status s = k.ok ? set_limit(t, BASE_CPU_MS + x->default_ns * x->part * 40e-6) : NEO_OK;
   if (k.ok && !s && neo_measurer_run(&t->measurer, "race", &k, 0, m))
     s = gone(t);
   neo_unbuild(&k, 1);
