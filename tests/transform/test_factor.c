@@ -2,51 +2,12 @@
  * are small integers, so that sums are exact in any order). */
 #include "base/random.h"
 #include "ir/interp.h"
-#include "ir/print.h"
-#include "ir/verify.h"
-#include "transform/transform.h"
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-typedef struct {
-  neo_arena arena;
-  neo_module *m;
-} world;
-
-static void load(world *w, const char *text) {
-  neo_arena_init(&w->arena, neo_alloc_default, NULL);
-  neo_diags *d = neo_diags_new(&w->arena, neo_sources_new(&w->arena));
-  w->m = neo_module_parse(&w->arena, neo_names_new(&w->arena), d, "test", text, strlen(text));
-  if (!w->m) {
-    neo_str s;
-    neo_str_init(&s, &w->arena);
-    neo_diags_print(d, &s, false);
-    fail_msg("%s\n%s", neo_str_text(&s), text);
-  }
-}
-
-static void apply(world *w) {
-  neo_str why;
-  neo_str_init(&why, &w->arena);
-  assert_int_equal(neo_pass_factor(w->m), NEO_OK);
-  if (neo_module_verify(w->m, &why))
-    fail_msg("%s", neo_str_text(&why));
-}
-
-static const char *text_of(world *w) {
-  neo_str s;
-  neo_str_init(&s, &w->arena);
-  neo_module_print(w->m, &s);
-  return neo_str_text(&s);
-}
+#include "tests/transform/world.h"
 
 static void becomes(const char *before, const char *part, const char *whole) {
   world w;
   load(&w, before);
-  apply(&w);
+  apply(&w, neo_pass_factor);
   if (part && !strstr(text_of(&w), part))
     fail_msg("%s is not in\n%s", part, text_of(&w));
   if (!part && strstr(text_of(&w), "part."))
@@ -130,7 +91,8 @@ static const char *axis_of(uint64_t *seed) {
 }
 
 static const char *random_sum(neo_arena *a, uint64_t seed) {
-  static const char *const where[] = {"", "", "where l <= k;", "where i != j;", "where i64(n[i]) < 3;"};
+  static const char *const where[] = {"", "", "where l <= k;", "where i != j;",
+                                      "where i64(n[i]) < 3;"};
   int factors = 2 + below(&seed, 4);
   neo_str s;
   neo_str_init(&s, a);
@@ -193,7 +155,7 @@ static void values_stay_the_same(void **state) {
     const char *program = random_sum(&text, seed);
     load(&before, program);
     load(&after, program);
-    apply(&after);
+    apply(&after, neo_pass_factor);
     parts += strstr(text_of(&after), "part.") != NULL;
     neo_interp *x = values_of(&before, 1 + (int64_t)(seed % 6));
     neo_interp *y = values_of(&after, 1 + (int64_t)(seed % 6));

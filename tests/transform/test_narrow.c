@@ -1,39 +1,17 @@
 /* What --math=bf16 and --store=bf16 round, and what they leave alone. */
 #include "ir/interp.h"
-#include "ir/print.h"
-#include "ir/verify.h"
-#include "transform/transform.h"
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "tests/transform/world.h"
 
-typedef struct {
-  neo_arena arena;
-  neo_module *m;
-} world;
-
-static void load(world *w, const char *text, neo_precision math, neo_precision store) {
-  neo_str why;
-  neo_arena_init(&w->arena, neo_alloc_default, NULL);
-  neo_str_init(&why, &w->arena);
-  neo_diags *d = neo_diags_new(&w->arena, neo_sources_new(&w->arena));
-  w->m = neo_module_parse(&w->arena, neo_names_new(&w->arena), d, "test", text, strlen(text));
-  assert_non_null(w->m);
+static void narrow(world *w, const char *text, neo_precision math, neo_precision store) {
+  load(w, text);
   w->m->math = (uint8_t)math;
   w->m->store = (uint8_t)store;
-  assert_int_equal(neo_pass_narrow(w->m), NEO_OK);
-  if (neo_module_verify(w->m, &why))
-    fail_msg("%s", neo_str_text(&why));
+  apply(w, neo_pass_narrow);
 }
 
 static void says(world *w, const char *part) {
-  neo_str s;
-  neo_str_init(&s, &w->arena);
-  neo_module_print(w->m, &s);
-  if (!strstr(neo_str_text(&s), part))
-    fail_msg("%s is not in\n%s", part, neo_str_text(&s));
+  if (!strstr(text_of(w), part))
+    fail_msg("%s is not in\n%s", part, text_of(w));
 }
 
 #define HEAD                                                                      \
@@ -53,7 +31,7 @@ static void says(world *w, const char *part) {
 static void operands_of_contractions_are_rounded(void **state) {
   (void)state;
   world w;
-  load(&w, HEAD BODY, NEO_PRECISION_BF16, NEO_PRECISION_F32);
+  narrow(&w, HEAD BODY, NEO_PRECISION_BF16, NEO_PRECISION_F32);
   says(&w, "sum[i: 6] f32(bf16(X[b, i])) * f32(bf16(W[i, j]))");
   says(&w, "sum[b: 4] f32(bf16(X[b, i])) * f32(bf16(Z[b, j]))");
   says(&w, "temp Y : f32");
@@ -63,12 +41,13 @@ static void operands_of_contractions_are_rounded(void **state) {
 static void sums_of_squares_and_products_of_equal_axes_are_not(void **state) {
   (void)state;
   world w;
-  load(&w, HEAD BODY, NEO_PRECISION_BF16, NEO_PRECISION_F32);
+  narrow(&w, HEAD BODY, NEO_PRECISION_BF16, NEO_PRECISION_F32);
   says(&w, "sum[j: 5] Y[b, j] * Y[b, j]");
   neo_arena_free(&w.arena);
-  load(&w,
-       HEAD "def @2 L[] =\n  sum[b: 4, i: 6] X[b, i] * X[b, 5 - i]\nentry forward forward: L = L\n",
-       NEO_PRECISION_BF16, NEO_PRECISION_F32);
+  narrow(&w,
+         HEAD
+         "def @2 L[] =\n  sum[b: 4, i: 6] X[b, i] * X[b, 5 - i]\nentry forward forward: L = L\n",
+         NEO_PRECISION_BF16, NEO_PRECISION_F32);
   says(&w, "sum[b: 4, i: 6] X[b, i] * X[b, 5 - i]");
   neo_arena_free(&w.arena);
 }
@@ -76,10 +55,10 @@ static void sums_of_squares_and_products_of_equal_axes_are_not(void **state) {
 static void factors_that_select_or_scale_are_told_from_operands(void **state) {
   (void)state;
   world w;
-  load(&w,
-       HEAD "def @2 Y[b: 4, j: 5] =\n  sum[i: 6] X[b, i] * 2.0 * tanh(W[i, j])\n"
-            "entry forward forward: Y = Y\n",
-       NEO_PRECISION_BF16, NEO_PRECISION_F32);
+  narrow(&w,
+         HEAD "def @2 Y[b: 4, j: 5] =\n  sum[i: 6] X[b, i] * 2.0 * tanh(W[i, j])\n"
+              "entry forward forward: Y = Y\n",
+         NEO_PRECISION_BF16, NEO_PRECISION_F32);
   says(&w, "f32(bf16(X[b, i])) * 2.0 * f32(bf16(tanh(W[i, j])))");
   neo_arena_free(&w.arena);
 }
@@ -87,7 +66,7 @@ static void factors_that_select_or_scale_are_told_from_operands(void **state) {
 static void intermediate_matrices_are_stored_narrow(void **state) {
   (void)state;
   world w;
-  load(&w, HEAD BODY, NEO_PRECISION_F32, NEO_PRECISION_BF16);
+  narrow(&w, HEAD BODY, NEO_PRECISION_F32, NEO_PRECISION_BF16);
   says(&w, "temp Y : bf16 [4, 5]");
   says(&w, "temp Z : bf16 [4, 5]");
   says(&w, "then bf16(acc0)");
@@ -99,14 +78,15 @@ static void intermediate_matrices_are_stored_narrow(void **state) {
 static void parameters_their_gradients_and_outputs_stay_exact(void **state) {
   (void)state;
   world w;
-  load(&w, HEAD BODY, NEO_PRECISION_BF16, NEO_PRECISION_BF16);
+  narrow(&w, HEAD BODY, NEO_PRECISION_BF16, NEO_PRECISION_BF16);
   says(&w, "param W : f32");
   says(&w, "temp dW : f32");
   says(&w, "update u : f32");
   neo_arena_free(&w.arena);
-  load(&w,
-       HEAD "def @2 Y[b: 4, j: 5] =\n  sum[i: 6] X[b, i] * W[i, j]\nentry forward forward: Y = Y\n",
-       NEO_PRECISION_F32, NEO_PRECISION_BF16);
+  narrow(&w,
+         HEAD
+         "def @2 Y[b: 4, j: 5] =\n  sum[i: 6] X[b, i] * W[i, j]\nentry forward forward: Y = Y\n",
+         NEO_PRECISION_F32, NEO_PRECISION_BF16);
   says(&w, "temp Y : f32");
   neo_arena_free(&w.arena);
 }
@@ -114,7 +94,7 @@ static void parameters_their_gradients_and_outputs_stay_exact(void **state) {
 static void what_was_stored_narrow_is_not_rounded_again(void **state) {
   (void)state;
   world w;
-  load(&w, HEAD BODY, NEO_PRECISION_BF16, NEO_PRECISION_BF16);
+  narrow(&w, HEAD BODY, NEO_PRECISION_BF16, NEO_PRECISION_BF16);
   says(&w, "sum[b: 4] f32(bf16(X[b, i])) * f32(Z[b, j])");
   neo_arena_free(&w.arena);
 }
@@ -123,11 +103,11 @@ static void what_was_stored_narrow_is_not_rounded_again(void **state) {
 static void reads_with_another_value_outside_are_narrow(void **state) {
   (void)state;
   world w;
-  load(&w,
-       HEAD "def @2 Y[b: 4, j: 5] = X[b, j] + 1.0\n"
-            "def @3 n[b: 4] =\n  sum[j: 3] (Y[b, 2 * j] else 0.0) - (Y[b, j + 3] else -inf)\n"
-            "entry forward forward: n = n\n",
-       NEO_PRECISION_F32, NEO_PRECISION_BF16);
+  narrow(&w,
+         HEAD "def @2 Y[b: 4, j: 5] = X[b, j] + 1.0\n"
+              "def @3 n[b: 4] =\n  sum[j: 3] (Y[b, 2 * j] else 0.0) - (Y[b, j + 3] else -inf)\n"
+              "entry forward forward: n = n\n",
+         NEO_PRECISION_F32, NEO_PRECISION_BF16);
   says(&w, "temp Y : bf16");
   neo_arena_free(&w.arena);
 }
@@ -136,17 +116,17 @@ static void reads_with_another_value_outside_are_narrow(void **state) {
 static void what_has_a_gradient_by_name_stays_exact(void **state) {
   (void)state;
   world w;
-  load(&w,
-       "neo-ir 1\nmodule t\ninput X : f32 [4, 5]\ntemp A : f32 [4, 5]\ntemp B : f32 [4, 5]\n"
-       "temp C : f32 [4, 5]\ntemp dB : f32 [4, 5]\ntemp L : f32 []\ntemp dA : f32 [4, 5]\n"
-       "cotangent d : f32 [4, 5]\n"
-       "def @1 A[b: 4, j: 5] = sin(X[b, j])\ndef @2 B[b: 4, j: 5] = exp(A[b, j])\n"
-       "def @3 C[b: 4, j: 5] = exp(B[b, j])\n"
-       "def @4 L[] =\n  sum[b: 4, j: 5] C[b, j]\n"
-       "def @5 dA[b: 4, j: 5] = d[b, j] * X[b, j]\ndef @6 dB[b: 4, j: 5] = C[b, j]\n"
-       "gradient of L for B into dB done\ncustom X -> A with d -> dA\n"
-       "entry forward forward: L = L, dB = dB\n",
-       NEO_PRECISION_F32, NEO_PRECISION_BF16);
+  narrow(&w,
+         "neo-ir 1\nmodule t\ninput X : f32 [4, 5]\ntemp A : f32 [4, 5]\ntemp B : f32 [4, 5]\n"
+         "temp C : f32 [4, 5]\ntemp dB : f32 [4, 5]\ntemp L : f32 []\ntemp dA : f32 [4, 5]\n"
+         "cotangent d : f32 [4, 5]\n"
+         "def @1 A[b: 4, j: 5] = sin(X[b, j])\ndef @2 B[b: 4, j: 5] = exp(A[b, j])\n"
+         "def @3 C[b: 4, j: 5] = exp(B[b, j])\n"
+         "def @4 L[] =\n  sum[b: 4, j: 5] C[b, j]\n"
+         "def @5 dA[b: 4, j: 5] = d[b, j] * X[b, j]\ndef @6 dB[b: 4, j: 5] = C[b, j]\n"
+         "gradient of L for B into dB done\ncustom X -> A with d -> dA\n"
+         "entry forward forward: L = L, dB = dB\n",
+         NEO_PRECISION_F32, NEO_PRECISION_BF16);
   says(&w, "temp A : f32");
   says(&w, "temp B : f32");
   neo_arena_free(&w.arena);

@@ -1,50 +1,12 @@
 /* Parallel fusion: what becomes one, what stays, and that values stay the same to the bit. */
 #include "base/random.h"
 #include "ir/interp.h"
-#include "ir/print.h"
-#include "ir/verify.h"
-#include "transform/transform.h"
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-typedef struct {
-  neo_arena arena;
-  neo_module *m;
-} world;
-
-static void load(world *w, const char *text) {
-  neo_arena_init(&w->arena, neo_alloc_default, NULL);
-  neo_names *names = neo_names_new(&w->arena);
-  neo_diags *d = neo_diags_new(&w->arena, neo_sources_new(&w->arena));
-  w->m = neo_module_parse(&w->arena, names, d, "test", text, strlen(text));
-  if (!w->m) {
-    neo_str s;
-    neo_str_init(&s, &w->arena);
-    neo_diags_print(d, &s, false);
-    fail_msg("%s\n%s", neo_str_text(&s), text);
-  }
-}
-
-static void apply(world *w) {
-  neo_str why;
-  neo_str_init(&why, &w->arena);
-  assert_int_equal(neo_pass_parallel(w->m), NEO_OK);
-  if (neo_module_verify(w->m, &why))
-    fail_msg("%s", neo_str_text(&why));
-}
+#include "tests/transform/world.h"
 
 static const char *definition(world *w, const char *tensor) {
-  neo_str s;
-  neo_str_init(&s, &w->arena);
   neo_tensor t = neo_tensor_find(w->m, tensor);
-  if (!t.i)
-    fail_msg("no tensor %s", tensor);
-  assert_int_equal(neo_tensor_at(w->m, t)->pieces.n, 1);
-  neo_def_print(w->m, (neo_def){neo_list_at(w->m, neo_tensor_at(w->m, t)->pieces, 0)}, &s);
-  return neo_arena_strdup(&w->arena, neo_str_text(&s));
+  assert_true(t.i == 0 || neo_tensor_at(w->m, t)->pieces.n == 1);
+  return piece(w, tensor, 0);
 }
 
 static void says(world *w, const char *tensor, const char *part) {
@@ -69,7 +31,7 @@ static void products_of_one_input_become_one(void **state) {
             "def @3 B[n: 3, j: 4] =\n  sum[i: 5] X[n, i] * W[3, i, j]\n"
             "def @4 C[n: 3, j: 4] =\n  sum[i: 5] X[n, i] * W[5, i, j]\n"
             "def @5 Y[n: 3, j: 4] = A[n, j] - B[n, j] * C[n, j]\nentry forward forward: Y = Y\n");
-  apply(&w);
+  apply(&w, neo_pass_parallel);
   says(&w, "all.A", "all.A[n: 3, t: 3, j: 4]");
   says(&w, "all.A", "X[n, i] * W[t * 2 + 1, i, j]");
   says(&w, "Y", "all.A[n, 0, j] - all.A[n, 1, j] * all.A[n, 2, j]");
@@ -83,7 +45,7 @@ static void the_axis_stands_behind_those_that_the_slices_lie_in(void **state) {
   load(&w, HEAD "def @2 A[n: 3, j: 4] =\n  sum[i: 5] Z[n, 0, i] * W[0, i, j]\n"
                 "def @3 B[n: 3, j: 4] =\n  sum[i: 5] Z[n, 1, i] * W[0, i, j]\n"
                 "def @5 Y[n: 3, j: 4] = A[n, j] - B[n, j]\nentry forward forward: Y = Y\n");
-  apply(&w);
+  apply(&w, neo_pass_parallel);
   says(&w, "all.A", "all.A[n: 3, t: 2, j: 4]");
   says(&w, "all.A", "Z[n, t, i] * W[0, i, j]");
   neo_arena_free(&w.arena);
@@ -97,7 +59,7 @@ static void constants_that_do_not_grow_evenly_stay_apart(void **state) {
             "def @3 B[n: 3, j: 4] =\n  sum[i: 5] X[n, i] * W[1, i, j]\n"
             "def @4 C[n: 3, j: 4] =\n  sum[i: 5] X[n, i] * W[5, i, j]\n"
             "def @5 Y[n: 3, j: 4] = A[n, j] - B[n, j] * C[n, j]\nentry forward forward: Y = Y\n");
-  apply(&w);
+  apply(&w, neo_pass_parallel);
   says(&w, "all.A", "t: 2");
   says(&w, "C", "sum");
   neo_arena_free(&w.arena);
@@ -111,7 +73,7 @@ static void what_depends_on_each_other_stays_apart(void **state) {
            "def @1 A[j: 3] =\n  sum[i: 3] X[i] * W[0, i, j]\n"
            "def @2 B[j: 3] =\n  sum[i: 3] A[i] * W[1, i, j]\n"
            "def @3 Y[j: 3] = A[j] + B[j]\nentry forward forward: Y = Y\n");
-  apply(&w);
+  apply(&w, neo_pass_parallel);
   assert_false(exists(&w, "all.A") || exists(&w, "all.B"));
   neo_arena_free(&w.arena);
 }
@@ -123,7 +85,7 @@ static void what_somebody_else_names_stays_apart(void **state) {
                 "def @3 B[n: 3, j: 4] =\n  sum[i: 5] X[n, i] * W[1, i, j]\n"
                 "def @5 Y[n: 3, j: 4] = A[n, j] - B[n, j]\n"
                 "entry forward forward: Y = Y, A = A\n");
-  apply(&w);
+  apply(&w, neo_pass_parallel);
   assert_false(exists(&w, "all.A") || exists(&w, "all.B"));
   neo_arena_free(&w.arena);
 }
@@ -135,7 +97,7 @@ static void sums_become_one_where_what_follows_differs(void **state) {
   load(&w, HEAD "def @2 A[n: 3, j: 4] =\n  sum[i: 5] X[n, i] * W[0, i, j]\n  then tanh(acc0)\n"
                 "def @3 B[n: 3, j: 4] =\n  sum[i: 5] X[n, i] * W[1, i, j]\n  then acc0 + A[n, j]\n"
                 "def @5 Y[n: 3, j: 4] = A[n, j] - B[n, j]\nentry forward forward: Y = Y\n");
-  apply(&w);
+  apply(&w, neo_pass_parallel);
   says(&w, "all.A", "X[n, i] * W[t, i, j]");
   says(&w, "A", "= tanh(all.A[n, 0, j])");
   says(&w, "B", "= all.A[n, 1, j] + A[n, j]");
@@ -152,7 +114,7 @@ static void elementwise_definitions_follow_only_where_they_take_all_slices(void 
                 "def @6 E[n: 3, j: 4] = sin(Z[n, 0, j])\ndef @7 F[n: 3, j: 4] = sin(Z[n, 1, j])\n"
                 "def @8 Y[n: 3, j: 4] = C[n, j] - D[n, j] + E[n, j] * F[n, j]\n"
                 "entry forward forward: Y = Y\n");
-  apply(&w);
+  apply(&w, neo_pass_parallel);
   says(&w, "all.C", "exp(all.A[n, t, j])");
   assert_false(exists(&w, "all.E"));
   neo_arena_free(&w.arena);
@@ -166,7 +128,7 @@ static void stacked_slices_become_one_piece(void **state) {
                 "def @4 S[r: 1, n: 3, j: 4] at [r, n, j] = A[n, j]\n"
                 "def @5 S[r: 1, n: 3, j: 4] at [r + 1, n, j] = B[n, j]\n"
                 "entry forward forward: S = S\n");
-  apply(&w);
+  apply(&w, neo_pass_parallel);
   says(&w, "S", "S[r: 2, n: 3, j: 4] = all.A[n, r, j]");
   neo_arena_free(&w.arena);
 }
@@ -181,7 +143,7 @@ static void what_a_piece_asks_of_its_axis_stays_true(void **state) {
                 "def @5 S[r: 1, n: 3, j: 4] at [r + 1, n, j] =\n"
                 "  sum[i: r + 2] where r < i; X[n, i] * W[1, i, j]\n"
                 "entry forward forward: S = S\n");
-  apply(&w);
+  apply(&w, neo_pass_parallel);
   says(&w, "S", "sum[i: 2] where 0 < i;");
   neo_arena_free(&w.arena);
 }
@@ -194,7 +156,7 @@ static void what_one_entry_needs_alone_stays_out_of_another(void **state) {
                 "def @4 C[n: 3, j: 4] = exp(A[n, j])\n"
                 "def @5 Y[n: 3, j: 4] = A[n, j] - B[n, j]\n"
                 "entry forward forward: C = C\nentry forward test: Y = Y\n");
-  apply(&w);
+  apply(&w, neo_pass_parallel);
   assert_false(exists(&w, "all.A") || exists(&w, "all.B"));
   neo_arena_free(&w.arena);
 }
@@ -211,7 +173,7 @@ static void a_tensor_has_at_most_16_dimensions(void **state) {
            "def @2 B[a: 2, b: 3, " AXES "] = X[a, 1, " INDEX "]\n"
            "def @3 Y[a: 2, b: 3, " AXES "] = A[a, b, " INDEX "] * B[a, b, " INDEX "]\n"
            "entry forward forward: Y = Y\n");
-  apply(&w);
+  apply(&w, neo_pass_parallel);
   assert_false(exists(&w, "all.A"));
   neo_arena_free(&w.arena);
 }
@@ -311,7 +273,7 @@ static void values_stay_the_same(void **state) {
     const char *program = random_program(&text, seed);
     load(&before, program);
     load(&after, program);
-    apply(&after);
+    apply(&after, neo_pass_parallel);
     merged += merged_something(&after);
     neo_interp *x = values_of(&before), *y = values_of(&after);
     for (uint32_t k = 0; k < 2; k++) {

@@ -1,48 +1,6 @@
 /* Passes on small modules in text form. */
 #include "ir/interp.h"
-#include "ir/print.h"
-#include "ir/verify.h"
-#include "transform/transform.h"
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-typedef struct {
-  neo_arena arena;
-  neo_module *m;
-} world;
-
-static void load(world *w, const char *text) {
-  neo_arena_init(&w->arena, neo_alloc_default, NULL);
-  neo_names *names = neo_names_new(&w->arena);
-  neo_diags *d = neo_diags_new(&w->arena, neo_sources_new(&w->arena));
-  w->m = neo_module_parse(&w->arena, names, d, "test", text, strlen(text));
-  if (!w->m) {
-    neo_str s;
-    neo_str_init(&s, &w->arena);
-    neo_diags_print(d, &s, false);
-    fail_msg("%s", neo_str_text(&s));
-  }
-}
-
-static void apply(world *w, neo_status (*pass)(neo_module *)) {
-  neo_str why;
-  neo_str_init(&why, &w->arena);
-  assert_int_equal(pass(w->m), NEO_OK);
-  if (neo_module_verify(w->m, &why))
-    fail_msg("%s", neo_str_text(&why));
-}
-
-static const char *piece(world *w, const char *tensor, uint32_t k) {
-  neo_str s;
-  neo_str_init(&s, &w->arena);
-  neo_tensor t = neo_tensor_find(w->m, tensor);
-  assert_true(t.i && neo_tensor_at(w->m, t)->pieces.n > k);
-  neo_def_print(w->m, (neo_def){neo_list_at(w->m, neo_tensor_at(w->m, t)->pieces, k)}, &s);
-  return neo_arena_strdup(&w->arena, neo_str_text(&s));
-}
+#include "tests/transform/world.h"
 
 static const char *definition(world *w, const char *tensor) {
   return piece(w, tensor, 0);
@@ -234,8 +192,7 @@ int main(void) {
       cmocka_unit_test(equal_definitions_become_one_and_so_do_their_readers),
       cmocka_unit_test(outputs_keep_their_own_definition),
       cmocka_unit_test(a_guard_that_always_holds_is_dropped),
-      cmocka_unit_test(
-          a_range_that_steps_every_other_place_becomes_two_pieces_of_constant_windows),
+      cmocka_unit_test(a_range_that_steps_every_other_place_becomes_two_pieces_of_constant_windows),
       cmocka_unit_test(a_window_cut_at_both_ends_is_one),
       cmocka_unit_test(the_shortest_window_is_taken_even_if_it_stands_still),
       cmocka_unit_test(a_remainder_that_fixes_a_reduction_axis_is_stepped_over),

@@ -1,0 +1,25 @@
+/* Modules for tests of passes: text, the pass, text. */
+#ifndef NEO_TESTS_TRANSFORM_WORLD_H
+#define NEO_TESTS_TRANSFORM_WORLD_H
+#include "ir/ir.h"
+#include "transform/transform.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+typedef struct {
+  neo_arena arena;
+  neo_module *m;
+} world;
+
+/* Text that does not parse fails the test. */
+void load(world *w, const char *text);
+/* Runs a pass; what does not verify afterwards fails the test. */
+void apply(world *w, neo_status (*pass)(neo_module *));
+/* The whole module; piece k of a tensor. */
+const char *text_of(world *w);
+const char *piece(world *w, const char *tensor, uint32_t k);
+
+#endif
