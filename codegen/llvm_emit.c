@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <string.h>
 
+enum { MANY_ACCESSES = 32 };
+
 static void block(neo_ll_gen *g, const neo_block *b);
 
 static LLVMTypeRef i64_type(neo_ll_gen *g) { return LLVMInt64TypeInContext(g->l->ctx); }
@@ -249,6 +251,17 @@ static void vector(neo_ll_gen *g, const neo_ls *s) {
   g->var[s->attr] = before;
 }
 
+/* x + by, a step of a loop's counter. Before code generation a pass looks for better counters
+ * (loop strength reduction), in a time that grows much faster than the accesses in the loop. Where
+ * these are many, they differ in constants and there is little to find: an expectation, which is
+ * no code, hides the step from it. */
+static LLVMValueRef counted_on(neo_ll_gen *g, LLVMValueRef x, int64_t by, bool nonneg, bool hide) {
+  LLVMValueRef next = LLVMBuildNSWAdd(g->l->b, x, neo_ll_int(i64_type(g), by), "");
+  if (nonneg) LLVMSetNUW(next, true);
+  LLVMValueRef arg[] = {next, neo_ll_int(i64_type(g), 0)};
+  return hide ? neo_ll_call(g->l, "llvm.expect", i64_type(g), arg, 2) : next;
+}
+
 /* body for x = lo, lo + step, ... < hi. `nonneg` and `multiple` are facts about lo. */
 static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRef hi, bool nonneg,
                     int64_t multiple) {
@@ -265,10 +278,10 @@ static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRe
                                  .depth = ++g->depth,
                                  .nonneg = nonneg,
                                  .multiple = multiple};
+  uint32_t accesses = g->n_accesses;
   block(g, &s->body);
-  LLVMValueRef step = LLVMConstInt(i64_type(g), (unsigned long long)s->step, true);
-  LLVMValueRef next = LLVMBuildNSWAdd(b, x, step, "");
-  if (nonneg) LLVMSetNUW(next, true);
+  bool many = g->n_accesses - accesses > MANY_ACCESSES;
+  LLVMValueRef next = counted_on(g, x, s->step, nonneg, many);
   LLVMBasicBlockRef last = LLVMGetInsertBlock(b);
   LLVMAddIncoming(x, &next, &last, 1);
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, hi, ""), body, after);

@@ -91,6 +91,7 @@ static void mark_alias(neo_ll_gen *g, uint32_t buf, LLVMValueRef access) {
   neo_ll_buf *b = &g->buf[buf];
   if (b->scope)
     LLVMSetMetadata(access, LLVMGetMDKindIDInContext(g->l->ctx, "alias.scope", 11), b->scope);
+  g->n_accesses++;
   if (b->noalias)
     LLVMSetMetadata(access, LLVMGetMDKindIDInContext(g->l->ctx, "noalias", 7), b->noalias);
 }
