@@ -28,7 +28,7 @@ GROUPS = {  # must, must_tuned, stretch
     "compile time": (None, None, None),
     "peak memory": (1.25, 1.25, 1 / 0.6),
     "search": (None, None, None),
-    "passes alone": (None, None, None),
+    "alone": (None, None, None),
 }
 ANALYTIC_OF_TUNED = 0.75  # what the analytic choice reaches at least of the tuned one
 AGREE = 1e-3  # relative difference of what both sides compute
@@ -161,19 +161,30 @@ def search(threads):
                   defines=dict(M=m, N=n, K=k))
 
 
-def passes():
-    """The passes that may be left out."""
-    with open(os.path.join(ROOT, "tools", "pipeline", "passes.def")) as f:
-        return re.findall(r'^X\("([^"]+)", \w+, false', f.read(), re.M)
+def table(path, pattern):
+    """Names in a table of the compiler."""
+    with open(os.path.join(ROOT, path)) as f:
+        return re.findall(pattern, f.read(), re.M)
+
+
+def transformations():
+    """What can be left out, by itself, all, and how to compile so."""
+    kinds = table("fusion/kinds.def", r'^X\(\w+, "([^"]+)"')
+    yield "all", ()
+    for name in table("tools/pipeline/passes.def", r'^X\("([^"]+)", \w+, false'):
+        yield name, ("--passes=" + name, "--no-fuse=all")
+    for kind in kinds:
+        others = ",".join(k for k in kinds if k != kind)
+        yield "fusion of " + kind, ("--passes=", "--no-fuse=" + others)
 
 
 def alone(threads):
-    """What each pass brings, by itself and all together, over none of them."""
+    """What each transformation brings, by itself and all together, over none of them."""
     for model, batch in (("milstm", 16), ("capsulenet", 1), ("resnet18", 1)):
-        for name in (*passes(), "all"):
-            yield step(model, "passes alone", ("baseline",), threads, batch,
-                       f"alone {name} {model} batch {batch}", lr=IMAGES_LR, baseline=("--passes=",),
-                       options=() if name == "all" else ("--passes=" + name,))
+        for name, how in transformations():
+            yield step(model, "alone", ("baseline",), threads, batch,
+                       f"alone {name}: {model} batch {batch}", lr=IMAGES_LR, options=how,
+                       baseline=("--passes=", "--no-fuse=all"))
 
 
 def all_rows(threads=None):
