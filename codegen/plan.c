@@ -48,9 +48,9 @@ static void add_entries(plan_store *store, const neo_plan_input *in) {
   plan_store_fixed(store);
   add_kernels(store->p, in);
   for (size_t k = 0; k < m->entries.n; k++) {
-    neo_entry_rec e = m->entries.at[k];
-    if (e.kind != NEO_ENTRY_INIT)
-      plan_entry_add(&env, &e);
+    const neo_entry_rec *e = &m->entries.at[k];
+    if (e->kind != NEO_ENTRY_INIT)
+      plan_entry_add(&env, e);
   }
   plan_entry_init(&env);
   plan_name_entries(store->p);

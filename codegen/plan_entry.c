@@ -319,7 +319,7 @@ static planner planner_new(const plan_entry_env *env, const neo_entry_rec *entry
 }
 
 static void add_steps(planner *q, const neo_tensor *roots, size_t n, neo_rt_entry e) {
-  q->order = plan_order(q->env, q->scratch, &q->updates, roots, n, !q->entry);
+  q->order = plan_order(q->env, q->scratch, &q->updates, roots, n, q->entry);
   bind_outputs(q);
   plan_frame(q, &e);
   e.first_step = (int32_t)q->p->steps.n;

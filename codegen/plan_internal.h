@@ -47,9 +47,9 @@ typedef struct {
 } plan_entry_env;
 typedef NEO_VEC(uint32_t) plan_groups;
 /* The groups that `roots` need, in the order in which they run. `updates`: tensors that take effect
- * when the entry ends. */
+ * when the entry ends; null entry: that of initial values. */
 plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_map *updates,
-                       const neo_tensor *roots, size_t n_roots, bool init);
+                       const neo_tensor *roots, size_t n_roots, const neo_entry_rec *entry);
 
 /* ---- plan_entry.c: the steps of one entry */
 void plan_entry_add(const plan_entry_env *env, const neo_entry_rec *e);

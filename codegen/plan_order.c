@@ -54,10 +54,11 @@ static bool writes_here(const order_ctx *o, neo_tensor t, bool init) {
   return kept == init || r == NEO_ROLE_TEMP;
 }
 
-static void find_writers(order_ctx *o, bool init) {
+static void find_writers(order_ctx *o, const neo_entry_rec *entry) {
+  uint32_t number = entry ? neo_group_entry(o->m, entry) : 0;
   for (uint32_t g = (uint32_t)n_groups(o); g-- > 0;)
     for (size_t k = 0; k < group_at(o, g)->roots.n; k++)
-      if (writes_here(o, group_at(o, g)->roots.at[k], init))
+      if (group_at(o, g)->entry == number && writes_here(o, group_at(o, g)->roots.at[k], !entry))
         add_link(o, &o->writers, group_at(o, g)->roots.at[k], g);
 }
 
@@ -132,7 +133,7 @@ static size_t next_group(const order_ctx *o, size_t n_left) {
 }
 
 plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_map *updates,
-                       const neo_tensor *roots, size_t n_roots, bool init) {
+                       const neo_tensor *roots, size_t n_roots, const neo_entry_rec *entry) {
   order_ctx o = {
       .env = env, .m = env->store->p->m, .scratch = scratch, .updates = updates, .links = {0}};
   plan_groups out = {0};
@@ -141,7 +142,7 @@ plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_
   NEO_PUSH(scratch, &o.links, (group_link){0, 0});
   o.is_needed = NEO_NEW_ARRAY(scratch, bool, n_groups(&o) + 1);
   o.waiting = NEO_NEW_ARRAY(scratch, uint32_t, n_groups(&o) + 1);
-  find_writers(&o, init);
+  find_writers(&o, entry);
   find_needed(&o, roots, n_roots);
   find_edges(&o);
   const uint32_t *sorted = sort_edges(&o);

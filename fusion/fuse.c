@@ -43,8 +43,8 @@ void fuse_price(fuser *q, double price) {
 }
 
 void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o,
-                neo_str *explain) {
-  *q = (fuser){.m = m, .a = a, .explain = explain, .off = o ? o->off : 0};
+                uint32_t entry, neo_str *explain) {
+  *q = (fuser){.m = m, .a = a, .explain = explain, .entry = entry, .off = o ? o->off : 0};
   q->profile = o && o->profile ? o->profile : neo_profile_of(32);
   fuse_facts(q);
   make_groups(q);
@@ -69,7 +69,7 @@ static const int8_t *shared_of(fuser *q, const fuse_parts *p, uint32_t k) {
 }
 
 static neo_group group_of(fuser *q, const fuse_group *x) {
-  neo_group g = {0};
+  neo_group g = {.entry = q->entry};
   fuse_parts p;
   const char *why;
   bool ok = fuse_parts_of(q, x->members.at, x->members.n, &p, &why);
@@ -100,7 +100,8 @@ static void add_inits(fuser *q, neo_grouping *out) {
 }
 
 static void emit(fuser *q, neo_grouping *out) {
-  add_inits(q, out);
+  if (!q->entry)
+    add_inits(q, out);
   for (size_t at = 0; at < q->n_order; at++) {
     uint32_t g = q->by_place[at];
     if (!g || !q->groups.at[g - 1].members.n)
@@ -123,13 +124,13 @@ static double kept_bytes(fuser *q) {
 /* With a price on what is kept, more is computed again: the lowest of these with which the rest
  * fits is taken. */
 static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o,
-                   neo_str *explain) {
-  static const double prices[] = {0, 3e-12, 1e-11, 3e-11, 1e-10, 3e-10, 1e-9, 1e-8};
+                   uint32_t entry, neo_str *explain) {
+  static const double prices[] = {0, 3e-12, 1e-11, 3e-11, 1e-10, 3e-10, 1e-9, 1e-8, 1e-6};
   enum { N = sizeof prices / sizeof *prices };
   int64_t most = o ? o->memory : NEO_FUSE_FAST;
   for (int k = most == NEO_FUSE_SMALL ? N - 1 : 0; k < N; k++) {
     size_t mark = explain ? explain->n : 0;
-    fuse_begin(q, m, a, o, explain);
+    fuse_begin(q, m, a, o, entry, explain);
     fuse_price(q, prices[k]);
     fuse_greedy(q);
     if (most <= 0 || kept_bytes(q) <= (double)most || k + 1 == N)
@@ -139,12 +140,28 @@ static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options
   }
 }
 
+/* ---- entries */
+
+uint32_t neo_group_entry(const neo_module *m, const neo_entry_rec *e) {
+  return e->kind == NEO_ENTRY_TRAIN ? (uint32_t)(e - m->entries.at) + 1 : 0;
+}
+
+static void fuse_entry(neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
+                       neo_grouping *out, neo_str *explain) {
+  fuser q;
+  if (explain && entry)
+    neo_str_addf(explain, "in %s:\n", neo_name_text(m->names, m->entries.at[entry - 1].name));
+  search(&q, m, a, o, entry, explain);
+  emit(&q, out);
+}
+
 neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o, neo_grouping *out,
                          neo_str *explain) {
-  fuser q;
   *out = (neo_grouping){.m = m};
-  search(&q, m, a, o, explain);
-  emit(&q, out);
+  fuse_entry(m, a, o, 0, out, explain);
+  for (size_t k = 0; k < m->entries.n; k++)
+    if (neo_group_entry(m, &m->entries.at[k]))
+      fuse_entry(m, a, o, (uint32_t)k + 1, out, explain);
   return NEO_OK;
 }
 

@@ -91,6 +91,7 @@ typedef struct fuser {
   const neo_profile *profile;
   uint32_t off;    /* kinds that are switched off, as bits */
   double price;    /* seconds for a byte that is kept for the backward pass */
+  uint32_t entry;  /* see fuse_begin */
   neo_str *explain;
   fuse_def *def;   /* by id */
   bool *wanted;    /* by tensor */
@@ -173,8 +174,11 @@ uint64_t fuse_move_stamp(fuser *q, const fuse_move *x);
 bool fuse_move_make(fuser *q, const fuse_move *x, fuse_list *changed);
 
 /* ---- fuse.c, fuse_greedy.c */
-/* Facts, a group for every definition, their order. */
-void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, neo_str *explain);
+/* Facts, a group for every definition, their order: of the entries that groups of this number are
+ * for (neo_group.entry), or of all. */
+enum { FUSE_EVERY = UINT32_MAX };
+void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
+                neo_str *explain);
 /* Sets the price of a byte that is kept, in seconds, and with it the costs of all groups. */
 void fuse_price(fuser *q, double price);
 /* Makes moves, the best reward first, until none is left that has any. */

@@ -92,9 +92,22 @@ static uint64_t up_to_last(uint64_t axes) {
   return all;
 }
 
+/* An operand of a product is copied again for each point of the output axes that it does not have,
+ * but for the longest, along which the register tile goes. */
+static double copies_of(const looker *c) {
+  double n = 1, longest = 1;
+  for (uint32_t k = 0; k < c->rec.n_out && k < 63; k++)
+    if (!(c->domain >> k & 1)) {
+      n *= c->extent[k];
+      longest = c->extent[k] > longest ? c->extent[k] : longest;
+    }
+  return n / longest;
+}
+
 static double evals_of(const looker *c, neo_expr load) {
-  uint64_t axes = up_to_last(neo_expr_axes(c->q->m, load));
-  return points_of(c, c->factor ? c->domain : axes & c->domain);
+  if (c->factor)
+    return points_of(c, c->domain) * copies_of(c);
+  return points_of(c, up_to_last(neo_expr_axes(c->q->m, load)) & c->domain);
 }
 
 /* The read of tensor t, made if this is the first. */
@@ -131,9 +144,10 @@ static void look_node(void *ctx, neo_expr e) {
   looker *c = ctx;
   neo_node n = *neo_expr_node(c->q->m, e);
   c->size++;
-  if (n.op == NEO_OP_LOAD || n.op == NEO_OP_LOAD_ELSE)
+  if (n.op == NEO_OP_LOAD || n.op == NEO_OP_LOAD_ELSE) {
     add_read(c, e, &n);
-  else if (n.op == NEO_OP_RAND || (n.type != NEO_I64_T && neo_op_is_elementwise((neo_op)n.op)))
+    c->work += n.op == NEO_OP_LOAD ? 0.5 : 1.5;
+  } else if (n.op == NEO_OP_RAND || (n.type != NEO_I64_T && neo_op_is_elementwise((neo_op)n.op)))
     c->work += op_work((neo_op)n.op);
   else if (n.type == NEO_I64_T && (n.op == NEO_OP_DIV || n.op == NEO_OP_MOD))
     c->work += 2; /* lanes no longer run along memory */
@@ -340,12 +354,19 @@ static neo_list needed_by_inits(fuser *q) {
   return neo_list_new(q->m, ids.at, ids.n);
 }
 
+/* Is entry k one of those at hand? */
+static bool is_at_hand(const fuser *q, size_t k) {
+  return q->entry == FUSE_EVERY || neo_group_entry(q->m, &q->m->entries.at[k]) == q->entry;
+}
+
 /* What the first outputs need (a training entry's loss) is computed forward, the rest backward. */
 static void find_forward(fuser *q) {
   neo_def *order;
   NEO_VEC(neo_tensor) roots = {0};
   for (size_t k = 0; k < q->m->entries.n; k++) {
     const neo_entry_rec *e = &q->m->entries.at[k];
+    if (!is_at_hand(q, k))
+      continue;
     bool trains = e->kind == NEO_ENTRY_TRAIN || e->kind == NEO_ENTRY_GRAD;
     for (uint32_t j = 0; j < e->outputs.n && (j == 0 || !trains); j++)
       NEO_PUSH(q->a, &roots, (neo_tensor){neo_list_at(q->m, e->outputs, j)});
@@ -360,13 +381,14 @@ static void find_forward(fuser *q) {
 static void need_entries(fuser *q) {
   NEO_VEC(neo_tensor) roots = {0};
   neo_def *order;
-  neo_list inits = needed_by_inits(q);
+  bool inits_too = q->entry == FUSE_EVERY || !q->entry;
+  neo_list inits = inits_too ? needed_by_inits(q) : (neo_list){0};
   need_roots(q, inits, 1);
   for (uint32_t k = 0; k < inits.n; k++)
     NEO_PUSH(q->a, &roots, (neo_tensor){neo_list_at(q->m, inits, k)});
   for (size_t k = 0; k < q->m->entries.n; k++) {
     neo_list lists[] = {q->m->entries.at[k].outputs, q->m->entries.at[k].updates};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && is_at_hand(q, k); i++) {
       need_roots(q, lists[i], (uint32_t)k + 2);
       for (uint32_t j = 0; j < lists[i].n; j++)
         NEO_PUSH(q->a, &roots, (neo_tensor){neo_list_at(q->m, lists[i], j)});

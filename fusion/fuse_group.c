@@ -447,6 +447,8 @@ typedef struct {
   double work, shared_points;
 } pricing;
 
+enum { OPERAND_WORK = 4 };
+
 static uint32_t stage_bit(uint32_t level, bool store) {
   return 1u << ((level > 14 ? 14 : level) + (store ? 16 : 0));
 }
@@ -514,7 +516,8 @@ static void spread(pricing *c, uint32_t k) {
       c->same[y] |= c->same[k];
       c->extra[y] += c->extra[k];
     } else {
-      c->extra[y] += r->evals * times;
+      /* operands of products are copied an element at a time where they are not vectors */
+      c->extra[y] += r->evals * times * (d->product && r->reduced ? OPERAND_WORK : 1);
     }
   }
   if (is_reduction(d))

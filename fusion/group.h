@@ -17,6 +17,7 @@ typedef struct {
   NEO_VEC(neo_member) members; /* producers first */
   NEO_VEC(neo_tensor) roots;   /* tensors written to memory */
   NEO_VEC(neo_tensor) reads;   /* tensors read from memory, each once */
+  uint32_t entry; /* the training entry that it is for, number + 1; 0: all that are none */
   uint64_t key[2];             /* of the canonical IR without names: equal keys share a kernel */
   const char *name;            /* of the first root, made a C identifier */
   struct neo_form *form;       /* cache of neo_group_form; null: not made yet */
@@ -44,6 +45,10 @@ typedef struct {
   int64_t memory; /* bytes that may be kept from the forward to the backward pass; NEO_FUSE_FAST:
                      any number; NEO_FUSE_SMALL: as few as possible */
 } neo_fuse_options;
+
+/* Training entries have groups of their own, in which nothing is kept that only others want (the
+ * gradients); equal groups have one kernel all the same. */
+uint32_t neo_group_entry(const neo_module *m, const neo_entry_rec *e); /* as in neo_group.entry */
 
 /* Groups the definitions that the entries and inits need, by the best reward first (fuse.h says
  * which); `explain` gets a line a decision, with its reward in microseconds, and one for neighbours

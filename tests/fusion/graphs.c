@@ -321,7 +321,7 @@ double graph_optimum(neo_module *m, neo_arena *a, const neo_fuse_options *option
   static optimum none;
   optimum *o = NEO_NEW(a, optimum);
   *o = none;
-  fuse_begin(&q, m, a, options, NULL);
+  fuse_begin(&q, m, a, options, FUSE_EVERY, NULL);
   o->q = &q;
   o->best = 1e9;
   assert_true(q.n_order <= MOST_DEFS);

@@ -22,7 +22,7 @@ static void greedy_is_near_the_optimum_of_small_graphs(void **state) {
     neo_module *m = graph_make(&a, seed, 3 + (uint32_t)(seed % 6));
     double best = graph_optimum(m, &a, NULL);
     if (best > 0) {
-      fuse_begin(&q, m, &a, NULL, NULL);
+      fuse_begin(&q, m, &a, NULL, FUSE_EVERY, NULL);
       fuse_greedy(&q);
       loss[n++] = fuse_total(&q) / best - 1;
       if (getenv("NEO_TEST_VERBOSE") && loss[n - 1] > 0.02)
@@ -45,7 +45,7 @@ static void groups_of_random_graphs_can_run(void **state) {
     fuser q;
     const char *why = "";
     neo_arena_init(&a, neo_alloc_default, NULL);
-    fuse_begin(&q, graph_make(&a, seed, 11), &a, NULL, NULL);
+    fuse_begin(&q, graph_make(&a, seed, 11), &a, NULL, FUSE_EVERY, NULL);
     double before = fuse_total(&q);
     fuse_greedy(&q);
     if (!graph_is_legal(&q, &why))
@@ -65,7 +65,7 @@ static void options_are_obeyed(void **state) {
       const char *why = "";
       neo_fuse_options o = {.off = kind < NEO_FUSE_KINDS ? 1u << kind : ~0u};
       neo_arena_init(&a, neo_alloc_default, NULL);
-      fuse_begin(&q, graph_make(&a, seed, 11), &a, &o, NULL);
+      fuse_begin(&q, graph_make(&a, seed, 11), &a, &o, FUSE_EVERY, NULL);
       fuse_greedy(&q);
       assert_true(graph_is_legal(&q, &why));
       for (size_t g = 0; g < q.groups.n; g++) {
@@ -104,7 +104,7 @@ static uint64_t work_of_cells(uint32_t n) {
                "def V[i: 64, j: 64] =\n  sum[b: 16] X[b, i] * h%u[b, j]\n  then W[i, j] - acc0\n"
                "entry train step: y = h%u; updates V\n",
                n, n);
-  fuse_begin(&q, graph_parse(&a, neo_str_text(&s)), &a, NULL, NULL);
+  fuse_begin(&q, graph_parse(&a, neo_str_text(&s)), &a, NULL, FUSE_EVERY, NULL);
   fuse_greedy(&q);
   const char *why = "";
   if (n < 300)
@@ -143,8 +143,8 @@ static void memory_that_is_kept_has_a_limit(void **state) {
     neo_module *m = graph_parse(&a, text);
     neo_fuse_options o = {.memory = small ? NEO_FUSE_SMALL : NEO_FUSE_FAST};
     assert_int_equal(neo_fuse_with(m, &a, &o, &g, NULL), NEO_OK);
-    fuse_begin(&q, m, &a, &o, NULL);
-    fuse_price(&q, small ? 1e-8 : 0);
+    fuse_begin(&q, m, &a, &o, FUSE_EVERY, NULL);
+    fuse_price(&q, small ? 1e-6 : 0);
     fuse_greedy(&q);
     kept[small] = 0;
     for (size_t k = 0; k < q.n_order; k++)

@@ -38,7 +38,8 @@ static void put_backward(neoc_cli *cli, neo_compilation *c, const neo_entry_rec 
   const bool *needed = made_by(c, a, roots, n);
   for (size_t k = 0; k < c->grouping.groups.n; k++) {
     const neo_group *g = &c->grouping.groups.at[k];
-    for (size_t i = 0; is_backward(g, forward, needed) && i < g->reads.n; i++)
+    bool here = g->entry == neo_group_entry(m, e) && is_backward(g, forward, needed);
+    for (size_t i = 0; here && i < g->reads.n; i++)
       kept[g->reads.at[i].i] = kept[g->reads.at[i].i] || forward[g->reads.at[i].i];
   }
   int64_t total = 0;
@@ -57,8 +58,10 @@ static void put_group(neo_compilation *c, size_t g, neo_str *out) {
   static const char *const places[] = {"memory", "inline", "registers"};
   const neo_group *gr = &c->grouping.groups.at[g];
   neo_module *m = c->module;
-  neo_str_addf(out, "group %zu %s: kernel %u, key %016llx%016llx\n", g, gr->name, c->kernel_of_group.at[g],
-         (unsigned long long)gr->key[0], (unsigned long long)gr->key[1]);
+  neo_str_addf(out, "group %zu %s: kernel %u, key %016llx%016llx%s%s\n", g, gr->name,
+               c->kernel_of_group.at[g], (unsigned long long)gr->key[0],
+               (unsigned long long)gr->key[1], gr->entry ? ", in " : "",
+               gr->entry ? neo_name_text(m->names, m->entries.at[gr->entry - 1].name) : "");
   for (size_t k = 0; k < gr->members.n; k++) {
     const neo_def_rec *d = neo_def_at(m, gr->members.at[k].def);
     neo_tensor t = {neo_list_at(m, d->out, 0)};
@@ -77,9 +80,9 @@ void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out) {
   for (size_t g = 0; g < c->grouping.groups.n; g++)
     put_group(c, g, out);
   for (size_t k = 0; k < c->module->entries.n; k++) {
-    neo_entry_rec e = c->module->entries.at[k];
-    if (e.kind == NEO_ENTRY_TRAIN && e.outputs.n)
-      put_backward(cli, c, &e, out);
+    const neo_entry_rec *e = &c->module->entries.at[k];
+    if (e->kind == NEO_ENTRY_TRAIN && e->outputs.n)
+      put_backward(cli, c, e, out);
   }
 }
 

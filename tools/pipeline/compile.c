@@ -132,22 +132,6 @@ static neo_status choose_target(neo_compilation *c) {
   return NEO_OK;
 }
 
-static bool updates_something(const neo_compilation *c, const neo_group *g) {
-  for (size_t i = 0; i < g->roots.n; i++)
-    if (neo_tensor_at(c->module, g->roots.at[i])->role == NEO_ROLE_UPDATE)
-      return true;
-  return false;
-}
-
-/* A new version may be written over the old one: then two buffers of the kernel are the same
- * memory. */
-static void allow_overlap(neo_compilation *c, const neo_group *g, neo_kernel *k) {
-  bool updates = updates_something(c, g);
-  for (size_t i = 0; updates && i < k->bufs.n; i++)
-    if (!(k->bufs.at[i].use & NEO_BUF_SCRATCH))
-      k->bufs.at[i].no_alias = false;
-}
-
 neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_schedule *s,
                              neo_kernel **out, const char **why) {
   neo_str text;
@@ -157,8 +141,6 @@ neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_s
     status = neo_kernel_verify(*out, &text);
   if (status)
     *why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&text));
-  else
-    allow_overlap(c, g, *out);
   return status;
 }
 
@@ -177,15 +159,13 @@ static neo_status lower_group(neo_compilation *c, const neo_group *g) {
   return NEO_OK;
 }
 
-/* A group whose kernel exists already: equal keys say the same up to names. One that may
- * overwrite what it reads has a kernel that knows it. */
+/* A group whose kernel exists already: equal keys say the same up to names, also which buffers may
+ * be the same memory. */
 static bool shared(neo_compilation *c, size_t g) {
   const uint64_t *key = c->grouping.groups.at[g].key;
   for (size_t k = 0; k < g && (key[0] | key[1]); k++) {
     const neo_group *old = &c->grouping.groups.at[k];
     if (old->key[0] != key[0] || old->key[1] != key[1])
-      continue;
-    if (updates_something(c, old) != updates_something(c, &c->grouping.groups.at[g]))
       continue;
     neo_schedule sched = c->schedules.at[k];
     const neo_record *from = c->schedule_from.at[k];
