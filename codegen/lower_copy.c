@@ -20,6 +20,7 @@ typedef struct { /* a loop of the copy */
   const neo_lx *lo, *hi;
   int64_t step, scale, coef; /* of an iteration: elements of the axis, of scratch */
   const neo_lx *origin;      /* where scratch counts from */
+  int64_t base;              /* of the axis where the variable is 0 */
 } copy_loop;
 
 typedef struct {
@@ -39,10 +40,12 @@ typedef struct {
 static void set_copy_axis(copier *c, const copy_loop *x, const neo_lx *v, const neo_lx *lane) {
   lowering *l = c->l;
   axis_value old = x->adds ? l->axis[x->axis] : (axis_value){.n = 0};
-  assert(old.n + 2 <= MAX_PARTS);
+  assert(old.n + 3 <= MAX_PARTS);
+  if (x->base)
+    old.at[old.n++] = (axis_part){lx_int(l, x->base), 1, 0};
   old.at[old.n++] = (axis_part){v, x->scale, l->depth};
   if (lane)
-    old.at[old.n++] = (axis_part){lane, 1, DEPTH_LANE};
+    old.at[old.n++] = (axis_part){lane, x->scale, DEPTH_LANE};
   neo_lower_set_parts(l, x->axis, old);
 }
 
@@ -127,9 +130,11 @@ static bool inside_of(copier *c, const copy_loop *x, inside *y) {
   if (neo_expr_uses_op(l->m, cond, NEO_OP_LOAD) ||
       !tighten_last(c, x->axis, cond, &lo, &hi, &rest))
     return false;
-  const neo_lx *begun = x->adds ? neo_lower_axis(l, x->axis) : lx_int(l, 0);
-  y->lo = lx_sub(l, neo_lower_expr(l, lo), begun);
-  y->hi = lx_sub(l, neo_lower_expr(l, hi), begun);
+  const neo_lx *begun = x->adds ? neo_lower_axis(l, x->axis) : lx_int(l, x->base);
+  const neo_lx *from = neo_lower_expr(l, lo), *to = neo_lower_expr(l, hi), *one = lx_int(l, 1);
+  bool down = x->scale < 0;
+  y->lo = down ? lx_add(l, lx_sub(l, begun, to), one) : lx_sub(l, from, begun);
+  y->hi = down ? lx_add(l, lx_sub(l, begun, from), one) : lx_sub(l, to, begun);
   y->value = value;
   y->zero = neo_list_expr(l->m, n.arg, 2);
   y->rest = rest;
@@ -175,7 +180,7 @@ static void copy_inner(copier *c, neo_block *in, const copy_loop *x) {
   const neo_lx *from = x->lo;
   int64_t whole = l->s->at[NEO_SCHED_VECTOR_WIDTH], n;
   bool fixed = neo_lx_is_int(lx_sub(l, x->hi, x->lo), &n);
-  for (int64_t width = x->scale == 1 ? whole : 1; width >= 1; width /= 2) {
+  for (int64_t width = x->scale <= 1 ? whole : 1; width >= 1; width /= 2) {
     const neo_lx *to = neo_lower_whole(l, from, x->hi, width);
     if (width > 1 && !fixed && width < whole)
       continue;
@@ -212,7 +217,7 @@ static int64_t merit(copier *c, const copy_loop *x) {
   enum { NONE, SHORT, SCATTERED, SECOND, GOOD };
   neo_module *m = c->l->m;
   int64_t n, width = c->l->s->at[NEO_SCHED_VECTOR_WIDTH];
-  bool unit = neo_expr_unit_stride(m, c->p->from, x->axis);
+  bool unit = x->scale <= 1 && neo_expr_has_stride(m, c->p->from, x->axis, x->scale);
   if (x->step > 1 || x->scale > 1)
     return NONE;
   if (!neo_lx_is_int(lx_sub(c->l, x->hi, x->lo), &n))
@@ -241,10 +246,11 @@ static void add_loop(copier *c, copy_loop x) {
 /* Over own axis k: all of it, of the first the block at hand. */
 static copy_loop own_loop(copier *c, uint32_t k) {
   lowering *l = c->l;
-  bool block = k == 0 && l->block.on;
+  bool block = k == 0 && l->block.on, whole = c->p->whole;
+  const neo_axis_rec *x = &c->s->axes.at[k];
   return (copy_loop){.axis = (uint32_t)l->f->axes.n + k,
-                     .lo = block ? l->block.lo : neo_lower_expr(l, c->b->lo[k]),
-                     .hi = block ? l->block.hi : neo_lower_expr(l, c->b->hi[k]),
+                     .lo = block ? l->block.lo : neo_lower_expr(l, whole ? x->lo : c->b->lo[k]),
+                     .hi = block ? l->block.hi : neo_lower_expr(l, whole ? x->hi : c->b->hi[k]),
                      .step = 1,
                      .scale = 1,
                      .coef = c->p->k_coef[k],
@@ -327,7 +333,7 @@ static void add_own_loops(copier *c, uint32_t from) {
 static void copy_rows(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo, const neo_lx *hi) {
   c->n = 0;
   c->offset.n = 0;
-  add_loop(c, (copy_loop){axis, false, lo, hi, 1, 1, c->p->unit, lo});
+  add_loop(c, (copy_loop){axis, false, lo, hi, 1, 1, c->p->unit, lo, 0});
   add_own_loops(c, 0);
   copy_nest(c, in, 0);
 }
@@ -348,8 +354,8 @@ static void copy_tiles(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo
   add_own_loops(c, 0);
   const neo_lx *tiles = lx_int(l, group), *end = group ? lx_int(l, size) : lx_sub(l, hi, v);
   if (group > 1)
-    add_loop(c, (copy_loop){axis, true, zero, tiles, 1, size, size * c->p->tile_coef, zero});
-  add_loop(c, (copy_loop){axis, true, zero, end, 1, 1, c->p->unit, zero});
+    add_loop(c, (copy_loop){axis, true, zero, tiles, 1, size, size * c->p->tile_coef, zero, 0});
+  add_loop(c, (copy_loop){axis, true, zero, end, 1, 1, c->p->unit, zero, 0});
   put_contiguous_last(c);
   copy_nest(c, body, 0);
   neo_lower_close(l);
@@ -368,6 +374,37 @@ static void copy_axis(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo,
   }
   copy_tiles(c, in, axis, many, mid, lo, size, 1);
   copy_tiles(c, in, axis, mid, hi, lo, size, 0);
+}
+
+/* ---- rows and columns that slide */
+
+/* scratch[k][u]: with the side's axis at its first element, what own axis slide.own would have to be for each u. Conditions
+ * and proofs are about the whole range that it then has. */
+static void copy_sliding(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo,
+                         const neo_lx *hi) {
+  lowering *l = c->l;
+  const pack *p = c->p;
+  const neo_sliding *w = &p->slide;
+  uint32_t own = (uint32_t)l->f->axes.n + w->own;
+  int64_t base = w->lo - w->beta * p->shift, most = p->reach - 1;
+  neo_axis_rec before = l->fact_axes[own], *now = &l->fact_axes[own];
+  now->lo = neo_const_int(l->m, NEO_I64_T, w->beta < 0 ? base - most : base);
+  now->hi = neo_const_int(l->m, NEO_I64_T, (w->beta < 0 ? base : base + most) + 1);
+  neo_map_init(&l->safe, l->a);
+  neo_lower_set_axis(l, axis, lo, l->depth);
+  c->n = 0;
+  c->offset.n = 0;
+  for (uint32_t k = 0; k < c->s->axes.n; k++)
+    if (p->k_coef[k] && k != w->own)
+      add_loop(c, own_loop(c, k));
+  const neo_lx *zero = lx_int(l, 0), *steps = lx_sub(l, lx_sub(l, hi, lo), lx_int(l, 1));
+  const neo_lx *end = lx_add(l, lx_mul(l, steps, w->alpha), lx_int(l, w->n));
+  add_loop(c, (copy_loop){own, false, zero, end, 1, w->beta, 1, zero, base});
+  put_contiguous_last(c);
+  copy_nest(c, in, 0);
+  *now = before;
+  neo_map_init(&l->safe, l->a);
+  neo_lower_forget(l);
 }
 
 /* ---- columns of several axes walked as one */
@@ -402,11 +439,11 @@ static void fill_temp(copier *c, neo_block *in, const walked *w) {
     inner *= extent;
   }
   const neo_lx *from = lx_div(l, w->lo, inner), *to = lx_div(l, w->hi, inner), *zero = lx_int(l, 0);
-  add_loop(c, (copy_loop){first, false, from, to, 1, 1, inner, from});
+  add_loop(c, (copy_loop){first, false, from, to, 1, 1, inner, from, 0});
   for (uint32_t k = first + 1; k <= l->walk_last; k++) {
     neo_expr_is_int(l->m, l->original->axes.at[k].hi, &extent);
     inner /= extent;
-    add_loop(c, (copy_loop){k, false, zero, lx_int(l, extent), 1, 1, inner, zero});
+    add_loop(c, (copy_loop){k, false, zero, lx_int(l, extent), 1, 1, inner, zero, 0});
   }
   put_contiguous_last(c);
   copy_nest(c, in, before);
@@ -507,7 +544,10 @@ void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *
     neo_expr zero = neo_const_int(l->m, neo_expr_type(l->m, p->from), 0);
     c.value = neo_op3(l->m, NEO_OP_SELECT, p->cond, p->from, zero);
   }
-  if (p->side == NEO_SIDE_ROWS && p->unit > 1)
+  if (p->slides)
+    copy_sliding(&c, in, p->side == NEO_SIDE_ROWS ? rows : columns,
+                 range[p->side == NEO_SIDE_ROWS ? 0 : 2], range[p->side == NEO_SIDE_ROWS ? 1 : 3]);
+  else if (p->side == NEO_SIDE_ROWS && p->unit > 1)
     copy_rows(&c, in, rows, range[0], range[1]);
   else if (p->side == NEO_SIDE_ROWS)
     copy_axis(&c, in, rows, range[0], range[1], at[NEO_SCHED_TILE_M]);

@@ -201,7 +201,7 @@ static const neo_lx *lower_packed(lowering *l, const pack *p) {
     if (l->lane)
       neo_lower_add_term(&sum, l->lane, 1, DEPTH_LANE);
   }
-  return neo_lx_load(l->k, p->buf, neo_lower_sum(l, &sum, 0));
+  return neo_lx_load(l->k, p->buf, neo_lower_sum(l, &sum, p->shift));
 }
 
 /* ---- nodes */

@@ -5,7 +5,8 @@
  *     scratch[tile of columns][k][column in the tile]       rows: scratch[tile of rows][k][row in the tile]
  *
  * or, for rows that are contiguous along k in memory already, scratch[row][k], which costs no transposition: a tile then
- * reads a stream for each row. k counts the steps of the own axes that the operand uses, in order. What an operand is not
+ * reads a stream for each row; or, for rows or columns that slide (schedule/sliding.c), scratch[k][u], where one of the own
+ * axes is part of u. k counts the steps of the own axes that the operand uses, in order. What an operand is not
  * defined for (padding, conditions) is zero in scratch, so that the inner loops have no conditions. Elements beyond the end
  * of a block are never used for a result.
  *
@@ -145,6 +146,7 @@ static void plan_pack(lowering *l, const neo_stage *s, const stage_bounds *b, co
   *p = (pack){.from = x->e, .cond = cond, .side = side, .temp = -1};
   neo_pack_shape shape = neo_pack_shape_of(l->m, l->original, s, x, side, l->s);
   int64_t unit = shape.k_unit;
+  p->whole = !cond.i && safe_alone(l, x->e);
   p->k_size = shape.k_size;
   for (uint32_t k = (uint32_t)s->axes.n; k-- > 0;) {
     if (!(x->axes >> (l->f->axes.n + k) & 1))
@@ -152,11 +154,18 @@ static void plan_pack(lowering *l, const neo_stage *s, const stage_bounds *b, co
     p->k_coef[k] = unit;
     p->k_extent[k] = shape.k_extent[k];
     unit *= shape.k_extent[k];
-    p->axes |= neo_expr_axes(l->m, b->lo[k]) | neo_expr_axes(l->m, b->hi[k]);
+    if (!p->whole)
+      p->axes |= neo_expr_axes(l->m, b->lo[k]) | neo_expr_axes(l->m, b->hi[k]);
   }
   p->axes |= x->axes | neo_expr_axes(l->m, cond);
   p->tile_coef = shape.tile_coef;
   p->unit = shape.unit;
+  p->slides = shape.slides;
+  p->slide = shape.slide;
+  p->shift = shape.shift;
+  p->reach = shape.reach;
+  if (shape.slides)
+    p->k_coef[shape.slide.own] = shape.slide.beta;
   p->buf = scratch(l, side == NEO_SIDE_ROWS ? "rows" : "columns", neo_expr_type(l->m, x->e),
                    shape.elements);
   if (shape.temp_elements) {

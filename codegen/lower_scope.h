@@ -56,9 +56,13 @@ typedef struct { /* an operand in scratch */
   int64_t k_extent[NEO_FORM_MAX_AXES];
   int64_t tile_coef;   /* of the first row or column of a tile, counted from the block */
   int64_t unit;        /* elements between two rows or columns of a tile */
+  bool slides;         /* own axis slide.own is part of the index of rows or columns */
+  neo_sliding slide;
+  int64_t shift, reach; /* of that index; beyond its last */
   int32_t temp;        /* columns of axes walked as one: buffer in which they lie before they are cut into tiles; -1: none */
   int64_t temp_pitch;
   uint32_t temp_axes;  /* how many own axes, the last ones, are in there together */
+  bool whole;          /* copied for all steps of the reduction, also where outer axes leave some of them out */
   uint64_t axes;       /* shared axes that the copy depends on */
   int32_t level;       /* made at the start of this leading loop's body; see lower.c */
   const neo_lx *around; /* iterations of the loops that it is moved out of; null: of none */

@@ -298,10 +298,23 @@ void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const 
   neo_lower_close_tile(l, t);
 }
 
+/* Does a packed operand slide with own axis k? Then copies of the loop's body share elements of rows, and LLVM keeps them all
+ * in registers that there are not. */
+static bool shares_rows(const lowering *l, uint32_t k, const tile *t) {
+  for (uint32_t i = 0; i < l->n_packs; i++) {
+    const pack *p = &l->packs[i];
+    if (t->rows > 1 && p->side == NEO_SIDE_ROWS && p->slides && p->slide.own == k)
+      return true;
+  }
+  return false;
+}
+
 /* Small innermost loops of constant length are unrolled. */
-static bool unrolls(const neo_stage *s, uint32_t k, const tile *t, const neo_lx *lo,
-                    const neo_lx *hi) {
+static bool unrolls(const lowering *l, const neo_stage *s, uint32_t k, const tile *t,
+                    const neo_lx *lo, const neo_lx *hi) {
   int64_t a, b;
+  if (shares_rows(l, k, t))
+    return false;
   if (!neo_lx_is_int(lo, &a) || !neo_lx_is_int(hi, &b) || b - a < 1)
     return false;
   return k + 1 == s->axes.n && b - a <= 8 && (b - a) * t->rows * t->cols <= 96;
@@ -324,7 +337,7 @@ static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const t
   uint32_t axis = (uint32_t)l->f->axes.n + k;
   const neo_lx *lo, *hi, *v;
   own_range(l, b, k, &lo, &hi);
-  if (unrolls(s, k, t, lo, hi)) {
+  if (unrolls(l, s, k, t, lo, hi)) {
     uint32_t var = neo_kernel_var(l->k, "k");
     neo_ls *loop = neo_ls_for(l->k, in, NEO_LOOP_UNROLL, var, lo, hi, 1);
     neo_lower_set_axis(l, axis, neo_lx_var(l->k, var), DEPTH_UNROLL);

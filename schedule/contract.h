@@ -43,6 +43,14 @@ bool neo_axis_range(neo_module *m, const neo_form *f, const neo_stage *s, uint32
 bool neo_expr_has_stride(neo_module *m, neo_expr e, uint32_t axis, int64_t stride);
 bool neo_expr_unit_stride(neo_module *m, neo_expr e, uint32_t axis);
 
+/* Does the expression, and the stage's condition, slide along shared axis b? Then b and own axis `own`, which runs over [lo, lo + n), occur in it only
+ * as alpha*b + beta*own, with alpha >= 1 and beta 1 or -1 (sliding.c). */
+typedef struct {
+  uint32_t own;
+  int64_t alpha, beta, lo, n;
+} neo_sliding;
+bool neo_sliding_of(neo_module *m, const neo_form *f, const neo_stage *s, neo_expr e, uint32_t b, neo_sliding *out);
+
 /* ---- scratch of a schedule, as codegen/lower_pack.c lays it out */
 neo_side neo_schedule_side(const neo_form *f, const neo_schedule *s, const neo_factor *x);
 typedef struct {
@@ -52,6 +60,9 @@ typedef struct {
   int64_t tile_coef; /* elements an element of rows or columns, at whole tiles */
   int64_t unit;      /* elements between two rows or columns of a tile */
   int64_t elements;
+  bool slides;       /* along its rows or columns: then these and own axis `slide.own` are one index, the last */
+  neo_sliding slide;
+  int64_t shift, reach; /* the index is alpha*(b - first b) + beta*(a - lo) + shift, below reach in a block */
   int64_t temp_elements, temp_pitch; /* columns of several axes: steps that lie apart before they are cut into tiles */
   uint32_t temp_axes;                /* how many own axes, the last ones, are in there together */
 } neo_pack_shape;

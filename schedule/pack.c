@@ -116,6 +116,29 @@ static void add_temp(const neo_form *f, const neo_stage *s, const neo_factor *x,
   y->temp_elements = steps * y->temp_pitch;
 }
 
+/* Rows and columns of one axis that slide: lanes need neighbouring elements. */
+static bool slides(neo_module *m, const neo_form *f, const neo_stage *s, const neo_factor *x,
+                   bool rows, const neo_schedule *sched, neo_sliding *out) {
+  const int64_t *p = sched->at;
+  int64_t axis = p[rows ? NEO_SCHED_AXIS_M : NEO_SCHED_VECTOR_AXIS];
+  if ((!rows && p[NEO_SCHED_MERGE] > 1) || !neo_sliding_of(m, f, s, x->e, (uint32_t)axis, out))
+    return false;
+  return (rows || out->alpha == 1) && !(out->own == 0 && p[NEO_SCHED_BLOCK_K]);
+}
+
+/* scratch[k][index]: its length for n rows or columns. */
+static void add_slide(neo_pack_shape *y, int64_t n) {
+  enum { SETS = 256, MORE = 16 };
+  const neo_sliding *w = &y->slide;
+  y->k_extent[w->own] = 1;
+  y->shift = w->beta < 0 ? w->n - 1 : 0;
+  y->reach = w->alpha * (n - 1) + w->n;
+  y->k_unit = y->reach % SETS == 0 ? y->reach + MORE : y->reach;
+  y->unit = y->tile_coef = w->alpha;
+  y->k_size /= w->n;
+  y->ok = !__builtin_mul_overflow(y->k_size, y->k_unit, &y->elements) && y->elements <= 1 << 24;
+}
+
 neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *f, const neo_stage *s,
                                  const neo_factor *x, neo_side side, const neo_schedule *sched) {
   neo_pack_shape y = {.k_size = 1};
@@ -139,6 +162,11 @@ neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *f, const neo_sta
   bool rows = side == NEO_SIDE_ROWS;
   int64_t n = block_length(m, f, sched, rows);
   int64_t tile = rows ? p[NEO_SCHED_TILE_M] : p[NEO_SCHED_TILE_N] * p[NEO_SCHED_VECTOR_WIDTH];
+  y.slides = slides(m, f, s, x, rows, sched, &y.slide);
+  if (y.slides) {
+    add_slide(&y, rows ? n : round_up(n, tile));
+    return y;
+  }
   bool apart = rows && along_reduction(m, f, s, x);
   y.k_unit = apart ? 1 : tile;
   y.unit = apart ? apart_pitch(y.k_size) : 1;

@@ -30,6 +30,10 @@ typedef struct {
     bool known;
     neo_look look;
   } along[NEO_MAX_FACTORS][2 * NEO_FORM_MAX_AXES];
+  struct { /* and whether factors slide along shared axes */
+    bool known, slides;
+    neo_sliding slide;
+  } slide[NEO_MAX_FACTORS][NEO_FORM_MAX_AXES];
   struct { /* and those of the axes walked as one at last */
     int64_t v, merge;
     neo_look factor[NEO_MAX_FACTORS];
@@ -42,6 +46,8 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c);
 /* A factor along AXIS `axis`; columns: along the axes that the lanes walk. */
 neo_look neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis);
 neo_look neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t merge);
+/* Null: it does not slide along the axis. */
+const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis);
 double neo_tiles_stores(neo_tiles *q, int64_t v, int64_t merge);
 
 /* Elements along the columns of the tile; of rows. */

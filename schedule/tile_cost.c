@@ -135,14 +135,36 @@ static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
   return t * g->c + lines / w.run * (first + (tiles - 1) * then) / tiles;
 }
 
+/* Does the packed operand slide along its side (schedule/pack.c)? */
+static const neo_sliding *slide_of(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
+  bool rows = side == NEO_SIDE_ROWS;
+  if (!rows && g->merge > 1)
+    return NULL;
+  const neo_sliding *w = neo_tiles_slide(q, k, (uint32_t)(rows ? g->am : g->v));
+  if (!w || (!rows && w->alpha > 1) || (w->own == 0 && g->kb > 1))
+    return NULL;
+  return w;
+}
+
+/* Elements of a packed block of rows or columns, for so many steps of the reduction. */
+static double packed_elements(neo_tiles *q, const geometry *g, uint32_t k, neo_side side,
+                              double steps) {
+  const neo_sliding *w = slide_of(q, g, k, side);
+  double length = side == NEO_SIDE_ROWS ? g->mb : g->nb;
+  if (!w)
+    return steps * length;
+  return steps / (double)w->n * ((double)w->alpha * (length - 1) + (double)w->n);
+}
+
 /* Cycles a step of reading packed operands: streams. Rows are read again for each tile of columns, columns for each tile of
  * rows, and first in each block of rows. */
-static double packed_read(neo_tiles *q, const geometry *g, neo_side side) {
+static double packed_read(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
   double bytes = (double)q->bytes, wide = g->c * (double)q->lanes, tiles = ceil(g->mb / g->r);
+  double first = packed_elements(q, g, k, side, g->steps) * bytes;
   if (side == NEO_SIDE_ROWS)
-    return g->r * bytes / LINE_BYTES * far(q, g->steps * g->mb * bytes, STREAMS);
-  double first = g->steps * g->nb * bytes, then = g->steps * (wide + g->r) * bytes;
-  return wide * bytes / LINE_BYTES * far_again(q, first, then, tiles, STREAM);
+    return g->r * bytes / LINE_BYTES * far(q, first, STREAMS);
+  double then = g->steps * (wide + g->r) * bytes, apart = slide_of(q, g, k, side) ? 0.15 * g->c : 0;
+  return wide * bytes / LINE_BYTES * far_again(q, first, then, tiles, STREAM) + apart;
 }
 
 /* Does the stage have a condition that no packed operand takes (codegen/lower_pack.c)? */
@@ -167,7 +189,7 @@ static reads shared_reads(neo_tiles *q, const geometry *g) {
   for (uint32_t k = 0; k < q->c->n; k++) {
     neo_side side = neo_factor_side(&q->c->factor[k], g->rows, g->columns);
     if (g->pack >> k & 1)
-      *(side == NEO_SIDE_ROWS ? &y.rows : &y.columns) += packed_read(q, g, side);
+      *(side == NEO_SIDE_ROWS ? &y.rows : &y.columns) += packed_read(q, g, k, side);
     else if (side == NEO_SIDE_ROWS)
       y.rows += rows_read(q, g, k);
     else if (side == NEO_SIDE_COLUMNS)
@@ -254,14 +276,32 @@ static double tiles_cycles(const geometry *g, const tiling *t) {
 
 /* ---- copies */
 
+enum { SHORT = 4 }; /* vectors in a run for which edges are worth a loop of their own */
+
+/* Cycles of copying an element of an operand that slides: vectors, and what is left of a run in smaller ones, or one by one
+ * where its length is not the same everywhere. */
+static double slide_copy_cycles(neo_tiles *q, uint32_t k, const neo_sliding *w, bool guarded,
+                                double length, bool whole) {
+  neo_look own = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + w->own);
+  double lanes = (double)q->lanes, run = (double)w->alpha * (length - 1) + (double)w->n;
+  double rest = fmod(run, lanes), edges = !guarded ? 0 : run >= SHORT * lanes ? 0.15 : 0.5;
+  if (own.stride != w->beta || own.odd)
+    return 1.8 + edges + own.ops;
+  double left = whole ? 4 * (rest > 0) + rest * 0.5 : rest * 3;
+  return (0.4 * (run - rest) + left) / run + edges + own.ops / lanes;
+}
+
 /* Cycles of copying an element of a packed operand. */
 static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
-  enum { SHORT = 4 }; /* vectors in a run for which edges are worth a loop of their own */
   bool rows = side == NEO_SIDE_ROWS;
   uint32_t axis = (uint32_t)(rows ? g->am : g->v);
+  const neo_sliding *slide = slide_of(q, g, k, side);
   neo_look x = neo_tiles_along(q, k, axis);
   walk w = walk_of(q, k);
   double lanes = (double)q->lanes, length = (double)q->shared[axis], t;
+  if (slide)
+    return slide_copy_cycles(q, k, slide, x.guarded || q->s->where.i, rows ? g->mb : g->nb,
+                             rows ? g->mb == g->m : g->nb == g->n);
   bool along = x.stride == 1 && !x.odd, second = x.stride == 2 && !x.odd;
   bool down = false; /* contiguous along the reduction */
   for (uint32_t i = (uint32_t)q->s->axes.n; i-- > 0 && !down;) {
@@ -324,10 +364,11 @@ static double copies_cycles(neo_tiles *q, const geometry *g, const neo_schedule 
     neo_side side = neo_factor_side(&q->c->factor[k], g->rows, g->columns);
     if (!(g->pack >> k & 1) || (side != NEO_SIDE_ROWS && side != NEO_SIDE_COLUMNS))
       continue;
-    double elements = side == NEO_SIDE_ROWS ? g->mb : g->nb;
+    double steps = 1, elements;
     for (uint32_t i = 0; i < q->s->axes.n; i++)
       if (q->c->factor[k].axes >> (q->f->axes.n + i) & 1)
-        elements *= (double)q->own[i];
+        steps *= (double)q->own[i];
+    elements = packed_elements(q, g, k, side, steps);
     cycles += copy_count(q, g, s, k, side) * elements * copy_cycles(q, g, k, side);
   }
   return cycles;

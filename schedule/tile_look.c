@@ -46,9 +46,18 @@ neo_look neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis) {
   return *y;
 }
 
+const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis) {
+  bool *known = &q->slide[factor][axis].known, *slides = &q->slide[factor][axis].slides;
+  neo_sliding *y = &q->slide[factor][axis].slide;
+  if (!*known)
+    *slides = neo_sliding_of(q->m, q->f, q->s, q->c->factor[factor].e, axis, y);
+  *known = true;
+  return *slides ? y : NULL;
+}
+
 /* Cycles of storing a vector: contiguous, or lane by lane. */
 static double store_cycles(neo_tiles *q, int64_t v, int64_t merge) {
-  enum { CONTIGUOUS = 2, SCATTERED = 14 };
+  enum { CONTIGUOUS = 2, SCATTERED = 7 };
   double t = 0;
   for (size_t k = 0; k < q->f->stages.n; k++)
     for (size_t i = 0; i < q->f->stages.at[k].outs.n; i++) {
