@@ -166,7 +166,8 @@ void neo_lower_block(lowering *l, neo_block *in, const neo_lx *const *range) {
   tile t = {.m_axis = (int32_t)s[NEO_SCHED_AXIS_M], .rows = 1, .cols = 1};
   t.n_axis = (int32_t)(shared ? s[NEO_SCHED_VECTOR_AXIS] : s[NEO_SCHED_AXIS_N]);
   t.width = s[NEO_SCHED_VECTOR_WIDTH];
-  plan c = {.m_lo = m_lo, .n_lo = n_lo, .cols_first = l->n_packs > 0};
+  plan c = {.m_lo = m_lo, .n_lo = n_lo};
+  c.cols_first = neo_schedule_columns_first(l->m, l->original, l->s);
   int64_t block_n = s[NEO_SCHED_BLOCK_N], tile_n = s[NEO_SCHED_TILE_N];
   if (t.m_axis >= 0)
     c.rows = row_pieces(l, t.m_axis, s[NEO_SCHED_BLOCK_M], m_lo, m_hi, s[NEO_SCHED_TILE_M]);

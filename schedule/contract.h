@@ -68,6 +68,10 @@ typedef struct {
 } neo_pack_shape;
 neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *original, const neo_stage *s, const neo_factor *x,
                                  neo_side side, const neo_schedule *sched);
+/* Are tiles of columns the outer loop of a block, those of rows the inner one? So it is where operands are packed, and where
+ * all rows of a block stay in the nearest cache anyway. */
+bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_schedule *s);
+bool neo_rows_are_near(double elements, int64_t bytes);
 typedef struct {
   int64_t rows, pitch;
 } neo_partial_shape;

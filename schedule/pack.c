@@ -185,6 +185,29 @@ neo_partial_shape neo_partial_shape_of(neo_module *m, const neo_form *f, const n
                              round_up(block_length(m, f, s, false), tile)};
 }
 
+/* ---- order */
+
+bool neo_rows_are_near(double elements, int64_t bytes) {
+  enum { NEAR_BYTES = 16384 };
+  return elements * (double)bytes <= NEAR_BYTES;
+}
+
+bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_schedule *s) {
+  neo_contraction c;
+  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], k = s->at[NEO_SCHED_BLOCK_K];
+  if (s->at[NEO_SCHED_PACK])
+    return true;
+  if (v < 0 || v >= (int64_t)f->axes.n || !neo_contraction_of(m, f, &c))
+    return false;
+  const neo_stage *stage = &f->stages.at[c.stage];
+  double elements = (double)block_length(m, f, s, true);
+  for (uint32_t i = 0; i < stage->axes.n; i++) {
+    int64_t n = neo_axis_most(m, &stage->axes.at[i]);
+    elements *= (double)(i == 0 && k && k < n ? k : n);
+  }
+  return neo_rows_are_near(elements, neo_type_bytes((neo_type)stage->accs.at[0].type));
+}
+
 /* ---- legality */
 
 static bool no(neo_str *why, const char *what) {

@@ -30,6 +30,7 @@ typedef struct {
     bool known;
     neo_look look;
   } along[NEO_MAX_FACTORS][2 * NEO_FORM_MAX_AXES];
+  double elements[NEO_MAX_FACTORS]; /* of the tensor that a factor reads */
   struct { /* and whether factors slide along shared axes */
     bool known, slides;
     neo_sliding slide;
@@ -46,6 +47,8 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c);
 /* A factor along AXIS `axis`; columns: along the axes that the lanes walk. */
 neo_look neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis);
 neo_look neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t merge);
+/* Elements of the tensor that the factor reads; 0: it reads none. */
+double neo_tiles_elements(neo_tiles *q, uint32_t factor);
 /* Null: it does not slide along the axis. */
 const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis);
 double neo_tiles_stores(neo_tiles *q, int64_t v, int64_t merge);

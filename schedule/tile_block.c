@@ -102,26 +102,35 @@ static void try_blocks(descent *d, neo_sched_param k, int64_t length, int64_t un
   }
 }
 
-/* Blocks of the reduction: as long as a tile's part of it fits; shorter ones where an operand that stays where it is would
- * be read from far otherwise. */
+/* The longest block of the reduction of which a tile's part is kept in scratch. */
+static int64_t longest_block(const neo_tiles *q, const neo_schedule *s) {
+  int64_t unit = neo_tiles_column_unit(q, s), rows = s->at[NEO_SCHED_TILE_M];
+  int64_t most = TILE_ELEMENTS / (unit > rows ? unit : rows);
+  for (uint32_t k = 1; k < q->s->axes.n; k++)
+    most /= q->own[k];
+  return most < 1 ? 1 : most;
+}
+
+/* Blocks of equal length where a tile's part of the whole reduction is too long. */
+static void limit_reduction(descent *d) {
+  int64_t most = longest_block(d->q, &d->best), n = d->q->own[0], count = (n + most - 1) / most;
+  if (!d->best.at[NEO_SCHED_PACK] || count < 2)
+    return;
+  d->best.at[NEO_SCHED_BLOCK_K] = (n + count - 1) / count;
+  d->merit = neo_tiles_merit(d->q, &d->best);
+  d->fits = fits(d->q, &d->best);
+}
+
+/* Shorter blocks, where an operand that stays where it is would be read from far otherwise. */
 static void try_reduction(descent *d) {
-  int64_t inner = 1, unit = neo_tiles_column_unit(d->q, &d->best), n = d->q->own[0];
-  int64_t wide = unit > d->best.at[NEO_SCHED_TILE_M] ? unit : d->best.at[NEO_SCHED_TILE_M], most;
+  const neo_schedule start = d->best;
+  int64_t inner = 1, most = longest_block(d->q, &start);
   for (uint32_t k = 1; k < d->q->s->axes.n; k++)
     inner *= d->q->own[k];
-  most = TILE_ELEMENTS / wide / inner;
-  most = most < 1 ? 1 : most;
-  if (d->best.at[NEO_SCHED_PACK] && most < n) {
-    int64_t count = (n + most - 1) / most;
-    d->best.at[NEO_SCHED_BLOCK_K] = (n + count - 1) / count;
-    d->merit = neo_tiles_merit(d->q, &d->best);
-    d->fits = fits(d->q, &d->best);
-  }
-  const neo_schedule start = d->best;
   for (int64_t steps = 4; steps <= 512; steps *= 2) {
     neo_schedule s = start;
     s.at[NEO_SCHED_BLOCK_K] = steps / inner;
-    if (steps >= inner && steps / inner < n && steps / inner < most)
+    if (steps >= inner && steps / inner < d->q->own[0] && steps / inner < most)
       try(d, &s);
   }
 }
@@ -136,21 +145,35 @@ static void try_sizes(descent *d) {
   }
 }
 
-static double block_shared(neo_tiles *q, neo_schedule *s) {
+static descent descent_from(neo_tiles *q, const neo_schedule *s) {
   descent d = {.q = q, .best = *s};
   set_units(q, &d.best, false);
   d.merit = neo_tiles_merit(q, &d.best);
   d.fits = fits(q, &d.best);
+  return d;
+}
+
+/* From blocks of the reduction to those of rows and columns, or the other way round: each finds what the other may not. */
+static double block_shared(neo_tiles *q, neo_schedule *s) {
   int64_t n = neo_tiles_column_length(q, s), m = neo_tiles_row_length(q, s);
-  for (int pass = 0; pass < 2; pass++) {
-    try_reduction(&d);
-    if (s->at[NEO_SCHED_AXIS_M] >= 0)
-      try_blocks(&d, NEO_SCHED_BLOCK_M, m, s->at[NEO_SCHED_TILE_M]);
-    try_blocks(&d, NEO_SCHED_BLOCK_N, n, neo_tiles_column_unit(q, s));
+  descent best = descent_from(q, s);
+  for (int way = 0; way < 2; way++) {
+    descent d = descent_from(q, s);
+    limit_reduction(&d);
+    if (way)
+      try_reduction(&d);
+    for (int pass = 0; pass < 2; pass++) {
+      if (s->at[NEO_SCHED_AXIS_M] >= 0)
+        try_blocks(&d, NEO_SCHED_BLOCK_M, m, s->at[NEO_SCHED_TILE_M]);
+      try_blocks(&d, NEO_SCHED_BLOCK_N, n, neo_tiles_column_unit(q, s));
+      try_reduction(&d);
+    }
+    try_sizes(&d);
+    if (way == 0 || d.fits > best.fits || (d.fits == best.fits && d.merit < best.merit))
+      best = d;
   }
-  try_sizes(&d);
-  *s = d.best;
-  return d.merit;
+  *s = best.best;
+  return best.merit;
 }
 
 /* ---- lanes over the reduction: what a block of it reads stays within half of L2 */
@@ -174,14 +197,11 @@ static void block_own(const neo_tiles *q, neo_schedule *s) {
 
 static double block_lanes(neo_tiles *q, neo_schedule *s) {
   const int64_t *p = s->at;
-  descent d = {.q = q};
+  descent d;
   block_own(q, s);
   if (p[NEO_SCHED_AXIS_N] < 0 && p[NEO_SCHED_TILE_M] < 8)
     s->at[NEO_SCHED_UNROLL_K] = p[NEO_SCHED_TILE_M] < 4 ? 4 : 2;
-  d.best = *s;
-  set_units(q, &d.best, false);
-  d.merit = neo_tiles_merit(q, &d.best);
-  d.fits = fits(q, &d.best);
+  d = descent_from(q, s);
   if (p[NEO_SCHED_AXIS_M] >= 0)
     try_blocks(&d, NEO_SCHED_BLOCK_M, neo_tiles_row_length(q, s), p[NEO_SCHED_TILE_M]);
   if (p[NEO_SCHED_AXIS_N] >= 0)

@@ -9,7 +9,7 @@
 #include "schedule/tile.h"
 #include <math.h>
 
-enum { LINE_BYTES = 64, TILE_CYCLES = 20, BLOCK_CYCLES = 200 };
+enum { LINE_BYTES = 64, TILE_CYCLES = 20, BLOCK_CYCLES = 1000 };
 
 /* ---- the geometry of a schedule */
 
@@ -44,25 +44,53 @@ static geometry geometry_of(const neo_tiles *q, const neo_schedule *s) {
     g.columns |= 1ULL << (g.v - k);
   if (g.own_lanes && g.an >= 0)
     g.columns = 1ULL << g.an;
-  g.columns_first = g.pack != 0;
+  g.columns_first = g.pack || neo_rows_are_near(g.mb * g.steps, q->bytes);
   return g;
 }
 
 /* ---- reading */
 
-/* Cycles of a line that was not touched for so many bytes: in one stream, in streams that begin anew with each tile, or
- * alone. */
+/* What was not touched for so many bytes, and how much larger it seems to the two caches, because it falls on a part of their
+ * sets only. */
+typedef struct {
+  double bytes, crowd[2];
+} touched;
+
+static touched evenly(double bytes) {
+  return (touched){bytes, {1, 1}};
+}
+
+/* Runs of `lines` lines, `apart` bytes from one to the next. */
+static touched in_runs(const neo_tiles *q, double bytes, double lines, int64_t apart) {
+  enum { WAYS = 8 };
+  int64_t cache[] = {q->machine->l1_bytes, q->machine->l2_bytes};
+  touched y = evenly(bytes);
+  for (int k = 0; k < 2; k++) {
+    int64_t sets = cache[k] / (LINE_BYTES * WAYS), step = apart / LINE_BYTES, a = sets, b = step;
+    while (b) {
+      int64_t rest = a % b;
+      a = b;
+      b = rest;
+    }
+    double used = (double)(sets / (a ? a : 1)) * (lines < 1 ? 1 : lines);
+    if (apart % LINE_BYTES == 0 && used < (double)sets)
+      y.crowd[k] = (double)sets / used;
+  }
+  return y;
+}
+
+/* Cycles of a line of it: in one stream, in streams that begin anew with each tile, or alone. */
 typedef enum { STREAM, STREAMS, ALONE } how;
 
-static double far(const neo_tiles *q, double bytes, how x) {
-  static const double near[] = {0.1, 0.5, 2}, beyond[] = {0.35, 2.5, 10};
-  if (bytes <= 0.75 * (double)q->machine->l1_bytes)
+static double far(const neo_tiles *q, touched t, how x) {
+  static const double near[] = {0.15, 0.5, 3.5}, beyond[] = {0.5, 2.5, 8};
+  if (t.bytes * t.crowd[0] <= 0.75 * (double)q->machine->l1_bytes)
     return 0;
-  return bytes <= (double)q->machine->l2_bytes ? near[x] : beyond[x];
+  return t.bytes * t.crowd[1] <= (double)q->machine->l2_bytes ? near[x] : beyond[x];
 }
 
 /* The same where the first of `times` passes finds it further away. */
-static double far_again(const neo_tiles *q, double first, double then, double times, how x) {
+static double far_again(const neo_tiles *q, touched first, touched then, double times, how x) {
   return (far(q, first, x) + (times - 1) * far(q, then, x)) / times;
 }
 
@@ -104,34 +132,38 @@ static double row_lines(const neo_tiles *q, const geometry *g, const walk *w, do
 
 /* Cycles a step of reading the rows of a tile where they lie: again for each tile of columns. */
 static double rows_read(neo_tiles *q, const geometry *g, uint32_t k) {
-  enum { SETS_BYTES = 1024 }; /* jumps by multiples of it use a part of the caches only */
   neo_look x = neo_tiles_along(q, k, (uint32_t)g->am);
   walk w = walk_of(q, k);
   double apart = fabs((double)x.stride) * (double)q->bytes, bytes = (double)q->bytes;
   double tiles = ceil(g->nb / (g->c * (double)q->lanes)), whole = q->steps * g->m * bytes;
   double again = g->columns_first ? g->steps * g->mb * bytes : 0;
-  if (w.jumps && w.jump % SETS_BYTES == 0)
-    again *= 4;
   double t = ((x.guarded ? 3 : 0) + x.ops * 0.7 + (x.odd ? 1 : 0)) * g->r;
-  double each = far_again(q, whole, again, tiles, w.jumps ? ALONE : STREAMS);
-  return t + row_lines(q, g, &w, apart) * (each + (w.jumps ? 0.3 : 0));
+  double lines = row_lines(q, g, &w, apart), each;
+  if (w.jumps)
+    each = far_again(q, evenly(whole), in_runs(q, again, apart * g->mb / LINE_BYTES + 1, w.jump),
+                     tiles, ALONE);
+  else
+    each = far_again(q, evenly(whole), evenly(again), tiles, STREAMS);
+  return t + lines * (each + (w.jumps ? 0.3 : 0));
 }
 
 /* Cycles a step of reading the column vectors of a tile where they lie: what is read again for other rows may still be near;
  * what is read first comes as streams only where a block of the reduction is so short that its rows are. */
 static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
-  enum { MANY = 8, STREAM_BYTES = 4096 };
+  enum { MANY = 8, ROW_BYTES = 4096 };
   neo_look x = neo_tiles_columns(q, k, g->v, g->merge);
   double t = (x.odd ? 12 : x.strided ? 9 : 0.15) + (x.guarded ? 3 : 0) + x.ops;
   walk w = walk_of(q, k);
-  double lines = g->c * (double)(q->lanes * q->bytes) / LINE_BYTES + 0.3, bytes = (double)q->bytes;
+  double bytes = (double)q->bytes, wide = g->c * (double)q->lanes;
+  double lines = wide * bytes / LINE_BYTES + 0.15, row = g->nb * bytes;
   if (!w.jumps || x.odd || x.strided)
     return t * g->c;
-  double tiles = ceil(g->mb / g->r), wide = g->c * (double)q->lanes;
-  double block = g->steps * g->nb * bytes, tile = g->steps * wide * bytes, whole = q->steps * g->n * bytes;
-  bool streams = g->steps <= MANY && g->nb * bytes >= STREAM_BYTES / 4;
-  double first = far(q, whole, streams ? STREAMS : ALONE) * (streams ? 1 + STREAM_BYTES / (g->nb * bytes) : 1);
-  double then = far(q, g->columns_first ? tile : block, streams ? STREAMS : ALONE);
+  double tiles = ceil(g->mb / g->r), part = g->columns_first ? lines : row / LINE_BYTES;
+  touched whole = evenly(q->steps * g->n * bytes);
+  touched again = in_runs(q, g->steps * (g->columns_first ? wide : g->nb) * bytes, part, w.jump);
+  bool streams = g->steps <= MANY && row >= ROW_BYTES / 4;
+  double first = far(q, whole, streams ? STREAMS : ALONE) * (streams ? 1 + ROW_BYTES / row : 1);
+  double then = far(q, again, streams ? STREAMS : ALONE);
   return t * g->c + lines / w.run * (first + (tiles - 1) * then) / tiles;
 }
 
@@ -162,9 +194,9 @@ static double packed_read(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   double bytes = (double)q->bytes, wide = g->c * (double)q->lanes, tiles = ceil(g->mb / g->r);
   double first = packed_elements(q, g, k, side, g->steps) * bytes;
   if (side == NEO_SIDE_ROWS)
-    return g->r * bytes / LINE_BYTES * far(q, first, STREAMS);
+    return g->r * bytes / LINE_BYTES * far(q, evenly(first), STREAMS);
   double then = g->steps * (wide + g->r) * bytes, apart = slide_of(q, g, k, side) ? 0.15 * g->c : 0;
-  return wide * bytes / LINE_BYTES * far_again(q, first, then, tiles, STREAM) + apart;
+  return wide * bytes / LINE_BYTES * far_again(q, evenly(first), evenly(then), tiles, STREAM) + apart;
 }
 
 /* Does the stage have a condition that no packed operand takes (codegen/lower_pack.c)? */
@@ -276,6 +308,23 @@ static double tiles_cycles(const geometry *g, const tiling *t) {
 
 /* ---- copies */
 
+/* Cycles an element of fetching what is copied: the lines of the tensor, each as often as there are copies of its elements in
+ * a row; a row of columns is a stream where it is long. */
+static double source_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
+  enum { ROW_BYTES = 4096 };
+  bool rows = side == NEO_SIDE_ROWS;
+  double bytes = (double)q->bytes, elements = rows ? g->m : g->n, tensor = neo_tiles_elements(q, k);
+  for (uint32_t i = 0; i < q->s->axes.n; i++)
+    if (q->c->factor[k].axes >> (q->f->axes.n + i) & 1)
+      elements *= (double)q->own[i];
+  double chunk = rows ? LINE_BYTES : g->nb * bytes, line = 10;
+  if (!walk_of(q, k).jumps || chunk >= ROW_BYTES)
+    line = 2.5;
+  if (elements * bytes <= (double)q->machine->l2_bytes)
+    line = 1;
+  return line * bytes / LINE_BYTES * (tensor < elements ? tensor / elements : 1);
+}
+
 enum { SHORT = 4 }; /* vectors in a run for which edges are worth a loop of their own */
 
 /* Cycles of copying an element of an operand that slides: vectors, and what is left of a run in smaller ones, or one by one
@@ -324,12 +373,7 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
     t += (along || second) && length >= SHORT * lanes ? 0.15 : 0.5;
   if (!rows && g->merge > 1)
     t += 0.2;
-  double bytes = (double)q->bytes * (rows ? g->m : g->n);
-  for (uint32_t i = 0; i < q->s->axes.n; i++)
-    if (q->c->factor[k].axes >> (q->f->axes.n + i) & 1)
-      bytes *= (double)q->own[i];
-  t += bytes > (double)q->machine->l2_bytes ? 0.2 : 0;
-  return t + x.ops / (along ? lanes : 1);
+  return t + source_cycles(q, g, k, side) + x.ops / (along ? lanes : 1);
 }
 
 /* How often an operand is copied: codegen/lower.c makes a copy as far out in a unit as it is the same. */
@@ -377,12 +421,16 @@ static double copies_cycles(neo_tiles *q, const geometry *g, const neo_schedule 
 /* ---- the whole */
 
 static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s) {
-  enum { PARTIAL = 3 }; /* cycles of adding a vector to what there is, or of keeping it */
+  /* adding a vector to what there is, and keeping it */
+  double kept = g->mb * g->nb * (double)q->bytes;
+  double partial = kept <= (double)q->machine->l1_bytes / 2   ? 2.5
+                   : kept <= (double)q->machine->l2_bytes / 2 ? 5
+                                                              : 9;
   tiling t = {.lanes = (double)q->lanes, .steps = q->steps, .rd = shared_reads(q, g)};
   t.end = 3 + neo_tiles_stores(q, g->v, g->merge) + q->store_loads;
   if (g->c * (double)(q->lanes * q->bytes) < LINE_BYTES) /* half cache lines are fetched twice */
     t.end *= 1.8;
-  t.end += (g->kb - 1) * PARTIAL;
+  t.end += (g->kb - 1) * partial;
   double more = (g->kb - 1) * TILE_CYCLES * ceil(g->m / g->r) * ceil(g->n / (g->c * t.lanes));
   return g->outer * (tiles_cycles(g, &t) + more) + copies_cycles(q, g, s);
 }

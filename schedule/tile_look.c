@@ -6,6 +6,7 @@ typedef struct {
   neo_module *m;
   uint32_t axis;
   neo_look y;
+  double *elements; /* null: not asked for; else nothing else is */
 } looking;
 
 static void look_at(void *ctx, neo_expr e) {
@@ -19,6 +20,11 @@ static void look_at(void *ctx, neo_expr e) {
     c->y.ops += 1;
   if (n->op != NEO_OP_LOAD)
     return;
+  if (c->elements) {
+    int64_t size = neo_extent_most(c->m, neo_tensor_elements(c->m, (neo_tensor){n->attr}));
+    *c->elements += size > 0 ? (double)size : 0;
+    return;
+  }
   if (!neo_flat_stride(c->m, neo_flat_at(c->m, e), c->axis, &stride)) {
     c->y.odd = true;
     return;
@@ -44,6 +50,10 @@ neo_look neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis) {
     *y = look_along(q->m, q->c->factor[factor].e, axis);
   *known = true;
   return *y;
+}
+
+double neo_tiles_elements(neo_tiles *q, uint32_t factor) {
+  return q->elements[factor];
 }
 
 const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis) {
@@ -122,6 +132,10 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c) {
   for (uint32_t k = 0; k < q->s->axes.n; k++)
     q->steps *= (double)(q->own[k] = neo_axis_most(q->m, &q->s->axes.at[k]));
   q->store_loads = store_loads(q);
+  for (uint32_t k = 0; k < c->n; k++) {
+    looking x = {.m = q->m, .elements = &q->elements[k]};
+    neo_expr_visit(q->m, c->factor[k].e, look_at, &x);
+  }
   q->fixed = neo_form_bound_axes(q->m, q->f);
   q->walk.v = -1;
   return q->lanes >= 2;

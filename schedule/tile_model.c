@@ -1,16 +1,23 @@
 /* The model's choice for contractions: every pair of row and column axes, register tile and way of reading the operands is
  * given a number of cycles (tile_cost.c); the best of them get blocks and units (tile_block.c), and of these the best is
- * taken. */
+ * taken. What blocks are worth is not the same for all: some of each vector axis and set of packed operands are tried, where
+ * they are not far behind without. */
 #include "schedule/tile.h"
 #include <math.h>
 #include <string.h>
 
-enum { TRIED = 16 }; /* register tiles that get blocks */
+enum { TRIED = 3, SETS = 1 << NEO_MAX_FACTORS }; /* tiles that get blocks, of each axis and set */
+
+typedef struct {
+  neo_ranked *at; /* the cheapest so far, cheapest first */
+  size_t n;
+} ranking;
 
 typedef struct {
   neo_tiles q;
-  neo_ranked *top; /* the cheapest so far, cheapest first */
-  size_t n_top, most;
+  ranking *top; /* by vector axis and packed operands */
+  size_t most;
+  double best;
 } search;
 
 typedef struct {
@@ -47,7 +54,13 @@ static void insert(neo_ranked *top, size_t *n, size_t most, const neo_ranked *x)
 static void consider(search *c, const candidate *x) {
   neo_ranked y = {basic(c, x), 0};
   y.cost = neo_tiles_cost(&c->q, &y.schedule);
-  insert(c->top, &c->n_top, c->most, &y);
+  int64_t v = x->own_lanes ? (int64_t)c->q.f->axes.n : x->v;
+  ranking *top = &c->top[v * SETS + x->pack];
+  if (y.cost < c->best)
+    c->best = y.cost;
+  if (!top->at)
+    top->at = NEO_NEW_ARRAY(c->q.m->arena, neo_ranked, c->most);
+  insert(top->at, &top->n, c->most, &y);
 }
 
 /* ---- enumeration */
@@ -132,17 +145,22 @@ size_t neo_model_contractions(neo_module *m, const neo_form *f, const neo_machin
                               neo_ranked *out, size_t most) {
   neo_contraction contraction;
   size_t tried = most > TRIED ? most : TRIED, n = 0;
-  search c = {.q = {.m = m, .f = f, .machine = machine}, .most = tried};
+  const double behind = 1.6;
+  search c = {.q = {.m = m, .f = f, .machine = machine}, .most = tried, .best = 1e300};
+  size_t lists = (f->axes.n + 1) * SETS;
   if (!most || !neo_tiles_begin(&c.q, &contraction))
     return 0;
-  c.top = NEO_NEW_ARRAY(m->arena, neo_ranked, tried);
+  c.top = NEO_NEW_ARRAY(m->arena, ranking, lists);
   shared_candidates(&c);
   own_candidates(&c);
-  for (size_t k = 0; k < c.n_top; k++) {
-    neo_ranked x = c.top[k];
-    x.cost = neo_tiles_block(&c.q, &x.schedule);
-    insert(out, &n, most, &x);
-  }
+  for (size_t list = 0; list < lists; list++)
+    for (size_t k = 0; k < c.top[list].n; k++) {
+      neo_ranked x = c.top[list].at[k];
+      if (most < TRIED && x.cost > behind * c.best)
+        continue;
+      x.cost = neo_tiles_block(&c.q, &x.schedule);
+      insert(out, &n, most, &x);
+    }
   return n;
 }
 
