@@ -154,8 +154,9 @@ static void plan_pack(lowering *l, const neo_stage *s, const stage_bounds *b, co
     p->k_coef[k] = unit;
     p->k_extent[k] = shape.k_extent[k];
     unit *= shape.k_extent[k];
-    if (!p->whole)
-      p->axes |= neo_expr_axes(l->m, b->lo[k]) | neo_expr_axes(l->m, b->hi[k]);
+    const neo_axis_rec *own = &s->axes.at[k];
+    p->axes |= neo_expr_axes(l->m, p->whole ? own->lo : b->lo[k]);
+    p->axes |= neo_expr_axes(l->m, p->whole ? own->hi : b->hi[k]);
   }
   p->axes |= x->axes | neo_expr_axes(l->m, cond);
   p->tile_coef = shape.tile_coef;

@@ -86,6 +86,46 @@ static void gradients_of_windows_are_right(void **state) {
         " D[n, k, p, q] * (X[n, c, p + r - 1, q + s - 1] else 0.0)\n  then acc0\n");
 }
 
+static void check_often(const char *text) {
+  for (uint64_t seed = 1; seed <= 6; seed++) {
+    lower_options o = {.seed = seed, .n_random = 8, .jit = seed == 1};
+    lower_check(text, &o);
+  }
+}
+
+/* Strides, both directions, padding and conditions; rows and columns that slide. */
+static void packs_of_operands_that_slide_are_right(void **state) {
+  (void)state;
+  check_often("input X : f32 [2, 3, 9, 21]\ninput F : f32 [5, 3, 3, 3]\ntemp Y : f32 [2, 5, 9, 21]\n"
+              "def Y[n: 2, k: 5, p: 9, q: 21] =\n  sum[c: 3, r: 3, s: 3]"
+              " F[k, c, r, s] * (X[n, c, p + r - 1, q + s - 1] else 0.0)\n  then acc0\n");
+  check_often("input X : f32 [3, 23]\ninput F : f32 [9, 3, 4]\ntemp Y : f32 [9, 10]\n"
+              "def Y[k: 9, q: 10] =\n  sum[c: 3, s: 4] F[k, c, s] * X[c, 2*q + s]\n  then acc0\n");
+  check_often("input D : f32 [3, 19]\ninput F : f32 [3, 9, 3]\ntemp G : f32 [9, 19]\n"
+              "def G[c: 9, w: 19] =\n  sum[k: 3, s: 3]\n  where 0 <= w - s + 1 and w - s + 1 < 19;\n"
+              "  D[k, w - s + 1] * F[k, c, s]\n  then acc0\n");
+}
+
+/* A bound that an outer axis gives, of a loop that a copy runs over. */
+static void packs_under_bounds_of_data_are_right(void **state) {
+  (void)state;
+  check_often("input L : i32 [6] < 5\ninput A : f32 [6, 5, 2]\ninput B : f32 [5, 19]\ntemp Y : f32 [6, 2, 19]\n"
+              "def Y[j: 6, h: 2, i: 19] =\n  sum[k: i64(L[j])..5] A[j, k, h] * B[k, i]\n  then acc0\n");
+  check_often("input X : f32 [17, 13]\ninput W : f32 [13, 11]\ninput m : f32 [17]\ntemp Y : f32 [17, 11]\n"
+              "def Y[i: 17, j: 11] =\n  sum[k: 0..min(i + 1, 13)] X[i, k] * W[k, j]\n  then acc0 * m[i]\n");
+}
+
+/* Blocks that do not divide, operands that are contiguous along the reduction, along their side, along neither. */
+static void packs_in_blocks_are_right(void **state) {
+  (void)state;
+  check_often("input A : f32 [3, 23, 31]\ninput B : f32 [31, 3, 29]\ntemp C : f32 [3, 23, 29]\n"
+              "def C[b: 3, i: 23, j: 29] =\n  sum[k: 31] A[b, i, k] * B[k, b, j]\n  then acc0\n");
+  check_often("input A : f32 [31, 23]\ninput B : f32 [29, 31]\ntemp C : f32 [23, 29]\n"
+              "def C[i: 23, j: 29] =\n  sum[k: 31] A[k, i] * B[j, k]\n  then acc0\n");
+  check_often("size N 1..40\ninput A : f32 [N, 4, 3]\ninput B : f32 [4, 3, 33]\ntemp C : f32 [N, 33]\n"
+              "def C[i: N, j: 33] =\n  sum[k: 4, l: 3] A[i, k, l] * B[k, l, j]\n  then acc0\n");
+}
+
 static void lookups_and_segments_are_right(void **state) {
   (void)state;
   check("input T : f32 [6, 9]\ninput Y : i32 [8] < 6\ntemp E : f32 [8, 9]\ntemp G : f32 [6, 9]\n"
@@ -199,6 +239,9 @@ int main(void) {
       cmocka_unit_test(the_first_winner_and_its_place_are_found),
       cmocka_unit_test(guards_and_triangles_are_kept),
       cmocka_unit_test(gradients_of_windows_are_right),
+      cmocka_unit_test(packs_of_operands_that_slide_are_right),
+      cmocka_unit_test(packs_under_bounds_of_data_are_right),
+      cmocka_unit_test(packs_in_blocks_are_right),
       cmocka_unit_test(lookups_and_segments_are_right),
       cmocka_unit_test(data_equations_of_every_row_are_right),
       cmocka_unit_test(sums_over_data_equations_are_right),
