@@ -2,7 +2,9 @@
  * in one expression; each of the others is a reduction of its own, which adds the one before it when
  * it ends, so that of many terms (a weight that all steps of an unrolled network share) two are in
  * memory at a time:
- *     dW.1[z] = sum[b] G1[b, z],   dW.2[z] = (sum[b] G2[b, z]) + dW.1[z],   ...   + the expression */
+ *     dW.1[z] = sum[b] G1[b, z],   dW.2[z] = (sum[b] G2[b, z]) + dW.1[z],   ...   + the expression
+ * Terms that are slices (of a weight that holds those of all layers) are pieces instead, in
+ * slices.c. */
 #include "autodiff/internal.h"
 #include "ir/clone.h"
 #include <assert.h>
@@ -87,9 +89,18 @@ void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term) {
   NEO_PUSH(s->scratch, &a->terms, *term);
 }
 
-/* The reduction, plus `more` (0: nothing) over the output axes. */
-static void define_sum(ad_state *s, neo_tensor out, const ad_term *term, neo_expr more,
-                       neo_span span) {
+/* output = at where AXIS place->axis is 0, the identity elsewhere. */
+static neo_list map_of(neo_module *m, uint32_t rank, const ad_place *place) {
+  uint32_t map[32];
+  for (uint32_t k = 0; k < rank; k++) {
+    map[2 * k] = 1;
+    map[2 * k + 1] = k == place->axis ? (uint32_t)place->at : 0;
+  }
+  return neo_list_new(m, map, 2 * rank);
+}
+
+void ad_define_sum(ad_state *s, neo_tensor out, const ad_term *term, neo_expr more,
+                   const ad_place *place) {
   neo_module *m = s->m;
   neo_type type = neo_expr_type(m, term->value);
   bool narrow =
@@ -98,10 +109,14 @@ static void define_sum(ad_state *s, neo_tensor out, const ad_term *term, neo_exp
   neo_type wide = neo_expr_type(m, body);
   neo_expr acc = ad_add(m, neo_acc_ref(m, wide, 0), more.i ? neo_cast(m, wide, more) : more);
   acc = neo_cast(m, type, acc);
-  neo_def_rec r = {
-      .n_out = term->n_out, .where = term->where, .reducer = NEO_RED_SUM, .span = span};
+  neo_def_rec r = {.n_out = term->n_out,
+                   .where = term->where,
+                   .reducer = NEO_RED_SUM,
+                   .span = neo_tensor_at(m, out)->span};
   r.body = neo_list_new(m, &body.i, 1);
   r.finish = neo_list_new(m, &acc.i, 1);
+  if (place)
+    r.out_map = map_of(m, term->n_out, place);
   ad_define(m, out, r, term->space.axis, term->space.n);
 }
 
@@ -124,7 +139,7 @@ void ad_define_term(ad_state *s, neo_tensor out, const ad_term *term, neo_span s
   if (term->space.n == term->n_out)
     define_value(s, out, ad_guarded(s->m, term->where, term->value), span);
   else
-    define_sum(s, out, term, (neo_expr){0}, span);
+    ad_define_sum(s, out, term, (neo_expr){0}, NULL);
 }
 
 neo_tensor ad_new_adjoint(ad_state *s, neo_tensor t) {
@@ -149,6 +164,41 @@ neo_expr ad_adjoint_where(ad_state *s, neo_tensor t) {
   return slot(s, t)->where;
 }
 
+/* The terms that are slices along the axis go to *slices, the others stay. */
+static void take_slices(ad_state *s, ad_terms *terms, uint32_t axis, ad_terms *slices) {
+  size_t n = 0;
+  for (size_t k = 0; k < terms->n; k++) {
+    ad_term slice;
+    int64_t at;
+    if (ad_term_slice(s, &terms->at[k], axis, &slice, &at))
+      NEO_PUSH(s->scratch, slices, terms->at[k]);
+    else
+      terms->at[n++] = terms->at[k];
+  }
+  terms->n = n;
+}
+
+/* The sum of the terms and the rest, in `out` if that is given. */
+static neo_expr sum_terms(ad_state *s, neo_tensor t, neo_tensor out, ad_adjoint *a) {
+  neo_module *m = s->m;
+  neo_expr value = {0};
+  ad_terms slices = {0};
+  int32_t axis = ad_terms_axis(s, t, &a->terms);
+  if (axis >= 0)
+    take_slices(s, &a->terms, (uint32_t)axis, &slices);
+  for (size_t k = 0; k < a->terms.n; k++) {
+    bool last = k + 1 == a->terms.n && !slices.n;
+    neo_tensor term = last && out.i ? out : ad_new_adjoint(s, t);
+    ad_define_sum(s, term, &a->terms.at[k], last ? ad_add(m, value, a->rest) : value, NULL);
+    value = ad_read(m, term);
+  }
+  if (!slices.n)
+    return value;
+  out = out.i ? out : ad_new_adjoint(s, t);
+  ad_define_term_slices(s, out, t, &slices, (uint32_t)axis, ad_add(m, value, a->rest));
+  return ad_read(m, out);
+}
+
 neo_expr ad_adjoint_final(ad_state *s, neo_tensor t) {
   neo_module *m = s->m;
   ad_adjoint *a = slot(s, t);
@@ -162,14 +212,8 @@ neo_expr ad_adjoint_final(ad_state *s, neo_tensor t) {
   neo_span span = neo_tensor_at(m, t)->span;
   neo_expr value = {0};
   a->rest = ad_parts_sum(s, t, &a->parts);
-  for (size_t k = 0; k < a->terms.n; k++) {
-    bool last = k + 1 == a->terms.n;
-    neo_tensor term = last && out.i ? out : ad_new_adjoint(s, t);
-    define_sum(s, term, &a->terms.at[k], last ? ad_add(m, value, a->rest) : value, span);
-    value = ad_read(m, term);
-  }
   if (a->terms.n)
-    return a->value = value;
+    return a->value = sum_terms(s, t, out, a);
   value = a->rest;
   a->where = where_of(m, value);
   if (out.i) {

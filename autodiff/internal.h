@@ -69,10 +69,20 @@ typedef NEO_VEC(ad_part) ad_parts;
 ad_part ad_part_of(ad_state *s, const ad_term *term);
 /* The sum of the parts of t's adjoint: an expression, which may read a tensor of its own. */
 neo_expr ad_parts_sum(ad_state *s, neo_tensor t, const ad_parts *parts);
+typedef NEO_VEC(ad_term) ad_terms;
+/* The axis along which some of the terms are slices of t's adjoint; -1: none is one. */
+int32_t ad_terms_axis(ad_state *s, neo_tensor t, const ad_terms *terms);
+/* Is the term 0 but at one position of that axis? Then *out is the term there, over an axis of
+ * extent 1. */
+bool ad_term_slice(ad_state *s, const ad_term *term, uint32_t axis, ad_term *out, int64_t *at);
+/* Defines `out`, like t, from the terms that are slices along the axis; `rest` (0: nothing), over
+ * AXIS 0 .. rank, is added everywhere. */
+void ad_define_term_slices(ad_state *s, neo_tensor out, neo_tensor t, const ad_terms *terms,
+                           uint32_t axis, neo_expr rest);
 
 /* ---- adjoint.c: the adjoint of each tensor, collected term by term */
 typedef struct {
-  NEO_VEC(ad_term) terms; /* those with free axes: one reduction each */
+  ad_terms terms;         /* those with free axes: one reduction each */
   ad_parts parts;         /* the others */
   neo_expr rest;          /* when final: the sum of the parts; 0: none */
   neo_expr value;         /* when final: the adjoint at AXIS 0 .. rank; 0: none */
@@ -126,6 +136,15 @@ neo_def ad_define(neo_module *m, neo_tensor out, neo_def_rec rec, const neo_axis
 neo_expr ad_read(neo_module *m, neo_tensor t);
 bool ad_is_plain(const neo_module *m, neo_expr e);       /* one read, or no read at all */
 bool ad_is_plain_index(const neo_module *m, neo_expr e); /* no read in it */
+/* A piece's image: the position of its axis `axis`, of extent 1, is `at`. */
+typedef struct {
+  uint32_t axis;
+  int64_t at;
+} ad_place;
+/* Defines `out`, or the piece of it at the place (NULL: all of it), as the term's reduction plus
+ * `more` (0: nothing) over the output axes. */
+void ad_define_sum(ad_state *s, neo_tensor out, const ad_term *term, neo_expr more,
+                   const ad_place *place);
 /* Defines `out` as the term says: a reduction, or a plain value. */
 void ad_define_term(ad_state *s, neo_tensor out, const ad_term *term, neo_span span);
 

@@ -6,7 +6,10 @@
  * As an expression, every element would look at every step. Where there are more than a few, each
  * slice becomes a piece:
  *
- *     dP[n, 0, j] = G0[n, j],   dP[n, 1, j] = G1[n, j],   ...,   and zeros in between */
+ *     dP[n, 0, j] = G0[n, j],   dP[n, 1, j] = G1[n, j],   ...,   and zeros in between
+ *
+ * Terms that are reductions are pieces even if there is only one: added up in a chain, each would
+ * pass over all slices. */
 #include "autodiff/internal.h"
 
 enum { LEAST_SLICES = 9, MOST_SLICES = 4096 };
@@ -129,4 +132,98 @@ neo_expr ad_parts_sum(ad_state *s, neo_tensor t, const ad_parts *parts) {
     if (axis < 0 || parts->at[k].axis != axis)
       sum = ad_add(s->m, sum, parts->at[k].value);
   return axis < 0 ? sum : ad_add(s->m, sum, define_slices(s, t, parts, (uint32_t)axis));
+}
+
+/* ---- terms that are reductions */
+
+static bool slice_of(ad_state *s, const ad_term *term, ad_part *p, neo_expr *left) {
+  *p = (ad_part){.axis = -1};
+  *left = (neo_expr){0};
+  return term->where.i && find_equation(s->m, term->where, term->n_out, p, left);
+}
+
+int32_t ad_terms_axis(ad_state *s, neo_tensor t, const ad_terms *terms) {
+  uint32_t count[16] = {0}, best = 0, rank = neo_tensor_rank(s->m, t);
+  ad_part p;
+  neo_expr left;
+  int64_t extent;
+  for (size_t k = 0; k < terms->n; k++)
+    if (slice_of(s, &terms->at[k], &p, &left) && p.axis < 16)
+      count[p.axis]++;
+  for (uint32_t k = 1; k < rank; k++)
+    best = count[k] > count[best] ? k : best;
+  bool fits = rank > 0 && count[best] > 0 &&
+              neo_expr_is_int(s->m, neo_tensor_extent(s->m, t, best), &extent) && extent > 1 &&
+              extent <= MOST_SLICES;
+  return fits ? (int32_t)best : -1;
+}
+
+bool ad_term_slice(ad_state *s, const ad_term *term, uint32_t axis, ad_term *out, int64_t *at) {
+  neo_module *m = s->m;
+  neo_expr by[16] = {{0}}, left;
+  ad_part p;
+  if (!slice_of(s, term, &p, &left) || p.axis != (int32_t)axis)
+    return false;
+  *at = p.at;
+  *out = *term;
+  by[axis] = neo_const_int(m, NEO_I64_T, p.at);
+  out->where = left.i ? neo_expr_subst_axes(m, left, by, axis + 1) : left;
+  out->value = neo_expr_subst_axes(m, term->value, by, axis + 1);
+  for (uint32_t k = 0; k < term->space.n; k++) {
+    neo_axis_rec *x = &out->space.axis[k];
+    x->lo = neo_expr_subst_axes(m, x->lo, by, axis + 1);
+    x->hi = neo_expr_subst_axes(m, x->hi, by, axis + 1);
+  }
+  out->space.axis[axis].lo = neo_const_int(m, NEO_I64_T, 0);
+  out->space.axis[axis].hi = neo_const_int(m, NEO_I64_T, 1);
+  return true;
+}
+
+/* `rest` at position at + AXIS axis. */
+static neo_expr rest_at(ad_state *s, neo_expr rest, uint32_t axis, int64_t at) {
+  neo_module *m = s->m;
+  neo_expr by[16] = {{0}};
+  by[axis] = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, axis), neo_const_int(m, NEO_I64_T, at));
+  return rest.i ? neo_expr_subst_axes(m, rest, by, axis + 1) : rest;
+}
+
+/* Position `at` of the axis: the sum of its terms, one after the other. False: there is none. */
+static bool define_term_slice(ad_state *s, neo_tensor out, const ad_terms *terms,
+                              const ad_place *place, neo_expr rest) {
+  ad_term next, term;
+  neo_expr sum = {0};
+  bool any = false;
+  int64_t at;
+  for (size_t k = 0; k < terms->n; k++) {
+    if (!ad_term_slice(s, &terms->at[k], place->axis, &next, &at) || at != place->at)
+      continue;
+    if (any) {
+      neo_tensor t = ad_temp(s->m, "d", out, neo_expr_type(s->m, term.value), term.space.axis,
+                             term.n_out, neo_tensor_at(s->m, out)->span);
+      ad_define_sum(s, t, &term, sum, NULL);
+      sum = ad_read(s->m, t);
+    }
+    term = next;
+    any = true;
+  }
+  if (any)
+    ad_define_sum(s, out, &term, ad_add(s->m, sum, rest_at(s, rest, place->axis, place->at)),
+                  place);
+  return any;
+}
+
+void ad_define_term_slices(ad_state *s, neo_tensor out, neo_tensor t, const ad_terms *terms,
+                           uint32_t axis, neo_expr rest) {
+  neo_module *m = s->m;
+  neo_expr zero = ad_zero(m, (neo_type)neo_tensor_at(m, t)->type);
+  int64_t extent = 0, empty = 0; /* positions without a term, just before this one */
+  neo_expr_is_int(m, neo_tensor_extent(m, t, axis), &extent);
+  for (int64_t at = 0; at <= extent; at++) {
+    bool any = at < extent && define_term_slice(s, out, terms, &(ad_place){axis, at}, rest);
+    if (empty && (any || at == extent)) {
+      neo_expr value = rest_at(s, rest, axis, at - empty);
+      define_piece(s, out, axis, at - empty, empty, value.i ? value : zero);
+    }
+    empty = any ? 0 : empty + 1;
+  }
 }

@@ -5,6 +5,7 @@
 #include "ir/print.h"
 #include "ir/prove.h"
 #include "tests/autodiff/grad_world.h"
+#include <string.h>
 
 #define HEAD "neo-ir 1\nmodule t\n"
 static void a_product_and_its_activation_are_differentiated(void **state) {
@@ -108,6 +109,30 @@ static void adjoints_of_many_slices_are_pieces(void **state) {
   w.m = neo_module_parse(&w.arena, w.names, w.diags, "t", neo_str_text(&text), text.n);
   grad_pass(&w);
   assert_int_equal(neo_tensor_at(w.m, neo_tensor_find(w.m, "d.X"))->pieces.n, 12);
+  neo_arena_free(&w.arena);
+}
+
+/* Layer 3 of W is read twice, layer 1 by nobody, all of W by a sum of squares: no sum passes over
+ * more than its own layer. */
+static void sums_into_a_slice_are_pieces(void **state) {
+  (void)state;
+  const char *text = HEAD
+      "input X : f64 [5, 3]\ninput W : f64 [4, 3, 3]\ntemp a : f64 [5, 3]\n"
+      "temp b : f64 [5, 3]\ntemp c : f64 [5, 3]\ntemp d : f64 [5, 3]\ntemp q : f64 []\n"
+      "temp L : f64 []\ntemp dW : f64 [4, 3, 3]\n"
+      "def a[n: 5, j: 3] =\n  sum[i: 3] X[n, i] * W[0, i, j]\n  then acc0\n"
+      "def b[n: 5, j: 3] =\n  sum[i: 3] a[n, i] * W[3, i, j]\n  then acc0\n"
+      "def c[n: 5, j: 3] =\n  sum[i: 3] b[n, i] * W[2, i, j]\n  then acc0\n"
+      "def d[n: 5, j: 3] =\n  sum[i: 3] c[n, i] * W[3, i, j]\n  then acc0\n"
+      "def q[] =\n  sum[l: 4, i: 3, j: 3] W[l, i, j] * W[l, i, j]\n  then acc0\n"
+      "def L[] =\n  sum[n: 5, j: 3] d[n, j] * d[n, j]\n  then acc0 + q[]\n"
+      "gradient of L for W into dW\n";
+  grad_world w;
+  grad_check(text);
+  grad_begin(&w);
+  w.m = neo_module_parse(&w.arena, w.names, w.diags, "t", text, strlen(text));
+  grad_pass(&w);
+  assert_int_equal(neo_tensor_at(w.m, neo_tensor_find(w.m, "dW"))->pieces.n, 4);
   neo_arena_free(&w.arena);
 }
 
@@ -352,6 +377,7 @@ int main(void) {
       cmocka_unit_test(a_triangular_sum_and_a_product_are_differentiated),
       cmocka_unit_test(the_gradient_of_a_gradient_is_right),
       cmocka_unit_test(adjoints_of_many_slices_are_pieces),
+      cmocka_unit_test(sums_into_a_slice_are_pieces),
       cmocka_unit_test(gradients_of_random_access_maps_equal_a_scatter),
       cmocka_unit_test(proofs_that_are_given_up_are_told_and_cost_no_correctness),
   };

@@ -410,6 +410,16 @@ static void slices_at_constants(void **state) {
       "output y\n");
 }
 
+/* Layers whose weights lie in one tensor, one of them used twice, one not at all. */
+static void sums_into_slices(void **state) {
+  (void)state;
+  form(SMOOTH, 20,
+       "dim N <= 7\ninput x[N, 5]\ninput w[4, 5, 5]\n"
+       "a[n, j] = sum[i] x[n, i] * w[0, i, j]\nb[n, j] = sum[i] a[n, i] * w[3, i, j]\n"
+       "c[n, j] = sum[i] b[n, i] * w[1, j, i]\ny[n, j] = sum[i] c[n, i] * w[3, i, j] + w[2, j, j]\n"
+       "output y\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(strides_that_do_not_divide),
@@ -442,6 +452,7 @@ int main(void) {
       cmocka_unit_test(conditions_stand_before_what_was_proved_with_them),
       cmocka_unit_test(ranges_with_quotients_by_sizes_are_loosened),
       cmocka_unit_test(slices_at_constants),
+      cmocka_unit_test(sums_into_slices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
