@@ -92,6 +92,7 @@ static const level *cpu_level(const char *arch, const char *cpu) {
 static void fill(neo_arena *a, const level *v, const char *cpu, neo_target *out) {
   *out = (neo_target){.triple = v->triple,
                       .cpu = neo_arena_strdup(a, cpu),
+                      .level = v->cpu,
                       .features = v->features,
                       .rt_features = v->rt_features,
                       .vector_bytes = v->vector_bytes,

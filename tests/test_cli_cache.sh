@@ -103,6 +103,13 @@ expect 0 "the exported file" "$cache" list v3.records --format=json
 [ "$(grep -o '"tile_m=[a-z]*"' out | tr '\n' ' ')" = '"tile_m=a" "tile_m=b" ' ] ||
   fail "export: not the records of one target, sorted"
 cp out listed
+expect 0 "export of what gains" "$cache" export --gain=60 --target=x86-64 -o gain.records
+expect 0 "list of what gains" "$cache" list gain.records --best
+[ "$(wc -l <out)" = 2 ] || fail "export --gain=60: not the one record that takes 0.4 of the default"
+expect 0 "list of what gains more" "$cache" list --gain=61
+[ "$(wc -l <out)" = 1 ] || fail "list --gain=61: a record that gains 60 %"
+expect 2 "no gain" "$cache" list --gain=much
+says err "--gain is a whole number of at least 0, not 'much'" "no gain"
 expect 0 "import what list printed" "$cache" import -o again.records listed
 expect 0 "export of that" "$cache" export again.records
 cmp -s out v3.records || fail "JSON and back is another file"

@@ -3,6 +3,7 @@
 #include "tools/cache/cli.h"
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,6 +207,21 @@ static cache_exit bad_option(const cache_cli *cli, const char *word) {
              : cache_usage(cli, "unknown option '%s'", word);
 }
 
+/* Of the values that more than one command has. */
+static cache_exit read_values(cache_cli *cli) {
+  const char *format = cli->value[CACHE_O_FORMAT];
+  int64_t percent = 0;
+  cli->json = format && neo_streq(format, "json");
+  cli->most_ratio = HUGE_VAL;
+  if (format && !cli->json && !neo_streq(format, "text"))
+    return cache_usage(cli, "--format is text or json, not '%s'", format);
+  if (!cli->value[CACHE_O_GAIN])
+    return CACHE_OK;
+  cache_exit e = cache_number(cli, CACHE_O_GAIN, &percent);
+  cli->most_ratio = 1 - 0.01 * (double)percent;
+  return e;
+}
+
 static cache_exit read_options(cache_cli *cli, int argc, char **argv) {
   getopt_table t = make_table(cli->command);
   opterr = 0;
@@ -224,11 +240,7 @@ static cache_exit read_options(cache_cli *cli, int argc, char **argv) {
   }
   cli->args = argv + optind;
   cli->n_args = argc - optind;
-  const char *format = cli->value[CACHE_O_FORMAT];
-  cli->json = format && neo_streq(format, "json");
-  if (format && !cli->json && !neo_streq(format, "text"))
-    return cache_usage(cli, "--format is text or json, not '%s'", format);
-  return CACHE_OK;
+  return read_values(cli);
 }
 
 static cache_exit unknown_command(const cache_cli *cli, const char *name) {

@@ -35,6 +35,7 @@ typedef struct cache_cli {
   char **args;
   int n_args;
   bool json;
+  double most_ratio; /* of a record's time to the default's, by --gain; infinite without it */
 } cache_cli;
 
 typedef struct cache_command {
@@ -63,7 +64,7 @@ unsigned cache_flags(const cache_cli *cli, const char *path);
 cache_exit cache_load(cache_cli *cli, int first, neo_records *out);
 /* Reads one file, which may be JSON. */
 cache_exit cache_load_any(cache_cli *cli, const char *path, neo_records *out);
-/* Does the record have what --name, --target and --build ask for? */
+/* Does the record have what --name, --target, --build and --gain ask for? */
 bool cache_wanted(const cache_cli *cli, const neo_record *r);
 /* Do two records answer the same question: group, target, build and threads? */
 bool cache_same(const neo_record *a, const neo_record *b);

@@ -197,11 +197,21 @@ static bool read_duration(const char *text, double *seconds) {
   return ok;
 }
 
+/* The value of --records without a leading `none,`: what is shipped is not read then. */
+static const char *records_file(neoc_cli *cli, neo_compile_options *co) {
+  static const char none[] = "none,";
+  const char *text = neoc_text(cli, NEOC_O_TUNE_RECORDS, NULL);
+  if (!text || strncmp(text, none, sizeof none - 1) != 0)
+    return text;
+  co->records_dir = NULL;
+  return text + sizeof none - 1;
+}
+
 /* The file that is written is read too: what is in it need not be found again. */
 static neoc_exit read_files(neoc_cli *cli, neo_tune_options *o, neo_compile_options *co) {
   const char *place = neo_records_place(cli->arena);
   const char *log = neoc_text(cli, NEOC_O_LOG, NULL);
-  o->records = neoc_text(cli, NEOC_O_TUNE_RECORDS, NULL);
+  o->records = records_file(cli, co);
   if (!o->records && !place)
     return neoc_usage(
         cli, "neither XDG_CACHE_HOME nor HOME names a folder: say where with --records=FILE");

@@ -40,13 +40,10 @@ const neo_records_source *neo_records_sources(neo_arena *a, const char *list, bo
   return v.at;
 }
 
-/* One file for each level of processors that is compiled for. */
-static const char *shipped_path(neo_compilation *c) {
-  const neo_target *t = &c->target;
-  bool named = strncmp(t->cpu, "x86", 3) == 0; /* others are levels of an architecture */
-  const char *arch = named ? "" : neo_arena_strndup(&c->arena, t->triple, strcspn(t->triple, "-"));
-  return neo_arena_printf(&c->arena, "%s/%s%s%s.records", c->options.records_dir, arch,
-                          named ? "" : "-", t->cpu);
+const char *neo_records_shipped_name(neo_arena *a, const neo_target *t) {
+  bool named = strncmp(t->level, "x86", 3) == 0; /* others are levels of an architecture */
+  const char *arch = named ? "" : neo_arena_strndup(a, t->triple, strcspn(t->triple, "-"));
+  return neo_arena_printf(a, "%s%s%s.records", arch, named ? "" : "-", t->level);
 }
 
 /* ---- reading */
@@ -77,11 +74,31 @@ static neo_status read_source(neo_compilation *c, const neo_records_source *s) {
   return NEO_OK;
 }
 
+/* Shipped records that an installation has, and no compile can use: all are of other compilers. */
+static void report_stale(neo_compilation *c, const char *path) {
+  const char *build = neo_record_build_text();
+  for (size_t k = 0; k < c->records.all.n; k++)
+    if (neo_streq(c->records.all.at[k].build, build))
+      return;
+  if (!c->records.all.n)
+    return;
+  int h = neo_diag(c->diags, 0, NEO_D_RECORDS_STALE);
+  neo_diag_note(c->diags, h, "this is   %s", build);
+  neo_diag_note(c->diags, h, "%s: %s", path, c->records.all.at[0].build);
+}
+
+static neo_status read_shipped(neo_compilation *c) {
+  const char *name = neo_records_shipped_name(&c->arena, &c->target);
+  const char *path = neo_path_join(&c->arena, c->options.records_dir, name);
+  neo_status status = read_source(c, &(neo_records_source){path, 0, true});
+  if (!status)
+    report_stale(c, path);
+  return status;
+}
+
 neo_status neo_compile_read_records(neo_compilation *c) {
   neo_records_init(&c->records, &c->arena);
-  neo_status status = NEO_OK;
-  if (c->options.records_dir)
-    status = read_source(c, &(neo_records_source){shipped_path(c), 0, true});
+  neo_status status = c->options.records_dir ? read_shipped(c) : NEO_OK;
   c->shipped_records = c->records.all.n;
   for (const neo_records_source *s = c->options.records; !status && s && s->path; s++)
     status = read_source(c, s);
@@ -93,7 +110,7 @@ neo_status neo_compile_read_records(neo_compilation *c) {
 /* ---- describing a group */
 
 const char *neo_record_target_text(neo_arena *a, const neo_target *t) {
-  return neo_arena_printf(a, "%s vector=%ux%u%s l1=%lld l2=%lld", t->cpu, t->vector_bytes,
+  return neo_arena_printf(a, "%s vector=%ux%u%s l1=%lld l2=%lld", t->level, t->vector_bytes,
                           t->vector_regs, t->fma ? " fma" : "", (long long)t->l1_bytes,
                           (long long)t->l2_bytes);
 }

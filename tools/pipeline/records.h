@@ -24,6 +24,8 @@ typedef struct {
 const neo_records_source *neo_records_sources(neo_arena *a, const char *list, bool *shipped,
                                               const char **why);
 
+/* The file of shipped records, one for each level of processors that is compiled for. */
+const char *neo_records_shipped_name(neo_arena *a, const struct neo_target *t);
 /* What a record says of the machine: all that schedules and kernels depend on. */
 const char *neo_record_target_text(neo_arena *a, const struct neo_target *t);
 /* What it says of the compiler: records of another one may mean something else. */
