@@ -1,18 +1,16 @@
 /* A group and its schedule to a kernel: buffers, units of work, blocks.
  *
  * The leading loops are the shared axes that are neither rows nor columns of the register tile, in order, then blocks of
- * columns, then blocks of rows. The first UNIT_AXES of them are run as one sequence of which a unit takes UNIT_SIZE; the
- * others are loops inside a unit. So the boundaries of units depend on sizes and schedule alone. */
+ * columns, then blocks of rows; or blocks come first, where the schedule says so. The first
+ * UNIT_AXES of them are run as one sequence of which a unit takes UNIT_SIZE; the others are loops
+ * inside a unit. So the boundaries of units depend on sizes and schedule alone. */
 #include "codegen/lower_scope.h"
 #include <assert.h>
 
-typedef struct {
-  int32_t axis;  /* a shared axis; blocks: that of rows or columns */
-  int64_t block; /* 0: an axis, one step an iteration; else elements of a block */
-} outer_loop;
+typedef neo_outer_loop outer_loop;
 
 typedef struct {
-  outer_loop at[NEO_FORM_MAX_AXES];
+  outer_loop at[NEO_FORM_MAX_AXES + 2];
   uint32_t n;
   const neo_lx *m_lo, *m_hi, *n_lo, *n_hi;
   int32_t m_axis, n_axis;
@@ -83,13 +81,7 @@ static nest nest_of(lowering *l) {
   bool shared = v >= 0 && v < (int64_t)l->f->axes.n;
   nest c = {.m_axis = (int32_t)s[NEO_SCHED_AXIS_M]};
   c.n_axis = (int32_t)(shared ? v : s[NEO_SCHED_AXIS_N]);
-  for (int32_t k = 0; k < (int32_t)l->f->axes.n; k++)
-    if (k != c.m_axis && (k > c.n_axis || k + (int32_t)l->walk_n <= c.n_axis))
-      c.at[c.n++] = (outer_loop){k, 0};
-  if (c.n_axis >= 0 && s[NEO_SCHED_BLOCK_N])
-    c.at[c.n++] = (outer_loop){c.n_axis, s[NEO_SCHED_BLOCK_N]};
-  if (c.m_axis >= 0 && s[NEO_SCHED_BLOCK_M])
-    c.at[c.n++] = (outer_loop){c.m_axis, s[NEO_SCHED_BLOCK_M]};
+  c.n = neo_schedule_nest(l->f, l->s, c.at);
   const neo_lx *zero = lx_int(l, 0);
   c.m_lo = c.n_lo = c.m_hi = c.n_hi = zero;
   if (c.m_axis >= 0)

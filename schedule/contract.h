@@ -68,6 +68,13 @@ typedef struct {
 } neo_pack_shape;
 neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *original, const neo_stage *s, const neo_factor *x,
                                  neo_side side, const neo_schedule *sched);
+/* The leading loops of a schedule, outermost first (codegen/lower.c): an axis, one step an iteration (block 0), or blocks of
+ * so many elements of rows or columns. out: room for two more than there are axes. Returns how many. */
+typedef struct {
+  int32_t axis;
+  int64_t block;
+} neo_outer_loop;
+uint32_t neo_schedule_nest(const neo_form *f, const neo_schedule *s, neo_outer_loop *out);
 /* Are tiles of columns the outer loop of a block, those of rows the inner one? So it is where operands are packed, and where
  * all rows of a block stay in the nearest cache anyway. */
 bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_schedule *s);

@@ -78,21 +78,35 @@ static bool tile_legal(const neo_form *f, const int64_t *s, neo_str *why) {
   return true;
 }
 
-/* How many leading loops there are (codegen/lower.c). */
-int64_t neo_schedule_loops(const neo_form *f, const neo_schedule *s) {
-  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], n = (int64_t)f->axes.n;
-  int64_t an = v >= 0 && v < n ? v : s->at[NEO_SCHED_AXIS_N];
-  if (an >= 0)
-    n += -s->at[NEO_SCHED_MERGE] + (s->at[NEO_SCHED_BLOCK_N] > 0);
-  if (s->at[NEO_SCHED_AXIS_M] >= 0)
-    n += -1 + (s->at[NEO_SCHED_BLOCK_M] > 0);
+uint32_t neo_schedule_nest(const neo_form *f, const neo_schedule *s, neo_outer_loop *out) {
+  const int64_t *p = s->at;
+  int64_t v = p[NEO_SCHED_VECTOR_AXIS], all = (int64_t)f->axes.n, am = p[NEO_SCHED_AXIS_M];
+  int64_t an = v >= 0 && v < all ? v : p[NEO_SCHED_AXIS_N], first = an + 1 - p[NEO_SCHED_MERGE];
+  neo_outer_loop blocks[] = {{(int32_t)an, p[NEO_SCHED_BLOCK_N]},
+                             {(int32_t)am, p[NEO_SCHED_BLOCK_M]}};
+  uint32_t n = 0;
+  for (int pass = 1; pass >= 0; pass--) {
+    for (int k = 0; k < 2; k++)
+      if (blocks[k].axis >= 0 && blocks[k].block && (p[NEO_SCHED_BLOCKS_FIRST] >> k & 1) == pass)
+        out[n++] = blocks[k];
+    for (int64_t k = 0; pass && k < all; k++)
+      if (k != am && (k > an || k < first))
+        out[n++] = (neo_outer_loop){(int32_t)k, 0};
+  }
   return n;
+}
+
+int64_t neo_schedule_loops(const neo_form *f, const neo_schedule *s) {
+  neo_outer_loop at[NEO_FORM_MAX_AXES + 2];
+  return neo_schedule_nest(f, s, at);
 }
 
 static bool blocks_legal(const neo_form *f, const neo_schedule *sched, neo_str *why) {
   const int64_t *s = sched->at;
   if (s[NEO_SCHED_BLOCK_K] < 0 || s[NEO_SCHED_BLOCK_M] < 0 || s[NEO_SCHED_BLOCK_N] < 0)
     return no(why, "a block is negative");
+  if (s[NEO_SCHED_BLOCKS_FIRST] & ~3LL)
+    return no(why, "blocks_first is not in 0..3");
   if (s[NEO_SCHED_UNIT_AXES] < 0 || s[NEO_SCHED_UNIT_AXES] > neo_schedule_loops(f, sched))
     return no(why, "unit_axes is more than there are loops");
   return s[NEO_SCHED_UNIT_SIZE] >= 1 || no(why, "unit_size is less than 1");

@@ -144,6 +144,10 @@ static void each(values *v, neo_sched_param k) {
   case NEO_SCHED_BLOCK_N:
     blocks(v, column_length(x, v->s), column_unit(x, v->s));
     break;
+  case NEO_SCHED_BLOCKS_FIRST:
+    for (int64_t bits = 0; bits < 4; bits++)
+      add(v, bits);
+    break;
   case NEO_SCHED_UNIT_AXES:
     near(v, 0, n + 2);
     break;

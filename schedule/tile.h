@@ -1,6 +1,7 @@
 /* Private to the model of contractions: what is known about one, and what a schedule of it costs.
  *
  *   tile_look.c   how operands are read along each axis
+ *   tile_clip.c   how much of the reduction conditions leave
  *   tile_cost.c   cycles of a schedule
  *   tile_block.c  blocks and units for a register tile
  *   tile_model.c  register tiles; the model from outside */
@@ -15,6 +16,13 @@ typedef struct { /* an expression along an axis */
   int64_t stride;          /* of the first load that has one; 0: no load moves */
 } neo_look;
 
+/* A condition on steps of the reduction: of_own*(own axis) + of_shared*(shared axis) + constant >= 0. */
+enum { NEO_MAX_CLIPS = 16 };
+typedef struct {
+  uint32_t own, shared;
+  int64_t of_own, of_shared, constant;
+} neo_clip;
+
 typedef struct {
   neo_module *m;
   const neo_form *f;
@@ -22,6 +30,12 @@ typedef struct {
   const neo_contraction *c;
   const neo_stage *s;
   int64_t shared[NEO_FORM_MAX_AXES], own[NEO_FORM_MAX_AXES]; /* extents */
+  int64_t first[NEO_FORM_MAX_AXES]; /* values of own axes */
+  struct {
+    neo_clip at[NEO_MAX_CLIPS];
+    uint32_t n;
+    double part[NEO_FORM_MAX_AXES]; /* that they leave along each shared axis; 0: not known yet */
+  } clips;
   double points, steps; /* of the shared axes; of the reduction */
   int64_t lanes, bytes; /* of a vector; of an element */
   double store_loads;   /* reads of the stages that store, in cycles a vector */
@@ -53,6 +67,10 @@ double neo_tiles_elements(neo_tiles *q, uint32_t factor);
 const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis);
 double neo_tiles_stores(neo_tiles *q, int64_t v, int64_t merge);
 
+/* Finds the conditions on steps; the part of the steps that those with a shared axis leave, on average over it. */
+void neo_tiles_find_clips(neo_tiles *q, neo_expr where);
+double neo_tiles_clip(neo_tiles *q, uint32_t shared);
+
 /* Elements along the columns of the tile; of rows. */
 int64_t neo_tiles_column_length(const neo_tiles *q, const neo_schedule *s);
 int64_t neo_tiles_row_length(const neo_tiles *q, const neo_schedule *s);
@@ -61,7 +79,7 @@ int64_t neo_tiles_column_unit(const neo_tiles *q, const neo_schedule *s);
 /* Cycles of all of it on one core. */
 double neo_tiles_cost(neo_tiles *q, const neo_schedule *s);
 /* Units of work of a schedule. */
-double neo_tiles_units(const neo_tiles *q, const neo_schedule *s);
+double neo_tiles_units(neo_tiles *q, const neo_schedule *s);
 
 /* The same, and what units of work cost by being many, or too few to keep cores busy: by this schedules are ranked. */
 double neo_tiles_merit(neo_tiles *q, const neo_schedule *s);

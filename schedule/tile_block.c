@@ -6,6 +6,7 @@
 #include <math.h>
 
 enum { PACK_ELEMENTS = 1 << 20, TILE_ELEMENTS = 1 << 19, PARTIAL_ELEMENTS = 1 << 20 };
+enum { BLOCKS_OF_COLUMNS = 1, BLOCKS_OF_ROWS = 2 };
 enum { UNIT_CYCLES = 200, REGION_CYCLES = 1500 }; /* of a unit; of bringing workers together */
 
 static int64_t round_up(int64_t x, int64_t n) {
@@ -82,6 +83,18 @@ static void try(descent *d, const neo_schedule *s) {
   *d = (descent){d->q, *s, m, ok};
 }
 
+/* Blocks of what is packed outside of all other loops, and of the units. */
+static void try_first(descent *d, const neo_schedule *from, int64_t which) {
+  neo_schedule s = *from;
+  bool blocked = s.at[which == BLOCKS_OF_ROWS ? NEO_SCHED_BLOCK_M : NEO_SCHED_BLOCK_N];
+  if (!blocked || !s.at[NEO_SCHED_PACK])
+    return;
+  s.at[NEO_SCHED_BLOCKS_FIRST] = which;
+  set_units(d->q, &s, false);
+  s.at[NEO_SCHED_UNIT_AXES] = 1;
+  try(d, &s);
+}
+
 /* Blocks of equal size, multiples of `unit`. */
 static void try_blocks(descent *d, neo_sched_param k, int64_t length, int64_t unit) {
   enum { PARTS = 4096 };
@@ -99,6 +112,7 @@ static void try_blocks(descent *d, neo_sched_param k, int64_t length, int64_t un
       set_units(d->q, &s, true);
       try(d, &s);
     }
+    try_first(d, &s, k == NEO_SCHED_BLOCK_M ? BLOCKS_OF_ROWS : BLOCKS_OF_COLUMNS);
   }
 }
 

@@ -19,10 +19,11 @@ typedef struct {
   double n, m, nb, mb; /* extents of columns and rows; of a block */
   double outer, steps, kb; /* points of the axes outside of the tile; steps in a block of the reduction, blocks */
   uint64_t rows, columns;  /* axes */
+  double clip; /* part of the steps that is left of them on average */
   bool own_lanes, columns_first;
 } geometry;
 
-static geometry geometry_of(const neo_tiles *q, const neo_schedule *s) {
+static geometry geometry_of(neo_tiles *q, const neo_schedule *s) {
   const int64_t *p = s->at;
   geometry g = {.v = p[NEO_SCHED_VECTOR_AXIS], .merge = p[NEO_SCHED_MERGE], .pack = p[NEO_SCHED_PACK]};
   g.am = p[NEO_SCHED_AXIS_M], g.r = (double)p[NEO_SCHED_TILE_M];
@@ -44,6 +45,10 @@ static geometry geometry_of(const neo_tiles *q, const neo_schedule *s) {
     g.columns |= 1ULL << (g.v - k);
   if (g.own_lanes && g.an >= 0)
     g.columns = 1ULL << g.an;
+  g.clip = 1;
+  for (uint32_t k = 0; k < q->f->axes.n; k++)
+    if (!((g.rows | g.columns) >> k & 1))
+      g.clip *= neo_tiles_clip(q, k);
   g.columns_first = g.pack || neo_rows_are_near(g.mb * g.steps, q->bytes);
   return g;
 }
@@ -199,10 +204,11 @@ static double packed_read(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   return wide * bytes / LINE_BYTES * far_again(q, evenly(first), evenly(then), tiles, STREAM) + apart;
 }
 
-/* Does the stage have a condition that no packed operand takes (codegen/lower_pack.c)? */
+/* Does the stage have a condition that changes inside the tile and that no packed operand takes
+ * (codegen/lower_pack.c)? */
 static bool conditional(const neo_tiles *q, const geometry *g) {
   uint64_t axes = neo_expr_axes(q->m, q->s->where);
-  if (!q->s->where.i)
+  if (!q->s->where.i || !(axes & (g->rows | g->columns)))
     return false;
   axes &= g->rows | g->columns | ~((1ULL << q->f->axes.n) - 1);
   for (uint32_t k = 0; k < q->c->n; k++)
@@ -348,8 +354,9 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   neo_look x = neo_tiles_along(q, k, axis);
   walk w = walk_of(q, k);
   double lanes = (double)q->lanes, length = (double)q->shared[axis], t;
+  bool masked = neo_expr_axes(q->m, q->s->where) & (g->rows | g->columns);
   if (slide)
-    return slide_copy_cycles(q, k, slide, x.guarded || q->s->where.i, rows ? g->mb : g->nb,
+    return slide_copy_cycles(q, k, slide, x.guarded || masked, rows ? g->mb : g->nb,
                              rows ? g->mb == g->m : g->nb == g->n);
   bool along = x.stride == 1 && !x.odd, second = x.stride == 2 && !x.odd;
   bool down = false; /* contiguous along the reduction */
@@ -369,34 +376,37 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
     t = 0.7;
   else
     t = down && w.run >= lanes ? 1.4 : 1.8;
-  if (x.guarded || q->s->where.i)
+  if (x.guarded || masked)
     t += (along || second) && length >= SHORT * lanes ? 0.15 : 0.5;
   if (!rows && g->merge > 1)
     t += 0.2;
   return t + source_cycles(q, g, k, side) + x.ops / (along ? lanes : 1);
 }
 
+static double trips(const neo_tiles *q, const geometry *g, const neo_outer_loop *o) {
+  if (!o->block)
+    return (double)q->shared[o->axis];
+  return o->axis == g->am ? ceil(g->m / g->mb) : ceil(g->n / g->nb);
+}
+
+/* Is an operand another one in each iteration of the loop? */
+static bool matters(const neo_tiles *q, const geometry *g, const neo_outer_loop *o, uint32_t k,
+                    neo_side side) {
+  if (!o->block)
+    return q->c->factor[k].axes >> o->axis & 1;
+  return (o->axis == g->am) == (side == NEO_SIDE_ROWS);
+}
+
 /* How often an operand is copied: codegen/lower.c makes a copy as far out in a unit as it is the same. */
 static double copy_count(const neo_tiles *q, const geometry *g, const neo_schedule *s, uint32_t k,
                          neo_side side) {
-  double trips[NEO_FORM_MAX_AXES + 2], count = 1;
-  bool matters[NEO_FORM_MAX_AXES + 2], rows = side == NEO_SIDE_ROWS;
-  int64_t n = 0, units = s->at[NEO_SCHED_UNIT_AXES], level;
-  for (uint32_t a = 0; a < q->f->axes.n; a++) {
-    if ((g->rows | g->columns) >> a & 1)
-      continue;
-    trips[n] = (double)q->shared[a];
-    matters[n++] = q->c->factor[k].axes >> a & 1;
-  }
-  if (s->at[NEO_SCHED_BLOCK_N])
-    trips[n] = ceil(g->n / g->nb), matters[n++] = !rows;
-  if (s->at[NEO_SCHED_BLOCK_M])
-    trips[n] = ceil(g->m / g->mb), matters[n++] = rows;
-  level = n;
-  while (!s->at[NEO_SCHED_BLOCK_K] && level > 0 && !matters[level - 1])
+  neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
+  double count = 1;
+  int64_t n = neo_schedule_nest(q->f, s, loop), units = s->at[NEO_SCHED_UNIT_AXES], level = n;
+  while (!s->at[NEO_SCHED_BLOCK_K] && level > 0 && !matters(q, g, &loop[level - 1], k, side))
     level--;
   for (int64_t i = 0; i < (level < units ? units : level); i++)
-    count *= trips[i];
+    count *= trips(q, g, &loop[i]);
   if (level == 0 && units > 0)
     count = ceil(count / (double)s->at[NEO_SCHED_UNIT_SIZE]);
   return count;
@@ -426,7 +436,7 @@ static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s
   double partial = kept <= (double)q->machine->l1_bytes / 2   ? 2.5
                    : kept <= (double)q->machine->l2_bytes / 2 ? 5
                                                               : 9;
-  tiling t = {.lanes = (double)q->lanes, .steps = q->steps, .rd = shared_reads(q, g)};
+  tiling t = {.lanes = (double)q->lanes, .steps = q->steps * g->clip, .rd = shared_reads(q, g)};
   t.end = 3 + neo_tiles_stores(q, g->v, g->merge) + q->store_loads;
   if (g->c * (double)(q->lanes * q->bytes) < LINE_BYTES) /* half cache lines are fetched twice */
     t.end *= 1.8;
@@ -437,7 +447,7 @@ static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s
 
 static double own_cost(neo_tiles *q, const geometry *g) {
   double length = (double)q->own[q->s->axes.n - 1], w = (double)q->lanes;
-  double runs = q->steps / length, tail = fmod(length, w) > 0 ? 4 : 0;
+  double runs = q->steps * g->clip / length, tail = fmod(length, w) > 0 ? 4 : 0;
   tiling t = {.lanes = 1, .end = 14, .rd = own_reads(q, g)};
   t.steps = runs * (ceil(length / w) + tail * 0.5 + 1);
   return g->outer * tiles_cycles(g, &t);
@@ -448,16 +458,12 @@ double neo_tiles_cost(neo_tiles *q, const neo_schedule *s) {
   return g.own_lanes ? own_cost(q, &g) : shared_cost(q, &g, s);
 }
 
-double neo_tiles_units(const neo_tiles *q, const neo_schedule *s) {
+double neo_tiles_units(neo_tiles *q, const neo_schedule *s) {
   geometry g = geometry_of(q, s);
-  int64_t units = s->at[NEO_SCHED_UNIT_AXES], i = 0;
+  neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
+  int64_t units = s->at[NEO_SCHED_UNIT_AXES], loops = neo_schedule_nest(q->f, s, loop);
   double n = 1;
-  for (uint32_t a = 0; a < q->f->axes.n; a++)
-    if (!((g.rows | g.columns) >> a & 1) && i++ < units)
-      n *= (double)q->shared[a];
-  if (s->at[NEO_SCHED_BLOCK_N] && i++ < units)
-    n *= ceil(g.n / g.nb);
-  if (s->at[NEO_SCHED_BLOCK_M] && i++ < units)
-    n *= ceil(g.m / g.mb);
+  for (int64_t i = 0; i < units && i < loops; i++)
+    n *= trips(q, &g, &loop[i]);
   return ceil(n / (double)s->at[NEO_SCHED_UNIT_SIZE]);
 }

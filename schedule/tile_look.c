@@ -129,6 +129,12 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c) {
   q->lanes = q->machine->vector_bytes / q->bytes;
   for (uint32_t k = 0; k < q->f->axes.n; k++)
     q->points *= (double)(q->shared[k] = neo_axis_most(q->m, &q->f->axes.at[k]));
+  for (uint32_t k = 0; k < q->s->axes.n; k++) {
+    int64_t hi;
+    if (!neo_axis_range(q->m, q->f, q->s, k, &q->first[k], &hi))
+      q->first[k] = 0;
+  }
+  neo_tiles_find_clips(q, q->s->where);
   for (uint32_t k = 0; k < q->s->axes.n; k++)
     q->steps *= (double)(q->own[k] = neo_axis_most(q->m, &q->s->axes.at[k]));
   q->store_loads = store_loads(q);

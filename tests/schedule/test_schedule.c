@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "fusion/form.h"
 #include "ir/print.h"
 #include "schedule/schedule.h"
 #include <string.h>
@@ -38,15 +39,20 @@ static void broken_text_is_refused(void **state) {
   assert_false(neo_schedule_parse("tile_m=6 tile_m=6", &s));
 }
 
+static neo_module *module_of(neo_arena *a, const char *text, neo_grouping *g) {
+  char *whole = neo_arena_printf(a, "neo-ir 1\nmodule t\n%s", text);
+  neo_diags *d = neo_diags_new(a, neo_sources_new(a));
+  neo_module *m = neo_module_parse(a, neo_names_new(a), d, "test", whole, strlen(whole));
+  assert_non_null(m);
+  assert_int_equal(neo_fuse(m, a, g, NULL), NEO_OK);
+  return m;
+}
+
 static neo_schedule choose(const char *text) {
   neo_arena a;
   neo_grouping g;
   neo_arena_init(&a, neo_alloc_default, NULL);
-  char *whole = neo_arena_printf(&a, "neo-ir 1\nmodule t\n%s", text);
-  neo_diags *d = neo_diags_new(&a, neo_sources_new(&a));
-  neo_module *m = neo_module_parse(&a, neo_names_new(&a), d, "test", whole, strlen(whole));
-  assert_non_null(m);
-  assert_int_equal(neo_fuse(m, &a, &g, NULL), NEO_OK);
+  neo_module *m = module_of(&a, text, &g);
   neo_schedule s = neo_schedule_default(m, &g.groups.at[0], &avx2);
   assert_true(neo_schedule_legal(m, &g.groups.at[0], &avx2, &s, NULL));
   neo_arena_free(&a);
@@ -85,12 +91,54 @@ static void a_sum_over_a_data_equation_runs_over_its_source(void **state) {
   assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 1);
 }
 
+/* Eight convolutions of one image, stride 2, filters of 9: a quarter of the gradient to the image. */
+static const char *const sticking_out =
+    "input D : f32 [16, 1152, 8]\ninput F : f32 [8, 32, 256, 9, 9]\ntemp G : f32 [16, 256, 10, 10]\n"
+    "def G[n: 16, c: 256, h: 10, w: 10] =\n"
+    "  sum[t: 8, k: 32, p: max(0, 4 - h)..min(5, 10 - h), q: max(0, 4 - w)..min(5, 10 - w)]\n"
+    "  D[n, (k * 6 + (h - 4 + p)) * 6 + (w - 4 + q), t] * F[t, k, c, 0 - p * 2 + 8, 0 - q * 2 + 8]\n"
+    "  then acc0\nentry forward forward: G = G\n";
+
+static void axes_of_an_image_that_windows_stick_out_of_are_no_part_of_the_tile(void **state) {
+  (void)state;
+  neo_schedule s = choose(sticking_out);
+  assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 1);
+  assert_int_equal(s.at[NEO_SCHED_MERGE], 1);
+  assert_int_equal(s.at[NEO_SCHED_AXIS_M], 0);
+}
+
+static void filters_are_copied_once_for_all_places_of_the_image(void **state) {
+  (void)state;
+  neo_schedule s = choose(sticking_out);
+  assert_true(s.at[NEO_SCHED_PACK] & 2);
+  assert_true(s.at[NEO_SCHED_BLOCK_N] > 0);
+  assert_int_equal(s.at[NEO_SCHED_BLOCKS_FIRST], 1);
+  assert_int_equal(s.at[NEO_SCHED_UNIT_AXES], 1);
+}
+
+static void the_innermost_axis_of_a_sum_is_one_along_which_an_operand_lies(void **state) {
+  (void)state;
+  neo_arena a;
+  neo_grouping g;
+  int64_t n;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  neo_module *m = module_of(&a, sticking_out, &g);
+  const neo_stage *s = &neo_group_form(m, &g.groups.at[0])->stages.at[0];
+  assert_int_equal(s->axes.n, 4);
+  assert_true(neo_expr_is_int(m, s->axes.at[0].hi, &n) && n == 32);
+  assert_true(neo_expr_is_int(m, s->axes.at[3].hi, &n) && n == 8);
+  neo_arena_free(&a);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_printed_parses_to_the_same),
       cmocka_unit_test(broken_text_is_refused),
       cmocka_unit_test(a_large_product_has_a_register_tile_and_a_packed_operand),
       cmocka_unit_test(a_product_of_integers_is_tiled_like_any_other),
+      cmocka_unit_test(axes_of_an_image_that_windows_stick_out_of_are_no_part_of_the_tile),
+      cmocka_unit_test(filters_are_copied_once_for_all_places_of_the_image),
+      cmocka_unit_test(the_innermost_axis_of_a_sum_is_one_along_which_an_operand_lies),
       cmocka_unit_test(a_sum_over_a_data_equation_runs_over_its_source),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
