@@ -117,6 +117,7 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
   for (int bit = 0; bit < 3; bit++)
     if (pick(seed, 0, 2))
       try_value(&d, NEO_SCHED_PACK, d.s.at[NEO_SCHED_PACK] | 1 << bit);
+  try_value(&d, NEO_SCHED_ORDER, pick(seed, 0, 1));
   try_value(&d, NEO_SCHED_UNIT_AXES, pick(seed, 0, neo_schedule_loops(f, &d.s)));
   try_value(&d, NEO_SCHED_UNIT_SIZE, pick(seed, 1, 5));
   return d.s;

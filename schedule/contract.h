@@ -76,7 +76,8 @@ typedef struct {
 } neo_outer_loop;
 uint32_t neo_schedule_nest(const neo_form *f, const neo_schedule *s, neo_outer_loop *out);
 /* Are tiles of columns the outer loop of a block, those of rows the inner one? So it is where operands are packed, and where
- * all rows of a block stay in the nearest cache anyway. */
+ * all rows of a block stay in the nearest cache anyway, unless the schedule's order says otherwise: what is written then lies
+ * in long runs, which counts where the reduction is short. */
 bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_schedule *s);
 bool neo_rows_are_near(double elements, int64_t bytes);
 typedef struct {

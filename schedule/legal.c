@@ -73,6 +73,8 @@ static bool tile_legal(const neo_form *f, const int64_t *s, neo_str *why) {
     return no(why, "tile_m without axis_m");
   if (s[NEO_SCHED_TILE_N] > 1 && an < 0 && !lanes_shared)
     return no(why, "tile_n without columns");
+  if (s[NEO_SCHED_ORDER] != 0 && (s[NEO_SCHED_ORDER] != 1 || am < 0 || (!lanes_shared && an < 0)))
+    return no(why, "order is for tiles of rows and columns");
   if (s[NEO_SCHED_UNROLL_K] < 1 || s[NEO_SCHED_UNROLL_K] > 16)
     return no(why, "unroll_k is not in 1..16");
   return true;
@@ -121,7 +123,7 @@ static bool segment_legal(neo_module *m, const neo_group *g, const neo_form *f, 
   if (s[NEO_SCHED_AXIS_M] != x.axis || s[NEO_SCHED_TILE_M] != 1 || s[NEO_SCHED_BLOCK_M])
     return no(why, "the axis of a data equation has to be the rows");
   if (s[NEO_SCHED_PACK] || s[NEO_SCHED_BLOCK_K] || s[NEO_SCHED_MERGE] != 1 ||
-      s[NEO_SCHED_VECTOR_AXIS] >= (int64_t)f->axes.n)
+      s[NEO_SCHED_ORDER] || s[NEO_SCHED_VECTOR_AXIS] >= (int64_t)f->axes.n)
     return no(why, "a sum over a data equation has lanes over a shared axis, and no packs");
   if (s[NEO_SCHED_VECTOR_AXIS] >= 0 && neo_segment_tested(m, &x) >> s[NEO_SCHED_VECTOR_AXIS] & 1)
     return no(why, "the condition of a sum over a data equation divides the lanes");
@@ -138,7 +140,7 @@ static bool running_legal(neo_module *m, const neo_group *g, const neo_form *f, 
   if (s[NEO_SCHED_AXIS_M] != x.axis || s[NEO_SCHED_TILE_M] != 1 || s[NEO_SCHED_BLOCK_M])
     return no(why, "the axis that a domain grows with has to be the rows");
   if (s[NEO_SCHED_PACK] || s[NEO_SCHED_BLOCK_K] || s[NEO_SCHED_MERGE] != 1 ||
-      s[NEO_SCHED_TILE_N] != 1 || v >= (int64_t)f->axes.n)
+      s[NEO_SCHED_TILE_N] != 1 || s[NEO_SCHED_ORDER] || v >= (int64_t)f->axes.n)
     return no(why, "a running reduction has lanes over a shared axis, and no packs");
   if (v >= 0 && neo_running_fixed(m, f, &x) >> v & 1)
     return no(why, "a loop's bounds change inside the lanes");

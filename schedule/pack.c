@@ -195,6 +195,8 @@ bool neo_rows_are_near(double elements, int64_t bytes) {
 bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_schedule *s) {
   neo_contraction c;
   int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], k = s->at[NEO_SCHED_BLOCK_K];
+  if (s->at[NEO_SCHED_ORDER])
+    return false;
   if (s->at[NEO_SCHED_PACK])
     return true;
   if (v < 0 || v >= (int64_t)f->axes.n || !neo_contraction_of(m, f, &c))

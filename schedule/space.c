@@ -48,7 +48,7 @@ static void follow(const neo_space *x, const neo_schedule *old, neo_sched_param 
   if (k == NEO_SCHED_AXIS_M && before < 0 && p[NEO_SCHED_TILE_M] < 2)
     p[NEO_SCHED_TILE_M] = 4;
   if (p[NEO_SCHED_AXIS_M] < 0)
-    p[NEO_SCHED_TILE_M] = 1, p[NEO_SCHED_BLOCK_M] = 0;
+    p[NEO_SCHED_TILE_M] = 1, p[NEO_SCHED_BLOCK_M] = p[NEO_SCHED_ORDER] = 0;
 }
 
 /* Does the step change which loops there are? Then the units are made anew. */
@@ -81,7 +81,8 @@ static int64_t round_up(int64_t x, int64_t n) {
  * legal. */
 static bool repair(const neo_space *x, neo_sched_param keep, neo_schedule *s) {
   static const neo_sched_param order[] = {
-      NEO_SCHED_BLOCK_N, NEO_SCHED_BLOCK_K,  NEO_SCHED_PACK,   NEO_SCHED_MERGE,  NEO_SCHED_BLOCK_M,
+      NEO_SCHED_ORDER,   NEO_SCHED_BLOCK_N,  NEO_SCHED_BLOCK_K, NEO_SCHED_PACK,
+      NEO_SCHED_MERGE,   NEO_SCHED_BLOCK_M,
       NEO_SCHED_TILE_N,  NEO_SCHED_UNROLL_K, NEO_SCHED_AXIS_N, NEO_SCHED_TILE_M, NEO_SCHED_AXIS_M};
   neo_schedule plain = neo_schedule_plain(), before = *s;
   for (size_t k = 0; k < sizeof order / sizeof *order && !legal(x, s); k++)

@@ -135,6 +135,9 @@ static void each(values *v, neo_sched_param k) {
     for (int bit = 0; bit < 6; bit++)
       add(v, v->now ^ 1 << bit);
     break;
+  case NEO_SCHED_ORDER:
+    add(v, !v->now);
+    break;
   case NEO_SCHED_BLOCK_K:
     blocks(v, reduced_length(x), 1);
     break;

@@ -168,7 +168,7 @@ static descent descent_from(neo_tiles *q, const neo_schedule *s) {
 }
 
 /* From blocks of the reduction to those of rows and columns, or the other way round: each finds what the other may not. */
-static double block_shared(neo_tiles *q, neo_schedule *s) {
+static descent block_ordered(neo_tiles *q, neo_schedule *s) {
   int64_t n = neo_tiles_column_length(q, s), m = neo_tiles_row_length(q, s);
   descent best = descent_from(q, s);
   for (int way = 0; way < 2; way++) {
@@ -184,6 +184,19 @@ static double block_shared(neo_tiles *q, neo_schedule *s) {
     }
     try_sizes(&d);
     if (way == 0 || d.fits > best.fits || (d.fits == best.fits && d.merit < best.merit))
+      best = d;
+  }
+  return best;
+}
+
+/* Which tiles are the outer loop is of weight where sums are short: what they are written to is most of the traffic. */
+static double block_shared(neo_tiles *q, neo_schedule *s) {
+  enum { SHORT = 512 };
+  descent best = block_ordered(q, s);
+  if (s->at[NEO_SCHED_AXIS_M] >= 0 && q->steps <= SHORT) {
+    s->at[NEO_SCHED_ORDER] = 1;
+    descent d = block_ordered(q, s);
+    if (d.fits > best.fits || (d.fits == best.fits && d.merit < best.merit))
       best = d;
   }
   *s = best.best;

@@ -49,7 +49,7 @@ static geometry geometry_of(neo_tiles *q, const neo_schedule *s) {
   for (uint32_t k = 0; k < q->f->axes.n; k++)
     if (!((g.rows | g.columns) >> k & 1))
       g.clip *= neo_tiles_clip(q, k);
-  g.columns_first = g.pack || neo_rows_are_near(g.mb * g.steps, q->bytes);
+  g.columns_first = !p[NEO_SCHED_ORDER] && (g.pack || neo_rows_are_near(g.mb * g.steps, q->bytes));
   return g;
 }
 
@@ -194,14 +194,17 @@ static double packed_elements(neo_tiles *q, const geometry *g, uint32_t k, neo_s
 }
 
 /* Cycles a step of reading packed operands: streams. Rows are read again for each tile of columns, columns for each tile of
- * rows, and first in each block of rows. */
+ * rows, and first in each block of rows. What the inner loop walks over comes from as far as all of it is. */
 static double packed_read(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
-  double bytes = (double)q->bytes, wide = g->c * (double)q->lanes, tiles = ceil(g->mb / g->r);
+  bool rows = side == NEO_SIDE_ROWS;
+  double bytes = (double)q->bytes, wide = g->c * (double)q->lanes;
   double first = packed_elements(q, g, k, side, g->steps) * bytes;
-  if (side == NEO_SIDE_ROWS)
-    return g->r * bytes / LINE_BYTES * far(q, evenly(first), STREAMS);
-  double then = g->steps * (wide + g->r) * bytes, apart = slide_of(q, g, k, side) ? 0.15 * g->c : 0;
-  return wide * bytes / LINE_BYTES * far_again(q, evenly(first), evenly(then), tiles, STREAM) + apart;
+  double then = rows == g->columns_first ? first : g->steps * (wide + g->r) * bytes;
+  double times = ceil(rows ? g->nb / wide : g->mb / g->r), apart = 0;
+  if (!rows && slide_of(q, g, k, side))
+    apart = 0.15 * g->c;
+  double each = far_again(q, evenly(first), evenly(then), times, rows ? STREAMS : STREAM);
+  return (rows ? g->r : wide) * bytes / LINE_BYTES * each + apart;
 }
 
 /* Does the stage have a condition that changes inside the tile and that no packed operand takes
@@ -428,6 +431,34 @@ static double copies_cycles(neo_tiles *q, const geometry *g, const neo_schedule 
   return cycles;
 }
 
+/* ---- what is written */
+
+/* Does the result lie in long runs along the axis, whose tiles follow each other? */
+static double run_bytes(const neo_tiles *q, const geometry *g, neo_expr offset) {
+  int64_t stride;
+  bool rows = g->columns_first && g->am >= 0;
+  int64_t axis = rows ? g->am : g->v;
+  if (!neo_flat_stride(q->m, offset, (uint32_t)axis, &stride) || stride != 1)
+    return 0;
+  return (rows ? g->mb : g->nb) * (double)q->bytes;
+}
+
+/* Cycles a vector of fetching and writing back the lines of all results: streams where the tiles of the inner loop follow
+ * each other in memory, else a line here and a line there. */
+static double written(const neo_tiles *q, const geometry *g) {
+  enum { RUN_BYTES = 1024 };
+  double cycles = 0, lines = (double)(q->lanes * q->bytes) / LINE_BYTES;
+  touched all = evenly(q->points * (double)q->bytes);
+  for (size_t k = 0; k < q->f->stages.n; k++)
+    for (size_t i = 0; i < q->f->stages.at[k].outs.n; i++) {
+      double run = run_bytes(q, g, q->f->stages.at[k].outs.at[i].offset);
+      double alone = far(q, all, ALONE);
+      double each = run > 0 ? far(q, all, STREAM) * (1 + RUN_BYTES / run) : alone;
+      cycles += lines * (each < alone ? each : alone);
+    }
+  return cycles;
+}
+
 /* ---- the whole */
 
 static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s) {
@@ -440,7 +471,7 @@ static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s
   t.end = 3 + neo_tiles_stores(q, g->v, g->merge) + q->store_loads;
   if (g->c * (double)(q->lanes * q->bytes) < LINE_BYTES) /* half cache lines are fetched twice */
     t.end *= 1.8;
-  t.end += (g->kb - 1) * partial;
+  t.end += (g->kb - 1) * partial + written(q, g);
   double more = (g->kb - 1) * TILE_CYCLES * ceil(g->m / g->r) * ceil(g->n / (g->c * t.lanes));
   return g->outer * (tiles_cycles(g, &t) + more) + copies_cycles(q, g, s);
 }

@@ -71,6 +71,17 @@ static void a_large_product_has_a_register_tile_and_a_packed_operand(void **stat
   assert_true(s.at[NEO_SCHED_PACK] & 2);
 }
 
+static void what_a_short_sum_is_written_to_is_walked_in_long_runs(void **state) {
+  (void)state;
+  neo_schedule s = choose("input A : f32 [4, 784]\ninput B : f32 [4, 1024]\n"
+                          "temp C : f32 [784, 1024]\n"
+                          "def C[i: 784, j: 1024] =\n  sum[k: 4] A[k, i] * B[k, j]\n  then acc0\n"
+                          "entry forward forward: C = C\n");
+  assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 1);
+  assert_int_equal(s.at[NEO_SCHED_AXIS_M], 0);
+  assert_int_equal(s.at[NEO_SCHED_ORDER], 1);
+}
+
 static void a_product_of_integers_is_tiled_like_any_other(void **state) {
   (void)state;
   neo_schedule s =
@@ -135,6 +146,7 @@ int main(void) {
       cmocka_unit_test(what_is_printed_parses_to_the_same),
       cmocka_unit_test(broken_text_is_refused),
       cmocka_unit_test(a_large_product_has_a_register_tile_and_a_packed_operand),
+      cmocka_unit_test(what_a_short_sum_is_written_to_is_walked_in_long_runs),
       cmocka_unit_test(a_product_of_integers_is_tiled_like_any_other),
       cmocka_unit_test(axes_of_an_image_that_windows_stick_out_of_are_no_part_of_the_tile),
       cmocka_unit_test(filters_are_copied_once_for_all_places_of_the_image),
