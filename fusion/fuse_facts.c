@@ -160,25 +160,51 @@ static void look_at(looker *c, neo_expr e) {
 
 /* ---- products */
 
-/* Factors, and whether one of them uses all axes: then each of its elements is used once, and the
- * whole is bound by reading it. */
-static void find_factors(looker *c, neo_expr e, uint64_t all, bool *once, uint32_t *n) {
+/* Factors. One that uses all axes is bound by reading it: each of its elements is used once. */
+typedef struct {
+  uint64_t all, out; /* axes longer than 1; those of them that are the output's */
+  uint32_t n, whole; /* factors; those that use all axes */
+  neo_expr last;     /* of these */
+  bool elsewhere;    /* another one uses an output axis */
+} factors;
+
+static void find_factors(looker *c, neo_expr e, factors *f) {
   const neo_node *x = neo_expr_node(c->q->m, e);
   if (x->op == NEO_OP_MUL) {
     neo_expr a = neo_expr_arg(c->q->m, e, 0), b = neo_expr_arg(c->q->m, e, 1);
-    find_factors(c, a, all, once, n);
-    find_factors(c, b, all, once, n);
+    find_factors(c, a, f);
+    find_factors(c, b, f);
     return;
   }
-  ++*n;
-  *once = *once || !(all & ~neo_expr_axes(c->q->m, e));
+  uint64_t axes = neo_expr_axes(c->q->m, e);
+  f->n++;
+  if (f->all & ~axes) {
+    f->elsewhere = f->elsewhere || (axes & f->out);
+    return;
+  }
+  f->whole++;
+  f->last = e;
 }
 
-/* A product of matrices, or what is like it: each factor is used again and again. */
+/* Is it the product of a vector with a matrix whose rows are long runs of the output? Blocks of
+ * rows read it as one stream, several sums in one kernel would not. */
+static bool is_stream(looker *c, const factors *f) {
+  enum { LARGE_BYTES = 128 << 10 };
+  neo_module *m = c->q->m;
+  if (f->whole != 1 || f->elsewhere || f->all == f->out)
+    return false;
+  const neo_node *n = neo_expr_node(m, f->last);
+  if (n->op != NEO_OP_LOAD || !n->arg.n)
+    return false;
+  const neo_node *x = neo_expr_node(m, neo_list_expr(m, n->arg, n->arg.n - 1));
+  return x->op == NEO_OP_AXIS && x->attr < 63 && f->out >> x->attr & 1 &&
+         fuse_bytes(c->q, (neo_tensor){n->attr}) >= LARGE_BYTES;
+}
+
+/* A product of matrices, or what is like it: each factor is used again and again. Or one that is
+ * read as a stream. */
 static bool is_product(looker *c) {
-  bool once = false;
-  uint32_t n = 0;
-  uint64_t all = 0;
+  factors f = {0};
   neo_reducer r = (neo_reducer)c->rec.reducer;
   if (r != NEO_RED_SUM && r != NEO_RED_MEAN)
     return false;
@@ -186,9 +212,12 @@ static bool is_product(looker *c) {
   if (!neo_type_is_float(neo_expr_type(c->q->m, body)))
     return false;
   for (uint32_t k = 0; k < c->rec.axes.n && k < 63; k++)
-    all |= c->extent[k] > 1 ? 1ULL << k : 0;
-  find_factors(c, body, all, &once, &n);
-  return n >= 2 && !once;
+    if (c->extent[k] > 1) {
+      f.all |= 1ULL << k;
+      f.out |= k < c->rec.n_out ? 1ULL << k : 0;
+    }
+  find_factors(c, body, &f);
+  return f.n >= 2 && (!f.whole || is_stream(c, &f));
 }
 
 static void look_factors(looker *c, neo_expr e) {

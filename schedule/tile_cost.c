@@ -164,10 +164,13 @@ static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
   if (!w.jumps || x.odd || x.strided)
     return t * g->c;
   double tiles = ceil(g->mb / g->r), part = g->columns_first ? lines : row / LINE_BYTES;
-  touched whole = evenly(q->steps * g->n * bytes);
+  touched all = evenly(q->steps * g->n * bytes);
   touched again = in_runs(q, g->steps * (g->columns_first ? wide : g->nb) * bytes, part, w.jump);
-  bool streams = g->steps <= MANY && row >= ROW_BYTES / 4;
-  double first = far(q, whole, streams ? STREAMS : ALONE) * (streams ? 1 + ROW_BYTES / row : 1);
+  bool whole_rows = (int64_t)row == w.jump; /* one follows the other */
+  if (whole_rows && (g->steps <= MANY || wide >= g->nb))
+    row *= g->steps;
+  bool streams = (g->steps <= MANY || whole_rows) && row >= ROW_BYTES / 4;
+  double first = far(q, all, streams ? STREAMS : ALONE) * (streams ? 1 + ROW_BYTES / row : 1);
   double then = far(q, again, streams ? STREAMS : ALONE);
   return t * g->c + lines / w.run * (first + (tiles - 1) * then) / tiles;
 }
@@ -238,6 +241,9 @@ static reads shared_reads(neo_tiles *q, const geometry *g) {
     else {
       neo_look x = neo_tiles_columns(q, k, g->v, g->merge);
       double t = (x.odd ? 12 : x.strided ? 9 : 0) + (x.guarded ? 3 : 0) + x.ops + 0.5;
+      if (side == NEO_SIDE_BOTH) /* each element is used once */
+        t += (double)(q->lanes * q->bytes) / LINE_BYTES *
+             far(q, evenly(q->steps * g->n * g->m * (double)q->bytes), ALONE);
       y.columns += t * g->c * (side == NEO_SIDE_BOTH ? g->r : 1);
     }
   }

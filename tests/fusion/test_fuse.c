@@ -49,6 +49,28 @@ static void an_activation_joins_the_product_and_its_input_stays_in_registers(voi
 }
 
 /* Whatever their number: the last entry of 70 has a kernel of its own, and so has the one before. */
+/* Of short vectors they are one kernel. */
+static void products_that_stream_large_matrices_stay_apart(void **state) {
+  (void)state;
+  for (int n = 16; n <= 512; n *= 32) {
+    world w;
+    neo_arena a;
+    neo_arena_init(&a, neo_alloc_default, NULL);
+    fuse(&w, neo_arena_printf(&a,
+                              "input x : f32 [1, %d]\ninput h : f32 [1, %d]\ninput W : f32 [%d, %d]\n"
+                              "input U : f32 [%d, %d]\ntemp p : f32 [1, %d]\ntemp q : f32 [1, %d]\n"
+                              "temp z : f32 [1, %d]\n"
+                              "def p[b: 1, j: %d] =\n  sum[i: %d] x[b, i] * W[i, j]\n  then acc0\n"
+                              "def q[b: 1, j: %d] =\n  sum[i: %d] h[b, i] * U[i, j]\n  then acc0\n"
+                              "def z[b: 1, j: %d] = p[b, j] * q[b, j]\n"
+                              "entry forward forward: z = z\n",
+                              n, n, n, n, n, n, n, n, n, n, n, n, n, n));
+    assert_int_equal(w.groups.groups.n, n == 16 ? 1 : 2);
+    neo_arena_free(&w.arena);
+    neo_arena_free(&a);
+  }
+}
+
 static void kernels_of_different_entries_stay_apart(void **state) {
   (void)state;
   enum { ENTRIES = 70 };
@@ -152,6 +174,7 @@ static void lengths_that_conditions_need_keep_kernels_apart(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_activation_joins_the_product_and_its_input_stays_in_registers),
+      cmocka_unit_test(products_that_stream_large_matrices_stay_apart),
       cmocka_unit_test(kernels_of_different_entries_stay_apart),
       cmocka_unit_test(the_updates_of_a_parameter_are_one_kernel),
       cmocka_unit_test(an_update_stays_apart_from_a_reader_of_the_old_values_elsewhere),

@@ -82,6 +82,18 @@ static void what_a_short_sum_is_written_to_is_walked_in_long_runs(void **state) 
   assert_int_equal(s.at[NEO_SCHED_ORDER], 1);
 }
 
+static void a_matrix_that_is_read_once_is_read_in_blocks_of_whole_rows(void **state) {
+  (void)state;
+  neo_schedule s = choose("input x : f32 [1, 900]\ninput W : f32 [900, 1024]\n"
+                          "temp y : f32 [1, 1024]\n"
+                          "def y[b: 1, j: 1024] =\n  sum[i: 900] x[b, i] * W[i, j]\n  then acc0\n"
+                          "entry forward forward: y = y\n");
+  assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 1);
+  assert_int_equal(s.at[NEO_SCHED_PACK], 0);
+  assert_in_range(s.at[NEO_SCHED_BLOCK_K], 1, 8);
+  assert_true(s.at[NEO_SCHED_BLOCK_N] == 0 || s.at[NEO_SCHED_BLOCK_N] >= 256);
+}
+
 static void a_product_of_integers_is_tiled_like_any_other(void **state) {
   (void)state;
   neo_schedule s =
@@ -147,6 +159,7 @@ int main(void) {
       cmocka_unit_test(broken_text_is_refused),
       cmocka_unit_test(a_large_product_has_a_register_tile_and_a_packed_operand),
       cmocka_unit_test(what_a_short_sum_is_written_to_is_walked_in_long_runs),
+      cmocka_unit_test(a_matrix_that_is_read_once_is_read_in_blocks_of_whole_rows),
       cmocka_unit_test(a_product_of_integers_is_tiled_like_any_other),
       cmocka_unit_test(axes_of_an_image_that_windows_stick_out_of_are_no_part_of_the_tile),
       cmocka_unit_test(filters_are_copied_once_for_all_places_of_the_image),
