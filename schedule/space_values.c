@@ -85,7 +85,7 @@ static int64_t column_unit(const neo_space *x, const neo_schedule *s) {
   return unit;
 }
 
-static int64_t column_length(const neo_space *x, const neo_schedule *s) {
+int64_t neo_space_column_length(const neo_space *x, const neo_schedule *s) {
   const int64_t *p = s->at;
   if (!lanes_shared(x, s))
     return extent(x, p[NEO_SCHED_AXIS_N]);
@@ -95,8 +95,7 @@ static int64_t column_length(const neo_space *x, const neo_schedule *s) {
   return n;
 }
 
-/* The first own axis of the stage that has some. */
-static int64_t reduced_length(const neo_space *x) {
+int64_t neo_space_reduced_length(const neo_space *x) {
   for (size_t k = 0; k < x->f->stages.n; k++)
     if (x->f->stages.at[k].axes.n)
       return neo_axis_most(x->m, &x->f->stages.at[k].axes.at[0]);
@@ -139,13 +138,13 @@ static void each(values *v, neo_sched_param k) {
     add(v, !v->now);
     break;
   case NEO_SCHED_BLOCK_K:
-    blocks(v, reduced_length(x), 1);
+    blocks(v, neo_space_reduced_length(x), 1);
     break;
   case NEO_SCHED_BLOCK_M:
     blocks(v, extent(x, p[NEO_SCHED_AXIS_M]), p[NEO_SCHED_TILE_M]);
     break;
   case NEO_SCHED_BLOCK_N:
-    blocks(v, column_length(x, v->s), column_unit(x, v->s));
+    blocks(v, neo_space_column_length(x, v->s), column_unit(x, v->s));
     break;
   case NEO_SCHED_BLOCKS_FIRST:
     for (int64_t bits = 0; bits < 4; bits++)

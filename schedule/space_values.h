@@ -7,5 +7,9 @@
 bool neo_space_sensible(const neo_space *x, const neo_schedule *s);
 /* Lanes of a vector of the group's widest element. */
 int64_t neo_space_lanes(const neo_space *x);
+/* What a block of 0 iterations stands for: of the first reduction axis, which is the first own axis
+ * of the stage that has some, and of the elements along the vector axis. */
+int64_t neo_space_reduced_length(const neo_space *x);
+int64_t neo_space_column_length(const neo_space *x, const neo_schedule *s);
 
 #endif

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 21, MOST_MEASUREMENTS = 25 };
+enum { SEEDS = 7, MOST_MEASUREMENTS = 25 };
 static const neo_machine avx2 = {32, 16, 32768, 524288, true};
 
 typedef struct {
@@ -123,16 +123,15 @@ static void the_search_comes_within_one_percent_in_few_measurements(void **state
         all[i].time_ns =
             cycles(&processors[p], &all[i].schedule, shape[0], shape[1], shape[2], (uint64_t)p);
       needed[n_needed] = neo_survey_median(&w.space, &w.arena, all, n, 0.99, SEEDS);
-      print_message(
-          "%4d x %4d x %4d, processor %d: %4zu schedules, %3lld measurements to 95%%, %3lld to 99%%\n",
-          shape[0], shape[1], shape[2], p, n,
-          (long long)neo_survey_median(&w.space, &w.arena, all, n, 0.95, SEEDS),
-          (long long)needed[n_needed]);
+      print_message("%4d x %4d x %4d, processor %d: %4zu schedules, %3lld measurements to 99%%\n",
+                    shape[0], shape[1], shape[2], p, n, (long long)needed[n_needed]);
       n_needed++;
       neo_arena_free(&w.arena);
     }
   qsort(needed, (size_t)n_needed, sizeof *needed, compare);
   assert_true(needed[n_needed / 2] <= MOST_MEASUREMENTS);
+  assert_true(needed[n_needed * 7 / 10] <= MOST_MEASUREMENTS);
+  assert_true(needed[n_needed - 1] <= 4 * MOST_MEASUREMENTS); /* where the model is far off */
 }
 
 /* ---- more of the search */

@@ -1,12 +1,14 @@
 /* See search.h. */
 #include "tools/tune/search.h"
 #include "base/random.h"
-#include <assert.h>
+#include <math.h>
 
-enum { POPULATION = 8, CHILDREN = 48, BARREN = 6, NEAREST = 4 };
+enum { HALF = NEO_SEARCH_HALF, POPULATION = 8, CHILDREN = 48, BARREN = 12, STEPS = 512 };
 
-/* Worth measuring while the model thinks it at most this much slower than the best one. */
-static const double believable = 1.6;
+/* A candidate may be quicker than is believed by so many standard deviations. It is worth measuring
+ * in a descent while that is at most `hopeful` of the best time; of children `believable`, and more
+ * with each batch that found nothing. */
+static const double doubt = 1.3, hopeful = 1.05, believable = 1, slack = 0.1;
 
 /* ---- what has been tried */
 
@@ -17,8 +19,20 @@ static neo_trial *find(const neo_search *s, const neo_schedule *x) {
   return NULL;
 }
 
+/* The model's, which is not 0. */
+static double cost_of(const neo_search *s, const neo_schedule *x) {
+  double cost = neo_space_cost(&s->space, x);
+  return cost > 1e-9 ? cost : 1e-9;
+}
+
+static void learn(neo_search *s, size_t trial) {
+  const neo_trial *t = &s->trials.at[trial];
+  if (t->time_ns > 0)
+    neo_belief_learn(s->belief, &t->schedule, t->cost, t->time_ns);
+}
+
 static size_t add_trial(neo_search *s, const neo_schedule *x, double time_ns) {
-  neo_trial t = {*x, time_ns, neo_space_cost(&s->space, x), false};
+  neo_trial t = {*x, time_ns, cost_of(s, x), false};
   NEO_PUSH(s->arena, &s->trials, t);
   return s->trials.n - 1;
 }
@@ -34,7 +48,9 @@ double neo_search_best(const neo_search *s) {
 /* ---- the beginning */
 
 void neo_search_init(neo_search *s, neo_arena *a, neo_space space, uint64_t seed) {
-  *s = (neo_search){.space = space, .arena = a, .seed = seed, .list_until = NEO_SEARCH_HALF};
+  *s = (neo_search){.space = space, .arena = a, .seed = seed, .belief = neo_belief_new(a, &space)};
+  s->candidates = NEO_NEW_ARRAY(a, neo_search_candidate, STEPS);
+  s->steps = NEO_NEW_ARRAY(a, neo_schedule, STEPS);
   neo_schedule *x = NEO_NEW_ARRAY(a, neo_schedule, NEO_SEARCH_FIRST);
   size_t n = neo_space_ranked(&space, x, NEO_SEARCH_FIRST);
   for (size_t k = 0; k < n; k++)
@@ -57,6 +73,7 @@ void neo_search_know(neo_search *s, const neo_schedule *x, double time_ns) {
   if (find(s, x) || !neo_schedule_legal(s->space.m, s->space.g, s->space.machine, x, NULL))
     return;
   size_t k = add_trial(s, x, time_ns);
+  learn(s, k);
   if (time_ns > 0 && (!has_best(s) || time_ns < s->trials.at[s->best].time_ns))
     s->best = k;
 }
@@ -70,77 +87,82 @@ typedef struct {
 } batch;
 
 static bool propose(batch *b, const neo_schedule *x) {
-  if (b->n == b->most || find(b->s, x) || (b->s->within && !b->s->within(b->s->ctx, x)))
+  neo_schedule y = *x;
+  if (b->n == b->most || (b->s->within && !b->s->within(b->s->ctx, &y)) || find(b->s, &y))
     return false;
-  b->out[b->n++] = add_trial(b->s, x, 0);
+  b->out[b->n++] = add_trial(b->s, &y, 0);
   return true;
 }
 
 static void ask_list(neo_search *s, batch *b) {
-  size_t until = s->list_until < s->list.n ? s->list_until : s->list.n;
+  size_t until = HALF < s->list.n ? HALF : s->list.n;
   for (; s->listed < until && b->n < b->most; s->listed++)
     propose(b, &s->list.at[s->listed]);
   if (s->listed < until || b->n)
     return;
-  s->list_until = s->list.n;
   s->phase = NEO_SEARCH_DESCENT;
 }
 
-/* The most important parameters first; then whatever else the table has. */
-static neo_sched_param in_order(uint32_t k) {
-  static const neo_sched_param first[] = {
-      NEO_SCHED_TILE_N, NEO_SCHED_TILE_M,     NEO_SCHED_BLOCK_K, NEO_SCHED_BLOCK_N,
-      NEO_SCHED_PACK,   NEO_SCHED_UNROLL_K,   NEO_SCHED_BLOCK_M, NEO_SCHED_AXIS_M,
-      NEO_SCHED_MERGE,  NEO_SCHED_VECTOR_AXIS};
-  enum { N = sizeof first / sizeof *first };
-  if (k < N)
-    return first[k];
-  for (uint32_t p = 0, left = k - N; p < NEO_SCHED_COUNT; p++) {
-    bool among = false;
-    for (uint32_t i = 0; i < N; i++)
-      among = among || first[i] == p;
-    if (!among && left-- == 0)
-      return (neo_sched_param)p;
-  }
-  assert(false && "each parameter has a place in the order");
-  return (neo_sched_param)0;
+/* ---- what is believed of candidates */
+
+static double low_of(neo_search *s, const neo_schedule *x, double cost) {
+  double spread, ns = neo_belief_ns(s->belief, x, cost, &spread);
+  return ns * exp(-doubt * spread);
 }
 
-static void ask_parameter(neo_search *s, neo_sched_param p, batch *b) {
-  const neo_trial best = s->trials.at[s->best];
+/* Into a list in order, the quickest first, if it is new. */
+static size_t insert(neo_search *s, neo_search_candidate *c, size_t n, size_t most,
+                     const neo_schedule *x) {
+  size_t k = n < most ? n : most - 1;
+  if (find(s, x))
+    return n;
+  double low = low_of(s, x, cost_of(s, x));
+  if (n == most && low >= c[k].low_ns)
+    return n;
+  for (size_t i = 0; i < n; i++)
+    if (neo_schedule_equal(&c[i].schedule, x))
+      return n;
+  for (; k && low < c[k - 1].low_ns; k--)
+    c[k] = c[k - 1];
+  c[k] = (neo_search_candidate){*x, low};
+  return n < most ? n + 1 : most;
+}
+
+static bool has_pack(const neo_search *s, int64_t pack) {
+  for (size_t k = 0; k < s->trials.n; k++)
+    if (s->trials.at[k].schedule.at[NEO_SCHED_PACK] == pack)
+      return true;
+  return false;
+}
+
+/* What packing brings is what the model knows least of: each operand's is tried once where there
+ * is room for it, whatever is believed of it. */
+static void ask_pack(neo_search *s, batch *b) {
+  neo_schedule best = s->trials.at[s->best].schedule, x;
   int64_t value[NEO_SPACE_VALUES];
-  size_t n = neo_space_values(&s->space, &best.schedule, p, value);
-  for (size_t k = 0; k < n && b->n < NEAREST; k++) {
-    neo_schedule x;
-    if (neo_space_set(&s->space, &best.schedule, p, value[k], &x) &&
-        neo_space_cost(&s->space, &x) <= believable * best.cost)
-      propose(b, &x);
-  }
+  size_t n = neo_space_values(&s->space, &best, NEO_SCHED_PACK, value);
+  for (size_t k = 0; k < n; k++)
+    if (!has_pack(s, value[k]) && neo_space_set(&s->space, &best, NEO_SCHED_PACK, value[k], &x) &&
+        propose(b, &x))
+      return;
 }
 
-static void ask_shapes(neo_search *s, batch *b) {
-  enum { MOST = 16 };
-  const neo_trial best = s->trials.at[s->best];
-  neo_schedule x[MOST];
-  size_t n = neo_space_reshaped(&s->space, &best.schedule, x, MOST);
-  for (size_t k = 0; k < n && b->n < NEAREST; k++)
-    if (neo_space_cost(&s->space, &x[k]) <= believable * best.cost)
-      propose(b, &x[k]);
-}
-
-/* The tile's shape, then each parameter. */
+/* What is one step from the best one, and what is left of the model's list: those first that are
+ * believed to be quickest. */
 static void ask_descent(neo_search *s, batch *b) {
-  enum { STEPS = NEO_SCHED_COUNT + 1 };
-  while (!b->n && s->unchanged < STEPS) {
-    if (s->parameter == 0)
-      ask_shapes(s, b);
-    else
-      ask_parameter(s, in_order(s->parameter - 1), b);
-    s->parameter = (s->parameter + 1) % STEPS;
-    s->unchanged++;
-  }
+  neo_search_candidate *c = s->candidates;
+  neo_schedule *step = s->steps;
+  size_t n = 0,
+         n_steps = neo_space_neighbours(&s->space, &s->trials.at[s->best].schedule, step, STEPS);
+  for (size_t k = 0; k < n_steps; k++)
+    n = insert(s, c, n, STEPS, &step[k]);
+  for (size_t k = s->listed; k < s->list.n; k++)
+    n = insert(s, c, n, STEPS, &s->list.at[k]);
+  for (size_t k = 0; k < n && c[k].low_ns < hopeful * neo_search_best(s); k++)
+    propose(b, &c[k].schedule);
+  ask_pack(s, b);
   if (!b->n)
-    s->phase = s->listed < s->list.n ? NEO_SEARCH_LIST : NEO_SEARCH_GENETIC;
+    s->phase = NEO_SEARCH_GENETIC;
 }
 
 /* ---- genetic */
@@ -160,42 +182,27 @@ static size_t fittest(const neo_search *s, size_t out[POPULATION]) {
   return n;
 }
 
-typedef struct {
-  neo_schedule schedule;
-  double guess_ns;
-} child;
-
-static child make_child(neo_search *s, const size_t *parents, size_t n) {
+static neo_schedule make_child(neo_search *s, const size_t *parents, size_t n) {
   size_t a = (size_t)(neo_splitmix(&s->seed) % n), c = (size_t)(neo_splitmix(&s->seed) % n);
   const neo_trial *x = &s->trials.at[parents[a]], *y = &s->trials.at[parents[c]];
-  child z = {.schedule = x->schedule};
+  neo_schedule z = x->schedule;
   if (a != c)
-    z.schedule = neo_space_cross(&s->space, &x->schedule, &y->schedule, &s->seed);
+    z = neo_space_cross(&s->space, &x->schedule, &y->schedule, &s->seed);
   if (a == c || neo_splitmix(&s->seed) % 2)
-    z.schedule = neo_space_mutate(&s->space, &z.schedule, &s->seed);
-  double cost = neo_space_cost(&s->space, &z.schedule);
-  z.guess_ns = x->cost > 0 && cost > 0 ? x->time_ns * cost / x->cost : x->time_ns;
+    z = neo_space_mutate(&s->space, &z, &s->seed);
   return z;
 }
 
 static void ask_genetic(neo_search *s, batch *b) {
   size_t parents[POPULATION], n = fittest(s, parents), n_children = 0;
-  child best[CHILDREN];
   for (int k = 0; k < CHILDREN && n && s->barren < BARREN; k++) {
-    child x = make_child(s, parents, n);
-    bool known = find(s, &x.schedule) != NULL;
-    for (size_t i = 0; i < n_children; i++)
-      known = known || neo_schedule_equal(&best[i].schedule, &x.schedule);
-    size_t i = n_children;
-    if (known || x.guess_ns > believable * neo_search_best(s))
-      continue;
-    for (; i && x.guess_ns < best[i - 1].guess_ns; i--)
-      best[i] = best[i - 1];
-    best[i] = x;
-    n_children++;
+    neo_schedule x = make_child(s, parents, n);
+    n_children = insert(s, s->candidates, n_children, CHILDREN, &x);
   }
-  for (size_t k = 0; k < n_children; k++)
-    propose(b, &best[k].schedule);
+  for (size_t k = 0; k < n_children && s->candidates[k].low_ns <
+                                           (believable + slack * s->barren) * neo_search_best(s);
+       k++)
+    propose(b, &s->candidates[k].schedule);
 }
 
 static void ask_phase(neo_search *s, batch *b) {
@@ -212,7 +219,7 @@ static void ask_phase(neo_search *s, batch *b) {
   case NEO_SEARCH_GENETIC:
     ask_genetic(s, b);
     s->barren++;
-    if (!b->n)
+    if (!b->n && s->barren >= BARREN)
       s->phase = NEO_SEARCH_OVER;
     break;
   case NEO_SEARCH_OVER:
@@ -232,12 +239,15 @@ void neo_search_tell(neo_search *s, size_t trial, double time_ns) {
   neo_trial *t = &s->trials.at[trial];
   double before = neo_search_best(s);
   t->time_ns = time_ns;
+  learn(s, trial);
   if (time_ns <= 0 || (before > 0 && time_ns >= before))
     return;
   s->best = trial;
   if (before > 0) {
     s->step += (before - time_ns) / before;
-    s->unchanged = s->barren = 0;
+    s->barren = 0;
+    if (s->phase == NEO_SEARCH_GENETIC)
+      s->phase = NEO_SEARCH_DESCENT;
   }
 }
 
@@ -255,6 +265,7 @@ size_t neo_search_unraced(const neo_search *s) {
 void neo_search_correct(neo_search *s, size_t trial, double time_ns) {
   s->trials.at[trial].time_ns = time_ns;
   s->trials.at[trial].raced = true;
+  learn(s, trial);
   for (size_t k = 0; k < s->trials.n; k++) {
     double t = s->trials.at[k].time_ns;
     if (t > 0 && (!has_best(s) || t < s->trials.at[s->best].time_ns))

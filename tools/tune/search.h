@@ -3,17 +3,15 @@
  *
  *   list      the model's choice, then seeds (records of the same or near shapes), then the model's
  *             best
- *   descent   one parameter after the other at the best schedule so far: its next values, the most
- *             important parameters first, until a round over all of them changes nothing. It begins
- *             when half of the list is done; the other half comes after it, and if that has
- *             something better, another descent
- *   genetic   children of the best ones; of many, those are measured that look best: a child's time
- *             is guessed as its parent's, times what the model thinks of the two
+ *   descent   steps from the best schedule so far, and the other half of the list: those first that
+ *             are believed to be quickest (belief.h), while one may be quicker than the best
+ *   genetic   children of the best ones; of many, those are measured that are believed to be
+ *             quickest. A new best one is descended from again
  *
  * Every schedule is proposed once. The same times told give the same search. */
 #ifndef NEO_TOOLS_SEARCH_H
 #define NEO_TOOLS_SEARCH_H
-#include "schedule/space.h"
+#include "tools/tune/belief.h"
 
 enum { NEO_SEARCH_FIRST = 16, NEO_SEARCH_HALF = 8 }; /* of the model's list; before the descent */
 
@@ -23,6 +21,11 @@ typedef struct {
   double cost;    /* the model's */
   bool raced;     /* the time is that of a careful measurement */
 } neo_trial;
+
+typedef struct {
+  neo_schedule schedule;
+  double low_ns; /* may well be as quick as that */
+} neo_search_candidate;
 
 typedef enum {
   NEO_SEARCH_LIST,
@@ -37,14 +40,15 @@ typedef struct {
   uint64_t seed;
   NEO_VEC(neo_trial) trials;  /* in the order in which they were asked for; [0]: the default */
   NEO_VEC(neo_schedule) list; /* what the first phase goes through */
-  size_t listed, list_until;  /* measured, of the list; where to stop for a descent */
+  size_t listed;              /* of the list, in the first phase */
+  neo_belief *belief;
+  neo_search_candidate *candidates; /* room for those of a batch */
+  neo_schedule *steps;
   neo_search_phase phase;
-  uint32_t parameter; /* of the descent: a place in its order */
-  uint32_t unchanged; /* parameters tried since the best one changed */
-  uint32_t barren;    /* genetic batches that found nothing */
-  size_t best;        /* trial; meaningful once one has a time */
-  bool (*within)(void *ctx,
-                 const neo_schedule *x); /* what is not is never proposed; null: everything is */
+  uint32_t barren; /* genetic batches that found nothing */
+  size_t best;     /* trial; meaningful once one has a time */
+  /* What is not is never proposed; it may put another one in its place. Null: everything is. */
+  bool (*within)(void *ctx, neo_schedule *x);
   void *ctx;
   double step; /* share by which the last batch improved the best time */
 } neo_search;

@@ -87,39 +87,6 @@ typedef struct {
   bool *taken; /* proposed in this replay */
 } table;
 
-/* The same but for blocks of rows and units, which follow from the rest. */
-static bool same_here(const neo_schedule *a, const neo_schedule *b) {
-  for (int k = 0; k < NEO_SCHED_COUNT; k++)
-    if (k != NEO_SCHED_BLOCK_M && k != NEO_SCHED_UNIT_AXES && k != NEO_SCHED_UNIT_SIZE &&
-        a->at[k] != b->at[k])
-      return false;
-  return true;
-}
-
-static const neo_surveyed *find(const table *t, const neo_schedule *s) {
-  for (size_t k = 0; k < t->n; k++)
-    if (same_here(&t->at[k].schedule, s))
-      return &t->at[k];
-  return NULL;
-}
-
-static bool within(void *ctx, const neo_schedule *s) {
-  const table *t = ctx;
-  const neo_surveyed *x = find(t, s);
-  if (!x || t->taken[x - t->at])
-    return false;
-  t->taken[x - t->at] = true;
-  return true;
-}
-
-static double best_of(const table *t) {
-  double best = 0;
-  for (size_t k = 0; k < t->n; k++)
-    if (t->at[k].time_ns > 0 && (best == 0 || t->at[k].time_ns < best))
-      best = t->at[k].time_ns;
-  return best;
-}
-
 static bool same_tile(const neo_schedule *a, const neo_schedule *b) {
   return a->at[NEO_SCHED_TILE_M] == b->at[NEO_SCHED_TILE_M] &&
          a->at[NEO_SCHED_TILE_N] == b->at[NEO_SCHED_TILE_N] &&
@@ -135,6 +102,48 @@ static double block_distance(const neo_schedule *s, const neo_schedule *model) {
     d += a > 0 && b > 0 ? fabs(log2(a / b)) : a > 0 || b > 0 ? 2 : 0;
   }
   return d;
+}
+
+/* The same but for blocks, units, and what follows from these. */
+static bool same_loops(const neo_schedule *a, const neo_schedule *b) {
+  for (int k = 0; k < NEO_SCHED_COUNT; k++)
+    if (k != NEO_SCHED_BLOCK_K && k != NEO_SCHED_BLOCK_M && k != NEO_SCHED_BLOCK_N &&
+        k != NEO_SCHED_UNIT_AXES && k != NEO_SCHED_UNIT_SIZE && a->at[k] != b->at[k])
+      return false;
+  return true;
+}
+
+/* The schedule of the table that is nearest to this one: of other blocks, less than a doubling
+ * away. */
+static const neo_surveyed *find(const table *t, const neo_schedule *s) {
+  const neo_surveyed *best = NULL;
+  double least = 1;
+  for (size_t k = 0; k < t->n; k++) {
+    if (!same_loops(&t->at[k].schedule, s))
+      continue;
+    double d = block_distance(&t->at[k].schedule, s);
+    if (d < least)
+      least = d, best = &t->at[k];
+  }
+  return best;
+}
+
+static bool within(void *ctx, neo_schedule *s) {
+  const table *t = ctx;
+  const neo_surveyed *x = find(t, s);
+  if (!x || t->taken[x - t->at])
+    return false;
+  t->taken[x - t->at] = true;
+  *s = x->schedule;
+  return true;
+}
+
+static double best_of(const table *t) {
+  double best = 0;
+  for (size_t k = 0; k < t->n; k++)
+    if (t->at[k].time_ns > 0 && (best == 0 || t->at[k].time_ns < best))
+      best = t->at[k].time_ns;
+  return best;
 }
 
 /* Of the schedules with this tile the one that is nearest to the model's; t->n: there is none. */
