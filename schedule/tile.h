@@ -23,6 +23,12 @@ typedef struct {
   int64_t of_own, of_shared, constant;
 } neo_clip;
 
+/* Storing a vector of every result, and the loads for it. */
+typedef struct {
+  double cycles, far;    /* where it is near; accesses lane by lane of what no cache holds */
+  uint64_t shared_along; /* axes along which those lie in the same cache lines */
+} neo_tile_end;
+
 typedef struct {
   neo_module *m;
   const neo_form *f;
@@ -38,7 +44,6 @@ typedef struct {
   } clips;
   double points, steps; /* of the shared axes; of the reduction */
   int64_t lanes, bytes; /* of a vector; of an element */
-  double store_loads;   /* reads of the stages that store, in cycles a vector */
   uint64_t fixed;       /* shared axes that bound loops: never part of a tile */
   struct {              /* remembered looks */
     bool known;
@@ -52,7 +57,7 @@ typedef struct {
   struct { /* and those of the axes walked as one at last */
     int64_t v, merge;
     neo_look factor[NEO_MAX_FACTORS];
-    double stores; /* cycles of storing a vector of every result */
+    neo_tile_end end;
   } walk;
 } neo_tiles;
 
@@ -65,7 +70,7 @@ neo_look neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t mer
 double neo_tiles_elements(neo_tiles *q, uint32_t factor);
 /* Null: it does not slide along the axis. */
 const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis);
-double neo_tiles_stores(neo_tiles *q, int64_t v, int64_t merge);
+neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t merge);
 
 /* Finds the conditions on steps; the part of the steps that those with a shared axis leave, on average over it. */
 void neo_tiles_find_clips(neo_tiles *q, neo_expr where);

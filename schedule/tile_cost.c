@@ -9,7 +9,7 @@
 #include "schedule/tile.h"
 #include <math.h>
 
-enum { LINE_BYTES = 64, TILE_CYCLES = 20, BLOCK_CYCLES = 1000 };
+enum { LINE_BYTES = 64, LINE_CYCLES = 4, TILE_CYCLES = 20, BLOCK_CYCLES = 60, COPIED_CYCLES = 1000 };
 
 /* ---- the geometry of a schedule */
 
@@ -297,7 +297,7 @@ typedef struct {
 /* All tiles of a block. */
 static double block_cycles(const geometry *g, const tiling *t, double rows, double columns) {
   cuts r = cut(rows, g->r), c = cut(ceil(columns / t->lanes), g->c);
-  double cycles = BLOCK_CYCLES;
+  double cycles = g->pack || g->kb > 1 ? COPIED_CYCLES : BLOCK_CYCLES;
   for (int i = 0; i < 2; i++)
     for (int j = 0; j < 2; j++) {
       double tr = i ? r.rest : g->r, tc = j ? c.rest : g->c;
@@ -439,11 +439,25 @@ static double copies_cycles(neo_tiles *q, const geometry *g, const neo_schedule 
 
 /* ---- what is written */
 
+/* Do the rows of a tile follow each other in every result? Then they fill cache lines together. */
+static bool rows_follow(const neo_tiles *q, const geometry *g) {
+  int64_t stride = 0, wide = (int64_t)g->c * q->lanes;
+  bool follow = g->am >= 0;
+  for (size_t k = 0; k < q->f->stages.n; k++)
+    for (size_t i = 0; i < q->f->stages.at[k].outs.n; i++) {
+      neo_expr at = q->f->stages.at[k].outs.at[i].offset;
+      follow = follow && neo_flat_stride(q->m, at, (uint32_t)g->am, &stride) && stride == wide;
+    }
+  return follow;
+}
+
 /* Does the result lie in long runs along the axis, whose tiles follow each other? */
 static double run_bytes(const neo_tiles *q, const geometry *g, neo_expr offset) {
   int64_t stride;
   bool rows = g->columns_first && g->am >= 0;
   int64_t axis = rows ? g->am : g->v;
+  if (rows_follow(q, g))
+    return g->m * g->n * (double)q->bytes;
   if (!neo_flat_stride(q->m, offset, (uint32_t)axis, &stride) || stride != 1)
     return 0;
   return (rows ? g->mb : g->nb) * (double)q->bytes;
@@ -474,8 +488,11 @@ static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s
                    : kept <= (double)q->machine->l2_bytes / 2 ? 5
                                                               : 9;
   tiling t = {.lanes = (double)q->lanes, .steps = q->steps * g->clip, .rd = shared_reads(q, g)};
-  t.end = 3 + neo_tiles_stores(q, g->v, g->merge) + q->store_loads;
-  if (g->c * (double)(q->lanes * q->bytes) < LINE_BYTES) /* half cache lines are fetched twice */
+  neo_tile_end end = neo_tiles_end(q, g->v, g->merge);
+  t.end = 3 + end.cycles;
+  t.end += end.far * t.lanes * LINE_CYCLES / (end.shared_along & g->rows ? g->r : 1);
+  bool half = g->c * (double)(q->lanes * q->bytes) < LINE_BYTES;
+  if (half && !rows_follow(q, g)) /* half cache lines are fetched twice */
     t.end *= 1.8;
   t.end += (g->kb - 1) * partial + written(q, g);
   double more = (g->kb - 1) * TILE_CYCLES * ceil(g->m / g->r) * ceil(g->n / (g->c * t.lanes));

@@ -65,20 +65,56 @@ const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis)
   return *slides ? y : NULL;
 }
 
-/* Cycles of storing a vector: contiguous, or lane by lane. */
-static double store_cycles(neo_tiles *q, int64_t v, int64_t merge) {
+/* Storing a vector of every result, with the loads that this takes: contiguous, or lane by lane. */
+typedef struct {
+  neo_tiles *q;
+  uint32_t axis;
+  neo_tile_end end;
+} ending;
+
+/* Every lane has a cache line of its own, which other rows of the tile may share. */
+static void count_lines(ending *c, neo_tensor t, neo_expr at) {
+  int64_t size = neo_extent_most(c->q->m, neo_tensor_elements(c->q->m, t)), stride;
+  if (size * c->q->bytes <= c->q->machine->l2_bytes)
+    return;
+  c->end.far += 1;
+  for (uint32_t k = 0; k < c->q->f->axes.n; k++)
+    if (!neo_flat_stride(c->q->m, at, k, &stride) || stride != 1)
+      c->end.shared_along &= ~(1ULL << k);
+}
+
+static void count_load(void *ctx, neo_expr e) {
+  ending *c = ctx;
+  neo_module *m = c->q->m;
+  int64_t stride = -1;
+  if (neo_expr_node(m, e)->op != NEO_OP_LOAD)
+    return;
+  bool known = neo_flat_stride(m, neo_flat_at(m, e), c->axis, &stride);
+  bool whole = known && (stride == 0 || stride == 1);
+  c->end.cycles += whole ? 1.5 : 10;
+  if (!whole)
+    count_lines(c, (neo_tensor){neo_expr_node(m, e)->attr}, neo_flat_at(m, e));
+}
+
+static neo_tile_end end_of(neo_tiles *q, int64_t v, int64_t merge) {
   enum { CONTIGUOUS = 2, SCATTERED = 7 };
-  double t = 0;
+  ending t = {q, (uint32_t)v, {0, 0, ~0ULL}};
   for (size_t k = 0; k < q->f->stages.n; k++)
     for (size_t i = 0; i < q->f->stages.at[k].outs.n; i++) {
-      neo_expr at = q->f->stages.at[k].outs.at[i].offset;
+      const neo_form_out *x = &q->f->stages.at[k].outs.at[i];
+      neo_expr at = x->offset, value = x->value;
       int64_t stride = 0;
-      if (merge > 1)
+      if (merge > 1) {
         at = neo_walked_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, at);
+        value = neo_walked_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, value);
+      }
       bool known = neo_flat_stride(q->m, at, (uint32_t)v, &stride);
-      t += known && stride == 1 ? CONTIGUOUS : SCATTERED;
+      t.end.cycles += known && stride == 1 ? CONTIGUOUS : SCATTERED;
+      if (!known || stride != 1)
+        count_lines(&t, x->tensor, at);
+      neo_expr_visit(q->m, value, count_load, &t);
     }
-  return t;
+  return t.end;
 }
 
 static void remember_walk(neo_tiles *q, int64_t v, int64_t merge) {
@@ -92,7 +128,7 @@ static void remember_walk(neo_tiles *q, int64_t v, int64_t merge) {
       e = neo_walked_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, e);
     q->walk.factor[k] = look_along(q->m, e, (uint32_t)v);
   }
-  q->walk.stores = store_cycles(q, v, merge);
+  q->walk.end = end_of(q, v, merge);
 }
 
 neo_look neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t merge) {
@@ -100,23 +136,9 @@ neo_look neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t mer
   return q->walk.factor[factor];
 }
 
-double neo_tiles_stores(neo_tiles *q, int64_t v, int64_t merge) {
+neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t merge) {
   remember_walk(q, v, merge);
-  return q->walk.stores;
-}
-
-/* Loads of the stages that store, each a vector of its own. */
-static void count_load(void *ctx, neo_expr e) {
-  looking *c = ctx;
-  c->y.ops += neo_expr_node(c->m, e)->op == NEO_OP_LOAD ? 1.5 : 0;
-}
-
-static double store_loads(const neo_tiles *q) {
-  looking c = {.m = q->m};
-  for (size_t k = 0; k < q->f->stages.n; k++)
-    for (size_t i = 0; i < q->f->stages.at[k].outs.n; i++)
-      neo_expr_visit(q->m, q->f->stages.at[k].outs.at[i].value, count_load, &c);
-  return c.y.ops;
+  return q->walk.end;
 }
 
 bool neo_tiles_begin(neo_tiles *q, neo_contraction *c) {
@@ -137,7 +159,6 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c) {
   neo_tiles_find_clips(q, q->s->where);
   for (uint32_t k = 0; k < q->s->axes.n; k++)
     q->steps *= (double)(q->own[k] = neo_axis_most(q->m, &q->s->axes.at[k]));
-  q->store_loads = store_loads(q);
   for (uint32_t k = 0; k < c->n; k++) {
     looking x = {.m = q->m, .elements = &q->elements[k]};
     neo_expr_visit(q->m, c->factor[k].e, look_at, &x);

@@ -153,6 +153,19 @@ static void the_innermost_axis_of_a_sum_is_one_along_which_an_operand_lies(void 
   neo_arena_free(&a);
 }
 
+static void lanes_keep_to_the_axis_along_which_a_large_result_lies(void **state) {
+  (void)state;
+  neo_schedule s =
+      choose("input D : f32 [256, 10, 10, 8]\ninput A : f32 [64, 28, 28]\n"
+             "input F : f32 [256, 64, 9, 9, 8]\ntemp G : f32 [256, 64, 9, 9, 8]\n"
+             "def G[m: 256, c: 64, r: 9, s: 9, j: 8] =\n  sum[p: 10, q: 10] "
+             "D[m, p, q, j] * A[c, 2 * p + r, 2 * q + s]\n  then F[m, c, r, s, j] - acc0\n"
+             "entry forward forward: G = G\n");
+  assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 4);
+  assert_int_equal(s.at[NEO_SCHED_MERGE], 1);
+  assert_true(s.at[NEO_SCHED_TILE_M] * s.at[NEO_SCHED_TILE_N] >= 8);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_printed_parses_to_the_same),
@@ -163,6 +176,7 @@ int main(void) {
       cmocka_unit_test(a_product_of_integers_is_tiled_like_any_other),
       cmocka_unit_test(axes_of_an_image_that_windows_stick_out_of_are_no_part_of_the_tile),
       cmocka_unit_test(filters_are_copied_once_for_all_places_of_the_image),
+      cmocka_unit_test(lanes_keep_to_the_axis_along_which_a_large_result_lies),
       cmocka_unit_test(the_innermost_axis_of_a_sum_is_one_along_which_an_operand_lies),
       cmocka_unit_test(a_sum_over_a_data_equation_runs_over_its_source),
   };
