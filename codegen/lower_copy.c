@@ -327,6 +327,52 @@ static void add_own_loops(copier *c, uint32_t from) {
   }
 }
 
+/* ---- the order in which the operand lies */
+
+typedef struct {
+  neo_module *m;
+  uint32_t axis;
+  int64_t stride; /* the largest of its loads; -1: not known */
+} source;
+
+static void look_at_source(void *ctx, neo_expr e) {
+  source *x = ctx;
+  int64_t stride;
+  if (neo_expr_node(x->m, e)->op != NEO_OP_LOAD || x->stride < 0)
+    return;
+  if (!neo_flat_stride(x->m, neo_flat_at(x->m, e), x->axis, &stride))
+    x->stride = -1;
+  else if (x->stride < (stride < 0 ? -stride : stride))
+    x->stride = stride < 0 ? -stride : stride;
+}
+
+static int64_t source_stride(const copier *c, uint32_t axis) {
+  source x = {c->l->m, axis, 0};
+  neo_expr_visit(c->l->m, c->p->from, look_at_source, &x);
+  return x.stride;
+}
+
+/* Loops over own axes go from large steps in memory to small ones: what is read stays near, though the reduction has another
+ * order. Ranges that depend on other own axes keep theirs. */
+static void put_in_source_order(copier *c, uint32_t n) {
+  int64_t stride[NEO_FORM_MAX_AXES];
+  for (uint32_t k = 0; k < c->s->axes.n; k++)
+    if (neo_lower_range_moves(c->l, c->b->lo[k], c->b->hi[k]))
+      return;
+  for (uint32_t k = 0; k < n; k++)
+    if ((stride[k] = source_stride(c, c->at[k].axis)) < 0)
+      return;
+  for (uint32_t k = 1; k < n; k++)
+    for (uint32_t i = k; i && stride[i] > stride[i - 1]; i--) {
+      copy_loop x = c->at[i];
+      int64_t step = stride[i];
+      c->at[i] = c->at[i - 1];
+      stride[i] = stride[i - 1];
+      c->at[i - 1] = x;
+      stride[i - 1] = step;
+    }
+}
+
 /* ---- rows and columns of one axis */
 
 /* scratch[row][k] */
@@ -352,6 +398,7 @@ static void copy_tiles(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo
   c->offset.n = 0;
   neo_lower_add_term(&c->offset, lx_sub(l, v, start), c->p->tile_coef, l->depth);
   add_own_loops(c, 0);
+  put_in_source_order(c, c->n);
   const neo_lx *tiles = lx_int(l, group), *end = group ? lx_int(l, size) : lx_sub(l, hi, v);
   if (group > 1)
     add_loop(c, (copy_loop){axis, true, zero, tiles, 1, size, size * c->p->tile_coef, zero, 0});

@@ -71,6 +71,8 @@ typedef struct { /* an operand in scratch */
 typedef struct { /* loops of a stage, after its condition was used to narrow them */
   neo_expr lo[NEO_FORM_MAX_AXES], hi[NEO_FORM_MAX_AXES];
   neo_expr where, where_original; /* what is left; over the axes of the form, of the original form */
+  neo_clip clip[NEO_MAX_CLIPS];   /* what its condition says about own axes and the rows of a tile */
+  uint32_t n_clips;
 } stage_bounds;
 
 typedef struct { /* the block of the reduction's first axis at hand */

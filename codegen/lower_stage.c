@@ -261,6 +261,7 @@ stage_bounds neo_lower_bounds_of(lowering *l, const neo_stage *s, uint32_t outer
     b.where_original = rest;
   }
   b.where = neo_walked_expr(l->m, l->original, l->walk_last, l->walk_n, b.where_original);
+  b.n_clips = neo_clips_of(l->m, l->original, s->where, b.clip);
   return b;
 }
 
@@ -328,6 +329,24 @@ static void own_range(lowering *l, const stage_bounds *b, uint32_t k, const neo_
   *hi = block ? l->block.hi : neo_lower_expr(l, b->hi[k]);
 }
 
+/* The range without steps that no row of the tile needs: a window moves with the rows, and sticks out of what it reads. */
+static void clip_range(lowering *l, const stage_bounds *b, uint32_t k, const tile *t,
+                       const neo_lx **lo, const neo_lx **hi) {
+  for (uint32_t i = 0; i < b->n_clips; i++) {
+    const neo_clip *c = &b->clip[i];
+    if (c->own != k || (int32_t)c->shared != t->m_axis || (c->of_own != 1 && c->of_own != -1))
+      continue;
+    const neo_lx *row = t->m_at, *end;
+    if (c->of_shared > 0)
+      row = lx_add(l, row, lx_int(l, t->rows - 1));
+    end = lx_add(l, lx_mul(l, row, c->of_shared), lx_int(l, c->constant));
+    if (c->of_own > 0)
+      *lo = lx_max(l, *lo, lx_mul(l, end, -1));
+    else
+      *hi = lx_min(l, *hi, lx_add(l, end, lx_int(l, 1)));
+  }
+}
+
 static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          const stage_bounds *b, uint32_t k) {
   if (k == s->axes.n) {
@@ -337,6 +356,7 @@ static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const t
   uint32_t axis = (uint32_t)l->f->axes.n + k;
   const neo_lx *lo, *hi, *v;
   own_range(l, b, k, &lo, &hi);
+  clip_range(l, b, k, t, &lo, &hi);
   if (unrolls(l, s, k, t, lo, hi)) {
     uint32_t var = neo_kernel_var(l->k, "k");
     neo_ls *loop = neo_ls_for(l->k, in, NEO_LOOP_UNROLL, var, lo, hi, 1);

@@ -51,6 +51,15 @@ typedef struct {
 } neo_sliding;
 bool neo_sliding_of(neo_module *m, const neo_form *f, const neo_stage *s, neo_expr e, uint32_t b, neo_sliding *out);
 
+/* Conditions on steps of the reduction: of_own*(own axis) + of_shared*(shared axis) + constant >= 0 (tile_clip.c). out: room
+ * for NEO_MAX_CLIPS; returns how many of the conjuncts of `where` (0: none) are one. */
+enum { NEO_MAX_CLIPS = 16 };
+typedef struct {
+  uint32_t own, shared; /* number of the own axis; AXIS */
+  int64_t of_own, of_shared, constant;
+} neo_clip;
+uint32_t neo_clips_of(neo_module *m, const neo_form *f, neo_expr where, neo_clip *out);
+
 /* ---- scratch of a schedule, as codegen/lower_pack.c lays it out */
 neo_side neo_schedule_side(const neo_form *f, const neo_schedule *s, const neo_factor *x);
 typedef struct {

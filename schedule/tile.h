@@ -16,18 +16,13 @@ typedef struct { /* an expression along an axis */
   int64_t stride;          /* of the first load that has one; 0: no load moves */
 } neo_look;
 
-/* A condition on steps of the reduction: of_own*(own axis) + of_shared*(shared axis) + constant >= 0. */
-enum { NEO_MAX_CLIPS = 16 };
-typedef struct {
-  uint32_t own, shared;
-  int64_t of_own, of_shared, constant;
-} neo_clip;
-
 /* Storing a vector of every result, and the loads for it. */
 typedef struct {
   double cycles, far;    /* where it is near; accesses lane by lane of what no cache holds */
   uint64_t shared_along; /* axes along which those lie in the same cache lines */
 } neo_tile_end;
+
+enum { NEO_CLIP_ROWS = 16 }; /* most rows of a tile for which clips are known */
 
 typedef struct {
   neo_module *m;
@@ -40,7 +35,7 @@ typedef struct {
   struct {
     neo_clip at[NEO_MAX_CLIPS];
     uint32_t n;
-    double part[NEO_FORM_MAX_AXES]; /* that they leave along each shared axis; 0: not known yet */
+    double part[NEO_FORM_MAX_AXES][NEO_CLIP_ROWS + 1]; /* see neo_tiles_clip; 0: not known yet */
   } clips;
   double points, steps; /* of the shared axes; of the reduction */
   int64_t lanes, bytes; /* of a vector; of an element */
@@ -72,9 +67,8 @@ double neo_tiles_elements(neo_tiles *q, uint32_t factor);
 const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis);
 neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t merge);
 
-/* Finds the conditions on steps; the part of the steps that those with a shared axis leave, on average over it. */
-void neo_tiles_find_clips(neo_tiles *q, neo_expr where);
-double neo_tiles_clip(neo_tiles *q, uint32_t shared);
+/* The part of the steps that the conditions with a shared axis leave, on average over tiles of so many elements of it. */
+double neo_tiles_clip(neo_tiles *q, uint32_t shared, int64_t rows);
 
 /* Elements along the columns of the tile; of rows. */
 int64_t neo_tiles_column_length(const neo_tiles *q, const neo_schedule *s);

@@ -3,8 +3,8 @@
  *     sum[p: 0..5, q: 0..5 | 4 - h <= p and p < 10 - h and 4 - w <= q and q < 10 - w] ...
  *
  * between one axis of the reduction and one shared axis. Where the shared axis lies outside of the
- * register tile the lowering makes them bounds of the loop, and the steps that a tile takes are
- * what is left at its place: on average this part of all. */
+ * register tile the lowering makes them bounds of the loop; where it is that of the rows, bounds of
+ * what some row of the tile needs. The steps that a tile takes are what is left at its place. */
 #include "schedule/tile.h"
 
 enum { MOST_POINTS = 4096 };
@@ -13,52 +13,55 @@ static int64_t floor_div(int64_t a, int64_t b) { /* b > 0 */
   return a / b - (a % b < 0);
 }
 
-/* of_own*own + of_shared*shared + constant >= 0 */
-static bool add_clip(neo_tiles *q, neo_expr small, neo_expr large, int64_t less) {
+/* small <= large (less: <) as a clip. */
+static bool clip_of(neo_module *m, const neo_form *f, neo_expr small, neo_expr large, bool less,
+                    neo_clip *out) {
   neo_linear a, b, d;
   neo_clip c = {.own = UINT32_MAX, .shared = UINT32_MAX};
-  bool linear = neo_flat_linear(q->m, small, &a) && neo_flat_linear(q->m, large, &b);
+  bool linear = neo_flat_linear(m, small, &a) && neo_flat_linear(m, large, &b);
   if (!linear || !neo_linear_add(&b, -1, &a, &d) || d.n != 2)
     return false;
   for (uint32_t k = 0; k < 2; k++) {
-    const neo_node *n = neo_expr_node(q->m, d.term[k].atom);
-    bool own = n->attr >= q->f->axes.n;
+    const neo_node *n = neo_expr_node(m, d.term[k].atom);
+    bool own = n->attr >= f->axes.n;
     if (n->op != NEO_OP_AXIS)
       return false;
-    *(own ? &c.own : &c.shared) = (uint32_t)n->attr;
+    *(own ? &c.own : &c.shared) = (uint32_t)(own ? n->attr - f->axes.n : n->attr);
     *(own ? &c.of_own : &c.of_shared) = d.term[k].coef;
   }
-  if (c.own == UINT32_MAX || c.shared == UINT32_MAX || q->clips.n == NEO_MAX_CLIPS)
-    return false;
-  c.own -= (uint32_t)q->f->axes.n;
   c.constant = d.constant - less;
-  q->clips.at[q->clips.n++] = c;
-  return true;
+  *out = c;
+  return c.own != UINT32_MAX && c.shared != UINT32_MAX;
 }
 
-void neo_tiles_find_clips(neo_tiles *q, neo_expr where) {
-  if (!where.i)
-    return;
-  const neo_node n = *neo_expr_node(q->m, where);
-  if (n.arg.n != 2)
-    return;
-  neo_expr a = neo_list_expr(q->m, n.arg, 0), b = neo_list_expr(q->m, n.arg, 1);
-  if (n.op == NEO_OP_AND) {
-    neo_tiles_find_clips(q, a);
-    neo_tiles_find_clips(q, b);
-  } else if ((n.op == NEO_OP_LE || n.op == NEO_OP_LT) && neo_expr_type(q->m, a) == NEO_I64_T) {
-    add_clip(q, a, b, n.op == NEO_OP_LT);
-  }
+static uint32_t add_clips(neo_module *m, const neo_form *f, neo_expr where, neo_clip *out,
+                          uint32_t have) {
+  const neo_node n = *neo_expr_node(m, where);
+  if (n.arg.n != 2 || have == NEO_MAX_CLIPS)
+    return have;
+  neo_expr a = neo_list_expr(m, n.arg, 0), b = neo_list_expr(m, n.arg, 1);
+  if (n.op == NEO_OP_AND)
+    return add_clips(m, f, b, out, add_clips(m, f, a, out, have));
+  bool compares = n.op == NEO_OP_LE || n.op == NEO_OP_LT;
+  if (!compares || neo_expr_type(m, a) != NEO_I64_T)
+    return have;
+  return have + clip_of(m, f, a, b, n.op == NEO_OP_LT, &out[have]);
 }
 
-/* Steps of own axis `own` at element v of the shared axis. */
-static int64_t steps_at(const neo_tiles *q, uint32_t own, uint32_t shared, int64_t v) {
+uint32_t neo_clips_of(neo_module *m, const neo_form *f, neo_expr where, neo_clip *out) {
+  return where.i ? add_clips(m, f, where, out, 0) : 0;
+}
+
+/* Steps of own axis `own` that some element in [v, last] of the shared axis needs. */
+static int64_t steps_at(const neo_tiles *q, uint32_t own, uint32_t shared, int64_t v,
+                        int64_t last) {
   int64_t lo = 0, hi = q->own[own];
   for (uint32_t k = 0; k < q->clips.n; k++) {
     const neo_clip *c = &q->clips.at[k];
     if (c->own != own || c->shared != shared)
       continue;
-    int64_t rest = c->of_shared * v + c->constant + c->of_own * q->first[own];
+    int64_t at = c->of_shared > 0 ? last : v;
+    int64_t rest = c->of_shared * at + c->constant + c->of_own * q->first[own];
     if (c->of_own > 0) {
       int64_t from = -floor_div(rest, c->of_own);
       lo = from > lo ? from : lo;
@@ -70,15 +73,23 @@ static int64_t steps_at(const neo_tiles *q, uint32_t own, uint32_t shared, int64
   return hi > lo ? hi - lo : 0;
 }
 
-double neo_tiles_clip(neo_tiles *q, uint32_t shared) {
+static double part_of(const neo_tiles *q, uint32_t shared, int64_t rows) {
   double part = 1;
-  if (q->clips.part[shared] > 0)
-    return q->clips.part[shared];
-  for (uint32_t own = 0; own < q->s->axes.n && q->shared[shared] <= MOST_POINTS; own++) {
-    double steps = 0, all = (double)q->own[own] * (double)q->shared[shared];
-    for (int64_t v = 0; v < q->shared[shared]; v++)
-      steps += (double)steps_at(q, own, shared, v);
-    part *= steps > 0 ? steps / all : 1;
+  int64_t n = q->shared[shared];
+  for (uint32_t own = 0; own < q->s->axes.n; own++) {
+    double steps = 0, tiles = 0;
+    for (int64_t v = 0; v < n; v += rows, tiles++)
+      steps += (double)steps_at(q, own, shared, v, v + rows > n ? n - 1 : v + rows - 1);
+    part *= steps > 0 ? steps / tiles / (double)q->own[own] : 1;
   }
-  return q->clips.part[shared] = part;
+  return part;
+}
+
+double neo_tiles_clip(neo_tiles *q, uint32_t shared, int64_t rows) {
+  if (!q->clips.n || rows > NEO_CLIP_ROWS || q->shared[shared] > MOST_POINTS)
+    return 1;
+  double *part = &q->clips.part[shared][rows];
+  if (*part == 0)
+    *part = part_of(q, shared, rows);
+  return *part;
 }

@@ -47,8 +47,8 @@ static geometry geometry_of(neo_tiles *q, const neo_schedule *s) {
     g.columns = 1ULL << g.an;
   g.clip = 1;
   for (uint32_t k = 0; k < q->f->axes.n; k++)
-    if (!((g.rows | g.columns) >> k & 1))
-      g.clip *= neo_tiles_clip(q, k);
+    if (!(g.columns >> k & 1) && !(g.own_lanes && g.am == k))
+      g.clip *= neo_tiles_clip(q, k, g.am == k ? (int64_t)g.r : 1);
   g.columns_first = !p[NEO_SCHED_ORDER] && (g.pack || neo_rows_are_near(g.mb * g.steps, q->bytes));
   return g;
 }
@@ -84,11 +84,12 @@ static touched in_runs(const neo_tiles *q, double bytes, double lines, int64_t a
   return y;
 }
 
-/* Cycles of a line of it: in one stream, in streams that begin anew with each tile, or alone. */
-typedef enum { STREAM, STREAMS, ALONE } how;
+/* Cycles of a line of it: in one stream, in streams that begin anew with each tile, or alone; and
+ * those that pass before the next one can come, whatever else is done meanwhile. */
+typedef enum { STREAM, STREAMS, ALONE, PASSING } how;
 
 static double far(const neo_tiles *q, touched t, how x) {
-  static const double near[] = {0.15, 0.5, 3.5}, beyond[] = {0.5, 2.5, 8};
+  static const double near[] = {0.15, 0.5, 3.5, 2.5}, beyond[] = {0.5, 2.5, 8, 6};
   if (t.bytes * t.crowd[0] <= 0.75 * (double)q->machine->l1_bytes)
     return 0;
   return t.bytes * t.crowd[1] <= (double)q->machine->l2_bytes ? near[x] : beyond[x];
@@ -198,15 +199,18 @@ static double packed_elements(neo_tiles *q, const geometry *g, uint32_t k, neo_s
 
 /* Cycles a step of reading packed operands: streams. Rows are read again for each tile of columns, columns for each tile of
  * rows, and first in each block of rows. What the inner loop walks over comes from as far as all of it is. */
-static double packed_read(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
+static double packed_read(neo_tiles *q, const geometry *g, uint32_t k, neo_side side,
+                          double *passing) {
   bool rows = side == NEO_SIDE_ROWS;
   double bytes = (double)q->bytes, wide = g->c * (double)q->lanes;
   double first = packed_elements(q, g, k, side, g->steps) * bytes;
-  double then = rows == g->columns_first ? first : g->steps * (wide + g->r) * bytes;
+  double then = rows == g->columns_first ? first : g->steps * g->clip * (wide + g->r) * bytes;
   double times = ceil(rows ? g->nb / wide : g->mb / g->r), apart = 0;
   if (!rows && slide_of(q, g, k, side))
     apart = 0.15 * g->c;
   double each = far_again(q, evenly(first), evenly(then), times, rows ? STREAMS : STREAM);
+  if (!rows)
+    *passing += wide * bytes / LINE_BYTES * far_again(q, evenly(first), evenly(then), times, PASSING);
   return (rows ? g->r : wide) * bytes / LINE_BYTES * each + apart;
 }
 
@@ -226,14 +230,15 @@ static bool conditional(const neo_tiles *q, const geometry *g) {
 /* What reading costs in a step beyond its share of issue: for the whole tile's rows, for its columns. */
 typedef struct {
   double rows, columns;
+  double passing; /* cycles that lines of columns take to come, at the least */
 } reads;
 
 static reads shared_reads(neo_tiles *q, const geometry *g) {
-  reads y = {0, 0};
+  reads y = {0, 0, 0};
   for (uint32_t k = 0; k < q->c->n; k++) {
     neo_side side = neo_factor_side(&q->c->factor[k], g->rows, g->columns);
     if (g->pack >> k & 1)
-      *(side == NEO_SIDE_ROWS ? &y.rows : &y.columns) += packed_read(q, g, k, side);
+      *(side == NEO_SIDE_ROWS ? &y.rows : &y.columns) += packed_read(q, g, k, side, &y.passing);
     else if (side == NEO_SIDE_ROWS)
       y.rows += rows_read(q, g, k);
     else if (side == NEO_SIDE_COLUMNS)
@@ -254,7 +259,7 @@ static reads shared_reads(neo_tiles *q, const geometry *g) {
 
 /* Lanes over the last own axis: both operands are vectors. */
 static reads own_reads(neo_tiles *q, const geometry *g) {
-  reads y = {0, 0};
+  reads y = {0, 0, 0};
   uint32_t last = (uint32_t)(q->f->axes.n + q->s->axes.n - 1);
   for (uint32_t k = 0; k < q->c->n; k++) {
     neo_look x = neo_tiles_along(q, k, last);
@@ -273,9 +278,9 @@ static reads own_reads(neo_tiles *q, const geometry *g) {
 /* ---- tiles */
 
 /* Cycles of a step of a tile of r rows and c vectors. */
-static double step_cycles(double r, double c, double reading) {
+static double step_cycles(double r, double c, double reading, double passing) {
   double fma = r * c / 2, issue = (r * c + r + c + 5) / 4.2;
-  double t = fma > issue ? fma : issue, loads = 0.06 * (r + c);
+  double t = fmax(fmax(fma, issue), passing), loads = 0.06 * (r + c);
   return (t < 4 ? 4 : t) + loads + reading;
 }
 
@@ -303,7 +308,8 @@ static double block_cycles(const geometry *g, const tiling *t, double rows, doub
       double tr = i ? r.rest : g->r, tc = j ? c.rest : g->c;
       double count = (i ? r.rest > 0 : r.whole) * (j ? c.rest > 0 : c.whole);
       double reading = t->rd.rows * tr / g->r + t->rd.columns * tc / g->c;
-      cycles += count * (t->steps * step_cycles(tr, tc, reading) + tr * tc * t->end + TILE_CYCLES);
+      double step = step_cycles(tr, tc, reading, t->rd.passing * tc / g->c);
+      cycles += count * (t->steps * step + tr * tc * t->end + TILE_CYCLES);
     }
   return cycles;
 }

@@ -156,7 +156,7 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c) {
     if (!neo_axis_range(q->m, q->f, q->s, k, &q->first[k], &hi))
       q->first[k] = 0;
   }
-  neo_tiles_find_clips(q, q->s->where);
+  q->clips.n = neo_clips_of(q->m, q->f, q->s->where, q->clips.at);
   for (uint32_t k = 0; k < q->s->axes.n; k++)
     q->steps *= (double)(q->own[k] = neo_axis_most(q->m, &q->s->axes.at[k]));
   for (uint32_t k = 0; k < c->n; k++) {
