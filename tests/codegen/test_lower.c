@@ -107,6 +107,21 @@ static void packs_of_operands_that_slide_are_right(void **state) {
 }
 
 /* A bound that an outer axis gives, of a loop that a copy runs over. */
+/* Rows over the batch, over either side of the image, in both directions; the sum in another order than it is written. */
+static void windows_that_stick_out_of_their_operand_are_right(void **state) {
+  (void)state;
+  check_often("input D : f32 [3, 18, 2]\ninput F : f32 [2, 2, 9, 5, 5]\ntemp G : f32 [3, 9, 6, 5]\n"
+              "def G[n: 3, c: 9, h: 6, w: 5] =\n"
+              "  sum[t: 2, k: 2, p: max(0, 2 - h)..min(3, 5 - h), q: max(0, 2 - w)..min(3, 5 - w)]\n"
+              "  D[n, (k * 3 + (h - 2 + p)) * 3 + (w - 2 + q), t] * F[t, k, c, 4 - 2 * p, 4 - 2 * q]\n"
+              "  then acc0\nentry forward forward: G = G\n");
+  check_often("input D : f32 [3, 4, 7]\ninput F : f32 [4, 10, 4]\ntemp G : f32 [3, 10, 10]\n"
+              "def G[n: 3, c: 10, w: 10] =\n"
+              "  sum[k: 4, q: max(0, w - 6)..min(4, w + 1)]\n"
+              "  D[n, k, w - q] * F[k, c, q]\n"
+              "  then acc0\nentry forward forward: G = G\n");
+}
+
 static void packs_under_bounds_of_data_are_right(void **state) {
   (void)state;
   check_often("input L : i32 [6] < 5\ninput A : f32 [6, 5, 2]\ninput B : f32 [5, 19]\ntemp Y : f32 [6, 2, 19]\n"
@@ -240,6 +255,7 @@ int main(void) {
       cmocka_unit_test(guards_and_triangles_are_kept),
       cmocka_unit_test(gradients_of_windows_are_right),
       cmocka_unit_test(packs_of_operands_that_slide_are_right),
+      cmocka_unit_test(windows_that_stick_out_of_their_operand_are_right),
       cmocka_unit_test(packs_under_bounds_of_data_are_right),
       cmocka_unit_test(packs_in_blocks_are_right),
       cmocka_unit_test(lookups_and_segments_are_right),
