@@ -3,8 +3,9 @@
  *
  * Storage of a tensor: inputs and outputs live with the caller; parameters, states and settings in
  * the context; constants in the library; everything else in the frame, whose offsets are planned
- * for each entry (greedy by size, at the largest sizes). The new version of a parameter or state is
- * written in place when every reader of the old one has run, or is the writing kernel itself at the
+ * for each entry (greedy by size, at the largest sizes), but for the roots of groups that fusion
+ * marked as kept (plan_keep.c): these have places in the context, too. The new version of a
+ * parameter or state is written in place when every reader of the old one has run, or is the writing kernel itself at the
  * same element; else it goes to the frame and is copied at the end. */
 #ifndef NEO_CODEGEN_PLAN_H
 #define NEO_CODEGEN_PLAN_H
@@ -39,9 +40,12 @@ typedef struct neo_plan {
   NEO_VEC(int32_t) args;
   NEO_VEC(int32_t) entry_args;
   NEO_VEC(int32_t) entry_sizes;
+  NEO_VEC(neo_rt_keep) keeps;
+  NEO_VEC(int32_t) keep_sources;
+  NEO_VEC(int32_t) entry_writes;
   NEO_VEC(int64_t) programs;
   NEO_VEC(char) const_data;
-  int64_t param_bytes, state_bytes, frame_bytes, scratch_bytes;
+  int64_t param_bytes, state_bytes, kept_bytes, frame_bytes, scratch_bytes;
   neo_map program_of; /* expression -> program */
 } neo_plan;
 

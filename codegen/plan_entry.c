@@ -131,6 +131,12 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
   int32_t buf;
   if (has_buf(q, t, &buf) || neo_map_get(&q->item_of, t.i, NULL))
     return;
+  if (group_at(q, at)->kept) {
+    (void)plan_keep_of(q->env, q->order.at[at]);
+    if (plan_keep_buf(q->env->store, group_at(q, at)->entry, t, &buf))
+      set_buf(q, t, buf);
+    return;
+  }
   if (role_of(q, t) == NEO_ROLE_UPDATE && in_place(q, at, t) && has_buf(q, replaced(q, t), &buf)) {
     set_buf(q, t, buf);
     return;
@@ -142,7 +148,15 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
   NEO_PUSH(q->scratch, &q->item_tensor, t);
 }
 
-/* What is computed goes to the caller's memory under its first name. */
+static bool is_kept(const planner *q, neo_tensor t) {
+  for (size_t i = 0; i < q->order.n; i++)
+    for (size_t k = 0; group_at(q, i)->kept && k < group_at(q, i)->roots.n; k++)
+      if (group_at(q, i)->roots.at[k].i == t.i)
+        return true;
+  return false;
+}
+
+/* What is computed goes to the caller's memory under its first name; what is kept is copied. */
 static void bind_outputs(planner *q) {
   const char *entry = q->entry ? neo_name_text(q->m->names, q->entry->name) : "";
   q->output = NEO_NEW_ARRAY(q->scratch, int32_t, n_outputs(q) + 1);
@@ -151,7 +165,7 @@ static void bind_outputs(planner *q) {
     uint32_t name = neo_list_at(q->m, q->entry->names, k);
     int32_t buf;
     q->output[k] = plan_store_output(q->env->store, entry, name, t, q->output, k);
-    if (role_of(q, t) == NEO_ROLE_TEMP && !has_buf(q, t, &buf))
+    if (role_of(q, t) == NEO_ROLE_TEMP && !has_buf(q, t, &buf) && !is_kept(q, t))
       set_buf(q, t, q->p->tensors.at[q->output[k]].buf);
   }
 }
@@ -208,6 +222,7 @@ static void add_run(planner *q, size_t step) {
   for (size_t k = 0; k < gr->roots.n; k++)
     add_arg(q, f, gr->roots.at[k]);
   s.n = (int32_t)q->p->args.n - s.first;
+  s.keep = gr->kept ? plan_keep_of(q->env, q->order.at[step]) : 0;
   NEO_PUSH(q->p->arena, &q->p->steps, s);
 }
 
@@ -299,6 +314,18 @@ static void add_signature(planner *q, neo_rt_entry *e) {
   e->n_sizes = (int32_t)q->p->entry_sizes.n - e->sizes;
 }
 
+/* Parameters and states that have new values afterwards. */
+static void add_writes(planner *q, neo_rt_entry *e) {
+  e->writes = (int32_t)q->p->entry_writes.n;
+  for (uint32_t k = 0; q->entry && k < q->entry->updates.n; k++) {
+    uint64_t number;
+    neo_tensor old = replaced(q, (neo_tensor){neo_list_at(q->m, q->entry->updates, k)});
+    if (neo_map_get(&q->env->store->named, old.i, &number))
+      NEO_PUSH(q->p->arena, &q->p->entry_writes, (int32_t)number);
+  }
+  e->n_writes = (int32_t)q->p->entry_writes.n - e->writes;
+}
+
 /* ---- the whole */
 
 static planner planner_new(const plan_entry_env *env, const neo_entry_rec *entry) {
@@ -330,6 +357,7 @@ static void add_steps(planner *q, const neo_tensor *roots, size_t n, neo_rt_entr
   copy_updates(q);
   e.n_steps = (int32_t)q->p->steps.n - e.first_step;
   add_signature(q, &e);
+  add_writes(q, &e);
   NEO_PUSH(q->p->arena, &q->p->entries, e);
 }
 

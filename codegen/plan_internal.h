@@ -23,6 +23,8 @@ typedef struct {
   neo_map named;  /* tensor id -> number in p->tensors (inputs, settings, params, states) */
   neo_map buf_of; /* tensor id -> buf, for what lives outside the frame */
   neo_map parts;  /* hash of (buf, bytes) -> buf from there on */
+  neo_map keeps;  /* group -> number of its keep + 1 */
+  neo_map kept;   /* (entry's groups, tensor) -> buf in KEPT memory */
   NEO_VEC(plan_output) outputs;
 } plan_store;
 void plan_store_fixed(plan_store *s);
@@ -50,6 +52,12 @@ typedef NEO_VEC(uint32_t) plan_groups;
  * when the entry ends; null entry: that of initial values. */
 plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_map *updates,
                        const neo_tensor *roots, size_t n_roots, const neo_entry_rec *entry);
+
+/* ---- plan_keep.c: what stays in the context between calls */
+/* Number of the keep of a group that is kept, + 1; made with its roots' places the first time. */
+int32_t plan_keep_of(const plan_entry_env *env, uint32_t group);
+/* Where a root of a kept group lives. */
+bool plan_keep_buf(const plan_store *s, uint32_t entry, neo_tensor t, int32_t *buf);
 
 /* ---- plan_entry.c: the steps of one entry */
 void plan_entry_add(const plan_entry_env *env, const neo_entry_rec *e);

@@ -56,14 +56,21 @@ static lc kernel_row(recorder *r, size_t k) {
 
 static lc step_row(recorder *r, size_t k) {
   neo_rt_step s = r->p->steps.at[k];
-  return RECORD(r, i8(r, s.op), i8(r, s.flags), i32(r, s.arg), i32(r, s.first), i32(r, s.n));
+  return RECORD(r, i8(r, s.op), i8(r, s.flags), i32(r, s.arg), i32(r, s.first), i32(r, s.n),
+                i32(r, s.keep));
+}
+
+static lc keep_row(recorder *r, size_t k) {
+  neo_rt_keep x = r->p->keeps.at[k];
+  return RECORD(r, i32(r, x.sources), i32(r, x.n_sources));
 }
 
 static lc entry_row(recorder *r, size_t k) {
   neo_rt_entry e = r->p->entries.at[k];
   return RECORD(r, text(r, e.name), i8(r, e.kind), i32(r, e.first_step), i32(r, e.n_steps),
                 i32(r, e.args), i32(r, e.n_args), i32(r, e.n_inputs), i32(r, e.sizes),
-                i32(r, e.n_sizes), i64(r, e.frame_bytes), i64(r, e.lower_bound_bytes));
+                i32(r, e.n_sizes), i64(r, e.frame_bytes), i64(r, e.lower_bound_bytes), i32(r, e.writes),
+                i32(r, e.n_writes));
 }
 
 static lc extent_row(recorder *r, size_t k) {
@@ -77,6 +84,12 @@ static lc entry_arg_row(recorder *r, size_t k) {
 }
 static lc entry_size_row(recorder *r, size_t k) {
   return i32(r, r->p->entry_sizes.at[k]);
+}
+static lc keep_source_row(recorder *r, size_t k) {
+  return i32(r, r->p->keep_sources.at[k]);
+}
+static lc entry_write_row(recorder *r, size_t k) {
+  return i32(r, r->p->entry_writes.at[k]);
 }
 static lc program_row(recorder *r, size_t k) {
   return i64(r, r->p->programs.at[k]);
@@ -97,7 +110,9 @@ static lc model_record(recorder *r) {
       table(r, p->extents.n, extent_row), table(r, p->args.n, arg_row),
       table(r, p->entry_args.n, entry_arg_row), table(r, p->entry_sizes.n, entry_size_row),
       table(r, p->programs.n, program_row), data, i64(r, p->param_bytes), i64(r, p->state_bytes),
-      i64(r, p->frame_bytes), i64(r, p->scratch_bytes));
+      i64(r, p->frame_bytes), i64(r, p->scratch_bytes), i32(r, (int64_t)p->keeps.n),
+      table(r, p->keeps.n, keep_row), table(r, p->keep_sources.n, keep_source_row),
+      table(r, p->entry_writes.n, entry_write_row), i64(r, p->kept_bytes));
 }
 
 /* ---- thin entries */

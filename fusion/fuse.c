@@ -46,6 +46,7 @@ void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o
                 uint32_t entry, neo_str *explain) {
   *q = (fuser){.m = m, .a = a, .explain = explain, .entry = entry, .off = o ? o->off : 0};
   q->profile = o && o->profile ? o->profile : neo_profile_of(32);
+  q->keeps = !(q->off >> NEO_FUSE_KEEP & 1) && (!o || o->memory == NEO_FUSE_FAST);
   fuse_facts(q);
   make_groups(q);
   fuse_order(q);
@@ -75,6 +76,7 @@ static neo_group group_of(fuser *q, const fuse_group *x) {
   bool ok = fuse_parts_of(q, x->members.at, x->members.n, &p, &why);
   assert(ok && "groups have a form");
   (void)ok;
+  g.kept = fuse_is_kept(q, &p);
   for (uint32_t k = 0; k < p.n; k++) {
     neo_member y = {{p.def[k]}, NEO_PLACE_INLINE, NULL};
     if (p.member[k]) {
@@ -107,6 +109,8 @@ static void emit(fuser *q, neo_grouping *out) {
     if (!g || !q->groups.at[g - 1].members.n)
       continue;
     neo_group made = group_of(q, &q->groups.at[g - 1]);
+    if (made.kept && q->explain)
+      neo_str_addf(q->explain, "keep %s between calls\n", made.name);
     NEO_PUSH(q->a, &out->groups, made);
   }
 }

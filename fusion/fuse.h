@@ -56,6 +56,7 @@ typedef struct {
   bool product;        /* a sum of products in which an operand is used again and again */
   bool equation;       /* a sum over a data equation */
   bool runs;           /* its domain grows with an output axis */
+  bool lasting;        /* follows from parameters alone, which the entries leave as they are */
   bool ranged;         /* ranges of the reduction are free of axes and loads */
   uint8_t spans;       /* passes over the reduction's domain; 0: none */
   uint32_t n_accs, n_outs, n_out;
@@ -90,6 +91,7 @@ typedef struct fuser {
   neo_arena *a;
   const neo_profile *profile;
   uint32_t off;    /* kinds that are switched off, as bits */
+  bool keeps;      /* groups of lasting definitions may be kept between calls */
   double price;    /* seconds for a byte that is kept for the backward pass */
   uint32_t entry;  /* see fuse_begin */
   neo_str *explain;
@@ -132,6 +134,8 @@ typedef struct {
 /* The parts of a group of these members (in order) under the copies that are marked now. False:
  * they have no form together; *why says the reason. */
 bool fuse_parts_of(fuser *q, const uint32_t *members, size_t n, fuse_parts *out, const char **why);
+/* Is a group of these parts kept between calls (neo_group.kept)? */
+bool fuse_is_kept(const fuser *q, const fuse_parts *p);
 /* Seconds. `home` tells who is in the group: definitions whose home it is. */
 double fuse_cost(fuser *q, const fuse_parts *p);
 /* Is the k-th result of a part read outside of the parts, or wanted? */

@@ -1,6 +1,7 @@
 /* What definitions are like, before any of them is put together: work, reads, readers, entries.
  * Everything here is linear in the size of the module. */
 #include "fusion/fuse.h"
+#include "ir/lasting.h"
 #include <assert.h>
 
 /* ---- work */
@@ -459,6 +460,22 @@ static void find_updaters(fuser *q) {
     }
 }
 
+/* ---- what lasts */
+
+static void find_lasting(fuser *q) {
+  if (!q->keeps)
+    return;
+  bool *at_hand = NEO_NEW_ARRAY(q->a, bool, q->m->entries.n + 1);
+  neo_def *order = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
+  for (size_t k = 0; k < q->m->entries.n; k++)
+    at_hand[k] = is_at_hand(q, k);
+  for (size_t k = 0; k < q->n_order; k++)
+    order[k] = (neo_def){q->order[k]};
+  neo_lasting l = neo_lasting_of(q->m, order, q->n_order, at_hand, q->a);
+  for (size_t k = 0; k < q->n_order; k++)
+    q->def[q->order[k]].lasting = l.def[q->order[k]];
+}
+
 void fuse_facts(fuser *q) {
   neo_map_init(&q->sets, q->a);
   q->def = NEO_NEW_ARRAY(q->a, fuse_def, q->m->defs.n + 1);
@@ -472,6 +489,7 @@ void fuse_facts(fuser *q) {
   for (size_t k = 0; k < q->n_order; k++)
     look(q, q->order[k]);
   find_updaters(q);
+  find_lasting(q);
   for (size_t k = 0; k < q->n_order; k++)
     link_reads(q, q->order[k]);
 }

@@ -448,6 +448,7 @@ typedef struct {
 } pricing;
 
 enum { OPERAND_WORK = 4 };
+enum { CALLS_KEPT = 64 }; /* calls for which a kept value is made once: a guess */
 
 static uint32_t stage_bit(uint32_t level, bool store) {
   return 1u << ((level > 14 ? 14 : level) + (store ? 16 : 0));
@@ -591,6 +592,13 @@ static double write_seconds(const pricing *c, uint32_t k) {
   return t + (c->q->price > 0 ? c->q->price * fuse_kept(c->q, c->p->def[k]) : 0);
 }
 
+bool fuse_is_kept(const fuser *q, const fuse_parts *p) {
+  bool kept = true;
+  for (uint32_t k = 0; k < p->n; k++)
+    kept = kept && q->def[p->def[k]].lasting;
+  return kept;
+}
+
 double fuse_cost(fuser *q, const fuse_parts *p) {
   pricing c = {.q = q, .p = p, .shared_points = 1};
   double t = 0;
@@ -614,5 +622,6 @@ double fuse_cost(fuser *q, const fuse_parts *p) {
   t += read_seconds(&c) + c.work / q->profile->work_per_s;
   if (c.shared_points >= FUSE_LEAST_POINTS)
     t /= q->profile->workers;
-  return t + q->profile->launch_s;
+  t += q->profile->launch_s;
+  return fuse_is_kept(q, p) ? t / CALLS_KEPT : t;
 }

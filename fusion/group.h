@@ -18,6 +18,8 @@ typedef struct {
   NEO_VEC(neo_tensor) roots;   /* tensors written to memory */
   NEO_VEC(neo_tensor) reads;   /* tensors read from memory, each once */
   uint32_t entry; /* the training entry that it is for, number + 1; 0: all that are none */
+  bool kept; /* depends on parameters alone, which its entries leave as they are: it runs when they
+                have changed, and its results stay between calls */
   uint64_t key[2];             /* of the canonical IR without names: equal keys share a kernel */
   const char *name;            /* of the first root, made a C identifier */
   struct neo_form *form;       /* cache of neo_group_form; null: not made yet */

@@ -145,6 +145,7 @@ static void move_store(neo_rt_ctx *c, int32_t tensor, void *data) {
     memcpy(c->base[b->mem] + b->offset, before, neo_rti_kept_bytes(c, t, NULL));
   c->n_bound_kept += (data != NULL) - (before != NULL);
   c->bound[tensor].data = data;
+  neo_rti_keep_changed(c, tensor); /* for when it is bound no more */
   neo_rti_resolve(c);
 }
 
@@ -208,6 +209,7 @@ neo_rt_status neo_rt_view(neo_rt_ctx *c, int32_t tensor, struct DLTensor *dl, in
   if (!dl || !shape)
     return neo_rti_fail(c, NEO_NULL, "%s: no place for the view", t->name);
   neo_rti_extents(c->model, t, NULL, shape);
+  c->viewed[tensor] = true;
   *dl = (DLTensor){.data = neo_rti_tensor_data(c, t),
                    .device = {kDLCPU, 0},
                    .ndim = t->rank,

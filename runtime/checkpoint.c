@@ -325,6 +325,7 @@ static neo_rt_status take_file(neo_rt_ctx *c, const char *path, const neo_rti_st
   if (!meta)
     return neo_rti_fail(c, NEO_MEMORY, "%s: out of memory", path);
   take_tensors(c, st);
+  neo_rti_keep_changed(c, -1);
   if (c->loaded)
     NEO_RTI_FREE(&c->env.alloc, c->loaded);
   c->loaded = meta;

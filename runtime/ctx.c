@@ -3,7 +3,7 @@
  * The arena is one allocation (or the caller's memory) that holds, each part rounded up to 64
  * bytes:
  *
- *   parameters | states, settings | frame | unwanted outputs | tape | scratch x threads
+ *   parameters | states, settings | kept | frame | unwanted outputs | tape | scratch x threads
  *
  * The book-keeping block is the struct and its tables. Both are complete before the first kernel
  * runs, so that nothing allocates later. The tables are carved twice by the same function: first
@@ -98,7 +98,8 @@ static int64_t spill_bytes(const neo_rt_model *m) {
 static layout arena_layout(const neo_rt_model *m, int32_t threads) {
   layout l = {{0}, 0, 0};
   l.at[NEO_RT_MEM_STATE] = neo_rti_round_up(m->param_bytes);
-  l.at[NEO_RT_MEM_FRAME] = l.at[NEO_RT_MEM_STATE] + neo_rti_round_up(m->state_bytes);
+  l.at[NEO_RT_MEM_KEPT] = l.at[NEO_RT_MEM_STATE] + neo_rti_round_up(m->state_bytes);
+  l.at[NEO_RT_MEM_FRAME] = l.at[NEO_RT_MEM_KEPT] + neo_rti_round_up(m->kept_bytes);
   l.spill = l.at[NEO_RT_MEM_FRAME] + neo_rti_round_up(m->frame_bytes);
   l.at[NEO_RT_MEM_TAPE] = l.spill + spill_bytes(m);
   l.at[NEO_RT_MEM_SCRATCH] = l.at[NEO_RT_MEM_TAPE] + neo_rti_round_up(tape_bytes(m));
@@ -148,9 +149,10 @@ static neo_rt_status take_arena(neo_rt_ctx *c, const neo_rt_config *config, cons
     ask_large_pages(c->arena, need);
   }
   c->arena_bytes = need;
-  memset(c->arena, 0, (size_t)l->at[NEO_RT_MEM_FRAME]);
+  memset(c->arena, 0, (size_t)l->at[NEO_RT_MEM_KEPT]);
   for (int mem = NEO_RT_MEM_PARAM; mem <= NEO_RT_MEM_SCRATCH; mem++)
     c->base[mem] = c->arena + l->at[mem];
+  c->base[NEO_RT_MEM_KEPT] = c->arena + l->at[NEO_RT_MEM_KEPT];
   c->spill = c->arena + l->spill;
   c->scratch_stride = neo_rti_round_up(c->model->scratch_bytes);
   return NEO_OK;
@@ -192,6 +194,8 @@ static char *carve_tables(neo_rt_ctx *c, const neo_rt_model *m, char *at) {
   c->units = carve(&at, m->n_steps, sizeof *c->units);
   c->sizes = carve(&at, m->n_sizes, sizeof *c->sizes);
   c->bound = carve(&at, m->n_tensors, sizeof *c->bound);
+  c->viewed = carve(&at, m->n_tensors, sizeof *c->viewed);
+  c->stale = carve(&at, m->n_keeps, sizeof *c->stale);
   c->strides = carve(&at, (int64_t)m->n_tensors * NEO_RTI_MAX_RANK, sizeof *c->strides);
   c->run_args = carve(&at, most_args(m), sizeof *c->run_args);
   c->size_from = carve(&at, m->n_sizes, sizeof *c->size_from);
@@ -415,6 +419,7 @@ neo_rt_status neo_rt_reset(neo_rt_ctx *c, uint64_t seed) {
     return status;
   c->seed = seed;
   c->step = c->calls = 0;
+  neo_rti_keep_changed(c, -1);
   const neo_rt_entry *init = init_entry(c->model);
   for (int32_t i = 0; i < c->model->n_sizes; i++)
     c->sizes[i] = c->model->sizes[i].hi;

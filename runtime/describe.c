@@ -188,6 +188,8 @@ static void describe_text(out *o) {
   add_bytes(o, m->param_bytes);
   add(o, ", state ");
   add_bytes(o, m->state_bytes);
+  add(o, ", kept ");
+  add_bytes(o, m->kept_bytes);
   add(o, ", frame ");
   add_bytes(o, m->frame_bytes);
   add(o, ", scratch per thread ");
@@ -289,9 +291,10 @@ static void describe_json(out *o) {
   }
   add(o,
       "],\n \"memory\": {\"param_bytes\": %" PRId64 ", \"state_bytes\": %" PRId64
-      ", \"frame_bytes\": %" PRId64 ", \"scratch_bytes\": %" PRId64 ", \"arena_bytes\": %" PRId64
-      "}}\n",
-      m->param_bytes, m->state_bytes, m->frame_bytes, m->scratch_bytes, neo_rt_arena_size(m, 1));
+      ", \"kept_bytes\": %" PRId64 ", \"frame_bytes\": %" PRId64 ", \"scratch_bytes\": %" PRId64
+      ", \"arena_bytes\": %" PRId64 "}}\n",
+      m->param_bytes, m->state_bytes, m->kept_bytes, m->frame_bytes, m->scratch_bytes,
+      neo_rt_arena_size(m, 1));
 }
 
 size_t neo_rt_describe(const neo_rt_model *model, int json, char *buf, size_t n) {

@@ -3,7 +3,7 @@
  * All steps of an entry run in one parallel region. A step's units of work are split over the
  * workers in contiguous ranges; workers meet at a barrier between two steps, unless both are small
  * (one unit at most), which worker 0 does alone. An entry of small steps only, or one thread, needs
- * no region. Nothing here allocates. */
+ * no region. A step whose kept value is up to date has no units. Nothing here allocates. */
 #include "runtime/internal.h"
 #include <stdatomic.h>
 #include <string.h>
@@ -72,7 +72,9 @@ static bool count_units(neo_rt_ctx *c, const neo_rt_entry *e) {
   bool parallel = false;
   for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++) {
     const neo_rt_step *s = &c->model->steps[i];
-    if (s->op == NEO_RT_STEP_COPY)
+    if (!neo_rti_keep_runs(c, s))
+      c->units[i] = 0;
+    else if (s->op == NEO_RT_STEP_COPY)
       c->units[i] = (copy_bytes(c, s) + COPY_CHUNK_BYTES - 1) / COPY_CHUNK_BYTES;
     else
       c->units[i] = neo_rt_eval(c->model, c->model->kernels[s->arg].units, c->sizes);
@@ -130,6 +132,7 @@ neo_rt_status neo_rti_entry_run(neo_rt_ctx *c, const neo_rt_entry *e, void *cons
     neo_rti_pool_run(c->pool, run_worker, &r);
   else
     run_worker(&r, 0, 1);
+  neo_rti_keep_done(c, e, !atomic_load(&r.failed));
   if (atomic_load(&r.failed))
     return neo_rti_fail(c, NEO_INTERNAL, "%s: a kernel of entry %s failed", c->model->name,
                         e->name);

@@ -11,7 +11,7 @@
 #include "include/neo/neo_rt.h"
 #include <stdbool.h>
 
-enum { NEO_RTI_ALIGN = 64, NEO_RTI_MAX_RANK = 16, NEO_RTI_MAX_THREADS = 1024, NEO_RTI_N_MEM = 7 };
+enum { NEO_RTI_ALIGN = 64, NEO_RTI_MAX_RANK = 16, NEO_RTI_MAX_THREADS = 1024, NEO_RTI_N_MEM = 8 };
 
 /* ------------------------------------------------------------ the context */
 
@@ -54,6 +54,8 @@ struct neo_rt_ctx {
   int64_t *sizes;       /* [n_sizes] of this call */
   neo_rti_bound *bound; /* [n_tensors] */
   int32_t n_bound_kept; /* parameters and states among them */
+  bool *viewed;         /* [n_tensors] the caller has its address */
+  bool *stale;          /* [n_keeps] out of date */
   int64_t *strides;     /* [n_tensors][16] row-major, of what the context keeps (for views) */
   void **run_args;      /* [largest n_args] arguments of neo_rt_run */
   int32_t *size_from;   /* [n_sizes] tensor that gave the size, -1 */
@@ -136,6 +138,17 @@ neo_rt_status neo_rti_entry_call(neo_rt_ctx *ctx, const neo_rt_entry *e, void *c
 neo_rt_status neo_rti_entry_run(neo_rt_ctx *ctx, const neo_rt_entry *e, void *const *args);
 /* Missing CPU features of a comma list go to `missing`; true if there is none. */
 bool neo_rti_features_check(const char *features, char *missing, size_t missing_bytes);
+
+/* ------------------------------------------------------------ kept values (keep.c) */
+
+/* A kept tensor has been written; -1: all of them. */
+void neo_rti_keep_changed(neo_rt_ctx *ctx, int32_t tensor);
+/* Must this step run in the call at hand? */
+bool neo_rti_keep_runs(const neo_rt_ctx *ctx, const neo_rt_step *s);
+/* The entry has run, or failed on the way. */
+void neo_rti_keep_done(neo_rt_ctx *ctx, const neo_rt_entry *e, bool good);
+/* Tables of keeps, writes and sources are sound. */
+bool neo_rti_keep_check(const neo_rt_model *m);
 
 /* ------------------------------------------------------------ threads */
 

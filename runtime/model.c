@@ -150,6 +150,8 @@ static int64_t class_bytes(const neo_rt_model *m, uint8_t mem) {
     return m->frame_bytes;
   case NEO_RT_MEM_SCRATCH:
     return m->scratch_bytes;
+  case NEO_RT_MEM_KEPT:
+    return m->kept_bytes;
   default:
     return INT64_MAX;
   }
@@ -201,7 +203,7 @@ static neo_rt_status check_tensor(const checker *c, int32_t i) {
 static neo_rt_status check_step(const checker *c, int32_t i) {
   const neo_rt_model *m = c->m;
   const neo_rt_step *s = &m->steps[i];
-  bool ok = s->first >= 0;
+  bool ok = s->first >= 0 && s->keep >= 0 && s->keep <= m->n_keeps;
   int32_t n = s->n;
   if (ok && s->op == NEO_RT_STEP_RUN) {
     ok = s->arg >= 0 && s->arg < m->n_kernels && m->kernels[s->arg].fn &&
@@ -268,6 +270,8 @@ neo_rt_status neo_rti_model_check(const neo_rt_model *m, char *error, size_t err
     status = check_bufs(&c);
   for (int32_t i = 0; !status && i < m->n_tensors; i++)
     status = check_tensor(&c, i);
+  if (!status && !neo_rti_keep_check(m))
+    status = BROKEN(&c, "%s: what is kept is malformed", m->name);
   for (int32_t i = 0; !status && i < m->n_steps; i++)
     status = check_step(&c, i);
   for (int32_t i = 0; !status && i < m->n_entries; i++)

@@ -38,6 +38,8 @@ neo_rt_status neo_rt_set(neo_rt_ctx *c, int32_t tensor, const void *p, size_t si
     status = neo_rti_check_values(c, t, p, NULL);
   if (!status && size_bytes > 0)
     memmove(neo_rti_tensor_data(c, t), p, size_bytes);
+  if (!status)
+    neo_rti_keep_changed(c, tensor);
   return status;
 }
 

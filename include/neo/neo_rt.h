@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 2 /* add-only within a version */
+#define NEO_RT_ABI 3 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -61,7 +61,8 @@ enum neo_rt_mem {
   NEO_RT_MEM_FRAME,   /* intermediate values of one call; planned, addresses are shared over time */
   NEO_RT_MEM_TAPE,    /* versions that loops keep for their gradient */
   NEO_RT_MEM_SCRATCH, /* per worker */
-  NEO_RT_MEM_CONST    /* constant data in the library: `offset` into the model's const_data */
+  NEO_RT_MEM_CONST,   /* constant data in the library: `offset` into the model's const_data */
+  NEO_RT_MEM_KEPT     /* what follows from parameters alone; lives as long as the context */
 };
 
 enum neo_rt_role {
@@ -138,7 +139,16 @@ typedef struct {
   uint8_t op;
   uint8_t flags;
   int32_t arg, first, n;
+  int32_t keep; /* 0: runs in every call; k + 1: only if keeps[k] is out of date */
 } neo_rt_step;
+
+/* What a step writes to KEPT memory: a function of parameters, states and settings alone. It is out
+ * of date when the context is new, and when one of these has been written: by set, load or reset,
+ * by an entry that updates it. Where the caller can write to one at any time (bound, or after
+ * neo_rt_view) it always is. */
+typedef struct {
+  int32_t sources, n_sources; /* keep_sources[sources ..]: numbers of tensors */
+} neo_rt_keep;
 
 enum neo_rt_entry_kind {
   NEO_RT_ENTRY_FORWARD,
@@ -154,6 +164,7 @@ typedef struct {
   int32_t n_inputs;       /* the first ones are inputs, the others outputs */
   int32_t sizes, n_sizes; /* entry_sizes[sizes ..]: sizes that the call gives, in header order */
   int64_t frame_bytes, lower_bound_bytes; /* planned peak, and the largest sum live at one time */
+  int32_t writes, n_writes; /* entry_writes[writes ..]: parameters and states that it updates */
 } neo_rt_entry;
 
 typedef struct neo_rt_model {
@@ -174,6 +185,10 @@ typedef struct neo_rt_model {
   const void *const_data;
   int64_t param_bytes, state_bytes, frame_bytes,
       scratch_bytes; /* scratch: largest over kernels, per worker */
+  int32_t n_keeps;
+  const neo_rt_keep *keeps;
+  const int32_t *keep_sources, *entry_writes;
+  int64_t kept_bytes;
 } neo_rt_model;
 
 /* ------------------------------------------------------------------ contexts */
@@ -225,7 +240,8 @@ NEO_RT_API neo_rt_status neo_rt_run(neo_rt_ctx *ctx, int32_t entry);
  * parameter's values are copied back). */
 NEO_RT_API neo_rt_status neo_rt_bind(neo_rt_ctx *ctx, int32_t tensor, struct DLTensor *dl);
 /* A DLPack view of a parameter, state or setting; valid until the context ends. shape has room for
- * 16. */
+ * 16. Since it can be written through, what the context keeps of this tensor in other forms is made
+ * again in each call from now on: to read or write once, get and set are faster. */
 NEO_RT_API neo_rt_status neo_rt_view(neo_rt_ctx *ctx, int32_t tensor, struct DLTensor *dl,
                                      int64_t *shape);
 /* Copies a parameter, state or setting out of or into the context; size_bytes must be exact. */

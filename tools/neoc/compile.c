@@ -42,6 +42,11 @@ static void put_memory(const neo_plan *p) {
       printf(" (%.3f)", (double)e->frame_bytes / (double)e->lower_bound_bytes);
     putchar('\n');
   }
+  if (p->kept_bytes) {
+    printf("kept between calls: ");
+    put_bytes(p->kept_bytes);
+    putchar('\n');
+  }
 }
 
 static const char *json_results(neoc_cli *cli, const neo_compilation *c) {
@@ -60,8 +65,9 @@ static const char *json_results(neoc_cli *cli, const neo_compilation *c) {
     neo_str_addf(&s, ", \"frame_bytes\": %lld, \"lower_bound_bytes\": %lld}",
                  (long long)e->frame_bytes, (long long)e->lower_bound_bytes);
   }
-  neo_str_addf(&s, "], \"param_bytes\": %lld, \"state_bytes\": %lld, \"scratch_bytes\": %lld",
-               (long long)p->param_bytes, (long long)p->state_bytes, (long long)p->scratch_bytes);
+  neo_str_addf(&s, "], \"param_bytes\": %lld, \"state_bytes\": %lld, \"kept_bytes\": %lld",
+               (long long)p->param_bytes, (long long)p->state_bytes, (long long)p->kept_bytes);
+  neo_str_addf(&s, ", \"scratch_bytes\": %lld", (long long)p->scratch_bytes);
   return neo_str_text(&s);
 }
 

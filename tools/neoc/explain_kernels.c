@@ -58,10 +58,11 @@ static void put_group(neo_compilation *c, size_t g, neo_str *out) {
   static const char *const places[] = {"memory", "inline", "registers"};
   const neo_group *gr = &c->grouping.groups.at[g];
   neo_module *m = c->module;
-  neo_str_addf(out, "group %zu %s: kernel %u, key %016llx%016llx%s%s\n", g, gr->name,
+  neo_str_addf(out, "group %zu %s: kernel %u, key %016llx%016llx%s%s%s\n", g, gr->name,
                c->kernel_of_group.at[g], (unsigned long long)gr->key[0],
                (unsigned long long)gr->key[1], gr->entry ? ", in " : "",
-               gr->entry ? neo_name_text(m->names, m->entries.at[gr->entry - 1].name) : "");
+               gr->entry ? neo_name_text(m->names, m->entries.at[gr->entry - 1].name) : "",
+               gr->kept ? ", kept between calls" : "");
   for (size_t k = 0; k < gr->members.n; k++) {
     const neo_def_rec *d = neo_def_at(m, gr->members.at[k].def);
     neo_tensor t = {neo_list_at(m, d->out, 0)};

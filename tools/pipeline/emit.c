@@ -90,6 +90,9 @@ neo_rt_model neo_compile_model(neo_compilation *c) {
   m.const_data = p->const_data.at;
   m.param_bytes = p->param_bytes, m.state_bytes = p->state_bytes;
   m.frame_bytes = p->frame_bytes, m.scratch_bytes = p->scratch_bytes;
+  m.n_keeps = (int32_t)p->keeps.n, m.keeps = p->keeps.at;
+  m.keep_sources = p->keep_sources.at, m.entry_writes = p->entry_writes.at;
+  m.kept_bytes = p->kept_bytes;
   return m;
 }
 
