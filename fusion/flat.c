@@ -78,6 +78,32 @@ bool neo_flat_stride(neo_module *m, neo_expr offset, uint32_t axis, int64_t *str
   return true;
 }
 
+/* Is the expression AXIS `axis` / n, or % n? */
+static bool is_part(const neo_module *m, neo_expr e, neo_op op, uint32_t axis, int64_t *n) {
+  neo_expr x;
+  return quotient_of(m, e, op, &x, n) && neo_expr_node(m, x)->op == NEO_OP_AXIS &&
+         neo_expr_node(m, x)->attr == axis;
+}
+
+bool neo_flat_tiled(neo_module *m, neo_expr offset, uint32_t axis, int64_t *n) {
+  neo_linear l;
+  int64_t whole = 0, part = 0, x;
+  if (axis >= 63 || !neo_flat_linear(m, offset, &l))
+    return false;
+  for (uint32_t k = 0; k < l.n; k++) {
+    if (!(neo_expr_axes(m, l.term[k].atom) >> axis & 1))
+      continue;
+    if (!whole && is_part(m, l.term[k].atom, NEO_OP_DIV, axis, &x))
+      whole = x;
+    else if (!part && l.term[k].coef == 1 && is_part(m, l.term[k].atom, NEO_OP_MOD, axis, &x))
+      part = x;
+    else
+      return false;
+  }
+  *n = whole;
+  return whole && whole == part;
+}
+
 static neo_expr canonical(neo_module *m, neo_expr e) {
   neo_linear l;
   return neo_flat_linear(m, e, &l) ? neo_linear_expr(m, &l) : e;

@@ -64,6 +64,8 @@ uint32_t neo_stage_axes(const neo_form *f, const neo_stage *s, neo_axis_rec *out
 bool neo_flat_linear(neo_module *m, neo_expr e, neo_linear *out);
 /* Coefficient of AXIS k in an offset; false: not constant, or the axis occurs in another term too. */
 bool neo_flat_stride(neo_module *m, neo_expr offset, uint32_t axis, int64_t *stride);
+/* Is the offset s*(x/n) + x%n + what is free of x, for AXIS x? Then elements lie next to each other within tiles of n. */
+bool neo_flat_tiled(neo_module *m, neo_expr offset, uint32_t axis, int64_t *n);
 /* Calls f for every distinct node of a stage (bounds, where, bodies, offsets, values). */
 void neo_stage_visit(const neo_module *m, const neo_stage *s, void (*f)(void *ctx, neo_expr e), void *ctx);
 /* The offset of a LOAD of a form, the element of a RAND. */

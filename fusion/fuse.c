@@ -42,11 +42,15 @@ void fuse_price(fuser *q, double price) {
   }
 }
 
+bool neo_fuse_keeps(const neo_fuse_options *o) {
+  return !o || (!(o->off >> NEO_FUSE_KEEP & 1) && o->memory == NEO_FUSE_FAST);
+}
+
 void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o,
                 uint32_t entry, neo_str *explain) {
   *q = (fuser){.m = m, .a = a, .explain = explain, .entry = entry, .off = o ? o->off : 0};
   q->profile = o && o->profile ? o->profile : neo_profile_of(32);
-  q->keeps = !(q->off >> NEO_FUSE_KEEP & 1) && (!o || o->memory == NEO_FUSE_FAST);
+  q->keeps = neo_fuse_keeps(o);
   fuse_facts(q);
   make_groups(q);
   fuse_order(q);

@@ -48,6 +48,8 @@ typedef struct {
                      any number; NEO_FUSE_SMALL: as few as possible */
 } neo_fuse_options;
 
+/* May groups be kept between calls under these options (null: the defaults)? */
+bool neo_fuse_keeps(const neo_fuse_options *o);
 /* Training entries have groups of their own, in which nothing is kept that only others want (the
  * gradients); equal groups have one kernel all the same. */
 uint32_t neo_group_entry(const neo_module *m, const neo_entry_rec *e); /* as in neo_group.entry */

@@ -14,6 +14,7 @@ typedef struct { /* an expression along an axis */
   bool guarded;            /* there is a condition in it */
   double ops;              /* its floating-point operations */
   int64_t stride;          /* of the first load that has one; 0: no load moves */
+  int64_t tile;            /* odd, but next to each other within tiles of so many; 0: no */
 } neo_look;
 
 /* Storing a vector of every result, and the loads for it. */

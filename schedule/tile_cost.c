@@ -153,11 +153,28 @@ static double rows_read(neo_tiles *q, const geometry *g, uint32_t k) {
   return t + lines * (each + (w.jumps ? 0.3 : 0));
 }
 
+/* Do tiles of columns begin where those do in which the operand lies (transform/layout.c)? Then they read streams. */
+static bool is_laid_out(const neo_tiles *q, const geometry *g, const neo_look *x) {
+  double wide = g->c * (double)q->lanes, tile = (double)x->tile;
+  return x->tile && !x->strided && !x->guarded && fmod(wide, tile) == 0 &&
+         (g->nb == g->n || fmod(g->nb, tile) == 0);
+}
+
+/* Cycles a step of reading it: as if it were packed, without a copy. */
+static double laid_out_read(neo_tiles *q, const geometry *g, const neo_look *x) {
+  double bytes = (double)q->bytes, wide = g->c * (double)q->lanes, tiles = ceil(g->mb / g->r);
+  double first = g->steps * g->nb * bytes, then = g->steps * (wide + g->r) * bytes;
+  return wide * bytes / LINE_BYTES * far_again(q, evenly(first), evenly(then), tiles, STREAM) +
+         x->ops * g->c;
+}
+
 /* Cycles a step of reading the column vectors of a tile where they lie: what is read again for other rows may still be near;
  * what is read first comes as streams only where a block of the reduction is so short that its rows are. */
 static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
   enum { MANY = 8, ROW_BYTES = 4096 };
   neo_look x = neo_tiles_columns(q, k, g->v, g->merge);
+  if (is_laid_out(q, g, &x))
+    return laid_out_read(q, g, &x);
   double t = (x.odd ? 12 : x.strided ? 9 : 0.15) + (x.guarded ? 3 : 0) + x.ops;
   walk w = walk_of(q, k);
   double bytes = (double)q->bytes, wide = g->c * (double)q->lanes;

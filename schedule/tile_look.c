@@ -26,6 +26,8 @@ static void look_at(void *ctx, neo_expr e) {
     return;
   }
   if (!neo_flat_stride(c->m, neo_flat_at(c->m, e), c->axis, &stride)) {
+    bool tiled = neo_flat_tiled(c->m, neo_flat_at(c->m, e), c->axis, &stride);
+    c->y.tile = tiled && !c->y.odd ? stride : 0;
     c->y.odd = true;
     return;
   }

@@ -101,7 +101,18 @@ static void pass_done(void *ctx, const char *pass) {
   neo_cost_add(ctx, pass);
 }
 
+/* Layouts are for what is kept: made in each call they would cost more than they save. */
+static size_t passes_to_run(const neo_compilation *c, neo_pass *out) {
+  size_t n = 0;
+  bool keeps = neo_fuse_keeps(&c->options.fusion);
+  for (size_t k = 0; k < sizeof passes / sizeof *passes; k++)
+    if (keeps || passes[k].run != neo_pass_layout)
+      out[n++] = passes[k];
+  return n;
+}
+
 static neo_status run_passes(neo_compilation *c) {
+  neo_pass table[sizeof passes / sizeof *passes];
   neo_pass_options o = c->options.passes;
   o.done = pass_done;
   o.done_ctx = c;
@@ -111,7 +122,7 @@ static neo_status run_passes(neo_compilation *c) {
     c->why = neo_arena_printf(&c->arena, "after the frontend: %s", neo_str_text(&why));
     return NEO_INTERNAL;
   }
-  neo_status s = neo_passes_run(c->module, passes, sizeof passes / sizeof *passes, &o);
+  neo_status s = neo_passes_run(c->module, table, passes_to_run(c, table), &o);
   if (s == NEO_INTERNAL)
     c->why = neo_arena_printf(&c->arena, "a pass broke the IR (use --dump-after=all to see which)");
   return s;

@@ -1,0 +1,396 @@
+/* Weights in the order in which products read them.
+ *
+ *   Y[b, j] = sum[k] X[b, k]*W[k, j]
+ *   ->  packed.W[t, k, l] = W[k, 16*t + l] else 0,   Y[b, j] = sum[k] X[b, k]*packed.W[j/16, k, j%16]
+ *
+ * A register tile of a product walks some neighbouring columns j down the whole reduction. In W
+ * these are rows that lie far apart, or, where W is stored [j, k], columns; so each call either
+ * reads them badly or copies them first (codegen/lower_pack.c), which is paid back only by many
+ * rows b. In packed.W they are one stream. A tile of columns is a cache line, for which
+ * registers' tiles of all vector widths are multiples or divisors; where the extent is no multiple,
+ * the last tile is filled with zeros that no result uses.
+ *
+ * A layout is a definition like any other: it is transformed, fused and proved like them. packed.W
+ * follows from parameters alone (ir/lasting.h), so it is made once and kept between calls, and
+ * again when the parameter has changed; weights that several products read in one way are packed
+ * once. What makes W (a stack of weights, a normalisation) is fused into the packing.
+ *
+ * Which reads: in a sum of products, a factor that reads one tensor that lasts, at an index that is
+ * the last output axis itself (the one along which the result lies) and others that are free of it,
+ * some of them of the reduction, where another factor is free of that axis: every element is used
+ * by many rows. Dimensions whose indices the reduction moves go inside, in the order of its axes;
+ * the others stay outside.
+ *
+ * Which entries: those that leave parameters as they are (forward entries). A training step writes
+ * its weights each time and reads them two or three times, for rows that pay for a copy in the
+ * kernel; definitions that both kinds need exist twice afterwards ("packed." before the name), as
+ * after transform/specialize.c. */
+#include "base/hash.h"
+#include "ir/clone.h"
+#include "ir/lasting.h"
+#include "transform/transform.h"
+
+enum { LINE_BYTES = 64, MOST_RANK = 16, MOST_FACTORS = 8 };
+enum { LEAST_BYTES = 16384, MOST_BYTES = 1 << 28, MOST_ROWS = 256 };
+
+typedef struct { /* a read that is laid out */
+  neo_expr load;
+  neo_tensor from;
+  uint32_t rank, column; /* column: dimension with the last output axis */
+  uint32_t order[MOST_RANK]; /* the other dimensions as they stand in the layout; */
+  uint32_t n_outer;          /* so many before the tile, the rest inside */
+  int64_t lanes, extent;
+} placing;
+
+typedef struct {
+  neo_module *m;
+  neo_arena *a;
+  neo_lasting lasting;
+  neo_map packed; /* hash of a placing -> index into `made` + 1 */
+  NEO_VEC(neo_tensor) made;
+  NEO_VEC(placing) made_as;
+} layouts;
+
+/* ---- which reads */
+
+typedef struct {
+  const neo_module *m;
+  neo_expr load;
+  uint32_t n;
+  bool plain;
+} read_search;
+
+static void find_read(void *ctx, neo_expr e) {
+  read_search *s = ctx;
+  neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
+  if (op == NEO_OP_LOAD) {
+    s->load = e;
+    s->n++;
+  } else if (op == NEO_OP_LOAD_ELSE || op == NEO_OP_SELECT || op == NEO_OP_RAND) {
+    s->plain = false;
+  }
+}
+
+/* The one read of a factor; 0: it is not that simple. */
+static neo_expr only_read(const neo_module *m, neo_expr factor) {
+  read_search s = {m, {0}, 0, true};
+  neo_expr_visit(m, factor, find_read, &s);
+  return s.plain && s.n == 1 ? s.load : (neo_expr){0};
+}
+
+static bool add_factors(const neo_module *m, neo_expr e, neo_expr *at, uint32_t *n) {
+  if (neo_expr_node(m, e)->op == NEO_OP_MUL)
+    return add_factors(m, neo_expr_arg(m, e, 0), at, n) &&
+           add_factors(m, neo_expr_arg(m, e, 1), at, n);
+  if (*n == MOST_FACTORS)
+    return false;
+  at[(*n)++] = e;
+  return true;
+}
+
+/* The innermost reduction axis in an index; -1: the reduction does not move it. */
+static int inner_axis(const neo_module *m, const neo_def_rec *d, neo_expr index) {
+  uint64_t axes = neo_expr_axes(m, index) >> d->n_out;
+  return axes ? (int)d->n_out + 63 - __builtin_clzll(axes) : -1;
+}
+
+static void sort_dimensions(const neo_module *m, const neo_def_rec *d, placing *p) {
+  int key[MOST_RANK];
+  uint32_t n = 0;
+  p->n_outer = 0;
+  for (uint32_t k = 0; k < p->rank; k++) {
+    if (k == p->column)
+      continue;
+    int at = inner_axis(m, d, neo_expr_arg(m, p->load, k));
+    uint32_t i = n++;
+    for (; i > 0 && key[i - 1] > at; i--) {
+      key[i] = key[i - 1];
+      p->order[i] = p->order[i - 1];
+    }
+    key[i] = at;
+    p->order[i] = k;
+    p->n_outer += at < 0;
+  }
+}
+
+/* The dimension whose index is AXIS `axis` itself, all others being free of it; rank: none. */
+static uint32_t column_of(const neo_module *m, neo_expr load, uint32_t rank, uint32_t axis) {
+  uint32_t column = rank;
+  for (uint32_t k = 0; k < rank; k++) {
+    neo_expr index = neo_expr_arg(m, load, k);
+    const neo_node *n = neo_expr_node(m, index);
+    if (!(neo_expr_axes(m, index) >> axis & 1))
+      continue;
+    if (n->op != NEO_OP_AXIS || column != rank)
+      return rank;
+    column = k;
+  }
+  return column;
+}
+
+/* Are sizes known, is it large enough to matter, and small enough to exist twice? */
+static bool is_worth(const neo_module *m, placing *p) {
+  int64_t x, bytes = neo_type_bytes((neo_type)neo_tensor_at(m, p->from)->type);
+  p->lanes = LINE_BYTES / bytes;
+  for (uint32_t k = 0; k < p->rank; k++) {
+    if (!neo_expr_is_int(m, neo_tensor_extent(m, p->from, k), &x) || x < 1 || x > MOST_BYTES)
+      return false;
+    if (k == p->column)
+      p->extent = x;
+    bytes *= x;
+    if (bytes > MOST_BYTES)
+      return false;
+  }
+  return bytes >= LEAST_BYTES && p->extent > p->lanes;
+}
+
+static bool place_factor(layouts *s, const neo_def_rec *d, neo_expr factor, placing *p) {
+  neo_module *m = s->m;
+  uint32_t axis = d->n_out - 1;
+  p->load = only_read(m, factor);
+  if (!p->load.i)
+    return false;
+  p->from = (neo_tensor){neo_expr_node(m, p->load)->attr};
+  p->rank = neo_tensor_rank(m, p->from);
+  if (p->rank < 2 || p->rank >= MOST_RANK || !neo_tensor_lasts(&s->lasting, p->from))
+    return false;
+  p->column = column_of(m, p->load, p->rank, axis);
+  if (p->column == p->rank || !is_worth(m, p))
+    return false;
+  sort_dimensions(m, d, p);
+  return p->n_outer < p->rank - 1;
+}
+
+/* Rows that share an element of the factor: points of the output axes that it does not use. */
+static double rows_of(const neo_module *m, const neo_def_rec *d, neo_expr factor) {
+  double n = 1;
+  for (uint32_t k = 0; k < d->n_out; k++) {
+    int64_t x;
+    neo_expr hi = neo_def_axis(m, d, k)->hi;
+    const neo_node *node = neo_expr_node(m, hi);
+    if (neo_expr_axes(m, factor) >> k & 1)
+      continue;
+    if (neo_expr_is_int(m, hi, &x))
+      n *= (double)x;
+    else
+      n *= node->op == NEO_OP_SIZE ? (double)m->sizes.at[node->attr].hi : MOST_ROWS;
+  }
+  return n;
+}
+
+static bool place(layouts *s, neo_def id, placing *p) {
+  neo_module *m = s->m;
+  const neo_def_rec d = *neo_def_at(m, id);
+  neo_expr factor[MOST_FACTORS];
+  uint32_t n = 0;
+  if (d.reducer != NEO_RED_SUM || d.body.n != 1 || d.out.n != 1 || !d.n_out || d.axes.n >= 63 ||
+      d.out_map.n || neo_tensor_at(m, (neo_tensor){neo_list_at(m, d.out, 0)})->pieces.n != 1 ||
+      s->lasting.def[id.i])
+    return false;
+  if (!add_factors(m, neo_list_expr(m, d.body, 0), factor, &n) || n < 2)
+    return false;
+  uint64_t column = 1ULL << (d.n_out - 1), reduced = ~0ULL << d.n_out;
+  bool shared = false;
+  for (uint32_t k = 0; k < n; k++)
+    shared = shared || (!(neo_expr_axes(m, factor[k]) & column) &&
+                        neo_expr_axes(m, factor[k]) & reduced);
+  for (uint32_t k = 0; shared && k < n; k++)
+    if (place_factor(s, &d, factor[k], p) && rows_of(m, &d, factor[k]) <= MOST_ROWS)
+      return true;
+  return false;
+}
+
+/* ---- the layout as a definition */
+
+static uint64_t key_of(const placing *p) {
+  uint64_t h = neo_hash_mix(p->from.i, (uint64_t)p->column << 32 | p->n_outer);
+  for (uint32_t k = 0; k + 1 < p->rank; k++)
+    h = neo_hash_mix(h, p->order[k]);
+  return h;
+}
+
+static bool same_placing(const placing *a, const placing *b) {
+  bool same = a->from.i == b->from.i && a->column == b->column && a->n_outer == b->n_outer;
+  for (uint32_t k = 0; same && k + 1 < a->rank; k++)
+    same = a->order[k] == b->order[k];
+  return same;
+}
+
+/* Position of the tile among the dimensions of the layout, and of the k-th other dimension. */
+static uint32_t position(const placing *p, uint32_t k) {
+  return k < p->n_outer ? k : k + 1;
+}
+
+static neo_tensor add_tensor(layouts *s, const placing *p) {
+  neo_module *m = s->m;
+  neo_tensor_rec from = *neo_tensor_at(m, p->from);
+  uint32_t extent[MOST_RANK + 1];
+  for (uint32_t k = 0; k + 1 < p->rank; k++)
+    extent[position(p, k)] = neo_tensor_extent(m, p->from, p->order[k]).i;
+  int64_t tiles = (p->extent + p->lanes - 1) / p->lanes;
+  extent[p->n_outer] = neo_const_int(m, NEO_I64_T, tiles).i;
+  extent[p->rank] = neo_const_int(m, NEO_I64_T, p->lanes).i;
+  neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = from.type, .span = from.span, .in = from.in};
+  r.name = neo_tensor_fresh_name(m, "packed", neo_name_text(m->names, from.name));
+  r.extent = neo_list_new(m, extent, p->rank + 1);
+  return neo_tensor_add(m, r);
+}
+
+static void add_definition(layouts *s, const placing *p, neo_tensor t) {
+  neo_module *m = s->m;
+  uint32_t axes[MOST_RANK + 1];
+  neo_expr index[MOST_RANK];
+  neo_span span = neo_tensor_at(m, p->from)->span;
+  for (uint32_t k = 0; k <= p->rank; k++) {
+    neo_axis_rec x = {.lo = neo_const_int(m, NEO_I64_T, 0), .hi = neo_tensor_extent(m, t, k)};
+    x.name = neo_name_of(m->names, k == p->rank ? "l" : k == p->n_outer ? "t" : "k");
+    x.span = span;
+    axes[k] = neo_axis_add(m, x).i;
+  }
+  for (uint32_t k = 0; k + 1 < p->rank; k++)
+    index[p->order[k]] = neo_axis_ref(m, position(p, k));
+  neo_expr lanes = neo_const_int(m, NEO_I64_T, p->lanes);
+  index[p->column] = neo_op2(m, NEO_OP_ADD,
+                             neo_op2(m, NEO_OP_MUL, neo_axis_ref(m, p->n_outer), lanes),
+                             neo_axis_ref(m, p->rank));
+  neo_expr zero = neo_const_int(m, (neo_type)neo_tensor_at(m, t)->type, 0);
+  neo_expr value = p->extent % p->lanes
+                       ? neo_load_else(m, p->from, index, p->rank, zero, span)
+                       : neo_load(m, p->from, index, p->rank, span);
+  neo_def_rec d = {.n_out = p->rank + 1, .reducer = NEO_RED_NONE, .span = span};
+  d.axes = neo_list_new(m, axes, p->rank + 1);
+  d.finish = neo_list_new(m, &value.i, 1);
+  d.out = neo_list_new(m, &t.i, 1);
+  neo_def_add(m, d, true);
+}
+
+static neo_tensor packed_of(layouts *s, const placing *p) {
+  uint64_t key = key_of(p), known = 0;
+  if (neo_map_get(&s->packed, key, &known) && same_placing(&s->made_as.at[known - 1], p))
+    return s->made.at[known - 1];
+  neo_tensor t = add_tensor(s, p);
+  add_definition(s, p, t);
+  NEO_PUSH(s->a, &s->made, t);
+  NEO_PUSH(s->a, &s->made_as, *p);
+  neo_map_set(&s->packed, key, s->made.n);
+  return t;
+}
+
+typedef struct {
+  neo_expr from, to;
+} exchange;
+
+static neo_expr exchange_node(void *ctx, neo_module *m, neo_expr e) {
+  const exchange *x = ctx;
+  (void)m;
+  return e.i == x->from.i ? x->to : e;
+}
+
+static void read_packed(layouts *s, neo_def d, const placing *p) {
+  neo_module *m = s->m;
+  neo_expr index[MOST_RANK + 1], column = neo_expr_arg(m, p->load, p->column);
+  neo_expr lanes = neo_const_int(m, NEO_I64_T, p->lanes);
+  neo_tensor t = packed_of(s, p);
+  for (uint32_t k = 0; k + 1 < p->rank; k++)
+    index[position(p, k)] = neo_expr_arg(m, p->load, p->order[k]);
+  index[p->n_outer] = neo_op2(m, NEO_OP_DIV, column, lanes);
+  index[p->rank] = neo_op2(m, NEO_OP_MOD, column, lanes);
+  exchange x = {p->load, neo_load(m, t, index, p->rank + 1, neo_expr_node(m, p->load)->span)};
+  neo_expr body = neo_list_expr(m, neo_def_at(m, d)->body, 0);
+  body = neo_expr_rewrite(m, body, exchange_node, &x);
+  neo_def_at(m, d)->body = neo_list_new(m, &body.i, 1);
+}
+
+/* ---- entries */
+
+static bool rests(const neo_entry_rec *e) {
+  return e->kind == NEO_ENTRY_FORWARD;
+}
+
+static size_t defs_of(layouts *s, bool resting, neo_def **out) {
+  neo_module *m = s->m;
+  NEO_VEC(neo_tensor) roots = {0};
+  for (size_t e = 0; e < m->entries.n; e++) {
+    neo_list lists[] = {m->entries.at[e].outputs, m->entries.at[e].updates};
+    for (int i = 0; i < 2 && rests(&m->entries.at[e]) == resting; i++)
+      for (uint32_t k = 0; k < lists[i].n; k++)
+        NEO_PUSH(s->a, &roots, (neo_tensor){neo_list_at(m, lists[i], k)});
+  }
+  return neo_module_topo(m, roots.at, roots.n, s->a, out, NULL);
+}
+
+static neo_list renamed(layouts *s, neo_list l, const neo_map *to) {
+  uint32_t *ids = NEO_NEW_ARRAY(s->a, uint32_t, l.n + 1);
+  for (uint32_t k = 0; k < l.n; k++) {
+    uint64_t t = neo_list_at(s->m, l, k);
+    neo_map_get(to, t, &t);
+    ids[k] = (uint32_t)t;
+  }
+  return neo_list_new(s->m, ids, l.n);
+}
+
+static void rename_entries(layouts *s, const neo_map *to) {
+  neo_module *m = s->m;
+  for (size_t e = 0; e < m->entries.n; e++) {
+    if (!rests(&m->entries.at[e]))
+      continue;
+    neo_list outputs = renamed(s, m->entries.at[e].outputs, to);
+    neo_list updates = renamed(s, m->entries.at[e].updates, to);
+    m->entries.at[e].outputs = outputs;
+    m->entries.at[e].updates = updates;
+  }
+}
+
+/* What others need as it is: forward entries get copies of it, and of all that reads these. */
+static void copy_shared(layouts *s, neo_def *defs, size_t n, const bool *placed) {
+  neo_module *m = s->m;
+  neo_def *other;
+  bool *shared = NEO_NEW_ARRAY(s->a, bool, m->defs.n + 1);
+  size_t n_other = defs_of(s, false, &other);
+  neo_map outs, to;
+  neo_map_init(&outs, s->a);
+  neo_map_init(&to, s->a);
+  for (size_t k = 0; k < n_other; k++)
+    shared[other[k].i] = true;
+  for (size_t k = 0; k < n; k++)
+    if (placed[k] && shared[defs[k].i])
+      neo_map_set(&outs, neo_list_at(m, neo_def_at(m, defs[k])->out, 0), 1);
+  if (!outs.n)
+    return;
+  const bool *affected = neo_defs_affected(m, defs, n, &outs, NULL, s->a);
+  for (size_t k = 0; k < n; k++)
+    if (affected[k] || (placed[k] && shared[defs[k].i]))
+      defs[k] = neo_def_clone(m, defs[k], "packed", &to);
+  rename_entries(s, &to);
+}
+
+static void lay_out(layouts *s) {
+  neo_module *m = s->m;
+  neo_def *defs;
+  placing p;
+  size_t n = defs_of(s, true, &defs), n_placed = 0;
+  bool *at_hand = NEO_NEW_ARRAY(s->a, bool, m->entries.n + 1);
+  bool *placed = NEO_NEW_ARRAY(s->a, bool, n + 1);
+  for (size_t e = 0; e < m->entries.n; e++)
+    at_hand[e] = rests(&m->entries.at[e]);
+  s->lasting = neo_lasting_of(m, defs, n, at_hand, s->a);
+  for (size_t k = 0; k < n; k++)
+    n_placed += placed[k] = place(s, defs[k], &p);
+  if (!n_placed)
+    return;
+  neo_def *of = neo_arena_copy(s->a, defs, n * sizeof *defs);
+  copy_shared(s, of, n, placed);
+  for (size_t k = 0; k < n; k++)
+    if (placed[k] && place(s, defs[k], &p))
+      read_packed(s, of[k], &p);
+}
+
+neo_status neo_pass_layout(neo_module *m) {
+  neo_arena scratch;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  layouts s = {.m = m, .a = &scratch};
+  neo_map_init(&s.packed, &scratch);
+  lay_out(&s);
+  neo_arena_free(&scratch);
+  return NEO_OK;
+}
