@@ -77,6 +77,13 @@ done
 grep -q '"failed": "not measured: its buffers have' "$dir/out" || fail "why not" "$dir/out"
 grep -q '"name": "y".*"default_ns"' "$dir/out" || fail "y was not measured" "$dir/out"
 
+# ---- a place that cannot be written is told before the search
+status=0
+timeout 30 "$neoc" tune "$dir/m.expr" --time=10m --records=/proc/x/y --log=none > "$dir/out" 2> "$dir/err" ||
+  status=$?
+[ "$status" = 3 ] || fail "exit code $status where nothing can be written" "$dir/err"
+grep -q '/proc/x/y: ' "$dir/err" || fail "which place" "$dir/err"
+
 # ---- mistakes
 for bad in --time=soon --threads=0 --kernel='(' --size=Q=3; do
   status=0

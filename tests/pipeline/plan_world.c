@@ -7,7 +7,7 @@
 
 /* ---- kernels in the interpreter of loop IR: a runtime's function has no room for a context */
 
-enum { MAX_KERNELS = 48 };
+enum { MAX_KERNELS = 8 * 8 * 8 };
 static const plan_world *running;
 
 typedef struct {
@@ -86,9 +86,18 @@ static int32_t run_kernel(size_t number, const neo_rt_args *args) {
   X(n##5)               \
   X(n##6)               \
   X(n##7)
-#define ALL_KERNELS(X) \
-  FOR_EIGHT(X, 0)      \
-  FOR_EIGHT(X, 01) FOR_EIGHT(X, 02) FOR_EIGHT(X, 03) FOR_EIGHT(X, 04) FOR_EIGHT(X, 05)
+#define FOR_SIXTY_FOUR(X, n) \
+  FOR_EIGHT(X, n##0)         \
+  FOR_EIGHT(X, n##1)         \
+  FOR_EIGHT(X, n##2)         \
+  FOR_EIGHT(X, n##3)         \
+  FOR_EIGHT(X, n##4) FOR_EIGHT(X, n##5) FOR_EIGHT(X, n##6) FOR_EIGHT(X, n##7)
+#define ALL_KERNELS(X)  \
+  FOR_SIXTY_FOUR(X, 0)  \
+  FOR_SIXTY_FOUR(X, 01) \
+  FOR_SIXTY_FOUR(X, 02) \
+  FOR_SIXTY_FOUR(X, 03) \
+  FOR_SIXTY_FOUR(X, 04) FOR_SIXTY_FOUR(X, 05) FOR_SIXTY_FOUR(X, 06) FOR_SIXTY_FOUR(X, 07)
 #define X(n)                                           \
   static int32_t kernel_##n(const neo_rt_args *args) { \
     return run_kernel(n, args);                        \

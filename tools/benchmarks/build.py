@@ -29,6 +29,16 @@ class Builder:
         self.neoc = os.path.join(build, "bin", "neoc")
         self.made = {}
 
+    def identity(self):
+        """Of the compiler and of the records that are shipped with it."""
+        sha = hashlib.sha256()
+        shipped = os.path.join(self.build, "share", "neo", "records")
+        names = sorted(os.listdir(shipped)) if os.path.isdir(shipped) else []
+        for path in [self.neoc, *(os.path.join(shipped, n) for n in names if "records" in n)]:
+            with open(path, "rb") as f:
+                sha.update(f.read())
+        return sha.hexdigest()[:12]
+
     def program(self, name):
         """One of the programs in C."""
         if name not in self.made:

@@ -1,7 +1,7 @@
 """tools/bench cpu: what neo's code must reach on the processor, each row beside its peers.
 
     tools/bench cpu [--json FILE] [--rows REGEX] [--threads N] [--rounds N] [--tuned SECONDS]
-                    [--peers FOLDER] [--clock wall|cpu] [--list] [--show]
+                    [--peers FOLDER] [--clock wall|cpu] [--resume] [--list] [--show]
 
 A row is a ratio of medians, peer time over ours, of sides that run in turn after a calibration
 loop: above 1 we are faster. Ours is compiled fresh (default), after `neoc tune` (tuned), and
@@ -14,6 +14,7 @@ import re
 import signal
 import sys
 import tempfile
+import time
 
 import peers
 import report
@@ -34,9 +35,17 @@ def options():
                    "NEO_BENCH_TORCH and NEO_BENCH_JAX name other interpreters")
     o.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: time of the "
                    "processor, for one thread on a machine that others use")
+    o.add_argument("--resume", action="store_true", help="leave out rows that FILE has of this "
+                   "build of the compiler")
     o.add_argument("--list", action="store_true", help="print the rows' names, measure nothing")
     o.add_argument("--show", action="store_true", help="print the table of FILE, measure nothing")
     return o.parse_args()
+
+
+def measured(results, row, build):
+    """Is there a whole result of this row by this build? Without a single peer that ran it is none."""
+    return any(r["name"] == row.name and r.get("build") == build and
+               (r["peer"] or not r["missing"]) for r in results)
 
 
 def main():
@@ -55,13 +64,21 @@ def main():
         build = os.environ.get("NEO_BUILD_DIR") or os.path.join(ROOT, "build", "release")
         pythons = peers.find(o.peers, chosen)
         with tempfile.TemporaryDirectory() as work:
-            bench = Bench(Builder(build, work, o.tuned), pythons, o.rounds, o.clock)
-            for row in chosen:
-                result = bench.measure(row)
-                print(report.line(row, result, 44), flush=True)
-                results = [r for r in results if r["name"] != row.name] + [result]
+            def keep(result):
+                results[:] = [r for r in results if r["name"] != result["name"]] + [result]
                 if o.json:
                     report.write(o.json, results)
+
+            bench = Bench(Builder(build, work, o.tuned), pythons, o.rounds, o.clock, keep)
+            build_id = bench.builder.identity()
+            for row in chosen:
+                if o.resume and measured(results, row, build_id):
+                    continue
+                start = time.perf_counter()
+                result = bench.measure(row)
+                result.update(build=build_id, took_s=round(time.perf_counter() - start, 1))
+                print(report.line(row, result, 44), flush=True)
+                keep(result)
         print()
     print(report.table(rows, results))
     return 0

@@ -37,9 +37,10 @@ def same_change(here, there):
 class Bench:
     """`pythons`: interpreter of "torch" and of "jax", None where there is none."""
 
-    def __init__(self, builder, pythons, rounds, clock):
+    def __init__(self, builder, pythons, rounds, clock, partly=lambda result: None):
         self.builder, self.pythons = builder, pythons
         self.rounds, self.clock = rounds, clock
+        self.partly = partly  # told of a row that has more to come
 
     # ---- sides
 
@@ -58,24 +59,31 @@ class Bench:
         side.library = made["library"]
         return side
 
-    def peer(self, row, name, folder):
+    def peer(self, row, name, folder, cold=False):
         first, _, variant = name.partition(" ")
         if first == "baseline":
             return self.ours(dataclasses.replace(row, options=row.baseline), "default", name=name)
         if first in STEPS:
-            return self.python(row, name, first, variant, folder)
+            return self.python(row, name, first, variant, folder, cold)
         command = [self.builder.program(first), str(row.threads), *row.arguments[first]]
         return Side(name, command, row.threads)
 
-    def python(self, row, name, first, variant, folder):
+    def python(self, row, name, first, variant, folder, cold):
+        """What inductor compiles is kept for the next run, by what it is compiled from; `cold`: not,
+        and it takes all processors, as its users' do."""
         python = self.pythons[first]
         if not python:
             raise Missing(f"{first} is not installed")
         spec = {**row.arguments[first], "variant": variant or "jit", "folder": folder,
                 "threads": row.threads}
-        cache = os.path.join(self.pythons["cache"], "inductor")
+        env = {"TORCHINDUCTOR_CACHE_DIR": os.path.join(self.pythons["cache"], "inductor"),
+               "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        if cold:
+            env = {"TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "cold " + name)}
+        else:
+            env["JAX_COMPILATION_CACHE_DIR"] = os.path.join(self.pythons["cache"], "jax")
         return Side(name, [python, os.path.join(HERE, STEPS[first]), json.dumps(spec)], row.threads,
-                    {"TORCHINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_COMPILE_THREADS": "1"})
+                    env, all_cores=cold)
 
     # ---- rows
 
@@ -85,18 +93,20 @@ class Bench:
         result = dict(name=row.name, group=row.group, unit=row.unit, threads=row.threads,
                       clock=self.clock, peer=None, ratio=None, tuned=None, analytic=None,
                       must=row.must or must, must_tuned=must_tuned, stretch=stretch, times={},
-                      missing={}, when=time.strftime("%Y-%m-%d %H:%M", time.gmtime()))
+                      missing={}, starts_s={}, when=time.strftime("%Y-%m-%d %H:%M", time.gmtime()))
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
             getattr(self, "measure_" + row.what)(row, result, folder, stack)
         return result
 
     def start(self, result, stack, name, make):
         """A side; None where it is missing, which the result then says."""
+        start = time.perf_counter()
         try:
             side = make()
         except Missing as why:
             result["missing"][name] = str(why)
             return None
+        result["starts_s"][name] = round(time.perf_counter() - start, 1)
         if stack:
             stack.callback(side.close)
         return side
@@ -178,13 +188,14 @@ class Bench:
         result.update(limit_s=row.limit_s, stretch_s=row.stretch_s)
         result["seconds"] = round(made["cpu_s" if self.clock == "cpu" else "wall_s"], 3)
         result["times"]["ours default"] = {k: round(made[k], 3) for k in ("wall_s", "cpu_s")}
-        cold = os.path.join(folder, "cold")
+        self.partly(result)  # peers take minutes for their first step
         for name in row.peers:
-            cache, self.pythons["cache"] = self.pythons["cache"], cold
-            peer = self.start(result, stack, name, lambda n=name: self.peer(row, n, folder))
-            self.pythons["cache"] = cache
+            peer = self.start(result, stack, name,
+                              lambda n=name: self.peer(row, n, folder, cold=True))
             if peer:
                 result["times"][name] = dict(wall_s=round(peer.about["first_s"], 3))
+                peer.close()
+                self.partly(result)
         seconds = {k: t["wall_s"] for k, t in result["times"].items() if k != "ours default"}
         if seconds:
             result["peer"] = min(seconds, key=seconds.get)

@@ -36,11 +36,11 @@ def begin(cores):
 class Side:
     """A process that runs one thing; `about` is what it says of itself when it can run."""
 
-    def __init__(self, name, command, threads, env=None, folder=None):
+    def __init__(self, name, command, threads, env=None, folder=None, all_cores=False):
         self.name, self.threads = name, threads
         self.times_us, self.cpu_us = [], []
         self.errors = tempfile.TemporaryFile()
-        cores = processors(threads)
+        cores = os.sched_getaffinity(0) if all_cores else processors(threads)
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, cwd=folder,
             env={**os.environ, "OMP_NUM_THREADS": str(threads), **(env or {})},

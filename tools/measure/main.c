@@ -11,7 +11,7 @@ typedef struct {
   measure_job job;
   measure_kernel base;
   bool has_base;
-  const char *wrong; /* with the last command */
+  const char *wrong; /* with what describes the job; null: nothing */
 } server;
 
 /* ---- reading a line */
@@ -39,7 +39,8 @@ static void word(const char *line, const char *key, char *out, size_t n) {
   out[length] = 0;
 }
 
-static bool read_kernel(server *s, const char *line, measure_kernel *k) {
+/* What is wrong with it; null: nothing. */
+static const char *read_kernel(const char *line, measure_kernel *k) {
   const char *path = after(line, "path");
   memset(k, 0, sizeof *k);
   k->id = (long)number(line, "id", -1);
@@ -49,9 +50,13 @@ static bool read_kernel(server *s, const char *line, measure_kernel *k) {
   word(line, "symbol", k->symbol, sizeof k->symbol);
   if (path && strlen(path) < sizeof k->path)
     snprintf(k->path, sizeof k->path, "%s", path);
-  if (!k->symbol[0] || !k->path[0] || k->units < 0)
-    s->wrong = "a kernel has symbol=, units= and path=";
-  return !s->wrong;
+  bool whole = k->symbol[0] && k->path[0] && k->units >= 0;
+  return whole ? NULL : "a kernel has symbol=, units= and path=";
+}
+
+/* The first thing that is wrong is told. */
+static void complain(server *s, const char *why) {
+  s->wrong = s->wrong ? s->wrong : why;
 }
 
 static uint8_t type_of(const char *name, size_t n) {
@@ -67,7 +72,7 @@ static void add_buffer(server *s, const char *line) {
   bool write = strncmp(p, "write ", 6) == 0;
   measure_buf b = {.write = write};
   if (s->job.n_bufs == MEASURE_MAX_BUFS || (!write && strncmp(p, "read ", 5) != 0)) {
-    s->wrong = "a buffer is read or write; there are too many";
+    complain(s, "a buffer is read or write; there are too many");
     return;
   }
   p += write ? 6 : 5;
@@ -79,7 +84,7 @@ static void add_buffer(server *s, const char *line) {
   b.atol = number(line, "atol", 0);
   b.rare = number(line, "rare", 0);
   if (b.type == UINT8_MAX)
-    s->wrong = "no such type";
+    complain(s, "no such type");
   else
     s->job.buf[s->job.n_bufs++] = b;
 }
@@ -89,7 +94,7 @@ static void read_sizes(server *s, const char *p) {
     char *end;
     int64_t x = strtoll(p, &end, 10);
     if (end == p || k == MEASURE_MAX_SIZES) {
-      s->wrong = "sizes are numbers, not too many";
+      complain(s, "sizes are numbers, not too many");
       return;
     }
     s->job.sizes[k] = x;
@@ -134,10 +139,13 @@ static void put_result(long id, measure_mode mode, const measure_result *r) {
 
 static void run(server *s, measure_mode mode, const char *line) {
   measure_kernel k;
-  if (!s->job.ready || (mode >= MEASURE_TRY && !s->has_base))
-    s->wrong = "what to measure with is missing: ready, base";
-  if (s->wrong || !read_kernel(s, line, &k))
+  const char *wrong = s->wrong ? s->wrong : read_kernel(line, &k);
+  if (!wrong && (!s->job.ready || (mode >= MEASURE_TRY && !s->has_base)))
+    wrong = "what to measure with is missing: ready, base";
+  if (wrong) {
+    printf("{\"ok\":false,\"error\":\"%s\"}\n", wrong);
     return;
+  }
   measure_result r = measure_trial(&s->job, mode, &k, &s->base);
   if (mode == MEASURE_BASE && r.ok) {
     s->base = k;
@@ -158,10 +166,11 @@ static void describe(server *s, const char *line) {
   if (is(line, "job")) {
     measure_job_clear(j);
     s->has_base = false;
+    s->wrong = NULL;
   } else if (is(line, "threads")) {
     j->threads = (int32_t)strtol(line + 7, NULL, 10);
     if (j->threads < 1 || j->threads > 256)
-      s->wrong = "threads: 1 to 256";
+      complain(s, "threads: 1 to 256");
   } else if (is(line, "seed")) {
     j->seed = strtoull(line + 4, NULL, 10);
   } else if (is(line, "fill")) {
@@ -181,30 +190,26 @@ static void describe(server *s, const char *line) {
     add_buffer(s, line);
   } else if (is(line, "ready")) {
     if (j->ready || !measure_job_ready(j))
-      s->wrong = "no memory for the buffers";
+      complain(s, "no memory for the buffers");
     calibrate(j);
   } else {
-    s->wrong = "no such command";
+    complain(s, "no such command");
   }
 }
 
 /* False: quit. */
 static bool obey(server *s, const char *line) {
   static const char *const runs[] = {"plain", "base", "try", "race"};
-  s->wrong = NULL;
   for (int k = 0; k < 4; k++)
     if (is(line, runs[k])) {
       run(s, (measure_mode)k, line);
-      goto done;
+      fflush(stdout);
+      return true;
     }
   if (is(line, "quit"))
     return false;
   if (*line && *line != '#')
     describe(s, line);
-done:
-  if (s->wrong)
-    printf("{\"ok\":false,\"error\":\"%s\"}\n", s->wrong);
-  fflush(stdout);
   return true;
 }
 

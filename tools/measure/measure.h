@@ -1,6 +1,7 @@
 /* neo-measure: runs kernels that may be wrong, and says how long they take.
  *
- * It reads commands, a line each, and answers those that measure with one line of JSON. It links
+ * It reads commands, a line each, and answers those that measure, and no others, with one line of
+ * JSON; what was wrong with a line before them is told then, until the next `job`. It links
  * the runtime only, and is executed before any thread exists, so that it can fork: every candidate
  * runs in a child of its own, one at a time, with limits on time, memory, descriptors, files,
  * processes and system calls, in a process group that is killed at the end. What it computed is

@@ -114,15 +114,18 @@ static bool start(trial *t, const measure_kernel *k, const measure_kernel *base)
     return false;
   }
   t->pid = fork();
+  if (t->pid < 0) {
+    close(out[0]), close(out[1]), close(in[0]), close(in[1]);
+    return false;
+  }
   if (t->pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     measure_child(t->j, t->mode, k, base, in[0], out[1]);
   }
   close(out[1]), close(in[0]);
   t->from = out[0], t->to = in[1];
-  if (t->pid > 0)
-    setpgid(t->pid, t->pid); /* here too: whoever is first */
-  return t->pid > 0;
+  setpgid(t->pid, t->pid); /* here too: whoever is first */
+  return true;
 }
 
 static void take_times(trial *t, measure_message *m) {
@@ -145,8 +148,9 @@ typedef struct {
   bool of[2], whole; /* answers that were right: of whom; one was the candidate's, of all units */
 } verdicts;
 
+/* Each kernel answers once; after that it has its time again, to be measured in. */
 static bool judge(trial *t, const measure_message *m, verdicts *v) {
-  if (m->which < 0 || m->which > 1)
+  if (m->which < 0 || m->which > 1 || v->of[m->which])
     return say_why(t->r, "nonsense on the pipe");
   if (!measure_answer_right(t->j, t->mode, m->whole, &t->share[m->which], t->r->why))
     return false;

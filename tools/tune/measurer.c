@@ -12,7 +12,7 @@
 
 extern char **environ;
 
-enum { LINE = 4096 };
+enum { LINE = 4096, MOST_RESTARTS = 3 };
 
 static neo_status failed(neo_measurer *m, const char *what) {
   m->why = neo_arena_printf(m->arena, "%s: %s", m->program, what);
@@ -32,31 +32,21 @@ static int spawn(neo_measurer *m, int in, int out) {
   return error;
 }
 
-neo_status neo_measurer_start(neo_arena *a, neo_measurer *m, const char **why) {
+static neo_status start(neo_measurer *m) {
   int in[2], out[2];
-  const char *program = neo_place_measurer(a);
-  *m = (neo_measurer){.arena = a, .program = program ? program : "neo-measure"};
-  *why = m->program;
-  if (!program) {
-    *why = "neo-measure is not beside this program: see `neoc doctor`";
-    return NEO_IO;
-  }
-  signal(SIGPIPE, SIG_IGN); /* a measurer that died is a failure that is told */
-  if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC)) {
-    *why = strerror(errno);
-    return NEO_IO;
+  if (pipe2(in, O_CLOEXEC))
+    return failed(m, strerror(errno));
+  if (pipe2(out, O_CLOEXEC)) {
+    close(in[0]), close(in[1]);
+    return failed(m, strerror(errno));
   }
   int error = spawn(m, in[0], out[1]);
   close(in[0]), close(out[1]);
   m->to = fdopen(in[1], "w"), m->from = fdopen(out[0], "r");
-  if (!error && m->to && m->from)
-    return NEO_OK;
-  *why = neo_arena_printf(a, "%s: %s", program, strerror(error ? error : errno));
-  neo_measurer_stop(m);
-  return NEO_IO;
+  return !error && m->to && m->from ? NEO_OK : failed(m, strerror(error ? error : errno));
 }
 
-void neo_measurer_stop(neo_measurer *m) {
+static void end(neo_measurer *m) {
   if (m->to)
     fclose(m->to); /* the end of its input is its end */
   if (m->from)
@@ -66,13 +56,42 @@ void neo_measurer_stop(neo_measurer *m) {
     while (waitpid(m->pid, NULL, 0) < 0 && errno == EINTR)
       ;
   }
+  m->to = m->from = NULL;
+  m->pid = 0;
+}
+
+neo_status neo_measurer_start(neo_arena *a, neo_measurer *m, const char **why) {
+  const char *program = neo_place_measurer(a);
+  *m = (neo_measurer){.arena = a, .program = program ? program : "neo-measure"};
+  *why = "neo-measure is not beside this program: see `neoc doctor`";
+  if (!program)
+    return NEO_IO;
+  signal(SIGPIPE, SIG_IGN); /* a measurer that died is found when it is asked */
+  neo_status s = start(m);
+  *why = m->why;
+  if (s)
+    end(m);
+  return s;
+}
+
+void neo_measurer_stop(neo_measurer *m) {
+  end(m);
   *m = (neo_measurer){.arena = m->arena, .program = m->program, .why = m->why};
 }
 
-neo_status neo_measurer_job(neo_measurer *m, const char *lines) {
-  if (!m->to || fputs(lines, m->to) < 0 || fflush(m->to))
-    return failed(m, "it has gone");
-  return NEO_OK;
+static bool say(neo_measurer *m, const char *lines) {
+  return m->to && fputs(lines, m->to) >= 0 && !fflush(m->to);
+}
+
+/* That it is not there is found when it is asked. */
+void neo_measurer_job(neo_measurer *m, const char *lines) {
+  if (strncmp(lines, "job\n", 4) == 0)
+    m->told.n = 0;
+  if (m->told.n && strncmp(lines, "limit ", 6) == 0 &&
+      strncmp(m->told.at[m->told.n - 1], "limit ", 6) == 0)
+    m->told.n--;
+  NEO_PUSH(m->arena, &m->told, lines);
+  say(m, lines);
 }
 
 /* ---- answers */
@@ -99,15 +118,38 @@ static neo_status read_answer(neo_measurer *m, const char *line, neo_measured *o
   return s;
 }
 
+/* Says what measures, and reads what it answers; false: it has gone. */
+static bool ask(neo_measurer *m, const char *command, char line[LINE]) {
+  return say(m, command) && fgets(line, LINE, m->from);
+}
+
+/* As it was before it died, or not at all. */
+static neo_status restart(neo_measurer *m) {
+  char line[LINE];
+  end(m);
+  if (m->restarts++ == MOST_RESTARTS)
+    return failed(m, "it died too often");
+  neo_status s = start(m);
+  for (size_t k = 0; k < m->told.n && !s; k++) {
+    bool base = strncmp(m->told.at[k], "base ", 5) == 0;
+    if (base ? !ask(m, m->told.at[k], line) : !say(m, m->told.at[k]))
+      s = failed(m, "it has gone");
+  }
+  return s;
+}
+
 neo_status neo_measurer_run(neo_measurer *m, const char *command, const neo_candidate *x,
                             double best_ratio, neo_measured *out) {
-  char line[LINE];
+  char answer[LINE];
+  const char *line = neo_arena_printf(
+      m->arena, "%s id=0 symbol=%s units=%lld scratch=%lld best_ratio=%.4f path=%s\n", command,
+      x->symbol, (long long)x->units, (long long)x->scratch_bytes, best_ratio, x->path);
   *out = (neo_measured){0};
-  if (!m->to)
-    return failed(m, "it has gone");
-  fprintf(m->to, "%s id=0 symbol=%s units=%lld scratch=%lld best_ratio=%.4f path=%s\n", command,
-          x->symbol, (long long)x->units, (long long)x->scratch_bytes, best_ratio, x->path);
-  if (fflush(m->to) || !fgets(line, sizeof line, m->from))
-    return failed(m, "it has gone");
-  return read_answer(m, line, out);
+  if (ask(m, line, answer)) {
+    if (neo_streq(command, "base"))
+      NEO_PUSH(m->arena, &m->told, line);
+    return read_answer(m, answer, out);
+  }
+  snprintf(out->why, sizeof out->why, "the measurer died");
+  return restart(m);
 }

@@ -1,5 +1,6 @@
 /* The measurer as a process of our own (tools/measure/measure.h): started once, told jobs and
- * candidates, asked for times. If it dies it is started again, and told the job again. */
+ * candidates, asked for times. If it dies while a candidate runs, that one is refused; the process
+ * is started again, some times, and told the job again. */
 #ifndef NEO_TOOLS_TUNE_MEASURER_H
 #define NEO_TOOLS_TUNE_MEASURER_H
 #include "tools/tune/build.h"
@@ -12,6 +13,8 @@ typedef struct {
   pid_t pid;
   FILE *to, *from;
   const char *why; /* of the last failure of the process itself */
+  NEO_VEC(const char *) told; /* lines of the job so far, the base's among them */
+  int restarts;
 } neo_measurer;
 
 typedef struct {
@@ -24,8 +27,9 @@ typedef struct {
 /* NEO_IO: it is not beside this program, or cannot be run. */
 neo_status neo_measurer_start(neo_arena *a, neo_measurer *m, const char **why) NEO_MUST_CHECK;
 void neo_measurer_stop(neo_measurer *m);
-/* A new job: lines as measure.h says, each with its newline, "job" first and "ready" last. */
-neo_status neo_measurer_job(neo_measurer *m, const char *lines) NEO_MUST_CHECK;
+/* A new job: lines as measure.h says, each with its newline, "job" first and "ready" last; or what
+ * is told of it later. They outlive the measurer. */
+void neo_measurer_job(neo_measurer *m, const char *lines);
 /* command: "plain", "base", "try", "race". best_ratio: see measure.h. Not NEO_OK only when the
  * process itself failed. */
 neo_status neo_measurer_run(neo_measurer *m, const char *command, const neo_candidate *x,

@@ -20,7 +20,7 @@ static neo_status gone(neo_tune *t) {
   return NEO_IO;
 }
 
-static neo_status send_job(neo_tune *t, neo_task *x) {
+static void send_job(neo_tune *t, neo_task *x) {
   neo_job_options o = {.sizes = x->sizes,
                        .threads = t->o.threads,
                        .seed = t->o.seed,
@@ -33,14 +33,15 @@ static neo_status send_job(neo_tune *t, neo_task *x) {
   neo_str text;
   neo_str_init(&text, &t->c->arena);
   neo_job_text(t->c, x->g, t->c->kernels.at[x->kernel].kernel, &o, &text);
-  return neo_measurer_job(&t->measurer, neo_str_text(&text)) ? gone(t) : NEO_OK;
+  neo_measurer_job(&t->measurer, neo_str_text(&text));
 }
 
-/* Of its own time; by the clock on the wall much more, as a busy machine may let it wait. */
-static neo_status set_limit(neo_tune *t, double cpu_ms) {
-  const char *line = neo_arena_printf(&t->c->arena, "limit wall_ms=%.0f cpu_ms=%.0f\n",
-                                      5000 + 10 * cpu_ms, cpu_ms);
-  return neo_measurer_job(&t->measurer, line) ? gone(t) : NEO_OK;
+/* Of its own time; by the clock on the wall much more, as a busy machine may let it wait, but no
+ * more than `most_ms`. */
+static void set_limit(neo_tune *t, double cpu_ms, double most_ms) {
+  double wall_ms = 5000 + 10 * cpu_ms;
+  neo_measurer_job(&t->measurer, neo_arena_printf(&t->c->arena, "limit wall_ms=%.0f cpu_ms=%.0f\n",
+                                                  wall_ms < most_ms ? wall_ms : most_ms, cpu_ms));
 }
 
 /* ---- the base */
@@ -59,8 +60,9 @@ static void fail(neo_task *x, neo_arena *a, const char *what, const char *why) {
 
 /* One try at the base; *m: its measurement. */
 static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain, neo_measured *m) {
-  neo_status s = send_job(t, x);
-  if (!s && plain)
+  neo_status s = NEO_OK;
+  send_job(t, x);
+  if (plain)
     s = neo_measurer_run(&t->measurer, "plain", plain, 0, m) ? gone(t) : NEO_OK;
   if (!s && plain && !m->ok)
     return NEO_OK;
@@ -161,6 +163,8 @@ static neo_status measure_one(neo_tune *t, neo_task *x, const neo_candidate *k, 
   double best = neo_search_best(&x->search) / x->default_ns;
   if (k->ok && neo_measurer_run(&t->measurer, "try", k, best, &m))
     return gone(t);
+  if (k->ok && !m.ok && neo_tune_late(t))
+    return NEO_OK; /* perhaps it only had no time */
   *ratio = m.ok && m.ratio > 0 ? m.ratio : -1;
   neo_journal_add(t, x, &k->schedule, *ratio, k->ok ? m.why : k->why);
   t->trials++, x->trials++;
@@ -176,9 +180,11 @@ neo_status neo_task_measure(neo_tune *t, neo_task *x, const neo_schedule *s, siz
     ratio[i] = 0;
   }
   neo_build(&t->builder, k, n);
-  neo_status status = n ? set_limit(t, 1000 + x->default_ns * x->part * 10e-6) : NEO_OK;
-  for (size_t i = 0; i < n && !status && !neo_tune_stopped(t) && !neo_tune_late(t); i++)
+  neo_status status = NEO_OK;
+  for (size_t i = 0; i < n && !status && !neo_tune_stopped(t) && !neo_tune_late(t); i++) {
+    set_limit(t, 1000 + x->default_ns * x->part * 10e-6, 1000 + 1000 * neo_tune_left_s(t));
     status = measure_one(t, x, &k[i], &ratio[i]);
+  }
   neo_unbuild(k, n);
   return status;
 }
@@ -229,8 +235,9 @@ static neo_status race(neo_tune *t, neo_task *x, size_t trial, neo_measured *m) 
   neo_candidate k = {.schedule = x->search.trials.at[trial].schedule};
   neo_build(&t->builder, &k, 1);
   snprintf(m->why, sizeof m->why, "%s", k.why);
-  neo_status s = k.ok ? set_limit(t, BASE_CPU_MS + x->default_ns * x->part * 40e-6) : NEO_OK;
-  if (k.ok && !s && neo_measurer_run(&t->measurer, "race", &k, 0, m))
+  neo_status s = NEO_OK;
+  set_limit(t, BASE_CPU_MS + x->default_ns * x->part * 40e-6, BASE_LIMIT_MS);
+  if (k.ok && neo_measurer_run(&t->measurer, "race", &k, 0, m))
     s = gone(t);
   neo_unbuild(&k, 1);
   return s;

@@ -16,8 +16,12 @@ static double now_s(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+double neo_tune_left_s(const neo_tune *t) {
+  return t->begun_s + t->o.seconds - now_s();
+}
+
 bool neo_tune_late(const neo_tune *t) {
-  return now_s() - t->begun_s >= t->o.seconds;
+  return neo_tune_left_s(t) <= 0;
 }
 
 bool neo_tune_stopped(const neo_tune *t) {
@@ -126,6 +130,18 @@ static void renew_scales(neo_tune *t) {
 
 /* ---- beginning and end */
 
+/* A place that cannot be written is told before anything is searched, not after. */
+static neo_status check_place(neo_tune *t) {
+  neo_arena *a = &t->c->arena;
+  const char *path = t->o.records;
+  neo_status s = neo_records_make_folder(a, path, t->o.records_flags);
+  if (!s && !access(neo_path_exists(path) ? path : neo_path_folder(a, path), W_OK))
+    return NEO_OK;
+  t->why = neo_arena_printf(a, "%s: %s", path, strerror(errno));
+  t->place_why = t->why;
+  return t->o.unkept ? NEO_OK : NEO_IO;
+}
+
 neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options *o) {
   const char *base = getenv("TMPDIR");
   *t = (neo_tune){.c = c, .o = *o, .log = -1, .begun_s = now_s()};
@@ -133,6 +149,8 @@ neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options
   neo_status s = add_tasks(t);
   t->ratios = NEO_NEW_ARRAY(&c->arena, double, t->tasks.n + 1);
   renew_scales(t);
+  if (!s)
+    s = check_place(t);
   if (!s)
     s = neo_journal_open(t);
   if (!s)

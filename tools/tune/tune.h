@@ -125,6 +125,7 @@ bool neo_task_shrink(const neo_tune *t, neo_task *x, double factor);
 
 bool neo_tune_stopped(const neo_tune *t);
 bool neo_tune_late(const neo_tune *t);
+double neo_tune_left_s(const neo_tune *t); /* seconds of the time; below 0: it is over */
 
 /* Which task is next; null: none. */
 neo_task *neo_tune_next(neo_tune *t);
