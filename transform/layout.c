@@ -21,16 +21,18 @@
  * by many rows. Dimensions whose indices the reduction moves go inside, in the order of its axes;
  * the others stay outside.
  *
- * Which entries: those that leave parameters as they are (forward entries). A training step writes
- * its weights each time and reads them two or three times, for rows that pay for a copy in the
- * kernel; definitions that both kinds need exist twice afterwards ("packed." before the name), as
- * after transform/specialize.c. */
+ * Which entries: those that leave parameters as they are (forward entries), where one reader is
+ * enough. A training step writes its weights, so that a layout is made in each step: it pays where
+ * several products of the step read it, as those of an unrolled loop do; fusion may still find that
+ * it does not, and reads W through it, which is W again. Definitions that both kinds need exist
+ * twice afterwards ("packed." before the name), as after transform/specialize.c. */
 #include "base/hash.h"
 #include "ir/clone.h"
 #include "ir/lasting.h"
 #include "transform/transform.h"
 
 enum { LINE_BYTES = 64, MOST_RANK = 16, MOST_FACTORS = 8 };
+enum { LEAST_READERS = 2 }; /* in a training step */
 enum { LEAST_BYTES = 16384, MOST_BYTES = 1 << 28, MOST_ROWS = 256 };
 
 typedef struct { /* a read that is laid out */
@@ -364,6 +366,32 @@ static void copy_shared(layouts *s, neo_def *defs, size_t n, const bool *placed)
   rename_entries(s, &to);
 }
 
+/* In place: forward entries have what they need by now. */
+static void lay_out_steps(layouts *s) {
+  neo_module *m = s->m;
+  neo_def *defs;
+  size_t n = defs_of(s, false, &defs);
+  bool *none = NEO_NEW_ARRAY(s->a, bool, m->entries.n + 1);
+  placing *p = NEO_NEW_ARRAY(s->a, placing, n + 1);
+  neo_map readers;
+  neo_map_init(&readers, s->a);
+  s->lasting = neo_lasting_of(m, defs, n, none, s->a); /* old versions last for the whole step */
+  for (size_t k = 0; k < n; k++) {
+    uint64_t count = 0;
+    if (!place(s, defs[k], &p[k])) {
+      p[k].load.i = 0;
+      continue;
+    }
+    neo_map_get(&readers, key_of(&p[k]), &count);
+    neo_map_set(&readers, key_of(&p[k]), count + 1);
+  }
+  for (size_t k = 0; k < n; k++) {
+    uint64_t count = 0;
+    if (p[k].load.i && neo_map_get(&readers, key_of(&p[k]), &count) && count >= LEAST_READERS)
+      read_packed(s, defs[k], &p[k]);
+  }
+}
+
 static void lay_out(layouts *s) {
   neo_module *m = s->m;
   neo_def *defs;
@@ -391,6 +419,7 @@ neo_status neo_pass_layout(neo_module *m) {
   layouts s = {.m = m, .a = &scratch};
   neo_map_init(&s.packed, &scratch);
   lay_out(&s);
+  lay_out_steps(&s);
   neo_arena_free(&scratch);
   return NEO_OK;
 }

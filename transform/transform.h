@@ -38,8 +38,8 @@ neo_status neo_pass_windows(neo_module *m);
 /* Operands of contractions, and tensors in memory, in what m->math and m->store say (narrow.c). */
 neo_status neo_pass_narrow(neo_module *m);
 
-/* Weights of products in the order in which these read them, in entries that leave them as they are
- * (layout.c):
+/* Weights of products in the order in which these read them, in entries that leave them as they are,
+ * and in steps that read them several times (layout.c):
  *     Y[b, j] = sum[k] X[b, k]*W[k, j]
  *     ->  P[t, k, l] = W[k, 16*t + l] else 0,  Y[b, j] = sum[k] X[b, k]*P[j/16, k, j%16] */
 neo_status neo_pass_layout(neo_module *m);

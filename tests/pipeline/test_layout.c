@@ -51,38 +51,49 @@ static void add(char *text, size_t size, const char *format, ...) {
   va_end(ap);
 }
 
-static void write_product(const product *p, char *t, size_t n) {
+static void write_index(const product *p, char *t, size_t n, const char *const *axis) {
+  for (int k = 0; k < p->rank; k++)
+    add(t, n, "%s%s", k ? ", " : "", axis[p->order[k]]);
+}
+
+/* name[b, h, j] = the sum of x times the weights. */
+static void write_sum(const product *p, char *t, size_t n, const char *name, const char *x) {
   static const char *const axis[] = {"j", "k", "s", "h"}, *const shifted[] = {"j", "k + 1", "s", "h"};
+  add(t, n, "temp %s : f32 [%d, %d, %d]\ndef %s[b: %d, h: %d, j: %d] =\n  sum[k: %d, s: %d]", name,
+      (int)p->rows, (int)p->n[3], (int)p->n[0], name, (int)p->rows, (int)p->n[3], (int)p->n[0],
+      (int)p->n[1], (int)p->n[2]);
+  add(t, n, "%s %s * W[", p->masked ? " where s <= h;" : "", x);
+  write_index(p, t, n, p->shifted ? shifted : axis);
+  add(t, n, "]\n  then acc0%s\n", p->scaled ? " * 0.5" : "");
+}
+
+static void write_product(const product *p, char *t, size_t n) {
+  static const char *const axis[] = {"j", "k", "s", "h"};
   int64_t m = p->n[1] + p->shifted;
   add(t, n, HEAD "input X : f32 [%d, %d, %d]\nparam W : f32 [", (int)p->rows, (int)p->n[1],
       (int)p->n[2]);
   for (int k = 0; k < p->rank; k++)
     add(t, n, "%s%d", k ? ", " : "", (int)(p->order[k] == 1 ? m : p->n[p->order[k]]));
-  add(t, n, "]\ninit @1 W[");
+  add(t, n, "]\ninit W[");
   for (int k = 0; k < p->rank; k++)
     add(t, n, "%s%s: %d", k ? ", " : "", axis[p->order[k]],
         (int)(p->order[k] == 1 ? m : p->n[p->order[k]]));
   add(t, n, "] = f32((j * 7 + k * 3) %% 11) - 5.0\n");
-  add(t, n, "temp Y : f32 [%d, %d, %d]\ndef @2 Y[b: %d, h: %d, j: %d] =\n  sum[k: %d, s: %d]",
-      (int)p->rows, (int)p->n[3], (int)p->n[0], (int)p->rows, (int)p->n[3], (int)p->n[0],
-      (int)p->n[1], (int)p->n[2]);
-  add(t, n, "%s X[b, k, s] * W[", p->masked ? " where s <= h;" : "");
-  for (int k = 0; k < p->rank; k++)
-    add(t, n, "%s%s", k ? ", " : "", (p->shifted ? shifted : axis)[p->order[k]]);
-  add(t, n, "]\n  then acc0%s\nentry forward forward: Y = Y\n", p->scaled ? " * 0.5" : "");
+  write_sum(p, t, n, "Y", "X[b, k, s]");
+  add(t, n, "entry forward forward: Y = Y\n");
   if (!p->trained)
     return;
+  write_sum(p, t, n, "Z", "X[b, k, s] * X[b, k, s]");
   add(t, n, "update u : f32 [");
   for (int k = 0; k < p->rank; k++)
     add(t, n, "%s%d", k ? ", " : "", (int)(p->order[k] == 1 ? m : p->n[p->order[k]]));
-  add(t, n, "] of W\ndef @3 u[");
+  add(t, n, "] of W\ndef u[");
   for (int k = 0; k < p->rank; k++)
     add(t, n, "%s%s: %d", k ? ", " : "", axis[p->order[k]],
         (int)(p->order[k] == 1 ? m : p->n[p->order[k]]));
   add(t, n, "] = W[");
-  for (int k = 0; k < p->rank; k++)
-    add(t, n, "%s%s", k ? ", " : "", axis[p->order[k]]);
-  add(t, n, "] * 0.5 + X[0, 0, 0]\nentry train step: Y = Y; updates u\n");
+  write_index(p, t, n, axis);
+  add(t, n, "] * 0.5 + X[0, 0, 0]\nentry train step: Y = Y, Z = Z; updates u\n");
 }
 
 static size_t count_kept(const plan_world *w) {

@@ -86,6 +86,16 @@ static void entries_that_train_keep_what_they_had(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* A step makes the layout anew, for the products that share it. */
+static void weights_that_a_step_reads_often_are_laid_out(void **state) {
+  (void)state;
+  becomes(HEAD Y_DEF "input S : f32 [B, 96]\ntemp T : f32 [B, 64]\ndef @5 T[b: B, j: 64] =\n"
+                     "  sum[k: 96] S[b, k] * W[k, j]\n  then acc0 + Y[b, j]\n"
+                     "update u : f32 [96, 64] of W\ndef @6 u[k: 96, j: 64] = W[k, j] * 0.5\n"
+                     "entry train step: T = T; updates u\n",
+          "sum[k: 96] S[b, k] * packed.W[j / 16, k, j % 16]");
+}
+
 static void nothing_that_changes_or_is_used_once_is_laid_out(void **state) {
   (void)state;
   stays(HEAD Y_DEF "update u : f32 [96, 64] of W\ndef @6 u[k: 96, j: 64] = W[k, j] * 0.5\n"
@@ -114,6 +124,7 @@ int main(void) {
       cmocka_unit_test(other_dimensions_are_sorted),
       cmocka_unit_test(readers_in_one_way_share_a_layout),
       cmocka_unit_test(entries_that_train_keep_what_they_had),
+      cmocka_unit_test(weights_that_a_step_reads_often_are_laid_out),
       cmocka_unit_test(nothing_that_changes_or_is_used_once_is_laid_out),
       cmocka_unit_test(other_indices_are_left_alone),
   };
