@@ -35,6 +35,11 @@ neo_status neo_pass_phases(neo_module *m);
  *     Y[y] = sum[p: y .. min(P, y + 2)] e(y, p)  ->  Y[y] = sum[t: 0 .. min(2, P - y)] e(y, y + t) */
 neo_status neo_pass_windows(neo_module *m);
 
+/* Long reductions to few elements are reductions of parts, which workers share (split.c):
+ *     M[] = max[i: 1000000] x[i]
+ *     ->  part.M[s: 16] = max[i: 62500] x[62500*s + i],  M[] = max[s: 16] part.M[s] */
+neo_status neo_pass_split(neo_module *m);
+
 /* Operands of contractions, and tensors in memory, in what m->math and m->store say (narrow.c). */
 neo_status neo_pass_narrow(neo_module *m);
 

@@ -1,0 +1,179 @@
+/* Long reductions to few elements: what becomes parts, and that values stay the same (data are small
+ * integers, so that sums are exact in any order). */
+#include "base/random.h"
+#include "ir/interp.h"
+#include "tests/transform/world.h"
+
+#define HEAD                                                                                   \
+  "neo-ir 1\nmodule t\nsize N 0..700\ninput x : f64 [N, 300]\ninput v : f64 [150001]\n"        \
+  "input w : f64 [3, 160000]\ninput k : i32 [150001] < 9\ntemp L : f64 []\ntemp M : f64 [3]\n" \
+  "temp K : i32 []\ntemp A : bool []\n"
+
+static void becomes(const char *def, const char *parts, const char *whole) {
+  world w;
+  neo_arena a;
+  neo_str s;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  neo_str_init(&s, &a);
+  neo_str_addf(&s, "%s%s", HEAD, def);
+  load(&w, neo_str_text(&s));
+  apply(&w, neo_pass_split);
+  if (parts && !strstr(text_of(&w), parts))
+    fail_msg("%s is not in\n%s", parts, text_of(&w));
+  if (!parts && strstr(text_of(&w), "part."))
+    fail_msg("parts in\n%s", text_of(&w));
+  if (!strstr(text_of(&w), whole))
+    fail_msg("%s is not in\n%s", whole, text_of(&w));
+  neo_arena_free(&w.arena);
+  neo_arena_free(&a);
+}
+
+static void an_axis_that_suits_is_the_parts(void **state) {
+  (void)state;
+  becomes("def @1 L[] =\n  sum[n: N, d: 300] sqrt(x[n, d])\n  then sqrt(acc0)\n"
+          "entry forward forward: L = L\n",
+          "part.L[n: N] =\n    sum[d: 300] sqrt(x[n, d])",
+          "sum[n: N] part.L[n]\n    then sqrt(acc0)");
+}
+
+static void else_ranges_of_the_longest_axis_are(void **state) {
+  (void)state;
+  becomes("def @1 M[i: 3] =\n  max[j: 160000] w[i, j]\n  then acc0\nentry forward forward: M = M\n",
+          "part.M[i: 3, part: 16] =\n    max[j: 10000] w[i, 10000 * part + j]",
+          "max[part: 16] part.M[i, part]");
+}
+
+static void a_winners_place_that_nobody_reads_is_dropped(void **state) {
+  (void)state;
+  becomes("def @1 M[i: 3] =\n  max[j: 160000] w[i, j], j\n  then acc0\n"
+          "entry forward forward: M = M\n",
+          "max[j: 10000] w[i, 10000 * part + j]\n", "max[part: 16] part.M[i, part]\n");
+}
+
+static void the_last_range_may_be_shorter(void **state) {
+  (void)state;
+  becomes("def @1 L[] =\n  sum[j: 150001] v[j]\n  then acc0\nentry forward forward: L = L\n",
+          "sum[j: min(9376, 150001 - 9376 * part)] v[9376 * part + j]",
+          "sum[part: 16] part.L[part]");
+}
+
+static void a_mean_is_a_sum_over_its_count(void **state) {
+  (void)state;
+  becomes("def @1 L[] =\n  mean[n: N, d: 300] x[n, d]\n  then acc0\nentry forward forward: L = L\n",
+          "sum[d: 300] x[n, d]", "then acc0 / f64(N * 300)");
+}
+
+static void conditions_stay_with_the_parts(void **state) {
+  (void)state;
+  becomes("def @1 L[] =\n  sum[j: 150001] where i64(k[j]) == 3; v[j]\n  then acc0\n"
+          "entry forward forward: L = L\n",
+          "where i64(k[9376 * part + j]) == 3;", "sum[part: 16] part.L[part]");
+}
+
+static void what_is_short_or_wide_stays(void **state) {
+  (void)state;
+  becomes("def @1 L[] =\n  sum[j: 1000] v[j]\n  then acc0\nentry forward forward: L = L\n", NULL,
+          "sum[j: 1000] v[j]");
+  becomes(
+      "temp W : f64 [300]\ndef @1 W[d: 300] =\n  sum[n: N, j: 300] x[n, d] * x[n, j]\n  then acc0\n"
+      "entry forward forward: W = W\n",
+      NULL, "sum[n: N, j: 300] x[n, d] * x[n, j]");
+}
+
+static void winners_and_means_under_conditions_stay(void **state) {
+  (void)state;
+  becomes("temp I : i64 []\ndef @1 I[] =\n  max[j: 150001] v[j], j\n  then acc1\n"
+          "entry forward forward: I = I\n",
+          NULL, "max[j: 150001] v[j], j");
+  becomes("def @1 L[] =\n  mean[j: 150001] where i64(k[j]) == 3; v[j]\n  then acc0\n"
+          "entry forward forward: L = L\n",
+          NULL, "mean[j: 150001]");
+}
+
+/* ---- values */
+
+static neo_interp *values_of(world *w, int64_t size) {
+  neo_interp *p = neo_interp_new(&w->arena, w->m, (int64_t[2]){0, size}, 1);
+  neo_str why;
+  neo_str_init(&why, &w->arena);
+  uint64_t seed = 7;
+  for (uint32_t t = 1; t < w->m->tensors.n; t++) {
+    const neo_tensor_rec *r = &w->m->tensors.at[t];
+    if (r->role != NEO_ROLE_INPUT)
+      continue;
+    neo_values *v = neo_interp_tensor(p, (neo_tensor){t});
+    for (int64_t i = 0; i < v->n; i++)
+      if (r->type == NEO_F64_T)
+        v->at[i].f = (double)(neo_splitmix(&seed) % 7) - 3;
+      else
+        v->at[i].i = (int64_t)(neo_splitmix(&seed) % 9);
+  }
+  if (neo_interp_run(p, 0, &why))
+    fail_msg("%s\n%s", neo_str_text(&why), text_of(w));
+  return p;
+}
+
+static void same(const char *def, int64_t size) {
+  world before, after;
+  neo_arena a;
+  neo_str s;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  neo_str_init(&s, &a);
+  neo_str_addf(&s, "%s%s", HEAD, def);
+  load(&before, neo_str_text(&s));
+  load(&after, neo_str_text(&s));
+  apply(&after, neo_pass_split);
+  assert_non_null(strstr(text_of(&after), "part."));
+  const neo_values *x = neo_interp_output(values_of(&before, size), 0);
+  const neo_values *y = neo_interp_output(values_of(&after, size), 0);
+  for (int64_t i = 0; i < x->n; i++)
+    if (memcmp(&x->at[i], &y->at[i], sizeof x->at[i]) &&
+        !(x->at[i].f != x->at[i].f && y->at[i].f != y->at[i].f))
+      fail_msg("%g and %g in\n%s", x->at[i].f, y->at[i].f, text_of(&after));
+  neo_arena_free(&before.arena);
+  neo_arena_free(&after.arena);
+  neo_arena_free(&a);
+}
+
+static void values_stay_the_same(void **state) {
+  (void)state;
+  for (int64_t size = 0; size <= 700; size += 350) {
+    same("def @1 L[] =\n  sum[n: N, d: 300] x[n, d]\n  then acc0 + 1.0f64\n"
+         "entry forward forward: L = L\n",
+         size);
+    same("def @1 L[] =\n  mean[n: N, d: 300] x[n, d]\n  then acc0\n"
+         "entry forward forward: L = L\n",
+         size);
+    same("def @1 L[] =\n  max[n: N, d: 300] where d <= n; x[n, d] - f64(d)\n  then acc0\n"
+         "entry forward forward: L = L\n",
+         size);
+    same("def @1 L[] =\n  sum[d: 300, n: N, e: d + 1] x[n, d] * x[n, e]\n  then acc0\n"
+         "entry forward forward: L = L\n",
+         size);
+  }
+  same(
+      "def @1 M[i: 3] =\n  min[j: 160000] where -3.0f64 < w[i, j]; w[i, j] * f64(j % 7)\n  then acc0\n"
+      "entry forward forward: M = M\n",
+      1);
+  same("def @1 K[] =\n  sum[j: 150001] where j % 3 == 1; k[j]\n  then acc0\n"
+       "entry forward forward: K = K\n",
+       1);
+  same("def @1 A[] =\n  any[j: 150001] 2.5f64 < v[j] and i64(k[j]) == 4\n  then acc0\n"
+       "entry forward forward: A = A\n",
+       1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_axis_that_suits_is_the_parts),
+      cmocka_unit_test(else_ranges_of_the_longest_axis_are),
+      cmocka_unit_test(a_winners_place_that_nobody_reads_is_dropped),
+      cmocka_unit_test(the_last_range_may_be_shorter),
+      cmocka_unit_test(a_mean_is_a_sum_over_its_count),
+      cmocka_unit_test(conditions_stay_with_the_parts),
+      cmocka_unit_test(what_is_short_or_wide_stays),
+      cmocka_unit_test(winners_and_means_under_conditions_stay),
+      cmocka_unit_test(values_stay_the_same),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

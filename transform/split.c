@@ -1,0 +1,274 @@
+/* Long reductions to few elements are reductions of parts, which workers share: one element is one
+ * unit of work, however long its reduction is.
+ *
+ *     L[] = sum[n: N, d: 1024] x[n, d]^2             (N <= 4096)
+ *     ->
+ *     part.L[n: N] = sum[d: 1024] x[n, d]^2,     L[] = sum[n: N] part.L[n]
+ *
+ *     M[] = max[i: 1000000] x[i]
+ *     ->
+ *     part.M[s: 16] = max[i: 62500] x[62500*s + i],  M[] = max[s: 16] part.M[s]
+ *
+ * The parts are an axis of the reduction whose extent suits, or, where none does, sixteen ranges of
+ * its longest axis of constant extent, the last of them shorter where 16 does not divide. Both are
+ * reductions of the IR, so they are fused and scheduled as any other; how many parts there are does
+ * not depend on the number of threads. Conditions stay with the parts. A mean is a sum over a count
+ * that is known, or stays whole. */
+#include "ir/clone.h"
+#include "ir/prove.h"
+#include "transform/transform.h"
+
+enum {
+  MOST_OUTPUTS = 4,       /* more are shared as they are */
+  LEAST_POINTS = 1 << 17, /* of the reduction: less is not worth a kernel more */
+  LEAST_PARTS = 8,
+  MOST_PARTS = 4096,
+  LEAST_PART = 1 << 7, /* points of a part */
+  RANGES = 16,
+  MOST_AXES = 16
+};
+
+typedef struct {
+  neo_module *m;
+  neo_def def;
+  neo_def_rec r;
+  neo_axis_rec axis[MOST_AXES];
+  double extent[MOST_AXES];
+  double points; /* of the reduction */
+  uint32_t part; /* the axis that parts come from */
+  int64_t range; /* of it in a part; 0: each of its positions is one */
+} split;
+
+static bool splits(neo_reducer r) {
+  return r == NEO_RED_SUM || r == NEO_RED_PROD || r == NEO_RED_MAX || r == NEO_RED_MIN ||
+         r == NEO_RED_MEAN || r == NEO_RED_ANY || r == NEO_RED_ALL;
+}
+
+/* The largest number of iterations; 0: not known. */
+static double extent_of(const split *x, neo_prover *p, uint32_t k) {
+  neo_facts f = {.axes = x->axis, .n_axes = k};
+  int64_t lo, hi, unused;
+  if (!neo_interval(p, &f, x->axis[k].lo, &lo, &unused) ||
+      !neo_interval(p, &f, x->axis[k].hi, &unused, &hi))
+    return 0;
+  return hi > lo ? (double)hi - (double)lo : 0;
+}
+
+static bool reads(const neo_module *m, neo_expr e) {
+  return neo_expr_uses_op(m, e, NEO_OP_LOAD) || neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
+}
+
+/* Does axis k run from 0 to a size? */
+static bool is_plain(const split *x, uint32_t k) {
+  int64_t lo;
+  return neo_expr_is_int(x->m, x->axis[k].lo, &lo) && !lo && !neo_expr_axes(x->m, x->axis[k].hi) &&
+         !reads(x->m, x->axis[k].hi);
+}
+
+/* Does the expression read ACC 1? */
+static bool uses_second(const neo_module *m, neo_expr e) {
+  const neo_node *n = neo_expr_node(m, e);
+  if (n->op == NEO_OP_ACC)
+    return n->attr == 1;
+  for (uint32_t k = 0; k < n->arg.n; k++)
+    if (uses_second(m, neo_list_expr(m, n->arg, k)))
+      return true;
+  return false;
+}
+
+/* A mean needs its count, a winner its place, a narrow float its wide sum. */
+static bool is_whole(const split *x) {
+  neo_type t = neo_expr_type(x->m, neo_list_expr(x->m, x->r.body, 0));
+  if (t == NEO_F16_T || t == NEO_BF16_T)
+    return true;
+  bool mean = x->r.reducer == NEO_RED_MEAN, counted = !x->r.where.i;
+  for (uint32_t k = x->r.n_out; k < x->r.axes.n; k++)
+    counted = counted && is_plain(x, k);
+  return mean ? !counted : uses_second(x->m, neo_list_expr(x->m, x->r.finish, 0));
+}
+
+static bool take_apart(split *x, neo_prover *p, neo_def d) {
+  neo_module *m = x->m;
+  double outs = 1;
+  x->def = d;
+  x->r = *neo_def_at(m, d);
+  if (!splits((neo_reducer)x->r.reducer) || x->r.out.n != 1 || x->r.axes.n >= MOST_AXES ||
+      x->r.axes.n == x->r.n_out)
+    return false;
+  x->points = 1;
+  for (uint32_t k = 0; k < x->r.axes.n; k++) {
+    x->axis[k] = *neo_def_axis(m, &x->r, k);
+    x->extent[k] = extent_of(x, p, k);
+    *(k < x->r.n_out ? &outs : &x->points) *= x->extent[k];
+  }
+  return outs <= MOST_OUTPUTS && outs > 0 && x->points >= LEAST_POINTS && !is_whole(x);
+}
+
+/* ---- which parts */
+
+static bool axis_suits(const split *x, uint32_t k) {
+  return is_plain(x, k) && x->extent[k] >= LEAST_PARTS && x->extent[k] <= MOST_PARTS &&
+         x->points / x->extent[k] >= LEAST_PART;
+}
+
+/* Ranges are the innermost axis of their parts, so that no bound may look at it. */
+static bool range_suits(const split *x, uint32_t k, int64_t *extent) {
+  for (uint32_t j = k + 1; j < x->r.axes.n; j++)
+    if ((neo_expr_axes(x->m, x->axis[j].lo) | neo_expr_axes(x->m, x->axis[j].hi)) >> k & 1)
+      return false;
+  return is_plain(x, k) && neo_expr_is_int(x->m, x->axis[k].hi, extent) && *extent >= RANGES;
+}
+
+/* An axis that is a part for each position, the outermost if there are several; else ranges of the
+ * longest one. */
+static bool choose_parts(split *x) {
+  int64_t extent, longest = 0;
+  for (x->part = x->r.n_out; x->part < x->r.axes.n; x->part++)
+    if (axis_suits(x, x->part))
+      return true;
+  for (uint32_t k = x->r.n_out; k < x->r.axes.n; k++)
+    if (range_suits(x, k, &extent) && extent > longest) {
+      longest = extent;
+      x->part = k;
+    }
+  x->range = (longest + RANGES - 1) / RANGES;
+  return longest > 0;
+}
+
+/* ---- writing the definitions */
+
+/* The parts' axis, and what stands for the axis that they come from. */
+static neo_axis_rec part_axis(const split *x, uint32_t at, neo_expr inner, neo_expr *whole) {
+  neo_module *m = x->m;
+  neo_axis_rec a = x->axis[x->part];
+  *whole = neo_axis_ref(m, at);
+  if (x->range) {
+    neo_expr length = neo_const_int(m, NEO_I64_T, x->range);
+    a.name = neo_name_of(m->names, "part");
+    a.hi = neo_const_int(m, NEO_I64_T,
+                         (int64_t)(x->extent[x->part] + (double)x->range - 1) / x->range);
+    *whole = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, length, *whole), inner);
+  }
+  return a;
+}
+
+/* Iterations of one range: the last may be shorter. */
+static neo_expr range_length(const split *x, uint32_t at) {
+  neo_module *m = x->m;
+  neo_expr length = neo_const_int(m, NEO_I64_T, x->range);
+  neo_expr start = neo_op2(m, NEO_OP_MUL, length, neo_axis_ref(m, at));
+  return (int64_t)x->extent[x->part] % x->range
+             ? neo_op2(m, NEO_OP_MIN, length, neo_op2(m, NEO_OP_SUB, x->axis[x->part].hi, start))
+             : length;
+}
+
+/* Axes of the parts' definition: output axes, parts, what is left of the reduction; by[k] is what
+ * axis k has become. */
+static neo_list axes_of_parts(const split *x, neo_expr *by) {
+  neo_module *m = x->m;
+  uint32_t ids[MOST_AXES + 1], n = x->r.n_out, last = x->r.axes.n;
+  for (uint32_t k = 0; k < x->r.n_out; k++)
+    ids[k] = neo_axis_add(m, x->axis[k]).i;
+  ids[n++] = neo_axis_add(m, part_axis(x, x->r.n_out, neo_axis_ref(m, last), &by[x->part])).i;
+  for (uint32_t k = x->r.n_out; k < x->r.axes.n; k++) {
+    if (k == x->part)
+      continue;
+    neo_axis_rec a = x->axis[k];
+    by[k] = neo_axis_ref(m, n);
+    a.lo = neo_expr_subst_axes(m, a.lo, by, x->r.axes.n);
+    a.hi = neo_expr_subst_axes(m, a.hi, by, x->r.axes.n);
+    ids[n++] = neo_axis_add(m, a).i;
+  }
+  if (x->range) {
+    neo_axis_rec a = x->axis[x->part];
+    a.hi = range_length(x, x->r.n_out);
+    ids[n++] = neo_axis_add(m, a).i;
+  }
+  return neo_list_new(m, ids, n);
+}
+
+static neo_tensor parts_tensor(const split *x, neo_type type, neo_list axes) {
+  neo_module *m = x->m;
+  uint32_t extent[MOST_AXES], n = x->r.n_out + 1;
+  neo_tensor of = {neo_list_at(m, x->r.out, 0)};
+  for (uint32_t k = 0; k < n; k++)
+    extent[k] = neo_axis_at(m, (neo_axis){neo_list_at(m, axes, k)})->hi.i;
+  neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .type = (uint8_t)type, .span = x->r.span};
+  t.name = neo_tensor_fresh_name(m, "part", neo_name_text(m->names, neo_tensor_at(m, of)->name));
+  t.extent = neo_list_new(m, extent, n);
+  return neo_tensor_add(m, t);
+}
+
+static neo_reducer reducer_of(const split *x) {
+  return x->r.reducer == NEO_RED_MEAN ? NEO_RED_SUM : (neo_reducer)x->r.reducer;
+}
+
+static neo_tensor define_parts(const split *x) {
+  neo_module *m = x->m;
+  neo_expr by[MOST_AXES] = {{0}}, body = neo_list_expr(m, x->r.body, 0);
+  neo_type type = neo_expr_type(m, body);
+  neo_def_rec r = {.reducer = (uint8_t)reducer_of(x), .n_out = x->r.n_out + 1, .span = x->r.span};
+  r.origin = x->r.origin ? x->r.origin : x->def.i;
+  r.axes = axes_of_parts(x, by);
+  body = neo_expr_subst_axes(m, body, by, x->r.axes.n);
+  if (x->r.where.i)
+    r.where = neo_expr_subst_axes(m, x->r.where, by, x->r.axes.n);
+  r.body = neo_list_new(m, &body.i, 1);
+  r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, type, 0).i}, 1);
+  neo_tensor t = parts_tensor(x, type, r.axes);
+  r.out = neo_list_new(m, &t.i, 1);
+  neo_def_add(m, r, true);
+  return t;
+}
+
+static neo_expr put_mean(void *ctx, neo_module *m, neo_expr e) {
+  const neo_expr *count = ctx;
+  const neo_node *n = neo_expr_node(m, e);
+  if (n->op != NEO_OP_ACC)
+    return e;
+  return n->attr ? *count : neo_op2(m, NEO_OP_DIV, e, neo_cast(m, (neo_type)n->type, *count));
+}
+
+/* `finish` over a sum in the place of a mean. */
+static void finish_mean(const split *x, neo_def_rec *r) {
+  neo_module *m = x->m;
+  neo_expr count = neo_const_int(m, NEO_I64_T, 1);
+  for (uint32_t k = x->r.n_out; k < x->r.axes.n; k++)
+    count = neo_op2(m, NEO_OP_MUL, count, x->axis[k].hi);
+  neo_expr e = neo_expr_rewrite(m, neo_list_expr(m, r->finish, 0), put_mean, &count);
+  r->finish = neo_list_new(m, &e.i, 1);
+}
+
+/* The definition reduces its parts. */
+static void reduce_parts(const split *x, neo_tensor parts) {
+  neo_module *m = x->m;
+  neo_def_rec r = x->r;
+  neo_expr index[MOST_AXES], unused;
+  uint32_t ids[MOST_AXES], n = x->r.n_out;
+  for (uint32_t k = 0; k <= n; k++)
+    index[k] = neo_axis_ref(m, k);
+  for (uint32_t k = 0; k < n; k++)
+    ids[k] = neo_list_at(m, x->r.axes, k);
+  ids[n] = neo_axis_add(m, part_axis(x, n, neo_const_int(m, NEO_I64_T, 0), &unused)).i;
+  neo_expr body = neo_load(m, parts, index, n + 1, x->r.span);
+  r.axes = neo_list_new(m, ids, n + 1);
+  r.where = (neo_expr){0};
+  r.body = neo_list_new(m, &body.i, 1);
+  if (x->r.reducer == NEO_RED_MEAN) {
+    r.reducer = NEO_RED_SUM;
+    finish_mean(x, &r);
+  }
+  *neo_def_at(m, x->def) = r;
+}
+
+neo_status neo_pass_split(neo_module *m) {
+  neo_prover *p = neo_prover_new(m);
+  for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n; k++) {
+    split x = {.m = m};
+    neo_prover_at(p, m->defs.at[k].span);
+    if (take_apart(&x, p, (neo_def){k}) && choose_parts(&x))
+      reduce_parts(&x, define_parts(&x));
+  }
+  neo_prover_free(p);
+  return NEO_OK;
+}
