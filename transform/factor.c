@@ -13,8 +13,9 @@
  * Gradients of products with more than two factors have these forms (attention's softmax has both,
  * with the same part, which becomes one definition afterwards). A part is a tensor, so it has to
  * pay: the arithmetic must be halved at least, with the part written and read counted in. A factor
- * of output axes alone goes out of the sum whenever the sum is not empty (times an infinity, an
- * empty sum is no longer 0), finite constants always do. Fusion puts the product back behind the sum.
+ * of output axes alone goes out of the sum, before anything else, whenever the sum is not empty
+ * (times an infinity, an empty sum is no longer 0), finite constants always do. Sums that differ in
+ * such factors alone are one afterwards, and fusion puts the product back behind the sum.
  *
  * What is read must have been read before: no range may be empty (the other half would be computed
  * where nothing was), conditions may not mention inner axes, and both halves are under all of them,
@@ -366,14 +367,13 @@ static void definition(neo_module *m, neo_prover *prover, neo_def d) {
     return;
   if (out)
     constants_behind(&p, out, left);
-  if (find_part(&p, left, &x)) {
-    sum_of_part(&p, left, &x);
-    return;
-  }
   out = outside(&p, false);
+  left &= ~out;
   x = (part){.in = p.reds, .axes = p.outs};
-  if (out && __builtin_popcount(left & ~out) >= 2 && stands(&p, &x))
-    whole_as_part(&p, out, left & ~out);
+  if (out && left && stands(&p, &x))
+    whole_as_part(&p, out, left);
+  else if (find_part(&p, left | out, &x))
+    sum_of_part(&p, left | out, &x);
 }
 
 neo_status neo_pass_factor(neo_module *m) {

@@ -38,6 +38,14 @@ static void a_factor_of_output_axes_leaves_the_sum(void **state) {
           "E[i: 16, j: 16] = part.E[i, j] * exp(S[i, j])");
 }
 
+/* Also where a part would halve the arithmetic. */
+static void a_factor_of_output_axes_leaves_first(void **state) {
+  (void)state;
+  becomes(HEAD "def @1 D[i: 16] =\n  sum[e: 16, j: 16] V[j, e] * exp(a[i])\n"
+               "entry forward forward: D = D\n",
+          "part.D[i: 16] =\n    sum[e: 16, j: 16] V[j, e]\n", "D[i: 16] = part.D[i] * exp(a[i])");
+}
+
 static void constants_stand_behind_the_sum(void **state) {
   (void)state;
   becomes(HEAD
@@ -174,6 +182,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_factor_without_an_inner_axis_is_multiplied_once),
       cmocka_unit_test(a_factor_of_output_axes_leaves_the_sum),
+      cmocka_unit_test(a_factor_of_output_axes_leaves_first),
       cmocka_unit_test(constants_stand_behind_the_sum),
       cmocka_unit_test(a_product_of_two_stays_as_it_is),
       cmocka_unit_test(nothing_leaves_a_sum_that_may_be_empty),
