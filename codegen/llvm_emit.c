@@ -412,6 +412,45 @@ static void body(neo_ll_gen *g) {
   LLVMPositionBuilderAtEnd(b, after);
 }
 
+/* Do all buffers that stream begin at multiples of a vector? Null: there are none. */
+static LLVMValueRef streams(neo_ll_gen *g) {
+  LLVMBuilderRef b = g->l->b;
+  LLVMValueRef sum = NULL;
+  for (uint32_t k = 0; k < g->k->bufs.n; k++) {
+    if (!g->k->bufs.at[k].stream) continue;
+    LLVMValueRef at = LLVMBuildPtrToInt(b, neo_ll_buf_value(g, k), i64_type(g), "");
+    sum = sum ? LLVMBuildOr(b, sum, at, "") : at;
+  }
+  if (!sum) return NULL;
+  LLVMValueRef low = neo_ll_int(i64_type(g), (int64_t)g->l->target.vector_bytes - 1);
+  LLVMValueRef zero = neo_ll_int(i64_type(g), 0);
+  return LLVMBuildICmp(b, LLVMIntEQ, LLVMBuildAnd(b, sum, low, ""), zero, "");
+}
+
+/* What is written past the caches comes before what this thread says next to another. */
+static void drain(neo_ll_gen *g) {
+  if (strncmp(g->l->target.triple, "x86_64", 6) == 0)
+    neo_ll_call(g->l, "llvm.x86.sse.sfence", NULL, NULL, 0);
+}
+
+/* The body; where results stream, one for buffers that allow it and one for all others. */
+static void bodies(neo_ll_gen *g) {
+  LLVMValueRef aligned = streams(g);
+  if (aligned) {
+    LLVMBasicBlockRef fast = new_block(g, "stream"), plain = new_block(g, "plain");
+    LLVMBuildCondBr(g->l->b, aligned, fast, plain);
+    LLVMPositionBuilderAtEnd(g->l->b, fast);
+    g->stream = true;
+    body(g);
+    drain(g);
+    LLVMBuildRet(g->l->b, LLVMConstInt(LLVMInt32TypeInContext(g->l->ctx), 0, false));
+    g->stream = false;
+    LLVMMoveBasicBlockAfter(plain, LLVMGetInsertBlock(g->l->b));
+    LLVMPositionBuilderAtEnd(g->l->b, plain);
+  }
+  body(g);
+}
+
 neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
                            const char **why) {
   *why = "";
@@ -432,7 +471,7 @@ neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
   LLVMPositionBuilderAtEnd(l->entry, g.entry_block);
   LLVMPositionBuilderAtEnd(l->b, first);
   make_state(&g, symbol);
-  body(&g);
+  bodies(&g);
   LLVMBuildRet(l->b, LLVMConstInt(i32_type, 0, false));
   LLVMBuildBr(l->entry, first);
   return NEO_OK;

@@ -111,6 +111,7 @@ typedef struct {
   LLVMValueRef *size, key[3];
   uint32_t width, depth; /* of the VECTOR loop around, else 1 */
   uint32_t n_accesses;   /* of memory, so far */
+  bool stream;           /* buffers that stream begin at multiples of a vector here */
   neo_ll_val guard;      /* loads happen only where it holds; v null: everywhere */
   struct {
     uint32_t stamp, no_form; /* of the statement: has val; is no sum of multiples */

@@ -16,9 +16,10 @@
 #define LN2_TAIL 0x1.7f7d1cp-20
 #define MAGIC 0x1.8p23 /* adding it rounds to an integer, in the low bits */
 
-/* (e^r - 1 - r) / r^2 on |r| <= ln2/2, error 2^-28 and 2^-32. */
-static const double exp_poly[] = {0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558f2p-5, 0x1.1239e2p-7,
-                                  0x1.6a2464p-10};
+/* e^r on |r| <= ln2, error 2^-30. */
+static const double exp_poly[] = {1, 1, 0x1p-1, 0x1.555560p-3, 0x1.55550ap-5, 0x1.110a4cp-7,
+                                  0x1.6c371ep-10, 0x1.a5bd12p-13, 0x1.9a0824p-16};
+/* (e^r - 1 - r) / r^2 on |r| <= ln2/2, error 2^-32. */
 static const double expm1_poly[] = {0x1p-1,        0x1.555554p-3,  0x1.5554b2p-5,
                                     0x1.11118ap-7, 0x1.6d71f8p-10, 0x1.a03310p-13};
 /* (log(1+f) - f + f^2/2) / f^3 on [sqrt(1/2)-1, sqrt(2)-1], error 2^-30. */
@@ -61,13 +62,15 @@ typedef struct {
 } scaled;
 
 /* e^(x + more) for a tiny `more` (null: 0) and x cut to [-120, 89]: beyond, it is 0 (even times
- * 120) or infinite. */
+ * 120) or infinite. x = 2*n*ln2 + r, and 2^n is taken twice: n + 127 stands in the low bits of z,
+ * so that one shift makes 2^n of it. */
 static scaled exp_parts(neo_llvm *l, val x, val more) {
-  reduced a = reduce(l, at_most(l, at_least(l, x, -120), 89));
-  if (more) a.r = add(l, a.r, more);
-  val p = addc(l, mad(l, mul(l, a.r, a.r), POLY(l, a.r, exp_poly), a.r), 1);
-  val half = isar(l, a.n, 1);
-  scaled e = {mul(l, p, power_of_two(l, half)), power_of_two(l, isub(l, a.n, half))};
+  x = at_most(l, at_least(l, x, -120), 89);
+  val z = mad(l, x, num(x, LOG2_E / 2), num(x, MAGIC + 127)), n = addc(l, z, -(MAGIC + 127));
+  val r = mad(l, n, num(x, -2 * LN2_TAIL), mad(l, n, num(x, -2 * LN2_HEAD), x));
+  if (more) r = add(l, r, more);
+  val s = of_bits(l, ishl(l, to_bits(l, z), 23));
+  scaled e = {mul(l, POLY(l, r, exp_poly), s), s};
   return e;
 }
 

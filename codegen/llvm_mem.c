@@ -338,12 +338,32 @@ static void plain_store(neo_ll_gen *g, const place *p, LLVMValueRef at, LLVMValu
   mark_alias(g, p->buf, s);
 }
 
-static void store_run(neo_ll_gen *g, place *p, LLVMValueRef v, LLVMValueRef mask) {
+/* Does the whole vector of a run lie at a multiple of its size? */
+static bool streams(neo_ll_gen *g, const place *p, const neo_lx *offset) {
+  int64_t size = (int64_t)neo_type_bytes(p->type) * g->width;
+  bool run = g->stream && g->k->bufs.at[p->buf].stream && p->lin.step == 1;
+  return run && size == g->l->target.vector_bytes && neo_ll_multiple(g, offset) % g->width == 0;
+}
+
+/* Written past the caches: they need not have the line. */
+static void stream_store(neo_ll_gen *g, const place *p, LLVMValueRef at, LLVMValueRef v) {
+  LLVMMetadataRef one =
+      LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(g->l->ctx), 1, false));
+  LLVMValueRef s = LLVMBuildStore(g->l->b, v, at);
+  LLVMSetAlignment(s, g->l->target.vector_bytes);
+  LLVMSetMetadata(s, LLVMGetMDKindIDInContext(g->l->ctx, "nontemporal", 11),
+                  LLVMMetadataAsValue(g->l->ctx, LLVMMDNodeInContext2(g->l->ctx, &one, 1)));
+  mark_alias(g, p->buf, s);
+}
+
+static void store_run(neo_ll_gen *g, place *p, const neo_lx *offset, LLVMValueRef v,
+                      LLVMValueRef mask) {
   LLVMValueRef at = run_start(g, p, &mask);
   p->align = run_align(p);
   if (p->lin.step != 1) v = reversed(g, v);
   LLVMValueRef arg[] = {v, at, mask};
   if (mask) masked(g, p, "llvm.masked.store", LLVMTypeOf(v), arg, 3, 1);
+  else if (streams(g, p, offset)) stream_store(g, p, at, v);
   else plain_store(g, p, at, v, p->align);
 }
 
@@ -371,7 +391,7 @@ void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_l
     plain_store(g, &p, p.base, neo_ll_to_mem(g->l, p.type, x.v), p.align);
   } else {
     LLVMValueRef v = neo_ll_to_mem(g->l, p.type, neo_ll_spread(g, x));
-    if (is_run(&p)) store_run(g, &p, v, mask);
+    if (is_run(&p)) store_run(g, &p, offset, v, mask);
     else store_lanes(g, &p, v, mask);
   }
   g->guard = (neo_ll_val){0};

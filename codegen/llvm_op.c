@@ -160,13 +160,12 @@ static bool is_number_constant(LLVMValueRef y) {
   return LLVMIsConstant(y);
 }
 
-/* `y wins ? y : x` is the machine's min or max, which gives x if either is NaN; NaN y is mended. */
+/* `y wins ? y : x` is the machine's min or max, which gives x if either is NaN; NaN y is mended.
+ * Of two equals (-0 and 0) it is x. */
 static LLVMValueRef float_min_max(neo_llvm *l, bool max, LLVMValueRef x, LLVMValueRef y) {
   LLVMValueRef r = select_(l, fcmp(l, max ? LLVMRealOGT : LLVMRealOLT, y, x), y, x);
   if (is_number_constant(y)) return r;
-  /* x if it is NaN itself. */
-  LLVMValueRef y_nan = fcmp(l, LLVMRealUNO, y, y), x_ok = fcmp(l, LLVMRealORD, x, x);
-  return select_(l, LLVMBuildAnd(l->b, y_nan, x_ok, ""), y, r);
+  return select_(l, fcmp(l, LLVMRealUNO, y, y), y, r);
 }
 
 static LLVMValueRef float_sign(neo_llvm *l, LLVMValueRef x) {

@@ -619,6 +619,7 @@ static void buffer(parser *p) {
       b.use |= NEO_BUF_SCRATCH;
       b.scratch_elems = take_small(p, INT64_MAX / 16);
     } else if (accept(p, "noalias")) b.no_alias = true;
+    else if (accept(p, "stream")) b.stream = true;
     else if (accept(p, "align")) b.align = take_small(p, 1 << 20);
     else if (accept(p, "tensor")) b.tensor.i = (uint32_t)take_small(p, UINT32_MAX);
     else if (accept(p, "from")) b.shift = take_small(p, INT64_MAX / 16);

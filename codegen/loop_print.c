@@ -43,7 +43,7 @@ typedef struct {
 
 const char *const neo_loop_words[] = {"for",  "in",     "step",   "if",      "else",  "reg",
                                       "kernel", "units", "sizes",  "read",    "write", "scratch",
-                                      "unit", "unroll", "vector", "noalias", "align", "tensor", "from",
+                                      "unit", "unroll", "vector", "noalias", "stream", "align", "tensor", "from",
                                       "and",  "or",     "not",    "true",    "false", "inf",
                                       "nan",  "rand",   "fma",    "let",     NULL};
 
@@ -376,6 +376,7 @@ static void print_buffer(printer *p, uint32_t i) {
   if (b->use & NEO_BUF_WRITE) neo_str_add(p->out, " write");
   if (b->use & NEO_BUF_SCRATCH) neo_str_addf(p->out, " scratch %lld", (long long)b->scratch_elems);
   if (b->no_alias) neo_str_add(p->out, " noalias");
+  if (b->stream) neo_str_add(p->out, " stream");
   if (b->align) neo_str_addf(p->out, " align %lld", (long long)b->align);
   if (b->tensor.i) neo_str_addf(p->out, " tensor %u", b->tensor.i);
   if (b->shift) neo_str_addf(p->out, " from %lld", (long long)b->shift);

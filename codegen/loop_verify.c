@@ -358,6 +358,7 @@ static void check_buffers(verifier *v) {
     if (scratch && !is_scratch) fail(v, "buffer %s stands after a scratch buffer", b->name);
     if (b->type >= NEO_TYPE_COUNT || !b->use) fail(v, "buffer %s has no type or use", b->name);
     if (is_scratch && b->scratch_elems < 0) fail(v, "buffer %s has a bad size", b->name);
+    if (b->stream && b->use != NEO_BUF_WRITE) fail(v, "buffer %s streams but is read", b->name);
     if (b->align < 0 || (b->align & (b->align - 1)))
       fail(v, "buffer %s has a bad alignment", b->name);
     scratch = scratch || is_scratch;

@@ -5,6 +5,7 @@
  * UNIT_AXES of them are run as one sequence of which a unit takes UNIT_SIZE; the others are loops
  * inside a unit. So the boundaries of units depend on sizes and schedule alone. */
 #include "codegen/lower_scope.h"
+#include "schedule/stream.h"
 #include <assert.h>
 
 typedef neo_outer_loop outer_loop;
@@ -44,6 +45,7 @@ static void add_buffer(lowering *l, neo_tensor t, neo_buf_use use) {
   b.tensor = t;
   b.shift = neo_form_shift(l->f, t);
   b.no_alias = !may_share(l, t, use == NEO_BUF_WRITE);
+  b.stream = use == NEO_BUF_WRITE && l->s->at[NEO_SCHED_STREAM] && neo_stream_fits(l->m, l->g, l->s, t);
   b.align = neo_type_bytes((neo_type)r->type);
   neo_map_set(&l->buf_of, t.i, neo_kernel_buf(l->k, b));
 }
@@ -226,6 +228,7 @@ neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, n
   walk(&l);
   neo_lower_bounds(&l);
   neo_lower_plan_packs(&l);
+  neo_lower_plan_keeps(&l);
   neo_lower_facts(&l, l.f, NULL);
   units(&l);
   neo_prover_free(l.p);

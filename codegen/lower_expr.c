@@ -315,7 +315,9 @@ static const neo_lx *lower(lowering *l, neo_expr e) {
   neo_linear x;
   if (neo_map_get(&l->memo, key, &known))
     return l->k->nodes.at[known];
-  const neo_lx *y;
+  const neo_lx *y = neo_lower_kept(l, e);
+  if (y)
+    return y;
   if (l->tile && neo_map_get(&l->packed, e.i, &known))
     y = lower_packed(l, &l->packs[known - 1]);
   else if (n.type == NEO_I64_T && is_sum((neo_op)n.op) && neo_flat_linear(l->m, e, &x))

@@ -4,6 +4,7 @@
  *   lower_expr.c   expressions of the form -> expressions of the loop IR
  *   lower_stage.c  a stage at one register tile: accumulate, reduce lanes, store
  *   lower_tile.c   all tiles of a block: full ones, remainders
+ *   lower_keep.c   values that stages along a row share
  *   lower_pack.c   operands of a contraction in scratch: which, and how they lie there
  *   lower_copy.c   how they get there
  *   lower_segment.c  sums over a data equation
@@ -16,6 +17,7 @@
 #include "fusion/form.h"
 #include "ir/prove.h"
 #include "schedule/contract.h"
+#include "schedule/keep.h"
 
 enum { DEPTH_UNROLL = 1000, DEPTH_LANE = 1001, MAX_PARTS = 6, MAX_ACCS = 16 };
 
@@ -125,6 +127,8 @@ typedef struct lowering {
   const neo_lx *k_origin[NEO_FORM_MAX_AXES]; /* where scratch counts own axis k from */
   uint32_t k_origin_depth;
   k_block block;
+  neo_keeps kept;       /* values of rows in scratch */
+  uint32_t kept_buf[NEO_KEEP_MOST];
   const neo_lx *acc_value; /* what ACC 0 is where it lies in no register; null: it does */
 } lowering;
 
@@ -192,6 +196,13 @@ stage_bounds neo_lower_bounds_of(lowering *l, const neo_stage *s, uint32_t outer
 /* The loops over rows, columns and lanes of a tile; returns the innermost block. lanes: also over lanes. */
 neo_block *neo_lower_open_tile(lowering *l, neo_block *in, const tile *t, bool lanes);
 void neo_lower_close_tile(lowering *l, const tile *t);
+
+/* ---- lower_keep.c: scratch for values that several stages along a row need */
+void neo_lower_plan_keeps(lowering *l);
+/* After a stage's values at the lanes at hand: those that it is the first to compute. */
+void neo_lower_keep(lowering *l, neo_block *in, const neo_stage *s);
+/* Of a value that an earlier stage kept, at the lanes at hand; null: there is none. */
+const neo_lx *neo_lower_kept(lowering *l, neo_expr e);
 
 /* ---- lower_pack.c: plans packs; makes those of a level, of rows [range[0], range[1]) and columns [range[2], range[3]);
  * makes those of the innermost level and calls neo_lower_block, for each block of the reduction */

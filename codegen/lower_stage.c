@@ -131,7 +131,8 @@ static uint32_t new_reg(lowering *l, neo_block *in, const char *name, neo_type t
   return reg;
 }
 
-static void begin_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t, bool lanes) {
+/* Registers for the accumulators of a stage. */
+static void make_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t, bool lanes) {
   for (uint32_t k = 0; k < s->accs.n; k++) {
     acc_reg *r = &l->acc[s->first_acc + k];
     neo_type type = (neo_type)s->accs.at[k].type;
@@ -139,6 +140,10 @@ static void begin_accs(lowering *l, neo_block *in, const neo_stage *s, const til
     uint32_t reg = new_reg(l, in, "acc", type, t->rows, t->cols, width);
     *r = (acc_reg){reg, width > 1 ? 3 : 2, t->cols > 1, true};
   }
+}
+
+static void begin_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t, bool lanes) {
+  make_accs(l, in, s, t, lanes);
   neo_block *b = neo_lower_open_tile(l, in, t, lanes);
   for (uint32_t k = 0; k < s->accs.n; k++) {
     const neo_form_acc *x = &s->accs.at[k];
@@ -178,13 +183,17 @@ static const neo_lx *combined(lowering *l, neo_reducer kind, const neo_lx *a, co
   return neo_lx_op2(l->k, op[kind], a, x);
 }
 
-/* acc and one more body: a product is multiplied and added in one. */
+/* acc and one more body: a product, or one with its sign changed, is multiplied and added in one. */
 static const neo_lx *step(lowering *l, const neo_form_acc *a, const neo_lx *old) {
-  const neo_node *n = neo_expr_node(l->m, a->body);
-  if (a->kind == NEO_RED_SUM && n->op == NEO_OP_MUL && neo_type_is_float((neo_type)a->type)) {
-    const neo_lx *x = neo_lower_expr(l, neo_expr_arg(l->m, a->body, 0));
-    const neo_lx *y = neo_lower_expr(l, neo_expr_arg(l->m, a->body, 1));
-    return neo_lx_fma(l->k, x, y, old);
+  neo_expr body = a->body;
+  bool minus = neo_expr_node(l->m, body)->op == NEO_OP_NEG;
+  if (minus)
+    body = neo_expr_arg(l->m, body, 0);
+  bool product = neo_expr_node(l->m, body)->op == NEO_OP_MUL;
+  if (a->kind == NEO_RED_SUM && product && neo_type_is_float((neo_type)a->type)) {
+    const neo_lx *x = neo_lower_expr(l, neo_expr_arg(l->m, body, 0));
+    const neo_lx *y = neo_lower_expr(l, neo_expr_arg(l->m, body, 1));
+    return neo_lx_fma(l->k, minus ? neo_lx_op1(l->k, NEO_OP_NEG, x) : x, y, old);
   }
   return combined(l, (neo_reducer)a->kind, old, neo_lower_expr(l, a->body));
 }
@@ -404,6 +413,7 @@ static void accumulate_lanes(lowering *l, neo_block *in, const lane_range *c, co
     cond = both(l, l->mask, cond);
   accumulate(l, inner, c->s, cond);
   l->guard = outer;
+  neo_lower_keep(l, inner, c->s);
   neo_lower_close_tile(l, t);
 }
 
@@ -497,11 +507,42 @@ static void join_winners(lowering *l, neo_block *in, neo_reducer kind, const acc
   }
 }
 
+/* The same over the copies of a lane, which is all lanes at once. */
+static const neo_lx *copy_tree(lowering *l, neo_reducer kind, const acc_reg *r, int64_t first,
+                               int64_t step_size, int64_t n) {
+  if (n == 1) {
+    const neo_lx *index[] = {index_of(l, l->row), lx_int(l, first), l->lane};
+    return neo_lx_reg(l->k, r->reg, index, r->rank);
+  }
+  const neo_lx *a = copy_tree(l, kind, r, first, 2 * step_size, (n + 1) / 2);
+  const neo_lx *b = copy_tree(l, kind, r, first + step_size, 2 * step_size, n / 2);
+  return combined(l, kind, a, b);
+}
+
+/* Copies of accumulators along the lanes become one, where there are no payloads. */
+static int64_t join_copies(lowering *l, neo_block *in, const neo_stage *s, const tile *part) {
+  acc_reg old[MAX_ACCS];
+  tile one = *part;
+  one.cols = 1;
+  for (uint32_t k = 0; k < s->accs.n; k++)
+    old[k] = l->acc[s->first_acc + k];
+  make_accs(l, in, s, &one, true);
+  neo_block *b = neo_lower_open_tile(l, in, &one, true);
+  for (uint32_t k = 0; k < s->accs.n; k++) {
+    neo_reducer kind = (neo_reducer)s->accs.at[k].kind;
+    set_acc(l, b, &l->acc[s->first_acc + k], copy_tree(l, kind, &old[k], 0, 1, part->cols));
+  }
+  neo_lower_close_tile(l, &one);
+  return 1;
+}
+
 /* Partial results in lanes and copies -> one element a row and column. */
 static void join_lanes(lowering *l, neo_block *in, const neo_stage *s, const tile *part,
                        const tile *t) {
   acc_reg old[MAX_ACCS], made[MAX_ACCS];
   int64_t copies = t->n_axis < 0 ? part->cols : 1;
+  if (copies > 1 && (copies & (copies - 1)) == 0 && !neo_lower_has_payload(s))
+    copies = join_copies(l, in, s, part);
   for (uint32_t k = 0; k < s->accs.n; k++)
     old[k] = l->acc[s->first_acc + k];
   begin_accs(l, in, s, t, false);
@@ -683,6 +724,7 @@ static void store_lanes(lowering *l, neo_block *in, const neo_stage *s, const ti
     l->mask_axis = (int32_t)axis;
   }
   store_values(l, b, s, reg, t->width > 1 ? 3 : 2);
+  neo_lower_keep(l, b, s);
   neo_lower_close_tile(l, t);
 }
 

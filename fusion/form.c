@@ -382,6 +382,7 @@ static neo_form *build(neo_module *m, const neo_group *g) {
   for (size_t k = 0; k < g->members.n; k++)
     add_member(&b, &g->members.at[k]);
   neo_form_gather(m, b.f);
+  neo_form_terms(m, b.f);
   neo_form_merge(m, b.f);
   neo_form_turn(m, b.f);
   neo_form_place(m, b.p, b.f);

@@ -81,12 +81,13 @@ bool neo_form_closed(const neo_form *f, neo_tensor t);
 /* Is a LOAD of the form proved to be inside its tensor under the facts? */
 bool neo_form_inside(neo_module *m, neo_prover *p, const neo_form *f, const neo_facts *facts, neo_expr load);
 
-/* ---- private to fusion: form.c builds; flat.c flattens; gather.c puts stages together; merge.c merges axes; turn.c
- * orders those of sums; shift.c moves origins; key.c hashes */
+/* ---- private to fusion: form.c builds; flat.c flattens; gather.c puts stages together; terms.c finds terms of sums;
+ * merge.c merges axes; turn.c orders those of sums; shift.c moves origins; key.c hashes */
 neo_expr neo_flat_expr(neo_module *m, neo_prover *p, const neo_axis_rec *axes, uint32_t n_axes, neo_expr assume,
                        neo_expr e);
 neo_expr neo_flat_offset(neo_module *m, neo_tensor t, const neo_expr *index);
 void neo_form_gather(neo_module *m, neo_form *f);
+void neo_form_terms(neo_module *m, neo_form *f);
 void neo_form_merge(neo_module *m, neo_form *f);
 void neo_form_turn(neo_module *m, neo_form *f);
 void neo_form_place(neo_module *m, neo_prover *p, neo_form *f);

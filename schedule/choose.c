@@ -1,8 +1,10 @@
 /* Choosing: the model's schedule, and random legal ones. */
+#include "schedule/keep.h"
 #include "schedule/model.h"
 #include "schedule/space.h"
+#include "schedule/stream.h"
 
-neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_machine *machine) {
+static neo_schedule choose(neo_module *m, const neo_group *g, const neo_machine *machine) {
   const neo_form *f = neo_group_form(m, g);
   neo_schedule s;
   if (neo_model_segment(m, g, machine, &s) && neo_schedule_legal(m, g, machine, &s, NULL))
@@ -14,6 +16,13 @@ neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_m
     return s;
   s = neo_model_plain(m, f, machine);
   return neo_schedule_legal(m, g, machine, &s, NULL) ? s : neo_schedule_plain();
+}
+
+neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_machine *machine) {
+  neo_schedule s = choose(m, g, machine);
+  s.at[NEO_SCHED_STREAM] = neo_stream_pays(m, g, &s);
+  s.at[NEO_SCHED_KEEP] = neo_keep_find(m, neo_group_form(m, g), &s).n > 0;
+  return s;
 }
 
 /* ---- random schedules, for tests */
@@ -120,5 +129,7 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
   try_value(&d, NEO_SCHED_ORDER, pick(seed, 0, 1));
   try_value(&d, NEO_SCHED_UNIT_AXES, pick(seed, 0, neo_schedule_loops(f, &d.s)));
   try_value(&d, NEO_SCHED_UNIT_SIZE, pick(seed, 1, 5));
+  try_value(&d, NEO_SCHED_STREAM, pick(seed, 0, 1));
+  try_value(&d, NEO_SCHED_KEEP, pick(seed, 0, 1));
   return d.s;
 }

@@ -1,8 +1,10 @@
 /* Which schedules are legal for a group. A legal schedule changes speed, never values (but for the rounding of sums). */
 #include "fusion/form.h"
+#include "schedule/keep.h"
 #include "schedule/model.h"
 #include "schedule/running.h"
 #include "schedule/segment.h"
+#include "schedule/stream.h"
 #include <stdarg.h>
 #include <string.h>
 
@@ -158,6 +160,10 @@ bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *ma
   for (int k = 0; k < 3; k++)
     if (axes[k] >= 0 && axes[k] < (int64_t)f->axes.n)
       tile |= 1ULL << axes[k];
+  if (s[NEO_SCHED_STREAM] && (s[NEO_SCHED_STREAM] != 1 || !neo_stream_any(m, g, sched)))
+    return no(why, "stream is for large results that lanes run along");
+  if (s[NEO_SCHED_KEEP] && (s[NEO_SCHED_KEEP] != 1 || !neo_keep_find(m, f, sched).n))
+    return no(why, "keep is for values that several stages along a row need");
   if (s[NEO_SCHED_RUNNING])
     return running_legal(m, g, f, s, why);
   if (neo_form_bound_axes(m, f) & tile)

@@ -79,6 +79,45 @@ static void visit_bodies(neo_module *m, const neo_stage *s, census *c) {
     neo_expr_visit(m, s->outs.at[k].value, count, c);
 }
 
+/* Element functions at each lane of an axis, weighed: of the heaviest stage, or of those that only
+ * store. */
+typedef struct {
+  neo_module *m;
+  uint32_t axis;
+  double ops;
+} lane_work;
+
+static void count_lanes(void *ctx, neo_expr e) {
+  lane_work *c = ctx;
+  const neo_node *n = neo_expr_node(c->m, e);
+  bool varies = neo_expr_axes(c->m, e) >> c->axis & 1;
+  if (varies && neo_op_is_elementwise((neo_op)n->op) && n->type != NEO_I64_T)
+    c->ops += math_cost((neo_op)n->op);
+}
+
+double neo_model_lane_ops(neo_module *m, neo_expr e, uint32_t axis) {
+  lane_work c = {m, axis, 0};
+  neo_expr_visit(m, e, count_lanes, &c);
+  return c.ops;
+}
+
+static double lane_ops(neo_module *m, const neo_form *f, int64_t v, bool reduced) {
+  double most = 0;
+  for (size_t k = 0; k < f->stages.n; k++) {
+    const neo_stage *s = &f->stages.at[k];
+    bool own = v >= (int64_t)f->axes.n;
+    lane_work c = {m, (uint32_t)(own ? v + (int64_t)s->axes.n - 1 : v), 0};
+    if (reduced && !s->accs.n)
+      continue;
+    for (size_t i = 0; i < s->accs.n; i++)
+      neo_expr_visit(m, s->accs.at[i].body, count_lanes, &c);
+    for (size_t i = 0; i < s->outs.n; i++)
+      neo_expr_visit(m, s->outs.at[i].value, count_lanes, &c);
+    most = c.ops > most ? c.ops : most;
+  }
+  return most;
+}
+
 static census census_of(neo_module *m, const neo_stage *s, uint32_t axis) {
   census c = {.m = m, .axis = axis};
   visit_bodies(m, s, &c);
@@ -162,6 +201,10 @@ double neo_model_plain_cost(neo_module *m, const neo_form *f, const neo_schedule
   return cost;
 }
 
+/* An exponential keeps a machine's registers and units busy by itself: several side by side only
+ * spill. */
+enum { HEAVY = 16 };
+
 static void choose_lanes(neo_module *m, const neo_form *f, int64_t most_lanes, neo_schedule *s) {
   double best = 1e300;
   uint64_t fixed = neo_form_bound_axes(m, f);
@@ -188,7 +231,8 @@ static void choose_lanes(neo_module *m, const neo_form *f, int64_t most_lanes, n
   if (w > 1 && own_cost(m, f, w) < best) {
     s->at[NEO_SCHED_VECTOR_AXIS] = (int64_t)f->axes.n;
     s->at[NEO_SCHED_VECTOR_WIDTH] = w;
-    s->at[NEO_SCHED_UNROLL_K] = longest >= 4 * w ? 4 : 1;
+    bool heavy = lane_ops(m, f, (int64_t)f->axes.n, true) >= HEAVY;
+    s->at[NEO_SCHED_UNROLL_K] = longest >= 4 * w && !heavy ? 4 : 1;
   }
 }
 
@@ -242,7 +286,8 @@ neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine
   if (v >= 0 && v < (int64_t)f->axes.n) {
     int64_t n = neo_axis_most(m, &f->axes.at[v]);
     double per_element = work_of_point(m, f);
-    s.at[NEO_SCHED_TILE_N] = n >= 4 * w ? 4 : n >= 2 * w ? 2 : 1;
+    bool heavy = lane_ops(m, f, v, false) >= HEAVY;
+    s.at[NEO_SCHED_TILE_N] = heavy ? 1 : n >= 4 * w ? 4 : n >= 2 * w ? 2 : 1;
     int64_t block = (int64_t)(UNIT_WORK / per_element) / (4 * w) * (4 * w);
     if (block < 4 * w)
       block = 4 * w;

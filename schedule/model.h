@@ -12,6 +12,8 @@ bool neo_contraction_legal(neo_module *m, const neo_group *g, const neo_machine 
 /* Largest extent of an axis: constant, or by the upper bounds of run-time sizes; at least 1. */
 int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x);
 uint32_t neo_form_widest(neo_module *m, const neo_form *f); /* bytes of the widest float or accumulator */
+/* Element functions in e that change along an axis, each weighed in additions. */
+double neo_model_lane_ops(neo_module *m, neo_expr e, uint32_t axis);
 /* The choice for a form that is no contraction. */
 neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine *machine);
 /* The choice for a contraction; false: it is none, or no tile fits. */

@@ -2,6 +2,7 @@
  * doubling. */
 #include "schedule/space_values.h"
 #include "schedule/model.h"
+#include "schedule/stream.h"
 
 typedef struct {
   const neo_space *x;
@@ -161,6 +162,13 @@ static void each(values *v, neo_sched_param k) {
   case NEO_SCHED_UNROLL_K:
     add_within(v, v->now * 2, 1, 8);
     add_within(v, v->now / 2, 1, 8);
+    break;
+  case NEO_SCHED_KEEP:
+    add(v, !v->now);
+    break;
+  case NEO_SCHED_STREAM:
+    if (v->now || neo_stream_worth_a_try(x->m, x->g, v->s))
+      add(v, !v->now);
     break;
   default:
     near(v, 0, 1 << 20);

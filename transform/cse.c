@@ -1,7 +1,8 @@
 /* Common subexpressions, at the level of definitions: expressions are hash-consed already, so two
  * definitions are equal if their words are. Walking producers first lets equality of inputs carry
- * over to their readers. */
+ * over to their readers. Then values that are in memory already are read from there (known.c). */
 #include "base/hash.h"
+#include "transform/known.h"
 #include "transform/transform.h"
 
 typedef struct {
@@ -119,6 +120,8 @@ neo_status neo_pass_cse(neo_module *m) {
   size_t n = neo_module_topo(m, roots.at, roots.n, &scratch, &defs, NULL);
   for (size_t k = 0; k < n; k++)
     merge(&c, defs[k]);
+  for (size_t k = 0; k < n; k++)
+    neo_reuse_known(m, defs[k]);
   neo_arena_free(&scratch);
   return NEO_OK;
 }

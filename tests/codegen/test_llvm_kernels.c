@@ -409,6 +409,49 @@ static void objects_are_the_same_bytes_every_time(void **state) {
   }
 }
 
+/* Buffers end at a page: of 8 n elements they begin at a multiple of a vector, of others not. */
+static void results_past_the_caches_agree_at_any_address(void **state) {
+  for (int64_t n = 60; n <= 68; n++)
+    loop_check(*state,
+               HEAD "(x: f32 read, z: f32 write noalias stream, w: f32 write stream) units 7\n"
+                    "for u in 0..7 unit\n  for l in 0..8 vector\n"
+                    "    z[u*8 + l] = x[u*8 + l] + 1.0\n    w[u*8 + 1 + l] = x[u*8 + l] * 2.0\n"
+                    "    w[u] = 3.0 if u < 1\n",
+               &(loop_case){.n_elems = SIZES(64, n, n), .seed = 3, .lo = n % 3, .hi = 7});
+}
+
+static bool asm_has(loop_fix *f, const char *buffers, const char *what) {
+  neo_llvm *l;
+  const char *why;
+  loop_compile(f,
+               loop_kernel(f, neo_arena_printf(&f->arena,
+                                               HEAD "(x: f32 read, z: f32 %s) units 8\n"
+                                                    "for u in 0..8 unit\n  for l in 0..8 vector\n"
+                                                    "    z[u*8 + l] = x[u*8 + l] + 1.0\n",
+                                               buffers)),
+               "x86-64-v3", &l);
+  const char *path = "/tmp/neo_test_stream.s";
+  assert_int_equal(neo_llvm_emit_asm(l, path, &why), NEO_OK);
+  FILE *in = fopen(path, "rb");
+  char *text = neo_arena_alloc(&f->arena, 1 << 20);
+  assert_non_null(in);
+  text[fread(text, 1, (1 << 20) - 1, in)] = 0;
+  fclose(in);
+  remove(path);
+  neo_llvm_free(l);
+  return strstr(text, what) != NULL;
+}
+
+static void only_buffers_that_stream_are_written_past_the_caches(void **state) {
+  const char *const *level = loop_levels();
+  while (*level && strcmp(*level, "x86-64-v3")) level++;
+  if (!*level) return;
+  assert_true(asm_has(*state, "write stream", "vmovntps"));
+  assert_true(asm_has(*state, "write stream", "sfence"));
+  assert_false(asm_has(*state, "write", "vmovntps"));
+  assert_false(asm_has(*state, "write", "sfence"));
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
   const struct CMUnitTest tests[] = {
@@ -426,6 +469,8 @@ int main(void) {
       TEST(integer_division_floors_and_is_total),
       TEST(comparisons_of_indices_hold_at_every_edge),
       TEST(objects_are_the_same_bytes_every_time),
+      TEST(results_past_the_caches_agree_at_any_address),
+      TEST(only_buffers_that_stream_are_written_past_the_caches),
   };
   return cmocka_run_group_tests_name("llvm_kernels", tests, NULL, NULL);
 }

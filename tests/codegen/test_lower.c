@@ -245,6 +245,25 @@ static void batched_products_and_softmax_are_right(void **state) {
         "def O[b: 2, i: 5, h: 3, d: 4] =\n  sum[j: 0..i + 2] P[b, h, i, j] * V[b, j, h, d]\n  then acc0\n");
 }
 
+/* Terms of a sum of exponentials go through scratch, in whole vectors and in the rest of a row. */
+static void values_that_stages_of_a_row_share_are_right(void **state) {
+  static const int rows[] = {3, 8, 37, 200};
+  (void)state;
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    char text[1000];
+    int n = rows[k];
+    snprintf(text, sizeof text,
+             "input X : f32 [6, %d]\ninput D : f32 [6, %d]\ntemp z : f32 [6]\ntemp Y : f32 [6, %d]\n"
+             "temp s : f32 [6]\ntemp G : f32 [6, %d]\n"
+             "def z[i: 6] =\n  logsumexp[j: %d] X[i, j]\n  then acc0\n"
+             "def Y[i: 6, j: %d] = exp(X[i, j] - z[i])\n"
+             "def s[i: 6] =\n  sum[j: %d] D[i, j] * tanh(X[i, j] * D[i, j])\n  then acc0\n"
+             "def G[i: 6, j: %d] = s[i] - tanh(X[i, j] * D[i, j])\n",
+             n, n, n, n, n, n, n, n);
+    check(text);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(elementwise_work_of_any_rank_is_right),
@@ -254,6 +273,7 @@ int main(void) {
       cmocka_unit_test(the_first_winner_and_its_place_are_found),
       cmocka_unit_test(guards_and_triangles_are_kept),
       cmocka_unit_test(gradients_of_windows_are_right),
+      cmocka_unit_test(values_that_stages_of_a_row_share_are_right),
       cmocka_unit_test(packs_of_operands_that_slide_are_right),
       cmocka_unit_test(windows_that_stick_out_of_their_operand_are_right),
       cmocka_unit_test(packs_under_bounds_of_data_are_right),

@@ -7,6 +7,7 @@
 #include "fusion/form.h"
 #include "ir/print.h"
 #include "schedule/schedule.h"
+#include <stdio.h>
 #include <string.h>
 
 static const neo_machine avx2 = {32, 16, 32768, 524288, true};
@@ -166,6 +167,21 @@ static void lanes_keep_to_the_axis_along_which_a_large_result_lies(void **state)
   assert_true(s.at[NEO_SCHED_TILE_M] * s.at[NEO_SCHED_TILE_N] >= 8);
 }
 
+static neo_schedule map_of(int rows, const char *more) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "input X : f32 [%d, 1024]\n%s : f32 [%d, 1024]\ndef Y[i: %d, j: 1024] = X[i, j] * 2.0f32\n"
+           "entry forward forward: Y = Y\n",
+           rows, more, rows, rows);
+  return choose(text);
+}
+
+static void only_results_beyond_the_caches_stream(void **state) {
+  (void)state;
+  assert_int_equal(map_of(16384, "temp Y").at[NEO_SCHED_STREAM], 1);
+  assert_int_equal(map_of(512, "temp Y").at[NEO_SCHED_STREAM], 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_printed_parses_to_the_same),
@@ -179,6 +195,7 @@ int main(void) {
       cmocka_unit_test(lanes_keep_to_the_axis_along_which_a_large_result_lies),
       cmocka_unit_test(the_innermost_axis_of_a_sum_is_one_along_which_an_operand_lies),
       cmocka_unit_test(a_sum_over_a_data_equation_runs_over_its_source),
+      cmocka_unit_test(only_results_beyond_the_caches_stream),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,6 +72,23 @@ static void equal_definitions_become_one_and_so_do_their_readers(void **state) {
   neo_arena_free(&w.arena);
 }
 
+static void a_value_that_is_read_anyway_is_not_computed_again(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [4, 5]\ninput z : f32 [4]\ntemp Y : f32 [4, 5]\n"
+           "temp A : f32 [5, 4]\ntemp B : f32 [5, 4]\ntemp C : f32 [5, 4]\n"
+           "def @1 Y[i: 4, j: 5] = exp(X[i, j] - z[i])\n"
+           "def @2 A[j: 5, i: 4] = Y[i, j] * 2.0 + exp(X[i, j] - z[i])\n"
+           "def @3 B[j: 5, i: 4] = Y[i, 0] * 2.0 + exp(X[i, j] - z[i])\n"
+           "def @4 C[j: 5, i: 4] = exp(X[i, j] - z[i])\n"
+           "entry forward forward: A = A, B = B, C = C\n");
+  apply(&w, neo_pass_cse);
+  assert_non_null(strstr(definition(&w, "A"), "Y[i, j] * 2.0 + Y[i, j]"));
+  assert_non_null(strstr(definition(&w, "B"), "exp")); /* another element */
+  assert_non_null(strstr(definition(&w, "C"), "exp")); /* not read */
+  neo_arena_free(&w.arena);
+}
+
 static void outputs_keep_their_own_definition(void **state) {
   (void)state;
   world w;
@@ -190,6 +207,7 @@ int main(void) {
       cmocka_unit_test(
           training_is_a_constant_in_each_entry_and_what_does_not_depend_on_it_is_shared),
       cmocka_unit_test(equal_definitions_become_one_and_so_do_their_readers),
+      cmocka_unit_test(a_value_that_is_read_anyway_is_not_computed_again),
       cmocka_unit_test(outputs_keep_their_own_definition),
       cmocka_unit_test(a_guard_that_always_holds_is_dropped),
       cmocka_unit_test(a_range_that_steps_every_other_place_becomes_two_pieces_of_constant_windows),

@@ -116,7 +116,7 @@ def memory_bound(threads):
         ("cross_entropy", ["XL", "YL"], "", words, 3)]:
         yield Row(f"{name} forward and backward", "memory bound",
                   f"{4e-6 * elements * passes:.4g} MB", BENCHMARKS + "memory.expr",
-                  f"{name}_f,{name}_b", TORCH, threads, bytes=4 * elements * passes, bandwidth=0.8,
+                  f"{name}_fb", TORCH, threads, bytes=4 * elements * passes, bandwidth=0.8,
                   arguments=dict(torch=dict(what=name, args=args, seed=seed)))
 
 

@@ -1,0 +1,29 @@
+/* Values of a row that several stages need: computed by the first of them, kept in scratch for the
+ * others. Softmax, whose stages are
+ *
+ *     stage 0  i  m = max X[r, i]
+ *     stage 1  i  s = sum exp(X[r, i] - m)
+ *     stage 2  i  Y[r, i] = exp(X[r, i] - m) * (1/s)
+ *
+ * computes exp(X[r, i] - m) once: stage 1 writes it to a row that stays in the cache, stage 2 reads
+ * it from there. */
+#ifndef NEO_SCHEDULE_KEEP_H
+#define NEO_SCHEDULE_KEEP_H
+#include "fusion/form.h"
+#include "schedule/schedule.h"
+
+enum { NEO_KEEP_MOST = 4 };
+
+typedef struct {
+  uint32_t n;
+  int64_t row; /* elements of each: of the own axis of the stages */
+  struct {
+    neo_expr value;
+    uint32_t first; /* stage that computes it; all later ones read it */
+  } at[NEO_KEEP_MOST];
+} neo_keeps;
+
+/* What can be kept with the lanes and tiles of `s`, whatever it says in `keep`; n may be 0. */
+neo_keeps neo_keep_find(neo_module *m, const neo_form *f, const neo_schedule *s);
+
+#endif

@@ -1,0 +1,78 @@
+/* Which results may be written past the caches, and for which that pays (stream.h). */
+#include "schedule/stream.h"
+
+/* Smaller ones may be in a cache when they are read, larger ones hardly; between the two it is worth
+ * a try. */
+enum { TRY_BYTES = 4 << 20, PAYS_BYTES = 32 << 20 };
+
+static int64_t bytes_of(neo_module *m, neo_tensor t) {
+  int64_t n = neo_extent_most(m, neo_tensor_elements(m, t));
+  return n * neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
+}
+
+/* Is the new version of a tensor that is read: its lines are there already. */
+static bool in_place(const neo_module *m, const neo_group *g, neo_tensor t) {
+  neo_tensor old = neo_tensor_at(m, t)->updates;
+  for (size_t k = 0; k < g->reads.n; k++)
+    if (g->reads.at[k].i == t.i || (old.i && g->reads.at[k].i == old.i))
+      return true;
+  return false;
+}
+
+static bool is_map(const neo_form *f) {
+  for (size_t k = 0; k < f->stages.n; k++)
+    if (f->stages.at[k].accs.n || f->stages.at[k].axes.n)
+      return false;
+  return true;
+}
+
+/* Lanes follow each other along the stage's last own axis, or along a shared one of a map. */
+static bool lanes_follow(const neo_form *f, const neo_stage *s, int64_t v, uint32_t *axis) {
+  bool shared = v < (int64_t)f->axes.n;
+  *axis = (uint32_t)(shared ? v : v + (int64_t)s->axes.n - 1);
+  return v >= 0 && (shared ? is_map(f) : s->axes.n > 0);
+}
+
+bool neo_stream_fits(neo_module *m, const neo_group *g, const neo_schedule *s, neo_tensor t) {
+  const neo_form *f = neo_group_form(m, g);
+  const int64_t *p = s->at;
+  if (p[NEO_SCHED_TILE_M] > 1 || p[NEO_SCHED_MERGE] > 1 || p[NEO_SCHED_AXIS_N] >= 0 ||
+      p[NEO_SCHED_SEGMENT] || p[NEO_SCHED_RUNNING] || p[NEO_SCHED_BLOCK_K] || p[NEO_SCHED_PACK])
+    return false;
+  if (in_place(m, g, t))
+    return false;
+  size_t found = 0;
+  for (size_t k = 0; k < f->stages.n; k++) {
+    const neo_stage *stage = &f->stages.at[k];
+    for (size_t i = 0; i < stage->outs.n; i++) {
+      uint32_t axis;
+      int64_t stride;
+      if (stage->outs.at[i].tensor.i != t.i)
+        continue;
+      found++;
+      if (!lanes_follow(f, stage, p[NEO_SCHED_VECTOR_AXIS], &axis) ||
+          !neo_flat_stride(m, stage->outs.at[i].offset, axis, &stride) || stride != 1)
+        return false;
+    }
+  }
+  return found > 0;
+}
+
+static bool fits_from(neo_module *m, const neo_group *g, const neo_schedule *s, int64_t bytes) {
+  for (size_t k = 0; k < g->roots.n; k++)
+    if (bytes_of(m, g->roots.at[k]) >= bytes && neo_stream_fits(m, g, s, g->roots.at[k]))
+      return true;
+  return false;
+}
+
+bool neo_stream_any(neo_module *m, const neo_group *g, const neo_schedule *s) {
+  return fits_from(m, g, s, INT64_MIN);
+}
+
+bool neo_stream_worth_a_try(neo_module *m, const neo_group *g, const neo_schedule *s) {
+  return fits_from(m, g, s, TRY_BYTES);
+}
+
+bool neo_stream_pays(neo_module *m, const neo_group *g, const neo_schedule *s) {
+  return fits_from(m, g, s, PAYS_BYTES);
+}
