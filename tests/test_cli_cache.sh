@@ -229,7 +229,7 @@ output S
 END
 expect 0 "explain" "$NEOC" explain m.expr --schedule --records=none
 says out '^  by the analytic model$' "explain"
-expect 0 "a foreign record" "$NEOC" compile m.expr -o o --records=v3.records
+expect 0 "a foreign record" "$NEOC" compile m.expr -o o --records=none,v3.records
 [ ! -s err ] || fail "records of other groups are remarked upon"
 expect 3 "records that are not there" "$NEOC" compile m.expr --records=nothere -o o
 expect 2 "no list" "$NEOC" compile m.expr --records=a,,b -o o

@@ -57,8 +57,11 @@ y[i, j] = sum[k] A[i, k] * B[k, j]
 output y
 END
 explain() { "$neoc" explain --schedule --mcpu=x86-64-v3 "$work/m.expr" "$@" >"$work/out" 2>&1 || fail "explain" "$work/out"; }
-"$neoc" tune "$work/m.expr" --mcpu=x86-64-v3 --time=2s --records="none,$work/tuned" -q \
-  >"$work/log" 2>&1 || fail "neoc tune" "$work/log"
+for seconds in 2 10 60; do # until something was measured, however busy the machine
+  "$neoc" tune "$work/m.expr" --mcpu=x86-64-v3 --time=$seconds --records="none,$work/tuned" -q \
+    >"$work/log" 2>&1 || fail "neoc tune" "$work/log"
+  [ ! -s "$work/tuned.trials" ] || break
+done
 key=$(sed -n 's/.*"key":"\([0-9a-f]*\)".*/\1/p' "$work/tuned.trials" | head -1)
 target=$(sed -n 's/.*"target":"\([^"]*\)".*/\1/p' "$work/tuned.trials" | head -1)
 build=$(sed -n 's/.*"build":"\([^"]*\)".*/\1/p' "$work/tuned.trials" | head -1)

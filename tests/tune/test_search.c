@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 7, MOST_MEASUREMENTS = 25 };
+enum { SEEDS = 3, MOST_MEASUREMENTS = 25 };
 static const neo_machine avx2 = {32, 16, 32768, 524288, true};
 
 typedef struct {

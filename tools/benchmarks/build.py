@@ -12,7 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 NEEDS = {  # library, header and Debian's package of what a program needs
     "onednn": ("-ldnnl", "oneDNN", "libdnnl-dev"),
 }
-SURVEY_S = 300
+SURVEY_S = 600
 TUNE_EXTRA_S = 600  # beyond its budget, for compiling
 
 

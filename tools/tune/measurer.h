@@ -12,7 +12,7 @@ typedef struct {
   const char *program;
   pid_t pid;
   FILE *to, *from;
-  const char *why; /* of the last failure of the process itself */
+  const char *why;            /* of the last failure of the process itself */
   NEO_VEC(const char *) told; /* lines of the job so far, the base's among them */
   int restarts;
 } neo_measurer;
