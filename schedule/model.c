@@ -278,6 +278,22 @@ void neo_model_units(neo_module *m, const neo_form *f, neo_schedule *s) {
     s->at[NEO_SCHED_UNIT_SIZE] = 1;
 }
 
+/* Sums along columns of tensors beyond the caches, [rows, n]: each row is another page. A wide tile
+ * takes more of it at a time; that its accumulators do not fit into registers costs less. */
+enum { WIDE = 16 };
+
+static bool sums_columns(neo_module *m, const neo_form *f, int64_t n, int64_t lanes) {
+  enum { LEAST_ROWS = 256, LEAST_TILES = 4, BEYOND = 4 << 20 };
+  if (n < WIDE * lanes * LEAST_TILES)
+    return false;
+  for (size_t k = 0; k < f->stages.n; k++) {
+    const neo_stage *s = &f->stages.at[k];
+    if (s->accs.n && points(m, s) >= LEAST_ROWS && points(m, s) * (double)n >= BEYOND)
+      return true;
+  }
+  return false;
+}
+
 neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine *machine) {
   neo_schedule s = neo_schedule_plain();
   int64_t lanes = machine->vector_bytes / neo_form_widest(m, f);
@@ -293,6 +309,10 @@ neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine
       block = 4 * w;
     if (block < n)
       s.at[NEO_SCHED_BLOCK_N] = block;
+    if (!heavy && sums_columns(m, f, n, w)) {
+      s.at[NEO_SCHED_TILE_N] = WIDE;
+      s.at[NEO_SCHED_BLOCK_N] = WIDE * w;
+    }
   }
   neo_model_units(m, f, &s);
   return s;

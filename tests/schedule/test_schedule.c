@@ -182,6 +182,21 @@ static void only_results_beyond_the_caches_stream(void **state) {
   assert_int_equal(map_of(512, "temp Y").at[NEO_SCHED_STREAM], 0);
 }
 
+static neo_schedule column_sums_of(int rows) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "input X : f32 [%d, 1024]\ntemp Y : f32 [1024]\ndef Y[j: 1024] =\n  sum[i: %d] X[i, j]\n"
+           "  then acc0\nentry forward forward: Y = Y\n",
+           rows, rows);
+  return choose(text);
+}
+
+static void columns_of_a_tensor_beyond_the_caches_are_summed_in_wide_tiles(void **state) {
+  (void)state;
+  assert_int_equal(column_sums_of(16384).at[NEO_SCHED_TILE_N], 16);
+  assert_in_range(column_sums_of(64).at[NEO_SCHED_TILE_N], 1, 4);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_printed_parses_to_the_same),
@@ -196,6 +211,7 @@ int main(void) {
       cmocka_unit_test(the_innermost_axis_of_a_sum_is_one_along_which_an_operand_lies),
       cmocka_unit_test(a_sum_over_a_data_equation_runs_over_its_source),
       cmocka_unit_test(only_results_beyond_the_caches_stream),
+      cmocka_unit_test(columns_of_a_tensor_beyond_the_caches_are_summed_in_wide_tiles),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
