@@ -189,11 +189,12 @@ static descent block_ordered(neo_tiles *q, neo_schedule *s) {
   return best;
 }
 
-/* Which tiles are the outer loop is of weight where sums are short: what they are written to is most of the traffic. */
+/* Which tiles are the outer loop is of weight where sums, or their blocks, are short: what they are written to, or kept in
+ * between, is much of the traffic. */
 static double block_shared(neo_tiles *q, neo_schedule *s) {
   enum { SHORT = 512 };
   descent best = block_ordered(q, s);
-  if (s->at[NEO_SCHED_AXIS_M] >= 0 && q->steps <= SHORT) {
+  if (s->at[NEO_SCHED_AXIS_M] >= 0 && (q->steps <= SHORT || !s->at[NEO_SCHED_PACK])) {
     s->at[NEO_SCHED_ORDER] = 1;
     descent d = block_ordered(q, s);
     if (d.fits > best.fits || (d.fits == best.fits && d.merit < best.merit))

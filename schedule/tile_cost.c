@@ -9,7 +9,7 @@
 #include "schedule/tile.h"
 #include <math.h>
 
-enum { LINE_BYTES = 64, LINE_CYCLES = 4, TILE_CYCLES = 20, BLOCK_CYCLES = 60, COPIED_CYCLES = 1000 };
+enum { LINE_BYTES = 64, LINE_CYCLES = 4, TILE_CYCLES = 20, PART_CYCLES = 6, BLOCK_CYCLES = 60, COPIED_CYCLES = 1000 };
 
 /* ---- the geometry of a schedule */
 
@@ -171,7 +171,7 @@ static double laid_out_read(neo_tiles *q, const geometry *g, const neo_look *x) 
 /* Cycles a step of reading the column vectors of a tile where they lie: what is read again for other rows may still be near;
  * what is read first comes as streams only where a block of the reduction is so short that its rows are. */
 static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
-  enum { MANY = 8, ROW_BYTES = 4096 };
+  enum { FEW = 8, MANY = 16, ROW_BYTES = 4096 };
   neo_look x = neo_tiles_columns(q, k, g->v, g->merge);
   if (is_laid_out(q, g, &x))
     return laid_out_read(q, g, &x);
@@ -184,11 +184,13 @@ static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
   double tiles = ceil(g->mb / g->r), part = g->columns_first ? lines : row / LINE_BYTES;
   touched all = evenly(q->steps * g->n * bytes);
   touched again = in_runs(q, g->steps * (g->columns_first ? wide : g->nb) * bytes, part, w.jump);
-  bool whole_rows = (int64_t)row == w.jump; /* one follows the other */
-  if (whole_rows && (g->steps <= MANY || wide >= g->nb))
-    row *= g->steps;
-  bool streams = (g->steps <= MANY || whole_rows) && row >= ROW_BYTES / 4;
+  bool many = g->steps > MANY && wide < g->nb; /* rows that are begun together */
+  if ((int64_t)row == w.jump && !many)
+    row *= g->steps; /* one follows the other */
+  bool streams = !many && row >= ROW_BYTES / 4;
   double first = far(q, all, streams ? STREAMS : ALONE) * (streams ? 1 + ROW_BYTES / row : 1);
+  if (streams && g->steps > FEW)
+    first *= 1.4;
   double then = far(q, again, streams ? STREAMS : ALONE);
   return t * g->c + lines / w.run * (first + (tiles - 1) * then) / tiles;
 }
@@ -349,15 +351,12 @@ static double tiles_cycles(const geometry *g, const tiling *t) {
 /* Cycles an element of fetching what is copied: the lines of the tensor, each as often as there are copies of its elements in
  * a row; a row of columns is a stream where it is long. */
 static double source_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
-  enum { ROW_BYTES = 4096 };
   bool rows = side == NEO_SIDE_ROWS;
   double bytes = (double)q->bytes, elements = rows ? g->m : g->n, tensor = neo_tiles_elements(q, k);
   for (uint32_t i = 0; i < q->s->axes.n; i++)
     if (q->c->factor[k].axes >> (q->f->axes.n + i) & 1)
       elements *= (double)q->own[i];
-  double chunk = rows ? LINE_BYTES : g->nb * bytes, line = 10;
-  if (!walk_of(q, k).jumps || chunk >= ROW_BYTES)
-    line = 2.5;
+  double line = walk_of(q, k).jumps ? 10 : 2.5;
   if (elements * bytes <= (double)q->machine->l2_bytes)
     line = 1;
   return line * bytes / LINE_BYTES * (tensor < elements ? tensor / elements : 1);
@@ -429,6 +428,12 @@ static bool matters(const neo_tiles *q, const geometry *g, const neo_outer_loop 
   return (o->axis == g->am) == (side == NEO_SIDE_ROWS);
 }
 
+/* Cycles an element of writing it to scratch that is too large to stay near. */
+static double scratch_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
+  double bytes = packed_elements(q, g, k, side, g->steps) * (double)q->bytes, line = 8;
+  return bytes > (double)q->machine->l2_bytes / 2 ? line * (double)q->bytes / LINE_BYTES : 0;
+}
+
 /* How often an operand is copied: codegen/lower.c makes a copy as far out in a unit as it is the same. */
 static double copy_count(const neo_tiles *q, const geometry *g, const neo_schedule *s, uint32_t k,
                          neo_side side) {
@@ -455,7 +460,8 @@ static double copies_cycles(neo_tiles *q, const geometry *g, const neo_schedule 
       if (q->c->factor[k].axes >> (q->f->axes.n + i) & 1)
         steps *= (double)q->own[i];
     elements = packed_elements(q, g, k, side, steps);
-    cycles += copy_count(q, g, s, k, side) * elements * copy_cycles(q, g, k, side);
+    double each = copy_cycles(q, g, k, side) + scratch_cycles(q, g, k, side);
+    cycles += copy_count(q, g, s, k, side) * elements * each;
   }
   return cycles;
 }
@@ -504,12 +510,20 @@ static double written(const neo_tiles *q, const geometry *g) {
 
 /* ---- the whole */
 
+/* Adding a vector to what there is of it, and keeping it: lines of rows here and there, or streams. */
+static double kept_cycles(const neo_tiles *q, const geometry *g) {
+  enum { RUN_BYTES = 1024 };
+  double bytes = (double)q->bytes, kept = g->mb * g->nb * bytes;
+  bool streams = !g->columns_first && g->nb * bytes >= RUN_BYTES;
+  if (kept <= (double)q->machine->l1_bytes / 2)
+    return streams ? 1.5 : 2.5;
+  if (kept <= (double)q->machine->l2_bytes / 2)
+    return streams ? 1.5 : 5;
+  return streams ? 4 : 9;
+}
+
 static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s) {
-  /* adding a vector to what there is, and keeping it */
-  double kept = g->mb * g->nb * (double)q->bytes;
-  double partial = kept <= (double)q->machine->l1_bytes / 2   ? 2.5
-                   : kept <= (double)q->machine->l2_bytes / 2 ? 5
-                                                              : 9;
+  double partial = kept_cycles(q, g);
   tiling t = {.lanes = (double)q->lanes, .steps = q->steps * g->clip, .rd = shared_reads(q, g)};
   neo_tile_end end = neo_tiles_end(q, g->v, g->merge);
   t.end = 3 + end.cycles;
@@ -518,7 +532,7 @@ static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s
   if (half && !rows_follow(q, g)) /* half cache lines are fetched twice */
     t.end *= 1.8;
   t.end += (g->kb - 1) * partial + written(q, g);
-  double more = (g->kb - 1) * TILE_CYCLES * ceil(g->m / g->r) * ceil(g->n / (g->c * t.lanes));
+  double more = (g->kb - 1) * PART_CYCLES * ceil(g->m / g->r) * ceil(g->n / (g->c * t.lanes));
   return g->outer * (tiles_cycles(g, &t) + more) + copies_cycles(q, g, s);
 }
 

@@ -51,9 +51,22 @@ static void insert(neo_ranked *top, size_t *n, size_t most, const neo_ranked *x)
   top[k] = *x;
 }
 
+/* What a tile may come to once it has blocks. Where nothing is packed a long reduction reads columns from far at every step:
+ * short blocks of it make these streams, and then another shape of tile is best. */
+static double promise(search *c, const candidate *x, const neo_schedule *s) {
+  enum { BLOCK = 8 };
+  double cost = neo_tiles_cost(&c->q, s);
+  if (x->pack || x->own_lanes || x->am < 0 || c->q.own[0] <= BLOCK)
+    return cost;
+  neo_schedule y = *s;
+  y.at[NEO_SCHED_BLOCK_K] = BLOCK;
+  y.at[NEO_SCHED_ORDER] = 1;
+  return fmin(cost, neo_tiles_cost(&c->q, &y));
+}
+
 static void consider(search *c, const candidate *x) {
   neo_ranked y = {basic(c, x), 0};
-  y.cost = neo_tiles_cost(&c->q, &y.schedule);
+  y.cost = promise(c, x, &y.schedule);
   int64_t v = x->own_lanes ? (int64_t)c->q.f->axes.n : x->v;
   ranking *top = &c->top[v * SETS + x->pack];
   if (y.cost < c->best)
