@@ -279,7 +279,9 @@ static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRe
                                  .nonneg = nonneg,
                                  .multiple = multiple};
   uint32_t accesses = g->n_accesses;
+  if (s->loop == NEO_LOOP_UNIT) neo_ll_tiles_begin(g);
   block(g, &s->body);
+  if (s->loop == NEO_LOOP_UNIT) neo_ll_tiles_end(g);
   bool many = g->n_accesses - accesses > MANY_ACCESSES;
   LLVMValueRef next = counted_on(g, x, s->step, nonneg, many);
   LLVMBasicBlockRef last = LLVMGetInsertBlock(b);
@@ -351,6 +353,7 @@ static void statement(neo_ll_gen *g, const neo_ls *s) {
   case NEO_LS_REG: declare(g, s); break;
   case NEO_LS_SET: set(g, s); break;
   case NEO_LS_STORE: store(g, s); break;
+  case NEO_LS_TILE: neo_ll_tile(g, s); break;
   }
 }
 
@@ -406,7 +409,9 @@ static void body(neo_ll_gen *g) {
   LLVMValueRef hi = argument(g, i64_type(g), offsetof(neo_rt_args, hi));
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, lo, hi, ""), run, after);
   LLVMPositionBuilderAtEnd(b, run);
+  neo_ll_tiles_begin(g);
   block(g, &g->k->body);
+  neo_ll_tiles_end(g);
   LLVMBuildBr(b, after);
   LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(b));
   LLVMPositionBuilderAtEnd(b, after);
@@ -471,6 +476,8 @@ neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
   LLVMPositionBuilderAtEnd(l->entry, g.entry_block);
   LLVMPositionBuilderAtEnd(l->b, first);
   make_state(&g, symbol);
+  g.tiles = neo_kernel_has_tiles(k);
+  if (g.tiles) neo_ll_tiles_declare(&g);
   bodies(&g);
   LLVMBuildRet(l->b, LLVMConstInt(i32_type, 0, false));
   LLVMBuildBr(l->entry, first);

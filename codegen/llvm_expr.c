@@ -217,6 +217,17 @@ static neo_ll_val fused(neo_ll_gen *g, const neo_lx *e) {
   return (neo_ll_val){neo_ll_round(g->l, t, v), lanes, depth};
 }
 
+static neo_ll_val pair(neo_ll_gen *g, const neo_lx *e) {
+  neo_ll_val x = neo_ll_expr(g, e->arg[0]), y = neo_ll_expr(g, e->arg[1]);
+  bool lanes = x.lanes || y.lanes;
+  LLVMValueRef v[] = {lanes ? neo_ll_spread(g, x) : x.v, lanes ? neo_ll_spread(g, y) : y.v};
+  LLVMBuilderRef b = g->l->b;
+  LLVMTypeRef t = neo_ll_int_type(g->l, 32, neo_ll_width(v[0]));
+  LLVMValueRef low = LLVMBuildLShr(b, LLVMBuildBitCast(b, v[0], t, ""), neo_ll_int(t, 16), "");
+  LLVMValueRef high = LLVMBuildAnd(b, LLVMBuildBitCast(b, v[1], t, ""), neo_ll_int(t, -65536), "");
+  return (neo_ll_val){LLVMBuildOr(b, low, high, ""), lanes, x.depth > y.depth ? x.depth : y.depth};
+}
+
 static neo_ll_val random_(neo_ll_gen *g, const neo_lx *e) {
   LLVMValueRef key[3];
   for (uint32_t k = 0; k < 3; k++) key[k] = neo_ll_key_value(g, k);
@@ -262,6 +273,7 @@ static neo_ll_val emit(neo_ll_gen *g, const neo_lx *e) {
   case NEO_LX_REG: return reg(g, e);
   case NEO_LX_RAND: return random_(g, e);
   case NEO_LX_FMA: return fused(g, e);
+  case NEO_LX_PAIR: return pair(g, e);
   default: return operation(g, e);
   }
 }

@@ -63,6 +63,7 @@ LLVMValueRef neo_ll_rand(neo_llvm *l, const LLVMValueRef key[3], uint32_t site,
 
 /* ---- functions (llvm_module.c) */
 LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported);
+void neo_ll_text_attribute(neo_llvm *l, LLVMValueRef fn, const char *name, const char *value);
 void neo_ll_enum_attribute(neo_llvm *l, LLVMValueRef fn, const char *name);
 /* A pure function that several places of a model call, "<prefix>.<what>". If it is new, the builder stands in its
  * body and *back is the block to return to, once the body is written; else *back is null. */
@@ -120,6 +121,8 @@ typedef struct {
   uint8_t *facts;
   uint32_t stamp;
   NEO_VEC(uint32_t) trail;
+  bool tiles;              /* the kernel uses tile registers */
+  LLVMValueRef tile_state; /* where the target has none: their content */
 } neo_ll_gen;
 
 enum { NEO_LL_LOADS = 1, /* evaluating it reads a buffer */
@@ -165,6 +168,11 @@ neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll
 void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value,
                   neo_ll_val guard);
 neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b); /* conjunction; v null is true */
+/* llvm_amx.c: tile registers. Declared once for a kernel; begin and end stand around each unit of work. */
+void neo_ll_tiles_declare(neo_ll_gen *g);
+void neo_ll_tiles_begin(neo_ll_gen *g);
+void neo_ll_tiles_end(neo_ll_gen *g);
+void neo_ll_tile(neo_ll_gen *g, const neo_ls *s);
 uint32_t neo_ll_enter(neo_ll_gen *g); /* values made until leave are forgotten then */
 void neo_ll_leave(neo_ll_gen *g, uint32_t at);
 

@@ -81,7 +81,7 @@ void neo_ll_enum_attribute(neo_llvm *l, LLVMValueRef fn, const char *name) {
                           LLVMCreateEnumAttribute(l->ctx, kind, 0));
 }
 
-static void text_attribute(neo_llvm *l, LLVMValueRef fn, const char *name, const char *value) {
+void neo_ll_text_attribute(neo_llvm *l, LLVMValueRef fn, const char *name, const char *value) {
   LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                           LLVMCreateStringAttribute(l->ctx, name, (unsigned)strlen(name), value,
                                                     (unsigned)strlen(value)));
@@ -89,10 +89,10 @@ static void text_attribute(neo_llvm *l, LLVMValueRef fn, const char *name, const
 
 static void target_attributes(neo_llvm *l, LLVMValueRef fn) {
   neo_ll_enum_attribute(l, fn, "nounwind");
-  text_attribute(l, fn, "target-cpu", l->target.cpu);
-  text_attribute(l, fn, "target-features", l->target.features);
+  neo_ll_text_attribute(l, fn, "target-cpu", l->target.cpu);
+  neo_ll_text_attribute(l, fn, "target-features", l->target.features);
   if (l->target.vector_bytes > 16)
-    text_attribute(l, fn, "prefer-vector-width", l->target.vector_bytes == 64 ? "512" : "256");
+    neo_ll_text_attribute(l, fn, "prefer-vector-width", l->target.vector_bytes == 64 ? "512" : "256");
 }
 
 /* Gives `made` the name; a placeholder of that name, referred to before, becomes `made`. */

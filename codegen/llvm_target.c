@@ -31,6 +31,11 @@ static const level levels[] = {
 };
 enum { N_LEVELS = sizeof levels / sizeof levels[0] };
 
+/* Beyond the level, for kernels that have a variant without them. */
+#define MATRIX_NEEDS "+amx-tile,+amx-bf16"
+#define MATRIX_RT "amx-tile,amx-bf16"
+#define PLAIN_TILES "+tiles"
+
 static const char *host_arch(void) {
 #if defined(__aarch64__)
   return "aarch64";
@@ -70,7 +75,7 @@ static const level *named_level(const char *arch, const char *cpu) {
   return NULL;
 }
 
-/* CPUs of which the level is known; their own instructions beyond it stay unused. */
+/* CPUs of which the level is known; their own instructions beyond it stay unused, but for tiles. */
 static const char *const cpu_levels[][2] = {
     {"x86-64", "x86-64-v2"},         {"nehalem", "x86-64-v2"},        {"westmere", "x86-64-v2"},
     {"haswell", "x86-64-v3"},        {"broadwell", "x86-64-v3"},      {"skylake", "x86-64-v3"},
@@ -87,6 +92,31 @@ static const level *cpu_level(const char *arch, const char *cpu) {
   for (size_t i = 0; i < sizeof cpu_levels / sizeof cpu_levels[0]; i++)
     if (neo_streq(cpu_levels[i][0], cpu)) return named_level(arch, cpu_levels[i][1]);
   return NULL;
+}
+
+static bool has_matrix(const char *cpu) {
+  return neo_streq(cpu, "sapphirerapids") || neo_streq(cpu, "graniterapids");
+}
+
+static bool native_matrix(void) {
+  char *features = LLVMGetHostCPUFeatures();
+  bool found = has_all(features, MATRIX_NEEDS);
+  LLVMDisposeMessage(features);
+  return found;
+}
+
+/* "x86-64-v3+tiles": the name without the end, and true. */
+static bool takes_plain_tiles(neo_arena *a, const char **mcpu) {
+  size_t n = *mcpu ? strlen(*mcpu) : 0, end = strlen(PLAIN_TILES);
+  if (n <= end || !neo_streq(*mcpu + n - end, PLAIN_TILES))
+    return false;
+  *mcpu = neo_arena_strndup(a, *mcpu, n - end);
+  return true;
+}
+
+static void add_matrix(neo_target *t, neo_matrix kind) {
+  t->matrix = kind;
+  t->matrix_needs = kind == NEO_MATRIX_AMX ? MATRIX_RT : "";
 }
 
 static void fill(neo_arena *a, const level *v, const char *cpu, neo_target *out) {
@@ -106,6 +136,7 @@ static void fill(neo_arena *a, const level *v, const char *cpu, neo_target *out)
 neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,
                              const char **why) {
   const char *arch = !target || neo_streq(target, "cpu") ? host_arch() : target;
+  bool plain_tiles = takes_plain_tiles(a, &mcpu);
   bool native = !mcpu || neo_streq(mcpu, "native");
   *why = "";
   if (!neo_streq(arch, "x86_64") && !neo_streq(arch, "aarch64")) {
@@ -125,5 +156,8 @@ neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu,
     return NEO_UNSUPPORTED;
   }
   fill(a, v, cpu, out);
+  bool is_amx = native && is_host ? v->vector_bytes == 64 && native_matrix() : has_matrix(cpu);
+  bool is_plain = plain_tiles && neo_streq(arch, "x86_64");
+  add_matrix(out, is_plain ? NEO_MATRIX_PLAIN : is_amx ? NEO_MATRIX_AMX : NEO_MATRIX_NONE);
   return NEO_OK;
 }

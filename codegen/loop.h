@@ -37,6 +37,9 @@
  *         for l in 0..8 vector
  *           Y[b*128 + j0 + v*8 + l] = relu(acc[v, l] + b1[j0 + v*8 + l])
  *
+ * TILE statements are the rows of codegen/tile.def: what a matrix unit does with its tile registers,
+ * whose content is lost at the end of a unit of work.
+ *
  * Elementwise operators are the rows of ir/ops.def with the same meaning. Types: i64 for addresses,
  * whose arithmetic must not wrap; f16 and bf16 values compute in f32 and round at each operator (as
  * ops.def says).
@@ -49,6 +52,7 @@
 #include "base/status.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "codegen/tile.h"
 #include "ir/interp.h"
 #include "ir/ir.h"
 
@@ -62,6 +66,7 @@ typedef enum {
   NEO_LX_REG,   /* attr: register; args: indices */
   NEO_LX_RAND,  /* attr: site; arg 0: linear element; f32 or f64 */
   NEO_LX_FMA,   /* a*b + c in one rounding or two, so tests compare with a tolerance */
+  NEO_LX_PAIR,  /* two bf16 as one i32, the first in the low half */
   NEO_LX_OP     /* attr: neo_op (elementwise rows); args */
 } neo_lx_kind;
 
@@ -76,7 +81,14 @@ struct neo_lx { /* immutable; may be shared */
 };
 
 typedef enum { NEO_LOOP_SERIAL, NEO_LOOP_UNIT, NEO_LOOP_UNROLL, NEO_LOOP_VECTOR } neo_loop_kind;
-typedef enum { NEO_LS_FOR, NEO_LS_IF, NEO_LS_REG, NEO_LS_SET, NEO_LS_STORE } neo_ls_kind;
+typedef enum {
+  NEO_LS_FOR,
+  NEO_LS_IF,
+  NEO_LS_REG,
+  NEO_LS_SET,
+  NEO_LS_STORE,
+  NEO_LS_TILE
+} neo_ls_kind;
 
 typedef struct neo_ls neo_ls;
 typedef struct {
@@ -85,12 +97,13 @@ typedef struct {
 } neo_block; /* NEO_PUSH(arena, &block, stmt) */
 struct neo_ls {
   uint8_t kind, loop;
-  uint32_t attr;           /* FOR: variable. REG, SET: register. STORE: buffer */
+  uint8_t op, tile[3];     /* TILE: a row of tile.def, and its registers */
+  uint32_t attr;           /* FOR: variable. REG, SET: register. STORE, TILE: buffer */
   const neo_lx *lo, *hi;   /* FOR: [lo, hi) */
-  int64_t step;            /* FOR: > 0 */
+  int64_t step;            /* FOR: > 0. TILE: elements between two rows */
   const neo_lx *cond;      /* IF; STORE: may be null */
   uint8_t n_index;
-  const neo_lx *index[4];  /* SET: register indices; STORE: index[0] the element offset */
+  const neo_lx *index[4];  /* SET: register indices; STORE, TILE: index[0] the element offset */
   const neo_lx *value;     /* SET, STORE */
   neo_block body, other;   /* FOR, IF; IF: else */
   neo_span span;
@@ -154,6 +167,7 @@ const neo_lx *neo_lx_loadif(neo_kernel *k, uint32_t buf, const neo_lx *offset, c
 const neo_lx *neo_lx_reg(neo_kernel *k, uint32_t reg, const neo_lx *const *index, size_t n);
 const neo_lx *neo_lx_rand(neo_kernel *k, neo_type t, uint32_t site, const neo_lx *element);
 const neo_lx *neo_lx_fma(neo_kernel *k, const neo_lx *a, const neo_lx *b, const neo_lx *c);
+const neo_lx *neo_lx_pair(neo_kernel *k, const neo_lx *first, const neo_lx *second);
 const neo_lx *neo_lx_op(neo_kernel *k, neo_op op, neo_type t, const neo_lx *const *arg, size_t n);
 const neo_lx *neo_lx_op1(neo_kernel *k, neo_op op, const neo_lx *a);
 const neo_lx *neo_lx_op2(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx *b);
@@ -172,6 +186,11 @@ void neo_ls_set(neo_kernel *k, neo_block *in, uint32_t reg, const neo_lx *const 
                 const neo_lx *value);
 void neo_ls_store(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset,
                   const neo_lx *value, const neo_lx *cond);
+
+/* Tile registers: reg[] as many as the row has. buf, offset and pitch where it reads or writes memory. */
+void neo_ls_tile(neo_kernel *k, neo_block *in, neo_tile_op op, const uint8_t *reg, uint32_t buf,
+                 const neo_lx *offset, int64_t pitch);
+bool neo_kernel_has_tiles(const neo_kernel *k);
 
 bool neo_lx_is_int(const neo_lx *e, int64_t *x); /* an integer or bool constant */
 bool neo_lx_uses_var(neo_kernel *k, const neo_lx *e, uint32_t var);

@@ -151,6 +151,11 @@ const neo_lx *neo_lx_fma(neo_kernel *k, const neo_lx *a, const neo_lx *b, const 
   return node(k, NEO_LX_FMA, (neo_type)a->type, 0, arg, 3);
 }
 
+const neo_lx *neo_lx_pair(neo_kernel *k, const neo_lx *first, const neo_lx *second) {
+  const neo_lx *arg[] = {first, second};
+  return node(k, NEO_LX_PAIR, NEO_I32_T, 0, arg, 2);
+}
+
 /* ---- folding */
 
 bool neo_lx_is_int(const neo_lx *e, int64_t *x) {
@@ -444,3 +449,24 @@ void neo_ls_store(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offs
   s->value = value;
   s->cond = cond;
 }
+
+void neo_ls_tile(neo_kernel *k, neo_block *in, neo_tile_op op, const uint8_t *reg, uint32_t buf,
+                 const neo_lx *offset, int64_t pitch) {
+  neo_ls *s = add(k, in, NEO_LS_TILE);
+  s->op = (uint8_t)op;
+  for (uint32_t i = 0; i < neo_tile_rows[op].registers; i++) s->tile[i] = reg[i];
+  if (!neo_tile_rows[op].memory) return;
+  s->attr = buf;
+  s->n_index = 1;
+  s->index[0] = offset;
+  s->step = pitch;
+}
+
+static bool has_tiles(const neo_block *b) {
+  for (size_t i = 0; i < b->n; i++)
+    if (b->at[i]->kind == NEO_LS_TILE || has_tiles(&b->at[i]->body) || has_tiles(&b->at[i]->other))
+      return true;
+  return false;
+}
+
+bool neo_kernel_has_tiles(const neo_kernel *k) { return has_tiles(&k->body); }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { MAX_ARGS = 16 };
+#define HIGH 0xffff0000U
 
 typedef struct {
   neo_value *at;
@@ -30,6 +31,8 @@ typedef struct {
     neo_value value;
   } *memo; /* by node id */
   uint64_t stamp;
+  neo_tile *tile; /* null: the kernel uses none */
+  bool tile_defined[NEO_TILE_COUNT];
 } interp;
 
 static neo_value eval(interp *p, const neo_lx *e);
@@ -102,12 +105,28 @@ static neo_value random_(interp *p, const neo_lx *e) {
   return (neo_value){.f = neo_rand_uniform(key[0], key[1], e->attr, (uint32_t)key[2], element)};
 }
 
+/* The 32 bits of an i32 or f32, and back. */
+static uint32_t bits(neo_type t, neo_value v) {
+  float x = (float)v.f;
+  uint32_t u = (uint32_t)v.i;
+  if (t == NEO_F32_T) memcpy(&u, &x, sizeof u);
+  return u;
+}
+
+static neo_value of_bits(neo_type t, uint32_t u) {
+  float x;
+  memcpy(&x, &u, sizeof x);
+  return t == NEO_F32_T ? (neo_value){.f = (double)x} : (neo_value){.i = (int32_t)u};
+}
+
 static neo_value operation(interp *p, const neo_lx *e) {
   neo_value x[MAX_ARGS];
   if (e->kind == NEO_LX_OP && e->attr == NEO_OP_SELECT)
     return eval(p, eval(p, e->arg[0]).i ? e->arg[1] : e->arg[2]);
   for (uint32_t k = 0; k < e->n; k++) x[k] = eval(p, e->arg[k]);
   if (e->kind == NEO_LX_FMA) return fused(e, x);
+  if (e->kind == NEO_LX_PAIR)
+    return (neo_value){.i = (int32_t)(bits(NEO_F32_T, x[0]) >> 16 | (bits(NEO_F32_T, x[1]) & HIGH))};
   return neo_value_op((neo_op)e->attr, (neo_type)e->type, (neo_type)e->arg[0]->type, x);
 }
 
@@ -155,11 +174,40 @@ static void set(interp *p, const neo_ls *s) {
   p->reg[s->attr].defined[at] = 1;
 }
 
+static void move_tile(interp *p, const neo_ls *s, bool to_memory) {
+  int64_t at = eval(p, s->index[0]).i;
+  neo_type t = (neo_type)p->k->bufs.at[s->attr].type;
+  neo_tile *x = &p->tile[s->tile[0]];
+  for (int m = 0; m < NEO_TILE_ROWS; m++)
+    for (int n = 0; n < NEO_TILE_CELLS; n++) {
+      int64_t i = at + m * s->step + n;
+      if (!in_buffer(p, s->attr, i, to_memory ? "store" : "load")) return;
+      neo_value *v = &p->run->bufs[s->attr][i];
+      if (to_memory) *v = of_bits(t, x->at[m][n]);
+      else x->at[m][n] = bits(t, *v);
+    }
+}
+
+static void tile(interp *p, const neo_ls *s) {
+  const uint8_t *r = s->tile;
+  bool reads = s->op == NEO_TILE_DOT || s->op == NEO_TILE_STORE;
+  for (uint32_t k = 0; reads && k < neo_tile_rows[s->op].registers; k++)
+    if (!p->tile_defined[r[k]]) fail(p, "undefined content", "a tile", r[k], NEO_TILE_COUNT);
+  if (p->failed) return;
+  p->tile_defined[r[0]] = true;
+  switch ((neo_tile_op)s->op) {
+  case NEO_TILE_ZERO: memset(&p->tile[r[0]], 0, sizeof p->tile[0]); break;
+  case NEO_TILE_DOT: neo_tile_dot(&p->tile[r[0]], &p->tile[r[1]], &p->tile[r[2]]); break;
+  default: move_tile(p, s, s->op == NEO_TILE_STORE);
+  }
+}
+
 static void run_loop(interp *p, const neo_ls *s) {
   bool unit = s->loop == NEO_LOOP_UNIT;
   int64_t lo = unit ? p->run->lo : eval(p, s->lo).i, hi = unit ? p->run->hi : eval(p, s->hi).i;
   for (int64_t x = lo; x < hi && !p->failed; x += s->step) {
     p->var[s->attr] = x;
+    if (unit) memset(p->tile_defined, 0, sizeof p->tile_defined);
     run_block(p, &s->body);
   }
 }
@@ -172,6 +220,7 @@ static void run(interp *p, const neo_ls *s) {
   case NEO_LS_REG: memset(p->reg[s->attr].defined, 0, (size_t)p->reg[s->attr].n); break;
   case NEO_LS_SET: set(p, s); break;
   case NEO_LS_STORE: store(p, s); break;
+  case NEO_LS_TILE: tile(p, s); break;
   }
 }
 
@@ -202,6 +251,7 @@ neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run_, ne
   p.var = NEO_NEW_ARRAY(&p.arena, int64_t, k->vars.n + 1);
   p.memo = neo_arena_array(&p.arena, k->nodes.n + 1, sizeof *p.memo);
   make_registers(&p);
+  if (neo_kernel_has_tiles(k)) p.tile = NEO_NEW_ARRAY(&p.arena, neo_tile, NEO_TILE_COUNT);
   run_block(&p, &k->body);
   neo_arena_free(&p.arena);
   return p.failed ? NEO_INTERNAL : NEO_OK;

@@ -317,6 +317,15 @@ static const neo_lx *fused(parser *p, token at) {
   return p->failed ? nothing(p) : neo_lx_fma(p->k, arg[0], arg[1], arg[2]);
 }
 
+static const neo_lx *pair(parser *p, token at) {
+  const neo_lx *arg[2];
+  need(p, "(");
+  size_t n = arguments(p, ")", arg, 2);
+  if (!p->failed && (n != 2 || arg[0]->type != NEO_BF16_T || arg[1]->type != NEO_BF16_T))
+    bad_type(p, at, "a pair is of two bf16");
+  return p->failed ? nothing(p) : neo_lx_pair(p->k, arg[0], arg[1]);
+}
+
 static const neo_lx *call(parser *p, token at, const char *word) {
   const neo_lx *arg[4] = {0};
   neo_op op;
@@ -368,6 +377,7 @@ static const neo_lx *named(parser *p) {
     return neo_lx_const(p->k, NEO_BOOL_T, (neo_value){.i = s[0] == 't'});
   if (neo_streq(s, "rand")) return random_(p);
   if (neo_streq(s, "fma")) return fused(p, at);
+  if (neo_streq(s, "pair")) return pair(p, at);
   if (!n && is(p, "(")) return call(p, at, s);
   if (!n) {
     neo_diag(p->d, span_of(p, at), NEO_D_IR_NAME, "name", s);
@@ -544,6 +554,42 @@ static void reg(parser *p, neo_block *in) {
   neo_ls_reg(p->k, in, number_);
 }
 
+static uint32_t buffer_named(parser *p) {
+  token at = p->t;
+  const char *s = take_word(p, "a buffer");
+  const name *n = p->failed ? NULL : find(p, s);
+  if (n && n->kind == N_BUF) return n->number;
+  if (!p->failed) neo_diag(p->d, span_of(p, at), NEO_D_IR_NAME, "buffer", s);
+  p->failed = true;
+  return 0;
+}
+
+static void tile(parser *p, neo_block *in) {
+  uint8_t number_[3];
+  uint32_t op = 0, buf = 0;
+  const neo_lx *offset = NULL;
+  int64_t pitch = 0;
+  while (op < NEO_TILE_OPS && !accept(p, neo_tile_rows[op].text)) op++;
+  if (op == NEO_TILE_OPS) {
+    expected(p, "zero, load, store or dot");
+    return;
+  }
+  for (uint32_t i = 0; i < neo_tile_rows[op].registers; i++) {
+    if (i) need(p, ",");
+    number_[i] = (uint8_t)take_small(p, NEO_TILE_COUNT - 1);
+  }
+  if (neo_tile_rows[op].memory) {
+    need(p, ",");
+    buf = buffer_named(p);
+    need(p, "[");
+    offset = typed(p, NEO_I64_T, "the offset");
+    need(p, "]");
+    need(p, "pitch");
+    pitch = take_small(p, INT32_MAX);
+  }
+  if (!p->failed) neo_ls_tile(p->k, in, (neo_tile_op)op, number_, buf, offset, pitch);
+}
+
 static void let_line(parser *p) {
   need(p, "%");
   token at = p->t;
@@ -593,6 +639,7 @@ static void statement(parser *p, neo_block *in, uint32_t column) {
   if (accept(p, "for")) for_(p, in, column);
   else if (accept(p, "if")) if_(p, in, column);
   else if (accept(p, "reg")) reg(p, in);
+  else if (accept(p, "tile")) tile(p, in);
   else assign(p, in);
   p->lets.n = 0;
   end_line(p);

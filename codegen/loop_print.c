@@ -45,7 +45,8 @@ const char *const neo_loop_words[] = {"for",  "in",     "step",   "if",      "el
                                       "kernel", "units", "sizes",  "read",    "write", "scratch",
                                       "unit", "unroll", "vector", "noalias", "stream", "align", "tensor", "from",
                                       "and",  "or",     "not",    "true",    "false", "inf",
-                                      "nan",  "rand",   "fma",    "let",     NULL};
+                                      "nan",  "rand",   "fma",    "let",     "tile",
+                                      "pair", NULL};
 
 static bool is_word(const char *s) {
   neo_op op;
@@ -235,6 +236,7 @@ static void print_whole(printer *p, const neo_lx *e) {
                                    e->attr), e);
     break;
   case NEO_LX_FMA: print_call(p, "fma", e); break;
+  case NEO_LX_PAIR: print_call(p, "pair", e); break;
   default: print_op(p, e);
   }
 }
@@ -356,11 +358,28 @@ static void print_assign(printer *p, const neo_ls *s, int depth) {
   neo_str_addc(p->out, '\n');
 }
 
+/* tile load 4, rows[512*k] pitch 16 */
+static void print_tile(printer *p, const neo_ls *s, int depth) {
+  const neo_tile_row *row = &neo_tile_rows[s->op];
+  if (row->memory) print_lets(p, &s->index[0], 1, depth);
+  indent(p, depth);
+  neo_str_addf(p->out, "tile %s", row->text);
+  for (uint32_t i = 0; i < row->registers; i++)
+    neo_str_addf(p->out, "%s%u", i ? ", " : " ", s->tile[i]);
+  if (row->memory) {
+    neo_str_addf(p->out, ", %s[", p->buf[s->attr]);
+    print(p, s->index[0], PREC_OR);
+    neo_str_addf(p->out, "] pitch %lld", (long long)s->step);
+  }
+  neo_str_addc(p->out, '\n');
+}
+
 static void print_statement(printer *p, const neo_ls *s, int depth) {
   switch ((neo_ls_kind)s->kind) {
   case NEO_LS_FOR: print_for(p, s, depth); break;
   case NEO_LS_IF: print_if(p, s, depth); break;
   case NEO_LS_REG: print_reg(p, s, depth); break;
+  case NEO_LS_TILE: print_tile(p, s, depth); break;
   default: print_assign(p, s, depth);
   }
 }

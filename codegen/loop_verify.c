@@ -210,6 +210,11 @@ static void check_node(verifier *v, const neo_lx *e) {
     if (e->n != 3) fail(v, "fma has three arguments");
     for (uint32_t k = 0; k < e->n; k++) expect(v, e->arg[k], (neo_type)e->type, "fma");
     break;
+  case NEO_LX_PAIR:
+    if (e->n != 2) fail(v, "pair has two arguments");
+    for (uint32_t k = 0; k < e->n; k++) expect(v, e->arg[k], NEO_BF16_T, "pair");
+    expect(v, e, NEO_I32_T, "pair");
+    break;
   case NEO_LX_OP: check_op(v, e); break;
   default: fail(v, "unknown expression %d", e->kind);
   }
@@ -326,6 +331,32 @@ static void check_set(verifier *v, const neo_ls *s) {
     check_typed(v, s->value, (neo_type)v->k->regs.at[s->attr].type, "a register's new value");
 }
 
+static void check_tile(verifier *v, const neo_ls *s) {
+  if (s->op >= NEO_TILE_OPS) {
+    fail(v, "unknown tile operation %u", s->op);
+    return;
+  }
+  const neo_tile_row *row = &neo_tile_rows[s->op];
+  for (uint32_t i = 0; i < row->registers; i++) {
+    if (s->tile[i] >= NEO_TILE_COUNT) fail(v, "there is no tile register %u", s->tile[i]);
+    for (uint32_t j = 0; j < i; j++)
+      if (s->tile[i] == s->tile[j]) fail(v, "tile register %u is named twice", s->tile[i]);
+  }
+  if (!row->memory) return;
+  if (s->attr >= v->k->bufs.n) {
+    fail(v, "there is no buffer %u", s->attr);
+    return;
+  }
+  const neo_kbuf *b = &v->k->bufs.at[s->attr];
+  if (b->type != NEO_I32_T && b->type != NEO_F32_T) fail(v, "tiles are i32 or f32 in memory");
+  if (row->memory == 'w' && !(b->use & (NEO_BUF_WRITE | NEO_BUF_SCRATCH)))
+    fail(v, "%s is not written", b->name);
+  if (row->memory == 'r' && !(b->use & (NEO_BUF_READ | NEO_BUF_SCRATCH)))
+    fail(v, "%s is not read", b->name);
+  if (s->step < 1) fail(v, "the pitch of a tile is positive");
+  check_typed(v, s->index[0], NEO_I64_T, "an offset");
+}
+
 static void check_statement(verifier *v, const neo_ls *s) {
   v->statement++;
   switch ((neo_ls_kind)s->kind) {
@@ -338,6 +369,7 @@ static void check_statement(verifier *v, const neo_ls *s) {
   case NEO_LS_REG: check_reg(v, s); break;
   case NEO_LS_SET: check_set(v, s); break;
   case NEO_LS_STORE: check_store(v, s); break;
+  case NEO_LS_TILE: check_tile(v, s); break;
   default: fail(v, "unknown statement %d", s->kind);
   }
 }

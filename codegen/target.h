@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How a target multiplies tiles: AMX, instructions of x86; PLAIN, the same as plain code, for tests of all else. */
+typedef enum { NEO_MATRIX_NONE, NEO_MATRIX_AMX, NEO_MATRIX_PLAIN } neo_matrix;
+
 typedef struct neo_target {
   const char *triple;       /* "x86_64-pc-linux-gnu", "aarch64-linux-gnu" */
   const char *cpu;          /* LLVM's name, chosen from the features, never from the host's name */
@@ -17,11 +20,14 @@ typedef struct neo_target {
   bool fma;
   int64_t l1_bytes, l2_bytes; /* of a typical machine: same input, same bytes out */
   bool is_host_arch;
+  neo_matrix matrix;
+  const char *matrix_needs;   /* features that kernels with tiles need beyond rt_features; "": none */
 } neo_target;
 
 /* mcpu: null or "native": this machine's features; "x86-64-v2", "x86-64-v3", "x86-64-v4", "generic"
  * (aarch64 neon), or an LLVM CPU name that llvm_target.c lists. target: null or "cpu": this
- * machine's architecture; "x86_64", "aarch64". NEO_UNSUPPORTED with a message in *why. */
+ * machine's architecture; "x86_64", "aarch64". "+tiles" after a level of x86_64 gives it a matrix
+ * unit in plain code. NEO_UNSUPPORTED with a message in *why. */
 neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,
                              const char **why) NEO_MUST_CHECK;
 
