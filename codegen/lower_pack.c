@@ -206,6 +206,10 @@ static bool needs_moving_range(lowering *l, const neo_stage *s, const stage_boun
 void neo_lower_plan_packs(lowering *l) {
   neo_contraction c;
   const int64_t *p = l->s->at;
+  if (p[NEO_SCHED_MATRIX]) {
+    neo_lower_matrix_plan(l);
+    return;
+  }
   if ((!p[NEO_SCHED_PACK] && !p[NEO_SCHED_BLOCK_K]) || !neo_contraction_of(l->m, l->original, &c))
     return;
   const neo_stage *s = &l->original->stages.at[c.stage];
@@ -277,7 +281,9 @@ void neo_lower_make_packs(lowering *l, neo_block *in, int32_t level, const neo_l
   set_origins(l, s);
   neo_lower_facts(l, l->original, s);
   for (uint32_t k = 0; k < l->n_packs; k++)
-    if (l->packs[k].level == level)
+    if (l->packs[k].level == level && l->matrix.on)
+      neo_lower_matrix_copy(l, in, &l->packs[k], range);
+    else if (l->packs[k].level == level)
       neo_lower_copy(l, in, &l->packs[k], s, b, range);
   neo_lower_facts(l, l->f, NULL);
 }

@@ -7,6 +7,7 @@
  *   lower_keep.c   values that stages along a row share
  *   lower_pack.c   operands of a contraction in scratch: which, and how they lie there
  *   lower_copy.c   how they get there
+ *   lower_matrix.c contractions on the matrix unit
  *   lower_segment.c  sums over a data equation
  *   lower_running.c  reductions whose domain grows with an axis
  *
@@ -18,6 +19,7 @@
 #include "ir/prove.h"
 #include "schedule/contract.h"
 #include "schedule/keep.h"
+#include "schedule/matrix.h"
 
 enum { DEPTH_UNROLL = 1000, DEPTH_LANE = 1001, MAX_PARTS = 6, MAX_ACCS = 16 };
 
@@ -129,6 +131,8 @@ typedef struct lowering {
   k_block block;
   neo_keeps kept;       /* values of rows in scratch */
   uint32_t kept_buf[NEO_KEEP_MOST];
+  neo_matrix_shape matrix; /* on: operands and tiles are those of the matrix unit */
+  uint32_t sums;           /* buffer of a tile's results, where there are no blocks of the reduction */
   const neo_lx *acc_value; /* what ACC 0 is where it lies in no register; null: it does */
 } lowering;
 
@@ -216,6 +220,11 @@ void neo_lower_blocks(lowering *l, neo_block *in, int32_t level, const neo_lx *c
  * original form, as the facts. */
 void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *s, const stage_bounds *b,
                     const neo_lx *const *range);
+
+/* ---- lower_matrix.c: instead of packs, copies and tiles, where the schedule says so */
+void neo_lower_matrix_plan(lowering *l);
+void neo_lower_matrix_copy(lowering *l, neo_block *in, const pack *p, const neo_lx *const *range);
+void neo_lower_matrix_block(lowering *l, neo_block *in, const neo_lx *const *range);
 
 /* ---- lower_segment.c: instead of neo_lower_blocks where the schedule says so */
 void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi, const neo_lx *n_lo,

@@ -162,6 +162,10 @@ static void tile_pair(lowering *l, neo_block *in, const plan *c, const piece *r,
 void neo_lower_block(lowering *l, neo_block *in, const neo_lx *const *range) {
   const neo_lx *m_lo = range[0], *m_hi = range[1], *n_lo = range[2], *n_hi = range[3];
   const int64_t *s = l->s->at;
+  if (l->matrix.on) {
+    neo_lower_matrix_block(l, in, range);
+    return;
+  }
   bool shared = neo_lower_lanes_shared(l);
   tile t = {.m_axis = (int32_t)s[NEO_SCHED_AXIS_M], .rows = 1, .cols = 1};
   t.n_axis = (int32_t)(shared ? s[NEO_SCHED_VECTOR_AXIS] : s[NEO_SCHED_AXIS_N]);

@@ -1,5 +1,6 @@
 /* Choosing: the model's schedule, and random legal ones. */
 #include "schedule/keep.h"
+#include "schedule/matrix.h"
 #include "schedule/model.h"
 #include "schedule/space.h"
 #include "schedule/stream.h"
@@ -10,6 +11,9 @@ static neo_schedule choose(neo_module *m, const neo_group *g, const neo_machine 
   if (neo_model_segment(m, g, machine, &s) && neo_schedule_legal(m, g, machine, &s, NULL))
     return s;
   if (neo_model_running(m, g, machine, &s) && neo_running_pays(m, g, &s) &&
+      neo_schedule_legal(m, g, machine, &s, NULL))
+    return s;
+  if (neo_model_matrix(m, f, machine, &s) && neo_matrix_pays(m, f, machine, &s) &&
       neo_schedule_legal(m, g, machine, &s, NULL))
     return s;
   if (neo_model_contraction(m, f, machine, &s) && neo_schedule_legal(m, g, machine, &s, NULL))
@@ -111,6 +115,16 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
     return own;
   }
   drawing d = {m, g, machine, neo_schedule_plain()};
+  if (way && neo_model_matrix(m, f, machine, &d.s)) {
+    try_value(&d, NEO_SCHED_TILE_M, 16 * pick(seed, 1, 2));
+    try_value(&d, NEO_SCHED_TILE_N, pick(seed, 1, 3));
+    try_value(&d, NEO_SCHED_BLOCK_M, 16 * pick(seed, 0, 2));
+    try_value(&d, NEO_SCHED_BLOCK_N, 16 * pick(seed, 0, 3));
+    try_value(&d, NEO_SCHED_BLOCK_K, pick(seed, 0, 40));
+    try_value(&d, NEO_SCHED_UNIT_AXES, pick(seed, 0, neo_schedule_loops(f, &d.s)));
+    try_value(&d, NEO_SCHED_UNIT_SIZE, pick(seed, 1, 3));
+    return d.s;
+  }
   for (int tries = 0; tries < 20; tries++) {
     neo_schedule s = draw(f, seed);
     if (!neo_schedule_legal(m, g, machine, &s, NULL))

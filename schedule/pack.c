@@ -1,4 +1,5 @@
 /* Sizes of what a contraction keeps in scratch, and which schedules of a contraction are legal. */
+#include "schedule/matrix.h"
 #include "schedule/model.h"
 
 typedef struct {
@@ -261,9 +262,10 @@ bool neo_contraction_legal(neo_module *m, const neo_group *g, const neo_machine 
                            const neo_schedule *s, neo_str *why) {
   const neo_form *f = neo_group_form(m, g);
   neo_contraction c;
-  (void)machine;
   if (!merge_legal(m, f, s->at, why))
     return false;
+  if (s->at[NEO_SCHED_MATRIX])
+    return neo_matrix_legal(m, f, machine, s, why);
   if (!s->at[NEO_SCHED_PACK] && !s->at[NEO_SCHED_BLOCK_K])
     return true;
   if (!neo_contraction_of(m, f, &c))

@@ -24,6 +24,7 @@ typedef struct {
   uint32_t vector_bytes, vector_regs;
   int64_t l1_bytes, l2_bytes;
   bool fma;
+  bool matrix; /* it multiplies tiles of bf16 (codegen/tile.h) */
 } neo_machine;
 
 /* The analytic model's choice: legal for every group. */

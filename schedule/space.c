@@ -2,6 +2,7 @@
 #include "schedule/space.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "schedule/matrix.h"
 #include "schedule/model.h"
 #include "schedule/space_values.h"
 #include <string.h>
@@ -26,6 +27,8 @@ static bool legal(const neo_space *x, const neo_schedule *s) {
 
 double neo_space_cost(const neo_space *x, const neo_schedule *s) {
   bool own_way = s->at[NEO_SCHED_SEGMENT] || s->at[NEO_SCHED_RUNNING];
+  if (s->at[NEO_SCHED_MATRIX])
+    return neo_matrix_cost(x->m, x->f, s);
   double cost = own_way ? -1 : neo_model_contraction_cost(x->m, x->f, x->machine, s);
   return cost >= 0 ? cost : neo_model_plain_cost(x->m, x->f, s);
 }

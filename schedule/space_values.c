@@ -125,7 +125,13 @@ static void each(values *v, neo_sched_param k) {
   case NEO_SCHED_AXIS_N:
     axes(v, -1, false);
     break;
+  case NEO_SCHED_MATRIX:
+    break; /* the model's choice, with all that goes with it */
   case NEO_SCHED_TILE_M:
+    if (p[NEO_SCHED_MATRIX]) {
+      add_within(v, 48 - v->now, 16, 32);
+      break;
+    }
     near(v, 1, least_of(16, extent(x, p[NEO_SCHED_AXIS_M])));
     break;
   case NEO_SCHED_TILE_N:
@@ -186,6 +192,8 @@ size_t neo_space_values(const neo_space *x, const neo_schedule *s, neo_sched_par
 
 bool neo_space_sensible(const neo_space *x, const neo_schedule *s) {
   const int64_t *p = s->at;
+  if (p[NEO_SCHED_MATRIX])
+    return true;
   int64_t lanes = neo_space_lanes(x), w = p[NEO_SCHED_VECTOR_WIDTH];
   int64_t each = w > lanes ? w / lanes : 1, copies = lanes_shared(x, s) ? 1 : p[NEO_SCHED_UNROLL_K];
   return p[NEO_SCHED_TILE_M] * p[NEO_SCHED_TILE_N] * each * copies <= x->machine->vector_regs;

@@ -8,6 +8,7 @@
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "tests/random/gen.h"
+#include "transform/transform.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,7 +213,8 @@ typedef struct {
 } compiled_list;
 
 static neo_machine machine_of(const neo_target *t) {
-  return (neo_machine){t->vector_bytes, t->vector_regs, t->l1_bytes, t->l2_bytes, t->fma};
+  return (neo_machine){t->vector_bytes, t->vector_regs, t->l1_bytes,
+                       t->l2_bytes,     t->fma,         t->matrix != NEO_MATRIX_NONE};
 }
 
 static void check_schedule(checker *c, const neo_group *g, const neo_machine *machine, const neo_schedule *s,
@@ -226,6 +228,8 @@ static void check_schedule(checker *c, const neo_group *g, const neo_machine *ma
     report(c, g, s, k, neo_str_text(&why));
   else {
     run_interp(c, g, s, k);
+    if (c->o->tiled)
+      *c->o->tiled += neo_kernel_has_tiles(k);
     compiled x = {g, *s, k, neo_arena_printf(c->a, "k%zu", list->at.n)};
     NEO_PUSH(c->a, &list->at, x);
   }
@@ -333,7 +337,7 @@ int lower_check_module(neo_arena *a, neo_module *m, const lower_options *o, neo_
   draw_sizes(&c);
   if (!evaluate(&c))
     return 1;
-  if (neo_target_choose(a, NULL, NULL, &target, &problem) != NEO_OK) {
+  if (neo_target_choose(a, NULL, o->mcpu, &target, &problem) != NEO_OK) {
     neo_str_add(why, problem);
     return 1;
   }
@@ -364,6 +368,9 @@ void lower_check(const char *text, const lower_options *o) {
   neo_str_init(&why, &a);
   if (neo_module_verify(m, &why) != NEO_OK)
     fail_msg("%s", neo_str_text(&why));
+  m->math = o->narrow ? NEO_PRECISION_BF16 : m->math;
+  if (o->narrow && neo_pass_narrow(m) != NEO_OK)
+    fail();
   if (lower_check_module(&a, m, o, &why)) {
     fprintf(stderr, "%s\n", neo_str_text(&why)); /* cmocka cuts */
     fail();

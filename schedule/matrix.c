@@ -1,0 +1,248 @@
+/* Shape, legality and model of contractions on the matrix unit. The model counts what the unit takes for all tiles, padded
+ * ones too, and what copies and the stores of results add; blocks keep what a tile of columns needs in half of L2. */
+#include "schedule/matrix.h"
+#include "schedule/model.h"
+
+enum { SIDE = NEO_MATRIX_SIDE, REGISTERS = 8, MOST_CELLS = 1 << 22 };
+
+static int64_t round_up(int64_t x, int64_t n) {
+  return (x + n - 1) / n * n;
+}
+
+/* ---- shape */
+
+/* An operand that was rounded: f32(e), e of bf16. */
+static bool narrow_of(const neo_module *m, neo_expr e, neo_expr *narrow) {
+  const neo_node *n = neo_expr_node(m, e);
+  if (n->op != NEO_OP_CAST || n->type != NEO_F32_T)
+    return false;
+  *narrow = neo_list_expr(m, n->arg, 0);
+  return neo_expr_type(m, *narrow) == NEO_BF16_T;
+}
+
+static int64_t pairs_with(const neo_matrix_shape *x, uint32_t n, uint32_t paired) {
+  int64_t pairs = 1;
+  for (uint32_t k = 0; k < n; k++)
+    if (__builtin_mul_overflow(pairs, k == paired ? (x->extent[k] + 1) / 2 : x->extent[k], &pairs) ||
+        pairs > MOST_CELLS)
+      return MOST_CELLS;
+  return pairs;
+}
+
+/* The axis that leaves least half empty; of equal ones that along which more operands lie in memory; then the last. */
+static uint32_t best_pairs(neo_module *m, const neo_form *f, const neo_matrix_shape *x, uint32_t n) {
+  uint32_t best = n - 1;
+  int64_t least = INT64_MAX;
+  for (uint32_t k = n; k-- > 0;) {
+    int64_t cost = pairs_with(x, n, k) * 4;
+    for (int i = 0; i < 2; i++)
+      cost -= neo_expr_unit_stride(m, x->narrow[i], (uint32_t)f->axes.n + k);
+    if (cost < least) {
+      least = cost;
+      best = k;
+    }
+  }
+  return best;
+}
+
+static bool reduction(neo_module *m, const neo_form *f, const neo_schedule *s, neo_matrix_shape *x) {
+  const neo_stage *stage = &f->stages.at[x->c.stage];
+  uint32_t n = (uint32_t)stage->axes.n;
+  int64_t block = s->at[NEO_SCHED_BLOCK_K], unit = 1;
+  if (stage->where.i || n > NEO_FORM_MAX_AXES)
+    return false;
+  for (uint32_t k = 0; k < n; k++) {
+    int64_t hi;
+    uint64_t bounds = neo_expr_axes(m, stage->axes.at[k].hi), own = 1ULL << (f->axes.n + k);
+    if (!neo_expr_is_int(m, stage->axes.at[k].lo, &x->lo[k]) || bounds >> f->axes.n ||
+        !neo_axis_range(m, f, stage, k, &x->lo[k], &hi) || !(x->c.factor[0].axes & own) ||
+        !(x->c.factor[1].axes & own))
+      return false;
+    x->extent[k] = hi > x->lo[k] ? hi - x->lo[k] : 1;
+    if (k == 0 && block && block < x->extent[k])
+      x->extent[k] = block;
+  }
+  x->paired = best_pairs(m, f, x, n);
+  x->coef[x->paired] = 1;
+  for (uint32_t k = n + 1; k-- > 0;) {
+    uint32_t axis = k == n ? x->paired : k;
+    if (k < n && axis == x->paired)
+      continue;
+    x->coef[axis] = unit;
+    unit *= axis == x->paired ? (x->extent[axis] + 1) / 2 : x->extent[axis];
+    if (unit >= MOST_CELLS)
+      return false;
+  }
+  x->tiles = (unit + SIDE - 1) / SIDE;
+  return true;
+}
+
+static int64_t in_block(neo_module *m, const neo_form *f, const neo_schedule *s, bool rows) {
+  int64_t axis = s->at[rows ? NEO_SCHED_AXIS_M : NEO_SCHED_VECTOR_AXIS], n = 1;
+  int64_t block = s->at[rows ? NEO_SCHED_BLOCK_M : NEO_SCHED_BLOCK_N];
+  for (int64_t k = 0; k < (rows ? 1 : s->at[NEO_SCHED_MERGE]); k++)
+    n *= neo_axis_most(m, &f->axes.at[axis - k]);
+  return round_up(block && block < n ? block : n, SIDE);
+}
+
+neo_matrix_shape neo_matrix_shape_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
+  neo_matrix_shape x = {.on = false};
+  const int64_t *p = s->at;
+  if (!neo_contraction_of(m, f, &x.c) || x.c.n != 2 || p[NEO_SCHED_AXIS_M] < 0 ||
+      p[NEO_SCHED_VECTOR_AXIS] < 0 || p[NEO_SCHED_VECTOR_AXIS] >= (int64_t)f->axes.n)
+    return x;
+  if (f->stages.at[x.c.stage].accs.at[0].type != NEO_F32_T)
+    return x;
+  for (int k = 0; k < 2; k++) {
+    x.side[k] = neo_schedule_side(f, s, &x.c.factor[k]);
+    if (!narrow_of(m, x.c.factor[k].e, &x.narrow[k]))
+      return x;
+  }
+  bool straight = x.side[0] == NEO_SIDE_ROWS && x.side[1] == NEO_SIDE_COLUMNS;
+  bool crossed = x.side[0] == NEO_SIDE_COLUMNS && x.side[1] == NEO_SIDE_ROWS;
+  if ((!straight && !crossed) || !reduction(m, f, s, &x))
+    return x;
+  x.rows = in_block(m, f, s, true);
+  x.columns = in_block(m, f, s, false);
+  int64_t longest = x.rows > x.columns ? x.rows : x.columns;
+  x.on = longest < MOST_CELLS && longest * x.tiles * SIDE <= MOST_CELLS &&
+         (!p[NEO_SCHED_BLOCK_K] || x.rows * x.columns <= MOST_CELLS);
+  return x;
+}
+
+/* ---- legality */
+
+static bool no(neo_str *why, const char *what) {
+  if (why)
+    neo_str_add(why, what);
+  return false;
+}
+
+bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machine, const neo_schedule *s,
+                      neo_str *why) {
+  const int64_t *p = s->at;
+  int64_t rows = p[NEO_SCHED_TILE_M] / SIDE, columns = p[NEO_SCHED_TILE_N];
+  if (p[NEO_SCHED_MATRIX] != 1 || !machine->matrix)
+    return no(why, "the target has no matrix unit");
+  if (p[NEO_SCHED_VECTOR_WIDTH] != SIDE || p[NEO_SCHED_TILE_M] % SIDE || rows < 1 ||
+      rows * columns + rows + columns > REGISTERS)
+    return no(why, "the tile is none of the matrix unit");
+  if (p[NEO_SCHED_PACK] != 3)
+    return no(why, "the matrix unit needs both operands packed");
+  if (p[NEO_SCHED_BLOCK_M] % SIDE || (p[NEO_SCHED_BLOCK_N] % SIDE && p[NEO_SCHED_MERGE] == 1))
+    return no(why, "a block is not in whole tiles of the matrix unit");
+  return neo_matrix_shape_of(m, f, s).on ||
+         no(why, "the matrix unit takes sums of products of two bf16 operands without conditions");
+}
+
+/* ---- the model */
+
+enum { TILE_CYCLES = 16, COPY_CELLS = 4, TURN_CYCLES = 2 };
+
+static double times(int64_t n, int64_t block) {
+  return (double)(block && block < n ? (n + block - 1) / block : 1);
+}
+
+/* Cycles of a copy: contiguous cells as vectors, others one by one. */
+static double copy_cost(neo_module *m, const neo_form *f, const neo_matrix_shape *x, int k, double cells,
+                        const int64_t *p) {
+  bool rows = x->side[k] == NEO_SIDE_ROWS;
+  int64_t axis = rows ? p[NEO_SCHED_AXIS_M] : p[NEO_SCHED_VECTOR_AXIS];
+  bool along = neo_expr_unit_stride(m, x->narrow[k], rows ? (uint32_t)f->axes.n + x->paired : (uint32_t)axis);
+  return along ? cells / COPY_CELLS : cells * TURN_CYCLES;
+}
+
+double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s) {
+  neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
+  const int64_t *p = s->at;
+  int64_t am = p[NEO_SCHED_AXIS_M], v = p[NEO_SCHED_VECTOR_AXIS], stride;
+  if (!x.on)
+    return 1e300;
+  double outer = 1, blocks = times(x.c.n ? neo_axis_most(m, &f->stages.at[x.c.stage].axes.at[0]) : 1,
+                                   p[NEO_SCHED_BLOCK_K]);
+  for (int64_t k = 0; k < (int64_t)f->axes.n; k++)
+    if (k != am && (k > v || k <= v - p[NEO_SCHED_MERGE]))
+      outer *= (double)neo_axis_most(m, &f->axes.at[k]);
+  int64_t m_all = round_up(neo_axis_most(m, &f->axes.at[am]), SIDE), n_all = 1;
+  for (int64_t k = 0; k < p[NEO_SCHED_MERGE]; k++)
+    n_all *= neo_axis_most(m, &f->axes.at[v - k]);
+  n_all = round_up(n_all, SIDE);
+  double depth = (double)x.tiles * blocks, results = (double)m_all * (double)n_all;
+  double cost = results / (SIDE * SIDE) * depth * TILE_CYCLES;
+  for (int k = 0; k < 2; k++) {
+    bool rows = x.side[k] == NEO_SIDE_ROWS;
+    double cells = (double)(rows ? m_all : n_all) * depth * SIDE;
+    double again = rows ? times(n_all, p[NEO_SCHED_BLOCK_N]) : times(m_all, p[NEO_SCHED_BLOCK_M]);
+    cost += copy_cost(m, f, &x, k, cells * again, p);
+  }
+  const neo_stage *last = &f->stages.at[f->stages.n - 1];
+  bool lanes = last->outs.n && neo_flat_stride(m, last->outs.at[0].offset, (uint32_t)v, &stride) && stride == 1;
+  return outer * (cost + results * (lanes ? 0.2 : 2.0) * blocks);
+}
+
+static double vector_cost(neo_module *m, const neo_form *f, const neo_machine *machine, const neo_matrix_shape *x) {
+  double work = 1, lanes = machine->vector_bytes / 4.0;
+  const neo_stage *s = &f->stages.at[x->c.stage];
+  for (uint32_t k = 0; k < f->axes.n; k++)
+    work *= (double)neo_axis_most(m, &f->axes.at[k]);
+  for (uint32_t k = 0; k < s->axes.n; k++)
+    work *= (double)neo_axis_most(m, &s->axes.at[k]);
+  return work / (2 * lanes);
+}
+
+bool neo_matrix_pays(neo_module *m, const neo_form *f, const neo_machine *machine, const neo_schedule *s) {
+  neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
+  return x.on && neo_matrix_cost(m, f, s) < vector_cost(m, f, machine, &x);
+}
+
+/* ---- the choice */
+
+/* What does not fit into scratch or L2 is cut: the reduction first, then columns, then rows. */
+static void cut(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *s) {
+  int64_t *p = s->at, near = machine->l2_bytes / 2 / 4;
+  neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
+  int64_t unit = p[NEO_SCHED_TILE_N] * SIDE, depth = x.on ? x.tiles * SIDE : 1;
+  if (x.on && x.columns * depth > near && p[NEO_SCHED_MERGE] == 1) {
+    int64_t n = near / depth / unit * unit;
+    p[NEO_SCHED_BLOCK_N] = n < unit ? unit : n;
+  }
+  if (x.on && x.rows * depth > near / 2) {
+    int64_t n = near / 2 / depth / p[NEO_SCHED_TILE_M] * p[NEO_SCHED_TILE_M];
+    p[NEO_SCHED_BLOCK_M] = n < p[NEO_SCHED_TILE_M] ? p[NEO_SCHED_TILE_M] : n;
+  }
+}
+
+static neo_schedule tiled(neo_module *m, const neo_form *f, const neo_machine *machine, int64_t am, int64_t v) {
+  neo_schedule s = neo_schedule_plain();
+  int64_t *p = s.at, rows = neo_axis_most(m, &f->axes.at[am]), columns = neo_axis_most(m, &f->axes.at[v]);
+  p[NEO_SCHED_MATRIX] = 1;
+  p[NEO_SCHED_PACK] = 3;
+  p[NEO_SCHED_VECTOR_AXIS] = v;
+  p[NEO_SCHED_VECTOR_WIDTH] = SIDE;
+  p[NEO_SCHED_AXIS_M] = am;
+  p[NEO_SCHED_TILE_M] = rows > SIDE ? 2 * SIDE : SIDE;
+  p[NEO_SCHED_TILE_N] = columns <= SIDE ? 1 : columns <= 2 * SIDE || rows > SIDE ? 2 : 3;
+  cut(m, f, machine, &s);
+  neo_model_units(m, f, &s);
+  return s;
+}
+
+bool neo_model_matrix(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *out) {
+  double best = 1e300;
+  neo_contraction c;
+  if (!machine->matrix || !neo_contraction_of(m, f, &c) || c.n != 2)
+    return false;
+  uint64_t fixed = neo_form_bound_axes(m, f);
+  for (int64_t v = 0; v < (int64_t)f->axes.n; v++)
+    for (int64_t am = 0; am < (int64_t)f->axes.n; am++) {
+      if (am == v || (fixed >> v & 1) || (fixed >> am & 1))
+        continue;
+      neo_schedule s = tiled(m, f, machine, am, v);
+      double cost = neo_matrix_legal(m, f, machine, &s, NULL) ? neo_matrix_cost(m, f, &s) : 1e300;
+      if (cost < best) {
+        best = cost;
+        *out = s;
+      }
+    }
+  return best < 1e300;
+}

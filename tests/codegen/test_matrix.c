@@ -1,0 +1,104 @@
+/* Contractions on the matrix unit: the reference interpreter, the loop interpreter and the unit in plain code agree, for
+ * shapes that divide and shapes that do not. */
+#include "tests/codegen/lower_test.h"
+#include "base/random.h"
+#include "codegen/target.h"
+#include <stdio.h>
+
+static bool has_vectors(void) {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx2");
+#else
+  return false;
+#endif
+}
+
+/* Kernels with tiles among all schedules. */
+static int check(const char *text, uint64_t seed, int n_random) {
+  int tiled = 0;
+  lower_options o = {.seed = seed, .n_random = n_random, .narrow = true, .tiled = &tiled};
+  o.mcpu = "x86-64-v3+tiles";
+  o.jit = has_vectors() && seed == 1;
+  lower_check(text, &o);
+  return tiled;
+}
+
+static void products_of_all_layouts_run_on_tiles(void **state) {
+  (void)state;
+  static const char *const text =
+      "size B 1..40\ninput X : f32 [B, 67]\ninput W : f32 [67, 35]\ninput c : f32 [35]\n"
+      "temp Y : f32 [B, 35]\ntemp G : f32 [67, 35]\ntemp D : f32 [B, 67]\n"
+      "def Y[b: B, j: 35] =\n  sum[i: 67] X[b, i] * W[i, j]\n  then relu(acc0 + c[j])\n"
+      "def G[i: 67, j: 35] =\n  sum[b: B] X[b, i] * Y[b, j]\n  then acc0\n"
+      "def D[b: B, i: 67] =\n  sum[j: 35] Y[b, j] * W[i, j]\n  then acc0\n";
+  for (uint64_t seed = 1; seed <= 3; seed++)
+    assert_true(check(text, seed, 6) > 3);
+}
+
+static void whole_tiles_need_no_zeros(void **state) {
+  (void)state;
+  assert_true(check("input X : f32 [32, 64]\ninput W : f32 [64, 48]\ntemp Y : f32 [32, 48]\n"
+                    "def Y[b: 32, j: 48] =\n  sum[i: 64] X[b, i] * W[i, j]\n  then acc0\n",
+                    1, 6) > 0);
+}
+
+static void batches_of_products_run_on_tiles(void **state) {
+  (void)state;
+  assert_true(check("input Q : f32 [3, 19, 34]\ninput K : f32 [3, 21, 34]\ntemp S : f32 [3, 19, 21]\n"
+                    "def S[h: 3, i: 19, j: 21] =\n  sum[d: 34] Q[h, i, d] * K[h, j, d]\n"
+                    "  then acc0 * 0.25\n",
+                    1, 6) > 0);
+}
+
+static void windows_with_else_run_on_tiles(void **state) {
+  (void)state;
+  static const char *const text =
+      "input X : f32 [2, 5, 9, 17]\ninput F : f32 [20, 5, 3, 3]\ntemp Y : f32 [2, 20, 9, 17]\n"
+      "def Y[n: 2, k: 20, p: 9, q: 17] =\n  sum[c: 5, r: 3, s: 3] F[k, c, r, s] * "
+      "(X[n, c, p + r - 1, q + s - 1] else 0.0)\n  then acc0\n";
+  for (uint64_t seed = 1; seed <= 2; seed++)
+    assert_true(check(text, seed, 6) > 0);
+}
+
+static void products_that_are_not_wanted_rounded_stay_as_they_are(void **state) {
+  (void)state;
+  assert_int_equal(check("input X : f32 [32, 64]\ntemp s : f32 [32]\n"
+                         "def s[b: 32] =\n  sum[i: 64] X[b, i] * X[b, i]\n  then acc0\n",
+                         1, 6),
+                   0);
+}
+
+/* Sizes, layouts and what follows the sum from a seed. */
+static void random_products_run_on_tiles(void **state) {
+  (void)state;
+  int tiled = 0;
+  for (uint64_t seed = 1; seed <= 24; seed++) {
+    uint64_t x = seed * 77;
+    int m = 1 + (int)(neo_splitmix(&x) % 50), n = 1 + (int)(neo_splitmix(&x) % 50);
+    int k = 1 + (int)(neo_splitmix(&x) % 80), h = 1 + (int)(neo_splitmix(&x) % 3);
+    bool a = neo_splitmix(&x) & 1, b = neo_splitmix(&x) & 1, r = neo_splitmix(&x) & 1;
+    char text[1000];
+    snprintf(text, sizeof text,
+             "input A : f32 [%d, %d, %d]\ninput B : f32 [%d, %d]\ntemp Y : f32 [%d, %d]\n"
+             "def Y[i: %d, j: %d] =\n  sum[k: %d, h: %d] A[%s, h] * B[%s]\n  then acc0 + 1.0\n",
+             a ? m : k, a ? k : m, h, b ? k * h : n, b ? n : k * h, r ? n : m, r ? m : n, r ? n : m,
+             r ? m : n, k, h, a ? (r ? "j, k" : "i, k") : (r ? "k, j" : "k, i"),
+             b ? (r ? "k * %d + h, i" : "k * %d + h, j") : (r ? "i, k * %d + h" : "j, k * %d + h"));
+    char whole[1000];
+    snprintf(whole, sizeof whole, text, h); /* the factor of the second operand */
+    tiled += check(whole, seed, 4);
+  }
+  assert_true(tiled > 24);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products_of_all_layouts_run_on_tiles),
+      cmocka_unit_test(whole_tiles_need_no_zeros),
+      cmocka_unit_test(batches_of_products_run_on_tiles),
+      cmocka_unit_test(windows_with_else_run_on_tiles),
+      cmocka_unit_test(products_that_are_not_wanted_rounded_stay_as_they_are),
+      cmocka_unit_test(random_products_run_on_tiles),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
