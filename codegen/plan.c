@@ -15,14 +15,14 @@ char *neo_plan_ident(neo_arena *a, const char *name) {
 static void add_kernels(neo_plan *p, const neo_plan_input *in) {
   for (size_t k = 0; k < in->n_kernels; k++) {
     NEO_PUSH(p->arena, &p->kernels, in->kernels[k]);
-    const neo_kernel *kernel = in->kernels[k].kernel;
+    const neo_kernel *kernel = in->kernels[k].kernel, *fast = in->kernels[k].fast;
     neo_rt_kernel rt = {.name = kernel->name, .units = neo_plan_units(p, kernel->units)};
-    for (size_t b = 0; b < kernel->bufs.n; b++) {
-      const neo_kbuf *buf = &kernel->bufs.at[b];
-      if (!(buf->use & NEO_BUF_SCRATCH))
-        continue;
-      int64_t bytes = buf->scratch_elems * neo_type_bytes((neo_type)buf->type);
-      rt.scratch_bytes += (bytes + 63) / 64 * 64;
+    rt.scratch_bytes = neo_kernel_scratch_bytes(kernel);
+    if (fast) {
+      int64_t bytes = neo_kernel_scratch_bytes(fast);
+      rt.needs = in->kernels[k].needs;
+      rt.fast_units = neo_plan_units(p, fast->units);
+      rt.scratch_bytes = bytes > rt.scratch_bytes ? bytes : rt.scratch_bytes;
     }
     if (rt.scratch_bytes > p->scratch_bytes)
       p->scratch_bytes = rt.scratch_bytes;

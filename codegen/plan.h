@@ -17,6 +17,8 @@
 typedef struct { /* a kernel of the library: one for all groups with equal keys */
   neo_kernel *kernel;
   const char *symbol; /* "<prefix>_k3_H" */
+  neo_kernel *fast;   /* its variant for machines that have `needs` as well; null: there is none */
+  const char *fast_symbol, *needs;
 } neo_plan_kernel;
 
 typedef struct {  /* C view of an entry's argument */

@@ -50,8 +50,11 @@ static lc buf_row(recorder *r, size_t k) {
 
 static lc kernel_row(recorder *r, size_t k) {
   neo_rt_kernel n = r->p->rt_kernels.at[k];
-  return RECORD(r, text(r, n.name), neo_lconst_symbol(r->l, r->p->kernels.at[k].symbol),
-                i32(r, n.units), i64(r, n.scratch_bytes));
+  const neo_plan_kernel *from = &r->p->kernels.at[k];
+  lc none = neo_lconst_null(r->l);
+  return RECORD(r, text(r, n.name), neo_lconst_symbol(r->l, from->symbol), i32(r, n.units),
+                i64(r, n.scratch_bytes), from->fast ? text(r, n.needs) : none,
+                from->fast ? neo_lconst_symbol(r->l, from->fast_symbol) : none, i32(r, n.fast_units));
 }
 
 static lc step_row(recorder *r, size_t k) {
@@ -166,7 +169,8 @@ static bool is_taken(const neo_plan *p, const char *name) {
     taken = taken || neo_streq(name, wrappers[k].name);
   const char *symbol = neo_arena_printf(p->arena, "%s_%s", p->prefix, name);
   for (size_t k = 0; k < p->kernels.n; k++)
-    taken = taken || neo_streq(symbol, p->kernels.at[k].symbol);
+    taken = taken || neo_streq(symbol, p->kernels.at[k].symbol) ||
+            (p->kernels.at[k].fast && neo_streq(symbol, p->kernels.at[k].fast_symbol));
   for (size_t k = 0; k < p->entry_symbols.n; k++)
     taken = taken || neo_streq(symbol, p->entry_symbols.at[k]);
   return taken;

@@ -191,6 +191,7 @@ static char *carve_tables(neo_rt_ctx *c, const neo_rt_model *m, char *at) {
   c->patches = carve(&at, count_patches(m), sizeof *c->patches);
   c->patch = carve(&at, m->n_entries, sizeof *c->patch);
   c->caller = carve(&at, m->n_tensors, sizeof *c->caller);
+  c->fast = carve(&at, m->n_kernels, sizeof *c->fast);
   c->units = carve(&at, m->n_steps, sizeof *c->units);
   c->sizes = carve(&at, m->n_sizes, sizeof *c->sizes);
   c->bound = carve(&at, m->n_tensors, sizeof *c->bound);
@@ -214,6 +215,25 @@ static void patch_entry(neo_rt_ctx *c, int32_t entry, int32_t *n) {
         c->patches[(*n)++] = k;
   }
   c->patch[entry].n = *n - c->patch[entry].first;
+}
+
+/* The machine is asked once for what several kernels need. */
+static void choose_variants(neo_rt_ctx *c) {
+  const char *asked = NULL;
+  char missing[256];
+  bool has = false;
+  for (int32_t i = 0; i < c->model->n_kernels; i++) {
+    const char *needs = c->model->kernels[i].needs;
+    if (!needs || !c->model->kernels[i].fast)
+      continue;
+    if (!asked || strcmp(asked, needs) != 0)
+      has = neo_rti_features_check(needs, missing, sizeof missing);
+    if (!has && (!asked || strcmp(asked, needs) != 0))
+      neo_rti_log(c, NEO_RTI_LOG_INFO, "%s: without %s, other code runs instead", c->model->name,
+                  missing);
+    asked = needs;
+    c->fast[i] = has;
+  }
 }
 
 static void fill_strides(neo_rt_ctx *c) {
@@ -337,6 +357,7 @@ static neo_rt_status set_up(neo_rt_ctx *c, const neo_rt_config *config) {
   if (status)
     return status;
   fill_tables(c);
+  choose_variants(c);
   c->alive = true;
   status = neo_rt_reset(c, config->seed);
   c->alive = status == NEO_OK;

@@ -32,6 +32,11 @@ static void run_copy(const neo_rt_ctx *c, const neo_rt_step *s, int64_t lo, int6
     memcpy(dst + from, src + from, (size_t)(to - from));
 }
 
+static int64_t kernel_units(const neo_rt_ctx *c, int32_t kernel) {
+  const neo_rt_kernel *k = &c->model->kernels[kernel];
+  return neo_rt_eval(c->model, c->fast[kernel] ? k->fast_units : k->units, c->sizes);
+}
+
 static void run_units(region *r, const neo_rt_step *s, int64_t lo, int64_t hi, int32_t worker) {
   const neo_rt_ctx *c = r->ctx;
   if (lo >= hi || atomic_load_explicit(&r->failed, memory_order_relaxed))
@@ -46,7 +51,8 @@ static void run_units(region *r, const neo_rt_step *s, int64_t lo, int64_t hi, i
                       lo,
                       hi,
                       c->base[NEO_RT_MEM_SCRATCH] + c->scratch_stride * worker};
-  if (c->model->kernels[s->arg].fn(&args) != 0)
+  const neo_rt_kernel *k = &c->model->kernels[s->arg];
+  if ((c->fast[s->arg] ? k->fast : k->fn)(&args) != 0)
     atomic_store_explicit(&r->failed, true, memory_order_relaxed);
 }
 
@@ -77,7 +83,7 @@ static bool count_units(neo_rt_ctx *c, const neo_rt_entry *e) {
     else if (s->op == NEO_RT_STEP_COPY)
       c->units[i] = (copy_bytes(c, s) + COPY_CHUNK_BYTES - 1) / COPY_CHUNK_BYTES;
     else
-      c->units[i] = neo_rt_eval(c->model, c->model->kernels[s->arg].units, c->sizes);
+      c->units[i] = kernel_units(c, s->arg);
     parallel |= c->units[i] > 1;
   }
   return parallel;

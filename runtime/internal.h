@@ -50,6 +50,7 @@ struct neo_rt_ctx {
   int32_t *patches;     /* positions in ptr to fill with the caller's tensors */
   neo_rti_patch *patch; /* [n_entries] slice of patches */
   void **caller;        /* [n_tensors] the caller's tensor in this call */
+  bool *fast;           /* [n_kernels] the kernel's variant is used */
   int64_t *units;       /* [n_steps] of this call */
   int64_t *sizes;       /* [n_sizes] of this call */
   neo_rti_bound *bound; /* [n_tensors] */

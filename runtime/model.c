@@ -208,7 +208,8 @@ static neo_rt_status check_step(const checker *c, int32_t i) {
   if (ok && s->op == NEO_RT_STEP_RUN) {
     ok = s->arg >= 0 && s->arg < m->n_kernels && m->kernels[s->arg].fn &&
          program_ok(m, m->kernels[s->arg].units) &&
-         m->kernels[s->arg].scratch_bytes <= m->scratch_bytes;
+         m->kernels[s->arg].scratch_bytes <= m->scratch_bytes &&
+         (!m->kernels[s->arg].fast || program_ok(m, m->kernels[s->arg].fast_units));
   } else if (ok) {
     ok = s->op == NEO_RT_STEP_COPY && program_ok(m, s->arg);
     n = 2;

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 3 /* add-only within a version */
+#define NEO_RT_ABI 4 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -128,7 +128,13 @@ typedef struct {
   const char *name;
   neo_rt_fn *fn;
   int32_t units;         /* program: number of units of work; may be 0 */
-  int64_t scratch_bytes; /* per worker */
+  int64_t scratch_bytes; /* per worker; of fn and fast */
+  /* The same computation for machines that have more, up to the rounding of sums: a context uses
+   * `fast`, on its own units, if the machine has all features that it needs when the context is
+   * created, and the system lets the process use them. The choice is one for the context. */
+  const char *needs; /* "amx-tile,amx-bf16"; null: there is no such variant */
+  neo_rt_fn *fast;
+  int32_t fast_units;
 } neo_rt_kernel;
 
 enum neo_rt_step_op {

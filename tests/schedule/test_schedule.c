@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const neo_machine avx2 = {32, 16, 32768, 524288, true};
+static const neo_machine avx2 = {32, 16, 32768, 524288, true, false};
 
 static void what_is_printed_parses_to_the_same(void **state) {
   (void)state;

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { MOST = 400 };
-static const neo_machine avx2 = {32, 16, 32768, 524288, true};
+static const neo_machine avx2 = {32, 16, 32768, 524288, true, false};
 static const char product[] =
     "neo-ir 1\nmodule t\n"
     "input A : f32 [512, 512]\ninput B : f32 [512, 512]\ntemp C : f32 [512, 512]\n"

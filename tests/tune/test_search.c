@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { SEEDS = 3, MOST_MEASUREMENTS = 25 };
-static const neo_machine avx2 = {32, 16, 32768, 524288, true};
+static const neo_machine avx2 = {32, 16, 32768, 524288, true, false};
 
 typedef struct {
   neo_arena arena;

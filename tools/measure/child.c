@@ -350,6 +350,8 @@ static void set_up(child *c, int in, int out) {
     c->buf[i] = c->j->buf[i].data;
   for (int i = 0; i < c->n; i++)
     open_kernel(c, i);
+  char missing[64]; /* candidates with tiles need the system's leave; without it they fail */
+  neo_rti_features_check("amx-tile", missing, sizeof missing);
   if (c->j->threads > 1 && neo_rt_pool_create(c->j->threads, &c->pool))
     fail(c, "no threads");
   if (c->pool) /* threads begin with system calls of their own */

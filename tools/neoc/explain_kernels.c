@@ -106,12 +106,20 @@ void neoc_explain_schedules(neoc_cli *cli, neo_compilation *c, neo_str *out) {
   }
 }
 
+static void put_kernel(neoc_cli *cli, const neo_kernel *k, const char *symbol, neo_str *out) {
+  neo_str s;
+  neo_str_init(&s, cli->arena);
+  neo_kernel_print(k, &s);
+  neo_str_addf(out, "# %s\n%s\n", symbol, neo_str_text(&s));
+}
+
+/* A variant for machines that have more stands after what runs on the others. */
 void neoc_explain_kernels(neoc_cli *cli, neo_compilation *c, neo_str *out) {
   for (size_t k = 0; k < c->kernels.n; k++) {
-    neo_str s;
-    neo_str_init(&s, cli->arena);
-    neo_kernel_print(c->kernels.at[k].kernel, &s);
-    neo_str_addf(out, "# %s\n%s\n", c->kernels.at[k].symbol, neo_str_text(&s));
+    const neo_plan_kernel *x = &c->kernels.at[k];
+    put_kernel(cli, x->kernel, x->symbol, out);
+    if (x->fast)
+      put_kernel(cli, x->fast, x->fast_symbol, out);
   }
 }
 

@@ -139,7 +139,8 @@ static neo_status choose_target(neo_compilation *c) {
                              .vector_regs = c->target.vector_regs,
                              .l1_bytes = c->target.l1_bytes,
                              .l2_bytes = c->target.l2_bytes,
-                             .fma = c->target.fma};
+                             .fma = c->target.fma,
+                             .matrix = c->target.matrix != NEO_MATRIX_NONE};
   return NEO_OK;
 }
 
@@ -155,6 +156,14 @@ neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_s
   return status;
 }
 
+/* What runs where the system does not give out the tiles that the schedule wants: vectors, as if there were none. */
+static neo_status lower_without_tiles(neo_compilation *c, const neo_group *g, neo_kernel **out) {
+  neo_machine machine = c->machine;
+  machine.matrix = false;
+  neo_schedule s = neo_schedule_default(c->module, g, &machine);
+  return neo_compile_lower(c, g, &s, out, &c->why);
+}
+
 static neo_status lower_group(neo_compilation *c, const neo_group *g) {
   neo_kernel *kernel;
   const neo_record *from;
@@ -166,8 +175,15 @@ static neo_status lower_group(neo_compilation *c, const neo_group *g) {
   NEO_PUSH(&c->arena, &c->schedule_from, from);
   NEO_PUSH(&c->arena, &c->kernel_of_group, (uint32_t)c->kernels.n);
   const char *symbol = neo_arena_printf(&c->arena, "%s_k%zu_%s", c->prefix, c->kernels.n, g->name);
-  NEO_PUSH(&c->arena, &c->kernels, (neo_plan_kernel){kernel, symbol});
-  return NEO_OK;
+  neo_plan_kernel made = {kernel, symbol, NULL, NULL, NULL};
+  if (neo_kernel_has_tiles(kernel)) {
+    made.fast = kernel;
+    made.fast_symbol = neo_arena_printf(&c->arena, "%s_tiles", symbol);
+    made.needs = c->target.matrix_needs;
+    s = lower_without_tiles(c, g, &made.kernel);
+  }
+  NEO_PUSH(&c->arena, &c->kernels, made);
+  return s;
 }
 
 /* A group whose kernel exists already: equal keys say the same up to names, also which buffers may

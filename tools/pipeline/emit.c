@@ -29,13 +29,18 @@ const char *neo_emit_path(neo_compilation *c, const char *before, const char *af
                        neo_arena_printf(&c->arena, "%s%s%s", before, c->prefix, after));
 }
 
+neo_status neo_emit_kernel(neo_llvm *l, const neo_plan_kernel *k, const char **why) {
+  neo_status s = neo_llvm_kernel(l, k->kernel, k->symbol, why);
+  return s || !k->fast ? s : neo_llvm_kernel(l, k->fast, k->fast_symbol, why);
+}
+
 /* What is one text, or one object, is one module; libraries are made of parts. */
 static neo_status build_llvm(neo_compilation *c) {
   if (!(c->options.emit & (NEO_EMIT_OBJECT | NEO_EMIT_LL | NEO_EMIT_ASM)))
     return NEO_OK;
   neo_status s = neo_llvm_new(&c->arena, &c->target, c->prefix, &c->llvm, &c->why);
   for (size_t k = 0; !s && k < c->kernels.n; k++)
-    s = neo_llvm_kernel(c->llvm, c->kernels.at[k].kernel, c->kernels.at[k].symbol, &c->why);
+    s = neo_emit_kernel(c->llvm, &c->kernels.at[k], &c->why);
   if (s)
     return s;
   neo_plan_emit(c->plan, &c->target, c->llvm);
@@ -68,6 +73,7 @@ static const neo_rt_kernel *kernels_of(neo_compilation *c) {
   for (size_t i = 0; i < n; i++) {
     k[i] = c->plan->rt_kernels.at[i];
     k[i].fn = no_kernel;
+    k[i].needs = NULL;
   }
   return k;
 }

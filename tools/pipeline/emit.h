@@ -6,6 +6,8 @@
 /* The folder that is written to, and "<folder>/<before><prefix><after>". */
 const char *neo_emit_folder(const neo_compilation *c);
 const char *neo_emit_path(neo_compilation *c, const char *before, const char *after);
+/* A kernel and its variant, if there is one. */
+neo_status neo_emit_kernel(neo_llvm *l, const neo_plan_kernel *k, const char **why) NEO_MUST_CHECK;
 /* Objects that make up the library, in the order in which they are linked. */
 typedef struct {
   const char **path;

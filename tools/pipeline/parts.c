@@ -49,8 +49,10 @@ static size_t block_weight(const neo_block *b, size_t copies) {
 }
 
 /* About how much code a kernel becomes. */
-static size_t kernel_weight(const neo_kernel *k) {
-  return k->nodes.n + block_weight(&k->body, 1);
+static size_t kernel_weight(const neo_plan_kernel *x) {
+  const neo_kernel *k = x->kernel, *fast = x->fast;
+  size_t more = fast ? fast->nodes.n + block_weight(&fast->body, 1) : 0;
+  return k->nodes.n + block_weight(&k->body, 1) + more;
 }
 
 static void add_part(work *w, size_t first, size_t end) {
@@ -61,11 +63,11 @@ static void cut(work *w) {
   const neo_compilation *c = w->c;
   size_t total = 0, first = 0, weight = 0;
   for (size_t k = 0; k < c->kernels.n; k++)
-    total += kernel_weight(c->kernels.at[k].kernel);
+    total += kernel_weight(&c->kernels.at[k]);
   size_t most = total / (MOST_PARTS - 2) + 1;
   most = most > LEAST_WEIGHT ? most : LEAST_WEIGHT;
   for (size_t k = 0; k < c->kernels.n; k++) {
-    weight += kernel_weight(c->kernels.at[k].kernel);
+    weight += kernel_weight(&c->kernels.at[k]);
     if (weight < most)
       continue;
     add_part(w, first, k + 1);
@@ -82,7 +84,7 @@ static void cut(work *w) {
 static neo_status fill(const neo_compilation *c, part *p) {
   neo_status s = neo_llvm_new(&p->arena, &c->target, c->prefix, &p->llvm, &p->why);
   for (size_t k = p->first; !s && k < p->end; k++)
-    s = neo_llvm_kernel(p->llvm, c->kernels.at[k].kernel, c->kernels.at[k].symbol, &p->why);
+    s = neo_emit_kernel(p->llvm, &c->kernels.at[k], &p->why);
   if (!s && p->first == p->end) {
     neo_plan plan = *c->plan; /* what it allocates goes to the part's arena */
     plan.arena = &p->arena;
