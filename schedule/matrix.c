@@ -137,7 +137,7 @@ bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machi
 
 /* ---- the model */
 
-enum { TILE_CYCLES = 16, COPY_CELLS = 4, TURN_CYCLES = 2 };
+enum { TILE_CYCLES = 16, COPY_CELLS = 4, TURN_CYCLES = 2, WALK_CYCLES = 5 };
 
 static double times(int64_t n, int64_t block) {
   return (double)(block && block < n ? (n + block - 1) / block : 1);
@@ -149,6 +149,8 @@ static double copy_cost(neo_module *m, const neo_form *f, const neo_matrix_shape
   bool rows = x->side[k] == NEO_SIDE_ROWS;
   int64_t axis = rows ? p[NEO_SCHED_AXIS_M] : p[NEO_SCHED_VECTOR_AXIS];
   bool along = neo_expr_unit_stride(m, x->narrow[k], rows ? (uint32_t)f->axes.n + x->paired : (uint32_t)axis);
+  if (!rows && p[NEO_SCHED_MERGE] > 1)
+    return cells * WALK_CYCLES;
   return along ? cells / COPY_CELLS : cells * TURN_CYCLES;
 }
 
@@ -167,12 +169,14 @@ double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s) 
   for (int64_t k = 0; k < p[NEO_SCHED_MERGE]; k++)
     n_all *= neo_axis_most(m, &f->axes.at[v - k]);
   n_all = round_up(n_all, SIDE);
+  bool rows_inside = p[NEO_SCHED_UNIT_AXES] < neo_schedule_loops(f, s) && !p[NEO_SCHED_BLOCK_K];
   double depth = (double)x.tiles * blocks, results = (double)m_all * (double)n_all;
   double cost = results / (SIDE * SIDE) * depth * TILE_CYCLES;
   for (int k = 0; k < 2; k++) {
     bool rows = x.side[k] == NEO_SIDE_ROWS;
     double cells = (double)(rows ? m_all : n_all) * depth * SIDE;
     double again = rows ? times(n_all, p[NEO_SCHED_BLOCK_N]) : times(m_all, p[NEO_SCHED_BLOCK_M]);
+    again = !rows && rows_inside ? 1 : again;
     cost += copy_cost(m, f, &x, k, cells * again, p);
   }
   const neo_stage *last = &f->stages.at[f->stages.n - 1];
@@ -197,52 +201,124 @@ bool neo_matrix_pays(neo_module *m, const neo_form *f, const neo_machine *machin
 
 /* ---- the choice */
 
+/* Columns that are walked as one, and how many of them cannot be parted. */
+static int64_t walked(neo_module *m, const neo_form *f, const int64_t *p, int64_t *inner) {
+  int64_t v = p[NEO_SCHED_VECTOR_AXIS], n = 1;
+  for (int64_t k = v; k > v - p[NEO_SCHED_MERGE]; k--) {
+    *inner = n;
+    n *= neo_axis_most(m, &f->axes.at[k]);
+  }
+  return n;
+}
+
+/* Blocks of the reduction where even one register tile of columns is too long. */
+static void cut_reduction(neo_module *m, const neo_form *f, const neo_contraction *c, neo_schedule *s) {
+  enum { LONGEST = 1 << 14, UNIT = 2 * SIDE }; /* steps */
+  const neo_stage *stage = &f->stages.at[c->stage];
+  int64_t first = neo_axis_most(m, &stage->axes.at[0]);
+  double steps = 1;
+  for (uint32_t k = 1; k < stage->axes.n; k++)
+    steps *= (double)neo_axis_most(m, &stage->axes.at[k]);
+  if (steps * (double)first <= LONGEST)
+    return;
+  int64_t block = (int64_t)(LONGEST / steps);
+  block = block > UNIT ? block / UNIT * UNIT : block < 1 ? 1 : block;
+  if (block < first)
+    s->at[NEO_SCHED_BLOCK_K] = block;
+}
+
 /* What does not fit into scratch or L2 is cut: the reduction first, then columns, then rows. */
 static void cut(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *s) {
-  int64_t *p = s->at, near = machine->l2_bytes / 2 / 4;
-  neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
-  int64_t unit = p[NEO_SCHED_TILE_N] * SIDE, depth = x.on ? x.tiles * SIDE : 1;
-  if (x.on && x.columns * depth > near && p[NEO_SCHED_MERGE] == 1) {
-    int64_t n = near / depth / unit * unit;
-    p[NEO_SCHED_BLOCK_N] = n < unit ? unit : n;
+  int64_t *p = s->at, near = machine->l2_bytes / 2 / 4, inner = 1, pairs = 1;
+  neo_contraction c;
+  if (!neo_contraction_of(m, f, &c))
+    return;
+  cut_reduction(m, f, &c, s);
+  const neo_stage *stage = &f->stages.at[c.stage];
+  for (uint32_t k = 0; k < stage->axes.n && pairs < near; k++) {
+    int64_t n = neo_axis_most(m, &stage->axes.at[k]), block = p[NEO_SCHED_BLOCK_K];
+    pairs *= k == 0 && block && block < n ? block : n;
   }
-  if (x.on && x.rows * depth > near / 2) {
-    int64_t n = near / 2 / depth / p[NEO_SCHED_TILE_M] * p[NEO_SCHED_TILE_M];
-    p[NEO_SCHED_BLOCK_M] = n < p[NEO_SCHED_TILE_M] ? p[NEO_SCHED_TILE_M] : n;
+  pairs = round_up((pairs + 1) / 2, SIDE);
+  int64_t columns = walked(m, f, p, &inner), unit = p[NEO_SCHED_TILE_N] * SIDE;
+  unit = p[NEO_SCHED_MERGE] > 1 ? inner : unit;
+  if (columns * pairs > near && columns > unit)
+    p[NEO_SCHED_BLOCK_N] = near / pairs < unit ? unit : near / pairs / unit * unit;
+  int64_t rows = neo_axis_most(m, &f->axes.at[p[NEO_SCHED_AXIS_M]]);
+  unit = p[NEO_SCHED_TILE_M];
+  if (rows * pairs > near / 2 && rows > unit)
+    p[NEO_SCHED_BLOCK_M] = near / 2 / pairs < unit ? unit : near / 2 / pairs / unit * unit;
+}
+
+/* Blocks of rows stay in a unit, which then copies its columns once, where other loops make units enough. */
+static void set_units(neo_module *m, const neo_form *f, neo_schedule *s) {
+  enum { ENOUGH = 8 };
+  int64_t *p = s->at, v = p[NEO_SCHED_VECTOR_AXIS], inner;
+  double units = times(walked(m, f, p, &inner), p[NEO_SCHED_BLOCK_N]);
+  for (int64_t k = 0; k < (int64_t)f->axes.n; k++)
+    if (k != p[NEO_SCHED_AXIS_M] && (k > v || k <= v - p[NEO_SCHED_MERGE]))
+      units *= (double)neo_axis_most(m, &f->axes.at[k]);
+  neo_model_units(m, f, s);
+  if (p[NEO_SCHED_BLOCK_M] && units >= ENOUGH) {
+    p[NEO_SCHED_UNIT_AXES] = neo_schedule_loops(f, s) - 1;
+    p[NEO_SCHED_UNIT_SIZE] = 1;
   }
 }
 
-static neo_schedule tiled(neo_module *m, const neo_form *f, const neo_machine *machine, int64_t am, int64_t v) {
+static neo_schedule tiled(neo_module *m, const neo_form *f, const neo_machine *machine, int64_t am, int64_t v,
+                          int64_t merge) {
   neo_schedule s = neo_schedule_plain();
-  int64_t *p = s.at, rows = neo_axis_most(m, &f->axes.at[am]), columns = neo_axis_most(m, &f->axes.at[v]);
+  int64_t *p = s.at, rows = neo_axis_most(m, &f->axes.at[am]), inner;
   p[NEO_SCHED_MATRIX] = 1;
   p[NEO_SCHED_PACK] = 3;
   p[NEO_SCHED_VECTOR_AXIS] = v;
   p[NEO_SCHED_VECTOR_WIDTH] = SIDE;
+  p[NEO_SCHED_MERGE] = merge;
   p[NEO_SCHED_AXIS_M] = am;
   p[NEO_SCHED_TILE_M] = rows > SIDE ? 2 * SIDE : SIDE;
+  int64_t columns = walked(m, f, p, &inner);
   p[NEO_SCHED_TILE_N] = columns <= SIDE ? 1 : columns <= 2 * SIDE || rows > SIDE ? 2 : 3;
   cut(m, f, machine, &s);
-  neo_model_units(m, f, &s);
+  set_units(m, f, &s);
   return s;
 }
 
-bool neo_model_matrix(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *out) {
-  double best = 1e300;
-  neo_contraction c;
-  if (!machine->matrix || !neo_contraction_of(m, f, &c) || c.n != 2)
-    return false;
-  uint64_t fixed = neo_form_bound_axes(m, f);
-  for (int64_t v = 0; v < (int64_t)f->axes.n; v++)
-    for (int64_t am = 0; am < (int64_t)f->axes.n; am++) {
-      if (am == v || (fixed >> v & 1) || (fixed >> am & 1))
-        continue;
-      neo_schedule s = tiled(m, f, machine, am, v);
-      double cost = neo_matrix_legal(m, f, machine, &s, NULL) ? neo_matrix_cost(m, f, &s) : 1e300;
-      if (cost < best) {
-        best = cost;
-        *out = s;
-      }
+typedef struct {
+  neo_module *m;
+  const neo_form *f;
+  const neo_machine *machine;
+  uint64_t fixed;
+  double best;
+  neo_schedule *out;
+} search;
+
+static void try_rows(search *c, int64_t v, int64_t merge) {
+  for (int64_t am = 0; am < (int64_t)c->f->axes.n; am++) {
+    if ((am <= v && am > v - merge) || (c->fixed >> am & 1))
+      continue;
+    neo_schedule s = tiled(c->m, c->f, c->machine, am, v, merge);
+    if (!neo_matrix_legal(c->m, c->f, c->machine, &s, NULL))
+      continue;
+    double cost = neo_matrix_cost(c->m, c->f, &s);
+    if (cost < c->best) {
+      c->best = cost;
+      *c->out = s;
     }
-  return best < 1e300;
+  }
+}
+
+bool neo_model_matrix(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *out) {
+  neo_contraction c;
+  neo_expr narrow;
+  if (!machine->matrix || !neo_contraction_of(m, f, &c) || c.n != 2 || !narrow_of(m, c.factor[0].e, &narrow) ||
+      !narrow_of(m, c.factor[1].e, &narrow))
+    return false;
+  search x = {m, f, machine, neo_form_bound_axes(m, f), 1e300, out};
+  for (int64_t v = 0; v < (int64_t)f->axes.n; v++)
+    for (int64_t merge = 1; merge <= 3 && merge <= v + 1; merge++) {
+      if (x.fixed >> (v - merge + 1) & 1 || !neo_form_walks(m, f, (uint32_t)v, (uint32_t)merge))
+        break;
+      try_rows(&x, v, merge);
+    }
+  return x.best < 1e300;
 }
