@@ -72,7 +72,7 @@ static void products_that_are_not_wanted_rounded_stay_as_they_are(void **state) 
 static void random_products_run_on_tiles(void **state) {
   (void)state;
   int tiled = 0;
-  for (uint64_t seed = 1; seed <= 24; seed++) {
+  for (uint64_t seed = 1; seed <= 10; seed++) {
     uint64_t x = seed * 77;
     int m = 1 + (int)(neo_splitmix(&x) % 50), n = 1 + (int)(neo_splitmix(&x) % 50);
     int k = 1 + (int)(neo_splitmix(&x) % 80), h = 1 + (int)(neo_splitmix(&x) % 3);
@@ -88,7 +88,7 @@ static void random_products_run_on_tiles(void **state) {
     snprintf(whole, sizeof whole, text, h); /* the factor of the second operand */
     tiled += check(whole, seed, 4);
   }
-  assert_true(tiled > 24);
+  assert_true(tiled > 10);
 }
 
 int main(void) {
