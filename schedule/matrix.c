@@ -127,6 +127,8 @@ bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machi
   if (p[NEO_SCHED_VECTOR_WIDTH] != SIDE || p[NEO_SCHED_TILE_M] % SIDE || rows < 1 ||
       rows * columns + rows + columns > REGISTERS)
     return no(why, "the tile is none of the matrix unit");
+  if (p[NEO_SCHED_STREAM] || p[NEO_SCHED_KEEP])
+    return no(why, "stream and keep are not for the matrix unit");
   if (p[NEO_SCHED_PACK] != 3)
     return no(why, "the matrix unit needs both operands packed");
   if (p[NEO_SCHED_BLOCK_M] % SIDE || (p[NEO_SCHED_BLOCK_N] % SIDE && p[NEO_SCHED_MERGE] == 1))
