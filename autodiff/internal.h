@@ -60,8 +60,8 @@ bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr
 
 /* ---- slices.c: adjoints that arrive slice by slice */
 typedef struct {
-  neo_expr value;   /* over AXIS 0 .. rank of the tensor */
-  int32_t axis;     /* the value is 0 but where AXIS axis == at; -1: everywhere else too */
+  neo_expr value; /* over AXIS 0 .. rank of the tensor */
+  int32_t axis;   /* the value is 0 but where AXIS axis == at; -1: everywhere else too */
   int64_t at;
   neo_expr at_hand; /* the value where it is */
 } ad_part;
@@ -82,11 +82,11 @@ void ad_define_term_slices(ad_state *s, neo_tensor out, neo_tensor t, const ad_t
 
 /* ---- adjoint.c: the adjoint of each tensor, collected term by term */
 typedef struct {
-  ad_terms terms;         /* those with free axes: one reduction each */
-  ad_parts parts;         /* the others */
-  neo_expr rest;          /* when final: the sum of the parts; 0: none */
-  neo_expr value;         /* when final: the adjoint at AXIS 0 .. rank; 0: none */
-  neo_expr where;         /* when final: it is 0 elsewhere; of indices alone; 0: not known */
+  ad_terms terms; /* those with free axes: one reduction each */
+  ad_parts parts; /* the others */
+  neo_expr rest;  /* when final: the sum of the parts; 0: none */
+  neo_expr value; /* when final: the adjoint at AXIS 0 .. rank; 0: none */
+  neo_expr where; /* when final: it is 0 elsewhere; of indices alone; 0: not known */
   bool final;
 } ad_adjoint;
 
@@ -105,8 +105,8 @@ struct ad_state {
 
 neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b); /* 0 is "always" */
 
-/* ---- cases.c: the terms of a read, one for each branch of its indices, added to the adjoint of its
- * tensor. False: as ad_gather. */
+/* ---- cases.c: the terms of a read, one for each branch of its indices, added to the adjoint of
+ * its tensor. False: as ad_gather. */
 typedef struct {
   const ad_space *space;
   neo_expr where, value;

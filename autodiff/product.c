@@ -79,8 +79,8 @@ static void make_axes(product *p, part *t, uint32_t d, bool after) {
     t->axis[t->n++] = a;
   }
   neo_expr here = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, u), p->box[d].lo);
-  neo_expr order = after ? neo_op2(m, NEO_OP_LT, here, t->move[u])
-                         : neo_op2(m, NEO_OP_LT, t->move[u], here);
+  neo_expr order =
+      after ? neo_op2(m, NEO_OP_LT, here, t->move[u]) : neo_op2(m, NEO_OP_LT, t->move[u], here);
   t->where = ad_and(m, t->where, order);
   if (p->d.where.i)
     t->where = ad_and(m, t->where, neo_expr_subst_axes(m, p->d.where, t->move, p->d.axes.n));

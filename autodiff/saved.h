@@ -6,8 +6,8 @@
 
 typedef struct {
   neo_tensor tensor;
-  bool made;             /* by the forward pass; else it is given: an input, a parameter ... */
-  const neo_tensor *by;  /* what is computed from it in the backward pass, in order of ids */
+  bool made;            /* by the forward pass; else it is given: an input, a parameter ... */
+  const neo_tensor *by; /* what is computed from it in the backward pass, in order of ids */
   size_t n_by;
 } neo_saved;
 

@@ -49,8 +49,8 @@ const char *neo_span_bytes(const neo_sources *s, neo_span span, size_t *n);
 neo_diags *neo_diags_new(neo_arena *a, neo_sources *sources);
 neo_sources *neo_diags_sources(neo_diags *d);
 
-/* Reports; returns a handle for the calls below, which accept -1: that is returned for a repetition,
- * and after the first thousand (counted as errors, but not kept). */
+/* Reports; returns a handle for the calls below, which accept -1: that is returned for a
+ * repetition, and after the first thousand (counted as errors, but not kept). */
 int neo_diag(neo_diags *d, neo_span at, neo_diag_id id, ...);
 void neo_diag_range(neo_diags *d, int handle, neo_span range); /* a `~~~` range, same line or not */
 void neo_diag_note(neo_diags *d, int handle, const char *fmt, ...)

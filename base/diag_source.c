@@ -44,9 +44,13 @@ uint32_t neo_sources_add(neo_sources *s, const char *name, const char *text, siz
   return (uint32_t)s->files.n - 1;
 }
 
-uint32_t neo_sources_count(const neo_sources *s) { return (uint32_t)s->files.n; }
+uint32_t neo_sources_count(const neo_sources *s) {
+  return (uint32_t)s->files.n;
+}
 
-const char *neo_sources_name(const neo_sources *s, uint32_t file) { return s->files.at[file].name; }
+const char *neo_sources_name(const neo_sources *s, uint32_t file) {
+  return s->files.at[file].name;
+}
 
 neo_span neo_span_of(neo_sources *s, uint32_t file, uint32_t offset, uint32_t length) {
   assert(file < s->files.n && "a file of these sources");

@@ -21,9 +21,12 @@ static bool add_multiple(neo_ll_lin *x, LLVMValueRef v, int64_t coef, uint32_t d
                          int64_t multiple) {
   uint32_t at = 0;
   for (uint32_t k = 0; k < x->n; k++)
-    if (x->t[k].v == v) return !add_over(x->t[k].coef, coef, &x->t[k].coef);
-  if (x->n == MAX_TERMS) return false;
-  while (at < x->n && x->t[at].depth <= depth) at++;
+    if (x->t[k].v == v)
+      return !add_over(x->t[k].coef, coef, &x->t[k].coef);
+  if (x->n == MAX_TERMS)
+    return false;
+  while (at < x->n && x->t[at].depth <= depth)
+    at++;
   memmove(&x->t[at + 1], &x->t[at], (x->n - at) * sizeof x->t[0]);
   x->t[at].v = v;
   x->t[at].coef = coef;
@@ -42,9 +45,11 @@ int64_t neo_ll_lane_offset(const neo_ll_lin *x, uint32_t lane) {
 }
 
 static bool is_constant(const neo_ll_lin *x) {
-  if (x->step || x->stride || x->pattern) return false;
+  if (x->step || x->stride || x->pattern)
+    return false;
   for (uint32_t k = 0; k < x->n; k++)
-    if (x->t[k].coef) return false;
+    if (x->t[k].coef)
+      return false;
   return true;
 }
 
@@ -64,14 +69,16 @@ static LLVMValueRef plus(neo_ll_gen *g, LLVMValueRef a, LLVMValueRef b) {
 static bool set_lanes(neo_ll_gen *g, neo_ll_lin *x, const int64_t *offset) {
   int64_t step = g->width > 1 ? offset[1] - offset[0] : 0, *pattern = NULL;
   for (uint32_t k = 0; k < g->width; k++) {
-    if (offset[k] > INT32_MAX || offset[k] < INT32_MIN) return false;
+    if (offset[k] > INT32_MAX || offset[k] < INT32_MIN)
+      return false;
     if (offset[k] - offset[0] != step * (int64_t)k && !pattern)
       pattern = NEO_NEW_ARRAY(g->l->arena, int64_t, g->width);
   }
   x->c += offset[0];
   x->step = pattern ? 0 : step;
   x->pattern = pattern;
-  for (uint32_t k = 0; pattern && k < g->width; k++) pattern[k] = offset[k] - offset[0];
+  for (uint32_t k = 0; pattern && k < g->width; k++)
+    pattern[k] = offset[k] - offset[0];
   return true;
 }
 
@@ -80,8 +87,10 @@ static bool add_lanes(neo_ll_gen *g, const neo_ll_lin *x, int64_t k, const neo_l
                       neo_ll_lin *z) {
   int64_t *offset = NEO_NEW_ARRAY(g->l->arena, int64_t, g->width), far;
   for (uint32_t i = 0; i < g->width; i++) {
-    if (mul_over(k, neo_ll_lane_offset(y, i), &far)) return false;
-    if (add_over(far, neo_ll_lane_offset(x, i), &offset[i])) return false;
+    if (mul_over(k, neo_ll_lane_offset(y, i), &far))
+      return false;
+    if (add_over(far, neo_ll_lane_offset(x, i), &offset[i]))
+      return false;
   }
   return set_lanes(g, z, offset);
 }
@@ -91,14 +100,18 @@ static bool add_scaled(neo_ll_gen *g, const neo_ll_lin *x, int64_t k, const neo_
                        neo_ll_lin *out) {
   int64_t c;
   neo_ll_lin z = *x;
-  if (mul_over(k, y->c, &c) || add_over(z.c, c, &z.c)) return false;
-  if (mul_over(k, y->step, &c) || add_over(z.step, c, &z.step)) return false;
-  if (y->stride) z.stride = plus(g, z.stride, times(g, y->stride, k));
+  if (mul_over(k, y->c, &c) || add_over(z.c, c, &z.c))
+    return false;
+  if (mul_over(k, y->step, &c) || add_over(z.step, c, &z.step))
+    return false;
+  if (y->stride)
+    z.stride = plus(g, z.stride, times(g, y->stride, k));
   for (uint32_t i = 0; i < y->n; i++)
     if (mul_over(k, y->t[i].coef, &c) ||
         !add_multiple(&z, y->t[i].v, c, y->t[i].depth, y->t[i].multiple))
       return false;
-  if ((x->pattern || y->pattern) && !add_lanes(g, x, k, y, &z)) return false;
+  if ((x->pattern || y->pattern) && !add_lanes(g, x, k, y, &z))
+    return false;
   *out = z;
   return true;
 }
@@ -106,13 +119,17 @@ static bool add_scaled(neo_ll_gen *g, const neo_ll_lin *x, int64_t k, const neo_
 LLVMValueRef neo_ll_linear_value(neo_ll_gen *g, const neo_ll_lin *x, bool with_constant,
                                  uint32_t *depth) {
   LLVMValueRef sum = NULL;
-  if (depth) *depth = 0;
+  if (depth)
+    *depth = 0;
   for (uint32_t k = 0; k < x->n; k++) {
-    if (!x->t[k].coef) continue;
+    if (!x->t[k].coef)
+      continue;
     sum = plus(g, sum, times(g, x->t[k].v, x->t[k].coef));
-    if (depth && x->t[k].depth > *depth) *depth = x->t[k].depth;
+    if (depth && x->t[k].depth > *depth)
+      *depth = x->t[k].depth;
   }
-  if (with_constant && (x->c || !sum)) sum = plus(g, sum, i64(g, x->c));
+  if (with_constant && (x->c || !sum))
+    sum = plus(g, sum, i64(g, x->c));
   return sum;
 }
 
@@ -120,11 +137,14 @@ LLVMValueRef neo_ll_linear_value(neo_ll_gen *g, const neo_ll_lin *x, bool with_c
 static bool distribute(neo_ll_gen *g, const neo_ll_lin *x, LLVMValueRef v, uint32_t depth,
                        neo_ll_lin *out) {
   neo_ll_lin z = {0};
-  if (x->pattern) return false;
-  if (x->c && !add_term(&z, v, x->c, depth)) return false;
+  if (x->pattern)
+    return false;
+  if (x->c && !add_term(&z, v, x->c, depth))
+    return false;
   for (uint32_t k = 0; k < x->n; k++) {
     LLVMValueRef p = LLVMBuildMul(g->l->b, x->t[k].v, v, "");
-    if (!add_term(&z, p, x->t[k].coef, depth > x->t[k].depth ? depth : x->t[k].depth)) return false;
+    if (!add_term(&z, p, x->t[k].coef, depth > x->t[k].depth ? depth : x->t[k].depth))
+      return false;
   }
   LLVMValueRef stride = plus(g, x->step ? times(g, v, x->step) : NULL,
                              x->stride ? LLVMBuildMul(g->l->b, x->stride, v, "") : NULL);
@@ -135,10 +155,13 @@ static bool distribute(neo_ll_gen *g, const neo_ll_lin *x, LLVMValueRef v, uint3
 
 static bool multiply(neo_ll_gen *g, const neo_ll_lin *x, const neo_ll_lin *y, neo_ll_lin *out) {
   neo_ll_lin zero = {0};
-  if (is_constant(x)) return add_scaled(g, &zero, x->c, y, out);
-  if (is_constant(y)) return add_scaled(g, &zero, y->c, x, out);
+  if (is_constant(x))
+    return add_scaled(g, &zero, x->c, y, out);
+  if (is_constant(y))
+    return add_scaled(g, &zero, y->c, x, out);
   bool x_lanes = x->step || x->stride || x->pattern, y_lanes = y->step || y->stride || y->pattern;
-  if (x_lanes && y_lanes) return false;
+  if (x_lanes && y_lanes)
+    return false;
   const neo_ll_lin *uniform = x_lanes ? y : y_lanes || y->n > x->n ? x : y;
   uint32_t depth;
   LLVMValueRef v = neo_ll_linear_value(g, uniform, true, &depth);
@@ -146,7 +169,8 @@ static bool multiply(neo_ll_gen *g, const neo_ll_lin *x, const neo_ll_lin *y, ne
 }
 
 static int64_t gcd(int64_t a, int64_t b) {
-  if (a == INT64_MIN || b == INT64_MIN) return 1;
+  if (a == INT64_MIN || b == INT64_MIN)
+    return 1;
   a = a < 0 ? -a : a;
   b = b < 0 ? -b : b;
   while (b) {
@@ -160,7 +184,8 @@ static int64_t gcd(int64_t a, int64_t b) {
 /* coef*v / d for a v that is a multiple of m, d dividing coef*m. */
 static bool add_quotient(neo_ll_gen *g, neo_ll_lin *q, LLVMValueRef v, int64_t coef, int64_t d,
                          uint32_t depth, int64_t m) {
-  if (coef % d == 0) return add_multiple(q, v, coef / d, depth, m);
+  if (coef % d == 0)
+    return add_multiple(q, v, coef / d, depth, m);
   int64_t by = d / gcd(coef, d);
   v = LLVMBuildExactSDiv(g->l->b, v, i64(g, by), "");
   return add_multiple(q, v, coef / (d / by), depth, m / by);
@@ -171,21 +196,25 @@ static bool add_quotient(neo_ll_gen *g, neo_ll_lin *q, LLVMValueRef v, int64_t c
 static bool split(neo_ll_gen *g, const neo_ll_lin *x, int64_t d, neo_ll_lin *q, neo_ll_lin *r) {
   neo_ll_lin zero = {0};
   int64_t all, whole;
-  if (x->stride || d <= 0) return false;
+  if (x->stride || d <= 0)
+    return false;
   *q = *r = zero;
   for (uint32_t k = 0; k < x->n; k++)
-    if (mul_over(x->t[k].coef, x->t[k].multiple, &all) || all % d) return false;
+    if (mul_over(x->t[k].coef, x->t[k].multiple, &all) || all % d)
+      return false;
   int64_t *quotient = NEO_NEW_ARRAY(g->l->arena, int64_t, g->width);
   int64_t *rest = NEO_NEW_ARRAY(g->l->arena, int64_t, g->width);
   whole = x->c - ((x->c % d) + d) % d;
   for (uint32_t k = 0; k < g->width; k++) {
     int64_t at;
-    if (add_over(x->c - whole, neo_ll_lane_offset(x, k), &at)) return false;
+    if (add_over(x->c - whole, neo_ll_lane_offset(x, k), &at))
+      return false;
     rest[k] = ((at % d) + d) % d;
     quotient[k] = (at - rest[k]) / d;
   }
   q->c = whole / d;
-  if (!set_lanes(g, q, quotient) || !set_lanes(g, r, rest)) return false;
+  if (!set_lanes(g, q, quotient) || !set_lanes(g, r, rest))
+    return false;
   for (uint32_t k = 0; k < x->n; k++)
     if (!add_quotient(g, q, x->t[k].v, x->t[k].coef, d, x->t[k].depth, x->t[k].multiple))
       return false;
@@ -195,7 +224,8 @@ static bool split(neo_ll_gen *g, const neo_ll_lin *x, int64_t d, neo_ll_lin *q, 
 static bool opaque(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out) {
   neo_ll_val v = neo_ll_expr(g, e);
   neo_ll_lin z = {0};
-  if (v.lanes) return false;
+  if (v.lanes)
+    return false;
   if (LLVMIsAConstantInt(v.v)) {
     z.c = LLVMConstIntGetSExtValue(v.v);
     *out = z;
@@ -210,11 +240,17 @@ static bool variable(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out) {
   neo_ll_lin z = {0};
   *out = z;
   switch (v->kind) {
-  case NEO_LL_FIXED: out->c = v->fixed; return true;
-  case NEO_LL_LANE: out->step = 1; return true;
+  case NEO_LL_FIXED:
+    out->c = v->fixed;
+    return true;
+  case NEO_LL_LANE:
+    out->step = 1;
+    return true;
   case NEO_LL_LOOP:
     return add_multiple(out, v->v, 1, v->depth, v->multiple > 0 ? v->multiple : 1);
-  default: assert(0 && "a variable of an enclosing loop"); return false;
+  default:
+    assert(0 && "a variable of an enclosing loop");
+    return false;
   }
 }
 
@@ -222,39 +258,52 @@ static bool variable(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out) {
 static bool operation(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out) {
   neo_ll_lin x, y, q, r, zero = {0};
   neo_op op = (neo_op)e->attr;
-  if (e->n == 0 || !neo_ll_linear(g, e->arg[0], &x)) return false;
-  if (op == NEO_OP_NEG) return add_scaled(g, &zero, -1, &x, out);
-  if (e->n != 2 || !neo_ll_linear(g, e->arg[1], &y)) return false;
+  if (e->n == 0 || !neo_ll_linear(g, e->arg[0], &x))
+    return false;
+  if (op == NEO_OP_NEG)
+    return add_scaled(g, &zero, -1, &x, out);
+  if (e->n != 2 || !neo_ll_linear(g, e->arg[1], &y))
+    return false;
   switch (op) {
-  case NEO_OP_ADD: return add_scaled(g, &x, 1, &y, out);
-  case NEO_OP_SUB: return add_scaled(g, &x, -1, &y, out);
-  case NEO_OP_MUL: return multiply(g, &x, &y, out);
+  case NEO_OP_ADD:
+    return add_scaled(g, &x, 1, &y, out);
+  case NEO_OP_SUB:
+    return add_scaled(g, &x, -1, &y, out);
+  case NEO_OP_MUL:
+    return multiply(g, &x, &y, out);
   case NEO_OP_DIV:
   case NEO_OP_MOD:
-    if (!is_constant(&y) || !split(g, &x, y.c, &q, &r)) return false;
+    if (!is_constant(&y) || !split(g, &x, y.c, &q, &r))
+      return false;
     *out = op == NEO_OP_DIV ? q : r;
     return true;
-  default: return false;
+  default:
+    return false;
   }
 }
 
 static bool has_form(const neo_lx *e) {
-  if (e->kind != NEO_LX_OP || e->type != NEO_I64_T) return false;
+  if (e->kind != NEO_LX_OP || e->type != NEO_I64_T)
+    return false;
   switch ((neo_op)e->attr) {
   case NEO_OP_ADD:
   case NEO_OP_SUB:
   case NEO_OP_MUL:
   case NEO_OP_DIV:
   case NEO_OP_MOD:
-  case NEO_OP_NEG: return true;
-  default: return false;
+  case NEO_OP_NEG:
+    return true;
+  default:
+    return false;
   }
 }
 
 /* A failure is remembered: trying again at every level would take exponential time. */
 bool neo_ll_linear_form(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out) {
-  if (!has_form(e) || g->memo[e->id].no_form == g->stamp) return false;
-  if (operation(g, e, out)) return true;
+  if (!has_form(e) || g->memo[e->id].no_form == g->stamp)
+    return false;
+  if (operation(g, e, out))
+    return true;
   g->memo[e->id].no_form = g->stamp;
   return false;
 }
@@ -267,7 +316,8 @@ bool neo_ll_linear(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out) {
     out->c = c;
     return true;
   }
-  if (e->kind == NEO_LX_VAR) return variable(g, e, out);
+  if (e->kind == NEO_LX_VAR)
+    return variable(g, e, out);
   return neo_ll_linear_form(g, e, out) || opaque(g, e, out);
 }
 
@@ -275,40 +325,52 @@ bool neo_ll_linear(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out) {
 
 int64_t neo_ll_multiple(neo_ll_gen *g, const neo_lx *e) {
   int64_t x, y, z;
-  if (neo_lx_is_int(e, &x)) return x;
+  if (neo_lx_is_int(e, &x))
+    return x;
   if (e->kind == NEO_LX_VAR) {
     const neo_ll_var *v = &g->var[e->attr];
     return v->kind == NEO_LL_FIXED ? v->fixed : v->kind == NEO_LL_LOOP ? v->multiple : 0;
   }
-  if (e->kind != NEO_LX_OP || e->n != 2) return 1;
+  if (e->kind != NEO_LX_OP || e->n != 2)
+    return 1;
   x = neo_ll_multiple(g, e->arg[0]);
   y = neo_ll_multiple(g, e->arg[1]);
   switch ((neo_op)e->attr) {
   case NEO_OP_ADD:
   case NEO_OP_SUB:
   case NEO_OP_MIN:
-  case NEO_OP_MAX: return gcd(x, y);
-  case NEO_OP_MUL: return mul_over(x, y, &z) ? 1 : z;
-  default: return 1;
+  case NEO_OP_MAX:
+    return gcd(x, y);
+  case NEO_OP_MUL:
+    return mul_over(x, y, &z) ? 1 : z;
+  default:
+    return 1;
   }
 }
 
 bool neo_ll_nonneg(neo_ll_gen *g, const neo_lx *e) {
   int64_t x;
-  if (neo_lx_is_int(e, &x)) return x >= 0;
-  if (e->kind == NEO_LX_SIZE) return true;
+  if (neo_lx_is_int(e, &x))
+    return x >= 0;
+  if (e->kind == NEO_LX_SIZE)
+    return true;
   if (e->kind == NEO_LX_VAR) {
     const neo_ll_var *v = &g->var[e->attr];
     return v->kind == NEO_LL_FIXED ? v->fixed >= 0 : v->kind == NEO_LL_LANE || v->nonneg;
   }
-  if (e->kind != NEO_LX_OP || e->n != 2) return false;
+  if (e->kind != NEO_LX_OP || e->n != 2)
+    return false;
   switch ((neo_op)e->attr) {
   case NEO_OP_ADD:
   case NEO_OP_MUL:
   case NEO_OP_DIV:
-  case NEO_OP_MIN: return neo_ll_nonneg(g, e->arg[0]) && neo_ll_nonneg(g, e->arg[1]);
-  case NEO_OP_MOD: return neo_ll_nonneg(g, e->arg[1]);
-  case NEO_OP_MAX: return neo_ll_nonneg(g, e->arg[0]) || neo_ll_nonneg(g, e->arg[1]);
-  default: return false;
+  case NEO_OP_MIN:
+    return neo_ll_nonneg(g, e->arg[0]) && neo_ll_nonneg(g, e->arg[1]);
+  case NEO_OP_MOD:
+    return neo_ll_nonneg(g, e->arg[1]);
+  case NEO_OP_MAX:
+    return neo_ll_nonneg(g, e->arg[0]) || neo_ll_nonneg(g, e->arg[1]);
+  default:
+    return false;
   }
 }

@@ -1,16 +1,23 @@
-/* Tile registers: AMX instructions, or plain code with the same meaning where the target asks for it.
+/* Tile registers: AMX instructions, or plain code with the same meaning where the target asks for
+ * it.
  *
- * All eight registers have one shape, 16 rows of 64 bytes, so that the configuration is a constant. It is loaded at the
- * start of each unit of work and released at its end: between units a worker has no tile state that the system would have
- * to keep, and no unit depends on what ran before it. The instructions take their registers as immediates, and have no
- * attributes in LLVM: it keeps their order with all other memory accesses.
+ * All eight registers have one shape, 16 rows of 64 bytes, so that the configuration is a constant.
+ * It is loaded at the start of each unit of work and released at its end: between units a worker
+ * has no tile state that the system would have to keep, and no unit depends on what ran before it.
+ * The instructions take their registers as immediates, and have no attributes in LLVM: it keeps
+ * their order with all other memory accesses.
  *
- * A kernel with tiles is compiled for the target's features and those of the unit; the others are not. */
+ * A kernel with tiles is compiled for the target's features and those of the unit; the others are
+ * not. */
 #include "codegen/llvm_gen.h"
 #include <assert.h>
 #include <string.h>
 
-enum { TILE_BYTES = NEO_TILE_ROWS * NEO_TILE_CELLS * 4, ROW_BYTES = NEO_TILE_CELLS * 4, CONFIG_BYTES = 64 };
+enum {
+  TILE_BYTES = NEO_TILE_ROWS * NEO_TILE_CELLS * 4,
+  ROW_BYTES = NEO_TILE_CELLS * 4,
+  CONFIG_BYTES = 64
+};
 
 static LLVMTypeRef i8_type(neo_llvm *l) {
   return LLVMInt8TypeInContext(l->ctx);
@@ -70,8 +77,8 @@ static void instruction(neo_ll_gen *g, const neo_ls *s, LLVMValueRef at, LLVMVal
 /* ---- as plain code: registers lie in 64-byte rows on the stack */
 
 static LLVMValueRef vector_at(neo_llvm *l, LLVMValueRef p, bool floats) {
-  LLVMTypeRef t = floats ? neo_ll_float_type(l, 32, NEO_TILE_CELLS)
-                         : neo_ll_int_type(l, 32, NEO_TILE_CELLS);
+  LLVMTypeRef t =
+      floats ? neo_ll_float_type(l, 32, NEO_TILE_CELLS) : neo_ll_int_type(l, 32, NEO_TILE_CELLS);
   LLVMValueRef v = LLVMBuildLoad2(l->b, t, p, "");
   LLVMSetAlignment(v, 4);
   return v;

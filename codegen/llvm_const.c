@@ -5,8 +5,12 @@
 #include <string.h>
 
 /* A constant is its LLVM value; the type only keeps callers off LLVM. */
-static const neo_lconst *wrap(LLVMValueRef v) { return (const neo_lconst *)v; }
-static LLVMValueRef unwrap(const neo_lconst *c) { return (LLVMValueRef)(uintptr_t)c; }
+static const neo_lconst *wrap(LLVMValueRef v) {
+  return (const neo_lconst *)v;
+}
+static LLVMValueRef unwrap(const neo_lconst *c) {
+  return (LLVMValueRef)(uintptr_t)c;
+}
 
 const neo_lconst *neo_lconst_int(neo_llvm *l, uint32_t bits, int64_t x) {
   return wrap(LLVMConstInt(LLVMIntTypeInContext(l->ctx, bits), (unsigned long long)x, true));
@@ -23,12 +27,14 @@ static LLVMValueRef private_data(neo_llvm *l, LLVMValueRef value, uint32_t align
   LLVMSetGlobalConstant(g, true);
   LLVMSetLinkage(g, LLVMPrivateLinkage);
   LLVMSetUnnamedAddress(g, LLVMGlobalUnnamedAddr);
-  if (align) LLVMSetAlignment(g, align);
+  if (align)
+    LLVMSetAlignment(g, align);
   return g;
 }
 
 const neo_lconst *neo_lconst_bytes(neo_llvm *l, const void *p, size_t n, uint32_t align) {
-  if (n == 0) return neo_lconst_null(l);
+  if (n == 0)
+    return neo_lconst_null(l);
   return wrap(private_data(l, LLVMConstStringInContext2(l->ctx, p, n, true), align));
 }
 
@@ -38,7 +44,8 @@ const neo_lconst *neo_lconst_string(neo_llvm *l, const char *text) {
 
 static LLVMValueRef symbol_value(neo_llvm *l, const char *symbol) {
   LLVMValueRef v = LLVMGetNamedFunction(l->mod, symbol);
-  if (!v) v = LLVMGetNamedGlobal(l->mod, symbol);
+  if (!v)
+    v = LLVMGetNamedGlobal(l->mod, symbol);
   return v ? v : LLVMAddGlobal(l->mod, LLVMInt8TypeInContext(l->ctx), symbol);
 }
 
@@ -48,7 +55,8 @@ const neo_lconst *neo_lconst_symbol(neo_llvm *l, const char *symbol) {
 
 static LLVMValueRef *values(neo_llvm *l, const neo_lconst *const *c, size_t n) {
   LLVMValueRef *v = NEO_NEW_ARRAY(l->arena, LLVMValueRef, n + 1);
-  for (size_t k = 0; k < n; k++) v[k] = unwrap(c[k]);
+  for (size_t k = 0; k < n; k++)
+    v[k] = unwrap(c[k]);
   return v;
 }
 
@@ -57,7 +65,8 @@ const neo_lconst *neo_lconst_struct(neo_llvm *l, const neo_lconst *const *field,
 }
 
 const neo_lconst *neo_lconst_array(neo_llvm *l, const neo_lconst *const *elem, size_t n) {
-  if (n == 0) return neo_lconst_null(l);
+  if (n == 0)
+    return neo_lconst_null(l);
   LLVMValueRef *v = values(l, elem, n);
   return wrap(private_data(l, LLVMConstArray2(LLVMTypeOf(v[0]), v, n), 0));
 }
@@ -74,17 +83,24 @@ void neo_llvm_global(neo_llvm *l, const char *symbol, const neo_lconst *value, b
 
 static LLVMTypeRef kind_type(neo_llvm *l, char kind) {
   switch (kind) {
-  case 'v': return LLVMVoidTypeInContext(l->ctx);
-  case 'p': return neo_ll_ptr_type(l);
-  case 'i': return LLVMInt32TypeInContext(l->ctx);
-  case 'd': return LLVMDoubleTypeInContext(l->ctx);
-  default: assert(kind == 'l' || kind == 'z'); return LLVMInt64TypeInContext(l->ctx);
+  case 'v':
+    return LLVMVoidTypeInContext(l->ctx);
+  case 'p':
+    return neo_ll_ptr_type(l);
+  case 'i':
+    return LLVMInt32TypeInContext(l->ctx);
+  case 'd':
+    return LLVMDoubleTypeInContext(l->ctx);
+  default:
+    assert(kind == 'l' || kind == 'z');
+    return LLVMInt64TypeInContext(l->ctx);
   }
 }
 
 /* Parameters [first, first + n), which are of one kind, in a local array. */
 static LLVMValueRef array(neo_llvm *l, LLVMValueRef fn, const neo_entry_arg *arg) {
-  if (arg->n == 0) return LLVMConstNull(neo_ll_ptr_type(l));
+  if (arg->n == 0)
+    return LLVMConstNull(neo_ll_ptr_type(l));
   LLVMTypeRef t = LLVMTypeOf(LLVMGetParam(fn, (unsigned)arg->value));
   LLVMValueRef n = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), (unsigned)arg->n, false);
   LLVMValueRef at = LLVMBuildArrayAlloca(l->b, t, n, "");
@@ -98,11 +114,14 @@ static LLVMValueRef array(neo_llvm *l, LLVMValueRef fn, const neo_entry_arg *arg
 
 static LLVMValueRef argument(neo_llvm *l, LLVMValueRef fn, const neo_entry_arg *arg) {
   switch (arg->kind) {
-  case NEO_ARG_PARAM: return LLVMGetParam(fn, (unsigned)arg->value);
+  case NEO_ARG_PARAM:
+    return LLVMGetParam(fn, (unsigned)arg->value);
   case NEO_ARG_INT:
     return LLVMConstInt(LLVMInt32TypeInContext(l->ctx), (unsigned long long)arg->value, true);
-  case NEO_ARG_SYMBOL: return symbol_value(l, arg->symbol);
-  default: return array(l, fn, arg);
+  case NEO_ARG_SYMBOL:
+    return symbol_value(l, arg->symbol);
+  default:
+    return array(l, fn, arg);
   }
 }
 
@@ -112,7 +131,8 @@ void neo_llvm_entry(neo_llvm *l, const char *symbol, char ret, const char *param
   LLVMTypeRef *types = NEO_NEW_ARRAY(l->arena, LLVMTypeRef, (n > n_args ? n : n_args) + 1);
   LLVMValueRef *v = NEO_NEW_ARRAY(l->arena, LLVMValueRef, n_args + 1);
   LLVMTypeRef result = kind_type(l, ret);
-  for (size_t k = 0; k < n; k++) types[k] = kind_type(l, params[k]);
+  for (size_t k = 0; k < n; k++)
+    types[k] = kind_type(l, params[k]);
   LLVMTypeRef type = LLVMFunctionType(result, types, (unsigned)n, false);
   LLVMValueRef fn = neo_ll_function(l, symbol, type, true);
   LLVMPositionBuilderAtEnd(l->b, LLVMAppendBasicBlockInContext(l->ctx, fn, "entry"));
@@ -123,6 +143,8 @@ void neo_llvm_entry(neo_llvm *l, const char *symbol, char ret, const char *param
   LLVMTypeRef called = LLVMFunctionType(result, types, (unsigned)n_args, false);
   LLVMValueRef to = neo_ll_extern(l, callee, called);
   LLVMValueRef r = LLVMBuildCall2(l->b, called, to, v, (unsigned)n_args, "");
-  if (ret == 'v') LLVMBuildRetVoid(l->b);
-  else LLVMBuildRet(l->b, r);
+  if (ret == 'v')
+    LLVMBuildRetVoid(l->b);
+  else
+    LLVMBuildRet(l->b, r);
 }

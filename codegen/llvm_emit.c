@@ -14,7 +14,9 @@ enum { MANY_ACCESSES = 32 };
 
 static void block(neo_ll_gen *g, const neo_block *b);
 
-static LLVMTypeRef i64_type(neo_ll_gen *g) { return LLVMInt64TypeInContext(g->l->ctx); }
+static LLVMTypeRef i64_type(neo_ll_gen *g) {
+  return LLVMInt64TypeInContext(g->l->ctx);
+}
 
 /* ---- what a kernel gets: loaded in the entry block at first use */
 
@@ -29,7 +31,8 @@ static LLVMValueRef marked(neo_ll_gen *g, LLVMValueRef load, const char *kind) {
 static LLVMValueRef fetch(neo_ll_gen *g, LLVMTypeRef t, LLVMValueRef p, size_t n) {
   LLVMBuilderRef b = g->l->entry;
   LLVMValueRef at = LLVMConstInt(i64_type(g), n, false);
-  if (n) p = LLVMBuildInBoundsGEP2(b, t, p, &at, 1, "");
+  if (n)
+    p = LLVMBuildInBoundsGEP2(b, t, p, &at, 1, "");
   LLVMValueRef load = LLVMBuildLoad2(b, t, p, "");
   LLVMSetAlignment(load, 8);
   return marked(g, load, "invariant.load");
@@ -59,18 +62,20 @@ LLVMValueRef neo_ll_key_value(neo_ll_gen *g, uint32_t which) {
 
 static uint32_t argument_number(const neo_kernel *k, uint32_t buf) {
   uint32_t n = 0;
-  for (uint32_t b = 0; b < buf; b++) n += !(k->bufs.at[b].use & NEO_BUF_SCRATCH);
+  for (uint32_t b = 0; b < buf; b++)
+    n += !(k->bufs.at[b].use & NEO_BUF_SCRATCH);
   return n;
 }
 
 LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf) {
   LLVMTypeRef ptr = neo_ll_ptr_type(g->l);
   neo_ll_buf *b = &g->buf[buf];
-  if (b->ptr) return b->ptr;
+  if (b->ptr)
+    return b->ptr;
   if (g->k->bufs.at[buf].use & NEO_BUF_SCRATCH) {
     LLVMValueRef at = argument(g, ptr, offsetof(neo_rt_args, scratch));
-    LLVMValueRef far = LLVMConstInt(
-        i64_type(g), (unsigned long long)neo_kernel_scratch_offset(g->k, buf), false);
+    LLVMValueRef far =
+        LLVMConstInt(i64_type(g), (unsigned long long)neo_kernel_scratch_offset(g->k, buf), false);
     b->ptr = LLVMBuildInBoundsGEP2(g->l->entry, LLVMInt8TypeInContext(g->l->ctx), at, &far, 1, "");
   } else {
     LLVMValueRef table = argument(g, ptr, offsetof(neo_rt_args, buf));
@@ -81,13 +86,16 @@ LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf) {
 
 LLVMValueRef neo_ll_alloca(neo_ll_gen *g, LLVMTypeRef t, uint32_t align, const char *name) {
   LLVMValueRef v = LLVMBuildAlloca(g->l->entry, t, name);
-  if (align) LLVMSetAlignment(v, align);
+  if (align)
+    LLVMSetAlignment(v, align);
   return v;
 }
 
 /* ---- aliases: a scope for each buffer that overlaps no other */
 
-static bool is_alone(const neo_kbuf *b) { return b->no_alias || (b->use & NEO_BUF_SCRATCH); }
+static bool is_alone(const neo_kbuf *b) {
+  return b->no_alias || (b->use & NEO_BUF_SCRATCH);
+}
 
 static LLVMMetadataRef node(neo_llvm *l, LLVMMetadataRef *part, size_t n) {
   return LLVMMDNodeInContext2(l->ctx, part, n);
@@ -108,9 +116,12 @@ static void make_scopes(neo_ll_gen *g, const char *symbol) {
   for (size_t k = 0; k < n; k++) {
     size_t m = 0;
     for (size_t j = 0; j < n; j++)
-      if (j != k && scope[j]) others[m++] = scope[j];
-    if (scope[k]) g->buf[k].scope = LLVMMetadataAsValue(l->ctx, node(l, &scope[k], 1));
-    if (m) g->buf[k].noalias = LLVMMetadataAsValue(l->ctx, node(l, others, m));
+      if (j != k && scope[j])
+        others[m++] = scope[j];
+    if (scope[k])
+      g->buf[k].scope = LLVMMetadataAsValue(l->ctx, node(l, &scope[k], 1));
+    if (m)
+      g->buf[k].noalias = LLVMMetadataAsValue(l->ctx, node(l, others, m));
   }
 }
 
@@ -119,27 +130,34 @@ static void make_scopes(neo_ll_gen *g, const char *symbol) {
 static void note_width(neo_ll_gen *g, uint32_t reg, const neo_lx *last, uint32_t lane,
                        int64_t width) {
   neo_ll_reg *r = &g->reg[reg];
-  if (last->kind != NEO_LX_VAR || last->attr != lane) return;
+  if (last->kind != NEO_LX_VAR || last->attr != lane)
+    return;
   r->width = r->width == 0 || r->width == width ? width : -1;
 }
 
 static void note_expr(neo_ll_gen *g, const neo_lx *e, uint32_t lane, int64_t width) {
-  if (g->memo[e->id].stamp == g->stamp) return;
+  if (g->memo[e->id].stamp == g->stamp)
+    return;
   g->memo[e->id].stamp = g->stamp;
-  if (e->kind == NEO_LX_REG && e->n) note_width(g, e->attr, e->arg[e->n - 1], lane, width);
-  for (uint32_t k = 0; k < e->n; k++) note_expr(g, e->arg[k], lane, width);
+  if (e->kind == NEO_LX_REG && e->n)
+    note_width(g, e->attr, e->arg[e->n - 1], lane, width);
+  for (uint32_t k = 0; k < e->n; k++)
+    note_expr(g, e->arg[k], lane, width);
 }
 
 static void note_vector(neo_ll_gen *g, const neo_ls *loop) {
   int64_t width = (int64_t)loop->hi->bits;
-  if (width == 1) return;
+  if (width == 1)
+    return;
   g->stamp++;
   for (size_t i = 0; i < loop->body.n; i++) {
     const neo_ls *s = loop->body.at[i];
     if (s->kind == NEO_LS_SET && s->n_index)
       note_width(g, s->attr, s->index[s->n_index - 1], loop->attr, width);
-    if (s->value) note_expr(g, s->value, loop->attr, width);
-    if (s->cond) note_expr(g, s->cond, loop->attr, width);
+    if (s->value)
+      note_expr(g, s->value, loop->attr, width);
+    if (s->cond)
+      note_expr(g, s->cond, loop->attr, width);
   }
 }
 
@@ -162,12 +180,15 @@ static void make_registers(neo_ll_gen *g) {
     const neo_reg *r = &g->k->regs.at[k];
     neo_ll_reg *made = &g->reg[k];
     int64_t n = 1, last = r->rank ? r->extent[r->rank - 1] : 1;
-    for (uint32_t d = 0; d < r->rank; d++) n *= r->extent[d];
+    for (uint32_t d = 0; d < r->rank; d++)
+      n *= r->extent[d];
     made->vector = made->width > 1 && made->width == last;
-    if (made->vector) n /= last;
+    if (made->vector)
+      n /= last;
     LLVMTypeRef t = neo_ll_type(g->l, (neo_type)r->type, made->vector ? (uint32_t)last : 1);
     made->at = NEO_NEW_ARRAY(g->l->arena, LLVMValueRef, n);
-    for (int64_t i = 0; i < n; i++) made->at[i] = neo_ll_alloca(g, t, 0, r->name ? r->name : "");
+    for (int64_t i = 0; i < n; i++)
+      made->at[i] = neo_ll_alloca(g, t, 0, r->name ? r->name : "");
   }
 }
 
@@ -181,8 +202,10 @@ neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *
     (void)form;
     bool last = d + 1 == n;
     p.all = last && x.step == 1 && !x.pattern;
-    if (last && g->reg[reg].vector) p.lane = x.c;
-    else p.at = p.at * r->extent[d] + x.c;
+    if (last && g->reg[reg].vector)
+      p.lane = x.c;
+    else
+      p.at = p.at * r->extent[d] + x.c;
   }
   return p;
 }
@@ -191,10 +214,13 @@ static void declare(neo_ll_gen *g, const neo_ls *s) {
   const neo_reg *r = &g->k->regs.at[s->attr];
   neo_ll_reg *made = &g->reg[s->attr];
   int64_t n = 1, last = r->rank ? r->extent[r->rank - 1] : 1;
-  for (uint32_t d = 0; d < r->rank; d++) n *= r->extent[d];
-  if (made->vector) n /= last;
+  for (uint32_t d = 0; d < r->rank; d++)
+    n *= r->extent[d];
+  if (made->vector)
+    n /= last;
   LLVMTypeRef t = neo_ll_type(g->l, (neo_type)r->type, made->vector ? (uint32_t)last : 1);
-  for (int64_t i = 0; i < n; i++) LLVMBuildStore(g->l->b, LLVMGetPoison(t), made->at[i]);
+  for (int64_t i = 0; i < n; i++)
+    LLVMBuildStore(g->l->b, LLVMGetPoison(t), made->at[i]);
 }
 
 static LLVMValueRef i32(neo_ll_gen *g, int64_t x) {
@@ -208,7 +234,8 @@ static void set(neo_ll_gen *g, const neo_ls *s) {
   neo_ll_place p = neo_ll_reg_place(g, s->attr, s->index, s->n_index);
   if (p.all) {
     LLVMValueRef v = neo_ll_spread(g, x);
-    if (r->vector) LLVMBuildStore(b, v, r->at[p.at]);
+    if (r->vector)
+      LLVMBuildStore(b, v, r->at[p.at]);
     for (uint32_t k = 0; !r->vector && k < g->width; k++)
       LLVMBuildStore(b, LLVMBuildExtractElement(b, v, i32(g, k), ""), r->at[p.at + k]);
   } else if (r->vector) {
@@ -257,7 +284,8 @@ static void vector(neo_ll_gen *g, const neo_ls *s) {
  * no code, hides the step from it. */
 static LLVMValueRef counted_on(neo_ll_gen *g, LLVMValueRef x, int64_t by, bool nonneg, bool hide) {
   LLVMValueRef next = LLVMBuildNSWAdd(g->l->b, x, neo_ll_int(i64_type(g), by), "");
-  if (nonneg) LLVMSetNUW(next, true);
+  if (nonneg)
+    LLVMSetNUW(next, true);
   LLVMValueRef arg[] = {next, neo_ll_int(i64_type(g), 0)};
   return hide ? neo_ll_call(g->l, "llvm.expect", i64_type(g), arg, 2) : next;
 }
@@ -273,15 +301,14 @@ static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRe
   LLVMPositionBuilderAtEnd(b, body);
   LLVMValueRef x = LLVMBuildPhi(b, i64_type(g), "");
   LLVMAddIncoming(x, &lo, &from, 1);
-  g->var[s->attr] = (neo_ll_var){.kind = NEO_LL_LOOP,
-                                 .v = x,
-                                 .depth = ++g->depth,
-                                 .nonneg = nonneg,
-                                 .multiple = multiple};
+  g->var[s->attr] = (neo_ll_var){
+      .kind = NEO_LL_LOOP, .v = x, .depth = ++g->depth, .nonneg = nonneg, .multiple = multiple};
   uint32_t accesses = g->n_accesses;
-  if (s->loop == NEO_LOOP_UNIT) neo_ll_tiles_begin(g);
+  if (s->loop == NEO_LOOP_UNIT)
+    neo_ll_tiles_begin(g);
   block(g, &s->body);
-  if (s->loop == NEO_LOOP_UNIT) neo_ll_tiles_end(g);
+  if (s->loop == NEO_LOOP_UNIT)
+    neo_ll_tiles_end(g);
   bool many = g->n_accesses - accesses > MANY_ACCESSES;
   LLVMValueRef next = counted_on(g, x, s->step, nonneg, many);
   LLVMBasicBlockRef last = LLVMGetInsertBlock(b);
@@ -293,7 +320,9 @@ static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRe
   g->var[s->attr] = before;
 }
 
-static int64_t gcd(int64_t a, int64_t b) { return b ? gcd(b, a % b) : a < 0 ? -a : a; }
+static int64_t gcd(int64_t a, int64_t b) {
+  return b ? gcd(b, a % b) : a < 0 ? -a : a;
+}
 
 static void serial(neo_ll_gen *g, const neo_ls *s) {
   LLVMValueRef lo = neo_ll_expr(g, s->lo).v, hi = neo_ll_expr(g, s->hi).v;
@@ -310,10 +339,18 @@ static void unit(neo_ll_gen *g, const neo_ls *s) {
 static void loop(neo_ll_gen *g, const neo_ls *s) {
   forget(g);
   switch ((neo_loop_kind)s->loop) {
-  case NEO_LOOP_SERIAL: serial(g, s); break;
-  case NEO_LOOP_UNIT: unit(g, s); break;
-  case NEO_LOOP_UNROLL: unroll(g, s); break;
-  case NEO_LOOP_VECTOR: vector(g, s); break;
+  case NEO_LOOP_SERIAL:
+    serial(g, s);
+    break;
+  case NEO_LOOP_UNIT:
+    unit(g, s);
+    break;
+  case NEO_LOOP_UNROLL:
+    unroll(g, s);
+    break;
+  case NEO_LOOP_VECTOR:
+    vector(g, s);
+    break;
   }
 }
 
@@ -337,7 +374,8 @@ static void store(neo_ll_gen *g, const neo_ls *s) {
   neo_ll_val guard = {0};
   int64_t c;
   if (s->cond && neo_lx_is_int(s->cond, &c)) {
-    if (!c) return;
+    if (!c)
+      return;
   } else if (s->cond) {
     guard = neo_ll_expr(g, s->cond);
   }
@@ -348,17 +386,30 @@ static void store(neo_ll_gen *g, const neo_ls *s) {
 static void statement(neo_ll_gen *g, const neo_ls *s) {
   forget(g);
   switch ((neo_ls_kind)s->kind) {
-  case NEO_LS_FOR: loop(g, s); break;
-  case NEO_LS_IF: branch(g, s); break;
-  case NEO_LS_REG: declare(g, s); break;
-  case NEO_LS_SET: set(g, s); break;
-  case NEO_LS_STORE: store(g, s); break;
-  case NEO_LS_TILE: neo_ll_tile(g, s); break;
+  case NEO_LS_FOR:
+    loop(g, s);
+    break;
+  case NEO_LS_IF:
+    branch(g, s);
+    break;
+  case NEO_LS_REG:
+    declare(g, s);
+    break;
+  case NEO_LS_SET:
+    set(g, s);
+    break;
+  case NEO_LS_STORE:
+    store(g, s);
+    break;
+  case NEO_LS_TILE:
+    neo_ll_tile(g, s);
+    break;
   }
 }
 
 static void block(neo_ll_gen *g, const neo_block *b) {
-  for (size_t i = 0; i < b->n; i++) statement(g, b->at[i]);
+  for (size_t i = 0; i < b->n; i++)
+    statement(g, b->at[i]);
 }
 
 /* ---- kernels */
@@ -422,11 +473,13 @@ static LLVMValueRef streams(neo_ll_gen *g) {
   LLVMBuilderRef b = g->l->b;
   LLVMValueRef sum = NULL;
   for (uint32_t k = 0; k < g->k->bufs.n; k++) {
-    if (!g->k->bufs.at[k].stream) continue;
+    if (!g->k->bufs.at[k].stream)
+      continue;
     LLVMValueRef at = LLVMBuildPtrToInt(b, neo_ll_buf_value(g, k), i64_type(g), "");
     sum = sum ? LLVMBuildOr(b, sum, at, "") : at;
   }
-  if (!sum) return NULL;
+  if (!sum)
+    return NULL;
   LLVMValueRef low = neo_ll_int(i64_type(g), (int64_t)g->l->target.vector_bytes - 1);
   LLVMValueRef zero = neo_ll_int(i64_type(g), 0);
   return LLVMBuildICmp(b, LLVMIntEQ, LLVMBuildAnd(b, sum, low, ""), zero, "");
@@ -456,8 +509,7 @@ static void bodies(neo_ll_gen *g) {
   body(g);
 }
 
-neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
-                           const char **why) {
+neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol, const char **why) {
   *why = "";
   assert(!l->finished && "kernels come before neo_llvm_finish");
   neo_str text;
@@ -477,7 +529,8 @@ neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
   LLVMPositionBuilderAtEnd(l->b, first);
   make_state(&g, symbol);
   g.tiles = neo_kernel_has_tiles(k);
-  if (g.tiles) neo_ll_tiles_declare(&g);
+  if (g.tiles)
+    neo_ll_tiles_declare(&g);
   bodies(&g);
   LLVMBuildRet(l->b, LLVMConstInt(i32_type, 0, false));
   LLVMBuildBr(l->entry, first);

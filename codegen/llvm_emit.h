@@ -19,7 +19,7 @@ void neo_llvm_export(neo_llvm *l, const char *symbol);
 /* Constant data and functions for the model record. Constants are built as trees: */
 typedef struct neo_lconst neo_lconst;
 const neo_lconst *neo_lconst_int(neo_llvm *l, uint32_t bits, int64_t x);
-const neo_lconst *neo_lconst_null(neo_llvm *l);                         /* a null pointer */
+const neo_lconst *neo_lconst_null(neo_llvm *l); /* a null pointer */
 /* Pointer to a private string. */
 const neo_lconst *neo_lconst_string(neo_llvm *l, const char *text);
 /* Pointer to a function or global by name; it may be defined later. */
@@ -39,9 +39,9 @@ void neo_llvm_global(neo_llvm *l, const char *symbol, const neo_lconst *value, b
  * pointers). */
 typedef struct {
   enum { NEO_ARG_PARAM, NEO_ARG_INT, NEO_ARG_SYMBOL, NEO_ARG_ARRAY } kind;
-  int32_t value;               /* PARAM: number; INT: value; ARRAY: first parameter */
-  int32_t n;                   /* ARRAY: how many parameters */
-  const char *symbol;          /* SYMBOL */
+  int32_t value;      /* PARAM: number; INT: value; ARRAY: first parameter */
+  int32_t n;          /* ARRAY: how many parameters */
+  const char *symbol; /* SYMBOL */
 } neo_entry_arg;
 void neo_llvm_entry(neo_llvm *l, const char *symbol, char ret, const char *params,
                     const char *callee, const neo_entry_arg *arg, size_t n_args);

@@ -13,18 +13,23 @@ LLVMValueRef neo_ll_spread(neo_ll_gen *g, neo_ll_val x) {
 }
 
 neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b) {
-  if (!a.v) return b;
-  if (!b.v) return a;
+  if (!a.v)
+    return b;
+  if (!b.v)
+    return a;
   bool lanes = a.lanes || b.lanes;
   LLVMValueRef x = lanes ? neo_ll_spread(g, a) : a.v, y = lanes ? neo_ll_spread(g, b) : b.v;
   uint32_t depth = a.depth > b.depth ? a.depth : b.depth;
   return (neo_ll_val){LLVMBuildAnd(g->l->b, x, y, ""), lanes, depth};
 }
 
-uint32_t neo_ll_enter(neo_ll_gen *g) { return (uint32_t)g->trail.n; }
+uint32_t neo_ll_enter(neo_ll_gen *g) {
+  return (uint32_t)g->trail.n;
+}
 
 void neo_ll_leave(neo_ll_gen *g, uint32_t at) {
-  while (g->trail.n > at) g->memo[g->trail.at[--g->trail.n]].stamp = 0;
+  while (g->trail.n > at)
+    g->memo[g->trail.at[--g->trail.n]].stamp = 0;
 }
 
 static bool loads(const neo_ll_gen *g, const neo_lx *e) {
@@ -35,12 +40,15 @@ static bool is_index(const neo_ll_gen *g, const neo_lx *e) {
   return g->facts[e->id] & NEO_LL_INDEX;
 }
 
-static neo_ll_val uniform(LLVMValueRef v, uint32_t depth) { return (neo_ll_val){v, false, depth}; }
+static neo_ll_val uniform(LLVMValueRef v, uint32_t depth) {
+  return (neo_ll_val){v, false, depth};
+}
 
 static neo_ll_val constant(neo_ll_gen *g, const neo_lx *e) {
   LLVMTypeRef t = neo_ll_type(g->l, (neo_type)e->type, 1);
   double x;
-  if (!neo_type_is_float((neo_type)e->type)) return uniform(neo_ll_int(t, (int64_t)e->bits), 0);
+  if (!neo_type_is_float((neo_type)e->type))
+    return uniform(neo_ll_int(t, (int64_t)e->bits), 0);
   memcpy(&x, &e->bits, sizeof x);
   return uniform(neo_ll_float(t, x), 0);
 }
@@ -49,10 +57,15 @@ static neo_ll_val variable(neo_ll_gen *g, const neo_lx *e) {
   const neo_ll_var *v = &g->var[e->attr];
   LLVMTypeRef i64 = LLVMInt64TypeInContext(g->l->ctx);
   switch (v->kind) {
-  case NEO_LL_FIXED: return uniform(neo_ll_int(i64, v->fixed), 0);
-  case NEO_LL_LOOP: return uniform(v->v, v->depth);
-  case NEO_LL_LANE: return (neo_ll_val){neo_ll_lanes(g->l, i64, g->width, 1), true, 0};
-  default: assert(0 && "a variable of an enclosing loop"); return uniform(NULL, 0);
+  case NEO_LL_FIXED:
+    return uniform(neo_ll_int(i64, v->fixed), 0);
+  case NEO_LL_LOOP:
+    return uniform(v->v, v->depth);
+  case NEO_LL_LANE:
+    return (neo_ll_val){neo_ll_lanes(g->l, i64, g->width, 1), true, 0};
+  default:
+    assert(0 && "a variable of an enclosing loop");
+    return uniform(NULL, 0);
   }
 }
 
@@ -74,8 +87,10 @@ static neo_ll_val negated(neo_ll_gen *g, neo_ll_val c) {
 static neo_ll_val choose(neo_ll_gen *g, neo_ll_val c, neo_ll_val x, neo_ll_val y) {
   bool lanes = c.lanes || x.lanes || y.lanes;
   uint32_t depth = c.depth > x.depth ? c.depth : x.depth;
-  if (y.depth > depth) depth = y.depth;
-  if (!lanes) return uniform(LLVMBuildSelect(g->l->b, c.v, x.v, y.v, ""), depth);
+  if (y.depth > depth)
+    depth = y.depth;
+  if (!lanes)
+    return uniform(LLVMBuildSelect(g->l->b, c.v, x.v, y.v, ""), depth);
   LLVMValueRef v = LLVMBuildSelect(g->l->b, c.lanes ? neo_ll_spread(g, c) : c.v,
                                    neo_ll_spread(g, x), neo_ll_spread(g, y), "");
   return (neo_ll_val){v, true, depth};
@@ -83,7 +98,8 @@ static neo_ll_val choose(neo_ll_gen *g, neo_ll_val c, neo_ll_val x, neo_ll_val y
 
 static neo_ll_val select_(neo_ll_gen *g, const neo_lx *e) {
   neo_ll_val c = neo_ll_expr(g, e->arg[0]), x, y;
-  if (LLVMIsAConstantInt(c.v)) return neo_ll_expr(g, e->arg[LLVMConstIntGetZExtValue(c.v) ? 1 : 2]);
+  if (LLVMIsAConstantInt(c.v))
+    return neo_ll_expr(g, e->arg[LLVMConstIntGetZExtValue(c.v) ? 1 : 2]);
   x = loads(g, e->arg[1]) ? under(g, c, e->arg[1]) : neo_ll_expr(g, e->arg[1]);
   y = loads(g, e->arg[2]) ? under(g, negated(g, c), e->arg[2]) : neo_ll_expr(g, e->arg[2]);
   return choose(g, c, x, y);
@@ -92,7 +108,8 @@ static neo_ll_val select_(neo_ll_gen *g, const neo_lx *e) {
 static neo_ll_val load_if(neo_ll_gen *g, const neo_lx *e) {
   neo_ll_val c = neo_ll_expr(g, e->arg[1]), x, y;
   if (LLVMIsAConstantInt(c.v)) {
-    if (!LLVMConstIntGetZExtValue(c.v)) return neo_ll_expr(g, e->arg[2]);
+    if (!LLVMConstIntGetZExtValue(c.v))
+      return neo_ll_expr(g, e->arg[2]);
     return neo_ll_load(g, e->attr, e->arg[0], g->guard);
   }
   neo_ll_val before = g->guard;
@@ -130,12 +147,17 @@ static bool compare_indices(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out) {
   neo_ll_lin x, y;
   uint32_t dx, dy;
   int64_t reach;
-  if (g->width == 1 || !is_index(g, e->arg[0]) || !is_index(g, e->arg[1])) return false;
-  if (!neo_ll_linear(g, e->arg[0], &x) || !neo_ll_linear(g, e->arg[1], &y)) return false;
-  if (x.stride || y.stride || x.pattern || y.pattern) return false;
+  if (g->width == 1 || !is_index(g, e->arg[0]) || !is_index(g, e->arg[1]))
+    return false;
+  if (!neo_ll_linear(g, e->arg[0], &x) || !neo_ll_linear(g, e->arg[1], &y))
+    return false;
+  if (x.stride || y.stride || x.pattern || y.pattern)
+    return false;
   int64_t c = x.step - y.step;
-  if (c == 0 || __builtin_mul_overflow(c, (int64_t)g->width, &reach)) return false;
-  if (reach >= FAR || reach <= -FAR) return false;
+  if (c == 0 || __builtin_mul_overflow(c, (int64_t)g->width, &reach))
+    return false;
+  if (reach >= FAR || reach <= -FAR)
+    return false;
   LLVMValueRef a = neo_ll_linear_value(g, &x, true, &dx), b = neo_ll_linear_value(g, &y, true, &dy);
   LLVMValueRef v = compare_lanes(g, (neo_op)e->attr, c, LLVMBuildSub(g->l->b, b, a, ""));
   *out = (neo_ll_val){v, true, dx > dy ? dx : dy};
@@ -148,13 +170,16 @@ static bool compare_indices(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out) {
 static bool linear_value(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out) {
   neo_ll_lin x;
   uint32_t depth;
-  if (!is_index(g, e) || !neo_ll_linear_form(g, e, &x)) return false;
+  if (!is_index(g, e) || !neo_ll_linear_form(g, e, &x))
+    return false;
   LLVMTypeRef i64 = LLVMInt64TypeInContext(g->l->ctx);
   LLVMValueRef base = neo_ll_linear_value(g, &x, true, &depth);
   *out = uniform(base, depth);
-  if (!x.step && !x.stride && !x.pattern) return true;
+  if (!x.step && !x.stride && !x.pattern)
+    return true;
   LLVMValueRef lanes = neo_ll_lanes(g->l, i64, g->width, x.step);
-  if (x.pattern) lanes = LLVMBuildAdd(g->l->b, lanes, neo_ll_numbers(g->l, i64, x.pattern, g->width), "");
+  if (x.pattern)
+    lanes = LLVMBuildAdd(g->l->b, lanes, neo_ll_numbers(g->l, i64, x.pattern, g->width), "");
   if (x.stride) {
     LLVMValueRef stride = neo_ll_splat(g->l, x.stride, g->width);
     LLVMValueRef more = LLVMBuildMul(g->l->b, stride, neo_ll_lanes(g->l, i64, g->width, 1), "");
@@ -179,22 +204,27 @@ static neo_ll_val apply(neo_ll_gen *g, const neo_lx *e) {
   for (uint32_t k = 0; k < e->n; k++) {
     val[k] = neo_ll_expr(g, e->arg[k]);
     lanes = lanes || val[k].lanes;
-    if (val[k].depth > depth) depth = val[k].depth;
+    if (val[k].depth > depth)
+      depth = val[k].depth;
   }
-  for (uint32_t k = 0; k < e->n; k++) x[k] = lanes ? neo_ll_spread(g, val[k]) : val[k].v;
+  for (uint32_t k = 0; k < e->n; k++)
+    x[k] = lanes ? neo_ll_spread(g, val[k]) : val[k].v;
   bool quotient = e->attr == NEO_OP_DIV || e->attr == NEO_OP_MOD;
-  LLVMValueRef v = quotient && e->type == NEO_I64_T
-                       ? divide(g, e, x)
-                       : neo_ll_op(g->l, (neo_op)e->attr, (neo_type)e->type,
-                                   (neo_type)e->arg[0]->type, x);
+  LLVMValueRef v =
+      quotient && e->type == NEO_I64_T
+          ? divide(g, e, x)
+          : neo_ll_op(g->l, (neo_op)e->attr, (neo_type)e->type, (neo_type)e->arg[0]->type, x);
   return (neo_ll_val){v, lanes, depth};
 }
 
 static neo_ll_val operation(neo_ll_gen *g, const neo_lx *e) {
   neo_ll_val v;
-  if (e->attr == NEO_OP_SELECT) return select_(g, e);
-  if (linear_value(g, e, &v)) return v;
-  if (neo_op_rule((neo_op)e->attr) == NEO_RULE_CMP && compare_indices(g, e, &v)) return v;
+  if (e->attr == NEO_OP_SELECT)
+    return select_(g, e);
+  if (linear_value(g, e, &v))
+    return v;
+  if (neo_op_rule((neo_op)e->attr) == NEO_RULE_CMP && compare_indices(g, e, &v))
+    return v;
   return apply(g, e);
 }
 
@@ -207,13 +237,18 @@ static neo_ll_val fused(neo_ll_gen *g, const neo_lx *e) {
   for (uint32_t k = 0; k < 3; k++) {
     val[k] = neo_ll_expr(g, e->arg[k]);
     lanes = lanes || val[k].lanes;
-    if (val[k].depth > depth) depth = val[k].depth;
+    if (val[k].depth > depth)
+      depth = val[k].depth;
   }
-  for (uint32_t k = 0; k < 3; k++) x[k] = lanes ? neo_ll_spread(g, val[k]) : val[k].v;
+  for (uint32_t k = 0; k < 3; k++)
+    x[k] = lanes ? neo_ll_spread(g, val[k]) : val[k].v;
   LLVMBuilderRef b = g->l->b;
-  if (!neo_type_is_float(t)) v = LLVMBuildAdd(b, LLVMBuildMul(b, x[0], x[1], ""), x[2], "");
-  else if (g->l->target.fma) v = neo_ll_call(g->l, "llvm.fma", LLVMTypeOf(x[0]), x, 3);
-  else v = LLVMBuildFAdd(b, LLVMBuildFMul(b, x[0], x[1], ""), x[2], "");
+  if (!neo_type_is_float(t))
+    v = LLVMBuildAdd(b, LLVMBuildMul(b, x[0], x[1], ""), x[2], "");
+  else if (g->l->target.fma)
+    v = neo_ll_call(g->l, "llvm.fma", LLVMTypeOf(x[0]), x, 3);
+  else
+    v = LLVMBuildFAdd(b, LLVMBuildFMul(b, x[0], x[1], ""), x[2], "");
   return (neo_ll_val){neo_ll_round(g->l, t, v), lanes, depth};
 }
 
@@ -230,7 +265,8 @@ static neo_ll_val pair(neo_ll_gen *g, const neo_lx *e) {
 
 static neo_ll_val random_(neo_ll_gen *g, const neo_lx *e) {
   LLVMValueRef key[3];
-  for (uint32_t k = 0; k < 3; k++) key[k] = neo_ll_key_value(g, k);
+  for (uint32_t k = 0; k < 3; k++)
+    key[k] = neo_ll_key_value(g, k);
   neo_ll_val x = neo_ll_expr(g, e->arg[0]);
   LLVMValueRef v = neo_ll_rand(g->l, key, e->attr, x.v, e->type == NEO_F64_T ? 64 : 32);
   return (neo_ll_val){v, x.lanes, x.depth};
@@ -255,31 +291,45 @@ static neo_ll_val reg(neo_ll_gen *g, const neo_lx *e) {
   neo_type t = (neo_type)e->type;
   neo_ll_reg *r = &g->reg[e->attr];
   neo_ll_place p = neo_ll_reg_place(g, e->attr, e->arg, e->n);
-  if (!r->vector && p.all) return (neo_ll_val){gather_reg(g, t, r->at + p.at), true, g->depth};
+  if (!r->vector && p.all)
+    return (neo_ll_val){gather_reg(g, t, r->at + p.at), true, g->depth};
   LLVMTypeRef type = neo_ll_type(g->l, t, r->vector ? (uint32_t)r->width : 1);
   LLVMValueRef v = LLVMBuildLoad2(g->l->b, type, r->at[p.at], "");
-  if (r->vector && !p.all) v = LLVMBuildExtractElement(g->l->b, v, i32(g, p.lane), "");
+  if (r->vector && !p.all)
+    v = LLVMBuildExtractElement(g->l->b, v, i32(g, p.lane), "");
   return (neo_ll_val){v, p.all, g->depth};
 }
 
 static neo_ll_val emit(neo_ll_gen *g, const neo_lx *e) {
   switch ((neo_lx_kind)e->kind) {
-  case NEO_LX_CONST: return constant(g, e);
-  case NEO_LX_VAR: return variable(g, e);
-  case NEO_LX_SIZE: return uniform(neo_ll_size_value(g, e->attr), 0);
-  case NEO_LX_KEY: return uniform(neo_ll_key_value(g, e->attr), 0);
-  case NEO_LX_LOAD: return neo_ll_load(g, e->attr, e->arg[0], g->guard);
-  case NEO_LX_LOADIF: return load_if(g, e);
-  case NEO_LX_REG: return reg(g, e);
-  case NEO_LX_RAND: return random_(g, e);
-  case NEO_LX_FMA: return fused(g, e);
-  case NEO_LX_PAIR: return pair(g, e);
-  default: return operation(g, e);
+  case NEO_LX_CONST:
+    return constant(g, e);
+  case NEO_LX_VAR:
+    return variable(g, e);
+  case NEO_LX_SIZE:
+    return uniform(neo_ll_size_value(g, e->attr), 0);
+  case NEO_LX_KEY:
+    return uniform(neo_ll_key_value(g, e->attr), 0);
+  case NEO_LX_LOAD:
+    return neo_ll_load(g, e->attr, e->arg[0], g->guard);
+  case NEO_LX_LOADIF:
+    return load_if(g, e);
+  case NEO_LX_REG:
+    return reg(g, e);
+  case NEO_LX_RAND:
+    return random_(g, e);
+  case NEO_LX_FMA:
+    return fused(g, e);
+  case NEO_LX_PAIR:
+    return pair(g, e);
+  default:
+    return operation(g, e);
   }
 }
 
 neo_ll_val neo_ll_expr(neo_ll_gen *g, const neo_lx *e) {
-  if (g->memo[e->id].stamp == g->stamp) return g->memo[e->id].val;
+  if (g->memo[e->id].stamp == g->stamp)
+    return g->memo[e->id].val;
   neo_ll_val v = emit(g, e);
   g->memo[e->id].stamp = g->stamp;
   g->memo[e->id].val = v;

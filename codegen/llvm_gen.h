@@ -20,7 +20,7 @@ struct neo_llvm {
   LLVMBuilderRef b;     /* where instructions go */
   LLVMBuilderRef entry; /* the end of the entry block: allocas, argument loads */
   LLVMOrcLLJITRef jit;
-  uint32_t n_private;   /* private constants made */
+  uint32_t n_private; /* private constants made */
   bool finished;
 };
 
@@ -34,8 +34,8 @@ uint32_t neo_ll_width(LLVMValueRef x); /* lanes; 1 for a scalar */
 uint32_t neo_ll_bits(LLVMValueRef x);  /* of an element, integer or float */
 LLVMTypeRef neo_ll_like(neo_llvm *l, LLVMValueRef x, LLVMTypeRef scalar); /* with x's lanes */
 LLVMValueRef neo_ll_splat(neo_llvm *l, LLVMValueRef scalar, uint32_t w);
-LLVMValueRef neo_ll_int(LLVMTypeRef t, int64_t x);   /* constant of an integer (vector) type */
-LLVMValueRef neo_ll_float(LLVMTypeRef t, double x);  /* constant of a float (vector) type */
+LLVMValueRef neo_ll_int(LLVMTypeRef t, int64_t x);  /* constant of an integer (vector) type */
+LLVMValueRef neo_ll_float(LLVMTypeRef t, double x); /* constant of a float (vector) type */
 /* 0, step, 2 step ... */
 LLVMValueRef neo_ll_lanes(neo_llvm *l, LLVMTypeRef scalar, uint32_t w, int64_t step);
 /* A constant vector. */
@@ -65,8 +65,9 @@ LLVMValueRef neo_ll_rand(neo_llvm *l, const LLVMValueRef key[3], uint32_t site,
 LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported);
 void neo_ll_text_attribute(neo_llvm *l, LLVMValueRef fn, const char *name, const char *value);
 void neo_ll_enum_attribute(neo_llvm *l, LLVMValueRef fn, const char *name);
-/* A pure function that several places of a model call, "<prefix>.<what>". If it is new, the builder stands in its
- * body and *back is the block to return to, once the body is written; else *back is null. */
+/* A pure function that several places of a model call, "<prefix>.<what>". If it is new, the builder
+ * stands in its body and *back is the block to return to, once the body is written; else *back is
+ * null. */
 LLVMValueRef neo_ll_shared(neo_llvm *l, const char *what, LLVMTypeRef type,
                            LLVMBasicBlockRef *back);
 LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type);
@@ -117,7 +118,7 @@ typedef struct {
   struct {
     uint32_t stamp, no_form; /* of the statement: has val; is no sum of multiples */
     neo_ll_val val;
-  } *memo; /* by node id, as is `facts` */
+  } * memo; /* by node id, as is `facts` */
   uint8_t *facts;
   uint32_t stamp;
   NEO_VEC(uint32_t) trail;
@@ -125,8 +126,10 @@ typedef struct {
   LLVMValueRef tile_state; /* where the target has none: their content */
 } neo_ll_gen;
 
-enum { NEO_LL_LOADS = 1, /* evaluating it reads a buffer */
-       NEO_LL_INDEX = 2  /* i64 arithmetic of constants, variables and sizes: does not wrap */ };
+enum {
+  NEO_LL_LOADS = 1, /* evaluating it reads a buffer */
+  NEO_LL_INDEX = 2  /* i64 arithmetic of constants, variables and sizes: does not wrap */
+};
 
 /* A sum: c + sum of coef * v + lane * (step + stride) + pattern[lane]. */
 typedef struct {
@@ -142,8 +145,8 @@ typedef struct {
   } t[16];
 } neo_ll_lin;
 
-neo_ll_val neo_ll_expr(neo_ll_gen *g, const neo_lx *e);         /* llvm_expr.c */
-LLVMValueRef neo_ll_spread(neo_ll_gen *g, neo_ll_val x);        /* with lanes if width > 1 */
+neo_ll_val neo_ll_expr(neo_ll_gen *g, const neo_lx *e);  /* llvm_expr.c */
+LLVMValueRef neo_ll_spread(neo_ll_gen *g, neo_ll_val x); /* with lanes if width > 1 */
 LLVMValueRef neo_ll_alloca(neo_ll_gen *g, LLVMTypeRef t, uint32_t align, const char *name);
 LLVMValueRef neo_ll_size_value(neo_ll_gen *g, uint32_t size);
 LLVMValueRef neo_ll_key_value(neo_ll_gen *g, uint32_t which);
@@ -168,7 +171,8 @@ neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll
 void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value,
                   neo_ll_val guard);
 neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b); /* conjunction; v null is true */
-/* llvm_amx.c: tile registers. Declared once for a kernel; begin and end stand around each unit of work. */
+/* llvm_amx.c: tile registers. Declared once for a kernel; begin and end stand around each unit of
+ * work. */
 void neo_ll_tiles_declare(neo_ll_gen *g);
 void neo_ll_tiles_begin(neo_ll_gen *g);
 void neo_ll_tiles_end(neo_ll_gen *g);

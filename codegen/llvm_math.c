@@ -9,11 +9,13 @@ LLVMValueRef neo_ll_libm(neo_llvm *l, const char *name, LLVMValueRef x, LLVMValu
   LLVMValueRef fn = neo_ll_extern(l, name, type);
   uint32_t w = neo_ll_width(x);
   LLVMValueRef arg[] = {x, y}, out = LLVMGetPoison(LLVMTypeOf(x));
-  if (w == 1) return LLVMBuildCall2(l->b, type, fn, arg, y ? 2 : 1, "");
+  if (w == 1)
+    return LLVMBuildCall2(l->b, type, fn, arg, y ? 2 : 1, "");
   for (uint32_t k = 0; k < w; k++) {
     LLVMValueRef at = neo_ll_int(i32, k);
     arg[0] = LLVMBuildExtractElement(l->b, x, at, "");
-    if (y) arg[1] = LLVMBuildExtractElement(l->b, y, at, "");
+    if (y)
+      arg[1] = LLVMBuildExtractElement(l->b, y, at, "");
     LLVMValueRef r = LLVMBuildCall2(l->b, type, fn, arg, y ? 2 : 1, "");
     out = LLVMBuildInsertElement(l->b, out, r, at, "");
   }
@@ -52,12 +54,18 @@ static LLVMValueRef elu(neo_llvm *l, LLVMValueRef x) {
 
 static LLVMValueRef math64(neo_llvm *l, neo_op op, LLVMValueRef x, LLVMValueRef y) {
   switch (op) {
-  case NEO_OP_SIGMOID: return sigmoid(l, x);
-  case NEO_OP_SILU: return LLVMBuildFMul(l->b, x, sigmoid(l, x), "");
-  case NEO_OP_GELU: return gelu(l, x);
-  case NEO_OP_SOFTPLUS: return softplus(l, x);
-  case NEO_OP_ELU: return elu(l, x);
-  default: return neo_ll_libm(l, neo_op_text(op), x, y);
+  case NEO_OP_SIGMOID:
+    return sigmoid(l, x);
+  case NEO_OP_SILU:
+    return LLVMBuildFMul(l->b, x, sigmoid(l, x), "");
+  case NEO_OP_GELU:
+    return gelu(l, x);
+  case NEO_OP_SOFTPLUS:
+    return softplus(l, x);
+  case NEO_OP_ELU:
+    return elu(l, x);
+  default:
+    return neo_ll_libm(l, neo_op_text(op), x, y);
   }
 }
 
@@ -68,12 +76,15 @@ static bool is_wide(neo_op op) {
   case NEO_OP_POW:
   case NEO_OP_SIN:
   case NEO_OP_COS:
-  case NEO_OP_TAN: return true;
-  default: return false;
+  case NEO_OP_TAN:
+    return true;
+  default:
+    return false;
   }
 }
 
 LLVMValueRef neo_ll_math(neo_llvm *l, neo_op op, LLVMValueRef x, LLVMValueRef y) {
-  if (neo_ll_bits(x) == 64) return math64(l, op, x, y);
+  if (neo_ll_bits(x) == 64)
+    return math64(l, op, x, y);
   return is_wide(op) ? neo_ll_math_wide(l, op, x, y) : neo_ll_math32(l, op, x);
 }

@@ -17,25 +17,32 @@
 #define MAGIC 0x1.8p23 /* adding it rounds to an integer, in the low bits */
 
 /* e^r on |r| <= ln2, error 2^-30. */
-static const double exp_poly[] = {1, 1, 0x1p-1, 0x1.555560p-3, 0x1.55550ap-5, 0x1.110a4cp-7,
-                                  0x1.6c371ep-10, 0x1.a5bd12p-13, 0x1.9a0824p-16};
+static const double exp_poly[] = {1,
+                                  1,
+                                  0x1p-1,
+                                  0x1.555560p-3,
+                                  0x1.55550ap-5,
+                                  0x1.110a4cp-7,
+                                  0x1.6c371ep-10,
+                                  0x1.a5bd12p-13,
+                                  0x1.9a0824p-16};
 /* (e^r - 1 - r) / r^2 on |r| <= ln2/2, error 2^-32. */
 static const double expm1_poly[] = {0x1p-1,        0x1.555554p-3,  0x1.5554b2p-5,
                                     0x1.11118ap-7, 0x1.6d71f8p-10, 0x1.a03310p-13};
 /* (log(1+f) - f + f^2/2) / f^3 on [sqrt(1/2)-1, sqrt(2)-1], error 2^-30. */
-static const double log_poly[] = {0x1.555548p-2, -0x1.000006p-2, 0x1.99a4b6p-3,
-                                  -0x1.555c4ep-3, 0x1.23376ap-3, -0x1.fc220ap-4,
-                                  0x1.e6f052p-4, -0x1.de3bdep-4, 0x1.145780p-4};
+static const double log_poly[] = {0x1.555548p-2,  -0x1.000006p-2, 0x1.99a4b6p-3,
+                                  -0x1.555c4ep-3, 0x1.23376ap-3,  -0x1.fc220ap-4,
+                                  0x1.e6f052p-4,  -0x1.de3bdep-4, 0x1.145780p-4};
 /* erf(x)/x - 1 in x^2, |x| <= 0.875, error 2^-32; -log(erfc(x)) on [0.875, 4], error 2^-33. */
-static const double erf_poly[] = {0x1.06eba8p-3,  -0x1.812744p-2, 0x1.ce2e84p-4, -0x1.b819a8p-6,
-                                  0x1.553abap-8,  -0x1.ae7f9ap-11, 0x1.6bdf66p-14};
-static const double erfc_poly[] = {-0x1.53cb6cp-13, 0x1.2123d8p+0, 0x1.4456a2p-1, 0x1.baf008p-4,
+static const double erf_poly[] = {0x1.06eba8p-3, -0x1.812744p-2,  0x1.ce2e84p-4, -0x1.b819a8p-6,
+                                  0x1.553abap-8, -0x1.ae7f9ap-11, 0x1.6bdf66p-14};
+static const double erfc_poly[] = {-0x1.53cb6cp-13, 0x1.2123d8p+0, 0x1.4456a2p-1,   0x1.baf008p-4,
                                    -0x1.9a0b90p-6,  0x1.0f08d0p-8, -0x1.bfd4fep-12, 0x1.571f22p-16};
 /* t e^(t^2/2) Phi(-t) in (t-3)/(t+3), 1 <= t <= 15, error 2^-28; (Phi(x) - 1/2)/x in x^2,
  * |x| <= 1, error 2^-30. */
-static const double tail_poly[] = {0x1.754a76p-2,  0x1.c20d34p-4,  -0x1.1e0494p-3, 0x1.764738p-4,
-                                   -0x1.d8df20p-6, -0x1.c68b0ep-10, 0x1.054e64p-8, -0x1.153bfap-14,
-                                   -0x1.3406aap-11, 0x1.ca946ep-15};
+static const double tail_poly[] = {
+    0x1.754a76p-2,   0x1.c20d34p-4, -0x1.1e0494p-3,  0x1.764738p-4,   -0x1.d8df20p-6,
+    -0x1.c68b0ep-10, 0x1.054e64p-8, -0x1.153bfap-14, -0x1.3406aap-11, 0x1.ca946ep-15};
 static const double phi_poly[] = {0x1.988454p-2,   -0x1.105832p-4, 0x1.46ce4cp-7,
                                   -0x1.36fd42p-10, 0x1.dbff1ap-14, -0x1.00d544p-17};
 
@@ -68,7 +75,8 @@ static scaled exp_parts(neo_llvm *l, val x, val more) {
   x = at_most(l, at_least(l, x, -120), 89);
   val z = mad(l, x, num(x, LOG2_E / 2), num(x, MAGIC + 127)), n = addc(l, z, -(MAGIC + 127));
   val r = mad(l, n, num(x, -2 * LN2_TAIL), mad(l, n, num(x, -2 * LN2_HEAD), x));
-  if (more) r = add(l, r, more);
+  if (more)
+    r = add(l, r, more);
   val s = of_bits(l, ishl(l, to_bits(l, z), 23));
   scaled e = {mul(l, POLY(l, r, exp_poly), s), s};
   return e;
@@ -153,7 +161,8 @@ static val erf32(neo_llvm *l, val x) {
 
 /* x^2 minus its rounding. */
 static val square_error(neo_llvm *l, val x, val square) {
-  if (l->target.fma) return mad(l, x, x, minus(l, square));
+  if (l->target.fma)
+    return mad(l, x, x, minus(l, square));
   val d = to_f64(l, x);
   return to_f32(l, sub(l, mul(l, d, d), to_f64(l, square)));
 }
@@ -173,15 +182,26 @@ static val gelu32(neo_llvm *l, val x) {
 
 val neo_ll_math32(neo_llvm *l, neo_op op, val x) {
   switch (op) {
-  case NEO_OP_EXP: return exp32(l, x);
-  case NEO_OP_EXPM1: return expm1_32(l, x);
-  case NEO_OP_LOG: return log32(l, x);
-  case NEO_OP_TANH: return tanh32(l, x);
-  case NEO_OP_SIGMOID: return sigmoid32(l, x);
-  case NEO_OP_SILU: return silu32(l, x);
-  case NEO_OP_GELU: return gelu32(l, x);
-  case NEO_OP_ELU: return elu32(l, x);
-  case NEO_OP_ERF: return erf32(l, x);
-  default: assert(0 && "a function evaluated in f32"); return x;
+  case NEO_OP_EXP:
+    return exp32(l, x);
+  case NEO_OP_EXPM1:
+    return expm1_32(l, x);
+  case NEO_OP_LOG:
+    return log32(l, x);
+  case NEO_OP_TANH:
+    return tanh32(l, x);
+  case NEO_OP_SIGMOID:
+    return sigmoid32(l, x);
+  case NEO_OP_SILU:
+    return silu32(l, x);
+  case NEO_OP_GELU:
+    return gelu32(l, x);
+  case NEO_OP_ELU:
+    return elu32(l, x);
+  case NEO_OP_ERF:
+    return erf32(l, x);
+  default:
+    assert(0 && "a function evaluated in f32");
+    return x;
   }
 }

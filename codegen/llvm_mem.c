@@ -6,7 +6,8 @@
  *                    vector, shuffled; else a scalar access a lane
  *   not affine       a vector of offsets, a scalar access a lane
  * A load whose guard fails reads zeros of the library instead: selecting the address needs no
- * branch. Only the scalar accesses of several lanes under one guard are branched around, together. */
+ * branch. Only the scalar accesses of several lanes under one guard are branched around, together.
+ * */
 #include "codegen/llvm_gen.h"
 #include <assert.h>
 #include <llvm/Config/llvm-config.h>
@@ -34,7 +35,8 @@ static LLVMValueRef i32(neo_ll_gen *g, int64_t x) {
 /* Behind a guard the address may lie outside: then it must not be called inbounds. */
 static LLVMValueRef step_to(neo_ll_gen *g, const place *p, LLVMValueRef at, LLVMValueRef offset) {
   LLVMTypeRef t = neo_ll_mem_type(g->l, p->type, 1);
-  if (p->guarded) return LLVMBuildGEP2(g->l->b, t, at, &offset, 1, "");
+  if (p->guarded)
+    return LLVMBuildGEP2(g->l->b, t, at, &offset, 1, "");
   return LLVMBuildInBoundsGEP2(g->l->b, t, at, &offset, 1, "");
 }
 
@@ -42,10 +44,12 @@ static LLVMValueRef step_to(neo_ll_gen *g, const place *p, LLVMValueRef at, LLVM
 static uint32_t known_align(neo_ll_gen *g, uint32_t buf, const neo_lx *offset) {
   const neo_kbuf *b = &g->k->bufs.at[buf];
   int64_t size = neo_type_bytes((neo_type)b->type), align = b->align, m;
-  if (b->use & NEO_BUF_SCRATCH) align = DUMMY_ALIGN;
+  if (b->use & NEO_BUF_SCRATCH)
+    align = DUMMY_ALIGN;
   if (align <= size || __builtin_mul_overflow(neo_ll_multiple(g, offset), size, &m))
     return (uint32_t)size;
-  if (m != 0 && (m & -m) < align) align = m & -m;
+  if (m != 0 && (m & -m) < align)
+    align = m & -m;
   return (uint32_t)(align < size ? size : align > DUMMY_ALIGN ? DUMMY_ALIGN : align);
 }
 
@@ -61,7 +65,8 @@ static place place_of(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, bool gu
   }
   LLVMValueRef sum = neo_ll_linear_value(g, &p.lin, false, NULL);
   p.base = sum ? step_to(g, &p, ptr, sum) : ptr;
-  if (p.lin.c) p.base = step_to(g, &p, p.base, i64(g, p.lin.c));
+  if (p.lin.c)
+    p.base = step_to(g, &p, p.base, i64(g, p.lin.c));
   return p;
 }
 
@@ -101,7 +106,8 @@ static LLVMValueRef dummy(neo_ll_gen *g) {
   enum { BYTES = 1024 };
   static const char name[] = ".neo.outside";
   LLVMValueRef v = LLVMGetNamedGlobal(g->l->mod, name);
-  if (v) return v;
+  if (v)
+    return v;
   LLVMTypeRef t = LLVMArrayType2(LLVMInt64TypeInContext(g->l->ctx), BYTES / 8);
   v = LLVMAddGlobal(g->l->mod, t, name);
   LLVMSetInitializer(v, LLVMConstNull(t));
@@ -113,7 +119,8 @@ static LLVMValueRef dummy(neo_ll_gen *g) {
 }
 
 static LLVMValueRef lane_of(neo_ll_gen *g, neo_ll_val guard, uint32_t lane) {
-  if (!guard.lanes) return guard.v;
+  if (!guard.lanes)
+    return guard.v;
   return LLVMBuildExtractElement(g->l->b, guard.v, i32(g, lane), "");
 }
 
@@ -131,14 +138,16 @@ static LLVMValueRef plain_load(neo_ll_gen *g, const place *p, LLVMValueRef at, u
 }
 
 static LLVMValueRef any(neo_ll_gen *g, neo_ll_val guard) {
-  if (!guard.v || !guard.lanes) return guard.v;
+  if (!guard.v || !guard.lanes)
+    return guard.v;
   return neo_ll_call(g->l, "llvm.vector.reduce.or", LLVMTypeOf(guard.v), &guard.v, 1);
 }
 
 static LLVMValueRef reversed(neo_ll_gen *g, LLVMValueRef v) {
   LLVMTypeRef t = LLVMInt32TypeInContext(g->l->ctx);
   LLVMValueRef order[1024];
-  for (uint32_t k = 0; k < g->width; k++) order[k] = neo_ll_int(t, (int64_t)(g->width - 1 - k));
+  for (uint32_t k = 0; k < g->width; k++)
+    order[k] = neo_ll_int(t, (int64_t)(g->width - 1 - k));
   return LLVMBuildShuffleVector(g->l->b, v, LLVMGetPoison(LLVMTypeOf(v)),
                                 LLVMConstVector(order, g->width), "");
 }
@@ -159,7 +168,8 @@ static LLVMValueRef masked(neo_ll_gen *g, const place *p, const char *name, LLVM
   LLVMValueRef with[8];
   for (unsigned k = 0, j = 0; k < n; k++) {
     with[j++] = arg[k];
-    if (k == at_ptr) with[j++] = i32(g, p->align);
+    if (k == at_ptr)
+      with[j++] = i32(g, p->align);
   }
   LLVMValueRef v = LLVMBuildCall2(g->l->b, type, fn, with, n + 1, "");
 #endif
@@ -169,8 +179,10 @@ static LLVMValueRef masked(neo_ll_gen *g, const place *p, const char *name, LLVM
 
 /* First address of a run, and the guard in the order of memory. */
 static LLVMValueRef run_start(neo_ll_gen *g, const place *p, LLVMValueRef *mask) {
-  if (p->lin.step == 1) return p->base;
-  if (mask && *mask) *mask = reversed(g, *mask);
+  if (p->lin.step == 1)
+    return p->base;
+  if (mask && *mask)
+    *mask = reversed(g, *mask);
   return step_to(g, p, p->base, i64(g, -(int64_t)(g->width - 1)));
 }
 
@@ -218,7 +230,8 @@ static bool window_of(const neo_ll_gen *g, const place *p, window *w) {
   bool used[64] = {false};
   int64_t last = 0;
   w->first = 0;
-  if (!p->affine || p->lin.stride || !p->lin.pattern) return false;
+  if (!p->affine || p->lin.stride || !p->lin.pattern)
+    return false;
   for (uint32_t k = 0; k < g->width; k++) {
     int64_t at = neo_ll_lane_offset(&p->lin, k);
     w->first = at < w->first ? at : w->first;
@@ -230,14 +243,16 @@ static bool window_of(const neo_ll_gen *g, const place *p, window *w) {
     used[w->at[k]] = true;
   }
   for (uint32_t k = 0; k < w->n; k++)
-    if (!used[k]) return false;
+    if (!used[k])
+      return false;
   return w->n > 1;
 }
 
 static LLVMValueRef shuffled(neo_ll_gen *g, LLVMValueRef v, const uint32_t *order, uint32_t n) {
   LLVMTypeRef t = LLVMInt32TypeInContext(g->l->ctx);
   LLVMValueRef at[1024];
-  for (uint32_t k = 0; k < n; k++) at[k] = neo_ll_int(t, order[k]);
+  for (uint32_t k = 0; k < n; k++)
+    at[k] = neo_ll_int(t, order[k]);
   return LLVMBuildShuffleVector(g->l->b, v, LLVMGetPoison(LLVMTypeOf(v)), LLVMConstVector(at, n),
                                 "");
 }
@@ -248,11 +263,13 @@ static LLVMValueRef window_mask(neo_ll_gen *g, const window *w, LLVMValueRef lan
   uint32_t most = 0, count[64] = {0}, order[64];
   LLVMValueRef mask = NULL;
   for (uint32_t k = 0; k < g->width; k++)
-    if (++count[w->at[k]] > most) most = count[w->at[k]];
+    if (++count[w->at[k]] > most)
+      most = count[w->at[k]];
   for (uint32_t r = 0; r < most; r++) {
     uint32_t seen[64] = {0};
     for (uint32_t k = 0; k < g->width; k++)
-      if (seen[w->at[k]]++ <= r) order[w->at[k]] = k;
+      if (seen[w->at[k]]++ <= r)
+        order[w->at[k]] = k;
     LLVMValueRef some = shuffled(g, lanes, order, w->n);
     mask = mask ? LLVMBuildOr(g->l->b, mask, some, "") : some;
   }
@@ -274,7 +291,8 @@ static LLVMValueRef load_window(neo_ll_gen *g, place *p, const window *w, neo_ll
 
 /* Runs `then` only where cond holds; null: always. Returns the block to continue in. */
 static LLVMBasicBlockRef begin_if(neo_ll_gen *g, LLVMValueRef cond) {
-  if (!cond) return NULL;
+  if (!cond)
+    return NULL;
   LLVMBasicBlockRef then = LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, "then");
   LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, "");
   LLVMBuildCondBr(g->l->b, cond, then, after);
@@ -283,7 +301,8 @@ static LLVMBasicBlockRef begin_if(neo_ll_gen *g, LLVMValueRef cond) {
 }
 
 static void end_if(neo_ll_gen *g, LLVMBasicBlockRef after) {
-  if (!after) return;
+  if (!after)
+    return;
   LLVMBuildBr(g->l->b, after);
   LLVMPositionBuilderAtEnd(g->l->b, after);
 }
@@ -292,7 +311,8 @@ static LLVMValueRef each_lane(neo_ll_gen *g, const place *p, neo_ll_val guard) {
   LLVMValueRef v = LLVMGetPoison(neo_ll_mem_type(g->l, p->type, g->width));
   for (uint32_t k = 0; k < g->width; k++) {
     LLVMValueRef at = lane_address(g, p, k);
-    if (guard.v) at = guarded_address(g, at, lane_of(g, guard, k));
+    if (guard.v)
+      at = guarded_address(g, at, lane_of(g, guard, k));
     LLVMValueRef x = plain_load(g, p, at, 1, neo_type_bytes(p->type));
     v = LLVMBuildInsertElement(g->l->b, v, x, i32(g, k), "");
   }
@@ -300,7 +320,8 @@ static LLVMValueRef each_lane(neo_ll_gen *g, const place *p, neo_ll_val guard) {
 }
 
 static LLVMValueRef load_lanes(neo_ll_gen *g, const place *p, neo_ll_val guard) {
-  if (!guard.v || guard.lanes) return each_lane(g, p, guard);
+  if (!guard.v || guard.lanes)
+    return each_lane(g, p, guard);
   LLVMBasicBlockRef from = LLVMGetInsertBlock(g->l->b), after = begin_if(g, guard.v);
   LLVMValueRef v[] = {NULL, each_lane(g, p, (neo_ll_val){0})};
   LLVMBasicBlockRef way[] = {from, LLVMGetInsertBlock(g->l->b)};
@@ -360,16 +381,21 @@ static void store_run(neo_ll_gen *g, place *p, const neo_lx *offset, LLVMValueRe
                       LLVMValueRef mask) {
   LLVMValueRef at = run_start(g, p, &mask);
   p->align = run_align(p);
-  if (p->lin.step != 1) v = reversed(g, v);
+  if (p->lin.step != 1)
+    v = reversed(g, v);
   LLVMValueRef arg[] = {v, at, mask};
-  if (mask) masked(g, p, "llvm.masked.store", LLVMTypeOf(v), arg, 3, 1);
-  else if (streams(g, p, offset)) stream_store(g, p, at, v);
-  else plain_store(g, p, at, v, p->align);
+  if (mask)
+    masked(g, p, "llvm.masked.store", LLVMTypeOf(v), arg, 3, 1);
+  else if (streams(g, p, offset))
+    stream_store(g, p, at, v);
+  else
+    plain_store(g, p, at, v, p->align);
 }
 
 static void store_lanes(neo_ll_gen *g, const place *p, LLVMValueRef v, LLVMValueRef mask) {
   LLVMValueRef at[1024];
-  for (uint32_t k = 0; k < g->width; k++) at[k] = lane_address(g, p, k);
+  for (uint32_t k = 0; k < g->width; k++)
+    at[k] = lane_address(g, p, k);
   for (uint32_t k = 0; k < g->width; k++) {
     LLVMValueRef bit = mask ? LLVMBuildExtractElement(g->l->b, mask, i32(g, k), "") : NULL;
     LLVMValueRef x = LLVMBuildExtractElement(g->l->b, v, i32(g, k), "");
@@ -384,15 +410,18 @@ void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_l
                   neo_ll_val guard) {
   LLVMBasicBlockRef after = begin_if(g, guard.lanes ? NULL : guard.v);
   LLVMValueRef mask = guard.lanes ? guard.v : NULL;
-  if (mask) g->guard = guard;
+  if (mask)
+    g->guard = guard;
   place p = place_of(g, buf, offset, mask != NULL);
   neo_ll_val x = neo_ll_expr(g, value);
   if (g->width == 1 || (!has_lanes(&p) && !x.lanes && !mask)) {
     plain_store(g, &p, p.base, neo_ll_to_mem(g->l, p.type, x.v), p.align);
   } else {
     LLVMValueRef v = neo_ll_to_mem(g->l, p.type, neo_ll_spread(g, x));
-    if (is_run(&p)) store_run(g, &p, offset, v, mask);
-    else store_lanes(g, &p, v, mask);
+    if (is_run(&p))
+      store_run(g, &p, offset, v, mask);
+    else
+      store_lanes(g, &p, v, mask);
   }
   g->guard = (neo_ll_val){0};
   end_if(g, after);

@@ -50,7 +50,8 @@ neo_status neo_llvm_new(neo_arena *a, const neo_target *t, const char *name, neo
   l->target = *t;
   l->name = neo_arena_strdup(a, name);
   neo_status status = make_machine(l, why);
-  if (status) return status;
+  if (status)
+    return status;
   l->ctx = LLVMContextCreate();
   l->mod = LLVMModuleCreateWithNameInContext(name, l->ctx);
   LLVMSetTarget(l->mod, t->triple);
@@ -64,8 +65,10 @@ neo_status neo_llvm_new(neo_arena *a, const neo_target *t, const char *name, neo
 }
 
 void neo_llvm_free(neo_llvm *l) {
-  if (!l) return;
-  if (l->jit) LLVMConsumeError(LLVMOrcDisposeLLJIT(l->jit));
+  if (!l)
+    return;
+  if (l->jit)
+    LLVMConsumeError(LLVMOrcDisposeLLJIT(l->jit));
   LLVMDisposeBuilder(l->b);
   LLVMDisposeBuilder(l->entry);
   LLVMDisposeModule(l->mod);
@@ -92,17 +95,21 @@ static void target_attributes(neo_llvm *l, LLVMValueRef fn) {
   neo_ll_text_attribute(l, fn, "target-cpu", l->target.cpu);
   neo_ll_text_attribute(l, fn, "target-features", l->target.features);
   if (l->target.vector_bytes > 16)
-    neo_ll_text_attribute(l, fn, "prefer-vector-width", l->target.vector_bytes == 64 ? "512" : "256");
+    neo_ll_text_attribute(l, fn, "prefer-vector-width",
+                          l->target.vector_bytes == 64 ? "512" : "256");
 }
 
 /* Gives `made` the name; a placeholder of that name, referred to before, becomes `made`. */
 void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made) {
   LLVMValueRef old = LLVMGetNamedFunction(l->mod, symbol);
-  if (!old) old = LLVMGetNamedGlobal(l->mod, symbol);
+  if (!old)
+    old = LLVMGetNamedGlobal(l->mod, symbol);
   if (old && old != made) {
     LLVMReplaceAllUsesWith(old, made);
-    if (LLVMIsAFunction(old)) LLVMDeleteFunction(old);
-    else LLVMDeleteGlobal(old);
+    if (LLVMIsAFunction(old))
+      LLVMDeleteFunction(old);
+    else
+      LLVMDeleteGlobal(old);
   }
   LLVMSetValueName2(made, symbol, strlen(symbol));
 }
@@ -125,7 +132,8 @@ LLVMValueRef neo_ll_shared(neo_llvm *l, const char *what, LLVMTypeRef type,
   const char *name = neo_arena_printf(l->arena, "%s.%s", l->name, what);
   LLVMValueRef fn = LLVMGetNamedFunction(l->mod, name);
   *back = NULL;
-  if (fn) return fn;
+  if (fn)
+    return fn;
   *back = LLVMGetInsertBlock(l->b);
   fn = LLVMAddFunction(l->mod, name, type);
   target_attributes(l, fn);
@@ -141,7 +149,8 @@ LLVMValueRef neo_ll_shared(neo_llvm *l, const char *what, LLVMTypeRef type,
 
 LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type) {
   LLVMValueRef fn = LLVMGetNamedFunction(l->mod, symbol);
-  if (fn) return fn;
+  if (fn)
+    return fn;
   fn = LLVMAddFunction(l->mod, symbol, type);
   neo_ll_enum_attribute(l, fn, "nounwind");
   return fn;
@@ -165,7 +174,8 @@ neo_status neo_llvm_finish(neo_llvm *l, const char **why) {
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
   LLVMErrorRef error = LLVMRunPasses(l->mod, pipeline, l->machine, options);
   LLVMDisposePassBuilderOptions(options);
-  if (!error) return NEO_OK;
+  if (!error)
+    return NEO_OK;
   char *message = LLVMGetErrorMessage(error);
   *why = neo_arena_strdup(l->arena, message);
   LLVMDisposeErrorMessage(message);

@@ -7,19 +7,36 @@
 
 typedef LLVMValueRef val;
 
-static inline val num(val like, double c) { return neo_ll_float(LLVMTypeOf(like), c); }
-static inline val add(neo_llvm *l, val x, val y) { return LLVMBuildFAdd(l->b, x, y, ""); }
-static inline val sub(neo_llvm *l, val x, val y) { return LLVMBuildFSub(l->b, x, y, ""); }
-static inline val mul(neo_llvm *l, val x, val y) { return LLVMBuildFMul(l->b, x, y, ""); }
-static inline val quot(neo_llvm *l, val x, val y) { return LLVMBuildFDiv(l->b, x, y, ""); }
-static inline val minus(neo_llvm *l, val x) { return LLVMBuildFNeg(l->b, x, ""); }
-static inline val mulc(neo_llvm *l, val x, double c) { return mul(l, x, num(x, c)); }
-static inline val addc(neo_llvm *l, val x, double c) { return add(l, x, num(x, c)); }
+static inline val num(val like, double c) {
+  return neo_ll_float(LLVMTypeOf(like), c);
+}
+static inline val add(neo_llvm *l, val x, val y) {
+  return LLVMBuildFAdd(l->b, x, y, "");
+}
+static inline val sub(neo_llvm *l, val x, val y) {
+  return LLVMBuildFSub(l->b, x, y, "");
+}
+static inline val mul(neo_llvm *l, val x, val y) {
+  return LLVMBuildFMul(l->b, x, y, "");
+}
+static inline val quot(neo_llvm *l, val x, val y) {
+  return LLVMBuildFDiv(l->b, x, y, "");
+}
+static inline val minus(neo_llvm *l, val x) {
+  return LLVMBuildFNeg(l->b, x, "");
+}
+static inline val mulc(neo_llvm *l, val x, double c) {
+  return mul(l, x, num(x, c));
+}
+static inline val addc(neo_llvm *l, val x, double c) {
+  return add(l, x, num(x, c));
+}
 
 /* x*y + z, fused where the target has it. */
 static inline val mad(neo_llvm *l, val x, val y, val z) {
   val arg[] = {x, y, z};
-  if (l->target.fma) return neo_ll_call(l, "llvm.fma", LLVMTypeOf(x), arg, 3);
+  if (l->target.fma)
+    return neo_ll_call(l, "llvm.fma", LLVMTypeOf(x), arg, 3);
   return add(l, mul(l, x, y), z);
 }
 
@@ -39,14 +56,24 @@ static inline val less(neo_llvm *l, val x, val y) {
 static inline val same(neo_llvm *l, val x, val y) {
   return LLVMBuildFCmp(l->b, LLVMRealOEQ, x, y, "");
 }
-static inline val lessc(neo_llvm *l, val x, double c) { return less(l, x, num(x, c)); }
-static inline val samec(neo_llvm *l, val x, double c) { return same(l, x, num(x, c)); }
+static inline val lessc(neo_llvm *l, val x, double c) {
+  return less(l, x, num(x, c));
+}
+static inline val samec(neo_llvm *l, val x, double c) {
+  return same(l, x, num(x, c));
+}
 static inline val pick(neo_llvm *l, val c, val x, val y) {
   return LLVMBuildSelect(l->b, c, x, y, "");
 }
-static inline val both(neo_llvm *l, val x, val y) { return LLVMBuildAnd(l->b, x, y, ""); }
-static inline val either(neo_llvm *l, val x, val y) { return LLVMBuildOr(l->b, x, y, ""); }
-static inline val not_(neo_llvm *l, val x) { return LLVMBuildNot(l->b, x, ""); }
+static inline val both(neo_llvm *l, val x, val y) {
+  return LLVMBuildAnd(l->b, x, y, "");
+}
+static inline val either(neo_llvm *l, val x, val y) {
+  return LLVMBuildOr(l->b, x, y, "");
+}
+static inline val not_(neo_llvm *l, val x) {
+  return LLVMBuildNot(l->b, x, "");
+}
 
 /* Into [lo, hi]; NaN stays. */
 static inline val at_least(neo_llvm *l, val x, double lo) {
@@ -59,7 +86,8 @@ static inline val at_most(neo_llvm *l, val x, double hi) {
 /* c[0] + c[1]*x + ... + c[n-1]*x^(n-1) by Horner's rule. */
 static inline val poly(neo_llvm *l, val x, const double *c, int n) {
   val p = num(x, c[n - 1]);
-  for (int i = n - 2; i >= 0; i--) p = mad(l, p, x, num(x, c[i]));
+  for (int i = n - 2; i >= 0; i--)
+    p = mad(l, p, x, num(x, c[i]));
   return p;
 }
 #define POLY(l, x, table) poly(l, x, table, (int)(sizeof(table) / sizeof((table)[0])))
@@ -71,14 +99,24 @@ static inline val to_bits(neo_llvm *l, val x) {
 static inline val of_bits(neo_llvm *l, val x) {
   return LLVMBuildBitCast(l->b, x, neo_ll_float_type(l, neo_ll_bits(x), neo_ll_width(x)), "");
 }
-static inline val inum(val like, int64_t c) { return neo_ll_int(LLVMTypeOf(like), c); }
-static inline val iadd(neo_llvm *l, val x, val y) { return LLVMBuildAdd(l->b, x, y, ""); }
-static inline val isub(neo_llvm *l, val x, val y) { return LLVMBuildSub(l->b, x, y, ""); }
+static inline val inum(val like, int64_t c) {
+  return neo_ll_int(LLVMTypeOf(like), c);
+}
+static inline val iadd(neo_llvm *l, val x, val y) {
+  return LLVMBuildAdd(l->b, x, y, "");
+}
+static inline val isub(neo_llvm *l, val x, val y) {
+  return LLVMBuildSub(l->b, x, y, "");
+}
 static inline val iand(neo_llvm *l, val x, int64_t c) {
   return LLVMBuildAnd(l->b, x, inum(x, c), "");
 }
-static inline val ishl(neo_llvm *l, val x, int c) { return LLVMBuildShl(l->b, x, inum(x, c), ""); }
-static inline val isar(neo_llvm *l, val x, int c) { return LLVMBuildAShr(l->b, x, inum(x, c), ""); }
+static inline val ishl(neo_llvm *l, val x, int c) {
+  return LLVMBuildShl(l->b, x, inum(x, c), "");
+}
+static inline val isar(neo_llvm *l, val x, int c) {
+  return LLVMBuildAShr(l->b, x, inum(x, c), "");
+}
 
 static inline val to_f64(neo_llvm *l, val x) {
   return LLVMBuildFPExt(l->b, x, neo_ll_float_type(l, 64, neo_ll_width(x)), "");
@@ -91,7 +129,7 @@ static inline val i32_to(neo_llvm *l, val x, uint32_t bits) {
 }
 
 /* Element functions for float (vectors): in f32 arithmetic, and by way of f64. */
-val neo_ll_math32(neo_llvm *l, neo_op op, val x);        /* llvm_math32.c */
+val neo_ll_math32(neo_llvm *l, neo_op op, val x);           /* llvm_math32.c */
 val neo_ll_math_wide(neo_llvm *l, neo_op op, val x, val y); /* llvm_wide.c */
 
 #endif

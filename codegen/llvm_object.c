@@ -9,7 +9,8 @@ static neo_status emit(neo_llvm *l, const char *path, LLVMCodeGenFileType kind, 
   LLVMModuleRef copy = LLVMCloneModule(l->mod);
   LLVMBool failed = LLVMTargetMachineEmitToFile(l->machine, copy, path, kind, &text);
   LLVMDisposeModule(copy);
-  if (!failed) return NEO_OK;
+  if (!failed)
+    return NEO_OK;
   *why = neo_ll_message(l, text);
   return NEO_IO;
 }
@@ -25,13 +26,15 @@ neo_status neo_llvm_emit_asm(neo_llvm *l, const char *path, const char **why) {
 neo_status neo_llvm_emit_text(neo_llvm *l, const char *path, const char **why) {
   char *text = NULL;
   *why = "";
-  if (!LLVMPrintModuleToFile(l->mod, path, &text)) return NEO_OK;
+  if (!LLVMPrintModuleToFile(l->mod, path, &text))
+    return NEO_OK;
   *why = neo_ll_message(l, text);
   return NEO_IO;
 }
 
 static bool failed(neo_llvm *l, LLVMErrorRef error, const char **why) {
-  if (!error) return false;
+  if (!error)
+    return false;
   char *message = LLVMGetErrorMessage(error);
   *why = neo_arena_strdup(l->arena, message);
   LLVMDisposeErrorMessage(message);
@@ -43,8 +46,8 @@ static bool make_jit(neo_llvm *l, const char **why) {
   LLVMOrcDefinitionGeneratorRef process;
   char *text = NULL;
   LLVMModuleRef copy = LLVMCloneModule(l->mod);
-  LLVMBool bad = LLVMTargetMachineEmitToMemoryBuffer(l->machine, copy, LLVMObjectFile, &text,
-                                                     &object);
+  LLVMBool bad =
+      LLVMTargetMachineEmitToMemoryBuffer(l->machine, copy, LLVMObjectFile, &text, &object);
   LLVMDisposeModule(copy);
   if (bad) {
     *why = neo_ll_message(l, text);
@@ -56,8 +59,7 @@ static bool make_jit(neo_llvm *l, const char **why) {
   }
   LLVMOrcJITDylibRef dylib = LLVMOrcLLJITGetMainJITDylib(l->jit);
   char prefix = LLVMOrcLLJITGetGlobalPrefix(l->jit);
-  if (failed(l,
-             LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, prefix, NULL, NULL),
+  if (failed(l, LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, prefix, NULL, NULL),
              why)) {
     LLVMDisposeMemoryBuffer(object);
     return false;
@@ -73,7 +75,9 @@ void *neo_llvm_jit(neo_llvm *l, const char *symbol, const char **why) {
     *why = "the code is for another architecture";
     return NULL;
   }
-  if (!l->jit && !make_jit(l, why)) return NULL;
-  if (failed(l, LLVMOrcLLJITLookup(l->jit, &at, symbol), why)) return NULL;
+  if (!l->jit && !make_jit(l, why))
+    return NULL;
+  if (failed(l, LLVMOrcLLJITLookup(l->jit, &at, symbol), why))
+    return NULL;
   return (void *)(uintptr_t)at;
 }

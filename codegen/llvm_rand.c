@@ -37,10 +37,10 @@ static words paired_product(neo_llvm *l, LLVMValueRef x, int64_t m) {
   LLVMValueRef pair = LLVMBuildBitCast(b, x, i64, "");
   LLVMValueRef even = LLVMBuildMul(b, LLVMBuildAnd(b, pair, lower, ""), by, "");
   LLVMValueRef odd = LLVMBuildMul(b, LLVMBuildLShr(b, pair, half, ""), by, "");
-  LLVMValueRef h = LLVMBuildOr(b, LLVMBuildLShr(b, even, half, ""),
-                               LLVMBuildAnd(b, odd, upper, ""), "");
-  LLVMValueRef lo = LLVMBuildOr(b, LLVMBuildAnd(b, even, lower, ""),
-                                LLVMBuildShl(b, odd, half, ""), "");
+  LLVMValueRef h =
+      LLVMBuildOr(b, LLVMBuildLShr(b, even, half, ""), LLVMBuildAnd(b, odd, upper, ""), "");
+  LLVMValueRef lo =
+      LLVMBuildOr(b, LLVMBuildAnd(b, even, lower, ""), LLVMBuildShl(b, odd, half, ""), "");
   words w = {LLVMBuildBitCast(b, h, i32, ""), LLVMBuildBitCast(b, lo, i32, "")};
   return w;
 }

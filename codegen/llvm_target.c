@@ -1,8 +1,8 @@
 /* Choice of the target: the host's features decide the level; its CPU name is not asked, because
  * virtual machines report wrong ones. Cache sizes are nominal: outputs must not depend on the
  * machine that compiles beyond the level. */
-#include "codegen/target.h"
 #include "base/str.h"
+#include "codegen/target.h"
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
 #include <string.h>
@@ -52,8 +52,10 @@ static bool has_all(const char *features, const char *needs) {
     const char *q = features;
     for (;;) {
       size_t m = strcspn(q, ",");
-      if (m == n && memcmp(p, q, n) == 0) break;
-      if (!q[m]) return false;
+      if (m == n && memcmp(p, q, n) == 0)
+        break;
+      if (!q[m])
+        return false;
       q += m + 1;
     }
   }
@@ -64,33 +66,39 @@ static const level *native_level(const char *arch) {
   char *features = LLVMGetHostCPUFeatures();
   const level *found = NULL;
   for (int i = 0; i < N_LEVELS && !found; i++)
-    if (neo_streq(levels[i].arch, arch) && has_all(features, levels[i].needs)) found = &levels[i];
+    if (neo_streq(levels[i].arch, arch) && has_all(features, levels[i].needs))
+      found = &levels[i];
   LLVMDisposeMessage(features);
   return found;
 }
 
 static const level *named_level(const char *arch, const char *cpu) {
   for (int i = 0; i < N_LEVELS; i++)
-    if (neo_streq(levels[i].arch, arch) && neo_streq(levels[i].cpu, cpu)) return &levels[i];
+    if (neo_streq(levels[i].arch, arch) && neo_streq(levels[i].cpu, cpu))
+      return &levels[i];
   return NULL;
 }
 
 /* CPUs of which the level is known; their own instructions beyond it stay unused, but for tiles. */
 static const char *const cpu_levels[][2] = {
-    {"x86-64", "x86-64-v2"},         {"nehalem", "x86-64-v2"},        {"westmere", "x86-64-v2"},
-    {"haswell", "x86-64-v3"},        {"broadwell", "x86-64-v3"},      {"skylake", "x86-64-v3"},
-    {"alderlake", "x86-64-v3"},      {"znver1", "x86-64-v3"},         {"znver2", "x86-64-v3"},
-    {"znver3", "x86-64-v3"},         {"skylake-avx512", "x86-64-v4"}, {"cascadelake", "x86-64-v4"},
+    {"x86-64", "x86-64-v2"},         {"nehalem", "x86-64-v2"},
+    {"westmere", "x86-64-v2"},       {"haswell", "x86-64-v3"},
+    {"broadwell", "x86-64-v3"},      {"skylake", "x86-64-v3"},
+    {"alderlake", "x86-64-v3"},      {"znver1", "x86-64-v3"},
+    {"znver2", "x86-64-v3"},         {"znver3", "x86-64-v3"},
+    {"skylake-avx512", "x86-64-v4"}, {"cascadelake", "x86-64-v4"},
     {"icelake-server", "x86-64-v4"}, {"sapphirerapids", "x86-64-v4"},
-    {"graniterapids", "x86-64-v4"},  {"znver4", "x86-64-v4"},         {"znver5", "x86-64-v4"},
-    {"cortex-a72", "generic"},
-    {"cortex-a76", "generic"},       {"neoverse-n1", "generic"},      {"neoverse-v1", "generic"},
-    {"neoverse-n2", "generic"},      {"neoverse-v2", "generic"},      {"apple-m1", "generic"},
+    {"graniterapids", "x86-64-v4"},  {"znver4", "x86-64-v4"},
+    {"znver5", "x86-64-v4"},         {"cortex-a72", "generic"},
+    {"cortex-a76", "generic"},       {"neoverse-n1", "generic"},
+    {"neoverse-v1", "generic"},      {"neoverse-n2", "generic"},
+    {"neoverse-v2", "generic"},      {"apple-m1", "generic"},
 };
 
 static const level *cpu_level(const char *arch, const char *cpu) {
   for (size_t i = 0; i < sizeof cpu_levels / sizeof cpu_levels[0]; i++)
-    if (neo_streq(cpu_levels[i][0], cpu)) return named_level(arch, cpu_levels[i][1]);
+    if (neo_streq(cpu_levels[i][0], cpu))
+      return named_level(arch, cpu_levels[i][1]);
   return NULL;
 }
 
@@ -145,14 +153,16 @@ neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu,
   }
   bool is_host = neo_streq(arch, host_arch());
   /* Without a named CPU another architecture gets the level that nearly every machine has. */
-  if (native && !is_host) mcpu = neo_streq(arch, "x86_64") ? "x86-64-v3" : "generic";
+  if (native && !is_host)
+    mcpu = neo_streq(arch, "x86_64") ? "x86-64-v3" : "generic";
   const level *v = native && is_host ? native_level(arch) : named_level(arch, mcpu);
   const char *cpu = v ? v->cpu : mcpu;
-  if (!v) v = cpu_level(arch, cpu);
+  if (!v)
+    v = cpu_level(arch, cpu);
   if (!v) {
-    *why = neo_arena_printf(a, "unknown CPU '%s' for %s (known levels: %s)", cpu, arch,
-                            neo_streq(arch, "x86_64") ? "x86-64-v2, x86-64-v3, x86-64-v4"
-                                                      : "generic");
+    *why =
+        neo_arena_printf(a, "unknown CPU '%s' for %s (known levels: %s)", cpu, arch,
+                         neo_streq(arch, "x86_64") ? "x86-64-v2, x86-64-v3, x86-64-v4" : "generic");
     return NEO_UNSUPPORTED;
   }
   fill(a, v, cpu, out);

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static LLVMTypeRef widen(LLVMTypeRef t, uint32_t w) { return w > 1 ? LLVMVectorType(t, w) : t; }
+static LLVMTypeRef widen(LLVMTypeRef t, uint32_t w) {
+  return w > 1 ? LLVMVectorType(t, w) : t;
+}
 
 LLVMTypeRef neo_ll_int_type(neo_llvm *l, uint32_t bits, uint32_t w) {
   return widen(LLVMIntTypeInContext(l->ctx, bits), w);
@@ -22,15 +24,19 @@ LLVMTypeRef neo_ll_float_type(neo_llvm *l, uint32_t bits, uint32_t w) {
                w);
 }
 
-LLVMTypeRef neo_ll_ptr_type(neo_llvm *l) { return LLVMPointerTypeInContext(l->ctx, 0); }
+LLVMTypeRef neo_ll_ptr_type(neo_llvm *l) {
+  return LLVMPointerTypeInContext(l->ctx, 0);
+}
 
 LLVMTypeRef neo_ll_type(neo_llvm *l, neo_type t, uint32_t w) {
-  if (neo_type_is_float(t)) return neo_ll_float_type(l, t == NEO_F64_T ? 64 : 32, w);
+  if (neo_type_is_float(t))
+    return neo_ll_float_type(l, t == NEO_F64_T ? 64 : 32, w);
   return neo_ll_int_type(l, t == NEO_BOOL_T ? 1 : 8 * neo_type_bytes(t), w);
 }
 
 LLVMTypeRef neo_ll_mem_type(neo_llvm *l, neo_type t, uint32_t w) {
-  if (t == NEO_F64_T || t == NEO_F32_T) return neo_ll_type(l, t, w);
+  if (t == NEO_F64_T || t == NEO_F32_T)
+    return neo_ll_type(l, t, w);
   return neo_ll_int_type(l, 8 * neo_type_bytes(t), w);
 }
 
@@ -42,15 +48,21 @@ static uint32_t type_width(LLVMTypeRef t) {
   return LLVMGetTypeKind(t) == LLVMVectorTypeKind ? LLVMGetVectorSize(t) : 1;
 }
 
-uint32_t neo_ll_width(LLVMValueRef x) { return type_width(LLVMTypeOf(x)); }
+uint32_t neo_ll_width(LLVMValueRef x) {
+  return type_width(LLVMTypeOf(x));
+}
 
 uint32_t neo_ll_bits(LLVMValueRef x) {
   LLVMTypeRef t = element(LLVMTypeOf(x));
   switch (LLVMGetTypeKind(t)) {
-  case LLVMDoubleTypeKind: return 64;
-  case LLVMFloatTypeKind: return 32;
-  case LLVMHalfTypeKind: return 16;
-  default: return LLVMGetIntTypeWidth(t);
+  case LLVMDoubleTypeKind:
+    return 64;
+  case LLVMFloatTypeKind:
+    return 32;
+  case LLVMHalfTypeKind:
+    return 16;
+  default:
+    return LLVMGetIntTypeWidth(t);
   }
 }
 
@@ -61,9 +73,11 @@ LLVMTypeRef neo_ll_like(neo_llvm *l, LLVMValueRef x, LLVMTypeRef scalar) {
 
 static LLVMValueRef repeat(LLVMValueRef c, uint32_t w) {
   LLVMValueRef all[1024];
-  if (w == 1) return c;
+  if (w == 1)
+    return c;
   assert(w <= 1024);
-  for (uint32_t i = 0; i < w; i++) all[i] = c;
+  for (uint32_t i = 0; i < w; i++)
+    all[i] = c;
   return LLVMConstVector(all, w);
 }
 
@@ -88,18 +102,21 @@ LLVMValueRef neo_ll_numbers(neo_llvm *l, LLVMTypeRef scalar, const int64_t *x, u
   LLVMValueRef all[1024];
   (void)l;
   assert(w > 1 && w <= 1024);
-  for (uint32_t i = 0; i < w; i++) all[i] = LLVMConstInt(scalar, (unsigned long long)x[i], true);
+  for (uint32_t i = 0; i < w; i++)
+    all[i] = LLVMConstInt(scalar, (unsigned long long)x[i], true);
   return LLVMConstVector(all, w);
 }
 
 LLVMValueRef neo_ll_splat(neo_llvm *l, LLVMValueRef scalar, uint32_t w) {
-  if (w == 1) return scalar;
-  if (LLVMIsConstant(scalar) && !LLVMIsAConstantExpr(scalar)) return repeat(scalar, w);
+  if (w == 1)
+    return scalar;
+  if (LLVMIsConstant(scalar) && !LLVMIsAConstantExpr(scalar))
+    return repeat(scalar, w);
   LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), t = LLVMVectorType(LLVMTypeOf(scalar), w);
-  LLVMValueRef one = LLVMBuildInsertElement(l->b, LLVMGetPoison(t), scalar,
-                                            LLVMConstInt(i32, 0, false), "");
-  return LLVMBuildShuffleVector(l->b, one, LLVMGetPoison(t),
-                                LLVMConstNull(LLVMVectorType(i32, w)), "");
+  LLVMValueRef one =
+      LLVMBuildInsertElement(l->b, LLVMGetPoison(t), scalar, LLVMConstInt(i32, 0, false), "");
+  return LLVMBuildShuffleVector(l->b, one, LLVMGetPoison(t), LLVMConstNull(LLVMVectorType(i32, w)),
+                                "");
 }
 
 LLVMValueRef neo_ll_call(neo_llvm *l, const char *intrinsic, LLVMTypeRef overload,
@@ -133,8 +150,8 @@ static LLVMValueRef is_nan(neo_llvm *l, LLVMValueRef x) {
 /* u + half of the last of `cut` bits, ties to even, cut bits cleared. */
 static LLVMValueRef round_bits(neo_llvm *l, LLVMValueRef u, uint32_t cut) {
   LLVMTypeRef t = LLVMTypeOf(u);
-  LLVMValueRef last = LLVMBuildAnd(l->b, LLVMBuildLShr(l->b, u, neo_ll_int(t, cut), ""),
-                                   neo_ll_int(t, 1), "");
+  LLVMValueRef last =
+      LLVMBuildAnd(l->b, LLVMBuildLShr(l->b, u, neo_ll_int(t, cut), ""), neo_ll_int(t, 1), "");
   LLVMValueRef up = LLVMBuildAdd(l->b, neo_ll_int(t, (1 << (cut - 1)) - 1), last, "");
   return LLVMBuildAnd(l->b, LLVMBuildAdd(l->b, u, up, ""), neo_ll_int(t, -(1 << cut)), "");
 }
@@ -148,8 +165,8 @@ static LLVMValueRef quiet_bits(neo_llvm *l, LLVMValueRef u, uint32_t cut) {
 
 static LLVMValueRef round_bf16(neo_llvm *l, LLVMValueRef x) {
   LLVMValueRef u = bits_of(l, x);
-  return float_of(l, LLVMBuildSelect(l->b, is_nan(l, x), quiet_bits(l, u, 16),
-                                     round_bits(l, u, 16), ""));
+  return float_of(
+      l, LLVMBuildSelect(l->b, is_nan(l, x), quiet_bits(l, u, 16), round_bits(l, u, 16), ""));
 }
 
 static bool has_f16(const neo_llvm *l) {
@@ -166,17 +183,20 @@ static LLVMValueRef round_f16_soft(neo_llvm *l, LLVMValueRef x) {
   LLVMValueRef big = LLVMBuildFCmp(l->b, LLVMRealOGE, size, neo_ll_float(t, 65520), "");
   LLVMValueRef signs[] = {small, x}, inf[] = {neo_ll_float(t, INFINITY), x};
   small = neo_ll_call(l, "llvm.copysign", t, signs, 2);
-  LLVMValueRef y = LLVMBuildSelect(
-      l->b, LLVMBuildFCmp(l->b, LLVMRealOLT, size, neo_ll_float(t, 0x1p-14), ""), small, normal,
-      "");
+  LLVMValueRef y =
+      LLVMBuildSelect(l->b, LLVMBuildFCmp(l->b, LLVMRealOLT, size, neo_ll_float(t, 0x1p-14), ""),
+                      small, normal, "");
   y = LLVMBuildSelect(l->b, big, neo_ll_call(l, "llvm.copysign", t, inf, 2), y, "");
   return LLVMBuildSelect(l->b, is_nan(l, x), float_of(l, quiet_bits(l, u, 13)), y, "");
 }
 
 LLVMValueRef neo_ll_round(neo_llvm *l, neo_type t, LLVMValueRef x) {
-  if (t == NEO_BF16_T) return round_bf16(l, x);
-  if (t != NEO_F16_T) return x;
-  if (!has_f16(l)) return round_f16_soft(l, x);
+  if (t == NEO_BF16_T)
+    return round_bf16(l, x);
+  if (t != NEO_F16_T)
+    return x;
+  if (!has_f16(l))
+    return round_f16_soft(l, x);
   LLVMTypeRef half = neo_ll_float_type(l, 16, neo_ll_width(x));
   return LLVMBuildFPExt(l->b, LLVMBuildFPTrunc(l->b, x, half, ""), LLVMTypeOf(x), "");
 }
@@ -194,8 +214,8 @@ static LLVMValueRef f16_from_mem(neo_llvm *l, LLVMValueRef x) {
   u = LLVMBuildAnd(l->b, u, neo_ll_int(i32, 0x7fff), "");
   LLVMValueRef shifted = LLVMBuildShl(l->b, u, neo_ll_int(i32, 13), "");
   /* Subnormals are u * 2^-24; exponent 31 is infinity or NaN; others need the bias 127 - 15. */
-  LLVMValueRef small = LLVMBuildFMul(l->b, LLVMBuildUIToFP(l->b, u, f32, ""),
-                                     neo_ll_float(f32, 0x1p-24), "");
+  LLVMValueRef small =
+      LLVMBuildFMul(l->b, LLVMBuildUIToFP(l->b, u, f32, ""), neo_ll_float(f32, 0x1p-24), "");
   LLVMValueRef normal = LLVMBuildAdd(l->b, shifted, neo_ll_int(i32, 112 << 23), "");
   LLVMValueRef special = LLVMBuildOr(l->b, shifted, neo_ll_int(i32, 0x7f800000), "");
   LLVMValueRef is_small = LLVMBuildICmp(l->b, LLVMIntULT, u, neo_ll_int(i32, 0x400), "");
@@ -234,7 +254,8 @@ static LLVMValueRef f16_to_mem(neo_llvm *l, LLVMValueRef x) {
 
 LLVMValueRef neo_ll_from_mem(neo_llvm *l, neo_type t, LLVMValueRef x) {
   switch (t) {
-  case NEO_F16_T: return f16_from_mem(l, x);
+  case NEO_F16_T:
+    return f16_from_mem(l, x);
   case NEO_BF16_T: {
     LLVMTypeRef i32 = ints(l, x, 32);
     LLVMValueRef u = LLVMBuildZExt(l->b, x, i32, "");
@@ -242,25 +263,31 @@ LLVMValueRef neo_ll_from_mem(neo_llvm *l, neo_type t, LLVMValueRef x) {
   }
   case NEO_BOOL_T:
     return LLVMBuildICmp(l->b, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "");
-  default: return x;
+  default:
+    return x;
   }
 }
 
 LLVMValueRef neo_ll_to_mem(neo_llvm *l, neo_type t, LLVMValueRef x) {
   switch (t) {
-  case NEO_F16_T: return f16_to_mem(l, x);
+  case NEO_F16_T:
+    return f16_to_mem(l, x);
   case NEO_BF16_T: {
     LLVMValueRef u = LLVMBuildLShr(l->b, bits_of(l, x), neo_ll_int(ints(l, x, 32), 16), "");
     return LLVMBuildTrunc(l->b, u, ints(l, x, 16), "");
   }
-  case NEO_BOOL_T: return LLVMBuildZExt(l->b, x, ints(l, x, 8), "");
-  default: return x;
+  case NEO_BOOL_T:
+    return LLVMBuildZExt(l->b, x, ints(l, x, 8), "");
+  default:
+    return x;
   }
 }
 
 /* ---- conversions */
 
-static bool is_signed(neo_type t) { return t != NEO_U8_T && t != NEO_BOOL_T; }
+static bool is_signed(neo_type t) {
+  return t != NEO_U8_T && t != NEO_BOOL_T;
+}
 
 static LLVMValueRef float_to_int(neo_llvm *l, neo_type to, LLVMValueRef x) {
   uint32_t w = neo_ll_width(x);
@@ -283,7 +310,8 @@ static LLVMValueRef int_to_int(neo_llvm *l, neo_type to, neo_type from, LLVMValu
 
 LLVMValueRef neo_ll_cast(neo_llvm *l, neo_type to, neo_type from, LLVMValueRef x) {
   LLVMTypeRef t = neo_ll_type(l, to, neo_ll_width(x));
-  if (to == from) return x;
+  if (to == from)
+    return x;
   if (!neo_type_is_float(to))
     return neo_type_is_float(from) ? float_to_int(l, to, x) : int_to_int(l, to, from, x);
   if (neo_type_is_float(from)) {

@@ -11,14 +11,12 @@
 #define MAGIC64 0x1.8p52
 
 /* 2^f, |f| <= 1/2, error 2^-34. */
-static const double exp2_poly[] = {0x1.ffffffffabb32p-1,  0x1.62e42ff116392p-1,
-                                   0x1.ebfbe0a4c5df7p-3,  0x1.c6b08aaf2094ep-5,
-                                   0x1.3b29dc3b9edecp-7,  0x1.5d8a70873b04ap-10,
-                                   0x1.446a23d6b78b2p-13, 0x1.fe17940aa7fcbp-17};
+static const double exp2_poly[] = {
+    0x1.ffffffffabb32p-1, 0x1.62e42ff116392p-1,  0x1.ebfbe0a4c5df7p-3,  0x1.c6b08aaf2094ep-5,
+    0x1.3b29dc3b9edecp-7, 0x1.5d8a70873b04ap-10, 0x1.446a23d6b78b2p-13, 0x1.fe17940aa7fcbp-17};
 /* (log((1+s)/(1-s)) - 2s) / s^3 in s^2, |s| <= 0.1716, error 2^-44. */
-static const double log_poly[] = {0x1.555555561d94bp-1, 0x1.999996ab0b193p-2,
-                                  0x1.2494113aa0087p-2, 0x1.c62b4d491617fp-3,
-                                  0x1.91127a811a69cp-3};
+static const double log_poly[] = {0x1.555555561d94bp-1, 0x1.999996ab0b193p-2, 0x1.2494113aa0087p-2,
+                                  0x1.c62b4d491617fp-3, 0x1.91127a811a69cp-3};
 /* (sin(r)/r - 1)/r^2 and (cos(r) - 1 + r^2/2)/r^4 in r^2, |r| <= pi/4, errors 2^-37 and 2^-43. */
 static const double sin_poly[] = {-0x1.5555554ca95b5p-3, 0x1.1111088a12199p-7,
                                   -0x1.a00f93ad70846p-13, 0x1.6cd5f0a87b5d4p-19};
@@ -119,12 +117,15 @@ static val trig(neo_llvm *l, neo_op op, val x) {
   val s = mul(l, r, mad(l, r2, POLY(l, r2, sin_poly), num(d, 1)));
   val c = mad(l, mul(l, r2, r2), POLY(l, r2, cos_poly), mad(l, r2, num(d, -0.5), num(d, 1)));
   val q = to_bits(l, z);
-  if (op == NEO_OP_COS) q = iadd(l, q, inum(q, 1));
+  if (op == NEO_OP_COS)
+    q = iadd(l, q, inum(q, 1));
   val odd = LLVMBuildICmp(l->b, LLVMIntNE, iand(l, q, 1), inum(q, 0), "");
   val flip = LLVMBuildICmp(l->b, LLVMIntNE, iand(l, q, 2), inum(q, 0), "");
   val y = pick(l, odd, c, s);
-  if (op == NEO_OP_TAN) y = quot(l, y, pick(l, odd, minus(l, s), c));
-  else y = pick(l, flip, minus(l, y), y);
+  if (op == NEO_OP_TAN)
+    y = quot(l, y, pick(l, odd, minus(l, s), c));
+  else
+    y = pick(l, flip, minus(l, y), y);
   val big = not_(l, lessc(l, size_of(l, x), 0x1p20)); /* or NaN */
   return far_lanes(l, neo_op_text(op), d, big, to_f32(l, y));
 }
@@ -157,13 +158,19 @@ static val pow32(neo_llvm *l, val x, val y) {
 
 static val body(neo_llvm *l, neo_op op, val x, val y) {
   switch (op) {
-  case NEO_OP_LOG1P: return log1p32(l, x);
-  case NEO_OP_SOFTPLUS: return softplus32(l, x);
-  case NEO_OP_POW: return pow32(l, x, y);
+  case NEO_OP_LOG1P:
+    return log1p32(l, x);
+  case NEO_OP_SOFTPLUS:
+    return softplus32(l, x);
+  case NEO_OP_POW:
+    return pow32(l, x, y);
   case NEO_OP_SIN:
   case NEO_OP_COS:
-  case NEO_OP_TAN: return trig(l, op, x);
-  default: assert(0 && "a function evaluated in f64"); return x;
+  case NEO_OP_TAN:
+    return trig(l, op, x);
+  default:
+    assert(0 && "a function evaluated in f64");
+    return x;
   }
 }
 

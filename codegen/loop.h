@@ -37,8 +37,8 @@
  *         for l in 0..8 vector
  *           Y[b*128 + j0 + v*8 + l] = relu(acc[v, l] + b1[j0 + v*8 + l])
  *
- * TILE statements are the rows of codegen/tile.def: what a matrix unit does with its tile registers,
- * whose content is lost at the end of a unit of work.
+ * TILE statements are the rows of codegen/tile.def: what a matrix unit does with its tile
+ * registers, whose content is lost at the end of a unit of work.
  *
  * Elementwise operators are the rows of ir/ops.def with the same meaning. Types: i64 for addresses,
  * whose arithmetic must not wrap; f16 and bf16 values compute in f32 and round at each operator (as
@@ -57,17 +57,17 @@
 #include "ir/ir.h"
 
 typedef enum {
-  NEO_LX_CONST, /* bits: f64 bits for float types, else int64 */
-  NEO_LX_VAR,   /* attr: loop variable; i64 */
-  NEO_LX_SIZE,  /* attr: a run-time size's number in the model (0-based); i64 */
-  NEO_LX_KEY,   /* attr: 0 seed, 1 step, 2 call; i64 */
-  NEO_LX_LOAD,  /* attr: buffer; arg 0: element offset */
-  NEO_LX_LOADIF,/* attr: buffer; args: offset, condition (bool), value where it is false */
-  NEO_LX_REG,   /* attr: register; args: indices */
-  NEO_LX_RAND,  /* attr: site; arg 0: linear element; f32 or f64 */
-  NEO_LX_FMA,   /* a*b + c in one rounding or two, so tests compare with a tolerance */
-  NEO_LX_PAIR,  /* two bf16 as one i32, the first in the low half */
-  NEO_LX_OP     /* attr: neo_op (elementwise rows); args */
+  NEO_LX_CONST,  /* bits: f64 bits for float types, else int64 */
+  NEO_LX_VAR,    /* attr: loop variable; i64 */
+  NEO_LX_SIZE,   /* attr: a run-time size's number in the model (0-based); i64 */
+  NEO_LX_KEY,    /* attr: 0 seed, 1 step, 2 call; i64 */
+  NEO_LX_LOAD,   /* attr: buffer; arg 0: element offset */
+  NEO_LX_LOADIF, /* attr: buffer; args: offset, condition (bool), value where it is false */
+  NEO_LX_REG,    /* attr: register; args: indices */
+  NEO_LX_RAND,   /* attr: site; arg 0: linear element; f32 or f64 */
+  NEO_LX_FMA,    /* a*b + c in one rounding or two, so tests compare with a tolerance */
+  NEO_LX_PAIR,   /* two bf16 as one i32, the first in the low half */
+  NEO_LX_OP      /* attr: neo_op (elementwise rows); args */
 } neo_lx_kind;
 
 typedef struct neo_lx neo_lx;
@@ -75,7 +75,7 @@ struct neo_lx { /* immutable; may be shared */
   uint8_t kind, type;
   uint8_t n;
   uint32_t attr;
-  uint32_t id;          /* from 0; arguments have lower ids. Equal nodes are the same node */
+  uint32_t id; /* from 0; arguments have lower ids. Equal nodes are the same node */
   uint64_t bits;
   const neo_lx *arg[16];
 };
@@ -97,15 +97,15 @@ typedef struct {
 } neo_block; /* NEO_PUSH(arena, &block, stmt) */
 struct neo_ls {
   uint8_t kind, loop;
-  uint8_t op, tile[3];     /* TILE: a row of tile.def, and its registers */
-  uint32_t attr;           /* FOR: variable. REG, SET: register. STORE, TILE: buffer */
-  const neo_lx *lo, *hi;   /* FOR: [lo, hi) */
-  int64_t step;            /* FOR: > 0. TILE: elements between two rows */
-  const neo_lx *cond;      /* IF; STORE: may be null */
+  uint8_t op, tile[3];   /* TILE: a row of tile.def, and its registers */
+  uint32_t attr;         /* FOR: variable. REG, SET: register. STORE, TILE: buffer */
+  const neo_lx *lo, *hi; /* FOR: [lo, hi) */
+  int64_t step;          /* FOR: > 0. TILE: elements between two rows */
+  const neo_lx *cond;    /* IF; STORE: may be null */
   uint8_t n_index;
-  const neo_lx *index[4];  /* SET: register indices; STORE, TILE: index[0] the element offset */
-  const neo_lx *value;     /* SET, STORE */
-  neo_block body, other;   /* FOR, IF; IF: else */
+  const neo_lx *index[4]; /* SET: register indices; STORE, TILE: index[0] the element offset */
+  const neo_lx *value;    /* SET, STORE */
+  neo_block body, other;  /* FOR, IF; IF: else */
   neo_span span;
 };
 
@@ -113,12 +113,12 @@ typedef enum { NEO_BUF_READ = 1, NEO_BUF_WRITE = 2, NEO_BUF_SCRATCH = 4 } neo_bu
 typedef struct {
   const char *name;
   uint8_t type, use;
-  neo_tensor tensor;      /* what it holds, in the group that the kernel was made from; 0 for scratch */
-  int64_t shift;          /* its first element is this one of the tensor; other groups have their own */
-  int64_t scratch_elems;  /* SCRATCH: per worker, constant */
-  bool no_alias;          /* overlaps no other buffer of the kernel */
-  bool stream;            /* WRITE: vectors are written past the caches, where that is possible */
-  int64_t align;          /* bytes; at least the element's size; only what is certain */
+  neo_tensor tensor; /* what it holds, in the group that the kernel was made from; 0 for scratch */
+  int64_t shift;     /* its first element is this one of the tensor; other groups have their own */
+  int64_t scratch_elems; /* SCRATCH: per worker, constant */
+  bool no_alias;         /* overlaps no other buffer of the kernel */
+  bool stream;           /* WRITE: vectors are written past the caches, where that is possible */
+  int64_t align;         /* bytes; at least the element's size; only what is certain */
 } neo_kbuf;
 
 typedef struct {
@@ -129,12 +129,12 @@ typedef struct {
 
 typedef struct neo_kernel {
   neo_arena *arena;
-  const char *name;        /* symbol without the model's prefix */
-  NEO_VEC(neo_kbuf) bufs;  /* non-scratch first: the order of neo_rt_args.buf */
+  const char *name;       /* symbol without the model's prefix */
+  NEO_VEC(neo_kbuf) bufs; /* non-scratch first: the order of neo_rt_args.buf */
   NEO_VEC(neo_reg) regs;
   NEO_VEC(const char *) vars;
   NEO_VEC(const char *) sizes; /* names, for print and parse; NEO_LX_SIZE attr indexes it */
-  const neo_lx *units;     /* over sizes: the UNIT loop runs 0..units; 1 if there is none */
+  const neo_lx *units;         /* over sizes: the UNIT loop runs 0..units; 1 if there is none */
   neo_block body;
   neo_span span;
   NEO_VEC(const neo_lx *) nodes; /* by id */
@@ -143,7 +143,7 @@ typedef struct neo_kernel {
     struct {
       uint32_t stamp;
       const neo_lx *made;
-    } *at;
+    } * at;
     size_t n, cap;
   } marks;
   uint32_t stamp;
@@ -156,7 +156,7 @@ uint32_t neo_kernel_buf(neo_kernel *k, neo_kbuf buf);
 uint32_t neo_kernel_reg(neo_kernel *k, neo_reg reg);
 /* Fresh; the printer makes equal names distinct. */
 uint32_t neo_kernel_var(neo_kernel *k, const char *name);
-const neo_lx *neo_lx_int(neo_kernel *k, int64_t x);       /* i64 */
+const neo_lx *neo_lx_int(neo_kernel *k, int64_t x); /* i64 */
 const neo_lx *neo_lx_const(neo_kernel *k, neo_type t, neo_value v);
 const neo_lx *neo_lx_var(neo_kernel *k, uint32_t var);
 const neo_lx *neo_lx_size(neo_kernel *k, uint32_t size);
@@ -187,7 +187,8 @@ void neo_ls_set(neo_kernel *k, neo_block *in, uint32_t reg, const neo_lx *const 
 void neo_ls_store(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset,
                   const neo_lx *value, const neo_lx *cond);
 
-/* Tile registers: reg[] as many as the row has. buf, offset and pitch where it reads or writes memory. */
+/* Tile registers: reg[] as many as the row has. buf, offset and pitch where it reads or writes
+ * memory. */
 void neo_ls_tile(neo_kernel *k, neo_block *in, neo_tile_op op, const uint8_t *reg, uint32_t buf,
                  const neo_lx *offset, int64_t pitch);
 bool neo_kernel_has_tiles(const neo_kernel *k);

@@ -49,14 +49,17 @@ static int64_t scratch_end(const neo_kernel *k, uint32_t n) {
   int64_t at = 0;
   for (uint32_t b = 0; b < n; b++) {
     const neo_kbuf *buf = &k->bufs.at[b];
-    if (!(buf->use & NEO_BUF_SCRATCH)) continue;
+    if (!(buf->use & NEO_BUF_SCRATCH))
+      continue;
     int64_t bytes = buf->scratch_elems * neo_type_bytes((neo_type)buf->type);
     at += (bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
   }
   return at;
 }
 
-int64_t neo_kernel_scratch_offset(const neo_kernel *k, uint32_t buf) { return scratch_end(k, buf); }
+int64_t neo_kernel_scratch_offset(const neo_kernel *k, uint32_t buf) {
+  return scratch_end(k, buf);
+}
 
 int64_t neo_kernel_scratch_bytes(const neo_kernel *k) {
   return scratch_end(k, (uint32_t)k->bufs.n);
@@ -66,7 +69,8 @@ int64_t neo_kernel_scratch_bytes(const neo_kernel *k) {
 
 static uint64_t node_hash(const neo_lx *e) {
   uint64_t h = neo_hash_mix((uint64_t)e->kind << 40 | (uint64_t)e->type << 32 | e->attr, e->bits);
-  for (uint32_t k = 0; k < e->n; k++) h = neo_hash_mix(h, e->arg[k]->id);
+  for (uint32_t k = 0; k < e->n; k++)
+    h = neo_hash_mix(h, e->arg[k]->id);
   return h;
 }
 
@@ -78,7 +82,8 @@ static bool node_equal(const neo_lx *x, const neo_lx *y) {
 static const neo_lx *intern(neo_kernel *k, const neo_lx *e) {
   uint64_t h = node_hash(e), found;
   for (; neo_map_get(&k->intern, h, &found); h++)
-    if (node_equal(k->nodes.at[found - 1], e)) return k->nodes.at[found - 1];
+    if (node_equal(k->nodes.at[found - 1], e))
+      return k->nodes.at[found - 1];
   neo_lx *made = neo_arena_copy(k->arena, e, sizeof *e);
   made->id = (uint32_t)k->nodes.n;
   NEO_PUSH(k->arena, &k->nodes, made);
@@ -90,7 +95,8 @@ static const neo_lx *node(neo_kernel *k, neo_lx_kind kind, neo_type t, uint32_t 
                           const neo_lx *const *arg, size_t n) {
   neo_lx e = {.kind = (uint8_t)kind, .type = (uint8_t)t, .attr = attr, .n = (uint8_t)n};
   assert(n <= MAX_ARGS);
-  for (size_t i = 0; i < n; i++) e.arg[i] = arg[i];
+  for (size_t i = 0; i < n; i++)
+    e.arg[i] = arg[i];
   return intern(k, &e);
 }
 
@@ -132,7 +138,8 @@ const neo_lx *neo_lx_loadif(neo_kernel *k, uint32_t buf, const neo_lx *offset, c
                             const neo_lx *other) {
   int64_t c;
   assert(buf < k->bufs.n && cond->type == NEO_BOOL_T);
-  if (neo_lx_is_int(cond, &c)) return c ? neo_lx_load(k, buf, offset) : other;
+  if (neo_lx_is_int(cond, &c))
+    return c ? neo_lx_load(k, buf, offset) : other;
   const neo_lx *arg[] = {offset, cond, other};
   return node(k, NEO_LX_LOADIF, (neo_type)k->bufs.at[buf].type, buf, arg, 3);
 }
@@ -159,7 +166,8 @@ const neo_lx *neo_lx_pair(neo_kernel *k, const neo_lx *first, const neo_lx *seco
 /* ---- folding */
 
 bool neo_lx_is_int(const neo_lx *e, int64_t *x) {
-  if (e->kind != NEO_LX_CONST || neo_type_is_float((neo_type)e->type)) return false;
+  if (e->kind != NEO_LX_CONST || neo_type_is_float((neo_type)e->type))
+    return false;
   *x = (int64_t)e->bits;
   return true;
 }
@@ -177,7 +185,8 @@ static const neo_lx *fold_constants(neo_kernel *k, neo_op op, neo_type t, const 
                                     size_t n) {
   neo_value v[MAX_ARGS];
   for (size_t i = 0; i < n; i++)
-    if (!neo_lx_is_int(arg[i], &v[i].i)) return NULL;
+    if (!neo_lx_is_int(arg[i], &v[i].i))
+      return NULL;
   return neo_lx_const(k, t, neo_value_op(op, t, (neo_type)arg[0]->type, v));
 }
 
@@ -189,9 +198,12 @@ static const neo_lx *typed_int(neo_kernel *k, neo_type t, int64_t x) {
 static const neo_lx *fold_add(neo_kernel *k, const neo_lx *x, const neo_lx *y) {
   int64_t a, b;
   neo_type t = (neo_type)x->type;
-  if (is_int(x, 0)) return y;
-  if (is_int(y, 0)) return x;
-  if (neo_lx_is_int(x, &a)) return neo_lx_op2(k, NEO_OP_ADD, y, x);
+  if (is_int(x, 0))
+    return y;
+  if (is_int(y, 0))
+    return x;
+  if (neo_lx_is_int(x, &a))
+    return neo_lx_op2(k, NEO_OP_ADD, y, x);
   bool y_int = neo_lx_is_int(y, &b);
   if (is_op(x, NEO_OP_ADD) && neo_lx_is_int(x->arg[1], &a)) {
     if (y_int) {
@@ -216,17 +228,22 @@ static const neo_lx *fold_sub(neo_kernel *k, const neo_lx *x, const neo_lx *y) {
   int64_t a, b;
   if (base_of(x, &a) == base_of(y, &b))
     return typed_int(k, (neo_type)x->type, (int64_t)((uint64_t)a - (uint64_t)b));
-  if (!neo_lx_is_int(y, &b)) return NULL;
+  if (!neo_lx_is_int(y, &b))
+    return NULL;
   neo_value minus = {.i = (int64_t)(0 - (uint64_t)b)};
   return neo_lx_op2(k, NEO_OP_ADD, x, neo_lx_const(k, (neo_type)x->type, minus));
 }
 
 static const neo_lx *fold_mul(neo_kernel *k, const neo_lx *x, const neo_lx *y) {
   int64_t a, b;
-  if (neo_lx_is_int(x, &a)) return neo_lx_op2(k, NEO_OP_MUL, y, x);
-  if (!neo_lx_is_int(y, &b)) return NULL;
-  if (b == 0) return y;
-  if (b == 1) return x;
+  if (neo_lx_is_int(x, &a))
+    return neo_lx_op2(k, NEO_OP_MUL, y, x);
+  if (!neo_lx_is_int(y, &b))
+    return NULL;
+  if (b == 0)
+    return y;
+  if (b == 1)
+    return x;
   if (is_op(x, NEO_OP_MUL) && neo_lx_is_int(x->arg[1], &a)) {
     neo_value product = {.i = (int64_t)((uint64_t)a * (uint64_t)b)};
     return neo_lx_op2(k, NEO_OP_MUL, x->arg[0], neo_lx_const(k, (neo_type)x->type, product));
@@ -237,44 +254,58 @@ static const neo_lx *fold_mul(neo_kernel *k, const neo_lx *x, const neo_lx *y) {
 static const neo_lx *fold_arithmetic(neo_kernel *k, neo_op op, const neo_lx *x, const neo_lx *y) {
   neo_type t = (neo_type)x->type;
   switch (op) {
-  case NEO_OP_ADD: return fold_add(k, x, y);
-  case NEO_OP_SUB: return fold_sub(k, x, y);
-  case NEO_OP_MUL: return fold_mul(k, x, y);
+  case NEO_OP_ADD:
+    return fold_add(k, x, y);
+  case NEO_OP_SUB:
+    return fold_sub(k, x, y);
+  case NEO_OP_MUL:
+    return fold_mul(k, x, y);
   case NEO_OP_DIV:
-    if (is_int(x, 0) || is_int(y, 0)) return typed_int(k, t, 0);
+    if (is_int(x, 0) || is_int(y, 0))
+      return typed_int(k, t, 0);
     return is_int(y, 1) ? x : NULL;
   case NEO_OP_MOD:
     return is_int(x, 0) || is_int(y, 0) || is_int(y, 1) ? typed_int(k, t, 0) : NULL;
   case NEO_OP_MIN:
-  case NEO_OP_MAX: return x == y ? x : NULL;
+  case NEO_OP_MAX:
+    return x == y ? x : NULL;
   case NEO_OP_EQ:
-  case NEO_OP_LE: return x == y ? typed_int(k, NEO_BOOL_T, 1) : NULL;
+  case NEO_OP_LE:
+    return x == y ? typed_int(k, NEO_BOOL_T, 1) : NULL;
   case NEO_OP_NE:
-  case NEO_OP_LT: return x == y ? typed_int(k, NEO_BOOL_T, 0) : NULL;
-  default: return NULL;
+  case NEO_OP_LT:
+    return x == y ? typed_int(k, NEO_BOOL_T, 0) : NULL;
+  default:
+    return NULL;
   }
 }
 
 static const neo_lx *fold_logic(neo_op op, const neo_lx *x, const neo_lx *y) {
   int64_t c;
   bool unit = op == NEO_OP_AND; /* true and e is e; false or e is e */
-  if (x == y) return x;
-  if (neo_lx_is_int(x, &c)) return (c != 0) == unit ? y : x;
-  if (neo_lx_is_int(y, &c)) return (c != 0) == unit ? x : y;
+  if (x == y)
+    return x;
+  if (neo_lx_is_int(x, &c))
+    return (c != 0) == unit ? y : x;
+  if (neo_lx_is_int(y, &c))
+    return (c != 0) == unit ? x : y;
   return NULL;
 }
 
 static const neo_lx *fold_select(const neo_lx *c, const neo_lx *x, const neo_lx *y) {
   int64_t b;
-  if (x == y) return x;
+  if (x == y)
+    return x;
   return neo_lx_is_int(c, &b) ? (b ? x : y) : NULL;
 }
 
 static const neo_lx *fold_neg(neo_kernel *k, const neo_lx *x) {
   double f;
   bool is_float = neo_type_is_float((neo_type)x->type);
-  if (!is_float && is_op(x, NEO_OP_NEG)) return x->arg[0];
-  if (!is_float || x->kind != NEO_LX_CONST) return NULL;
+  if (!is_float && is_op(x, NEO_OP_NEG))
+    return x->arg[0];
+  if (!is_float || x->kind != NEO_LX_CONST)
+    return NULL;
   memcpy(&f, &x->bits, sizeof f);
   return neo_lx_const(k, (neo_type)x->type, (neo_value){.f = -f});
 }
@@ -282,16 +313,23 @@ static const neo_lx *fold_neg(neo_kernel *k, const neo_lx *x) {
 /* A node without a fold, or null. */
 static const neo_lx *fold(neo_kernel *k, neo_op op, neo_type t, const neo_lx *const *arg,
                           size_t n) {
-  if (op == NEO_OP_SELECT) return fold_select(arg[0], arg[1], arg[2]);
-  if (op == NEO_OP_CAST && arg[0]->type == t) return arg[0];
+  if (op == NEO_OP_SELECT)
+    return fold_select(arg[0], arg[1], arg[2]);
+  if (op == NEO_OP_CAST && arg[0]->type == t)
+    return arg[0];
   const neo_lx *e = fold_constants(k, op, t, arg, n);
-  if (e) return e;
+  if (e)
+    return e;
   switch (op) {
   case NEO_OP_AND:
-  case NEO_OP_OR: return fold_logic(op, arg[0], arg[1]);
-  case NEO_OP_NOT: return is_op(arg[0], NEO_OP_NOT) ? arg[0]->arg[0] : NULL;
-  case NEO_OP_NEG: return fold_neg(k, arg[0]);
-  default: break;
+  case NEO_OP_OR:
+    return fold_logic(op, arg[0], arg[1]);
+  case NEO_OP_NOT:
+    return is_op(arg[0], NEO_OP_NOT) ? arg[0]->arg[0] : NULL;
+  case NEO_OP_NEG:
+    return fold_neg(k, arg[0]);
+  default:
+    break;
   }
   bool is_float = neo_type_is_float((neo_type)arg[0]->type);
   return n == 2 && !is_float ? fold_arithmetic(k, op, arg[0], arg[1]) : NULL;
@@ -306,9 +344,12 @@ const neo_lx *neo_lx_op(neo_kernel *k, neo_op op, neo_type t, const neo_lx *cons
 static neo_type result_type(neo_op op, const neo_lx *const *arg) {
   switch (neo_op_rule(op)) {
   case NEO_RULE_CMP:
-  case NEO_RULE_LOGIC: return NEO_BOOL_T;
-  case NEO_RULE_SELECT: return (neo_type)arg[1]->type;
-  default: return (neo_type)arg[0]->type;
+  case NEO_RULE_LOGIC:
+    return NEO_BOOL_T;
+  case NEO_RULE_SELECT:
+    return (neo_type)arg[1]->type;
+  default:
+    return (neo_type)arg[0]->type;
   }
 }
 
@@ -338,9 +379,12 @@ const neo_lx *neo_lx_cast(neo_kernel *k, neo_type t, const neo_lx *a) {
 
 static const neo_lx *remake(neo_kernel *k, const neo_lx *e, const neo_lx *const *arg) {
   switch (e->kind) {
-  case NEO_LX_OP: return neo_lx_op(k, (neo_op)e->attr, (neo_type)e->type, arg, e->n);
-  case NEO_LX_LOADIF: return neo_lx_loadif(k, e->attr, arg[0], arg[1], arg[2]);
-  default: return node(k, (neo_lx_kind)e->kind, (neo_type)e->type, e->attr, arg, e->n);
+  case NEO_LX_OP:
+    return neo_lx_op(k, (neo_op)e->attr, (neo_type)e->type, arg, e->n);
+  case NEO_LX_LOADIF:
+    return neo_lx_loadif(k, e->attr, arg[0], arg[1], arg[2]);
+  default:
+    return node(k, (neo_lx_kind)e->kind, (neo_type)e->type, e->attr, arg, e->n);
   }
 }
 
@@ -364,9 +408,12 @@ static void mark(neo_kernel *k, const neo_lx *e, const neo_lx *made) {
 
 /* Nodes made on the way have no marks, and are not walked. */
 static const neo_lx *subst(neo_kernel *k, const neo_lx *e, uint32_t var, const neo_lx *by) {
-  if (e->kind == NEO_LX_VAR) return e->attr == var ? by : e;
-  if (e->n == 0) return e;
-  if (is_marked(k, e)) return k->marks.at[e->id].made;
+  if (e->kind == NEO_LX_VAR)
+    return e->attr == var ? by : e;
+  if (e->n == 0)
+    return e;
+  if (is_marked(k, e))
+    return k->marks.at[e->id].made;
   const neo_lx *arg[MAX_ARGS];
   bool same = true;
   for (uint32_t i = 0; i < e->n; i++) {
@@ -384,11 +431,14 @@ const neo_lx *neo_lx_subst(neo_kernel *k, const neo_lx *e, uint32_t var, const n
 }
 
 static bool uses(neo_kernel *k, const neo_lx *e, uint32_t var) {
-  if (e->kind == NEO_LX_VAR) return e->attr == var;
-  if (e->n == 0 || is_marked(k, e)) return false;
+  if (e->kind == NEO_LX_VAR)
+    return e->attr == var;
+  if (e->n == 0 || is_marked(k, e))
+    return false;
   mark(k, e, NULL);
   for (uint32_t i = 0; i < e->n; i++)
-    if (uses(k, e->arg[i], var)) return true;
+    if (uses(k, e->arg[i], var))
+      return true;
   return false;
 }
 
@@ -415,7 +465,8 @@ neo_ls *neo_ls_for(neo_kernel *k, neo_block *in, neo_loop_kind kind, uint32_t va
   s->lo = lo;
   s->hi = hi;
   s->step = step;
-  if (kind == NEO_LOOP_UNIT) k->units = hi;
+  if (kind == NEO_LOOP_UNIT)
+    k->units = hi;
   return s;
 }
 
@@ -435,7 +486,8 @@ void neo_ls_set(neo_kernel *k, neo_block *in, uint32_t reg, const neo_lx *const 
   assert(n <= 4 && n == k->regs.at[reg].rank && value->type == k->regs.at[reg].type);
   s->attr = reg;
   s->n_index = (uint8_t)n;
-  for (size_t i = 0; i < n; i++) s->index[i] = index[i];
+  for (size_t i = 0; i < n; i++)
+    s->index[i] = index[i];
   s->value = value;
 }
 
@@ -454,8 +506,10 @@ void neo_ls_tile(neo_kernel *k, neo_block *in, neo_tile_op op, const uint8_t *re
                  const neo_lx *offset, int64_t pitch) {
   neo_ls *s = add(k, in, NEO_LS_TILE);
   s->op = (uint8_t)op;
-  for (uint32_t i = 0; i < neo_tile_rows[op].registers; i++) s->tile[i] = reg[i];
-  if (!neo_tile_rows[op].memory) return;
+  for (uint32_t i = 0; i < neo_tile_rows[op].registers; i++)
+    s->tile[i] = reg[i];
+  if (!neo_tile_rows[op].memory)
+    return;
   s->attr = buf;
   s->n_index = 1;
   s->index[0] = offset;
@@ -469,4 +523,6 @@ static bool has_tiles(const neo_block *b) {
   return false;
 }
 
-bool neo_kernel_has_tiles(const neo_kernel *k) { return has_tiles(&k->body); }
+bool neo_kernel_has_tiles(const neo_kernel *k) {
+  return has_tiles(&k->body);
+}

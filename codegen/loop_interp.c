@@ -29,7 +29,7 @@ typedef struct {
   struct {
     uint64_t stamp;
     neo_value value;
-  } *memo; /* by node id */
+  } * memo; /* by node id */
   uint64_t stamp;
   neo_tile *tile; /* null: the kernel uses none */
   bool tile_defined[NEO_TILE_COUNT];
@@ -39,7 +39,8 @@ static neo_value eval(interp *p, const neo_lx *e);
 static void run_block(interp *p, const neo_block *b);
 
 static void fail(interp *p, const char *what, const char *name, int64_t at, int64_t n) {
-  if (p->failed) return;
+  if (p->failed)
+    return;
   p->failed = true;
   neo_str_addf(p->why, "kernel %s: %s of %s at %lld, of %lld", p->k->name, what, name,
                (long long)at, (long long)n);
@@ -48,15 +49,18 @@ static void fail(interp *p, const char *what, const char *name, int64_t at, int6
 /* ---- buffers and registers */
 
 static bool in_buffer(interp *p, uint32_t buf, int64_t at, const char *what) {
-  if (p->failed) return false;
-  if (at >= 0 && at < p->run->n_elems[buf]) return true;
+  if (p->failed)
+    return false;
+  if (at >= 0 && at < p->run->n_elems[buf])
+    return true;
   fail(p, what, p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
   return false;
 }
 
 static neo_value load(interp *p, uint32_t buf, const neo_lx *offset) {
   int64_t at = eval(p, offset).i;
-  if (!in_buffer(p, buf, at, "load")) return (neo_value){0};
+  if (!in_buffer(p, buf, at, "load"))
+    return (neo_value){0};
   return p->run->bufs[buf][at];
 }
 
@@ -65,7 +69,8 @@ static int64_t reg_element(interp *p, uint32_t reg, const neo_lx *const *index, 
   int64_t at = 0;
   for (size_t d = 0; d < n; d++) {
     int64_t x = eval(p, index[d]).i;
-    if (x < 0 || x >= r->extent[d]) fail(p, "index", r->name, x, r->extent[d]);
+    if (x < 0 || x >= r->extent[d])
+      fail(p, "index", r->name, x, r->extent[d]);
     at = at * r->extent[d] + (p->failed ? 0 : x);
   }
   return at;
@@ -74,8 +79,10 @@ static int64_t reg_element(interp *p, uint32_t reg, const neo_lx *const *index, 
 static neo_value reg_value(interp *p, const neo_lx *e) {
   int64_t at = reg_element(p, e->attr, e->arg, e->n);
   const reg_store *r = &p->reg[e->attr];
-  if (p->failed) return (neo_value){0};
-  if (r->defined[at]) return r->at[at];
+  if (p->failed)
+    return (neo_value){0};
+  if (r->defined[at])
+    return r->at[at];
   fail(p, "undefined element", p->k->regs.at[e->attr].name, at, r->n);
   return (neo_value){0};
 }
@@ -84,7 +91,8 @@ static neo_value reg_value(interp *p, const neo_lx *e) {
 
 static neo_value constant(const neo_lx *e) {
   neo_value v = {.i = (int64_t)e->bits};
-  if (neo_type_is_float((neo_type)e->type)) memcpy(&v.f, &e->bits, sizeof v.f);
+  if (neo_type_is_float((neo_type)e->type))
+    memcpy(&v.f, &e->bits, sizeof v.f);
   return v;
 }
 
@@ -109,7 +117,8 @@ static neo_value random_(interp *p, const neo_lx *e) {
 static uint32_t bits(neo_type t, neo_value v) {
   float x = (float)v.f;
   uint32_t u = (uint32_t)v.i;
-  if (t == NEO_F32_T) memcpy(&u, &x, sizeof u);
+  if (t == NEO_F32_T)
+    memcpy(&u, &x, sizeof u);
   return u;
 }
 
@@ -123,31 +132,44 @@ static neo_value operation(interp *p, const neo_lx *e) {
   neo_value x[MAX_ARGS];
   if (e->kind == NEO_LX_OP && e->attr == NEO_OP_SELECT)
     return eval(p, eval(p, e->arg[0]).i ? e->arg[1] : e->arg[2]);
-  for (uint32_t k = 0; k < e->n; k++) x[k] = eval(p, e->arg[k]);
-  if (e->kind == NEO_LX_FMA) return fused(e, x);
+  for (uint32_t k = 0; k < e->n; k++)
+    x[k] = eval(p, e->arg[k]);
+  if (e->kind == NEO_LX_FMA)
+    return fused(e, x);
   if (e->kind == NEO_LX_PAIR)
-    return (neo_value){.i = (int32_t)(bits(NEO_F32_T, x[0]) >> 16 | (bits(NEO_F32_T, x[1]) & HIGH))};
+    return (neo_value){.i =
+                           (int32_t)(bits(NEO_F32_T, x[0]) >> 16 | (bits(NEO_F32_T, x[1]) & HIGH))};
   return neo_value_op((neo_op)e->attr, (neo_type)e->type, (neo_type)e->arg[0]->type, x);
 }
 
 static neo_value compute(interp *p, const neo_lx *e) {
   switch ((neo_lx_kind)e->kind) {
-  case NEO_LX_CONST: return constant(e);
-  case NEO_LX_VAR: return (neo_value){.i = p->var[e->attr]};
-  case NEO_LX_SIZE: return (neo_value){.i = p->run->sizes[e->attr]};
-  case NEO_LX_KEY: return (neo_value){.i = (int64_t)p->run->key[e->attr]};
-  case NEO_LX_LOAD: return load(p, e->attr, e->arg[0]);
+  case NEO_LX_CONST:
+    return constant(e);
+  case NEO_LX_VAR:
+    return (neo_value){.i = p->var[e->attr]};
+  case NEO_LX_SIZE:
+    return (neo_value){.i = p->run->sizes[e->attr]};
+  case NEO_LX_KEY:
+    return (neo_value){.i = (int64_t)p->run->key[e->attr]};
+  case NEO_LX_LOAD:
+    return load(p, e->attr, e->arg[0]);
   case NEO_LX_LOADIF:
     return eval(p, e->arg[1]).i ? load(p, e->attr, e->arg[0]) : eval(p, e->arg[2]);
-  case NEO_LX_REG: return reg_value(p, e);
-  case NEO_LX_RAND: return random_(p, e);
-  default: return operation(p, e);
+  case NEO_LX_REG:
+    return reg_value(p, e);
+  case NEO_LX_RAND:
+    return random_(p, e);
+  default:
+    return operation(p, e);
   }
 }
 
 static neo_value eval(interp *p, const neo_lx *e) {
-  if (e->n == 0) return compute(p, e);
-  if (p->memo[e->id].stamp == p->stamp) return p->memo[e->id].value;
+  if (e->n == 0)
+    return compute(p, e);
+  if (p->memo[e->id].stamp == p->stamp)
+    return p->memo[e->id].value;
   neo_value v = compute(p, e);
   p->memo[e->id].stamp = p->stamp;
   p->memo[e->id].value = v;
@@ -158,18 +180,21 @@ static neo_value eval(interp *p, const neo_lx *e) {
 
 static void store(interp *p, const neo_ls *s) {
   const neo_kbuf *b = &p->k->bufs.at[s->attr];
-  if (s->cond && !eval(p, s->cond).i) return;
+  if (s->cond && !eval(p, s->cond).i)
+    return;
   int64_t at = eval(p, s->index[0]).i;
   neo_value v = eval(p, s->value);
   if (!(b->use & (NEO_BUF_WRITE | NEO_BUF_SCRATCH)))
     fail(p, "store to a read buffer", b->name, at, 0);
-  if (in_buffer(p, s->attr, at, "store")) p->run->bufs[s->attr][at] = v;
+  if (in_buffer(p, s->attr, at, "store"))
+    p->run->bufs[s->attr][at] = v;
 }
 
 static void set(interp *p, const neo_ls *s) {
   neo_value v = eval(p, s->value);
   int64_t at = reg_element(p, s->attr, s->index, s->n_index);
-  if (p->failed) return;
+  if (p->failed)
+    return;
   p->reg[s->attr].at[at] = v;
   p->reg[s->attr].defined[at] = 1;
 }
@@ -181,10 +206,13 @@ static void move_tile(interp *p, const neo_ls *s, bool to_memory) {
   for (int m = 0; m < NEO_TILE_ROWS; m++)
     for (int n = 0; n < NEO_TILE_CELLS; n++) {
       int64_t i = at + m * s->step + n;
-      if (!in_buffer(p, s->attr, i, to_memory ? "store" : "load")) return;
+      if (!in_buffer(p, s->attr, i, to_memory ? "store" : "load"))
+        return;
       neo_value *v = &p->run->bufs[s->attr][i];
-      if (to_memory) *v = of_bits(t, x->at[m][n]);
-      else x->at[m][n] = bits(t, *v);
+      if (to_memory)
+        *v = of_bits(t, x->at[m][n]);
+      else
+        x->at[m][n] = bits(t, *v);
     }
 }
 
@@ -192,13 +220,20 @@ static void tile(interp *p, const neo_ls *s) {
   const uint8_t *r = s->tile;
   bool reads = s->op == NEO_TILE_DOT || s->op == NEO_TILE_STORE;
   for (uint32_t k = 0; reads && k < neo_tile_rows[s->op].registers; k++)
-    if (!p->tile_defined[r[k]]) fail(p, "undefined content", "a tile", r[k], NEO_TILE_COUNT);
-  if (p->failed) return;
+    if (!p->tile_defined[r[k]])
+      fail(p, "undefined content", "a tile", r[k], NEO_TILE_COUNT);
+  if (p->failed)
+    return;
   p->tile_defined[r[0]] = true;
   switch ((neo_tile_op)s->op) {
-  case NEO_TILE_ZERO: memset(&p->tile[r[0]], 0, sizeof p->tile[0]); break;
-  case NEO_TILE_DOT: neo_tile_dot(&p->tile[r[0]], &p->tile[r[1]], &p->tile[r[2]]); break;
-  default: move_tile(p, s, s->op == NEO_TILE_STORE);
+  case NEO_TILE_ZERO:
+    memset(&p->tile[r[0]], 0, sizeof p->tile[0]);
+    break;
+  case NEO_TILE_DOT:
+    neo_tile_dot(&p->tile[r[0]], &p->tile[r[1]], &p->tile[r[2]]);
+    break;
+  default:
+    move_tile(p, s, s->op == NEO_TILE_STORE);
   }
 }
 
@@ -207,7 +242,8 @@ static void run_loop(interp *p, const neo_ls *s) {
   int64_t lo = unit ? p->run->lo : eval(p, s->lo).i, hi = unit ? p->run->hi : eval(p, s->hi).i;
   for (int64_t x = lo; x < hi && !p->failed; x += s->step) {
     p->var[s->attr] = x;
-    if (unit) memset(p->tile_defined, 0, sizeof p->tile_defined);
+    if (unit)
+      memset(p->tile_defined, 0, sizeof p->tile_defined);
     run_block(p, &s->body);
   }
 }
@@ -215,17 +251,30 @@ static void run_loop(interp *p, const neo_ls *s) {
 static void run(interp *p, const neo_ls *s) {
   p->stamp++;
   switch ((neo_ls_kind)s->kind) {
-  case NEO_LS_FOR: run_loop(p, s); break;
-  case NEO_LS_IF: run_block(p, eval(p, s->cond).i ? &s->body : &s->other); break;
-  case NEO_LS_REG: memset(p->reg[s->attr].defined, 0, (size_t)p->reg[s->attr].n); break;
-  case NEO_LS_SET: set(p, s); break;
-  case NEO_LS_STORE: store(p, s); break;
-  case NEO_LS_TILE: tile(p, s); break;
+  case NEO_LS_FOR:
+    run_loop(p, s);
+    break;
+  case NEO_LS_IF:
+    run_block(p, eval(p, s->cond).i ? &s->body : &s->other);
+    break;
+  case NEO_LS_REG:
+    memset(p->reg[s->attr].defined, 0, (size_t)p->reg[s->attr].n);
+    break;
+  case NEO_LS_SET:
+    set(p, s);
+    break;
+  case NEO_LS_STORE:
+    store(p, s);
+    break;
+  case NEO_LS_TILE:
+    tile(p, s);
+    break;
   }
 }
 
 static void run_block(interp *p, const neo_block *b) {
-  for (size_t i = 0; i < b->n && !p->failed; i++) run(p, b->at[i]);
+  for (size_t i = 0; i < b->n && !p->failed; i++)
+    run(p, b->at[i]);
 }
 
 static void make_registers(interp *p) {
@@ -233,7 +282,8 @@ static void make_registers(interp *p) {
   for (size_t k = 0; k < p->k->regs.n; k++) {
     const neo_reg *r = &p->k->regs.at[k];
     int64_t n = 1;
-    for (uint32_t d = 0; d < r->rank; d++) n *= r->extent[d];
+    for (uint32_t d = 0; d < r->rank; d++)
+      n *= r->extent[d];
     p->reg[k] = (reg_store){NEO_NEW_ARRAY(&p->arena, neo_value, n),
                             NEO_NEW_ARRAY(&p->arena, uint8_t, n), n};
   }
@@ -246,12 +296,14 @@ static bool has_units(const neo_kernel *k) {
 
 neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run_, neo_str *why) {
   interp p = {.k = k, .run = run_, .why = why};
-  if (!has_units(k) && run_->lo >= run_->hi) return NEO_OK;
+  if (!has_units(k) && run_->lo >= run_->hi)
+    return NEO_OK;
   neo_arena_init(&p.arena, k->arena->alloc, k->arena->on_fail);
   p.var = NEO_NEW_ARRAY(&p.arena, int64_t, k->vars.n + 1);
   p.memo = neo_arena_array(&p.arena, k->nodes.n + 1, sizeof *p.memo);
   make_registers(&p);
-  if (neo_kernel_has_tiles(k)) p.tile = NEO_NEW_ARRAY(&p.arena, neo_tile, NEO_TILE_COUNT);
+  if (neo_kernel_has_tiles(k))
+    p.tile = NEO_NEW_ARRAY(&p.arena, neo_tile, NEO_TILE_COUNT);
   run_block(&p, &k->body);
   neo_arena_free(&p.arena);
   return p.failed ? NEO_INTERNAL : NEO_OK;

@@ -34,31 +34,32 @@ typedef struct {
     uint32_t uses, let; /* in this statement; number of its let + 1 */
     uint32_t depth;
     uint32_t statement;
-  } *node;
+  } * node;
   uint32_t statement;
   NEO_VEC(const neo_lx *) order; /* of this statement's nodes, arguments first */
 } printer;
 
 /* ---- names */
 
-const char *const neo_loop_words[] = {"for",  "in",     "step",   "if",      "else",  "reg",
-                                      "kernel", "units", "sizes",  "read",    "write", "scratch",
-                                      "unit", "unroll", "vector", "noalias", "stream", "align", "tensor", "from",
-                                      "and",  "or",     "not",    "true",    "false", "inf",
-                                      "nan",  "rand",   "fma",    "let",     "tile",
-                                      "pair", NULL};
+const char *const neo_loop_words[] = {
+    "for",    "in",    "step",    "if",   "else",   "reg",    "kernel",  "units",  "sizes",
+    "read",   "write", "scratch", "unit", "unroll", "vector", "noalias", "stream", "align",
+    "tensor", "from",  "and",     "or",   "not",    "true",   "false",   "inf",    "nan",
+    "rand",   "fma",   "let",     "tile", "pair",   NULL};
 
 static bool is_word(const char *s) {
   neo_op op;
   neo_type t;
   for (int i = 0; neo_loop_words[i]; i++)
-    if (neo_streq(neo_loop_words[i], s)) return true;
+    if (neo_streq(neo_loop_words[i], s))
+      return true;
   return neo_op_of_text(s, &op) || neo_type_of_text(s, &t);
 }
 
 static bool taken_in(const char **names, size_t n, const char *s) {
   for (size_t i = 0; i < n; i++)
-    if (names[i] && neo_streq(names[i], s)) return true;
+    if (names[i] && neo_streq(names[i], s))
+      return true;
   return false;
 }
 
@@ -73,14 +74,16 @@ static const char *word_of(neo_arena *a, const char *name) {
   char *s = neo_arena_strdup(a, name && *name ? name : "_");
   for (char *c = s; *c; c++) {
     bool dot = *c == '.' && c > s && (isalnum((unsigned char)c[1]) || c[1] == '_');
-    if (!isalnum((unsigned char)*c) && *c != '_' && !dot) *c = '_';
+    if (!isalnum((unsigned char)*c) && *c != '_' && !dot)
+      *c = '_';
   }
   return isdigit((unsigned char)s[0]) ? neo_arena_printf(a, "_%s", s) : s;
 }
 
 static const char *distinct(printer *p, const char *name) {
   const char *word = word_of(p->arena, name), *s = word;
-  for (int i = 2; is_taken(p, s); i++) s = neo_arena_printf(p->arena, "%s_%d", word, i);
+  for (int i = 2; is_taken(p, s); i++)
+    s = neo_arena_printf(p->arena, "%s_%d", word, i);
   return s;
 }
 
@@ -90,9 +93,12 @@ static void name_all(printer *p) {
   p->reg = NEO_NEW_ARRAY(p->arena, const char *, k->regs.n + 1);
   p->size = NEO_NEW_ARRAY(p->arena, const char *, k->sizes.n + 1);
   p->var = NEO_NEW_ARRAY(p->arena, const char *, k->vars.n + 1);
-  for (size_t i = 0; i < k->bufs.n; i++) p->buf[i] = distinct(p, k->bufs.at[i].name);
-  for (size_t i = 0; i < k->sizes.n; i++) p->size[i] = distinct(p, k->sizes.at[i]);
-  for (size_t i = 0; i < k->regs.n; i++) p->reg[i] = distinct(p, k->regs.at[i].name);
+  for (size_t i = 0; i < k->bufs.n; i++)
+    p->buf[i] = distinct(p, k->bufs.at[i].name);
+  for (size_t i = 0; i < k->sizes.n; i++)
+    p->size[i] = distinct(p, k->sizes.at[i]);
+  for (size_t i = 0; i < k->regs.n; i++)
+    p->reg[i] = distinct(p, k->regs.at[i].name);
 }
 
 /* ---- constants */
@@ -105,22 +111,29 @@ static void print_float(printer *p, neo_type t, double x) {
     for (int digits = 1; digits <= 17; digits++) {
       snprintf(text, sizeof text, "%.*g", digits, x);
       double back = strtod(text, NULL);
-      if ((t == NEO_F64_T ? back : (double)(float)back) == x) break;
+      if ((t == NEO_F64_T ? back : (double)(float)back) == x)
+        break;
     }
-    if (!strpbrk(text, ".e")) strcat(text, ".0");
+    if (!strpbrk(text, ".e"))
+      strcat(text, ".0");
   }
   neo_str_add(p->out, text);
-  if (t != NEO_F32_T) neo_str_addf(p->out, ":%s", neo_type_text(t));
+  if (t != NEO_F32_T)
+    neo_str_addf(p->out, ":%s", neo_type_text(t));
 }
 
 static void print_constant(printer *p, const neo_lx *e) {
   neo_type t = (neo_type)e->type;
   double x;
   memcpy(&x, &e->bits, sizeof x);
-  if (neo_type_is_float(t)) print_float(p, t, x);
-  else if (t == NEO_BOOL_T) neo_str_add(p->out, e->bits ? "true" : "false");
-  else neo_str_addf(p->out, "%lld", (long long)e->bits);
-  if (neo_type_is_int(t) && t != NEO_I64_T) neo_str_addf(p->out, ":%s", neo_type_text(t));
+  if (neo_type_is_float(t))
+    print_float(p, t, x);
+  else if (t == NEO_BOOL_T)
+    neo_str_add(p->out, e->bits ? "true" : "false");
+  else
+    neo_str_addf(p->out, "%lld", (long long)e->bits);
+  if (neo_type_is_int(t) && t != NEO_I64_T)
+    neo_str_addf(p->out, ":%s", neo_type_text(t));
 }
 
 /* ---- expressions */
@@ -129,20 +142,28 @@ static void print(printer *p, const neo_lx *e, int prec);
 
 static int op_prec(neo_op op) {
   switch (op) {
-  case NEO_OP_OR: return PREC_OR;
-  case NEO_OP_AND: return PREC_AND;
-  case NEO_OP_NOT: return PREC_NOT;
+  case NEO_OP_OR:
+    return PREC_OR;
+  case NEO_OP_AND:
+    return PREC_AND;
+  case NEO_OP_NOT:
+    return PREC_NOT;
   case NEO_OP_EQ:
   case NEO_OP_NE:
   case NEO_OP_LT:
-  case NEO_OP_LE: return PREC_CMP;
+  case NEO_OP_LE:
+    return PREC_CMP;
   case NEO_OP_ADD:
-  case NEO_OP_SUB: return PREC_ADD;
+  case NEO_OP_SUB:
+    return PREC_ADD;
   case NEO_OP_MUL:
   case NEO_OP_DIV:
-  case NEO_OP_MOD: return PREC_MUL;
-  case NEO_OP_NEG: return PREC_UNARY;
-  default: return PREC_ATOM;
+  case NEO_OP_MOD:
+    return PREC_MUL;
+  case NEO_OP_NEG:
+    return PREC_UNARY;
+  default:
+    return PREC_ATOM;
   }
 }
 
@@ -150,18 +171,21 @@ static bool is_negative(const neo_lx *e) {
   int64_t x;
   double f;
   memcpy(&f, &e->bits, sizeof f);
-  if (e->kind != NEO_LX_CONST) return false;
+  if (e->kind != NEO_LX_CONST)
+    return false;
   return neo_lx_is_int(e, &x) ? x < 0 : signbit(f) != 0;
 }
 
 static int precedence(const neo_lx *e) {
-  if (e->kind == NEO_LX_CONST) return is_negative(e) ? PREC_UNARY : PREC_ATOM;
+  if (e->kind == NEO_LX_CONST)
+    return is_negative(e) ? PREC_UNARY : PREC_ATOM;
   return e->kind == NEO_LX_OP ? op_prec((neo_op)e->attr) : PREC_ATOM;
 }
 
 static void print_list(printer *p, const neo_lx *const *arg, size_t n) {
   for (size_t k = 0; k < n; k++) {
-    if (k) neo_str_add(p->out, ", ");
+    if (k)
+      neo_str_add(p->out, ", ");
     print(p, arg[k], PREC_OR);
   }
 }
@@ -175,8 +199,10 @@ static void print_call(printer *p, const char *name, const neo_lx *e) {
 /* x + -3 as x - 3; the parser folds it back. */
 static bool print_minus(printer *p, const neo_lx *e) {
   int64_t c;
-  if (e->attr != NEO_OP_ADD || e->type != NEO_I64_T || !neo_lx_is_int(e->arg[1], &c)) return false;
-  if (c >= 0 || c == INT64_MIN) return false;
+  if (e->attr != NEO_OP_ADD || e->type != NEO_I64_T || !neo_lx_is_int(e->arg[1], &c))
+    return false;
+  if (c >= 0 || c == INT64_MIN)
+    return false;
   print(p, e->arg[0], PREC_ADD);
   neo_str_addf(p->out, " - %lld", -(long long)c);
   return true;
@@ -184,7 +210,8 @@ static bool print_minus(printer *p, const neo_lx *e) {
 
 static void print_binary(printer *p, const neo_lx *e, int prec) {
   bool tight = prec == PREC_MUL && e->type == NEO_I64_T;
-  if (print_minus(p, e)) return;
+  if (print_minus(p, e))
+    return;
   print(p, e->arg[0], prec == PREC_CMP ? prec + 1 : prec);
   neo_str_addf(p->out, tight ? "%s" : " %s ", neo_op_text((neo_op)e->attr));
   print(p, e->arg[1], prec + 1);
@@ -220,24 +247,40 @@ static void print_load(printer *p, const neo_lx *e) {
 static void print_whole(printer *p, const neo_lx *e) {
   static const char *const keys[] = {"@seed", "@step", "@call"};
   switch ((neo_lx_kind)e->kind) {
-  case NEO_LX_CONST: print_constant(p, e); break;
-  case NEO_LX_VAR: neo_str_add(p->out, p->var[e->attr] ? p->var[e->attr] : "?"); break;
-  case NEO_LX_SIZE: neo_str_add(p->out, e->attr < p->k->sizes.n ? p->size[e->attr] : "?"); break;
-  case NEO_LX_KEY: neo_str_add(p->out, keys[e->attr]); break;
+  case NEO_LX_CONST:
+    print_constant(p, e);
+    break;
+  case NEO_LX_VAR:
+    neo_str_add(p->out, p->var[e->attr] ? p->var[e->attr] : "?");
+    break;
+  case NEO_LX_SIZE:
+    neo_str_add(p->out, e->attr < p->k->sizes.n ? p->size[e->attr] : "?");
+    break;
+  case NEO_LX_KEY:
+    neo_str_add(p->out, keys[e->attr]);
+    break;
   case NEO_LX_LOAD:
-  case NEO_LX_LOADIF: print_load(p, e); break;
+  case NEO_LX_LOADIF:
+    print_load(p, e);
+    break;
   case NEO_LX_REG:
     neo_str_addf(p->out, "%s[", p->reg[e->attr]);
     print_list(p, e->arg, e->n);
     neo_str_addc(p->out, ']');
     break;
   case NEO_LX_RAND:
-    print_call(p, neo_arena_printf(p->arena, e->type == NEO_F64_T ? "rand@%u:f64" : "rand@%u",
-                                   e->attr), e);
+    print_call(
+        p, neo_arena_printf(p->arena, e->type == NEO_F64_T ? "rand@%u:f64" : "rand@%u", e->attr),
+        e);
     break;
-  case NEO_LX_FMA: print_call(p, "fma", e); break;
-  case NEO_LX_PAIR: print_call(p, "pair", e); break;
-  default: print_op(p, e);
+  case NEO_LX_FMA:
+    print_call(p, "fma", e);
+    break;
+  case NEO_LX_PAIR:
+    print_call(p, "pair", e);
+    break;
+  default:
+    print_op(p, e);
   }
 }
 
@@ -248,33 +291,40 @@ static void print(printer *p, const neo_lx *e, int prec) {
     return;
   }
   bool paren = precedence(e) < prec;
-  if (paren) neo_str_addc(p->out, '(');
+  if (paren)
+    neo_str_addc(p->out, '(');
   print_whole(p, e);
-  if (paren) neo_str_addc(p->out, ')');
+  if (paren)
+    neo_str_addc(p->out, ')');
 }
 
 /* ---- shared parts */
 
 static uint64_t count(printer *p, const neo_lx *e) {
   bool seen = p->node[e->id].statement == p->statement;
-  if (!seen) p->node[e->id].uses = p->node[e->id].let = 0;
+  if (!seen)
+    p->node[e->id].uses = p->node[e->id].let = 0;
   p->node[e->id].statement = p->statement;
   p->node[e->id].uses++;
-  if (seen) return p->node[e->id].tree;
+  if (seen)
+    return p->node[e->id].tree;
   uint64_t n = 1;
   uint32_t deepest = 0;
   for (uint32_t k = 0; k < e->n; k++) {
     n += count(p, e->arg[k]);
-    if (p->node[e->arg[k]->id].depth > deepest) deepest = p->node[e->arg[k]->id].depth;
+    if (p->node[e->arg[k]->id].depth > deepest)
+      deepest = p->node[e->arg[k]->id].depth;
   }
-  if (n > UINT32_MAX) n = UINT32_MAX;
+  if (n > UINT32_MAX)
+    n = UINT32_MAX;
   p->node[e->id].depth = deepest + 1;
   NEO_PUSH(p->arena, &p->order, e);
   return p->node[e->id].tree = n;
 }
 
 static void indent(printer *p, int depth) {
-  for (int i = 0; i < depth; i++) neo_str_add(p->out, "  ");
+  for (int i = 0; i < depth; i++)
+    neo_str_add(p->out, "  ");
 }
 
 /* Prints the lets that the expressions of a statement need. */
@@ -284,12 +334,15 @@ static void print_lets(printer *p, const neo_lx *const *e, size_t n, int depth) 
   p->statement++;
   p->order.n = 0;
   for (size_t i = 0; i < n; i++)
-    if (e[i]) size += count(p, e[i]);
-  if (size <= LET_SIZE) return;
+    if (e[i])
+      size += count(p, e[i]);
+  if (size <= LET_SIZE)
+    return;
   for (size_t i = 0; i < p->order.n; i++) {
     const neo_lx *shared = p->order.at[i];
     uint32_t id = shared->id;
-    if (shared->n == 0 || (p->node[id].uses < 2 && p->node[id].depth % LET_DEPTH)) continue;
+    if (shared->n == 0 || (p->node[id].uses < 2 && p->node[id].depth % LET_DEPTH))
+      continue;
     indent(p, depth);
     neo_str_addf(p->out, "let %%%u = ", n_lets);
     print(p, shared, PREC_OR);
@@ -313,7 +366,8 @@ static void print_for(printer *p, const neo_ls *s, int depth) {
   print(p, s->lo, PREC_ADD);
   neo_str_add(p->out, "..");
   print(p, s->hi, PREC_ADD);
-  if (s->step != 1) neo_str_addf(p->out, " step %lld", (long long)s->step);
+  if (s->step != 1)
+    neo_str_addf(p->out, " step %lld", (long long)s->step);
   neo_str_addf(p->out, "%s\n", kinds[s->loop]);
   p->var[s->attr] = name;
   print_block(p, &s->body, depth + 1);
@@ -327,7 +381,8 @@ static void print_if(printer *p, const neo_ls *s, int depth) {
   print(p, s->cond, PREC_OR);
   neo_str_addc(p->out, '\n');
   print_block(p, &s->body, depth + 1);
-  if (!s->other.n) return;
+  if (!s->other.n)
+    return;
   indent(p, depth);
   neo_str_add(p->out, "else\n");
   print_block(p, &s->other, depth + 1);
@@ -344,7 +399,8 @@ static void print_reg(printer *p, const neo_ls *s, int depth) {
 
 static void print_assign(printer *p, const neo_ls *s, int depth) {
   const neo_lx *all[6] = {s->value, s->cond};
-  for (uint32_t i = 0; i < s->n_index; i++) all[2 + i] = s->index[i];
+  for (uint32_t i = 0; i < s->n_index; i++)
+    all[2 + i] = s->index[i];
   print_lets(p, all, 2U + s->n_index, depth);
   indent(p, depth);
   neo_str_addf(p->out, "%s[", s->kind == NEO_LS_SET ? p->reg[s->attr] : p->buf[s->attr]);
@@ -361,7 +417,8 @@ static void print_assign(printer *p, const neo_ls *s, int depth) {
 /* tile load 4, rows[512*k] pitch 16 */
 static void print_tile(printer *p, const neo_ls *s, int depth) {
   const neo_tile_row *row = &neo_tile_rows[s->op];
-  if (row->memory) print_lets(p, &s->index[0], 1, depth);
+  if (row->memory)
+    print_lets(p, &s->index[0], 1, depth);
   indent(p, depth);
   neo_str_addf(p->out, "tile %s", row->text);
   for (uint32_t i = 0; i < row->registers; i++)
@@ -376,34 +433,53 @@ static void print_tile(printer *p, const neo_ls *s, int depth) {
 
 static void print_statement(printer *p, const neo_ls *s, int depth) {
   switch ((neo_ls_kind)s->kind) {
-  case NEO_LS_FOR: print_for(p, s, depth); break;
-  case NEO_LS_IF: print_if(p, s, depth); break;
-  case NEO_LS_REG: print_reg(p, s, depth); break;
-  case NEO_LS_TILE: print_tile(p, s, depth); break;
-  default: print_assign(p, s, depth);
+  case NEO_LS_FOR:
+    print_for(p, s, depth);
+    break;
+  case NEO_LS_IF:
+    print_if(p, s, depth);
+    break;
+  case NEO_LS_REG:
+    print_reg(p, s, depth);
+    break;
+  case NEO_LS_TILE:
+    print_tile(p, s, depth);
+    break;
+  default:
+    print_assign(p, s, depth);
   }
 }
 
 static void print_block(printer *p, const neo_block *b, int depth) {
-  for (size_t i = 0; i < b->n; i++) print_statement(p, b->at[i], depth);
+  for (size_t i = 0; i < b->n; i++)
+    print_statement(p, b->at[i], depth);
 }
 
 static void print_buffer(printer *p, uint32_t i) {
   const neo_kbuf *b = &p->k->bufs.at[i];
   neo_str_addf(p->out, "%s%s: %s", i ? ", " : "", p->buf[i], neo_type_text((neo_type)b->type));
-  if (b->use & NEO_BUF_READ) neo_str_add(p->out, " read");
-  if (b->use & NEO_BUF_WRITE) neo_str_add(p->out, " write");
-  if (b->use & NEO_BUF_SCRATCH) neo_str_addf(p->out, " scratch %lld", (long long)b->scratch_elems);
-  if (b->no_alias) neo_str_add(p->out, " noalias");
-  if (b->stream) neo_str_add(p->out, " stream");
-  if (b->align) neo_str_addf(p->out, " align %lld", (long long)b->align);
-  if (b->tensor.i) neo_str_addf(p->out, " tensor %u", b->tensor.i);
-  if (b->shift) neo_str_addf(p->out, " from %lld", (long long)b->shift);
+  if (b->use & NEO_BUF_READ)
+    neo_str_add(p->out, " read");
+  if (b->use & NEO_BUF_WRITE)
+    neo_str_add(p->out, " write");
+  if (b->use & NEO_BUF_SCRATCH)
+    neo_str_addf(p->out, " scratch %lld", (long long)b->scratch_elems);
+  if (b->no_alias)
+    neo_str_add(p->out, " noalias");
+  if (b->stream)
+    neo_str_add(p->out, " stream");
+  if (b->align)
+    neo_str_addf(p->out, " align %lld", (long long)b->align);
+  if (b->tensor.i)
+    neo_str_addf(p->out, " tensor %u", b->tensor.i);
+  if (b->shift)
+    neo_str_addf(p->out, " from %lld", (long long)b->shift);
 }
 
 static void print_head(printer *p) {
   neo_str_addf(p->out, "neo-loop 1\nkernel %s(", word_of(p->arena, p->k->name));
-  for (uint32_t i = 0; i < p->k->bufs.n; i++) print_buffer(p, i);
+  for (uint32_t i = 0; i < p->k->bufs.n; i++)
+    print_buffer(p, i);
   neo_str_addc(p->out, ')');
   for (size_t i = 0; i < p->k->sizes.n; i++)
     neo_str_addf(p->out, "%s%s", i ? ", " : " sizes ", p->size[i]);

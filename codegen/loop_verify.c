@@ -22,7 +22,7 @@ typedef struct {
   bool failed;
   scope loops[MAX_DEPTH];
   uint32_t n;
-  uint32_t *seen;    /* by node id: the statement that checked it */
+  uint32_t *seen; /* by node id: the statement that checked it */
   uint32_t statement;
   uint8_t *declared; /* by register */
 } verifier;
@@ -30,17 +30,18 @@ typedef struct {
 static void fail(verifier *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void fail(verifier *v, const char *fmt, ...) {
   va_list ap;
-  if (v->failed) return;
+  if (v->failed)
+    return;
   v->failed = true;
   va_start(ap, fmt);
-  neo_str_addf(v->why, "kernel %s: %s", v->k->name,
-               neo_arena_vprintf(v->why->arena, fmt, ap));
+  neo_str_addf(v->why, "kernel %s: %s", v->k->name, neo_arena_vprintf(v->why->arena, fmt, ap));
   va_end(ap);
 }
 
 static const scope *find(const verifier *v, uint32_t var) {
   for (uint32_t i = v->n; i-- > 0;)
-    if (v->loops[i].var == var) return &v->loops[i];
+    if (v->loops[i].var == var)
+      return &v->loops[i];
   return NULL;
 }
 
@@ -55,7 +56,9 @@ static bool index_value(const neo_lx *e, const uint32_t *var, const int64_t *val
                         int64_t *out) {
   neo_value x[3];
   switch ((neo_lx_kind)e->kind) {
-  case NEO_LX_CONST: *out = (int64_t)e->bits; return true;
+  case NEO_LX_CONST:
+    *out = (int64_t)e->bits;
+    return true;
   case NEO_LX_VAR:
     for (uint32_t i = 0; i < n; i++)
       if (var[i] == e->attr) {
@@ -64,34 +67,42 @@ static bool index_value(const neo_lx *e, const uint32_t *var, const int64_t *val
       }
     return false;
   case NEO_LX_OP:
-    if (e->type != NEO_I64_T || e->n > 3) return false;
+    if (e->type != NEO_I64_T || e->n > 3)
+      return false;
     for (uint32_t k = 0; k < e->n; k++)
-      if (!index_value(e->arg[k], var, value, n, &x[k].i)) return false;
+      if (!index_value(e->arg[k], var, value, n, &x[k].i))
+        return false;
     *out = neo_value_op((neo_op)e->attr, NEO_I64_T, NEO_I64_T, x).i;
     return true;
-  default: return false;
+  default:
+    return false;
   }
 }
 
 static bool add_var(uint32_t *var, uint32_t *n, uint32_t x) {
   for (uint32_t i = 0; i < *n; i++)
-    if (var[i] == x) return true;
-  if (*n == MAX_VARS) return false;
+    if (var[i] == x)
+      return true;
+  if (*n == MAX_VARS)
+    return false;
   var[(*n)++] = x;
   return true;
 }
 
 static bool collect(const neo_lx *e, uint32_t *var, uint32_t *n) {
-  if (e->kind == NEO_LX_VAR) return add_var(var, n, e->attr);
+  if (e->kind == NEO_LX_VAR)
+    return add_var(var, n, e->attr);
   for (uint32_t k = 0; k < e->n; k++)
-    if (!collect(e->arg[k], var, n)) return false;
+    if (!collect(e->arg[k], var, n))
+      return false;
   return true;
 }
 
 static bool next_values(const scope *const *s, int64_t *value, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     value[i] += s[i]->step;
-    if (value[i] < s[i]->hi) return true;
+    if (value[i] < s[i]->hi)
+      return true;
     value[i] = s[i]->lo;
   }
   return false;
@@ -101,18 +112,22 @@ static void check_index(verifier *v, const neo_reg *r, uint32_t dim, const neo_l
   uint32_t var[MAX_VARS], n = 0;
   const scope *s[MAX_VARS];
   int64_t value[MAX_VARS], x;
-  if (!collect(e, var, &n)) fail(v, "an index of register %s has too many variables", r->name);
+  if (!collect(e, var, &n))
+    fail(v, "an index of register %s has too many variables", r->name);
   for (uint32_t i = 0; i < n && !v->failed; i++) {
     s[i] = find(v, var[i]);
     bool last = dim + 1U == r->rank && e->kind == NEO_LX_VAR;
     bool lane = s[i] && s[i]->kind == NEO_LOOP_VECTOR && last;
     if (!s[i] || (s[i]->kind != NEO_LOOP_UNROLL && !lane))
       fail(v, "index %u of register %s is neither constant nor unrolled", dim, r->name);
-    else if (s[i]->lo >= s[i]->hi) return; /* never runs */
-    else value[i] = s[i]->lo;
+    else if (s[i]->lo >= s[i]->hi)
+      return; /* never runs */
+    else
+      value[i] = s[i]->lo;
   }
   do {
-    if (v->failed) return;
+    if (v->failed)
+      return;
     if (!index_value(e, var, value, n, &x))
       fail(v, "index %u of register %s is not constant", dim, r->name);
     else if (x < 0 || x >= r->extent[dim])
@@ -127,9 +142,12 @@ static void check_place(verifier *v, uint32_t reg, const neo_lx *const *index, s
     return;
   }
   const neo_reg *r = &v->k->regs.at[reg];
-  if (!v->declared[reg]) fail(v, "register %s is used outside its block", r->name);
-  if (n != r->rank) fail(v, "register %s has rank %d, not %zu", r->name, r->rank, n);
-  for (uint32_t d = 0; d < n && !v->failed; d++) check_index(v, r, d, index[d]);
+  if (!v->declared[reg])
+    fail(v, "register %s is used outside its block", r->name);
+  if (n != r->rank)
+    fail(v, "register %s has rank %d, not %zu", r->name, r->rank, n);
+  for (uint32_t d = 0; d < n && !v->failed; d++)
+    check_index(v, r, d, index[d]);
 }
 
 /* ---- expressions */
@@ -144,19 +162,26 @@ static void check_op_types(verifier *v, const neo_lx *e) {
   neo_type t = (neo_type)e->type, a = (neo_type)e->arg[0]->type;
   neo_rule rule = neo_op_rule(op);
   const char *name = neo_op_text(op);
-  if (rule == NEO_RULE_CAST) return;
+  if (rule == NEO_RULE_CAST)
+    return;
   if (rule == NEO_RULE_SELECT) {
     expect(v, e->arg[0], NEO_BOOL_T, "the condition of select");
     expect(v, e->arg[1], t, "an argument of select");
     expect(v, e->arg[2], t, "an argument of select");
     return;
   }
-  for (uint32_t k = 1; k < e->n; k++) expect(v, e->arg[k], a, name);
-  if (rule == NEO_RULE_CMP) expect(v, e, NEO_BOOL_T, name);
-  else expect(v, e, a, name);
-  if (rule == NEO_RULE_FLOAT && !neo_type_is_float(t)) fail(v, "%s takes floats", name);
-  if (rule == NEO_RULE_NUM && t == NEO_BOOL_T) fail(v, "%s takes numbers", name);
-  if (rule == NEO_RULE_LOGIC && t != NEO_BOOL_T) fail(v, "%s takes bool", name);
+  for (uint32_t k = 1; k < e->n; k++)
+    expect(v, e->arg[k], a, name);
+  if (rule == NEO_RULE_CMP)
+    expect(v, e, NEO_BOOL_T, name);
+  else
+    expect(v, e, a, name);
+  if (rule == NEO_RULE_FLOAT && !neo_type_is_float(t))
+    fail(v, "%s takes floats", name);
+  if (rule == NEO_RULE_NUM && t == NEO_BOOL_T)
+    fail(v, "%s takes numbers", name);
+  if (rule == NEO_RULE_LOGIC && t != NEO_BOOL_T)
+    fail(v, "%s takes bool", name);
 }
 
 static void check_op(verifier *v, const neo_lx *e) {
@@ -176,60 +201,80 @@ static void check_buffer(verifier *v, const neo_lx *e) {
   const neo_kbuf *b = &v->k->bufs.at[e->attr];
   expect(v, e, (neo_type)b->type, b->name);
   expect(v, e->arg[0], NEO_I64_T, "an offset");
-  if (!(b->use & (NEO_BUF_READ | NEO_BUF_SCRATCH))) fail(v, "%s is not read", b->name);
-  if (e->kind != NEO_LX_LOADIF) return;
+  if (!(b->use & (NEO_BUF_READ | NEO_BUF_SCRATCH)))
+    fail(v, "%s is not read", b->name);
+  if (e->kind != NEO_LX_LOADIF)
+    return;
   expect(v, e->arg[1], NEO_BOOL_T, "the condition of a load");
   expect(v, e->arg[2], (neo_type)b->type, "the other value of a load");
 }
 
 static void check_node(verifier *v, const neo_lx *e) {
   switch ((neo_lx_kind)e->kind) {
-  case NEO_LX_CONST: break;
+  case NEO_LX_CONST:
+    break;
   case NEO_LX_VAR:
     if (e->attr >= v->k->vars.n || !find(v, e->attr))
       fail(v, "variable %s is used outside its loop",
            e->attr < v->k->vars.n ? v->k->vars.at[e->attr] : "?");
     break;
   case NEO_LX_SIZE:
-    if (e->attr >= v->k->sizes.n) fail(v, "there is no size %u", e->attr);
+    if (e->attr >= v->k->sizes.n)
+      fail(v, "there is no size %u", e->attr);
     break;
   case NEO_LX_KEY:
-    if (e->attr > 2) fail(v, "there is no key %u", e->attr);
+    if (e->attr > 2)
+      fail(v, "there is no key %u", e->attr);
     break;
   case NEO_LX_LOAD:
-  case NEO_LX_LOADIF: check_buffer(v, e); break;
+  case NEO_LX_LOADIF:
+    check_buffer(v, e);
+    break;
   case NEO_LX_REG:
     check_place(v, e->attr, e->arg, e->n);
-    if (!v->failed) expect(v, e, (neo_type)v->k->regs.at[e->attr].type, "a register's value");
+    if (!v->failed)
+      expect(v, e, (neo_type)v->k->regs.at[e->attr].type, "a register's value");
     break;
   case NEO_LX_RAND:
     expect(v, e->arg[0], NEO_I64_T, "the element of rand");
-    if (e->type != NEO_F32_T && e->type != NEO_F64_T) fail(v, "rand is f32 or f64");
+    if (e->type != NEO_F32_T && e->type != NEO_F64_T)
+      fail(v, "rand is f32 or f64");
     break;
   case NEO_LX_FMA:
-    if (e->n != 3) fail(v, "fma has three arguments");
-    for (uint32_t k = 0; k < e->n; k++) expect(v, e->arg[k], (neo_type)e->type, "fma");
+    if (e->n != 3)
+      fail(v, "fma has three arguments");
+    for (uint32_t k = 0; k < e->n; k++)
+      expect(v, e->arg[k], (neo_type)e->type, "fma");
     break;
   case NEO_LX_PAIR:
-    if (e->n != 2) fail(v, "pair has two arguments");
-    for (uint32_t k = 0; k < e->n; k++) expect(v, e->arg[k], NEO_BF16_T, "pair");
+    if (e->n != 2)
+      fail(v, "pair has two arguments");
+    for (uint32_t k = 0; k < e->n; k++)
+      expect(v, e->arg[k], NEO_BF16_T, "pair");
     expect(v, e, NEO_I32_T, "pair");
     break;
-  case NEO_LX_OP: check_op(v, e); break;
-  default: fail(v, "unknown expression %d", e->kind);
+  case NEO_LX_OP:
+    check_op(v, e);
+    break;
+  default:
+    fail(v, "unknown expression %d", e->kind);
   }
 }
 
 static void check(verifier *v, const neo_lx *e) {
-  if (v->failed) return;
+  if (v->failed)
+    return;
   if (e->id >= v->k->nodes.n || v->k->nodes.at[e->id] != e) {
     fail(v, "an expression of another kernel");
     return;
   }
-  if (v->seen[e->id] == v->statement) return;
+  if (v->seen[e->id] == v->statement)
+    return;
   v->seen[e->id] = v->statement;
-  for (uint32_t k = 0; k < e->n; k++) check(v, e->arg[k]);
-  if (!v->failed) check_node(v, e);
+  for (uint32_t k = 0; k < e->n; k++)
+    check(v, e->arg[k]);
+  if (!v->failed)
+    check_node(v, e);
 }
 
 static void check_typed(verifier *v, const neo_lx *e, neo_type t, const char *what) {
@@ -238,7 +283,8 @@ static void check_typed(verifier *v, const neo_lx *e, neo_type t, const char *wh
     return;
   }
   check(v, e);
-  if (!v->failed) expect(v, e, t, what);
+  if (!v->failed)
+    expect(v, e, t, what);
 }
 
 /* ---- statements */
@@ -283,16 +329,23 @@ static void check_for(verifier *v, const neo_ls *s) {
     fail(v, v->n == MAX_DEPTH ? "loops are nested too deeply" : "a loop has no variable");
     return;
   }
-  if (find(v, s->attr)) fail(v, "variable %s is already in use", v->k->vars.at[s->attr]);
-  if (vector_scope(v)) fail(v, "a vector loop holds only assignments");
-  if (s->step <= 0) fail(v, "a loop's step is positive");
+  if (find(v, s->attr))
+    fail(v, "variable %s is already in use", v->k->vars.at[s->attr]);
+  if (vector_scope(v))
+    fail(v, "a vector loop holds only assignments");
+  if (s->step <= 0)
+    fail(v, "a loop's step is positive");
   check_typed(v, s->lo, NEO_I64_T, "a lower bound");
   check_typed(v, s->hi, NEO_I64_T, "an upper bound");
-  if (v->failed) return;
+  if (v->failed)
+    return;
   scope in = {.var = s->attr, .kind = s->loop};
-  if (s->loop == NEO_LOOP_UNIT) check_unit(v, s);
-  if (s->loop == NEO_LOOP_UNROLL || s->loop == NEO_LOOP_VECTOR) check_constant_loop(v, s, &in);
-  if (s->loop == NEO_LOOP_VECTOR) check_vector_body(v, s);
+  if (s->loop == NEO_LOOP_UNIT)
+    check_unit(v, s);
+  if (s->loop == NEO_LOOP_UNROLL || s->loop == NEO_LOOP_VECTOR)
+    check_constant_loop(v, s, &in);
+  if (s->loop == NEO_LOOP_VECTOR)
+    check_vector_body(v, s);
   v->loops[v->n++] = in;
   check_block(v, &s->body);
   v->n--;
@@ -305,8 +358,10 @@ static void check_reg(verifier *v, const neo_ls *s) {
   }
   const neo_reg *r = &v->k->regs.at[s->attr];
   int64_t n = 1;
-  if (v->declared[s->attr]) fail(v, "register %s is declared twice", r->name);
-  if (r->rank > 4) fail(v, "register %s has a rank above 4", r->name);
+  if (v->declared[s->attr])
+    fail(v, "register %s is declared twice", r->name);
+  if (r->rank > 4)
+    fail(v, "register %s has a rank above 4", r->name);
   for (uint32_t d = 0; d < r->rank && !v->failed; d++)
     if (r->extent[d] < 1 || r->extent[d] > MAX_ELEMENTS || (n *= r->extent[d]) > MAX_ELEMENTS)
       fail(v, "register %s has a bad extent", r->name);
@@ -319,10 +374,12 @@ static void check_store(verifier *v, const neo_ls *s) {
     return;
   }
   const neo_kbuf *b = &v->k->bufs.at[s->attr];
-  if (!(b->use & (NEO_BUF_WRITE | NEO_BUF_SCRATCH))) fail(v, "%s is not written", b->name);
+  if (!(b->use & (NEO_BUF_WRITE | NEO_BUF_SCRATCH)))
+    fail(v, "%s is not written", b->name);
   check_typed(v, s->index[0], NEO_I64_T, "an offset");
   check_typed(v, s->value, (neo_type)b->type, "a stored value");
-  if (s->cond) check_typed(v, s->cond, NEO_BOOL_T, "the condition of a store");
+  if (s->cond)
+    check_typed(v, s->cond, NEO_BOOL_T, "the condition of a store");
 }
 
 static void check_set(verifier *v, const neo_ls *s) {
@@ -338,45 +395,62 @@ static void check_tile(verifier *v, const neo_ls *s) {
   }
   const neo_tile_row *row = &neo_tile_rows[s->op];
   for (uint32_t i = 0; i < row->registers; i++) {
-    if (s->tile[i] >= NEO_TILE_COUNT) fail(v, "there is no tile register %u", s->tile[i]);
+    if (s->tile[i] >= NEO_TILE_COUNT)
+      fail(v, "there is no tile register %u", s->tile[i]);
     for (uint32_t j = 0; j < i; j++)
-      if (s->tile[i] == s->tile[j]) fail(v, "tile register %u is named twice", s->tile[i]);
+      if (s->tile[i] == s->tile[j])
+        fail(v, "tile register %u is named twice", s->tile[i]);
   }
-  if (!row->memory) return;
+  if (!row->memory)
+    return;
   if (s->attr >= v->k->bufs.n) {
     fail(v, "there is no buffer %u", s->attr);
     return;
   }
   const neo_kbuf *b = &v->k->bufs.at[s->attr];
-  if (b->type != NEO_I32_T && b->type != NEO_F32_T) fail(v, "tiles are i32 or f32 in memory");
+  if (b->type != NEO_I32_T && b->type != NEO_F32_T)
+    fail(v, "tiles are i32 or f32 in memory");
   if (row->memory == 'w' && !(b->use & (NEO_BUF_WRITE | NEO_BUF_SCRATCH)))
     fail(v, "%s is not written", b->name);
   if (row->memory == 'r' && !(b->use & (NEO_BUF_READ | NEO_BUF_SCRATCH)))
     fail(v, "%s is not read", b->name);
-  if (s->step < 1) fail(v, "the pitch of a tile is positive");
+  if (s->step < 1)
+    fail(v, "the pitch of a tile is positive");
   check_typed(v, s->index[0], NEO_I64_T, "an offset");
 }
 
 static void check_statement(verifier *v, const neo_ls *s) {
   v->statement++;
   switch ((neo_ls_kind)s->kind) {
-  case NEO_LS_FOR: check_for(v, s); break;
+  case NEO_LS_FOR:
+    check_for(v, s);
+    break;
   case NEO_LS_IF:
     check_typed(v, s->cond, NEO_BOOL_T, "a condition");
     check_block(v, &s->body);
     check_block(v, &s->other);
     break;
-  case NEO_LS_REG: check_reg(v, s); break;
-  case NEO_LS_SET: check_set(v, s); break;
-  case NEO_LS_STORE: check_store(v, s); break;
-  case NEO_LS_TILE: check_tile(v, s); break;
-  default: fail(v, "unknown statement %d", s->kind);
+  case NEO_LS_REG:
+    check_reg(v, s);
+    break;
+  case NEO_LS_SET:
+    check_set(v, s);
+    break;
+  case NEO_LS_STORE:
+    check_store(v, s);
+    break;
+  case NEO_LS_TILE:
+    check_tile(v, s);
+    break;
+  default:
+    fail(v, "unknown statement %d", s->kind);
   }
 }
 
 /* A register lives to the end of the block that declares it. */
 static void check_block(verifier *v, const neo_block *b) {
-  for (size_t i = 0; i < b->n && !v->failed; i++) check_statement(v, b->at[i]);
+  for (size_t i = 0; i < b->n && !v->failed; i++)
+    check_statement(v, b->at[i]);
   for (size_t i = 0; i < b->n; i++)
     if (b->at[i]->kind == NEO_LS_REG && b->at[i]->attr < v->k->regs.n)
       v->declared[b->at[i]->attr] = 0;
@@ -387,10 +461,14 @@ static void check_buffers(verifier *v) {
   for (size_t i = 0; i < v->k->bufs.n; i++) {
     const neo_kbuf *b = &v->k->bufs.at[i];
     bool is_scratch = b->use & NEO_BUF_SCRATCH;
-    if (scratch && !is_scratch) fail(v, "buffer %s stands after a scratch buffer", b->name);
-    if (b->type >= NEO_TYPE_COUNT || !b->use) fail(v, "buffer %s has no type or use", b->name);
-    if (is_scratch && b->scratch_elems < 0) fail(v, "buffer %s has a bad size", b->name);
-    if (b->stream && b->use != NEO_BUF_WRITE) fail(v, "buffer %s streams but is read", b->name);
+    if (scratch && !is_scratch)
+      fail(v, "buffer %s stands after a scratch buffer", b->name);
+    if (b->type >= NEO_TYPE_COUNT || !b->use)
+      fail(v, "buffer %s has no type or use", b->name);
+    if (is_scratch && b->scratch_elems < 0)
+      fail(v, "buffer %s has a bad size", b->name);
+    if (b->stream && b->use != NEO_BUF_WRITE)
+      fail(v, "buffer %s streams but is read", b->name);
     if (b->align < 0 || (b->align & (b->align - 1)))
       fail(v, "buffer %s has a bad alignment", b->name);
     scratch = scratch || is_scratch;

@@ -1,9 +1,9 @@
 /* A group and its schedule to a kernel: buffers, units of work, blocks.
  *
- * The leading loops are the shared axes that are neither rows nor columns of the register tile, in order, then blocks of
- * columns, then blocks of rows; or blocks come first, where the schedule says so. The first
- * UNIT_AXES of them are run as one sequence of which a unit takes UNIT_SIZE; the others are loops
- * inside a unit. So the boundaries of units depend on sizes and schedule alone. */
+ * The leading loops are the shared axes that are neither rows nor columns of the register tile, in
+ * order, then blocks of columns, then blocks of rows; or blocks come first, where the schedule says
+ * so. The first UNIT_AXES of them are run as one sequence of which a unit takes UNIT_SIZE; the
+ * others are loops inside a unit. So the boundaries of units depend on sizes and schedule alone. */
 #include "codegen/lower_scope.h"
 #include "schedule/stream.h"
 #include <assert.h>
@@ -45,7 +45,8 @@ static void add_buffer(lowering *l, neo_tensor t, neo_buf_use use) {
   b.tensor = t;
   b.shift = neo_form_shift(l->f, t);
   b.no_alias = !may_share(l, t, use == NEO_BUF_WRITE);
-  b.stream = use == NEO_BUF_WRITE && l->s->at[NEO_SCHED_STREAM] && neo_stream_fits(l->m, l->g, l->s, t);
+  b.stream =
+      use == NEO_BUF_WRITE && l->s->at[NEO_SCHED_STREAM] && neo_stream_fits(l->m, l->g, l->s, t);
   b.align = neo_type_bytes((neo_type)r->type);
   neo_map_set(&l->buf_of, t.i, neo_kernel_buf(l->k, b));
 }

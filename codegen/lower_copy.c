@@ -1,14 +1,16 @@
 /* Operands of a contraction copied into scratch (codegen/lower_pack.c says how they lie there).
  *
- * A copy is a nest of loops over the own axes that the operand uses and over rows or columns. The loop along which the
- * operand lies contiguously in memory becomes the innermost, so that loads are vectors; own axes that are contiguous in
- * memory and in scratch are one loop, a run. Columns, and rows that are contiguous in memory across tiles, are copied for a
- * few tiles at a time, so that what is read for one k is some cache lines in a row:
+ * A copy is a nest of loops over the own axes that the operand uses and over rows or columns. The
+ * loop along which the operand lies contiguously in memory becomes the innermost, so that loads are
+ * vectors; own axes that are contiguous in memory and in scratch are one loop, a run. Columns, and
+ * rows that are contiguous in memory across tiles, are copied for a few tiles at a time, so that
+ * what is read for one k is some cache lines in a row:
  *
  *     for groups of tiles t: for k: for g, e: scratch[t + g][k][e] = operand
  *
- * Where lanes walk several axes as one, the pixels of an image, a row of the image may begin anywhere in a tile: some steps
- * of k are copied to a buffer of their own first, row by row, and from there cut into tiles, all as vectors. */
+ * Where lanes walk several axes as one, the pixels of an image, a row of the image may begin
+ * anywhere in a tile: some steps of k are copied to a buffer of their own first, row by row, and
+ * from there cut into tiles, all as vectors. */
 #include "codegen/lower_scope.h"
 #include <assert.h>
 
@@ -82,14 +84,16 @@ static void copy_range(copier *c, neo_block *in, const copy_loop *x, const neo_l
   neo_lower_close(l);
 }
 
-/* ---- edges: where a condition holds for a range of the innermost loop, vectors inside of the range need no mask */
+/* ---- edges: where a condition holds for a range of the innermost loop, vectors inside of the
+ * range need no mask */
 
 typedef struct {
   const neo_lx *lo, *hi;
   neo_expr value, zero, rest; /* rest: of the condition; 0: none */
 } inside;
 
-/* The condition with the axis as the last of all: bounds of an axis are found over the axes before it. */
+/* The condition with the axis as the last of all: bounds of an axis are found over the axes before
+ * it. */
 static bool tighten_last(copier *c, uint32_t axis, neo_expr cond, neo_expr *lo, neo_expr *hi,
                          neo_expr *rest) {
   lowering *l = c->l;
@@ -127,8 +131,7 @@ static bool inside_of(copier *c, const copy_loop *x, inside *y) {
       zero != 0)
     return false;
   neo_expr cond = neo_list_expr(l->m, n.arg, 0), value = neo_list_expr(l->m, n.arg, 1);
-  if (neo_expr_uses_op(l->m, cond, NEO_OP_LOAD) ||
-      !tighten_last(c, x->axis, cond, &lo, &hi, &rest))
+  if (neo_expr_uses_op(l->m, cond, NEO_OP_LOAD) || !tighten_last(c, x->axis, cond, &lo, &hi, &rest))
     return false;
   const neo_lx *begun = x->adds ? neo_lower_axis(l, x->axis) : lx_int(l, x->base);
   const neo_lx *from = neo_lower_expr(l, lo), *to = neo_lower_expr(l, hi), *one = lx_int(l, 1);
@@ -162,8 +165,7 @@ static void copy_vectors(copier *c, neo_block *in, const copy_loop *x, const neo
   last = lx_add(l, x->lo, last);
   neo_expr whole = c->value;
   copy_range(c, in, x, x->lo, first, width);
-  neo_ls *branch =
-      y.rest.i ? neo_ls_if(l->k, in, neo_lower_expr(l, y.rest)) : NULL;
+  neo_ls *branch = y.rest.i ? neo_ls_if(l->k, in, neo_lower_expr(l, y.rest)) : NULL;
   if (branch) {
     c->value = y.zero;
     copy_range(c, &branch->other, x, first, last, width);
@@ -211,8 +213,8 @@ static void copy_nest(copier *c, neo_block *in, uint32_t k) {
   neo_lower_close(l);
 }
 
-/* How good a loop is as the innermost: contiguous loads as vectors, or every second element; best if the stores are
- * contiguous too. */
+/* How good a loop is as the innermost: contiguous loads as vectors, or every second element; best
+ * if the stores are contiguous too. */
 static int64_t merit(copier *c, const copy_loop *x) {
   enum { NONE, SHORT, SCATTERED, SECOND, GOOD };
   neo_module *m = c->l->m;
@@ -227,7 +229,8 @@ static int64_t merit(copier *c, const copy_loop *x) {
   return !unit ? NONE : n * 2 < width ? SHORT : x->coef == 1 ? GOOD : SCATTERED;
 }
 
-/* The loop along which the operand's loads are contiguous becomes the innermost, so that they are vectors. */
+/* The loop along which the operand's loads are contiguous becomes the innermost, so that they are
+ * vectors. */
 static void put_contiguous_last(copier *c) {
   uint32_t best = c->n - 1;
   for (uint32_t k = c->n; k-- > 0;)
@@ -259,8 +262,8 @@ static copy_loop own_loop(copier *c, uint32_t k) {
 
 /* ---- runs: own axes, the last that the operand uses, that lie in memory as in scratch */
 
-/* The first own axis of the run; what is returned is at least the last axis that is used. Elements of a plain load are in
- * range for all that the run covers, since they are for each point of it. */
+/* The first own axis of the run; what is returned is at least the last axis that is used. Elements
+ * of a plain load are in range for all that the run covers, since they are for each point of it. */
 static uint32_t run_start(copier *c) {
   lowering *l = c->l;
   uint32_t n = (uint32_t)c->s->axes.n, last = n, start;
@@ -352,8 +355,8 @@ static int64_t source_stride(const copier *c, uint32_t axis) {
   return x.stride;
 }
 
-/* Loops over own axes go from large steps in memory to small ones: what is read stays near, though the reduction has another
- * order. Ranges that depend on other own axes keep theirs. */
+/* Loops over own axes go from large steps in memory to small ones: what is read stays near, though
+ * the reduction has another order. Ranges that depend on other own axes keep theirs. */
 static void put_in_source_order(copier *c, uint32_t n) {
   int64_t stride[NEO_FORM_MAX_AXES];
   for (uint32_t k = 0; k < c->s->axes.n; k++)
@@ -384,7 +387,8 @@ static void copy_rows(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo,
   copy_nest(c, in, 0);
 }
 
-/* Tiles [lo, hi) of an axis, `group` of `size` elements at a time; group 0: a smaller one. start: of the block. */
+/* Tiles [lo, hi) of an axis, `group` of `size` elements at a time; group 0: a smaller one. start:
+ * of the block. */
 static void copy_tiles(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo, const neo_lx *hi,
                        const neo_lx *start, int64_t size, int64_t group) {
   lowering *l = c->l;
@@ -425,8 +429,8 @@ static void copy_axis(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo,
 
 /* ---- rows and columns that slide */
 
-/* scratch[k][u]: with the side's axis at its first element, what own axis slide.own would have to be for each u. Conditions
- * and proofs are about the whole range that it then has. */
+/* scratch[k][u]: with the side's axis at its first element, what own axis slide.own would have to
+ * be for each u. Conditions and proofs are about the whole range that it then has. */
 static void copy_sliding(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo,
                          const neo_lx *hi) {
   lowering *l = c->l;
@@ -499,7 +503,8 @@ static void fill_temp(copier *c, neo_block *in, const walked *w) {
     neo_lower_set_axis(l, l->walk_last - k, zero, 0);
 }
 
-/* scratch[tile][k][column] = temp[k][column] for the steps in the temporary; `offset`: of the first of them. */
+/* scratch[tile][k][column] = temp[k][column] for the steps in the temporary; `offset`: of the first
+ * of them. */
 static void cut_temp(copier *c, neo_block *in, const walked *w, const lower_terms *offset) {
   lowering *l = c->l;
   int64_t width = l->s->at[NEO_SCHED_VECTOR_WIDTH], steps = 1;
@@ -557,16 +562,16 @@ static void copy_walked(copier *c, neo_block *in, const walked *w, uint32_t k) {
 
 /* ---- an operand */
 
-/* An operand's reads are only known to be in range at points of the whole domain: where some loop around its use is empty,
- * there are none, and nothing is copied. */
+/* An operand's reads are only known to be in range at points of the whole domain: where some loop
+ * around its use is empty, there are none, and nothing is copied. */
 static neo_block *open_nonempty(copier *c, neo_block *in, const neo_lx *const *range) {
   lowering *l = c->l;
   const neo_lx *cond = neo_lx_const(l->k, NEO_BOOL_T, (neo_value){.i = 1});
   int64_t known;
   for (int k = l->s->at[NEO_SCHED_AXIS_M] < 0 ? 2 : 0; k < 4; k += 2)
     if (!neo_lx_is_int(lx_sub(l, range[k + 1], range[k]), &known) || known < 1)
-      cond = neo_lx_op2(l->k, NEO_OP_AND, cond,
-                        neo_lx_op2(l->k, NEO_OP_LT, range[k], range[k + 1]));
+      cond =
+          neo_lx_op2(l->k, NEO_OP_AND, cond, neo_lx_op2(l->k, NEO_OP_LT, range[k], range[k + 1]));
   for (uint32_t k = 0; k < c->s->axes.n; k++) {
     if (c->p->k_coef[k] || neo_lower_range_moves(l, c->b->lo[k], c->b->hi[k]))
       continue; /* a range that moves protects nothing here: planning has seen to that */
@@ -574,8 +579,8 @@ static neo_block *open_nonempty(copier *c, neo_block *in, const neo_lx *const *r
     cond = neo_lx_op2(l->k, NEO_OP_AND, cond, neo_lx_op2(l->k, NEO_OP_LT, lo, hi));
   }
   if (c->p->around)
-    cond = neo_lx_op2(l->k, NEO_OP_AND, cond,
-                      neo_lx_op2(l->k, NEO_OP_LT, lx_int(l, 0), c->p->around));
+    cond =
+        neo_lx_op2(l->k, NEO_OP_AND, cond, neo_lx_op2(l->k, NEO_OP_LT, lx_int(l, 0), c->p->around));
   if (neo_lx_is_int(cond, &known) && known)
     return in;
   return &neo_ls_if(l->k, in, cond)->body;

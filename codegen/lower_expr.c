@@ -1,8 +1,9 @@
 /* Expressions of a form to expressions of the loop IR.
  *
- * Sums of indices are put together from the outermost loop inwards, ((b*784 + i) + row) + lane, so that what a loop does
- * not change is computed outside of it. A load is guarded by the conditions around it (select, and, or, where, lanes that
- * do not exist), unless it is proved to stay inside its buffer anyway. */
+ * Sums of indices are put together from the outermost loop inwards, ((b*784 + i) + row) + lane, so
+ * that what a loop does not change is computed outside of it. A load is guarded by the conditions
+ * around it (select, and, or, where, lanes that do not exist), unless it is proved to stay inside
+ * its buffer anyway. */
 #include "codegen/lower_scope.h"
 #include <assert.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Values of a row that several stages need (schedule/keep.h): the first stage stores them to scratch,
- * vector by vector, beside what it does with them; later ones load them from there.
+/* Values of a row that several stages need (schedule/keep.h): the first stage stores them to
+ * scratch, vector by vector, beside what it does with them; later ones load them from there.
  *
  * A value is computed at every point of the row for this, so what it loads must be inside of its
  * buffers without any of the conditions around it. */

@@ -2,14 +2,16 @@
  *
  *     copy rows and columns as cells of two bf16
  *     for tiles of columns: for tiles of rows:
- *       tile registers c = 0                        (or the sums so far, where the reduction is in blocks)
+ *       tile registers c = 0                        (or the sums so far, where the reduction is in
+ * blocks)
  *       for tiles of the reduction: load a, load b, c += a . b
  *       sums = c
  *       for each row: the stages that store, with the sums of the row in a register
  *
- * Everything is padded to whole tiles with zeros, so the inner loops know no edges; stores keep to rows and columns that
- * exist. A copy runs over pairs as lanes where the operand lies in memory along the paired axis and whole vectors of pairs
- * are neighbours in scratch, else over rows or columns as lanes; an odd last element has zero as its partner. */
+ * Everything is padded to whole tiles with zeros, so the inner loops know no edges; stores keep to
+ * rows and columns that exist. A copy runs over pairs as lanes where the operand lies in memory
+ * along the paired axis and whole vectors of pairs are neighbours in scratch, else over rows or
+ * columns as lanes; an odd last element has zero as its partner. */
 #include "codegen/lower_scope.h"
 #include <assert.h>
 
@@ -33,7 +35,8 @@ static void plan_operand(lowering *l, int k) {
   p->axes = x->c.factor[k].axes;
   for (uint32_t i = 0; i < s->axes.n; i++)
     p->axes |= neo_expr_axes(l->m, s->axes.at[i].hi);
-  p->buf = cells(l, rows ? "rows" : "columns", NEO_I32_T, (rows ? x->rows : x->columns) * x->tiles * SIDE);
+  p->buf = cells(l, rows ? "rows" : "columns", NEO_I32_T,
+                 (rows ? x->rows : x->columns) * x->tiles * SIDE);
 }
 
 void neo_lower_matrix_plan(lowering *l) {
@@ -81,8 +84,8 @@ static const neo_lx *operand(copier *c, const axis_value *element, axis_value st
   return neo_lower_expr(l, c->value);
 }
 
-static void store_cell(copier *c, neo_block *in, const neo_lx *at, const axis_value *element, const axis_value *step,
-                       bool odd, const neo_lx *cond) {
+static void store_cell(copier *c, neo_block *in, const neo_lx *at, const axis_value *element,
+                       const axis_value *step, bool odd, const neo_lx *cond) {
   lowering *l = c->l;
   const neo_lx *first = operand(c, element, *step, false);
   const neo_lx *second = odd ? zero(l, NEO_BF16_T) : operand(c, element, *step, true);
@@ -96,7 +99,8 @@ static neo_block *vector(lowering *l, neo_block *in, const neo_lx **lane) {
 }
 
 /* Where the tile of an element and a pair begins, and the place in it: cells. */
-static const neo_lx *place(copier *c, const neo_lx *tile_of, const neo_lx *in_tile, const neo_lx *pair) {
+static const neo_lx *place(copier *c, const neo_lx *tile_of, const neo_lx *in_tile,
+                           const neo_lx *pair) {
   lowering *l = c->l;
   const neo_lx *at = lx_mul(l, lx_sub(l, tile_of, c->lo), l->matrix.tiles * SIDE);
   at = lx_add(l, at, lx_mul(l, lx_div(l, pair, SIDE), CELLS));
@@ -105,8 +109,8 @@ static const neo_lx *place(copier *c, const neo_lx *tile_of, const neo_lx *in_ti
 }
 
 /* Lanes over elements: of the tile at e, at pair q (odd: of the last element alone). */
-static void copy_elements(copier *c, neo_block *in, const neo_lx *e, uint32_t e_depth, const neo_lx *q, uint32_t q_depth,
-                          bool odd, bool masked) {
+static void copy_elements(copier *c, neo_block *in, const neo_lx *e, uint32_t e_depth,
+                          const neo_lx *q, uint32_t q_depth, bool odd, bool masked) {
   lowering *l = c->l;
   const neo_lx *lane, *at = place(c, e, NULL, lx_add(l, c->base, q));
   in = vector(l, in, &lane);
@@ -140,7 +144,8 @@ static neo_block *if_odd(copier *c, neo_block *in) {
   return &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_EQ, rest, lx_int(l, 1)))->body;
 }
 
-static void element_tiles(copier *c, neo_block *in, const neo_lx *from, const neo_lx *to, bool masked) {
+static void element_tiles(copier *c, neo_block *in, const neo_lx *from, const neo_lx *to,
+                          bool masked) {
   lowering *l = c->l;
   const neo_lx *e, *q, *pairs = whole_pairs(c);
   int64_t n;
@@ -157,8 +162,8 @@ static void element_tiles(copier *c, neo_block *in, const neo_lx *from, const ne
 }
 
 /* Lanes over pairs: of element r of the tile at e, from pair q on. */
-static void copy_pairs(copier *c, neo_block *in, const axis_value *element, const neo_lx *at, const neo_lx *q,
-                       const neo_lx *pairs, bool masked) {
+static void copy_pairs(copier *c, neo_block *in, const axis_value *element, const neo_lx *at,
+                       const neo_lx *q, const neo_lx *pairs, bool masked) {
   lowering *l = c->l;
   const neo_lx *lane;
   uint32_t depth = l->depth;
@@ -177,12 +182,14 @@ static void copy_pairs(copier *c, neo_block *in, const axis_value *element, cons
 
 static void pair_vectors(copier *c, neo_block *in) {
   lowering *l = c->l;
-  const neo_lx *e, *r, *q, *pairs = whole_pairs(c), *whole = neo_lower_whole(l, lx_int(l, 0), pairs, SIDE);
+  const neo_lx *e, *r, *q, *pairs = whole_pairs(c),
+                           *whole = neo_lower_whole(l, lx_int(l, 0), pairs, SIDE);
   axis_value element = {.n = 0};
   int64_t n;
   in = neo_lower_open(l, in, "e", c->lo, c->hi, SIDE, &e);
   push(&element, e, 1, l->depth);
-  in = neo_lower_open(l, in, "r", lx_int(l, 0), lx_min(l, lx_sub(l, c->hi, e), lx_int(l, SIDE)), 1, &r);
+  in = neo_lower_open(l, in, "r", lx_int(l, 0), lx_min(l, lx_sub(l, c->hi, e), lx_int(l, SIDE)), 1,
+                      &r);
   push(&element, r, 1, l->depth);
   neo_block *body = neo_lower_open(l, in, "q", lx_int(l, 0), whole, SIDE, &q);
   copy_pairs(c, body, &element, place(c, e, r, lx_add(l, c->base, q)), q, pairs, false);
@@ -265,8 +272,10 @@ static bool fills(copier *c) {
 
 static void clear(copier *c, neo_block *in) {
   lowering *l = c->l;
-  const neo_lx *v, *lane, *tiles = lx_div(l, lx_add(l, lx_sub(l, c->hi, c->lo), lx_int(l, SIDE - 1)), SIDE);
-  in = neo_lower_open(l, in, "z", lx_int(l, 0), lx_mul(l, tiles, l->matrix.tiles * CELLS), SIDE, &v);
+  const neo_lx *v, *lane,
+      *tiles = lx_div(l, lx_add(l, lx_sub(l, c->hi, c->lo), lx_int(l, SIDE - 1)), SIDE);
+  in =
+      neo_lower_open(l, in, "z", lx_int(l, 0), lx_mul(l, tiles, l->matrix.tiles * CELLS), SIDE, &v);
   in = vector(l, in, &lane);
   neo_ls_store(l->k, in, c->p->buf, lx_add(l, v, lane), zero(l, NEO_I32_T), NULL);
   neo_lower_close(l);
@@ -293,15 +302,15 @@ void neo_lower_matrix_copy(lowering *l, neo_block *in, const pack *p, const neo_
 /* ---- tiles */
 
 typedef struct {
-  const neo_lx *m, *n;      /* first row and column */
+  const neo_lx *m, *n; /* first row and column */
   uint32_t m_depth, n_depth;
-  int64_t rows, columns;    /* in tiles of the unit */
+  int64_t rows, columns; /* in tiles of the unit */
   bool masked;
   const neo_lx *const *range;
 } job;
 
-static void tile_op(lowering *l, neo_block *in, neo_tile_op op, int64_t a, uint32_t buf, const neo_lx *at,
-                    int64_t pitch) {
+static void tile_op(lowering *l, neo_block *in, neo_tile_op op, int64_t a, uint32_t buf,
+                    const neo_lx *at, int64_t pitch) {
   uint8_t reg = (uint8_t)a;
   neo_ls_tile(l->k, in, op, &reg, buf, at, pitch);
 }
@@ -332,23 +341,27 @@ static void multiply(lowering *l, neo_block *in, const job *j) {
   const neo_lx *row = lx_add(l, lx_mul(l, lx_sub(l, j->m, j->range[0]), steps * SIDE), at);
   const neo_lx *column = lx_add(l, lx_mul(l, lx_sub(l, j->n, j->range[2]), steps * SIDE), at);
   for (int64_t a = 0; a < j->rows; a++)
-    tile_op(l, in, NEO_TILE_LOAD, sums + a, rows->buf, lx_add(l, row, lx_int(l, a * steps * CELLS)), SIDE);
+    tile_op(l, in, NEO_TILE_LOAD, sums + a, rows->buf, lx_add(l, row, lx_int(l, a * steps * CELLS)),
+            SIDE);
   for (int64_t b = 0; b < j->columns; b++)
     tile_op(l, in, NEO_TILE_LOAD, sums + j->rows + b, columns->buf,
             lx_add(l, column, lx_int(l, b * steps * CELLS)), SIDE);
   for (int64_t a = 0; a < j->rows; a++)
     for (int64_t b = 0; b < j->columns; b++) {
-      uint8_t reg[] = {(uint8_t)(a * j->columns + b), (uint8_t)(sums + a), (uint8_t)(sums + j->rows + b)};
+      uint8_t reg[] = {(uint8_t)(a * j->columns + b), (uint8_t)(sums + a),
+                       (uint8_t)(sums + j->rows + b)};
       neo_ls_tile(l->k, in, NEO_TILE_DOT, reg, 0, NULL, 0);
     }
   neo_lower_close(l);
 }
 
 /* The sums of a row into the accumulator's register. */
-static void fetch_sums(lowering *l, neo_block *in, const job *j, const neo_lx *r, const neo_stage *s, const tile *t) {
+static void fetch_sums(lowering *l, neo_block *in, const job *j, const neo_lx *r,
+                       const neo_stage *s, const tile *t) {
   neo_lower_begin_accs(l, in, s, t);
   neo_block *b = neo_lower_open_tile(l, in, t, true);
-  const neo_lx *at = lx_add(l, sums_at(l, j, 0, 0), lx_mul(l, r, l->block.pitch)), *none = lx_int(l, 0);
+  const neo_lx *at = lx_add(l, sums_at(l, j, 0, 0), lx_mul(l, r, l->block.pitch)),
+               *none = lx_int(l, 0);
   at = lx_add(l, at, l->col ? lx_mul(l, l->col, SIDE) : none);
   at = lx_add(l, at, l->lane);
   const neo_lx *index[] = {none, l->col ? l->col : none, l->lane};
@@ -359,7 +372,8 @@ static void fetch_sums(lowering *l, neo_block *in, const job *j, const neo_lx *r
 static void finish(lowering *l, neo_block *in, const job *j) {
   const neo_lx *r, *rows = lx_min(l, lx_sub(l, j->range[1], j->m), lx_int(l, j->rows * SIDE));
   in = neo_lower_open(l, in, "r", lx_int(l, 0), rows, 1, &r);
-  tile t = {.m_axis = (int32_t)l->s->at[NEO_SCHED_AXIS_M], .rows = 1, .cols = j->columns, .width = SIDE};
+  tile t = {
+      .m_axis = (int32_t)l->s->at[NEO_SCHED_AXIS_M], .rows = 1, .cols = j->columns, .width = SIDE};
   t.n_axis = (int32_t)l->s->at[NEO_SCHED_VECTOR_AXIS];
   t.m_at = lx_add(l, j->m, r);
   t.m_depth = l->depth;
@@ -408,7 +422,8 @@ static void cut(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t tiles, 
     out[k].empty = neo_lx_is_int(lx_sub(l, out[k].hi, out[k].lo), &n) && n <= 0;
 }
 
-static void tiles_of(lowering *l, neo_block *in, const piece *m, const piece *n, const neo_lx *const *range) {
+static void tiles_of(lowering *l, neo_block *in, const piece *m, const piece *n,
+                     const neo_lx *const *range) {
   job j = {.rows = m->tiles, .columns = n->tiles, .masked = n->last, .range = range};
   if (m->empty || n->empty)
     return;

@@ -1,14 +1,18 @@
-/* Blocks of a contraction: which operands are copied into scratch and how they lie there, the reduction in blocks.
+/* Blocks of a contraction: which operands are copied into scratch and how they lie there, the
+ * reduction in blocks.
  *
- * A packed operand lies in the order in which the register tiles walk it, so that a tile reads contiguous streams:
+ * A packed operand lies in the order in which the register tiles walk it, so that a tile reads
+ * contiguous streams:
  *
- *     scratch[tile of columns][k][column in the tile]       rows: scratch[tile of rows][k][row in the tile]
+ *     scratch[tile of columns][k][column in the tile]       rows: scratch[tile of rows][k][row in
+ * the tile]
  *
- * or, for rows that are contiguous along k in memory already, scratch[row][k], which costs no transposition: a tile then
- * reads a stream for each row; or, for rows or columns that slide (schedule/sliding.c), scratch[k][u], where one of the own
- * axes is part of u. k counts the steps of the own axes that the operand uses, in order. What an operand is not
- * defined for (padding, conditions) is zero in scratch, so that the inner loops have no conditions. Elements beyond the end
- * of a block are never used for a result.
+ * or, for rows that are contiguous along k in memory already, scratch[row][k], which costs no
+ * transposition: a tile then reads a stream for each row; or, for rows or columns that slide
+ * (schedule/sliding.c), scratch[k][u], where one of the own axes is part of u. k counts the steps
+ * of the own axes that the operand uses, in order. What an operand is not defined for (padding,
+ * conditions) is zero in scratch, so that the inner loops have no conditions. Elements beyond the
+ * end of a block are never used for a result.
  *
  * The layout depends on the operand and the tile alone: one kernel may copy what another reads. */
 #include "codegen/lower_scope.h"
@@ -106,8 +110,9 @@ static neo_expr without(lowering *l, neo_expr where, neo_expr part) {
   return a.i && b.i ? neo_op2(l->m, NEO_OP_AND, a, b) : a.i ? a : b;
 }
 
-/* Does some operand, zero in scratch where the conjunct does not hold, not even exist there? Then it is the edge of a
- * window (0 times what stands opposite counts, as for a read with `else 0`); else it is a mask. */
+/* Does some operand, zero in scratch where the conjunct does not hold, not even exist there? Then
+ * it is the edge of a window (0 times what stands opposite counts, as for a read with `else 0`);
+ * else it is a mask. */
 static bool is_edge(lowering *l, const neo_contraction *c, neo_expr where, neo_expr part,
                     const uint64_t *reach) {
   if (neo_expr_uses_op(l->m, part, NEO_OP_LOAD))
@@ -119,8 +124,9 @@ static bool is_edge(lowering *l, const neo_contraction *c, neo_expr where, neo_e
   return false;
 }
 
-/* Conjuncts that packed operands have taken need no test in the tile: edges of windows, and masks that all operands have
- * taken. Others stay: what is masked may be NaN, and NaN times zero is NaN. */
+/* Conjuncts that packed operands have taken need no test in the tile: edges of windows, and masks
+ * that all operands have taken. Others stay: what is masked may be NaN, and NaN times zero is NaN.
+ * */
 static neo_expr left_over(lowering *l, const neo_contraction *c, neo_expr all, neo_expr where,
                           const uint64_t *reach) {
   const neo_node n = *neo_expr_node(l->m, where);
@@ -228,7 +234,8 @@ void neo_lower_plan_packs(lowering *l) {
       continue;
     }
     reach[k] = axes_in_reach(l, &c.factor[k]);
-    /* Copied without the whole condition, neither the operand nor what was taken may need the rest. */
+    /* Copied without the whole condition, neither the operand nor what was taken may need the rest.
+     * */
     if (b->where_original.i && !take_condition(l, b->where_original, reach[k], &cond) &&
         (!safe_under(l, c.factor[k].e, cond) || (cond.i && !safe_under(l, cond, (neo_expr){0})))) {
       drop = false;

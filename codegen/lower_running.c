@@ -5,8 +5,9 @@
  *     for u: for k in [edge(u - 1), edge(u)): acc += body(x, k)       cut to [lo, hi)
  *            P[x, u] = finish(x, u, acc)                              x in lanes
  *
- * Where the domain grows as u falls, u runs down; where it is a suffix, the ranges lie on the other side of the edge.
- * An edge that moves by one is one value of k. Elements of a prefix are added in the order of the definition. */
+ * Where the domain grows as u falls, u runs down; where it is a suffix, the ranges lie on the other
+ * side of the edge. An edge that moves by one is one value of k. Elements of a prefix are added in
+ * the order of the definition. */
 #include "codegen/lower_scope.h"
 #include "schedule/running.h"
 #include <string.h>
@@ -16,7 +17,7 @@ typedef struct {
   neo_running x;
   stage_bounds bounds; /* of the other own axes */
   const tile *t;
-  neo_stage stage;     /* the reducing stage, with k's whole range and without the edge's condition */
+  neo_stage stage; /* the reducing stage, with k's whole range and without the edge's condition */
 } running;
 
 static neo_expr at_u(running *c, neo_expr e, neo_expr u) {
@@ -105,7 +106,8 @@ static void first_points(running *c, neo_block *in) {
   neo_expr edge = clamped(c, before(c, at_u(c, c->x.edge, first)));
   neo_expr none = c->x.suffix ? c->x.hi : c->x.lo, any = neo_op2(m, NEO_OP_LT, zero, n);
   edge = neo_op3(m, NEO_OP_SELECT, any, edge, none);
-  edge = neo_simplify_under(l->p, &(neo_facts){l->fact_axes, (uint32_t)l->f->axes.n, NULL, 0}, edge);
+  edge =
+      neo_simplify_under(l->p, &(neo_facts){l->fact_axes, (uint32_t)l->f->axes.n, NULL, 0}, edge);
   if (c->x.suffix)
     points(c, in, neo_lower_expr(l, edge), neo_lower_expr(l, c->x.hi));
   else
@@ -159,7 +161,8 @@ static void along(running *c, neo_block *in) {
 void neo_lower_running(lowering *l, neo_block *in, const neo_lx *n_lo, const neo_lx *n_hi) {
   running c = {.l = l};
   int64_t axis = l->s->at[NEO_SCHED_VECTOR_AXIS], a, b;
-  tile t = {.m_axis = -1, .n_axis = axis >= 0 ? (int32_t)axis : -1, .rows = 1, .cols = 1, .width = 1};
+  tile t = {
+      .m_axis = -1, .n_axis = axis >= 0 ? (int32_t)axis : -1, .rows = 1, .cols = 1, .width = 1};
   if (!neo_running_of(l->m, l->g, &c.x)) {
     neo_lower_fail(l, "the schedule runs along an axis that no domain grows with");
     return;

@@ -1,4 +1,5 @@
-/* What the files of the lowering share: the kernel being built, and what axes and accumulators are at this place.
+/* What the files of the lowering share: the kernel being built, and what axes and accumulators are
+ * at this place.
  *
  *   lower.c        buffers, units of work, blocks; which way a group is lowered
  *   lower_expr.c   expressions of the form -> expressions of the loop IR
@@ -36,46 +37,48 @@ typedef struct {
 
 typedef struct { /* an accumulator's register */
   uint32_t reg;
-  uint8_t rank;      /* 2: [rows, columns]; 3: [rows, columns, lanes] */
-  bool columns;      /* more than one */
+  uint8_t rank; /* 2: [rows, columns]; 3: [rows, columns, lanes] */
+  bool columns; /* more than one */
   bool live;
 } acc_reg;
 
-typedef struct { /* the register tile at hand; loops of extent 1 are left out */
+typedef struct {          /* the register tile at hand; loops of extent 1 are left out */
   int32_t m_axis, n_axis; /* -1: none */
   int64_t rows, cols, width;
   const neo_lx *m_at, *n_at; /* first row, first column (element of the vector axis) */
   uint32_t m_depth, n_depth;
-  const neo_lx *n_end;       /* masked: lanes at n_end and beyond are dead; null: all live */
+  const neo_lx *n_end;           /* masked: lanes at n_end and beyond are dead; null: all live */
   const neo_lx *m_pack, *n_pack; /* rows and columns from the start of the block, whole tiles */
   const neo_lx *m_sub, *n_sub;   /* and what is left: where a remainder is cut into smaller tiles */
 } tile;
 
-typedef struct { /* an operand in scratch */
+typedef struct {       /* an operand in scratch */
   neo_expr from, cond; /* over the axes of the original form; zero where cond does not hold */
   neo_side side;
   uint32_t buf;
-  int64_t k_size;      /* steps of the reduction in a block, over the own axes that it uses */
+  int64_t k_size; /* steps of the reduction in a block, over the own axes that it uses */
   int64_t k_coef[NEO_FORM_MAX_AXES]; /* of own axis k, in elements; 0: not used */
   int64_t k_extent[NEO_FORM_MAX_AXES];
-  int64_t tile_coef;   /* of the first row or column of a tile, counted from the block */
-  int64_t unit;        /* elements between two rows or columns of a tile */
-  bool slides;         /* own axis slide.own is part of the index of rows or columns */
+  int64_t tile_coef; /* of the first row or column of a tile, counted from the block */
+  int64_t unit;      /* elements between two rows or columns of a tile */
+  bool slides;       /* own axis slide.own is part of the index of rows or columns */
   neo_sliding slide;
   int64_t shift, reach; /* of that index; beyond its last */
-  int32_t temp;        /* columns of axes walked as one: buffer in which they lie before they are cut into tiles; -1: none */
+  /* columns of axes walked as one: buffer in which they lie before they are cut into tiles; or -1 */
+  int32_t temp;
   int64_t temp_pitch;
-  uint32_t temp_axes;  /* how many own axes, the last ones, are in there together */
-  bool whole;          /* copied for all steps of the reduction, also where outer axes leave some of them out */
-  uint64_t axes;       /* shared axes that the copy depends on */
-  int32_t level;       /* made at the start of this leading loop's body; see lower.c */
+  uint32_t temp_axes; /* how many own axes, the last ones, are in there together */
+  bool whole;    /* copied for all steps of the reduction, also those that outer axes leave out */
+  uint64_t axes; /* shared axes that the copy depends on */
+  int32_t level; /* made at the start of this leading loop's body; see lower.c */
   const neo_lx *around; /* iterations of the loops that it is moved out of; null: of none */
 } pack;
 
 typedef struct { /* loops of a stage, after its condition was used to narrow them */
   neo_expr lo[NEO_FORM_MAX_AXES], hi[NEO_FORM_MAX_AXES];
-  neo_expr where, where_original; /* what is left; over the axes of the form, of the original form */
-  neo_clip clip[NEO_MAX_CLIPS];   /* what its condition says about own axes and the rows of a tile */
+  neo_expr where,
+      where_original;           /* what is left; over the axes of the form, of the original form */
+  neo_clip clip[NEO_MAX_CLIPS]; /* what its condition says about own axes and the rows of a tile */
   uint32_t n_clips;
 } stage_bounds;
 
@@ -115,11 +118,11 @@ typedef struct lowering {
   const neo_stage *stage;         /* whose facts hold */
   neo_facts facts;
   neo_axis_rec fact_axes[NEO_FORM_MAX_AXES];
-  const neo_lx *guard;  /* under which loads happen; null: always */
-  const neo_lx *mask;   /* lanes that exist; null: all */
-  int32_t mask_axis;    /* the axis whose lanes may not exist */
+  const neo_lx *guard; /* under which loads happen; null: always */
+  const neo_lx *mask;  /* lanes that exist; null: all */
+  int32_t mask_axis;   /* the axis whose lanes may not exist */
   neo_map memo, safe;
-  const tile *tile;     /* null: outside of one */
+  const tile *tile;         /* null: outside of one */
   const neo_form *original; /* f with merged axes apart; f itself if none are merged */
   uint32_t walk_last, walk_n;
   stage_bounds *bounds; /* of each stage */
@@ -129,30 +132,35 @@ typedef struct lowering {
   const neo_lx *k_origin[NEO_FORM_MAX_AXES]; /* where scratch counts own axis k from */
   uint32_t k_origin_depth;
   k_block block;
-  neo_keeps kept;       /* values of rows in scratch */
+  neo_keeps kept; /* values of rows in scratch */
   uint32_t kept_buf[NEO_KEEP_MOST];
   neo_matrix_shape matrix; /* on: operands and tiles are those of the matrix unit */
-  uint32_t sums;           /* buffer of a tile's results, where there are no blocks of the reduction */
+  uint32_t sums; /* buffer of a tile's results, where there are no blocks of the reduction */
   const neo_lx *acc_value; /* what ACC 0 is where it lies in no register; null: it does */
 } lowering;
 
 /* ---- lower_expr.c */
 void neo_lower_set_axis(lowering *l, uint32_t axis, const neo_lx *e, uint32_t depth); /* one part */
 void neo_lower_set_parts(lowering *l, uint32_t axis, axis_value v);
-void neo_lower_facts(lowering *l, const neo_form *f, const neo_stage *s); /* null: shared axes alone */
+void neo_lower_facts(lowering *l, const neo_form *f,
+                     const neo_stage *s); /* null: shared axes alone */
 const neo_lx *neo_lower_expr(lowering *l, neo_expr e);
 const neo_lx *neo_lower_cond(lowering *l, neo_expr e); /* null for a condition that is absent */
 void neo_lower_forget(lowering *l); /* after axes or accumulators changed other than by set_axis */
 const neo_lx *neo_lower_axis(lowering *l, uint32_t axis);
 const neo_lx *neo_lower_acc(lowering *l, uint32_t acc);
-uint32_t neo_lower_expr_depth(lowering *l, neo_expr e); /* of the innermost loop in which it changes */
+uint32_t neo_lower_expr_depth(lowering *l,
+                              neo_expr e); /* of the innermost loop in which it changes */
 void neo_lower_fail(lowering *l, const char *what);
 void neo_lower_add_term(lower_terms *t, const neo_lx *e, int64_t coef, uint32_t depth);
 void neo_lower_add_axis(lowering *l, lower_terms *t, uint32_t axis, int64_t coef);
-const neo_lx *neo_lower_sum(lowering *l, const lower_terms *t, int64_t constant); /* outermost first */
+const neo_lx *neo_lower_sum(lowering *l, const lower_terms *t,
+                            int64_t constant); /* outermost first */
 
 /* Short names for building. */
-static inline const neo_lx *lx_int(lowering *l, int64_t x) { return neo_lx_int(l->k, x); }
+static inline const neo_lx *lx_int(lowering *l, int64_t x) {
+  return neo_lx_int(l->k, x);
+}
 static inline const neo_lx *lx_add(lowering *l, const neo_lx *a, const neo_lx *b) {
   return neo_lx_op2(l->k, NEO_OP_ADD, a, b);
 }
@@ -172,8 +180,8 @@ static inline const neo_lx *lx_max(lowering *l, const neo_lx *a, const neo_lx *b
   return neo_lx_op2(l->k, NEO_OP_MAX, a, b);
 }
 /* Opens a loop; returns its body, with *v its variable. Each loop is closed by neo_lower_close. */
-neo_block *neo_lower_open(lowering *l, neo_block *in, const char *name, const neo_lx *lo, const neo_lx *hi,
-                          int64_t step, const neo_lx **v);
+neo_block *neo_lower_open(lowering *l, neo_block *in, const char *name, const neo_lx *lo,
+                          const neo_lx *hi, int64_t step, const neo_lx **v);
 void neo_lower_close(lowering *l);
 
 /* lo + the largest multiple of n in [0, hi - lo] */
@@ -185,19 +193,21 @@ void neo_lower_bounds(lowering *l); /* fills l->bounds */
 /* Everything at one tile: the stages in order. */
 void neo_lower_stages(lowering *l, neo_block *in, const tile *t);
 const neo_lx *neo_lower_extent(lowering *l, uint32_t axis); /* of a shared axis */
-/* Its parts, for lanes over a shared axis: accumulators with nothing in them; one body at every element of the tile;
- * the stores. And the loops of a stage, with what its condition says about each put into the bounds; those of one own
- * axis keep to shared axes. */
+/* Its parts, for lanes over a shared axis: accumulators with nothing in them; one body at every
+ * element of the tile; the stores. And the loops of a stage, with what its condition says about
+ * each put into the bounds; those of one own axis keep to shared axes. */
 void neo_lower_begin_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
-/* Payloads of nothing become 0, in copies of the accumulators that the stores after it use: old[] gets those that go
- * on. Without payloads, nothing is done. */
-void neo_lower_show_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t, const acc_reg *shown,
-                         acc_reg *old);
+/* Payloads of nothing become 0, in copies of the accumulators that the stores after it use: old[]
+ * gets those that go on. Without payloads, nothing is done. */
+void neo_lower_show_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                         const acc_reg *shown, acc_reg *old);
 bool neo_lower_has_payload(const neo_stage *s);
-void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const tile *t, const stage_bounds *b);
+void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                          const stage_bounds *b);
 void neo_lower_store(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
 stage_bounds neo_lower_bounds_of(lowering *l, const neo_stage *s, uint32_t outermost);
-/* The loops over rows, columns and lanes of a tile; returns the innermost block. lanes: also over lanes. */
+/* The loops over rows, columns and lanes of a tile; returns the innermost block. lanes: also over
+ * lanes. */
 neo_block *neo_lower_open_tile(lowering *l, neo_block *in, const tile *t, bool lanes);
 void neo_lower_close_tile(lowering *l, const tile *t);
 
@@ -208,18 +218,19 @@ void neo_lower_keep(lowering *l, neo_block *in, const neo_stage *s);
 /* Of a value that an earlier stage kept, at the lanes at hand; null: there is none. */
 const neo_lx *neo_lower_kept(lowering *l, neo_expr e);
 
-/* ---- lower_pack.c: plans packs; makes those of a level, of rows [range[0], range[1]) and columns [range[2], range[3]);
- * makes those of the innermost level and calls neo_lower_block, for each block of the reduction */
+/* ---- lower_pack.c: plans packs; makes those of a level, of rows [range[0], range[1]) and columns
+ * [range[2], range[3]); makes those of the innermost level and calls neo_lower_block, for each
+ * block of the reduction */
 /* Does a range of an own axis depend on another one? */
 bool neo_lower_range_moves(const lowering *l, neo_expr lo, neo_expr hi);
 void neo_lower_plan_packs(lowering *l);
 void neo_lower_make_packs(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range);
 void neo_lower_blocks(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range);
 
-/* ---- lower_copy.c: the block [range[0], range[1]) of rows and [range[2], range[3]) of columns of an operand. s: of the
- * original form, as the facts. */
-void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *s, const stage_bounds *b,
-                    const neo_lx *const *range);
+/* ---- lower_copy.c: the block [range[0], range[1]) of rows and [range[2], range[3]) of columns of
+ * an operand. s: of the original form, as the facts. */
+void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *s,
+                    const stage_bounds *b, const neo_lx *const *range);
 
 /* ---- lower_matrix.c: instead of packs, copies and tiles, where the schedule says so */
 void neo_lower_matrix_plan(lowering *l);
@@ -227,8 +238,8 @@ void neo_lower_matrix_copy(lowering *l, neo_block *in, const pack *p, const neo_
 void neo_lower_matrix_block(lowering *l, neo_block *in, const neo_lx *const *range);
 
 /* ---- lower_segment.c: instead of neo_lower_blocks where the schedule says so */
-void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi, const neo_lx *n_lo,
-                       const neo_lx *n_hi);
+void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi,
+                       const neo_lx *n_lo, const neo_lx *n_hi);
 
 /* ---- lower_running.c: the same */
 void neo_lower_running(lowering *l, neo_block *in, const neo_lx *n_lo, const neo_lx *n_hi);

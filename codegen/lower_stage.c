@@ -6,9 +6,10 @@
  *     for k: for row, col unrolled: for lane: acc[row, col, lane] += body
  *     for row, col unrolled: for lane: Y[...] = finish(acc[row, col, lane])
  *
- * Lanes over a stage's own axis: lanes hold partial results, which a tree over lanes then joins; the tree's shape and the
- * lanes of each element depend on the schedule alone, so that results do not depend on threads. The end of a range is a
- * vector of which some lanes are dead: their loads do not happen and their accumulators stay. */
+ * Lanes over a stage's own axis: lanes hold partial results, which a tree over lanes then joins;
+ * the tree's shape and the lanes of each element depend on the schedule alone, so that results do
+ * not depend on threads. The end of a range is a vector of which some lanes are dead: their loads
+ * do not happen and their accumulators stay. */
 #include "codegen/lower_scope.h"
 #include <assert.h>
 #include <math.h>
@@ -163,7 +164,8 @@ static const neo_lx *lt(lowering *l, const neo_lx *a, const neo_lx *b) {
   return neo_lx_op2(l->k, NEO_OP_LT, a, b);
 }
 
-/* Does x win over the best so far? NaN wins, the first of equals wins, anything wins over nothing. */
+/* Does x win over the best so far? NaN wins, the first of equals wins, anything wins over nothing.
+ * */
 static const neo_lx *wins(lowering *l, neo_reducer kind, const neo_lx *x, const neo_lx *best,
                           const neo_lx *payload) {
   const neo_lx *better = kind == NEO_RED_MAX ? lt(l, best, x) : lt(l, x, best);
@@ -183,7 +185,8 @@ static const neo_lx *combined(lowering *l, neo_reducer kind, const neo_lx *a, co
   return neo_lx_op2(l->k, op[kind], a, x);
 }
 
-/* acc and one more body: a product, or one with its sign changed, is multiplied and added in one. */
+/* acc and one more body: a product, or one with its sign changed, is multiplied and added in one.
+ * */
 static const neo_lx *step(lowering *l, const neo_form_acc *a, const neo_lx *old) {
   neo_expr body = a->body;
   bool minus = neo_expr_node(l->m, body)->op == NEO_OP_NEG;
@@ -308,8 +311,8 @@ void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const 
   neo_lower_close_tile(l, t);
 }
 
-/* Does a packed operand slide with own axis k? Then copies of the loop's body share elements of rows, and LLVM keeps them all
- * in registers that there are not. */
+/* Does a packed operand slide with own axis k? Then copies of the loop's body share elements of
+ * rows, and LLVM keeps them all in registers that there are not. */
 static bool shares_rows(const lowering *l, uint32_t k, const tile *t) {
   for (uint32_t i = 0; i < l->n_packs; i++) {
     const pack *p = &l->packs[i];
@@ -338,7 +341,8 @@ static void own_range(lowering *l, const stage_bounds *b, uint32_t k, const neo_
   *hi = block ? l->block.hi : neo_lower_expr(l, b->hi[k]);
 }
 
-/* The range without steps that no row of the tile needs: a window moves with the rows, and sticks out of what it reads. */
+/* The range without steps that no row of the tile needs: a window moves with the rows, and sticks
+ * out of what it reads. */
 static void clip_range(lowering *l, const stage_bounds *b, uint32_t k, const tile *t,
                        const neo_lx **lo, const neo_lx **hi) {
   for (uint32_t i = 0; i < b->n_clips; i++) {
@@ -568,7 +572,8 @@ bool neo_lower_has_payload(const neo_stage *s) {
   return false;
 }
 
-/* Lanes keep the order of equals only where the payload says it: one own axis, whose position it is. */
+/* Lanes keep the order of equals only where the payload says it: one own axis, whose position it
+ * is. */
 static bool lanes_fit(lowering *l, const neo_stage *s) {
   if (!s->axes.n)
     return false;
@@ -619,7 +624,8 @@ void neo_lower_show_accs(lowering *l, neo_block *in, const neo_stage *s, const t
   end_payloads(l, in, s, t, true);
 }
 
-/* acc += the sums of the blocks before; what is left of the tile's work happens in the last block. */
+/* acc += the sums of the blocks before; what is left of the tile's work happens in the last block.
+ * */
 static neo_block *end_block(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                             bool lanes) {
   const k_block *c = &l->block;
@@ -690,7 +696,8 @@ static void store_values(lowering *l, neo_block *in, const neo_stage *s, const u
   }
 }
 
-/* Registers for several results: all are computed before any is stored, since a result may lie where an operand was. */
+/* Registers for several results: all are computed before any is stored, since a result may lie
+ * where an operand was. */
 static void value_regs(lowering *l, neo_block *in, const neo_stage *s, const tile *t, bool lanes,
                        uint32_t *reg) {
   for (size_t k = 0; k < s->outs.n && s->outs.n > 1; k++) {

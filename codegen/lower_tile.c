@@ -1,9 +1,10 @@
 /* A block of rows and columns as register tiles.
  *
- * Along each of the two directions a block is cut into pieces: whole tiles, then smaller ones. Where the remainder is
- * known it is one smaller tile (columns: its last vector has dead lanes), else tiles of 4, 2 and 1 rows, and single
- * vectors of which the last has dead lanes. Blocks of whole tiles have no remainder but the last, where it is what the
- * whole extent leaves: the smaller tile then runs once, or not at all. */
+ * Along each of the two directions a block is cut into pieces: whole tiles, then smaller ones.
+ * Where the remainder is known it is one smaller tile (columns: its last vector has dead lanes),
+ * else tiles of 4, 2 and 1 rows, and single vectors of which the last has dead lanes. Blocks of
+ * whole tiles have no remainder but the last, where it is what the whole extent leaves: the smaller
+ * tile then runs once, or not at all. */
 #include "codegen/lower_scope.h"
 #include <assert.h>
 

@@ -5,8 +5,8 @@
  * the context; constants in the library; everything else in the frame, whose offsets are planned
  * for each entry (greedy by size, at the largest sizes), but for the roots of groups that fusion
  * marked as kept (plan_keep.c): these have places in the context, too. The new version of a
- * parameter or state is written in place when every reader of the old one has run, or is the writing kernel itself at the
- * same element; else it goes to the frame and is copied at the end. */
+ * parameter or state is written in place when every reader of the old one has run, or is the
+ * writing kernel itself at the same element; else it goes to the frame and is copied at the end. */
 #ifndef NEO_CODEGEN_PLAN_H
 #define NEO_CODEGEN_PLAN_H
 #include "codegen/llvm_emit.h"

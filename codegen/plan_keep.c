@@ -1,9 +1,9 @@
 /* What stays in the context between calls: the roots of groups that fusion marked as kept.
  *
- * Each kept group is a keep of the runtime (neo_rt.h): its step is in every entry that needs it, and
- * runs only where a source has changed. Its sources are the parameters, states and settings from
- * which its results follow, by way of other kept groups too. Roots have places of their own, for as
- * long as the context lives; several groups write the pieces of one tensor to one place. */
+ * Each kept group is a keep of the runtime (neo_rt.h): its step is in every entry that needs it,
+ * and runs only where a source has changed. Its sources are the parameters, states and settings
+ * from which its results follow, by way of other kept groups too. Roots have places of their own,
+ * for as long as the context lives; several groups write the pieces of one tensor to one place. */
 #include "codegen/plan_internal.h"
 #include <assert.h>
 

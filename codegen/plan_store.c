@@ -1,6 +1,6 @@
 /* The tensors that the caller can name, and where everything outside the frame lives. */
-#include "codegen/plan_internal.h"
 #include "base/hash.h"
+#include "codegen/plan_internal.h"
 #include <assert.h>
 #include <string.h>
 

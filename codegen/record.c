@@ -54,7 +54,8 @@ static lc kernel_row(recorder *r, size_t k) {
   lc none = neo_lconst_null(r->l);
   return RECORD(r, text(r, n.name), neo_lconst_symbol(r->l, from->symbol), i32(r, n.units),
                 i64(r, n.scratch_bytes), from->fast ? text(r, n.needs) : none,
-                from->fast ? neo_lconst_symbol(r->l, from->fast_symbol) : none, i32(r, n.fast_units));
+                from->fast ? neo_lconst_symbol(r->l, from->fast_symbol) : none,
+                i32(r, n.fast_units));
 }
 
 static lc step_row(recorder *r, size_t k) {
@@ -72,8 +73,8 @@ static lc entry_row(recorder *r, size_t k) {
   neo_rt_entry e = r->p->entries.at[k];
   return RECORD(r, text(r, e.name), i8(r, e.kind), i32(r, e.first_step), i32(r, e.n_steps),
                 i32(r, e.args), i32(r, e.n_args), i32(r, e.n_inputs), i32(r, e.sizes),
-                i32(r, e.n_sizes), i64(r, e.frame_bytes), i64(r, e.lower_bound_bytes), i32(r, e.writes),
-                i32(r, e.n_writes));
+                i32(r, e.n_sizes), i64(r, e.frame_bytes), i64(r, e.lower_bound_bytes),
+                i32(r, e.writes), i32(r, e.n_writes));
 }
 
 static lc extent_row(recorder *r, size_t k) {

@@ -6,22 +6,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How a target multiplies tiles: AMX, instructions of x86; PLAIN, the same as plain code, for tests of all else. */
+/* How a target multiplies tiles: AMX, instructions of x86; PLAIN, the same as plain code, for tests
+ * of all else. */
 typedef enum { NEO_MATRIX_NONE, NEO_MATRIX_AMX, NEO_MATRIX_PLAIN } neo_matrix;
 
 typedef struct neo_target {
-  const char *triple;       /* "x86_64-pc-linux-gnu", "aarch64-linux-gnu" */
-  const char *cpu;          /* LLVM's name, chosen from the features, never from the host's name */
-  const char *level;        /* of the architecture that the CPU has: "x86-64-v3", "generic" */
-  const char *features;     /* LLVM's string "+avx2,+fma,..." */
-  const char *rt_features;  /* for neo_rt_model.features: "avx2,fma" */
-  uint32_t vector_bytes;    /* 16, 32, 64 */
-  uint32_t vector_regs;     /* 16 (AVX2), 32 (AVX-512, aarch64) */
+  const char *triple;      /* "x86_64-pc-linux-gnu", "aarch64-linux-gnu" */
+  const char *cpu;         /* LLVM's name, chosen from the features, never from the host's name */
+  const char *level;       /* of the architecture that the CPU has: "x86-64-v3", "generic" */
+  const char *features;    /* LLVM's string "+avx2,+fma,..." */
+  const char *rt_features; /* for neo_rt_model.features: "avx2,fma" */
+  uint32_t vector_bytes;   /* 16, 32, 64 */
+  uint32_t vector_regs;    /* 16 (AVX2), 32 (AVX-512, aarch64) */
   bool fma;
   int64_t l1_bytes, l2_bytes; /* of a typical machine: same input, same bytes out */
   bool is_host_arch;
   neo_matrix matrix;
-  const char *matrix_needs;   /* features that kernels with tiles need beyond rt_features; "": none */
+  const char *matrix_needs; /* features that kernels with tiles need beyond rt_features; "": none */
 } neo_target;
 
 /* mcpu: null or "native": this machine's features; "x86-64-v2", "x86-64-v3", "x86-64-v4", "generic"

@@ -1,9 +1,11 @@
-/* The matrix unit's product, as every part of the compiler understands it (tile.def lists the operations).
+/* The matrix unit's product, as every part of the compiler understands it (tile.def lists the
+ * operations).
  *
- * Cells are 32 bits. In the factors a cell is two numbers of bf16, the first in the low half. As the hardware (TDPBF16PS)
- * does it: the first numbers of all pairs are multiplied and summed in f32, each step in one rounding, the second ones
- * likewise; then both sums are added, and that to the cell of c. Rounding is to nearest even; denormal numbers count as
- * zero, going in and coming out. */
+ * Cells are 32 bits. In the factors a cell is two numbers of bf16, the first in the low half. As
+ * the hardware (TDPBF16PS) does it: the first numbers of all pairs are multiplied and summed in
+ * f32, each step in one rounding, the second ones likewise; then both sums are added, and that to
+ * the cell of c. Rounding is to nearest even; denormal numbers count as zero, going in and coming
+ * out. */
 #ifndef NEO_CODEGEN_TILE_H
 #define NEO_CODEGEN_TILE_H
 #include <stdint.h>

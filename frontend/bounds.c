@@ -12,25 +12,41 @@ static bool value_at(const spot *s, neo_expr e, int64_t *x);
 
 static bool binary_at(const spot *s, neo_node n, int64_t *x) {
   int64_t a, b;
-  if (!value_at(s, neo_list_expr(s->m, n.arg, 0), &a)) return false;
-  if (!value_at(s, neo_list_expr(s->m, n.arg, 1), &b)) return false;
+  if (!value_at(s, neo_list_expr(s->m, n.arg, 0), &a))
+    return false;
+  if (!value_at(s, neo_list_expr(s->m, n.arg, 1), &b))
+    return false;
   int64_t q = b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0;
   switch ((neo_op)n.op) {
-  case NEO_OP_ADD: return !__builtin_add_overflow(a, b, x);
-  case NEO_OP_SUB: return !__builtin_sub_overflow(a, b, x);
-  case NEO_OP_MUL: return !__builtin_mul_overflow(a, b, x);
-  case NEO_OP_DIV: *x = q; return b != -1;
-  case NEO_OP_MOD: *x = b ? a - b * q : 0; return b != -1;
-  case NEO_OP_MIN: *x = a < b ? a : b; return true;
-  case NEO_OP_MAX: *x = a > b ? a : b; return true;
-  default: return false;
+  case NEO_OP_ADD:
+    return !__builtin_add_overflow(a, b, x);
+  case NEO_OP_SUB:
+    return !__builtin_sub_overflow(a, b, x);
+  case NEO_OP_MUL:
+    return !__builtin_mul_overflow(a, b, x);
+  case NEO_OP_DIV:
+    *x = q;
+    return b != -1;
+  case NEO_OP_MOD:
+    *x = b ? a - b * q : 0;
+    return b != -1;
+  case NEO_OP_MIN:
+    *x = a < b ? a : b;
+    return true;
+  case NEO_OP_MAX:
+    *x = a > b ? a : b;
+    return true;
+  default:
+    return false;
   }
 }
 
 static bool value_at(const spot *s, neo_expr e, int64_t *x) {
   neo_node n = *neo_expr_node(s->m, e);
-  if (neo_expr_is_int(s->m, e, x)) return true;
-  if (n.type != NEO_I64_T) return false;
+  if (neo_expr_is_int(s->m, e, x))
+    return true;
+  if (n.type != NEO_I64_T)
+    return false;
   if (n.op == NEO_OP_AXIS && n.attr < s->w->n_axes) {
     *x = s->w->axis[n.attr];
     return true;
@@ -53,11 +69,13 @@ typedef struct {
 static void look_size(void *ctx, neo_expr e) {
   size_use *u = ctx;
   const neo_node *n = neo_expr_node(u->m, e);
-  if (n->op == NEO_OP_SIZE && n->attr < 64) u->sizes |= (uint64_t)1 << n->attr;
+  if (n->op == NEO_OP_SIZE && n->attr < 64)
+    u->sizes |= (uint64_t)1 << n->attr;
 }
 
 static void add_setting(neo_str *s, const char *name, int64_t x) {
-  if (s->n) neo_str_add(s, ", ");
+  if (s->n)
+    neo_str_add(s, ", ");
   neo_str_addf(s, "%s = %lld", name, (long long)x);
 }
 
@@ -75,8 +93,7 @@ static const char *settings(neo_frame *f, neo_expr index, neo_expr extent, const
   for (uint32_t k = 0; k < w->n_sizes; k++) {
     neo_size size = w->size[k].size;
     if (size.i < 64 && u.sizes >> size.i & 1)
-      add_setting(&s, neo_name_text(f->fe->names, neo_size_at(f->m, size)->name),
-                  w->size[k].value);
+      add_setting(&s, neo_name_text(f->fe->names, neo_size_at(f->m, size)->name), w->size[k].value);
   }
   return neo_str_text(&s);
 }
@@ -93,9 +110,12 @@ static const char *element_text(neo_frame *f, const neo_view *v, const neo_expr 
   neo_str_addf(&t, "%s[", shown_name(f, v));
   for (uint32_t d = f->in->n_ambient < v->n ? 0 : v->n; d < v->n; d++) {
     int64_t x;
-    if (d) neo_str_add(&t, ", ");
-    if (index[d].i && value_at(&s, index[d], &x)) neo_str_addf(&t, "%lld", (long long)x);
-    else neo_str_add(&t, "_");
+    if (d)
+      neo_str_add(&t, ", ");
+    if (index[d].i && value_at(&s, index[d], &x))
+      neo_str_addf(&t, "%lld", (long long)x);
+    else
+      neo_str_add(&t, "_");
   }
   neo_str_add(&t, "]");
   return neo_str_text(&t);
@@ -121,8 +141,9 @@ static void unknown(neo_frame *f, neo_span at, const neo_view *v, const neo_expr
   int h = NEO_ERR(f->in, at, NOT_PROVED, name, (int)dim, neo_size_text(f->fe, extent));
   bool open = lo == INT64_MIN || hi == INT64_MAX || hi - lo > ((int64_t)1 << 31);
   if (open)
-    neo_diag_note(f->fe->diags, h, "nothing bounds this index; an integer tensor that is used as "
-                                   "an index carries a bound, ': i32 < N'");
+    neo_diag_note(f->fe->diags, h,
+                  "nothing bounds this index; an integer tensor that is used as "
+                  "an index carries a bound, ': i32 < N'");
   else
     neo_diag_note(f->fe->diags, h, "all that is known is that it lies in [%lld, %lld]",
                   (long long)lo, (long long)hi);
@@ -133,11 +154,12 @@ static void unknown(neo_frame *f, neo_span at, const neo_view *v, const neo_expr
 
 /* Kept while reducers are open: they may have to prove it again when they are hoisted. */
 static void remember(neo_frame *f, neo_expr index, neo_expr extent) {
-  if (f->depth == 0) return;
+  if (f->depth == 0)
+    return;
   uint32_t first = (uint32_t)f->proofs.n;
-  for (size_t k = 0; k < f->assume.n; k++) NEO_PUSH(f->fe->arena, &f->proofs, f->assume.at[k]);
-  NEO_PUSH(f->fe->arena, &f->reads,
-           (neo_read){index, extent, first, (uint32_t)f->assume.n});
+  for (size_t k = 0; k < f->assume.n; k++)
+    NEO_PUSH(f->fe->arena, &f->proofs, f->assume.at[k]);
+  NEO_PUSH(f->fe->arena, &f->reads, (neo_read){index, extent, first, (uint32_t)f->assume.n});
 }
 
 bool neo_bounds_check(neo_frame *f, neo_span at, const neo_view *v, const neo_expr *index,
@@ -149,9 +171,15 @@ bool neo_bounds_check(neo_frame *f, neo_span at, const neo_view *v, const neo_ex
   neo_proof proof = neo_prove_index(f->fe->prover, &facts, index[dim], extent, &w);
   neo_prover_at(f->fe->prover, before);
   switch (proof) {
-  case NEO_PROVED: remember(f, index[dim], extent); return true;
-  case NEO_REFUTED: refuted(f, at, v, index, dim, &w); return false;
-  default: unknown(f, at, v, index, dim); return false;
+  case NEO_PROVED:
+    remember(f, index[dim], extent);
+    return true;
+  case NEO_REFUTED:
+    refuted(f, at, v, index, dim, &w);
+    return false;
+  default:
+    unknown(f, at, v, index, dim);
+    return false;
   }
 }
 

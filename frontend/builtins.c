@@ -10,38 +10,36 @@ typedef struct {
 } element_row;
 
 static const element_row rows[] = {
-    {"abs", 1, NEO_OP_ABS},         {"sign", 1, NEO_OP_SIGN},
-    {"floor", 1, NEO_OP_FLOOR},     {"ceil", 1, NEO_OP_CEIL},
-    {"round", 1, NEO_OP_ROUND},     {"sqrt", 1, NEO_OP_SQRT},
-    {"rsqrt", 1, NEO_OP_RSQRT},     {"exp", 1, NEO_OP_EXP},
-    {"expm1", 1, NEO_OP_EXPM1},     {"log", 1, NEO_OP_LOG},
-    {"log1p", 1, NEO_OP_LOG1P},     {"sin", 1, NEO_OP_SIN},
-    {"cos", 1, NEO_OP_COS},         {"tan", 1, NEO_OP_TAN},
-    {"tanh", 1, NEO_OP_TANH},       {"sigmoid", 1, NEO_OP_SIGMOID},
-    {"relu", 1, NEO_OP_RELU},       {"gelu", 1, NEO_OP_GELU},
-    {"silu", 1, NEO_OP_SILU},       {"softplus", 1, NEO_OP_SOFTPLUS},
-    {"elu", 1, NEO_OP_ELU},         {"erf", 1, NEO_OP_ERF},
-    {"stop", 1, NEO_OP_STOP},       {"min", 2, NEO_OP_MIN},
-    {"max", 2, NEO_OP_MAX},         {"clamp", 3, NEO_OP_CLAMP},
-    {"select", 3, NEO_OP_SELECT},   {"rand", 0, NEO_OP_RAND},
-    {"f64", 1, NEO_OP_CAST},        {"f32", 1, NEO_OP_CAST},
-    {"f16", 1, NEO_OP_CAST},        {"bf16", 1, NEO_OP_CAST},
-    {"i64", 1, NEO_OP_CAST},        {"i32", 1, NEO_OP_CAST},
-    {"i8", 1, NEO_OP_CAST},         {"u8", 1, NEO_OP_CAST},
+    {"abs", 1, NEO_OP_ABS},         {"sign", 1, NEO_OP_SIGN},         {"floor", 1, NEO_OP_FLOOR},
+    {"ceil", 1, NEO_OP_CEIL},       {"round", 1, NEO_OP_ROUND},       {"sqrt", 1, NEO_OP_SQRT},
+    {"rsqrt", 1, NEO_OP_RSQRT},     {"exp", 1, NEO_OP_EXP},           {"expm1", 1, NEO_OP_EXPM1},
+    {"log", 1, NEO_OP_LOG},         {"log1p", 1, NEO_OP_LOG1P},       {"sin", 1, NEO_OP_SIN},
+    {"cos", 1, NEO_OP_COS},         {"tan", 1, NEO_OP_TAN},           {"tanh", 1, NEO_OP_TANH},
+    {"sigmoid", 1, NEO_OP_SIGMOID}, {"relu", 1, NEO_OP_RELU},         {"gelu", 1, NEO_OP_GELU},
+    {"silu", 1, NEO_OP_SILU},       {"softplus", 1, NEO_OP_SOFTPLUS}, {"elu", 1, NEO_OP_ELU},
+    {"erf", 1, NEO_OP_ERF},         {"stop", 1, NEO_OP_STOP},         {"min", 2, NEO_OP_MIN},
+    {"max", 2, NEO_OP_MAX},         {"clamp", 3, NEO_OP_CLAMP},       {"select", 3, NEO_OP_SELECT},
+    {"rand", 0, NEO_OP_RAND},       {"f64", 1, NEO_OP_CAST},          {"f32", 1, NEO_OP_CAST},
+    {"f16", 1, NEO_OP_CAST},        {"bf16", 1, NEO_OP_CAST},         {"i64", 1, NEO_OP_CAST},
+    {"i32", 1, NEO_OP_CAST},        {"i8", 1, NEO_OP_CAST},           {"u8", 1, NEO_OP_CAST},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 static const char *const values[] = {"training", "step", "grad"};
 
 static const element_row *row_of(const char *name) {
   for (uint32_t k = 0; k < N_ROWS; k++)
-    if (neo_streq(rows[k].name, name)) return &rows[k];
+    if (neo_streq(rows[k].name, name))
+      return &rows[k];
   return NULL;
 }
 
-bool neo_builtin_is(const char *name) { return row_of(name) || neo_streq(name, "grad"); }
+bool neo_builtin_is(const char *name) {
+  return row_of(name) || neo_streq(name, "grad");
+}
 
 const char *neo_builtin_name(uint32_t k) {
-  if (k < N_ROWS) return rows[k].name;
+  if (k < N_ROWS)
+    return rows[k].name;
   k -= N_ROWS;
   return k < sizeof values / sizeof values[0] ? values[k] : NULL;
 }
@@ -68,7 +66,8 @@ static bool check_args(neo_frame *f, const neo_ast_expr *e, const element_row *r
               e->u.ref.args.at[k].name.text);
       return false;
     }
-  if (n == row->arity) return true;
+  if (n == row->arity)
+    return true;
   int h = NEO_ERR(f->in, e->span, ARGUMENT_COUNT, row->name, (int)row->arity, (int)n);
   if (n == 1 && (row->op == NEO_OP_MIN || row->op == NEO_OP_MAX))
     neo_diag_help(f->fe->diags, h, "to reduce, write %s[i] X[i]", row->name);
@@ -80,21 +79,26 @@ static bool check_args(neo_frame *f, const neo_ast_expr *e, const element_row *r
 static neo_val fold(neo_op op, const neo_val *x, uint32_t n) {
   neo_value v[3];
   bool ints = true;
-  for (uint32_t k = 0; k < n; k++) ints = ints && x[k].lit.kind == NEO_LIT_INT;
+  for (uint32_t k = 0; k < n; k++)
+    ints = ints && x[k].lit.kind == NEO_LIT_INT;
   ints = ints && (neo_op_rule(op) == NEO_RULE_NUM || op == NEO_OP_STOP);
   neo_type t = ints ? NEO_I64_T : NEO_F64_T;
   for (uint32_t k = 0; k < n; k++) {
-    if (ints) v[k].i = x[k].lit.i;
-    else v[k].f = x[k].lit.f;
+    if (ints)
+      v[k].i = x[k].lit.i;
+    else
+      v[k].f = x[k].lit.f;
   }
-  if (op == NEO_OP_STOP) return x[0];
+  if (op == NEO_OP_STOP)
+    return x[0];
   neo_value y = neo_value_op(op, t, t, v);
   return ints ? neo_val_int(y.i) : neo_val_float(y.f);
 }
 
 static bool all_literals(const neo_val *x, uint32_t n) {
   for (uint32_t k = 0; k < n; k++)
-    if (x[k].kind != NEO_VAL_LIT || x[k].lit.kind == NEO_LIT_BOOL) return false;
+    if (x[k].kind != NEO_VAL_LIT || x[k].lit.kind == NEO_LIT_BOOL)
+      return false;
   return true;
 }
 
@@ -105,21 +109,26 @@ static neo_val lower_element(neo_frame *f, const neo_ast_expr *e, const element_
   neo_expr a[3];
   uint32_t n = row->arity;
   bool index = true;
-  for (uint32_t k = 0; k < n; k++) x[k] = neo_check_expr(f, e->u.ref.args.at[k].value);
+  for (uint32_t k = 0; k < n; k++)
+    x[k] = neo_check_expr(f, e->u.ref.args.at[k].value);
   for (uint32_t k = 0; k < n; k++) {
-    if (x[k].kind == NEO_VAL_POISON) return x[k];
+    if (x[k].kind == NEO_VAL_POISON)
+      return x[k];
     index = index && (x[k].index || x[k].kind == NEO_VAL_LIT);
   }
-  if (all_literals(x, n)) return fold(row->op, x, n);
+  if (all_literals(x, n))
+    return fold(row->op, x, n);
   if (n == 1) {
     a[0] = neo_val_scalar(f, e->span, x[0]);
   } else {
     neo_val first = x[0];
     for (uint32_t k = 1; k < n; k++) /* the type that all take */
-      if (first.kind == NEO_VAL_LIT) first = x[k];
+      if (first.kind == NEO_VAL_LIT)
+        first = x[k];
     for (uint32_t k = 0; k < n; k++) {
       neo_expr other;
-      if (!neo_val_unify(f, e->span, x[k], first, false, &a[k], &other)) return neo_val_poison();
+      if (!neo_val_unify(f, e->span, x[k], first, false, &a[k], &other))
+        return neo_val_poison();
     }
     for (uint32_t k = 0; k < n; k++)
       if (neo_expr_type(f->m, a[k]) != neo_expr_type(f->m, a[n - 1]))
@@ -131,7 +140,8 @@ static neo_val lower_element(neo_frame *f, const neo_ast_expr *e, const element_
   neo_type t = neo_expr_type(f->m, a[0]);
   if (neo_op_rule(row->op) == NEO_RULE_FLOAT && !neo_type_is_float(t)) {
     int h = NEO_ERR(f->in, e->span, NEEDS_FLOAT, row->name, neo_type_text(t));
-    if (t != NEO_BOOL_T) neo_diag_help(f->fe->diags, h, "convert it with f32(...)");
+    if (t != NEO_BOOL_T)
+      neo_diag_help(f->fe->diags, h, "convert it with f32(...)");
     return neo_val_poison();
   }
   if (t == NEO_BOOL_T && row->op != NEO_OP_STOP) {
@@ -154,14 +164,16 @@ static neo_val lower_select(neo_frame *f, const neo_ast_expr *e) {
     neo_check_expr(f, arg[2].value);
     return neo_val_poison();
   }
-  if (neo_expr_is_int(f->m, c, &known)) return neo_check_expr(f, arg[known ? 1 : 2].value);
+  if (neo_expr_is_int(f->m, c, &known))
+    return neo_check_expr(f, arg[known ? 1 : 2].value);
   neo_frame_assume(f, c);
   neo_val a = neo_check_expr(f, arg[1].value);
   f->assume.n = before;
   neo_frame_assume(f, neo_op1(f->m, NEO_OP_NOT, c));
   neo_val b = neo_check_expr(f, arg[2].value);
   f->assume.n = before;
-  if (!neo_val_unify(f, e->span, a, b, false, &x, &y)) return neo_val_poison();
+  if (!neo_val_unify(f, e->span, a, b, false, &x, &y))
+    return neo_val_poison();
   neo_val v = neo_val_expr(neo_op3(f->m, NEO_OP_SELECT, c, x, y));
   v.index = (a.index || a.kind == NEO_VAL_LIT) && (b.index || b.kind == NEO_VAL_LIT) &&
             neo_expr_type(f->m, x) == NEO_I64_T;
@@ -174,10 +186,12 @@ static neo_val lower_cast(neo_frame *f, const neo_ast_expr *e, const char *name)
   uint32_t outer = f->subscript;
   neo_val v = neo_check_expr(f, e->u.ref.args.at[0].value);
   f->subscript = outer;
-  if (v.kind == NEO_VAL_POISON) return v;
+  if (v.kind == NEO_VAL_POISON)
+    return v;
   if (v.kind == NEO_VAL_LIT && v.lit.kind != NEO_LIT_BOOL) {
     neo_value x = neo_value_cast(t, NEO_F64_T, (neo_value){.f = v.lit.f});
-    if (v.lit.kind == NEO_LIT_INT) return neo_val_expr(neo_const_int(f->m, t, v.lit.i));
+    if (v.lit.kind == NEO_LIT_INT)
+      return neo_val_expr(neo_const_int(f->m, t, v.lit.i));
     return neo_val_expr(neo_type_is_float(t) ? neo_const_float(f->m, t, v.lit.f)
                                              : neo_const_int(f->m, t, x.i));
   }
@@ -186,13 +200,14 @@ static neo_val lower_cast(neo_frame *f, const neo_ast_expr *e, const char *name)
 
 neo_expr neo_rand_make(neo_frame *f) {
   neo_expr at = neo_frame_linear(f);
-  if (!at.i) return at;
+  if (!at.i)
+    return at;
   return neo_expr_make(f->m, NEO_OP_RAND, NEO_F32_T, f->m->n_sites++, &at, 1, 0);
 }
 
 static void no_such_function(neo_frame *f, const neo_ast_expr *e, const char *name) {
-  static const char *const reducers[] = {"sum", "prod", "mean", "argmax", "argmin",
-                                         "any", "all", "logsumexp"};
+  static const char *const reducers[] = {"sum",    "prod", "mean", "argmax",
+                                         "argmin", "any",  "all",  "logsumexp"};
   for (uint32_t k = 0; k < sizeof reducers / sizeof reducers[0]; k++)
     if (neo_streq(name, reducers[k])) {
       int h = NEO_ERR(f->in, e->u.ref.path.span, NAME_UNKNOWN, name);
@@ -200,7 +215,8 @@ static void no_such_function(neo_frame *f, const neo_ast_expr *e, const char *na
       return;
     }
   neo_sym *s = neo_path_find(f->in, &e->u.ref.path, e->u.ref.path.n == 1);
-  if (s && s->kind == NEO_SYM_POISON) return;
+  if (s && s->kind == NEO_SYM_POISON)
+    return;
   if (s)
     NEO_ERR(f->in, e->u.ref.path.span, NOT_A_FUNCTION, name);
   else if (e->u.ref.path.n == 1)
@@ -214,7 +230,8 @@ static const element_row *row_for(neo_frame *f, const neo_ast_expr *e) {
 
 bool neo_builtin_missing(neo_frame *f, const neo_ast_expr *e) {
   const char *name = neo_path_text(f->fe, &e->u.ref.path);
-  if (row_for(f, e) || neo_init_is(name)) return false;
+  if (row_for(f, e) || neo_init_is(name))
+    return false;
   no_such_function(f, e, name);
   return true;
 }
@@ -224,17 +241,23 @@ neo_val neo_lower_builtin(neo_frame *f, const neo_ast_expr *e, const char *name)
   const element_row *row = row_for(f, e);
   if (!row) {
     neo_val v = neo_init_call(f, e, name, &known);
-    if (!known) no_such_function(f, e, name);
+    if (!known)
+      no_such_function(f, e, name);
     return v;
   }
-  if (!check_args(f, e, row)) return neo_val_poison();
+  if (!check_args(f, e, row))
+    return neo_val_poison();
   switch (row->op) {
-  case NEO_OP_SELECT: return lower_select(f, e);
-  case NEO_OP_CAST: return lower_cast(f, e, row->name);
+  case NEO_OP_SELECT:
+    return lower_select(f, e);
+  case NEO_OP_CAST:
+    return lower_cast(f, e, row->name);
   case NEO_OP_RAND:
-    if (f->sizes_only) break;
+    if (f->sizes_only)
+      break;
     return neo_val_expr(neo_rand_make(f));
-  default: return lower_element(f, e, row);
+  default:
+    return lower_element(f, e, row);
   }
   NEO_ERR(f->in, e->span, NOT_A_SIZE, "is random");
   return neo_val_poison();

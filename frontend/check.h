@@ -58,17 +58,23 @@ typedef struct {
   neo_view view;
 } neo_val;
 
-typedef enum { NEO_SYM_POISON, NEO_SYM_VALUE, NEO_SYM_FN, NEO_SYM_OPTIMIZER, NEO_SYM_MODULE,
-               NEO_SYM_ROUND } neo_sym_kind;
+typedef enum {
+  NEO_SYM_POISON,
+  NEO_SYM_VALUE,
+  NEO_SYM_FN,
+  NEO_SYM_OPTIMIZER,
+  NEO_SYM_MODULE,
+  NEO_SYM_ROUND
+} neo_sym_kind;
 typedef struct {
   neo_sym_kind kind;
   const char *name; /* interned */
   neo_span span;    /* where it was declared */
   neo_val value;
-  const char *prefix;      /* full name of the call that defined it; NULL */
-  const neo_ast_stmt *fn;  /* FN, OPTIMIZER */
-  neo_scope *scope;        /* FN, OPTIMIZER: of its file; MODULE: its names */
-  uint32_t round;          /* ROUND: which of the instance's */
+  const char *prefix;     /* full name of the call that defined it; NULL */
+  const neo_ast_stmt *fn; /* FN, OPTIMIZER */
+  neo_scope *scope;       /* FN, OPTIMIZER: of its file; MODULE: its names */
+  uint32_t round;         /* ROUND: which of the instance's */
 } neo_sym;
 
 struct neo_scope {
@@ -106,10 +112,10 @@ struct neo_fe {
   neo_prover *prover;
   const neo_frontend_options *options;
   uint32_t spent, limit;
-  uint32_t depth; /* of expressions, calls and regions that are open: bounds the stack */
-  bool exhausted; /* the limit was reached and reported */
+  uint32_t depth;   /* of expressions, calls and regions that are open: bounds the stack */
+  bool exhausted;   /* the limit was reached and reported */
   neo_map taken;    /* full names in use */
-  neo_map owned;  /* full name -> index + 1 into owned_at */
+  neo_map owned;    /* full name -> index + 1 into owned_at */
   neo_map declared; /* the same, by the name that it should have had, and the statement */
   NEO_VEC(neo_owned) owned_at;
   NEO_VEC(neo_expr) asserts;
@@ -145,8 +151,8 @@ struct neo_inst {
   const neo_inst *caller;
   uint32_t n_results; /* names that the caller gives to results */
   const char *result[NEO_MAX_RESULTS], *result_full[NEO_MAX_RESULTS];
-  neo_trainee *trainee; /* in an optimizer: whom it trains */
-  bool is_main;         /* the main file, not a module */
+  neo_trainee *trainee;      /* in an optimizer: whom it trains */
+  bool is_main;              /* the main file, not a module */
   struct neo_rounds *repeat; /* what `next` and `collect` write; NULL outside */
   size_t n_owned;            /* params and states of the program before this call */
 };
@@ -191,14 +197,14 @@ struct neo_frame {
   uint32_t no_keep;   /* > 0: a reducer here must be hoisted */
   uint32_t depth;     /* reducers open */
   uint32_t n_hoisted;
-  bool init;          /* an initial value: uniform() … are known */
-  bool sizes_only;    /* no tensors here (extents) */
+  bool init;       /* an initial value: uniform() … are known */
+  bool sizes_only; /* no tensors here (extents) */
   neo_kept kept;
 };
 
 /* ---- errors (scope.c). A message inside a call gets notes that say which call. */
 int neo_fe_note_calls(const neo_inst *in, int handle);
-#define NEO_ERR(in_, at_, id_, ...)                                                                \
+#define NEO_ERR(in_, at_, id_, ...) \
   neo_fe_note_calls((in_), neo_diag((in_)->fe->diags, (at_), NEO_D_##id_, __VA_ARGS__))
 /* A note as "X is declared at m.expr:7:9". */
 void neo_fe_note_place(neo_fe *fe, int handle, const char *what, neo_span at);
@@ -214,7 +220,7 @@ void neo_scope_poison(const neo_inst *in, const neo_ast_name *name);
 const char *neo_fe_intern(neo_fe *fe, const char *text);
 const char *neo_fe_join(neo_fe *fe, const char *prefix, const char *name); /* "h.W"; "W" if "" */
 const char *neo_fe_unique(neo_fe *fe, const char *name); /* with 2, 3 where it is taken; takes it */
-const char *neo_inst_prefix(neo_inst *in, const char *name); /* unique among the calls in it */
+const char *neo_inst_prefix(neo_inst *in, const char *name);     /* unique among the calls in it */
 const char *neo_inst_full(const neo_inst *in, const char *name); /* full name of a local one */
 /* The symbol of a path; NULL if there is none (reported unless quiet). `h.W` makes one. */
 neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet);
@@ -226,7 +232,9 @@ void neo_fe_leave(neo_fe *fe, uint32_t cost);
 bool neo_fe_spend(neo_fe *fe, const neo_inst *in, neo_span at); /* false: the limit is reached */
 
 /* ---- values and types (types.c) */
-static inline neo_val neo_val_poison(void) { return (neo_val){.kind = NEO_VAL_POISON}; }
+static inline neo_val neo_val_poison(void) {
+  return (neo_val){.kind = NEO_VAL_POISON};
+}
 neo_val neo_val_int(int64_t i);
 neo_val neo_val_float(double x);
 neo_val neo_val_bool(bool b);
@@ -311,25 +319,25 @@ void neo_ast_children(const neo_ast_expr *e, void (*each)(void *ctx, const neo_a
 bool neo_ast_binds_pack(const neo_ast_expr *e); /* a reducer in e binds `..` */
 
 /* ---- expressions */
-neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e);               /* exprs.c */
-neo_expr neo_lower_condition(neo_frame *f, const neo_ast_expr *e);    /* bool; 0 if poison */
-neo_expr neo_lower_index(neo_frame *f, const neo_ast_expr *e);        /* i64; 0 if poison */
+neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e);       /* exprs.c */
+neo_expr neo_lower_condition(neo_frame *f, const neo_ast_expr *e); /* bool; 0 if poison */
+neo_expr neo_lower_index(neo_frame *f, const neo_ast_expr *e);     /* i64; 0 if poison */
 neo_val neo_lower_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo_val a, neo_val b);
 neo_val neo_lower_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *other); /* refs.c */
-void neo_lower_count(neo_frame *f, const neo_ast_expr *e, const neo_view *v); /* reports */
+void neo_lower_count(neo_frame *f, const neo_ast_expr *e, const neo_view *v);          /* reports */
 neo_val neo_lower_base(neo_frame *f, const neo_ast_expr *e, bool quiet); /* before subscripts */
-neo_val neo_lower_view(neo_frame *f, const neo_ast_expr *e); /* as an argument: view or scalar */
+neo_val neo_lower_view(neo_frame *f, const neo_ast_expr *e);  /* as an argument: view or scalar */
 neo_val neo_view_load(neo_frame *f, neo_view v, neo_span at); /* rank 0 */
 neo_expr neo_view_extent(const neo_fe *fe, const neo_view *v, uint32_t free_dim);
 neo_view neo_view_whole(const neo_module *m, neo_tensor t);
 neo_view neo_view_ambient(const neo_inst *in, neo_tensor t, uint32_t rank); /* of an own tensor */
 neo_view neo_view_subst(neo_module *m, neo_view v, const neo_expr *by, uint32_t n);
-neo_val neo_lower_reduce(neo_frame *f, const neo_ast_expr *e);        /* reducers.c */
-bool neo_builtin_is(const char *name);                                /* builtins.c */
+neo_val neo_lower_reduce(neo_frame *f, const neo_ast_expr *e); /* reducers.c */
+bool neo_builtin_is(const char *name);                         /* builtins.c */
 bool neo_builtin_missing(neo_frame *f, const neo_ast_expr *e); /* reports a call of nothing */
 neo_val neo_lower_builtin(neo_frame *f, const neo_ast_expr *e, const char *name);
 bool neo_builtin_value(neo_frame *f, const char *name, neo_val *v); /* training, step, … */
-const char *neo_builtin_name(uint32_t k); /* NULL after the last */
+const char *neo_builtin_name(uint32_t k);                           /* NULL after the last */
 bool neo_init_is(const char *name);
 /* inits.c */
 neo_val neo_init_call(neo_frame *f, const neo_ast_expr *e, const char *name, bool *known);
@@ -342,9 +350,9 @@ bool neo_bounds_check(neo_frame *f, neo_span at, const neo_view *v, const neo_ex
 bool neo_bounds_holds(neo_frame *f, neo_expr goal);
 
 /* ---- statements */
-void neo_check_stmts(neo_inst *in, const neo_ast_stmts *stmts);       /* statements.c */
-void neo_check_declare(neo_inst *in, const neo_ast_stmts *stmts);     /* functions look ahead */
-void neo_check_define(neo_inst *in, const neo_ast_stmt *s);           /* define.c */
+void neo_check_stmts(neo_inst *in, const neo_ast_stmts *stmts);   /* statements.c */
+void neo_check_declare(neo_inst *in, const neo_ast_stmts *stmts); /* functions look ahead */
+void neo_check_define(neo_inst *in, const neo_ast_stmt *s);       /* define.c */
 /* Adds the definition of `outs` from a frame whose kept reduction and finish are ready. */
 /* `lead`: the element of the first n_lead dimensions of `out`, which the frame does not have. */
 neo_def neo_define_piece(neo_frame *f, neo_tensor out, neo_expr finish, neo_span span, bool piece,
@@ -358,24 +366,24 @@ bool neo_define_finish(neo_frame *f, const neo_ast_var *var, neo_span at, neo_va
 bool neo_type_eval(neo_inst *in, const neo_ast_type *t, neo_expr *bound); /* false: reported */
 /* A definition `var = value`; its symbol's value, without binding it. `Y = X` and `Y = f(X)` give
  * what is there. `full` is the name of the tensor; the caller or the last round may have chosen it,
- * so what calls own is named after `var` in this instance, or if `anonymous` and the whole value is a
- * call, after the function. */
+ * so what calls own is named after `var` in this instance, or if `anonymous` and the whole value is
+ * a call, after the function. */
 neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
                        const char *full, bool anonymous, const char **prefix);
 void neo_define_bind(neo_inst *in, const neo_ast_name *name, neo_val v, const char *prefix);
 const neo_ast_name *neo_define_target(const neo_ast_stmt *s, uint32_t k);
 neo_val neo_define_copy(neo_inst *in, neo_val v, const char *full, neo_span at); /* a TEMP of it */
-void neo_check_update(neo_inst *in, const neo_ast_stmt *s);           /* updates.c */
-void neo_check_input(neo_inst *in, const neo_ast_stmt *s);            /* tensors.c */
-void neo_check_owned(neo_inst *in, const neo_ast_stmt *s);            /* param, state */
-void neo_check_const(neo_inst *in, const neo_ast_stmt *s);            /* consts.c */
+void neo_check_update(neo_inst *in, const neo_ast_stmt *s);                      /* updates.c */
+void neo_check_input(neo_inst *in, const neo_ast_stmt *s);                       /* tensors.c */
+void neo_check_owned(neo_inst *in, const neo_ast_stmt *s);                       /* param, state */
+void neo_check_const(neo_inst *in, const neo_ast_stmt *s);                       /* consts.c */
 neo_val neo_const_define(neo_inst *in, const neo_ast_stmt *s, const char *full); /* tensors.c */
 bool neo_extents_eval(neo_inst *in, const neo_ast_axes *axes, uint32_t *n, neo_expr *extent,
                       const char **name);
 /* Adds a tensor, checking rank and number of elements; 0 after a report. */
 neo_tensor neo_tensor_make(neo_inst *in, neo_tensor_rec rec, const neo_expr *extent, uint32_t n,
                            const char *full);
-void neo_check_import(neo_inst *in, const neo_ast_stmt *s);           /* modules.c */
+void neo_check_import(neo_inst *in, const neo_ast_stmt *s); /* modules.c */
 neo_scope *neo_module_read(neo_fe *fe, const char *path, const char *text, size_t n, bool is_main);
 
 /* ---- calls (calls.c, params.c) */

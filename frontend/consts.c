@@ -15,10 +15,12 @@ typedef struct {
 
 static bool number_of(const neo_ast_expr *e, neo_lit *x) {
   bool minus = e->kind == NEO_AST_UNARY;
-  if (minus) e = e->u.unary.x;
-  if (e->kind != NEO_AST_NUMBER) return false;
-  *x = (neo_lit){e->u.number.is_int ? NEO_LIT_INT : NEO_LIT_FLOAT, e->u.number.i,
-                 e->u.number.value};
+  if (minus)
+    e = e->u.unary.x;
+  if (e->kind != NEO_AST_NUMBER)
+    return false;
+  *x =
+      (neo_lit){e->u.number.is_int ? NEO_LIT_INT : NEO_LIT_FLOAT, e->u.number.i, e->u.number.value};
   if (minus) {
     x->i = -x->i;
     x->f = -x->f;
@@ -55,19 +57,21 @@ static void read_list(reading *r, const neo_ast_literal *l, uint32_t d) {
       read_number(r, l);
       return;
     }
-    if (r->ok) NEO_ERR(r->in, l->span, CONST_SHAPE, (int)d, "a number", "a list");
+    if (r->ok)
+      NEO_ERR(r->in, l->span, CONST_SHAPE, (int)d, "a number", "a list");
     r->ok = false;
     return;
   }
   if (l->number || l->items.n != r->extent[d]) {
-    const char *want = neo_arena_printf(r->in->fe->arena, "%lld elements",
-                                        (long long)r->extent[d]);
+    const char *want = neo_arena_printf(r->in->fe->arena, "%lld elements", (long long)r->extent[d]);
     const char *have = neo_arena_printf(r->in->fe->arena, "%d", (int)l->items.n);
-    if (r->ok) NEO_ERR(r->in, l->span, CONST_SHAPE, (int)d, want, l->number ? "a number" : have);
+    if (r->ok)
+      NEO_ERR(r->in, l->span, CONST_SHAPE, (int)d, want, l->number ? "a number" : have);
     r->ok = false;
     return;
   }
-  for (uint32_t k = 0; k < l->items.n; k++) read_list(r, &l->items.at[k], d + 1);
+  for (uint32_t k = 0; k < l->items.n; k++)
+    read_list(r, &l->items.at[k], d + 1);
 }
 
 /* ---- bytes */
@@ -77,11 +81,15 @@ static uint16_t half_bits(double x) {
   int e;
   uint16_t sign = signbit(x) ? 0x8000 : 0;
   x = fabs(x);
-  if (isnan(x)) return 0x7e00;
-  if (isinf(x)) return (uint16_t)(sign | 0x7c00);
-  if (x == 0) return sign;
+  if (isnan(x))
+    return 0x7e00;
+  if (isinf(x))
+    return (uint16_t)(sign | 0x7c00);
+  if (x == 0)
+    return sign;
   double m = frexp(x, &e); /* x = m * 2^e, m in [0.5, 1) */
-  if (e < -13) return (uint16_t)(sign | (uint16_t)ldexp(x, 24));
+  if (e < -13)
+    return (uint16_t)(sign | (uint16_t)ldexp(x, 24));
   return (uint16_t)(sign | (uint16_t)((e + 14) << 10) | ((uint16_t)ldexp(m, 11) & 0x3ff));
 }
 
@@ -98,21 +106,36 @@ static void store(neo_type t, neo_value v, void *at) {
   int32_t i32 = (int32_t)v.i;
   uint8_t byte = (uint8_t)v.i;
   switch (t) {
-  case NEO_F64_T: memcpy(at, &v.f, 8); break;
-  case NEO_F32_T: memcpy(at, &f, 4); break;
+  case NEO_F64_T:
+    memcpy(at, &v.f, 8);
+    break;
+  case NEO_F32_T:
+    memcpy(at, &f, 4);
+    break;
   case NEO_F16_T:
-  case NEO_BF16_T: memcpy(at, &half, 2); break;
-  case NEO_I64_T: memcpy(at, &v.i, 8); break;
-  case NEO_I32_T: memcpy(at, &i32, 4); break;
-  default: memcpy(at, &byte, 1); break;
+  case NEO_BF16_T:
+    memcpy(at, &half, 2);
+    break;
+  case NEO_I64_T:
+    memcpy(at, &v.i, 8);
+    break;
+  case NEO_I32_T:
+    memcpy(at, &i32, 4);
+    break;
+  default:
+    memcpy(at, &byte, 1);
+    break;
   }
 }
 
 static neo_tensor const_tensor(reading *r, const neo_ast_var *var, const neo_expr *extent,
                                neo_expr bound) {
   uint32_t bytes = neo_type_bytes(r->type);
-  neo_tensor_rec rec = {.role = NEO_ROLE_CONST, .type = (uint8_t)r->type, .bound = bound,
-                        .span = var->name.span, .n_data_bytes = r->values.n * bytes};
+  neo_tensor_rec rec = {.role = NEO_ROLE_CONST,
+                        .type = (uint8_t)r->type,
+                        .bound = bound,
+                        .span = var->name.span,
+                        .n_data_bytes = r->values.n * bytes};
   char *data = neo_arena_alloc(r->in->fe->arena, rec.n_data_bytes ? rec.n_data_bytes : 1);
   for (size_t k = 0; k < r->values.n; k++)
     store(r->type, r->values.at[k], data + k * bytes);
@@ -124,11 +147,15 @@ static neo_tensor const_tensor(reading *r, const neo_ast_var *var, const neo_exp
 /* Integer data has the bound of its largest element; a declared one must hold. */
 static bool data_bound(reading *r, const neo_ast_var *var, neo_expr *bound) {
   int64_t most = -1, least = 0, limit;
-  if (!neo_type_eval(r->in, &var->type, bound)) return false;
-  if (!neo_type_is_int(r->type)) return true;
+  if (!neo_type_eval(r->in, &var->type, bound))
+    return false;
+  if (!neo_type_is_int(r->type))
+    return true;
   for (size_t k = 0; k < r->values.n; k++) {
-    if (r->values.at[k].i > most) most = r->values.at[k].i;
-    if (r->values.at[k].i < least) least = r->values.at[k].i;
+    if (r->values.at[k].i > most)
+      most = r->values.at[k].i;
+    if (r->values.at[k].i < least)
+      least = r->values.at[k].i;
   }
   bool given = bound->i != 0;
   if (given && neo_expr_is_int(r->in->fe->m, *bound, &limit) && (most >= limit || least < 0)) {
@@ -145,14 +172,16 @@ static neo_val const_data(neo_inst *in, const neo_ast_stmt *s) {
   neo_expr extent[NEO_MAX_AXES], bound;
   const char *name[NEO_MAX_AXES];
   reading r = {.in = in, .type = var->type.given ? var->type.type : NEO_F32_T, .ok = true};
-  if (!neo_extents_eval(in, &var->axes, &r.rank, extent, name)) return neo_val_poison();
+  if (!neo_extents_eval(in, &var->axes, &r.rank, extent, name))
+    return neo_val_poison();
   for (uint32_t k = 0; k < r.rank; k++)
     if (k >= NEO_MAX_RANK || !neo_expr_is_int(in->fe->m, extent[k], &r.extent[k])) {
       NEO_ERR(in, var->axes.at[0].span, NOT_CONSTANT, neo_size_text(in->fe, extent[k]));
       return neo_val_poison();
     }
   read_list(&r, s->u.decl.literal, 0);
-  if (!r.ok || !data_bound(&r, var, &bound)) return neo_val_poison();
+  if (!r.ok || !data_bound(&r, var, &bound))
+    return neo_val_poison();
   neo_tensor t = const_tensor(&r, var, extent, bound);
   return t.i ? neo_val_view(neo_view_whole(in->fe->m, t)) : neo_val_poison();
 }
@@ -161,8 +190,10 @@ void neo_check_const(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_name *name = &s->u.decl.var.name;
   neo_val v = s->u.decl.literal ? const_data(in, s)
                                 : neo_const_define(in, s, neo_inst_full(in, name->text));
-  if (v.kind == NEO_VAL_POISON) neo_scope_poison(in, name);
+  if (v.kind == NEO_VAL_POISON)
+    neo_scope_poison(in, name);
   else
-    neo_scope_add(in, in->scope, (neo_sym){.kind = NEO_SYM_VALUE, .name = name->text,
-                                           .span = name->span, .value = v});
+    neo_scope_add(
+        in, in->scope,
+        (neo_sym){.kind = NEO_SYM_VALUE, .name = name->text, .span = name->span, .value = v});
 }

@@ -9,9 +9,11 @@ static neo_expr product(neo_frame *f, neo_expr x, neo_expr y) {
 
 /* x^n by repeated squaring: exact for the types, and cheap to differentiate. */
 static neo_expr power_int(neo_frame *f, neo_expr x, int64_t n) {
-  if (n == 0) return neo_const_int(f->m, neo_expr_type(f->m, x), 1);
+  if (n == 0)
+    return neo_const_int(f->m, neo_expr_type(f->m, x), 1);
   neo_expr half = n > 1 ? power_int(f, x, n / 2) : x;
-  if (n == 1) return x;
+  if (n == 1)
+    return x;
   half = product(f, half, half);
   return n % 2 ? product(f, half, x) : half;
 }
@@ -33,7 +35,8 @@ static neo_val power(neo_frame *f, const neo_ast_expr *at, neo_val a, neo_val b)
     }
   }
   neo_expr x, y;
-  if (!neo_val_unify(f, at->span, a, b, false, &x, &y)) return neo_val_poison();
+  if (!neo_val_unify(f, at->span, a, b, false, &x, &y))
+    return neo_val_poison();
   if (!neo_type_is_float(neo_expr_type(f->m, x))) {
     NEO_ERR(f->in, at->span, NEEDS_FLOAT, "^", neo_type_text(neo_expr_type(f->m, x)));
     return neo_val_poison();
@@ -44,29 +47,45 @@ static neo_val power(neo_frame *f, const neo_ast_expr *at, neo_val a, neo_val b)
 /* Constant sizes are checked, not wrapped. */
 static bool overflows(neo_frame *f, neo_op op, neo_expr x, neo_expr y) {
   int64_t a, b, c;
-  if (!neo_expr_is_int(f->m, x, &a) || !neo_expr_is_int(f->m, y, &b)) return false;
-  if (neo_expr_type(f->m, x) != NEO_I64_T) return false;
+  if (!neo_expr_is_int(f->m, x, &a) || !neo_expr_is_int(f->m, y, &b))
+    return false;
+  if (neo_expr_type(f->m, x) != NEO_I64_T)
+    return false;
   switch (op) {
-  case NEO_OP_ADD: return __builtin_add_overflow(a, b, &c);
-  case NEO_OP_SUB: return __builtin_sub_overflow(a, b, &c);
-  case NEO_OP_MUL: return __builtin_mul_overflow(a, b, &c);
-  case NEO_OP_DIV: return a == INT64_MIN && b == -1;
-  default: return false;
+  case NEO_OP_ADD:
+    return __builtin_add_overflow(a, b, &c);
+  case NEO_OP_SUB:
+    return __builtin_sub_overflow(a, b, &c);
+  case NEO_OP_MUL:
+    return __builtin_mul_overflow(a, b, &c);
+  case NEO_OP_DIV:
+    return a == INT64_MIN && b == -1;
+  default:
+    return false;
   }
 }
 
 static neo_op ir_op(neo_ast_op op) {
   switch (op) {
-  case NEO_AST_ADD: return NEO_OP_ADD;
-  case NEO_AST_SUB: return NEO_OP_SUB;
-  case NEO_AST_MUL: return NEO_OP_MUL;
-  case NEO_AST_DIV: return NEO_OP_DIV;
-  case NEO_AST_MOD: return NEO_OP_MOD;
-  case NEO_AST_EQ: return NEO_OP_EQ;
-  case NEO_AST_NE: return NEO_OP_NE;
+  case NEO_AST_ADD:
+    return NEO_OP_ADD;
+  case NEO_AST_SUB:
+    return NEO_OP_SUB;
+  case NEO_AST_MUL:
+    return NEO_OP_MUL;
+  case NEO_AST_DIV:
+    return NEO_OP_DIV;
+  case NEO_AST_MOD:
+    return NEO_OP_MOD;
+  case NEO_AST_EQ:
+    return NEO_OP_EQ;
+  case NEO_AST_NE:
+    return NEO_OP_NE;
   case NEO_AST_LT:
-  case NEO_AST_GT: return NEO_OP_LT;
-  default: return NEO_OP_LE;
+  case NEO_AST_GT:
+    return NEO_OP_LT;
+  default:
+    return NEO_OP_LE;
   }
 }
 
@@ -76,23 +95,30 @@ static bool is_one(neo_val v) {
 
 /* 1*x, x*1, x/1 with a literal, as options give it: exactly x. */
 static bool is_unit(const neo_frame *f, neo_ast_op op, neo_val a, neo_val b, neo_val *x) {
-  if (op == NEO_AST_MUL && is_one(a)) *x = b;
-  else if ((op == NEO_AST_MUL || op == NEO_AST_DIV) && is_one(b)) *x = a;
-  else return false;
+  if (op == NEO_AST_MUL && is_one(a))
+    *x = b;
+  else if ((op == NEO_AST_MUL || op == NEO_AST_DIV) && is_one(b))
+    *x = a;
+  else
+    return false;
   return x->kind == NEO_VAL_EXPR && neo_type_is_float(neo_expr_type(f->m, x->e));
 }
 
-neo_val neo_lower_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo_val a,
-                        neo_val b) {
+neo_val neo_lower_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo_val a, neo_val b) {
   neo_expr x, y;
   neo_val same;
-  if (a.kind == NEO_VAL_POISON || b.kind == NEO_VAL_POISON) return neo_val_poison();
-  if (is_unit(f, op, a, b, &same)) return same;
-  if (a.kind == NEO_VAL_LIT && b.kind == NEO_VAL_LIT) return neo_lit_binary(f, at, a.lit, b.lit);
-  if (op == NEO_AST_POW) return power(f, at, a, b);
-  bool cmp = neo_ast_op_is_cmp(op), index = (a.index || a.kind == NEO_VAL_LIT) &&
-                                            (b.index || b.kind == NEO_VAL_LIT);
-  if (!neo_val_unify(f, at->span, a, b, cmp, &x, &y)) return neo_val_poison();
+  if (a.kind == NEO_VAL_POISON || b.kind == NEO_VAL_POISON)
+    return neo_val_poison();
+  if (is_unit(f, op, a, b, &same))
+    return same;
+  if (a.kind == NEO_VAL_LIT && b.kind == NEO_VAL_LIT)
+    return neo_lit_binary(f, at, a.lit, b.lit);
+  if (op == NEO_AST_POW)
+    return power(f, at, a, b);
+  bool cmp = neo_ast_op_is_cmp(op),
+       index = (a.index || a.kind == NEO_VAL_LIT) && (b.index || b.kind == NEO_VAL_LIT);
+  if (!neo_val_unify(f, at->span, a, b, cmp, &x, &y))
+    return neo_val_poison();
   neo_type t = neo_expr_type(f->m, x);
   if (t == NEO_BOOL_T && op != NEO_AST_EQ && op != NEO_AST_NE) {
     NEO_ERR(f->in, at->span, BOOL_ARITHMETIC, neo_ast_op_text(op));
@@ -110,12 +136,12 @@ neo_val neo_lower_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo
 
 /* ---- logic */
 
-static bool bool_of(neo_frame *f, const neo_ast_expr *e, neo_val v, const char *who,
-                    neo_expr *c) {
+static bool bool_of(neo_frame *f, const neo_ast_expr *e, neo_val v, const char *who, neo_expr *c) {
   *c = (neo_expr){0};
-  if (v.kind == NEO_VAL_POISON) return false;
-  bool is_bool = v.kind == NEO_VAL_LIT ? v.lit.kind == NEO_LIT_BOOL
-                                       : neo_expr_type(f->m, v.e) == NEO_BOOL_T;
+  if (v.kind == NEO_VAL_POISON)
+    return false;
+  bool is_bool =
+      v.kind == NEO_VAL_LIT ? v.lit.kind == NEO_LIT_BOOL : neo_expr_type(f->m, v.e) == NEO_BOOL_T;
   if (is_bool) {
     *c = v.kind == NEO_VAL_LIT ? neo_const_bool(f->m, v.lit.i != 0) : v.e;
     return true;
@@ -138,14 +164,16 @@ static neo_val lower_logic(neo_frame *f, const neo_ast_expr *e) {
   neo_val a = neo_check_expr(f, e->u.binary.x);
   bool ok = bool_of(f, e->u.binary.x, a, word, &x);
   size_t before = f->assume.n;
-  if (ok) neo_frame_assume(f, is_and ? x : neo_op1(f->m, NEO_OP_NOT, x));
+  if (ok)
+    neo_frame_assume(f, is_and ? x : neo_op1(f->m, NEO_OP_NOT, x));
   if (ok && a.kind == NEO_VAL_LIT && (a.lit.i != 0) != is_and) {
     f->assume.n = before;
     return a; /* decided at compile time */
   }
   neo_val b = neo_check_expr(f, e->u.binary.y);
   f->assume.n = before;
-  if (!bool_of(f, e->u.binary.y, b, word, &y) || !ok) return neo_val_poison();
+  if (!bool_of(f, e->u.binary.y, b, word, &y) || !ok)
+    return neo_val_poison();
   return neo_val_known(f, neo_val_expr(neo_op2(f->m, is_and ? NEO_OP_AND : NEO_OP_OR, x, y)));
 }
 
@@ -159,7 +187,8 @@ static bool is_chain(const neo_ast_expr *e) {
 
 static neo_val lower_binary(neo_frame *f, const neo_ast_expr *e) {
   neo_ast_op op = e->u.binary.op;
-  if (op == NEO_AST_AND || op == NEO_AST_OR) return lower_logic(f, e);
+  if (op == NEO_AST_AND || op == NEO_AST_OR)
+    return lower_logic(f, e);
   if (is_chain(e)) {
     int h = NEO_ERR(f->in, e->u.binary.op_span, CHAINED_COMPARISON, neo_ast_op_text(op));
     neo_diag_help(f->fe->diags, h, "write 'a < b and b < c'");
@@ -173,10 +202,13 @@ static neo_val lower_binary(neo_frame *f, const neo_ast_expr *e) {
 static neo_val lower_unary(neo_frame *f, const neo_ast_expr *e) {
   neo_val a = neo_check_expr(f, e->u.unary.x);
   neo_expr c;
-  if (a.kind == NEO_VAL_POISON) return a;
-  if (a.kind == NEO_VAL_LIT) return neo_lit_unary(f, e, a.lit);
+  if (a.kind == NEO_VAL_POISON)
+    return a;
+  if (a.kind == NEO_VAL_LIT)
+    return neo_lit_unary(f, e, a.lit);
   if (e->u.unary.op == NEO_AST_NOT) {
-    if (!bool_of(f, e->u.unary.x, a, "not", &c)) return neo_val_poison();
+    if (!bool_of(f, e->u.unary.x, a, "not", &c))
+      return neo_val_poison();
     return neo_val_expr(neo_op1(f->m, NEO_OP_NOT, c));
   }
   if (neo_expr_type(f->m, a.e) == NEO_BOOL_T) {
@@ -199,24 +231,33 @@ static neo_val lower_guard(neo_frame *f, const neo_ast_expr *e) {
 }
 
 static neo_val lower_number(const neo_ast_expr *e) {
-  if (e->u.number.is_int) return neo_val_int(e->u.number.i);
+  if (e->u.number.is_int)
+    return neo_val_int(e->u.number.i);
   return neo_val_float(e->u.number.value);
 }
 
 static neo_val lower_kind(neo_frame *f, const neo_ast_expr *e) {
   switch (e->kind) {
-  case NEO_AST_NUMBER: return lower_number(e);
-  case NEO_AST_BOOL: return neo_val_bool(e->u.boolean);
-  case NEO_AST_REF: return neo_lower_ref(f, e, NULL);
-  case NEO_AST_UNARY: return lower_unary(f, e);
-  case NEO_AST_BINARY: return lower_binary(f, e);
-  case NEO_AST_GUARD: return lower_guard(f, e);
-  default: return neo_lower_reduce(f, e);
+  case NEO_AST_NUMBER:
+    return lower_number(e);
+  case NEO_AST_BOOL:
+    return neo_val_bool(e->u.boolean);
+  case NEO_AST_REF:
+    return neo_lower_ref(f, e, NULL);
+  case NEO_AST_UNARY:
+    return lower_unary(f, e);
+  case NEO_AST_BINARY:
+    return lower_binary(f, e);
+  case NEO_AST_GUARD:
+    return lower_guard(f, e);
+  default:
+    return neo_lower_reduce(f, e);
   }
 }
 
 neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e) {
-  if (f->fe->exhausted || !neo_fe_enter(f->fe, f->in, e->span, 1)) return neo_val_poison();
+  if (f->fe->exhausted || !neo_fe_enter(f->fe, f->in, e->span, 1))
+    return neo_val_poison();
   neo_val v = lower_kind(f, e);
   neo_fe_leave(f->fe, 1);
   return v;
@@ -229,7 +270,8 @@ neo_expr neo_lower_index(neo_frame *f, const neo_ast_expr *e) {
   neo_val v = neo_check_expr(f, e);
   f->no_keep--;
   f->subscript--;
-  if (v.kind == NEO_VAL_POISON) return (neo_expr){0};
+  if (v.kind == NEO_VAL_POISON)
+    return (neo_expr){0};
   if (v.kind == NEO_VAL_LIT && v.lit.kind == NEO_LIT_INT)
     return neo_const_int(f->m, NEO_I64_T, v.lit.i);
   if (v.kind == NEO_VAL_EXPR && neo_type_is_int(neo_expr_type(f->m, v.e)))

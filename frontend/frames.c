@@ -27,7 +27,8 @@ int neo_frame_push(neo_frame *f, const char *name, neo_axis_rec rec) {
 
 int neo_frame_axis(const neo_frame *f, const char *name) {
   for (uint32_t k = f->n_axes; k > 0; k--)
-    if (f->axis_name[k - 1] == name) return (int)(k - 1);
+    if (f->axis_name[k - 1] == name)
+      return (int)(k - 1);
   return -1;
 }
 
@@ -58,7 +59,8 @@ bool neo_frame_is_rect(const neo_frame *f, uint32_t p) {
 static neo_expr lower_end(neo_frame *f, neo_expr e) {
   int64_t lo, hi;
   neo_facts facts = neo_frame_facts(f);
-  if (neo_size_is_pure(f->m, e)) return e;
+  if (neo_size_is_pure(f->m, e))
+    return e;
   neo_interval(f->fe->prover, &facts, e, &lo, &hi);
   return lo > -((int64_t)1 << 60) ? neo_const_int(f->m, NEO_I64_T, lo) : (neo_expr){0};
 }
@@ -66,7 +68,8 @@ static neo_expr lower_end(neo_frame *f, neo_expr e) {
 static neo_expr upper_atom(neo_frame *f, neo_expr e) {
   neo_node n = *neo_expr_node(f->m, e);
   neo_expr x = {0}, y = {0}, one = neo_const_int(f->m, NEO_I64_T, 1);
-  if (neo_size_is_pure(f->m, e)) return e;
+  if (neo_size_is_pure(f->m, e))
+    return e;
   switch ((neo_op)n.op) {
   case NEO_OP_AXIS:
     if (n.attr < f->n_axes && f->axis[n.attr].hi.i)
@@ -74,13 +77,16 @@ static neo_expr upper_atom(neo_frame *f, neo_expr e) {
     return x.i ? neo_op2(f->m, NEO_OP_SUB, x, one) : x;
   case NEO_OP_LOAD: {
     neo_expr bound = neo_tensor_at(f->m, (neo_tensor){n.attr})->bound;
-    if (bound.i) return neo_op2(f->m, NEO_OP_SUB, bound, one);
+    if (bound.i)
+      return neo_op2(f->m, NEO_OP_SUB, bound, one);
     break;
   }
   case NEO_OP_CAST:
     x = neo_list_expr(f->m, n.arg, 0);
-    if (neo_expr_type(f->m, x) == NEO_I64_T) return neo_expr_upper(f, x);
-    if (neo_expr_node(f->m, x)->op == NEO_OP_LOAD) return upper_atom(f, x);
+    if (neo_expr_type(f->m, x) == NEO_I64_T)
+      return neo_expr_upper(f, x);
+    if (neo_expr_node(f->m, x)->op == NEO_OP_LOAD)
+      return upper_atom(f, x);
     break;
   case NEO_OP_MIN:
     x = neo_expr_upper(f, neo_list_expr(f->m, n.arg, 0));
@@ -90,7 +96,8 @@ static neo_expr upper_atom(neo_frame *f, neo_expr e) {
     x = neo_expr_upper(f, neo_list_expr(f->m, n.arg, 0));
     y = neo_expr_upper(f, neo_list_expr(f->m, n.arg, 1));
     return x.i && y.i ? neo_op2(f->m, NEO_OP_MAX, x, y) : (neo_expr){0};
-  default: break;
+  default:
+    break;
   }
   return (neo_expr){0};
 }
@@ -104,14 +111,16 @@ static neo_expr upper_interval(neo_frame *f, neo_expr e) {
 
 neo_expr neo_expr_upper(neo_frame *f, neo_expr e) {
   neo_linear l;
-  if (neo_size_is_pure(f->m, e)) return e;
+  if (neo_size_is_pure(f->m, e))
+    return e;
   if (neo_expr_type(f->m, e) != NEO_I64_T || !neo_linear_of(f->m, e, &l))
     return upper_interval(f, e);
   neo_expr sum = neo_const_int(f->m, NEO_I64_T, l.constant);
   for (uint32_t k = 0; k < l.n; k++) {
-    neo_expr end = l.term[k].coef > 0 ? upper_atom(f, l.term[k].atom)
-                                      : lower_end(f, l.term[k].atom);
-    if (!end.i) return upper_interval(f, e);
+    neo_expr end =
+        l.term[k].coef > 0 ? upper_atom(f, l.term[k].atom) : lower_end(f, l.term[k].atom);
+    if (!end.i)
+      return upper_interval(f, e);
     end = neo_op2(f->m, NEO_OP_MUL, end, neo_const_int(f->m, NEO_I64_T, l.term[k].coef));
     sum = neo_op2(f->m, NEO_OP_ADD, sum, end);
   }
@@ -120,7 +129,8 @@ neo_expr neo_expr_upper(neo_frame *f, neo_expr e) {
 
 neo_expr neo_frame_hull(neo_frame *f, uint32_t p) {
   neo_expr hi = neo_expr_upper(f, f->axis[p].hi);
-  if (hi.i) return hi;
+  if (hi.i)
+    return hi;
   NEO_ERR(f->in, f->axis[p].span, INDEX_UNBOUNDED, neo_name_text(f->fe->names, f->axis[p].name));
   return (neo_expr){0};
 }
@@ -129,7 +139,8 @@ neo_expr neo_frame_linear(neo_frame *f) {
   neo_expr at = neo_const_int(f->m, NEO_I64_T, 0);
   for (uint32_t k = f->init ? f->in->n_ambient : 0; k < f->n_axes; k++) {
     neo_expr hull = neo_frame_hull(f, k);
-    if (!hull.i) return hull;
+    if (!hull.i)
+      return hull;
     at = neo_op2(f->m, NEO_OP_ADD, neo_op2(f->m, NEO_OP_MUL, at, hull), neo_axis_ref(f->m, k));
   }
   return at;
@@ -139,10 +150,14 @@ neo_expr neo_frame_linear(neo_frame *f) {
 
 static int64_t type_max(neo_type t) {
   switch (t) {
-  case NEO_I8_T: return INT8_MAX;
-  case NEO_U8_T: return UINT8_MAX;
-  case NEO_I32_T: return INT32_MAX;
-  default: return (int64_t)1 << 60;
+  case NEO_I8_T:
+    return INT8_MAX;
+  case NEO_U8_T:
+    return UINT8_MAX;
+  case NEO_I32_T:
+    return INT32_MAX;
+  default:
+    return (int64_t)1 << 60;
   }
 }
 
@@ -151,8 +166,10 @@ static neo_expr bound_inside(neo_frame *f, neo_expr e);
 static neo_expr bound_pair(neo_frame *f, neo_node n, uint32_t i, uint32_t j, neo_op op) {
   neo_expr x = bound_inside(f, neo_list_expr(f->m, n.arg, i));
   neo_expr y = bound_inside(f, neo_list_expr(f->m, n.arg, j));
-  if (!x.i || !y.i) return op == NEO_OP_MIN ? (x.i ? x : y) : (neo_expr){0};
-  if (op != NEO_OP_ADD && op != NEO_OP_MUL) return neo_op2(f->m, op, x, y);
+  if (!x.i || !y.i)
+    return op == NEO_OP_MIN ? (x.i ? x : y) : (neo_expr){0};
+  if (op != NEO_OP_ADD && op != NEO_OP_MUL)
+    return neo_op2(f->m, op, x, y);
   x = neo_size_add1(f->fe, x, -1);
   y = neo_size_add1(f->fe, y, -1);
   return neo_size_add1(f->fe, neo_op2(f->m, op, x, y), 1);
@@ -171,7 +188,8 @@ static neo_expr bound_inside(neo_frame *f, neo_expr e) {
   neo_node n = *neo_expr_node(f->m, e);
   neo_expr x;
   switch ((neo_op)n.op) {
-  case NEO_OP_LOAD: return neo_tensor_at(f->m, (neo_tensor){n.attr})->bound;
+  case NEO_OP_LOAD:
+    return neo_tensor_at(f->m, (neo_tensor){n.attr})->bound;
   case NEO_OP_LOAD_ELSE: {
     neo_expr a = neo_tensor_at(f->m, (neo_tensor){n.attr})->bound;
     x = bound_inside(f, neo_list_expr(f->m, n.arg, n.arg.n - 1));
@@ -179,19 +197,29 @@ static neo_expr bound_inside(neo_frame *f, neo_expr e) {
   }
   case NEO_OP_CAST:
     x = neo_list_expr(f->m, n.arg, 0);
-    if (neo_expr_type(f->m, x) == NEO_BOOL_T) return neo_const_int(f->m, NEO_I64_T, 2);
+    if (neo_expr_type(f->m, x) == NEO_BOOL_T)
+      return neo_const_int(f->m, NEO_I64_T, 2);
     return neo_type_is_int(neo_expr_type(f->m, x)) ? bound_inside(f, x) : (neo_expr){0};
-  case NEO_OP_SELECT: return bound_pair(f, n, 1, 2, NEO_OP_MAX);
-  case NEO_OP_MAX: return bound_pair(f, n, 0, 1, NEO_OP_MAX);
-  case NEO_OP_MIN: return bound_pair(f, n, 0, 1, NEO_OP_MIN);
-  case NEO_OP_ADD: return bound_pair(f, n, 0, 1, NEO_OP_ADD);
-  case NEO_OP_MUL: return bound_pair(f, n, 0, 1, NEO_OP_MUL);
-  case NEO_OP_CLAMP: return bound_inside(f, neo_list_expr(f->m, n.arg, 2));
-  case NEO_OP_MOD: return bound_pair(f, n, 1, 1, NEO_OP_MIN).i
-                       ? neo_size_add1(f->fe, bound_inside(f, neo_list_expr(f->m, n.arg, 1)), -1)
-                       : (neo_expr){0};
-  case NEO_OP_ACC: return f->kept.bound;
-  default: return bound_constant(f, e);
+  case NEO_OP_SELECT:
+    return bound_pair(f, n, 1, 2, NEO_OP_MAX);
+  case NEO_OP_MAX:
+    return bound_pair(f, n, 0, 1, NEO_OP_MAX);
+  case NEO_OP_MIN:
+    return bound_pair(f, n, 0, 1, NEO_OP_MIN);
+  case NEO_OP_ADD:
+    return bound_pair(f, n, 0, 1, NEO_OP_ADD);
+  case NEO_OP_MUL:
+    return bound_pair(f, n, 0, 1, NEO_OP_MUL);
+  case NEO_OP_CLAMP:
+    return bound_inside(f, neo_list_expr(f->m, n.arg, 2));
+  case NEO_OP_MOD:
+    return bound_pair(f, n, 1, 1, NEO_OP_MIN).i
+               ? neo_size_add1(f->fe, bound_inside(f, neo_list_expr(f->m, n.arg, 1)), -1)
+               : (neo_expr){0};
+  case NEO_OP_ACC:
+    return f->kept.bound;
+  default:
+    return bound_constant(f, e);
   }
 }
 
@@ -200,7 +228,8 @@ neo_expr neo_expr_bound(neo_frame *f, neo_expr e) {
   neo_type t = neo_expr_type(f->m, e);
   neo_facts facts = neo_frame_facts(f);
   neo_expr none = {0};
-  if (!neo_type_is_int(t)) return none;
+  if (!neo_type_is_int(t))
+    return none;
   neo_expr bound = bound_inside(f, e);
   if (neo_expr_uses_op(f->m, e, NEO_OP_ACC)) {
     neo_node n = *neo_expr_node(f->m, e);
@@ -210,8 +239,10 @@ neo_expr neo_expr_bound(neo_frame *f, neo_expr e) {
     return plain ? f->kept.bound : none;
   } else {
     neo_interval(f->fe->prover, &facts, e, &lo, &hi);
-    if (lo < 0) return none;
-    if (hi >= type_max(t) && !bound.i) return none;
+    if (lo < 0)
+      return none;
+    if (hi >= type_max(t) && !bound.i)
+      return none;
   }
   if (!bound.i || !neo_size_is_pure(f->m, bound))
     return hi < type_max(t) ? neo_const_int(f->m, NEO_I64_T, hi + 1) : none;

@@ -2,7 +2,9 @@
  * own. */
 #include "frontend/check.h"
 
-bool neo_view_is_whole(const neo_view *v) { return v->rank == v->n; }
+bool neo_view_is_whole(const neo_view *v) {
+  return v->rank == v->n;
+}
 
 /* ---- dependence */
 
@@ -13,7 +15,8 @@ typedef struct {
 } reach;
 
 static void reach_push(reach *r, neo_tensor t) {
-  if (!t.i || r->seen[t.i]) return;
+  if (!t.i || r->seen[t.i])
+    return;
   r->seen[t.i] = true;
   NEO_PUSH(r->fe->arena, &r->stack, t);
 }
@@ -22,7 +25,8 @@ static void reach_gradient(reach *r, neo_tensor t) {
   for (size_t k = 0; k < r->fe->m->grads.n; k++) {
     const neo_grad_rec *g = &r->fe->m->grads.at[k];
     for (uint32_t j = 0; j < g->out.n; j++) {
-      if (neo_list_at(r->fe->m, g->out, j) != t.i) continue;
+      if (neo_list_at(r->fe->m, g->out, j) != t.i)
+        continue;
       reach_push(r, g->y);
       reach_push(r, g->seed);
     }
@@ -35,11 +39,13 @@ bool *neo_tensor_reach(neo_fe *fe, neo_tensor root) {
   while (r.stack.n) {
     neo_tensor t = r.stack.at[--r.stack.n];
     neo_list pieces = neo_tensor_at(fe->m, t)->pieces;
-    if (neo_tensor_at(fe->m, t)->role == NEO_ROLE_TEMP && pieces.n == 0) reach_gradient(&r, t);
+    if (neo_tensor_at(fe->m, t)->role == NEO_ROLE_TEMP && pieces.n == 0)
+      reach_gradient(&r, t);
     for (uint32_t k = 0; k < pieces.n; k++) {
       neo_tensor *reads;
       size_t n = neo_def_reads(fe->m, (neo_def){neo_list_at(fe->m, pieces, k)}, fe->arena, &reads);
-      for (size_t j = 0; j < n; j++) reach_push(&r, reads[j]);
+      for (size_t j = 0; j < n; j++)
+        reach_push(&r, reads[j]);
     }
   }
   return r.seen;
@@ -63,7 +69,8 @@ static bool view_arg(neo_frame *f, const neo_ast_expr *arg, neo_view *v) {
   neo_val x = neo_lower_view(f, arg);
   f->no_keep--;
   f->subscript = subscript;
-  if (x.kind == NEO_VAL_POISON) return false;
+  if (x.kind == NEO_VAL_POISON)
+    return false;
   if (x.kind == NEO_VAL_VIEW) {
     *v = x.view;
     return true;
@@ -75,7 +82,8 @@ static bool view_arg(neo_frame *f, const neo_ast_expr *arg, neo_view *v) {
 
 static bool is_float_view(neo_frame *f, const neo_view *v, neo_span at) {
   neo_type t = (neo_type)neo_tensor_at(f->m, v->tensor)->type;
-  if (neo_type_is_float(t)) return true;
+  if (neo_type_is_float(t))
+    return true;
   NEO_ERR(f->in, at, GRAD_OF_INT, neo_type_text(t));
   return false;
 }
@@ -87,7 +95,8 @@ static bool read_arg(request *q, const neo_ast_arg *a, uint32_t *position) {
     NEO_ERR(f->in, a->name.span, OPTION_UNKNOWN, "grad", a->name.text);
     return false;
   }
-  if (!view_arg(f, a->value, &v) || !is_float_view(f, &v, a->span)) return false;
+  if (!view_arg(f, a->value, &v) || !is_float_view(f, &v, a->span))
+    return false;
   if (a->name.text) {
     q->seed = v;
     q->seeded = true;
@@ -128,7 +137,8 @@ static bool check_request(request *q) {
   }
   bool *seen = neo_tensor_reach(f->fe, q->y.tensor);
   for (uint32_t k = 0; k < q->n; k++) {
-    if (seen[q->wrt[k].tensor.i]) continue;
+    if (seen[q->wrt[k].tensor.i])
+      continue;
     NEO_ERR(f->in, q->e->span, GRAD_INDEPENDENT, name,
             neo_name_text(f->fe->names, neo_tensor_at(f->m, q->wrt[k].tensor)->name));
     return false;
@@ -165,9 +175,11 @@ void neo_grad_request(neo_fe *fe, neo_tensor y, neo_tensor seed, const neo_tenso
 
 /* A slice is differentiated as a tensor of its own. */
 static bool whole(neo_frame *f, neo_view *v, const char *name, neo_span at) {
-  if (neo_view_is_whole(v)) return true;
+  if (neo_view_is_whole(v))
+    return true;
   neo_val copy = neo_define_copy(f->in, neo_val_view(*v), neo_fe_join(f->fe, f->target, name), at);
-  if (copy.kind == NEO_VAL_VIEW) *v = copy.view;
+  if (copy.kind == NEO_VAL_VIEW)
+    *v = copy.view;
   return copy.kind == NEO_VAL_VIEW;
 }
 
@@ -182,9 +194,12 @@ neo_results *neo_grad_call(neo_frame *f, const neo_ast_expr *e, uint32_t n_names
   r->poison = true;
   for (uint32_t k = 0; k < e->u.ref.args.n; k++)
     ok = read_arg(&q, &e->u.ref.args.at[k], &position) && ok;
-  if (!ok || !check_request(&q)) return r;
-  if (!whole(f, &q.y, "y", e->span)) return r;
-  if (q.seeded && !whole(f, &q.seed, "seed", e->span)) return r;
+  if (!ok || !check_request(&q))
+    return r;
+  if (!whole(f, &q.y, "y", e->span))
+    return r;
+  if (q.seeded && !whole(f, &q.seed, "seed", e->span))
+    return r;
   for (uint32_t k = 0; k < q.n; k++) {
     wrt[k] = q.wrt[k].tensor;
     name[k] = k < n_names ? full[k] : neo_fe_join(f->fe, f->target, "grad");
@@ -202,7 +217,8 @@ neo_results *neo_grad_call(neo_frame *f, const neo_ast_expr *e, uint32_t n_names
 /* ---- functions with a gradient of their own */
 
 static neo_type value_type(const neo_module *m, const neo_val *v) {
-  if (v->kind == NEO_VAL_VIEW) return (neo_type)neo_tensor_at(m, v->view.tensor)->type;
+  if (v->kind == NEO_VAL_VIEW)
+    return (neo_type)neo_tensor_at(m, v->view.tensor)->type;
   return v->kind == NEO_VAL_EXPR ? neo_expr_type(m, v->e) : NEO_BOOL_T;
 }
 
@@ -211,7 +227,8 @@ static bool is_own(const neo_inst *in, const neo_val *v) {
     return false;
   for (uint32_t k = 0; k < v->view.n; k++) {
     neo_expr want = k < in->n_ambient ? neo_axis_ref(in->fe->m, k) : (neo_expr){0};
-    if (v->view.index[k].i != want.i) return false;
+    if (v->view.index[k].i != want.i)
+      return false;
   }
   return v->view.n == v->view.rank + in->n_ambient;
 }
@@ -219,11 +236,14 @@ static bool is_own(const neo_inst *in, const neo_val *v) {
 bool neo_custom_actuals(neo_inst *in, const neo_ast_stmt *fn, neo_actuals *actual) {
   for (uint32_t k = 0; k < actual->n; k++) {
     neo_val *v = &actual->at[k];
-    if (v->kind == NEO_VAL_LIT || !neo_type_is_float(value_type(in->fe->m, v))) continue;
-    if (v->kind == NEO_VAL_VIEW && neo_view_is_whole(&v->view) && !in->n_ambient) continue;
+    if (v->kind == NEO_VAL_LIT || !neo_type_is_float(value_type(in->fe->m, v)))
+      continue;
+    if (v->kind == NEO_VAL_VIEW && neo_view_is_whole(&v->view) && !in->n_ambient)
+      continue;
     const char *full = neo_fe_join(in->fe, in->prefix, fn->u.fn.sig.params.at[k].name.text);
     *v = neo_define_copy(in, *v, full, actual->span[k]);
-    if (v->kind == NEO_VAL_POISON) return false;
+    if (v->kind == NEO_VAL_POISON)
+      return false;
   }
   return true;
 }
@@ -238,7 +258,8 @@ static bool custom_ends(neo_inst *in, const neo_ast_stmt *fn, const neo_actuals 
                         neo_results *r, custom *c) {
   for (uint32_t k = 0; k < actual->n; k++) {
     const neo_val *v = &actual->at[k];
-    if (v->kind != NEO_VAL_VIEW || !neo_type_is_float(value_type(in->fe->m, v))) continue;
+    if (v->kind != NEO_VAL_VIEW || !neo_type_is_float(value_type(in->fe->m, v)))
+      continue;
     c->in_view[c->n_in] = v->view;
     c->in[c->n_in++] = v->view.tensor.i;
   }
@@ -246,10 +267,12 @@ static bool custom_ends(neo_inst *in, const neo_ast_stmt *fn, const neo_actuals 
     const char *name = fn->u.fn.results.at[k].text;
     if (!is_own(in, &r->at[k]))
       r->at[k] = neo_define_copy(in, r->at[k], neo_inst_full(in, name), fn->span);
-    if (r->at[k].kind != NEO_VAL_VIEW) return false;
+    if (r->at[k].kind != NEO_VAL_VIEW)
+      return false;
     c->out[c->n_out++] = r->at[k].view.tensor.i;
   }
-  if (fn->u.fn.seeds.n == c->n_out && fn->u.fn.grads.n == c->n_in) return true;
+  if (fn->u.fn.seeds.n == c->n_out && fn->u.fn.grads.n == c->n_in)
+    return true;
   NEO_ERR(in, fn->u.fn.grad_block.span, CUSTOM_COUNT, fn->u.fn.sig.name.text, (int)c->n_out,
           (int)c->n_in);
   return false;
@@ -271,15 +294,17 @@ static bool take_gradients(neo_inst *in, const neo_ast_stmt *fn, custom *c) {
   for (uint32_t k = 0; k < c->n_in; k++) {
     const neo_ast_name *name = &fn->u.fn.grads.at[k];
     neo_sym *s = neo_scope_own(in->scope, name->text);
-    if (s && s->kind == NEO_SYM_POISON) return false;
+    if (s && s->kind == NEO_SYM_POISON)
+      return false;
     if (!s || s->kind != NEO_SYM_VALUE) {
       NEO_ERR(in, name->span, RESULT_UNDEFINED, name->text);
       return false;
     }
     neo_val v = s->value;
-    if (!is_own(in, &v)) v = neo_define_copy(in, v, neo_fe_join(in->fe, in->prefix, name->text),
-                                             name->span);
-    if (v.kind != NEO_VAL_VIEW) return false;
+    if (!is_own(in, &v))
+      v = neo_define_copy(in, v, neo_fe_join(in->fe, in->prefix, name->text), name->span);
+    if (v.kind != NEO_VAL_VIEW)
+      return false;
     if (!same_shape(in->fe, &v.view, &c->in_view[k])) {
       NEO_ERR(in, name->span, CUSTOM_SHAPE, name->text);
       return false;
@@ -297,11 +322,13 @@ bool neo_custom_make(neo_inst *in, const neo_ast_stmt *fn, const neo_actuals *ac
     NEO_ERR(in, fn->u.fn.grad_block.span, CUSTOM_PARAM, fn->u.fn.sig.name.text);
     return false;
   }
-  if (!custom_ends(in, fn, actual, r, &c)) return false;
+  if (!custom_ends(in, fn, actual, r, &c))
+    return false;
   in->scope = neo_scope_new(fe, in->scope);
   bind_seeds(in, fn, r, &c);
   neo_check_stmts(in, &fn->u.fn.grad_block.stmts);
-  if (!take_gradients(in, fn, &c)) return false;
+  if (!take_gradients(in, fn, &c))
+    return false;
   neo_custom_rec rec = {.span = fn->span};
   rec.ins = neo_list_new(fe->m, c.in, c.n_in);
   rec.outs = neo_list_new(fe->m, c.out, c.n_out);

@@ -16,7 +16,9 @@ typedef struct {
 static const init_row rows[] = {{"uniform", 2}, {"normal", 2}, {"glorot", 2}, {"he", 1}};
 enum { UNIFORM, NORMAL, GLOROT, HE, N_ROWS };
 
-static neo_expr real(neo_frame *f, double x) { return neo_const_float(f->m, NEO_F32_T, x); }
+static neo_expr real(neo_frame *f, double x) {
+  return neo_const_float(f->m, NEO_F32_T, x);
+}
 static neo_expr mul(neo_frame *f, neo_expr a, neo_expr b) {
   return neo_op2(f->m, NEO_OP_MUL, a, b);
 }
@@ -27,7 +29,8 @@ static neo_expr add(neo_frame *f, neo_expr a, neo_expr b) {
 /* An argument as f32: a number, or a size. */
 static neo_expr argument(neo_frame *f, const neo_ast_expr *e) {
   neo_val v = neo_check_expr(f, e);
-  if (v.kind == NEO_VAL_EXPR && v.index) v = neo_val_expr(neo_cast(f->m, NEO_F32_T, v.e));
+  if (v.kind == NEO_VAL_EXPR && v.index)
+    v = neo_val_expr(neo_cast(f->m, NEO_F32_T, v.e));
   int64_t x;
   if (v.kind == NEO_VAL_EXPR && neo_expr_node(f->m, v.e)->op == NEO_OP_CAST &&
       neo_expr_is_int(f->m, neo_expr_arg(f->m, v.e, 0), &x))
@@ -50,46 +53,55 @@ static neo_expr normal(neo_frame *f, neo_expr mean, neo_expr deviation) {
   neo_expr radius = neo_op1(f->m, NEO_OP_SQRT, mul(f, real(f, -2), log_u));
   neo_expr angle = neo_op1(f->m, NEO_OP_COS, mul(f, real(f, 2 * M_PI), v));
   neo_expr x = mul(f, radius, angle);
-  if (!is_real(f, deviation, 1)) x = mul(f, deviation, x);
+  if (!is_real(f, deviation, 1))
+    x = mul(f, deviation, x);
   return is_real(f, mean, 0) ? x : add(f, x, mean);
 }
 
 static neo_expr root_of(neo_frame *f, double over, neo_expr n) {
   double x;
-  if (neo_expr_is_float(f->m, n, &x)) return real(f, sqrt(over / x));
+  if (neo_expr_is_float(f->m, n, &x))
+    return real(f, sqrt(over / x));
   return neo_op1(f->m, NEO_OP_SQRT, neo_op2(f->m, NEO_OP_DIV, real(f, over), n));
 }
 
 static neo_expr sum_of(neo_frame *f, neo_expr a, neo_expr b) {
   double x, y;
-  if (neo_expr_is_float(f->m, a, &x) && neo_expr_is_float(f->m, b, &y)) return real(f, x + y);
+  if (neo_expr_is_float(f->m, a, &x) && neo_expr_is_float(f->m, b, &y))
+    return real(f, x + y);
   return add(f, a, b);
 }
 
 static neo_expr distribution(neo_frame *f, uint32_t which, const neo_expr *a) {
   switch (which) {
-  case UNIFORM: return uniform(f, a[0], a[1]);
-  case NORMAL: return normal(f, a[0], a[1]);
+  case UNIFORM:
+    return uniform(f, a[0], a[1]);
+  case NORMAL:
+    return normal(f, a[0], a[1]);
   case GLOROT: {
     neo_expr limit = root_of(f, 6, sum_of(f, a[0], a[1]));
     return uniform(f, neo_op1(f->m, NEO_OP_NEG, limit), limit);
   }
-  default: return normal(f, real(f, 0), root_of(f, 2, a[0]));
+  default:
+    return normal(f, real(f, 0), root_of(f, 2, a[0]));
   }
 }
 
 bool neo_init_is(const char *name) {
   for (uint32_t k = 0; k < N_ROWS; k++)
-    if (neo_streq(rows[k].name, name)) return true;
+    if (neo_streq(rows[k].name, name))
+      return true;
   return false;
 }
 
 neo_val neo_init_call(neo_frame *f, const neo_ast_expr *e, const char *name, bool *known) {
   neo_expr a[2] = {{0}};
   uint32_t which = 0;
-  while (which < N_ROWS && !neo_streq(rows[which].name, name)) which++;
+  while (which < N_ROWS && !neo_streq(rows[which].name, name))
+    which++;
   *known = which < N_ROWS;
-  if (!*known) return neo_val_poison();
+  if (!*known)
+    return neo_val_poison();
   if (!f->init) {
     int h = NEO_ERR(f->in, e->span, INIT_PLACE, name);
     neo_diag_help(f->fe->diags, h, "elsewhere, write an expression of rand()");
@@ -101,7 +113,8 @@ neo_val neo_init_call(neo_frame *f, const neo_ast_expr *e, const char *name, boo
   }
   for (uint32_t k = 0; k < rows[which].arity; k++) {
     a[k] = argument(f, e->u.ref.args.at[k].value);
-    if (!a[k].i) return neo_val_poison();
+    if (!a[k].i)
+      return neo_val_poison();
   }
   neo_val v = neo_val_expr(distribution(f, which, a));
   v.index = true; /* takes the type of what it initialises */

@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-neo_scope *neo_module_read(neo_fe *fe, const char *path, const char *text, size_t n,
-                           bool is_main) {
+neo_scope *neo_module_read(neo_fe *fe, const char *path, const char *text, size_t n, bool is_main) {
   size_t at = fe->files.n;
   NEO_PUSH(fe->arena, &fe->files, (neo_file_rec){path, NULL});
   neo_ast_file *file = neo_parse(fe->arena, fe->names, fe->diags, path, text, n);
@@ -37,7 +36,8 @@ static const char *find_module(neo_inst *in, const neo_ast_name *module) {
   neo_place place = neo_span_place(neo_diags_sources(fe->diags), module->span);
   const char *path = try_folder(fe, neo_path_folder(fe->arena, place.file), module->text);
   const char *const *p = fe->options ? fe->options->import_paths : NULL;
-  for (; !path && p && *p; p++) path = try_folder(fe, *p, module->text);
+  for (; !path && p && *p; p++)
+    path = try_folder(fe, *p, module->text);
   return path;
 }
 
@@ -48,14 +48,16 @@ static void not_found(neo_inst *in, const neo_ast_name *module) {
   neo_str_init(&s, fe->arena);
   neo_str_add(&s, neo_path_folder(fe->arena, place.file));
   const char *const *p = fe->options ? fe->options->import_paths : NULL;
-  for (; p && *p; p++) neo_str_addf(&s, ", %s", *p);
+  for (; p && *p; p++)
+    neo_str_addf(&s, ", %s", *p);
   int h = NEO_ERR(in, module->span, MODULE_MISSING, module->text);
   neo_diag_note(fe->diags, h, "looked for %s.expr in %s", module->text, neo_str_text(&s));
 }
 
 static neo_file_rec *known_file(neo_fe *fe, const char *path) {
   for (size_t k = 0; k < fe->files.n; k++)
-    if (neo_streq(fe->files.at[k].path, path)) return &fe->files.at[k];
+    if (neo_streq(fe->files.at[k].path, path))
+      return &fe->files.at[k];
   return NULL;
 }
 
@@ -69,8 +71,10 @@ static neo_scope *load_module(neo_inst *in, const neo_ast_name *module) {
     return NULL;
   }
   neo_file_rec *known = known_file(fe, path);
-  if (known && !known->scope) NEO_ERR(in, module->span, IMPORT_CYCLE, module->text);
-  if (known) return known->scope;
+  if (known && !known->scope)
+    NEO_ERR(in, module->span, IMPORT_CYCLE, module->text);
+  if (known)
+    return known->scope;
   const neo_io *io = fe->options && fe->options->io ? fe->options->io : &neo_io_default;
   if (neo_file_read(io, fe->arena, path, 0, &text, &n) != NEO_OK) {
     NEO_ERR(in, module->span, MODULE_UNREADABLE, path, strerror(errno));
@@ -88,7 +92,8 @@ void neo_check_import(neo_inst *in, const neo_ast_stmt *s) {
       neo_scope_poison(in, name);
       continue;
     }
-    neo_scope_add(in, in->scope, (neo_sym){.kind = NEO_SYM_MODULE, .name = name->text,
-                                           .span = name->span, .scope = scope});
+    neo_scope_add(
+        in, in->scope,
+        (neo_sym){.kind = NEO_SYM_MODULE, .name = name->text, .span = name->span, .scope = scope});
   }
 }

@@ -27,14 +27,16 @@ static bool is_name(const neo_ast_expr *e) {
 }
 
 static void bind_value(neo_inst *in, const neo_ast_name *name, neo_val v) {
-  neo_scope_add(in, in->scope, (neo_sym){.kind = NEO_SYM_VALUE, .name = name->text,
-                                         .span = name->span, .value = v});
+  neo_scope_add(
+      in, in->scope,
+      (neo_sym){.kind = NEO_SYM_VALUE, .name = name->text, .span = name->span, .value = v});
 }
 
 /* ---- options */
 
 static bool is_literal(const neo_ast_expr *e) {
-  if (e->kind == NEO_AST_UNARY) e = e->u.unary.x;
+  if (e->kind == NEO_AST_UNARY)
+    e = e->u.unary.x;
   return e->kind == NEO_AST_NUMBER || e->kind == NEO_AST_BOOL;
 }
 
@@ -44,7 +46,8 @@ static bool bind_default(binding *b, const neo_ast_option *o) {
   f->n_axes = f->n_out = 0;
   f->sizes_only = b->in->trainee == NULL;
   neo_val v = neo_val_known(f, neo_check_expr(f, o->value));
-  if (v.kind == NEO_VAL_POISON) return false;
+  if (v.kind == NEO_VAL_POISON)
+    return false;
   bind_value(b->in, &o->name, v);
   return true;
 }
@@ -55,7 +58,8 @@ static bool bind_options(binding *b, bool literals) {
     const neo_ast_option *o = &b->sig->options.at[k];
     bool given = b->option_span[k] != 0;
     bool early = given || (o->value && is_literal(o->value));
-    if (early != literals) continue;
+    if (early != literals)
+      continue;
     if (given) {
       bind_value(b->in, &o->name, b->option[k]);
     } else if (o->value) {
@@ -75,18 +79,18 @@ static bool extent_differs(binding *b, uint32_t param, uint32_t dim, const neo_a
   neo_fe *fe = b->in->fe;
   size_t n = 0;
   const char *text = neo_span_bytes(neo_diags_sources(fe->diags), e->span, &n);
-  int h = NEO_ERR(b->at, b->actual->span[param], ARGUMENT_EXTENT, (int)dim,
-                  neo_size_text(fe, have), b->sig->name.text, (int)n, text,
-                  neo_size_text(fe, want));
-  neo_fe_note_place(fe, h, neo_arena_printf(fe->arena, "'%s' is declared",
-                                            b->sig->params.at[param].name.text),
-                    e->span);
+  int h = NEO_ERR(b->at, b->actual->span[param], ARGUMENT_EXTENT, (int)dim, neo_size_text(fe, have),
+                  b->sig->name.text, (int)n, text, neo_size_text(fe, want));
+  neo_fe_note_place(
+      fe, h, neo_arena_printf(fe->arena, "'%s' is declared", b->sig->params.at[param].name.text),
+      e->span);
   return false;
 }
 
 static bool check_size(binding *b, const pending *p) {
   neo_expr want = neo_size_eval(b->in, p->e);
-  if (!want.i) return false;
+  if (!want.i)
+    return false;
   return neo_size_equal(b->in->fe, want, p->extent) ||
          extent_differs(b, p->param, p->dim, p->e, want, p->extent);
 }
@@ -97,7 +101,8 @@ static bool bind_size(binding *b, const pending *p) {
     return true;
   }
   const neo_ast_name *name = &p->e->u.ref.path.at[0];
-  if (neo_scope_own(b->in->scope, name->text)) return check_size(b, p);
+  if (neo_scope_own(b->in->scope, name->text))
+    return check_size(b, p);
   bind_value(b->in, name, neo_val_index(p->extent));
   return true;
 }
@@ -111,7 +116,8 @@ typedef struct {
 static void look_unknown(void *ctx, const neo_ast_expr *e) {
   unknowns *u = ctx;
   if (is_name(e) && !neo_scope_own(u->scope, e->u.ref.path.at[0].text)) {
-    if (!u->unknown || u->unknown->text != e->u.ref.path.at[0].text) u->n++;
+    if (!u->unknown || u->unknown->text != e->u.ref.path.at[0].text)
+      u->n++;
     u->unknown = &e->u.ref.path.at[0];
   }
   neo_ast_children(e, look_unknown, ctx);
@@ -126,9 +132,11 @@ static bool solve_sizes(binding *b) {
       pending *p = &b->later.at[k];
       unknowns u = {b->in->scope, NULL, 0};
       neo_expr value;
-      if (!p->e) continue;
+      if (!p->e)
+        continue;
       look_unknown(&u, p->e);
-      if (u.n > 1) continue;
+      if (u.n > 1)
+        continue;
       if (u.n == 0) {
         ok = check_size(b, p) && ok;
       } else if (neo_size_solve(b->in, p->e, u.unknown, p->extent, &value)) {
@@ -140,9 +148,11 @@ static bool solve_sizes(binding *b) {
       p->e = NULL;
       left--;
     }
-    if (left < before) continue;
+    if (left < before)
+      continue;
     for (size_t k = 0; k < b->later.n; k++)
-      if (b->later.at[k].e) NEO_ERR(b->in, b->later.at[k].e->span, SIZES_UNKNOWN, "two");
+      if (b->later.at[k].e)
+        NEO_ERR(b->in, b->later.at[k].e->span, SIZES_UNKNOWN, "two");
     return false;
   }
   return ok;
@@ -153,12 +163,16 @@ static bool bind_pack(binding *b, const neo_view *v, uint32_t param, uint32_t fi
   bool same = !in->has_pack || in->n_pack == n;
   for (uint32_t k = 0; k < n; k++) {
     neo_expr extent = neo_view_extent(in->fe, v, first + k);
-    if (!in->has_pack) in->pack[k] = extent;
-    else same = same && neo_size_equal(in->fe, in->pack[k], extent);
+    if (!in->has_pack)
+      in->pack[k] = extent;
+    else
+      same = same && neo_size_equal(in->fe, in->pack[k], extent);
   }
-  if (!in->has_pack) in->n_pack = n;
+  if (!in->has_pack)
+    in->n_pack = n;
   in->has_pack = true;
-  if (!same) NEO_ERR(b->at, b->actual->span[param], ARGUMENT_PACK, b->sig->name.text);
+  if (!same)
+    NEO_ERR(b->at, b->actual->span[param], ARGUMENT_PACK, b->sig->name.text);
   return same;
 }
 
@@ -169,11 +183,11 @@ static bool bind_shape(binding *b, uint32_t param) {
   const neo_view *view = v->kind == NEO_VAL_VIEW ? &v->view : &none;
   uint32_t packs = 0, d = 0;
   bool ok = true;
-  for (uint32_t k = 0; k < var->axes.n; k++) packs += var->axes.at[k].kind == NEO_AST_PACK;
+  for (uint32_t k = 0; k < var->axes.n; k++)
+    packs += var->axes.at[k].kind == NEO_AST_PACK;
   if (packs > 1 || (packs ? view->rank + 1 < var->axes.n : view->rank != var->axes.n)) {
-    int h = NEO_ERR(b->at, b->actual->span[param], ARGUMENT_RANK, b->sig->name.text,
-                    var->name.text, (int)(var->axes.n - packs), packs ? " or more" : "",
-                    (int)view->rank);
+    int h = NEO_ERR(b->at, b->actual->span[param], ARGUMENT_RANK, b->sig->name.text, var->name.text,
+                    (int)(var->axes.n - packs), packs ? " or more" : "", (int)view->rank);
     neo_fe_note_place(b->in->fe, h,
                       neo_arena_printf(b->in->fe->arena, "'%s' is declared", var->name.text),
                       var->span);
@@ -188,8 +202,10 @@ static bool bind_shape(binding *b, uint32_t param) {
       continue;
     }
     neo_expr extent = neo_view_extent(b->in->fe, view, d);
-    if (a->hi && a->hi_rel == NEO_AST_REL_LE) extent = neo_size_add1(b->in->fe, extent, -1);
-    if (a->hi) ok = bind_size(b, &(pending){a->hi, extent, param, d}) && ok;
+    if (a->hi && a->hi_rel == NEO_AST_REL_LE)
+      extent = neo_size_add1(b->in->fe, extent, -1);
+    if (a->hi)
+      ok = bind_size(b, &(pending){a->hi, extent, param, d}) && ok;
     d++;
   }
   return ok;
@@ -201,7 +217,8 @@ static bool check_type(binding *b, uint32_t param, neo_val *v) {
   neo_fe *fe = b->in->fe;
   const neo_ast_var *var = &b->sig->params.at[param];
   neo_frame *f = NEO_NEW(fe->arena, neo_frame);
-  if (!var->type.given) return true;
+  if (!var->type.given)
+    return true;
   neo_frame_init(f, (neo_inst *)b->at, "");
   if (v->kind == NEO_VAL_LIT) {
     *v = neo_val_expr(neo_val_as(f, b->actual->span[param], *v, var->type.type));
@@ -209,7 +226,8 @@ static bool check_type(binding *b, uint32_t param, neo_val *v) {
   }
   neo_type t = v->kind == NEO_VAL_VIEW ? (neo_type)neo_tensor_at(fe->m, v->view.tensor)->type
                                        : neo_expr_type(fe->m, v->e);
-  if (t == var->type.type) return true;
+  if (t == var->type.type)
+    return true;
   NEO_ERR(b->at, b->actual->span[param], ARGUMENT_TYPE, neo_type_text(t), b->sig->name.text,
           var->name.text, neo_type_text(var->type.type));
   return false;
@@ -218,7 +236,8 @@ static bool check_type(binding *b, uint32_t param, neo_val *v) {
 static neo_expr bound_of(binding *b, const neo_val *v) {
   neo_frame *f = NEO_NEW(b->in->fe->arena, neo_frame);
   neo_frame_init(f, b->in, "");
-  if (v->kind == NEO_VAL_VIEW) return neo_tensor_at(f->m, v->view.tensor)->bound;
+  if (v->kind == NEO_VAL_VIEW)
+    return neo_tensor_at(f->m, v->view.tensor)->bound;
   return v->kind == NEO_VAL_EXPR ? neo_expr_bound(f, v->e) : (neo_expr){0};
 }
 
@@ -226,18 +245,20 @@ static bool check_bound(binding *b, uint32_t param, const neo_val *v) {
   const neo_ast_var *var = &b->sig->params.at[param];
   neo_fe *fe = b->in->fe;
   neo_expr want;
-  if (!var->type.given || var->type.rel == NEO_AST_REL_NONE) return true;
+  if (!var->type.given || var->type.rel == NEO_AST_REL_NONE)
+    return true;
   neo_expr have = bound_of(b, v);
   if (have.i && is_name(var->type.bound) && var->type.rel == NEO_AST_REL_LT &&
       !neo_scope_own(b->in->scope, var->type.bound->u.ref.path.at[0].text)) {
     bind_value(b->in, &var->type.bound->u.ref.path.at[0], neo_val_index(have));
     return true;
   }
-  if (!neo_type_eval(b->in, &var->type, &want)) return false;
+  if (!neo_type_eval(b->in, &var->type, &want))
+    return false;
   neo_facts facts = {NULL, 0, fe->asserts.at, (uint32_t)fe->asserts.n};
-  if (have.i && (neo_size_equal(fe, have, want) ||
-                 neo_prove(fe->prover, &facts, neo_op2(fe->m, NEO_OP_LE, have, want), NULL) ==
-                     NEO_PROVED))
+  if (have.i &&
+      (neo_size_equal(fe, have, want) ||
+       neo_prove(fe->prover, &facts, neo_op2(fe->m, NEO_OP_LE, have, want), NULL) == NEO_PROVED))
     return true;
   int h = NEO_ERR(b->at, b->actual->span[param], ARGUMENT_BOUND, b->sig->name.text,
                   neo_size_text(fe, want));
@@ -250,15 +271,23 @@ static bool check_bound(binding *b, uint32_t param, const neo_val *v) {
 
 bool neo_params_bind(neo_inst *in, const neo_ast_sig *sig, const neo_actuals *actual,
                      const neo_val *option, const neo_span *option_span) {
-  binding b = {.in = in, .at = in->caller ? in->caller : in, .sig = sig, .actual = actual,
-               .option = option, .option_span = option_span};
+  binding b = {.in = in,
+               .at = in->caller ? in->caller : in,
+               .sig = sig,
+               .actual = actual,
+               .option = option,
+               .option_span = option_span};
   bool ok = bind_options(&b, true);
-  for (uint32_t k = 0; k < sig->params.n; k++) ok = bind_shape(&b, k) && ok;
-  if (!ok || !bind_options(&b, false) || !solve_sizes(&b)) return false;
+  for (uint32_t k = 0; k < sig->params.n; k++)
+    ok = bind_shape(&b, k) && ok;
+  if (!ok || !bind_options(&b, false) || !solve_sizes(&b))
+    return false;
   for (uint32_t k = 0; k < sig->params.n; k++) {
     neo_val v = actual->at[k];
-    if (!check_type(&b, k, &v) || !check_bound(&b, k, &v)) ok = false;
-    else bind_value(in, &sig->params.at[k].name, v);
+    if (!check_type(&b, k, &v) || !check_bound(&b, k, &v))
+      ok = false;
+    else
+      bind_value(in, &sig->params.at[k].name, v);
   }
   return ok;
 }

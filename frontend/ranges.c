@@ -23,16 +23,22 @@ static void sweep_expr(sweep *s, const neo_ast_expr *e);
 
 static void ref_children(const neo_ast_expr *e, void (*each)(void *, const neo_ast_expr *),
                          void *ctx) {
-  for (uint32_t k = 0; k < e->u.ref.args.n; k++) each(ctx, e->u.ref.args.at[k].value);
+  for (uint32_t k = 0; k < e->u.ref.args.n; k++)
+    each(ctx, e->u.ref.args.at[k].value);
   for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
-    if (e->u.ref.subs.at[k].expr) each(ctx, e->u.ref.subs.at[k].expr);
+    if (e->u.ref.subs.at[k].expr)
+      each(ctx, e->u.ref.subs.at[k].expr);
 }
 
 void neo_ast_children(const neo_ast_expr *e, void (*each)(void *, const neo_ast_expr *),
                       void *ctx) {
   switch (e->kind) {
-  case NEO_AST_REF: ref_children(e, each, ctx); break;
-  case NEO_AST_UNARY: each(ctx, e->u.unary.x); break;
+  case NEO_AST_REF:
+    ref_children(e, each, ctx);
+    break;
+  case NEO_AST_UNARY:
+    each(ctx, e->u.unary.x);
+    break;
   case NEO_AST_BINARY:
     each(ctx, e->u.binary.x);
     each(ctx, e->u.binary.y);
@@ -43,13 +49,17 @@ void neo_ast_children(const neo_ast_expr *e, void (*each)(void *, const neo_ast_
     break;
   case NEO_AST_REDUCE:
     for (uint32_t k = 0; k < e->u.reduce.axes.n; k++) {
-      if (e->u.reduce.axes.at[k].lo) each(ctx, e->u.reduce.axes.at[k].lo);
-      if (e->u.reduce.axes.at[k].hi) each(ctx, e->u.reduce.axes.at[k].hi);
+      if (e->u.reduce.axes.at[k].lo)
+        each(ctx, e->u.reduce.axes.at[k].lo);
+      if (e->u.reduce.axes.at[k].hi)
+        each(ctx, e->u.reduce.axes.at[k].hi);
     }
-    if (e->u.reduce.where) each(ctx, e->u.reduce.where);
+    if (e->u.reduce.where)
+      each(ctx, e->u.reduce.where);
     each(ctx, e->u.reduce.body);
     break;
-  default: break;
+  default:
+    break;
   }
 }
 
@@ -84,16 +94,20 @@ bool neo_ast_binds_pack(const neo_ast_expr *e) {
 
 static bool has_pack_sub(const neo_ast_expr *e) {
   for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
-    if (!e->u.ref.subs.at[k].expr) return true;
+    if (!e->u.ref.subs.at[k].expr)
+      return true;
   return false;
 }
 
 /* Whether argument k of a call is taken as a tensor, so that its `..` is no index. */
 static bool is_tensor_arg(neo_frame *f, const neo_ast_expr *call, uint32_t k) {
   neo_sym *fn;
-  if (!neo_call_is(f->in, call, &fn)) return false;
-  if (!fn) return true; /* grad(…) */
-  if (!fn->fn || k >= fn->fn->u.fn.sig.params.n) return false;
+  if (!neo_call_is(f->in, call, &fn))
+    return false;
+  if (!fn)
+    return true; /* grad(…) */
+  if (!fn->fn || k >= fn->fn->u.fn.sig.params.n)
+    return false;
   return fn->fn->u.fn.sig.params.at[k].indexed;
 }
 
@@ -114,7 +128,8 @@ static void look_pack_args(pack_look *p, const neo_ast_expr *e) {
 static void pack_of(pack_look *p, const neo_ast_expr *e, const neo_view *v) {
   uint32_t others = e->u.ref.subs.n - 1;
   const char *name = neo_path_text(p->f->fe, &e->u.ref.path);
-  if (v->rank < others) return; /* reported when it is lowered */
+  if (v->rank < others)
+    return; /* reported when it is lowered */
   uint32_t n = v->rank - others;
   if (p->found && n != p->f->n_pack) {
     int h = NEO_ERR(p->f->in, e->u.ref.subs_span, PACK_CONFLICT, (int)p->f->n_pack, p->tensor,
@@ -137,12 +152,16 @@ static void look_pack(void *ctx, const neo_ast_expr *e) {
   }
   look_pack_args(p, e);
   for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
-    if (e->u.ref.subs.at[k].expr) look_pack(p, e->u.ref.subs.at[k].expr);
-  if (!e->u.ref.has_subs || !has_pack_sub(e)) return;
+    if (e->u.ref.subs.at[k].expr)
+      look_pack(p, e->u.ref.subs.at[k].expr);
+  if (!e->u.ref.has_subs || !has_pack_sub(e))
+    return;
   sweep s = {.f = p->f, .top = p->names};
-  if (e->u.ref.has_args && mentions(&s, e)) return;
+  if (e->u.ref.has_args && mentions(&s, e))
+    return;
   neo_val v = neo_lower_base(p->f, e, false);
-  if (v.kind == NEO_VAL_VIEW) pack_of(p, e, &v.view);
+  if (v.kind == NEO_VAL_VIEW)
+    pack_of(p, e, &v.view);
   if (v.kind == NEO_VAL_EXPR || v.kind == NEO_VAL_LIT)
     pack_of(p, e, &(neo_view){.rank = 0});
 }
@@ -152,14 +171,16 @@ static bool gather_names(pack_look *p, const neo_ast_axes *axes) {
   for (uint32_t k = 0; k < axes->n; k++) {
     neo_want *w = NEO_NEW(p->f->fe->arena, neo_want);
     *w = (neo_want){.name = axes->at[k].name.text, .outer = p->names};
-    if (axes->at[k].kind == NEO_AST_INDEX) p->names = w;
+    if (axes->at[k].kind == NEO_AST_INDEX)
+      p->names = w;
     pack = pack || axes->at[k].kind == NEO_AST_PACK;
   }
   return pack;
 }
 
 static void look_names(void *ctx, const neo_ast_expr *e) {
-  if (e->kind == NEO_AST_REDUCE) gather_names(ctx, &e->u.reduce.axes);
+  if (e->kind == NEO_AST_REDUCE)
+    gather_names(ctx, &e->u.reduce.axes);
   neo_ast_children(e, look_names, ctx);
 }
 
@@ -167,10 +188,12 @@ bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr 
   pack_look p = {.f = f, .found = f->has_pack, .tensor = f->target};
   p.binds = left && gather_names(&p, left);
   p.binds = p.binds || neo_ast_binds_pack(e);
-  if (!p.binds) return true;
+  if (!p.binds)
+    return true;
   look_names(&p, e);
   look_pack(&p, e);
-  if (p.failed) return false;
+  if (p.failed)
+    return false;
   if (!p.found && f->in->has_pack) {
     f->n_pack = f->in->n_pack;
     p.found = true;
@@ -180,7 +203,8 @@ bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr 
     return false;
   }
   f->has_pack = true;
-  for (uint32_t k = 0; k < f->n_pack; k++) f->pack_name[k] = neo_frame_pack_name(f->fe, k);
+  for (uint32_t k = 0; k < f->n_pack; k++)
+    f->pack_name[k] = neo_frame_pack_name(f->fe, k);
   return true;
 }
 
@@ -188,13 +212,15 @@ bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr 
 
 static neo_want *want_find(const sweep *s, const char *name) {
   for (neo_want *w = s->top; w; w = w->outer)
-    if (w->name == name) return w;
+    if (w->name == name)
+      return w;
   return NULL;
 }
 
 static void candidate(sweep *s, neo_want *w, neo_expr extent, neo_span place, const neo_view *v,
                       int dim, const char *tensor) {
-  if (w->bounded || !extent.i) return;
+  if (w->bounded || !extent.i)
+    return;
   bool better = w->extent.i && w->guarded && !s->guarded;
   if (!w->extent.i || better) {
     w->extent = extent;
@@ -216,19 +242,21 @@ static void candidate(sweep *s, neo_want *w, neo_expr extent, neo_span place, co
 
 static void conflict(sweep *s, neo_want *w) {
   neo_fe *fe = s->f->fe;
-  if (!w->tensor2) return;
+  if (!w->tensor2)
+    return;
   int h = NEO_ERR(s->f->in, w->place, EXTENT_CONFLICT, w->name[0] == '.' ? ".." : w->name,
-                  neo_size_text(fe, w->extent),
-                  w->tensor, w->dim, neo_size_text(fe, w->extent2), w->tensor2, w->dim2);
+                  neo_size_text(fe, w->extent), w->tensor, w->dim, neo_size_text(fe, w->extent2),
+                  w->tensor2, w->dim2);
   neo_diag_range(fe->diags, h, w->place2);
-  neo_fe_note_place(fe, h, neo_arena_printf(fe->arena, "%s is declared", w->tensor2),
-                    w->declared2);
+  neo_fe_note_place(fe, h, neo_arena_printf(fe->arena, "%s is declared", w->tensor2), w->declared2);
   w->hushed = true;
 }
 
 bool neo_ranges_missing(neo_frame *f, const neo_want *w) {
-  if (w->bounded || (w->extent.i && !w->hushed)) return false;
-  if (w->hushed) return true;
+  if (w->bounded || (w->extent.i && !w->hushed))
+    return false;
+  if (w->hushed)
+    return true;
   bool pack = w->name[0] == '.';
   int h = NEO_ERR(f->in, w->span, NO_EXTENT, pack ? ".." : w->name);
   if (!pack)
@@ -245,7 +273,8 @@ static void look_mention(void *ctx, const neo_ast_expr *e) {
     sweep *s;
     bool found;
   } *c = ctx;
-  if (is_bare(e)) c->found = c->found || want_find(c->s, e->u.ref.path.at[0].text) != NULL;
+  if (is_bare(e))
+    c->found = c->found || want_find(c->s, e->u.ref.path.at[0].text) != NULL;
   if (e->kind == NEO_AST_REF && e->u.ref.has_args) {
     for (uint32_t k = 0; k < e->u.ref.args.n; k++) {
       const neo_ast_expr *a = e->u.ref.args.at[k].value;
@@ -290,7 +319,8 @@ static void sweep_subs(sweep *s, const neo_ast_expr *e, const neo_view *v) {
     }
     if (d < v->rank && is_bare(sub->expr)) {
       neo_want *w = want_find(s, sub->expr->u.ref.path.at[0].text);
-      if (w) candidate(s, w, neo_view_extent(s->f->fe, v, d), sub->span, v, (int)d, tensor);
+      if (w)
+        candidate(s, w, neo_view_extent(s->f->fe, v, d), sub->span, v, (int)d, tensor);
     }
     d++;
   }
@@ -317,8 +347,10 @@ static void sweep_bare(sweep *s, const neo_ast_expr *e) {
                      neo_frame_axis(s->f, e->u.ref.path.at[0].text) >= 0))
     return;
   neo_sym *sym = neo_path_find(s->f->in, &e->u.ref.path, true);
-  if (!sym || sym->kind != NEO_SYM_VALUE || sym->value.kind != NEO_VAL_VIEW) return;
-  if (sym->value.view.rank == 0 || s->f->sizes_only) return;
+  if (!sym || sym->kind != NEO_SYM_VALUE || sym->value.kind != NEO_VAL_VIEW)
+    return;
+  if (sym->value.view.rank == 0 || s->f->sizes_only)
+    return;
   neo_lower_ref(s->f, e, NULL); /* reports it */
   s->hushed = true;
 }
@@ -331,19 +363,27 @@ static void sweep_ref(sweep *s, const neo_ast_expr *e) {
     s->hushed = true;
     return;
   }
-  if (e->u.ref.has_args && (!call || depends)) sweep_args(s, e);
+  if (e->u.ref.has_args && (!call || depends))
+    sweep_args(s, e);
   for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
-    if (e->u.ref.subs.at[k].expr) sweep_expr(s, e->u.ref.subs.at[k].expr);
-  if (!e->u.ref.has_args && !e->u.ref.has_subs) sweep_bare(s, e);
-  if (!e->u.ref.has_subs) return;
+    if (e->u.ref.subs.at[k].expr)
+      sweep_expr(s, e->u.ref.subs.at[k].expr);
+  if (!e->u.ref.has_args && !e->u.ref.has_subs)
+    sweep_bare(s, e);
+  if (!e->u.ref.has_subs)
+    return;
   if (call && depends) {
-    if (!s->reducers) NEO_PUSH(s->f->fe->arena, &s->later, e);
+    if (!s->reducers)
+      NEO_PUSH(s->f->fe->arena, &s->later, e);
     return;
   }
-  if (e->u.ref.has_args && !call) return;
+  if (e->u.ref.has_args && !call)
+    return;
   neo_val v = neo_lower_base(s->f, e, false);
-  if (v.kind == NEO_VAL_POISON) s->hushed = true;
-  if (v.kind == NEO_VAL_VIEW) sweep_subs(s, e, &v.view);
+  if (v.kind == NEO_VAL_POISON)
+    s->hushed = true;
+  if (v.kind == NEO_VAL_VIEW)
+    sweep_subs(s, e, &v.view);
 }
 
 static neo_want *want_push(sweep *s, neo_want *w, const char *name, neo_span span, bool bounded) {
@@ -365,8 +405,10 @@ static neo_wants *reducer_wants(sweep *s, const neo_ast_expr *e) {
   neo_map_set(&s->f->inferred, (uint64_t)(uintptr_t)e, (uint64_t)(uintptr_t)wants);
   for (uint32_t k = 0; k < e->u.reduce.axes.n; k++) {
     const neo_ast_axis *a = &e->u.reduce.axes.at[k];
-    if (a->lo) sweep_expr(s, a->lo);
-    if (a->hi) sweep_expr(s, a->hi);
+    if (a->lo)
+      sweep_expr(s, a->lo);
+    if (a->hi)
+      sweep_expr(s, a->hi);
     for (uint32_t j = 0; a->kind == NEO_AST_PACK && j < s->f->n_pack; j++)
       want_push(s, &wants->at[wants->n++], neo_frame_pack_name(s->f->fe, j), a->span, false);
     if (a->kind == NEO_AST_INDEX)
@@ -408,17 +450,26 @@ static void sweep_binary(sweep *s, const neo_ast_expr *e) {
 static void sweep_expr(sweep *s, const neo_ast_expr *e) {
   bool guarded = s->guarded;
   switch (e->kind) {
-  case NEO_AST_REF: sweep_ref(s, e); break;
-  case NEO_AST_UNARY: sweep_expr(s, e->u.unary.x); break;
-  case NEO_AST_BINARY: sweep_binary(s, e); break;
+  case NEO_AST_REF:
+    sweep_ref(s, e);
+    break;
+  case NEO_AST_UNARY:
+    sweep_expr(s, e->u.unary.x);
+    break;
+  case NEO_AST_BINARY:
+    sweep_binary(s, e);
+    break;
   case NEO_AST_GUARD:
     sweep_expr(s, e->u.guard.fallback);
     s->guarded = true;
     sweep_expr(s, e->u.guard.value);
     s->guarded = guarded;
     break;
-  case NEO_AST_REDUCE: sweep_reduce(s, e); break;
-  default: break;
+  case NEO_AST_REDUCE:
+    sweep_reduce(s, e);
+    break;
+  default:
+    break;
   }
 }
 
@@ -432,14 +483,16 @@ typedef struct {
 static void look_ready(void *ctx, const neo_ast_expr *e) {
   readiness *r = ctx;
   neo_want *w = is_bare(e) ? want_find(r->s, e->u.ref.path.at[0].text) : NULL;
-  if (w && !w->bounded && !w->extent.i) r->known = false;
+  if (w && !w->bounded && !w->extent.i)
+    r->known = false;
   neo_ast_children(e, look_ready, ctx);
 }
 
 static void set_axes(sweep *s) {
   for (neo_want *w = s->top; w; w = w->outer) {
     int p = neo_frame_axis(s->f, w->name);
-    if (p >= 0 && w->extent.i) s->f->axis[p].hi = w->extent;
+    if (p >= 0 && w->extent.i)
+      s->f->axis[p].hi = w->extent;
   }
 }
 
@@ -451,10 +504,13 @@ static void sweep_later(sweep *s) {
     readiness r = {s, true};
     args.u.ref.subs.n = 0;
     look_ready(&r, &args);
-    if (!r.known) continue;
+    if (!r.known)
+      continue;
     neo_val v = neo_lower_base(s->f, e, false);
-    if (v.kind == NEO_VAL_POISON) s->hushed = true;
-    if (v.kind == NEO_VAL_VIEW) sweep_subs(s, e, &v.view);
+    if (v.kind == NEO_VAL_POISON)
+      s->hushed = true;
+    if (v.kind == NEO_VAL_VIEW)
+      sweep_subs(s, e, &v.view);
   }
 }
 
@@ -468,9 +524,11 @@ void neo_ranges_infer(neo_frame *f, neo_wants *left, const neo_ast_expr *e) {
   bool open = false;
   for (uint32_t k = 0; k < left->n; k++)
     open = open || (!left->at[k].bounded && !left->at[k].extent.i);
-  if (open && s.later.n) sweep_later(&s);
+  if (open && s.later.n)
+    sweep_later(&s);
   for (uint32_t k = 0; k < left->n; k++) {
     conflict(&s, &left->at[k]);
-    if (s.hushed && !left->at[k].extent.i) left->at[k].hushed = true;
+    if (s.hushed && !left->at[k].extent.i)
+      left->at[k].hushed = true;
   }
 }

@@ -12,14 +12,16 @@ neo_view neo_view_whole(const neo_module *m, neo_tensor t) {
 /* A tensor of this instance: its first dimensions are the ambient axes. */
 neo_view neo_view_ambient(const neo_inst *in, neo_tensor t, uint32_t rank) {
   neo_view v = {.tensor = t, .rank = rank, .n = in->n_ambient + rank};
-  for (uint32_t k = 0; k < in->n_ambient; k++) v.index[k] = neo_axis_ref(in->fe->m, k);
+  for (uint32_t k = 0; k < in->n_ambient; k++)
+    v.index[k] = neo_axis_ref(in->fe->m, k);
   return v;
 }
 
 static uint32_t view_dim(const neo_view *v, uint32_t free_dim) {
   uint32_t d = 0;
   for (;; d++)
-    if (!v->index[d].i && free_dim-- == 0) return d;
+    if (!v->index[d].i && free_dim-- == 0)
+      return d;
 }
 
 neo_expr neo_view_extent(const neo_fe *fe, const neo_view *v, uint32_t free_dim) {
@@ -28,38 +30,51 @@ neo_expr neo_view_extent(const neo_fe *fe, const neo_view *v, uint32_t free_dim)
 
 neo_view neo_view_subst(neo_module *m, neo_view v, const neo_expr *by, uint32_t n) {
   for (uint32_t d = 0; d < v.n; d++)
-    if (v.index[d].i) v.index[d] = neo_expr_subst_axes(m, v.index[d], by, n);
+    if (v.index[d].i)
+      v.index[d] = neo_expr_subst_axes(m, v.index[d], by, n);
   return v;
 }
 
 neo_val neo_view_load(neo_frame *f, neo_view v, neo_span at) {
   neo_expr e = neo_load(f->m, v.tensor, v.index, v.n, at);
-  if (f->subscript && neo_type_is_int(neo_expr_type(f->m, e))) e = neo_cast(f->m, NEO_I64_T, e);
+  if (f->subscript && neo_type_is_int(neo_expr_type(f->m, e)))
+    e = neo_cast(f->m, NEO_I64_T, e);
   return neo_val_expr(e);
 }
 
 /* ---- what stands before the subscripts */
 
 static neo_val round_value(neo_frame *f, const neo_sym *s) {
-  if (f->init) return neo_val_index(neo_axis_ref(f->m, s->round));
+  if (f->init)
+    return neo_val_index(neo_axis_ref(f->m, s->round));
   return neo_val_index(neo_const_int(f->m, NEO_I64_T, f->in->round[s->round].at));
 }
 
 static neo_val symbol_value(neo_frame *f, const neo_sym *s, neo_span at) {
   switch (s->kind) {
-  case NEO_SYM_VALUE: return s->value;
-  case NEO_SYM_ROUND: return round_value(f, s);
-  case NEO_SYM_FN: NEO_ERR(f->in, at, NOT_A_VALUE, s->name, "a function"); break;
-  case NEO_SYM_OPTIMIZER: NEO_ERR(f->in, at, NOT_A_VALUE, s->name, "an optimizer"); break;
-  case NEO_SYM_MODULE: NEO_ERR(f->in, at, NOT_A_VALUE, s->name, "a module"); break;
-  default: break;
+  case NEO_SYM_VALUE:
+    return s->value;
+  case NEO_SYM_ROUND:
+    return round_value(f, s);
+  case NEO_SYM_FN:
+    NEO_ERR(f->in, at, NOT_A_VALUE, s->name, "a function");
+    break;
+  case NEO_SYM_OPTIMIZER:
+    NEO_ERR(f->in, at, NOT_A_VALUE, s->name, "an optimizer");
+    break;
+  case NEO_SYM_MODULE:
+    NEO_ERR(f->in, at, NOT_A_VALUE, s->name, "a module");
+    break;
+  default:
+    break;
   }
   return neo_val_poison();
 }
 
 static const neo_closed *closed_index(const neo_frame *f, const char *name) {
   for (size_t k = f->closed.n; k > 0; k--)
-    if (f->closed.at[k - 1].name == name) return &f->closed.at[k - 1];
+    if (f->closed.at[k - 1].name == name)
+      return &f->closed.at[k - 1];
   return NULL;
 }
 
@@ -83,10 +98,14 @@ static neo_val path_value(neo_frame *f, const neo_ast_expr *e, bool quiet) {
   const neo_ast_path *path = &e->u.ref.path;
   neo_val v;
   neo_sym *s = neo_path_find(f->in, path, quiet || path->n == 1);
-  if (s) return symbol_value(f, s, path->span);
-  if (path->n > 1) return neo_val_poison();
-  if (neo_builtin_value(f, path->at[0].text, &v)) return v;
-  if (quiet) return neo_val_poison();
+  if (s)
+    return symbol_value(f, s, path->span);
+  if (path->n > 1)
+    return neo_val_poison();
+  if (neo_builtin_value(f, path->at[0].text, &v))
+    return v;
+  if (quiet)
+    return neo_val_poison();
   if (neo_builtin_is(path->at[0].text))
     NEO_ERR(f->in, path->span, NOT_A_VALUE, path->at[0].text, "a function");
   else
@@ -103,25 +122,29 @@ static neo_results *call_once(neo_frame *f, const neo_ast_expr *e, neo_sym *fn) 
   uint64_t known;
   if (neo_map_get(&f->calls, (uint64_t)(uintptr_t)e, &known))
     return (neo_results *)(uintptr_t)known;
-  neo_results *r = fn ? neo_call(f, e, fn, anonymous_prefix(f, e), 0, NULL)
-                      : neo_grad_call(f, e, 0, NULL);
+  neo_results *r =
+      fn ? neo_call(f, e, fn, anonymous_prefix(f, e), 0, NULL) : neo_grad_call(f, e, 0, NULL);
   neo_map_set(&f->calls, (uint64_t)(uintptr_t)e, (uint64_t)(uintptr_t)r);
   return r;
 }
 
 static neo_val call_value(neo_frame *f, const neo_ast_expr *e, neo_sym *fn) {
   neo_results *r = call_once(f, e, fn);
-  if (r->poison) return neo_val_poison();
-  if (r->n == 1) return r->at[0];
-  NEO_ERR(f->in, e->u.ref.path.span, RESULT_COUNT, neo_path_text(f->fe, &e->u.ref.path),
-          (int)r->n, 1);
+  if (r->poison)
+    return neo_val_poison();
+  if (r->n == 1)
+    return r->at[0];
+  NEO_ERR(f->in, e->u.ref.path.span, RESULT_COUNT, neo_path_text(f->fe, &e->u.ref.path), (int)r->n,
+          1);
   return neo_val_poison();
 }
 
 neo_val neo_lower_base(neo_frame *f, const neo_ast_expr *e, bool quiet) {
   neo_sym *fn;
-  if (!e->u.ref.has_args) return path_value(f, e, quiet);
-  if (neo_call_is(f->in, e, &fn)) return call_value(f, e, fn);
+  if (!e->u.ref.has_args)
+    return path_value(f, e, quiet);
+  if (neo_call_is(f->in, e, &fn))
+    return call_value(f, e, fn);
   return neo_val_poison();
 }
 
@@ -129,8 +152,8 @@ neo_val neo_lower_base(neo_frame *f, const neo_ast_expr *e, bool quiet) {
 
 void neo_lower_count(neo_frame *f, const neo_ast_expr *e, const neo_view *v) {
   const char *name = neo_path_text(f->fe, &e->u.ref.path);
-  int h = NEO_ERR(f->in, e->u.ref.subs_span, SUBSCRIPT_COUNT, name, (int)v->rank,
-                  (int)e->u.ref.subs.n);
+  int h =
+      NEO_ERR(f->in, e->u.ref.subs_span, SUBSCRIPT_COUNT, name, (int)v->rank, (int)e->u.ref.subs.n);
   neo_fe_note_place(f->fe, h, neo_arena_printf(f->fe->arena, "%s is declared", name),
                     neo_tensor_at(f->m, v->tensor)->span);
 }
@@ -159,7 +182,8 @@ static bool pack_indices(neo_frame *f, const neo_ast_expr *e, neo_span at, uint3
 
 static uint32_t pack_subs(const neo_ast_expr *e) {
   uint32_t n = 0;
-  for (uint32_t k = 0; k < e->u.ref.subs.n; k++) n += !e->u.ref.subs.at[k].expr;
+  for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
+    n += !e->u.ref.subs.at[k].expr;
   return n;
 }
 
@@ -168,7 +192,8 @@ static bool lower_subs(neo_frame *f, const neo_ast_expr *e, const neo_view *v, b
                        neo_expr *sub, neo_span *at) {
   uint32_t n = e->u.ref.subs.n, packs = pack_subs(e), d = 0;
   bool ok = true;
-  if (packs > 1) return false; /* the parser reports it */
+  if (packs > 1)
+    return false; /* the parser reports it */
   if (packs ? n - 1 > v->rank : n != v->rank) {
     neo_lower_count(f, e, v);
     return false;
@@ -182,8 +207,10 @@ static bool lower_subs(neo_frame *f, const neo_ast_expr *e, const neo_view *v, b
       continue;
     }
     uint32_t count = v->rank + 1 - n;
-    for (uint32_t j = 0; j < count; j++) at[d + j] = s->span;
-    if (!slice) ok = pack_indices(f, e, s->span, count, sub + d) && ok;
+    for (uint32_t j = 0; j < count; j++)
+      at[d + j] = s->span;
+    if (!slice)
+      ok = pack_indices(f, e, s->span, count, sub + d) && ok;
     d += count;
   }
   return ok;
@@ -204,8 +231,10 @@ static bool check_subs(neo_frame *f, const neo_view *from, const neo_view *v, co
   uint32_t k = 0;
   bool ok = true;
   for (uint32_t d = 0; d < v->n; d++) {
-    if (from->index[d].i) continue;
-    if (v->index[d].i) ok = neo_bounds_check(f, at[k], v, v->index, d) && ok;
+    if (from->index[d].i)
+      continue;
+    if (v->index[d].i)
+      ok = neo_bounds_check(f, at[k], v, v->index, d) && ok;
     k++;
   }
   return ok;
@@ -216,20 +245,24 @@ static neo_val element_else(neo_frame *f, const neo_ast_expr *e, const neo_view 
   uint32_t outer = f->subscript;
   neo_type t = (neo_type)neo_tensor_at(f->m, v->tensor)->type;
   neo_expr x = neo_val_as(f, other->span, neo_check_expr(f, other), t);
-  if (!x.i) return neo_val_poison();
+  if (!x.i)
+    return neo_val_poison();
   neo_expr y = neo_load_else(f->m, v->tensor, v->index, v->n, x, e->span);
-  if (outer && neo_type_is_int(t)) y = neo_cast(f->m, NEO_I64_T, y);
+  if (outer && neo_type_is_int(t))
+    y = neo_cast(f->m, NEO_I64_T, y);
   return neo_val_expr(y);
 }
 
-static neo_val element(neo_frame *f, const neo_ast_expr *e, neo_view v,
-                       const neo_ast_expr *other) {
+static neo_val element(neo_frame *f, const neo_ast_expr *e, neo_view v, const neo_ast_expr *other) {
   neo_expr sub[NEO_MAX_RANK] = {{0}};
   neo_span at[NEO_MAX_RANK] = {0};
-  if (!lower_subs(f, e, &v, false, sub, at)) return neo_val_poison();
+  if (!lower_subs(f, e, &v, false, sub, at))
+    return neo_val_poison();
   neo_view y = with_subs(v, sub);
-  if (other) return element_else(f, e, &y, other);
-  if (!check_subs(f, &v, &y, at)) return neo_val_poison();
+  if (other)
+    return element_else(f, e, &y, other);
+  if (!check_subs(f, &v, &y, at))
+    return neo_val_poison();
   return neo_view_load(f, y, e->span);
 }
 
@@ -246,7 +279,8 @@ static neo_val bare(neo_frame *f, const neo_ast_expr *e, const neo_view *v) {
 /* Only `..` of rank 0 may subscript a scalar. */
 static neo_val scalar_subs(neo_frame *f, const neo_ast_expr *e, neo_val v) {
   bool empty = e->u.ref.subs.n == 1 && !e->u.ref.subs.at[0].expr;
-  if (empty && (!f->has_pack || f->n_pack == 0)) return v;
+  if (empty && (!f->has_pack || f->n_pack == 0))
+    return v;
   NEO_ERR(f->in, e->u.ref.subs_span, SUBSCRIPT_COUNT, neo_path_text(f->fe, &e->u.ref.path), 0,
           (int)e->u.ref.subs.n);
   return neo_val_poison();
@@ -254,17 +288,21 @@ static neo_val scalar_subs(neo_frame *f, const neo_ast_expr *e, neo_val v) {
 
 static neo_val bare_index(neo_frame *f, const neo_ast_expr *e, bool *found) {
   *found = false;
-  if (e->u.ref.path.n != 1 || e->u.ref.has_args || e->u.ref.has_subs) return neo_val_poison();
+  if (e->u.ref.path.n != 1 || e->u.ref.has_args || e->u.ref.has_subs)
+    return neo_val_poison();
   int p = neo_frame_axis(f, e->u.ref.path.at[0].text);
-  if (p < 0) return neo_val_poison();
+  if (p < 0)
+    return neo_val_poison();
   *found = true;
   return neo_val_index(neo_axis_ref(f->m, (uint32_t)p));
 }
 
 /* A use of an integer scalar where an i64 is wanted. */
 static neo_val scalar_use(neo_frame *f, neo_val v) {
-  if (v.kind != NEO_VAL_EXPR || !f->subscript) return v;
-  if (neo_type_is_int(neo_expr_type(f->m, v.e))) v.e = neo_cast(f->m, NEO_I64_T, v.e);
+  if (v.kind != NEO_VAL_EXPR || !f->subscript)
+    return v;
+  if (neo_type_is_int(neo_expr_type(f->m, v.e)))
+    v.e = neo_cast(f->m, NEO_I64_T, v.e);
   return v;
 }
 
@@ -272,10 +310,12 @@ neo_val neo_lower_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *o
   bool found;
   neo_sym *fn;
   neo_val v = bare_index(f, e, &found);
-  if (found) return v;
+  if (found)
+    return v;
   if (e->u.ref.has_args && !neo_call_is(f->in, e, &fn)) {
     v = neo_lower_builtin(f, e, neo_path_text(f->fe, &e->u.ref.path));
-    if (e->u.ref.has_subs && v.kind != NEO_VAL_POISON) return scalar_subs(f, e, v);
+    if (e->u.ref.has_subs && v.kind != NEO_VAL_POISON)
+      return scalar_subs(f, e, v);
     return v;
   }
   v = neo_lower_base(f, e, false);
@@ -283,10 +323,12 @@ neo_val neo_lower_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *o
     NEO_ERR(f->in, e->span, NOT_A_SIZE, "depends on the values of tensors");
     return neo_val_poison();
   }
-  if (v.kind == NEO_VAL_VIEW && e->u.ref.has_subs) return element(f, e, v.view, other);
+  if (v.kind == NEO_VAL_VIEW && e->u.ref.has_subs)
+    return element(f, e, v.view, other);
   if (v.kind == NEO_VAL_VIEW)
     return v.view.rank == 0 ? neo_view_load(f, v.view, e->span) : bare(f, e, &v.view);
-  if (v.kind != NEO_VAL_POISON && e->u.ref.has_subs) v = scalar_subs(f, e, v);
+  if (v.kind != NEO_VAL_POISON && e->u.ref.has_subs)
+    v = scalar_subs(f, e, v);
   return scalar_use(f, v);
 }
 
@@ -295,7 +337,8 @@ neo_val neo_lower_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *o
 static neo_val slice(neo_frame *f, const neo_ast_expr *e, neo_view v) {
   neo_expr sub[NEO_MAX_RANK] = {{0}};
   neo_span at[NEO_MAX_RANK] = {0};
-  if (!lower_subs(f, e, &v, true, sub, at)) return neo_val_poison();
+  if (!lower_subs(f, e, &v, true, sub, at))
+    return neo_val_poison();
   neo_view y = with_subs(v, sub);
   return check_subs(f, &v, &y, at) ? neo_val_view(y) : neo_val_poison();
 }
@@ -303,11 +346,14 @@ static neo_val slice(neo_frame *f, const neo_ast_expr *e, neo_view v) {
 neo_val neo_lower_view(neo_frame *f, const neo_ast_expr *e) {
   neo_sym *fn;
   bool found;
-  if (e->kind != NEO_AST_REF) return neo_check_expr(f, e);
+  if (e->kind != NEO_AST_REF)
+    return neo_check_expr(f, e);
   bare_index(f, e, &found);
-  if (found || (e->u.ref.has_args && !neo_call_is(f->in, e, &fn))) return neo_check_expr(f, e);
+  if (found || (e->u.ref.has_args && !neo_call_is(f->in, e, &fn)))
+    return neo_check_expr(f, e);
   neo_val v = neo_lower_base(f, e, false);
-  if (v.kind == NEO_VAL_VIEW && e->u.ref.has_subs) return slice(f, e, v.view);
+  if (v.kind == NEO_VAL_VIEW && e->u.ref.has_subs)
+    return slice(f, e, v.view);
   if (v.kind != NEO_VAL_POISON && v.kind != NEO_VAL_VIEW && e->u.ref.has_subs)
     return scalar_subs(f, e, v);
   return v;

@@ -2,8 +2,8 @@
  *
  * A round is checked as a copy of the instance with a scope and names of its own. What it declares
  * (param, state) is one tensor for all rounds, with the round as its first dimension. */
-#include "frontend/check.h"
 #include "base/hash.h"
+#include "frontend/check.h"
 
 typedef struct {
   const neo_ast_name *name;
@@ -12,7 +12,7 @@ typedef struct {
 
 struct neo_rounds {
   const neo_ast_stmt *s;
-  uint32_t n;                     /* carries */
+  uint32_t n; /* carries */
   const char *name[NEO_MAX_RESULTS], *target[NEO_MAX_RESULTS];
   neo_val now[NEO_MAX_RESULTS], next[NEO_MAX_RESULTS];
   const char *prefix[NEO_MAX_RESULTS];
@@ -31,7 +31,8 @@ static void poison_targets(neo_inst *in, const neo_ast_stmt *s) {
 
 static int carry_of(const struct neo_rounds *r, const char *name) {
   for (uint32_t k = 0; k < r->n; k++)
-    if (r->name[k] == name) return (int)k;
+    if (r->name[k] == name)
+      return (int)k;
   return -1;
 }
 
@@ -44,8 +45,8 @@ static void next_one(neo_inst *in, const neo_ast_bind *b) {
     r->failed = true;
     return;
   }
-  const char *full = r->last && r->target[k] ? r->target[k]
-                                             : neo_fe_join(in->fe, in->prefix, r->name[k]);
+  const char *full =
+      r->last && r->target[k] ? r->target[k] : neo_fe_join(in->fe, in->prefix, r->name[k]);
   r->is_next[k] = true;
   r->where[k] = b->span;
   r->next[k] = neo_define_any(in, &b->var, b->value, full, true, &r->prefix[k]);
@@ -56,18 +57,21 @@ void neo_check_next(neo_inst *in, const neo_ast_stmt *s) {
     NEO_ERR(in, s->word, MISPLACED, "next", "inside repeat");
     return;
   }
-  for (uint32_t k = 0; k < s->u.binds.n; k++) next_one(in, &s->u.binds.at[k]);
+  for (uint32_t k = 0; k < s->u.binds.n; k++)
+    next_one(in, &s->u.binds.at[k]);
 }
 
 static void collect_one(neo_inst *in, const neo_ast_name *name) {
   struct neo_rounds *r = in->repeat;
   uint32_t k = 0;
-  while (k < r->n_collected && r->collect[k].name->text != name->text) k++;
+  while (k < r->n_collected && r->collect[k].name->text != name->text)
+    k++;
   if (k == NEO_MAX_RESULTS) {
     r->failed = true;
     return;
   }
-  if (k == r->n_collected) r->collect[r->n_collected++] = (collected){.name = name};
+  if (k == r->n_collected)
+    r->collect[r->n_collected++] = (collected){.name = name};
   neo_ast_path path = {(neo_ast_name *)name, 1, name->span};
   neo_sym *s = neo_path_find(in, &path, false);
   neo_val v = s && s->kind == NEO_SYM_VALUE ? s->value : neo_val_poison();
@@ -79,7 +83,8 @@ void neo_check_collect(neo_inst *in, const neo_ast_stmt *s) {
     NEO_ERR(in, s->word, MISPLACED, "collect", "inside repeat");
     return;
   }
-  for (uint32_t k = 0; k < s->u.names.n; k++) collect_one(in, &s->u.names.at[k]);
+  for (uint32_t k = 0; k < s->u.names.n; k++)
+    collect_one(in, &s->u.names.at[k]);
 }
 
 /* ---- rounds */
@@ -87,7 +92,8 @@ void neo_check_collect(neo_inst *in, const neo_ast_stmt *s) {
 static bool same_shape(neo_fe *fe, const neo_val *a, const neo_val *b) {
   bool scalar = (a->kind != NEO_VAL_VIEW || a->view.rank == 0) &&
                 (b->kind != NEO_VAL_VIEW || b->view.rank == 0);
-  if (a->kind != NEO_VAL_VIEW || b->kind != NEO_VAL_VIEW) return scalar;
+  if (a->kind != NEO_VAL_VIEW || b->kind != NEO_VAL_VIEW)
+    return scalar;
   bool same = a->view.rank == b->view.rank;
   for (uint32_t k = 0; same && k < a->view.rank; k++)
     same = neo_size_equal(fe, neo_view_extent(fe, &a->view, k), neo_view_extent(fe, &b->view, k));
@@ -102,7 +108,8 @@ static void start_carries(neo_inst *in, struct neo_rounds *r) {
     const char *full = neo_fe_join(in->fe, target, b->var.name.text);
     r->name[k] = b->var.name.text;
     r->now[k] = neo_define_any(in, &b->var, b->value, full, false, &r->prefix[k]);
-    if (r->now[k].kind == NEO_VAL_POISON) r->failed = true;
+    if (r->now[k].kind == NEO_VAL_POISON)
+      r->failed = true;
   }
 }
 
@@ -118,19 +125,26 @@ static neo_inst *round_instance(neo_inst *in, struct neo_rounds *r, const char *
   x->n_results = 0;
   x->repeat = r;
   x->round[x->n_rounds++] = (neo_round){region, at, count};
-  neo_scope_add(x, x->scope, (neo_sym){.kind = NEO_SYM_ROUND, .name = g->index.text,
-                                       .span = g->index.span, .round = x->n_rounds - 1});
+  neo_scope_add(x, x->scope,
+                (neo_sym){.kind = NEO_SYM_ROUND,
+                          .name = g->index.text,
+                          .span = g->index.span,
+                          .round = x->n_rounds - 1});
   for (uint32_t k = 0; k < r->n; k++)
     neo_scope_add(x, x->scope,
-                  (neo_sym){.kind = NEO_SYM_VALUE, .name = r->name[k], .value = r->now[k],
-                            .span = g->from.at[k].var.name.span, .prefix = r->prefix[k]});
+                  (neo_sym){.kind = NEO_SYM_VALUE,
+                            .name = r->name[k],
+                            .value = r->now[k],
+                            .span = g->from.at[k].var.name.span,
+                            .prefix = r->prefix[k]});
   x->scope = neo_scope_new(in->fe, x->scope); /* the block may hide them */
   return x;
 }
 
 static void finish_round(neo_inst *in, struct neo_rounds *r) {
   for (uint32_t k = 0; k < r->n; k++) {
-    if (!r->is_next[k]) continue;
+    if (!r->is_next[k])
+      continue;
     r->is_next[k] = false;
     if (r->next[k].kind == NEO_VAL_POISON) {
       r->failed = true;
@@ -146,7 +160,8 @@ static void finish_round(neo_inst *in, struct neo_rounds *r) {
 static uint32_t region_number(neo_inst *in, const neo_ast_stmt *s) {
   uint64_t known, outer = in->n_rounds ? in->round[in->n_rounds - 1].region : 0;
   uint64_t key = neo_hash_mix((uint64_t)s->span << 32 | outer, neo_hash_mix(1, outer));
-  if (neo_map_get(&in->fe->regions, key, &known)) return (uint32_t)known;
+  if (neo_map_get(&in->fe->regions, key, &known))
+    return (uint32_t)known;
   neo_map_set(&in->fe->regions, key, in->fe->regions.n + 1);
   return (uint32_t)in->fe->regions.n;
 }
@@ -175,7 +190,8 @@ static neo_frame *round_frame(neo_inst *in, const neo_view *v, neo_expr *e, neo_
   uint32_t n = 0;
   neo_frame_init(f, in, in->prefix);
   for (uint32_t d = 0; d < w.n; d++) {
-    if (w.index[d].i) continue;
+    if (w.index[d].i)
+      continue;
     const char *name = neo_arena_printf(f->fe->arena, "d%d", (int)n++);
     neo_axis_rec rec = {neo_name_of(f->fe->names, name), neo_const_int(f->m, NEO_I64_T, 0),
                         neo_tensor_extent(f->m, w.tensor, d), at};
@@ -195,7 +211,8 @@ static neo_val stack(neo_inst *in, const collected *c, int64_t count, const char
     neo_val v = (size_t)l < c->at.n ? c->at.at[l] : neo_val_poison();
     if (v.kind == NEO_VAL_LIT || v.kind == NEO_VAL_EXPR)
       v = neo_define_copy(in, v, full, c->name->span);
-    if (v.kind != NEO_VAL_VIEW) return neo_val_poison();
+    if (v.kind != NEO_VAL_VIEW)
+      return neo_val_poison();
     if (l > 0 && !same_shape(fe, &c->at.at[0], &v)) {
       NEO_ERR(in, c->name->span, NEXT_SHAPE, c->name->text);
       return neo_val_poison();
@@ -204,16 +221,22 @@ static neo_val stack(neo_inst *in, const collected *c, int64_t count, const char
     if (l == 0) {
       neo_tensor_rec rec = *neo_tensor_at(fe->m, v.view.tensor);
       extent[0] = neo_const_int(fe->m, NEO_I64_T, count);
-      for (uint32_t k = 0; k < f->n_out; k++) extent[k + 1] = f->axis[k].hi;
-      t = neo_tensor_make(in, (neo_tensor_rec){.role = NEO_ROLE_TEMP, .type = rec.type,
-                                               .bound = rec.bound, .span = c->name->span},
-                          extent, f->n_out + 1, neo_fe_unique(fe, full));
-      if (!t.i) return neo_val_poison();
+      for (uint32_t k = 0; k < f->n_out; k++)
+        extent[k + 1] = f->axis[k].hi;
+      t = neo_tensor_make(
+          in,
+          (neo_tensor_rec){
+              .role = NEO_ROLE_TEMP, .type = rec.type, .bound = rec.bound, .span = c->name->span},
+          extent, f->n_out + 1, neo_fe_unique(fe, full));
+      if (!t.i)
+        return neo_val_poison();
       y = neo_view_whole(fe->m, t);
-      for (uint32_t k = 0; k < in->n_ambient; k++) y.index[k + 1] = neo_axis_ref(fe->m, k);
+      for (uint32_t k = 0; k < in->n_ambient; k++)
+        y.index[k + 1] = neo_axis_ref(fe->m, k);
       y.rank -= in->n_ambient;
     }
-    if (!neo_fe_spend(fe, in, c->name->span)) return neo_val_poison();
+    if (!neo_fe_spend(fe, in, c->name->span))
+      return neo_val_poison();
     neo_define_piece(f, t, e, c->name->span, true, &l, 1);
   }
   return t.i ? neo_val_view(y) : neo_val_poison();
@@ -222,18 +245,17 @@ static neo_val stack(neo_inst *in, const collected *c, int64_t count, const char
 static void bind_results(neo_inst *in, struct neo_rounds *r, int64_t count) {
   uint32_t n = r->s->u.define.more.n + 1;
   if (n != r->n + r->n_collected) {
-    NEO_ERR(in, r->s->u.define.region->word, RESULT_COUNT, "repeat",
-            (int)(r->n + r->n_collected), (int)n);
+    NEO_ERR(in, r->s->u.define.region->word, RESULT_COUNT, "repeat", (int)(r->n + r->n_collected),
+            (int)n);
     poison_targets(in, r->s);
     return;
   }
   for (uint32_t k = 0; k < n; k++) {
     const neo_ast_name *name = neo_define_target(r->s, k);
     bool carry = k < r->n;
-    neo_val v = carry ? r->now[k] : stack(in, &r->collect[k - r->n], count,
-                                          neo_inst_full(in, name->text));
-    neo_define_bind(in, name, v,
-                    neo_fe_join(in->fe, in->prefix, r->s->u.define.target.name.text));
+    neo_val v =
+        carry ? r->now[k] : stack(in, &r->collect[k - r->n], count, neo_inst_full(in, name->text));
+    neo_define_bind(in, name, v, neo_fe_join(in->fe, in->prefix, r->s->u.define.target.name.text));
   }
 }
 
@@ -243,27 +265,35 @@ static void check_repeat(neo_inst *in, const neo_ast_stmt *s) {
   int64_t count;
   r->s = s;
   r->n = g->from.n;
-  if (!neo_size_int(in, g->extent, &count)) r->failed = true;
+  if (!neo_size_int(in, g->extent, &count))
+    r->failed = true;
   else if (count < 1 || g->from.n > NEO_MAX_RESULTS || in->n_rounds == NEO_MAX_ROUNDS) {
     NEO_ERR(in, g->extent->span, REPEAT_COUNT, (long long)count, NEO_MAX_ROUNDS);
     r->failed = true;
   }
   for (uint32_t k = 0; k < r->n && k <= s->u.define.more.n && !r->failed; k++)
     r->target[k] = neo_inst_full(in, neo_define_target(s, k)->text);
-  if (!r->failed) start_carries(in, r);
-  if (!r->failed) run_rounds(in, r, count);
-  if (r->failed) poison_targets(in, s);
-  else bind_results(in, r, count);
+  if (!r->failed)
+    start_carries(in, r);
+  if (!r->failed)
+    run_rounds(in, r, count);
+  if (r->failed)
+    poison_targets(in, s);
+  else
+    bind_results(in, r, count);
 }
 
 /* ---- case */
 
 static bool label_matches(const neo_ast_arm *a, neo_lit x) {
   const neo_ast_expr *e = a->label;
-  if (a->kind == NEO_AST_LABEL_ELSE) return true;
-  if (a->kind == NEO_AST_LABEL_BOOL) return x.kind == NEO_LIT_BOOL && (x.i != 0) == e->u.boolean;
+  if (a->kind == NEO_AST_LABEL_ELSE)
+    return true;
+  if (a->kind == NEO_AST_LABEL_BOOL)
+    return x.kind == NEO_LIT_BOOL && (x.i != 0) == e->u.boolean;
   bool minus = e->kind == NEO_AST_UNARY;
-  if (minus) e = e->u.unary.x;
+  if (minus)
+    e = e->u.unary.x;
   double y = minus ? -e->u.number.value : e->u.number.value;
   return x.kind != NEO_LIT_BOOL && x.f == y;
 }
@@ -272,7 +302,8 @@ static bool case_value(neo_inst *in, const neo_ast_region *g, neo_lit *x) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
   neo_frame_init(f, in, in->prefix);
   neo_val v = neo_val_known(f, neo_check_expr(f, g->cond));
-  if (v.kind == NEO_VAL_POISON) return false;
+  if (v.kind == NEO_VAL_POISON)
+    return false;
   if (v.kind == NEO_VAL_LIT) {
     *x = v.lit;
     return true;
@@ -289,7 +320,8 @@ static void run_arm(neo_inst *in, const neo_ast_stmt *s, const neo_ast_arm *a) {
   for (uint32_t k = 0; k <= s->u.define.more.n; k++) {
     const neo_ast_name *name = neo_define_target(s, k);
     neo_sym *found = neo_scope_own(own, name->text);
-    if (!found) NEO_ERR(in, a->span, RESULT_UNDEFINED, name->text);
+    if (!found)
+      NEO_ERR(in, a->span, RESULT_UNDEFINED, name->text);
     bool value = found && found->kind == NEO_SYM_VALUE;
     neo_define_bind(in, name, value ? found->value : neo_val_poison(),
                     value ? found->prefix : NULL);
@@ -305,8 +337,8 @@ static void check_case(neo_inst *in, const neo_ast_stmt *s) {
         run_arm(in, s, &g->arms.at[k]);
         return;
       }
-    NEO_ERR(in, g->word, CASE_NO_ARM, neo_val_text(in->fe, &(neo_val){.kind = NEO_VAL_LIT,
-                                                                      .lit = x}));
+    NEO_ERR(in, g->word, CASE_NO_ARM,
+            neo_val_text(in->fe, &(neo_val){.kind = NEO_VAL_LIT, .lit = x}));
   }
   poison_targets(in, s);
 }
@@ -314,12 +346,15 @@ static void check_case(neo_inst *in, const neo_ast_stmt *s) {
 void neo_check_region(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_region *g = s->u.define.region;
   bool later = g->kind == NEO_AST_SCAN || g->kind == NEO_AST_WHILE;
-  if (later) NEO_ERR(in, g->word, UNSUPPORTED, g->kind == NEO_AST_SCAN ? "scan" : "while");
+  if (later)
+    NEO_ERR(in, g->word, UNSUPPORTED, g->kind == NEO_AST_SCAN ? "scan" : "while");
   if (later || !neo_fe_enter(in->fe, in, g->word, NEO_CALL_DEPTH)) {
     poison_targets(in, s);
     return;
   }
-  if (g->kind == NEO_AST_REPEAT) check_repeat(in, s);
-  else check_case(in, s);
+  if (g->kind == NEO_AST_REPEAT)
+    check_repeat(in, s);
+  else
+    check_case(in, s);
   neo_fe_leave(in->fe, NEO_CALL_DEPTH);
 }

@@ -27,7 +27,9 @@ neo_scope *neo_scope_new(neo_fe *fe, neo_scope *parent) {
   return s;
 }
 
-static uint64_t key_of(const char *name) { return (uint64_t)(uintptr_t)name; }
+static uint64_t key_of(const char *name) {
+  return (uint64_t)(uintptr_t)name;
+}
 
 neo_sym *neo_scope_own(const neo_scope *s, const char *name) {
   uint64_t k;
@@ -37,7 +39,8 @@ neo_sym *neo_scope_own(const neo_scope *s, const char *name) {
 neo_sym *neo_scope_find(const neo_scope *s, const char *name) {
   for (; s; s = s->parent) {
     neo_sym *found = neo_scope_own(s, name);
-    if (found) return found;
+    if (found)
+      return found;
   }
   return NULL;
 }
@@ -61,7 +64,8 @@ neo_sym *neo_scope_add(const neo_inst *in, neo_scope *s, neo_sym sym) {
 }
 
 void neo_scope_poison(const neo_inst *in, const neo_ast_name *name) {
-  if (!name->text || neo_scope_own(in->scope, name->text)) return;
+  if (!name->text || neo_scope_own(in->scope, name->text))
+    return;
   neo_scope_add(in, in->scope,
                 (neo_sym){.kind = NEO_SYM_POISON, .name = name->text, .span = name->span});
 }
@@ -73,7 +77,8 @@ const char *neo_fe_intern(neo_fe *fe, const char *text) {
 }
 
 const char *neo_fe_join(neo_fe *fe, const char *prefix, const char *name) {
-  if (!prefix[0]) return neo_fe_intern(fe, name);
+  if (!prefix[0])
+    return neo_fe_intern(fe, name);
   return neo_fe_intern(fe, neo_arena_printf(fe->arena, "%s.%s", prefix, name));
 }
 
@@ -87,7 +92,8 @@ static const char *unique_in(neo_fe *fe, neo_map *taken, const char *name) {
   }
   for (uint64_t k = count + 1;; k++) {
     const char *next = neo_fe_intern(fe, neo_arena_printf(fe->arena, "%s%d", name, (int)k));
-    if (neo_map_get(taken, key_of(next), NULL)) continue;
+    if (neo_map_get(taken, key_of(next), NULL))
+      continue;
     neo_map_set(taken, key_of(full), k);
     neo_map_set(taken, key_of(next), 1);
     return next;
@@ -113,7 +119,8 @@ neo_inst *neo_inst_new(neo_fe *fe, neo_scope *scope, const char *prefix) {
 
 const char *neo_inst_full(const neo_inst *in, const char *name) {
   for (uint32_t k = 0; k < in->n_results; k++)
-    if (in->result[k] == name && in->result_full[k]) return in->result_full[k];
+    if (in->result[k] == name && in->result_full[k])
+      return in->result_full[k];
   return neo_fe_join(in->fe, in->prefix, name);
 }
 
@@ -126,9 +133,11 @@ typedef struct {
 
 static void guess_name(guess *g, const char *candidate) {
   int limit = g->distance - 1;
-  if (limit < 1 || candidate[0] == '.') return;
+  if (limit < 1 || candidate[0] == '.')
+    return;
   int d = neo_str_distance(g->name, candidate, limit);
-  if (d > limit || (size_t)d >= strlen(g->name)) return;
+  if (d > limit || (size_t)d >= strlen(g->name))
+    return;
   g->best = candidate;
   g->distance = d;
 }
@@ -136,17 +145,21 @@ static void guess_name(guess *g, const char *candidate) {
 static void guess_scope(guess *g, const neo_scope *s) {
   for (; s; s = s->parent)
     for (size_t k = 0; k < s->syms.n; k++)
-      if (s->syms.at[k]->kind != NEO_SYM_POISON) guess_name(g, s->syms.at[k]->name);
+      if (s->syms.at[k]->kind != NEO_SYM_POISON)
+        guess_name(g, s->syms.at[k]->name);
 }
 
 int neo_name_unknown(neo_inst *in, neo_span at, const char *name, const neo_frame *f) {
   guess g = {name, NULL, 3};
   int h = NEO_ERR(in, at, NAME_UNKNOWN, name);
   for (uint32_t k = 0; f && k < f->n_axes; k++)
-    if (f->axis_name[k]) guess_name(&g, f->axis_name[k]);
+    if (f->axis_name[k])
+      guess_name(&g, f->axis_name[k]);
   guess_scope(&g, in->scope);
-  for (uint32_t k = 0; neo_builtin_name(k); k++) guess_name(&g, neo_builtin_name(k));
-  if (g.best) neo_diag_help(in->fe->diags, h, "did you mean '%s'?", g.best);
+  for (uint32_t k = 0; neo_builtin_name(k); k++)
+    guess_name(&g, neo_builtin_name(k));
+  if (g.best)
+    neo_diag_help(in->fe->diags, h, "did you mean '%s'?", g.best);
   return h;
 }
 
@@ -154,14 +167,16 @@ static void member_unknown(neo_inst *in, neo_span at, const char *name, const ne
   guess g = {name, NULL, 3};
   int h = NEO_ERR(in, at, NAME_UNKNOWN, name);
   guess_scope(&g, s);
-  if (g.best) neo_diag_help(in->fe->diags, h, "did you mean '%s'?", g.best);
+  if (g.best)
+    neo_diag_help(in->fe->diags, h, "did you mean '%s'?", g.best);
 }
 
 /* ---- paths */
 
 const char *neo_path_text(neo_fe *fe, const neo_ast_path *path) {
   const char *text = path->at[0].text;
-  for (uint32_t k = 1; k < path->n; k++) text = neo_fe_join(fe, text, path->at[k].text);
+  for (uint32_t k = 1; k < path->n; k++)
+    text = neo_fe_join(fe, text, path->at[k].text);
   return neo_fe_intern(fe, text);
 }
 
@@ -169,11 +184,13 @@ const char *neo_path_text(neo_fe *fe, const neo_ast_path *path) {
 static neo_sym *owned_symbol(neo_inst *in, const char *full) {
   uint64_t at;
   neo_fe *fe = in->fe;
-  if (!neo_map_get(&fe->owned, key_of(full), &at)) return NULL;
+  if (!neo_map_get(&fe->owned, key_of(full), &at))
+    return NULL;
   const neo_owned *o = &fe->owned_at.at[at - 1];
   neo_view v = neo_view_whole(fe->m, o->tensor);
   for (uint32_t k = 0; k < o->n_rounds && k < in->n_rounds; k++) {
-    if (o->region[k] != in->round[k].region) break;
+    if (o->region[k] != in->round[k].region)
+      break;
     v.index[k] = neo_const_int(fe->m, NEO_I64_T, in->round[k].at);
     v.rank--;
   }
@@ -188,16 +205,19 @@ static void guess_owned(neo_inst *in, neo_span at, const char *full) {
   for (size_t k = 0; k < in->fe->owned_at.n; k++)
     guess_name(&g, neo_name_text(in->fe->names,
                                  neo_tensor_at(in->fe->m, in->fe->owned_at.at[k].tensor)->name));
-  if (g.best) neo_diag_help(in->fe->diags, h, "did you mean '%s'?", g.best);
+  if (g.best)
+    neo_diag_help(in->fe->diags, h, "did you mean '%s'?", g.best);
 }
 
 /* h.W, h.dense.W: what the call that defines h owns. */
 static neo_sym *owned_find(neo_inst *in, const neo_sym *first, const neo_ast_path *path,
                            bool quiet) {
   const char *full = first->prefix;
-  for (uint32_t k = 1; k < path->n; k++) full = neo_fe_join(in->fe, full, path->at[k].text);
+  for (uint32_t k = 1; k < path->n; k++)
+    full = neo_fe_join(in->fe, full, path->at[k].text);
   neo_sym *s = owned_symbol(in, full);
-  if (!s && !quiet) guess_owned(in, path->span, full);
+  if (!s && !quiet)
+    guess_owned(in, path->span, full);
   return s;
 }
 
@@ -205,18 +225,25 @@ neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet) {
   neo_sym *s = neo_scope_find(in->scope, path->at[0].text);
   if (!s && path->n > 1) {
     neo_sym *o = owned_symbol(in, neo_fe_join(in->fe, in->prefix, neo_path_text(in->fe, path)));
-    if (o) return o;
+    if (o)
+      return o;
   }
-  if (!s && !quiet) neo_name_unknown(in, path->at[0].span, path->at[0].text, NULL);
-  if (!s || path->n == 1 || s->kind == NEO_SYM_POISON) return s;
+  if (!s && !quiet)
+    neo_name_unknown(in, path->at[0].span, path->at[0].text, NULL);
+  if (!s || path->n == 1 || s->kind == NEO_SYM_POISON)
+    return s;
   if (s->kind == NEO_SYM_MODULE) {
     neo_sym *member = neo_scope_own(s->scope, path->at[1].text);
-    if (!member && !quiet) member_unknown(in, path->at[1].span, path->at[1].text, s->scope);
-    if (member && path->n > 2 && !quiet) guess_owned(in, path->span, neo_path_text(in->fe, path));
+    if (!member && !quiet)
+      member_unknown(in, path->at[1].span, path->at[1].text, s->scope);
+    if (member && path->n > 2 && !quiet)
+      guess_owned(in, path->span, neo_path_text(in->fe, path));
     return path->n > 2 ? NULL : member;
   }
-  if (s->prefix) return owned_find(in, s, path, quiet);
-  if (!quiet) guess_owned(in, path->span, neo_path_text(in->fe, path));
+  if (s->prefix)
+    return owned_find(in, s, path, quiet);
+  if (!quiet)
+    guess_owned(in, path->span, neo_path_text(in->fe, path));
   return NULL;
 }
 
@@ -227,17 +254,22 @@ bool neo_fe_enter(neo_fe *fe, const neo_inst *in, neo_span at, uint32_t cost) {
     fe->depth += cost;
     return true;
   }
-  if (!fe->exhausted) NEO_ERR(in, at, CALLS_TOO_DEEP, NEO_MAX_DEPTH / NEO_CALL_DEPTH);
+  if (!fe->exhausted)
+    NEO_ERR(in, at, CALLS_TOO_DEEP, NEO_MAX_DEPTH / NEO_CALL_DEPTH);
   fe->exhausted = true;
   return false;
 }
 
-void neo_fe_leave(neo_fe *fe, uint32_t cost) { fe->depth -= cost; }
+void neo_fe_leave(neo_fe *fe, uint32_t cost) {
+  fe->depth -= cost;
+}
 
 bool neo_fe_spend(neo_fe *fe, const neo_inst *in, neo_span at) {
-  if (fe->exhausted) return false;
+  if (fe->exhausted)
+    return false;
   bool nodes = fe->m->nodes.n > (size_t)fe->limit * 100;
-  if (++fe->spent <= fe->limit && !nodes) return true;
+  if (++fe->spent <= fe->limit && !nodes)
+    return true;
   fe->exhausted = true;
   int h = NEO_ERR(in, at, PROGRAM_TOO_LARGE, fe->limit);
   neo_diag_help(fe->diags, h, "a call or a round of repeat is checked anew each time");

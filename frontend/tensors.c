@@ -1,6 +1,6 @@
 /* Declarations: input, param, state; what a tensor must be. */
-#include "frontend/check.h"
 #include "base/hash.h"
+#include "frontend/check.h"
 
 static const int64_t max_elements = (int64_t)1 << 40;
 
@@ -27,12 +27,14 @@ static bool too_large(neo_inst *in, const neo_expr *extent, uint32_t n, neo_span
   int64_t elements = 1;
   for (uint32_t k = 0; k < n; k++) {
     int64_t x;
-    if (negative(in, extent[k], at)) return true;
+    if (negative(in, extent[k], at))
+      return true;
     bool known = neo_size_max(in->fe, extent[k], &x);
     bool large = !known || x > max_elements ||
                  __builtin_mul_overflow(elements, x > 0 ? x : 1, &elements) ||
                  elements > max_elements;
-    if (!large) continue;
+    if (!large)
+      continue;
     NEO_ERR(in, at, TENSOR_TOO_LARGE, 40);
     return true;
   }
@@ -47,8 +49,10 @@ neo_tensor neo_tensor_make(neo_inst *in, neo_tensor_rec rec, const neo_expr *ext
     NEO_ERR(in, rec.span, RANK_TOO_LARGE, (int)n, NEO_MAX_RANK);
     return none;
   }
-  if (too_large(in, extent, n, rec.span)) return none;
-  for (uint32_t k = 0; k < n; k++) list[k] = extent[k].i;
+  if (too_large(in, extent, n, rec.span))
+    return none;
+  for (uint32_t k = 0; k < n; k++)
+    list[k] = extent[k].i;
   rec.extent = neo_list_new(in->fe->m, list, n);
   rec.name = neo_name_of(in->fe->names, full);
   return neo_tensor_add(in->fe->m, rec);
@@ -107,7 +111,8 @@ typedef struct {
 static void look_read(void *ctx, neo_expr e) {
   init_reads *r = ctx;
   const neo_node *n = neo_expr_node(r->m, e);
-  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) return;
+  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+    return;
   if (neo_tensor_at(r->m, (neo_tensor){n->attr})->role != NEO_ROLE_CONST)
     r->bad = (neo_tensor){n->attr};
 }
@@ -117,10 +122,11 @@ static bool init_is_closed(neo_frame *f, neo_expr e, neo_span at) {
   neo_expr_visit(f->m, e, look_read, &r);
   for (uint32_t k = 0; k < f->kept.n_body; k++)
     neo_expr_visit(f->m, f->kept.body[k], look_read, &r);
-  bool ambient = f->in->n_ambient &&
-                 (f->kept.set ||
-                  (neo_expr_axes(f->m, e) & (((uint64_t)1 << f->in->n_ambient) - 1)) != 0);
-  if (!r.bad.i && !ambient) return true;
+  bool ambient =
+      f->in->n_ambient &&
+      (f->kept.set || (neo_expr_axes(f->m, e) & (((uint64_t)1 << f->in->n_ambient) - 1)) != 0);
+  if (!r.bad.i && !ambient)
+    return true;
   if (r.bad.i)
     NEO_ERR(f->in, at, INIT_READS, neo_name_text(f->fe->names, neo_tensor_at(f->m, r.bad)->name));
   else
@@ -129,12 +135,13 @@ static bool init_is_closed(neo_frame *f, neo_expr e, neo_span at) {
 }
 
 /* Axes of a declaration in a frame of its own: ambient (unused), rounds, dimensions. */
-static void push_declared(neo_frame *f, const neo_expr *extent, const char *const *name,
-                          uint32_t n, neo_span span) {
+static void push_declared(neo_frame *f, const neo_expr *extent, const char *const *name, uint32_t n,
+                          neo_span span) {
   for (uint32_t k = 0; k < n; k++) {
     const char *shown = name[k] ? name[k] : neo_arena_printf(f->fe->arena, "d%d", (int)k);
-    neo_frame_push(f, name[k], (neo_axis_rec){neo_name_of(f->fe->names, shown),
-                                              neo_const_int(f->m, NEO_I64_T, 0), extent[k], span});
+    neo_frame_push(f, name[k],
+                   (neo_axis_rec){neo_name_of(f->fe->names, shown),
+                                  neo_const_int(f->m, NEO_I64_T, 0), extent[k], span});
   }
   f->n_out = f->n_axes;
 }
@@ -143,7 +150,8 @@ static void push_declared(neo_frame *f, const neo_expr *extent, const char *cons
 static neo_expr drop_ambient(neo_frame *f, neo_expr e) {
   neo_expr by[NEO_MAX_AXES] = {{0}};
   uint32_t n = f->in->n_ambient;
-  if (!n) return e;
+  if (!n)
+    return e;
   for (uint32_t k = n; k < f->n_out; k++) {
     by[k] = neo_axis_ref(f->m, k - n);
     f->axis[k - n] = f->axis[k];
@@ -161,13 +169,16 @@ static void initialise(neo_inst *in, neo_tensor t, const neo_ast_expr *value,
   neo_frame_init(f, in, neo_name_text(in->fe->names, neo_tensor_at(in->fe->m, t)->name));
   f->init = true;
   push_declared(f, extent, name, n, value->span);
-  if (!neo_ranges_pack(f, NULL, value, value->span)) return;
+  if (!neo_ranges_pack(f, NULL, value, value->span))
+    return;
   neo_ranges_infer(f, &none, value);
   neo_val v = neo_check_expr(f, value);
-  if (v.kind == NEO_VAL_POISON) return;
+  if (v.kind == NEO_VAL_POISON)
+    return;
   neo_expr e = v.kind == NEO_VAL_LIT ? neo_val_as(f, value->span, v, type)
                                      : neo_val_scalar(f, value->span, v);
-  if (!e.i || !init_is_closed(f, e, value->span)) return;
+  if (!e.i || !init_is_closed(f, e, value->span))
+    return;
   if (v.kind == NEO_VAL_EXPR && neo_expr_type(f->m, e) != type && !v.index) {
     neo_val_as(f, value->span, v, type);
     return;
@@ -180,11 +191,15 @@ static void initialise(neo_inst *in, neo_tensor t, const neo_ast_expr *value,
 /* ---- statements */
 
 static void bind_view(neo_inst *in, const neo_ast_name *name, neo_view v) {
-  neo_scope_add(in, in->scope, (neo_sym){.kind = NEO_SYM_VALUE, .name = name->text,
-                                         .span = name->span, .value = neo_val_view(v)});
+  neo_scope_add(
+      in, in->scope,
+      (neo_sym){
+          .kind = NEO_SYM_VALUE, .name = name->text, .span = name->span, .value = neo_val_view(v)});
 }
 
-static neo_type declared_type(const neo_ast_type *t) { return t->given ? t->type : NEO_F32_T; }
+static neo_type declared_type(const neo_ast_type *t) {
+  return t->given ? t->type : NEO_F32_T;
+}
 
 void neo_check_input(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_var *var = &s->u.decl.var;
@@ -205,13 +220,17 @@ void neo_check_input(neo_inst *in, const neo_ast_stmt *s) {
     neo_scope_poison(in, &var->name);
     return;
   }
-  neo_tensor_rec rec = {
-      .role = (uint8_t)(s->u.decl.value ? NEO_ROLE_SETTING : NEO_ROLE_INPUT),
-      .type = (uint8_t)declared_type(&var->type), .span = var->name.span, .bound = bound};
+  neo_tensor_rec rec = {.role = (uint8_t)(s->u.decl.value ? NEO_ROLE_SETTING : NEO_ROLE_INPUT),
+                        .type = (uint8_t)declared_type(&var->type),
+                        .span = var->name.span,
+                        .bound = bound};
   neo_tensor t = neo_tensor_make(in, rec, extent, n, neo_fe_unique(in->fe, var->name.text));
-  if (t.i && s->u.decl.value) initialise(in, t, s->u.decl.value, extent, name, n);
-  if (t.i) bind_view(in, &var->name, neo_view_whole(in->fe->m, t));
-  else neo_scope_poison(in, &var->name);
+  if (t.i && s->u.decl.value)
+    initialise(in, t, s->u.decl.value, extent, name, n);
+  if (t.i)
+    bind_view(in, &var->name, neo_view_whole(in->fe->m, t));
+  else
+    neo_scope_poison(in, &var->name);
 }
 
 static neo_view owned_view(const neo_inst *in, neo_tensor t) {
@@ -225,7 +244,8 @@ static neo_view owned_view(const neo_inst *in, neo_tensor t) {
 
 static bool same_rounds(const neo_inst *in, const neo_owned *o) {
   bool later = false;
-  for (uint32_t k = 0; k < in->n_rounds; k++) later = later || in->round[k].at > 0;
+  for (uint32_t k = 0; k < in->n_rounds; k++)
+    later = later || in->round[k].at > 0;
   bool same = later && o->n_rounds == in->n_rounds;
   for (uint32_t k = 0; same && k < in->n_rounds; k++)
     same = o->region[k] == in->round[k].region;
@@ -244,14 +264,17 @@ static neo_tensor of_earlier_round(neo_inst *in, const neo_ast_stmt *s, const ch
   uint64_t at;
   neo_tensor none = {0};
   *known = neo_map_get(&in->fe->declared, declared_key(s, full), &at);
-  if (!*known) return none;
+  if (!*known)
+    return none;
   const neo_owned *o = &in->fe->owned_at.at[at - 1];
   *known = same_rounds(in, o);
-  if (!*known) return none;
+  if (!*known)
+    return none;
   bool same = neo_tensor_rank(in->fe->m, o->tensor) == n;
   for (uint32_t k = 0; same && k < n; k++)
     same = neo_size_equal(in->fe, extent[k], neo_tensor_extent(in->fe->m, o->tensor, k));
-  if (same) return o->tensor;
+  if (same)
+    return o->tensor;
   NEO_ERR(in, var->span, ROUND_EXTENT, var->name.text);
   return none;
 }
@@ -273,13 +296,17 @@ static neo_tensor declare_owned(neo_inst *in, const neo_ast_stmt *s, const char 
       return (neo_tensor){0};
     }
   neo_tensor_rec rec = {.role = (uint8_t)(param ? NEO_ROLE_PARAM : NEO_ROLE_STATE),
-                        .type = (uint8_t)type, .span = var->name.span, .bound = bound};
+                        .type = (uint8_t)type,
+                        .span = var->name.span,
+                        .bound = bound};
   uint64_t key = declared_key(s, full);
   full = neo_fe_unique(in->fe, full);
   neo_tensor t = neo_tensor_make(in, rec, extent, n, full);
-  if (!t.i) return t;
+  if (!t.i)
+    return t;
   neo_owned o = {.tensor = t, .span = var->name.span, .n_rounds = in->n_rounds};
-  for (uint32_t k = 0; k < in->n_rounds; k++) o.region[k] = in->round[k].region;
+  for (uint32_t k = 0; k < in->n_rounds; k++)
+    o.region[k] = in->round[k].region;
   NEO_PUSH(in->fe->arena, &in->fe->owned_at, o);
   neo_map_set(&in->fe->owned, (uint64_t)(uintptr_t)full, in->fe->owned_at.n);
   neo_map_set(&in->fe->declared, key, in->fe->owned_at.n);
@@ -306,10 +333,13 @@ void neo_check_owned(neo_inst *in, const neo_ast_stmt *s) {
   neo_tensor t = {0};
   if (ok) {
     t = of_earlier_round(in, s, full, extent, n + r, &known);
-    if (!known) t = declare_owned(in, s, full, extent, name, n + r, bound);
+    if (!known)
+      t = declare_owned(in, s, full, extent, name, n + r, bound);
   }
-  if (t.i) bind_view(in, &var->name, owned_view(in, t));
-  else neo_scope_poison(in, &var->name);
+  if (t.i)
+    bind_view(in, &var->name, owned_view(in, t));
+  else
+    neo_scope_poison(in, &var->name);
 }
 
 /* A constant given by an expression over its indices: a definition that reads no input. */
@@ -320,15 +350,19 @@ neo_val neo_const_define(neo_inst *in, const neo_ast_stmt *s, const char *full) 
   const char *name[NEO_MAX_AXES];
   neo_wants none = {0};
   uint32_t n;
-  if (!neo_extents_eval(in, &var->axes, &n, extent, name)) return neo_val_poison();
+  if (!neo_extents_eval(in, &var->axes, &n, extent, name))
+    return neo_val_poison();
   neo_frame_init(f, in, full);
   push_declared(f, extent, name, n, var->span);
   neo_ranges_infer(f, &none, s->u.decl.value);
   neo_val v = neo_check_expr(f, s->u.decl.value);
-  if (v.kind == NEO_VAL_POISON) return v;
-  if (!neo_define_finish(f, var, s->u.decl.value->span, v, &e, &bound)) return neo_val_poison();
+  if (v.kind == NEO_VAL_POISON)
+    return v;
+  if (!neo_define_finish(f, var, s->u.decl.value->span, v, &e, &bound))
+    return neo_val_poison();
   neo_tensor t = neo_define_temp(f, full, neo_expr_type(f->m, e), bound, var->name.span);
-  if (!t.i) return neo_val_poison();
+  if (!t.i)
+    return neo_val_poison();
   neo_define_piece(f, t, e, s->u.decl.value->span, true, NULL, 0);
   return neo_val_view(neo_view_ambient(in, t, n));
 }

@@ -38,11 +38,14 @@ static const char *tensor_name(neo_fe *fe, neo_tensor t) {
 
 static bool loss_of(neo_inst *in, const neo_ast_path *path, neo_tensor *t) {
   neo_sym *s = neo_path_find(in, path, false);
-  if (!s || s->kind == NEO_SYM_POISON) return false;
+  if (!s || s->kind == NEO_SYM_POISON)
+    return false;
   bool scalar = s->kind == NEO_SYM_VALUE && s->value.kind == NEO_VAL_VIEW &&
                 s->value.view.rank == 0 && neo_view_is_whole(&s->value.view);
-  if (scalar) *t = s->value.view.tensor;
-  if (scalar && neo_type_is_float((neo_type)neo_tensor_at(in->fe->m, *t)->type)) return true;
+  if (scalar)
+    *t = s->value.view.tensor;
+  if (scalar && neo_type_is_float((neo_type)neo_tensor_at(in->fe->m, *t)->type))
+    return true;
   int h = NEO_ERR(in, path->span, LOSS_NOT_SCALAR, neo_path_text(in->fe, path));
   neo_fe_note_place(in->fe, h, "it is defined", s->span);
   return false;
@@ -51,9 +54,11 @@ static bool loss_of(neo_inst *in, const neo_ast_path *path, neo_tensor *t) {
 /* ---- which parameters */
 
 static bool part_matches(const char *want, const char *have, size_t n) {
-  if (!want) return true;
+  if (!want)
+    return true;
   for (size_t k = 0; k < n; k++)
-    if (want[k] != have[k]) return false;
+    if (want[k] != have[k])
+      return false;
   return want[n] == '\0';
 }
 
@@ -62,10 +67,14 @@ static bool part_matches(const char *want, const char *have, size_t n) {
 static bool matches(const neo_ast_pattern *p, const char *name) {
   for (uint32_t k = 0; k < p->parts.n; k++) {
     size_t n = 0;
-    if (!name) return false;
-    while (name[n] && name[n] != '.') n++;
-    if (!part_matches(p->parts.at[k].text, name, n)) return false;
-    if (k + 1 == p->parts.n) return true;
+    if (!name)
+      return false;
+    while (name[n] && name[n] != '.')
+      n++;
+    if (!part_matches(p->parts.at[k].text, name, n))
+      return false;
+    if (k + 1 == p->parts.n)
+      return true;
     name = name[n] ? name + n + 1 : NULL;
   }
   return true;
@@ -74,9 +83,11 @@ static bool matches(const neo_ast_pattern *p, const char *name) {
 static bool named(trainer *t, const neo_ast_stmt *s, neo_tensor param, bool *used) {
   bool found = false;
   for (uint32_t k = 0; k < s->u.train.patterns.n; k++) {
-    if (!matches(&s->u.train.patterns.at[k], tensor_name(t->fe, param))) continue;
+    if (!matches(&s->u.train.patterns.at[k], tensor_name(t->fe, param)))
+      continue;
     found = true;
-    if (used) used[k] = true;
+    if (used)
+      used[k] = true;
   }
   return found;
 }
@@ -91,7 +102,8 @@ static bool others_name(trainer *t, const neo_ast_stmt *s, neo_tensor param) {
 }
 
 static bool takes(trainer *t, const neo_ast_stmt *s, neo_tensor param, bool *used) {
-  if (s->u.train.patterns.n == 0) return !others_name(t, s, param);
+  if (s->u.train.patterns.n == 0)
+    return !others_name(t, s, param);
   bool is_named = named(t, s, param, used);
   return s->u.train.except ? !is_named && !others_name(t, s, param) : is_named;
 }
@@ -106,8 +118,10 @@ static void choose_params(trainer *t, trained *p, const bool *reached) {
   bool *used = NEO_NEW_ARRAY(t->fe->arena, bool, p->s->u.train.patterns.n + 1);
   for (uint32_t k = 1; k < t->fe->m->tensors.n; k++) {
     neo_tensor param = {k};
-    if (neo_tensor_at(t->fe->m, param)->role != NEO_ROLE_PARAM || !reached[k]) continue;
-    if (!takes(t, p->s, param, used)) continue;
+    if (neo_tensor_at(t->fe->m, param)->role != NEO_ROLE_PARAM || !reached[k])
+      continue;
+    if (!takes(t, p->s, param, used))
+      continue;
     for (size_t j = 0; j < t->params.n; j++)
       if (t->params.at[j].i == k) {
         NEO_ERR(t->in, p->s->span, TRAINED_TWICE, tensor_name(t->fe, param));
@@ -117,7 +131,8 @@ static void choose_params(trainer *t, trained *p, const bool *reached) {
     NEO_PUSH(t->fe->arena, &t->params, param);
   }
   unmatched(t, p->s, used);
-  if (p->params.n || p->s->u.train.patterns.n) return;
+  if (p->params.n || p->s->u.train.patterns.n)
+    return;
   NEO_ERR(t->in, p->s->span, NOTHING_TO_TRAIN, t->loss_name);
 }
 
@@ -128,7 +143,8 @@ static uint32_t rivals(neo_fe *fe, neo_inst *in, const neo_ast_stmt *self, const
   uint32_t n = 0;
   for (size_t k = 0; k < fe->trains.n; k++) {
     neo_sym *o = neo_path_find(in, &fe->trains.at[k]->u.train.optimizer, true);
-    if (fe->trains.at[k] == self || !o || o->kind != NEO_SYM_OPTIMIZER) continue;
+    if (fe->trains.at[k] == self || !o || o->kind != NEO_SYM_OPTIMIZER)
+      continue;
     const neo_ast_options *options = &o->fn->u.fn.sig.options;
     for (uint32_t j = 0; j < options->n; j++)
       n += options->at[j].input && options->at[j].name.text == name;
@@ -157,7 +173,8 @@ static void default_setting(trainer *t, trained *p, uint32_t k) {
   const neo_ast_option *o = &p->opt->fn->u.fn.sig.options.at[k];
   neo_frame *f = NEO_NEW(t->fe->arena, neo_frame);
   neo_inst *in = neo_inst_new(t->fe, p->opt->scope, "");
-  if (p->span[k] || !o->input || !o->value) return;
+  if (p->span[k] || !o->input || !o->value)
+    return;
   neo_frame_init(f, in, t->entry);
   f->sizes_only = true;
   p->option[k] = neo_val_known(f, neo_check_expr(f, o->value));
@@ -196,7 +213,8 @@ static void find_optimizer(trainer *t, trained *p) {
     NEO_ERR(t->in, p->opt->span, OPTIMIZER_PARAMS, p->opt->name);
     p->ok = false;
   }
-  if (p->ok) read_options(t, p);
+  if (p->ok)
+    read_options(t, p);
 }
 
 /* ---- the norm of all gradients */
@@ -226,7 +244,8 @@ static neo_tensor square_sum(trainer *t, neo_tensor g) {
   }
   neo_expr x = neo_cast(m, NEO_F32_T, neo_load(m, g, index, rank, t->span));
   neo_expr body = neo_op2(m, NEO_OP_MUL, x, x);
-  if (rank == 0) return scalar_temp(t, "square", (neo_def_rec){.reducer = NEO_RED_NONE}, body);
+  if (rank == 0)
+    return scalar_temp(t, "square", (neo_def_rec){.reducer = NEO_RED_NONE}, body);
   neo_def_rec rec = {.reducer = NEO_RED_SUM};
   rec.axes = neo_list_new(m, axes, rank);
   rec.body = neo_list_new(m, &body.i, 1);
@@ -271,25 +290,29 @@ static void train_one(trainer *t, const trained *p, neo_tensor param, neo_tensor
   a->span[0] = a->span[1] = p->s->span;
   for (uint32_t k = 0; k < fn->u.fn.sig.options.n; k++) { /* numbers, in the parameter's type */
     option[k] = p->option[k];
-    if (option[k].kind == NEO_VAL_EXPR &&
-        neo_type_is_float(neo_expr_type(fe->m, option[k].e)))
+    if (option[k].kind == NEO_VAL_EXPR && neo_type_is_float(neo_expr_type(fe->m, option[k].e)))
       option[k].e = neo_cast(fe->m, type, option[k].e);
   }
-  if (!neo_fe_spend(fe, in, p->s->span)) return;
-  if (!neo_params_bind(in, &fn->u.fn.sig, a, option, p->span)) return;
+  if (!neo_fe_spend(fe, in, p->s->span))
+    return;
+  if (!neo_params_bind(in, &fn->u.fn.sig, a, option, p->span))
+    return;
   in->scope = neo_scope_new(fe, in->scope);
   neo_check_stmts(in, &fn->u.fn.block.stmts);
 }
 
 /* ---- entries */
 
-static uint32_t name_id(neo_fe *fe, const char *text) { return neo_name_of(fe->names, text); }
+static uint32_t name_id(neo_fe *fe, const char *text) {
+  return neo_name_of(fe->names, text);
+}
 
 static neo_list step_updates(trainer *t, size_t n_model) {
   NEO_VEC(uint32_t) v = {0};
   for (size_t k = 0; k < t->fe->updates.n; k++) {
     const neo_update_rec *u = &t->fe->updates.at[k];
-    if (k < n_model || k >= t->first_update) NEO_PUSH(t->fe->arena, &v, u->update.i);
+    if (k < n_model || k >= t->first_update)
+      NEO_PUSH(t->fe->arena, &v, u->update.i);
   }
   return neo_list_new(t->fe->m, v.at, v.n);
 }
@@ -326,7 +349,8 @@ static bool gather_parts(trainer *t) {
     const neo_ast_stmt *s = t->fe->trains.at[k];
     const char *name = s->u.train.entry.text ? s->u.train.entry.text : "step";
     neo_tensor loss;
-    if (!neo_streq(name, t->entry)) continue;
+    if (!neo_streq(name, t->entry))
+      continue;
     if (!loss_of(t->in, &s->u.train.loss, &loss)) {
       ok = false;
       continue;
@@ -355,13 +379,13 @@ static void request_gradients(trainer *t) {
     const char *name = neo_arena_printf(fe->arena, "%s.grad", tensor_name(fe, t->params.at[k]));
     full[k] = neo_fe_intern(fe, name);
   }
-  neo_grad_request(fe, t->loss, (neo_tensor){0}, t->params.at, (uint32_t)n, full, t->span,
-                   t->grad);
+  neo_grad_request(fe, t->loss, (neo_tensor){0}, t->params.at, (uint32_t)n, full, t->span, t->grad);
 }
 
 static neo_tensor gradient_of(const trainer *t, neo_tensor param) {
   for (size_t k = 0; k < t->params.n; k++)
-    if (t->params.at[k].i == param.i) return t->grad[k];
+    if (t->params.at[k].i == param.i)
+      return t->grad[k];
   return (neo_tensor){0};
 }
 
@@ -369,13 +393,18 @@ static void train_entry(neo_fe *fe, neo_inst *in, const char *entry, size_t n_mo
   trainer *t = NEO_NEW(fe->arena, trainer);
   size_t errors = neo_diags_errors(fe->diags);
   *t = (trainer){.fe = fe, .in = in, .entry = entry, .first_update = fe->updates.n};
-  if (!gather_parts(t)) return;
-  for (size_t k = 0; k < t->parts.n; k++) find_optimizer(t, &t->parts.at[k]);
+  if (!gather_parts(t))
+    return;
+  for (size_t k = 0; k < t->parts.n; k++)
+    find_optimizer(t, &t->parts.at[k]);
   bool *reached = neo_tensor_reach(fe, t->loss);
-  for (size_t k = 0; k < t->parts.n; k++) choose_params(t, &t->parts.at[k], reached);
+  for (size_t k = 0; k < t->parts.n; k++)
+    choose_params(t, &t->parts.at[k], reached);
   bool ok = neo_diags_errors(fe->diags) == errors;
-  for (size_t k = 0; k < t->parts.n; k++) ok = ok && t->parts.at[k].ok;
-  if (!ok) return;
+  for (size_t k = 0; k < t->parts.n; k++)
+    ok = ok && t->parts.at[k].ok;
+  if (!ok)
+    return;
   request_gradients(t);
   for (size_t k = 0; k < t->parts.n; k++)
     for (size_t j = 0; j < t->parts.at[k].params.n; j++) {
@@ -395,12 +424,14 @@ void neo_check_trains(neo_fe *fe, neo_inst *in) {
       const char *other = fe->trains.at[j]->u.train.entry.text;
       first = first && !neo_streq(other ? other : "step", entry);
     }
-    if (!first) continue;
+    if (!first)
+      continue;
     for (size_t j = 0; j < fe->m->entries.n; j++)
       if (neo_streq(neo_name_text(fe->names, fe->m->entries.at[j].name), entry)) {
         NEO_ERR(in, name->text ? name->span : fe->trains.at[k]->span, ENTRY_TWICE, entry);
         first = false;
       }
-    if (first) train_entry(fe, in, entry, n_model);
+    if (first)
+      train_entry(fe, in, entry, n_model);
   }
 }

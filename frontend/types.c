@@ -16,11 +16,13 @@ neo_val neo_val_bool(bool b) {
   return (neo_val){.kind = NEO_VAL_LIT, .lit = {NEO_LIT_BOOL, b, 0}};
 }
 neo_val neo_val_expr(neo_expr e) {
-  if (!e.i) return neo_val_poison();
+  if (!e.i)
+    return neo_val_poison();
   return (neo_val){.kind = NEO_VAL_EXPR, .e = e};
 }
 neo_val neo_val_index(neo_expr e) {
-  if (!e.i) return neo_val_poison();
+  if (!e.i)
+    return neo_val_poison();
   return (neo_val){.kind = NEO_VAL_EXPR, .e = e, .index = true};
 }
 neo_val neo_val_view(neo_view v) {
@@ -30,18 +32,24 @@ neo_val neo_val_view(neo_view v) {
 const char *neo_val_text(neo_fe *fe, const neo_val *v) {
   static const char *const lits[] = {"an integer", "a number", "a bool"};
   switch (v->kind) {
-  case NEO_VAL_LIT: return lits[v->lit.kind];
-  case NEO_VAL_EXPR: return neo_type_text(neo_expr_type(fe->m, v->e));
-  case NEO_VAL_VIEW: return "a tensor";
-  default: return "nothing";
+  case NEO_VAL_LIT:
+    return lits[v->lit.kind];
+  case NEO_VAL_EXPR:
+    return neo_type_text(neo_expr_type(fe->m, v->e));
+  case NEO_VAL_VIEW:
+    return "a tensor";
+  default:
+    return "nothing";
   }
 }
 
 neo_val neo_val_known(const neo_frame *f, neo_val v) {
   int64_t x;
-  if (v.kind != NEO_VAL_EXPR || !neo_expr_is_int(f->m, v.e, &x)) return v;
+  if (v.kind != NEO_VAL_EXPR || !neo_expr_is_int(f->m, v.e, &x))
+    return v;
   neo_type t = neo_expr_type(f->m, v.e);
-  if (t == NEO_BOOL_T) return neo_val_bool(x != 0);
+  if (t == NEO_BOOL_T)
+    return neo_val_bool(x != 0);
   return t == NEO_I64_T && v.index ? neo_val_int(x) : v;
 }
 
@@ -49,10 +57,14 @@ neo_val neo_val_known(const neo_frame *f, neo_val v) {
 
 static bool int_fits(neo_type t, int64_t x) {
   switch (t) {
-  case NEO_I32_T: return x >= INT32_MIN && x <= INT32_MAX;
-  case NEO_I8_T: return x >= INT8_MIN && x <= INT8_MAX;
-  case NEO_U8_T: return x >= 0 && x <= UINT8_MAX;
-  default: return true;
+  case NEO_I32_T:
+    return x >= INT32_MIN && x <= INT32_MAX;
+  case NEO_I8_T:
+    return x >= INT8_MIN && x <= INT8_MAX;
+  case NEO_U8_T:
+    return x >= 0 && x <= UINT8_MAX;
+  default:
+    return true;
   }
 }
 
@@ -60,29 +72,34 @@ static neo_expr lit_as(neo_frame *f, neo_span at, neo_lit x, neo_type t) {
   neo_expr none = {0};
   bool is_float = neo_type_is_float(t), is_int = neo_type_is_int(t);
   if (x.kind == NEO_LIT_BOOL) {
-    if (t == NEO_BOOL_T) return neo_const_bool(f->m, x.i != 0);
+    if (t == NEO_BOOL_T)
+      return neo_const_bool(f->m, x.i != 0);
     NEO_ERR(f->in, at, TYPE_MISMATCH, "bool", neo_type_text(t));
     return none;
   }
-  if (is_float) return neo_const_float(f->m, t, x.f);
+  if (is_float)
+    return neo_const_float(f->m, t, x.f);
   if (x.kind == NEO_LIT_INT && is_int) {
-    if (int_fits(t, x.i)) return neo_const_int(f->m, t, x.i);
+    if (int_fits(t, x.i))
+      return neo_const_int(f->m, t, x.i);
     NEO_ERR(f->in, at, LITERAL_RANGE, (long long)x.i, neo_type_text(t));
     return none;
   }
-  int h = NEO_ERR(f->in, at, TYPE_MISMATCH, neo_val_text(f->fe, &(neo_val){.kind = NEO_VAL_LIT,
-                                                                          .lit = x}),
-                  neo_type_text(t));
+  int h = NEO_ERR(f->in, at, TYPE_MISMATCH,
+                  neo_val_text(f->fe, &(neo_val){.kind = NEO_VAL_LIT, .lit = x}), neo_type_text(t));
   if (is_int)
     neo_diag_help(f->fe->diags, h, "convert the %s side with f32(...)", neo_type_text(t));
   return none;
 }
 
 neo_expr neo_val_as(neo_frame *f, neo_span at, neo_val v, neo_type t) {
-  if (v.kind == NEO_VAL_LIT) return lit_as(f, at, v.lit, t);
-  if (v.kind != NEO_VAL_EXPR) return (neo_expr){0};
+  if (v.kind == NEO_VAL_LIT)
+    return lit_as(f, at, v.lit, t);
+  if (v.kind != NEO_VAL_EXPR)
+    return (neo_expr){0};
   neo_type have = neo_expr_type(f->m, v.e);
-  if (have == t) return v.e;
+  if (have == t)
+    return v.e;
   int h = NEO_ERR(f->in, at, TYPE_MISMATCH, neo_type_text(have), neo_type_text(t));
   neo_diag_help(f->fe->diags, h, "convert it with %s(...)", neo_type_text(t));
   return (neo_expr){0};
@@ -94,8 +111,10 @@ static bool is_int_expr(const neo_frame *f, neo_val v) {
 
 /* Integers of different types as i64, where that is allowed. */
 static bool mix_ints(neo_frame *f, neo_val *a, neo_val *b, bool ints) {
-  if (!is_int_expr(f, *a) || !is_int_expr(f, *b)) return false;
-  if (!ints && !a->index && !b->index && !f->subscript) return false;
+  if (!is_int_expr(f, *a) || !is_int_expr(f, *b))
+    return false;
+  if (!ints && !a->index && !b->index && !f->subscript)
+    return false;
   a->e = neo_cast(f->m, NEO_I64_T, a->e);
   b->e = neo_cast(f->m, NEO_I64_T, b->e);
   return true;
@@ -106,15 +125,17 @@ static bool mismatch(neo_frame *f, neo_span at, neo_val a, neo_val b) {
   int h = NEO_ERR(f->in, at, TYPES_DIFFER, neo_type_text(ta), neo_type_text(tb));
   bool index = a.index || b.index;
   neo_type to = a.index ? tb : b.index ? ta : ta < tb ? ta : tb;
-  neo_diag_help(f->fe->diags, h, index ? "sizes and indices become values by %s(...)"
-                                       : "convert one side with %s(...)",
+  neo_diag_help(f->fe->diags, h,
+                index ? "sizes and indices become values by %s(...)"
+                      : "convert one side with %s(...)",
                 neo_type_text(to));
   return false;
 }
 
 bool neo_val_unify(neo_frame *f, neo_span at, neo_val a, neo_val b, bool ints, neo_expr *x,
                    neo_expr *y) {
-  if (a.kind == NEO_VAL_POISON || b.kind == NEO_VAL_POISON) return false;
+  if (a.kind == NEO_VAL_POISON || b.kind == NEO_VAL_POISON)
+    return false;
   if (a.kind == NEO_VAL_LIT && b.kind == NEO_VAL_LIT) {
     *x = neo_val_scalar(f, at, a);
     *y = neo_val_scalar(f, at, b);
@@ -128,7 +149,8 @@ bool neo_val_unify(neo_frame *f, neo_span at, neo_val a, neo_val b, bool ints, n
     *y = lit_as(f, at, b.lit, neo_expr_type(f->m, a.e));
   } else {
     bool same = neo_expr_type(f->m, a.e) == neo_expr_type(f->m, b.e);
-    if (!same && !mix_ints(f, &a, &b, ints)) return mismatch(f, at, a, b);
+    if (!same && !mix_ints(f, &a, &b, ints))
+      return mismatch(f, at, a, b);
     *x = a.e;
     *y = b.e;
   }
@@ -136,11 +158,13 @@ bool neo_val_unify(neo_frame *f, neo_span at, neo_val a, neo_val b, bool ints, n
 }
 
 neo_expr neo_val_scalar(neo_frame *f, neo_span at, neo_val v) {
-  if (v.kind == NEO_VAL_EXPR) return v.e;
-  if (v.kind != NEO_VAL_LIT) return (neo_expr){0};
-  neo_type t = v.lit.kind == NEO_LIT_BOOL                        ? NEO_BOOL_T
+  if (v.kind == NEO_VAL_EXPR)
+    return v.e;
+  if (v.kind != NEO_VAL_LIT)
+    return (neo_expr){0};
+  neo_type t = v.lit.kind == NEO_LIT_BOOL                  ? NEO_BOOL_T
                : f->subscript && v.lit.kind == NEO_LIT_INT ? NEO_I64_T
-                                                                 : NEO_F32_T;
+                                                           : NEO_F32_T;
   return lit_as(f, at, v.lit, t);
 }
 
@@ -148,12 +172,15 @@ neo_expr neo_val_scalar(neo_frame *f, neo_span at, neo_val v) {
 
 neo_val neo_lit_unary(neo_frame *f, const neo_ast_expr *e, neo_lit x) {
   if (e->u.unary.op == NEO_AST_NOT) {
-    if (x.kind == NEO_LIT_BOOL) return neo_val_bool(!x.i);
+    if (x.kind == NEO_LIT_BOOL)
+      return neo_val_bool(!x.i);
     NEO_ERR(f->in, e->span, NEEDS_BOOL, "not", "a number");
     return neo_val_poison();
   }
-  if (x.kind == NEO_LIT_FLOAT) return neo_val_float(-x.f);
-  if (x.kind == NEO_LIT_INT && x.i != INT64_MIN) return neo_val_int(-x.i);
+  if (x.kind == NEO_LIT_FLOAT)
+    return neo_val_float(-x.f);
+  if (x.kind == NEO_LIT_INT && x.i != INT64_MIN)
+    return neo_val_int(-x.i);
   NEO_ERR(f->in, e->span, BOOL_ARITHMETIC, "-");
   return neo_val_poison();
 }
@@ -170,11 +197,15 @@ static neo_val overflow(neo_frame *f, const neo_ast_expr *e) {
 
 static neo_val int_power(neo_frame *f, const neo_ast_expr *e, int64_t x, int64_t n) {
   int64_t y = 1;
-  if (n < 0) return neo_val_float(pow((double)x, (double)n));
+  if (n < 0)
+    return neo_val_float(pow((double)x, (double)n));
   for (; n > 0; n--) {
-    if (x == 0 || x == 1) return neo_val_int(x);
-    if (x == -1) return neo_val_int(n % 2 ? -1 : 1);
-    if (__builtin_mul_overflow(y, x, &y)) return overflow(f, e);
+    if (x == 0 || x == 1)
+      return neo_val_int(x);
+    if (x == -1)
+      return neo_val_int(n % 2 ? -1 : 1);
+    if (__builtin_mul_overflow(y, x, &y))
+      return overflow(f, e);
   }
   return neo_val_int(y);
 }
@@ -189,46 +220,72 @@ static neo_val int_binary(neo_frame *f, const neo_ast_expr *e, neo_ast_op op, in
                           int64_t y) {
   int64_t z;
   switch (op) {
-  case NEO_AST_ADD: return __builtin_add_overflow(x, y, &z) ? overflow(f, e) : neo_val_int(z);
-  case NEO_AST_SUB: return __builtin_sub_overflow(x, y, &z) ? overflow(f, e) : neo_val_int(z);
-  case NEO_AST_MUL: return __builtin_mul_overflow(x, y, &z) ? overflow(f, e) : neo_val_int(z);
+  case NEO_AST_ADD:
+    return __builtin_add_overflow(x, y, &z) ? overflow(f, e) : neo_val_int(z);
+  case NEO_AST_SUB:
+    return __builtin_sub_overflow(x, y, &z) ? overflow(f, e) : neo_val_int(z);
+  case NEO_AST_MUL:
+    return __builtin_mul_overflow(x, y, &z) ? overflow(f, e) : neo_val_int(z);
   case NEO_AST_DIV:
-    if (x == INT64_MIN && y == -1) return overflow(f, e);
-    if (!f->subscript && (y == 0 || x % y != 0)) return inexact(f, e, x, y);
+    if (x == INT64_MIN && y == -1)
+      return overflow(f, e);
+    if (!f->subscript && (y == 0 || x % y != 0))
+      return inexact(f, e, x, y);
     return neo_val_int(y == 0 ? 0 : floor_div(x, y));
   case NEO_AST_MOD:
     return neo_val_int(y == 0 || y == -1 ? 0 : x - y * floor_div(x, y));
-  case NEO_AST_POW: return int_power(f, e, x, y);
-  case NEO_AST_EQ: return neo_val_bool(x == y);
-  case NEO_AST_NE: return neo_val_bool(x != y);
-  case NEO_AST_LT: return neo_val_bool(x < y);
-  case NEO_AST_LE: return neo_val_bool(x <= y);
-  case NEO_AST_GT: return neo_val_bool(x > y);
-  default: return neo_val_bool(x >= y);
+  case NEO_AST_POW:
+    return int_power(f, e, x, y);
+  case NEO_AST_EQ:
+    return neo_val_bool(x == y);
+  case NEO_AST_NE:
+    return neo_val_bool(x != y);
+  case NEO_AST_LT:
+    return neo_val_bool(x < y);
+  case NEO_AST_LE:
+    return neo_val_bool(x <= y);
+  case NEO_AST_GT:
+    return neo_val_bool(x > y);
+  default:
+    return neo_val_bool(x >= y);
   }
 }
 
 static neo_val float_binary(neo_ast_op op, double x, double y) {
   switch (op) {
-  case NEO_AST_ADD: return neo_val_float(x + y);
-  case NEO_AST_SUB: return neo_val_float(x - y);
-  case NEO_AST_MUL: return neo_val_float(x * y);
-  case NEO_AST_DIV: return neo_val_float(x / y);
-  case NEO_AST_MOD: return neo_val_float(x - y * floor(x / y));
-  case NEO_AST_POW: return neo_val_float(pow(x, y));
-  case NEO_AST_EQ: return neo_val_bool(x == y);
-  case NEO_AST_NE: return neo_val_bool(x != y);
-  case NEO_AST_LT: return neo_val_bool(x < y);
-  case NEO_AST_LE: return neo_val_bool(x <= y);
-  case NEO_AST_GT: return neo_val_bool(x > y);
-  default: return neo_val_bool(x >= y);
+  case NEO_AST_ADD:
+    return neo_val_float(x + y);
+  case NEO_AST_SUB:
+    return neo_val_float(x - y);
+  case NEO_AST_MUL:
+    return neo_val_float(x * y);
+  case NEO_AST_DIV:
+    return neo_val_float(x / y);
+  case NEO_AST_MOD:
+    return neo_val_float(x - y * floor(x / y));
+  case NEO_AST_POW:
+    return neo_val_float(pow(x, y));
+  case NEO_AST_EQ:
+    return neo_val_bool(x == y);
+  case NEO_AST_NE:
+    return neo_val_bool(x != y);
+  case NEO_AST_LT:
+    return neo_val_bool(x < y);
+  case NEO_AST_LE:
+    return neo_val_bool(x <= y);
+  case NEO_AST_GT:
+    return neo_val_bool(x > y);
+  default:
+    return neo_val_bool(x >= y);
   }
 }
 
 static neo_val bool_binary(neo_frame *f, const neo_ast_expr *e, neo_ast_op op, neo_lit x,
                            neo_lit y) {
-  if (x.kind == y.kind && op == NEO_AST_EQ) return neo_val_bool(x.i == y.i);
-  if (x.kind == y.kind && op == NEO_AST_NE) return neo_val_bool(x.i != y.i);
+  if (x.kind == y.kind && op == NEO_AST_EQ)
+    return neo_val_bool(x.i == y.i);
+  if (x.kind == y.kind && op == NEO_AST_NE)
+    return neo_val_bool(x.i != y.i);
   if (x.kind == y.kind)
     NEO_ERR(f->in, e->span, BOOL_ARITHMETIC, neo_ast_op_text(op));
   else
@@ -239,15 +296,18 @@ static neo_val bool_binary(neo_frame *f, const neo_ast_expr *e, neo_ast_op op, n
 
 neo_val neo_lit_binary(neo_frame *f, const neo_ast_expr *e, neo_lit x, neo_lit y) {
   neo_ast_op op = e->u.binary.op;
-  if (x.kind == NEO_LIT_BOOL || y.kind == NEO_LIT_BOOL) return bool_binary(f, e, op, x, y);
-  if (x.kind == NEO_LIT_INT && y.kind == NEO_LIT_INT) return int_binary(f, e, op, x.i, y.i);
+  if (x.kind == NEO_LIT_BOOL || y.kind == NEO_LIT_BOOL)
+    return bool_binary(f, e, op, x, y);
+  if (x.kind == NEO_LIT_INT && y.kind == NEO_LIT_INT)
+    return int_binary(f, e, op, x.i, y.i);
   return float_binary(op, x.f, y.f);
 }
 
 /* ---- wide accumulation */
 
 static neo_type wide_type(neo_type t) {
-  if (t == NEO_F16_T || t == NEO_BF16_T) return NEO_F32_T;
+  if (t == NEO_F16_T || t == NEO_BF16_T)
+    return NEO_F32_T;
   return t == NEO_I8_T || t == NEO_U8_T ? NEO_I32_T : t;
 }
 
@@ -257,8 +317,10 @@ static neo_expr widen_parts(neo_frame *f, neo_map *done, neo_expr e, neo_node n)
   neo_expr arg[4];
   neo_op op = (neo_op)n.op;
   neo_type t = (neo_type)n.type;
-  if (op == NEO_OP_CAST || !neo_op_is_elementwise(op)) return neo_cast(f->m, wide_type(t), e);
-  for (uint32_t k = 0; k < n.arg.n; k++) arg[k] = widen(f, done, neo_list_expr(f->m, n.arg, k));
+  if (op == NEO_OP_CAST || !neo_op_is_elementwise(op))
+    return neo_cast(f->m, wide_type(t), e);
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    arg[k] = widen(f, done, neo_list_expr(f->m, n.arg, k));
   return neo_expr_make(f->m, op, wide_type(t), n.attr, arg, n.arg.n, n.span);
 }
 
@@ -268,7 +330,8 @@ static neo_expr widen(neo_frame *f, neo_map *done, neo_expr e) {
   neo_type t = (neo_type)n.type;
   double x;
   int64_t i;
-  if (neo_map_get(done, e.i, &known)) return (neo_expr){(uint32_t)known};
+  if (neo_map_get(done, e.i, &known))
+    return (neo_expr){(uint32_t)known};
   neo_expr y = e;
   if (neo_expr_is_float(f->m, e, &x))
     y = neo_const_float(f->m, wide_type(t), x);

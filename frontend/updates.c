@@ -6,10 +6,11 @@
 static bool target_of(neo_inst *in, const neo_ast_var *var, neo_view *v) {
   neo_ast_path path = {(neo_ast_name *)&var->name, 1, var->name.span};
   neo_sym *s = neo_path_find(in, &path, false);
-  if (!s || s->kind == NEO_SYM_POISON) return false;
+  if (!s || s->kind == NEO_SYM_POISON)
+    return false;
   bool view = s->kind == NEO_SYM_VALUE && s->value.kind == NEO_VAL_VIEW;
-  neo_role role = view ? (neo_role)neo_tensor_at(in->fe->m, s->value.view.tensor)->role
-                       : NEO_ROLE_TEMP;
+  neo_role role =
+      view ? (neo_role)neo_tensor_at(in->fe->m, s->value.view.tensor)->role : NEO_ROLE_TEMP;
   bool own = in->trainee && view && s->value.view.tensor.i == in->trainee->param.i;
   if (role == NEO_ROLE_STATE || own) {
     *v = s->value.view;
@@ -25,19 +26,20 @@ static bool target_of(neo_inst *in, const neo_ast_var *var, neo_view *v) {
 static neo_update_rec *record_of(const neo_inst *in, neo_tensor t) {
   neo_fe *fe = in->fe;
   for (size_t k = in->trainee ? in->trainee->first_update : 0; k < fe->updates.n; k++)
-    if (fe->updates.at[k].updates.i == t.i) return &fe->updates.at[k];
+    if (fe->updates.at[k].updates.i == t.i)
+      return &fe->updates.at[k];
   return NULL;
 }
 
 /* The element that the rounds around stand at, among the leading dimensions. */
 static int64_t piece_number(const neo_inst *in, uint32_t lead) {
   int64_t at = 0;
-  for (uint32_t k = 0; k < lead; k++) at = at * in->round[k].count + in->round[k].at;
+  for (uint32_t k = 0; k < lead; k++)
+    at = at * in->round[k].count + in->round[k].at;
   return at;
 }
 
-static neo_tensor update_tensor(neo_inst *in, neo_tensor t, const neo_ast_var *var,
-                                uint32_t lead) {
+static neo_tensor update_tensor(neo_inst *in, neo_tensor t, const neo_ast_var *var, uint32_t lead) {
   neo_fe *fe = in->fe;
   neo_update_rec *old = record_of(in, t);
   int64_t piece = piece_number(in, lead);
@@ -59,8 +61,8 @@ static neo_tensor update_tensor(neo_inst *in, neo_tensor t, const neo_ast_var *v
   rec.init = (neo_def){0};
   rec.updates = t;
   neo_tensor u = neo_tensor_add(fe->m, rec);
-  NEO_PUSH(fe->arena, &fe->updates, (neo_update_rec){.updates = t, .update = u,
-                                                     .span = var->span, .pieces = 1});
+  NEO_PUSH(fe->arena, &fe->updates,
+           (neo_update_rec){.updates = t, .update = u, .span = var->span, .pieces = 1});
   return u;
 }
 
@@ -74,13 +76,16 @@ static uint32_t left_rank(const neo_frame *f, const neo_ast_var *var) {
 /* The pack of the left side is what the other indices leave of the target. */
 static bool left_pack(neo_frame *f, const neo_ast_var *var, const neo_view *v) {
   uint32_t packs = 0;
-  for (uint32_t k = 0; k < var->axes.n; k++) packs += var->axes.at[k].kind == NEO_AST_PACK;
+  for (uint32_t k = 0; k < var->axes.n; k++)
+    packs += var->axes.at[k].kind == NEO_AST_PACK;
   if (packs == 1 && v->rank + 1 >= var->axes.n) {
     f->has_pack = true;
     f->n_pack = v->rank + 1 - var->axes.n;
-    for (uint32_t k = 0; k < f->n_pack; k++) f->pack_name[k] = neo_frame_pack_name(f->fe, k);
+    for (uint32_t k = 0; k < f->n_pack; k++)
+      f->pack_name[k] = neo_frame_pack_name(f->fe, k);
   }
-  if (packs <= 1 && left_rank(f, var) == v->rank) return true;
+  if (packs <= 1 && left_rank(f, var) == v->rank)
+    return true;
   NEO_ERR(f->in, var->span, SUBSCRIPT_COUNT, var->name.text, (int)v->rank, (int)var->axes.n);
   return false;
 }
@@ -92,12 +97,17 @@ static neo_expr value_of(neo_frame *f, const neo_ast_bind *b, neo_tensor t) {
   neo_type type = (neo_type)r->type;
   neo_expr want = r->bound;
   neo_val v = neo_check_expr(f, b->value);
-  if (v.kind == NEO_VAL_POISON) return none;
-  if (v.kind == NEO_VAL_LIT) v = neo_val_expr(neo_val_as(f, b->value->span, v, type));
+  if (v.kind == NEO_VAL_POISON)
+    return none;
+  if (v.kind == NEO_VAL_LIT)
+    v = neo_val_expr(neo_val_as(f, b->value->span, v, type));
   var.type.given = false;
-  if (v.kind == NEO_VAL_POISON || !neo_val_as(f, b->value->span, v, type).i) return none;
-  if (!neo_define_finish(f, &var, b->value->span, v, &e, &bound)) return none;
-  if (!want.i || (bound.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, bound, want)))) return e;
+  if (v.kind == NEO_VAL_POISON || !neo_val_as(f, b->value->span, v, type).i)
+    return none;
+  if (!neo_define_finish(f, &var, b->value->span, v, &e, &bound))
+    return none;
+  if (!want.i || (bound.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, bound, want))))
+    return e;
   int h = NEO_ERR(f->in, b->value->span, BOUND_NOT_PROVED, neo_size_text(f->fe, want));
   neo_diag_help(f->fe->diags, h, "use clamp(..., 0, %s)",
                 neo_size_text(f->fe, neo_size_add1(f->fe, want, -1)));
@@ -109,23 +119,30 @@ static void update_one(neo_inst *in, const neo_ast_bind *b) {
   neo_expr extent[NEO_MAX_RANK];
   int64_t lead[NEO_MAX_ROUNDS];
   neo_view v;
-  if (!target_of(in, &b->var, &v) || !neo_fe_spend(in->fe, in, b->span)) return;
+  if (!target_of(in, &b->var, &v) || !neo_fe_spend(in->fe, in, b->span))
+    return;
   if (in->n_ambient) {
     NEO_ERR(in, b->span, UPDATE_AMBIENT, b->var.name.text);
     return;
   }
   const char *full = neo_name_text(in->fe->names, neo_tensor_at(in->fe->m, v.tensor)->name);
   neo_frame_init(f, in, full);
-  for (uint32_t k = 0; k < v.rank; k++) extent[k] = neo_view_extent(in->fe, &v, k);
-  if (!left_pack(f, &b->var, &v) || !neo_define_axes(f, &b->var, b->value, extent)) return;
+  for (uint32_t k = 0; k < v.rank; k++)
+    extent[k] = neo_view_extent(in->fe, &v, k);
+  if (!left_pack(f, &b->var, &v) || !neo_define_axes(f, &b->var, b->value, extent))
+    return;
   neo_expr e = value_of(f, b, v.tensor);
-  if (!e.i) return;
+  if (!e.i)
+    return;
   uint32_t n_lead = v.n - v.rank;
-  for (uint32_t k = 0; k < n_lead; k++) lead[k] = in->round[k].at;
+  for (uint32_t k = 0; k < n_lead; k++)
+    lead[k] = in->round[k].at;
   neo_tensor u = update_tensor(in, v.tensor, &b->var, n_lead);
-  if (u.i) neo_define_piece(f, u, e, b->value->span, true, lead, n_lead);
+  if (u.i)
+    neo_define_piece(f, u, e, b->value->span, true, lead, n_lead);
 }
 
 void neo_check_update(neo_inst *in, const neo_ast_stmt *s) {
-  for (uint32_t k = 0; k < s->u.binds.n; k++) update_one(in, &s->u.binds.at[k]);
+  for (uint32_t k = 0; k < s->u.binds.n; k++)
+    update_one(in, &s->u.binds.at[k]);
 }

@@ -1,4 +1,5 @@
-/* Building the form of a group: members in order, loads of members replaced by their values, reducers as accumulators. */
+/* Building the form of a group: members in order, loads of members replaced by their values,
+ * reducers as accumulators. */
 #include "fusion/form.h"
 #include "ir/prove.h"
 #include <assert.h>
@@ -9,8 +10,8 @@ typedef struct {
   neo_prover *p;
   const neo_group *g;
   neo_form *f;
-  neo_map value;   /* tensor of a member -> its value over its output axes and ACCs */
-  neo_expr acc[2]; /* what ACC k of the definition at hand is in the form */
+  neo_map value;     /* tensor of a member -> its value over its output axes and ACCs */
+  neo_expr acc[2];   /* what ACC k of the definition at hand is in the form */
   neo_expr axis[64]; /* what AXIS k of the definition at hand is in the form; 0: itself */
   uint32_t own[64];  /* the definition's axes that are not shared */
   uint32_t n_own;
@@ -113,8 +114,8 @@ static neo_expr and_bounds(neo_module *m, neo_expr cond, neo_expr bound, neo_exp
   return cond.i ? neo_op2(m, NEO_OP_AND, cond, c) : c;
 }
 
-/* Bounds over shared axes become a condition on a constant range, so that those axes are free to be lanes; the lowering
- * turns conditions into bounds again where they are not:
+/* Bounds over shared axes become a condition on a constant range, so that those axes are free to be
+ * lanes; the lowering turns conditions into bounds again where they are not:
  *
  *     r in max(0, h - 13)..min(3, h + 2)   ->   r in 0..3 where h - 13 <= r and r < h + 2 */
 static neo_expr relax(builder *b, const neo_stage *s, neo_axis_rec *x, uint32_t position,
@@ -139,7 +140,8 @@ static neo_expr relax(builder *b, const neo_stage *s, neo_axis_rec *x, uint32_t 
   return cond;
 }
 
-/* Does a range further in than axis k read memory? What it reads is only in range where the ranges around it hold. */
+/* Does a range further in than axis k read memory? What it reads is only in range where the ranges
+ * around it hold. */
 static bool protects(const builder *b, const neo_def_rec *d, uint32_t k) {
   for (uint32_t i = k + 1; i < d->axes.n; i++) {
     const neo_axis_rec *x = neo_def_axis(b->m, d, i);
@@ -196,7 +198,8 @@ static void add_logsumexp(builder *b, const neo_def_rec *d, neo_expr body) {
   b->acc[0] = neo_cast(m, neo_expr_type(m, body), y);
 }
 
-/* Points of the definition's reduction where its axes have independent bounds and no condition; 0 otherwise. */
+/* Points of the definition's reduction where its axes have independent bounds and no condition; 0
+ * otherwise. */
 static neo_expr plain_count(builder *b, const neo_def_rec *d) {
   neo_module *m = b->m;
   neo_expr n = neo_const_int(m, NEO_I64_T, 1), zero = neo_const_int(m, NEO_I64_T, 0);
@@ -334,8 +337,7 @@ static neo_stage *store_stage(builder *b, const neo_def_rec *d) {
   return &f->stages.at[f->stages.n - 1];
 }
 
-static void add_outs(builder *b, const neo_member *x, const neo_def_rec *d,
-                     const neo_expr *value) {
+static void add_outs(builder *b, const neo_member *x, const neo_def_rec *d, const neo_expr *value) {
   place_axes(b, x, d);
   neo_stage *s = store_stage(b, d);
   for (uint32_t k = 0; k < d->out.n; k++) {

@@ -1,18 +1,21 @@
 /* The form of a group: what its kernel computes, with members put together, and storage made flat.
  *
  *   H[b,j] = sum[i] X[b,i]*W[i,j]                     shared axes: b, j
- *   Y[b,j] = relu(H[b,j] + c[j])             ->       stage 0  axes i   acc0 = sum X[b*784 + i]*W[i*128 + j]
+ *   Y[b,j] = relu(H[b,j] + c[j])             ->       stage 0  axes i   acc0 = sum X[b*784 +
+ * i]*W[i*128 + j]
  *                                                     stage 1  Y[b*128 + j] = relu(acc0 + c[j])
  *
- * A stage runs over its own axes, whose positions follow those of the shared axes, at each point of the shared axes. It
- * accumulates (accs), or stores (outs), never both. Stages run in order; an expression may use ACC k of earlier stages,
- * k counting through the form.
+ * A stage runs over its own axes, whose positions follow those of the shared axes, at each point of
+ * the shared axes. It accumulates (accs), or stores (outs), never both. Stages run in order; an
+ * expression may use ACC k of earlier stages, k counting through the form.
  *
  * Differences from the expressions of definitions:
- *   LOAD has one index, the element's row-major offset (a scalar's: none); sums in offsets are in linear form (ir.h);
+ *   LOAD has one index, the element's row-major offset (a scalar's: none); sums in offsets are in
+ * linear form (ir.h);
  *   offsets count from where the form begins in a tensor (shift.c)
  *   LOAD_ELSE is select(conditions that could not be proved, LOAD, other)
- *   MEAN is a sum and a count; LOGSUMEXP a maximum and a sum of exponentials; f16 and bf16 accumulate as f32
+ *   MEAN is a sum and a count; LOGSUMEXP a maximum and a sum of exponentials; f16 and bf16
+ * accumulate as f32
  *   neighbouring axes that every access walks as one are one axis
  *
  * Expressions live in the module, the rest in its arena. */
@@ -24,7 +27,8 @@
 enum { NEO_FORM_MAX_AXES = 48 };
 
 typedef struct {
-  uint8_t kind; /* SUM PROD MAX MIN ANY ALL; NONE: payload of the acc before, taken over when that one changes */
+  /* SUM PROD MAX MIN ANY ALL; NONE: payload of the acc before, taken over when that one changes */
+  uint8_t kind;
   uint8_t type;
   neo_expr body;
 } neo_form_acc;
@@ -62,12 +66,15 @@ const neo_form *neo_group_form(neo_module *m, const neo_group *g);
 uint32_t neo_stage_axes(const neo_form *f, const neo_stage *s, neo_axis_rec *out);
 /* Linear form of an i64 expression, in which a*n*(x/n) + a*(x%n) is a*x. */
 bool neo_flat_linear(neo_module *m, neo_expr e, neo_linear *out);
-/* Coefficient of AXIS k in an offset; false: not constant, or the axis occurs in another term too. */
+/* Coefficient of AXIS k in an offset; false: not constant, or the axis occurs in another term too.
+ * */
 bool neo_flat_stride(neo_module *m, neo_expr offset, uint32_t axis, int64_t *stride);
-/* Is the offset s*(x/n) + x%n + what is free of x, for AXIS x? Then elements lie next to each other within tiles of n. */
+/* Is the offset s*(x/n) + x%n + what is free of x, for AXIS x? Then elements lie next to each other
+ * within tiles of n. */
 bool neo_flat_tiled(neo_module *m, neo_expr offset, uint32_t axis, int64_t *n);
 /* Calls f for every distinct node of a stage (bounds, where, bodies, offsets, values). */
-void neo_stage_visit(const neo_module *m, const neo_stage *s, void (*f)(void *ctx, neo_expr e), void *ctx);
+void neo_stage_visit(const neo_module *m, const neo_stage *s, void (*f)(void *ctx, neo_expr e),
+                     void *ctx);
 /* The offset of a LOAD of a form, the element of a RAND. */
 neo_expr neo_flat_at(neo_module *m, neo_expr load);
 /* Upper bound of an extent over all sizes; -1: bounded by data. */
@@ -75,16 +82,19 @@ int64_t neo_extent_most(neo_module *m, neo_expr e);
 /* Elements of a tensor. */
 neo_expr neo_tensor_elements(neo_module *m, neo_tensor t);
 
-/* The element of t that offsets count from, and whether accesses are inside t in any case. (shift.c) */
+/* The element of t that offsets count from, and whether accesses are inside t in any case.
+ * (shift.c) */
 int64_t neo_form_shift(const neo_form *f, neo_tensor t);
 bool neo_form_closed(const neo_form *f, neo_tensor t);
 /* Is a LOAD of the form proved to be inside its tensor under the facts? */
-bool neo_form_inside(neo_module *m, neo_prover *p, const neo_form *f, const neo_facts *facts, neo_expr load);
+bool neo_form_inside(neo_module *m, neo_prover *p, const neo_form *f, const neo_facts *facts,
+                     neo_expr load);
 
-/* ---- private to fusion: form.c builds; flat.c flattens; gather.c puts stages together; terms.c finds terms of sums;
- * merge.c merges axes; turn.c orders those of sums; shift.c moves origins; key.c hashes */
-neo_expr neo_flat_expr(neo_module *m, neo_prover *p, const neo_axis_rec *axes, uint32_t n_axes, neo_expr assume,
-                       neo_expr e);
+/* ---- private to fusion: form.c builds; flat.c flattens; gather.c puts stages together; terms.c
+ * finds terms of sums; merge.c merges axes; turn.c orders those of sums; shift.c moves origins;
+ * key.c hashes */
+neo_expr neo_flat_expr(neo_module *m, neo_prover *p, const neo_axis_rec *axes, uint32_t n_axes,
+                       neo_expr assume, neo_expr e);
 neo_expr neo_flat_offset(neo_module *m, neo_tensor t, const neo_expr *index);
 void neo_form_gather(neo_module *m, neo_form *f);
 void neo_form_terms(neo_module *m, neo_form *f);
@@ -92,6 +102,7 @@ void neo_form_merge(neo_module *m, neo_form *f);
 void neo_form_turn(neo_module *m, neo_form *f);
 void neo_form_place(neo_module *m, neo_prover *p, neo_form *f);
 void neo_form_key(neo_module *m, const neo_group *g, uint64_t key[2]);
-void neo_form_print(const neo_module *m, const neo_form *f, neo_str *out); /* for explain and tests */
+void neo_form_print(const neo_module *m, const neo_form *f,
+                    neo_str *out); /* for explain and tests */
 
 #endif

@@ -46,8 +46,8 @@ bool neo_fuse_keeps(const neo_fuse_options *o) {
   return !o || (!(o->off >> NEO_FUSE_KEEP & 1) && o->memory == NEO_FUSE_FAST);
 }
 
-void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o,
-                uint32_t entry, neo_str *explain) {
+void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
+                neo_str *explain) {
   *q = (fuser){.m = m, .a = a, .explain = explain, .entry = entry, .off = o ? o->off : 0};
   q->profile = o && o->profile ? o->profile : neo_profile_of(32);
   q->keeps = neo_fuse_keeps(o);
@@ -131,8 +131,8 @@ static double kept_bytes(fuser *q) {
 
 /* With a price on what is kept, more is computed again: the lowest of these with which the rest
  * fits is taken. */
-static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o,
-                   uint32_t entry, neo_str *explain) {
+static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
+                   neo_str *explain) {
   static const double prices[] = {0, 3e-12, 1e-11, 3e-11, 1e-10, 3e-10, 1e-9, 1e-8, 1e-6};
   enum { N = sizeof prices / sizeof *prices };
   int64_t most = o ? o->memory : NEO_FUSE_FAST;

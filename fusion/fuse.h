@@ -24,8 +24,8 @@
 #include "fusion/profile.h"
 
 enum {
-  FUSE_MOST_SIZE = 160,   /* nodes of one definition with what it copies */
-  FUSE_MOST_PARTS = 96,   /* definitions of a kernel, copies included */
+  FUSE_MOST_SIZE = 160, /* nodes of one definition with what it copies */
+  FUSE_MOST_PARTS = 96, /* definitions of a kernel, copies included */
   FUSE_MOST_OUTS = 16,
   FUSE_MOST_ACCS = 12,
   FUSE_MOST_SHARED = 8,
@@ -34,14 +34,14 @@ enum {
 
 typedef struct {
   neo_tensor t;
-  uint32_t from;    /* the one definition of t; 0: given from outside, or several pieces */
-  uint32_t places;  /* loads of t */
-  double evals;     /* evaluations of these loads, by the axes that they stand under */
-  bool reduced;     /* in a reduction: body, condition or range */
-  bool copied;      /* the reader computes the value itself */
-  uint32_t at;      /* the reader's place among the readers of t */
+  uint32_t from;   /* the one definition of t; 0: given from outside, or several pieces */
+  uint32_t places; /* loads of t */
+  double evals;    /* evaluations of these loads, by the axes that they stand under */
+  bool reduced;    /* in a reduction: body, condition or range */
+  bool copied;     /* the reader computes the value itself */
+  uint32_t at;     /* the reader's place among the readers of t */
   uint32_t rank;
-  int8_t *axis;     /* dimension -> the reader's axis that is its index at every place; -1: none */
+  int8_t *axis; /* dimension -> the reader's axis that is its index at every place; -1: none */
 } fuse_read;
 
 typedef struct {
@@ -60,16 +60,16 @@ typedef struct {
   bool ranged;         /* ranges of the reduction are free of axes and loads */
   uint8_t spans;       /* passes over the reduction's domain; 0: none */
   uint32_t n_accs, n_outs, n_out;
-  uint32_t at;         /* place in the order of definitions */
-  uint32_t entries;    /* number of the set of entries that need it */
-  uint32_t home;       /* group number + 1; 0: none */
-  uint32_t size;       /* nodes */
+  uint32_t at;                /* place in the order of definitions */
+  uint32_t entries;           /* number of the set of entries that need it */
+  uint32_t home;              /* group number + 1; 0: none */
+  uint32_t size;              /* nodes */
   double points, steps;       /* of the output axes; of all axes */
   double body_work, end_work; /* of one step; of one point */
   fuse_read *read;
   uint32_t n_read;
   NEO_VEC(fuse_edge) readers; /* in order */
-  uint32_t last_entry; /* while sets of entries are made */
+  uint32_t last_entry;        /* while sets of entries are made */
 } fuse_def;
 
 typedef struct {
@@ -90,27 +90,27 @@ typedef struct fuser {
   neo_module *m;
   neo_arena *a;
   const neo_profile *profile;
-  uint32_t off;    /* kinds that are switched off, as bits */
-  bool keeps;      /* groups of lasting definitions may be kept between calls */
-  double price;    /* seconds for a byte that is kept for the backward pass */
-  uint32_t entry;  /* see fuse_begin */
+  uint32_t off;   /* kinds that are switched off, as bits */
+  bool keeps;     /* groups of lasting definitions may be kept between calls */
+  double price;   /* seconds for a byte that is kept for the backward pass */
+  uint32_t entry; /* see fuse_begin */
   neo_str *explain;
   fuse_def *def;   /* by id */
   bool *wanted;    /* by tensor */
   uint32_t *order; /* of definitions */
   size_t n_order;
   NEO_VEC(fuse_group) groups;
-  uint32_t *by_place;      /* place -> group number + 1; 0: nobody's */
-  neo_map late;            /* (reader of an old version, its writer): the writer comes first */
-  neo_map sets;            /* (set of entries, one more entry) -> set; 0 is the empty one */
-  fuse_tensor *tensor;     /* by id */
-  uint32_t *part, *part_of, now;    /* by definition: its number among the parts at hand, if
+  uint32_t *by_place;  /* place -> group number + 1; 0: nobody's */
+  neo_map late;        /* (reader of an old version, its writer): the writer comes first */
+  neo_map sets;        /* (set of entries, one more entry) -> set; 0 is the empty one */
+  fuse_tensor *tensor; /* by id */
+  uint32_t *part, *part_of, now;       /* by definition: its number among the parts at hand, if
                                        part_of is `now` */
-  uint32_t *seen, walk;             /* by definition: met in this walk, if it is `walk` */
-  uint32_t *listed, listing;        /* by group: in the list at hand, if it is `listing` */
-  uint32_t *found, finding;         /* the same of the search at hand */
+  uint32_t *seen, walk;                /* by definition: met in this walk, if it is `walk` */
+  uint32_t *listed, listing;           /* by group: in the list at hand, if it is `listing` */
+  uint32_t *found, finding;            /* the same of the search at hand */
   fuse_list next, forth, back, places; /* storage of searches */
-  uint64_t n_priced, n_searched; /* groups that were priced; met in searches of the order */
+  uint64_t n_priced, n_searched;       /* groups that were priced; met in searches of the order */
 } fuser;
 
 /* ---- fuse_facts.c */
@@ -126,7 +126,7 @@ typedef struct {
   uint32_t n;
   uint32_t def[FUSE_MOST_PARTS]; /* in order: members and what they copy */
   bool member[FUSE_MOST_PARTS];
-  bool late[FUSE_MOST_PARTS];    /* depends on a reduction of the group */
+  bool late[FUSE_MOST_PARTS];                       /* depends on a reduction of the group */
   int8_t shared[FUSE_MOST_PARTS][FUSE_MOST_SHARED]; /* members: shared axis -> own axis */
   uint32_t n_shared;
 } fuse_parts;
@@ -164,9 +164,9 @@ typedef enum { FUSE_COPY, FUSE_JOIN } fuse_move_kind;
 typedef enum { FUSE_ALL, FUSE_BACKWARD, FUSE_FORWARD, FUSE_ONE } fuse_readers; /* of a copy */
 typedef struct {
   uint8_t kind;
-  uint32_t a, b;   /* COPY: definition, readers (ONE + k: the k-th); JOIN: two groups, a < b */
+  uint32_t a, b; /* COPY: definition, readers (ONE + k: the k-th); JOIN: two groups, a < b */
   double reward;
-  uint64_t stamp;  /* of the groups that it was computed for */
+  uint64_t stamp; /* of the groups that it was computed for */
 } fuse_move;
 /* Is the k-th reader one of those that the copy is for, and does not copy yet? */
 bool fuse_move_takes(const fuser *q, const fuse_move *x, size_t k);

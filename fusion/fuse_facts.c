@@ -66,13 +66,13 @@ typedef struct {
   fuser *q;
   fuse_def *d;
   neo_def_rec rec;
-  neo_map number;    /* tensor -> read + 1 */
+  neo_map number; /* tensor -> read + 1 */
   NEO_VEC(fuse_read) reads;
-  double *extent;    /* by axis */
-  double work;       /* found in the expressions visited */
+  double *extent; /* by axis */
+  double work;    /* found in the expressions visited */
   uint32_t size;
-  uint64_t domain;   /* axes that loops run over here; a factor's: those that it uses */
-  bool factor;       /* in a factor of a product */
+  uint64_t domain; /* axes that loops run over here; a factor's: those that it uses */
+  bool factor;     /* in a factor of a product */
   bool reduced;
 } looker;
 
@@ -304,8 +304,7 @@ static void look_reduction(looker *c) {
 static bool pieced(const neo_module *m, const neo_def_rec *r) {
   bool lone = r->out_map.n > 0;
   for (uint32_t k = 0; k < r->out.n; k++)
-    lone =
-        lone || neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, k)})->pieces.n != 1;
+    lone = lone || neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, k)})->pieces.n != 1;
   return lone;
 }
 

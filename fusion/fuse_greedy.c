@@ -2,9 +2,9 @@
  *
  * Moves are kept in a heap by their reward. Those of a pair of neighbours are put in at the start,
  * and again whenever one of their groups changes; one whose groups have changed since it was priced
- * is priced again when it comes to the top. Neighbours are a producer and its reader, and readers of
- * one tensor that are next to each other among its readers: never all pairs. Equal rewards are taken
- * in the order of kind and numbers, so the result depends on the module alone. */
+ * is priced again when it comes to the top. Neighbours are a producer and its reader, and readers
+ * of one tensor that are next to each other among its readers: never all pairs. Equal rewards are
+ * taken in the order of kind and numbers, so the result depends on the module alone. */
 #include "fusion/fuse.h"
 
 enum { MOST_NEIGHBOURS = 24, MOST_BETWEEN = 4, MOST_SINGLE = 4 };
@@ -166,8 +166,7 @@ static bool in_reduction(const fuser *q, const fuse_move *x) {
   const fuse_def *d = &q->def[x->a];
   bool reduced = false;
   for (size_t k = 0; k < d->readers.n; k++)
-    reduced = reduced ||
-              (fuse_move_takes(q, x, k) && fuse_read_of(q, d->readers.at[k])->reduced);
+    reduced = reduced || (fuse_move_takes(q, x, k) && fuse_read_of(q, d->readers.at[k])->reduced);
   return reduced;
 }
 
@@ -232,7 +231,8 @@ void fuse_greedy(fuser *q) {
       offer_group(&s, g);
   while (s.heap.n) {
     fuse_move x = pop(&s);
-    bool gone = x.kind == FUSE_JOIN && (!q->groups.at[x.a].members.n || !q->groups.at[x.b].members.n);
+    bool gone =
+        x.kind == FUSE_JOIN && (!q->groups.at[x.a].members.n || !q->groups.at[x.b].members.n);
     if (gone || (x.kind == FUSE_COPY && !q->def[x.a].home))
       continue;
     if (fuse_move_stamp(q, &x) != x.stamp) {

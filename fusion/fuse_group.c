@@ -186,8 +186,8 @@ static void find_late(fuser *q, fuse_parts *p) {
     const fuse_def *d = &q->def[p->def[k]];
     p->late[k] = is_reduction(d);
     for (uint32_t i = 0; i < d->n_read && !p->late[k]; i++)
-      p->late[k] = d->read[i].from && is_part(q, d->read[i].from) &&
-                   p->late[q->part[d->read[i].from]];
+      p->late[k] =
+          d->read[i].from && is_part(q, d->read[i].from) && p->late[q->part[d->read[i].from]];
   }
 }
 
@@ -281,8 +281,7 @@ static const char *misfit(const fuser *q, const fuse_parts *p, const census *c) 
   if ((c->rows || c->sums > 1) && (c->products || c->runs || !c->ranged))
     return "a reduction with a kernel of its own kind";
   for (uint32_t k = 0; k < p->n; k++)
-    if (p->member[k] && is_reduction(&q->def[p->def[k]]) &&
-        q->def[p->def[k]].n_out > p->n_shared)
+    if (p->member[k] && is_reduction(&q->def[p->def[k]]) && q->def[p->def[k]].n_out > p->n_shared)
       return "reductions over different axes";
   if ((c->rows && is_off(q, NEO_FUSE_ROWS)) || (c->sums > 1 && is_off(q, NEO_FUSE_SUMS)))
     return "switched off";
@@ -297,8 +296,7 @@ static const char *copy_misfit(const fuser *q, const fuse_parts *p) {
   for (uint32_t k = 0; k < p->n; k++) {
     const fuse_def *d = &q->def[p->def[k]];
     for (uint32_t i = 0; i < d->n_read; i++)
-      if (d->read[i].copied &&
-          is_off(q, d->read[i].reduced ? NEO_FUSE_PROLOGUE : NEO_FUSE_INLINE))
+      if (d->read[i].copied && is_off(q, d->read[i].reduced ? NEO_FUSE_PROLOGUE : NEO_FUSE_INLINE))
         return "switched off";
   }
   return NULL;
@@ -359,8 +357,10 @@ static bool update_conflict(fuser *q, const fuse_parts *p) {
 
 neo_fuse_kind fuse_kind_of(const fuser *q, const fuse_parts *p) {
   census c = census_of(q, p);
-  return c.rows ? NEO_FUSE_ROWS : c.sums > 1 ? NEO_FUSE_SUMS : c.sums ? NEO_FUSE_EPILOGUE
-                                                                      : NEO_FUSE_SIBLINGS;
+  return c.rows       ? NEO_FUSE_ROWS
+         : c.sums > 1 ? NEO_FUSE_SUMS
+         : c.sums     ? NEO_FUSE_EPILOGUE
+                      : NEO_FUSE_SIBLINGS;
 }
 
 bool fuse_parts_of(fuser *q, const uint32_t *members, size_t n, fuse_parts *p, const char **why) {
@@ -432,7 +432,7 @@ typedef struct { /* memory that is read */
   neo_tensor t;
   uint32_t passes; /* stages, as bits: reductions by their level, stores from bit 16 on */
   double bytes;
-  bool lines;      /* a shared axis runs along memory */
+  bool lines; /* a shared axis runs along memory */
 } traffic;
 
 typedef struct {
@@ -441,7 +441,7 @@ typedef struct {
   uint32_t level[FUSE_MOST_PARTS]; /* reductions that have to be done before its value is known */
   uint32_t same[FUSE_MOST_PARTS];  /* stages in which it is evaluated at its own element */
   uint32_t stages[FUSE_MOST_PARTS];
-  double extra[FUSE_MOST_PARTS];   /* evaluations elsewhere */
+  double extra[FUSE_MOST_PARTS]; /* evaluations elsewhere */
   traffic read[4 * FUSE_MOST_PARTS];
   uint32_t n_read;
   double work, shared_points;

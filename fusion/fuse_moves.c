@@ -139,8 +139,8 @@ static bool price_copy(fuser *q, fuse_move *x, const char **why) {
   uint32_t home = d->home;
   bool stays = mark_reads(q, x, taken, true);
   d->home = stays ? home : 0;
-  bool ok = any_taken(taken, d->readers.n) &&
-            price_copies(q, x, stays ? 0 : x->a, users, cost, why);
+  bool ok =
+      any_taken(taken, d->readers.n) && price_copies(q, x, stays ? 0 : x->a, users, cost, why);
   mark_reads(q, x, taken, false);
   d->home = home;
   for (size_t k = 0; ok && k < q->places.n; k++) {
@@ -160,8 +160,8 @@ static size_t both_members(fuser *q, uint32_t g, uint32_t h, uint32_t *out) {
   if (x->members.n + y->members.n > FUSE_MOST_PARTS)
     return 0;
   while (i < x->members.n || j < y->members.n) {
-    bool first = j == y->members.n || (i < x->members.n && q->def[x->members.at[i]].at <
-                                                               q->def[y->members.at[j]].at);
+    bool first = j == y->members.n ||
+                 (i < x->members.n && q->def[x->members.at[i]].at < q->def[y->members.at[j]].at);
     out[n++] = first ? x->members.at[i++] : y->members.at[j++];
   }
   return n;

@@ -7,8 +7,8 @@
  *
  * A stage that accumulates joins the first one over the same points after all whose accumulators it
  * uses; equal accumulators become one. A stage that stores joins the last one over the same points:
- * values are functions of accumulators and operands, so a later store stores the same. Payloads keep
- * a stage of their own. */
+ * values are functions of accumulators and operands, so a later store stores the same. Payloads
+ * keep a stage of their own. */
 #include "fusion/form.h"
 
 typedef struct {

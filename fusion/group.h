@@ -1,6 +1,7 @@
-/* Groups: what becomes one kernel. A group has shared outer axes and ordered members; each member's value is placed inline
- * (recomputed in its reader's expression), in registers (read by later members at the same element), or in memory (root;
- * later members still read it from registers). The lone definition is a group of one. fusion/form.h says what it computes. */
+/* Groups: what becomes one kernel. A group has shared outer axes and ordered members; each member's
+ * value is placed inline (recomputed in its reader's expression), in registers (read by later
+ * members at the same element), or in memory (root; later members still read it from registers).
+ * The lone definition is a group of one. fusion/form.h says what it computes. */
 #ifndef NEO_FUSION_GROUP_H
 #define NEO_FUSION_GROUP_H
 #include "base/status.h"
@@ -20,9 +21,9 @@ typedef struct {
   uint32_t entry; /* the training entry that it is for, number + 1; 0: all that are none */
   bool kept; /* depends on parameters alone, which its entries leave as they are: it runs when they
                 have changed, and its results stay between calls */
-  uint64_t key[2];             /* of the canonical IR without names: equal keys share a kernel */
-  const char *name;            /* of the first root, made a C identifier */
-  struct neo_form *form;       /* cache of neo_group_form; null: not made yet */
+  uint64_t key[2];       /* of the canonical IR without names: equal keys share a kernel */
+  const char *name;      /* of the first root, made a C identifier */
+  struct neo_form *form; /* cache of neo_group_form; null: not made yet */
 } neo_group;
 
 typedef struct {
@@ -43,7 +44,7 @@ const char *neo_fuse_kind_meaning(neo_fuse_kind k);
 enum { NEO_FUSE_FAST = 0, NEO_FUSE_SMALL = -1 };
 typedef struct {
   const struct neo_profile *profile; /* the target's prices; null: those of 32-byte vectors */
-  uint32_t off;   /* bit k: no decisions of kind k */
+  uint32_t off;                      /* bit k: no decisions of kind k */
   int64_t memory; /* bytes that may be kept from the forward to the backward pass; NEO_FUSE_FAST:
                      any number; NEO_FUSE_SMALL: as few as possible */
 } neo_fuse_options;
@@ -57,12 +58,14 @@ uint32_t neo_group_entry(const neo_module *m, const neo_entry_rec *e); /* as in 
 /* Groups the definitions that the entries and inits need, by the best reward first (fuse.h says
  * which); `explain` gets a line a decision, with its reward in microseconds, and one for neighbours
  * that stay apart, with the reason. */
-neo_status neo_fuse(neo_module *m, neo_arena *a, neo_grouping *out, neo_str *explain) NEO_MUST_CHECK;
+neo_status neo_fuse(neo_module *m, neo_arena *a, neo_grouping *out,
+                    neo_str *explain) NEO_MUST_CHECK;
 /* The same with options; null: the defaults. */
 neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o, neo_grouping *out,
                          neo_str *explain) NEO_MUST_CHECK;
 
-/* A group of members placed by hand (tests, tools): fills roots, reads, key and name from `members`. */
+/* A group of members placed by hand (tests, tools): fills roots, reads, key and name from
+ * `members`. */
 void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g);
 
 #endif

@@ -1,6 +1,7 @@
-/* The key of a group: a hash of its form in which tensors are numbers of buffers, so that groups with equal kernels have
- * equal keys. What the kernel depends on goes in: types, sizes, strides (inside the offsets), bounds of index tensors, the
- * length of each buffer that is not closed (loads are compared with it), and which buffers may be the same memory. */
+/* The key of a group: a hash of its form in which tensors are numbers of buffers, so that groups
+ * with equal kernels have equal keys. What the kernel depends on goes in: types, sizes, strides
+ * (inside the offsets), bounds of index tensors, the length of each buffer that is not closed
+ * (loads are compared with it), and which buffers may be the same memory. */
 #include "base/hash.h"
 #include "fusion/form.h"
 #include <string.h>

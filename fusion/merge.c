@@ -1,5 +1,5 @@
-/* Merging axes: two neighbours i, j with constant extent E of j become one axis of extent(i)*E, where every offset walks
- * them as one (its strides are E*s and s) and nothing else uses them:
+/* Merging axes: two neighbours i, j with constant extent E of j become one axis of extent(i)*E,
+ * where every offset walks them as one (its strides are E*s and s) and nothing else uses them:
  *
  *     Y[n*12544 + p*28 + q] = relu(X[n*12544 + p*28 + q])   ->   Y[x] = relu(X[x])
  *

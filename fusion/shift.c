@@ -41,9 +41,8 @@ bool neo_form_closed(const neo_form *f, neo_tensor t) {
 bool neo_form_inside(neo_module *m, neo_prover *p, const neo_form *f, const neo_facts *facts,
                      neo_expr load) {
   neo_tensor t = {neo_expr_node(m, load)->attr};
-  return neo_form_closed(f, t) ||
-         neo_prove_index(p, facts, neo_flat_at(m, load), neo_tensor_elements(m, t), NULL) ==
-             NEO_PROVED;
+  return neo_form_closed(f, t) || neo_prove_index(p, facts, neo_flat_at(m, load),
+                                                  neo_tensor_elements(m, t), NULL) == NEO_PROVED;
 }
 
 /* ---- finding */
@@ -60,8 +59,8 @@ static void note_access(shifter *c, neo_tensor t, neo_expr at) {
   neo_form_window *w = window_add(c, t);
   int64_t lo, hi;
   if (w->closed)
-    w->closed = neo_prove_index(c->p, &c->facts, at, neo_tensor_elements(c->m, t), NULL) ==
-                NEO_PROVED;
+    w->closed =
+        neo_prove_index(c->p, &c->facts, at, neo_tensor_elements(c->m, t), NULL) == NEO_PROVED;
   if (!neo_interval(c->p, &c->facts, at, &lo, &hi) || lo < 0)
     lo = 0;
   w->shift = lo < w->shift ? lo : w->shift;

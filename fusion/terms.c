@@ -4,9 +4,9 @@
  *     Y = exp(x - (m + log(acc1)))          ->    Y = exp(x - m) * (1/acc1)
  *
  * Softmax is written by its logarithm, as is every gradient of a logsumexp: in a kernel that has
- * the sum, the exponential is that of the sum's terms, and a schedule may keep it (schedule/keep.h).
- * It is also more accurate: m + log(acc1) is not rounded. Only in a row with an infinity, which has
- * a NaN in any case, large finite elements may become NaN as well. */
+ * the sum, the exponential is that of the sum's terms, and a schedule may keep it
+ * (schedule/keep.h). It is also more accurate: m + log(acc1) is not rounded. Only in a row with an
+ * infinity, which has a NaN in any case, large finite elements may become NaN as well. */
 #include "fusion/form.h"
 
 typedef struct {

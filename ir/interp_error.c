@@ -186,7 +186,8 @@ static bool is_exact(neo_op op, const neo_value *v, double y) {
 
 static double float_error(neo_op op, neo_type t, const neo_value *x, const double *e, double y) {
   size_t n = (size_t)neo_op_arity(op);
-  for (size_t k = 0; k < n; k++) /* what may be a NaN is one after tanh and other bounded functions */
+  for (size_t k = 0; k < n;
+       k++) /* what may be a NaN is one after tanh and other bounded functions */
     if (isinf(e[k]))
       return unknown;
   if (op == NEO_OP_MOD)

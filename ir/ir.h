@@ -85,13 +85,13 @@ typedef struct {
 } neo_axis_rec;
 
 typedef enum {
-  NEO_ROLE_INPUT,   /* given by the caller */
-  NEO_ROLE_SETTING, /* scalar input with a default (init), kept until set */
-  NEO_ROLE_PARAM,   /* trained; init */
-  NEO_ROLE_STATE,   /* kept between steps; init */
-  NEO_ROLE_CONST,   /* data */
-  NEO_ROLE_TEMP,    /* defined by pieces */
-  NEO_ROLE_UPDATE,  /* defined by pieces: the new value of `updates` when the entry ends */
+  NEO_ROLE_INPUT,    /* given by the caller */
+  NEO_ROLE_SETTING,  /* scalar input with a default (init), kept until set */
+  NEO_ROLE_PARAM,    /* trained; init */
+  NEO_ROLE_STATE,    /* kept between steps; init */
+  NEO_ROLE_CONST,    /* data */
+  NEO_ROLE_TEMP,     /* defined by pieces */
+  NEO_ROLE_UPDATE,   /* defined by pieces: the new value of `updates` when the entry ends */
   NEO_ROLE_COTANGENT /* an adjoint inside a custom gradient; differentiation replaces it */
 } neo_role;
 
@@ -164,7 +164,7 @@ typedef struct neo_module {
   neo_arena *arena;
   neo_names *names;
   neo_diags *diags;
-  uint32_t name; /* "mlp" */
+  uint32_t name;       /* "mlp" */
   uint8_t math, store; /* neo_precision: of operands of contractions; of tensors in memory */
   NEO_VEC(uint32_t) pool;
   NEO_VEC(uint64_t) constants;

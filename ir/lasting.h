@@ -1,7 +1,7 @@
 /* What lasts: tensors that are the same in each call until the caller, or an update, changes a
  * parameter. A definition lasts if it follows from constants, and from parameters, states and
- * settings that the entries at hand do not update, without random numbers, run-time sizes, `step` and
- * `training`. All pieces of a tensor last or none. */
+ * settings that the entries at hand do not update, without random numbers, run-time sizes, `step`
+ * and `training`. All pieces of a tensor last or none. */
 #ifndef NEO_IR_LASTING_H
 #define NEO_IR_LASTING_H
 #include "ir/ir.h"

@@ -2,8 +2,8 @@
  * and products are multiplied out; a product of atoms is itself an atom, with its factors sorted,
  * so that b*T and T*b agree. Index arithmetic is assumed not to wrap, coefficients are checked.
  *
- * Nodes never change, so the module keeps the form of each expression that was asked for. A form has
- * room for 32 terms and mostly one or two: the terms behind them are never touched. */
+ * Nodes never change, so the module keeps the form of each expression that was asked for. A form
+ * has room for 32 terms and mostly one or two: the terms behind them are never touched. */
 #include "ir/ir.h"
 #include <assert.h>
 #include <limits.h>

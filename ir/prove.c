@@ -1,7 +1,7 @@
 /* The order of methods for a question, the memo, and the public interface: see prove.h and, for the
  * parts, prove_scope.h. */
-#include "ir/prove_relation.h"
 #include "base/hash.h"
+#include "ir/prove_relation.h"
 #include <assert.h>
 #include <string.h>
 
@@ -12,7 +12,9 @@ neo_prover *neo_prover_new(neo_module *m) {
   return p;
 }
 
-neo_prover_stats neo_prover_statistics(const neo_prover *p) { return p->stats; }
+neo_prover_stats neo_prover_statistics(const neo_prover *p) {
+  return p->stats;
+}
 
 /* ---- scopes, one for each context asked about */
 
@@ -22,16 +24,20 @@ static uint64_t facts_hash(const neo_facts *f) {
     h = neo_hash_mix(h, f->axes[k].lo.i);
     h = neo_hash_mix(h, f->axes[k].hi.i);
   }
-  for (uint32_t k = 0; k < f->n_assume; k++) h = neo_hash_mix(h, f->assume[k].i);
+  for (uint32_t k = 0; k < f->n_assume; k++)
+    h = neo_hash_mix(h, f->assume[k].i);
   return h;
 }
 
 static bool same_facts(const neo_scope *s, const neo_facts *f) {
-  if (s->n_axes != f->n_axes || s->n_assume != f->n_assume) return false;
+  if (s->n_axes != f->n_axes || s->n_assume != f->n_assume)
+    return false;
   for (uint32_t k = 0; k < f->n_axes; k++)
-    if (s->axes[k].lo.i != f->axes[k].lo.i || s->axes[k].hi.i != f->axes[k].hi.i) return false;
+    if (s->axes[k].lo.i != f->axes[k].lo.i || s->axes[k].hi.i != f->axes[k].hi.i)
+      return false;
   for (uint32_t k = 0; k < f->n_assume; k++)
-    if (s->assume[k].i != f->assume[k].i) return false;
+    if (s->assume[k].i != f->assume[k].i)
+      return false;
   return true;
 }
 
@@ -52,18 +58,22 @@ static neo_scope *new_scope(neo_prover *p, const neo_facts *f) {
   neo_arena *a = p->m->arena;
   assert(f->n_axes <= 64);
   *s = (neo_scope){.p = p, .m = p->m, .n_axes = f->n_axes, .n_assume = f->n_assume};
-  if (f->n_axes) s->axes = neo_arena_copy(a, f->axes, f->n_axes * sizeof *f->axes);
-  if (f->n_assume) s->assume = neo_arena_copy(a, f->assume, f->n_assume * sizeof *f->assume);
+  if (f->n_axes)
+    s->axes = neo_arena_copy(a, f->axes, f->n_axes * sizeof *f->axes);
+  if (f->n_assume)
+    s->assume = neo_arena_copy(a, f->assume, f->n_assume * sizeof *f->assume);
   neo_map_init(&s->results, a);
   neo_map_init(&s->simple, a);
   forget(s);
   s->fuel = NEO_PROVE_FUEL;
-  for (uint32_t k = 0; k < f->n_axes; k++) s->never = s->never || is_empty(s, &s->axes[k]);
+  for (uint32_t k = 0; k < f->n_axes; k++)
+    s->never = s->never || is_empty(s, &s->axes[k]);
   for (uint32_t k = 0; k < f->n_assume; k++) {
     s->fuel = NEO_PROVE_FUEL;
     neo_scope_assume(s, s->assume[k], true);
   }
-  if (f->n_assume) forget(s); /* what was found before all facts were there is weaker */
+  if (f->n_assume)
+    forget(s); /* what was found before all facts were there is weaker */
   return s;
 }
 
@@ -71,7 +81,8 @@ neo_scope *neo_scope_of(neo_prover *p, const neo_facts *facts) {
   uint64_t h = facts_hash(facts), found = 0;
   neo_map_get(&p->scopes, h, &found);
   for (neo_scope *s = (neo_scope *)(uintptr_t)found; s; s = s->next)
-    if (same_facts(s, facts)) return s;
+    if (same_facts(s, facts))
+      return s;
   neo_scope *s = new_scope(p, facts);
   s->next = (neo_scope *)(uintptr_t)found;
   neo_map_set(&p->scopes, h, (uint64_t)(uintptr_t)s);
@@ -80,7 +91,8 @@ neo_scope *neo_scope_of(neo_prover *p, const neo_facts *facts) {
 
 neo_scope *neo_scope_under(neo_scope *s, neo_expr e, bool value) {
   neo_expr *assume = NEO_NEW_ARRAY(s->m->arena, neo_expr, s->n_assume + 1);
-  if (s->n_assume) memcpy(assume, s->assume, s->n_assume * sizeof *assume);
+  if (s->n_assume)
+    memcpy(assume, s->assume, s->n_assume * sizeof *assume);
   assume[s->n_assume] = value ? e : neo_op1(s->m, NEO_OP_NOT, e);
   neo_facts f = {s->axes, s->n_axes, assume, s->n_assume + 1};
   return neo_scope_of(s->p, &f);
@@ -88,17 +100,20 @@ neo_scope *neo_scope_under(neo_scope *s, neo_expr e, bool value) {
 
 /* ---- one question */
 
-static bool read_point(const neo_relation *r, const int64_t *point, neo_trial *t,
-                       neo_witness *w) {
+static bool read_point(const neo_relation *r, const int64_t *point, neo_trial *t, neo_witness *w) {
   uint64_t given = 0;
   neo_trial_start(t, w);
   for (uint32_t k = 0; k < r->n_dims; k++) {
     const neo_node *n = neo_expr_node(r->m, (neo_expr){r->dim[k].atom[0]});
-    if (r->dim[k].n != 1 || (n->op != NEO_OP_AXIS && n->op != NEO_OP_SIZE)) continue;
-    if (point[k] == INT64_MIN) return false;
+    if (r->dim[k].n != 1 || (n->op != NEO_OP_AXIS && n->op != NEO_OP_SIZE))
+      continue;
+    if (point[k] == INT64_MIN)
+      return false;
     int size = n->op == NEO_OP_SIZE ? neo_trial_size(t, n->attr) : -1;
-    if (size >= 0) w->size[size].value = point[k];
-    if (n->op != NEO_OP_AXIS || n->attr >= w->n_axes) continue;
+    if (size >= 0)
+      w->size[size].value = point[k];
+    if (n->op != NEO_OP_AXIS || n->attr >= w->n_axes)
+      continue;
     w->axis[n->attr] = point[k];
     given |= 1ULL << n->attr;
   }
@@ -106,16 +121,19 @@ static bool read_point(const neo_relation *r, const int64_t *point, neo_trial *t
 }
 
 /* By integer sets. A point is a counterexample only if evaluation says so too. */
-static neo_proof by_sets(neo_scope *s, neo_expr goal, neo_trial *t, neo_witness *w,
-                         bool *gave_up) {
+static neo_proof by_sets(neo_scope *s, neo_expr goal, neo_trial *t, neo_witness *w, bool *gave_up) {
   neo_prover *p = s->p;
   int64_t point[NEO_REL_DIMS];
-  if (!p->relation) p->relation = NEO_NEW(p->m->arena, neo_relation);
-  if (!neo_relation_of(p->relation, s, goal, true)) return NEO_UNKNOWN;
+  if (!p->relation)
+    p->relation = NEO_NEW(p->m->arena, neo_relation);
+  if (!neo_relation_of(p->relation, s, goal, true))
+    return NEO_UNKNOWN;
   neo_isl_answer a = neo_proofs_sample(p, p->relation->words.at, p->relation->words.n, point);
   *gave_up = a == NEO_ISL_QUOTA;
-  if (a == NEO_ISL_EMPTY) return NEO_PROVED;
-  if (a != NEO_ISL_POINT || !read_point(p->relation, point, t, w)) return NEO_UNKNOWN;
+  if (a == NEO_ISL_EMPTY)
+    return NEO_PROVED;
+  if (a != NEO_ISL_POINT || !read_point(p->relation, point, t, w))
+    return NEO_UNKNOWN;
   neo_trial_shrink(t, w);
   return NEO_REFUTED;
 }
@@ -130,10 +148,13 @@ static neo_proof by_search(neo_scope *s, neo_expr goal, neo_witness *w, bool *ga
   neo_proof proof = by_sets(s, goal, t, w, gave_up);
   stats->isl_proved += proof == NEO_PROVED;
   stats->isl_refuted += proof == NEO_REFUTED;
-  if (proof != NEO_UNKNOWN) return proof;
+  if (proof != NEO_UNKNOWN)
+    return proof;
   proof = neo_trial_enumerate(t, w);
-  if (proof == NEO_UNKNOWN) stats->unknown++;
-  else stats->enumerated++;
+  if (proof == NEO_UNKNOWN)
+    stats->unknown++;
+  else
+    stats->enumerated++;
   return proof;
 }
 
@@ -148,7 +169,8 @@ static void answer_leaf(neo_scope *s, neo_expr goal, neo_result *r) {
   }
   r->proof = by_search(s, goal, &w, &gave_up);
   r->gave_up = gave_up && r->proof == NEO_UNKNOWN;
-  if (r->proof == NEO_REFUTED) r->witness = neo_arena_copy(s->m->arena, &w, sizeof w);
+  if (r->proof == NEO_REFUTED)
+    r->witness = neo_arena_copy(s->m->arena, &w, sizeof w);
 }
 
 /* Conjuncts one by one: small questions for isl, and shared ones are answered once. */
@@ -157,7 +179,8 @@ static void answer_both(neo_scope *s, neo_expr goal, neo_result *r) {
   const neo_result *x = neo_scope_prove(s, a);
   if (x->proof != NEO_REFUTED) {
     const neo_result *y = neo_scope_prove(s, b);
-    if (y->proof != NEO_PROVED && (x->proof == NEO_PROVED || y->proof == NEO_REFUTED)) x = y;
+    if (y->proof != NEO_PROVED && (x->proof == NEO_PROVED || y->proof == NEO_REFUTED))
+      x = y;
   }
   *r = *x;
 }
@@ -168,13 +191,17 @@ const neo_result *neo_scope_prove(neo_scope *s, neo_expr goal) {
   if (neo_map_get(&s->results, goal.i, &found)) {
     const neo_result *known = (const neo_result *)(uintptr_t)found;
     s->p->stats.memo++;
-    if (known->gave_up) neo_prover_gave_up(s->p);
+    if (known->gave_up)
+      neo_prover_gave_up(s->p);
     return known;
   }
   neo_result *r = NEO_NEW(s->m->arena, neo_result);
-  if (neo_expr_node(s->m, goal)->op == NEO_OP_AND) answer_both(s, goal, r);
-  else answer_leaf(s, goal, r);
-  if (r->gave_up) neo_prover_gave_up(s->p);
+  if (neo_expr_node(s->m, goal)->op == NEO_OP_AND)
+    answer_both(s, goal, r);
+  else
+    answer_leaf(s, goal, r);
+  if (r->gave_up)
+    neo_prover_gave_up(s->p);
   neo_map_set(&s->results, goal.i, (uint64_t)(uintptr_t)r);
   return r;
 }
@@ -182,7 +209,8 @@ const neo_result *neo_scope_prove(neo_scope *s, neo_expr goal) {
 neo_proof neo_prove(neo_prover *p, const neo_facts *facts, neo_expr goal, neo_witness *w) {
   assert(neo_expr_type(p->m, goal) == NEO_BOOL_T);
   const neo_result *r = neo_scope_prove(neo_scope_of(p, facts), goal);
-  if (w && r->witness) *w = *r->witness;
+  if (w && r->witness)
+    *w = *r->witness;
   return r->proof;
 }
 

@@ -17,17 +17,20 @@ static const int64_t none = INT64_MIN;
 
 static uint32_t new_level(neo_scope *s, uint32_t atom) {
   const neo_node *n = neo_expr_node(s->m, (neo_expr){atom});
-  if (n->op == NEO_OP_AXIS) return 2 * n->attr + 3;
+  if (n->op == NEO_OP_AXIS)
+    return 2 * n->attr + 3;
   uint64_t axes = neo_expr_axes(s->m, (neo_expr){atom});
-  if (axes) return 2 * (63 - (uint32_t)__builtin_clzll(axes)) + 4;
-  bool plain = n->op == NEO_OP_SIZE &&
-               neo_size_at(s->m, (neo_size){n->attr})->kind == NEO_SIZE_RUNTIME;
+  if (axes)
+    return 2 * (63 - (uint32_t)__builtin_clzll(axes)) + 4;
+  bool plain =
+      n->op == NEO_OP_SIZE && neo_size_at(s->m, (neo_size){n->attr})->kind == NEO_SIZE_RUNTIME;
   return plain ? 1 : 2;
 }
 
 uint32_t neo_scope_level(neo_scope *s, uint32_t atom) {
   neo_prover *p = s->p;
-  while (p->level.n <= atom) NEO_PUSH(s->m->arena, &p->level, 0);
+  while (p->level.n <= atom)
+    NEO_PUSH(s->m->arena, &p->level, 0);
   if (!p->level.at[atom]) {
     uint32_t level = new_level(s, atom);
     p->level.at[atom] = level;
@@ -40,7 +43,8 @@ uint32_t neo_scope_top(neo_scope *s, const neo_poly *g) {
   for (uint32_t k = 0; k < g->n; k++)
     for (uint32_t j = 0; j < g->term[k].n; j++) {
       uint32_t v = g->term[k].atom[j], l = neo_scope_level(s, v);
-      if (l > level || (l == level && v > top)) top = v, level = l;
+      if (l > level || (l == level && v > top))
+        top = v, level = l;
     }
   return top;
 }
@@ -55,10 +59,13 @@ typedef struct {
   int64_t goal, best;
 } step;
 
-static bool done(const step *t) { return t->best >= t->goal; }
+static bool done(const step *t) {
+  return t->best >= t->goal;
+}
 
 static void offer(step *t, int64_t x) {
-  if (x > t->best) t->best = x;
+  if (x > t->best)
+    t->best = x;
 }
 
 static int64_t with(step *t, const neo_poly *bound) {
@@ -67,14 +74,16 @@ static int64_t with(step *t, const neo_poly *bound) {
 }
 
 static void try_bound(step *t, const neo_poly *bound) {
-  if (!done(t)) offer(t, with(t, bound));
+  if (!done(t))
+    offer(t, with(t, bound));
 }
 
 /* The expression + c as a bound. */
 static void try_expr(step *t, neo_expr e, int64_t c) {
   neo_poly bound;
   neo_scope_form(t->s, e, &bound);
-  if (!__builtin_add_overflow(bound.constant, c, &bound.constant)) try_bound(t, &bound);
+  if (!__builtin_add_overflow(bound.constant, c, &bound.constant))
+    try_bound(t, &bound);
 }
 
 static void try_const(step *t, int64_t c) {
@@ -88,7 +97,8 @@ static void try_both(step *t, neo_expr x, neo_expr y) {
   neo_poly bound;
   neo_scope_form(t->s, x, &bound);
   int64_t one = with(t, &bound);
-  if (one == none || (t->goal != INT64_MAX && one < t->goal)) return;
+  if (one == none || (t->goal != INT64_MAX && one < t->goal))
+    return;
   neo_scope_form(t->s, y, &bound);
   int64_t other = with(t, &bound);
   offer(t, one < other ? one : other);
@@ -109,7 +119,8 @@ static int64_t with_when(step *t, neo_expr c, bool value, neo_expr e) {
 static void try_select(step *t, neo_expr e) {
   neo_expr c = neo_expr_arg(t->s->m, e, 0);
   int64_t one = with_when(t, c, true, neo_expr_arg(t->s->m, e, 1));
-  if (one == none || (t->goal != INT64_MAX && one < t->goal)) return;
+  if (one == none || (t->goal != INT64_MAX && one < t->goal))
+    return;
   int64_t other = with_when(t, c, false, neo_expr_arg(t->s->m, e, 2));
   offer(t, one < other ? one : other);
 }
@@ -117,21 +128,25 @@ static void try_select(step *t, neo_expr e) {
 /* Lower bound of k*g is known to be at least `x`: what g is at least. Goals go the other way. */
 static int64_t scaled_goal(int64_t goal, int64_t k) {
   int64_t y;
-  if (goal == INT64_MAX || __builtin_mul_overflow(goal, k, &y)) return INT64_MAX;
+  if (goal == INT64_MAX || __builtin_mul_overflow(goal, k, &y))
+    return INT64_MAX;
   return __builtin_sub_overflow(y, k - 1, &y) ? INT64_MAX : y;
 }
 
 static void try_scaled(step *t, const neo_poly *kg, int64_t k) {
-  if (done(t)) return;
+  if (done(t))
+    return;
   int64_t x = neo_scope_lower(t->s, kg, scaled_goal(t->goal, k));
-  if (x != none) offer(t, x == INT64_MAX ? x : neo_div_ceil(x, k));
+  if (x != none)
+    offer(t, x == INT64_MAX ? x : neo_div_ceil(x, k));
 }
 
 /* n*v lies in [x - n + 1, x]; here the end that makes a*(n*v) smaller. */
 static bool quotient_end(step *t, const neo_poly *x, const neo_poly *n, neo_poly *end) {
   neo_poly y;
   neo_poly_copy(end, x);
-  if (t->sign < 0) return true;
+  if (t->sign < 0)
+    return true;
   return neo_poly_add(x, -1, n, &y) && !__builtin_add_overflow(y.constant, 1, &y.constant) &&
          (neo_poly_copy(end, &y), true);
 }
@@ -142,10 +157,13 @@ static void try_symbolic_quotient(step *t, const neo_poly *end, const neo_poly *
   if (neo_poly_divide(t->a, n, &a2, &rest) && rest.n == 0 && rest.constant == 0 &&
       neo_poly_fma(&a2, end, t->b, &y))
     offer(t, neo_scope_lower(t->s, &y, t->goal)); /* a = a2*n */
-  if (done(t) || t->goal == INT64_MAX) return;
+  if (done(t) || t->goal == INT64_MAX)
+    return;
   neo_poly_copy(&b, t->b);
-  if (__builtin_sub_overflow(b.constant, t->goal, &b.constant)) return;
-  if (!neo_poly_fma(n, &b, n, &nb) || !neo_poly_fma(t->a, end, &nb, &y)) return;
+  if (__builtin_sub_overflow(b.constant, t->goal, &b.constant))
+    return;
+  if (!neo_poly_fma(n, &b, n, &nb) || !neo_poly_fma(t->a, end, &nb, &y))
+    return;
   if (!__builtin_sub_overflow(y.constant, 1, &y.constant) && neo_scope_nonneg(t->s, &y))
     offer(t, t->goal);
 }
@@ -154,7 +172,8 @@ static void try_quotient(step *t, neo_expr e) {
   neo_poly x, n, end, nb, y;
   neo_scope_form(t->s, neo_expr_arg(t->s->m, e, 0), &x);
   neo_scope_form(t->s, neo_expr_arg(t->s->m, e, 1), &n);
-  if (!neo_scope_at_least(t->s, &n, -1) || !quotient_end(t, &x, &n, &end)) return;
+  if (!neo_scope_at_least(t->s, &n, -1) || !quotient_end(t, &x, &n, &end))
+    return;
   if (n.n) {
     try_symbolic_quotient(t, &end, &n);
   } else if (neo_poly_scale(t->b, n.constant, &nb) && neo_poly_fma(t->a, &end, &nb, &y)) {
@@ -165,33 +184,41 @@ static void try_quotient(step *t, neo_expr e) {
 static void try_remainder(step *t, neo_expr e) {
   neo_poly x, n;
   neo_scope_form(t->s, neo_expr_arg(t->s->m, e, 1), &n);
-  if (!neo_scope_at_least(t->s, &n, -1)) return;
+  if (!neo_scope_at_least(t->s, &n, -1))
+    return;
   if (t->sign > 0) {
     try_const(t, 0);
     return;
   }
   try_expr(t, neo_expr_arg(t->s->m, e, 1), -1);
-  if (done(t)) return;
+  if (done(t))
+    return;
   neo_scope_form(t->s, neo_expr_arg(t->s->m, e, 0), &x);
-  if (neo_scope_nonneg(t->s, &x)) try_bound(t, &x);
+  if (neo_scope_nonneg(t->s, &x))
+    try_bound(t, &x);
 }
 
 static void try_axis(step *t, uint32_t k) {
-  if (k >= t->s->n_axes) return;
+  if (k >= t->s->n_axes)
+    return;
   const neo_axis_rec *axis = &t->s->axes[k];
   try_expr(t, t->sign > 0 ? axis->lo : axis->hi, t->sign > 0 ? 0 : -1);
 }
 
 static void try_size(step *t, neo_size id) {
   const neo_size_rec *size = neo_size_at(t->s->m, id);
-  if (size->kind == NEO_SIZE_DERIVED) try_expr(t, size->value, 0);
+  if (size->kind == NEO_SIZE_DERIVED)
+    try_expr(t, size->value, 0);
 }
 
 static void try_load(step *t, neo_tensor tensor) {
   neo_expr bound = neo_tensor_at(t->s->m, tensor)->bound;
-  if (!bound.i) return;
-  if (t->sign > 0) try_const(t, 0);
-  else try_expr(t, bound, -1);
+  if (!bound.i)
+    return;
+  if (t->sign > 0)
+    try_const(t, 0);
+  else
+    try_expr(t, bound, -1);
 }
 
 static void try_kind(step *t) {
@@ -199,12 +226,24 @@ static void try_kind(step *t) {
   neo_node n = *neo_expr_node(t->s->m, e);
   bool low = t->sign > 0, both = n.op == (low ? NEO_OP_MIN : NEO_OP_MAX);
   switch (n.op) {
-  case NEO_OP_AXIS: try_axis(t, n.attr); break;
-  case NEO_OP_SIZE: try_size(t, (neo_size){n.attr}); break;
-  case NEO_OP_LOAD: try_load(t, (neo_tensor){n.attr}); break;
-  case NEO_OP_DIV: try_quotient(t, e); break;
-  case NEO_OP_MOD: try_remainder(t, e); break;
-  case NEO_OP_SELECT: try_select(t, e); break;
+  case NEO_OP_AXIS:
+    try_axis(t, n.attr);
+    break;
+  case NEO_OP_SIZE:
+    try_size(t, (neo_size){n.attr});
+    break;
+  case NEO_OP_LOAD:
+    try_load(t, (neo_tensor){n.attr});
+    break;
+  case NEO_OP_DIV:
+    try_quotient(t, e);
+    break;
+  case NEO_OP_MOD:
+    try_remainder(t, e);
+    break;
+  case NEO_OP_SELECT:
+    try_select(t, e);
+    break;
   case NEO_OP_MIN:
   case NEO_OP_MAX:
     if (both) {
@@ -214,7 +253,8 @@ static void try_kind(step *t) {
       try_expr(t, neo_expr_arg(t->s->m, e, 1), 0);
     }
     break;
-  default: break;
+  default:
+    break;
   }
 }
 
@@ -222,8 +262,10 @@ static void try_kind(step *t) {
  * |c|*g. */
 static void try_fact(step *t, const neo_poly *fact) {
   neo_poly c, rest, ag, minus, y;
-  if (!neo_poly_split(fact, t->v, &c, &rest) || c.n || c.constant == 0) return;
-  if ((c.constant > 0) != (t->sign > 0) || c.constant == INT64_MIN) return;
+  if (!neo_poly_split(fact, t->v, &c, &rest) || c.n || c.constant == 0)
+    return;
+  if ((c.constant > 0) != (t->sign > 0) || c.constant == INT64_MIN)
+    return;
   int64_t k = c.constant < 0 ? -c.constant : c.constant;
   if (neo_poly_scale(t->g, k, &ag) && neo_poly_scale(t->a, t->sign > 0 ? -1 : 1, &minus) &&
       neo_poly_fma(&minus, fact, &ag, &y))
@@ -232,21 +274,25 @@ static void try_fact(step *t, const neo_poly *fact) {
 
 static void try_facts(step *t) {
   for (size_t k = t->s->facts.n; k-- > 0 && !done(t);)
-    if (t->s->facts.at[k].top == t->v) try_fact(t, t->s->facts.at[k].g);
+    if (t->s->facts.at[k].top == t->v)
+      try_fact(t, t->s->facts.at[k].g);
 }
 
 static void try_range(step *t) {
   neo_range r = neo_scope_range(t->s, t->v);
   int64_t end = t->sign > 0 ? r.lo : r.hi;
-  if (end != INT64_MIN && end != INT64_MAX) try_const(t, end);
+  if (end != INT64_MIN && end != INT64_MAX)
+    try_const(t, end);
 }
 
 /* ---- lower bounds */
 
 static int sign_of(neo_scope *s, const neo_poly *a) {
   neo_poly minus;
-  if (a->n == 0) return a->constant > 0 ? 1 : -1;
-  if (neo_scope_lower(s, a, 0) >= 0) return 1;
+  if (a->n == 0)
+    return a->constant > 0 ? 1 : -1;
+  if (neo_scope_lower(s, a, 0) >= 0)
+    return 1;
   return neo_poly_scale(a, -1, &minus) && neo_scope_lower(s, &minus, 0) >= 0 ? -1 : 0;
 }
 
@@ -255,9 +301,11 @@ static int64_t lower_by_box(step *t) {
   neo_range a = neo_scope_bounds(t->s, t->a), v = neo_scope_range(t->s, t->v);
   int64_t low = neo_range_mul(a, v).lo, y;
   neo_poly b;
-  if (low == INT64_MIN) return none;
+  if (low == INT64_MIN)
+    return none;
   neo_poly_copy(&b, t->b);
-  if (__builtin_add_overflow(b.constant, low, &b.constant)) return none;
+  if (__builtin_add_overflow(b.constant, low, &b.constant))
+    return none;
   y = neo_scope_lower(t->s, &b, t->goal);
   return y;
 }
@@ -265,18 +313,24 @@ static int64_t lower_by_box(step *t) {
 static int64_t eliminate(neo_scope *s, const neo_poly *g, int64_t goal) {
   neo_poly a, b;
   step t = {s, g, &a, &b, neo_scope_top(s, g), 0, goal, none};
-  if (!neo_poly_split(g, t.v, &a, &b)) return neo_scope_box(s, g).lo;
+  if (!neo_poly_split(g, t.v, &a, &b))
+    return neo_scope_box(s, g).lo;
   t.sign = sign_of(s, &a);
-  if (t.sign == 0) return lower_by_box(&t);
+  if (t.sign == 0)
+    return lower_by_box(&t);
   try_kind(&t);
-  if (!done(&t)) try_facts(&t);
-  if (!done(&t)) try_range(&t);
+  if (!done(&t))
+    try_facts(&t);
+  if (!done(&t))
+    try_range(&t);
   return t.best;
 }
 
 int64_t neo_scope_lower(neo_scope *s, const neo_poly *g, int64_t goal) {
-  if (g->n == 0) return g->constant;
-  if (s->fuel <= 0) return none;
+  if (g->n == 0)
+    return g->constant;
+  if (s->fuel <= 0)
+    return none;
   s->fuel = s->nest >= MAX_NEST ? 0 : s->fuel - 1;
   s->nest++;
   int64_t y = eliminate(s, g, goal);
@@ -289,7 +343,8 @@ neo_range neo_scope_bounds(neo_scope *s, const neo_poly *g) {
   neo_range r = {neo_scope_lower(s, g, INT64_MAX), INT64_MAX};
   if (neo_poly_scale(g, -1, &minus)) {
     int64_t x = neo_scope_lower(s, &minus, INT64_MAX);
-    if (x != none) r.hi = -x;
+    if (x != none)
+      r.hi = -x;
   }
   return r;
 }

@@ -13,15 +13,19 @@ static bool settle(neo_scope *s, const neo_poly *n, neo_poly *q, neo_poly *r) {
   neo_poly a, b;
   if (n->n == 0) {
     neo_range x = neo_scope_bounds(s, r);
-    if (x.lo == INT64_MIN || x.hi == INT64_MAX) return false;
+    if (x.lo == INT64_MIN || x.hi == INT64_MAX)
+      return false;
     int64_t k = neo_div_floor(x.lo, n->constant);
-    if (k != neo_div_floor(x.hi, n->constant)) return false;
+    if (k != neo_div_floor(x.hi, n->constant))
+      return false;
     r->constant -= k * n->constant;
     return !__builtin_add_overflow(q->constant, k, &q->constant);
   }
   for (int64_t k = 0; k >= -1; k--) { /* r itself, r + n */
-    if (!neo_poly_add(r, -k, n, &a) || !neo_poly_add(n, -1, &a, &b)) return false;
-    if (!neo_scope_nonneg(s, &a) || !neo_scope_at_least(s, &b, -1)) continue;
+    if (!neo_poly_add(r, -k, n, &a) || !neo_poly_add(n, -1, &a, &b))
+      return false;
+    if (!neo_scope_nonneg(s, &a) || !neo_scope_at_least(s, &b, -1))
+      continue;
     neo_poly_copy(r, &a);
     return !__builtin_add_overflow(q->constant, k, &q->constant);
   }
@@ -35,12 +39,15 @@ static bool is_atom(const neo_poly *g) {
 /* (y/c)/n -> y/(c*n);  (y%c)%n -> y%n where n divides c. Changes r and n. */
 static bool unnest(neo_scope *s, neo_op op, neo_poly *n, neo_poly *r) {
   neo_poly c, q, rest;
-  if (!is_atom(r)) return false;
+  if (!is_atom(r))
+    return false;
   neo_expr inner = {r->term[0].atom[0]};
-  if (neo_expr_node(s->m, inner)->op != op) return false;
+  if (neo_expr_node(s->m, inner)->op != op)
+    return false;
   neo_scope_form(s, neo_expr_arg(s->m, inner, 1), &c);
   if (op == NEO_OP_DIV) {
-    if (!neo_scope_at_least(s, &c, -1) || !neo_poly_mul(&c, n, &q)) return false;
+    if (!neo_scope_at_least(s, &c, -1) || !neo_poly_mul(&c, n, &q))
+      return false;
     neo_poly_copy(n, &q);
   } else if (!neo_scope_at_least(s, &c, -1) || !neo_poly_divide(&c, n, &q, &rest) || rest.n ||
              rest.constant) {
@@ -55,26 +62,32 @@ static void quotient_atom(neo_scope *s, neo_op op, const neo_poly *r, const neo_
   neo_expr x = neo_poly_expr(s->m, r), y = neo_poly_expr(s->m, n);
   neo_expr e = neo_op2(s->m, op, x, y);
   int64_t c;
-  if (neo_expr_is_int(s->m, e, &c)) neo_poly_set(out, c);
-  else neo_poly_atom(out, e);
+  if (neo_expr_is_int(s->m, e, &c))
+    neo_poly_set(out, c);
+  else
+    neo_poly_atom(out, e);
 }
 
 static bool take_apart(neo_scope *s, neo_op op, const neo_poly *x, neo_poly *n, neo_poly *out) {
   neo_poly q, r, atom;
-  if (!neo_poly_divide(x, n, &q, &r)) return false;
+  if (!neo_poly_divide(x, n, &q, &r))
+    return false;
   if (settle(s, n, &q, &r)) {
     neo_poly_copy(out, op == NEO_OP_DIV ? &q : &r);
     return true;
   }
   if (unnest(s, op, n, &r)) {
     neo_poly inner;
-    if (!take_apart(s, op, &r, n, &inner)) return false;
-    if (op == NEO_OP_DIV) return neo_poly_add(&q, 1, &inner, out);
+    if (!take_apart(s, op, &r, n, &inner))
+      return false;
+    if (op == NEO_OP_DIV)
+      return neo_poly_add(&q, 1, &inner, out);
     neo_poly_copy(out, &inner);
     return true;
   }
   quotient_atom(s, op, &r, n, &atom);
-  if (op == NEO_OP_DIV) return neo_poly_add(&q, 1, &atom, out);
+  if (op == NEO_OP_DIV)
+    return neo_poly_add(&q, 1, &atom, out);
   neo_poly_copy(out, &atom);
   return true;
 }
@@ -82,7 +95,8 @@ static bool take_apart(neo_scope *s, neo_op op, const neo_poly *x, neo_poly *n, 
 /* x/-c = (-x)/c and x%-c = -((-x)%c) */
 static bool negative(neo_scope *s, neo_op op, const neo_poly *x, int64_t n, neo_poly *out) {
   neo_poly minus, c, y;
-  if (n == INT64_MIN || !neo_poly_scale(x, -1, &minus)) return false;
+  if (n == INT64_MIN || !neo_poly_scale(x, -1, &minus))
+    return false;
   neo_poly_set(&c, -n);
   return take_apart(s, op, &minus, &c, &y) && neo_poly_scale(&y, op == NEO_OP_DIV ? 1 : -1, out);
 }
@@ -96,7 +110,8 @@ bool neo_digits_form(neo_scope *s, neo_expr e, neo_poly *out) {
     neo_poly_set(out, 0);
     return true;
   }
-  if (n.n == 0 && n.constant < 0) return negative(s, op, &x, n.constant, out);
+  if (n.n == 0 && n.constant < 0)
+    return negative(s, op, &x, n.constant, out);
   return neo_scope_at_least(s, &n, -1) && take_apart(s, op, &x, &n, out);
 }
 
@@ -108,12 +123,15 @@ static bool merge_quotient(neo_scope *s, neo_expr v, const neo_poly *a, const ne
   neo_poly x, n, an, have, c;
   neo_expr xe = neo_expr_arg(s->m, v, 0), ne = neo_expr_arg(s->m, v, 1);
   neo_expr w = neo_op2(s->m, NEO_OP_DIV, xe, ne);
-  if (!neo_poly_uses(b, w.i) || !neo_poly_split(b, w.i, &have, &c)) return false;
+  if (!neo_poly_uses(b, w.i) || !neo_poly_split(b, w.i, &have, &c))
+    return false;
   neo_scope_form(s, ne, &n);
-  if (!neo_poly_mul(a, &n, &an) || !neo_poly_equal(&an, &have)) return false;
+  if (!neo_poly_mul(a, &n, &an) || !neo_poly_equal(&an, &have))
+    return false;
   neo_scope_form(s, xe, &x);
   neo_poly y;
-  if (!neo_poly_fma(a, &x, &c, &y)) return false;
+  if (!neo_poly_fma(a, &x, &c, &y))
+    return false;
   neo_poly_copy(p, &y);
   return true;
 }
@@ -123,16 +141,21 @@ static bool merge_digit(neo_scope *s, neo_expr v, neo_expr w, const neo_poly *a,
                         neo_poly *p) {
   neo_poly n, k, nk, have, c, y;
   neo_expr xe = neo_expr_arg(s->m, v, 0), ne = neo_expr_arg(s->m, v, 1);
-  if (neo_expr_node(s->m, w)->op != NEO_OP_MOD) return false;
+  if (neo_expr_node(s->m, w)->op != NEO_OP_MOD)
+    return false;
   neo_expr q = neo_op2(s->m, NEO_OP_DIV, xe, ne);
-  if (neo_expr_arg(s->m, w, 0).i != q.i || !neo_poly_split(b, w.i, &have, &c)) return false;
+  if (neo_expr_arg(s->m, w, 0).i != q.i || !neo_poly_split(b, w.i, &have, &c))
+    return false;
   neo_scope_form(s, ne, &n);
-  if (!neo_poly_mul(a, &n, &y) || !neo_poly_equal(&y, &have)) return false;
+  if (!neo_poly_mul(a, &n, &y) || !neo_poly_equal(&y, &have))
+    return false;
   neo_scope_form(s, neo_expr_arg(s->m, w, 1), &k);
-  if (!neo_scope_at_least(s, &k, -1) || !neo_poly_mul(&n, &k, &nk)) return false;
+  if (!neo_scope_at_least(s, &k, -1) || !neo_poly_mul(&n, &k, &nk))
+    return false;
   neo_expr whole = neo_op2(s->m, NEO_OP_MOD, xe, neo_poly_expr(s->m, &nk));
   neo_poly_atom(&nk, whole);
-  if (!neo_poly_fma(a, &nk, &c, &y)) return false;
+  if (!neo_poly_fma(a, &nk, &c, &y))
+    return false;
   neo_poly_copy(p, &y);
   return true;
 }
@@ -140,11 +163,14 @@ static bool merge_digit(neo_scope *s, neo_expr v, neo_expr w, const neo_poly *a,
 static bool merge_at(neo_scope *s, neo_expr v, neo_poly *p) {
   neo_poly a, b, n;
   neo_scope_form(s, neo_expr_arg(s->m, v, 1), &n);
-  if (!neo_scope_at_least(s, &n, -1) || !neo_poly_split(p, v.i, &a, &b)) return false;
-  if (merge_quotient(s, v, &a, &b, p)) return true;
+  if (!neo_scope_at_least(s, &n, -1) || !neo_poly_split(p, v.i, &a, &b))
+    return false;
+  if (merge_quotient(s, v, &a, &b, p))
+    return true;
   for (uint32_t k = 0; k < b.n; k++)
     for (uint32_t j = 0; j < b.term[k].n; j++)
-      if (merge_digit(s, v, (neo_expr){b.term[k].atom[j]}, &a, &b, p)) return true;
+      if (merge_digit(s, v, (neo_expr){b.term[k].atom[j]}, &a, &b, p))
+        return true;
   return false;
 }
 
@@ -152,7 +178,8 @@ static bool merge_once(neo_scope *s, neo_poly *p) {
   for (uint32_t k = 0; k < p->n; k++)
     for (uint32_t j = 0; j < p->term[k].n; j++) {
       neo_expr v = {p->term[k].atom[j]};
-      if (neo_expr_node(s->m, v)->op == NEO_OP_MOD && merge_at(s, v, p)) return true;
+      if (neo_expr_node(s->m, v)->op == NEO_OP_MOD && merge_at(s, v, p))
+        return true;
     }
   return false;
 }

@@ -14,7 +14,8 @@ bool neo_expr_is_integer(const neo_module *m, neo_expr e) {
 static bool fits(neo_range r, neo_type t) {
   neo_range all = neo_type_range(t);
   /* The ends of i64 also stand for "no bound". */
-  if (t == NEO_I64_T) return r.lo > all.lo && r.hi < all.hi;
+  if (t == NEO_I64_T)
+    return r.lo > all.lo && r.hi < all.hi;
   return r.lo >= all.lo && r.hi <= all.hi;
 }
 
@@ -22,9 +23,11 @@ neo_expr neo_scope_peel(neo_scope *s, neo_expr e) {
   while (neo_expr_node(s->m, e)->op == NEO_OP_CAST) {
     neo_expr x = neo_expr_arg(s->m, e, 0);
     neo_type to = neo_expr_type(s->m, e);
-    if (!neo_expr_is_integer(s->m, x)) break;
+    if (!neo_expr_is_integer(s->m, x))
+      break;
     bool wider = neo_type_bytes(to) > neo_type_bytes(neo_expr_type(s->m, x)) && to != NEO_U8_T;
-    if (!wider && !fits(neo_scope_expr_range(s, x), to)) break;
+    if (!wider && !fits(neo_scope_expr_range(s, x), to))
+      break;
     e = x;
   }
   return e;
@@ -34,7 +37,8 @@ static bool form_sum(neo_scope *s, neo_expr e, int64_t sign, neo_poly *out) {
   neo_poly a, b;
   neo_scope_form(s, neo_expr_arg(s->m, e, 0), &a);
   neo_scope_form(s, neo_expr_arg(s->m, e, 1), &b);
-  if (!neo_poly_add(&a, sign, &b, out)) return false;
+  if (!neo_poly_add(&a, sign, &b, out))
+    return false;
   neo_digits_merge(s, out);
   return true;
 }
@@ -54,7 +58,8 @@ static bool form_neg(neo_scope *s, neo_expr e, neo_poly *out) {
 
 static bool form_cast(neo_scope *s, neo_expr e, neo_poly *out) {
   neo_expr x = neo_expr_arg(s->m, e, 0);
-  if (!neo_expr_is_integer(s->m, x)) return false;
+  if (!neo_expr_is_integer(s->m, x))
+    return false;
   neo_scope_form(s, x, out);
   return true;
 }
@@ -77,18 +82,28 @@ static bool form_as_min_max(neo_scope *s, neo_expr e, neo_poly *out) {
 
 static bool build(neo_scope *s, neo_expr e, neo_poly *out) {
   switch (neo_expr_node(s->m, e)->op) {
-  case NEO_OP_ADD: return form_sum(s, e, 1, out);
-  case NEO_OP_SUB: return form_sum(s, e, -1, out);
-  case NEO_OP_MUL: return form_product(s, e, out);
-  case NEO_OP_NEG: return form_neg(s, e, out);
+  case NEO_OP_ADD:
+    return form_sum(s, e, 1, out);
+  case NEO_OP_SUB:
+    return form_sum(s, e, -1, out);
+  case NEO_OP_MUL:
+    return form_product(s, e, out);
+  case NEO_OP_NEG:
+    return form_neg(s, e, out);
   case NEO_OP_DIV:
-  case NEO_OP_MOD: return neo_digits_form(s, e, out);
-  case NEO_OP_CAST: return form_cast(s, e, out);
-  case NEO_OP_STOP: neo_scope_form(s, neo_expr_arg(s->m, e, 0), out); return true;
+  case NEO_OP_MOD:
+    return neo_digits_form(s, e, out);
+  case NEO_OP_CAST:
+    return form_cast(s, e, out);
+  case NEO_OP_STOP:
+    neo_scope_form(s, neo_expr_arg(s->m, e, 0), out);
+    return true;
   case NEO_OP_CLAMP:
   case NEO_OP_ABS:
-  case NEO_OP_RELU: return form_as_min_max(s, e, out);
-  default: return false;
+  case NEO_OP_RELU:
+    return form_as_min_max(s, e, out);
+  default:
+    return false;
   }
 }
 
@@ -99,15 +114,18 @@ static bool is_leaf(neo_op op) {
 static void form_new(neo_scope *s, neo_expr e, neo_poly *out) {
   neo_type t = neo_expr_type(s->m, e);
   bool known = s->depth < MAX_DEPTH && !is_leaf((neo_op)neo_expr_node(s->m, e)->op);
-  if (s->fuel <= 0) known = false; /* nothing is remembered then: shared nodes would cost 2^depth */
+  if (s->fuel <= 0)
+    known = false; /* nothing is remembered then: shared nodes would cost 2^depth */
   s->depth++;
   known = known && build(s, e, out) && fits(neo_scope_box(s, out), t);
   s->depth--;
-  if (!known) neo_poly_atom(out, neo_cast(s->m, NEO_I64_T, e));
+  if (!known)
+    neo_poly_atom(out, neo_cast(s->m, NEO_I64_T, e));
 }
 
 static void remember(neo_scope *s, neo_expr e, const neo_poly *g) {
-  if (s->pushed || s->fuel <= 0 || s->depth >= MAX_DEPTH) return;
+  if (s->pushed || s->fuel <= 0 || s->depth >= MAX_DEPTH)
+    return;
   neo_poly *copy = neo_poly_keep(s->m->arena, g);
   neo_map_set(&s->forms, e.i, (uint64_t)(uintptr_t)copy);
 }

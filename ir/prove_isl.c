@@ -23,7 +23,9 @@ typedef struct { /* reads the words */
   unsigned n_dims;
 } reader;
 
-static isl_space *space_of(const reader *r) { return isl_space_set_alloc(r->ctx, 0, r->n_dims); }
+static isl_space *space_of(const reader *r) {
+  return isl_space_set_alloc(r->ctx, 0, r->n_dims);
+}
 
 static isl_val *number(const reader *r, int64_t x) {
   return isl_val_int_from_si(r->ctx, (long)x);
@@ -42,7 +44,9 @@ static isl_constraint *constraint(reader *r) {
   return c;
 }
 
-static bool is_constraint(const reader *r) { return *r->at == NEO_REL_GE || *r->at == NEO_REL_EQ; }
+static bool is_constraint(const reader *r) {
+  return *r->at == NEO_REL_GE || *r->at == NEO_REL_EQ;
+}
 
 /* Constraints that stand in a row are one basic set. */
 static isl_set *conjunction(reader *r, bool one) {
@@ -54,17 +58,21 @@ static isl_set *conjunction(reader *r, bool one) {
 }
 
 static isl_set *condition(reader *r, bool top) {
-  if (is_constraint(r)) return conjunction(r, !top);
+  if (is_constraint(r))
+    return conjunction(r, !top);
   int64_t op = *r->at++;
-  if (op == NEO_REL_TRUE) return isl_set_universe(space_of(r));
-  if (op == NEO_REL_FALSE) return isl_set_empty(space_of(r));
+  if (op == NEO_REL_TRUE)
+    return isl_set_universe(space_of(r));
+  if (op == NEO_REL_FALSE)
+    return isl_set_empty(space_of(r));
   isl_set *a = condition(r, false), *b = condition(r, false);
   return op == NEO_REL_AND ? isl_set_intersect(a, b) : isl_set_union(a, b);
 }
 
 static isl_set *set_of(reader *r) {
   isl_set *y = isl_set_universe(space_of(r));
-  while (r->at < r->end) y = isl_set_intersect(y, condition(r, true));
+  while (r->at < r->end)
+    y = isl_set_intersect(y, condition(r, true));
   return y;
 }
 
@@ -81,23 +89,27 @@ static bool coordinate(isl_point *at, uint32_t k, int64_t *x) {
 static neo_isl_answer judged(isl_ctx *ctx, neo_isl_answer answer) {
   enum isl_error error = isl_ctx_last_error(ctx);
   isl_ctx_reset_error(ctx);
-  if (error == isl_error_none) return answer;
+  if (error == isl_error_none)
+    return answer;
   return error == isl_error_quota ? NEO_ISL_QUOTA : NEO_ISL_FAILED;
 }
 
-neo_isl_answer neo_isl_sample(neo_isl *isl, const int64_t *words, size_t n,
-                              uint64_t max_operations, int64_t *point) {
+neo_isl_answer neo_isl_sample(neo_isl *isl, const int64_t *words, size_t n, uint64_t max_operations,
+                              int64_t *point) {
   neo_isl_answer answer = NEO_ISL_FAILED;
-  if (!isl->ctx) return answer;
+  if (!isl->ctx)
+    return answer;
   reader r = {isl->ctx, words + 1, words + n, (unsigned)words[0]};
   isl_ctx_reset_operations(isl->ctx);
   isl_ctx_set_max_operations(isl->ctx, (unsigned long)max_operations);
   isl_point *at = isl_set_sample_point(set_of(&r));
   isl_bool none = at ? isl_point_is_void(at) : isl_bool_error;
-  if (none == isl_bool_true) answer = NEO_ISL_EMPTY;
+  if (none == isl_bool_true)
+    answer = NEO_ISL_EMPTY;
   if (none == isl_bool_false) {
     answer = NEO_ISL_POINT;
-    for (uint32_t k = 0; k < r.n_dims; k++) coordinate(at, k, &point[k]);
+    for (uint32_t k = 0; k < r.n_dims; k++)
+      coordinate(at, k, &point[k]);
   }
   isl_point_free(at);
   isl_ctx_set_max_operations(isl->ctx, 0);
@@ -107,10 +119,12 @@ neo_isl_answer neo_isl_sample(neo_isl *isl, const int64_t *words, size_t n,
 neo_isl *neo_isl_new(neo_arena *arena) {
   neo_isl *isl = NEO_NEW(arena, neo_isl);
   isl->ctx = isl_ctx_alloc();
-  if (isl->ctx) isl_options_set_on_error(isl->ctx, ISL_ON_ERROR_CONTINUE);
+  if (isl->ctx)
+    isl_options_set_on_error(isl->ctx, ISL_ON_ERROR_CONTINUE);
   return isl;
 }
 
 void neo_isl_free(neo_isl *isl) {
-  if (isl && isl->ctx) isl_ctx_free(isl->ctx);
+  if (isl && isl->ctx)
+    isl_ctx_free(isl->ctx);
 }

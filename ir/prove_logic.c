@@ -9,12 +9,15 @@ enum { SHADOWS = 3, MAX_FACTS = 64 };
 bool neo_scope_compare(neo_scope *s, neo_expr e, neo_poly *g) {
   neo_poly a, b;
   neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
-  if (op != NEO_OP_EQ && op != NEO_OP_NE && op != NEO_OP_LT && op != NEO_OP_LE) return false;
+  if (op != NEO_OP_EQ && op != NEO_OP_NE && op != NEO_OP_LT && op != NEO_OP_LE)
+    return false;
   neo_expr x = neo_expr_arg(s->m, e, 0), y = neo_expr_arg(s->m, e, 1);
-  if (!neo_expr_is_integer(s->m, x)) return false;
+  if (!neo_expr_is_integer(s->m, x))
+    return false;
   neo_scope_form(s, x, &a);
   neo_scope_form(s, y, &b);
-  if (!neo_poly_add(&b, -1, &a, g)) return false;
+  if (!neo_poly_add(&b, -1, &a, g))
+    return false;
   neo_digits_merge(s, g);
   return op != NEO_OP_LT || !__builtin_sub_overflow(g->constant, 1, &g->constant);
 }
@@ -28,7 +31,8 @@ static bool opposite(const neo_poly *g, int64_t c, neo_poly *out) {
 
 static bool is_known_fact(const neo_scope *s, const neo_poly *g) {
   for (size_t k = 0; k < s->facts.n; k++)
-    if (neo_poly_equal(s->facts.at[k].g, g)) return true;
+    if (neo_poly_equal(s->facts.at[k].g, g))
+      return true;
   return false;
 }
 
@@ -38,30 +42,40 @@ static void add_fact(neo_scope *s, const neo_poly *fact, int shadows);
 static void add_shadow(neo_scope *s, const neo_poly *g, uint32_t top, int shadows) {
   neo_poly a, b, bound, y;
   const neo_node *n = neo_expr_node(s->m, (neo_expr){top});
-  if (n->op != NEO_OP_AXIS || n->attr >= s->n_axes) return;
+  if (n->op != NEO_OP_AXIS || n->attr >= s->n_axes)
+    return;
   const neo_axis_rec *axis = &s->axes[n->attr];
-  if (!neo_poly_split(g, top, &a, &b) || a.n) return;
+  if (!neo_poly_split(g, top, &a, &b) || a.n)
+    return;
   neo_scope_form(s, a.constant > 0 ? axis->hi : axis->lo, &bound);
-  if (a.constant > 0 && __builtin_sub_overflow(bound.constant, 1, &bound.constant)) return;
-  if (neo_poly_fma(&a, &bound, &b, &y)) add_fact(s, &y, shadows);
+  if (a.constant > 0 && __builtin_sub_overflow(bound.constant, 1, &bound.constant))
+    return;
+  if (neo_poly_fma(&a, &bound, &b, &y))
+    add_fact(s, &y, shadows);
 }
 
 static void add_fact(neo_scope *s, const neo_poly *fact, int shadows) {
   neo_poly minus, *g;
-  if (s->facts.n >= MAX_FACTS) return;
+  if (s->facts.n >= MAX_FACTS)
+    return;
   g = neo_poly_keep(s->m->arena, fact);
   neo_poly_tighten(g);
-  if (g->n == 0 && g->constant < 0) s->never = true;
-  if (g->n == 0 || is_known_fact(s, g)) return;
-  if (opposite(g, -1, &minus) && neo_scope_nonneg(s, &minus)) s->never = true;
+  if (g->n == 0 && g->constant < 0)
+    s->never = true;
+  if (g->n == 0 || is_known_fact(s, g))
+    return;
+  if (opposite(g, -1, &minus) && neo_scope_nonneg(s, &minus))
+    s->never = true;
   uint32_t top = neo_scope_top(s, g);
   NEO_PUSH(s->m->arena, &s->facts, (neo_fact){g, top});
-  if (shadows > 0) add_shadow(s, g, top, shadows - 1);
+  if (shadows > 0)
+    add_shadow(s, g, top, shadows - 1);
 }
 
 static void add_opposite(neo_scope *s, const neo_poly *g, int64_t c) {
   neo_poly y;
-  if (opposite(g, c, &y)) add_fact(s, &y, SHADOWS);
+  if (opposite(g, c, &y))
+    add_fact(s, &y, SHADOWS);
 }
 
 /* g != 0 says something where the sign is known. */
@@ -69,7 +83,8 @@ static void add_apart(neo_scope *s, const neo_poly *g) {
   neo_poly y;
   if (neo_scope_nonneg(s, g)) {
     neo_poly_copy(&y, g);
-    if (!__builtin_sub_overflow(y.constant, 1, &y.constant)) add_fact(s, &y, SHADOWS);
+    if (!__builtin_sub_overflow(y.constant, 1, &y.constant))
+      add_fact(s, &y, SHADOWS);
   } else if (opposite(g, 0, &y) && neo_scope_nonneg(s, &y)) {
     add_opposite(s, g, -1);
   }
@@ -78,7 +93,8 @@ static void add_apart(neo_scope *s, const neo_poly *g) {
 static void assume_compare(neo_scope *s, neo_expr e, bool value) {
   neo_poly g;
   neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
-  if (!neo_scope_compare(s, e, &g)) return;
+  if (!neo_scope_compare(s, e, &g))
+    return;
   if (op == NEO_OP_EQ || op == NEO_OP_NE) {
     if (value == (op == NEO_OP_NE)) {
       add_apart(s, &g);
@@ -113,10 +129,16 @@ void neo_scope_assume(neo_scope *s, neo_expr e, bool value) {
   }
   NEO_PUSH(s->m->arena, &s->known, (neo_known){e.i, value});
   switch (neo_expr_node(s->m, e)->op) {
-  case NEO_OP_NOT: neo_scope_assume(s, neo_expr_arg(s->m, e, 0), !value); break;
+  case NEO_OP_NOT:
+    neo_scope_assume(s, neo_expr_arg(s->m, e, 0), !value);
+    break;
   case NEO_OP_AND:
-  case NEO_OP_OR: assume_pair(s, e, value); break;
-  default: assume_compare(s, e, value); break;
+  case NEO_OP_OR:
+    assume_pair(s, e, value);
+    break;
+  default:
+    assume_compare(s, e, value);
+    break;
   }
 }
 
@@ -141,23 +163,29 @@ static bool indivisible(const neo_poly *g) {
   neo_poly h;
   neo_poly_copy(&h, g);
   neo_poly_tighten(&h);
-  if (g->n == 0) return g->constant != 0;
+  if (g->n == 0)
+    return g->constant != 0;
   return h.constant * (g->term[0].coef / h.term[0].coef) != g->constant;
 }
 
 static bool decide_equal(neo_scope *s, const neo_poly *g, bool equal) {
   neo_poly minus;
-  if (!opposite(g, 0, &minus)) return false;
-  if (equal) return neo_scope_nonneg(s, g) && neo_scope_nonneg(s, &minus);
+  if (!opposite(g, 0, &minus))
+    return false;
+  if (equal)
+    return neo_scope_nonneg(s, g) && neo_scope_nonneg(s, &minus);
   return indivisible(g) || neo_scope_at_least(s, g, -1) || neo_scope_at_least(s, &minus, -1);
 }
 
 static bool decide_compare(neo_scope *s, neo_expr e, bool value) {
   neo_poly g, minus;
   neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
-  if (!neo_scope_compare(s, e, &g)) return false;
-  if (op == NEO_OP_EQ || op == NEO_OP_NE) return decide_equal(s, &g, value == (op == NEO_OP_EQ));
-  if (value) return neo_scope_nonneg(s, &g);
+  if (!neo_scope_compare(s, e, &g))
+    return false;
+  if (op == NEO_OP_EQ || op == NEO_OP_NE)
+    return decide_equal(s, &g, value == (op == NEO_OP_EQ));
+  if (value)
+    return neo_scope_nonneg(s, &g);
   return opposite(&g, -1, &minus) && neo_scope_nonneg(s, &minus);
 }
 
@@ -185,20 +213,28 @@ static bool decide_select(neo_scope *s, neo_expr e, bool value) {
 
 static bool is_known(const neo_scope *s, neo_expr e, bool value) {
   for (size_t k = 0; k < s->known.n; k++)
-    if (s->known.at[k].e == e.i && s->known.at[k].value == value) return true;
+    if (s->known.at[k].e == e.i && s->known.at[k].value == value)
+      return true;
   return false;
 }
 
 bool neo_scope_decide(neo_scope *s, neo_expr e, bool value) {
   int64_t c;
-  if (s->never) return true;
-  if (neo_expr_is_int(s->m, e, &c)) return (c != 0) == value;
-  if (is_known(s, e, value)) return true;
+  if (s->never)
+    return true;
+  if (neo_expr_is_int(s->m, e, &c))
+    return (c != 0) == value;
+  if (is_known(s, e, value))
+    return true;
   switch (neo_expr_node(s->m, e)->op) {
-  case NEO_OP_NOT: return neo_scope_decide(s, neo_expr_arg(s->m, e, 0), !value);
+  case NEO_OP_NOT:
+    return neo_scope_decide(s, neo_expr_arg(s->m, e, 0), !value);
   case NEO_OP_AND:
-  case NEO_OP_OR: return decide_pair(s, e, value);
-  case NEO_OP_SELECT: return decide_select(s, e, value);
-  default: return decide_compare(s, e, value);
+  case NEO_OP_OR:
+    return decide_pair(s, e, value);
+  case NEO_OP_SELECT:
+    return decide_select(s, e, value);
+  default:
+    return decide_compare(s, e, value);
   }
 }

@@ -32,9 +32,11 @@ void neo_poly_atom(neo_poly *out, neo_expr atom) {
 }
 
 int neo_mono_compare(const neo_mono *a, const neo_mono *b) {
-  if (a->n != b->n) return a->n > b->n ? 1 : -1;
+  if (a->n != b->n)
+    return a->n > b->n ? 1 : -1;
   for (uint32_t k = 0; k < a->n; k++)
-    if (a->atom[k] != b->atom[k]) return a->atom[k] > b->atom[k] ? 1 : -1;
+    if (a->atom[k] != b->atom[k])
+      return a->atom[k] > b->atom[k] ? 1 : -1;
   return 0;
 }
 
@@ -44,8 +46,10 @@ static bool fused(int64_t a, int64_t k, int64_t b, int64_t *y) {
 }
 
 static bool push(neo_poly *out, const neo_mono *t, int64_t coef) {
-  if (coef == 0) return true;
-  if (out->n == NEO_POLY_TERMS) return false;
+  if (coef == 0)
+    return true;
+  if (out->n == NEO_POLY_TERMS)
+    return false;
   out->term[out->n] = *t;
   out->term[out->n++].coef = coef;
   return true;
@@ -55,12 +59,15 @@ bool neo_poly_add(const neo_poly *a, int64_t k, const neo_poly *b, neo_poly *out
   uint32_t i = 0, j = 0;
   assert(out != a && out != b);
   neo_poly_set(out, 0);
-  if (!fused(a->constant, k, b->constant, &out->constant)) return false;
+  if (!fused(a->constant, k, b->constant, &out->constant))
+    return false;
   while (i < a->n || j < b->n) {
     int order = i == a->n ? -1 : j == b->n ? 1 : neo_mono_compare(&a->term[i], &b->term[j]);
     int64_t coef = order >= 0 ? a->term[i].coef : 0;
-    if (order <= 0 && !fused(coef, k, b->term[j].coef, &coef)) return false;
-    if (!push(out, order >= 0 ? &a->term[i] : &b->term[j], coef)) return false;
+    if (order <= 0 && !fused(coef, k, b->term[j].coef, &coef))
+      return false;
+    if (!push(out, order >= 0 ? &a->term[i] : &b->term[j], coef))
+      return false;
     i += order >= 0;
     j += order <= 0;
   }
@@ -75,7 +82,8 @@ bool neo_poly_scale(const neo_poly *a, int64_t k, neo_poly *out) {
 
 static bool mono_mul(const neo_mono *a, const neo_mono *b, neo_mono *y) {
   uint32_t i = 0, j = 0;
-  if (a->n + b->n > NEO_POLY_DEGREE) return false;
+  if (a->n + b->n > NEO_POLY_DEGREE)
+    return false;
   *y = (neo_mono){.n = a->n + b->n};
   for (uint32_t k = 0; k < y->n; k++) {
     bool left = j == b->n || (i < a->n && a->atom[i] >= b->atom[j]);
@@ -88,16 +96,21 @@ static bool mono_mul(const neo_mono *a, const neo_mono *b, neo_mono *y) {
 static bool insert(neo_poly *p, const neo_mono *t) {
   uint32_t at = 0;
   int order = -1;
-  if (t->coef == 0) return true;
-  if (t->n == 0) return fused(p->constant, 1, t->coef, &p->constant);
-  while (at < p->n && (order = neo_mono_compare(&p->term[at], t)) > 0) at++;
+  if (t->coef == 0)
+    return true;
+  if (t->n == 0)
+    return fused(p->constant, 1, t->coef, &p->constant);
+  while (at < p->n && (order = neo_mono_compare(&p->term[at], t)) > 0)
+    at++;
   if (at < p->n && order == 0) {
-    if (!fused(p->term[at].coef, 1, t->coef, &p->term[at].coef)) return false;
+    if (!fused(p->term[at].coef, 1, t->coef, &p->term[at].coef))
+      return false;
     if (p->term[at].coef == 0)
       memmove(&p->term[at], &p->term[at + 1], (--p->n - at) * sizeof *p->term);
     return true;
   }
-  if (p->n == NEO_POLY_TERMS) return false;
+  if (p->n == NEO_POLY_TERMS)
+    return false;
   memmove(&p->term[at + 1], &p->term[at], (p->n++ - at) * sizeof *p->term);
   p->term[at] = *t;
   return true;
@@ -106,21 +119,27 @@ static bool insert(neo_poly *p, const neo_mono *t) {
 /* out += t*b */
 static bool insert_product(neo_poly *out, const neo_mono *t, const neo_poly *b) {
   neo_mono y, one = {.coef = b->constant};
-  if (!mono_mul(t, &one, &y) || !insert(out, &y)) return false;
+  if (!mono_mul(t, &one, &y) || !insert(out, &y))
+    return false;
   for (uint32_t j = 0; j < b->n; j++)
-    if (!mono_mul(t, &b->term[j], &y) || !insert(out, &y)) return false;
+    if (!mono_mul(t, &b->term[j], &y) || !insert(out, &y))
+      return false;
   return true;
 }
 
 bool neo_poly_fma(const neo_poly *a, const neo_poly *b, const neo_poly *c, neo_poly *out) {
   assert(out != a && out != b && out != c);
-  if (a->n == 0) return neo_poly_add(c, a->constant, b, out);
-  if (b->n == 0) return neo_poly_add(c, b->constant, a, out);
+  if (a->n == 0)
+    return neo_poly_add(c, a->constant, b, out);
+  if (b->n == 0)
+    return neo_poly_add(c, b->constant, a, out);
   neo_poly_copy(out, c);
   neo_mono one = {.coef = a->constant};
-  if (!insert_product(out, &one, b)) return false;
+  if (!insert_product(out, &one, b))
+    return false;
   for (uint32_t i = 0; i < a->n; i++)
-    if (!insert_product(out, &a->term[i], b)) return false;
+    if (!insert_product(out, &a->term[i], b))
+      return false;
   return true;
 }
 
@@ -135,8 +154,10 @@ static bool mono_divide(const neo_mono *t, const neo_mono *d, neo_mono *y) {
   uint32_t j = 0;
   *y = (neo_mono){.coef = t->coef / d->coef};
   for (uint32_t i = 0; i < t->n; i++) {
-    if (j < d->n && d->atom[j] == t->atom[i]) j++;
-    else y->atom[y->n++] = t->atom[i];
+    if (j < d->n && d->atom[j] == t->atom[i])
+      j++;
+    else
+      y->atom[y->n++] = t->atom[i];
   }
   return j == d->n && y->coef != 0;
 }
@@ -144,8 +165,10 @@ static bool mono_divide(const neo_mono *t, const neo_mono *d, neo_mono *y) {
 bool neo_poly_divide(const neo_poly *x, const neo_poly *d, neo_poly *q, neo_poly *r) {
   neo_mono lead = {.coef = d->constant}, y;
   assert(d->n || d->constant);
-  if (d->n) lead = d->term[0];
-  if (lead.coef == -1 || lead.coef == INT64_MIN) return false; /* INT64_MIN / -1 */
+  if (d->n)
+    lead = d->term[0];
+  if (lead.coef == -1 || lead.coef == INT64_MIN)
+    return false; /* INT64_MIN / -1 */
   neo_poly_set(q, 0);
   neo_poly_copy(r, x);
   for (uint32_t i = 0; i < r->n;) {
@@ -154,9 +177,11 @@ bool neo_poly_divide(const neo_poly *x, const neo_poly *d, neo_poly *q, neo_poly
       i++;
       continue;
     }
-    if (y.coef == INT64_MIN || !insert(q, &y)) return false;
+    if (y.coef == INT64_MIN || !insert(q, &y))
+      return false;
     y.coef = -y.coef;
-    if (!insert_product(r, &y, d)) return false;
+    if (!insert_product(r, &y, d))
+      return false;
     /* Terms before i are higher than every product subtracted: untouched. */
     i += i < r->n && neo_mono_compare(&r->term[i], &t) == 0;
   }
@@ -170,7 +195,8 @@ bool neo_poly_divide(const neo_poly *x, const neo_poly *d, neo_poly *q, neo_poly
 
 static uint32_t power(const neo_mono *t, uint32_t atom) {
   uint32_t n = 0;
-  for (uint32_t k = 0; k < t->n; k++) n += t->atom[k] == atom;
+  for (uint32_t k = 0; k < t->n; k++)
+    n += t->atom[k] == atom;
   return n;
 }
 
@@ -180,12 +206,14 @@ bool neo_poly_split(const neo_poly *g, uint32_t atom, neo_poly *a, neo_poly *b) 
   neo_poly_set(b, g->constant);
   for (uint32_t k = 0; k < g->n; k++) {
     uint32_t n = power(&g->term[k], atom);
-    if (n > 1) return false;
+    if (n > 1)
+      return false;
     if (n == 0) {
       b->term[b->n++] = g->term[k];
     } else {
       mono_divide(&g->term[k], &one, &y);
-      if (!insert(a, &y)) return false;
+      if (!insert(a, &y))
+        return false;
     }
   }
   return true;
@@ -193,12 +221,14 @@ bool neo_poly_split(const neo_poly *g, uint32_t atom, neo_poly *a, neo_poly *b) 
 
 bool neo_poly_uses(const neo_poly *g, uint32_t atom) {
   for (uint32_t k = 0; k < g->n; k++)
-    if (power(&g->term[k], atom)) return true;
+    if (power(&g->term[k], atom))
+      return true;
   return false;
 }
 
 bool neo_poly_equal(const neo_poly *a, const neo_poly *b) {
-  if (a->n != b->n || a->constant != b->constant) return false;
+  if (a->n != b->n || a->constant != b->constant)
+    return false;
   for (uint32_t k = 0; k < a->n; k++)
     if (a->term[k].coef != b->term[k].coef || neo_mono_compare(&a->term[k], &b->term[k]))
       return false;
@@ -220,8 +250,10 @@ void neo_poly_tighten(neo_poly *g) {
     int64_t c = g->term[k].coef;
     d = gcd(d, c < 0 ? 0 - (uint64_t)c : (uint64_t)c);
   }
-  if (d <= 1 || d > INT64_MAX) return;
-  for (uint32_t k = 0; k < g->n; k++) g->term[k].coef /= (int64_t)d;
+  if (d <= 1 || d > INT64_MAX)
+    return;
+  for (uint32_t k = 0; k < g->n; k++)
+    g->term[k].coef /= (int64_t)d;
   g->constant = neo_div_floor(g->constant, (int64_t)d);
 }
 
@@ -229,14 +261,16 @@ void neo_poly_tighten(neo_poly *g) {
 
 static neo_expr term_expr(neo_module *m, const neo_mono *t, int64_t coef) {
   neo_expr y = {t->atom[t->n - 1]};
-  for (uint32_t k = t->n - 1; k > 0; k--) y = neo_op2(m, NEO_OP_MUL, y, (neo_expr){t->atom[k - 1]});
+  for (uint32_t k = t->n - 1; k > 0; k--)
+    y = neo_op2(m, NEO_OP_MUL, y, (neo_expr){t->atom[k - 1]});
   return neo_op2(m, NEO_OP_MUL, y, neo_const_int(m, NEO_I64_T, coef));
 }
 
 static neo_expr add_terms(neo_module *m, const neo_poly *g, bool positive, neo_expr y) {
   for (uint32_t k = g->n; k-- > 0;) {
     int64_t c = g->term[k].coef;
-    if ((c > 0) != positive) continue;
+    if ((c > 0) != positive)
+      continue;
     bool subtract = c < 0 && c != INT64_MIN; /* which has no opposite */
     neo_expr t = term_expr(m, &g->term[k], subtract ? -c : c);
     y = neo_op2(m, subtract ? NEO_OP_SUB : NEO_OP_ADD, y, t);
@@ -248,7 +282,8 @@ static neo_expr add_terms(neo_module *m, const neo_poly *g, bool positive, neo_e
 neo_expr neo_poly_expr(neo_module *m, const neo_poly *g) {
   neo_expr y = add_terms(m, g, true, neo_const_int(m, NEO_I64_T, 0));
   int64_t zero, c = g->constant;
-  if (neo_expr_is_int(m, y, &zero)) return add_terms(m, g, false, neo_const_int(m, NEO_I64_T, c));
+  if (neo_expr_is_int(m, y, &zero))
+    return add_terms(m, g, false, neo_const_int(m, NEO_I64_T, c));
   y = add_terms(m, g, false, y);
   bool subtract = c < 0 && c != INT64_MIN;
   return neo_op2(m, subtract ? NEO_OP_SUB : NEO_OP_ADD, y,

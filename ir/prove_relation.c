@@ -16,21 +16,26 @@
 
 static int find_dim(const neo_relation *p, const neo_mono *t) {
   for (uint32_t k = 0; k < p->n_dims; k++)
-    if (neo_mono_compare(&p->dim[k], t) == 0) return (int)k;
+    if (neo_mono_compare(&p->dim[k], t) == 0)
+      return (int)k;
   return -1;
 }
 
 static bool add_dim(neo_relation *p, const neo_mono *t) {
-  if (find_dim(p, t) >= 0) return true;
-  if (p->n_dims == NEO_REL_DIMS) return false;
+  if (find_dim(p, t) >= 0)
+    return true;
+  if (p->n_dims == NEO_REL_DIMS)
+    return false;
   p->dim[p->n_dims++] = *t;
-  for (uint32_t k = 0; k < t->n; k++) p->axes |= neo_expr_axes(p->m, (neo_expr){t->atom[k]});
+  for (uint32_t k = 0; k < t->n; k++)
+    p->axes |= neo_expr_axes(p->m, (neo_expr){t->atom[k]});
   return true;
 }
 
 static bool add_dims(neo_relation *p, const neo_poly *g) {
   for (uint32_t k = 0; k < g->n; k++)
-    if (!add_dim(p, &g->term[k])) return false;
+    if (!add_dim(p, &g->term[k]))
+      return false;
   return true;
 }
 
@@ -44,14 +49,16 @@ static bool add_condition(neo_relation *p, neo_expr e) {
   neo_poly g;
   int64_t c;
   neo_node n = *neo_expr_node(p->m, e);
-  if (neo_expr_is_int(p->m, e, &c)) return true;
+  if (neo_expr_is_int(p->m, e, &c))
+    return true;
   switch (n.op) {
   case NEO_OP_NOT:
   case NEO_OP_AND:
   case NEO_OP_OR:
   case NEO_OP_SELECT:
     for (uint32_t k = 0; k < n.arg.n; k++)
-      if (!add_condition(p, neo_list_expr(p->m, n.arg, k))) return false;
+      if (!add_condition(p, neo_list_expr(p->m, n.arg, k)))
+        return false;
     return true;
   default:
     return neo_scope_compare(p->s, e, &g) ? add_dims(p, &g) : add_bool_dim(p, e);
@@ -61,14 +68,15 @@ static bool add_condition(neo_relation *p, neo_expr e) {
 /* ---- what is known of a dimension */
 
 static void add_rule(neo_relation *p, const neo_poly *g, bool equal) {
-  if (p->n_rules == NEO_REL_RULES || !add_dims(p, g)) return;
+  if (p->n_rules == NEO_REL_RULES || !add_dims(p, g))
+    return;
   neo_poly_copy(&p->rules[p->n_rules].g, g);
   p->rules[p->n_rules++].equal = equal;
 }
 
 /* a + k*b + c >= 0, or == 0 */
-static void add_difference(neo_relation *p, const neo_poly *a, int64_t k, const neo_poly *b, int64_t c,
-                           bool equal) {
+static void add_difference(neo_relation *p, const neo_poly *a, int64_t k, const neo_poly *b,
+                           int64_t c, bool equal) {
   neo_poly g;
   if (neo_poly_add(a, k, b, &g) && !__builtin_add_overflow(g.constant, c, &g.constant))
     add_rule(p, &g, equal);
@@ -83,14 +91,17 @@ static void add_range(neo_relation *p, const neo_mono *t) {
   v.term[0] = one;
   neo_range r = neo_scope_box_term(p->s, &one);
   neo_poly_set(&end, r.lo);
-  if (r.lo != INT64_MIN) add_difference(p, &v, -1, &end, 0, false);
+  if (r.lo != INT64_MIN)
+    add_difference(p, &v, -1, &end, 0, false);
   neo_poly_set(&end, r.hi);
-  if (r.hi != INT64_MAX) add_difference(p, &end, -1, &v, 0, false);
+  if (r.hi != INT64_MAX)
+    add_difference(p, &end, -1, &v, 0, false);
 }
 
 static void add_axis(neo_relation *p, const neo_poly *v, uint32_t k) {
   neo_poly end;
-  if (k >= p->s->n_axes) return;
+  if (k >= p->s->n_axes)
+    return;
   neo_scope_form(p->s, p->s->axes[k].lo, &end);
   add_difference(p, v, -1, &end, 0, false);
   neo_scope_form(p->s, p->s->axes[k].hi, &end);
@@ -102,9 +113,11 @@ static void add_quotient(neo_relation *p, const neo_poly *v, neo_expr e) {
   neo_poly x, n, nv, above;
   neo_scope_form(p->s, neo_expr_arg(p->m, e, 0), &x);
   neo_scope_form(p->s, neo_expr_arg(p->m, e, 1), &n);
-  if (!neo_scope_at_least(p->s, &n, -1) || !neo_poly_mul(&n, v, &nv)) return;
+  if (!neo_scope_at_least(p->s, &n, -1) || !neo_poly_mul(&n, v, &nv))
+    return;
   add_difference(p, &x, -1, &nv, 0, false);
-  if (neo_poly_add(&nv, 1, &n, &above)) add_difference(p, &above, -1, &x, -1, false);
+  if (neo_poly_add(&nv, 1, &n, &above))
+    add_difference(p, &above, -1, &x, -1, false);
 }
 
 /* v = x%n: 0 <= v < n, and x = n*(x/n) + v. */
@@ -112,7 +125,8 @@ static void add_remainder(neo_relation *p, const neo_poly *v, neo_expr e) {
   neo_poly x, n, q, nq, sum, zero;
   neo_expr xe = neo_expr_arg(p->m, e, 0), ne = neo_expr_arg(p->m, e, 1);
   neo_scope_form(p->s, ne, &n);
-  if (!neo_scope_at_least(p->s, &n, -1)) return;
+  if (!neo_scope_at_least(p->s, &n, -1))
+    return;
   neo_poly_set(&zero, 0);
   add_difference(p, v, 1, &zero, 0, false);
   add_difference(p, &n, -1, v, -1, false);
@@ -126,15 +140,18 @@ static void add_choice(neo_relation *p, neo_expr v, neo_expr c, neo_expr x, neo_
   neo_poly a, b;
   neo_scope_form(p->s, x, &a);
   neo_scope_form(p->s, y, &b);
-  if (p->n_choices == NEO_REL_CASES) return;
-  if (!add_condition(p, c) || !add_dims(p, &a) || !add_dims(p, &b)) return;
+  if (p->n_choices == NEO_REL_CASES)
+    return;
+  if (!add_condition(p, c) || !add_dims(p, &a) || !add_dims(p, &b))
+    return;
   p->choices[p->n_choices++] = (neo_relation_choice){v.i, c, x, y};
 }
 
 static void add_load(neo_relation *p, const neo_poly *v, uint32_t tensor) {
   neo_poly end;
   neo_expr bound = neo_tensor_at(p->m, (neo_tensor){tensor})->bound;
-  if (!bound.i) return;
+  if (!bound.i)
+    return;
   neo_scope_form(p->s, bound, &end);
   add_difference(p, &end, -1, v, -1, false);
 }
@@ -142,7 +159,8 @@ static void add_load(neo_relation *p, const neo_poly *v, uint32_t tensor) {
 static void add_size(neo_relation *p, const neo_poly *v, uint32_t size) {
   neo_poly value;
   const neo_size_rec *rec = neo_size_at(p->m, (neo_size){size});
-  if (rec->kind != NEO_SIZE_DERIVED) return;
+  if (rec->kind != NEO_SIZE_DERIVED)
+    return;
   neo_scope_form(p->s, rec->value, &value);
   add_difference(p, v, -1, &value, 0, true);
 }
@@ -152,18 +170,36 @@ static void add_atom(neo_relation *p, neo_expr atom) {
   neo_expr e = neo_scope_peel(p->s, atom);
   neo_node n = *neo_expr_node(p->m, e);
   neo_expr a = {0}, b = {0};
-  if (n.arg.n > 1) a = neo_expr_arg(p->m, e, 0), b = neo_expr_arg(p->m, e, 1);
+  if (n.arg.n > 1)
+    a = neo_expr_arg(p->m, e, 0), b = neo_expr_arg(p->m, e, 1);
   neo_poly_atom(&v, atom);
   switch (n.op) {
-  case NEO_OP_AXIS: add_axis(p, &v, n.attr); break;
-  case NEO_OP_SIZE: add_size(p, &v, n.attr); break;
-  case NEO_OP_LOAD: add_load(p, &v, n.attr); break;
-  case NEO_OP_DIV: add_quotient(p, &v, e); break;
-  case NEO_OP_MOD: add_remainder(p, &v, e); break;
-  case NEO_OP_MIN: add_choice(p, atom, neo_op2(p->m, NEO_OP_LE, a, b), a, b); break;
-  case NEO_OP_MAX: add_choice(p, atom, neo_op2(p->m, NEO_OP_LE, b, a), a, b); break;
-  case NEO_OP_SELECT: add_choice(p, atom, a, b, neo_expr_arg(p->m, e, 2)); break;
-  default: break;
+  case NEO_OP_AXIS:
+    add_axis(p, &v, n.attr);
+    break;
+  case NEO_OP_SIZE:
+    add_size(p, &v, n.attr);
+    break;
+  case NEO_OP_LOAD:
+    add_load(p, &v, n.attr);
+    break;
+  case NEO_OP_DIV:
+    add_quotient(p, &v, e);
+    break;
+  case NEO_OP_MOD:
+    add_remainder(p, &v, e);
+    break;
+  case NEO_OP_MIN:
+    add_choice(p, atom, neo_op2(p->m, NEO_OP_LE, a, b), a, b);
+    break;
+  case NEO_OP_MAX:
+    add_choice(p, atom, neo_op2(p->m, NEO_OP_LE, b, a), a, b);
+    break;
+  case NEO_OP_SELECT:
+    add_choice(p, atom, a, b, neo_expr_arg(p->m, e, 2));
+    break;
+  default:
+    break;
   }
 }
 
@@ -185,28 +221,34 @@ static void split_assumption(neo_relation *p, neo_expr e, bool value) {
 static void add_assumptions(neo_relation *p) {
   for (uint32_t k = 0; k < p->n_assumed; k++) {
     uint64_t axes = neo_expr_axes(p->m, p->assumed[k].e);
-    if (p->assumed[k].used || (axes && !(axes & p->axes))) continue;
+    if (p->assumed[k].used || (axes && !(axes & p->axes)))
+      continue;
     p->assumed[k].used = add_condition(p, p->assumed[k].e);
   }
 }
 
 /* Everything that the goal reaches; dimensions are appended while this goes through them. */
 static bool gather(neo_relation *p, neo_expr goal) {
-  if (!add_condition(p, goal)) return false;
-  for (uint32_t k = 0; k < p->s->n_assume; k++) split_assumption(p, p->s->assume[k], true);
+  if (!add_condition(p, goal))
+    return false;
+  for (uint32_t k = 0; k < p->s->n_assume; k++)
+    split_assumption(p, p->s->assume[k], true);
   for (uint32_t k = 0; k < p->n_dims; k++) {
     neo_mono t = p->dim[k];
     add_range(p, &t);
     if (t.n == 1 && neo_expr_type(p->m, (neo_expr){t.atom[0]}) != NEO_BOOL_T)
       add_atom(p, (neo_expr){t.atom[0]});
-    if (k + 1 == p->n_dims) add_assumptions(p);
+    if (k + 1 == p->n_dims)
+      add_assumptions(p);
   }
   return true;
 }
 
 /* ---- words */
 
-static void put(neo_relation *p, int64_t word) { NEO_PUSH(p->m->arena, &p->words, word); }
+static void put(neo_relation *p, int64_t word) {
+  NEO_PUSH(p->m->arena, &p->words, word);
+}
 
 /* sign*g + c >= 0, or == 0; no condition where a number does not fit. */
 static void put_constraint(neo_relation *p, const neo_poly *g, int64_t sign, int64_t c,
@@ -223,7 +265,8 @@ static void put_constraint(neo_relation *p, const neo_poly *g, int64_t sign, int
     put(p, at);
     put(p, x);
   }
-  if (fits) return;
+  if (fits)
+    return;
   p->words.n = start;
   put(p, NEO_REL_TRUE);
 }
@@ -287,8 +330,10 @@ static void put_case(neo_relation *p, const neo_relation_choice *c, bool value) 
   neo_scope_form(p->s, value ? c->x : c->y, &x);
   put(p, NEO_REL_AND);
   put_condition(p, c->c, value);
-  if (neo_poly_add(&v, -1, &x, &g)) put_constraint(p, &g, 1, 0, true);
-  else put(p, NEO_REL_TRUE);
+  if (neo_poly_add(&v, -1, &x, &g))
+    put_constraint(p, &g, 1, 0, true);
+  else
+    put(p, NEO_REL_TRUE);
 }
 
 bool neo_relation_of(neo_relation *p, neo_scope *s, neo_expr goal, bool value) {
@@ -298,14 +343,16 @@ bool neo_relation_of(neo_relation *p, neo_scope *s, neo_expr goal, bool value) {
   p->axes = 0;
   p->words.n = 0;
   s->fuel = NEO_PROVE_FUEL;
-  if (!gather(p, goal)) return false;
+  if (!gather(p, goal))
+    return false;
   s->fuel = NEO_PROVE_FUEL;
   put(p, p->n_dims);
   for (uint32_t k = 0; k < p->n_rules; k++)
     put_constraint(p, &p->rules[k].g, 1, 0, p->rules[k].equal);
   put_condition(p, goal, !value);
   for (uint32_t k = 0; k < p->n_assumed; k++)
-    if (p->assumed[k].used) put_condition(p, p->assumed[k].e, p->assumed[k].value);
+    if (p->assumed[k].used)
+      put_condition(p, p->assumed[k].e, p->assumed[k].value);
   for (uint32_t k = 0; k < p->n_choices; k++) {
     put(p, NEO_REL_OR);
     put_case(p, &p->choices[k], true);

@@ -46,8 +46,8 @@ bool neo_relation_of(neo_relation *r, neo_scope *s, neo_expr goal, bool value);
 typedef enum { NEO_ISL_EMPTY, NEO_ISL_POINT, NEO_ISL_QUOTA, NEO_ISL_FAILED } neo_isl_answer;
 /* Is there an integer point? If so, its coordinates that fit are in point[] (others: INT64_MIN).
  * At most so many operations. */
-neo_isl_answer neo_isl_sample(neo_isl *isl, const int64_t *words, size_t n,
-                              uint64_t max_operations, int64_t *point);
+neo_isl_answer neo_isl_sample(neo_isl *isl, const int64_t *words, size_t n, uint64_t max_operations,
+                              int64_t *point);
 neo_isl *neo_isl_new(neo_arena *arena);
 void neo_isl_free(neo_isl *isl); /* null is allowed */
 

@@ -63,13 +63,13 @@ typedef struct neo_proofs neo_proofs;
 typedef struct neo_trial neo_trial;
 struct neo_prover {
   neo_module *m;
-  neo_map scopes;             /* hash -> neo_scope * */
-  NEO_VEC(uint32_t) level;    /* by expression: see neo_scope_level; 0: not known yet */
-  neo_isl *isl;               /* made at the first use, as the next two */
+  neo_map scopes;          /* hash -> neo_scope * */
+  NEO_VEC(uint32_t) level; /* by expression: see neo_scope_level; 0: not known yet */
+  neo_isl *isl;            /* made at the first use, as the next two */
   neo_trial *trial;
   struct neo_relation *relation;
-  neo_span at;                /* what is asked about */
-  double at_seconds;          /* in isl, for it */
+  neo_span at;       /* what is asked about */
+  double at_seconds; /* in isl, for it */
   neo_prover_stats stats;
 };
 

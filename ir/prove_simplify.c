@@ -22,9 +22,11 @@ static neo_expr simplify(job *j, neo_scope *s, neo_expr e);
 /* 1: always, 0: never, -1: neither is known. */
 static int decided(neo_scope *s, neo_expr c) {
   int64_t x;
-  if (neo_expr_is_int(s->m, c, &x)) return x != 0;
+  if (neo_expr_is_int(s->m, c, &x))
+    return x != 0;
   s->fuel = NEO_PROVE_FUEL;
-  if (neo_scope_decide(s, c, true)) return 1;
+  if (neo_scope_decide(s, c, true))
+    return 1;
   s->fuel = NEO_PROVE_FUEL;
   return neo_scope_decide(s, c, false) ? 0 : -1;
 }
@@ -32,8 +34,10 @@ static int decided(neo_scope *s, neo_expr c) {
 /* As decided, with every method; for comparisons, where it can help. */
 static int decided_hard(neo_scope *s, neo_expr c) {
   int quick = decided(s, c);
-  if (quick >= 0) return quick;
-  if (neo_scope_prove(s, c)->proof == NEO_PROVED) return 1;
+  if (quick >= 0)
+    return quick;
+  if (neo_scope_prove(s, c)->proof == NEO_PROVED)
+    return 1;
   return neo_scope_prove(s, neo_op1(s->m, NEO_OP_NOT, c))->proof == NEO_PROVED ? 0 : -1;
 }
 
@@ -60,8 +64,11 @@ static void is_work(void *ctx, neo_expr e) {
     q->found = q->found || neo_expr_is_integer(q->m, neo_list_expr(q->m, n->arg, 0));
     break;
   case NEO_OP_SELECT:
-  case NEO_OP_LOAD_ELSE: q->found = true; break;
-  default: break;
+  case NEO_OP_LOAD_ELSE:
+    q->found = true;
+    break;
+  default:
+    break;
   }
 }
 
@@ -73,7 +80,8 @@ static bool has_work(const neo_module *m, neo_expr e) {
 
 /* The scope in which c has this value, if knowing it may help with e. */
 static neo_scope *under(job *j, neo_scope *s, neo_expr c, bool value, neo_expr e) {
-  if (j->scopes >= MAX_SCOPES || !has_work(j->m, e)) return s;
+  if (j->scopes >= MAX_SCOPES || !has_work(j->m, e))
+    return s;
   j->scopes++;
   return neo_scope_under(s, c, value);
 }
@@ -101,32 +109,39 @@ static neo_expr shorter(neo_scope *s, neo_expr e) {
 /* e written as its linear form, if that is shorter: terms that cancel are no longer in it. */
 static neo_expr shorter_linear(neo_module *m, neo_expr e) {
   neo_linear l;
-  if (!neo_linear_of(m, e, &l)) return e;
+  if (!neo_linear_of(m, e, &l))
+    return e;
   neo_expr y = neo_linear_expr(m, &l);
   return weight(m, y, 0) < weight(m, e, 0) ? y : e;
 }
 
 static neo_expr simpler_sum(neo_scope *s, neo_expr e) {
-  if (neo_expr_type(s->m, e) != NEO_I64_T) return e;
+  if (neo_expr_type(s->m, e) != NEO_I64_T)
+    return e;
   bool digits = neo_expr_uses_op(s->m, e, NEO_OP_DIV) || neo_expr_uses_op(s->m, e, NEO_OP_MOD);
   return digits ? shorter(s, e) : shorter_linear(s->m, e);
 }
 
 static neo_expr simpler_extreme(neo_scope *s, neo_expr e) {
   neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
-  if (op != NEO_OP_MIN && op != NEO_OP_MAX) return e; /* it was folded when it was made */
+  if (op != NEO_OP_MIN && op != NEO_OP_MAX)
+    return e; /* it was folded when it was made */
   neo_expr a = neo_expr_arg(s->m, e, 0), b = neo_expr_arg(s->m, e, 1);
   bool min = neo_expr_node(s->m, e)->op == NEO_OP_MIN;
-  if (!neo_expr_is_integer(s->m, a)) return e;
-  if (decided_hard(s, neo_op2(s->m, NEO_OP_LE, a, b)) == 1) return min ? a : b;
-  if (decided_hard(s, neo_op2(s->m, NEO_OP_LE, b, a)) == 1) return min ? b : a;
+  if (!neo_expr_is_integer(s->m, a))
+    return e;
+  if (decided_hard(s, neo_op2(s->m, NEO_OP_LE, a, b)) == 1)
+    return min ? a : b;
+  if (decided_hard(s, neo_op2(s->m, NEO_OP_LE, b, a)) == 1)
+    return min ? b : a;
   return e;
 }
 
 static neo_expr simpler_clamp(neo_scope *s, neo_expr e) {
   neo_module *m = s->m;
   neo_expr x = neo_expr_arg(m, e, 0), lo = neo_expr_arg(m, e, 1), hi = neo_expr_arg(m, e, 2);
-  if (!neo_expr_is_integer(m, x)) return e;
+  if (!neo_expr_is_integer(m, x))
+    return e;
   if (decided_hard(s, neo_op2(m, NEO_OP_LE, lo, x)) == 1)
     return simpler_extreme(s, neo_op2(m, NEO_OP_MIN, x, hi));
   bool below = decided_hard(s, neo_op2(m, NEO_OP_LE, x, hi)) == 1 &&
@@ -135,8 +150,10 @@ static neo_expr simpler_clamp(neo_scope *s, neo_expr e) {
 }
 
 static neo_expr simpler_compare(neo_scope *s, neo_expr e) {
-  if (neo_expr_node(s->m, e)->op == NEO_OP_CONST) return e;
-  if (!neo_expr_is_integer(s->m, neo_expr_arg(s->m, e, 0))) return e;
+  if (neo_expr_node(s->m, e)->op == NEO_OP_CONST)
+    return e;
+  if (!neo_expr_is_integer(s->m, neo_expr_arg(s->m, e, 0)))
+    return e;
   int yes = decided_hard(s, e);
   return yes < 0 ? e : neo_const_bool(s->m, yes);
 }
@@ -152,8 +169,10 @@ static int in_range(neo_scope *s, const neo_node *n) {
     neo_expr extent = neo_tensor_extent(m, (neo_tensor){n->attr}, k);
     int low = decided_hard(s, neo_op2(m, NEO_OP_LE, neo_const_int(m, NEO_I64_T, 0), x));
     int high = decided_hard(s, neo_op2(m, NEO_OP_LT, x, extent));
-    if (low == 0 || high == 0) all = 0;
-    else if (low < 0 || high < 0) all = -1;
+    if (low == 0 || high == 0)
+      all = 0;
+    else if (low < 0 || high < 0)
+      all = -1;
   }
   return all;
 }
@@ -161,9 +180,11 @@ static int in_range(neo_scope *s, const neo_node *n) {
 static neo_expr simpler_guard(neo_scope *s, neo_expr e) {
   neo_node n = *neo_expr_node(s->m, e);
   neo_expr index[MAX_ARGS];
-  for (uint32_t k = 0; k < n.arg.n; k++) index[k] = neo_list_expr(s->m, n.arg, k);
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    index[k] = neo_list_expr(s->m, n.arg, k);
   int holds = in_range(s, &n);
-  if (holds == 0) return index[n.arg.n - 1];
+  if (holds == 0)
+    return index[n.arg.n - 1];
   return holds == 1 ? neo_load(s->m, (neo_tensor){n.attr}, index, n.arg.n - 1, n.span) : e;
 }
 
@@ -172,8 +193,10 @@ static neo_expr simpler_guard(neo_scope *s, neo_expr e) {
 static neo_expr rebuild(neo_module *m, neo_expr e, const neo_expr *arg) {
   neo_node n = *neo_expr_node(m, e);
   bool same = true;
-  for (uint32_t k = 0; k < n.arg.n; k++) same = same && arg[k].i == neo_list_at(m, n.arg, k);
-  if (same) return e;
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    same = same && arg[k].i == neo_list_at(m, n.arg, k);
+  if (same)
+    return e;
   return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, n.attr, arg, n.arg.n, n.span);
 }
 
@@ -183,7 +206,8 @@ static neo_expr simplify_select(job *j, neo_scope *s, neo_expr e) {
   neo_expr c = simplify(j, s, neo_expr_arg(m, e, 0));
   neo_expr a = neo_expr_arg(m, e, 1), b = neo_expr_arg(m, e, 2);
   int yes = decided(s, c);
-  if (yes >= 0) return simplify(j, s, yes ? a : b);
+  if (yes >= 0)
+    return simplify(j, s, yes ? a : b);
   a = simplify(j, under(j, s, c, true, a), a);
   b = simplify(j, under(j, s, c, false, b), b);
   if (neo_expr_type(m, e) == NEO_BOOL_T && neo_expr_is_int(m, a, &x) && neo_expr_is_int(m, b, &y) &&
@@ -197,7 +221,8 @@ static neo_expr simplify_logic(job *j, neo_scope *s, neo_expr e) {
   bool both = neo_expr_node(m, e)->op == NEO_OP_AND;
   neo_expr a = simplify(j, s, neo_expr_arg(m, e, 0)), b = neo_expr_arg(m, e, 1);
   int yes = decided(s, a);
-  if (yes >= 0) return (yes == 1) == both ? simplify(j, s, b) : neo_const_bool(m, !both);
+  if (yes >= 0)
+    return (yes == 1) == both ? simplify(j, s, b) : neo_const_bool(m, !both);
   b = simplify(j, under(j, s, a, both, b), b);
   e = rebuild(m, e, (neo_expr[]){a, b});
   yes = decided(s, e);
@@ -208,7 +233,8 @@ static neo_expr simplify_args(job *j, neo_scope *s, neo_expr e) {
   neo_expr arg[MAX_ARGS];
   neo_list l = neo_expr_node(j->m, e)->arg;
   assert(l.n <= MAX_ARGS);
-  for (uint32_t k = 0; k < l.n; k++) arg[k] = simplify(j, s, neo_list_expr(j->m, l, k));
+  for (uint32_t k = 0; k < l.n; k++)
+    arg[k] = simplify(j, s, neo_list_expr(j->m, l, k));
   return rebuild(j->m, e, arg);
 }
 
@@ -218,32 +244,43 @@ static neo_expr simpler(neo_scope *s, neo_expr e) {
   case NEO_OP_SUB:
   case NEO_OP_MUL:
   case NEO_OP_DIV:
-  case NEO_OP_MOD: return simpler_sum(s, e);
+  case NEO_OP_MOD:
+    return simpler_sum(s, e);
   case NEO_OP_MIN:
-  case NEO_OP_MAX: return simpler_extreme(s, e);
-  case NEO_OP_CLAMP: return simpler_clamp(s, e);
+  case NEO_OP_MAX:
+    return simpler_extreme(s, e);
+  case NEO_OP_CLAMP:
+    return simpler_clamp(s, e);
   case NEO_OP_EQ:
   case NEO_OP_NE:
   case NEO_OP_LT:
-  case NEO_OP_LE: return simpler_compare(s, e);
-  case NEO_OP_LOAD_ELSE: return simpler_guard(s, e);
-  default: return e;
+  case NEO_OP_LE:
+    return simpler_compare(s, e);
+  case NEO_OP_LOAD_ELSE:
+    return simpler_guard(s, e);
+  default:
+    return e;
   }
 }
 
 static neo_expr simplify_new(job *j, neo_scope *s, neo_expr e) {
   switch (neo_expr_node(j->m, e)->op) {
-  case NEO_OP_SELECT: return simplify_select(j, s, e);
+  case NEO_OP_SELECT:
+    return simplify_select(j, s, e);
   case NEO_OP_AND:
-  case NEO_OP_OR: return simplify_logic(j, s, e);
-  default: return simpler(s, simplify_args(j, s, e));
+  case NEO_OP_OR:
+    return simplify_logic(j, s, e);
+  default:
+    return simpler(s, simplify_args(j, s, e));
   }
 }
 
 static neo_expr simplify(job *j, neo_scope *s, neo_expr e) {
   uint64_t found;
-  if (neo_expr_node(j->m, e)->arg.n == 0) return e;
-  if (neo_map_get(&s->simple, e.i, &found)) return (neo_expr){(uint32_t)found};
+  if (neo_expr_node(j->m, e)->arg.n == 0)
+    return e;
+  if (neo_map_get(&s->simple, e.i, &found))
+    return (neo_expr){(uint32_t)found};
   neo_expr y = simplify_new(j, s, e);
   neo_map_set(&s->simple, e.i, y.i);
   return y;

@@ -4,8 +4,8 @@
  * The memory is keyed by the words of a relation, so a question is answered once however its axes,
  * tensors and sizes are called, whichever pass asks. Time is that of this process, not of the
  * clock. */
-#include "ir/prove_relation.h"
 #include "base/hash.h"
+#include "ir/prove_relation.h"
 #include <string.h>
 #include <time.h>
 
@@ -23,7 +23,8 @@ struct neo_proofs {
 };
 
 static neo_proofs *proofs_of(neo_module *m) {
-  if (m->proofs) return m->proofs;
+  if (m->proofs)
+    return m->proofs;
   m->proofs = NEO_NEW(m->arena, neo_proofs);
   m->proofs->max_operations = NEO_PROOF_QUOTA;
   neo_map_init(&m->proofs->answers, m->arena);
@@ -47,7 +48,8 @@ static void add_stats(neo_prover_stats *to, const neo_prover_stats *s) {
   to->isl_known += s->isl_known;
   to->isl_quota += s->isl_quota;
   to->isl_seconds += s->isl_seconds;
-  if (s->slowest_seconds <= to->slowest_seconds) return;
+  if (s->slowest_seconds <= to->slowest_seconds)
+    return;
   to->slowest_seconds = s->slowest_seconds;
   to->slowest = s->slowest;
 }
@@ -57,14 +59,16 @@ neo_prover_stats neo_proofs_total(const neo_module *m) {
 }
 
 void neo_proofs_restart(neo_module *m) {
-  if (m->proofs) m->proofs->total = (neo_prover_stats){0};
+  if (m->proofs)
+    m->proofs->total = (neo_prover_stats){0};
 }
 
 /* ---- places */
 
 neo_span neo_prover_at(neo_prover *p, neo_span at) {
   neo_span before = p->at;
-  if (before != at) p->at_seconds = 0;
+  if (before != at)
+    p->at_seconds = 0;
   p->at = at;
   return before;
 }
@@ -73,7 +77,8 @@ static void spent(neo_prover *p, double seconds) {
   neo_prover_stats *s = &p->stats;
   s->isl_seconds += seconds;
   p->at_seconds += seconds;
-  if (p->at_seconds <= s->slowest_seconds) return;
+  if (p->at_seconds <= s->slowest_seconds)
+    return;
   s->slowest_seconds = p->at_seconds;
   s->slowest = p->at;
 }
@@ -90,7 +95,8 @@ static answer *find(neo_proofs *s, uint64_t h, const int64_t *words, size_t n) {
   uint64_t found = 0;
   neo_map_get(&s->answers, h, &found);
   for (answer *a = (answer *)(uintptr_t)found; a; a = a->next)
-    if (a->n == n && memcmp(a->words, words, n * sizeof *words) == 0) return a;
+    if (a->n == n && memcmp(a->words, words, n * sizeof *words) == 0)
+      return a;
   return NULL;
 }
 
@@ -98,7 +104,8 @@ static const answer *ask(neo_prover *p, uint64_t h, const int64_t *words, size_t
   neo_arena *arena = p->m->arena;
   neo_proofs *s = p->m->proofs;
   int64_t *point = NEO_NEW_ARRAY(arena, int64_t, (size_t)words[0] + 1);
-  if (!p->isl) p->isl = neo_isl_new(arena);
+  if (!p->isl)
+    p->isl = neo_isl_new(arena);
   double start = now();
   neo_isl_answer is = neo_isl_sample(p->isl, words, n, s->max_operations, point);
   spent(p, now() - start);
@@ -115,8 +122,9 @@ static const answer *ask(neo_prover *p, uint64_t h, const int64_t *words, size_t
 void neo_prover_gave_up(neo_prover *p) {
   neo_diags *d = p->m->diags;
   int h = neo_diag(d, p->at, NEO_D_PROOF_QUOTA, (unsigned long long)p->m->proofs->max_operations);
-  neo_diag_help(d, h, "what is computed is the same, perhaps in more steps; --proof-quota=N allows "
-                      "proofs N operations");
+  neo_diag_help(d, h,
+                "what is computed is the same, perhaps in more steps; --proof-quota=N allows "
+                "proofs N operations");
 }
 
 neo_isl_answer neo_proofs_sample(neo_prover *p, const int64_t *words, size_t n, int64_t *point) {
@@ -124,15 +132,19 @@ neo_isl_answer neo_proofs_sample(neo_prover *p, const int64_t *words, size_t n, 
   uint64_t h[2];
   neo_hash128(words, n * sizeof *words, h);
   const answer *a = find(s, h[0], words, n);
-  if (a) p->stats.isl_known++;
-  else a = ask(p, h[0], words, n);
-  if (a->is == NEO_ISL_POINT) memcpy(point, a->point, (size_t)words[0] * sizeof *point);
+  if (a)
+    p->stats.isl_known++;
+  else
+    a = ask(p, h[0], words, n);
+  if (a->is == NEO_ISL_POINT)
+    memcpy(point, a->point, (size_t)words[0] * sizeof *point);
   p->stats.isl_quota += a->is == NEO_ISL_QUOTA;
   return a->is;
 }
 
 void neo_prover_free(neo_prover *p) {
-  if (!p) return;
+  if (!p)
+    return;
   add_stats(&proofs_of(p->m)->total, &p->stats);
   p->stats = (neo_prover_stats){0};
   neo_isl_free(p->isl);

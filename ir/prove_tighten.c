@@ -25,7 +25,9 @@ typedef struct {
   neo_expr rest;
 } job;
 
-static bool is_outer(const job *j, neo_expr e) { return !(neo_expr_axes(j->m, e) & j->inner); }
+static bool is_outer(const job *j, neo_expr e) {
+  return !(neo_expr_axes(j->m, e) & j->inner);
+}
 
 /* ---- sets of bounds */
 
@@ -56,11 +58,15 @@ static void keep(job *j, bool low, neo_expr e) {
   neo_expr *at = low ? j->lo : j->hi;
   uint32_t *n = low ? &j->n_lo : &j->n_hi, left = 0;
   for (uint32_t k = 0; k < *n; k++)
-    if (implied(j, low, e, at[k])) return;
+    if (implied(j, low, e, at[k]))
+      return;
   for (uint32_t k = 0; k < *n; k++)
-    if (!implied(j, low, at[k], e)) at[left++] = at[k];
-  if (left < MAX_BOUNDS) at[left++] = e;
-  else at[left - 1] = neo_op2(j->m, low ? NEO_OP_MAX : NEO_OP_MIN, at[left - 1], e);
+    if (!implied(j, low, at[k], e))
+      at[left++] = at[k];
+  if (left < MAX_BOUNDS)
+    at[left++] = e;
+  else
+    at[left - 1] = neo_op2(j->m, low ? NEO_OP_MAX : NEO_OP_MIN, at[left - 1], e);
   *n = left;
 }
 
@@ -77,7 +83,8 @@ static void keep_all(job *j, bool low, neo_expr e, neo_op op, bool minus) {
 static bool allowed(const job *j, const neo_poly *g) {
   for (uint32_t k = 0; k < g->n; k++)
     for (uint32_t i = 0; i < g->term[k].n; i++)
-      if (!is_outer(j, (neo_expr){g->term[k].atom[i]})) return false;
+      if (!is_outer(j, (neo_expr){g->term[k].atom[i]}))
+        return false;
   return true;
 }
 
@@ -86,14 +93,19 @@ static bool undivide(job *j, neo_poly *g) {
   neo_poly a, b, y, d, db, out;
   for (uint32_t k = 0; k < g->n; k++) {
     neo_expr v = {g->term[k].atom[0]};
-    if (g->term[k].n != 1 || neo_expr_node(j->m, v)->op != NEO_OP_DIV || is_outer(j, v)) continue;
-    if (!neo_poly_split(g, v.i, &a, &b) || a.n || (a.constant != 1 && a.constant != -1)) continue;
+    if (g->term[k].n != 1 || neo_expr_node(j->m, v)->op != NEO_OP_DIV || is_outer(j, v))
+      continue;
+    if (!neo_poly_split(g, v.i, &a, &b) || a.n || (a.constant != 1 && a.constant != -1))
+      continue;
     neo_scope_form(j->here, neo_expr_arg(j->m, v, 0), &y);
     neo_scope_form(j->here, neo_expr_arg(j->m, v, 1), &d);
-    if (d.n || d.constant <= 0 || !neo_poly_scale(&b, d.constant, &db)) continue;
+    if (d.n || d.constant <= 0 || !neo_poly_scale(&b, d.constant, &db))
+      continue;
     int64_t up = a.constant < 0 ? d.constant - 1 : 0;
-    if (__builtin_add_overflow(db.constant, up, &db.constant)) continue;
-    if (!neo_poly_add(&db, a.constant, &y, &out)) continue;
+    if (__builtin_add_overflow(db.constant, up, &db.constant))
+      continue;
+    if (!neo_poly_add(&db, a.constant, &y, &out))
+      continue;
     neo_poly_copy(g, &out);
     return true;
   }
@@ -105,7 +117,8 @@ static neo_expr guard_read(void *ctx, neo_module *m, neo_expr e) {
   neo_node n = *neo_expr_node(m, e);
   neo_expr index[64];
   bool inside = true;
-  if (n.op != NEO_OP_LOAD) return e;
+  if (n.op != NEO_OP_LOAD)
+    return e;
   for (uint32_t k = 0; k < n.arg.n; k++) {
     index[k] = neo_list_expr(m, n.arg, k);
     neo_expr high = neo_op2(m, NEO_OP_LT, index[k], neo_tensor_extent(m, (neo_tensor){n.attr}, k));
@@ -130,8 +143,10 @@ static neo_expr quotient(job *j, const neo_poly *x, const neo_poly *d) {
 /* a*x + b >= 0, a >= 1: x >= ceil(-b/a) = floor((a - 1 - b)/a). */
 static bool keep_low(job *j, const neo_poly *a, const neo_poly *b) {
   neo_poly x;
-  if (!neo_poly_add(a, -1, b, &x)) return false;
-  if (__builtin_sub_overflow(x.constant, 1, &x.constant)) return false;
+  if (!neo_poly_add(a, -1, b, &x))
+    return false;
+  if (__builtin_sub_overflow(x.constant, 1, &x.constant))
+    return false;
   keep(j, true, neo_expr_rewrite(j->m, quotient(j, &x, a), guard_read, j));
   return true;
 }
@@ -150,9 +165,12 @@ static bool take_bound(job *j, const neo_poly *from) {
   while (undivide(j, &g)) {
   }
   neo_poly_tighten(&g);
-  if (!neo_poly_uses(&g, x) || !neo_poly_split(&g, x, &a, &b)) return false;
-  if (!allowed(j, &a) || !allowed(j, &b) || !neo_poly_scale(&a, -1, &minus)) return false;
-  if (neo_scope_at_least(j->here, &a, -1)) return keep_low(j, &a, &b);
+  if (!neo_poly_uses(&g, x) || !neo_poly_split(&g, x, &a, &b))
+    return false;
+  if (!allowed(j, &a) || !allowed(j, &b) || !neo_poly_scale(&a, -1, &minus))
+    return false;
+  if (neo_scope_at_least(j->here, &a, -1))
+    return keep_low(j, &a, &b);
   return neo_scope_at_least(j->here, &minus, -1) && keep_high(j, &minus, &b);
 }
 
@@ -164,14 +182,18 @@ static bool take_compare(job *j, neo_expr e, bool value) {
   neo_poly g, minus;
   neo_op op = (neo_op)neo_expr_node(j->m, e)->op;
   j->here->fuel = NEO_PROVE_FUEL;
-  if (!neo_scope_compare(j->here, e, &g)) return false;
+  if (!neo_scope_compare(j->here, e, &g))
+    return false;
   if (op == NEO_OP_LT || op == NEO_OP_LE) {
-    if (value) return take_bound(j, &g);
+    if (value)
+      return take_bound(j, &g);
     return opposite(&g, -1, &minus) && take_bound(j, &minus);
   }
-  if (value != (op == NEO_OP_EQ)) return false;
+  if (value != (op == NEO_OP_EQ))
+    return false;
   job before = *j; /* both or none */
-  if (take_bound(j, &g) && opposite(&g, 0, &minus) && take_bound(j, &minus)) return true;
+  if (take_bound(j, &g) && opposite(&g, 0, &minus) && take_bound(j, &minus))
+    return true;
   *j = before;
   return false;
 }
@@ -179,7 +201,8 @@ static bool take_compare(job *j, neo_expr e, bool value) {
 /* max(a, b) <= c is a <= c and b <= c; c <= min(a, b) likewise; 0 if e is neither. */
 static neo_expr both_sides(neo_module *m, neo_expr e) {
   neo_node n = *neo_expr_node(m, e);
-  if (n.op != NEO_OP_LT && n.op != NEO_OP_LE) return (neo_expr){0};
+  if (n.op != NEO_OP_LT && n.op != NEO_OP_LE)
+    return (neo_expr){0};
   neo_expr a = neo_list_expr(m, n.arg, 0), b = neo_list_expr(m, n.arg, 1);
   if (neo_expr_node(m, a)->op == NEO_OP_MAX && neo_expr_is_integer(m, a))
     return neo_op2(m, NEO_OP_AND, neo_op2(m, (neo_op)n.op, neo_expr_arg(m, a, 0), b),
@@ -194,16 +217,18 @@ static neo_scope *outer_scope(neo_prover *p, const neo_facts *facts, uint64_t in
   neo_expr *assume = NEO_NEW_ARRAY(p->m->arena, neo_expr, facts->n_assume + 1);
   neo_facts f = {facts->axes, n, assume, 0};
   for (uint32_t k = 0; k < facts->n_assume; k++)
-    if (!(neo_expr_axes(p->m, facts->assume[k]) & inner)) assume[f.n_assume++] = facts->assume[k];
+    if (!(neo_expr_axes(p->m, facts->assume[k]) & inner))
+      assume[f.n_assume++] = facts->assume[k];
   return neo_scope_of(p, &f);
 }
 
-/* What the conjunct may rely on: the axes up to the last that it uses. Those further in lie in ranges that it may have to
- * protect (a read in a bound), and an empty one would prove anything. */
+/* What the conjunct may rely on: the axes up to the last that it uses. Those further in lie in
+ * ranges that it may have to protect (a read in a bound), and an empty one would prove anything. */
 static neo_scope *scope_for(job *j, neo_expr e) {
   uint64_t axes = neo_expr_axes(j->m, e);
   uint32_t n = axes ? 64 - (uint32_t)__builtin_clzll(axes) : 0;
-  if (n >= j->facts->n_axes) return j->all;
+  if (n >= j->facts->n_axes)
+    return j->all;
   return outer_scope(j->p, j->facts, ~0ULL << n, n);
 }
 
@@ -235,7 +260,8 @@ static void conjunct(job *j, neo_expr e, bool value) {
 
 static neo_expr fold_bounds(neo_module *m, neo_op op, const neo_expr *at, uint32_t n) {
   neo_expr e = at[0];
-  for (uint32_t k = 1; k < n; k++) e = neo_op2(m, op, e, at[k]);
+  for (uint32_t k = 1; k < n; k++)
+    e = neo_op2(m, op, e, at[k]);
   return e;
 }
 
@@ -248,7 +274,8 @@ bool neo_tighten(neo_prover *p, const neo_facts *facts, uint32_t axis, neo_expr 
   *lo = own->lo;
   *hi = own->hi;
   *rest = cond;
-  if (!cond.i) return false;
+  if (!cond.i)
+    return false;
   j.all = neo_scope_of(p, facts);
   j.here = outer_scope(p, facts, inner, facts->n_axes);
   j.outer = outer_scope(p, facts, inner, axis);
@@ -260,10 +287,12 @@ bool neo_tighten(neo_prover *p, const neo_facts *facts, uint32_t axis, neo_expr 
     *hi = *lo; /* bounds further in are not even computed */
     return rest->i != cond.i || hi->i != own->hi.i;
   }
-  if (!j.changed) return false;
+  if (!j.changed)
+    return false;
   *rest = j.rest;
   *lo = fold_bounds(p->m, NEO_OP_MAX, j.lo, j.n_lo);
-  for (uint32_t k = 0; k < j.n_hi; k++) j.hi[k] = plus(p->m, j.hi[k], 1);
+  for (uint32_t k = 0; k < j.n_hi; k++)
+    j.hi[k] = plus(p->m, j.hi[k], 1);
   *hi = fold_bounds(p->m, NEO_OP_MIN, j.hi, j.n_hi);
   return true;
 }

@@ -87,8 +87,8 @@ static int64_t draw_block_n(drawing *d, const neo_form *f, uint64_t *seed) {
   return n;
 }
 
-/* Some random steps from the model's choice: whatever has a row in the table is reached. Large tiles take long to
- * compile, and have nothing that small ones lack. */
+/* Some random steps from the model's choice: whatever has a row in the table is reached. Large
+ * tiles take long to compile, and have nothing that small ones lack. */
 static neo_schedule wander(neo_module *m, const neo_group *g, const neo_machine *machine,
                            uint64_t *seed) {
   enum { LARGE = 6 };
@@ -122,7 +122,8 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
     try_value(&d, NEO_SCHED_TILE_N, pick(seed, 1, 3));
     try_value(&d, NEO_SCHED_BLOCK_M, 16 * pick(seed, 0, 2));
     try_value(&d, NEO_SCHED_MERGE, pick(seed, 1, 3));
-    try_value(&d, NEO_SCHED_BLOCK_N, d.s.at[NEO_SCHED_MERGE] > 1 ? draw_block_n(&d, f, seed) : 16 * pick(seed, 0, 3));
+    try_value(&d, NEO_SCHED_BLOCK_N,
+              d.s.at[NEO_SCHED_MERGE] > 1 ? draw_block_n(&d, f, seed) : 16 * pick(seed, 0, 3));
     try_value(&d, NEO_SCHED_BLOCK_K, pick(seed, 0, 40));
     try_value(&d, NEO_SCHED_UNIT_AXES, pick(seed, 0, neo_schedule_loops(f, &d.s)));
     try_value(&d, NEO_SCHED_UNIT_SIZE, pick(seed, 1, 3));

@@ -55,7 +55,8 @@ bool neo_form_walks(const neo_module *m, const neo_form *f, uint32_t last, uint3
   return true;
 }
 
-/* Values of the merged axes in terms of `last`: innermost x % n, the next (x / n) % n', the first the rest. */
+/* Values of the merged axes in terms of `last`: innermost x % n, the next (x / n) % n', the first
+ * the rest. */
 static void walked_axes(neo_module *m, const neo_form *f, uint32_t last, uint32_t n, neo_expr *by) {
   neo_expr x = neo_axis_ref(m, last);
   uint32_t first = last + 1 - n;

@@ -1,5 +1,6 @@
-/* Contractions: a form whose only reduction is a sum of a product. Nothing is known by name: how each factor uses the axes
- * says whether an axis is of type batch (in all), row or column (in one factor and the output), or reduced.
+/* Contractions: a form whose only reduction is a sum of a product. Nothing is known by name: how
+ * each factor uses the axes says whether an axis is of type batch (in all), row or column (in one
+ * factor and the output), or reduced.
  *
  *   Y[n,k,p,q] = sum[c,r,s] F[k,c,r,s] * (X[n,c,p+r-1,q+s-1] else 0)
  *     factor 0: k c r s        factor 1: n p q c r s (its guard is part of the factor) */
@@ -21,12 +22,14 @@ typedef struct neo_contraction {
   neo_factor factor[NEO_MAX_FACTORS];
 } neo_contraction;
 
-/* Is the form a contraction? One stage sums one product of floats with two factors or more; the others have no own axes. */
+/* Is the form a contraction? One stage sums one product of floats with two factors or more; the
+ * others have no own axes. */
 bool neo_contraction_of(neo_module *m, const neo_form *f, neo_contraction *out);
 
-/* The form in which the `n` shared axes that end at `last` are walked as one: `last` has the product of their extents, the
- * others have extent 1, and each of their uses is a quotient or remainder, which cancels in offsets that walk them as one
- * anyway. Expressions are rewritten by neo_walked_expr. */
+/* The form in which the `n` shared axes that end at `last` are walked as one: `last` has the
+ * product of their extents, the others have extent 1, and each of their uses is a quotient or
+ * remainder, which cancels in offsets that walk them as one anyway. Expressions are rewritten by
+ * neo_walked_expr. */
 neo_form *neo_form_walked(neo_module *m, const neo_form *f, uint32_t last, uint32_t n);
 neo_expr neo_walked_expr(neo_module *m, const neo_form *f, uint32_t last, uint32_t n, neo_expr e);
 /* May they be? Extents other than the first one's are constants. */
@@ -37,22 +40,26 @@ typedef enum { NEO_SIDE_NONE, NEO_SIDE_ROWS, NEO_SIDE_COLUMNS, NEO_SIDE_BOTH } n
 neo_side neo_factor_side(const neo_factor *x, uint64_t row_axes, uint64_t column_axes);
 
 /* Range of an axis over all sizes: false if not bounded by constants and sizes. */
-bool neo_axis_range(neo_module *m, const neo_form *f, const neo_stage *s, uint32_t own, int64_t *lo, int64_t *hi);
+bool neo_axis_range(neo_module *m, const neo_form *f, const neo_stage *s, uint32_t own, int64_t *lo,
+                    int64_t *hi);
 
 /* Has some load of the expression this stride along the axis? Is it contiguous? */
 bool neo_expr_has_stride(neo_module *m, neo_expr e, uint32_t axis, int64_t stride);
 bool neo_expr_unit_stride(neo_module *m, neo_expr e, uint32_t axis);
 
-/* Does the expression, and the stage's condition, slide along shared axis b? Then b and own axis `own`, which runs over [lo, lo + n), occur in it only
- * as alpha*b + beta*own, with alpha >= 1 and beta 1 or -1 (sliding.c). */
+/* Does the expression, and the stage's condition, slide along shared axis b? Then b and own axis
+ * `own`, which runs over [lo, lo + n), occur in it only as alpha*b + beta*own, with alpha >= 1 and
+ * beta 1 or -1 (sliding.c). */
 typedef struct {
   uint32_t own;
   int64_t alpha, beta, lo, n;
 } neo_sliding;
-bool neo_sliding_of(neo_module *m, const neo_form *f, const neo_stage *s, neo_expr e, uint32_t b, neo_sliding *out);
+bool neo_sliding_of(neo_module *m, const neo_form *f, const neo_stage *s, neo_expr e, uint32_t b,
+                    neo_sliding *out);
 
-/* Conditions on steps of the reduction: of_own*(own axis) + of_shared*(shared axis) + constant >= 0 (tile_clip.c). out: room
- * for NEO_MAX_CLIPS; returns how many of the conjuncts of `where` (0: none) are one. */
+/* Conditions on steps of the reduction: of_own*(own axis) + of_shared*(shared axis) + constant >= 0
+ * (tile_clip.c). out: room for NEO_MAX_CLIPS; returns how many of the conjuncts of `where` (0:
+ * none) are one. */
 enum { NEO_MAX_CLIPS = 16 };
 typedef struct {
   uint32_t own, shared; /* number of the own axis; AXIS */
@@ -63,35 +70,42 @@ uint32_t neo_clips_of(neo_module *m, const neo_form *f, neo_expr where, neo_clip
 /* ---- scratch of a schedule, as codegen/lower_pack.c lays it out */
 neo_side neo_schedule_side(const neo_form *f, const neo_schedule *s, const neo_factor *x);
 typedef struct {
-  bool ok;           /* it can be packed */
-  int64_t k_extent[NEO_FORM_MAX_AXES], k_size; /* of the own axes that it uses: in a block; all together */
+  bool ok; /* it can be packed */
+  int64_t k_extent[NEO_FORM_MAX_AXES],
+      k_size;        /* of the own axes that it uses: in a block; all together */
   int64_t k_unit;    /* elements between two steps of the last of them */
   int64_t tile_coef; /* elements an element of rows or columns, at whole tiles */
   int64_t unit;      /* elements between two rows or columns of a tile */
   int64_t elements;
-  bool slides;       /* along its rows or columns: then these and own axis `slide.own` are one index, the last */
+  /* along its rows or columns: then these and own axis `slide.own` are one index, the last */
+  bool slides;
   neo_sliding slide;
-  int64_t shift, reach; /* the index is alpha*(b - first b) + beta*(a - lo) + shift, below reach in a block */
-  int64_t temp_elements, temp_pitch; /* columns of several axes: steps that lie apart before they are cut into tiles */
-  uint32_t temp_axes;                /* how many own axes, the last ones, are in there together */
+  int64_t shift,
+      reach; /* the index is alpha*(b - first b) + beta*(a - lo) + shift, below reach in a block */
+  int64_t temp_elements,
+      temp_pitch; /* columns of several axes: steps that lie apart before they are cut into tiles */
+  uint32_t temp_axes; /* how many own axes, the last ones, are in there together */
 } neo_pack_shape;
-neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *original, const neo_stage *s, const neo_factor *x,
-                                 neo_side side, const neo_schedule *sched);
-/* The leading loops of a schedule, outermost first (codegen/lower.c): an axis, one step an iteration (block 0), or blocks of
- * so many elements of rows or columns. out: room for two more than there are axes. Returns how many. */
+neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *original, const neo_stage *s,
+                                 const neo_factor *x, neo_side side, const neo_schedule *sched);
+/* The leading loops of a schedule, outermost first (codegen/lower.c): an axis, one step an
+ * iteration (block 0), or blocks of so many elements of rows or columns. out: room for two more
+ * than there are axes. Returns how many. */
 typedef struct {
   int32_t axis;
   int64_t block;
 } neo_outer_loop;
 uint32_t neo_schedule_nest(const neo_form *f, const neo_schedule *s, neo_outer_loop *out);
-/* Are tiles of columns the outer loop of a block, those of rows the inner one? So it is where operands are packed, and where
- * all rows of a block stay in the nearest cache anyway, unless the schedule's order says otherwise: what is written then lies
- * in long runs, which counts where the reduction is short. */
+/* Are tiles of columns the outer loop of a block, those of rows the inner one? So it is where
+ * operands are packed, and where all rows of a block stay in the nearest cache anyway, unless the
+ * schedule's order says otherwise: what is written then lies in long runs, which counts where the
+ * reduction is short. */
 bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_schedule *s);
 bool neo_rows_are_near(double elements, int64_t bytes);
 typedef struct {
   int64_t rows, pitch;
 } neo_partial_shape;
-neo_partial_shape neo_partial_shape_of(neo_module *m, const neo_form *original, const neo_schedule *sched);
+neo_partial_shape neo_partial_shape_of(neo_module *m, const neo_form *original,
+                                       const neo_schedule *sched);
 
 #endif

@@ -1,8 +1,8 @@
 /* Which values stages share: the largest equal expressions over the same row that are worth a store
  * and a load (keep.h). Expressions are hash-consed and axes have the same positions in all stages,
  * so that equal values are equal ids. */
-#include "base/map.h"
 #include "schedule/keep.h"
+#include "base/map.h"
 #include "schedule/model.h"
 
 enum { MOST_ROW = 32 << 10, LEAST_COST = 8 };
@@ -31,8 +31,7 @@ static bool is_row(const neo_module *m, const neo_stage *s, int64_t *n) {
 
 static bool is_worth_it(search *x, neo_expr e) {
   neo_type t = neo_expr_type(x->m, e);
-  return (t == NEO_F32_T || t == NEO_F64_T) &&
-         neo_model_lane_ops(x->m, e, x->axis) >= LEAST_COST;
+  return (t == NEO_F32_T || t == NEO_F64_T) && neo_model_lane_ops(x->m, e, x->axis) >= LEAST_COST;
 }
 
 static void add(search *x, neo_expr e, uint32_t first) {

@@ -1,4 +1,5 @@
-/* Which schedules are legal for a group. A legal schedule changes speed, never values (but for the rounding of sums). */
+/* Which schedules are legal for a group. A legal schedule changes speed, never values (but for the
+ * rounding of sums). */
 #include "fusion/form.h"
 #include "schedule/keep.h"
 #include "schedule/model.h"
@@ -124,8 +125,8 @@ static bool segment_legal(neo_module *m, const neo_group *g, const neo_form *f, 
     return no(why, "segment is for sums over a data equation");
   if (s[NEO_SCHED_AXIS_M] != x.axis || s[NEO_SCHED_TILE_M] != 1 || s[NEO_SCHED_BLOCK_M])
     return no(why, "the axis of a data equation has to be the rows");
-  if (s[NEO_SCHED_PACK] || s[NEO_SCHED_BLOCK_K] || s[NEO_SCHED_MERGE] != 1 ||
-      s[NEO_SCHED_ORDER] || s[NEO_SCHED_VECTOR_AXIS] >= (int64_t)f->axes.n)
+  if (s[NEO_SCHED_PACK] || s[NEO_SCHED_BLOCK_K] || s[NEO_SCHED_MERGE] != 1 || s[NEO_SCHED_ORDER] ||
+      s[NEO_SCHED_VECTOR_AXIS] >= (int64_t)f->axes.n)
     return no(why, "a sum over a data equation has lanes over a shared axis, and no packs");
   if (s[NEO_SCHED_VECTOR_AXIS] >= 0 && neo_segment_tested(m, &x) >> s[NEO_SCHED_VECTOR_AXIS] & 1)
     return no(why, "the condition of a sum over a data equation divides the lanes");

@@ -1,5 +1,6 @@
-/* Shape, legality and model of contractions on the matrix unit. The model counts what the unit takes for all tiles, padded
- * ones too, and what copies and the stores of results add; blocks keep what a tile of columns needs in half of L2. */
+/* Shape, legality and model of contractions on the matrix unit. The model counts what the unit
+ * takes for all tiles, padded ones too, and what copies and the stores of results add; blocks keep
+ * what a tile of columns needs in half of L2. */
 #include "schedule/matrix.h"
 #include "schedule/model.h"
 
@@ -23,14 +24,17 @@ static bool narrow_of(const neo_module *m, neo_expr e, neo_expr *narrow) {
 static int64_t pairs_with(const neo_matrix_shape *x, uint32_t n, uint32_t paired) {
   int64_t pairs = 1;
   for (uint32_t k = 0; k < n; k++)
-    if (__builtin_mul_overflow(pairs, k == paired ? (x->extent[k] + 1) / 2 : x->extent[k], &pairs) ||
+    if (__builtin_mul_overflow(pairs, k == paired ? (x->extent[k] + 1) / 2 : x->extent[k],
+                               &pairs) ||
         pairs > MOST_CELLS)
       return MOST_CELLS;
   return pairs;
 }
 
-/* The axis that leaves least half empty; of equal ones that along which more operands lie in memory; then the last. */
-static uint32_t best_pairs(neo_module *m, const neo_form *f, const neo_matrix_shape *x, uint32_t n) {
+/* The axis that leaves least half empty; of equal ones that along which more operands lie in
+ * memory; then the last. */
+static uint32_t best_pairs(neo_module *m, const neo_form *f, const neo_matrix_shape *x,
+                           uint32_t n) {
   uint32_t best = n - 1;
   int64_t least = INT64_MAX;
   for (uint32_t k = n; k-- > 0;) {
@@ -45,7 +49,8 @@ static uint32_t best_pairs(neo_module *m, const neo_form *f, const neo_matrix_sh
   return best;
 }
 
-static bool reduction(neo_module *m, const neo_form *f, const neo_schedule *s, neo_matrix_shape *x) {
+static bool reduction(neo_module *m, const neo_form *f, const neo_schedule *s,
+                      neo_matrix_shape *x) {
   const neo_stage *stage = &f->stages.at[x->c.stage];
   uint32_t n = (uint32_t)stage->axes.n;
   int64_t block = s->at[NEO_SCHED_BLOCK_K], unit = 1;
@@ -118,8 +123,8 @@ static bool no(neo_str *why, const char *what) {
   return false;
 }
 
-bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machine, const neo_schedule *s,
-                      neo_str *why) {
+bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                      const neo_schedule *s, neo_str *why) {
   const int64_t *p = s->at;
   int64_t rows = p[NEO_SCHED_TILE_M] / SIDE, columns = p[NEO_SCHED_TILE_N];
   if (p[NEO_SCHED_MATRIX] != 1 || !machine->matrix)
@@ -146,11 +151,12 @@ static double times(int64_t n, int64_t block) {
 }
 
 /* Cycles of a copy: contiguous cells as vectors, others one by one. */
-static double copy_cost(neo_module *m, const neo_form *f, const neo_matrix_shape *x, int k, double cells,
-                        const int64_t *p) {
+static double copy_cost(neo_module *m, const neo_form *f, const neo_matrix_shape *x, int k,
+                        double cells, const int64_t *p) {
   bool rows = x->side[k] == NEO_SIDE_ROWS;
   int64_t axis = rows ? p[NEO_SCHED_AXIS_M] : p[NEO_SCHED_VECTOR_AXIS];
-  bool along = neo_expr_unit_stride(m, x->narrow[k], rows ? (uint32_t)f->axes.n + x->paired : (uint32_t)axis);
+  bool along = neo_expr_unit_stride(m, x->narrow[k],
+                                    rows ? (uint32_t)f->axes.n + x->paired : (uint32_t)axis);
   if (!rows && p[NEO_SCHED_MERGE] > 1)
     return cells * WALK_CYCLES;
   return along ? cells / COPY_CELLS : cells * TURN_CYCLES;
@@ -162,8 +168,9 @@ double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s) 
   int64_t am = p[NEO_SCHED_AXIS_M], v = p[NEO_SCHED_VECTOR_AXIS], stride;
   if (!x.on)
     return 1e300;
-  double outer = 1, blocks = times(x.c.n ? neo_axis_most(m, &f->stages.at[x.c.stage].axes.at[0]) : 1,
-                                   p[NEO_SCHED_BLOCK_K]);
+  double outer = 1,
+         blocks = times(x.c.n ? neo_axis_most(m, &f->stages.at[x.c.stage].axes.at[0]) : 1,
+                        p[NEO_SCHED_BLOCK_K]);
   for (int64_t k = 0; k < (int64_t)f->axes.n; k++)
     if (k != am && (k > v || k <= v - p[NEO_SCHED_MERGE]))
       outer *= (double)neo_axis_most(m, &f->axes.at[k]);
@@ -182,11 +189,13 @@ double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s) 
     cost += copy_cost(m, f, &x, k, cells * again, p);
   }
   const neo_stage *last = &f->stages.at[f->stages.n - 1];
-  bool lanes = last->outs.n && neo_flat_stride(m, last->outs.at[0].offset, (uint32_t)v, &stride) && stride == 1;
+  bool lanes = last->outs.n && neo_flat_stride(m, last->outs.at[0].offset, (uint32_t)v, &stride) &&
+               stride == 1;
   return outer * (cost + results * (lanes ? 0.2 : 2.0) * blocks);
 }
 
-static double vector_cost(neo_module *m, const neo_form *f, const neo_machine *machine, const neo_matrix_shape *x) {
+static double vector_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
+                          const neo_matrix_shape *x) {
   double work = 1, lanes = machine->vector_bytes / 4.0;
   const neo_stage *s = &f->stages.at[x->c.stage];
   for (uint32_t k = 0; k < f->axes.n; k++)
@@ -196,7 +205,8 @@ static double vector_cost(neo_module *m, const neo_form *f, const neo_machine *m
   return work / (2 * lanes);
 }
 
-bool neo_matrix_pays(neo_module *m, const neo_form *f, const neo_machine *machine, const neo_schedule *s) {
+bool neo_matrix_pays(neo_module *m, const neo_form *f, const neo_machine *machine,
+                     const neo_schedule *s) {
   neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
   return x.on && neo_matrix_cost(m, f, s) < vector_cost(m, f, machine, &x);
 }
@@ -214,7 +224,8 @@ static int64_t walked(neo_module *m, const neo_form *f, const int64_t *p, int64_
 }
 
 /* Blocks of the reduction where even one register tile of columns is too long. */
-static void cut_reduction(neo_module *m, const neo_form *f, const neo_contraction *c, neo_schedule *s) {
+static void cut_reduction(neo_module *m, const neo_form *f, const neo_contraction *c,
+                          neo_schedule *s) {
   enum { LONGEST = 1 << 14, UNIT = 2 * SIDE }; /* steps */
   const neo_stage *stage = &f->stages.at[c->stage];
   int64_t first = neo_axis_most(m, &stage->axes.at[0]);
@@ -252,7 +263,8 @@ static void cut(neo_module *m, const neo_form *f, const neo_machine *machine, ne
     p[NEO_SCHED_BLOCK_M] = near / 2 / pairs < unit ? unit : near / 2 / pairs / unit * unit;
 }
 
-/* Blocks of rows stay in a unit, which then copies its columns once, where other loops make units enough. */
+/* Blocks of rows stay in a unit, which then copies its columns once, where other loops make units
+ * enough. */
 static void set_units(neo_module *m, const neo_form *f, neo_schedule *s) {
   enum { ENOUGH = 8 };
   int64_t *p = s->at, v = p[NEO_SCHED_VECTOR_AXIS], inner;
@@ -267,8 +279,8 @@ static void set_units(neo_module *m, const neo_form *f, neo_schedule *s) {
   }
 }
 
-static neo_schedule tiled(neo_module *m, const neo_form *f, const neo_machine *machine, int64_t am, int64_t v,
-                          int64_t merge) {
+static neo_schedule tiled(neo_module *m, const neo_form *f, const neo_machine *machine, int64_t am,
+                          int64_t v, int64_t merge) {
   neo_schedule s = neo_schedule_plain();
   int64_t *p = s.at, rows = neo_axis_most(m, &f->axes.at[am]), inner;
   p[NEO_SCHED_MATRIX] = 1;
@@ -309,11 +321,12 @@ static void try_rows(search *c, int64_t v, int64_t merge) {
   }
 }
 
-bool neo_model_matrix(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *out) {
+bool neo_model_matrix(neo_module *m, const neo_form *f, const neo_machine *machine,
+                      neo_schedule *out) {
   neo_contraction c;
   neo_expr narrow;
-  if (!machine->matrix || !neo_contraction_of(m, f, &c) || c.n != 2 || !narrow_of(m, c.factor[0].e, &narrow) ||
-      !narrow_of(m, c.factor[1].e, &narrow))
+  if (!machine->matrix || !neo_contraction_of(m, f, &c) || c.n != 2 ||
+      !narrow_of(m, c.factor[0].e, &narrow) || !narrow_of(m, c.factor[1].e, &narrow))
     return false;
   search x = {m, f, machine, neo_form_bound_axes(m, f), 1e300, out};
   for (int64_t v = 0; v < (int64_t)f->axes.n; v++)

@@ -1,16 +1,18 @@
-/* Contractions on the matrix unit: which, how their operands lie in scratch, and what a schedule of one costs.
+/* Contractions on the matrix unit: which, how their operands lie in scratch, and what a schedule of
+ * one costs.
  *
- * A product of two factors that were rounded to bf16 (transform/narrow.c) and are summed in f32 can be done by tiles of
- * 16 rows, 16 columns and 32 steps of the reduction (codegen/tile.h). Both operands are copied into scratch, as cells of
- * two numbers that are neighbours along one of the reduction axes, the paired one; tiles are 16 by 16 cells, 1 KB, in a
- * row:
+ * A product of two factors that were rounded to bf16 (transform/narrow.c) and are summed in f32 can
+ * be done by tiles of 16 rows, 16 columns and 32 steps of the reduction (codegen/tile.h). Both
+ * operands are copied into scratch, as cells of two numbers that are neighbours along one of the
+ * reduction axes, the paired one; tiles are 16 by 16 cells, 1 KB, in a row:
  *
  *     rows:     cell[row / 16][pair / 16][row % 16][pair % 16]
  *     columns:  cell[column / 16][pair / 16][pair % 16][column % 16]
  *
- * The pairs of all reduction axes are one index: the other axes in order, then the paired one. What does not exist (an odd
- * last element, pairs beyond a multiple of 16, rows and columns beyond the last) is zero. The register tile is 1 or 2 tiles
- * of rows and up to 3 of columns: sums and operands together have 8 registers. */
+ * The pairs of all reduction axes are one index: the other axes in order, then the paired one. What
+ * does not exist (an odd last element, pairs beyond a multiple of 16, rows and columns beyond the
+ * last) is zero. The register tile is 1 or 2 tiles of rows and up to 3 of columns: sums and
+ * operands together have 8 registers. */
 #ifndef NEO_SCHEDULE_MATRIX_H
 #define NEO_SCHEDULE_MATRIX_H
 #include "schedule/contract.h"
@@ -23,20 +25,24 @@ typedef struct {
   neo_side side[2];
   neo_expr narrow[2]; /* the operands as bf16 */
   uint32_t paired;    /* own axis of which neighbours are pairs */
-  int64_t lo[NEO_FORM_MAX_AXES], extent[NEO_FORM_MAX_AXES]; /* of own axes, in a block, at the largest sizes */
-  int64_t coef[NEO_FORM_MAX_AXES]; /* pairs between two steps of an own axis; of the paired one, between two pairs: 1 */
-  int64_t tiles;                   /* of the reduction, in a block */
-  int64_t rows, columns;           /* in a block, in whole tiles */
+  /* of own axes, in a block, at the largest sizes */
+  int64_t lo[NEO_FORM_MAX_AXES], extent[NEO_FORM_MAX_AXES];
+  /* pairs between two steps of an own axis; of the paired one, between two pairs: 1 */
+  int64_t coef[NEO_FORM_MAX_AXES];
+  int64_t tiles;         /* of the reduction, in a block */
+  int64_t rows, columns; /* in a block, in whole tiles */
 } neo_matrix_shape;
 
 /* on: false if the schedule's axes do not fit. */
 neo_matrix_shape neo_matrix_shape_of(neo_module *m, const neo_form *f, const neo_schedule *s);
-bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machine, const neo_schedule *s,
-                      neo_str *why);
+bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                      const neo_schedule *s, neo_str *why);
 /* The best schedule with tiles; false: there is none. */
-bool neo_model_matrix(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *out);
+bool neo_model_matrix(neo_module *m, const neo_form *f, const neo_machine *machine,
+                      neo_schedule *out);
 double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s); /* cycles */
 /* Against vectors as wide as the machine has them, at their best. */
-bool neo_matrix_pays(neo_module *m, const neo_form *f, const neo_machine *machine, const neo_schedule *s);
+bool neo_matrix_pays(neo_module *m, const neo_form *f, const neo_machine *machine,
+                     const neo_schedule *s);
 
 #endif

@@ -195,7 +195,8 @@ static double own_cost(neo_module *m, const neo_form *f, int64_t w) {
 
 double neo_model_plain_cost(neo_module *m, const neo_form *f, const neo_schedule *s) {
   int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], w = s->at[NEO_SCHED_VECTOR_WIDTH];
-  double cost = v >= 0 && v < (int64_t)f->axes.n ? shared_cost(m, f, (uint32_t)v, w) : own_cost(m, f, w);
+  double cost =
+      v >= 0 && v < (int64_t)f->axes.n ? shared_cost(m, f, (uint32_t)v, w) : own_cost(m, f, w);
   for (size_t k = 0; k < f->axes.n; k++)
     cost *= (double)neo_axis_most(m, &f->axes.at[k]);
   return cost;

@@ -13,8 +13,7 @@ static void look_at_load(void *ctx, neo_expr e) {
   stride_search *c = ctx;
   int64_t stride;
   if (neo_expr_node(c->m, e)->op == NEO_OP_LOAD &&
-      neo_flat_stride(c->m, neo_flat_at(c->m, e), c->axis, &stride) &&
-      stride == c->stride)
+      neo_flat_stride(c->m, neo_flat_at(c->m, e), c->axis, &stride) && stride == c->stride)
     c->found = true;
 }
 
@@ -69,9 +68,9 @@ static int64_t block_length(neo_module *m, const neo_form *f, const neo_schedule
   return block && block < n ? block : n;
 }
 
-/* Of rows that lie apart: three cache lines beyond a multiple of eight, so that those of a tile fall on different cache
- * sets, and on different ways of predicting them (measured: at multiples of 1024 bytes a tile takes up to 2.5 times as
- * long, here within 3 per cent of one stream). */
+/* Of rows that lie apart: three cache lines beyond a multiple of eight, so that those of a tile
+ * fall on different cache sets, and on different ways of predicting them (measured: at multiples of
+ * 1024 bytes a tile takes up to 2.5 times as long, here within 3 per cent of one stream). */
 static int64_t apart_pitch(int64_t n) {
   enum { LINE = 16, LINES = 8, GOOD = 3 };
   int64_t lines = (n + LINE - 1) / LINE;

@@ -63,8 +63,7 @@ static bool compare(finder *x, neo_expr a, neo_expr b, bool strict) {
   neo_linear p, q, g;
   if (neo_expr_type(x->m, a) != NEO_I64_T || neo_expr_type(x->m, b) != NEO_I64_T)
     return false;
-  if (!neo_linear_of(x->m, a, &p) || !neo_linear_of(x->m, b, &q) ||
-      !neo_linear_add(&q, -1, &p, &g))
+  if (!neo_linear_of(x->m, a, &p) || !neo_linear_of(x->m, b, &q) || !neo_linear_add(&q, -1, &p, &g))
     return false;
   g.constant -= strict;
   return relation(x, &g);

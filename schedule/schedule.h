@@ -1,4 +1,5 @@
-/* Schedules are data: named parameters for a group, chosen by an analytic model of the target, legality checked. */
+/* Schedules are data: named parameters for a group, chosen by an analytic model of the target,
+ * legality checked. */
 #ifndef NEO_SCHEDULE_SCHEDULE_H
 #define NEO_SCHEDULE_SCHEDULE_H
 #include "fusion/group.h"
@@ -30,13 +31,15 @@ typedef struct {
 /* The analytic model's choice: legal for every group. */
 neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_machine *machine);
 /* A random legal schedule, for tests. */
-neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_machine *machine, uint64_t *seed);
+neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_machine *machine,
+                                 uint64_t *seed);
 /* *why says what is wrong. */
-bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *machine, const neo_schedule *s,
-                        neo_str *why);
+bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
+                        const neo_schedule *s, neo_str *why);
 /* No lanes, no tiles, one unit: legal for every group. */
 neo_schedule neo_schedule_plain(void);
-void neo_schedule_print(const neo_schedule *s, neo_str *out); /* "vector_axis=1 vector_width=8 ..." */
+void neo_schedule_print(const neo_schedule *s,
+                        neo_str *out); /* "vector_axis=1 vector_width=8 ..." */
 bool neo_schedule_parse(const char *text, neo_schedule *out);
 
 #endif

@@ -9,8 +9,8 @@
 #include "schedule/schedule.h"
 
 typedef struct {
-  uint32_t stage; /* the summing stage */
-  uint32_t axis;  /* shared axis v */
+  uint32_t stage;  /* the summing stage */
+  uint32_t axis;   /* shared axis v */
   neo_expr before; /* what is left of the condition and uses no v; 0: nothing */
   neo_expr key;    /* what v equals; uses no v, and its loads are in range where `before` holds */
   neo_expr rest;   /* of the condition; 0: nothing */

@@ -1,10 +1,12 @@
-/* Operands that slide along an axis: expressions in which a shared axis b and an axis a of the reduction occur only together,
- * as u = alpha*b + beta*a with alpha >= 1 and beta 1 or -1.
+/* Operands that slide along an axis: expressions in which a shared axis b and an axis a of the
+ * reduction occur only together, as u = alpha*b + beta*a with alpha >= 1 and beta 1 or -1.
  *
- *   X[n,c,p+r-1,q+s-1] else 0     q and s: u = q + s        in scratch [c][r][u] instead of [c][r][s][q]
+ *   X[n,c,p+r-1,q+s-1] else 0     q and s: u = q + s        in scratch [c][r][u] instead of
+ * [c][r][s][q]
  *   D[n,k,h-r+1,w-s+1]            w and s: u = w - s
  *
- * The condition of the reduction slides with them, or there is none. A copy over u has the elements of all a and b once; it is several times smaller than one over both. */
+ * The condition of the reduction slides with them, or there is none. A copy over u has the elements
+ * of all a and b once; it is several times smaller than one over both. */
 #include "schedule/contract.h"
 
 typedef struct {
@@ -64,8 +66,8 @@ static bool check(slide *c, neo_expr e) {
   bool sum = n.op == NEO_OP_ADD || n.op == NEO_OP_SUB || n.op == NEO_OP_NEG || n.op == NEO_OP_MUL ||
              n.op == NEO_OP_AXIS;
   if (n.type == NEO_I64_T && sum)
-    return neo_flat_linear(c->m, e, &x) && (x.n != 1 || x.term[0].atom.i != e.i || n.op == NEO_OP_AXIS) &&
-           check_linear(c, &x);
+    return neo_flat_linear(c->m, e, &x) &&
+           (x.n != 1 || x.term[0].atom.i != e.i || n.op == NEO_OP_AXIS) && check_linear(c, &x);
   if (is_compare(c->m, &n))
     return check_compare(c, neo_list_expr(c->m, n.arg, 0), neo_list_expr(c->m, n.arg, 1));
   for (uint32_t k = 0; k < n.arg.n; k++)

@@ -40,10 +40,12 @@ bool neo_space_set(const neo_space *x, const neo_schedule *s, neo_sched_param k,
 /* Two parameters at once, where one alone would leave registers idle or have too few, or a cache
  * half empty or too small: the same number of accumulators in tiles of other shapes, the nearest
  * first; then blocks of about the same size with other sides. Legal ones, at most `most`. */
-size_t neo_space_reshaped(const neo_space *x, const neo_schedule *s, neo_schedule *out, size_t most);
+size_t neo_space_reshaped(const neo_space *x, const neo_schedule *s, neo_schedule *out,
+                          size_t most);
 /* All that is one step from `s`, or another shape of its tile or blocks, each once, in the table's
  * order; at most `most`. */
-size_t neo_space_neighbours(const neo_space *x, const neo_schedule *s, neo_schedule *out, size_t most);
+size_t neo_space_neighbours(const neo_space *x, const neo_schedule *s, neo_schedule *out,
+                            size_t most);
 
 /* One or two random steps; `s` itself if none is legal. */
 neo_schedule neo_space_mutate(const neo_space *x, const neo_schedule *s, uint64_t *seed);

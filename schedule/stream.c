@@ -1,8 +1,8 @@
 /* Which results may be written past the caches, and for which that pays (stream.h). */
 #include "schedule/stream.h"
 
-/* Smaller ones may be in a cache when they are read, larger ones hardly; between the two it is worth
- * a try. */
+/* Smaller ones may be in a cache when they are read, larger ones hardly; between the two it is
+ * worth a try. */
 enum { TRY_BYTES = 4 << 20, PAYS_BYTES = 32 << 20 };
 
 static int64_t bytes_of(neo_module *m, neo_tensor t) {

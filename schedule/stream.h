@@ -1,5 +1,5 @@
-/* Results written past the caches: a store that finds no line in a cache fetches it first, a third of
- * the traffic of a copy. A streaming store does not, but leaves nothing in the caches either: it
+/* Results written past the caches: a store that finds no line in a cache fetches it first, a third
+ * of the traffic of a copy. A streaming store does not, but leaves nothing in the caches either: it
  * is for results so large that who reads them next would not find them there anyway. */
 #ifndef NEO_SCHEDULE_STREAM_H
 #define NEO_SCHEDULE_STREAM_H

@@ -1,4 +1,5 @@
-/* Schedules as text: "vector_axis=1 vector_width=8 ...", every parameter, in the order of sched.def. */
+/* Schedules as text: "vector_axis=1 vector_width=8 ...", every parameter, in the order of
+ * sched.def. */
 #include "schedule/schedule.h"
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,8 @@ static int param_of(const char *text, size_t n) {
   return -1;
 }
 
-/* A parameter that is absent has the value of a plain schedule; an unknown or repeated one is an error. */
+/* A parameter that is absent has the value of a plain schedule; an unknown or repeated one is an
+ * error. */
 bool neo_schedule_parse(const char *text, neo_schedule *out) {
   uint64_t seen = 0;
   *out = neo_schedule_plain();

@@ -9,7 +9,7 @@
 #define NEO_SCHEDULE_TILE_H
 #include "schedule/model.h"
 
-typedef struct { /* an expression along an axis */
+typedef struct {           /* an expression along an axis */
   bool unit, strided, odd; /* has loads of stride 0 or 1; of another; of none that is constant */
   bool guarded;            /* there is a condition in it */
   double ops;              /* its floating-point operations */
@@ -32,7 +32,7 @@ typedef struct {
   const neo_contraction *c;
   const neo_stage *s;
   int64_t shared[NEO_FORM_MAX_AXES], own[NEO_FORM_MAX_AXES]; /* extents */
-  int64_t first[NEO_FORM_MAX_AXES]; /* values of own axes */
+  int64_t first[NEO_FORM_MAX_AXES];                          /* values of own axes */
   struct {
     neo_clip at[NEO_MAX_CLIPS];
     uint32_t n;
@@ -46,7 +46,7 @@ typedef struct {
     neo_look look;
   } along[NEO_MAX_FACTORS][2 * NEO_FORM_MAX_AXES];
   double elements[NEO_MAX_FACTORS]; /* of the tensor that a factor reads */
-  struct { /* and whether factors slide along shared axes */
+  struct {                          /* and whether factors slide along shared axes */
     bool known, slides;
     neo_sliding slide;
   } slide[NEO_MAX_FACTORS][NEO_FORM_MAX_AXES];
@@ -68,7 +68,8 @@ double neo_tiles_elements(neo_tiles *q, uint32_t factor);
 const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis);
 neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t merge);
 
-/* The part of the steps that the conditions with a shared axis leave, on average over tiles of so many elements of it. */
+/* The part of the steps that the conditions with a shared axis leave, on average over tiles of so
+ * many elements of it. */
 double neo_tiles_clip(neo_tiles *q, uint32_t shared, int64_t rows);
 
 /* Elements along the columns of the tile; of rows. */
@@ -81,7 +82,8 @@ double neo_tiles_cost(neo_tiles *q, const neo_schedule *s);
 /* Units of work of a schedule. */
 double neo_tiles_units(neo_tiles *q, const neo_schedule *s);
 
-/* The same, and what units of work cost by being many, or too few to keep cores busy: by this schedules are ranked. */
+/* The same, and what units of work cost by being many, or too few to keep cores busy: by this
+ * schedules are ranked. */
 double neo_tiles_merit(neo_tiles *q, const neo_schedule *s);
 /* Sets blocks and units of a schedule that has its tile; returns its merit. */
 double neo_tiles_block(neo_tiles *q, neo_schedule *s);

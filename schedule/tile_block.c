@@ -1,7 +1,8 @@
-/* Blocks and units for a register tile: one parameter after the other, twice, each at what costs least with the others as
- * they are. What counts is the cost on one core, and how many cores could be kept busy: the number of threads is not known
- * here, so what 2, 4 and 8 would leave idle is counted at a part of its time. What a worker keeps in scratch is bounded; a
- * reduction of which not even one tile fits is blocked too. */
+/* Blocks and units for a register tile: one parameter after the other, twice, each at what costs
+ * least with the others as they are. What counts is the cost on one core, and how many cores could
+ * be kept busy: the number of threads is not known here, so what 2, 4 and 8 would leave idle is
+ * counted at a part of its time. What a worker keeps in scratch is bounded; a reduction of which
+ * not even one tile fits is blocked too. */
 #include "schedule/tile.h"
 #include <math.h>
 
@@ -15,7 +16,8 @@ static int64_t round_up(int64_t x, int64_t n) {
 
 /* ---- what is minimized */
 
-/* Part of the cores' time that is wasted, against what is used: for 2, 4 and 8 of them, by how usual they are. */
+/* Part of the cores' time that is wasted, against what is used: for 2, 4 and 8 of them, by how
+ * usual they are. */
 static double idle(double units) {
   static const double part[] = {0.5, 0.3, 0.2};
   double sum = 0, cores = 2;
@@ -167,7 +169,8 @@ static descent descent_from(neo_tiles *q, const neo_schedule *s) {
   return d;
 }
 
-/* From blocks of the reduction to those of rows and columns, or the other way round: each finds what the other may not. */
+/* From blocks of the reduction to those of rows and columns, or the other way round: each finds
+ * what the other may not. */
 static descent block_ordered(neo_tiles *q, neo_schedule *s) {
   int64_t n = neo_tiles_column_length(q, s), m = neo_tiles_row_length(q, s);
   descent best = descent_from(q, s);
@@ -189,8 +192,8 @@ static descent block_ordered(neo_tiles *q, neo_schedule *s) {
   return best;
 }
 
-/* Which tiles are the outer loop is of weight where sums, or their blocks, are short: what they are written to, or kept in
- * between, is much of the traffic. */
+/* Which tiles are the outer loop is of weight where sums, or their blocks, are short: what they are
+ * written to, or kept in between, is much of the traffic. */
 static double block_shared(neo_tiles *q, neo_schedule *s) {
   enum { SHORT = 512 };
   descent best = block_ordered(q, s);

@@ -1,15 +1,24 @@
 /* What a schedule of a contraction costs on one core, in cycles.
  *
- * A step of a tile of R x C vectors takes R*C/2 cycles of multiply-adds, bounded by issue (about 4.2 operations a cycle) and
- * by latency (4 cycles, hidden from 8 accumulators on). To that comes what reading the operands costs where they are not in
- * the nearest cache, by the lines that a step touches, whether they come as a stream, and by what else is touched before
- * they are touched again; then copies into scratch, as often as they are made (codegen/lower.c), the ends of tiles, sums
- * kept between blocks of the reduction, and tiles that are not whole. The constants were measured on cores with two 256-bit
- * multiply-adds a cycle, 32 KiB and 512 KiB of caches; they rank schedules, they do not predict time. */
+ * A step of a tile of R x C vectors takes R*C/2 cycles of multiply-adds, bounded by issue (about
+ * 4.2 operations a cycle) and by latency (4 cycles, hidden from 8 accumulators on). To that comes
+ * what reading the operands costs where they are not in the nearest cache, by the lines that a step
+ * touches, whether they come as a stream, and by what else is touched before they are touched
+ * again; then copies into scratch, as often as they are made (codegen/lower.c), the ends of tiles,
+ * sums kept between blocks of the reduction, and tiles that are not whole. The constants were
+ * measured on cores with two 256-bit multiply-adds a cycle, 32 KiB and 512 KiB of caches; they rank
+ * schedules, they do not predict time. */
 #include "schedule/tile.h"
 #include <math.h>
 
-enum { LINE_BYTES = 64, LINE_CYCLES = 4, TILE_CYCLES = 20, PART_CYCLES = 6, BLOCK_CYCLES = 60, COPIED_CYCLES = 1000 };
+enum {
+  LINE_BYTES = 64,
+  LINE_CYCLES = 4,
+  TILE_CYCLES = 20,
+  PART_CYCLES = 6,
+  BLOCK_CYCLES = 60,
+  COPIED_CYCLES = 1000
+};
 
 /* ---- the geometry of a schedule */
 
@@ -17,15 +26,17 @@ typedef struct {
   int64_t v, merge, am, an, pack;
   double r, c;         /* of the register tile: rows, vectors (or columns) */
   double n, m, nb, mb; /* extents of columns and rows; of a block */
-  double outer, steps, kb; /* points of the axes outside of the tile; steps in a block of the reduction, blocks */
-  uint64_t rows, columns;  /* axes */
-  double clip; /* part of the steps that is left of them on average */
+  double outer, steps,
+      kb; /* points of the axes outside of the tile; steps in a block of the reduction, blocks */
+  uint64_t rows, columns; /* axes */
+  double clip;            /* part of the steps that is left of them on average */
   bool own_lanes, columns_first;
 } geometry;
 
 static geometry geometry_of(neo_tiles *q, const neo_schedule *s) {
   const int64_t *p = s->at;
-  geometry g = {.v = p[NEO_SCHED_VECTOR_AXIS], .merge = p[NEO_SCHED_MERGE], .pack = p[NEO_SCHED_PACK]};
+  geometry g = {
+      .v = p[NEO_SCHED_VECTOR_AXIS], .merge = p[NEO_SCHED_MERGE], .pack = p[NEO_SCHED_PACK]};
   g.am = p[NEO_SCHED_AXIS_M], g.r = (double)p[NEO_SCHED_TILE_M];
   g.an = p[NEO_SCHED_AXIS_N], g.c = (double)p[NEO_SCHED_TILE_N];
   g.own_lanes = g.v >= (int64_t)q->f->axes.n;
@@ -55,8 +66,8 @@ static geometry geometry_of(neo_tiles *q, const neo_schedule *s) {
 
 /* ---- reading */
 
-/* What was not touched for so many bytes, and how much larger it seems to the two caches, because it falls on a part of their
- * sets only. */
+/* What was not touched for so many bytes, and how much larger it seems to the two caches, because
+ * it falls on a part of their sets only. */
 typedef struct {
   double bytes, crowd[2];
 } touched;
@@ -153,7 +164,8 @@ static double rows_read(neo_tiles *q, const geometry *g, uint32_t k) {
   return t + lines * (each + (w.jumps ? 0.3 : 0));
 }
 
-/* Do tiles of columns begin where those do in which the operand lies (transform/layout.c)? Then they read streams. */
+/* Do tiles of columns begin where those do in which the operand lies (transform/layout.c)? Then
+ * they read streams. */
 static bool is_laid_out(const neo_tiles *q, const geometry *g, const neo_look *x) {
   double wide = g->c * (double)q->lanes, tile = (double)x->tile;
   return x->tile && !x->strided && !x->guarded && fmod(wide, tile) == 0 &&
@@ -168,8 +180,9 @@ static double laid_out_read(neo_tiles *q, const geometry *g, const neo_look *x) 
          x->ops * g->c;
 }
 
-/* Cycles a step of reading the column vectors of a tile where they lie: what is read again for other rows may still be near;
- * what is read first comes as streams only where a block of the reduction is so short that its rows are. */
+/* Cycles a step of reading the column vectors of a tile where they lie: what is read again for
+ * other rows may still be near; what is read first comes as streams only where a block of the
+ * reduction is so short that its rows are. */
 static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
   enum { FEW = 8, MANY = 16, ROW_BYTES = 4096 };
   neo_look x = neo_tiles_columns(q, k, g->v, g->merge);
@@ -216,8 +229,9 @@ static double packed_elements(neo_tiles *q, const geometry *g, uint32_t k, neo_s
   return steps / (double)w->n * ((double)w->alpha * (length - 1) + (double)w->n);
 }
 
-/* Cycles a step of reading packed operands: streams. Rows are read again for each tile of columns, columns for each tile of
- * rows, and first in each block of rows. What the inner loop walks over comes from as far as all of it is. */
+/* Cycles a step of reading packed operands: streams. Rows are read again for each tile of columns,
+ * columns for each tile of rows, and first in each block of rows. What the inner loop walks over
+ * comes from as far as all of it is. */
 static double packed_read(neo_tiles *q, const geometry *g, uint32_t k, neo_side side,
                           double *passing) {
   bool rows = side == NEO_SIDE_ROWS;
@@ -229,7 +243,8 @@ static double packed_read(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
     apart = 0.15 * g->c;
   double each = far_again(q, evenly(first), evenly(then), times, rows ? STREAMS : STREAM);
   if (!rows)
-    *passing += wide * bytes / LINE_BYTES * far_again(q, evenly(first), evenly(then), times, PASSING);
+    *passing +=
+        wide * bytes / LINE_BYTES * far_again(q, evenly(first), evenly(then), times, PASSING);
   return (rows ? g->r : wide) * bytes / LINE_BYTES * each + apart;
 }
 
@@ -246,7 +261,8 @@ static bool conditional(const neo_tiles *q, const geometry *g) {
   return true;
 }
 
-/* What reading costs in a step beyond its share of issue: for the whole tile's rows, for its columns. */
+/* What reading costs in a step beyond its share of issue: for the whole tile's rows, for its
+ * columns. */
 typedef struct {
   double rows, columns;
   double passing; /* cycles that lines of columns take to come, at the least */
@@ -348,8 +364,8 @@ static double tiles_cycles(const geometry *g, const tiling *t) {
 
 /* ---- copies */
 
-/* Cycles an element of fetching what is copied: the lines of the tensor, each as often as there are copies of its elements in
- * a row; a row of columns is a stream where it is long. */
+/* Cycles an element of fetching what is copied: the lines of the tensor, each as often as there are
+ * copies of its elements in a row; a row of columns is a stream where it is long. */
 static double source_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
   bool rows = side == NEO_SIDE_ROWS;
   double bytes = (double)q->bytes, elements = rows ? g->m : g->n, tensor = neo_tiles_elements(q, k);
@@ -364,8 +380,8 @@ static double source_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_sid
 
 enum { SHORT = 4 }; /* vectors in a run for which edges are worth a loop of their own */
 
-/* Cycles of copying an element of an operand that slides: vectors, and what is left of a run in smaller ones, or one by one
- * where its length is not the same everywhere. */
+/* Cycles of copying an element of an operand that slides: vectors, and what is left of a run in
+ * smaller ones, or one by one where its length is not the same everywhere. */
 static double slide_copy_cycles(neo_tiles *q, uint32_t k, const neo_sliding *w, bool guarded,
                                 double length, bool whole) {
   neo_look own = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + w->own);
@@ -434,7 +450,8 @@ static double scratch_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_si
   return bytes > (double)q->machine->l2_bytes / 2 ? line * (double)q->bytes / LINE_BYTES : 0;
 }
 
-/* How often an operand is copied: codegen/lower.c makes a copy as far out in a unit as it is the same. */
+/* How often an operand is copied: codegen/lower.c makes a copy as far out in a unit as it is the
+ * same. */
 static double copy_count(const neo_tiles *q, const geometry *g, const neo_schedule *s, uint32_t k,
                          neo_side side) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
@@ -492,8 +509,8 @@ static double run_bytes(const neo_tiles *q, const geometry *g, neo_expr offset) 
   return (rows ? g->mb : g->nb) * (double)q->bytes;
 }
 
-/* Cycles a vector of fetching and writing back the lines of all results: streams where the tiles of the inner loop follow
- * each other in memory, else a line here and a line there. */
+/* Cycles a vector of fetching and writing back the lines of all results: streams where the tiles of
+ * the inner loop follow each other in memory, else a line here and a line there. */
 static double written(const neo_tiles *q, const geometry *g) {
   enum { RUN_BYTES = 1024 };
   double cycles = 0, lines = (double)(q->lanes * q->bytes) / LINE_BYTES;
@@ -510,7 +527,8 @@ static double written(const neo_tiles *q, const geometry *g) {
 
 /* ---- the whole */
 
-/* Adding a vector to what there is of it, and keeping it: lines of rows here and there, or streams. */
+/* Adding a vector to what there is of it, and keeping it: lines of rows here and there, or streams.
+ * */
 static double kept_cycles(const neo_tiles *q, const geometry *g) {
   enum { RUN_BYTES = 1024 };
   double bytes = (double)q->bytes, kept = g->mb * g->nb * bytes;

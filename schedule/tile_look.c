@@ -1,5 +1,5 @@
-/* How the operands of a contraction are read along each axis; every answer is remembered, since each is asked for by
- * hundreds of candidates. */
+/* How the operands of a contraction are read along each axis; every answer is remembered, since
+ * each is asked for by hundreds of candidates. */
 #include "schedule/tile.h"
 
 typedef struct {

@@ -1,7 +1,8 @@
-/* The model's choice for contractions: every pair of row and column axes, register tile and way of reading the operands is
- * given a number of cycles (tile_cost.c); the best of them get blocks and units (tile_block.c), and of these the best is
- * taken. What blocks are worth is not the same for all: some of each vector axis and set of packed operands are tried, where
- * they are not far behind without. */
+/* The model's choice for contractions: every pair of row and column axes, register tile and way of
+ * reading the operands is given a number of cycles (tile_cost.c); the best of them get blocks and
+ * units (tile_block.c), and of these the best is taken. What blocks are worth is not the same for
+ * all: some of each vector axis and set of packed operands are tried, where they are not far behind
+ * without. */
 #include "schedule/tile.h"
 #include <math.h>
 #include <string.h>
@@ -51,8 +52,9 @@ static void insert(neo_ranked *top, size_t *n, size_t most, const neo_ranked *x)
   top[k] = *x;
 }
 
-/* What a tile may come to once it has blocks. Where nothing is packed a long reduction reads columns from far at every step:
- * short blocks of it make these streams, and then another shape of tile is best. */
+/* What a tile may come to once it has blocks. Where nothing is packed a long reduction reads
+ * columns from far at every step: short blocks of it make these streams, and then another shape of
+ * tile is best. */
 static double promise(search *c, const candidate *x, const neo_schedule *s) {
   enum { BLOCK = 8 };
   double cost = neo_tiles_cost(&c->q, s);
@@ -130,8 +132,7 @@ static void shared_candidates(search *c) {
     uint64_t taken = c->q.fixed;
     for (x.merge = 1; x.merge <= 3 && x.merge <= v + 1; x.merge++) {
       int64_t k = v - x.merge + 1;
-      if (c->q.fixed >> k & 1 ||
-          !neo_form_walks(c->q.m, c->q.f, (uint32_t)v, (uint32_t)x.merge))
+      if (c->q.fixed >> k & 1 || !neo_form_walks(c->q.m, c->q.f, (uint32_t)v, (uint32_t)x.merge))
         break;
       taken |= 1ULL << k;
       x.n *= c->q.shared[k];

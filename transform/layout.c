@@ -1,7 +1,8 @@
 /* Weights in the order in which products read them.
  *
  *   Y[b, j] = sum[k] X[b, k]*W[k, j]
- *   ->  packed.W[t, k, l] = W[k, 16*t + l] else 0,   Y[b, j] = sum[k] X[b, k]*packed.W[j/16, k, j%16]
+ *   ->  packed.W[t, k, l] = W[k, 16*t + l] else 0,   Y[b, j] = sum[k] X[b, k]*packed.W[j/16, k,
+ * j%16]
  *
  * A register tile of a product walks some neighbouring columns j down the whole reduction. In W
  * these are rows that lie far apart, or, where W is stored [j, k], columns; so each call either
@@ -38,7 +39,7 @@ enum { LEAST_BYTES = 16384, MOST_BYTES = 1 << 28, MOST_ROWS = 256 };
 typedef struct { /* a read that is laid out */
   neo_expr load;
   neo_tensor from;
-  uint32_t rank, column; /* column: dimension with the last output axis */
+  uint32_t rank, column;     /* column: dimension with the last output axis */
   uint32_t order[MOST_RANK]; /* the other dimensions as they stand in the layout; */
   uint32_t n_outer;          /* so many before the tile, the rest inside */
   int64_t lanes, extent;
@@ -194,8 +195,8 @@ static bool place(layouts *s, neo_def id, placing *p) {
   uint64_t column = 1ULL << (d.n_out - 1), reduced = ~0ULL << d.n_out;
   bool shared = false;
   for (uint32_t k = 0; k < n; k++)
-    shared = shared || (!(neo_expr_axes(m, factor[k]) & column) &&
-                        neo_expr_axes(m, factor[k]) & reduced);
+    shared = shared ||
+             (!(neo_expr_axes(m, factor[k]) & column) && neo_expr_axes(m, factor[k]) & reduced);
   for (uint32_t k = 0; shared && k < n; k++)
     if (place_factor(s, &d, factor[k], p) && rows_of(m, &d, factor[k]) <= MOST_ROWS)
       return true;
@@ -252,13 +253,12 @@ static void add_definition(layouts *s, const placing *p, neo_tensor t) {
   for (uint32_t k = 0; k + 1 < p->rank; k++)
     index[p->order[k]] = neo_axis_ref(m, position(p, k));
   neo_expr lanes = neo_const_int(m, NEO_I64_T, p->lanes);
-  index[p->column] = neo_op2(m, NEO_OP_ADD,
-                             neo_op2(m, NEO_OP_MUL, neo_axis_ref(m, p->n_outer), lanes),
-                             neo_axis_ref(m, p->rank));
+  index[p->column] =
+      neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, neo_axis_ref(m, p->n_outer), lanes),
+              neo_axis_ref(m, p->rank));
   neo_expr zero = neo_const_int(m, (neo_type)neo_tensor_at(m, t)->type, 0);
-  neo_expr value = p->extent % p->lanes
-                       ? neo_load_else(m, p->from, index, p->rank, zero, span)
-                       : neo_load(m, p->from, index, p->rank, span);
+  neo_expr value = p->extent % p->lanes ? neo_load_else(m, p->from, index, p->rank, zero, span)
+                                        : neo_load(m, p->from, index, p->rank, span);
   neo_def_rec d = {.n_out = p->rank + 1, .reducer = NEO_RED_NONE, .span = span};
   d.axes = neo_list_new(m, axes, p->rank + 1);
   d.finish = neo_list_new(m, &value.i, 1);

@@ -11,9 +11,9 @@
  * equal axes stay as they are.
  *
  * store = bf16: intermediate tensors of two and more dimensions lie in memory as bf16; all
- * arithmetic on them is f32. Exempt are tensors that an entry, a request for gradients or a gradient
- * of the user's own names, and those of which new values of parameters and states are made element
- * by element (gradients of weights, their sums). */
+ * arithmetic on them is f32. Exempt are tensors that an entry, a request for gradients or a
+ * gradient of the user's own names, and those of which new values of parameters and states are made
+ * element by element (gradients of weights, their sums). */
 #include "transform/transform.h"
 
 enum { MOST_FACTORS = 16 };

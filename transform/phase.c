@@ -9,8 +9,8 @@
  * The gradient of every strided read has this form (z = s*p + r), a transposed convolution as users
  * write it too. The period of an output axis is the least m for which z = m*y + a takes the axis
  * out of every quotient and remainder of the reduction's condition, and of its bounds, where these
- * would be closer than any ends that are a constant apart as it is. A remainder that then contains one reduction axis fixes that
- * axis' own remainder: it is stepped over (r = m*r' + c).
+ * would be closer than any ends that are a constant apart as it is. A remainder that then contains
+ * one reduction axis fixes that axis' own remainder: it is stepped over (r = m*r' + c).
  *
  * A point is in the same reduction as before, and points keep their order, so results are the same
  * to the bit. Windows (window.c) then turn bounds as y .. y + 2 into 0 .. 2. */
@@ -208,7 +208,8 @@ static void step_reductions(split *s) {
       return;
     }
     neo_expr by[64] = {{0}};
-    by[axis] = neo_op2(s->m, NEO_OP_ADD, times(s, neo_axis_ref(s->m, axis), modulus), int_of(s, from));
+    by[axis] =
+        neo_op2(s->m, NEO_OP_ADD, times(s, neo_axis_ref(s->m, axis), modulus), int_of(s, from));
     s->axis[axis].lo = quotient_up(s, s->axis[axis].lo, -from, modulus);
     s->axis[axis].hi = quotient_up(s, s->axis[axis].hi, -from, modulus);
     s->axis[axis].lo = simpler(s, s->axis[axis].lo, axis);

@@ -32,7 +32,8 @@ neo_status neo_pass_cse(neo_module *m);
 neo_status neo_pass_phases(neo_module *m);
 
 /* Reduction axes whose range moves with other axes count from its start (window.c):
- *     Y[y] = sum[p: y .. min(P, y + 2)] e(y, p)  ->  Y[y] = sum[t: 0 .. min(2, P - y)] e(y, y + t) */
+ *     Y[y] = sum[p: y .. min(P, y + 2)] e(y, p)  ->  Y[y] = sum[t: 0 .. min(2, P - y)] e(y, y + t)
+ * */
 neo_status neo_pass_windows(neo_module *m);
 
 /* Long reductions to few elements are reductions of parts, which workers share (split.c):
@@ -43,8 +44,8 @@ neo_status neo_pass_split(neo_module *m);
 /* Operands of contractions, and tensors in memory, in what m->math and m->store say (narrow.c). */
 neo_status neo_pass_narrow(neo_module *m);
 
-/* Weights of products in the order in which these read them, in entries that leave them as they are,
- * and in steps that read them several times (layout.c):
+/* Weights of products in the order in which these read them, in entries that leave them as they
+ * are, and in steps that read them several times (layout.c):
  *     Y[b, j] = sum[k] X[b, k]*W[k, j]
  *     ->  P[t, k, l] = W[k, 16*t + l] else 0,  Y[b, j] = sum[k] X[b, k]*P[j/16, k, j%16] */
 neo_status neo_pass_layout(neo_module *m);

@@ -1,4 +1,5 @@
-/* Trains the character model of charlm.expr on text files and writes a sample. A plain C program over the generated header:
+/* Trains the character model of charlm.expr on text files and writes a sample. A plain C program
+ * over the generated header:
  *
  *   neoc compile charlm.expr -o out
  *   cc main.c -Iout -Lout -lcharlm -lneort -lm
@@ -55,7 +56,8 @@ static void add(examples *e, const uint8_t *p) {
   e->at[e->n++] = p;
 }
 
-/* Reads a file as character classes; its last tenth goes to `held`. The text stays allocated: examples point into it. */
+/* Reads a file as character classes; its last tenth goes to `held`. The text stays allocated:
+ * examples point into it. */
 static size_t read_text(const char *path, examples *train, examples *held) {
   FILE *f = fopen(path, "rb");
   if (!f)

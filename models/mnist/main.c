@@ -1,11 +1,12 @@
-/* Trains a digit model on MNIST, evaluates it, saves it, loads it again. The same program serves mlp.expr and cnn.expr: both
- * take X and Y and are compiled under the prefix `net`.
+/* Trains a digit model on MNIST, evaluates it, saves it, loads it again. The same program serves
+ * mlp.expr and cnn.expr: both take X and Y and are compiled under the prefix `net`.
  *
  *   neoc compile mlp.expr --prefix=net -o out
  *   cc main.c -Iout -Lout -lnet -lneort -lm -o mnist
  *   ./mnist FOLDER [EPOCHS [THREADS]]
  *
- * FOLDER holds the four IDX files of MNIST, plain or .gz. Exit codes: 0 done, 2 usage, 3 a file or the library failed. */
+ * FOLDER holds the four IDX files of MNIST, plain or .gz. Exit codes: 0 done, 2 usage, 3 a file or
+ * the library failed. */
 #define _POSIX_C_SOURCE 200809L
 #include "net.h"
 #include <stdio.h>

@@ -116,17 +116,17 @@ static void adjoints_of_many_slices_are_pieces(void **state) {
  * more than its own layer. */
 static void sums_into_a_slice_are_pieces(void **state) {
   (void)state;
-  const char *text = HEAD
-      "input X : f64 [5, 3]\ninput W : f64 [4, 3, 3]\ntemp a : f64 [5, 3]\n"
-      "temp b : f64 [5, 3]\ntemp c : f64 [5, 3]\ntemp d : f64 [5, 3]\ntemp q : f64 []\n"
-      "temp L : f64 []\ntemp dW : f64 [4, 3, 3]\n"
-      "def a[n: 5, j: 3] =\n  sum[i: 3] X[n, i] * W[0, i, j]\n  then acc0\n"
-      "def b[n: 5, j: 3] =\n  sum[i: 3] a[n, i] * W[3, i, j]\n  then acc0\n"
-      "def c[n: 5, j: 3] =\n  sum[i: 3] b[n, i] * W[2, i, j]\n  then acc0\n"
-      "def d[n: 5, j: 3] =\n  sum[i: 3] c[n, i] * W[3, i, j]\n  then acc0\n"
-      "def q[] =\n  sum[l: 4, i: 3, j: 3] W[l, i, j] * W[l, i, j]\n  then acc0\n"
-      "def L[] =\n  sum[n: 5, j: 3] d[n, j] * d[n, j]\n  then acc0 + q[]\n"
-      "gradient of L for W into dW\n";
+  const char *text =
+      HEAD "input X : f64 [5, 3]\ninput W : f64 [4, 3, 3]\ntemp a : f64 [5, 3]\n"
+           "temp b : f64 [5, 3]\ntemp c : f64 [5, 3]\ntemp d : f64 [5, 3]\ntemp q : f64 []\n"
+           "temp L : f64 []\ntemp dW : f64 [4, 3, 3]\n"
+           "def a[n: 5, j: 3] =\n  sum[i: 3] X[n, i] * W[0, i, j]\n  then acc0\n"
+           "def b[n: 5, j: 3] =\n  sum[i: 3] a[n, i] * W[3, i, j]\n  then acc0\n"
+           "def c[n: 5, j: 3] =\n  sum[i: 3] b[n, i] * W[2, i, j]\n  then acc0\n"
+           "def d[n: 5, j: 3] =\n  sum[i: 3] c[n, i] * W[3, i, j]\n  then acc0\n"
+           "def q[] =\n  sum[l: 4, i: 3, j: 3] W[l, i, j] * W[l, i, j]\n  then acc0\n"
+           "def L[] =\n  sum[n: 5, j: 3] d[n, j] * d[n, j]\n  then acc0 + q[]\n"
+           "gradient of L for W into dW\n";
   grad_world w;
   grad_check(text);
   grad_begin(&w);

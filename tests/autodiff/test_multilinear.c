@@ -75,8 +75,8 @@ static void check(const char *text) {
 }
 
 #define SCALAR "def y[] =\n  sum[b: 3] P[b]\n  then acc0\ngradient of y for X into dX\n"
-#define HEAD                                                                      \
-  "input X : f64 [3, 4, 5]\ninput L : i32 [3] < 5\ninput M : i32 [4] < 6\n"       \
+#define HEAD                                                                \
+  "input X : f64 [3, 4, 5]\ninput L : i32 [3] < 5\ninput M : i32 [4] < 6\n" \
   "input K : f64 [4]\ntemp P : f64 [3]\ntemp y : f64 []\ntemp dX : f64 [3, 4, 5]\n"
 
 static void products_over_boxes_are_exact_at_zeros(void **state) {

@@ -20,14 +20,14 @@ const char *loop_text(loop_fix *f, const neo_kernel *k);
 const char *const *loop_levels(void);
 
 typedef struct {
-  const int64_t *sizes;    /* run-time sizes */
-  const int64_t *n_elems;  /* of each buffer that is no scratch */
-  double tolerance;        /* relative to max(1, |x|); 0: the same bits */
-  int64_t index_below;     /* integer buffers named idx... hold values in [0, index_below) */
+  const int64_t *sizes;   /* run-time sizes */
+  const int64_t *n_elems; /* of each buffer that is no scratch */
+  double tolerance;       /* relative to max(1, |x|); 0: the same bits */
+  int64_t index_below;    /* integer buffers named idx... hold values in [0, index_below) */
   uint64_t seed;
   uint64_t key[3];
-  int64_t lo, hi;          /* units; both 0: all of them */
-  bool specials;           /* some floats are inf, NaN, -0, denormal */
+  int64_t lo, hi; /* units; both 0: all of them */
+  bool specials;  /* some floats are inf, NaN, -0, denormal */
 } loop_case;
 /* Runs the kernel interpreted and compiled for each level, on equal random contents, and compares
  * all buffers. Machine code gets memory that ends (or, if aligned, starts) at an unreadable

@@ -25,9 +25,12 @@ typedef struct {
   int n_bad;
 } checker;
 
-static uint64_t next(uint64_t *seed) { return neo_splitmix(seed); }
+static uint64_t next(uint64_t *seed) {
+  return neo_splitmix(seed);
+}
 
-/* Value of a size expression: the reference interpreter is asked by a definition of its own elsewhere; extents are plain. */
+/* Value of a size expression: the reference interpreter is asked by a definition of its own
+ * elsewhere; extents are plain. */
 static int64_t size_value(checker *c, neo_expr e) {
   int64_t x;
   const neo_node *n = neo_expr_node(c->m, e);
@@ -52,7 +55,8 @@ static void fill_tensor(checker *c, neo_tensor t) {
     if (neo_type_is_float((neo_type)r->type))
       v->at[k].f = neo_value_round((neo_type)r->type, (double)(x % 2001) / 1000.0 - 1);
     else
-      v->at[k].i = r->type == NEO_BOOL_T ? (int64_t)(x & 1) : (int64_t)(x % (uint64_t)(bound ? bound : 7));
+      v->at[k].i =
+          r->type == NEO_BOOL_T ? (int64_t)(x & 1) : (int64_t)(x % (uint64_t)(bound ? bound : 7));
   }
   v->known = true;
 }
@@ -72,7 +76,8 @@ static neo_value unwritten(neo_type t, neo_value right) {
 }
 
 static memory memory_new(checker *c, const neo_group *g, const neo_kernel *k) {
-  memory y = {NEO_NEW_ARRAY(c->a, neo_value *, k->bufs.n + 1), NEO_NEW_ARRAY(c->a, int64_t, k->bufs.n + 1)};
+  memory y = {NEO_NEW_ARRAY(c->a, neo_value *, k->bufs.n + 1),
+              NEO_NEW_ARRAY(c->a, int64_t, k->bufs.n + 1)};
   for (size_t b = 0; b < k->bufs.n; b++) {
     const neo_kbuf *r = &k->bufs.at[b];
     neo_values *v = r->tensor.i ? neo_interp_tensor(c->interp, r->tensor) : NULL;
@@ -92,7 +97,8 @@ static memory memory_new(checker *c, const neo_group *g, const neo_kernel *k) {
   return y;
 }
 
-static void report(checker *c, const neo_group *g, const neo_schedule *s, const neo_kernel *k, const char *what) {
+static void report(checker *c, const neo_group *g, const neo_schedule *s, const neo_kernel *k,
+                   const char *what) {
   if (c->n_bad++)
     return;
   neo_str_addf(c->why, "group %s: %s\nschedule ", g->name, what);
@@ -106,8 +112,8 @@ static void report(checker *c, const neo_group *g, const neo_schedule *s, const 
 }
 
 /* Elements that the group stores: those of its pieces. */
-static void compare(checker *c, const neo_group *g, const neo_schedule *s, const neo_kernel *k, const memory *mem,
-                    const char *who) {
+static void compare(checker *c, const neo_group *g, const neo_schedule *s, const neo_kernel *k,
+                    const memory *mem, const char *who) {
   for (size_t b = 0; b < k->bufs.n; b++) {
     const neo_kbuf *r = &k->bufs.at[b];
     if (!r->tensor.i || !(r->use & NEO_BUF_WRITE))
@@ -119,10 +125,12 @@ static void compare(checker *c, const neo_group *g, const neo_schedule *s, const
       neo_value y = mem->buf[b][i - r->shift];
       neo_value before = unwritten((neo_type)r->type, v->at[i]);
       bool untouched = neo_type_is_float((neo_type)r->type) ? y.f == before.f : y.i == before.i;
-      if (neo_gen_same((neo_type)r->type, v->at[i], error ? error[i] : 0, y) || (pieces && untouched))
+      if (neo_gen_same((neo_type)r->type, v->at[i], error ? error[i] : 0, y) ||
+          (pieces && untouched))
         continue;
-      char *text = neo_arena_printf(c->a, "%s: %s[%lld] is %.9g (%lld), expected %.9g (%lld)", who, r->name, (long long)i,
-                                    y.f, (long long)y.i, v->at[i].f, (long long)v->at[i].i);
+      char *text =
+          neo_arena_printf(c->a, "%s: %s[%lld] is %.9g (%lld), expected %.9g (%lld)", who, r->name,
+                           (long long)i, y.f, (long long)y.i, v->at[i].f, (long long)v->at[i].i);
       report(c, g, s, k, text);
       return;
     }
@@ -159,8 +167,10 @@ static void run_interp(checker *c, const neo_group *g, const neo_schedule *s, co
   compare(c, g, s, k, &mem, "loop interpreter");
 }
 
-/* Buffers as machine code sees them, each ending at unmapped memory would be best; here with a guard band. */
-static void run_native(checker *c, const neo_group *g, const neo_schedule *s, const neo_kernel *k, neo_rt_fn *fn) {
+/* Buffers as machine code sees them, each ending at unmapped memory would be best; here with a
+ * guard band. */
+static void run_native(checker *c, const neo_group *g, const neo_schedule *s, const neo_kernel *k,
+                       neo_rt_fn *fn) {
   memory mem = memory_new(c, g, k);
   void **raw = NEO_NEW_ARRAY(c->a, void *, k->bufs.n + 1);
   for (size_t b = 0; b < k->bufs.n; b++) {
@@ -188,7 +198,8 @@ static void run_native(checker *c, const neo_group *g, const neo_schedule *s, co
     if (!k->bufs.at[b].tensor.i)
       continue;
     for (int64_t i = 0; i < mem.n[b]; i++)
-      mem.buf[b][i] = neo_value_read((neo_type)k->bufs.at[b].type, (char *)raw[b] + (size_t)i * size);
+      mem.buf[b][i] =
+          neo_value_read((neo_type)k->bufs.at[b].type, (char *)raw[b] + (size_t)i * size);
     const unsigned char *end = (unsigned char *)raw[b] + (size_t)mem.n[b] * size;
     for (int i = 0; i < 64; i++)
       if (end[i] != 0x5a || ((unsigned char *)raw[b])[i - 64] != 0x5a) {
@@ -217,8 +228,8 @@ static neo_machine machine_of(const neo_target *t) {
                        t->l2_bytes,     t->fma,         t->matrix != NEO_MATRIX_NONE};
 }
 
-static void check_schedule(checker *c, const neo_group *g, const neo_machine *machine, const neo_schedule *s,
-                           compiled_list *list) {
+static void check_schedule(checker *c, const neo_group *g, const neo_machine *machine,
+                           const neo_schedule *s, compiled_list *list) {
   neo_str why;
   neo_str_init(&why, c->a);
   neo_kernel *k = NULL;
@@ -235,7 +246,8 @@ static void check_schedule(checker *c, const neo_group *g, const neo_machine *ma
   }
 }
 
-static void check_group(checker *c, const neo_group *g, const neo_machine *machine, compiled_list *list) {
+static void check_group(checker *c, const neo_group *g, const neo_machine *machine,
+                        compiled_list *list) {
   neo_schedule s = neo_schedule_plain(), parsed;
   check_schedule(c, g, machine, &s, list);
   s = neo_schedule_default(c->m, g, machine);
@@ -283,7 +295,8 @@ static void draw_sizes(checker *c) {
   for (uint32_t k = 1; k < c->m->sizes.n; k++) {
     const neo_size_rec *r = &c->m->sizes.at[k];
     int64_t hi = r->hi < r->lo + 40 ? r->hi : r->lo + 40;
-    c->sizes[k] = c->o->sizes ? c->o->sizes[k] : r->lo + (int64_t)(next(&c->seed) % (uint64_t)(hi - r->lo + 1));
+    c->sizes[k] = c->o->sizes ? c->o->sizes[k]
+                              : r->lo + (int64_t)(next(&c->seed) % (uint64_t)(hi - r->lo + 1));
   }
   for (uint32_t k = 1; k < c->m->sizes.n; k++)
     if (c->m->sizes.at[k].kind == NEO_SIZE_DERIVED)

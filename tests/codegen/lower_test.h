@@ -1,15 +1,15 @@
-/* Checks lowering: for every group of a module and several schedules, the reference interpreter, the loop interpreter and
- * machine code agree. */
+/* Checks lowering: for every group of a module and several schedules, the reference interpreter,
+ * the loop interpreter and machine code agree. */
 #ifndef NEO_TESTS_LOWER_TEST_H
 #define NEO_TESTS_LOWER_TEST_H
+#include "base/str.h"
+#include "fusion/group.h"
+#include "ir/interp.h"
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include "base/str.h"
-#include "fusion/group.h"
-#include "ir/interp.h"
 
 typedef struct {
   uint64_t seed;
@@ -17,10 +17,10 @@ typedef struct {
   bool jit;             /* machine code too */
   const int64_t *sizes; /* by size id; [0] unused; null: drawn */
   neo_fuse_options fusion;
-  const char *mcpu;     /* null: this machine */
-  bool narrow;          /* operands of contractions become bf16 first */
-  int *tiled;           /* kernels that use tile registers are counted here; may be null */
-  neo_interp *interp;   /* with its inputs set, errors tracked; null: made and filled here */
+  const char *mcpu;   /* null: this machine */
+  bool narrow;        /* operands of contractions become bf16 first */
+  int *tiled;         /* kernels that use tile registers are counted here; may be null */
+  neo_interp *interp; /* with its inputs set, errors tracked; null: made and filled here */
 } lower_options;
 
 /* The number of differences; *why describes the first. */

@@ -1,30 +1,34 @@
 /* Constant data and entries: what JIT-compiled C would see. Targets: what may be asked for. */
 #include "loop_support.h"
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 static neo_llvm *new_module(loop_fix *f) {
   neo_target t;
   neo_llvm *l;
   const char *why;
-  if (neo_target_choose(&f->arena, NULL, NULL, &t, &why)) fail_msg("%s", why);
-  if (neo_llvm_new(&f->arena, &t, "test", &l, &why)) fail_msg("%s", why);
+  if (neo_target_choose(&f->arena, NULL, NULL, &t, &why))
+    fail_msg("%s", why);
+  if (neo_llvm_new(&f->arena, &t, "test", &l, &why))
+    fail_msg("%s", why);
   return l;
 }
 
 static void *address(neo_llvm *l, const char *symbol) {
   const char *why;
   void *p = neo_llvm_jit(l, symbol, &why);
-  if (!p) fail_msg("%s", why);
+  if (!p)
+    fail_msg("%s", why);
   return p;
 }
 
 static void finish(neo_llvm *l) {
   const char *why;
-  if (neo_llvm_finish(l, &why)) fail_msg("%s", why);
+  if (neo_llvm_finish(l, &why))
+    fail_msg("%s", why);
 }
 
 typedef struct {
@@ -61,7 +65,8 @@ static void records_have_the_layout_of_c(void **state) {
   neo_llvm_global(l, "record", neo_lconst_struct(l, fields, 4), true);
   /* The kernel that the record names comes after it. */
   neo_kernel *k = loop_kernel(f, "neo-loop 1\nkernel k(z: i64 write) units 1\nz[0] = 42\n");
-  if (neo_llvm_kernel(l, k, "late", &why)) fail_msg("%s", why);
+  if (neo_llvm_kernel(l, k, "late", &why))
+    fail_msg("%s", why);
   finish(l);
   const table *t = address(l, "record");
   assert_int_equal(t->n, 2);

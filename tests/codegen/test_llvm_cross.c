@@ -1,6 +1,7 @@
 /* Objects for aarch64: assembled, linked with a small C program, run under qemu, compared with the
  * interpreter. Skipped (77) where the cross compiler or qemu is missing. */
 #include "loop_support.h"
+#include <cmocka.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 enum { N = 40 };
 
@@ -62,22 +62,33 @@ static void interpret(loop_fix *f, const neo_kernel *k, neo_value *z) {
   static neo_value x[N];
   neo_str why;
   neo_str_init(&why, &f->arena);
-  for (int i = 0; i < N; i++) x[i].f = (double)((float)(i * 7 % 40 - 19) / 8 + 0.0625F);
-  neo_kernel_run run = {.bufs = (neo_value *[]){x, z}, .n_elems = (const int64_t[]){N, N},
-                        .sizes = (const int64_t[]){37}, .key = {5, 6, 7}, .hi = 1};
-  for (int i = 0; i < N; i++) z[i].f = 0;
-  if (neo_kernel_interp(k, &run, &why)) fail_msg("%s", neo_str_text(&why));
+  for (int i = 0; i < N; i++)
+    x[i].f = (double)((float)(i * 7 % 40 - 19) / 8 + 0.0625F);
+  neo_kernel_run run = {.bufs = (neo_value *[]){x, z},
+                        .n_elems = (const int64_t[]){N, N},
+                        .sizes = (const int64_t[]){37},
+                        .key = {5, 6, 7},
+                        .hi = 1};
+  for (int i = 0; i < N; i++)
+    z[i].f = 0;
+  if (neo_kernel_interp(k, &run, &why))
+    fail_msg("%s", neo_str_text(&why));
 }
 
 static void emit(loop_fix *f, const neo_kernel *k, const char *path) {
   neo_target t;
   neo_llvm *l;
   const char *why;
-  if (neo_target_choose(&f->arena, "aarch64", NULL, &t, &why)) fail_msg("%s", why);
-  if (neo_llvm_new(&f->arena, &t, "cross", &l, &why)) fail_msg("%s", why);
-  if (neo_llvm_kernel(l, k, "neo_kernel", &why)) fail_msg("%s", why);
-  if (neo_llvm_finish(l, &why)) fail_msg("%s", why);
-  if (neo_llvm_emit_object(l, path, &why)) fail_msg("%s", why);
+  if (neo_target_choose(&f->arena, "aarch64", NULL, &t, &why))
+    fail_msg("%s", why);
+  if (neo_llvm_new(&f->arena, &t, "cross", &l, &why))
+    fail_msg("%s", why);
+  if (neo_llvm_kernel(l, k, "neo_kernel", &why))
+    fail_msg("%s", why);
+  if (neo_llvm_finish(l, &why))
+    fail_msg("%s", why);
+  if (neo_llvm_emit_object(l, path, &why))
+    fail_msg("%s", why);
   neo_llvm_free(l);
 }
 
@@ -112,7 +123,8 @@ static void kernels_for_aarch64_agree_with_the_interpreter(void **state) {
   loop_fix *f = *state;
   assert_non_null(mkdtemp(dir));
   write_file(neo_arena_printf(&f->arena, "%s/main.c", dir), source);
-  for (int n = 0; n < N_KERNELS; n++) run_kernel(f, dir, n);
+  for (int n = 0; n < N_KERNELS; n++)
+    run_kernel(f, dir, n);
   assert_int_equal(system(neo_arena_printf(&f->arena, "rm -r %s", dir)), 0);
 }
 
@@ -121,6 +133,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(kernels_for_aarch64_agree_with_the_interpreter, loop_setup,
                                       loop_teardown),
   };
-  if (!have("aarch64-linux-gnu-gcc") || !have("qemu-aarch64")) return 77;
+  if (!have("aarch64-linux-gnu-gcc") || !have("qemu-aarch64"))
+    return 77;
   return cmocka_run_group_tests_name("llvm_cross", tests, NULL, NULL);
 }

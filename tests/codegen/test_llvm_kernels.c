@@ -1,11 +1,11 @@
 /* Compiled kernels against the interpreter: every kind of loop, access, guard and type, at every
  * level that this machine runs, on memory that ends at an unreadable page. */
 #include "loop_support.h"
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 #define HEAD "neo-loop 1\nkernel k"
 #define SIZES(...) ((const int64_t[]){__VA_ARGS__})
@@ -48,26 +48,28 @@ static void the_product_of_the_header_agrees(void **state) {
                     "          acc[v, l] = fma(X[b_*37 + i], W[i*32 + j0 + v*8 + l], acc[v, l])\n"
                     "    for v in 0..2 unroll\n      for l in 0..8 vector\n"
                     "        Y[b_*32 + j0 + v*8 + l] = relu(acc[v, l] + b[j0 + v*8 + l])\n",
-               &(loop_case){.sizes = &n, .n_elems = SIZES(n * 37, 37 * 32, 32, n * 32),
-                            .tolerance = 1e-4, .seed = 7});
+               &(loop_case){.sizes = &n,
+                            .n_elems = SIZES(n * 37, 37 * 32, 32, n * 32),
+                            .tolerance = 1e-4,
+                            .seed = 7});
 }
 
 /* The last vector is cut off by conditions; nothing behind the end may be touched. */
 static void masked_edges_touch_nothing_outside(void **state) {
-  static const char *const types[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8",
-                                      "bool"};
+  static const char *const types[] = {"f64", "f32", "f16", "bf16", "i64",
+                                      "i32", "i8",  "u8",  "bool"};
   enum { CASES = 13 };
   loop_fix *f = *state;
   for (size_t t = 0; t < 9; t++) {
     const char *zero = t == 8 ? "false" : t < 4 ? "0.0" : "0";
     const char *suffix = t == 8 || t == 1 || t == 4 ? "" : ":";
-    const char *text = neo_arena_printf(
-        &f->arena,
-        HEAD "(x: %s read, z: %s write, w: %s write) sizes N units 1\n"
-             "for i in 0..N step 8\n  for l in 0..8 vector\n"
-             "    z[i + l] = x[i + l if i + l < N else %s%s%s] if i + l < N\n"
-             "    w[N - 1 - i - l] = x[N - 1 - i - l] if i + l <= N - 1\n",
-        types[t], types[t], types[t], zero, suffix, *suffix ? types[t] : "");
+    const char *text =
+        neo_arena_printf(&f->arena,
+                         HEAD "(x: %s read, z: %s write, w: %s write) sizes N units 1\n"
+                              "for i in 0..N step 8\n  for l in 0..8 vector\n"
+                              "    z[i + l] = x[i + l if i + l < N else %s%s%s] if i + l < N\n"
+                              "    w[N - 1 - i - l] = x[N - 1 - i - l] if i + l <= N - 1\n",
+                         types[t], types[t], types[t], zero, suffix, *suffix ? types[t] : "");
     loop_case c[CASES];
     int64_t elems[CASES][3];
     for (int64_t i = 0; i < CASES; i++) {
@@ -121,13 +123,17 @@ static void strides_gathers_and_scatters_agree(void **state) {
   };
   loop_fix *f = *state;
   for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
-    const char *text = neo_arena_printf(
-        &f->arena,
-        HEAD "(x: f32 read, idx: i64 read, z: f32 write) sizes S units 1\n"
-             "for i in 0..2\n  for l in 0..8 vector\n    %s\n",
-        bodies[i]);
-    loop_check(f, text, &(loop_case){.sizes = SIZES(3), .n_elems = SIZES(49, 16, 49),
-                                     .index_below = 40, .tolerance = 1e-6, .seed = i});
+    const char *text =
+        neo_arena_printf(&f->arena,
+                         HEAD "(x: f32 read, idx: i64 read, z: f32 write) sizes S units 1\n"
+                              "for i in 0..2\n  for l in 0..8 vector\n    %s\n",
+                         bodies[i]);
+    loop_check(f, text,
+               &(loop_case){.sizes = SIZES(3),
+                            .n_elems = SIZES(49, 16, 49),
+                            .index_below = 40,
+                            .tolerance = 1e-6,
+                            .seed = i});
   }
 }
 
@@ -191,11 +197,10 @@ static void loops_branches_and_registers_agree(void **state) {
   };
   loop_fix *f = *state;
   for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
-    const char *text =
-        neo_arena_printf(&f->arena,
-                         HEAD "(x: f32 read, z: f32 read write) sizes N, U units U\n"
-                              "for u in 0..U unit\n%s",
-                         bodies[i]);
+    const char *text = neo_arena_printf(&f->arena,
+                                        HEAD "(x: f32 read, z: f32 read write) sizes N, U units U\n"
+                                             "for u in 0..U unit\n%s",
+                                        bodies[i]);
     loop_case c[4];
     for (int j = 0; j < 4; j++) {
       static const int64_t sizes[][2] = {{7, 0}, {7, 1}, {7, 2}, {7, 3}}, elems[] = {64, 64};
@@ -230,25 +235,36 @@ static const char *op_value(loop_fix *f, neo_op op, int width) {
   const char *c = neo_arena_printf(&f->arena, "y[i*%d + %d - l]", width, width - 1);
   const char *name = neo_op_text(op);
   bool word = name[0] >= 'a' && name[0] <= 'z' && op != NEO_OP_AND && op != NEO_OP_OR;
-  if (op == NEO_OP_NEG) return neo_arena_printf(&f->arena, "-%s", a);
-  if (op == NEO_OP_NOT) return neo_arena_printf(&f->arena, "not %s", a);
+  if (op == NEO_OP_NEG)
+    return neo_arena_printf(&f->arena, "-%s", a);
+  if (op == NEO_OP_NOT)
+    return neo_arena_printf(&f->arena, "not %s", a);
   if (op == NEO_OP_SELECT)
     return neo_arena_printf(&f->arena, "select(%s != %s, %s, %s)", b, c, a, b);
-  if (!word) return neo_arena_printf(&f->arena, "%s %s %s", a, name, b);
+  if (!word)
+    return neo_arena_printf(&f->arena, "%s %s %s", a, name, b);
   switch (neo_op_arity(op)) {
-  case 1: return neo_arena_printf(&f->arena, "%s(%s)", name, a);
-  case 2: return neo_arena_printf(&f->arena, "%s(%s, %s)", name, a, b);
-  default: return neo_arena_printf(&f->arena, "%s(%s, %s, %s)", name, a, b, c);
+  case 1:
+    return neo_arena_printf(&f->arena, "%s(%s)", name, a);
+  case 2:
+    return neo_arena_printf(&f->arena, "%s(%s, %s)", name, a, b);
+  default:
+    return neo_arena_printf(&f->arena, "%s(%s, %s, %s)", name, a, b, c);
   }
 }
 
 static bool has_op(neo_op op, neo_type t) {
-  if (!neo_op_is_elementwise(op) || op == NEO_OP_CAST) return false;
+  if (!neo_op_is_elementwise(op) || op == NEO_OP_CAST)
+    return false;
   switch (neo_op_rule(op)) {
-  case NEO_RULE_NUM: return t != NEO_BOOL_T;
-  case NEO_RULE_FLOAT: return neo_type_is_float(t);
-  case NEO_RULE_LOGIC: return t == NEO_BOOL_T;
-  default: return true;
+  case NEO_RULE_NUM:
+    return t != NEO_BOOL_T;
+  case NEO_RULE_FLOAT:
+    return neo_type_is_float(t);
+  case NEO_RULE_LOGIC:
+    return t == NEO_BOOL_T;
+  default:
+    return true;
   }
 }
 
@@ -270,7 +286,8 @@ static const char *ops_kernel(loop_fix *f, neo_type t, int width, bool exact, in
                name, name);
   neo_str_addf(&text, "for i in 0..12\n  for l in 0..%d vector\n    w[i] = true\n", width);
   for (int op = 0; op < NEO_OP_COUNT; op++) {
-    if (!has_op((neo_op)op, t) || is_exact((neo_op)op) != exact) continue;
+    if (!has_op((neo_op)op, t) || is_exact((neo_op)op) != exact)
+      continue;
     bool cmp = neo_op_rule((neo_op)op) == NEO_RULE_CMP;
     neo_str_addf(&text, "    %s[%d + i*%d + l] = %s\n", cmp ? "w" : "z", (int)(n * (*rows)++),
                  width, op_value(f, (neo_op)op, width));
@@ -283,14 +300,17 @@ static void check_ops(loop_fix *f, neo_type t, int width, bool exact) {
   int64_t n, rows;
   const char *text = ops_kernel(f, t, width, exact, &n, &rows);
   loop_check(f, text,
-             &(loop_case){.n_elems = SIZES(n, n, n * rows + 1, n * rows + 12), .specials = true,
-                          .tolerance = exact ? 0 : tolerances[t], .seed = (uint64_t)t});
+             &(loop_case){.n_elems = SIZES(n, n, n * rows + 1, n * rows + 12),
+                          .specials = true,
+                          .tolerance = exact ? 0 : tolerances[t],
+                          .seed = (uint64_t)t});
 }
 
 static void every_operator_agrees_on_every_type(void **state) {
   for (int t = 0; t < NEO_TYPE_COUNT; t++) {
     check_ops(*state, (neo_type)t, 4, true);
-    if (neo_type_is_float((neo_type)t)) check_ops(*state, (neo_type)t, 4, false);
+    if (neo_type_is_float((neo_type)t))
+      check_ops(*state, (neo_type)t, 4, false);
   }
   check_ops(*state, NEO_F32_T, 1, true);
   check_ops(*state, NEO_F32_T, 16, false);
@@ -299,9 +319,10 @@ static void every_operator_agrees_on_every_type(void **state) {
 
 /* Also for machines that this one is not. */
 static void every_operator_has_code_at_every_level(void **state) {
-  static const char *const levels[][2] = {
-      {"x86_64", "x86-64-v2"}, {"x86_64", "x86-64-v3"}, {"x86_64", "x86-64-v4"},
-      {"aarch64", "generic"}};
+  static const char *const levels[][2] = {{"x86_64", "x86-64-v2"},
+                                          {"x86_64", "x86-64-v3"},
+                                          {"x86_64", "x86-64-v4"},
+                                          {"aarch64", "generic"}};
   loop_fix *f = *state;
   for (int i = 0; i < 4; i++) {
     neo_target t;
@@ -314,10 +335,13 @@ static void every_operator_has_code_at_every_level(void **state) {
       for (int exact = type == NEO_F64_T; exact < 2; exact++) {
         neo_kernel *k = loop_kernel(f, ops_kernel(f, (neo_type)type, 16, exact, &n, &rows));
         const char *symbol = neo_arena_printf(&f->arena, "k%d", 2 * type + exact);
-        if (neo_llvm_kernel(l, k, symbol, &why)) fail_msg("%s", why);
+        if (neo_llvm_kernel(l, k, symbol, &why))
+          fail_msg("%s", why);
       }
-    if (neo_llvm_finish(l, &why)) fail_msg("%s", why);
-    if (neo_llvm_emit_object(l, "/dev/null", &why)) fail_msg("%s", why);
+    if (neo_llvm_finish(l, &why))
+      fail_msg("%s", why);
+    if (neo_llvm_emit_object(l, "/dev/null", &why))
+      fail_msg("%s", why);
     neo_llvm_free(l);
   }
 }
@@ -334,8 +358,9 @@ static void every_conversion_agrees(void **state) {
     for (int to = 0; to < NEO_TYPE_COUNT; to++) {
       const char *t = neo_type_text((neo_type)to);
       neo_str_addf(&head, ", v%d: %s write, s%d: %s write", to, t, to, t);
-      neo_str_addf(&body, "for i in 0..8\n  for l in 0..8 vector\n    v%d[i*8 + l] = "
-                          "%s(x[i*8 + l])\nfor i in 0..64\n  s%d[i] = %s(x[i])\n",
+      neo_str_addf(&body,
+                   "for i in 0..8\n  for l in 0..8 vector\n    v%d[i*8 + l] = "
+                   "%s(x[i*8 + l])\nfor i in 0..64\n  s%d[i] = %s(x[i])\n",
                    to, t, to, t);
       n_elems[1 + 2 * to] = n_elems[2 + 2 * to] = 64;
     }
@@ -346,8 +371,8 @@ static void every_conversion_agrees(void **state) {
 }
 
 static void integer_division_floors_and_is_total(void **state) {
-  static const char *const divisors[] = {"7",  "-7", "8", "-8", "1", "-1", "0",
-                                         "y[i]", "-9223372036854775808"};
+  static const char *const divisors[] = {
+      "7", "-7", "8", "-8", "1", "-1", "0", "y[i]", "-9223372036854775808"};
   enum { N = sizeof divisors / sizeof divisors[0] };
   loop_fix *f = *state;
   neo_str text;
@@ -403,7 +428,8 @@ static void objects_are_the_same_bytes_every_time(void **state) {
     fread(bytes, 1, (1 << 20) - 1, in);
     fclose(in);
     remove(path);
-    if (first) assert_string_equal(first, bytes);
+    if (first)
+      assert_string_equal(first, bytes);
     first = bytes;
     neo_llvm_free(l);
   }
@@ -444,8 +470,10 @@ static bool asm_has(loop_fix *f, const char *buffers, const char *what) {
 
 static void only_buffers_that_stream_are_written_past_the_caches(void **state) {
   const char *const *level = loop_levels();
-  while (*level && strcmp(*level, "x86-64-v3")) level++;
-  if (!*level) return;
+  while (*level && strcmp(*level, "x86-64-v3"))
+    level++;
+  if (!*level)
+    return;
   assert_true(asm_has(*state, "write stream", "vmovntps"));
   assert_true(asm_has(*state, "write stream", "sfence"));
   assert_false(asm_has(*state, "write", "vmovntps"));

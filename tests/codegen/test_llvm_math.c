@@ -1,8 +1,9 @@
 /* Element functions of f32: at most 4 units in the last place off the f64 value, over all
  * exponents, signs and odd values, for widths 1, 8 and 16 at every level. f16 and bf16: all 65536
  * arguments of a few functions. NEO_TEST_STEP=1 sweeps all 2^32 floats. */
-#include "loop_support.h"
 #include "base/random.h"
+#include "loop_support.h"
+#include <cmocka.h>
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -10,26 +11,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { BLOCK = 4096, MAX_ULP = 4 };
 
-static double sigmoid(double x) { return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)); }
-static double silu(double x) { return x * sigmoid(x); }
-static double gelu(double x) { return x / 2 * erfc(-x * M_SQRT1_2); }
-static double softplus(double x) { return x != x ? x : fmax(x, 0) + log1p(exp(-fabs(x))); }
-static double elu(double x) { return x > 0 ? x : expm1(x); }
-static double rsqrt(double x) { return 1 / sqrt(x); }
+static double sigmoid(double x) {
+  return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
+}
+static double silu(double x) {
+  return x * sigmoid(x);
+}
+static double gelu(double x) {
+  return x / 2 * erfc(-x * M_SQRT1_2);
+}
+static double softplus(double x) {
+  return x != x ? x : fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+static double elu(double x) {
+  return x > 0 ? x : expm1(x);
+}
+static double rsqrt(double x) {
+  return 1 / sqrt(x);
+}
 
 static const struct {
   neo_op op;
   double (*f)(double);
 } functions[] = {
-    {NEO_OP_EXP, exp},         {NEO_OP_EXPM1, expm1},       {NEO_OP_LOG, log},
-    {NEO_OP_LOG1P, log1p},     {NEO_OP_SIN, sin},           {NEO_OP_COS, cos},
-    {NEO_OP_TAN, tan},         {NEO_OP_TANH, tanh},         {NEO_OP_SIGMOID, sigmoid},
-    {NEO_OP_GELU, gelu},       {NEO_OP_SILU, silu},         {NEO_OP_SOFTPLUS, softplus},
-    {NEO_OP_ELU, elu},         {NEO_OP_ERF, erf},           {NEO_OP_SQRT, sqrt},
+    {NEO_OP_EXP, exp},     {NEO_OP_EXPM1, expm1}, {NEO_OP_LOG, log},
+    {NEO_OP_LOG1P, log1p}, {NEO_OP_SIN, sin},     {NEO_OP_COS, cos},
+    {NEO_OP_TAN, tan},     {NEO_OP_TANH, tanh},   {NEO_OP_SIGMOID, sigmoid},
+    {NEO_OP_GELU, gelu},   {NEO_OP_SILU, silu},   {NEO_OP_SOFTPLUS, softplus},
+    {NEO_OP_ELU, elu},     {NEO_OP_ERF, erf},     {NEO_OP_SQRT, sqrt},
     {NEO_OP_RSQRT, rsqrt},
 };
 enum { N_FUNCTIONS = sizeof functions / sizeof functions[0] };
@@ -51,28 +63,33 @@ static void add_kernel(loop_fix *f, neo_llvm *l, neo_op op, int width, const cha
       type, type, type, BLOCK / width, width, width, neo_op_text(op),
       op == NEO_OP_POW ? neo_arena_printf(&f->arena, args, width, width)
                        : neo_arena_printf(&f->arena, args, width));
-  if (neo_llvm_kernel(l, loop_kernel(f, text), symbol_of(f, op, width), &why)) fail_msg("%s", why);
+  if (neo_llvm_kernel(l, loop_kernel(f, text), symbol_of(f, op, width), &why))
+    fail_msg("%s", why);
 }
 
 static neo_llvm *new_module(loop_fix *f, const char *level) {
   neo_target t;
   neo_llvm *l;
   const char *why;
-  if (neo_target_choose(&f->arena, NULL, level, &t, &why)) fail_msg("%s", why);
-  if (neo_llvm_new(&f->arena, &t, "math", &l, &why)) fail_msg("%s", why);
+  if (neo_target_choose(&f->arena, NULL, level, &t, &why))
+    fail_msg("%s", why);
+  if (neo_llvm_new(&f->arena, &t, "math", &l, &why))
+    fail_msg("%s", why);
   return l;
 }
 
 static neo_rt_fn *entry(loop_fix *f, neo_llvm *l, neo_op op, int width) {
   const char *why;
   neo_rt_fn *fn = (neo_rt_fn *)(uintptr_t)neo_llvm_jit(l, symbol_of(f, op, width), &why);
-  if (!fn) fail_msg("%s", why);
+  if (!fn)
+    fail_msg("%s", why);
   return fn;
 }
 
 static void finish(neo_llvm *l) {
   const char *why;
-  if (neo_llvm_finish(l, &why)) fail_msg("%s", why);
+  if (neo_llvm_finish(l, &why))
+    fail_msg("%s", why);
 }
 
 /* ---- distances */
@@ -85,11 +102,14 @@ static double spacing(double x) {
 
 static double distance(double want, float got) {
   double y = (double)got;
-  if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : INFINITY;
-  if (isinf((float)want) && isinf(got)) return !signbit(want) == !signbit(got) ? 0 : INFINITY;
+  if (isnan(want) || isnan(got))
+    return isnan(want) && isnan(got) ? 0 : INFINITY;
+  if (isinf((float)want) && isinf(got))
+    return !signbit(want) == !signbit(got) ? 0 : INFINITY;
   if (isinf(want) || isinf(got)) /* a result near the largest number may round past it */
     return isinf(want) || fabs(want) < (double)FLT_MAX ? INFINITY : 1;
-  if (want == 0 && y == 0) return !signbit(want) == !signbit(got) ? 0 : INFINITY;
+  if (want == 0 && y == 0)
+    return !signbit(want) == !signbit(got) ? 0 : INFINITY;
   return fabs(y - want) / spacing(want);
 }
 
@@ -99,14 +119,16 @@ typedef struct {
 } worst;
 
 static void note(worst *w, double ulp, float x, float y, double want, float got) {
-  if (!(ulp > w->ulp)) return;
+  if (!(ulp > w->ulp))
+    return;
   *w = (worst){ulp, want, x, y, got};
 }
 
 static void report(const char *level, neo_op op, int width, const worst *w) {
   print_message("  %-9s %-8s x%-2d %6.2f ulp at %a", level, neo_op_text(op), width, w->ulp,
                 (double)w->x);
-  if (op == NEO_OP_POW) print_message(", %a", (double)w->y);
+  if (op == NEO_OP_POW)
+    print_message(", %a", (double)w->y);
   print_message("\n");
   if (w->ulp > MAX_ULP)
     fail_msg("%s(%.9g, %.9g) = %.9g, not %.17g", neo_op_text(op), (double)w->x, (double)w->y,
@@ -123,11 +145,11 @@ static float float_of(uint32_t u) {
 
 /* Arguments at which something changes, besides the even spread over all bit patterns. */
 static uint32_t special(uint32_t i) {
-  static const float odd[] = {0,      1,      0.5F,  2,      88.72283F, 88.72284F, -87.33654F,
-                              -103.97F, -104, 0.875F, 4,      9.01F,     17.3F,     1048576,
-                              0x1p-126F, 1e-45F, 0x1p-25F, 0.34657F, 1.0397F, 0.70710678F,
-                              1.41421356F, 3.14159265F, 1.57079633F, 16367173, 14.2F, -14.2F,
-                              FLT_MAX, INFINITY, NAN, 5.5F, 0x1.6ac5b2p+13F};
+  static const float odd[] = {
+      0,        1,        0.5F,    2,           88.72283F,   88.72284F,   -87.33654F,     -103.97F,
+      -104,     0.875F,   4,       9.01F,       17.3F,       1048576,     0x1p-126F,      1e-45F,
+      0x1p-25F, 0.34657F, 1.0397F, 0.70710678F, 1.41421356F, 3.14159265F, 1.57079633F,    16367173,
+      14.2F,    -14.2F,   FLT_MAX, INFINITY,    NAN,         5.5F,        0x1.6ac5b2p+13F};
   enum { N = sizeof odd / sizeof odd[0] };
   uint32_t u;
   memcpy(&u, &odd[i / 64 % N], sizeof u);
@@ -153,7 +175,8 @@ static void sweep(neo_rt_fn *fn, double (*f)(double), worst *w) {
     for (int k = 0; k < BLOCK; k++) {
       bool odd = i < N_SPECIAL;
       x[k] = float_of(odd ? special(i++) : (uint32_t)u);
-      if (!odd) u += by;
+      if (!odd)
+        u += by;
     }
     run(fn, x, x, z);
     for (int k = 0; k < BLOCK; k++) {
@@ -168,7 +191,8 @@ static void every_function_is_within_4_ulp(void **state) {
   for (const char *const *level = loop_levels(); *level; level++) {
     neo_llvm *l = new_module(f, *level);
     for (int i = 0; i < N_FUNCTIONS; i++)
-      for (int k = 0; k < 3; k++) add_kernel(f, l, functions[i].op, widths[k], "f32");
+      for (int k = 0; k < 3; k++)
+        add_kernel(f, l, functions[i].op, widths[k], "f32");
     finish(l);
     for (int i = 0; i < N_FUNCTIONS; i++)
       for (int k = 0; k < 3; k++) {
@@ -183,17 +207,23 @@ static void every_function_is_within_4_ulp(void **state) {
 /* ---- pow */
 
 static float power_argument(uint64_t *state, int kind) {
-  static const float odd[] = {0, 1, 2, 3, 0.5F, 1e-40F, INFINITY, NAN, 16777215, 16777218, 5, 0.25F,
-                              FLT_MAX, FLT_MIN, 1.0000001F, 0.99999994F};
+  static const float odd[] = {0,        1,       2,          3,          0.5F, 1e-40F,
+                              INFINITY, NAN,     16777215,   16777218,   5,    0.25F,
+                              FLT_MAX,  FLT_MIN, 1.0000001F, 0.99999994F};
   uint64_t r = neo_splitmix(state);
   float sign = r & 1 ? -1.0F : 1.0F;
   r >>= 1;
   switch (kind) {
-  case 0: return sign * odd[r % 16];
-  case 1: return float_of((uint32_t)r);
-  case 2: return sign * (float)(r % 4000) / 16;
-  case 3: return 1 + sign * (float)(r % 100000) * 1e-7F;
-  default: return (float)(r % 1000003) * 1e-4F;
+  case 0:
+    return sign * odd[r % 16];
+  case 1:
+    return float_of((uint32_t)r);
+  case 2:
+    return sign * (float)(r % 4000) / 16;
+  case 3:
+    return 1 + sign * (float)(r % 100000) * 1e-7F;
+  default:
+    return (float)(r % 1000003) * 1e-4F;
   }
 }
 
@@ -202,7 +232,8 @@ static void pow_is_within_4_ulp(void **state) {
   loop_fix *f = *state;
   for (const char *const *level = loop_levels(); *level; level++) {
     neo_llvm *l = new_module(f, *level);
-    for (int k = 0; k < 3; k++) add_kernel(f, l, NEO_OP_POW, widths[k], "f32");
+    for (int k = 0; k < 3; k++)
+      add_kernel(f, l, NEO_OP_POW, widths[k], "f32");
     finish(l);
     for (int k = 0; k < 3; k++) {
       worst w = {0};
@@ -236,14 +267,17 @@ static void all_small_floats_are_within_one_place(void **state) {
     for (int t = 0; t < 2; t++) {
       neo_llvm *l = new_module(f, *level);
       for (int i = 0; i < 5; i++) {
-        if (ops[i] != NEO_OP_NEG) add_kernel(f, l, ops[i], 8, neo_type_text(types[t]));
+        if (ops[i] != NEO_OP_NEG)
+          add_kernel(f, l, ops[i], 8, neo_type_text(types[t]));
       }
       finish(l);
       for (int i = 0; i < 5; i++) {
-        if (ops[i] == NEO_OP_NEG) continue;
+        if (ops[i] == NEO_OP_NEG)
+          continue;
         neo_rt_fn *fn = entry(f, l, ops[i], 8);
         for (uint32_t base = 0; base < 65536; base += BLOCK) {
-          for (uint32_t k = 0; k < BLOCK; k++) x[k] = (uint16_t)(base + k);
+          for (uint32_t k = 0; k < BLOCK; k++)
+            x[k] = (uint16_t)(base + k);
           void *bufs[] = {x, x, z};
           neo_rt_args args = {.buf = bufs, .hi = 1};
           assert_int_equal(fn(&args), 0);

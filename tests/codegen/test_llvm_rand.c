@@ -1,10 +1,10 @@
 /* Random numbers of compiled kernels: the same as neo_rand_uniform, for every width and level. */
-#include "loop_support.h"
 #include "base/random.h"
+#include "loop_support.h"
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
 
 /* Elements beyond 2^32 and negative ones mix all words of the counter. */
 static void numbers_are_those_of_the_interpreter(void **state) {
@@ -13,13 +13,13 @@ static void numbers_are_those_of_the_interpreter(void **state) {
   static const int widths[] = {1, 4, 8, 16};
   loop_fix *f = *state;
   for (int w = 0; w < 4; w++) {
-    const char *text = neo_arena_printf(
-        &f->arena,
-        "neo-loop 1\nkernel k(z: f32 write, d: f64 write) units 1\nfor i in 0..4\n"
-        "  for l in 0..%d vector\n"
-        "    z[i*%d + l] = rand@7(i*%d + l)\n"
-        "    d[i*%d + l] = rand@4294967295:f64(i*4294967290 + l*3 - 5)\n",
-        widths[w], widths[w], widths[w], widths[w]);
+    const char *text =
+        neo_arena_printf(&f->arena,
+                         "neo-loop 1\nkernel k(z: f32 write, d: f64 write) units 1\nfor i in 0..4\n"
+                         "  for l in 0..%d vector\n"
+                         "    z[i*%d + l] = rand@7(i*%d + l)\n"
+                         "    d[i*%d + l] = rand@4294967295:f64(i*4294967290 + l*3 - 5)\n",
+                         widths[w], widths[w], widths[w], widths[w]);
     for (int k = 0; k < 4; k++)
       loop_check(f, text,
                  &(loop_case){.n_elems = (const int64_t[]){4 * widths[w], 4 * widths[w]},
@@ -46,7 +46,8 @@ static void numbers_are_uniform(void **state) {
     assert_true(z[i] >= 0 && z[i] < 1);
     bins[(int)(z[i] * 16)]++;
   }
-  for (int i = 0; i < 16; i++) assert_in_range(bins[i], N / 16 - 350, N / 16 + 350);
+  for (int i = 0; i < 16; i++)
+    assert_in_range(bins[i], N / 16 - 350, N / 16 + 350);
   neo_llvm_free(l);
 }
 

@@ -1,14 +1,14 @@
 /* Random kernels: loops, guards, registers, gathers, conditional stores around random expressions
  * of operators that are exact, so that compiled code and interpreter must agree in every bit.
  * NEO_TEST_SEED=n prints the seeds and runs more of them from there. */
-#include "loop_support.h"
 #include "base/random.h"
+#include "loop_support.h"
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { N = 40 };
 
@@ -18,8 +18,12 @@ typedef struct {
   bool lane, loop, copy, reg; /* l, i, u, r[u, ...] are in scope */
 } maker;
 
-static uint64_t roll(maker *m, uint64_t n) { return neo_splitmix(&m->state) % n; }
-static void say(maker *m, const char *s) { neo_str_add(m->out, s); }
+static uint64_t roll(maker *m, uint64_t n) {
+  return neo_splitmix(&m->state) % n;
+}
+static void say(maker *m, const char *s) {
+  neo_str_add(m->out, s);
+}
 
 static void number(maker *m, int depth);
 static void index_(maker *m, int depth);
@@ -27,9 +31,15 @@ static void truth(maker *m, int depth);
 
 static void offset(maker *m, int depth) {
   switch (roll(m, 5)) {
-  case 0: say(m, "(i*4 + l) % 40"); break;
-  case 1: say(m, "l + 3"); break;
-  case 2: say(m, "2*l + 1"); break;
+  case 0:
+    say(m, "(i*4 + l) % 40");
+    break;
+  case 1:
+    say(m, "l + 3");
+    break;
+  case 2:
+    say(m, "2*l + 1");
+    break;
   default:
     say(m, "(");
     index_(m, depth);
@@ -49,7 +59,8 @@ static void binary(maker *m, int depth, const char *const *ops, uint64_t n,
 static void call(maker *m, int depth, const char *name, int n, void (*part)(maker *, int)) {
   neo_str_addf(m->out, "%s(", name);
   for (int i = 0; i < n; i++) {
-    if (i) say(m, ", ");
+    if (i)
+      say(m, ", ");
     part(m, depth - 1);
   }
   say(m, ")");
@@ -85,13 +96,26 @@ static void index_(maker *m, int depth) {
     return;
   }
   switch (roll(m, 9)) {
-  case 0: binary(m, depth, quotients, 2, index_); break;
-  case 1: call(m, depth, "min", 2, index_); break;
-  case 2: call(m, depth, "max", 2, index_); break;
-  case 3: choose(m, depth, index_); break;
-  case 4: load(m, depth, "j", "7"); break;
-  case 5: call(m, depth, "i64", 1, number); break;
-  default: binary(m, depth, sums, 3, index_);
+  case 0:
+    binary(m, depth, quotients, 2, index_);
+    break;
+  case 1:
+    call(m, depth, "min", 2, index_);
+    break;
+  case 2:
+    call(m, depth, "max", 2, index_);
+    break;
+  case 3:
+    choose(m, depth, index_);
+    break;
+  case 4:
+    load(m, depth, "j", "7");
+    break;
+  case 5:
+    call(m, depth, "i64", 1, number);
+    break;
+  default:
+    binary(m, depth, sums, 3, index_);
   }
 }
 
@@ -102,13 +126,18 @@ static void truth(maker *m, int depth) {
     return;
   }
   switch (roll(m, 5)) {
-  case 0: binary(m, depth, logic, 2, truth); break;
+  case 0:
+    binary(m, depth, logic, 2, truth);
+    break;
   case 1:
     say(m, "not ");
     binary(m, depth, compare, 4, number);
     break;
-  case 2: binary(m, depth, compare, 4, number); break;
-  default: binary(m, depth, compare, 4, index_);
+  case 2:
+    binary(m, depth, compare, 4, number);
+    break;
+  default:
+    binary(m, depth, compare, 4, index_);
   }
 }
 
@@ -121,15 +150,30 @@ static void number(maker *m, int depth) {
     return;
   }
   switch (roll(m, 11)) {
-  case 0: call(m, depth, "abs", 1, number); break;
-  case 1: call(m, depth, "relu", 1, number); break;
-  case 2: call(m, depth, "max", 2, number); break;
-  case 3: call(m, depth, "clamp", 3, number); break;
-  case 4: choose(m, depth, number); break;
-  case 5: call(m, depth, "f32", 1, index_); break;
+  case 0:
+    call(m, depth, "abs", 1, number);
+    break;
+  case 1:
+    call(m, depth, "relu", 1, number);
+    break;
+  case 2:
+    call(m, depth, "max", 2, number);
+    break;
+  case 3:
+    call(m, depth, "clamp", 3, number);
+    break;
+  case 4:
+    choose(m, depth, number);
+    break;
+  case 5:
+    call(m, depth, "f32", 1, index_);
+    break;
   case 6:
-  case 7: load(m, depth, "x", "-0.25"); break;
-  default: binary(m, depth, ops, 4, number);
+  case 7:
+    load(m, depth, "x", "-0.25");
+    break;
+  default:
+    binary(m, depth, ops, 4, number);
   }
 }
 
@@ -167,10 +211,15 @@ static void random_kernels_agree_in_every_bit(void **state) {
   uint64_t first = from ? strtoull(from, NULL, 10) : 1, n = from ? 2000 : 20;
   for (uint64_t seed = first; seed < first + n; seed++) {
     loop_fix *f = *state;
-    if (from) print_message("seed %llu\n", (unsigned long long)seed);
+    if (from)
+      print_message("seed %llu\n", (unsigned long long)seed);
     const char *text = make(f, seed);
-    loop_check(f, text, &(loop_case){.sizes = sizes, .n_elems = n_elems, .seed = seed,
-                                     .key = {9, 4, 1}, .specials = seed % 3 == 0});
+    loop_check(f, text,
+               &(loop_case){.sizes = sizes,
+                            .n_elems = n_elems,
+                            .seed = seed,
+                            .key = {9, 4, 1},
+                            .specials = seed % 3 == 0});
     neo_kernel *k = loop_kernel(f, text);
     assert_string_equal(loop_text(f, loop_kernel(f, loop_text(f, k))), loop_text(f, k));
   }
@@ -178,8 +227,7 @@ static void random_kernels_agree_in_every_bit(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(random_kernels_agree_in_every_bit, loop_setup,
-                                      loop_teardown),
+      cmocka_unit_test_setup_teardown(random_kernels_agree_in_every_bit, loop_setup, loop_teardown),
   };
   return cmocka_run_group_tests_name("llvm_random", tests, NULL, NULL);
 }

@@ -1,10 +1,10 @@
 /* Text of kernels: what is printed parses back to a kernel that prints the same. */
 #include "loop_support.h"
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 static void prints_as_written(loop_fix *f, const char *text) {
   assert_string_equal(loop_text(f, loop_kernel(f, text)), text);
@@ -58,7 +58,8 @@ static void shared_parts_are_printed_once(void **state) {
   neo_kernel *k = neo_kernel_new(&f->arena, "sums");
   uint32_t y = neo_kernel_buf(k, (neo_kbuf){.name = "y", .type = NEO_F32_T, .use = 3});
   const neo_lx *x = neo_lx_load(k, y, neo_lx_int(k, 0));
-  for (int i = 0; i < 60; i++) x = neo_lx_op2(k, NEO_OP_ADD, x, x);
+  for (int i = 0; i < 60; i++)
+    x = neo_lx_op2(k, NEO_OP_ADD, x, x);
   neo_ls_store(k, &k->body, y, neo_lx_int(k, 0), x, NULL);
   const char *text = loop_text(f, k);
   assert_true(strlen(text) < 4000);
@@ -70,7 +71,8 @@ static void deep_expressions_print_and_parse(void **state) {
   neo_kernel *k = neo_kernel_new(&f->arena, "deep");
   uint32_t y = neo_kernel_buf(k, (neo_kbuf){.name = "y", .type = NEO_F32_T, .use = 3});
   const neo_lx *x = neo_lx_load(k, y, neo_lx_int(k, 0));
-  for (int i = 0; i < 5000; i++) x = neo_lx_op1(k, NEO_OP_EXP, x);
+  for (int i = 0; i < 5000; i++)
+    x = neo_lx_op1(k, NEO_OP_EXP, x);
   neo_ls_store(k, &k->body, y, neo_lx_int(k, 0), x, NULL);
   prints_as_written(f, loop_text(f, k));
 }
@@ -96,13 +98,33 @@ static void equal_and_strange_names_become_distinct_words(void **state) {
 
 static void broken_text_is_a_diagnostic(void **state) {
   static const char *const lines[] = {
-      "Y[0] = 1",          "Y[0] = 1.0 +",      "Z[0] = 1.0",          "Y[0] = Q[0]",
-      "Y[0.0] = 1.0",      "Y[0] = sin(1)",     "Y[0] = pow(1.0)",     "for l in 0..",
-      "for exp in 0..3",   "if 3",              "reg r[2: f32",        "reg Y[2]: f32",
-      "Y[0] = 1.0 1.0",    "Y[0] = %0",         "Y[0] = f32(1, 2)",    "Y[0] = rand@1:i32(0)",
-      "Y[0] = 1.0:i32",    "Y[0] = ((((1.0",    "let %1 = 3",          "Y[0] = @time",
-      "Y[0] = 1.0 if 3",   "Y[0 if true] = 1.0", "Y[0] = 1:bool",      "else",
-      "Y[0] = fma(1.0, 2)", "\xff",              "Y[99999999999999999999] = 0.0",
+      "Y[0] = 1",
+      "Y[0] = 1.0 +",
+      "Z[0] = 1.0",
+      "Y[0] = Q[0]",
+      "Y[0.0] = 1.0",
+      "Y[0] = sin(1)",
+      "Y[0] = pow(1.0)",
+      "for l in 0..",
+      "for exp in 0..3",
+      "if 3",
+      "reg r[2: f32",
+      "reg Y[2]: f32",
+      "Y[0] = 1.0 1.0",
+      "Y[0] = %0",
+      "Y[0] = f32(1, 2)",
+      "Y[0] = rand@1:i32(0)",
+      "Y[0] = 1.0:i32",
+      "Y[0] = ((((1.0",
+      "let %1 = 3",
+      "Y[0] = @time",
+      "Y[0] = 1.0 if 3",
+      "Y[0 if true] = 1.0",
+      "Y[0] = 1:bool",
+      "else",
+      "Y[0] = fma(1.0, 2)",
+      "\xff",
+      "Y[99999999999999999999] = 0.0",
   };
   for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
     loop_fix *f = *state;
@@ -125,11 +147,13 @@ static void text_cut_anywhere_does_no_harm(void **state) {
     f->diags = neo_diags_new(&f->arena, neo_sources_new(&f->arena));
     neo_kernel *k = neo_kernel_parse(&f->arena, f->diags, "test", copy, n);
     assert_int_equal(neo_diags_errors(f->diags), k ? 0 : 1);
-    if (!n) continue;
+    if (!n)
+      continue;
     copy[n / 2] = (char)(copy[n / 2] ^ 0x15);
     f->diags = neo_diags_new(&f->arena, neo_sources_new(&f->arena));
     k = neo_kernel_parse(&f->arena, f->diags, "test", copy, n);
-    if (k) prints_as_written(f, loop_text(f, k));
+    if (k)
+      prints_as_written(f, loop_text(f, k));
   }
 }
 

@@ -1,20 +1,22 @@
 /* The verifier of kernels: each rule of loop.h has a kernel that breaks it alone. The interpreter:
  * what it refuses at run time. Building: what folds. */
 #include "loop_support.h"
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
 
 static neo_kernel *parse(loop_fix *f, const char *body) {
   const char *text = neo_arena_printf(
-      &f->arena,
-      "neo-loop 1\nkernel k(x: f32 read, z: f32 write, i: i64 read) sizes N units N\n%s", body);
+      &f->arena, "neo-loop 1\nkernel k(x: f32 read, z: f32 write, i: i64 read) sizes N units N\n%s",
+      body);
   neo_kernel *k = neo_kernel_parse(&f->arena, f->diags, "test", text, strlen(text));
   neo_str why;
   neo_str_init(&why, &f->arena);
-  if (!k) neo_diags_print(f->diags, &why, false);
-  if (!k) fail_msg("%s", neo_str_text(&why));
+  if (!k)
+    neo_diags_print(f->diags, &why, false);
+  if (!k)
+    fail_msg("%s", neo_str_text(&why));
   return k;
 }
 
@@ -22,7 +24,8 @@ static void refused(loop_fix *f, const neo_kernel *k, const char *part) {
   neo_str why;
   neo_str_init(&why, &f->arena);
   assert_int_equal(neo_kernel_verify(k, &why), NEO_INTERNAL);
-  if (!strstr(neo_str_text(&why), part)) fail_msg("'%s' is not '%s'", neo_str_text(&why), part);
+  if (!strstr(neo_str_text(&why), part))
+    fail_msg("'%s' is not '%s'", neo_str_text(&why), part);
 }
 
 static void each_broken_rule_is_found(void **state) {
@@ -70,7 +73,8 @@ static void broken_graphs_are_found(void **state) {
   neo_ls *loop = k->body.at[0]->body.at[0], *store = loop->body.at[0];
   const neo_lx *value = store->value, *offset = store->index[0];
   store->value = neo_lx_const(other, NEO_F32_T, (neo_value){.f = 1});
-  for (int i = 0; i < 9; i++) store->value = neo_lx_op1(other, NEO_OP_EXP, store->value);
+  for (int i = 0; i < 9; i++)
+    store->value = neo_lx_op1(other, NEO_OP_EXP, store->value);
   refused(f, k, "another kernel");
   store->value = neo_lx_int(k, 3);
   refused(f, k, "is i64, not f32");
@@ -112,25 +116,41 @@ static void the_interpreter_refuses(void **state) {
                           .sizes = (const int64_t[]){3},
                           .hi = 1};
     assert_int_equal(neo_kernel_interp(parse(f, cases[n][0]), &run, &why), NEO_INTERNAL);
-    if (!strstr(neo_str_text(&why), cases[n][1])) fail_msg("%s", neo_str_text(&why));
+    if (!strstr(neo_str_text(&why), cases[n][1]))
+      fail_msg("%s", neo_str_text(&why));
   }
 }
 
 static void integer_arithmetic_folds(void **state) {
   static const char *const pairs[][2] = {
-      {"2 + 3*4", "14"},       {"N + 0", "N"},          {"3 + N", "N + 3"},
-      {"N + 3 + 4", "N + 7"},  {"(N + 3) + N", "N + N + 3"}, {"N - 3", "N - 3"},
-      {"N*0", "0"},            {"N*1", "N"},            {"N*2*3", "N*6"},
-      {"N/1", "N"},            {"N % 1", "0"},          {"0/N", "0"},
-      {"7/-2", "-4"},          {"7 % -2", "-1"},        {"N - N", "0"},
-      {"min(N, N)", "N"},      {"5/0", "0"},            {"select(N == N, N, 3)", "N"},
-      {"N - 3 + 3", "N"},      {"-(-N)", "N"},          {"select(not (N < N), 1, N)", "1"},
+      {"2 + 3*4", "14"},
+      {"N + 0", "N"},
+      {"3 + N", "N + 3"},
+      {"N + 3 + 4", "N + 7"},
+      {"(N + 3) + N", "N + N + 3"},
+      {"N - 3", "N - 3"},
+      {"N*0", "0"},
+      {"N*1", "N"},
+      {"N*2*3", "N*6"},
+      {"N/1", "N"},
+      {"N % 1", "0"},
+      {"0/N", "0"},
+      {"7/-2", "-4"},
+      {"7 % -2", "-1"},
+      {"N - N", "0"},
+      {"min(N, N)", "N"},
+      {"5/0", "0"},
+      {"select(N == N, N, 3)", "N"},
+      {"N - 3 + 3", "N"},
+      {"-(-N)", "N"},
+      {"select(not (N < N), 1, N)", "1"},
   };
   loop_fix *f = *state;
   for (size_t n = 0; n < sizeof pairs / sizeof pairs[0]; n++) {
     neo_kernel *k = parse(f, neo_arena_printf(&f->arena, "z[%s] = 1.0\n", pairs[n][0]));
     const char *want = neo_arena_printf(&f->arena, "z[%s] = 1.0\n", pairs[n][1]);
-    if (!strstr(loop_text(f, k), want)) fail_msg("%s is\n%s", pairs[n][0], loop_text(f, k));
+    if (!strstr(loop_text(f, k), want))
+      fail_msg("%s is\n%s", pairs[n][0], loop_text(f, k));
   }
 }
 
@@ -156,8 +176,8 @@ static void units_are_computed_from_sizes(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
   const struct CMUnitTest tests[] = {
-      TEST(each_broken_rule_is_found),      TEST(broken_graphs_are_found),
-      TEST(the_interpreter_refuses),        TEST(integer_arithmetic_folds),
+      TEST(each_broken_rule_is_found),       TEST(broken_graphs_are_found),
+      TEST(the_interpreter_refuses),         TEST(integer_arithmetic_folds),
       TEST(substitution_rebuilds_and_folds), TEST(units_are_computed_from_sizes),
   };
   return cmocka_run_group_tests_name("loop_verify", tests, NULL, NULL);

@@ -19,10 +19,11 @@ static void elementwise_work_of_any_rank_is_right(void **state) {
 
 static void sums_over_any_axes_are_right(void **state) {
   (void)state;
-  check("size B 0..40\ninput X : f32 [B, 37]\ntemp r : f32 [B]\ntemp c : f32 [37]\ntemp t : f32 []\n"
-        "def r[b: B] =\n  sum[j: 37] X[b, j]\n  then acc0\n"
-        "def c[j: 37] =\n  sum[b: B] X[b, j]\n  then acc0\n"
-        "def t[] =\n  sum[b: B, j: 37] X[b, j] * X[b, j]\n  then acc0 * 2.0\n");
+  check(
+      "size B 0..40\ninput X : f32 [B, 37]\ntemp r : f32 [B]\ntemp c : f32 [37]\ntemp t : f32 []\n"
+      "def r[b: B] =\n  sum[j: 37] X[b, j]\n  then acc0\n"
+      "def c[j: 37] =\n  sum[b: B] X[b, j]\n  then acc0\n"
+      "def t[] =\n  sum[b: B, j: 37] X[b, j] * X[b, j]\n  then acc0 * 2.0\n");
 }
 
 static void products_of_matrices_are_right(void **state) {
@@ -44,7 +45,8 @@ static void every_reducer_is_right(void **state) {
                "size N 0..30\ninput X : f32 [6, N]\ntemp Y : f32 [6]\ntemp Z : f32 [N]\n"
                "def Y[i: 6] =\n  %s[j: N]\n  %s X[i, j]\n  then acc0\n"
                "def Z[j: N] =\n  %s[i: 6]\n  %s X[i, j]\n  then acc0\n",
-               reducer[k], where ? "where -0.5 < X[i, j];" : "", reducer[k], where ? "where 2.0 < X[i, j];" : "");
+               reducer[k], where ? "where -0.5 < X[i, j];" : "", reducer[k],
+               where ? "where 2.0 < X[i, j];" : "");
       check(text);
     }
   check("size N 0..30\ninput X : bool [6, N]\ntemp Y : bool [6]\ntemp Z : bool [6]\n"
@@ -56,19 +58,24 @@ static void the_first_winner_and_its_place_are_found(void **state) {
   (void)state;
   check("size N 0..30\ninput X : i32 [6, N] < 4\ntemp V : i32 [6]\ntemp I : i64 [6]\n"
         "def (V, I)[i: 6] =\n  max[j: N] X[i, j], j\n  then acc0, acc1\n");
-  check("size N 0..30\ninput X : f32 [6, N]\ntemp V : f32 [6]\ntemp I : i64 [6]\n"
-        "def (V, I)[i: 6] =\n  min[j: N]\n  where 0.2 < X[i, j];\n  X[i, j], j\n  then acc0, acc1\n");
-  check("input X : f32 [2, 8, 8]\ntemp V : f32 [2, 4, 4]\ntemp I : i64 [2, 4, 4]\n"
-        "def (V, I)[n: 2, p: 4, q: 4] =\n  max[r: 2, s: 2] X[n, 2*p + r, 2*q + s], 2*r + s\n  then acc0, acc1\n");
+  check(
+      "size N 0..30\ninput X : f32 [6, N]\ntemp V : f32 [6]\ntemp I : i64 [6]\n"
+      "def (V, I)[i: 6] =\n  min[j: N]\n  where 0.2 < X[i, j];\n  X[i, j], j\n  then acc0, acc1\n");
+  check(
+      "input X : f32 [2, 8, 8]\ntemp V : f32 [2, 4, 4]\ntemp I : i64 [2, 4, 4]\n"
+      "def (V, I)[n: 2, p: 4, q: 4] =\n  max[r: 2, s: 2] X[n, 2*p + r, 2*q + s], 2*r + s\n  then acc0, acc1\n");
 }
 
 static void guards_and_triangles_are_kept(void **state) {
   (void)state;
-  check("input X : f32 [2, 9, 11]\ninput F : f32 [3, 3]\ntemp Y : f32 [2, 9, 11]\n"
-        "def Y[n: 2, p: 9, q: 11] =\n  sum[r: 3, s: 3] F[r, s] * (X[n, p + r - 1, q + s - 1] else 0.0)\n  then acc0\n");
-  check("input X : f32 [9, 9]\ntemp Y : f32 [9]\ndef Y[i: 9] =\n  sum[k: 0..i + 1] X[i, k]\n  then acc0\n");
-  check("size B 1..6\ninput len : i32 [B] < 13\ninput X : f32 [B, 12, 5]\ntemp Y : f32 [B, 5]\n"
-        "def Y[b: B, d: 5] =\n  mean[t: 12]\n  where t < i64(len[b]);\n  X[b, t, d]\n  then acc0\n");
+  check(
+      "input X : f32 [2, 9, 11]\ninput F : f32 [3, 3]\ntemp Y : f32 [2, 9, 11]\n"
+      "def Y[n: 2, p: 9, q: 11] =\n  sum[r: 3, s: 3] F[r, s] * (X[n, p + r - 1, q + s - 1] else 0.0)\n  then acc0\n");
+  check(
+      "input X : f32 [9, 9]\ntemp Y : f32 [9]\ndef Y[i: 9] =\n  sum[k: 0..i + 1] X[i, k]\n  then acc0\n");
+  check(
+      "size B 1..6\ninput len : i32 [B] < 13\ninput X : f32 [B, 12, 5]\ntemp Y : f32 [B, 5]\n"
+      "def Y[b: B, d: 5] =\n  mean[t: 12]\n  where t < i64(len[b]);\n  X[b, t, d]\n  then acc0\n");
   check("size B 1..6\ninput len : i32 [B] < 13\ninput X : f32 [B, 12, 5]\ntemp Y : f32 [B, 5]\n"
         "def Y[b: B, d: 5] =\n  sum[t: 0..i64(len[b])] X[b, t, d]\n  then acc0\n");
   check("input A : f32 [7, 5]\ninput B : f32 [7, 6]\ntemp C : f32 [7, 11]\n"
@@ -96,25 +103,29 @@ static void check_often(const char *text) {
 /* Strides, both directions, padding and conditions; rows and columns that slide. */
 static void packs_of_operands_that_slide_are_right(void **state) {
   (void)state;
-  check_often("input X : f32 [2, 3, 9, 21]\ninput F : f32 [5, 3, 3, 3]\ntemp Y : f32 [2, 5, 9, 21]\n"
-              "def Y[n: 2, k: 5, p: 9, q: 21] =\n  sum[c: 3, r: 3, s: 3]"
-              " F[k, c, r, s] * (X[n, c, p + r - 1, q + s - 1] else 0.0)\n  then acc0\n");
+  check_often(
+      "input X : f32 [2, 3, 9, 21]\ninput F : f32 [5, 3, 3, 3]\ntemp Y : f32 [2, 5, 9, 21]\n"
+      "def Y[n: 2, k: 5, p: 9, q: 21] =\n  sum[c: 3, r: 3, s: 3]"
+      " F[k, c, r, s] * (X[n, c, p + r - 1, q + s - 1] else 0.0)\n  then acc0\n");
   check_often("input X : f32 [3, 23]\ninput F : f32 [9, 3, 4]\ntemp Y : f32 [9, 10]\n"
               "def Y[k: 9, q: 10] =\n  sum[c: 3, s: 4] F[k, c, s] * X[c, 2*q + s]\n  then acc0\n");
-  check_often("input D : f32 [3, 19]\ninput F : f32 [3, 9, 3]\ntemp G : f32 [9, 19]\n"
-              "def G[c: 9, w: 19] =\n  sum[k: 3, s: 3]\n  where 0 <= w - s + 1 and w - s + 1 < 19;\n"
-              "  D[k, w - s + 1] * F[k, c, s]\n  then acc0\n");
+  check_often(
+      "input D : f32 [3, 19]\ninput F : f32 [3, 9, 3]\ntemp G : f32 [9, 19]\n"
+      "def G[c: 9, w: 19] =\n  sum[k: 3, s: 3]\n  where 0 <= w - s + 1 and w - s + 1 < 19;\n"
+      "  D[k, w - s + 1] * F[k, c, s]\n  then acc0\n");
 }
 
 /* A bound that an outer axis gives, of a loop that a copy runs over. */
-/* Rows over the batch, over either side of the image, in both directions; the sum in another order than it is written. */
+/* Rows over the batch, over either side of the image, in both directions; the sum in another order
+ * than it is written. */
 static void windows_that_stick_out_of_their_operand_are_right(void **state) {
   (void)state;
-  check_often("input D : f32 [3, 18, 2]\ninput F : f32 [2, 2, 9, 5, 5]\ntemp G : f32 [3, 9, 6, 5]\n"
-              "def G[n: 3, c: 9, h: 6, w: 5] =\n"
-              "  sum[t: 2, k: 2, p: max(0, 2 - h)..min(3, 5 - h), q: max(0, 2 - w)..min(3, 5 - w)]\n"
-              "  D[n, (k * 3 + (h - 2 + p)) * 3 + (w - 2 + q), t] * F[t, k, c, 4 - 2 * p, 4 - 2 * q]\n"
-              "  then acc0\nentry forward forward: G = G\n");
+  check_often(
+      "input D : f32 [3, 18, 2]\ninput F : f32 [2, 2, 9, 5, 5]\ntemp G : f32 [3, 9, 6, 5]\n"
+      "def G[n: 3, c: 9, h: 6, w: 5] =\n"
+      "  sum[t: 2, k: 2, p: max(0, 2 - h)..min(3, 5 - h), q: max(0, 2 - w)..min(3, 5 - w)]\n"
+      "  D[n, (k * 3 + (h - 2 + p)) * 3 + (w - 2 + q), t] * F[t, k, c, 4 - 2 * p, 4 - 2 * q]\n"
+      "  then acc0\nentry forward forward: G = G\n");
   check_often("input D : f32 [3, 4, 7]\ninput F : f32 [4, 10, 4]\ntemp G : f32 [3, 10, 10]\n"
               "def G[n: 3, c: 10, w: 10] =\n"
               "  sum[k: 4, q: max(0, w - 6)..min(4, w + 1)]\n"
@@ -124,21 +135,25 @@ static void windows_that_stick_out_of_their_operand_are_right(void **state) {
 
 static void packs_under_bounds_of_data_are_right(void **state) {
   (void)state;
-  check_often("input L : i32 [6] < 5\ninput A : f32 [6, 5, 2]\ninput B : f32 [5, 19]\ntemp Y : f32 [6, 2, 19]\n"
-              "def Y[j: 6, h: 2, i: 19] =\n  sum[k: i64(L[j])..5] A[j, k, h] * B[k, i]\n  then acc0\n");
-  check_often("input X : f32 [17, 13]\ninput W : f32 [13, 11]\ninput m : f32 [17]\ntemp Y : f32 [17, 11]\n"
-              "def Y[i: 17, j: 11] =\n  sum[k: 0..min(i + 1, 13)] X[i, k] * W[k, j]\n  then acc0 * m[i]\n");
+  check_often(
+      "input L : i32 [6] < 5\ninput A : f32 [6, 5, 2]\ninput B : f32 [5, 19]\ntemp Y : f32 [6, 2, 19]\n"
+      "def Y[j: 6, h: 2, i: 19] =\n  sum[k: i64(L[j])..5] A[j, k, h] * B[k, i]\n  then acc0\n");
+  check_often(
+      "input X : f32 [17, 13]\ninput W : f32 [13, 11]\ninput m : f32 [17]\ntemp Y : f32 [17, 11]\n"
+      "def Y[i: 17, j: 11] =\n  sum[k: 0..min(i + 1, 13)] X[i, k] * W[k, j]\n  then acc0 * m[i]\n");
 }
 
-/* Blocks that do not divide, operands that are contiguous along the reduction, along their side, along neither. */
+/* Blocks that do not divide, operands that are contiguous along the reduction, along their side,
+ * along neither. */
 static void packs_in_blocks_are_right(void **state) {
   (void)state;
   check_often("input A : f32 [3, 23, 31]\ninput B : f32 [31, 3, 29]\ntemp C : f32 [3, 23, 29]\n"
               "def C[b: 3, i: 23, j: 29] =\n  sum[k: 31] A[b, i, k] * B[k, b, j]\n  then acc0\n");
   check_often("input A : f32 [31, 23]\ninput B : f32 [29, 31]\ntemp C : f32 [23, 29]\n"
               "def C[i: 23, j: 29] =\n  sum[k: 31] A[k, i] * B[j, k]\n  then acc0\n");
-  check_often("size N 1..40\ninput A : f32 [N, 4, 3]\ninput B : f32 [4, 3, 33]\ntemp C : f32 [N, 33]\n"
-              "def C[i: N, j: 33] =\n  sum[k: 4, l: 3] A[i, k, l] * B[k, l, j]\n  then acc0\n");
+  check_often(
+      "size N 1..40\ninput A : f32 [N, 4, 3]\ninput B : f32 [4, 3, 33]\ntemp C : f32 [N, 33]\n"
+      "def C[i: N, j: 33] =\n  sum[k: 4, l: 3] A[i, k, l] * B[k, l, j]\n  then acc0\n");
 }
 
 static void lookups_and_segments_are_right(void **state) {
@@ -150,27 +165,31 @@ static void lookups_and_segments_are_right(void **state) {
 
 static void sums_over_data_equations_are_right(void **state) {
   (void)state;
-  check("size E 0..30\nsize V 1..9\ninput dst : i32 [E] < 9\ninput src : i32 [E] < 4\ninput H : f32 [4, 19]\n"
-        "input m : f32 [E]\ntemp Z : f32 [V, 19]\ntemp c : f32 [V]\ntemp S : f32 [V, 19]\n"
-        "def Z[v: V, d: 19] =\n  sum[e: E]\n  where i64(dst[e]) == v;\n  H[i64(src[e]), d]\n  then acc0\n"
-        "def c[v: V] =\n  sum[e: E]\n  where 0.0 < m[e] and v == i64(dst[e]);\n  m[e]\n  then acc0 + 1.0\n"
-        "def S[v: V, d: 19] =\n  sum[e: E, k: 2]\n  where i64(dst[e]) == v and 0.0 < m[e];\n"
-        "  H[k + 1, d] * m[e]\n  then tanh(acc0)\n");
+  check(
+      "size E 0..30\nsize V 1..9\ninput dst : i32 [E] < 9\ninput src : i32 [E] < 4\ninput H : f32 [4, 19]\n"
+      "input m : f32 [E]\ntemp Z : f32 [V, 19]\ntemp c : f32 [V]\ntemp S : f32 [V, 19]\n"
+      "def Z[v: V, d: 19] =\n  sum[e: E]\n  where i64(dst[e]) == v;\n  H[i64(src[e]), d]\n  then acc0\n"
+      "def c[v: V] =\n  sum[e: E]\n  where 0.0 < m[e] and v == i64(dst[e]);\n  m[e]\n  then acc0 + 1.0\n"
+      "def S[v: V, d: 19] =\n  sum[e: E, k: 2]\n  where i64(dst[e]) == v and 0.0 < m[e];\n"
+      "  H[k + 1, d] * m[e]\n  then tanh(acc0)\n");
 }
 
-/* Keys of a batch, read where a bound or a condition allows it; elements that are there only after v. */
+/* Keys of a batch, read where a bound or a condition allows it; elements that are there only after
+ * v. */
 static void data_equations_of_every_row_are_right(void **state) {
   (void)state;
-  check("size N 0..11\nsize B 1..4\ninput pos : i32 [B, N] < 11\ninput g : f32 [B, N]\ntemp Z : f32 [B, N]\n"
-        "temp Y : f32 [N, B, 9]\ntemp W : f32 [B, N]\n"
-        "def Z[b: B, v: N] =\n  sum[i: v..N]\n  where i64(pos[b, i]) == v;\n  g[b, i]\n  then acc0\n"
-        "def Y[v: N, b: B, d: 9] =\n  sum[i: N]\n  where i % 2 == 0 and v == i64(pos[b, i]) and d < 7;\n"
-        "  g[b, i] * f32(d + v)\n  then acc0\n"
-        "def W[b: B, v: N] =\n  sum[i: 11]\n  where i < N and i64(pos[b, i]) == v and v < 5;\n  g[b, i]\n"
-        "  then acc0\n");
+  check(
+      "size N 0..11\nsize B 1..4\ninput pos : i32 [B, N] < 11\ninput g : f32 [B, N]\ntemp Z : f32 [B, N]\n"
+      "temp Y : f32 [N, B, 9]\ntemp W : f32 [B, N]\n"
+      "def Z[b: B, v: N] =\n  sum[i: v..N]\n  where i64(pos[b, i]) == v;\n  g[b, i]\n  then acc0\n"
+      "def Y[v: N, b: B, d: 9] =\n  sum[i: N]\n  where i % 2 == 0 and v == i64(pos[b, i]) and d < 7;\n"
+      "  g[b, i] * f32(d + v)\n  then acc0\n"
+      "def W[b: B, v: N] =\n  sum[i: 11]\n  where i < N and i64(pos[b, i]) == v and v < 5;\n  g[b, i]\n"
+      "  then acc0\n");
 }
 
-/* A range that is always empty proves anything, also that the one around it need not be kept; but its bound is read there. */
+/* A range that is always empty proves anything, also that the one around it need not be kept; but
+ * its bound is read there. */
 static void ranges_around_an_empty_one_are_kept(void **state) {
   (void)state;
   check("size N 1..9\ninput a : u8 [N, N] < 1\ninput v : f32 [5]\ntemp y : f32 [17, N]\n"
@@ -187,7 +206,8 @@ static void conditions_that_protect_the_reads_of_others_stay(void **state) {
         "  c[i, z * 2 + j] * x[k, 4]\n  then acc0\n");
 }
 
-/* The range of n, which the operand does not use, is empty for most j: its copy cannot ask for it. */
+/* The range of n, which the operand does not use, is empty for most j: its copy cannot ask for it.
+ * */
 static void operands_beside_a_range_that_moves_are_copied(void **state) {
   (void)state;
   check("input x : f32 [30, 15]\ntemp y : f32 [12]\n"
@@ -237,12 +257,13 @@ static void random_numbers_do_not_depend_on_the_schedule(void **state) {
 
 static void batched_products_and_softmax_are_right(void **state) {
   (void)state;
-  check("input Q : f32 [2, 5, 3, 4]\ninput K : f32 [2, 6, 3, 4]\ninput V : f32 [2, 6, 3, 4]\n"
-        "temp S : f32 [2, 3, 5, 6]\ntemp l : f32 [2, 3, 5]\ntemp P : f32 [2, 3, 5, 6]\ntemp O : f32 [2, 5, 3, 4]\n"
-        "def S[b: 2, h: 3, i: 5, j: 6] =\n  sum[d: 4] Q[b, i, h, d] * K[b, j, h, d]\n  then acc0\n"
-        "def l[b: 2, h: 3, i: 5] =\n  logsumexp[j: 0..i + 2] S[b, h, i, j]\n  then acc0\n"
-        "def P[b: 2, h: 3, i: 5, j: 6] = select(j < i + 2, exp(S[b, h, i, j] - l[b, h, i]), 0.0)\n"
-        "def O[b: 2, i: 5, h: 3, d: 4] =\n  sum[j: 0..i + 2] P[b, h, i, j] * V[b, j, h, d]\n  then acc0\n");
+  check(
+      "input Q : f32 [2, 5, 3, 4]\ninput K : f32 [2, 6, 3, 4]\ninput V : f32 [2, 6, 3, 4]\n"
+      "temp S : f32 [2, 3, 5, 6]\ntemp l : f32 [2, 3, 5]\ntemp P : f32 [2, 3, 5, 6]\ntemp O : f32 [2, 5, 3, 4]\n"
+      "def S[b: 2, h: 3, i: 5, j: 6] =\n  sum[d: 4] Q[b, i, h, d] * K[b, j, h, d]\n  then acc0\n"
+      "def l[b: 2, h: 3, i: 5] =\n  logsumexp[j: 0..i + 2] S[b, h, i, j]\n  then acc0\n"
+      "def P[b: 2, h: 3, i: 5, j: 6] = select(j < i + 2, exp(S[b, h, i, j] - l[b, h, i]), 0.0)\n"
+      "def O[b: 2, i: 5, h: 3, d: 4] =\n  sum[j: 0..i + 2] P[b, h, i, j] * V[b, j, h, d]\n  then acc0\n");
 }
 
 /* Terms of a sum of exponentials go through scratch, in whole vectors and in the rest of a row. */
@@ -252,14 +273,15 @@ static void values_that_stages_of_a_row_share_are_right(void **state) {
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
     char text[1000];
     int n = rows[k];
-    snprintf(text, sizeof text,
-             "input X : f32 [6, %d]\ninput D : f32 [6, %d]\ntemp z : f32 [6]\ntemp Y : f32 [6, %d]\n"
-             "temp s : f32 [6]\ntemp G : f32 [6, %d]\n"
-             "def z[i: 6] =\n  logsumexp[j: %d] X[i, j]\n  then acc0\n"
-             "def Y[i: 6, j: %d] = exp(X[i, j] - z[i])\n"
-             "def s[i: 6] =\n  sum[j: %d] D[i, j] * tanh(X[i, j] * D[i, j])\n  then acc0\n"
-             "def G[i: 6, j: %d] = s[i] - tanh(X[i, j] * D[i, j])\n",
-             n, n, n, n, n, n, n, n);
+    snprintf(
+        text, sizeof text,
+        "input X : f32 [6, %d]\ninput D : f32 [6, %d]\ntemp z : f32 [6]\ntemp Y : f32 [6, %d]\n"
+        "temp s : f32 [6]\ntemp G : f32 [6, %d]\n"
+        "def z[i: 6] =\n  logsumexp[j: %d] X[i, j]\n  then acc0\n"
+        "def Y[i: 6, j: %d] = exp(X[i, j] - z[i])\n"
+        "def s[i: 6] =\n  sum[j: %d] D[i, j] * tanh(X[i, j] * D[i, j])\n  then acc0\n"
+        "def G[i: 6, j: %d] = s[i] - tanh(X[i, j] * D[i, j])\n",
+        n, n, n, n, n, n, n, n);
     check(text);
   }
 }

@@ -1,4 +1,5 @@
-/* Random programs with random legal schedules: the reference interpreter, the loop interpreter and machine code agree. */
+/* Random programs with random legal schedules: the reference interpreter, the loop interpreter and
+ * machine code agree. */
 #include "tests/codegen/lower_test.h"
 #include "tests/random/gen.h"
 #include <stdio.h>
@@ -16,7 +17,8 @@ static const char *setting(const char *name, const char *otherwise) {
   return x ? x : otherwise;
 }
 
-/* Two of three programs with all kinds of fusion, the others with one kind, or all, switched off. */
+/* Two of three programs with all kinds of fusion, the others with one kind, or all, switched off.
+ * */
 static neo_fuse_options fusion_of(uint64_t seed) {
   uint64_t kind = seed / 3 % (NEO_FUSE_KINDS + 1);
   if (seed % 3)

@@ -1,8 +1,8 @@
-/* Contractions on the matrix unit: the reference interpreter, the loop interpreter and the unit in plain code agree, for
- * shapes that divide and shapes that do not. */
-#include "tests/codegen/lower_test.h"
+/* Contractions on the matrix unit: the reference interpreter, the loop interpreter and the unit in
+ * plain code agree, for shapes that divide and shapes that do not. */
 #include "base/random.h"
 #include "codegen/target.h"
+#include "tests/codegen/lower_test.h"
 #include <stdio.h>
 
 static bool has_vectors(void) {
@@ -44,10 +44,11 @@ static void whole_tiles_need_no_zeros(void **state) {
 
 static void batches_of_products_run_on_tiles(void **state) {
   (void)state;
-  assert_true(check("input Q : f32 [3, 19, 34]\ninput K : f32 [3, 21, 34]\ntemp S : f32 [3, 19, 21]\n"
-                    "def S[h: 3, i: 19, j: 21] =\n  sum[d: 34] Q[h, i, d] * K[h, j, d]\n"
-                    "  then acc0 * 0.25\n",
-                    1, 6) > 0);
+  assert_true(
+      check("input Q : f32 [3, 19, 34]\ninput K : f32 [3, 21, 34]\ntemp S : f32 [3, 19, 21]\n"
+            "def S[h: 3, i: 19, j: 21] =\n  sum[d: 34] Q[h, i, d] * K[h, j, d]\n"
+            "  then acc0 * 0.25\n",
+            1, 6) > 0);
 }
 
 static void windows_with_else_run_on_tiles(void **state) {

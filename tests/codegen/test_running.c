@@ -1,7 +1,7 @@
 /* Reductions whose domain grows with an output axis are run along it: every shape of the domain,
  * with all reducers, against the interpreters; and what only looks like one is left alone. */
-#include "schedule/running.h"
 #include "ir/print.h"
+#include "schedule/running.h"
 #include "schedule/schedule.h"
 #include "tests/codegen/lower_test.h"
 #include <stdio.h>
@@ -41,13 +41,20 @@ static bool is_running(const char *text) {
 static const struct {
   const char *range, *where;
 } growing[] = {
-    {"k: 0..i + 1", ""},         {"k: 0..i", ""},
-    {"k: i..N", ""},             {"k: i + 1..N", ""},
-    {"k: N", "where k <= i; "},  {"k: N", "where i < k; "},
-    {"k: N", "where k < 3 * i - 4; "}, {"k: N", "where 2 * i - 5 <= k; "},
-    {"k: N", "where k + i < N; "},     {"k: N", "where N <= k + 2 * i; "},
-    {"k: 2..min(i + 3, N)", ""}, {"k: max(0, i - 2)..N", ""},
-    {"k: N", "where k < i + 7; "}, {"k: 1..N", "where k < 4 and k <= i; "},
+    {"k: 0..i + 1", ""},
+    {"k: 0..i", ""},
+    {"k: i..N", ""},
+    {"k: i + 1..N", ""},
+    {"k: N", "where k <= i; "},
+    {"k: N", "where i < k; "},
+    {"k: N", "where k < 3 * i - 4; "},
+    {"k: N", "where 2 * i - 5 <= k; "},
+    {"k: N", "where k + i < N; "},
+    {"k: N", "where N <= k + 2 * i; "},
+    {"k: 2..min(i + 3, N)", ""},
+    {"k: max(0, i - 2)..N", ""},
+    {"k: N", "where k < i + 7; "},
+    {"k: 1..N", "where k < 4 and k <= i; "},
     {"k: N", "where 0.0 < X[b, k] and k <= i; "},
 };
 
@@ -113,8 +120,9 @@ static void other_axes_are_reduced_at_every_step(void **state) {
                      "  then acc0\n";
   assert_true(is_running(text));
   check(text);
-  text = "size N 1..12\ninput X : f32 [5, N, 3]\ntemp Y : f32 [5, N]\n"
-         "def Y[a: 5, i: N] =\n  prod[k: N, c: 3] where i < k and c <= a; X[a, k, c]\n  then acc0\n";
+  text =
+      "size N 1..12\ninput X : f32 [5, N, 3]\ntemp Y : f32 [5, N]\n"
+      "def Y[a: 5, i: N] =\n  prod[k: N, c: 3] where i < k and c <= a; X[a, k, c]\n  then acc0\n";
   assert_true(is_running(text));
   check(text);
 }
@@ -130,7 +138,7 @@ static void what_depends_on_the_axis_elsewhere_is_left_alone(void **state) {
       "sum[k: N] where k <= i or k == 3; X[b, k]",
       "sum[k: N] where k <= b; X[b, i]",
       "sum[k: N, c: 0..i + 1] where k <= i; X[b, k]",
-      "max[k: N] where i <= k; X[b, k], k",                /* the first of equals comes last */
+      "max[k: N] where i <= k; X[b, k], k", /* the first of equals comes last */
   };
   for (size_t k = 0; k < sizeof text / sizeof *text; k++) {
     char whole[600];

@@ -1,13 +1,13 @@
 /* Tile registers: text, the loop interpreter, and the same as machine code. */
+#include "base/random.h"
+#include "codegen/llvm_emit.h"
+#include "include/neo/neo_rt.h"
+#include <cmocka.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include "base/random.h"
-#include "codegen/llvm_emit.h"
-#include "include/neo/neo_rt.h"
-#include <math.h>
 #include <string.h>
 
 static const char text[] =
@@ -208,7 +208,8 @@ static void wrong_tiles_are_refused(void **state) {
 }
 
 static void tiles_hold_nothing_at_first(void **state) {
-  static const char source[] = "neo-loop 1\nkernel P(A: f32 write) units 1\ntile store 0, A[0] pitch 16\n";
+  static const char source[] =
+      "neo-loop 1\nkernel P(A: f32 write) units 1\ntile store 0, A[0] pitch 16\n";
   neo_arena a;
   neo_str why;
   neo_value *buf, *bufs[1];

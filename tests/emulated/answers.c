@@ -1,6 +1,7 @@
-/* Runs a generated library and prints its numbers: answers LIBRARY PREFIX STEPS. Every entry is called with inputs that
- * are the same everywhere (run-time sizes are 13, or the nearest that is allowed); the training and gradient entries STEPS
- * times, after which all parameters and states follow. Lines are "name index value". */
+/* Runs a generated library and prints its numbers: answers LIBRARY PREFIX STEPS. Every entry is
+ * called with inputs that are the same everywhere (run-time sizes are 13, or the nearest that is
+ * allowed); the training and gradient entries STEPS times, after which all parameters and states
+ * follow. Lines are "name index value". */
 #include "include/neo/neo_rt.h"
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -38,11 +39,20 @@ static void fill(const neo_rt_tensor *t, void *p, uint64_t seed) {
     uint64_t x = next(&seed);
     int64_t whole = (int64_t)(x % (uint64_t)(bound < 1 ? 1 : bound));
     switch (t->type) {
-    case NEO_RT_F64: ((double *)p)[i] = (double)(x % 2001) / 1000 - 1; break;
-    case NEO_RT_F32: ((float *)p)[i] = (float)(x % 2001) / 1000 - 1; break;
-    case NEO_RT_I64: ((int64_t *)p)[i] = whole; break;
-    case NEO_RT_I32: ((int32_t *)p)[i] = (int32_t)whole; break;
-    default: memset((char *)p + (size_t)i * bytes_of(t->type), (int)whole, 1);
+    case NEO_RT_F64:
+      ((double *)p)[i] = (double)(x % 2001) / 1000 - 1;
+      break;
+    case NEO_RT_F32:
+      ((float *)p)[i] = (float)(x % 2001) / 1000 - 1;
+      break;
+    case NEO_RT_I64:
+      ((int64_t *)p)[i] = whole;
+      break;
+    case NEO_RT_I32:
+      ((int32_t *)p)[i] = (int32_t)whole;
+      break;
+    default:
+      memset((char *)p + (size_t)i * bytes_of(t->type), (int)whole, 1);
     }
   }
 }
@@ -51,11 +61,20 @@ static void show(const char *entry, const neo_rt_tensor *t, const void *p) {
   int64_t n = elements(t), step = n / 50 + 1;
   for (int64_t i = 0; i < n; i += step)
     switch (t->type) {
-    case NEO_RT_F64: printf("%s.%s %" PRId64 " %.9g\n", entry, t->name, i, ((const double *)p)[i]); break;
-    case NEO_RT_F32: printf("%s.%s %" PRId64 " %.9g\n", entry, t->name, i, (double)((const float *)p)[i]); break;
-    case NEO_RT_I64: printf("%s.%s %" PRId64 " %" PRId64 "\n", entry, t->name, i, ((const int64_t *)p)[i]); break;
-    case NEO_RT_I32: printf("%s.%s %" PRId64 " %d\n", entry, t->name, i, ((const int32_t *)p)[i]); break;
-    default: break;
+    case NEO_RT_F64:
+      printf("%s.%s %" PRId64 " %.9g\n", entry, t->name, i, ((const double *)p)[i]);
+      break;
+    case NEO_RT_F32:
+      printf("%s.%s %" PRId64 " %.9g\n", entry, t->name, i, (double)((const float *)p)[i]);
+      break;
+    case NEO_RT_I64:
+      printf("%s.%s %" PRId64 " %" PRId64 "\n", entry, t->name, i, ((const int64_t *)p)[i]);
+      break;
+    case NEO_RT_I32:
+      printf("%s.%s %" PRId64 " %d\n", entry, t->name, i, ((const int32_t *)p)[i]);
+      break;
+    default:
+      break;
     }
 }
 

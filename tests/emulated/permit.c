@@ -1,4 +1,5 @@
-/* For LD_PRELOAD in the emulated machine, whose tile registers are on for all (tiles.c): leave to use them is given. */
+/* For LD_PRELOAD in the emulated machine, whose tile registers are on for all (tiles.c): leave to
+ * use them is given. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdarg.h>

@@ -58,24 +58,27 @@ static const char *printed(const neo_module *m) {
 static void check_module(const checked *c) {
   neo_str why;
   neo_str_init(&why, c->arena);
-  if (neo_module_verify(c->module, &why) != NEO_OK) fail_msg("%s", neo_str_text(&why));
+  if (neo_module_verify(c->module, &why) != NEO_OK)
+    fail_msg("%s", neo_str_text(&why));
   const char *text = printed(c->module);
-  neo_module *again =
-      neo_module_parse(c->arena, c->names, c->diags, "m.ir", text, strlen(text));
-  if (!again) fail_msg("%s\n%s", messages(c), text);
+  neo_module *again = neo_module_parse(c->arena, c->names, c->diags, "m.ir", text, strlen(text));
+  if (!again)
+    fail_msg("%s\n%s", messages(c), text);
   assert_string_equal(printed(again), text);
 }
 
 static const char *valid_result(neo_arena *a, const char *name, const char *text, size_t n) {
   checked c = check_with(a, name, text, n, (neo_frontend_options){0});
-  if (!c.module) fail_msg("%s:\n%s", name, messages(&c));
+  if (!c.module)
+    fail_msg("%s:\n%s", name, messages(&c));
   check_module(&c);
   return printed(c.module);
 }
 
 static const char *error_result(neo_arena *a, const char *name, const char *text, size_t n) {
   checked c = check_with(a, name, text, n, (neo_frontend_options){0});
-  if (c.module) fail_msg("%s: no error", name);
+  if (c.module)
+    fail_msg("%s: no error", name);
   return without_folder(a, messages(&c));
 }
 
@@ -91,7 +94,8 @@ static void test_broken_programs_get_these_messages(void **state) {
 
 /* ---- every message has an example */
 
-/* The rows of diag.def that this part reports; the file of MODULE_UNREADABLE cannot be committed. */
+/* The rows of diag.def that this part reports; the file of MODULE_UNREADABLE cannot be committed.
+ * */
 static const char *const codes_of_checker[] = {
 #define X(id, code, severity, format) code,
 #include "base/diag.def"
@@ -205,7 +209,8 @@ static void test_all_errors_are_reported_and_none_follows_from_another(void **st
 static void modules_are_read_once(neo_arena *a) {
   checked c = check_text(a, "import nn, nn as layers, optim\ninput X[4, 3]\n"
                             "y = nn.softmax(X)\nz = layers.softmax(X)\noutput y, z\n");
-  if (!c.module) fail_msg("%s", messages(&c));
+  if (!c.module)
+    fail_msg("%s", messages(&c));
   check_module(&c);
 }
 

@@ -1,5 +1,5 @@
-/* What checked programs compute, by the reference interpreter: values against loops written by hand,
- * and that no read which was proved in range ever falls outside. */
+/* What checked programs compute, by the reference interpreter: values against loops written by
+ * hand, and that no read which was proved in range ever falls outside. */
 #include "base/random.h"
 #include "frontend/frontend.h"
 #include "ir/interp.h"
@@ -25,7 +25,8 @@ static void start(running *r, const char *text, int64_t size) {
   neo_str s;
   neo_str_init(&s, &r->arena);
   neo_diags_print(d, &s, false);
-  if (!r->m) fail_msg("%s", neo_str_text(&s));
+  if (!r->m)
+    fail_msg("%s", neo_str_text(&s));
   for (uint32_t k = 1; k < r->m->sizes.n && k < 16; k++) { /* clamped to what is declared */
     int64_t lo = r->m->sizes.at[k].lo, hi = r->m->sizes.at[k].hi;
     sizes[k] = size < lo ? lo : size > hi ? hi : size;
@@ -33,11 +34,14 @@ static void start(running *r, const char *text, int64_t size) {
   r->p = neo_interp_new(&r->arena, r->m, sizes, 7);
 }
 
-static void finish(running *r) { neo_arena_free(&r->arena); }
+static void finish(running *r) {
+  neo_arena_free(&r->arena);
+}
 
 static neo_values *values_of(running *r, const char *name) {
   neo_tensor t = neo_tensor_find(r->m, name);
-  if (!t.i) fail_msg("no tensor %s", name);
+  if (!t.i)
+    fail_msg("no tensor %s", name);
   return neo_interp_tensor(r->p, t);
 }
 
@@ -47,14 +51,19 @@ static void fill_inputs(running *r, uint64_t seed) {
     neo_tensor t = {k};
     const neo_tensor_rec *rec = neo_tensor_at(r->m, t);
     int64_t bound = 100;
-    if (rec->role != NEO_ROLE_INPUT) continue;
-    if (rec->bound.i) assert_true(neo_expr_is_int(r->m, rec->bound, &bound));
-    if (rec->type == NEO_BOOL_T) bound = 2;
+    if (rec->role != NEO_ROLE_INPUT)
+      continue;
+    if (rec->bound.i)
+      assert_true(neo_expr_is_int(r->m, rec->bound, &bound));
+    if (rec->type == NEO_BOOL_T)
+      bound = 2;
     neo_values *v = neo_interp_tensor(r->p, t);
     for (int64_t j = 0; j < v->n; j++) {
       uint64_t x = neo_splitmix(&seed);
-      if (neo_type_is_float((neo_type)rec->type)) v->at[j].f = (double)(x % 17) / 4 - 2;
-      else v->at[j].i = (int64_t)(x % (uint64_t)bound);
+      if (neo_type_is_float((neo_type)rec->type))
+        v->at[j].f = (double)(x % 17) / 4 - 2;
+      else
+        v->at[j].i = (int64_t)(x % (uint64_t)bound);
     }
     v->known = true;
   }
@@ -64,13 +73,16 @@ static const neo_values *evaluate(running *r, const char *name) {
   neo_str why;
   neo_tensor t = neo_tensor_find(r->m, name);
   neo_str_init(&why, &r->arena);
-  if (!t.i) fail_msg("no tensor %s", name);
-  if (neo_interp_eval(r->p, &t, 1, false, &why) != NEO_OK) fail_msg("%s", neo_str_text(&why));
+  if (!t.i)
+    fail_msg("no tensor %s", name);
+  if (neo_interp_eval(r->p, &t, 1, false, &why) != NEO_OK)
+    fail_msg("%s", neo_str_text(&why));
   return neo_interp_tensor(r->p, t);
 }
 
 static void close_to(double is, double want) {
-  if (!(fabs(is - want) <= 1e-5 * (1 + fabs(want)))) fail_msg("is %.9g, not %.9g", is, want);
+  if (!(fabs(is - want) <= 1e-5 * (1 + fabs(want))))
+    fail_msg("is %.9g, not %.9g", is, want);
 }
 
 /* ---- by hand */
@@ -83,8 +95,10 @@ static double padded(const neo_values *x, int n, int c, int p, int q) {
 static void test_convolution_is_that_of_the_textbook(void **state) {
   running r;
   (void)state;
-  start(&r, "import nn\ninput x[2, 3, 7, 6]\ninput f[4, 3, 3, 2]\n"
-            "y = nn.conv2d(x, f, stride = 2, pad = 1, dilation = 2)\noutput y\n", 1);
+  start(&r,
+        "import nn\ninput x[2, 3, 7, 6]\ninput f[4, 3, 3, 2]\n"
+        "y = nn.conv2d(x, f, stride = 2, pad = 1, dilation = 2)\noutput y\n",
+        1);
   fill_inputs(&r, 3);
   const neo_values *y = evaluate(&r, "y"), *x = values_of(&r, "x"), *f = values_of(&r, "f");
   assert_int_equal(y->extent[2], 3);
@@ -106,8 +120,10 @@ static void test_causal_attention_looks_back_only(void **state) {
   enum { T = 4, K = 3 };
   running r;
   (void)state;
-  start(&r, "import nn\ninput q[1, 4, 1, 3]\ninput k[1, 4, 1, 3]\ninput v[1, 4, 1, 3]\n"
-            "y = nn.dot_attention(q, k, v, causal = true)\noutput y\n", 1);
+  start(&r,
+        "import nn\ninput q[1, 4, 1, 3]\ninput k[1, 4, 1, 3]\ninput v[1, 4, 1, 3]\n"
+        "y = nn.dot_attention(q, k, v, causal = true)\noutput y\n",
+        1);
   fill_inputs(&r, 5);
   const neo_values *y = evaluate(&r, "y"), *q = values_of(&r, "q"), *k = values_of(&r, "k"),
                    *v = values_of(&r, "v");
@@ -116,7 +132,8 @@ static void test_causal_attention_looks_back_only(void **state) {
       double total = 0, s = 0;
       for (int j = 0; j <= i; j++) {
         double dot = 0;
-        for (int d = 0; d < K; d++) dot += q->at[i * K + d].f * k->at[j * K + d].f;
+        for (int d = 0; d < K; d++)
+          dot += q->at[i * K + d].f * k->at[j * K + d].f;
         total += exp(dot / sqrt(K));
         s += exp(dot / sqrt(K)) * v->at[j * K + e].f;
       }
@@ -128,25 +145,32 @@ static void test_causal_attention_looks_back_only(void **state) {
 static void test_a_repeat_uses_its_own_parameters_in_each_round(void **state) {
   running r;
   (void)state;
-  start(&r, "input x[2]\ny, s = repeat l < 3 from y = x {\n"
-            "  param w[2] = f32(l + 1)\n  next y[i] = y[i]*w[i] + f32(l)\n  collect w\n}\n"
-            "output y, s\n", 1);
+  start(&r,
+        "input x[2]\ny, s = repeat l < 3 from y = x {\n"
+        "  param w[2] = f32(l + 1)\n  next y[i] = y[i]*w[i] + f32(l)\n  collect w\n}\n"
+        "output y, s\n",
+        1);
   fill_inputs(&r, 1);
   const neo_values *y = evaluate(&r, "y"), *s = evaluate(&r, "s"), *x = values_of(&r, "x");
-  for (int i = 0; i < 2; i++) close_to(y->at[i].f, (x->at[i].f * 2 + 1) * 3 + 2);
-  for (int l = 0; l < 3; l++) close_to(s->at[2 * l].f, l + 1);
+  for (int i = 0; i < 2; i++)
+    close_to(y->at[i].f, (x->at[i].f * 2 + 1) * 3 + 2);
+  for (int l = 0; l < 3; l++)
+    close_to(s->at[2 * l].f, l + 1);
   finish(&r);
 }
 
 static void test_a_hoisted_reducer_means_what_stands_there(void **state) {
   running r;
   (void)state;
-  start(&r, "input x[5]\ny[i < 5] = select(i > 0, sum[j < i] x[j]*x[i - 1], 10) + max[j <= i] x[j]\n"
-            "z[i] = x[i]/(1 + sum[j] x[j]^2)\noutput y, z\n", 1);
+  start(&r,
+        "input x[5]\ny[i < 5] = select(i > 0, sum[j < i] x[j]*x[i - 1], 10) + max[j <= i] x[j]\n"
+        "z[i] = x[i]/(1 + sum[j] x[j]^2)\noutput y, z\n",
+        1);
   fill_inputs(&r, 9);
   const neo_values *y = evaluate(&r, "y"), *z = evaluate(&r, "z"), *x = values_of(&r, "x");
   double squares = 0, best = -INFINITY, sum = 0;
-  for (int j = 0; j < 5; j++) squares += x->at[j].f * x->at[j].f;
+  for (int j = 0; j < 5; j++)
+    squares += x->at[j].f * x->at[j].f;
   for (int i = 0; i < 5; i++) {
     best = fmax(best, x->at[i].f);
     close_to(y->at[i].f, (i > 0 ? sum * x->at[i - 1].f : 10) + best);
@@ -159,16 +183,19 @@ static void test_a_hoisted_reducer_means_what_stands_there(void **state) {
 static void test_a_function_of_an_element_is_applied_to_each(void **state) {
   running r;
   (void)state;
-  start(&r, "input x[6]\nfn f(a) -> y {\n  s = sum[k < 3] a*f32(k)\n  y = s^2 + a\n}\n"
-            "y[i < 8] = select(i < 6, f(x[i]), -1)\n"
-            "t = sum[i < 6] (sum[j <= i] f(x[j]))\noutput y, t\n", 1);
+  start(&r,
+        "input x[6]\nfn f(a) -> y {\n  s = sum[k < 3] a*f32(k)\n  y = s^2 + a\n}\n"
+        "y[i < 8] = select(i < 6, f(x[i]), -1)\n"
+        "t = sum[i < 6] (sum[j <= i] f(x[j]))\noutput y, t\n",
+        1);
   fill_inputs(&r, 2);
   const neo_values *y = evaluate(&r, "y"), *t = evaluate(&r, "t"), *x = values_of(&r, "x");
   double total = 0;
   for (int i = 0; i < 8; i++) {
     double a = i < 6 ? x->at[i].f : 0;
     close_to(y->at[i].f, i < 6 ? 9 * a * a + a : -1);
-    if (i < 6) total += (6 - i) * (9 * a * a + a);
+    if (i < 6)
+      total += (6 - i) * (9 * a * a + a);
   }
   close_to(t->at[0].f, total);
   finish(&r);
@@ -177,15 +204,17 @@ static void test_a_function_of_an_element_is_applied_to_each(void **state) {
 static void test_softmax_and_losses_agree(void **state) {
   running r;
   (void)state;
-  start(&r, "import nn\ndim B <= 8\ninput l[B, 5]\ninput y[B] : i32 < 5\ns = nn.softmax(l)\n"
-            "ce = nn.cross_entropy(l, y)\nlog_s = mean[b] -log(s[b, y[b]])\noutput ce, log_s\n",
+  start(&r,
+        "import nn\ndim B <= 8\ninput l[B, 5]\ninput y[B] : i32 < 5\ns = nn.softmax(l)\n"
+        "ce = nn.cross_entropy(l, y)\nlog_s = mean[b] -log(s[b, y[b]])\noutput ce, log_s\n",
         6);
   fill_inputs(&r, 4);
   close_to(evaluate(&r, "ce")->at[0].f, evaluate(&r, "log_s")->at[0].f);
   const neo_values *s = evaluate(&r, "s");
   for (int b = 0; b < 6; b++) {
     double sum = 0;
-    for (int c = 0; c < 5; c++) sum += s->at[b * 5 + c].f;
+    for (int c = 0; c < 5; c++)
+      sum += s->at[b * 5 + c].f;
     close_to(sum, 1);
   }
   finish(&r);
@@ -204,7 +233,8 @@ static void run_all(const char *text, const char *name, int64_t size) {
   neo_str_init(&why, &r.arena);
   fill_inputs(&r, (uint64_t)size + 11);
   for (uint32_t k = 0; k < r.m->entries.n; k++) {
-    if (needs_gradient(r.m, &r.m->entries.at[k])) continue;
+    if (needs_gradient(r.m, &r.m->entries.at[k]))
+      continue;
     if (neo_interp_run(r.p, k, &why) != NEO_OK)
       fail_msg("%s at %d: %s", name, (int)size, neo_str_text(&why));
   }
@@ -221,9 +251,11 @@ static void test_no_read_that_was_proved_falls_outside(void **state) {
   for (struct dirent *e; (e = readdir(dir));) {
     char *text;
     size_t n;
-    if (!strstr(e->d_name, ".expr") || strstr(e->d_name, "mlp")) continue;
-    assert_int_equal(neo_file_read(&neo_io_default, &a, neo_path_join(&a, folder, e->d_name), 0,
-                                   &text, &n), NEO_OK);
+    if (!strstr(e->d_name, ".expr") || strstr(e->d_name, "mlp"))
+      continue;
+    assert_int_equal(
+        neo_file_read(&neo_io_default, &a, neo_path_join(&a, folder, e->d_name), 0, &text, &n),
+        NEO_OK);
     run_all(text, e->d_name, 1);
     run_all(text, e->d_name, 3);
   }

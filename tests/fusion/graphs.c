@@ -94,7 +94,7 @@ static void add_elementwise(maker *g, const char *name, int shape) {
 
 static void add_sum(maker *g, const char *name, int shape) {
   const char *x = read(g, pick(g, MATRIX)), *y = read(g, pick(g, MATRIX));
-  const char *over = shape == ROWS    ? neo_arena_printf(g->a, "j: %d", g->cols)
+  const char *over = shape == ROWS      ? neo_arena_printf(g->a, "j: %d", g->cols)
                      : shape == COLUMNS ? neo_arena_printf(g->a, "i: %d", g->rows)
                                         : neo_arena_printf(g->a, "i: %d, j: %d", g->rows, g->cols);
   neo_str_addf(&g->defs, "def %s%s =\n  %s[%s] %s + %s\n  then acc0\n", name, axes_text(g, shape),
@@ -205,7 +205,7 @@ static bool acyclic(order_check *c) {
 }
 
 static bool runs_in_order(fuser *q, const uint32_t *group_of, uint32_t n_groups) {
-  order_check c = {q, group_of, n_groups, NEO_NEW_ARRAY(q->a, bool, n_groups * n_groups + 1)};
+  order_check c = {q, group_of, n_groups, NEO_NEW_ARRAY(q->a, bool, n_groups *n_groups + 1)};
   for (size_t k = 0; k < q->n_order; k++)
     if (group_of[q->order[k]])
       add_edges(&c, q->order[k], group_of[q->order[k]]);

@@ -1,12 +1,12 @@
 /* Small graphs of definitions of realistic sizes, and what is optimal for them. */
 #ifndef NEO_TESTS_GRAPHS_H
 #define NEO_TESTS_GRAPHS_H
+#include "fusion/fuse.h"
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include "fusion/fuse.h"
 
 /* A module of `n` definitions: elementwise work on matrices and rows, sums of rows and columns,
  * products, updates. Same seed, same text. */

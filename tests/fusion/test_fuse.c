@@ -1,11 +1,11 @@
 /* Which definitions become one kernel. */
+#include "fusion/form.h"
+#include "ir/print.h"
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include "fusion/form.h"
-#include "ir/print.h"
 #include <string.h>
 
 typedef struct {
@@ -38,9 +38,10 @@ static const neo_group *writer_of(const world *w, const char *name) {
 static void an_activation_joins_the_product_and_its_input_stays_in_registers(void **state) {
   (void)state;
   world w;
-  fuse(&w, "input X : f32 [8, 16]\ninput W : f32 [16, 8]\ntemp Z : f32 [8, 8]\ntemp H : f32 [8, 8]\n"
-           "def Z[b: 8, j: 8] =\n  sum[i: 16] X[b, i] * W[i, j]\n  then acc0\n"
-           "def H[b: 8, j: 8] = relu(Z[b, j])\nentry forward forward: H = H\n");
+  fuse(&w,
+       "input X : f32 [8, 16]\ninput W : f32 [16, 8]\ntemp Z : f32 [8, 8]\ntemp H : f32 [8, 8]\n"
+       "def Z[b: 8, j: 8] =\n  sum[i: 16] X[b, i] * W[i, j]\n  then acc0\n"
+       "def H[b: 8, j: 8] = relu(Z[b, j])\nentry forward forward: H = H\n");
   assert_int_equal(w.groups.groups.n, 1);
   assert_null(writer_of(&w, "Z"));
   assert_non_null(writer_of(&w, "H"));
@@ -48,7 +49,8 @@ static void an_activation_joins_the_product_and_its_input_stays_in_registers(voi
   neo_arena_free(&w.arena);
 }
 
-/* Whatever their number: the last entry of 70 has a kernel of its own, and so has the one before. */
+/* Whatever their number: the last entry of 70 has a kernel of its own, and so has the one before.
+ * */
 /* Of short vectors they are one kernel. */
 static void products_that_stream_large_matrices_stay_apart(void **state) {
   (void)state;
@@ -56,15 +58,16 @@ static void products_that_stream_large_matrices_stay_apart(void **state) {
     world w;
     neo_arena a;
     neo_arena_init(&a, neo_alloc_default, NULL);
-    fuse(&w, neo_arena_printf(&a,
-                              "input x : f32 [1, %d]\ninput h : f32 [1, %d]\ninput W : f32 [%d, %d]\n"
-                              "input U : f32 [%d, %d]\ntemp p : f32 [1, %d]\ntemp q : f32 [1, %d]\n"
-                              "temp z : f32 [1, %d]\n"
-                              "def p[b: 1, j: %d] =\n  sum[i: %d] x[b, i] * W[i, j]\n  then acc0\n"
-                              "def q[b: 1, j: %d] =\n  sum[i: %d] h[b, i] * U[i, j]\n  then acc0\n"
-                              "def z[b: 1, j: %d] = p[b, j] * q[b, j]\n"
-                              "entry forward forward: z = z\n",
-                              n, n, n, n, n, n, n, n, n, n, n, n, n, n));
+    fuse(&w,
+         neo_arena_printf(&a,
+                          "input x : f32 [1, %d]\ninput h : f32 [1, %d]\ninput W : f32 [%d, %d]\n"
+                          "input U : f32 [%d, %d]\ntemp p : f32 [1, %d]\ntemp q : f32 [1, %d]\n"
+                          "temp z : f32 [1, %d]\n"
+                          "def p[b: 1, j: %d] =\n  sum[i: %d] x[b, i] * W[i, j]\n  then acc0\n"
+                          "def q[b: 1, j: %d] =\n  sum[i: %d] h[b, i] * U[i, j]\n  then acc0\n"
+                          "def z[b: 1, j: %d] = p[b, j] * q[b, j]\n"
+                          "entry forward forward: z = z\n",
+                          n, n, n, n, n, n, n, n, n, n, n, n, n, n));
     assert_int_equal(w.groups.groups.n, n == 16 ? 1 : 2);
     neo_arena_free(&w.arena);
     neo_arena_free(&a);
@@ -112,10 +115,12 @@ static void an_update_stays_apart_from_a_reader_of_the_old_values_elsewhere(void
 static void kernels_run_after_their_producers(void **state) {
   (void)state;
   world w;
-  fuse(&w, "input X : f32 [9, 9]\ntemp a : f32 [9, 9]\ntemp s : f32 [9]\ntemp b : f32 [9, 9]\ntemp c : f32 [9, 9]\n"
-           "def a[i: 9, j: 9] = exp(X[i, j])\ndef s[j: 9] =\n  sum[i: 9] a[i, j]\n  then acc0\n"
-           "def b[i: 9, j: 9] = a[i, j] / s[j]\ndef c[i: 9, j: 9] = a[i, j] + b[j, i]\n"
-           "entry forward forward: a = a, b = b, c = c\n");
+  fuse(
+      &w,
+      "input X : f32 [9, 9]\ntemp a : f32 [9, 9]\ntemp s : f32 [9]\ntemp b : f32 [9, 9]\ntemp c : f32 [9, 9]\n"
+      "def a[i: 9, j: 9] = exp(X[i, j])\ndef s[j: 9] =\n  sum[i: 9] a[i, j]\n  then acc0\n"
+      "def b[i: 9, j: 9] = a[i, j] / s[j]\ndef c[i: 9, j: 9] = a[i, j] + b[j, i]\n"
+      "entry forward forward: a = a, b = b, c = c\n");
   bool *done = NEO_NEW_ARRAY(&w.arena, bool, w.m->tensors.n);
   for (size_t k = 0; k < w.groups.groups.n; k++) {
     const neo_group *g = &w.groups.groups.at[k];
@@ -132,9 +137,11 @@ static void kernels_run_after_their_producers(void **state) {
 static void equal_kernels_have_equal_keys_whatever_the_names(void **state) {
   (void)state;
   world w;
-  fuse(&w, "input A : f32 [4, 6]\ninput B : f32 [6, 4]\ninput C : f32 [4, 8]\ntemp a : f32 [4, 6]\ntemp b : f32 [6, 4]\n"
-           "temp c : f32 [4, 8]\ndef a[i: 4, j: 6] = exp(A[i, j])\ndef b[i: 6, j: 4] = exp(B[i, j])\n"
-           "def c[i: 4, j: 8] = exp(C[i, j])\nentry forward forward: a = a, b = b, c = c\n");
+  fuse(
+      &w,
+      "input A : f32 [4, 6]\ninput B : f32 [6, 4]\ninput C : f32 [4, 8]\ntemp a : f32 [4, 6]\ntemp b : f32 [6, 4]\n"
+      "temp c : f32 [4, 8]\ndef a[i: 4, j: 6] = exp(A[i, j])\ndef b[i: 6, j: 4] = exp(B[i, j])\n"
+      "def c[i: 4, j: 8] = exp(C[i, j])\nentry forward forward: a = a, b = b, c = c\n");
   assert_memory_equal(writer_of(&w, "a")->key, writer_of(&w, "b")->key, sizeof(uint64_t[2]));
   assert_memory_not_equal(writer_of(&w, "a")->key, writer_of(&w, "c")->key, sizeof(uint64_t[2]));
   neo_arena_free(&w.arena);
@@ -147,10 +154,12 @@ static bool share(const world *w, const char *a, const char *b) {
 static void kernels_that_differ_in_where_they_begin_are_one(void **state) {
   (void)state;
   world w;
-  fuse(&w, "input A : f32 [4, 6]\ninput B : f32 [9, 6]\ntemp a : f32 [6]\ntemp b : f32 [6]\ntemp c : f32 [6]\n"
-           "temp d : f32 [6]\ntemp e : f32 [6]\ndef a[j: 6] = exp(A[0, j])\ndef b[j: 6] = exp(A[3, j])\n"
-           "def c[j: 6] = exp(B[7, j])\ndef d[j: 6] = exp(A[j / 2, 1])\n"
-           "def e[j: 6] = exp(A[3, 5 - j])\nentry forward forward: a = a, b = b, c = c, d = d, e = e\n");
+  fuse(
+      &w,
+      "input A : f32 [4, 6]\ninput B : f32 [9, 6]\ntemp a : f32 [6]\ntemp b : f32 [6]\ntemp c : f32 [6]\n"
+      "temp d : f32 [6]\ntemp e : f32 [6]\ndef a[j: 6] = exp(A[0, j])\ndef b[j: 6] = exp(A[3, j])\n"
+      "def c[j: 6] = exp(B[7, j])\ndef d[j: 6] = exp(A[j / 2, 1])\n"
+      "def e[j: 6] = exp(A[3, 5 - j])\nentry forward forward: a = a, b = b, c = c, d = d, e = e\n");
   assert_true(share(&w, "a", "b") && share(&w, "a", "c"));
   assert_false(share(&w, "a", "d") || share(&w, "a", "e"));
   const neo_group *g = writer_of(&w, "b");
@@ -158,16 +167,21 @@ static void kernels_that_differ_in_where_they_begin_are_one(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* Loads that only a condition keeps inside are compared with the length, which must then be equal. */
+/* Loads that only a condition keeps inside are compared with the length, which must then be equal.
+ * */
 static void lengths_that_conditions_need_keep_kernels_apart(void **state) {
   (void)state;
   world w;
-  fuse(&w, "input A : f32 [6]\ninput B : f32 [7]\ntemp a : f32 [6]\ntemp b : f32 [6]\ntemp c : f32 [6]\n"
-           "def a[j: 6] = (A[j + 1] else 0.5)\ndef b[j: 6] = (B[j + 1] else 0.5)\ndef c[j: 6] = (B[j] else 0.5)\n"
-           "entry forward forward: a = a, b = b, c = c\n");
+  fuse(
+      &w,
+      "input A : f32 [6]\ninput B : f32 [7]\ntemp a : f32 [6]\ntemp b : f32 [6]\ntemp c : f32 [6]\n"
+      "def a[j: 6] = (A[j + 1] else 0.5)\ndef b[j: 6] = (B[j + 1] else 0.5)\ndef c[j: 6] = (B[j] else 0.5)\n"
+      "entry forward forward: a = a, b = b, c = c\n");
   assert_false(share(&w, "a", "b"));
-  assert_true(neo_form_closed(neo_group_form(w.m, writer_of(&w, "c")), writer_of(&w, "c")->reads.at[0]));
-  assert_false(neo_form_closed(neo_group_form(w.m, writer_of(&w, "a")), writer_of(&w, "a")->reads.at[0]));
+  assert_true(
+      neo_form_closed(neo_group_form(w.m, writer_of(&w, "c")), writer_of(&w, "c")->reads.at[0]));
+  assert_false(
+      neo_form_closed(neo_group_form(w.m, writer_of(&w, "a")), writer_of(&w, "a")->reads.at[0]));
   neo_arena_free(&w.arena);
 }
 

@@ -90,9 +90,8 @@ static uint64_t work_of_cells(uint32_t n) {
   neo_str_add(&s, "input X : f32 [16, 64]\nparam W : f32 [64, 64]\nupdate V : f32 [64, 64] of W\n"
                   "init W[i: 64, j: 64] = 0.5\ntemp h0 : f32 [16, 64]\n");
   for (uint32_t k = 1; k <= n; k++)
-    neo_str_addf(&s,
-                 "temp p%u : f32 [16, 64]\ntemp g%u : f32 [16, 64]\ntemp h%u : f32 [16, 64]\n", k, k,
-                 k);
+    neo_str_addf(&s, "temp p%u : f32 [16, 64]\ntemp g%u : f32 [16, 64]\ntemp h%u : f32 [16, 64]\n",
+                 k, k, k);
   neo_str_add(&s, "def h0[b: 16, j: 64] = X[b, j]\n");
   for (uint32_t k = 1; k <= n; k++)
     neo_str_addf(&s,
@@ -152,7 +151,7 @@ static void memory_that_is_kept_has_a_limit(void **state) {
     neo_arena_free(&a);
   }
   assert_true(kept[0] == 12 << 20); /* a, b and c */
-  assert_true(kept[1] == 4 << 20); /* a */
+  assert_true(kept[1] == 4 << 20);  /* a */
 }
 
 int main(void) {

@@ -17,7 +17,8 @@ static void check(neo_arena *a, const uint8_t *data, size_t size) {
   neo_str s;
   neo_str_init(&s, a);
   neo_diags_print(d, &s, false);
-  if ((m == NULL) != (neo_diags_errors(d) > 0)) abort();
+  if ((m == NULL) != (neo_diags_errors(d) > 0))
+    abort();
   if (m && neo_module_verify(m, &s) != NEO_OK) {
     fprintf(stderr, "%s\n", neo_str_text(&s));
     abort();
@@ -28,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   neo_arena a;
   jmp_buf failed;
   neo_arena_init(&a, neo_alloc_default, &failed);
-  if (!setjmp(failed) && size < 1 << 16) check(&a, data, size);
+  if (!setjmp(failed) && size < 1 << 16)
+    check(&a, data, size);
   neo_arena_free(&a);
   return 0;
 }

@@ -1,5 +1,5 @@
-/* Any bytes as an `.expr` file: read without a crash; what has no errors is formatted, the result has
- * the same tree, and formatting it again changes nothing. */
+/* Any bytes as an `.expr` file: read without a crash; what has no errors is formatted, the result
+ * has the same tree, and formatting it again changes nothing. */
 #include "frontend/format.h"
 #include "frontend/parser.h"
 

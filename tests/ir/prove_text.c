@@ -8,10 +8,13 @@
 static neo_expr disjunction(question *q);
 
 static bool take(question *q, const char *word) {
-  while (*q->at == ' ') q->at++;
+  while (*q->at == ' ')
+    q->at++;
   size_t n = strlen(word);
-  if (strncmp(q->at, word, n) != 0) return false;
-  if (isalpha((unsigned char)*word) && isalnum((unsigned char)q->at[n])) return false;
+  if (strncmp(q->at, word, n) != 0)
+    return false;
+  if (isalpha((unsigned char)*word) && isalnum((unsigned char)q->at[n]))
+    return false;
   q->at += n;
   return true;
 }
@@ -21,20 +24,27 @@ static void need(question *q, const char *word) {
   assert(found && "a question that reads");
 }
 
-static neo_expr num(question *q, int64_t x) { return neo_const_int(q->m, NEO_I64_T, x); }
+static neo_expr num(question *q, int64_t x) {
+  return neo_const_int(q->m, NEO_I64_T, x);
+}
 
-static neo_expr op(question *q, neo_op o, neo_expr a, neo_expr b) { return neo_op2(q->m, o, a, b); }
+static neo_expr op(question *q, neo_op o, neo_expr a, neo_expr b) {
+  return neo_op2(q->m, o, a, b);
+}
 
 static int find(char names[16][8], uint32_t n, const char *name) {
   for (uint32_t k = 0; k < n; k++)
-    if (strcmp(names[k], name) == 0) return (int)k;
+    if (strcmp(names[k], name) == 0)
+      return (int)k;
   return -1;
 }
 
 static void read_name(question *q, char *name) {
   size_t n = 0;
-  while (*q->at == ' ') q->at++;
-  while (isalnum((unsigned char)*q->at) && n < 7) name[n++] = *q->at++;
+  while (*q->at == ' ')
+    q->at++;
+  while (isalnum((unsigned char)*q->at) && n < 7)
+    name[n++] = *q->at++;
   name[n] = 0;
   assert(n > 0);
 }
@@ -55,9 +65,11 @@ static neo_expr name(question *q) {
   char text[8];
   read_name(q, text);
   int k = find(q->axis_name, q->n_axes, text);
-  if (k >= 0) return neo_axis_ref(q->m, (uint32_t)k);
+  if (k >= 0)
+    return neo_axis_ref(q->m, (uint32_t)k);
   k = find(q->size_name, q->n_sizes, text);
-  if (k >= 0) return neo_size_ref(q->m, q->size[k]);
+  if (k >= 0)
+    return neo_size_ref(q->m, q->size[k]);
   k = find(q->tensor_name, q->n_tensors, text);
   assert(k >= 0 && "a declared name");
   need(q, "[");
@@ -68,30 +80,41 @@ static neo_expr call(question *q, neo_op o, int n) {
   neo_expr a[3];
   need(q, "(");
   for (int k = 0; k < n; k++) {
-    if (k) need(q, ",");
+    if (k)
+      need(q, ",");
     a[k] = disjunction(q);
   }
   need(q, ")");
-  if (n == 1) return neo_op1(q->m, o, a[0]);
+  if (n == 1)
+    return neo_op1(q->m, o, a[0]);
   return n == 2 ? neo_op2(q->m, o, a[0], a[1]) : neo_op3(q->m, o, a[0], a[1], a[2]);
 }
 
 static neo_expr atom(question *q) {
-  while (*q->at == ' ') q->at++;
+  while (*q->at == ' ')
+    q->at++;
   if (isdigit((unsigned char)*q->at)) {
     char *end;
     long long x = strtoll(q->at, &end, 10);
     q->at = end;
     return num(q, x);
   }
-  if (take(q, "-")) return neo_op1(q->m, NEO_OP_NEG, atom(q));
-  if (take(q, "not")) return neo_op1(q->m, NEO_OP_NOT, atom(q));
-  if (take(q, "min")) return call(q, NEO_OP_MIN, 2);
-  if (take(q, "max")) return call(q, NEO_OP_MAX, 2);
-  if (take(q, "abs")) return call(q, NEO_OP_ABS, 1);
-  if (take(q, "clamp")) return call(q, NEO_OP_CLAMP, 3);
-  if (take(q, "select")) return call(q, NEO_OP_SELECT, 3);
-  if (!take(q, "(")) return name(q);
+  if (take(q, "-"))
+    return neo_op1(q->m, NEO_OP_NEG, atom(q));
+  if (take(q, "not"))
+    return neo_op1(q->m, NEO_OP_NOT, atom(q));
+  if (take(q, "min"))
+    return call(q, NEO_OP_MIN, 2);
+  if (take(q, "max"))
+    return call(q, NEO_OP_MAX, 2);
+  if (take(q, "abs"))
+    return call(q, NEO_OP_ABS, 1);
+  if (take(q, "clamp"))
+    return call(q, NEO_OP_CLAMP, 3);
+  if (take(q, "select"))
+    return call(q, NEO_OP_SELECT, 3);
+  if (!take(q, "("))
+    return name(q);
   neo_expr e = disjunction(q);
   need(q, ")");
   return e;
@@ -100,19 +123,26 @@ static neo_expr atom(question *q) {
 static neo_expr term(question *q) {
   neo_expr e = atom(q);
   for (;;) {
-    if (take(q, "*")) e = op(q, NEO_OP_MUL, e, atom(q));
-    else if (take(q, "/")) e = op(q, NEO_OP_DIV, e, atom(q));
-    else if (take(q, "%")) e = op(q, NEO_OP_MOD, e, atom(q));
-    else return e;
+    if (take(q, "*"))
+      e = op(q, NEO_OP_MUL, e, atom(q));
+    else if (take(q, "/"))
+      e = op(q, NEO_OP_DIV, e, atom(q));
+    else if (take(q, "%"))
+      e = op(q, NEO_OP_MOD, e, atom(q));
+    else
+      return e;
   }
 }
 
 static neo_expr sum(question *q) {
   neo_expr e = term(q);
   for (;;) {
-    if (take(q, "+")) e = op(q, NEO_OP_ADD, e, term(q));
-    else if (take(q, "-")) e = op(q, NEO_OP_SUB, e, term(q));
-    else return e;
+    if (take(q, "+"))
+      e = op(q, NEO_OP_ADD, e, term(q));
+    else if (take(q, "-"))
+      e = op(q, NEO_OP_SUB, e, term(q));
+    else
+      return e;
   }
 }
 
@@ -121,7 +151,7 @@ static neo_expr one_comparison(question *q, neo_expr a, neo_expr *last) {
     const char *text;
     neo_op op;
     bool swap;
-  } row[] = {{"<=", NEO_OP_LE, false}, {">=", NEO_OP_LE, true},  {"==", NEO_OP_EQ, false},
+  } row[] = {{"<=", NEO_OP_LE, false}, {">=", NEO_OP_LE, true}, {"==", NEO_OP_EQ, false},
              {"!=", NEO_OP_NE, false}, {"<", NEO_OP_LT, false}, {">", NEO_OP_LT, true}};
   for (size_t k = 0; k < sizeof row / sizeof *row; k++)
     if (take(q, row[k].text)) {
@@ -133,27 +163,32 @@ static neo_expr one_comparison(question *q, neo_expr a, neo_expr *last) {
 
 static neo_expr comparison(question *q) {
   neo_expr a = sum(q), b, all = one_comparison(q, a, &b), next;
-  if (!all.i) return a;
-  while (a = b, next = one_comparison(q, a, &b), next.i) all = op(q, NEO_OP_AND, all, next);
+  if (!all.i)
+    return a;
+  while (a = b, next = one_comparison(q, a, &b), next.i)
+    all = op(q, NEO_OP_AND, all, next);
   return all;
 }
 
 static neo_expr conjunction(question *q) {
   neo_expr e = comparison(q);
-  while (take(q, "and")) e = op(q, NEO_OP_AND, e, comparison(q));
+  while (take(q, "and"))
+    e = op(q, NEO_OP_AND, e, comparison(q));
   return e;
 }
 
 static neo_expr disjunction(question *q) {
   neo_expr e = conjunction(q);
-  while (take(q, "or")) e = op(q, NEO_OP_OR, e, conjunction(q));
+  while (take(q, "or"))
+    e = op(q, NEO_OP_OR, e, conjunction(q));
   return e;
 }
 
 neo_expr question_expr(question *q, const char *text) {
   q->at = text;
   neo_expr e = disjunction(q);
-  while (*q->at == ' ') q->at++;
+  while (*q->at == ' ')
+    q->at++;
   assert(*q->at == 0);
   return e;
 }
@@ -167,15 +202,19 @@ typedef struct {
 
 static declaration declare(question *q) {
   declaration d = {.lo = num(q, 0)};
-  while (*q->at == ' ') q->at++;
+  while (*q->at == ' ')
+    q->at++;
   if (isdigit((unsigned char)*q->at) || *q->at == '(' || *q->at == '-' || *q->at == 'm') {
     d.lo = sum(q);
     need(q, "<=");
   }
   read_name(q, d.name);
-  if (take(q, "<=")) d.hi = op(q, NEO_OP_ADD, sum(q), num(q, 1));
-  else if (take(q, "<")) d.hi = sum(q);
-  else if (take(q, "=")) d.value = sum(q);
+  if (take(q, "<="))
+    d.hi = op(q, NEO_OP_ADD, sum(q), num(q, 1));
+  else if (take(q, "<"))
+    d.hi = sum(q);
+  else if (take(q, "="))
+    d.value = sum(q);
   return d;
 }
 
@@ -215,9 +254,11 @@ static void declare_axis(question *q) {
 }
 
 static void each(question *q, const char *text, void (*one)(question *q)) {
-  if (!text) return;
+  if (!text)
+    return;
   q->at = text;
-  do one(q);
+  do
+    one(q);
   while (take(q, ";"));
   assert(*q->at == 0);
 }
@@ -228,7 +269,8 @@ void question_init(question *q, neo_module *m, const char *sizes, const char *te
   each(q, sizes, declare_size);
   each(q, tensors, declare_tensor);
   each(q, axes, declare_axis);
-  if (assume) q->assume[q->n_assume++] = question_expr(q, assume);
+  if (assume)
+    q->assume[q->n_assume++] = question_expr(q, assume);
 }
 
 neo_facts question_facts(const question *q) {

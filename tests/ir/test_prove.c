@@ -57,8 +57,8 @@ static const row rows[] = {
     {"digits with a derived radix", "8<=H<=64; 1<=B<=9; P=(H-3)/2+1", 0, "b<B; p<P", 0,
      "(b*P + p)/P == b and b*P + p < B*P", NEO_PROVED},
     {"shuffle of constant digits", 0, 0, "c<12", 0, "0 <= c%3*4 + c/3 < 12", NEO_PROVED},
-    {"depth to space", 0, 0, "h<16; w<16; c<4", 0,
-     "0 <= (h%2*2 + w%2)*4 + c < 16 and 0 <= h/2 < 8", NEO_PROVED},
+    {"depth to space", 0, 0, "h<16; w<16; c<4", 0, "0 <= (h%2*2 + w%2)*4 + c < 16 and 0 <= h/2 < 8",
+     NEO_PROVED},
     {"grouped channels", 0, 0, "k<32; c<4", 0, "0 <= k/4*4 + c < 32", NEO_PROVED},
     {"lookup with a bound", 0, "Y<10", "b<8", 0, "0 <= Y[b] < 10", NEO_PROVED},
     {"lookup with a run-time bound", "1<=V<=100", "Y<V", "b<8", 0, "0 <= Y[b] < V", NEO_PROVED},
@@ -96,7 +96,8 @@ static void reads_are_judged_as_in_the_reference(void **state) {
     question_init(&q, *state, rows[k].sizes, rows[k].tensors, rows[k].axes, rows[k].assume);
     neo_facts facts = question_facts(&q);
     neo_proof got = neo_prove(p, &facts, question_expr(&q, rows[k].goal), NULL);
-    if (got != rows[k].want) fail_msg("%s: %s: %d", rows[k].what, rows[k].goal, (int)got);
+    if (got != rows[k].want)
+      fail_msg("%s: %s: %d", rows[k].what, rows[k].goal, (int)got);
     neo_prover_free(p);
   }
 }
@@ -196,10 +197,18 @@ static void intervals_follow_the_arithmetic(void **state) {
   static const struct {
     const char *expr;
     int64_t lo, hi;
-  } want[] = {{"3*i - 2*j + 1", -17, 28},  {"i/4 - j%4", -3, 2},        {"i - i", 0, 0},
-              {"min(i, 5) + max(j, 3)", 3, 14}, {"select(i < 5, i, 9 - i)", 0, 4}, {"i*j", 0, 81},
-              {"abs(i - j)", 0, 9},        {"clamp(i - 5, -2, 2)", -2, 2}, {"(0 - i)/3", -3, 0},
-              {"N - i", -8, 60},           {"(N + 3)/4", 1, 15},        {"k - i", -9, 0}};
+  } want[] = {{"3*i - 2*j + 1", -17, 28},
+              {"i/4 - j%4", -3, 2},
+              {"i - i", 0, 0},
+              {"min(i, 5) + max(j, 3)", 3, 14},
+              {"select(i < 5, i, 9 - i)", 0, 4},
+              {"i*j", 0, 81},
+              {"abs(i - j)", 0, 9},
+              {"clamp(i - 5, -2, 2)", -2, 2},
+              {"(0 - i)/3", -3, 0},
+              {"N - i", -8, 60},
+              {"(N + 3)/4", 1, 15},
+              {"k - i", -9, 0}};
   question q;
   neo_prover *p = neo_prover_new(*state);
   question_init(&q, *state, "1<=N<=60", NULL, "i<10; j<10; k<=i", NULL);
@@ -207,7 +216,8 @@ static void intervals_follow_the_arithmetic(void **state) {
   for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
     int64_t lo, hi;
     assert_true(neo_interval(p, &facts, question_expr(&q, want[k].expr), &lo, &hi));
-    if (lo > want[k].lo || hi < want[k].hi) fail_msg("%s: too narrow", want[k].expr);
+    if (lo > want[k].lo || hi < want[k].hi)
+      fail_msg("%s: too narrow", want[k].expr);
     if (k != 6 && (lo != want[k].lo || hi != want[k].hi))
       fail_msg("%s: [%ld, %ld]", want[k].expr, (long)lo, (long)hi);
   }

@@ -39,17 +39,23 @@ static int64_t between(world *w, int64_t lo, int64_t hi) {
   return lo + draw(w, (uint32_t)(hi - lo + 1));
 }
 
-static neo_expr num(world *w, int64_t x) { return neo_const_int(w->m, NEO_I64_T, x); }
+static neo_expr num(world *w, int64_t x) {
+  return neo_const_int(w->m, NEO_I64_T, x);
+}
 
 /* ---- evaluation */
 
 static int64_t eval(const world *w, neo_expr e, const int64_t *x) {
   const neo_node *n = neo_expr_node(w->m, e);
   neo_value v[3];
-  if (n->op == NEO_OP_CONST) return (int64_t)w->m->constants.at[n->attr];
-  if (n->op == NEO_OP_AXIS) return x[n->attr];
-  if (n->op == NEO_OP_SIZE) return w->n;
-  for (uint32_t k = 0; k < n->arg.n; k++) v[k].i = eval(w, neo_expr_arg(w->m, e, k), x);
+  if (n->op == NEO_OP_CONST)
+    return (int64_t)w->m->constants.at[n->attr];
+  if (n->op == NEO_OP_AXIS)
+    return x[n->attr];
+  if (n->op == NEO_OP_SIZE)
+    return w->n;
+  for (uint32_t k = 0; k < n->arg.n; k++)
+    v[k].i = eval(w, neo_expr_arg(w->m, e, k), x);
   neo_type arg = neo_expr_type(w->m, neo_expr_arg(w->m, e, 0));
   return neo_value_op((neo_op)n->op, (neo_type)n->type, arg, v).i;
 }
@@ -58,17 +64,20 @@ static int64_t eval(const world *w, neo_expr e, const int64_t *x) {
 typedef bool visit(void *ctx, world *w, const int64_t *x);
 
 static bool each_from(world *w, uint32_t k, int64_t *x, visit *f, void *ctx) {
-  if (k == w->n_axes) return f(ctx, w, x);
+  if (k == w->n_axes)
+    return f(ctx, w, x);
   int64_t lo = eval(w, w->axis[k].lo, x), hi = eval(w, w->axis[k].hi, x);
   for (x[k] = lo; x[k] < hi; x[k]++)
-    if (!each_from(w, k + 1, x, f, ctx)) return false;
+    if (!each_from(w, k + 1, x, f, ctx))
+      return false;
   return true;
 }
 
 static bool each(world *w, visit *f, void *ctx) {
   int64_t x[AXES] = {0};
   for (w->n = 1; w->n <= 5; w->n++)
-    if (!each_from(w, 0, x, f, ctx)) return false;
+    if (!each_from(w, 0, x, f, ctx))
+      return false;
   return true;
 }
 
@@ -81,9 +90,11 @@ static neo_expr add_product(world *w, neo_expr e, neo_expr a, neo_expr b) {
 static neo_expr random_linear(world *w, uint32_t axes) {
   neo_expr e = num(w, between(w, -6, 6));
   for (uint32_t k = 0; k < axes; k++)
-    if (draw(w, 3)) e = add_product(w, e, neo_axis_ref(w->m, k), num(w, between(w, -3, 3)));
+    if (draw(w, 3))
+      e = add_product(w, e, neo_axis_ref(w->m, k), num(w, between(w, -3, 3)));
   neo_expr size = neo_size_ref(w->m, w->size);
-  if (draw(w, 4) == 0) e = neo_op2(w->m, NEO_OP_ADD, e, size);
+  if (draw(w, 4) == 0)
+    e = neo_op2(w->m, NEO_OP_ADD, e, size);
   if (draw(w, 6) == 0 && axes && !w->affine)
     e = add_product(w, e, size, neo_axis_ref(w->m, draw(w, axes)));
   return e;
@@ -92,18 +103,23 @@ static neo_expr random_linear(world *w, uint32_t axes) {
 static neo_expr random_index(world *w, uint32_t axes, int depth) {
   neo_expr a = random_linear(w, axes);
   static const neo_op pair[] = {NEO_OP_MIN, NEO_OP_MAX, NEO_OP_ADD, NEO_OP_SUB};
-  if (depth == 0) return a;
+  if (depth == 0)
+    return a;
   uint32_t n = draw(w, 1000);
   neo_op divide = draw(w, 2) ? NEO_OP_DIV : NEO_OP_MOD;
   switch (draw(w, w->affine ? 5 : 7)) {
-  case 0: return neo_op2(w->m, NEO_OP_DIV, a, num(w, between(w, 1, 4)));
-  case 1: return neo_op2(w->m, NEO_OP_MOD, a, num(w, between(w, 1, 4)));
-  case 2: return neo_op2(w->m, pair[n % 4], a, random_index(w, axes, depth - 1));
-  case 5: return neo_op2(w->m, divide, random_index(w, axes, depth - 1),
-                         neo_size_ref(w->m, w->size));
+  case 0:
+    return neo_op2(w->m, NEO_OP_DIV, a, num(w, between(w, 1, 4)));
+  case 1:
+    return neo_op2(w->m, NEO_OP_MOD, a, num(w, between(w, 1, 4)));
+  case 2:
+    return neo_op2(w->m, pair[n % 4], a, random_index(w, axes, depth - 1));
+  case 5:
+    return neo_op2(w->m, divide, random_index(w, axes, depth - 1), neo_size_ref(w->m, w->size));
   case 6:
     return neo_op2(w->m, divide, random_index(w, axes, depth - 1), num(w, (int64_t)(n % 8) - 2));
-  default: return a;
+  default:
+    return a;
   }
 }
 
@@ -111,7 +127,8 @@ static neo_expr random_condition(world *w, uint32_t axes, int depth) {
   static const neo_op compare[] = {NEO_OP_LT, NEO_OP_LE, NEO_OP_LE,
                                    NEO_OP_LT, NEO_OP_EQ, NEO_OP_NE};
   uint32_t kind = draw(w, depth > 0 ? 10 : 6);
-  if (kind == 6) return neo_op1(w->m, NEO_OP_NOT, random_condition(w, axes, depth - 1));
+  if (kind == 6)
+    return neo_op1(w->m, NEO_OP_NOT, random_condition(w, axes, depth - 1));
   neo_op op = compare[draw(w, 6)]; /* drawn in this order, whatever the compiler */
   if (kind > 6) {
     neo_expr a = random_condition(w, axes, depth - 1), b = random_condition(w, axes, depth - 1);
@@ -123,14 +140,17 @@ static neo_expr random_condition(world *w, uint32_t axes, int depth) {
 
 static void new_world(world *w, neo_module *m, uint64_t seed) {
   *w = (world){.m = m, .random = seed * 2654435761U + 12345};
-  for (int k = 0; k < 4; k++) draw(w, 2);
+  for (int k = 0; k < 4; k++)
+    draw(w, 2);
   w->size = neo_size_add(m, (neo_size_rec){.kind = NEO_SIZE_RUNTIME, .lo = 1, .hi = 5});
   w->n_axes = 1 + draw(w, AXES);
   for (uint32_t k = 0; k < w->n_axes; k++) {
     w->axis[k].lo = draw(w, 3) ? num(w, 0) : random_linear(w, k ? 1 : 0);
     w->axis[k].hi = num(w, between(w, 1, 6));
-    if (draw(w, 3) == 0) w->axis[k].hi = random_linear(w, k ? 1 : 0);
-    if (draw(w, 4) == 0) w->axis[k].hi = neo_size_ref(m, w->size);
+    if (draw(w, 3) == 0)
+      w->axis[k].hi = random_linear(w, k ? 1 : 0);
+    if (draw(w, 4) == 0)
+      w->axis[k].hi = neo_size_ref(m, w->size);
   }
 }
 
@@ -143,15 +163,18 @@ typedef struct {
 
 static bool goal_holds(void *ctx, world *w, const int64_t *x) {
   claim *c = ctx;
-  if ((c->assume.i && !eval(w, c->assume, x)) || eval(w, c->goal, x)) return true;
-  for (uint32_t k = 0; k < w->n_axes; k++) c->wrong[k] = x[k];
+  if ((c->assume.i && !eval(w, c->assume, x)) || eval(w, c->goal, x))
+    return true;
+  for (uint32_t k = 0; k < w->n_axes; k++)
+    c->wrong[k] = x[k];
   c->size = w->n;
   return false;
 }
 
 static bool in_domain(world *w, const int64_t *x) {
   for (uint32_t k = 0; k < w->n_axes; k++)
-    if (x[k] < eval(w, w->axis[k].lo, x) || x[k] >= eval(w, w->axis[k].hi, x)) return false;
+    if (x[k] < eval(w, w->axis[k].lo, x) || x[k] >= eval(w, w->axis[k].hi, x))
+      return false;
   return true;
 }
 
@@ -159,7 +182,8 @@ static void check_witness(world *w, const claim *c, const neo_witness *at, int s
   w->n = at->n_sizes ? at->size[0].value : 1;
   bool fails = at->n_axes == w->n_axes && w->n >= 1 && w->n <= 5 && in_domain(w, at->axis) &&
                (!c->assume.i || eval(w, c->assume, at->axis)) && !eval(w, c->goal, at->axis);
-  if (!fails) fail_msg("seed %d: not a witness", seed);
+  if (!fails)
+    fail_msg("seed %d: not a witness", seed);
 }
 
 /* A module holds the sizes of one seed only, so that witnesses have one. */
@@ -174,14 +198,17 @@ typedef struct {
 
 static void judge(world *w, claim *c, int seed, tally *sum) {
   neo_witness at;
-  if (draw(w, 3) == 0) c->assume = random_condition(w, w->n_axes, 1);
+  if (draw(w, 3) == 0)
+    c->assume = random_condition(w, w->n_axes, 1);
   c->goal = random_condition(w, w->n_axes, 2);
   neo_prover *p = neo_prover_new(w->m);
   neo_facts facts = {w->axis, w->n_axes, &c->assume, c->assume.i != 0};
   neo_proof got = neo_prove(p, &facts, c->goal, &at);
   bool holds = each(w, goal_holds, c);
-  if (got == NEO_PROVED && !holds) fail_msg("seed %d: proved, but false", seed);
-  if (got == NEO_REFUTED) check_witness(w, c, &at, seed);
+  if (got == NEO_PROVED && !holds)
+    fail_msg("seed %d: proved, but false", seed);
+  if (got == NEO_REFUTED)
+    check_witness(w, c, &at, seed);
   sum->unknown += got == NEO_UNKNOWN;
   sum->isl += neo_prover_statistics(p).isl_calls != 0;
   sum->enumerated += neo_prover_statistics(p).enumerated != 0;
@@ -231,7 +258,8 @@ static void quasi_affine_questions_are_rarely_left_open(void **state) {
 
 static bool same_value(void *ctx, world *w, const int64_t *x) {
   claim *c = ctx;
-  if (c->assume.i && !eval(w, c->assume, x)) return true;
+  if (c->assume.i && !eval(w, c->assume, x))
+    return true;
   return eval(w, c->goal, x) == eval(w, c->other, x);
 }
 
@@ -244,16 +272,19 @@ static void simplified_expressions_have_the_same_values(void **state) {
     world w;
     claim c = {.size = 0};
     new_world(&w, fresh(&arena), (uint64_t)seed + 100000);
-    if (draw(&w, 2) == 0) c.assume = random_condition(&w, w.n_axes, 1);
+    if (draw(&w, 2) == 0)
+      c.assume = random_condition(&w, w.n_axes, 1);
     neo_expr cond = random_condition(&w, w.n_axes, 2);
     neo_expr a = random_index(&w, w.n_axes, 2);
     neo_expr b = random_index(&w, w.n_axes, 2);
     c.goal = neo_op3(w.m, NEO_OP_SELECT, cond, a, b);
-    if (draw(&w, 2)) c.goal = neo_op3(w.m, NEO_OP_CLAMP, c.goal, num(&w, -3), num(&w, 7));
+    if (draw(&w, 2))
+      c.goal = neo_op3(w.m, NEO_OP_CLAMP, c.goal, num(&w, -3), num(&w, 7));
     neo_prover *p = neo_prover_new(w.m);
     neo_facts facts = {w.axis, w.n_axes, &c.assume, c.assume.i != 0};
     c.other = neo_simplify_under(p, &facts, c.goal);
-    if (!each(&w, same_value, &c)) fail_msg("seed %d: another value", seed);
+    if (!each(&w, same_value, &c))
+      fail_msg("seed %d: another value", seed);
     changed += c.goal.i != c.other.i;
     neo_prover_free(p);
   }
@@ -271,21 +302,26 @@ typedef struct {
 /* At a point of the axes outside `axis`: the same values of the axis, for all later axes. */
 static bool same_point(const loop *l, world *w, int64_t *x) {
   bool inside = x[l->axis] >= eval(w, l->lo, x) && x[l->axis] < eval(w, l->hi, x);
-  bool was = x[l->axis] >= eval(w, w->axis[l->axis].lo, x) &&
-             x[l->axis] < eval(w, w->axis[l->axis].hi, x);
+  bool was =
+      x[l->axis] >= eval(w, w->axis[l->axis].lo, x) && x[l->axis] < eval(w, w->axis[l->axis].hi, x);
   for (uint32_t k = l->axis + 1; k < w->n_axes; k++)
-    if (x[k] < eval(w, w->axis[k].lo, x) || x[k] >= eval(w, w->axis[k].hi, x)) return true;
+    if (x[k] < eval(w, w->axis[k].lo, x) || x[k] >= eval(w, w->axis[k].hi, x))
+      return true;
   bool now = inside && (!l->rest.i || eval(w, l->rest, x));
   return now == (was && eval(w, l->cond, x));
 }
 
 static bool same_loops(const loop *l, world *w, uint32_t k, int64_t *x) {
   int64_t lo = -40, hi = 40;
-  if (k == w->n_axes) return same_point(l, w, x);
-  if (k < l->axis) lo = eval(w, w->axis[k].lo, x), hi = eval(w, w->axis[k].hi, x);
-  if (k > l->axis) lo = eval(w, w->axis[k].lo, x), hi = eval(w, w->axis[k].hi, x);
+  if (k == w->n_axes)
+    return same_point(l, w, x);
+  if (k < l->axis)
+    lo = eval(w, w->axis[k].lo, x), hi = eval(w, w->axis[k].hi, x);
+  if (k > l->axis)
+    lo = eval(w, w->axis[k].lo, x), hi = eval(w, w->axis[k].hi, x);
   for (x[k] = lo; x[k] < hi; x[k]++)
-    if (!same_loops(l, w, k + 1, x)) return false;
+    if (!same_loops(l, w, k + 1, x))
+      return false;
   return true;
 }
 
@@ -312,7 +348,8 @@ static void loop_bounds_have_the_same_points(void **state) {
     neo_facts facts = {w.axis, w.n_axes, NULL, 0};
     changed += neo_tighten(p, &facts, l.axis, l.cond, &l.lo, &l.hi, &l.rest);
     for (w.n = 1; w.n <= 5; w.n++)
-      if (!same_loops(&l, &w, 0, x)) fail_msg("seed %d: other points", seed);
+      if (!same_loops(&l, &w, 0, x))
+        fail_msg("seed %d: other points", seed);
     neo_prover_free(p);
   }
   assert_in_range(changed, SEEDS / 8, SEEDS);

@@ -57,7 +57,8 @@ static void expressions_become_simpler(void **state) {
     neo_str text;
     neo_str_init(&text, q.m->arena);
     neo_expr_print(q.m, NULL, got, &text);
-    if (got.i != want.i) fail_msg("%s: %s", rows[k].before, neo_str_text(&text));
+    if (got.i != want.i)
+      fail_msg("%s: %s", rows[k].before, neo_str_text(&text));
     neo_prover_free(p);
   }
 }
@@ -107,16 +108,19 @@ static void check_loop(neo_module *m, const loop *l) {
   neo_str_add(&text, " to ");
   neo_expr_print(m, NULL, hi, &text);
   neo_str_add(&text, " where ");
-  if (rest.i) neo_expr_print(m, NULL, rest, &text);
+  if (rest.i)
+    neo_expr_print(m, NULL, rest, &text);
   neo_expr want = l->rest ? question_expr(&q, l->rest) : (neo_expr){0};
   bool same = changed && lo.i == question_expr(&q, l->lo).i && hi.i == question_expr(&q, l->hi).i &&
               rest.i == want.i;
-  if (!same) fail_msg("%s: %s", l->cond, neo_str_text(&text));
+  if (!same)
+    fail_msg("%s: %s", l->cond, neo_str_text(&text));
   neo_prover_free(p);
 }
 
 static void conditions_become_loop_bounds(void **state) {
-  for (size_t k = 0; k < sizeof loops / sizeof *loops; k++) check_loop(*state, &loops[k]);
+  for (size_t k = 0; k < sizeof loops / sizeof *loops; k++)
+    check_loop(*state, &loops[k]);
 }
 
 static void a_condition_that_bounds_nothing_is_left_alone(void **state) {

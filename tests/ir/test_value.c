@@ -317,8 +317,8 @@ static void error_bounds_hold(void **state) {
 
 /* 0 times what overflows in another order is a NaN, which stays one after a bounded function. */
 static void what_may_be_nan_is_unknown_after_a_bounded_function(void **state) {
-  neo_module *m =
-      test_parse(*state, "temp y : f32 []\ndef y[] =\n  prod[i: 60] f32(i)\n  then tanh(acc0 + 9.0)\n");
+  neo_module *m = test_parse(
+      *state, "temp y : f32 []\ndef y[] =\n  prod[i: 60] f32(i)\n  then tanh(acc0 + 9.0)\n");
   neo_interp *p = test_interp(m, NULL);
   neo_interp_track_errors(p, true);
   (void)test_eval(p, m, "y");

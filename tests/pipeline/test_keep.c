@@ -1,5 +1,5 @@
-/* What follows from parameters alone is kept between calls: where it may be, and that entries in any
- * order give what the interpreter gives, which keeps nothing. */
+/* What follows from parameters alone is kept between calls: where it may be, and that entries in
+ * any order give what the interpreter gives, which keeps nothing. */
 #include "base/random.h"
 #include "tests/pipeline/plan_world.h"
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void check(const char *text, const char *kept) {
   "input X : f32 [5]\nparam w : f32 [5, 7]\nparam v : f32 [7]\ninit @1 w[i: 5, j: 7] = "    \
   "f32(i) + f32(j) * 0.25\ninit @2 v[j: 7] = f32(j) - 2.0\ntemp n : f32 [7]\ntemp p : f32 " \
   "[5]\ntemp Y : f32 [5]\ndef @3 n[j: 7] =\n  sum[i: 5] w[i, j] * w[i, j]\n  then acc0\n"   \
-  "def @4 p[i: 5] =\n  sum[j: 7] w[i, j] * v[j] * n[j]\n  then acc0\n"                       \
+  "def @4 p[i: 5] =\n  sum[j: 7] w[i, j] * v[j] * n[j]\n  then acc0\n"                      \
   "def @5 Y[i: 5] = X[i] * p[i]\n"
 
 static void what_parameters_determine_is_kept(void **state) {

@@ -58,7 +58,8 @@ static void write_index(const product *p, char *t, size_t n, const char *const *
 
 /* name[b, h, j] = the sum of x times the weights. */
 static void write_sum(const product *p, char *t, size_t n, const char *name, const char *x) {
-  static const char *const axis[] = {"j", "k", "s", "h"}, *const shifted[] = {"j", "k + 1", "s", "h"};
+  static const char *const axis[] = {"j", "k", "s", "h"}, *const shifted[] = {"j", "k + 1", "s",
+                                                                              "h"};
   add(t, n, "temp %s : f32 [%d, %d, %d]\ndef %s[b: %d, h: %d, j: %d] =\n  sum[k: %d, s: %d]", name,
       (int)p->rows, (int)p->n[3], (int)p->n[0], name, (int)p->rows, (int)p->n[3], (int)p->n[0],
       (int)p->n[1], (int)p->n[2]);

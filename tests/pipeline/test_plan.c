@@ -74,11 +74,11 @@ static void an_update_from_a_sum_over_the_old_version_is_copied(void **state) {
                1);
 }
 
-#define SWAP(a_of_w)                                                           \
-  HEAD "param v : f32 [9]\nparam w : f32 [9]\nupdate a : f32 [9] of v\n"       \
-       "update b : f32 [9] of w\n"                                             \
-       "init @1 v[i: 9] = f32(i)\ninit @2 w[i: 9] = f32(i) * 10.0\n"           \
-       "def @3 a[i: 9] = " a_of_w "\ndef @4 b[i: 9] = v[i]\n"                  \
+#define SWAP(a_of_w)                                                     \
+  HEAD "param v : f32 [9]\nparam w : f32 [9]\nupdate a : f32 [9] of v\n" \
+       "update b : f32 [9] of w\n"                                       \
+       "init @1 v[i: 9] = f32(i)\ninit @2 w[i: 9] = f32(i) * 10.0\n"     \
+       "def @3 a[i: 9] = " a_of_w "\ndef @4 b[i: 9] = v[i]\n"            \
        "entry train step:; updates a, b\n"
 
 /* One kernel that reads both needs no copy; two kernels do. */

@@ -1,5 +1,6 @@
 /* Two models, and two contexts of each, trained from four threads of one process at once. Every
- * context gives what it gives alone. Linked with libfirst and libsecond (tests/test_cli_library.sh).
+ * context gives what it gives alone. Linked with libfirst and libsecond
+ * (tests/test_cli_library.sh).
  */
 #include "first.h"
 #include "second.h"

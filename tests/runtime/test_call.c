@@ -138,7 +138,8 @@ static void a_bool_other_than_0_and_1_is_refused(void **state) {
                  "F[2]: value 7 is not in [0, 2) (toy.expr:5:7)");
 }
 
-/* The scan against the definition, for every integer type, bound, length and place of the bad one. */
+/* The scan against the definition, for every integer type, bound, length and place of the bad one.
+ * */
 static void every_integer_type_is_scanned_to_the_last_element(void **state) {
   (void)state;
   enum { N = 2100 }; /* more than a block of the scan */

@@ -208,8 +208,8 @@ static void a_file_cut_anywhere_is_refused_without_change(void **state) {
   neo_rt_destroy(ctx);
 }
 
-/* A changed byte of the header is refused, or leaves a file that is as valid (a digit of the step, a
- * letter of the model's name); never half a load. Data bytes are the user's numbers. */
+/* A changed byte of the header is refused, or leaves a file that is as valid (a digit of the step,
+ * a letter of the model's name); never half a load. Data bytes are the user's numbers. */
 static void a_header_with_any_byte_changed_loads_whole_or_not_at_all(void **state) {
   fixture *f = *state;
   neo_rt_ctx *ctx = toy_create(1, 4), *saved = toy_create(1, 4);

@@ -41,8 +41,9 @@ static int32_t fail_now(const neo_rt_args *a) {
   return 1;
 }
 
-static const int64_t programs[] = {NEO_RT_OP_CONST, 1, NEO_RT_OP_END, NEO_RT_OP_CONST, N,
-                                   NEO_RT_OP_END,   NEO_RT_OP_CONST, 4 * N, NEO_RT_OP_END};
+static const int64_t programs[] = {NEO_RT_OP_CONST, 1,     NEO_RT_OP_END,
+                                   NEO_RT_OP_CONST, N,     NEO_RT_OP_END,
+                                   NEO_RT_OP_CONST, 4 * N, NEO_RT_OP_END};
 enum { P1 = 0, PN = 3, P4N = 6 };
 static const int32_t extents[] = {PN};
 static const neo_rt_tensor tensors[] = {
@@ -53,26 +54,26 @@ static const neo_rt_buf bufs[] = {[W] = {NEO_RT_MEM_PARAM, NEO_RT_F32, 0, 4 * N,
                                   [S] = {NEO_RT_MEM_STATE, NEO_RT_F32, 0, 4, 0},
                                   [Y] = {NEO_RT_MEM_CALLER, NEO_RT_F32, Y, 4 * N, 0},
                                   [B_K] = {NEO_RT_MEM_KEPT, NEO_RT_F32, 0, 4 * N, 0}};
-static const neo_rt_kernel kernels[] = {
-    {"init", init, P1, 0, NULL, NULL, 0},
-    {"make", make, P1, 0, NULL, NULL, 0},
-    {"update", update, P1, 0, NULL, NULL, 0},
-    {"fail", fail_now, P1, 0, NULL, NULL, 0}};
+static const neo_rt_kernel kernels[] = {{"init", init, P1, 0, NULL, NULL, 0},
+                                        {"make", make, P1, 0, NULL, NULL, 0},
+                                        {"update", update, P1, 0, NULL, NULL, 0},
+                                        {"fail", fail_now, P1, 0, NULL, NULL, 0}};
 static const int32_t args[] = {W, S, B_K, W, S, Y, B_K, W};
-static const neo_rt_step steps[] = {{NEO_RT_STEP_RUN, 0, 0, 0, 2, 0},
-                                    {NEO_RT_STEP_RUN, 0, 1, 2, 3, 1},
-                                    {NEO_RT_STEP_COPY, 0, P4N, 5, 2, 0},
-                                    {NEO_RT_STEP_RUN, 0, 2, 7, 1, 0},
-                                    {NEO_RT_STEP_RUN, 0, 1, 2, 3, 1},
-                                    {NEO_RT_STEP_RUN, 0, 3, 7, 1, 0}};
+static const neo_rt_step steps[] = {
+    {NEO_RT_STEP_RUN, 0, 0, 0, 2, 0},    {NEO_RT_STEP_RUN, 0, 1, 2, 3, 1},
+    {NEO_RT_STEP_COPY, 0, P4N, 5, 2, 0}, {NEO_RT_STEP_RUN, 0, 2, 7, 1, 0},
+    {NEO_RT_STEP_RUN, 0, 1, 2, 3, 1},    {NEO_RT_STEP_RUN, 0, 3, 7, 1, 0}};
 static const int32_t entry_args[] = {Y}, sources[] = {W, S}, writes[] = {W};
 static const neo_rt_keep keeps[] = {{0, 2}};
 static const neo_rt_entry entries[] = {
     [INIT] = {.name = "init", .kind = NEO_RT_ENTRY_INIT, .n_steps = 1},
-    [FORWARD] = {.name = "forward", .kind = NEO_RT_ENTRY_FORWARD, .first_step = 1, .n_steps = 2,
+    [FORWARD] = {.name = "forward",
+                 .kind = NEO_RT_ENTRY_FORWARD,
+                 .first_step = 1,
+                 .n_steps = 2,
                  .n_args = 1},
-    [STEP] = {.name = "step", .kind = NEO_RT_ENTRY_TRAIN, .first_step = 3, .n_steps = 1,
-              .n_writes = 1},
+    [STEP] =
+        {.name = "step", .kind = NEO_RT_ENTRY_TRAIN, .first_step = 3, .n_steps = 1, .n_writes = 1},
     [IDLE] = {.name = "idle", .kind = NEO_RT_ENTRY_TRAIN, .first_step = 4},
     [FAIL] = {.name = "fail", .kind = NEO_RT_ENTRY_TRAIN, .first_step = 4, .n_steps = 2}};
 static const neo_rt_model model = {.abi = NEO_RT_ABI,
@@ -171,8 +172,8 @@ static void what_the_caller_can_write_to_is_never_up_to_date(void **state) {
   (void)state;
   static _Alignas(64) float mine[N];
   int64_t shape[16], extent[1] = {N};
-  DLTensor dl = {.data = mine, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1},
-                 .shape = extent};
+  DLTensor dl = {
+      .data = mine, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = extent};
   neo_rt_ctx *c = create();
   expect(c, 2, 1);
   assert_int_equal(neo_rt_bind(c, W, &dl), NEO_RT_OK);

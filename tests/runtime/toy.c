@@ -192,15 +192,14 @@ static const neo_rt_buf bufs[] = {CALLER(X, NEO_RT_F32, 4096),
                                   [B_ERROR] = {NEO_RT_MEM_FRAME, NEO_RT_F32, 10240, 10240, 0}};
 
 enum { K_INIT, K_PRODUCT, K_ERROR, K_LOSS, K_UPDATE, K_HALF, K_KEY, K_FAIL, TOY_KERNELS };
-static const neo_rt_kernel kernels[] = {
-    [K_INIT] = {"init", init, P1, 0, NULL, NULL, 0},
-    [K_PRODUCT] = {"product", product, PB, 40, NULL, NULL, 0},
-    [K_ERROR] = {"error", error_of, PB, 0, NULL, NULL, 0},
-    [K_LOSS] = {"loss", loss_of, P1, 0, NULL, NULL, 0},
-    [K_UPDATE] = {"update", update, P40, 0, NULL, NULL, 0},
-    [K_HALF] = {"half", half, P1, 0, NULL, NULL, 0},
-    [K_KEY] = {"key", show_key, P1, 0, NULL, NULL, 0},
-    [K_FAIL] = {"fail", fail, P3, 0, NULL, NULL, 0}};
+static const neo_rt_kernel kernels[] = {[K_INIT] = {"init", init, P1, 0, NULL, NULL, 0},
+                                        [K_PRODUCT] = {"product", product, PB, 40, NULL, NULL, 0},
+                                        [K_ERROR] = {"error", error_of, PB, 0, NULL, NULL, 0},
+                                        [K_LOSS] = {"loss", loss_of, P1, 0, NULL, NULL, 0},
+                                        [K_UPDATE] = {"update", update, P40, 0, NULL, NULL, 0},
+                                        [K_HALF] = {"half", half, P1, 0, NULL, NULL, 0},
+                                        [K_KEY] = {"key", show_key, P1, 0, NULL, NULL, 0},
+                                        [K_FAIL] = {"fail", fail, P3, 0, NULL, NULL, 0}};
 
 static const int32_t args[] = {W,        M,        LR,      PICK, LAST, /* 0: init */
                                L,        X,        W,                   /* 5: product for forward */

@@ -20,7 +20,8 @@ extern const neo_rt_model twice_model;
 neo_rt_ctx *toy_create(int32_t threads, uint64_t seed);
 /* The same inputs for everybody: X and Y of n rows. */
 void toy_data(int64_t n, float *x, int32_t *y);
-/* Runs n training steps on batches of 7 rows, of numbers from, from + 1, ...; returns the last loss. */
+/* Runs n training steps on batches of 7 rows, of numbers from, from + 1, ...; returns the last
+ * loss. */
 float toy_train(neo_rt_ctx *ctx, int from, int n);
 /* A hash of all that the context keeps, and its step. */
 uint64_t toy_digest(neo_rt_ctx *ctx);

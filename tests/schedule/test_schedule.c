@@ -1,12 +1,12 @@
 /* Schedules as text; the model's choices. */
+#include "fusion/form.h"
+#include "ir/print.h"
+#include "schedule/schedule.h"
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include "fusion/form.h"
-#include "ir/print.h"
-#include "schedule/schedule.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -62,9 +62,10 @@ static neo_schedule choose(const char *text) {
 
 static void a_large_product_has_a_register_tile_and_a_packed_operand(void **state) {
   (void)state;
-  neo_schedule s = choose("input A : f32 [512, 512]\ninput B : f32 [512, 512]\ntemp C : f32 [512, 512]\n"
-                          "def C[i: 512, j: 512] =\n  sum[k: 512] A[i, k] * B[k, j]\n  then acc0\n"
-                          "entry forward forward: C = C\n");
+  neo_schedule s =
+      choose("input A : f32 [512, 512]\ninput B : f32 [512, 512]\ntemp C : f32 [512, 512]\n"
+             "def C[i: 512, j: 512] =\n  sum[k: 512] A[i, k] * B[k, j]\n  then acc0\n"
+             "entry forward forward: C = C\n");
   assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 1);
   assert_int_equal(s.at[NEO_SCHED_VECTOR_WIDTH], 8);
   assert_int_equal(s.at[NEO_SCHED_AXIS_M], 0);
@@ -108,14 +109,16 @@ static void a_product_of_integers_is_tiled_like_any_other(void **state) {
 
 static void a_sum_over_a_data_equation_runs_over_its_source(void **state) {
   (void)state;
-  neo_schedule s = choose("input Y : i32 [90] < 1000\ninput E : f32 [90, 64]\ntemp G : f32 [1000, 64]\n"
-                          "def G[v: 1000, d: 64] =\n  sum[e: 90]\n  where i64(Y[e]) == v;\n  E[e, d]\n  then acc0\n"
-                          "entry forward forward: G = G\n");
+  neo_schedule s = choose(
+      "input Y : i32 [90] < 1000\ninput E : f32 [90, 64]\ntemp G : f32 [1000, 64]\n"
+      "def G[v: 1000, d: 64] =\n  sum[e: 90]\n  where i64(Y[e]) == v;\n  E[e, d]\n  then acc0\n"
+      "entry forward forward: G = G\n");
   assert_int_equal(s.at[NEO_SCHED_SEGMENT], 1);
   assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 1);
 }
 
-/* Eight convolutions of one image, stride 2, filters of 9: a quarter of the gradient to the image. */
+/* Eight convolutions of one image, stride 2, filters of 9: a quarter of the gradient to the image.
+ * */
 static const char *const sticking_out =
     "input D : f32 [16, 1152, 8]\ninput F : f32 [8, 32, 256, 9, 9]\ntemp G : f32 [16, 256, 10, 10]\n"
     "def G[n: 16, c: 256, h: 10, w: 10] =\n"
@@ -169,10 +172,11 @@ static void lanes_keep_to_the_axis_along_which_a_large_result_lies(void **state)
 
 static neo_schedule map_of(int rows, const char *more) {
   char text[512];
-  snprintf(text, sizeof text,
-           "input X : f32 [%d, 1024]\n%s : f32 [%d, 1024]\ndef Y[i: %d, j: 1024] = X[i, j] * 2.0f32\n"
-           "entry forward forward: Y = Y\n",
-           rows, more, rows, rows);
+  snprintf(
+      text, sizeof text,
+      "input X : f32 [%d, 1024]\n%s : f32 [%d, 1024]\ndef Y[i: %d, j: 1024] = X[i, j] * 2.0f32\n"
+      "entry forward forward: Y = Y\n",
+      rows, more, rows, rows);
   return choose(text);
 }
 

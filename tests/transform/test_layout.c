@@ -64,7 +64,8 @@ static void readers_in_one_way_share_a_layout(void **state) {
   load(&w, HEAD Y_DEF "temp T : f32 [B, 64]\ndef @5 T[b: B, j: 64] =\n  sum[k: 96] X[b, k] * "
                       "X[b, k] * W[k, j]\n  then acc0\nentry forward forward: Y = Y, T = T\n");
   apply(&w, neo_pass_layout);
-  assert_non_null(strstr(text_of(&w), "sum[k: 96] X[b, k] * X[b, k] * packed.W[j / 16, k, j % 16]"));
+  assert_non_null(
+      strstr(text_of(&w), "sum[k: 96] X[b, k] * X[b, k] * packed.W[j / 16, k, j % 16]"));
   assert_null(strstr(text_of(&w), "packed2.W"));
   neo_arena_free(&w.arena);
 }

@@ -1,5 +1,5 @@
-/* Long reductions to few elements: what becomes parts, and that values stay the same (data are small
- * integers, so that sums are exact in any order). */
+/* Long reductions to few elements: what becomes parts, and that values stay the same (data are
+ * small integers, so that sums are exact in any order). */
 #include "base/random.h"
 #include "ir/interp.h"
 #include "tests/transform/world.h"

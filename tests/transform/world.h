@@ -3,11 +3,11 @@
 #define NEO_TESTS_TRANSFORM_WORLD_H
 #include "ir/ir.h"
 #include "transform/transform.h"
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
 
 typedef struct {
   neo_arena arena;

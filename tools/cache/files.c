@@ -120,8 +120,7 @@ static bool has(const char *text, const char *part) {
 
 bool cache_wanted(const cache_cli *cli, const neo_record *r) {
   return has(r->name, cli->value[CACHE_O_NAME]) && has(r->target, cli->value[CACHE_O_TARGET]) &&
-         has(r->build, cli->value[CACHE_O_BUILD]) &&
-         neo_record_ratio(r) <= cli->most_ratio;
+         has(r->build, cli->value[CACHE_O_BUILD]) && neo_record_ratio(r) <= cli->most_ratio;
 }
 
 bool cache_same(const neo_record *a, const neo_record *b) {

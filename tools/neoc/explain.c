@@ -1,8 +1,8 @@
 /* `neoc explain`: the IR after any pass and what the gradients read, what became one kernel and
  * why, schedules, loop IR, what compiling took. Each part is a text, or a member of one JSON
  * object. */
-#include "ir/print.h"
 #include "tools/neoc/explain.h"
+#include "ir/print.h"
 
 typedef struct {
   neoc_cli *cli;

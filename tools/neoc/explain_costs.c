@@ -37,7 +37,8 @@ static void put_text(neo_compilation *c, neo_str *out) {
   put_row(out, &total);
   if (total.proofs.isl_calls)
     neo_str_addf(out, "isl worked longest for %s: %.2f ms\n",
-                 neo_span_text(c->sources, total.proofs.slowest), 1e3 * total.proofs.slowest_seconds);
+                 neo_span_text(c->sources, total.proofs.slowest),
+                 1e3 * total.proofs.slowest_seconds);
 }
 
 static void put_json_row(const neo_compilation *c, const neo_cost *cost, neo_str *out) {

@@ -23,8 +23,7 @@ static bool is_backward(const neo_group *g, const bool *forward, const bool *nee
 }
 
 /* Tensors that the loss needs and that kernels read again for what comes after it. */
-static void put_backward(neoc_cli *cli, neo_compilation *c, const neo_entry_rec *e,
-                         neo_str *out) {
+static void put_backward(neoc_cli *cli, neo_compilation *c, const neo_entry_rec *e, neo_str *out) {
   neo_module *m = c->module;
   neo_arena *a = cli->arena;
   neo_tensor loss = {neo_list_at(m, e->outputs, 0)};
@@ -49,7 +48,8 @@ static void put_backward(neoc_cli *cli, neo_compilation *c, const neo_entry_rec 
       continue;
     int64_t bytes = neoc_tensor_bytes(m, a, (neo_tensor){t});
     total += bytes;
-    neo_str_addf(out, "  %-24s %12lld B\n", neo_name_text(m->names, m->tensors.at[t].name), (long long)bytes);
+    neo_str_addf(out, "  %-24s %12lld B\n", neo_name_text(m->names, m->tensors.at[t].name),
+                 (long long)bytes);
   }
   neo_str_addf(out, "  %-24s %12lld B\n", "in all", (long long)total);
 }
@@ -67,7 +67,7 @@ static void put_group(neo_compilation *c, size_t g, neo_str *out) {
     const neo_def_rec *d = neo_def_at(m, gr->members.at[k].def);
     neo_tensor t = {neo_list_at(m, d->out, 0)};
     neo_str_addf(out, "  %-9s %s\n", places[gr->members.at[k].place],
-           neo_name_text(m->names, neo_tensor_at(m, t)->name));
+                 neo_name_text(m->names, neo_tensor_at(m, t)->name));
   }
   neo_str_addf(out, "  reads    ");
   for (size_t k = 0; k < gr->reads.n; k++)
@@ -122,4 +122,3 @@ void neoc_explain_kernels(neoc_cli *cli, neo_compilation *c, neo_str *out) {
       put_kernel(cli, x->fast, x->fast_symbol, out);
   }
 }
-

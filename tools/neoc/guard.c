@@ -11,7 +11,7 @@
 
 static bool compiles(const neoc_cli *cli) {
   static const char *const names[] = {"compile", "check",   "run",      "train", "grad-check",
-                                      "verify",  "explain", "describe", "tune", NULL};
+                                      "verify",  "explain", "describe", "tune",  NULL};
   for (int k = 0; names[k]; k++)
     if (neo_streq(cli->command->name, names[k]))
       return true;

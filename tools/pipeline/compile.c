@@ -156,7 +156,8 @@ neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_s
   return status;
 }
 
-/* What runs where the system does not give out the tiles that the schedule wants: vectors, as if there were none. */
+/* What runs where the system does not give out the tiles that the schedule wants: vectors, as if
+ * there were none. */
 static neo_status lower_without_tiles(neo_compilation *c, const neo_group *g, neo_kernel **out) {
   neo_machine machine = c->machine;
   machine.matrix = false;

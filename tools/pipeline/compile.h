@@ -51,8 +51,8 @@ typedef struct {
   neo_pass_options passes;
   neo_fuse_options fusion;   /* profile null: that of the target */
   neo_precision math, store; /* of operands of contractions; of intermediate tensors in memory */
-  uint64_t proof_quota; /* see neo_proofs_limit */
-  const char *records_dir;           /* of the shipped records; null: they are not read */
+  uint64_t proof_quota;      /* see neo_proofs_limit */
+  const char *records_dir;   /* of the shipped records; null: they are not read */
   const neo_records_source *records; /* further ones, in order; null: none */
   const neo_records *more_records;   /* after these; null: none */
   /* Called between frontend and passes, to change the module; may be null. */
@@ -85,7 +85,7 @@ typedef struct neo_compilation {
   neo_records records;
   size_t shipped_records, foreign_groups, foreign_record; /* see records.c */
   int records_remark;
-  NEO_VEC(neo_schedule) schedules; /* one a group */
+  NEO_VEC(neo_schedule) schedules;           /* one a group */
   NEO_VEC(const neo_record *) schedule_from; /* the record that it is of; null: the model's */
   NEO_VEC(uint32_t) kernel_of_group;
   NEO_VEC(neo_plan_kernel) kernels;
