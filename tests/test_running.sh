@@ -31,7 +31,7 @@ sq = max[i] abs(dq[i]*q[i] - p)
 output last, first, most, sd, sq, p
 END
 "$NEOC" explain long.expr --schedule >schedules
-for name in S T M dq after.p; do
+for name in S T M '\(before.p\|dq\)' after.p; do
   grep -q "^$name: .*running=1" schedules || fail "$name is not run along its axis"
 done
 start=$(date +%s)
