@@ -2,8 +2,7 @@
  *
  *     copy rows and columns as cells of two bf16
  *     for tiles of columns: for tiles of rows:
- *       tile registers c = 0                        (or the sums so far, where the reduction is in
- * blocks)
+ *       tile registers c = 0     (or the sums so far, where the reduction is in blocks)
  *       for tiles of the reduction: load a, load b, c += a . b
  *       sums = c
  *       for each row: the stages that store, with the sums of the row in a register

@@ -4,8 +4,8 @@
  * A packed operand lies in the order in which the register tiles walk it, so that a tile reads
  * contiguous streams:
  *
- *     scratch[tile of columns][k][column in the tile]       rows: scratch[tile of rows][k][row in
- * the tile]
+ *     columns: scratch[tile of columns][k][column in the tile]
+ *     rows:    scratch[tile of rows][k][row in the tile]
  *
  * or, for rows that are contiguous along k in memory already, scratch[row][k], which costs no
  * transposition: a tile then reads a stream for each row; or, for rows or columns that slide

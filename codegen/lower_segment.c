@@ -1,10 +1,10 @@
 /* Sums over a data equation, run over their source:
  *
  *     for v: Z[v, d] = 0
- *     for e: if before: v = key[e]; if 0 <= v < V and rest: Z[v, d] += body(v, e, d)       d in
- * lanes
- *     for v: Z[v, d] = finish(Z[v, d])                                         where there is
- * something to finish
+ *     for e: if before: v = key[e]; if 0 <= v < V and rest: Z[v, d] += body(v, e, d)
+ *     for v: Z[v, d] = finish(Z[v, d])             where there is something to finish
+ *
+ * with d in lanes.
  *
  * Elements are added in the order of e, so the result is one of a kind without atomics; units of
  * work divide d. */

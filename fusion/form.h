@@ -1,8 +1,8 @@
 /* The form of a group: what its kernel computes, with members put together, and storage made flat.
  *
  *   H[b,j] = sum[i] X[b,i]*W[i,j]                     shared axes: b, j
- *   Y[b,j] = relu(H[b,j] + c[j])             ->       stage 0  axes i   acc0 = sum X[b*784 +
- * i]*W[i*128 + j]
+ *   Y[b,j] = relu(H[b,j] + c[j])             ->       stage 0  axes i
+ *                                                       acc0 = sum X[b*784 + i]*W[i*128 + j]
  *                                                     stage 1  Y[b*128 + j] = relu(acc0 + c[j])
  *
  * A stage runs over its own axes, whose positions follow those of the shared axes, at each point of
@@ -10,12 +10,12 @@
  * expression may use ACC k of earlier stages, k counting through the form.
  *
  * Differences from the expressions of definitions:
- *   LOAD has one index, the element's row-major offset (a scalar's: none); sums in offsets are in
- * linear form (ir.h);
+ *   LOAD has one index, the element's row-major offset (a scalar's: none); sums in offsets are
+ *     in linear form (ir.h);
  *   offsets count from where the form begins in a tensor (shift.c)
  *   LOAD_ELSE is select(conditions that could not be proved, LOAD, other)
  *   MEAN is a sum and a count; LOGSUMEXP a maximum and a sum of exponentials; f16 and bf16
- * accumulate as f32
+ *     accumulate as f32
  *   neighbouring axes that every access walks as one are one axis
  *
  * Expressions live in the module, the rest in its arena. */

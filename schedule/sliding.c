@@ -1,8 +1,7 @@
 /* Operands that slide along an axis: expressions in which a shared axis b and an axis a of the
  * reduction occur only together, as u = alpha*b + beta*a with alpha >= 1 and beta 1 or -1.
  *
- *   X[n,c,p+r-1,q+s-1] else 0     q and s: u = q + s        in scratch [c][r][u] instead of
- * [c][r][s][q]
+ *   X[n,c,p+r-1,q+s-1] else 0     q and s: u = q + s     in scratch [c][r][u], not [c][r][s][q]
  *   D[n,k,h-r+1,w-s+1]            w and s: u = w - s
  *
  * The condition of the reduction slides with them, or there is none. A copy over u has the elements

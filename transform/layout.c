@@ -1,8 +1,8 @@
 /* Weights in the order in which products read them.
  *
  *   Y[b, j] = sum[k] X[b, k]*W[k, j]
- *   ->  packed.W[t, k, l] = W[k, 16*t + l] else 0,   Y[b, j] = sum[k] X[b, k]*packed.W[j/16, k,
- * j%16]
+ *   ->
+ *   packed.W[t, k, l] = W[k, 16*t + l] else 0,   Y[b, j] = sum[k] X[b, k]*packed.W[j/16, k, j%16]
  *
  * A register tile of a product walks some neighbouring columns j down the whole reduction. In W
  * these are rows that lie far apart, or, where W is stored [j, k], columns; so each call either

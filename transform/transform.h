@@ -32,8 +32,8 @@ neo_status neo_pass_cse(neo_module *m);
 neo_status neo_pass_phases(neo_module *m);
 
 /* Reduction axes whose range moves with other axes count from its start (window.c):
- *     Y[y] = sum[p: y .. min(P, y + 2)] e(y, p)  ->  Y[y] = sum[t: 0 .. min(2, P - y)] e(y, y + t)
- * */
+ *     Y[y] = sum[p: y .. min(P, y + 2)] e(y, p)
+ *     ->  Y[y] = sum[t: 0 .. min(2, P - y)] e(y, y + t) */
 neo_status neo_pass_windows(neo_module *m);
 
 /* Long reductions to few elements are reductions of parts, which workers share (split.c):

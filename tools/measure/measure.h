@@ -17,8 +17,8 @@
  *                     of a run of some units; of all runs of a candidate
  *   sizes 64 128      run-time sizes, in the model's order
  *   buffer read f32 262144 [bound=1000]
- *                     in the order of the kernel's buffers; elements of an index are below its
- * bound
+ *                     in the order of the kernel's buffers; elements of an index are below
+ *                     its bound
  *   buffer write f32 4096 rtol=1e-5 [atol=0] [rare=0.0001]
  *                     answers may differ by rtol*(|expected| + their root mean square) + atol, and
  *                     a share `rare` of them by anything

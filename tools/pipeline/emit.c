@@ -1,6 +1,6 @@
 /* Writes what was asked for into the output folder, under names made from the prefix:
- *   lib<prefix>.so  lib<prefix>.a  <prefix>.o  <prefix>.h  <prefix>.ll  <prefix>.s  <prefix>.json
- * */
+ *   lib<prefix>.so  lib<prefix>.a  <prefix>.o  <prefix>.h  <prefix>.ll  <prefix>.s
+ *   <prefix>.json */
 #include "tools/pipeline/emit.h"
 #include "base/file.h"
 #include <errno.h>
