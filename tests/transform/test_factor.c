@@ -1,7 +1,6 @@
 /* The distributive law over sums: what leaves them, what stays, and that values stay the same (data
  * are small integers, so that sums are exact in any order). */
 #include "base/random.h"
-#include "ir/interp.h"
 #include "tests/transform/world.h"
 
 static void becomes(const char *before, const char *part, const char *whole) {
@@ -130,27 +129,6 @@ static const char *random_sum(neo_arena *a, uint64_t seed) {
   }
   neo_str_add(&s, "\n  then acc0 + C[j]\nentry forward forward: Y = Y\n");
   return neo_str_text(&s);
-}
-
-static neo_interp *values_of(world *w, int64_t size) {
-  neo_interp *p = neo_interp_new(&w->arena, w->m, (int64_t[2]){0, size}, 1);
-  neo_str why;
-  neo_str_init(&why, &w->arena);
-  uint64_t seed = 7;
-  for (uint32_t t = 1; t < w->m->tensors.n; t++) {
-    const neo_tensor_rec *r = &w->m->tensors.at[t];
-    if (r->role != NEO_ROLE_INPUT)
-      continue;
-    neo_values *v = neo_interp_tensor(p, (neo_tensor){t});
-    for (int64_t i = 0; i < v->n; i++)
-      if (r->type == NEO_F64_T)
-        v->at[i].f = below(&seed, 7) - 3;
-      else
-        v->at[i].i = below(&seed, 4);
-  }
-  if (neo_interp_run(p, 0, &why))
-    fail_msg("%s\n%s", neo_str_text(&why), text_of(w));
-  return p;
 }
 
 static void values_stay_the_same(void **state) {

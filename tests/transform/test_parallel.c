@@ -1,6 +1,5 @@
 /* Parallel fusion: what becomes one, what stays, and that values stay the same to the bit. */
 #include "base/random.h"
-#include "ir/interp.h"
 #include "tests/transform/world.h"
 
 static const char *definition(world *w, const char *tensor) {
@@ -239,23 +238,6 @@ static const char *random_program(neo_arena *a, uint64_t seed) {
   return neo_str_text(&s);
 }
 
-static neo_interp *values_of(world *w) {
-  neo_interp *p = neo_interp_new(&w->arena, w->m, (int64_t[1]){0}, 1);
-  neo_str why;
-  neo_str_init(&why, &w->arena);
-  uint64_t seed = 7;
-  for (uint32_t t = 1; t < w->m->tensors.n; t++) {
-    if (w->m->tensors.at[t].role != NEO_ROLE_INPUT)
-      continue;
-    neo_values *v = neo_interp_tensor(p, (neo_tensor){t});
-    for (int64_t i = 0; i < v->n; i++)
-      v->at[i].f = (double)below(&seed, 2000) / 1000 - 1;
-  }
-  if (neo_interp_run(p, 0, &why))
-    fail_msg("%s", neo_str_text(&why));
-  return p;
-}
-
 static bool merged_something(const world *w) {
   for (uint32_t t = 1; t < w->m->tensors.n; t++)
     if (!strncmp(neo_name_text(w->m->names, w->m->tensors.at[t].name), "all.", 4))
@@ -275,7 +257,7 @@ static void values_stay_the_same(void **state) {
     load(&after, program);
     apply(&after, neo_pass_parallel);
     merged += merged_something(&after);
-    neo_interp *x = values_of(&before), *y = values_of(&after);
+    neo_interp *x = values_of(&before, 1), *y = values_of(&after, 1);
     for (uint32_t k = 0; k < 2; k++) {
       const neo_values *a = neo_interp_output(x, k), *b = neo_interp_output(y, k);
       assert_int_equal(a->n, b->n);

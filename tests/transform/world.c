@@ -1,5 +1,6 @@
 /* See world.h. */
 #include "tests/transform/world.h"
+#include "base/random.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 
@@ -38,4 +39,32 @@ const char *piece(world *w, const char *tensor, uint32_t k) {
     fail_msg("no piece %u of %s", k, tensor);
   neo_def_print(w->m, (neo_def){neo_list_at(w->m, neo_tensor_at(w->m, t)->pieces, k)}, &s);
   return neo_str_text(&s);
+}
+
+static int64_t below(uint64_t *seed, int64_t n) {
+  return (int64_t)(neo_splitmix(seed) % (uint64_t)n);
+}
+
+neo_interp *values_of(world *w, int64_t size) {
+  neo_interp *p = neo_interp_new(&w->arena, w->m, (int64_t[2]){0, size}, 1);
+  neo_str why;
+  neo_str_init(&why, &w->arena);
+  uint64_t seed = 7;
+  for (uint32_t t = 1; t < w->m->tensors.n; t++) {
+    const neo_tensor_rec *r = &w->m->tensors.at[t];
+    int64_t bound = 4;
+    if (r->role != NEO_ROLE_INPUT)
+      continue;
+    if (r->bound.i)
+      neo_expr_is_int(w->m, r->bound, &bound);
+    neo_values *v = neo_interp_tensor(p, (neo_tensor){t});
+    for (int64_t i = 0; i < v->n; i++)
+      if (neo_type_is_float((neo_type)r->type))
+        v->at[i].f = (double)(below(&seed, 9) - 4) / 4;
+      else
+        v->at[i].i = below(&seed, bound);
+  }
+  if (neo_interp_run(p, 0, &why))
+    fail_msg("%s\n%s", neo_str_text(&why), text_of(w));
+  return p;
 }

@@ -1,6 +1,7 @@
 /* Modules for tests of passes: text, the pass, text. */
 #ifndef NEO_TESTS_TRANSFORM_WORLD_H
 #define NEO_TESTS_TRANSFORM_WORLD_H
+#include "ir/interp.h"
 #include "ir/ir.h"
 #include "transform/transform.h"
 #include <cmocka.h>
@@ -21,5 +22,9 @@ void apply(world *w, neo_status (*pass)(neo_module *));
 /* The whole module; piece k of a tensor. */
 const char *text_of(world *w);
 const char *piece(world *w, const char *tensor, uint32_t k);
+/* The module's values; its one run-time size, if it has one, is `size`. Inputs are drawn in the same
+ * way each time: floats are multiples of 1/4 in [-1, 1], so that short sums and products are exact
+ * in any order, integers lie below their bounds. */
+neo_interp *values_of(world *w, int64_t size);
 
 #endif
