@@ -140,28 +140,43 @@ static walk walk_of(neo_tiles *q, uint32_t k) {
   return w;
 }
 
+/* Rows (or, where lanes run over the reduction, columns) that are read where they lie. */
+typedef struct {
+  int64_t axis;               /* -1: there is one row */
+  double tile, block, extent; /* rows of a tile, of a block, in all */
+  double times;               /* that a block is read, once for each tile of the other side */
+} lying;
+
 /* Lines that a step of a tile touches in rows `apart` bytes from each other, each read in runs. */
-static double row_lines(const neo_tiles *q, const geometry *g, const walk *w, double apart) {
-  double run = w->run * (double)q->bytes, together = apart * g->r / LINE_BYTES + 1;
-  double each = g->r * (run / LINE_BYTES + (w->jumps ? 1 : 0));
+static double row_lines(const neo_tiles *q, double tile, const walk *w, double apart) {
+  double run = w->run * (double)q->bytes, together = apart * tile / LINE_BYTES + 1;
+  double each = tile * (run / LINE_BYTES + (w->jumps ? 1 : 0));
   return (together < each ? together : each) / w->run;
+}
+
+/* Cycles a step of fetching the lines of a tile. */
+static double fetched(neo_tiles *q, const geometry *g, uint32_t k, const lying *y) {
+  neo_look x = {0};
+  if (y->axis >= 0)
+    x = neo_tiles_along(q, k, (uint32_t)y->axis);
+  walk w = walk_of(q, k);
+  double apart = fabs((double)x.stride) * (double)q->bytes, bytes = (double)q->bytes;
+  double whole = q->steps * y->extent * bytes, each;
+  double again = g->columns_first ? g->steps * y->block * bytes : 0;
+  double lines = row_lines(q, y->tile, &w, apart);
+  if (!w.jumps)
+    return lines * far_again(q, evenly(whole), evenly(again), y->times, STREAMS);
+  each = far_again(q, evenly(whole), in_runs(q, again, apart * y->block / LINE_BYTES + 1, w.jump),
+                   y->times, ALONE);
+  return lines * (each + 0.3);
 }
 
 /* Cycles a step of reading the rows of a tile where they lie: again for each tile of columns. */
 static double rows_read(neo_tiles *q, const geometry *g, uint32_t k) {
   neo_look x = neo_tiles_along(q, k, (uint32_t)g->am);
-  walk w = walk_of(q, k);
-  double apart = fabs((double)x.stride) * (double)q->bytes, bytes = (double)q->bytes;
-  double tiles = ceil(g->nb / (g->c * (double)q->lanes)), whole = q->steps * g->m * bytes;
-  double again = g->columns_first ? g->steps * g->mb * bytes : 0;
+  lying y = {g->am, g->r, g->mb, g->m, ceil(g->nb / (g->c * (double)q->lanes))};
   double t = ((x.guarded ? 3 : 0) + x.ops * 0.7 + (x.odd ? 1 : 0)) * g->r;
-  double lines = row_lines(q, g, &w, apart), each;
-  if (w.jumps)
-    each = far_again(q, evenly(whole), in_runs(q, again, apart * g->mb / LINE_BYTES + 1, w.jump),
-                     tiles, ALONE);
-  else
-    each = far_again(q, evenly(whole), evenly(again), tiles, STREAMS);
-  return t + lines * (each + (w.jumps ? 0.3 : 0));
+  return t + fetched(q, g, k, &y);
 }
 
 /* Do tiles of columns begin where those do in which the operand lies (transform/layout.c)? Then
@@ -292,16 +307,21 @@ static reads shared_reads(neo_tiles *q, const geometry *g) {
   return y;
 }
 
-/* Lanes over the last own axis: both operands are vectors. */
+/* Lanes over the last own axis: both operands are vectors, whose lines are fetched as those of rows
+ * are. */
 static reads own_reads(neo_tiles *q, const geometry *g) {
   reads y = {0, 0, 0};
   uint32_t last = (uint32_t)(q->f->axes.n + q->s->axes.n - 1);
+  lying rows = {g->am, g->r, g->mb, g->m, ceil(g->nb / g->c)};
+  lying columns = {g->an, g->c, g->nb, g->n, ceil(g->mb / g->r)};
   for (uint32_t k = 0; k < q->c->n; k++) {
     neo_look x = neo_tiles_along(q, k, last);
     double t = (x.odd ? 12 : x.strided ? 9 : 0) + (x.guarded ? 3 : 0) + x.ops + 0.1;
     neo_side side = neo_factor_side(&q->c->factor[k], g->rows, g->columns);
     if (side == NEO_SIDE_ROWS)
-      y.rows += t * g->r;
+      y.rows += t * g->r + (double)q->lanes * fetched(q, g, k, &rows);
+    else if (side == NEO_SIDE_COLUMNS)
+      y.columns += t * g->c + (double)q->lanes * fetched(q, g, k, &columns);
     else
       y.columns += t * g->c * (side == NEO_SIDE_BOTH ? g->r : 1);
   }
@@ -559,6 +579,7 @@ static double own_cost(neo_tiles *q, const geometry *g) {
   double runs = q->steps * g->clip / length, tail = fmod(length, w) > 0 ? 4 : 0;
   tiling t = {.lanes = 1, .end = 14, .rd = own_reads(q, g)};
   t.steps = runs * (ceil(length / w) + tail * 0.5 + 1);
+  t.end += (g->kb - 1) * (kept_cycles(q, g) + t.end);
   return g->outer * tiles_cycles(g, &t);
 }
 

@@ -157,6 +157,20 @@ static void the_innermost_axis_of_a_sum_is_one_along_which_an_operand_lies(void 
   neo_arena_free(&a);
 }
 
+/* The filters' elements lie together, a vector of them for each step; but all filters are read again
+ * at each place of the image, from beyond the caches. */
+static void vectors_along_a_sum_cost_their_way_from_memory(void **state) {
+  (void)state;
+  neo_schedule s = choose(
+      "input D : f32 [32, 6, 6, 8]\ninput F : f32 [32, 256, 9, 9, 8]\ntemp G : f32 [256, 10, 10]\n"
+      "def G[c: 256, h: 10, w: 10] =\n"
+      "  sum[k: 32, p: max(0, 4 - h)..min(5, 10 - h), q: max(0, 4 - w)..min(5, 10 - w), t: 8]\n"
+      "  D[k, h - 4 + p, w - 4 + q, t] * F[k, c, 0 - p * 2 + 8, 0 - q * 2 + 8, t]\n"
+      "  then acc0\nentry forward forward: G = G\n");
+  assert_true(s.at[NEO_SCHED_VECTOR_AXIS] < 3);
+  assert_true(s.at[NEO_SCHED_PACK]);
+}
+
 static void lanes_keep_to_the_axis_along_which_a_large_result_lies(void **state) {
   (void)state;
   neo_schedule s =
@@ -211,6 +225,7 @@ int main(void) {
       cmocka_unit_test(a_product_of_integers_is_tiled_like_any_other),
       cmocka_unit_test(axes_of_an_image_that_windows_stick_out_of_are_no_part_of_the_tile),
       cmocka_unit_test(filters_are_copied_once_for_all_places_of_the_image),
+      cmocka_unit_test(vectors_along_a_sum_cost_their_way_from_memory),
       cmocka_unit_test(lanes_keep_to_the_axis_along_which_a_large_result_lies),
       cmocka_unit_test(the_innermost_axis_of_a_sum_is_one_along_which_an_operand_lies),
       cmocka_unit_test(a_sum_over_a_data_equation_runs_over_its_source),
