@@ -101,23 +101,6 @@ double neo_model_lane_ops(neo_module *m, neo_expr e, uint32_t axis) {
   return c.ops;
 }
 
-static double lane_ops(neo_module *m, const neo_form *f, int64_t v, bool reduced) {
-  double most = 0;
-  for (size_t k = 0; k < f->stages.n; k++) {
-    const neo_stage *s = &f->stages.at[k];
-    bool own = v >= (int64_t)f->axes.n;
-    lane_work c = {m, (uint32_t)(own ? v + (int64_t)s->axes.n - 1 : v), 0};
-    if (reduced && !s->accs.n)
-      continue;
-    for (size_t i = 0; i < s->accs.n; i++)
-      neo_expr_visit(m, s->accs.at[i].body, count_lanes, &c);
-    for (size_t i = 0; i < s->outs.n; i++)
-      neo_expr_visit(m, s->outs.at[i].value, count_lanes, &c);
-    most = c.ops > most ? c.ops : most;
-  }
-  return most;
-}
-
 static census census_of(neo_module *m, const neo_stage *s, uint32_t axis) {
   census c = {.m = m, .axis = axis};
   visit_bodies(m, s, &c);
@@ -150,6 +133,29 @@ static double points(neo_module *m, const neo_stage *s) {
   for (size_t k = 0; k < s->axes.n; k++)
     n *= (double)neo_axis_most(m, &s->axes.at[k]);
   return n;
+}
+
+/* Operations on lanes of axis v, a point, in the stage that has most of the work: in front of a long
+ * sum, what is done once with its result does not count. Of stages that reduce only, if `reduced`. */
+static double lane_ops(neo_module *m, const neo_form *f, int64_t v, bool reduced) {
+  double most = -1, ops = 0;
+  for (size_t k = 0; k < f->stages.n; k++) {
+    const neo_stage *s = &f->stages.at[k];
+    bool own = v >= (int64_t)f->axes.n;
+    lane_work c = {m, (uint32_t)(own ? v + (int64_t)s->axes.n - 1 : v), 0};
+    if (reduced && !s->accs.n)
+      continue;
+    for (size_t i = 0; i < s->accs.n; i++)
+      neo_expr_visit(m, s->accs.at[i].body, count_lanes, &c);
+    for (size_t i = 0; i < s->outs.n; i++)
+      neo_expr_visit(m, s->outs.at[i].value, count_lanes, &c);
+    double work = (1 + c.ops) * points(m, s);
+    if (work > most) {
+      most = work;
+      ops = c.ops;
+    }
+  }
+  return ops;
 }
 
 /* Vectors needed for n elements, counting the last one as a whole. */

@@ -171,6 +171,15 @@ static void vectors_along_a_sum_cost_their_way_from_memory(void **state) {
   assert_true(s.at[NEO_SCHED_PACK]);
 }
 
+static void what_follows_a_long_sum_does_not_narrow_its_tile(void **state) {
+  (void)state;
+  neo_schedule s = choose("input A : f32 [100, 256]\ninput B : f32 [100, 256]\n"
+                          "temp Y : f32 [256]\ndef Y[j: 256] =\n"
+                          "  sum[k: 100] A[k, j] - B[k, j]\n  then sigmoid(acc0)*tanh(acc0)\n"
+                          "entry forward forward: Y = Y\n");
+  assert_int_equal(s.at[NEO_SCHED_TILE_N], 4);
+}
+
 static void lanes_keep_to_the_axis_along_which_a_large_result_lies(void **state) {
   (void)state;
   neo_schedule s =
@@ -226,6 +235,7 @@ int main(void) {
       cmocka_unit_test(axes_of_an_image_that_windows_stick_out_of_are_no_part_of_the_tile),
       cmocka_unit_test(filters_are_copied_once_for_all_places_of_the_image),
       cmocka_unit_test(vectors_along_a_sum_cost_their_way_from_memory),
+      cmocka_unit_test(what_follows_a_long_sum_does_not_narrow_its_tile),
       cmocka_unit_test(lanes_keep_to_the_axis_along_which_a_large_result_lies),
       cmocka_unit_test(the_innermost_axis_of_a_sum_is_one_along_which_an_operand_lies),
       cmocka_unit_test(a_sum_over_a_data_equation_runs_over_its_source),
