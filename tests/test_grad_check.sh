@@ -40,7 +40,7 @@ done
 
 for module in nn optim; do
   for name in $(sed -n 's/^\(fn\|optimizer\) \([a-z0-9_]*\)(.*/\2/p' "$models/std/$module.expr"); do
-    cat "$library"/*.expr | grep -q "$module\.$name(" || fail "no model uses $module.$name"
+    grep -q "$module\.$name(" "$library"/*.expr || fail "no model uses $module.$name"
   done
 done
 exit $status
