@@ -60,7 +60,8 @@ static geometry geometry_of(neo_tiles *q, const neo_schedule *s) {
   for (uint32_t k = 0; k < q->f->axes.n; k++)
     if (!(g.columns >> k & 1) && !(g.own_lanes && g.am == k))
       g.clip *= neo_tiles_clip(q, k, g.am == k ? (int64_t)g.r : 1);
-  g.columns_first = !p[NEO_SCHED_ORDER] && (g.pack || neo_rows_are_near(g.mb * g.steps, q->bytes));
+  g.columns_first = g.am >= 0 && !p[NEO_SCHED_ORDER] &&
+                    (g.pack || neo_rows_are_near(g.mb * g.steps, q->bytes));
   return g;
 }
 

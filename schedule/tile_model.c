@@ -58,11 +58,11 @@ static void insert(neo_ranked *top, size_t *n, size_t most, const neo_ranked *x)
 static double promise(search *c, const candidate *x, const neo_schedule *s) {
   enum { BLOCK = 8 };
   double cost = neo_tiles_cost(&c->q, s);
-  if (x->pack || x->own_lanes || x->am < 0 || c->q.own[0] <= BLOCK)
+  if (x->pack || x->own_lanes || c->q.own[0] <= BLOCK)
     return cost;
   neo_schedule y = *s;
   y.at[NEO_SCHED_BLOCK_K] = BLOCK;
-  y.at[NEO_SCHED_ORDER] = 1;
+  y.at[NEO_SCHED_ORDER] = x->am >= 0;
   return fmin(cost, neo_tiles_cost(&c->q, &y));
 }
 

@@ -115,6 +115,21 @@ static void packs_of_operands_that_slide_are_right(void **state) {
       "  D[k, w - s + 1] * F[k, c, s]\n  then acc0\n");
 }
 
+/* In every place: of the result, of a sum, beginning elsewhere than at 0, in conditions. */
+static void axes_of_one_element_are_right(void **state) {
+  (void)state;
+  check_often("input D : f32 [3, 4, 1, 8]\ninput F : f32 [4, 10, 3, 1, 8]\n"
+              "temp G : f32 [3, 10, 1, 6, 1]\n"
+              "def G[b: 3, c: 10, i: 1, h: 6, k: 1] =\n  sum[m: 4, r: 3, o: 1, j: 8]\n"
+              "  where 0 <= h - r + i and h - r + i < 4;\n"
+              "  D[b, h - r + k, o, j] * F[m, c, r, k + o, j]\n  then acc0 + f32(i + k)\n");
+  check("input X : f32 [1, 5, 1]\ntemp Y : f32 [1, 1]\ntemp Z : f32 [1]\n"
+        "def Y[i: 1, j: 1] =\n  sum[k: 2..3, l: 4..5] X[i, k + j, k - 2] * f32(l)\n  then acc0\n"
+        "def Z[i: 1] =\n  sum[j: 1] Y[i, j]\n  then acc0\n");
+  check("input X : f32 [6, 1, 9]\ntemp V : f32 [6, 1]\ntemp I : i64 [6, 1]\n"
+        "def (V, I)[n: 6, p: 1] =\n  max[r: 1, s: 9] X[n, p + r, s], 9*r + s\n  then acc0, acc1\n");
+}
+
 /* A bound that an outer axis gives, of a loop that a copy runs over. */
 /* Rows over the batch, over either side of the image, in both directions; the sum in another order
  * than it is written. */
@@ -297,6 +312,7 @@ int main(void) {
       cmocka_unit_test(gradients_of_windows_are_right),
       cmocka_unit_test(values_that_stages_of_a_row_share_are_right),
       cmocka_unit_test(packs_of_operands_that_slide_are_right),
+      cmocka_unit_test(axes_of_one_element_are_right),
       cmocka_unit_test(windows_that_stick_out_of_their_operand_are_right),
       cmocka_unit_test(packs_under_bounds_of_data_are_right),
       cmocka_unit_test(packs_in_blocks_are_right),
