@@ -98,40 +98,71 @@ static const processor processors[] = {
     {3, 5, 32, 2, 48000, 1000000, 0.05, 0.30, 1.0, 0.03},
     {2, 3.5, 14, 3, 12000, 120000, 0.15, 0.20, 0.8, 0.02},
 };
-enum { N_PROCESSORS = sizeof processors / sizeof *processors };
+static const int shapes[][3] = {
+    {512, 512, 512}, {192, 2304, 288}, {64, 768, 2304}, {384, 768, 512}};
+enum {
+  N_PROCESSORS = sizeof processors / sizeof *processors,
+  N_SHAPES = sizeof shapes / sizeof *shapes
+};
 
 static int compare(const void *a, const void *b) {
   int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
   return (x > y) - (x < y);
 }
 
+/* Measurements to 99 % of the best, in the median over seeds. */
+static int64_t needed_by(const processor *p, const int *shape, uint64_t whim, int seeds) {
+  world w;
+  neo_surveyed *all;
+  make(&w, shape[0], shape[1], shape[2]);
+  size_t n = neo_survey_space(&w.space, &all);
+  for (size_t i = 0; i < n; i++)
+    all[i].time_ns = cycles(p, &all[i].schedule, shape[0], shape[1], shape[2], whim);
+  int64_t needed = neo_survey_median(&w.space, &w.arena, all, n, 0.99, seeds);
+  print_message("%4d x %4d x %4d: %4zu schedules, %3lld measurements to 99%%\n", shape[0], shape[1],
+                shape[2], n, (long long)needed);
+  neo_arena_free(&w.arena);
+  return needed;
+}
+
 static void the_search_comes_within_one_percent_in_few_measurements(void **state) {
-  static const int shapes[][3] = {
-      {512, 512, 512}, {192, 2304, 288}, {64, 768, 2304}, {384, 768, 512}};
-  enum { N_SHAPES = sizeof shapes / sizeof *shapes };
   int64_t needed[N_SHAPES * N_PROCESSORS];
-  int n_needed = 0;
+  int n = 0;
   (void)state;
   for (int k = 0; k < N_SHAPES; k++)
-    for (int p = 0; p < N_PROCESSORS; p++) {
-      world w;
-      neo_surveyed *all;
-      const int *shape = shapes[k];
-      make(&w, shape[0], shape[1], shape[2]);
-      size_t n = neo_survey_space(&w.space, &all);
-      for (size_t i = 0; i < n; i++)
-        all[i].time_ns =
-            cycles(&processors[p], &all[i].schedule, shape[0], shape[1], shape[2], (uint64_t)p);
-      needed[n_needed] = neo_survey_median(&w.space, &w.arena, all, n, 0.99, SEEDS);
-      print_message("%4d x %4d x %4d, processor %d: %4zu schedules, %3lld measurements to 99%%\n",
-                    shape[0], shape[1], shape[2], p, n, (long long)needed[n_needed]);
-      n_needed++;
-      neo_arena_free(&w.arena);
-    }
-  qsort(needed, (size_t)n_needed, sizeof *needed, compare);
-  assert_true(needed[n_needed / 2] <= MOST_MEASUREMENTS);
-  assert_true(needed[n_needed * 7 / 10] <= MOST_MEASUREMENTS);
-  assert_true(needed[n_needed - 1] <= 4 * MOST_MEASUREMENTS); /* where the model is far off */
+    for (int p = 0; p < N_PROCESSORS; p++)
+      needed[n++] = needed_by(&processors[p], shapes[k], (uint64_t)p, SEEDS);
+  qsort(needed, (size_t)n, sizeof *needed, compare);
+  assert_true(needed[n / 2] <= MOST_MEASUREMENTS / 2);
+  assert_true(needed[n * 19 / 20 - 1] <= MOST_MEASUREMENTS);
+  assert_true(needed[n - 1] <= 3 * MOST_MEASUREMENTS); /* where the model is far off */
+}
+
+static double draw(uint64_t *seed, double lo, double hi) {
+  return lo + (hi - lo) * (double)(neo_splitmix(seed) >> 40) * 0x1p-24;
+}
+
+/* Other processors and shapes than those above, which the search may have been fitted to. */
+static void the_search_does_as_well_on_processors_drawn_at_random(void **state) {
+  enum { DRAWN = 9 };
+  int64_t needed[DRAWN];
+  uint64_t seed = 2024;
+  (void)state;
+  for (int k = 0; k < DRAWN; k++) {
+    processor p = processors[neo_splitmix(&seed) % N_PROCESSORS];
+    const int *from = shapes[neo_splitmix(&seed) % N_SHAPES];
+    int shape[3];
+    for (int d = 0; d < 3; d++)
+      shape[d] = (int)(from[d] * draw(&seed, 0.6, 1.6)) / 16 * 16;
+    p.issue *= draw(&seed, 0.85, 1.2);
+    p.spill *= draw(&seed, 0.7, 1.4);
+    p.l1_bytes *= draw(&seed, 0.7, 1.4);
+    p.l2_bytes *= draw(&seed, 0.7, 1.4);
+    p.packing *= draw(&seed, 0.7, 1.4);
+    needed[k] = needed_by(&p, shape, (uint64_t)k + 100, 1);
+  }
+  qsort(needed, DRAWN, sizeof *needed, compare);
+  assert_true(needed[DRAWN / 2] <= MOST_MEASUREMENTS);
 }
 
 /* ---- more of the search */
@@ -187,16 +218,17 @@ static void seeds_and_known_times_spare_measurements(void **state) {
   (void)state;
   make(&w, 512, 512, 512);
   neo_search_init(&s, &w.arena, w.space, 1);
-  neo_schedule given = s.list.at[0], other = s.list.at[5];
+  neo_schedule given = s.list.at[0], other = s.list.at[1];
   given.at[NEO_SCHED_TILE_M] = 3;
   neo_search_seed(&s, &given);
   assert_int_equal(neo_search_ask(&s, trial, 1), 1);
   neo_search_tell(&s, trial[0], 100);
   neo_search_know(&s, &other, 90);
   assert_true(neo_search_best(&s) == 90);
-  assert_int_equal(neo_search_ask(&s, trial, 8), 6); /* of half the list */
+  size_t n = neo_search_ask(&s, trial, 8);
+  assert_true(n > 1);
   assert_true(neo_schedule_equal(&s.trials.at[trial[0]].schedule, &given));
-  for (int k = 0; k < 6; k++)
+  for (size_t k = 0; k < n; k++)
     assert_false(neo_schedule_equal(&s.trials.at[trial[k]].schedule, &other));
   neo_arena_free(&w.arena);
 }
@@ -204,6 +236,7 @@ static void seeds_and_known_times_spare_measurements(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_search_comes_within_one_percent_in_few_measurements),
+      cmocka_unit_test(the_search_does_as_well_on_processors_drawn_at_random),
       cmocka_unit_test(a_minimum_far_from_the_models_is_found),
       cmocka_unit_test(nothing_is_proposed_twice_and_refusals_are_no_best),
       cmocka_unit_test(seeds_and_known_times_spare_measurements),

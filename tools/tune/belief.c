@@ -2,14 +2,18 @@
 #include "tools/tune/belief.h"
 #include "schedule/space_values.h"
 #include <math.h>
+#include <string.h>
 
-enum { PACKS = 6, FEATURES = NEO_SCHED_COUNT + 1 + PACKS };
+enum { TILE = 4, BLOCKS = 5, PACKS = 6, MOST = NEO_BELIEF_MOST };
 
-/* Of the logarithm of the model's error: how much it varies, and what is only noise. */
-static const double variance = 0.2 * 0.2, noise = 0.012 * 0.012;
+/* Of the logarithm of the model's error: its variance as it usually is, how many errors that counts
+ * for, and what is only noise. */
+static const double variance = 0.2 * 0.2, usual = 5, noise = 0.012 * 0.012;
+/* Shares of the variance: what depends on the tile, blocks or packs only, and on all of them. */
+static const double of_tile = 0.3, of_blocks = 0.2, of_packs = 0.3, of_all = 0.2;
 
 typedef struct {
-  double at[FEATURES];
+  double tile[TILE], blocks[BLOCKS], pack[PACKS], rest[NEO_SCHED_COUNT];
 } point;
 
 struct neo_belief {
@@ -17,11 +21,11 @@ struct neo_belief {
   double reduced, columns; /* lengths that a block of 0 has */
   size_t n, next;
   bool factored;
-  double mean;
-  point x[NEO_BELIEF_MOST];
-  double error[NEO_BELIEF_MOST];
-  double weight[NEO_BELIEF_MOST];                   /* K^-1 (error - mean) */
-  double factor[NEO_BELIEF_MOST * NEO_BELIEF_MOST]; /* L of K = L L^T, rows */
+  double mean, scale; /* scale: of all standard deviations */
+  point x[MOST];
+  double error[MOST];
+  double weight[MOST];        /* K^-1 (error - mean) */
+  double factor[MOST * MOST]; /* L of K = L L^T, rows */
 };
 
 /* ---- how schedules differ: in units of the distance at which little is told of each other */
@@ -30,58 +34,118 @@ static double logarithm(double x, double unit) {
   return log2(x > 1 ? x : 1) / unit;
 }
 
-static point point_of(const neo_belief *b, const neo_schedule *s) {
+static void point_of_tile(const int64_t *p, double *f) {
+  f[0] = logarithm((double)p[NEO_SCHED_TILE_M], 1.8);
+  f[1] = logarithm((double)p[NEO_SCHED_TILE_N], 1.8);
+  f[2] = logarithm((double)(p[NEO_SCHED_TILE_M] * p[NEO_SCHED_TILE_N]), 0.7);
+  f[3] = logarithm((double)p[NEO_SCHED_VECTOR_WIDTH], 1);
+}
+
+/* Sides; and about how much a panel of the tile's columns, and a block of them, have of a cache. */
+static void point_of_blocks(const neo_belief *b, const int64_t *p, double *f) {
+  double k = p[NEO_SCHED_BLOCK_K] ? (double)p[NEO_SCHED_BLOCK_K] : b->reduced;
+  double n = p[NEO_SCHED_BLOCK_N] ? (double)p[NEO_SCHED_BLOCK_N] : b->columns;
+  f[0] = logarithm(k, 2);
+  f[1] = logarithm(n, 3);
+  f[2] = logarithm((double)p[NEO_SCHED_BLOCK_M], 8);
+  f[3] = logarithm(k * (double)p[NEO_SCHED_TILE_N], 3);
+  f[4] = logarithm(k * n, 3);
+}
+
+static void point_of_rest(const int64_t *p, double *f) {
+  static const neo_sched_param elsewhere[] = {
+      NEO_SCHED_TILE_M,  NEO_SCHED_TILE_N,  NEO_SCHED_VECTOR_WIDTH, NEO_SCHED_PACK,
+      NEO_SCHED_BLOCK_K, NEO_SCHED_BLOCK_M, NEO_SCHED_BLOCK_N};
   static const double plain = 1.5; /* for a parameter of which only equality is known */
-  const int64_t *p = s->at;
-  point x;
-  double *f = x.at;
   for (int k = 0; k < NEO_SCHED_COUNT; k++)
-    *f++ = plain * (double)p[k];
-  f = x.at;
-  f[NEO_SCHED_TILE_M] = logarithm((double)p[NEO_SCHED_TILE_M], 1.2);
-  f[NEO_SCHED_TILE_N] = logarithm((double)p[NEO_SCHED_TILE_N], 1.2);
-  f[NEO_SCHED_VECTOR_WIDTH] = logarithm((double)p[NEO_SCHED_VECTOR_WIDTH], 1);
-  f[NEO_SCHED_PACK] = 0;
-  f[NEO_SCHED_BLOCK_K] =
-      logarithm(p[NEO_SCHED_BLOCK_K] ? (double)p[NEO_SCHED_BLOCK_K] : b->reduced, 2);
-  f[NEO_SCHED_BLOCK_N] =
-      logarithm(p[NEO_SCHED_BLOCK_N] ? (double)p[NEO_SCHED_BLOCK_N] : b->columns, 3);
-  f[NEO_SCHED_BLOCK_M] = logarithm((double)p[NEO_SCHED_BLOCK_M], 8);
+    f[k] = plain * (double)p[k];
+  for (size_t k = 0; k < sizeof elsewhere / sizeof *elsewhere; k++)
+    f[elsewhere[k]] = 0;
   f[NEO_SCHED_UNIT_AXES] = (double)p[NEO_SCHED_UNIT_AXES] / 8;
   f[NEO_SCHED_UNIT_SIZE] = logarithm((double)p[NEO_SCHED_UNIT_SIZE], 8);
   f[NEO_SCHED_UNROLL_K] = logarithm((double)p[NEO_SCHED_UNROLL_K], 1.5);
-  f += NEO_SCHED_COUNT;
-  *f++ = logarithm((double)(p[NEO_SCHED_TILE_M] * p[NEO_SCHED_TILE_N]), 0.7);
+}
+
+static point point_of(const neo_belief *b, const neo_schedule *s) {
+  point x;
+  point_of_tile(s->at, x.tile);
+  point_of_blocks(b, s->at, x.blocks);
   for (int k = 0; k < PACKS; k++)
-    *f++ = (double)(p[NEO_SCHED_PACK] >> k & 1) / 1.5;
+    x.pack[k] = (double)(s->at[NEO_SCHED_PACK] >> k & 1) / 1.5;
+  point_of_rest(s->at, x.rest);
   return x;
 }
 
-static double covariance(const point *a, const point *b) {
+static double distance(const double *a, const double *b, int n) {
   double d = 0;
-  for (int k = 0; k < FEATURES; k++)
-    d += (a->at[k] - b->at[k]) * (a->at[k] - b->at[k]);
-  return variance * exp(-0.5 * d);
+  for (int k = 0; k < n; k++)
+    d += (a[k] - b[k]) * (a[k] - b[k]);
+  return sqrt(d);
 }
 
-/* ---- the process */
+static double matern(double d) {
+  double r = sqrt(3) * d;
+  return (1 + r) * exp(-r);
+}
+
+static double covariance(const point *a, const point *b) {
+  double tile = matern(distance(a->tile, b->tile, TILE));
+  double blocks = matern(distance(a->blocks, b->blocks, BLOCKS));
+  double packs = matern(distance(a->pack, b->pack, PACKS));
+  double rest = matern(distance(a->rest, b->rest, NEO_SCHED_COUNT));
+  return variance * rest *
+         (of_tile * tile + of_blocks * blocks + of_packs * packs + of_all * tile * blocks * packs);
+}
+
+/* ---- what is remembered */
 
 neo_belief *neo_belief_new(neo_arena *a, const neo_space *space) {
   neo_belief *b = NEO_NEW(a, neo_belief);
   neo_schedule s = neo_schedule_default(space->m, space->g, space->machine);
-  *b = (neo_belief){.space = space, .factored = true};
+  *b = (neo_belief){.space = space, .factored = true, .scale = 1};
   b->reduced = (double)neo_space_reduced_length(space);
   b->columns = (double)neo_space_column_length(space, &s);
   return b;
 }
 
-void neo_belief_learn(neo_belief *b, const neo_schedule *s, double cost, double time_ns) {
-  b->x[b->next] = point_of(b, s);
-  b->error[b->next] = log(time_ns / cost);
-  b->next = (b->next + 1) % NEO_BELIEF_MOST;
-  b->n += b->n < NEO_BELIEF_MOST;
+/* Its place; b->n: it has none. */
+static size_t find(const neo_belief *b, const point *x) {
+  size_t k = 0;
+  while (k < b->n && memcmp(&b->x[k], x, sizeof *x) != 0)
+    k++;
+  return k;
+}
+
+static void learn(neo_belief *b, const point *x, double error) {
+  size_t k = find(b, x);
+  if (k == b->n) {
+    k = b->next;
+    b->next = (b->next + 1) % MOST;
+    b->n += b->n < MOST;
+  }
+  b->x[k] = *x;
+  b->error[k] = error;
   b->factored = false;
 }
+
+void neo_belief_learn(neo_belief *b, const neo_schedule *s, double cost, double time_ns) {
+  point x = point_of(b, s);
+  learn(b, &x, log(time_ns / cost));
+}
+
+void neo_belief_forget(neo_belief *b, const neo_schedule *s) {
+  point x = point_of(b, s);
+  size_t k = find(b, &x);
+  if (k == b->n)
+    return;
+  b->n--;
+  b->x[k] = b->x[b->n];
+  b->error[k] = b->error[b->n];
+  b->next = b->n;
+  b->factored = false;
+}
+
+/* ---- the process */
 
 /* Solves L y = x in place; `back`: L^T y = x. */
 static void solve(const neo_belief *b, double *x, bool back) {
@@ -90,42 +154,67 @@ static void solve(const neo_belief *b, double *x, bool back) {
     size_t i = back ? n - 1 - k : k;
     double sum = x[i];
     for (size_t j = back ? i + 1 : 0; j < (back ? n : i); j++)
-      sum -= b->factor[back ? j * NEO_BELIEF_MOST + i : i * NEO_BELIEF_MOST + j] * x[j];
-    x[i] = sum / b->factor[i * NEO_BELIEF_MOST + i];
+      sum -= b->factor[back ? j * MOST + i : i * MOST + j] * x[j];
+    x[i] = sum / b->factor[i * MOST + i];
   }
 }
 
-static void factor(neo_belief *b) {
+static void factor_matrix(neo_belief *b) {
   double *l = b->factor;
-  b->mean = 0;
-  for (size_t i = 0; i < b->n; i++)
-    b->mean += b->error[i] / (double)b->n;
   for (size_t i = 0; i < b->n; i++)
     for (size_t j = 0; j <= i; j++) {
       double sum = covariance(&b->x[i], &b->x[j]) + (i == j ? noise : 0);
       for (size_t k = 0; k < j; k++)
-        sum -= l[i * NEO_BELIEF_MOST + k] * l[j * NEO_BELIEF_MOST + k];
-      l[i * NEO_BELIEF_MOST + j] = i == j ? sqrt(sum) : sum / l[j * NEO_BELIEF_MOST + j];
+        sum -= l[i * MOST + k] * l[j * MOST + k];
+      l[i * MOST + j] = i == j ? sqrt(sum) : sum / l[j * MOST + j];
     }
-  for (size_t i = 0; i < b->n; i++)
-    b->weight[i] = b->error[i] - b->mean;
-  solve(b, b->weight, false);
-  solve(b, b->weight, true);
-  b->factored = true;
 }
 
-double neo_belief_ns(neo_belief *b, const neo_schedule *s, double cost, double *spread) {
-  double v[NEO_BELIEF_MOST], error = 0, left = variance;
-  point x = point_of(b, s);
-  if (!b->factored)
-    factor(b);
+/* The mean under which the errors are likeliest, and their scale given it. */
+static void estimate(neo_belief *b) {
+  double one[MOST], sum = 0, ones = 0, squares = 0;
+  for (size_t i = 0; i < b->n; i++)
+    one[i] = 1, b->weight[i] = b->error[i];
+  solve(b, one, false);
+  solve(b, b->weight, false);
+  for (size_t i = 0; i < b->n; i++)
+    sum += one[i] * b->weight[i], ones += one[i] * one[i];
+  b->mean = b->n ? sum / ones : 0;
+  for (size_t i = 0; i < b->n; i++) {
+    b->weight[i] -= b->mean * one[i];
+    squares += b->weight[i] * b->weight[i];
+  }
+  b->scale = sqrt((usual + squares) / (usual + (double)b->n));
+}
+
+/* Of the logarithm of the error; *spread: its standard deviation. */
+static double believe(neo_belief *b, const point *x, double *spread) {
+  double v[MOST], error = 0, left = covariance(x, x);
+  if (!b->factored) {
+    factor_matrix(b);
+    estimate(b);
+    solve(b, b->weight, true);
+    b->factored = true;
+  }
   for (size_t k = 0; k < b->n; k++) {
-    v[k] = covariance(&x, &b->x[k]);
+    v[k] = covariance(x, &b->x[k]);
     error += v[k] * b->weight[k];
   }
   solve(b, v, false);
   for (size_t k = 0; k < b->n; k++)
     left -= v[k] * v[k];
-  *spread = sqrt(left > 0 ? left : 0);
-  return cost * exp(b->mean + error);
+  *spread = b->scale * sqrt(left > 0 ? left : 0);
+  return b->mean + error;
+}
+
+double neo_belief_ns(neo_belief *b, const neo_schedule *s, double cost, double *spread) {
+  point x = point_of(b, s);
+  return cost * exp(believe(b, &x, spread));
+}
+
+void neo_belief_expect(neo_belief *b, const neo_schedule *s) {
+  point x = point_of(b, s);
+  double spread;
+  if (b->n && find(b, &x) == b->n)
+    learn(b, &x, believe(b, &x, &spread));
 }

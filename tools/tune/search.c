@@ -29,6 +29,8 @@ static void learn(neo_search *s, size_t trial) {
   const neo_trial *t = &s->trials.at[trial];
   if (t->time_ns > 0)
     neo_belief_learn(s->belief, &t->schedule, t->cost, t->time_ns);
+  else
+    neo_belief_forget(s->belief, &t->schedule);
 }
 
 static size_t add_trial(neo_search *s, const neo_schedule *x, double time_ns) {
@@ -91,41 +93,76 @@ static bool propose(batch *b, const neo_schedule *x) {
   if (b->n == b->most || (b->s->within && !b->s->within(b->s->ctx, &y)) || find(b->s, &y))
     return false;
   b->out[b->n++] = add_trial(b->s, &y, 0);
+  neo_belief_expect(b->s->belief, &y);
   return true;
 }
 
+/* Blocks of other lengths are what the model is most often wrong about, and what they bring to one
+ * tile holds for others: half, double, three quarters and one and a half of the first one's along
+ * the sum, double and four times along the columns. */
+static void ask_lengths(neo_search *s, batch *b) {
+  static const struct {
+    neo_sched_param block;
+    size_t value; /* which of neo_space_values */
+  } length[] = {{NEO_SCHED_BLOCK_K, 0}, {NEO_SCHED_BLOCK_K, 1}, {NEO_SCHED_BLOCK_K, 2},
+                {NEO_SCHED_BLOCK_K, 3}, {NEO_SCHED_BLOCK_N, 1}, {NEO_SCHED_BLOCK_N, 5}};
+  const neo_schedule *first = &s->list.at[0];
+  for (; s->lengths < sizeof length / sizeof *length && b->n < b->most; s->lengths++) {
+    int64_t value[NEO_SPACE_VALUES];
+    neo_schedule x;
+    neo_sched_param block = length[s->lengths].block;
+    size_t k = length[s->lengths].value, n = neo_space_values(&s->space, first, block, value);
+    if (k < n && neo_space_set(&s->space, first, block, value[k], &x))
+      propose(b, &x);
+  }
+}
+
+/* All of the list where nothing of its beginning could be measured. */
 static void ask_list(neo_search *s, batch *b) {
-  size_t until = HALF < s->list.n ? HALF : s->list.n;
-  for (; s->listed < until && b->n < b->most; s->listed++)
+  size_t until = s->listed < HALF || has_best(s) ? HALF : s->list.n;
+  for (; s->listed < until && s->listed < s->list.n && b->n < b->most; s->listed++)
     propose(b, &s->list.at[s->listed]);
-  if (s->listed < until || b->n)
-    return;
-  s->phase = NEO_SEARCH_DESCENT;
+  if (has_best(s))
+    ask_lengths(s, b);
+  if (!b->n)
+    s->phase = NEO_SEARCH_DESCENT;
 }
 
 /* ---- what is believed of candidates */
 
-static double low_of(neo_search *s, const neo_schedule *x, double cost) {
-  double spread, ns = neo_belief_ns(s->belief, x, cost, &spread);
-  return ns * exp(-doubt * spread);
+static void believe(neo_search *s, neo_search_candidate *c) {
+  double spread, ns = neo_belief_ns(s->belief, &c->schedule, c->cost, &spread);
+  c->low_ns = ns * exp(-doubt * spread);
 }
 
-/* Into a list in order, the quickest first, if it is new. */
+/* Into a list, if it is new. */
 static size_t insert(neo_search *s, neo_search_candidate *c, size_t n, size_t most,
                      const neo_schedule *x) {
-  size_t k = n < most ? n : most - 1;
-  if (find(s, x))
-    return n;
-  double low = low_of(s, x, cost_of(s, x));
-  if (n == most && low >= c[k].low_ns)
+  if (n == most || find(s, x))
     return n;
   for (size_t i = 0; i < n; i++)
     if (neo_schedule_equal(&c[i].schedule, x))
       return n;
-  for (; k && low < c[k - 1].low_ns; k--)
-    c[k] = c[k - 1];
-  c[k] = (neo_search_candidate){*x, low};
-  return n < most ? n + 1 : most;
+  c[n] = (neo_search_candidate){*x, cost_of(s, x), 0};
+  return n + 1;
+}
+
+/* Those first that may be the quickest, while they may be as quick as `limit`. What is expected of
+ * each changes what is believed of the others, so that a batch is not the same one four times. */
+static void propose_best(neo_search *s, batch *b, size_t n, double limit_ns) {
+  neo_search_candidate *c = s->candidates;
+  while (b->n < b->most && n) {
+    size_t best = 0;
+    for (size_t k = 0; k < n; k++) {
+      believe(s, &c[k]);
+      if (c[k].low_ns < c[best].low_ns)
+        best = k;
+    }
+    if (c[best].low_ns >= limit_ns)
+      return;
+    propose(b, &c[best].schedule);
+    c[best] = c[--n];
+  }
 }
 
 static bool has_pack(const neo_search *s, int64_t pack) {
@@ -147,26 +184,6 @@ static void ask_pack(neo_search *s, batch *b) {
       return;
 }
 
-/* What is one step from the best one, and what is left of the model's list: those first that are
- * believed to be quickest. */
-static void ask_descent(neo_search *s, batch *b) {
-  neo_search_candidate *c = s->candidates;
-  neo_schedule *step = s->steps;
-  size_t n = 0,
-         n_steps = neo_space_neighbours(&s->space, &s->trials.at[s->best].schedule, step, STEPS);
-  for (size_t k = 0; k < n_steps; k++)
-    n = insert(s, c, n, STEPS, &step[k]);
-  for (size_t k = s->listed; k < s->list.n; k++)
-    n = insert(s, c, n, STEPS, &s->list.at[k]);
-  for (size_t k = 0; k < n && c[k].low_ns < hopeful * neo_search_best(s); k++)
-    propose(b, &c[k].schedule);
-  ask_pack(s, b);
-  if (!b->n)
-    s->phase = NEO_SEARCH_GENETIC;
-}
-
-/* ---- genetic */
-
 /* Trials by time, the refused left out. */
 static size_t fittest(const neo_search *s, size_t out[POPULATION]) {
   size_t n = 0;
@@ -181,6 +198,31 @@ static size_t fittest(const neo_search *s, size_t out[POPULATION]) {
   }
   return n;
 }
+
+static size_t insert_steps(neo_search *s, size_t n, const neo_schedule *from) {
+  size_t n_steps = neo_space_neighbours(&s->space, from, s->steps, STEPS);
+  for (size_t k = 0; k < n_steps; k++)
+    n = insert(s, s->candidates, n, STEPS, &s->steps[k]);
+  return n;
+}
+
+/* What is one step from the best ones, and what is left of the model's list: those first that are
+ * believed to be quickest. */
+static void ask_descent(neo_search *s, batch *b) {
+  enum { DESCENDED = 3 };
+  size_t from[POPULATION], n_from = fittest(s, from), n = 0;
+  n = insert_steps(s, n, &s->trials.at[s->best].schedule);
+  for (size_t k = s->listed; k < s->list.n; k++)
+    n = insert(s, s->candidates, n, STEPS, &s->list.at[k]);
+  for (size_t k = 0; k < n_from && k < DESCENDED; k++)
+    n = insert_steps(s, n, &s->trials.at[from[k]].schedule);
+  ask_pack(s, b);
+  propose_best(s, b, n, hopeful * neo_search_best(s));
+  if (!b->n)
+    s->phase = NEO_SEARCH_GENETIC;
+}
+
+/* ---- genetic */
 
 static neo_schedule make_child(neo_search *s, const size_t *parents, size_t n) {
   size_t a = (size_t)(neo_splitmix(&s->seed) % n), c = (size_t)(neo_splitmix(&s->seed) % n);
@@ -199,10 +241,7 @@ static void ask_genetic(neo_search *s, batch *b) {
     neo_schedule x = make_child(s, parents, n);
     n_children = insert(s, s->candidates, n_children, CHILDREN, &x);
   }
-  for (size_t k = 0; k < n_children && s->candidates[k].low_ns <
-                                           (believable + slack * s->barren) * neo_search_best(s);
-       k++)
-    propose(b, &s->candidates[k].schedule);
+  propose_best(s, b, n_children, (believable + slack * s->barren) * neo_search_best(s));
 }
 
 static void ask_phase(neo_search *s, batch *b) {

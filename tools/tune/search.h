@@ -2,9 +2,10 @@
  * measures nothing itself: ask for a batch, tell the times, ask again.
  *
  *   list      the model's choice, then seeds (records of the same or near shapes), then the model's
- *             best
- *   descent   steps from the best schedule so far, and the other half of the list: those first that
- *             are believed to be quickest (belief.h), while one may be quicker than the best
+ *             best; then its choice with blocks of other lengths
+ *   descent   steps from the three best schedules so far, and the rest of the list: those first that
+ *             are believed to be quickest (belief.h), while one may be quicker than the best; and
+ *             each operand packed, or not, once
  *   genetic   children of the best ones; of many, those are measured that are believed to be
  *             quickest. A new best one is descended from again
  *
@@ -13,7 +14,7 @@
 #define NEO_TOOLS_SEARCH_H
 #include "tools/tune/belief.h"
 
-enum { NEO_SEARCH_FIRST = 16, NEO_SEARCH_HALF = 8 }; /* of the model's list; before the descent */
+enum { NEO_SEARCH_FIRST = 16, NEO_SEARCH_HALF = 4 }; /* of the model's list; before the descent */
 
 typedef struct {
   neo_schedule schedule;
@@ -24,6 +25,7 @@ typedef struct {
 
 typedef struct {
   neo_schedule schedule;
+  double cost;   /* the model's */
   double low_ns; /* may well be as quick as that */
 } neo_search_candidate;
 
@@ -41,6 +43,7 @@ typedef struct {
   NEO_VEC(neo_trial) trials;  /* in the order in which they were asked for; [0]: the default */
   NEO_VEC(neo_schedule) list; /* what the first phase goes through */
   size_t listed;              /* of the list, in the first phase */
+  size_t lengths;             /* of other blocks that it has tried after that */
   neo_belief *belief;
   neo_search_candidate *candidates; /* room for those of a batch */
   neo_schedule *steps;
