@@ -30,7 +30,7 @@ sd = sum[i] dx[i]/f32(N)
 sq = max[i] abs(dq[i]*q[i] - p)
 output last, first, most, sd, sq, p
 END
-"$NEOC" explain long.expr --schedule >schedules
+"$NEOC" explain long.expr --schedule --records=none >schedules
 for name in S T M '\(before.p\|dq\)' after.p; do
   grep -q "^$name: .*running=1" schedules || fail "$name is not run along its axis"
 done

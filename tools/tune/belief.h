@@ -8,8 +8,8 @@
  * left at once: the covariance is Matern's of degree 3/2, whose paths may bend, over the bytes of
  * panels and blocks too. The process's mean is estimated with the rest (generalised least squares),
  * and its scale is what was believed before, corrected by what the errors were.
- * (C. E. Rasmussen, C. K. I. Williams: Gaussian Processes for Machine Learning, 2006, algorithm 2.1,
- * sections 2.7 and 4.2.) */
+ * (C. E. Rasmussen, C. K. I. Williams: Gaussian Processes for Machine Learning, 2006, algorithm
+ * 2.1, sections 2.7 and 4.2.) */
 #ifndef NEO_TOOLS_TUNE_BELIEF_H
 #define NEO_TOOLS_TUNE_BELIEF_H
 #include "schedule/space.h"

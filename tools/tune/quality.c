@@ -3,7 +3,7 @@
 #include "tools/tune/survey.h"
 #include "tools/tune/tune.h"
 
-enum { BATCH = 16, SEEDS = 21 };
+enum { BATCH = 16, SEEDS = 21, TOP = 16, ROUNDS = 5 }; /* TOP: its share */
 
 static neo_status measure_all(neo_tune *t, neo_task *x, neo_surveyed *all, size_t n, size_t *done) {
   neo_status s = NEO_OK;
@@ -22,30 +22,66 @@ static neo_status measure_all(neo_tune *t, neo_task *x, neo_surveyed *all, size_
   return s;
 }
 
-/* The least of hundreds of noisy times is the luckiest one: those at the top are measured twice
- * more, and have the median of the three. */
-static neo_status measure_top(neo_tune *t, neo_task *x, neo_surveyed *all, size_t n) {
-  size_t *top = NEO_NEW_ARRAY(&t->c->arena, size_t, n + 1), m = 0;
-  neo_status s = NEO_OK;
+/* ---- the least of hundreds of noisy times is the luckiest one */
+
+/* The quickest come first; how many have a time. */
+static size_t by_time(const neo_surveyed *all, size_t n, size_t *out) {
+  size_t m = 0;
   for (size_t k = 0; k < n; k++) {
     size_t i = m;
     if (all[k].time_ns <= 0)
       continue;
-    for (; i && all[k].time_ns < all[top[i - 1]].time_ns; i--)
-      top[i] = top[i - 1];
-    top[i] = k;
+    for (; i && all[k].time_ns < all[out[i - 1]].time_ns; i--)
+      out[i] = out[i - 1];
+    out[i] = k;
     m++;
   }
-  m = m / 8 + 1 < m ? m / 8 + 1 : m;
-  for (size_t k = 0; k < m && !s && !neo_tune_stopped(t) && !neo_tune_late(t); k++) {
-    neo_surveyed *y = &all[top[k]];
-    neo_schedule twice[2] = {y->schedule, y->schedule};
-    double ratio[2], a = y->time_ns;
-    s = neo_task_measure(t, x, twice, 2, ratio);
-    double b = ratio[0] * x->default_ns, c = ratio[1] * x->default_ns;
-    if (!s && ratio[0] > 0 && ratio[1] > 0)
-      y->time_ns = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+  return m;
+}
+
+typedef double times[ROUNDS];
+
+static double median(times t) {
+  for (int k = 1; k < ROUNDS; k++)
+    for (int i = k; i && t[i] < t[i - 1]; i--) {
+      double x = t[i];
+      t[i] = t[i - 1], t[i - 1] = x;
+    }
+  return t[ROUNDS / 2];
+}
+
+static neo_status measure_round(neo_tune *t, neo_task *x, const neo_surveyed *all,
+                                const size_t *top, size_t m, times *out, int round) {
+  neo_status s = NEO_OK;
+  for (size_t from = 0; from < m && !s && !neo_tune_stopped(t); from += BATCH) {
+    neo_schedule batch[BATCH];
+    double ratio[BATCH];
+    size_t n = m - from < BATCH ? m - from : BATCH;
+    for (size_t k = 0; k < n; k++)
+      batch[k] = all[top[from + k]].schedule;
+    s = neo_task_measure(t, x, batch, n, ratio);
+    for (size_t k = 0; k < n && !s; k++)
+      out[from + k][round] = ratio[k] > 0 ? ratio[k] * x->default_ns : all[top[from + k]].time_ns;
   }
+  return s;
+}
+
+/* Those at the top are measured again in rounds, so that what disturbed one of them once does not
+ * the next time, and have the median. */
+static neo_status measure_top(neo_tune *t, neo_task *x, neo_surveyed *all, size_t n) {
+  size_t *top = NEO_NEW_ARRAY(&t->c->arena, size_t, n + 1);
+  size_t timed = by_time(all, n, top), m = timed / TOP + 1 < timed ? timed / TOP + 1 : timed;
+  times *of = NEO_NEW_ARRAY(&t->c->arena, times, m + 1);
+  neo_status s = NEO_OK;
+  for (size_t k = 0; k < m; k++)
+    of[k][0] = all[top[k]].time_ns;
+  for (int round = 1; round < ROUNDS && !s; round++) {
+    if (neo_tune_stopped(t) || neo_tune_late(t))
+      return s;
+    s = measure_round(t, x, all, top, m, of, round);
+  }
+  for (size_t k = 0; k < m && !s && !neo_tune_stopped(t); k++)
+    all[top[k]].time_ns = median(of[k]);
   return s;
 }
 

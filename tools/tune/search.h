@@ -3,9 +3,9 @@
  *
  *   list      the model's choice, then seeds (records of the same or near shapes), then the model's
  *             best; then its choice with blocks of other lengths
- *   descent   steps from the three best schedules so far, and the rest of the list: those first that
- *             are believed to be quickest (belief.h), while one may be quicker than the best; and
- *             each operand packed, or not, once
+ *   descent   steps from the three best schedules so far, and the rest of the list: those first
+ *             that are believed to be quickest (belief.h), while one may be quicker than the best;
+ *             and each operand packed, or not, once
  *   genetic   children of the best ones; of many, those are measured that are believed to be
  *             quickest. A new best one is descended from again
  *
