@@ -4,6 +4,7 @@
 #ifndef NEO_CACHE_CLI_H
 #define NEO_CACHE_CLI_H
 #include "tools/cache/set.h"
+#include "tools/cache/usage.h"
 
 /* Runs the command line argv[1..]; `program` is what it is called in messages ("neo-cache", "neoc
  * cache"), `version` what `version` prints. Returns the exit code: 0 ok, 1 damage or nothing found,
@@ -27,21 +28,16 @@ typedef enum {
   CACHE_O_COUNT
 } cache_option;
 
-typedef struct cache_cli {
+typedef struct {
   const char *program, *version;
   neo_arena *arena;
-  const struct cache_command *command;
+  const neo_usage_command *command;
   const char *value[CACHE_O_COUNT]; /* null: not given; "" for options without a value */
   char **args;
   int n_args;
   bool json;
   double most_ratio; /* of a record's time to the default's, by --gain; infinite without it */
 } cache_cli;
-
-typedef struct cache_command {
-  const char *name, *args, *meaning;
-  cache_exit (*run)(cache_cli *cli);
-} cache_command;
 
 #define X(id, name, args, function, meaning) cache_exit function(cache_cli *cli);
 #include "tools/cache/commands.def"

@@ -2,6 +2,7 @@
  * command is one function in a file of its name. Commands print; nothing below tools does. */
 #ifndef NEO_TOOLS_NEOC_H
 #define NEO_TOOLS_NEOC_H
+#include "tools/cache/usage.h"
 #include "tools/pipeline/compile.h"
 
 typedef enum {
@@ -33,7 +34,7 @@ typedef struct neoc_cli {
 } neoc_cli;
 
 typedef struct neoc_command {
-  const char *name, *args, *meaning;
+  const char *name;
   neoc_exit (*run)(neoc_cli *cli);
 } neoc_command;
 
