@@ -548,37 +548,46 @@ static double read_seconds(const pricing *c) {
   return t;
 }
 
-/* Is d evaluated in the backward pass, be it as a copy? */
-static bool runs_backward(fuser *q, uint32_t d) {
+/* Is d evaluated in the backward pass, be it as a copy, in another group than `home`? */
+static bool runs_backward(fuser *q, uint32_t d, uint32_t home) {
   if (q->seen[d] == q->walk)
     return false;
   q->seen[d] = q->walk;
   const fuse_def *x = &q->def[d];
-  if (x->backward)
+  if (x->backward && x->home && x->home != home)
     return true;
   for (size_t k = 0; k < x->readers.n; k++)
-    if (fuse_read_of(q, x->readers.at[k])->copied && runs_backward(q, x->readers.at[k].def))
+    if (fuse_read_of(q, x->readers.at[k])->copied && runs_backward(q, x->readers.at[k].def, home))
       return true;
   return false;
 }
 
-static bool read_backward(fuser *q, const fuse_def *d) {
+static bool read_backward(fuser *q, const fuse_def *d, neo_tensor t) {
   q->walk++;
   for (size_t k = 0; k < d->readers.n; k++) {
     fuse_edge e = d->readers.at[k];
-    if (!fuse_read_of(q, e)->copied && runs_backward(q, e.def))
+    const fuse_read *r = fuse_read_of(q, e);
+    if (r->t.i == t.i && !r->copied && runs_backward(q, e.def, d->home))
       return true;
   }
   return false;
 }
 
+/* What one definition makes of a tensor, which may have other pieces. */
+static double piece_bytes(fuser *q, const fuse_def *d, neo_tensor t) {
+  double n = d->points * neo_type_bytes((neo_type)neo_tensor_at(q->m, t)->type);
+  double all = fuse_bytes(q, t);
+  return n < all ? n : all;
+}
+
 double fuse_kept(fuser *q, uint32_t id) {
   const fuse_def *d = &q->def[id];
   double n = 0;
-  if (!d->home || d->backward || d->wanted || !is_temporary(q, id) || !read_backward(q, d))
+  if (!d->home || d->backward || d->wanted || !is_temporary(q, id))
     return 0;
   for (uint32_t i = 0; i < d->n_outs; i++)
-    n += fuse_bytes(q, fuse_out(q, id, i));
+    if (read_backward(q, d, fuse_out(q, id, i)))
+      n += piece_bytes(q, d, fuse_out(q, id, i));
   return n;
 }
 

@@ -154,6 +154,45 @@ static void memory_that_is_kept_has_a_limit(void **state) {
   assert_true(kept[1] == 4 << 20);  /* a */
 }
 
+/* What the forward pass keeps of a module, fused without a price on it. */
+static double kept_of(const char *text) {
+  neo_arena a;
+  fuser q;
+  double n = 0;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  fuse_begin(&q, graph_parse(&a, text), &a, NULL, FUSE_EVERY, NULL);
+  fuse_price(&q, 0);
+  fuse_greedy(&q);
+  for (size_t k = 0; k < q.n_order; k++)
+    n += fuse_kept(&q, q.order[k]);
+  neo_arena_free(&a);
+  return n;
+}
+
+#define KEEPER                                                                                                               \
+  "input X : f32 [1024, 1024]\ninput Y : f32 [1024, 1024]\nparam w : f32 [1024, 1024]\n"                                     \
+  "update v : f32 [1024, 1024] of w\ninit w[i: 1024, j: 1024] = 0.5\ntemp a : f32 [1024, 1024]\ntemp b : f32 [1024, 1024]\n" \
+  "temp l : f32 []\n"
+#define PRODUCT "sum[k: 1024] X[i, k] * Y[k, j]\n  then acc0\n"
+#define LOSS "def l[] =\n  sum[i: 1024, j: 1024] a[i, j] * a[j, i]\n  then acc0\n"
+#define TRAIN "entry train step: l = l; updates v\n"
+
+static void pieces_of_a_tensor_are_kept_once(void **state) {
+  (void)state;
+  double n = kept_of(KEEPER "def a[i: 512, j: 1024] at [2*i, j] =\n  " PRODUCT
+                            "def a[i: 512, j: 1024] at [2*i + 1, j] =\n  " PRODUCT LOSS
+                            "def v[i: 1024, j: 1024] = w[i, j] - a[j, i]\n" TRAIN);
+  assert_true(n == 4 << 20);
+}
+
+static void what_only_its_own_kernel_reads_is_not_kept(void **state) {
+  (void)state;
+  double n = kept_of(KEEPER "def a[i: 1024, j: 1024] =\n  " PRODUCT LOSS
+                            "def b[i: 1024, j: 1024] = sin(a[i, j])\n"
+                            "def v[i: 1024, j: 1024] = w[i, j] - b[i, j]\n" TRAIN);
+  assert_true(n == 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(greedy_is_near_the_optimum_of_small_graphs),
@@ -161,6 +200,8 @@ int main(void) {
       cmocka_unit_test(options_are_obeyed),
       cmocka_unit_test(work_grows_with_the_graph_not_its_square),
       cmocka_unit_test(memory_that_is_kept_has_a_limit),
+      cmocka_unit_test(pieces_of_a_tensor_are_kept_once),
+      cmocka_unit_test(what_only_its_own_kernel_reads_is_not_kept),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
