@@ -5,6 +5,7 @@
  * so. The first UNIT_AXES of them are run as one sequence of which a unit takes UNIT_SIZE; the
  * others are loops inside a unit. So the boundaries of units depend on sizes and schedule alone. */
 #include "codegen/lower_scope.h"
+#include "schedule/beside.h"
 #include "schedule/stream.h"
 #include <assert.h>
 
@@ -217,7 +218,8 @@ static void walk(lowering *l) {
 
 neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, neo_arena *a,
                      neo_kernel **out, neo_str *why) {
-  lowering l = {.m = m, .a = a, .g = g, .s = s, .why = why, .f = neo_group_form(m, g)};
+  neo_beside x = neo_beside_of(m, neo_group_form(m, g), s);
+  lowering l = {.m = m, .a = a, .g = g, .s = &x.s, .why = why, .f = x.f};
   l.k = neo_kernel_new(a, g->name);
   l.p = neo_prover_new(m);
   l.k->span = g->members.n ? neo_def_at(m, g->members.at[0].def)->span : 0;

@@ -1,4 +1,5 @@
 /* Choosing: the model's schedule, and random legal ones. */
+#include "schedule/beside.h"
 #include "schedule/keep.h"
 #include "schedule/matrix.h"
 #include "schedule/model.h"
@@ -82,7 +83,8 @@ static void try_value(drawing *d, neo_sched_param k, int64_t x) {
 /* Blocks of whole inner merged axes. */
 static int64_t draw_block_n(drawing *d, const neo_form *f, uint64_t *seed) {
   int64_t n = pick(seed, 0, 20), v = d->s.at[NEO_SCHED_VECTOR_AXIS];
-  for (int64_t k = v - d->s.at[NEO_SCHED_MERGE] + 2; k <= v && v < (int64_t)f->axes.n; k++)
+  bool beside = neo_schedule_is_beside(f, &d->s);
+  for (int64_t k = v - d->s.at[NEO_SCHED_MERGE] + 2 - beside; k <= v && v < (int64_t)f->axes.n; k++)
     n *= neo_axis_most(d->m, &f->axes.at[k]);
   return n;
 }
@@ -137,6 +139,8 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
     break;
   }
   try_value(&d, NEO_SCHED_MERGE, pick(seed, 1, 3));
+  if (d.s.at[NEO_SCHED_VECTOR_AXIS] < (int64_t)f->axes.n && pick(seed, 0, 1))
+    try_value(&d, NEO_SCHED_AXIS_N, pick(seed, -1, (int64_t)f->axes.n - 1));
   try_value(&d, NEO_SCHED_BLOCK_M, pick(seed, 0, 9));
   try_value(&d, NEO_SCHED_BLOCK_N, draw_block_n(&d, f, seed));
   try_value(&d, NEO_SCHED_BLOCKS_FIRST, pick(seed, 0, 3));

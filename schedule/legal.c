@@ -1,6 +1,7 @@
 /* Which schedules are legal for a group. A legal schedule changes speed, never values (but for the
  * rounding of sums). */
 #include "fusion/form.h"
+#include "schedule/beside.h"
 #include "schedule/keep.h"
 #include "schedule/model.h"
 #include "schedule/running.h"
@@ -67,8 +68,15 @@ static bool tile_legal(const neo_form *f, const int64_t *s, neo_str *why) {
     return no(why, "axis_m or axis_n is no shared axis");
   if (am >= 0 && (am == v || am == an))
     return no(why, "axis_m is used twice");
-  if (an >= 0 && (lanes_shared || v < 0))
-    return no(why, "axis_n is for lanes over a stage's own axis");
+  if (an >= 0 && v < 0)
+    return no(why, "axis_n is for tiles with lanes");
+  if (an >= 0 && lanes_shared && (s[NEO_SCHED_MERGE] < 1 || s[NEO_SCHED_MERGE] > v + 1))
+    return no(why, "merge is not possible there");
+  if (an >= 0 && lanes_shared && an >= v - s[NEO_SCHED_MERGE] && an <= v)
+    return no(why, "axis_n lies beside the lanes already: merge has it");
+  if (an >= 0 && lanes_shared &&
+      (s[NEO_SCHED_SEGMENT] || s[NEO_SCHED_RUNNING] || s[NEO_SCHED_MATRIX]))
+    return no(why, "axis_n is not for segment, running or matrix where lanes are shared");
   if (s[NEO_SCHED_TILE_M] < 1 || s[NEO_SCHED_TILE_M] > 32 || s[NEO_SCHED_TILE_N] < 1 ||
       s[NEO_SCHED_TILE_N] > 16)
     return no(why, "the tile is too large or empty");
@@ -87,6 +95,7 @@ uint32_t neo_schedule_nest(const neo_form *f, const neo_schedule *s, neo_outer_l
   const int64_t *p = s->at;
   int64_t v = p[NEO_SCHED_VECTOR_AXIS], all = (int64_t)f->axes.n, am = p[NEO_SCHED_AXIS_M];
   int64_t an = v >= 0 && v < all ? v : p[NEO_SCHED_AXIS_N], first = an + 1 - p[NEO_SCHED_MERGE];
+  int64_t beside = an == v ? p[NEO_SCHED_AXIS_N] : -1;
   neo_outer_loop blocks[] = {{(int32_t)an, p[NEO_SCHED_BLOCK_N]},
                              {(int32_t)am, p[NEO_SCHED_BLOCK_M]}};
   uint32_t n = 0;
@@ -95,7 +104,7 @@ uint32_t neo_schedule_nest(const neo_form *f, const neo_schedule *s, neo_outer_l
       if (blocks[k].axis >= 0 && blocks[k].block && (p[NEO_SCHED_BLOCKS_FIRST] >> k & 1) == pass)
         out[n++] = blocks[k];
     for (int64_t k = 0; pass && k < all; k++)
-      if (k != am && (k > an || k < first))
+      if (k != am && k != beside && (k > an || k < first))
         out[n++] = (neo_outer_loop){(int32_t)k, 0};
   }
   return n;
@@ -171,5 +180,6 @@ bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *ma
     return no(why, "a loop's bounds change inside the tile");
   if (s[NEO_SCHED_SEGMENT] && !segment_legal(m, g, f, s, why))
     return false;
-  return neo_contraction_legal(m, g, machine, sched, why);
+  neo_beside x = neo_beside_of(m, f, sched);
+  return neo_contraction_legal(m, x.f, machine, &x.s, why);
 }

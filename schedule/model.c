@@ -1,5 +1,6 @@
 /* The analytic model: which axis becomes lanes, how large tiles and units are. */
 #include "schedule/model.h"
+#include "schedule/beside.h"
 #include <string.h>
 
 int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x) {
@@ -257,7 +258,7 @@ static double work_of_point(neo_module *m, const neo_form *f) {
 }
 
 /* All leading loops make units; how many iterations are worth one. */
-void neo_model_units(neo_module *m, const neo_form *f, neo_schedule *s) {
+static void units_of(neo_module *m, const neo_form *f, neo_schedule *s) {
   double work = work_of_point(m, f);
   int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], n = (int64_t)f->axes.n,
           loops = neo_schedule_loops(f, s);
@@ -283,6 +284,13 @@ void neo_model_units(neo_module *m, const neo_form *f, neo_schedule *s) {
   s->at[NEO_SCHED_UNIT_SIZE] = size < 1 ? 1 : size;
   if (!loops)
     s->at[NEO_SCHED_UNIT_SIZE] = 1;
+}
+
+void neo_model_units(neo_module *m, const neo_form *f, neo_schedule *s) {
+  neo_beside x = neo_beside_of(m, f, s);
+  units_of(m, x.f, &x.s);
+  s->at[NEO_SCHED_UNIT_AXES] = x.s.at[NEO_SCHED_UNIT_AXES];
+  s->at[NEO_SCHED_UNIT_SIZE] = x.s.at[NEO_SCHED_UNIT_SIZE];
 }
 
 /* Sums along columns of tensors beyond the caches, [rows, n]: each row is another page. A wide tile

@@ -7,7 +7,9 @@
 bool neo_form_has_own_axes(const neo_form *f);
 uint64_t neo_form_bound_axes(const neo_module *m, const neo_form *f);
 int64_t neo_schedule_loops(const neo_form *f, const neo_schedule *s);
-bool neo_contraction_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
+/* The part of legality that is about columns, packs and blocks of a reduction. The form and the
+ * schedule: those of neo_beside_of. */
+bool neo_contraction_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                            const neo_schedule *s, neo_str *why);
 /* Largest extent of an axis: constant, or by the upper bounds of run-time sizes; at least 1. */
 int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x);

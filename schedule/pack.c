@@ -257,9 +257,8 @@ static bool packs_legal(neo_module *m, const neo_form *f, const neo_contraction 
   return true;
 }
 
-bool neo_contraction_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
+bool neo_contraction_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                            const neo_schedule *s, neo_str *why) {
-  const neo_form *f = neo_group_form(m, g);
   neo_contraction c;
   if (!merge_legal(m, f, s->at, why))
     return false;

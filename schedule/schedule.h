@@ -18,7 +18,7 @@ typedef struct {
 /* Raised when what a schedule says comes to mean something else, by another meaning of a parameter
  * or by another lowering: records of schedules from before are then not used. A new parameter whose
  * plain value means what was before does not need it. */
-#define NEO_SCHEDULE_MEANING 4
+#define NEO_SCHEDULE_MEANING 5
 
 /* The part of a target that schedules depend on. */
 typedef struct {

@@ -2,6 +2,7 @@
 #include "schedule/space.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "schedule/beside.h"
 #include "schedule/matrix.h"
 #include "schedule/model.h"
 #include "schedule/space_values.h"
@@ -115,7 +116,8 @@ bool neo_space_set(const neo_space *x, const neo_schedule *s, neo_sched_param k,
   follow(x, s, k, &y);
   if (k == NEO_SCHED_TILE_M && p[NEO_SCHED_BLOCK_M])
     p[NEO_SCHED_BLOCK_M] = round_up(p[NEO_SCHED_BLOCK_M], value);
-  if (k == NEO_SCHED_TILE_N && p[NEO_SCHED_BLOCK_N] && p[NEO_SCHED_MERGE] == 1)
+  bool walked = p[NEO_SCHED_MERGE] > 1 || neo_schedule_is_beside(x->f, &y);
+  if (k == NEO_SCHED_TILE_N && p[NEO_SCHED_BLOCK_N] && !walked)
     p[NEO_SCHED_BLOCK_N] = round_up(p[NEO_SCHED_BLOCK_N], value * p[NEO_SCHED_VECTOR_WIDTH]);
   if (moves_loops(k))
     forget_units(&y);

@@ -1,6 +1,7 @@
 /* Sensible values, parameter by parameter. What has no rule here is stepped through by one and by
  * doubling. */
 #include "schedule/space_values.h"
+#include "schedule/beside.h"
 #include "schedule/model.h"
 #include "schedule/stream.h"
 
@@ -79,9 +80,10 @@ static void blocks(values *v, int64_t length, int64_t unit) {
 static int64_t column_unit(const neo_space *x, const neo_schedule *s) {
   const int64_t *p = s->at;
   int64_t unit = p[NEO_SCHED_TILE_N] * (lanes_shared(x, s) ? p[NEO_SCHED_VECTOR_WIDTH] : 1);
-  if (p[NEO_SCHED_MERGE] > 1)
+  bool beside = neo_schedule_is_beside(x->f, s);
+  if (p[NEO_SCHED_MERGE] > 1 || beside)
     unit = 1;
-  for (int64_t k = 0; k < p[NEO_SCHED_MERGE] - 1; k++)
+  for (int64_t k = 0; k < p[NEO_SCHED_MERGE] - !beside; k++)
     unit *= extent(x, p[NEO_SCHED_VECTOR_AXIS] - k);
   return unit;
 }
@@ -90,7 +92,7 @@ int64_t neo_space_column_length(const neo_space *x, const neo_schedule *s) {
   const int64_t *p = s->at;
   if (!lanes_shared(x, s))
     return extent(x, p[NEO_SCHED_AXIS_N]);
-  int64_t n = 1;
+  int64_t n = extent(x, p[NEO_SCHED_AXIS_N]);
   for (int64_t k = 0; k < p[NEO_SCHED_MERGE]; k++)
     n *= extent(x, p[NEO_SCHED_VECTOR_AXIS] - k);
   return n;

@@ -60,8 +60,8 @@ static geometry geometry_of(neo_tiles *q, const neo_schedule *s) {
   for (uint32_t k = 0; k < q->f->axes.n; k++)
     if (!(g.columns >> k & 1) && !(g.own_lanes && g.am == k))
       g.clip *= neo_tiles_clip(q, k, g.am == k ? (int64_t)g.r : 1);
-  g.columns_first = g.am >= 0 && !p[NEO_SCHED_ORDER] &&
-                    (g.pack || neo_rows_are_near(g.mb * g.steps, q->bytes));
+  g.columns_first =
+      g.am >= 0 && !p[NEO_SCHED_ORDER] && (g.pack || neo_rows_are_near(g.mb * g.steps, q->bytes));
   return g;
 }
 
@@ -180,20 +180,35 @@ static double rows_read(neo_tiles *q, const geometry *g, uint32_t k) {
   return t + fetched(q, g, k, &y);
 }
 
-/* Do tiles of columns begin where those do in which the operand lies (transform/layout.c)? Then
- * they read streams. */
+/* Do tiles of columns begin where those do in which the operand lies (transform/layout.c), vectors
+ * in one of them? Then they read streams. */
 static bool is_laid_out(const neo_tiles *q, const geometry *g, const neo_look *x) {
   double wide = g->c * (double)q->lanes, tile = (double)x->tile;
-  return x->tile && !x->strided && !x->guarded && fmod(wide, tile) == 0 &&
-         (g->nb == g->n || fmod(g->nb, tile) == 0);
+  return x->tile && x->tile % q->lanes == 0 && !x->strided && !x->guarded &&
+         fmod(wide, tile) == 0 && (g->nb == g->n || fmod(g->nb, tile) == 0);
 }
 
-/* Cycles a step of reading it: as if it were packed, without a copy. */
-static double laid_out_read(neo_tiles *q, const geometry *g, const neo_look *x) {
+/* Those of whole cache lines are read as if they were packed. Shorter ones, the elements of a
+ * capsule, are many streams at a time, each of which crosses from line to line with the steps, or
+ * are parts of lines here and there. */
+static how of_tiles(neo_tiles *q, uint32_t k, const neo_look *x) {
+  uint32_t i = (uint32_t)q->s->axes.n - 1;
+  if (x->tile * q->bytes >= LINE_BYTES)
+    return STREAM;
+  while (i && !(q->c->factor[k].axes >> (q->f->axes.n + i) & 1))
+    i--;
+  neo_look step = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + i);
+  return step.stride == x->tile && !step.odd ? STREAMS : ALONE;
+}
+
+/* Cycles a step of reading it: without a copy. Short tiles come from all over the operand. */
+static double laid_out_read(neo_tiles *q, const geometry *g, uint32_t k, const neo_look *x) {
   double bytes = (double)q->bytes, wide = g->c * (double)q->lanes, tiles = ceil(g->mb / g->r);
-  double first = g->steps * g->nb * bytes, then = g->steps * (wide + g->r) * bytes;
-  return wide * bytes / LINE_BYTES * far_again(q, evenly(first), evenly(then), tiles, STREAM) +
-         x->ops * g->c;
+  how as = of_tiles(q, k, x);
+  double first = (as == STREAM ? g->steps * g->nb : q->steps * g->n) * bytes;
+  double then = g->steps * (wide + g->r) * bytes;
+  double each = far_again(q, evenly(first), evenly(then), tiles, as);
+  return wide * bytes / LINE_BYTES * each + x->ops * g->c;
 }
 
 /* Cycles a step of reading the column vectors of a tile where they lie: what is read again for
@@ -203,7 +218,7 @@ static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
   enum { FEW = 8, MANY = 16, ROW_BYTES = 4096 };
   neo_look x = neo_tiles_columns(q, k, g->v, g->merge);
   if (is_laid_out(q, g, &x))
-    return laid_out_read(q, g, &x);
+    return laid_out_read(q, g, k, &x);
   double t = (x.odd ? 12 : x.strided ? 9 : 0.15) + (x.guarded ? 3 : 0) + x.ops;
   walk w = walk_of(q, k);
   double bytes = (double)q->bytes, wide = g->c * (double)q->lanes;

@@ -74,12 +74,19 @@ typedef struct {
   neo_tile_end end;
 } ending;
 
-/* Every lane has a cache line of its own, which other rows of the tile may share. */
+/* Do vectors lie in one tile of what is not contiguous as a whole? */
+static bool in_tiles(ending *c, neo_expr at) {
+  int64_t n;
+  return neo_flat_tiled(c->q->m, at, c->axis, &n) && n % c->q->lanes == 0;
+}
+
+/* Every lane has a cache line of its own, which other rows of the tile may share; vectors in tiles
+ * have one together. */
 static void count_lines(ending *c, neo_tensor t, neo_expr at) {
   int64_t size = neo_extent_most(c->q->m, neo_tensor_elements(c->q->m, t)), stride;
   if (size * c->q->bytes <= c->q->machine->l2_bytes)
     return;
-  c->end.far += 1;
+  c->end.far += in_tiles(c, at) ? 1 / (double)c->q->lanes : 1;
   for (uint32_t k = 0; k < c->q->f->axes.n; k++)
     if (!neo_flat_stride(c->q->m, at, k, &stride) || stride != 1)
       c->end.shared_along &= ~(1ULL << k);
@@ -93,7 +100,7 @@ static void count_load(void *ctx, neo_expr e) {
     return;
   bool known = neo_flat_stride(m, neo_flat_at(m, e), c->axis, &stride);
   bool whole = known && (stride == 0 || stride == 1);
-  c->end.cycles += whole ? 1.5 : 10;
+  c->end.cycles += whole || in_tiles(c, neo_flat_at(m, e)) ? 1.5 : 10;
   if (!whole)
     count_lines(c, (neo_tensor){neo_expr_node(m, e)->attr}, neo_flat_at(m, e));
 }
@@ -111,7 +118,8 @@ static neo_tile_end end_of(neo_tiles *q, int64_t v, int64_t merge) {
         value = neo_walked_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, value);
       }
       bool known = neo_flat_stride(q->m, at, (uint32_t)v, &stride);
-      t.end.cycles += known && stride == 1 ? CONTIGUOUS : SCATTERED;
+      bool whole = (known && stride == 1) || in_tiles(&t, at);
+      t.end.cycles += whole ? CONTIGUOUS : SCATTERED;
       if (!known || stride != 1)
         count_lines(&t, x->tensor, at);
       neo_expr_visit(q->m, value, count_load, &t);

@@ -3,6 +3,7 @@
  * units (tile_block.c), and of these the best is taken. What blocks are worth is not the same for
  * all: some of each vector axis and set of packed operands are tried, where they are not far behind
  * without. */
+#include "schedule/beside.h"
 #include "schedule/tile.h"
 #include <math.h>
 #include <string.h>
@@ -155,26 +156,84 @@ static void own_candidates(search *c) {
 
 /* ---- the model from outside */
 
+/* The best of the lists get blocks and units and, where they cost less than `limit`, go into
+ * out[0..n). columns: null, or the axes that lie apart in the form that is asked about. */
+static size_t finish(search *c, const neo_schedule *columns, double limit, neo_ranked *out,
+                     size_t n, size_t most) {
+  const double behind = 1.6;
+  for (size_t list = 0; list < (c->q.f->axes.n + 1) * SETS; list++)
+    for (size_t k = 0; k < c->top[list].n; k++) {
+      neo_ranked x = c->top[list].at[k];
+      if (most < TRIED && x.cost > behind * c->best)
+        continue;
+      x.cost = neo_tiles_block(&c->q, &x.schedule);
+      if (x.cost >= limit)
+        continue;
+      if (columns)
+        x.schedule = neo_beside_back(&x.schedule, columns->at[NEO_SCHED_AXIS_N],
+                                     columns->at[NEO_SCHED_VECTOR_AXIS]);
+      insert(out, &n, most, &x);
+    }
+  return n;
+}
+
+/* ---- columns along two axes that lie apart */
+
+/* Do the same operands use both, and is the last one short, so that tiles of lanes along it alone
+ * are narrow, but of whole vectors? The result is written in short pieces, which is little only
+ * where sums are long. */
+static bool goes_beside(const search *c, int64_t axis, int64_t last) {
+  enum { VECTORS = 4, LONG = 2048 };
+  int64_t extent;
+  if (c->q.steps < LONG || axis == last - 1 || (c->q.fixed >> axis & 1) ||
+      (c->q.fixed >> last & 1) || c->q.shared[axis] < 2 ||
+      c->q.shared[last] > VECTORS * c->q.lanes || c->q.shared[last] % c->q.lanes ||
+      !neo_expr_is_int(c->q.m, c->q.f->axes.at[last].hi, &extent))
+    return false;
+  for (uint32_t k = 0; k < c->q.c->n; k++) {
+    uint64_t axes = c->q.c->factor[k].axes;
+    if ((axes >> axis & 1) != (axes >> last & 1))
+      return false;
+  }
+  return true;
+}
+
+static size_t try_beside(const search *base, int64_t axis, int64_t last, double limit,
+                         neo_ranked *out, size_t n, size_t most) {
+  neo_contraction contraction;
+  neo_schedule columns = neo_schedule_plain();
+  columns.at[NEO_SCHED_VECTOR_AXIS] = last;
+  columns.at[NEO_SCHED_AXIS_N] = axis;
+  neo_beside turned = neo_beside_of(base->q.m, base->q.f, &columns);
+  search c = {.q = {.m = base->q.m, .f = turned.f, .machine = base->q.machine},
+              .most = base->most,
+              .best = 1e300};
+  if (!neo_tiles_begin(&c.q, &contraction))
+    return n;
+  c.top = NEO_NEW_ARRAY(base->q.m->arena, ranking, (turned.f->axes.n + 1) * SETS);
+  candidate x = {.v = turned.s.at[NEO_SCHED_VECTOR_AXIS], .an = -1, .merge = 2};
+  x.n = c.q.shared[x.v] * c.q.shared[x.v - 1];
+  each_row_axis(&c, &x, c.q.fixed | 3ULL << (x.v - 1));
+  return finish(&c, &columns, limit, out, n, most);
+}
+
 size_t neo_model_contractions(neo_module *m, const neo_form *f, const neo_machine *machine,
                               neo_ranked *out, size_t most) {
   neo_contraction contraction;
   size_t tried = most > TRIED ? most : TRIED, n = 0;
-  const double behind = 1.6;
+  int64_t last = (int64_t)f->axes.n - 1;
+  const double better = 0.75; /* short pieces cost more than is counted: measured */
   search c = {.q = {.m = m, .f = f, .machine = machine}, .most = tried, .best = 1e300};
-  size_t lists = (f->axes.n + 1) * SETS;
   if (!most || !neo_tiles_begin(&c.q, &contraction))
     return 0;
-  c.top = NEO_NEW_ARRAY(m->arena, ranking, lists);
+  c.top = NEO_NEW_ARRAY(m->arena, ranking, (f->axes.n + 1) * SETS);
   shared_candidates(&c);
   own_candidates(&c);
-  for (size_t list = 0; list < lists; list++)
-    for (size_t k = 0; k < c.top[list].n; k++) {
-      neo_ranked x = c.top[list].at[k];
-      if (most < TRIED && x.cost > behind * c.best)
-        continue;
-      x.cost = neo_tiles_block(&c.q, &x.schedule);
-      insert(out, &n, most, &x);
-    }
+  n = finish(&c, NULL, 1e300, out, n, most);
+  double limit = n ? better * out[0].cost : 1e300;
+  for (int64_t axis = 0; axis < last; axis++)
+    if (goes_beside(&c, axis, last))
+      n = try_beside(&c, axis, last, limit, out, n, most);
   return n;
 }
 
@@ -190,8 +249,9 @@ bool neo_model_contraction(neo_module *m, const neo_form *f, const neo_machine *
 double neo_model_contraction_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
                                   const neo_schedule *s) {
   neo_contraction contraction;
-  neo_tiles q = {.m = m, .f = f, .machine = machine};
+  neo_beside x = neo_beside_of(m, f, s);
+  neo_tiles q = {.m = m, .f = x.f, .machine = machine};
   if (s->at[NEO_SCHED_VECTOR_AXIS] < 0 || !neo_tiles_begin(&q, &contraction))
     return -1;
-  return neo_tiles_merit(&q, s);
+  return neo_tiles_merit(&q, &x.s);
 }

@@ -167,6 +167,45 @@ static void axes_of_one_element_are_no_part_of_a_form(void **state) {
   assert_int_equal(s.at[NEO_SCHED_BLOCKS_FIRST], 1);
 }
 
+static const char *const capsules =
+    "input A : f32 [16, 256, 20, 20]\ninput F : f32 [32, 256, 9, 9, 8]\n"
+    "temp u : f32 [16, 32, 6, 6, 8]\n"
+    "def u[n: 16, m: 32, p: 6, q: 6, j: 8] =\n  sum[c: 256, r: 9, s: 9]\n"
+    "  A[n, c, 2 * p + r, 2 * q + s] * F[m, c, r, s, j]\n  then acc0\n"
+    "entry forward forward: u = u\n";
+
+static void the_elements_of_capsules_are_columns_with_those_of_other_channels(void **state) {
+  (void)state;
+  neo_schedule s = choose(capsules);
+  assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 4);
+  assert_int_equal(s.at[NEO_SCHED_AXIS_N], 1);
+  assert_true(s.at[NEO_SCHED_TILE_N] >= 2);
+  assert_true(s.at[NEO_SCHED_PACK] & 2);
+}
+
+static void columns_that_lie_apart_are_apart_from_all_else(void **state) {
+  (void)state;
+  static const struct {
+    int axis, rows, merge;
+    bool legal;
+  } at[] = {{1, 0, 1, true}, {0, 2, 1, true},  {0, 1, 3, true},   {3, 0, 1, false},
+            {4, 0, 1, false}, {1, 1, 1, false}, {2, 0, 2, false}, {0, 1, 5, false}};
+  neo_arena a;
+  neo_grouping g;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  neo_module *m = module_of(&a, capsules, &g);
+  for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
+    neo_schedule s = neo_schedule_plain();
+    s.at[NEO_SCHED_VECTOR_AXIS] = 4;
+    s.at[NEO_SCHED_VECTOR_WIDTH] = 8;
+    s.at[NEO_SCHED_AXIS_N] = at[k].axis;
+    s.at[NEO_SCHED_AXIS_M] = at[k].rows;
+    s.at[NEO_SCHED_MERGE] = at[k].merge;
+    assert_int_equal(neo_schedule_legal(m, &g.groups.at[0], &avx2, &s, NULL), at[k].legal);
+  }
+  neo_arena_free(&a);
+}
+
 static void the_innermost_axis_of_a_sum_is_one_along_which_an_operand_lies(void **state) {
   (void)state;
   neo_arena a;
@@ -259,6 +298,8 @@ int main(void) {
       cmocka_unit_test(axes_of_an_image_that_windows_stick_out_of_are_no_part_of_the_tile),
       cmocka_unit_test(filters_are_copied_once_for_all_places_of_the_image),
       cmocka_unit_test(axes_of_one_element_are_no_part_of_a_form),
+      cmocka_unit_test(the_elements_of_capsules_are_columns_with_those_of_other_channels),
+      cmocka_unit_test(columns_that_lie_apart_are_apart_from_all_else),
       cmocka_unit_test(vectors_along_a_sum_cost_their_way_from_memory),
       cmocka_unit_test(what_follows_a_long_sum_does_not_narrow_its_tile),
       cmocka_unit_test(lanes_keep_to_the_axis_along_which_a_large_result_lies),
