@@ -108,8 +108,22 @@ static void forget_units(neo_schedule *s) {
   s->at[NEO_SCHED_UNIT_SIZE] = 1;
 }
 
+/* Tiles of the matrix unit and of vectors have nothing in common: the model's choice of the other
+ * kind, with all that goes with it. */
+static bool set_matrix(const neo_space *x, bool on, neo_schedule *out) {
+  neo_ranked best;
+  bool found = on ? neo_model_matrix(x->m, x->f, x->machine, &best.schedule)
+                  : neo_model_contractions(x->m, x->f, x->machine, &best, 1) > 0;
+  if (!found || !legal(x, &best.schedule))
+    return false;
+  *out = best.schedule;
+  return true;
+}
+
 bool neo_space_set(const neo_space *x, const neo_schedule *s, neo_sched_param k, int64_t value,
                    neo_schedule *out) {
+  if (k == NEO_SCHED_MATRIX)
+    return (value == 0 || value == 1) && value != s->at[k] && set_matrix(x, value == 1, out);
   neo_schedule y = *s;
   int64_t *p = y.at;
   p[k] = value;
@@ -290,7 +304,7 @@ neo_schedule neo_space_mutate(const neo_space *x, const neo_schedule *s, uint64_
 static bool names_axes(neo_sched_param k) {
   return k == NEO_SCHED_VECTOR_AXIS || k == NEO_SCHED_VECTOR_WIDTH || k == NEO_SCHED_AXIS_M ||
          k == NEO_SCHED_AXIS_N || k == NEO_SCHED_MERGE || k == NEO_SCHED_SEGMENT ||
-         k == NEO_SCHED_RUNNING;
+         k == NEO_SCHED_RUNNING || k == NEO_SCHED_MATRIX;
 }
 
 neo_schedule neo_space_cross(const neo_space *x, const neo_schedule *a, const neo_schedule *b,

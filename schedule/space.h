@@ -5,8 +5,8 @@
  *
  * A step sets one parameter. Where the others stand in its way (a block that is no multiple of the
  * new tile, a pack without lanes) they give way: to what the new value suggests, else to what they
- * are in a plain schedule. What cannot be made legal is no step. Deterministic: the same seed gives
- * the same schedules. */
+ * are in a plain schedule. What cannot be made legal is no step. The step onto the matrix unit, or
+ * off it, is to the model's choice there. Deterministic: the same seed gives the same schedules. */
 #ifndef NEO_SCHEDULE_SPACE_H
 #define NEO_SCHEDULE_SPACE_H
 #include "fusion/form.h"

@@ -128,7 +128,9 @@ static void each(values *v, neo_sched_param k) {
     axes(v, -1, false);
     break;
   case NEO_SCHED_MATRIX:
-    break; /* the model's choice, with all that goes with it */
+    if (v->now || x->machine->matrix)
+      add(v, !v->now);
+    break;
   case NEO_SCHED_TILE_M:
     if (p[NEO_SCHED_MATRIX]) {
       add_within(v, 48 - v->now, 16, 32);

@@ -33,13 +33,17 @@ static int drop(void **state) {
   return 0;
 }
 
-static neo_space space_of(neo_arena *a) {
+static neo_space space_on(neo_arena *a, const char *text, const neo_machine *machine) {
   neo_grouping *g = NEO_NEW(a, neo_grouping);
   neo_diags *d = neo_diags_new(a, neo_sources_new(a));
-  neo_module *m = neo_module_parse(a, neo_names_new(a), d, "test", product, strlen(product));
+  neo_module *m = neo_module_parse(a, neo_names_new(a), d, "test", text, strlen(text));
   assert_non_null(m);
   assert_int_equal(neo_fuse(m, a, g, NULL), NEO_OK);
-  return neo_space_of(m, &g->groups.at[0], &avx2);
+  return neo_space_of(m, &g->groups.at[0], machine);
+}
+
+static neo_space space_of(neo_arena *a) {
+  return space_on(a, product, &avx2);
 }
 
 static bool legal(const neo_space *x, const neo_schedule *s) {
@@ -123,6 +127,42 @@ static void whatever_chance_makes_is_legal_and_made_again_by_the_same_seed(void 
   (void)state;
 }
 
+/* The one neighbour that differs in whether it runs on the matrix unit; null: there is none. */
+static const neo_schedule *other_unit(neo_arena *a, const neo_space *x, const neo_schedule *from) {
+  neo_schedule *s = NEO_NEW_ARRAY(a, neo_schedule, MOST);
+  const neo_schedule *found = NULL;
+  for (size_t k = 0, n = neo_space_neighbours(x, from, s, MOST); k < n; k++)
+    if (s[k].at[NEO_SCHED_MATRIX] != from->at[NEO_SCHED_MATRIX]) {
+      assert_null(found);
+      found = &s[k];
+    }
+  return found;
+}
+
+static void the_matrix_unit_is_one_step_away_where_there_is_one(void **state) {
+  static const neo_machine amx = {64, 32, 49152, 2097152, true, true};
+  static const char narrow[] =
+      "neo-ir 1\nmodule t\n"
+      "input A : f32 [200, 333]\ninput B : f32 [333, 90]\ntemp C : f32 [200, 90]\n"
+      "def C[i: 200, j: 90] =\n  sum[k: 333] f32(bf16(A[i, k])) * f32(bf16(B[k, j]))\n"
+      "  then acc0\nentry forward forward: C = C\n";
+  neo_space x = space_on(*state, narrow, &amx);
+  neo_schedule from = neo_schedule_default(x.m, x.g, x.machine);
+  assert_int_equal(from.at[NEO_SCHED_MATRIX], 1);
+  const neo_schedule *vectors = other_unit(*state, &x, &from);
+  assert_non_null(vectors);
+  assert_true(legal(&x, vectors));
+  assert_true(vectors->at[NEO_SCHED_TILE_M] > 1);
+  const neo_schedule *back = other_unit(*state, &x, vectors);
+  assert_non_null(back);
+  assert_true(neo_schedule_equal(back, &from));
+  neo_space without = space_on(*state, narrow, &avx2), wide = space_on(*state, product, &amx);
+  from = neo_schedule_default(without.m, without.g, without.machine);
+  assert_null(other_unit(*state, &without, &from));
+  from = neo_schedule_default(wide.m, wide.g, wide.machine);
+  assert_null(other_unit(*state, &wide, &from));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(the_models_list_begins_with_its_choice_and_rises_in_cost,
@@ -130,6 +170,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(every_parameter_of_a_tiled_product_can_be_changed,
                                       make_product, drop),
       cmocka_unit_test_setup_teardown(a_step_has_the_value_that_was_asked_for, make_product, drop),
+      cmocka_unit_test_setup_teardown(the_matrix_unit_is_one_step_away_where_there_is_one,
+                                      make_product, drop),
       cmocka_unit_test(whatever_chance_makes_is_legal_and_made_again_by_the_same_seed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
