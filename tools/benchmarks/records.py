@@ -33,12 +33,12 @@ from rows import Row, all_rows
 from sides import Missing, Side, alternate
 
 SHARES = {  # of a model's time by its group, the most valuable first
-    "capsules": 30, "encoder": 40, "cells": 15, "small networks": 50, "residual networks": 80,
-    "convolution": 15, "gemm f32": 8, "memory bound": 30
+    "residual networks": 80, "small networks": 50, "encoder": 40, "capsules": 30,
+    "memory bound": 30, "cells": 15, "convolution": 15, "gemm f32": 8
 }
 STEP_GAIN = 1.02  # least ratio of a unit of work without records to one with them
 LEAST_S = 2  # of tuning
-ROUNDS = 7
+ROUNDS, COMPARE_S = 7, 20  # of a comparison; fewer rounds, but 3, if they would take longer
 
 
 def seconds_of(text):
@@ -59,7 +59,7 @@ def options():
                    help="for what is found on the way (build/records)")
     o.add_argument("--gain", type=int, metavar="PERCENT", default=4, help="of each record (4)")
     o.add_argument("--again", action="store_true", help="more time for what had its turn")
-    o.add_argument("--list", action="store_true", help="print models and shares, tune nothing")
+    o.add_argument("--list", action="store_true", help="print models and their time, tune nothing")
     return o.parse_args()
 
 
@@ -148,7 +148,7 @@ class Maker:
             return None
         side = self.start(job, "with", library)
         try:
-            alternate([without, side], ROUNDS, 20)
+            alternate([without, side], ROUNDS, COMPARE_S)
         finally:
             side.close()
         return statistics.median(a / b for a, b in zip(without.cpu_us, side.cpu_us))
@@ -164,6 +164,12 @@ class Maker:
         elif os.path.exists(found):
             os.remove(found)
 
+    @staticmethod
+    def comparison_s(call_us):
+        """About what comparing two libraries takes, with their calibration."""
+        round_s = 2e-6 * max(call_us, 5000)
+        return round_s * (1 + max(3, min(ROUNDS, int(COMPARE_S / round_s))))
+
     def measure(self, job, share):
         """Tunes a model within about `share` seconds."""
         start = time.monotonic()
@@ -172,8 +178,8 @@ class Maker:
         without.library = library
         try:
             without.calibrate(5000)
-            used = time.monotonic() - start  # about what the other library will take too
-            rest = share - 3 * used - 2e-6 * ROUNDS * without.call_us
+            used = time.monotonic() - start  # about what the tuner and the other library take too
+            rest = share - 3 * used - self.comparison_s(without.call_us)
             told = self.tune(job, max(LEAST_S, rest, share / 4))
             ratio = self.ratio(job, without)
         finally:
@@ -258,8 +264,9 @@ def main():
         print("records: no row has such a name: see tools/bench cpu --list", file=sys.stderr)
         return 2
     if o.list:
+        second = o.time / sum(job.share for job in jobs)
         for job in jobs:
-            print(f"{job.share:4} {job.row.name:36} {','.join(job.entries)}")
+            print(f"{job.share * second:5.0f} s {job.row.name:36} {','.join(job.entries)}")
         return 0
     builder.work = work_of(o.work, builder, o.mcpu)
     maker = Maker(builder, builder.work, o.mcpu, o.gain)
