@@ -44,6 +44,11 @@ neo_status neo_pass_split(neo_module *m);
 /* Operands of contractions, and tensors in memory, in what m->math and m->store say (narrow.c). */
 neo_status neo_pass_narrow(neo_module *m);
 
+/* Intermediate images with their channels innermost, where lanes run (activations.c):
+ *     y[n, k, p] = sum[c, r] F[k, c, r] * x[n, c, p + r]
+ *     ->  y[n, p, k] = sum[r, c] F[k, c, r] * x[n, p + r, c] */
+neo_status neo_pass_activations(neo_module *m);
+
 /* Weights of products in the order in which these read them, in entries that leave them as they
  * are, and in steps that read them several times (layout.c):
  *     Y[b, j] = sum[k] X[b, k]*W[k, j]
