@@ -429,6 +429,13 @@ static double slide_copy_cycles(neo_tiles *q, uint32_t k, const neo_sliding *w, 
   return (0.4 * (run - rest) + left) / run + edges + own.ops / lanes;
 }
 
+/* Cycles an element where axes that are walked as one step over whole lines: each lane is fetched by
+ * itself, and its line again for the next step of the reduction. */
+static double lone_cycles(const neo_tiles *q, const geometry *g, const neo_look *x) {
+  int64_t apart = (x->stride < 0 ? -x->stride : x->stride) * q->bytes;
+  return 3 + far(q, in_runs(q, g->nb * LINE_BYTES, 1, apart), ALONE);
+}
+
 /* Cycles of copying an element of a packed operand. */
 static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
   bool rows = side == NEO_SIDE_ROWS;
@@ -462,7 +469,7 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   if (x.guarded || masked)
     t += (along || second) && length >= SHORT * lanes ? 0.15 : 0.5;
   if (!rows && g->merge > 1)
-    t += 0.2;
+    t += along || second ? 0.2 : lone_cycles(q, g, &x);
   return t + source_cycles(q, g, k, side) + x.ops / (along ? lanes : 1);
 }
 

@@ -92,7 +92,7 @@ typedef struct neo_compilation {
   neo_str explain; /* decisions of fusion and schedules */
   neo_plan *plan;
   neo_llvm *llvm;
-  neo_cost costs[16]; /* in order */
+  neo_cost costs[24]; /* in order */
   uint32_t n_costs;
   double clock; /* when the last one was added */
 } neo_compilation;
