@@ -446,6 +446,18 @@ static void results_past_the_caches_agree_at_any_address(void **state) {
                &(loop_case){.n_elems = SIZES(64, n, n), .seed = 3, .lo = n % 3, .hi = 7});
 }
 
+static void one_result_off_its_place_keeps_all_in_the_caches(void **state) {
+  for (int64_t n = 60; n <= 68; n++)
+    for (int first = 0; first < 2; first++)
+      loop_check(
+          *state,
+          HEAD "(x: f32 read, z: f32 write noalias stream, w: f32 write noalias stream) "
+               "units 7\nfor u in 0..7 unit\n  for l in 0..8 vector\n"
+               "    z[u*8 + l] = x[u*8 + l] + 1.0\n    w[u*8 + l] = x[u*8 + l] * 2.0\n",
+          &(loop_case){
+              .n_elems = SIZES(64, first ? n : 64, first ? 64 : n), .seed = 5, .lo = 0, .hi = 7});
+}
+
 static bool asm_has(loop_fix *f, const char *buffers, const char *what) {
   neo_llvm *l;
   const char *why;
@@ -498,6 +510,7 @@ int main(void) {
       TEST(comparisons_of_indices_hold_at_every_edge),
       TEST(objects_are_the_same_bytes_every_time),
       TEST(results_past_the_caches_agree_at_any_address),
+      TEST(one_result_off_its_place_keeps_all_in_the_caches),
       TEST(only_buffers_that_stream_are_written_past_the_caches),
   };
   return cmocka_run_group_tests_name("llvm_kernels", tests, NULL, NULL);

@@ -132,24 +132,24 @@ static void columns_along_axes_that_lie_apart_are_right(void **state) {
     check(text);
   }
   check("input D : f32 [2, 5, 4, 4, 8]\ninput A : f32 [2, 3, 9, 9]\n"
-              "input F : f32 [5, 3, 3, 2, 8]\ntemp G : f32 [5, 3, 3, 2, 8]\n"
-              "def G[m: 5, c: 3, r: 3, s: 2, j: 8] =\n  sum[n: 2, p: 4, q: 4]"
-              " D[n, m, p, q, j] * A[n, c, 2*p + r, 2*q + s]\n  then F[m, c, r, s, j] - acc0\n");
+        "input F : f32 [5, 3, 3, 2, 8]\ntemp G : f32 [5, 3, 3, 2, 8]\n"
+        "def G[m: 5, c: 3, r: 3, s: 2, j: 8] =\n  sum[n: 2, p: 4, q: 4]"
+        " D[n, m, p, q, j] * A[n, c, 2*p + r, 2*q + s]\n  then F[m, c, r, s, j] - acc0\n");
   check("input D : f32 [2, 5, 6, 8]\ninput F : f32 [5, 3, 3, 8, 4]\n"
-              "temp G : f32 [2, 3, 8, 4]\n"
-              "def G[n: 2, c: 3, h: 8, k: 4] =\n  sum[m: 5, r: 3, j: 8]\n"
-              "  where 0 <= h - r and h - r < 6;\n"
-              "  D[n, m, h - r, j] * F[m, c, r, j, k]\n  then acc0\n");
+        "temp G : f32 [2, 3, 8, 4]\n"
+        "def G[n: 2, c: 3, h: 8, k: 4] =\n  sum[m: 5, r: 3, j: 8]\n"
+        "  where 0 <= h - r and h - r < 6;\n"
+        "  D[n, m, h - r, j] * F[m, c, r, j, k]\n  then acc0\n");
 }
 
 /* In every place: of the result, of a sum, beginning elsewhere than at 0, in conditions. */
 static void axes_of_one_element_are_right(void **state) {
   (void)state;
   check("input D : f32 [3, 4, 1, 8]\ninput F : f32 [4, 10, 3, 1, 8]\n"
-              "temp G : f32 [3, 10, 1, 6, 1]\n"
-              "def G[b: 3, c: 10, i: 1, h: 6, k: 1] =\n  sum[m: 4, r: 3, o: 1, j: 8]\n"
-              "  where 0 <= h - r + i and h - r + i < 4;\n"
-              "  D[b, h - r + k, o, j] * F[m, c, r, k + o, j]\n  then acc0 + f32(i + k)\n");
+        "temp G : f32 [3, 10, 1, 6, 1]\n"
+        "def G[b: 3, c: 10, i: 1, h: 6, k: 1] =\n  sum[m: 4, r: 3, o: 1, j: 8]\n"
+        "  where 0 <= h - r + i and h - r + i < 4;\n"
+        "  D[b, h - r + k, o, j] * F[m, c, r, k + o, j]\n  then acc0 + f32(i + k)\n");
   check("input X : f32 [1, 5, 1]\ntemp Y : f32 [1, 1]\ntemp Z : f32 [1]\n"
         "def Y[i: 1, j: 1] =\n  sum[k: 2..3, l: 4..5] X[i, k + j, k - 2] * f32(l)\n  then acc0\n"
         "def Z[i: 1] =\n  sum[j: 1] Y[i, j]\n  then acc0\n");
@@ -328,6 +328,14 @@ static void values_that_stages_of_a_row_share_are_right(void **state) {
   }
 }
 
+static void each_of_two_values_that_stages_share_is_kept_apart(void **state) {
+  (void)state;
+  check("input X : f32 [6, 37]\ninput D : f32 [6, 37]\ntemp s : f32 [6]\ntemp G : f32 [6, 37]\n"
+        "def s[i: 6] =\n  sum[j: 37] tanh(X[i, j] * D[i, j]) + D[i, j] * exp(X[i, j] - D[i, j])\n"
+        "  then acc0\n"
+        "def G[i: 6, j: 37] = s[i] - tanh(X[i, j] * D[i, j]) * exp(X[i, j] - D[i, j])\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(elementwise_work_of_any_rank_is_right),
@@ -338,6 +346,7 @@ int main(void) {
       cmocka_unit_test(guards_and_triangles_are_kept),
       cmocka_unit_test(gradients_of_windows_are_right),
       cmocka_unit_test(values_that_stages_of_a_row_share_are_right),
+      cmocka_unit_test(each_of_two_values_that_stages_share_is_kept_apart),
       cmocka_unit_test(packs_of_operands_that_slide_are_right),
       cmocka_unit_test(columns_along_axes_that_lie_apart_are_right),
       cmocka_unit_test(axes_of_one_element_are_right),

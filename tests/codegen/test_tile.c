@@ -144,14 +144,26 @@ static void plain_code_does_what_the_interpreter_does_to_the_bit(void **state) {
   neo_arena_free(&f.a);
 }
 
+#define FIVE_ZEROS "\\000\\000\\000\\000\\000"
+#define FIFTEEN_ZEROS FIVE_ZEROS FIVE_ZEROS FIVE_ZEROS
+#define SIXTEEN_ZEROS FIFTEEN_ZEROS "\\000"
+
 static void instructions_are_configured_and_released_by_each_unit(void **state) {
   static fixture f;
   neo_target t;
   neo_llvm *l;
   const char *why;
-  char line[256];
-  int seen[4] = {0};
-  static const char *const words[] = {"ldtilecfg", "tdpbf16ps", "tilerelease", "tileloadd"};
+  char line[512];
+  /* The last two: 64 bytes in a row, 16 rows, of eight registers (the layout of ldtilecfg). */
+  static const char *const words[] = {
+      "ldtilecfg",
+      "tdpbf16ps",
+      "tilerelease",
+      "tileloadd",
+      "\"\\001" FIFTEEN_ZEROS "@\\000@\\000@\\000@\\000@\\000@\\000@\\000@\\000",
+      SIXTEEN_ZEROS "\\020\\020\\020\\020\\020\\020\\020\\020\\000"};
+  enum { WORDS = sizeof words / sizeof *words };
+  int seen[WORDS] = {0};
   (void)state;
   begin(&f);
   assert_int_equal(neo_target_choose(&f.a, "x86_64", "sapphirerapids", &t, &why), NEO_OK);
@@ -163,7 +175,7 @@ static void instructions_are_configured_and_released_by_each_unit(void **state) 
   FILE *file = fopen(path, "r");
   assert_non_null(file);
   while (fgets(line, sizeof line, file))
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < WORDS; k++)
       seen[k] += strstr(line, words[k]) != NULL;
   fclose(file);
   remove(path);
@@ -171,6 +183,8 @@ static void instructions_are_configured_and_released_by_each_unit(void **state) 
   assert_int_equal(seen[1], 2);
   assert_int_equal(seen[2], 1);
   assert_int_equal(seen[3], 3);
+  assert_int_equal(seen[4], 1);
+  assert_int_equal(seen[5], 1);
   neo_llvm_free(l);
   neo_arena_free(&f.a);
 }
