@@ -401,6 +401,9 @@ static void statement(neo_ll_gen *g, const neo_ls *s) {
   case NEO_LS_STORE:
     store(g, s);
     break;
+  case NEO_LS_FETCH:
+    neo_ll_fetch(g, s->attr, s->index[0]);
+    break;
   case NEO_LS_TILE:
     neo_ll_tile(g, s);
     break;

@@ -170,6 +170,7 @@ bool neo_ll_nonneg(neo_ll_gen *g, const neo_lx *e);
 neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll_val guard);
 void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value,
                   neo_ll_val guard);
+void neo_ll_fetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset);
 neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b); /* conjunction; v null is true */
 /* llvm_amx.c: tile registers. Declared once for a kernel; begin and end stand around each unit of
  * work. */

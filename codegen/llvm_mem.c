@@ -426,3 +426,10 @@ void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_l
   g->guard = (neo_ll_val){0};
   end_if(g, after);
 }
+
+/* Into the nearest cache, to be read. */
+void neo_ll_fetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset) {
+  place p = place_of(g, buf, offset, true);
+  LLVMValueRef arg[] = {p.base, i32(g, 0), i32(g, 3), i32(g, 1)};
+  neo_ll_call(g->l, "llvm.prefetch", LLVMTypeOf(p.base), arg, 4);
+}

@@ -37,6 +37,9 @@
  *         for l in 0..8 vector
  *           Y[b*128 + j0 + v*8 + l] = relu(acc[v, l] + b1[j0 + v*8 + l])
  *
+ * FETCH names an element that will be read soon: a hint without meaning, whose offset may lie
+ * outside of the buffer.
+ *
  * TILE statements are the rows of codegen/tile.def: what a matrix unit does with its tile
  * registers, whose content is lost at the end of a unit of work.
  *
@@ -87,6 +90,7 @@ typedef enum {
   NEO_LS_REG,
   NEO_LS_SET,
   NEO_LS_STORE,
+  NEO_LS_FETCH,
   NEO_LS_TILE
 } neo_ls_kind;
 
@@ -98,12 +102,12 @@ typedef struct {
 struct neo_ls {
   uint8_t kind, loop;
   uint8_t op, tile[3];   /* TILE: a row of tile.def, and its registers */
-  uint32_t attr;         /* FOR: variable. REG, SET: register. STORE, TILE: buffer */
+  uint32_t attr;         /* FOR: variable. REG, SET: register. STORE, FETCH, TILE: buffer */
   const neo_lx *lo, *hi; /* FOR: [lo, hi) */
   int64_t step;          /* FOR: > 0. TILE: elements between two rows */
   const neo_lx *cond;    /* IF; STORE: may be null */
   uint8_t n_index;
-  const neo_lx *index[4]; /* SET: register indices; STORE, TILE: index[0] the element offset */
+  const neo_lx *index[4]; /* SET: register indices; else index[0] the element offset */
   const neo_lx *value;    /* SET, STORE */
   neo_block body, other;  /* FOR, IF; IF: else */
   neo_span span;
@@ -186,6 +190,8 @@ void neo_ls_set(neo_kernel *k, neo_block *in, uint32_t reg, const neo_lx *const 
                 const neo_lx *value);
 void neo_ls_store(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset,
                   const neo_lx *value, const neo_lx *cond);
+
+void neo_ls_fetch(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset);
 
 /* Tile registers: reg[] as many as the row has. buf, offset and pitch where it reads or writes
  * memory. */

@@ -502,6 +502,14 @@ void neo_ls_store(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offs
   s->cond = cond;
 }
 
+void neo_ls_fetch(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset) {
+  neo_ls *s = add(k, in, NEO_LS_FETCH);
+  assert(buf < k->bufs.n && offset->type == NEO_I64_T);
+  s->attr = buf;
+  s->n_index = 1;
+  s->index[0] = offset;
+}
+
 void neo_ls_tile(neo_kernel *k, neo_block *in, neo_tile_op op, const uint8_t *reg, uint32_t buf,
                  const neo_lx *offset, int64_t pitch) {
   neo_ls *s = add(k, in, NEO_LS_TILE);

@@ -266,6 +266,8 @@ static void run(interp *p, const neo_ls *s) {
   case NEO_LS_STORE:
     store(p, s);
     break;
+  case NEO_LS_FETCH:
+    break;
   case NEO_LS_TILE:
     tile(p, s);
     break;

@@ -590,6 +590,14 @@ static void tile(parser *p, neo_block *in) {
   if (!p->failed) neo_ls_tile(p->k, in, (neo_tile_op)op, number_, buf, offset, pitch);
 }
 
+static void fetch(parser *p, neo_block *in) {
+  uint32_t buf = buffer_named(p);
+  need(p, "[");
+  const neo_lx *offset = typed(p, NEO_I64_T, "the offset");
+  need(p, "]");
+  if (!p->failed) neo_ls_fetch(p->k, in, buf, offset);
+}
+
 static void let_line(parser *p) {
   need(p, "%");
   token at = p->t;
@@ -640,6 +648,7 @@ static void statement(parser *p, neo_block *in, uint32_t column) {
   else if (accept(p, "if")) if_(p, in, column);
   else if (accept(p, "reg")) reg(p, in);
   else if (accept(p, "tile")) tile(p, in);
+  else if (accept(p, "fetch")) fetch(p, in);
   else assign(p, in);
   p->lets.n = 0;
   end_line(p);

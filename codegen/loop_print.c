@@ -45,7 +45,7 @@ const char *const neo_loop_words[] = {
     "for",    "in",    "step",    "if",   "else",   "reg",    "kernel",  "units",  "sizes",
     "read",   "write", "scratch", "unit", "unroll", "vector", "noalias", "stream", "align",
     "tensor", "from",  "and",     "or",   "not",    "true",   "false",   "inf",    "nan",
-    "rand",   "fma",   "let",     "tile", "pair",   NULL};
+    "rand",   "fma",   "let",     "tile", "pair",   "fetch",  NULL};
 
 static bool is_word(const char *s) {
   neo_op op;
@@ -431,6 +431,15 @@ static void print_tile(printer *p, const neo_ls *s, int depth) {
   neo_str_addc(p->out, '\n');
 }
 
+/* fetch W[k*1024 + n] */
+static void print_fetch(printer *p, const neo_ls *s, int depth) {
+  print_lets(p, &s->index[0], 1, depth);
+  indent(p, depth);
+  neo_str_addf(p->out, "fetch %s[", p->buf[s->attr]);
+  print(p, s->index[0], PREC_OR);
+  neo_str_add(p->out, "]\n");
+}
+
 static void print_statement(printer *p, const neo_ls *s, int depth) {
   switch ((neo_ls_kind)s->kind) {
   case NEO_LS_FOR:
@@ -444,6 +453,9 @@ static void print_statement(printer *p, const neo_ls *s, int depth) {
     break;
   case NEO_LS_TILE:
     print_tile(p, s, depth);
+    break;
+  case NEO_LS_FETCH:
+    print_fetch(p, s, depth);
     break;
   default:
     print_assign(p, s, depth);

@@ -419,6 +419,12 @@ static void check_tile(verifier *v, const neo_ls *s) {
   check_typed(v, s->index[0], NEO_I64_T, "an offset");
 }
 
+static void check_fetch(verifier *v, const neo_ls *s) {
+  if (s->attr >= v->k->bufs.n)
+    fail(v, "there is no buffer %u", s->attr);
+  check_typed(v, s->index[0], NEO_I64_T, "an offset");
+}
+
 static void check_statement(verifier *v, const neo_ls *s) {
   v->statement++;
   switch ((neo_ls_kind)s->kind) {
@@ -438,6 +444,9 @@ static void check_statement(verifier *v, const neo_ls *s) {
     break;
   case NEO_LS_STORE:
     check_store(v, s);
+    break;
+  case NEO_LS_FETCH:
+    check_fetch(v, s);
     break;
   case NEO_LS_TILE:
     check_tile(v, s);

@@ -8,6 +8,7 @@
  *   lower_keep.c   values that stages along a row share
  *   lower_pack.c   operands of a contraction in scratch: which, and how they lie there
  *   lower_copy.c   how they get there
+ *   lower_fetch.c  lines that the next tile reads, named to the processor
  *   lower_matrix.c contractions on the matrix unit
  *   lower_segment.c  sums over a data equation
  *   lower_running.c  reductions whose domain grows with an axis
@@ -19,6 +20,7 @@
 #include "fusion/form.h"
 #include "ir/prove.h"
 #include "schedule/contract.h"
+#include "schedule/fetch.h"
 #include "schedule/keep.h"
 #include "schedule/matrix.h"
 
@@ -45,6 +47,7 @@ typedef struct { /* an accumulator's register */
 typedef struct {          /* the register tile at hand; loops of extent 1 are left out */
   int32_t m_axis, n_axis; /* -1: none */
   int64_t rows, cols, width;
+  bool leads;                /* no tile of rows in the block comes before it */
   const neo_lx *m_at, *n_at; /* first row, first column (element of the vector axis) */
   uint32_t m_depth, n_depth;
   const neo_lx *n_end;           /* masked: lanes at n_end and beyond are dead; null: all live */
@@ -132,6 +135,8 @@ typedef struct lowering {
   const neo_lx *k_origin[NEO_FORM_MAX_AXES]; /* where scratch counts own axis k from */
   uint32_t k_origin_depth;
   k_block block;
+  neo_fetch fetch[NEO_FETCH_MOST]; /* what a tile fetches for the next one */
+  uint32_t n_fetches;
   neo_keeps kept; /* values of rows in scratch */
   uint32_t kept_buf[NEO_KEEP_MOST];
   neo_matrix_shape matrix; /* on: operands and tiles are those of the matrix unit */
@@ -231,6 +236,10 @@ void neo_lower_blocks(lowering *l, neo_block *in, int32_t level, const neo_lx *c
  * an operand. s: of the original form, as the facts. */
 void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *s,
                     const stage_bounds *b, const neo_lx *const *range);
+
+/* ---- lower_fetch.c: what there is to fetch; for each step of a tile's sum, or its end */
+void neo_lower_plan_fetches(lowering *l);
+void neo_lower_fetch(lowering *l, neo_block *in, const tile *t, bool at_end);
 
 /* ---- lower_matrix.c: instead of packs, copies and tiles, where the schedule says so */
 void neo_lower_matrix_plan(lowering *l);

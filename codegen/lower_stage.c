@@ -363,6 +363,7 @@ static void clip_range(lowering *l, const stage_bounds *b, uint32_t k, const til
 static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          const stage_bounds *b, uint32_t k) {
   if (k == s->axes.n) {
+    neo_lower_fetch(l, in, t, false);
     neo_lower_accumulate(l, in, s, t, b);
     return;
   }
@@ -667,6 +668,7 @@ static neo_block *reduce_stage(lowering *l, neo_block *in, size_t k, const tile 
   if (in_lanes) {
     reduce_in_lanes(l, in, s, t, b);
   } else {
+    neo_lower_fetch(l, in, &scalar, true);
     begin_accs(l, in, s, &scalar, shared);
     reduce_loops(l, in, s, &scalar, b, 0);
   }

@@ -101,6 +101,26 @@ static bool once(lowering *l, const piece *p) {
   return n >= 0 && n <= p->step;
 }
 
+/* The first tile of rows apart from the others: it fetches for all of them (lower_fetch.c). */
+static void part_first(lowering *l, pieces *p) {
+  piece first = p->at[0];
+  assert(p->n < 8);
+  if (first.base || once(l, &first))
+    return;
+  for (uint32_t k = p->n++; k > 0; k--)
+    p->at[k] = p->at[k - 1];
+  const neo_lx *end = lx_add(l, first.lo, lx_int(l, first.step));
+  p->at[0].hi = lx_min(l, end, first.hi);
+  p->at[1].lo = end;
+}
+
+static bool fetches_columns(const lowering *l) {
+  for (uint32_t k = 0; k < l->n_fetches; k++)
+    if (!l->fetch[k].at_end)
+      return true;
+  return false;
+}
+
 /* The loop over the tiles of a piece; *at is a tile's start. */
 static neo_block *open_piece(lowering *l, neo_block *in, const piece *p, const char *name,
                              const neo_lx **at, uint32_t *depth) {
@@ -120,6 +140,7 @@ static void close_piece(lowering *l, const piece *p) {
 }
 
 static neo_block *open_rows(lowering *l, neo_block *in, const plan *c, const piece *p, tile *t) {
+  t->leads = !p || p == c->rows.at;
   if (!p)
     return in;
   in = open_piece(l, in, p, "m", &t->m_at, &t->m_depth);
@@ -176,6 +197,8 @@ void neo_lower_block(lowering *l, neo_block *in, const neo_lx *const *range) {
   int64_t block_n = s[NEO_SCHED_BLOCK_N], tile_n = s[NEO_SCHED_TILE_N];
   if (t.m_axis >= 0)
     c.rows = row_pieces(l, t.m_axis, s[NEO_SCHED_BLOCK_M], m_lo, m_hi, s[NEO_SCHED_TILE_M]);
+  if (c.rows.n && fetches_columns(l))
+    part_first(l, &c.rows);
   if (t.n_axis >= 0 && shared)
     c.cols = vector_pieces(l, t.n_axis, block_n, n_lo, n_hi, t.width, tile_n);
   else if (t.n_axis >= 0)

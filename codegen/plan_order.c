@@ -2,7 +2,9 @@
  *
  * A group runs after those that write what it reads, and, if it writes an update, after those that
  * read the old version: then the update may go into the old version's place. Of the groups that
- * may run next the first in the grouping's order is taken. Updates that overwrite each other's
+ * may run next the first in the grouping's order is taken; where that writes updates alone, the one
+ * of all such whose parameters were read last: what was touched last is likely to be in a cache,
+ * and the next call begins with what this one ended with. Updates that overwrite each other's
  * inputs form a cycle, which is cut at its first group; plan_entry.c finds that this one's update
  * cannot be in place. */
 #include "codegen/plan_internal.h"
@@ -24,6 +26,7 @@ typedef struct {
   uint32_t *first;                 /* group -> number of its first edge in the sorted edges */
   uint32_t *waiting;               /* group -> groups that must run before it */
   bool *is_needed;
+  uint32_t *read_at, now; /* by tensor: number of the last group so far that reads it */
 } order_ctx;
 
 static const neo_group *group_at(const order_ctx *o, uint32_t g) {
@@ -124,12 +127,41 @@ static uint32_t *sort_edges(order_ctx *o) {
   return sorted;
 }
 
-/* The first of the groups left that waits for none, or else the first. */
+/* When the old versions of what the group writes were read last; 0: it writes more than updates. */
+static uint32_t last_read(const order_ctx *o, uint32_t g) {
+  const neo_group *x = group_at(o, g);
+  uint32_t last = 1;
+  for (size_t k = 0; k < x->roots.n; k++) {
+    neo_tensor t = x->roots.at[k];
+    if (!neo_map_get(o->updates, t.i, NULL))
+      return 0;
+    uint32_t at = o->read_at[neo_tensor_at(o->m, t)->updates.i];
+    last = at > last ? at : last;
+  }
+  return last;
+}
+
+/* Of the groups left one that waits for none, or else the first. */
 static size_t next_group(const order_ctx *o, size_t n_left) {
-  for (size_t i = 0; i < n_left; i++)
-    if (!o->waiting[o->needed.at[i]])
-      return i;
-  return 0;
+  size_t best = n_left;
+  uint32_t best_read = 0;
+  for (size_t i = 0; i < n_left; i++) {
+    uint32_t g = o->needed.at[i], read = o->waiting[g] ? 0 : last_read(o, g);
+    if (o->waiting[g] || (best < n_left && read <= best_read))
+      continue;
+    best = i;
+    best_read = read;
+    if (!read)
+      break;
+  }
+  return best < n_left ? best : 0;
+}
+
+static void note_reads(order_ctx *o, uint32_t g) {
+  const neo_group *x = group_at(o, g);
+  o->now++;
+  for (size_t k = 0; k < x->reads.n; k++)
+    o->read_at[x->reads.at[k].i] = o->now;
 }
 
 plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_map *updates,
@@ -142,6 +174,7 @@ plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_
   NEO_PUSH(scratch, &o.links, (group_link){0, 0});
   o.is_needed = NEO_NEW_ARRAY(scratch, bool, n_groups(&o) + 1);
   o.waiting = NEO_NEW_ARRAY(scratch, uint32_t, n_groups(&o) + 1);
+  o.read_at = NEO_NEW_ARRAY(scratch, uint32_t, o.m->tensors.n + 1);
   find_writers(&o, entry);
   find_needed(&o, roots, n_roots);
   find_edges(&o);
@@ -150,6 +183,7 @@ plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_
     size_t pick = next_group(&o, left);
     uint32_t g = o.needed.at[pick];
     NEO_PUSH(scratch, &out, g);
+    note_reads(&o, g);
     for (size_t i = pick; i + 1 < left; i++)
       o.needed.at[i] = o.needed.at[i + 1];
     for (uint32_t e = o.first[g]; e < o.first[g + 1]; e++)

@@ -153,5 +153,6 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
   try_value(&d, NEO_SCHED_UNIT_SIZE, pick(seed, 1, 5));
   try_value(&d, NEO_SCHED_STREAM, pick(seed, 0, 1));
   try_value(&d, NEO_SCHED_KEEP, pick(seed, 0, 1));
+  try_value(&d, NEO_SCHED_FETCH, pick(seed, 0, 1));
   return d.s;
 }

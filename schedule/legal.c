@@ -2,6 +2,7 @@
  * rounding of sums). */
 #include "fusion/form.h"
 #include "schedule/beside.h"
+#include "schedule/fetch.h"
 #include "schedule/keep.h"
 #include "schedule/model.h"
 #include "schedule/running.h"
@@ -159,6 +160,13 @@ static bool running_legal(neo_module *m, const neo_group *g, const neo_form *f, 
   return true;
 }
 
+static bool fetch_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why) {
+  neo_fetch any[NEO_FETCH_MOST];
+  int64_t fetch = s->at[NEO_SCHED_FETCH];
+  return !fetch || (fetch >= 1 && fetch <= NEO_FETCH_AHEAD && neo_fetch_find(m, f, s, any)) ||
+         no(why, "fetch is for tiles of a contraction that read rows from memory");
+}
+
 bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
                         const neo_schedule *sched, neo_str *why) {
   const neo_form *f = neo_group_form(m, g);
@@ -175,11 +183,11 @@ bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *ma
   if (s[NEO_SCHED_KEEP] && (s[NEO_SCHED_KEEP] != 1 || !neo_keep_find(m, f, sched).n))
     return no(why, "keep is for values that several stages along a row need");
   if (s[NEO_SCHED_RUNNING])
-    return running_legal(m, g, f, s, why);
+    return running_legal(m, g, f, s, why) && fetch_legal(m, f, sched, why);
   if (neo_form_bound_axes(m, f) & tile)
     return no(why, "a loop's bounds change inside the tile");
   if (s[NEO_SCHED_SEGMENT] && !segment_legal(m, g, f, s, why))
     return false;
   neo_beside x = neo_beside_of(m, f, sched);
-  return neo_contraction_legal(m, x.f, machine, &x.s, why);
+  return neo_contraction_legal(m, x.f, machine, &x.s, why) && fetch_legal(m, x.f, &x.s, why);
 }

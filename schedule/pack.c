@@ -77,8 +77,9 @@ static int64_t apart_pitch(int64_t n) {
   return (lines + (GOOD - lines % LINES + LINES) % LINES) * LINE;
 }
 
-/* A step of columns before they are cut into tiles. */
-static int64_t temp_pitch(int64_t n, int64_t tile) {
+/* A step of columns before they are cut into tiles, a row of sums: not all of them on the same
+ * cache sets. */
+static int64_t row_pitch(int64_t n, int64_t tile) {
   int64_t pitch = round_up(n, tile);
   return pitch % 256 == 0 ? pitch + 16 : pitch;
 }
@@ -106,7 +107,7 @@ static void add_temp(const neo_form *f, const neo_stage *s, const neo_factor *x,
                      int64_t tile, neo_pack_shape *y) {
   enum { MOST = 2048 };
   int64_t steps = 1;
-  y->temp_pitch = temp_pitch(n, tile);
+  y->temp_pitch = row_pitch(n, tile);
   for (uint32_t k = (uint32_t)s->axes.n; k-- > 0; y->temp_axes++) {
     int64_t extent = x->axes >> (f->axes.n + k) & 1 ? y->k_extent[k] : 1;
     if (steps * extent * y->temp_pitch > MOST && extent > 1)
@@ -182,7 +183,7 @@ neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *f, const neo_sta
 neo_partial_shape neo_partial_shape_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
   int64_t tile = s->at[NEO_SCHED_TILE_N] * s->at[NEO_SCHED_VECTOR_WIDTH];
   return (neo_partial_shape){block_length(m, f, s, true),
-                             round_up(block_length(m, f, s, false), tile)};
+                             row_pitch(block_length(m, f, s, false), tile)};
 }
 
 /* ---- order */

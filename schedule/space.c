@@ -84,10 +84,10 @@ static int64_t round_up(int64_t x, int64_t n) {
 /* Lets what stands in the way give way, one parameter after the other, until the schedule is
  * legal. */
 static bool repair(const neo_space *x, neo_sched_param keep, neo_schedule *s) {
-  static const neo_sched_param order[] = {NEO_SCHED_ORDER,  NEO_SCHED_BLOCK_N,  NEO_SCHED_BLOCK_K,
-                                          NEO_SCHED_PACK,   NEO_SCHED_MERGE,    NEO_SCHED_BLOCK_M,
-                                          NEO_SCHED_TILE_N, NEO_SCHED_UNROLL_K, NEO_SCHED_AXIS_N,
-                                          NEO_SCHED_TILE_M, NEO_SCHED_AXIS_M};
+  static const neo_sched_param order[] = {NEO_SCHED_FETCH,   NEO_SCHED_ORDER,  NEO_SCHED_BLOCK_N,
+                                          NEO_SCHED_BLOCK_K, NEO_SCHED_PACK,   NEO_SCHED_MERGE,
+                                          NEO_SCHED_BLOCK_M, NEO_SCHED_TILE_N, NEO_SCHED_UNROLL_K,
+                                          NEO_SCHED_AXIS_N,  NEO_SCHED_TILE_M, NEO_SCHED_AXIS_M};
   neo_schedule plain = neo_schedule_plain(), before = *s;
   for (size_t k = 0; k < sizeof order / sizeof *order && !legal(x, s); k++)
     if (order[k] != keep)

@@ -174,6 +174,7 @@ static void each(values *v, neo_sched_param k) {
     add_within(v, v->now / 2, 1, 8);
     break;
   case NEO_SCHED_KEEP:
+  case NEO_SCHED_FETCH:
     add(v, !v->now);
     break;
   case NEO_SCHED_STREAM:

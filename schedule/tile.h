@@ -21,6 +21,7 @@ typedef struct {           /* an expression along an axis */
 typedef struct {
   double cycles, far;    /* where it is near; accesses lane by lane of what no cache holds */
   uint64_t shared_along; /* axes along which those lie in the same cache lines */
+  uint32_t rows;         /* loads of rows of tensors that are larger than the caches */
 } neo_tile_end;
 
 enum { NEO_CLIP_ROWS = 16 }; /* most rows of a tile for which clips are known */

@@ -3,6 +3,7 @@
  * be kept busy: the number of threads is not known here, so what 2, 4 and 8 would leave idle is
  * counted at a part of its time. What a worker keeps in scratch is bounded; a reduction of which
  * not even one tile fits is blocked too. */
+#include "schedule/fetch.h"
 #include "schedule/tile.h"
 #include <math.h>
 
@@ -242,7 +243,40 @@ static double block_lanes(neo_tiles *q, neo_schedule *s) {
   return d.merit;
 }
 
+/* ---- what the tile before fetches (fetch.h) */
+
+/* Is a large operand read where it lies? Then other blocks may be best. */
+static bool reads_columns(neo_tiles *q, const neo_schedule *s) {
+  for (uint32_t k = 0; k < q->c->n; k++)
+    if (!(s->at[NEO_SCHED_PACK] >> k & 1) &&
+        neo_schedule_side(q->f, s, &q->c->factor[k]) == NEO_SIDE_COLUMNS &&
+        neo_tiles_elements(q, k) * (double)q->bytes > (double)q->machine->l2_bytes)
+      return true;
+  return false;
+}
+
+static bool fetches(neo_tiles *q, const neo_schedule *s) {
+  neo_fetch any[NEO_FETCH_MOST];
+  return neo_fetch_find(q->m, q->f, s, any);
+}
+
+static double block_fetching(neo_tiles *q, neo_schedule *s) {
+  neo_schedule y = *s;
+  double merit = block_shared(q, s);
+  y.at[NEO_SCHED_FETCH] = 1;
+  double m = reads_columns(q, &y) ? block_shared(q, &y) : merit;
+  if (m < merit && fetches(q, &y)) {
+    *s = y;
+    return m;
+  }
+  /* at the ends of tiles it changes nothing that tiles are ranked by */
+  bool ends = !s->at[NEO_SCHED_BLOCK_K] && !s->at[NEO_SCHED_FETCH] &&
+              neo_tiles_end(q, s->at[NEO_SCHED_VECTOR_AXIS], s->at[NEO_SCHED_MERGE]).rows;
+  s->at[NEO_SCHED_FETCH] = ends && fetches(q, s);
+  return merit;
+}
+
 double neo_tiles_block(neo_tiles *q, neo_schedule *s) {
   bool own = s->at[NEO_SCHED_VECTOR_AXIS] >= (int64_t)q->f->axes.n;
-  return own ? block_lanes(q, s) : block_shared(q, s);
+  return own ? block_lanes(q, s) : block_fetching(q, s);
 }

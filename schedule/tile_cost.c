@@ -15,7 +15,7 @@ enum {
   LINE_BYTES = 64,
   LINE_CYCLES = 4,
   TILE_CYCLES = 20,
-  PART_CYCLES = 6,
+  PART_CYCLES = 4,
   BLOCK_CYCLES = 60,
   COPIED_CYCLES = 1000
 };
@@ -30,7 +30,7 @@ typedef struct {
       kb; /* points of the axes outside of the tile; steps in a block of the reduction, blocks */
   uint64_t rows, columns; /* axes */
   double clip;            /* part of the steps that is left of them on average */
-  bool own_lanes, columns_first;
+  bool own_lanes, columns_first, fetches;
 } geometry;
 
 static geometry geometry_of(neo_tiles *q, const neo_schedule *s) {
@@ -40,6 +40,7 @@ static geometry geometry_of(neo_tiles *q, const neo_schedule *s) {
   g.am = p[NEO_SCHED_AXIS_M], g.r = (double)p[NEO_SCHED_TILE_M];
   g.an = p[NEO_SCHED_AXIS_N], g.c = (double)p[NEO_SCHED_TILE_N];
   g.own_lanes = g.v >= (int64_t)q->f->axes.n;
+  g.fetches = p[NEO_SCHED_FETCH];
   g.n = (double)neo_tiles_column_length(q, s);
   g.m = (double)neo_tiles_row_length(q, s);
   g.nb = p[NEO_SCHED_BLOCK_N] ? fmin(g.n, (double)p[NEO_SCHED_BLOCK_N]) : g.n;
@@ -211,18 +212,37 @@ static double laid_out_read(neo_tiles *q, const geometry *g, uint32_t k, const n
   return wide * bytes / LINE_BYTES * each + x->ops * g->c;
 }
 
+/* Lines that a row of a tile touches on average, where tiles follow each other. */
+static double tile_lines(double bytes) {
+  int64_t a = LINE_BYTES, b = (int64_t)bytes;
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return (bytes + LINE_BYTES - (double)a) / LINE_BYTES;
+}
+
+/* Are large columns fetched (fetch.h), still near when they are needed, and is there arithmetic to
+ * do meanwhile? */
+static bool fetched_ahead(const neo_tiles *q, const geometry *g, double bytes, double tiles) {
+  double l1 = (double)q->machine->l1_bytes, block = g->steps * g->nb * (double)q->bytes;
+  return g->fetches && g->merge == 1 && tiles > 1 && bytes > (double)q->machine->l2_bytes &&
+         (g->columns_first || (g->kb > 1 && block <= l1));
+}
+
 /* Cycles a step of reading the column vectors of a tile where they lie: what is read again for
  * other rows may still be near; what is read first comes as streams only where a block of the
- * reduction is so short that its rows are. */
+ * reduction is so short that its rows are; short jumps the processor follows by itself. */
 static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
-  enum { FEW = 8, MANY = 16, ROW_BYTES = 4096 };
+  enum { FEW = 8, MANY = 16, ROW_BYTES = 4096, FOLLOWED = 1024 };
   neo_look x = neo_tiles_columns(q, k, g->v, g->merge);
   if (is_laid_out(q, g, &x))
     return laid_out_read(q, g, k, &x);
   double t = (x.odd ? 12 : x.strided ? 9 : 0.15) + (x.guarded ? 3 : 0) + x.ops;
   walk w = walk_of(q, k);
   double bytes = (double)q->bytes, wide = g->c * (double)q->lanes;
-  double lines = wide * bytes / LINE_BYTES + 0.15, row = g->nb * bytes;
+  double lines = tile_lines(wide * bytes) + 0.15, row = g->nb * bytes;
   if (!w.jumps || x.odd || x.strided)
     return t * g->c;
   double tiles = ceil(g->mb / g->r), part = g->columns_first ? lines : row / LINE_BYTES;
@@ -233,8 +253,12 @@ static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
     row *= g->steps; /* one follows the other */
   bool streams = !many && row >= ROW_BYTES / 4;
   double first = far(q, all, streams ? STREAMS : ALONE) * (streams ? 1 + ROW_BYTES / row : 1);
+  if (!streams && w.jump <= FOLLOWED && tiles > 1)
+    first *= 0.6;
   if (streams && g->steps > FEW)
     first *= 1.4;
+  if (fetched_ahead(q, g, all.bytes, tiles))
+    first *= streams ? 0.5 : 0.35;
   double then = far(q, again, streams ? STREAMS : ALONE);
   return t * g->c + lines / w.run * (first + (tiles - 1) * then) / tiles;
 }
@@ -579,7 +603,7 @@ static double kept_cycles(const neo_tiles *q, const geometry *g) {
   if (kept <= (double)q->machine->l1_bytes / 2)
     return streams ? 1.5 : 2.5;
   if (kept <= (double)q->machine->l2_bytes / 2)
-    return streams ? 1.5 : 5;
+    return streams ? 0.8 : 5;
   return streams ? 4 : 9;
 }
 

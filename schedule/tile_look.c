@@ -92,6 +92,10 @@ static void count_lines(ending *c, neo_tensor t, neo_expr at) {
       c->end.shared_along &= ~(1ULL << k);
 }
 
+static int64_t elements_of(neo_module *m, neo_expr load) {
+  return neo_extent_most(m, neo_tensor_elements(m, (neo_tensor){neo_expr_node(m, load)->attr}));
+}
+
 static void count_load(void *ctx, neo_expr e) {
   ending *c = ctx;
   neo_module *m = c->q->m;
@@ -101,13 +105,14 @@ static void count_load(void *ctx, neo_expr e) {
   bool known = neo_flat_stride(m, neo_flat_at(m, e), c->axis, &stride);
   bool whole = known && (stride == 0 || stride == 1);
   c->end.cycles += whole || in_tiles(c, neo_flat_at(m, e)) ? 1.5 : 10;
+  c->end.rows += stride == 1 && elements_of(m, e) * c->q->bytes > c->q->machine->l2_bytes;
   if (!whole)
     count_lines(c, (neo_tensor){neo_expr_node(m, e)->attr}, neo_flat_at(m, e));
 }
 
 static neo_tile_end end_of(neo_tiles *q, int64_t v, int64_t merge) {
   enum { CONTIGUOUS = 2, SCATTERED = 7 };
-  ending t = {q, (uint32_t)v, {0, 0, ~0ULL}};
+  ending t = {q, (uint32_t)v, {.shared_along = ~0ULL}};
   for (size_t k = 0; k < q->f->stages.n; k++)
     for (size_t i = 0; i < q->f->stages.at[k].outs.n; i++) {
       const neo_form_out *x = &q->f->stages.at[k].outs.at[i];

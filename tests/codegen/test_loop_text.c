@@ -49,7 +49,8 @@ static void every_form_prints_as_it_was_written(void **state) {
       "      if @step < 3 - i*(i - 2)\n"
       "        m[1] = f32(u) < nan + -0.0 - (1e+30 - pow(f32(@seed), f32(@call)))\n"
       "  for i in 0..1\n"
-      "    a[u/2*3 - 9223372036854775807] = -inf:f64\n");
+      "    a[u/2*3 - 9223372036854775807] = -inf:f64\n"
+      "    fetch h.W[u*64 + i]\n");
 }
 
 /* x, 2 x, 4 x, ... as a graph of 60 sums has 2^60 leaves written out. */
@@ -80,8 +81,8 @@ static void deep_expressions_print_and_parse(void **state) {
 static void equal_and_strange_names_become_distinct_words(void **state) {
   loop_fix *f = *state;
   neo_kernel *k = neo_kernel_new(&f->arena, "two words");
-  const char *names[] = {"x", "x", "exp", "3 y", "", "a.b", "a."};
-  for (int i = 0; i < 7; i++)
+  const char *names[] = {"x", "x", "exp", "3 y", "", "a.b", "a.", "fetch"};
+  for (int i = 0; i < 8; i++)
     neo_kernel_buf(k, (neo_kbuf){.name = names[i], .type = NEO_F32_T, .use = NEO_BUF_WRITE});
   const neo_lx *lo = neo_lx_int(k, 0), *hi = neo_lx_int(k, 3);
   uint32_t v = neo_kernel_var(k, "x"), w = neo_kernel_var(k, "x");
@@ -92,7 +93,8 @@ static void equal_and_strange_names_become_distinct_words(void **state) {
   const char *text = loop_text(f, k);
   prints_as_written(f, text);
   assert_non_null(strstr(text, "kernel two_words(x: f32 write, x_2: f32 write, exp_2: f32 write, "
-                               "_3_y: f32 write, _: f32 write, a.b: f32 write, a_: f32 write)"));
+                               "_3_y: f32 write, _: f32 write, a.b: f32 write, a_: f32 write, "
+                               "fetch_2: f32 write)"));
   assert_non_null(strstr(text, "for x_3 in 0..3\n  for x_4 in 0..3\n    x_2[x_4] = 0.0\n"));
 }
 

@@ -44,6 +44,7 @@ static void each_broken_rule_is_found(void **state) {
       {"for l in 0..8 vector\n  for j in 0..2\n    z[0] = 1.0\n", "only assignments"},
       {"for l in 0..8 vector\n  if l < 3\n    z[0] = 1.0\n", "only assignments"},
       {"for l in 0..8 vector\n  reg r[8]: f32\n", "only assignments"},
+      {"for l in 0..8 vector\n  fetch x[l]\n", "only assignments"},
       {"reg r[8]: f32\nfor l in 0..8 vector\n  r[0] = 1.0\n", "the lane"},
       {"reg r[2]: f32\nr[2] = 1.0\n", "is 2, of 2"},
       {"reg r[2]: f32\nfor j in 0..3 unroll\n  r[j] = 1.0\n", "is 2, of 2"},
@@ -91,6 +92,12 @@ static void broken_graphs_are_found(void **state) {
   store->cond = NULL;
   loop->attr = k->body.at[0]->attr;
   refused(f, k, "already in use");
+  neo_kernel *fetch = parse(f, "fetch x[0]\n");
+  fetch->body.at[0]->attr = 99;
+  refused(f, fetch, "no buffer 99");
+  fetch->body.at[0]->attr = 0;
+  fetch->body.at[0]->index[0] = neo_lx_const(fetch, NEO_I32_T, (neo_value){.i = 3});
+  refused(f, fetch, "is i32, not i64");
   neo_kernel *order = parse(f, "");
   neo_kernel_buf(order, (neo_kbuf){.name = "s", .type = NEO_F32_T, .use = NEO_BUF_SCRATCH});
   neo_kernel_buf(order, (neo_kbuf){.name = "late", .type = NEO_F32_T, .use = NEO_BUF_READ});

@@ -1,5 +1,8 @@
 /* Hand-written definitions of every kind through the lowering. */
+#include "codegen/lower.h"
+#include "ir/print.h"
 #include "tests/codegen/lower_test.h"
+#include <string.h>
 
 static void check(const char *text) {
   for (uint64_t seed = 1; seed <= 2; seed++) {
@@ -98,6 +101,44 @@ static void check_often(const char *text) {
     lower_options o = {.seed = seed, .n_random = 8, .jit = seed == 1};
     lower_check(text, &o);
   }
+}
+
+/* How often the kernel of a product of 40 x 300 by 300 x 70 names what comes next. */
+static int fetches_in(const char *schedule) {
+  static const char text[] = "neo-ir 1\nmodule t\n"
+                             "input x : f32 [40, 300]\ninput W : f32 [300, 70]\n"
+                             "temp y : f32 [40, 70]\ndef y[b: 40, j: 70] =\n"
+                             "  sum[i: 300] x[b, i] * W[i, j]\n  then acc0\n"
+                             "entry forward forward: y = y\n";
+  neo_arena a;
+  neo_grouping g;
+  neo_schedule s;
+  neo_kernel *k;
+  int n = 0;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  neo_diags *d = neo_diags_new(&a, neo_sources_new(&a));
+  neo_module *m = neo_module_parse(&a, neo_names_new(&a), d, "test", text, strlen(text));
+  assert_non_null(m);
+  assert_int_equal(neo_fuse(m, &a, &g, NULL), NEO_OK);
+  assert_true(neo_schedule_parse(schedule, &s));
+  neo_str why, out;
+  neo_str_init(&why, &a);
+  neo_str_init(&out, &a);
+  assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &a, &k, &why), NEO_OK);
+  neo_kernel_print(k, &out);
+  for (const char *p = neo_str_text(&out); (p = strstr(p, "fetch W[")); p++)
+    n++;
+  neo_arena_free(&a);
+  return n;
+}
+
+static void the_first_tile_of_rows_fetches_for_all(void **state) {
+  (void)state;
+#define TILE "vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 block_k=8 "
+  assert_int_equal(fetches_in(TILE "fetch=0"), 0);
+  assert_int_equal(fetches_in(TILE "fetch=1"), 2); /* whole tiles of columns, and what is left */
+  assert_int_equal(fetches_in(TILE "fetch=1 order=1"), 2);
+#undef TILE
 }
 
 /* Strides, both directions, padding and conditions; rows and columns that slide. */
@@ -347,6 +388,7 @@ int main(void) {
       cmocka_unit_test(gradients_of_windows_are_right),
       cmocka_unit_test(values_that_stages_of_a_row_share_are_right),
       cmocka_unit_test(each_of_two_values_that_stages_share_is_kept_apart),
+      cmocka_unit_test(the_first_tile_of_rows_fetches_for_all),
       cmocka_unit_test(packs_of_operands_that_slide_are_right),
       cmocka_unit_test(columns_along_axes_that_lie_apart_are_right),
       cmocka_unit_test(axes_of_one_element_are_right),

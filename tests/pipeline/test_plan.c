@@ -109,6 +109,40 @@ static void one_definition_of_two_updates_reads_both_old_versions(void **state) 
                0);
 }
 
+/* Number of the step in `step` that runs the kernel. */
+static int32_t step_of(const neo_plan *p, const char *name) {
+  for (size_t k = 0; k < p->entries.n; k++)
+    for (int32_t i = 0; i < p->entries.at[k].n_steps; i++) {
+      const neo_rt_step *s = &p->steps.at[p->entries.at[k].first_step + i];
+      if (s->op == NEO_RT_STEP_RUN && neo_streq(p->entries.at[k].name, "step") &&
+          neo_streq(p->kernels.at[s->arg].kernel->name, name))
+        return i;
+    }
+  fail_msg("no step runs %s", name);
+  return 0;
+}
+
+static void the_parameter_that_was_read_last_is_updated_first(void **state) {
+  (void)state;
+  const char *text = HEAD "input X : f32 [37]\nparam v : f32 [37]\nparam w : f32 [41]\n"
+                          "update s : f32 [37] of v\nupdate t : f32 [41] of w\n"
+                          "temp L : f32 []\ntemp M : f32 []\n"
+                          "init @1 v[i: 37] = f32(i)\ninit @2 w[i: 41] = f32(i)\n"
+                          "def @3 L[] =\n  sum[i: 37] v[i] * X[i]\n  then acc0\n"
+                          "def @4 M[] =\n  sum[i: 37] w[i] * X[36 - i] + L[]\n  then acc0\n"
+                          "def @5 s[i: 37] = v[i] - M[]\n"
+                          "def @6 t[i: 41] = w[i] - M[]\n"
+                          "entry train step: loss = M; updates s, t\n";
+  plan_world w;
+  world_open(&w);
+  w.c.options.fusion.off = ~0u;
+  world_parse(&w, text);
+  world_begin(&w, KERNELS_INTERPRETED, NULL);
+  assert_true(step_of(w.c.plan, "t") < step_of(w.c.plan, "s"));
+  world_close(&w);
+  check_text(text);
+}
+
 static void moments_and_weights_are_updated_together(void **state) {
   (void)state;
   check_copies(HEAD
@@ -416,6 +450,7 @@ int main(void) {
       cmocka_unit_test(updates_that_swap_are_right),
       cmocka_unit_test(updates_in_a_ring_are_right),
       cmocka_unit_test(one_definition_of_two_updates_reads_both_old_versions),
+      cmocka_unit_test(the_parameter_that_was_read_last_is_updated_first),
       cmocka_unit_test(moments_and_weights_are_updated_together),
       cmocka_unit_test(a_new_version_is_read_by_later_kernels),
       cmocka_unit_test(an_update_is_returned_and_taken),

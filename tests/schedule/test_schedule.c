@@ -1,6 +1,7 @@
 /* Schedules as text; the model's choices. */
 #include "fusion/form.h"
 #include "ir/print.h"
+#include "schedule/fetch.h"
 #include "schedule/schedule.h"
 #include <cmocka.h>
 #include <setjmp.h>
@@ -49,15 +50,23 @@ static neo_module *module_of(neo_arena *a, const char *text, neo_grouping *g) {
   return m;
 }
 
-static neo_schedule choose(const char *text) {
+/* For the group of this name; null: the first. */
+static neo_schedule choose_of(const char *text, const char *name) {
   neo_arena a;
   neo_grouping g;
   neo_arena_init(&a, neo_alloc_default, NULL);
   neo_module *m = module_of(&a, text, &g);
-  neo_schedule s = neo_schedule_default(m, &g.groups.at[0], &avx2);
-  assert_true(neo_schedule_legal(m, &g.groups.at[0], &avx2, &s, NULL));
+  size_t k = 0;
+  while (name && k + 1 < g.groups.n && strcmp(g.groups.at[k].name, name) != 0)
+    k++;
+  neo_schedule s = neo_schedule_default(m, &g.groups.at[k], &avx2);
+  assert_true(neo_schedule_legal(m, &g.groups.at[k], &avx2, &s, NULL));
   neo_arena_free(&a);
   return s;
+}
+
+static neo_schedule choose(const char *text) {
+  return choose_of(text, NULL);
 }
 
 static void a_large_product_has_a_register_tile_and_a_packed_operand(void **state) {
@@ -94,6 +103,78 @@ static void a_matrix_that_is_read_once_is_read_in_blocks_of_whole_rows(void **st
   assert_int_equal(s.at[NEO_SCHED_PACK], 0);
   assert_in_range(s.at[NEO_SCHED_BLOCK_K], 1, 8);
   assert_true(s.at[NEO_SCHED_BLOCK_N] == 0 || s.at[NEO_SCHED_BLOCK_N] >= 256);
+}
+
+/* Sixteen rows against a matrix of 16 MiB. */
+static neo_schedule few_rows(void) {
+  return choose("input x : f32 [16, 1024]\ninput W : f32 [4, 1024, 1024]\n"
+                "temp y : f32 [16, 4, 1024]\n"
+                "def y[b: 16, g: 4, j: 1024] =\n  sum[i: 1024] x[b, i] * W[g, i, j]\n  then acc0\n"
+                "entry forward forward: y = y\n");
+}
+
+static void few_rows_read_a_matrix_in_place_and_fetch_it_a_block_ahead(void **state) {
+  (void)state;
+  neo_schedule s = few_rows();
+  assert_int_equal(s.at[NEO_SCHED_PACK], 0);
+  assert_int_equal(s.at[NEO_SCHED_TILE_M], 6);
+  assert_int_equal(s.at[NEO_SCHED_TILE_N], 2); /* whole cache lines */
+  assert_int_equal(s.at[NEO_SCHED_ORDER], 1);
+  assert_in_range(s.at[NEO_SCHED_BLOCK_K], 1, 8);
+  assert_int_equal(s.at[NEO_SCHED_FETCH], 1);
+}
+
+static neo_schedule update_of(int rows) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "input x : f32 [16, %d]\ninput d : f32 [16, 1024]\nparam W : f32 [%d, 1024]\n"
+           "update u : f32 [%d, 1024] of W\ninit @1 W[i: %d, j: 1024] = 0.5\n"
+           "def @2 u[i: %d, j: 1024] =\n  sum[b: 16] x[b, i] * d[b, j]\n"
+           "  then W[i, j] - acc0 * 0.01\n"
+           "entry train step: loss = d; updates u\n",
+           rows, rows, rows, rows, rows);
+  return choose_of(text, "u");
+}
+
+static void an_update_fetches_a_parameter_beyond_the_caches(void **state) {
+  (void)state;
+  assert_int_equal(update_of(1024).at[NEO_SCHED_FETCH], 1);
+  assert_int_equal(update_of(64).at[NEO_SCHED_FETCH], 0);
+}
+
+static uint32_t fetches_of(const char *text, const char *schedule, neo_fetch *out) {
+  neo_arena a;
+  neo_grouping g;
+  neo_schedule s;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  neo_module *m = module_of(&a, text, &g);
+  assert_true(neo_schedule_parse(schedule, &s));
+  size_t k = 0;
+  while (k + 1 < g.groups.n && strcmp(g.groups.at[k].name, "y") != 0)
+    k++;
+  uint32_t n = neo_fetch_find(m, neo_group_form(m, &g.groups.at[k]), &s, out);
+  neo_arena_free(&a);
+  return n;
+}
+
+static void what_comes_next_is_fetched_along_the_outer_loop(void **state) {
+  (void)state;
+  const char *text = "input x : f32 [48, 300]\ninput W : f32 [300, 500]\nparam V : f32 [48, 500]\n"
+                     "temp y : f32 [48, 500]\ninit @1 V[b: 48, j: 500] = 0.5\n"
+                     "def y[b: 48, j: 500] =\n  sum[i: 300] x[b, i] * W[i, j]\n"
+                     "  then acc0 + V[b, j]\nentry forward forward: y = y\n";
+#define TILE "vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 "
+  neo_fetch f[NEO_FETCH_MOST];
+  assert_int_equal(fetches_of(text, TILE "block_k=8 order=1", f), 1);
+  assert_true(f[0].axis == 2 && f[0].by == 8 && !f[0].at_end);
+  assert_int_equal(fetches_of(text, TILE "block_k=4 order=1 fetch=3", f), 1);
+  assert_true(f[0].axis == 2 && f[0].by == 12 && !f[0].at_end);
+  assert_int_equal(fetches_of(text, TILE "block_k=8", f), 1);
+  assert_true(f[0].axis == 1 && f[0].by == 16 && !f[0].at_end);
+  assert_int_equal(fetches_of(text, TILE "order=1", f), 1);
+  assert_true(f[0].axis == 0 && f[0].by == 6 && f[0].at_end);
+  assert_int_equal(fetches_of(text, TILE "block_k=8 order=1 pack=2", f), 0);
+#undef TILE
 }
 
 static void a_product_of_integers_is_tiled_like_any_other(void **state) {
@@ -294,6 +375,9 @@ int main(void) {
       cmocka_unit_test(a_large_product_has_a_register_tile_and_a_packed_operand),
       cmocka_unit_test(what_a_short_sum_is_written_to_is_walked_in_long_runs),
       cmocka_unit_test(a_matrix_that_is_read_once_is_read_in_blocks_of_whole_rows),
+      cmocka_unit_test(few_rows_read_a_matrix_in_place_and_fetch_it_a_block_ahead),
+      cmocka_unit_test(an_update_fetches_a_parameter_beyond_the_caches),
+      cmocka_unit_test(what_comes_next_is_fetched_along_the_outer_loop),
       cmocka_unit_test(a_product_of_integers_is_tiled_like_any_other),
       cmocka_unit_test(axes_of_an_image_that_windows_stick_out_of_are_no_part_of_the_tile),
       cmocka_unit_test(filters_are_copied_once_for_all_places_of_the_image),

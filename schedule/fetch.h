@@ -1,0 +1,30 @@
+/* Lines that are fetched before they are needed. A register tile reads rows that lie apart, each of
+ * a few cache lines: too short for the processor to see a stream in them, so that each tile would
+ * wait for memory anew. While a tile is computed, the lines that the next one of the outer loop
+ * reads first can be named to the processor:
+ * (`fetch` 1), or that after the next, and so on:
+ *
+ *     tiles of columns outside:                        those of the next tile of columns
+ *     rows outside, or one tile of them; blocks:       the same columns in the next block
+ *
+ * and in front of a tile without blocks the elements that its successor along the outer loop needs
+ * at its end, for which an optimizer's update reads the parameter. */
+#ifndef NEO_SCHEDULE_FETCH_H
+#define NEO_SCHEDULE_FETCH_H
+#include "fusion/form.h"
+#include "schedule/schedule.h"
+
+enum { NEO_FETCH_MOST = 8, NEO_FETCH_LINE = 64, NEO_FETCH_AHEAD = 8 /* tiles */ };
+
+typedef struct {
+  neo_expr load;
+  uint32_t axis; /* the load is that of a point `by` further along AXIS `axis` */
+  int64_t by;
+  bool at_end; /* of what follows the sum; else of each step of it */
+} neo_fetch;
+
+/* What is fetched with the tiles of `s`; where its `fetch` is 0, as if it were 1. out: room for
+ * NEO_FETCH_MOST; returns how many. */
+uint32_t neo_fetch_find(neo_module *m, const neo_form *f, const neo_schedule *s, neo_fetch *out);
+
+#endif
