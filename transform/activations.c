@@ -27,6 +27,9 @@
  * moves. Tensors of one definition move alike. Reduction axes along which a moved tensor then lies
  * become innermost.
  *
+ * A module that has convolutions in groups stays as it is: a group's channels are too short a sum
+ * for lanes and too few columns for tiles.
+ *
  * Filters with which a channel is alone (no other factor is free of the channel) are not copied by
  * any schedule; they get a definition in which channels are innermost too: turned.F[.., c] = F[c,
  * ..]. */
@@ -48,6 +51,7 @@ typedef struct {
   uint32_t n;       /* of all dimensions */
   uint32_t *leader; /* dimension -> one that it goes with */
   bool *image;      /* of leaders */
+  bool grouped;     /* some reduction walks a group of channels */
   uint32_t *moved;  /* tensor -> 1 + the dimension that becomes innermost; 0: it stays */
   neo_map turned;   /* tensor and dimension -> the tensor with it innermost */
 } images;
@@ -91,8 +95,10 @@ static bool is_affine(neo_module *m, neo_expr index) {
 static void relate(reading *x, uint32_t dim, neo_expr index) {
   neo_module *m = x->s->m;
   uint64_t axes = neo_expr_axes(m, index), out = axes & ((1ull << x->d->n_out) - 1);
-  if (!out || out & (out - 1) || !is_affine(m, index))
+  if (!out || out & (out - 1) || !is_affine(m, index)) {
+    x->s->grouped = x->s->grouped || (out && axes != out);
     return;
+  }
   uint32_t axis = (uint32_t)__builtin_ctzll(out);
   int64_t length = length_of(m, neo_def_axis(m, x->d, axis), INT32_MAX);
   bool window = false;
@@ -455,6 +461,8 @@ static bool choose(images *s) {
   s->moved = NEO_NEW_ARRAY(s->a, uint32_t, m->tensors.n + 1);
   for (uint32_t t = 1; t < m->tensors.n; t++)
     s->moved[t] = wanted(s, (neo_tensor){t});
+  if (s->grouped)
+    return false;
   leave_kept(s);
   leave_named(s);
   agree(s);
