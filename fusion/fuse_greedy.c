@@ -7,7 +7,7 @@
  * taken in the order of kind and numbers, so the result depends on the module alone. */
 #include "fusion/fuse.h"
 
-enum { MOST_NEIGHBOURS = 24, MOST_BETWEEN = 4, MOST_SINGLE = 4 };
+enum { MOST_NEIGHBOURS = 24, MOST_BETWEEN = 4, MOST_READERS = 64, MOST_SINGLE = 4 };
 
 typedef struct {
   fuser *q;
@@ -96,18 +96,21 @@ static bool whole(const fuse_read *r) {
   return true;
 }
 
-/* The next readers of what part d reads, before and after it. */
-static void offer_siblings(greedy *s, uint32_t g, const fuse_read *r) {
+/* The next readers of what part d of group g reads, before and after it, for the same entries. */
+static void offer_siblings(greedy *s, uint32_t g, uint32_t id, const fuse_read *r) {
   const fuse_tensor *t = &s->q->tensor[r->t.i];
   if (!whole(r))
     return;
   for (int side = -1; side <= 1; side += 2)
-    for (int64_t k = 1; k <= MOST_BETWEEN; k++) {
+    for (int64_t k = 1, met = 0; met < MOST_BETWEEN && k <= MOST_READERS; k++) {
       int64_t at = (int64_t)r->at + side * k;
       if (at < 0 || at >= (int64_t)t->readers.n)
         break;
       const fuse_def *d = &s->q->def[t->readers.at[at]];
       uint32_t home = d->home;
+      if (d->entries != s->q->def[id].entries)
+        continue;
+      met++;
       if (!home || home == g + 1 || !whole(read_of(d, r->t)))
         continue;
       offer_join(s, g, home - 1);
@@ -120,7 +123,7 @@ static void offer_reads(greedy *s, uint32_t g, uint32_t id) {
   offer_copies(s, id);
   for (uint32_t k = 0; k < d->n_read; k++) {
     const fuse_read *r = &d->read[k];
-    offer_siblings(s, g, r);
+    offer_siblings(s, g, id, r);
     if (r->copied)
       offer_reads(s, g, r->from);
     else if (r->from)

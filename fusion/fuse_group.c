@@ -441,7 +441,8 @@ typedef struct {
   uint32_t level[FUSE_MOST_PARTS]; /* reductions that have to be done before its value is known */
   uint32_t same[FUSE_MOST_PARTS];  /* stages in which it is evaluated at its own element */
   uint32_t stages[FUSE_MOST_PARTS];
-  double extra[FUSE_MOST_PARTS]; /* evaluations elsewhere */
+  uint32_t along[FUSE_MOST_PARTS]; /* sums along a row that read it at the row's elements */
+  double extra[FUSE_MOST_PARTS];   /* evaluations elsewhere, and for those sums */
   traffic read[4 * FUSE_MOST_PARTS];
   uint32_t n_read;
   double work, shared_points;
@@ -494,6 +495,39 @@ static void count_read(pricing *c, uint32_t part, const fuse_read *r, uint32_t s
     x->lines = x->lines || c->p->shared[part][s] == last;
 }
 
+/* A row of part k may stay in scratch between stages (schedule/keep.h): it is short, and has one
+ * axis besides the shared ones. */
+static bool is_row(const pricing *c, uint32_t k) {
+  enum { MOST_ROW = 32 << 10 };
+  const fuse_def *d = &c->q->def[c->p->def[k]];
+  int64_t n;
+  return !is_reduction(d) && d->n_out == c->p->n_shared + 1 &&
+         d->points <= MOST_ROW * c->shared_points &&
+         neo_expr_is_int(c->q->m, out_extent(c->q, c->p->def[k], d->n_out - 1), &n);
+}
+
+/* Does the reduction d read this at each element of a row once? */
+static bool goes_along(const fuse_def *d, const fuse_read *r) {
+  uint32_t own = 0;
+  for (uint32_t k = 0; k < r->rank; k++) {
+    if (r->axis[k] < 0)
+      return false;
+    own += (uint32_t)r->axis[k] >= d->n_out;
+  }
+  return is_reduction(d) && r->reduced && r->places == 1 && own == 1 && r->rank == d->n_out + 1;
+}
+
+/* The work of part k, evaluated so often: once for each element of a row that is kept, then read. */
+static double work_of(const pricing *c, uint32_t k, double evals) {
+  enum { KEPT_WORK = 2, LEAST_WORK = 8 };
+  const fuse_def *d = &c->q->def[c->p->def[k]];
+  uint32_t times = (uint32_t)__builtin_popcount(c->same[k]) + c->along[k];
+  double kept = 0;
+  if (times > 1 && d->end_work >= LEAST_WORK && is_row(c, k))
+    kept = (times - 1) * d->points;
+  return d->end_work * (evals - kept) + KEPT_WORK * kept;
+}
+
 /* Part k evaluates what it reads: in memory, or another part. */
 static void spread(pricing *c, uint32_t k) {
   const fuse_def *d = &c->q->def[c->p->def[k]];
@@ -517,6 +551,7 @@ static void spread(pricing *c, uint32_t k) {
       c->same[y] |= c->same[k];
       c->extra[y] += c->extra[k];
     } else {
+      c->along[y] += goes_along(d, r) ? d->spans : 0;
       /* operands of products are copied an element at a time where they are not vectors */
       c->extra[y] += r->evals * times * (d->product && r->reduced ? OPERAND_WORK : 1);
     }
@@ -524,7 +559,7 @@ static void spread(pricing *c, uint32_t k) {
   if (is_reduction(d))
     c->work += d->body_work * d->steps * d->spans + d->end_work * d->points;
   else
-    c->work += d->end_work * evals;
+    c->work += work_of(c, k, evals);
 }
 
 static double slice_bytes(const pricing *c, const traffic *x) {
@@ -533,6 +568,8 @@ static double slice_bytes(const pricing *c, const traffic *x) {
   return n < x->bytes ? n : x->bytes;
 }
 
+/* What a point of the shared axes reads again is in the cache that it fits, and free in the first
+ * one. */
 static double read_seconds(const pricing *c) {
   const neo_profile *pr = c->q->profile;
   double slices = 0, t = 0;
@@ -542,8 +579,10 @@ static double read_seconds(const pricing *c) {
   bool fits = slices <= (double)pr->level[0].bytes;
   for (uint32_t k = 0; k < c->n_read; k++) {
     const traffic *x = &c->read[k];
-    double passes = fits ? 1 : __builtin_popcount(x->passes);
-    t += neo_profile_traffic(pr, x->bytes * passes, fuse_bytes(c->q, x->t));
+    double whole = fuse_bytes(c->q, x->t);
+    double again = fits ? 0 : x->bytes * (__builtin_popcount(x->passes) - 1);
+    t += neo_profile_traffic(pr, x->bytes, whole);
+    t += neo_profile_traffic(pr, again, whole < slices ? whole : slices);
   }
   return t;
 }

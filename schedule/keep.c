@@ -13,6 +13,7 @@ typedef struct {
   uint32_t axis, stage; /* the own axis of rows; the stage at hand */
   neo_map first;        /* expression -> first stage that has it */
   neo_map seen;         /* by the stage at hand */
+  double spared;        /* operations of values kept, in the one at hand */
   neo_keeps *out;
 } search;
 
@@ -29,9 +30,20 @@ static bool is_row(const neo_module *m, const neo_stage *s, int64_t *n) {
          *n <= MOST_ROW;
 }
 
+static void spare(void *ctx, neo_expr e) {
+  search *x = ctx;
+  for (uint32_t k = 0; k < x->out->n; k++)
+    if (x->out->at[k].value.i == e.i)
+      x->spared += neo_model_lane_ops(x->m, e, x->axis);
+}
+
+/* Beyond what is kept already. */
 static bool is_worth_it(search *x, neo_expr e) {
   neo_type t = neo_expr_type(x->m, e);
-  return (t == NEO_F32_T || t == NEO_F64_T) && neo_model_lane_ops(x->m, e, x->axis) >= LEAST_COST;
+  x->spared = 0;
+  neo_expr_visit(x->m, e, spare, x);
+  double ops = neo_model_lane_ops(x->m, e, x->axis) - x->spared;
+  return (t == NEO_F32_T || t == NEO_F64_T) && ops >= LEAST_COST;
 }
 
 static void add(search *x, neo_expr e, uint32_t first) {

@@ -185,6 +185,69 @@ static void lengths_that_conditions_need_keep_kernels_apart(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* The exponentials of a row are made once where it is short enough to be kept (schedule/keep.h). */
+static void a_softmax_and_its_gradient_are_one_kernel_where_rows_are_short(void **state) {
+  (void)state;
+  for (int n = 1024; n <= 65536; n *= 64) {
+    world w;
+    neo_arena a;
+    neo_arena_init(&a, neo_alloc_default, NULL);
+    fuse(&w, neo_arena_printf(
+                 &a,
+                 "input X : f32 [16384, %d]\ninput D : f32 [16384, %d]\ntemp z : f32 [16384]\n"
+                 "temp Y : f32 [16384, %d]\ntemp s : f32 [16384]\ntemp G : f32 [16384, %d]\n"
+                 "def z[i: 16384] =\n  logsumexp[j: %d] X[i, j]\n  then acc0\n"
+                 "def Y[i: 16384, j: %d] = exp(X[i, j] - z[i])\n"
+                 "def s[i: 16384] =\n  sum[j: %d] D[i, j] * Y[i, j]\n  then acc0\n"
+                 "def G[i: 16384, j: %d] = (D[i, j] - s[i]) * Y[i, j]\n"
+                 "entry forward forward: Y = Y, G = G\n",
+                 n, n, n, n, n, n, n, n));
+    assert_int_equal(w.groups.groups.n == 1, n == 1024);
+    neo_arena_free(&w.arena);
+    neo_arena_free(&a);
+  }
+}
+
+/* The second pass over both operands makes a third of the mean's: a channel of 800 KB is in the
+ * second cache by then, one of 100 MB is not. */
+static void what_fits_the_second_cache_is_read_again_in_one_kernel(void **state) {
+  (void)state;
+  for (int n = 3136; n <= 3136 * 128; n *= 128) {
+    world w;
+    neo_arena a;
+    neo_arena_init(&a, neo_alloc_default, NULL);
+    fuse(&w, neo_arena_printf(
+                 &a,
+                 "input X : f32 [64, 64, %d]\ninput D : f32 [64, 64, %d]\ntemp s : f32 [64]\n"
+                 "temp b : f32 [64]\ntemp v : f32 [64]\n"
+                 "def s[c: 64] =\n  mean[i: 64, j: %d] X[i, c, j]\n  then acc0\n"
+                 "def b[c: 64] =\n  sum[i: 64, j: %d] D[i, c, j]\n  then acc0\n"
+                 "def v[c: 64] =\n  sum[i: 64, j: %d] D[i, c, j] * (X[i, c, j] - s[c])\n"
+                 "  then acc0\nentry forward forward: s = s, b = b, v = v\n",
+                 n, n, n, n, n));
+    assert_int_equal(w.groups.groups.n, n == 3136 ? 1 : 2);
+    neo_arena_free(&w.arena);
+    neo_arena_free(&a);
+  }
+}
+
+/* However many kernels of other entries read the same tensor in between. */
+static void siblings_are_found_among_readers_of_other_entries(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "input X : f32 [4096, 1024]\ntemp a : f32 [4096, 1024]\ntemp b : f32 [4096]\n"
+           "temp c : f32 [4096]\ntemp d : f32 [4096, 1024]\n"
+           "def a[i: 4096, j: 1024] = X[i, j] * 2.0\n"
+           "def b[i: 4096] =\n  sum[j: 1024] X[i, j]\n  then acc0\n"
+           "def c[i: 4096] =\n  max[j: 1024] X[i, j]\n  then acc0\n"
+           "def d[i: 4096, j: 1024] = X[i, j] + 1.0\n"
+           "entry forward one: a = a, d = d\nentry forward two: b = b\n"
+           "entry forward three: c = c\n");
+  assert_true(writer_of(&w, "a") == writer_of(&w, "d"));
+  assert_true(writer_of(&w, "b") != writer_of(&w, "c"));
+  neo_arena_free(&w.arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_activation_joins_the_product_and_its_input_stays_in_registers),
@@ -196,6 +259,9 @@ int main(void) {
       cmocka_unit_test(equal_kernels_have_equal_keys_whatever_the_names),
       cmocka_unit_test(kernels_that_differ_in_where_they_begin_are_one),
       cmocka_unit_test(lengths_that_conditions_need_keep_kernels_apart),
+      cmocka_unit_test(a_softmax_and_its_gradient_are_one_kernel_where_rows_are_short),
+      cmocka_unit_test(what_fits_the_second_cache_is_read_again_in_one_kernel),
+      cmocka_unit_test(siblings_are_found_among_readers_of_other_entries),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
