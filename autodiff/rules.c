@@ -176,12 +176,14 @@ static neo_expr rule_clamp(neo_module *m, neo_expr y, uint32_t k, neo_expr g) {
   return keep(m, in, g);
 }
 
-/* gelu(x) = x*Phi(x): Phi(x) + x*phi(x). */
+/* The normal density. */
+static neo_expr slope_phi(neo_module *m, neo_expr x) {
+  return mul(m, op1(m, NEO_OP_BELL, x), real(m, x, 0.3989422804014327));
+}
+
+/* gelu(x) = x*phi(x). */
 static neo_expr slope_gelu(neo_module *m, neo_expr x) {
-  neo_expr erf = op1(m, NEO_OP_ERF, mul(m, x, real(m, x, sqrt(0.5))));
-  neo_expr cdf = mul(m, real(m, x, 0.5), add(m, real(m, x, 1), erf));
-  neo_expr bell = op1(m, NEO_OP_EXP, mul(m, real(m, x, -0.5), mul(m, x, x)));
-  return add(m, cdf, mul(m, mul(m, x, bell), real(m, x, 0.3989422804014327)));
+  return add(m, op1(m, NEO_OP_PHI, x), mul(m, x, slope_phi(m, x)));
 }
 
 /* silu(x) = x*s: s*(1 + x*(1 - s)). */
@@ -222,6 +224,10 @@ static neo_expr slope(neo_module *m, neo_op op, neo_expr x, neo_expr y) {
   case NEO_OP_ELU:
     return ad_select(m, neo_op2(m, NEO_OP_LT, ad_zero(m, neo_expr_type(m, x)), x), one,
                      add(m, y, one));
+  case NEO_OP_PHI:
+    return slope_phi(m, x);
+  case NEO_OP_BELL:
+    return ad_neg(m, mul(m, x, y));
   case NEO_OP_ERF: {
     neo_expr bell = op1(m, NEO_OP_EXP, ad_neg(m, mul(m, x, x)));
     return mul(m, real(m, x, 1.1283791670955126), bell);

@@ -38,6 +38,17 @@ static LLVMValueRef gelu(neo_llvm *l, LLVMValueRef x) {
   return LLVMBuildFMul(l->b, LLVMBuildFMul(l->b, x, neo_ll_float(t, 0.5), ""), c, "");
 }
 
+static LLVMValueRef phi(neo_llvm *l, LLVMValueRef x) {
+  LLVMTypeRef t = LLVMTypeOf(x);
+  LLVMValueRef z = LLVMBuildFMul(l->b, x, neo_ll_float(t, -0.70710678118654752440), "");
+  return LLVMBuildFMul(l->b, neo_ll_libm(l, "erfc", z, NULL), neo_ll_float(t, 0.5), "");
+}
+
+static LLVMValueRef bell(neo_llvm *l, LLVMValueRef x) {
+  LLVMValueRef half = LLVMBuildFMul(l->b, x, neo_ll_float(LLVMTypeOf(x), -0.5), "");
+  return neo_ll_libm(l, "exp", LLVMBuildFMul(l->b, half, x, ""), NULL);
+}
+
 static LLVMValueRef softplus(neo_llvm *l, LLVMValueRef x) {
   LLVMTypeRef t = LLVMTypeOf(x);
   LLVMValueRef zero = neo_ll_float(t, 0), size = neo_ll_call(l, "llvm.fabs", t, &x, 1);
@@ -60,6 +71,10 @@ static LLVMValueRef math64(neo_llvm *l, neo_op op, LLVMValueRef x, LLVMValueRef 
     return LLVMBuildFMul(l->b, x, sigmoid(l, x), "");
   case NEO_OP_GELU:
     return gelu(l, x);
+  case NEO_OP_PHI:
+    return phi(l, x);
+  case NEO_OP_BELL:
+    return bell(l, x);
   case NEO_OP_SOFTPLUS:
     return softplus(l, x);
   case NEO_OP_ELU:

@@ -1,10 +1,11 @@
-/* exp, log, tanh, sigmoid, erf, gelu, silu, expm1, elu for f32, in f32 arithmetic, no branches.
+/* exp, log, tanh, sigmoid, erf, gelu, phi, bell, silu, expm1, elu for f32, in f32 arithmetic, no
+ * branches.
  *
  * Arguments are reduced by Cody and Waite's two-part constants (n*ln2 with a short head, so that
  * n*head is exact without a fused multiply-add); what is left is a polynomial whose leading terms
  * are exact. The polynomials are minimax in relative error (Remez exchange, 40 digits, then rounded
- * to f32); their errors are given beside them. Measured, denormal results included: gelu 3.5 ulp,
- * silu 3.1, sigmoid 2.4, tanh 2.3, the others 1.4 at most (the tests bound all by 4). gelu is that
+ * to f32); their errors are given beside them. Measured, denormal results included: gelu 3.2 ulp,
+ * silu 3.1, phi 3.0, sigmoid 2.7, the others 1.9 at most (the tests bound all by 4). gelu is that
  * near to x*Phi(x) in its negative tail too, where 1 + erf would have cancelled.
  *
  * NaN arguments pass through the arithmetic; comparisons that clamp are false for them. */
@@ -167,17 +168,50 @@ static val square_error(neo_llvm *l, val x, val square) {
   return to_f32(l, sub(l, mul(l, d, d), to_f64(l, square)));
 }
 
-/* x*Phi(x). Phi is 1/2 and an odd polynomial near 0. Else t*Phi(-t) = e^(-t^2/2) * tail(t), with
- * the rounding error of t^2, is minus the value at -t, and what is missing from t at t. */
-static val gelu32(neo_llvm *l, val x) {
+/* The parts of the three functions below, t = |x|. What is computed for one of them is computed in
+ * the same words for the others: LLVM then does it once where they stand together, as a function
+ * and its gradient do. */
+typedef struct {
+  val t;
+  scaled e;  /* e^(-t^2/2), with the rounding error of t^2 */
+  val near;  /* phi(x) for t < 1: 1/2 and an odd polynomial */
+  val low;   /* t*phi(-t)/e.s for others: e^(-t^2/2) * tail(t) */
+  val small; /* t < 1 */
+} normal;
+
+static scaled bell_parts(neo_llvm *l, val t, val t2) {
+  return exp_parts(l, mulc(l, t2, -0.5), mulc(l, square_error(l, t, t2), -0.5));
+}
+
+static normal normal_parts(neo_llvm *l, val x) {
   val t = at_most(l, size_of(l, x), 15), t2 = mul(l, t, t);
-  val near = mul(l, x, mad(l, x, POLY(l, t2, phi_poly), num(x, 0.5)));
-  scaled e = exp_parts(l, mulc(l, t2, -0.5), mulc(l, square_error(l, t, t2), -0.5));
+  normal n = {.t = t, .e = bell_parts(l, t, t2), .small = lessc(l, t, 1)};
+  n.near = mad(l, x, POLY(l, t2, phi_poly), num(x, 0.5));
   val tail = POLY(l, quot(l, addc(l, t, -3), addc(l, t, 3)), tail_poly);
-  val low = mul(l, mul(l, tail, e.m), e.s);
-  val y = pick(l, less(l, num(x, 0), x), sub(l, x, low), minus(l, low));
-  y = pick(l, lessc(l, t, 1), near, y);
-  return pick(l, samec(l, x, -INFINITY), num(x, NAN), y);
+  n.low = mul(l, tail, n.e.m);
+  return n;
+}
+
+static val bell32(neo_llvm *l, val x) {
+  val t = at_most(l, size_of(l, x), 15);
+  scaled e = bell_parts(l, t, mul(l, t, t));
+  return mul(l, e.m, e.s);
+}
+
+static val phi32(neo_llvm *l, val x) {
+  normal n = normal_parts(l, x);
+  val low = mul(l, quot(l, n.low, n.t), n.e.s);
+  val y = pick(l, lessc(l, x, 0), low, sub(l, num(x, 1), low));
+  return pick(l, n.small, n.near, y);
+}
+
+/* x*phi(x) is minus t*phi(-t) at -t, which is what is missing from t at t. x - x is NaN where x is
+ * minus infinity, and its sign makes zeros negative. */
+static val gelu32(neo_llvm *l, val x) {
+  normal n = normal_parts(l, x);
+  val down = sub(l, pick(l, lessc(l, x, 0), x, num(x, 0)), x);
+  val y = mad(l, minus(l, n.low), n.e.s, minus(l, down));
+  return pick(l, n.small, mul(l, x, n.near), y);
 }
 
 val neo_ll_math32(neo_llvm *l, neo_op op, val x) {
@@ -200,6 +234,10 @@ val neo_ll_math32(neo_llvm *l, neo_op op, val x) {
     return elu32(l, x);
   case NEO_OP_ERF:
     return erf32(l, x);
+  case NEO_OP_PHI:
+    return phi32(l, x);
+  case NEO_OP_BELL:
+    return bell32(l, x);
   default:
     assert(0 && "a function evaluated in f32");
     return x;

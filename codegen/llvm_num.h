@@ -83,12 +83,22 @@ static inline val at_most(neo_llvm *l, val x, double hi) {
   return pick(l, less(l, num(x, hi), x), num(x, hi), x);
 }
 
-/* c[0] + c[1]*x + ... + c[n-1]*x^(n-1) by Horner's rule. */
-static inline val poly(neo_llvm *l, val x, const double *c, int n) {
-  val p = num(x, c[n - 1]);
+/* c[0] + c[step]*x + c[2*step]*x^2 + ..., n of them, by Horner's rule. */
+static inline val horner(neo_llvm *l, val x, const double *c, int n, int step) {
+  val p = num(x, c[(n - 1) * step]);
   for (int i = n - 2; i >= 0; i--)
-    p = mad(l, p, x, num(x, c[i]));
+    p = mad(l, p, x, num(x, c[i * step]));
   return p;
+}
+
+/* c[0] + c[1]*x + ... + c[n-1]*x^(n-1). The first step is Horner's, which keeps what it rounds
+ * small; the rest is two chains, of odd and even powers, neither of which waits for the other. */
+static inline val poly(neo_llvm *l, val x, const double *c, int n) {
+  if (n < 6)
+    return horner(l, x, c, n, 1);
+  val x2 = mul(l, x, x), even = horner(l, x2, c + 1, n / 2, 2);
+  val p = mad(l, horner(l, x2, c + 2, (n - 1) / 2, 2), x, even);
+  return mad(l, p, x, num(x, c[0]));
 }
 #define POLY(l, x, table) poly(l, x, table, (int)(sizeof(table) / sizeof((table)[0])))
 

@@ -10,6 +10,7 @@
 static double op_work(neo_op op) {
   switch (op) {
   case NEO_OP_EXP:
+  case NEO_OP_BELL:
   case NEO_OP_SIGMOID:
   case NEO_OP_SILU:
   case NEO_OP_ELU:
@@ -22,6 +23,7 @@ static double op_work(neo_op op) {
   case NEO_OP_SOFTPLUS:
   case NEO_OP_GELU:
   case NEO_OP_ERF:
+  case NEO_OP_PHI:
     return 24;
   case NEO_OP_SIN:
   case NEO_OP_COS:

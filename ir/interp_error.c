@@ -70,6 +70,7 @@ static double slope(neo_op op) {
   case NEO_OP_COS:
   case NEO_OP_ABS:
   case NEO_OP_RELU:
+  case NEO_OP_BELL:
     return 1;
   case NEO_OP_GELU:
   case NEO_OP_SILU:

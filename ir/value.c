@@ -199,6 +199,10 @@ static double gelu(double x) {
   return x / 2 * (1 + erf(x / sqrt(2.0)));
 }
 
+static double phi(double x) {
+  return erfc(-x / sqrt(2.0)) / 2;
+}
+
 static double silu(double x) {
   /* -inf * 0 would be NaN, as it is for x*sigmoid(x) written out: the text of ops.def holds. */
   return x * sigmoid(x);
@@ -254,6 +258,10 @@ static double float_function(neo_op op, double x) {
     return x > 0 ? x : expm1(x);
   case NEO_OP_ERF:
     return erf(x);
+  case NEO_OP_PHI:
+    return phi(x);
+  case NEO_OP_BELL:
+    return exp(-x * x / 2);
   default:
     assert(false && "an operator that floats have");
     return 0;

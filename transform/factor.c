@@ -55,6 +55,8 @@ static double op_cost(neo_op op) {
   case NEO_OP_SIGMOID:
   case NEO_OP_LOG:
   case NEO_OP_ERF:
+  case NEO_OP_PHI:
+  case NEO_OP_BELL:
   case NEO_OP_GELU:
   case NEO_OP_SIN:
   case NEO_OP_COS:

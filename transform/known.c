@@ -24,7 +24,8 @@ static bool costs(const neo_module *m, neo_expr e) {
   static const neo_op dear[] = {
       NEO_OP_EXP, NEO_OP_EXPM1, NEO_OP_LOG,  NEO_OP_LOG1P, NEO_OP_TANH, NEO_OP_SIGMOID,
       NEO_OP_ERF, NEO_OP_GELU,  NEO_OP_SILU, NEO_OP_ELU,   NEO_OP_SIN,  NEO_OP_COS,
-      NEO_OP_TAN, NEO_OP_POW,   NEO_OP_SQRT, NEO_OP_RSQRT, NEO_OP_DIV,  NEO_OP_SOFTPLUS};
+      NEO_OP_TAN, NEO_OP_POW,   NEO_OP_SQRT, NEO_OP_RSQRT, NEO_OP_DIV,  NEO_OP_SOFTPLUS,
+      NEO_OP_PHI, NEO_OP_BELL};
   for (size_t k = 0; k < sizeof dear / sizeof *dear; k++)
     if (neo_expr_uses_op(m, e, dear[k]))
       return true;

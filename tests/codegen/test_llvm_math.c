@@ -23,6 +23,12 @@ static double silu(double x) {
 static double gelu(double x) {
   return x / 2 * erfc(-x * M_SQRT1_2);
 }
+static double phi(double x) {
+  return erfc(-x * M_SQRT1_2) / 2;
+}
+static double bell(double x) {
+  return exp(-x * x / 2);
+}
 static double softplus(double x) {
   return x != x ? x : fmax(x, 0) + log1p(exp(-fabs(x)));
 }
@@ -42,7 +48,7 @@ static const struct {
     {NEO_OP_TAN, tan},     {NEO_OP_TANH, tanh},   {NEO_OP_SIGMOID, sigmoid},
     {NEO_OP_GELU, gelu},   {NEO_OP_SILU, silu},   {NEO_OP_SOFTPLUS, softplus},
     {NEO_OP_ELU, elu},     {NEO_OP_ERF, erf},     {NEO_OP_SQRT, sqrt},
-    {NEO_OP_RSQRT, rsqrt},
+    {NEO_OP_RSQRT, rsqrt}, {NEO_OP_PHI, phi},     {NEO_OP_BELL, bell},
 };
 enum { N_FUNCTIONS = sizeof functions / sizeof functions[0] };
 static const int widths[] = {1, 8, 16};

@@ -83,6 +83,10 @@ static double reference_float(neo_op op, double x, double y, double z) {
     return x > 0 ? x : expm1(x);
   case NEO_OP_ERF:
     return erf(x);
+  case NEO_OP_PHI:
+    return erfc(-x / sqrt(2.0)) / 2;
+  case NEO_OP_BELL:
+    return exp(-x * x / 2);
   default:
     fail_msg("%s has no reference", neo_op_text(op));
     return 0;
