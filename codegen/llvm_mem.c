@@ -359,11 +359,11 @@ static void plain_store(neo_ll_gen *g, const place *p, LLVMValueRef at, LLVMValu
   mark_alias(g, p->buf, s);
 }
 
-/* Does the whole vector of a run lie at a multiple of its size? */
+/* Does a run of whole vectors lie at a multiple of their size? */
 static bool streams(neo_ll_gen *g, const place *p, const neo_lx *offset) {
   int64_t size = (int64_t)neo_type_bytes(p->type) * g->width;
   bool run = g->stream && g->k->bufs.at[p->buf].stream && p->lin.step == 1;
-  return run && size == g->l->target.vector_bytes && neo_ll_multiple(g, offset) % g->width == 0;
+  return run && size % g->l->target.vector_bytes == 0 && neo_ll_multiple(g, offset) % g->width == 0;
 }
 
 /* Written past the caches: they need not have the line. */

@@ -233,6 +233,7 @@ neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, n
   neo_lower_plan_packs(&l);
   neo_lower_plan_keeps(&l);
   neo_lower_plan_fetches(&l);
+  neo_lower_plan_ahead(&l);
   neo_lower_facts(&l, l.f, NULL);
   units(&l);
   neo_prover_free(l.p);

@@ -4,8 +4,10 @@
  *   lower.c        buffers, units of work, blocks; which way a group is lowered
  *   lower_expr.c   expressions of the form -> expressions of the loop IR
  *   lower_stage.c  a stage at one register tile: accumulate, reduce lanes, store
+ *   lower_store.c  its stores
  *   lower_tile.c   all tiles of a block: full ones, remainders
  *   lower_keep.c   values that stages along a row share
+ *   lower_ahead.c  elements of rows that are asked for before they are read
  *   lower_pack.c   operands of a contraction in scratch: which, and how they lie there
  *   lower_copy.c   how they get there
  *   lower_fetch.c  lines that the next tile reads, named to the processor
@@ -24,6 +26,7 @@
 #include "schedule/keep.h"
 #include "schedule/matrix.h"
 
+enum { NEO_MOST_AHEAD = 8 };
 enum { DEPTH_UNROLL = 1000, DEPTH_LANE = 1001, MAX_PARTS = 6, MAX_ACCS = 16 };
 
 /* An axis is the sum of its parts; each changes in the loop at `depth` (0: in none). */
@@ -85,6 +88,13 @@ typedef struct { /* loops of a stage, after its condition was used to narrow the
   uint32_t n_clips;
 } stage_bounds;
 
+typedef struct { /* what a load reads in a later step */
+  neo_tensor tensor;
+  neo_expr offset;
+  int64_t step; /* elements from one to the next */
+  uint32_t stage; /* that asks for it */
+} neo_ahead;
+
 typedef struct { /* the block of the reduction's first axis at hand */
   bool on;
   const neo_lx *lo, *hi, *is_first, *is_last;
@@ -139,6 +149,8 @@ typedef struct lowering {
   uint32_t n_fetches;
   neo_keeps kept; /* values of rows in scratch */
   uint32_t kept_buf[NEO_KEEP_MOST];
+  neo_ahead ahead[NEO_MOST_AHEAD]; /* what rows fetch for the next one */
+  uint32_t n_ahead;
   neo_matrix_shape matrix; /* on: operands and tiles are those of the matrix unit */
   uint32_t sums; /* buffer of a tile's results, where there are no blocks of the reduction */
   const neo_lx *acc_value; /* what ACC 0 is where it lies in no register; null: it does */
@@ -210,6 +222,12 @@ bool neo_lower_has_payload(const neo_stage *s);
 void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                           const stage_bounds *b);
 void neo_lower_store(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
+/* A register for a value of each element of a tile, declared in the block. */
+uint32_t neo_lower_reg(lowering *l, neo_block *in, const char *name, neo_type t, int64_t rows,
+                       int64_t cols, int64_t width);
+void neo_lower_push_part(axis_value *v, const neo_lx *e, int64_t scale, uint32_t depth);
+/* Vectors that a stage's results are stored in together, for each result; 1: no matter. */
+int64_t neo_lower_line(const lowering *l, const neo_stage *s, int64_t width);
 stage_bounds neo_lower_bounds_of(lowering *l, const neo_stage *s, uint32_t outermost);
 /* The loops over rows, columns and lanes of a tile; returns the innermost block. lanes: also over
  * lanes. */
@@ -222,6 +240,15 @@ void neo_lower_plan_keeps(lowering *l);
 void neo_lower_keep(lowering *l, neo_block *in, const neo_stage *s);
 /* Of a value that an earlier stage kept, at the lanes at hand; null: there is none. */
 const neo_lx *neo_lower_kept(lowering *l, neo_expr e);
+
+/* ---- lower_ahead.c: plans those of rows; asks for n elements of the next row from position `at`,
+ * in the stages that do; for what a sum with lanes over a shared axis reads some steps after step v
+ * of its own axis */
+void neo_lower_plan_ahead(lowering *l);
+void neo_lower_ahead_rows(lowering *l, neo_block *in, const neo_stage *s, const neo_lx *at,
+                          int64_t n);
+void neo_lower_ahead_columns(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                             uint32_t own, const neo_lx *v);
 
 /* ---- lower_pack.c: plans packs; makes those of a level, of rows [range[0], range[1]) and columns
  * [range[2], range[3]); makes those of the innermost level and calls neo_lower_block, for each

@@ -23,7 +23,7 @@ static neo_block *open_unrolled(lowering *l, neo_block *in, neo_loop_kind kind, 
   return &neo_ls_for(l->k, in, kind, var, lx_int(l, 0), lx_int(l, n), 1)->body;
 }
 
-static void push_part(axis_value *v, const neo_lx *e, int64_t scale, uint32_t depth) {
+void neo_lower_push_part(axis_value *v, const neo_lx *e, int64_t scale, uint32_t depth) {
   assert(v->n < MAX_PARTS);
   if (e)
     v->at[v->n++] = (axis_part){e, scale, depth};
@@ -32,17 +32,17 @@ static void push_part(axis_value *v, const neo_lx *e, int64_t scale, uint32_t de
 static void set_tile_axes(lowering *l, const tile *t) {
   if (t->m_axis >= 0) {
     axis_value v = {.n = 0};
-    push_part(&v, t->m_at, 1, t->m_depth);
-    push_part(&v, l->row, 1, DEPTH_UNROLL);
+    neo_lower_push_part(&v, t->m_at, 1, t->m_depth);
+    neo_lower_push_part(&v, l->row, 1, DEPTH_UNROLL);
     neo_lower_set_parts(l, (uint32_t)t->m_axis, v);
   }
   if (t->n_axis >= 0) {
     axis_value v = {.n = 0};
     bool shared = neo_lower_lanes_shared(l);
-    push_part(&v, t->n_at, 1, t->n_depth);
-    push_part(&v, l->col, shared ? t->width : 1, DEPTH_UNROLL);
+    neo_lower_push_part(&v, t->n_at, 1, t->n_depth);
+    neo_lower_push_part(&v, l->col, shared ? t->width : 1, DEPTH_UNROLL);
     if (shared)
-      push_part(&v, l->lane, 1, DEPTH_LANE);
+      neo_lower_push_part(&v, l->lane, 1, DEPTH_LANE);
     neo_lower_set_parts(l, (uint32_t)t->n_axis, v);
   }
 }
@@ -121,8 +121,8 @@ static void set_acc(lowering *l, neo_block *in, const acc_reg *r, const neo_lx *
   neo_ls_set(l->k, in, r->reg, index, r->rank, value);
 }
 
-static uint32_t new_reg(lowering *l, neo_block *in, const char *name, neo_type t, int64_t rows,
-                        int64_t cols, int64_t width) {
+uint32_t neo_lower_reg(lowering *l, neo_block *in, const char *name, neo_type t, int64_t rows,
+                       int64_t cols, int64_t width) {
   neo_reg r = {.name = name, .type = (uint8_t)t, .rank = width > 1 ? 3 : 2};
   r.extent[0] = rows;
   r.extent[1] = cols;
@@ -138,7 +138,7 @@ static void make_accs(lowering *l, neo_block *in, const neo_stage *s, const tile
     acc_reg *r = &l->acc[s->first_acc + k];
     neo_type type = (neo_type)s->accs.at[k].type;
     int64_t width = lanes ? t->width : 1;
-    uint32_t reg = new_reg(l, in, "acc", type, t->rows, t->cols, width);
+    uint32_t reg = neo_lower_reg(l, in, "acc", type, t->rows, t->cols, width);
     *r = (acc_reg){reg, width > 1 ? 3 : 2, t->cols > 1, true};
   }
 }
@@ -380,6 +380,8 @@ static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const t
   }
   neo_block *body = neo_lower_open(l, in, "k", lo, hi, 1, &v);
   neo_lower_set_axis(l, axis, v, l->depth);
+  if (k + 1 == s->axes.n)
+    neo_lower_ahead_columns(l, body, s, t, axis, v);
   reduce_loops(l, body, s, t, b, k + 1);
   neo_lower_close(l);
 }
@@ -402,10 +404,10 @@ static void accumulate_lanes(lowering *l, neo_block *in, const lane_range *c, co
   in = open_where(l, in, c->b, axis, &where);
   neo_block *inner = neo_lower_open_tile(l, in, t, true);
   axis_value v = {.n = 0};
-  push_part(&v, at, 1, l->depth);
+  neo_lower_push_part(&v, at, 1, l->depth);
   if (t->n_axis < 0)
-    push_part(&v, l->col, t->width, DEPTH_UNROLL);
-  push_part(&v, l->lane, 1, DEPTH_LANE);
+    neo_lower_push_part(&v, l->col, t->width, DEPTH_UNROLL);
+  neo_lower_push_part(&v, l->lane, 1, DEPTH_LANE);
   neo_lower_set_parts(l, axis, v);
   if (masked) {
     l->mask = lt(l, neo_lower_axis(l, axis), c->hi);
@@ -430,6 +432,8 @@ static void lane_loop(lowering *l, neo_block *in, const lane_range *c, const til
   if (neo_lx_is_int(from, &a) && neo_lx_is_int(to, &b) && a >= b)
     return;
   neo_block *body = neo_lower_open(l, in, "k", from, to, width, &v);
+  if (!masked)
+    neo_lower_ahead_rows(l, body, c->s, v, width);
   accumulate_lanes(l, body, c, t, v, masked);
   neo_lower_close(l);
 }
@@ -676,106 +680,6 @@ static neo_block *reduce_stage(lowering *l, neo_block *in, size_t k, const tile 
   return l->block.on ? end_block(l, in, s, &scalar, shared) : in;
 }
 
-/* ---- stores */
-
-static void store_values(lowering *l, neo_block *in, const neo_stage *s, const uint32_t *reg,
-                         uint8_t rank) {
-  const neo_lx *value[64];
-  const neo_lx *index[] = {index_of(l, l->row), index_of(l, l->col), index_of(l, l->lane)};
-  assert(s->outs.n <= 64);
-  for (size_t k = 0; k < s->outs.n; k++) {
-    value[k] = neo_lower_expr(l, s->outs.at[k].value);
-    if (s->outs.n == 1)
-      break;
-    neo_ls_set(l->k, in, reg[k], index, rank, value[k]);
-    value[k] = neo_lx_reg(l->k, reg[k], index, rank);
-  }
-  for (size_t k = 0; k < s->outs.n; k++) {
-    uint64_t buf = 0;
-    neo_map_get(&l->buf_of, s->outs.at[k].tensor.i, &buf);
-    const neo_lx *at = neo_lower_expr(l, s->outs.at[k].offset);
-    neo_ls_store(l->k, in, (uint32_t)buf, at, value[k], l->mask);
-  }
-}
-
-/* Registers for several results: all are computed before any is stored, since a result may lie
- * where an operand was. */
-static void value_regs(lowering *l, neo_block *in, const neo_stage *s, const tile *t, bool lanes,
-                       uint32_t *reg) {
-  for (size_t k = 0; k < s->outs.n && s->outs.n > 1; k++) {
-    neo_type type = neo_expr_type(l->m, s->outs.at[k].value);
-    reg[k] = new_reg(l, in, "y", type, t->rows, t->cols, lanes ? t->width : 1);
-  }
-}
-
-static void store_tile(lowering *l, neo_block *in, const neo_stage *s, const tile *t, bool lanes) {
-  uint32_t reg[64];
-  assert(s->outs.n <= 64);
-  value_regs(l, in, s, t, lanes, reg);
-  neo_block *b = neo_lower_open_tile(l, in, t, lanes);
-  store_values(l, b, s, reg, lanes && t->width > 1 ? 3 : 2);
-  neo_lower_close_tile(l, t);
-}
-
-/* A vector of the stage's last own axis from position `at`. */
-static void store_lanes(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
-                        const neo_lx *at, const neo_lx *end) {
-  uint32_t reg[64], axis = (uint32_t)(l->f->axes.n + s->axes.n - 1);
-  assert(s->outs.n <= 64);
-  value_regs(l, in, s, t, true, reg);
-  neo_block *b = neo_lower_open_tile(l, in, t, true);
-  axis_value v = {.n = 0};
-  push_part(&v, at, 1, l->depth);
-  push_part(&v, l->lane, 1, DEPTH_LANE);
-  neo_lower_set_parts(l, axis, v);
-  if (end) {
-    l->mask = lt(l, neo_lower_axis(l, axis), end);
-    l->mask_axis = (int32_t)axis;
-  }
-  store_values(l, b, s, reg, t->width > 1 ? 3 : 2);
-  neo_lower_keep(l, b, s);
-  neo_lower_close_tile(l, t);
-}
-
-static void store_row(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
-                      const neo_lx *lo, const neo_lx *hi) {
-  const neo_lx *mid = neo_lower_whole(l, lo, hi, t->width), *v;
-  neo_block *body = neo_lower_open(l, in, "j", lo, mid, t->width, &v);
-  store_lanes(l, body, s, t, v, NULL);
-  neo_lower_close(l);
-  int64_t a, b;
-  if (neo_lx_is_int(mid, &a) && neo_lx_is_int(hi, &b) && a == b)
-    return;
-  body = neo_lower_open(l, in, "j", mid, hi, t->width, &v);
-  store_lanes(l, body, s, t, v, hi);
-  neo_lower_close(l);
-}
-
-static void store_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t, uint32_t k) {
-  bool shared = neo_lower_lanes_shared(l);
-  if (k == s->axes.n) {
-    tile scalar = *t;
-    if (!shared)
-      scalar.width = 1;
-    store_tile(l, in, s, &scalar, shared);
-    return;
-  }
-  const neo_lx *lo = neo_lower_expr(l, s->axes.at[k].lo), *hi = neo_lower_expr(l, s->axes.at[k].hi);
-  const neo_lx *v;
-  if (!shared && k + 1 == s->axes.n && t->width > 1) {
-    store_row(l, in, s, t, lo, hi);
-    return;
-  }
-  neo_block *body = neo_lower_open(l, in, "j", lo, hi, 1, &v);
-  neo_lower_set_axis(l, (uint32_t)l->f->axes.n + k, v, l->depth);
-  store_loops(l, body, s, t, k + 1);
-  neo_lower_close(l);
-}
-
-void neo_lower_store(lowering *l, neo_block *in, const neo_stage *s, const tile *t) {
-  store_loops(l, in, s, t, 0);
-}
-
 void neo_lower_stages(lowering *l, neo_block *in, const tile *t) {
   for (size_t k = 0; k < l->f->stages.n; k++) {
     const neo_stage *s = &l->f->stages.at[k];
@@ -784,6 +688,6 @@ void neo_lower_stages(lowering *l, neo_block *in, const tile *t) {
       continue;
     }
     neo_lower_facts(l, l->f, s);
-    store_loops(l, in, s, t, 0);
+    neo_lower_store(l, in, s, t);
   }
 }

@@ -181,6 +181,17 @@ static void tile_pair(lowering *l, neo_block *in, const plan *c, const piece *r,
   close_optional(l, n);
 }
 
+/* Vectors of a tile: of a map, at least a line where that matters. */
+static int64_t tile_vectors(const lowering *l, int64_t width) {
+  int64_t n = l->s->at[NEO_SCHED_TILE_N];
+  for (size_t k = 0; k < l->f->stages.n; k++) {
+    const neo_stage *s = &l->f->stages.at[k];
+    int64_t line = s->accs.n || s->axes.n ? 1 : neo_lower_line(l, s, width);
+    n = n < line ? line : n;
+  }
+  return n;
+}
+
 void neo_lower_block(lowering *l, neo_block *in, const neo_lx *const *range) {
   const neo_lx *m_lo = range[0], *m_hi = range[1], *n_lo = range[2], *n_hi = range[3];
   const int64_t *s = l->s->at;
@@ -200,7 +211,7 @@ void neo_lower_block(lowering *l, neo_block *in, const neo_lx *const *range) {
   if (c.rows.n && fetches_columns(l))
     part_first(l, &c.rows);
   if (t.n_axis >= 0 && shared)
-    c.cols = vector_pieces(l, t.n_axis, block_n, n_lo, n_hi, t.width, tile_n);
+    c.cols = vector_pieces(l, t.n_axis, block_n, n_lo, n_hi, t.width, tile_vectors(l, t.width));
   else if (t.n_axis >= 0)
     c.cols = row_pieces(l, t.n_axis, block_n, n_lo, n_hi, tile_n);
   uint32_t n_rows = t.m_axis >= 0 ? c.rows.n : 1, n_cols = t.n_axis >= 0 ? c.cols.n : 1;

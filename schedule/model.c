@@ -36,6 +36,8 @@ static double math_cost(neo_op op) {
   case NEO_OP_SOFTPLUS:
   case NEO_OP_GELU:
   case NEO_OP_ERF:
+  case NEO_OP_PHI:
+  case NEO_OP_BELL:
   case NEO_OP_RAND:
     return 16;
   case NEO_OP_SIN:
@@ -209,8 +211,8 @@ double neo_model_plain_cost(neo_module *m, const neo_form *f, const neo_schedule
   return cost;
 }
 
-/* An exponential keeps a machine's registers and units busy by itself: several side by side only
- * spill. */
+/* An exponential keeps a machine's registers and units busy by itself: more than two side by side
+ * only spill. */
 enum { HEAVY = 16 };
 
 static void choose_lanes(neo_module *m, const neo_form *f, int64_t most_lanes, neo_schedule *s) {
@@ -309,6 +311,25 @@ static bool sums_columns(neo_module *m, const neo_form *f, int64_t n, int64_t la
   return false;
 }
 
+/* A long formula waits for its own results: two vectors side by side, as one of twice the lanes,
+ * keep the machine busy. f64 asks a library lane by lane. */
+static void widen(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *s) {
+  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], w = s->at[NEO_SCHED_VECTOR_WIDTH];
+  bool own = v == (int64_t)f->axes.n;
+  if (v < 0 || w * 4 != machine->vector_bytes || neo_form_widest(m, f) != 4 ||
+      (lane_ops(m, f, v, false) < HEAVY && lane_ops(m, f, v, own) < HEAVY))
+    return;
+  int64_t n = own ? INT64_MAX : neo_axis_most(m, &f->axes.at[v]);
+  for (size_t k = 0; own && k < f->stages.n; k++) {
+    const neo_stage *stage = &f->stages.at[k];
+    int64_t last =
+        stage->axes.n ? neo_axis_most(m, &stage->axes.at[stage->axes.n - 1]) : INT64_MAX;
+    n = last < n ? last : n;
+  }
+  if (n >= 4 * w)
+    s->at[NEO_SCHED_VECTOR_WIDTH] = 2 * w;
+}
+
 neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine *machine) {
   neo_schedule s = neo_schedule_plain();
   int64_t lanes = machine->vector_bytes / neo_form_widest(m, f);
@@ -329,6 +350,7 @@ neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine
       s.at[NEO_SCHED_BLOCK_N] = WIDE * w;
     }
   }
+  widen(m, f, machine, &s);
   neo_model_units(m, f, &s);
   return s;
 }

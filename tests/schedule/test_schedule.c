@@ -368,10 +368,26 @@ static void columns_of_a_tensor_beyond_the_caches_are_summed_in_wide_tiles(void 
   assert_in_range(column_sums_of(64).at[NEO_SCHED_TILE_N], 1, 4);
 }
 
+static neo_schedule map_with(const char *formula) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "input X : f32 [64, 1024]\ntemp Y : f32 [64, 1024]\n"
+           "def Y[i: 64, j: 1024] = %s\nentry forward forward: Y = Y\n",
+           formula);
+  return choose(text);
+}
+
+static void long_formulas_have_two_vectors_side_by_side(void **state) {
+  (void)state;
+  assert_int_equal(map_with("exp(X[i, j]) + 1.0").at[NEO_SCHED_VECTOR_WIDTH], 16);
+  assert_int_equal(map_with("X[i, j] + 1.0").at[NEO_SCHED_VECTOR_WIDTH], 8);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_printed_parses_to_the_same),
       cmocka_unit_test(broken_text_is_refused),
+      cmocka_unit_test(long_formulas_have_two_vectors_side_by_side),
       cmocka_unit_test(a_large_product_has_a_register_tile_and_a_packed_operand),
       cmocka_unit_test(what_a_short_sum_is_written_to_is_walked_in_long_runs),
       cmocka_unit_test(a_matrix_that_is_read_once_is_read_in_blocks_of_whole_rows),

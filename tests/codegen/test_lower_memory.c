@@ -1,0 +1,120 @@
+/* What kernels do for the memory's sake: whole lines past the caches, rows asked for early. */
+#include "codegen/lower.h"
+#include "fusion/form.h"
+#include "ir/print.h"
+#include "tests/codegen/lower_test.h"
+#include <string.h>
+
+typedef struct {
+  neo_arena arena;
+  const char *text; /* of all kernels, in the order of groups */
+  neo_grouping groups;
+} lowered;
+
+static void lower_all(lowered *x, const char *rest) {
+  static const neo_machine avx2 = {32, 16, 32768, 524288, true, false};
+  neo_arena *a = &x->arena;
+  neo_str out, why;
+  neo_arena_init(a, neo_alloc_default, NULL);
+  neo_str_init(&out, a);
+  neo_str_init(&why, a);
+  char *whole = neo_arena_printf(a, "neo-ir 1\nmodule t\n%s", rest);
+  neo_diags *d = neo_diags_new(a, neo_sources_new(a));
+  neo_module *m = neo_module_parse(a, neo_names_new(a), d, "test", whole, strlen(whole));
+  assert_non_null(m);
+  assert_int_equal(neo_fuse(m, a, &x->groups, NULL), NEO_OK);
+  for (size_t k = 0; k < x->groups.groups.n; k++) {
+    const neo_group *g = &x->groups.groups.at[k];
+    neo_schedule s = neo_schedule_default(m, g, &avx2);
+    neo_kernel *kernel;
+    assert_int_equal(neo_lower(m, g, &s, a, &kernel, &why), NEO_OK);
+    assert_int_equal(neo_kernel_verify(kernel, &why), NEO_OK);
+    neo_kernel_print(kernel, &out);
+  }
+  x->text = neo_str_text(&out);
+}
+
+static size_t count(const char *text, const char *what) {
+  size_t n = 0;
+  for (const char *p = strstr(text, what); p; p = strstr(p + 1, what))
+    n++;
+  return n;
+}
+
+/* Each result has a loop of its own over the two vectors of a line. */
+static void results_past_the_caches_are_stored_line_by_line(void **state) {
+  (void)state;
+  lowered x;
+  lower_all(&x, "input X : f32 [16384, 1024]\ntemp Y : f32 [16384, 1024]\n"
+                "temp Z : f32 [16384, 1024]\ndef Y[i: 16384, j: 1024] = X[i, j] * 2.0\n"
+                "def Z[i: 16384, j: 1024] = X[i, j] + 1.0\nentry forward forward: Y = Y, Z = Z\n");
+  assert_int_equal(x.groups.groups.n, 1);
+  const char *y = strstr(x.text, "    Y[n + "), *z = strstr(x.text, "    Z[n + ");
+  assert_true(y && z && y < z);
+  const char *loop = strstr(y, "unroll");
+  assert_true(loop && loop < z);
+  neo_arena_free(&x.arena);
+}
+
+static void one_result_past_the_caches_needs_no_order(void **state) {
+  (void)state;
+  lowered x;
+  lower_all(&x, "input X : f32 [16384, 1024]\ntemp Y : f32 [16384, 1024]\ntemp z : f32 [16384]\n"
+                "def z[i: 16384] =\n  sum[j: 1024] X[i, j]\n  then acc0\n"
+                "def Y[i: 16384, j: 1024] = X[i, j] * z[i]\n"
+                "entry forward forward: Y = Y, z = z\n");
+  const char *y = strstr(x.text, "Y[i*1024 + j + l]");
+  assert_non_null(y);
+  neo_arena_free(&x.arena);
+}
+
+/* The sum reads a row first; while it is scaled, the next one comes. */
+static void the_next_row_is_asked_for_while_a_row_is_worked_on(void **state) {
+  (void)state;
+  lowered x;
+  for (int rows = 16; rows <= 16384; rows *= 1024) {
+    neo_arena a;
+    neo_arena_init(&a, neo_alloc_default, NULL);
+    lower_all(&x, neo_arena_printf(&a,
+                                   "input X : f32 [%d, 1024]\ntemp Y : f32 [%d, 1024]\n"
+                                   "temp z : f32 [%d]\ndef z[i: %d] =\n"
+                                   "  sum[j: 1024] X[i, j]\n  then acc0\n"
+                                   "def Y[i: %d, j: 1024] = X[i, j] * z[i]\n"
+                                   "entry forward forward: Y = Y, z = z\n",
+                                   rows, rows, rows, rows, rows));
+    assert_int_equal(count(x.text, "fetch X[i*1024 + j + 1024]"), rows > 16);
+    assert_int_equal(count(x.text, "fetch"), rows > 16);
+    neo_arena_free(&x.arena);
+    neo_arena_free(&a);
+  }
+}
+
+/* Nothing comes after the only pass over a row: the processor sees by itself what is next. */
+static void rows_that_are_read_once_are_not_asked_for(void **state) {
+  (void)state;
+  lowered x;
+  lower_all(&x, "input X : f32 [16384, 1024]\ntemp z : f32 [16384]\ndef z[i: 16384] =\n"
+                "  sum[j: 1024] X[i, j]\n  then acc0\nentry forward forward: z = z\n");
+  assert_int_equal(count(x.text, "fetch"), 0);
+  neo_arena_free(&x.arena);
+}
+
+static void sums_of_columns_ask_for_pieces_of_later_rows(void **state) {
+  (void)state;
+  lowered x;
+  lower_all(&x, "input X : f32 [16384, 1024]\ntemp z : f32 [1024]\ndef z[j: 1024] =\n"
+                "  sum[i: 16384] X[i, j]\n  then acc0\nentry forward forward: z = z\n");
+  assert_int_equal(count(x.text, "fetch X[u*128 + (k + 4)*1024"), 8);
+  neo_arena_free(&x.arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(results_past_the_caches_are_stored_line_by_line),
+      cmocka_unit_test(one_result_past_the_caches_needs_no_order),
+      cmocka_unit_test(the_next_row_is_asked_for_while_a_row_is_worked_on),
+      cmocka_unit_test(rows_that_are_read_once_are_not_asked_for),
+      cmocka_unit_test(sums_of_columns_ask_for_pieces_of_later_rows),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
