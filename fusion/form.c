@@ -386,6 +386,7 @@ static neo_form *build(neo_module *m, const neo_group *g) {
   neo_form_gather(m, b.f);
   neo_form_terms(m, b.f);
   neo_form_single(m, b.f);
+  neo_form_digits(m, b.f);
   neo_form_merge(m, b.f);
   neo_form_turn(m, b.f);
   neo_form_place(m, b.p, b.f);

@@ -16,7 +16,7 @@
  *   LOAD_ELSE is select(conditions that could not be proved, LOAD, other)
  *   MEAN is a sum and a count; LOGSUMEXP a maximum and a sum of exponentials; f16 and bf16
  *     accumulate as f32
- *   axes of one element are none; neighbouring axes that every access walks as one are one axis
+ *   axes of one element are none, axes of groups are two; neighbouring axes that every access walks as one are one axis
  *
  * Expressions live in the module, the rest in its arena. */
 #ifndef NEO_FUSION_FORM_H
@@ -91,7 +91,7 @@ bool neo_form_inside(neo_module *m, neo_prover *p, const neo_form *f, const neo_
                      neo_expr load);
 
 /* ---- private to fusion: form.c builds; flat.c flattens; gather.c puts stages together; terms.c
- * finds terms of sums; single.c drops axes; merge.c merges axes; turn.c orders those of sums;
+ * finds terms of sums; single.c drops axes; digits.c cuts them; merge.c merges axes; turn.c orders those of sums;
  * shift.c moves origins; key.c hashes */
 neo_expr neo_flat_expr(neo_module *m, neo_prover *p, const neo_axis_rec *axes, uint32_t n_axes,
                        neo_expr assume, neo_expr e);
@@ -99,6 +99,13 @@ neo_expr neo_flat_offset(neo_module *m, neo_tensor t, const neo_expr *index);
 void neo_form_gather(neo_module *m, neo_form *f);
 void neo_form_terms(neo_module *m, neo_form *f);
 void neo_form_single(neo_module *m, neo_form *f);
+void neo_form_digits(neo_module *m, neo_form *f);
+typedef neo_expr neo_form_rewriter(void *ctx, neo_module *m, neo_expr e);
+/* Puts by[k] in place of AXIS k, then what `also` (may be null) makes of each node; offsets stay in
+ * linear form. (single.c) */
+void neo_form_replace(neo_module *m, neo_stage *s, const neo_expr *by, uint32_t n,
+                      neo_form_rewriter *also, void *ctx);
+uint32_t neo_form_most_axes(const neo_form *f); /* of one stage, with the shared ones */
 void neo_form_merge(neo_module *m, neo_form *f);
 void neo_form_turn(neo_module *m, neo_form *f);
 void neo_form_place(neo_module *m, neo_prover *p, neo_form *f);

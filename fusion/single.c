@@ -7,10 +7,13 @@
  * A stage that has own axes keeps one of them: it is what makes it a reduction, or a store in
  * steps. */
 #include "fusion/form.h"
+#include <string.h>
 
 typedef struct {
   neo_expr by[NEO_FORM_MAX_AXES];
   uint32_t n;
+  neo_form_rewriter *also; /* null: none */
+  void *ctx;
 } replacing;
 
 /* Offsets stay in linear form. */
@@ -29,7 +32,12 @@ static neo_expr linear_node(void *ctx, neo_module *m, neo_expr e) {
 }
 
 static neo_expr replaced(neo_module *m, const replacing *r, neo_expr e) {
-  return e.i ? neo_expr_rewrite(m, neo_expr_subst_axes(m, e, r->by, r->n), linear_node, NULL) : e;
+  if (!e.i)
+    return e;
+  e = neo_expr_subst_axes(m, e, r->by, r->n);
+  if (r->also)
+    e = neo_expr_rewrite(m, e, r->also, r->ctx);
+  return neo_expr_rewrite(m, e, linear_node, NULL);
 }
 
 static void replace(neo_module *m, const replacing *r, neo_stage *s) {
@@ -46,6 +54,13 @@ static void replace(neo_module *m, const replacing *r, neo_stage *s) {
   }
 }
 
+void neo_form_replace(neo_module *m, neo_stage *s, const neo_expr *by, uint32_t n,
+                      neo_form_rewriter *also, void *ctx) {
+  replacing r = {.n = n, .also = also, .ctx = ctx};
+  memcpy(r.by, by, n * sizeof *by);
+  replace(m, &r, s);
+}
+
 /* Axis `at` is `value`; those after it move up. */
 static replacing without(neo_module *m, uint32_t n, uint32_t at, neo_expr value) {
   replacing r = {.n = n};
@@ -60,7 +75,7 @@ static bool is_single(const neo_module *m, const neo_axis_rec *x) {
   return neo_expr_is_int(m, x->lo, &lo) && neo_expr_is_int(m, x->hi, &hi) && hi - lo == 1;
 }
 
-static uint32_t most_axes(const neo_form *f) {
+uint32_t neo_form_most_axes(const neo_form *f) {
   size_t most = 0;
   for (size_t k = 0; k < f->stages.n; k++)
     most = f->stages.at[k].axes.n > most ? f->stages.at[k].axes.n : most;
@@ -68,7 +83,7 @@ static uint32_t most_axes(const neo_form *f) {
 }
 
 static void drop_shared(neo_module *m, neo_form *f, uint32_t at) {
-  replacing r = without(m, most_axes(f), at, f->axes.at[at].lo);
+  replacing r = without(m, neo_form_most_axes(f), at, f->axes.at[at].lo);
   for (size_t k = at; k + 1 < f->axes.n; k++)
     f->axes.at[k] = f->axes.at[k + 1];
   f->axes.n--;

@@ -183,6 +183,25 @@ static void columns_along_axes_that_lie_apart_are_right(void **state) {
         "  D[n, m, h - r, j] * F[m, c, r, j, k]\n  then acc0\n");
 }
 
+/* Groups that are cut; with an axis of the sum bounded by the channel; that are not: extents that
+ * no group divides, several quotients, a quotient of more than the axis. */
+static void axes_of_groups_are_right(void **state) {
+  (void)state;
+  check_often("input A : f32 [7, 3, 5]\ninput F : f32 [30, 5]\ninput D : f32 [30]\n"
+              "temp Y : f32 [7, 30]\n"
+              "def Y[x: 7, i: 30] =\n  sum[c: 5] A[x, i / 10, c] * F[i, c]\n"
+              "  then acc0 + D[i] * f32(i % 10)\n");
+  check_often("input A : f32 [4, 9]\ninput F : f32 [32, 9]\ntemp Y : f32 [32, 4]\n"
+              "def Y[i: 32, x: 4] =\n  sum[c: 0..i / 8 + 2] A[i / 8, c] * F[i, c + x]\n"
+              "  then acc0\n");
+  check("input A : f32 [4, 5]\ninput F : f32 [29, 5]\ntemp Y : f32 [29]\n"
+        "def Y[i: 29] =\n  sum[c: 5] A[i / 8, c] * F[i, c]\n  then acc0\n");
+  check("input A : f32 [4, 8, 5]\ninput F : f32 [32, 5]\ntemp Y : f32 [32]\n"
+        "def Y[i: 32] =\n  sum[c: 5] A[i / 8, i / 4, c] * F[i, c]\n  then acc0\n");
+  check("input A : f32 [6, 5]\ninput F : f32 [32, 5]\ntemp Y : f32 [3, 32]\n"
+        "def Y[x: 3, i: 32] =\n  sum[c: 5] A[(i + x * 8) / 8, c] * F[i, c]\n  then acc0\n");
+}
+
 /* In every place: of the result, of a sum, beginning elsewhere than at 0, in conditions. */
 static void axes_of_one_element_are_right(void **state) {
   (void)state;
@@ -392,6 +411,7 @@ int main(void) {
       cmocka_unit_test(packs_of_operands_that_slide_are_right),
       cmocka_unit_test(columns_along_axes_that_lie_apart_are_right),
       cmocka_unit_test(axes_of_one_element_are_right),
+      cmocka_unit_test(axes_of_groups_are_right),
       cmocka_unit_test(windows_that_stick_out_of_their_operand_are_right),
       cmocka_unit_test(packs_under_bounds_of_data_are_right),
       cmocka_unit_test(packs_in_blocks_are_right),

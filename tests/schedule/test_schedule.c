@@ -224,6 +224,26 @@ static void filters_are_copied_once_for_all_places_of_the_image(void **state) {
   assert_int_equal(s.at[NEO_SCHED_UNIT_AXES], 1);
 }
 
+/* Without, the operand that knows the group alone moves along the channels by jumps. */
+static void an_axis_of_groups_is_two(void **state) {
+  (void)state;
+  neo_arena a;
+  neo_grouping g;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  const char *text = "input X : f32 [64, 3, 40]\ninput F : f32 [3, 40, 160]\n"
+                     "temp Y : f32 [64, 480]\n"
+                     "def Y[x: 64, i: 480] =\n"
+                     "  sum[c: 40] X[x, i / 160, c] * F[i / 160, c, i % 160]\n"
+                     "  then acc0\nentry forward forward: Y = Y\n";
+  neo_module *m = module_of(&a, text, &g);
+  assert_int_equal(neo_group_form(m, &g.groups.at[0])->axes.n, 3);
+  neo_arena_free(&a);
+  neo_schedule s = choose(text);
+  assert_int_equal(s.at[NEO_SCHED_AXIS_M], 0);
+  assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 2);
+  assert_true(s.at[NEO_SCHED_TILE_M] * s.at[NEO_SCHED_TILE_N] >= 8);
+}
+
 /* An axis that seems to be used keeps the copy of the filters inside of the loops over places. */
 static void axes_of_one_element_are_no_part_of_a_form(void **state) {
   (void)state;
@@ -398,6 +418,7 @@ int main(void) {
       cmocka_unit_test(axes_of_an_image_that_windows_stick_out_of_are_no_part_of_the_tile),
       cmocka_unit_test(filters_are_copied_once_for_all_places_of_the_image),
       cmocka_unit_test(axes_of_one_element_are_no_part_of_a_form),
+      cmocka_unit_test(an_axis_of_groups_is_two),
       cmocka_unit_test(the_elements_of_capsules_are_columns_with_those_of_other_channels),
       cmocka_unit_test(columns_that_lie_apart_are_apart_from_all_else),
       cmocka_unit_test(vectors_along_a_sum_cost_their_way_from_memory),
