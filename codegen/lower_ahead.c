@@ -68,8 +68,9 @@ static void find_in(finder *c, const neo_stage *s) {
 
 static bool is_plain(const lowering *l) {
   const int64_t *s = l->s->at;
-  return !l->n_packs && !l->n_fetches && !l->matrix.on && s[NEO_SCHED_TILE_M] == 1 && s[NEO_SCHED_MERGE] == 1 &&
-         !s[NEO_SCHED_SEGMENT] && !s[NEO_SCHED_RUNNING] && !s[NEO_SCHED_BLOCK_K];
+  return !l->n_packs && !l->n_fetches && !l->matrix.on && s[NEO_SCHED_TILE_M] == 1 &&
+         s[NEO_SCHED_MERGE] == 1 && !s[NEO_SCHED_SEGMENT] && !s[NEO_SCHED_RUNNING] &&
+         !s[NEO_SCHED_BLOCK_K];
 }
 
 /* ---- rows */

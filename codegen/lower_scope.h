@@ -91,7 +91,7 @@ typedef struct { /* loops of a stage, after its condition was used to narrow the
 typedef struct { /* what a load reads in a later step */
   neo_tensor tensor;
   neo_expr offset;
-  int64_t step; /* elements from one to the next */
+  int64_t step;   /* elements from one to the next */
   uint32_t stage; /* that asks for it */
 } neo_ahead;
 

@@ -16,7 +16,8 @@
  *   LOAD_ELSE is select(conditions that could not be proved, LOAD, other)
  *   MEAN is a sum and a count; LOGSUMEXP a maximum and a sum of exponentials; f16 and bf16
  *     accumulate as f32
- *   axes of one element are none, axes of groups are two; neighbouring axes that every access walks as one are one axis
+ *   axes of one element are none, axes of groups are two; neighbouring axes that every access
+ *   walks as one are one axis
  *
  * Expressions live in the module, the rest in its arena. */
 #ifndef NEO_FUSION_FORM_H
@@ -110,7 +111,5 @@ void neo_form_merge(neo_module *m, neo_form *f);
 void neo_form_turn(neo_module *m, neo_form *f);
 void neo_form_place(neo_module *m, neo_prover *p, neo_form *f);
 void neo_form_key(neo_module *m, const neo_group *g, uint64_t key[2]);
-void neo_form_print(const neo_module *m, const neo_form *f,
-                    neo_str *out); /* for explain and tests */
 
 #endif

@@ -289,7 +289,7 @@ static void columns_that_lie_apart_are_apart_from_all_else(void **state) {
   static const struct {
     int axis, rows, merge;
     bool legal;
-  } at[] = {{1, 0, 1, true}, {0, 2, 1, true},  {0, 1, 3, true},   {3, 0, 1, false},
+  } at[] = {{1, 0, 1, true},  {0, 2, 1, true},  {0, 1, 3, true},  {3, 0, 1, false},
             {4, 0, 1, false}, {1, 1, 1, false}, {2, 0, 2, false}, {0, 1, 5, false}};
   neo_arena a;
   neo_grouping g;
