@@ -157,7 +157,8 @@ static void own_candidates(search *c) {
 /* ---- the model from outside */
 
 /* The best of the lists get blocks and units and, where they cost less than `limit`, go into
- * out[0..n). columns: null, or the axes that lie apart in the form that is asked about. */
+ * out[0..n). columns: null, or the axes that lie apart in the form that is asked about; there sums
+ * that are kept from block to block would be moved in as short pieces as results. */
 static size_t finish(search *c, const neo_schedule *columns, double limit, neo_ranked *out,
                      size_t n, size_t most) {
   const double behind = 1.6;
@@ -167,7 +168,7 @@ static size_t finish(search *c, const neo_schedule *columns, double limit, neo_r
       if (most < TRIED && x.cost > behind * c->best)
         continue;
       x.cost = neo_tiles_block(&c->q, &x.schedule);
-      if (x.cost >= limit)
+      if (x.cost >= limit || (columns && x.schedule.at[NEO_SCHED_BLOCK_K]))
         continue;
       if (columns)
         x.schedule = neo_beside_back(&x.schedule, columns->at[NEO_SCHED_AXIS_N],

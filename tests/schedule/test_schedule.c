@@ -307,6 +307,19 @@ static void columns_that_lie_apart_are_apart_from_all_else(void **state) {
   neo_arena_free(&a);
 }
 
+/* There they would be moved in short pieces, which the model does not price. */
+static void sums_in_columns_that_lie_apart_are_not_kept(void **state) {
+  (void)state;
+  neo_schedule s =
+      choose("input A : f32 [16, 64, 28, 28]\ninput F : f32 [256, 64, 9, 9, 8]\n"
+             "temp O : f32 [16, 256, 10, 10, 8]\n"
+             "def O[b: 16, m: 256, p: 10, q: 10, j: 8] =\n"
+             "  sum[c: 64, r: 9, s: 9] F[m, c, r, s, j] * A[b, c, 2 * p + r, 2 * q + s]\n"
+             "  then acc0\nentry forward forward: O = O\n");
+  assert_true(s.at[NEO_SCHED_AXIS_N] < 0 || s.at[NEO_SCHED_BLOCK_K] == 0);
+  assert_true(s.at[NEO_SCHED_TILE_M] * s.at[NEO_SCHED_TILE_N] >= 8);
+}
+
 static void the_innermost_axis_of_a_sum_is_one_along_which_an_operand_lies(void **state) {
   (void)state;
   neo_arena a;
@@ -421,6 +434,7 @@ int main(void) {
       cmocka_unit_test(an_axis_of_groups_is_two),
       cmocka_unit_test(the_elements_of_capsules_are_columns_with_those_of_other_channels),
       cmocka_unit_test(columns_that_lie_apart_are_apart_from_all_else),
+      cmocka_unit_test(sums_in_columns_that_lie_apart_are_not_kept),
       cmocka_unit_test(vectors_along_a_sum_cost_their_way_from_memory),
       cmocka_unit_test(what_follows_a_long_sum_does_not_narrow_its_tile),
       cmocka_unit_test(lanes_keep_to_the_axis_along_which_a_large_result_lies),
