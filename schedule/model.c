@@ -146,7 +146,7 @@ static double lane_ops(neo_module *m, const neo_form *f, int64_t v, bool reduced
     const neo_stage *s = &f->stages.at[k];
     bool own = v >= (int64_t)f->axes.n;
     lane_work c = {m, (uint32_t)(own ? v + (int64_t)s->axes.n - 1 : v), 0};
-    if (reduced && !s->accs.n)
+    if ((reduced && !s->accs.n) || (own && !s->axes.n)) /* no lanes there */
       continue;
     for (size_t i = 0; i < s->accs.n; i++)
       neo_expr_visit(m, s->accs.at[i].body, count_lanes, &c);
