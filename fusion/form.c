@@ -42,6 +42,26 @@ void neo_stage_visit(const neo_module *m, const neo_stage *s, void (*f)(void *ct
   }
 }
 
+static void rewrite(neo_module *m, neo_expr *e, neo_form_rewriter *f, void *ctx) {
+  if (e->i)
+    *e = f(ctx, m, *e);
+}
+
+void neo_stage_rewrite(neo_module *m, neo_stage *s, neo_form_rewriter *value,
+                       neo_form_rewriter *offset, void *ctx) {
+  for (size_t k = 0; k < s->axes.n; k++) {
+    rewrite(m, &s->axes.at[k].lo, value, ctx);
+    rewrite(m, &s->axes.at[k].hi, value, ctx);
+  }
+  rewrite(m, &s->where, value, ctx);
+  for (size_t k = 0; k < s->accs.n; k++)
+    rewrite(m, &s->accs.at[k].body, value, ctx);
+  for (size_t k = 0; k < s->outs.n; k++) {
+    rewrite(m, &s->outs.at[k].value, value, ctx);
+    rewrite(m, &s->outs.at[k].offset, offset, ctx);
+  }
+}
+
 /* ---- loads of members */
 
 static neo_expr in_range(neo_module *m, neo_tensor t, const neo_expr *index) {

@@ -76,6 +76,10 @@ bool neo_flat_tiled(neo_module *m, neo_expr offset, uint32_t axis, int64_t *n);
 /* Calls f for every distinct node of a stage (bounds, where, bodies, offsets, values). */
 void neo_stage_visit(const neo_module *m, const neo_stage *s, void (*f)(void *ctx, neo_expr e),
                      void *ctx);
+/* Puts value() of each expression of a stage in its place, offset() of those of its stores. */
+typedef neo_expr neo_form_rewriter(void *ctx, neo_module *m, neo_expr e);
+void neo_stage_rewrite(neo_module *m, neo_stage *s, neo_form_rewriter *value,
+                       neo_form_rewriter *offset, void *ctx);
 /* The offset of a LOAD of a form, the element of a RAND. */
 neo_expr neo_flat_at(neo_module *m, neo_expr load);
 /* Upper bound of an extent over all sizes; -1: bounded by data. */
@@ -92,8 +96,8 @@ bool neo_form_inside(neo_module *m, neo_prover *p, const neo_form *f, const neo_
                      neo_expr load);
 
 /* ---- private to fusion: form.c builds; flat.c flattens; gather.c puts stages together; terms.c
- * finds terms of sums; single.c drops axes; digits.c cuts them; merge.c merges axes; turn.c orders those of sums;
- * shift.c moves origins; key.c hashes */
+ * finds terms of sums; single.c drops axes; digits.c cuts them; merge.c merges axes; turn.c orders
+ * those of sums; shift.c moves origins; key.c hashes */
 neo_expr neo_flat_expr(neo_module *m, neo_prover *p, const neo_axis_rec *axes, uint32_t n_axes,
                        neo_expr assume, neo_expr e);
 neo_expr neo_flat_offset(neo_module *m, neo_tensor t, const neo_expr *index);
@@ -101,7 +105,6 @@ void neo_form_gather(neo_module *m, neo_form *f);
 void neo_form_terms(neo_module *m, neo_form *f);
 void neo_form_single(neo_module *m, neo_form *f);
 void neo_form_digits(neo_module *m, neo_form *f);
-typedef neo_expr neo_form_rewriter(void *ctx, neo_module *m, neo_expr e);
 /* Puts by[k] in place of AXIS k, then what `also` (may be null) makes of each node; offsets stay in
  * linear form. (single.c) */
 void neo_form_replace(neo_module *m, neo_stage *s, const neo_expr *by, uint32_t n,

@@ -66,22 +66,8 @@ static neo_expr renumber(void *ctx, neo_module *m, neo_expr e) {
   return n.op == NEO_OP_ACC ? neo_acc_ref(m, (neo_type)n.type, g->number[n.attr]) : e;
 }
 
-static neo_expr renumbered(gatherer *g, neo_expr e) {
-  return e.i ? neo_expr_rewrite(g->m, e, renumber, g) : e;
-}
-
-static void renumber_stage(gatherer *g, neo_stage *s) {
-  for (size_t k = 0; k < s->axes.n; k++) {
-    s->axes.at[k].lo = renumbered(g, s->axes.at[k].lo);
-    s->axes.at[k].hi = renumbered(g, s->axes.at[k].hi);
-  }
-  s->where = renumbered(g, s->where);
-  for (size_t k = 0; k < s->accs.n; k++)
-    s->accs.at[k].body = renumbered(g, s->accs.at[k].body);
-  for (size_t k = 0; k < s->outs.n; k++) {
-    s->outs.at[k].offset = renumbered(g, s->outs.at[k].offset);
-    s->outs.at[k].value = renumbered(g, s->outs.at[k].value);
-  }
+static neo_expr renumbered(void *ctx, neo_module *m, neo_expr e) {
+  return neo_expr_rewrite(m, e, renumber, ctx);
 }
 
 /* An accumulator of the stage that is the same; n of them have been kept. */
@@ -98,7 +84,7 @@ static uint32_t number_accs(gatherer *g, neo_stage *s, const uint32_t *old, uint
   uint32_t n = 0;
   bool payload = has_payload(s);
   for (uint32_t k = 0; k < s->accs.n; k++) {
-    s->accs.at[k].body = renumbered(g, s->accs.at[k].body);
+    s->accs.at[k].body = renumbered(g, g->m, s->accs.at[k].body);
     uint32_t at = payload ? n : find_equal(s, n, &s->accs.at[k]);
     g->number[old[k]] = first + at;
     if (at == n)
@@ -119,7 +105,7 @@ static void number_all(gatherer *g, uint32_t (*old)[16], uint32_t n_stages) {
     neo_stage *s = &g->f->stages.at[k];
     neo_stage rest = *s;
     rest.accs.n = 0; /* done */
-    renumber_stage(g, &rest);
+    neo_stage_rewrite(g->m, &rest, renumbered, renumbered, g);
     s->where = rest.where;
   }
   g->f->n_accs = first;

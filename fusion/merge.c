@@ -39,27 +39,10 @@ static neo_expr merge_node(void *ctx, neo_module *m, neo_expr e) {
   return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, n.attr, &at, 1, n.span);
 }
 
-/* ---- every expression of a stage */
-
-typedef neo_expr rewriter(void *ctx, neo_module *m, neo_expr e);
-
-static void rewrite_stage(neo_module *m, neo_stage *s, rewriter *value, rewriter *offset,
-                          void *ctx) {
-  for (size_t k = 0; k < s->axes.n; k++) {
-    s->axes.at[k].lo = value(ctx, m, s->axes.at[k].lo);
-    s->axes.at[k].hi = value(ctx, m, s->axes.at[k].hi);
-  }
-  s->where = value(ctx, m, s->where);
-  for (size_t k = 0; k < s->accs.n; k++)
-    s->accs.at[k].body = value(ctx, m, s->accs.at[k].body);
-  for (size_t k = 0; k < s->outs.n; k++) {
-    s->outs.at[k].value = value(ctx, m, s->outs.at[k].value);
-    s->outs.at[k].offset = offset(ctx, m, s->outs.at[k].offset);
-  }
-}
+/* ---- a stage over the merged axis */
 
 static neo_expr merge_value(void *ctx, neo_module *m, neo_expr e) {
-  return e.i ? neo_expr_rewrite(m, e, merge_node, ctx) : e;
+  return neo_expr_rewrite(m, e, merge_node, ctx);
 }
 
 static neo_expr merge_offset(void *ctx, neo_module *m, neo_expr e) {
@@ -73,7 +56,7 @@ typedef struct {
 
 static neo_expr renumber(void *ctx, neo_module *m, neo_expr e) {
   renumbering *r = ctx;
-  return e.i ? neo_expr_subst_axes(m, e, r->by, r->n) : e;
+  return neo_expr_subst_axes(m, e, r->by, r->n);
 }
 
 static void visit_stage_axes(void *ctx, neo_expr e) {
@@ -109,14 +92,14 @@ static neo_stage copy_stage(neo_module *m, const neo_stage *s) {
 /* A copy of the stage over the merged axis, or false. */
 static bool merge_stage(neo_module *m, const merger *c, const neo_stage *s, neo_stage *out) {
   *out = copy_stage(m, s);
-  rewrite_stage(m, out, merge_value, merge_offset, (void *)c);
+  neo_stage_rewrite(m, out, merge_value, merge_offset, (void *)c);
   if (axes_used(m, out) & (3ULL << c->at))
     return false;
   renumbering r = {.n = 63};
   r.by[STAND_IN] = neo_axis_ref(m, c->at);
   for (uint32_t k = c->at + 2; k < STAND_IN; k++)
     r.by[k] = neo_axis_ref(m, k - 1);
-  rewrite_stage(m, out, renumber, renumber, &r);
+  neo_stage_rewrite(m, out, renumber, renumber, &r);
   return true;
 }
 

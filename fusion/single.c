@@ -31,27 +31,20 @@ static neo_expr linear_node(void *ctx, neo_module *m, neo_expr e) {
   return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, n.attr, &at, 1, n.span);
 }
 
-static neo_expr replaced(neo_module *m, const replacing *r, neo_expr e) {
-  if (!e.i)
-    return e;
+static neo_expr replaced(void *ctx, neo_module *m, neo_expr e) {
+  const replacing *r = ctx;
   e = neo_expr_subst_axes(m, e, r->by, r->n);
   if (r->also)
     e = neo_expr_rewrite(m, e, r->also, r->ctx);
   return neo_expr_rewrite(m, e, linear_node, NULL);
 }
 
-static void replace(neo_module *m, const replacing *r, neo_stage *s) {
-  for (size_t k = 0; k < s->axes.n; k++) {
-    s->axes.at[k].lo = replaced(m, r, s->axes.at[k].lo);
-    s->axes.at[k].hi = replaced(m, r, s->axes.at[k].hi);
-  }
-  s->where = replaced(m, r, s->where);
-  for (size_t k = 0; k < s->accs.n; k++)
-    s->accs.at[k].body = replaced(m, r, s->accs.at[k].body);
-  for (size_t k = 0; k < s->outs.n; k++) {
-    s->outs.at[k].value = replaced(m, r, s->outs.at[k].value);
-    s->outs.at[k].offset = linear(m, replaced(m, r, s->outs.at[k].offset));
-  }
+static neo_expr replaced_offset(void *ctx, neo_module *m, neo_expr e) {
+  return linear(m, replaced(ctx, m, e));
+}
+
+static void replace(neo_module *m, replacing *r, neo_stage *s) {
+  neo_stage_rewrite(m, s, replaced, replaced_offset, r);
 }
 
 void neo_form_replace(neo_module *m, neo_stage *s, const neo_expr *by, uint32_t n,

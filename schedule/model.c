@@ -322,8 +322,7 @@ static void widen(neo_module *m, const neo_form *f, const neo_machine *machine, 
   int64_t n = own ? INT64_MAX : neo_axis_most(m, &f->axes.at[v]);
   for (size_t k = 0; own && k < f->stages.n; k++) {
     const neo_stage *stage = &f->stages.at[k];
-    int64_t last =
-        stage->axes.n ? neo_axis_most(m, &stage->axes.at[stage->axes.n - 1]) : INT64_MAX;
+    int64_t last = stage->axes.n ? neo_axis_most(m, &stage->axes.at[stage->axes.n - 1]) : INT64_MAX;
     n = last < n ? last : n;
   }
   if (n >= 4 * w)

@@ -14,7 +14,8 @@ static void a_product_and_its_activation_are_differentiated(void **state) {
       HEAD
       "size B 1..5\n"
       "input X : f64 [B, 3]\ninput W : f64 [3, 4]\ninput b : f64 [4]\n"
-      "temp H : f64 [B, 4]\ntemp L : f64 []\ntemp dW : f64 [3, 4]\ntemp db : f64 [4]\ntemp dX : f64 [B, 3]\n"
+      "temp H : f64 [B, 4]\ntemp L : f64 []\ntemp dW : f64 [3, 4]\ntemp db : f64 [4]\n"
+      "temp dX : f64 [B, 3]\n"
       "def H[b: B, j: 4] =\n  sum[i: 3] X[b, i] * W[i, j]\n  then tanh(acc0 + b[j])\n"
       "def L[] =\n  mean[b: B, j: 4] H[b, j] * H[b, j]\n  then acc0\n"
       "gradient of L for W, b, X into dW, db, dX\n");
@@ -42,7 +43,8 @@ static void cross_entropy_is_differentiated(void **state) {
   (void)state;
   grad_check(
       HEAD
-      "input X : f64 [3, 5]\ninput Y : i32 [3] < 5\ntemp l : f64 [3]\ntemp L : f64 []\ntemp dX : f64 [3, 5]\n"
+      "input X : f64 [3, 5]\ninput Y : i32 [3] < 5\ntemp l : f64 [3]\ntemp L : f64 []\n"
+      "temp dX : f64 [3, 5]\n"
       "def l[b: 3] =\n  logsumexp[c: 5] X[b, c]\n  then acc0\n"
       "def L[] =\n  mean[b: 3] l[b] - X[b, i64(Y[b])]\n  then acc0\n"
       "gradient of L for X into dX\n");
@@ -52,7 +54,8 @@ static void a_lookup_is_differentiated(void **state) {
   (void)state;
   grad_check(
       HEAD
-      "input T : f64 [4, 2]\ninput Y : i32 [5] < 4\ntemp E : f64 [5, 2]\ntemp L : f64 []\ntemp dT : f64 [4, 2]\n"
+      "input T : f64 [4, 2]\ninput Y : i32 [5] < 4\ntemp E : f64 [5, 2]\ntemp L : f64 []\n"
+      "temp dT : f64 [4, 2]\n"
       "def E[b: 5, d: 2] = T[i64(Y[b]), d]\n"
       "def L[] =\n  sum[b: 5, d: 2] E[b, d] * E[b, d]\n  then acc0\n"
       "gradient of L for T into dT\n");
@@ -62,7 +65,8 @@ static void a_lookup_inside_a_product_is_differentiated(void **state) {
   (void)state;
   grad_check(
       HEAD
-      "input T : f64 [4, 2]\ninput W : f64 [3, 2, 5]\ninput Y : i32 [6, 3] < 4\ntemp H : f64 [6, 5]\n"
+      "input T : f64 [4, 2]\ninput W : f64 [3, 2, 5]\ninput Y : i32 [6, 3] < 4\n"
+      "temp H : f64 [6, 5]\n"
       "temp L : f64 []\ntemp dT : f64 [4, 2]\ntemp dW : f64 [3, 2, 5]\n"
       "def H[b: 6, j: 5] =\n  sum[t: 3, e: 2] T[i64(Y[b, t]), e] * W[t, e, j]\n  then tanh(acc0)\n"
       "def L[] =\n  sum[b: 6, j: 5] H[b, j] * H[b, j]\n  then acc0\n"
@@ -84,7 +88,8 @@ static void the_gradient_of_a_gradient_is_right(void **state) {
   (void)state;
   grad_check(
       HEAD
-      "input X : f64 [3]\ninput W : f64 [3, 3]\ntemp H : f64 [3]\ntemp y : f64 []\ntemp dX : f64 [3]\n"
+      "input X : f64 [3]\ninput W : f64 [3, 3]\ntemp H : f64 [3]\ntemp y : f64 []\n"
+      "temp dX : f64 [3]\n"
       "temp L : f64 []\ntemp dW : f64 [3, 3]\n"
       "def H[i: 3] =\n  sum[j: 3] W[i, j] * X[j]\n  then tanh(acc0)\n"
       "def y[] =\n  sum[i: 3] H[i] * H[i]\n  then acc0\n"

@@ -64,18 +64,18 @@ static void the_first_winner_and_its_place_are_found(void **state) {
   check(
       "size N 0..30\ninput X : f32 [6, N]\ntemp V : f32 [6]\ntemp I : i64 [6]\n"
       "def (V, I)[i: 6] =\n  min[j: N]\n  where 0.2 < X[i, j];\n  X[i, j], j\n  then acc0, acc1\n");
-  check(
-      "input X : f32 [2, 8, 8]\ntemp V : f32 [2, 4, 4]\ntemp I : i64 [2, 4, 4]\n"
-      "def (V, I)[n: 2, p: 4, q: 4] =\n  max[r: 2, s: 2] X[n, 2*p + r, 2*q + s], 2*r + s\n  then acc0, acc1\n");
+  check("input X : f32 [2, 8, 8]\ntemp V : f32 [2, 4, 4]\ntemp I : i64 [2, 4, 4]\n"
+        "def (V, I)[n: 2, p: 4, q: 4] =\n  max[r: 2, s: 2] X[n, 2*p + r, 2*q + s], 2*r + s\n"
+        "  then acc0, acc1\n");
 }
 
 static void guards_and_triangles_are_kept(void **state) {
   (void)state;
-  check(
-      "input X : f32 [2, 9, 11]\ninput F : f32 [3, 3]\ntemp Y : f32 [2, 9, 11]\n"
-      "def Y[n: 2, p: 9, q: 11] =\n  sum[r: 3, s: 3] F[r, s] * (X[n, p + r - 1, q + s - 1] else 0.0)\n  then acc0\n");
-  check(
-      "input X : f32 [9, 9]\ntemp Y : f32 [9]\ndef Y[i: 9] =\n  sum[k: 0..i + 1] X[i, k]\n  then acc0\n");
+  check("input X : f32 [2, 9, 11]\ninput F : f32 [3, 3]\ntemp Y : f32 [2, 9, 11]\n"
+        "def Y[n: 2, p: 9, q: 11] =\n"
+        "  sum[r: 3, s: 3] F[r, s] * (X[n, p + r - 1, q + s - 1] else 0.0)\n  then acc0\n");
+  check("input X : f32 [9, 9]\ntemp Y : f32 [9]\ndef Y[i: 9] =\n  sum[k: 0..i + 1] X[i, k]\n"
+        "  then acc0\n");
   check(
       "size B 1..6\ninput len : i32 [B] < 13\ninput X : f32 [B, 12, 5]\ntemp Y : f32 [B, 5]\n"
       "def Y[b: B, d: 5] =\n  mean[t: 12]\n  where t < i64(len[b]);\n  X[b, t, d]\n  then acc0\n");
@@ -238,7 +238,8 @@ static void windows_that_stick_out_of_their_operand_are_right(void **state) {
 static void packs_under_bounds_of_data_are_right(void **state) {
   (void)state;
   check_often(
-      "input L : i32 [6] < 5\ninput A : f32 [6, 5, 2]\ninput B : f32 [5, 19]\ntemp Y : f32 [6, 2, 19]\n"
+      "input L : i32 [6] < 5\ninput A : f32 [6, 5, 2]\ninput B : f32 [5, 19]\n"
+      "temp Y : f32 [6, 2, 19]\n"
       "def Y[j: 6, h: 2, i: 19] =\n  sum[k: i64(L[j])..5] A[j, k, h] * B[k, i]\n  then acc0\n");
   check_often(
       "input X : f32 [17, 13]\ninput W : f32 [13, 11]\ninput m : f32 [17]\ntemp Y : f32 [17, 11]\n"
@@ -267,13 +268,15 @@ static void lookups_and_segments_are_right(void **state) {
 
 static void sums_over_data_equations_are_right(void **state) {
   (void)state;
-  check(
-      "size E 0..30\nsize V 1..9\ninput dst : i32 [E] < 9\ninput src : i32 [E] < 4\ninput H : f32 [4, 19]\n"
-      "input m : f32 [E]\ntemp Z : f32 [V, 19]\ntemp c : f32 [V]\ntemp S : f32 [V, 19]\n"
-      "def Z[v: V, d: 19] =\n  sum[e: E]\n  where i64(dst[e]) == v;\n  H[i64(src[e]), d]\n  then acc0\n"
-      "def c[v: V] =\n  sum[e: E]\n  where 0.0 < m[e] and v == i64(dst[e]);\n  m[e]\n  then acc0 + 1.0\n"
-      "def S[v: V, d: 19] =\n  sum[e: E, k: 2]\n  where i64(dst[e]) == v and 0.0 < m[e];\n"
-      "  H[k + 1, d] * m[e]\n  then tanh(acc0)\n");
+  check("size E 0..30\nsize V 1..9\ninput dst : i32 [E] < 9\ninput src : i32 [E] < 4\n"
+        "input H : f32 [4, 19]\n"
+        "input m : f32 [E]\ntemp Z : f32 [V, 19]\ntemp c : f32 [V]\ntemp S : f32 [V, 19]\n"
+        "def Z[v: V, d: 19] =\n  sum[e: E]\n  where i64(dst[e]) == v;\n  H[i64(src[e]), d]\n"
+        "  then acc0\n"
+        "def c[v: V] =\n  sum[e: E]\n  where 0.0 < m[e] and v == i64(dst[e]);\n  m[e]\n"
+        "  then acc0 + 1.0\n"
+        "def S[v: V, d: 19] =\n  sum[e: E, k: 2]\n  where i64(dst[e]) == v and 0.0 < m[e];\n"
+        "  H[k + 1, d] * m[e]\n  then tanh(acc0)\n");
 }
 
 /* Keys of a batch, read where a bound or a condition allows it; elements that are there only after
@@ -281,12 +284,15 @@ static void sums_over_data_equations_are_right(void **state) {
 static void data_equations_of_every_row_are_right(void **state) {
   (void)state;
   check(
-      "size N 0..11\nsize B 1..4\ninput pos : i32 [B, N] < 11\ninput g : f32 [B, N]\ntemp Z : f32 [B, N]\n"
+      "size N 0..11\nsize B 1..4\ninput pos : i32 [B, N] < 11\ninput g : f32 [B, N]\n"
+      "temp Z : f32 [B, N]\n"
       "temp Y : f32 [N, B, 9]\ntemp W : f32 [B, N]\n"
       "def Z[b: B, v: N] =\n  sum[i: v..N]\n  where i64(pos[b, i]) == v;\n  g[b, i]\n  then acc0\n"
-      "def Y[v: N, b: B, d: 9] =\n  sum[i: N]\n  where i % 2 == 0 and v == i64(pos[b, i]) and d < 7;\n"
+      "def Y[v: N, b: B, d: 9] =\n  sum[i: N]\n"
+      "  where i % 2 == 0 and v == i64(pos[b, i]) and d < 7;\n"
       "  g[b, i] * f32(d + v)\n  then acc0\n"
-      "def W[b: B, v: N] =\n  sum[i: 11]\n  where i < N and i64(pos[b, i]) == v and v < 5;\n  g[b, i]\n"
+      "def W[b: B, v: N] =\n  sum[i: 11]\n  where i < N and i64(pos[b, i]) == v and v < 5;\n"
+      "  g[b, i]\n"
       "  then acc0\n");
 }
 
@@ -359,13 +365,14 @@ static void random_numbers_do_not_depend_on_the_schedule(void **state) {
 
 static void batched_products_and_softmax_are_right(void **state) {
   (void)state;
-  check(
-      "input Q : f32 [2, 5, 3, 4]\ninput K : f32 [2, 6, 3, 4]\ninput V : f32 [2, 6, 3, 4]\n"
-      "temp S : f32 [2, 3, 5, 6]\ntemp l : f32 [2, 3, 5]\ntemp P : f32 [2, 3, 5, 6]\ntemp O : f32 [2, 5, 3, 4]\n"
-      "def S[b: 2, h: 3, i: 5, j: 6] =\n  sum[d: 4] Q[b, i, h, d] * K[b, j, h, d]\n  then acc0\n"
-      "def l[b: 2, h: 3, i: 5] =\n  logsumexp[j: 0..i + 2] S[b, h, i, j]\n  then acc0\n"
-      "def P[b: 2, h: 3, i: 5, j: 6] = select(j < i + 2, exp(S[b, h, i, j] - l[b, h, i]), 0.0)\n"
-      "def O[b: 2, i: 5, h: 3, d: 4] =\n  sum[j: 0..i + 2] P[b, h, i, j] * V[b, j, h, d]\n  then acc0\n");
+  check("input Q : f32 [2, 5, 3, 4]\ninput K : f32 [2, 6, 3, 4]\ninput V : f32 [2, 6, 3, 4]\n"
+        "temp S : f32 [2, 3, 5, 6]\ntemp l : f32 [2, 3, 5]\ntemp P : f32 [2, 3, 5, 6]\n"
+        "temp O : f32 [2, 5, 3, 4]\n"
+        "def S[b: 2, h: 3, i: 5, j: 6] =\n  sum[d: 4] Q[b, i, h, d] * K[b, j, h, d]\n  then acc0\n"
+        "def l[b: 2, h: 3, i: 5] =\n  logsumexp[j: 0..i + 2] S[b, h, i, j]\n  then acc0\n"
+        "def P[b: 2, h: 3, i: 5, j: 6] = select(j < i + 2, exp(S[b, h, i, j] - l[b, h, i]), 0.0)\n"
+        "def O[b: 2, i: 5, h: 3, d: 4] =\n  sum[j: 0..i + 2] P[b, h, i, j] * V[b, j, h, d]\n"
+        "  then acc0\n");
 }
 
 /* Terms of a sum of exponentials go through scratch, in whole vectors and in the rest of a row. */

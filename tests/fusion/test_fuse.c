@@ -117,7 +117,8 @@ static void kernels_run_after_their_producers(void **state) {
   world w;
   fuse(
       &w,
-      "input X : f32 [9, 9]\ntemp a : f32 [9, 9]\ntemp s : f32 [9]\ntemp b : f32 [9, 9]\ntemp c : f32 [9, 9]\n"
+      "input X : f32 [9, 9]\ntemp a : f32 [9, 9]\ntemp s : f32 [9]\ntemp b : f32 [9, 9]\n"
+      "temp c : f32 [9, 9]\n"
       "def a[i: 9, j: 9] = exp(X[i, j])\ndef s[j: 9] =\n  sum[i: 9] a[i, j]\n  then acc0\n"
       "def b[i: 9, j: 9] = a[i, j] / s[j]\ndef c[i: 9, j: 9] = a[i, j] + b[j, i]\n"
       "entry forward forward: a = a, b = b, c = c\n");
@@ -139,7 +140,8 @@ static void equal_kernels_have_equal_keys_whatever_the_names(void **state) {
   world w;
   fuse(
       &w,
-      "input A : f32 [4, 6]\ninput B : f32 [6, 4]\ninput C : f32 [4, 8]\ntemp a : f32 [4, 6]\ntemp b : f32 [6, 4]\n"
+      "input A : f32 [4, 6]\ninput B : f32 [6, 4]\ninput C : f32 [4, 8]\ntemp a : f32 [4, 6]\n"
+      "temp b : f32 [6, 4]\n"
       "temp c : f32 [4, 8]\ndef a[i: 4, j: 6] = exp(A[i, j])\ndef b[i: 6, j: 4] = exp(B[i, j])\n"
       "def c[i: 4, j: 8] = exp(C[i, j])\nentry forward forward: a = a, b = b, c = c\n");
   assert_memory_equal(writer_of(&w, "a")->key, writer_of(&w, "b")->key, sizeof(uint64_t[2]));
@@ -156,7 +158,8 @@ static void kernels_that_differ_in_where_they_begin_are_one(void **state) {
   world w;
   fuse(
       &w,
-      "input A : f32 [4, 6]\ninput B : f32 [9, 6]\ntemp a : f32 [6]\ntemp b : f32 [6]\ntemp c : f32 [6]\n"
+      "input A : f32 [4, 6]\ninput B : f32 [9, 6]\ntemp a : f32 [6]\ntemp b : f32 [6]\n"
+      "temp c : f32 [6]\n"
       "temp d : f32 [6]\ntemp e : f32 [6]\ndef a[j: 6] = exp(A[0, j])\ndef b[j: 6] = exp(A[3, j])\n"
       "def c[j: 6] = exp(B[7, j])\ndef d[j: 6] = exp(A[j / 2, 1])\n"
       "def e[j: 6] = exp(A[3, 5 - j])\nentry forward forward: a = a, b = b, c = c, d = d, e = e\n");
@@ -175,7 +178,8 @@ static void lengths_that_conditions_need_keep_kernels_apart(void **state) {
   fuse(
       &w,
       "input A : f32 [6]\ninput B : f32 [7]\ntemp a : f32 [6]\ntemp b : f32 [6]\ntemp c : f32 [6]\n"
-      "def a[j: 6] = (A[j + 1] else 0.5)\ndef b[j: 6] = (B[j + 1] else 0.5)\ndef c[j: 6] = (B[j] else 0.5)\n"
+      "def a[j: 6] = (A[j + 1] else 0.5)\ndef b[j: 6] = (B[j + 1] else 0.5)\n"
+      "def c[j: 6] = (B[j] else 0.5)\n"
       "entry forward forward: a = a, b = b, c = c\n");
   assert_false(share(&w, "a", "b"));
   assert_true(

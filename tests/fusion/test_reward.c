@@ -124,7 +124,8 @@ static void memory_that_is_kept_has_a_limit(void **state) {
   (void)state;
   static const char text[] =
       "input X : f32 [1024, 1024]\nparam w : f32 [1024, 1024]\nupdate v : f32 [1024, 1024] of w\n"
-      "init w[i: 1024, j: 1024] = 0.5\ntemp a : f32 [1024, 1024]\ntemp b : f32 [1024, 1024]\ntemp c : f32 [1024, 1024]\n"
+      "init w[i: 1024, j: 1024] = 0.5\ntemp a : f32 [1024, 1024]\ntemp b : f32 [1024, 1024]\n"
+      "temp c : f32 [1024, 1024]\n"
       "temp l : f32 []\ntemp d : f32 [1024, 1024]\n"
       "def a[i: 1024, j: 1024] =\n  sum[k: 1024] X[i, k] * w[k, j]\n  then acc0\n"
       "def b[i: 1024, j: 1024] = tanh(sin(cos(tanh(sin(cos(tanh(a[i, j])))))))\n"
@@ -169,10 +170,10 @@ static double kept_of(const char *text) {
   return n;
 }
 
-#define KEEPER                                                                                                               \
-  "input X : f32 [1024, 1024]\ninput Y : f32 [1024, 1024]\nparam w : f32 [1024, 1024]\n"                                     \
-  "update v : f32 [1024, 1024] of w\ninit w[i: 1024, j: 1024] = 0.5\ntemp a : f32 [1024, 1024]\ntemp b : f32 [1024, 1024]\n" \
-  "temp l : f32 []\n"
+#define KEEPER                                                                           \
+  "input X : f32 [1024, 1024]\ninput Y : f32 [1024, 1024]\nparam w : f32 [1024, 1024]\n" \
+  "update v : f32 [1024, 1024] of w\ninit w[i: 1024, j: 1024] = 0.5\n"                   \
+  "temp a : f32 [1024, 1024]\ntemp b : f32 [1024, 1024]\ntemp l : f32 []\n"
 #define PRODUCT "sum[k: 1024] X[i, k] * Y[k, j]\n  then acc0\n"
 #define LOSS "def l[] =\n  sum[i: 1024, j: 1024] a[i, j] * a[j, i]\n  then acc0\n"
 #define TRAIN "entry train step: l = l; updates v\n"

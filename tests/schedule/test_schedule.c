@@ -201,7 +201,8 @@ static void a_sum_over_a_data_equation_runs_over_its_source(void **state) {
 /* Eight convolutions of one image, stride 2, filters of 9: a quarter of the gradient to the image.
  * */
 static const char *const sticking_out =
-    "input D : f32 [16, 1152, 8]\ninput F : f32 [8, 32, 256, 9, 9]\ntemp G : f32 [16, 256, 10, 10]\n"
+    "input D : f32 [16, 1152, 8]\ninput F : f32 [8, 32, 256, 9, 9]\n"
+    "temp G : f32 [16, 256, 10, 10]\n"
     "def G[n: 16, c: 256, h: 10, w: 10] =\n"
     "  sum[t: 8, k: 32, p: max(0, 4 - h)..min(5, 10 - h), q: max(0, 4 - w)..min(5, 10 - w)]\n"
     "  D[n, (k * 6 + (h - 4 + p)) * 6 + (w - 4 + q), t] * F[t, k, c, 0 - p * 2 + 8, 0 - q * 2 + 8]\n"

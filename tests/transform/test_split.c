@@ -129,7 +129,8 @@ static void values_stay_the_same(void **state) {
          size);
   }
   same(
-      "def @1 M[i: 3] =\n  min[j: 160000] where -0.5f64 < w[i, j]; w[i, j] * f64(j % 7)\n  then acc0\n"
+      "def @1 M[i: 3] =\n  min[j: 160000] where -0.5f64 < w[i, j]; w[i, j] * f64(j % 7)\n"
+      "  then acc0\n"
       "entry forward forward: M = M\n",
       1);
   same("def @1 K[] =\n  sum[j: 150001] where j % 3 == 1; k[j]\n  then acc0\n"

@@ -14,15 +14,12 @@ static neo_tensor entry_output(world *w, const char *entry) {
   return (neo_tensor){0};
 }
 
-#define TRAINING                                                                                                   \
-  "neo-ir 1\nmodule t\ninput X : f32 [4]\nparam w : f32 []\ntemp A : f32 [4]\ntemp Y : f32 [4]\ntemp L : f32 []\n" \
-  "update u : f32 [] of w\n"                                                                                       \
-  "init @1 w[] = 1.0\n"                                                                                            \
-  "def @2 A[i: 4] = X[i] * w[]\n"                                                                                  \
-  "def @3 Y[i: 4] = select(training, A[i], X[i])\n"                                                                \
-  "def @4 L[] =\n  sum[i: 4] Y[i]\n"                                                                               \
-  "def @5 u[] = w[] - L[]\n"                                                                                       \
-  "entry forward forward: Y = Y\nentry train step: L = L; updates u\n"
+#define TRAINING                                                                           \
+  "neo-ir 1\nmodule t\ninput X : f32 [4]\nparam w : f32 []\ntemp A : f32 [4]\n"            \
+  "temp Y : f32 [4]\ntemp L : f32 []\nupdate u : f32 [] of w\ninit @1 w[] = 1.0\n"         \
+  "def @2 A[i: 4] = X[i] * w[]\ndef @3 Y[i: 4] = select(training, A[i], X[i])\n"           \
+  "def @4 L[] =\n  sum[i: 4] Y[i]\ndef @5 u[] = w[] - L[]\nentry forward forward: Y = Y\n" \
+  "entry train step: L = L; updates u\n"
 
 static void
 training_is_a_constant_in_each_entry_and_what_does_not_depend_on_it_is_shared(void **state) {
@@ -62,7 +59,8 @@ static void equal_definitions_become_one_and_so_do_their_readers(void **state) {
   world w;
   load(
       &w,
-      "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp A : f32 [4]\ntemp B : f32 [4]\ntemp C : f32 [4]\n"
+      "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp A : f32 [4]\ntemp B : f32 [4]\n"
+      "temp C : f32 [4]\n"
       "temp D : f32 [4]\ntemp Y : f32 [4]\n"
       "def @1 A[i: 4] = exp(X[i])\ndef @2 B[j: 4] = exp(X[j])\n"
       "def @3 C[i: 4] = A[i] + 1.0\ndef @4 D[i: 4] = B[i] + 1.0\n"
@@ -95,7 +93,8 @@ static void outputs_keep_their_own_definition(void **state) {
   load(
       &w,
       "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp A : f32 [4]\ntemp B : f32 [4]\n"
-      "def @1 A[i: 4] = exp(X[i])\ndef @2 B[j: 4] = exp(X[j])\nentry forward forward: A = A, B = B\n");
+      "def @1 A[i: 4] = exp(X[i])\ndef @2 B[j: 4] = exp(X[j])\n"
+      "entry forward forward: A = A, B = B\n");
   apply(&w, neo_pass_cse);
   assert_int_equal(neo_list_at(w.m, w.m->entries.at[0].outputs, 1), neo_tensor_find(w.m, "B").i);
   neo_arena_free(&w.arena);
