@@ -25,7 +25,8 @@ typedef struct {
   uint32_t vector_bytes, vector_regs;
   int64_t l1_bytes, l2_bytes;
   bool fma;
-  bool matrix; /* it multiplies tiles of bf16 (codegen/tile.h) */
+  bool matrix;      /* it multiplies tiles of bf16 (codegen/tile.h) */
+  uint32_t threads; /* that kernels run on; 0: not known. Schedules are priced by it, no more */
 } neo_machine;
 
 /* The analytic model's choice: legal for every group. */

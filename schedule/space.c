@@ -11,7 +11,7 @@
 enum { NEIGHBOURS = 512 };
 
 neo_space neo_space_of(neo_module *m, const neo_group *g, const neo_machine *machine) {
-  return (neo_space){m, g, machine, neo_group_form(m, g)};
+  return (neo_space){m, g, machine, neo_group_form(m, g), *machine};
 }
 
 bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b) {
@@ -30,7 +30,7 @@ double neo_space_cost(const neo_space *x, const neo_schedule *s) {
   bool own_way = s->at[NEO_SCHED_SEGMENT] || s->at[NEO_SCHED_RUNNING];
   if (s->at[NEO_SCHED_MATRIX])
     return neo_matrix_cost(x->m, x->f, s);
-  double cost = own_way ? -1 : neo_model_contraction_cost(x->m, x->f, x->machine, s);
+  double cost = own_way ? -1 : neo_model_contraction_cost(x->m, x->f, &x->priced, s);
   return cost >= 0 ? cost : neo_model_plain_cost(x->m, x->f, s);
 }
 
@@ -113,7 +113,7 @@ static void forget_units(neo_schedule *s) {
 static bool set_matrix(const neo_space *x, bool on, neo_schedule *out) {
   neo_ranked best;
   bool found = on ? neo_model_matrix(x->m, x->f, x->machine, &best.schedule)
-                  : neo_model_contractions(x->m, x->f, x->machine, &best, 1) > 0;
+                  : neo_model_contractions(x->m, x->f, &x->priced, &best, 1) > 0;
   if (!found || !legal(x, &best.schedule))
     return false;
   *out = best.schedule;
@@ -257,7 +257,7 @@ size_t neo_space_ranked(const neo_space *x, neo_schedule *out, size_t most) {
   size_t n = 1, n_top = 0;
   neo_ranked *top = NEO_NEW_ARRAY(x->m->arena, neo_ranked, most);
   if (!out[0].at[NEO_SCHED_SEGMENT] && !out[0].at[NEO_SCHED_RUNNING])
-    n_top = neo_model_contractions(x->m, x->f, x->machine, top, most);
+    n_top = neo_model_contractions(x->m, x->f, &x->priced, top, most);
   for (size_t k = 0; k < n_top; k++)
     n = add_ranked(x, &top[k].schedule, out, n, most);
   return n_top ? n : add_steps(x, out, n, most);

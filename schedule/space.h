@@ -17,6 +17,7 @@ typedef struct {
   const neo_group *g;
   const neo_machine *machine;
   const neo_form *f;
+  neo_machine priced; /* the machine, with the number of threads where it is known */
 } neo_space;
 
 enum { NEO_SPACE_VALUES = 48 }; /* the most values of one parameter */

@@ -1,6 +1,6 @@
 /* Blocks and units for a register tile: one parameter after the other, twice, each at what costs
  * least with the others as they are. What counts is the cost on one core, and how many cores could
- * be kept busy: the number of threads is not known here, so what 2, 4 and 8 would leave idle is
+ * be kept busy: where the number of threads is not known, what 2, 4 and 8 would leave idle is
  * counted at a part of its time. What a worker keeps in scratch is bounded; a reduction of which
  * not even one tile fits is blocked too. */
 #include "schedule/fetch.h"
@@ -17,21 +17,26 @@ static int64_t round_up(int64_t x, int64_t n) {
 
 /* ---- what is minimized */
 
-/* Part of the cores' time that is wasted, against what is used: for 2, 4 and 8 of them, by how
- * usual they are. */
-static double idle(double units) {
-  static const double part[] = {0.5, 0.3, 0.2};
+/* Cores' time that is wasted, against what is used. */
+static double idle(double units, double cores) {
+  return cores * ceil(units / cores) / units - 1;
+}
+
+/* The same where the number of cores is not known: that of 2, 4 and 8, by how usual they are, and
+ * not all of it. */
+static double idle_usually(double units) {
+  static const double part[] = {0.5, 0.3, 0.2}, weight = 0.12;
   double sum = 0, cores = 2;
   for (int k = 0; k < 3; k++, cores *= 2)
-    sum += part[k] * (cores * ceil(units / cores) / units - 1);
-  return sum;
+    sum += part[k] * idle(units, cores);
+  return weight * sum;
 }
 
 double neo_tiles_merit(neo_tiles *q, const neo_schedule *s) {
-  const double weight = 0.12;
   double cost = neo_tiles_cost(q, s), units = neo_tiles_units(q, s);
   cost += units * UNIT_CYCLES + (units > 1 ? REGION_CYCLES : 0);
-  return cost * (1 + weight * idle(units));
+  uint32_t threads = q->machine->threads;
+  return cost * (1 + (threads ? idle(units, threads) : idle_usually(units)));
 }
 
 /* ---- limits */

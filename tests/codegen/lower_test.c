@@ -224,8 +224,12 @@ typedef struct {
 } compiled_list;
 
 static neo_machine machine_of(const neo_target *t) {
-  return (neo_machine){t->vector_bytes, t->vector_regs, t->l1_bytes,
-                       t->l2_bytes,     t->fma,         t->matrix != NEO_MATRIX_NONE};
+  return (neo_machine){.vector_bytes = t->vector_bytes,
+                       .vector_regs = t->vector_regs,
+                       .l1_bytes = t->l1_bytes,
+                       .l2_bytes = t->l2_bytes,
+                       .fma = t->fma,
+                       .matrix = t->matrix != NEO_MATRIX_NONE};
 }
 
 static void check_schedule(checker *c, const neo_group *g, const neo_machine *machine,

@@ -12,7 +12,8 @@ typedef struct {
 } lowered;
 
 static void lower_all(lowered *x, const char *rest) {
-  static const neo_machine avx2 = {32, 16, 32768, 524288, true, false};
+  static const neo_machine avx2 = {
+      .vector_bytes = 32, .vector_regs = 16, .l1_bytes = 32768, .l2_bytes = 524288, .fma = true};
   neo_arena *a = &x->arena;
   neo_str out, why;
   neo_arena_init(a, neo_alloc_default, NULL);

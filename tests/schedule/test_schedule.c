@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const neo_machine avx2 = {32, 16, 32768, 524288, true, false};
+static const neo_machine avx2 = {
+    .vector_bytes = 32, .vector_regs = 16, .l1_bytes = 32768, .l2_bytes = 524288, .fma = true};
 
 static void what_is_printed_parses_to_the_same(void **state) {
   (void)state;

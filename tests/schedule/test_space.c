@@ -13,7 +13,8 @@
 #include <string.h>
 
 enum { MOST = 400 };
-static const neo_machine avx2 = {32, 16, 32768, 524288, true, false};
+static const neo_machine avx2 = {
+    .vector_bytes = 32, .vector_regs = 16, .l1_bytes = 32768, .l2_bytes = 524288, .fma = true};
 static const char product[] =
     "neo-ir 1\nmodule t\n"
     "input A : f32 [512, 512]\ninput B : f32 [512, 512]\ntemp C : f32 [512, 512]\n"
@@ -67,6 +68,23 @@ static void the_models_list_begins_with_its_choice_and_rises_in_cost(void **stat
   check_list(&x, s, 16);
   for (int k = 1; k < 16; k++)
     assert_true(neo_space_cost(&x, &s[k]) >= neo_space_cost(&x, &s[k - 1]));
+}
+
+/* All of it in one unit, against as many units as its loops make. */
+static double price_of_one_unit(neo_space *x, uint32_t threads) {
+  neo_schedule many = neo_schedule_default(x->m, x->g, x->machine), one = many;
+  one.at[NEO_SCHED_UNIT_AXES] = 0;
+  assert_true(legal(x, &one));
+  x->priced.threads = threads;
+  return neo_space_cost(x, &one) / neo_space_cost(x, &many);
+}
+
+static void one_unit_costs_idle_threads_and_nothing_where_there_is_one_thread(void **state) {
+  neo_space x = space_of(*state);
+  assert_true(price_of_one_unit(&x, 1) <= 1);
+  double usual = price_of_one_unit(&x, 0), four = price_of_one_unit(&x, 4);
+  assert_true(usual > 1.1);
+  assert_true(four > 2.5 && four < 4.5);
 }
 
 static void every_parameter_of_a_tiled_product_can_be_changed(void **state) {
@@ -140,7 +158,12 @@ static const neo_schedule *other_unit(neo_arena *a, const neo_space *x, const ne
 }
 
 static void the_matrix_unit_is_one_step_away_where_there_is_one(void **state) {
-  static const neo_machine amx = {64, 32, 49152, 2097152, true, true};
+  static const neo_machine amx = {.vector_bytes = 64,
+                                  .vector_regs = 32,
+                                  .l1_bytes = 49152,
+                                  .l2_bytes = 2097152,
+                                  .fma = true,
+                                  .matrix = true};
   static const char narrow[] =
       "neo-ir 1\nmodule t\n"
       "input A : f32 [200, 333]\ninput B : f32 [333, 90]\ntemp C : f32 [200, 90]\n"
@@ -167,6 +190,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(the_models_list_begins_with_its_choice_and_rises_in_cost,
                                       make_product, drop),
+      cmocka_unit_test_setup_teardown(
+          one_unit_costs_idle_threads_and_nothing_where_there_is_one_thread, make_product, drop),
       cmocka_unit_test_setup_teardown(every_parameter_of_a_tiled_product_can_be_changed,
                                       make_product, drop),
       cmocka_unit_test_setup_teardown(a_step_has_the_value_that_was_asked_for, make_product, drop),

@@ -15,7 +15,8 @@
 #include <string.h>
 
 enum { SEEDS = 3, MOST_MEASUREMENTS = 25 };
-static const neo_machine avx2 = {32, 16, 32768, 524288, true, false};
+static const neo_machine avx2 = {
+    .vector_bytes = 32, .vector_regs = 16, .l1_bytes = 32768, .l2_bytes = 524288, .fma = true};
 
 typedef struct {
   neo_arena arena;

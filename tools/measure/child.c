@@ -279,11 +279,13 @@ static bool enough(const child *c, const calibration *k) {
   return m->n >= least && k->spent >= total / 4;
 }
 
-/* One sample of each; false: the machine's speed changed. */
+/* One sample of each, the first one first only every other time, as the loop of the calibration
+ * runs in front of it; false: the machine's speed changed. */
 static bool sample(child *c, calibration *k, const int runs[2]) {
   static const double drift = 1.25;
   double before = k->before;
-  for (int which = 0; which < c->n; which++) {
+  for (int turn = 0; turn < c->n; turn++) {
+    int which = (turn + c->m.n) % c->n;
     double t = timed(c, which, c->lo[which], c->hi[which], runs[which]);
     c->m.sample_ns[which][c->m.n] = t;
     k->spent += t * runs[which];

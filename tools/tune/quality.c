@@ -3,7 +3,7 @@
 #include "tools/tune/survey.h"
 #include "tools/tune/tune.h"
 
-enum { BATCH = 16, SEEDS = 21, TOP = 16, ROUNDS = 5 }; /* TOP: its share */
+enum { BATCH = 16, SEEDS = 21 };
 
 static neo_status measure_all(neo_tune *t, neo_task *x, neo_surveyed *all, size_t n, size_t *done) {
   neo_status s = NEO_OK;
@@ -39,49 +39,63 @@ static size_t by_time(const neo_surveyed *all, size_t n, size_t *out) {
   return m;
 }
 
-typedef double times[ROUNDS];
+/* Of those that come first one in so many has so many rounds in all. */
+static const struct {
+  size_t share;
+  int rounds;
+} level[] = {{16, 5}, {64, 15}};
+enum { MOST = 15 }; /* rounds */
 
-static double median(times t) {
-  for (int k = 1; k < ROUNDS; k++)
-    for (int i = k; i && t[i] < t[i - 1]; i--) {
-      double x = t[i];
-      t[i] = t[i - 1], t[i - 1] = x;
-    }
-  return t[ROUNDS / 2];
+typedef struct {
+  double of[MOST];
+  int n;
+} times;
+
+static void add_time(times *t, double ns) {
+  int i = t->n++;
+  for (; i && ns < t->of[i - 1]; i--)
+    t->of[i] = t->of[i - 1];
+  t->of[i] = ns;
 }
 
+/* Once more those of the first m that have less than so many times. */
 static neo_status measure_round(neo_tune *t, neo_task *x, const neo_surveyed *all,
-                                const size_t *top, size_t m, times *out, int round) {
+                                const size_t *top, size_t m, int rounds, times *of) {
   neo_status s = NEO_OK;
-  for (size_t from = 0; from < m && !s && !neo_tune_stopped(t); from += BATCH) {
+  for (size_t from = 0; from < m && !s && !neo_tune_stopped(t) && !neo_tune_late(t);) {
     neo_schedule batch[BATCH];
     double ratio[BATCH];
-    size_t n = m - from < BATCH ? m - from : BATCH;
-    for (size_t k = 0; k < n; k++)
-      batch[k] = all[top[from + k]].schedule;
+    times *to[BATCH];
+    size_t n = 0;
+    for (; from < m && n < BATCH; from++)
+      if (of[top[from]].n < rounds)
+        to[n] = &of[top[from]], batch[n++] = all[top[from]].schedule;
     s = neo_task_measure(t, x, batch, n, ratio);
     for (size_t k = 0; k < n && !s; k++)
-      out[from + k][round] = ratio[k] > 0 ? ratio[k] * x->default_ns : all[top[from + k]].time_ns;
+      if (ratio[k] > 0)
+        add_time(to[k], ratio[k] * x->default_ns);
   }
   return s;
 }
 
 /* Those at the top are measured again in rounds, so that what disturbed one of them once does not
- * the next time, and have the median. */
+ * the next time, and have the median; then the first of these, as of many that are near each other
+ * the luckiest comes first once more. */
 static neo_status measure_top(neo_tune *t, neo_task *x, neo_surveyed *all, size_t n) {
   size_t *top = NEO_NEW_ARRAY(&t->c->arena, size_t, n + 1);
-  size_t timed = by_time(all, n, top), m = timed / TOP + 1 < timed ? timed / TOP + 1 : timed;
-  times *of = NEO_NEW_ARRAY(&t->c->arena, times, m + 1);
+  times *of = NEO_NEW_ARRAY(&t->c->arena, times, n + 1);
   neo_status s = NEO_OK;
-  for (size_t k = 0; k < m; k++)
-    of[k][0] = all[top[k]].time_ns;
-  for (int round = 1; round < ROUNDS && !s; round++) {
-    if (neo_tune_stopped(t) || neo_tune_late(t))
-      return s;
-    s = measure_round(t, x, all, top, m, of, round);
+  for (size_t k = 0; k < n; k++)
+    if (all[k].time_ns > 0)
+      add_time(&of[k], all[k].time_ns);
+  for (size_t v = 0; v < sizeof level / sizeof *level; v++) {
+    size_t timed = by_time(all, n, top), m = timed / level[v].share + 1;
+    m = m < timed ? m : timed;
+    for (int round = 1; round < level[v].rounds && !s; round++)
+      s = measure_round(t, x, all, top, m, level[v].rounds, of);
+    for (size_t k = 0; k < m; k++)
+      all[top[k]].time_ns = of[top[k]].of[of[top[k]].n / 2];
   }
-  for (size_t k = 0; k < m && !s && !neo_tune_stopped(t); k++)
-    all[top[k]].time_ns = median(of[k]);
   return s;
 }
 

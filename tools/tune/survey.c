@@ -162,7 +162,7 @@ static void list_best(neo_search *s, const table *t) {
   enum { LOOK_AT = 256 };
   neo_ranked *top = NEO_NEW_ARRAY(s->arena, neo_ranked, LOOK_AT);
   const neo_space *x = &s->space;
-  size_t n = neo_model_contractions(x->m, x->f, x->machine, top, LOOK_AT);
+  size_t n = neo_model_contractions(x->m, x->f, &x->priced, top, LOOK_AT);
   s->list.n = 0;
   NEO_PUSH(s->arena, &s->list, t->at[0].schedule);
   for (size_t k = 0; k < n && s->list.n < NEO_SEARCH_FIRST; k++) {

@@ -107,6 +107,13 @@ static void seed_search(neo_tune *t, neo_task *x) {
   }
 }
 
+/* Schedules are priced for as many threads as measure them. */
+static neo_space space_of(const neo_tune *t, const neo_task *x) {
+  neo_space s = neo_space_of(t->c->module, x->g, &t->c->machine);
+  s.priced.threads = (uint32_t)t->o.threads;
+  return s;
+}
+
 static void begin_search(neo_tune *t, neo_task *x, double default_ns) {
   size_t trial = 0;
   x->begun = true;
@@ -134,8 +141,7 @@ neo_status neo_task_begin(neo_tune *t, neo_task *x) {
     return NEO_OK;
   }
   if (!x->begun) {
-    neo_search_init(&x->search, &t->c->arena, neo_space_of(t->c->module, x->g, &t->c->machine),
-                    t->o.seed);
+    neo_search_init(&x->search, &t->c->arena, space_of(t, x), t->o.seed);
     seed_search(t, x);
     x->base.schedule = neo_schedule_default(t->c->module, x->g, &t->c->machine);
   }
