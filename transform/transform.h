@@ -25,6 +25,11 @@ neo_status neo_pass_factor(neo_module *m);
  * tensors stay. */
 neo_status neo_pass_cse(neo_module *m);
 
+/* What windows that stick out multiply is multiplied once, as a matrix, and added up (fold.c):
+ *     dX[c, z] = sum[k, p: z/2 - 3 .. z/2 + 1] D[k, p] * F[k, c, z - 2*p]
+ *     ->  M[c, r, p] = sum[k] D[k, p] * F[k, c, r],  dX[c, z] = sum[p: ..] M[c, z - 2*p, p] */
+neo_status neo_pass_fold(neo_module *m);
+
 /* Where what a reduction takes depends on remainders of output axes, each remainder becomes a
  * piece of its own (phase.c):
  *     Y[z] = sum[p: z/2 .. (z + 3)/2] e(z, p)
