@@ -330,7 +330,26 @@ static void serial(neo_ll_gen *g, const neo_ls *s) {
   counted(g, s, lo, hi, neo_ll_nonneg(g, s->lo), m == INT64_MIN ? 1 : gcd(m, s->step));
 }
 
+/* A thread is a unit. */
+static void thread_unit(neo_ll_gen *g, LLVMValueRef x, const neo_ls *s, const neo_block *in) {
+  LLVMBuilderRef b = g->l->b;
+  LLVMBasicBlockRef body = new_block(g, "unit"), after = new_block(g, "done");
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, x, g->units, ""), body, after);
+  LLVMPositionBuilderAtEnd(b, body);
+  if (s)
+    g->var[s->attr] = (neo_ll_var){
+        .kind = NEO_LL_LOOP, .v = x, .depth = ++g->depth, .nonneg = true, .multiple = 1};
+  block(g, in);
+  LLVMBuildBr(b, after);
+  LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(b));
+  LLVMPositionBuilderAtEnd(b, after);
+}
+
 static void unit(neo_ll_gen *g, const neo_ls *s) {
+  if (g->l->target.sm) {
+    thread_unit(g, neo_ll_gpu_thread(g), s, &s->body);
+    return;
+  }
   LLVMValueRef lo = argument(g, i64_type(g), offsetof(neo_rt_args, lo));
   LLVMValueRef hi = argument(g, i64_type(g), offsetof(neo_rt_args, hi));
   counted(g, s, lo, hi, true, 1);
@@ -458,6 +477,10 @@ static void body(neo_ll_gen *g) {
     block(g, &g->k->body);
     return;
   }
+  if (g->l->target.sm) {
+    thread_unit(g, neo_ll_gpu_thread(g), NULL, &g->k->body);
+    return;
+  }
   LLVMBasicBlockRef run = new_block(g, "run"), after = new_block(g, "after");
   LLVMValueRef lo = argument(g, i64_type(g), offsetof(neo_rt_args, lo));
   LLVMValueRef hi = argument(g, i64_type(g), offsetof(neo_rt_args, hi));
@@ -524,18 +547,28 @@ neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
   }
   LLVMTypeRef ptr = neo_ll_ptr_type(l), i32_type = LLVMInt32TypeInContext(l->ctx);
   neo_ll_gen g = {.l = l, .k = k};
-  g.fn = neo_ll_function(l, symbol, LLVMFunctionType(i32_type, &ptr, 1, false), false);
-  g.args = LLVMGetParam(g.fn, 0);
+  bool gpu = l->target.sm != 0;
+  if (gpu) {
+    neo_ll_gpu_function(&g, symbol);
+  } else {
+    g.fn = neo_ll_function(l, symbol, LLVMFunctionType(i32_type, &ptr, 1, false), false);
+    g.args = LLVMGetParam(g.fn, 0);
+  }
   g.entry_block = new_block(&g, "entry");
   LLVMBasicBlockRef first = new_block(&g, "start");
   LLVMPositionBuilderAtEnd(l->entry, g.entry_block);
   LLVMPositionBuilderAtEnd(l->b, first);
   make_state(&g, symbol);
+  if (gpu)
+    neo_ll_gpu_arguments(&g);
   g.tiles = neo_kernel_has_tiles(k);
   if (g.tiles)
     neo_ll_tiles_declare(&g);
   bodies(&g);
-  LLVMBuildRet(l->b, LLVMConstInt(i32_type, 0, false));
+  if (gpu)
+    LLVMBuildRetVoid(l->b);
+  else
+    LLVMBuildRet(l->b, LLVMConstInt(i32_type, 0, false));
   LLVMBuildBr(l->entry, first);
   return NEO_OK;
 }

@@ -111,6 +111,7 @@ typedef struct {
   neo_ll_buf *buf;
   neo_ll_reg *reg;
   LLVMValueRef *size, key[3];
+  LLVMValueRef units;    /* of a GPU's kernel: how many there are */
   uint32_t width, depth; /* of the VECTOR loop around, else 1 */
   uint32_t n_accesses;   /* of memory, so far */
   bool stream;           /* buffers that stream begin at multiples of a vector here */
@@ -180,5 +181,10 @@ void neo_ll_tiles_end(neo_ll_gen *g);
 void neo_ll_tile(neo_ll_gen *g, const neo_ls *s);
 uint32_t neo_ll_enter(neo_ll_gen *g); /* values made until leave are forgotten then */
 void neo_ll_leave(neo_ll_gen *g, uint32_t at);
+
+/* ---- kernels of GPUs (llvm_ptx.c): the function; what it is given, once the state is made */
+void neo_ll_gpu_function(neo_ll_gen *g, const char *symbol);
+void neo_ll_gpu_arguments(neo_ll_gen *g);
+LLVMValueRef neo_ll_gpu_thread(neo_ll_gen *g);
 
 #endif

@@ -19,6 +19,10 @@ static void init_targets(void) {
   LLVMInitializeAArch64Target();
   LLVMInitializeAArch64TargetMC();
   LLVMInitializeAArch64AsmPrinter();
+  LLVMInitializeNVPTXTargetInfo();
+  LLVMInitializeNVPTXTarget();
+  LLVMInitializeNVPTXTargetMC();
+  LLVMInitializeNVPTXAsmPrinter();
 }
 
 const char *neo_ll_message(neo_llvm *l, char *llvm_text) {
@@ -94,7 +98,7 @@ static void target_attributes(neo_llvm *l, LLVMValueRef fn) {
   neo_ll_enum_attribute(l, fn, "nounwind");
   neo_ll_text_attribute(l, fn, "target-cpu", l->target.cpu);
   neo_ll_text_attribute(l, fn, "target-features", l->target.features);
-  if (l->target.vector_bytes > 16)
+  if (!l->target.sm && l->target.vector_bytes > 16)
     neo_ll_text_attribute(l, fn, "prefer-vector-width",
                           l->target.vector_bytes == 64 ? "512" : "256");
 }
@@ -137,9 +141,13 @@ LLVMValueRef neo_ll_shared(neo_llvm *l, const char *what, LLVMTypeRef type,
   *back = LLVMGetInsertBlock(l->b);
   fn = LLVMAddFunction(l->mod, name, type);
   target_attributes(l, fn);
-  LLVMSetLinkage(fn, LLVMLinkOnceODRLinkage);
-  LLVMSetVisibility(fn, LLVMHiddenVisibility);
-  LLVMSetComdat(fn, LLVMGetOrInsertComdat(l->mod, name));
+  if (l->target.sm) { /* one module, whose assembler takes no dots in visible names */
+    LLVMSetLinkage(fn, LLVMInternalLinkage);
+  } else {
+    LLVMSetLinkage(fn, LLVMLinkOnceODRLinkage);
+    LLVMSetVisibility(fn, LLVMHiddenVisibility);
+    LLVMSetComdat(fn, LLVMGetOrInsertComdat(l->mod, name));
+  }
   neo_ll_enum_attribute(l, fn, "noinline");
   neo_ll_enum_attribute(l, fn, "willreturn");
   neo_ll_enum_attribute(l, fn, "memory"); /* none: errno is nobody's */

@@ -31,6 +31,19 @@ static const level levels[] = {
 };
 enum { N_LEVELS = sizeof levels / sizeof levels[0] };
 
+/* GPUs: `needs` names the PTX that the oldest driver with this feature set reads. */
+typedef struct {
+  const char *name, *features;
+  uint32_t sm;
+  bool own;
+} gpu_level;
+
+static const gpu_level gpu_levels[] = {{"sm_75", "+ptx70", 75, false},
+                                       {"sm_80", "+ptx70", 80, false},
+                                       {"sm_90", "+ptx80", 90, false},
+                                       {"sm_90a", "+ptx80", 90, true}};
+#define GPU_PREFIX "nvptx:"
+
 /* Beyond the level, for kernels that have a variant without them. */
 #define MATRIX_NEEDS "+amx-tile,+amx-bf16"
 #define MATRIX_RT "amx-tile,amx-bf16"
@@ -141,14 +154,45 @@ static void fill(neo_arena *a, const level *v, const char *cpu, neo_target *out)
                       .is_host_arch = neo_streq(v->arch, host_arch())};
 }
 
+static neo_status choose_gpu(neo_arena *a, const char *name, const char *mcpu, neo_target *out,
+                             const char **why) {
+  if (mcpu) {
+    *why = "--mcpu is for processors: a GPU is named by the target, as in nvptx:sm_90a";
+    return NEO_UNSUPPORTED;
+  }
+  for (size_t k = 0; k < sizeof gpu_levels / sizeof *gpu_levels; k++) {
+    const gpu_level *v = &gpu_levels[k];
+    if (!neo_streq(v->name, name))
+      continue;
+    *out = (neo_target){.triple = "nvptx64-nvidia-cuda",
+                        .cpu = v->name,
+                        .level = v->name,
+                        .features = v->features,
+                        .rt_features = "",
+                        .matrix_needs = "",
+                        .vector_bytes = 16,
+                        .vector_regs = 255,
+                        .fma = true,
+                        .l1_bytes = 64 << 10,
+                        .l2_bytes = 4 << 20,
+                        .sm = v->sm,
+                        .sm_own = v->own};
+    return NEO_OK;
+  }
+  *why = neo_arena_printf(a, "unknown GPU '%s' (known: sm_75, sm_80, sm_90, sm_90a)", name);
+  return NEO_UNSUPPORTED;
+}
+
 neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,
                              const char **why) {
   const char *arch = !target || neo_streq(target, "cpu") ? host_arch() : target;
   bool plain_tiles = takes_plain_tiles(a, &mcpu);
   bool native = !mcpu || neo_streq(mcpu, "native");
   *why = "";
+  if (strncmp(arch, GPU_PREFIX, strlen(GPU_PREFIX)) == 0)
+    return choose_gpu(a, arch + strlen(GPU_PREFIX), mcpu, out, why);
   if (!neo_streq(arch, "x86_64") && !neo_streq(arch, "aarch64")) {
-    *why = neo_arena_printf(a, "unknown target '%s' (known: cpu, x86_64, aarch64)", arch);
+    *why = neo_arena_printf(a, "unknown target '%s' (known: cpu, x86_64, aarch64, nvptx:sm_75 to nvptx:sm_90a)", arch);
     return NEO_UNSUPPORTED;
   }
   bool is_host = neo_streq(arch, host_arch());

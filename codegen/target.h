@@ -16,18 +16,20 @@ typedef struct neo_target {
   const char *level;       /* of the architecture that the CPU has: "x86-64-v3", "generic" */
   const char *features;    /* LLVM's string "+avx2,+fma,..." */
   const char *rt_features; /* for neo_rt_model.features: "avx2,fma" */
-  uint32_t vector_bytes;   /* 16, 32, 64 */
+  uint32_t vector_bytes;   /* 16, 32, 64; of a GPU 16: the widest access of a thread */
   uint32_t vector_regs;    /* 16 (AVX2), 32 (AVX-512, aarch64) */
   bool fma;
   int64_t l1_bytes, l2_bytes; /* of a typical machine: same input, same bytes out */
   bool is_host_arch;
+  uint32_t sm; /* of an NVIDIA GPU: 75, 80, 90; 0: a CPU */
+  bool sm_own; /* instructions that this generation alone has ("sm_90a") */
   neo_matrix matrix;
   const char *matrix_needs; /* features that kernels with tiles need beyond rt_features; "": none */
 } neo_target;
 
 /* mcpu: null or "native": this machine's features; "x86-64-v2", "x86-64-v3", "x86-64-v4", "generic"
  * (aarch64 neon), or an LLVM CPU name that llvm_target.c lists. target: null or "cpu": this
- * machine's architecture; "x86_64", "aarch64". "+tiles" after a level of x86_64 gives it a matrix
+ * machine's architecture; "x86_64", "aarch64", "nvptx:sm_90a". "+tiles" after a level of x86_64 gives it a matrix
  * unit in plain code. NEO_UNSUPPORTED with a message in *why. */
 neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,
                              const char **why) NEO_MUST_CHECK;

@@ -23,7 +23,16 @@ static neo_schedule choose(neo_module *m, const neo_group *g, const neo_machine 
   return neo_schedule_legal(m, g, machine, &s, NULL) ? s : neo_schedule_plain();
 }
 
+/* A thread for each point of the shared axes. */
+static neo_schedule choose_gpu(neo_module *m, const neo_group *g, const neo_machine *machine) {
+  neo_schedule s = neo_schedule_plain();
+  s.at[NEO_SCHED_UNIT_AXES] = neo_schedule_loops(neo_group_form(m, g), &s);
+  return neo_schedule_legal(m, g, machine, &s, NULL) ? s : neo_schedule_plain();
+}
+
 neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_machine *machine) {
+  if (machine->gpu)
+    return choose_gpu(m, g, machine);
   neo_schedule s = choose(m, g, machine);
   if (s.at[NEO_SCHED_MATRIX])
     return s;

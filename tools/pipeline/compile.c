@@ -140,7 +140,8 @@ static neo_status choose_target(neo_compilation *c) {
                              .l1_bytes = c->target.l1_bytes,
                              .l2_bytes = c->target.l2_bytes,
                              .fma = c->target.fma,
-                             .matrix = c->target.matrix != NEO_MATRIX_NONE};
+                             .matrix = c->target.matrix != NEO_MATRIX_NONE,
+                             .gpu = c->target.sm != 0};
   return NEO_OK;
 }
 

@@ -27,7 +27,8 @@ typedef enum {
   NEO_EMIT_HEADER = 8,
   NEO_EMIT_LL = 16,
   NEO_EMIT_JSON = 32,
-  NEO_EMIT_ASM = 64
+  NEO_EMIT_ASM = 64,
+  NEO_EMIT_PTX = 128
 } neo_emit;
 
 typedef enum {

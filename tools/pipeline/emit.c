@@ -14,7 +14,7 @@ unsigned neo_emit_of(const char *name, size_t n) {
     unsigned bit;
   } kinds[] = {{"so", NEO_EMIT_SO},    {"a", NEO_EMIT_A},   {"o", NEO_EMIT_OBJECT},
                {"h", NEO_EMIT_HEADER}, {"ll", NEO_EMIT_LL}, {"s", NEO_EMIT_ASM},
-               {"json", NEO_EMIT_JSON}};
+               {"json", NEO_EMIT_JSON}, {"ptx", NEO_EMIT_PTX}};
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
     if (strlen(kinds[k].name) == n && memcmp(kinds[k].name, name, n) == 0)
       return kinds[k].bit;
@@ -37,14 +37,15 @@ neo_status neo_emit_kernel(neo_llvm *l, const neo_plan_kernel *k, const char **w
 
 /* What is one text, or one object, is one module; libraries are made of parts. */
 static neo_status build_llvm(neo_compilation *c) {
-  if (!(c->options.emit & (NEO_EMIT_OBJECT | NEO_EMIT_LL | NEO_EMIT_ASM)))
+  if (!(c->options.emit & (NEO_EMIT_OBJECT | NEO_EMIT_LL | NEO_EMIT_ASM | NEO_EMIT_PTX)))
     return NEO_OK;
   neo_status s = neo_llvm_new(&c->arena, &c->target, c->prefix, &c->llvm, &c->why);
   for (size_t k = 0; !s && k < c->kernels.n; k++)
     s = neo_emit_kernel(c->llvm, &c->kernels.at[k], &c->why);
   if (s)
     return s;
-  neo_plan_emit(c->plan, &c->target, c->llvm);
+  if (!c->target.sm)
+    neo_plan_emit(c->plan, &c->target, c->llvm);
   return neo_llvm_finish(c->llvm, &c->why);
 }
 
@@ -165,6 +166,8 @@ neo_status neo_emit_files(neo_compilation *c) {
     s = neo_llvm_emit_text(c->llvm, neo_emit_path(c, "", ".ll"), &c->why);
   if (!s && (emit & NEO_EMIT_ASM))
     s = neo_llvm_emit_asm(c->llvm, neo_emit_path(c, "", ".s"), &c->why);
+  if (!s && (emit & NEO_EMIT_PTX))
+    s = neo_llvm_emit_asm(c->llvm, neo_emit_path(c, "", ".ptx"), &c->why);
   if (!s)
     s = neo_emit_binaries(c);
   if (!s && c->options.depfile)
