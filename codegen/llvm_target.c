@@ -126,12 +126,12 @@ static bool native_matrix(void) {
   return found;
 }
 
-/* "x86-64-v3+tiles": the name without the end, and true. */
-static bool takes_plain_tiles(neo_arena *a, const char **mcpu) {
-  size_t n = *mcpu ? strlen(*mcpu) : 0, end = strlen(PLAIN_TILES);
-  if (n <= end || !neo_streq(*mcpu + n - end, PLAIN_TILES))
+/* "x86-64-v3+tiles", "+tiles": the name without the end, and true. */
+static bool takes_end(neo_arena *a, const char **name, const char *end) {
+  size_t n = *name ? strlen(*name) : 0, m = strlen(end);
+  if (n <= m || !neo_streq(*name + n - m, end))
     return false;
-  *mcpu = neo_arena_strndup(a, *mcpu, n - end);
+  *name = neo_arena_strndup(a, *name, n - m);
   return true;
 }
 
@@ -154,8 +154,23 @@ static void fill(neo_arena *a, const level *v, const char *cpu, neo_target *out)
                       .is_host_arch = neo_streq(v->arch, host_arch())};
 }
 
+/* The processor's instructions, what else is said of the GPU. */
+static neo_status emulate(neo_arena *a, neo_target *gpu, const char **why) {
+  neo_target host;
+  neo_status s = neo_target_choose(a, NULL, NULL, &host, why);
+  if (s)
+    return s;
+  gpu->triple = host.triple;
+  gpu->cpu = host.cpu;
+  gpu->features = host.features;
+  gpu->fma = host.fma;
+  gpu->emulated = true;
+  return NEO_OK;
+}
+
 static neo_status choose_gpu(neo_arena *a, const char *name, const char *mcpu, neo_target *out,
                              const char **why) {
+  bool emulated = takes_end(a, &name, "+host");
   if (mcpu) {
     *why = "--mcpu is for processors: a GPU is named by the target, as in nvptx:sm_90a";
     return NEO_UNSUPPORTED;
@@ -177,7 +192,7 @@ static neo_status choose_gpu(neo_arena *a, const char *name, const char *mcpu, n
                         .l2_bytes = 4 << 20,
                         .sm = v->sm,
                         .sm_own = v->own};
-    return NEO_OK;
+    return emulated ? emulate(a, out, why) : NEO_OK;
   }
   *why = neo_arena_printf(a, "unknown GPU '%s' (known: sm_75, sm_80, sm_90, sm_90a)", name);
   return NEO_UNSUPPORTED;
@@ -186,7 +201,7 @@ static neo_status choose_gpu(neo_arena *a, const char *name, const char *mcpu, n
 neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,
                              const char **why) {
   const char *arch = !target || neo_streq(target, "cpu") ? host_arch() : target;
-  bool plain_tiles = takes_plain_tiles(a, &mcpu);
+  bool plain_tiles = takes_end(a, &mcpu, PLAIN_TILES);
   bool native = !mcpu || neo_streq(mcpu, "native");
   *why = "";
   if (strncmp(arch, GPU_PREFIX, strlen(GPU_PREFIX)) == 0)

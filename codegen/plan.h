@@ -19,6 +19,7 @@ typedef struct { /* a kernel of the library: one for all groups with equal keys 
   const char *symbol; /* "<prefix>_k3_H" */
   neo_kernel *fast;   /* its variant for machines that have `needs` as well; null: there is none */
   const char *fast_symbol, *needs;
+  int32_t block; /* threads of a block on a GPU; 0: code of a processor */
 } neo_plan_kernel;
 
 typedef struct {  /* C view of an entry's argument */
@@ -62,8 +63,15 @@ typedef struct {
 neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const char *source_hash,
                           const neo_plan_input *in, neo_plan **out) NEO_MUST_CHECK;
 
-/* Adds the model record, `<prefix>_model`, and the thin entries to the LLVM module (record.c). */
-void neo_plan_emit(const neo_plan *p, const neo_target *t, neo_llvm *l);
+typedef struct { /* code of the kernels for a GPU, embedded in the record */
+  enum neo_rt_image_kind kind;
+  const void *data;
+  size_t n;
+} neo_plan_image;
+/* Adds the model record, `<prefix>_model`, and the thin entries to the LLVM module (record.c). t is
+ * what the kernels are for; where that is a GPU the module is for a processor all the same. */
+void neo_plan_emit(const neo_plan *p, const neo_target *t, const neo_plan_image *image,
+                   size_t n_images, neo_llvm *l);
 /* The C header of the generated library (header.c). */
 void neo_plan_header(const neo_plan *p, neo_str *out);
 /* C identifier of a tensor's or entry's name: "h.W" -> "h_W". */

@@ -7,6 +7,7 @@ typedef struct {
   const neo_plan *p;
   neo_llvm *l;
   const neo_target *t;
+  const neo_plan_image *image;
 } recorder;
 
 static lc i8(recorder *r, int64_t x) {
@@ -52,10 +53,17 @@ static lc kernel_row(recorder *r, size_t k) {
   neo_rt_kernel n = r->p->rt_kernels.at[k];
   const neo_plan_kernel *from = &r->p->kernels.at[k];
   lc none = neo_lconst_null(r->l);
-  return RECORD(r, text(r, n.name), neo_lconst_symbol(r->l, from->symbol), i32(r, n.units),
-                i64(r, n.scratch_bytes), from->fast ? text(r, n.needs) : none,
+  bool gpu = from->block != 0;
+  return RECORD(r, text(r, n.name), gpu ? none : neo_lconst_symbol(r->l, from->symbol),
+                i32(r, n.units), i64(r, n.scratch_bytes), from->fast ? text(r, n.needs) : none,
                 from->fast ? neo_lconst_symbol(r->l, from->fast_symbol) : none,
-                i32(r, n.fast_units));
+                i32(r, n.fast_units), gpu ? text(r, from->symbol) : none, i32(r, from->block));
+}
+
+static lc image_row(recorder *r, size_t k) {
+  const neo_plan_image *x = &r->image[k];
+  return RECORD(r, i8(r, x->kind), neo_lconst_bytes(r->l, x->data, x->n, 64),
+                i64(r, (int64_t)x->n));
 }
 
 static lc step_row(recorder *r, size_t k) {
@@ -99,7 +107,7 @@ static lc program_row(recorder *r, size_t k) {
   return i64(r, r->p->programs.at[k]);
 }
 
-static lc model_record(recorder *r) {
+static lc model_record(recorder *r, size_t n_images) {
   const neo_plan *p = r->p;
   lc data = p->const_data.n ? neo_lconst_bytes(r->l, p->const_data.at, p->const_data.n, 64)
                             : neo_lconst_null(r->l);
@@ -116,7 +124,9 @@ static lc model_record(recorder *r) {
       table(r, p->programs.n, program_row), data, i64(r, p->param_bytes), i64(r, p->state_bytes),
       i64(r, p->frame_bytes), i64(r, p->scratch_bytes), i32(r, (int64_t)p->keeps.n),
       table(r, p->keeps.n, keep_row), table(r, p->keep_sources.n, keep_source_row),
-      table(r, p->entry_writes.n, entry_write_row), i64(r, p->kept_bytes));
+      table(r, p->entry_writes.n, entry_write_row), i64(r, p->kept_bytes),
+      r->t->sm ? text(r, r->t->level) : neo_lconst_null(r->l), i32(r, (int64_t)n_images),
+      table(r, n_images, image_row));
 }
 
 /* ---- thin entries */
@@ -206,10 +216,11 @@ static void add_entry(recorder *r, size_t k) {
   neo_llvm_entry(r->l, p->entry_symbols.at[k], 'i', neo_str_text(&params), "neo_rt_call", arg, 4);
 }
 
-void neo_plan_emit(const neo_plan *p, const neo_target *t, neo_llvm *l) {
-  recorder r = {p, l, t};
+void neo_plan_emit(const neo_plan *p, const neo_target *t, const neo_plan_image *image,
+                   size_t n_images, neo_llvm *l) {
+  recorder r = {p, l, t, image};
   const char *model = neo_arena_printf(p->arena, "%s_model", p->prefix);
-  neo_llvm_global(l, model, model_record(&r), true);
+  neo_llvm_global(l, model, model_record(&r, n_images), true);
   for (size_t k = 0; k < sizeof wrappers / sizeof *wrappers; k++)
     add_wrapper(&r, &wrappers[k], model);
   for (size_t k = 0; k < p->entries.n; k++)

@@ -141,7 +141,7 @@ static void move_store(neo_rt_ctx *c, int32_t tensor, void *data) {
   const neo_rt_tensor *t = &c->model->tensors[tensor];
   const neo_rt_buf *b = &c->model->bufs[t->buf];
   void *before = c->bound[tensor].data;
-  if (!data && before)
+  if (!data && before && !c->cuda)
     memcpy(c->base[b->mem] + b->offset, before, neo_rti_kept_bytes(c, t, NULL));
   c->n_bound_kept += (data != NULL) - (before != NULL);
   c->bound[tensor].data = data;

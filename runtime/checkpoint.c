@@ -106,8 +106,27 @@ static void visit_header(void *user, const neo_rt_ctx *c, const neo_rt_tensor *t
   put_tensor(l->s, c, t, &l->offset);
 }
 
+typedef struct {
+  neo_rt_ctx *c;
+  neo_file_writer *w;
+  neo_rt_status status; /* of reading the context's memory */
+} data_list;
+
+/* By way of a small buffer where the memory is a device's. */
 static void visit_data(void *user, const neo_rt_ctx *c, const neo_rt_tensor *t) {
-  neo_file_put(user, neo_rti_tensor_data(c, t), neo_rti_kept_bytes(c, t, NULL));
+  enum { CHUNK = 1 << 16 };
+  data_list *l = user;
+  const char *data = neo_rti_tensor_data(c, t);
+  char chunk[CHUNK];
+  size_t n = neo_rti_kept_bytes(c, t, NULL);
+  if (!c->cuda)
+    neo_file_put(l->w, data, n);
+  for (size_t at = 0; c->cuda && !l->status && at < n; at += CHUNK) {
+    size_t now = n - at < CHUNK ? n - at : CHUNK;
+    l->status = neo_rti_take(l->c, chunk, data + at, now);
+    if (!l->status)
+      neo_file_put(l->w, chunk, now);
+  }
 }
 
 static void put_header(sink *s, const neo_rt_ctx *c, const neo_rt_pair *extra, int32_t n_extra) {
@@ -125,8 +144,8 @@ static void put_header(sink *s, const neo_rt_ctx *c, const neo_rt_pair *extra, i
     put(s, " ", 1);
 }
 
-static void write_file(neo_file_writer *w, const neo_rt_ctx *c, const neo_rt_pair *extra,
-                       int32_t n_extra) {
+static neo_rt_status write_file(neo_file_writer *w, neo_rt_ctx *c, const neo_rt_pair *extra,
+                                int32_t n_extra) {
   sink count = {NULL, 0}, real = {w, 0};
   unsigned char length[8];
   put_header(&count, c, extra, n_extra);
@@ -134,7 +153,9 @@ static void write_file(neo_file_writer *w, const neo_rt_ctx *c, const neo_rt_pai
     length[i] = (unsigned char)((uint64_t)count.n >> (8 * i));
   neo_file_put(w, length, sizeof length);
   put_header(&real, c, extra, n_extra);
-  for_saved(c, visit_data, w);
+  data_list data = {c, w, NEO_OK};
+  for_saved(c, visit_data, &data);
+  return data.status;
 }
 
 static bool is_utf8(const char *text) {
@@ -180,8 +201,14 @@ neo_rt_status neo_rt_save(neo_rt_ctx *c, const char *path, const neo_rt_pair *ex
   errno = 0;
   status = (neo_rt_status)neo_file_begin(w, &c->env.io, path, 0666);
   if (!status) {
-    write_file(w, c, extra, n_extra);
-    status = (neo_rt_status)neo_file_commit(w);
+    neo_rt_status read = write_file(w, c, extra, n_extra);
+    if (read)
+      neo_file_abandon(w);
+    status = read ? read : (neo_rt_status)neo_file_commit(w);
+    if (read) {
+      NEO_RTI_FREE(alloc, w);
+      return read; /* the message is there */
+    }
   }
   NEO_RTI_FREE(alloc, w);
   return status ? neo_rti_fail(c, status, "%s: cannot be written: %s", path, reason()) : NEO_OK;
@@ -303,13 +330,14 @@ static neo_rt_pair *copy_meta(const neo_rt_ctx *c, const neo_rti_st *st) {
   return copy;
 }
 
-static void take_tensors(neo_rt_ctx *c, const neo_rti_st *st) {
-  for (size_t i = 0; i < st->n_tensors; i++) {
+static neo_rt_status take_tensors(neo_rt_ctx *c, const neo_rti_st *st) {
+  neo_rt_status s = NEO_OK;
+  for (size_t i = 0; !s && i < st->n_tensors; i++) {
     const neo_rti_st_tensor *f = &st->tensors[i];
     const neo_rt_tensor *t = find_saved(c->model, f->name);
-    if (f->end > f->begin)
-      memcpy(neo_rti_tensor_data(c, t), st->data + f->begin, f->end - f->begin);
+    s = neo_rti_put(c, neo_rti_tensor_data(c, t), st->data + f->begin, f->end - f->begin);
   }
+  return s;
 }
 
 static neo_rt_status take_file(neo_rt_ctx *c, const char *path, const neo_rti_st *st) {
@@ -324,8 +352,12 @@ static neo_rt_status take_file(neo_rt_ctx *c, const char *path, const neo_rti_st
   neo_rt_pair *meta = copy_meta(c, st);
   if (!meta)
     return neo_rti_fail(c, NEO_MEMORY, "%s: out of memory", path);
-  take_tensors(c, st);
+  status = take_tensors(c, st);
   neo_rti_keep_changed(c, -1);
+  if (status) {
+    NEO_RTI_FREE(&c->env.alloc, meta);
+    return status;
+  }
   if (c->loaded)
     NEO_RTI_FREE(&c->env.alloc, c->loaded);
   c->loaded = meta;

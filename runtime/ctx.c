@@ -69,14 +69,15 @@ neo_rt_status neo_rti_alive(neo_rt_ctx *ctx) {
 /* ------------------------------------------------------------ the arena */
 
 typedef struct {
-  int64_t at[NEO_RTI_N_MEM], spill, total; /* offsets in the arena */
+  int64_t at[NEO_RTI_N_MEM], spill, total; /* offsets in the arena; CONST: on a device */
 } layout;
 
-static int64_t tape_bytes(const neo_rt_model *m) {
+/* Of a class that the model says no size of. */
+static int64_t bytes_of(const neo_rt_model *m, uint8_t mem) {
   int64_t n = 0;
   for (int32_t i = 0; i < m->n_bufs; i++) {
     int64_t end = m->bufs[i].offset + m->bufs[i].size_bytes;
-    if (m->bufs[i].mem == NEO_RT_MEM_TAPE && end > n)
+    if (m->bufs[i].mem == mem && end > n)
       n = end;
   }
   return n;
@@ -87,7 +88,7 @@ static int64_t spill_bytes(const neo_rt_model *m) {
   for (int32_t i = 0; i < m->n_entries; i++) {
     const neo_rt_entry *e = &m->entries[i];
     int64_t n = 0;
-    for (int32_t k = e->n_inputs; k < e->n_args; k++)
+    for (int32_t k = m->device ? 0 : e->n_inputs; k < e->n_args; k++)
       n += neo_rti_spill_bytes(m, &m->tensors[m->entry_args[e->args + k]]);
     if (n > most)
       most = n;
@@ -102,8 +103,12 @@ static layout arena_layout(const neo_rt_model *m, int32_t threads) {
   l.at[NEO_RT_MEM_FRAME] = l.at[NEO_RT_MEM_KEPT] + neo_rti_round_up(m->kept_bytes);
   l.spill = l.at[NEO_RT_MEM_FRAME] + neo_rti_round_up(m->frame_bytes);
   l.at[NEO_RT_MEM_TAPE] = l.spill + spill_bytes(m);
-  l.at[NEO_RT_MEM_SCRATCH] = l.at[NEO_RT_MEM_TAPE] + neo_rti_round_up(tape_bytes(m));
+  l.at[NEO_RT_MEM_SCRATCH] =
+      l.at[NEO_RT_MEM_TAPE] + neo_rti_round_up(bytes_of(m, NEO_RT_MEM_TAPE));
   l.total = l.at[NEO_RT_MEM_SCRATCH] + neo_rti_round_up(m->scratch_bytes) * threads;
+  l.at[NEO_RT_MEM_CONST] = l.total;
+  if (m->device)
+    l.total += neo_rti_round_up(bytes_of(m, NEO_RT_MEM_CONST));
   return l;
 }
 
@@ -130,7 +135,20 @@ static void ask_large_pages(unsigned char *p, size_t n) {
 #endif
 }
 
-static neo_rt_status take_arena(neo_rt_ctx *c, const neo_rt_config *config, const layout *l) {
+/* On a device; constants go there with it. */
+static neo_rt_status take_device_arena(neo_rt_ctx *c, const neo_rt_config *config,
+                                       const layout *l) {
+  if (config->arena)
+    return neo_rti_fail(c, NEO_UNSUPPORTED, "%s runs on a GPU: it takes no arena of the caller's",
+                        c->model->name);
+  neo_rt_status s =
+      neo_rti_cuda_alloc(c, (size_t)l->total, (size_t)l->at[NEO_RT_MEM_KEPT], &c->arena);
+  return s ? s
+           : neo_rti_put(c, c->arena + l->at[NEO_RT_MEM_CONST], c->model->const_data,
+                         (size_t)bytes_of(c->model, NEO_RT_MEM_CONST));
+}
+
+static neo_rt_status take_host_arena(neo_rt_ctx *c, const neo_rt_config *config, const layout *l) {
   size_t need = (size_t)l->total;
   if (config->arena) {
     if ((uintptr_t)config->arena % NEO_RTI_ALIGN)
@@ -148,8 +166,17 @@ static neo_rt_status take_arena(neo_rt_ctx *c, const neo_rt_config *config, cons
     c->arena = (unsigned char *)(p & ~(uintptr_t)(NEO_RTI_ALIGN - 1));
     ask_large_pages(c->arena, need);
   }
-  c->arena_bytes = need;
   memset(c->arena, 0, (size_t)l->at[NEO_RT_MEM_KEPT]);
+  return NEO_OK;
+}
+
+static neo_rt_status take_arena(neo_rt_ctx *c, const neo_rt_config *config, const layout *l) {
+  neo_rt_status s =
+      c->cuda ? take_device_arena(c, config, l) : take_host_arena(c, config, l);
+  if (s)
+    return s;
+  c->arena_bytes = (size_t)l->total;
+  c->base[NEO_RT_MEM_CONST] = c->arena + l->at[NEO_RT_MEM_CONST];
   for (int mem = NEO_RT_MEM_PARAM; mem <= NEO_RT_MEM_SCRATCH; mem++)
     c->base[mem] = c->arena + l->at[mem];
   c->base[NEO_RT_MEM_KEPT] = c->arena + l->at[NEO_RT_MEM_KEPT];
@@ -281,7 +308,7 @@ void neo_rti_resolve(neo_rt_ctx *c) {
     if (b->mem == NEO_RT_MEM_CALLER)
       c->addr[i] = NULL;
     else if (b->mem == NEO_RT_MEM_CONST)
-      c->addr[i] = constant(m, b->offset);
+      c->addr[i] = c->cuda ? c->base[b->mem] + b->offset : constant(m, b->offset);
     else
       c->addr[i] = c->base[b->mem] + b->offset;
     bool kept = b->mem == NEO_RT_MEM_PARAM || b->mem == NEO_RT_MEM_STATE;
@@ -344,12 +371,14 @@ static neo_rt_status start_threads(neo_rt_ctx *c) {
 static neo_rt_status set_up(neo_rt_ctx *c, const neo_rt_config *config) {
   c->log = config->log;
   c->log_user = config->log_user;
-  if (config->device && strcmp(config->device, "cpu") != 0)
+  bool gpu = c->model->device != NULL;
+  if (!gpu && config->device && strcmp(config->device, "cpu") != 0)
     return neo_rti_fail(c, NEO_UNSUPPORTED, "device '%s' is not known; this library runs on 'cpu'",
                         config->device);
-  neo_rt_status status = take_threads(c, config);
+  neo_rt_status status = gpu ? neo_rti_cuda_open(c, config->device) : take_threads(c, config);
   if (status)
     return status;
+  c->threads = gpu ? 1 : c->threads;
   layout l = arena_layout(c->model, c->threads);
   status = take_arena(c, config, &l);
   if (!status)
@@ -422,6 +451,7 @@ void neo_rt_destroy(neo_rt_ctx *c) {
     neo_rt_pool_destroy(c->pool);
   if (c->arena_raw)
     NEO_RTI_FREE(&alloc, c->arena_raw);
+  neo_rti_cuda_close(c);
   if (c->loaded)
     NEO_RTI_FREE(&alloc, c->loaded);
   NEO_RTI_FREE(&alloc, c);

@@ -96,7 +96,24 @@ static bool is_direct(const neo_rt_model *m, int32_t tensor) {
          b->offset == tensor;
 }
 
-static void place_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
+/* On a device every argument has its place in the arena, and inputs are copied there. */
+static neo_rt_status stage_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
+  unsigned char *place = c->spill;
+  neo_rt_status s = NEO_OK;
+  for (int32_t i = 0; !s && i < e->n_args; i++) {
+    int32_t k = c->model->entry_args[e->args + i];
+    const neo_rt_tensor *t = &c->model->tensors[k];
+    int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, c->sizes, extent);
+    if (i < e->n_inputs || is_direct(c->model, k))
+      c->caller[k] = place;
+    if (i < e->n_inputs && args[i] && n > 0)
+      s = neo_rti_put(c, place, args[i], (size_t)n * neo_rti_type_bytes(t->type));
+    place += neo_rti_spill_bytes(c->model, t);
+  }
+  return s;
+}
+
+static void place_host_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   unsigned char *spill = c->spill;
   for (int32_t i = 0; i < e->n_args; i++) {
     int32_t t = c->model->entry_args[e->args + i];
@@ -107,42 +124,65 @@ static void place_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) 
       spill += neo_rti_spill_bytes(c->model, &c->model->tensors[t]);
     }
   }
+}
+
+static neo_rt_status place_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
+  neo_rt_status s = NEO_OK;
+  if (c->cuda)
+    s = stage_args(c, e, args);
+  else
+    place_host_args(c, e, args);
   const neo_rti_patch *p = &c->patch[e - c->model->entries];
   for (int32_t i = p->first; i < p->first + p->n; i++) {
     int32_t k = c->patches[i];
     const neo_rt_buf *b = &c->model->bufs[c->model->args[k]];
     c->ptr[k] = b->shift ? (char *)c->caller[b->offset] + b->shift : c->caller[b->offset];
   }
+  return s;
 }
 
-/* Outputs that are something else as well (an input, a parameter) are copied when all is done. */
-static void copy_outputs(const neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
-  for (int32_t i = e->n_inputs; i < e->n_args; i++) {
+/* Outputs that are something else as well (an input, a parameter) are copied when all is done; all
+ * are that come from a device. */
+static neo_rt_status copy_outputs(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
+  neo_rt_status s = NEO_OK;
+  for (int32_t i = e->n_inputs; !s && i < e->n_args; i++) {
     int32_t k = c->model->entry_args[e->args + i];
     const neo_rt_tensor *t = &c->model->tensors[k];
-    if (!args[i] || is_direct(c->model, k))
+    if (!args[i] || (is_direct(c->model, k) && !c->cuda))
       continue;
     const neo_rt_buf *b = &c->model->bufs[t->buf];
     const void *from = b->mem == NEO_RT_MEM_CALLER ? c->caller[b->offset] : c->addr[t->buf];
     int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, c->sizes, extent);
     if (from && n > 0)
-      memcpy(args[i], from, (size_t)n * neo_rti_type_bytes(t->type));
+      s = neo_rti_take(c, args[i], from, (size_t)n * neo_rti_type_bytes(t->type));
   }
+  return s;
+}
+
+static neo_rt_status run_steps(neo_rt_ctx *c, const neo_rt_entry *e, region *r) {
+  bool parallel = count_units(c, e);
+  if (c->cuda)
+    return neo_rti_cuda_run(c, e, r->key);
+  if (parallel && c->threads > 1)
+    neo_rti_pool_run(c->pool, run_worker, r);
+  else
+    run_worker(r, 0, 1);
+  if (!atomic_load(&r->failed))
+    return NEO_OK;
+  return neo_rti_fail(c, NEO_INTERNAL, "%s: a kernel of entry %s failed", c->model->name, e->name);
 }
 
 neo_rt_status neo_rti_entry_run(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   bool forward = e->kind == NEO_RT_ENTRY_FORWARD;
   region r = {c, e, {c->seed, c->step, forward ? c->calls : 0}, false};
-  place_args(c, e, args);
-  if (count_units(c, e) && c->threads > 1)
-    neo_rti_pool_run(c->pool, run_worker, &r);
-  else
-    run_worker(&r, 0, 1);
-  neo_rti_keep_done(c, e, !atomic_load(&r.failed));
-  if (atomic_load(&r.failed))
-    return neo_rti_fail(c, NEO_INTERNAL, "%s: a kernel of entry %s failed", c->model->name,
-                        e->name);
-  copy_outputs(c, e, args);
+  neo_rt_status status = place_args(c, e, args);
+  if (!status)
+    status = run_steps(c, e, &r);
+  neo_rti_keep_done(c, e, status == NEO_OK);
+  if (!status)
+    status = copy_outputs(c, e, args);
+  if (status)
+    return status;
   if (e->kind == NEO_RT_ENTRY_TRAIN)
     c->step++;
   if (forward)

@@ -29,6 +29,8 @@ typedef struct {
   neo_io io;
 } neo_rti_env;
 
+typedef struct neo_rti_cuda neo_rti_cuda; /* private to cuda.c */
+
 struct neo_rt_ctx {
   const neo_rt_model *model;
   neo_rti_env env;
@@ -41,8 +43,10 @@ struct neo_rt_ctx {
   void *arena_raw; /* what to free; null if the caller's */
   unsigned char *arena;
   size_t arena_bytes;
+  neo_rti_cuda *cuda; /* null: a processor. Else arena, base, addr and ptr are of the device */
   unsigned char *base[NEO_RTI_N_MEM]; /* null for CALLER */
-  unsigned char *spill;               /* where outputs go that the caller does not want */
+  unsigned char *spill;               /* where outputs go that the caller does not want; on a
+                                         device the places of all of the caller's tensors */
   int64_t scratch_stride;
 
   void **addr;          /* [n_bufs] address; null for CALLER */
@@ -139,6 +143,24 @@ neo_rt_status neo_rti_entry_call(neo_rt_ctx *ctx, const neo_rt_entry *e, void *c
 neo_rt_status neo_rti_entry_run(neo_rt_ctx *ctx, const neo_rt_entry *e, void *const *args);
 /* Missing CPU features of a comma list go to `missing`; true if there is none. */
 bool neo_rti_features_check(const char *features, char *missing, size_t missing_bytes);
+
+/* ------------------------------------------------------------ the context's memory (memory.c) */
+
+/* n bytes into it and out of it, wherever it is. */
+neo_rt_status neo_rti_put(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
+neo_rt_status neo_rti_take(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
+
+/* ------------------------------------------------------------ GPUs (cuda.c) */
+
+/* Fills in ctx->cuda; neo_rti_cuda_close frees what is there, also after a failure. */
+neo_rt_status neo_rti_cuda_open(neo_rt_ctx *ctx, const char *device);
+void neo_rti_cuda_close(neo_rt_ctx *ctx);
+/* The arena: n bytes on the device, the first `zero` of them cleared. */
+neo_rt_status neo_rti_cuda_alloc(neo_rt_ctx *ctx, size_t n, size_t zero, unsigned char **out);
+neo_rt_status neo_rti_cuda_upload(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
+neo_rt_status neo_rti_cuda_download(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
+/* The steps of an entry, with ctx->units and ctx->ptr filled in; waits for their end. */
+neo_rt_status neo_rti_cuda_run(neo_rt_ctx *ctx, const neo_rt_entry *e, const uint64_t *key);
 
 /* ------------------------------------------------------------ kept values (keep.c) */
 

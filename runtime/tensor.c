@@ -26,8 +26,8 @@ static neo_rt_status kept(neo_rt_ctx *c, int32_t tensor, const void *p, size_t s
 neo_rt_status neo_rt_get(neo_rt_ctx *c, int32_t tensor, void *p, size_t size_bytes) {
   const neo_rt_tensor *t;
   neo_rt_status status = kept(c, tensor, p, size_bytes, &t);
-  if (!status && size_bytes > 0)
-    memcpy(p, neo_rti_tensor_data(c, t), size_bytes);
+  if (!status)
+    status = neo_rti_take(c, p, neo_rti_tensor_data(c, t), size_bytes);
   return status;
 }
 
@@ -36,8 +36,8 @@ neo_rt_status neo_rt_set(neo_rt_ctx *c, int32_t tensor, const void *p, size_t si
   neo_rt_status status = kept(c, tensor, p, size_bytes, &t);
   if (!status && size_bytes > 0)
     status = neo_rti_check_values(c, t, p, NULL);
-  if (!status && size_bytes > 0)
-    memmove(neo_rti_tensor_data(c, t), p, size_bytes);
+  if (!status)
+    status = neo_rti_put(c, neo_rti_tensor_data(c, t), p, size_bytes);
   if (!status)
     neo_rti_keep_changed(c, tensor);
   return status;

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 4 /* add-only within a version */
+#define NEO_RT_ABI 5 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -135,7 +135,23 @@ typedef struct {
   const char *needs; /* "amx-tile,amx-bf16"; null: there is no such variant */
   neo_rt_fn *fast;
   int32_t fast_units;
+  /* On a GPU fn is null: the kernel is this function of the model's images, launched with `block`
+   * threads in a block, one for each unit. Its parameters: buffers, then the model's sizes, seed,
+   * step, call and the number of units as i64. */
+  const char *device_symbol;
+  int32_t block;
 } neo_rt_kernel;
+
+/* Code of all kernels for a GPU, as the driver loads it. */
+enum neo_rt_image_kind {
+  NEO_RT_IMAGE_PTX,  /* text, NUL-terminated; compiled by the driver */
+  NEO_RT_IMAGE_CUBIN /* machine code of one generation */
+};
+typedef struct {
+  uint8_t kind;
+  const void *data;
+  int64_t size_bytes;
+} neo_rt_image;
 
 enum neo_rt_step_op {
   NEO_RT_STEP_RUN, /* run kernel `arg` on buffers args[first .. first+n) */
@@ -195,6 +211,9 @@ typedef struct neo_rt_model {
   const neo_rt_keep *keeps;
   const int32_t *keep_sources, *entry_writes;
   int64_t kept_bytes;
+  const char *device; /* null: a processor; else the GPU's level, "sm_90a" */
+  int32_t n_images;
+  const neo_rt_image *images; /* the best first */
 } neo_rt_model;
 
 /* ------------------------------------------------------------------ contexts */
@@ -205,7 +224,7 @@ struct DLTensor; /* include <neo/dlpack.h> */
 
 typedef struct {
   size_t struct_size; /* sizeof(neo_rt_config); 0 is taken as that */
-  const char *device; /* null or "cpu" */
+  const char *device; /* null; "cpu"; of a model for GPUs null, "cuda" or "cuda:<number>" */
   int32_t threads;    /* 0: one per core this process may use; ignored with `pool` */
   uint64_t seed;      /* of initial values and rand() */
   void *arena; /* for everything: 64-byte aligned, neo_rt_arena_size() bytes; null: allocated */

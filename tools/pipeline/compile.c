@@ -133,8 +133,12 @@ static neo_status run_passes(neo_compilation *c) {
 static neo_status choose_target(neo_compilation *c) {
   neo_status s =
       neo_target_choose(&c->arena, c->options.target, c->options.mcpu, &c->target, &c->why);
+  if (!s && c->target.sm)
+    s = neo_target_choose(&c->arena, NULL, NULL, &c->host, &c->why);
   if (s)
     return s;
+  if (!c->target.sm)
+    c->host = c->target;
   c->machine = (neo_machine){.vector_bytes = c->target.vector_bytes,
                              .vector_regs = c->target.vector_regs,
                              .l1_bytes = c->target.l1_bytes,
@@ -166,6 +170,8 @@ static neo_status lower_without_tiles(neo_compilation *c, const neo_group *g, ne
   return neo_compile_lower(c, g, &s, out, &c->why);
 }
 
+enum { GPU_BLOCK = 128 }; /* threads */
+
 static neo_status lower_group(neo_compilation *c, const neo_group *g) {
   neo_kernel *kernel;
   const neo_record *from;
@@ -177,7 +183,8 @@ static neo_status lower_group(neo_compilation *c, const neo_group *g) {
   NEO_PUSH(&c->arena, &c->schedule_from, from);
   NEO_PUSH(&c->arena, &c->kernel_of_group, (uint32_t)c->kernels.n);
   const char *symbol = neo_arena_printf(&c->arena, "%s_k%zu_%s", c->prefix, c->kernels.n, g->name);
-  neo_plan_kernel made = {kernel, symbol, NULL, NULL, NULL};
+  neo_plan_kernel made = {.kernel = kernel, .symbol = symbol};
+  made.block = c->target.sm ? GPU_BLOCK : 0;
   if (neo_kernel_has_tiles(kernel)) {
     made.fast = kernel;
     made.fast_symbol = neo_arena_printf(&c->arena, "%s_tiles", symbol);

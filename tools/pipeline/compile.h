@@ -81,6 +81,8 @@ typedef struct neo_compilation {
   const char *prefix;
   neo_module *module;
   neo_target target;
+  neo_target host; /* of the record and the thin entries: the target, or a GPU's host */
+  NEO_VEC(neo_plan_image) images;
   neo_machine machine;
   neo_grouping grouping;
   neo_records records;

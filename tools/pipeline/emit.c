@@ -37,15 +37,15 @@ neo_status neo_emit_kernel(neo_llvm *l, const neo_plan_kernel *k, const char **w
 
 /* What is one text, or one object, is one module; libraries are made of parts. */
 static neo_status build_llvm(neo_compilation *c) {
-  if (!(c->options.emit & (NEO_EMIT_OBJECT | NEO_EMIT_LL | NEO_EMIT_ASM | NEO_EMIT_PTX)))
+  unsigned here = NEO_EMIT_OBJECT | NEO_EMIT_ASM;
+  if (!(c->options.emit & (c->target.sm ? here : here | NEO_EMIT_LL)))
     return NEO_OK;
-  neo_status s = neo_llvm_new(&c->arena, &c->target, c->prefix, &c->llvm, &c->why);
-  for (size_t k = 0; !s && k < c->kernels.n; k++)
+  neo_status s = neo_llvm_new(&c->arena, &c->host, c->prefix, &c->llvm, &c->why);
+  for (size_t k = 0; !s && !c->target.sm && k < c->kernels.n; k++)
     s = neo_emit_kernel(c->llvm, &c->kernels.at[k], &c->why);
   if (s)
     return s;
-  if (!c->target.sm)
-    neo_plan_emit(c->plan, &c->target, c->llvm);
+  neo_plan_emit(c->plan, &c->target, c->images.at, c->images.n, c->llvm);
   return neo_llvm_finish(c->llvm, &c->why);
 }
 
@@ -75,6 +75,8 @@ static const neo_rt_kernel *kernels_of(neo_compilation *c) {
   for (size_t i = 0; i < n; i++) {
     k[i] = c->plan->rt_kernels.at[i];
     k[i].fn = no_kernel;
+    k[i].device_symbol = c->target.sm ? c->plan->kernels.at[i].symbol : NULL;
+    k[i].block = c->plan->kernels.at[i].block;
     k[i].needs = NULL;
   }
   return k;
@@ -101,6 +103,7 @@ neo_rt_model neo_compile_model(neo_compilation *c) {
   m.n_keeps = (int32_t)p->keeps.n, m.keeps = p->keeps.at;
   m.keep_sources = p->keep_sources.at, m.entry_writes = p->entry_writes.at;
   m.kept_bytes = p->kept_bytes;
+  m.device = c->target.sm ? c->target.level : NULL;
   return m;
 }
 
@@ -127,7 +130,7 @@ static neo_status write_depfile(neo_compilation *c) {
     const char *before, *after;
   } files[] = {{NEO_EMIT_SO, "lib", ".so"}, {NEO_EMIT_A, "lib", ".a"}, {NEO_EMIT_OBJECT, "", ".o"},
                {NEO_EMIT_HEADER, "", ".h"}, {NEO_EMIT_LL, "", ".ll"},  {NEO_EMIT_ASM, "", ".s"},
-               {NEO_EMIT_JSON, "", ".json"}};
+               {NEO_EMIT_JSON, "", ".json"}, {NEO_EMIT_PTX, "", ".ptx"}};
   neo_str s;
   neo_str_init(&s, &c->arena);
   for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
@@ -157,17 +160,17 @@ neo_status neo_emit_files(neo_compilation *c) {
     return s;
   }
   unsigned emit = c->options.emit;
-  s = build_llvm(c);
+  s = neo_emit_device(c);
+  if (!s)
+    s = build_llvm(c);
   if (!s && (emit & NEO_EMIT_HEADER))
     s = write_header(c);
   if (!s && (emit & NEO_EMIT_JSON))
     s = write_json(c);
-  if (!s && (emit & NEO_EMIT_LL))
+  if (!s && (emit & NEO_EMIT_LL) && !c->target.sm)
     s = neo_llvm_emit_text(c->llvm, neo_emit_path(c, "", ".ll"), &c->why);
   if (!s && (emit & NEO_EMIT_ASM))
     s = neo_llvm_emit_asm(c->llvm, neo_emit_path(c, "", ".s"), &c->why);
-  if (!s && (emit & NEO_EMIT_PTX))
-    s = neo_llvm_emit_asm(c->llvm, neo_emit_path(c, "", ".ptx"), &c->why);
   if (!s)
     s = neo_emit_binaries(c);
   if (!s && c->options.depfile)

@@ -16,6 +16,8 @@ typedef struct {
 /* Makes them in `folder`, on all cores; some may be there after a failure. (parts.c) */
 neo_status neo_emit_objects(neo_compilation *c, const char *folder,
                             neo_objects *out) NEO_MUST_CHECK;
+/* For a GPU: fills in c->images, and writes the text files that were asked for. (device.c) */
+neo_status neo_emit_device(neo_compilation *c) NEO_MUST_CHECK;
 /* Shared library, archive and the one object, as asked for. (link.c) */
 neo_status neo_emit_binaries(neo_compilation *c) NEO_MUST_CHECK;
 /* All that was asked for; creates the folder. */

@@ -36,10 +36,10 @@ static const char *compiler(neo_compilation *c) {
   const char *cc = getenv("CC");
   if (cc && *cc && !strchr(cc, ' '))
     return cc;
-  size_t arch = strcspn(c->target.triple, "-");
-  return c->target.is_host_arch
+  size_t arch = strcspn(c->host.triple, "-");
+  return c->host.is_host_arch
              ? "cc"
-             : neo_arena_printf(&c->arena, "%.*s-linux-gnu-gcc", (int)arch, c->target.triple);
+             : neo_arena_printf(&c->arena, "%.*s-linux-gnu-gcc", (int)arch, c->host.triple);
 }
 
 /* The libraries that the model's library is linked with. */

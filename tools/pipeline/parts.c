@@ -74,7 +74,9 @@ static void cut(work *w) {
     first = k + 1;
     weight = 0;
   }
-  if (first < c->kernels.n)
+  if (c->target.sm) /* its kernels are an image in the record */
+    w->n = 0;
+  else if (first < c->kernels.n)
     add_part(w, first, c->kernels.n);
   add_part(w, c->kernels.n, c->kernels.n);
 }
@@ -82,13 +84,13 @@ static void cut(work *w) {
 /* ---- one part, in any thread */
 
 static neo_status fill(const neo_compilation *c, part *p) {
-  neo_status s = neo_llvm_new(&p->arena, &c->target, c->prefix, &p->llvm, &p->why);
+  neo_status s = neo_llvm_new(&p->arena, &c->host, c->prefix, &p->llvm, &p->why);
   for (size_t k = p->first; !s && k < p->end; k++)
     s = neo_emit_kernel(p->llvm, &c->kernels.at[k], &p->why);
   if (!s && p->first == p->end) {
     neo_plan plan = *c->plan; /* what it allocates goes to the part's arena */
     plan.arena = &p->arena;
-    neo_plan_emit(&plan, &c->target, p->llvm);
+    neo_plan_emit(&plan, &c->target, c->images.at, c->images.n, p->llvm);
   }
   if (!s)
     s = neo_llvm_finish(p->llvm, &p->why);
