@@ -73,7 +73,8 @@ LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf) {
   if (b->ptr)
     return b->ptr;
   if (g->k->bufs.at[buf].use & NEO_BUF_SCRATCH) {
-    LLVMValueRef at = argument(g, ptr, offsetof(neo_rt_args, scratch));
+    LLVMValueRef at = g->l->target.sm ? neo_ll_gpu_shared(g)
+                                      : argument(g, ptr, offsetof(neo_rt_args, scratch));
     LLVMValueRef far =
         LLVMConstInt(i64_type(g), (unsigned long long)neo_kernel_scratch_offset(g->k, buf), false);
     b->ptr = LLVMBuildInBoundsGEP2(g->l->entry, LLVMInt8TypeInContext(g->l->ctx), at, &far, 1, "");
@@ -304,11 +305,16 @@ static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRe
   g->var[s->attr] = (neo_ll_var){
       .kind = NEO_LL_LOOP, .v = x, .depth = ++g->depth, .nonneg = nonneg, .multiple = multiple};
   uint32_t accesses = g->n_accesses;
+  uint8_t *open = g->threads && !g->in_threads ? neo_ll_gpu_open(g) : NULL;
   if (s->loop == NEO_LOOP_UNIT)
     neo_ll_tiles_begin(g);
   block(g, &s->body);
   if (s->loop == NEO_LOOP_UNIT)
     neo_ll_tiles_end(g);
+  if (open) {
+    neo_ll_gpu_loop_end(g);
+    neo_ll_gpu_set_open(g, open, NULL);
+  }
   bool many = g->n_accesses - accesses > MANY_ACCESSES;
   LLVMValueRef next = counted_on(g, x, s->step, nonneg, many);
   LLVMBasicBlockRef last = LLVMGetInsertBlock(b);
@@ -345,7 +351,35 @@ static void thread_unit(neo_ll_gen *g, LLVMValueRef x, const neo_ls *s, const ne
   LLVMPositionBuilderAtEnd(b, after);
 }
 
+static void block_unit(neo_ll_gen *g, const neo_ls *s) {
+  g->var[s->attr] = (neo_ll_var){.kind = NEO_LL_LOOP,
+                                 .v = neo_ll_gpu_block(g),
+                                 .depth = ++g->depth,
+                                 .nonneg = true,
+                                 .multiple = 1};
+  block(g, &s->body);
+}
+
+/* An iteration is this thread. */
+static void thread(neo_ll_gen *g, const neo_ls *s) {
+  neo_ll_var before = g->var[s->attr];
+  g->var[s->attr] = (neo_ll_var){.kind = NEO_LL_LOOP,
+                                 .v = neo_ll_gpu_lane(g),
+                                 .depth = ++g->depth,
+                                 .nonneg = true,
+                                 .multiple = 1};
+  g->in_threads = true;
+  block(g, &s->body);
+  g->in_threads = false;
+  g->depth--;
+  g->var[s->attr] = before;
+}
+
 static void unit(neo_ll_gen *g, const neo_ls *s) {
+  if (g->threads) {
+    block_unit(g, s);
+    return;
+  }
   if (g->l->target.sm) {
     thread_unit(g, neo_ll_gpu_thread(g), s, &s->body);
     return;
@@ -370,6 +404,12 @@ static void loop(neo_ll_gen *g, const neo_ls *s) {
   case NEO_LOOP_VECTOR:
     vector(g, s);
     break;
+  case NEO_LOOP_THREAD:
+    if (g->l->target.sm)
+      thread(g, s);
+    else
+      serial(g, s);
+    break;
   }
 }
 
@@ -378,12 +418,19 @@ static void branch(neo_ll_gen *g, const neo_ls *s) {
   LLVMBasicBlockRef then = new_block(g, "then"), other = new_block(g, "else");
   LLVMBasicBlockRef after = new_block(g, "after");
   LLVMBuildCondBr(b, neo_ll_expr(g, s->cond).v, then, other);
+  bool threads = g->threads && !g->in_threads;
+  uint8_t *before = threads ? neo_ll_gpu_open(g) : NULL;
   LLVMPositionBuilderAtEnd(b, then);
   block(g, &s->body);
   LLVMBuildBr(b, after);
+  uint8_t *one = threads ? neo_ll_gpu_open(g) : NULL;
+  if (threads)
+    neo_ll_gpu_set_open(g, before, NULL);
   LLVMMoveBasicBlockAfter(other, LLVMGetInsertBlock(b));
   LLVMPositionBuilderAtEnd(b, other);
   block(g, &s->other);
+  if (threads)
+    neo_ll_gpu_set_open(g, g->open, one);
   LLVMBuildBr(b, after);
   LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(b));
   LLVMPositionBuilderAtEnd(b, after);
@@ -430,8 +477,11 @@ static void statement(neo_ll_gen *g, const neo_ls *s) {
 }
 
 static void block(neo_ll_gen *g, const neo_block *b) {
-  for (size_t i = 0; i < b->n; i++)
+  for (size_t i = 0; i < b->n; i++) {
+    if (g->threads && !g->in_threads)
+      neo_ll_gpu_before(g, b->at[i]);
     statement(g, b->at[i]);
+  }
 }
 
 /* ---- kernels */
@@ -460,6 +510,7 @@ static void make_state(neo_ll_gen *g, const char *symbol) {
   g->size = NEO_NEW_ARRAY(a, LLVMValueRef, k->sizes.n + 1);
   g->memo = neo_arena_array(a, k->nodes.n + 1, sizeof *g->memo);
   g->facts = NEO_NEW_ARRAY(a, uint8_t, k->nodes.n + 1);
+  g->open = NEO_NEW_ARRAY(a, uint8_t, k->bufs.n + 1);
   note_facts(g);
   make_scopes(g, symbol);
   make_registers(g);
@@ -474,6 +525,10 @@ static bool has_units(const neo_kernel *k) {
 static void body(neo_ll_gen *g) {
   LLVMBuilderRef b = g->l->b;
   if (has_units(g->k)) {
+    block(g, &g->k->body);
+    return;
+  }
+  if (g->threads) {
     block(g, &g->k->body);
     return;
   }
@@ -548,6 +603,7 @@ neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
   LLVMTypeRef ptr = neo_ll_ptr_type(l), i32_type = LLVMInt32TypeInContext(l->ctx);
   neo_ll_gen g = {.l = l, .k = k};
   bool gpu = l->target.sm != 0;
+  g.threads = gpu ? neo_kernel_threads(k) : 0;
   if (gpu) {
     neo_ll_gpu_function(&g, symbol);
   } else {

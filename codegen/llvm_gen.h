@@ -112,6 +112,9 @@ typedef struct {
   neo_ll_reg *reg;
   LLVMValueRef *size, key[3];
   LLVMValueRef units;    /* of a GPU's kernel: how many there are */
+  int64_t threads;       /* of a GPU's block, where the kernel has loops of threads; else 0 */
+  bool in_threads;
+  uint8_t *open; /* [buffer] what threads did to it since the last barrier (llvm_ptx.c) */
   uint32_t width, depth; /* of the VECTOR loop around, else 1 */
   uint32_t n_accesses;   /* of memory, so far */
   bool stream;           /* buffers that stream begin at multiples of a vector here */
@@ -185,6 +188,19 @@ void neo_ll_leave(neo_ll_gen *g, uint32_t at);
 /* ---- kernels of GPUs (llvm_ptx.c): the function; what it is given, once the state is made */
 void neo_ll_gpu_function(neo_ll_gen *g, const char *symbol);
 void neo_ll_gpu_arguments(neo_ll_gen *g);
+/* The number of this thread in the grid, in its block; of its block. */
 LLVMValueRef neo_ll_gpu_thread(neo_ll_gen *g);
+LLVMValueRef neo_ll_gpu_lane(neo_ll_gen *g);
+LLVMValueRef neo_ll_gpu_block(neo_ll_gen *g);
+/* All threads of the block meet, and see what each has written. */
+void neo_ll_gpu_barrier(neo_ll_gen *g);
+/* The block's own memory. */
+LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g);
+/* Barriers between loops of threads: before a statement; a copy of what is open; at the end of the
+ * body of a loop around them; what is open from here on (one or the other). */
+void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s);
+uint8_t *neo_ll_gpu_open(neo_ll_gen *g);
+void neo_ll_gpu_loop_end(neo_ll_gen *g);
+void neo_ll_gpu_set_open(neo_ll_gen *g, const uint8_t *open, const uint8_t *also);
 
 #endif

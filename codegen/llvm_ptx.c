@@ -97,3 +97,149 @@ LLVMValueRef neo_ll_gpu_thread(neo_ll_gen *g) {
   LLVMValueRef first = LLVMBuildNSWMul(g->l->b, block, size, "");
   return LLVMBuildNSWAdd(g->l->b, first, thread, "");
 }
+
+LLVMValueRef neo_ll_gpu_lane(neo_ll_gen *g) {
+  return place_of(g, THREAD);
+}
+
+LLVMValueRef neo_ll_gpu_block(neo_ll_gen *g) {
+  return place_of(g, BLOCK);
+}
+
+/* ---- what threads of a block share */
+
+void neo_ll_gpu_barrier(neo_ll_gen *g) {
+  LLVMTypeRef none = LLVMVoidTypeInContext(g->l->ctx);
+  if (g->l->target.emulated) {
+    LLVMTypeRef type = LLVMFunctionType(none, NULL, 0, false);
+    LLVMValueRef fn = neo_ll_extern(g->l, "neo_gpu_barrier", type);
+    LLVMBuildCall2(g->l->b, type, fn, NULL, 0, "");
+    return;
+  }
+  LLVMValueRef zero = neo_ll_int(LLVMInt32TypeInContext(g->l->ctx), 0);
+  neo_ll_call(g->l, "llvm.nvvm.barrier.cta.sync.aligned.all", NULL, &zero, 1);
+}
+
+/* Its size is an argument of the launch. */
+LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g) {
+  enum { SHARED_SPACE = 3, ALIGN = 128 };
+  static const char name[] = "neo_shared";
+  neo_llvm *l = g->l;
+  LLVMTypeRef ptr = neo_ll_ptr_type(l);
+  if (l->target.emulated) {
+    LLVMTypeRef type = LLVMFunctionType(ptr, NULL, 0, false);
+    return LLVMBuildCall2(l->entry, type, neo_ll_extern(l, "neo_gpu_shared", type), NULL, 0, "");
+  }
+  LLVMValueRef v = LLVMGetNamedGlobal(l->mod, name);
+  if (!v) {
+    LLVMTypeRef t = LLVMArrayType2(LLVMInt8TypeInContext(l->ctx), 0);
+    v = LLVMAddGlobalInAddressSpace(l->mod, t, name, SHARED_SPACE);
+    LLVMSetAlignment(v, ALIGN);
+  }
+  return LLVMConstAddrSpaceCast(v, ptr);
+}
+
+/* ---- barriers
+ *
+ * What threads have done to each buffer since the last barrier is kept; one is put before a
+ * statement that writes what others have read or written, or reads what others have written. Only
+ * memory counts that threads share: scratch, and buffers that the kernel both reads and writes. A
+ * loop around loops of threads ends with a barrier, if anything is open there, so that its next
+ * iteration begins as the first did; behind it is open what was before, for it may not run at all.
+ * Behind a branch is open what is in one of its arms. */
+
+enum { READS = 1, WRITES = 2 };
+
+static bool is_shared(const neo_ll_gen *g, uint32_t buf) {
+  uint8_t use = g->k->bufs.at[buf].use;
+  return (use & NEO_BUF_SCRATCH) || use == (NEO_BUF_READ | NEO_BUF_WRITE);
+}
+
+static void note_reads(neo_ll_gen *g, uint8_t *use, const neo_lx *e) {
+  if (!e)
+    return;
+  if ((e->kind == NEO_LX_LOAD || e->kind == NEO_LX_LOADIF) && is_shared(g, e->attr))
+    use[e->attr] |= READS;
+  for (uint32_t k = 0; k < e->n; k++)
+    note_reads(g, use, e->arg[k]);
+}
+
+static void note_head(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
+  note_reads(g, use, s->lo);
+  note_reads(g, use, s->hi);
+  note_reads(g, use, s->cond);
+  note_reads(g, use, s->value);
+  for (uint32_t k = 0; k < s->n_index; k++)
+    note_reads(g, use, s->index[k]);
+  if (s->kind == NEO_LS_STORE && is_shared(g, s->attr))
+    use[s->attr] |= WRITES;
+}
+
+static void note_all(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
+  note_head(g, use, s);
+  for (size_t i = 0; i < s->body.n; i++)
+    note_all(g, use, s->body.at[i]);
+  for (size_t i = 0; i < s->other.n; i++)
+    note_all(g, use, s->other.at[i]);
+}
+
+static bool holds_threads(const neo_ls *s) {
+  for (size_t i = 0; i < s->body.n + s->other.n; i++) {
+    const neo_ls *in = i < s->body.n ? s->body.at[i] : s->other.at[i - s->body.n];
+    if ((in->kind == NEO_LS_FOR && in->loop == NEO_LOOP_THREAD) || holds_threads(in))
+      return true;
+  }
+  return false;
+}
+
+static bool is_threads(const neo_ls *s) {
+  return s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_THREAD;
+}
+
+static uint8_t *new_uses(neo_ll_gen *g) {
+  return NEO_NEW_ARRAY(g->l->arena, uint8_t, g->k->bufs.n + 1);
+}
+
+static void meet(neo_ll_gen *g) {
+  neo_ll_gpu_barrier(g);
+  memset(g->open, 0, g->k->bufs.n);
+}
+
+static bool any(const neo_ll_gen *g) {
+  for (uint32_t b = 0; b < g->k->bufs.n; b++)
+    if (g->open[b])
+      return true;
+  return false;
+}
+
+/* Of a loop or branch around loops of threads only the head is looked at. */
+void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s) {
+  uint8_t *use = new_uses(g);
+  bool clash = false;
+  if (holds_threads(s) && !is_threads(s))
+    note_head(g, use, s);
+  else
+    note_all(g, use, s);
+  for (uint32_t b = 0; b < g->k->bufs.n; b++)
+    clash = clash || (use[b] & WRITES && g->open[b]) || (use[b] && g->open[b] & WRITES);
+  if (clash)
+    meet(g);
+  for (uint32_t b = 0; b < g->k->bufs.n && is_threads(s); b++)
+    g->open[b] |= use[b];
+}
+
+uint8_t *neo_ll_gpu_open(neo_ll_gen *g) {
+  uint8_t *copy = new_uses(g);
+  memcpy(copy, g->open, g->k->bufs.n);
+  return copy;
+}
+
+void neo_ll_gpu_loop_end(neo_ll_gen *g) {
+  if (any(g))
+    meet(g);
+}
+
+void neo_ll_gpu_set_open(neo_ll_gen *g, const uint8_t *open, const uint8_t *also) {
+  for (uint32_t b = 0; b < g->k->bufs.n; b++)
+    g->open[b] = (uint8_t)(open[b] | (also ? also[b] : 0));
+}

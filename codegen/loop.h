@@ -12,6 +12,15 @@
  *             lanes. Iterations are independent but for registers indexed by the lane. Holds only
  *             SET, STORE (no loops, no IF); a SET in it has the lane as last index
  *
+ *   THREAD    0..t with a constant t, the same in the whole kernel: iterations are independent, and
+ *             run by the threads of a GPU's block. What stands outside of these loops is the same
+ *             for all of them, and stores nothing; registers with threads are a set for each
+ *             iteration, which lives from one THREAD loop to the next
+ *
+ * On a GPU, a kernel with THREAD loops runs a unit in a block of threads, with scratch in shared
+ * memory; one without runs a unit in a thread, and has no scratch. One THREAD loop ends before the
+ * next begins: where they share memory, the emitter puts the barrier that this needs.
+ *
  * SELECT evaluates its condition and then one branch, LOADIF its condition and then either the
  * offset or the other value, a STORE its condition and then, if it holds, offset and value: what is
  * not evaluated touches no memory.
@@ -83,7 +92,13 @@ struct neo_lx { /* immutable; may be shared */
   const neo_lx *arg[16];
 };
 
-typedef enum { NEO_LOOP_SERIAL, NEO_LOOP_UNIT, NEO_LOOP_UNROLL, NEO_LOOP_VECTOR } neo_loop_kind;
+typedef enum {
+  NEO_LOOP_SERIAL,
+  NEO_LOOP_UNIT,
+  NEO_LOOP_UNROLL,
+  NEO_LOOP_VECTOR,
+  NEO_LOOP_THREAD
+} neo_loop_kind;
 typedef enum {
   NEO_LS_FOR,
   NEO_LS_IF,
@@ -129,6 +144,7 @@ typedef struct {
   const char *name;
   uint8_t type, rank;
   int64_t extent[4];
+  int64_t threads; /* 0; else it is one for each iteration of the THREAD loops, whose extent this is */
 } neo_reg;
 
 typedef struct neo_kernel {
@@ -198,6 +214,8 @@ void neo_ls_fetch(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offs
 void neo_ls_tile(neo_kernel *k, neo_block *in, neo_tile_op op, const uint8_t *reg, uint32_t buf,
                  const neo_lx *offset, int64_t pitch);
 bool neo_kernel_has_tiles(const neo_kernel *k);
+/* The extent of its THREAD loops; 0: it has none. */
+int64_t neo_kernel_threads(const neo_kernel *k);
 
 bool neo_lx_is_int(const neo_lx *e, int64_t *x); /* an integer or bool constant */
 bool neo_lx_uses_var(neo_kernel *k, const neo_lx *e, uint32_t var);
@@ -218,13 +236,15 @@ neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) NEO_MUST_CHECK;
 
 /* loop_interp.c: runs units [lo, hi). bufs[k]: elements of the k-th buffer (scratch too),
  * n_elems[k] how many: an access outside, a read of an undefined register element, or a store to a
- * READ buffer is NEO_INTERNAL with *why. */
+ * READ buffer is NEO_INTERNAL with *why, as
+ * are two iterations of one THREAD loop that meet at an element which one of them writes. */
 typedef struct {
   neo_value *const *bufs;
   const int64_t *n_elems;
   const int64_t *sizes;
   uint64_t key[3];
   int64_t lo, hi;
+  uint64_t seed; /* of the order in which iterations of THREAD loops run; 0: as they are counted */
 } neo_kernel_run;
 neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run,
                              neo_str *why) NEO_MUST_CHECK;

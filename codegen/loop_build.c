@@ -534,3 +534,19 @@ static bool has_tiles(const neo_block *b) {
 bool neo_kernel_has_tiles(const neo_kernel *k) {
   return has_tiles(&k->body);
 }
+
+static int64_t threads_of(const neo_block *b) {
+  int64_t n = 0;
+  for (size_t i = 0; i < b->n && n == 0; i++) {
+    const neo_ls *s = b->at[i];
+    if (s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_THREAD && neo_lx_is_int(s->hi, &n))
+      return n;
+    n = threads_of(&s->body);
+    n = n ? n : threads_of(&s->other);
+  }
+  return n;
+}
+
+int64_t neo_kernel_threads(const neo_kernel *k) {
+  return threads_of(&k->body);
+}

@@ -9,14 +9,22 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_ARGS = 16 };
+enum { MAX_ARGS = 16, MAX_THREADS = 1024 };
 #define HIGH 0xffff0000U
 
 typedef struct {
   neo_value *at;
   uint8_t *defined;
-  int64_t n;
+  int64_t n;    /* elements, of all threads */
+  int64_t each; /* of one thread; 0: it is not of threads */
 } reg_store;
+
+/* Who met at an element of a buffer in the THREAD loop that ran as number `epoch`. */
+enum { NOBODY = -1, SEVERAL = -2 };
+typedef struct {
+  uint64_t epoch;
+  int32_t writer, reader;
+} access;
 
 typedef struct {
   const neo_kernel *k;
@@ -31,6 +39,10 @@ typedef struct {
     neo_value value;
   } * memo; /* by node id */
   uint64_t stamp;
+  int64_t threads; /* of THREAD loops; 0: there are none */
+  int32_t thread;  /* the iteration of the one around; NOBODY: none is */
+  uint64_t epoch, seed;
+  access **met;    /* [buffer][element]; null without THREAD loops */
   neo_tile *tile; /* null: the kernel uses none */
   bool tile_defined[NEO_TILE_COUNT];
 } interp;
@@ -57,10 +69,30 @@ static bool in_buffer(interp *p, uint32_t buf, int64_t at, const char *what) {
   return false;
 }
 
+static bool is_other(int32_t who, int32_t thread) {
+  return who != NOBODY && who != thread;
+}
+
+/* Iterations of a THREAD loop run in any order, or at once. */
+static void meet(interp *p, uint32_t buf, int64_t at, bool write) {
+  if (p->thread == NOBODY)
+    return;
+  access *a = &p->met[buf][at];
+  if (a->epoch != p->epoch)
+    *a = (access){p->epoch, NOBODY, NOBODY};
+  if (is_other(a->writer, p->thread) || (write && is_other(a->reader, p->thread)))
+    fail(p, "race", p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
+  if (write)
+    a->writer = p->thread;
+  else
+    a->reader = a->reader == NOBODY || a->reader == p->thread ? p->thread : SEVERAL;
+}
+
 static neo_value load(interp *p, uint32_t buf, const neo_lx *offset) {
   int64_t at = eval(p, offset).i;
   if (!in_buffer(p, buf, at, "load"))
     return (neo_value){0};
+  meet(p, buf, at, false);
   return p->run->bufs[buf][at];
 }
 
@@ -73,7 +105,7 @@ static int64_t reg_element(interp *p, uint32_t reg, const neo_lx *const *index, 
       fail(p, "index", r->name, x, r->extent[d]);
     at = at * r->extent[d] + (p->failed ? 0 : x);
   }
-  return at;
+  return at + p->reg[reg].each * p->thread;
 }
 
 static neo_value reg_value(interp *p, const neo_lx *e) {
@@ -186,8 +218,10 @@ static void store(interp *p, const neo_ls *s) {
   neo_value v = eval(p, s->value);
   if (!(b->use & (NEO_BUF_WRITE | NEO_BUF_SCRATCH)))
     fail(p, "store to a read buffer", b->name, at, 0);
-  if (in_buffer(p, s->attr, at, "store"))
-    p->run->bufs[s->attr][at] = v;
+  if (!in_buffer(p, s->attr, at, "store"))
+    return;
+  meet(p, s->attr, at, true);
+  p->run->bufs[s->attr][at] = v;
 }
 
 static void set(interp *p, const neo_ls *s) {
@@ -237,7 +271,37 @@ static void tile(interp *p, const neo_ls *s) {
   }
 }
 
+static int64_t pick(interp *p, int64_t n) {
+  uint64_t z = (p->seed += 0x9e3779b97f4a7c15ULL);
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
+  return (int64_t)((z ^ z >> 27) % (uint64_t)n);
+}
+
+/* In an order that the seed gives. */
+static void run_threads(interp *p, const neo_ls *s) {
+  int32_t order[MAX_THREADS];
+  int64_t n = p->threads;
+  for (int32_t i = 0; i < n; i++)
+    order[i] = i;
+  for (int64_t i = n; p->run->seed && i-- > 1;) {
+    int64_t k = pick(p, i + 1);
+    int32_t swap = order[i];
+    order[i] = order[k];
+    order[k] = swap;
+  }
+  p->epoch++;
+  for (int64_t i = 0; i < n && !p->failed; i++) {
+    p->var[s->attr] = p->thread = order[i];
+    run_block(p, &s->body);
+  }
+  p->thread = NOBODY;
+}
+
 static void run_loop(interp *p, const neo_ls *s) {
+  if (s->loop == NEO_LOOP_THREAD) {
+    run_threads(p, s);
+    return;
+  }
   bool unit = s->loop == NEO_LOOP_UNIT;
   int64_t lo = unit ? p->run->lo : eval(p, s->lo).i, hi = unit ? p->run->hi : eval(p, s->hi).i;
   for (int64_t x = lo; x < hi && !p->failed; x += s->step) {
@@ -286,9 +350,21 @@ static void make_registers(interp *p) {
     int64_t n = 1;
     for (uint32_t d = 0; d < r->rank; d++)
       n *= r->extent[d];
-    p->reg[k] = (reg_store){NEO_NEW_ARRAY(&p->arena, neo_value, n),
-                            NEO_NEW_ARRAY(&p->arena, uint8_t, n), n};
+    int64_t each = r->threads ? n : 0, all = r->threads ? n * r->threads : n;
+    p->reg[k] = (reg_store){NEO_NEW_ARRAY(&p->arena, neo_value, all),
+                            NEO_NEW_ARRAY(&p->arena, uint8_t, all), all, each};
   }
+}
+
+static void make_threads(interp *p) {
+  p->threads = neo_kernel_threads(p->k);
+  p->thread = NOBODY;
+  p->seed = p->run->seed;
+  if (!p->threads)
+    return;
+  p->met = NEO_NEW_ARRAY(&p->arena, access *, p->k->bufs.n + 1);
+  for (size_t b = 0; b < p->k->bufs.n; b++)
+    p->met[b] = NEO_NEW_ARRAY(&p->arena, access, p->run->n_elems[b] + 1);
 }
 
 static bool has_units(const neo_kernel *k) {
@@ -304,6 +380,7 @@ neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run_, ne
   p.var = NEO_NEW_ARRAY(&p.arena, int64_t, k->vars.n + 1);
   p.memo = neo_arena_array(&p.arena, k->nodes.n + 1, sizeof *p.memo);
   make_registers(&p);
+  make_threads(&p);
   if (neo_kernel_has_tiles(k))
     p.tile = NEO_NEW_ARRAY(&p.arena, neo_tile, NEO_TILE_COUNT);
   run_block(&p, &k->body);

@@ -488,6 +488,7 @@ static void inner(parser *p, neo_block *in, uint32_t column) {
 static neo_loop_kind loop_kind(parser *p) {
   if (accept(p, "unit")) return NEO_LOOP_UNIT;
   if (accept(p, "unroll")) return NEO_LOOP_UNROLL;
+  if (accept(p, "thread")) return NEO_LOOP_THREAD;
   return accept(p, "vector") ? NEO_LOOP_VECTOR : NEO_LOOP_SERIAL;
 }
 
@@ -520,7 +521,7 @@ static void if_(parser *p, neo_block *in, uint32_t column) {
 }
 
 static bool same_reg(const neo_reg *x, const neo_reg *y) {
-  return x->type == y->type && x->rank == y->rank &&
+  return x->type == y->type && x->rank == y->rank && x->threads == y->threads &&
          memcmp(x->extent, y->extent, sizeof x->extent) == 0;
 }
 
@@ -535,6 +536,7 @@ static void reg(parser *p, neo_block *in) {
   }
   need(p, ":");
   r.type = (uint8_t)take_type(p);
+  if (accept(p, "threads")) r.threads = take_int(p);
   const name *old = find(p, r.name);
   if (p->failed) return;
   if (old && (old->kind != N_REG || !same_reg(&p->k->regs.at[old->number], &r))) {

@@ -45,7 +45,7 @@ const char *const neo_loop_words[] = {
     "for",    "in",    "step",    "if",   "else",   "reg",    "kernel",  "units",  "sizes",
     "read",   "write", "scratch", "unit", "unroll", "vector", "noalias", "stream", "align",
     "tensor", "from",  "and",     "or",   "not",    "true",   "false",   "inf",    "nan",
-    "rand",   "fma",   "let",     "tile", "pair",   "fetch",  NULL};
+    "rand",   "fma",   "let",     "tile", "pair",   "fetch",  "thread", "threads", NULL};
 
 static bool is_word(const char *s) {
   neo_op op;
@@ -356,7 +356,7 @@ static void print_lets(printer *p, const neo_lx *const *e, size_t n, int depth) 
 static void print_block(printer *p, const neo_block *b, int depth);
 
 static void print_for(printer *p, const neo_ls *s, int depth) {
-  static const char *const kinds[] = {"", " unit", " unroll", " vector"};
+  static const char *const kinds[] = {"", " unit", " unroll", " vector", " thread"};
   const char *before = p->var[s->attr];
   print_lets(p, (const neo_lx *[]){s->lo, s->hi}, 2, depth);
   p->var[s->attr] = NULL;
@@ -394,7 +394,10 @@ static void print_reg(printer *p, const neo_ls *s, int depth) {
   neo_str_addf(p->out, "reg %s[", p->reg[s->attr]);
   for (uint32_t d = 0; d < r->rank; d++)
     neo_str_addf(p->out, d ? ", %lld" : "%lld", (long long)r->extent[d]);
-  neo_str_addf(p->out, "]: %s\n", neo_type_text((neo_type)r->type));
+  neo_str_addf(p->out, "]: %s", neo_type_text((neo_type)r->type));
+  if (r->threads)
+    neo_str_addf(p->out, " threads %lld", (long long)r->threads);
+  neo_str_addc(p->out, '\n');
 }
 
 static void print_assign(printer *p, const neo_ls *s, int depth) {

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+enum { MAX_THREADS = 1024, OUTSIDE = 1, INSIDE };
 enum { MAX_DEPTH = 64, MAX_LANES = 64, MAX_UNROLL = 4096, MAX_ELEMENTS = 1 << 16, MAX_VARS = 4 };
 
 typedef struct {
@@ -24,7 +25,9 @@ typedef struct {
   uint32_t n;
   uint32_t *seen; /* by node id: the statement that checked it */
   uint32_t statement;
-  uint8_t *declared; /* by register */
+  uint8_t *declared; /* by register: outside or inside of a thread loop */
+  int64_t threads;   /* of the kernel's THREAD loops; 0: it has none */
+  bool in_threads;
 } verifier;
 
 static void fail(verifier *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -144,6 +147,8 @@ static void check_place(verifier *v, uint32_t reg, const neo_lx *const *index, s
   const neo_reg *r = &v->k->regs.at[reg];
   if (!v->declared[reg])
     fail(v, "register %s is used outside its block", r->name);
+  if (r->threads && !v->in_threads)
+    fail(v, "register %s of threads is used outside of a thread loop", r->name);
   if (n != r->rank)
     fail(v, "register %s has rank %d, not %zu", r->name, r->rank, n);
   for (uint32_t d = 0; d < n && !v->failed; d++)
@@ -324,6 +329,20 @@ static void check_unit(verifier *v, const neo_ls *s) {
     fail(v, "the unit loop runs from 0 to the kernel's units");
 }
 
+static void check_thread(verifier *v, const neo_ls *s) {
+  int64_t lo, hi;
+  if (v->in_threads)
+    fail(v, "a thread loop stands in another");
+  for (uint32_t i = 0; i < v->n; i++)
+    if (v->loops[i].kind == NEO_LOOP_UNROLL)
+      fail(v, "a thread loop stands in an unrolled one");
+  if (!neo_lx_is_int(s->lo, &lo) || !neo_lx_is_int(s->hi, &hi) || lo != 0 || s->step != 1)
+    fail(v, "a thread loop runs from 0 by 1 to a constant");
+  else if (hi != v->threads || hi > MAX_THREADS)
+    fail(v, "a thread loop runs to %lld, another to %lld, of %d", (long long)hi,
+         (long long)v->threads, MAX_THREADS);
+}
+
 static void check_for(verifier *v, const neo_ls *s) {
   if (s->attr >= v->k->vars.n || v->n == MAX_DEPTH) {
     fail(v, v->n == MAX_DEPTH ? "loops are nested too deeply" : "a loop has no variable");
@@ -346,8 +365,13 @@ static void check_for(verifier *v, const neo_ls *s) {
     check_constant_loop(v, s, &in);
   if (s->loop == NEO_LOOP_VECTOR)
     check_vector_body(v, s);
+  bool thread = s->loop == NEO_LOOP_THREAD;
+  if (thread)
+    check_thread(v, s);
   v->loops[v->n++] = in;
+  v->in_threads = v->in_threads || thread;
   check_block(v, &s->body);
+  v->in_threads = v->in_threads && !thread;
   v->n--;
 }
 
@@ -360,15 +384,20 @@ static void check_reg(verifier *v, const neo_ls *s) {
   int64_t n = 1;
   if (v->declared[s->attr])
     fail(v, "register %s is declared twice", r->name);
+  if (r->threads && (r->threads != v->threads || v->in_threads))
+    fail(v, "register %s of threads is declared in a thread loop, or for another number of them",
+         r->name);
   if (r->rank > 4)
     fail(v, "register %s has a rank above 4", r->name);
   for (uint32_t d = 0; d < r->rank && !v->failed; d++)
     if (r->extent[d] < 1 || r->extent[d] > MAX_ELEMENTS || (n *= r->extent[d]) > MAX_ELEMENTS)
       fail(v, "register %s has a bad extent", r->name);
-  v->declared[s->attr] = 1;
+  v->declared[s->attr] = v->in_threads ? INSIDE : OUTSIDE;
 }
 
 static void check_store(verifier *v, const neo_ls *s) {
+  if (v->threads && !v->in_threads)
+    fail(v, "a store stands outside of the thread loops");
   if (s->attr >= v->k->bufs.n) {
     fail(v, "there is no buffer %u", s->attr);
     return;
@@ -382,8 +411,13 @@ static void check_store(verifier *v, const neo_ls *s) {
     check_typed(v, s->cond, NEO_BOOL_T, "the condition of a store");
 }
 
+/* What all threads share is set by all alike. */
 static void check_set(verifier *v, const neo_ls *s) {
   check_place(v, s->attr, s->index, s->n_index);
+  if (!v->failed && v->in_threads && v->declared[s->attr] == OUTSIDE &&
+      !v->k->regs.at[s->attr].threads)
+    fail(v, "register %s is of all threads and set in a thread loop",
+         v->k->regs.at[s->attr].name);
   if (!v->failed)
     check_typed(v, s->value, (neo_type)v->k->regs.at[s->attr].type, "a register's new value");
 }
@@ -488,6 +522,7 @@ neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) {
   verifier v = {.k = k, .why = why};
   v.seen = NEO_NEW_ARRAY(why->arena, uint32_t, k->nodes.n + 1);
   v.declared = NEO_NEW_ARRAY(why->arena, uint8_t, k->regs.n + 1);
+  v.threads = neo_kernel_threads(k);
   check_buffers(&v);
   v.statement = 1;
   check_typed(&v, k->units, NEO_I64_T, "the number of units");

@@ -20,6 +20,7 @@ typedef struct { /* a kernel of the library: one for all groups with equal keys 
   neo_kernel *fast;   /* its variant for machines that have `needs` as well; null: there is none */
   const char *fast_symbol, *needs;
   int32_t block; /* threads of a block on a GPU; 0: code of a processor */
+  int32_t block_units;
 } neo_plan_kernel;
 
 typedef struct {  /* C view of an entry's argument */

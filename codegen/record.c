@@ -57,7 +57,8 @@ static lc kernel_row(recorder *r, size_t k) {
   return RECORD(r, text(r, n.name), gpu ? none : neo_lconst_symbol(r->l, from->symbol),
                 i32(r, n.units), i64(r, n.scratch_bytes), from->fast ? text(r, n.needs) : none,
                 from->fast ? neo_lconst_symbol(r->l, from->fast_symbol) : none,
-                i32(r, n.fast_units), gpu ? text(r, from->symbol) : none, i32(r, from->block));
+                i32(r, n.fast_units), gpu ? text(r, from->symbol) : none, i32(r, from->block),
+                i32(r, from->block_units));
 }
 
 static lc image_row(recorder *r, size_t k) {

@@ -105,7 +105,9 @@ static layout arena_layout(const neo_rt_model *m, int32_t threads) {
   l.at[NEO_RT_MEM_TAPE] = l.spill + spill_bytes(m);
   l.at[NEO_RT_MEM_SCRATCH] =
       l.at[NEO_RT_MEM_TAPE] + neo_rti_round_up(bytes_of(m, NEO_RT_MEM_TAPE));
-  l.total = l.at[NEO_RT_MEM_SCRATCH] + neo_rti_round_up(m->scratch_bytes) * threads;
+  l.total = l.at[NEO_RT_MEM_SCRATCH];
+  if (!m->device) /* there it is the shared memory of each block */
+    l.total += neo_rti_round_up(m->scratch_bytes) * threads;
   l.at[NEO_RT_MEM_CONST] = l.total;
   if (m->device)
     l.total += neo_rti_round_up(bytes_of(m, NEO_RT_MEM_CONST));

@@ -297,9 +297,9 @@ static neo_rt_status launch(neo_rt_ctx *c, const neo_rt_step *step, const uint64
   for (int32_t i = 0; i < 3; i++)
     u->param[n++] = (void *)(uintptr_t)&key[i];
   u->param[n++] = &units;
-  unsigned grid = (unsigned)((units + k->block - 1) / k->block);
-  cuda_result r = u->api.launch(u->function[step->arg], grid, 1, 1, (unsigned)k->block, 1, 1, 0,
-                                u->stream, u->param, NULL);
+  unsigned grid = (unsigned)((units + k->block_units - 1) / k->block_units);
+  cuda_result r = u->api.launch(u->function[step->arg], grid, 1, 1, (unsigned)k->block, 1, 1,
+                                (unsigned)k->scratch_bytes, u->stream, u->param, NULL);
   return told(c, r, k->name);
 }
 

@@ -206,7 +206,8 @@ static neo_rt_status check_step(const checker *c, int32_t i) {
   bool ok = s->first >= 0 && s->keep >= 0 && s->keep <= m->n_keeps;
   int32_t n = s->n;
   if (ok && s->op == NEO_RT_STEP_RUN) {
-    ok = s->arg >= 0 && s->arg < m->n_kernels && (m->device ? m->kernels[s->arg].device_symbol && m->kernels[s->arg].block > 0
+    ok = s->arg >= 0 && s->arg < m->n_kernels && (m->device ? m->kernels[s->arg].device_symbol && m->kernels[s->arg].block > 0 &&
+                            m->kernels[s->arg].block_units > 0
                       : m->kernels[s->arg].fn != NULL) &&
          program_ok(m, m->kernels[s->arg].units) &&
          m->kernels[s->arg].scratch_bytes <= m->scratch_bytes &&

@@ -136,10 +136,10 @@ typedef struct {
   neo_rt_fn *fast;
   int32_t fast_units;
   /* On a GPU fn is null: the kernel is this function of the model's images, launched with `block`
-   * threads in a block, one for each unit. Its parameters: buffers, then the model's sizes, seed,
-   * step, call and the number of units as i64. */
+   * threads in a block, which run `block_units` units, and scratch_bytes of shared memory. Its
+   * parameters: buffers, then the model's sizes, seed, step, call and the number of units as i64. */
   const char *device_symbol;
-  int32_t block;
+  int32_t block, block_units;
 } neo_rt_kernel;
 
 /* Code of all kernels for a GPU, as the driver loads it. */

@@ -3,7 +3,8 @@
  * --target=nvptx:LEVEL+host; device memory is memory whose first content is poison, and whose
  * addresses are not the host's: a pointer of one side used on the other ends the process.
  *
- * Threads run one after the other. */
+ * Blocks run one after the other, the threads of a block in an order that NEO_EMULATOR_SEED mixes.
+ */
 #define _GNU_SOURCE 1
 #include "runtime/cuda_api.h"
 #include <dlfcn.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum { INVALID_VALUE = 1, NOT_FOUND = 500, POISON = 0xcd };
@@ -248,21 +250,134 @@ DRIVER(cuModuleGetFunction)(cuda_function *function, cuda_module module, const c
   return *function ? 0 : NOT_FOUND;
 }
 
-/* ---- launches: an emulated kernel takes what cuLaunchKernel is given, and reads its parameters */
+/* ---- threads of a block
+ *
+ * Each runs on a stack of its own until it ends or comes to a barrier; when all have, those that
+ * wait go on. A stack whose thread has ended serves the next one. All must come to the same
+ * barriers: where some have ended and others wait, the launch has failed. */
 
 typedef void kernel(void **params);
+enum { MOST_THREADS = 1024, STACK_BYTES = 256 << 10, MOST_SHARED = 227 << 10, LAUNCH_FAILED = 719 };
+
+typedef struct {
+  ucontext_t context;
+  char *stack;
+  unsigned thread;
+  bool waits;
+} fibre;
+
+typedef struct {
+  kernel *run;
+  void **params;
+  ucontext_t home;
+  fibre *at[MOST_THREADS]; /* in use first */
+  unsigned n, made;
+  fibre *now;
+  uint64_t seed;
+} team;
+static _Thread_local team own;
+static _Thread_local _Alignas(128) char shared_memory[MOST_SHARED];
+
+__attribute__((visibility("default"))) void *neo_gpu_shared(void) {
+  return shared_memory;
+}
+
+__attribute__((visibility("default"))) void neo_gpu_barrier(void) {
+  fibre *f = own.now;
+  f->waits = true;
+  swapcontext(&f->context, &own.home);
+  place[THREAD] = f->thread;
+}
+
+static void run_fibre(void) {
+  own.run(own.params);
+}
+
+static bool start(unsigned thread) {
+  if (own.n == own.made) {
+    fibre *f = calloc(1, sizeof *f);
+    if (!f || !(f->stack = malloc(STACK_BYTES)))
+      return false;
+    own.at[own.made++] = f;
+  }
+  fibre *f = own.at[own.n];
+  getcontext(&f->context);
+  f->context.uc_stack.ss_sp = f->stack;
+  f->context.uc_stack.ss_size = STACK_BYTES;
+  f->context.uc_link = &own.home;
+  makecontext(&f->context, run_fibre, 0);
+  f->thread = place[THREAD] = thread;
+  f->waits = false;
+  own.now = f;
+  swapcontext(&own.home, &f->context);
+  own.n += f->waits;
+  return true;
+}
+
+static unsigned pick(unsigned n) {
+  uint64_t z = (own.seed += 0x9e3779b97f4a7c15ULL);
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
+  return (unsigned)((z ^ z >> 27) % n);
+}
+
+static void mix(unsigned *order, unsigned n) {
+  for (unsigned i = 0; i < n; i++)
+    order[i] = i;
+  for (unsigned i = n; own.seed && i-- > 1;) {
+    unsigned k = pick(i + 1), swap = order[i];
+    order[i] = order[k];
+    order[k] = swap;
+  }
+}
+
+/* Those that wait go on to the next barrier, or to the end; false: some ended, others wait. */
+static bool go_on(void) {
+  unsigned ended = 0;
+  for (unsigned i = 0; i < own.n; i++) {
+    fibre *f = own.now = own.at[i];
+    f->waits = false;
+    place[THREAD] = f->thread;
+    swapcontext(&own.home, &f->context);
+    ended += !f->waits;
+  }
+  if (ended && ended != own.n)
+    return false;
+  own.n = ended ? 0 : own.n;
+  return true;
+}
+
+static bool run_block(unsigned threads, unsigned shared_bytes) {
+  unsigned order[MOST_THREADS];
+  memset(shared_memory, POISON, shared_bytes);
+  mix(order, threads);
+  own.n = 0;
+  for (unsigned i = 0; i < threads; i++)
+    if (!start(order[i]))
+      return false;
+  if (own.n && own.n != threads)
+    return false;
+  while (own.n)
+    if (!go_on())
+      return false;
+  return true;
+}
+
+/* ---- launches: an emulated kernel takes what cuLaunchKernel is given, and reads its parameters */
 
 DRIVER(cuLaunchKernel)
 (cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
  unsigned block_y, unsigned block_z, unsigned shared_bytes, cuda_stream stream, void **params,
  void **extra) {
-  kernel *run = (kernel *)(uintptr_t)function;
   if (!has_context() || !stream || extra || grid_y != 1 || grid_z != 1 || block_y != 1 ||
-      block_z != 1 || grid_x == 0 || block_x == 0 || block_x > 1024 || shared_bytes > 227 << 10)
+      block_z != 1 || grid_x == 0 || block_x == 0 || block_x > MOST_THREADS ||
+      shared_bytes > MOST_SHARED)
     return INVALID_VALUE;
+  own.run = (kernel *)(uintptr_t)function;
+  own.params = params;
+  own.seed = (uint64_t)environment("NEO_EMULATOR_SEED", 0);
   place[BLOCK_SIZE] = block_x;
   for (place[BLOCK] = 0; place[BLOCK] < grid_x; place[BLOCK]++)
-    for (place[THREAD] = 0; place[THREAD] < block_x; place[THREAD]++)
-      run(params);
+    if (!run_block(block_x, shared_bytes))
+      return LAUNCH_FAILED;
   return 0;
 }

@@ -184,7 +184,9 @@ static neo_status lower_group(neo_compilation *c, const neo_group *g) {
   NEO_PUSH(&c->arena, &c->kernel_of_group, (uint32_t)c->kernels.n);
   const char *symbol = neo_arena_printf(&c->arena, "%s_k%zu_%s", c->prefix, c->kernels.n, g->name);
   neo_plan_kernel made = {.kernel = kernel, .symbol = symbol};
-  made.block = c->target.sm ? GPU_BLOCK : 0;
+  int64_t threads = neo_kernel_threads(kernel);
+  made.block = !c->target.sm ? 0 : threads ? (int32_t)threads : GPU_BLOCK;
+  made.block_units = threads ? 1 : made.block;
   if (neo_kernel_has_tiles(kernel)) {
     made.fast = kernel;
     made.fast_symbol = neo_arena_printf(&c->arena, "%s_tiles", symbol);

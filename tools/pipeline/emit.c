@@ -77,6 +77,7 @@ static const neo_rt_kernel *kernels_of(neo_compilation *c) {
     k[i].fn = no_kernel;
     k[i].device_symbol = c->target.sm ? c->plan->kernels.at[i].symbol : NULL;
     k[i].block = c->plan->kernels.at[i].block;
+    k[i].block_units = c->plan->kernels.at[i].block_units;
     k[i].needs = NULL;
   }
   return k;
