@@ -20,7 +20,7 @@ const neo_lconst *neo_lconst_null(neo_llvm *l) {
   return wrap(LLVMConstNull(neo_ll_ptr_type(l)));
 }
 
-static LLVMValueRef private_data(neo_llvm *l, LLVMValueRef value, uint32_t align) {
+LLVMValueRef neo_ll_private_data(neo_llvm *l, LLVMValueRef value, uint32_t align) {
   const char *name = neo_arena_printf(l->arena, ".neo.%u", l->n_private++);
   LLVMValueRef g = LLVMAddGlobal(l->mod, LLVMTypeOf(value), name);
   LLVMSetInitializer(g, value);
@@ -35,7 +35,7 @@ static LLVMValueRef private_data(neo_llvm *l, LLVMValueRef value, uint32_t align
 const neo_lconst *neo_lconst_bytes(neo_llvm *l, const void *p, size_t n, uint32_t align) {
   if (n == 0)
     return neo_lconst_null(l);
-  return wrap(private_data(l, LLVMConstStringInContext2(l->ctx, p, n, true), align));
+  return wrap(neo_ll_private_data(l, LLVMConstStringInContext2(l->ctx, p, n, true), align));
 }
 
 const neo_lconst *neo_lconst_string(neo_llvm *l, const char *text) {
@@ -68,7 +68,7 @@ const neo_lconst *neo_lconst_array(neo_llvm *l, const neo_lconst *const *elem, s
   if (n == 0)
     return neo_lconst_null(l);
   LLVMValueRef *v = values(l, elem, n);
-  return wrap(private_data(l, LLVMConstArray2(LLVMTypeOf(v[0]), v, n), 0));
+  return wrap(neo_ll_private_data(l, LLVMConstArray2(LLVMTypeOf(v[0]), v, n), 0));
 }
 
 void neo_llvm_global(neo_llvm *l, const char *symbol, const neo_lconst *value, bool exported) {

@@ -42,6 +42,8 @@ LLVMValueRef neo_ll_lanes(neo_llvm *l, LLVMTypeRef scalar, uint32_t w, int64_t s
 LLVMValueRef neo_ll_numbers(neo_llvm *l, LLVMTypeRef scalar, const int64_t *x, uint32_t w);
 LLVMValueRef neo_ll_call(neo_llvm *l, const char *intrinsic, LLVMTypeRef overload,
                          LLVMValueRef *arg, unsigned n);
+/* A constant in memory; align 0: as its type asks. llvm_const.c */
+LLVMValueRef neo_ll_private_data(neo_llvm *l, LLVMValueRef value, uint32_t align);
 /* Memory to value and back; rounding of a float (as f32) to f16 or bf16; conversions. */
 LLVMValueRef neo_ll_from_mem(neo_llvm *l, neo_type t, LLVMValueRef x);
 LLVMValueRef neo_ll_to_mem(neo_llvm *l, neo_type t, LLVMValueRef x);
@@ -55,8 +57,6 @@ LLVMValueRef neo_ll_div(neo_llvm *l, LLVMValueRef x, LLVMValueRef y, bool is_sig
 LLVMValueRef neo_ll_mod(neo_llvm *l, LLVMValueRef x, LLVMValueRef y, bool is_signed, bool nonneg);
 /* Element functions on float or double (vectors); y for pow. */
 LLVMValueRef neo_ll_math(neo_llvm *l, neo_op op, LLVMValueRef x, LLVMValueRef y);
-/* A function of libm for double, lane by lane. */
-LLVMValueRef neo_ll_libm(neo_llvm *l, const char *name, LLVMValueRef x, LLVMValueRef y);
 /* element: i64. Result: in [0, 1), a float of `bits` bits. */
 LLVMValueRef neo_ll_rand(neo_llvm *l, const LLVMValueRef key[3], uint32_t site,
                          LLVMValueRef element, uint32_t bits);

@@ -1,8 +1,9 @@
-/* Element functions: which way each is computed. f64 asks libm, lane by lane; f32 (and so f16 and
- * bf16) goes through llvm_math32.c and llvm_wide.c. */
+/* Element functions: which way each is computed. f64 asks libm, lane by lane, or llvm_math64.c where
+ * there is none; f32 (and so f16 and bf16) goes through llvm_math32.c and llvm_wide.c. */
 #include "codegen/llvm_num.h"
 
-LLVMValueRef neo_ll_libm(neo_llvm *l, const char *name, LLVMValueRef x, LLVMValueRef y) {
+/* A function of libm, lane by lane. */
+static LLVMValueRef libm(neo_llvm *l, const char *name, LLVMValueRef x, LLVMValueRef y) {
   LLVMTypeRef f64 = LLVMDoubleTypeInContext(l->ctx), param[] = {f64, f64};
   LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
   LLVMTypeRef type = LLVMFunctionType(f64, param, y ? 2 : 1, false);
@@ -25,7 +26,7 @@ LLVMValueRef neo_ll_libm(neo_llvm *l, const char *name, LLVMValueRef x, LLVMValu
 static LLVMValueRef sigmoid(neo_llvm *l, LLVMValueRef x) {
   LLVMTypeRef t = LLVMTypeOf(x);
   LLVMValueRef one = neo_ll_float(t, 1), size = neo_ll_call(l, "llvm.fabs", t, &x, 1);
-  LLVMValueRef e = neo_ll_libm(l, "exp", LLVMBuildFNeg(l->b, size, ""), NULL);
+  LLVMValueRef e = libm(l, "exp", LLVMBuildFNeg(l->b, size, ""), NULL);
   LLVMValueRef low = LLVMBuildFCmp(l->b, LLVMRealOLT, x, neo_ll_float(t, 0), "");
   LLVMValueRef top = LLVMBuildSelect(l->b, low, e, one, "");
   return LLVMBuildFDiv(l->b, top, LLVMBuildFAdd(l->b, one, e, ""), "");
@@ -34,7 +35,7 @@ static LLVMValueRef sigmoid(neo_llvm *l, LLVMValueRef x) {
 static LLVMValueRef gelu(neo_llvm *l, LLVMValueRef x) {
   LLVMTypeRef t = LLVMTypeOf(x);
   LLVMValueRef z = LLVMBuildFMul(l->b, x, neo_ll_float(t, -0.70710678118654752440), "");
-  LLVMValueRef c = neo_ll_libm(l, "erfc", z, NULL);
+  LLVMValueRef c = libm(l, "erfc", z, NULL);
   return LLVMBuildFMul(l->b, LLVMBuildFMul(l->b, x, neo_ll_float(t, 0.5), ""), c, "");
 }
 
@@ -52,18 +53,18 @@ static LLVMValueRef bell(neo_llvm *l, LLVMValueRef x) {
 static LLVMValueRef softplus(neo_llvm *l, LLVMValueRef x) {
   LLVMTypeRef t = LLVMTypeOf(x);
   LLVMValueRef zero = neo_ll_float(t, 0), size = neo_ll_call(l, "llvm.fabs", t, &x, 1);
-  LLVMValueRef e = neo_ll_libm(l, "exp", LLVMBuildFNeg(l->b, size, ""), NULL);
-  LLVMValueRef more = neo_ll_libm(l, "log1p", e, NULL);
+  LLVMValueRef e = libm(l, "exp", LLVMBuildFNeg(l->b, size, ""), NULL);
+  LLVMValueRef more = libm(l, "log1p", e, NULL);
   LLVMValueRef up = LLVMBuildFCmp(l->b, LLVMRealOGT, x, zero, "");
   return LLVMBuildFAdd(l->b, LLVMBuildSelect(l->b, up, x, zero, ""), more, "");
 }
 
 static LLVMValueRef elu(neo_llvm *l, LLVMValueRef x) {
   LLVMValueRef up = LLVMBuildFCmp(l->b, LLVMRealOGT, x, neo_ll_float(LLVMTypeOf(x), 0), "");
-  return LLVMBuildSelect(l->b, up, x, neo_ll_libm(l, "expm1", x, NULL), "");
+  return LLVMBuildSelect(l->b, up, x, libm(l, "expm1", x, NULL), "");
 }
 
-static LLVMValueRef math64(neo_llvm *l, neo_op op, LLVMValueRef x, LLVMValueRef y) {
+static LLVMValueRef by_libm(neo_llvm *l, neo_op op, LLVMValueRef x, LLVMValueRef y) {
   switch (op) {
   case NEO_OP_SIGMOID:
     return sigmoid(l, x);
@@ -80,7 +81,7 @@ static LLVMValueRef math64(neo_llvm *l, neo_op op, LLVMValueRef x, LLVMValueRef 
   case NEO_OP_ELU:
     return elu(l, x);
   default:
-    return neo_ll_libm(l, neo_op_text(op), x, y);
+    return libm(l, neo_op_text(op), x, y);
   }
 }
 
@@ -98,8 +99,13 @@ static bool is_wide(neo_op op) {
   }
 }
 
+/* An emulated GPU has none either: it is to run what a GPU runs. */
+static bool has_libm(const neo_llvm *l) {
+  return !l->target.sm && !l->target.own_math;
+}
+
 LLVMValueRef neo_ll_math(neo_llvm *l, neo_op op, LLVMValueRef x, LLVMValueRef y) {
   if (neo_ll_bits(x) == 64)
-    return math64(l, op, x, y);
+    return has_libm(l) ? by_libm(l, op, x, y) : neo_ll_math64(l, op, x, y);
   return is_wide(op) ? neo_ll_math_wide(l, op, x, y) : neo_ll_math32(l, op, x);
 }

@@ -138,8 +138,15 @@ static inline val i32_to(neo_llvm *l, val x, uint32_t bits) {
   return LLVMBuildSIToFP(l->b, x, neo_ll_float_type(l, bits, neo_ll_width(x)), "");
 }
 
-/* Element functions for float (vectors): in f32 arithmetic, and by way of f64. */
+/* Calls the function of the module "<prefix>.<name>", whose body `of` writes. llvm_wide.c */
+typedef val neo_ll_math_body(neo_llvm *l, neo_op op, val x, val y);
+val neo_ll_math_shared(neo_llvm *l, const char *name, neo_op op, val x, val y,
+                       neo_ll_math_body *of);
+
+/* Element functions for float (vectors): in f32 arithmetic, and by way of f64. For double: in our
+ * own code. */
 val neo_ll_math32(neo_llvm *l, neo_op op, val x);           /* llvm_math32.c */
 val neo_ll_math_wide(neo_llvm *l, neo_op op, val x, val y); /* llvm_wide.c */
+val neo_ll_math64(neo_llvm *l, neo_op op, val x, val y);    /* llvm_math64.c */
 
 #endif

@@ -3,7 +3,7 @@
  * and huge intermediate values need no care. Each is a function of the module, made at first use.
  *
  * sin, cos, tan: three-part reduction by pi/2 (33 + 33 + 53 bits), exact enough below 2^20; a
- * vector with a larger element (or infinity) asks libm in f64 for those. */
+ * vector with a larger element (or infinity) asks the functions of f64 for those. */
 #include "codegen/llvm_num.h"
 #include <assert.h>
 #include <string.h>
@@ -88,8 +88,8 @@ static val softplus32(neo_llvm *l, val x) {
 
 /* ---- sin, cos, tan */
 
-/* Calls libm for the lanes where `big` holds. */
-static val far_lanes(neo_llvm *l, const char *name, val d, val big, val near) {
+/* Computes in f64 for the lanes where `big` holds. */
+static val far_lanes(neo_llvm *l, neo_op op, val d, val big, val near) {
   LLVMValueRef fn = LLVMGetBasicBlockParent(LLVMGetInsertBlock(l->b));
   LLVMBasicBlockRef from = LLVMGetInsertBlock(l->b);
   LLVMBasicBlockRef far = LLVMAppendBasicBlockInContext(l->ctx, fn, "far");
@@ -99,7 +99,7 @@ static val far_lanes(neo_llvm *l, const char *name, val d, val big, val near) {
     any = neo_ll_call(l, "llvm.vector.reduce.or", LLVMTypeOf(big), &big, 1);
   LLVMBuildCondBr(l->b, any, far, done);
   LLVMPositionBuilderAtEnd(l->b, far);
-  val mixed = pick(l, big, to_f32(l, neo_ll_libm(l, name, d, NULL)), near);
+  val mixed = pick(l, big, to_f32(l, neo_ll_math(l, op, d, NULL)), near);
   LLVMBuildBr(l->b, done);
   LLVMPositionBuilderAtEnd(l->b, done);
   val y = LLVMBuildPhi(l->b, LLVMTypeOf(near), "");
@@ -127,7 +127,7 @@ static val trig(neo_llvm *l, neo_op op, val x) {
   else
     y = pick(l, flip, minus(l, y), y);
   val big = not_(l, lessc(l, size_of(l, x), 0x1p20)); /* or NaN */
-  return far_lanes(l, neo_op_text(op), d, big, to_f32(l, y));
+  return far_lanes(l, op, d, big, to_f32(l, y));
 }
 
 /* ---- pow: 2^(y*log2|x|), then the cases of C's pow */
@@ -174,16 +174,21 @@ static val body(neo_llvm *l, neo_op op, val x, val y) {
   }
 }
 
-val neo_ll_math_wide(neo_llvm *l, neo_op op, val x, val y) {
+val neo_ll_math_shared(neo_llvm *l, const char *name, neo_op op, val x, val y,
+                       neo_ll_math_body *of) {
   LLVMTypeRef t = LLVMTypeOf(x), param[] = {t, t};
   unsigned n = y ? 2 : 1;
   LLVMTypeRef type = LLVMFunctionType(t, param, n, false);
   LLVMBasicBlockRef back;
-  const char *name = neo_arena_printf(l->arena, "%s.%u", neo_op_text(op), neo_ll_width(x));
   LLVMValueRef fn = neo_ll_shared(l, name, type, &back);
   if (back) {
-    LLVMBuildRet(l->b, body(l, op, LLVMGetParam(fn, 0), y ? LLVMGetParam(fn, 1) : NULL));
+    LLVMBuildRet(l->b, of(l, op, LLVMGetParam(fn, 0), y ? LLVMGetParam(fn, 1) : NULL));
     LLVMPositionBuilderAtEnd(l->b, back);
   }
   return LLVMBuildCall2(l->b, type, fn, (val[]){x, y}, n, "");
+}
+
+val neo_ll_math_wide(neo_llvm *l, neo_op op, val x, val y) {
+  const char *name = neo_arena_printf(l->arena, "%s.%u", neo_op_text(op), neo_ll_width(x));
+  return neo_ll_math_shared(l, name, op, x, y, body);
 }

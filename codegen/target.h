@@ -24,6 +24,7 @@ typedef struct neo_target {
   uint32_t sm; /* of an NVIDIA GPU: 75, 80, 90; 0: a CPU */
   bool sm_own;   /* instructions that this generation alone has ("sm_90a") */
   bool emulated; /* its kernels as code of this machine's processor, for tests */
+  bool own_math; /* functions of f64 in our code even where there is a libm, for tests */
   neo_matrix matrix;
   const char *matrix_needs; /* features that kernels with tiles need beyond rt_features; "": none */
 } neo_target;

@@ -229,6 +229,7 @@ static neo_machine machine_of(const neo_target *t) {
                        .l1_bytes = t->l1_bytes,
                        .l2_bytes = t->l2_bytes,
                        .fma = t->fma,
+                       .gpu = t->sm != 0,
                        .matrix = t->matrix != NEO_MATRIX_NONE};
 }
 

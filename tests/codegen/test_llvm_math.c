@@ -1,6 +1,7 @@
 /* Element functions of f32: at most 4 units in the last place off the f64 value, over all
- * exponents, signs and odd values, for widths 1, 8 and 16 at every level. f16 and bf16: all 65536
- * arguments of a few functions. NEO_TEST_STEP=1 sweeps all 2^32 floats. */
+ * exponents, signs and odd values, for widths 1, 8 and 16 at every level. Our own of f64, which
+ * targets without libm use: as near to long double's. f16 and bf16: all 65536 arguments of a few
+ * functions. NEO_TEST_STEP=1 sweeps all 2^32 floats. */
 #include "base/random.h"
 #include "loop_support.h"
 #include <cmocka.h>
@@ -73,12 +74,13 @@ static void add_kernel(loop_fix *f, neo_llvm *l, neo_op op, int width, const cha
     fail_msg("%s", why);
 }
 
-static neo_llvm *new_module(loop_fix *f, const char *level) {
+static neo_llvm *new_module(loop_fix *f, const char *level, bool own_math) {
   neo_target t;
   neo_llvm *l;
   const char *why;
   if (neo_target_choose(&f->arena, NULL, level, &t, &why))
     fail_msg("%s", why);
+  t.own_math = own_math;
   if (neo_llvm_new(&f->arena, &t, "math", &l, &why))
     fail_msg("%s", why);
   return l;
@@ -168,7 +170,7 @@ static uint64_t step(void) {
   return s ? strtoull(s, NULL, 10) : 200003;
 }
 
-static void run(neo_rt_fn *fn, float *x, float *y, float *z) {
+static void run(neo_rt_fn *fn, void *x, void *y, void *z) {
   void *bufs[] = {x, y, z};
   neo_rt_args args = {.buf = bufs, .hi = 1};
   assert_int_equal(fn(&args), 0);
@@ -195,7 +197,7 @@ static void sweep(neo_rt_fn *fn, double (*f)(double), worst *w) {
 static void every_function_is_within_4_ulp(void **state) {
   loop_fix *f = *state;
   for (const char *const *level = loop_levels(); *level; level++) {
-    neo_llvm *l = new_module(f, *level);
+    neo_llvm *l = new_module(f, *level, false);
     for (int i = 0; i < N_FUNCTIONS; i++)
       for (int k = 0; k < 3; k++)
         add_kernel(f, l, functions[i].op, widths[k], "f32");
@@ -237,7 +239,7 @@ static void pow_is_within_4_ulp(void **state) {
   static _Thread_local float x[BLOCK], y[BLOCK], z[BLOCK];
   loop_fix *f = *state;
   for (const char *const *level = loop_levels(); *level; level++) {
-    neo_llvm *l = new_module(f, *level);
+    neo_llvm *l = new_module(f, *level, false);
     for (int k = 0; k < 3; k++)
       add_kernel(f, l, NEO_OP_POW, widths[k], "f32");
     finish(l);
@@ -262,6 +264,238 @@ static void pow_is_within_4_ulp(void **state) {
   }
 }
 
+/* ---- f64 in our own code */
+
+static long double sigmoid_l(long double x) {
+  return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x));
+}
+static long double silu_l(long double x) {
+  return x * sigmoid_l(x);
+}
+/* erfc at -x/sqrt(2) rounded, and its slope there times what the rounding left out. */
+static long double gelu_l(long double x) {
+  const double head = 0x1.6a09e667f3bcdp-1;
+  const long double tail = -0x1.bdd3413b26456p-55L;
+  long double z = -x * head, left = fmal(-x, head, -z) - x * tail;
+  if (!(fabsl(x) < 100))
+    return x > 0 ? x : x < 0 ? x * erfcl(z) : x;
+  return x / 2 * (erfcl(z) - 1.1283791670955126L * expl(-z * z) * left);
+}
+static long double softplus_l(long double x) {
+  return x != x ? x : fmaxl(x, 0) + log1pl(expl(-fabsl(x)));
+}
+static long double elu_l(long double x) {
+  return x > 0 ? x : expm1l(x);
+}
+
+static const struct {
+  neo_op op;
+  long double (*f)(long double);
+} functions64[] = {
+    {NEO_OP_EXP, expl},     {NEO_OP_EXPM1, expm1l},        {NEO_OP_LOG, logl},
+    {NEO_OP_LOG1P, log1pl}, {NEO_OP_SIN, sinl},            {NEO_OP_COS, cosl},
+    {NEO_OP_TAN, tanl},     {NEO_OP_TANH, tanhl},          {NEO_OP_SIGMOID, sigmoid_l},
+    {NEO_OP_GELU, gelu_l},  {NEO_OP_SILU, silu_l},         {NEO_OP_SOFTPLUS, softplus_l},
+    {NEO_OP_ELU, elu_l},    {NEO_OP_ERF, erfl},
+};
+enum { N_FUNCTIONS64 = sizeof functions64 / sizeof functions64[0], N_ARGS = 10 * BLOCK };
+static const int widths64[] = {1, 2, 8};
+
+static double distance64(long double want, double got) {
+  int e;
+  if (isnan(want) || isnan(got))
+    return isnan(want) && isnan(got) ? 0 : INFINITY;
+  if (isinf((double)want) && isinf(got))
+    return !signbit(want) == !signbit(got) ? 0 : INFINITY;
+  if (isinf(want) || isinf(got)) /* a result near the largest number may round past it */
+    return isinf(want) || fabsl(want) < (long double)DBL_MAX ? INFINITY : 1;
+  if (want == 0 && got == 0)
+    return !signbit(want) == !signbit(got) ? 0 : INFINITY;
+  frexpl(want, &e);
+  return (double)(fabsl((long double)got - want) / ldexpl(1, e < -1021 ? -1074 : e - 53));
+}
+
+typedef struct {
+  double ulp, x, y, got;
+  long double want;
+} worst64;
+
+static void note64(worst64 *w, long double want, double x, double y, double got) {
+  double ulp = distance64(want, got);
+  if (ulp > w->ulp)
+    *w = (worst64){ulp, x, y, got, want};
+}
+
+static void report64(const char *level, neo_op op, int width, const worst64 *w) {
+  print_message("  %-9s %-8s f64 x%-2d %6.2f ulp at %a", level, neo_op_text(op), width, w->ulp,
+                w->x);
+  if (op == NEO_OP_POW)
+    print_message(", %a", w->y);
+  print_message("\n");
+  if (w->ulp > MAX_ULP)
+    fail_msg("%s(%a, %a) = %a, not %La", neo_op_text(op), w->x, w->y, w->got, w->want);
+}
+
+static double random_unit(uint64_t *state) { /* in [-1, 1) */
+  return (double)(int64_t)neo_splitmix(state) * 0x1p-63;
+}
+
+/* Where something changes, and 32 neighbours of both signs. */
+static double special64(uint32_t i) {
+  static const double odd[] = {
+      0,          1,          0.5,          2,         4,        6,
+      709.782712893384,       -708.3964,    -745.1332, 710,      0.875,
+      36.7,       37.5,       0.34657359,   1.0397208, 20,       M_SQRT1_2,
+      M_SQRT2,    M_PI,       M_PI_2,       M_PI_4,    0x1p20,   0x1p-27,
+      0x1p-54,    DBL_MIN,    5e-324,       0x1p63,    1e22,     0x1.6ac5b262ca1ffp+849,
+      38.5,       40,         0x1p-53,      DBL_MAX,   INFINITY, NAN};
+  enum { N = sizeof odd / sizeof odd[0] };
+  uint64_t u;
+  double x;
+  memcpy(&u, &odd[i / 64 % N], sizeof u);
+  u = (u + i % 64 / 2 - 16) ^ (uint64_t)(i & 1) << 63;
+  memcpy(&x, &u, sizeof x);
+  return x;
+}
+
+/* Block b of the arguments: odd ones, all bit patterns, several sizes, multiples of pi/2. */
+static double argument64(uint64_t *state, int b, uint32_t i) {
+  static const double size[] = {760, 8, 1, 0x1p20, 30};
+  uint64_t u = neo_splitmix(state);
+  double x;
+  switch (b) {
+  case 0:
+    return special64(i);
+  case 1:
+  case 2:
+    memcpy(&x, &u, sizeof x);
+    return x;
+  case 3:
+    return floor(ldexp(random_unit(state), (int)(u % 60))) * M_PI_2;
+  case 4:
+    return ldexp(random_unit(state), -(int)(u % 60));
+  default:
+    return random_unit(state) * size[b - 5];
+  }
+}
+
+static void check64(loop_fix *f, neo_llvm *l, const char *level, int function) {
+  static _Thread_local double x[BLOCK], z[3][BLOCK];
+  worst64 w[3] = {{0}};
+  neo_op op = functions64[function].op;
+  uint64_t random = 7;
+  for (int b = 0; b < N_ARGS / BLOCK; b++) {
+    for (uint32_t i = 0; i < BLOCK; i++)
+      x[i] = argument64(&random, b, i);
+    for (int k = 0; k < 3; k++)
+      run(entry(f, l, op, widths64[k]), x, x, z[k]);
+    for (int i = 0; i < BLOCK; i++) {
+      long double want = functions64[function].f((long double)x[i]);
+      for (int k = 0; k < 3; k++)
+        note64(&w[k], want, x[i], 0, z[k][i]);
+    }
+  }
+  for (int k = 0; k < 3; k++)
+    report64(level, op, widths64[k], &w[k]);
+}
+
+static void our_own_f64_is_within_4_ulp(void **state) {
+  loop_fix *f = *state;
+  for (const char *const *level = loop_levels(); *level; level++) {
+    neo_llvm *l = new_module(f, *level, true);
+    for (int i = 0; i < N_FUNCTIONS64; i++)
+      for (int k = 0; k < 3; k++)
+        add_kernel(f, l, functions64[i].op, widths64[k], "f64");
+    finish(l);
+    for (int i = 0; i < N_FUNCTIONS64; i++)
+      check64(f, l, *level, i);
+    neo_llvm_free(l);
+  }
+}
+
+/* A base, and an exponent for which the power is mostly a number. */
+static void power_arguments64(uint64_t *state, int kind, double *x, double *y) {
+  static const double odd[] = {0,        1,       2,         3,          0.5,         5e-324,
+                               INFINITY, NAN,     0x1p53,    0x1p53 + 2, 5,           0.25,
+                               DBL_MAX,  DBL_MIN, 1 + 1e-15, 1 - 1e-15,  0x1p53 - 1,  1e300};
+  uint64_t r = neo_splitmix(state), s = neo_splitmix(state);
+  memcpy(x, &s, sizeof *x);
+  *x = fabs(*x);
+  switch (kind) {
+  case 0:
+    *x = (r & 1 ? -1 : 1) * odd[(r >> 1) % 18];
+    *y = (r & 64 ? -1 : 1) * odd[(r >> 8) % 18];
+    return;
+  case 1: /* any numbers */
+    memcpy(y, &r, sizeof *y);
+    return;
+  case 2: /* whole and half exponents */
+    *x = random_unit(state) * 300;
+    *y = (double)(r % 600) / 2 - 150;
+    return;
+  case 3: /* bases near 1 */
+    *x = 1 + random_unit(state) * ldexp(1, -(int)(r % 50));
+    break;
+  case 4: /* denormal ones */
+    *x = *x * 0x1p-1000 * 0x1p-20;
+    break;
+  default:
+    break;
+  }
+  *y = random_unit(state) * 750 / log(*x);
+}
+
+static void our_own_f64_pow_is_within_4_ulp(void **state) {
+  static _Thread_local double x[BLOCK], y[BLOCK], z[BLOCK];
+  loop_fix *f = *state;
+  for (const char *const *level = loop_levels(); *level; level++) {
+    neo_llvm *l = new_module(f, *level, true);
+    for (int k = 0; k < 3; k++)
+      add_kernel(f, l, NEO_OP_POW, widths64[k], "f64");
+    finish(l);
+    for (int k = 0; k < 3; k++) {
+      worst64 w = {0};
+      uint64_t random = 13;
+      for (int kind = 0; kind < 12; kind++) {
+        for (int i = 0; i < BLOCK; i++)
+          power_arguments64(&random, kind % 6, &x[i], &y[i]);
+        run(entry(f, l, NEO_OP_POW, widths64[k]), x, y, z);
+        for (int i = 0; i < BLOCK; i++)
+          note64(&w, powl((long double)x[i], (long double)y[i]), x[i], y[i], z[i]);
+      }
+      report64(*level, NEO_OP_POW, widths64[k], &w);
+    }
+    neo_llvm_free(l);
+  }
+}
+
+/* Arguments beyond 2^20 take the way of f64. */
+static void turns_of_f32_are_within_4_ulp_without_libm(void **state) {
+  loop_fix *f = *state;
+  for (const char *const *level = loop_levels(); *level; level++) {
+    neo_llvm *l = new_module(f, *level, true);
+    for (int i = 0; i < N_FUNCTIONS; i++) {
+      neo_op op = functions[i].op;
+      if (op != NEO_OP_SIN && op != NEO_OP_COS && op != NEO_OP_TAN)
+        continue;
+      add_kernel(f, l, op, 1, "f32");
+      add_kernel(f, l, op, 8, "f32");
+    }
+    finish(l);
+    for (int i = 0; i < N_FUNCTIONS; i++) {
+      neo_op op = functions[i].op;
+      if (op != NEO_OP_SIN && op != NEO_OP_COS && op != NEO_OP_TAN)
+        continue;
+      for (int width = 1; width <= 8; width += 7) {
+        worst w = {0};
+        sweep(entry(f, l, op, width), functions[i].f, &w);
+        report(*level, op, width, &w);
+      }
+    }
+    neo_llvm_free(l);
+  }
+}
+
 /* ---- the small floats: every argument, the correctly rounded result or a neighbour */
 
 static void all_small_floats_are_within_one_place(void **state) {
@@ -271,7 +505,7 @@ static void all_small_floats_are_within_one_place(void **state) {
   loop_fix *f = *state;
   for (const char *const *level = loop_levels(); *level; level++)
     for (int t = 0; t < 2; t++) {
-      neo_llvm *l = new_module(f, *level);
+      neo_llvm *l = new_module(f, *level, false);
       for (int i = 0; i < 5; i++) {
         if (ops[i] != NEO_OP_NEG)
           add_kernel(f, l, ops[i], 8, neo_type_text(types[t]));
@@ -310,6 +544,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(every_function_is_within_4_ulp),
       TEST(pow_is_within_4_ulp),
+      TEST(our_own_f64_is_within_4_ulp),
+      TEST(our_own_f64_pow_is_within_4_ulp),
+      TEST(turns_of_f32_are_within_4_ulp_without_libm),
       TEST(all_small_floats_are_within_one_place),
   };
   return cmocka_run_group_tests_name("llvm_math", tests, NULL, NULL);

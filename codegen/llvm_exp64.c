@@ -1,0 +1,108 @@
+/* exp, expm1, tanh, sigmoid, silu, elu for f64, in f64 arithmetic, no branches.
+ *
+ * x = n*ln2 + r with |r| <= ln2/2, by a head of ln2 that n times is exact; e^r - 1 = r + r^2/2 +
+ * r^3*E(r), where E is of degree 9, minimax in the error of the whole relative to r (Remez exchange
+ * with 60 digits, then each coefficient rounded to f64): 2^-60. Measured: exp, expm1 within 0.9
+ * ulp, the others 2.5 (the tests bound all by 4), denormal results included.
+ *
+ * NaN arguments pass through the arithmetic; comparisons that clamp are false for them. */
+#include "codegen/llvm_math64.h"
+#include <assert.h>
+
+static const double exp_poly[] = {
+    0x1.5555555555559p-3,  0x1.5555555555559p-5,  0x1.111111110f6f9p-7,  0x1.6c16c16c14a8dp-10,
+    0x1.a01a01afcb949p-13, 0x1.a01a01af6137ep-16, 0x1.71ddf88d29a8ep-19, 0x1.27e4c7c941296p-22,
+    0x1.af5e638060a78p-26, 0x1.1f92b9103d551p-29};
+
+typedef struct {
+  val n, r; /* x = n*ln2 + r; n as an i64 */
+} reduced;
+
+static reduced reduce(neo_llvm *l, val x) {
+  val z = mad(l, x, num(x, LOG2_E64), num(x, MAGIC64)), k = addc(l, z, -MAGIC64);
+  val r = mad(l, k, num(x, -LN2_HEAD64), x);
+  reduced e = {isub(l, to_bits(l, z), inum(to_bits(l, z), MAGIC64_BITS)),
+               mad(l, k, num(x, -LN2_TAIL64), r)};
+  return e;
+}
+
+static val power_of_two(neo_llvm *l, val n) {
+  return of_bits(l, ishl(l, iadd(l, n, inum(n, 1023)), 52));
+}
+
+/* e^r - 1. */
+static val less_one(neo_llvm *l, val r) {
+  val p = mad(l, r, POLY(l, r, exp_poly), num(r, 0.5));
+  return mad(l, mul(l, r, r), p, r);
+}
+
+/* 2^n is taken in two steps, because n may be beyond the exponents of normal numbers. */
+scaled64 neo_ll_exp_parts64(neo_llvm *l, val x, val more) {
+  reduced a = reduce(l, at_most(l, at_least(l, x, -820), 710));
+  val r = more ? add(l, a.r, more) : a.r, half = isar(l, a.n, 1);
+  val m = addc(l, less_one(l, r), 1);
+  scaled64 e = {mul(l, m, power_of_two(l, half)), power_of_two(l, isub(l, a.n, half))};
+  return e;
+}
+
+static val exp_whole(neo_llvm *l, val x) {
+  scaled64 e = neo_ll_exp_parts64(l, x, NULL);
+  return mul(l, e.m, e.s);
+}
+
+/* e^x - 1 = 2^n*(e^r - 1) + (2^n - 1), everything at half size so that 2^1024 needs no care. */
+static val expm1_core(neo_llvm *l, val x) {
+  reduced a = reduce(l, x);
+  val p = less_one(l, a.r), s = power_of_two(l, isub(l, a.n, inum(a.n, 1)));
+  val y = mad(l, s, p, addc(l, s, -0.5));
+  y = add(l, y, y);
+  return pick(l, LLVMBuildICmp(l->b, LLVMIntEQ, a.n, inum(a.n, 0), ""), p, y);
+}
+
+static val expm1_whole(neo_llvm *l, val x) {
+  val y = expm1_core(l, at_most(l, at_least(l, x, -40), 710));
+  return pick(l, lessc(l, size_of(l, x), 0x1p-54), x, y); /* keeps -0 and denormals */
+}
+
+/* e/(e + 2), e = exp(2|x|) - 1: no difference of near numbers. */
+static val tanh_whole(neo_llvm *l, val x) {
+  val a = at_most(l, size_of(l, x), 20), e = expm1_core(l, add(l, a, a));
+  return with_sign(l, quot(l, e, addc(l, e, 2)), x);
+}
+
+/* 1/(1 + e^-x), or e^x/(1 + e^x) for negative x: the exponential never overflows. */
+static val sigmoid(neo_llvm *l, val x) {
+  val e = exp_whole(l, minus(l, size_of(l, x)));
+  return quot(l, pick(l, lessc(l, x, 0), e, num(x, 1)), addc(l, e, 1));
+}
+
+/* The power of two comes last: x*e^x/(1 + e^x) is rounded once where it is denormal. */
+static val silu(neo_llvm *l, val x) {
+  scaled64 e = neo_ll_exp_parts64(l, minus(l, size_of(l, x)), NULL);
+  val y = quot(l, at_least(l, x, -820), addc(l, mul(l, e.m, e.s), 1));
+  val low = mul(l, mul(l, y, e.m), e.s);
+  low = pick(l, samec(l, x, -INFINITY), num(x, NAN), low);
+  return pick(l, lessc(l, x, 0), low, y);
+}
+
+static val elu(neo_llvm *l, val x) {
+  return pick(l, less(l, num(x, 0), x), x, expm1_whole(l, at_most(l, x, 0)));
+}
+
+val neo_ll_exp64(neo_llvm *l, neo_op op, val x) {
+  switch (op) {
+  case NEO_OP_EXP:
+    return exp_whole(l, x);
+  case NEO_OP_EXPM1:
+    return expm1_whole(l, x);
+  case NEO_OP_TANH:
+    return tanh_whole(l, x);
+  case NEO_OP_SIGMOID:
+    return sigmoid(l, x);
+  case NEO_OP_SILU:
+    return silu(l, x);
+  default:
+    assert(op == NEO_OP_ELU);
+    return elu(l, x);
+  }
+}
