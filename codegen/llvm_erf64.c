@@ -16,25 +16,21 @@ static const double erf_poly[] = {
     0x1.b9e489c144dd0p-20, -0x1.5f53adf46cd90p-23, 0x1.fa476048543e5p-27, -0x1.41da1fbad8e9cp-30,
     0x1.2323190ff544ep-34};
 static const double phi_poly[] = {
-    0x1.9884533d43651p-2,  -0x1.1058377e2cebbp-4,  0x1.46d0429762f6ap-7,  -0x1.37403f657bceep-10,
-    0x1.e42b074910138p-14, -0x1.3ce75e3ae9f55p-17, 0x1.650fd1b6127bep-21, -0x1.4f272eaead066p-25};
+    0x1.9884533d43651p-2,  -0x1.1058377e2cee0p-4,  0x1.46d0429769088p-7,  -0x1.37403f6b9210ap-10,
+    0x1.e42b0d4747578p-14, -0x1.3ce8f88399e84p-17, 0x1.6589906207bffp-21, -0x1.620ba61c7806ap-25,
+    0x1.364d5bb7da00bp-29, -0x1.b5c074cb7eae0p-34};
 static const double tail_poly[] = {
-    0x1.3e0a99a0ee914p+0,  -0x1.1ebd220ea593fp-3,  -0x1.59e2c284b1295p-7,  0x1.8f702ec6b373ep-4,
-    -0x1.d76830c352d3cp-4, 0x1.6861060465562p-4,   -0x1.8ff5ef76ded72p-5,  0x1.38ec6673a53b2p-6,
-    -0x1.143c4ca26f422p-8, -0x1.3cf36f6eee2fep-12, 0x1.27e663daf93c2p-11,  -0x1.fda8861767774p-14,
-    -0x1.66e1e45c9398ep-15, 0x1.9701a3185bb63p-16, 0x1.387710df0d4cbp-19,  -0x1.ff85f5b00d771p-19,
-    -0x1.78f09be02b389p-25, 0x1.3fda0a021960cp-21, -0x1.19b7a4336a5f2p-27, -0x1.8148eb310b092p-24,
-    0x1.6b024a8e51467p-31, 0x1.408c543e3335cp-27};
+    0x1.82b4bb8c94dcep-2,  0x1.2dda040d62d0ep-4,   -0x1.c41d6bcaf84ddp-4,  0x1.9adc525a90201p-4,
+    -0x1.024df8efd46cfp-4, 0x1.b0ffe01dbb8c2p-6,   -0x1.691976f87d6e2p-8,  -0x1.e4abd3e5ea4c9p-11,
+    0x1.ce76f5f5dfb45p-11, -0x1.99fef0f556d56p-15, -0x1.e8a4bd99af5e8p-14, 0x1.16cedae8536f2p-16,
+    0x1.2cd61ad0bdd3fp-16, -0x1.5d3bd689e05b4p-19, -0x1.b7d81330243b9p-19, 0x1.a6d809b55fb50p-23,
+    0x1.5e0bb026d8438p-21, 0x1.dfa9267108e27p-25,  -0x1.13f90e6a861b2p-23, -0x1.1103cd77347cdp-25,
+    0x1.9d7133980811ap-26, 0x1.cfef8582318bdp-28,  -0x1.f9fc1f118bf0cp-29};
 
-/* e^(z^2) erfc(z) = top/below. */
-typedef struct {
-  val top, below;
-} fraction;
-
-static fraction tail_of(neo_llvm *l, val z) {
-  val t = quot(l, addc(l, z, -3.5), addc(l, z, 3.5));
-  fraction f = {POLY(l, t, tail_poly), addc(l, add(l, z, z), 1)};
-  return f;
+/* t e^(t^2/2) Phi(-t) */
+static val tail_of(neo_llvm *l, val t) {
+  val u = quot(l, addc(l, t, -4), addc(l, t, 4));
+  return POLY(l, u, tail_poly);
 }
 
 /* e^(-c*x^2) */
@@ -43,26 +39,24 @@ static scaled64 bell(neo_llvm *l, val x, double c) {
   return neo_ll_exp_parts64(l, mulc(l, square.h, -c), mulc(l, square.l, -c));
 }
 
+/* erfc(z) = 2*Phi(-t), t = z*sqrt(2). */
 static val erf_whole(neo_llvm *l, val x) {
   val a = size_of(l, x), small = mad(l, x, POLY(l, mul(l, x, x), erf_poly), x);
-  val z = at_most(l, a, 6);
-  fraction f = tail_of(l, z);
+  val z = at_most(l, a, 6), t = mulc(l, z, 0x1.6a09e667f3bcdp+0);
   scaled64 e = bell(l, z, 1);
-  val large = sub(l, num(x, 1), mul(l, quot(l, mul(l, f.top, e.m), f.below), e.s));
+  val large = quot(l, mul(l, tail_of(l, t), e.m), mulc(l, t, 0.5));
+  large = sub(l, num(x, 1), mul(l, large, e.s));
   return pick(l, lessc(l, a, 0.875), small, with_sign(l, large, x));
 }
 
-/* x*Phi(x). t*Phi(-t) = t/2 e^(-t^2/2) e^(z^2) erfc(z), z = t/sqrt(2), is minus the value at -t, and
- * what is missing from t at t. */
+/* x*Phi(x). t*Phi(-t) is minus the value at -t, and what is missing from t at t. */
 static val gelu(neo_llvm *l, val x) {
   val t = at_most(l, size_of(l, x), 40);
   val near = mul(l, x, mad(l, x, POLY(l, mul(l, t, t), phi_poly), num(x, 0.5)));
-  fraction f = tail_of(l, mulc(l, t, 0x1.6a09e667f3bcdp-1));
   scaled64 e = bell(l, t, 0.5);
-  val low = quot(l, mul(l, mul(l, mulc(l, t, 0.5), f.top), e.m), f.below);
-  low = mul(l, low, e.s);
+  val low = mul(l, mul(l, tail_of(l, t), e.m), e.s);
   val y = pick(l, less(l, num(x, 0), x), sub(l, x, low), minus(l, low));
-  y = pick(l, lessc(l, t, 0.5), near, y);
+  y = pick(l, lessc(l, t, 0.75), near, y);
   return pick(l, samec(l, x, -INFINITY), num(x, NAN), y);
 }
 

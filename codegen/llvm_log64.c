@@ -12,9 +12,9 @@
 
 #define SQRT_HALF_BITS 0x3fe6a09e667f3bcd
 
-static const double log_poly[] = {
-    0x1.5555555555592p-1, 0x1.999999997fe5dp-2, 0x1.24924941f2225p-2, 0x1.c71c52028a869p-3,
-    0x1.74664149b46f5p-3, 0x1.39a1681e80cb0p-3, 0x1.2f095d39cd44ep-3};
+static const double log_poly[] = {0x1.5555555555592p-1, 0x1.999999997fe5dp-2, 0x1.24924941f2225p-2,
+                                  0x1.c71c52028a869p-3, 0x1.74664149b46f5p-3, 0x1.39a1681e80cb0p-3,
+                                  0x1.2f095d39cd44ep-3};
 static const double artanh_poly[] = {
     0x1.9999999999996p-3, 0x1.249249249302bp-3, 0x1.c71c71c580edbp-4, 0x1.745d183248f6ap-4,
     0x1.3b1362adf3be5p-4, 0x1.1120b8160f0c8p-4, 0x1.de32e50208c4cp-5, 0x1.eb16bbdafac7bp-5};
@@ -109,8 +109,7 @@ static val power(neo_llvm *l, val a, val y) {
   y = at_most(l, at_least(l, y, -0x1p65), 0x1p65);
   pair p = product2(l, log.h, y);
   val inside = lessc(l, size_of(l, p.h), 800);
-  scaled64 e =
-      neo_ll_exp_parts64(l, p.h, pick(l, inside, mad(l, log.l, y, p.l), num(a, 0)));
+  scaled64 e = neo_ll_exp_parts64(l, p.h, pick(l, inside, mad(l, log.l, y, p.l), num(a, 0)));
   return mul(l, e.m, e.s);
 }
 

@@ -15,18 +15,31 @@
 static const double sin_poly[] = {-0x1.5555555555549p-3,  0x1.111111110f882p-7,
                                   -0x1.a01a019c126bep-13, 0x1.71de3578521b5p-19,
                                   -0x1.ae5e66a560c52p-26, 0x1.5d931cb899411p-33};
-static const double cos_poly[] = {0x1.555555555554cp-5,   -0x1.6c16c16c151b4p-10,
-                                  0x1.a01a019cb65e8p-16,  -0x1.27e4f80ce95eap-22,
-                                  0x1.1ee9edbcf9544p-29,  -0x1.8faf7a84010d0p-37};
+static const double cos_poly[] = {0x1.555555555554cp-5,  -0x1.6c16c16c151b4p-10,
+                                  0x1.a01a019cb65e8p-16, -0x1.27e4f80ce95eap-22,
+                                  0x1.1ee9edbcf9544p-29, -0x1.8faf7a84010d0p-37};
 
 /* 64 zero bits and the first 1216 bits of 2/pi. */
-static const uint64_t two_over_pi[] = {
-    0,
-    0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
-    0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484,
-    0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f,
-    0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d, 0x7527bac7ebe5f17b,
-    0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
+static const uint64_t two_over_pi[] = {0,
+                                       0xa2f9836e4e441529,
+                                       0xfc2757d1f534ddc0,
+                                       0xdb6295993c439041,
+                                       0xfe5163abdebbc561,
+                                       0xb7246e3a424dd2e0,
+                                       0x06492eea09d1921c,
+                                       0xfe1deb1cb129a73e,
+                                       0xe88235f52ebb4484,
+                                       0xe99c7026b45f7e41,
+                                       0x3991d639835339f4,
+                                       0x9c845f8bbdf9283b,
+                                       0x1ff897ffde05980f,
+                                       0xef2f118b5a0a6d1f,
+                                       0x6d367ecf27cb09b7,
+                                       0x4f463f669e5fea2d,
+                                       0x7527bac7ebe5f17b,
+                                       0x3d0739f78a5292ea,
+                                       0x6bfb5fb11f8d5d08,
+                                       0x56033046fc7b6bab};
 enum { N_WORDS = sizeof two_over_pi / sizeof two_over_pi[0] };
 
 #define FAR 0x1p20 /* from there on the table is asked */
@@ -128,8 +141,8 @@ static turn far_turn(neo_llvm *l, val x) {
 /* The function "turn": f64 -> {r.h, r.l, q}. */
 static val call_far(neo_llvm *l, val x) {
   LLVMTypeRef f64 = LLVMTypeOf(x), field[] = {f64, f64, LLVMInt64TypeInContext(l->ctx)};
-  LLVMTypeRef type = LLVMFunctionType(LLVMStructTypeInContext(l->ctx, field, 3, false), &f64, 1,
-                                      false);
+  LLVMTypeRef type =
+      LLVMFunctionType(LLVMStructTypeInContext(l->ctx, field, 3, false), &f64, 1, false);
   LLVMBasicBlockRef back;
   LLVMValueRef fn = neo_ll_shared(l, "turn", type, &back);
   if (back) {
@@ -158,8 +171,7 @@ static turn far_turns(neo_llvm *l, val x) {
   LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
   val *result = NEO_NEW_ARRAY(l->arena, val, w);
   for (uint32_t k = 0; k < w; k++)
-    result[k] = call_far(
-        l, w == 1 ? x : LLVMBuildExtractElement(l->b, x, neo_ll_int(i32, k), ""));
+    result[k] = call_far(l, w == 1 ? x : LLVMBuildExtractElement(l->b, x, neo_ll_int(i32, k), ""));
   turn t = {{gather(l, result, w, 0), gather(l, result, w, 1)}, gather(l, result, w, 2)};
   return t;
 }

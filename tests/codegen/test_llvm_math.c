@@ -1,7 +1,8 @@
 /* Element functions of f32: at most 4 units in the last place off the f64 value, over all
  * exponents, signs and odd values, for widths 1, 8 and 16 at every level. Our own of f64, which
  * targets without libm use: as near to long double's. f16 and bf16: all 65536 arguments of a few
- * functions. NEO_TEST_STEP=1 sweeps all 2^32 floats. */
+ * functions. NEO_TEST_STEP=1 sweeps all 2^32 floats; NEO_TEST_COUNT says how many rounds of random
+ * numbers f64 gets (1). */
 #include "base/random.h"
 #include "loop_support.h"
 #include <cmocka.h>
@@ -292,13 +293,13 @@ static const struct {
   neo_op op;
   long double (*f)(long double);
 } functions64[] = {
-    {NEO_OP_EXP, expl},     {NEO_OP_EXPM1, expm1l},        {NEO_OP_LOG, logl},
-    {NEO_OP_LOG1P, log1pl}, {NEO_OP_SIN, sinl},            {NEO_OP_COS, cosl},
-    {NEO_OP_TAN, tanl},     {NEO_OP_TANH, tanhl},          {NEO_OP_SIGMOID, sigmoid_l},
-    {NEO_OP_GELU, gelu_l},  {NEO_OP_SILU, silu_l},         {NEO_OP_SOFTPLUS, softplus_l},
+    {NEO_OP_EXP, expl},     {NEO_OP_EXPM1, expm1l}, {NEO_OP_LOG, logl},
+    {NEO_OP_LOG1P, log1pl}, {NEO_OP_SIN, sinl},     {NEO_OP_COS, cosl},
+    {NEO_OP_TAN, tanl},     {NEO_OP_TANH, tanhl},   {NEO_OP_SIGMOID, sigmoid_l},
+    {NEO_OP_GELU, gelu_l},  {NEO_OP_SILU, silu_l},  {NEO_OP_SOFTPLUS, softplus_l},
     {NEO_OP_ELU, elu_l},    {NEO_OP_ERF, erfl},
 };
-enum { N_FUNCTIONS64 = sizeof functions64 / sizeof functions64[0], N_ARGS = 10 * BLOCK };
+enum { N_FUNCTIONS64 = sizeof functions64 / sizeof functions64[0], N_KINDS = 10 };
 static const int widths64[] = {1, 2, 8};
 
 static double distance64(long double want, double got) {
@@ -342,13 +343,41 @@ static double random_unit(uint64_t *state) { /* in [-1, 1) */
 
 /* Where something changes, and 32 neighbours of both signs. */
 static double special64(uint32_t i) {
-  static const double odd[] = {
-      0,          1,          0.5,          2,         4,        6,
-      709.782712893384,       -708.3964,    -745.1332, 710,      0.875,
-      36.7,       37.5,       0.34657359,   1.0397208, 20,       M_SQRT1_2,
-      M_SQRT2,    M_PI,       M_PI_2,       M_PI_4,    0x1p20,   0x1p-27,
-      0x1p-54,    DBL_MIN,    5e-324,       0x1p63,    1e22,     0x1.6ac5b262ca1ffp+849,
-      38.5,       40,         0x1p-53,      DBL_MAX,   INFINITY, NAN};
+  static const double odd[] = {0,
+                               1,
+                               0.5,
+                               2,
+                               4,
+                               6,
+                               709.782712893384,
+                               -708.3964,
+                               -745.1332,
+                               710,
+                               0.875,
+                               36.7,
+                               37.5,
+                               0.34657359,
+                               1.0397208,
+                               20,
+                               M_SQRT1_2,
+                               M_SQRT2,
+                               M_PI,
+                               M_PI_2,
+                               M_PI_4,
+                               0x1p20,
+                               0x1p-27,
+                               0x1p-54,
+                               DBL_MIN,
+                               5e-324,
+                               0x1p63,
+                               1e22,
+                               0x1.6ac5b262ca1ffp+849,
+                               38.5,
+                               40,
+                               0x1p-53,
+                               DBL_MAX,
+                               INFINITY,
+                               NAN};
   enum { N = sizeof odd / sizeof odd[0] };
   uint64_t u;
   double x;
@@ -358,12 +387,17 @@ static double special64(uint32_t i) {
   return x;
 }
 
-/* Block b of the arguments: odd ones, all bit patterns, several sizes, multiples of pi/2. */
-static double argument64(uint64_t *state, int b, uint32_t i) {
+static int rounds(void) {
+  const char *s = getenv("NEO_TEST_COUNT");
+  return s ? atoi(s) : 1;
+}
+
+/* Of the i-th of a block of a kind: odd ones, all bit patterns, several sizes, multiples of pi/2. */
+static double argument64(uint64_t *state, int kind, uint32_t i) {
   static const double size[] = {760, 8, 1, 0x1p20, 30};
   uint64_t u = neo_splitmix(state);
   double x;
-  switch (b) {
+  switch (kind) {
   case 0:
     return special64(i);
   case 1:
@@ -375,7 +409,7 @@ static double argument64(uint64_t *state, int b, uint32_t i) {
   case 4:
     return ldexp(random_unit(state), -(int)(u % 60));
   default:
-    return random_unit(state) * size[b - 5];
+    return random_unit(state) * size[kind - 5];
   }
 }
 
@@ -384,9 +418,9 @@ static void check64(loop_fix *f, neo_llvm *l, const char *level, int function) {
   worst64 w[3] = {{0}};
   neo_op op = functions64[function].op;
   uint64_t random = 7;
-  for (int b = 0; b < N_ARGS / BLOCK; b++) {
+  for (int b = 0; b < N_KINDS * rounds(); b++) {
     for (uint32_t i = 0; i < BLOCK; i++)
-      x[i] = argument64(&random, b, i);
+      x[i] = argument64(&random, b % N_KINDS, i);
     for (int k = 0; k < 3; k++)
       run(entry(f, l, op, widths64[k]), x, x, z[k]);
     for (int i = 0; i < BLOCK; i++) {
@@ -415,9 +449,9 @@ static void our_own_f64_is_within_4_ulp(void **state) {
 
 /* A base, and an exponent for which the power is mostly a number. */
 static void power_arguments64(uint64_t *state, int kind, double *x, double *y) {
-  static const double odd[] = {0,        1,       2,         3,          0.5,         5e-324,
-                               INFINITY, NAN,     0x1p53,    0x1p53 + 2, 5,           0.25,
-                               DBL_MAX,  DBL_MIN, 1 + 1e-15, 1 - 1e-15,  0x1p53 - 1,  1e300};
+  static const double odd[] = {0,        1,       2,         3,          0.5,        5e-324,
+                               INFINITY, NAN,     0x1p53,    0x1p53 + 2, 5,          0.25,
+                               DBL_MAX,  DBL_MIN, 1 + 1e-15, 1 - 1e-15,  0x1p53 - 1, 1e300};
   uint64_t r = neo_splitmix(state), s = neo_splitmix(state);
   memcpy(x, &s, sizeof *x);
   *x = fabs(*x);
@@ -456,7 +490,7 @@ static void our_own_f64_pow_is_within_4_ulp(void **state) {
     for (int k = 0; k < 3; k++) {
       worst64 w = {0};
       uint64_t random = 13;
-      for (int kind = 0; kind < 12; kind++) {
+      for (int kind = 0; kind < 12 * rounds(); kind++) {
         for (int i = 0; i < BLOCK; i++)
           power_arguments64(&random, kind % 6, &x[i], &y[i]);
         run(entry(f, l, NEO_OP_POW, widths64[k]), x, y, z);
