@@ -15,14 +15,19 @@ static const double exp_poly[] = {
     0x1.af5e638060a78p-26, 0x1.1f92b9103d551p-29};
 
 typedef struct {
-  val n, r; /* x = n*ln2 + r; n as an i64 */
+  val n, r, rest; /* x = n*ln2 + about r; e^x = 2^n*(1 + r + rest); n as an i64 */
 } reduced;
 
-static reduced reduce(neo_llvm *l, val x) {
+/* `rest` begins with what r lost of x - n*ln2. more: as for neo_ll_exp_parts64. */
+static reduced reduce(neo_llvm *l, val x, val more) {
   val z = mad(l, x, num(x, LOG2_E64), num(x, MAGIC64)), k = addc(l, z, -MAGIC64);
-  val r = mad(l, k, num(x, -LN2_HEAD64), x);
-  reduced e = {isub(l, to_bits(l, z), inum(to_bits(l, z), MAGIC64_BITS)),
-               mad(l, k, num(x, -LN2_TAIL64), r)};
+  val tail = mulc(l, k, -LN2_TAIL64);
+  if (more)
+    tail = add(l, tail, more);
+  pair r = fast_sum2(l, mad(l, k, num(x, -LN2_HEAD64), x), tail);
+  val p = mad(l, r.h, POLY(l, r.h, exp_poly), num(x, 0.5));
+  reduced e = {isub(l, to_bits(l, z), inum(to_bits(l, z), MAGIC64_BITS)), r.h,
+               mad(l, mul(l, r.h, r.h), p, r.l)};
   return e;
 }
 
@@ -30,17 +35,11 @@ static val power_of_two(neo_llvm *l, val n) {
   return of_bits(l, ishl(l, iadd(l, n, inum(n, 1023)), 52));
 }
 
-/* e^r - 1. */
-static val less_one(neo_llvm *l, val r) {
-  val p = mad(l, r, POLY(l, r, exp_poly), num(r, 0.5));
-  return mad(l, mul(l, r, r), p, r);
-}
-
 /* 2^n is taken in two steps, because n may be beyond the exponents of normal numbers. */
 scaled64 neo_ll_exp_parts64(neo_llvm *l, val x, val more) {
-  reduced a = reduce(l, at_most(l, at_least(l, x, -820), 710));
-  val r = more ? add(l, a.r, more) : a.r, half = isar(l, a.n, 1);
-  val m = addc(l, less_one(l, r), 1);
+  reduced a = reduce(l, at_most(l, at_least(l, x, -820), 710), more);
+  pair top = fast_sum2(l, num(x, 1), a.r);
+  val m = add(l, top.h, add(l, a.rest, top.l)), half = isar(l, a.n, 1);
   scaled64 e = {mul(l, m, power_of_two(l, half)), power_of_two(l, isub(l, a.n, half))};
   return e;
 }
@@ -50,13 +49,14 @@ static val exp_whole(neo_llvm *l, val x) {
   return mul(l, e.m, e.s);
 }
 
-/* e^x - 1 = 2^n*(e^r - 1) + (2^n - 1), everything at half size so that 2^1024 needs no care. */
+/* e^x - 1 = 2^n - 1 + 2^n*(r + rest), everything at half size so that 2^1024 needs no care. */
 static val expm1_core(neo_llvm *l, val x) {
-  reduced a = reduce(l, x);
-  val p = less_one(l, a.r), s = power_of_two(l, isub(l, a.n, inum(a.n, 1)));
-  val y = mad(l, s, p, addc(l, s, -0.5));
-  y = add(l, y, y);
-  return pick(l, LLVMBuildICmp(l->b, LLVMIntEQ, a.n, inum(a.n, 0), ""), p, y);
+  reduced a = reduce(l, x, NULL);
+  val s = power_of_two(l, isub(l, a.n, inum(a.n, 1)));
+  pair top = fast_sum2(l, addc(l, s, -0.5), mul(l, s, a.r));
+  val y = add(l, top.h, mad(l, s, a.rest, top.l));
+  val whole = LLVMBuildICmp(l->b, LLVMIntEQ, a.n, inum(a.n, 0), "");
+  return pick(l, whole, add(l, a.r, a.rest), add(l, y, y));
 }
 
 static val expm1_whole(neo_llvm *l, val x) {

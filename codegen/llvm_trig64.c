@@ -205,16 +205,22 @@ static turn turn_of(neo_llvm *l, val x) {
   return both;
 }
 
-static val sine(neo_llvm *l, pair r) {
+static pair sine(neo_llvm *l, pair r) {
   val z = mul(l, r.h, r.h), cubic = mul(l, mul(l, r.h, z), POLY(l, z, sin_poly));
-  return add(l, r.h, mad(l, r.l, mad(l, z, num(z, -0.5), num(z, 1)), cubic));
+  return fast_sum2(l, r.h, mad(l, r.l, mad(l, z, num(z, -0.5), num(z, 1)), cubic));
 }
 
 /* 1 - z/2, and what its rounding lost, and the rest. */
-static val cosine(neo_llvm *l, pair r) {
-  val z = mul(l, r.h, r.h), half = mulc(l, z, 0.5), top = sub(l, num(z, 1), half);
+static pair cosine(neo_llvm *l, pair r) {
+  val z = mul(l, r.h, r.h);
+  pair top = fast_sum2(l, num(z, 1), mulc(l, z, -0.5));
   val rest = mad(l, mul(l, z, z), POLY(l, z, cos_poly), minus(l, mul(l, r.h, r.l)));
-  return add(l, top, add(l, sub(l, sub(l, num(z, 1), top), half), rest));
+  return fast_sum2(l, top.h, add(l, top.l, rest));
+}
+
+static val ratio(neo_llvm *l, pair x, pair y) {
+  val q = quot(l, x.h, y.h);
+  return add(l, q, quot(l, mad(l, q, minus(l, y.l), x.l), y.h));
 }
 
 static val bit(neo_llvm *l, val q, int64_t mask) {
@@ -223,14 +229,11 @@ static val bit(neo_llvm *l, val q, int64_t mask) {
 
 val neo_ll_trig64(neo_llvm *l, neo_op op, val x) {
   turn t = turn_of(l, x);
-  val s = sine(l, t.r), c = cosine(l, t.r), q = t.q;
-  if (op == NEO_OP_COS)
-    q = iadd(l, q, inum(q, 1));
-  val odd = bit(l, q, 1), y = pick(l, odd, c, s);
-  if (op == NEO_OP_TAN)
-    y = quot(l, y, pick(l, odd, minus(l, s), c));
-  else
-    y = pick(l, bit(l, q, 2), minus(l, y), y);
+  val q = op == NEO_OP_COS ? iadd(l, t.q, inum(t.q, 1)) : t.q, odd = bit(l, q, 1);
+  pair s = sine(l, t.r), c = cosine(l, t.r), top = pick2(l, odd, c, s), below = pick2(l, odd, s, c);
+  val flip = op == NEO_OP_TAN ? odd : bit(l, q, 2);
+  val y = op == NEO_OP_TAN ? ratio(l, top, below) : top.h;
+  y = pick(l, flip, minus(l, y), y);
   if (op != NEO_OP_COS)
     y = pick(l, lessc(l, size_of(l, x), 0x1p-27), x, y); /* keeps -0 and denormals */
   return pick(l, lessc(l, size_of(l, x), INFINITY), y, num(x, NAN));
