@@ -44,7 +44,7 @@ static val erf_whole(neo_llvm *l, val x) {
   val a = size_of(l, x), small = mad(l, x, POLY(l, mul(l, x, x), erf_poly), x);
   val z = at_most(l, a, 6), t = mulc(l, z, 0x1.6a09e667f3bcdp+0);
   scaled64 e = bell(l, z, 1);
-  val large = quot(l, mul(l, tail_of(l, t), e.m), mulc(l, t, 0.5));
+  val large = quot(l, mul(l, tail_of(l, t), e.m.h), mulc(l, t, 0.5));
   large = sub(l, num(x, 1), mul(l, large, e.s));
   return pick(l, lessc(l, a, 0.875), small, with_sign(l, large, x));
 }
@@ -54,7 +54,7 @@ static val gelu(neo_llvm *l, val x) {
   val t = at_most(l, size_of(l, x), 40);
   val near = mul(l, x, mad(l, x, POLY(l, mul(l, t, t), phi_poly), num(x, 0.5)));
   scaled64 e = bell(l, t, 0.5);
-  val low = mul(l, mul(l, tail_of(l, t), e.m), e.s);
+  val tail = tail_of(l, t), low = mul(l, mad(l, tail, e.m.h, mul(l, tail, e.m.l)), e.s);
   val y = pick(l, less(l, num(x, 0), x), sub(l, x, low), minus(l, low));
   y = pick(l, lessc(l, t, 0.75), near, y);
   return pick(l, samec(l, x, -INFINITY), num(x, NAN), y);

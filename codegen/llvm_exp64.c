@@ -39,50 +39,64 @@ static val power_of_two(neo_llvm *l, val n) {
 scaled64 neo_ll_exp_parts64(neo_llvm *l, val x, val more) {
   reduced a = reduce(l, at_most(l, at_least(l, x, -820), 710), more);
   pair top = fast_sum2(l, num(x, 1), a.r);
-  val m = add(l, top.h, add(l, a.rest, top.l)), half = isar(l, a.n, 1);
-  scaled64 e = {mul(l, m, power_of_two(l, half)), power_of_two(l, isub(l, a.n, half))};
+  top = fast_sum2(l, top.h, add(l, a.rest, top.l));
+  val half = isar(l, a.n, 1), s = power_of_two(l, half);
+  scaled64 e = {{mul(l, top.h, s), mul(l, top.l, s)}, power_of_two(l, isub(l, a.n, half))};
   return e;
 }
 
 static val exp_whole(neo_llvm *l, val x) {
   scaled64 e = neo_ll_exp_parts64(l, x, NULL);
-  return mul(l, e.m, e.s);
+  return mul(l, e.m.h, e.s);
 }
 
 /* e^x - 1 = 2^n - 1 + 2^n*(r + rest), everything at half size so that 2^1024 needs no care. */
-static val expm1_core(neo_llvm *l, val x) {
+static pair expm1_core(neo_llvm *l, val x) {
   reduced a = reduce(l, x, NULL);
   val s = power_of_two(l, isub(l, a.n, inum(a.n, 1)));
   pair top = fast_sum2(l, addc(l, s, -0.5), mul(l, s, a.r));
-  val y = add(l, top.h, mad(l, s, a.rest, top.l));
-  val whole = LLVMBuildICmp(l->b, LLVMIntEQ, a.n, inum(a.n, 0), "");
-  return pick(l, whole, add(l, a.r, a.rest), add(l, y, y));
+  pair far = fast_sum2(l, top.h, mad(l, s, a.rest, top.l)), near = fast_sum2(l, a.r, a.rest);
+  far.h = add(l, far.h, far.h);
+  far.l = add(l, far.l, far.l);
+  return pick2(l, LLVMBuildICmp(l->b, LLVMIntEQ, a.n, inum(a.n, 0), ""), near, far);
 }
 
 static val expm1_whole(neo_llvm *l, val x) {
-  val y = expm1_core(l, at_most(l, at_least(l, x, -40), 710));
-  return pick(l, lessc(l, size_of(l, x), 0x1p-54), x, y); /* keeps -0 and denormals */
+  pair y = expm1_core(l, at_most(l, at_least(l, x, -40), 710));
+  return pick(l, lessc(l, size_of(l, x), 0x1p-54), x, y.h); /* keeps -0 and denormals */
 }
 
 /* e/(e + 2), e = exp(2|x|) - 1: no difference of near numbers. */
 static val tanh_whole(neo_llvm *l, val x) {
-  val a = at_most(l, size_of(l, x), 20), e = expm1_core(l, add(l, a, a));
-  return with_sign(l, quot(l, e, addc(l, e, 2)), x);
+  val a = at_most(l, size_of(l, x), 20);
+  pair e = expm1_core(l, add(l, a, a)), below = sum2(l, e.h, num(x, 2));
+  below.l = add(l, below.l, e.l);
+  return with_sign(l, ratio(l, e, below), x);
+}
+
+/* 1 + m*s for m*s <= 1. */
+static pair one_more(neo_llvm *l, scaled64 e) {
+  pair sum = fast_sum2(l, num(e.s, 1), mul(l, e.m.h, e.s));
+  sum.l = mad(l, e.m.l, e.s, sum.l);
+  return sum;
 }
 
 /* 1/(1 + e^-x), or e^x/(1 + e^x) for negative x: the exponential never overflows. */
 static val sigmoid(neo_llvm *l, val x) {
-  val e = exp_whole(l, minus(l, size_of(l, x)));
-  return quot(l, pick(l, lessc(l, x, 0), e, num(x, 1)), addc(l, e, 1));
+  scaled64 e = neo_ll_exp_parts64(l, minus(l, size_of(l, x)), NULL);
+  pair power = {mul(l, e.m.h, e.s), mul(l, e.m.l, e.s)}, one = {num(x, 1), num(x, 0)};
+  return ratio(l, pick2(l, lessc(l, x, 0), power, one), one_more(l, e));
 }
 
 /* The power of two comes last: x*e^x/(1 + e^x) is rounded once where it is denormal. */
 static val silu(neo_llvm *l, val x) {
   scaled64 e = neo_ll_exp_parts64(l, minus(l, size_of(l, x)), NULL);
-  val y = quot(l, at_least(l, x, -820), addc(l, mul(l, e.m, e.s), 1));
-  val low = mul(l, mul(l, y, e.m), e.s);
-  low = pick(l, samec(l, x, -INFINITY), num(x, NAN), low);
-  return pick(l, lessc(l, x, 0), low, y);
+  pair top = {at_least(l, x, -820), num(x, 0)};
+  val y = ratio(l, top, one_more(l, e));
+  val low = mul(l, mad(l, y, e.m.h, mul(l, y, e.m.l)), e.s);
+  y = with_sign(l, pick(l, lessc(l, x, 0), low, y), x); /* -0 too */
+  y = pick(l, samec(l, x, INFINITY), x, y);
+  return pick(l, samec(l, x, -INFINITY), num(x, NAN), y);
 }
 
 static val elu(neo_llvm *l, val x) {

@@ -70,14 +70,14 @@ static val log1p_core(neo_llvm *l, val x) {
 
 static val softplus(neo_llvm *l, val x) {
   scaled64 e = neo_ll_exp_parts64(l, minus(l, size_of(l, x)), NULL);
-  val y = add(l, at_least(l, x, 0), log1p_core(l, mul(l, e.m, e.s)));
+  val y = add(l, at_least(l, x, 0), log1p_core(l, mul(l, e.m.h, e.s)));
   return pick(l, LLVMBuildFCmp(l->b, LLVMRealUNO, x, x, ""), x, y);
 }
 
 /* ---- pow: e^(y*log|x|), then the cases of C's pow */
 
 /* f/(2 + f) for 1 + f = m, as a sum of two. */
-static pair ratio(neo_llvm *l, val m) {
+static pair artanh_argument(neo_llvm *l, val m) {
   val f = addc(l, m, -1);
   pair d = sum2(l, num(m, 1), m);
   val s = quot(l, f, d.h);
@@ -89,7 +89,7 @@ static pair ratio(neo_llvm *l, val m) {
 
 static pair log_pair(neo_llvm *l, val x) {
   split a = split_of(l, x);
-  pair s = ratio(l, a.m), z = times(l, s, s);
+  pair s = artanh_argument(l, a.m), z = times(l, s, s);
   val q = mul(l, z.h, POLY(l, z.h, artanh_poly));
   pair w = fast_sum2(l, num(x, 0x1.5555555555555p-2), q);
   w.l = addc(l, w.l, 0x1.5555555555555p-56);
@@ -110,7 +110,7 @@ static val power(neo_llvm *l, val a, val y) {
   pair p = product2(l, log.h, y);
   val inside = lessc(l, size_of(l, p.h), 800);
   scaled64 e = neo_ll_exp_parts64(l, p.h, pick(l, inside, mad(l, log.l, y, p.l), num(a, 0)));
-  return mul(l, e.m, e.s);
+  return mul(l, e.m.h, e.s);
 }
 
 static val is_whole(neo_llvm *l, val y) {

@@ -46,6 +46,12 @@ static inline pair times(neo_llvm *l, pair x, pair y) {
   return fast_sum2(l, p.h, mad(l, x.h, y.l, mad(l, x.l, y.h, p.l)));
 }
 
+/* x/y, for an x.h that is finite. */
+static inline val ratio(neo_llvm *l, pair x, pair y) {
+  val q = quot(l, x.h, y.h);
+  return add(l, q, quot(l, mad(l, q, minus(l, y.l), x.l), y.h));
+}
+
 static inline pair pick2(neo_llvm *l, val c, pair x, pair y) {
   pair p = {pick(l, c, x.h, y.h), pick(l, c, x.l, y.l)};
   return p;
@@ -53,7 +59,8 @@ static inline pair pick2(neo_llvm *l, val c, pair x, pair y) {
 
 /* m*s, rounded once: s is a power of two, m far from over- and underflow. */
 typedef struct {
-  val m, s;
+  pair m;
+  val s;
 } scaled64;
 
 /* e^(x + more) for a tiny `more` (null: 0); below -820 it is 0 even times 820. llvm_exp64.c */

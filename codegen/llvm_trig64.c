@@ -218,11 +218,6 @@ static pair cosine(neo_llvm *l, pair r) {
   return fast_sum2(l, top.h, add(l, top.l, rest));
 }
 
-static val ratio(neo_llvm *l, pair x, pair y) {
-  val q = quot(l, x.h, y.h);
-  return add(l, q, quot(l, mad(l, q, minus(l, y.l), x.l), y.h));
-}
-
 static val bit(neo_llvm *l, val q, int64_t mask) {
   return LLVMBuildICmp(l->b, LLVMIntNE, iand(l, q, mask), inum(q, 0), "");
 }

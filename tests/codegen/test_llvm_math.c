@@ -3,6 +3,7 @@
  * targets without libm use: as near to long double's. f16 and bf16: all 65536 arguments of a few
  * functions. NEO_TEST_STEP=1 sweeps all 2^32 floats; NEO_TEST_COUNT says how many rounds of random
  * numbers f64 gets (1). */
+#include "base/file.h"
 #include "base/random.h"
 #include "loop_support.h"
 #include <cmocka.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BLOCK = 4096, MAX_ULP = 4 };
 
@@ -75,16 +77,21 @@ static void add_kernel(loop_fix *f, neo_llvm *l, neo_op op, int width, const cha
     fail_msg("%s", why);
 }
 
+static neo_llvm *module_for(loop_fix *f, const neo_target *t) {
+  neo_llvm *l;
+  const char *why;
+  if (neo_llvm_new(&f->arena, t, "math", &l, &why))
+    fail_msg("%s", why);
+  return l;
+}
+
 static neo_llvm *new_module(loop_fix *f, const char *level, bool own_math) {
   neo_target t;
-  neo_llvm *l;
   const char *why;
   if (neo_target_choose(&f->arena, NULL, level, &t, &why))
     fail_msg("%s", why);
   t.own_math = own_math;
-  if (neo_llvm_new(&f->arena, &t, "math", &l, &why))
-    fail_msg("%s", why);
-  return l;
+  return module_for(f, &t);
 }
 
 static neo_rt_fn *entry(loop_fix *f, neo_llvm *l, neo_op op, int width) {
@@ -503,6 +510,40 @@ static void our_own_f64_pow_is_within_4_ulp(void **state) {
   }
 }
 
+/* A GPU has no library that a kernel could call. */
+static void a_gpu_computes_every_function_itself(void **state) {
+  static const char *const types[] = {"f32", "f64", "f16", "bf16"};
+  char path[] = "/tmp/neo_math_XXXXXX";
+  loop_fix *f = *state;
+  const char *why;
+  char *text;
+  size_t n;
+  neo_target t;
+  if (neo_target_choose(&f->arena, "nvptx:sm_75", NULL, &t, &why))
+    fail_msg("%s", why);
+  for (int k = 0; k < 4; k++) {
+    neo_llvm *l = module_for(f, &t);
+    for (int i = 0; i < N_FUNCTIONS; i++) {
+      add_kernel(f, l, functions[i].op, 1, types[k]);
+      add_kernel(f, l, functions[i].op, 2, types[k]);
+    }
+    add_kernel(f, l, NEO_OP_POW, 1, types[k]);
+    finish(l);
+    int file = mkstemp(path);
+    assert_true(file >= 0 && close(file) == 0);
+    if (neo_llvm_emit_asm(l, path, &why))
+      fail_msg("%s", why);
+    assert_int_equal(neo_file_read(&neo_io_default, &f->arena, path, 0, &text, &n), NEO_OK);
+    assert_non_null(strstr(text, ".visible .entry exp_2("));
+    const char *asked = strstr(text, ".extern");
+    if (asked)
+      fail_msg("%s asks for %.60s", types[k], asked);
+    assert_int_equal(unlink(path), 0);
+    memcpy(path, "/tmp/neo_math_XXXXXX", sizeof path);
+    neo_llvm_free(l);
+  }
+}
+
 /* Arguments beyond 2^20 take the way of f64. */
 static void turns_of_f32_are_within_4_ulp_without_libm(void **state) {
   loop_fix *f = *state;
@@ -576,11 +617,9 @@ static void all_small_floats_are_within_one_place(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
   const struct CMUnitTest tests[] = {
-      TEST(every_function_is_within_4_ulp),
-      TEST(pow_is_within_4_ulp),
-      TEST(our_own_f64_is_within_4_ulp),
-      TEST(our_own_f64_pow_is_within_4_ulp),
-      TEST(turns_of_f32_are_within_4_ulp_without_libm),
+      TEST(every_function_is_within_4_ulp),        TEST(pow_is_within_4_ulp),
+      TEST(our_own_f64_is_within_4_ulp),           TEST(our_own_f64_pow_is_within_4_ulp),
+      TEST(a_gpu_computes_every_function_itself),  TEST(turns_of_f32_are_within_4_ulp_without_libm),
       TEST(all_small_floats_are_within_one_place),
   };
   return cmocka_run_group_tests_name("llvm_math", tests, NULL, NULL);
