@@ -1,6 +1,6 @@
 /* Element functions of f32: at most 4 units in the last place off the f64 value, over all
  * exponents, signs and odd values, for widths 1, 8 and 16 at every level. Our own of f64, which
- * targets without libm use: as near to long double's. f16 and bf16: all 65536 arguments of a few
+ * targets without libm use: within its own bound of long double's, and on a GPU there is no other. f16 and bf16: all 65536 arguments of a few
  * functions. NEO_TEST_STEP=1 sweeps all 2^32 floats; NEO_TEST_COUNT says how many rounds of random
  * numbers f64 gets (1). */
 #include "base/file.h"
@@ -299,12 +299,13 @@ static long double elu_l(long double x) {
 static const struct {
   neo_op op;
   long double (*f)(long double);
+  double ulp; /* at most */
 } functions64[] = {
-    {NEO_OP_EXP, expl},     {NEO_OP_EXPM1, expm1l}, {NEO_OP_LOG, logl},
-    {NEO_OP_LOG1P, log1pl}, {NEO_OP_SIN, sinl},     {NEO_OP_COS, cosl},
-    {NEO_OP_TAN, tanl},     {NEO_OP_TANH, tanhl},   {NEO_OP_SIGMOID, sigmoid_l},
-    {NEO_OP_GELU, gelu_l},  {NEO_OP_SILU, silu_l},  {NEO_OP_SOFTPLUS, softplus_l},
-    {NEO_OP_ELU, elu_l},    {NEO_OP_ERF, erfl},
+    {NEO_OP_EXP, expl, 1},      {NEO_OP_EXPM1, expm1l, 1.25}, {NEO_OP_LOG, logl, 1},
+    {NEO_OP_LOG1P, log1pl, 1},  {NEO_OP_SIN, sinl, 1},        {NEO_OP_COS, cosl, 1},
+    {NEO_OP_TAN, tanl, 1.5},    {NEO_OP_TANH, tanhl, 1.5},    {NEO_OP_SIGMOID, sigmoid_l, 1.25},
+    {NEO_OP_GELU, gelu_l, 3.5}, {NEO_OP_SILU, silu_l, 3},     {NEO_OP_SOFTPLUS, softplus_l, 1.75},
+    {NEO_OP_ELU, elu_l, 1},     {NEO_OP_ERF, erfl, 1.5},
 };
 enum { N_FUNCTIONS64 = sizeof functions64 / sizeof functions64[0], N_KINDS = 10 };
 static const int widths64[] = {1, 2, 8};
@@ -334,13 +335,13 @@ static void note64(worst64 *w, long double want, double x, double y, double got)
     *w = (worst64){ulp, x, y, got, want};
 }
 
-static void report64(const char *level, neo_op op, int width, const worst64 *w) {
+static void report64(const char *level, neo_op op, int width, double most, const worst64 *w) {
   print_message("  %-9s %-8s f64 x%-2d %6.2f ulp at %a", level, neo_op_text(op), width, w->ulp,
                 w->x);
   if (op == NEO_OP_POW)
     print_message(", %a", w->y);
   print_message("\n");
-  if (w->ulp > MAX_ULP)
+  if (w->ulp > most)
     fail_msg("%s(%a, %a) = %a, not %La", neo_op_text(op), w->x, w->y, w->got, w->want);
 }
 
@@ -437,10 +438,10 @@ static void check64(loop_fix *f, neo_llvm *l, const char *level, int function) {
     }
   }
   for (int k = 0; k < 3; k++)
-    report64(level, op, widths64[k], &w[k]);
+    report64(level, op, widths64[k], functions64[function].ulp, &w[k]);
 }
 
-static void our_own_f64_is_within_4_ulp(void **state) {
+static void our_own_f64_is_as_near_as_it_says(void **state) {
   loop_fix *f = *state;
   for (const char *const *level = loop_levels(); *level; level++) {
     neo_llvm *l = new_module(f, *level, true);
@@ -486,7 +487,7 @@ static void power_arguments64(uint64_t *state, int kind, double *x, double *y) {
   *y = random_unit(state) * 750 / log(*x);
 }
 
-static void our_own_f64_pow_is_within_4_ulp(void **state) {
+static void our_own_f64_pow_is_within_1_ulp(void **state) {
   static _Thread_local double x[BLOCK], y[BLOCK], z[BLOCK];
   loop_fix *f = *state;
   for (const char *const *level = loop_levels(); *level; level++) {
@@ -504,7 +505,7 @@ static void our_own_f64_pow_is_within_4_ulp(void **state) {
         for (int i = 0; i < BLOCK; i++)
           note64(&w, powl((long double)x[i], (long double)y[i]), x[i], y[i], z[i]);
       }
-      report64(*level, NEO_OP_POW, widths64[k], &w);
+      report64(*level, NEO_OP_POW, widths64[k], 1, &w);
     }
     neo_llvm_free(l);
   }
@@ -618,7 +619,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
   const struct CMUnitTest tests[] = {
       TEST(every_function_is_within_4_ulp),        TEST(pow_is_within_4_ulp),
-      TEST(our_own_f64_is_within_4_ulp),           TEST(our_own_f64_pow_is_within_4_ulp),
+      TEST(our_own_f64_is_as_near_as_it_says),     TEST(our_own_f64_pow_is_within_1_ulp),
       TEST(a_gpu_computes_every_function_itself),  TEST(turns_of_f32_are_within_4_ulp_without_libm),
       TEST(all_small_floats_are_within_one_place),
   };
