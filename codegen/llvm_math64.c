@@ -1,6 +1,7 @@
 /* Element functions of f64 in our own code, for targets that have no libm: one function of the
  * module for each operator and width, with code from llvm_exp64.c, llvm_log64.c, llvm_trig64.c,
- * llvm_erf64.c. */
+ * llvm_erf64.c. The errors that their heads give are the largest among some million arguments, with
+ * and without fused multiply-adds; tests bound them little above. */
 #include "codegen/llvm_math64.h"
 #include <assert.h>
 
