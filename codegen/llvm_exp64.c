@@ -2,9 +2,9 @@
  *
  * x = n*ln2 + r with |r| <= ln2/2, by a head of ln2 that n times is exact; e^r - 1 = r + r^2/2 +
  * r^3*E(r), where E is of degree 9, minimax in the error of the whole relative to r (Remez exchange
- * with 60 digits, then each coefficient rounded to f64): 2^-60. What r and the sums lose by rounding
- * is carried along. Measured, denormal results included: exp, elu within 0.8 ulp, expm1 1.1, sigmoid
- * 1.1, tanh 1.3, silu 2.8.
+ * with 60 digits, then each coefficient rounded to f64): 2^-60. What r and the sums lose by
+ * rounding is carried along. Measured, denormal results included: exp, elu within 0.8 ulp, expm1
+ * 1.1, sigmoid 1.1, tanh 1.3, silu 2.8.
  *
  * NaN arguments pass through the arithmetic; comparisons that clamp are false for them. */
 #include "codegen/llvm_math64.h"

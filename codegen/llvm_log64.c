@@ -2,11 +2,11 @@
  *
  * x = 2^k*m with m in [sqrt(1/2), sqrt(2)), f = m - 1, s = f/(2 + f): log(m) = 2 artanh(s). For log
  * itself f stays the leading term: 2s = f - s*f, s*f = f^2/2 - s*f^2/2. The polynomial is (2
- * artanh(s) - 2s)/s^3 in s^2, of degree 6, |s| <= 0.1716, error 2^-59 of log(m). pow has a logarithm
- * of two numbers (error below 2^-64 of it): s is one, 1/3 too, and the polynomial, of degree 7, is
- * only for (artanh(s)/s - 1 - s^2/3)/s^4, error 2^-66 of log(m). Both are minimax fits (Remez
- * exchange with 60 digits, then each coefficient rounded to f64). Measured: log, log1p, pow within
- * 0.8 ulp, softplus 1.5. */
+ * artanh(s) - 2s)/s^3 in s^2, of degree 6, |s| <= 0.1716, error 2^-59 of log(m). pow has a
+ * logarithm of two numbers (error below 2^-64 of it): s is one, 1/3 too, and the polynomial, of
+ * degree 7, is only for (artanh(s)/s - 1 - s^2/3)/s^4, error 2^-66 of log(m). Both are minimax fits
+ * (Remez exchange with 60 digits, then each coefficient rounded to f64). Measured: log, log1p, pow
+ * within 0.8 ulp, softplus 1.5. */
 #include "codegen/llvm_math64.h"
 #include <assert.h>
 

@@ -1,5 +1,5 @@
-/* Element functions: which way each is computed. f64 asks libm, lane by lane, or llvm_math64.c where
- * there is none; f32 (and so f16 and bf16) goes through llvm_math32.c and llvm_wide.c. */
+/* Element functions: which way each is computed. f64 asks libm, lane by lane, or llvm_math64.c
+ * where there is none; f32 (and so f16 and bf16) goes through llvm_math32.c and llvm_wide.c. */
 #include "codegen/llvm_num.h"
 
 /* A function of libm, lane by lane. */

@@ -400,7 +400,7 @@ static int rounds(void) {
   return s ? atoi(s) : 1;
 }
 
-/* Of the i-th of a block of a kind: odd ones, all bit patterns, several sizes, multiples of pi/2. */
+/* The i-th of a block of a kind: odd ones, all bit patterns, multiples of pi/2, several sizes. */
 static double argument64(uint64_t *state, int kind, uint32_t i) {
   static const double size[] = {760, 8, 1, 0x1p20, 30};
   uint64_t u = neo_splitmix(state);
