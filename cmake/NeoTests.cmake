@@ -132,6 +132,12 @@ foreach(path IN LISTS zoo_cases)
   set_tests_properties(zoo_${name} PROPERTIES LABELS zoo)
 endforeach()
 
+# tests/gpu: a CUDA driver that emulates a device.
+add_library(neo_gpu_emulator SHARED tests/gpu/emulator.c)
+target_link_libraries(neo_gpu_emulator PRIVATE neo_flags ${CMAKE_DL_LIBS})
+target_include_directories(neo_gpu_emulator PRIVATE ${PROJECT_SOURCE_DIR})
+set_target_properties(neo_gpu_emulator PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+
 file(GLOB scripts CONFIGURE_DEPENDS tests/test_*.sh)
 foreach(path IN LISTS scripts)
   cmake_path(GET path STEM name)
