@@ -73,8 +73,8 @@ LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf) {
   if (b->ptr)
     return b->ptr;
   if (g->k->bufs.at[buf].use & NEO_BUF_SCRATCH) {
-    LLVMValueRef at = g->l->target.sm ? neo_ll_gpu_shared(g)
-                                      : argument(g, ptr, offsetof(neo_rt_args, scratch));
+    LLVMValueRef at =
+        g->l->target.sm ? neo_ll_gpu_shared(g) : argument(g, ptr, offsetof(neo_rt_args, scratch));
     LLVMValueRef far =
         LLVMConstInt(i64_type(g), (unsigned long long)neo_kernel_scratch_offset(g->k, buf), false);
     b->ptr = LLVMBuildInBoundsGEP2(g->l->entry, LLVMInt8TypeInContext(g->l->ctx), at, &far, 1, "");

@@ -111,10 +111,10 @@ typedef struct {
   neo_ll_buf *buf;
   neo_ll_reg *reg;
   LLVMValueRef *size, key[3];
-  LLVMValueRef units;    /* of a GPU's kernel: how many there are */
-  int64_t threads;       /* of a GPU's block, where the kernel has loops of threads; else 0 */
+  LLVMValueRef units; /* of a GPU's kernel: how many there are */
+  int64_t threads;    /* of a GPU's block, where the kernel has loops of threads; else 0 */
   bool in_threads;
-  uint8_t *open; /* [buffer] what threads did to it since the last barrier (llvm_ptx.c) */
+  uint8_t *open;         /* [buffer] what threads did to it since the last barrier (llvm_ptx.c) */
   uint32_t width, depth; /* of the VECTOR loop around, else 1 */
   uint32_t n_accesses;   /* of memory, so far */
   bool stream;           /* buffers that stream begin at multiples of a vector here */

@@ -42,12 +42,12 @@ static LLVMValueRef gelu(neo_llvm *l, LLVMValueRef x) {
 static LLVMValueRef phi(neo_llvm *l, LLVMValueRef x) {
   LLVMTypeRef t = LLVMTypeOf(x);
   LLVMValueRef z = LLVMBuildFMul(l->b, x, neo_ll_float(t, -0.70710678118654752440), "");
-  return LLVMBuildFMul(l->b, neo_ll_libm(l, "erfc", z, NULL), neo_ll_float(t, 0.5), "");
+  return LLVMBuildFMul(l->b, libm(l, "erfc", z, NULL), neo_ll_float(t, 0.5), "");
 }
 
 static LLVMValueRef bell(neo_llvm *l, LLVMValueRef x) {
   LLVMValueRef half = LLVMBuildFMul(l->b, x, neo_ll_float(LLVMTypeOf(x), -0.5), "");
-  return neo_ll_libm(l, "exp", LLVMBuildFMul(l->b, half, x, ""), NULL);
+  return libm(l, "exp", LLVMBuildFMul(l->b, half, x, ""), NULL);
 }
 
 static LLVMValueRef softplus(neo_llvm *l, LLVMValueRef x) {

@@ -25,6 +25,8 @@ static val body(neo_llvm *l, neo_op op, val x, val y) {
     return neo_ll_trig64(l, op, x);
   case NEO_OP_ERF:
   case NEO_OP_GELU:
+  case NEO_OP_PHI:
+  case NEO_OP_BELL:
     return neo_ll_erf64(l, op, x);
   default:
     assert(0 && "an element function that libm would be asked for");

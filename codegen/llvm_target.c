@@ -207,7 +207,8 @@ neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu,
   if (strncmp(arch, GPU_PREFIX, strlen(GPU_PREFIX)) == 0)
     return choose_gpu(a, arch + strlen(GPU_PREFIX), mcpu, out, why);
   if (!neo_streq(arch, "x86_64") && !neo_streq(arch, "aarch64")) {
-    *why = neo_arena_printf(a, "unknown target '%s' (known: cpu, x86_64, aarch64, nvptx:sm_75 to nvptx:sm_90a)", arch);
+    *why = neo_arena_printf(
+        a, "unknown target '%s' (known: cpu, x86_64, aarch64, nvptx:sm_75 to nvptx:sm_90a)", arch);
     return NEO_UNSUPPORTED;
   }
   bool is_host = neo_streq(arch, host_arch());

@@ -144,7 +144,7 @@ typedef struct {
   const char *name;
   uint8_t type, rank;
   int64_t extent[4];
-  int64_t threads; /* 0; else it is one for each iteration of the THREAD loops, whose extent this is */
+  int64_t threads; /* 0; or the extent of THREAD loops: a register for each iteration */
 } neo_reg;
 
 typedef struct neo_kernel {
@@ -236,8 +236,8 @@ neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) NEO_MUST_CHECK;
 
 /* loop_interp.c: runs units [lo, hi). bufs[k]: elements of the k-th buffer (scratch too),
  * n_elems[k] how many: an access outside, a read of an undefined register element, or a store to a
- * READ buffer is NEO_INTERNAL with *why, as
- * are two iterations of one THREAD loop that meet at an element which one of them writes. */
+ * READ buffer is NEO_INTERNAL with *why, as are two iterations of one THREAD loop that meet at an
+ * element which one of them writes. */
 typedef struct {
   neo_value *const *bufs;
   const int64_t *n_elems;

@@ -42,7 +42,7 @@ typedef struct {
   int64_t threads; /* of THREAD loops; 0: there are none */
   int32_t thread;  /* the iteration of the one around; NOBODY: none is */
   uint64_t epoch, seed;
-  access **met;    /* [buffer][element]; null without THREAD loops */
+  access **met;   /* [buffer][element]; null without THREAD loops */
   neo_tile *tile; /* null: the kernel uses none */
   bool tile_defined[NEO_TILE_COUNT];
 } interp;

@@ -42,10 +42,10 @@ typedef struct {
 /* ---- names */
 
 const char *const neo_loop_words[] = {
-    "for",    "in",    "step",    "if",   "else",   "reg",    "kernel",  "units",  "sizes",
-    "read",   "write", "scratch", "unit", "unroll", "vector", "noalias", "stream", "align",
-    "tensor", "from",  "and",     "or",   "not",    "true",   "false",   "inf",    "nan",
-    "rand",   "fma",   "let",     "tile", "pair",   "fetch",  "thread", "threads", NULL};
+    "for",    "in",    "step",    "if",   "else",   "reg",    "kernel",  "units",   "sizes",
+    "read",   "write", "scratch", "unit", "unroll", "vector", "noalias", "stream",  "align",
+    "tensor", "from",  "and",     "or",   "not",    "true",   "false",   "inf",     "nan",
+    "rand",   "fma",   "let",     "tile", "pair",   "fetch",  "thread",  "threads", NULL};
 
 static bool is_word(const char *s) {
   neo_op op;

@@ -416,8 +416,7 @@ static void check_set(verifier *v, const neo_ls *s) {
   check_place(v, s->attr, s->index, s->n_index);
   if (!v->failed && v->in_threads && v->declared[s->attr] == OUTSIDE &&
       !v->k->regs.at[s->attr].threads)
-    fail(v, "register %s is of all threads and set in a thread loop",
-         v->k->regs.at[s->attr].name);
+    fail(v, "register %s is of all threads and set in a thread loop", v->k->regs.at[s->attr].name);
   if (!v->failed)
     check_typed(v, s->value, (neo_type)v->k->regs.at[s->attr].type, "a register's new value");
 }

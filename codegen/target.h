@@ -21,7 +21,7 @@ typedef struct neo_target {
   bool fma;
   int64_t l1_bytes, l2_bytes; /* of a typical machine: same input, same bytes out */
   bool is_host_arch;
-  uint32_t sm; /* of an NVIDIA GPU: 75, 80, 90; 0: a CPU */
+  uint32_t sm;   /* of an NVIDIA GPU: 75, 80, 90; 0: a CPU */
   bool sm_own;   /* instructions that this generation alone has ("sm_90a") */
   bool emulated; /* its kernels as code of this machine's processor, for tests */
   bool own_math; /* functions of f64 in our code even where there is a libm, for tests */
@@ -31,8 +31,9 @@ typedef struct neo_target {
 
 /* mcpu: null or "native": this machine's features; "x86-64-v2", "x86-64-v3", "x86-64-v4", "generic"
  * (aarch64 neon), or an LLVM CPU name that llvm_target.c lists. target: null or "cpu": this
- * machine's architecture; "x86_64", "aarch64", "nvptx:sm_90a", with "+host" after it emulated. "+tiles" after a level of x86_64 gives it a matrix
- * unit in plain code. NEO_UNSUPPORTED with a message in *why. */
+ * machine's architecture; "x86_64", "aarch64"; "nvptx:sm_90a", with "+host" after it emulated.
+ * "+tiles" after a level of x86_64 gives it a matrix unit in plain code. NEO_UNSUPPORTED with a
+ * message in *why. */
 neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,
                              const char **why) NEO_MUST_CHECK;
 

@@ -103,8 +103,7 @@ static layout arena_layout(const neo_rt_model *m, int32_t threads) {
   l.at[NEO_RT_MEM_FRAME] = l.at[NEO_RT_MEM_KEPT] + neo_rti_round_up(m->kept_bytes);
   l.spill = l.at[NEO_RT_MEM_FRAME] + neo_rti_round_up(m->frame_bytes);
   l.at[NEO_RT_MEM_TAPE] = l.spill + spill_bytes(m);
-  l.at[NEO_RT_MEM_SCRATCH] =
-      l.at[NEO_RT_MEM_TAPE] + neo_rti_round_up(bytes_of(m, NEO_RT_MEM_TAPE));
+  l.at[NEO_RT_MEM_SCRATCH] = l.at[NEO_RT_MEM_TAPE] + neo_rti_round_up(bytes_of(m, NEO_RT_MEM_TAPE));
   l.total = l.at[NEO_RT_MEM_SCRATCH];
   if (!m->device) /* there it is the shared memory of each block */
     l.total += neo_rti_round_up(m->scratch_bytes) * threads;
@@ -173,8 +172,7 @@ static neo_rt_status take_host_arena(neo_rt_ctx *c, const neo_rt_config *config,
 }
 
 static neo_rt_status take_arena(neo_rt_ctx *c, const neo_rt_config *config, const layout *l) {
-  neo_rt_status s =
-      c->cuda ? take_device_arena(c, config, l) : take_host_arena(c, config, l);
+  neo_rt_status s = c->cuda ? take_device_arena(c, config, l) : take_host_arena(c, config, l);
   if (s)
     return s;
   c->arena_bytes = (size_t)l->total;

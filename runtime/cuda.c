@@ -210,8 +210,7 @@ void neo_rti_cuda_close(neo_rt_ctx *c) {
 static neo_rt_status out_of_memory(neo_rt_ctx *c, size_t n) {
   size_t has = 0, all = 0;
   (void)c->cuda->api.memory_info(&has, &all);
-  return neo_rti_fail(c, NEO_MEMORY,
-                      "out of memory on %s: %s needs %zu bytes, %zu of %zu are free",
+  return neo_rti_fail(c, NEO_MEMORY, "out of memory on %s: %s needs %zu bytes, %zu of %zu are free",
                       c->cuda->name, c->model->name, n, has, all);
 }
 

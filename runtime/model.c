@@ -200,15 +200,17 @@ static neo_rt_status check_tensor(const checker *c, int32_t i) {
   return NEO_OK;
 }
 
+static bool has_code(const neo_rt_model *m, const neo_rt_kernel *k) {
+  return m->device ? k->device_symbol && k->block > 0 && k->block_units > 0 : k->fn != NULL;
+}
+
 static neo_rt_status check_step(const checker *c, int32_t i) {
   const neo_rt_model *m = c->m;
   const neo_rt_step *s = &m->steps[i];
   bool ok = s->first >= 0 && s->keep >= 0 && s->keep <= m->n_keeps;
   int32_t n = s->n;
   if (ok && s->op == NEO_RT_STEP_RUN) {
-    ok = s->arg >= 0 && s->arg < m->n_kernels && (m->device ? m->kernels[s->arg].device_symbol && m->kernels[s->arg].block > 0 &&
-                            m->kernels[s->arg].block_units > 0
-                      : m->kernels[s->arg].fn != NULL) &&
+    ok = s->arg >= 0 && s->arg < m->n_kernels && has_code(m, &m->kernels[s->arg]) &&
          program_ok(m, m->kernels[s->arg].units) &&
          m->kernels[s->arg].scratch_bytes <= m->scratch_bytes &&
          (!m->kernels[s->arg].fast || program_ok(m, m->kernels[s->arg].fast_units));

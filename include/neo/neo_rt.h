@@ -137,7 +137,7 @@ typedef struct {
   int32_t fast_units;
   /* On a GPU fn is null: the kernel is this function of the model's images, launched with `block`
    * threads in a block, which run `block_units` units, and scratch_bytes of shared memory. Its
-   * parameters: buffers, then the model's sizes, seed, step, call and the number of units as i64. */
+   * parameters: buffers, then as i64 the model's sizes, seed, step, call and number of units. */
   const char *device_symbol;
   int32_t block, block_units;
 } neo_rt_kernel;

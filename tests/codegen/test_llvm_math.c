@@ -281,13 +281,20 @@ static long double silu_l(long double x) {
   return x * sigmoid_l(x);
 }
 /* erfc at -x/sqrt(2) rounded, and its slope there times what the rounding left out. */
-static long double gelu_l(long double x) {
+static long double phi_l(long double x) {
   const double head = 0x1.6a09e667f3bcdp-1;
   const long double tail = -0x1.bdd3413b26456p-55L;
   long double z = -x * head, left = fmal(-x, head, -z) - x * tail;
   if (!(fabsl(x) < 100))
-    return x > 0 ? x : x < 0 ? x * erfcl(z) : x;
-  return x / 2 * (erfcl(z) - 1.1283791670955126L * expl(-z * z) * left);
+    return erfcl(z) / 2;
+  return (erfcl(z) - 1.1283791670955126L * expl(-z * z) * left) / 2;
+}
+static long double gelu_l(long double x) {
+  return x > 0 && isinf(x) ? x : x * phi_l(x);
+}
+static long double bell_l(long double x) {
+  long double square = x * x, left = fmal(x, x, -square);
+  return fabsl(x) > 100 ? 0 : expl(-square / 2) * (1 - left / 2);
 }
 static long double softplus_l(long double x) {
   return x != x ? x : fmaxl(x, 0) + log1pl(expl(-fabsl(x)));
@@ -305,7 +312,8 @@ static const struct {
     {NEO_OP_LOG1P, log1pl, 1}, {NEO_OP_SIN, sinl, 1},        {NEO_OP_COS, cosl, 1},
     {NEO_OP_TAN, tanl, 1.5},   {NEO_OP_TANH, tanhl, 1.5},    {NEO_OP_SIGMOID, sigmoid_l, 1.25},
     {NEO_OP_GELU, gelu_l, 3},  {NEO_OP_SILU, silu_l, 3},     {NEO_OP_SOFTPLUS, softplus_l, 1.75},
-    {NEO_OP_ELU, elu_l, 1},    {NEO_OP_ERF, erfl, 1.5},
+    {NEO_OP_ELU, elu_l, 1},    {NEO_OP_ERF, erfl, 1.5},      {NEO_OP_PHI, phi_l, 3.25},
+    {NEO_OP_BELL, bell_l, 1},
 };
 enum { N_FUNCTIONS64 = sizeof functions64 / sizeof functions64[0], N_KINDS = 10 };
 static const int widths64[] = {1, 2, 8};

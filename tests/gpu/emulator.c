@@ -8,6 +8,7 @@
 #define _GNU_SOURCE 1
 #include "runtime/cuda_api.h"
 #include <dlfcn.h>
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,13 +20,22 @@
 enum { INVALID_VALUE = 1, NOT_FOUND = 500, POISON = 0xcd };
 enum { BLOCK, BLOCK_SIZE, THREAD }; /* as codegen/llvm_ptx.c counts them */
 
+#define SHOWN __attribute__((visibility("default")))
+#define DRIVER(name) cuda_result name
+#define DECLARE(member, name, params) SHOWN cuda_result name params;
+CUDA_FUNCTIONS(DECLARE)
+#undef DECLARE
+
+/* What emulated kernels call. */
+SHOWN unsigned neo_gpu_place(unsigned what);
+SHOWN void *neo_gpu_shared(void);
+SHOWN void neo_gpu_barrier(void);
+
 static _Thread_local unsigned place[3];
 
-__attribute__((visibility("default"))) unsigned neo_gpu_place(unsigned what) {
+unsigned neo_gpu_place(unsigned what) {
   return place[what];
 }
-
-#define DRIVER(name) __attribute__((visibility("default"))) cuda_result name
 
 DRIVER(cuInit)(unsigned flags) {
   return flags ? INVALID_VALUE : 0;
@@ -226,27 +236,51 @@ static void show_symbols(void) {
     dlopen(self.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
+/* Its file stays open: the loader knows libraries by their names, and the name is the file's. */
+struct cuda_module_s {
+  void *library;
+  int file;
+};
+
+static int write_image(const void *image) {
+  int file = memfd_create("module", MFD_CLOEXEC);
+  size_t n = elf_bytes(image);
+  if (file >= 0 && write(file, image, n) == (ssize_t)n)
+    return file;
+  if (file >= 0)
+    close(file);
+  return -1;
+}
+
 DRIVER(cuModuleLoadData)(cuda_module *module, const void *image) {
   char path[64];
   if (!has_context() || memcmp(image, "\177ELF", 4) != 0)
     return CUDA_NO_BINARY;
-  int fd = memfd_create("module", 0);
-  size_t n = elf_bytes(image);
-  if (fd < 0 || write(fd, image, n) != (ssize_t)n)
+  struct cuda_module_s *m = malloc(sizeof *m);
+  if (!m || (m->file = write_image(image)) < 0) {
+    free(m);
     return CUDA_OUT_OF_MEMORY;
+  }
   show_symbols();
-  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  *module = (cuda_module)dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!*module)
-    fprintf(stderr, "emulator: %s\n", dlerror());
-  close(fd);
-  return *module ? 0 : CUDA_NO_BINARY;
+  snprintf(path, sizeof path, "/proc/self/fd/%d", m->file);
+  m->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (m->library) {
+    *module = m;
+    return 0;
+  }
+  fprintf(stderr, "emulator: %s\n", dlerror());
+  close(m->file);
+  free(m);
+  return CUDA_NO_BINARY;
 }
-DRIVER(cuModuleUnload)(cuda_module module) {
-  return dlclose(module) ? INVALID_VALUE : 0;
+DRIVER(cuModuleUnload)(cuda_module m) {
+  int bad = dlclose(m->library);
+  close(m->file);
+  free(m);
+  return bad ? INVALID_VALUE : 0;
 }
-DRIVER(cuModuleGetFunction)(cuda_function *function, cuda_module module, const char *name) {
-  *function = (cuda_function)dlsym(module, name);
+DRIVER(cuModuleGetFunction)(cuda_function *function, cuda_module m, const char *name) {
+  *function = (cuda_function)dlsym(m->library, name);
   return *function ? 0 : NOT_FOUND;
 }
 
@@ -254,13 +288,14 @@ DRIVER(cuModuleGetFunction)(cuda_function *function, cuda_module module, const c
  *
  * Each runs on a stack of its own until it ends or comes to a barrier; when all have, those that
  * wait go on. A stack whose thread has ended serves the next one. All must come to the same
- * barriers: where some have ended and others wait, the launch has failed. */
+ * barriers: where some have ended and others wait, the launch has failed. A stack is entered for
+ * the first time by swapcontext, and by longjmp from then on, which is no matter of the kernel. */
 
 typedef void kernel(void **params);
 enum { MOST_THREADS = 1024, STACK_BYTES = 256 << 10, MOST_SHARED = 227 << 10, LAUNCH_FAILED = 719 };
 
 typedef struct {
-  ucontext_t context;
+  jmp_buf place;
   char *stack;
   unsigned thread;
   bool waits;
@@ -269,7 +304,7 @@ typedef struct {
 typedef struct {
   kernel *run;
   void **params;
-  ucontext_t home;
+  jmp_buf home;
   fibre *at[MOST_THREADS]; /* in use first */
   unsigned n, made;
   fibre *now;
@@ -278,38 +313,63 @@ typedef struct {
 static _Thread_local team own;
 static _Thread_local _Alignas(128) char shared_memory[MOST_SHARED];
 
-__attribute__((visibility("default"))) void *neo_gpu_shared(void) {
+void *neo_gpu_shared(void) {
   return shared_memory;
 }
 
-__attribute__((visibility("default"))) void neo_gpu_barrier(void) {
-  fibre *f = own.now;
-  f->waits = true;
-  swapcontext(&f->context, &own.home);
-  place[THREAD] = f->thread;
+/* From a thread to run_block, and back. */
+static void leave(void) {
+  if (_setjmp(own.now->place) == 0)
+    _longjmp(own.home, 1);
 }
 
+static void enter(fibre *f) {
+  own.now = f;
+  place[THREAD] = f->thread;
+  f->waits = false;
+  if (_setjmp(own.home) == 0)
+    _longjmp(f->place, 1);
+}
+
+void neo_gpu_barrier(void) {
+  own.now->waits = true;
+  leave();
+}
+
+/* A stack's whole life. */
 static void run_fibre(void) {
-  own.run(own.params);
+  for (;;) {
+    leave();
+    own.run(own.params);
+  }
+}
+
+static void begin(fibre *f, ucontext_t *first) {
+  ucontext_t back;
+  own.now = f;
+  if (_setjmp(own.home) == 0)
+    swapcontext(&back, first);
+}
+
+static fibre *new_fibre(void) {
+  ucontext_t first;
+  fibre *volatile f = calloc(1, sizeof *f); /* getcontext may return twice, for all gcc knows */
+  if (!f || !(f->stack = malloc(STACK_BYTES)) || getcontext(&first))
+    return NULL;
+  first.uc_stack.ss_sp = f->stack;
+  first.uc_stack.ss_size = STACK_BYTES;
+  makecontext(&first, run_fibre, 0);
+  begin(f, &first);
+  return f;
 }
 
 static bool start(unsigned thread) {
-  if (own.n == own.made) {
-    fibre *f = calloc(1, sizeof *f);
-    if (!f || !(f->stack = malloc(STACK_BYTES)))
-      return false;
-    own.at[own.made++] = f;
-  }
+  if (own.n == own.made && !(own.at[own.made] = new_fibre()))
+    return false;
+  own.made += own.n == own.made;
   fibre *f = own.at[own.n];
-  getcontext(&f->context);
-  f->context.uc_stack.ss_sp = f->stack;
-  f->context.uc_stack.ss_size = STACK_BYTES;
-  f->context.uc_link = &own.home;
-  makecontext(&f->context, run_fibre, 0);
-  f->thread = place[THREAD] = thread;
-  f->waits = false;
-  own.now = f;
-  swapcontext(&own.home, &f->context);
+  f->thread = thread;
+  enter(f);
   own.n += f->waits;
   return true;
 }
@@ -334,11 +394,8 @@ static void mix(unsigned *order, unsigned n) {
 static bool go_on(void) {
   unsigned ended = 0;
   for (unsigned i = 0; i < own.n; i++) {
-    fibre *f = own.now = own.at[i];
-    f->waits = false;
-    place[THREAD] = f->thread;
-    swapcontext(&own.home, &f->context);
-    ended += !f->waits;
+    enter(own.at[i]);
+    ended += !own.at[i]->waits;
   }
   if (ended && ended != own.n)
     return false;

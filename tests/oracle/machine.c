@@ -1,6 +1,7 @@
 /* See machine.h. */
 #include "tests/oracle/machine.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SEED = 1 };
@@ -55,6 +56,7 @@ void machine_open_with(machine *m, const char *root, const char *path, machine_k
   snprintf(library, sizeof library, "%s/models/std", root);
   const char *const imports[] = {library, NULL};
   neo_compile_options o = {.path = file,
+                           .target = getenv("NEO_TEST_TARGET"),
                            .import_paths = imports,
                            .defines = defines,
                            .n_defines = n_defines,

@@ -12,8 +12,8 @@ unsigned neo_emit_of(const char *name, size_t n) {
   static const struct {
     const char *name;
     unsigned bit;
-  } kinds[] = {{"so", NEO_EMIT_SO},    {"a", NEO_EMIT_A},   {"o", NEO_EMIT_OBJECT},
-               {"h", NEO_EMIT_HEADER}, {"ll", NEO_EMIT_LL}, {"s", NEO_EMIT_ASM},
+  } kinds[] = {{"so", NEO_EMIT_SO},     {"a", NEO_EMIT_A},    {"o", NEO_EMIT_OBJECT},
+               {"h", NEO_EMIT_HEADER},  {"ll", NEO_EMIT_LL},  {"s", NEO_EMIT_ASM},
                {"json", NEO_EMIT_JSON}, {"ptx", NEO_EMIT_PTX}};
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
     if (strlen(kinds[k].name) == n && memcmp(kinds[k].name, name, n) == 0)
@@ -129,8 +129,8 @@ static neo_status write_depfile(neo_compilation *c) {
   static const struct {
     unsigned kind;
     const char *before, *after;
-  } files[] = {{NEO_EMIT_SO, "lib", ".so"}, {NEO_EMIT_A, "lib", ".a"}, {NEO_EMIT_OBJECT, "", ".o"},
-               {NEO_EMIT_HEADER, "", ".h"}, {NEO_EMIT_LL, "", ".ll"},  {NEO_EMIT_ASM, "", ".s"},
+  } files[] = {{NEO_EMIT_SO, "lib", ".so"},  {NEO_EMIT_A, "lib", ".a"}, {NEO_EMIT_OBJECT, "", ".o"},
+               {NEO_EMIT_HEADER, "", ".h"},  {NEO_EMIT_LL, "", ".ll"},  {NEO_EMIT_ASM, "", ".s"},
                {NEO_EMIT_JSON, "", ".json"}, {NEO_EMIT_PTX, "", ".ptx"}};
   neo_str s;
   neo_str_init(&s, &c->arena);
