@@ -31,7 +31,8 @@ static const level levels[] = {
 };
 enum { N_LEVELS = sizeof levels / sizeof levels[0] };
 
-/* GPUs: `needs` names the PTX that the oldest driver with this feature set reads. */
+/* GPUs, with the oldest PTX that has all instructions which are emitted for them: older drivers can
+ * read it. */
 typedef struct {
   const char *name, *features;
   uint32_t sm;
@@ -43,6 +44,7 @@ static const gpu_level gpu_levels[] = {{"sm_75", "+ptx70", 75, false},
                                        {"sm_90", "+ptx80", 90, false},
                                        {"sm_90a", "+ptx80", 90, true}};
 #define GPU_PREFIX "nvptx:"
+#define ON_HOST "+host"
 
 /* Beyond the level, for kernels that have a variant without them. */
 #define MATRIX_NEEDS "+amx-tile,+amx-bf16"
@@ -170,7 +172,7 @@ static neo_status emulate(neo_arena *a, neo_target *gpu, const char **why) {
 
 static neo_status choose_gpu(neo_arena *a, const char *name, const char *mcpu, neo_target *out,
                              const char **why) {
-  bool emulated = takes_end(a, &name, "+host");
+  bool emulated = takes_end(a, &name, ON_HOST);
   if (mcpu) {
     *why = "--mcpu is for processors: a GPU is named by the target, as in nvptx:sm_90a";
     return NEO_UNSUPPORTED;
@@ -196,6 +198,16 @@ static neo_status choose_gpu(neo_arena *a, const char *name, const char *mcpu, n
   }
   *why = neo_arena_printf(a, "unknown GPU '%s' (known: sm_75, sm_80, sm_90, sm_90a)", name);
   return NEO_UNSUPPORTED;
+}
+
+static bool ends_with(const char *text, const char *end) {
+  size_t n = strlen(text), m = strlen(end);
+  return n > m && neo_streq(text + n - m, end);
+}
+
+bool neo_target_has_ptx(const char *target) {
+  return target && strncmp(target, GPU_PREFIX, strlen(GPU_PREFIX)) == 0 &&
+         !ends_with(target, ON_HOST);
 }
 
 neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,

@@ -29,6 +29,9 @@ typedef struct neo_target {
   const char *matrix_needs; /* features that kernels with tiles need beyond rt_features; "": none */
 } neo_target;
 
+/* Whether the kernels of what neo_target_choose takes by this name (null: a CPU) are PTX. */
+bool neo_target_has_ptx(const char *target);
+
 /* mcpu: null or "native": this machine's features; "x86-64-v2", "x86-64-v3", "x86-64-v4", "generic"
  * (aarch64 neon), or an LLVM CPU name that llvm_target.c lists. target: null or "cpu": this
  * machine's architecture; "x86_64", "aarch64"; "nvptx:sm_90a", with "+host" after it emulated.

@@ -168,7 +168,8 @@ static void text_entry(out *o, const neo_rt_entry *e) {
 
 static void describe_text(out *o) {
   const neo_rt_model *m = o->m;
-  add(o, "%s\n  target %s, features %s\n  built from %s\n", m->name, m->target,
+  add(o, "%s\n  target %s%s%s, features %s\n  built from %s\n", m->name, m->target,
+      m->device ? " " : "", m->device ? m->device : "",
       m->features && m->features[0] ? m->features : "none beyond the target's", m->source_hash);
   if (m->n_sizes > 0)
     add(o, "sizes known at run time\n");
@@ -261,10 +262,11 @@ static void json_entry(out *o, const neo_rt_entry *e) {
 
 static void json_head(out *o) {
   const char *const values[] = {o->m->name, o->m->prefix, o->m->source_hash, o->m->target,
-                                o->m->features};
-  static const char *const keys[] = {"name", "prefix", "source_hash", "target", "features"};
+                                o->m->features, o->m->device};
+  static const char *const keys[] = {"name",   "prefix",   "source_hash",
+                                     "target", "features", "device"};
   add(o, "{\"abi\": %u", (unsigned)o->m->abi);
-  for (int i = 0; i < 5; i++) {
+  for (int i = 0; i < (o->m->device ? 6 : 5); i++) {
     add(o, ", \"%s\": ", keys[i]);
     add_json(o, values[i] ? values[i] : "");
   }

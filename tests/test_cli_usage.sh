@@ -56,6 +56,12 @@ expect 2 "an option without its value" "$NEOC" compile good.expr --emit
 expect 2 "a value for an option that takes none" "$NEOC" compile --quiet=1 good.expr
 expect 2 "two models" "$NEOC" check good.expr good.expr
 expect 2 "a wrong kind" "$NEOC" compile good.expr --emit=exe
+expect 2 "PTX of a processor" "$NEOC" compile good.expr --emit=ptx
+says err 'emit=ptx is for a GPU' "PTX of a processor"
+expect 4 "an unknown GPU" "$NEOC" compile good.expr --target=nvptx:sm_12 -o o
+says err 'unknown GPU .*known: sm_75' "an unknown GPU"
+expect 4 "a processor beside a GPU" "$NEOC" compile good.expr --target=nvptx:sm_80 --mcpu=native
+says err 'named by the target' "a processor beside a GPU"
 expect 2 "another precision" "$NEOC" compile good.expr --math=tf32
 says err 'math=tf32 is not available' "another precision"
 expect 2 "a prefix that is no name" "$NEOC" compile good.expr --prefix=7up -o o
@@ -99,6 +105,16 @@ for file in libgood.so libgood.a good.o good.h good.ll good.s good.json good.d; 
 done
 says out 'forward: memory .* lower bound' "compile"
 says o/good.d 'good.expr' "the depfile"
+expect 0 "compile for a GPU" "$NEOC" compile good.expr -o g --target=nvptx:sm_80
+for file in libgood.so good.h good.ptx; do
+  [ -s "g/$file" ] || fail "compile for a GPU does not write $file"
+done
+expect 0 "describe a library for a GPU" "$NEOC" describe g/libgood.so
+says out 'target nvptx64-nvidia-cuda sm_80' "describe a library for a GPU"
+cp out described
+expect 0 "describe a model for a GPU" "$NEOC" describe good.expr --target=nvptx:sm_80
+cmp -s out described || fail "a library for a GPU describes itself in another way than the model"
+cmp -s o/good.h g/good.h || fail "the header for a GPU is another one"
 expect 0 "compile -q" "$NEOC" compile -q good.expr -o o
 [ ! -s out ] || fail "compile -q prints"
 for symbol in $(nm -D --defined-only o/libgood.so | awk '{ print $3 }'); do

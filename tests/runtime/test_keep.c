@@ -54,10 +54,10 @@ static const neo_rt_buf bufs[] = {[W] = {NEO_RT_MEM_PARAM, NEO_RT_F32, 0, 4 * N,
                                   [S] = {NEO_RT_MEM_STATE, NEO_RT_F32, 0, 4, 0},
                                   [Y] = {NEO_RT_MEM_CALLER, NEO_RT_F32, Y, 4 * N, 0},
                                   [B_K] = {NEO_RT_MEM_KEPT, NEO_RT_F32, 0, 4 * N, 0}};
-static const neo_rt_kernel kernels[] = {{"init", init, P1, 0, NULL, NULL, 0},
-                                        {"make", make, P1, 0, NULL, NULL, 0},
-                                        {"update", update, P1, 0, NULL, NULL, 0},
-                                        {"fail", fail_now, P1, 0, NULL, NULL, 0}};
+static const neo_rt_kernel kernels[] = {{.name = "init", .fn = init, .units = P1},
+                                        {.name = "make", .fn = make, .units = P1},
+                                        {.name = "update", .fn = update, .units = P1},
+                                        {.name = "fail", .fn = fail_now, .units = P1}};
 static const int32_t args[] = {W, S, B_K, W, S, Y, B_K, W};
 static const neo_rt_step steps[] = {
     {NEO_RT_STEP_RUN, 0, 0, 0, 2, 0},    {NEO_RT_STEP_RUN, 0, 1, 2, 3, 1},

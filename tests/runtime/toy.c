@@ -192,14 +192,14 @@ static const neo_rt_buf bufs[] = {CALLER(X, NEO_RT_F32, 4096),
                                   [B_ERROR] = {NEO_RT_MEM_FRAME, NEO_RT_F32, 10240, 10240, 0}};
 
 enum { K_INIT, K_PRODUCT, K_ERROR, K_LOSS, K_UPDATE, K_HALF, K_KEY, K_FAIL, TOY_KERNELS };
-static const neo_rt_kernel kernels[] = {[K_INIT] = {"init", init, P1, 0, NULL, NULL, 0},
+static const neo_rt_kernel kernels[] = {[K_INIT] = {.name = "init", .fn = init, .units = P1},
                                         [K_PRODUCT] = {"product", product, PB, 40, NULL, NULL, 0},
-                                        [K_ERROR] = {"error", error_of, PB, 0, NULL, NULL, 0},
-                                        [K_LOSS] = {"loss", loss_of, P1, 0, NULL, NULL, 0},
-                                        [K_UPDATE] = {"update", update, P40, 0, NULL, NULL, 0},
-                                        [K_HALF] = {"half", half, P1, 0, NULL, NULL, 0},
-                                        [K_KEY] = {"key", show_key, P1, 0, NULL, NULL, 0},
-                                        [K_FAIL] = {"fail", fail, P3, 0, NULL, NULL, 0}};
+                                        [K_ERROR] = {.name = "error", .fn = error_of, .units = PB},
+                                        [K_LOSS] = {.name = "loss", .fn = loss_of, .units = P1},
+                                        [K_UPDATE] = {.name = "update", .fn = update, .units = P40},
+                                        [K_HALF] = {.name = "half", .fn = half, .units = P1},
+                                        [K_KEY] = {.name = "key", .fn = show_key, .units = P1},
+                                        [K_FAIL] = {.name = "fail", .fn = fail, .units = P3}};
 
 static const int32_t args[] = {W,        M,        LR,      PICK, LAST, /* 0: init */
                                L,        X,        W,                   /* 5: product for forward */
@@ -278,7 +278,7 @@ static const neo_rt_tensor twice_tensors[] = {
     {"Z", "twice.expr:3:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 1, 0, XN, -1, 1}};
 static const neo_rt_buf twice_bufs[] = {{NEO_RT_MEM_CALLER, NEO_RT_F32, 0, 400000, 0},
                                         {NEO_RT_MEM_CALLER, NEO_RT_F32, 1, 400000, 0}};
-static const neo_rt_kernel twice_kernels[] = {{"twice", twice, PN, 0, NULL, NULL, 0}};
+static const neo_rt_kernel twice_kernels[] = {{.name = "twice", .fn = twice, .units = PN}};
 static const int32_t twice_args[] = {1, 0}, twice_entry_args[] = {0, 1};
 static const neo_rt_step twice_steps[] = {{NEO_RT_STEP_RUN, 0, 0, 0, 2, 0}};
 static const neo_rt_entry twice_entries[] = {

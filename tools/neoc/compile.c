@@ -5,12 +5,15 @@
 
 static neoc_exit read_emit(neoc_cli *cli, neo_compile_options *o) {
   neoc_texts words = neoc_words(cli, NEOC_O_EMIT);
+  bool ptx = neo_target_has_ptx(o->target);
   if (!words.n)
-    o->emit = NEO_EMIT_SO | NEO_EMIT_HEADER;
+    o->emit = NEO_EMIT_SO | NEO_EMIT_HEADER | (ptx ? NEO_EMIT_PTX : 0U);
   for (size_t k = 0; k < words.n; k++) {
     unsigned bit = neo_emit_of(words.at[k], strlen(words.at[k]));
     if (!bit)
-      return neoc_usage(cli, "--emit: '%s' is none of so a o h ll s json", words.at[k]);
+      return neoc_usage(cli, "--emit: '%s' is none of so a o h ll s json ptx", words.at[k]);
+    if (bit == NEO_EMIT_PTX && !ptx)
+      return neoc_usage(cli, "--emit=ptx is for a GPU: add --target=nvptx:sm_90a, or another");
     o->emit |= bit;
   }
   const char *runtime = neoc_text(cli, NEOC_O_RUNTIME, "shared");

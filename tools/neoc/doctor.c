@@ -153,6 +153,8 @@ static void software(doctor *d) {
   need(d, "linking a library", linker(d, found),
        "the C compiler cannot: `apt install gcc libc6-dev`", true);
   need(d, "ar", tool(d, "ar"), "only --emit=a needs it: `apt install binutils`", false);
+  need(d, "ptxas", tool(d, "ptxas"),
+       "libraries for GPUs hold PTX only, compiled when they are loaded: CUDA toolkit", false);
   need(d, "qemu-aarch64", tool(d, "qemu-aarch64"),
        "only tests of aarch64 code need it: `apt install qemu-user`", false);
   title(d, "installation");
