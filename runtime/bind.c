@@ -141,7 +141,7 @@ static void move_store(neo_rt_ctx *c, int32_t tensor, void *data) {
   const neo_rt_tensor *t = &c->model->tensors[tensor];
   const neo_rt_buf *b = &c->model->bufs[t->buf];
   void *before = c->bound[tensor].data;
-  if (!data && before && !c->cuda)
+  if (!data && before)
     memcpy(c->base[b->mem] + b->offset, before, neo_rti_kept_bytes(c, t, NULL));
   c->n_bound_kept += (data != NULL) - (before != NULL);
   c->bound[tensor].data = data;
@@ -151,6 +151,9 @@ static void move_store(neo_rt_ctx *c, int32_t tensor, void *data) {
 
 static neo_rt_status bind_kept(neo_rt_ctx *c, int32_t tensor, void *data) {
   const neo_rt_tensor *t = &c->model->tensors[tensor];
+  if (c->cuda)
+    return neo_rti_fail(c, NEO_UNSUPPORTED, "%s: lies on the GPU, and cannot be bound (%s)",
+                        t->name, t->place);
   neo_rt_status status = check_store(c, t);
   if (!status)
     status = neo_rti_check_values(c, t, data, NULL);
@@ -211,7 +214,7 @@ neo_rt_status neo_rt_view(neo_rt_ctx *c, int32_t tensor, struct DLTensor *dl, in
   neo_rti_extents(c->model, t, NULL, shape);
   c->viewed[tensor] = true;
   *dl = (DLTensor){.data = neo_rti_tensor_data(c, t),
-                   .device = {kDLCPU, 0},
+                   .device = {c->cuda ? kDLCUDA : kDLCPU, neo_rti_cuda_number(c)},
                    .ndim = t->rank,
                    .dtype = dl_type(t->type),
                    .shape = shape,

@@ -184,6 +184,10 @@ neo_rt_status neo_rti_cuda_open(neo_rt_ctx *c, const char *device) {
   return s ? s : make_stream(c);
 }
 
+int neo_rti_cuda_number(const neo_rt_ctx *c) {
+  return c->cuda ? c->cuda->number : 0;
+}
+
 void neo_rti_cuda_close(neo_rt_ctx *c) {
   neo_rti_cuda *u = c->cuda;
   if (!u)

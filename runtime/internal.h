@@ -159,6 +159,8 @@ void neo_rti_cuda_close(neo_rt_ctx *ctx);
 neo_rt_status neo_rti_cuda_alloc(neo_rt_ctx *ctx, size_t n, size_t zero, unsigned char **out);
 neo_rt_status neo_rti_cuda_upload(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
 neo_rt_status neo_rti_cuda_download(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
+/* Of the context's device; 0 without one. */
+int neo_rti_cuda_number(const neo_rt_ctx *ctx);
 /* The steps of an entry, with ctx->units and ctx->ptr filled in; waits for their end. */
 neo_rt_status neo_rti_cuda_run(neo_rt_ctx *ctx, const neo_rt_entry *e, const uint64_t *key);
 
