@@ -138,6 +138,9 @@ target_link_libraries(neo_gpu_emulator PRIVATE neo_flags ${CMAKE_DL_LIBS})
 target_include_directories(neo_gpu_emulator PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(neo_gpu_emulator PROPERTIES
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+add_dependencies(pipeline_test_support neo_gpu_emulator)
+target_compile_definitions(pipeline_test_support
+                           PRIVATE NEO_TEST_EMULATOR="$<TARGET_FILE:neo_gpu_emulator>")
 # Models compiled for a GPU and run on that; its threads' stacks are not the sanitizers'.
 function(neo_add_emulated_test name)
   add_test(NAME ${name} COMMAND ${ARGN})

@@ -468,7 +468,8 @@ static void statement(neo_ll_gen *g, const neo_ls *s) {
     store(g, s);
     break;
   case NEO_LS_FETCH:
-    neo_ll_fetch(g, s->attr, s->index[0]);
+    if (!g->l->target.sm)
+      neo_ll_fetch(g, s->attr, s->index[0]);
     break;
   case NEO_LS_TILE:
     neo_ll_tile(g, s);
@@ -572,9 +573,10 @@ static void drain(neo_ll_gen *g) {
     neo_ll_call(g->l, "llvm.x86.sse.sfence", NULL, NULL, 0);
 }
 
-/* The body; where results stream, one for buffers that allow it and one for all others. */
+/* The body; where results stream, one for buffers that allow it and one for all others. A GPU has
+ * other caches: there what streams, or is fetched early, is as anything else. */
 static void bodies(neo_ll_gen *g) {
-  LLVMValueRef aligned = streams(g);
+  LLVMValueRef aligned = g->l->target.sm ? NULL : streams(g);
   if (aligned) {
     LLVMBasicBlockRef fast = new_block(g, "stream"), plain = new_block(g, "plain");
     LLVMBuildCondBr(g->l->b, aligned, fast, plain);

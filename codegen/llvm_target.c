@@ -166,6 +166,7 @@ static neo_status emulate(neo_arena *a, neo_target *gpu, const char **why) {
   gpu->cpu = host.cpu;
   gpu->features = host.features;
   gpu->fma = host.fma;
+  gpu->is_host_arch = true;
   gpu->emulated = true;
   return NEO_OK;
 }

@@ -6,7 +6,8 @@
  * runs and from there afterwards. The primary context is pushed for the time of a call, so that the
  * caller's choice of a device stays.
  *
- * Modules are loaded when a kernel is launched first; neo_rt_warm does it before. */
+ * The module is loaded, and its functions are looked up, when a kernel is launched first: by the
+ * entry that sets initial values, as a rule. */
 #include "runtime/cuda_api.h"
 #include "runtime/internal.h"
 #include <dlfcn.h>
@@ -45,6 +46,19 @@ static neo_rt_status status_of(cuda_result r) {
   }
 }
 
+typedef struct {
+  char text[64];
+} note;
+
+/* "; 12 of 8589934592 bytes are free", where that is the reason and can be known. */
+static note free_bytes(neo_rt_ctx *c, cuda_result r) {
+  note n = {""};
+  size_t has = 0, all = 0;
+  if (r == CUDA_OUT_OF_MEMORY && c->cuda->context && c->cuda->api.memory_info(&has, &all) == 0)
+    snprintf(n.text, sizeof n.text, "; %zu of %zu bytes are free", has, all);
+  return n;
+}
+
 /* NEO_OK if r is success; else what was done and what the driver says of it. */
 static neo_rt_status told(neo_rt_ctx *c, cuda_result r, const char *doing) {
   const char *name = NULL, *text = NULL;
@@ -52,9 +66,9 @@ static neo_rt_status told(neo_rt_ctx *c, cuda_result r, const char *doing) {
     return NEO_OK;
   (void)c->cuda->api.error_name(r, &name);
   (void)c->cuda->api.error_text(r, &text);
-  return neo_rti_fail(c, status_of(r), "%s: %s failed: %s (%s, %d)",
+  return neo_rti_fail(c, status_of(r), "%s: %s failed: %s (%s, %d)%s",
                       c->cuda->name[0] ? c->cuda->name : "CUDA", doing, text ? text : "no text",
-                      name ? name : "unknown error", r);
+                      name ? name : "unknown error", r, free_bytes(c, r).text);
 }
 
 /* ------------------------------------------------------------ the driver and its device */
@@ -265,6 +279,17 @@ neo_rt_status neo_rti_cuda_download(neo_rt_ctx *c, void *to, const void *from, s
 
 /* ------------------------------------------------------------ running */
 
+/* What each CUDA reads: PTX of a later version is refused. */
+static neo_rt_status too_old(neo_rt_ctx *c, cuda_result r) {
+  int version = 0;
+  (void)c->cuda->api.driver_version(&version);
+  return neo_rti_fail(c, NEO_UNSUPPORTED,
+                      "%s: the driver, of CUDA %d.%d, is too old for the kernels of %s (%s, %d): "
+                      "update it, or compile with ptxas installed",
+                      c->cuda->name, version / 1000, version % 1000 / 10, c->model->name,
+                      c->model->device, r);
+}
+
 /* The first image that the driver takes. */
 static neo_rt_status load_module(neo_rt_ctx *c) {
   neo_rti_cuda *u = c->cuda;
@@ -272,7 +297,9 @@ static neo_rt_status load_module(neo_rt_ctx *c) {
   for (int32_t i = 0; i < c->model->n_images && !u->module; i++)
     if ((r = u->api.module_load(&u->module, c->model->images[i].data)) != 0)
       u->module = NULL;
-  return u->module ? NEO_OK : told(c, r, "loading the kernels");
+  if (u->module)
+    return NEO_OK;
+  return r == CUDA_UNSUPPORTED_PTX ? too_old(c, r) : told(c, r, "loading the kernels");
 }
 
 static neo_rt_status find_function(neo_rt_ctx *c, int32_t kernel) {

@@ -178,6 +178,8 @@ bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *ma
   for (int k = 0; k < 3; k++)
     if (axes[k] >= 0 && axes[k] < (int64_t)f->axes.n)
       tile |= 1ULL << axes[k];
+  if (machine->gpu && (s[NEO_SCHED_STREAM] || s[NEO_SCHED_FETCH]))
+    return no(why, "stream and fetch are for the caches of a processor");
   if (s[NEO_SCHED_STREAM] && (s[NEO_SCHED_STREAM] != 1 || !neo_stream_any(m, g, sched)))
     return no(why, "stream is for large results that lanes run along");
   if (s[NEO_SCHED_KEEP] && (s[NEO_SCHED_KEEP] != 1 || !neo_keep_find(m, f, sched).n))

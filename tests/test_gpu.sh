@@ -56,14 +56,13 @@ cat >io.c <<'END1'
 #include <string.h>
 static float x[33 * 12], l[33 * 5], loss;
 static int32_t y[33];
-int main(int argc, char **argv) { /* train FILE | load FILE */
+int main(int argc, char **argv) { /* train FILE | load FILE; on a device */
   net_ctx *c;
-  (void)argc;
   for (int k = 0; k < 33 * 12; k++)
     x[k] = (float)sin(k);
   for (int k = 0; k < 33; k++)
     y[k] = k % 5;
-  int bad = net_create(&(net_config){.seed = 3}, &c) != 0;
+  int bad = net_create(&(net_config){.seed = 3, .device = argc > 3 ? argv[3] : 0}, &c) != 0;
   if (strcmp(argv[1], "train") == 0)
     for (int k = 0; k < 5; k++)
       bad = bad || net_step(c, 33, x, y, &loss);
@@ -99,8 +98,18 @@ says() { # text, command...
 run="$NEOC run net.expr X=random:1:[1,12] $gpu"
 says 'CUDA driver cannot be opened' env NEO_CUDA_DRIVER=./none.so $run
 says 'compile it with --target=nvptx:sm_80' env NEO_EMULATOR_SM=80 $run
-says 'the driver has 0' env NEO_EMULATOR_DEVICES=0 $run
+says 'no CUDA-capable device is detected' env NEO_EMULATOR_DEVICES=0 $run
+says 'there is no device cuda:1: the driver has 1' ./gpu.exe load w.safetensors cuda:1
+says "device 'gpu' is not known; net runs on 'cuda' or 'cuda:N'" ./gpu.exe load w.safetensors gpu
+NEO_EMULATOR_DEVICES=2 ./gpu.exe load w.safetensors cuda:1 >loaded || fail "the second device"
+cmp -s trained loaded || fail "the second device computes something else"
 says 'net needs [0-9]* bytes, 0 of 0 are free' env NEO_EMULATOR_MIB=0 $run
+says 'the driver, of CUDA 11.4, is too old for the kernels of net (sm_90a' env \
+  NEO_EMULATOR_CUDA=11040 $run
+echo 'int cuInit(unsigned flags) { return (int)flags; }' >old.c
+cc -shared -fPIC -o old.so old.c
+says 'old.so: the CUDA driver is too old: it lacks cuDriverGetVersion' env \
+  NEO_CUDA_DRIVER=./old.so $run
 
 # The same bytes every time; ptxas takes them.
 for level in sm_75 sm_80 sm_90 sm_90a; do

@@ -6,6 +6,7 @@
  * Blocks run one after the other, the threads of a block in an order that NEO_EMULATOR_SEED mixes.
  */
 #define _GNU_SOURCE 1
+#include "tests/gpu/emulator.h"
 #include "runtime/cuda_api.h"
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -37,31 +38,44 @@ unsigned neo_gpu_place(unsigned what) {
   return place[what];
 }
 
-DRIVER(cuInit)(unsigned flags) {
-  return flags ? INVALID_VALUE : 0;
-}
-DRIVER(cuDriverGetVersion)(int *version) {
-  *version = 13000;
-  return 0;
-}
-DRIVER(cuGetErrorName)(cuda_result r, const char **text) {
-  *text = r == CUDA_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_EMULATED";
-  return 0;
-}
-DRIVER(cuGetErrorString)(cuda_result r, const char **text) {
-  *text = r == CUDA_OUT_OF_MEMORY ? "out of memory" : "an error of the emulator";
-  return 0;
-}
-
-/* ---- devices: one, of the generation NEO_EMULATOR_SM (90) */
-
 static int environment(const char *name, int otherwise) {
   const char *text = getenv(name);
   return text && *text ? atoi(text) : otherwise;
 }
 
+/* ---- the driver: of the version NEO_EMULATOR_CUDA (13000); before CUDA 12 it takes no module */
+
+static int version_of_driver(void) {
+  return environment("NEO_EMULATOR_CUDA", 13000);
+}
+static int devices(void) {
+  return environment("NEO_EMULATOR_DEVICES", 1);
+}
+
+DRIVER(cuInit)(unsigned flags) {
+  return flags ? INVALID_VALUE : devices() ? 0 : CUDA_NO_DEVICE;
+}
+DRIVER(cuDriverGetVersion)(int *version) {
+  *version = version_of_driver();
+  return 0;
+}
+DRIVER(cuGetErrorName)(cuda_result r, const char **text) {
+  *text = r == CUDA_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : r == CUDA_NO_DEVICE   ? "CUDA_ERROR_NO_DEVICE"
+                                  : "CUDA_ERROR_EMULATED";
+  return 0;
+}
+DRIVER(cuGetErrorString)(cuda_result r, const char **text) {
+  *text = r == CUDA_OUT_OF_MEMORY ? "out of memory"
+          : r == CUDA_NO_DEVICE   ? "no CUDA-capable device is detected"
+                                  : "an error of the emulator";
+  return 0;
+}
+
+/* ---- devices: NEO_EMULATOR_DEVICES (1), of the generation NEO_EMULATOR_SM (90) */
+
 DRIVER(cuDeviceGetCount)(int *n) {
-  *n = environment("NEO_EMULATOR_DEVICES", 1);
+  *n = devices();
   return 0;
 }
 DRIVER(cuDeviceGet)(cuda_device *device, int number) {
@@ -218,7 +232,8 @@ DRIVER(cuMemcpyDtoDAsync_v2)(cuda_ptr to, cuda_ptr from, size_t n, cuda_stream s
   return 0;
 }
 
-/* ---- modules: the image is an ELF file; its section headers are the last thing in it */
+/* ---- modules: the image is an ELF file, whose section headers are the last thing in it, or a
+ * table of code (emulator.h) */
 
 static size_t elf_bytes(const unsigned char *p) {
   uint64_t sections;
@@ -238,8 +253,9 @@ static void show_symbols(void) {
 
 /* Its file stays open: the loader knows libraries by their names, and the name is the file's. */
 struct cuda_module_s {
-  void *library;
+  void *library; /* null: it is code of the process */
   int file;
+  const neo_emulator_code *code;
 };
 
 static int write_image(const void *image) {
@@ -252,35 +268,47 @@ static int write_image(const void *image) {
   return -1;
 }
 
-DRIVER(cuModuleLoadData)(cuda_module *module, const void *image) {
+static cuda_result load_library(struct cuda_module_s *m, const void *image) {
   char path[64];
-  if (!has_context() || memcmp(image, "\177ELF", 4) != 0)
-    return CUDA_NO_BINARY;
-  struct cuda_module_s *m = malloc(sizeof *m);
-  if (!m || (m->file = write_image(image)) < 0) {
-    free(m);
+  if ((m->file = write_image(image)) < 0)
     return CUDA_OUT_OF_MEMORY;
-  }
   show_symbols();
   snprintf(path, sizeof path, "/proc/self/fd/%d", m->file);
   m->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (m->library) {
-    *module = m;
+  if (m->library)
     return 0;
-  }
   fprintf(stderr, "emulator: %s\n", dlerror());
   close(m->file);
-  free(m);
   return CUDA_NO_BINARY;
 }
+
+DRIVER(cuModuleLoadData)(cuda_module *module, const void *image) {
+  const neo_emulator_code *code = image;
+  bool is_code = strcmp(code->magic, NEO_EMULATOR_MAGIC) == 0;
+  if (!has_context() || (!is_code && memcmp(image, "\177ELF", 4) != 0))
+    return CUDA_NO_BINARY;
+  if (version_of_driver() < 12000)
+    return CUDA_UNSUPPORTED_PTX;
+  struct cuda_module_s *m = calloc(1, sizeof *m);
+  cuda_result r = !m ? CUDA_OUT_OF_MEMORY : is_code ? 0 : load_library(m, image);
+  if (r) {
+    free(m);
+    return r;
+  }
+  m->code = is_code ? code : NULL;
+  *module = m;
+  return 0;
+}
 DRIVER(cuModuleUnload)(cuda_module m) {
-  int bad = dlclose(m->library);
-  close(m->file);
+  bool bad = m->library && (dlclose(m->library) || close(m->file));
   free(m);
   return bad ? INVALID_VALUE : 0;
 }
 DRIVER(cuModuleGetFunction)(cuda_function *function, cuda_module m, const char *name) {
-  *function = (cuda_function)dlsym(m->library, name);
+  *function = m->library ? (cuda_function)dlsym(m->library, name) : NULL;
+  for (int k = 0; m->code && k < m->code->n; k++)
+    if (strcmp(m->code->at[k].symbol, name) == 0)
+      memcpy(function, &m->code->at[k].address, sizeof *function);
   return *function ? 0 : NOT_FOUND;
 }
 

@@ -2,7 +2,10 @@
 #include "base/random.h"
 #include "fusion/form.h"
 #include "ir/print.h"
+#include "tests/gpu/emulator.h"
 #include "tests/random/gen.h"
+#include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- kernels in the interpreter of loop IR: a runtime's function has no room for a context */
@@ -154,12 +157,36 @@ static void compile_kernels(plan_world *w, neo_rt_kernel *to) {
   }
 }
 
+/* The emulator is asked for modules by libneort, and for places in the grid by the kernels. */
+static void use_emulator(void) {
+  if (!dlopen(NEO_TEST_EMULATOR, RTLD_NOW | RTLD_GLOBAL))
+    fail_msg("%s", dlerror());
+  setenv("NEO_CUDA_DRIVER", NEO_TEST_EMULATOR, 1);
+}
+
+static void put_image(plan_world *w, const neo_rt_kernel *kernels) {
+  size_t n = w->c.kernels.n;
+  neo_emulator_kernel *at = NEO_NEW_ARRAY(&w->c.arena, neo_emulator_kernel, n + 1);
+  neo_emulator_code *code = NEO_NEW(&w->c.arena, neo_emulator_code);
+  neo_rt_image *image = NEO_NEW(&w->c.arena, neo_rt_image);
+  for (size_t k = 0; k < n; k++) {
+    at[k].symbol = kernels[k].device_symbol;
+    memcpy(&at[k].address, &kernels[k].fn, sizeof at[k].address);
+  }
+  *code = (neo_emulator_code){NEO_EMULATOR_MAGIC, (int)n, at};
+  *image = (neo_rt_image){NEO_RT_IMAGE_CUBIN, code, sizeof *code};
+  w->model.images = image;
+  w->model.n_images = 1;
+}
+
 static void make_model(plan_world *w, kernel_kind kind) {
   size_t n = w->c.kernels.n;
   neo_rt_kernel *k = NEO_NEW_ARRAY(&w->c.arena, neo_rt_kernel, n + 1);
   w->model = neo_compile_model(&w->c);
   memcpy(k, w->model.kernels, n * sizeof *k);
-  if (kind == KERNELS_COMPILED) {
+  if (kind == KERNELS_EMULATED)
+    use_emulator();
+  if (kind != KERNELS_INTERPRETED) {
     compile_kernels(w, k);
   } else {
     assert_true(n <= MAX_KERNELS);
@@ -167,6 +194,8 @@ static void make_model(plan_world *w, kernel_kind kind) {
       k[i].fn = interpreted[i];
   }
   w->model.kernels = k;
+  if (kind == KERNELS_EMULATED)
+    put_image(w, k);
 }
 
 void world_input(plan_world *w, neo_tensor t, const neo_value *at) {

@@ -1,5 +1,6 @@
 /* A module taken through fusion, lowering and plan, and run by libneort beside the reference
- * interpreter. Kernels run as machine code, or in the interpreter of loop IR (quick). */
+ * interpreter. Kernels run as machine code, in the interpreter of loop IR (quick), or on the device
+ * that tests/gpu/emulator.c emulates. */
 #ifndef NEO_TESTS_PLAN_WORLD_H
 #define NEO_TESTS_PLAN_WORLD_H
 #include "ir/interp.h"
@@ -9,7 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-typedef enum { KERNELS_INTERPRETED, KERNELS_COMPILED } kernel_kind;
+typedef enum { KERNELS_INTERPRETED, KERNELS_COMPILED, KERNELS_EMULATED } kernel_kind;
 
 typedef struct {
   neo_compilation c;

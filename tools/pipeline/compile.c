@@ -223,6 +223,8 @@ static const char *source_hash(neo_compilation *c) {
   neo_str_init(&s, &c->arena);
   neo_module_print(c->module, &s);
   neo_str_addf(&s, "%s %s %s %s", c->prefix, c->target.triple, c->target.features, NEO_VERSION);
+  if (c->target.sm)
+    neo_str_addf(&s, " %s", c->target.level);
   for (size_t g = 0; g < c->schedule_from.n; g++)
     if (c->schedule_from.at[g])
       neo_str_addf(&s, " %zu: %s", g, c->schedule_from.at[g]->schedule);

@@ -59,6 +59,9 @@ typedef struct {
   /* Called between frontend and passes, to change the module; may be null. */
   neo_status (*prepare)(void *ctx, neo_module *m);
   void *prepare_ctx;
+  /* Chooses a group's schedule in place of records and model, for tests; may be null. */
+  neo_schedule (*schedule)(void *ctx, struct neo_compilation *c, const neo_group *g);
+  void *schedule_ctx;
   neo_alloc alloc;  /* all zero: the default */
   jmp_buf *on_fail; /* where to go when memory ends between stages; null: abort */
 } neo_compile_options;

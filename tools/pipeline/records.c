@@ -171,6 +171,8 @@ neo_schedule neo_compile_schedule(neo_compilation *c, const neo_group *g, const 
   neo_record group = {0};
   neo_schedule s;
   *from = NULL;
+  if (c->options.schedule)
+    return c->options.schedule(c->options.schedule_ctx, c, g);
   if (c->records.all.n == 0)
     return neo_schedule_default(c->module, g, &c->machine);
   neo_record_describe(c, g, &group);

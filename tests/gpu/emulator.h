@@ -1,0 +1,18 @@
+/* A module of an emulated device, other than a shared library: kernels that this process has. */
+#ifndef NEO_TESTS_GPU_EMULATOR_H
+#define NEO_TESTS_GPU_EMULATOR_H
+
+#define NEO_EMULATOR_MAGIC "neo-code"
+
+typedef struct {
+  const char *symbol;
+  void *address;
+} neo_emulator_kernel;
+
+typedef struct {
+  char magic[16]; /* NEO_EMULATOR_MAGIC */
+  int n;
+  const neo_emulator_kernel *at;
+} neo_emulator_code;
+
+#endif

@@ -1,0 +1,138 @@
+/* Random programs on GPUs: on the emulated device they are what the reference interpreter says, with
+ * the model's schedules and with random ones, in any order of threads; and ptxas takes the PTX that
+ * they become. NEO_TEST_COUNT: how many programs; NEO_TEST_SEED: the first one. */
+#include "tests/gpu/emulator.h"
+#include "tests/pipeline/plan_world.h"
+#include "tests/random/gen.h"
+#include "tools/pipeline/emit.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { N_EMULATED = 40, N_ASSEMBLED = 4, TRIES = 20 };
+
+static const neo_gen_options options = {.max_defs = 8,
+                                        .max_work = 800,
+                                        .all_types = true,
+                                        .runtime_sizes = true,
+                                        .reductions = true,
+                                        .pieces = true,
+                                        .lookups = true,
+                                        .guards = true,
+                                        .multi_output = true,
+                                        .transcendental = true,
+                                        .random = true,
+                                        .params = true};
+
+static uint64_t setting(const char *name, uint64_t otherwise) {
+  const char *x = getenv(name);
+  return x ? strtoull(x, NULL, 10) : otherwise;
+}
+
+/* A thread has no scratch: of the schedules for processors those that ask for none will do. */
+static bool fits(neo_compilation *c, const neo_group *g, const neo_schedule *s) {
+  neo_kernel *k;
+  const char *why;
+  return !neo_compile_lower(c, g, s, &k, &why) && neo_kernel_scratch_bytes(k) == 0 &&
+         !neo_kernel_has_tiles(k);
+}
+
+static neo_schedule any_schedule(void *ctx, neo_compilation *c, const neo_group *g) {
+  for (int i = 0; i < TRIES; i++) {
+    neo_schedule s = neo_schedule_random(c->module, g, &c->machine, ctx);
+    if (fits(c, g, &s))
+      return s;
+  }
+  return neo_schedule_default(c->module, g, &c->machine);
+}
+
+/* False: the program has no kernels. */
+static bool open_program(plan_world *w, uint64_t seed, const char *target, neo_gen_program *g) {
+  world_open(w);
+  *g = neo_gen_make(&w->c.arena, seed, &options);
+  w->c.module = g->m;
+  w->c.names = g->m->names;
+  w->c.diags = g->m->diags;
+  w->c.options.target = target;
+  w->seed = seed;
+  return g->m->entries.n > 0;
+}
+
+/* The orders in which threads run: as they are counted, and mixed. */
+static void check_seed(uint64_t seed, bool random) {
+  plan_world w;
+  neo_gen_program g;
+  uint64_t draw = seed;
+  char mix[32];
+  snprintf(mix, sizeof mix, "%d", (int)(seed % 3));
+  setenv("NEO_EMULATOR_SEED", mix, 1);
+  if (open_program(&w, seed, "nvptx:sm_90a+host", &g)) {
+    w.c.options.schedule = random ? any_schedule : NULL;
+    w.c.options.schedule_ctx = &draw;
+    world_begin(&w, KERNELS_EMULATED, g.sizes);
+    world_check(&w, 2);
+  }
+  world_close(&w);
+}
+
+static void check_seeds(bool random) {
+  uint64_t first = setting("NEO_TEST_SEED", 1), n = setting("NEO_TEST_COUNT", N_EMULATED);
+  for (uint64_t seed = first; seed < first + n; seed++) {
+    if (getenv("NEO_TEST_SEED"))
+      fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
+    check_seed(seed, random);
+  }
+}
+
+static void on_the_device_random_programs_equal_the_interpreter(void **state) {
+  (void)state;
+  check_seeds(false);
+}
+
+static void so_they_do_with_random_schedules(void **state) {
+  (void)state;
+  check_seeds(true);
+}
+
+static bool has_ptxas(void) {
+  return system("ptxas --version >/dev/null 2>&1") == 0;
+}
+
+static void assemble(uint64_t seed, const char *target, char *folder) {
+  plan_world w;
+  neo_gen_program g;
+  if (open_program(&w, seed, target, &g)) {
+    w.c.options.out_dir = folder;
+    w.c.options.emit = NEO_EMIT_SO;
+    if (neo_compile_passes(&w.c) || neo_compile_kernels(&w.c) || neo_emit_device(&w.c))
+      fail_msg("seed %llu, %s: %s", (unsigned long long)seed, target, w.c.why);
+    assert_int_equal(w.c.images.n, 2);
+  }
+  world_close(&w);
+}
+
+static void ptxas_takes_random_programs_for_every_level(void **state) {
+  static const char *const target[] = {"nvptx:sm_75", "nvptx:sm_80", "nvptx:sm_90", "nvptx:sm_90a"};
+  uint64_t first = setting("NEO_TEST_SEED", 1), n = setting("NEO_TEST_COUNT", N_ASSEMBLED);
+  char folder[] = "/tmp/neo-test-XXXXXX";
+  (void)state;
+  if (!has_ptxas())
+    skip();
+  assert_non_null(mkdtemp(folder));
+  for (uint64_t seed = first; seed < first + n; seed++)
+    for (size_t k = 0; k < 4; k++)
+      assemble(seed, target[k], folder);
+  rmdir(folder);
+}
+
+int main(void) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return 77; /* the stacks of emulated threads are not the sanitizers' */
+#endif
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(on_the_device_random_programs_equal_the_interpreter),
+      cmocka_unit_test(so_they_do_with_random_schedules),
+      cmocka_unit_test(ptxas_takes_random_programs_for_every_level),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
