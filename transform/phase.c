@@ -12,6 +12,8 @@
  * would be closer than any ends that are a constant apart as it is. A remainder that then contains
  * one reduction axis fixes that axis' own remainder: it is stepped over (r = m*r' + c).
  *
+ * Rows that are only added up, and that lie along the axis (sum[p] T[p, z - 2*p]), stay whole.
+ *
  * A point is in the same reduction as before, and points keep their order, so results are the same
  * to the bit. Windows (window.c) then turn bounds as y .. y + 2 into 0 .. 2. */
 #include "transform/window.h"
@@ -300,6 +302,23 @@ static bool is_piece(neo_module *m, const neo_def_rec *r, neo_def d) {
   return yes;
 }
 
+/* Does it only add up rows, which lie along an axis that pieces would step over? Lanes along it
+ * read them whole, with conditions that are cheaper than strides. */
+static bool adds_rows(const split *s) {
+  neo_linear l;
+  neo_expr e = neo_list_expr(s->m, s->r.body, 0);
+  neo_node n = *neo_expr_node(s->m, e);
+  if (s->r.reducer != NEO_RED_SUM || s->where.i || n.op != NEO_OP_LOAD || !n.arg.n ||
+      !neo_linear_of(s->m, neo_list_expr(s->m, n.arg, n.arg.n - 1), &l) || l.n < 2)
+    return false;
+  for (uint32_t k = 0; k < l.n; k++) {
+    const neo_node *x = neo_expr_node(s->m, l.term[k].atom);
+    if (x->op == NEO_OP_AXIS && x->attr < s->r.n_out && s->period[x->attr] > 1)
+      return l.term[k].coef == 1;
+  }
+  return false;
+}
+
 static void definition(neo_module *m, neo_prover *p, neo_def d) {
   split s = {.m = m, .prover = p, .r = *neo_def_at(m, d)};
   int64_t at[16] = {0};
@@ -308,7 +327,7 @@ static void definition(neo_module *m, neo_prover *p, neo_def d) {
   for (uint32_t k = 0; k < s.r.axes.n; k++)
     s.axis[k] = *neo_def_axis(m, &s.r, k);
   s.where = s.r.where;
-  if (find_periods(&s) == 1)
+  if (find_periods(&s) == 1 || adds_rows(&s))
     return;
   if (!s.r.origin)
     s.r.origin = d.i;

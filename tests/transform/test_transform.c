@@ -200,6 +200,22 @@ static void a_quotient_that_ends_in_a_constant_length_is_no_phase(void **state) 
   neo_arena_free(&w.arena);
 }
 
+static void rows_that_are_only_added_up_stay_whole(void **state) {
+  (void)state;
+  for (int last = 0; last < 2; last++) {
+    world w;
+    load(&w, last ? "neo-ir 1\nmodule t\ninput T : f32 [6, 9]\ntemp Y : f32 [20]\n"
+                    "def @1 Y[z: 20] =\n  sum[p: max(0, (z - 7) / 2)..min(6, z / 2 + 1)] "
+                    "T[p, z - 2 * p]\nentry forward forward: Y = Y\n"
+                  : "neo-ir 1\nmodule t\ninput T : f32 [9, 6]\ntemp Y : f32 [20]\n"
+                    "def @1 Y[z: 20] =\n  sum[p: max(0, (z - 7) / 2)..min(6, z / 2 + 1)] "
+                    "T[z - 2 * p, p]\nentry forward forward: Y = Y\n");
+    apply(&w, neo_pass_phases);
+    assert_int_equal(n_pieces(&w, "Y"), last ? 1 : 2);
+    neo_arena_free(&w.arena);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_pieces_of_a_tensor_are_copied_where_one_depends_on_training),
@@ -215,6 +231,7 @@ int main(void) {
       cmocka_unit_test(a_remainder_that_fixes_a_reduction_axis_is_stepped_over),
       cmocka_unit_test(a_remainder_that_no_point_has_leaves_zeros),
       cmocka_unit_test(a_quotient_that_ends_in_a_constant_length_is_no_phase),
+      cmocka_unit_test(rows_that_are_only_added_up_stay_whole),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
