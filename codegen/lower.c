@@ -70,13 +70,13 @@ const neo_lx *neo_lower_extent(lowering *l, uint32_t axis) {
   return lx_max(l, neo_lower_expr(l, l->f->axes.at[axis].hi), lx_int(l, 0));
 }
 
-static const neo_lx *ceil_div(lowering *l, const neo_lx *x, int64_t n) {
+const neo_lx *neo_lower_ceil_div(lowering *l, const neo_lx *x, int64_t n) {
   return n == 1 ? x : lx_div(l, lx_add(l, x, lx_int(l, n - 1)), n);
 }
 
 static const neo_lx *trips(lowering *l, const outer_loop *o) {
   const neo_lx *n = neo_lower_extent(l, (uint32_t)o->axis);
-  return o->block ? ceil_div(l, n, o->block) : n;
+  return o->block ? neo_lower_ceil_div(l, n, o->block) : n;
 }
 
 static nest nest_of(lowering *l) {
@@ -175,6 +175,14 @@ static void place_packs(lowering *l, const nest *c) {
   }
 }
 
+neo_block *neo_lower_open_units(lowering *l, const neo_lx *n, const neo_lx **unit) {
+  uint32_t u = neo_kernel_var(l->k, "u");
+  neo_ls *loop = neo_ls_for(l->k, &l->k->body, NEO_LOOP_UNIT, u, lx_int(l, 0), n, 1);
+  l->depth++;
+  *unit = neo_lx_var(l->k, u);
+  return &loop->body;
+}
+
 static void units(lowering *l) {
   nest c = nest_of(l);
   uint32_t n = (uint32_t)l->s->at[NEO_SCHED_UNIT_AXES];
@@ -188,12 +196,7 @@ static void units(lowering *l) {
   const neo_lx *total = lx_int(l, 1), *v;
   for (uint32_t k = 0; k < n; k++)
     total = neo_lx_op2(l->k, NEO_OP_MUL, total, trips(l, &c.at[k]));
-  l->k->units = ceil_div(l, total, size);
-  uint32_t u = neo_kernel_var(l->k, "u");
-  neo_block *body =
-      &neo_ls_for(l->k, &l->k->body, NEO_LOOP_UNIT, u, lx_int(l, 0), l->k->units, 1)->body;
-  l->depth++;
-  v = neo_lx_var(l->k, u);
+  neo_block *body = neo_lower_open_units(l, neo_lower_ceil_div(l, total, size), &v);
   make_packs(l, body, &c, BEFORE_UNIT);
   if (size > 1) {
     const neo_lx *from = lx_mul(l, v, size);
@@ -235,7 +238,12 @@ neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, n
   neo_lower_plan_fetches(&l);
   neo_lower_plan_ahead(&l);
   neo_lower_facts(&l, l.f, NULL);
-  units(&l);
+  if (!s->at[NEO_SCHED_THREADS])
+    units(&l);
+  else if (s->at[NEO_SCHED_LANES])
+    neo_lower_points(&l);
+  else
+    neo_lower_block_tile(&l);
   neo_prover_free(l.p);
   *out = l.k;
   return l.failed ? NEO_INTERNAL : NEO_OK;

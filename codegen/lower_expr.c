@@ -146,6 +146,18 @@ static bool is_safe(lowering *l, neo_expr load) {
   return safe;
 }
 
+static const neo_lx *both(lowering *l, const neo_lx *a, const neo_lx *b) {
+  return a ? neo_lx_op2(l->k, NEO_OP_AND, a, b) : b;
+}
+
+/* Is the offset one of an element of the tensor? */
+static const neo_lx *in_tensor(lowering *l, neo_tensor t, const neo_lx *at) {
+  const neo_lx *n = lower(l, neo_tensor_elements(l->m, t));
+  n = lx_sub(l, n, lx_int(l, neo_form_shift(l->f, t)));
+  return neo_lx_op2(l->k, NEO_OP_AND, neo_lx_op2(l->k, NEO_OP_LE, lx_int(l, 0), at),
+                    neo_lx_op2(l->k, NEO_OP_LT, at, n));
+}
+
 static const neo_lx *lower_load(lowering *l, neo_expr e) {
   const neo_node *n = neo_expr_node(l->m, e);
   uint64_t buf = 0;
@@ -153,13 +165,15 @@ static const neo_lx *lower_load(lowering *l, neo_expr e) {
   assert(known && "a load of a tensor that the group does not read");
   (void)known;
   const neo_lx *guard = l->guard;
-  if (guard && is_safe(l, e))
+  if (guard && !l->exact && is_safe(l, e))
     guard = NULL;
   /* a guard says nothing in a lane that does not exist */
   bool masked = l->mask && (guard || neo_expr_axes(l->m, e) >> l->mask_axis & 1);
   if (masked)
     guard = guard ? neo_lx_op2(l->k, NEO_OP_AND, l->mask, guard) : l->mask;
   const neo_lx *at = lower(l, neo_flat_at(l->m, e));
+  if (l->bounded)
+    guard = both(l, guard, in_tensor(l, (neo_tensor){n->attr}, at));
   if (!guard)
     return neo_lx_load(l->k, (uint32_t)buf, at);
   return neo_lx_loadif(l->k, (uint32_t)buf, at, guard, zero_of(l, (neo_type)n->type));

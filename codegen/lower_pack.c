@@ -44,7 +44,7 @@ static neo_expr and_also(lowering *l, neo_expr a, neo_expr b) {
 }
 
 /* The same under a condition (0: none), with selects and conditions inside the operand counted. */
-static bool safe_under(lowering *l, neo_expr e, neo_expr cond) {
+bool neo_lower_safe_under(lowering *l, neo_expr e, neo_expr cond) {
   neo_node n = *neo_expr_node(l->m, e);
   neo_expr a = n.arg.n ? neo_list_expr(l->m, n.arg, 0) : (neo_expr){0}, from = cond, other = cond;
   bool branches = n.op == NEO_OP_SELECT, both = n.op == NEO_OP_AND || n.op == NEO_OP_OR;
@@ -54,7 +54,7 @@ static bool safe_under(lowering *l, neo_expr e, neo_expr cond) {
     other = branches ? and_also(l, cond, not_a) : from;
   }
   for (uint32_t k = 0; k < n.arg.n; k++)
-    if (!safe_under(l, neo_list_expr(l->m, n.arg, k), k == 0 ? cond : k == 1 ? from : other))
+    if (!neo_lower_safe_under(l, neo_list_expr(l->m, n.arg, k), k == 0 ? cond : k == 1 ? from : other))
       return false;
   if (n.op != NEO_OP_LOAD)
     return true;
@@ -76,12 +76,12 @@ static uint64_t axes_in_reach(const lowering *l, const neo_factor *x) {
 }
 
 /* Conjuncts of the condition that lie in reach go into *cond; true if all of them do. */
-static bool take_condition(lowering *l, neo_expr where, uint64_t reach, neo_expr *cond) {
+bool neo_lower_take_condition(lowering *l, neo_expr where, uint64_t reach, neo_expr *cond) {
   const neo_node *n = neo_expr_node(l->m, where);
   if (n->op == NEO_OP_AND) {
     neo_expr a = neo_expr_arg(l->m, where, 0), b = neo_expr_arg(l->m, where, 1);
-    bool first = take_condition(l, a, reach, cond);
-    return take_condition(l, b, reach, cond) && first;
+    bool first = neo_lower_take_condition(l, a, reach, cond);
+    return neo_lower_take_condition(l, b, reach, cond) && first;
   }
   if (neo_expr_axes(l->m, where) & ~reach)
     return false;
@@ -119,7 +119,7 @@ static bool is_edge(lowering *l, const neo_contraction *c, neo_expr where, neo_e
     return false;
   for (uint32_t k = 0; k < c->n; k++)
     if (reach[k] && !(neo_expr_axes(l->m, part) & ~reach[k]) &&
-        !safe_under(l, c->factor[k].e, without(l, where, part)))
+        !neo_lower_safe_under(l, c->factor[k].e, without(l, where, part)))
       return true;
   return false;
 }
@@ -137,6 +137,11 @@ static neo_expr left_over(lowering *l, const neo_contraction *c, neo_expr all, n
   }
   bool gone = zero_everywhere(l, c, where, reach) || is_edge(l, c, all, where, reach);
   return gone ? (neo_expr){0} : where;
+}
+
+neo_expr neo_lower_left_over(lowering *l, const neo_contraction *c, neo_expr where,
+                             const uint64_t *reach) {
+  return left_over(l, c, where, where, reach);
 }
 
 static uint32_t scratch(lowering *l, const char *name, neo_type t, int64_t elems) {
@@ -203,7 +208,7 @@ static bool needs_moving_range(lowering *l, const neo_stage *s, const stage_boun
     bool used = x->axes >> (l->f->axes.n + k) & 1;
     if (used || !neo_lower_range_moves(l, b->lo[k], b->hi[k]))
       continue;
-    if (neo_lower_range_moves(l, s->axes.at[k].lo, s->axes.at[k].hi) || !safe_under(l, x->e, cond))
+    if (neo_lower_range_moves(l, s->axes.at[k].lo, s->axes.at[k].hi) || !neo_lower_safe_under(l, x->e, cond))
       return true;
   }
   return false;
@@ -216,7 +221,7 @@ void neo_lower_plan_packs(lowering *l) {
     neo_lower_matrix_plan(l);
     return;
   }
-  if ((!p[NEO_SCHED_PACK] && !p[NEO_SCHED_BLOCK_K]) || !neo_contraction_of(l->m, l->original, &c))
+  if (p[NEO_SCHED_THREADS] || (!p[NEO_SCHED_PACK] && !p[NEO_SCHED_BLOCK_K]) || !neo_contraction_of(l->m, l->original, &c))
     return;
   const neo_stage *s = &l->original->stages.at[c.stage];
   stage_bounds *b = &l->bounds[c.stage];
@@ -236,8 +241,8 @@ void neo_lower_plan_packs(lowering *l) {
     reach[k] = axes_in_reach(l, &c.factor[k]);
     /* Copied without the whole condition, neither the operand nor what was taken may need the rest.
      * */
-    if (b->where_original.i && !take_condition(l, b->where_original, reach[k], &cond) &&
-        (!safe_under(l, c.factor[k].e, cond) || (cond.i && !safe_under(l, cond, (neo_expr){0})))) {
+    if (b->where_original.i && !neo_lower_take_condition(l, b->where_original, reach[k], &cond) &&
+        (!neo_lower_safe_under(l, c.factor[k].e, cond) || (cond.i && !neo_lower_safe_under(l, cond, (neo_expr){0})))) {
       drop = false;
       reach[k] = 0;
       continue;
@@ -251,7 +256,7 @@ void neo_lower_plan_packs(lowering *l) {
   }
   if (drop && b->where_original.i) {
     neo_expr left = left_over(l, &c, b->where_original, b->where_original, reach);
-    if (!left.i || safe_under(l, left, (neo_expr){0})) /* its reads may need what was dropped */
+    if (!left.i || neo_lower_safe_under(l, left, (neo_expr){0})) /* its reads may need what was dropped */
       b->where_original = left;
     b->where = neo_walked_expr(l->m, l->original, l->walk_last, l->walk_n, b->where_original);
   }

@@ -14,6 +14,8 @@
  *   lower_matrix.c contractions on the matrix unit
  *   lower_segment.c  sums over a data equation
  *   lower_running.c  reductions whose domain grows with an axis
+ *   lower_points.c   blocks of threads at points of the shared axes
+ *   lower_block.c    blocks of threads that compute a contraction's tile
  *
  * Private to codegen/lower*.c. */
 #ifndef NEO_CODEGEN_LOWER_SCOPE_H
@@ -132,6 +134,8 @@ typedef struct lowering {
   neo_facts facts;
   neo_axis_rec fact_axes[NEO_FORM_MAX_AXES];
   const neo_lx *guard; /* under which loads happen; null: always */
+  bool exact;   /* axes may be beyond their ranges: every load is guarded */
+  bool bounded; /* loads happen only where they are inside of their buffers */
   const neo_lx *mask;  /* lanes that exist; null: all */
   int32_t mask_axis;   /* the axis whose lanes may not exist */
   neo_map memo, safe;
@@ -219,9 +223,18 @@ void neo_lower_begin_accs(lowering *l, neo_block *in, const neo_stage *s, const 
 void neo_lower_show_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          const acc_reg *shown, acc_reg *old);
 bool neo_lower_has_payload(const neo_stage *s);
+void neo_lower_end_payloads(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                            bool lanes); /* in place */
+/* May lanes each have a part of a stage's steps? Then the parts' registers, [rows, columns, lanes],
+ * become one element a row and column of t. */
+bool neo_lower_lanes_fit(const lowering *l, const neo_stage *s);
+void neo_lower_join_lanes(lowering *l, neo_block *in, const neo_stage *s, const tile *part,
+                          const tile *t);
 void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                           const stage_bounds *b);
 void neo_lower_store(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
+/* Its results where all axes are as they are set, own ones too. */
+void neo_lower_store_point(lowering *l, neo_block *in, const neo_stage *s);
 /* A register for a value of each element of a tile, declared in the block. */
 uint32_t neo_lower_reg(lowering *l, neo_block *in, const char *name, neo_type t, int64_t rows,
                        int64_t cols, int64_t width);
@@ -256,6 +269,14 @@ void neo_lower_ahead_columns(lowering *l, neo_block *in, const neo_stage *s, con
 /* Does a range of an own axis depend on another one? */
 bool neo_lower_range_moves(const lowering *l, neo_expr lo, neo_expr hi);
 void neo_lower_plan_packs(lowering *l);
+/* Conditions of a sum of products whose operands are copied, zero where what was taken of the
+ * condition does not hold. reach[k]: axes that the copy that has factor k can look at.
+ * take: conjuncts in reach go into *cond; true if all do. under: are all loads of e inside their
+ * buffers under cond (0: none)? left: what copies do not make up for, to be tested at each step. */
+bool neo_lower_take_condition(lowering *l, neo_expr where, uint64_t reach, neo_expr *cond);
+bool neo_lower_safe_under(lowering *l, neo_expr e, neo_expr cond);
+neo_expr neo_lower_left_over(lowering *l, const neo_contraction *c, neo_expr where,
+                             const uint64_t *reach);
 void neo_lower_make_packs(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range);
 void neo_lower_blocks(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range);
 
@@ -279,6 +300,14 @@ void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo
 
 /* ---- lower_running.c: the same */
 void neo_lower_running(lowering *l, neo_block *in, const neo_lx *n_lo, const neo_lx *n_hi);
+
+/* ---- lower.c: ceil(x / n); the loop over units */
+const neo_lx *neo_lower_ceil_div(lowering *l, const neo_lx *x, int64_t n);
+neo_block *neo_lower_open_units(lowering *l, const neo_lx *n, const neo_lx **unit);
+
+/* ---- lower_points.c, lower_block.c: instead of all else, where the schedule has threads */
+void neo_lower_points(lowering *l);
+void neo_lower_block_tile(lowering *l);
 
 /* ---- lower_tile.c */
 /* Tiles of the block of rows [range[0], range[1]) and columns [range[2], range[3]). */

@@ -546,7 +546,7 @@ static int64_t join_copies(lowering *l, neo_block *in, const neo_stage *s, const
 }
 
 /* Partial results in lanes and copies -> one element a row and column. */
-static void join_lanes(lowering *l, neo_block *in, const neo_stage *s, const tile *part,
+void neo_lower_join_lanes(lowering *l, neo_block *in, const neo_stage *s, const tile *part,
                        const tile *t) {
   acc_reg old[MAX_ACCS], made[MAX_ACCS];
   int64_t copies = t->n_axis < 0 ? part->cols : 1;
@@ -579,7 +579,7 @@ bool neo_lower_has_payload(const neo_stage *s) {
 
 /* Lanes keep the order of equals only where the payload says it: one own axis, whose position it
  * is. */
-static bool lanes_fit(lowering *l, const neo_stage *s) {
+bool neo_lower_lanes_fit(const lowering *l, const neo_stage *s) {
   if (!s->axes.n)
     return false;
   if (!neo_lower_has_payload(s))
@@ -596,12 +596,12 @@ static void reduce_in_lanes(lowering *l, neo_block *in, const neo_stage *s, cons
   lane_range c = {.s = s, .t = &part, .b = b};
   begin_accs(l, in, s, &part, true);
   lane_nest(l, in, &c, 0);
-  join_lanes(l, in, s, &part, t);
+  neo_lower_join_lanes(l, in, s, &part, t);
 }
 
 /* ---- a payload of nothing is 0 */
 
-static void end_payloads(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+void neo_lower_end_payloads(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          bool lanes) {
   if (!neo_lower_has_payload(s))
     return;
@@ -626,7 +626,7 @@ void neo_lower_show_accs(lowering *l, neo_block *in, const neo_stage *s, const t
     old[k] = l->acc[s->first_acc + k];
     l->acc[s->first_acc + k] = shown[k];
   }
-  end_payloads(l, in, s, t, true);
+  neo_lower_end_payloads(l, in, s, t, true);
 }
 
 /* acc += the sums of the blocks before; what is left of the tile's work happens in the last block.
@@ -664,7 +664,7 @@ static neo_block *end_block(lowering *l, neo_block *in, const neo_stage *s, cons
 static neo_block *reduce_stage(lowering *l, neo_block *in, size_t k, const tile *t) {
   const neo_stage *s = &l->f->stages.at[k];
   const stage_bounds *b = &l->bounds[k];
-  bool shared = neo_lower_lanes_shared(l), in_lanes = !shared && t->width > 1 && lanes_fit(l, s);
+  bool shared = neo_lower_lanes_shared(l), in_lanes = !shared && t->width > 1 && neo_lower_lanes_fit(l, s);
   tile scalar = *t;
   if (!shared)
     scalar.width = 1;
@@ -676,7 +676,7 @@ static neo_block *reduce_stage(lowering *l, neo_block *in, size_t k, const tile 
     begin_accs(l, in, s, &scalar, shared);
     reduce_loops(l, in, s, &scalar, b, 0);
   }
-  end_payloads(l, in, s, &scalar, shared);
+  neo_lower_end_payloads(l, in, s, &scalar, shared);
   return l->block.on ? end_block(l, in, s, &scalar, shared) : in;
 }
 

@@ -103,6 +103,11 @@ static void store_tile(lowering *l, neo_block *in, const neo_stage *s, const til
   store_values(l, in, &c);
 }
 
+void neo_lower_store_point(lowering *l, neo_block *in, const neo_stage *s) {
+  static const tile one = {.m_axis = -1, .n_axis = -1, .rows = 1, .cols = 1, .width = 1};
+  store_tile(l, in, s, &one, false);
+}
+
 /* Vectors of the stage's last own axis from `lo` on, as many as there are in whole steps. */
 static const neo_lx *store_run(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                                const neo_lx *lo, const neo_lx *hi, const neo_lx *end) {

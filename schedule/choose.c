@@ -5,6 +5,7 @@
 #include "schedule/model.h"
 #include "schedule/space.h"
 #include "schedule/stream.h"
+#include "schedule/threads.h"
 
 static neo_schedule choose(neo_module *m, const neo_group *g, const neo_machine *machine) {
   const neo_form *f = neo_group_form(m, g);
@@ -23,9 +24,13 @@ static neo_schedule choose(neo_module *m, const neo_group *g, const neo_machine 
   return neo_schedule_legal(m, g, machine, &s, NULL) ? s : neo_schedule_plain();
 }
 
-/* A thread for each point of the shared axes. */
+/* Blocks of threads where that pays, else a thread for each point of the shared axes. */
 static neo_schedule choose_gpu(neo_module *m, const neo_group *g, const neo_machine *machine) {
-  neo_schedule s = neo_schedule_plain();
+  neo_schedule s;
+  if (neo_model_threads(m, neo_group_form(m, g), machine, &s) &&
+      neo_schedule_legal(m, g, machine, &s, NULL))
+    return s;
+  s = neo_schedule_plain();
   s.at[NEO_SCHED_UNIT_AXES] = neo_schedule_loops(neo_group_form(m, g), &s);
   return neo_schedule_legal(m, g, machine, &s, NULL) ? s : neo_schedule_plain();
 }
@@ -118,6 +123,9 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
                                  uint64_t *seed) {
   const neo_form *f = neo_group_form(m, g);
   neo_schedule own;
+  if (machine->gpu && neo_threads_random(m, f, machine, seed, &own) &&
+      neo_schedule_legal(m, g, machine, &own, NULL))
+    return own;
   if (pick(seed, 0, 2) == 0)
     return wander(m, g, machine, seed);
   bool way = pick(seed, 0, 1); /* a way of its own, where there is one */

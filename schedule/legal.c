@@ -8,6 +8,7 @@
 #include "schedule/running.h"
 #include "schedule/segment.h"
 #include "schedule/stream.h"
+#include "schedule/threads.h"
 #include <stdarg.h>
 #include <string.h>
 
@@ -172,6 +173,8 @@ bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *ma
   const neo_form *f = neo_group_form(m, g);
   const int64_t *s = sched->at;
   uint64_t tile = 0;
+  if (neo_schedule_has_threads(sched))
+    return neo_threads_legal(m, f, machine, sched, why);
   if (!vector_legal(f, machine, s, why) || !tile_legal(f, s, why) || !blocks_legal(f, sched, why))
     return false;
   int64_t axes[] = {s[NEO_SCHED_VECTOR_AXIS], s[NEO_SCHED_AXIS_M], s[NEO_SCHED_AXIS_N]};

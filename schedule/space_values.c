@@ -177,6 +177,12 @@ static void each(values *v, neo_sched_param k) {
   case NEO_SCHED_FETCH:
     add(v, !v->now);
     break;
+  case NEO_SCHED_THREADS:
+  case NEO_SCHED_LANES:
+  case NEO_SCHED_ACROSS:
+  case NEO_SCHED_ROW_AXES:
+  case NEO_SCHED_COLUMN_AXES:
+    break; /* they go together: schedule/threads.h */
   case NEO_SCHED_STREAM:
     if (v->now || neo_stream_worth_a_try(x->m, x->g, v->s))
       add(v, !v->now);

@@ -159,6 +159,7 @@ static void run_interp(checker *c, const neo_group *g, const neo_schedule *s, co
     neo_kernel_run run = {.bufs = mem.buf, .n_elems = mem.n, .sizes = c->sizes + 1};
     key_of(c, run.key);
     run.lo = split(units, part, &run.hi);
+    run.seed = c->o->gpu ? next(&c->seed) | 1 : 0;
     if (neo_kernel_interp(k, &run, &why) != NEO_OK) {
       report(c, g, s, k, neo_str_text(&why));
       return;
@@ -245,7 +246,8 @@ static void check_schedule(checker *c, const neo_group *g, const neo_machine *ma
   else {
     run_interp(c, g, s, k);
     if (c->o->tiled)
-      *c->o->tiled += neo_kernel_has_tiles(k);
+      *c->o->tiled += c->o->gpu ? s->at[NEO_SCHED_THREADS] && !s->at[NEO_SCHED_LANES]
+                                : neo_kernel_has_tiles(k);
     compiled x = {g, *s, k, neo_arena_printf(c->a, "k%zu", list->at.n)};
     NEO_PUSH(c->a, &list->at, x);
   }
@@ -355,7 +357,7 @@ int lower_check_module(neo_arena *a, neo_module *m, const lower_options *o, neo_
   draw_sizes(&c);
   if (!evaluate(&c))
     return 1;
-  if (neo_target_choose(a, NULL, o->mcpu, &target, &problem) != NEO_OK) {
+  if (neo_target_choose(a, o->gpu ? "nvptx:sm_80" : NULL, o->mcpu, &target, &problem) != NEO_OK) {
     neo_str_add(why, problem);
     return 1;
   }
@@ -364,7 +366,7 @@ int lower_check_module(neo_arena *a, neo_module *m, const lower_options *o, neo_
     return 1;
   for (size_t k = 0; k < groups.groups.n; k++)
     check_group(&c, &groups.groups.at[k], &machine, &list);
-  if (o->jit && !c.n_bad)
+  if (o->jit && !o->gpu && !c.n_bad)
     check_native(&c, &target, &list);
   return c.n_bad;
 }

@@ -1,0 +1,468 @@
+/* A contraction's tile by a block of threads (schedule/threads.h), with FMA.
+ *
+ *   for u in 0..units unit                        batch axes, blocks of rows, blocks of columns
+ *     reg acc[TILE_M, TILE_N] threads             zero
+ *     rows, columns <- steps 0..BLOCK_K           each thread copies some elements of each operand
+ *     for k in 0..steps step BLOCK_K
+ *       for t in 0..threads thread
+ *         next <- steps k + BLOCK_K ..            from memory into registers
+ *         for s in 0..BLOCK_K unroll              from shared memory: a[TILE_M], b[TILE_N]
+ *           acc[i, j] += a[i] * b[j]
+ *         the other half of rows, columns = next
+ *     for t in 0..threads thread: stages after it, at each element of the thread's tile
+ *
+ * Shared memory holds two halves of [step][row] and of [step][column], so that a thread reads its
+ * rows and columns as vectors and a block of steps costs one barrier; what the next half will hold is
+ * on its way from memory while this one is used. A step is PAD elements longer than the block: where
+ * an operand lies contiguous along the steps, the threads of a warp copy neighbouring steps, and
+ * their stores fall on different banks.
+ *
+ * A thread's rows are groups of up to four that lie next to each other, one group for each pass over
+ * the block's rows; the same for columns. Within a warp threads are 4 by 8, so that a vector of rows
+ * is read by eight of them at once, one of columns by four.
+ *
+ * Operands are zero beyond their ends and where the condition of the sum excludes a step; what
+ * zeros do not make up for is tested at each product (lower_pack.c says what that is). Nothing is
+ * read outside of a buffer: where that follows only from a condition that a copy cannot look at,
+ * each load is tested. */
+#include "codegen/lower_scope.h"
+#include "schedule/threads.h"
+#include <assert.h>
+
+enum { WARP = 32, WARP_ROWS = 4, WARP_COLUMNS = 8, HALVES = 2 };
+
+typedef struct { /* rows or columns */
+  uint64_t axes;
+  neo_side side;
+  int64_t block, tile, vector, pitch;
+  const neo_lx *lo, *total; /* first one of the block; how many there are in all */
+  neo_expr cond;            /* of the copy; 0: none */
+  uint32_t buf, next;       /* shared; the thread's elements on their way */
+  uint32_t value;           /* the thread's elements of a step: [tile/vector, vector] */
+  int64_t copies;           /* elements that a thread copies */
+  bool along_steps;         /* neighbouring threads copy neighbouring steps */
+  bool bounded;
+} operand;
+
+typedef struct {
+  lowering *l;
+  const neo_stage *s;
+  neo_contraction c;
+  operand o[2]; /* rows, columns */
+  int64_t threads, block_k;
+  const neo_lx *steps, *thread;
+  const neo_lx *length[NEO_FORM_MAX_AXES], *least[NEO_FORM_MAX_AXES]; /* of own axes */
+  neo_expr left; /* the condition that is tested at each product; 0: none */
+  uint32_t acc;
+} block_tile;
+
+static const neo_lx *lx_mod(lowering *l, const neo_lx *a, const neo_lx *b) {
+  return neo_lx_op2(l->k, NEO_OP_MOD, a, b);
+}
+
+static const neo_lx *lx_and(lowering *l, const neo_lx *a, const neo_lx *b) {
+  return !a || !b ? (a ? a : b) : neo_lx_op2(l->k, NEO_OP_AND, a, b);
+}
+
+/* at < n; null: always, since at < most, which divides n. */
+static const neo_lx *below(lowering *l, const neo_lx *at, const neo_lx *n, int64_t most) {
+  int64_t x;
+  if (neo_lx_is_int(n, &x) && x % most == 0)
+    return NULL;
+  return neo_lx_op2(l->k, NEO_OP_LT, at, n);
+}
+
+static neo_block *open_loop(lowering *l, neo_block *in, neo_loop_kind kind, const char *name,
+                            int64_t n, const neo_lx **v) {
+  uint32_t var = neo_kernel_var(l->k, name);
+  *v = neo_lx_var(l->k, var);
+  return &neo_ls_for(l->k, in, kind, var, lx_int(l, 0), lx_int(l, n), 1)->body;
+}
+
+static neo_block *open_threads(block_tile *x, neo_block *in) {
+  return open_loop(x->l, in, NEO_LOOP_THREAD, "t", x->threads, &x->thread);
+}
+
+/* ---- axes */
+
+/* Shared axes of a mask at point `at` of them, the last one fastest. */
+static void set_shared(lowering *l, uint64_t axes, const neo_lx *at) {
+  for (uint32_t k = (uint32_t)l->f->axes.n; k-- > 0;) {
+    if (!(axes >> k & 1))
+      continue;
+    const neo_lx *n = neo_lower_extent(l, k);
+    bool first = !(axes & ((1ULL << k) - 1));
+    neo_lower_set_axis(l, k, first ? at : lx_mod(l, at, n), l->depth);
+    at = first ? at : neo_lx_op2(l->k, NEO_OP_DIV, at, n);
+  }
+}
+
+static void set_own(block_tile *x, const neo_lx *at) {
+  lowering *l = x->l;
+  for (uint32_t k = (uint32_t)x->s->axes.n; k-- > 0;) {
+    const neo_lx *n = lx_max(l, x->length[k], lx_int(l, 1)); /* also where there are no steps */
+    const neo_lx *i = k ? lx_mod(l, at, n) : at;
+    neo_lower_set_axis(l, (uint32_t)l->f->axes.n + k, lx_add(l, x->least[k], i), l->depth);
+    at = k ? neo_lx_op2(l->k, NEO_OP_DIV, at, n) : at;
+  }
+}
+
+static const neo_lx *points_of(lowering *l, uint64_t axes) {
+  const neo_lx *n = lx_int(l, 1);
+  for (uint32_t k = 0; k < l->f->axes.n; k++)
+    if (axes >> k & 1)
+      n = neo_lx_op2(l->k, NEO_OP_MUL, n, neo_lower_extent(l, k));
+  return n;
+}
+
+/* Place of the thread along rows (0) and columns (1), in tiles. */
+static void place_of(const block_tile *x, const neo_lx *out[2]) {
+  lowering *l = x->l;
+  int64_t tall = x->o[0].block / x->o[0].tile, wide = x->o[1].block / x->o[1].tile;
+  if (tall % WARP_ROWS || wide % WARP_COLUMNS) {
+    out[0] = lx_div(l, x->thread, wide);
+    out[1] = lx_mod(l, x->thread, lx_int(l, wide));
+    return;
+  }
+  int64_t warps = wide / WARP_COLUMNS;
+  const neo_lx *warp = lx_div(l, x->thread, WARP), *lane = lx_mod(l, x->thread, lx_int(l, WARP));
+  out[0] = lx_add(l, lx_mul(l, lx_div(l, warp, warps), WARP_ROWS), lx_div(l, lane, WARP_COLUMNS));
+  out[1] = lx_add(l, lx_mul(l, lx_mod(l, warp, lx_int(l, warps)), WARP_COLUMNS),
+                  lx_mod(l, lane, lx_int(l, WARP_COLUMNS)));
+}
+
+/* The thread's row (or column) `element` of group `group`, counted from the block's first. */
+static const neo_lx *element_of(const block_tile *x, const operand *o, const neo_lx *place,
+                                const neo_lx *group, const neo_lx *element) {
+  lowering *l = x->l;
+  const neo_lx *at = lx_mul(l, place, o->vector);
+  at = lx_add(l, at, lx_mul(l, group, o->block / o->tile * o->vector));
+  return element ? lx_add(l, at, element) : at;
+}
+
+/* ---- operands */
+
+static const neo_lx *zero_of(lowering *l, neo_type t) {
+  neo_value v = {.i = 0};
+  if (neo_type_is_float(t))
+    v.f = 0;
+  return neo_lx_const(l->k, t, v);
+}
+
+/* What rows use is the rows' operand, all other factors the columns'. */
+static bool has_factor(const block_tile *x, const operand *o, uint32_t k) {
+  neo_side side = neo_factor_side(&x->c.factor[k], x->o[0].axes, x->o[1].axes);
+  return (side == NEO_SIDE_ROWS) == (o->side == NEO_SIDE_ROWS);
+}
+
+static const neo_lx *product_of(block_tile *x, const operand *o) {
+  const neo_lx *y = NULL;
+  for (uint32_t k = 0; k < x->c.n; k++) {
+    if (!has_factor(x, o, k))
+      continue;
+    const neo_lx *e = neo_lower_expr(x->l, x->c.factor[k].e);
+    y = y ? neo_lx_op2(x->l->k, NEO_OP_MUL, y, e) : e;
+  }
+  return y;
+}
+
+/* Row and step of the thread's copy i; whether there is one. */
+static const neo_lx *copy_of(const block_tile *x, const operand *o, const neo_lx *i,
+                             const neo_lx **row, const neo_lx **step) {
+  lowering *l = x->l;
+  const neo_lx *e = lx_add(l, lx_mul(l, i, x->threads), x->thread);
+  int64_t fast = o->along_steps ? x->block_k : o->block, n = x->block_k * o->block;
+  const neo_lx *in = lx_mod(l, e, lx_int(l, fast)), *out = lx_div(l, e, fast);
+  *row = o->along_steps ? out : in;
+  *step = o->along_steps ? in : out;
+  return n % x->threads ? neo_lx_op2(l->k, NEO_OP_LT, e, lx_int(l, n)) : NULL;
+}
+
+/* The thread's part of the block of steps from `from` on, into its registers. */
+static void get_next(block_tile *x, neo_block *in, const operand *o, const neo_lx *from) {
+  lowering *l = x->l;
+  const neo_lx *i, *row, *step;
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
+  const neo_lx *exists = copy_of(x, o, i, &row, &step), *outer = l->guard;
+  row = lx_add(l, o->lo, row);
+  step = lx_add(l, from, step);
+  exists = lx_and(l, exists, below(l, row, o->total, o->block));
+  exists = lx_and(l, exists, neo_lx_op2(l->k, NEO_OP_LT, step, x->steps));
+  set_shared(l, o->axes, row);
+  set_own(x, step);
+  l->guard = exists;
+  l->exact = true;
+  l->bounded = o->bounded;
+  if (o->cond.i)
+    l->guard = lx_and(l, exists, neo_lower_expr(l, o->cond));
+  neo_lower_forget(l);
+  const neo_lx *y = product_of(x, o);
+  bool guarded = y->kind == NEO_LX_LOADIF && y->arg[1] == l->guard;
+  if (!guarded)
+    y = neo_lx_op3(l->k, NEO_OP_SELECT, l->guard, y, zero_of(l, (neo_type)y->type));
+  neo_ls_set(l->k, in, o->next, &i, 1, y);
+  l->guard = outer;
+  l->exact = l->bounded = false;
+  neo_lower_forget(l);
+}
+
+/* And from there into a half of shared memory. */
+static void put_next(block_tile *x, neo_block *in, const operand *o, const neo_lx *half) {
+  lowering *l = x->l;
+  const neo_lx *i, *row, *step;
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
+  const neo_lx *exists = copy_of(x, o, i, &row, &step);
+  const neo_lx *at = lx_add(l, lx_mul(l, half, x->block_k * o->pitch), lx_mul(l, step, o->pitch));
+  neo_ls_store(l->k, in, o->buf, lx_add(l, at, row), neo_lx_reg(l->k, o->next, &i, 1), exists);
+}
+
+static void declare_next(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  for (int k = 0; k < 2; k++) {
+    neo_reg r = {.name = "next", .type = l->k->bufs.at[x->o[k].buf].type, .rank = 1};
+    r.extent[0] = x->o[k].copies;
+    x->o[k].next = neo_kernel_reg(l->k, r);
+    neo_ls_reg(l->k, in, x->o[k].next);
+  }
+}
+
+/* ---- products */
+
+/* A vector of rows or columns for each group, at a step of a half. */
+static void get_values(block_tile *x, neo_block *in, operand *o, const neo_lx *place,
+                       const neo_lx *half, const neo_lx *step) {
+  lowering *l = x->l;
+  neo_reg r = {.name = o->side == NEO_SIDE_ROWS ? "a" : "b", .rank = 2};
+  const neo_lx *group, *lane;
+  r.type = l->k->bufs.at[o->buf].type;
+  r.extent[0] = o->tile / o->vector;
+  r.extent[1] = o->vector;
+  o->value = neo_kernel_reg(l->k, r);
+  neo_ls_reg(l->k, in, o->value);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "g", r.extent[0], &group);
+  in = open_loop(l, in, NEO_LOOP_VECTOR, "l", o->vector, &lane);
+  const neo_lx *at = lx_add(l, lx_mul(l, half, x->block_k * o->pitch), lx_mul(l, step, o->pitch));
+  at = lx_add(l, at, element_of(x, o, place, group, NULL));
+  neo_ls_set(l->k, in, o->value, (const neo_lx *[]){group, lane}, 2,
+             neo_lx_load(l->k, o->buf, lx_add(l, at, lane)));
+}
+
+/* Loops over groups and their elements: returns the number in the tile. */
+static neo_block *open_elements(block_tile *x, neo_block *in, const operand *o,
+                                const neo_lx *index[2], const neo_lx **number) {
+  in = open_loop(x->l, in, NEO_LOOP_UNROLL, "g", o->tile / o->vector, &index[0]);
+  in = open_loop(x->l, in, NEO_LOOP_UNROLL, "e", o->vector, &index[1]);
+  *number = lx_add(x->l, lx_mul(x->l, index[0], o->vector), index[1]);
+  return in;
+}
+
+static void multiply(block_tile *x, neo_block *in, const neo_lx *const *place, const neo_lx *from,
+                     const neo_lx *half) {
+  lowering *l = x->l;
+  const neo_lx *step, *i[2], *j[2], *at[2];
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "s", x->block_k, &step);
+  for (int k = 0; k < 2; k++)
+    get_values(x, in, &x->o[k], place[k], half, step);
+  in = open_elements(x, in, &x->o[0], i, &at[0]);
+  in = open_elements(x, in, &x->o[1], j, &at[1]);
+  const neo_lx *old = neo_lx_reg(l->k, x->acc, at, 2);
+  const neo_lx *y = neo_lx_fma(l->k, neo_lx_reg(l->k, x->o[0].value, i, 2),
+                               neo_lx_reg(l->k, x->o[1].value, j, 2), old);
+  if (x->left.i) {
+    step = lx_add(l, from, step);
+    set_own(x, step);
+    for (int k = 0; k < 2; k++) {
+      const neo_lx *e = element_of(x, &x->o[k], place[k], (k ? j : i)[0], (k ? j : i)[1]);
+      set_shared(l, x->o[k].axes, lx_add(l, x->o[k].lo, e));
+    }
+    const neo_lx *exists = neo_lx_op2(l->k, NEO_OP_LT, step, x->steps), *outer = l->guard;
+    for (int k = 0; k < 2; k++) {
+      const neo_lx *e = element_of(x, &x->o[k], place[k], (k ? j : i)[0], (k ? j : i)[1]);
+      exists = lx_and(l, exists, below(l, lx_add(l, x->o[k].lo, e), x->o[k].total, x->o[k].block));
+    }
+    l->guard = exists;
+    l->exact = l->bounded = true;
+    neo_lower_forget(l);
+    y = neo_lx_op3(l->k, NEO_OP_SELECT, lx_and(l, exists, neo_lower_expr(l, x->left)), y, old);
+    l->guard = outer;
+    l->exact = l->bounded = false;
+    neo_lower_forget(l);
+  }
+  neo_ls_set(l->k, in, x->acc, at, 2, y);
+}
+
+static void sum(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  const neo_lx *place[2], *k, *at[2], *zero = lx_int(l, 0);
+  neo_block *body = open_threads(x, in);
+  neo_block *clear = open_loop(l, body, NEO_LOOP_UNROLL, "i", x->o[0].tile, &at[0]);
+  clear = open_loop(l, clear, NEO_LOOP_UNROLL, "j", x->o[1].tile, &at[1]);
+  neo_ls_set(l->k, clear, x->acc, at, 2, zero_of(l, (neo_type)l->k->regs.at[x->acc].type));
+  declare_next(x, body);
+  for (int i = 0; i < 2; i++) {
+    get_next(x, body, &x->o[i], zero);
+    put_next(x, body, &x->o[i], zero);
+  }
+  in = neo_lower_open(l, in, "k", zero, x->steps, x->block_k, &k);
+  const neo_lx *half = lx_mod(l, lx_div(l, k, x->block_k), lx_int(l, HALVES));
+  body = open_threads(x, in);
+  place_of(x, place);
+  declare_next(x, body);
+  for (int i = 0; i < 2; i++)
+    get_next(x, body, &x->o[i], lx_add(l, k, lx_int(l, x->block_k)));
+  multiply(x, body, place, k, half);
+  for (int i = 0; i < 2; i++)
+    put_next(x, body, &x->o[i], lx_sub(l, lx_int(l, 1), half));
+  neo_lower_close(l);
+}
+
+/* ---- the stages that store */
+
+static void store(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  const neo_lx *place[2], *index[2], *at[2], *e[2];
+  in = open_threads(x, in);
+  place_of(x, place);
+  for (int k = 0; k < 2; k++) {
+    const operand *o = &x->o[k];
+    in = open_elements(x, in, o, index, &at[k]);
+    e[k] = lx_add(l, o->lo, element_of(x, o, place[k], index[0], index[1]));
+    const neo_lx *exists = below(l, e[k], o->total, o->block);
+    if (exists)
+      in = &neo_ls_if(l->k, in, exists)->body;
+  }
+  for (int k = 0; k < 2; k++)
+    set_shared(l, x->o[k].axes, e[k]);
+  for (size_t k = 0; k < l->f->stages.n; k++) {
+    const neo_stage *s = &l->f->stages.at[k];
+    if (s->accs.n)
+      continue;
+    neo_lower_facts(l, l->f, s);
+    l->acc_value = neo_lx_reg(l->k, x->acc, at, 2);
+    neo_lower_store_point(l, in, s);
+    l->acc_value = NULL;
+  }
+}
+
+/* ---- the kernel */
+
+/* Elements that lie next to each other in memory along the steps, or along the operand's own axes:
+ * the copies walk these first. */
+static bool lies_along_steps(block_tile *x, const operand *o) {
+  lowering *l = x->l;
+  uint32_t own = (uint32_t)(l->f->axes.n + x->s->axes.n - 1), last = 0;
+  for (uint32_t k = 0; k < l->f->axes.n; k++)
+    last = o->axes >> k & 1 ? k : last;
+  bool steps = false;
+  for (uint32_t k = 0; k < x->c.n; k++)
+    if (has_factor(x, o, k)) {
+      if (neo_expr_unit_stride(l->m, x->c.factor[k].e, last))
+        return false;
+      steps = steps || neo_expr_unit_stride(l->m, x->c.factor[k].e, own);
+    }
+  return steps;
+}
+
+static int64_t vector_of(int64_t n, neo_type t) {
+  int64_t most = 16 / neo_type_bytes(t);
+  return n % 4 == 0 && most >= 4 ? 4 : n % 2 == 0 && most >= 2 ? 2 : 1;
+}
+
+static void make_operand(block_tile *x, operand *o, neo_type t) {
+  lowering *l = x->l;
+  neo_kbuf b = {.name = o->side == NEO_SIDE_ROWS ? "rows" : "columns", .type = (uint8_t)t};
+  o->vector = vector_of(o->tile, t);
+  o->pitch = o->block + NEO_THREADS_PAD;
+  o->copies = (o->block * x->block_k + x->threads - 1) / x->threads;
+  o->total = points_of(l, o->axes);
+  o->along_steps = lies_along_steps(x, o);
+  b.use = NEO_BUF_SCRATCH;
+  b.scratch_elems = HALVES * x->block_k * o->pitch;
+  b.no_alias = true;
+  b.align = 64;
+  o->buf = neo_kernel_buf(l->k, b);
+}
+
+/* What the copies take of the condition, and what is left of it. */
+static void take_conditions(block_tile *x) {
+  lowering *l = x->l;
+  uint64_t reach[NEO_MAX_FACTORS], tile_axes = x->o[0].axes | x->o[1].axes;
+  neo_expr where = x->s->where;
+  neo_lower_facts(l, l->f, x->s);
+  for (int i = 0; i < 2; i++) {
+    operand *o = &x->o[i];
+    if (where.i)
+      neo_lower_take_condition(l, where, ~(tile_axes & ~o->axes), &o->cond);
+    for (uint32_t k = 0; k < x->c.n; k++) {
+      if (!has_factor(x, o, k))
+        continue;
+      reach[k] = ~(tile_axes & ~o->axes);
+      o->bounded = o->bounded || !neo_lower_safe_under(l, x->c.factor[k].e, o->cond);
+    }
+    o->bounded = o->bounded || (o->cond.i && !neo_lower_safe_under(l, o->cond, (neo_expr){0}));
+  }
+  if (where.i)
+    x->left = neo_lower_left_over(l, &x->c, where, reach);
+}
+
+static void make_axes(block_tile *x) {
+  lowering *l = x->l;
+  x->steps = lx_int(l, 1);
+  for (uint32_t k = 0; k < x->s->axes.n; k++) {
+    const neo_axis_rec *own = &x->s->axes.at[k];
+    x->least[k] = neo_lower_expr(l, own->lo);
+    const neo_lx *n = lx_sub(l, neo_lower_expr(l, own->hi), x->least[k]);
+    x->length[k] = lx_max(l, n, lx_int(l, 0));
+    x->steps = neo_lx_op2(l->k, NEO_OP_MUL, x->steps, x->length[k]);
+  }
+}
+
+/* Batch, block of rows, block of columns of a unit. */
+static neo_block *open_units(block_tile *x) {
+  lowering *l = x->l;
+  uint64_t batches = ((1ULL << l->f->axes.n) - 1) & ~x->o[0].axes & ~x->o[1].axes;
+  const neo_lx *blocks[2], *n = points_of(l, batches), *u;
+  for (int k = 0; k < 2; k++) {
+    blocks[k] = neo_lower_ceil_div(l, x->o[k].total, x->o[k].block);
+    n = neo_lx_op2(l->k, NEO_OP_MUL, n, blocks[k]);
+  }
+  neo_block *body = neo_lower_open_units(l, n, &u);
+  for (int k = 1; k >= 0; k--) {
+    x->o[k].lo = lx_mul(l, lx_mod(l, u, blocks[k]), x->o[k].block);
+    u = neo_lx_op2(l->k, NEO_OP_DIV, u, blocks[k]);
+  }
+  set_shared(l, batches, u);
+  return body;
+}
+
+void neo_lower_block_tile(lowering *l) {
+  const int64_t *s = l->s->at;
+  block_tile x = {.l = l, .threads = s[NEO_SCHED_THREADS], .block_k = s[NEO_SCHED_BLOCK_K]};
+  bool found = neo_contraction_of(l->m, l->f, &x.c);
+  assert(found && "blocks of rows and columns are legal for contractions alone");
+  (void)found;
+  x.s = &l->f->stages.at[x.c.stage];
+  neo_type t = (neo_type)x.s->accs.at[0].type;
+  x.o[0] = (operand){.axes = (uint64_t)s[NEO_SCHED_ROW_AXES],
+                     .side = NEO_SIDE_ROWS,
+                     .block = s[NEO_SCHED_BLOCK_M],
+                     .tile = s[NEO_SCHED_TILE_M]};
+  x.o[1] = (operand){.axes = (uint64_t)s[NEO_SCHED_COLUMN_AXES],
+                     .side = NEO_SIDE_COLUMNS,
+                     .block = s[NEO_SCHED_BLOCK_N],
+                     .tile = s[NEO_SCHED_TILE_N]};
+  for (int k = 0; k < 2; k++)
+    make_operand(&x, &x.o[k], t);
+  take_conditions(&x);
+  neo_block *body = open_units(&x);
+  neo_lower_facts(l, l->f, x.s);
+  make_axes(&x);
+  l->depth++; /* threads */
+  neo_reg acc = {.name = "acc", .type = (uint8_t)t, .rank = 2, .threads = x.threads};
+  acc.extent[0] = x.o[0].tile;
+  acc.extent[1] = x.o[1].tile;
+  x.acc = neo_kernel_reg(l->k, acc);
+  neo_ls_reg(l->k, body, x.acc);
+  sum(&x, body);
+  store(&x, body);
+}

@@ -1,0 +1,339 @@
+/* Blocks of threads: legality, and the model's choice.
+ *
+ * The model counts what the machine has (132 multiprocessors of 2,048 threads) against what there
+ * is to do. A contraction takes the largest tile of its table that still makes a block for each
+ * multiprocessor, or the one with most blocks; larger tiles read each operand less often. A
+ * reduction takes as many lanes as give the machine enough threads, and no more than there are
+ * steps to divide; where what it reads is contiguous along an own axis, at least a warp's worth of
+ * them, so that a warp's accesses are neighbours. */
+#include "schedule/threads.h"
+#include "base/random.h"
+#include "fusion/form.h"
+#include "schedule/model.h"
+
+enum {
+  MOST_THREADS = 1024,
+  WARP = 32,
+  SHARED_BYTES = 48 << 10, /* of a block, on every generation and without asking for more */
+  REGISTERS = 200,         /* of a thread, for its tile and operands */
+  MULTIPROCESSORS = 132,
+  BUSY_THREADS = 132 * 1024
+};
+
+bool neo_schedule_has_threads(const neo_schedule *s) {
+  const int64_t *p = s->at;
+  return p[NEO_SCHED_THREADS] || p[NEO_SCHED_LANES] || p[NEO_SCHED_ACROSS] ||
+         p[NEO_SCHED_ROW_AXES] || p[NEO_SCHED_COLUMN_AXES];
+}
+
+static bool no(neo_str *why, const char *what) {
+  if (why)
+    neo_str_add(why, what);
+  return false;
+}
+
+/* ---- legality */
+
+static bool others_plain(const neo_schedule *s, bool tiles) {
+  neo_schedule plain = neo_schedule_plain();
+  for (int k = 0; k < NEO_SCHED_COUNT; k++) {
+    bool of_tiles = k == NEO_SCHED_TILE_M || k == NEO_SCHED_TILE_N || k == NEO_SCHED_BLOCK_M ||
+                    k == NEO_SCHED_BLOCK_N || k == NEO_SCHED_BLOCK_K || k == NEO_SCHED_ROW_AXES ||
+                    k == NEO_SCHED_COLUMN_AXES;
+    bool of_points = k == NEO_SCHED_LANES || k == NEO_SCHED_ACROSS;
+    if (k == NEO_SCHED_THREADS || (tiles ? of_tiles : of_points))
+      continue;
+    if (s->at[k] != plain.at[k])
+      return false;
+  }
+  return true;
+}
+
+static bool is_power(int64_t n) {
+  return n > 0 && (n & (n - 1)) == 0;
+}
+
+static bool points_legal(const neo_form *f, const int64_t *p, neo_str *why) {
+  uint32_t accs = 0;
+  int64_t bytes = 0;
+  if (!is_power(p[NEO_SCHED_LANES]) || p[NEO_SCHED_THREADS] % p[NEO_SCHED_LANES])
+    return no(why, "lanes is no power of two that divides threads");
+  if (p[NEO_SCHED_ACROSS] < 0 || p[NEO_SCHED_ACROSS] > 1)
+    return no(why, "across is 0 or 1");
+  for (size_t k = 0; k < f->stages.n; k++)
+    for (size_t i = 0; i < f->stages.at[k].accs.n; i++, accs++)
+      bytes += 64 + p[NEO_SCHED_THREADS] * neo_type_bytes((neo_type)f->stages.at[k].accs.at[i].type);
+  return (accs <= 16 && bytes <= SHARED_BYTES) ||
+         no(why, "there are more partial sums than shared memory holds");
+}
+
+/* Own axes are walked as one: each range by itself, the same for all rows and columns. */
+static bool ranges_fixed(const neo_module *m, const neo_form *f, const neo_stage *s,
+                         uint64_t tile) {
+  for (size_t k = 0; k < s->axes.n; k++) {
+    uint64_t axes = neo_expr_axes(m, s->axes.at[k].lo) | neo_expr_axes(m, s->axes.at[k].hi);
+    if (axes >> f->axes.n || axes & tile)
+      return false;
+  }
+  return true;
+}
+
+static bool one_type(neo_module *m, const neo_contraction *c, neo_type t) {
+  for (uint32_t k = 0; k < c->n; k++)
+    if (neo_expr_type(m, c->factor[k].e) != t)
+      return false;
+  return true;
+}
+
+static bool sides_legal(neo_module *m, const neo_form *f, const neo_contraction *c, uint64_t rows,
+                        uint64_t columns, neo_str *why) {
+  bool some[2] = {false, false};
+  if (!rows || !columns || rows & columns || (rows | columns) >> f->axes.n)
+    return no(why, "row_axes and column_axes are shared axes, no axis in both");
+  for (uint32_t k = 0; k < c->n; k++) {
+    neo_side side = neo_factor_side(&c->factor[k], rows, columns);
+    if (side == NEO_SIDE_BOTH)
+      return no(why, "a factor has rows and columns");
+    some[side == NEO_SIDE_ROWS] = true;
+  }
+  const neo_stage *s = &f->stages.at[c->stage];
+  if (!some[0] || !some[1])
+    return no(why, "there is no operand for rows, or none for columns");
+  if (!one_type(m, c, (neo_type)s->accs.at[0].type))
+    return no(why, "the factors are not of the sum's type");
+  return ranges_fixed(m, f, s, rows | columns) ||
+         no(why, "the range of a step depends on rows, columns or other steps");
+}
+
+static int64_t operand_elements(const int64_t *p, neo_sched_param block) {
+  return 2 * p[NEO_SCHED_BLOCK_K] * (p[block] + NEO_THREADS_PAD);
+}
+
+static bool tiles_legal(neo_module *m, const neo_form *f, const int64_t *p, neo_str *why) {
+  neo_contraction c;
+  if (!neo_contraction_of(m, f, &c))
+    return no(why, "tiles of blocks are for sums of products");
+  int64_t tm = p[NEO_SCHED_TILE_M], tn = p[NEO_SCHED_TILE_N], bm = p[NEO_SCHED_BLOCK_M];
+  int64_t bn = p[NEO_SCHED_BLOCK_N], bk = p[NEO_SCHED_BLOCK_K], t = p[NEO_SCHED_THREADS];
+  int64_t words = neo_type_bytes((neo_type)f->stages.at[c.stage].accs.at[0].type) > 4 ? 2 : 1;
+  if (tm < 1 || tm > 16 || tn < 1 || tn > 16 || bk < 1 || bk > 64 || bm < tm || bn < tn ||
+      bm > 512 || bn > 512 || bm % tm || bn % tn || bm / tm * (bn / tn) != t)
+    return no(why, "the tiles of the threads are not the block's");
+  int64_t copies = (bm * bk + t - 1) / t + (bn * bk + t - 1) / t;
+  if ((tm * tn + tm + tn + copies) * words > REGISTERS || copies > 64 ||
+      (t > 256 && (tm * tn + tm + tn + copies) * words > 40))
+    return no(why, "a thread's tile has more registers than there are");
+  int64_t elements = operand_elements(p, NEO_SCHED_BLOCK_M) + operand_elements(p, NEO_SCHED_BLOCK_N);
+  if (elements * 4 * words + 128 > SHARED_BYTES)
+    return no(why, "the operands' blocks are more than shared memory holds");
+  return sides_legal(m, f, &c, (uint64_t)p[NEO_SCHED_ROW_AXES], (uint64_t)p[NEO_SCHED_COLUMN_AXES],
+                     why);
+}
+
+bool neo_threads_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                       const neo_schedule *s, neo_str *why) {
+  const int64_t *p = s->at;
+  if (!machine->gpu)
+    return no(why, "threads are for GPUs");
+  if (p[NEO_SCHED_THREADS] < 1 || p[NEO_SCHED_THREADS] > MOST_THREADS)
+    return no(why, "a block has 1 to 1024 threads");
+  if (!others_plain(s, !p[NEO_SCHED_LANES]))
+    return no(why, "blocks of threads have no parameters of other kinds of schedules");
+  return p[NEO_SCHED_LANES] ? points_legal(f, p, why) : tiles_legal(m, f, p, why);
+}
+
+/* ---- axes of operands */
+
+bool neo_threads_axes(neo_module *m, const neo_form *f, const neo_contraction *c, uint64_t *rows,
+                      uint64_t *columns) {
+  uint64_t shared = (1ULL << f->axes.n) - 1, first = 0;
+  (void)m;
+  for (uint32_t k = 0; k < c->n && !first; k++)
+    if (c->factor[k].axes >> f->axes.n)
+      first = c->factor[k].axes & shared;
+  *rows = first;
+  *columns = 0;
+  for (uint32_t k = 0; k < c->n; k++) { /* what only some of them have */
+    uint64_t axes = c->factor[k].axes & shared;
+    if (axes & ~first)
+      *rows &= ~axes, *columns |= axes & ~first;
+  }
+  for (uint32_t k = 0; k < c->n; k++)
+    if (neo_factor_side(&c->factor[k], *rows, *columns) == NEO_SIDE_BOTH)
+      return false;
+  return *rows && *columns;
+}
+
+/* ---- the model's choice */
+
+static double points_of(neo_module *m, const neo_form *f, uint64_t axes) {
+  double n = 1;
+  for (uint32_t k = 0; k < f->axes.n; k++)
+    if (axes >> k & 1)
+      n *= (double)neo_axis_most(m, &f->axes.at[k]);
+  return n;
+}
+
+static double steps_of(neo_module *m, const neo_stage *s) {
+  double n = 1;
+  for (size_t k = 0; k < s->axes.n; k++)
+    n *= (double)neo_axis_most(m, &s->axes.at[k]);
+  return n;
+}
+
+typedef struct {
+  int64_t block_m, block_n, block_k, tile_m, tile_n;
+} tile_shape;
+
+/* Largest first. */
+static const tile_shape shapes[] = {
+    {128, 128, 8, 8, 8}, {128, 64, 16, 8, 4}, {64, 128, 16, 4, 8}, {64, 64, 16, 4, 4},
+    {64, 32, 16, 4, 2},  {32, 64, 16, 2, 4},  {32, 32, 16, 2, 2},  {16, 16, 16, 1, 1}};
+
+static void set_shape(neo_schedule *s, const tile_shape *x) {
+  int64_t *p = s->at;
+  p[NEO_SCHED_BLOCK_M] = x->block_m;
+  p[NEO_SCHED_BLOCK_N] = x->block_n;
+  p[NEO_SCHED_BLOCK_K] = x->block_k;
+  p[NEO_SCHED_TILE_M] = x->tile_m;
+  p[NEO_SCHED_TILE_N] = x->tile_n;
+  p[NEO_SCHED_THREADS] = x->block_m / x->tile_m * (x->block_n / x->tile_n);
+}
+
+static double ceil_div(double x, int64_t n) {
+  int64_t q = (int64_t)x / n;
+  return (double)(q + ((double)(q * n) < x));
+}
+
+/* Time of a step of the whole product: blocks run in rounds of one a multiprocessor, of which each
+ * takes what its tile computes, and what it has to read. */
+static double shape_cost(const tile_shape *x, double rows, double columns, double batches) {
+  enum { READ = 24 }; /* what an element to be staged costs, in multiplications */
+  double blocks = ceil_div(rows, x->block_m) * ceil_div(columns, x->block_n) * batches;
+  double rounds = ceil_div(blocks, MULTIPROCESSORS);
+  double area = (double)(x->block_m * x->block_n), loads = (double)(x->tile_m * x->tile_n);
+  double shared = 1 + 1.5 * (double)(x->tile_m + x->tile_n) / loads;
+  return rounds * (area * shared + READ * (double)(x->block_m + x->block_n));
+}
+
+static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *machine,
+                         neo_schedule *out) {
+  enum { LEAST = 16 };
+  neo_contraction c;
+  uint64_t rows, columns, all = (1ULL << f->axes.n) - 1;
+  if (!neo_contraction_of(m, f, &c) || !neo_threads_axes(m, f, &c, &rows, &columns))
+    return false;
+  double n_rows = points_of(m, f, rows), n_columns = points_of(m, f, columns), best = 0;
+  double batches = points_of(m, f, all & ~rows & ~columns);
+  if (n_rows < LEAST || n_columns < LEAST || steps_of(m, &f->stages.at[c.stage]) < LEAST)
+    return false;
+  bool found = false;
+  for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+    neo_schedule s = neo_schedule_plain();
+    double cost = shape_cost(&shapes[k], n_rows, n_columns, batches);
+    set_shape(&s, &shapes[k]);
+    s.at[NEO_SCHED_ROW_AXES] = (int64_t)rows;
+    s.at[NEO_SCHED_COLUMN_AXES] = (int64_t)columns;
+    if ((found && cost >= best) || !neo_threads_legal(m, f, machine, &s, NULL))
+      continue;
+    *out = s;
+    best = cost;
+    found = true;
+  }
+  return found;
+}
+
+/* How much lies contiguous along an axis: loads of the stages. */
+typedef struct {
+  neo_module *m;
+  uint32_t axis;
+  int n;
+} census;
+
+static void count(void *ctx, neo_expr e) {
+  census *c = ctx;
+  int64_t stride;
+  bool load = neo_expr_node(c->m, e)->op == NEO_OP_LOAD && neo_expr_node(c->m, e)->arg.n;
+  c->n += load && neo_flat_stride(c->m, neo_flat_at(c->m, e), c->axis, &stride) && stride == 1;
+}
+
+static int contiguous(neo_module *m, const neo_stage *s, uint32_t axis) {
+  census c = {m, axis, 0};
+  neo_stage_visit(m, s, count, &c);
+  return c.n;
+}
+
+static bool choose_points(neo_module *m, const neo_form *f, neo_schedule *out) {
+  enum { BLOCK = 256, FEW = 4 };
+  double longest = 1, points = points_of(m, f, ~0ULL);
+  int along = 0, across = 0;
+  for (size_t k = 0; k < f->stages.n; k++) {
+    const neo_stage *s = &f->stages.at[k];
+    double steps = steps_of(m, s);
+    longest = steps > longest ? steps : longest;
+    if (s->axes.n)
+      along += contiguous(m, s, (uint32_t)(f->axes.n + s->axes.n - 1));
+    if (s->axes.n && f->axes.n)
+      across += contiguous(m, s, (uint32_t)f->axes.n - 1);
+  }
+  int64_t lanes = 1;
+  bool rows = along > across;
+  while (lanes < BLOCK && (double)(lanes * FEW) <= longest &&
+         ((rows && lanes < WARP) || points * (double)lanes < BUSY_THREADS))
+    lanes *= 2;
+  if (lanes == 1)
+    return false;
+  *out = neo_schedule_plain();
+  out->at[NEO_SCHED_LANES] = lanes;
+  out->at[NEO_SCHED_ACROSS] = !rows;
+  out->at[NEO_SCHED_THREADS] = lanes < BLOCK ? BLOCK : lanes;
+  return true;
+}
+
+bool neo_model_threads(neo_module *m, const neo_form *f, const neo_machine *machine,
+                       neo_schedule *out) {
+  return choose_tiles(m, f, machine, out) || choose_points(m, f, out);
+}
+
+/* ---- random ones, for tests: small, since tests interpret them */
+
+static int64_t pick(uint64_t *seed, int64_t lo, int64_t hi) {
+  return lo + (int64_t)(neo_splitmix(seed) % (uint64_t)(hi - lo + 1));
+}
+
+static bool random_tiles(neo_module *m, const neo_form *f, const neo_contraction *c,
+                         uint64_t *seed, neo_schedule *out) {
+  uint64_t rows, columns;
+  (void)m;
+  if (!neo_threads_axes(m, f, c, &rows, &columns))
+    return false;
+  if (pick(seed, 0, 1)) { /* the other way round, and not all of the axes */
+    uint64_t swap = rows;
+    rows = columns;
+    columns = swap;
+  }
+  if (pick(seed, 0, 3) == 0 && rows & (rows - 1))
+    rows &= rows - 1;
+  int64_t tm = pick(seed, 1, 5), tn = pick(seed, 1, 5);
+  int64_t tall = 1 << pick(seed, 0, 3), wide = 1 << pick(seed, 0, 4);
+  tile_shape x = {tm * tall, tn * wide, pick(seed, 1, 9), tm, tn};
+  set_shape(out, &x);
+  out->at[NEO_SCHED_ROW_AXES] = (int64_t)rows;
+  out->at[NEO_SCHED_COLUMN_AXES] = (int64_t)columns;
+  return true;
+}
+
+bool neo_threads_random(neo_module *m, const neo_form *f, const neo_machine *machine,
+                        uint64_t *seed, neo_schedule *out) {
+  neo_contraction c;
+  *out = neo_schedule_plain();
+  (void)machine;
+  if (pick(seed, 0, 4) == 0)
+    return false;
+  if (neo_contraction_of(m, f, &c) && pick(seed, 0, 3) && random_tiles(m, f, &c, seed, out))
+    return true;
+  out->at[NEO_SCHED_LANES] = 1 << pick(seed, 0, 5);
+  out->at[NEO_SCHED_THREADS] = out->at[NEO_SCHED_LANES] * pick(seed, 1, 3);
+  out->at[NEO_SCHED_ACROSS] = pick(seed, 0, 1);
+  return true;
+}

@@ -1,0 +1,40 @@
+/* Schedules of a GPU's blocks of threads: a unit of work is a block. Two kinds:
+ *
+ * Points (LANES > 0): a block takes THREADS/LANES points of the shared axes, walked as one; LANES
+ * threads divide the own axes of each stage at a point among them. Partial sums are joined by a
+ * tree whose shape follows from LANES alone. With ACROSS, neighbouring threads are at neighbouring
+ * points, for what lies contiguous along those (sums of columns); else at neighbouring steps, for
+ * what lies contiguous along own axes (rows).
+ *
+ * Tiles (LANES = 0), of contractions: a block computes BLOCK_M rows and BLOCK_N columns, a thread
+ * TILE_M by TILE_N of these, so that THREADS is (BLOCK_M/TILE_M) * (BLOCK_N/TILE_N). Rows are the
+ * points of the shared axes in ROW_AXES, walked as one, columns those of COLUMN_AXES; the own axes
+ * are walked as one, BLOCK_K steps at a time, of which shared memory holds two blocks of each
+ * operand: what the factors that use rows multiply to, and the others. Other shared axes are
+ * batches. Nothing has to be divisible by anything.
+ *
+ * All other parameters are plain. Private to schedule and codegen. */
+#ifndef NEO_SCHEDULE_THREADS_H
+#define NEO_SCHEDULE_THREADS_H
+#include "schedule/contract.h"
+
+enum { NEO_THREADS_PAD = 4 }; /* elements between two steps of an operand in shared memory */
+
+bool neo_schedule_has_threads(const neo_schedule *s); /* or a parameter that only they have */
+bool neo_threads_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                       const neo_schedule *s, neo_str *why);
+
+/* Axes of the contraction's operands: shared ones that only one of them uses. False: some factor
+ * uses rows and columns, or an operand has no axis of its own. With rows and columns of more than
+ * two factors, the first factor with own axes says what rows are. */
+bool neo_threads_axes(neo_module *m, const neo_form *f, const neo_contraction *c, uint64_t *rows,
+                      uint64_t *columns);
+
+/* The model's choice; false: a thread for each point is as good. */
+bool neo_model_threads(neo_module *m, const neo_form *f, const neo_machine *machine,
+                       neo_schedule *out);
+/* A random one, to be checked for legality; false: it is to be without blocks. */
+bool neo_threads_random(neo_module *m, const neo_form *f, const neo_machine *machine,
+                        uint64_t *seed, neo_schedule *out);
+
+#endif
