@@ -44,10 +44,18 @@ static void give_buffer(neo_ll_gen *g, uint32_t buf, unsigned param) {
   attribute_of(g, param, "align", (uint64_t)b->align);
 }
 
+/* Buffers that are given: all but scratch, which is shared memory. */
+static size_t given_buffers(const neo_kernel *k) {
+  size_t n = 0;
+  for (size_t b = 0; b < k->bufs.n; b++)
+    n += !(k->bufs.at[b].use & NEO_BUF_SCRATCH);
+  return n;
+}
+
 /* The function, and what it is given in the places where a processor's kernel would look for it. */
 void neo_ll_gpu_function(neo_ll_gen *g, const char *symbol) {
   const neo_kernel *k = g->k;
-  size_t n_bufs = k->bufs.n, n = n_bufs + k->sizes.n + 4;
+  size_t n_bufs = given_buffers(k), n = n_bufs + k->sizes.n + 4;
   LLVMTypeRef *type = NEO_NEW_ARRAY(g->l->arena, LLVMTypeRef, n);
   for (size_t i = 0; i < n; i++)
     type[i] = i < n_bufs || g->l->target.emulated ? neo_ll_ptr_type(g->l) : i64_type(g);
@@ -63,7 +71,8 @@ void neo_ll_gpu_arguments(neo_ll_gen *g) {
   const neo_kernel *k = g->k;
   unsigned at = 0;
   for (uint32_t b = 0; b < k->bufs.n; b++)
-    give_buffer(g, b, at++);
+    if (!(k->bufs.at[b].use & NEO_BUF_SCRATCH))
+      give_buffer(g, b, at++);
   for (uint32_t s = 0; s < k->sizes.n; s++)
     g->size[s] = given(g, i64_type(g), at++);
   for (uint32_t i = 0; i < 3; i++)
