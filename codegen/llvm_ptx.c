@@ -152,7 +152,8 @@ LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g) {
  *
  * What threads have done to each buffer since the last barrier is kept; one is put before a
  * statement that writes what others have read or written, or reads what others have written. Only
- * memory counts that threads share: scratch, and buffers that the kernel both reads and writes. A
+ * memory counts that threads share: scratch, and buffers that the kernel both reads and writes;
+ * those that may be the same memory as others count as one. A
  * loop around loops of threads ends with a barrier, if anything is open there, so that its next
  * iteration begins as the first did; behind it is open what was before, for it may not run at all.
  * Behind a branch is open what is in one of its arms. */
@@ -161,14 +162,26 @@ enum { READS = 1, WRITES = 2 };
 
 static bool is_shared(const neo_ll_gen *g, uint32_t buf) {
   uint8_t use = g->k->bufs.at[buf].use;
-  return (use & NEO_BUF_SCRATCH) || use == (NEO_BUF_READ | NEO_BUF_WRITE);
+  bool alone = g->k->bufs.at[buf].no_alias;
+  return (use & NEO_BUF_SCRATCH) || use == (NEO_BUF_READ | NEO_BUF_WRITE) || !alone;
+}
+
+/* The first of the buffers that may be the same memory. */
+static uint32_t place_in_memory(const neo_ll_gen *g, uint32_t buf) {
+  const neo_kbuf *b = g->k->bufs.at;
+  uint32_t first = 0;
+  if (b[buf].no_alias || b[buf].use & NEO_BUF_SCRATCH)
+    return buf;
+  while (b[first].no_alias || b[first].use & NEO_BUF_SCRATCH)
+    first++;
+  return first;
 }
 
 static void note_reads(neo_ll_gen *g, uint8_t *use, const neo_lx *e) {
   if (!e)
     return;
   if ((e->kind == NEO_LX_LOAD || e->kind == NEO_LX_LOADIF) && is_shared(g, e->attr))
-    use[e->attr] |= READS;
+    use[place_in_memory(g, e->attr)] |= READS;
   for (uint32_t k = 0; k < e->n; k++)
     note_reads(g, use, e->arg[k]);
 }
@@ -181,7 +194,7 @@ static void note_head(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
   for (uint32_t k = 0; k < s->n_index; k++)
     note_reads(g, use, s->index[k]);
   if (s->kind == NEO_LS_STORE && is_shared(g, s->attr))
-    use[s->attr] |= WRITES;
+    use[place_in_memory(g, s->attr)] |= WRITES;
 }
 
 static void note_all(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {

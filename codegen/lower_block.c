@@ -1,25 +1,25 @@
 /* A contraction's tile by a block of threads (schedule/threads.h), with FMA.
  *
- *   for u in 0..units unit                        batch axes, blocks of rows, blocks of columns
- *     reg acc[TILE_M, TILE_N] threads             zero
- *     rows, columns <- steps 0..BLOCK_K           each thread copies some elements of each operand
+ *   for u in 0..units unit                     batch axes, blocks of rows, blocks of columns
+ *     reg acc[TILE_M, TILE_N] threads          zero
+ *     rows, columns <- steps 0..BLOCK_K        each thread copies some elements of each operand
  *     for k in 0..steps step BLOCK_K
  *       for t in 0..threads thread
- *         next <- steps k + BLOCK_K ..            from memory into registers
- *         for s in 0..BLOCK_K unroll              from shared memory: a[TILE_M], b[TILE_N]
+ *         next <- steps k + BLOCK_K ..         from memory into registers
+ *         for s in 0..BLOCK_K unroll           from shared memory: a[TILE_M], b[TILE_N]
  *           acc[i, j] += a[i] * b[j]
  *         the other half of rows, columns = next
  *     for t in 0..threads thread: stages after it, at each element of the thread's tile
  *
  * Shared memory holds two halves of [step][row] and of [step][column], so that a thread reads its
- * rows and columns as vectors and a block of steps costs one barrier; what the next half will hold is
- * on its way from memory while this one is used. A step is PAD elements longer than the block: where
- * an operand lies contiguous along the steps, the threads of a warp copy neighbouring steps, and
- * their stores fall on different banks.
+ * rows and columns as vectors and a block of steps costs one barrier; what the next half will hold
+ * is on its way from memory while this one is used. A step is PAD elements longer than the block:
+ * where an operand lies contiguous along the steps, the threads of a warp copy neighbouring steps,
+ * and their stores fall on different banks.
  *
- * A thread's rows are groups of up to four that lie next to each other, one group for each pass over
- * the block's rows; the same for columns. Within a warp threads are 4 by 8, so that a vector of rows
- * is read by eight of them at once, one of columns by four.
+ * A thread's rows are groups of up to four that lie next to each other, one group for each pass
+ * over the block's rows; the same for columns. Within a warp threads are 4 by 8, so that a vector
+ * of rows is read by eight of them at once, one of columns by four.
  *
  * Operands are zero beyond their ends and where the condition of the sum excludes a step; what
  * zeros do not make up for is tested at each product (lower_pack.c says what that is). Nothing is

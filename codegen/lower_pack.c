@@ -54,7 +54,10 @@ bool neo_lower_safe_under(lowering *l, neo_expr e, neo_expr cond) {
     other = branches ? and_also(l, cond, not_a) : from;
   }
   for (uint32_t k = 0; k < n.arg.n; k++)
-    if (!neo_lower_safe_under(l, neo_list_expr(l->m, n.arg, k), k == 0 ? cond : k == 1 ? from : other))
+    if (!neo_lower_safe_under(l, neo_list_expr(l->m, n.arg, k),
+                              k == 0   ? cond
+                              : k == 1 ? from
+                                       : other))
       return false;
   if (n.op != NEO_OP_LOAD)
     return true;
@@ -208,7 +211,8 @@ static bool needs_moving_range(lowering *l, const neo_stage *s, const stage_boun
     bool used = x->axes >> (l->f->axes.n + k) & 1;
     if (used || !neo_lower_range_moves(l, b->lo[k], b->hi[k]))
       continue;
-    if (neo_lower_range_moves(l, s->axes.at[k].lo, s->axes.at[k].hi) || !neo_lower_safe_under(l, x->e, cond))
+    if (neo_lower_range_moves(l, s->axes.at[k].lo, s->axes.at[k].hi) ||
+        !neo_lower_safe_under(l, x->e, cond))
       return true;
   }
   return false;
@@ -221,7 +225,8 @@ void neo_lower_plan_packs(lowering *l) {
     neo_lower_matrix_plan(l);
     return;
   }
-  if (p[NEO_SCHED_THREADS] || (!p[NEO_SCHED_PACK] && !p[NEO_SCHED_BLOCK_K]) || !neo_contraction_of(l->m, l->original, &c))
+  if (p[NEO_SCHED_THREADS] || (!p[NEO_SCHED_PACK] && !p[NEO_SCHED_BLOCK_K]) ||
+      !neo_contraction_of(l->m, l->original, &c))
     return;
   const neo_stage *s = &l->original->stages.at[c.stage];
   stage_bounds *b = &l->bounds[c.stage];
@@ -242,7 +247,8 @@ void neo_lower_plan_packs(lowering *l) {
     /* Copied without the whole condition, neither the operand nor what was taken may need the rest.
      * */
     if (b->where_original.i && !neo_lower_take_condition(l, b->where_original, reach[k], &cond) &&
-        (!neo_lower_safe_under(l, c.factor[k].e, cond) || (cond.i && !neo_lower_safe_under(l, cond, (neo_expr){0})))) {
+        (!neo_lower_safe_under(l, c.factor[k].e, cond) ||
+         (cond.i && !neo_lower_safe_under(l, cond, (neo_expr){0})))) {
       drop = false;
       reach[k] = 0;
       continue;
@@ -256,7 +262,8 @@ void neo_lower_plan_packs(lowering *l) {
   }
   if (drop && b->where_original.i) {
     neo_expr left = left_over(l, &c, b->where_original, b->where_original, reach);
-    if (!left.i || neo_lower_safe_under(l, left, (neo_expr){0})) /* its reads may need what was dropped */
+    if (!left.i ||
+        neo_lower_safe_under(l, left, (neo_expr){0})) /* its reads may need what was dropped */
       b->where_original = left;
     b->where = neo_walked_expr(l->m, l->original, l->walk_last, l->walk_n, b->where_original);
   }

@@ -4,7 +4,7 @@
  *     for t in 0..threads thread                 a stage that sums:
  *       acc = 0; for k in lane..steps step lanes: acc += body
  *       sums[t] = acc
- *     for t in 0..threads thread                 the tree: of each RADIX parts one, until one is left
+ *     for t in 0..threads thread                 the tree: of RADIX parts one, until one is left
  *       if lane < ..: sums[t] = sums[t] + sums[t + ..] + ...
  *     for t in 0..threads thread                 a stage that stores:
  *       acc = sums[of lane 0]; for k in lane..steps step lanes: Y[...] = finish(acc)
@@ -137,8 +137,8 @@ static neo_block *open_steps(points *p, neo_block *in, const steps *x, bool divi
   int64_t lanes = divided ? p->lanes : 1;
   for (uint32_t k = 0; k < x->first; k++) {
     const neo_lx *v;
-    in = neo_lower_open(l, in, "k", neo_lower_expr(l, x->lo[k]), neo_lower_expr(l, x->hi[k]), 1,
-                        &v);
+    in =
+        neo_lower_open(l, in, "k", neo_lower_expr(l, x->lo[k]), neo_lower_expr(l, x->hi[k]), 1, &v);
     set_own(l, k, v);
   }
   if (x->first == n)
@@ -188,7 +188,8 @@ static void get_sums(points *p, neo_block *in) {
     const neo_stage *s = p->of[k];
     if (!s)
       continue;
-    uint32_t reg = neo_lower_reg(l, in, "acc", (neo_type)s->accs.at[k - s->first_acc].type, 1, 1, 1);
+    uint32_t reg =
+        neo_lower_reg(l, in, "acc", (neo_type)s->accs.at[k - s->first_acc].type, 1, 1, 1);
     neo_ls_set(l->k, in, reg, index, 2, neo_lx_load(l->k, p->sums[k], at));
     l->acc[k] = (acc_reg){reg, 2, false, true};
   }

@@ -134,8 +134,8 @@ typedef struct lowering {
   neo_facts facts;
   neo_axis_rec fact_axes[NEO_FORM_MAX_AXES];
   const neo_lx *guard; /* under which loads happen; null: always */
-  bool exact;   /* axes may be beyond their ranges: every load is guarded */
-  bool bounded; /* loads happen only where they are inside of their buffers */
+  bool exact;          /* axes may be beyond their ranges: every load is guarded */
+  bool bounded;        /* loads happen only where they are inside of their buffers */
   const neo_lx *mask;  /* lanes that exist; null: all */
   int32_t mask_axis;   /* the axis whose lanes may not exist */
   neo_map memo, safe;

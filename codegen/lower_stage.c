@@ -547,7 +547,7 @@ static int64_t join_copies(lowering *l, neo_block *in, const neo_stage *s, const
 
 /* Partial results in lanes and copies -> one element a row and column. */
 void neo_lower_join_lanes(lowering *l, neo_block *in, const neo_stage *s, const tile *part,
-                       const tile *t) {
+                          const tile *t) {
   acc_reg old[MAX_ACCS], made[MAX_ACCS];
   int64_t copies = t->n_axis < 0 ? part->cols : 1;
   if (copies > 1 && (copies & (copies - 1)) == 0 && !neo_lower_has_payload(s))
@@ -602,7 +602,7 @@ static void reduce_in_lanes(lowering *l, neo_block *in, const neo_stage *s, cons
 /* ---- a payload of nothing is 0 */
 
 void neo_lower_end_payloads(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
-                         bool lanes) {
+                            bool lanes) {
   if (!neo_lower_has_payload(s))
     return;
   neo_block *b = neo_lower_open_tile(l, in, t, lanes);
@@ -664,7 +664,8 @@ static neo_block *end_block(lowering *l, neo_block *in, const neo_stage *s, cons
 static neo_block *reduce_stage(lowering *l, neo_block *in, size_t k, const tile *t) {
   const neo_stage *s = &l->f->stages.at[k];
   const stage_bounds *b = &l->bounds[k];
-  bool shared = neo_lower_lanes_shared(l), in_lanes = !shared && t->width > 1 && neo_lower_lanes_fit(l, s);
+  bool shared = neo_lower_lanes_shared(l),
+       in_lanes = !shared && t->width > 1 && neo_lower_lanes_fit(l, s);
   tile scalar = *t;
   if (!shared)
     scalar.width = 1;

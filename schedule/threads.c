@@ -62,7 +62,8 @@ static bool points_legal(const neo_form *f, const int64_t *p, neo_str *why) {
     return no(why, "across is 0 or 1");
   for (size_t k = 0; k < f->stages.n; k++)
     for (size_t i = 0; i < f->stages.at[k].accs.n; i++, accs++)
-      bytes += 64 + p[NEO_SCHED_THREADS] * neo_type_bytes((neo_type)f->stages.at[k].accs.at[i].type);
+      bytes +=
+          64 + p[NEO_SCHED_THREADS] * neo_type_bytes((neo_type)f->stages.at[k].accs.at[i].type);
   return (accs <= 16 && bytes <= SHARED_BYTES) ||
          no(why, "there are more partial sums than shared memory holds");
 }
@@ -123,7 +124,8 @@ static bool tiles_legal(neo_module *m, const neo_form *f, const int64_t *p, neo_
   if ((tm * tn + tm + tn + copies) * words > REGISTERS || copies > 64 ||
       (t > 256 && (tm * tn + tm + tn + copies) * words > 40))
     return no(why, "a thread's tile has more registers than there are");
-  int64_t elements = operand_elements(p, NEO_SCHED_BLOCK_M) + operand_elements(p, NEO_SCHED_BLOCK_N);
+  int64_t elements =
+      operand_elements(p, NEO_SCHED_BLOCK_M) + operand_elements(p, NEO_SCHED_BLOCK_N);
   if (elements * 4 * words + 128 > SHARED_BYTES)
     return no(why, "the operands' blocks are more than shared memory holds");
   return sides_legal(m, f, &c, (uint64_t)p[NEO_SCHED_ROW_AXES], (uint64_t)p[NEO_SCHED_COLUMN_AXES],
@@ -186,9 +188,9 @@ typedef struct {
 } tile_shape;
 
 /* Largest first. */
-static const tile_shape shapes[] = {
-    {128, 128, 8, 8, 8}, {128, 64, 16, 8, 4}, {64, 128, 16, 4, 8}, {64, 64, 16, 4, 4},
-    {64, 32, 16, 4, 2},  {32, 64, 16, 2, 4},  {32, 32, 16, 2, 2},  {16, 16, 16, 1, 1}};
+static const tile_shape shapes[] = {{128, 128, 8, 8, 8}, {128, 64, 16, 8, 4}, {64, 128, 16, 4, 8},
+                                    {64, 64, 16, 4, 4},  {64, 32, 16, 4, 2},  {32, 64, 16, 2, 4},
+                                    {32, 32, 16, 2, 2},  {16, 16, 16, 1, 1}};
 
 static void set_shape(neo_schedule *s, const tile_shape *x) {
   int64_t *p = s->at;
@@ -301,8 +303,8 @@ static int64_t pick(uint64_t *seed, int64_t lo, int64_t hi) {
   return lo + (int64_t)(neo_splitmix(seed) % (uint64_t)(hi - lo + 1));
 }
 
-static bool random_tiles(neo_module *m, const neo_form *f, const neo_contraction *c,
-                         uint64_t *seed, neo_schedule *out) {
+static bool random_tiles(neo_module *m, const neo_form *f, const neo_contraction *c, uint64_t *seed,
+                         neo_schedule *out) {
   uint64_t rows, columns;
   (void)m;
   if (!neo_threads_axes(m, f, c, &rows, &columns))

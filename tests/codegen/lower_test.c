@@ -246,8 +246,8 @@ static void check_schedule(checker *c, const neo_group *g, const neo_machine *ma
   else {
     run_interp(c, g, s, k);
     if (c->o->tiled)
-      *c->o->tiled += c->o->gpu ? s->at[NEO_SCHED_THREADS] && !s->at[NEO_SCHED_LANES]
-                                : neo_kernel_has_tiles(k);
+      *c->o->tiled +=
+          c->o->gpu ? s->at[NEO_SCHED_THREADS] && !s->at[NEO_SCHED_LANES] : neo_kernel_has_tiles(k);
     compiled x = {g, *s, k, neo_arena_printf(c->a, "k%zu", list->at.n)};
     NEO_PUSH(c->a, &list->at, x);
   }

@@ -17,9 +17,9 @@ typedef struct {
   bool jit;             /* machine code too */
   const int64_t *sizes; /* by size id; [0] unused; null: drawn */
   neo_fuse_options fusion;
-  const char *mcpu;   /* null: this machine */
-  bool gpu;           /* schedules of a GPU, interpreted with threads in a random order */
-  bool narrow;        /* operands of contractions become bf16 first */
+  const char *mcpu; /* null: this machine */
+  bool gpu;         /* schedules of a GPU, interpreted with threads in a random order */
+  bool narrow;      /* operands of contractions become bf16 first */
   int *tiled; /* kernels that use tile registers (of a GPU: blocks that compute a contraction's
                  tile) are counted here; may be null */
   neo_interp *interp; /* with its inputs set, errors tracked; null: made and filled here */

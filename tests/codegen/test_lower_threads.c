@@ -9,7 +9,7 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define COUNT "30"
 #else
-#define COUNT "300"
+#define COUNT "100"
 #endif
 
 static uint64_t setting(const char *name, const char *otherwise) {
@@ -30,8 +30,7 @@ static void random_programs_are_right_in_blocks_of_threads(void **state) {
     neo_arena_init(&a, neo_alloc_default, NULL);
     neo_str_init(&why, &a);
     neo_gen_program g = neo_gen_make(&a, seed, &options);
-    lower_options o = {
-        .seed = seed, .n_random = 2, .gpu = true, .sizes = g.sizes, .tiled = &tiled};
+    lower_options o = {.seed = seed, .n_random = 2, .gpu = true, .sizes = g.sizes, .tiled = &tiled};
     o.interp = neo_gen_interp(&a, &g);
     if (lower_check_module(&a, g.m, &o, &why)) {
       neo_str text;
