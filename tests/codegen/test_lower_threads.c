@@ -44,9 +44,86 @@ static void random_programs_are_right_in_blocks_of_threads(void **state) {
   assert_true(tiled > 0 || n < 30);
 }
 
+/* Blocks that compute a tile, among all schedules of a text's kernels. */
+static int check(const char *text, uint64_t seed, int n_random) {
+  int tiled = 0;
+  lower_options o = {.seed = seed, .n_random = n_random, .gpu = true, .tiled = &tiled};
+  lower_check(text, &o);
+  return tiled;
+}
+
+static void products_of_all_layouts_are_tiles_of_blocks(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 3; seed++)
+    assert_true(check("size B 1..40\ninput X : f32 [B, 37]\ninput W : f32 [37, 35]\n"
+                      "input c : f32 [35]\ntemp Y : f32 [B, 35]\ntemp G : f32 [37, 35]\n"
+                      "temp D : f32 [B, 37]\n"
+                      "def Y[b: B, j: 35] =\n  sum[i: 37] X[b, i] * W[i, j]\n"
+                      "  then relu(acc0 + c[j])\n"
+                      "def G[i: 37, j: 35] =\n  sum[b: B] X[b, i] * Y[b, j]\n  then acc0\n"
+                      "def D[b: B, i: 37] =\n  sum[j: 35] Y[b, j] * W[i, j]\n  then acc0\n",
+                      seed, 6) > 6);
+}
+
+static void batches_of_products_are_tiles_of_blocks(void **state) {
+  (void)state;
+  assert_true(
+      check("input Q : f32 [3, 19, 34]\ninput K : f32 [3, 21, 34]\ntemp S : f32 [3, 19, 21]\n"
+            "def S[h: 3, i: 19, j: 21] =\n  sum[d: 34] Q[h, i, d] * K[h, j, d]\n"
+            "  then acc0 * 0.25\n",
+            1, 8) > 3);
+}
+
+/* Rows are three axes walked as one, steps as well; the image's edge is inside a factor. */
+static void windows_with_else_are_tiles_of_blocks(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 2; seed++)
+    assert_true(check("input X : f32 [2, 5, 9, 7]\ninput F : f32 [20, 5, 3, 3]\n"
+                      "temp Y : f32 [2, 20, 9, 7]\n"
+                      "def Y[n: 2, k: 20, p: 9, q: 7] =\n  sum[c: 5, r: 3, s: 3] F[k, c, r, s] * "
+                      "(X[n, c, p + r - 1, q + s - 1] else 0.0)\n  then acc0\n",
+                      seed, 8) > 3);
+}
+
+/* A window that sticks out of what it reads: the copies look at the condition. */
+static void conditions_on_windows_are_tiles_of_blocks(void **state) {
+  (void)state;
+  assert_true(check("input G : f32 [2, 18, 8]\ninput F : f32 [8, 17, 3]\ntemp D : f32 [2, 17, 18]\n"
+                    "def D[n: 2, c: 17, h: 18] =\n"
+                    "  sum[k: 8, r: 3] where 0 <= h - r + 1 and h - r + 1 < 18;\n"
+                    "  F[k, c, r] * G[n, h - r + 1, k]\n  then acc0\n",
+                    1, 10) > 3);
+}
+
+/* What a mask leaves out may be infinite where it is not left out of memory: it is tested at each
+ * product. */
+static void masks_are_tested_at_each_product(void **state) {
+  (void)state;
+  assert_true(check("input A : f32 [33, 33]\ninput V : f32 [33, 19]\ntemp O : f32 [33, 19]\n"
+                    "def O[i: 33, d: 19] =\n  sum[j: 33] where j <= i and 4 <= j + d;\n"
+                    "  A[i, j] * V[j, d]\n  then acc0\n",
+                    1, 10) > 3);
+}
+
+/* The tree of parts keeps the first of equals, and NaN. */
+static void winners_are_the_first_of_equals(void **state) {
+  (void)state;
+  check("size B 1..9\ninput X : i32 [B, 83] < 4\ninput Y : f32 [83, B]\ntemp V : i32 [B]\n"
+        "temp I : i64 [B]\ntemp s : f32 [B]\n"
+        "def (V, I)[b: B] =\n  max[j: 83] X[b, j], j\n  then acc0, acc1\n"
+        "def s[b: B] =\n  sum[j: 83] Y[j, b]\n  then acc0\n",
+        1, 12);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_programs_are_right_in_blocks_of_threads),
+      cmocka_unit_test(products_of_all_layouts_are_tiles_of_blocks),
+      cmocka_unit_test(batches_of_products_are_tiles_of_blocks),
+      cmocka_unit_test(windows_with_else_are_tiles_of_blocks),
+      cmocka_unit_test(conditions_on_windows_are_tiles_of_blocks),
+      cmocka_unit_test(masks_are_tested_at_each_product),
+      cmocka_unit_test(winners_are_the_first_of_equals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
