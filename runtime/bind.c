@@ -27,8 +27,17 @@ static const char *dl_name(DLDataType t) {
   return NULL;
 }
 
+static bool is_on_device(const neo_rt_ctx *c, const DLTensor *dl) {
+  return c->cuda && dl->device.device_type == kDLCUDA &&
+         dl->device.device_id == neo_rti_cuda_number(c);
+}
+
 static neo_rt_status check_kind(neo_rt_ctx *c, const neo_rt_tensor *t, const DLTensor *dl) {
-  if (dl->device.device_type != kDLCPU && dl->device.device_type != kDLCUDAHost)
+  if (c->cuda && dl->device.device_type == kDLCUDA && !is_on_device(c, dl))
+    return neo_rti_fail(c, NEO_UNSUPPORTED, "%s: the tensor is on cuda:%d, expected cuda:%d (%s)",
+                        t->name, (int)dl->device.device_id, neo_rti_cuda_number(c), t->place);
+  if (dl->device.device_type != kDLCPU && dl->device.device_type != kDLCUDAHost &&
+      !is_on_device(c, dl))
     return neo_rti_fail(c, NEO_UNSUPPORTED,
                         "%s: the tensor is on device type %d, expected the CPU (%s)", t->name,
                         (int)dl->device.device_type, t->place);
@@ -194,6 +203,7 @@ neo_rt_status neo_rt_bind(neo_rt_ctx *c, int32_t tensor, struct DLTensor *dl) {
     return bind_kept(c, tensor, data);
   static const char empty_store[NEO_RTI_ALIGN] = {0}; /* bound, though there is no element */
   c->bound[tensor].data = data ? data : (void *)(uintptr_t)empty_store;
+  c->bound[tensor].on_device = data && is_on_device(c, dl);
   if (t->rank > 0)
     memcpy(c->bound[tensor].extent, dl->shape, t->rank * sizeof *dl->shape);
   return NEO_OK;

@@ -24,6 +24,7 @@ struct neo_rti_cuda {
   bool retained;
   cuda_context context;
   cuda_stream stream;
+  bool own_stream;
   cuda_module module;
   cuda_function *function; /* [n_kernels]; null: not looked up yet */
   void **param;            /* of one launch */
@@ -160,16 +161,20 @@ static neo_rt_status wait(neo_rt_ctx *c, const char *doing) {
 
 /* ------------------------------------------------------------ life */
 
-static neo_rt_status make_stream(neo_rt_ctx *c) {
+static neo_rt_status make_stream(neo_rt_ctx *c, void *stream) {
   neo_rti_cuda *u = c->cuda;
   neo_rt_status s = told(c, u->api.context_retain(&u->context, u->device), "opening the device");
   if (s)
     return s;
   u->retained = true;
+  u->stream = stream;
+  if (stream)
+    return NEO_OK;
   s = enter(c);
   if (s)
     return s;
   s = told(c, u->api.stream_create(&u->stream, CUDA_STREAM_NON_BLOCKING), "making a stream");
+  u->own_stream = s == NEO_OK;
   leave(c);
   return s;
 }
@@ -182,7 +187,7 @@ static size_t most_params(const neo_rt_model *m) {
   return (size_t)n + (size_t)m->n_sizes + 4;
 }
 
-neo_rt_status neo_rti_cuda_open(neo_rt_ctx *c, const char *device) {
+neo_rt_status neo_rti_cuda_open(neo_rt_ctx *c, const char *device, void *stream) {
   const neo_rt_model *m = c->model;
   size_t head = (sizeof(neo_rti_cuda) + 15) & ~(size_t)15;
   size_t functions = ((size_t)m->n_kernels * sizeof(cuda_function) + 15) & ~(size_t)15;
@@ -195,7 +200,7 @@ neo_rt_status neo_rti_cuda_open(neo_rt_ctx *c, const char *device) {
   c->cuda->function = (cuda_function *)(void *)(p + head);
   c->cuda->param = (void **)(void *)(p + head + functions);
   neo_rt_status s = open_device(c, device);
-  return s ? s : make_stream(c);
+  return s ? s : make_stream(c, stream);
 }
 
 int neo_rti_cuda_number(const neo_rt_ctx *c) {
@@ -207,10 +212,10 @@ void neo_rti_cuda_close(neo_rt_ctx *c) {
   if (!u)
     return;
   if (u->retained && u->api.context_push(u->context) == 0) {
-    if (u->stream) {
+    if (u->stream)
       (void)u->api.stream_wait(u->stream);
+    if (u->own_stream)
       (void)u->api.stream_destroy(u->stream);
-    }
     if (u->module)
       (void)u->api.module_unload(u->module);
     if (u->arena)
@@ -261,6 +266,19 @@ neo_rt_status neo_rti_cuda_upload(neo_rt_ctx *c, void *to, const void *from, siz
            "copying to the device");
   if (!s)
     s = wait(c, "copying to the device");
+  leave(c);
+  return s;
+}
+
+neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *c, void *to, const void *from, size_t n) {
+  neo_rt_status s = enter(c);
+  if (s)
+    return s;
+  s = told(
+      c, c->cuda->api.copy((cuda_ptr)(uintptr_t)to, (cuda_ptr)(uintptr_t)from, n, c->cuda->stream),
+      "copying");
+  if (!s)
+    s = wait(c, "copying");
   leave(c);
   return s;
 }

@@ -96,7 +96,8 @@ static bool is_direct(const neo_rt_model *m, int32_t tensor) {
          b->offset == tensor;
 }
 
-/* On a device every argument has its place in the arena, and inputs are copied there. */
+/* On a device every argument of the host's has its place in the arena, and inputs are copied
+ * there. */
 static neo_rt_status stage_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   unsigned char *place = c->spill;
   neo_rt_status s = NEO_OK;
@@ -104,9 +105,10 @@ static neo_rt_status stage_args(neo_rt_ctx *c, const neo_rt_entry *e, void *cons
     int32_t k = c->model->entry_args[e->args + i];
     const neo_rt_tensor *t = &c->model->tensors[k];
     int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, c->sizes, extent);
+    bool there = args[i] && neo_rti_on_device(c, args, k);
     if (i < e->n_inputs || is_direct(c->model, k))
-      c->caller[k] = place;
-    if (i < e->n_inputs && args[i] && n > 0)
+      c->caller[k] = there ? args[i] : place;
+    if (i < e->n_inputs && args[i] && n > 0 && !there)
       s = neo_rti_put(c, place, args[i], (size_t)n * neo_rti_type_bytes(t->type));
     place += neo_rti_spill_bytes(c->model, t);
   }
@@ -142,19 +144,23 @@ static neo_rt_status place_args(neo_rt_ctx *c, const neo_rt_entry *e, void *cons
 }
 
 /* Outputs that are something else as well (an input, a parameter) are copied when all is done; all
- * are that come from a device. */
+ * are that go from a device to the host. */
 static neo_rt_status copy_outputs(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   neo_rt_status s = NEO_OK;
   for (int32_t i = e->n_inputs; !s && i < e->n_args; i++) {
     int32_t k = c->model->entry_args[e->args + i];
     const neo_rt_tensor *t = &c->model->tensors[k];
-    if (!args[i] || (is_direct(c->model, k) && !c->cuda))
+    bool there = args[i] && neo_rti_on_device(c, args, k);
+    if (!args[i] || (is_direct(c->model, k) && (there || !c->cuda)))
       continue;
     const neo_rt_buf *b = &c->model->bufs[t->buf];
     const void *from = b->mem == NEO_RT_MEM_CALLER ? c->caller[b->offset] : c->addr[t->buf];
     int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, c->sizes, extent);
-    if (from && n > 0)
-      s = neo_rti_take(c, args[i], from, (size_t)n * neo_rti_type_bytes(t->type));
+    size_t bytes = n > 0 ? (size_t)n * neo_rti_type_bytes(t->type) : 0;
+    if (from && bytes && there)
+      s = neo_rti_cuda_copy(c, args[i], from, bytes);
+    else if (from && bytes)
+      s = neo_rti_take(c, args[i], from, bytes);
   }
   return s;
 }

@@ -15,8 +15,9 @@ enum { NEO_RTI_ALIGN = 64, NEO_RTI_MAX_RANK = 16, NEO_RTI_MAX_THREADS = 1024, NE
 
 /* ------------------------------------------------------------ the context */
 
-typedef struct { /* a tensor that the caller bound */
-  void *data;    /* null: not bound */
+typedef struct {  /* a tensor that the caller bound */
+  void *data;     /* null: not bound */
+  bool on_device; /* of a GPU's context: data is there */
   int64_t extent[NEO_RTI_MAX_RANK];
 } neo_rti_bound;
 
@@ -133,6 +134,8 @@ int64_t neo_rti_int_at(uint8_t type, const void *p, int64_t i);
  * sizes null: the largest, for what the context keeps. */
 neo_rt_status neo_rti_check_values(neo_rt_ctx *ctx, const neo_rt_tensor *t, const void *p,
                                    const int64_t *sizes);
+/* The same of an input on the GPU, at ctx->sizes. */
+neo_rt_status neo_rti_check_device_values(neo_rt_ctx *ctx, const neo_rt_tensor *t, const void *p);
 /* ctx->sizes are within their bounds, for the sizes of this entry. */
 neo_rt_status neo_rti_check_sizes(neo_rt_ctx *ctx, const neo_rt_entry *e);
 /* The entry of this number, checked to be one that a caller may run; null after a failure. */
@@ -146,18 +149,24 @@ bool neo_rti_features_check(const char *features, char *missing, size_t missing_
 
 /* ------------------------------------------------------------ the context's memory (memory.c) */
 
+/* Whether an argument of an entry lies on the GPU: plain pointers are the host's. */
+static inline bool neo_rti_on_device(const neo_rt_ctx *ctx, void *const *args, int32_t tensor) {
+  return args == ctx->run_args && ctx->bound[tensor].on_device;
+}
 /* n bytes into it and out of it, wherever it is. */
 neo_rt_status neo_rti_put(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
 neo_rt_status neo_rti_take(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
 
 /* ------------------------------------------------------------ GPUs (cuda.c) */
 
-/* Fills in ctx->cuda; neo_rti_cuda_close frees what is there, also after a failure. */
-neo_rt_status neo_rti_cuda_open(neo_rt_ctx *ctx, const char *device);
+/* Fills in ctx->cuda; neo_rti_cuda_close frees what is there, also after a failure. stream: the
+ * caller's; null: one of its own. */
+neo_rt_status neo_rti_cuda_open(neo_rt_ctx *ctx, const char *device, void *stream);
 void neo_rti_cuda_close(neo_rt_ctx *ctx);
 /* The arena: n bytes on the device, the first `zero` of them cleared. */
 neo_rt_status neo_rti_cuda_alloc(neo_rt_ctx *ctx, size_t n, size_t zero, unsigned char **out);
 neo_rt_status neo_rti_cuda_upload(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
+neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
 neo_rt_status neo_rti_cuda_download(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
 /* Of the context's device; 0 without one. */
 int neo_rti_cuda_number(const neo_rt_ctx *ctx);

@@ -88,6 +88,88 @@ cmp -s trained loaded || fail "the device's parameters give other outputs on the
 ./gpu.exe load w.safetensors >loaded || fail "loading what the processor saved"
 cmp -s trained loaded || fail "the processor's parameters give other outputs on the device"
 
+# The caller's stream, and tensors that lie on the device: the same bits as through the host.
+cat >there.c <<'END1'
+#include "net.h"
+#include "neo/dlpack.h"
+#include "runtime/cuda_api.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static cuda_api cuda;
+static cuda_stream stream;
+static float x[33 * 12], want[33 * 5], got[33 * 5], loss;
+static int32_t y[33];
+static void must(int bad, const char *what) {
+  if (bad) {
+    printf("%s: %d\n", what, bad);
+    exit(1);
+  }
+}
+static cuda_ptr put(const void *p, size_t n) {
+  cuda_ptr d;
+  must(cuda.memory_alloc(&d, n), "allocate");
+  must(cuda.upload(d, p, n, stream), "upload");
+  return d;
+}
+static DLTensor on(cuda_ptr p, int device, DLDataType type, int rank, int64_t *shape) {
+  return (DLTensor){.data = (void *)(uintptr_t)p, .device = {kDLCUDA, device}, .ndim = rank,
+                    .dtype = type, .shape = shape};
+}
+int main(void) {
+  void *driver = dlopen(getenv("NEO_CUDA_DRIVER"), RTLD_NOW);
+  cuda_context context;
+  net_ctx *c;
+  int64_t shape[] = {33, 12}, rows[] = {33, 5}, own[16];
+  DLDataType f32 = {kDLFloat, 32, 1}, i32 = {kDLInt, 32, 1};
+#define FIND(member, symbol, params) *(void **)&cuda.member = dlsym(driver, #symbol);
+  CUDA_FUNCTIONS(FIND)
+  must(cuda.context_retain(&context, 0) || cuda.context_push(context), "context");
+  must(cuda.stream_create(&stream, 0), "stream");
+  for (int k = 0; k < 33 * 12; k++)
+    x[k] = (float)(k * 7 % 13) / 13;
+  for (int k = 0; k < 33; k++)
+    y[k] = k % 5;
+  must(net_create(&(net_config){.seed = 3, .stream = stream}, &c), "create");
+  must(net_forward(c, 33, x, want), "forward");
+  cuda_ptr dx = put(x, sizeof x), dy = put(y, sizeof y), dl = put(got, sizeof got);
+  DLTensor tx = on(dx, 0, f32, 2, shape), ty = on(dy, 0, i32, 1, shape), tl = on(dl, 0, f32, 2, rows);
+  must(net_bind(c, net_find("X"), &tx) || net_bind(c, net_find("L"), &tl), "bind");
+  must(net_run(c, NET_E_forward), "run");
+  must(cuda.download(got, dl, sizeof got, stream) || cuda.stream_wait(stream), "download");
+  must(memcmp(want, got, sizeof got) != 0, "outputs on the device");
+  DLTensor tloss = {.data = &loss, .device = {kDLCPU, 0}, .dtype = f32};
+  must(net_bind(c, net_find("Y"), &ty) || net_bind(c, net_find("loss"), &tloss), "bind");
+  must(net_run(c, NET_E_grad), "gradient of what is on the device, loss to the host");
+  must(net_bind(c, net_find("X"), NULL), "unbind");
+  must(net_run(c, NET_E_grad) != NEO_RT_E_NULL, "an input that is not bound");
+  must(net_bind(c, net_find("X"), &tx), "bind");
+  y[17] = 5;
+  must(cuda.upload(dy, y, sizeof y, stream), "upload");
+  must(net_run(c, NET_E_grad) == 0, "an index that is too large");
+  puts(net_error(c));
+  tx.device.device_id = 1;
+  must(net_bind(c, net_find("X"), &tx) == 0, "a tensor of another device");
+  puts(net_error(c));
+  DLTensor w;
+  must(net_view(c, net_find("W1"), &w, own), "view");
+  must(w.device.device_type != kDLCUDA, "where the parameter is");
+  must(net_bind(c, net_find("W1"), &w) == 0, "a parameter of the caller's");
+  puts(net_error(c));
+  net_destroy(c);
+  must(cuda.stream_wait(stream), "the stream is the caller's still");
+  return 0;
+}
+END1
+cc -std=gnu11 -o there.exe there.c -Igpu -I"$NEO_BUILD_DIR/include" -I"$NEO_SOURCE_DIR" -Lgpu -lnet \
+  -Wl,-rpath,"$work/gpu" -L"$NEO_BUILD_DIR/lib" -lneort -lm
+./there.exe >said || fail "tensors on the device: $(cat said)"
+for text in 'Y\[17\]: value 5 is not in \[0, 5)' 'X: the tensor is on cuda:1, expected cuda:0' \
+  'W1: lies on the GPU, and cannot be bound'; do
+  grep -q "$text" said || { cat said; fail "'$text' is not said"; }
+done
+
 # What is missing.
 says() { # text, command...
   text=$1

@@ -232,6 +232,7 @@ typedef struct {
   neo_rt_pool *pool; /* shared with other contexts; null: the context's own */
   void (*log)(void *user, int level, const char *text);
   void *log_user;
+  void *stream; /* of a model for GPUs: CUstream of the primary context; null: the context's own */
 } neo_rt_config;
 
 /* Bytes that a context needs (all classes, `threads` as in the config), known before anything is
@@ -259,7 +260,7 @@ NEO_RT_API neo_rt_status neo_rt_call(neo_rt_ctx *ctx, int32_t entry, const int64
 /* The same on tensors bound before; sizes come from their shapes, which are checked against each
  * other and the model. */
 NEO_RT_API neo_rt_status neo_rt_run(neo_rt_ctx *ctx, int32_t entry);
-/* Binds a DLPack tensor (CPU, contiguous row-major, matching type and shape). Inputs and outputs:
+/* Binds a DLPack tensor (CPU, or the context's GPU for inputs and outputs; contiguous row-major, matching type and shape). Inputs and outputs:
  * used by later neo_rt_run calls. Parameters and states: the caller's memory becomes their store,
  * with the values in it. The memory stays the caller's and must outlive its use; null unbinds (a
  * parameter's values are copied back). */
