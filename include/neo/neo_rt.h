@@ -260,9 +260,10 @@ NEO_RT_API neo_rt_status neo_rt_call(neo_rt_ctx *ctx, int32_t entry, const int64
 /* The same on tensors bound before; sizes come from their shapes, which are checked against each
  * other and the model. */
 NEO_RT_API neo_rt_status neo_rt_run(neo_rt_ctx *ctx, int32_t entry);
-/* Binds a DLPack tensor (CPU, or the context's GPU for inputs and outputs; contiguous row-major, matching type and shape). Inputs and outputs:
- * used by later neo_rt_run calls. Parameters and states: the caller's memory becomes their store,
- * with the values in it. The memory stays the caller's and must outlive its use; null unbinds (a
+/* Binds a DLPack tensor (contiguous row-major, matching type and shape; on the CPU, or, inputs and
+ * outputs of a model for GPUs, on the context's GPU). Inputs and outputs: used by later neo_rt_run
+ * calls. Parameters and states: the caller's memory becomes their store, with the values in it; not
+ * on a GPU. The memory stays the caller's and must outlive its use; null unbinds (a
  * parameter's values are copied back). */
 NEO_RT_API neo_rt_status neo_rt_bind(neo_rt_ctx *ctx, int32_t tensor, struct DLTensor *dl);
 /* A DLPack view of a parameter, state or setting; valid until the context ends. shape has room for
