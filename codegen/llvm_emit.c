@@ -14,6 +14,12 @@ enum { MANY_ACCESSES = 32 };
 
 static void block(neo_ll_gen *g, const neo_block *b);
 
+/* The last value of a loop's variable; 0: not known. */
+static int64_t last_of(const neo_ls *s) {
+  int64_t hi;
+  return neo_lx_is_int(s->hi, &hi) && hi > 1 ? hi - 1 : 0;
+}
+
 static LLVMTypeRef i64_type(neo_ll_gen *g) {
   return LLVMInt64TypeInContext(g->l->ctx);
 }
@@ -302,8 +308,12 @@ static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRe
   LLVMPositionBuilderAtEnd(b, body);
   LLVMValueRef x = LLVMBuildPhi(b, i64_type(g), "");
   LLVMAddIncoming(x, &lo, &from, 1);
-  g->var[s->attr] = (neo_ll_var){
-      .kind = NEO_LL_LOOP, .v = x, .depth = ++g->depth, .nonneg = nonneg, .multiple = multiple};
+  g->var[s->attr] = (neo_ll_var){.kind = NEO_LL_LOOP,
+                                 .v = x,
+                                 .depth = ++g->depth,
+                                 .nonneg = nonneg,
+                                 .multiple = multiple,
+                                 .most = nonneg ? last_of(s) : 0};
   uint32_t accesses = g->n_accesses;
   uint8_t *open = g->threads && !g->in_threads ? neo_ll_gpu_open(g) : NULL;
   if (s->loop == NEO_LOOP_UNIT)
@@ -343,8 +353,12 @@ static void thread_unit(neo_ll_gen *g, LLVMValueRef x, const neo_ls *s, const ne
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, x, g->units, ""), body, after);
   LLVMPositionBuilderAtEnd(b, body);
   if (s)
-    g->var[s->attr] = (neo_ll_var){
-        .kind = NEO_LL_LOOP, .v = x, .depth = ++g->depth, .nonneg = true, .multiple = 1};
+    g->var[s->attr] = (neo_ll_var){.kind = NEO_LL_LOOP,
+                                   .v = x,
+                                   .depth = ++g->depth,
+                                   .nonneg = true,
+                                   .multiple = 1,
+                                   .most = last_of(s)};
   block(g, in);
   LLVMBuildBr(b, after);
   LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(b));
@@ -356,7 +370,8 @@ static void block_unit(neo_ll_gen *g, const neo_ls *s) {
                                  .v = neo_ll_gpu_block(g),
                                  .depth = ++g->depth,
                                  .nonneg = true,
-                                 .multiple = 1};
+                                 .multiple = 1,
+                                 .most = last_of(s)};
   block(g, &s->body);
 }
 
@@ -367,7 +382,8 @@ static void thread(neo_ll_gen *g, const neo_ls *s) {
                                  .v = neo_ll_gpu_lane(g),
                                  .depth = ++g->depth,
                                  .nonneg = true,
-                                 .multiple = 1};
+                                 .multiple = 1,
+                                 .most = last_of(s)};
   g->in_threads = true;
   block(g, &s->body);
   g->in_threads = false;

@@ -190,8 +190,25 @@ static bool linear_value(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out) {
   return true;
 }
 
+/* A GPU has no division: one of 32 bits by a constant is a few instructions, one of 64 bits many. */
+static bool is_short(neo_ll_gen *g, const neo_lx *e) {
+  return g->l->target.sm && g->width == 1 && e->type == NEO_I64_T &&
+         neo_ll_most(g, e->arg[0]) <= INT32_MAX && neo_ll_most(g, e->arg[1]) <= INT32_MAX;
+}
+
+static LLVMValueRef short_quotient(neo_ll_gen *g, const neo_lx *e, const LLVMValueRef *x) {
+  LLVMTypeRef i32 = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMValueRef a = LLVMBuildTrunc(g->l->b, x[0], i32, "");
+  LLVMValueRef b = LLVMBuildTrunc(g->l->b, x[1], i32, "");
+  LLVMValueRef y = e->attr == NEO_OP_DIV ? neo_ll_div(g->l, a, b, true, true)
+                                         : neo_ll_mod(g->l, a, b, true, true);
+  return LLVMBuildZExt(g->l->b, y, LLVMTypeOf(x[0]), "");
+}
+
 static LLVMValueRef divide(neo_ll_gen *g, const neo_lx *e, LLVMValueRef *x) {
   bool nonneg = neo_ll_nonneg(g, e->arg[0]) && neo_ll_nonneg(g, e->arg[1]);
+  if (nonneg && is_short(g, e))
+    return short_quotient(g, e, x);
   return e->attr == NEO_OP_DIV ? neo_ll_div(g->l, x[0], x[1], true, nonneg)
                                : neo_ll_mod(g->l, x[0], x[1], true, nonneg);
 }

@@ -89,6 +89,7 @@ typedef struct {
   uint32_t depth;
   int64_t fixed;    /* FIXED */
   int64_t multiple; /* LOOP: of this number */
+  int64_t most;     /* LOOP: its last value; 0: not known */
   LLVMValueRef v;   /* LOOP */
 } neo_ll_var;
 
@@ -170,6 +171,8 @@ LLVMValueRef neo_ll_linear_value(neo_ll_gen *g, const neo_ll_lin *x, bool with_c
                                  uint32_t *depth);
 int64_t neo_ll_multiple(neo_ll_gen *g, const neo_lx *e); /* a number that divides e; 0 for e = 0 */
 bool neo_ll_nonneg(neo_ll_gen *g, const neo_lx *e);
+int64_t neo_ll_most(neo_ll_gen *g,
+                    const neo_lx *e); /* if it is not negative; INT64_MAX: no bound */
 /* llvm_mem.c */
 neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll_val guard);
 void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value,
