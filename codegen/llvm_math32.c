@@ -4,9 +4,9 @@
  * Arguments are reduced by Cody and Waite's two-part constants (n*ln2 with a short head, so that
  * n*head is exact without a fused multiply-add); what is left is a polynomial whose leading terms
  * are exact. The polynomials are minimax in relative error (Remez exchange, 40 digits, then rounded
- * to f32); their errors are given beside them. Measured, denormal results included: gelu 3.2 ulp,
- * silu 3.1, phi 3.0, sigmoid 2.7, the others 1.9 at most (the tests bound all by 4). gelu is that
- * near to x*Phi(x) in its negative tail too, where 1 + erf would have cancelled.
+ * to f32); their errors are given beside them. Measured, denormal results included: gelu 3.5 ulp,
+ * phi 3.5, bell 3.1, the others 2.4 at most (the tests bound all by 4). gelu is that near to
+ * x*Phi(x) in its negative tail too, where 1 + erf would have cancelled.
  *
  * NaN arguments pass through the arithmetic; comparisons that clamp are false for them. */
 #include "codegen/llvm_num.h"
@@ -17,17 +17,10 @@
 #define LN2_TAIL 0x1.7f7d1cp-20
 #define MAGIC 0x1.8p23 /* adding it rounds to an integer, in the low bits */
 
-/* e^r on |r| <= ln2, error 2^-30. */
-static const double exp_poly[] = {1,
-                                  1,
-                                  0x1p-1,
-                                  0x1.555560p-3,
-                                  0x1.55550ap-5,
-                                  0x1.110a4cp-7,
-                                  0x1.6c371ep-10,
-                                  0x1.a5bd12p-13,
-                                  0x1.9a0824p-16};
-/* (e^r - 1 - r) / r^2 on |r| <= ln2/2, error 2^-32. */
+/* (e^r - 1 - r) / r^2 on |r| <= ln2/2, error 2^-23: of e^r 2^-27. */
+static const double exp_poly[] = {0x1p-1, 0x1.5554dep-3, 0x1.5555bap-5, 0x1.120b28p-7,
+                                  0x1.6c6ap-10};
+/* The same, error 2^-32. */
 static const double expm1_poly[] = {0x1p-1,        0x1.555554p-3,  0x1.5554b2p-5,
                                     0x1.11118ap-7, 0x1.6d71f8p-10, 0x1.a03310p-13};
 /* (log(1+f) - f + f^2/2) / f^3 on [sqrt(1/2)-1, sqrt(2)-1], error 2^-30. */
@@ -39,13 +32,11 @@ static const double erf_poly[] = {0x1.06eba8p-3, -0x1.812744p-2,  0x1.ce2e84p-4,
                                   0x1.553abap-8, -0x1.ae7f9ap-11, 0x1.6bdf66p-14};
 static const double erfc_poly[] = {-0x1.53cb6cp-13, 0x1.2123d8p+0, 0x1.4456a2p-1,   0x1.baf008p-4,
                                    -0x1.9a0b90p-6,  0x1.0f08d0p-8, -0x1.bfd4fep-12, 0x1.571f22p-16};
-/* t e^(t^2/2) Phi(-t) in (t-3)/(t+3), 1 <= t <= 15, error 2^-28; (Phi(x) - 1/2)/x in x^2,
- * |x| <= 1, error 2^-30. */
-static const double tail_poly[] = {
-    0x1.754a76p-2,   0x1.c20d34p-4, -0x1.1e0494p-3,  0x1.764738p-4,   -0x1.d8df20p-6,
-    -0x1.c68b0ep-10, 0x1.054e64p-8, -0x1.153bfap-14, -0x1.3406aap-11, 0x1.ca946ep-15};
-static const double phi_poly[] = {0x1.988454p-2,   -0x1.105832p-4, 0x1.46ce4cp-7,
-                                  -0x1.36fd42p-10, 0x1.dbff1ap-14, -0x1.00d544p-17};
+/* (t + C) e^(t^2/2) Phi(-t) in w = (t-C)/(t+C), 0 <= t <= 15, C = 2.5, error 2^-26. */
+#define TAIL_C 2.5
+static const double tail_poly[] = {0x1.69cee6p-1,   -0x1.bc19c2p-2,  0x1.0e4f30p-3, 0x1.2ea434p-7,
+                                   -0x1.0c78a4p-6,  -0x1.a3a5d6p-10, 0x1.4ad120p-9, 0x1.66d434p-11,
+                                   -0x1.46c2a0p-12, -0x1.4ab99ep-13};
 
 /* ---- exponentials */
 
@@ -65,27 +56,40 @@ static val power_of_two(neo_llvm *l, val n) {
   return of_bits(l, ishl(l, iadd(l, n, inum(n, 127)), 23));
 }
 
+/* e^x = (1 + p)*h*s, where h and s are powers of two: near to each other, so that neither (1 + p)*h
+ * nor its product with a number of moderate size over- or underflows. What is multiplied by s at
+ * last is rounded once where it is denormal. */
 typedef struct {
-  val m, s; /* m*s, rounded once: s is a power of two, m normal and far from over- and underflow */
+  val p, h, s;
 } scaled;
 
-/* e^(x + more) for a tiny `more` (null: 0) and x cut to [-120, 89]: beyond, it is 0 (even times
- * 120) or infinite. x = 2*n*ln2 + r, and 2^n is taken twice: n + 127 stands in the low bits of z,
- * so that one shift makes 2^n of it. */
+/* e^(x + more) for a tiny `more` (null: 0), -120 <= x <= 89. n + 254 stands in the low bits of z:
+ * halved, it is the exponent field of 2^(n/2). */
 static scaled exp_parts(neo_llvm *l, val x, val more) {
-  x = at_most(l, at_least(l, x, -120), 89);
-  val z = mad(l, x, num(x, LOG2_E / 2), num(x, MAGIC + 127)), n = addc(l, z, -(MAGIC + 127));
-  val r = mad(l, n, num(x, -2 * LN2_TAIL), mad(l, n, num(x, -2 * LN2_HEAD), x));
+  val z = mad(l, x, num(x, LOG2_E), num(x, MAGIC + 254)), n = addc(l, z, -(MAGIC + 254));
+  val r = mad(l, n, num(x, -LN2_TAIL), mad(l, n, num(x, -LN2_HEAD), x));
   if (more)
     r = add(l, r, more);
-  val s = of_bits(l, ishl(l, to_bits(l, z), 23));
-  scaled e = {mul(l, POLY(l, r, exp_poly), s), s};
+  val twice = to_bits(l, z), half = isar(l, twice, 1);
+  scaled e = {mad(l, mul(l, r, r), POLY(l, r, exp_poly), r), of_bits(l, ishl(l, half, 23)),
+              of_bits(l, ishl(l, isub(l, twice, half), 23))};
   return e;
 }
 
+/* y*e^x but for e.s. */
+static val times_exp(neo_llvm *l, val y, const scaled *e) {
+  val h = mul(l, y, e->h);
+  return mad(l, h, e->p, h);
+}
+
+static val exp_of(neo_llvm *l, const scaled *e) {
+  return mul(l, mad(l, e->h, e->p, e->h), e->s);
+}
+
+/* Beyond the limits it is 0 (even times 120) or infinite. */
 static val exp32(neo_llvm *l, val x) {
-  scaled e = exp_parts(l, x, NULL);
-  return mul(l, e.m, e.s);
+  scaled e = exp_parts(l, at_most(l, at_least(l, x, -120), 89), NULL);
+  return exp_of(l, &e);
 }
 
 /* e^x - 1 = 2^n*(e^r - 1) + (2^n - 1), everything at half size so that 2^128 needs no care. */
@@ -120,9 +124,9 @@ static val sigmoid32(neo_llvm *l, val x) {
 
 /* The power of two comes last: x*e^x/(1 + e^x) is rounded once where it is denormal. */
 static val silu32(neo_llvm *l, val x) {
-  scaled e = exp_parts(l, minus(l, size_of(l, x)), NULL);
-  val y = quot(l, at_least(l, x, -120), addc(l, mul(l, e.m, e.s), 1));
-  val low = mul(l, mul(l, y, e.m), e.s);
+  scaled e = exp_parts(l, at_least(l, minus(l, size_of(l, x)), -120), NULL);
+  val y = quot(l, at_least(l, x, -120), addc(l, exp_of(l, &e), 1));
+  val low = mul(l, times_exp(l, y, &e), e.s);
   low = pick(l, samec(l, x, -INFINITY), num(x, NAN), low);
   return pick(l, lessc(l, x, 0), low, y);
 }
@@ -168,50 +172,56 @@ static val square_error(neo_llvm *l, val x, val square) {
   return to_f32(l, sub(l, mul(l, d, d), to_f64(l, square)));
 }
 
-/* The parts of the three functions below, t = |x|. What is computed for one of them is computed in
- * the same words for the others: LLVM then does it once where they stand together, as a function
- * and its gradient do. */
-typedef struct {
-  val t;
-  scaled e;  /* e^(-t^2/2), with the rounding error of t^2 */
-  val near;  /* phi(x) for t < 1: 1/2 and an odd polynomial */
-  val low;   /* t*phi(-t)/e.s for others: e^(-t^2/2) * tail(t) */
-  val small; /* t < 1 */
-} normal;
-
-static scaled bell_parts(neo_llvm *l, val t, val t2) {
-  return exp_parts(l, mulc(l, t2, -0.5), mulc(l, square_error(l, t, t2), -0.5));
+/* 1 - inv*(t + TAIL_C), where d is t + TAIL_C, rounded, and inv is near to 1/d. */
+static val inverse_error(neo_llvm *l, val t, val d, val inv) {
+  if (l->target.fma) {
+    val lost = sub(l, t, addc(l, d, -TAIL_C)), down = minus(l, inv);
+    return mad(l, down, lost, mad(l, down, d, num(t, 1)));
+  }
+  val product = mul(l, to_f64(l, inv), addc(l, to_f64(l, t), TAIL_C));
+  return to_f32(l, sub(l, num(product, 1), product));
 }
 
+/* The parts of the three functions below, t = |x|: phi(-t) = tail * e. What is computed for one of
+ * them is computed in the same words for the others: LLVM then does it once where they stand
+ * together, as a function and its gradient do.
+ *
+ * The tail is poly(w)*inv, w = 1 - 2*C*inv, with inv = 1/(t + C) rounded twice. The slope of log
+ * tail in log inv lies between 2 and 1, so most of that error leaves again by way of the exponent,
+ * where it is added to the rounding of t^2. */
+typedef struct {
+  val t, tail;
+  scaled e; /* e^(-t^2/2) */
+} normal;
+
 static normal normal_parts(neo_llvm *l, val x) {
-  val t = at_most(l, size_of(l, x), 15), t2 = mul(l, t, t);
-  normal n = {.t = t, .e = bell_parts(l, t, t2), .small = lessc(l, t, 1)};
-  n.near = mad(l, x, POLY(l, t2, phi_poly), num(x, 0.5));
-  val tail = POLY(l, quot(l, addc(l, t, -3), addc(l, t, 3)), tail_poly);
-  n.low = mul(l, tail, n.e.m);
+  const double slope = 1.7;
+  val t = at_most(l, size_of(l, x), 15), t2 = mul(l, t, t), d = addc(l, t, TAIL_C);
+  val inv = quot(l, num(t, 1), d), lost = mulc(l, inverse_error(l, t, d, inv), slope);
+  val w = mad(l, inv, num(t, -2 * TAIL_C), num(t, 1));
+  val more = mad(l, square_error(l, t, t2), num(t, -0.5), lost);
+  normal n = {t, mul(l, POLY(l, w, tail_poly), inv), exp_parts(l, mulc(l, t2, -0.5), more)};
   return n;
 }
 
 static val bell32(neo_llvm *l, val x) {
-  val t = at_most(l, size_of(l, x), 15);
-  scaled e = bell_parts(l, t, mul(l, t, t));
-  return mul(l, e.m, e.s);
+  normal n = normal_parts(l, x);
+  return exp_of(l, &n.e);
 }
 
 static val phi32(neo_llvm *l, val x) {
   normal n = normal_parts(l, x);
-  val low = mul(l, quot(l, n.low, n.t), n.e.s);
-  val y = pick(l, lessc(l, x, 0), low, sub(l, num(x, 1), low));
-  return pick(l, n.small, n.near, y);
+  val low = mul(l, times_exp(l, n.tail, &n.e), n.e.s);
+  return pick(l, lessc(l, x, 0), low, sub(l, num(x, 1), low));
 }
 
 /* x*phi(x) is minus t*phi(-t) at -t, which is what is missing from t at t. x - x is NaN where x is
- * minus infinity, and its sign makes zeros negative. */
+ * minus infinity; zeros have the sign of x. */
 static val gelu32(neo_llvm *l, val x) {
   normal n = normal_parts(l, x);
-  val down = sub(l, pick(l, lessc(l, x, 0), x, num(x, 0)), x);
-  val y = mad(l, minus(l, n.low), n.e.s, minus(l, down));
-  return pick(l, n.small, mul(l, x, n.near), y);
+  val low = mul(l, n.t, times_exp(l, n.tail, &n.e));
+  val down = pick(l, lessc(l, x, 0), sub(l, x, x), minus(l, x));
+  return mad(l, minus(l, low), n.e.s, minus(l, down));
 }
 
 val neo_ll_math32(neo_llvm *l, neo_op op, val x) {
