@@ -3,7 +3,8 @@
  * The leading loops are the shared axes that are neither rows nor columns of the register tile, in
  * order, then blocks of columns, then blocks of rows; or blocks come first, where the schedule says
  * so. The first UNIT_AXES of them are run as one sequence of which a unit takes UNIT_SIZE; the
- * others are loops inside a unit. So the boundaries of units depend on sizes and schedule alone. */
+ * others are loops inside a unit. So the boundaries of units depend on sizes and schedule alone.
+ * Where results are sums of runs of points (form.h), UNIT_SIZE counts runs. */
 #include "codegen/lower_scope.h"
 #include "schedule/beside.h"
 #include "schedule/stream.h"
@@ -57,6 +58,13 @@ static void add_buffers(lowering *l) {
     add_buffer(l, l->g->reads.at[k], NEO_BUF_READ);
   for (size_t k = 0; k < l->g->roots.n; k++)
     add_buffer(l, l->g->roots.at[k], NEO_BUF_WRITE);
+  for (size_t k = 0; k < l->f->stages.n; k++)
+    for (size_t i = 0; i < l->f->stages.at[k].outs.n; i++) {
+      uint64_t buf = 0;
+      if (l->f->stages.at[k].outs.at[i].run &&
+          neo_map_get(&l->buf_of, l->f->stages.at[k].outs.at[i].tensor.i, &buf))
+        l->k->bufs.at[buf].use = NEO_BUF_READ | NEO_BUF_WRITE;
+    }
 }
 
 static void name_sizes(lowering *l) {
@@ -186,7 +194,9 @@ neo_block *neo_lower_open_units(lowering *l, const neo_lx *n, const neo_lx **uni
 static void units(lowering *l) {
   nest c = nest_of(l);
   uint32_t n = (uint32_t)l->s->at[NEO_SCHED_UNIT_AXES];
-  int64_t size = l->s->at[NEO_SCHED_UNIT_SIZE];
+  int64_t size = l->s->at[NEO_SCHED_UNIT_SIZE], run = neo_form_run(l->f);
+  if (run) /* a run of points is one unit's */
+    size *= run;
   assert(n <= c.n && size >= 1);
   place_packs(l, &c);
   if (n == 0) {

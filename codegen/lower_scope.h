@@ -155,6 +155,7 @@ typedef struct lowering {
   uint32_t kept_buf[NEO_KEEP_MOST];
   neo_ahead ahead[NEO_MOST_AHEAD]; /* what rows fetch for the next one */
   uint32_t n_ahead;
+  bool clears; /* stores are of zeros, to sums of runs (lower_store.c) */
   neo_matrix_shape matrix; /* on: operands and tiles are those of the matrix unit */
   uint32_t sums; /* buffer of a tile's results, where there are no blocks of the reduction */
   const neo_lx *acc_value; /* what ACC 0 is where it lies in no register; null: it does */

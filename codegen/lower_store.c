@@ -64,13 +64,28 @@ static neo_block *open_store(lowering *l, neo_block *in, const store *c) {
   return b;
 }
 
+static const neo_lx *zero_like(lowering *l, const neo_lx *x) {
+  return neo_lx_const(l->k, (neo_type)x->type, (neo_value){.f = 0});
+}
+
+/* The value; of a run (form.h) with what there is so far. */
+static const neo_lx *value_of(lowering *l, const neo_form_out *o) {
+  const neo_lx *value = neo_lower_expr(l, o->value), *at, *old;
+  if (!o->run)
+    return value;
+  at = neo_lower_expr(l, o->offset);
+  old = l->mask ? neo_lx_loadif(l->k, out_buf(l, o), at, l->mask, zero_like(l, value))
+                : neo_lx_load(l->k, out_buf(l, o), at);
+  return neo_lx_op2(l->k, NEO_OP_ADD, old, value);
+}
+
 static const neo_lx *store_value(lowering *l, neo_block *in, const store *c, size_t k, bool set) {
   if (c->s->outs.n == 1)
-    return neo_lower_expr(l, c->s->outs.at[k].value);
+    return value_of(l, &c->s->outs.at[k]);
   const neo_lx *index[] = {index_of(l, l->row), index_of(l, l->col), index_of(l, l->lane)};
   uint8_t rank = c->lanes && c->t->width > 1 ? 3 : 2;
   if (set)
-    neo_ls_set(l->k, in, c->reg[k], index, rank, neo_lower_expr(l, c->s->outs.at[k].value));
+    neo_ls_set(l->k, in, c->reg[k], index, rank, value_of(l, &c->s->outs.at[k]));
   return neo_lx_reg(l->k, c->reg[k], index, rank);
 }
 
@@ -79,8 +94,24 @@ static void put_value(lowering *l, neo_block *in, const store *c, size_t k, cons
   neo_ls_store(l->k, in, out_buf(l, o), neo_lower_expr(l, o->offset), value, l->mask);
 }
 
+/* Zeros in the runs. */
+static void clear_values(lowering *l, neo_block *in, const store *c) {
+  neo_block *b = open_store(l, in, c);
+  for (size_t k = 0; k < c->s->outs.n; k++) {
+    const neo_form_out *o = &c->s->outs.at[k];
+    if (o->run)
+      neo_ls_store(l->k, b, out_buf(l, o), neo_lower_expr(l, o->offset),
+                   zero_like(l, neo_lower_expr(l, o->value)), l->mask);
+  }
+  neo_lower_close_tile(l, c->t);
+}
+
 static void store_values(lowering *l, neo_block *in, store *c) {
   const neo_lx *value[64];
+  if (l->clears) {
+    clear_values(l, in, c);
+    return;
+  }
   bool by_line = c->t->cols > 1 && c->lanes && neo_lower_line(l, c->s, c->t->width) > 1;
   value_regs(l, in, c);
   neo_block *b = open_store(l, in, c);
@@ -117,7 +148,7 @@ static const neo_lx *store_run(lowering *l, neo_block *in, const neo_stage *s, c
     return to;
   neo_block *body = neo_lower_open(l, in, "j", lo, to, step, &v);
   store c = {.s = s, .t = t, .lanes = true, .at = v, .end = end};
-  if (!end)
+  if (!end && !l->clears)
     neo_lower_ahead_rows(l, body, s, v, step);
   store_values(l, body, &c);
   neo_lower_close(l);
@@ -155,6 +186,23 @@ static void store_loops(lowering *l, neo_block *in, const neo_stage *s, const ti
   neo_lower_close(l);
 }
 
+/* The first row of a run finds zeros. */
+static void clear_runs(lowering *l, neo_block *in, const neo_stage *s, const tile *t, int64_t run) {
+  const neo_lx *row = neo_lower_axis(l, (uint32_t)l->f->axes.n - 1);
+  const neo_lx *at = neo_lx_op2(l->k, NEO_OP_MOD, row, lx_int(l, run));
+  neo_ls *first = neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_EQ, at, lx_int(l, 0)));
+  neo_lower_forget(l);
+  l->clears = true;
+  store_loops(l, &first->body, s, t, 0);
+  l->clears = false;
+  neo_lower_forget(l);
+}
+
 void neo_lower_store(lowering *l, neo_block *in, const neo_stage *s, const tile *t) {
+  int64_t run = 0;
+  for (size_t k = 0; k < s->outs.n; k++)
+    run = s->outs.at[k].run ? s->outs.at[k].run : run;
+  if (run)
+    clear_runs(l, in, s, t, run);
   store_loops(l, in, s, t, 0);
 }

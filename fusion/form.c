@@ -2,6 +2,7 @@
  * reducers as accumulators. */
 #include "fusion/form.h"
 #include "ir/prove.h"
+#include "ir/runs.h"
 #include <assert.h>
 #include <math.h>
 
@@ -40,6 +41,14 @@ void neo_stage_visit(const neo_module *m, const neo_stage *s, void (*f)(void *ct
     neo_expr_visit(m, s->outs.at[k].offset, f, ctx);
     neo_expr_visit(m, s->outs.at[k].value, f, ctx);
   }
+}
+
+int64_t neo_form_run(const neo_form *f) {
+  for (size_t k = 0; k < f->stages.n; k++)
+    for (size_t i = 0; i < f->stages.at[k].outs.n; i++)
+      if (f->stages.at[k].outs.at[i].run)
+        return f->stages.at[k].outs.at[i].run;
+  return 0;
 }
 
 static void rewrite(neo_module *m, neo_expr *e, neo_form_rewriter *f, void *ctx) {
@@ -363,14 +372,39 @@ static void add_outs(builder *b, const neo_member *x, const neo_def_rec *d, cons
   for (uint32_t k = 0; k < d->out.n; k++) {
     neo_tensor t = {neo_list_at(b->m, d->out, k)};
     neo_expr at = in_form(b, d, store_offset(b->m, d, t));
-    neo_form_out out = {t, at, flat(b, s, in_form(b, d, value[k]))};
+    neo_form_out out = {t, at, flat(b, s, in_form(b, d, value[k])), 0};
     NEO_PUSH(b->m->arena, &s->outs, out);
   }
+}
+
+/* A sum of runs of the last shared axis: the row at hand is added. Its output axes are the shared
+ * ones, runs in the place of the last, and one more. */
+static void add_run(builder *b, const neo_member *x) {
+  neo_module *m = b->m;
+  neo_def_rec d = *neo_def_at(m, x->def);
+  neo_run run;
+  neo_expr index[64];
+  bool is_run = neo_run_of(m, x->def, &run);
+  assert(is_run && run.at + 1 == b->f->axes.n && "found by fusion/columns.c");
+  (void)is_run;
+  for (uint32_t k = 0; k < d.n_out; k++)
+    index[k] = neo_axis_ref(m, k);
+  index[run.at] = neo_op2(m, NEO_OP_DIV, index[run.at], neo_const_int(m, NEO_I64_T, run.length));
+  neo_stage s = {.first_acc = b->f->n_accs};
+  NEO_PUSH(m->arena, &s.axes, *neo_def_axis(m, &d, d.n_out - 1));
+  neo_tensor t = {neo_list_at(m, d.out, 0)};
+  neo_expr value = flat(b, &s, put_in(b, run.body));
+  NEO_PUSH(m->arena, &s.outs, (neo_form_out){t, neo_flat_offset(m, t, index), value, run.length});
+  end_stage(b, s);
 }
 
 static void add_member(builder *b, const neo_member *x) {
   neo_def_rec d = *neo_def_at(b->m, x->def);
   neo_expr value[16];
+  if (x->run) {
+    add_run(b, x);
+    return;
+  }
   b->acc[0] = b->acc[1] = (neo_expr){0};
   assert(d.finish.n <= 16);
   add_reduction(b, &d);

@@ -37,6 +37,8 @@ typedef struct {
 typedef struct {
   neo_tensor tensor;
   neo_expr offset, value;
+  int64_t run; /* above 0: values are added up over runs of so many points of the last shared axis,
+                  during which the offset is the same (ir/runs.h) */
 } neo_form_out;
 
 typedef struct {
@@ -80,6 +82,8 @@ void neo_stage_visit(const neo_module *m, const neo_stage *s, void (*f)(void *ct
 typedef neo_expr neo_form_rewriter(void *ctx, neo_module *m, neo_expr e);
 void neo_stage_rewrite(neo_module *m, neo_stage *s, neo_form_rewriter *value,
                        neo_form_rewriter *offset, void *ctx);
+/* Points of the runs that some result is a sum of (they are equal); 0: none is. */
+int64_t neo_form_run(const neo_form *f);
 /* The offset of a LOAD of a form, the element of a RAND. */
 neo_expr neo_flat_at(neo_module *m, neo_expr load);
 /* Upper bound of an extent over all sizes; -1: bounded by data. */

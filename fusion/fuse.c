@@ -82,7 +82,7 @@ static neo_group group_of(fuser *q, const fuse_group *x) {
   (void)ok;
   g.kept = fuse_is_kept(q, &p);
   for (uint32_t k = 0; k < p.n; k++) {
-    neo_member y = {{p.def[k]}, NEO_PLACE_INLINE, NULL};
+    neo_member y = {{p.def[k]}, NEO_PLACE_INLINE, NULL, false};
     if (p.member[k]) {
       y.place = fuse_leaves(q, &p, k) ? NEO_PLACE_ROOT : NEO_PLACE_REGISTER;
       y.shared = shared_of(q, &p, k);
@@ -98,7 +98,7 @@ static void add_inits(fuser *q, neo_grouping *out) {
     if (!q->m->tensors.at[k].init.i)
       continue;
     neo_group g = {0};
-    neo_member x = {q->m->tensors.at[k].init, NEO_PLACE_ROOT, NULL};
+    neo_member x = {q->m->tensors.at[k].init, NEO_PLACE_ROOT, NULL, false};
     NEO_PUSH(q->a, &g.members, x);
     neo_group_finish(q->m, q->a, &g);
     NEO_PUSH(q->a, &out->groups, g);
@@ -106,6 +106,7 @@ static void add_inits(fuser *q, neo_grouping *out) {
 }
 
 static void emit(fuser *q, neo_grouping *out) {
+  size_t first = out->groups.n;
   if (!q->entry)
     add_inits(q, out);
   for (size_t at = 0; at < q->n_order; at++) {
@@ -115,7 +116,8 @@ static void emit(fuser *q, neo_grouping *out) {
     neo_group made = group_of(q, &q->groups.at[g - 1]);
     if (made.kept && q->explain)
       neo_str_addf(q->explain, "keep %s between calls\n", made.name);
-    NEO_PUSH(q->a, &out->groups, made);
+    if (!fuse_columns(q, out, first, &made))
+      NEO_PUSH(q->a, &out->groups, made);
   }
 }
 

@@ -5,6 +5,7 @@
  *   fuse_order.c   an order of the groups in which each comes after those that it needs
  *   fuse_moves.c   a change of the state and its reward
  *   fuse_greedy.c  the best change first
+ *   columns.c      sums of columns, into the groups that reduce the rows
  *   fuse.c         from the state to groups
  *
  * State: every definition that is needed has a home, the group that computes its tensors for all
@@ -176,6 +177,11 @@ uint64_t fuse_move_stamp(fuser *q, const fuse_move *x);
 /* Carries out a move that is possible now; *changed gets the groups that are different. False: the
  * order of the groups does not allow it any more. */
 bool fuse_move_make(fuser *q, const fuse_move *x, fuse_list *changed);
+
+/* ---- columns.c */
+/* Puts the group, sums of runs of rows, into one of the groups from number `first` on that goes
+ * over these rows; false: none does. */
+bool fuse_columns(fuser *q, neo_grouping *all, size_t first, const neo_group *g);
 
 /* ---- fuse.c, fuse_greedy.c */
 /* Facts, a group for every definition, their order: of the entries that groups of this number are

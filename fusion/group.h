@@ -12,6 +12,7 @@ typedef struct {
   neo_def def;
   uint8_t place;
   const int8_t *shared; /* shared axis -> the member's own axis; null: its first ones, in order */
+  bool run; /* a sum of runs (ir/runs.h): each point of the shared axes adds a row to it */
 } neo_member;
 
 typedef struct {

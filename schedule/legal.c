@@ -45,6 +45,14 @@ uint64_t neo_form_bound_axes(const neo_module *m, const neo_form *f) {
   return axes & ((1ULL << f->axes.n) - 1);
 }
 
+/* Points of a run are taken one after the other, in order. */
+static bool run_legal(const neo_form *f, const int64_t *s, bool threads, neo_str *why) {
+  int64_t v = s[NEO_SCHED_VECTOR_AXIS];
+  bool plain = !threads && s[NEO_SCHED_AXIS_M] < 0 && s[NEO_SCHED_AXIS_N] < 0 &&
+               (v < 0 || v == (int64_t)f->axes.n) && s[NEO_SCHED_MERGE] == 1;
+  return !neo_form_run(f) || plain || no(why, "rows that are added up are no lanes and no tiles");
+}
+
 static bool is_power(int64_t n) {
   return n > 0 && (n & (n - 1)) == 0;
 }
@@ -174,8 +182,9 @@ bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *ma
   const int64_t *s = sched->at;
   uint64_t tile = 0;
   if (neo_schedule_has_threads(sched))
-    return neo_threads_legal(m, f, machine, sched, why);
-  if (!vector_legal(f, machine, s, why) || !tile_legal(f, s, why) || !blocks_legal(f, sched, why))
+    return run_legal(f, s, true, why) && neo_threads_legal(m, f, machine, sched, why);
+  if (!vector_legal(f, machine, s, why) || !tile_legal(f, s, why) || !blocks_legal(f, sched, why) ||
+      !run_legal(f, s, false, why))
     return false;
   int64_t axes[] = {s[NEO_SCHED_VECTOR_AXIS], s[NEO_SCHED_AXIS_M], s[NEO_SCHED_AXIS_N]};
   for (int k = 0; k < 3; k++)

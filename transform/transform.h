@@ -45,6 +45,8 @@ neo_status neo_pass_windows(neo_module *m);
  *     M[] = max[i: 1000000] x[i]
  *     ->  part.M[s: 16] = max[i: 62500] x[62500*s + i],  M[] = max[s: 16] part.M[s] */
 neo_status neo_pass_split(neo_module *m);
+/* Sums of columns of matrices whose rows are reduced become sums of runs of rows. */
+neo_status neo_pass_columns(neo_module *m);
 
 /* Operands of contractions, and tensors in memory, in what m->math and m->store say (narrow.c). */
 neo_status neo_pass_narrow(neo_module *m);

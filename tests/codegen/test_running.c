@@ -30,7 +30,7 @@ static bool is_running(const char *text) {
     fail_msg("%s\n%s", text, neo_str_text(&s));
   }
   neo_group g = {0};
-  neo_member member = {{(uint32_t)m->defs.n - 1}, NEO_PLACE_ROOT, NULL};
+  neo_member member = {{(uint32_t)m->defs.n - 1}, NEO_PLACE_ROOT, NULL, false};
   NEO_PUSH(&a, &g.members, member);
   neo_group_finish(m, &a, &g);
   bool yes = neo_running_of(m, &g, &x);
