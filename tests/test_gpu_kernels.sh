@@ -1,6 +1,8 @@
 #!/bin/sh
 # What ptxas makes of the main kernels for GPUs: no spills, and no more registers than
-# tests/gpu/kernels.txt records. NEO_REFRESH=1 writes that file anew.
+# tests/gpu/kernels.txt records. NEO_REFRESH=1 writes that file anew. In the PTX, a tile of a product
+# reads shared memory by vectors, meets at one barrier a block of steps, and divides nothing of 64
+# bits.
 set -eu
 [ -x "${NEOC:-}" ] || exit 77
 command -v ptxas >/dev/null || exit 77
@@ -14,6 +16,17 @@ for level in sm_75 sm_80 sm_90a; do
   awk -v level=$level '/Compiling entry/ { name = $7; sub(/.*_k[0-9]+_/, "", name); gsub("\047", "", name) }
     /spill stores/ { spills = $5 + $9 }
     /Used/ { print level, name, $5, spills }' "$work/said" | sort >>"$work/now"
+done
+for name in dense turned conv scores; do
+  awk -v name="_$name(" '/^.visible .entry/ { on = index($0, name) } on' "$work/sm_90a/kernels.ptx" >"$work/ptx"
+  fma=$(grep -c 'fma\.rn\.f32' "$work/ptx") vectors=$(grep -c 'ld\.shared\.v4' "$work/ptx")
+  barriers=$(grep -c 'bar\.sync\|barrier\.' "$work/ptx")
+  single=$(grep -c 'ld\.shared\.[bf]32' "$work/ptx" || :) far=$(grep -c 'mul\.hi\.[us]64\|div\.\|rem\.' "$work/ptx" || :)
+  [ "$fma" -ge $((10 * vectors)) ] && [ "$vectors" -gt 0 ] && [ "$single" -eq 0 ] && [ "$far" -eq 0 ] &&
+    [ "$barriers" -le 2 ] || {
+    echo "FAIL: $name: $fma fma, $vectors vectors, $single single reads, $far divisions, $barriers barriers" >&2
+    exit 1
+  }
 done
 if [ -n "${NEO_REFRESH:-}" ]; then
   { echo "# level kernel registers spilled-bytes"; cat "$work/now"; } >"$recorded"
