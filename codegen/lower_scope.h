@@ -289,6 +289,8 @@ void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *
 /* ---- lower_fetch.c: what there is to fetch; for each step of a tile's sum, or its end */
 void neo_lower_plan_fetches(lowering *l);
 void neo_lower_fetch(lowering *l, neo_block *in, const tile *t, bool at_end);
+/* A part of what the next copy of the stage's columns reads. */
+void neo_lower_fetch_copied(lowering *l, neo_block *in, const tile *t, size_t stage);
 
 /* ---- lower_matrix.c: instead of packs, copies and tiles, where the schedule says so */
 void neo_lower_matrix_plan(lowering *l);

@@ -674,6 +674,7 @@ static neo_block *reduce_stage(lowering *l, neo_block *in, size_t k, const tile 
     reduce_in_lanes(l, in, s, t, b);
   } else {
     neo_lower_fetch(l, in, &scalar, true);
+    neo_lower_fetch_copied(l, in, &scalar, k);
     begin_accs(l, in, s, &scalar, shared);
     reduce_loops(l, in, s, &scalar, b, 0);
   }

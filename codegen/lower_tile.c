@@ -116,7 +116,7 @@ static void part_first(lowering *l, pieces *p) {
 
 static bool fetches_columns(const lowering *l) {
   for (uint32_t k = 0; k < l->n_fetches; k++)
-    if (!l->fetch[k].at_end)
+    if (!l->fetch[k].at_end && !l->fetch[k].copied)
       return true;
   return false;
 }

@@ -11,7 +11,8 @@ typedef struct {
   const neo_stage *stage; /* the sum */
   int64_t ahead;
   bool columns_first;
-  bool at_end;
+  bool at_end, copied;
+  uint32_t index; /* of the stage */
   neo_fetch *out;
   uint32_t n;
 } finder;
@@ -34,7 +35,8 @@ static bool is_row(const finder *c, neo_expr load) {
 
 static void add(finder *c, neo_expr load, uint32_t axis, int64_t by) {
   if (c->n < NEO_FETCH_MOST && moves(c, load, axis, by))
-    c->out[c->n++] = (neo_fetch){load, axis, by * c->ahead, c->at_end};
+    c->out[c->n++] =
+        (neo_fetch){load, axis, by * c->ahead, c->at_end, c->copied, c->copied ? c->index : 0};
 }
 
 static bool one_row_tile(const finder *c) {
@@ -58,6 +60,42 @@ static void look(void *ctx, neo_expr e) {
     add(c, e, (uint32_t)p[NEO_SCHED_AXIS_M], p[NEO_SCHED_TILE_M]);
 }
 
+/* ---- columns that are copied */
+
+/* Columns that are copied anew for each block of the reduction, or else for each block of columns,
+ * and walk one own axis, which the tiles of rows can share. */
+static bool copies_blocks(const finder *c, const neo_factor *x) {
+  const int64_t *p = c->s->at;
+  uint64_t own = x->axes >> c->f->axes.n;
+  return own == 1 && c->stage->axes.n == 1 && p[NEO_SCHED_AXIS_M] >= 0 && !p[NEO_SCHED_BLOCK_M] &&
+         (p[NEO_SCHED_BLOCK_K] || p[NEO_SCHED_BLOCK_N]) &&
+         !neo_pack_shape_of(c->m, c->f, c->stage, x, NEO_SIDE_COLUMNS, c->s).slides;
+}
+
+static void look_at_copied(void *ctx, neo_expr e) {
+  finder *c = ctx;
+  const int64_t *p = c->s->at;
+  if (neo_expr_node(c->m, e)->op != NEO_OP_LOAD || !is_row(c, e))
+    return;
+  if (p[NEO_SCHED_BLOCK_K])
+    add(c, e, (uint32_t)c->f->axes.n, p[NEO_SCHED_BLOCK_K]);
+  else
+    add(c, e, (uint32_t)p[NEO_SCHED_VECTOR_AXIS], p[NEO_SCHED_BLOCK_N]);
+}
+
+/* ---- all */
+
+static void look_at_columns(finder *c, const neo_factor *x, bool packed) {
+  if (neo_schedule_side(c->f, c->s, x) != NEO_SIDE_COLUMNS)
+    return;
+  c->copied = packed;
+  if (!packed)
+    neo_expr_visit(c->m, x->e, look, c);
+  else if (copies_blocks(c, x))
+    neo_expr_visit(c->m, x->e, look_at_copied, c);
+  c->copied = false;
+}
+
 static void look_at_end(finder *c) {
   c->at_end = true;
   for (size_t k = 0; k < c->f->stages.n; k++)
@@ -73,11 +111,11 @@ uint32_t neo_fetch_find(neo_module *m, const neo_form *f, const neo_schedule *s,
       p[NEO_SCHED_SEGMENT] || p[NEO_SCHED_RUNNING] || !neo_contraction_of(m, f, &c))
     return 0;
   finder x = {.m = m, .f = f, .s = s, .stage = &f->stages.at[c.stage], .out = out};
+  x.index = (uint32_t)c.stage;
   x.ahead = p[NEO_SCHED_FETCH] > 1 ? p[NEO_SCHED_FETCH] : 1;
   x.columns_first = neo_schedule_columns_first(m, f, s);
   for (uint32_t k = 0; k < c.n; k++)
-    if (!(p[NEO_SCHED_PACK] >> k & 1) && neo_schedule_side(f, s, &c.factor[k]) == NEO_SIDE_COLUMNS)
-      neo_expr_visit(m, c.factor[k].e, look, &x);
+    look_at_columns(&x, &c.factor[k], p[NEO_SCHED_PACK] >> k & 1);
   if (!p[NEO_SCHED_BLOCK_K])
     look_at_end(&x);
   return x.n;

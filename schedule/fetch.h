@@ -8,7 +8,10 @@
  *     rows outside, or one tile of them; blocks:       the same columns in the next block
  *
  * and in front of a tile without blocks the elements that its successor along the outer loop needs
- * at its end, for which an optimizer's update reads the parameter. */
+ * at its end, for which an optimizer's update reads the parameter. Of columns that are copied into
+ * scratch (schedule/pack.h) each tile fetches a part of what the next copy reads: that of the next
+ * block of the reduction, or of the next block of columns. The tiles of rows share the steps of the
+ * reduction, so that memory is busy all the time that the tiles compute. */
 #ifndef NEO_SCHEDULE_FETCH_H
 #define NEO_SCHEDULE_FETCH_H
 #include "fusion/form.h"
@@ -21,6 +24,8 @@ typedef struct {
   uint32_t axis; /* the load is that of a point `by` further along AXIS `axis` */
   int64_t by;
   bool at_end; /* of what follows the sum; else of each step of it */
+  bool copied; /* by the next copy into scratch: some steps before each tile of stage `stage` */
+  uint32_t stage;
 } neo_fetch;
 
 /* What is fetched with the tiles of `s`; where its `fetch` is 0, as if it were 1. out: room for

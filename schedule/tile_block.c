@@ -250,11 +250,11 @@ static double block_lanes(neo_tiles *q, neo_schedule *s) {
 
 /* ---- what the tile before fetches (fetch.h) */
 
-/* Is a large operand read where it lies? Then other blocks may be best. */
+/* Are columns of a large operand read, where they lie or to be copied? Then other blocks may be
+ * best. */
 static bool reads_columns(neo_tiles *q, const neo_schedule *s) {
   for (uint32_t k = 0; k < q->c->n; k++)
-    if (!(s->at[NEO_SCHED_PACK] >> k & 1) &&
-        neo_schedule_side(q->f, s, &q->c->factor[k]) == NEO_SIDE_COLUMNS &&
+    if (neo_schedule_side(q->f, s, &q->c->factor[k]) == NEO_SIDE_COLUMNS &&
         neo_tiles_elements(q, k) * (double)q->bytes > (double)q->machine->l2_bytes)
       return true;
   return false;
@@ -274,10 +274,11 @@ static double block_fetching(neo_tiles *q, neo_schedule *s) {
     *s = y;
     return m;
   }
-  /* at the ends of tiles it changes nothing that tiles are ranked by */
+  /* at the ends of tiles it changes nothing that tiles are ranked by, nor for copies that seem to
+   * be near because others of the same tensor are not counted */
   bool ends = !s->at[NEO_SCHED_BLOCK_K] && !s->at[NEO_SCHED_FETCH] &&
               neo_tiles_end(q, s->at[NEO_SCHED_VECTOR_AXIS], s->at[NEO_SCHED_MERGE]).rows;
-  s->at[NEO_SCHED_FETCH] = ends && fetches(q, s);
+  s->at[NEO_SCHED_FETCH] = (ends || neo_tiles_fetch_copies(q, s)) && fetches(q, s);
   return merit;
 }
 

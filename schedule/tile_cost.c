@@ -424,6 +424,30 @@ static double tiles_cycles(const geometry *g, const tiling *t) {
 
 /* ---- copies */
 
+/* Does each tile fetch a part of what the next copy of columns reads (fetch.h), and is it still
+ * there then? */
+static bool copy_fetched(const neo_tiles *q, const geometry *g, neo_side side, const walk *w) {
+  double row = g->nb * (double)q->bytes, lines = row / LINE_BYTES + 1;
+  touched both = in_runs(q, 2 * g->steps * row, lines, w->jumps ? w->jump : LINE_BYTES);
+  return g->fetches && side == NEO_SIDE_COLUMNS && q->s->axes.n == 1 && g->am >= 0 &&
+         g->mb == g->m && (g->kb > 1 || g->nb < g->n) &&
+         both.bytes * both.crowd[1] <= (double)q->machine->l2_bytes;
+}
+
+bool neo_tiles_fetch_copies(neo_tiles *q, const neo_schedule *s) {
+  neo_schedule y = *s;
+  y.at[NEO_SCHED_FETCH] = 1;
+  geometry g = geometry_of(q, &y);
+  for (uint32_t k = 0; k < q->c->n; k++) {
+    walk w = walk_of(q, k);
+    neo_side side = neo_factor_side(&q->c->factor[k], g.rows, g.columns);
+    bool large = neo_tiles_elements(q, k) * (double)q->bytes > (double)q->machine->l2_bytes;
+    if (g.pack >> k & 1 && large && w.jumps && copy_fetched(q, &g, side, &w))
+      return true;
+  }
+  return false;
+}
+
 /* Cycles an element of fetching what is copied: the lines of the tensor, each as often as there are
  * copies of its elements in a row; a row of columns is a stream where it is long. */
 static double source_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
@@ -432,7 +456,10 @@ static double source_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_sid
   for (uint32_t i = 0; i < q->s->axes.n; i++)
     if (q->c->factor[k].axes >> (q->f->axes.n + i) & 1)
       elements *= (double)q->own[i];
-  double line = walk_of(q, k).jumps ? 10 : 2.5;
+  walk w = walk_of(q, k);
+  double line = w.jumps ? 10 : 2.5;
+  if (copy_fetched(q, g, side, &w))
+    line *= 0.3;
   if (elements * bytes <= (double)q->machine->l2_bytes)
     line = 1;
   return line * bytes / LINE_BYTES * (tensor < elements ? tensor / elements : 1);

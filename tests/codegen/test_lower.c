@@ -2,6 +2,7 @@
 #include "codegen/lower.h"
 #include "ir/print.h"
 #include "tests/codegen/lower_test.h"
+#include <stdlib.h>
 #include <string.h>
 
 static void check(const char *text) {
@@ -103,8 +104,8 @@ static void check_often(const char *text) {
   }
 }
 
-/* How often the kernel of a product of 40 x 300 by 300 x 70 names what comes next. */
-static int fetches_in(const char *schedule) {
+/* The kernel of a product of 40 x 300 by 300 x 70; to be freed. */
+static char *text_of(const char *schedule) {
   static const char text[] = "neo-ir 1\nmodule t\n"
                              "input x : f32 [40, 300]\ninput W : f32 [300, 70]\n"
                              "temp y : f32 [40, 70]\ndef y[b: 40, j: 70] =\n"
@@ -114,7 +115,6 @@ static int fetches_in(const char *schedule) {
   neo_grouping g;
   neo_schedule s;
   neo_kernel *k;
-  int n = 0;
   neo_arena_init(&a, neo_alloc_default, NULL);
   neo_diags *d = neo_diags_new(&a, neo_sources_new(&a));
   neo_module *m = neo_module_parse(&a, neo_names_new(&a), d, "test", text, strlen(text));
@@ -126,9 +126,19 @@ static int fetches_in(const char *schedule) {
   neo_str_init(&out, &a);
   assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &a, &k, &why), NEO_OK);
   neo_kernel_print(k, &out);
-  for (const char *p = neo_str_text(&out); (p = strstr(p, "fetch W[")); p++)
-    n++;
+  char *kernel = strdup(neo_str_text(&out));
+  assert_non_null(kernel);
   neo_arena_free(&a);
+  return kernel;
+}
+
+/* How often it names what comes next. */
+static int fetches_in(const char *schedule) {
+  char *kernel = text_of(schedule);
+  int n = 0;
+  for (const char *p = kernel; (p = strstr(p, "fetch W[")); p++)
+    n++;
+  free(kernel);
   return n;
 }
 
@@ -139,6 +149,24 @@ static void the_first_tile_of_rows_fetches_for_all(void **state) {
   assert_int_equal(fetches_in(TILE "fetch=1"), 2); /* whole tiles of columns, and what is left */
   assert_int_equal(fetches_in(TILE "fetch=1 order=1"), 2);
 #undef TILE
+}
+
+/* The lines of the next block that the tiles of one block name: each once, by tiles in turn, where
+ * rows leave a smaller tile and the reduction a shorter block. */
+static void tiles_of_rows_fetch_the_next_copy_in_parts(void **state) {
+  (void)state;
+#define TILE "vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 pack=2 fetch=1 "
+  char *kernel = text_of(TILE "block_k=64");
+  /* 40 rows are 7 tiles, of which each takes 10 of 64 steps */
+  assert_non_null(strstr(kernel, "fetch W[n + f*70 + 4480]"));
+  assert_non_null(strstr(kernel, "for f in kb + m/6*10..min(kb + m/6*10 + 10, min(kb + 64, 300))"));
+  free(kernel);
+  kernel = text_of(TILE "block_n=32");
+  assert_non_null(strstr(kernel, "fetch W[n + f*70 + 32]"));
+  free(kernel);
+#undef TILE
+  check("input x : f32 [40, 300]\ninput W : f32 [300, 70]\ntemp y : f32 [40, 70]\n"
+        "def y[b: 40, j: 70] =\n  sum[i: 300] x[b, i] * W[i, j]\n  then acc0\n");
 }
 
 /* Strides, both directions, padding and conditions; rows and columns that slide. */
@@ -415,6 +443,7 @@ int main(void) {
       cmocka_unit_test(values_that_stages_of_a_row_share_are_right),
       cmocka_unit_test(each_of_two_values_that_stages_share_is_kept_apart),
       cmocka_unit_test(the_first_tile_of_rows_fetches_for_all),
+      cmocka_unit_test(tiles_of_rows_fetch_the_next_copy_in_parts),
       cmocka_unit_test(packs_of_operands_that_slide_are_right),
       cmocka_unit_test(columns_along_axes_that_lie_apart_are_right),
       cmocka_unit_test(axes_of_one_element_are_right),

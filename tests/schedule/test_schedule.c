@@ -174,8 +174,47 @@ static void what_comes_next_is_fetched_along_the_outer_loop(void **state) {
   assert_true(f[0].axis == 1 && f[0].by == 16 && !f[0].at_end);
   assert_int_equal(fetches_of(text, TILE "order=1", f), 1);
   assert_true(f[0].axis == 0 && f[0].by == 6 && f[0].at_end);
-  assert_int_equal(fetches_of(text, TILE "block_k=8 order=1 pack=2", f), 0);
+  assert_int_equal(fetches_of(text, TILE "order=1 pack=2", f), 1);
+  assert_true(f[0].at_end && !f[0].copied);
 #undef TILE
+}
+
+static void what_the_next_copy_of_columns_reads_is_fetched(void **state) {
+  (void)state;
+  const char *text = "input x : f32 [48, 300]\ninput W : f32 [300, 500]\n"
+                     "temp y : f32 [48, 500]\ndef y[b: 48, j: 500] =\n"
+                     "  sum[i: 300] x[b, i] * W[i, j]\n  then acc0\nentry forward forward: y = y\n";
+#define TILE "vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 pack=2 "
+  neo_fetch f[NEO_FETCH_MOST];
+  assert_int_equal(fetches_of(text, TILE "block_k=32", f), 1);
+  assert_true(f[0].axis == 2 && f[0].by == 32 && f[0].copied);
+  assert_int_equal(fetches_of(text, TILE "block_k=32 block_n=64", f), 1);
+  assert_true(f[0].axis == 2 && f[0].by == 32 && f[0].copied);
+  assert_int_equal(fetches_of(text, TILE "block_n=64", f), 1);
+  assert_true(f[0].axis == 1 && f[0].by == 64 && f[0].copied);
+  assert_int_equal(fetches_of(text, TILE, f), 0);                         /* there is one copy */
+  assert_int_equal(fetches_of(text, TILE "block_n=64 block_m=12", f), 0); /* made before */
+#undef TILE
+}
+
+static neo_schedule weights_of(int inputs, int gates) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "input x : f32 [64, %d]\ninput W : f32 [%d, %d, 1024]\ntemp y : f32 [64, %d, 1024]\n"
+           "def y[b: 64, g: %d, j: 1024] =\n  sum[i: %d] x[b, i] * W[g, i, j]\n  then acc0\n"
+           "entry forward forward: y = y\n",
+           inputs, gates, inputs, gates, gates, inputs);
+  return choose_of(text, "y");
+}
+
+/* Rows of 4096 bytes fall on few sets of the caches: what is fetched must stay there. */
+static void large_weights_are_copied_in_blocks_that_are_fetched_ahead(void **state) {
+  (void)state;
+  neo_schedule s = weights_of(1024, 4);
+  assert_true(s.at[NEO_SCHED_PACK] & 2);
+  assert_int_equal(s.at[NEO_SCHED_FETCH], 1);
+  assert_in_range(s.at[NEO_SCHED_BLOCK_K], 16, 128);
+  assert_int_equal(weights_of(32, 1).at[NEO_SCHED_FETCH], 0);
 }
 
 static void a_product_of_integers_is_tiled_like_any_other(void **state) {
@@ -428,6 +467,8 @@ int main(void) {
       cmocka_unit_test(a_matrix_that_is_read_once_is_read_in_blocks_of_whole_rows),
       cmocka_unit_test(few_rows_read_a_matrix_in_place_and_fetch_it_a_block_ahead),
       cmocka_unit_test(an_update_fetches_a_parameter_beyond_the_caches),
+      cmocka_unit_test(what_the_next_copy_of_columns_reads_is_fetched),
+      cmocka_unit_test(large_weights_are_copied_in_blocks_that_are_fetched_ahead),
       cmocka_unit_test(what_comes_next_is_fetched_along_the_outer_loop),
       cmocka_unit_test(a_product_of_integers_is_tiled_like_any_other),
       cmocka_unit_test(axes_of_an_image_that_windows_stick_out_of_are_no_part_of_the_tile),
