@@ -78,8 +78,9 @@ int64_t neo_tiles_column_length(const neo_tiles *q, const neo_schedule *s);
 int64_t neo_tiles_row_length(const neo_tiles *q, const neo_schedule *s);
 /* Elements that blocks of columns are multiples of. */
 int64_t neo_tiles_column_unit(const neo_tiles *q, const neo_schedule *s);
-/* Would tiles fetch what the next copy of a large operand reads (fetch.h)? */
-bool neo_tiles_fetch_copies(neo_tiles *q, const neo_schedule *s);
+/* Would blocks of tiles fetch columns of a large operand (fetch.h) that are still near when they
+ * are needed? */
+bool neo_tiles_fetch_large(neo_tiles *q, const neo_schedule *s);
 /* Cycles of all of it on one core. */
 double neo_tiles_cost(neo_tiles *q, const neo_schedule *s);
 /* Units of work of a schedule. */

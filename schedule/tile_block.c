@@ -274,11 +274,11 @@ static double block_fetching(neo_tiles *q, neo_schedule *s) {
     *s = y;
     return m;
   }
-  /* at the ends of tiles it changes nothing that tiles are ranked by, nor for copies that seem to
-   * be near because others of the same tensor are not counted */
+  /* at the ends of tiles it changes nothing that tiles are ranked by, nor for columns that
+   * seem to be near because other parts of the same tensor are not counted */
   bool ends = !s->at[NEO_SCHED_BLOCK_K] && !s->at[NEO_SCHED_FETCH] &&
               neo_tiles_end(q, s->at[NEO_SCHED_VECTOR_AXIS], s->at[NEO_SCHED_MERGE]).rows;
-  s->at[NEO_SCHED_FETCH] = (ends || neo_tiles_fetch_copies(q, s)) && fetches(q, s);
+  s->at[NEO_SCHED_FETCH] = (ends || neo_tiles_fetch_large(q, s)) && fetches(q, s);
   return merit;
 }
 

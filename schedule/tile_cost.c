@@ -225,10 +225,14 @@ static double tile_lines(double bytes) {
 
 /* Are large columns fetched (fetch.h), still near when they are needed, and is there arithmetic to
  * do meanwhile? */
-static bool fetched_ahead(const neo_tiles *q, const geometry *g, double bytes, double tiles) {
+static bool ahead(const neo_tiles *q, const geometry *g, double tiles) {
   double l1 = (double)q->machine->l1_bytes, block = g->steps * g->nb * (double)q->bytes;
-  return g->fetches && g->merge == 1 && tiles > 1 && bytes > (double)q->machine->l2_bytes &&
+  return g->fetches && g->merge == 1 && tiles > 1 &&
          (g->columns_first || (g->kb > 1 && block <= l1));
+}
+
+static bool fetched_ahead(const neo_tiles *q, const geometry *g, double bytes, double tiles) {
+  return ahead(q, g, tiles) && bytes > (double)q->machine->l2_bytes;
 }
 
 /* Cycles a step of reading the column vectors of a tile where they lie: what is read again for
@@ -434,15 +438,19 @@ static bool copy_fetched(const neo_tiles *q, const geometry *g, neo_side side, c
          both.bytes * both.crowd[1] <= (double)q->machine->l2_bytes;
 }
 
-bool neo_tiles_fetch_copies(neo_tiles *q, const neo_schedule *s) {
+bool neo_tiles_fetch_large(neo_tiles *q, const neo_schedule *s) {
   neo_schedule y = *s;
   y.at[NEO_SCHED_FETCH] = 1;
   geometry g = geometry_of(q, &y);
   for (uint32_t k = 0; k < q->c->n; k++) {
     walk w = walk_of(q, k);
     neo_side side = neo_factor_side(&q->c->factor[k], g.rows, g.columns);
-    bool large = neo_tiles_elements(q, k) * (double)q->bytes > (double)q->machine->l2_bytes;
-    if (g.pack >> k & 1 && large && w.jumps && copy_fetched(q, &g, side, &w))
+    double bytes = neo_tiles_elements(q, k) * (double)q->bytes;
+    if (side != NEO_SIDE_COLUMNS || !w.jumps || q->s->axes.n > 1 ||
+        bytes <= 0.5 * (double)q->machine->l2_bytes)
+      continue;
+    bool packed = g.pack >> k & 1;
+    if (packed ? copy_fetched(q, &g, side, &w) : g.kb > 1 && ahead(q, &g, ceil(g.mb / g.r)))
       return true;
   }
   return false;

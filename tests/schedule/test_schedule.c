@@ -197,24 +197,35 @@ static void what_the_next_copy_of_columns_reads_is_fetched(void **state) {
 #undef TILE
 }
 
-static neo_schedule weights_of(int inputs, int gates) {
+/* Rows of inputs times the weights of some gates. */
+static neo_schedule weights_of(int rows, int inputs, int gates, int units) {
   char text[512];
   snprintf(text, sizeof text,
-           "input x : f32 [64, %d]\ninput W : f32 [%d, %d, 1024]\ntemp y : f32 [64, %d, 1024]\n"
-           "def y[b: 64, g: %d, j: 1024] =\n  sum[i: %d] x[b, i] * W[g, i, j]\n  then acc0\n"
+           "input x : f32 [%d, %d]\ninput W : f32 [%d, %d, %d]\ntemp y : f32 [%d, %d, %d]\n"
+           "def y[b: %d, g: %d, j: %d] =\n  sum[i: %d] x[b, i] * W[g, i, j]\n  then acc0\n"
            "entry forward forward: y = y\n",
-           inputs, gates, inputs, gates, gates, inputs);
+           rows, inputs, gates, inputs, units, rows, gates, units, rows, gates, units, inputs);
   return choose_of(text, "y");
 }
 
 /* Rows of 4096 bytes fall on few sets of the caches: what is fetched must stay there. */
 static void large_weights_are_copied_in_blocks_that_are_fetched_ahead(void **state) {
   (void)state;
-  neo_schedule s = weights_of(1024, 4);
+  neo_schedule s = weights_of(64, 1024, 4, 1024);
   assert_true(s.at[NEO_SCHED_PACK] & 2);
   assert_int_equal(s.at[NEO_SCHED_FETCH], 1);
   assert_in_range(s.at[NEO_SCHED_BLOCK_K], 16, 128);
-  assert_int_equal(weights_of(32, 1).at[NEO_SCHED_FETCH], 0);
+  assert_int_equal(weights_of(64, 32, 1, 1024).at[NEO_SCHED_FETCH], 0);
+}
+
+/* Those of one gate fit a cache, all of them do not. */
+static void weights_of_many_gates_are_fetched_ahead(void **state) {
+  (void)state;
+  neo_schedule s = weights_of(16, 784, 4, 128);
+  assert_int_equal(s.at[NEO_SCHED_PACK], 0);
+  assert_int_equal(s.at[NEO_SCHED_FETCH], 1);
+  assert_int_equal(weights_of(64, 784, 4, 128).at[NEO_SCHED_FETCH], 1);
+  assert_int_equal(weights_of(16, 300, 1, 128).at[NEO_SCHED_FETCH], 0);
 }
 
 static void a_product_of_integers_is_tiled_like_any_other(void **state) {
@@ -469,6 +480,7 @@ int main(void) {
       cmocka_unit_test(an_update_fetches_a_parameter_beyond_the_caches),
       cmocka_unit_test(what_the_next_copy_of_columns_reads_is_fetched),
       cmocka_unit_test(large_weights_are_copied_in_blocks_that_are_fetched_ahead),
+      cmocka_unit_test(weights_of_many_gates_are_fetched_ahead),
       cmocka_unit_test(what_comes_next_is_fetched_along_the_outer_loop),
       cmocka_unit_test(a_product_of_integers_is_tiled_like_any_other),
       cmocka_unit_test(axes_of_an_image_that_windows_stick_out_of_are_no_part_of_the_tile),
