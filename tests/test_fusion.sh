@@ -40,7 +40,19 @@ for kind in $kinds; do
   "$NEOC" explain net.expr --groups --no-fuse=$kind >without
   grep -q "$pattern" without && fail "--no-fuse=$kind leaves some"
 done
-for off in $kinds all sums,rows; do
+
+cat >rows.expr <<'END'
+import nn, optim
+input X[2048, 1024]
+l = nn.layer_norm(X)
+loss = mean[i, j] l[i, j]*X[i, j]
+output l
+train loss using optim.sgd(lr = 0.01)
+END
+"$NEOC" explain rows.expr --groups | grep -q "^join .*: columns" || fail "no sums of columns in a kernel of rows"
+"$NEOC" explain rows.expr --groups --no-fuse=columns | grep -q "^join .*: columns" && fail "--no-fuse=columns leaves some"
+
+for off in $kinds columns all sums,rows; do
   timeout 120 "$NEOC" verify -q net.expr --no-fuse=$off >out 2>&1 || { fail "without $off"; cat out; }
 done
 "$NEOC" explain net.expr --groups --no-fuse=all | grep -q saves && fail "all leaves some"
