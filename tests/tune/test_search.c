@@ -234,6 +234,25 @@ static void seeds_and_known_times_spare_measurements(void **state) {
   neo_arena_free(&w.arena);
 }
 
+static void the_base_is_measured_first_and_the_models_choice_after_it(void **state) {
+  world w;
+  (void)state;
+  make(&w, 512, 512, 512);
+  for (int listed = 0; listed < 2; listed++) {
+    neo_search s;
+    size_t trial[2];
+    neo_search_init(&s, &w.arena, w.space, 1);
+    neo_schedule choice = s.list.at[0], base = s.list.at[listed ? 3 : 0];
+    if (!listed)
+      base.at[NEO_SCHED_TILE_M] = 3;
+    neo_search_first(&s, &base);
+    assert_int_equal(neo_search_ask(&s, trial, 2), 2);
+    assert_true(neo_schedule_equal(&s.trials.at[trial[0]].schedule, &base));
+    assert_true(neo_schedule_equal(&s.trials.at[trial[1]].schedule, &choice));
+  }
+  neo_arena_free(&w.arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_search_comes_within_one_percent_in_few_measurements),
@@ -241,6 +260,7 @@ int main(void) {
       cmocka_unit_test(a_minimum_far_from_the_models_is_found),
       cmocka_unit_test(nothing_is_proposed_twice_and_refusals_are_no_best),
       cmocka_unit_test(seeds_and_known_times_spare_measurements),
+      cmocka_unit_test(the_base_is_measured_first_and_the_models_choice_after_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,17 @@ void neo_search_seed(neo_search *s, const neo_schedule *x) {
   s->list.at[1] = *x;
 }
 
+void neo_search_first(neo_search *s, const neo_schedule *x) {
+  size_t k = 0;
+  while (k < s->list.n && !neo_schedule_equal(&s->list.at[k], x))
+    k++;
+  if (k == s->list.n)
+    NEO_PUSH(s->arena, &s->list, *x);
+  for (; k; k--)
+    s->list.at[k] = s->list.at[k - 1];
+  s->list.at[0] = *x;
+}
+
 void neo_search_know(neo_search *s, const neo_schedule *x, double time_ns) {
   if (find(s, x) || !neo_schedule_legal(s->space.m, s->space.g, s->space.machine, x, NULL))
     return;

@@ -59,6 +59,9 @@ typedef struct {
 void neo_search_init(neo_search *s, neo_arena *a, neo_space space, uint64_t seed);
 /* A schedule to measure right after the default, if it is legal. Before the first batch. */
 void neo_search_seed(neo_search *s, const neo_schedule *x);
+/* A schedule to measure before all others, in place of the model's choice, which is the second
+ * then. Legal; before the first batch. */
+void neo_search_first(neo_search *s, const neo_schedule *x);
 /* The next batch: numbers of trials, at most `most`. 0: the search is over. All have to be told
  * before the next one. */
 size_t neo_search_ask(neo_search *s, size_t *out, size_t most);

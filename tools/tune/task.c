@@ -114,6 +114,15 @@ static neo_space space_of(const neo_tune *t, const neo_task *x) {
   return s;
 }
 
+/* What a compilation takes today, a record's schedule or the model's choice: nothing is recorded
+ * that does not beat it. */
+static void take_base(neo_tune *t, neo_task *x) {
+  const neo_record *from = NULL;
+  x->base.schedule = neo_compile_schedule(t->c, x->g, &from);
+  x->base_ratio = from ? neo_record_ratio(from) : 1;
+  neo_search_first(&x->search, &x->base.schedule);
+}
+
 static void begin_search(neo_tune *t, neo_task *x, double default_ns) {
   size_t trial = 0;
   x->begun = true;
@@ -143,7 +152,7 @@ neo_status neo_task_begin(neo_tune *t, neo_task *x) {
   if (!x->begun) {
     neo_search_init(&x->search, &t->c->arena, space_of(t, x), t->o.seed);
     seed_search(t, x);
-    x->base.schedule = neo_schedule_default(t->c->module, x->g, &t->c->machine);
+    take_base(t, x);
   }
   neo_status s = x->begun ? try_base(t, x, NULL, &m) : first_base(t, x, &m);
   for (int tries = 0; tries < 3 && !s && !m.ok && !x->begun && strstr(m.why, "over its time") &&
@@ -219,7 +228,7 @@ static neo_status record(neo_tune *t, neo_task *x, const neo_measured *m) {
   neo_schedule_print(&x->best, &text);
   r.schedule = neo_str_text(&text);
   r.time_ns = m->ns / x->part;
-  r.default_ns = m->ns / m->ratio / x->part;
+  r.default_ns = r.time_ns / (m->ratio * x->base_ratio);
   r.threads = (uint32_t)t->o.threads;
   r.trials = x->trials + x->known;
   r.when = (int64_t)time(NULL);

@@ -3,10 +3,10 @@
  *
  * A task is a group with a kernel of its own. Tasks take turns, a batch of candidates each: next is
  * the one with the largest (time in the step) x (share that its search is expected to save). The
- * first batch of a task is preceded by its base: the analytic model's kernel, whose answer is
- * compared with that of the plain schedule, and which is the expected answer from then on. What a
- * search found is raced against that default, alternating; only if it is quicker by more than 2 %
- * it is recorded, at once. Every trial goes to the log; a later run knows what the log and the
+ * first batch of a task is preceded by its base: the kernel that a compilation takes today, of a
+ * record or of the analytic model. Its answer is compared with that of the plain schedule, and is
+ * the expected answer from then on. What a search found is raced against that default,
+ * alternating; only if it is quicker by more than 2 % it is recorded, at once. Every trial goes to the log; a later run knows what the log and the
  * records know, so an interruption costs the batch that was under way. */
 #ifndef NEO_TOOLS_TUNE_H
 #define NEO_TOOLS_TUNE_H
@@ -44,8 +44,9 @@ typedef struct {
   const int64_t *sizes; /* that it is measured at */
   double part; /* of the iterations at the sizes that were asked for; times are of the whole */
   neo_search search;
-  neo_candidate base;
-  double default_ns; /* measured when it began */
+  neo_candidate base; /* what a compilation takes today */
+  double base_ratio;  /* its time to that of the model's choice, as its record says; 1: is that */
+  double default_ns;  /* of the base, measured when it began */
   double best_ns;    /* the default's, or of what won a race */
   neo_schedule best;
   bool recorded;
