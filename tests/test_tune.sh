@@ -46,15 +46,6 @@ again=$(comm -12 "$dir/old" "$dir/new" | wc -l) # races of what was found before
 known=$(wc -l < "$dir/old")
 [ $((again * 3)) -le "$known" ] || fail "$again of $known trials were made again"
 
-# ---- what is to beat is what is recorded: where nothing was quicker, the record's schedule stays
-"$neoc" tune "$dir/m.expr" --time=3s --format=json > "$dir/out.json" 2> "$dir/err" ||
-  fail "the third run" "$dir/err"
-"$neoc" explain "$dir/m.expr" --schedule --records=user > "$dir/explained" || fail "explain"
-grep -o '"recorded": false, "schedule": "[^"]*"' "$dir/out.json" | cut -d '"' -f 6 > "$dir/kept"
-while IFS= read -r schedule; do
-  grep -qF "$schedule" "$dir/explained" || fail "'$schedule' is not what is in force" "$dir/explained"
-done < "$dir/kept"
-
 # ---- an interruption keeps what there is, and says so by its exit code
 mkdir "$dir/tmp"
 for signal in INT TERM HUP; do

@@ -149,11 +149,10 @@ static void add_task_json(const neo_task *y, neo_str *s) {
     neo_str_add(s, "\"failed\": ");
     neo_str_add_json(s, y->failed);
   } else {
-    neo_str_addf(
-        s,
-        "\"default_ns\": %.1f, \"best_ns\": %.1f, \"trials\": %lld, \"recorded\": %s, \"schedule\": \"",
-        y->default_ns, y->best_ns, (long long)(y->trials + y->known),
-        y->recorded ? "true" : "false");
+    neo_str_addf(s, "\"default\": \"%s\", \"default_ns\": %.1f, \"best_ns\": %.1f, ",
+                 y->base_record ? "record" : "model", y->default_ns, y->best_ns);
+    neo_str_addf(s, "\"trials\": %lld, \"recorded\": %s, \"schedule\": \"",
+                 (long long)(y->trials + y->known), y->recorded ? "true" : "false");
     neo_schedule_print(&y->best, s);
     neo_str_add(s, "\"");
   }

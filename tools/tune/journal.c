@@ -76,7 +76,7 @@ void neo_journal_recall(neo_tune *t, neo_task *x) {
     if (known->key[0] != x->record.key[0] || known->key[1] != x->record.key[1])
       continue;
     neo_search_know(&x->search, &known->schedule,
-                    known->ratio > 0 ? known->ratio / x->base_ratio * x->default_ns : -1);
+                    known->ratio > 0 ? known->ratio / neo_task_base_ratio(x) * x->default_ns : -1);
     x->known++;
   }
 }
@@ -99,7 +99,7 @@ void neo_journal_add(neo_tune *t, const neo_task *x, const neo_schedule *s, doub
   neo_str_add_json(&line, x->record.name);
   neo_str_add(&line, ",\"schedule\":\"");
   neo_schedule_print(s, &line);
-  neo_str_addf(&line, "\",\"ratio\":%.5g", ratio > 0 ? ratio * x->base_ratio : ratio);
+  neo_str_addf(&line, "\",\"ratio\":%.5g", ratio > 0 ? ratio * neo_task_base_ratio(x) : ratio);
   if (ratio <= 0) {
     neo_str_add(&line, ",\"why\":");
     neo_str_add_json(&line, why);

@@ -117,10 +117,12 @@ static neo_space space_of(const neo_tune *t, const neo_task *x) {
 /* What a compilation takes today, a record's schedule or the model's choice: nothing is recorded
  * that does not beat it. */
 static void take_base(neo_tune *t, neo_task *x) {
-  const neo_record *from = NULL;
-  x->base.schedule = neo_compile_schedule(t->c, x->g, &from);
-  x->base_ratio = from ? neo_record_ratio(from) : 1;
+  x->base.schedule = neo_compile_schedule(t->c, x->g, &x->base_record);
   neo_search_first(&x->search, &x->base.schedule);
+}
+
+double neo_task_base_ratio(const neo_task *x) {
+  return x->base_record ? neo_record_ratio(x->base_record) : 1;
 }
 
 static void begin_search(neo_tune *t, neo_task *x, double default_ns) {
@@ -228,7 +230,7 @@ static neo_status record(neo_tune *t, neo_task *x, const neo_measured *m) {
   neo_schedule_print(&x->best, &text);
   r.schedule = neo_str_text(&text);
   r.time_ns = m->ns / x->part;
-  r.default_ns = r.time_ns / (m->ratio * x->base_ratio);
+  r.default_ns = r.time_ns / (m->ratio * neo_task_base_ratio(x));
   r.threads = (uint32_t)t->o.threads;
   r.trials = x->trials + x->known;
   r.when = (int64_t)time(NULL);

@@ -6,8 +6,9 @@
  * first batch of a task is preceded by its base: the kernel that a compilation takes today, of a
  * record or of the analytic model. Its answer is compared with that of the plain schedule, and is
  * the expected answer from then on. What a search found is raced against that default,
- * alternating; only if it is quicker by more than 2 % it is recorded, at once. Every trial goes to the log; a later run knows what the log and the
- * records know, so an interruption costs the batch that was under way. */
+ * alternating; only if it is quicker by more than 2 % it is recorded, at once. Every trial goes to
+ * the log; a later run knows what the log and the records know, so an interruption costs the batch
+ * that was under way. */
 #ifndef NEO_TOOLS_TUNE_H
 #define NEO_TOOLS_TUNE_H
 #include "tools/tune/job.h"
@@ -45,7 +46,7 @@ typedef struct {
   double part; /* of the iterations at the sizes that were asked for; times are of the whole */
   neo_search search;
   neo_candidate base; /* what a compilation takes today */
-  double base_ratio;  /* its time to that of the model's choice, as its record says; 1: is that */
+  const neo_record *base_record; /* that it is of; null: it is the model's choice */
   double default_ns;  /* of the base, measured when it began */
   double best_ns;    /* the default's, or of what won a race */
   neo_schedule best;
@@ -106,6 +107,8 @@ double neo_tune_guess_ns(const neo_tune *t, const neo_task *x);
 /* The base, if there is none yet; else the job again, if the measurer has another one. NEO_OK also
  * where the task failed. */
 neo_status neo_task_begin(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
+/* Time of the base to that of the model's choice, as its record says. */
+double neo_task_base_ratio(const neo_task *x);
 /* Builds and measures: ratio[k] is the time of schedule k to the default's, -1 where it was
  * refused. What time does not allow stays 0. */
 neo_status neo_task_measure(neo_tune *t, neo_task *x, const neo_schedule *s, size_t n,
