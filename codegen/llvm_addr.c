@@ -340,6 +340,7 @@ int64_t neo_ll_multiple(neo_ll_gen *g, const neo_lx *e) {
   case NEO_OP_SUB:
   case NEO_OP_MIN:
   case NEO_OP_MAX:
+  case NEO_OP_MOD:
     return gcd(x, y);
   case NEO_OP_MUL:
     return mul_over(x, y, &z) ? 1 : z;

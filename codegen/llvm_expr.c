@@ -190,10 +190,14 @@ static bool linear_value(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out) {
   return true;
 }
 
-/* A GPU has no division: one of 32 bits by a constant is a few instructions, one of 64 bits many. */
-static bool is_short(neo_ll_gen *g, const neo_lx *e) {
-  return g->l->target.sm && g->width == 1 && e->type == NEO_I64_T &&
-         neo_ll_most(g, e->arg[0]) <= INT32_MAX && neo_ll_most(g, e->arg[1]) <= INT32_MAX;
+/* A GPU has no division: one of 32 bits by a constant is a few instructions, one of 64 bits many.
+ * Among lanes, where addresses are made, a shift is left as it is. */
+static bool is_short(neo_ll_gen *g, const neo_lx *e, LLVMValueRef x) {
+  int64_t n;
+  bool shift = neo_lx_is_int(e->arg[1], &n) && n > 0 && (n & (n - 1)) == 0;
+  return g->l->target.sm && (g->width == 1 || (neo_ll_width(x) == 1 && !shift)) &&
+         e->type == NEO_I64_T && neo_ll_most(g, e->arg[0]) <= INT32_MAX &&
+         neo_ll_most(g, e->arg[1]) <= INT32_MAX;
 }
 
 static LLVMValueRef short_quotient(neo_ll_gen *g, const neo_lx *e, const LLVMValueRef *x) {
@@ -207,7 +211,7 @@ static LLVMValueRef short_quotient(neo_ll_gen *g, const neo_lx *e, const LLVMVal
 
 static LLVMValueRef divide(neo_ll_gen *g, const neo_lx *e, LLVMValueRef *x) {
   bool nonneg = neo_ll_nonneg(g, e->arg[0]) && neo_ll_nonneg(g, e->arg[1]);
-  if (nonneg && is_short(g, e))
+  if (nonneg && is_short(g, e, x[0]))
     return short_quotient(g, e, x);
   return e->attr == NEO_OP_DIV ? neo_ll_div(g->l, x[0], x[1], true, nonneg)
                                : neo_ll_mod(g->l, x[0], x[1], true, nonneg);

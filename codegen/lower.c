@@ -103,6 +103,17 @@ static nest nest_of(lowering *l) {
   return c;
 }
 
+/* A number that divides e, which is an extent. */
+static int64_t multiple_of(const neo_lx *e) {
+  int64_t n;
+  if (neo_lx_is_int(e, &n))
+    return n;
+  if (e->kind != NEO_LX_OP || e->attr != NEO_OP_MUL)
+    return 1;
+  int64_t a = multiple_of(e->arg[0]), b = multiple_of(e->arg[1]);
+  return __builtin_mul_overflow(a, b, &n) ? 1 : n;
+}
+
 /* The loop is at iteration `at`. */
 static void enter(lowering *l, nest *c, const outer_loop *o, const neo_lx *at) {
   if (!o->block) {
@@ -111,8 +122,7 @@ static void enter(lowering *l, nest *c, const outer_loop *o, const neo_lx *at) {
   }
   const neo_lx *lo = lx_mul(l, at, o->block), *n = neo_lower_extent(l, (uint32_t)o->axis);
   const neo_lx *end = lx_add(l, lo, lx_int(l, o->block));
-  int64_t extent;
-  bool even = neo_lx_is_int(n, &extent) && extent % o->block == 0;
+  bool even = multiple_of(n) % o->block == 0;
   const neo_lx *hi = even ? end : lx_min(l, end, n);
   if (o->axis == c->m_axis) {
     c->m_lo = lo;

@@ -27,6 +27,7 @@
  * each load is tested. */
 #include "codegen/lower_scope.h"
 #include "schedule/threads.h"
+#include "schedule/wide.h"
 #include <assert.h>
 
 enum { WARP = 32, WARP_ROWS = 4, WARP_COLUMNS = 8, HALVES = 2 };
@@ -39,7 +40,8 @@ typedef struct { /* rows or columns */
   neo_expr cond;            /* of the copy; 0: none */
   uint32_t buf, next;       /* shared; the thread's elements on their way */
   uint32_t value;           /* the thread's elements of a step: [tile/vector, vector] */
-  int64_t copies;           /* elements that a thread copies */
+  int64_t wide;             /* elements that are copied as one, along the axis that is fastest */
+  int64_t copies;           /* of those that a thread makes */
   bool along_steps;         /* neighbouring threads copy neighbouring steps */
   bool bounded;
 } operand;
@@ -85,25 +87,35 @@ static neo_block *open_threads(block_tile *x, neo_block *in) {
 
 /* ---- axes */
 
-/* Shared axes of a mask at point `at` of them, the last one fastest. */
-static void set_shared(lowering *l, uint64_t axes, const neo_lx *at) {
+/* An axis at a place, and lanes along it from there on (null: none). */
+static void set_axis(lowering *l, uint32_t axis, const neo_lx *at, const neo_lx *lane) {
+  axis_value v = {.n = 0};
+  neo_lower_push_part(&v, at, 1, l->depth);
+  neo_lower_push_part(&v, lane, 1, DEPTH_LANE);
+  neo_lower_set_parts(l, axis, v);
+}
+
+/* Shared axes of a mask at point `at` of them, the last one fastest; lanes are along that one. */
+static void set_shared(lowering *l, uint64_t axes, const neo_lx *at, const neo_lx *lane) {
   for (uint32_t k = (uint32_t)l->f->axes.n; k-- > 0;) {
     if (!(axes >> k & 1))
       continue;
     const neo_lx *n = neo_lower_extent(l, k);
     bool first = !(axes & ((1ULL << k) - 1));
-    neo_lower_set_axis(l, k, first ? at : lx_mod(l, at, n), l->depth);
+    set_axis(l, k, first ? at : lx_mod(l, at, n), lane);
     at = first ? at : neo_lx_op2(l->k, NEO_OP_DIV, at, n);
+    lane = NULL;
   }
 }
 
-static void set_own(block_tile *x, const neo_lx *at) {
+static void set_own(block_tile *x, const neo_lx *at, const neo_lx *lane) {
   lowering *l = x->l;
   for (uint32_t k = (uint32_t)x->s->axes.n; k-- > 0;) {
     const neo_lx *n = lx_max(l, x->length[k], lx_int(l, 1)); /* also where there are no steps */
     const neo_lx *i = k ? lx_mod(l, at, n) : at;
-    neo_lower_set_axis(l, (uint32_t)l->f->axes.n + k, lx_add(l, x->least[k], i), l->depth);
+    set_axis(l, (uint32_t)l->f->axes.n + k, lx_add(l, x->least[k], i), lane);
     at = k ? neo_lx_op2(l->k, NEO_OP_DIV, at, n) : at;
+    lane = NULL;
   }
 }
 
@@ -166,30 +178,39 @@ static const neo_lx *product_of(block_tile *x, const operand *o) {
   return y;
 }
 
-/* Row and step of the thread's copy i; whether there is one. */
+/* First row and step of the thread's copy i; whether there is one. */
 static const neo_lx *copy_of(const block_tile *x, const operand *o, const neo_lx *i,
                              const neo_lx **row, const neo_lx **step) {
   lowering *l = x->l;
   const neo_lx *e = lx_add(l, lx_mul(l, i, x->threads), x->thread);
-  int64_t fast = o->along_steps ? x->block_k : o->block, n = x->block_k * o->block;
-  const neo_lx *in = lx_mod(l, e, lx_int(l, fast)), *out = lx_div(l, e, fast);
+  int64_t fast = (o->along_steps ? x->block_k : o->block) / o->wide;
+  int64_t n = x->block_k * o->block / o->wide;
+  const neo_lx *in = lx_mul(l, lx_mod(l, e, lx_int(l, fast)), o->wide), *out = lx_div(l, e, fast);
   *row = o->along_steps ? out : in;
   *step = o->along_steps ? in : out;
   return n % x->threads ? neo_lx_op2(l->k, NEO_OP_LT, e, lx_int(l, n)) : NULL;
 }
 
+/* The loop over the elements of a copy; *lane: null if it is one. */
+static neo_block *open_wide(block_tile *x, neo_block *in, const operand *o, neo_loop_kind kind,
+                            const neo_lx **lane) {
+  *lane = NULL;
+  return o->wide > 1 ? open_loop(x->l, in, kind, "l", o->wide, lane) : in;
+}
+
 /* The thread's part of the block of steps from `from` on, into its registers. */
 static void get_next(block_tile *x, neo_block *in, const operand *o, const neo_lx *from) {
   lowering *l = x->l;
-  const neo_lx *i, *row, *step;
+  const neo_lx *i, *row, *step, *lane;
   in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
+  in = open_wide(x, in, o, NEO_LOOP_VECTOR, &lane);
   const neo_lx *exists = copy_of(x, o, i, &row, &step), *outer = l->guard;
   row = lx_add(l, o->lo, row);
   step = lx_add(l, from, step);
   exists = lx_and(l, exists, below(l, row, o->total, o->block));
   exists = lx_and(l, exists, neo_lx_op2(l->k, NEO_OP_LT, step, x->steps));
-  set_shared(l, o->axes, row);
-  set_own(x, step);
+  set_shared(l, o->axes, row, o->along_steps ? NULL : lane);
+  set_own(x, step, o->along_steps ? lane : NULL);
   l->guard = exists;
   l->exact = true;
   l->bounded = o->bounded;
@@ -200,7 +221,7 @@ static void get_next(block_tile *x, neo_block *in, const operand *o, const neo_l
   bool guarded = y->kind == NEO_LX_LOADIF && y->arg[1] == l->guard;
   if (!guarded)
     y = neo_lx_op3(l->k, NEO_OP_SELECT, l->guard, y, zero_of(l, (neo_type)y->type));
-  neo_ls_set(l->k, in, o->next, &i, 1, y);
+  neo_ls_set(l->k, in, o->next, (const neo_lx *[]){i, lane}, 1 + (o->wide > 1), y);
   l->guard = outer;
   l->exact = l->bounded = false;
   neo_lower_forget(l);
@@ -209,18 +230,25 @@ static void get_next(block_tile *x, neo_block *in, const operand *o, const neo_l
 /* And from there into a half of shared memory. */
 static void put_next(block_tile *x, neo_block *in, const operand *o, const neo_lx *half) {
   lowering *l = x->l;
-  const neo_lx *i, *row, *step;
+  const neo_lx *i, *row, *step, *lane;
   in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
+  in = open_wide(x, in, o, o->along_steps ? NEO_LOOP_UNROLL : NEO_LOOP_VECTOR, &lane);
   const neo_lx *exists = copy_of(x, o, i, &row, &step);
   const neo_lx *at = lx_add(l, lx_mul(l, half, x->block_k * o->pitch), lx_mul(l, step, o->pitch));
-  neo_ls_store(l->k, in, o->buf, lx_add(l, at, row), neo_lx_reg(l->k, o->next, &i, 1), exists);
+  at = lx_add(l, at, row);
+  if (lane)
+    at = lx_add(l, at, lx_mul(l, lane, o->along_steps ? o->pitch : 1));
+  neo_ls_store(l->k, in, o->buf, at,
+               neo_lx_reg(l->k, o->next, (const neo_lx *[]){i, lane}, 1 + (o->wide > 1)), exists);
 }
 
 static void declare_next(block_tile *x, neo_block *in) {
   lowering *l = x->l;
   for (int k = 0; k < 2; k++) {
-    neo_reg r = {.name = "next", .type = l->k->bufs.at[x->o[k].buf].type, .rank = 1};
+    neo_reg r = {.name = "next", .type = l->k->bufs.at[x->o[k].buf].type};
+    r.rank = x->o[k].wide > 1 ? 2 : 1;
     r.extent[0] = x->o[k].copies;
+    r.extent[1] = x->o[k].wide;
     x->o[k].next = neo_kernel_reg(l->k, r);
     neo_ls_reg(l->k, in, x->o[k].next);
   }
@@ -270,10 +298,10 @@ static void multiply(block_tile *x, neo_block *in, const neo_lx *const *place, c
                                neo_lx_reg(l->k, x->o[1].value, j, 2), old);
   if (x->left.i) {
     step = lx_add(l, from, step);
-    set_own(x, step);
+    set_own(x, step, NULL);
     for (int k = 0; k < 2; k++) {
       const neo_lx *e = element_of(x, &x->o[k], place[k], (k ? j : i)[0], (k ? j : i)[1]);
-      set_shared(l, x->o[k].axes, lx_add(l, x->o[k].lo, e));
+      set_shared(l, x->o[k].axes, lx_add(l, x->o[k].lo, e), NULL);
     }
     const neo_lx *exists = neo_lx_op2(l->k, NEO_OP_LT, step, x->steps), *outer = l->guard;
     for (int k = 0; k < 2; k++) {
@@ -332,7 +360,7 @@ static void store(block_tile *x, neo_block *in) {
       in = &neo_ls_if(l->k, in, exists)->body;
   }
   for (int k = 0; k < 2; k++)
-    set_shared(l, x->o[k].axes, e[k]);
+    set_shared(l, x->o[k].axes, e[k], NULL);
   for (size_t k = 0; k < l->f->stages.n; k++) {
     const neo_stage *s = &l->f->stages.at[k];
     if (s->accs.n)
@@ -373,7 +401,6 @@ static void make_operand(block_tile *x, operand *o, neo_type t) {
   neo_kbuf b = {.name = o->side == NEO_SIDE_ROWS ? "rows" : "columns", .type = (uint8_t)t};
   o->vector = vector_of(o->tile, t);
   o->pitch = o->block + NEO_THREADS_PAD;
-  o->copies = (o->block * x->block_k + x->threads - 1) / x->threads;
   o->total = points_of(l, o->axes);
   o->along_steps = lies_along_steps(x, o);
   b.use = NEO_BUF_SCRATCH;
@@ -417,6 +444,33 @@ static void make_axes(block_tile *x) {
   }
 }
 
+/* Is the extent of the axis that copies walk first a multiple of n, from a multiple of n on? */
+static bool divides_axis(block_tile *x, const operand *o, uint32_t axis, int64_t n) {
+  lowering *l = x->l;
+  int64_t lo, length;
+  if (!o->along_steps)
+    return o->block % n == 0 && neo_wide_multiple(l->m, l->f->axes.at[axis].hi, n);
+  uint32_t own = axis - (uint32_t)l->f->axes.n;
+  return x->block_k % n == 0 && neo_lx_is_int(x->least[own], &lo) && lo % n == 0 &&
+         neo_lx_is_int(x->length[own], &length) && length % n == 0;
+}
+
+/* Copies of 16 bytes, where all loads of the operand allow that. */
+static void widen(block_tile *x, operand *o) {
+  lowering *l = x->l;
+  int64_t n = NEO_WIDE_BYTES / neo_type_bytes((neo_type)l->k->bufs.at[o->buf].type);
+  uint32_t axis = (uint32_t)(l->f->axes.n + x->s->axes.n - 1);
+  for (uint32_t k = 0; k < l->f->axes.n && !o->along_steps; k++)
+    axis = o->axes >> k & 1 ? k : axis;
+  bool some = false, good = n > 1 && n <= 4 && !o->bounded && divides_axis(x, o, axis, n);
+  if (good && o->cond.i)
+    good = !(neo_expr_axes(l->m, o->cond) >> axis & 1);
+  for (uint32_t k = 0; k < x->c.n && good; k++)
+    good = !has_factor(x, o, k) || neo_wide_reads(l->m, l->f, x->c.factor[k].e, axis, n, &some);
+  o->wide = good && some ? n : 1;
+  o->copies = (o->block * x->block_k / o->wide + x->threads - 1) / x->threads;
+}
+
 /* Batch, block of rows, block of columns of a unit. */
 static neo_block *open_units(block_tile *x) {
   lowering *l = x->l;
@@ -431,7 +485,7 @@ static neo_block *open_units(block_tile *x) {
     x->o[k].lo = lx_mul(l, lx_mod(l, u, blocks[k]), x->o[k].block);
     u = neo_lx_op2(l->k, NEO_OP_DIV, u, blocks[k]);
   }
-  set_shared(l, batches, u);
+  set_shared(l, batches, u, NULL);
   return body;
 }
 
@@ -457,6 +511,8 @@ void neo_lower_block_tile(lowering *l) {
   neo_block *body = open_units(&x);
   neo_lower_facts(l, l->f, x.s);
   make_axes(&x);
+  for (int k = 0; k < 2; k++)
+    widen(&x, &x.o[k]);
   l->depth++; /* threads */
   neo_reg acc = {.name = "acc", .type = (uint8_t)t, .rank = 2, .threads = x.threads};
   acc.extent[0] = x.o[0].tile;

@@ -96,6 +96,20 @@ static bool is_direct(const neo_rt_model *m, int32_t tensor) {
          b->offset == tensor;
 }
 
+/* Whether kernels use what the caller has on the device where it is: they read and write 16 bytes
+ * at once, from multiples of that on. */
+static bool in_place(const neo_rt_ctx *c, void *const *args, int32_t i, int32_t tensor) {
+  enum { WIDEST = 16 };
+  return neo_rti_on_device(c, args, tensor) && (uintptr_t)args[i] % WIDEST == 0;
+}
+
+static neo_rt_status copy_input(neo_rt_ctx *c, void *const *args, int32_t i, int32_t tensor,
+                                void *to, size_t bytes) {
+  if (neo_rti_on_device(c, args, tensor))
+    return neo_rti_cuda_copy(c, to, args[i], bytes);
+  return neo_rti_put(c, to, args[i], bytes);
+}
+
 /* On a device every argument of the host's has its place in the arena, and inputs are copied
  * there. */
 static neo_rt_status stage_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
@@ -105,11 +119,11 @@ static neo_rt_status stage_args(neo_rt_ctx *c, const neo_rt_entry *e, void *cons
     int32_t k = c->model->entry_args[e->args + i];
     const neo_rt_tensor *t = &c->model->tensors[k];
     int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, c->sizes, extent);
-    bool there = args[i] && neo_rti_on_device(c, args, k);
+    bool used = args[i] && in_place(c, args, i, k);
     if (i < e->n_inputs || is_direct(c->model, k))
-      c->caller[k] = there ? args[i] : place;
-    if (i < e->n_inputs && args[i] && n > 0 && !there)
-      s = neo_rti_put(c, place, args[i], (size_t)n * neo_rti_type_bytes(t->type));
+      c->caller[k] = used ? args[i] : place;
+    if (i < e->n_inputs && args[i] && n > 0 && !used)
+      s = copy_input(c, args, i, k, place, (size_t)n * neo_rti_type_bytes(t->type));
     place += neo_rti_spill_bytes(c->model, t);
   }
   return s;
@@ -151,7 +165,7 @@ static neo_rt_status copy_outputs(neo_rt_ctx *c, const neo_rt_entry *e, void *co
     int32_t k = c->model->entry_args[e->args + i];
     const neo_rt_tensor *t = &c->model->tensors[k];
     bool there = args[i] && neo_rti_on_device(c, args, k);
-    if (!args[i] || (is_direct(c->model, k) && (there || !c->cuda)))
+    if (!args[i] || (is_direct(c->model, k) && (!c->cuda || in_place(c, args, i, k))))
       continue;
     const neo_rt_buf *b = &c->model->bufs[t->buf];
     const void *from = b->mem == NEO_RT_MEM_CALLER ? c->caller[b->offset] : c->addr[t->buf];

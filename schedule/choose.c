@@ -6,6 +6,7 @@
 #include "schedule/space.h"
 #include "schedule/stream.h"
 #include "schedule/threads.h"
+#include "schedule/wide.h"
 
 static neo_schedule choose(neo_module *m, const neo_group *g, const neo_machine *machine) {
   const neo_form *f = neo_group_form(m, g);
@@ -24,9 +25,13 @@ static neo_schedule choose(neo_module *m, const neo_group *g, const neo_machine 
   return neo_schedule_legal(m, g, machine, &s, NULL) ? s : neo_schedule_plain();
 }
 
-/* Blocks of threads where that pays, else a thread for each point of the shared axes. */
+/* Blocks of threads where that pays, else a thread for each point of the shared axes, or for 16
+ * bytes of a map. */
 static neo_schedule choose_gpu(neo_module *m, const neo_group *g, const neo_machine *machine) {
   neo_schedule s;
+  if (neo_model_wide(m, neo_group_form(m, g), machine, &s) &&
+      neo_schedule_legal(m, g, machine, &s, NULL))
+    return s;
   if (neo_model_threads(m, neo_group_form(m, g), machine, &s) &&
       neo_schedule_legal(m, g, machine, &s, NULL))
     return s;

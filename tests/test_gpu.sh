@@ -99,7 +99,7 @@ cat >there.c <<'END1'
 #include <string.h>
 static cuda_api cuda;
 static cuda_stream stream;
-static float x[33 * 12], want[33 * 5], got[33 * 5], loss;
+static float x[33 * 12], want[33 * 12 + 1], got[33 * 5], loss;
 static int32_t y[33];
 static void must(int bad, const char *what) {
   if (bad) {
@@ -142,6 +142,13 @@ int main(void) {
   DLTensor tloss = {.data = &loss, .device = {kDLCPU, 0}, .dtype = f32};
   must(net_bind(c, net_find("Y"), &ty) || net_bind(c, net_find("loss"), &tloss), "bind");
   must(net_run(c, NET_E_grad), "gradient of what is on the device, loss to the host");
+  cuda_ptr odd = put(want, sizeof want), far = put(want, sizeof want);
+  must(cuda.upload(odd + 4, x, sizeof x, stream), "upload");
+  tx.data = (void *)(uintptr_t)(odd + 4), tl.data = (void *)(uintptr_t)(far + 4);
+  must(net_bind(c, net_find("X"), &tx) || net_bind(c, net_find("L"), &tl), "bind");
+  must(net_run(c, NET_E_forward), "run");
+  must(cuda.download(got, far + 4, sizeof got, stream) || cuda.stream_wait(stream), "download");
+  must(memcmp(want, got, sizeof got) != 0, "tensors that begin between multiples of 16 bytes");
   must(net_bind(c, net_find("X"), NULL), "unbind");
   must(net_run(c, NET_E_grad) != NEO_RT_E_NULL, "an input that is not bound");
   must(net_bind(c, net_find("X"), &tx), "bind");

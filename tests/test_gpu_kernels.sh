@@ -2,7 +2,7 @@
 # What ptxas makes of the main kernels for GPUs: no spills, and no more registers than
 # tests/gpu/kernels.txt records. NEO_REFRESH=1 writes that file anew. In the PTX, a tile of a product
 # reads shared memory by vectors, meets at one barrier a block of steps, and divides nothing of 64
-# bits.
+# bits; what lies contiguous in the device's memory is read and written 16 bytes at a time.
 set -eu
 [ -x "${NEOC:-}" ] || exit 77
 command -v ptxas >/dev/null || exit 77
@@ -28,6 +28,20 @@ for name in dense turned conv scores; do
     exit 1
   }
 done
+wide() { # kernel, loads, stores of 16 bytes, other loads: at least so many, and at most
+  awk -v name="_$1(" '/^.visible .entry/ { on = index($0, name) } on' "$work/sm_90a/kernels.ptx" >"$work/ptx"
+  loads=$(grep -c 'ld\.global.*\.v[24]\.[bf]\(32\|64\)' "$work/ptx" || :)
+  stores=$(grep -c 'st\.global.*\.v[24]\.[bf]\(32\|64\)' "$work/ptx" || :)
+  single=$(grep -c 'ld\.\(global\.\)*\(nc\.\)*[bf]32' "$work/ptx" || :)
+  [ "$loads" -ge "$2" ] && [ "$stores" -ge "$3" ] && [ "$single" -le "$4" ] || {
+    echo "FAIL: $1: $loads loads and $stores stores of 16 bytes, $single other loads" >&2
+    exit 1
+  }
+}
+wide dense 4 8 2
+wide turned 4 8 0
+wide scores 4 8 0
+wide map 2 1 0
 if [ -n "${NEO_REFRESH:-}" ]; then
   { echo "# level kernel registers spilled-bytes"; cat "$work/now"; } >"$recorded"
 fi

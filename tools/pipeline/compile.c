@@ -5,6 +5,7 @@
 #include "fusion/profile.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "schedule/wide.h"
 #include "tools/pipeline/emit.h"
 #include "transform/transform.h"
 #include <errno.h>
@@ -149,11 +150,23 @@ static neo_status choose_target(neo_compilation *c) {
   return NEO_OK;
 }
 
+/* Buffers begin at multiples of 16 bytes in a GPU's memory: said of those where it helps. */
+static void align_buffers(neo_compilation *c, const neo_group *g, neo_kernel *k) {
+  const neo_form *f = neo_group_form(c->module, g);
+  for (size_t b = 0; b < k->bufs.n; b++) {
+    neo_kbuf *buf = &k->bufs.at[b];
+    if (!(buf->use & NEO_BUF_SCRATCH) && neo_wide_tensor(c->module, f, buf->tensor))
+      buf->align = NEO_WIDE_BYTES;
+  }
+}
+
 neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_schedule *s,
                              neo_kernel **out, const char **why) {
   neo_str text;
   neo_str_init(&text, &c->arena);
   neo_status status = neo_lower(c->module, g, s, &c->arena, out, &text);
+  if (!status && c->target.sm)
+    align_buffers(c, g, *out);
   if (!status)
     status = neo_kernel_verify(*out, &text);
   if (status)
@@ -197,13 +210,30 @@ static neo_status lower_group(neo_compilation *c, const neo_group *g) {
   return s;
 }
 
+static bool starts_alike(neo_compilation *c, const neo_group *a, const neo_group *b, neo_tensor x,
+                         neo_tensor y) {
+  neo_module *m = c->module;
+  return neo_wide_start(m, neo_group_form(m, a), x) == neo_wide_start(m, neo_group_form(m, b), y);
+}
+
+/* Do buffers that a GPU's kernel is given begin at the same multiples, as they do for another? */
+static bool aligned_alike(neo_compilation *c, const neo_group *a, const neo_group *b) {
+  bool alike = a->reads.n == b->reads.n && a->roots.n == b->roots.n;
+  for (size_t k = 0; alike && k < a->reads.n; k++)
+    alike = starts_alike(c, a, b, a->reads.at[k], b->reads.at[k]);
+  for (size_t k = 0; alike && k < a->roots.n; k++)
+    alike = starts_alike(c, a, b, a->roots.at[k], b->roots.at[k]);
+  return alike;
+}
+
 /* A group whose kernel exists already: equal keys say the same up to names, also which buffers may
  * be the same memory. */
 static bool shared(neo_compilation *c, size_t g) {
   const uint64_t *key = c->grouping.groups.at[g].key;
   for (size_t k = 0; k < g && (key[0] | key[1]); k++) {
     const neo_group *old = &c->grouping.groups.at[k];
-    if (old->key[0] != key[0] || old->key[1] != key[1])
+    if (old->key[0] != key[0] || old->key[1] != key[1] ||
+        (c->target.sm && !aligned_alike(c, old, &c->grouping.groups.at[g])))
       continue;
     neo_schedule sched = c->schedules.at[k];
     const neo_record *from = c->schedule_from.at[k];

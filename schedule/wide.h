@@ -1,0 +1,32 @@
+/* Accesses of 16 bytes by a GPU's threads: neighbouring elements along an axis, read or written as
+ * one. A buffer begins at a multiple of 16 bytes there (the arena's offsets do, and the runtime
+ * copies a caller's tensor that does not), unless the form begins elsewhere in its tensor; the rest
+ * follows from offsets being sums of multiples. */
+#ifndef NEO_SCHEDULE_WIDE_H
+#define NEO_SCHEDULE_WIDE_H
+#include "fusion/form.h"
+#include "schedule/schedule.h"
+
+enum { NEO_WIDE_BYTES = 16 };
+
+/* Does the form begin at a multiple of 16 bytes in the tensor? */
+bool neo_wide_start(neo_module *m, const neo_form *f, neo_tensor t);
+/* Is e a multiple of n, for all sizes? */
+bool neo_wide_multiple(neo_module *m, neo_expr e, int64_t n);
+/* Of n elements along `axis` from a multiple of n on: does each load of e read them side by side
+ * from a multiple of their size, or the same element for all, and no condition tell them apart?
+ * *some: there is a load of the first kind. */
+bool neo_wide_reads(neo_module *m, const neo_form *f, neo_expr e, uint32_t axis, int64_t n,
+                    bool *some);
+
+/* Does the form read or write 16 bytes of t side by side along some axis, from a multiple of them
+ * on? What is not is better left with what is known of all memory: addresses then keep a form that
+ * takes fewer registers. */
+bool neo_wide_tensor(neo_module *m, const neo_form *f, neo_tensor t);
+
+/* The model's choice for maps of long tensors: a thread takes 16 bytes. False: it cannot, or there
+ * are too few points. */
+bool neo_model_wide(neo_module *m, const neo_form *f, const neo_machine *machine,
+                    neo_schedule *out);
+
+#endif
