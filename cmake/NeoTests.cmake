@@ -134,14 +134,17 @@ foreach(path IN LISTS zoo_cases)
 endforeach()
 
 # tests/gpu: a CUDA driver that emulates a device.
-add_library(neo_gpu_emulator SHARED tests/gpu/emulator.c)
+file(GLOB emulator_sources CONFIGURE_DEPENDS tests/gpu/emulator*.c)
+add_library(neo_gpu_emulator SHARED ${emulator_sources})
 target_link_libraries(neo_gpu_emulator PRIVATE neo_flags ${CMAKE_DL_LIBS})
 target_include_directories(neo_gpu_emulator PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(neo_gpu_emulator PROPERTIES
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-add_dependencies(pipeline_test_support neo_gpu_emulator)
-target_compile_definitions(pipeline_test_support
-                           PRIVATE NEO_TEST_EMULATOR="$<TARGET_FILE:neo_gpu_emulator>")
+foreach(folder pipeline runtime)
+  add_dependencies(${folder}_test_support neo_gpu_emulator)
+  target_compile_definitions(${folder}_test_support
+                             PUBLIC NEO_TEST_EMULATOR="$<TARGET_FILE:neo_gpu_emulator>")
+endforeach()
 # Models compiled for a GPU and run on that; its threads' stacks are not the sanitizers'.
 function(neo_add_emulated_test name)
   add_test(NAME ${name} COMMAND ${ARGN})

@@ -214,6 +214,8 @@ void neo_ls_fetch(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offs
 void neo_ls_tile(neo_kernel *k, neo_block *in, neo_tile_op op, const uint8_t *reg, uint32_t buf,
                  const neo_lx *offset, int64_t pitch);
 bool neo_kernel_has_tiles(const neo_kernel *k);
+/* May it read seed, step or call? */
+bool neo_kernel_reads_key(const neo_kernel *k);
 /* The extent of its THREAD loops; 0: it has none. */
 int64_t neo_kernel_threads(const neo_kernel *k);
 

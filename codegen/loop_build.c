@@ -535,6 +535,13 @@ bool neo_kernel_has_tiles(const neo_kernel *k) {
   return has_tiles(&k->body);
 }
 
+bool neo_kernel_reads_key(const neo_kernel *k) {
+  for (size_t i = 0; i < k->nodes.n; i++)
+    if (k->nodes.at[i]->kind == NEO_LX_KEY || k->nodes.at[i]->kind == NEO_LX_RAND)
+      return true;
+  return false;
+}
+
 static int64_t threads_of(const neo_block *b) {
   int64_t n = 0;
   for (size_t i = 0; i < b->n && n == 0; i++) {

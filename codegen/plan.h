@@ -21,6 +21,7 @@ typedef struct { /* a kernel of the library: one for all groups with equal keys 
   const char *fast_symbol, *needs;
   int32_t block; /* threads of a block on a GPU; 0: code of a processor */
   int32_t block_units;
+  bool keyless; /* it does not read seed, step and call */
 } neo_plan_kernel;
 
 typedef struct {  /* C view of an entry's argument */

@@ -222,6 +222,9 @@ static void add_run(planner *q, size_t step) {
   for (size_t k = 0; k < gr->roots.n; k++)
     add_arg(q, f, gr->roots.at[k]);
   s.n = (int32_t)q->p->args.n - s.first;
+  s.n_written = gr->roots.n <= UINT16_MAX ? (uint16_t)gr->roots.n : 0;
+  if (q->env->in->kernels[s.arg].keyless)
+    s.flags |= NEO_RT_STEP_KEYLESS;
   s.keep = gr->kept ? plan_keep_of(q->env, q->order.at[step]) : 0;
   NEO_PUSH(q->p->arena, &q->p->steps, s);
 }

@@ -4,32 +4,16 @@
  * device's memory: the classes of memory lie there at the offsets that a processor's arena would
  * have, and after them the places of the caller's tensors, which are copied there before an entry
  * runs and from there afterwards. The primary context is pushed for the time of a call, so that the
- * caller's choice of a device stays.
+ * caller's choice of a device stays. The arena is of the driver's memory pool, where it has one, so
+ * that contexts that come and go do not stop the device.
  *
- * The module is loaded, and its functions are looked up, when a kernel is launched first: by the
- * entry that sets initial values, as a rule. */
-#include "runtime/cuda_api.h"
-#include "runtime/internal.h"
+ * The module is loaded, and its functions are looked up, when a kernel is launched first, by the
+ * entry that sets initial values as a rule, or by neo_rt_warm. */
+#include "runtime/cuda.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct neo_rti_cuda {
-  void *library;
-  cuda_api api;
-  cuda_device device;
-  int number;
-  char name[128];
-  bool retained;
-  cuda_context context;
-  cuda_stream stream;
-  bool own_stream;
-  cuda_module module;
-  cuda_function *function; /* [n_kernels]; null: not looked up yet */
-  void **param;            /* of one launch */
-  cuda_ptr arena;
-};
 
 /* ------------------------------------------------------------ messages */
 
@@ -60,11 +44,10 @@ static note free_bytes(neo_rt_ctx *c, cuda_result r) {
   return n;
 }
 
-/* NEO_OK if r is success; else what was done and what the driver says of it. */
-static neo_rt_status told(neo_rt_ctx *c, cuda_result r, const char *doing) {
+neo_rt_status neo_rti_cuda_told(neo_rt_ctx *c, cuda_result r, const char *doing) {
   const char *name = NULL, *text = NULL;
-  if (r == 0)
-    return NEO_OK;
+  if (r == 0 || !doing)
+    return r ? status_of(r) : NEO_OK;
   (void)c->cuda->api.error_name(r, &name);
   (void)c->cuda->api.error_text(r, &text);
   return neo_rti_fail(c, status_of(r), "%s: %s failed: %s (%s, %d)%s",
@@ -82,14 +65,17 @@ static neo_rt_status open_driver(neo_rt_ctx *c) {
     return neo_rti_fail(c, NEO_UNSUPPORTED,
                         "%s runs on a GPU, but the CUDA driver cannot be opened: %s",
                         c->model->name, dlerror());
-#define FIND(member, symbol, params)                                                             \
-  *(void **)&u->api.member = dlsym(u->library, #symbol);                                         \
+#define FIND(member, symbol, params) *(void **)&u->api.member = dlsym(u->library, #symbol);
+#define NEED(member, symbol, params)                                                             \
   if (!u->api.member)                                                                            \
     return neo_rti_fail(c, NEO_UNSUPPORTED, "%s: the CUDA driver is too old: it lacks %s", path, \
                         #symbol);
   CUDA_FUNCTIONS(FIND)
+  CUDA_FUNCTIONS(NEED)
+  CUDA_LATER_FUNCTIONS(FIND)
+#undef NEED
 #undef FIND
-  return told(c, u->api.init(0), "initialising the driver");
+  return neo_rti_cuda_told(c, u->api.init(0), "initialising the driver");
 }
 
 /* "cuda", "cuda:1"; null: the first. */
@@ -108,11 +94,12 @@ static neo_rt_status device_number(neo_rt_ctx *c, const char *device, int *numbe
 static neo_rt_status check_level(neo_rt_ctx *c) {
   neo_rti_cuda *u = c->cuda;
   int major = 0, minor = 0, want = 0;
-  neo_rt_status s = told(c, u->api.device_attribute(&major, CUDA_CAPABILITY_MAJOR, u->device),
-                         "asking for the device's generation");
+  neo_rt_status s =
+      neo_rti_cuda_told(c, u->api.device_attribute(&major, CUDA_CAPABILITY_MAJOR, u->device),
+                        "asking for the device's generation");
   if (!s)
-    s = told(c, u->api.device_attribute(&minor, CUDA_CAPABILITY_MINOR, u->device),
-             "asking for the device's generation");
+    s = neo_rti_cuda_told(c, u->api.device_attribute(&minor, CUDA_CAPABILITY_MINOR, u->device),
+                          "asking for the device's generation");
   if (s)
     return s;
   const char *level = c->model->device;
@@ -134,48 +121,51 @@ static neo_rt_status open_device(neo_rt_ctx *c, const char *device) {
   if (!s)
     s = open_driver(c);
   if (!s)
-    s = told(c, u->api.device_count(&n), "counting devices");
+    s = neo_rti_cuda_told(c, u->api.device_count(&n), "counting devices");
   if (s)
     return s;
   if (u->number >= n)
     return neo_rti_fail(c, NEO_UNSUPPORTED, "there is no device cuda:%d: the driver has %d",
                         u->number, n);
-  s = told(c, u->api.device_get(&u->device, u->number), "opening the device");
+  s = neo_rti_cuda_told(c, u->api.device_get(&u->device, u->number), "opening the device");
   if (!s)
-    s = told(c, u->api.device_name(u->name, (int)sizeof u->name, u->device), "naming the device");
+    s = neo_rti_cuda_told(c, u->api.device_name(u->name, (int)sizeof u->name, u->device),
+                          "naming the device");
   return s ? s : check_level(c);
 }
 
-static neo_rt_status enter(neo_rt_ctx *c) {
-  return told(c, c->cuda->api.context_push(c->cuda->context), "making the device current");
+neo_rt_status neo_rti_cuda_enter(neo_rt_ctx *c) {
+  return neo_rti_cuda_told(c, c->cuda->api.context_push(c->cuda->context),
+                           "making the device current");
 }
 
-static void leave(neo_rt_ctx *c) {
+void neo_rti_cuda_leave(neo_rt_ctx *c) {
   cuda_context before;
   (void)c->cuda->api.context_pop(&before);
 }
 
-static neo_rt_status wait(neo_rt_ctx *c, const char *doing) {
-  return told(c, c->cuda->api.stream_wait(c->cuda->stream), doing);
-}
-
 /* ------------------------------------------------------------ life */
 
+/* And the pinned memory of its copies. */
 static neo_rt_status make_stream(neo_rt_ctx *c, void *stream) {
   neo_rti_cuda *u = c->cuda;
-  neo_rt_status s = told(c, u->api.context_retain(&u->context, u->device), "opening the device");
+  neo_rt_status s =
+      neo_rti_cuda_told(c, u->api.context_retain(&u->context, u->device), "opening the device");
   if (s)
     return s;
   u->retained = true;
-  u->stream = stream;
-  if (stream)
-    return NEO_OK;
-  s = enter(c);
+  s = neo_rti_cuda_enter(c);
   if (s)
     return s;
-  s = told(c, u->api.stream_create(&u->stream, CUDA_STREAM_NON_BLOCKING), "making a stream");
-  u->own_stream = s == NEO_OK;
-  leave(c);
+  u->stream = stream;
+  if (!stream) {
+    s = neo_rti_cuda_told(c, u->api.stream_create(&u->stream, CUDA_STREAM_NON_BLOCKING),
+                          "making a stream");
+    u->own_stream = s == NEO_OK;
+  }
+  if (!s)
+    s = neo_rti_cuda_ring_open(c);
+  neo_rti_cuda_leave(c);
   return s;
 }
 
@@ -184,14 +174,28 @@ static size_t most_params(const neo_rt_model *m) {
   for (int32_t i = 0; i < m->n_steps; i++)
     if (m->steps[i].n > n)
       n = m->steps[i].n;
-  return (size_t)n + (size_t)m->n_sizes + 4;
+  return (size_t)n + (size_t)m->n_sizes + 5;
+}
+
+/* NEO_CUDA_GRAPHS=0: kernels are launched one by one. */
+static bool wants_graphs(const neo_rti_cuda *u) {
+  const char *asked = getenv("NEO_CUDA_GRAPHS");
+  const cuda_api *a = &u->api;
+  return !(asked && strcmp(asked, "0") == 0) && a->graph_create && a->graph_destroy &&
+         a->graph_kernel && a->graph_copy && a->graph_make && a->graph_set_kernel &&
+         a->graph_set_copy && a->graph_launch && a->graph_end;
+}
+
+static size_t round_up(size_t n) {
+  return (n + 15) & ~(size_t)15;
 }
 
 neo_rt_status neo_rti_cuda_open(neo_rt_ctx *c, const char *device, void *stream) {
   const neo_rt_model *m = c->model;
-  size_t head = (sizeof(neo_rti_cuda) + 15) & ~(size_t)15;
-  size_t functions = ((size_t)m->n_kernels * sizeof(cuda_function) + 15) & ~(size_t)15;
-  size_t bytes = head + functions + most_params(m) * sizeof(void *);
+  size_t head = round_up(sizeof(neo_rti_cuda));
+  size_t functions = round_up((size_t)m->n_kernels * sizeof(cuda_function));
+  size_t params = round_up(most_params(m) * sizeof(void *));
+  size_t bytes = head + functions + params + neo_rti_cuda_graphs_bytes(m);
   char *p = c->env.alloc.resize(c->env.alloc.ctx, NULL, bytes);
   if (!p)
     return neo_rti_fail(c, NEO_MEMORY, "out of memory");
@@ -199,12 +203,23 @@ neo_rt_status neo_rti_cuda_open(neo_rt_ctx *c, const char *device, void *stream)
   c->cuda = (neo_rti_cuda *)(void *)p;
   c->cuda->function = (cuda_function *)(void *)(p + head);
   c->cuda->param = (void **)(void *)(p + head + functions);
+  c->cuda->graphs = (cuda_graphs *)(void *)(p + head + functions + params);
   neo_rt_status s = open_device(c, device);
-  return s ? s : make_stream(c, stream);
+  if (!s)
+    s = make_stream(c, stream);
+  c->cuda->with_graphs = wants_graphs(c->cuda);
+  return s;
 }
 
 int neo_rti_cuda_number(const neo_rt_ctx *c) {
   return c->cuda ? c->cuda->number : 0;
+}
+
+static void free_arena(neo_rti_cuda *u) {
+  if (u->arena && u->pooled)
+    (void)u->api.pool_free(u->arena, u->stream);
+  else if (u->arena)
+    (void)u->api.memory_free(u->arena);
 }
 
 void neo_rti_cuda_close(neo_rt_ctx *c) {
@@ -214,13 +229,14 @@ void neo_rti_cuda_close(neo_rt_ctx *c) {
   if (u->retained && u->api.context_push(u->context) == 0) {
     if (u->stream)
       (void)u->api.stream_wait(u->stream);
-    if (u->own_stream)
-      (void)u->api.stream_destroy(u->stream);
+    neo_rti_cuda_graphs_close(c);
+    neo_rti_cuda_ring_close(c);
     if (u->module)
       (void)u->api.module_unload(u->module);
-    if (u->arena)
-      (void)u->api.memory_free(u->arena);
-    leave(c);
+    free_arena(u);
+    if (u->own_stream)
+      (void)u->api.stream_destroy(u->stream);
+    neo_rti_cuda_leave(c);
   }
   if (u->retained)
     (void)u->api.context_release(u->device);
@@ -237,65 +253,39 @@ static neo_rt_status out_of_memory(neo_rt_ctx *c, size_t n) {
                       c->cuda->name, c->model->name, n, has, all);
 }
 
+/* From the pool of the device, in the stream's order, where there is one. */
+static cuda_result take_arena(neo_rti_cuda *u, size_t n) {
+  int pools = 0;
+  if (u->api.pool_alloc && u->api.pool_free &&
+      u->api.device_attribute(&pools, CUDA_MEMORY_POOLS, u->device) == 0 && pools) {
+    cuda_result r = u->api.pool_alloc(&u->arena, n, u->stream);
+    u->pooled = r == 0;
+    if (r == 0 || r == CUDA_OUT_OF_MEMORY)
+      return r;
+  }
+  return u->api.memory_alloc(&u->arena, n);
+}
+
 neo_rt_status neo_rti_cuda_alloc(neo_rt_ctx *c, size_t n, size_t zero, unsigned char **out) {
   neo_rti_cuda *u = c->cuda;
-  neo_rt_status s = enter(c);
+  neo_rt_status s = neo_rti_cuda_enter(c);
   if (s)
     return s;
-  cuda_result r = u->api.memory_alloc(&u->arena, n ? n : 1);
+  cuda_result r = take_arena(u, n ? n : 1);
   if (r == CUDA_OUT_OF_MEMORY)
     s = out_of_memory(c, n);
   else
-    s = told(c, r, "allocating memory");
+    s = neo_rti_cuda_told(c, r, "allocating memory");
   if (!s && zero)
-    s = told(c, u->api.memory_zero(u->arena, 0, zero, u->stream), "clearing memory");
+    s = neo_rti_cuda_told(c, u->api.memory_zero(u->arena, 0, zero, u->stream), "clearing memory");
   if (!s)
-    s = wait(c, "clearing memory");
-  leave(c);
+    s = neo_rti_cuda_told(c, u->api.stream_wait(u->stream), "clearing memory");
+  neo_rti_cuda_leave(c);
   *out = (unsigned char *)(uintptr_t)u->arena;
   return s;
 }
 
-/* ------------------------------------------------------------ copies */
-
-neo_rt_status neo_rti_cuda_upload(neo_rt_ctx *c, void *to, const void *from, size_t n) {
-  neo_rt_status s = enter(c);
-  if (s)
-    return s;
-  s = told(c, c->cuda->api.upload((cuda_ptr)(uintptr_t)to, from, n, c->cuda->stream),
-           "copying to the device");
-  if (!s)
-    s = wait(c, "copying to the device");
-  leave(c);
-  return s;
-}
-
-neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *c, void *to, const void *from, size_t n) {
-  neo_rt_status s = enter(c);
-  if (s)
-    return s;
-  s = told(
-      c, c->cuda->api.copy((cuda_ptr)(uintptr_t)to, (cuda_ptr)(uintptr_t)from, n, c->cuda->stream),
-      "copying");
-  if (!s)
-    s = wait(c, "copying");
-  leave(c);
-  return s;
-}
-
-neo_rt_status neo_rti_cuda_download(neo_rt_ctx *c, void *to, const void *from, size_t n) {
-  neo_rt_status s = enter(c);
-  if (s)
-    return s;
-  s = told(c, c->cuda->api.download(to, (cuda_ptr)(uintptr_t)from, n, c->cuda->stream),
-           "copying from the device");
-  if (!s)
-    s = wait(c, "copying from the device");
-  leave(c);
-  return s;
-}
-
-/* ------------------------------------------------------------ running */
+/* ------------------------------------------------------------ kernels */
 
 /* What each CUDA reads: PTX of a later version is refused. */
 static neo_rt_status too_old(neo_rt_ctx *c, cuda_result r) {
@@ -317,61 +307,106 @@ static neo_rt_status load_module(neo_rt_ctx *c) {
       u->module = NULL;
   if (u->module)
     return NEO_OK;
-  return r == CUDA_UNSUPPORTED_PTX ? too_old(c, r) : told(c, r, "loading the kernels");
+  return r == CUDA_UNSUPPORTED_PTX ? too_old(c, r) : neo_rti_cuda_told(c, r, "loading the kernels");
 }
 
-static neo_rt_status find_function(neo_rt_ctx *c, int32_t kernel) {
+/* What a launch may ask for of shared memory without being allowed to is little. */
+static cuda_result allow_shared(neo_rti_cuda *u, cuda_function f, int64_t bytes) {
+  return bytes <= CUDA_PLAIN_SHARED_BYTES ? 0
+                                          : u->api.function_set(f, CUDA_MOST_SHARED, (int)bytes);
+}
+
+neo_rt_status neo_rti_cuda_function(neo_rt_ctx *c, int32_t kernel) {
   neo_rti_cuda *u = c->cuda;
+  const neo_rt_kernel *k = &c->model->kernels[kernel];
   neo_rt_status s = u->module ? NEO_OK : load_module(c);
   if (s || u->function[kernel])
     return s;
-  const char *symbol = c->model->kernels[kernel].device_symbol;
-  return told(c, u->api.module_function(&u->function[kernel], u->module, symbol),
-              "looking up a kernel");
+  cuda_function f;
+  s = neo_rti_cuda_told(c, u->api.module_function(&f, u->module, k->device_symbol),
+                        "looking up a kernel");
+  if (!s)
+    s = neo_rti_cuda_told(c, allow_shared(u, f, k->scratch_bytes), k->name);
+  if (!s)
+    u->function[kernel] = f;
+  return s;
 }
 
-static neo_rt_status launch(neo_rt_ctx *c, const neo_rt_step *step, const uint64_t *key,
-                            int64_t units) {
-  neo_rti_cuda *u = c->cuda;
-  const neo_rt_kernel *k = &c->model->kernels[step->arg];
-  neo_rt_status s = find_function(c, step->arg);
+neo_rt_status neo_rti_cuda_warm(neo_rt_ctx *c) {
+  neo_rt_status s = neo_rti_cuda_enter(c);
   if (s)
     return s;
+  for (int32_t k = 0; !s && k < c->model->n_kernels; k++)
+    s = neo_rti_cuda_function(c, k);
+  neo_rti_cuda_leave(c);
+  return s;
+}
+
+cuda_kernel_node neo_rti_cuda_kernel(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
+  neo_rti_cuda *u = c->cuda;
+  const neo_rt_step *step = &c->model->steps[i];
+  const neo_rt_kernel *k = &c->model->kernels[step->arg];
   size_t n = 0;
-  for (int32_t i = 0; i < step->n; i++)
-    u->param[n++] = &c->ptr[step->first + i];
-  for (int32_t i = 0; i < c->model->n_sizes; i++)
-    u->param[n++] = &c->sizes[i];
-  for (int32_t i = 0; i < 3; i++)
-    u->param[n++] = (void *)(uintptr_t)&key[i];
-  u->param[n++] = &units;
-  unsigned grid = (unsigned)((units + k->block_units - 1) / k->block_units);
-  cuda_result r = u->api.launch(u->function[step->arg], grid, 1, 1, (unsigned)k->block, 1, 1,
-                                (unsigned)k->scratch_bytes, u->stream, u->param, NULL);
-  return told(c, r, k->name);
+  for (int32_t a = 0; a < step->n; a++)
+    u->param[n++] = &c->ptr[step->first + a];
+  for (int32_t a = 0; a < c->model->n_sizes; a++)
+    u->param[n++] = &c->sizes[a];
+  for (int32_t a = 0; a < 3; a++)
+    u->param[n++] = (void *)(uintptr_t)&key[a];
+  u->param[n++] = &c->units[i];
+  u->param[n] = NULL;
+  unsigned grid = (unsigned)((c->units[i] + k->block_units - 1) / k->block_units);
+  return (cuda_kernel_node){.function = u->function[step->arg],
+                            .grid = {grid, 1, 1},
+                            .block = {(unsigned)k->block, 1, 1},
+                            .shared_bytes = (unsigned)k->scratch_bytes,
+                            .params = u->param};
+}
+
+bool neo_rti_cuda_step_runs(const neo_rt_ctx *c, int32_t i, int64_t *bytes) {
+  const neo_rt_step *s = &c->model->steps[i];
+  if (c->units[i] == 0 || s->op == NEO_RT_STEP_RUN)
+    return c->units[i] != 0;
+  int64_t n = neo_rt_eval(c->model, s->arg, c->sizes);
+  if (bytes)
+    *bytes = n;
+  return n > 0 && c->ptr[s->first] != c->ptr[s->first + 1];
+}
+
+/* ------------------------------------------------------------ running */
+
+static neo_rt_status launch(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
+  int32_t kernel = c->model->steps[i].arg;
+  neo_rt_status s = neo_rti_cuda_function(c, kernel);
+  if (s)
+    return s;
+  cuda_kernel_node k = neo_rti_cuda_kernel(c, i, key);
+  cuda_result r =
+      c->cuda->api.launch(k.function, k.grid[0], k.grid[1], k.grid[2], k.block[0], k.block[1],
+                          k.block[2], k.shared_bytes, c->cuda->stream, k.params, NULL);
+  return neo_rti_cuda_told(c, r, c->model->kernels[kernel].name);
 }
 
 static neo_rt_status run_step(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
   const neo_rt_step *s = &c->model->steps[i];
-  if (c->units[i] == 0)
+  int64_t n = 0;
+  if (!neo_rti_cuda_step_runs(c, i, &n))
     return NEO_OK;
   if (s->op == NEO_RT_STEP_RUN)
-    return launch(c, s, key, c->units[i]);
-  int64_t n = neo_rt_eval(c->model, s->arg, c->sizes);
+    return launch(c, i, key);
   cuda_ptr to = (cuda_ptr)(uintptr_t)c->ptr[s->first];
   cuda_ptr from = (cuda_ptr)(uintptr_t)c->ptr[s->first + 1];
-  if (n <= 0 || to == from)
-    return NEO_OK;
-  return told(c, c->cuda->api.copy(to, from, (size_t)n, c->cuda->stream), "copying");
+  return neo_rti_cuda_told(c, c->cuda->api.copy(to, from, (size_t)n, c->cuda->stream), "copying");
 }
 
 neo_rt_status neo_rti_cuda_run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *key) {
-  neo_rt_status s = enter(c);
+  bool ran = false;
+  neo_rt_status s = neo_rti_cuda_enter(c);
   if (s)
     return s;
-  for (int32_t i = e->first_step; !s && i < e->first_step + e->n_steps; i++)
+  s = neo_rti_cuda_graph_run(c, e, key, &ran);
+  for (int32_t i = e->first_step; !s && !ran && i < e->first_step + e->n_steps; i++)
     s = run_step(c, i, key);
-  neo_rt_status end = wait(c, e->name);
-  leave(c);
-  return s ? s : end;
+  neo_rti_cuda_leave(c);
+  return s;
 }

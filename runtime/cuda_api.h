@@ -13,6 +13,10 @@ typedef struct cuda_context_s *cuda_context;
 typedef struct cuda_module_s *cuda_module;
 typedef struct cuda_function_s *cuda_function;
 typedef struct cuda_stream_s *cuda_stream;
+typedef struct cuda_event_s *cuda_event;
+typedef struct cuda_graph_s *cuda_graph;
+typedef struct cuda_node_s *cuda_node;
+typedef struct cuda_exec_s *cuda_exec; /* a graph that can be launched */
 
 enum {
   CUDA_OUT_OF_MEMORY = 2,
@@ -20,12 +24,39 @@ enum {
   CUDA_NO_BINARY = 209, /* no code for this device */
   CUDA_INVALID_PTX = 218,
   CUDA_UNSUPPORTED_PTX = 222, /* the driver is older than the PTX */
+  CUDA_NOT_READY = 600,
+  CUDA_NOT_SUPPORTED = 801,
   CUDA_STREAM_NON_BLOCKING = 1,
+  CUDA_EVENT_NO_TIMING = 2,
   CUDA_CAPABILITY_MAJOR = 75,
-  CUDA_CAPABILITY_MINOR = 76
+  CUDA_CAPABILITY_MINOR = 76,
+  CUDA_MEMORY_POOLS = 115,
+  CUDA_MEMORY_OF_DEVICE = 2,
+  CUDA_MOST_SHARED = 8,               /* of a function: bytes that a launch may ask for */
+  CUDA_PLAIN_SHARED_BYTES = 48 * 1024 /* what it may without that */
 };
 
-/* X(member, exported name, parameters) */
+typedef struct { /* CUDA_KERNEL_NODE_PARAMS, its first version */
+  cuda_function function;
+  unsigned grid[3], block[3], shared_bytes;
+  void **params, **extra;
+} cuda_kernel_node;
+
+typedef struct { /* of CUDA_MEMCPY3D */
+  size_t x_bytes, y, z, level;
+  unsigned memory; /* CUDA_MEMORY_OF_DEVICE */
+  const void *host;
+  cuda_ptr device;
+  void *array, *reserved;
+  size_t pitch, height;
+} cuda_copy_side;
+typedef struct {
+  cuda_copy_side from, to;
+  size_t width_bytes, height, depth;
+} cuda_copy_node;
+
+/* X(member, exported name, parameters). A kernel's parameters end with a null, which the driver does
+ * not look at, but an emulator, which knows nothing of kernels, does. */
 #define CUDA_FUNCTIONS(X)                                                                          \
   X(init, cuInit, (unsigned flags))                                                                \
   X(driver_version, cuDriverGetVersion, (int *version))                                            \
@@ -53,14 +84,45 @@ enum {
   X(module_unload, cuModuleUnload, (cuda_module module))                                           \
   X(module_function, cuModuleGetFunction,                                                          \
     (cuda_function * function, cuda_module module, const char *name))                              \
+  X(function_set, cuFuncSetAttribute, (cuda_function function, int attribute, int value))          \
   X(launch, cuLaunchKernel,                                                                        \
     (cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,  \
      unsigned block_y, unsigned block_z, unsigned shared_bytes, cuda_stream stream, void **params, \
-     void **extra))
+     void **extra))                                                                                \
+  X(host_alloc, cuMemHostAlloc, (void **p, size_t n, unsigned flags))                              \
+  X(host_free, cuMemFreeHost, (void *p))                                                           \
+  X(event_create, cuEventCreate, (cuda_event * event, unsigned flags))                             \
+  X(event_destroy, cuEventDestroy_v2, (cuda_event event))                                          \
+  X(event_record, cuEventRecord, (cuda_event event, cuda_stream stream))                           \
+  X(event_query, cuEventQuery, (cuda_event event))                                                 \
+  X(event_wait, cuEventSynchronize, (cuda_event event))                                            \
+  X(event_ms, cuEventElapsedTime, (float *ms, cuda_event from, cuda_event to))
+
+/* Null where the driver lacks them: memory pools came with CUDA 11.2, these graphs with 11.4. */
+#define CUDA_LATER_FUNCTIONS(X)                                                         \
+  X(pool_alloc, cuMemAllocAsync, (cuda_ptr * p, size_t n, cuda_stream stream))          \
+  X(pool_free, cuMemFreeAsync, (cuda_ptr p, cuda_stream stream))                        \
+  X(graph_create, cuGraphCreate, (cuda_graph * graph, unsigned flags))                  \
+  X(graph_destroy, cuGraphDestroy, (cuda_graph graph))                                  \
+  X(graph_kernel, cuGraphAddKernelNode,                                                 \
+    (cuda_node * node, cuda_graph graph, const cuda_node *after, size_t n,              \
+     const cuda_kernel_node *kernel))                                                   \
+  X(graph_copy, cuGraphAddMemcpyNode,                                                   \
+    (cuda_node * node, cuda_graph graph, const cuda_node *after, size_t n,              \
+     const cuda_copy_node *copy, cuda_context context))                                 \
+  X(graph_make, cuGraphInstantiateWithFlags,                                            \
+    (cuda_exec * exec, cuda_graph graph, unsigned long long flags))                     \
+  X(graph_set_kernel, cuGraphExecKernelNodeSetParams,                                   \
+    (cuda_exec exec, cuda_node node, const cuda_kernel_node *kernel))                   \
+  X(graph_set_copy, cuGraphExecMemcpyNodeSetParams,                                     \
+    (cuda_exec exec, cuda_node node, const cuda_copy_node *copy, cuda_context context)) \
+  X(graph_launch, cuGraphLaunch, (cuda_exec exec, cuda_stream stream))                  \
+  X(graph_end, cuGraphExecDestroy, (cuda_exec exec))
 
 typedef struct {
 #define CUDA_MEMBER(member, name, params) cuda_result(*member) params;
   CUDA_FUNCTIONS(CUDA_MEMBER)
+  CUDA_LATER_FUNCTIONS(CUDA_MEMBER)
 #undef CUDA_MEMBER
 } cuda_api;
 

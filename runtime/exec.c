@@ -105,9 +105,8 @@ static bool in_place(const neo_rt_ctx *c, void *const *args, int32_t i, int32_t 
 
 static neo_rt_status copy_input(neo_rt_ctx *c, void *const *args, int32_t i, int32_t tensor,
                                 void *to, size_t bytes) {
-  if (neo_rti_on_device(c, args, tensor))
-    return neo_rti_cuda_copy(c, to, args[i], bytes);
-  return neo_rti_put(c, to, args[i], bytes);
+  bool there = neo_rti_on_device(c, args, tensor);
+  return neo_rti_cuda_copy(c, there ? NEO_RTI_ON_DEVICE : NEO_RTI_TO_DEVICE, to, args[i], bytes);
 }
 
 /* On a device every argument of the host's has its place in the arena, and inputs are copied
@@ -171,10 +170,11 @@ static neo_rt_status copy_outputs(neo_rt_ctx *c, const neo_rt_entry *e, void *co
     const void *from = b->mem == NEO_RT_MEM_CALLER ? c->caller[b->offset] : c->addr[t->buf];
     int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, c->sizes, extent);
     size_t bytes = n > 0 ? (size_t)n * neo_rti_type_bytes(t->type) : 0;
-    if (from && bytes && there)
-      s = neo_rti_cuda_copy(c, args[i], from, bytes);
-    else if (from && bytes)
-      s = neo_rti_take(c, args[i], from, bytes);
+    if (from && bytes && c->cuda)
+      s = neo_rti_cuda_copy(c, there ? NEO_RTI_ON_DEVICE : NEO_RTI_FROM_DEVICE, args[i], from,
+                            bytes);
+    else if (from && bytes && args[i] != from)
+      memmove(args[i], from, bytes);
   }
   return s;
 }
@@ -198,9 +198,11 @@ neo_rt_status neo_rti_entry_run(neo_rt_ctx *c, const neo_rt_entry *e, void *cons
   neo_rt_status status = place_args(c, e, args);
   if (!status)
     status = run_steps(c, e, &r);
-  neo_rti_keep_done(c, e, status == NEO_OK);
   if (!status)
     status = copy_outputs(c, e, args);
+  neo_rt_status end = c->cuda ? neo_rti_cuda_finish(c, status ? NULL : e->name) : NEO_OK;
+  status = status ? status : end;
+  neo_rti_keep_done(c, e, status == NEO_OK);
   if (status)
     return status;
   if (e->kind == NEO_RT_ENTRY_TRAIN)

@@ -153,7 +153,7 @@ bool neo_rti_features_check(const char *features, char *missing, size_t missing_
 static inline bool neo_rti_on_device(const neo_rt_ctx *ctx, void *const *args, int32_t tensor) {
   return args == ctx->run_args && ctx->bound[tensor].on_device;
 }
-/* n bytes into it and out of it, wherever it is. */
+/* n bytes into it and out of it, wherever it is; done when this returns. */
 neo_rt_status neo_rti_put(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
 neo_rt_status neo_rti_take(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
 
@@ -165,12 +165,18 @@ neo_rt_status neo_rti_cuda_open(neo_rt_ctx *ctx, const char *device, void *strea
 void neo_rti_cuda_close(neo_rt_ctx *ctx);
 /* The arena: n bytes on the device, the first `zero` of them cleared. */
 neo_rt_status neo_rti_cuda_alloc(neo_rt_ctx *ctx, size_t n, size_t zero, unsigned char **out);
-neo_rt_status neo_rti_cuda_upload(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
-neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
-neo_rt_status neo_rti_cuda_download(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
+/* n bytes, in the order of the context's stream. `from` may change when this returns; what comes
+ * from the device is at `to` after neo_rti_cuda_finish. */
+typedef enum { NEO_RTI_TO_DEVICE, NEO_RTI_FROM_DEVICE, NEO_RTI_ON_DEVICE } neo_rti_way;
+neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *ctx, neo_rti_way way, void *to, const void *from,
+                                size_t n);
+/* Waits for all that is in the stream; a failure there is told as one of `doing`, null: not told. */
+neo_rt_status neo_rti_cuda_finish(neo_rt_ctx *ctx, const char *doing);
+/* Loads all kernels. */
+neo_rt_status neo_rti_cuda_warm(neo_rt_ctx *ctx);
 /* Of the context's device; 0 without one. */
 int neo_rti_cuda_number(const neo_rt_ctx *ctx);
-/* The steps of an entry, with ctx->units and ctx->ptr filled in; waits for their end. */
+/* The steps of an entry, with ctx->units and ctx->ptr filled in, into the stream. */
 neo_rt_status neo_rti_cuda_run(neo_rt_ctx *ctx, const neo_rt_entry *e, const uint64_t *key);
 
 /* ------------------------------------------------------------ kept values (keep.c) */

@@ -2,11 +2,16 @@
 #include "runtime/internal.h"
 #include <string.h>
 
+static neo_rt_status copy(neo_rt_ctx *c, neo_rti_way way, void *to, const void *from, size_t n) {
+  neo_rt_status s = neo_rti_cuda_copy(c, way, to, from, n);
+  return s ? s : neo_rti_cuda_finish(c, "copying");
+}
+
 neo_rt_status neo_rti_put(neo_rt_ctx *c, void *to, const void *from, size_t n) {
   if (n == 0 || to == from)
     return NEO_OK;
   if (c->cuda)
-    return neo_rti_cuda_upload(c, to, from, n);
+    return copy(c, NEO_RTI_TO_DEVICE, to, from, n);
   memmove(to, from, n);
   return NEO_OK;
 }
@@ -15,7 +20,7 @@ neo_rt_status neo_rti_take(neo_rt_ctx *c, void *to, const void *from, size_t n) 
   if (n == 0 || to == from)
     return NEO_OK;
   if (c->cuda)
-    return neo_rti_cuda_download(c, to, from, n);
+    return copy(c, NEO_RTI_FROM_DEVICE, to, from, n);
   memmove(to, from, n);
   return NEO_OK;
 }

@@ -177,6 +177,17 @@ for text in 'Y\[17\]: value 5 is not in \[0, 5)' 'X: the tensor is on cuda:1, ex
   grep -q "$text" said || { cat said; fail "'$text' is not said"; }
 done
 
+# A driver that lacks what came later: the same bits without graphs, memory pools, pinned memory.
+cp "$emulator" lean.so
+LC_ALL=C sed -i 's/cuGraphLaunch/noGraphLaunch/g; s/cuMemAllocAsync/noMemAllocAsync/g' lean.so
+./gpu.exe train w.safetensors >trained
+NEO_CUDA_DRIVER=./lean.so ./gpu.exe train w.safetensors >other || fail "an older driver"
+cmp -s trained other || fail "an older driver computes something else"
+for lack in NEO_CUDA_GRAPHS NEO_EMULATOR_GRAPHS NEO_EMULATOR_POOLS NEO_EMULATOR_PINNED_KIB; do
+  env $lack=0 ./gpu.exe train w.safetensors >other || fail "$lack=0"
+  cmp -s trained other || fail "$lack=0: something else is computed"
+done
+
 # What is missing.
 says() { # text, command...
   text=$1

@@ -157,9 +157,13 @@ enum neo_rt_step_op {
   NEO_RT_STEP_RUN, /* run kernel `arg` on buffers args[first .. first+n) */
   NEO_RT_STEP_COPY /* args[first] = args[first+1], `arg` = program of the number of bytes */
 };
+/* flags */
+enum { NEO_RT_STEP_KEYLESS = 1 /* its kernel does not read seed, step and call */ };
 typedef struct {
   uint8_t op;
   uint8_t flags;
+  uint16_t n_written; /* RUN: it writes the last so many of its buffers, and reads the others only;
+                         0: it may write them all */
   int32_t arg, first, n;
   int32_t keep; /* 0: runs in every call; k + 1: only if keeps[k] is out of date */
 } neo_rt_step;

@@ -1,13 +1,13 @@
 /* A CUDA driver that emulates a device on the processor: what libneort opens in place of libcuda
  * where NEO_CUDA_DRIVER names it. A module is a shared library of the kernels, made by
- * --target=nvptx:LEVEL+host; device memory is memory whose first content is poison, and whose
- * addresses are not the host's: a pointer of one side used on the other ends the process.
+ * --target=nvptx:LEVEL+host. This file has devices, modules and the threads of a block;
+ * emulator_stream.c has memory and the order of work, emulator_graph.c graphs.
  *
  * Blocks run one after the other, the threads of a block in an order that NEO_EMULATOR_SEED mixes.
  */
 #define _GNU_SOURCE 1
 #include "tests/gpu/emulator.h"
-#include "runtime/cuda_api.h"
+#include "tests/gpu/emulator_driver.h"
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdbool.h>
@@ -18,27 +18,27 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { INVALID_VALUE = 1, NOT_FOUND = 500, POISON = 0xcd };
 enum { BLOCK, BLOCK_SIZE, THREAD }; /* as codegen/llvm_ptx.c counts them */
-
-#define SHOWN __attribute__((visibility("default")))
-#define DRIVER(name) cuda_result name
-#define DECLARE(member, name, params) SHOWN cuda_result name params;
-CUDA_FUNCTIONS(DECLARE)
-#undef DECLARE
 
 /* What emulated kernels call. */
 SHOWN unsigned neo_gpu_place(unsigned what);
 SHOWN void *neo_gpu_shared(void);
 SHOWN void neo_gpu_barrier(void);
+/* What tests call. */
+SHOWN const neo_emulator_counts *neo_emulator_count(void);
 
 static _Thread_local unsigned place[3];
+neo_emulator_counts emu_counts;
+
+const neo_emulator_counts *neo_emulator_count(void) {
+  return &emu_counts;
+}
 
 unsigned neo_gpu_place(unsigned what) {
   return place[what];
 }
 
-static int environment(const char *name, int otherwise) {
+int emu_environment(const char *name, int otherwise) {
   const char *text = getenv(name);
   return text && *text ? atoi(text) : otherwise;
 }
@@ -46,10 +46,10 @@ static int environment(const char *name, int otherwise) {
 /* ---- the driver: of the version NEO_EMULATOR_CUDA (13000); before CUDA 12 it takes no module */
 
 static int version_of_driver(void) {
-  return environment("NEO_EMULATOR_CUDA", 13000);
+  return emu_environment("NEO_EMULATOR_CUDA", 13000);
 }
 static int devices(void) {
-  return environment("NEO_EMULATOR_DEVICES", 1);
+  return emu_environment("NEO_EMULATOR_DEVICES", 1);
 }
 
 DRIVER(cuInit)(unsigned flags) {
@@ -87,8 +87,12 @@ DRIVER(cuDeviceGetName)(char *name, int n, cuda_device device) {
   return 0;
 }
 DRIVER(cuDeviceGetAttribute)(int *value, int attribute, cuda_device device) {
-  int sm = environment("NEO_EMULATOR_SM", 90);
+  int sm = emu_environment("NEO_EMULATOR_SM", 90);
   (void)device;
+  if (attribute == CUDA_MEMORY_POOLS) {
+    *value = emu_environment("NEO_EMULATOR_POOLS", 1);
+    return 0;
+  }
   if (attribute != CUDA_CAPABILITY_MAJOR && attribute != CUDA_CAPABILITY_MINOR)
     return INVALID_VALUE;
   *value = attribute == CUDA_CAPABILITY_MAJOR ? sm / 10 : sm % 10;
@@ -111,6 +115,8 @@ DRIVER(cuDevicePrimaryCtxRetain)(cuda_context *context, cuda_device device) {
 }
 DRIVER(cuDevicePrimaryCtxRelease_v2)(cuda_device device) {
   (void)device;
+  if (primary.users == 1)
+    emu_forget_failures();
   return --primary.users < 0 ? INVALID_VALUE : 0;
 }
 DRIVER(cuCtxPushCurrent_v2)(cuda_context context) {
@@ -121,115 +127,8 @@ DRIVER(cuCtxPopCurrent_v2)(cuda_context *context) {
   *context = &primary;
   return depth-- > 0 ? 0 : INVALID_VALUE;
 }
-static bool has_context(void) {
+bool emu_has_context(void) {
   return depth > 0;
-}
-
-DRIVER(cuStreamCreate)(cuda_stream *stream, unsigned flags) {
-  static int one;
-  (void)flags;
-  *stream = (cuda_stream)(void *)&one;
-  return has_context() ? 0 : INVALID_VALUE;
-}
-DRIVER(cuStreamDestroy_v2)(cuda_stream stream) {
-  return stream && has_context() ? 0 : INVALID_VALUE;
-}
-DRIVER(cuStreamSynchronize)(cuda_stream stream) {
-  return stream && has_context() ? 0 : INVALID_VALUE;
-}
-
-/* ---- memory */
-
-typedef struct block {
-  struct block *next;
-  char *p;
-  size_t n;
-} block;
-static block *blocks;
-
-static size_t memory_bytes(void) {
-  return (size_t)environment("NEO_EMULATOR_MIB", 16384) << 20;
-}
-
-static size_t used_bytes(void) {
-  size_t n = 0;
-  for (const block *b = blocks; b; b = b->next)
-    n += b->n;
-  return n;
-}
-
-DRIVER(cuMemGetInfo_v2)(size_t *free_bytes, size_t *total_bytes) {
-  *total_bytes = memory_bytes();
-  *free_bytes = *total_bytes - used_bytes();
-  return 0;
-}
-
-DRIVER(cuMemAlloc_v2)(cuda_ptr *p, size_t n) {
-  if (!has_context() || n == 0)
-    return INVALID_VALUE;
-  if (n > memory_bytes() - used_bytes())
-    return CUDA_OUT_OF_MEMORY;
-  block *b = malloc(sizeof *b);
-  if (!b || posix_memalign((void **)&b->p, 256, n)) {
-    free(b);
-    return CUDA_OUT_OF_MEMORY;
-  }
-  b->n = n;
-  b->next = blocks;
-  blocks = b;
-  memset(b->p, POISON, n);
-  *p = (cuda_ptr)(uintptr_t)b->p;
-  return 0;
-}
-
-DRIVER(cuMemFree_v2)(cuda_ptr p) {
-  for (block **at = &blocks; *at; at = &(*at)->next)
-    if ((cuda_ptr)(uintptr_t)(*at)->p == p) {
-      block *b = *at;
-      *at = b->next;
-      free(b->p);
-      free(b);
-      return 0;
-    }
-  return INVALID_VALUE;
-}
-
-/* n bytes at p, all in one block of the device; else null. */
-static char *device_bytes(cuda_ptr p, size_t n) {
-  char *at = (char *)(uintptr_t)p;
-  for (const block *b = blocks; b; b = b->next)
-    if (at >= b->p && n <= b->n && (size_t)(at - b->p) <= b->n - n)
-      return at;
-  return NULL;
-}
-
-DRIVER(cuMemsetD8Async)(cuda_ptr p, unsigned char x, size_t n, cuda_stream stream) {
-  char *to = device_bytes(p, n);
-  if (!to || !stream || !has_context())
-    return INVALID_VALUE;
-  memset(to, x, n);
-  return 0;
-}
-DRIVER(cuMemcpyHtoDAsync_v2)(cuda_ptr to, const void *from, size_t n, cuda_stream stream) {
-  char *at = device_bytes(to, n);
-  if (!at || !stream || !has_context() || device_bytes((cuda_ptr)(uintptr_t)from, 1))
-    return INVALID_VALUE;
-  memcpy(at, from, n);
-  return 0;
-}
-DRIVER(cuMemcpyDtoHAsync_v2)(void *to, cuda_ptr from, size_t n, cuda_stream stream) {
-  char *at = device_bytes(from, n);
-  if (!at || !stream || !has_context() || device_bytes((cuda_ptr)(uintptr_t)to, 1))
-    return INVALID_VALUE;
-  memcpy(to, at, n);
-  return 0;
-}
-DRIVER(cuMemcpyDtoDAsync_v2)(cuda_ptr to, cuda_ptr from, size_t n, cuda_stream stream) {
-  char *dst = device_bytes(to, n), *src = device_bytes(from, n);
-  if (!dst || !src || !stream || !has_context())
-    return INVALID_VALUE;
-  memcpy(dst, src, n);
-  return 0;
 }
 
 /* ---- modules: the image is an ELF file, whose section headers are the last thing in it, or a
@@ -285,7 +184,7 @@ static cuda_result load_library(struct cuda_module_s *m, const void *image) {
 DRIVER(cuModuleLoadData)(cuda_module *module, const void *image) {
   const neo_emulator_code *code = image;
   bool is_code = strcmp(code->magic, NEO_EMULATOR_MAGIC) == 0;
-  if (!has_context() || (!is_code && memcmp(image, "\177ELF", 4) != 0))
+  if (!emu_has_context() || (!is_code && memcmp(image, "\177ELF", 4) != 0))
     return CUDA_NO_BINARY;
   if (version_of_driver() < 12000)
     return CUDA_UNSUPPORTED_PTX;
@@ -320,7 +219,7 @@ DRIVER(cuModuleGetFunction)(cuda_function *function, cuda_module m, const char *
  * the first time by swapcontext, and by longjmp from then on, which is no matter of the kernel. */
 
 typedef void kernel(void **params);
-enum { MOST_THREADS = 1024, STACK_BYTES = 256 << 10, MOST_SHARED = 227 << 10, LAUNCH_FAILED = 719 };
+enum { MOST_THREADS = 1024, STACK_BYTES = 256 << 10, MOST_SHARED = 227 << 10 };
 
 typedef struct {
   jmp_buf place;
@@ -449,20 +348,71 @@ static bool run_block(unsigned threads, unsigned shared_bytes) {
 
 /* ---- launches: an emulated kernel takes what cuLaunchKernel is given, and reads its parameters */
 
+cuda_result emu_run_kernel(const emu_launch *l) {
+  own.run = (kernel *)(uintptr_t)l->function;
+  own.params = l->params;
+  own.seed = (uint64_t)emu_environment("NEO_EMULATOR_SEED", 0);
+  place[BLOCK_SIZE] = l->threads;
+  for (place[BLOCK] = 0; place[BLOCK] < l->blocks; place[BLOCK]++)
+    if (!run_block(l->threads, l->shared_bytes))
+      return LAUNCH_FAILED;
+  return 0;
+}
+
+/* More than a little shared memory is for those only that were allowed it. */
+static struct {
+  cuda_function of[4096];
+  unsigned bytes[4096], n;
+} allowed;
+
+static unsigned allowed_shared(cuda_function f) {
+  for (unsigned k = allowed.n; k-- > 0;)
+    if (allowed.of[k] == f)
+      return allowed.bytes[k];
+  return CUDA_PLAIN_SHARED_BYTES;
+}
+
+DRIVER(cuFuncSetAttribute)(cuda_function function, int attribute, int value) {
+  unsigned k = allowed.n++ % 4096;
+  if (!function || attribute != CUDA_MOST_SHARED || value < 0 || value > MOST_SHARED)
+    return INVALID_VALUE;
+  allowed.of[k] = function;
+  allowed.bytes[k] = (unsigned)value;
+  return 0;
+}
+
+bool emu_launch_new(const cuda_kernel_node *k, emu_launch *l) {
+  unsigned n = 0;
+  if (!k->function || k->extra || k->grid[1] != 1 || k->grid[2] != 1 || k->block[1] != 1 ||
+      k->block[2] != 1 || k->grid[0] == 0 || k->block[0] == 0 || k->block[0] > MOST_THREADS ||
+      k->shared_bytes > allowed_shared(k->function))
+    return false;
+  while (k->params[n])
+    n++;
+  *l = (emu_launch){k->function, k->grid[0], k->block[0], k->shared_bytes, NULL, NULL, n};
+  l->params = calloc(n + 1, sizeof *l->params);
+  l->value = calloc(n + 1, sizeof *l->value);
+  for (unsigned i = 0; i < n; i++) {
+    memcpy(&l->value[i], k->params[i], sizeof *l->value);
+    l->params[i] = &l->value[i];
+  }
+  return true;
+}
+
+void emu_launch_free(emu_launch *l) {
+  free(l->params);
+  free(l->value);
+}
+
 DRIVER(cuLaunchKernel)
 (cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
  unsigned block_y, unsigned block_z, unsigned shared_bytes, cuda_stream stream, void **params,
  void **extra) {
-  if (!has_context() || !stream || extra || grid_y != 1 || grid_z != 1 || block_y != 1 ||
-      block_z != 1 || grid_x == 0 || block_x == 0 || block_x > MOST_THREADS ||
-      shared_bytes > MOST_SHARED)
+  cuda_kernel_node k = {
+      function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, params, extra};
+  emu_launch l;
+  if (!emu_stream_ok(stream) || !emu_launch_new(&k, &l))
     return INVALID_VALUE;
-  own.run = (kernel *)(uintptr_t)function;
-  own.params = params;
-  own.seed = (uint64_t)environment("NEO_EMULATOR_SEED", 0);
-  place[BLOCK_SIZE] = block_x;
-  for (place[BLOCK] = 0; place[BLOCK] < grid_x; place[BLOCK]++)
-    if (!run_block(block_x, shared_bytes))
-      return LAUNCH_FAILED;
-  return 0;
+  emu_counts.launches++;
+  return emu_put_launch(stream, &l);
 }

@@ -15,4 +15,10 @@ typedef struct {
   const neo_emulator_kernel *at;
 } neo_emulator_code;
 
+/* What the driver was asked for; the function neo_emulator_count gives it. */
+typedef struct {
+  unsigned launches, graphs, graph_launches, changes; /* changes: of nodes */
+  unsigned copies, waits;                             /* waits: for streams */
+} neo_emulator_counts;
+
 #endif

@@ -60,9 +60,9 @@ static const neo_rt_kernel kernels[] = {{.name = "init", .fn = init, .units = P1
                                         {.name = "fail", .fn = fail_now, .units = P1}};
 static const int32_t args[] = {W, S, B_K, W, S, Y, B_K, W};
 static const neo_rt_step steps[] = {
-    {NEO_RT_STEP_RUN, 0, 0, 0, 2, 0},    {NEO_RT_STEP_RUN, 0, 1, 2, 3, 1},
-    {NEO_RT_STEP_COPY, 0, P4N, 5, 2, 0}, {NEO_RT_STEP_RUN, 0, 2, 7, 1, 0},
-    {NEO_RT_STEP_RUN, 0, 1, 2, 3, 1},    {NEO_RT_STEP_RUN, 0, 3, 7, 1, 0}};
+    {NEO_RT_STEP_RUN, 0, 0, 0, 0, 2, 0},    {NEO_RT_STEP_RUN, 0, 0, 1, 2, 3, 1},
+    {NEO_RT_STEP_COPY, 0, 0, P4N, 5, 2, 0}, {NEO_RT_STEP_RUN, 0, 0, 2, 7, 1, 0},
+    {NEO_RT_STEP_RUN, 0, 0, 1, 2, 3, 1},    {NEO_RT_STEP_RUN, 0, 0, 3, 7, 1, 0}};
 static const int32_t entry_args[] = {Y}, sources[] = {W, S}, writes[] = {W};
 static const neo_rt_keep keeps[] = {{0, 2}};
 static const neo_rt_entry entries[] = {

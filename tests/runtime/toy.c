@@ -214,17 +214,17 @@ static const int32_t args[] = {W,        M,        LR,      PICK, LAST, /* 0: in
                                W,        M,        B_ERROR, X,    LR,   /* 28: update */
                                W};                                      /* 33: fail */
 static const neo_rt_step steps[] = {
-    {NEO_RT_STEP_RUN, 0, K_INIT, 0, 5, 0},     /* 0 init */
-    {NEO_RT_STEP_RUN, 0, K_PRODUCT, 5, 3, 0},  /* 1 forward, test */
-    {NEO_RT_STEP_RUN, 0, K_ERROR, 8, 3, 0},    /* 2 test */
-    {NEO_RT_STEP_RUN, 0, K_LOSS, 11, 2, 0},    /* 3 test */
-    {NEO_RT_STEP_RUN, 0, K_HALF, 13, 4, 0},    /* 4 half */
-    {NEO_RT_STEP_RUN, 0, K_KEY, 17, 1, 0},     /* 5 key */
-    {NEO_RT_STEP_COPY, 0, P4N, 18, 2, 0},      /* 6 copy */
-    {NEO_RT_STEP_RUN, 0, K_PRODUCT, 20, 3, 0}, /* 7 step */
-    {NEO_RT_STEP_RUN, 0, K_ERROR, 23, 3, 0},   {NEO_RT_STEP_RUN, 0, K_LOSS, 11, 2, 0},
-    {NEO_RT_STEP_COPY, 0, P160, 26, 2, 0},     {NEO_RT_STEP_RUN, 0, K_UPDATE, 28, 5, 0},
-    {NEO_RT_STEP_RUN, 0, K_FAIL, 33, 1, 0}}; /* 12 fail */
+    {NEO_RT_STEP_RUN, 0, 0, K_INIT, 0, 5, 0},     /* 0 init */
+    {NEO_RT_STEP_RUN, 0, 0, K_PRODUCT, 5, 3, 0},  /* 1 forward, test */
+    {NEO_RT_STEP_RUN, 0, 0, K_ERROR, 8, 3, 0},    /* 2 test */
+    {NEO_RT_STEP_RUN, 0, 0, K_LOSS, 11, 2, 0},    /* 3 test */
+    {NEO_RT_STEP_RUN, 0, 0, K_HALF, 13, 4, 0},    /* 4 half */
+    {NEO_RT_STEP_RUN, 0, 0, K_KEY, 17, 1, 0},     /* 5 key */
+    {NEO_RT_STEP_COPY, 0, 0, P4N, 18, 2, 0},      /* 6 copy */
+    {NEO_RT_STEP_RUN, 0, 0, K_PRODUCT, 20, 3, 0}, /* 7 step */
+    {NEO_RT_STEP_RUN, 0, 0, K_ERROR, 23, 3, 0},   {NEO_RT_STEP_RUN, 0, 0, K_LOSS, 11, 2, 0},
+    {NEO_RT_STEP_COPY, 0, 0, P160, 26, 2, 0},     {NEO_RT_STEP_RUN, 0, 0, K_UPDATE, 28, 5, 0},
+    {NEO_RT_STEP_RUN, 0, 0, K_FAIL, 33, 1, 0}}; /* 12 fail */
 static const int32_t entry_args[] = {
     X, L,             /* 0 forward */
     X, Y, L,    LOSS, /* 2 test */
@@ -280,7 +280,7 @@ static const neo_rt_buf twice_bufs[] = {{NEO_RT_MEM_CALLER, NEO_RT_F32, 0, 40000
                                         {NEO_RT_MEM_CALLER, NEO_RT_F32, 1, 400000, 0}};
 static const neo_rt_kernel twice_kernels[] = {{.name = "twice", .fn = twice, .units = PN}};
 static const int32_t twice_args[] = {1, 0}, twice_entry_args[] = {0, 1};
-static const neo_rt_step twice_steps[] = {{NEO_RT_STEP_RUN, 0, 0, 0, 2, 0}};
+static const neo_rt_step twice_steps[] = {{NEO_RT_STEP_RUN, 0, 0, 0, 0, 2, 0}};
 static const neo_rt_entry twice_entries[] = {
     {"forward", NEO_RT_ENTRY_FORWARD, 0, 1, 0, 2, 1, 1, 1, 0, 0, 0, 0}};
 const neo_rt_model twice_model = {.abi = NEO_RT_ABI,

@@ -196,7 +196,8 @@ static neo_status lower_group(neo_compilation *c, const neo_group *g) {
   NEO_PUSH(&c->arena, &c->schedule_from, from);
   NEO_PUSH(&c->arena, &c->kernel_of_group, (uint32_t)c->kernels.n);
   const char *symbol = neo_arena_printf(&c->arena, "%s_k%zu_%s", c->prefix, c->kernels.n, g->name);
-  neo_plan_kernel made = {.kernel = kernel, .symbol = symbol};
+  neo_plan_kernel made = {
+      .kernel = kernel, .symbol = symbol, .keyless = !neo_kernel_reads_key(kernel)};
   int64_t threads = neo_kernel_threads(kernel);
   made.block = !c->target.sm ? 0 : threads ? (int32_t)threads : GPU_BLOCK;
   made.block_units = threads ? 1 : made.block;

@@ -1,0 +1,76 @@
+/* cuda.h: what the files runtime/cuda*.c share; private to them.
+ *
+ *   cuda.c        the driver, its device, the context's life, the arena, running an entry
+ *   cuda_copy.c   copies, by way of pinned memory where the host is one side
+ *   cuda_graph.c  entries as graphs of the driver
+ *
+ * Whoever calls the driver has made the context current: neo_rti_cuda_enter, neo_rti_cuda_leave. */
+#ifndef NEO_RUNTIME_CUDA_H
+#define NEO_RUNTIME_CUDA_H
+#include "runtime/cuda_api.h"
+#include "runtime/internal.h"
+
+enum { CUDA_PIECES = 32, CUDA_PIECE_BYTES = 1 << 20, CUDA_RING_BYTES = 4 << 20 };
+
+typedef struct { /* a part of the ring whose copy may not be done */
+  size_t at, n;
+  void *to; /* of the host: gets the bytes when the copy is done; null: the device got them */
+  cuda_event done;
+} cuda_piece;
+
+typedef struct {
+  unsigned char *p; /* pinned memory; null: there is none, and copies wait */
+  size_t head;      /* where the next piece begins */
+  cuda_piece piece[CUDA_PIECES];
+  unsigned first, n; /* pieces in use, the oldest first */
+} cuda_ring;
+
+typedef struct cuda_graphs cuda_graphs; /* of one entry; cuda_graph.c */
+
+struct neo_rti_cuda {
+  void *library;
+  cuda_api api;
+  cuda_device device;
+  int number;
+  char name[128];
+  bool retained;
+  cuda_context context;
+  cuda_stream stream;
+  bool own_stream;
+  cuda_module module;
+  cuda_function *function; /* [n_kernels]; null: not looked up yet */
+  void **param;            /* of one launch */
+  cuda_ptr arena;
+  bool pooled; /* the arena is of the driver's pool */
+  cuda_ring ring;
+  bool with_graphs;
+  cuda_graphs *graphs; /* [n_entries] */
+};
+
+neo_rt_status neo_rti_cuda_enter(neo_rt_ctx *c);
+void neo_rti_cuda_leave(neo_rt_ctx *c);
+/* NEO_OK if r is success; else what was done and what the driver says of it; `doing` null: says
+ * nothing. */
+neo_rt_status neo_rti_cuda_told(neo_rt_ctx *c, cuda_result r, const char *doing);
+
+/* The function of a kernel, its module loaded. */
+neo_rt_status neo_rti_cuda_function(neo_rt_ctx *c, int32_t kernel);
+/* Does step i do anything in this call? A copy's bytes go to *bytes, which may be null. */
+bool neo_rti_cuda_step_runs(const neo_rt_ctx *c, int32_t i, int64_t *bytes);
+/* A step as a kernel node, whose parameters are in c->cuda->param until the next. */
+cuda_kernel_node neo_rti_cuda_kernel(neo_rt_ctx *c, int32_t i, const uint64_t *key);
+
+/* ---- cuda_copy.c */
+/* Memory and events of the ring; without pinned memory there is none, which is no failure. */
+neo_rt_status neo_rti_cuda_ring_open(neo_rt_ctx *c);
+void neo_rti_cuda_ring_close(neo_rt_ctx *c);
+
+/* ---- cuda_graph.c */
+size_t neo_rti_cuda_graphs_bytes(const neo_rt_model *m);
+void neo_rti_cuda_graphs_close(neo_rt_ctx *c);
+/* Puts the entry's steps into the stream as one graph, if there is one for it, or it has come to be
+ * worth one; *ran tells. */
+neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *key,
+                                     bool *ran);
+
+#endif

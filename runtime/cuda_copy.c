@@ -1,0 +1,157 @@
+/* cuda_copy.c: copies to the device, on it, and from it, in the context's stream.
+ *
+ * What the host is one side of goes by way of pinned memory, which the device reads and writes by
+ * itself: a ring, in which each copy, in pieces where it is large, takes the next bytes. So the
+ * processor copies one piece while the device copies the one before. A piece is in use until its
+ * copy is done, which an event behind it tells; for what comes from the device the bytes then go on
+ * to where they belong. Pieces end in the order in which they began.
+ *
+ * Nothing waits before the ring is full: neo_rti_cuda_finish does, at the end of a call. Where the
+ * system gives no pinned memory the driver copies, and each copy is waited for. */
+#include "runtime/cuda.h"
+#include <string.h>
+
+enum { PIECE_ALIGN = 256 };
+
+/* ------------------------------------------------------------ the ring */
+
+neo_rt_status neo_rti_cuda_ring_open(neo_rt_ctx *c) {
+  neo_rti_cuda *u = c->cuda;
+  void *p = NULL;
+  if (u->api.host_alloc(&p, CUDA_RING_BYTES, 0) != 0) {
+    neo_rti_log(c, NEO_RTI_LOG_INFO, "%s: no pinned memory: copies are waited for", u->name);
+    return NEO_OK;
+  }
+  u->ring.p = p;
+  neo_rt_status s = NEO_OK;
+  for (int i = 0; !s && i < CUDA_PIECES; i++)
+    s = neo_rti_cuda_told(c, u->api.event_create(&u->ring.piece[i].done, CUDA_EVENT_NO_TIMING),
+                          "making an event");
+  return s;
+}
+
+void neo_rti_cuda_ring_close(neo_rt_ctx *c) {
+  neo_rti_cuda *u = c->cuda;
+  for (int i = 0; i < CUDA_PIECES; i++)
+    if (u->ring.piece[i].done)
+      (void)u->api.event_destroy(u->ring.piece[i].done);
+  if (u->ring.p)
+    (void)u->api.host_free(u->ring.p);
+}
+
+/* The oldest piece, whose copy is done. */
+static void end_piece(cuda_ring *r) {
+  cuda_piece *p = &r->piece[r->first];
+  if (p->to)
+    memcpy(p->to, r->p + p->at, p->n);
+  r->first = (r->first + 1) % CUDA_PIECES;
+  r->n--;
+}
+
+static bool is_used(const cuda_ring *r, size_t at, size_t n) {
+  for (unsigned i = 0; i < r->n; i++) {
+    const cuda_piece *p = &r->piece[(r->first + i) % CUDA_PIECES];
+    if (at < p->at + p->n && p->at < at + n)
+      return true;
+  }
+  return false;
+}
+
+/* The next n bytes of the ring, as a piece that is not counted yet. */
+static neo_rt_status begin_piece(neo_rt_ctx *c, size_t n, cuda_piece **out) {
+  cuda_ring *r = &c->cuda->ring;
+  if (r->head + n > CUDA_RING_BYTES)
+    r->head = 0;
+  while (r->n == CUDA_PIECES || is_used(r, r->head, n)) {
+    neo_rt_status s = neo_rti_cuda_told(c, c->cuda->api.event_wait(r->piece[r->first].done),
+                                        "waiting for a copy");
+    if (s)
+      return s;
+    end_piece(r);
+  }
+  *out = &r->piece[(r->first + r->n) % CUDA_PIECES];
+  (*out)->at = r->head;
+  (*out)->n = n;
+  r->head = (r->head + n + PIECE_ALIGN - 1) & ~(size_t)(PIECE_ALIGN - 1);
+  return NEO_OK;
+}
+
+/* ------------------------------------------------------------ copies */
+
+static cuda_ptr on_device(const void *p) {
+  return (cuda_ptr)(uintptr_t)p;
+}
+
+static cuda_result start(neo_rti_cuda *u, neo_rti_way way, void *to, const void *from, size_t n) {
+  switch (way) {
+  case NEO_RTI_TO_DEVICE:
+    return u->api.upload(on_device(to), from, n, u->stream);
+  case NEO_RTI_FROM_DEVICE:
+    return u->api.download(to, on_device(from), n, u->stream);
+  case NEO_RTI_ON_DEVICE:
+    return u->api.copy(on_device(to), on_device(from), n, u->stream);
+  }
+  return CUDA_NOT_SUPPORTED;
+}
+
+static neo_rt_status copy_piece(neo_rt_ctx *c, neo_rti_way way, char *to, const char *from,
+                                size_t n) {
+  neo_rti_cuda *u = c->cuda;
+  cuda_piece *p;
+  neo_rt_status s = begin_piece(c, n, &p);
+  if (s)
+    return s;
+  unsigned char *at = u->ring.p + p->at;
+  bool up = way == NEO_RTI_TO_DEVICE;
+  if (up)
+    memcpy(at, from, n);
+  p->to = up ? NULL : to;
+  cuda_result r = up ? start(u, way, to, at, n) : start(u, way, at, from, n);
+  if (!r)
+    r = u->api.event_record(p->done, u->stream);
+  u->ring.n += !r;
+  return neo_rti_cuda_told(c, r, up ? "copying to the device" : "copying from the device");
+}
+
+static neo_rt_status copy_pieces(neo_rt_ctx *c, neo_rti_way way, void *to, const void *from,
+                                 size_t n) {
+  neo_rt_status s = NEO_OK;
+  for (size_t at = 0; !s && at < n; at += CUDA_PIECE_BYTES) {
+    size_t rest = n - at;
+    s = copy_piece(c, way, (char *)to + at, (const char *)from + at,
+                   rest < CUDA_PIECE_BYTES ? rest : CUDA_PIECE_BYTES);
+  }
+  return s;
+}
+
+static neo_rt_status copy_waiting(neo_rt_ctx *c, neo_rti_way way, void *to, const void *from,
+                                  size_t n) {
+  neo_rt_status s = neo_rti_cuda_told(c, start(c->cuda, way, to, from, n), "copying");
+  if (s || way == NEO_RTI_ON_DEVICE)
+    return s;
+  return neo_rti_cuda_told(c, c->cuda->api.stream_wait(c->cuda->stream), "copying");
+}
+
+neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *c, neo_rti_way way, void *to, const void *from,
+                                size_t n) {
+  neo_rt_status s = neo_rti_cuda_enter(c);
+  if (s)
+    return s;
+  bool staged = way != NEO_RTI_ON_DEVICE && c->cuda->ring.p;
+  s = staged ? copy_pieces(c, way, to, from, n) : copy_waiting(c, way, to, from, n);
+  neo_rti_cuda_leave(c);
+  return s;
+}
+
+neo_rt_status neo_rti_cuda_finish(neo_rt_ctx *c, const char *doing) {
+  neo_rti_cuda *u = c->cuda;
+  neo_rt_status s = neo_rti_cuda_enter(c);
+  if (s)
+    return s;
+  s = neo_rti_cuda_told(c, u->api.stream_wait(u->stream), doing);
+  while (!s && u->ring.n)
+    end_piece(&u->ring);
+  u->ring.n = 0;
+  neo_rti_cuda_leave(c);
+  return s;
+}

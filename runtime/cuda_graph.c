@@ -1,0 +1,313 @@
+/* cuda_graph.c: an entry's steps as one graph of the driver, which is launched as a whole.
+ *
+ * A graph has a node for each step that does something, after those that it needs: which wrote
+ * what it reads, or read or wrote what it writes. Steps are compared by the addresses of their
+ * arguments, so values that share a place over time keep their order, and others may run side by
+ * side.
+ *
+ * An entry has up to KEPT_GRAPHS graphs: one for each set of run-time sizes, and of steps that a
+ * kept value spares. One is built when its sizes come the second time, so that an entry that runs
+ * once, or with other sizes each time, costs nothing; that is the only time when an entry that runs
+ * asks for memory. Of a graph that is there, nodes are changed where a tensor of the caller's lies
+ * elsewhere, and in each call those whose kernels read seed, step or call.
+ *
+ * Without graphs kernels are launched one by one, which always works: where the driver has none, or
+ * refuses one, and for a call with an input that lies within the context (a view), as what its
+ * steps wait for is another question. */
+#include "runtime/cuda.h"
+#include <string.h>
+
+enum { KEPT_GRAPHS = 8 };
+
+typedef struct {
+  cuda_graph graph;
+  cuda_exec exec;
+  uint64_t used; /* when: 0: never */
+  uint64_t key[3];
+  int64_t *sizes;  /* [n_sizes]; one block with what follows */
+  int64_t *units;  /* [n_steps] of the entry; 0: no node, also for copies of nothing */
+  void **placed;   /* [patches of the entry] where the caller's tensors are */
+  cuda_node *node; /* [n_steps] */
+} kept_graph;
+
+struct cuda_graphs {
+  uint64_t clock;
+  kept_graph kept[KEPT_GRAPHS];
+};
+
+size_t neo_rti_cuda_graphs_bytes(const neo_rt_model *m) {
+  return (size_t)m->n_entries * sizeof(cuda_graphs);
+}
+
+static void drop(neo_rt_ctx *c, kept_graph *g) {
+  if (g->exec)
+    (void)c->cuda->api.graph_end(g->exec);
+  if (g->graph)
+    (void)c->cuda->api.graph_destroy(g->graph);
+  if (g->sizes)
+    NEO_RTI_FREE(&c->env.alloc, g->sizes);
+  memset(g, 0, sizeof *g);
+}
+
+void neo_rti_cuda_graphs_close(neo_rt_ctx *c) {
+  for (int32_t e = 0; e < c->model->n_entries; e++)
+    for (int k = 0; k < KEPT_GRAPHS; k++)
+      drop(c, &c->cuda->graphs[e].kept[k]);
+}
+
+/* ------------------------------------------------------------ which graph */
+
+static int64_t units_of(const neo_rt_ctx *c, int32_t step) {
+  return neo_rti_cuda_step_runs(c, step, NULL) ? c->units[step] : 0;
+}
+
+static bool is_for(const neo_rt_ctx *c, const neo_rt_entry *e, const kept_graph *g) {
+  if (!g->used || memcmp(g->sizes, c->sizes, (size_t)c->model->n_sizes * sizeof *g->sizes) != 0)
+    return false;
+  for (int32_t i = 0; i < e->n_steps; i++)
+    if (g->units[i] != units_of(c, e->first_step + i))
+      return false;
+  return true;
+}
+
+/* The one for this call, or the one that was used least lately. */
+static kept_graph *find(const neo_rt_ctx *c, const neo_rt_entry *e, cuda_graphs *of) {
+  kept_graph *oldest = &of->kept[0];
+  for (int k = 0; k < KEPT_GRAPHS; k++) {
+    kept_graph *g = &of->kept[k];
+    if (is_for(c, e, g))
+      return g;
+    if (g->used < oldest->used)
+      oldest = g;
+  }
+  return oldest;
+}
+
+static const neo_rti_patch *patch_of(const neo_rt_ctx *c, const neo_rt_entry *e) {
+  return &c->patch[e - c->model->entries];
+}
+
+/* Does a tensor of the caller's lie within the context, but not in its own place there? */
+static bool strays(const neo_rt_ctx *c, const neo_rt_entry *e) {
+  const neo_rti_patch *p = patch_of(c, e);
+  for (int32_t i = p->first; i < p->first + p->n; i++) {
+    const unsigned char *at = c->ptr[c->patches[i]];
+    if (at >= c->arena && at < c->arena + c->arena_bytes &&
+        (at < c->spill || at >= c->base[NEO_RT_MEM_TAPE]))
+      return true;
+  }
+  return false;
+}
+
+/* Sizes that come for the first time: what tells them again. */
+static bool remember(neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g) {
+  size_t n_sizes = (size_t)c->model->n_sizes, n = (size_t)e->n_steps;
+  size_t n_placed = (size_t)patch_of(c, e)->n;
+  drop(c, g);
+  int64_t *p =
+      c->env.alloc.resize(c->env.alloc.ctx, NULL, (n_sizes + n + n_placed + n + 1) * sizeof *p);
+  if (!p)
+    return false;
+  g->sizes = p;
+  g->units = p + n_sizes;
+  g->placed = (void **)(void *)(g->units + n);
+  g->node = (cuda_node *)(void *)(g->placed + n_placed);
+  memset(g->node, 0, n * sizeof *g->node);
+  if (n_sizes)
+    memcpy(g->sizes, c->sizes, n_sizes * sizeof *g->sizes);
+  for (int32_t i = 0; i < e->n_steps; i++)
+    g->units[i] = units_of(c, e->first_step + i);
+  return true;
+}
+
+/* ------------------------------------------------------------ what steps wait for */
+
+typedef struct {
+  const neo_rt_step *step;
+  int32_t written, n; /* arguments before it are read only */
+} uses;
+
+static uses uses_of(const neo_rt_step *s) {
+  uses u = {s, 0, s->op == NEO_RT_STEP_COPY ? 2 : s->n};
+  if (s->op == NEO_RT_STEP_RUN && s->n_written)
+    u.written = s->n - s->n_written;
+  return u;
+}
+
+/* Of a copy the first argument is written, and the other one read. */
+static bool writes(uses u, int32_t arg) {
+  return u.step->op == NEO_RT_STEP_COPY ? arg == 0 : arg >= u.written;
+}
+
+static bool meet(const neo_rt_ctx *c, int32_t a, int32_t b) {
+  const unsigned char *p = c->ptr[a], *q = c->ptr[b];
+  const neo_rt_buf *bufs = c->model->bufs;
+  return p < q + bufs[c->model->args[b]].size_bytes && q < p + bufs[c->model->args[a]].size_bytes;
+}
+
+static bool clash(const neo_rt_ctx *c, uses a, uses b) {
+  for (int32_t i = 0; i < a.n; i++)
+    for (int32_t k = 0; k < b.n; k++)
+      if ((writes(a, i) || writes(b, k)) && meet(c, a.step->first + i, b.step->first + k))
+        return true;
+  return false;
+}
+
+/* Steps before i that it must wait for, without those that these wait for: their nodes to `after`;
+ * before[i] gets all of them as bits. */
+static size_t find_before(const neo_rt_ctx *c, const neo_rt_entry *e, const kept_graph *g,
+                          int32_t i, uint64_t *before, cuda_node *after) {
+  size_t words = ((size_t)e->n_steps + 63) / 64, n = 0;
+  const neo_rt_step *steps = c->model->steps + e->first_step;
+  uint64_t *own = before + (size_t)i * words;
+  for (int32_t k = i; k-- > 0;) {
+    if (!g->node[k] || own[k / 64] >> (k % 64) & 1 ||
+        !clash(c, uses_of(&steps[i]), uses_of(&steps[k])))
+      continue;
+    after[n++] = g->node[k];
+    own[k / 64] |= (uint64_t)1 << (k % 64);
+    for (size_t w = 0; w < words; w++)
+      own[w] |= before[(size_t)k * words + w];
+  }
+  return n;
+}
+
+/* ------------------------------------------------------------ building */
+
+static cuda_copy_node copy_of(const neo_rt_ctx *c, int32_t step) {
+  const neo_rt_step *s = &c->model->steps[step];
+  int64_t n = 0;
+  (void)neo_rti_cuda_step_runs(c, step, &n);
+  cuda_copy_side to = {.memory = CUDA_MEMORY_OF_DEVICE,
+                       .device = (cuda_ptr)(uintptr_t)c->ptr[s->first]};
+  cuda_copy_side from = {.memory = CUDA_MEMORY_OF_DEVICE,
+                         .device = (cuda_ptr)(uintptr_t)c->ptr[s->first + 1]};
+  return (cuda_copy_node){from, to, (size_t)n, 1, 1};
+}
+
+static cuda_result add_node(neo_rt_ctx *c, kept_graph *g, int32_t step, cuda_node *node,
+                            const cuda_node *after, size_t n, const uint64_t *key) {
+  neo_rti_cuda *u = c->cuda;
+  if (c->model->steps[step].op == NEO_RT_STEP_COPY) {
+    cuda_copy_node copy = copy_of(c, step);
+    return u->api.graph_copy(node, g->graph, after, n, &copy, u->context);
+  }
+  cuda_kernel_node k = neo_rti_cuda_kernel(c, step, key);
+  return u->api.graph_kernel(node, g->graph, after, n, &k);
+}
+
+static cuda_result add_nodes(neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g,
+                             const uint64_t *key, uint64_t *before, cuda_node *after) {
+  cuda_result r = c->cuda->api.graph_create(&g->graph, 0);
+  for (int32_t i = 0; !r && i < e->n_steps; i++)
+    if (g->units[i]) {
+      size_t n = find_before(c, e, g, i, before, after);
+      r = add_node(c, g, e->first_step + i, &g->node[i], after, n, key);
+    }
+  return r ? r : c->cuda->api.graph_make(&g->exec, g->graph, 0);
+}
+
+static void note_places(const neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g) {
+  const neo_rti_patch *p = patch_of(c, e);
+  for (int32_t i = 0; i < p->n; i++)
+    g->placed[i] = c->ptr[c->patches[p->first + i]];
+}
+
+static cuda_result build(neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g, const uint64_t *key) {
+  size_t n = (size_t)e->n_steps, words = (n + 63) / 64;
+  size_t bytes = n * words * sizeof(uint64_t) + n * sizeof(cuda_node);
+  uint64_t *before = c->env.alloc.resize(c->env.alloc.ctx, NULL, bytes);
+  if (!before)
+    return CUDA_OUT_OF_MEMORY;
+  memset(before, 0, bytes);
+  cuda_node *after = (cuda_node *)(void *)(before + n * words);
+  cuda_result r = add_nodes(c, e, g, key, before, after);
+  NEO_RTI_FREE(&c->env.alloc, before);
+  note_places(c, e, g);
+  memcpy(g->key, key, sizeof g->key);
+  return r;
+}
+
+static neo_rt_status load_kernels(neo_rt_ctx *c, const neo_rt_entry *e) {
+  neo_rt_status s = NEO_OK;
+  for (int32_t i = e->first_step; !s && i < e->first_step + e->n_steps; i++)
+    if (c->model->steps[i].op == NEO_RT_STEP_RUN)
+      s = neo_rti_cuda_function(c, c->model->steps[i].arg);
+  return s;
+}
+
+/* ------------------------------------------------------------ changing and launching */
+
+/* Has the caller moved an argument of this step? Patches are in the order of steps. */
+static bool moved(const neo_rt_ctx *c, const neo_rt_entry *e, const kept_graph *g, int32_t step,
+                  int32_t *at) {
+  const neo_rti_patch *p = patch_of(c, e);
+  const neo_rt_step *s = &c->model->steps[step];
+  int32_t end = s->first + uses_of(s).n;
+  bool is = false;
+  for (; *at < p->n && c->patches[p->first + *at] < end; ++*at)
+    is = is || g->placed[*at] != c->ptr[c->patches[p->first + *at]];
+  return is;
+}
+
+static cuda_result change(neo_rt_ctx *c, kept_graph *g, int32_t step, cuda_node node,
+                          const uint64_t *key) {
+  neo_rti_cuda *u = c->cuda;
+  if (c->model->steps[step].op == NEO_RT_STEP_COPY) {
+    cuda_copy_node copy = copy_of(c, step);
+    return u->api.graph_set_copy(g->exec, node, &copy, u->context);
+  }
+  cuda_kernel_node k = neo_rti_cuda_kernel(c, step, key);
+  return u->api.graph_set_kernel(g->exec, node, &k);
+}
+
+static cuda_result change_nodes(neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g,
+                                const uint64_t *key) {
+  bool other_key = memcmp(g->key, key, sizeof g->key) != 0;
+  cuda_result r = 0;
+  int32_t at = 0;
+  for (int32_t i = 0; !r && i < e->n_steps; i++) {
+    const neo_rt_step *s = &c->model->steps[e->first_step + i];
+    bool keyed = s->op == NEO_RT_STEP_RUN && !(s->flags & NEO_RT_STEP_KEYLESS);
+    bool is_moved = moved(c, e, g, e->first_step + i, &at);
+    if (g->units[i] && (is_moved || (keyed && other_key)))
+      r = change(c, g, e->first_step + i, g->node[i], key);
+  }
+  note_places(c, e, g);
+  memcpy(g->key, key, sizeof g->key);
+  return r;
+}
+
+/* A driver that makes no graph, or takes no change: this context asks no more. */
+static neo_rt_status give_up(neo_rt_ctx *c, kept_graph *g, cuda_result r) {
+  const char *name = NULL;
+  (void)c->cuda->api.error_name(r, &name);
+  c->cuda->with_graphs = false;
+  drop(c, g);
+  neo_rti_log(c, NEO_RTI_LOG_INFO, "%s: no graph of kernels (%s): they are launched one by one",
+              c->cuda->name, name ? name : "unknown error");
+  return NEO_OK;
+}
+
+neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *key,
+                                     bool *ran) {
+  neo_rti_cuda *u = c->cuda;
+  cuda_graphs *of = &u->graphs[e - c->model->entries];
+  if (!u->with_graphs || e->n_steps < 2 || strays(c, e))
+    return NEO_OK;
+  kept_graph *g = find(c, e, of);
+  bool known = is_for(c, e, g);
+  if (!known && !remember(c, e, g))
+    return NEO_OK;
+  g->used = ++of->clock;
+  if (!known)
+    return NEO_OK;
+  neo_rt_status s = g->exec ? NEO_OK : load_kernels(c, e);
+  if (s)
+    return s;
+  cuda_result r = g->exec ? change_nodes(c, e, g, key) : build(c, e, g, key);
+  if (r)
+    return give_up(c, g, r);
+  *ran = true;
+  return neo_rti_cuda_told(c, u->api.graph_launch(g->exec, u->stream), e->name);
+}

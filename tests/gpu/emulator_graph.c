@@ -1,0 +1,221 @@
+/* Graphs of the emulated driver: nodes run in any order that their dependencies allow, which
+ * NEO_EMULATOR_SEED mixes, so that one too few shows in the results.
+ *
+ * NEO_EMULATOR_GRAPHS=0: the driver makes none. Like a driver it refuses nodes of other graphs, and
+ * what it launches is what its nodes were then, whatever becomes of them later. */
+#include "tests/gpu/emulator_driver.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct cuda_node_s {
+  cuda_graph graph;
+  unsigned number;
+};
+typedef struct {
+  bool is_copy;
+  emu_launch launch;
+  cuda_copy_node copy;
+  unsigned *after, n_after;
+} task;
+typedef struct {
+  task *at;
+  unsigned n;
+} tasks;
+struct cuda_graph_s {
+  tasks tasks;
+  cuda_node node[4096];
+};
+struct cuda_exec_s {
+  cuda_graph of;
+  tasks tasks;
+};
+
+static bool refused(void) {
+  return !emu_environment("NEO_EMULATOR_GRAPHS", 1) || !emu_has_context();
+}
+
+static emu_launch launch_copy(const emu_launch *l) {
+  emu_launch to = *l;
+  to.params = calloc(l->n + 1, sizeof *to.params);
+  to.value = calloc(l->n + 1, sizeof *to.value);
+  memcpy(to.value, l->value, l->n * sizeof *to.value);
+  for (unsigned i = 0; i < l->n; i++)
+    to.params[i] = &to.value[i];
+  return to;
+}
+
+static tasks copy_tasks(const tasks *from) {
+  tasks to = {calloc(from->n + 1, sizeof *to.at), from->n};
+  for (unsigned i = 0; i < from->n; i++) {
+    to.at[i] = from->at[i];
+    to.at[i].after = calloc(from->at[i].n_after + 1, sizeof(unsigned));
+    memcpy(to.at[i].after, from->at[i].after, from->at[i].n_after * sizeof(unsigned));
+    if (!from->at[i].is_copy)
+      to.at[i].launch = launch_copy(&from->at[i].launch);
+  }
+  return to;
+}
+
+static void free_tasks(tasks *t) {
+  for (unsigned i = 0; i < t->n; i++) {
+    free(t->at[i].after);
+    if (!t->at[i].is_copy)
+      emu_launch_free(&t->at[i].launch);
+  }
+  free(t->at);
+}
+
+/* ---- building */
+
+DRIVER(cuGraphCreate)(cuda_graph *graph, unsigned flags) {
+  if (refused() || flags)
+    return CUDA_NOT_SUPPORTED;
+  *graph = calloc(1, sizeof **graph);
+  return *graph ? 0 : CUDA_OUT_OF_MEMORY;
+}
+DRIVER(cuGraphDestroy)(cuda_graph graph) {
+  for (unsigned i = 0; i < graph->tasks.n; i++)
+    free(graph->node[i]);
+  free_tasks(&graph->tasks);
+  free(graph);
+  return 0;
+}
+
+static cuda_result add(cuda_node *node, cuda_graph g, const cuda_node *after, size_t n, task t) {
+  unsigned number = g->tasks.n;
+  if (number == 4096)
+    return CUDA_OUT_OF_MEMORY;
+  t.after = calloc(n + 1, sizeof *t.after);
+  for (size_t i = 0; i < n; i++) {
+    if (after[i]->graph != g)
+      return INVALID_VALUE;
+    t.after[t.n_after++] = after[i]->number;
+  }
+  g->tasks.at = realloc(g->tasks.at, (number + 1) * sizeof t);
+  g->tasks.at[g->tasks.n++] = t;
+  *node = g->node[number] = malloc(sizeof **node);
+  *g->node[number] = (struct cuda_node_s){g, number};
+  return 0;
+}
+
+static bool is_line(const cuda_copy_node *c) {
+  return c->height == 1 && c->depth == 1 && c->from.memory == CUDA_MEMORY_OF_DEVICE &&
+         c->to.memory == CUDA_MEMORY_OF_DEVICE &&
+         emu_device_bytes(c->from.device, c->width_bytes) &&
+         emu_device_bytes(c->to.device, c->width_bytes);
+}
+
+DRIVER(cuGraphAddKernelNode)
+(cuda_node *node, cuda_graph graph, const cuda_node *after, size_t n,
+ const cuda_kernel_node *kernel) {
+  task t = {0};
+  return emu_launch_new(kernel, &t.launch) ? add(node, graph, after, n, t) : INVALID_VALUE;
+}
+DRIVER(cuGraphAddMemcpyNode)
+(cuda_node *node, cuda_graph graph, const cuda_node *after, size_t n, const cuda_copy_node *copy,
+ cuda_context context) {
+  task t = {.is_copy = true, .copy = *copy};
+  return context && is_line(copy) ? add(node, graph, after, n, t) : INVALID_VALUE;
+}
+
+DRIVER(cuGraphInstantiateWithFlags)(cuda_exec *exec, cuda_graph graph, unsigned long long flags) {
+  if (refused() || flags)
+    return CUDA_NOT_SUPPORTED;
+  emu_counts.graphs++;
+  *exec = malloc(sizeof **exec);
+  (*exec)->of = graph;
+  (*exec)->tasks = copy_tasks(&graph->tasks);
+  return 0;
+}
+DRIVER(cuGraphExecDestroy)(cuda_exec exec) {
+  free_tasks(&exec->tasks);
+  free(exec);
+  return 0;
+}
+
+/* ---- changing */
+
+static task *task_of(cuda_exec exec, cuda_node node, bool is_copy) {
+  if (node->graph != exec->of || exec->tasks.at[node->number].is_copy != is_copy)
+    return NULL;
+  return &exec->tasks.at[node->number];
+}
+
+DRIVER(cuGraphExecKernelNodeSetParams)
+(cuda_exec exec, cuda_node node, const cuda_kernel_node *kernel) {
+  task *t = task_of(exec, node, false);
+  emu_launch l;
+  emu_counts.changes++;
+  if (!t || kernel->function != t->launch.function || !emu_launch_new(kernel, &l))
+    return INVALID_VALUE;
+  emu_launch_free(&t->launch);
+  t->launch = l;
+  return 0;
+}
+DRIVER(cuGraphExecMemcpyNodeSetParams)
+(cuda_exec exec, cuda_node node, const cuda_copy_node *copy, cuda_context context) {
+  task *t = task_of(exec, node, true);
+  if (!t || !context || !is_line(copy))
+    return INVALID_VALUE;
+  t->copy = *copy;
+  return 0;
+}
+
+/* ---- running */
+
+static bool is_ready(const task *t, const bool *done) {
+  for (unsigned i = 0; i < t->n_after; i++)
+    if (!done[t->after[i]])
+      return false;
+  return true;
+}
+
+/* One of those that may run next; without a seed the last, which launches in turn would not take. */
+static unsigned next_task(const tasks *t, const bool *done, uint64_t *seed) {
+  unsigned chosen = t->n, n = 0;
+  for (unsigned i = 0; i < t->n; i++) {
+    if (done[i] || !is_ready(&t->at[i], done))
+      continue;
+    if (*seed)
+      *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    if (*seed == 0 || (*seed >> 33) % ++n == 0)
+      chosen = i;
+  }
+  return chosen;
+}
+
+static cuda_result run_task(const task *t) {
+  if (!t->is_copy)
+    return emu_run_kernel(&t->launch);
+  memmove((void *)(uintptr_t)t->copy.to.device, (const void *)(uintptr_t)t->copy.from.device,
+          t->copy.width_bytes);
+  return 0;
+}
+
+static cuda_result run_tasks(void *x) {
+  const tasks *t = x;
+  bool *done = calloc(t->n + 1, sizeof *done);
+  uint64_t seed = (uint64_t)emu_environment("NEO_EMULATOR_SEED", 0);
+  cuda_result r = 0;
+  for (unsigned n = 0; n < t->n && !r; n++) {
+    unsigned i = next_task(t, done, &seed);
+    r = i == t->n ? INVALID_VALUE : run_task(&t->at[i]);
+    done[i < t->n ? i : 0] = true;
+  }
+  free(done);
+  return r;
+}
+static cuda_result end_tasks(void *x) {
+  free_tasks(x);
+  free(x);
+  return 0;
+}
+
+DRIVER(cuGraphLaunch)(cuda_exec exec, cuda_stream stream) {
+  if (!emu_stream_ok(stream))
+    return INVALID_VALUE;
+  emu_counts.graph_launches++;
+  tasks *t = malloc(sizeof *t);
+  *t = copy_tasks(&exec->tasks);
+  return emu_put_work(stream, run_tasks, end_tasks, t);
+}
