@@ -229,6 +229,9 @@ static const char *const functions =
     "@_status @_save(@_ctx *ctx, const char *path, const neo_rt_pair *extra, int32_t n_extra);\n"
     "@_status @_load(@_ctx *ctx, const char *path);\n"
     "const char *@_loaded(const @_ctx *ctx, const char *key);\n"
+    "/* Loads all kernels for a GPU now; notes what runs when into a file for Chrome's trace viewer, until path is null. */\n"
+    "@_status @_warm(@_ctx *ctx);\n"
+    "@_status @_trace(@_ctx *ctx, const char *path);\n"
     "/* What the model is, as text or JSON; returns the length it needs. */\n"
     "size_t @_describe(int json, char *buf, size_t n);\n\n"
     "extern const neo_rt_model @_model;\n\n";

@@ -447,6 +447,7 @@ void neo_rt_destroy(neo_rt_ctx *c) {
   if (!c)
     return;
   neo_alloc alloc = c->env.alloc;
+  (void)neo_rti_trace_close(c);
   if (c->own_pool)
     neo_rt_pool_destroy(c->pool);
   if (c->arena_raw)
@@ -475,6 +476,11 @@ neo_rt_status neo_rt_reset(neo_rt_ctx *c, uint64_t seed) {
   for (int32_t i = 0; i < c->model->n_sizes; i++)
     c->sizes[i] = c->model->sizes[i].hi;
   return init ? neo_rti_entry_run(c, init, NULL) : NEO_OK;
+}
+
+neo_rt_status neo_rt_warm(neo_rt_ctx *c) {
+  neo_rt_status status = neo_rti_alive(c);
+  return status || !c->cuda ? status : neo_rti_cuda_warm(c);
 }
 
 const neo_rt_model *neo_rt_model_of(const neo_rt_ctx *ctx) {

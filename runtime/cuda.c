@@ -387,16 +387,21 @@ static neo_rt_status launch(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
   return neo_rti_cuda_told(c, r, c->model->kernels[kernel].name);
 }
 
+static neo_rt_status copy(neo_rt_ctx *c, const neo_rt_step *s, size_t n) {
+  cuda_ptr to = (cuda_ptr)(uintptr_t)c->ptr[s->first];
+  cuda_ptr from = (cuda_ptr)(uintptr_t)c->ptr[s->first + 1];
+  return neo_rti_cuda_told(c, c->cuda->api.copy(to, from, n, c->cuda->stream), "copying");
+}
+
 static neo_rt_status run_step(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
   const neo_rt_step *s = &c->model->steps[i];
   int64_t n = 0;
   if (!neo_rti_cuda_step_runs(c, i, &n))
     return NEO_OK;
-  if (s->op == NEO_RT_STEP_RUN)
-    return launch(c, i, key);
-  cuda_ptr to = (cuda_ptr)(uintptr_t)c->ptr[s->first];
-  cuda_ptr from = (cuda_ptr)(uintptr_t)c->ptr[s->first + 1];
-  return neo_rti_cuda_told(c, c->cuda->api.copy(to, from, (size_t)n, c->cuda->stream), "copying");
+  neo_rti_cuda_mark_step(c, i);
+  neo_rt_status status = s->op == NEO_RT_STEP_RUN ? launch(c, i, key) : copy(c, s, (size_t)n);
+  neo_rti_cuda_mark_end(c);
+  return status;
 }
 
 neo_rt_status neo_rti_cuda_run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *key) {
@@ -404,7 +409,8 @@ neo_rt_status neo_rti_cuda_run(neo_rt_ctx *c, const neo_rt_entry *e, const uint6
   neo_rt_status s = neo_rti_cuda_enter(c);
   if (s)
     return s;
-  s = neo_rti_cuda_graph_run(c, e, key, &ran);
+  if (!c->trace) /* which tells kernels apart */
+    s = neo_rti_cuda_graph_run(c, e, key, &ran);
   for (int32_t i = e->first_step; !s && !ran && i < e->first_step + e->n_steps; i++)
     s = run_step(c, i, key);
   neo_rti_cuda_leave(c);

@@ -3,6 +3,7 @@
  *   cuda.c        the driver, its device, the context's life, the arena, running an entry
  *   cuda_copy.c   copies, by way of pinned memory where the host is one side
  *   cuda_graph.c  entries as graphs of the driver
+ *   cuda_trace.c  when the device ran what
  *
  * Whoever calls the driver has made the context current: neo_rti_cuda_enter, neo_rti_cuda_leave. */
 #ifndef NEO_RUNTIME_CUDA_H
@@ -26,6 +27,7 @@ typedef struct {
 } cuda_ring;
 
 typedef struct cuda_graphs cuda_graphs; /* of one entry; cuda_graph.c */
+typedef struct cuda_marks cuda_marks;   /* cuda_trace.c */
 
 struct neo_rti_cuda {
   void *library;
@@ -45,6 +47,7 @@ struct neo_rti_cuda {
   cuda_ring ring;
   bool with_graphs;
   cuda_graphs *graphs; /* [n_entries] */
+  cuda_marks *marks;   /* null: there is no trace */
 };
 
 neo_rt_status neo_rti_cuda_enter(neo_rt_ctx *c);
@@ -72,5 +75,10 @@ void neo_rti_cuda_graphs_close(neo_rt_ctx *c);
  * worth one; *ran tells. */
 neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *key,
                                      bool *ran);
+
+/* ---- cuda_trace.c: before and behind what goes into the stream, for a trace. Nothing without. */
+void neo_rti_cuda_mark_step(neo_rt_ctx *c, int32_t step);
+void neo_rti_cuda_mark_copy(neo_rt_ctx *c, neo_rti_way way, size_t bytes);
+void neo_rti_cuda_mark_end(neo_rt_ctx *c);
 
 #endif

@@ -55,8 +55,8 @@ typedef struct {
   size_t width_bytes, height, depth;
 } cuda_copy_node;
 
-/* X(member, exported name, parameters). A kernel's parameters end with a null, which the driver does
- * not look at, but an emulator, which knows nothing of kernels, does. */
+/* X(member, exported name, parameters). A kernel's parameters end with a null, which the driver
+ * does not look at, but an emulator, which knows nothing of kernels, does. */
 #define CUDA_FUNCTIONS(X)                                                                          \
   X(init, cuInit, (unsigned flags))                                                                \
   X(driver_version, cuDriverGetVersion, (int *version))                                            \

@@ -138,7 +138,9 @@ neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *c, neo_rti_way way, void *to, const 
   if (s)
     return s;
   bool staged = way != NEO_RTI_ON_DEVICE && c->cuda->ring.p;
+  neo_rti_cuda_mark_copy(c, way, n);
   s = staged ? copy_pieces(c, way, to, from, n) : copy_waiting(c, way, to, from, n);
+  neo_rti_cuda_mark_end(c);
   neo_rti_cuda_leave(c);
   return s;
 }

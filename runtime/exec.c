@@ -68,8 +68,11 @@ static void run_worker(void *user, int32_t worker, int32_t n) {
     small_before = small;
     int64_t lo = small ? 0 : units / n * worker + units % n * worker / n;
     int64_t hi = small ? units : units / n * (worker + 1) + units % n * (worker + 1) / n;
+    int64_t from = c->trace ? neo_rti_now_ns() : 0;
     if (worker == 0 || !small)
       run_units(r, &c->model->steps[r->entry->first_step + i], lo, hi, worker);
+    if (c->trace && (worker == 0 || !small) && lo < hi)
+      neo_rti_trace_step(c->trace, worker, i, from);
   }
 }
 
@@ -195,13 +198,19 @@ static neo_rt_status run_steps(neo_rt_ctx *c, const neo_rt_entry *e, region *r) 
 neo_rt_status neo_rti_entry_run(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   bool forward = e->kind == NEO_RT_ENTRY_FORWARD;
   region r = {c, e, {c->seed, c->step, forward ? c->calls : 0}, false};
-  neo_rt_status status = place_args(c, e, args);
+  if (c->trace)
+    neo_rti_trace_begin(c->trace);
+  neo_rt_status status = c->trace && c->cuda ? neo_rti_cuda_trace_begin(c) : NEO_OK;
+  if (!status)
+    status = place_args(c, e, args);
   if (!status)
     status = run_steps(c, e, &r);
   if (!status)
     status = copy_outputs(c, e, args);
   neo_rt_status end = c->cuda ? neo_rti_cuda_finish(c, status ? NULL : e->name) : NEO_OK;
   status = status ? status : end;
+  if (c->trace)
+    neo_rti_trace_end(c, e);
   neo_rti_keep_done(c, e, status == NEO_OK);
   if (status)
     return status;

@@ -30,7 +30,8 @@ typedef struct {
   neo_io io;
 } neo_rti_env;
 
-typedef struct neo_rti_cuda neo_rti_cuda; /* private to cuda.c */
+typedef struct neo_rti_cuda neo_rti_cuda; /* private to cuda*.c */
+typedef struct neo_rti_trace neo_rti_trace;
 
 struct neo_rt_ctx {
   const neo_rt_model *model;
@@ -65,6 +66,8 @@ struct neo_rt_ctx {
   int64_t *strides;     /* [n_tensors][16] row-major, of what the context keeps (for views) */
   void **run_args;      /* [largest n_args] arguments of neo_rt_run */
   int32_t *size_from;   /* [n_sizes] tensor that gave the size, -1 */
+
+  neo_rti_trace *trace; /* null: none */
 
   neo_rt_pair *loaded; /* metadata of the file loaded last, one block */
   size_t n_loaded;
@@ -170,7 +173,7 @@ neo_rt_status neo_rti_cuda_alloc(neo_rt_ctx *ctx, size_t n, size_t zero, unsigne
 typedef enum { NEO_RTI_TO_DEVICE, NEO_RTI_FROM_DEVICE, NEO_RTI_ON_DEVICE } neo_rti_way;
 neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *ctx, neo_rti_way way, void *to, const void *from,
                                 size_t n);
-/* Waits for all that is in the stream; a failure there is told as one of `doing`, null: not told. */
+/* Waits for all that is in the stream; a failure there is one of `doing`; null: it is not told. */
 neo_rt_status neo_rti_cuda_finish(neo_rt_ctx *ctx, const char *doing);
 /* Loads all kernels. */
 neo_rt_status neo_rti_cuda_warm(neo_rt_ctx *ctx);
@@ -178,6 +181,32 @@ neo_rt_status neo_rti_cuda_warm(neo_rt_ctx *ctx);
 int neo_rti_cuda_number(const neo_rt_ctx *ctx);
 /* The steps of an entry, with ctx->units and ctx->ptr filled in, into the stream. */
 neo_rt_status neo_rti_cuda_run(neo_rt_ctx *ctx, const neo_rt_entry *e, const uint64_t *key);
+
+/* ------------------------------------------------------------ traces (trace.c, cuda_trace.c) */
+
+enum { NEO_RTI_DEVICE_ROW = NEO_RTI_MAX_THREADS };
+typedef struct {
+  const char *name, *kind; /* "entry", "kernel", "copy" */
+  int row;                 /* a worker; NEO_RTI_DEVICE_ROW */
+  int64_t from, to;        /* ns of neo_rti_now_ns */
+  int32_t step;            /* of the entry; -1: none */
+  int64_t bytes;           /* -1: not known */
+} neo_rti_event;
+int64_t neo_rti_now_ns(void);
+const char *neo_rti_step_name(const neo_rt_ctx *ctx, int32_t step);
+void neo_rti_trace_put(neo_rti_trace *t, const neo_rti_event *e);
+/* An entry begins; a worker has done its part of the entry's step i, which it began at `from`; all
+ * have, or the entry failed. */
+void neo_rti_trace_begin(neo_rti_trace *t);
+void neo_rti_trace_step(neo_rti_trace *t, int32_t worker, int32_t i, int64_t from);
+void neo_rti_trace_end(neo_rt_ctx *ctx, const neo_rt_entry *e);
+/* Writes the file, if there is a trace. */
+neo_rt_status neo_rti_trace_close(neo_rt_ctx *ctx);
+/* The same of the device: begin before anything is in the stream, put after the wait for it. */
+neo_rt_status neo_rti_cuda_trace_open(neo_rt_ctx *ctx, int32_t most_steps);
+neo_rt_status neo_rti_cuda_trace_begin(neo_rt_ctx *ctx);
+void neo_rti_cuda_trace_put(neo_rt_ctx *ctx, const neo_rt_entry *e);
+void neo_rti_cuda_trace_close(neo_rt_ctx *ctx);
 
 /* ------------------------------------------------------------ kept values (keep.c) */
 

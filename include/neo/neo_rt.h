@@ -289,6 +289,15 @@ NEO_RT_API uint64_t neo_rt_step_count(const neo_rt_ctx *ctx);
 /* Value of a size program for the given run-time sizes. */
 NEO_RT_API int64_t neo_rt_eval(const neo_rt_model *model, int32_t program, const int64_t *sizes);
 
+/* Loads all kernels of a model for a GPU now; otherwise each is when it runs first. Nothing on a
+ * processor. */
+NEO_RT_API neo_rt_status neo_rt_warm(neo_rt_ctx *ctx);
+/* From now on notes when each step of an entry runs, on each worker or on the GPU, and each copy
+ * between host and GPU; a null path ends that, as does neo_rt_destroy, and the file appears: JSON in
+ * the form of Chrome's trace viewer. On a GPU kernels are launched one by one while there is a
+ * trace. Without one it costs nothing. */
+NEO_RT_API neo_rt_status neo_rt_trace(neo_rt_ctx *ctx, const char *path);
+
 /* Parameters and states as safetensors; written whole or not at all. `extra` (may be null) are
  * n_extra key/value pairs for the file's metadata, such as the data position; step and seed are
  * always there. Loading checks every name, type and shape before anything changes; a file with

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE 1
 #include "tests/gpu/emulator.h"
+#include "tests/gpu/emulator_asan.h"
 #include "tests/gpu/emulator_driver.h"
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -204,6 +205,7 @@ DRIVER(cuModuleUnload)(cuda_module m) {
   return bad ? INVALID_VALUE : 0;
 }
 DRIVER(cuModuleGetFunction)(cuda_function *function, cuda_module m, const char *name) {
+  emu_counts.functions++;
   *function = m->library ? (cuda_function)dlsym(m->library, name) : NULL;
   for (int k = 0; m->code && k < m->code->n; k++)
     if (strcmp(m->code->at[k].symbol, name) == 0)
@@ -226,6 +228,7 @@ typedef struct {
   char *stack;
   unsigned thread;
   bool waits;
+  void *kept; /* of the sanitizer */
 } fibre;
 
 typedef struct {
@@ -236,6 +239,9 @@ typedef struct {
   unsigned n, made;
   fibre *now;
   uint64_t seed;
+  void *kept; /* of the sanitizer, and the stack of `home` */
+  const void *home_stack;
+  size_t home_bytes;
 } team;
 static _Thread_local team own;
 static _Thread_local _Alignas(128) char shared_memory[MOST_SHARED];
@@ -246,16 +252,21 @@ void *neo_gpu_shared(void) {
 
 /* From a thread to run_block, and back. */
 static void leave(void) {
-  if (_setjmp(own.now->place) == 0)
+  fibre *f = own.now;
+  emu_leave_stack(&f->kept, own.home_stack, own.home_bytes);
+  if (_setjmp(f->place) == 0)
     _longjmp(own.home, 1);
+  emu_on_stack(own.now->kept, &own.home_stack, &own.home_bytes);
 }
 
 static void enter(fibre *f) {
   own.now = f;
   place[THREAD] = f->thread;
   f->waits = false;
+  emu_leave_stack(&own.kept, f->stack, STACK_BYTES);
   if (_setjmp(own.home) == 0)
     _longjmp(f->place, 1);
+  emu_on_stack(own.kept, NULL, NULL);
 }
 
 void neo_gpu_barrier(void) {
@@ -265,6 +276,7 @@ void neo_gpu_barrier(void) {
 
 /* A stack's whole life. */
 static void run_fibre(void) {
+  emu_on_stack(NULL, &own.home_stack, &own.home_bytes);
   for (;;) {
     leave();
     own.run(own.params);
@@ -274,8 +286,19 @@ static void run_fibre(void) {
 static void begin(fibre *f, ucontext_t *first) {
   ucontext_t back;
   own.now = f;
+  emu_leave_stack(&own.kept, f->stack, STACK_BYTES);
   if (_setjmp(own.home) == 0)
     swapcontext(&back, first);
+  emu_on_stack(own.kept, NULL, NULL);
+}
+
+/* The stacks of the thread that unloads the driver. */
+__attribute__((destructor)) static void end_fibres(void) {
+  for (unsigned i = 0; i < own.made; i++) {
+    free(own.at[i]->stack);
+    free(own.at[i]);
+  }
+  own.made = 0;
 }
 
 static fibre *new_fibre(void) {
@@ -353,10 +376,12 @@ cuda_result emu_run_kernel(const emu_launch *l) {
   own.params = l->params;
   own.seed = (uint64_t)emu_environment("NEO_EMULATOR_SEED", 0);
   place[BLOCK_SIZE] = l->threads;
-  for (place[BLOCK] = 0; place[BLOCK] < l->blocks; place[BLOCK]++)
-    if (!run_block(l->threads, l->shared_bytes))
-      return LAUNCH_FAILED;
-  return 0;
+  bool good = true;
+  emu_forbid(shared_memory + l->shared_bytes, MOST_SHARED - l->shared_bytes);
+  for (place[BLOCK] = 0; good && place[BLOCK] < l->blocks; place[BLOCK]++)
+    good = run_block(l->threads, l->shared_bytes);
+  emu_permit(shared_memory, MOST_SHARED);
+  return good ? 0 : LAUNCH_FAILED;
 }
 
 /* More than a little shared memory is for those only that were allowed it. */

@@ -19,6 +19,7 @@ typedef struct {
 typedef struct {
   unsigned launches, graphs, graph_launches, changes; /* changes: of nodes */
   unsigned copies, waits;                             /* waits: for streams */
+  unsigned functions;                                 /* that were looked up */
 } neo_emulator_counts;
 
 #endif

@@ -300,6 +300,21 @@ static void a_call_waits_for_the_device_once(void **state) {
   neo_rt_destroy(c);
 }
 
+/* ---- modules */
+
+static void kernels_are_loaded_when_they_run_or_all_at_once(void **state) {
+  (void)state;
+  device_model d;
+  unsigned before = counts->functions;
+  neo_rt_ctx *c = create(&d, 5);
+  assert_int_equal(counts->functions - before, 1); /* of the initial values */
+  must(c, neo_rt_warm(c));
+  assert_int_equal(counts->functions - before, toy_model.n_kernels);
+  toy_train(c, 0, STEPS);
+  assert_int_equal(counts->functions - before, toy_model.n_kernels);
+  neo_rt_destroy(c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(training_gives_the_processors_bits_whatever_the_driver_has),
@@ -308,6 +323,7 @@ int main(void) {
       cmocka_unit_test(sizes_have_graphs_of_their_own_and_come_back_to_them),
       cmocka_unit_test(graphs_follow_the_callers_tensors),
       cmocka_unit_test(large_tensors_go_through_pinned_memory_in_pieces),
+      cmocka_unit_test(kernels_are_loaded_when_they_run_or_all_at_once),
       cmocka_unit_test(a_call_waits_for_the_device_once),
   };
   return cmocka_run_group_tests(tests, open_emulator, NULL);

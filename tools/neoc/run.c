@@ -239,6 +239,8 @@ neoc_exit neoc_run(neoc_cli *cli) {
   if (cli->n_args < 1)
     return neoc_usage(cli, "which model?");
   neoc_exit e = neoc_compile_options(cli, cli->args[0], &o);
+  if (!e && neoc_has(cli, NEOC_O_TRACE) && neoc_has(cli, NEOC_O_INTERP))
+    e = neoc_usage(cli, "--trace is of compiled code, which --interp has none of");
   if (!e)
     e = neoc_runner_compile(&s.r, cli, &o, neoc_has(cli, NEOC_O_INTERP));
   if (e)
@@ -246,6 +248,8 @@ neoc_exit neoc_run(neoc_cli *cli) {
   e = find_entries(&s);
   if (!e)
     e = evaluate(&s);
+  if (!e)
+    e = neoc_runner_end_trace(&s.r);
   if (!e && cli->json)
     put_json(&s);
   if (!e && !cli->json)

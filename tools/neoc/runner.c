@@ -72,6 +72,13 @@ neoc_exit neoc_runner_begin(neoc_runner *r, int32_t threads, uint64_t seed) {
     return NEOC_OK;
   }
   neo_rt_status s = neo_rt_create(r->lib.model, &config, &r->ctx);
+  if (!s && neoc_has(r->cli, NEOC_O_TRACE))
+    s = neo_rt_trace(r->ctx, neoc_text(r->cli, NEOC_O_TRACE, ""));
+  return s ? runtime_error(r, s) : NEOC_OK;
+}
+
+neoc_exit neoc_runner_end_trace(neoc_runner *r) {
+  neo_rt_status s = r->ctx ? neo_rt_trace(r->ctx, NULL) : NEO_OK;
   return s ? runtime_error(r, s) : NEOC_OK;
 }
 

@@ -36,6 +36,8 @@ neoc_exit neoc_runner_compile(neoc_runner *r, neoc_cli *cli, const neo_compile_o
 /* Makes the context or the interpreter: parameters have their initial values. When every size that
  * matters is known. */
 neoc_exit neoc_runner_begin(neoc_runner *r, int32_t threads, uint64_t seed);
+/* Writes the file of --trace, if there is one. */
+neoc_exit neoc_runner_end_trace(neoc_runner *r);
 void neoc_runner_close(neoc_runner *r);
 static inline neo_module *neoc_runner_module(const neoc_runner *r) {
   return r->c.module;

@@ -366,6 +366,8 @@ neoc_exit neoc_train(neoc_cli *cli) {
   if (e)
     return e;
   e = train(&t, threads);
+  if (!e)
+    e = neoc_runner_end_trace(&t.r);
   if (t.train.data)
     neoc_feed_close(&t.r, &t.train);
   if (t.test.data)

@@ -1,0 +1,151 @@
+/* cuda_trace.c: when the device runs what a call puts into the stream: an event before and one
+ * behind each kernel and each copy. Their times are against an event at the call's begin, when the
+ * stream is empty, so that the host's clock tells when that was. */
+#include "runtime/cuda.h"
+#include <string.h>
+
+typedef struct {
+  cuda_event from, to;
+  int32_t step; /* of the model; -1: a copy between host and device */
+  neo_rti_way way;
+  int64_t bytes;
+} mark;
+
+struct cuda_marks {
+  cuda_event begin;
+  int64_t begun;
+  bool on; /* an entry is running */
+  int32_t n, most;
+  mark at[];
+};
+
+static cuda_result make_events(neo_rti_cuda *u, cuda_marks *m) {
+  cuda_result r = u->api.event_create(&m->begin, 0);
+  for (int32_t i = 0; !r && i < m->most; i++) {
+    r = u->api.event_create(&m->at[i].from, 0);
+    if (!r)
+      r = u->api.event_create(&m->at[i].to, 0);
+  }
+  return r;
+}
+
+neo_rt_status neo_rti_cuda_trace_open(neo_rt_ctx *c, int32_t most_steps) {
+  int32_t most = most_steps;
+  for (int32_t i = 0; i < c->model->n_entries; i++)
+    if (most_steps + c->model->entries[i].n_args > most)
+      most = most_steps + c->model->entries[i].n_args;
+  size_t n = sizeof(cuda_marks) + (size_t)most * sizeof(mark);
+  cuda_marks *m = c->env.alloc.resize(c->env.alloc.ctx, NULL, n);
+  if (!m)
+    return neo_rti_fail(c, NEO_MEMORY, "out of memory");
+  memset(m, 0, n);
+  m->most = most;
+  c->cuda->marks = m;
+  neo_rt_status s = neo_rti_cuda_enter(c);
+  if (s)
+    return s;
+  s = neo_rti_cuda_told(c, make_events(c->cuda, m), "making events");
+  neo_rti_cuda_leave(c);
+  return s;
+}
+
+static void end_event(neo_rti_cuda *u, cuda_event e) {
+  if (e)
+    (void)u->api.event_destroy(e);
+}
+
+void neo_rti_cuda_trace_close(neo_rt_ctx *c) {
+  cuda_marks *m = c->cuda->marks;
+  if (!m || neo_rti_cuda_enter(c))
+    return;
+  end_event(c->cuda, m->begin);
+  for (int32_t i = 0; i < m->most; i++) {
+    end_event(c->cuda, m->at[i].from);
+    end_event(c->cuda, m->at[i].to);
+  }
+  neo_rti_cuda_leave(c);
+  c->cuda->marks = NULL;
+  NEO_RTI_FREE(&c->env.alloc, m);
+}
+
+neo_rt_status neo_rti_cuda_trace_begin(neo_rt_ctx *c) {
+  cuda_marks *m = c->cuda->marks;
+  neo_rt_status s = neo_rti_cuda_enter(c);
+  if (s)
+    return s;
+  m->n = 0;
+  m->on = true;
+  m->begun = neo_rti_now_ns();
+  s = neo_rti_cuda_told(c, c->cuda->api.event_record(m->begin, c->cuda->stream), "marking");
+  neo_rti_cuda_leave(c);
+  return s;
+}
+
+static mark *begin(neo_rt_ctx *c) {
+  cuda_marks *m = c->cuda->marks;
+  if (!m || !m->on || m->n == m->most)
+    return NULL;
+  (void)c->cuda->api.event_record(m->at[m->n].from, c->cuda->stream);
+  return &m->at[m->n];
+}
+
+void neo_rti_cuda_mark_step(neo_rt_ctx *c, int32_t step) {
+  mark *m = begin(c);
+  if (m) {
+    m->step = step;
+    m->bytes = -1;
+  }
+}
+
+void neo_rti_cuda_mark_copy(neo_rt_ctx *c, neo_rti_way way, size_t bytes) {
+  mark *m = begin(c);
+  if (m) {
+    m->step = -1;
+    m->way = way;
+    m->bytes = (int64_t)bytes;
+  }
+}
+
+void neo_rti_cuda_mark_end(neo_rt_ctx *c) {
+  cuda_marks *m = c->cuda->marks;
+  if (m && m->on && m->n < m->most)
+    (void)c->cuda->api.event_record(m->at[m->n++].to, c->cuda->stream);
+}
+
+/* ------------------------------------------------------------ behind the wait */
+
+static bool time_of(const neo_rti_cuda *u, cuda_event e, int64_t *ns) {
+  float ms;
+  if (u->api.event_ms(&ms, u->marks->begin, e))
+    return false;
+  *ns = u->marks->begun + (int64_t)(1e6 * (double)ms);
+  return true;
+}
+
+static const char *name_of(const neo_rt_ctx *c, const mark *m) {
+  static const char *const ways[] = {"copy to the device", "copy from the device",
+                                     "copy on the device"};
+  return m->step < 0 ? ways[m->way] : neo_rti_step_name(c, m->step);
+}
+
+static bool is_kernel(const neo_rt_ctx *c, const mark *m) {
+  return m->step >= 0 && c->model->steps[m->step].op == NEO_RT_STEP_RUN;
+}
+
+void neo_rti_cuda_trace_put(neo_rt_ctx *c, const neo_rt_entry *e) {
+  cuda_marks *m = c->cuda->marks;
+  if (!m || neo_rti_cuda_enter(c))
+    return;
+  for (int32_t i = 0; i < m->n; i++) {
+    const mark *k = &m->at[i];
+    neo_rti_event event = {.name = name_of(c, k),
+                           .kind = is_kernel(c, k) ? "kernel" : "copy",
+                           .row = NEO_RTI_DEVICE_ROW,
+                           .step = k->step < 0 ? -1 : k->step - e->first_step,
+                           .bytes = k->bytes};
+    if (time_of(c->cuda, k->from, &event.from) && time_of(c->cuda, k->to, &event.to))
+      neo_rti_trace_put(c->trace, &event);
+  }
+  m->on = false;
+  neo_rti_cuda_leave(c);
+}

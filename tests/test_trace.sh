@@ -1,0 +1,103 @@
+#!/bin/sh
+# --trace: a JSON file in which each kernel of an entry appears once a step and worker, within its
+# entry, on the processor and on an emulated GPU, where there are copies as well; without a trace the
+# results are the same; what cannot be written is said.
+set -eu
+[ -x "${NEOC:-}" ] || exit 77
+command -v python3 >/dev/null || exit 77
+emulator=$NEO_BUILD_DIR/tests/libneo_gpu_emulator.so
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+status=0
+fail() {
+  echo "FAIL: $1" >&2
+  status=1
+}
+cat >net.expr <<'END'
+import nn, optim
+
+dim B <= 32
+input X[B, 12]
+input Y[B] : i32 < 5
+
+param W1[12, 20] = glorot(12, 20)
+param W2[20, 5] = glorot(20, 5)
+
+H[b, j] = tanh(sum[i] X[b, i] * W1[i, j])
+L[b, c] = sum[j] relu(H[b, j]) * W2[j, c]
+
+loss = nn.cross_entropy(L, Y)
+
+output L
+train loss using optim.adam(lr = 0.01)
+END
+cat >data.py <<'END'
+import struct
+def npy(path, kind, shape, values, code):
+    head = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (kind, shape)
+    head += " " * (63 - (len(head) + 10) % 64) + "\n"
+    with open(path, "wb") as f:
+        f.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode())
+        f.write(struct.pack("<%d%s" % (len(values), code), *values))
+npy("x.npy", "<f4", "(96, 12)", [(7 * k % 13) / 13 for k in range(96 * 12)], "f")
+npy("y.npy", "<i4", "(96,)", [k % 5 for k in range(96)], "i")
+END
+python3 data.py
+
+# FILE KIND WORKERS: of 3 epochs of 3 steps
+cat >check.py <<'END'
+import collections, json, sys
+path, kind, workers = sys.argv[1], sys.argv[2], int(sys.argv[3])
+told = json.load(open(path))
+events = [e for e in told["traceEvents"] if e["ph"] == "X"]
+rows = {e["tid"]: e["args"]["name"] for e in told["traceEvents"] if e["name"] == "thread_name"}
+entries = [e for e in events if e["cat"] == "entry"]
+steps = [e for e in entries if e["name"] == "step"]
+assert len(steps) == 9, len(steps)
+assert all(e["tid"] in rows for e in events) and rows[0] == "host"
+for s in steps:
+    own = [e for e in events if e["args"]["call"] == s["args"]["call"] and e is not s]
+    kernels = [e for e in own if e["cat"] == "kernel"]
+    seen = collections.Counter((e["args"]["step"], e["tid"]) for e in kernels)
+    assert kernels and set(seen.values()) == {1}, seen
+    assert {e["args"]["step"] for e in kernels} == set(range(len({e["args"]["step"] for e in own if "step" in e["args"]})))
+    assert len({e["tid"] for e in kernels}) <= workers
+    slack = 1e3 if kind == "gpu" else 0.01  # the device's clock is another one
+    for e in own:
+        assert e["dur"] >= 0 and e["ts"] >= s["ts"] - slack, e
+        assert e["ts"] + e["dur"] <= s["ts"] + s["dur"] + slack, (e, s)
+    copies = [e for e in own if "bytes" in e["args"]]
+    if kind == "gpu":
+        assert {rows[e["tid"]] for e in own} == {"device"}
+        assert [e["args"]["bytes"] for e in copies] == [32 * 12 * 4, 32 * 4, 4], copies
+    else:
+        assert not copies
+END
+train() { # FILE OPTIONS...
+  out=$1
+  shift
+  "$NEOC" train -q net.expr --data=X=x.npy,Y=y.npy --batch=32 --epochs=3 --save="$out.safetensors" "$@" ||
+    fail "training: $*"
+}
+train plain --threads=1
+train cpu --threads=1 --trace=cpu.json
+train two --threads=2 --trace=two.json
+python3 check.py cpu.json cpu 1 || fail "one thread"
+python3 check.py two.json cpu 2 || fail "two threads"
+cmp -s plain.safetensors cpu.safetensors || fail "a trace changes the results"
+if [ -e "$emulator" ] && [ -z "${NEO_SANITIZE:-}" ]; then
+  export NEO_CUDA_DRIVER="$emulator"
+  gpu=--target=nvptx:sm_90+host
+  train gpu $gpu
+  train traced $gpu --trace=gpu.json
+  python3 check.py gpu.json gpu 1 || fail "on a GPU"
+  cmp -s gpu.safetensors traced.safetensors || fail "a trace changes the results on a GPU"
+fi
+"$NEOC" run net.expr X=ones:[1,12] --trace=run.json >/dev/null || fail "run"
+python3 -c 'import json; assert any(e["name"] == "forward" for e in json.load(open("run.json"))["traceEvents"])' ||
+  fail "run: no entry"
+if "$NEOC" run net.expr X=ones:[1,12] --trace=none/run.json >said 2>&1; then fail "no such folder"; fi
+grep -q 'none/run.json: cannot be written: No such file' said || { cat said; fail "what cannot be written is not said"; }
+if "$NEOC" run net.expr X=ones:[1,12] --interp --trace=run.json >said 2>&1; then fail "--interp"; fi
+exit $status
