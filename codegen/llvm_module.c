@@ -170,6 +170,34 @@ static const char pipeline[] =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
     "loop-mssa(loop-simplifycfg,licm<allowspeculation>),early-cse<memssa>,adce,simplifycfg)";
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WITH_ASAN 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define WITH_ASAN 1
+#endif
+
+static LLVMErrorRef run_passes(neo_llvm *l, const char *passes) {
+  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+  LLVMErrorRef error = LLVMRunPasses(l->mod, passes, l->machine, options);
+  LLVMDisposePassBuilderOptions(options);
+  return error;
+}
+
+/* Under the address sanitizer the kernels of an emulated GPU are checked by it too. */
+static LLVMErrorRef add_checks(neo_llvm *l) {
+#ifdef WITH_ASAN
+  for (LLVMValueRef f = LLVMGetFirstFunction(l->mod); f; f = LLVMGetNextFunction(f))
+    if (l->target.emulated && LLVMCountBasicBlocks(f) > 0)
+      neo_ll_enum_attribute(l, f, "sanitize_address");
+  return l->target.emulated ? run_passes(l, "asan") : NULL;
+#else
+  (void)l;
+  return NULL;
+#endif
+}
+
 neo_status neo_llvm_finish(neo_llvm *l, const char **why) {
   char *text = NULL;
   *why = "";
@@ -179,9 +207,9 @@ neo_status neo_llvm_finish(neo_llvm *l, const char **why) {
     return NEO_INTERNAL;
   }
   LLVMDisposeMessage(text);
-  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(l->mod, pipeline, l->machine, options);
-  LLVMDisposePassBuilderOptions(options);
+  LLVMErrorRef error = run_passes(l, pipeline);
+  if (!error)
+    error = add_checks(l);
   if (!error)
     return NEO_OK;
   char *message = LLVMGetErrorMessage(error);
