@@ -29,7 +29,7 @@ enum {
   FUSE_MOST_PARTS = 96, /* definitions of a kernel, copies included */
   FUSE_MOST_OUTS = 16,
   FUSE_MOST_ACCS = 12,
-  FUSE_MOST_SHARED = 8,
+  FUSE_MOST_SHARED = 16, /* as many as a tensor has dimensions */
   FUSE_LEAST_POINTS = 8 /* of the shared axes: a kernel of fewer has one worker */
 };
 

@@ -236,6 +236,18 @@ static void what_fits_the_second_cache_is_read_again_in_one_kernel(void **state)
 }
 
 /* However many kernels of other entries read the same tensor in between. */
+static void a_tensor_of_sixteen_dimensions_has_a_kernel(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "input X : f32 [2, 1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 2]\n"
+           "temp Y : f32 [2, 1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1, 2]\n"
+           "def Y[a: 2, b: 1, c: 1, d: 2, e: 1, f: 1, g: 2, h: 1, i: 1, j: 2, k: 1, l: 1, m: 2, "
+           "n: 1, o: 1, p: 2] =\n  X[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] * 2.0\n"
+           "entry forward forward: Y = Y\n");
+  assert_non_null(writer_of(&w, "Y"));
+  neo_arena_free(&w.arena);
+}
+
 static void siblings_are_found_among_readers_of_other_entries(void **state) {
   (void)state;
   world w;
@@ -265,6 +277,7 @@ int main(void) {
       cmocka_unit_test(lengths_that_conditions_need_keep_kernels_apart),
       cmocka_unit_test(a_softmax_and_its_gradient_are_one_kernel_where_rows_are_short),
       cmocka_unit_test(what_fits_the_second_cache_is_read_again_in_one_kernel),
+      cmocka_unit_test(a_tensor_of_sixteen_dimensions_has_a_kernel),
       cmocka_unit_test(siblings_are_found_among_readers_of_other_entries),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
