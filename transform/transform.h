@@ -17,6 +17,12 @@ neo_status neo_pass_simplify(neo_module *m);
  * one, of an axis more (parallel.c). */
 neo_status neo_pass_parallel(neo_module *m);
 
+/* Neighbouring outputs of a sum that slides are made together, from fewer products (filter.c):
+ *     Y[k, q] = sum[c, s: 3] F[k, c, s] * X[c, q + s]
+ *     ->  sums.Y[t: 6, p, k] = sum[c] taps.Y[t, k, c] * data.Y[t, p, c]
+ *         Y[k, q] = sum[t] A[q % 4, t] * sums.Y[t, q/4, k] */
+neo_status neo_pass_filter(neo_module *m);
+
 /* Factors that do not change along reduction axes leave the sum, where that saves arithmetic
  * (factor.c). */
 neo_status neo_pass_factor(neo_module *m);

@@ -102,12 +102,19 @@ static void pass_done(void *ctx, const char *pass) {
   neo_cost_add(ctx, pass);
 }
 
-/* Layouts are for what is kept: made in each call they would cost more than they save. */
+/* Layouts are for what is kept: made in each call they would cost more than they save. Filtering
+ * weighs multiplications against memory as they are on a processor; a GPU has far more of the
+ * former. */
+static bool is_wanted(const neo_compilation *c, const neo_pass *p) {
+  bool gpu = c->options.target && strncmp(c->options.target, "nvptx", 5) == 0;
+  return (p->run != neo_pass_layout || neo_fuse_keeps(&c->options.fusion)) &&
+         (p->run != neo_pass_filter || !gpu);
+}
+
 static size_t passes_to_run(const neo_compilation *c, neo_pass *out) {
   size_t n = 0;
-  bool keeps = neo_fuse_keeps(&c->options.fusion);
   for (size_t k = 0; k < sizeof passes / sizeof *passes; k++)
-    if (keeps || passes[k].run != neo_pass_layout)
+    if (is_wanted(c, &passes[k]))
       out[n++] = passes[k];
   return n;
 }
