@@ -229,6 +229,8 @@ static const char *const functions =
     "@_status @_save(@_ctx *ctx, const char *path, const neo_rt_pair *extra, int32_t n_extra);\n"
     "@_status @_load(@_ctx *ctx, const char *path);\n"
     "const char *@_loaded(const @_ctx *ctx, const char *key);\n"
+    "/* Waits for what is in the stream of a GPU (NEO_RT_ASYNC). */\n"
+    "@_status @_wait(@_ctx *ctx);\n"
     "/* Loads all kernels for a GPU now; notes what runs when into a file for Chrome's trace viewer, until path is null. */\n"
     "@_status @_warm(@_ctx *ctx);\n"
     "@_status @_trace(@_ctx *ctx, const char *path);\n"

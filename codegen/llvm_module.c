@@ -170,12 +170,12 @@ static const char pipeline[] =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
     "loop-mssa(loop-simplifycfg,licm<allowspeculation>),early-cse<memssa>,adce,simplifycfg)";
 
-#if defined(__has_feature)
+#if defined(__SANITIZE_ADDRESS__)
+#define WITH_ASAN 1
+#elif defined(__clang__)
 #if __has_feature(address_sanitizer)
 #define WITH_ASAN 1
 #endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define WITH_ASAN 1
 #endif
 
 static LLVMErrorRef run_passes(neo_llvm *l, const char *passes) {

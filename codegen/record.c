@@ -157,6 +157,7 @@ static const wrapper wrappers[] = {
     {"loaded", "neo_rt_loaded", "pp", 'p', 0},
     {"step_count", "neo_rt_step_count", "p", 'l', 0},
     {"warm", "neo_rt_warm", "p", 'i', 0},
+    {"wait", "neo_rt_wait", "p", 'i', 0},
     {"trace", "neo_rt_trace", "pp", 'i', 0},
     {"describe", "neo_rt_describe", "ipz", 'z', 1},
     {"arena_size", "neo_rt_arena_size", "i", 'l', 1},

@@ -113,7 +113,7 @@ static neo_rt_status check_args(neo_rt_ctx *c, const neo_rt_entry *e, void *cons
     const neo_rt_tensor *t = &c->model->tensors[c->model->entry_args[e->args + i]];
     if (args[i] && !neo_rti_on_device(c, args, c->model->entry_args[e->args + i]))
       status = neo_rti_check_values(c, t, args[i], c->sizes);
-    else if (args[i])
+    else if (args[i] && !(c->flags & NEO_RT_TRUST_INDICES))
       status = neo_rti_check_device_values(c, t, args[i]);
   }
   return status ? status : check_bound_values(c);

@@ -371,6 +371,7 @@ static neo_rt_status start_threads(neo_rt_ctx *c) {
 static neo_rt_status set_up(neo_rt_ctx *c, const neo_rt_config *config) {
   c->log = config->log;
   c->log_user = config->log_user;
+  c->flags = config->flags;
   bool gpu = c->model->device != NULL;
   if (!gpu && config->device && strcmp(config->device, "cpu") != 0)
     return neo_rti_fail(c, NEO_UNSUPPORTED, "device '%s' is not known; this library runs on 'cpu'",
@@ -481,6 +482,11 @@ neo_rt_status neo_rt_reset(neo_rt_ctx *c, uint64_t seed) {
 neo_rt_status neo_rt_warm(neo_rt_ctx *c) {
   neo_rt_status status = neo_rti_alive(c);
   return status || !c->cuda ? status : neo_rti_cuda_warm(c);
+}
+
+neo_rt_status neo_rt_wait(neo_rt_ctx *c) {
+  neo_rt_status status = neo_rti_alive(c);
+  return status || !c->cuda ? status : neo_rti_cuda_finish(c, "waiting");
 }
 
 const neo_rt_model *neo_rt_model_of(const neo_rt_ctx *ctx) {

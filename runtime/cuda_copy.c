@@ -145,6 +145,19 @@ neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *c, neo_rti_way way, void *to, const 
   return s;
 }
 
+/* Is there a piece whose bytes the host waits for? */
+static bool owes(const cuda_ring *r) {
+  for (unsigned i = 0; i < r->n; i++)
+    if (r->piece[(r->first + i) % CUDA_PIECES].to)
+      return true;
+  return false;
+}
+
+neo_rt_status neo_rti_cuda_end(neo_rt_ctx *c, const char *doing) {
+  bool may_leave = c->flags & NEO_RT_ASYNC && doing && !c->trace && !owes(&c->cuda->ring);
+  return may_leave ? NEO_OK : neo_rti_cuda_finish(c, doing);
+}
+
 neo_rt_status neo_rti_cuda_finish(neo_rt_ctx *c, const char *doing) {
   neo_rti_cuda *u = c->cuda;
   neo_rt_status s = neo_rti_cuda_enter(c);

@@ -207,7 +207,7 @@ neo_rt_status neo_rti_entry_run(neo_rt_ctx *c, const neo_rt_entry *e, void *cons
     status = run_steps(c, e, &r);
   if (!status)
     status = copy_outputs(c, e, args);
-  neo_rt_status end = c->cuda ? neo_rti_cuda_finish(c, status ? NULL : e->name) : NEO_OK;
+  neo_rt_status end = c->cuda ? neo_rti_cuda_end(c, status ? NULL : e->name) : NEO_OK;
   status = status ? status : end;
   if (c->trace)
     neo_rti_trace_end(c, e);

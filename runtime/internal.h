@@ -67,6 +67,7 @@ struct neo_rt_ctx {
   void **run_args;      /* [largest n_args] arguments of neo_rt_run */
   int32_t *size_from;   /* [n_sizes] tensor that gave the size, -1 */
 
+  uint32_t flags;       /* of the configuration */
   neo_rti_trace *trace; /* null: none */
 
   neo_rt_pair *loaded; /* metadata of the file loaded last, one block */
@@ -175,6 +176,8 @@ neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *ctx, neo_rti_way way, void *to, cons
                                 size_t n);
 /* Waits for all that is in the stream; a failure there is one of `doing`; null: it is not told. */
 neo_rt_status neo_rti_cuda_finish(neo_rt_ctx *ctx, const char *doing);
+/* At the end of a call: the same, unless it gave the host nothing and may leave its work there. */
+neo_rt_status neo_rti_cuda_end(neo_rt_ctx *ctx, const char *doing);
 /* Loads all kernels. */
 neo_rt_status neo_rti_cuda_warm(neo_rt_ctx *ctx);
 /* Of the context's device; 0 without one. */

@@ -237,7 +237,17 @@ typedef struct {
   void (*log)(void *user, int level, const char *text);
   void *log_user;
   void *stream; /* of a model for GPUs: CUstream of the primary context; null: the context's own */
+  uint32_t flags; /* enum neo_rt_flags */
 } neo_rt_config;
+
+enum neo_rt_flags { /* of models for GPUs */
+  /* A call that gives the host nothing returns when its work is in the stream; a failure there is
+   * told by a later call, or by neo_rt_wait. */
+  NEO_RT_ASYNC = 1,
+  /* Index values that lie on the GPU are in their bounds: the caller's word, they are not looked
+   * at. */
+  NEO_RT_TRUST_INDICES = 2
+};
 
 /* Bytes that a context needs (all classes, `threads` as in the config), known before anything is
  * allocated. */
@@ -292,6 +302,8 @@ NEO_RT_API int64_t neo_rt_eval(const neo_rt_model *model, int32_t program, const
 /* Loads all kernels of a model for a GPU now; otherwise each is when it runs first. Nothing on a
  * processor. */
 NEO_RT_API neo_rt_status neo_rt_warm(neo_rt_ctx *ctx);
+/* Waits for all that calls have put into the stream of a GPU. */
+NEO_RT_API neo_rt_status neo_rt_wait(neo_rt_ctx *ctx);
 /* From now on notes when each step of an entry runs, on each worker or on the GPU, and each copy
  * between host and GPU; a null path ends that, as does neo_rt_destroy, and the file appears: JSON in
  * the form of Chrome's trace viewer. On a GPU kernels are launched one by one while there is a

@@ -4,12 +4,12 @@
 #define NEO_TESTS_GPU_EMULATOR_ASAN_H
 #include <stddef.h>
 
-#if defined(__has_feature)
+#if defined(__SANITIZE_ADDRESS__)
+#define EMU_ASAN 1
+#elif defined(__clang__)
 #if __has_feature(address_sanitizer)
 #define EMU_ASAN 1
 #endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define EMU_ASAN 1
 #endif
 
 #ifdef EMU_ASAN

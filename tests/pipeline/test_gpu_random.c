@@ -1,6 +1,7 @@
 /* Random programs on GPUs: on the emulated device they are what the reference interpreter says, with
  * the model's schedules and with random ones, in any order of threads; and ptxas takes the PTX that
- * they become. NEO_TEST_COUNT: how many programs; NEO_TEST_SEED: the first one. */
+ * they become. NEO_TEST_COUNT: how many programs; NEO_TEST_SEED: the first one; tools/gpu_proof runs
+ * many. */
 #include "tests/gpu/emulator.h"
 #include "tests/pipeline/plan_world.h"
 #include "tests/random/gen.h"
@@ -59,10 +60,10 @@ static bool open_program(plan_world *w, uint64_t seed, const char *target, neo_g
 }
 
 /* The orders in which threads run: as they are counted, and mixed. */
-static void check_seed(uint64_t seed, bool random) {
+static void check_seed(uint64_t seed, uint64_t random) {
   plan_world w;
   neo_gen_program g;
-  uint64_t draw = seed;
+  uint64_t draw = seed + (random << 32);
   char mix[32];
   snprintf(mix, sizeof mix, "%d", (int)(seed % 3));
   setenv("NEO_EMULATOR_SEED", mix, 1);
@@ -75,7 +76,7 @@ static void check_seed(uint64_t seed, bool random) {
   world_close(&w);
 }
 
-static void check_seeds(bool random) {
+static void check_seeds(uint64_t random) {
   uint64_t first = setting("NEO_TEST_SEED", 1), n = setting("NEO_TEST_COUNT", N_EMULATED);
   for (uint64_t seed = first; seed < first + n; seed++) {
     if (getenv("NEO_TEST_SEED"))
@@ -86,12 +87,17 @@ static void check_seeds(bool random) {
 
 static void on_the_device_random_programs_equal_the_interpreter(void **state) {
   (void)state;
-  check_seeds(false);
+  check_seeds(0);
 }
 
 static void so_they_do_with_random_schedules(void **state) {
   (void)state;
-  check_seeds(true);
+  check_seeds(1);
+}
+
+static void and_with_other_random_schedules(void **state) {
+  (void)state;
+  check_seeds(2);
 }
 
 static bool has_ptxas(void) {
@@ -125,14 +131,18 @@ static void ptxas_takes_random_programs_for_every_level(void **state) {
   rmdir(folder);
 }
 
-int main(void) {
+/* With an argument: the tests only whose name it matches. */
+int main(int argc, char **argv) {
 #if defined(__SANITIZE_THREAD__)
   return 77; /* the stacks of emulated threads are not the thread sanitizer's */
 #endif
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(on_the_device_random_programs_equal_the_interpreter),
       cmocka_unit_test(so_they_do_with_random_schedules),
+      cmocka_unit_test(and_with_other_random_schedules),
       cmocka_unit_test(ptxas_takes_random_programs_for_every_level),
   };
+  if (argc > 1)
+    cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

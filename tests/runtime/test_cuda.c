@@ -300,6 +300,40 @@ static void a_call_waits_for_the_device_once(void **state) {
   neo_rt_destroy(c);
 }
 
+/* The emulator does nothing before somebody waits, and copies no memory that is used again. */
+static void calls_that_give_nothing_may_be_left_in_the_stream(void **state) {
+  (void)state;
+  device_model d;
+  neo_rt_ctx *c;
+  neo_rt_config config = {.struct_size = sizeof config, .seed = 5, .flags = NEO_RT_ASYNC};
+  make_model(&d);
+  if (neo_rt_create(&d.model, &config, &c))
+    fail_msg("%s", neo_rt_error(c));
+  unsigned waits = counts->waits;
+  for (int k = 0; k < STEPS; k++) {
+    float x[7 * 4];
+    int32_t y[7];
+    int64_t n = 7;
+    toy_data(n, x, y);
+    must(c, neo_rt_call(c, STEP, &n, (void *[]){x, y, NULL, NULL}));
+    memset(x, 0, sizeof x);
+  }
+  assert_int_equal(counts->waits, waits);
+  must(c, neo_rt_wait(c));
+  assert_int_equal(counts->waits, waits + 1);
+  neo_rt_ctx *like = create(&d, 5);
+  for (int k = 0; k < STEPS; k++) {
+    float x[7 * 4], loss;
+    int32_t y[7];
+    int64_t n = 7;
+    toy_data(n, x, y);
+    must(like, neo_rt_call(like, STEP, &n, (void *[]){x, y, &loss, NULL}));
+  }
+  assert_true(toy_digest(c) == toy_digest(like));
+  neo_rt_destroy(c);
+  neo_rt_destroy(like);
+}
+
 /* ---- modules */
 
 static void kernels_are_loaded_when_they_run_or_all_at_once(void **state) {
@@ -323,6 +357,7 @@ int main(void) {
       cmocka_unit_test(sizes_have_graphs_of_their_own_and_come_back_to_them),
       cmocka_unit_test(graphs_follow_the_callers_tensors),
       cmocka_unit_test(large_tensors_go_through_pinned_memory_in_pieces),
+      cmocka_unit_test(calls_that_give_nothing_may_be_left_in_the_stream),
       cmocka_unit_test(kernels_are_loaded_when_they_run_or_all_at_once),
       cmocka_unit_test(a_call_waits_for_the_device_once),
   };
