@@ -1,9 +1,10 @@
 /* Kernels: statements of the loop IR as LLVM control flow.
  *
  * A kernel is `int32_t symbol(const neo_rt_args *)`. Loops test before they start and at their end,
- * which is the form that loop passes want. UNROLL copies its body with the variable a constant.
- * VECTOR sets the width and emits its body once. Registers are stack slots, one for each element or
- * vector; indices are constants, so that all of them become SSA values. */
+ * which is the form that loop passes want. UNROLL copies its body with the variable a constant, but
+ * for what is long (llvm_roll.c). VECTOR sets the width and emits its body once. Registers are stack
+ * slots, one for each element or vector; indices are constants, so that all of them become SSA
+ * values. */
 #include "codegen/llvm_gen.h"
 #include "neo/neo_rt.h"
 #include <assert.h>
@@ -203,8 +204,9 @@ neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *
   const neo_reg *r = &g->k->regs.at[reg];
   neo_ll_place p = {0};
   for (size_t d = 0; d < n; d++) {
-    neo_ll_lin x;
-    bool form = neo_ll_linear(g, index[d], &x);
+    neo_ll_lin x = {0};
+    bool row = index[d]->kind == NEO_LX_VAR && g->var[index[d]->attr].rolled;
+    bool form = row || neo_ll_linear(g, index[d], &x);
     assert(form && !x.pattern && x.n == 0 && x.c >= 0 && x.c < r->extent[d] && "a constant index");
     (void)form;
     bool last = d + 1 == n;
@@ -268,6 +270,8 @@ static void forget(neo_ll_gen *g) {
 static void unroll(neo_ll_gen *g, const neo_ls *s) {
   int64_t lo = (int64_t)s->lo->bits, hi = (int64_t)s->hi->bits;
   neo_ll_var before = g->var[s->attr];
+  if (neo_ll_roll(g, s, block))
+    return;
   for (int64_t x = lo; x < hi; x += s->step) {
     g->var[s->attr] = (neo_ll_var){.kind = NEO_LL_FIXED, .fixed = x};
     block(g, &s->body);

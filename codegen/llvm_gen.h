@@ -91,6 +91,7 @@ typedef struct {
   int64_t multiple; /* LOOP: of this number */
   int64_t most;     /* LOOP: its last value; 0: not known */
   LLVMValueRef v;   /* LOOP */
+  bool rolled;      /* LOOP: an UNROLL loop's; as an index of a register it is 0 (llvm_roll.c) */
 } neo_ll_var;
 
 typedef struct {
@@ -118,6 +119,7 @@ typedef struct {
   uint8_t *open;         /* [buffer] what threads did to it since the last barrier (llvm_ptx.c) */
   uint32_t width, depth; /* of the VECTOR loop around, else 1 */
   uint32_t n_accesses;   /* of memory, so far */
+  uint32_t *mentions;    /* of registers, once they are counted (llvm_roll.c) */
   bool stream;           /* buffers that stream begin at multiples of a vector here */
   neo_ll_val guard;      /* loads happen only where it holds; v null: everywhere */
   struct {
@@ -179,6 +181,9 @@ void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_l
                   neo_ll_val guard);
 void neo_ll_fetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset);
 neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b); /* conjunction; v null is true */
+/* llvm_roll.c. An UNROLL loop as a loop, where that is better; false: nothing was emitted. */
+typedef void neo_ll_emit_block(neo_ll_gen *g, const neo_block *b);
+bool neo_ll_roll(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block);
 /* llvm_amx.c: tile registers. Declared once for a kernel; begin and end stand around each unit of
  * work. */
 void neo_ll_tiles_declare(neo_ll_gen *g);
