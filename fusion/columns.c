@@ -1,7 +1,7 @@
 /* Sums of columns in the kernel that reduces the rows.
  *
- *     group 1, rows r    m[r] = mean[c] X[r, c],   Y[r, c] = X[r, c] - m[r]
- *     group 2            part.b[s, c] = sum[i: 256] D[256*s + i, c] * (X[256*s + i, c] - m[256*s + i])
+ *     group 1, rows r   m[r] = mean[c] X[r, c],   Y[r, c] = X[r, c] - m[r]
+ *     group 2           part.b[s, c] = sum[i: 256] D[q, c] * (X[q, c] - m[q]),   q = 256*s + i
  *
  * Both read X; between the kernels nothing of it is left in a cache. So group 2 becomes a part of
  * group 1: at each row r the row is added to part.b[r/256], which stays in a cache meanwhile. A run

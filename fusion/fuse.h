@@ -135,6 +135,19 @@ typedef struct {
 /* The parts of a group of these members (in order) under the copies that are marked now. False:
  * they have no form together; *why says the reason. */
 bool fuse_parts_of(fuser *q, const uint32_t *members, size_t n, fuse_parts *out, const char **why);
+/* The kind of fusion that a group of several definitions is. */
+neo_fuse_kind fuse_kind_of(const fuser *q, const fuse_parts *p);
+/* Among the parts at hand? */
+static inline bool fuse_is_part(const fuser *q, uint32_t d) {
+  return q->part_of[d] == q->now;
+}
+static inline bool fuse_is_reduction(const fuse_def *d) {
+  return d->spans > 0;
+}
+/* Of an output axis. */
+neo_expr fuse_out_extent(const fuser *q, uint32_t d, uint32_t axis);
+
+/* ---- fuse_cost.c */
 /* Is a group of these parts kept between calls (neo_group.kept)? */
 bool fuse_is_kept(const fuser *q, const fuse_parts *p);
 /* Seconds. `home` tells who is in the group: definitions whose home it is. */
@@ -143,8 +156,6 @@ double fuse_cost(fuser *q, const fuse_parts *p);
 bool fuse_leaves(fuser *q, const fuse_parts *p, uint32_t part);
 /* Bytes of d that the forward pass keeps for the backward pass. */
 double fuse_kept(fuser *q, uint32_t d);
-/* The kind of fusion that a group of several definitions is. */
-neo_fuse_kind fuse_kind_of(const fuser *q, const fuse_parts *p);
 
 /* ---- fuse_order.c */
 /* Places of the groups, one for each definition at first; writers of new versions after readers of
