@@ -72,7 +72,7 @@ typedef struct {       /* an operand in scratch */
   bool slides;       /* own axis slide.own is part of the index of rows or columns */
   neo_sliding slide;
   int64_t shift, reach; /* of that index; beyond its last */
-  /* columns of axes walked as one: buffer in which they lie before they are cut into tiles; or -1 */
+  /* columns of axes walked as one: buffer where they lie before they are cut into tiles; or -1 */
   int32_t temp;
   int64_t temp_pitch;
   uint32_t temp_axes; /* how many own axes, the last ones, are in there together */

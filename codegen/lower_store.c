@@ -1,5 +1,5 @@
-/* The stores of a stage: its results at a tile, or along its own axes, a vector of the last one at a
- * time. */
+/* The stores of a stage: its results at a tile, or along its own axes, a vector of the last one
+ * at a time. */
 #include "codegen/lower_scope.h"
 #include <assert.h>
 

@@ -2,9 +2,9 @@
  *
  *     u[n, m, p, q, j] = sum[c, r, s, k] A[n, c, 2*p + r, 2*q + s, k] * F[m, c, r, s, k, j]
  *
- * Where lanes run along j, which is short (the elements of a capsule), a tile of rows and one vector
- * multiplies and adds once for nearly every load. Its other columns are those of m, which the same
- * operand has: columns are the pairs (m, j), walked as one axis as neighbouring axes are
+ * Where lanes run along j, which is short (the elements of a capsule), a tile of rows and one
+ * vector multiplies and adds once for nearly every load. Its other columns are those of m, which
+ * the same operand has: columns are the pairs (m, j), walked as one axis as neighbouring axes are
  * (schedule/contract.c), so that packed operands are streams of whole tiles, tiles cross from one m
  * to the next, and what is left over is one tile for all m. A vector of lanes lies in one m where
  * j's extent is a multiple of it, and is stored as one; where it is none, the emitter knows the

@@ -138,8 +138,9 @@ static double points(neo_module *m, const neo_stage *s) {
   return n;
 }
 
-/* Operations on lanes of axis v, a point, in the stage that has most of the work: in front of a long
- * sum, what is done once with its result does not count. Of stages that reduce only, if `reduced`. */
+/* Operations on lanes of axis v, a point, in the stage that has most of the work: in front of a
+ * long sum, what is done once with its result does not count. Of stages that reduce only, if
+ * `reduced`. */
 static double lane_ops(neo_module *m, const neo_form *f, int64_t v, bool reduced) {
   double most = -1, ops = 0;
   for (size_t k = 0; k < f->stages.n; k++) {

@@ -488,8 +488,8 @@ static double slide_copy_cycles(neo_tiles *q, uint32_t k, const neo_sliding *w, 
   return (0.4 * (run - rest) + left) / run + edges + own.ops / lanes;
 }
 
-/* Cycles an element where axes that are walked as one step over whole lines: each lane is fetched by
- * itself, and its line again for the next step of the reduction. */
+/* Cycles an element where axes that are walked as one step over whole lines: each lane is fetched
+ * by itself, and its line again for the next step of the reduction. */
 static double lone_cycles(const neo_tiles *q, const geometry *g, const neo_look *x) {
   int64_t apart = (x->stride < 0 ? -x->stride : x->stride) * q->bytes;
   return 3 + far(q, in_runs(q, g->nb * LINE_BYTES, 1, apart), ALONE);

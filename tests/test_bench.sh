@@ -3,18 +3,9 @@
 # ratio is the peer's time over ours; a peer that computes something else is not counted; results
 # are whole JSON; rows not measured again stay.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
-command -v python3 >/dev/null || exit 77
-command -v cc >/dev/null || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-status=0
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC" python3 cc
 bench() { NEO_BUILD_DIR=$NEO_BUILD_DIR "$NEO_SOURCE_DIR/tools/bench" cpu --peers "$work" "$@"; }
-
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
 
 # ---- the rows
 bench --list >"$work/rows"

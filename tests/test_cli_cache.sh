@@ -2,32 +2,11 @@
 # neo-cache and `neoc cache`: every command on files of known records, exit codes, what damage does,
 # and that neo-cache needs no compiler; then records in a compilation.
 set -eu
+. "$NEO_SOURCE_DIR/tests/lib.sh"
 cache=$NEO_BUILD_DIR/bin/neo-cache
-[ -x "$cache" ] && [ -x "${NEOC:-}" ] || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-XDG_CACHE_HOME=$work/xdg
-export XDG_CACHE_HOME
-status=0
+needs "$NEOC" "$cache"
+export XDG_CACHE_HOME="$work/xdg"
 
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
-
-# expect CODE WHAT COMMAND...: output goes to files out and err
-expect() {
-  want=$1
-  what=$2
-  shift 2
-  code=0
-  "$@" >out 2>err || code=$?
-  [ "$code" = "$want" ] || { fail "$what: exit code $code, expected $want"; cat out err >&2; }
-}
-says() { # FILE PATTERN WHAT
-  grep -q -- "$2" "$1" || { fail "$3: no '$2' in $1"; cat "$1" >&2; }
-}
 is() { # WHAT; the expected output is on stdin
   cat >want
   diff want out >&2 || fail "$1: another output"

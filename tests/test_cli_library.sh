@@ -2,19 +2,11 @@
 # The generated library: what it needs, that it is the same whoever makes it where, that models and
 # contexts live beside each other, static and for other machines.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC" cc
 [ -e "$NEO_BUILD_DIR/lib/libneort.so.0" ] || exit 77
 lib=$NEO_BUILD_DIR/lib
 include=$NEO_BUILD_DIR/include
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-status=0
-
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
 
 model() { # NAME HIDDEN
   cat >"$1.expr" <<END

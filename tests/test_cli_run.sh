@@ -2,27 +2,8 @@
 # `neoc run`: compiled code and the interpreter give the same numbers, values can be given in every
 # way, and what is wrong with them is said with the tensor's name.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-status=0
-
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
-expect() { # CODE WHAT COMMAND...
-  want=$1
-  what=$2
-  shift 2
-  code=0
-  "$@" >out 2>err || code=$?
-  [ "$code" = "$want" ] || { fail "$what: exit code $code, expected $want"; cat out err >&2; }
-}
-says() {
-  grep -q -- "$2" "$1" || { fail "$3: no '$2' in $1"; cat "$1" >&2; }
-}
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
 
 cat >m.expr <<'END'
 import nn, optim

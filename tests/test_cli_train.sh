@@ -2,27 +2,8 @@
 # `neoc train`: learns; the numbers do not depend on the number of threads, nor on whether the
 # training was interrupted; what does not fit is said before anything runs.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-status=0
-
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
-expect() { # CODE WHAT COMMAND...
-  want=$1
-  what=$2
-  shift 2
-  code=0
-  "$@" >out 2>err || code=$?
-  [ "$code" = "$want" ] || { fail "$what: exit code $code, expected $want"; cat out err >&2; }
-}
-says() {
-  grep -q -- "$2" "$1" || { fail "$3: no '$2' in $1"; cat "$1" >&2; }
-}
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
 
 # 310 points in four dimensions; the class is the largest of the first three.
 cat >data.expr <<'END'

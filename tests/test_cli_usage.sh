@@ -2,29 +2,8 @@
 # The command line itself: exit codes, help from the one table, messages for wrong usage, fmt, new,
 # doctor, describe, and what goes to stdout and what to stderr.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-status=0
-
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
-
-# expect CODE WHAT COMMAND...: output goes to files out and err
-expect() {
-  want=$1
-  what=$2
-  shift 2
-  code=0
-  "$@" >out 2>err || code=$?
-  [ "$code" = "$want" ] || { fail "$what: exit code $code, expected $want"; cat out err >&2; }
-}
-says() { # FILE PATTERN WHAT
-  grep -q -- "$2" "$1" || { fail "$3: no '$2' in $1"; cat "$1" >&2; }
-}
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
 
 cat >good.expr <<'END'
 dim B <= 8

@@ -3,16 +3,9 @@
 # gradient), the same as JSON, timings, and how much of the time may go to integer sets.
 # NEO_GOLDEN_REFRESH=1 rewrites the golden files.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
 golden=$NEO_SOURCE_DIR/tests/golden/explain
-status=0
-
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
 
 # ---- what gradients read
 for model in "$golden"/*.expr; do

@@ -2,15 +2,8 @@
 # Fusion changes no result: with each kind of it switched off, with all, and with as little memory
 # kept as can be, compiled code computes what the interpreter does. `neoc explain` says what was done.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-status=0
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
 
 cat >net.expr <<'END'
 import nn, optim
@@ -53,10 +46,10 @@ END
 "$NEOC" explain rows.expr --groups --no-fuse=columns | grep -q "^join .*: columns" && fail "--no-fuse=columns leaves some"
 
 for off in $kinds columns all sums,rows; do
-  timeout 120 "$NEOC" verify -q net.expr --no-fuse=$off >out 2>&1 || { fail "without $off"; cat out; }
+  timeout 120 "$NEOC" verify -q net.expr --no-fuse=$off >out 2>&1 || fail "without $off" out
 done
 "$NEOC" explain net.expr --groups --no-fuse=all | grep -q saves && fail "all leaves some"
-timeout 120 "$NEOC" verify -q net.expr --memory=small >out 2>&1 || { fail "--memory=small"; cat out; }
+timeout 120 "$NEOC" verify -q net.expr --memory=small >out 2>&1 || fail "--memory=small" out
 kept() { sed -n 's/.*in all *\([0-9]*\) B/\1/p' | head -1; }
 fast=$("$NEOC" explain net.expr --groups | kept)
 small=$("$NEOC" explain net.expr --groups --memory=small | kept)

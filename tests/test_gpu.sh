@@ -3,18 +3,11 @@
 # agree with the interpreter, save and load like others, and what is missing is said in so many
 # words. PTX of all levels, which ptxas takes where there is one.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
+not_sanitized # the stacks of emulated threads are not the sanitizer's
 emulator=$NEO_BUILD_DIR/tests/libneo_gpu_emulator.so
 [ -e "$emulator" ] || exit 77
-[ -z "${NEO_SANITIZE:-}" ] || exit 77 # the stacks of emulated threads are not the sanitizer's
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-status=0
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
 gpu="--target=nvptx:sm_90a+host"
 export NEO_CUDA_DRIVER="$emulator"
 

@@ -4,10 +4,8 @@
 # reads shared memory by vectors, meets at one barrier a block of steps, and divides nothing of 64
 # bits; what lies contiguous in the device's memory is read and written 16 bytes at a time.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
-command -v ptxas >/dev/null || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC" ptxas
 recorded=$NEO_SOURCE_DIR/tests/gpu/kernels.txt
 for level in sm_75 sm_80 sm_90a; do
   "$NEOC" compile -q "$NEO_SOURCE_DIR/tests/gpu/kernels.expr" --target=nvptx:$level --emit=ptx \

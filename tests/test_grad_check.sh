@@ -5,19 +5,14 @@
 #   of index forms, reducers and second derivatives (tests/golden/gradcheck)
 #   of the models; test_zoo_models.sh has those of the zoo
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
 library=$NEO_SOURCE_DIR/tests/library
 models=$NEO_SOURCE_DIR/models
-status=0
-out=$(mktemp)
-trap 'rm -f "$out"' EXIT
+out=$work/out
 
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
 check() {
-  "$NEOC" grad-check "$@" >"$out" 2>&1 || { fail "grad-check $*"; cat "$out" >&2; }
+  "$NEOC" grad-check "$@" >"$out" 2>&1 || fail "grad-check $*" "$out"
   grep -q '^[1-9][0-9]* elements checked, 0 failed' "$out" || fail "$*: nothing was checked"
 }
 

@@ -3,19 +3,14 @@
 # reducer and function of elements (their third derivatives too), every form of index, and of the
 # zoo's smallest models. Interpreted, as there is much to compile and little to run.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
 tests=$NEO_SOURCE_DIR/tests
 zoo=$NEO_SOURCE_DIR/models/zoo
-status=0
-out=$(mktemp)
-trap 'rm -f "$out"' EXIT
+out=$work/out
 
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
 check() {
-  "$NEOC" grad-check --interp "$@" >"$out" 2>&1 || { fail "grad-check $*"; cat "$out" >&2; }
+  "$NEOC" grad-check --interp "$@" >"$out" 2>&1 || fail "grad-check $*" "$out"
   grep -q '^d (d ' "$out" || fail "$*: nothing of the second order was checked"
 }
 

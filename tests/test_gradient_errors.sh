@@ -3,15 +3,9 @@
 # files of tests/golden/gradient-errors, as complete as the list in docs/language.md.
 # NEO_GOLDEN_REFRESH=1 rewrites them.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
 golden=$NEO_SOURCE_DIR/tests/golden/gradient-errors
-status=0
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
 
 for model in "$golden"/*.expr; do
   name=$(basename "$model")

@@ -2,28 +2,22 @@
 # What `cmake --install` puts down can be used: headers and libneort through pkg-config, neoc from
 # its new place, and a project of its own through find_package(neo) and neoc_add_library.
 set -eu
-[ -z "${NEO_SANITIZE:-}" ] || exit 77
-[ -e "$NEO_BUILD_DIR/lib/libneort.so.0" ] || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+not_sanitized
+needs "$NEOC" cc
 prefix=$work/prefix
 
-fail() {
-  echo "FAIL: $1" >&2
-  exit 1
-}
-
 cmake --install "$NEO_BUILD_DIR" --prefix "$prefix" >"$work/log" 2>&1 ||
-  { cat "$work/log"; fail "cmake --install"; }
+  die "cmake --install" "$work/log"
 libdir=$(dirname "$(find "$prefix" -name libneort.so.0)")
 for file in include/neo/neo_rt.h include/neo/dlpack.h share/neo/std/nn.expr \
   share/neo/std/optim.expr bin/neoc bin/neo-cache; do
   source=$NEO_SOURCE_DIR/$(echo "$file" | sed 's@^share/neo@models@')
-  [ -e "$prefix/$file" ] || [ ! -e "$source" ] || fail "$file is not installed"
+  [ -e "$prefix/$file" ] || [ ! -e "$source" ] || die "$file is not installed"
 done
 for file in libneort.so libneort.a pkgconfig/neort.pc cmake/neo/neoConfig.cmake \
   cmake/neo/neoConfigVersion.cmake cmake/neo/neoAddLibrary.cmake; do
-  [ -e "$libdir/$file" ] || fail "$file is not installed"
+  [ -e "$libdir/$file" ] || die "$file is not installed"
 done
 moved=$work/moved
 mv "$prefix" "$moved" # nothing may remember where it was installed
@@ -47,17 +41,13 @@ if command -v pkg-config >/dev/null; then
   export PKG_CONFIG_PATH
   # shellcheck disable=SC2046
   cc -Wall -Werror -o "$work/rt" "$work/rt.c" $(pkg-config --cflags --libs neort)
-  LD_LIBRARY_PATH=$libdir "$work/rt" || fail "the program that pkg-config links"
+  LD_LIBRARY_PATH=$libdir "$work/rt" || die "the program that pkg-config links"
 fi
 cc -Wall -Werror -I"$moved/include" -o "$work/rt_static" "$work/rt.c" "$libdir/libneort.a" \
   -lm -lpthread
-"$work/rt_static" || fail "the program with libneort.a"
+"$work/rt_static" || die "the program with libneort.a"
 
 model=$NEO_SOURCE_DIR/models/mnist/mlp.expr
-if [ ! -x "$moved/bin/neoc" ] || [ ! -e "$model" ]; then
-  echo "no neoc yet: find_package is not tried"
-  exit 77
-fi
 
 mkdir "$work/consumer"
 cp "$model" "$work/consumer/mlp.expr"
@@ -89,17 +79,17 @@ cd "$work/consumer"
 build() {
   cmake -G Ninja -S . -B build -DCMAKE_PREFIX_PATH="$moved" && cmake --build build
 }
-build >"$work/log" 2>&1 || { cat "$work/log"; fail "the project with find_package(neo)"; }
-build/shared || fail "the program with the shared model"
-build/static || fail "the program with the static model"
+build >"$work/log" 2>&1 || die "the project with find_package(neo)" "$work/log"
+build/shared || die "the program with the shared model"
+build/static || die "the program with the static model"
 
 # Into a file: a grep that has found its line would end the build that it reads from.
 rebuild() {
-  cmake --build build >"$work/log" 2>&1 || { cat "$work/log"; fail "building again"; }
+  cmake --build build >"$work/log" 2>&1 || die "building again" "$work/log"
 }
 rebuild
-grep -q 'no work to do' "$work/log" || fail "an unchanged model is compiled again"
+grep -q 'no work to do' "$work/log" || die "an unchanged model is compiled again"
 sleep 1
 echo "# changed" >>mlp.expr
 rebuild
-grep -q 'Compiling mlp.expr' "$work/log" || fail "a changed model is not compiled again"
+grep -q 'Compiling mlp.expr' "$work/log" || die "a changed model is not compiled again"

@@ -2,13 +2,8 @@
 # Who may include whom, read from the #include lines. The picture is in CMakeLists.txt; a folder
 # may include itself, those named here, and what they may include.
 set -eu
+. "$NEO_SOURCE_DIR/tests/lib.sh"
 cd "$NEO_SOURCE_DIR"
-status=0
-
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
 
 allowed() {
   case $1 in
@@ -86,13 +81,11 @@ fi
 [ -z "$(check_only_in 'zlib\.h' 'runtime/*' zlib)" ] || status=1
 
 # The rules above can fail: each of these lines breaks one.
-probe=$(mktemp -d)
-trap 'rm -rf "$probe"' EXIT
-printf '#include "codegen/loop.h"\n' >"$probe/a.c"
-printf '# include <neo/neo_rt.h>\n#include <sys/stat.h>\n' >"$probe/b.c"
-[ "$(folders_of "$probe/a.c")" = codegen ] || fail "the reader of includes misses a folder"
-[ "$(folders_of "$probe/b.c" | tr '\n' ' ')" = "include sys " ] ||
+printf '#include "codegen/loop.h"\n' >"$work/a.c"
+printf '# include <neo/neo_rt.h>\n#include <sys/stat.h>\n' >"$work/b.c"
+[ "$(folders_of "$work/a.c")" = codegen ] || fail "the reader of includes misses a folder"
+[ "$(folders_of "$work/b.c" | tr '\n' ' ')" = "include sys " ] ||
   fail "the reader of includes misses <neo/...>"
-( status=0; check_file ir "$probe/a.c" 2>/dev/null; [ $status = 1 ] ) ||
+( status=0; check_file ir "$work/a.c" 2>/dev/null; [ $status = 1 ] ) ||
   fail "a violation goes unnoticed"
 exit "$status"

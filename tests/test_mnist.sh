@@ -2,13 +2,13 @@
 # Both digit models reach their accuracy on real data, through a plain C program that links the generated library.
 # Data: $NEO_DATA/mnist, by default ../shared/data/mnist beside the project; skipped (77) where it is absent.
 set -eu
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
 data=${NEO_DATA:-$NEO_SOURCE_DIR/../shared/data}/mnist
 if [ ! -d "$data" ]; then
   echo "skipped: no MNIST files in $data"
   exit 77
 fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 
 # model epochs accuracy
 learn() {

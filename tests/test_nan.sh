@@ -4,15 +4,8 @@
 # the interpreter, in first and second derivatives. Every model plants NaN (`seen` shows it) and
 # gives its gradients as g.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-status=0
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
 
 model() { cat >"$1.expr"; }
 

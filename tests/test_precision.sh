@@ -3,9 +3,8 @@
 # comes out the same. Tolerance: accuracy of the digits within half a point of f32 after one epoch.
 # Without any optimization the curve is that of f32: the loss to one part in ten thousand.
 set -eu
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
 
 for model in sublstm scrnn capsule_conv; do
   "$NEOC" verify -q --math=bf16 --store=bf16 -D B=2 "$NEO_SOURCE_DIR/models/zoo/$model.expr" $(

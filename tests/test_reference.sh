@@ -3,30 +3,28 @@
 # `expr fragment` has no syntax errors (neoc fmt takes it), and every code of base/diag.def that a
 # model can get is named.
 set -eu
-: "${NEOC:?}" "${NEO_SOURCE_DIR:?}"
-[ -x "$NEOC" ] || exit 77
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
 page=$NEO_SOURCE_DIR/docs/language.md
-awk -v dir="$dir" '
+awk -v dir="$work" '
   /^```/ && file { close(file); file = ""; next }
   /^```expr fragment$/ { file = dir "/part" ++n ".expr"; next }
   /^```expr$/ { file = dir "/model" ++n ".expr"; next }
   file { print > file }
 ' "$page"
 failed=0
-for file in "$dir"/model*.expr; do
-  "$NEOC" check "$file" > "$dir/log" 2>&1 || { cat "$dir/log"; failed=1; }
+for file in "$work"/model*.expr; do
+  "$NEOC" check "$file" > "$work/log" 2>&1 || { cat "$work/log"; failed=1; }
 done
-for file in "$dir"/part*.expr; do
-  "$NEOC" fmt "$file" > "$dir/log" 2>&1 || { cat "$dir/log"; failed=1; }
+for file in "$work"/part*.expr; do
+  "$NEOC" fmt "$file" > "$work/log" 2>&1 || { cat "$work/log"; failed=1; }
 done
 sed -n 's/^X([A-Z0-9_]*, "\([ER]0[0-59][0-9]*\)".*/\1/p' "$NEO_SOURCE_DIR/base/diag.def" |
 while read -r code; do
   [ "$code" = E0000 ] || grep -q "$code" "$page" || echo "$code"
-done > "$dir/missing"
-if [ -s "$dir/missing" ]; then
-  echo "docs/language.md does not name:" $(cat "$dir/missing")
+done > "$work/missing"
+if [ -s "$work/missing" ]; then
+  echo "docs/language.md does not name:" $(cat "$work/missing")
   failed=1
 fi
 exit $failed

@@ -2,15 +2,8 @@
 # Running sums and products, and the gradients of products, cost as much as their elements: a
 # quadratic kernel would take minutes at these lengths. And they are right there.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-status=0
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
 
 cat >long.expr <<'END'
 dim N = 400000
@@ -35,7 +28,7 @@ for name in S T M '\(before.p\|dq\)' after.p; do
   grep -q "^$name: .*running=1" schedules || fail "$name is not run along its axis"
 done
 start=$(date +%s)
-timeout 120 "$NEOC" run long.expr >out || { fail "run"; cat out >&2; exit 1; }
+timeout 120 "$NEOC" run long.expr >out || die "run" out
 [ $(($(date +%s) - start)) -lt 60 ] || fail "it takes as long as a quadratic kernel"
 value() { sed -n "/^$1 /{n;p}" out; }
 [ "$(value last)" = 400000 ] || fail "last is $(value last)"

@@ -1,15 +1,10 @@
 #!/bin/sh
 # libneort exports neo_rt_* and nothing else, and needs libc and libm only.
 set -eu
+. "$NEO_SOURCE_DIR/tests/lib.sh"
 lib=$NEO_BUILD_DIR/lib/libneort.so.0
 archive=$NEO_BUILD_DIR/lib/libneort.a
 [ -e "$lib" ] || exit 77
-status=0
-
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
 
 shared=$(nm -D --defined-only "$lib" | awk '{ print $3 }')
 global=$(nm -g --defined-only "$archive" | awk 'NF == 3 { print $3 }')

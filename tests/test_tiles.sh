@@ -3,16 +3,9 @@
 # agree with the interpreter, and give the same bits on any number of threads; a library for CPUs with
 # AMX has every such kernel twice.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
 grep -q ' avx2 ' /proc/cpuinfo 2>/dev/null || { echo "no AVX2 here: nothing to run"; exit 77; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-status=0
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
 tiles="--mcpu=x86-64-v3+tiles --math=bf16"
 
 cat >net.expr <<'EXPR'

@@ -3,17 +3,10 @@
 # entry, on the processor and on an emulated GPU, where there are copies as well; without a trace the
 # results are the same; what cannot be written is said.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
-command -v python3 >/dev/null || exit 77
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC" python3
 emulator=$NEO_BUILD_DIR/tests/libneo_gpu_emulator.so
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-status=0
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
+
 cat >net.expr <<'END'
 import nn, optim
 

@@ -2,17 +2,11 @@
 # Every model of models/zoo has as many parameters as its definition, a case of tests/zoo, and
 # gradients that agree with differences at the sizes of its cases.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
 models=$NEO_SOURCE_DIR/models/zoo
 cases=$NEO_SOURCE_DIR/tests/zoo/expected
-status=0
-out=$(mktemp)
-trap 'rm -f "$out"' EXIT
-
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
+out=$work/out
 
 # The product of a parameter's extents, summed.
 count() {
@@ -62,7 +56,7 @@ for case in "$cases"/*.txt; do
                     s/^size \([^ ]*\) \([^ ]*\)$/--size=\1=\2/p' "$case")
   # shellcheck disable=SC2086
   "$NEOC" grad-check "$models/$model.expr" $options --samples 4 >"$out" 2>&1 ||
-    { fail "grad-check of $case"; cat "$out" >&2; }
+    fail "grad-check of $case" "$out"
   grep -q '^[1-9][0-9]* elements checked, 0 failed' "$out" || fail "$case: nothing was checked"
 done
 exit $status

@@ -1,5 +1,5 @@
-/* Sums of a matrix's columns become sums of runs of its rows (ir/runs.h), where the rows are reduced
- * as well:
+/* Sums of a matrix's columns become sums of runs of its rows (ir/runs.h), where the rows are
+ * reduced as well:
  *
  *     m[r] = mean[c] X[r, c]                  b[c] = sum[r: 16384] D[r, c] * (X[r, c] - m[r])
  *     ->

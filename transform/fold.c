@@ -16,9 +16,9 @@
  * An index that adds one output axis, which stands nowhere else, and one axis of the sum becomes an
  * axis over the dimension that it stands in. All other axes of the sum are the product's, if their
  * ranges are fixed and no condition looks at them. What the product reads is proved in range again,
- * since it also has pairs (p, r) that no window has. Axes are in the order in which the factors have
- * them, so that neighbours there are neighbours here: first those that both factors have, and last
- * those of the factor that lies along them, or of the smaller one. */
+ * since it also has pairs (p, r) that no window has. Axes are in the order in which the factors
+ * have them, so that neighbours there are neighbours here: first those that both factors have, and
+ * last those of the factor that lies along them, or of the smaller one. */
 #include "ir/clone.h"
 #include "ir/prove.h"
 #include "transform/transform.h"

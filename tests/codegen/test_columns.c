@@ -1,6 +1,6 @@
-/* Sums of runs of rows in the kernel that reduces the rows: with even and shorter last runs, columns
- * that are no whole vectors, one axis of rows and two, what the rows' kernel makes itself; against
- * the interpreters under random schedules. And what must keep a kernel of its own does. */
+/* Sums of runs of rows in the kernel that reduces the rows: with even and shorter last runs,
+ * columns that are no whole vectors, one axis of rows and two, what the rows' kernel makes itself;
+ * against the interpreters under random schedules. And what must keep a kernel of its own does. */
 #include "codegen/lower.h"
 #include "fusion/form.h"
 #include "ir/print.h"

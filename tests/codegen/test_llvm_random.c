@@ -3,6 +3,7 @@
  * NEO_TEST_SEED=n prints the seeds and runs more of them from there. */
 #include "base/random.h"
 #include "loop_support.h"
+#include "tests/random/seeds.h"
 #include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -207,12 +208,10 @@ static const char *make(loop_fix *f, uint64_t seed) {
 
 static void random_kernels_agree_in_every_bit(void **state) {
   static const int64_t n_elems[] = {N, N, 80, 80, 80}, sizes[] = {3};
-  const char *from = getenv("NEO_TEST_SEED");
-  uint64_t first = from ? strtoull(from, NULL, 10) : 1, n = from ? 2000 : 20;
-  for (uint64_t seed = first; seed < first + n; seed++) {
+  neo_seeds s = neo_seeds_of(1, 20);
+  for (uint64_t seed = s.first; seed < s.first + s.n; seed++) {
     loop_fix *f = *state;
-    if (from)
-      print_message("seed %llu\n", (unsigned long long)seed);
+    neo_seeds_tell(&s, seed);
     const char *text = make(f, seed);
     loop_check(f, text,
                &(loop_case){.sizes = sizes,

@@ -185,7 +185,8 @@ static void packs_of_operands_that_slide_are_right(void **state) {
 }
 
 /* The elements of a capsule and its channel, which lie apart in the result: whole vectors and parts
- * of one, channels that fill no tile, a number of them that is not known, and what follows the sum. */
+ * of one, channels that fill no tile, a number of them that is not known, and what follows the
+ * sum. */
 static void columns_along_axes_that_lie_apart_are_right(void **state) {
   (void)state;
   static const int elements[] = {8, 4, 3};

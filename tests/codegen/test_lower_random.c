@@ -2,20 +2,16 @@
  * machine code agree. */
 #include "tests/codegen/lower_test.h"
 #include "tests/random/gen.h"
+#include "tests/random/seeds.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 /* The sanitizers make each program some ten times slower. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define COUNT "30"
+#define COUNT 30
 #else
-#define COUNT "500"
+#define COUNT 500
 #endif
-
-static const char *setting(const char *name, const char *otherwise) {
-  const char *x = getenv(name);
-  return x ? x : otherwise;
-}
 
 /* Two of three programs with all kinds of fusion, the others with one kind, or all, switched off.
  * */
@@ -52,8 +48,8 @@ static void random_programs_are_lowered_right(void **state) {
   neo_gen_options o = neo_gen_default;
   o.special = false;
   o.max_work = 3000;
-  uint64_t first = strtoull(setting("NEO_TEST_SEED", "1"), NULL, 10);
-  try_seeds(&o, first, strtoull(setting("NEO_TEST_COUNT", COUNT), NULL, 10), 1);
+  neo_seeds s = neo_seeds_of(1, COUNT);
+  try_seeds(&o, s.first, s.n, 1);
 }
 
 int main(void) {

@@ -3,28 +3,24 @@
  * order, shared memory poisoned and races found. */
 #include "tests/codegen/lower_test.h"
 #include "tests/random/gen.h"
+#include "tests/random/seeds.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define COUNT "30"
+#define COUNT 30
 #else
-#define COUNT "100"
+#define COUNT 100
 #endif
-
-static uint64_t setting(const char *name, const char *otherwise) {
-  const char *x = getenv(name);
-  return strtoull(x ? x : otherwise, NULL, 10);
-}
 
 static void random_programs_are_right_in_blocks_of_threads(void **state) {
   neo_gen_options options = neo_gen_default;
-  uint64_t first = setting("NEO_TEST_SEED", "1"), n = setting("NEO_TEST_COUNT", COUNT);
+  neo_seeds s = neo_seeds_of(1, COUNT);
   int tiled = 0;
   (void)state;
   options.special = false;
   options.max_work = 3000;
-  for (uint64_t seed = first; seed < first + n; seed++) {
+  for (uint64_t seed = s.first; seed < s.first + s.n; seed++) {
     neo_arena a;
     neo_str why;
     neo_arena_init(&a, neo_alloc_default, NULL);
@@ -41,7 +37,7 @@ static void random_programs_are_right_in_blocks_of_threads(void **state) {
     }
     neo_arena_free(&a);
   }
-  assert_true(tiled > 0 || n < 30);
+  assert_true(tiled > 0 || s.n < 30);
 }
 
 /* Blocks that compute a tile, among all schedules of a text's kernels. */

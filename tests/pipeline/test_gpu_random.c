@@ -1,34 +1,16 @@
-/* Random programs on GPUs: on the emulated device they are what the reference interpreter says, with
- * the model's schedules and with random ones, in any order of threads; and ptxas takes the PTX that
- * they become. NEO_TEST_COUNT: how many programs; NEO_TEST_SEED: the first one; tools/gpu_proof runs
- * many. */
+/* Random programs on GPUs: on the emulated device they are what the reference interpreter says,
+ * with the model's schedules and with random ones, in any order of threads; and ptxas takes the PTX
+ * that they become. tools/gpu_proof runs many. */
 #include "tests/gpu/emulator.h"
 #include "tests/pipeline/plan_world.h"
 #include "tests/random/gen.h"
+#include "tests/random/seeds.h"
 #include "tools/pipeline/emit.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 enum { N_EMULATED = 40, N_ASSEMBLED = 4, TRIES = 20 };
-
-static const neo_gen_options options = {.max_defs = 8,
-                                        .max_work = 800,
-                                        .all_types = true,
-                                        .runtime_sizes = true,
-                                        .reductions = true,
-                                        .pieces = true,
-                                        .lookups = true,
-                                        .guards = true,
-                                        .multi_output = true,
-                                        .transcendental = true,
-                                        .random = true,
-                                        .params = true};
-
-static uint64_t setting(const char *name, uint64_t otherwise) {
-  const char *x = getenv(name);
-  return x ? strtoull(x, NULL, 10) : otherwise;
-}
 
 /* A thread has no scratch: of the schedules for processors those that ask for none will do. */
 static bool fits(neo_compilation *c, const neo_group *g, const neo_schedule *s) {
@@ -50,7 +32,7 @@ static neo_schedule any_schedule(void *ctx, neo_compilation *c, const neo_group 
 /* False: the program has no kernels. */
 static bool open_program(plan_world *w, uint64_t seed, const char *target, neo_gen_program *g) {
   world_open(w);
-  *g = neo_gen_make(&w->c.arena, seed, &options);
+  *g = neo_gen_make(&w->c.arena, seed, &neo_gen_plans);
   w->c.module = g->m;
   w->c.names = g->m->names;
   w->c.diags = g->m->diags;
@@ -77,10 +59,9 @@ static void check_seed(uint64_t seed, uint64_t random) {
 }
 
 static void check_seeds(uint64_t random) {
-  uint64_t first = setting("NEO_TEST_SEED", 1), n = setting("NEO_TEST_COUNT", N_EMULATED);
-  for (uint64_t seed = first; seed < first + n; seed++) {
-    if (getenv("NEO_TEST_SEED"))
-      fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
+  neo_seeds s = neo_seeds_of(1, N_EMULATED);
+  for (uint64_t seed = s.first; seed < s.first + s.n; seed++) {
+    neo_seeds_tell(&s, seed);
     check_seed(seed, random);
   }
 }
@@ -119,13 +100,13 @@ static void assemble(uint64_t seed, const char *target, char *folder) {
 
 static void ptxas_takes_random_programs_for_every_level(void **state) {
   static const char *const target[] = {"nvptx:sm_75", "nvptx:sm_80", "nvptx:sm_90", "nvptx:sm_90a"};
-  uint64_t first = setting("NEO_TEST_SEED", 1), n = setting("NEO_TEST_COUNT", N_ASSEMBLED);
+  neo_seeds s = neo_seeds_of(1, N_ASSEMBLED);
   char folder[] = "/tmp/neo-test-XXXXXX";
   (void)state;
   if (!has_ptxas())
     skip();
   assert_non_null(mkdtemp(folder));
-  for (uint64_t seed = first; seed < first + n; seed++)
+  for (uint64_t seed = s.first; seed < s.first + s.n; seed++)
     for (size_t k = 0; k < 4; k++)
       assemble(seed, target[k], folder);
   rmdir(folder);

@@ -404,8 +404,9 @@ static void slices_at_constants(void **state) {
   form(
       SMOOTH, 20,
       "input x[2, 15, 3]\n"
-      "y[b, j] = 1*x[b, 1, j]*x[b, 4, j] + 2*x[b, 2, j]*x[b, 5, j] + 3*x[b, 3, j]*x[b, 8, j] + 4*x[b, 4, j]*x[b, 9, j] +\n"
-      "    5*x[b, 5, j]*x[b, 10, j] + 6*x[b, 8, j]*x[b, 11, j] + 7*x[b, 9, j]*x[b, 12, j] + 8*x[b, 10, j]*x[b, 2, j] +\n"
+      "y[b, j] = 1*x[b, 1, j]*x[b, 4, j] + 2*x[b, 2, j]*x[b, 5, j] + 3*x[b, 3, j]*x[b, 8, j] +\n"
+      "    4*x[b, 4, j]*x[b, 9, j] + 5*x[b, 5, j]*x[b, 10, j] + 6*x[b, 8, j]*x[b, 11, j] +\n"
+      "    7*x[b, 9, j]*x[b, 12, j] + 8*x[b, 10, j]*x[b, 2, j] +\n"
       "    9*x[b, 11, j]*x[b, 1, j] + 10*x[b, 12, j]*x[b, 2, j] + 11*x[b, 2, j]*x[b, 3, j]\n"
       "output y\n");
 }

@@ -1,25 +1,21 @@
 /* Gradients of random access maps equal a scatter, to the last bit, and stay equal while passes
- * split and shift them. NEO_TEST_SEED and NEO_TEST_COUNT run others; NEO_TEST_SLOW=n prints those
- * whose gradients go through more than n times the points of what they differentiate. */
+ * split and shift them. NEO_TEST_SLOW=n prints those whose gradients go through more than n times
+ * the points of what they differentiate. */
 #include "ir/print.h"
 #include "tests/pipeline/gradient_oracle.h"
 #include "tests/pipeline/plan_world.h"
 #include "tests/random/maps.h"
+#include "tests/random/seeds.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 /* The sanitizers make each program some ten times slower. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define COUNT "100"
+#define COUNT 100
 #else
-#define COUNT "1000"
+#define COUNT 1000
 #endif
 enum { BUDGET = 4000 }; /* attempts of the shrinker */
-
-static uint64_t setting(const char *name, const char *otherwise) {
-  const char *x = getenv(name);
-  return strtoull(x ? x : otherwise, NULL, 10);
-}
 
 typedef struct {
   gradient_oracle o;
@@ -61,10 +57,12 @@ static void show_slow(gradient_oracle *o, const neo_gen_program *g, double *wors
   o->worst = 0;
 }
 
-static void try_seeds(kind *k, uint64_t first, uint64_t n) {
+/* Of the seeds one in `every`: where each takes longer. */
+static void try_seeds(kind *k, uint64_t every) {
+  neo_seeds s = neo_seeds_of(1, COUNT);
   int wrong = 0;
   double worst = 0;
-  for (uint64_t seed = first; seed < first + n; seed++) {
+  for (uint64_t seed = s.first; seed < s.first + s.n / every; seed++) {
     neo_arena a;
     neo_str why;
     neo_arena_init(&a, neo_alloc_default, NULL);
@@ -78,7 +76,7 @@ static void try_seeds(kind *k, uint64_t first, uint64_t n) {
     show_slow(&k->o, &g, &worst);
     neo_arena_free(&a);
   }
-  if (getenv("NEO_TEST_SEED"))
+  if (s.given)
     fprintf(stderr, "%llu modules, %llu elements, %llu in pieces, %llu remarks, worst %g\n",
             (unsigned long long)k->o.modules, (unsigned long long)k->o.compared,
             (unsigned long long)k->o.split, (unsigned long long)k->o.remarks, worst);
@@ -88,14 +86,14 @@ static void try_seeds(kind *k, uint64_t first, uint64_t n) {
 static void gradients_of_random_maps_equal_a_scatter(void **state) {
   (void)state;
   kind k = {.maps = {.type = NEO_F64_T}};
-  try_seeds(&k, setting("NEO_TEST_SEED", "1"), setting("NEO_TEST_COUNT", COUNT));
+  try_seeds(&k, 1);
   assert_true(k.o.split * 50 > k.o.modules || k.o.modules < 500);
 }
 
 static void second_gradients_of_random_maps_equal_a_scatter(void **state) {
   (void)state;
   kind k = {.o = {.second = true}, .maps = {.type = NEO_F64_T, .smooth = true}};
-  try_seeds(&k, setting("NEO_TEST_SEED", "1"), setting("NEO_TEST_COUNT", COUNT) / 10);
+  try_seeds(&k, 10);
 }
 
 /* Gradients in pieces reach fusion, the plan and the kernels. */
@@ -125,8 +123,8 @@ static void try_compiled(uint64_t seed, kernel_kind kernels) {
 
 static void random_maps_in_machine_code_have_the_same_gradients(void **state) {
   (void)state;
-  uint64_t first = setting("NEO_TEST_SEED", "1"), n = setting("NEO_TEST_COUNT", COUNT) / 20;
-  for (uint64_t seed = first; seed < first + n; seed++)
+  neo_seeds s = neo_seeds_of(1, COUNT);
+  for (uint64_t seed = s.first; seed < s.first + s.n / 20; seed++)
     try_compiled(seed, KERNELS_COMPILED);
 }
 

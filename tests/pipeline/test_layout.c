@@ -3,6 +3,7 @@
  * in entries that alternate with updates. */
 #include "base/random.h"
 #include "tests/pipeline/plan_world.h"
+#include "tests/random/seeds.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,9 +107,8 @@ static size_t count_kept(const plan_world *w) {
 
 static void products_equal_the_interpreter(void **state) {
   (void)state;
-  const char *given = getenv("NEO_TEST_COUNT");
-  uint64_t count = given ? strtoull(given, NULL, 10) : 40;
-  for (uint64_t k = 0; k < count; k++) {
+  neo_seeds s = neo_seeds_of(0, 40);
+  for (uint64_t k = s.first; k < s.first + s.n; k++) {
     char text[4096] = "";
     uint64_t seed = k;
     product p = random_product(&seed);

@@ -1,33 +1,16 @@
 /* Plans of random modules with parameters and updates: three rounds of all entries in libneort are
- * three rounds in the reference interpreter. NEO_TEST_SEED=n runs more, from that seed. */
+ * three rounds in the reference interpreter. */
 #include "tests/pipeline/plan_world.h"
 #include "tests/random/gen.h"
-#include <stdio.h>
-#include <stdlib.h>
+#include "tests/random/seeds.h"
 
-enum { N_INTERPRETED = 200, N_COMPILED = 12, N_MORE = 2000 };
-
-static const neo_gen_options *options(void) {
-  static const neo_gen_options o = {.max_defs = 8,
-                                    .max_work = 800,
-                                    .all_types = true,
-                                    .runtime_sizes = true,
-                                    .reductions = true,
-                                    .pieces = true,
-                                    .lookups = true,
-                                    .guards = true,
-                                    .multi_output = true,
-                                    .transcendental = true,
-                                    .random = true,
-                                    .params = true};
-  return &o;
-}
+enum { N_INTERPRETED = 200, N_COMPILED = 12 };
 
 /* False: the program of this seed has no updates. */
 static bool check_seed(uint64_t seed, kernel_kind kind) {
   plan_world w;
   world_open(&w);
-  neo_gen_program g = neo_gen_make(&w.c.arena, seed, options());
+  neo_gen_program g = neo_gen_make(&w.c.arena, seed, &neo_gen_plans);
   bool trains = g.m->entries.n > 1;
   if (trains) {
     w.c.module = g.m;
@@ -43,26 +26,22 @@ static bool check_seed(uint64_t seed, kernel_kind kind) {
   return trains;
 }
 
-static void check_seeds(uint64_t from, int n, kernel_kind kind) {
-  for (uint64_t seed = from; n > 0; seed++) {
-    if (getenv("NEO_TEST_SEED"))
-      fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
+static void check_seeds(uint64_t first, uint64_t count, kernel_kind kind) {
+  neo_seeds s = neo_seeds_of(first, count);
+  for (uint64_t seed = s.first, n = s.n; n > 0; seed++) {
+    neo_seeds_tell(&s, seed);
     n -= check_seed(seed, kind);
   }
 }
 
 static void random_plans_with_interpreted_kernels_equal_the_interpreter(void **state) {
   (void)state;
-  const char *seed = getenv("NEO_TEST_SEED");
-  check_seeds(seed ? strtoull(seed, NULL, 10) : 1, seed ? N_MORE : N_INTERPRETED,
-              KERNELS_INTERPRETED);
+  check_seeds(1, N_INTERPRETED, KERNELS_INTERPRETED);
 }
 
 static void random_plans_with_compiled_kernels_equal_the_interpreter(void **state) {
   (void)state;
-  const char *seed = getenv("NEO_TEST_SEED");
-  check_seeds(seed ? strtoull(seed, NULL, 10) : 5000, seed ? N_MORE / 10 : N_COMPILED,
-              KERNELS_COMPILED);
+  check_seeds(5000, N_COMPILED, KERNELS_COMPILED);
 }
 
 int main(void) {

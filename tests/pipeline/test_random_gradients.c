@@ -1,17 +1,18 @@
 /* Gradients of random programs. In f64 they are compared with central differences wherever these
  * agree with each other for two steps, that is away from kinks and jumps. In all types the compiled
- * gradient is compared with the interpreted one. NEO_TEST_SEED=n runs more, from that seed. */
+ * gradient is compared with the interpreted one. */
 #include "autodiff/autodiff.h"
 #include "base/random.h"
 #include "ir/print.h"
 #include "tests/pipeline/plan_world.h"
 #include "tests/random/gen.h"
+#include "tests/random/seeds.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = 120, N_MORE = 3000, PROBES = 4 };
+enum { N = 120, PROBES = 4 };
 
 typedef struct {
   plan_world w;
@@ -218,15 +219,13 @@ static size_t check_seed(uint64_t seed, bool wide) {
 }
 
 static void check_seeds(bool wide) {
-  const char *text = getenv("NEO_TEST_SEED");
-  uint64_t from = text ? strtoull(text, NULL, 10) : 1;
+  neo_seeds s = neo_seeds_of(1, N);
   size_t n = 0;
-  for (uint64_t seed = from; seed < from + (text ? N_MORE : N); seed++) {
-    if (text)
-      fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
+  for (uint64_t seed = s.first; seed < s.first + s.n; seed++) {
+    neo_seeds_tell(&s, seed);
     n += check_seed(seed, wide);
   }
-  assert_true(!wide || text || n > N);
+  assert_true(!wide || s.given || n > s.n);
 }
 
 static void gradients_of_random_programs_agree_with_differences(void **state) {

@@ -17,6 +17,19 @@ const neo_gen_options neo_gen_default = {.max_defs = 6,
                                          .special = true,
                                          .params = true};
 
+const neo_gen_options neo_gen_plans = {.max_defs = 8,
+                                       .max_work = 800,
+                                       .all_types = true,
+                                       .runtime_sizes = true,
+                                       .reductions = true,
+                                       .pieces = true,
+                                       .lookups = true,
+                                       .guards = true,
+                                       .multi_output = true,
+                                       .transcendental = true,
+                                       .random = true,
+                                       .params = true};
+
 uint64_t gen_below(gen *g, uint64_t n) {
   return neo_splitmix(&g->state) % n;
 }

@@ -26,6 +26,7 @@ typedef struct {
   bool params;         /* parameters with initialisers, states with updates */
 } neo_gen_options;
 extern const neo_gen_options neo_gen_default; /* everything, 6 definitions, work 20,000 */
+extern const neo_gen_options neo_gen_plans;   /* no special inputs, 8 definitions, work 800 */
 
 typedef struct {
   neo_module *m;

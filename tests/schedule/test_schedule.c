@@ -256,7 +256,8 @@ static const char *const sticking_out =
     "temp G : f32 [16, 256, 10, 10]\n"
     "def G[n: 16, c: 256, h: 10, w: 10] =\n"
     "  sum[t: 8, k: 32, p: max(0, 4 - h)..min(5, 10 - h), q: max(0, 4 - w)..min(5, 10 - w)]\n"
-    "  D[n, (k * 6 + (h - 4 + p)) * 6 + (w - 4 + q), t] * F[t, k, c, 0 - p * 2 + 8, 0 - q * 2 + 8]\n"
+    "  D[n, (k * 6 + (h - 4 + p)) * 6 + (w - 4 + q), t]\n"
+    "  * F[t, k, c, 0 - p * 2 + 8, 0 - q * 2 + 8]\n"
     "  then acc0\nentry forward forward: G = G\n";
 
 static void axes_of_an_image_that_windows_stick_out_of_are_no_part_of_the_tile(void **state) {
@@ -306,7 +307,8 @@ static void axes_of_one_element_are_no_part_of_a_form(void **state) {
       "input D : f32 [16, 1152, 8]\ninput F : f32 [32, 256, 9, 9, 1, 8]\n"
       "temp G : f32 [16, 256, 10, 10, 1, 1]\n"
       "def G[n: 16, c: 256, h: 10, w: 10, i: 1, k: 1] =\n"
-      "  sum[o: 1, m: 32, p: max(0, 4 - h)..min(5, 10 - h), q: max(0, 4 - w)..min(5, 10 - w), t: 8]\n"
+      "  sum[o: 1, m: 32, p: max(0, 4 - h)..min(5, 10 - h), "
+      "q: max(0, 4 - w)..min(5, 10 - w), t: 8]\n"
       "  D[n, (m * 6 + (h - 4 + p)) * 6 + (w - 4 + q), t]\n"
       "  * F[m, c, 0 - p * 2 + 8, 0 - q * 2 + 8, k + o, t]\n"
       "  then acc0\nentry forward forward: G = G\n";
@@ -386,8 +388,8 @@ static void the_innermost_axis_of_a_sum_is_one_along_which_an_operand_lies(void 
   neo_arena_free(&a);
 }
 
-/* The filters' elements lie together, a vector of them for each step; but all filters are read again
- * at each place of the image, from beyond the caches. */
+/* The filters' elements lie together, a vector of them for each step; but all filters are read
+ * again at each place of the image, from beyond the caches. */
 static void vectors_along_a_sum_cost_their_way_from_memory(void **state) {
   (void)state;
   neo_schedule s = choose(

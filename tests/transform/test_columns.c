@@ -10,25 +10,7 @@
   "def @2 v[n: N, r: 600] =\n  max[c: 2000] w[n, r, c]\n  then acc0\n"                        \
   "def @3 t[r: 100] =\n  max[c: 1000] u[r, c]\n  then acc0\n"
 
-static void becomes(const char *def, const char *parts, const char *whole) {
-  world w;
-  neo_arena a;
-  neo_str s;
-  neo_arena_init(&a, neo_alloc_default, NULL);
-  neo_str_init(&s, &a);
-  neo_str_addf(&s, "%s%s", HEAD, def);
-  load(&w, neo_str_text(&s));
-  apply(&w, neo_pass_columns);
-  if (parts && !strstr(text_of(&w), parts))
-    fail_msg("%s is not in\n%s", parts, text_of(&w));
-  if (!parts && strstr(text_of(&w), "part."))
-    fail_msg("parts in\n%s", text_of(&w));
-  if (!strstr(text_of(&w), whole))
-    fail_msg("%s is not in\n%s", whole, text_of(&w));
-  neo_arena_free(&w.arena);
-  neo_arena_free(&a);
-}
-
+#define becomes(def, parts, whole) becomes_by(neo_pass_columns, HEAD, def, parts, whole)
 #define OF(out) "entry forward forward: m = m, v = v, t = t, o = " out "\n"
 
 static void columns_of_reduced_rows_are_summed_in_runs(void **state) {

@@ -3,23 +3,11 @@
 #include "base/random.h"
 #include "tests/transform/world.h"
 
-static void becomes(const char *before, const char *part, const char *whole) {
-  world w;
-  load(&w, before);
-  apply(&w, neo_pass_factor);
-  if (part && !strstr(text_of(&w), part))
-    fail_msg("%s is not in\n%s", part, text_of(&w));
-  if (!part && strstr(text_of(&w), "part."))
-    fail_msg("a part in\n%s", text_of(&w));
-  if (!strstr(text_of(&w), whole))
-    fail_msg("%s is not in\n%s", whole, text_of(&w));
-  neo_arena_free(&w.arena);
-}
-
 #define HEAD                                                             \
   "neo-ir 1\nmodule t\ninput G : f32 [16, 16]\ninput V : f32 [16, 16]\n" \
   "input S : f32 [16, 16]\ninput a : f32 [16]\ninput n : i32 [16] < 4\n" \
   "temp D : f32 [16]\ntemp E : f32 [16, 16]\n"
+#define becomes(text, part, whole) becomes_by(neo_pass_factor, "", text, part, whole)
 
 static void a_factor_without_an_inner_axis_is_multiplied_once(void **state) {
   (void)state;

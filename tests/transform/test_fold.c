@@ -15,30 +15,11 @@
   "q: max(0, z - 6)..min(5, z + 1)] G[k, c, y - p * 2, z - q] * E[k, p, q]\n  then acc0\n"    \
   "entry forward forward: Y = Y\n"
 
-static void make(world *w, const char *def) {
-  neo_arena a;
-  neo_str s;
-  neo_arena_init(&a, neo_alloc_default, NULL);
-  neo_str_init(&s, &a);
-  neo_str_addf(&s, "%s%s", HEAD, def);
-  load(w, neo_str_text(&s));
-  neo_arena_free(&a);
-}
-
-static void becomes(const char *def, const char *product, const char *sum) {
-  world w;
-  make(&w, def);
-  apply(&w, neo_pass_fold);
-  if (!strstr(text_of(&w), product))
-    fail_msg("%s is not in\n%s", product, text_of(&w));
-  if (!strstr(text_of(&w), sum))
-    fail_msg("%s is not in\n%s", sum, text_of(&w));
-  neo_arena_free(&w.arena);
-}
+#define becomes(def, product, sum) becomes_by(neo_pass_fold, HEAD, def, product, sum)
 
 static void stays(const char *def) {
   world w;
-  make(&w, def);
+  load_two(&w, HEAD, def);
   apply(&w, neo_pass_fold);
   if (strstr(text_of(&w), "fold."))
     fail_msg("a fold in\n%s", text_of(&w));
@@ -113,8 +94,8 @@ static void what_cannot_be_read_for_all_pairs_stays(void **state) {
 
 static void same(const char *def, int64_t size) {
   world before, after;
-  make(&before, def);
-  make(&after, def);
+  load_two(&before, HEAD, def);
+  load_two(&after, HEAD, def);
   apply(&after, neo_pass_fold);
   assert_non_null(strstr(text_of(&after), "fold."));
   const neo_values *x = neo_interp_output(values_of(&before, size), 0);

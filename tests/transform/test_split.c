@@ -7,24 +7,7 @@
   "input w : f64 [3, 160000]\ninput k : i32 [150001] < 9\ntemp L : f64 []\ntemp M : f64 [3]\n" \
   "temp K : i32 []\ntemp A : bool []\n"
 
-static void becomes(const char *def, const char *parts, const char *whole) {
-  world w;
-  neo_arena a;
-  neo_str s;
-  neo_arena_init(&a, neo_alloc_default, NULL);
-  neo_str_init(&s, &a);
-  neo_str_addf(&s, "%s%s", HEAD, def);
-  load(&w, neo_str_text(&s));
-  apply(&w, neo_pass_split);
-  if (parts && !strstr(text_of(&w), parts))
-    fail_msg("%s is not in\n%s", parts, text_of(&w));
-  if (!parts && strstr(text_of(&w), "part."))
-    fail_msg("parts in\n%s", text_of(&w));
-  if (!strstr(text_of(&w), whole))
-    fail_msg("%s is not in\n%s", whole, text_of(&w));
-  neo_arena_free(&w.arena);
-  neo_arena_free(&a);
-}
+#define becomes(def, parts, whole) becomes_by(neo_pass_split, HEAD, def, parts, whole)
 
 static void an_axis_that_suits_is_the_parts(void **state) {
   (void)state;
@@ -92,13 +75,8 @@ static void winners_and_means_under_conditions_stay(void **state) {
 
 static void same(const char *def, int64_t size) {
   world before, after;
-  neo_arena a;
-  neo_str s;
-  neo_arena_init(&a, neo_alloc_default, NULL);
-  neo_str_init(&s, &a);
-  neo_str_addf(&s, "%s%s", HEAD, def);
-  load(&before, neo_str_text(&s));
-  load(&after, neo_str_text(&s));
+  load_two(&before, HEAD, def);
+  load_two(&after, HEAD, def);
   apply(&after, neo_pass_split);
   assert_non_null(strstr(text_of(&after), "part."));
   const neo_values *x = neo_interp_output(values_of(&before, size), 0);
@@ -109,7 +87,6 @@ static void same(const char *def, int64_t size) {
       fail_msg("%g and %g in\n%s", x->at[i].f, y->at[i].f, text_of(&after));
   neo_arena_free(&before.arena);
   neo_arena_free(&after.arena);
-  neo_arena_free(&a);
 }
 
 static void values_stay_the_same(void **state) {

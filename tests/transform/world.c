@@ -16,12 +16,37 @@ void load(world *w, const char *text) {
   }
 }
 
+void load_two(world *w, const char *head, const char *rest) {
+  neo_arena a;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  load(w, neo_arena_printf(&a, "%s%s", head, rest));
+  neo_arena_free(&a);
+}
+
 void apply(world *w, neo_status (*pass)(neo_module *)) {
   neo_str why;
   neo_str_init(&why, &w->arena);
   assert_int_equal(pass(w->m), NEO_OK);
   if (neo_module_verify(w->m, &why))
     fail_msg("%s", neo_str_text(&why));
+}
+
+static void must_have(world *w, const char *part) {
+  if (!strstr(text_of(w), part))
+    fail_msg("%s is not in\n%s", part, text_of(w));
+}
+
+void becomes_by(neo_status (*pass)(neo_module *), const char *head, const char *rest,
+                const char *parts, const char *whole) {
+  world w;
+  load_two(&w, head, rest);
+  apply(&w, pass);
+  if (parts)
+    must_have(&w, parts);
+  else if (strstr(text_of(&w), "part."))
+    fail_msg("parts in\n%s", text_of(&w));
+  must_have(&w, whole);
+  neo_arena_free(&w.arena);
 }
 
 const char *text_of(world *w) {

@@ -17,14 +17,19 @@ typedef struct {
 
 /* Text that does not parse fails the test. */
 void load(world *w, const char *text);
+void load_two(world *w, const char *head, const char *rest);
 /* Runs a pass; what does not verify afterwards fails the test. */
 void apply(world *w, neo_status (*pass)(neo_module *));
+/* What a pass makes of a text, given as two: `parts` and `whole` are in it. Null parts: there is no
+ * tensor part.*. */
+void becomes_by(neo_status (*pass)(neo_module *), const char *head, const char *rest,
+                const char *parts, const char *whole);
 /* The whole module; piece k of a tensor. */
 const char *text_of(world *w);
 const char *piece(world *w, const char *tensor, uint32_t k);
-/* The module's values; its one run-time size, if it has one, is `size`. Inputs are drawn in the same
- * way each time: floats are multiples of 1/4 in [-1, 1], so that short sums and products are exact
- * in any order, integers lie below their bounds. */
+/* The module's values; its one run-time size, if it has one, is `size`. Inputs are drawn in the
+ * same way each time: floats are multiples of 1/4 in [-1, 1], so that short sums and products are
+ * exact in any order, integers lie below their bounds. */
 neo_interp *values_of(world *w, int64_t size);
 
 #endif

@@ -132,7 +132,8 @@ static void put_text(const tuner *x) {
              (long long)(y->trials + y->known));
   }
   printf(
-      "step %s -> %s (%.3f), %.0f%% of it in kernels that were tuned; %lld trials, %lld refused, %.1f s\n",
+      "step %s -> %s (%.3f), %.0f%% of it in kernels that were tuned; "
+      "%lld trials, %lld refused, %.1f s\n",
       duration(a, step), duration(a, best), step > 0 ? best / step : 1, 100 * neo_tune_covered(t),
       (long long)t->trials, (long long)t->refused, now_s() - t->begun_s);
   if (recorded)

@@ -114,10 +114,10 @@ void neo_job_text(neo_compilation *c, const neo_group *g, const neo_kernel *k,
   shape x = shape_of(m, neo_group_form(m, g));
   neo_str_addf(out, "job\nthreads %d\nseed %llu\nfill %s\n", o->threads,
                (unsigned long long)o->seed, o->positive ? "positive" : "signed");
-  neo_str_addf(
-      out,
-      "limit wall_ms=%lld cpu_ms=%lld memory_mb=512\ntime run_ms=%g total_ms=%g least_runs=7\nsizes",
-      (long long)o->limit_ms, (long long)o->cpu_ms, o->run_ms, o->total_ms);
+  neo_str_addf(out,
+               "limit wall_ms=%lld cpu_ms=%lld memory_mb=512\n"
+               "time run_ms=%g total_ms=%g least_runs=7\nsizes",
+               (long long)o->limit_ms, (long long)o->cpu_ms, o->run_ms, o->total_ms);
   for (uint32_t i = 1; i < m->sizes.n; i++)
     neo_str_addf(out, " %lld",
                  (long long)neo_size_value(m, neo_size_ref(m, (neo_size){i}), o->sizes));

@@ -1,0 +1,49 @@
+# What the scripts share that use the product from outside. Each begins with
+#
+#   set -eu
+#   . "$NEO_SOURCE_DIR/tests/lib.sh"
+#   needs "$NEOC"
+#
+# and ends with `exit $status`. It runs in a folder of its own, $work, which is removed at its end.
+# cmake/NeoTests.cmake gives NEO_SOURCE_DIR, NEO_BUILD_DIR, NEOC and NEO_SANITIZE.
+: "${NEOC:=}"
+status=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+# needs PROGRAM...: the test is skipped where one is missing.
+needs() {
+  for program; do command -v "$program" >/dev/null || exit 77; done
+}
+
+# not_sanitized: the test is skipped where sanitizers are on.
+not_sanitized() { [ -z "${NEO_SANITIZE:-}" ] || exit 77; }
+
+# fail WHAT [FILE]: the test goes on and fails at its end. The file tells more.
+fail() {
+  echo "FAIL: $1" >&2
+  [ -z "${2:-}" ] || cat "$2" >&2
+  status=1
+}
+
+# die WHAT [FILE]: it fails at once.
+die() {
+  fail "$@"
+  exit 1
+}
+
+# expect CODE WHAT COMMAND...: its exit code; output goes to files out and err.
+expect() {
+  want=$1
+  what=$2
+  shift 2
+  code=0
+  "$@" >out 2>err || code=$?
+  [ "$code" = "$want" ] || { fail "$what: exit code $code, expected $want"; cat out err >&2; }
+}
+
+# says FILE PATTERN WHAT: some line of it is so.
+says() {
+  grep -q -- "$2" "$1" || fail "$3: no '$2' in $1" "$1"
+}

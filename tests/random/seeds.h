@@ -1,0 +1,18 @@
+/* Which seeds a random test tries: its own, or those that the environment asks for. NEO_TEST_SEED is
+ * the first one, NEO_TEST_COUNT how many. */
+#ifndef NEO_TESTS_RANDOM_SEEDS_H
+#define NEO_TESTS_RANDOM_SEEDS_H
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct {
+  uint64_t first, n;
+  bool given; /* the environment names the first one */
+} neo_seeds;
+
+/* `first` and `n` unless the environment says otherwise. */
+neo_seeds neo_seeds_of(uint64_t first, uint64_t n);
+/* Where the environment named the first one, tells which is tried: one that crashes is known. */
+void neo_seeds_tell(const neo_seeds *s, uint64_t seed);
+
+#endif
