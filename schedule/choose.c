@@ -112,12 +112,13 @@ static int64_t draw_block_n(drawing *d, const neo_form *f, uint64_t *seed) {
  * tiles take long to compile, and have nothing that small ones lack. */
 static neo_schedule wander(neo_module *m, const neo_group *g, const neo_machine *machine,
                            uint64_t *seed) {
-  enum { LARGE = 6 };
+  enum { LARGE = 6, MANY = 256 };
   neo_space x = neo_space_of(m, g, machine);
   neo_schedule s = neo_schedule_default(m, g, machine);
   for (int64_t k = pick(seed, 2, 5); k > 0; k--) {
     neo_schedule y = neo_space_mutate(&x, &s, seed);
-    if (y.at[NEO_SCHED_TILE_M] * y.at[NEO_SCHED_TILE_N] * y.at[NEO_SCHED_UNROLL_K] <= LARGE)
+    if (y.at[NEO_SCHED_TILE_M] * y.at[NEO_SCHED_TILE_N] * y.at[NEO_SCHED_UNROLL_K] <= LARGE &&
+        y.at[NEO_SCHED_THREADS] <= MANY)
       s = y;
   }
   return s;

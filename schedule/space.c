@@ -5,6 +5,7 @@
 #include "schedule/beside.h"
 #include "schedule/matrix.h"
 #include "schedule/model.h"
+#include "schedule/space_threads.h"
 #include "schedule/space_values.h"
 #include <string.h>
 
@@ -27,6 +28,8 @@ static bool legal(const neo_space *x, const neo_schedule *s) {
 }
 
 double neo_space_cost(const neo_space *x, const neo_schedule *s) {
+  if (x->machine->gpu)
+    return neo_threads_cost(x, s);
   bool own_way = s->at[NEO_SCHED_SEGMENT] || s->at[NEO_SCHED_RUNNING];
   if (s->at[NEO_SCHED_MATRIX])
     return neo_matrix_cost(x->m, x->f, s);
@@ -122,6 +125,8 @@ static bool set_matrix(const neo_space *x, bool on, neo_schedule *out) {
 
 bool neo_space_set(const neo_space *x, const neo_schedule *s, neo_sched_param k, int64_t value,
                    neo_schedule *out) {
+  if (x->machine->gpu)
+    return neo_threads_set(x, s, k, value, out);
   if (k == NEO_SCHED_MATRIX)
     return (value == 0 || value == 1) && value != s->at[k] && set_matrix(x, value == 1, out);
   neo_schedule y = *s;
@@ -198,6 +203,8 @@ static size_t other_blocks(const neo_space *x, const neo_schedule *s, neo_schedu
 
 size_t neo_space_reshaped(const neo_space *x, const neo_schedule *s, neo_schedule *out,
                           size_t most) {
+  if (x->machine->gpu)
+    return neo_threads_reshaped(x, s, out, most);
   size_t n = other_tiles(x, s, out, most);
   return n + other_blocks(x, s, out + n, most - n);
 }
@@ -250,11 +257,21 @@ static size_t add_steps(const neo_space *x, neo_schedule *out, size_t n, size_t 
   return n;
 }
 
+static size_t add_threads(const neo_space *x, neo_schedule *out, size_t n, size_t most) {
+  neo_schedule *top = NEO_NEW_ARRAY(x->m->arena, neo_schedule, most);
+  size_t n_top = neo_threads_ranked(x, top, most);
+  for (size_t k = 0; k < n_top; k++)
+    n = add_ranked(x, &top[k], out, n, most);
+  return n;
+}
+
 size_t neo_space_ranked(const neo_space *x, neo_schedule *out, size_t most) {
   if (!most)
     return 0;
   out[0] = neo_schedule_default(x->m, x->g, x->machine);
   size_t n = 1, n_top = 0;
+  if (x->machine->gpu)
+    return add_threads(x, out, n, most);
   neo_ranked *top = NEO_NEW_ARRAY(x->m->arena, neo_ranked, most);
   if (!out[0].at[NEO_SCHED_SEGMENT] && !out[0].at[NEO_SCHED_RUNNING])
     n_top = neo_model_contractions(x->m, x->f, &x->priced, top, most);
@@ -304,7 +321,8 @@ neo_schedule neo_space_mutate(const neo_space *x, const neo_schedule *s, uint64_
 static bool names_axes(neo_sched_param k) {
   return k == NEO_SCHED_VECTOR_AXIS || k == NEO_SCHED_VECTOR_WIDTH || k == NEO_SCHED_AXIS_M ||
          k == NEO_SCHED_AXIS_N || k == NEO_SCHED_MERGE || k == NEO_SCHED_SEGMENT ||
-         k == NEO_SCHED_RUNNING || k == NEO_SCHED_MATRIX;
+         k == NEO_SCHED_RUNNING || k == NEO_SCHED_MATRIX || k == NEO_SCHED_LANES ||
+         k == NEO_SCHED_ROW_AXES || k == NEO_SCHED_COLUMN_AXES;
 }
 
 neo_schedule neo_space_cross(const neo_space *x, const neo_schedule *a, const neo_schedule *b,

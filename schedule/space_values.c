@@ -3,6 +3,7 @@
 #include "schedule/space_values.h"
 #include "schedule/beside.h"
 #include "schedule/model.h"
+#include "schedule/space_threads.h"
 #include "schedule/stream.h"
 
 typedef struct {
@@ -182,7 +183,7 @@ static void each(values *v, neo_sched_param k) {
   case NEO_SCHED_ACROSS:
   case NEO_SCHED_ROW_AXES:
   case NEO_SCHED_COLUMN_AXES:
-    break; /* they go together: schedule/threads.h */
+    break; /* a GPU's: space_threads.c */
   case NEO_SCHED_STREAM:
     if (v->now || neo_stream_worth_a_try(x->m, x->g, v->s))
       add(v, !v->now);
@@ -197,6 +198,8 @@ static void each(values *v, neo_sched_param k) {
 size_t neo_space_values(const neo_space *x, const neo_schedule *s, neo_sched_param k,
                         int64_t out[NEO_SPACE_VALUES]) {
   values v = {.x = x, .s = s, .now = s->at[k], .at = out};
+  if (x->machine->gpu)
+    return neo_threads_values(x, s, k, out);
   each(&v, k);
   return v.n;
 }

@@ -116,8 +116,50 @@ static void a_step_has_the_value_that_was_asked_for(void **state) {
   assert_false(neo_space_set(&x, &from, NEO_SCHED_AXIS_M, 7, &y));
 }
 
+static const neo_machine gpu = {.vector_bytes = 16,
+                                .vector_regs = 255,
+                                .l1_bytes = 65536,
+                                .l2_bytes = 4194304,
+                                .fma = true,
+                                .gpu = true};
+
+static void a_gpus_list_has_tiles_of_many_shapes_the_cheapest_first(void **state) {
+  neo_space x = space_on(*state, product, &gpu);
+  neo_schedule *s = NEO_NEW_ARRAY(*state, neo_schedule, 40);
+  neo_schedule first = neo_schedule_default(x.m, x.g, x.machine);
+  assert_int_equal(neo_space_ranked(&x, s, 40), 40);
+  assert_true(neo_schedule_equal(&s[0], &first));
+  check_list(&x, s, 40);
+  for (int k = 2; k < 40; k++)
+    assert_true(neo_space_cost(&x, &s[k]) >= neo_space_cost(&x, &s[k - 1]));
+  for (int k = 0; k < 40; k++)
+    assert_true(s[k].at[NEO_SCHED_THREADS] >= 32 && s[k].at[NEO_SCHED_LANES] == 0);
+}
+
+static void a_gpus_tile_can_change_in_every_side_and_turn_into_points_or_threads(void **state) {
+  static const neo_sched_param sides[] = {NEO_SCHED_BLOCK_M, NEO_SCHED_BLOCK_N, NEO_SCHED_BLOCK_K,
+                                          NEO_SCHED_TILE_M,  NEO_SCHED_TILE_N,  NEO_SCHED_ROW_AXES,
+                                          NEO_SCHED_LANES};
+  neo_space x = space_on(*state, product, &gpu);
+  neo_schedule *s = NEO_NEW_ARRAY(*state, neo_schedule, MOST);
+  neo_schedule from = neo_schedule_default(x.m, x.g, x.machine), points, plain, back;
+  size_t n = neo_space_neighbours(&x, &from, s, MOST);
+  check_list(&x, s, n);
+  for (size_t k = 0; k < sizeof sides / sizeof *sides; k++) {
+    bool changed = false;
+    for (size_t i = 0; i < n; i++)
+      changed = changed || s[i].at[sides[k]] != from.at[sides[k]];
+    assert_true(changed);
+  }
+  assert_true(neo_space_set(&x, &from, NEO_SCHED_LANES, 32, &points));
+  assert_true(neo_space_set(&x, &points, NEO_SCHED_THREADS, 0, &plain));
+  assert_int_equal(plain.at[NEO_SCHED_LANES], 0);
+  assert_true(neo_space_set(&x, &points, NEO_SCHED_LANES, 0, &back));
+  assert_true(back.at[NEO_SCHED_BLOCK_M] > 0);
+}
+
 /* Steps of steps of random programs' groups, mixed. */
-static void whatever_chance_makes_is_legal_and_made_again_by_the_same_seed(void **state) {
+static void chance_is_legal_on(const neo_machine *machine) {
   for (uint64_t seed = 1; seed <= 60; seed++) {
     neo_arena a;
     neo_grouping g;
@@ -125,8 +167,8 @@ static void whatever_chance_makes_is_legal_and_made_again_by_the_same_seed(void 
     neo_gen_program p = neo_gen_make(&a, seed, &neo_gen_default);
     assert_int_equal(neo_fuse(p.m, &a, &g, NULL), NEO_OK);
     for (size_t k = 0; k < g.groups.n; k++) {
-      neo_space x = neo_space_of(p.m, &g.groups.at[k], &avx2);
-      neo_schedule s[2] = {neo_schedule_default(p.m, x.g, &avx2), neo_schedule_plain()}, again;
+      neo_space x = neo_space_of(p.m, &g.groups.at[k], machine);
+      neo_schedule s[2] = {neo_schedule_default(p.m, x.g, machine), neo_schedule_plain()}, again;
       for (int step = 0; step < 12; step++) {
         uint64_t one = seed * 100 + (uint64_t)step, two = one;
         s[step % 2] = neo_space_mutate(&x, &s[step % 2], &one);
@@ -142,7 +184,12 @@ static void whatever_chance_makes_is_legal_and_made_again_by_the_same_seed(void 
     }
     neo_arena_free(&a);
   }
+}
+
+static void whatever_chance_makes_is_legal_and_made_again_by_the_same_seed(void **state) {
   (void)state;
+  chance_is_legal_on(&avx2);
+  chance_is_legal_on(&gpu);
 }
 
 /* The one neighbour that differs in whether it runs on the matrix unit; null: there is none. */
@@ -197,6 +244,10 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_step_has_the_value_that_was_asked_for, make_product, drop),
       cmocka_unit_test_setup_teardown(the_matrix_unit_is_one_step_away_where_there_is_one,
                                       make_product, drop),
+      cmocka_unit_test_setup_teardown(a_gpus_list_has_tiles_of_many_shapes_the_cheapest_first,
+                                      make_product, drop),
+      cmocka_unit_test_setup_teardown(
+          a_gpus_tile_can_change_in_every_side_and_turn_into_points_or_threads, make_product, drop),
       cmocka_unit_test(whatever_chance_makes_is_legal_and_made_again_by_the_same_seed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

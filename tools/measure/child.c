@@ -44,9 +44,9 @@ typedef struct {
 
 /* ---- telling the parent */
 
-static void tell(child *c) {
-  const char *p = (const char *)&c->m;
-  for (size_t n = sizeof c->m; n;) {
+void measure_child_tell(const measure_message *m) {
+  const char *p = (const char *)m;
+  for (size_t n = sizeof *m; n;) {
     ssize_t done = write(TO_PARENT, p, n);
     if (done < 0 && errno == EINTR)
       continue;
@@ -60,12 +60,11 @@ static void fail(child *c, const char *what) __attribute__((noreturn));
 static void fail(child *c, const char *what) {
   c->m.kind = MEASURE_FAIL;
   snprintf(c->m.why, sizeof c->m.why, "%s", what);
-  tell(c);
+  measure_child_tell(&c->m);
   _exit(0);
 }
 
-/* The permission is the share of the answer that was right. */
-static double wait_for_permission(void) {
+double measure_child_permission(void) {
   double share;
   ssize_t n;
   while ((n = read(FROM_PARENT, &share, sizeof share)) < 0 && errno == EINTR)
@@ -92,7 +91,20 @@ static void close_all(int in, int out) {
     close(fd);
 }
 
-static bool leaks_descriptors(void) {
+/* A crash ends it at once, whoever wanted to know of it. */
+static void die_plainly(void) {
+  static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT};
+  for (size_t k = 0; k < sizeof signals / sizeof *signals; k++)
+    signal(signals[k], SIG_DFL);
+}
+
+void measure_child_begin(int in, int out) {
+  setpgid(0, 0);
+  die_plainly();
+  close_all(in, out);
+}
+
+bool measure_child_leaks(void) {
   for (int fd = FIRST_FREE; fd < MOST_DESCRIPTORS; fd++)
     if (fcntl(fd, F_GETFD) >= 0)
       return true;
@@ -192,8 +204,8 @@ static void hand_over(child *c, int which) {
   c->m.kind = MEASURE_ANSWER;
   c->m.which = which;
   c->m.whole = c->hi[which] - c->lo[which] == c->kernel[which]->units;
-  tell(c);
-  c->share[which] = wait_for_permission();
+  measure_child_tell(&c->m);
+  c->share[which] = measure_child_permission();
 }
 
 static void answer(child *c, int which) {
@@ -224,7 +236,7 @@ static void nothing_beyond(child *c) {
   for (int k = 0; k < c->j->n_bufs; k++)
     if (overrun(&c->j->buf[k]))
       fail(c, "writes over the end of a buffer");
-  if (leaks_descriptors())
+  if (measure_child_leaks())
     fail(c, "leaves descriptors open");
 }
 
@@ -329,22 +341,13 @@ static void take_samples(child *c) {
 
 /* ---- the whole */
 
-/* A crash ends it at once, whoever wanted to know of it. */
-static void die_plainly(void) {
-  static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT};
-  for (size_t k = 0; k < sizeof signals / sizeof *signals; k++)
-    signal(signals[k], SIG_DFL);
-}
-
 static void nothing(void *user, int32_t worker, int32_t n) {
   (void)user, (void)worker, (void)n;
 }
 
 static void set_up(child *c, int in, int out) {
   size_t scratch = 1 << 20;
-  setpgid(0, 0);
-  die_plainly();
-  close_all(in, out);
+  measure_child_begin(in, out);
   for (int i = 0; i < c->n; i++)
     scratch += c->kernel[i]->scratch_bytes;
   measure_limits_set(c->j, scratch);
@@ -379,6 +382,6 @@ void measure_child(const measure_job *j, measure_mode mode, const measure_kernel
     nothing_beyond(&c);
   }
   c.m.kind = MEASURE_TIMES;
-  tell(&c);
+  measure_child_tell(&c.m);
   _exit(0);
 }

@@ -97,11 +97,15 @@ static void drop(measure_buf *b) {
 }
 
 void measure_job_clear(measure_job *j) {
-  bool sandbox = j->sandbox;
+  measure_job old = *j;
+  measure_process_end(&j->process);
   for (int k = 0; k < j->n_bufs; k++)
     drop(&j->buf[k]);
   memset(j, 0, sizeof *j);
-  j->sandbox = sandbox;
+  j->sandbox = old.sandbox;
+  j->gpu = old.gpu;
+  memcpy(j->level, old.level, sizeof j->level);
+  j->device = old.device;
   j->threads = 1;
   j->wall_ms = j->cpu_ms = 2000;
   j->memory_bytes = 256LL << 20;

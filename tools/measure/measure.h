@@ -23,14 +23,25 @@
  *                     answers may differ by rtol*(|expected| + their root mean square) + atol, and
  *                     a share `rare` of them by anything
  *   ready             allocates and fills
+ *   expect path=/tmp/x/3.expected
+ *                     what `base` is compared with, in place of `plain`: a file that `save` wrote
  *   plain KERNEL      some units of a kernel that is right: what `base` is compared with
  *   base KERNEL       the default: measured; its answer is the expected one from now on
  *   try KERNEL        a candidate: measured against the base, in turns, on some units
  *   race KERNEL       the same on all units, for longer
+ *   save path=/tmp/x/3.expected
+ *                     some elements of what `plain` computed, to a file; answered
+ *   device cpu avx2,fma
+ *   device cuda sm_90a [number=1]
+ *                     what kernels are for, from now on; answered: by its name, or why it is not
+ *                     here
  *   quit
  *
  * where KERNEL is `id=3 symbol=k3 units=64 scratch=8192 [best_ratio=0.8] path=/tmp/x/k3.so` (the
- * path to the end of the line; scratch in bytes). The answer repeats the id:
+ * path to the end of the line; scratch in bytes). One with `block=128 block_units=128` is a GPU's:
+ * the file is an image for the driver, a unit's threads are launched as the record of a model would
+ * say. All of its units run, in one child for as long as nothing fails (gpu.c); the clock is the
+ * device's. `plain` is a kernel for this processor all the same. The answer repeats the id:
  * {"id":3,"ok":false,"why":"..."}, or {"id":3,"ok":true,"ns":...} with "ns" the median of a run of
  * all units; of try and race also "ratio", the median of the ratios to the base in each turn. */
 #ifndef NEO_TOOLS_MEASURE_H
@@ -39,6 +50,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 enum {
   MEASURE_TO_PARENT = 3, /* descriptors of a child */
@@ -64,13 +76,22 @@ typedef struct {
 } measure_buf;
 
 typedef struct {
+  pid_t pid;    /* 0: none */
+  int from, to; /* pipes: its messages, our permission */
+} measure_process;
+
+typedef struct {
   int32_t threads;
   uint64_t seed;
-  bool positive, sandbox;
+  bool positive, sandbox, gpu;
+  char level[16];          /* of a GPU: "sm_90a" */
+  int device;              /* its number */
+  measure_process process; /* a GPU's child, kept from one candidate to the next */
   int64_t wall_ms, cpu_ms, memory_bytes;
   double run_ns, total_ns;
   int least_runs;
   int64_t sizes[MEASURE_MAX_SIZES];
+  int n_sizes;
   int n_bufs;
   measure_buf buf[MEASURE_MAX_BUFS];
   bool ready;
@@ -82,6 +103,7 @@ typedef struct {
   long id;
   int64_t units;
   size_t scratch_bytes;
+  int32_t block, block_units; /* threads of a GPU's block, and its units; 0: of a processor */
   double
       best_ratio; /* to the base's time: what is much slower is not measured to the end; 0: none */
 } measure_kernel;
@@ -102,7 +124,7 @@ typedef struct {
 
 /* ---- job.c: buffers. False: no memory, or nonsense. */
 bool measure_job_ready(measure_job *j);
-void measure_job_clear(measure_job *j); /* as new, but for `sandbox` */
+void measure_job_clear(measure_job *j); /* as new, but for `sandbox` and the device */
 /* Puts what nobody has written into all answers. */
 void measure_answers_reset(measure_job *j);
 
@@ -114,7 +136,31 @@ bool measure_answer_right(measure_job *j, measure_mode mode, bool whole, double 
 /* Keeps the answers as the reference, or as what is expected; returns the share of finite ones. */
 double measure_answer_keep(measure_job *j, measure_mode mode);
 
+/* ---- expected.c: some elements of `plain` in a file. Null, or what is wrong. */
+const char *measure_answer_save(const measure_job *j, const char *path);
+const char *measure_answer_load(measure_job *j, const char *path);
+
+/* ---- server.c: lines of the protocol */
+typedef struct {
+  measure_job job;
+  measure_kernel base;
+  bool has_base;
+  const char *wrong; /* with what describes the job; null: nothing */
+} measure_server;
+bool measure_is(const char *line, const char *command);
+const char *measure_after(const char *line, const char *key); /* the text after "key="; or null */
+double measure_number(const char *line, const char *key, double otherwise);
+void measure_word(const char *line, const char *key, char *out, size_t n);
+/* Whether a line measures, and how. */
+bool measure_server_mode(const char *line, measure_mode *mode);
+void measure_server_describe(measure_server *s, const char *line);
+/* Null; or what is wrong with the line, or the job before it. */
+const char *measure_server_run(measure_server *s, measure_mode mode, const char *line, long *id,
+                               measure_result *r);
+
 /* ---- trial.c: one child */
+/* Ends a GPU's child, if there is one. */
+void measure_process_end(measure_process *p);
 measure_result measure_trial(measure_job *j, measure_mode mode, const measure_kernel *k,
                              const measure_kernel *base);
 
@@ -130,6 +176,24 @@ typedef struct {
 } measure_message;
 void measure_child(const measure_job *j, measure_mode mode, const measure_kernel *k,
                    const measure_kernel *base, int in, int out) __attribute__((noreturn));
+
+/* Out of everybody's reach but the two pipes', and in a group of its own. */
+void measure_child_begin(int in, int out);
+void measure_child_tell(const measure_message *m);
+/* The share of the answer that was right. */
+double measure_child_permission(void);
+bool measure_child_leaks(void);
+
+/* ---- gpu.c */
+typedef struct {
+  measure_mode mode;
+  measure_kernel kernel, base;
+} measure_request;
+/* A child for all candidates of a job: reads requests from its pipe. */
+void measure_gpu_child(const measure_job *j, int in, int out) __attribute__((noreturn));
+/* A line "device ...": what is measured on from now on. *text: its name; where it is not here,
+ * false, why. */
+bool measure_device_choose(measure_job *j, const char *line, char text[256]);
 
 /* ---- limits.c: what a child may do. After `measure_limits_calls` any system call beyond
  * computing, and telling the parent, kills it. */

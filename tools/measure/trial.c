@@ -91,6 +91,22 @@ static int end_all(trial *t) {
   return status;
 }
 
+static int end(trial *t) {
+  int status = end_all(t);
+  close(t->from), close(t->to);
+  if (t->pid == t->j->process.pid)
+    t->j->process = (measure_process){0};
+  return status;
+}
+
+void measure_process_end(measure_process *p) {
+  measure_job j = {.process = *p};
+  trial t = {.j = &j, .pid = p->pid, .from = p->from, .to = p->to};
+  if (p->pid)
+    end(&t);
+  *p = (measure_process){0};
+}
+
 /* Why it ended without telling. */
 static void name_death(measure_result *r, int status) {
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
@@ -120,12 +136,28 @@ static bool start(trial *t, const measure_kernel *k, const measure_kernel *base)
   }
   if (t->pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (k->block)
+      measure_gpu_child(t->j, in[0], out[1]);
     measure_child(t->j, t->mode, k, base, in[0], out[1]);
   }
   close(out[1]), close(in[0]);
   t->from = out[0], t->to = in[1];
   setpgid(t->pid, t->pid); /* here too: whoever is first */
   return true;
+}
+
+/* A GPU's child is there already, or is started; it is asked. */
+static bool start_or_ask(trial *t, const measure_kernel *k, const measure_kernel *base) {
+  measure_process *p = &t->j->process;
+  measure_request ask = {.mode = t->mode, .kernel = *k, .base = *base};
+  if (!k->block)
+    return start(t, k, base);
+  if (p->pid)
+    t->pid = p->pid, t->from = p->from, t->to = p->to;
+  else if (!start(t, k, base))
+    return false;
+  *p = (measure_process){t->pid, t->from, t->to};
+  return write(t->to, &ask, sizeof ask) == sizeof ask;
 }
 
 static void take_times(trial *t, measure_message *m) {
@@ -196,13 +228,15 @@ measure_result measure_trial(measure_job *j, measure_mode mode, const measure_ke
   measure_answers_reset(j);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   t.deadline_ns = measure_wall_ns() + (double)j->wall_ms * 1e6;
-  if (!start(&t, k, base)) {
+  if (!start_or_ask(&t, k, base)) {
     say_why(&r, strerror(errno));
+    measure_process_end(&j->process);
     return r;
   }
   r.ok = listen(&t, &last);
-  int status = end_all(&t);
-  close(t.from), close(t.to);
+  int status = 0;
+  if (!r.ok || !k->block)
+    status = end(&t);
   if (!r.ok && last == LATE)
     say_why(&r, "over its time");
   else if (!r.ok && !r.why[0])

@@ -190,7 +190,12 @@ static neo_status lower_without_tiles(neo_compilation *c, const neo_group *g, ne
   return neo_compile_lower(c, g, &s, out, &c->why);
 }
 
-enum { GPU_BLOCK = 128 }; /* threads */
+void neo_compile_block(const neo_kernel *k, int32_t *block, int32_t *units) {
+  enum { USUAL = 128 };
+  int64_t threads = neo_kernel_threads(k);
+  *block = threads ? (int32_t)threads : USUAL;
+  *units = threads ? 1 : USUAL;
+}
 
 static neo_status lower_group(neo_compilation *c, const neo_group *g) {
   neo_kernel *kernel;
@@ -205,9 +210,8 @@ static neo_status lower_group(neo_compilation *c, const neo_group *g) {
   const char *symbol = neo_arena_printf(&c->arena, "%s_k%zu_%s", c->prefix, c->kernels.n, g->name);
   neo_plan_kernel made = {
       .kernel = kernel, .symbol = symbol, .keyless = !neo_kernel_reads_key(kernel)};
-  int64_t threads = neo_kernel_threads(kernel);
-  made.block = !c->target.sm ? 0 : threads ? (int32_t)threads : GPU_BLOCK;
-  made.block_units = threads ? 1 : made.block;
+  if (c->target.sm)
+    neo_compile_block(kernel, &made.block, &made.block_units);
   if (neo_kernel_has_tiles(kernel)) {
     made.fast = kernel;
     made.fast_symbol = neo_arena_printf(&c->arena, "%s_tiles", symbol);

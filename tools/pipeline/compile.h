@@ -117,6 +117,8 @@ neo_status neo_compile_emit(neo_compilation *c) NEO_MUST_CHECK; /* LLVM, files *
  * has a text. */
 neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_schedule *s,
                              neo_kernel **out, const char **why) NEO_MUST_CHECK;
+/* How a GPU launches a kernel: threads of a block, and the units that those run. */
+void neo_compile_block(const neo_kernel *k, int32_t *block, int32_t *units);
 /* Adds what passed since the last call, or since the compilation began, as the cost of `stage`.
  * (cost.c) */
 void neo_cost_add(neo_compilation *c, const char *stage);
@@ -162,6 +164,9 @@ const char *neo_isl_version_text(neo_arena *a);
 /* Runs a program (looked up in PATH) and waits; *output gets what it wrote to stderr. NEO_IO if
  * it fails. (spawn.c) */
 neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) NEO_MUST_CHECK;
+
+/* Is there a program of this name in PATH? (spawn.c) */
+bool neo_on_path(const char *name);
 
 /* The folder of the running program, then ../share/neo/std and so on beside it: where the shipped
  * library and libneort are. Null if they cannot be found. (place.c) */

@@ -112,25 +112,9 @@ static neo_status run(neo_compilation *c, const char *const *argv) {
   return s;
 }
 
-static bool on_path(const char *name) {
-  const char *path = getenv("PATH");
-  char file[4096];
-  for (size_t n; path && *path; path += n + (path[n] == ':')) {
-    n = strcspn(path, ":");
-    if (n + strlen(name) + 2 > sizeof file)
-      continue;
-    memcpy(file, path, n);
-    file[n] = '/';
-    strcpy(file + n + 1, name);
-    if (access(file, X_OK) == 0)
-      return true;
-  }
-  return false;
-}
-
 static neo_status assemble(neo_compilation *c, const char *ptx, const char *cubin) {
   const char *level = neo_arena_printf(&c->arena, "-arch=%s", c->target.level);
-  if (!on_path("ptxas"))
+  if (!neo_on_path("ptxas"))
     return NEO_OK;
   const char *argv[] = {"ptxas", level, "-o", cubin, ptx, NULL};
   neo_status s = run(c, argv);

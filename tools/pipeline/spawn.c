@@ -1,6 +1,7 @@
 #include "tools/pipeline/compile.h"
 #include <errno.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,4 +45,20 @@ neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) {
     if (errno != EINTR)
       return NEO_IO;
   return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? NEO_OK : NEO_IO;
+}
+
+bool neo_on_path(const char *name) {
+  const char *path = getenv("PATH");
+  char file[4096];
+  for (size_t n; path && *path; path += n + (path[n] == ':')) {
+    n = strcspn(path, ":");
+    if (n + strlen(name) + 2 > sizeof file)
+      continue;
+    memcpy(file, path, n);
+    file[n] = '/';
+    strcpy(file + n + 1, name);
+    if (access(file, X_OK) == 0)
+      return true;
+  }
+  return false;
 }

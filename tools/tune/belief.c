@@ -55,7 +55,7 @@ static void point_of_blocks(const neo_belief *b, const int64_t *p, double *f) {
 static void point_of_rest(const int64_t *p, double *f) {
   static const neo_sched_param elsewhere[] = {
       NEO_SCHED_TILE_M,  NEO_SCHED_TILE_N,  NEO_SCHED_VECTOR_WIDTH, NEO_SCHED_PACK,
-      NEO_SCHED_BLOCK_K, NEO_SCHED_BLOCK_M, NEO_SCHED_BLOCK_N};
+      NEO_SCHED_BLOCK_K, NEO_SCHED_BLOCK_M, NEO_SCHED_BLOCK_N,      NEO_SCHED_LANES};
   static const double plain = 1.5; /* for a parameter of which only equality is known */
   for (int k = 0; k < NEO_SCHED_COUNT; k++)
     f[k] = plain * (double)p[k];
@@ -63,6 +63,8 @@ static void point_of_rest(const int64_t *p, double *f) {
     f[elsewhere[k]] = 0;
   f[NEO_SCHED_UNIT_AXES] = (double)p[NEO_SCHED_UNIT_AXES] / 8;
   f[NEO_SCHED_UNIT_SIZE] = logarithm((double)p[NEO_SCHED_UNIT_SIZE], 8);
+  f[NEO_SCHED_THREADS] = logarithm((double)p[NEO_SCHED_THREADS], 3);
+  f[NEO_SCHED_LANES] = logarithm((double)(p[NEO_SCHED_LANES] + 1), 2);
   f[NEO_SCHED_UNROLL_K] = logarithm((double)p[NEO_SCHED_UNROLL_K], 1.5);
 }
 

@@ -42,6 +42,10 @@ static bool fail(neo_candidate *x, const char *why) {
   return false;
 }
 
+static const neo_target *target_of(const neo_builder *b) {
+  return b->target ? b->target : &b->c->target;
+}
+
 static bool lower(neo_builder *b, neo_llvm *l, neo_candidate *x, size_t number) {
   neo_kernel *k;
   neo_str text;
@@ -55,9 +59,28 @@ static bool lower(neo_builder *b, neo_llvm *l, neo_candidate *x, size_t number) 
   if (neo_llvm_kernel(l, k, x->symbol, &why))
     return fail(x, why);
   neo_llvm_export(l, x->symbol);
+  if (target_of(b)->sm)
+    neo_compile_block(k, &x->block, &x->block_units);
   x->units = neo_kernel_units(k, b->sizes + 1);
   x->scratch_bytes = neo_kernel_scratch_bytes(k);
   return x->ok = true;
+}
+
+/* ---- files: those that a module becomes one after the other, and in the end */
+
+typedef enum { OBJECT, LIBRARY, PTX, CUBIN, N_FILES } file;
+
+static const char *name_file(const neo_builder *b, uint32_t serial, file f, char path[600]) {
+  static const char *const end[N_FILES] = {"o", "so", "ptx", "cubin"};
+  snprintf(path, 600, "%s/%u.%s", b->folder, serial, end[f]);
+  return path;
+}
+
+static file final_file(const neo_builder *b) {
+  const neo_target *t = target_of(b);
+  if (!t->sm || t->emulated)
+    return LIBRARY;
+  return t->sm_own && neo_on_path("ptxas") ? CUBIN : PTX;
 }
 
 static bool link_library(neo_arena *a, const char *object, const char *library) {
@@ -67,22 +90,41 @@ static bool link_library(neo_arena *a, const char *object, const char *library) 
   return neo_spawn(a, quick, &output) == NEO_OK || neo_spawn(a, usual, &output) == NEO_OK;
 }
 
-static void work(neo_builder *b, const worker *w, neo_candidate *x, int to) {
+static bool assemble(const neo_builder *b, const char *ptx, const char *cubin) {
   neo_arena *a = &b->c->arena;
+  char *output;
+  const char *level = neo_arena_printf(a, "-arch=%s", target_of(b)->level);
+  const char *const argv[] = {"ptxas", level, "-o", cubin, ptx, NULL};
+  return neo_spawn(a, argv, &output) == NEO_OK;
+}
+
+static bool write_files(const neo_builder *b, neo_llvm *l, uint32_t serial) {
+  char from[600], to[600];
+  const char *why;
+  file last = final_file(b), first = last == LIBRARY ? OBJECT : PTX;
+  name_file(b, serial, first, from);
+  name_file(b, serial, last, to);
+  bool made =
+      !(first == OBJECT ? neo_llvm_emit_object(l, from, &why) : neo_llvm_emit_asm(l, from, &why));
+  if (first == last)
+    return made;
+  made = made && (last == LIBRARY ? link_library(&b->c->arena, from, to) : assemble(b, from, to));
+  unlink(from);
+  return made;
+}
+
+static void work(neo_builder *b, const worker *w, neo_candidate *x, int to) {
   neo_llvm *l;
+  char path[600];
   const char *why = "";
-  const char *object = neo_arena_printf(a, "%s/%u.o", b->folder, w->serial);
-  const char *library = neo_arena_printf(a, "%s/%u.so", b->folder, w->serial);
-  if (neo_llvm_new(a, &b->c->target, "tune", &l, &why))
+  if (neo_llvm_new(&b->c->arena, target_of(b), "tune", &l, &why))
     _exit(1);
+  name_file(b, w->serial, final_file(b), path);
   for (size_t k = w->first; k < w->n; k += w->step) {
-    snprintf(x[k].path, sizeof x[k].path, "%s", library);
+    snprintf(x[k].path, sizeof x[k].path, "%.500s", path);
     lower(b, l, &x[k], k);
   }
-  bool made = !neo_llvm_finish(l, &why) && !neo_llvm_emit_object(l, object, &why) &&
-              link_library(a, object, library);
-  unlink(object);
-  if (!made)
+  if (neo_llvm_finish(l, &why) || !write_files(b, l, w->serial))
     _exit(1);
   for (size_t k = w->first; k < w->n; k += w->step) {
     message m = {k, x[k]};
@@ -112,13 +154,11 @@ static void start(neo_builder *b, worker *w, neo_candidate *x) {
 /* ---- in the parent */
 
 /* What a child that was killed may have left. */
-static void clean_up(const neo_builder *b, const worker *w, bool keep_library) {
+static void clean_up(const neo_builder *b, const worker *w, bool keep_last) {
   char path[600];
-  snprintf(path, sizeof path, "%s/%u.o", b->folder, w->serial);
-  unlink(path);
-  snprintf(path, sizeof path, "%s/%u.so", b->folder, w->serial);
-  if (!keep_library)
-    unlink(path);
+  for (int f = 0; f < N_FILES; f++)
+    if (!keep_last || f != (int)final_file(b))
+      unlink(name_file(b, w->serial, (file)f, path));
 }
 
 /* Takes what the child has to say until it ends or time does. */

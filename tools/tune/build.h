@@ -1,4 +1,6 @@
-/* Candidates of one group as machine code: shared libraries that hold kernels and nothing else.
+/* Candidates of one group as machine code: shared libraries that hold kernels and nothing else, or
+ * images for a GPU's driver (machine code where ptxas is installed and no other generation could
+ * run them, else PTX).
  *
  * The work is done in forked children, several at a time, each with a part of the candidates in one
  * LLVM module. So both cores compile, the module of the parent stays as it is, and a schedule on
@@ -11,8 +13,9 @@
 typedef struct {
   neo_compilation *c;
   const neo_group *g;
-  const int64_t *sizes; /* [size id]: values of run-time sizes */
-  const char *folder;   /* for the libraries */
+  const int64_t *sizes;     /* [size id]: values of run-time sizes */
+  const neo_target *target; /* null: the compilation's */
+  const char *folder;       /* for the libraries */
   int workers;
   int64_t limit_ms; /* for a batch */
   uint32_t serial;  /* of the last library */
@@ -24,6 +27,7 @@ typedef struct {
   char why[96];
   char path[512], symbol[32];
   int64_t units, scratch_bytes;
+  int32_t block, block_units; /* of a GPU; else 0 */
 } neo_candidate;
 
 /* Builds x[0..n) by their schedules; sets everything else. */

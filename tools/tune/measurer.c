@@ -123,6 +123,21 @@ static bool ask(neo_measurer *m, const char *command, char line[LINE]) {
   return say(m, command) && fgets(line, LINE, m->from);
 }
 
+neo_status neo_measurer_ask(neo_measurer *m, const char *line, const char **text) {
+  char answer[LINE];
+  neo_json *j = NULL;
+  *text = "";
+  if (!ask(m, line, answer) || neo_json_parse(answer, strlen(answer), &j))
+    return failed(m, "it has gone");
+  const char *device = neo_json_text(neo_json_get(j, "device"));
+  const char *why = neo_json_text(neo_json_get(j, "why"));
+  *text = neo_arena_strdup(m->arena, device ? device : why ? why : "");
+  neo_json_free(j);
+  if (strncmp(line, "device ", 7) == 0 && !why)
+    m->device = neo_arena_strdup(m->arena, line);
+  return why ? NEO_UNSUPPORTED : NEO_OK;
+}
+
 /* As it was before it died, or not at all. */
 static neo_status restart(neo_measurer *m) {
   char line[LINE];
@@ -130,6 +145,8 @@ static neo_status restart(neo_measurer *m) {
   if (m->restarts++ == MOST_RESTARTS)
     return failed(m, "it died too often");
   neo_status s = start(m);
+  if (!s && m->device && !ask(m, m->device, line))
+    s = failed(m, "it has gone");
   for (size_t k = 0; k < m->told.n && !s; k++) {
     bool base = strncmp(m->told.at[k], "base ", 5) == 0;
     if (base ? !ask(m, m->told.at[k], line) : !say(m, m->told.at[k]))
@@ -138,12 +155,19 @@ static neo_status restart(neo_measurer *m) {
   return s;
 }
 
+const char *neo_candidate_text(neo_arena *a, const neo_candidate *x) {
+  const char *blocks =
+      x->block ? neo_arena_printf(a, "block=%d block_units=%d ", (int)x->block, (int)x->block_units)
+               : "";
+  return neo_arena_printf(a, "symbol=%s units=%lld scratch=%lld %spath=%s", x->symbol,
+                          (long long)x->units, (long long)x->scratch_bytes, blocks, x->path);
+}
+
 neo_status neo_measurer_run(neo_measurer *m, const char *command, const neo_candidate *x,
                             double best_ratio, neo_measured *out) {
   char answer[LINE];
-  const char *line = neo_arena_printf(
-      m->arena, "%s id=0 symbol=%s units=%lld scratch=%lld best_ratio=%.4f path=%s\n", command,
-      x->symbol, (long long)x->units, (long long)x->scratch_bytes, best_ratio, x->path);
+  const char *line = neo_arena_printf(m->arena, "%s id=0 best_ratio=%.4f %s\n", command, best_ratio,
+                                      neo_candidate_text(m->arena, x));
   *out = (neo_measured){0};
   if (ask(m, line, answer)) {
     if (neo_streq(command, "base"))

@@ -58,6 +58,19 @@ static void fail(neo_task *x, neo_arena *a, const char *what, const char *why) {
   x->over = true;
 }
 
+/* Both as one batch; but the plain kernel of a GPU's is this processor's, which computes the same
+ * by other code. */
+static void build_both(neo_tune *t, neo_candidate both[2]) {
+  if (!t->c->target.sm) {
+    neo_build(&t->builder, both, 2);
+    return;
+  }
+  t->builder.target = &t->processor;
+  neo_build(&t->builder, &both[0], 1);
+  t->builder.target = NULL;
+  neo_build(&t->builder, &both[1], 1);
+}
+
 /* One try at the base; *m: its measurement. */
 static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain, neo_measured *m) {
   neo_status s = NEO_OK;
@@ -73,9 +86,9 @@ static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain,
 
 /* Numbers that make most answers NaN are replaced by positive ones; sums that cancel get room. */
 static neo_status first_base(neo_tune *t, neo_task *x, neo_measured *m) {
-  t->builder.sizes = x->sizes;
   neo_candidate both[2] = {{.schedule = plain_in_points(x)}, {.schedule = x->base.schedule}};
-  neo_build(&t->builder, both, 2);
+  t->builder.sizes = x->sizes;
+  build_both(t, both);
   x->base = both[1];
   if (!both[0].ok || !both[1].ok) {
     snprintf(m->why, sizeof m->why, "%s", both[0].ok ? both[1].why : both[0].why);

@@ -130,6 +130,11 @@ static void renew_scales(neo_tune *t) {
 
 /* ---- beginning and end */
 
+const char *neo_tune_device_text(neo_arena *a, const neo_target *t) {
+  return t->sm ? neo_arena_printf(a, "device cuda %s", t->level)
+               : neo_arena_printf(a, "device cpu %s", t->rt_features);
+}
+
 /* A place that cannot be written is told before anything is searched, not after. */
 static neo_status check_place(neo_tune *t) {
   neo_arena *a = &t->c->arena;
@@ -140,6 +145,29 @@ static neo_status check_place(neo_tune *t) {
   t->why = neo_arena_printf(a, "%s: %s", path, strerror(errno));
   t->place_why = t->why;
   return t->o.unkept ? NEO_OK : NEO_IO;
+}
+
+/* Candidates have to run here; of a GPU, the kernels that they are compared with too. */
+static neo_status check_device(neo_tune *t) {
+  neo_arena *a = &t->c->arena;
+  const neo_target *target = &t->c->target;
+  const char *device = neo_tune_device_text(a, target), *text;
+  if (!target->sm && !target->is_host_arch) {
+    t->why = neo_arena_printf(a,
+                              "kernels for %s cannot be measured here; --emit=DIR writes them, to "
+                              "be measured where they run",
+                              target->triple);
+    return NEO_UNSUPPORTED;
+  }
+  neo_status s = neo_target_choose(a, NULL, NULL, &t->processor, &t->why);
+  if (s)
+    return s;
+  s = neo_measurer_ask(&t->measurer, neo_arena_printf(a, "%s\n", device), &text);
+  t->why =
+      s == NEO_UNSUPPORTED
+          ? neo_arena_printf(a, "%s; --emit=DIR writes candidates to be measured elsewhere", text)
+          : t->measurer.why;
+  return s;
 }
 
 neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options *o) {
@@ -155,6 +183,8 @@ neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options
     s = neo_journal_open(t);
   if (!s)
     s = neo_measurer_start(&c->arena, &t->measurer, &t->why);
+  if (!s)
+    s = check_device(t);
   if (s)
     return s;
   if (!mkdtemp(folder)) {

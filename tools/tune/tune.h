@@ -65,6 +65,7 @@ struct neo_tune {
   neo_tune_options o;
   neo_measurer measurer;
   neo_builder builder;
+  neo_target processor;    /* this machine's, for plain kernels of a GPU's */
   const neo_task *current; /* the one whose job the measurer has */
   NEO_VEC(neo_task) tasks;
   NEO_VEC(neo_known) known;
@@ -126,6 +127,9 @@ double neo_task_iterations(const neo_tune *t, const neo_task *x, const int64_t *
 /* Halves run-time sizes until that is at most `factor` of what it is; false: it depends on none
  * that can be less. */
 bool neo_task_shrink(const neo_tune *t, neo_task *x, double factor);
+
+/* The line that tells the measurer what a target's kernels run on. */
+const char *neo_tune_device_text(neo_arena *a, const neo_target *t);
 
 bool neo_tune_stopped(const neo_tune *t);
 bool neo_tune_late(const neo_tune *t);

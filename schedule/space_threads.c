@@ -1,0 +1,412 @@
+/* The space of a GPU's schedules (threads.h), of three kinds:
+ *
+ *   plain    a thread for each unit; the unit may be some points, or lanes of an access of 16 bytes
+ *   points   threads, lanes, across
+ *   tiles    sides of blocks, of threads' tiles, steps of a block; which operand is the rows
+ *
+ * A step within a kind sets one parameter; threads of tiles follow from the sides. The list is made
+ * by going through all combinations of a few values each, and ordered by price.
+ *
+ * The price is a count of cycles. Multiprocessors run blocks in rounds. A tile's step costs its
+ * multiplications, what each thread reads of shared memory for them, and what the block copies
+ * there; a block of steps has a barrier. A point's step costs its accesses, four times where
+ * neighbouring threads are not at neighbouring elements; joining lanes costs a barrier for each
+ * halving; and a round takes as long as its threads wait for memory, however few they are. */
+#include "schedule/space_threads.h"
+#include "schedule/model.h"
+#include "schedule/threads.h"
+
+enum { MOST_THREADS = 1024, MULTIPROCESSORS = 132, RESIDENT = 2048, WIDEST_BYTES = 16 };
+
+typedef enum { PLAIN, POINTS, TILES } kind;
+
+static kind kind_of(const neo_schedule *s) {
+  if (!s->at[NEO_SCHED_THREADS])
+    return PLAIN;
+  return s->at[NEO_SCHED_LANES] ? POINTS : TILES;
+}
+
+static bool legal(const neo_space *x, const neo_schedule *s) {
+  return neo_schedule_legal(x->m, x->g, x->machine, s, NULL);
+}
+
+/* ---- values */
+
+typedef struct {
+  int64_t now, *at;
+  size_t n;
+} values;
+
+static void add(values *v, int64_t value, int64_t lo, int64_t hi) {
+  if (value != v->now && value >= lo && value <= hi && v->n < NEO_SPACE_VALUES)
+    v->at[v->n++] = value;
+}
+
+static void halves_and_doubles(values *v, int64_t lo, int64_t hi) {
+  add(v, v->now / 2, lo, hi);
+  add(v, v->now * 2, lo, hi);
+  add(v, v->now / 4, lo, hi);
+  add(v, v->now * 4, lo, hi);
+}
+
+/* The last shared axis: what threads next to each other walk. */
+static int64_t last_axis(const neo_space *x) {
+  return (int64_t)x->f->axes.n - 1;
+}
+
+static void plain_values(const neo_space *x, const neo_schedule *s, neo_sched_param k, values *v) {
+  int64_t most = WIDEST_BYTES / (int64_t)neo_form_widest(x->m, x->f);
+  switch (k) {
+  case NEO_SCHED_VECTOR_AXIS:
+    add(v, v->now < 0 ? last_axis(x) : -1, -1, last_axis(x));
+    break;
+  case NEO_SCHED_VECTOR_WIDTH:
+    if (s->at[NEO_SCHED_VECTOR_AXIS] >= 0)
+      halves_and_doubles(v, 2, most);
+    break;
+  case NEO_SCHED_UNIT_SIZE:
+    halves_and_doubles(v, 1, 16);
+    break;
+  case NEO_SCHED_LANES: /* to points */
+    add(v, 1, 1, 1);
+    add(v, 32, 1, 32);
+    break;
+  default:
+    break;
+  }
+}
+
+static void points_values(neo_sched_param k, values *v) {
+  switch (k) {
+  case NEO_SCHED_THREADS:
+    halves_and_doubles(v, 32, MOST_THREADS);
+    add(v, 0, 0, 0);
+    break;
+  case NEO_SCHED_LANES:
+    halves_and_doubles(v, 1, MOST_THREADS);
+    add(v, 0, 0, 0);
+    break;
+  case NEO_SCHED_ACROSS:
+    add(v, !v->now, 0, 1);
+    break;
+  default:
+    break;
+  }
+}
+
+static void tiles_values(const neo_schedule *s, neo_sched_param k, values *v) {
+  switch (k) {
+  case NEO_SCHED_BLOCK_M:
+  case NEO_SCHED_BLOCK_N:
+    halves_and_doubles(v, 8, 256);
+    break;
+  case NEO_SCHED_TILE_M:
+  case NEO_SCHED_TILE_N:
+    halves_and_doubles(v, 1, 16);
+    break;
+  case NEO_SCHED_BLOCK_K:
+    halves_and_doubles(v, 4, 64);
+    break;
+  case NEO_SCHED_ROW_AXES: /* the operands the other way round */
+    add(v, s->at[NEO_SCHED_COLUMN_AXES], 1, INT64_MAX);
+    break;
+  case NEO_SCHED_LANES: /* to points */
+    add(v, 32, 32, 32);
+    add(v, 1, 1, 1);
+    break;
+  default:
+    break;
+  }
+}
+
+size_t neo_threads_values(const neo_space *x, const neo_schedule *s, neo_sched_param k,
+                          int64_t out[NEO_SPACE_VALUES]) {
+  values v = {.now = s->at[k], .at = out};
+  switch (kind_of(s)) {
+  case PLAIN:
+    plain_values(x, s, k, &v);
+    break;
+  case POINTS:
+    points_values(k, &v);
+    break;
+  case TILES:
+    tiles_values(s, k, &v);
+    break;
+  }
+  return v.n;
+}
+
+/* ---- steps */
+
+static neo_schedule plain_of(const neo_space *x) {
+  neo_schedule s = neo_schedule_plain();
+  s.at[NEO_SCHED_UNIT_AXES] = neo_schedule_loops(x->f, &s);
+  return s;
+}
+
+static neo_schedule points_of(int64_t threads, int64_t lanes, int64_t across) {
+  neo_schedule s = neo_schedule_plain();
+  s.at[NEO_SCHED_THREADS] = threads > lanes ? threads : lanes;
+  s.at[NEO_SCHED_LANES] = lanes;
+  s.at[NEO_SCHED_ACROSS] = across;
+  return s;
+}
+
+/* Between kinds. Tiles are the cheapest ones. */
+static bool turn(const neo_space *x, const neo_schedule *s, neo_sched_param k, int64_t value,
+                 neo_schedule *out) {
+  enum { BLOCK = 256, SOME = 64 };
+  if (k == NEO_SCHED_THREADS) {
+    *out = plain_of(x);
+    return !value && legal(x, out);
+  }
+  if (value) {
+    *out = points_of(BLOCK, value, value < 32);
+    return k == NEO_SCHED_LANES && legal(x, out);
+  }
+  neo_schedule *some = NEO_NEW_ARRAY(x->m->arena, neo_schedule, SOME);
+  size_t n = neo_threads_ranked(x, some, SOME);
+  (void)s;
+  for (size_t i = 0; i < n; i++)
+    if (kind_of(&some[i]) == TILES) {
+      *out = some[i];
+      return true;
+    }
+  return false;
+}
+
+static void follow(const neo_space *x, neo_sched_param k, const neo_schedule *from,
+                   neo_schedule *s) {
+  int64_t *p = s->at;
+  switch (kind_of(s)) {
+  case PLAIN:
+    if (k == NEO_SCHED_VECTOR_AXIS)
+      p[NEO_SCHED_VECTOR_WIDTH] =
+          p[k] < 0 ? 1 : WIDEST_BYTES / (int64_t)neo_form_widest(x->m, x->f);
+    p[NEO_SCHED_UNIT_AXES] = neo_schedule_loops(x->f, s);
+    break;
+  case POINTS:
+    if (p[NEO_SCHED_THREADS] < p[NEO_SCHED_LANES])
+      p[k == NEO_SCHED_LANES ? NEO_SCHED_THREADS : NEO_SCHED_LANES] = p[k];
+    break;
+  case TILES:
+    if (k == NEO_SCHED_ROW_AXES)
+      p[NEO_SCHED_COLUMN_AXES] = from->at[NEO_SCHED_ROW_AXES];
+    p[NEO_SCHED_THREADS] =
+        p[NEO_SCHED_BLOCK_M] / p[NEO_SCHED_TILE_M] * (p[NEO_SCHED_BLOCK_N] / p[NEO_SCHED_TILE_N]);
+    break;
+  }
+}
+
+bool neo_threads_set(const neo_space *x, const neo_schedule *s, neo_sched_param k, int64_t value,
+                     neo_schedule *out) {
+  neo_schedule y = *s;
+  bool other_kind = (k == NEO_SCHED_THREADS && !value != (kind_of(s) == PLAIN)) ||
+                    (k == NEO_SCHED_LANES && !value != (kind_of(s) != POINTS));
+  if (value == s->at[k])
+    return false;
+  if (other_kind)
+    return turn(x, s, k, value, out);
+  y.at[k] = value;
+  follow(x, k, s, &y);
+  if (y.at[k] != value || !legal(x, &y))
+    return false;
+  *out = y;
+  return true;
+}
+
+/* Two sides at once, one up and one down or both the same way. */
+size_t neo_threads_reshaped(const neo_space *x, const neo_schedule *s, neo_schedule *out,
+                            size_t most) {
+  static const neo_sched_param pairs[][2] = {
+      {NEO_SCHED_TILE_M, NEO_SCHED_TILE_N},   {NEO_SCHED_BLOCK_M, NEO_SCHED_BLOCK_N},
+      {NEO_SCHED_BLOCK_M, NEO_SCHED_TILE_M},  {NEO_SCHED_BLOCK_N, NEO_SCHED_TILE_N},
+      {NEO_SCHED_BLOCK_K, NEO_SCHED_BLOCK_M}, {NEO_SCHED_BLOCK_K, NEO_SCHED_BLOCK_N}};
+  size_t n = 0;
+  for (size_t k = 0; k < sizeof pairs / sizeof *pairs && kind_of(s) == TILES; k++)
+    for (int way = 0; way < 4 && n < most; way++) {
+      neo_schedule y = *s;
+      for (int i = 0; i < 2; i++) {
+        int64_t *at = &y.at[pairs[k][i]];
+        *at = way >> i & 1 ? *at * 2 : *at / 2;
+      }
+      if (!y.at[NEO_SCHED_TILE_M] || !y.at[NEO_SCHED_TILE_N])
+        continue;
+      follow(x, pairs[k][0], s, &y);
+      if (legal(x, &y))
+        out[n++] = y;
+    }
+  return n;
+}
+
+/* ---- prices */
+
+typedef struct {
+  double points, steps; /* of the shared axes; of own axes, over all stages */
+  double rows, columns, batches;
+} lengths;
+
+static double extent_of(const neo_space *x, const neo_axis_rec *a) {
+  return (double)neo_axis_most(x->m, a);
+}
+
+static lengths lengths_of(const neo_space *x, const neo_schedule *s) {
+  lengths l = {1, 0, 1, 1, 1};
+  for (size_t k = 0; k < x->f->axes.n; k++) {
+    double n = extent_of(x, &x->f->axes.at[k]);
+    bool row = s->at[NEO_SCHED_ROW_AXES] >> k & 1, column = s->at[NEO_SCHED_COLUMN_AXES] >> k & 1;
+    l.points *= n;
+    *(row ? &l.rows : column ? &l.columns : &l.batches) *= n;
+  }
+  for (size_t k = 0; k < x->f->stages.n; k++) {
+    const neo_stage *stage = &x->f->stages.at[k];
+    double n = 1;
+    for (size_t i = 0; i < stage->axes.n; i++)
+      n *= extent_of(x, &stage->axes.at[i]);
+    l.steps += n;
+  }
+  return l;
+}
+
+static double up(double x, double n) {
+  double q = (double)(int64_t)(x / n);
+  return q * n < x ? q + 1 : q;
+}
+
+static double tiles_cost(const neo_space *x, const neo_schedule *s) {
+  enum { READ = 24, BARRIER = 60, LANES = 128 };
+  const int64_t *p = s->at;
+  lengths l = lengths_of(x, s);
+  double bm = (double)p[NEO_SCHED_BLOCK_M], bn = (double)p[NEO_SCHED_BLOCK_N];
+  double tm = (double)p[NEO_SCHED_TILE_M], tn = (double)p[NEO_SCHED_TILE_N];
+  double rounds = up(up(l.rows, bm) * up(l.columns, bn) * l.batches, MULTIPROCESSORS);
+  double narrow = tm < 4 || tn < 4 ? 2 : 1.5; /* shared memory gives 16 bytes at a time */
+  double work = bm * bn * (1 + narrow * (tm + tn) / (tm * tn)) + READ * (bm + bn);
+  double warps = (double)p[NEO_SCHED_THREADS] / 32, few = warps < 8 ? 8 / warps : 1;
+  double step = work * (1 + 0.25 * (few - 1)) / LANES + BARRIER / (double)p[NEO_SCHED_BLOCK_K];
+  return rounds * l.steps * step;
+}
+
+/* Which way accesses lie: 1 where neighbouring threads are at neighbouring elements. */
+static double apart(const neo_space *x, const neo_schedule *s) {
+  neo_schedule first = neo_schedule_default(x->m, x->g, x->machine);
+  int64_t across = kind_of(&first) == POINTS ? first.at[NEO_SCHED_ACROSS] : 1;
+  bool lanes_along =
+      kind_of(s) == POINTS && s->at[NEO_SCHED_LANES] >= 8 && !s->at[NEO_SCHED_ACROSS];
+  return lanes_along == !across ? 1 : 4;
+}
+
+static double points_cost(const neo_space *x, const neo_schedule *s) {
+  enum { WAIT = 40, ACCESS = 2, JOIN = 30, LAUNCH = 300 };
+  const int64_t *p = s->at;
+  lengths l = lengths_of(x, s);
+  bool plain = kind_of(s) == PLAIN;
+  double lanes = plain ? 1 : (double)p[NEO_SCHED_LANES];
+  double wide = plain && p[NEO_SCHED_VECTOR_AXIS] >= 0 ? (double)p[NEO_SCHED_VECTOR_WIDTH] : 1;
+  double each = plain ? wide * (double)p[NEO_SCHED_UNIT_SIZE] : 1;
+  double threads = up(l.points, each) * lanes;
+  double busy = threads < (double)MULTIPROCESSORS * RESIDENT ? threads : MULTIPROCESSORS * RESIDENT;
+  double per_thread = up(l.steps, lanes) * each;
+  double joins = 0;
+  for (double n = lanes; n > 1; n /= 2)
+    joins += n > 32 ? JOIN : JOIN / 4;
+  double waits = up(threads, busy) * (per_thread / (wide > 1 ? wide : 1) * WAIT + joins);
+  double traffic = l.points * l.steps * ACCESS * apart(x, s) / (MULTIPROCESSORS * 32);
+  double blocks = plain ? threads / 128 : threads / (double)p[NEO_SCHED_THREADS];
+  return (waits > traffic ? waits : traffic) + LAUNCH + blocks / MULTIPROCESSORS * 4;
+}
+
+double neo_threads_cost(const neo_space *x, const neo_schedule *s) {
+  return kind_of(s) == TILES ? tiles_cost(x, s) : points_cost(x, s);
+}
+
+/* ---- the list */
+
+typedef struct {
+  const neo_space *x;
+  neo_schedule *at;
+  double *cost;
+  size_t n, most;
+} ranking;
+
+/* Keeps the cheapest. */
+static void consider(ranking *r, const neo_schedule *s) {
+  if (!legal(r->x, s))
+    return;
+  double cost = neo_threads_cost(r->x, s);
+  if (r->n == r->most && cost >= r->cost[r->n - 1])
+    return;
+  size_t k = r->n < r->most ? r->n++ : r->n - 1;
+  for (; k && cost < r->cost[k - 1]; k--)
+    r->at[k] = r->at[k - 1], r->cost[k] = r->cost[k - 1];
+  r->at[k] = *s, r->cost[k] = cost;
+}
+
+static void consider_tile(ranking *r, const uint64_t axes[2], int64_t bm, int64_t bn, int64_t tm,
+                          int64_t tn) {
+  enum { LEAST_THREADS = 32, MOST_IN_TILE = 512 };
+  int64_t threads = bm / tm * (bn / tn);
+  if (threads < LEAST_THREADS || threads > MOST_IN_TILE)
+    return;
+  for (int64_t bk = 8; bk <= 32; bk *= 2)
+    for (int side = 0; side < 2; side++) {
+      neo_schedule s = neo_schedule_plain();
+      s.at[NEO_SCHED_BLOCK_M] = bm, s.at[NEO_SCHED_BLOCK_N] = bn, s.at[NEO_SCHED_BLOCK_K] = bk;
+      s.at[NEO_SCHED_TILE_M] = tm, s.at[NEO_SCHED_TILE_N] = tn;
+      s.at[NEO_SCHED_THREADS] = threads;
+      s.at[NEO_SCHED_ROW_AXES] = (int64_t)axes[side];
+      s.at[NEO_SCHED_COLUMN_AXES] = (int64_t)axes[!side];
+      consider(r, &s);
+    }
+}
+
+static void consider_tiles(ranking *r) {
+  const neo_space *x = r->x;
+  neo_contraction c;
+  uint64_t axes[2];
+  if (!neo_contraction_of(x->m, x->f, &c) || !neo_threads_axes(x->m, x->f, &c, &axes[0], &axes[1]))
+    return;
+  for (int64_t bm = 16; bm <= 256; bm *= 2)
+    for (int64_t bn = 16; bn <= 256; bn *= 2)
+      for (int64_t tm = 1; tm <= 16; tm *= 2)
+        for (int64_t tn = 1; tn <= 16; tn *= 2)
+          consider_tile(r, axes, bm, bn, tm, tn);
+}
+
+static void consider_points(ranking *r) {
+  for (int64_t lanes = 1; lanes <= MOST_THREADS; lanes *= 2)
+    for (int64_t threads = 64; threads <= MOST_THREADS; threads *= 2)
+      for (int64_t across = 0; across < 2; across++) {
+        neo_schedule s = points_of(threads, lanes, across);
+        if (threads >= lanes)
+          consider(r, &s);
+      }
+}
+
+static void consider_plain(ranking *r) {
+  neo_schedule one = plain_of(r->x), wide;
+  consider(r, &one);
+  for (int64_t size = 2; size <= 8; size *= 2) {
+    neo_schedule s = one;
+    s.at[NEO_SCHED_UNIT_SIZE] = size;
+    consider(r, &s);
+  }
+  if (!neo_threads_set(r->x, &one, NEO_SCHED_VECTOR_AXIS, last_axis(r->x), &wide))
+    return;
+  consider(r, &wide);
+  for (int64_t size = 2; size <= 4; size *= 2) {
+    neo_schedule s = wide;
+    s.at[NEO_SCHED_UNIT_SIZE] = size;
+    consider(r, &s);
+  }
+}
+
+size_t neo_threads_ranked(const neo_space *x, neo_schedule *out, size_t most) {
+  ranking r = {x, out, NEO_NEW_ARRAY(x->m->arena, double, most + 1), 0, most};
+  if (!most)
+    return 0;
+  consider_tiles(&r);
+  consider_points(&r);
+  consider_plain(&r);
+  return r.n;
+}

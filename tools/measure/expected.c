@@ -1,0 +1,110 @@
+/* Some elements of what the plain kernel computed, in a file: for a machine that has no code of it,
+ * or another processor.
+ *
+ * "neo-expected 1\n", then for each buffer that is written: how many elements follow, their numbers
+ * (i64 each, rising), and their bytes. Little endian. Whether the file is whole its reader knows
+ * from elsewhere (folder.h); it checks that it is about these buffers. */
+#include "runtime/internal.h"
+#include "tools/measure/measure.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 4096 }; /* elements of a buffer */
+
+static const char head[] = "neo-expected 1\n";
+
+static bool unwritten(const char *p, size_t size) {
+  for (size_t k = 0; k < size; k++)
+    if ((unsigned char)p[k] != MEASURE_UNWRITTEN)
+      return false;
+  return true;
+}
+
+/* ---- saving */
+
+static int64_t count_known(const measure_buf *b, size_t size) {
+  int64_t n = 0;
+  for (int64_t k = 0; k < b->n; k++)
+    n += !unwritten(b->plain + (size_t)k * size, size);
+  return n;
+}
+
+/* Of more than there is room for, those at equal distances. */
+static void save_buffer(const measure_buf *b, FILE *f) {
+  size_t size = neo_rti_type_bytes(b->type);
+  int64_t known = count_known(b, size), n = known < MOST ? known : MOST, seen = 0, kept = 0;
+  int64_t *at = calloc((size_t)n + 1, sizeof *at);
+  for (int64_t k = 0; at && k < b->n && kept < n; k++) {
+    if (unwritten(b->plain + (size_t)k * size, size))
+      continue;
+    if (seen++ == (int64_t)((double)kept * (double)known / (double)n))
+      at[kept++] = k;
+  }
+  fwrite(&kept, sizeof kept, 1, f);
+  if (kept)
+    fwrite(at, sizeof *at, (size_t)kept, f);
+  for (int64_t k = 0; k < kept; k++)
+    fwrite(b->plain + (size_t)at[k] * size, size, 1, f);
+  free(at);
+}
+
+const char *measure_answer_save(const measure_job *j, const char *path) {
+  FILE *f = fopen(path, "wb");
+  if (!f)
+    return strerror(errno);
+  fwrite(head, sizeof head - 1, 1, f);
+  bool missing = false;
+  for (int k = 0; k < j->n_bufs; k++)
+    if (j->buf[k].write) {
+      missing = missing || !j->buf[k].plain;
+      if (j->buf[k].plain)
+        save_buffer(&j->buf[k], f);
+    }
+  bool bad = ferror(f);
+  if (fclose(f) || bad)
+    return "cannot be written";
+  return missing ? "there is no answer of a plain kernel" : NULL;
+}
+
+/* ---- loading */
+
+static const char *load_buffer(measure_buf *b, FILE *f) {
+  static const char other[] = "the expected answers are another kernel's";
+  size_t size = neo_rti_type_bytes(b->type);
+  int64_t n = -1, at[MOST];
+  double sum = 0, finite = 0;
+  if (fread(&n, sizeof n, 1, f) != 1 || n < 0 || n > MOST || n > b->n ||
+      fread(at, sizeof *at, (size_t)n, f) != (size_t)n)
+    return other;
+  if (!b->plain && !(b->plain = malloc(b->bytes + 1)))
+    return "no memory for the expected answers";
+  memset(b->plain, MEASURE_UNWRITTEN, b->bytes);
+  for (int64_t k = 0; k < n; k++) {
+    double x;
+    if (at[k] < 0 || at[k] >= b->n || fread(b->plain + (size_t)at[k] * size, size, 1, f) != 1)
+      return other;
+    neo_rti_convert(b->type, b->plain + (size_t)at[k] * size, NEO_RT_F64, &x, 1);
+    if (isfinite(x))
+      sum += x * x, finite++;
+  }
+  b->scale = finite > 0 ? sqrt(sum / finite) : 0;
+  return NULL;
+}
+
+const char *measure_answer_load(measure_job *j, const char *path) {
+  char text[sizeof head] = "";
+  FILE *f = fopen(path, "rb");
+  const char *wrong = f ? NULL : "the expected answers cannot be read";
+  if (f && (fread(text, sizeof head - 1, 1, f) != 1 || strcmp(text, head) != 0))
+    wrong = "no file of expected answers";
+  if (!wrong && !j->ready)
+    wrong = "expected answers come after `ready`";
+  for (int k = 0; k < j->n_bufs && !wrong; k++)
+    if (j->buf[k].write)
+      wrong = load_buffer(&j->buf[k], f);
+  if (f)
+    fclose(f);
+  return wrong;
+}

@@ -1,0 +1,7 @@
+/* Folders of candidates (docs/tuning.md): what neo-measure does with one. */
+#ifndef NEO_TOOLS_MEASURE_FOLDER_H
+#define NEO_TOOLS_MEASURE_FOLDER_H
+#include "tools/measure/measure.h"
+
+int measure_folder(measure_server *s, int argc, char **argv);
+#endif

@@ -1,0 +1,451 @@
+/* The child that runs kernels of a GPU. Opening a device takes longer than measuring a candidate, so
+ * one child serves all of a job; what goes wrong in it (a bad address spoils a context for good)
+ * ends it, and costs the candidate that was measured.
+ *
+ * Buffers lie on the device between strips of a known content. What is read is copied there anew for
+ * each candidate, since one before may have written it; what is written is filled with what nobody
+ * writes. Both kernels answer, whole; then they run in turns, some launches between two events. At
+ * the end the candidate answers once more, and the strips are looked at.
+ *
+ * The driver talks to its device by system calls of its own and maps more addresses than there is
+ * memory, so there is no filter here, and no limit but on time: nothing of a candidate runs on the
+ * processor. */
+#include "runtime/cuda_api.h"
+#include "runtime/internal.h"
+#include "tools/measure/measure.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { STRIP = 512, MOST_LAUNCHES = 512, MOST_PARAMS = MEASURE_MAX_BUFS + MEASURE_MAX_SIZES + 5 };
+
+static const double least_sample_ns = 200e3;
+
+typedef struct {
+  cuda_api api;
+  cuda_device number;
+  cuda_context context;
+  cuda_stream stream;
+  cuda_event from, to;
+  char name[128];
+  int sm; /* 10 * major + minor */
+} device;
+
+typedef struct {
+  cuda_module module;
+  cuda_function function;
+  const measure_kernel *kernel;
+  int runs; /* launches of a sample */
+  double first_ns;
+} kernel;
+
+typedef struct {
+  const measure_job *j;
+  device d;
+  measure_request ask;
+  kernel k[2];
+  cuda_ptr buf[MEASURE_MAX_BUFS]; /* where a strip ends and the elements begin */
+  measure_message m;
+} child;
+
+/* ---- the device */
+
+/* Null; or why it is not here. */
+static const char *open_driver(device *d, char text[256]) {
+  const char *own = getenv("NEO_CUDA_DRIVER"), *path = own && *own ? own : "libcuda.so.1";
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    snprintf(text, 256, "the CUDA driver cannot be opened: %s", dlerror());
+    return text;
+  }
+#define FIND(member, symbol, params)                                                   \
+  *(void **)&d->api.member = dlsym(library, #symbol);                                  \
+  if (!d->api.member) {                                                                \
+    snprintf(text, 256, "%s: the CUDA driver is too old: it lacks %s", path, #symbol); \
+    return text;                                                                       \
+  }
+  CUDA_FUNCTIONS(FIND)
+#undef FIND
+  return NULL;
+}
+
+static const char *told(const device *d, cuda_result r, const char *doing, char text[256]) {
+  const char *name = NULL, *what = NULL;
+  if (r == 0)
+    return NULL;
+  (void)d->api.error_name(r, &name);
+  (void)d->api.error_text(r, &what);
+  snprintf(text, 256, "%s failed: %s (%s, %d)", doing, what ? what : "no text",
+           name ? name : "unknown error", r);
+  return text;
+}
+
+/* As the runtime's rule: "sm_90a" is for 9.0 alone, "sm_80" for 8.0 and all later ones. */
+static const char *check_level(const device *d, const char *level, char text[256]) {
+  int want = 0;
+  size_t n = strlen(level);
+  bool own = n && level[n - 1] == 'a';
+  if (sscanf(level, "sm_%d", &want) == 1 && (own ? d->sm == want : d->sm >= want))
+    return NULL;
+  snprintf(text, 256, "the candidates are for %s, and this is %s (sm_%d): use --target=nvptx:sm_%d",
+           level, d->name, d->sm, d->sm);
+  return text;
+}
+
+static const char *open_device(const measure_job *j, device *d, char text[256]) {
+  int n = 0, major = 0, minor = 0;
+  const char *why = open_driver(d, text);
+  if (!why)
+    why = told(d, d->api.init(0), "initialising the CUDA driver", text);
+  if (!why)
+    why = told(d, d->api.device_count(&n), "counting devices", text);
+  if (!why && j->device >= n) {
+    snprintf(text, 256, "there is no device cuda:%d: the driver has %d", j->device, n);
+    why = text;
+  }
+  if (!why)
+    why = told(d, d->api.device_get(&d->number, j->device), "opening the device", text);
+  if (!why)
+    why = told(d, d->api.device_name(d->name, (int)sizeof d->name, d->number), "naming the device",
+               text);
+  if (!why)
+    why = told(d, d->api.device_attribute(&major, CUDA_CAPABILITY_MAJOR, d->number),
+               "asking for the device's generation", text);
+  if (!why)
+    why = told(d, d->api.device_attribute(&minor, CUDA_CAPABILITY_MINOR, d->number),
+               "asking for the device's generation", text);
+  d->sm = 10 * major + minor;
+  return why ? why : check_level(d, j->level, text);
+}
+
+/* A driver that was initialised is of no use in children: a child looks. */
+static bool look_for_device(const measure_job *j, char text[256]) {
+  int fd[2];
+  bool found = false;
+  snprintf(text, 256, "no process can be made");
+  if (pipe(fd))
+    return false;
+  pid_t pid = fork();
+  if (pid == 0) {
+    device *d = calloc(1, sizeof *d);
+    char answer[257] = {0};
+    const char *why = d ? open_device(j, d, answer + 1) : "out of memory";
+    answer[0] = !why;
+    if (!why)
+      snprintf(answer + 1, 256, "%s (sm_%d)", d->name, d->sm);
+    _exit(write(fd[1], answer, sizeof answer) != sizeof answer);
+  }
+  close(fd[1]);
+  char answer[257];
+  if (pid > 0 && read(fd[0], answer, sizeof answer) == sizeof answer) {
+    found = answer[0];
+    memcpy(text, answer + 1, 256);
+  } else if (pid > 0) {
+    snprintf(text, 256, "the CUDA driver ended the process that opened it");
+  }
+  close(fd[0]);
+  while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+    ;
+  return found;
+}
+
+/* As the system calls it. */
+static void name_processor(char text[256]) {
+  char line[256];
+  FILE *f = fopen("/proc/cpuinfo", "r");
+  snprintf(text, 256, "processor");
+  while (f && fgets(line, sizeof line, f)) {
+    const char *name = strstr(line, ": ");
+    if (strncmp(line, "model name", 10) != 0 || !name)
+      continue;
+    snprintf(text, 256, "%.*s", (int)strcspn(name + 2, "\n"), name + 2);
+    break;
+  }
+  if (f)
+    fclose(f);
+}
+
+bool measure_device_choose(measure_job *j, const char *line, char text[256]) {
+  char kind[8] = "", what[128] = "", missing[64];
+  sscanf(line, "device %7s %127s", kind, what);
+  j->gpu = strcmp(kind, "cuda") == 0;
+  if (j->gpu) {
+    snprintf(j->level, sizeof j->level, "%.15s", what);
+    j->device = (int)measure_number(line, "number", 0);
+    return look_for_device(j, text);
+  }
+  if (strcmp(kind, "cpu") != 0) {
+    snprintf(text, 256, "device is cpu or cuda");
+    return false;
+  }
+  if (neo_rti_features_check(what, missing, sizeof missing)) {
+    name_processor(text);
+    return true;
+  }
+  snprintf(text, 256, "this processor lacks %s, which the candidates need", missing);
+  return false;
+}
+
+/* ---- telling the parent */
+
+static void fail(child *c, const char *what) __attribute__((noreturn));
+static void fail(child *c, const char *what) {
+  c->m.kind = MEASURE_FAIL;
+  snprintf(c->m.why, sizeof c->m.why, "%s", what);
+  measure_child_tell(&c->m);
+  _exit(0);
+}
+
+static void must(child *c, cuda_result r, const char *doing) {
+  char text[256];
+  const char *why = told(&c->d, r, doing, text);
+  if (why)
+    fail(c, why);
+}
+
+/* ---- buffers */
+
+static void make_buffers(child *c) {
+  for (int k = 0; k < c->j->n_bufs; k++) {
+    must(c, c->d.api.memory_alloc(&c->buf[k], c->j->buf[k].bytes + 2 * STRIP), "allocating memory");
+    c->buf[k] += STRIP;
+  }
+}
+
+/* As they are before anybody ran. */
+static void renew_buffers(child *c) {
+  const cuda_api *api = &c->d.api;
+  for (int k = 0; k < c->j->n_bufs; k++) {
+    const measure_buf *b = &c->j->buf[k];
+    must(c,
+         api->memory_zero(c->buf[k] - STRIP, MEASURE_UNWRITTEN, b->bytes + 2 * STRIP, c->d.stream),
+         "filling memory");
+    if (!b->write && b->bytes)
+      must(c, api->upload(c->buf[k], b->data, b->bytes, c->d.stream), "copying to the device");
+  }
+}
+
+static void finish(child *c, const char *doing) {
+  must(c, c->d.api.stream_wait(c->d.stream), doing);
+}
+
+static void take_answers(child *c) {
+  for (int k = 0; k < c->j->n_bufs; k++) {
+    const measure_buf *b = &c->j->buf[k];
+    if (b->write && b->bytes)
+      must(c, c->d.api.download(b->data, c->buf[k], b->bytes, c->d.stream),
+           "copying from the device");
+  }
+  finish(c, "copying from the device");
+}
+
+static void check_strip(child *c, cuda_ptr at) {
+  unsigned char strip[STRIP];
+  must(c, c->d.api.download(strip, at, STRIP, c->d.stream), "copying from the device");
+  finish(c, "copying from the device");
+  for (int k = 0; k < STRIP; k++)
+    if (strip[k] != MEASURE_UNWRITTEN)
+      fail(c, "writes over the end of a buffer");
+}
+
+static void nothing_beyond(child *c) {
+  for (int k = 0; k < c->j->n_bufs; k++) {
+    check_strip(c, c->buf[k] - STRIP);
+    check_strip(c, c->buf[k] + c->j->buf[k].bytes);
+  }
+}
+
+/* ---- kernels */
+
+/* The file, with a zero after it: PTX is a text. */
+static char *read_image(child *c, const char *path) {
+  FILE *f = fopen(path, "rb");
+  if (!f || fseek(f, 0, SEEK_END) != 0)
+    fail(c, "its code cannot be read");
+  long n = ftell(f);
+  char *image = n > 0 ? malloc((size_t)n + 1) : NULL;
+  rewind(f);
+  if (!image || fread(image, 1, (size_t)n, f) != (size_t)n)
+    fail(c, "its code cannot be read");
+  fclose(f);
+  image[n] = 0;
+  return image;
+}
+
+static void load(child *c, int which, const measure_kernel *k) {
+  kernel *x = &c->k[which];
+  char *image = read_image(c, k->path);
+  *x = (kernel){.kernel = k, .runs = 1};
+  must(c, c->d.api.module_load(&x->module, image), "loading the kernel");
+  free(image);
+  must(c, c->d.api.module_function(&x->function, x->module, k->symbol), "looking up the kernel");
+}
+
+static void launch(child *c, int which) {
+  static const uint64_t key[3] = {42, 1, 0};
+  const kernel *x = &c->k[which];
+  void *param[MOST_PARAMS];
+  size_t n = 0;
+  int64_t units = x->kernel->units;
+  for (int k = 0; k < c->j->n_bufs; k++)
+    param[n++] = &c->buf[k];
+  for (int k = 0; k < c->j->n_sizes; k++)
+    param[n++] = (void *)(uintptr_t)&c->j->sizes[k];
+  for (int k = 0; k < 3; k++)
+    param[n++] = (void *)(uintptr_t)&key[k];
+  param[n++] = &units;
+  param[n] = NULL;
+  int64_t grid = (units + x->kernel->block_units - 1) / x->kernel->block_units;
+  if (grid > 0)
+    must(c,
+         c->d.api.launch(x->function, (unsigned)grid, 1, 1, (unsigned)x->kernel->block, 1, 1,
+                         (unsigned)x->kernel->scratch_bytes, c->d.stream, param, NULL),
+         "launching");
+}
+
+/* Nanoseconds of a launch, of so many one after the other. */
+static double timed(child *c, int which, int runs) {
+  const device *d = &c->d;
+  float ms = 0;
+  must(c, d->api.event_record(d->from, d->stream), "recording an event");
+  for (int k = 0; k < runs; k++)
+    launch(c, which);
+  must(c, d->api.event_record(d->to, d->stream), "recording an event");
+  finish(c, "running");
+  must(c, d->api.event_ms(&ms, d->from, d->to), "reading a clock");
+  return 1e6 * (double)ms / runs;
+}
+
+/* ---- answers */
+
+static void answer(child *c, int which) {
+  renew_buffers(c);
+  finish(c, "copying to the device");
+  c->k[which].first_ns = timed(c, which, 1);
+  take_answers(c);
+  for (int k = 0; k < c->j->n_bufs; k++)
+    if (c->j->buf[k].write)
+      memcpy(c->j->buf[k].answer, c->j->buf[k].data, c->j->buf[k].bytes);
+  c->m.kind = MEASURE_ANSWER;
+  c->m.which = which;
+  c->m.whole = true;
+  measure_child_tell(&c->m);
+  (void)measure_child_permission();
+}
+
+/* The candidate's answer is what was handed over last. */
+static void same_as_before(child *c) {
+  renew_buffers(c);
+  launch(c, 0);
+  finish(c, "running");
+  take_answers(c);
+  for (int k = 0; k < c->j->n_bufs; k++)
+    if (c->j->buf[k].write &&
+        memcmp(c->j->buf[k].answer, c->j->buf[k].data, c->j->buf[k].bytes) != 0)
+      fail(c, "another answer at another run");
+}
+
+/* ---- samples, in turns */
+
+static bool hopeless(const child *c) {
+  double limit = c->ask.kernel.best_ratio;
+  if (c->ask.mode != MEASURE_TRY || limit <= 0 || c->m.n < 3)
+    return false;
+  for (int k = 0; k < c->m.n; k++)
+    if (c->m.sample_ns[0][k] < 1.5 * limit * c->m.sample_ns[1][k])
+      return false;
+  return true;
+}
+
+static bool enough(const child *c, double spent_ns) {
+  bool race = c->ask.mode == MEASURE_RACE;
+  double total = c->j->total_ns * (race ? 4 : 1);
+  int least = c->j->least_runs * (race ? 2 : 1);
+  if (c->m.n >= MEASURE_MAX_SAMPLES || (c->m.n >= 2 && spent_ns >= total) || hopeless(c))
+    return true;
+  return c->m.n >= least && spent_ns >= total / 4;
+}
+
+/* The first launch was slow: code and data were not there yet. */
+static void choose_runs(child *c, int which) {
+  double once = timed(c, which, 1);
+  once = once < c->k[which].first_ns ? once : c->k[which].first_ns;
+  double runs = once > 0 ? least_sample_ns / once + 1 : MOST_LAUNCHES;
+  c->k[which].runs = runs < MOST_LAUNCHES ? (int)runs : MOST_LAUNCHES;
+}
+
+static void take_samples(child *c, int n) {
+  double spent = 0;
+  c->m.n = 0;
+  for (int which = 0; which < n; which++)
+    choose_runs(c, which);
+  for (; !enough(c, spent); c->m.n++)
+    for (int turn = 0; turn < n; turn++) {
+      int which = (turn + c->m.n) % n;
+      double t = timed(c, which, c->k[which].runs);
+      c->m.sample_ns[which][c->m.n] = t > 0 ? t : 1;
+      spent += t * c->k[which].runs;
+    }
+}
+
+/* ---- the whole */
+
+static void serve(child *c) {
+  int n = c->ask.mode >= MEASURE_TRY ? 2 : 1;
+  for (int k = n - 1; k >= 0; k--) {
+    load(c, k, k ? &c->ask.base : &c->ask.kernel);
+    answer(c, k);
+  }
+  take_samples(c, n);
+  same_as_before(c);
+  nothing_beyond(c);
+  for (int k = 0; k < n; k++)
+    must(c, c->d.api.module_unload(c->k[k].module), "unloading the kernel");
+  c->m.kind = MEASURE_TIMES;
+  c->m.busy = 1;
+  measure_child_tell(&c->m);
+}
+
+static void set_up(child *c) {
+  static const struct rlimit none = {0, 0};
+  char text[256];
+  setrlimit(RLIMIT_CORE, &none);
+  setenv("CUDA_CACHE_DISABLE", "1", 1);
+  const char *why = open_device(c->j, &c->d, text);
+  if (why)
+    fail(c, why);
+  must(c, c->d.api.context_retain(&c->d.context, c->d.number), "opening the device");
+  must(c, c->d.api.context_push(c->d.context), "opening the device");
+  must(c, c->d.api.stream_create(&c->d.stream, CUDA_STREAM_NON_BLOCKING), "making a stream");
+  must(c, c->d.api.event_create(&c->d.from, 0), "making an event");
+  must(c, c->d.api.event_create(&c->d.to, 0), "making an event");
+  make_buffers(c);
+}
+
+/* False: the parent has gone, or needs no more. */
+static bool next(child *c) {
+  char *p = (char *)&c->ask;
+  for (size_t n = 0; n < sizeof c->ask;) {
+    ssize_t got = read(MEASURE_FROM_PARENT, p + n, sizeof c->ask - n);
+    if (got == 0 || (got < 0 && errno != EINTR))
+      return false;
+    n += got > 0 ? (size_t)got : 0;
+  }
+  return true;
+}
+
+void measure_gpu_child(const measure_job *j, int in, int out) {
+  child *c = calloc(1, sizeof *c);
+  measure_child_begin(in, out);
+  if (!c)
+    _exit(1);
+  c->j = j;
+  set_up(c);
+  while (next(c))
+    serve(c);
+  _exit(0);
+}

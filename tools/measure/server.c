@@ -1,0 +1,186 @@
+/* What lines say (measure.h): a job, line by line, and kernels to run in it. The first thing that is
+ * wrong with a job is told when it is to be used. */
+#include "runtime/internal.h"
+#include "tools/measure/measure.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef measure_server server;
+
+/* ---- reading a line */
+
+/* The text after "key=", or null. */
+const char *measure_after(const char *line, const char *key) {
+  size_t n = strlen(key);
+  for (const char *p = line; (p = strstr(p, key)) != NULL; p += n)
+    if (p[n] == '=' && (p == line || p[-1] == ' '))
+      return p + n + 1;
+  return NULL;
+}
+
+double measure_number(const char *line, const char *key, double otherwise) {
+  const char *p = measure_after(line, key);
+  return p ? strtod(p, NULL) : otherwise;
+}
+
+void measure_word(const char *line, const char *key, char *out, size_t n) {
+  const char *p = measure_after(line, key);
+  size_t length = p ? strcspn(p, " ") : 0;
+  if (length >= n)
+    length = 0;
+  memcpy(out, p ? p : "", length);
+  out[length] = 0;
+}
+
+/* What is wrong with it; null: nothing. */
+static const char *read_kernel(const char *line, measure_kernel *k) {
+  const char *path = measure_after(line, "path");
+  memset(k, 0, sizeof *k);
+  k->id = (long)measure_number(line, "id", -1);
+  k->units = (int64_t)measure_number(line, "units", -1);
+  k->scratch_bytes = (size_t)measure_number(line, "scratch", 0);
+  k->block = (int32_t)measure_number(line, "block", 0);
+  k->block_units = (int32_t)measure_number(line, "block_units", 1);
+  k->best_ratio = measure_number(line, "best_ratio", 0);
+  measure_word(line, "symbol", k->symbol, sizeof k->symbol);
+  if (path && strlen(path) < sizeof k->path)
+    snprintf(k->path, sizeof k->path, "%s", path);
+  bool whole = k->symbol[0] && k->path[0] && k->units >= 0;
+  whole = whole && k->block >= 0 && k->block <= 1024 && k->block_units >= 1;
+  return whole ? NULL : "a kernel has symbol=, units= and path=";
+}
+
+/* The first thing that is wrong is told. */
+static void complain(server *s, const char *why) {
+  s->wrong = s->wrong ? s->wrong : why;
+}
+
+static uint8_t type_of(const char *name, size_t n) {
+  for (uint8_t t = 0; t <= NEO_RT_BOOL; t++)
+    if (strlen(neo_rti_type_name(t)) == n && memcmp(neo_rti_type_name(t), name, n) == 0)
+      return t;
+  return UINT8_MAX;
+}
+
+/* buffer read|write TYPE N ... */
+static void add_buffer(server *s, const char *line) {
+  const char *p = line + strlen("buffer ");
+  bool write = strncmp(p, "write ", 6) == 0;
+  measure_buf b = {.write = write};
+  if (s->job.n_bufs == MEASURE_MAX_BUFS || (!write && strncmp(p, "read ", 5) != 0)) {
+    complain(s, "a buffer is read or write; there are too many");
+    return;
+  }
+  p += write ? 6 : 5;
+  size_t n = strcspn(p, " ");
+  b.type = type_of(p, n);
+  b.n = strtoll(p + n, NULL, 10);
+  b.bound = (int64_t)measure_number(line, "bound", 0);
+  b.rtol = measure_number(line, "rtol", 0);
+  b.atol = measure_number(line, "atol", 0);
+  b.rare = measure_number(line, "rare", 0);
+  if (b.type == UINT8_MAX)
+    complain(s, "no such type");
+  else
+    s->job.buf[s->job.n_bufs++] = b;
+}
+
+static void read_sizes(server *s, const char *p) {
+  for (int k = 0; *p; k++) {
+    char *end;
+    int64_t x = strtoll(p, &end, 10);
+    if (end == p || k == MEASURE_MAX_SIZES) {
+      complain(s, "sizes are numbers, not too many");
+      return;
+    }
+    s->job.sizes[k] = x;
+    s->job.n_sizes = k + 1;
+    p = end + strspn(end, " ");
+  }
+}
+
+/* ---- measuring */
+
+/* What samples are in units of: the same for all candidates of a job, so taken once. */
+static void calibrate(measure_job *j) {
+  for (int k = 0; k < 50; k++) {
+    double t = measure_calibrate(j, 1);
+    if (k == 0 || t < j->calibration_ns)
+      j->calibration_ns = t;
+  }
+}
+
+const char *measure_server_run(measure_server *s, measure_mode mode, const char *line, long *id,
+                               measure_result *r) {
+  measure_kernel k;
+  const char *wrong = s->wrong ? s->wrong : read_kernel(line, &k);
+  if (!wrong && (!s->job.ready || (mode >= MEASURE_TRY && !s->has_base)))
+    wrong = "what to measure with is missing: ready, base";
+  if (!wrong && k.block && !s->job.gpu)
+    wrong = "a kernel with blocks is for a GPU, and no device is named";
+  if (wrong)
+    return wrong;
+  *r = measure_trial(&s->job, mode, &k, &s->base);
+  *id = k.id;
+  if (mode == MEASURE_BASE && r->ok) {
+    s->base = k;
+    s->has_base = true;
+  }
+  return NULL;
+}
+
+bool measure_is(const char *line, const char *command) {
+  size_t n = strlen(command);
+  return strncmp(line, command, n) == 0 && (line[n] == ' ' || line[n] == 0);
+}
+
+void measure_server_describe(measure_server *s, const char *line) {
+  measure_job *j = &s->job;
+  if (measure_is(line, "job")) {
+    measure_job_clear(j);
+    s->has_base = false;
+    s->wrong = NULL;
+  } else if (measure_is(line, "threads")) {
+    j->threads = (int32_t)strtol(line + 7, NULL, 10);
+    if (j->threads < 1 || j->threads > 256)
+      complain(s, "threads: 1 to 256");
+  } else if (measure_is(line, "seed")) {
+    j->seed = strtoull(line + 4, NULL, 10);
+  } else if (measure_is(line, "fill")) {
+    j->positive = strstr(line, "positive") != NULL;
+  } else if (measure_is(line, "limit")) {
+    j->wall_ms = (int64_t)measure_number(line, "wall_ms", (double)j->wall_ms);
+    j->cpu_ms = (int64_t)measure_number(line, "cpu_ms", (double)j->wall_ms);
+    j->memory_bytes =
+        (int64_t)(measure_number(line, "memory_mb", (double)(j->memory_bytes >> 20)) * 1048576);
+  } else if (measure_is(line, "time")) {
+    j->run_ns = 1e6 * measure_number(line, "run_ms", j->run_ns / 1e6);
+    j->total_ns = 1e6 * measure_number(line, "total_ms", j->total_ns / 1e6);
+    j->least_runs = (int)measure_number(line, "least_runs", j->least_runs);
+  } else if (measure_is(line, "sizes")) {
+    read_sizes(s, line + 5 + strspn(line + 5, " "));
+  } else if (measure_is(line, "buffer")) {
+    add_buffer(s, line);
+  } else if (measure_is(line, "expect")) {
+    const char *path = measure_after(line, "path");
+    const char *wrong = path ? measure_answer_load(j, path) : "expect has path=";
+    if (wrong)
+      complain(s, wrong);
+  } else if (measure_is(line, "ready")) {
+    if (j->ready || !measure_job_ready(j))
+      complain(s, "no memory for the buffers");
+    calibrate(j);
+  } else {
+    complain(s, "no such command");
+  }
+}
+
+bool measure_server_mode(const char *line, measure_mode *mode) {
+  static const char *const runs[] = {"plain", "base", "try", "race"};
+  for (int k = 0; k < 4; k++)
+    if (measure_is(line, runs[k])) {
+      *mode = (measure_mode)k;
+      return true;
+    }
+  return false;
+}
