@@ -145,6 +145,10 @@ foreach(folder pipeline runtime)
   target_compile_definitions(${folder}_test_support
                              PUBLIC NEO_TEST_EMULATOR="$<TARGET_FILE:neo_gpu_emulator>")
 endforeach()
+if(TARGET test_measure_device)
+  add_dependencies(test_measure_device neo_gpu_emulator)
+  set_tests_properties(measure_device PROPERTIES LABELS "measure;gpu_emulated")
+endif()
 # Models compiled for a GPU and run on that; its threads' stacks are not the thread sanitizer's.
 function(neo_add_emulated_test name)
   add_test(NAME ${name} COMMAND ${ARGN})

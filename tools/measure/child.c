@@ -245,9 +245,10 @@ static void nothing_beyond(child *c) {
 static void run_plain(child *c) {
   enum { MOST = 4096 };
   int64_t units = c->kernel[0]->units, n = units < MOST ? units : MOST;
+  int64_t step = n % 997 ? 997 : 991;
   double begun = measure_wall_ns(), most = (double)c->j->wall_ms * 1e6 / 4;
   for (int64_t k = 0; k < n; k++) {
-    int64_t at = (k * 2 + 1) % n * 997 % n; /* scattered, in case that time ends */
+    int64_t at = k * step % n; /* all of them, scattered, in case that time ends */
     int64_t u = n == units ? at : (int64_t)((double)at / (double)n * (double)units);
     run(c, 0, u, u + 1);
     if (k % 2 == 1 && measure_wall_ns() - begun > most)

@@ -48,6 +48,7 @@ typedef struct {
   device d;
   measure_request ask;
   kernel k[2];
+  char *compare;                  /* room for the largest buffer */
   cuda_ptr buf[MEASURE_MAX_BUFS]; /* where a strip ends and the elements begin */
   measure_message m;
 } child;
@@ -210,10 +211,13 @@ static void must(child *c, cuda_result r, const char *doing) {
 /* ---- buffers */
 
 static void make_buffers(child *c) {
+  size_t most = 1;
   for (int k = 0; k < c->j->n_bufs; k++) {
     must(c, c->d.api.memory_alloc(&c->buf[k], c->j->buf[k].bytes + 2 * STRIP), "allocating memory");
     c->buf[k] += STRIP;
+    most = c->j->buf[k].bytes > most ? c->j->buf[k].bytes : most;
   }
+  c->compare = malloc(most);
 }
 
 /* As they are before anybody ran. */
@@ -252,8 +256,21 @@ static void check_strip(child *c, cuda_ptr at) {
       fail(c, "writes over the end of a buffer");
 }
 
+static void check_unchanged(child *c, int buf) {
+  const measure_buf *b = &c->j->buf[buf];
+  if (!c->compare || !b->bytes)
+    return;
+  must(c, c->d.api.download(c->compare, c->buf[buf], b->bytes, c->d.stream),
+       "copying from the device");
+  finish(c, "copying from the device");
+  if (memcmp(c->compare, b->data, b->bytes) != 0)
+    fail(c, "writes what it is to read");
+}
+
 static void nothing_beyond(child *c) {
   for (int k = 0; k < c->j->n_bufs; k++) {
+    if (!c->j->buf[k].write)
+      check_unchanged(c, k);
     check_strip(c, c->buf[k] - STRIP);
     check_strip(c, c->buf[k] + c->j->buf[k].bytes);
   }

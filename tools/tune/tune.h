@@ -48,7 +48,7 @@ typedef struct {
   neo_candidate base; /* what a compilation takes today */
   const neo_record *base_record; /* that it is of; null: it is the model's choice */
   double default_ns;  /* of the base, measured when it began */
-  double best_ns;    /* the default's, or of what won a race */
+  double best_ns;     /* the default's, or of what won a race */
   neo_schedule best;
   bool recorded;
   int64_t trials, known; /* measured in this run; known from the log */
