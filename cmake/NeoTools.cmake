@@ -37,6 +37,7 @@ endif()
 
 # neo_tune: the tuner, for neoc and its tests.
 file(GLOB tune_sources CONFIGURE_DEPENDS tools/tune/*.c)
+list(APPEND tune_sources tools/measure/lines.c tools/measure/words.c) # what both it and neo-measure read
 neo_add_static(neo_tune "${tune_sources}" "neo_pipeline")
 
 file(GLOB tool_files CONFIGURE_DEPENDS tools/*/*.c)

@@ -25,7 +25,7 @@ static void put_result(long id, measure_mode mode, const measure_result *r) {
     printf(",\"ns\":%.1f,\"ratio\":%.5f,\"samples\":%d,\"share\":%.4g,\"busy\":%.3f", r->ns,
            r->ratio, r->samples, r->share, r->busy);
   }
-  if (r->ok && mode == MEASURE_BASE)
+  if (r->ok && mode <= MEASURE_BASE)
     printf(",\"finite\":%.4f", r->finite);
   printf("}\n");
 }

@@ -19,9 +19,11 @@
  *   buffer read f32 262144 [bound=1000]
  *                     in the order of the kernel's buffers; elements of an index are below
  *                     its bound
- *   buffer write f32 4096 rtol=1e-5 [atol=0] [rare=0.0001]
+ *   buffer write f32 4096 rtol=1e-5 [atol=0] [loose=0.001] [rare=0.0001]
  *                     answers may differ by rtol*(|expected| + their root mean square) + atol, and
  *                     a share `rare` of them by anything
+ *   loose             from now on by `loose` more: for answers that are nothing but rounding, of
+ *                     sums that cancel
  *   ready             allocates and fills
  *   expect path=/tmp/x/3.expected
  *                     what `base` is compared with, in place of `plain`: a file that `save` wrote
@@ -67,7 +69,7 @@ typedef struct {
   bool write;
   int64_t n, bound;
   size_t bytes;
-  double rtol, atol, rare;
+  double rtol, atol, loose, rare;
   char *data;     /* what kernels get: between pages without access */
   char *answer;   /* shared with the child, which copies its answers here */
   char *plain;    /* the elements that `plain` computed; null: there is none */
@@ -140,6 +142,12 @@ double measure_answer_keep(measure_job *j, measure_mode mode);
 const char *measure_answer_save(const measure_job *j, const char *path);
 const char *measure_answer_load(measure_job *j, const char *path);
 
+/* ---- words.c */
+bool measure_is(const char *line, const char *command);
+const char *measure_after(const char *line, const char *key); /* the text after "key="; or null */
+double measure_number(const char *line, const char *key, double otherwise);
+void measure_word(const char *line, const char *key, char *out, size_t n);
+
 /* ---- server.c: lines of the protocol */
 typedef struct {
   measure_job job;
@@ -147,10 +155,6 @@ typedef struct {
   bool has_base;
   const char *wrong; /* with what describes the job; null: nothing */
 } measure_server;
-bool measure_is(const char *line, const char *command);
-const char *measure_after(const char *line, const char *key); /* the text after "key="; or null */
-double measure_number(const char *line, const char *key, double otherwise);
-void measure_word(const char *line, const char *key, char *out, size_t n);
 /* Whether a line measures, and how. */
 bool measure_server_mode(const char *line, measure_mode *mode);
 void measure_server_describe(measure_server *s, const char *line);

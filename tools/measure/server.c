@@ -9,29 +9,6 @@ typedef measure_server server;
 
 /* ---- reading a line */
 
-/* The text after "key=", or null. */
-const char *measure_after(const char *line, const char *key) {
-  size_t n = strlen(key);
-  for (const char *p = line; (p = strstr(p, key)) != NULL; p += n)
-    if (p[n] == '=' && (p == line || p[-1] == ' '))
-      return p + n + 1;
-  return NULL;
-}
-
-double measure_number(const char *line, const char *key, double otherwise) {
-  const char *p = measure_after(line, key);
-  return p ? strtod(p, NULL) : otherwise;
-}
-
-void measure_word(const char *line, const char *key, char *out, size_t n) {
-  const char *p = measure_after(line, key);
-  size_t length = p ? strcspn(p, " ") : 0;
-  if (length >= n)
-    length = 0;
-  memcpy(out, p ? p : "", length);
-  out[length] = 0;
-}
-
 /* What is wrong with it; null: nothing. */
 static const char *read_kernel(const char *line, measure_kernel *k) {
   const char *path = measure_after(line, "path");
@@ -78,6 +55,7 @@ static void add_buffer(server *s, const char *line) {
   b.bound = (int64_t)measure_number(line, "bound", 0);
   b.rtol = measure_number(line, "rtol", 0);
   b.atol = measure_number(line, "atol", 0);
+  b.loose = measure_number(line, "loose", 0);
   b.rare = measure_number(line, "rare", 0);
   if (b.type == UINT8_MAX)
     complain(s, "no such type");
@@ -129,11 +107,6 @@ const char *measure_server_run(measure_server *s, measure_mode mode, const char 
   return NULL;
 }
 
-bool measure_is(const char *line, const char *command) {
-  size_t n = strlen(command);
-  return strncmp(line, command, n) == 0 && (line[n] == ' ' || line[n] == 0);
-}
-
 void measure_server_describe(measure_server *s, const char *line) {
   measure_job *j = &s->job;
   if (measure_is(line, "job")) {
@@ -161,6 +134,9 @@ void measure_server_describe(measure_server *s, const char *line) {
     read_sizes(s, line + 5 + strspn(line + 5, " "));
   } else if (measure_is(line, "buffer")) {
     add_buffer(s, line);
+  } else if (measure_is(line, "loose")) {
+    for (int k = 0; k < j->n_bufs; k++)
+      j->buf[k].atol += j->buf[k].loose;
   } else if (measure_is(line, "expect")) {
     const char *path = measure_after(line, "path");
     const char *wrong = path ? measure_answer_load(j, path) : "expect has path=";

@@ -79,6 +79,11 @@ static void progress(void *ctx, const neo_tune *t) {
   if (neoc_has(x->cli, NEOC_O_QUIET) || (!x->terminal && now - x->shown_s < 10))
     return;
   x->shown_s = now;
+  if (t->o.emit) {
+    fprintf(stderr, "%s%4.0f s: %zu of %zu kernels%s", x->terminal ? "\r" : "", now - t->begun_s,
+            begun_tasks(t), t->tasks.n, x->terminal ? "\033[K" : "\n");
+    return;
+  }
   double before = neo_tune_step_ns(t, false), after = neo_tune_step_ns(t, true);
   fprintf(stderr,
           "%s%4.0f s: step %s -> %s (%.3f), %zu of %zu kernels, %.0f%% of the step, %lld trials%s",
@@ -232,6 +237,35 @@ static neoc_exit read_files(neoc_cli *cli, neo_tune_options *o, neo_compile_opti
   return NEOC_OK;
 }
 
+/* Without the slashes at its end. */
+static const char *folder_of(neoc_cli *cli, neoc_option option) {
+  const char *text = neoc_text(cli, option, NULL);
+  size_t n = text ? strlen(text) : 0;
+  while (n > 1 && text[n - 1] == '/')
+    n--;
+  return text ? neo_arena_strndup(cli->arena, text, n) : NULL;
+}
+
+static neoc_exit read_folders(neoc_cli *cli, neo_tune_options *o) {
+  neoc_exit e = NEOC_OK;
+  int modes = neoc_has(cli, NEOC_O_TUNE_EMIT) + neoc_has(cli, NEOC_O_TUNE_IMPORT) +
+              neoc_has(cli, NEOC_O_SURVEY);
+  o->emit = folder_of(cli, NEOC_O_TUNE_EMIT);
+  o->import = folder_of(cli, NEOC_O_TUNE_IMPORT);
+  o->candidates = (int)neoc_int(cli, NEOC_O_CANDIDATES, 32, 1, &e);
+  if (e)
+    return e;
+  if (modes > 1)
+    return neoc_usage(cli, "of --emit, --import and --survey only one can be done");
+  if (neoc_has(cli, NEOC_O_CANDIDATES) && !o->emit)
+    return neoc_usage(cli, "--candidates is for --emit");
+  if (o->candidates > 1000)
+    return neoc_usage(cli, "--candidates: at most 1000");
+  if (o->emit && !neoc_has(cli, NEOC_O_TIME))
+    o->seconds = 1e9;
+  return NEOC_OK;
+}
+
 static neoc_exit read_options(neoc_cli *cli, neo_tune_options *o, neo_compile_options *co) {
   neoc_exit e = NEOC_OK;
   const char *time_text = neoc_text(cli, NEOC_O_TIME, "60s");
@@ -240,6 +274,8 @@ static neoc_exit read_options(neoc_cli *cli, neo_tune_options *o, neo_compile_op
   o->threads = (int)neoc_int(cli, NEOC_O_TUNE_THREADS, 1, 1, &e);
   o->seed = (uint64_t)neoc_int(cli, NEOC_O_SEED, 0, 0, &e);
   o->only = neoc_text(cli, NEOC_O_KERNEL, NULL);
+  if (!e)
+    e = read_folders(cli, o);
   return e ? e : read_files(cli, o, co);
 }
 
@@ -333,6 +369,46 @@ static neoc_exit finish(tuner *x, neo_status s) {
   return e ? e : neoc_exit_of(s);
 }
 
+/* ---- folders */
+
+static void put_emission(const tuner *x, const neo_emission *out) {
+  const neo_tune *t = &x->tune;
+  const char *dir = t->o.emit;
+  for (size_t k = 0; k < t->tasks.n; k++)
+    if (t->tasks.at[k].failed)
+      printf("%-28.28s not written: %s\n", t->tasks.at[k].g->name, t->tasks.at[k].failed);
+  printf("%zu candidates of %zu of %zu kernels, %.1f MiB, are in %s\n", out->candidates, out->tasks,
+         t->tasks.n, (double)out->bytes / (1 << 20), dir);
+  if (out->full)
+    printf("it is as large as travels easily: measure, import, and emit again for the rest\n");
+  printf("where they can run: neo-measure %s; then here, with these options: neoc tune ... "
+         "--import=%s\n",
+         dir, dir);
+}
+
+static neoc_exit emit(tuner *x) {
+  neo_emission out;
+  neo_status s = neo_tune_emit(&x->tune, &out);
+  if (s && s != NEO_INTERRUPTED)
+    return neoc_fail(x->cli, neoc_exit_of(s), "%s", x->tune.why ? x->tune.why : neo_status_text(s));
+  neoc_exit e = neoc_report(
+      x->cli, &x->c, NEO_OK,
+      neo_arena_printf(
+          x->cli->arena, "\"kernels\": %zu, \"candidates\": %zu, \"bytes\": %lld, \"full\": %s",
+          out.tasks, out.candidates, (long long)out.bytes, out.full ? "true" : "false"));
+  if (!x->cli->json && !neoc_has(x->cli, NEOC_O_QUIET))
+    put_emission(x, &out);
+  return e ? e : neoc_exit_of(s);
+}
+
+static neoc_exit import(tuner *x) {
+  const char *device;
+  neo_status s = neo_tune_import(&x->tune, &device);
+  if (!s && !x->cli->json && !neoc_has(x->cli, NEOC_O_QUIET))
+    printf("measured on %s\n", device);
+  return finish(x, s);
+}
+
 static neoc_exit run(tuner *x, neo_tune_options *o, const neo_compile_options *co,
                      bool only_survey) {
   neoc_exit e;
@@ -346,6 +422,10 @@ static neoc_exit run(tuner *x, neo_tune_options *o, const neo_compile_options *c
     s = neo_tune_init(&x->tune, &x->c, o);
     if (!s && only_survey) {
       e = survey(x);
+    } else if (!s && o->emit) {
+      e = emit(x);
+    } else if (!s && o->import) {
+      e = import(x);
     } else {
       s = s ? s : neo_tune_run(&x->tune);
       e = finish(x, s);

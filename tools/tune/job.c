@@ -83,8 +83,9 @@ static void add_tolerance(const shape *x, neo_type t, const neo_job_options *o, 
   else if (t == NEO_F16_T || t == NEO_BF16_T)
     rounding += 2 * epsilon(t);
   neo_str_addf(out, " rtol=%.3g", rounding);
-  if (o->loose && neo_type_is_float(t))
-    neo_str_addf(out, " atol=%.3g", computing * x->stages * (16 + 4 * x->sums * x->sums));
+  if (neo_type_is_float(t))
+    neo_str_addf(out, o->loose ? " atol=%.3g" : " loose=%.3g",
+                 computing * x->stages * (16 + 4 * x->sums * x->sums));
   if (x->jumps)
     neo_str_add(out, " rare=0.0002");
 }

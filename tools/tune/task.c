@@ -10,8 +10,7 @@ enum { BATCH = 8, SEEDS = 4, RACES = 3, FINALS = 4, BASE_LIMIT_MS = 60000, BASE_
 /* A default that is thought to take longer is measured at smaller sizes. */
 static const double long_ns = 0.3e9;
 
-/* A record is worth its line, and a winner its name, from here on. */
-static const double worth = 0.98;
+static const double worth = NEO_TASK_WORTH;
 
 /* ---- the measurer */
 
@@ -20,7 +19,7 @@ static neo_status gone(neo_tune *t) {
   return NEO_IO;
 }
 
-static void send_job(neo_tune *t, neo_task *x) {
+const char *neo_task_job(neo_tune *t, neo_task *x) {
   neo_job_options o = {.sizes = x->sizes,
                        .threads = t->o.threads,
                        .seed = t->o.seed,
@@ -33,7 +32,11 @@ static void send_job(neo_tune *t, neo_task *x) {
   neo_str text;
   neo_str_init(&text, &t->c->arena);
   neo_job_text(t->c, x->g, t->c->kernels.at[x->kernel].kernel, &o, &text);
-  neo_measurer_job(&t->measurer, neo_str_text(&text));
+  return neo_str_text(&text);
+}
+
+static void send_job(neo_tune *t, neo_task *x) {
+  neo_measurer_job(&t->measurer, neo_task_job(t, x));
 }
 
 /* Of its own time; by the clock on the wall much more, as a busy machine may let it wait, but no
@@ -47,14 +50,14 @@ static void set_limit(neo_tune *t, double cpu_ms, double most_ms) {
 /* ---- the base */
 
 /* The plain schedule, a unit for each point of the shared axes: single ones can be run. */
-static neo_schedule plain_in_points(const neo_task *x) {
+neo_schedule neo_task_plain(const neo_task *x) {
   neo_schedule s = neo_schedule_plain();
   s.at[NEO_SCHED_UNIT_AXES] = (int64_t)x->search.space.f->axes.n;
   return s;
 }
 
-static void fail(neo_task *x, neo_arena *a, const char *what, const char *why) {
-  x->failed = neo_arena_printf(a, "%s: %s", what, why);
+void neo_task_fail(neo_tune *t, neo_task *x, const char *what, const char *why) {
+  x->failed = neo_arena_printf(&t->c->arena, "%s: %s", what, why);
   x->over = true;
 }
 
@@ -86,7 +89,7 @@ static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain,
 
 /* Numbers that make most answers NaN are replaced by positive ones; sums that cancel get room. */
 static neo_status first_base(neo_tune *t, neo_task *x, neo_measured *m) {
-  neo_candidate both[2] = {{.schedule = plain_in_points(x)}, {.schedule = x->base.schedule}};
+  neo_candidate both[2] = {{.schedule = neo_task_plain(x)}, {.schedule = x->base.schedule}};
   t->builder.sizes = x->sizes;
   build_both(t, both);
   x->base = both[1];
@@ -138,7 +141,7 @@ double neo_task_base_ratio(const neo_task *x) {
   return x->base_record ? neo_record_ratio(x->base_record) : 1;
 }
 
-static void begin_search(neo_tune *t, neo_task *x, double default_ns) {
+void neo_task_open(neo_tune *t, neo_task *x, double default_ns) {
   size_t trial = 0;
   x->begun = true;
   x->default_ns = x->best_ns = default_ns;
@@ -149,6 +152,25 @@ static void begin_search(neo_tune *t, neo_task *x, double default_ns) {
   neo_journal_recall(t, x);
 }
 
+bool neo_task_prepare(neo_tune *t, neo_task *x) {
+  double guess = neo_tune_guess_ns(t, x);
+  if (!x->begun && guess > long_ns)
+    neo_task_shrink(t, x, long_ns / guess);
+  const char *refused = neo_job_refused(t->c, t->c->kernels.at[x->kernel].kernel, x->sizes);
+  if (refused) {
+    neo_task_fail(t, x, "not measured", refused);
+    return false;
+  }
+  if (!x->begun) {
+    neo_search_init(&x->search, &t->c->arena, space_of(t, x), t->o.seed);
+    seed_search(t, x);
+    take_base(t, x);
+  }
+  t->builder.g = x->g;
+  t->builder.sizes = x->sizes;
+  return true;
+}
+
 neo_status neo_task_begin(neo_tune *t, neo_task *x) {
   neo_measured m = {0};
   t->builder.g = x->g;
@@ -156,19 +178,8 @@ neo_status neo_task_begin(neo_tune *t, neo_task *x) {
   if (t->current == x)
     return NEO_OK;
   t->current = NULL;
-  double guess = neo_tune_guess_ns(t, x);
-  if (!x->begun && guess > long_ns)
-    neo_task_shrink(t, x, long_ns / guess);
-  const char *refused = neo_job_refused(t->c, t->c->kernels.at[x->kernel].kernel, x->sizes);
-  if (refused) {
-    fail(x, &t->c->arena, "not measured", refused);
+  if (!neo_task_prepare(t, x))
     return NEO_OK;
-  }
-  if (!x->begun) {
-    neo_search_init(&x->search, &t->c->arena, space_of(t, x), t->o.seed);
-    seed_search(t, x);
-    take_base(t, x);
-  }
   neo_status s = x->begun ? try_base(t, x, NULL, &m) : first_base(t, x, &m);
   for (int tries = 0; tries < 3 && !s && !m.ok && !x->begun && strstr(m.why, "over its time") &&
                       neo_task_shrink(t, x, 0.1);
@@ -177,11 +188,11 @@ neo_status neo_task_begin(neo_tune *t, neo_task *x) {
   if (s)
     return s;
   if (!m.ok || m.ns <= 0) {
-    fail(x, &t->c->arena, "the default's kernel", m.why);
+    neo_task_fail(t, x, "the default's kernel", m.why);
     return NEO_OK;
   }
   if (!x->begun)
-    begin_search(t, x, m.ns / x->part);
+    neo_task_open(t, x, m.ns / x->part);
   t->current = x;
   return NEO_OK;
 }
@@ -236,7 +247,7 @@ neo_status neo_task_batch(neo_tune *t, neo_task *x) {
 
 /* ---- races */
 
-static neo_status record(neo_tune *t, neo_task *x, const neo_measured *m) {
+neo_status neo_task_record(neo_tune *t, neo_task *x, const neo_measured *m) {
   neo_str text;
   neo_record r = x->record;
   neo_str_init(&text, &t->c->arena);
@@ -288,7 +299,7 @@ static neo_status race_trial(neo_tune *t, neo_task *x, size_t trial) {
     return NEO_OK;
   x->best = x->search.trials.at[trial].schedule;
   x->best_ns = ratio * x->default_ns;
-  return record(t, x, &m);
+  return neo_task_record(t, x, &m);
 }
 
 neo_status neo_task_confirm(neo_tune *t, neo_task *x) {

@@ -159,10 +159,7 @@ static neo_status check_device(neo_tune *t) {
                               target->triple);
     return NEO_UNSUPPORTED;
   }
-  neo_status s = neo_target_choose(a, NULL, NULL, &t->processor, &t->why);
-  if (s)
-    return s;
-  s = neo_measurer_ask(&t->measurer, neo_arena_printf(a, "%s\n", device), &text);
+  neo_status s = neo_measurer_ask(&t->measurer, neo_arena_printf(a, "%s\n", device), &text);
   t->why =
       s == NEO_UNSUPPORTED
           ? neo_arena_printf(a, "%s; --emit=DIR writes candidates to be measured elsewhere", text)
@@ -170,30 +167,36 @@ static neo_status check_device(neo_tune *t) {
   return s;
 }
 
-neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options *o) {
+static neo_status begin_measuring(neo_tune *t) {
   const char *base = getenv("TMPDIR");
+  neo_arena *a = &t->c->arena;
+  neo_status s = neo_measurer_start(a, &t->measurer, &t->why);
+  if (!s)
+    s = neo_target_choose(a, NULL, NULL, &t->processor, &t->why);
+  t->builder =
+      (neo_builder){.c = t->c, .sizes = t->o.sizes, .workers = t->o.workers, .limit_ms = 30000};
+  if (s || t->o.emit)
+    return s;
+  char *folder = neo_arena_printf(a, "%s/neo-tune-XXXXXX", base && *base ? base : "/tmp");
+  s = check_device(t);
+  if (!s && !mkdtemp(folder)) {
+    t->why = neo_arena_printf(a, "%s: %s", folder, strerror(errno));
+    s = NEO_IO;
+  }
+  t->builder.folder = s ? NULL : folder;
+  return s;
+}
+
+neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options *o) {
   *t = (neo_tune){.c = c, .o = *o, .log = -1, .begun_s = now_s()};
-  char *folder = neo_arena_printf(&c->arena, "%s/neo-tune-XXXXXX", base && *base ? base : "/tmp");
   neo_status s = add_tasks(t);
   t->ratios = NEO_NEW_ARRAY(&c->arena, double, t->tasks.n + 1);
   renew_scales(t);
-  if (!s)
+  if (!s && !o->emit)
     s = check_place(t);
   if (!s)
     s = neo_journal_open(t);
-  if (!s)
-    s = neo_measurer_start(&c->arena, &t->measurer, &t->why);
-  if (!s)
-    s = check_device(t);
-  if (s)
-    return s;
-  if (!mkdtemp(folder)) {
-    t->why = neo_arena_printf(&c->arena, "%s: %s", folder, strerror(errno));
-    return NEO_IO;
-  }
-  t->builder = (neo_builder){
-      .c = c, .sizes = o->sizes, .folder = folder, .workers = o->workers, .limit_ms = 30000};
-  return NEO_OK;
+  return s || o->import ? s : begin_measuring(t);
 }
 
 /* With all that is in it: of a child that was killed, nobody knows what it left. */

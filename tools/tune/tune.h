@@ -27,6 +27,9 @@ typedef struct {
   const char *log;      /* of trials; null: none */
   const char *only;     /* tasks whose name matches this regular expression; null: all */
   const int64_t *sizes; /* [size id] */
+  const char *emit;     /* folder for candidates, instead of measuring them; null: none */
+  int candidates;       /* of a kernel, that go there */
+  const char *import;   /* folder whose results are taken, instead of measuring; null: none */
   bool (*stop)(void *ctx);                        /* asked between candidates; may be null */
   void (*progress)(void *ctx, const neo_tune *t); /* after every batch and race; may be null */
   void *ctx;
@@ -85,6 +88,18 @@ neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options
 neo_status neo_tune_run(neo_tune *t) NEO_MUST_CHECK;
 void neo_tune_free(neo_tune *t);
 
+/* Instead of a search, with o.emit (emit.c): builds what the search would measure first, and writes
+ * it with what it has to compute. NEO_INTERRUPTED: stopped; what was built is there. */
+typedef struct {
+  size_t tasks, candidates;
+  int64_t bytes;
+  bool full; /* no more would travel: not all tasks are in it */
+} neo_emission;
+neo_status neo_tune_emit(neo_tune *t, neo_emission *out) NEO_MUST_CHECK;
+/* Instead of a search, with o.import (import.c): what was measured of such a folder goes to the log,
+ * what won a race to the records. *device: what it was measured on. */
+neo_status neo_tune_import(neo_tune *t, const char **device) NEO_MUST_CHECK;
+
 /* Instead of a search: measures the whole of a small space (survey.h) of each task, then says how
  * many measurements the search would have taken in it. Until time is over. */
 typedef struct {
@@ -104,7 +119,21 @@ double neo_tune_covered(const neo_tune *t);
 /* What a kernel takes by the model, by what was measured of others. */
 double neo_tune_guess_ns(const neo_tune *t, const neo_task *x);
 
+/* A record is worth its line, and a winner its name, from here on. */
+#define NEO_TASK_WORTH 0.98
+
 /* ---- task.c */
+/* Sizes to measure at, the search, the base's schedule; false: the task failed. */
+bool neo_task_prepare(neo_tune *t, neo_task *x);
+/* The time of the base is known: the search begins, with what the log knows. */
+void neo_task_open(neo_tune *t, neo_task *x, double default_ns);
+void neo_task_fail(neo_tune *t, neo_task *x, const char *what, const char *why);
+/* The plain schedule, a unit for each point of the shared axes: single ones can be run. */
+neo_schedule neo_task_plain(const neo_task *x);
+/* What the measurer is told of it. */
+const char *neo_task_job(neo_tune *t, neo_task *x);
+/* x->best, that took so long: into the records, unless one there is as good. */
+neo_status neo_task_record(neo_tune *t, neo_task *x, const neo_measured *m) NEO_MUST_CHECK;
 /* The base, if there is none yet; else the job again, if the measurer has another one. NEO_OK also
  * where the task failed. */
 neo_status neo_task_begin(neo_tune *t, neo_task *x) NEO_MUST_CHECK;

@@ -1,0 +1,123 @@
+#!/bin/sh
+# Compiling and measuring apart: `neoc tune --emit` writes a folder, `neo-measure` measures it,
+# `neoc tune --import` records what won; for this processor, and for a GPU that is emulated.
+set -eu
+[ -x "${NEOC:-}" ] && [ -x "$NEO_BUILD_DIR/bin/neo-measure" ] || exit 77
+[ -z "${NEO_SANITIZE:-}" ] || exit 77 # the stacks of emulated threads are not the sanitizer's
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+export XDG_CACHE_HOME="$work/cache"
+unset NEO_CUDA_DRIVER
+measure=$NEO_BUILD_DIR/bin/neo-measure
+cache=$NEO_BUILD_DIR/bin/neo-cache
+
+fail() {
+  echo "FAIL: $1" >&2
+  [ -z "${2:-}" ] || cat "$2" >&2
+  exit 1
+}
+refuses() { # exit code, text, command...
+  code=$1 text=$2
+  shift 2
+  status=0
+  "$@" >said 2>&1 || status=$?
+  [ "$status" = "$code" ] || fail "$*: exit code $status, expected $code" said
+  grep -q -- "$text" said || fail "$*: '$text' is not said" said
+}
+
+cat >m.expr <<'EOF2'
+input X[24, 48]
+input W[48, 20]
+score[b, j] = sum[i] X[b, i] * W[i, j]
+total[b] = sum[j] exp(score[b, j] / 100)
+output score, total
+EOF2
+
+# A record of a schedule that is slow, which the compiler believes: whatever is found beats it.
+slow_record() { # folder with candidates, schedule -> slow
+  key=$(sed -n 's/.* task [0-9]* key=\([0-9a-f]*\) .* name=score$/\1/p' "$1/candidates")
+  target=$(sed -n 's/^[0-9]* [0-9a-f]* target //p' "$1/candidates")
+  build=$(sed -n 's/^[0-9]* [0-9a-f]* build //p' "$1/candidates")
+  cat >slow.json <<EOF2
+{"name": "score", "key": "$key", "family": "$key", "sizes": [24, 20, 48], "target": "$target", "build": "$build",
+ "threads": 1, "time_ns": 90, "default_ns": 100, "trials": 1, "schedule": "$2"}
+EOF2
+  rm -f slow
+  "$cache" import slow.json -o slow >said 2>&1 || fail "a record of a slow schedule" said
+}
+
+schedules() { # folder -> kernels and their schedules, sorted
+  sed 's/^[0-9]* [0-9a-f]* //' "$1/candidates" | awk '/^task/ { name = $NF }
+    /^schedule/ && $2 != "id=0" { $1 = name; $2 = ""; print }' | sort
+}
+
+tuned() { # name, a slow schedule, options of the target
+  name=$1 slow=$2
+  shift 2
+  "$NEOC" tune m.expr "$@" --emit="$name.0" --candidates=1 --records=none,empty --log=none -q ||
+    fail "$name: the first folder"
+  slow_record "$name.0" "$slow"
+  mv slow "$name.records"
+  "$NEOC" tune m.expr "$@" --emit="$name" --candidates=6 --records="none,$name.records" >said 2>&1 ||
+    fail "$name: --emit" said
+  grep -q '12 candidates of 2 of 2 kernels' said || fail "$name: what was written" said
+  [ "$(stat -c %a "$name")" = 700 ] || fail "$name: the folder is not for its owner alone"
+  "$measure" "$name" >said 2>&1 || fail "$name: neo-measure" said
+  grep -q '; 0 candidates are left' said || fail "$name: something is left" said
+  "$NEOC" tune m.expr "$@" --import="$name" --records="none,$name.records" >said 2>&1 ||
+    fail "$name: --import" said
+  grep -q 'recorded in' said || fail "$name: nothing beat a slow schedule" said
+  "$NEOC" explain m.expr --schedule "$@" --records="none,$name.records" >said
+  ratio=$(sed -n 's/.*by a record of .*records: \([0-9.]*\) of the default.*/\1/p' said | head -1)
+  awk "BEGIN { exit !($ratio < 0.85) }" || fail "$name: the compiler takes another schedule" said
+  "$NEOC" verify -q m.expr "$@" --records="none,$name.records" || fail "$name: the winner is wrong"
+  cp "$name.records" before
+  "$NEOC" tune m.expr "$@" --import="$name" --records="none,$name.records" >said 2>&1
+  cmp -s before "$name.records" || fail "$name: importing twice records twice" said
+  # what is known is not written again
+  "$NEOC" tune m.expr "$@" --emit="$name.2" --candidates=4 --records="none,$name.records" -q
+  schedules "$name" >known
+  schedules "$name.2" >new
+  [ -s new ] && [ -z "$(comm -12 known new)" ] || fail "$name: known candidates are written again"
+}
+
+# ---- this processor
+tuned cpu unit_axes=2
+
+# ---- an emulated GPU: code is made without a driver, and measured with one
+gpu="--target=nvptx:sm_90a+host"
+refuses 4 'cannot be opened.*; --emit=DIR writes candidates' env NEO_CUDA_DRIVER=./none.so \
+  "$NEOC" tune m.expr $gpu --time=5s --records=none,x
+"$NEOC" tune m.expr $gpu --emit=none --candidates=1 --records=none,empty --log=none -q || fail "without a driver"
+refuses 4 'the CUDA driver cannot be opened' env NEO_CUDA_DRIVER=./none.so "$measure" none
+emulator=$NEO_BUILD_DIR/tests/libneo_gpu_emulator.so
+if [ -e "$emulator" ]; then
+  export NEO_CUDA_DRIVER="$emulator"
+  tuned gpu "threads=256 lanes=256" $gpu
+  refuses 4 'the candidates are for sm_90a, and this is .*sm_80' env NEO_EMULATOR_SM=80 "$measure" gpu
+  refuses 4 'there is no device cuda:1' "$measure" gpu --device=1
+  refuses 1 "its candidates are for target 'sm_90a .*give the --target" "$NEOC" tune m.expr --import=gpu \
+    --records=none,x
+fi
+
+# ---- PTX for every level, from a machine without a GPU
+for level in sm_75 sm_90a; do
+  "$NEOC" tune m.expr --target=nvptx:$level --emit=$level --candidates=3 --records=none,empty --log=none -q ||
+    fail "$level"
+  ls $level/*.ptx $level/*.cubin >said 2>/dev/null || :
+  [ -s said ] || fail "$level: no code"
+done
+
+# ---- folders of something else
+refuses 3 'there is something in it' "$NEOC" tune m.expr --emit=cpu --records=none,x
+refuses 3 'has neo-measure run?' "$NEOC" tune m.expr --import=cpu.2 --records=none,x
+refuses 3 'No such file' "$NEOC" tune m.expr --import=nothing --records=none,x
+sed 's/48/47/g' m.expr >other.expr
+refuses 2 'the program has no kernel that is its' "$NEOC" tune other.expr --import=cpu --records=none,x
+refuses 1 'its candidates are for threads' "$NEOC" tune m.expr --import=cpu --threads=2 --records=none,x
+sed -i 's/neo 0/neo 9/' cpu.2/candidates
+refuses 1 'line 2 is damaged' "$measure" cpu.2
+refuses 2 'only one can be done' "$NEOC" tune m.expr --import=cpu --emit=y
+refuses 2 'is for --emit' "$NEOC" tune m.expr --candidates=3
+echo ok
