@@ -97,7 +97,7 @@ if [ -e "$emulator" ]; then
   tuned gpu "threads=256 lanes=256" $gpu
   refuses 4 'the candidates are for sm_90a, and this is .*sm_80' env NEO_EMULATOR_SM=80 "$measure" gpu
   refuses 4 'there is no device cuda:1' "$measure" gpu --device=1
-  refuses 1 "its candidates are for target 'sm_90a .*give the --target" "$NEOC" tune m.expr --import=gpu \
+  refuses 2 "its candidates are for target 'sm_90a .*give the --target" "$NEOC" tune m.expr --import=gpu \
     --records=none,x
 fi
 
@@ -115,7 +115,7 @@ refuses 3 'has neo-measure run?' "$NEOC" tune m.expr --import=cpu.2 --records=no
 refuses 3 'No such file' "$NEOC" tune m.expr --import=nothing --records=none,x
 sed 's/48/47/g' m.expr >other.expr
 refuses 2 'the program has no kernel that is its' "$NEOC" tune other.expr --import=cpu --records=none,x
-refuses 1 'its candidates are for threads' "$NEOC" tune m.expr --import=cpu --threads=2 --records=none,x
+refuses 2 'its candidates are for threads' "$NEOC" tune m.expr --import=cpu --threads=2 --records=none,x
 sed -i 's/neo 0/neo 9/' cpu.2/candidates
 refuses 1 'line 2 is damaged' "$measure" cpu.2
 refuses 2 'only one can be done' "$NEOC" tune m.expr --import=cpu --emit=y

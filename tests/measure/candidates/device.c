@@ -22,7 +22,7 @@ void good(void **p) {
 
 void slow(void **p) {
   static volatile int sink;
-  for (int k = 0; k < 400; k++)
+  for (int k = 0; k < 4000; k++)
     sink += k;
   good(p);
 }
