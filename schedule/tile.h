@@ -51,6 +51,11 @@ typedef struct {
     bool known, slides;
     neo_sliding slide;
   } slide[NEO_MAX_FACTORS][NEO_FORM_MAX_AXES];
+  struct { /* results along shared axes */
+    bool known, alike;
+    int64_t stride; /* alike: of all of them */
+    uint64_t unit;  /* those of stride 1, counted over all stages */
+  } results[NEO_FORM_MAX_AXES];
   struct { /* and those of the axes walked as one at last */
     int64_t v, merge;
     neo_look factor[NEO_MAX_FACTORS];
@@ -63,6 +68,10 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c);
 /* A factor along AXIS `axis`; columns: along the axes that the lanes walk. */
 neo_look neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis);
 neo_look neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t merge);
+/* Have all results this stride along a shared axis? Is it 1 of the k-th one of all stages,
+ * if there are not very many? */
+bool neo_tiles_results_follow(neo_tiles *q, uint32_t axis, int64_t stride);
+bool neo_tiles_result_runs(neo_tiles *q, uint32_t axis, size_t k);
 /* Elements of the tensor that the factor reads; 0: it reads none. */
 double neo_tiles_elements(neo_tiles *q, uint32_t factor);
 /* Null: it does not slide along the axis. */

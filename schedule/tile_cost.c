@@ -588,38 +588,31 @@ static double copies_cycles(neo_tiles *q, const geometry *g, const neo_schedule 
 /* ---- what is written */
 
 /* Do the rows of a tile follow each other in every result? Then they fill cache lines together. */
-static bool rows_follow(const neo_tiles *q, const geometry *g) {
-  int64_t stride = 0, wide = (int64_t)g->c * q->lanes;
-  bool follow = g->am >= 0;
-  for (size_t k = 0; k < q->f->stages.n; k++)
-    for (size_t i = 0; i < q->f->stages.at[k].outs.n; i++) {
-      neo_expr at = q->f->stages.at[k].outs.at[i].offset;
-      follow = follow && neo_flat_stride(q->m, at, (uint32_t)g->am, &stride) && stride == wide;
-    }
-  return follow;
+static bool rows_follow(neo_tiles *q, const geometry *g) {
+  return g->am >= 0 && neo_tiles_results_follow(q, (uint32_t)g->am, (int64_t)g->c * q->lanes);
 }
 
-/* Does the result lie in long runs along the axis, whose tiles follow each other? */
-static double run_bytes(const neo_tiles *q, const geometry *g, neo_expr offset) {
-  int64_t stride;
+/* Does the k-th result lie in long runs along the axis, whose tiles follow each other? */
+static double run_bytes(neo_tiles *q, const geometry *g, size_t k) {
   bool rows = g->columns_first && g->am >= 0;
   int64_t axis = rows ? g->am : g->v;
   if (rows_follow(q, g))
     return g->m * g->n * (double)q->bytes;
-  if (!neo_flat_stride(q->m, offset, (uint32_t)axis, &stride) || stride != 1)
+  if (!neo_tiles_result_runs(q, (uint32_t)axis, k))
     return 0;
   return (rows ? g->mb : g->nb) * (double)q->bytes;
 }
 
 /* Cycles a vector of fetching and writing back the lines of all results: streams where the tiles of
  * the inner loop follow each other in memory, else a line here and a line there. */
-static double written(const neo_tiles *q, const geometry *g) {
+static double written(neo_tiles *q, const geometry *g) {
   enum { RUN_BYTES = 1024 };
   double cycles = 0, lines = (double)(q->lanes * q->bytes) / LINE_BYTES;
   touched all = evenly(q->points * (double)q->bytes);
+  size_t result = 0;
   for (size_t k = 0; k < q->f->stages.n; k++)
     for (size_t i = 0; i < q->f->stages.at[k].outs.n; i++) {
-      double run = run_bytes(q, g, q->f->stages.at[k].outs.at[i].offset);
+      double run = run_bytes(q, g, result++);
       double alone = far(q, all, ALONE);
       double each = run > 0 ? far(q, all, STREAM) * (1 + RUN_BYTES / run) : alone;
       cycles += lines * (each < alone ? each : alone);

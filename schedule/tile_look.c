@@ -54,6 +54,35 @@ neo_look neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis) {
   return *y;
 }
 
+enum { RESULTS = 64 }; /* of which it is remembered whether they run along an axis */
+
+static void look_at_results(neo_tiles *q, uint32_t axis) {
+  size_t n = 0;
+  q->results[axis].known = q->results[axis].alike = true;
+  for (size_t k = 0; k < q->f->stages.n; k++)
+    for (size_t i = 0; i < q->f->stages.at[k].outs.n; i++, n++) {
+      int64_t stride;
+      bool ok = neo_flat_stride(q->m, q->f->stages.at[k].outs.at[i].offset, axis, &stride);
+      q->results[axis].alike =
+          q->results[axis].alike && ok && (n == 0 || stride == q->results[axis].stride);
+      q->results[axis].stride = stride;
+      if (ok && stride == 1 && n < RESULTS)
+        q->results[axis].unit |= 1ULL << n;
+    }
+}
+
+bool neo_tiles_results_follow(neo_tiles *q, uint32_t axis, int64_t stride) {
+  if (!q->results[axis].known)
+    look_at_results(q, axis);
+  return q->results[axis].alike && q->results[axis].stride == stride;
+}
+
+bool neo_tiles_result_runs(neo_tiles *q, uint32_t axis, size_t k) {
+  if (!q->results[axis].known)
+    look_at_results(q, axis);
+  return k < RESULTS && (q->results[axis].unit >> k & 1);
+}
+
 double neo_tiles_elements(neo_tiles *q, uint32_t factor) {
   return q->elements[factor];
 }

@@ -1,9 +1,10 @@
 /* Objects of a compilation, made on all cores.
  *
  * The kernels are cut into parts by their size: runs of neighbours, each an LLVM module of its own.
- * The model record, with the thin entries, is the last part. Threads take parts from a counter; a
- * part's bytes depend on its kernels alone and the objects keep their order, so neither the number
- * of threads nor their timing shows in what is linked.
+ * The model record, with the thin entries, is the last part. Threads take parts from a counter, the
+ * largest first, so that none is left alone with one at the end; a part's bytes depend on its
+ * kernels alone and the objects keep their order, so neither the number of threads nor their timing
+ * shows in what is linked.
  *
  * What a thread makes lives in its part's arena. Those get their blocks from the compilation's
  * allocator under a lock; kernels and plan are only read. */
@@ -15,10 +16,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { MOST_THREADS = 64, MOST_PARTS = 64, LEAST_WEIGHT = 1000 };
+enum { MOST_THREADS = 64, MOST_PARTS = 64, LEAST_WEIGHT = 1000, RECORD_WEIGHT = 100 };
 
 typedef struct {
   size_t first, end; /* kernels; none: the record */
+  size_t weight;
   const char *path;
   neo_arena arena;
   jmp_buf on_fail;
@@ -31,6 +33,7 @@ typedef struct {
   const neo_compilation *c;
   part *at;
   size_t n;
+  size_t *order; /* in which they are made */
   atomic_size_t next;
 } work;
 
@@ -55,8 +58,8 @@ static size_t kernel_weight(const neo_plan_kernel *x) {
   return k->nodes.n + block_weight(&k->body, 1) + more;
 }
 
-static void add_part(work *w, size_t first, size_t end) {
-  w->at[w->n++] = (part){.first = first, .end = end, .why = ""};
+static void add_part(work *w, size_t first, size_t end, size_t weight) {
+  w->at[w->n++] = (part){.first = first, .end = end, .weight = weight, .why = ""};
 }
 
 static void cut(work *w) {
@@ -70,15 +73,24 @@ static void cut(work *w) {
     weight += kernel_weight(&c->kernels.at[k]);
     if (weight < most)
       continue;
-    add_part(w, first, k + 1);
+    add_part(w, first, k + 1, weight);
     first = k + 1;
     weight = 0;
   }
   if (c->target.sm) /* its kernels are an image in the record */
     w->n = 0;
   else if (first < c->kernels.n)
-    add_part(w, first, c->kernels.n);
-  add_part(w, c->kernels.n, c->kernels.n);
+    add_part(w, first, c->kernels.n, weight);
+  add_part(w, c->kernels.n, c->kernels.n, RECORD_WEIGHT);
+}
+
+static void sort(work *w) {
+  for (size_t k = 0; k < w->n; k++) {
+    size_t i = k;
+    for (; i && w->at[k].weight > w->at[w->order[i - 1]].weight; i--)
+      w->order[i] = w->order[i - 1];
+    w->order[i] = k;
+  }
 }
 
 /* ---- one part, in any thread */
@@ -116,7 +128,7 @@ static void *run(void *ctx) {
     size_t k = atomic_fetch_add(&w->next, 1);
     if (k >= w->n)
       return NULL;
-    make_part(w->c, &w->at[k]);
+    make_part(w->c, &w->at[w->order[k]]);
   }
 }
 
@@ -169,8 +181,11 @@ static neo_status failure(neo_compilation *c, const work *w) {
 
 neo_status neo_emit_objects(neo_compilation *c, const char *folder, neo_objects *out) {
   locked_alloc lock = {.from = c->arena.alloc};
-  work w = {.c = c, .at = NEO_NEW_ARRAY(&c->arena, part, MOST_PARTS)};
+  work w = {.c = c,
+            .at = NEO_NEW_ARRAY(&c->arena, part, MOST_PARTS),
+            .order = NEO_NEW_ARRAY(&c->arena, size_t, MOST_PARTS)};
   cut(&w);
+  sort(&w);
   *out = (neo_objects){NEO_NEW_ARRAY(&c->arena, const char *, w.n), w.n};
   for (size_t k = 0; k < w.n; k++) {
     const char *name = neo_arena_printf(&c->arena, "%s.%zu.o", c->prefix, k);
