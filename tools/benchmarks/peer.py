@@ -1,7 +1,7 @@
 """What the sides in Python share: answers as tools/benchmarks/serve.h says, tensors of our side.
 
 A side is started with one argument, JSON: "what" to run, in which "variant", with how many
-"threads", and the "folder" with params.safetensors and inputs.safetensors. A network has its sizes,
+"threads", on which "device" (the processor; "cuda"), and the "folder" with params.safetensors and inputs.safetensors. A network has its sizes,
 "defines" and "batch", and its rate, "lr"; an operation of memory.expr has its inputs, "args", and
 its gradient's, "seed".
 """
@@ -45,8 +45,8 @@ def memory_kb():
         return next(int(line.split()[1]) for line in f if line.startswith("VmHWM:"))
 
 
-def serve(run, about):
-    """`run`: one unit of work, finished when it returns."""
+def serve(run, about, end=lambda: None):
+    """`run`: one unit of work, finished when it returns, or when `end` does."""
     print("ready " + json.dumps(about), flush=True)
     for line in sys.stdin:
         command, *rest = line.split()
@@ -54,9 +54,11 @@ def serve(run, about):
             calls = int(rest[0])
             if calls > 1:
                 run()
+            end()
             wall, cpu = time.perf_counter(), time.process_time()
             for _ in range(calls):
                 run()
+            end()
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
             print(f"us {1e6 * wall:.3f} {1e6 * cpu:.3f}", flush=True)
         else:

@@ -5,9 +5,18 @@
     channels_last   eager, images and filters with channels last
     joined          eager, convolutions of one image made one by hand
 
+and on a GPU
+
+    eager           as it is written, convolutions by the quickest of cuDNN's ways
+    compile         the loss through torch.compile, launched as CUDA graphs
+    cublas, cudnn   a product; a convolution or a gradient of it, with channels first or last,
+                    whichever is quicker
+
 A network's step is forward, backward and the update by torch.optim.SGD in its fused form; an
-operation's is forward and backward.
+operation's is forward and backward. On a GPU nothing waits for the device before the last call.
 """
+import time
+
 import peer
 
 try:
@@ -21,6 +30,11 @@ from networks import NETWORKS, Net, sizes_of
 TYPES = {"F32": torch.float32, "I32": torch.int32, "I64": torch.int64}
 
 
+DEVICE = peer.spec().get("device", "cpu")
+if DEVICE == "cuda" and not torch.cuda.is_available():
+    peer.missing("PyTorch finds no CUDA device")
+
+
 def load(path, variant):
     """Tensors of a file; of 4 dimensions with channels last, where the variant wants that."""
     found = {}
@@ -29,7 +43,7 @@ def load(path, variant):
             t = torch.frombuffer(bytearray(data), dtype=TYPES[dtype]).reshape(shape)
             if variant == "channels_last" and t.dim() == 4:
                 t = t.to(memory_format=torch.channels_last)
-            found[name] = t.long() if dtype == "I32" else t
+            found[name] = (t.long() if dtype == "I32" else t).to(DEVICE)
     return found
 
 
@@ -97,14 +111,16 @@ def network(spec):
     def loss():
         return f(net)["loss"]
 
-    loss = torch.compile(loss, fullgraph=True) if variant == "compile" else loss
+    if variant == "compile":
+        mode = "max-autotune" if DEVICE == "cuda" else None
+        loss = torch.compile(loss, fullgraph=True, mode=mode)
 
     def step():
         rule.zero_grad(set_to_none=True)
         value = loss()
         value.backward()
         rule.step()
-        return value.item()
+        return value.item() if DEVICE == "cpu" else value.detach().clone()
 
     return step
 
@@ -138,7 +154,7 @@ def operation(spec):
     f = globals()[name]
     f = torch.compile(f, fullgraph=True) if spec["variant"] == "compile" else f
     args = [given[k] for k in spec["args"]]
-    seed = given.get(spec["seed"], torch.ones(()))
+    seed = given.get(spec["seed"], torch.ones((), device=DEVICE))
     wrt = [t.requires_grad_(True) for t in args if t.is_floating_point()]
 
     def run():
@@ -148,19 +164,82 @@ def operation(spec):
     return run, lambda: [t.abs().mean(dtype=torch.float64).item() for t in run()]
 
 
+# ---- products and convolutions on a GPU
+
+
+def mean_sizes(run):
+    return lambda: [t.abs().mean(dtype=torch.float64).item() for t in run()]
+
+
+def gemm(spec):
+    kind = spec["kind"]
+    torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
+    a = load(spec["folder"] + "/inputs.safetensors", None)["A"]
+    b = load(spec["folder"] + "/params.safetensors", None)["B"]
+    if kind == "bf16":
+        a, b = a.bfloat16(), b.bfloat16()
+    out = torch.empty((a.shape[0], b.shape[1]), dtype=a.dtype, device=DEVICE)
+
+    def run():
+        torch.matmul(a, b, out=out)
+        return [out]
+
+    return run, mean_sizes(run)
+
+
+def seconds_of(run):
+    for _ in range(3):
+        run()
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(10):
+        run()
+    torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def conv(spec):
+    given = load(spec["folder"] + "/inputs.safetensors", None)
+    x, d = given.get("X"), given.get("D")
+    f = load(spec["folder"] + "/params.safetensors", None)["F"]
+    entry, stride, pad = spec["entry"], [spec["stride"]] * 2, [spec["pad"]] * 2
+
+    def way(layout):
+        tensors = [t if t is None else t.contiguous(memory_format=layout) for t in (x, f, d)]
+
+        def run():
+            xl, fl, dl = tensors
+            if entry == "forward":
+                return [F.conv2d(xl, fl, None, stride, pad)]
+            like = xl if xl is not None else torch.empty(spec["shape"], device=DEVICE)
+            mask = [entry == "data", entry == "weights", False]
+            dx, df, _ = torch.ops.aten.convolution_backward(
+                dl, like, fl, None, stride, pad, [1, 1], False, [0, 0], 1, mask)
+            return [dx if entry == "data" else df]
+
+        return run
+
+    ways = [way(torch.contiguous_format), way(torch.channels_last)]
+    run = min(ways, key=seconds_of) if DEVICE == "cuda" else ways[0]
+    return run, mean_sizes(run)
+
+
 def main():
     spec = peer.spec()
     torch.set_num_threads(spec["threads"])
     torch.set_num_interop_threads(1)
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = False  # convolutions in f32, as ours
     if spec["what"] in NETWORKS:
         run = network(spec)
         losses, seconds = peer.timed(run, 2)
-        about = {"losses": losses}
+        about = {"losses": [float(v) for v in losses]}
     else:
-        run, sizes = operation(spec)
+        run, sizes = {"gemm": gemm, "conv": conv}.get(spec["what"], operation)(spec)
         _, seconds = peer.timed(run, 1)
         about = {"outputs": sizes()}
-    peer.serve(run, {**about, "first_s": seconds, "version": "torch " + torch.__version__})
+    peer.serve(run, {**about, "first_s": seconds, "version": "torch " + torch.__version__},
+               torch.cuda.synchronize if DEVICE == "cuda" else lambda: None)
 
 
 main()
