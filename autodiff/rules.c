@@ -241,6 +241,8 @@ static neo_expr rule_one(neo_module *m, neo_op op, neo_expr x, neo_expr y, neo_e
   switch (op) {
   case NEO_OP_NEG:
     return ad_neg(m, g);
+  case NEO_OP_TF32: /* as a conversion */
+    return g;
   case NEO_OP_CAST:
     return convert(m, neo_expr_type(m, x), g);
   case NEO_OP_SQRT:

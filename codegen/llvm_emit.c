@@ -494,6 +494,9 @@ static void statement(neo_ll_gen *g, const neo_ls *s) {
   case NEO_LS_TILE:
     neo_ll_tile(g, s);
     break;
+  case NEO_LS_WARP:
+    neo_ll_warp(g, s);
+    break;
   }
 }
 

@@ -204,6 +204,8 @@ LLVMValueRef neo_ll_gpu_block(neo_ll_gen *g);
 void neo_ll_gpu_barrier(neo_ll_gen *g);
 /* The block's own memory. */
 LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g);
+/* llvm_warp.c: what the warps of a block do together. */
+void neo_ll_warp(neo_ll_gen *g, const neo_ls *s);
 /* Barriers between loops of threads: before a statement; a copy of what is open; at the end of the
  * body of a loop around them; what is open from here on (one or the other). */
 void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s);

@@ -215,6 +215,20 @@ static LLVMValueRef float_clamp(neo_llvm *l, LLVMValueRef *x) {
   return float_min_max(l, false, float_min_max(l, true, x[0], x[1]), x[2]);
 }
 
+/* As ir/value.c has it. */
+static LLVMValueRef float_tf32(neo_llvm *l, LLVMValueRef x) {
+  LLVMTypeRef f32 = neo_ll_float_type(l, 32, neo_ll_width(x));
+  LLVMTypeRef bits = neo_ll_int_type(l, 32, neo_ll_width(x));
+  bool wide = neo_ll_bits(x) > 32;
+  LLVMValueRef y = wide ? LLVMBuildFPTrunc(l->b, x, f32, "") : x;
+  y = LLVMBuildBitCast(l->b, y, bits, "");
+  y = LLVMBuildAnd(l->b, LLVMBuildAdd(l->b, y, neo_ll_int(bits, 1 << 12), ""),
+                   neo_ll_int(bits, -(1 << 13)), "");
+  y = LLVMBuildBitCast(l->b, y, f32, "");
+  y = wide ? LLVMBuildFPExt(l->b, y, LLVMTypeOf(x), "") : y;
+  return select_(l, fcmp(l, LLVMRealUNO, x, x), x, y);
+}
+
 static LLVMValueRef float_op(neo_llvm *l, neo_op op, LLVMValueRef *x) {
   LLVMTypeRef t = LLVMTypeOf(x[0]);
   switch (op) {
@@ -254,6 +268,8 @@ static LLVMValueRef float_op(neo_llvm *l, neo_op op, LLVMValueRef *x) {
     return float_min_max(l, true, x[0], neo_ll_float(t, 0));
   case NEO_OP_STOP:
     return x[0];
+  case NEO_OP_TF32:
+    return float_tf32(l, x[0]);
   default:
     return neo_ll_math(l, op, x[0], op == NEO_OP_POW ? x[1] : NULL);
   }

@@ -52,6 +52,12 @@
  * TILE statements are the rows of codegen/tile.def: what a matrix unit does with its tile
  * registers, whose content is lost at the end of a unit of work.
  *
+ * WARP statements are the rows of codegen/warp.def: what each 32 threads of a block do together. One
+ * stands outside of THREAD loops, and names fragments of registers with threads, of which each
+ * thread has its part:
+ *
+ *   warp tf32 acc[i*4 + j], a[i], b[j]            acc[.., 4], a[.., 4], b[.., 2]: f32 for 256 threads
+ *
  * Elementwise operators are the rows of ir/ops.def with the same meaning. Types: i64 for addresses,
  * whose arithmetic must not wrap; f16 and bf16 values compute in f32 and round at each operator (as
  * ops.def says).
@@ -65,6 +71,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "codegen/tile.h"
+#include "codegen/warp.h"
 #include "ir/interp.h"
 #include "ir/ir.h"
 
@@ -106,7 +113,8 @@ typedef enum {
   NEO_LS_SET,
   NEO_LS_STORE,
   NEO_LS_FETCH,
-  NEO_LS_TILE
+  NEO_LS_TILE,
+  NEO_LS_WARP
 } neo_ls_kind;
 
 typedef struct neo_ls neo_ls;
@@ -116,8 +124,9 @@ typedef struct {
 } neo_block; /* NEO_PUSH(arena, &block, stmt) */
 struct neo_ls {
   uint8_t kind, loop;
-  uint8_t op, tile[3];   /* TILE: a row of tile.def, and its registers */
-  uint32_t attr;         /* FOR: variable. REG, SET: register. STORE, FETCH, TILE: buffer */
+  uint8_t op, tile[3];   /* TILE: a row of tile.def, and its registers. WARP: of warp.def */
+  uint32_t attr;         /* FOR: variable. REG, SET, WARP: register. STORE, FETCH, TILE: buffer */
+  uint32_t factor[2];    /* WARP: registers; index[]: the fragment of attr and of these */
   const neo_lx *lo, *hi; /* FOR: [lo, hi) */
   int64_t step;          /* FOR: > 0. TILE: elements between two rows */
   const neo_lx *cond;    /* IF; STORE: may be null */
@@ -213,6 +222,9 @@ void neo_ls_fetch(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offs
  * memory. */
 void neo_ls_tile(neo_kernel *k, neo_block *in, neo_tile_op op, const uint8_t *reg, uint32_t buf,
                  const neo_lx *offset, int64_t pitch);
+/* Registers of the sum and of both factors, and which fragment of each. */
+void neo_ls_warp(neo_kernel *k, neo_block *in, neo_warp_op op, const uint32_t *reg,
+                 const neo_lx *const *fragment);
 bool neo_kernel_has_tiles(const neo_kernel *k);
 /* May it read seed, step or call? */
 bool neo_kernel_reads_key(const neo_kernel *k);

@@ -524,6 +524,18 @@ void neo_ls_tile(neo_kernel *k, neo_block *in, neo_tile_op op, const uint8_t *re
   s->step = pitch;
 }
 
+void neo_ls_warp(neo_kernel *k, neo_block *in, neo_warp_op op, const uint32_t *reg,
+                 const neo_lx *const *fragment) {
+  neo_ls *s = add(k, in, NEO_LS_WARP);
+  s->op = (uint8_t)op;
+  s->attr = reg[0];
+  s->n_index = 3;
+  for (int i = 0; i < 3; i++)
+    s->index[i] = fragment[i];
+  for (int i = 0; i < 2; i++)
+    s->factor[i] = reg[1 + i];
+}
+
 static bool has_tiles(const neo_block *b) {
   for (size_t i = 0; i < b->n; i++)
     if (b->at[i]->kind == NEO_LS_TILE || has_tiles(&b->at[i]->body) || has_tiles(&b->at[i]->other))

@@ -271,6 +271,52 @@ static void tile(interp *p, const neo_ls *s) {
   }
 }
 
+/* Fragment i of a statement, of thread t. */
+static neo_value *fragment(interp *p, const neo_ls *s, int i, int64_t at, int64_t t) {
+  uint32_t reg = i ? s->factor[i - 1] : s->attr;
+  const reg_store *r = &p->reg[reg];
+  int64_t first = t * r->each + at * neo_warp_elements[i];
+  for (int64_t e = first; e < first + neo_warp_elements[i]; e++)
+    if (!r->defined[e])
+      fail(p, "undefined element", p->k->regs.at[reg].name, e, r->n);
+  return &r->at[first];
+}
+
+typedef struct {
+  uint32_t a[NEO_WARP][NEO_WARP_A], b[NEO_WARP][NEO_WARP_B];
+  float c[NEO_WARP][NEO_WARP_C];
+} fragments;
+
+static void multiply_warp(interp *p, const neo_ls *s, const int64_t *at, int64_t first) {
+  const uint32_t *a[NEO_WARP], *b[NEO_WARP];
+  const uint8_t *type = neo_warp_rows[s->op].type;
+  fragments x;
+  for (int t = 0; t < NEO_WARP; t++) {
+    a[t] = x.a[t];
+    b[t] = x.b[t];
+    for (int e = 0; e < NEO_WARP_A; e++)
+      x.a[t][e] = bits((neo_type)type[1], fragment(p, s, 1, at[1], first + t)[e]);
+    for (int e = 0; e < NEO_WARP_B; e++)
+      x.b[t][e] = bits((neo_type)type[2], fragment(p, s, 2, at[2], first + t)[e]);
+  }
+  for (int t = 0; t < NEO_WARP; t++) {
+    neo_value *c = fragment(p, s, 0, at[0], first + t);
+    for (int e = 0; e < NEO_WARP_C; e++)
+      x.c[t][e] = (float)c[e].f;
+    neo_warp_product((neo_warp_op)s->op, t, a, b, x.c[t]);
+    for (int e = 0; e < NEO_WARP_C; e++)
+      c[e].f = (double)x.c[t][e];
+  }
+}
+
+static void warp(interp *p, const neo_ls *s) {
+  int64_t at[3];
+  for (int i = 0; i < 3; i++)
+    at[i] = eval(p, s->index[i]).i;
+  for (int64_t first = 0; first < p->threads && !p->failed; first += NEO_WARP)
+    multiply_warp(p, s, at, first);
+}
+
 static int64_t pick(interp *p, int64_t n) {
   uint64_t z = (p->seed += 0x9e3779b97f4a7c15ULL);
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
@@ -334,6 +380,9 @@ static void run(interp *p, const neo_ls *s) {
     break;
   case NEO_LS_TILE:
     tile(p, s);
+    break;
+  case NEO_LS_WARP:
+    warp(p, s);
     break;
   }
 }

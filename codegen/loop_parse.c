@@ -592,6 +592,34 @@ static void tile(parser *p, neo_block *in) {
   if (!p->failed) neo_ls_tile(p->k, in, (neo_tile_op)op, number_, buf, offset, pitch);
 }
 
+static uint32_t register_named(parser *p) {
+  token at = p->t;
+  const char *s = take_word(p, "a register");
+  const name *n = p->failed ? NULL : find(p, s);
+  if (n && n->kind == N_REG) return n->number;
+  if (!p->failed) neo_diag(p->d, span_of(p, at), NEO_D_IR_NAME, "register", s);
+  p->failed = true;
+  return 0;
+}
+
+static void warp(parser *p, neo_block *in) {
+  uint32_t op = 0, number_[3];
+  const neo_lx *fragment[3];
+  while (op < NEO_WARP_OPS && !accept(p, neo_warp_rows[op].text)) op++;
+  if (op == NEO_WARP_OPS) {
+    expected(p, "tf32 or bf16");
+    return;
+  }
+  for (int i = 0; i < 3; i++) {
+    if (i) need(p, ",");
+    number_[i] = register_named(p);
+    need(p, "[");
+    fragment[i] = typed(p, NEO_I64_T, "the fragment");
+    need(p, "]");
+  }
+  if (!p->failed) neo_ls_warp(p->k, in, (neo_warp_op)op, number_, fragment);
+}
+
 static void fetch(parser *p, neo_block *in) {
   uint32_t buf = buffer_named(p);
   need(p, "[");
@@ -650,6 +678,7 @@ static void statement(parser *p, neo_block *in, uint32_t column) {
   else if (accept(p, "if")) if_(p, in, column);
   else if (accept(p, "reg")) reg(p, in);
   else if (accept(p, "tile")) tile(p, in);
+  else if (accept(p, "warp")) warp(p, in);
   else if (accept(p, "fetch")) fetch(p, in);
   else assign(p, in);
   p->lets.n = 0;

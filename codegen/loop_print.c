@@ -45,7 +45,7 @@ const char *const neo_loop_words[] = {
     "for",    "in",    "step",    "if",   "else",   "reg",    "kernel",  "units",   "sizes",
     "read",   "write", "scratch", "unit", "unroll", "vector", "noalias", "stream",  "align",
     "tensor", "from",  "and",     "or",   "not",    "true",   "false",   "inf",     "nan",
-    "rand",   "fma",   "let",     "tile", "pair",   "fetch",  "thread",  "threads", NULL};
+    "rand",   "fma",   "let",     "tile", "pair",   "fetch",  "thread",  "threads", "warp", NULL};
 
 static bool is_word(const char *s) {
   neo_op op;
@@ -434,6 +434,20 @@ static void print_tile(printer *p, const neo_ls *s, int depth) {
   neo_str_addc(p->out, '\n');
 }
 
+/* warp tf32 acc[i], a[i], b[0] */
+static void print_warp(printer *p, const neo_ls *s, int depth) {
+  const uint32_t reg[] = {s->attr, s->factor[0], s->factor[1]};
+  print_lets(p, s->index, 3, depth);
+  indent(p, depth);
+  neo_str_addf(p->out, "warp %s", neo_warp_rows[s->op].text);
+  for (int i = 0; i < 3; i++) {
+    neo_str_addf(p->out, "%s%s[", i ? ", " : " ", p->reg[reg[i]]);
+    print(p, s->index[i], PREC_OR);
+    neo_str_addc(p->out, ']');
+  }
+  neo_str_addc(p->out, '\n');
+}
+
 /* fetch W[k*1024 + n] */
 static void print_fetch(printer *p, const neo_ls *s, int depth) {
   print_lets(p, &s->index[0], 1, depth);
@@ -453,6 +467,9 @@ static void print_statement(printer *p, const neo_ls *s, int depth) {
     break;
   case NEO_LS_REG:
     print_reg(p, s, depth);
+    break;
+  case NEO_LS_WARP:
+    print_warp(p, s, depth);
     break;
   case NEO_LS_TILE:
     print_tile(p, s, depth);

@@ -333,9 +333,6 @@ static void check_thread(verifier *v, const neo_ls *s) {
   int64_t lo, hi;
   if (v->in_threads)
     fail(v, "a thread loop stands in another");
-  for (uint32_t i = 0; i < v->n; i++)
-    if (v->loops[i].kind == NEO_LOOP_UNROLL)
-      fail(v, "a thread loop stands in an unrolled one");
   if (!neo_lx_is_int(s->lo, &lo) || !neo_lx_is_int(s->hi, &hi) || lo != 0 || s->step != 1)
     fail(v, "a thread loop runs from 0 by 1 to a constant");
   else if (hi != v->threads || hi > MAX_THREADS)
@@ -452,6 +449,39 @@ static void check_tile(verifier *v, const neo_ls *s) {
   check_typed(v, s->index[0], NEO_I64_T, "an offset");
 }
 
+/* One part of a register for all threads. */
+static void check_fragment(verifier *v, const neo_ls *s, uint32_t reg, int i) {
+  if (reg >= v->k->regs.n || !v->declared[reg]) {
+    fail(v, "a register of a warp's product is used outside its block");
+    return;
+  }
+  const neo_reg *r = &v->k->regs.at[reg];
+  const neo_warp_row *row = &neo_warp_rows[s->op];
+  if (!r->threads || r->rank != 2 || r->extent[1] != neo_warp_elements[i] ||
+      r->type != row->type[i]) {
+    fail(v, "register %s has no fragments of %u elements of %s for each thread", r->name,
+         neo_warp_elements[i], neo_type_text((neo_type)row->type[i]));
+    return;
+  }
+  check_typed(v, s->index[i], NEO_I64_T, "the number of a fragment");
+  if (!v->failed)
+    check_index(v, r, 0, s->index[i]);
+}
+
+static void check_warp(verifier *v, const neo_ls *s) {
+  if (s->op >= NEO_WARP_OPS || s->n_index != 3) {
+    fail(v, "unknown operation %u of a warp", s->op);
+    return;
+  }
+  if (!v->threads || v->in_threads || v->threads % NEO_WARP)
+    fail(v, "warps are of the threads of a block, outside of loops of threads");
+  const uint32_t reg[] = {s->attr, s->factor[0], s->factor[1]};
+  for (int i = 0; i < 3 && !v->failed; i++)
+    check_fragment(v, s, reg[i], i);
+  if (!v->failed && (reg[0] == reg[1] || reg[0] == reg[2]))
+    fail(v, "a warp's product is added to one of its factors");
+}
+
 static void check_fetch(verifier *v, const neo_ls *s) {
   if (s->attr >= v->k->bufs.n)
     fail(v, "there is no buffer %u", s->attr);
@@ -480,6 +510,9 @@ static void check_statement(verifier *v, const neo_ls *s) {
     break;
   case NEO_LS_FETCH:
     check_fetch(v, s);
+    break;
+  case NEO_LS_WARP:
+    check_warp(v, s);
     break;
   case NEO_LS_TILE:
     check_tile(v, s);

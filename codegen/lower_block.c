@@ -25,99 +25,10 @@
  * zeros do not make up for is tested at each product (lower_pack.c says what that is). Nothing is
  * read outside of a buffer: where that follows only from a condition that a copy cannot look at,
  * each load is tested. */
-#include "codegen/lower_scope.h"
-#include "schedule/threads.h"
-#include "schedule/wide.h"
+#include "codegen/lower_block.h"
 #include <assert.h>
 
 enum { WARP = 32, WARP_ROWS = 4, WARP_COLUMNS = 8, HALVES = 2 };
-
-typedef struct { /* rows or columns */
-  uint64_t axes;
-  neo_side side;
-  int64_t block, tile, vector, pitch;
-  const neo_lx *lo, *total; /* first one of the block; how many there are in all */
-  neo_expr cond;            /* of the copy; 0: none */
-  uint32_t buf, next;       /* shared; the thread's elements on their way */
-  uint32_t value;           /* the thread's elements of a step: [tile/vector, vector] */
-  int64_t wide;             /* elements that are copied as one, along the axis that is fastest */
-  int64_t copies;           /* of those that a thread makes */
-  bool along_steps;         /* neighbouring threads copy neighbouring steps */
-  bool bounded;
-} operand;
-
-typedef struct {
-  lowering *l;
-  const neo_stage *s;
-  neo_contraction c;
-  operand o[2]; /* rows, columns */
-  int64_t threads, block_k;
-  const neo_lx *steps, *thread;
-  const neo_lx *length[NEO_FORM_MAX_AXES], *least[NEO_FORM_MAX_AXES]; /* of own axes */
-  neo_expr left; /* the condition that is tested at each product; 0: none */
-  uint32_t acc;
-} block_tile;
-
-static const neo_lx *lx_mod(lowering *l, const neo_lx *a, const neo_lx *b) {
-  return neo_lx_op2(l->k, NEO_OP_MOD, a, b);
-}
-
-static const neo_lx *lx_and(lowering *l, const neo_lx *a, const neo_lx *b) {
-  return !a || !b ? (a ? a : b) : neo_lx_op2(l->k, NEO_OP_AND, a, b);
-}
-
-/* at < n; null: always, since at < most, which divides n. */
-static const neo_lx *below(lowering *l, const neo_lx *at, const neo_lx *n, int64_t most) {
-  int64_t x;
-  if (neo_lx_is_int(n, &x) && x % most == 0)
-    return NULL;
-  return neo_lx_op2(l->k, NEO_OP_LT, at, n);
-}
-
-static neo_block *open_loop(lowering *l, neo_block *in, neo_loop_kind kind, const char *name,
-                            int64_t n, const neo_lx **v) {
-  uint32_t var = neo_kernel_var(l->k, name);
-  *v = neo_lx_var(l->k, var);
-  return &neo_ls_for(l->k, in, kind, var, lx_int(l, 0), lx_int(l, n), 1)->body;
-}
-
-static neo_block *open_threads(block_tile *x, neo_block *in) {
-  return open_loop(x->l, in, NEO_LOOP_THREAD, "t", x->threads, &x->thread);
-}
-
-/* ---- axes */
-
-/* An axis at a place, and lanes along it from there on (null: none). */
-static void set_axis(lowering *l, uint32_t axis, const neo_lx *at, const neo_lx *lane) {
-  axis_value v = {.n = 0};
-  neo_lower_push_part(&v, at, 1, l->depth);
-  neo_lower_push_part(&v, lane, 1, DEPTH_LANE);
-  neo_lower_set_parts(l, axis, v);
-}
-
-/* Shared axes of a mask at point `at` of them, the last one fastest; lanes are along that one. */
-static void set_shared(lowering *l, uint64_t axes, const neo_lx *at, const neo_lx *lane) {
-  for (uint32_t k = (uint32_t)l->f->axes.n; k-- > 0;) {
-    if (!(axes >> k & 1))
-      continue;
-    const neo_lx *n = neo_lower_extent(l, k);
-    bool first = !(axes & ((1ULL << k) - 1));
-    set_axis(l, k, first ? at : lx_mod(l, at, n), lane);
-    at = first ? at : neo_lx_op2(l->k, NEO_OP_DIV, at, n);
-    lane = NULL;
-  }
-}
-
-static void set_own(block_tile *x, const neo_lx *at, const neo_lx *lane) {
-  lowering *l = x->l;
-  for (uint32_t k = (uint32_t)x->s->axes.n; k-- > 0;) {
-    const neo_lx *n = lx_max(l, x->length[k], lx_int(l, 1)); /* also where there are no steps */
-    const neo_lx *i = k ? lx_mod(l, at, n) : at;
-    set_axis(l, (uint32_t)l->f->axes.n + k, lx_add(l, x->least[k], i), lane);
-    at = k ? neo_lx_op2(l->k, NEO_OP_DIV, at, n) : at;
-    lane = NULL;
-  }
-}
 
 static const neo_lx *points_of(lowering *l, uint64_t axes) {
   const neo_lx *n = lx_int(l, 1);
@@ -150,108 +61,6 @@ static const neo_lx *element_of(const block_tile *x, const operand *o, const neo
   const neo_lx *at = lx_mul(l, place, o->vector);
   at = lx_add(l, at, lx_mul(l, group, o->block / o->tile * o->vector));
   return element ? lx_add(l, at, element) : at;
-}
-
-/* ---- operands */
-
-static const neo_lx *zero_of(lowering *l, neo_type t) {
-  neo_value v = {.i = 0};
-  if (neo_type_is_float(t))
-    v.f = 0;
-  return neo_lx_const(l->k, t, v);
-}
-
-/* What rows use is the rows' operand, all other factors the columns'. */
-static bool has_factor(const block_tile *x, const operand *o, uint32_t k) {
-  neo_side side = neo_factor_side(&x->c.factor[k], x->o[0].axes, x->o[1].axes);
-  return (side == NEO_SIDE_ROWS) == (o->side == NEO_SIDE_ROWS);
-}
-
-static const neo_lx *product_of(block_tile *x, const operand *o) {
-  const neo_lx *y = NULL;
-  for (uint32_t k = 0; k < x->c.n; k++) {
-    if (!has_factor(x, o, k))
-      continue;
-    const neo_lx *e = neo_lower_expr(x->l, x->c.factor[k].e);
-    y = y ? neo_lx_op2(x->l->k, NEO_OP_MUL, y, e) : e;
-  }
-  return y;
-}
-
-/* First row and step of the thread's copy i; whether there is one. */
-static const neo_lx *copy_of(const block_tile *x, const operand *o, const neo_lx *i,
-                             const neo_lx **row, const neo_lx **step) {
-  lowering *l = x->l;
-  const neo_lx *e = lx_add(l, lx_mul(l, i, x->threads), x->thread);
-  int64_t fast = (o->along_steps ? x->block_k : o->block) / o->wide;
-  int64_t n = x->block_k * o->block / o->wide;
-  const neo_lx *in = lx_mul(l, lx_mod(l, e, lx_int(l, fast)), o->wide), *out = lx_div(l, e, fast);
-  *row = o->along_steps ? out : in;
-  *step = o->along_steps ? in : out;
-  return n % x->threads ? neo_lx_op2(l->k, NEO_OP_LT, e, lx_int(l, n)) : NULL;
-}
-
-/* The loop over the elements of a copy; *lane: null if it is one. */
-static neo_block *open_wide(block_tile *x, neo_block *in, const operand *o, neo_loop_kind kind,
-                            const neo_lx **lane) {
-  *lane = NULL;
-  return o->wide > 1 ? open_loop(x->l, in, kind, "l", o->wide, lane) : in;
-}
-
-/* The thread's part of the block of steps from `from` on, into its registers. */
-static void get_next(block_tile *x, neo_block *in, const operand *o, const neo_lx *from) {
-  lowering *l = x->l;
-  const neo_lx *i, *row, *step, *lane;
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
-  in = open_wide(x, in, o, NEO_LOOP_VECTOR, &lane);
-  const neo_lx *exists = copy_of(x, o, i, &row, &step), *outer = l->guard;
-  row = lx_add(l, o->lo, row);
-  step = lx_add(l, from, step);
-  exists = lx_and(l, exists, below(l, row, o->total, o->block));
-  exists = lx_and(l, exists, neo_lx_op2(l->k, NEO_OP_LT, step, x->steps));
-  set_shared(l, o->axes, row, o->along_steps ? NULL : lane);
-  set_own(x, step, o->along_steps ? lane : NULL);
-  l->guard = exists;
-  l->exact = true;
-  l->bounded = o->bounded;
-  if (o->cond.i)
-    l->guard = lx_and(l, exists, neo_lower_expr(l, o->cond));
-  neo_lower_forget(l);
-  const neo_lx *y = product_of(x, o);
-  bool guarded = y->kind == NEO_LX_LOADIF && y->arg[1] == l->guard;
-  if (!guarded)
-    y = neo_lx_op3(l->k, NEO_OP_SELECT, l->guard, y, zero_of(l, (neo_type)y->type));
-  neo_ls_set(l->k, in, o->next, (const neo_lx *[]){i, lane}, 1 + (o->wide > 1), y);
-  l->guard = outer;
-  l->exact = l->bounded = false;
-  neo_lower_forget(l);
-}
-
-/* And from there into a half of shared memory. */
-static void put_next(block_tile *x, neo_block *in, const operand *o, const neo_lx *half) {
-  lowering *l = x->l;
-  const neo_lx *i, *row, *step, *lane;
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
-  in = open_wide(x, in, o, o->along_steps ? NEO_LOOP_UNROLL : NEO_LOOP_VECTOR, &lane);
-  const neo_lx *exists = copy_of(x, o, i, &row, &step);
-  const neo_lx *at = lx_add(l, lx_mul(l, half, x->block_k * o->pitch), lx_mul(l, step, o->pitch));
-  at = lx_add(l, at, row);
-  if (lane)
-    at = lx_add(l, at, lx_mul(l, lane, o->along_steps ? o->pitch : 1));
-  neo_ls_store(l->k, in, o->buf, at,
-               neo_lx_reg(l->k, o->next, (const neo_lx *[]){i, lane}, 1 + (o->wide > 1)), exists);
-}
-
-static void declare_next(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
-  for (int k = 0; k < 2; k++) {
-    neo_reg r = {.name = "next", .type = l->k->bufs.at[x->o[k].buf].type};
-    r.rank = x->o[k].wide > 1 ? 2 : 1;
-    r.extent[0] = x->o[k].copies;
-    r.extent[1] = x->o[k].wide;
-    x->o[k].next = neo_kernel_reg(l->k, r);
-    neo_ls_reg(l->k, in, x->o[k].next);
-  }
 }
 
 /* ---- products */
@@ -298,10 +107,10 @@ static void multiply(block_tile *x, neo_block *in, const neo_lx *const *place, c
                                neo_lx_reg(l->k, x->o[1].value, j, 2), old);
   if (x->left.i) {
     step = lx_add(l, from, step);
-    set_own(x, step, NULL);
+    neo_btile_set_own(x, step, NULL);
     for (int k = 0; k < 2; k++) {
       const neo_lx *e = element_of(x, &x->o[k], place[k], (k ? j : i)[0], (k ? j : i)[1]);
-      set_shared(l, x->o[k].axes, lx_add(l, x->o[k].lo, e), NULL);
+      neo_btile_set_shared(l, x->o[k].axes, lx_add(l, x->o[k].lo, e), NULL);
     }
     const neo_lx *exists = neo_lx_op2(l->k, NEO_OP_LT, step, x->steps), *outer = l->guard;
     for (int k = 0; k < 2; k++) {
@@ -325,71 +134,65 @@ static void sum(block_tile *x, neo_block *in) {
   neo_block *body = open_threads(x, in);
   neo_block *clear = open_loop(l, body, NEO_LOOP_UNROLL, "i", x->o[0].tile, &at[0]);
   clear = open_loop(l, clear, NEO_LOOP_UNROLL, "j", x->o[1].tile, &at[1]);
-  neo_ls_set(l->k, clear, x->acc, at, 2, zero_of(l, (neo_type)l->k->regs.at[x->acc].type));
-  declare_next(x, body);
+  neo_ls_set(l->k, clear, x->acc, at, 2, neo_btile_zero(l, (neo_type)l->k->regs.at[x->acc].type));
+  neo_btile_declare_next(x, body, false);
   for (int i = 0; i < 2; i++) {
-    get_next(x, body, &x->o[i], zero);
-    put_next(x, body, &x->o[i], zero);
+    neo_btile_get_next(x, body, &x->o[i], zero);
+    neo_btile_put_next(x, body, &x->o[i], x->o[i].buf, zero);
   }
   in = neo_lower_open(l, in, "k", zero, x->steps, x->block_k, &k);
   const neo_lx *half = lx_mod(l, lx_div(l, k, x->block_k), lx_int(l, HALVES));
   body = open_threads(x, in);
   place_of(x, place);
-  declare_next(x, body);
+  neo_btile_declare_next(x, body, false);
   for (int i = 0; i < 2; i++)
-    get_next(x, body, &x->o[i], lx_add(l, k, lx_int(l, x->block_k)));
+    neo_btile_get_next(x, body, &x->o[i], lx_add(l, k, lx_int(l, x->block_k)));
   multiply(x, body, place, k, half);
+  half = lx_sub(l, lx_int(l, 1), half);
   for (int i = 0; i < 2; i++)
-    put_next(x, body, &x->o[i], lx_sub(l, lx_int(l, 1), half));
+    neo_btile_put_next(x, body, &x->o[i], x->o[i].buf,
+                       lx_mul(l, half, x->block_k * x->o[i].pitch));
   neo_lower_close(l);
 }
 
 /* ---- the stages that store */
 
-static void store(block_tile *x, neo_block *in) {
+void neo_btile_store_point(block_tile *x, neo_block *in, const neo_lx *const *at,
+                           const neo_lx *sum) {
   lowering *l = x->l;
-  const neo_lx *place[2], *index[2], *at[2], *e[2];
-  in = open_threads(x, in);
-  place_of(x, place);
+  const neo_lx *e[2];
   for (int k = 0; k < 2; k++) {
     const operand *o = &x->o[k];
-    in = open_elements(x, in, o, index, &at[k]);
-    e[k] = lx_add(l, o->lo, element_of(x, o, place[k], index[0], index[1]));
+    e[k] = lx_add(l, o->lo, at[k]);
     const neo_lx *exists = below(l, e[k], o->total, o->block);
     if (exists)
       in = &neo_ls_if(l->k, in, exists)->body;
   }
   for (int k = 0; k < 2; k++)
-    set_shared(l, x->o[k].axes, e[k], NULL);
+    neo_btile_set_shared(l, x->o[k].axes, e[k], NULL);
   for (size_t k = 0; k < l->f->stages.n; k++) {
     const neo_stage *s = &l->f->stages.at[k];
     if (s->accs.n)
       continue;
     neo_lower_facts(l, l->f, s);
-    l->acc_value = neo_lx_reg(l->k, x->acc, at, 2);
+    l->acc_value = sum;
     neo_lower_store_point(l, in, s);
     l->acc_value = NULL;
   }
 }
 
-/* ---- the kernel */
-
-/* Elements that lie next to each other in memory along the steps, or along the operand's own axes:
- * the copies walk these first. */
-static bool lies_along_steps(block_tile *x, const operand *o) {
-  lowering *l = x->l;
-  uint32_t own = (uint32_t)(l->f->axes.n + x->s->axes.n - 1), last = 0;
-  for (uint32_t k = 0; k < l->f->axes.n; k++)
-    last = o->axes >> k & 1 ? k : last;
-  bool steps = false;
-  for (uint32_t k = 0; k < x->c.n; k++)
-    if (has_factor(x, o, k)) {
-      if (neo_expr_unit_stride(l->m, x->c.factor[k].e, last))
-        return false;
-      steps = steps || neo_expr_unit_stride(l->m, x->c.factor[k].e, own);
-    }
-  return steps;
+static void store(block_tile *x, neo_block *in) {
+  const neo_lx *place[2], *index[2], *number[2], *at[2];
+  in = open_threads(x, in);
+  place_of(x, place);
+  for (int k = 0; k < 2; k++) {
+    in = open_elements(x, in, &x->o[k], index, &number[k]);
+    at[k] = element_of(x, &x->o[k], place[k], index[0], index[1]);
+  }
+  neo_btile_store_point(x, in, at, neo_lx_reg(x->l->k, x->acc, number, 2));
 }
+
+/* ---- the kernel */
 
 static int64_t vector_of(int64_t n, neo_type t) {
   int64_t most = 16 / neo_type_bytes(t);
@@ -402,12 +205,16 @@ static void make_operand(block_tile *x, operand *o, neo_type t) {
   o->vector = vector_of(o->tile, t);
   o->pitch = o->block + NEO_THREADS_PAD;
   o->total = points_of(l, o->axes);
-  o->along_steps = lies_along_steps(x, o);
+  o->along_steps = neo_btile_along_steps(x, o);
   b.use = NEO_BUF_SCRATCH;
-  b.scratch_elems = HALVES * x->block_k * o->pitch;
   b.no_alias = true;
   b.align = 64;
-  o->buf = neo_kernel_buf(l->k, b);
+  b.scratch_elems = HALVES * x->block_k * o->pitch;
+  if (x->warps)
+    b.scratch_elems = neo_btile_warp_operand(x, o);
+  o->buf = o->other = neo_kernel_buf(l->k, b);
+  if (x->warps)
+    o->other = neo_kernel_buf(l->k, b);
 }
 
 /* What the copies take of the condition, and what is left of it. */
@@ -421,7 +228,7 @@ static void take_conditions(block_tile *x) {
     if (where.i)
       neo_lower_take_condition(l, where, ~(tile_axes & ~o->axes), &o->cond);
     for (uint32_t k = 0; k < x->c.n; k++) {
-      if (!has_factor(x, o, k))
+      if (!neo_btile_has_factor(x, o, k))
         continue;
       reach[k] = ~(tile_axes & ~o->axes);
       o->bounded = o->bounded || !neo_lower_safe_under(l, x->c.factor[k].e, o->cond);
@@ -444,33 +251,6 @@ static void make_axes(block_tile *x) {
   }
 }
 
-/* Is the extent of the axis that copies walk first a multiple of n, from a multiple of n on? */
-static bool divides_axis(block_tile *x, const operand *o, uint32_t axis, int64_t n) {
-  lowering *l = x->l;
-  int64_t lo, length;
-  if (!o->along_steps)
-    return o->block % n == 0 && neo_wide_multiple(l->m, l->f->axes.at[axis].hi, n);
-  uint32_t own = axis - (uint32_t)l->f->axes.n;
-  return x->block_k % n == 0 && neo_lx_is_int(x->least[own], &lo) && lo % n == 0 &&
-         neo_lx_is_int(x->length[own], &length) && length % n == 0;
-}
-
-/* Copies of 16 bytes, where all loads of the operand allow that. */
-static void widen(block_tile *x, operand *o) {
-  lowering *l = x->l;
-  int64_t n = NEO_WIDE_BYTES / neo_type_bytes((neo_type)l->k->bufs.at[o->buf].type);
-  uint32_t axis = (uint32_t)(l->f->axes.n + x->s->axes.n - 1);
-  for (uint32_t k = 0; k < l->f->axes.n && !o->along_steps; k++)
-    axis = o->axes >> k & 1 ? k : axis;
-  bool some = false, good = n > 1 && n <= 4 && !o->bounded && divides_axis(x, o, axis, n);
-  if (good && o->cond.i)
-    good = !(neo_expr_axes(l->m, o->cond) >> axis & 1);
-  for (uint32_t k = 0; k < x->c.n && good; k++)
-    good = !has_factor(x, o, k) || neo_wide_reads(l->m, l->f, x->c.factor[k].e, axis, n, &some);
-  o->wide = good && some ? n : 1;
-  o->copies = (o->block * x->block_k / o->wide + x->threads - 1) / x->threads;
-}
-
 /* Batch, block of rows, block of columns of a unit. */
 static neo_block *open_units(block_tile *x) {
   lowering *l = x->l;
@@ -485,13 +265,14 @@ static neo_block *open_units(block_tile *x) {
     x->o[k].lo = lx_mul(l, lx_mod(l, u, blocks[k]), x->o[k].block);
     u = neo_lx_op2(l->k, NEO_OP_DIV, u, blocks[k]);
   }
-  set_shared(l, batches, u, NULL);
+  neo_btile_set_shared(l, batches, u, NULL);
   return body;
 }
 
 void neo_lower_block_tile(lowering *l) {
   const int64_t *s = l->s->at;
   block_tile x = {.l = l, .threads = s[NEO_SCHED_THREADS], .block_k = s[NEO_SCHED_BLOCK_K]};
+  x.warps = s[NEO_SCHED_MATRIX] != 0;
   bool found = neo_contraction_of(l->m, l->f, &x.c);
   assert(found && "blocks of rows and columns are legal for contractions alone");
   (void)found;
@@ -512,8 +293,12 @@ void neo_lower_block_tile(lowering *l) {
   neo_lower_facts(l, l->f, x.s);
   make_axes(&x);
   for (int k = 0; k < 2; k++)
-    widen(&x, &x.o[k]);
+    neo_btile_widen(&x, &x.o[k]);
   l->depth++; /* threads */
+  if (x.warps) {
+    neo_btile_warps(&x, body);
+    return;
+  }
   neo_reg acc = {.name = "acc", .type = (uint8_t)t, .rank = 2, .threads = x.threads};
   acc.extent[0] = x.o[0].tile;
   acc.extent[1] = x.o[1].tile;

@@ -221,7 +221,7 @@ static bool needs_moving_range(lowering *l, const neo_stage *s, const stage_boun
 void neo_lower_plan_packs(lowering *l) {
   neo_contraction c;
   const int64_t *p = l->s->at;
-  if (p[NEO_SCHED_MATRIX]) {
+  if (p[NEO_SCHED_MATRIX] && !p[NEO_SCHED_THREADS]) {
     neo_lower_matrix_plan(l);
     return;
   }

@@ -50,6 +50,7 @@ static double own_units(neo_op op) {
   case NEO_OP_CEIL:
   case NEO_OP_ROUND:
   case NEO_OP_RELU:
+  case NEO_OP_TF32:
     return 0;
   case NEO_OP_ADD:
   case NEO_OP_SUB:
@@ -125,11 +126,15 @@ static double modulo(neo_type t, const neo_value *x, const double *e) {
   return steady ? e[0] + fabs(q) * e[1] + rounding : unknown;
 }
 
+#define TF32_STEP 0x1p-10 /* from one of its numbers to the next, by their size */
+
 static double carried(neo_op op, const neo_value *x, const double *e, size_t n, double y) {
   if (exact(e, n))
     return 0;
   if (jumps(op))
     return at_corners(op, x, e, n, y) == 0 ? 0 : unknown;
+  if (op == NEO_OP_TF32)
+    return e[0] + TF32_STEP * (fabs(y) + e[0]);
   if (op == NEO_OP_DIV)
     return quotient(x, e, y);
   if (op == NEO_OP_TAN && e[0] > 0.05)

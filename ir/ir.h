@@ -158,7 +158,7 @@ typedef struct {
 } neo_custom_rec;
 
 /* What the user allows to be less than f32 (transform/narrow.c). */
-typedef enum { NEO_PRECISION_F32, NEO_PRECISION_BF16 } neo_precision;
+typedef enum { NEO_PRECISION_F32, NEO_PRECISION_BF16, NEO_PRECISION_TF32 } neo_precision;
 
 typedef struct neo_module {
   neo_arena *arena;

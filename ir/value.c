@@ -208,8 +208,21 @@ static double silu(double x) {
   return x * sigmoid(x);
 }
 
+/* Infinities stay what they are; of a NaN the sum could be a number. */
+static double tf32(double x) {
+  enum { DROPPED = 13 };
+  float f = (float)x;
+  uint32_t u;
+  memcpy(&u, &f, sizeof u);
+  u = (u + (1U << (DROPPED - 1))) & ~((1U << DROPPED) - 1);
+  memcpy(&f, &u, sizeof f);
+  return x != x ? x : (double)f;
+}
+
 static double float_function(neo_op op, double x) {
   switch (op) {
+  case NEO_OP_TF32:
+    return tf32(x);
   case NEO_OP_NEG:
     return -x;
   case NEO_OP_STOP:

@@ -28,6 +28,7 @@ typedef struct {
   bool matrix;      /* it multiplies tiles of bf16 (codegen/tile.h) */
   uint32_t threads; /* that kernels run on; 0: not known. Schedules are priced by it, no more */
   bool gpu;         /* units of work are threads */
+  bool warps;       /* whose warps multiply matrices (codegen/warp.h) */
 } neo_machine;
 
 /* The analytic model's choice: legal for every group. */

@@ -31,7 +31,7 @@ double neo_space_cost(const neo_space *x, const neo_schedule *s) {
   if (x->machine->gpu)
     return neo_threads_cost(x, s);
   bool own_way = s->at[NEO_SCHED_SEGMENT] || s->at[NEO_SCHED_RUNNING];
-  if (s->at[NEO_SCHED_MATRIX])
+  if (s->at[NEO_SCHED_MATRIX] && !s->at[NEO_SCHED_THREADS])
     return neo_matrix_cost(x->m, x->f, s);
   double cost = own_way ? -1 : neo_model_contraction_cost(x->m, x->f, &x->priced, s);
   return cost >= 0 ? cost : neo_model_plain_cost(x->m, x->f, s);

@@ -39,7 +39,7 @@ static bool others_plain(const neo_schedule *s, bool tiles) {
   for (int k = 0; k < NEO_SCHED_COUNT; k++) {
     bool of_tiles = k == NEO_SCHED_TILE_M || k == NEO_SCHED_TILE_N || k == NEO_SCHED_BLOCK_M ||
                     k == NEO_SCHED_BLOCK_N || k == NEO_SCHED_BLOCK_K || k == NEO_SCHED_ROW_AXES ||
-                    k == NEO_SCHED_COLUMN_AXES;
+                    k == NEO_SCHED_COLUMN_AXES || k == NEO_SCHED_MATRIX;
     bool of_points = k == NEO_SCHED_LANES || k == NEO_SCHED_ACROSS;
     if (k == NEO_SCHED_THREADS || (tiles ? of_tiles : of_points))
       continue;
@@ -106,14 +106,60 @@ static bool sides_legal(neo_module *m, const neo_form *f, const neo_contraction 
          no(why, "the range of a step depends on rows, columns or other steps");
 }
 
+/* ---- products by warps */
+
+enum { WARP_ROWS = 16, WARP_COLUMNS = 8, WARP_STEPS = 8 };
+
+static bool is_tf32(neo_module *m, neo_expr e) {
+  const neo_node *n = neo_expr_node(m, e);
+  return n->op == NEO_OP_TF32 && n->type == NEO_F32_T;
+}
+
+/* Two factors that were rounded, for each step that a row has for each column. */
+static bool multiplies_by_warps(neo_module *m, const neo_form *f, const neo_contraction *c) {
+  const neo_stage *s = &f->stages.at[c->stage];
+  return c->n == 2 && !s->where.i && s->accs.at[0].type == NEO_F32_T &&
+         is_tf32(m, c->factor[0].e) && is_tf32(m, c->factor[1].e);
+}
+
+/* Of a half of shared memory, at most. */
+static int64_t warp_elements(const int64_t *p, neo_sched_param block) {
+  int64_t inside = p[block] * (p[NEO_SCHED_BLOCK_K] + 4);
+  int64_t outside = p[NEO_SCHED_BLOCK_K] * (p[block] + WARP);
+  return inside > outside ? inside : outside;
+}
+
+static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                        const neo_contraction *c, const int64_t *p, neo_str *why) {
+  int64_t tm = p[NEO_SCHED_TILE_M], tn = p[NEO_SCHED_TILE_N], bm = p[NEO_SCHED_BLOCK_M];
+  int64_t bn = p[NEO_SCHED_BLOCK_N], bk = p[NEO_SCHED_BLOCK_K], t = p[NEO_SCHED_THREADS];
+  if (p[NEO_SCHED_MATRIX] != 1 || !machine->warps || !multiplies_by_warps(m, f, c))
+    return no(why, "warps multiply two factors of tf32, without a condition, from sm_80 on");
+  if (tm < 1 || tn < 1 || bk < 1 || tm % WARP_ROWS || tn % WARP_COLUMNS || bk % WARP_STEPS ||
+      bk > 64 || bm > 512 || bn > 512 || bm < tm || bn < tn || bm % tm || bn % tn ||
+      bm / tm * (bn / tn) * WARP != t)
+    return no(why, "the tiles of the warps are not the block's");
+  int64_t copies = (bm * bk + t - 1) / t + (bn * bk + t - 1) / t;
+  if (tm * tn / WARP + tm / 4 + tn / 4 + copies > REGISTERS || copies > 64)
+    return no(why, "a warp's tile has more registers than there are");
+  if (2 * 4 * (warp_elements(p, NEO_SCHED_BLOCK_M) + warp_elements(p, NEO_SCHED_BLOCK_N)) + 256 >
+      SHARED_BYTES)
+    return no(why, "the operands' blocks are more than shared memory holds");
+  return sides_legal(m, f, c, (uint64_t)p[NEO_SCHED_ROW_AXES], (uint64_t)p[NEO_SCHED_COLUMN_AXES],
+                     why);
+}
+
 static int64_t operand_elements(const int64_t *p, neo_sched_param block) {
   return 2 * p[NEO_SCHED_BLOCK_K] * (p[block] + NEO_THREADS_PAD);
 }
 
-static bool tiles_legal(neo_module *m, const neo_form *f, const int64_t *p, neo_str *why) {
+static bool tiles_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                        const int64_t *p, neo_str *why) {
   neo_contraction c;
   if (!neo_contraction_of(m, f, &c))
     return no(why, "tiles of blocks are for sums of products");
+  if (p[NEO_SCHED_MATRIX])
+    return warps_legal(m, f, machine, &c, p, why);
   int64_t tm = p[NEO_SCHED_TILE_M], tn = p[NEO_SCHED_TILE_N], bm = p[NEO_SCHED_BLOCK_M];
   int64_t bn = p[NEO_SCHED_BLOCK_N], bk = p[NEO_SCHED_BLOCK_K], t = p[NEO_SCHED_THREADS];
   int64_t words = neo_type_bytes((neo_type)f->stages.at[c.stage].accs.at[0].type) > 4 ? 2 : 1;
@@ -141,7 +187,8 @@ bool neo_threads_legal(neo_module *m, const neo_form *f, const neo_machine *mach
     return no(why, "a block has 1 to 1024 threads");
   if (!others_plain(s, !p[NEO_SCHED_LANES]))
     return no(why, "blocks of threads have no parameters of other kinds of schedules");
-  return p[NEO_SCHED_LANES] ? points_legal(f, p, why) : tiles_legal(m, f, p, why);
+  return p[NEO_SCHED_LANES] ? points_legal(f, p, why)
+                            : tiles_legal(m, f, machine, p, why);
 }
 
 /* ---- axes of operands */
@@ -192,6 +239,11 @@ static const tile_shape shapes[] = {{128, 128, 8, 8, 8}, {128, 64, 16, 8, 4}, {6
                                     {64, 64, 16, 4, 4},  {64, 32, 16, 4, 2},  {32, 64, 16, 2, 4},
                                     {32, 32, 16, 2, 2},  {16, 16, 16, 1, 1}};
 
+/* By warps, whose tiles these are. */
+static const tile_shape warp_shapes[] = {
+    {128, 128, 16, 64, 32}, {128, 64, 16, 32, 32}, {64, 128, 16, 32, 32}, {64, 64, 16, 32, 32},
+    {64, 32, 16, 32, 16},   {32, 64, 16, 16, 32},  {32, 32, 16, 16, 16},  {16, 32, 16, 16, 8}};
+
 static void set_shape(neo_schedule *s, const tile_shape *x) {
   int64_t *p = s->at;
   p[NEO_SCHED_BLOCK_M] = x->block_m;
@@ -200,6 +252,12 @@ static void set_shape(neo_schedule *s, const tile_shape *x) {
   p[NEO_SCHED_TILE_M] = x->tile_m;
   p[NEO_SCHED_TILE_N] = x->tile_n;
   p[NEO_SCHED_THREADS] = x->block_m / x->tile_m * (x->block_n / x->tile_n);
+}
+
+static void set_warp_shape(neo_schedule *s, const tile_shape *x) {
+  set_shape(s, x);
+  s->at[NEO_SCHED_MATRIX] = 1;
+  s->at[NEO_SCHED_THREADS] *= WARP;
 }
 
 static double ceil_div(double x, int64_t n) {
@@ -229,11 +287,15 @@ static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
   double batches = points_of(m, f, all & ~rows & ~columns);
   if (n_rows < LEAST || n_columns < LEAST || steps_of(m, &f->stages.at[c.stage]) < LEAST)
     return false;
-  bool found = false;
+  bool found = false, warps = machine->warps && multiplies_by_warps(m, f, &c);
+  const tile_shape *table = warps ? warp_shapes : shapes;
   for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
     neo_schedule s = neo_schedule_plain();
-    double cost = shape_cost(&shapes[k], n_rows, n_columns, batches);
-    set_shape(&s, &shapes[k]);
+    double cost = shape_cost(&table[k], n_rows, n_columns, batches);
+    if (warps)
+      set_warp_shape(&s, &table[k]);
+    else
+      set_shape(&s, &table[k]);
     s.at[NEO_SCHED_ROW_AXES] = (int64_t)rows;
     s.at[NEO_SCHED_COLUMN_AXES] = (int64_t)columns;
     if ((found && cost >= best) || !neo_threads_legal(m, f, machine, &s, NULL))
@@ -303,10 +365,9 @@ static int64_t pick(uint64_t *seed, int64_t lo, int64_t hi) {
   return lo + (int64_t)(neo_splitmix(seed) % (uint64_t)(hi - lo + 1));
 }
 
-static bool random_tiles(neo_module *m, const neo_form *f, const neo_contraction *c, uint64_t *seed,
-                         neo_schedule *out) {
+static bool random_tiles(neo_module *m, const neo_form *f, const neo_machine *machine,
+                         const neo_contraction *c, uint64_t *seed, neo_schedule *out) {
   uint64_t rows, columns;
-  (void)m;
   if (!neo_threads_axes(m, f, c, &rows, &columns))
     return false;
   if (pick(seed, 0, 1)) { /* the other way round, and not all of the axes */
@@ -320,6 +381,14 @@ static bool random_tiles(neo_module *m, const neo_form *f, const neo_contraction
   int64_t tall = 1 << pick(seed, 0, 3), wide = 1 << pick(seed, 0, 4);
   tile_shape x = {tm * tall, tn * wide, pick(seed, 1, 9), tm, tn};
   set_shape(out, &x);
+  if (machine->warps && multiplies_by_warps(m, f, c) && pick(seed, 0, 3)) {
+    x.tile_m = WARP_ROWS * pick(seed, 1, 2);
+    x.tile_n = WARP_COLUMNS * pick(seed, 1, 3);
+    x.block_m = x.tile_m * pick(seed, 1, 2);
+    x.block_n = x.tile_n * pick(seed, 1, 2);
+    x.block_k = WARP_STEPS * pick(seed, 1, 2);
+    set_warp_shape(out, &x);
+  }
   out->at[NEO_SCHED_ROW_AXES] = (int64_t)rows;
   out->at[NEO_SCHED_COLUMN_AXES] = (int64_t)columns;
   return true;
@@ -329,10 +398,10 @@ bool neo_threads_random(neo_module *m, const neo_form *f, const neo_machine *mac
                         uint64_t *seed, neo_schedule *out) {
   neo_contraction c;
   *out = neo_schedule_plain();
-  (void)machine;
   if (pick(seed, 0, 4) == 0)
     return false;
-  if (neo_contraction_of(m, f, &c) && pick(seed, 0, 3) && random_tiles(m, f, &c, seed, out))
+  if (neo_contraction_of(m, f, &c) && pick(seed, 0, 3) &&
+      random_tiles(m, f, machine, &c, seed, out))
     return true;
   out->at[NEO_SCHED_LANES] = 1 << pick(seed, 0, 5);
   out->at[NEO_SCHED_THREADS] = out->at[NEO_SCHED_LANES] * pick(seed, 1, 3);

@@ -41,8 +41,8 @@ expect 4 "an unknown GPU" "$NEOC" compile good.expr --target=nvptx:sm_12 -o o
 says err 'unknown GPU .*known: sm_75' "an unknown GPU"
 expect 4 "a processor beside a GPU" "$NEOC" compile good.expr --target=nvptx:sm_80 --mcpu=native
 says err 'named by the target' "a processor beside a GPU"
-expect 2 "another precision" "$NEOC" compile good.expr --math=tf32
-says err 'math=tf32 is not available' "another precision"
+expect 2 "another precision" "$NEOC" compile good.expr --math=f16
+says err 'math=f16 is not available' "another precision"
 expect 2 "a prefix that is no name" "$NEOC" compile good.expr --prefix=7up -o o
 expect 4 "an unknown target" "$NEOC" compile good.expr --target=vax -o o
 expect 2 "a pass that is not there" "$NEOC" check good.expr --skip-pass=magic

@@ -7,13 +7,26 @@ set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC" ptxas
 recorded=$NEO_SOURCE_DIR/tests/gpu/kernels.txt
-for level in sm_75 sm_80 sm_90a; do
-  "$NEOC" compile -q "$NEO_SOURCE_DIR/tests/gpu/kernels.expr" --target=nvptx:$level --emit=ptx \
-    -o "$work/$level"
-  ptxas -v -arch=$level -o /dev/null "$work/$level/kernels.ptx" 2>"$work/said"
-  awk -v level=$level '/Compiling entry/ { name = $7; sub(/.*_k[0-9]+_/, "", name); gsub("\047", "", name) }
+for way in sm_75 sm_80 sm_90a sm_75.tf32 sm_80.tf32 sm_90a.tf32; do
+  level=${way%.*} math=f32
+  case $way in *.*) math=${way#*.} ;; esac
+  "$NEOC" compile -q "$NEO_SOURCE_DIR/tests/gpu/kernels.expr" --target=nvptx:$level --math=$math --emit=ptx \
+    -o "$work/$way"
+  ptxas -v -arch=$level -o /dev/null "$work/$way/kernels.ptx" 2>"$work/said"
+  awk -v way=$way '/Compiling entry/ { name = $7; sub(/.*_k[0-9]+_/, "", name); gsub("\047", "", name) }
     /spill stores/ { spills = $5 + $9 }
-    /Used/ { print level, name, $5, spills }' "$work/said" | sort >>"$work/now"
+    /Used/ { print way, name, $5, spills }' "$work/said" | sort >>"$work/now"
+done
+# From sm_80 on warps multiply what is rounded to tf32; nothing else is.
+for way in sm_75 sm_80 sm_90a sm_75.tf32 sm_80.tf32 sm_90a.tf32; do
+  for name in dense turned conv scores; do
+    awk -v name="_$name(" '/^.visible .entry/ { on = index($0, name) } on' "$work/$way/kernels.ptx" >"$work/ptx"
+    products=$(grep -c 'mma\.sync.*m16n8k8.*tf32' "$work/ptx" || :) fma=$(grep -c 'fma\.rn\.f32' "$work/ptx" || :)
+    case $way in
+    sm_[89]*.tf32) [ "$products" -ge 16 ] && [ "$fma" -eq 0 ] ;;
+    *) [ "$products" -eq 0 ] && [ "$fma" -ge 100 ] ;;
+    esac || { echo "FAIL: $way $name: $products products of warps, $fma fma" >&2; exit 1; }
+  done
 done
 for name in dense turned conv scores; do
   awk -v name="_$name(" '/^.visible .entry/ { on = index($0, name) } on' "$work/sm_90a/kernels.ptx" >"$work/ptx"

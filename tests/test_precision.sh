@@ -12,6 +12,9 @@ for model in sublstm scrnn capsule_conv; do
     { echo "$model: machine code and interpreter differ"; exit 1; }
 done
 
+"$NEOC" verify -q --math=tf32 -D B=2 -D C=4 -D M=4 -D H=9 "$NEO_SOURCE_DIR/models/zoo/capsule_conv.expr" ||
+  { echo "tf32: machine code and interpreter differ"; exit 1; }
+
 data=${NEO_DATA:-$NEO_SOURCE_DIR/../shared/data}/mnist
 if [ ! -d "$data" ]; then
   echo "no MNIST files in $data: training was not compared"

@@ -5,6 +5,8 @@
  *     Y[b, j] = sum[i] X[b, i] * W[i, j]
  *     ->  sum[i] f32(bf16(X[b, i])) * f32(bf16(W[i, j]))
  *
+ * math = tf32: the same with tf32(X[b, i]), which is f32 with 10 bits behind the leading one.
+ *
  * A contraction is a sum of products in which two factors share a reduction axis and one has an
  * output axis that the other lacks: then each element is used many times, it is rounded once, when
  * it is packed, and hardware may multiply the rounded values. Sums of squares, norms, products of
@@ -23,6 +25,8 @@ static neo_expr rounded(neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   if (n->op == NEO_OP_CAST && neo_expr_type(m, neo_list_expr(m, n->arg, 0)) == NEO_BF16_T)
     return e;
+  if (m->math == NEO_PRECISION_TF32)
+    return neo_op1(m, NEO_OP_TF32, e);
   return neo_cast(m, NEO_F32_T, neo_cast(m, NEO_BF16_T, e));
 }
 
@@ -209,7 +213,7 @@ static void store_narrow(neo_module *m) {
 neo_status neo_pass_narrow(neo_module *m) {
   if (m->store == NEO_PRECISION_BF16)
     store_narrow(m);
-  for (uint32_t d = 1; m->math == NEO_PRECISION_BF16 && d < m->defs.n; d++)
+  for (uint32_t d = 1; m->math != NEO_PRECISION_F32 && d < m->defs.n; d++)
     round_operands(m, (neo_def){d});
   return NEO_OK;
 }

@@ -231,6 +231,7 @@ static neo_machine machine_of(const neo_target *t) {
                        .l2_bytes = t->l2_bytes,
                        .fma = t->fma,
                        .gpu = t->sm != 0,
+                       .warps = t->sm >= 80,
                        .matrix = t->matrix != NEO_MATRIX_NONE};
 }
 

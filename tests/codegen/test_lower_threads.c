@@ -61,6 +61,27 @@ static void products_of_all_layouts_are_tiles_of_blocks(void **state) {
                       seed, 6) > 6);
 }
 
+/* Sums of what was rounded to tf32, in all layouts, with rows of two axes and steps of two. */
+static void products_of_tf32_are_tiles_of_warps(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 4; seed++)
+    assert_true(check("size B 1..40\ninput X : f32 [B, 20]\ninput W : f32 [20, 36]\n"
+                      "temp Y : f32 [B, 36]\ntemp G : f32 [20, 36]\ntemp D : f32 [B, 20]\n"
+                      "def Y[b: B, j: 36] =\n  sum[i: 20] tf32(X[b, i]) * tf32(W[i, j])\n"
+                      "  then relu(acc0)\n"
+                      "def G[i: 20, j: 36] =\n  sum[b: B] tf32(X[b, i]) * tf32(Y[b, j])\n"
+                      "  then acc0\n"
+                      "def D[b: B, i: 20] =\n  sum[j: 36] tf32(Y[b, j]) * tf32(W[i, j])\n"
+                      "  then acc0\n",
+                      seed, 6) > 6);
+  assert_true(check("input X : f32 [2, 6, 9, 7]\ninput F : f32 [20, 3, 3, 7]\n"
+                    "temp Y : f32 [2, 20, 9, 6]\n"
+                    "def Y[n: 2, k: 20, p: 9, q: 6] =\n  sum[r: 3, s: 3, c: 7] "
+                    "tf32(F[k, r, s, c]) * tf32((X[n, q + s - 1, p + r - 1, c] else 0.0))\n"
+                    "  then acc0\n",
+                    1, 8) > 3);
+}
+
 static void batches_of_products_are_tiles_of_blocks(void **state) {
   (void)state;
   assert_true(
@@ -115,6 +136,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_programs_are_right_in_blocks_of_threads),
       cmocka_unit_test(products_of_all_layouts_are_tiles_of_blocks),
+      cmocka_unit_test(products_of_tf32_are_tiles_of_warps),
       cmocka_unit_test(batches_of_products_are_tiles_of_blocks),
       cmocka_unit_test(windows_with_else_are_tiles_of_blocks),
       cmocka_unit_test(conditions_on_windows_are_tiles_of_blocks),

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE 1
 #include "tests/gpu/emulator.h"
+#include "codegen/warp.h"
 #include "tests/gpu/emulator_asan.h"
 #include "tests/gpu/emulator_driver.h"
 #include <dlfcn.h>
@@ -25,6 +26,7 @@ enum { BLOCK, BLOCK_SIZE, THREAD }; /* as codegen/llvm_ptx.c counts them */
 SHOWN unsigned neo_gpu_place(unsigned what);
 SHOWN void *neo_gpu_shared(void);
 SHOWN void neo_gpu_barrier(void);
+SHOWN void neo_gpu_warp(unsigned op, void *fragments);
 /* What tests call. */
 SHOWN const neo_emulator_counts *neo_emulator_count(void);
 
@@ -248,6 +250,23 @@ static _Thread_local _Alignas(128) char shared_memory[MOST_SHARED];
 
 void *neo_gpu_shared(void) {
   return shared_memory;
+}
+
+/* What the threads of a warp multiply: each reads the others' factors, which stay until all have
+ * met again. */
+static _Thread_local void *handed[MOST_THREADS];
+
+void neo_gpu_warp(unsigned op, void *fragments) {
+  unsigned first = place[THREAD] / NEO_WARP * NEO_WARP, lane = place[THREAD] % NEO_WARP;
+  const uint32_t *a[NEO_WARP], *b[NEO_WARP];
+  handed[place[THREAD]] = fragments;
+  neo_gpu_barrier();
+  for (unsigned t = 0; t < NEO_WARP; t++) {
+    a[t] = (const uint32_t *)handed[first + t] + NEO_WARP_C;
+    b[t] = a[t] + NEO_WARP_A;
+  }
+  neo_warp_product((neo_warp_op)op, (int)lane, a, b, fragments);
+  neo_gpu_barrier();
 }
 
 /* From a thread to run_block, and back. */

@@ -87,6 +87,8 @@ static double reference_float(neo_op op, double x, double y, double z) {
     return erfc(-x / sqrt(2.0)) / 2;
   case NEO_OP_BELL:
     return exp(-x * x / 2);
+  case NEO_OP_TF32: /* 11 bits */
+    return x == 0 ? x : copysign(ldexp(floor(ldexp(fabs(x), 10 - ilogb(x)) + 0.5), ilogb(x) - 10), x);
   default:
     fail_msg("%s has no reference", neo_op_text(op));
     return 0;
@@ -217,6 +219,8 @@ static void nan_and_infinity_follow_the_rules(void **state) {
   assert_true(signbit(f(NEO_OP_MAX, -0.0, 0.0)) && !signbit(f(NEO_OP_MIN, 0.0, -0.0)));
   assert_true(f(NEO_OP_SIGMOID, -1000, 0) == 0 && f(NEO_OP_SIGMOID, 1000, 0) == 1);
   assert_true(f(NEO_OP_SOFTPLUS, 1000, 0) == 1000 && f(NEO_OP_SOFTPLUS, -1000, 0) == 0);
+  assert_true(f(NEO_OP_TF32, inf, 0) == inf && isnan(f(NEO_OP_TF32, nan, 0)));
+  assert_true(f(NEO_OP_TF32, 0x1.ffep0, 0) == 2 && f(NEO_OP_TF32, -0x1.002p0, 0) == -0x1.004p0);
   assert_true(f(NEO_OP_RSQRT, 0, 0) == inf && isnan(f(NEO_OP_SQRT, -1, 0)));
   assert_true(f(NEO_OP_ROUND, 2.5, 0) == 2 && f(NEO_OP_ROUND, -1.5, 0) == -2);
   assert_true(isnan(f(NEO_OP_MOD, 1, 0)) && f(NEO_OP_MOD, -0.5, 2) == 1.5);

@@ -50,6 +50,7 @@ static void check_seed(uint64_t seed, uint64_t random) {
   snprintf(mix, sizeof mix, "%d", (int)(seed % 3));
   setenv("NEO_EMULATOR_SEED", mix, 1);
   if (open_program(&w, seed, "nvptx:sm_90a+host", &g)) {
+    w.c.module->math = seed % 3 ? NEO_PRECISION_F32 : NEO_PRECISION_TF32;
     w.c.options.schedule = random ? any_schedule : NULL;
     w.c.options.schedule_ctx = &draw;
     world_begin(&w, KERNELS_EMULATED, g.sizes);
@@ -89,6 +90,7 @@ static void assemble(uint64_t seed, const char *target, char *folder) {
   plan_world w;
   neo_gen_program g;
   if (open_program(&w, seed, target, &g)) {
+    w.c.module->math = seed % 2 ? NEO_PRECISION_F32 : NEO_PRECISION_TF32;
     w.c.options.out_dir = folder;
     w.c.options.emit = NEO_EMIT_SO;
     if (neo_compile_passes(&w.c) || neo_compile_kernels(&w.c) || neo_emit_device(&w.c))

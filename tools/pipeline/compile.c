@@ -153,7 +153,8 @@ static neo_status choose_target(neo_compilation *c) {
                              .l2_bytes = c->target.l2_bytes,
                              .fma = c->target.fma,
                              .matrix = c->target.matrix != NEO_MATRIX_NONE,
-                             .gpu = c->target.sm != 0};
+                             .gpu = c->target.sm != 0,
+                             .warps = c->target.sm >= 80};
   return NEO_OK;
 }
 

@@ -1,0 +1,95 @@
+/* Private to lower_block*.c: a contraction's tile by a block of threads, while it is lowered. */
+#ifndef NEO_CODEGEN_LOWER_BLOCK_H
+#define NEO_CODEGEN_LOWER_BLOCK_H
+#include "codegen/lower_scope.h"
+#include "schedule/threads.h"
+
+typedef struct { /* rows or columns */
+  uint64_t axes;
+  neo_side side;
+  int64_t block, tile, vector, pitch;
+  bool steps_inside;        /* in shared memory a row's steps lie together: warps read that way */
+  const neo_lx *lo, *total; /* first one of the block; how many there are in all */
+  neo_expr cond;            /* of the copy; 0: none */
+  uint32_t buf, other;      /* shared; for warps the other half, for threads the same */
+  uint32_t next;            /* the thread's elements on their way */
+  uint32_t value;           /* the thread's elements of a step: [tile/vector, vector] */
+  int64_t wide;             /* elements that are copied as one, along the axis that is fastest */
+  int64_t copies;           /* of those that a thread makes */
+  bool along_steps;         /* neighbouring threads copy neighbouring steps */
+  bool bounded;
+} operand;
+
+typedef struct {
+  lowering *l;
+  const neo_stage *s;
+  neo_contraction c;
+  operand o[2]; /* rows, columns */
+  int64_t threads, block_k;
+  const neo_lx *steps, *thread;
+  const neo_lx *length[NEO_FORM_MAX_AXES], *least[NEO_FORM_MAX_AXES]; /* of own axes */
+  neo_expr left; /* the condition that is tested at each product; 0: none */
+  uint32_t acc;
+  bool warps; /* products by warps (lower_block_warp.c) */
+} block_tile;
+
+static inline const neo_lx *lx_mod(lowering *l, const neo_lx *a, const neo_lx *b) {
+  return neo_lx_op2(l->k, NEO_OP_MOD, a, b);
+}
+
+static inline const neo_lx *lx_and(lowering *l, const neo_lx *a, const neo_lx *b) {
+  return !a || !b ? (a ? a : b) : neo_lx_op2(l->k, NEO_OP_AND, a, b);
+}
+
+/* at < n; null: always, since at < most, which divides n. */
+static inline const neo_lx *below(lowering *l, const neo_lx *at, const neo_lx *n, int64_t most) {
+  int64_t x;
+  if (neo_lx_is_int(n, &x) && x % most == 0)
+    return NULL;
+  return neo_lx_op2(l->k, NEO_OP_LT, at, n);
+}
+
+static inline neo_block *open_loop(lowering *l, neo_block *in, neo_loop_kind kind, const char *name,
+                            int64_t n, const neo_lx **v) {
+  uint32_t var = neo_kernel_var(l->k, name);
+  *v = neo_lx_var(l->k, var);
+  return &neo_ls_for(l->k, in, kind, var, lx_int(l, 0), lx_int(l, n), 1)->body;
+}
+
+static inline neo_block *open_threads(block_tile *x, neo_block *in) {
+  return open_loop(x->l, in, NEO_LOOP_THREAD, "t", x->threads, &x->thread);
+}
+
+/* ---- lower_block_copy.c */
+
+/* Shared axes of a mask at point `at` of them, the last one fastest; own axes at a step. Lanes are
+ * along the last of them from there on (null: none). */
+void neo_btile_set_shared(lowering *l, uint64_t axes, const neo_lx *at, const neo_lx *lane);
+void neo_btile_set_own(block_tile *x, const neo_lx *at, const neo_lx *lane);
+const neo_lx *neo_btile_zero(lowering *l, neo_type t);
+/* Is it the operand's? */
+bool neo_btile_has_factor(const block_tile *x, const operand *o, uint32_t k);
+/* Elements that lie next to each other in memory along the steps, or along the operand's own axes:
+ * the copies walk these first. */
+bool neo_btile_along_steps(block_tile *x, const operand *o);
+/* How many elements are copied as one: once axes are made, and conditions taken. */
+void neo_btile_widen(block_tile *x, operand *o);
+/* Registers of both operands for what is on its way: of this loop of threads, or of several. */
+void neo_btile_declare_next(block_tile *x, neo_block *in, bool several);
+/* The thread's part of the block of steps from `from` on, into its registers; from there into
+ * shared memory, `start` elements behind the buffer's first. */
+void neo_btile_get_next(block_tile *x, neo_block *in, const operand *o, const neo_lx *from);
+void neo_btile_put_next(block_tile *x, neo_block *in, const operand *o, uint32_t buf,
+                        const neo_lx *start);
+
+/* ---- lower_block.c: the stages that store, at a row and a column counted from the block's first,
+ * where they exist */
+void neo_btile_store_point(block_tile *x, neo_block *in, const neo_lx *const *at,
+                           const neo_lx *sum);
+
+/* ---- lower_block_warp.c: where an operand's elements lie for warps, and how many there are of a
+ * half; the sum and the stores */
+int64_t neo_btile_warp_operand(block_tile *x, operand *o);
+void neo_btile_warps(block_tile *x, neo_block *in);
+
+#endif

@@ -1,0 +1,183 @@
+/* A block of threads copies operands into shared memory (lower_block.c): which element each thread
+ * takes, by 16 bytes where the operand allows it (schedule/wide.h), and where it goes. */
+#include "codegen/lower_block.h"
+#include "schedule/wide.h"
+
+/* ---- axes */
+
+/* An axis at a place, and lanes along it from there on (null: none). */
+static void set_axis(lowering *l, uint32_t axis, const neo_lx *at, const neo_lx *lane) {
+  axis_value v = {.n = 0};
+  neo_lower_push_part(&v, at, 1, l->depth);
+  neo_lower_push_part(&v, lane, 1, DEPTH_LANE);
+  neo_lower_set_parts(l, axis, v);
+}
+
+void neo_btile_set_shared(lowering *l, uint64_t axes, const neo_lx *at, const neo_lx *lane) {
+  for (uint32_t k = (uint32_t)l->f->axes.n; k-- > 0;) {
+    if (!(axes >> k & 1))
+      continue;
+    const neo_lx *n = neo_lower_extent(l, k);
+    bool first = !(axes & ((1ULL << k) - 1));
+    set_axis(l, k, first ? at : lx_mod(l, at, n), lane);
+    at = first ? at : neo_lx_op2(l->k, NEO_OP_DIV, at, n);
+    lane = NULL;
+  }
+}
+
+void neo_btile_set_own(block_tile *x, const neo_lx *at, const neo_lx *lane) {
+  lowering *l = x->l;
+  for (uint32_t k = (uint32_t)x->s->axes.n; k-- > 0;) {
+    const neo_lx *n = lx_max(l, x->length[k], lx_int(l, 1)); /* also where there are no steps */
+    const neo_lx *i = k ? lx_mod(l, at, n) : at;
+    set_axis(l, (uint32_t)l->f->axes.n + k, lx_add(l, x->least[k], i), lane);
+    at = k ? neo_lx_op2(l->k, NEO_OP_DIV, at, n) : at;
+    lane = NULL;
+  }
+}
+
+/* ---- operands */
+
+const neo_lx *neo_btile_zero(lowering *l, neo_type t) {
+  neo_value v = {.i = 0};
+  if (neo_type_is_float(t))
+    v.f = 0;
+  return neo_lx_const(l->k, t, v);
+}
+
+/* What rows use is the rows' operand, all other factors the columns'. */
+bool neo_btile_has_factor(const block_tile *x, const operand *o, uint32_t k) {
+  neo_side side = neo_factor_side(&x->c.factor[k], x->o[0].axes, x->o[1].axes);
+  return (side == NEO_SIDE_ROWS) == (o->side == NEO_SIDE_ROWS);
+}
+
+static const neo_lx *product_of(block_tile *x, const operand *o) {
+  const neo_lx *y = NULL;
+  for (uint32_t k = 0; k < x->c.n; k++) {
+    if (!neo_btile_has_factor(x, o, k))
+      continue;
+    const neo_lx *e = neo_lower_expr(x->l, x->c.factor[k].e);
+    y = y ? neo_lx_op2(x->l->k, NEO_OP_MUL, y, e) : e;
+  }
+  return y;
+}
+
+/* First row and step of the thread's copy i; whether there is one. */
+static const neo_lx *copy_of(const block_tile *x, const operand *o, const neo_lx *i,
+                             const neo_lx **row, const neo_lx **step) {
+  lowering *l = x->l;
+  const neo_lx *e = lx_add(l, lx_mul(l, i, x->threads), x->thread);
+  int64_t fast = (o->along_steps ? x->block_k : o->block) / o->wide;
+  int64_t n = x->block_k * o->block / o->wide;
+  const neo_lx *in = lx_mul(l, lx_mod(l, e, lx_int(l, fast)), o->wide), *out = lx_div(l, e, fast);
+  *row = o->along_steps ? out : in;
+  *step = o->along_steps ? in : out;
+  return n % x->threads ? neo_lx_op2(l->k, NEO_OP_LT, e, lx_int(l, n)) : NULL;
+}
+
+/* The loop over the elements of a copy; *lane: null if it is one. */
+static neo_block *open_wide(block_tile *x, neo_block *in, const operand *o, neo_loop_kind kind,
+                            const neo_lx **lane) {
+  *lane = NULL;
+  return o->wide > 1 ? open_loop(x->l, in, kind, "l", o->wide, lane) : in;
+}
+
+void neo_btile_get_next(block_tile *x, neo_block *in, const operand *o, const neo_lx *from) {
+  lowering *l = x->l;
+  const neo_lx *i, *row, *step, *lane;
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
+  in = open_wide(x, in, o, NEO_LOOP_VECTOR, &lane);
+  const neo_lx *exists = copy_of(x, o, i, &row, &step), *outer = l->guard;
+  row = lx_add(l, o->lo, row);
+  step = lx_add(l, from, step);
+  exists = lx_and(l, exists, below(l, row, o->total, o->block));
+  exists = lx_and(l, exists, neo_lx_op2(l->k, NEO_OP_LT, step, x->steps));
+  neo_btile_set_shared(l, o->axes, row, o->along_steps ? NULL : lane);
+  neo_btile_set_own(x, step, o->along_steps ? lane : NULL);
+  l->guard = exists;
+  l->exact = true;
+  l->bounded = o->bounded;
+  if (o->cond.i)
+    l->guard = lx_and(l, exists, neo_lower_expr(l, o->cond));
+  neo_lower_forget(l);
+  const neo_lx *y = product_of(x, o);
+  bool guarded = y->kind == NEO_LX_LOADIF && y->arg[1] == l->guard;
+  if (!guarded)
+    y = neo_lx_op3(l->k, NEO_OP_SELECT, l->guard, y, neo_btile_zero(l, (neo_type)y->type));
+  neo_ls_set(l->k, in, o->next, (const neo_lx *[]){i, lane}, 1 + (o->wide > 1), y);
+  l->guard = outer;
+  l->exact = l->bounded = false;
+  neo_lower_forget(l);
+}
+
+void neo_btile_put_next(block_tile *x, neo_block *in, const operand *o, uint32_t buf,
+                        const neo_lx *start) {
+  lowering *l = x->l;
+  const neo_lx *i, *row, *step, *lane;
+  int64_t per_row = o->steps_inside ? o->pitch : 1, per_step = o->steps_inside ? 1 : o->pitch;
+  int64_t per_lane = o->along_steps ? per_step : per_row;
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
+  in = open_wide(x, in, o, per_lane == 1 ? NEO_LOOP_VECTOR : NEO_LOOP_UNROLL, &lane);
+  const neo_lx *exists = copy_of(x, o, i, &row, &step);
+  const neo_lx *at = lx_add(l, start, lx_mul(l, step, per_step));
+  at = lx_add(l, at, lx_mul(l, row, per_row));
+  if (lane)
+    at = lx_add(l, at, lx_mul(l, lane, per_lane));
+  neo_ls_store(l->k, in, buf, at,
+               neo_lx_reg(l->k, o->next, (const neo_lx *[]){i, lane}, 1 + (o->wide > 1)), exists);
+}
+
+void neo_btile_declare_next(block_tile *x, neo_block *in, bool several) {
+  lowering *l = x->l;
+  for (int k = 0; k < 2; k++) {
+    neo_reg r = {.name = "next", .type = l->k->bufs.at[x->o[k].buf].type};
+    r.rank = x->o[k].wide > 1 ? 2 : 1;
+    r.threads = several ? x->threads : 0;
+    r.extent[0] = x->o[k].copies;
+    r.extent[1] = x->o[k].wide;
+    x->o[k].next = neo_kernel_reg(l->k, r);
+    neo_ls_reg(l->k, in, x->o[k].next);
+  }
+}
+
+bool neo_btile_along_steps(block_tile *x, const operand *o) {
+  lowering *l = x->l;
+  uint32_t own = (uint32_t)(l->f->axes.n + x->s->axes.n - 1), last = 0;
+  for (uint32_t k = 0; k < l->f->axes.n; k++)
+    last = o->axes >> k & 1 ? k : last;
+  bool steps = false;
+  for (uint32_t k = 0; k < x->c.n; k++)
+    if (neo_btile_has_factor(x, o, k)) {
+      if (neo_expr_unit_stride(l->m, x->c.factor[k].e, last))
+        return false;
+      steps = steps || neo_expr_unit_stride(l->m, x->c.factor[k].e, own);
+    }
+  return steps;
+}
+
+/* Is the extent of the axis that copies walk first a multiple of n, from a multiple of n on? */
+static bool divides_axis(block_tile *x, const operand *o, uint32_t axis, int64_t n) {
+  lowering *l = x->l;
+  int64_t lo, length;
+  if (!o->along_steps)
+    return o->block % n == 0 && neo_wide_multiple(l->m, l->f->axes.at[axis].hi, n);
+  uint32_t own = axis - (uint32_t)l->f->axes.n;
+  return x->block_k % n == 0 && neo_lx_is_int(x->least[own], &lo) && lo % n == 0 &&
+         neo_lx_is_int(x->length[own], &length) && length % n == 0;
+}
+
+/* Copies of 16 bytes, where all loads of the operand allow that. */
+void neo_btile_widen(block_tile *x, operand *o) {
+  lowering *l = x->l;
+  int64_t n = NEO_WIDE_BYTES / neo_type_bytes((neo_type)l->k->bufs.at[o->buf].type);
+  uint32_t axis = (uint32_t)(l->f->axes.n + x->s->axes.n - 1);
+  for (uint32_t k = 0; k < l->f->axes.n && !o->along_steps; k++)
+    axis = o->axes >> k & 1 ? k : axis;
+  bool some = false, good = n > 1 && n <= 4 && !o->bounded && divides_axis(x, o, axis, n);
+  if (good && o->cond.i)
+    good = !(neo_expr_axes(l->m, o->cond) >> axis & 1);
+  for (uint32_t k = 0; k < x->c.n && good; k++)
+    good = !neo_btile_has_factor(x, o, k) || neo_wide_reads(l->m, l->f, x->c.factor[k].e, axis, n, &some);
+  o->wide = good && some ? n : 1;
+  o->copies = (o->block * x->block_k / o->wide + x->threads - 1) / x->threads;
+}

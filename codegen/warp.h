@@ -1,0 +1,39 @@
+/* Products of small matrices by the 32 threads of a warp, as every part of the compiler understands
+ * them (warp.def lists them).
+ *
+ * Thread t = 4*g + q holds, as f32 or as cells of 32 bits,
+ *   of c[16, 8]:  element e is c[g + 8*(e/2), 2*q + e%2]
+ *   of a[16, 8]:  element e is a[g + 8*(e%2), q + 4*(e/2)]
+ *   of b[8, 8]:   element e is b[q + 4*e, g]
+ * which is what PTX lays down for mma.m16n8k8 of tf32, and for mma.m16n8k16 of bf16 with two steps
+ * in a cell, the first in the low half.
+ *
+ * In what order the hardware adds up is not laid down. Here all products and c are summed in f64,
+ * and rounded once. */
+#ifndef NEO_CODEGEN_WARP_H
+#define NEO_CODEGEN_WARP_H
+#include <stdint.h>
+
+enum { NEO_WARP = 32, NEO_WARP_C = 4, NEO_WARP_A = 4, NEO_WARP_B = 2, NEO_WARP_STEPS = 8 };
+enum { NEO_WARP_ROWS = 16, NEO_WARP_COLUMNS = 8 };
+
+typedef enum {
+#define X(name, text, sm, a, b, cells, intrinsic, meaning) NEO_WARP_##name,
+#include "codegen/warp.def"
+#undef X
+  NEO_WARP_OPS
+} neo_warp_op;
+
+typedef struct {
+  const char *text, *intrinsic;
+  uint32_t sm;
+  uint8_t type[3]; /* of c, a, b */
+} neo_warp_row;
+extern const neo_warp_row neo_warp_rows[NEO_WARP_OPS];
+extern const uint8_t neo_warp_elements[3]; /* of c, a, b in a thread */
+
+/* What thread `lane` has in c afterwards; a[t] and b[t]: cells of thread t. */
+void neo_warp_product(neo_warp_op op, int lane, const uint32_t *const *a,
+                      const uint32_t *const *b, float *c);
+
+#endif
