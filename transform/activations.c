@@ -24,7 +24,8 @@
  * named by no entry, request or gradient of the user's own, if images are its innermost dimensions,
  * and if it has channels enough to fill a vector. Where some neighbour of it has other dimensions
  * behind its images (the matrices of capsules), along which it has its lanes already, none of them
- * moves. Tensors of one definition move alike. Reduction axes along which a moved tensor then lies
+ * moves; nor where much of what has the same channels is given or returned (one layer alone).
+ * Tensors of one definition move alike. Reduction axes along which a moved tensor then lies
  * become innermost.
  *
  * A module that has convolutions in groups stays as it is: a group's channels are too short a sum
@@ -90,6 +91,15 @@ static bool is_affine(neo_module *m, neo_expr index) {
   return yes;
 }
 
+/* Of a window that steps by more than one: what the steps cover. */
+static int64_t longest_window(const reading *x, uint32_t axis, neo_expr index) {
+  neo_module *m = x->s->m;
+  neo_linear l;
+  int64_t length = length_of(m, neo_def_axis(m, x->d, axis), INT32_MAX);
+  int64_t step = neo_linear_of(m, index, &l) ? neo_linear_coef(&l, neo_axis_ref(m, axis)) : 1;
+  return step > 1 ? length * step : length / 2 + 1;
+}
+
 /* A dimension read at an index of one output axis. Ranges of reductions that are not constant, as
  * gradients have at edges, tell nothing. */
 static void relate(reading *x, uint32_t dim, neo_expr index) {
@@ -100,13 +110,13 @@ static void relate(reading *x, uint32_t dim, neo_expr index) {
     return;
   }
   uint32_t axis = (uint32_t)__builtin_ctzll(out);
-  int64_t length = length_of(m, neo_def_axis(m, x->d, axis), INT32_MAX);
+  int64_t longest = longest_window(x, axis, index);
   bool window = false;
   for (uint32_t k = x->d->n_out; k < x->d->axes.n; k++) {
     int64_t inner = length_of(m, neo_def_axis(m, x->d, k), 0);
     if (!(axes >> k & 1))
       continue;
-    if (inner > length / 2 + 1)
+    if (inner > longest)
       return;
     window = window || inner > 1;
   }
@@ -216,6 +226,44 @@ static void leave_named(images *s) {
     leave(s, c->outs);
     leave(s, c->dys);
     leave(s, c->dxs);
+  }
+}
+
+/* With run-time sizes left out: they are the same for all that are compared. */
+static double elements_of(const neo_module *m, neo_tensor t) {
+  double y = 1;
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
+    int64_t n;
+    y *= neo_expr_is_int(m, neo_tensor_extent(m, t, k), &n) ? (double)n : 1;
+  }
+  return y;
+}
+
+static void add_elements(images *s, neo_tensor t, double *moved, double *given) {
+  uint32_t rank = neo_tensor_rank(s->m, t), role = neo_tensor_at(s->m, t)->role;
+  bool image = false;
+  for (uint32_t k = 0; k < rank && (role == NEO_ROLE_INPUT || role == NEO_ROLE_TEMP); k++)
+    image = image || is_image(s, t.i, k);
+  for (uint32_t k = 0; k < rank && image; k++) {
+    uint32_t leader = leader_of(s, s->first[t.i] + k);
+    if (s->moved[t.i] == k + 1)
+      moved[leader] += elements_of(s->m, t);
+    else if (!s->moved[t.i] && !s->image[leader])
+      given[leader] += elements_of(s->m, t);
+  }
+}
+
+/* Where much of what goes with a channel is given or returned, all that moves would be turned at
+ * once and back: it stays as well. */
+static void leave_given(images *s) {
+  double *moved = NEO_NEW_ARRAY(s->a, double, s->n + 1);
+  double *given = NEO_NEW_ARRAY(s->a, double, s->n + 1);
+  for (uint32_t t = 1; t < s->m->tensors.n; t++)
+    add_elements(s, (neo_tensor){t}, moved, given);
+  for (uint32_t t = 1; t < s->m->tensors.n; t++) {
+    uint32_t leader = s->moved[t] ? leader_of(s, s->first[t] + s->moved[t] - 1) : 0;
+    if (s->moved[t] && given[leader] * 3 >= moved[leader] * 2)
+      s->moved[t] = 0;
   }
 }
 
@@ -465,6 +513,7 @@ static bool choose(images *s) {
     return false;
   leave_kept(s);
   leave_named(s);
+  leave_given(s);
   agree(s);
   for (uint32_t t = 1; t < m->tensors.n; t++)
     any = any || s->moved[t];

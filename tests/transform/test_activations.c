@@ -183,6 +183,15 @@ static void results_of_one_definition_move_alike(void **state) {
   keeps_values(text);
 }
 
+static void one_layer_between_what_is_given_and_returned_stays(void **state) {
+  (void)state;
+  stays("neo-ir 1\nmodule t\nsites 0\nsize B 1..64\ninput X : f32 [B, 12, 9, 7]\n"
+        "temp A : f32 [B, 12, 9, 7]\ntemp Y : f32 [B, 12, 9, 7]\n"
+        "def @1 A[n: B, c: 12, p: 9, q: 7] = X[n, c, p, q] * 2.0\n"
+        "def @2 Y[n: B, c: 12, p: 9, q: 7] =\n  sum[r: 3, s: 3] (A[n, c, p + r - 1, q + s - 1] "
+        "else 0.0)\nentry forward forward: Y = Y\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(channels_of_a_convolution_become_innermost),
@@ -194,6 +203,7 @@ int main(void) {
       cmocka_unit_test(gradients_of_filters_are_no_images),
       cmocka_unit_test(what_others_name_or_lies_well_stays),
       cmocka_unit_test(images_beside_capsules_stay),
+      cmocka_unit_test(one_layer_between_what_is_given_and_returned_stays),
       cmocka_unit_test(bounds_and_quotients_stay_right),
       cmocka_unit_test(results_of_one_definition_move_alike),
   };
