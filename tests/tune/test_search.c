@@ -119,7 +119,8 @@ static int64_t needed_by(const processor *p, const int *shape, uint64_t whim, in
   size_t n = neo_survey_space(&w.space, &all);
   for (size_t i = 0; i < n; i++)
     all[i].time_ns = cycles(p, &all[i].schedule, shape[0], shape[1], shape[2], whim);
-  int64_t needed = neo_survey_median(&w.space, &w.arena, all, n, 0.99, seeds);
+  int64_t needed =
+      neo_survey_median(&w.space, &w.arena, all, n, neo_survey_best(all, n) / 0.99, seeds);
   print_message("%4d x %4d x %4d: %4zu schedules, %3lld measurements to 99%%\n", shape[0], shape[1],
                 shape[2], n, (long long)needed);
   neo_arena_free(&w.arena);

@@ -22,7 +22,12 @@ static neo_status measure_all(neo_tune *t, neo_task *x, neo_surveyed *all, size_
   return s;
 }
 
-/* ---- the least of hundreds of noisy times is the luckiest one */
+/* ---- the least of hundreds of noisy times is the luckiest one
+ *
+ * Those at the top are measured again in rounds, so that what disturbed one of them once does not
+ * the next time; then the first of these, more often. What chooses the best one does not time it:
+ * of its rounds the first half does the one, the second half the other, else its luck would be a
+ * goal that nothing reaches, itself included. */
 
 /* The quickest come first; how many have a time. */
 static size_t by_time(const neo_surveyed *all, size_t n, size_t *out) {
@@ -47,15 +52,23 @@ static const struct {
 enum { MOST = 15 }; /* rounds */
 
 typedef struct {
-  double of[MOST];
+  double of[MOST]; /* in order of the rounds */
   int n;
 } times;
 
-static void add_time(times *t, double ns) {
-  int i = t->n++;
-  for (; i && ns < t->of[i - 1]; i--)
-    t->of[i] = t->of[i - 1];
-  t->of[i] = ns;
+/* Of rounds [from, to): the mean of those in the middle, which varies less than the median. */
+static double middle(const times *t, int from, int to) {
+  double x[MOST], sum = 0;
+  int n = 0;
+  for (int k = from; k < to; k++) {
+    int i = n++;
+    for (; i && t->of[k] < x[i - 1]; i--)
+      x[i] = x[i - 1];
+    x[i] = t->of[k];
+  }
+  for (int k = n / 4; k < n - n / 4; k++)
+    sum += x[k];
+  return sum / (n - 2 * (n / 4));
 }
 
 /* Once more those of the first m that have less than so many times. */
@@ -73,44 +86,49 @@ static neo_status measure_round(neo_tune *t, neo_task *x, const neo_surveyed *al
     s = neo_task_measure(t, x, batch, n, ratio);
     for (size_t k = 0; k < n && !s; k++)
       if (ratio[k] > 0)
-        add_time(to[k], ratio[k] * x->default_ns);
+        to[k]->of[to[k]->n++] = ratio[k] * x->default_ns;
   }
   return s;
 }
 
-/* Those at the top are measured again in rounds, so that what disturbed one of them once does not
- * the next time, and have the median; then the first of these, as of many that are near each other
- * the luckiest comes first once more. */
-static neo_status measure_top(neo_tune *t, neo_task *x, neo_surveyed *all, size_t n) {
+/* *best: the number of the best one. */
+static neo_status measure_top(neo_tune *t, neo_task *x, neo_surveyed *all, size_t n, size_t *best) {
   size_t *top = NEO_NEW_ARRAY(&t->c->arena, size_t, n + 1);
   times *of = NEO_NEW_ARRAY(&t->c->arena, times, n + 1);
   neo_status s = NEO_OK;
   for (size_t k = 0; k < n; k++)
     if (all[k].time_ns > 0)
-      add_time(&of[k], all[k].time_ns);
+      of[k] = (times){{all[k].time_ns}, 1};
   for (size_t v = 0; v < sizeof level / sizeof *level; v++) {
     size_t timed = by_time(all, n, top), m = timed / level[v].share + 1;
     m = m < timed ? m : timed;
     for (int round = 1; round < level[v].rounds && !s; round++)
       s = measure_round(t, x, all, top, m, level[v].rounds, of);
-    for (size_t k = 0; k < m; k++)
-      all[top[k]].time_ns = of[top[k]].of[of[top[k]].n / 2];
+    bool last = v + 1 == sizeof level / sizeof *level;
+    for (size_t k = 0; k < m; k++) {
+      const times *y = &of[top[k]];
+      int half = (y->n + 1) / 2;
+      all[top[k]].time_ns = middle(y, 0, last ? half : y->n);
+      if (k == 0 || all[top[k]].time_ns < all[*best].time_ns)
+        *best = top[k];
+    }
+    for (size_t k = 0; last && k < m; k++)
+      if (of[top[k]].n > 1)
+        all[top[k]].time_ns = middle(&of[top[k]], (of[top[k]].n + 1) / 2, of[top[k]].n);
   }
   return s;
 }
 
 static neo_quality judge(neo_tune *t, const neo_task *x, const neo_surveyed *all, size_t n,
-                         size_t done) {
+                         size_t done, size_t best) {
   neo_quality q = {.task = x,
                    .space = n,
                    .measured = done,
                    .default_ns = x->default_ns,
-                   .best_ns = x->default_ns};
-  for (size_t k = 0; k < n; k++)
-    if (all[k].time_ns > 0 && all[k].time_ns < q.best_ns)
-      q.best_ns = all[k].time_ns, q.best = all[k].schedule;
-  q.to_95 = neo_survey_median(&x->search.space, &t->c->arena, all, n, 0.95, SEEDS);
-  q.to_99 = neo_survey_median(&x->search.space, &t->c->arena, all, n, 0.99, SEEDS);
+                   .best_ns = all[best].time_ns > 0 ? all[best].time_ns : x->default_ns,
+                   .best = all[best].schedule};
+  q.to_95 = neo_survey_median(&x->search.space, &t->c->arena, all, n, q.best_ns / 0.95, SEEDS);
+  q.to_99 = neo_survey_median(&x->search.space, &t->c->arena, all, n, q.best_ns / 0.99, SEEDS);
   return q;
 }
 
@@ -121,7 +139,7 @@ neo_status neo_tune_survey(neo_tune *t, neo_quality **out, size_t *n) {
   *n = 0;
   while (!s && !neo_tune_stopped(t) && !neo_tune_late(t) && (x = neo_tune_next(t)) != NULL) {
     neo_surveyed *all;
-    size_t done;
+    size_t done, best = 0;
     s = neo_task_begin(t, x);
     x->over = true;
     if (s || x->failed)
@@ -129,9 +147,9 @@ neo_status neo_tune_survey(neo_tune *t, neo_quality **out, size_t *n) {
     size_t space = neo_survey_space(&x->search.space, &all);
     s = measure_all(t, x, all, space, &done);
     if (!s)
-      s = measure_top(t, x, all, done);
+      s = measure_top(t, x, all, done, &best);
     if (!s)
-      (*out)[(*n)++] = judge(t, x, all, space, done);
+      (*out)[(*n)++] = judge(t, x, all, space, done, best);
   }
   return s ? s : neo_tune_stopped(t) ? NEO_INTERRUPTED : NEO_OK;
 }

@@ -138,11 +138,11 @@ static bool within(void *ctx, neo_schedule *s) {
   return true;
 }
 
-static double best_of(const table *t) {
+double neo_survey_best(const neo_surveyed *all, size_t n) {
   double best = 0;
-  for (size_t k = 0; k < t->n; k++)
-    if (t->at[k].time_ns > 0 && (best == 0 || t->at[k].time_ns < best))
-      best = t->at[k].time_ns;
+  for (size_t k = 0; k < n; k++)
+    if (all[k].time_ns > 0 && (best == 0 || all[k].time_ns < best))
+      best = all[k].time_ns;
   return best;
 }
 
@@ -176,12 +176,11 @@ static void list_best(neo_search *s, const table *t) {
 }
 
 int64_t neo_survey_replay(const neo_space *x, neo_arena *a, const neo_surveyed *all, size_t n,
-                          double share, uint64_t seed) {
+                          double goal_ns, uint64_t seed) {
   table t = {all, n, NEO_NEW_ARRAY(a, bool, n + 1)};
   neo_search s;
   size_t trial[BATCH];
   int64_t measured = 0;
-  double goal = best_of(&t) / share;
   neo_search_init(&s, a, *x, seed);
   s.within = within;
   s.ctx = &t;
@@ -193,7 +192,7 @@ int64_t neo_survey_replay(const neo_space *x, neo_arena *a, const neo_surveyed *
     for (size_t k = 0; k < asked; k++) {
       double time = find(&t, &s.trials.at[trial[k]].schedule)->time_ns;
       measured++;
-      if (time > 0 && time <= goal)
+      if (time > 0 && time <= goal_ns)
         return measured;
       neo_search_tell(&s, trial[k], time > 0 ? time : -1);
     }
@@ -206,11 +205,11 @@ static int compare(const void *a, const void *b) {
 }
 
 int64_t neo_survey_median(const neo_space *x, neo_arena *a, const neo_surveyed *all, size_t n,
-                          double share, int seeds) {
+                          double goal_ns, int seeds) {
   int64_t needed[SEEDS];
   int n_seeds = seeds < SEEDS ? seeds : SEEDS;
   for (int k = 0; k < n_seeds; k++) {
-    needed[k] = neo_survey_replay(x, a, all, n, share, (uint64_t)k + 1);
+    needed[k] = neo_survey_replay(x, a, all, n, goal_ns, (uint64_t)k + 1);
     if (needed[k] < 0)
       needed[k] = (int64_t)n;
   }

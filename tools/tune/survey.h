@@ -12,12 +12,14 @@ typedef struct {
 /* All combinations of register tiles, packs and blocks around the model's choice that are legal and
  * sensible, the choice itself first: some hundreds. In the module's arena. */
 size_t neo_survey_space(const neo_space *x, neo_surveyed **out);
-/* Measurements that the search takes, kept to these schedules, until one is within `share` of the
- * best time (0.99); -1: it ends before that. */
+/* The least time of them; 0: none has one. */
+double neo_survey_best(const neo_surveyed *all, size_t n);
+/* Measurements that the search takes, kept to these schedules, until one takes no longer than the
+ * goal; -1: it ends before that. */
 int64_t neo_survey_replay(const neo_space *x, neo_arena *a, const neo_surveyed *all, size_t n,
-                          double share, uint64_t seed);
+                          double goal_ns, uint64_t seed);
 /* The median of that over seeds 1 to `seeds`; a search that ended early counts as n. */
 int64_t neo_survey_median(const neo_space *x, neo_arena *a, const neo_surveyed *all, size_t n,
-                          double share, int seeds);
+                          double goal_ns, int seeds);
 
 #endif
