@@ -16,7 +16,7 @@
 #include "schedule/model.h"
 #include "schedule/threads.h"
 
-enum { MOST_THREADS = 1024, MULTIPROCESSORS = 132, RESIDENT = 2048, WIDEST_BYTES = 16 };
+enum { WARP = 32, MOST_THREADS = 1024, MULTIPROCESSORS = 132, RESIDENT = 2048, WIDEST_BYTES = 16 };
 
 typedef enum { PLAIN, POINTS, TILES } kind;
 
@@ -95,6 +95,7 @@ static void points_values(neo_sched_param k, values *v) {
 }
 
 static void tiles_values(const neo_schedule *s, neo_sched_param k, values *v) {
+  bool warps = s->at[NEO_SCHED_MATRIX];
   switch (k) {
   case NEO_SCHED_BLOCK_M:
   case NEO_SCHED_BLOCK_N:
@@ -102,10 +103,10 @@ static void tiles_values(const neo_schedule *s, neo_sched_param k, values *v) {
     break;
   case NEO_SCHED_TILE_M:
   case NEO_SCHED_TILE_N:
-    halves_and_doubles(v, 1, 16);
+    halves_and_doubles(v, warps ? 8 : 1, warps ? 128 : 16);
     break;
   case NEO_SCHED_BLOCK_K:
-    halves_and_doubles(v, 4, 64);
+    halves_and_doubles(v, warps ? 8 : 4, 64);
     break;
   case NEO_SCHED_ROW_AXES: /* the operands the other way round */
     add(v, s->at[NEO_SCHED_COLUMN_AXES], 1, INT64_MAX);
@@ -194,6 +195,7 @@ static void follow(const neo_space *x, neo_sched_param k, const neo_schedule *fr
       p[NEO_SCHED_COLUMN_AXES] = from->at[NEO_SCHED_ROW_AXES];
     p[NEO_SCHED_THREADS] =
         p[NEO_SCHED_BLOCK_M] / p[NEO_SCHED_TILE_M] * (p[NEO_SCHED_BLOCK_N] / p[NEO_SCHED_TILE_N]);
+    p[NEO_SCHED_THREADS] *= p[NEO_SCHED_MATRIX] ? WARP : 1;
     break;
   }
 }
@@ -273,6 +275,8 @@ static double up(double x, double n) {
   return q * n < x ? q + 1 : q;
 }
 
+#define FASTER 0.125 /* what a warp's product takes, of one by threads */
+
 static double tiles_cost(const neo_space *x, const neo_schedule *s) {
   enum { READ = 24, BARRIER = 60, LANES = 128 };
   const int64_t *p = s->at;
@@ -281,7 +285,9 @@ static double tiles_cost(const neo_space *x, const neo_schedule *s) {
   double tm = (double)p[NEO_SCHED_TILE_M], tn = (double)p[NEO_SCHED_TILE_N];
   double rounds = up(up(l.rows, bm) * up(l.columns, bn) * l.batches, MULTIPROCESSORS);
   double narrow = tm < 4 || tn < 4 ? 2 : 1.5; /* shared memory gives 16 bytes at a time */
-  double work = bm * bn * (1 + narrow * (tm + tn) / (tm * tn)) + READ * (bm + bn);
+  bool by_warps = p[NEO_SCHED_MATRIX]; /* a fragment's parts are read one by one */
+  double reads = (by_warps ? 2 : narrow) * (tm + tn) / (tm * tn);
+  double work = bm * bn * ((by_warps ? FASTER : 1) + reads) + READ * (bm + bn);
   double warps = (double)p[NEO_SCHED_THREADS] / 32, few = warps < 8 ? 8 / warps : 1;
   double step = work * (1 + 0.25 * (few - 1)) / LANES + BARRIER / (double)p[NEO_SCHED_BLOCK_K];
   return rounds * l.steps * step;
@@ -342,10 +348,11 @@ static void consider(ranking *r, const neo_schedule *s) {
   r->at[k] = *s, r->cost[k] = cost;
 }
 
-static void consider_tile(ranking *r, const uint64_t axes[2], int64_t bm, int64_t bn, int64_t tm,
-                          int64_t tn) {
+static void consider_tile(ranking *r, const uint64_t axes[2], bool warps, const int64_t *block,
+                          const int64_t *tile) {
   enum { LEAST_THREADS = 32, MOST_IN_TILE = 512 };
-  int64_t threads = bm / tm * (bn / tn);
+  int64_t bm = block[0], bn = block[1], tm = tile[0], tn = tile[1];
+  int64_t threads = bm / tm * (bn / tn) * (warps ? WARP : 1);
   if (threads < LEAST_THREADS || threads > MOST_IN_TILE)
     return;
   for (int64_t bk = 8; bk <= 32; bk *= 2)
@@ -354,6 +361,7 @@ static void consider_tile(ranking *r, const uint64_t axes[2], int64_t bm, int64_
       s.at[NEO_SCHED_BLOCK_M] = bm, s.at[NEO_SCHED_BLOCK_N] = bn, s.at[NEO_SCHED_BLOCK_K] = bk;
       s.at[NEO_SCHED_TILE_M] = tm, s.at[NEO_SCHED_TILE_N] = tn;
       s.at[NEO_SCHED_THREADS] = threads;
+      s.at[NEO_SCHED_MATRIX] = warps;
       s.at[NEO_SCHED_ROW_AXES] = (int64_t)axes[side];
       s.at[NEO_SCHED_COLUMN_AXES] = (int64_t)axes[!side];
       consider(r, &s);
@@ -366,11 +374,14 @@ static void consider_tiles(ranking *r) {
   uint64_t axes[2];
   if (!neo_contraction_of(x->m, x->f, &c) || !neo_threads_axes(x->m, x->f, &c, &axes[0], &axes[1]))
     return;
-  for (int64_t bm = 16; bm <= 256; bm *= 2)
-    for (int64_t bn = 16; bn <= 256; bn *= 2)
-      for (int64_t tm = 1; tm <= 16; tm *= 2)
-        for (int64_t tn = 1; tn <= 16; tn *= 2)
-          consider_tile(r, axes, bm, bn, tm, tn);
+  neo_schedule first = neo_schedule_default(x->m, x->g, x->machine);
+  bool warps = first.at[NEO_SCHED_MATRIX];
+  int64_t least = warps ? 8 : 1, most = warps ? 64 : 16, block[2], tile[2];
+  for (block[0] = 16; block[0] <= 256; block[0] *= 2)
+    for (block[1] = 16; block[1] <= 256; block[1] *= 2)
+      for (tile[0] = least; tile[0] <= most; tile[0] *= 2)
+        for (tile[1] = least; tile[1] <= most; tile[1] *= 2)
+          consider_tile(r, axes, warps, block, tile);
 }
 
 static void consider_points(ranking *r) {

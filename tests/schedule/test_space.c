@@ -158,6 +158,37 @@ static void a_gpus_tile_can_change_in_every_side_and_turn_into_points_or_threads
   assert_true(back.at[NEO_SCHED_BLOCK_M] > 0);
 }
 
+/* Warps multiply what is tf32: so in the whole list, and all sides of their tiles change. */
+static void a_gpus_warps_have_a_list_and_steps(void **state) {
+  static const char text[] =
+      "neo-ir 1\nmodule t\ninput A : f32 [512, 512]\ninput B : f32 [512, 512]\n"
+      "temp C : f32 [512, 512]\ndef C[i: 512, j: 512] =\n"
+      "  sum[k: 512] tf32(A[i, k]) * tf32(B[k, j])\n  then acc0\n"
+      "entry forward forward: C = C\n";
+  neo_machine machine = gpu;
+  machine.warps = true;
+  neo_space x = space_on(*state, text, &machine);
+  neo_schedule *s = NEO_NEW_ARRAY(*state, neo_schedule, MOST);
+  neo_schedule first = neo_schedule_default(x.m, x.g, x.machine);
+  assert_int_equal(neo_space_ranked(&x, s, 20), 20);
+  check_list(&x, s, 20);
+  for (int k = 0; k < 20; k++)
+    assert_int_equal(s[k].at[NEO_SCHED_MATRIX], 1);
+  size_t n = neo_space_neighbours(&x, &first, s, MOST);
+  check_list(&x, s, n);
+  for (int side = NEO_SCHED_TILE_M; side <= NEO_SCHED_BLOCK_N; side++) {
+    bool one = side == NEO_SCHED_TILE_M || side == NEO_SCHED_TILE_N || side == NEO_SCHED_BLOCK_K ||
+               side == NEO_SCHED_BLOCK_M || side == NEO_SCHED_BLOCK_N;
+    bool changed = !one;
+    for (size_t i = 0; i < n; i++)
+      changed = changed || s[i].at[side] != first.at[side];
+    assert_true(changed);
+  }
+  machine.warps = false; /* as on sm_75 */
+  first = neo_schedule_default(x.m, x.g, x.machine);
+  assert_true(first.at[NEO_SCHED_THREADS] && !first.at[NEO_SCHED_MATRIX]);
+}
+
 /* Steps of steps of random programs' groups, mixed. */
 static void chance_is_legal_on(const neo_machine *machine) {
   for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -244,6 +275,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_step_has_the_value_that_was_asked_for, make_product, drop),
       cmocka_unit_test_setup_teardown(the_matrix_unit_is_one_step_away_where_there_is_one,
                                       make_product, drop),
+      cmocka_unit_test_setup_teardown(a_gpus_warps_have_a_list_and_steps, make_product, drop),
       cmocka_unit_test_setup_teardown(a_gpus_list_has_tiles_of_many_shapes_the_cheapest_first,
                                       make_product, drop),
       cmocka_unit_test_setup_teardown(
