@@ -188,7 +188,7 @@ foreach(tool memcheck racecheck initcheck synccheck)
 endforeach()
 if(NOT "thread" IN_LIST NEO_SANITIZE)
   neo_add_emulated_test(gpu_steps test_device_steps)
-  set_property(TEST gpu_steps APPEND PROPERTY ENVIRONMENT "NEO_TEST_SMALL=1" "NEO_TEST_STEPS=2")
+  set_property(TEST gpu_steps APPEND PROPERTY ENVIRONMENT "NEO_TEST_SMALL=1" "NEO_TEST_STEPS=3")
 endif()
 
 file(GLOB scripts CONFIGURE_DEPENDS tests/test_*.sh)
