@@ -3,19 +3,10 @@
 # an emulated one here; values are compared with a processor's, and others are told; a row is in the
 # file as soon as it is measured; --resume measures what is missing; what there is none of is said.
 set -eu
-[ -x "${NEOC:-}" ] || exit 77
-[ -z "${NEO_SANITIZE:-}" ] || exit 77 # the library of the bench is not the sanitizer's
-command -v python3 >/dev/null || exit 77
-command -v cc >/dev/null || exit 77
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC" python3 cc
+not_sanitized
 emulator=$NEO_BUILD_DIR/tests/libneo_gpu_emulator.so
-[ -e "$emulator" ] || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-status=0
-fail() {
-  echo "FAIL: $1" >&2
-  status=1
-}
 bench() { "$NEO_SOURCE_DIR/tools/bench" gpu "$@"; }
 export NEO_BUILD_DIR
 
@@ -31,14 +22,14 @@ done
 
 few='values of mlp|gemm (f32|3x)|weights|softmax|milstm batch'
 bench --prepare "$work/made" --check --rows "$few" --target nvptx:sm_90a+host >"$work/out" 2>&1 ||
-  { cat "$work/out"; fail "nothing is prepared"; }
+  fail "nothing is prepared" "$work/out"
 export NEO_CUDA_DRIVER="$emulator"
 measure() { bench --from "$work/made" --check --rows "$few" --rounds 1 --json "$work/json" "$@"; }
 export NEO_BENCH_TORCH=/bin/false
-measure --part 2 >"$work/out" || { cat "$work/out"; fail "no run of a part"; }
-[ "$(wc -l <"$work/out")" -eq 2 ] || { cat "$work/out"; fail "part 2 has other rows"; }
+measure --part 2 >"$work/out" || fail "no run of a part" "$work/out"
+[ "$(wc -l <"$work/out")" -eq 2 ] || fail "part 2 has other rows" "$work/out"
 if measure --minutes 0 --resume >/dev/null; then fail "time is over, and nothing is said"; fi
-measure --resume >"$work/out" || { cat "$work/out"; fail "no run of the rest"; }
+measure --resume >"$work/out" || fail "no run of the rest" "$work/out"
 if grep -q gemm "$work/out"; then fail "--resume measures what is there"; fi
 cat >"$work/check.py" <<'END'
 import json, sys
@@ -56,7 +47,7 @@ for name, row in rows.items():
 END
 python3 "$work/check.py" "$work/json" || fail "the results are not as they should be"
 bench --show --json "$work/json" >"$work/out"
-grep -q '^values of mlp .*equal: ' "$work/out" || { cat "$work/out"; fail "--show does not show"; }
+grep -q '^values of mlp .*equal: ' "$work/out" || fail "--show does not show" "$work/out"
 # Other values are told.
 cp "$work/made/values_of_mlp/params.safetensors" "$work/made/params"
 python3 - "$work/made/values_of_mlp/values.safetensors" <<'END'
@@ -67,14 +58,14 @@ open(sys.argv[1], "wb").write(data)
 END
 if measure --part 1 >"$work/out"; then cat "$work/out"; fail "other gradients are equal"; fi
 grep -q 'DIFFER' "$work/out" || fail "a difference is not told"
-says() { # TEXT COMMAND...
+tells() { # TEXT COMMAND...
   text=$1
   shift
   "$@" >"$work/out" 2>&1 || :
-  grep -q "$text" "$work/out" || { cat "$work/out"; fail "'$text' is not said"; }
+  says "$work/out" "$text" "a bench without a GPU"
 }
-says 'libnone.so: cannot open' env NEO_CUDA_DRIVER=libnone.so "$NEO_SOURCE_DIR/tools/bench" gpu --from "$work/made" --check \
+tells 'libnone.so: cannot open' env NEO_CUDA_DRIVER=libnone.so "$NEO_SOURCE_DIR/tools/bench" gpu --from "$work/made" --check \
   --rows 'gemm f32' --rounds 1
-says 'no CUDA-capable device\|there is no GPU' env NEO_EMULATOR_DEVICES=0 "$NEO_SOURCE_DIR/tools/bench" gpu \
+tells 'no CUDA-capable device\|there is no GPU' env NEO_EMULATOR_DEVICES=0 "$NEO_SOURCE_DIR/tools/bench" gpu \
   --from "$work/made" --check --rows 'gemm f32' --rounds 1
 exit $status
