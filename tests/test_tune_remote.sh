@@ -2,28 +2,21 @@
 # Compiling and measuring apart: `neoc tune --emit` writes a folder, `neo-measure` measures it,
 # `neoc tune --import` records what won; for this processor, and for a GPU that is emulated.
 set -eu
-[ -x "${NEOC:-}" ] && [ -x "$NEO_BUILD_DIR/bin/neo-measure" ] || exit 77
-[ -z "${NEO_SANITIZE:-}" ] || exit 77 # the stacks of emulated threads are not the sanitizer's
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC" "$NEO_BUILD_DIR/bin/neo-measure"
+not_sanitized # times of sanitized kernels tell nothing
 export XDG_CACHE_HOME="$work/cache"
 unset NEO_CUDA_DRIVER
 measure=$NEO_BUILD_DIR/bin/neo-measure
 cache=$NEO_BUILD_DIR/bin/neo-cache
 
-fail() {
-  echo "FAIL: $1" >&2
-  [ -z "${2:-}" ] || cat "$2" >&2
-  exit 1
-}
 refuses() { # exit code, text, command...
   code=$1 text=$2
   shift 2
-  status=0
-  "$@" >said 2>&1 || status=$?
-  [ "$status" = "$code" ] || fail "$*: exit code $status, expected $code" said
-  grep -q -- "$text" said || fail "$*: '$text' is not said" said
+  got=0
+  "$@" >said 2>&1 || got=$?
+  [ "$got" = "$code" ] || die "$*: exit code $got, expected $code" said
+  grep -q -- "$text" said || die "$*: '$text' is not said" said
 }
 
 cat >m.expr <<'EOF2'
@@ -44,7 +37,7 @@ slow_record() { # folder with candidates, schedule -> slow
  "threads": 1, "time_ns": 90, "default_ns": 100, "trials": 1, "schedule": "$2"}
 EOF2
   rm -f slow
-  "$cache" import slow.json -o slow >said 2>&1 || fail "a record of a slow schedule" said
+  "$cache" import slow.json -o slow >said 2>&1 || die "a record of a slow schedule" said
 }
 
 schedules() { # folder -> kernels and their schedules, sorted
@@ -56,30 +49,30 @@ tuned() { # name, a slow schedule, options of the target
   name=$1 slow=$2
   shift 2
   "$NEOC" tune m.expr "$@" --emit="$name.0" --candidates=1 --records=none,empty --log=none -q ||
-    fail "$name: the first folder"
+    die "$name: the first folder"
   slow_record "$name.0" "$slow"
   mv slow "$name.records"
   "$NEOC" tune m.expr "$@" --emit="$name" --candidates=6 --records="none,$name.records" >said 2>&1 ||
-    fail "$name: --emit" said
-  grep -q '12 candidates of 2 of 2 kernels' said || fail "$name: what was written" said
-  [ "$(stat -c %a "$name")" = 700 ] || fail "$name: the folder is not for its owner alone"
-  "$measure" "$name" >said 2>&1 || fail "$name: neo-measure" said
-  grep -q '; 0 candidates are left' said || fail "$name: something is left" said
+    die "$name: --emit" said
+  grep -q '12 candidates of 2 of 2 kernels' said || die "$name: what was written" said
+  [ "$(stat -c %a "$name")" = 700 ] || die "$name: the folder is not for its owner alone"
+  "$measure" "$name" >said 2>&1 || die "$name: neo-measure" said
+  grep -q '; 0 candidates are left' said || die "$name: something is left" said
   "$NEOC" tune m.expr "$@" --import="$name" --records="none,$name.records" >said 2>&1 ||
-    fail "$name: --import" said
-  grep -q 'recorded in' said || fail "$name: nothing beat a slow schedule" said
+    die "$name: --import" said
+  grep -q 'recorded in' said || die "$name: nothing beat a slow schedule" said
   "$NEOC" explain m.expr --schedule "$@" --records="none,$name.records" >said
   ratio=$(sed -n 's/.*by a record of .*records: \([0-9.]*\) of the default.*/\1/p' said | head -1)
-  awk "BEGIN { exit !($ratio < 0.85) }" || fail "$name: the compiler takes another schedule" said
-  "$NEOC" verify -q m.expr "$@" --records="none,$name.records" || fail "$name: the winner is wrong"
+  awk "BEGIN { exit !($ratio < 0.85) }" || die "$name: the compiler takes another schedule" said
+  "$NEOC" verify -q m.expr "$@" --records="none,$name.records" || die "$name: the winner is wrong"
   cp "$name.records" before
   "$NEOC" tune m.expr "$@" --import="$name" --records="none,$name.records" >said 2>&1
-  cmp -s before "$name.records" || fail "$name: importing twice records twice" said
+  cmp -s before "$name.records" || die "$name: importing twice records twice" said
   # what is known is not written again
   "$NEOC" tune m.expr "$@" --emit="$name.2" --candidates=4 --records="none,$name.records" -q
   schedules "$name" >known
   schedules "$name.2" >new
-  [ -s new ] && [ -z "$(comm -12 known new)" ] || fail "$name: known candidates are written again"
+  [ -s new ] && [ -z "$(comm -12 known new)" ] || die "$name: known candidates are written again"
 }
 
 # ---- this processor
@@ -89,7 +82,7 @@ tuned cpu unit_axes=2
 gpu="--target=nvptx:sm_90a+host"
 refuses 4 'cannot be opened.*; --emit=DIR writes candidates' env NEO_CUDA_DRIVER=./none.so \
   "$NEOC" tune m.expr $gpu --time=5s --records=none,x
-"$NEOC" tune m.expr $gpu --emit=none --candidates=1 --records=none,empty --log=none -q || fail "without a driver"
+"$NEOC" tune m.expr $gpu --emit=none --candidates=1 --records=none,empty --log=none -q || die "without a driver"
 refuses 4 'the CUDA driver cannot be opened' env NEO_CUDA_DRIVER=./none.so "$measure" none
 emulator=$NEO_BUILD_DIR/tests/libneo_gpu_emulator.so
 if [ -e "$emulator" ]; then
@@ -104,9 +97,9 @@ fi
 # ---- PTX for every level, from a machine without a GPU
 for level in sm_75 sm_90a; do
   "$NEOC" tune m.expr --target=nvptx:$level --emit=$level --candidates=3 --records=none,empty --log=none -q ||
-    fail "$level"
+    die "$level"
   ls $level/*.ptx $level/*.cubin >said 2>/dev/null || :
-  [ -s said ] || fail "$level: no code"
+  [ -s said ] || die "$level: no code"
 done
 
 # ---- folders of something else
@@ -120,4 +113,4 @@ sed -i 's/neo 0/neo 9/' cpu.2/candidates
 refuses 1 'line 2 is damaged' "$measure" cpu.2
 refuses 2 'only one can be done' "$NEOC" tune m.expr --import=cpu --emit=y
 refuses 2 'is for --emit' "$NEOC" tune m.expr --candidates=3
-echo ok
+exit $status

@@ -300,6 +300,9 @@ static void load(child *c, int which, const measure_kernel *k) {
   must(c, c->d.api.module_load(&x->module, image), "loading the kernel");
   free(image);
   must(c, c->d.api.module_function(&x->function, x->module, k->symbol), "looking up the kernel");
+  if (k->scratch_bytes > CUDA_PLAIN_SHARED_BYTES)
+    must(c, c->d.api.function_set(x->function, CUDA_MOST_SHARED, (int)k->scratch_bytes),
+         "asking for shared memory");
 }
 
 static void launch(child *c, int which) {
