@@ -394,6 +394,8 @@ int64_t neo_ll_most(neo_ll_gen *g, const neo_lx *e) {
     return x;
   if (e->kind == NEO_LX_VAR && g->var[e->attr].kind == NEO_LL_FIXED)
     return g->var[e->attr].fixed;
+  if (e->kind == NEO_LX_VAR && g->var[e->attr].kind == NEO_LL_LANE)
+    return (int64_t)g->width - 1;
   if (e->kind == NEO_LX_VAR && g->var[e->attr].kind == NEO_LL_LOOP && g->var[e->attr].most > 0)
     return g->var[e->attr].most;
   if (e->kind != NEO_LX_OP || e->n != 2 || !neo_ll_nonneg(g, e->arg[0]) ||

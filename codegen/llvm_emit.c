@@ -74,14 +74,38 @@ static uint32_t argument_number(const neo_kernel *k, uint32_t buf) {
   return n;
 }
 
+/* Half a page from where the first buffer that streams begins (loop.h). */
+static LLVMValueRef moved(neo_ll_gen *g, LLVMValueRef at) {
+  enum { LINE_BYTES = 64 };
+  LLVMBuilderRef b = g->l->entry;
+  uint32_t first = 0;
+  while (!g->k->bufs.at[first].stream)
+    first++;
+  LLVMValueRef to = LLVMBuildPtrToInt(b, neo_ll_buf_value(g, first), i64_type(g), "");
+  LLVMValueRef by = LLVMBuildSub(b, to, LLVMBuildPtrToInt(b, at, i64_type(g), ""), "");
+  by = LLVMBuildAdd(b, by, neo_ll_int(i64_type(g), NEO_PAGE_BYTES / 2), "");
+  by = LLVMBuildAnd(b, by, neo_ll_int(i64_type(g), NEO_PAGE_BYTES - LINE_BYTES), "");
+  return LLVMBuildInBoundsGEP2(b, LLVMInt8TypeInContext(g->l->ctx), at, &by, 1, "");
+}
+
+static LLVMValueRef scratch_value(neo_ll_gen *g) {
+  if (g->l->target.sm)
+    return neo_ll_gpu_shared(g);
+  if (!g->scratch) {
+    g->scratch = argument(g, neo_ll_ptr_type(g->l), offsetof(neo_rt_args, scratch));
+    if (neo_kernel_scratch_moves(g->k))
+      g->scratch = moved(g, g->scratch);
+  }
+  return g->scratch;
+}
+
 LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf) {
   LLVMTypeRef ptr = neo_ll_ptr_type(g->l);
   neo_ll_buf *b = &g->buf[buf];
   if (b->ptr)
     return b->ptr;
   if (g->k->bufs.at[buf].use & NEO_BUF_SCRATCH) {
-    LLVMValueRef at =
-        g->l->target.sm ? neo_ll_gpu_shared(g) : argument(g, ptr, offsetof(neo_rt_args, scratch));
+    LLVMValueRef at = scratch_value(g);
     LLVMValueRef far =
         LLVMConstInt(i64_type(g), (unsigned long long)neo_kernel_scratch_offset(g->k, buf), false);
     b->ptr = LLVMBuildInBoundsGEP2(g->l->entry, LLVMInt8TypeInContext(g->l->ctx), at, &far, 1, "");

@@ -84,25 +84,75 @@ static neo_ll_val negated(neo_ll_gen *g, neo_ll_val c) {
   return c;
 }
 
-static neo_ll_val choose(neo_ll_gen *g, neo_ll_val c, neo_ll_val x, neo_ll_val y) {
+/* branch: a condition without lanes stays one. */
+static neo_ll_val choose(neo_ll_gen *g, neo_ll_val c, neo_ll_val x, neo_ll_val y, bool branch) {
   bool lanes = c.lanes || x.lanes || y.lanes;
   uint32_t depth = c.depth > x.depth ? c.depth : x.depth;
   if (y.depth > depth)
     depth = y.depth;
   if (!lanes)
     return uniform(LLVMBuildSelect(g->l->b, c.v, x.v, y.v, ""), depth);
-  LLVMValueRef v = LLVMBuildSelect(g->l->b, c.lanes ? neo_ll_spread(g, c) : c.v,
-                                   neo_ll_spread(g, x), neo_ll_spread(g, y), "");
+  LLVMValueRef cond = branch ? c.v : neo_ll_spread(g, c);
+  LLVMValueRef v = LLVMBuildSelect(g->l->b, cond, neo_ll_spread(g, x), neo_ll_spread(g, y), "");
   return (neo_ll_val){v, true, depth};
+}
+
+/* ---- selects */
+
+enum { BRANCH_PAYS = 16 };
+
+static int cost_of(neo_op op) {
+  switch (op) {
+  case NEO_OP_ADD:
+  case NEO_OP_SUB:
+  case NEO_OP_MUL:
+  case NEO_OP_NEG:
+  case NEO_OP_ABS:
+  case NEO_OP_MIN:
+  case NEO_OP_MAX:
+  case NEO_OP_RELU:
+  case NEO_OP_CLAMP:
+  case NEO_OP_CAST:
+  case NEO_OP_STOP:
+  case NEO_OP_SELECT:
+    return 1;
+  case NEO_OP_DIV:
+  case NEO_OP_SQRT:
+  case NEO_OP_RSQRT:
+    return 4;
+  default:
+    return neo_op_rule(op) == NEO_RULE_FLOAT ? BRANCH_PAYS : 1;
+  }
+}
+
+/* Of what is not at hand yet, as far as `most`: each operator costs something, so that few are
+ * looked at. */
+static int work_of(const neo_ll_gen *g, const neo_lx *e, int most) {
+  int work = e->kind == NEO_LX_OP ? cost_of((neo_op)e->attr) : e->kind == NEO_LX_RAND ? most : e->n;
+  if (g->memo[e->id].stamp == g->stamp || is_index(g, e))
+    return 0;
+  for (uint32_t k = 0; k < e->n && work < most; k++)
+    work += work_of(g, e->arg[k], most - work);
+  return work;
+}
+
+/* Where all lanes take one side, LLVM makes a branch of it, and puts into it what only that side
+ * needs: worth it for element functions. What is less is chosen lane by lane. */
+static bool branch_pays(const neo_ll_gen *g, neo_ll_val c, const neo_lx *e) {
+  if (c.lanes)
+    return false;
+  int work = work_of(g, e->arg[1], BRANCH_PAYS);
+  return work >= BRANCH_PAYS || work + work_of(g, e->arg[2], BRANCH_PAYS) >= BRANCH_PAYS;
 }
 
 static neo_ll_val select_(neo_ll_gen *g, const neo_lx *e) {
   neo_ll_val c = neo_ll_expr(g, e->arg[0]), x, y;
   if (LLVMIsAConstantInt(c.v))
     return neo_ll_expr(g, e->arg[LLVMConstIntGetZExtValue(c.v) ? 1 : 2]);
+  bool branch = branch_pays(g, c, e);
   x = loads(g, e->arg[1]) ? under(g, c, e->arg[1]) : neo_ll_expr(g, e->arg[1]);
   y = loads(g, e->arg[2]) ? under(g, negated(g, c), e->arg[2]) : neo_ll_expr(g, e->arg[2]);
-  return choose(g, c, x, y);
+  return choose(g, c, x, y, branch);
 }
 
 static neo_ll_val load_if(neo_ll_gen *g, const neo_lx *e) {
@@ -119,7 +169,7 @@ static neo_ll_val load_if(neo_ll_gen *g, const neo_lx *e) {
   g->guard = before;
   neo_ll_leave(g, at);
   y = loads(g, e->arg[2]) ? under(g, negated(g, c), e->arg[2]) : neo_ll_expr(g, e->arg[2]);
-  return choose(g, c, x, y);
+  return choose(g, c, x, y, false);
 }
 
 /* ---- comparisons of sums */
@@ -141,26 +191,72 @@ static LLVMValueRef compare_lanes(neo_ll_gen *g, neo_op op, int64_t c, LLVMValue
                        neo_ll_splat(g->l, d, g->width), "");
 }
 
-/* x + c1*lane < y + c2*lane is (c1 - c2)*lane < y - x. Only for index arithmetic, which does not
- * wrap. False: not of this form. */
+/* One side: a sum over the lane and a scalar; index arithmetic does not wrap. Of any other number
+ * without lanes the difference from such a sum may, which only equality forgives; not where it was
+ * an integer of few bits. */
+static bool compared(neo_ll_gen *g, neo_op op, const neo_lx *e, neo_ll_lin *x, neo_ll_val *base) {
+  if (is_index(g, e)) {
+    if (!neo_ll_linear(g, e, x) || x->stride || x->pattern)
+      return false;
+    base->v = neo_ll_linear_value(g, x, true, &base->depth);
+    return true;
+  }
+  bool few_bits = e->kind == NEO_LX_OP && e->attr == NEO_OP_CAST &&
+                  !neo_type_is_float((neo_type)e->arg[0]->type) && e->arg[0]->type != NEO_I64_T;
+  if (e->type != NEO_I64_T || (op != NEO_OP_EQ && op != NEO_OP_NE && !few_bits))
+    return false;
+  *x = (neo_ll_lin){0};
+  *base = neo_ll_expr(g, e);
+  return !base->lanes;
+}
+
+/* Is y - x + more, but for the lanes, a multiple of their number? */
+static bool is_whole(const neo_ll_gen *g, const neo_ll_lin *x, const neo_ll_lin *y, int64_t more) {
+  const neo_ll_lin *side[] = {x, y};
+  bool whole = (y->c - x->c + more) % g->width == 0;
+  for (int k = 0; k < 2; k++)
+    for (uint32_t i = 0; i < side[k]->n; i++)
+      whole = whole && side[k]->t[i].multiple * side[k]->t[i].coef % g->width == 0;
+  return whole;
+}
+
+/* lane < d + more, or its contrary, where d + more is a multiple of their number: all lanes are
+ * alike. */
+static bool compare_whole(neo_ll_gen *g, neo_op op, int64_t c, const neo_ll_lin *x,
+                          const neo_ll_lin *y, LLVMValueRef d, LLVMValueRef *out) {
+  if ((c != 1 && c != -1) || (op != NEO_OP_LT && op != NEO_OP_LE))
+    return false;
+  /* c = 1: lane < d, lane < d + 1; c = -1: lane > -d, which is not lane < 1 - d; not lane < -d */
+  int64_t more = c == 1 ? op == NEO_OP_LE : op == NEO_OP_LT ? -1 : 0;
+  if (!is_whole(g, x, y, more))
+    return false;
+  LLVMTypeRef i64 = LLVMInt64TypeInContext(g->l->ctx);
+  LLVMIntPredicate p = c == 1 ? LLVMIntSGT : LLVMIntSGE;
+  *out = LLVMBuildICmp(g->l->b, p, d, neo_ll_int(i64, -more), "");
+  return true;
+}
+
+/* x + c1*lane < y + c2*lane is (c1 - c2)*lane < y - x. False: not of this form. */
 static bool compare_indices(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out) {
+  neo_op op = (neo_op)e->attr;
   neo_ll_lin x, y;
-  uint32_t dx, dy;
+  neo_ll_val a = {0}, b = {0};
   int64_t reach;
-  if (g->width == 1 || !is_index(g, e->arg[0]) || !is_index(g, e->arg[1]))
+  if (g->width == 1 || (!is_index(g, e->arg[0]) && !is_index(g, e->arg[1])))
     return false;
-  if (!neo_ll_linear(g, e->arg[0], &x) || !neo_ll_linear(g, e->arg[1], &y))
-    return false;
-  if (x.stride || y.stride || x.pattern || y.pattern)
+  if (!compared(g, op, e->arg[0], &x, &a) || !compared(g, op, e->arg[1], &y, &b))
     return false;
   int64_t c = x.step - y.step;
   if (c == 0 || __builtin_mul_overflow(c, (int64_t)g->width, &reach))
     return false;
   if (reach >= FAR || reach <= -FAR)
     return false;
-  LLVMValueRef a = neo_ll_linear_value(g, &x, true, &dx), b = neo_ll_linear_value(g, &y, true, &dy);
-  LLVMValueRef v = compare_lanes(g, (neo_op)e->attr, c, LLVMBuildSub(g->l->b, b, a, ""));
-  *out = (neo_ll_val){v, true, dx > dy ? dx : dy};
+  bool both = is_index(g, e->arg[0]) && is_index(g, e->arg[1]);
+  LLVMValueRef d = LLVMBuildSub(g->l->b, b.v, a.v, "");
+  out->depth = a.depth > b.depth ? a.depth : b.depth;
+  out->lanes = !both || !compare_whole(g, op, c, &x, &y, d, &out->v);
+  if (out->lanes)
+    out->v = compare_lanes(g, op, c, d);
   return true;
 }
 

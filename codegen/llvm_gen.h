@@ -112,7 +112,7 @@ typedef struct {
   neo_ll_var *var;
   neo_ll_buf *buf;
   neo_ll_reg *reg;
-  LLVMValueRef *size, key[3];
+  LLVMValueRef *size, key[3], scratch;
   LLVMValueRef units; /* of a GPU's kernel: how many there are */
   int64_t threads;    /* of a GPU's block, where the kernel has loops of threads; else 0 */
   bool in_threads;

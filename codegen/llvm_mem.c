@@ -332,7 +332,17 @@ static LLVMValueRef load_lanes(neo_ll_gen *g, const place *p, neo_ll_val guard) 
   return y;
 }
 
+/* Scratch of a known size: where the offset is in it whatever a guard says, the guard is only about
+ * which value matters. */
+static bool is_inside(neo_ll_gen *g, uint32_t buf, const neo_lx *offset) {
+  const neo_kbuf *b = &g->k->bufs.at[buf];
+  return b->use & NEO_BUF_SCRATCH && neo_ll_nonneg(g, offset) &&
+         neo_ll_most(g, offset) < b->scratch_elems;
+}
+
 neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll_val guard) {
+  if (guard.v && is_inside(g, buf, offset))
+    guard = (neo_ll_val){0};
   place p = place_of(g, buf, offset, guard.v != NULL);
   LLVMValueRef v;
   window w;

@@ -189,13 +189,28 @@ static bool is_number_constant(LLVMValueRef y) {
   return LLVMIsConstant(y);
 }
 
+/* r, but NaN where y is. Not `y is NaN ? y : r`: with the comparison that made r, LLVM makes that one
+ * choice with two conditions, which for single numbers is a branch and for vectors one instruction
+ * more. Where comparisons of vectors give bits in all of a lane, these bits are a NaN. */
+static LLVMValueRef or_nan(neo_llvm *l, LLVMValueRef r, LLVMValueRef y) {
+  enum { MASK_REGISTERS = 64 }; /* a target with vectors of so many bytes has them */
+  uint32_t w = neo_ll_width(y);
+  LLVMValueRef bad = fcmp(l, LLVMRealUNO, y, y);
+  if (w == 1)
+    return select_(l, bad, LLVMBuildFAdd(l->b, y, y, ""), r);
+  if (l->target.vector_bytes >= MASK_REGISTERS)
+    return select_(l, bad, y, r);
+  LLVMTypeRef bits = neo_ll_int_type(l, neo_ll_bits(y), w);
+  r = LLVMBuildOr(l->b, LLVMBuildBitCast(l->b, r, bits, ""), LLVMBuildSExt(l->b, bad, bits, ""),
+                  "");
+  return LLVMBuildBitCast(l->b, r, LLVMTypeOf(y), "");
+}
+
 /* `y wins ? y : x` is the machine's min or max, which gives x if either is NaN; NaN y is mended.
  * Of two equals (-0 and 0) it is x. */
 static LLVMValueRef float_min_max(neo_llvm *l, bool max, LLVMValueRef x, LLVMValueRef y) {
   LLVMValueRef r = select_(l, fcmp(l, max ? LLVMRealOGT : LLVMRealOLT, y, x), y, x);
-  if (is_number_constant(y))
-    return r;
-  return select_(l, fcmp(l, LLVMRealUNO, y, y), y, r);
+  return is_number_constant(y) ? r : or_nan(l, r, y);
 }
 
 static LLVMValueRef float_sign(neo_llvm *l, LLVMValueRef x) {

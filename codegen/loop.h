@@ -236,7 +236,14 @@ bool neo_lx_uses_var(neo_kernel *k, const neo_lx *e, uint32_t var);
 /* Names a run-time size; returns `size`. */
 uint32_t neo_kernel_size(neo_kernel *k, uint32_t size, const char *name);
 /* Bytes that one worker needs: scratch buffers lie in order at multiples of 64 from
- * neo_rt_args.scratch. */
+ * neo_rt_args.scratch; where it moves, from an address within a page after it.
+ *
+ * A processor takes a load for one of what an earlier store writes, and waits for that, if their
+ * addresses agree in all but the page. A store past the caches is long on its way: a row in scratch
+ * that is read a line behind where results are written waits at each line. So scratch begins half a
+ * page from where the first buffer that streams does. */
+enum { NEO_PAGE_BYTES = 4096 };
+bool neo_kernel_scratch_moves(const neo_kernel *k);
 int64_t neo_kernel_scratch_bytes(const neo_kernel *k);
 int64_t neo_kernel_scratch_offset(const neo_kernel *k, uint32_t buf);
 

@@ -61,8 +61,16 @@ int64_t neo_kernel_scratch_offset(const neo_kernel *k, uint32_t buf) {
   return scratch_end(k, buf);
 }
 
+bool neo_kernel_scratch_moves(const neo_kernel *k) {
+  bool streams = false;
+  for (size_t b = 0; b < k->bufs.n; b++)
+    streams = streams || k->bufs.at[b].stream;
+  return streams && !neo_kernel_threads(k) && scratch_end(k, (uint32_t)k->bufs.n) > 0;
+}
+
 int64_t neo_kernel_scratch_bytes(const neo_kernel *k) {
-  return scratch_end(k, (uint32_t)k->bufs.n);
+  int64_t end = scratch_end(k, (uint32_t)k->bufs.n);
+  return neo_kernel_scratch_moves(k) ? end + NEO_PAGE_BYTES : end;
 }
 
 /* ---- nodes */

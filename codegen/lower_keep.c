@@ -2,7 +2,11 @@
  * scratch, vector by vector, beside what it does with them; later ones load them from there.
  *
  * A value is computed at every point of the row for this, so what it loads must be inside of its
- * buffers without any of the conditions around it. */
+ * buffers without any of the conditions around it.
+ *
+ * Where results are written past the caches, scratch is half a page from them (loop.h), and stays so
+ * from row to row: a row lies as far from the start of its scratch as its results' row does from
+ * that of a page. */
 #include "codegen/lower_scope.h"
 
 typedef struct {
@@ -24,10 +28,55 @@ static bool is_safe(lowering *l, neo_expr value, uint32_t stage) {
   return c.safe;
 }
 
+static int64_t bytes_of(const lowering *l, uint32_t buf) {
+  return neo_type_bytes((neo_type)l->k->bufs.at[buf].type);
+}
+
+/* The first result that is written past the caches along the rows; null: there is none. */
+static const neo_form_out *streamed(const lowering *l, uint32_t *buf) {
+  for (size_t k = 0; k < l->f->stages.n; k++)
+    for (size_t i = 0; i < l->f->stages.at[k].outs.n; i++) {
+      const neo_form_out *o = &l->f->stages.at[k].outs.at[i];
+      uint64_t at = 0;
+      neo_map_get(&l->buf_of, o->tensor.i, &at);
+      *buf = (uint32_t)at;
+      if (l->f->stages.at[k].axes.n && l->k->bufs.at[at].stream)
+        return o;
+    }
+  return NULL;
+}
+
+/* Do rows of results begin at different places of a page? */
+static void plan_row_starts(lowering *l) {
+  const neo_form_out *o = streamed(l, &l->kept_beside);
+  l->kept_moves = false;
+  for (uint32_t k = 0; o && k < l->f->axes.n; k++) {
+    bool known = neo_flat_stride(l->m, o->offset, k, &l->kept_stride[k]);
+    if (!known)
+      o = NULL;
+    else
+      l->kept_moves |= l->kept_stride[k] * bytes_of(l, l->kept_beside) % NEO_PAGE_BYTES != 0;
+  }
+  l->kept_moves &= o != NULL;
+}
+
+/* Where the row at hand begins in its scratch, whose elements have so many bytes. */
+static const neo_lx *row_start(lowering *l, int64_t bytes) {
+  enum { LINE_BYTES = 64 };
+  int64_t size = bytes_of(l, l->kept_beside);
+  lower_terms t = {.n = 0};
+  for (uint32_t k = 0; k < l->f->axes.n; k++)
+    neo_lower_add_axis(l, &t, k, l->kept_stride[k]);
+  const neo_lx *page = lx_int(l, NEO_PAGE_BYTES / size);
+  const neo_lx *in_page = neo_lx_op2(l->k, NEO_OP_MOD, neo_lower_sum(l, &t, 0), page);
+  return lx_mul(l, lx_div(l, in_page, LINE_BYTES / size), LINE_BYTES / bytes);
+}
+
 void neo_lower_plan_keeps(lowering *l) {
   enum { LANES = 64 }; /* dead ones of the last vectors */
   if (!l->s->at[NEO_SCHED_KEEP])
     return;
+  plan_row_starts(l);
   neo_keeps all = neo_keep_find(l->m, l->f, l->s);
   l->kept.row = all.row;
   for (uint32_t k = 0; k < all.n; k++) {
@@ -35,25 +84,28 @@ void neo_lower_plan_keeps(lowering *l) {
       continue;
     neo_kbuf b = {.name = "row", .use = NEO_BUF_SCRATCH, .scratch_elems = all.row + LANES};
     b.type = (uint8_t)neo_expr_type(l->m, all.at[k].value);
+    if (l->kept_moves)
+      b.scratch_elems += NEO_PAGE_BYTES / neo_type_bytes((neo_type)b.type);
     l->kept_buf[l->kept.n] = neo_kernel_buf(l->k, b);
     l->kept.at[l->kept.n++] = all.at[k];
   }
 }
 
-static const neo_lx *position(lowering *l) {
-  return neo_lower_axis(l, (uint32_t)l->f->axes.n);
+static const neo_lx *position(lowering *l, uint32_t buf) {
+  const neo_lx *at = neo_lower_axis(l, (uint32_t)l->f->axes.n);
+  return l->kept_moves ? lx_add(l, row_start(l, bytes_of(l, buf)), at) : at;
 }
 
 void neo_lower_keep(lowering *l, neo_block *in, const neo_stage *s) {
   for (uint32_t k = 0; k < l->kept.n; k++)
     if (s == &l->f->stages.at[l->kept.at[k].first])
-      neo_ls_store(l->k, in, l->kept_buf[k], position(l), neo_lower_expr(l, l->kept.at[k].value),
-                   l->mask);
+      neo_ls_store(l->k, in, l->kept_buf[k], position(l, l->kept_buf[k]),
+                   neo_lower_expr(l, l->kept.at[k].value), l->mask);
 }
 
 const neo_lx *neo_lower_kept(lowering *l, neo_expr e) {
   for (uint32_t k = 0; k < l->kept.n; k++)
     if (l->kept.at[k].value.i == e.i && l->tile && l->stage > &l->f->stages.at[l->kept.at[k].first])
-      return neo_lx_load(l->k, l->kept_buf[k], position(l));
+      return neo_lx_load(l->k, l->kept_buf[k], position(l, l->kept_buf[k]));
   return NULL;
 }

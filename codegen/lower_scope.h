@@ -153,6 +153,9 @@ typedef struct lowering {
   uint32_t n_fetches;
   neo_keeps kept; /* values of rows in scratch */
   uint32_t kept_buf[NEO_KEEP_MOST];
+  bool kept_moves; /* a row begins in scratch where results in kept_beside do in a page */
+  uint32_t kept_beside;
+  int64_t kept_stride[NEO_FORM_MAX_AXES]; /* of these results, along each shared axis */
   neo_ahead ahead[NEO_MOST_AHEAD]; /* what rows fetch for the next one */
   uint32_t n_ahead;
   bool clears; /* stores are of zeros, to sums of runs (lower_store.c) */

@@ -1,9 +1,10 @@
 /* Which results may be written past the caches, and for which that pays (stream.h). */
 #include "schedule/stream.h"
+#include "schedule/model.h"
 
 /* Smaller ones may be in a cache when they are read, larger ones hardly; between the two it is
  * worth a try. */
-enum { TRY_BYTES = 4 << 20, PAYS_BYTES = 32 << 20 };
+enum { TRY_BYTES = 4 << 20, PAYS_BYTES = 32 << 20, LONG_OPS = 8 /* for each tensor */ };
 
 static int64_t bytes_of(neo_module *m, neo_tensor t) {
   int64_t n = neo_extent_most(m, neo_tensor_elements(m, t));
@@ -73,6 +74,19 @@ bool neo_stream_worth_a_try(neo_module *m, const neo_group *g, const neo_schedul
   return fits_from(m, g, s, TRY_BYTES);
 }
 
+/* Is a map's formula longer than its lines are under way? Then caches fetch and write them beside
+ * it. Written past the caches, some would be waited for: by each load of a constant, or of a value
+ * that found no register, whose address agrees with theirs in all but the page (codegen/loop.h). */
+static bool computes_longer(neo_module *m, const neo_group *g, const neo_schedule *s) {
+  const neo_form *f = neo_group_form(m, g);
+  double ops = 0;
+  for (size_t k = 0; is_map(f) && k < f->stages.n; k++)
+    for (size_t i = 0; i < f->stages.at[k].outs.n; i++)
+      ops += neo_model_lane_ops(m, f->stages.at[k].outs.at[i].value,
+                                (uint32_t)s->at[NEO_SCHED_VECTOR_AXIS]);
+  return ops >= LONG_OPS * (double)(g->reads.n + g->roots.n);
+}
+
 bool neo_stream_pays(neo_module *m, const neo_group *g, const neo_schedule *s) {
-  return fits_from(m, g, s, PAYS_BYTES);
+  return fits_from(m, g, s, PAYS_BYTES) && !computes_longer(m, g, s);
 }

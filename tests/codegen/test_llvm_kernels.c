@@ -409,6 +409,106 @@ static void comparisons_of_indices_hold_at_every_edge(void **state) {
   }
 }
 
+/* Also where the number is so far off that the difference from an index wraps. */
+static void any_number_is_compared_with_indices(void **state) {
+  static const char *const ops[] = {"<", "<=", "==", "!="};
+  loop_fix *f = *state;
+  for (int i = 0; i < 4; i++) {
+    const char *text = neo_arena_printf(
+        &f->arena,
+        HEAD "(idx: i64 read, any: i64 read, idx32: i32 read, any32: i32 read, z: bool write) "
+             "units 1\nfor i in 0..6\n  for l in 0..8 vector\n"
+             "    z[i*8 + l] = idx[i] %s i*8 + l\n    z[i*8 + l + 48] = i*8 + l %s any[i]\n"
+             "    z[i*8 + l + 96] = i*8 - l %s i64(idx32[i])\n"
+             "    z[i*8 + l + 144] = i64(any32[i]) %s i*8 - l\n"
+             "    z[i*8 + l + 192] = 2*l %s 4611686018427387904*idx[i]\n"
+             "    z[i*8 + l + 240] = -9223372036854775807 - idx[i] %s l\n"
+             "    z[i*8 + l + 288] = 9223372036854775807 - idx[i] %s i*8 - l\n",
+        ops[i], ops[i], ops[i], ops[i], ops[i], ops[i], ops[i]);
+    loop_case c[4];
+    static const int64_t elems[] = {6, 6, 6, 6, 336};
+    for (int j = 0; j < 4; j++)
+      c[j] = (loop_case){.n_elems = elems, .index_below = j < 2 ? 48 : 8, .seed = (uint64_t)j};
+    loop_check_all(f, loop_kernel(f, text), c, 4);
+  }
+}
+
+/* Eight lanes, and edges at every place among them. */
+static void selects_by_an_edge_agree_wherever_it_lies(void **state) {
+  static const char *const conditions[] = {"i*8 + l < %d",  "i*8 + l <= %d",    "%d < i*8 + l",
+                                           "%d <= i*8 + l", "not i*8 + l < %d", "i*8 - l < %d",
+                                           "%d <= i*8 - l"};
+  loop_fix *f = *state;
+  for (size_t i = 0; i < sizeof conditions / sizeof conditions[0]; i++) {
+    neo_str text;
+    neo_str_init(&text, &f->arena);
+    neo_str_add(&text, HEAD "(x: f32 read, z: f32 write) units 1\nfor i in 0..4\n"
+                            "  for l in 0..8 vector\n");
+    for (int edge = -1; edge < 34; edge++) {
+      neo_str_addf(&text, "    z[%d + i*8 + l] = select(", 32 * (edge + 1));
+      neo_str_addf(&text, conditions[i], edge);
+      neo_str_add(&text, ", exp(x[i*8 + l]) + x[i*8 + l], tanh(x[i*8 + l])) + x[i*8 + l]\n");
+    }
+    loop_check(f, neo_str_text(&text),
+               &(loop_case){
+                   .n_elems = SIZES(32, 32 * 35), .tolerance = 1e-6, .specials = true, .seed = i});
+  }
+}
+
+static const char *code_of(loop_fix *f, const char *text) {
+  neo_llvm *l;
+  const char *why, *path = "/tmp/neo_test_kernels.ll";
+  loop_compile(f, loop_kernel(f, text), "x86-64-v2", &l);
+  assert_int_equal(neo_llvm_emit_text(l, path, &why), NEO_OK);
+  FILE *in = fopen(path, "rb");
+  char *bytes = neo_arena_alloc(&f->arena, 1 << 20);
+  assert_non_null(in);
+  bytes[fread(bytes, 1, (1 << 20) - 1, in)] = 0;
+  fclose(in);
+  remove(path);
+  neo_llvm_free(l);
+  return bytes;
+}
+
+static const char *select_by(loop_fix *f, const char *cond, const char *yes) {
+  return code_of(f, neo_arena_printf(&f->arena,
+                                     HEAD "(z: f32 write) sizes N units 1\n"
+                                          "for i in 0..4\n  for l in 0..8 vector\n"
+                                          "    z[i*8 + l] = select(%s, %s, f32(i - l))\n",
+                                     cond, yes));
+}
+
+/* One condition for all of them, of which a branch can be made. */
+static void lanes_that_take_one_side_have_one_condition(void **state) {
+  static const char one[] = "select i1 ", each[] = "select <8 x i1> ";
+  static const char *const heavy[] = {"i*8 + l < 16", "24 <= i*8 + l", "N < 3"};
+  static const char *const split[] = {"i*8 + l < 15", "i*8 + l < N"};
+  loop_fix *f = *state;
+  for (int i = 0; i < 3; i++) {
+    assert_non_null(strstr(select_by(f, heavy[i], "tanh(f32(i + l))"), one));
+    assert_null(strstr(select_by(f, heavy[i], "f32(i + l) + 1.0"), one));
+    assert_non_null(strstr(select_by(f, heavy[i], "f32(i + l) + 1.0"), each));
+  }
+  for (int i = 0; i < 2; i++)
+    assert_null(strstr(select_by(f, split[i], "tanh(f32(i + l))"), one));
+}
+
+/* It is there whatever the condition says. */
+static void scratch_of_a_known_size_is_read_without_guards(void **state) {
+  static const char *const texts[] = {
+      HEAD "(x: f32 read, z: f32 write, s: f32 scratch %d) sizes N units 1\n"
+           "for i in 0..4\n  for l in 0..8 vector\n    s[i*8 + l] = x[i*8 + l]\n"
+           "for i in 0..4\n  for l in 0..8 vector\n"
+           "    z[i*8 + l] = select(N < 3, 0.0, s[i*8 + l%s])\n"};
+  loop_fix *f = *state;
+  const char *inside = neo_arena_printf(&f->arena, texts[0], 32, "");
+  const char *beyond = neo_arena_printf(&f->arena, texts[0], 32, " + 1000*N - 2000");
+  for (int64_t n = 2; n < 4; n++)
+    loop_check(f, inside, &(loop_case){.sizes = &n, .n_elems = SIZES(32, 32), .seed = (uint64_t)n});
+  assert_null(strstr(code_of(f, inside), "neo.outside"));
+  assert_non_null(strstr(code_of(f, beyond), "neo.outside"));
+}
+
 static void objects_are_the_same_bytes_every_time(void **state) {
   loop_fix *f = *state;
   char *first = NULL;
@@ -456,6 +556,49 @@ static void one_result_off_its_place_keeps_all_in_the_caches(void **state) {
                "    z[u*8 + l] = x[u*8 + l] + 1.0\n    w[u*8 + l] = x[u*8 + l] * 2.0\n",
           &(loop_case){
               .n_elems = SIZES(64, first ? n : 64, first ? 64 : n), .seed = 5, .lo = 0, .hi = 7});
+}
+
+/* Its size includes the page; all that lies in it moves together, and what is guarded behind the
+ * last of it (loop_support.h) stays untouched. */
+static void scratch_beside_results_past_the_caches_agrees(void **state) {
+  static const char text[] =
+      HEAD "(x: f32 read, z: f32 write noalias stream, a: f32 scratch 64, b: u8 scratch 5, "
+           "c: f32 scratch 64) units 7\nfor u in 0..7 unit\n"
+           "  for l in 0..8 vector\n    a[u*8 + l] = x[u*8 + l] + 1.0\n"
+           "    c[u*8 + 8 + l] = x[u*8 + l] * 2.0\n  b[4] = u8(u)\n"
+           "  for l in 0..8 vector\n    z[u*8 + l] = a[u*8 + l] - c[u*8 + 15 - l] + f32(b[4])\n";
+  loop_fix *f = *state;
+  neo_kernel *k = loop_kernel(f, text);
+  assert_true(neo_kernel_scratch_moves(k));
+  assert_int_equal(neo_kernel_scratch_bytes(k), 256 + 64 + 256 + 4096);
+  for (int64_t n = 56; n <= 72; n++)
+    loop_check(f, text, &(loop_case){.n_elems = SIZES(56, n), .seed = (uint64_t)n});
+}
+
+/* At whatever addresses scratch and results lie. */
+static void scratch_lies_half_a_page_from_results_past_the_caches(void **state) {
+  enum { PAGE = NEO_PAGE_BYTES };
+  loop_fix *f = *state;
+  neo_llvm *l;
+  neo_kernel *k = loop_kernel(f, HEAD "(z: f32 write noalias stream, s: f32 scratch 16) units 1\n"
+                                      "for i in 0..16\n  s[i] = 7.5\n"
+                                      "for i in 0..16\n  z[i] = s[i]\n");
+  neo_rt_fn *fn = loop_compile(f, k, "x86-64-v2", &l);
+  static _Alignas(PAGE) float z[2 * PAGE / 4], scratch[3 * PAGE / 4];
+  for (size_t to = 0; to < PAGE / 4; to += 56)
+    for (size_t from = 0; from < PAGE / 4; from += 16 * 19) {
+      void *buf[] = {z + to};
+      neo_rt_args args = {.buf = buf, .lo = 0, .hi = 1, .scratch = scratch + from};
+      memset(scratch, 0, sizeof scratch);
+      assert_int_equal(fn(&args), 0);
+      size_t at = from;
+      while (at < 3 * PAGE / 4 && scratch[at] == 0)
+        at++;
+      size_t apart = (at + 2 * PAGE / 4 - to) % (PAGE / 4); /* elements */
+      assert_true(at < from + PAGE / 4 && at % 16 == 0);
+      assert_true(apart > PAGE / 8 - 16 && apart <= PAGE / 8);
+    }
+  neo_llvm_free(l);
 }
 
 static bool asm_has(loop_fix *f, const char *buffers, const char *what) {
@@ -508,9 +651,15 @@ int main(void) {
       TEST(every_conversion_agrees),
       TEST(integer_division_floors_and_is_total),
       TEST(comparisons_of_indices_hold_at_every_edge),
+      TEST(any_number_is_compared_with_indices),
+      TEST(selects_by_an_edge_agree_wherever_it_lies),
+      TEST(lanes_that_take_one_side_have_one_condition),
+      TEST(scratch_of_a_known_size_is_read_without_guards),
       TEST(objects_are_the_same_bytes_every_time),
       TEST(results_past_the_caches_agree_at_any_address),
       TEST(one_result_off_its_place_keeps_all_in_the_caches),
+      TEST(scratch_beside_results_past_the_caches_agrees),
+      TEST(scratch_lies_half_a_page_from_results_past_the_caches),
       TEST(only_buffers_that_stream_are_written_past_the_caches),
   };
   return cmocka_run_group_tests_name("llvm_kernels", tests, NULL, NULL);

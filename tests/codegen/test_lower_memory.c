@@ -109,6 +109,49 @@ static void sums_of_columns_ask_for_pieces_of_later_rows(void **state) {
   neo_arena_free(&x.arena);
 }
 
+/* A long formula leaves the caches time to fetch what it writes. */
+static void maps_of_much_arithmetic_are_written_through_the_caches(void **state) {
+  (void)state;
+  static const char *const value[] = {"gelu(X[i, j]) * D[i, j] + tanh(X[i, j])",
+                                      "X[i, j] + D[i, j] * 2.0"};
+  for (int k = 0; k < 2; k++) {
+    lowered x;
+    neo_arena a;
+    neo_arena_init(&a, neo_alloc_default, NULL);
+    lower_all(&x, neo_arena_printf(&a,
+                                   "input X : f32 [16384, 1024]\ninput D : f32 [16384, 1024]\n"
+                                   "temp Y : f32 [16384, 1024]\ndef Y[i: 16384, j: 1024] = %s\n"
+                                   "entry forward forward: Y = Y\n",
+                                   value[k]));
+    assert_int_equal(count(x.text, " stream "), k);
+    neo_arena_free(&x.arena);
+    neo_arena_free(&a);
+  }
+}
+
+/* In scratch a row begins where its results do in a page: without more where rows are pages. */
+static void rows_in_scratch_keep_their_distance_from_their_results(void **state) {
+  (void)state;
+  for (int columns = 1000; columns <= 1024; columns += 24) {
+    lowered x;
+    neo_arena a;
+    neo_arena_init(&a, neo_alloc_default, NULL);
+    lower_all(&x, neo_arena_printf(&a,
+                                   "input X : f32 [16384, %d]\ntemp Y : f32 [16384, %d]\n"
+                                   "temp z : f32 [16384]\ndef z[i: 16384] =\n"
+                                   "  logsumexp[j: %d] X[i, j]\n  then acc0\n"
+                                   "def Y[i: 16384, j: %d] = exp(X[i, j] - z[i])\n"
+                                   "entry forward forward: Y = Y\n",
+                                   columns, columns, columns, columns));
+    assert_true(count(x.text, "row[") >= 2);
+    assert_int_equal(count(x.text, "row[u*1000%1024/16*16 + ") > 0, columns == 1000);
+    assert_int_equal(count(x.text, "row[k + l]") > 0, columns == 1024);
+    assert_non_null(strstr(x.text, columns == 1000 ? "scratch 2088" : "scratch 1088"));
+    neo_arena_free(&x.arena);
+    neo_arena_free(&a);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_past_the_caches_are_stored_line_by_line),
@@ -116,6 +159,8 @@ int main(void) {
       cmocka_unit_test(the_next_row_is_asked_for_while_a_row_is_worked_on),
       cmocka_unit_test(rows_that_are_read_once_are_not_asked_for),
       cmocka_unit_test(sums_of_columns_ask_for_pieces_of_later_rows),
+      cmocka_unit_test(maps_of_much_arithmetic_are_written_through_the_caches),
+      cmocka_unit_test(rows_in_scratch_keep_their_distance_from_their_results),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
