@@ -196,9 +196,9 @@ static LLVMValueRef or_nan(neo_llvm *l, LLVMValueRef r, LLVMValueRef y) {
   enum { MASK_REGISTERS = 64 }; /* a target with vectors of so many bytes has them */
   uint32_t w = neo_ll_width(y);
   LLVMValueRef bad = fcmp(l, LLVMRealUNO, y, y);
-  if (w == 1)
+  if (w == 1 && !l->target.sm)
     return select_(l, bad, LLVMBuildFAdd(l->b, y, y, ""), r);
-  if (l->target.vector_bytes >= MASK_REGISTERS)
+  if (l->target.sm || l->target.vector_bytes >= MASK_REGISTERS)
     return select_(l, bad, y, r);
   LLVMTypeRef bits = neo_ll_int_type(l, neo_ll_bits(y), w);
   r = LLVMBuildOr(l->b, LLVMBuildBitCast(l->b, r, bits, ""), LLVMBuildSExt(l->b, bad, bits, ""),
