@@ -195,12 +195,13 @@ static double sigmoid(double x) {
 static double softplus(double x) {
   return x != x ? x : fmax(x, 0) + log1p(exp(-fabs(x)));
 }
-static double gelu(double x) {
-  return x / 2 * (1 + erf(x / sqrt(2.0)));
+/* x / sqrt(2) rounded to double would cost x*x times as much at the end. */
+static double phi(double x) {
+  return (double)(erfcl(-(long double)x / sqrtl(2)) / 2);
 }
 
-static double phi(double x) {
-  return erfc(-x / sqrt(2.0)) / 2;
+static double gelu(double x) {
+  return x * phi(x);
 }
 
 static double silu(double x) {

@@ -13,6 +13,7 @@ const neo_gen_options neo_gen_default = {.max_defs = 6,
                                          .guards = true,
                                          .multi_output = true,
                                          .transcendental = true,
+                                         .narrowing = true,
                                          .random = true,
                                          .special = true,
                                          .params = true};
@@ -27,6 +28,7 @@ const neo_gen_options neo_gen_plans = {.max_defs = 8,
                                        .guards = true,
                                        .multi_output = true,
                                        .transcendental = true,
+                                       .narrowing = true,
                                        .random = true,
                                        .params = true};
 

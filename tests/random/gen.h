@@ -21,6 +21,7 @@ typedef struct {
   bool runtime_sizes;
   bool reductions, pieces, lookups, guards, multi_output;
   bool transcendental; /* functions that are not exact */
+  bool narrowing;      /* to tf32: a staircase, whose gradient is that of the line it follows */
   bool random;         /* rand() */
   bool special;        /* now and then inputs with NaN, infinities, extreme integers */
   bool params;         /* parameters with initialisers, states with updates */

@@ -92,6 +92,8 @@ static bool usable(const gen *g, neo_op op, neo_type t, bool exact) {
     return false;
   if (is_transcendental(op) && (exact || !g->o->transcendental))
     return false;
+  if (op == NEO_OP_TF32 && !g->o->narrowing)
+    return false;
   return !(exact && op == NEO_OP_DIV && neo_type_is_float(t));
 }
 
