@@ -162,6 +162,9 @@ if(NOT "thread" IN_LIST NEO_SANITIZE)
   foreach(path IN LISTS zoo_cases)
     cmake_path(GET path STEM name)
     neo_add_emulated_test(gpu_zoo_${name} test_zoo_zoo ${name})
+    if(name MATCHES "net")
+      set_property(TEST gpu_zoo_${name} APPEND PROPERTY LABELS slow) # minutes under sanitizers
+    endif()
   endforeach()
 endif()
 

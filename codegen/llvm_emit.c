@@ -2,9 +2,9 @@
  *
  * A kernel is `int32_t symbol(const neo_rt_args *)`. Loops test before they start and at their end,
  * which is the form that loop passes want. UNROLL copies its body with the variable a constant, but
- * for what is long (llvm_roll.c). VECTOR sets the width and emits its body once. Registers are stack
- * slots, one for each element or vector; indices are constants, so that all of them become SSA
- * values. */
+ * for what is long (llvm_roll.c). VECTOR sets the width and emits its body once. Registers are
+ * stack slots, one for each element or vector; indices are constants, so that all of them become
+ * SSA values. */
 #include "codegen/llvm_gen.h"
 #include "neo/neo_rt.h"
 #include <assert.h>

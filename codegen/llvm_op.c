@@ -189,9 +189,9 @@ static bool is_number_constant(LLVMValueRef y) {
   return LLVMIsConstant(y);
 }
 
-/* r, but NaN where y is. Not `y is NaN ? y : r`: with the comparison that made r, LLVM makes that one
- * choice with two conditions, which for single numbers is a branch and for vectors one instruction
- * more. Where comparisons of vectors give bits in all of a lane, these bits are a NaN. */
+/* r, but NaN where y is. Not `y is NaN ? y : r`: with the comparison that made r, LLVM makes that
+ * one choice with two conditions, which for single numbers is a branch and for vectors one
+ * instruction more. Where comparisons of vectors give bits in all of a lane, they are a NaN. */
 static LLVMValueRef or_nan(neo_llvm *l, LLVMValueRef r, LLVMValueRef y) {
   enum { MASK_REGISTERS = 64 }; /* a target with vectors of so many bytes has them */
   uint32_t w = neo_ll_width(y);

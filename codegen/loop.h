@@ -52,11 +52,11 @@
  * TILE statements are the rows of codegen/tile.def: what a matrix unit does with its tile
  * registers, whose content is lost at the end of a unit of work.
  *
- * WARP statements are the rows of codegen/warp.def: what each 32 threads of a block do together. One
- * stands outside of THREAD loops, and names fragments of registers with threads, of which each
+ * WARP statements are the rows of codegen/warp.def: what each 32 threads of a block do together.
+ * One stands outside of THREAD loops, and names fragments of registers with threads, of which each
  * thread has its part:
  *
- *   warp tf32 acc[i*4 + j], a[i], b[j]            acc[.., 4], a[.., 4], b[.., 2]: f32 for 256 threads
+ *   warp tf32 acc[i*4 + j], a[i], b[j]          acc[.., 4], a[.., 4], b[.., 2]: f32 for 256 threads
  *
  * Elementwise operators are the rows of ir/ops.def with the same meaning. Types: i64 for addresses,
  * whose arithmetic must not wrap; f16 and bf16 values compute in f32 and round at each operator (as

@@ -177,7 +177,8 @@ void neo_btile_widen(block_tile *x, operand *o) {
   if (good && o->cond.i)
     good = !(neo_expr_axes(l->m, o->cond) >> axis & 1);
   for (uint32_t k = 0; k < x->c.n && good; k++)
-    good = !neo_btile_has_factor(x, o, k) || neo_wide_reads(l->m, l->f, x->c.factor[k].e, axis, n, &some);
+    good = !neo_btile_has_factor(x, o, k) ||
+           neo_wide_reads(l->m, l->f, x->c.factor[k].e, axis, n, &some);
   o->wide = good && some ? n : 1;
   o->copies = (o->block * x->block_k / o->wide + x->threads - 1) / x->threads;
 }

@@ -16,10 +16,10 @@
  * for both.
  *
  * Banks: the threads of a warp read, of an operand, 8 rows at 4 steps. Where it lies contiguous in
- * memory along the steps, so it does here, with a pitch of 4 more than a multiple of 8: 8 rows begin
- * in different groups of 4 banks. Else a step's rows lie together, with a pitch of 8 more than a
- * multiple of 32: 4 steps begin in different groups of 8. Either way each bank is read once, and
- * both begin at multiples of 16 bytes, by which copies write. */
+ * memory along the steps, so it does here, with a pitch of 4 more than a multiple of 8: 8 rows
+ * begin in different groups of 4 banks. Else a step's rows lie together, with a pitch of 8 more
+ * than a multiple of 32: 4 steps begin in different groups of 8. Either way each bank is read once,
+ * and both begin at multiples of 16 bytes, by which copies write. */
 #include "codegen/lower_block.h"
 
 enum { BANKS = 32, HALVES = 2 };

@@ -4,8 +4,8 @@
  * A value is computed at every point of the row for this, so what it loads must be inside of its
  * buffers without any of the conditions around it.
  *
- * Where results are written past the caches, scratch is half a page from them (loop.h), and stays so
- * from row to row: a row lies as far from the start of its scratch as its results' row does from
+ * Where results are written past the caches, scratch is half a page from them (loop.h), and stays
+ * so from row to row: a row lies as far from the start of its scratch as its results' row does from
  * that of a page. */
 #include "codegen/lower_scope.h"
 

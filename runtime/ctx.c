@@ -376,7 +376,8 @@ static neo_rt_status set_up(neo_rt_ctx *c, const neo_rt_config *config) {
   if (!gpu && config->device && strcmp(config->device, "cpu") != 0)
     return neo_rti_fail(c, NEO_UNSUPPORTED, "device '%s' is not known; this library runs on 'cpu'",
                         config->device);
-  neo_rt_status status = gpu ? neo_rti_cuda_open(c, config->device, config->stream) : take_threads(c, config);
+  neo_rt_status status =
+      gpu ? neo_rti_cuda_open(c, config->device, config->stream) : take_threads(c, config);
   if (status)
     return status;
   c->threads = gpu ? 1 : c->threads;

@@ -13,8 +13,9 @@
  * operand: what the factors that use rows multiply to, and the others. Other shared axes are
  * batches. Nothing has to be divisible by anything.
  *
- * With MATRIX, TILE_M by TILE_N are a warp's, and its products those of codegen/warp.h: THREADS is 32
- * times as many. Both operands have one factor, which was rounded to tf32, and the sum no condition.
+ * With MATRIX, TILE_M by TILE_N are a warp's, and its products those of codegen/warp.h: THREADS is
+ * 32 times as many. Both operands have one factor, which was rounded to tf32, and the sum no
+ * condition.
  *
  * All other parameters are plain. Private to schedule and codegen. */
 #ifndef NEO_SCHEDULE_THREADS_H

@@ -305,8 +305,8 @@ NEO_RT_API neo_rt_status neo_rt_warm(neo_rt_ctx *ctx);
 /* Waits for all that calls have put into the stream of a GPU. */
 NEO_RT_API neo_rt_status neo_rt_wait(neo_rt_ctx *ctx);
 /* From now on notes when each step of an entry runs, on each worker or on the GPU, and each copy
- * between host and GPU; a null path ends that, as does neo_rt_destroy, and the file appears: JSON in
- * the form of Chrome's trace viewer. On a GPU kernels are launched one by one while there is a
+ * between host and GPU; a null path ends that, as does neo_rt_destroy, and the file appears: JSON
+ * in the form of Chrome's trace viewer. On a GPU kernels are launched one by one while there is a
  * trace. Without one it costs nothing. */
 NEO_RT_API neo_rt_status neo_rt_trace(neo_rt_ctx *ctx, const char *path);
 

@@ -1,5 +1,6 @@
 /* Products of warps: the reference multiplies matrices whose fragments lie as PTX lays them down,
- * what breaks a rule of the statement is refused, and tiles read shared memory without conflicts. */
+ * what breaks a rule of the statement is refused, and tiles read shared memory without
+ * conflicts. */
 #include "codegen/lower.h"
 #include "codegen/warp.h"
 #include "fusion/fuse.h"

@@ -88,7 +88,8 @@ static double reference_float(neo_op op, double x, double y, double z) {
   case NEO_OP_BELL:
     return exp(-x * x / 2);
   case NEO_OP_TF32: /* 11 bits */
-    return x == 0 ? x : copysign(ldexp(floor(ldexp(fabs(x), 10 - ilogb(x)) + 0.5), ilogb(x) - 10), x);
+    return x == 0 ? x
+                  : copysign(ldexp(floor(ldexp(fabs(x), 10 - ilogb(x)) + 0.5), ilogb(x) - 10), x);
   default:
     fail_msg("%s has no reference", neo_op_text(op));
     return 0;

@@ -1,5 +1,5 @@
-/* Which seeds a random test tries: its own, or those that the environment asks for. NEO_TEST_SEED is
- * the first one, NEO_TEST_COUNT how many. */
+/* Which seeds a random test tries: its own, or those that the environment asks for. NEO_TEST_SEED
+ * is the first one, NEO_TEST_COUNT how many. */
 #ifndef NEO_TESTS_RANDOM_SEEDS_H
 #define NEO_TESTS_RANDOM_SEEDS_H
 #include <stdbool.h>

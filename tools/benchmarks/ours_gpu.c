@@ -4,10 +4,10 @@
  *   ours_gpu LIB PREFIX ENTRY [load=FILE] [save=FILE] [inputs=FILE] [dump=FILE] [NAME=VALUE ...]
  *   ours_gpu copy BYTES
  *
- * NAME=VALUE sets a setting; load and save are of parameters; inputs writes the arrays that it calls
- * with (those of arrays.h, run-time sizes the largest), dump what the first call returned, both as
- * safetensors. A library for a processor is called on the host, which gives the values that a GPU's
- * are compared with. `copy` is a copy on the device, which tells its bandwidth. */
+ * NAME=VALUE sets a setting; load and save are of parameters; inputs writes the arrays that it
+ * calls with (those of arrays.h, run-time sizes the largest), dump what the first call returned,
+ * both as safetensors. A library for a processor is called on the host, which gives the values that
+ * a GPU's are compared with. `copy` is a copy on the device, which tells its bandwidth. */
 #define _GNU_SOURCE
 #include "include/neo/dlpack.h"
 #include "runtime/cuda_api.h"

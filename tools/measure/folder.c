@@ -1,11 +1,11 @@
 /* neo-measure DIR: checks and times what `neoc tune --emit=DIR` wrote, where it can run.
  *
- * First everything is looked at: that the folder is nobody else's, that no line and no file of it has
- * changed, that the device is the one that the candidates are for, and the one that earlier results
- * are of. Then the tasks, one after the other: the base, whose answer is compared with the expected
- * one; the candidates that have no result yet; and races of the quickest. Each result is a line, on
- * the disk before anything else runs. So whatever ends this program costs one measurement, and the
- * same command goes on. */
+ * First everything is looked at: that the folder is nobody else's, that no line and no file of it
+ * has changed, that the device is the one that the candidates are for, and the one that earlier
+ * results are of. Then the tasks, one after the other: the base, whose answer is compared with the
+ * expected one; the candidates that have no result yet; and races of the quickest. Each result is a
+ * line, on the disk before anything else runs. So whatever ends this program costs one measurement,
+ * and the same command goes on. */
 #include "tools/measure/folder.h"
 #include "tools/measure/lines.h"
 #include <errno.h>
@@ -76,7 +76,8 @@ static int say(int code, const char *fmt, ...) {
 
 static const char help[] =
     "usage: neo-measure DIR [--time=SECONDS] [--device=N] [--results=FILE] [--quiet]\n\n"
-    "Checks and times the candidates that `neoc tune --emit=DIR` wrote, on this machine. Results go\n"
+    "Checks and times the candidates that `neoc tune --emit=DIR` wrote, on this machine. Results "
+    "go\n"
     "to DIR/results, each at once; the same command goes on where it was ended.\n"
     "`neoc tune MODEL --import=DIR` takes them.\n\n"
     "  --time=SECONDS  end after that, with exit code 130 if something is left\n"

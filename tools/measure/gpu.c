@@ -1,11 +1,11 @@
-/* The child that runs kernels of a GPU. Opening a device takes longer than measuring a candidate, so
- * one child serves all of a job; what goes wrong in it (a bad address spoils a context for good)
+/* The child that runs kernels of a GPU. Opening a device takes longer than measuring a candidate,
+ * so one child serves all of a job; what goes wrong in it (a bad address spoils a context for good)
  * ends it, and costs the candidate that was measured.
  *
- * Buffers lie on the device between strips of a known content. What is read is copied there anew for
- * each candidate, since one before may have written it; what is written is filled with what nobody
- * writes. Both kernels answer, whole; then they run in turns, some launches between two events. At
- * the end the candidate answers once more, and the strips are looked at.
+ * Buffers lie on the device between strips of a known content. What is read is copied there anew
+ * for each candidate, since one before may have written it; what is written is filled with what
+ * nobody writes. Both kernels answer, whole; then they run in turns, some launches between two
+ * events. At the end the candidate answers once more, and the strips are looked at.
  *
  * The driver talks to its device by system calls of its own and maps more addresses than there is
  * memory, so there is no filter here, and no limit but on time: nothing of a candidate runs on the

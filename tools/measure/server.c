@@ -1,5 +1,5 @@
-/* What lines say (measure.h): a job, line by line, and kernels to run in it. The first thing that is
- * wrong with a job is told when it is to be used. */
+/* What lines say (measure.h): a job, line by line, and kernels to run in it. The first thing that
+ * is wrong with a job is told when it is to be used. */
 #include "runtime/internal.h"
 #include "tools/measure/measure.h"
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* What neo-measure made of a folder of candidates: each result to the log, as if it had been measured
- * here, and what won a race by enough to the records.
+/* What neo-measure made of a folder of candidates: each result to the log, as if it had been
+ * measured here, and what won a race by enough to the records.
  *
  * All is taken, or nothing: a folder of another compiler, target or program, or a result that is
  * about no candidate, is refused before anything is written. Taking a folder twice changes

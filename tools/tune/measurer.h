@@ -31,8 +31,8 @@ void neo_measurer_stop(neo_measurer *m);
 /* A new job: lines as measure.h says, each with its newline, "job" first and "ready" last; or what
  * is told of it later. They outlive the measurer. */
 void neo_measurer_job(neo_measurer *m, const char *lines);
-/* A line that is answered with {"ok":...}: "device ...", "save ...". *text: the answer's "device" or
- * "why". NEO_UNSUPPORTED: it is not ok. */
+/* A line that is answered with {"ok":...}: "device ...", "save ...". *text: the answer's "device"
+ * or "why". NEO_UNSUPPORTED: it is not ok. */
 neo_status neo_measurer_ask(neo_measurer *m, const char *line, const char **text) NEO_MUST_CHECK;
 /* A candidate as the measurer's lines name it, after its number. */
 const char *neo_candidate_text(neo_arena *a, const neo_candidate *x);

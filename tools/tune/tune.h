@@ -96,8 +96,8 @@ typedef struct {
   bool full; /* no more would travel: not all tasks are in it */
 } neo_emission;
 neo_status neo_tune_emit(neo_tune *t, neo_emission *out) NEO_MUST_CHECK;
-/* Instead of a search, with o.import (import.c): what was measured of such a folder goes to the log,
- * what won a race to the records. *device: what it was measured on. */
+/* Instead of a search, with o.import (import.c): what was measured of such a folder goes to the
+ * log, what won a race to the records. *device: what it was measured on. */
 neo_status neo_tune_import(neo_tune *t, const char **device) NEO_MUST_CHECK;
 
 /* Instead of a search: measures the whole of a small space (survey.h) of each task, then says how
