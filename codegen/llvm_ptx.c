@@ -5,7 +5,12 @@
  * with the calling convention of PTX's entries; buffers are pointers to global memory, all others
  * are i64. A thread of the grid is a unit of work; those that the last block has too many of do
  * nothing. There is no argument record: what a kernel needs lies in constant memory anyway, and the
- * driver's graphs change arguments one by one. */
+ * driver's graphs change arguments one by one.
+ *
+ * Where a kernel may be launched while those before it still run (from sm_90 on), the first thing
+ * that each thread does is to wait for their end; only then may the next be launched, so that no
+ * more than one generation of blocks waits. Nothing is read-only then in the sense of ld.global.nc,
+ * which is for memory that nobody writes while the kernel lives: others end writing during it. */
 #include "codegen/llvm_gen.h"
 #include <string.h>
 
@@ -39,7 +44,7 @@ static void give_buffer(neo_ll_gen *g, uint32_t buf, unsigned param) {
     return;
   if (b->no_alias)
     attribute_of(g, param, "noalias", 0);
-  if (!(b->use & NEO_BUF_WRITE))
+  if (!(b->use & NEO_BUF_WRITE) && !neo_target_waits(&g->l->target))
     attribute_of(g, param, "readonly", 0);
   attribute_of(g, param, "align", (uint64_t)b->align);
 }
@@ -67,6 +72,19 @@ void neo_ll_gpu_function(neo_ll_gen *g, const char *symbol) {
     LLVMSetFunctionCallConv(g->fn, PTX_KERNEL);
 }
 
+/* Inline assembly, as LLVM takes its own intrinsics for ones that touch no memory. */
+static void wait_for_others(neo_ll_gen *g) {
+  static const char text[] = "griddepcontrol.wait; griddepcontrol.launch_dependents;";
+  static const char clobbers[] = "~{memory}";
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->l->ctx), NULL, 0, false);
+  LLVMValueRef fn =
+      g->l->target.emulated
+          ? neo_ll_extern(g->l, "neo_gpu_wait", type)
+          : LLVMGetInlineAsm(type, text, sizeof text - 1, clobbers, sizeof clobbers - 1, true,
+                             false, LLVMInlineAsmDialectATT, false);
+  LLVMBuildCall2(g->l->b, type, fn, NULL, 0, "");
+}
+
 void neo_ll_gpu_arguments(neo_ll_gen *g) {
   const neo_kernel *k = g->k;
   unsigned at = 0;
@@ -78,6 +96,8 @@ void neo_ll_gpu_arguments(neo_ll_gen *g) {
   for (uint32_t i = 0; i < 3; i++)
     g->key[i] = given(g, i64_type(g), at++);
   g->units = given(g, i64_type(g), at);
+  if (neo_target_waits(&g->l->target))
+    wait_for_others(g);
 }
 
 typedef enum { BLOCK, BLOCK_SIZE, THREAD } place_in_grid;

@@ -206,6 +206,10 @@ static bool ends_with(const char *text, const char *end) {
   return n > m && neo_streq(text + n - m, end);
 }
 
+bool neo_target_waits(const neo_target *t) {
+  return t->sm >= 90;
+}
+
 bool neo_target_has_ptx(const char *target) {
   return target && strncmp(target, GPU_PREFIX, strlen(GPU_PREFIX)) == 0 &&
          !ends_with(target, ON_HOST);

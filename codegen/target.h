@@ -29,6 +29,9 @@ typedef struct neo_target {
   const char *matrix_needs; /* features that kernels with tiles need beyond rt_features; "": none */
 } neo_target;
 
+/* Do its kernels begin with waiting for those that they are launched behind (llvm_ptx.c)? */
+bool neo_target_waits(const neo_target *t);
+
 /* Whether the kernels of what neo_target_choose takes by this name (null: a CPU) are PTX. */
 bool neo_target_has_ptx(const char *target);
 

@@ -177,11 +177,15 @@ static size_t most_params(const neo_rt_model *m) {
   return (size_t)n + (size_t)m->n_sizes + 5;
 }
 
+static bool is_off(const char *variable) {
+  const char *asked = getenv(variable);
+  return asked && strcmp(asked, "0") == 0;
+}
+
 /* NEO_CUDA_GRAPHS=0: kernels are launched one by one. */
 static bool wants_graphs(const neo_rti_cuda *u) {
-  const char *asked = getenv("NEO_CUDA_GRAPHS");
   const cuda_api *a = &u->api;
-  return !(asked && strcmp(asked, "0") == 0) && a->graph_create && a->graph_destroy &&
+  return !is_off("NEO_CUDA_GRAPHS") && a->graph_create && a->graph_destroy &&
          a->graph_kernel && a->graph_copy && a->graph_make && a->graph_set_kernel &&
          a->graph_set_copy && a->graph_launch && a->graph_end;
 }
@@ -208,6 +212,7 @@ neo_rt_status neo_rti_cuda_open(neo_rt_ctx *c, const char *device, void *stream)
   if (!s)
     s = make_stream(c, stream);
   c->cuda->with_graphs = wants_graphs(c->cuda);
+  c->cuda->with_early = c->cuda->api.graph_edges && !is_off("NEO_CUDA_EARLY");
   return s;
 }
 

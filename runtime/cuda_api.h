@@ -32,9 +32,15 @@ enum {
   CUDA_CAPABILITY_MINOR = 76,
   CUDA_MEMORY_POOLS = 115,
   CUDA_MEMORY_OF_DEVICE = 2,
-  CUDA_MOST_SHARED = 8,               /* of a function: bytes that a launch may ask for */
+  CUDA_PORT_PROGRAMMATIC = 1, /* of a kernel: open when all its blocks say so, or have ended */
+  CUDA_EDGE_PROGRAMMATIC = 1, /* to a kernel that waits itself */
+  CUDA_MOST_SHARED = 8,       /* of a function: bytes that a launch may ask for */
   CUDA_PLAIN_SHARED_BYTES = 48 * 1024 /* what it may without that */
 };
+
+typedef struct { /* CUgraphEdgeData */
+  unsigned char from_port, to_port, type, reserved[5];
+} cuda_edge;
 
 typedef struct { /* CUDA_KERNEL_NODE_PARAMS, its first version */
   cuda_function function;
@@ -98,25 +104,29 @@ typedef struct {
   X(event_wait, cuEventSynchronize, (cuda_event event))                                            \
   X(event_ms, cuEventElapsedTime, (float *ms, cuda_event from, cuda_event to))
 
-/* Null where the driver lacks them: memory pools came with CUDA 11.2, these graphs with 11.4. */
-#define CUDA_LATER_FUNCTIONS(X)                                                         \
-  X(pool_alloc, cuMemAllocAsync, (cuda_ptr * p, size_t n, cuda_stream stream))          \
-  X(pool_free, cuMemFreeAsync, (cuda_ptr p, cuda_stream stream))                        \
-  X(graph_create, cuGraphCreate, (cuda_graph * graph, unsigned flags))                  \
-  X(graph_destroy, cuGraphDestroy, (cuda_graph graph))                                  \
-  X(graph_kernel, cuGraphAddKernelNode,                                                 \
-    (cuda_node * node, cuda_graph graph, const cuda_node *after, size_t n,              \
-     const cuda_kernel_node *kernel))                                                   \
-  X(graph_copy, cuGraphAddMemcpyNode,                                                   \
-    (cuda_node * node, cuda_graph graph, const cuda_node *after, size_t n,              \
-     const cuda_copy_node *copy, cuda_context context))                                 \
-  X(graph_make, cuGraphInstantiateWithFlags,                                            \
-    (cuda_exec * exec, cuda_graph graph, unsigned long long flags))                     \
-  X(graph_set_kernel, cuGraphExecKernelNodeSetParams,                                   \
-    (cuda_exec exec, cuda_node node, const cuda_kernel_node *kernel))                   \
-  X(graph_set_copy, cuGraphExecMemcpyNodeSetParams,                                     \
-    (cuda_exec exec, cuda_node node, const cuda_copy_node *copy, cuda_context context)) \
-  X(graph_launch, cuGraphLaunch, (cuda_exec exec, cuda_stream stream))                  \
+/* Null where the driver lacks them: memory pools came with CUDA 11.2, these graphs with 11.4, their
+ * edges with data with 12.3. */
+#define CUDA_LATER_FUNCTIONS(X)                                                           \
+  X(pool_alloc, cuMemAllocAsync, (cuda_ptr * p, size_t n, cuda_stream stream))            \
+  X(pool_free, cuMemFreeAsync, (cuda_ptr p, cuda_stream stream))                          \
+  X(graph_create, cuGraphCreate, (cuda_graph * graph, unsigned flags))                    \
+  X(graph_destroy, cuGraphDestroy, (cuda_graph graph))                                    \
+  X(graph_kernel, cuGraphAddKernelNode,                                                   \
+    (cuda_node * node, cuda_graph graph, const cuda_node *after, size_t n,                \
+     const cuda_kernel_node *kernel))                                                     \
+  X(graph_copy, cuGraphAddMemcpyNode,                                                     \
+    (cuda_node * node, cuda_graph graph, const cuda_node *after, size_t n,                \
+     const cuda_copy_node *copy, cuda_context context))                                   \
+  X(graph_edges, cuGraphAddDependencies_v2,                                               \
+    (cuda_graph graph, const cuda_node *from, const cuda_node *to, const cuda_edge *edge, \
+     size_t n))                                                                           \
+  X(graph_make, cuGraphInstantiateWithFlags,                                              \
+    (cuda_exec * exec, cuda_graph graph, unsigned long long flags))                       \
+  X(graph_set_kernel, cuGraphExecKernelNodeSetParams,                                     \
+    (cuda_exec exec, cuda_node node, const cuda_kernel_node *kernel))                     \
+  X(graph_set_copy, cuGraphExecMemcpyNodeSetParams,                                       \
+    (cuda_exec exec, cuda_node node, const cuda_copy_node *copy, cuda_context context))   \
+  X(graph_launch, cuGraphLaunch, (cuda_exec exec, cuda_stream stream))                    \
   X(graph_end, cuGraphExecDestroy, (cuda_exec exec))
 
 typedef struct {

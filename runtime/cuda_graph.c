@@ -3,7 +3,10 @@
  * A graph has a node for each step that does something, after those that it needs: which wrote
  * what it reads, or read or wrote what it writes. Steps are compared by the addresses of their
  * arguments, so values that share a place over time keep their order, and others may run side by
- * side.
+ * side. Between two kernels of which the later one waits by itself (NEO_RT_STEP_WAITS) the edge is
+ * programmatic, where the driver has such edges: the later one's blocks come to the device while
+ * the earlier one's last are still at work, so that no launch is waited for. NEO_CUDA_EARLY=0:
+ * there are no such edges.
  *
  * An entry has up to KEPT_GRAPHS graphs: one for each set of run-time sizes, and of steps that a
  * kept value spares. One is built when its sizes come the second time, so that an entry that runs
@@ -153,23 +156,38 @@ static bool clash(const neo_rt_ctx *c, uses a, uses b) {
   return false;
 }
 
-/* Steps before i that it must wait for, without those that these wait for: their nodes to `after`;
- * before[i] gets all of them as bits. */
-static size_t find_before(const neo_rt_ctx *c, const neo_rt_entry *e, const kept_graph *g,
-                          int32_t i, uint64_t *before, cuda_node *after) {
-  size_t words = ((size_t)e->n_steps + 63) / 64, n = 0;
+typedef struct {           /* while a graph is built; n: the entry's steps */
+  uint64_t *before;        /* [n] sets of steps, as bits: those that each one waits for */
+  cuda_node *after;        /* [n] of one step: nodes that end before it is launched, */
+  cuda_node *early, *self; /* [n] and others, whose end it waits for itself; its own node */
+  cuda_edge *edge;         /* [n] between these two */
+  size_t n_after, n_early;
+} waiting;
+
+static bool waits_itself(const neo_rt_ctx *c, const neo_rt_step *s, const neo_rt_step *of) {
+  return c->cuda->with_early && s->flags & NEO_RT_STEP_WAITS && of->op == NEO_RT_STEP_RUN;
+}
+
+/* Steps before i that it must wait for, without those that these wait for. A step that waits for
+ * one of these waits for all that this one waited for, whoever does the waiting: it ends later. */
+static void find_before(const neo_rt_ctx *c, const neo_rt_entry *e, const kept_graph *g, int32_t i,
+                        waiting *w) {
+  size_t words = ((size_t)e->n_steps + 63) / 64;
   const neo_rt_step *steps = c->model->steps + e->first_step;
-  uint64_t *own = before + (size_t)i * words;
+  uint64_t *own = w->before + (size_t)i * words;
+  w->n_after = w->n_early = 0;
   for (int32_t k = i; k-- > 0;) {
     if (!g->node[k] || own[k / 64] >> (k % 64) & 1 ||
         !clash(c, uses_of(&steps[i]), uses_of(&steps[k])))
       continue;
-    after[n++] = g->node[k];
+    if (waits_itself(c, &steps[i], &steps[k]))
+      w->early[w->n_early++] = g->node[k];
+    else
+      w->after[w->n_after++] = g->node[k];
     own[k / 64] |= (uint64_t)1 << (k % 64);
-    for (size_t w = 0; w < words; w++)
-      own[w] |= before[(size_t)k * words + w];
+    for (size_t b = 0; b < words; b++)
+      own[b] |= w->before[(size_t)k * words + b];
   }
-  return n;
 }
 
 /* ------------------------------------------------------------ building */
@@ -185,26 +203,45 @@ static cuda_copy_node copy_of(const neo_rt_ctx *c, int32_t step) {
   return (cuda_copy_node){from, to, (size_t)n, 1, 1};
 }
 
-static cuda_result add_node(neo_rt_ctx *c, kept_graph *g, int32_t step, cuda_node *node,
-                            const cuda_node *after, size_t n, const uint64_t *key) {
+static cuda_result add_edges(neo_rt_ctx *c, kept_graph *g, cuda_node node, waiting *w) {
+  for (size_t k = 0; k < w->n_early; k++) {
+    w->self[k] = node;
+    w->edge[k] = (cuda_edge){.from_port = CUDA_PORT_PROGRAMMATIC, .type = CUDA_EDGE_PROGRAMMATIC};
+  }
+  return w->n_early ? c->cuda->api.graph_edges(g->graph, w->early, w->self, w->edge, w->n_early)
+                    : 0;
+}
+
+static cuda_result add_node(neo_rt_ctx *c, kept_graph *g, int32_t step, cuda_node *node, waiting *w,
+                            const uint64_t *key) {
   neo_rti_cuda *u = c->cuda;
   if (c->model->steps[step].op == NEO_RT_STEP_COPY) {
     cuda_copy_node copy = copy_of(c, step);
-    return u->api.graph_copy(node, g->graph, after, n, &copy, u->context);
+    return u->api.graph_copy(node, g->graph, w->after, w->n_after, &copy, u->context);
   }
   cuda_kernel_node k = neo_rti_cuda_kernel(c, step, key);
-  return u->api.graph_kernel(node, g->graph, after, n, &k);
+  cuda_result r = u->api.graph_kernel(node, g->graph, w->after, w->n_after, &k);
+  return r ? r : add_edges(c, g, *node, w);
 }
 
 static cuda_result add_nodes(neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g,
-                             const uint64_t *key, uint64_t *before, cuda_node *after) {
+                             const uint64_t *key, waiting *w) {
   cuda_result r = c->cuda->api.graph_create(&g->graph, 0);
   for (int32_t i = 0; !r && i < e->n_steps; i++)
     if (g->units[i]) {
-      size_t n = find_before(c, e, g, i, before, after);
-      r = add_node(c, g, e->first_step + i, &g->node[i], after, n, key);
+      find_before(c, e, g, i, w);
+      r = add_node(c, g, e->first_step + i, &g->node[i], w, key);
     }
   return r ? r : c->cuda->api.graph_make(&g->exec, g->graph, 0);
+}
+
+/* A graph that was not finished. */
+static void undo(neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g) {
+  if (g->graph)
+    (void)c->cuda->api.graph_destroy(g->graph);
+  g->graph = NULL;
+  g->exec = NULL;
+  memset(g->node, 0, (size_t)e->n_steps * sizeof *g->node);
 }
 
 static void note_places(const neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g) {
@@ -213,16 +250,26 @@ static void note_places(const neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *
     g->placed[i] = c->ptr[c->patches[p->first + i]];
 }
 
+/* A driver that does not take edges of that kind gets plain ones. */
 static cuda_result build(neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g, const uint64_t *key) {
-  size_t n = (size_t)e->n_steps, words = (n + 63) / 64;
-  size_t bytes = n * words * sizeof(uint64_t) + n * sizeof(cuda_node);
-  uint64_t *before = c->env.alloc.resize(c->env.alloc.ctx, NULL, bytes);
-  if (!before)
+  size_t n = (size_t)e->n_steps, bits = n * ((n + 63) / 64) * sizeof(uint64_t);
+  size_t bytes = bits + n * (3 * sizeof(cuda_node) + sizeof(cuda_edge));
+  char *p = c->env.alloc.resize(c->env.alloc.ctx, NULL, bytes);
+  if (!p)
     return CUDA_OUT_OF_MEMORY;
-  memset(before, 0, bytes);
-  cuda_node *after = (cuda_node *)(void *)(before + n * words);
-  cuda_result r = add_nodes(c, e, g, key, before, after);
-  NEO_RTI_FREE(&c->env.alloc, before);
+  waiting w = {.before = (uint64_t *)(void *)p, .after = (cuda_node *)(void *)(p + bits)};
+  w.early = w.after + n;
+  w.self = w.early + n;
+  w.edge = (cuda_edge *)(void *)(w.self + n);
+  memset(p, 0, bytes);
+  cuda_result r = add_nodes(c, e, g, key, &w);
+  if (r && c->cuda->with_early) {
+    c->cuda->with_early = false;
+    undo(c, e, g);
+    memset(p, 0, bytes);
+    r = add_nodes(c, e, g, key, &w);
+  }
+  NEO_RTI_FREE(&c->env.alloc, p);
   note_places(c, e, g);
   memcpy(g->key, key, sizeof g->key);
   return r;

@@ -176,7 +176,7 @@ LC_ALL=C sed -i 's/cuGraphLaunch/noGraphLaunch/g; s/cuMemAllocAsync/noMemAllocAs
 ./gpu.exe train w.safetensors >trained
 NEO_CUDA_DRIVER=./lean.so ./gpu.exe train w.safetensors >other || fail "an older driver"
 cmp -s trained other || fail "an older driver computes something else"
-for lack in NEO_CUDA_GRAPHS NEO_EMULATOR_GRAPHS NEO_EMULATOR_POOLS NEO_EMULATOR_PINNED_KIB; do
+for lack in NEO_CUDA_GRAPHS NEO_CUDA_EARLY NEO_EMULATOR_GRAPHS NEO_EMULATOR_EDGES NEO_EMULATOR_POOLS NEO_EMULATOR_PINNED_KIB; do
   env $lack=0 ./gpu.exe train w.safetensors >other || fail "$lack=0"
   cmp -s trained other || fail "$lack=0: something else is computed"
 done

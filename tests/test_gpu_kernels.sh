@@ -39,6 +39,17 @@ for name in dense turned conv scores; do
     exit 1
   }
 done
+# From sm_90 on each thread begins with waiting for the kernels before it, and reads nothing as constant.
+for way in sm_75 sm_80 sm_90a; do
+  awk -v way=$way 'function bad(text) { print "FAIL: " way ": " name ": " text; status = 1 }
+    /^.visible .entry/ { name = $3; waits = 0; kernels++ }
+    /griddepcontrol.wait/ { waits = 1 }
+    /[ \t](ld|st|cp\.async[a-z.]*|red|atom)\.(global|shared)/ && way == "sm_90a" && !waits { bad("memory before the wait") }
+    /griddepcontrol/ && way != "sm_90a" { bad("waits") }
+    /ld\.global\.nc/ && way == "sm_90a" { bad("read as constant") }
+    /^}/ && way == "sm_90a" && !waits { bad("does not wait") }
+    END { exit status || !kernels }' "$work/$way/kernels.ptx" >&2
+done
 wide() { # kernel, loads, stores of 16 bytes, other loads: at least so many, and at most
   awk -v name="_$1(" '/^.visible .entry/ { on = index($0, name) } on' "$work/sm_90a/kernels.ptx" >"$work/ptx"
   loads=$(grep -c 'ld\.global.*\.v[24]\.[bf]\(32\|64\)' "$work/ptx" || :)

@@ -158,7 +158,12 @@ enum neo_rt_step_op {
   NEO_RT_STEP_COPY /* args[first] = args[first+1], `arg` = program of the number of bytes */
 };
 /* flags */
-enum { NEO_RT_STEP_KEYLESS = 1 /* its kernel does not read seed, step and call */ };
+enum {
+  NEO_RT_STEP_KEYLESS = 1, /* its kernel does not read seed, step and call */
+  /* On a GPU: its kernel touches memory only when those it was launched behind have ended
+   * (griddepcontrol.wait), so it may be launched while they still run. */
+  NEO_RT_STEP_WAITS = 2
+};
 typedef struct {
   uint8_t op;
   uint8_t flags;

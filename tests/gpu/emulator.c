@@ -26,6 +26,7 @@ enum { BLOCK, BLOCK_SIZE, THREAD }; /* as codegen/llvm_ptx.c counts them */
 SHOWN unsigned neo_gpu_place(unsigned what);
 SHOWN void *neo_gpu_shared(void);
 SHOWN void neo_gpu_barrier(void);
+SHOWN void neo_gpu_wait(void);
 SHOWN void neo_gpu_warp(unsigned op, void *fragments);
 /* What tests call. */
 SHOWN const neo_emulator_counts *neo_emulator_count(void);
@@ -229,7 +230,7 @@ typedef struct {
   jmp_buf place;
   char *stack;
   unsigned thread;
-  bool waits;
+  bool waits, waited; /* at a barrier; for the kernels before this one */
   void *kept; /* of the sanitizer */
 } fibre;
 
@@ -241,12 +242,17 @@ typedef struct {
   unsigned n, made;
   fibre *now;
   uint64_t seed;
+  bool is_early; /* what its threads do before they have waited may come too early */
   void *kept; /* of the sanitizer, and the stack of `home` */
   const void *home_stack;
   size_t home_bytes;
 } team;
 static _Thread_local team own;
 static _Thread_local _Alignas(128) char shared_memory[MOST_SHARED];
+
+void neo_gpu_wait(void) {
+  own.now->waited = true;
+}
 
 void *neo_gpu_shared(void) {
   return shared_memory;
@@ -299,6 +305,10 @@ static void run_fibre(void) {
   for (;;) {
     leave();
     own.run(own.params);
+    if (own.is_early && !own.now->waited) {
+      fputs("emulator: a thread that may come early waits for no other kernel\n", stderr);
+      abort();
+    }
   }
 }
 
@@ -338,6 +348,7 @@ static bool start(unsigned thread) {
   own.made += own.n == own.made;
   fibre *f = own.at[own.n];
   f->thread = thread;
+  f->waited = false;
   enter(f);
   own.n += f->waits;
   return true;
@@ -393,6 +404,7 @@ static bool run_block(unsigned threads, unsigned shared_bytes) {
 cuda_result emu_run_kernel(const emu_launch *l) {
   own.run = (kernel *)(uintptr_t)l->function;
   own.params = l->params;
+  own.is_early = l->is_early;
   own.seed = (uint64_t)emu_environment("NEO_EMULATOR_SEED", 0);
   place[BLOCK_SIZE] = l->threads;
   bool good = true;
@@ -433,7 +445,7 @@ bool emu_launch_new(const cuda_kernel_node *k, emu_launch *l) {
     return false;
   while (k->params[n])
     n++;
-  *l = (emu_launch){k->function, k->grid[0], k->block[0], k->shared_bytes, NULL, NULL, n};
+  *l = (emu_launch){k->function, k->grid[0], k->block[0], k->shared_bytes, NULL, NULL, n, false};
   l->params = calloc(n + 1, sizeof *l->params);
   l->value = calloc(n + 1, sizeof *l->value);
   for (unsigned i = 0; i < n; i++) {

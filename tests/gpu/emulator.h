@@ -20,6 +20,7 @@ typedef struct {
   unsigned launches, graphs, graph_launches, changes; /* changes: of nodes */
   unsigned copies, waits;                             /* waits: for streams */
   unsigned functions;                                 /* that were looked up */
+  unsigned early;                                     /* programmatic edges */
 } neo_emulator_counts;
 
 #endif

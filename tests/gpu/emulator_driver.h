@@ -28,6 +28,7 @@ typedef struct { /* a launch with its own copy of the parameters, all of 8 bytes
   void **params;
   uint64_t *value;
   unsigned n;
+  bool is_early; /* may come to the device before those end whose results it needs */
 } emu_launch;
 bool emu_launch_new(const cuda_kernel_node *k, emu_launch *l); /* false: not one that may be */
 void emu_launch_free(emu_launch *l);

@@ -1,7 +1,7 @@
 /* Graphs of the emulated driver: nodes run in any order that their dependencies allow, which
  * NEO_EMULATOR_SEED mixes, so that one too few shows in the results.
  *
- * NEO_EMULATOR_GRAPHS=0: the driver makes none. Like a driver it refuses nodes of other graphs, and
+ * NEO_EMULATOR_GRAPHS=0: the driver makes none. NEO_EMULATOR_EDGES=0: it takes no edges with data. Like a driver it refuses nodes of other graphs, and
  * what it launches is what its nodes were then, whatever becomes of them later. */
 #include "tests/gpu/emulator_driver.h"
 #include <stdlib.h>
@@ -118,6 +118,27 @@ DRIVER(cuGraphAddMemcpyNode)
   return context && is_line(copy) ? add(node, graph, after, n, t) : INVALID_VALUE;
 }
 
+/* Programmatic edges, from kernels to kernels: the later one has to wait by itself. */
+DRIVER(cuGraphAddDependencies_v2)
+(cuda_graph graph, const cuda_node *from, const cuda_node *to, const cuda_edge *edge, size_t n) {
+  if (!emu_environment("NEO_EMULATOR_EDGES", 1))
+    return CUDA_NOT_SUPPORTED;
+  for (size_t k = 0; k < n; k++) {
+    if (from[k]->graph != graph || to[k]->graph != graph || from[k]->number >= to[k]->number ||
+        edge[k].from_port != CUDA_PORT_PROGRAMMATIC || edge[k].to_port ||
+        edge[k].type != CUDA_EDGE_PROGRAMMATIC)
+      return INVALID_VALUE;
+    task *t = &graph->tasks.at[to[k]->number];
+    if (t->is_copy || graph->tasks.at[from[k]->number].is_copy)
+      return INVALID_VALUE;
+    t->launch.is_early = true;
+    t->after = realloc(t->after, (t->n_after + 1) * sizeof *t->after);
+    t->after[t->n_after++] = from[k]->number;
+    emu_counts.early++;
+  }
+  return 0;
+}
+
 DRIVER(cuGraphInstantiateWithFlags)(cuda_exec *exec, cuda_graph graph, unsigned long long flags) {
   if (refused() || flags)
     return CUDA_NOT_SUPPORTED;
@@ -148,6 +169,7 @@ DRIVER(cuGraphExecKernelNodeSetParams)
   emu_counts.changes++;
   if (!t || kernel->function != t->launch.function || !emu_launch_new(kernel, &l))
     return INVALID_VALUE;
+  l.is_early = t->launch.is_early;
   emu_launch_free(&t->launch);
   t->launch = l;
   return 0;

@@ -17,11 +17,12 @@
 
 #include <cmocka.h>
 
-enum { MOST_KERNELS = 16, STEPS = 7, MOST_N = 3000000 };
+enum { MOST_KERNELS = 16, MOST_STEPS = 64, STEPS = 7, MOST_N = 3000000 };
 
 /* ---- kernels of the toy as kernels of the device */
 
 static void *(*shared_memory)(void);
+static void (*wait_for_others)(void);
 
 static int32_t buffers_of(int32_t kernel) {
   for (int32_t i = 0; i < toy_model.n_steps; i++)
@@ -35,6 +36,7 @@ static void run_kernel(int32_t kernel, void **param) {
   int64_t sizes[4], units;
   uint64_t key[3];
   int32_t n = buffers_of(kernel), at = 0;
+  wait_for_others();
   for (int32_t i = 0; i < n; i++)
     memcpy(&buf[i], param[at++], sizeof buf[i]);
   for (int32_t i = 0; i < toy_model.n_sizes; i++)
@@ -71,6 +73,7 @@ static const neo_emulator_code code = {NEO_EMULATOR_MAGIC, 10, code_at};
 typedef struct {
   neo_rt_model model;
   neo_rt_kernel kernel[MOST_KERNELS];
+  neo_rt_step step[MOST_STEPS];
   neo_rt_size size[2];
   neo_rt_image image;
 } device_model;
@@ -86,6 +89,12 @@ static void make_model(device_model *d) {
     d->kernel[k].block = 1;
     d->kernel[k].block_units = 1 << 30;
   }
+  assert_true(toy_model.n_steps <= MOST_STEPS);
+  for (int32_t k = 0; k < toy_model.n_steps; k++) {
+    d->step[k] = toy_model.steps[k];
+    d->step[k].flags |= d->step[k].op == NEO_RT_STEP_RUN ? NEO_RT_STEP_WAITS : 0;
+  }
+  d->model.steps = d->step;
   memcpy(d->size, toy_model.sizes, sizeof d->size);
   d->size[1].hi = MOST_N;
   d->model.sizes = d->size;
@@ -93,6 +102,11 @@ static void make_model(device_model *d) {
   d->model.device = "sm_90";
   d->model.images = &d->image;
   d->model.n_images = 1;
+}
+
+static void must(neo_rt_ctx *c, neo_rt_status s) {
+  if (s)
+    fail_msg("%s", neo_rt_error(c));
 }
 
 static const neo_emulator_counts *counts;
@@ -105,6 +119,7 @@ static int open_emulator(void **state) {
   const neo_emulator_counts *(*count)(void);
   *(void **)&count = dlsym(driver, "neo_emulator_count");
   *(void **)&shared_memory = dlsym(driver, "neo_gpu_shared");
+  *(void **)&wait_for_others = dlsym(driver, "neo_gpu_wait");
   counts = count();
   return setenv("NEO_CUDA_DRIVER", NEO_TEST_EMULATOR, 1);
 }
@@ -138,11 +153,12 @@ static void expect_same_training(const char *what) {
 }
 
 static void training_gives_the_processors_bits_whatever_the_driver_has(void **state) {
-  static const char *const lacks[] = {"NEO_CUDA_GRAPHS", "NEO_EMULATOR_GRAPHS",
-                                      "NEO_EMULATOR_POOLS", "NEO_EMULATOR_PINNED_KIB"};
+  static const char *const lacks[] = {"NEO_CUDA_GRAPHS",     "NEO_CUDA_EARLY",
+                                      "NEO_EMULATOR_GRAPHS", "NEO_EMULATOR_EDGES",
+                                      "NEO_EMULATOR_POOLS",  "NEO_EMULATOR_PINNED_KIB"};
   (void)state;
   expect_same_training("all");
-  for (size_t k = 0; k < 4; k++) {
+  for (size_t k = 0; k < sizeof lacks / sizeof *lacks; k++) {
     setenv(lacks[k], "0", 1);
     expect_same_training(lacks[k]);
     unsetenv(lacks[k]);
@@ -188,6 +204,38 @@ static void an_entry_is_a_graph_from_its_second_call_on(void **state) {
   neo_rt_destroy(c);
 }
 
+/* Edges of graphs made while two calls test. */
+static unsigned early_edges(uint8_t flags, unsigned *graphs) {
+  device_model d;
+  neo_rt_ctx *c;
+  neo_rt_config config = {.struct_size = sizeof config, .seed = 5};
+  neo_emulator_counts before = *counts;
+  float loss;
+  make_model(&d);
+  for (int32_t k = 0; k < toy_model.n_steps; k++)
+    d.step[k].flags = (uint8_t)(toy_model.steps[k].flags | flags);
+  must(NULL, neo_rt_create(&d.model, &config, &c));
+  for (int k = 0; k < 2; k++)
+    test_on(c, 7, &loss);
+  neo_rt_destroy(c);
+  *graphs = counts->graphs - before.graphs;
+  return counts->early - before.early;
+}
+
+static void kernels_that_wait_may_come_early_where_the_driver_can(void **state) {
+  unsigned graphs;
+  (void)state;
+  assert_true(early_edges(NEO_RT_STEP_WAITS, &graphs) >= 2);
+  assert_int_equal(early_edges(0, &graphs), 0);
+  static const char *const off[] = {"NEO_CUDA_EARLY", "NEO_EMULATOR_EDGES"};
+  for (int k = 0; k < 2; k++) {
+    setenv(off[k], "0", 1);
+    assert_int_equal(early_edges(NEO_RT_STEP_WAITS, &graphs), 0);
+    assert_int_equal(graphs, 1);
+    unsetenv(off[k]);
+  }
+}
+
 static void sizes_have_graphs_of_their_own_and_come_back_to_them(void **state) {
   (void)state;
   device_model d;
@@ -215,11 +263,6 @@ static DLTensor tensor(void *p, int rank, int64_t *shape, DLDataType type, bool 
                     .ndim = rank,
                     .dtype = type,
                     .shape = shape};
-}
-
-static void must(neo_rt_ctx *c, neo_rt_status s) {
-  if (s)
-    fail_msg("%s", neo_rt_error(c));
 }
 
 /* The same rows at several places of the device, and of the host, in turn; then at a parameter's,
@@ -354,6 +397,7 @@ int main(void) {
       cmocka_unit_test(training_gives_the_processors_bits_whatever_the_driver_has),
       cmocka_unit_test(any_order_that_a_graph_allows_gives_the_same_bits),
       cmocka_unit_test(an_entry_is_a_graph_from_its_second_call_on),
+      cmocka_unit_test(kernels_that_wait_may_come_early_where_the_driver_can),
       cmocka_unit_test(sizes_have_graphs_of_their_own_and_come_back_to_them),
       cmocka_unit_test(graphs_follow_the_callers_tensors),
       cmocka_unit_test(large_tensors_go_through_pinned_memory_in_pieces),
