@@ -135,7 +135,8 @@ endforeach()
 
 # tests/gpu: a CUDA driver that emulates a device.
 file(GLOB emulator_sources CONFIGURE_DEPENDS tests/gpu/emulator*.c)
-add_library(neo_gpu_emulator SHARED ${emulator_sources} codegen/warp.c)
+add_library(neo_gpu_emulator SHARED ${emulator_sources} codegen/warp.c
+            codegen/warpgroup.c)
 target_link_libraries(neo_gpu_emulator PRIVATE neo_flags ${CMAKE_DL_LIBS})
 target_include_directories(neo_gpu_emulator PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(neo_gpu_emulator PROPERTIES
@@ -185,11 +186,13 @@ foreach(path IN LISTS zoo_cases)
   neo_add_device_test(device_zoo_${name} $<TARGET_FILE:test_zoo_zoo> ${name})
 endforeach()
 neo_add_device_test(device_steps $<TARGET_FILE:test_device_steps>)
+neo_add_device_test(device_products sh ${PROJECT_SOURCE_DIR}/tests/gpu/products)
 foreach(tool memcheck racecheck initcheck synccheck)
   neo_add_device_test(device_${tool} --check ${tool} $<TARGET_FILE:test_zoo_zoo> milstm mlp
                       capsulenet_conv)
 endforeach()
 if(NOT "thread" IN_LIST NEO_SANITIZE)
+  neo_add_emulated_test(gpu_products sh ${PROJECT_SOURCE_DIR}/tests/gpu/products)
   neo_add_emulated_test(gpu_steps test_device_steps)
   set_property(TEST gpu_steps APPEND PROPERTY ENVIRONMENT "NEO_TEST_SMALL=1" "NEO_TEST_STEPS=3")
 endif()

@@ -206,6 +206,16 @@ static void note_block(neo_ll_gen *g, const neo_block *b) {
   }
 }
 
+/* As one array. */
+static void make_together(neo_ll_gen *g, neo_ll_reg *r, LLVMTypeRef t, int64_t n) {
+  LLVMTypeRef all = LLVMArrayType2(t, (uint64_t)n);
+  LLVMValueRef first = neo_ll_alloca(g, all, 0, "sums");
+  for (int64_t i = 0; i < n; i++) {
+    LLVMValueRef at = neo_ll_int(i64_type(g), i);
+    r->at[i] = LLVMBuildInBoundsGEP2(g->l->entry, t, first, &at, 1, "");
+  }
+}
+
 static void make_registers(neo_ll_gen *g) {
   note_block(g, &g->k->body);
   for (uint32_t k = 0; k < g->k->regs.n; k++) {
@@ -219,6 +229,10 @@ static void make_registers(neo_ll_gen *g) {
       n /= last;
     LLVMTypeRef t = neo_ll_type(g->l, (neo_type)r->type, made->vector ? (uint32_t)last : 1);
     made->at = NEO_NEW_ARRAY(g->l->arena, LLVMValueRef, n);
+    if (made->together) {
+      make_together(g, made, t, n);
+      continue;
+    }
     for (int64_t i = 0; i < n; i++)
       made->at[i] = neo_ll_alloca(g, t, 0, r->name ? r->name : "");
   }
@@ -521,6 +535,12 @@ static void statement(neo_ll_gen *g, const neo_ls *s) {
   case NEO_LS_WARP:
     neo_ll_warp(g, s);
     break;
+  case NEO_LS_WARPGROUP:
+    neo_ll_warpgroup(g, s);
+    break;
+  case NEO_LS_AWAIT:
+    neo_ll_await(g, s);
+    break;
   }
 }
 
@@ -559,8 +579,10 @@ static void make_state(neo_ll_gen *g, const char *symbol) {
   g->memo = neo_arena_array(a, k->nodes.n + 1, sizeof *g->memo);
   g->facts = NEO_NEW_ARRAY(a, uint8_t, k->nodes.n + 1);
   g->open = NEO_NEW_ARRAY(a, uint8_t, k->bufs.n + 1);
+  g->matrix = NEO_NEW_ARRAY(a, bool, k->bufs.n + 1);
   note_facts(g);
   make_scopes(g, symbol);
+  neo_ll_warpgroups_note(g);
   make_registers(g);
 }
 

@@ -101,6 +101,7 @@ typedef struct {
 typedef struct {
   int64_t width; /* of the loops that index it by their lane; -1: several */
   bool vector;   /* elements are vectors over the last dimension */
+  bool together; /* elements lie behind each other in memory */
   LLVMValueRef *at;
 } neo_ll_reg;
 
@@ -117,6 +118,7 @@ typedef struct {
   int64_t threads;    /* of a GPU's block, where the kernel has loops of threads; else 0 */
   bool in_threads;
   uint8_t *open;         /* [buffer] what threads did to it since the last barrier (llvm_ptx.c) */
+  bool *matrix;          /* [buffer] warpgroups multiply what lies in it */
   uint32_t width, depth; /* of the VECTOR loop around, else 1 */
   uint32_t n_accesses;   /* of memory, so far */
   uint32_t *mentions;    /* of registers, once they are counted (llvm_roll.c) */
@@ -206,6 +208,11 @@ void neo_ll_gpu_barrier(neo_ll_gen *g);
 LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g);
 /* llvm_warp.c: what the warps of a block do together. */
 void neo_ll_warp(neo_ll_gen *g, const neo_ls *s);
+/* llvm_warpgroup.c: the same of warpgroups. Before registers are made it is noted which ones these
+ * use, and which buffers. */
+void neo_ll_warpgroups_note(neo_ll_gen *g);
+void neo_ll_warpgroup(neo_ll_gen *g, const neo_ls *s);
+void neo_ll_await(neo_ll_gen *g, const neo_ls *s);
 /* Barriers between loops of threads: before a statement; a copy of what is open; at the end of the
  * body of a loop around them; what is open from here on (one or the other). */
 void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s);

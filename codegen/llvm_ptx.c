@@ -88,6 +88,12 @@ static void wait_for_others(neo_ll_gen *g) {
 void neo_ll_gpu_arguments(neo_ll_gen *g) {
   const neo_kernel *k = g->k;
   unsigned at = 0;
+  bool warpgroups = false;
+  for (uint32_t b = 0; b < k->bufs.n; b++)
+    warpgroups = warpgroups || g->matrix[b];
+  if (warpgroups && !g->l->target.emulated) /* what a block's threads have of the registers */
+    neo_ll_text_attribute(g->l, g->fn, "nvvm.maxntid",
+                          neo_arena_printf(g->l->arena, "%lld", (long long)g->threads));
   for (uint32_t b = 0; b < k->bufs.n; b++)
     if (!(k->bufs.at[b].use & NEO_BUF_SCRATCH))
       give_buffer(g, b, at++);
@@ -149,9 +155,18 @@ void neo_ll_gpu_barrier(neo_ll_gen *g) {
   neo_ll_call(g->l, "llvm.nvvm.barrier.cta.sync.aligned.all", NULL, &zero, 1);
 }
 
+/* Factors of warpgroups begin at larger multiples than anything else. */
+static unsigned shared_align(const neo_ll_gen *g) {
+  enum { PLAIN = 128 };
+  for (uint32_t b = 0; b < g->k->bufs.n; b++)
+    if (g->matrix[b])
+      return NEO_WARPGROUP_ALIGN_BYTES;
+  return PLAIN;
+}
+
 /* Its size is an argument of the launch. */
 LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g) {
-  enum { SHARED_SPACE = 3, ALIGN = 128 };
+  enum { SHARED_SPACE = 3 };
   static const char name[] = "neo_shared";
   neo_llvm *l = g->l;
   LLVMTypeRef ptr = neo_ll_ptr_type(l);
@@ -163,8 +178,9 @@ LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g) {
   if (!v) {
     LLVMTypeRef t = LLVMArrayType2(LLVMInt8TypeInContext(l->ctx), 0);
     v = LLVMAddGlobalInAddressSpace(l->mod, t, name, SHARED_SPACE);
-    LLVMSetAlignment(v, ALIGN);
   }
+  if (LLVMGetAlignment(v) < shared_align(g))
+    LLVMSetAlignment(v, shared_align(g));
   return LLVMConstAddrSpaceCast(v, ptr);
 }
 
@@ -173,10 +189,14 @@ LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g) {
  * What threads have done to each buffer since the last barrier is kept; one is put before a
  * statement that writes what others have read or written, or reads what others have written. Only
  * memory counts that threads share: scratch, and buffers that the kernel both reads and writes;
- * those that may be the same memory as others count as one. A
- * loop around loops of threads ends with a barrier, if anything is open there, so that its next
- * iteration begins as the first did; behind it is open what was before, for it may not run at all.
- * Behind a branch is open what is in one of its arms. */
+ * those that may be the same memory as others count as one. A loop around loops of threads begins
+ * and ends with a barrier, if anything is open there, so that its first iteration needs none that
+ * all others would have as well; behind it nothing is open, whether it ran or not.
+ * Behind a branch is open what is in one of its arms.
+ *
+ * What warpgroups multiply they read from where it is named on until it is awaited, which other
+ * threads do at other times: it counts as read at both. They read past the way that threads write:
+ * each fences what it wrote there before the barrier. */
 
 enum { READS = 1, WRITES = 2 };
 
@@ -215,6 +235,8 @@ static void note_head(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
     note_reads(g, use, s->index[k]);
   if (s->kind == NEO_LS_STORE && is_shared(g, s->attr))
     use[place_in_memory(g, s->attr)] |= WRITES;
+  for (int k = 0; s->kind == NEO_LS_WARPGROUP && k < 2; k++)
+    use[s->factor[k]] |= READS;
 }
 
 static void note_all(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
@@ -242,7 +264,22 @@ static uint8_t *new_uses(neo_ll_gen *g) {
   return NEO_NEW_ARRAY(g->l->arena, uint8_t, g->k->bufs.n + 1);
 }
 
+/* What threads wrote is seen by those that read it in another way. */
+static void fence(neo_ll_gen *g) {
+  static const char text[] = "fence.proxy.async.shared::cta;", rule[] = "~{memory}";
+  bool wanted = false;
+  for (uint32_t b = 0; b < g->k->bufs.n; b++)
+    wanted = wanted || (g->open[b] & WRITES && g->matrix[b]);
+  if (!wanted || g->l->target.emulated)
+    return;
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->l->ctx), NULL, 0, false);
+  LLVMValueRef code = LLVMGetInlineAsm(type, text, strlen(text), rule, strlen(rule), true, false,
+                                       LLVMInlineAsmDialectATT, false);
+  LLVMBuildCall2(g->l->b, type, code, NULL, 0, "");
+}
+
 static void meet(neo_ll_gen *g) {
+  fence(g);
   neo_ll_gpu_barrier(g);
   memset(g->open, 0, g->k->bufs.n);
 }
@@ -262,12 +299,19 @@ void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s) {
     note_head(g, use, s);
   else
     note_all(g, use, s);
+  bool loop = s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_SERIAL && holds_threads(s);
+  for (uint32_t b = 0; b < g->k->bufs.n; b++)
+    clash = clash || (loop && g->open[b]);
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
     clash = clash || (use[b] & WRITES && g->open[b]) || (use[b] && g->open[b] & WRITES);
   if (clash)
     meet(g);
-  for (uint32_t b = 0; b < g->k->bufs.n && is_threads(s); b++)
-    g->open[b] |= use[b];
+  for (uint32_t b = 0; b < g->k->bufs.n; b++) {
+    if (is_threads(s) || s->kind == NEO_LS_WARPGROUP)
+      g->open[b] |= use[b];
+    if (s->kind == NEO_LS_AWAIT && g->matrix[b])
+      g->open[b] |= READS;
+  }
 }
 
 uint8_t *neo_ll_gpu_open(neo_ll_gen *g) {

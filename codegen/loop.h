@@ -58,6 +58,17 @@
  *
  *   warp tf32 acc[i*4 + j], a[i], b[j]          acc[.., 4], a[.., 4], b[.., 2]: f32 for 256 threads
  *
+ * WARPGROUP statements are the rows of codegen/warpgroup.def: what each 128 threads of a block do
+ * together. One stands where a WARP statement may, and begins to add to the sums of a register with
+ * threads, [F, N/2] for F times 64 rows of N columns, the products of one row of 128 bytes each of
+ * two buffers in scratch, which lie from the named elements on. Warpgroup w has the rows from
+ * w/beside * 64*F on, and the columns from w%beside * N on. An AWAIT ends all but the n last such
+ * statements: the register has no value until all that add to it have ended, and what they read is
+ * not written before that.
+ *
+ *   warpgroup tf32 acc, rows[0], columns[0] beside 2
+ *   await 0, acc
+ *
  * Elementwise operators are the rows of ir/ops.def with the same meaning. Types: i64 for addresses,
  * whose arithmetic must not wrap; f16 and bf16 values compute in f32 and round at each operator (as
  * ops.def says).
@@ -72,6 +83,7 @@
 #include "base/vec.h"
 #include "codegen/tile.h"
 #include "codegen/warp.h"
+#include "codegen/warpgroup.h"
 #include "ir/interp.h"
 #include "ir/ir.h"
 
@@ -114,7 +126,9 @@ typedef enum {
   NEO_LS_STORE,
   NEO_LS_FETCH,
   NEO_LS_TILE,
-  NEO_LS_WARP
+  NEO_LS_WARP,
+  NEO_LS_WARPGROUP,
+  NEO_LS_AWAIT
 } neo_ls_kind;
 
 typedef struct neo_ls neo_ls;
@@ -124,11 +138,13 @@ typedef struct {
 } neo_block; /* NEO_PUSH(arena, &block, stmt) */
 struct neo_ls {
   uint8_t kind, loop;
-  uint8_t op, tile[3];   /* TILE: a row of tile.def, and its registers. WARP: of warp.def */
-  uint32_t attr;         /* FOR: variable. REG, SET, WARP: register. STORE, FETCH, TILE: buffer */
-  uint32_t factor[2];    /* WARP: registers; index[]: the fragment of attr and of these */
+  uint8_t op, tile[3];   /* TILE: a row of tile.def, and its registers. WARP(GROUP): of warp(group).def */
+  uint32_t attr;         /* FOR: variable. STORE, FETCH, TILE: buffer. All others: register */
+  uint32_t factor[2];    /* WARP: registers; index[]: the fragment of attr and of these.
+                          * WARPGROUP: buffers; index[]: the first element of each */
   const neo_lx *lo, *hi; /* FOR: [lo, hi) */
-  int64_t step;          /* FOR: > 0. TILE: elements between two rows */
+  int64_t step;          /* FOR: > 0. TILE: elements between two rows. WARPGROUP: beside.
+                          * AWAIT: how many are not awaited */
   const neo_lx *cond;    /* IF; STORE: may be null */
   uint8_t n_index;
   const neo_lx *index[4]; /* SET: register indices; else index[0] the element offset */
@@ -225,6 +241,10 @@ void neo_ls_tile(neo_kernel *k, neo_block *in, neo_tile_op op, const uint8_t *re
 /* Registers of the sum and of both factors, and which fragment of each. */
 void neo_ls_warp(neo_kernel *k, neo_block *in, neo_warp_op op, const uint32_t *reg,
                  const neo_lx *const *fragment);
+/* buf: of rows and of columns. */
+void neo_ls_warpgroup(neo_kernel *k, neo_block *in, neo_warpgroup_op op, uint32_t acc,
+                      const uint32_t *buf, const neo_lx *const *offset, int64_t beside);
+void neo_ls_await(neo_kernel *k, neo_block *in, uint32_t acc, int64_t left);
 bool neo_kernel_has_tiles(const neo_kernel *k);
 /* May it read seed, step or call? */
 bool neo_kernel_reads_key(const neo_kernel *k);

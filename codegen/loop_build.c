@@ -45,6 +45,10 @@ uint32_t neo_kernel_size(neo_kernel *k, uint32_t size, const char *name) {
   return size;
 }
 
+static int64_t round_up(int64_t n, int64_t to) {
+  return to > 1 ? (n + to - 1) / to * to : n;
+}
+
 static int64_t scratch_end(const neo_kernel *k, uint32_t n) {
   int64_t at = 0;
   for (uint32_t b = 0; b < n; b++) {
@@ -52,13 +56,13 @@ static int64_t scratch_end(const neo_kernel *k, uint32_t n) {
     if (!(buf->use & NEO_BUF_SCRATCH))
       continue;
     int64_t bytes = buf->scratch_elems * neo_type_bytes((neo_type)buf->type);
-    at += (bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
+    at = round_up(at, buf->align) + round_up(bytes, SCRATCH_ALIGN);
   }
   return at;
 }
 
 int64_t neo_kernel_scratch_offset(const neo_kernel *k, uint32_t buf) {
-  return scratch_end(k, buf);
+  return round_up(scratch_end(k, buf), k->bufs.at[buf].align);
 }
 
 bool neo_kernel_scratch_moves(const neo_kernel *k) {
@@ -542,6 +546,25 @@ void neo_ls_warp(neo_kernel *k, neo_block *in, neo_warp_op op, const uint32_t *r
     s->index[i] = fragment[i];
   for (int i = 0; i < 2; i++)
     s->factor[i] = reg[1 + i];
+}
+
+void neo_ls_warpgroup(neo_kernel *k, neo_block *in, neo_warpgroup_op op, uint32_t acc,
+                      const uint32_t *buf, const neo_lx *const *offset, int64_t beside) {
+  neo_ls *s = add(k, in, NEO_LS_WARPGROUP);
+  s->op = (uint8_t)op;
+  s->attr = acc;
+  s->n_index = 2;
+  for (int i = 0; i < 2; i++) {
+    s->factor[i] = buf[i];
+    s->index[i] = offset[i];
+  }
+  s->step = beside;
+}
+
+void neo_ls_await(neo_kernel *k, neo_block *in, uint32_t acc, int64_t left) {
+  neo_ls *s = add(k, in, NEO_LS_AWAIT);
+  s->attr = acc;
+  s->step = left;
 }
 
 static bool has_tiles(const neo_block *b) {

@@ -12,9 +12,11 @@
 enum { MAX_ARGS = 16, MAX_THREADS = 1024 };
 #define HIGH 0xffff0000U
 
+enum { UNDEFINED, DEFINED, ON_ITS_WAY }; /* of an element; the last: a warpgroup adds to it */
 typedef struct {
   neo_value *at;
   uint8_t *defined;
+  uint64_t batch; /* the last WARPGROUP statement that adds to it */
   int64_t n;    /* elements, of all threads */
   int64_t each; /* of one thread; 0: it is not of threads */
 } reg_store;
@@ -25,6 +27,13 @@ typedef struct {
   uint64_t epoch;
   int32_t writer, reader;
 } access;
+
+/* Elements of a buffer that a WARPGROUP statement reads until it is awaited. */
+typedef struct {
+  uint64_t batch;
+  uint32_t buf;
+  int64_t lo, hi;
+} reading;
 
 typedef struct {
   const neo_kernel *k;
@@ -45,6 +54,8 @@ typedef struct {
   access **met;   /* [buffer][element]; null without THREAD loops */
   neo_tile *tile; /* null: the kernel uses none */
   bool tile_defined[NEO_TILE_COUNT];
+  uint64_t batch; /* WARPGROUP statements so far */
+  NEO_VEC(reading) readings;
 } interp;
 
 static neo_value eval(interp *p, const neo_lx *e);
@@ -113,9 +124,9 @@ static neo_value reg_value(interp *p, const neo_lx *e) {
   const reg_store *r = &p->reg[e->attr];
   if (p->failed)
     return (neo_value){0};
-  if (r->defined[at])
+  if (r->defined[at] == DEFINED)
     return r->at[at];
-  fail(p, "undefined element", p->k->regs.at[e->attr].name, at, r->n);
+  fail(p, r->defined[at] ? "element that is not awaited" : "undefined element", p->k->regs.at[e->attr].name, at, r->n);
   return (neo_value){0};
 }
 
@@ -221,6 +232,11 @@ static void store(interp *p, const neo_ls *s) {
   if (!in_buffer(p, s->attr, at, "store"))
     return;
   meet(p, s->attr, at, true);
+  for (size_t i = 0; i < p->readings.n; i++) {
+    const reading *r = &p->readings.at[i];
+    if (r->buf == s->attr && at >= r->lo && at < r->hi)
+      fail(p, "store before the end of a product", b->name, at, p->run->n_elems[s->attr]);
+  }
   p->run->bufs[s->attr][at] = v;
 }
 
@@ -229,8 +245,10 @@ static void set(interp *p, const neo_ls *s) {
   int64_t at = reg_element(p, s->attr, s->index, s->n_index);
   if (p->failed)
     return;
+  if (p->reg[s->attr].defined[at] == ON_ITS_WAY)
+    fail(p, "element that is not awaited", p->k->regs.at[s->attr].name, at, p->reg[s->attr].n);
   p->reg[s->attr].at[at] = v;
-  p->reg[s->attr].defined[at] = 1;
+  p->reg[s->attr].defined[at] = DEFINED;
 }
 
 static void move_tile(interp *p, const neo_ls *s, bool to_memory) {
@@ -277,7 +295,7 @@ static neo_value *fragment(interp *p, const neo_ls *s, int i, int64_t at, int64_
   const reg_store *r = &p->reg[reg];
   int64_t first = t * r->each + at * neo_warp_elements[i];
   for (int64_t e = first; e < first + neo_warp_elements[i]; e++)
-    if (!r->defined[e])
+    if (r->defined[e] != DEFINED)
       fail(p, "undefined element", p->k->regs.at[reg].name, e, r->n);
   return &r->at[first];
 }
@@ -315,6 +333,96 @@ static void warp(interp *p, const neo_ls *s) {
     at[i] = eval(p, s->index[i]).i;
   for (int64_t first = 0; first < p->threads && !p->failed; first += NEO_WARP)
     multiply_warp(p, s, at, first);
+}
+
+/* ---- warpgroups: addresses are counted from the buffers' first elements */
+
+typedef struct {
+  interp *p;
+  const neo_ls *s;
+} product;
+
+static double factor_at(void *ctx, int i, uint32_t address) {
+  const product *x = ctx;
+  uint32_t buf = x->s->factor[i];
+  neo_type t = (neo_type)x->p->k->bufs.at[buf].type;
+  int64_t at = address / neo_type_bytes(t);
+  if (!in_buffer(x->p, buf, at, "load"))
+    return 0;
+  neo_value v = x->p->run->bufs[buf][at];
+  return t == NEO_F32_T ? neo_warpgroup_number((neo_warpgroup_op)x->s->op, bits(t, v)) : v.f;
+}
+
+/* One instruction of a warpgroup, whose threads are from `first` on: of 64 rows, whose sums are
+ * element `e` of the register and those behind it. */
+static void multiply_rows(product *x, const uint64_t descriptor[2], int64_t first, int64_t e) {
+  const neo_reg *r = &x->p->k->regs.at[x->s->attr];
+  reg_store *all = &x->p->reg[x->s->attr];
+  float c[NEO_WARPGROUP_WIDEST / 2];
+  for (int t = 0; t < NEO_WARPGROUP && !x->p->failed; t++) {
+    int64_t from = (first + t) * all->each + e;
+    for (int64_t i = 0; i < r->extent[1]; i++) {
+      if (all->defined[from + i] == UNDEFINED)
+        fail(x->p, "undefined element", r->name, from + i, all->n);
+      c[i] = (float)all->at[from + i].f;
+    }
+    neo_warpgroup_product((neo_warpgroup_op)x->s->op, (int)(2 * r->extent[1]), t, descriptor,
+                          factor_at, x, c);
+    for (int64_t i = 0; i < r->extent[1]; i++) {
+      all->at[from + i].f = (double)c[i];
+      all->defined[from + i] = ON_ITS_WAY;
+    }
+  }
+}
+
+/* The bytes of a factor's rows from row `first` on; 0 where they do not begin as they have to. */
+static uint64_t descriptor_of(interp *p, const neo_ls *s, int i, int64_t first, int64_t rows) {
+  uint32_t buf = s->factor[i];
+  int64_t size = neo_type_bytes((neo_type)p->k->bufs.at[buf].type);
+  int64_t at = eval(p, s->index[i]).i * size + first * NEO_WARPGROUP_BYTES;
+  if (at < 0 || at % NEO_WARPGROUP_ALIGN_BYTES) {
+    fail(p, "factor between its places", p->k->bufs.at[buf].name, at / size, p->run->n_elems[buf]);
+    return 0;
+  }
+  reading r = {p->batch, buf, at / size, (at + rows * NEO_WARPGROUP_BYTES) / size};
+  NEO_PUSH(&p->arena, &p->readings, r);
+  return neo_warpgroup_form() + (uint64_t)at / 16;
+}
+
+static void warpgroup(interp *p, const neo_ls *s) {
+  const neo_reg *r = &p->k->regs.at[s->attr];
+  product x = {p, s};
+  int64_t rows = r->extent[0] * NEO_WARPGROUP_ROWS, columns = 2 * r->extent[1];
+  p->reg[s->attr].batch = ++p->batch;
+  for (int64_t w = 0; w < p->threads / NEO_WARPGROUP && !p->failed; w++) {
+    uint64_t d[] = {descriptor_of(p, s, 0, w / s->step * rows, rows),
+                    descriptor_of(p, s, 1, w % s->step * columns, columns)};
+    for (int64_t f = 0; f < r->extent[0] && !p->failed; f++)
+      for (uint64_t k = 0; k < NEO_WARPGROUP_BYTES; k += NEO_WARPGROUP_STEP_BYTES) {
+        uint64_t rows_before = (uint64_t)f * NEO_WARPGROUP_ROWS * NEO_WARPGROUP_BYTES;
+        uint64_t now[] = {d[0] + (rows_before + k) / 16, d[1] + k / 16};
+        multiply_rows(&x, now, w * NEO_WARPGROUP, f * r->extent[1]);
+      }
+  }
+}
+
+/* Of statements up to `last` nothing is read any more, and their sums are there. */
+static void await(interp *p, const neo_ls *s) {
+  uint64_t left = (uint64_t)s->step, last = p->batch > left ? p->batch - left : 0;
+  reg_store *r = &p->reg[s->attr];
+  size_t n = 0;
+  for (size_t i = 0; i < p->readings.n; i++)
+    if (p->readings.at[i].batch > last)
+      p->readings.at[n++] = p->readings.at[i];
+  p->readings.n = n;
+  for (int64_t e = 0; e < r->n && r->batch <= last; e++)
+    r->defined[e] = r->defined[e] ? DEFINED : UNDEFINED;
+}
+
+/* Nothing of a unit's is on its way when it ends. */
+static void check_awaited(interp *p) {
+  if (p->readings.n)
+    fail(p, "end before that of a product", p->k->bufs.at[p->readings.at[0].buf].name, 0, 0);
 }
 
 static int64_t pick(interp *p, int64_t n) {
@@ -355,6 +463,8 @@ static void run_loop(interp *p, const neo_ls *s) {
     if (unit)
       memset(p->tile_defined, 0, sizeof p->tile_defined);
     run_block(p, &s->body);
+    if (unit)
+      check_awaited(p);
   }
 }
 
@@ -384,6 +494,12 @@ static void run(interp *p, const neo_ls *s) {
   case NEO_LS_WARP:
     warp(p, s);
     break;
+  case NEO_LS_WARPGROUP:
+    warpgroup(p, s);
+    break;
+  case NEO_LS_AWAIT:
+    await(p, s);
+    break;
   }
 }
 
@@ -400,8 +516,10 @@ static void make_registers(interp *p) {
     for (uint32_t d = 0; d < r->rank; d++)
       n *= r->extent[d];
     int64_t each = r->threads ? n : 0, all = r->threads ? n * r->threads : n;
-    p->reg[k] = (reg_store){NEO_NEW_ARRAY(&p->arena, neo_value, all),
-                            NEO_NEW_ARRAY(&p->arena, uint8_t, all), all, each};
+    p->reg[k] = (reg_store){.at = NEO_NEW_ARRAY(&p->arena, neo_value, all),
+                            .defined = NEO_NEW_ARRAY(&p->arena, uint8_t, all),
+                            .n = all,
+                            .each = each};
   }
 }
 
@@ -433,6 +551,7 @@ neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run_, ne
   if (neo_kernel_has_tiles(k))
     p.tile = NEO_NEW_ARRAY(&p.arena, neo_tile, NEO_TILE_COUNT);
   run_block(&p, &k->body);
+  check_awaited(&p);
   neo_arena_free(&p.arena);
   return p.failed ? NEO_INTERNAL : NEO_OK;
 }

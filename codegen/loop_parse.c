@@ -620,6 +620,34 @@ static void warp(parser *p, neo_block *in) {
   if (!p->failed) neo_ls_warp(p->k, in, (neo_warp_op)op, number_, fragment);
 }
 
+static void warpgroup(parser *p, neo_block *in) {
+  uint32_t op = 0, buf[2];
+  const neo_lx *offset[2];
+  while (op < NEO_WARPGROUP_OPS && !accept(p, neo_warpgroup_rows[op].text)) op++;
+  if (op == NEO_WARPGROUP_OPS) {
+    expected(p, "tf32, bf16 or f16");
+    return;
+  }
+  uint32_t acc = register_named(p);
+  for (int i = 0; i < 2; i++) {
+    need(p, ",");
+    buf[i] = buffer_named(p);
+    need(p, "[");
+    offset[i] = typed(p, NEO_I64_T, "the offset");
+    need(p, "]");
+  }
+  need(p, "beside");
+  int64_t beside = take_small(p, INT32_MAX);
+  if (!p->failed) neo_ls_warpgroup(p->k, in, (neo_warpgroup_op)op, acc, buf, offset, beside);
+}
+
+static void await(parser *p, neo_block *in) {
+  int64_t left = take_small(p, INT32_MAX);
+  need(p, ",");
+  uint32_t acc = register_named(p);
+  if (!p->failed) neo_ls_await(p->k, in, acc, left);
+}
+
 static void fetch(parser *p, neo_block *in) {
   uint32_t buf = buffer_named(p);
   need(p, "[");
@@ -679,6 +707,8 @@ static void statement(parser *p, neo_block *in, uint32_t column) {
   else if (accept(p, "reg")) reg(p, in);
   else if (accept(p, "tile")) tile(p, in);
   else if (accept(p, "warp")) warp(p, in);
+  else if (accept(p, "warpgroup")) warpgroup(p, in);
+  else if (accept(p, "await")) await(p, in);
   else if (accept(p, "fetch")) fetch(p, in);
   else assign(p, in);
   p->lets.n = 0;

@@ -45,7 +45,8 @@ const char *const neo_loop_words[] = {
     "for",    "in",    "step",    "if",   "else",   "reg",    "kernel",  "units",   "sizes",
     "read",   "write", "scratch", "unit", "unroll", "vector", "noalias", "stream",  "align",
     "tensor", "from",  "and",     "or",   "not",    "true",   "false",   "inf",     "nan",
-    "rand",   "fma",   "let",     "tile", "pair",   "fetch",  "thread",  "threads", "warp", NULL};
+    "rand",   "fma",   "let",     "tile", "pair",   "fetch",  "thread",  "threads", "warp",
+    "warpgroup", "await", NULL};
 
 static bool is_word(const char *s) {
   neo_op op;
@@ -448,6 +449,24 @@ static void print_warp(printer *p, const neo_ls *s, int depth) {
   neo_str_addc(p->out, '\n');
 }
 
+/* warpgroup tf32 acc, rows[0], columns[0] beside 2 */
+static void print_warpgroup(printer *p, const neo_ls *s, int depth) {
+  print_lets(p, s->index, 2, depth);
+  indent(p, depth);
+  neo_str_addf(p->out, "warpgroup %s %s", neo_warpgroup_rows[s->op].text, p->reg[s->attr]);
+  for (int i = 0; i < 2; i++) {
+    neo_str_addf(p->out, ", %s[", p->buf[s->factor[i]]);
+    print(p, s->index[i], PREC_OR);
+    neo_str_addc(p->out, ']');
+  }
+  neo_str_addf(p->out, " beside %lld\n", (long long)s->step);
+}
+
+static void print_await(printer *p, const neo_ls *s, int depth) {
+  indent(p, depth);
+  neo_str_addf(p->out, "await %lld, %s\n", (long long)s->step, p->reg[s->attr]);
+}
+
 /* fetch W[k*1024 + n] */
 static void print_fetch(printer *p, const neo_ls *s, int depth) {
   print_lets(p, &s->index[0], 1, depth);
@@ -470,6 +489,12 @@ static void print_statement(printer *p, const neo_ls *s, int depth) {
     break;
   case NEO_LS_WARP:
     print_warp(p, s, depth);
+    break;
+  case NEO_LS_WARPGROUP:
+    print_warpgroup(p, s, depth);
+    break;
+  case NEO_LS_AWAIT:
+    print_await(p, s, depth);
     break;
   case NEO_LS_TILE:
     print_tile(p, s, depth);

@@ -482,6 +482,57 @@ static void check_warp(verifier *v, const neo_ls *s) {
     fail(v, "a warp's product is added to one of its factors");
 }
 
+/* Sums of whole tiles for each thread. */
+static void check_sums(verifier *v, uint32_t reg) {
+  if (v->failed)
+    return;
+  if (!v->threads || v->in_threads || v->threads % NEO_WARPGROUP)
+    fail(v, "warpgroups are of the threads of a block, outside of loops of threads");
+  else if (reg >= v->k->regs.n || !v->declared[reg])
+    fail(v, "a register of a warpgroup's product is used outside its block");
+  if (v->failed)
+    return;
+  const neo_reg *r = &v->k->regs.at[reg];
+  if (!r->threads || r->rank != 2 || r->type != NEO_F32_T ||
+      2 * r->extent[1] % NEO_WARPGROUP_COLUMNS || 2 * r->extent[1] > NEO_WARPGROUP_WIDEST)
+    fail(v, "register %s has no sums of a warpgroup for each thread", r->name);
+}
+
+static void check_factor(verifier *v, const neo_ls *s, int i) {
+  if (v->failed)
+    return;
+  if (s->factor[i] >= v->k->bufs.n) {
+    fail(v, "there is no buffer %u", s->factor[i]);
+    return;
+  }
+  const neo_kbuf *b = &v->k->bufs.at[s->factor[i]];
+  uint8_t cell = neo_warpgroup_rows[s->op].cell;
+  if (!(b->use & NEO_BUF_SCRATCH) || b->type != cell || !b->align ||
+      b->align % NEO_WARPGROUP_ALIGN_BYTES)
+    fail(v, "%s is no scratch of %s from a multiple of %d bytes on", b->name,
+         neo_type_text((neo_type)cell), NEO_WARPGROUP_ALIGN_BYTES);
+  check_typed(v, s->index[i], NEO_I64_T, "an offset");
+}
+
+static void check_warpgroup(verifier *v, const neo_ls *s) {
+  if (s->op >= NEO_WARPGROUP_OPS || s->n_index != 2) {
+    fail(v, "unknown operation %u of a warpgroup", s->op);
+    return;
+  }
+  check_sums(v, s->attr);
+  for (int i = 0; i < 2; i++)
+    check_factor(v, s, i);
+  if (!v->failed && (s->step < 1 || v->threads / NEO_WARPGROUP % s->step))
+    fail(v, "%lld warpgroups beside each other do not divide the block's", (long long)s->step);
+}
+
+static void check_await(verifier *v, const neo_ls *s) {
+  enum { MOST = 7 }; /* as far as the hardware counts */
+  check_sums(v, s->attr);
+  if (!v->failed && (s->step < 0 || s->step > MOST))
+    fail(v, "%lld products are left, of at most %d", (long long)s->step, MOST);
+}
+
 static void check_fetch(verifier *v, const neo_ls *s) {
   if (s->attr >= v->k->bufs.n)
     fail(v, "there is no buffer %u", s->attr);
@@ -513,6 +564,12 @@ static void check_statement(verifier *v, const neo_ls *s) {
     break;
   case NEO_LS_WARP:
     check_warp(v, s);
+    break;
+  case NEO_LS_WARPGROUP:
+    check_warpgroup(v, s);
+    break;
+  case NEO_LS_AWAIT:
+    check_await(v, s);
     break;
   case NEO_LS_TILE:
     check_tile(v, s);

@@ -212,8 +212,12 @@ static void make_operand(block_tile *x, operand *o, neo_type t) {
   b.scratch_elems = HALVES * x->block_k * o->pitch;
   if (x->warps)
     b.scratch_elems = neo_btile_warp_operand(x, o);
+  if (x->warpgroups) {
+    b.scratch_elems = neo_btile_warpgroup_operand(x, o);
+    b.align = NEO_WARPGROUP_ALIGN_BYTES;
+  }
   o->buf = o->other = neo_kernel_buf(l->k, b);
-  if (x->warps)
+  if (x->warps || x->warpgroups)
     o->other = neo_kernel_buf(l->k, b);
 }
 
@@ -272,7 +276,8 @@ static neo_block *open_units(block_tile *x) {
 void neo_lower_block_tile(lowering *l) {
   const int64_t *s = l->s->at;
   block_tile x = {.l = l, .threads = s[NEO_SCHED_THREADS], .block_k = s[NEO_SCHED_BLOCK_K]};
-  x.warps = s[NEO_SCHED_MATRIX] != 0;
+  x.warps = s[NEO_SCHED_MATRIX] == NEO_THREADS_WARPS;
+  x.warpgroups = s[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS;
   bool found = neo_contraction_of(l->m, l->f, &x.c);
   assert(found && "blocks of rows and columns are legal for contractions alone");
   (void)found;
@@ -297,6 +302,10 @@ void neo_lower_block_tile(lowering *l) {
   l->depth++; /* threads */
   if (x.warps) {
     neo_btile_warps(&x, body);
+    return;
+  }
+  if (x.warpgroups) {
+    neo_btile_warpgroups(&x, body);
     return;
   }
   neo_reg acc = {.name = "acc", .type = (uint8_t)t, .rank = 2, .threads = x.threads};

@@ -17,6 +17,7 @@ typedef struct { /* rows or columns */
   int64_t wide;             /* elements that are copied as one, along the axis that is fastest */
   int64_t copies;           /* of those that a thread makes */
   bool along_steps;         /* neighbouring threads copy neighbouring steps */
+  bool exchanged;           /* it lies as warpgroups read it (codegen/warpgroup.h) */
   bool bounded;
 } operand;
 
@@ -30,7 +31,8 @@ typedef struct {
   const neo_lx *length[NEO_FORM_MAX_AXES], *least[NEO_FORM_MAX_AXES]; /* of own axes */
   neo_expr left; /* the condition that is tested at each product; 0: none */
   uint32_t acc;
-  bool warps; /* products by warps (lower_block_warp.c) */
+  bool warps;      /* products by warps (lower_block_warp.c) */
+  bool warpgroups; /* by warpgroups (lower_block_warpgroup.c) */
 } block_tile;
 
 static inline const neo_lx *lx_mod(lowering *l, const neo_lx *a, const neo_lx *b) {
@@ -81,6 +83,9 @@ void neo_btile_declare_next(block_tile *x, neo_block *in, bool several);
 void neo_btile_get_next(block_tile *x, neo_block *in, const operand *o, const neo_lx *from);
 void neo_btile_put_next(block_tile *x, neo_block *in, const operand *o, uint32_t buf,
                         const neo_lx *start);
+/* First row and step of the thread's copy i; whether there is one (null: always). */
+const neo_lx *neo_btile_copy_of(const block_tile *x, const operand *o, const neo_lx *i,
+                                const neo_lx **row, const neo_lx **step);
 
 /* ---- lower_block.c: the stages that store, at a row and a column counted from the block's first,
  * where they exist */
@@ -91,5 +96,9 @@ void neo_btile_store_point(block_tile *x, neo_block *in, const neo_lx *const *at
  * half; the sum and the stores */
 int64_t neo_btile_warp_operand(block_tile *x, operand *o);
 void neo_btile_warps(block_tile *x, neo_block *in);
+
+/* ---- lower_block_warpgroup.c: the same */
+int64_t neo_btile_warpgroup_operand(block_tile *x, operand *o);
+void neo_btile_warpgroups(block_tile *x, neo_block *in);
 
 #endif

@@ -62,9 +62,22 @@ static const neo_lx *product_of(block_tile *x, const operand *o) {
   return y;
 }
 
-/* First row and step of the thread's copy i; whether there is one. */
-static const neo_lx *copy_of(const block_tile *x, const operand *o, const neo_lx *i,
-                             const neo_lx **row, const neo_lx **step) {
+/* Where pieces are exchanged and neighbouring threads copy neighbouring rows, a warp takes 8 times
+ * some rows of 4 steps, not 32 times of one: what it writes lies in four times as many banks. */
+static void spread(const block_tile *x, const operand *o, const neo_lx *e, const neo_lx **row,
+                   const neo_lx **step) {
+  enum { SIDE = 8, STEPS = 4 };
+  lowering *l = x->l;
+  int64_t far = o->block / o->wide / SIDE;
+  const neo_lx *patch = lx_div(l, e, SIDE * STEPS), *in = lx_mod(l, e, lx_int(l, SIDE));
+  in = lx_add(l, lx_mul(l, lx_mod(l, patch, lx_int(l, far)), SIDE), in);
+  *row = lx_mul(l, in, o->wide);
+  *step = lx_mod(l, lx_div(l, e, SIDE), lx_int(l, STEPS));
+  *step = lx_add(l, lx_mul(l, lx_div(l, patch, far), STEPS), *step);
+}
+
+const neo_lx *neo_btile_copy_of(const block_tile *x, const operand *o, const neo_lx *i,
+                                const neo_lx **row, const neo_lx **step) {
   lowering *l = x->l;
   const neo_lx *e = lx_add(l, lx_mul(l, i, x->threads), x->thread);
   int64_t fast = (o->along_steps ? x->block_k : o->block) / o->wide;
@@ -72,6 +85,8 @@ static const neo_lx *copy_of(const block_tile *x, const operand *o, const neo_lx
   const neo_lx *in = lx_mul(l, lx_mod(l, e, lx_int(l, fast)), o->wide), *out = lx_div(l, e, fast);
   *row = o->along_steps ? out : in;
   *step = o->along_steps ? in : out;
+  if (o->exchanged && !o->along_steps && o->wide > 1 && fast % 8 == 0)
+    spread(x, o, e, row, step);
   return n % x->threads ? neo_lx_op2(l->k, NEO_OP_LT, e, lx_int(l, n)) : NULL;
 }
 
@@ -87,7 +102,7 @@ void neo_btile_get_next(block_tile *x, neo_block *in, const operand *o, const ne
   const neo_lx *i, *row, *step, *lane;
   in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
   in = open_wide(x, in, o, NEO_LOOP_VECTOR, &lane);
-  const neo_lx *exists = copy_of(x, o, i, &row, &step), *outer = l->guard;
+  const neo_lx *exists = neo_btile_copy_of(x, o, i, &row, &step), *outer = l->guard;
   row = lx_add(l, o->lo, row);
   step = lx_add(l, from, step);
   exists = lx_and(l, exists, below(l, row, o->total, o->block));
@@ -118,7 +133,7 @@ void neo_btile_put_next(block_tile *x, neo_block *in, const operand *o, uint32_t
   int64_t per_lane = o->along_steps ? per_step : per_row;
   in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
   in = open_wide(x, in, o, per_lane == 1 ? NEO_LOOP_VECTOR : NEO_LOOP_UNROLL, &lane);
-  const neo_lx *exists = copy_of(x, o, i, &row, &step);
+  const neo_lx *exists = neo_btile_copy_of(x, o, i, &row, &step);
   const neo_lx *at = lx_add(l, start, lx_mul(l, step, per_step));
   at = lx_add(l, at, lx_mul(l, row, per_row));
   if (lane)

@@ -29,6 +29,7 @@ typedef struct {
   uint32_t threads; /* that kernels run on; 0: not known. Schedules are priced by it, no more */
   bool gpu;         /* units of work are threads */
   bool warps;       /* whose warps multiply matrices (codegen/warp.h) */
+  bool warpgroups;  /* and groups of four of them (codegen/warpgroup.h) */
 } neo_machine;
 
 /* The analytic model's choice: legal for every group. */

@@ -94,16 +94,32 @@ static void points_values(neo_sched_param k, values *v) {
   }
 }
 
+/* Rows and columns of the matrix unit's least tile; threads that share a tile. */
+static int64_t least_rows(const neo_schedule *s) {
+  return s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS ? 64 : s->at[NEO_SCHED_MATRIX] ? 8 : 1;
+}
+
+static int64_t threads_of_tile(const neo_schedule *s) {
+  return s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS ? 4 * WARP
+         : s->at[NEO_SCHED_MATRIX]                         ? WARP
+                                                           : 1;
+}
+
 static void tiles_values(const neo_schedule *s, neo_sched_param k, values *v) {
   bool warps = s->at[NEO_SCHED_MATRIX];
   switch (k) {
+  case NEO_SCHED_MATRIX:
+    add(v, NEO_THREADS_WARPS + NEO_THREADS_WARPGROUPS - v->now, warps, NEO_THREADS_WARPGROUPS);
+    break;
   case NEO_SCHED_BLOCK_M:
   case NEO_SCHED_BLOCK_N:
     halves_and_doubles(v, 8, 256);
     break;
   case NEO_SCHED_TILE_M:
+    halves_and_doubles(v, least_rows(s), warps ? 128 : 16);
+    break;
   case NEO_SCHED_TILE_N:
-    halves_and_doubles(v, warps ? 8 : 1, warps ? 128 : 16);
+    halves_and_doubles(v, warps ? 8 : 1, least_rows(s) > 8 ? 256 : warps ? 128 : 16);
     break;
   case NEO_SCHED_BLOCK_K:
     halves_and_doubles(v, warps ? 8 : 4, 64);
@@ -176,6 +192,16 @@ static bool turn(const neo_space *x, const neo_schedule *s, neo_sched_param k, i
   return false;
 }
 
+/* A tile for those who make the products now. */
+static void set_maker(int64_t *p) {
+  bool groups = p[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS;
+  int64_t side = groups ? 64 : 32, n = p[NEO_SCHED_BLOCK_N];
+  p[NEO_SCHED_BLOCK_K] = groups ? 32 : 16;
+  p[NEO_SCHED_BLOCK_M] = p[NEO_SCHED_BLOCK_M] < side ? side : p[NEO_SCHED_BLOCK_M];
+  p[NEO_SCHED_TILE_M] = side;
+  p[NEO_SCHED_TILE_N] = groups || n < side ? n : side;
+}
+
 static void follow(const neo_space *x, neo_sched_param k, const neo_schedule *from,
                    neo_schedule *s) {
   int64_t *p = s->at;
@@ -193,9 +219,11 @@ static void follow(const neo_space *x, neo_sched_param k, const neo_schedule *fr
   case TILES:
     if (k == NEO_SCHED_ROW_AXES)
       p[NEO_SCHED_COLUMN_AXES] = from->at[NEO_SCHED_ROW_AXES];
+    if (k == NEO_SCHED_MATRIX)
+      set_maker(p);
     p[NEO_SCHED_THREADS] =
         p[NEO_SCHED_BLOCK_M] / p[NEO_SCHED_TILE_M] * (p[NEO_SCHED_BLOCK_N] / p[NEO_SCHED_TILE_N]);
-    p[NEO_SCHED_THREADS] *= p[NEO_SCHED_MATRIX] ? WARP : 1;
+    p[NEO_SCHED_THREADS] *= threads_of_tile(s);
     break;
   }
 }
@@ -286,7 +314,8 @@ static double tiles_cost(const neo_space *x, const neo_schedule *s) {
   double rounds = up(up(l.rows, bm) * up(l.columns, bn) * l.batches, MULTIPROCESSORS);
   double narrow = tm < 4 || tn < 4 ? 2 : 1.5; /* shared memory gives 16 bytes at a time */
   bool by_warps = p[NEO_SCHED_MATRIX]; /* a fragment's parts are read one by one */
-  double reads = (by_warps ? 2 : narrow) * (tm + tn) / (tm * tn);
+  bool by_groups = p[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS; /* the unit reads by itself */
+  double reads = by_groups ? -FASTER / 2 : (by_warps ? 2 : narrow) * (tm + tn) / (tm * tn);
   double work = bm * bn * ((by_warps ? FASTER : 1) + reads) + READ * (bm + bn);
   double warps = (double)p[NEO_SCHED_THREADS] / 32, few = warps < 8 ? 8 / warps : 1;
   double step = work * (1 + 0.25 * (few - 1)) / LANES + BARRIER / (double)p[NEO_SCHED_BLOCK_K];
@@ -348,20 +377,20 @@ static void consider(ranking *r, const neo_schedule *s) {
   r->at[k] = *s, r->cost[k] = cost;
 }
 
-static void consider_tile(ranking *r, const uint64_t axes[2], bool warps, const int64_t *block,
-                          const int64_t *tile) {
+static void consider_tile(ranking *r, const uint64_t axes[2], int64_t matrix,
+                          const int64_t *block, const int64_t *tile) {
   enum { LEAST_THREADS = 32, MOST_IN_TILE = 512 };
   int64_t bm = block[0], bn = block[1], tm = tile[0], tn = tile[1];
-  int64_t threads = bm / tm * (bn / tn) * (warps ? WARP : 1);
+  neo_schedule s = neo_schedule_plain();
+  s.at[NEO_SCHED_MATRIX] = matrix;
+  int64_t threads = bm / tm * (bn / tn) * threads_of_tile(&s);
   if (threads < LEAST_THREADS || threads > MOST_IN_TILE)
     return;
   for (int64_t bk = 8; bk <= 32; bk *= 2)
     for (int side = 0; side < 2; side++) {
-      neo_schedule s = neo_schedule_plain();
       s.at[NEO_SCHED_BLOCK_M] = bm, s.at[NEO_SCHED_BLOCK_N] = bn, s.at[NEO_SCHED_BLOCK_K] = bk;
       s.at[NEO_SCHED_TILE_M] = tm, s.at[NEO_SCHED_TILE_N] = tn;
       s.at[NEO_SCHED_THREADS] = threads;
-      s.at[NEO_SCHED_MATRIX] = warps;
       s.at[NEO_SCHED_ROW_AXES] = (int64_t)axes[side];
       s.at[NEO_SCHED_COLUMN_AXES] = (int64_t)axes[!side];
       consider(r, &s);
@@ -375,13 +404,14 @@ static void consider_tiles(ranking *r) {
   if (!neo_contraction_of(x->m, x->f, &c) || !neo_threads_axes(x->m, x->f, &c, &axes[0], &axes[1]))
     return;
   neo_schedule first = neo_schedule_default(x->m, x->g, x->machine);
-  bool warps = first.at[NEO_SCHED_MATRIX];
-  int64_t least = warps ? 8 : 1, most = warps ? 64 : 16, block[2], tile[2];
+  int64_t matrix = first.at[NEO_SCHED_MATRIX], block[2], tile[2];
+  int64_t least = matrix ? 8 : 1, most = matrix > 1 ? 256 : matrix ? 64 : 16;
   for (block[0] = 16; block[0] <= 256; block[0] *= 2)
     for (block[1] = 16; block[1] <= 256; block[1] *= 2)
       for (tile[0] = least; tile[0] <= most; tile[0] *= 2)
         for (tile[1] = least; tile[1] <= most; tile[1] *= 2)
-          consider_tile(r, axes, warps, block, tile);
+          for (int64_t by = matrix; by >= (matrix ? 1 : 0); by--)
+            consider_tile(r, axes, by, block, tile);
 }
 
 static void consider_points(ranking *r) {

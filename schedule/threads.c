@@ -109,6 +109,16 @@ static bool sides_legal(neo_module *m, const neo_form *f, const neo_contraction 
 /* ---- products by warps */
 
 enum { WARP_ROWS = 16, WARP_COLUMNS = 8, WARP_STEPS = 8 };
+enum {
+  GROUP = 128, /* threads of a warpgroup */
+  GROUP_ROWS = 64,
+  GROUP_COLUMNS = 8,
+  GROUP_BYTES = 128, /* of a row's steps in a half of shared memory */
+  GROUP_SHARED = 227 << 10,
+  GROUP_SUMS = 128,
+  COUNTERS = 40, /* registers for all else */
+  FILE_REGISTERS = 64 << 10 /* of a multiprocessor, for a block's threads */
+};
 
 static bool is_tf32(neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
@@ -149,6 +159,26 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
                      why);
 }
 
+static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                             const neo_contraction *c, const int64_t *p, neo_str *why) {
+  int64_t tm = p[NEO_SCHED_TILE_M], tn = p[NEO_SCHED_TILE_N], bm = p[NEO_SCHED_BLOCK_M];
+  int64_t bn = p[NEO_SCHED_BLOCK_N], bk = p[NEO_SCHED_BLOCK_K], t = p[NEO_SCHED_THREADS];
+  if (!machine->warpgroups || !multiplies_by_warps(m, f, c))
+    return no(why, "warpgroups multiply two factors of tf32, without a condition, on sm_90a");
+  if (tm < 1 || tn < 1 || tm % GROUP_ROWS || tn % GROUP_COLUMNS || tn > 256 || bm > 512 ||
+      bn > 512 || bm < tm || bn < tn || bm % tm || bn % tn || bk != GROUP_BYTES / 4 ||
+      bm / tm * (bn / tn) * GROUP != t)
+    return no(why, "the tiles of the warpgroups are not the block's");
+  int64_t sums = tm / GROUP_ROWS * tn / 2, copies = (bm + bn) * bk / t;
+  if (sums > GROUP_SUMS || sums + copies > REGISTERS ||
+      t * (sums + copies + COUNTERS) > FILE_REGISTERS)
+    return no(why, "a warpgroup's tile has more registers than there are");
+  if (2 * GROUP_BYTES * (bm + bn) > GROUP_SHARED)
+    return no(why, "the operands' blocks are more than shared memory holds");
+  return sides_legal(m, f, c, (uint64_t)p[NEO_SCHED_ROW_AXES], (uint64_t)p[NEO_SCHED_COLUMN_AXES],
+                     why);
+}
+
 static int64_t operand_elements(const int64_t *p, neo_sched_param block) {
   return 2 * p[NEO_SCHED_BLOCK_K] * (p[block] + NEO_THREADS_PAD);
 }
@@ -158,6 +188,8 @@ static bool tiles_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   neo_contraction c;
   if (!neo_contraction_of(m, f, &c))
     return no(why, "tiles of blocks are for sums of products");
+  if (p[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
+    return warpgroups_legal(m, f, machine, &c, p, why);
   if (p[NEO_SCHED_MATRIX])
     return warps_legal(m, f, machine, &c, p, why);
   int64_t tm = p[NEO_SCHED_TILE_M], tn = p[NEO_SCHED_TILE_N], bm = p[NEO_SCHED_BLOCK_M];
@@ -244,6 +276,11 @@ static const tile_shape warp_shapes[] = {
     {128, 128, 16, 64, 32}, {128, 64, 16, 32, 32}, {64, 128, 16, 32, 32}, {64, 64, 16, 32, 32},
     {64, 32, 16, 32, 16},   {32, 64, 16, 16, 32},  {32, 32, 16, 16, 16},  {16, 32, 16, 16, 8}};
 
+/* By warpgroups. */
+static const tile_shape group_shapes[] = {{128, 256, 32, 64, 256}, {128, 128, 32, 64, 128},
+                                          {128, 64, 32, 64, 64},   {64, 128, 32, 64, 64},
+                                          {64, 64, 32, 64, 32},    {64, 32, 32, 64, 32}};
+
 static void set_shape(neo_schedule *s, const tile_shape *x) {
   int64_t *p = s->at;
   p[NEO_SCHED_BLOCK_M] = x->block_m;
@@ -258,6 +295,12 @@ static void set_warp_shape(neo_schedule *s, const tile_shape *x) {
   set_shape(s, x);
   s->at[NEO_SCHED_MATRIX] = 1;
   s->at[NEO_SCHED_THREADS] *= WARP;
+}
+
+static void set_group_shape(neo_schedule *s, const tile_shape *x) {
+  set_shape(s, x);
+  s->at[NEO_SCHED_MATRIX] = NEO_THREADS_WARPGROUPS;
+  s->at[NEO_SCHED_THREADS] *= GROUP;
 }
 
 static double ceil_div(double x, int64_t n) {
@@ -276,6 +319,24 @@ static double shape_cost(const tile_shape *x, double rows, double columns, doubl
   return rounds * (area * shared + READ * (double)(x->block_m + x->block_n));
 }
 
+typedef struct {
+  const tile_shape *at;
+  size_t n;
+  void (*set)(neo_schedule *s, const tile_shape *x);
+} shape_table;
+#define TABLE(shapes, set) ((shape_table){shapes, sizeof shapes / sizeof *shapes, set})
+
+/* A warpgroup's least tile is large: where rows, columns or steps are fewer, warps waste less. */
+static shape_table shapes_for(const neo_machine *machine, double rows, double columns,
+                              double steps) {
+  enum { LEAST_ROWS = 48, LEAST_COLUMNS = 24, LEAST_STEPS = 64 };
+  if (!machine->warps)
+    return TABLE(shapes, set_shape);
+  if (machine->warpgroups && rows >= LEAST_ROWS && columns >= LEAST_COLUMNS && steps >= LEAST_STEPS)
+    return TABLE(group_shapes, set_group_shape);
+  return TABLE(warp_shapes, set_warp_shape);
+}
+
 static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *machine,
                          neo_schedule *out) {
   enum { LEAST = 16 };
@@ -285,17 +346,17 @@ static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
     return false;
   double n_rows = points_of(m, f, rows), n_columns = points_of(m, f, columns), best = 0;
   double batches = points_of(m, f, all & ~rows & ~columns);
-  if (n_rows < LEAST || n_columns < LEAST || steps_of(m, &f->stages.at[c.stage]) < LEAST)
+  double steps = steps_of(m, &f->stages.at[c.stage]);
+  if (n_rows < LEAST || n_columns < LEAST || steps < LEAST)
     return false;
-  bool found = false, warps = machine->warps && multiplies_by_warps(m, f, &c);
-  const tile_shape *table = warps ? warp_shapes : shapes;
-  for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+  bool found = false;
+  shape_table table = TABLE(shapes, set_shape);
+  if (multiplies_by_warps(m, f, &c))
+    table = shapes_for(machine, n_rows, n_columns, steps);
+  for (size_t k = 0; k < table.n; k++) {
     neo_schedule s = neo_schedule_plain();
-    double cost = shape_cost(&table[k], n_rows, n_columns, batches);
-    if (warps)
-      set_warp_shape(&s, &table[k]);
-    else
-      set_shape(&s, &table[k]);
+    double cost = shape_cost(&table.at[k], n_rows, n_columns, batches);
+    table.set(&s, &table.at[k]);
     s.at[NEO_SCHED_ROW_AXES] = (int64_t)rows;
     s.at[NEO_SCHED_COLUMN_AXES] = (int64_t)columns;
     if ((found && cost >= best) || !neo_threads_legal(m, f, machine, &s, NULL))
@@ -388,6 +449,14 @@ static bool random_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
     x.block_n = x.tile_n * pick(seed, 1, 2);
     x.block_k = WARP_STEPS * pick(seed, 1, 2);
     set_warp_shape(out, &x);
+  }
+  if (machine->warpgroups && multiplies_by_warps(m, f, c) && pick(seed, 0, 2) == 0) {
+    x = (tile_shape){.block_k = GROUP_BYTES / 4, .tile_m = GROUP_ROWS};
+    x.tile_n = GROUP_COLUMNS * pick(seed, 1, 5);
+    x.tile_m *= pick(seed, 0, 3) ? 1 : 2;
+    x.block_m = x.tile_m * pick(seed, 1, 2);
+    x.block_n = x.tile_n * pick(seed, 1, 2);
+    set_group_shape(out, &x);
   }
   out->at[NEO_SCHED_ROW_AXES] = (int64_t)rows;
   out->at[NEO_SCHED_COLUMN_AXES] = (int64_t)columns;

@@ -15,7 +15,8 @@
  *
  * With MATRIX, TILE_M by TILE_N are a warp's, and its products those of codegen/warp.h: THREADS is
  * 32 times as many. Both operands have one factor, which was rounded to tf32, and the sum no
- * condition.
+ * condition. With MATRIX 2 they are a warpgroup's, and its products those of codegen/warpgroup.h:
+ * THREADS is 128 times as many, and BLOCK_K is what 128 bytes of a row hold.
  *
  * All other parameters are plain. Private to schedule and codegen. */
 #ifndef NEO_SCHEDULE_THREADS_H
@@ -23,6 +24,8 @@
 #include "schedule/contract.h"
 
 enum { NEO_THREADS_PAD = 4 }; /* elements between two steps of an operand in shared memory */
+/* MATRIX, of tiles: who makes the products. */
+enum { NEO_THREADS_WARPS = 1, NEO_THREADS_WARPGROUPS = 2 };
 
 bool neo_schedule_has_threads(const neo_schedule *s); /* or a parameter that only they have */
 bool neo_threads_legal(neo_module *m, const neo_form *f, const neo_machine *machine,

@@ -13,11 +13,15 @@ if [ -z "$refresh" ] && [ "$llvm" != "$(cat "$golden/LLVM")" ]; then
 fi
 "$NEOC" compile -q "$golden/kernels.expr" --target=nvptx:sm_80 --records=none \
   --emit=ptx -o "$work"
+"$NEOC" compile -q "$golden/hopper.expr" --target=nvptx:sm_90a --math=tf32 --records=none --emit=ptx -o "$work"
 # A file for each kernel; what is before the first belongs to all.
-awk -v to="$work/" '
-  /^.visible .entry/ { name = $3; sub(/^kernels_k[0-9]+_/, "", name); sub(/[(].*/, "", name) }
-  { line = $0; gsub(/kernels_k[0-9]+_/, "", line); print line >(to (name ? name : "head") ".is") }
-' "$work/kernels.ptx"
+for of in kernels hopper; do
+  awk -v to="$work/" -v of=$of '
+    BEGIN { name = of == "kernels" ? "head" : "head_" of }
+    /^.visible .entry/ { name = $3; sub(/^[a-z]+_k[0-9]+_/, "", name); sub(/[(].*/, "", name) }
+    { line = $0; gsub(of "_k[0-9]+_", "", line); print line >(to name ".is") }
+  ' "$work/$of.ptx"
+done
 count=0
 for is in "$work"/*.is; do
   name=$(basename "$is" .is)
@@ -30,6 +34,6 @@ for is in "$work"/*.is; do
   fi
 done
 if [ -n "$refresh" ]; then echo "$llvm" >"$golden/LLVM"; fi
-[ "$count" -ge 13 ] || { echo "FAIL: $count files only" >&2; status=1; }
+[ "$count" -ge 15 ] || { echo "FAIL: $count files only" >&2; status=1; }
 [ "$(ls "$golden"/*.ptx | wc -l)" -eq "$count" ] || { echo "FAIL: golden files of no kernel" >&2; status=1; }
 exit $status

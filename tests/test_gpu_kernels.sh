@@ -17,15 +17,17 @@ for way in sm_75 sm_80 sm_90a sm_75.tf32 sm_80.tf32 sm_90a.tf32; do
     /spill stores/ { spills = $5 + $9 }
     /Used/ { print way, name, $5, spills }' "$work/said" | sort >>"$work/now"
 done
-# From sm_80 on warps multiply what is rounded to tf32; nothing else is.
+# From sm_80 on warps multiply what is rounded to tf32, on sm_90a warpgroups; nothing else is.
 for way in sm_75 sm_80 sm_90a sm_75.tf32 sm_80.tf32 sm_90a.tf32; do
   for name in dense turned conv scores; do
     awk -v name="_$name(" '/^.visible .entry/ { on = index($0, name) } on' "$work/$way/kernels.ptx" >"$work/ptx"
-    products=$(grep -c 'mma\.sync.*m16n8k8.*tf32' "$work/ptx" || :) fma=$(grep -c 'fma\.rn\.f32' "$work/ptx" || :)
+    products=$(grep -c 'mma\.sync.*m16n8k8.*tf32' "$work/ptx" || :)
+    groups=$(grep -c 'wgmma\.mma_async.*k8\.f32\.tf32' "$work/ptx" || :) fma=$(grep -c 'fma\.rn\.f32' "$work/ptx" || :)
     case $way in
-    sm_[89]*.tf32) [ "$products" -ge 16 ] && [ "$fma" -eq 0 ] ;;
-    *) [ "$products" -eq 0 ] && [ "$fma" -ge 100 ] ;;
-    esac || { echo "FAIL: $way $name: $products products of warps, $fma fma" >&2; exit 1; }
+    sm_90a.tf32) [ "$groups" -ge 8 ] && [ "$products" -eq 0 ] && [ "$fma" -eq 0 ] ;;
+    sm_80.tf32) [ "$products" -ge 16 ] && [ "$groups" -eq 0 ] && [ "$fma" -eq 0 ] ;;
+    *) [ "$products" -eq 0 ] && [ "$groups" -eq 0 ] && [ "$fma" -ge 100 ] ;;
+    esac || { echo "FAIL: $way $name: $products products of warps, $groups of warpgroups, $fma fma" >&2; exit 1; }
   done
 done
 for name in dense turned conv scores; do

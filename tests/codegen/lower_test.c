@@ -232,6 +232,7 @@ static neo_machine machine_of(const neo_target *t) {
                        .fma = t->fma,
                        .gpu = t->sm != 0,
                        .warps = t->sm >= 80,
+                       .warpgroups = t->sm == 90 && t->sm_own,
                        .matrix = t->matrix != NEO_MATRIX_NONE};
 }
 
@@ -358,7 +359,7 @@ int lower_check_module(neo_arena *a, neo_module *m, const lower_options *o, neo_
   draw_sizes(&c);
   if (!evaluate(&c))
     return 1;
-  if (neo_target_choose(a, o->gpu ? "nvptx:sm_80" : NULL, o->mcpu, &target, &problem) != NEO_OK) {
+  if (neo_target_choose(a, o->gpu ? "nvptx:sm_90a" : NULL, o->mcpu, &target, &problem) != NEO_OK) {
     neo_str_add(why, problem);
     return 1;
   }

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE 1
 #include "tests/gpu/emulator.h"
 #include "codegen/warp.h"
+#include "codegen/warpgroup.h"
 #include "tests/gpu/emulator_asan.h"
 #include "tests/gpu/emulator_driver.h"
 #include <dlfcn.h>
@@ -28,6 +29,10 @@ SHOWN void *neo_gpu_shared(void);
 SHOWN void neo_gpu_barrier(void);
 SHOWN void neo_gpu_wait(void);
 SHOWN void neo_gpu_warp(unsigned op, void *fragments);
+SHOWN void neo_gpu_warpgroup(unsigned op, unsigned columns, float *sums, uint64_t rows,
+                             uint64_t other);
+SHOWN void neo_gpu_warpgroup_commit(void);
+SHOWN void neo_gpu_warpgroup_wait(unsigned left);
 /* What tests call. */
 SHOWN const neo_emulator_counts *neo_emulator_count(void);
 
@@ -226,11 +231,20 @@ DRIVER(cuModuleGetFunction)(cuda_function *function, cuda_module m, const char *
 typedef void kernel(void **params);
 enum { MOST_THREADS = 1024, STACK_BYTES = 256 << 10, MOST_SHARED = 227 << 10 };
 
+typedef struct { /* of a warpgroup, by an instruction */
+  unsigned op, columns, batch;
+  float *sums;
+  uint64_t factor[2];
+} product;
+enum { MOST_PRODUCTS = 64 };
+
 typedef struct {
   jmp_buf place;
   char *stack;
   unsigned thread;
   bool waits, waited; /* at a barrier; for the kernels before this one */
+  product product[MOST_PRODUCTS]; /* on their way */
+  unsigned n_products, batch;
   void *kept; /* of the sanitizer */
 } fibre;
 
@@ -240,6 +254,7 @@ typedef struct {
   jmp_buf home;
   fibre *at[MOST_THREADS]; /* in use first */
   unsigned n, made;
+  bool unfinished; /* a thread has ended with products on their way */
   fibre *now;
   uint64_t seed;
   bool is_early; /* what its threads do before they have waited may come too early */
@@ -248,7 +263,7 @@ typedef struct {
   size_t home_bytes;
 } team;
 static _Thread_local team own;
-static _Thread_local _Alignas(128) char shared_memory[MOST_SHARED];
+static _Thread_local _Alignas(1024) char shared_memory[MOST_SHARED];
 
 void neo_gpu_wait(void) {
   own.now->waited = true;
@@ -273,6 +288,43 @@ void neo_gpu_warp(unsigned op, void *fragments) {
   }
   neo_warp_product((neo_warp_op)op, (int)lane, a, b, fragments);
   neo_gpu_barrier();
+}
+
+/* ---- products of warpgroups: made when they are waited for, from what shared memory then holds.
+ * A thread that ends while some are on their way has left the launch failed. */
+
+static double factor_at(void *op, int factor, uint32_t address) {
+  uint32_t bits = 0;
+  unsigned bytes = *(unsigned *)op == NEO_WARPGROUP_TF32 ? 4 : 2;
+  (void)factor;
+  memcpy(&bits, shared_memory + address, bytes);
+  return neo_warpgroup_number(*(neo_warpgroup_op *)op, bits);
+}
+
+void neo_gpu_warpgroup(unsigned op, unsigned columns, float *sums, uint64_t rows, uint64_t other) {
+  fibre *f = own.now;
+  if (f->n_products == MOST_PRODUCTS)
+    abort();
+  f->product[f->n_products++] = (product){op, columns, f->batch, sums, {rows, other}};
+}
+
+void neo_gpu_warpgroup_commit(void) {
+  own.now->batch++;
+}
+
+void neo_gpu_warpgroup_wait(unsigned left) {
+  fibre *f = own.now;
+  unsigned n = 0;
+  for (unsigned i = 0; i < f->n_products; i++) {
+    product *x = &f->product[i];
+    if (x->batch + left >= f->batch)
+      f->product[n++] = *x;
+    else
+      neo_warpgroup_product((neo_warpgroup_op)x->op, (int)x->columns,
+                            (int)(f->thread % NEO_WARPGROUP), x->factor, factor_at, &x->op,
+                            x->sums);
+  }
+  f->n_products = n;
 }
 
 /* From a thread to run_block, and back. */
@@ -309,6 +361,8 @@ static void run_fibre(void) {
       fputs("emulator: a thread that may come early waits for no other kernel\n", stderr);
       abort();
     }
+    own.unfinished = own.unfinished || own.now->n_products;
+    own.now->n_products = 0;
   }
 }
 
@@ -388,6 +442,7 @@ static bool run_block(unsigned threads, unsigned shared_bytes) {
   memset(shared_memory, POISON, shared_bytes);
   mix(order, threads);
   own.n = 0;
+  own.unfinished = false;
   for (unsigned i = 0; i < threads; i++)
     if (!start(order[i]))
       return false;
@@ -396,7 +451,7 @@ static bool run_block(unsigned threads, unsigned shared_bytes) {
   while (own.n)
     if (!go_on())
       return false;
-  return true;
+  return !own.unfinished;
 }
 
 /* ---- launches: an emulated kernel takes what cuLaunchKernel is given, and reads its parameters */

@@ -154,7 +154,8 @@ static neo_status choose_target(neo_compilation *c) {
                              .fma = c->target.fma,
                              .matrix = c->target.matrix != NEO_MATRIX_NONE,
                              .gpu = c->target.sm != 0,
-                             .warps = c->target.sm >= 80};
+                             .warps = c->target.sm >= 80,
+                             .warpgroups = c->target.sm == 90 && c->target.sm_own};
   return NEO_OK;
 }
 

@@ -1,0 +1,172 @@
+/* A contraction's tile whose products are those of warpgroups (codegen/warpgroup.h): TILE_M by
+ * TILE_N of the block's rows and columns are a warpgroup's.
+ *
+ *   for u in 0..units unit
+ *     for t in 0..threads thread: acc = 0; one half of rows, columns <- steps 0..BLOCK_K
+ *     for k in 0..steps step 2*BLOCK_K
+ *       each half in turn:
+ *         for t in 0..threads thread: next <- the BLOCK_K steps after these
+ *         warpgroup acc, rows, columns          begins to multiply this half
+ *         for t in 0..threads thread: the other half = next
+ *         await 0, acc
+ *     for t in 0..threads thread: stages after it, at each sum of the thread
+ *
+ * So operands are on their way from memory, and written, while the matrix unit multiplies. Halves
+ * are buffers of their own: one barrier stands between two halves' turns, after which every
+ * warpgroup has read the one and every thread has written the other.
+ *
+ * A row's BLOCK_K steps are 128 bytes, its pieces of 16 bytes exchanged. A copy along the steps
+ * writes a piece: eight threads write a row, each bank once. A copy along rows writes each element
+ * by itself (lower_block_copy.c says in which order). */
+#include "codegen/lower_block.h"
+
+enum { PIECE = NEO_WARPGROUP_PIECE_BYTES, PIECES = NEO_WARPGROUP_BYTES / PIECE };
+
+int64_t neo_btile_warpgroup_operand(block_tile *x, operand *o) {
+  o->exchanged = true;
+  o->pitch = x->block_k;
+  return o->block * o->pitch;
+}
+
+/* ---- copies */
+
+/* a ^ b of numbers below PIECES: of each bit, the sum without a carry. */
+static const neo_lx *exclusive(lowering *l, const neo_lx *a, const neo_lx *b) {
+  const neo_lx *y = lx_int(l, 0), *two = lx_int(l, 2);
+  for (int64_t bit = 1; bit < PIECES; bit *= 2)
+    y = lx_add(l, y, lx_mul(l, lx_mod(l, lx_add(l, lx_div(l, a, bit), lx_div(l, b, bit)), two), bit));
+  return y;
+}
+
+/* Where a row's step lies, in elements. */
+static const neo_lx *place_in_half(block_tile *x, const operand *o, const neo_lx *row,
+                                   const neo_lx *step) {
+  lowering *l = x->l;
+  int64_t piece = x->block_k / PIECES;
+  const neo_lx *p = exclusive(l, lx_div(l, step, piece), lx_mod(l, row, lx_int(l, PIECES)));
+  const neo_lx *at = lx_add(l, lx_mul(l, row, o->pitch), lx_mul(l, p, piece));
+  return lx_add(l, at, lx_mod(l, step, lx_int(l, piece)));
+}
+
+static void put_next(block_tile *x, neo_block *in, const operand *o, uint32_t buf) {
+  lowering *l = x->l;
+  const neo_lx *i, *row, *step, *at, *lane = NULL;
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
+  if (o->wide > 1)
+    in = open_loop(l, in, o->along_steps ? NEO_LOOP_VECTOR : NEO_LOOP_UNROLL, "l", o->wide, &lane);
+  const neo_lx *exists = neo_btile_copy_of(x, o, i, &row, &step);
+  if (lane && !o->along_steps)
+    row = lx_add(l, row, lane);
+  at = place_in_half(x, o, row, step);
+  if (lane && o->along_steps) /* from a multiple of the piece on */
+    at = lx_add(l, at, lane);
+  neo_ls_store(l->k, in, buf, at,
+               neo_lx_reg(l->k, o->next, (const neo_lx *[]){i, lane}, 1 + (o->wide > 1)), exists);
+}
+
+/* ---- the sum */
+
+static int64_t tall_of(const block_tile *x) {
+  return x->o[0].tile / NEO_WARPGROUP_ROWS;
+}
+
+static void begin(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  const neo_lx *at[2];
+  neo_reg r = {.name = "acc", .type = NEO_F32_T, .rank = 2, .threads = x->threads};
+  r.extent[0] = tall_of(x);
+  r.extent[1] = x->o[1].tile / 2;
+  x->acc = neo_kernel_reg(l->k, r);
+  neo_ls_reg(l->k, in, x->acc);
+  neo_btile_declare_next(x, in, true);
+  in = open_threads(x, in);
+  neo_block *clear = open_loop(l, in, NEO_LOOP_UNROLL, "f", r.extent[0], &at[0]);
+  clear = open_loop(l, clear, NEO_LOOP_UNROLL, "e", r.extent[1], &at[1]);
+  neo_ls_set(l->k, clear, x->acc, at, 2, neo_btile_zero(l, NEO_F32_T));
+  for (int k = 0; k < 2; k++) {
+    neo_btile_get_next(x, in, &x->o[k], lx_int(l, 0));
+    put_next(x, in, &x->o[k], x->o[k].buf);
+  }
+}
+
+/* Copies of single elements compute a place for each: those of both operands at once, besides the
+ * sums, are more than there are registers for. The second operand's are then read while the matrix
+ * unit multiplies. */
+static bool one_by_one(const block_tile *x) {
+  enum { MOST = 64 };
+  int64_t sums = tall_of(x) * x->o[1].tile / 2, copies = 0;
+  for (int k = 0; k < 2; k++)
+    copies += x->o[k].copies * x->o[k].wide;
+  return (x->o[0].wide == 1 || x->o[1].wide == 1) && sums + copies > MOST;
+}
+
+/* Steps k + half*BLOCK_K and so on, which lie in that half. */
+static void sum_half(block_tile *x, neo_block *in, const neo_lx *k, int half) {
+  lowering *l = x->l;
+  const neo_lx *zero = lx_int(l, 0);
+  uint32_t now[2], then[2];
+  for (int i = 0; i < 2; i++) {
+    now[i] = half ? x->o[i].other : x->o[i].buf;
+    then[i] = half ? x->o[i].buf : x->o[i].other;
+  }
+  const neo_lx *from = lx_add(l, k, lx_int(l, (half + 1) * x->block_k));
+  neo_block *body = open_threads(x, in);
+  neo_btile_get_next(x, body, &x->o[0], from);
+  if (!one_by_one(x))
+    neo_btile_get_next(x, body, &x->o[1], from);
+  neo_ls_warpgroup(l->k, in, NEO_WARPGROUP_TF32, x->acc, now, (const neo_lx *[]){zero, zero},
+                   x->o[1].block / x->o[1].tile);
+  body = open_threads(x, in);
+  put_next(x, body, &x->o[0], then[0]);
+  if (one_by_one(x))
+    neo_btile_get_next(x, body, &x->o[1], from);
+  put_next(x, body, &x->o[1], then[1]);
+  neo_ls_await(l->k, in, x->acc, 0);
+}
+
+static void sum(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  const neo_lx *k;
+  begin(x, in);
+  in = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, 2 * x->block_k, &k);
+  sum_half(x, in, k, 0);
+  const neo_lx *next = lx_add(l, k, lx_int(l, x->block_k));
+  sum_half(x, &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, next, x->steps))->body, k, 1);
+  neo_lower_close(l);
+}
+
+/* ---- the stages that store */
+
+/* The thread's first row and column in the block. */
+static void place_of(block_tile *x, const neo_lx *at[2]) {
+  enum { WARP = 32, WARP_ROWS = 16 };
+  lowering *l = x->l;
+  int64_t beside = x->o[1].block / x->o[1].tile;
+  const neo_lx *group = lx_div(l, x->thread, NEO_WARPGROUP);
+  const neo_lx *warp = lx_mod(l, lx_div(l, x->thread, WARP), lx_int(l, NEO_WARPGROUP / WARP));
+  const neo_lx *lane = lx_mod(l, x->thread, lx_int(l, WARP));
+  at[0] = lx_mul(l, lx_div(l, group, beside), x->o[0].tile);
+  at[0] = lx_add(l, lx_add(l, at[0], lx_mul(l, warp, WARP_ROWS)), lx_div(l, lane, 4));
+  at[1] = lx_mul(l, lx_mod(l, group, lx_int(l, beside)), x->o[1].tile);
+  at[1] = lx_add(l, at[1], lx_mul(l, lx_mod(l, lane, lx_int(l, 4)), 2));
+}
+
+static void store(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  const neo_lx *f, *j, *down, *beside, *first[2], *at[2];
+  in = open_threads(x, in);
+  place_of(x, first);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "f", tall_of(x), &f);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "h", 2, &down);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "j", x->o[1].tile / NEO_WARPGROUP_COLUMNS, &j);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "e", 2, &beside);
+  at[0] = lx_add(l, first[0], lx_add(l, lx_mul(l, f, NEO_WARPGROUP_ROWS), lx_mul(l, down, 8)));
+  at[1] = lx_add(l, first[1], lx_add(l, lx_mul(l, j, NEO_WARPGROUP_COLUMNS), beside));
+  const neo_lx *e = lx_add(l, lx_mul(l, j, 4), lx_add(l, lx_mul(l, down, 2), beside));
+  neo_btile_store_point(x, in, at, neo_lx_reg(l->k, x->acc, (const neo_lx *[]){f, e}, 2));
+}
+
+void neo_btile_warpgroups(block_tile *x, neo_block *in) {
+  sum(x, in);
+  store(x, in);
+}

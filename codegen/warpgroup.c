@@ -1,0 +1,61 @@
+/* The reference of the products of a warpgroup (warpgroup.h says what they are). It finds factors
+ * by their descriptors, as the instruction does: what wrote them has to agree with these. */
+#include "codegen/warpgroup.h"
+#include <math.h>
+#include <string.h>
+
+const neo_warpgroup_row neo_warpgroup_rows[NEO_WARPGROUP_OPS] = {
+#define X(name, text, cell, steps, ptx, tail) {text, cell, steps, ptx, tail},
+#include "codegen/warpgroup.def"
+#undef X
+};
+
+enum { UNIT = 16, FIELD = 0x3fff, LEADING = 16, STRIDE = 32, BASE = 49, MODE = 62, ROWS_128 = 1 };
+
+uint64_t neo_warpgroup_form(void) {
+  const uint64_t stride = 8 * NEO_WARPGROUP_BYTES / UNIT;
+  return (uint64_t)ROWS_128 << MODE | stride << STRIDE | (uint64_t)1 << LEADING;
+}
+
+static uint32_t field(uint64_t descriptor, int from) {
+  return (uint32_t)(descriptor >> from & FIELD) * UNIT;
+}
+
+uint32_t neo_warpgroup_place(uint64_t d, int row, int byte) {
+  uint32_t start = field(d, 0), mode = (uint32_t)(d >> MODE), base = (uint32_t)(d >> BASE & 7);
+  uint32_t r = (uint32_t)row % 8, b = (uint32_t)byte, group = (uint32_t)row / 8;
+  start += group * field(d, STRIDE);
+  if (!mode)
+    return start + b / UNIT * field(d, LEADING) + r * UNIT + b % UNIT;
+  uint32_t bytes = 256U >> mode, pieces = bytes / UNIT;
+  uint32_t at = start + r * bytes + b;
+  return at ^ ((at >> 7) + base) % pieces * UNIT;
+}
+
+double neo_warpgroup_number(neo_warpgroup_op op, uint32_t bits) {
+  float x;
+  if (op == NEO_WARPGROUP_F16) {
+    int exponent = (int)(bits >> 10 & 31), fraction = (int)(bits & 1023);
+    double y = exponent == 31 ? (fraction ? NAN : INFINITY)
+               : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                              : ldexp(fraction, -24);
+    return bits >> 15 & 1 ? -y : y;
+  }
+  bits = op == NEO_WARPGROUP_BF16 ? bits << 16 : bits & 0xffffe000U;
+  memcpy(&x, &bits, sizeof x);
+  return (double)x;
+}
+
+void neo_warpgroup_product(neo_warpgroup_op op, int n, int thread, const uint64_t descriptor[2],
+                           neo_warpgroup_read *read, void *ctx, float *c) {
+  int steps = neo_warpgroup_rows[op].steps, bytes = NEO_WARPGROUP_STEP_BYTES / steps;
+  for (int e = 0; e < n / 2; e++) {
+    int row = 16 * (thread / 32) + thread % 32 / 4 + 8 * (e / 2 % 2);
+    int column = 8 * (e / 4) + 2 * (thread % 4) + e % 2;
+    double sum = (double)c[e];
+    for (int k = 0; k < steps; k++)
+      sum += read(ctx, 0, neo_warpgroup_place(descriptor[0], row, k * bytes)) *
+             read(ctx, 1, neo_warpgroup_place(descriptor[1], column, k * bytes));
+    c[e] = (float)sum;
+  }
+}
