@@ -64,7 +64,8 @@ static LLVMValueRef descriptor_of(neo_ll_gen *g, const neo_ls *s, int i, LLVMVal
   enum { ADDRESS = 0x3ffff };
   LLVMBuilderRef b = g->l->b;
   int64_t size = neo_type_bytes((neo_type)neo_warpgroup_rows[s->op].cell);
-  LLVMValueRef at = LLVMBuildMul(b, neo_ll_expr(g, s->index[i]).v, neo_ll_int(i64_type(g), size), "");
+  LLVMValueRef at =
+      LLVMBuildMul(b, neo_ll_expr(g, s->index[i]).v, neo_ll_int(i64_type(g), size), "");
   at = LLVMBuildAdd(b, LLVMBuildAdd(b, at, first, ""), address_of(g, s->factor[i]), "");
   at = LLVMBuildAnd(b, at, neo_ll_int(i64_type(g), ADDRESS), "");
   at = LLVMBuildLShr(b, at, neo_ll_int(i64_type(g), 4), "");
@@ -80,8 +81,7 @@ static void descriptors(neo_ll_gen *g, const neo_ls *s, const sums *x, LLVMValue
   int64_t rows = (int64_t)x->tall * NEO_WARPGROUP_ROWS * NEO_WARPGROUP_BYTES;
   int64_t columns = 2 * (int64_t)x->wide * NEO_WARPGROUP_BYTES;
   LLVMValueRef down = LLVMBuildMul(b, LLVMBuildUDiv(b, w, beside, ""), neo_ll_int(t, rows), "");
-  LLVMValueRef right =
-      LLVMBuildMul(b, LLVMBuildURem(b, w, beside, ""), neo_ll_int(t, columns), "");
+  LLVMValueRef right = LLVMBuildMul(b, LLVMBuildURem(b, w, beside, ""), neo_ll_int(t, columns), "");
   out[0] = descriptor_of(g, s, 0, down);
   out[1] = descriptor_of(g, s, 1, right);
 }
@@ -92,8 +92,9 @@ static LLVMValueRef moved(neo_ll_gen *g, LLVMValueRef descriptor, int64_t bytes)
 }
 
 static LLVMValueRef rows_at(neo_ll_gen *g, LLVMValueRef rows, uint32_t f, int k) {
-  return moved(g, rows, (int64_t)f * NEO_WARPGROUP_ROWS * NEO_WARPGROUP_BYTES +
-                            k * NEO_WARPGROUP_STEP_BYTES);
+  return moved(g, rows,
+               (int64_t)f * NEO_WARPGROUP_ROWS * NEO_WARPGROUP_BYTES +
+                   k * NEO_WARPGROUP_STEP_BYTES);
 }
 
 /* ---- assembly */
@@ -120,12 +121,11 @@ static void through(neo_ll_gen *g, const sums *x, const neo_str *text, LLVMValue
     type[n + i] = i64_type(g);
   }
   neo_str_add(&rule, n + more ? ",~{memory}" : "~{memory}");
-  LLVMTypeRef out = n ? LLVMStructTypeInContext(g->l->ctx, type, n, false)
-                      : LLVMVoidTypeInContext(g->l->ctx);
+  LLVMTypeRef out =
+      n ? LLVMStructTypeInContext(g->l->ctx, type, n, false) : LLVMVoidTypeInContext(g->l->ctx);
   LLVMTypeRef fn = LLVMFunctionType(out, type, n + more, false);
-  LLVMValueRef code =
-      LLVMGetInlineAsm(fn, neo_str_text(text), text->n, neo_str_text(&rule), rule.n, true, false,
-                       LLVMInlineAsmDialectATT, false);
+  LLVMValueRef code = LLVMGetInlineAsm(fn, neo_str_text(text), text->n, neo_str_text(&rule), rule.n,
+                                       true, false, LLVMInlineAsmDialectATT, false);
   LLVMValueRef y = LLVMBuildCall2(b, fn, code, arg, n + more, "");
   for (unsigned e = 0; e < n; e++)
     LLVMBuildStore(b, LLVMBuildExtractValue(b, y, e, ""), x->slot[e]);

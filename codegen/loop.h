@@ -138,7 +138,7 @@ typedef struct {
 } neo_block; /* NEO_PUSH(arena, &block, stmt) */
 struct neo_ls {
   uint8_t kind, loop;
-  uint8_t op, tile[3];   /* TILE: a row of tile.def, and its registers. WARP(GROUP): of warp(group).def */
+  uint8_t op, tile[3];   /* TILE: a row of tile.def, and its registers. WARP(GROUP): of its table */
   uint32_t attr;         /* FOR: variable. STORE, FETCH, TILE: buffer. All others: register */
   uint32_t factor[2];    /* WARP: registers; index[]: the fragment of attr and of these.
                           * WARPGROUP: buffers; index[]: the first element of each */

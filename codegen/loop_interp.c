@@ -17,8 +17,8 @@ typedef struct {
   neo_value *at;
   uint8_t *defined;
   uint64_t batch; /* the last WARPGROUP statement that adds to it */
-  int64_t n;    /* elements, of all threads */
-  int64_t each; /* of one thread; 0: it is not of threads */
+  int64_t n;      /* elements, of all threads */
+  int64_t each;   /* of one thread; 0: it is not of threads */
 } reg_store;
 
 /* Who met at an element of a buffer in the THREAD loop that ran as number `epoch`. */
@@ -126,7 +126,8 @@ static neo_value reg_value(interp *p, const neo_lx *e) {
     return (neo_value){0};
   if (r->defined[at] == DEFINED)
     return r->at[at];
-  fail(p, r->defined[at] ? "element that is not awaited" : "undefined element", p->k->regs.at[e->attr].name, at, r->n);
+  fail(p, r->defined[at] ? "element that is not awaited" : "undefined element",
+       p->k->regs.at[e->attr].name, at, r->n);
   return (neo_value){0};
 }
 

@@ -42,11 +42,11 @@ typedef struct {
 /* ---- names */
 
 const char *const neo_loop_words[] = {
-    "for",    "in",    "step",    "if",   "else",   "reg",    "kernel",  "units",   "sizes",
-    "read",   "write", "scratch", "unit", "unroll", "vector", "noalias", "stream",  "align",
-    "tensor", "from",  "and",     "or",   "not",    "true",   "false",   "inf",     "nan",
-    "rand",   "fma",   "let",     "tile", "pair",   "fetch",  "thread",  "threads", "warp",
-    "warpgroup", "await", NULL};
+    "for",    "in",     "step",    "if",      "else",      "reg",    "kernel", "units",
+    "sizes",  "read",   "write",   "scratch", "unit",      "unroll", "vector", "noalias",
+    "stream", "align",  "tensor",  "from",    "and",       "or",     "not",    "true",
+    "false",  "inf",    "nan",     "rand",    "fma",       "let",    "tile",   "pair",
+    "fetch",  "thread", "threads", "warp",    "warpgroup", "await",  NULL};
 
 static bool is_word(const char *s) {
   neo_op op;

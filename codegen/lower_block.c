@@ -150,8 +150,7 @@ static void sum(block_tile *x, neo_block *in) {
   multiply(x, body, place, k, half);
   half = lx_sub(l, lx_int(l, 1), half);
   for (int i = 0; i < 2; i++)
-    neo_btile_put_next(x, body, &x->o[i], x->o[i].buf,
-                       lx_mul(l, half, x->block_k * x->o[i].pitch));
+    neo_btile_put_next(x, body, &x->o[i], x->o[i].buf, lx_mul(l, half, x->block_k * x->o[i].pitch));
   neo_lower_close(l);
 }
 

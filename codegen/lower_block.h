@@ -52,7 +52,7 @@ static inline const neo_lx *below(lowering *l, const neo_lx *at, const neo_lx *n
 }
 
 static inline neo_block *open_loop(lowering *l, neo_block *in, neo_loop_kind kind, const char *name,
-                            int64_t n, const neo_lx **v) {
+                                   int64_t n, const neo_lx **v) {
   uint32_t var = neo_kernel_var(l->k, name);
   *v = neo_lx_var(l->k, var);
   return &neo_ls_for(l->k, in, kind, var, lx_int(l, 0), lx_int(l, n), 1)->body;

@@ -34,7 +34,8 @@ int64_t neo_btile_warpgroup_operand(block_tile *x, operand *o) {
 static const neo_lx *exclusive(lowering *l, const neo_lx *a, const neo_lx *b) {
   const neo_lx *y = lx_int(l, 0), *two = lx_int(l, 2);
   for (int64_t bit = 1; bit < PIECES; bit *= 2)
-    y = lx_add(l, y, lx_mul(l, lx_mod(l, lx_add(l, lx_div(l, a, bit), lx_div(l, b, bit)), two), bit));
+    y = lx_add(l, y,
+               lx_mul(l, lx_mod(l, lx_add(l, lx_div(l, a, bit), lx_div(l, b, bit)), two), bit));
   return y;
 }
 

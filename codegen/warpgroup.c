@@ -46,16 +46,29 @@ double neo_warpgroup_number(neo_warpgroup_op op, uint32_t bits) {
   return (double)x;
 }
 
+typedef double steps_of[NEO_WARPGROUP_STEP_BYTES / 2];
+
+static void read_steps(neo_warpgroup_op op, uint64_t descriptor, int factor, int row,
+                       neo_warpgroup_read *read, void *ctx, double *out) {
+  int steps = neo_warpgroup_rows[op].steps, bytes = NEO_WARPGROUP_STEP_BYTES / steps;
+  for (int k = 0; k < steps; k++)
+    out[k] = read(ctx, factor, neo_warpgroup_place(descriptor, row, k * bytes));
+}
+
 void neo_warpgroup_product(neo_warpgroup_op op, int n, int thread, const uint64_t descriptor[2],
                            neo_warpgroup_read *read, void *ctx, float *c) {
-  int steps = neo_warpgroup_rows[op].steps, bytes = NEO_WARPGROUP_STEP_BYTES / steps;
-  for (int e = 0; e < n / 2; e++) {
-    int row = 16 * (thread / 32) + thread % 32 / 4 + 8 * (e / 2 % 2);
-    int column = 8 * (e / 4) + 2 * (thread % 4) + e % 2;
-    double sum = (double)c[e];
-    for (int k = 0; k < steps; k++)
-      sum += read(ctx, 0, neo_warpgroup_place(descriptor[0], row, k * bytes)) *
-             read(ctx, 1, neo_warpgroup_place(descriptor[1], column, k * bytes));
-    c[e] = (float)sum;
+  steps_of a[2], b;
+  int row = 16 * (thread / 32) + thread % 32 / 4, column = 2 * (thread % 4);
+  for (int down = 0; down < 2; down++)
+    read_steps(op, descriptor[0], 0, row + 8 * down, read, ctx, a[down]);
+  for (int i = 0; i < n / 4; i++) {
+    read_steps(op, descriptor[1], 1, column + 8 * (i / 2) + i % 2, read, ctx, b);
+    for (int down = 0; down < 2; down++) {
+      float *to = &c[4 * (i / 2) + 2 * down + i % 2];
+      double sum = (double)*to;
+      for (int k = 0; k < neo_warpgroup_rows[op].steps; k++)
+        sum += a[down][k] * b[k];
+      *to = (float)sum;
+    }
   }
 }

@@ -313,7 +313,7 @@ static double tiles_cost(const neo_space *x, const neo_schedule *s) {
   double tm = (double)p[NEO_SCHED_TILE_M], tn = (double)p[NEO_SCHED_TILE_N];
   double rounds = up(up(l.rows, bm) * up(l.columns, bn) * l.batches, MULTIPROCESSORS);
   double narrow = tm < 4 || tn < 4 ? 2 : 1.5; /* shared memory gives 16 bytes at a time */
-  bool by_warps = p[NEO_SCHED_MATRIX]; /* a fragment's parts are read one by one */
+  bool by_warps = p[NEO_SCHED_MATRIX];        /* a fragment's parts are read one by one */
   bool by_groups = p[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS; /* the unit reads by itself */
   double reads = by_groups ? -FASTER / 2 : (by_warps ? 2 : narrow) * (tm + tn) / (tm * tn);
   double work = bm * bn * ((by_warps ? FASTER : 1) + reads) + READ * (bm + bn);
@@ -377,8 +377,8 @@ static void consider(ranking *r, const neo_schedule *s) {
   r->at[k] = *s, r->cost[k] = cost;
 }
 
-static void consider_tile(ranking *r, const uint64_t axes[2], int64_t matrix,
-                          const int64_t *block, const int64_t *tile) {
+static void consider_tile(ranking *r, const uint64_t axes[2], int64_t matrix, const int64_t *block,
+                          const int64_t *tile) {
   enum { LEAST_THREADS = 32, MOST_IN_TILE = 512 };
   int64_t bm = block[0], bn = block[1], tm = tile[0], tn = tile[1];
   neo_schedule s = neo_schedule_plain();

@@ -116,7 +116,7 @@ enum {
   GROUP_BYTES = 128, /* of a row's steps in a half of shared memory */
   GROUP_SHARED = 227 << 10,
   GROUP_SUMS = 128,
-  COUNTERS = 40, /* registers for all else */
+  COUNTERS = 40,            /* registers for all else */
   FILE_REGISTERS = 64 << 10 /* of a multiprocessor, for a block's threads */
 };
 
@@ -219,8 +219,7 @@ bool neo_threads_legal(neo_module *m, const neo_form *f, const neo_machine *mach
     return no(why, "a block has 1 to 1024 threads");
   if (!others_plain(s, !p[NEO_SCHED_LANES]))
     return no(why, "blocks of threads have no parameters of other kinds of schedules");
-  return p[NEO_SCHED_LANES] ? points_legal(f, p, why)
-                            : tiles_legal(m, f, machine, p, why);
+  return p[NEO_SCHED_LANES] ? points_legal(f, p, why) : tiles_legal(m, f, machine, p, why);
 }
 
 /* ---- axes of operands */
@@ -452,7 +451,7 @@ static bool random_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
   }
   if (machine->warpgroups && multiplies_by_warps(m, f, c) && pick(seed, 0, 2) == 0) {
     x = (tile_shape){.block_k = GROUP_BYTES / 4, .tile_m = GROUP_ROWS};
-    x.tile_n = GROUP_COLUMNS * pick(seed, 1, 5);
+    x.tile_n = GROUP_COLUMNS * pick(seed, 1, 4);
     x.tile_m *= pick(seed, 0, 3) ? 1 : 2;
     x.block_m = x.tile_m * pick(seed, 1, 2);
     x.block_n = x.tile_n * pick(seed, 1, 2);

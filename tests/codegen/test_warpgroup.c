@@ -66,9 +66,11 @@ static double read_half(void *ctx, int factor, uint32_t address) {
 static void fill(matrices *x, neo_warpgroup_op op, int steps, uint32_t b_at) {
   for (int k = 0; k < steps; k++) {
     for (int i = 0; i < ROWS; i++)
-      x->a[i][k] = (float)((i * 5 + k * 3) % 17 - 8), put(x, exchanged(i, k * x->cell), op, x->a[i][k]);
+      x->a[i][k] = (float)((i * 5 + k * 3) % 17 - 8),
+      put(x, exchanged(i, k * x->cell), op, x->a[i][k]);
     for (int j = 0; j < MOST; j++)
-      x->b[j][k] = (float)((j * 7 + k) % 13 - 6), put(x, b_at + exchanged(j, k * x->cell), op, x->b[j][k]);
+      x->b[j][k] = (float)((j * 7 + k) % 13 - 6),
+      put(x, b_at + exchanged(j, k * x->cell), op, x->b[j][k]);
   }
 }
 
@@ -126,17 +128,18 @@ static void descriptors_name_each_byte_once(void **state) {
         assert_int_equal(at % 16, byte % 16);
       }
   }
-  assert_int_equal(neo_warpgroup_place(neo_warpgroup_form() + 64, 11, 36), 1024 + 1024 + 3 * 128 + 20);
+  assert_int_equal(neo_warpgroup_place(neo_warpgroup_form() + 64, 11, 36),
+                   1024 + 1024 + 3 * 128 + 20);
 }
 
 /* ---- rules */
 
-#define HEAD                                                                                  \
-  "neo-loop 1\nkernel k(z: f32 write, a: f32 scratch 2048 align 1024, b: f32 scratch 1024 "   \
+#define HEAD                                                                                \
+  "neo-loop 1\nkernel k(z: f32 write, a: f32 scratch 2048 align 1024, b: f32 scratch 1024 " \
   "align 1024, s: f32 scratch 2048) units 1\n"
-#define ZERO                                                                 \
-  "for t in 0..128 thread\n  for e in 0..16 unroll\n    c[0, e] = 0.0\n"     \
-  "  for i in 0..16\n    a[t*16 + i] = 1.0\n"                                \
+#define ZERO                                                             \
+  "for t in 0..128 thread\n  for e in 0..16 unroll\n    c[0, e] = 0.0\n" \
+  "  for i in 0..16\n    a[t*16 + i] = 1.0\n"                            \
   "  for i in 0..8\n    b[t*8 + i] = 0.5\n"
 #define PRODUCT "warpgroup tf32 c, a[0], b[0] beside 1\n"
 
@@ -177,7 +180,8 @@ static void statements_that_break_a_rule_are_refused(void **state) {
        "beside 1\n",
        "outside of loops of threads"},
   };
-  assert_string_equal(refusal(f, "reg c[1, 16]: f32 threads 128\n" ZERO PRODUCT "await 0, c\n"), "");
+  assert_string_equal(refusal(f, "reg c[1, 16]: f32 threads 128\n" ZERO PRODUCT "await 0, c\n"),
+                      "");
   check_refusals(f, refusal, bad, sizeof bad / sizeof *bad);
 }
 

@@ -242,7 +242,7 @@ typedef struct {
   jmp_buf place;
   char *stack;
   unsigned thread;
-  bool waits, waited; /* at a barrier; for the kernels before this one */
+  bool waits, waited;             /* at a barrier; for the kernels before this one */
   product product[MOST_PRODUCTS]; /* on their way */
   unsigned n_products, batch;
   void *kept; /* of the sanitizer */
@@ -258,7 +258,7 @@ typedef struct {
   fibre *now;
   uint64_t seed;
   bool is_early; /* what its threads do before they have waited may come too early */
-  void *kept; /* of the sanitizer, and the stack of `home` */
+  void *kept;    /* of the sanitizer, and the stack of `home` */
   const void *home_stack;
   size_t home_bytes;
 } team;
