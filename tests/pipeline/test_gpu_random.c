@@ -12,12 +12,13 @@
 
 enum { N_EMULATED = 40, N_ASSEMBLED = 4, TRIES = 20 };
 
-/* A thread has no scratch: of the schedules for processors those that ask for none will do. */
+/* A thread has no scratch, but a block of threads has: of the schedules for processors those that
+ * ask for none will do. */
 static bool fits(neo_compilation *c, const neo_group *g, const neo_schedule *s) {
   neo_kernel *k;
   const char *why;
-  return !neo_compile_lower(c, g, s, &k, &why) && neo_kernel_scratch_bytes(k) == 0 &&
-         !neo_kernel_has_tiles(k);
+  return !neo_compile_lower(c, g, s, &k, &why) && !neo_kernel_has_tiles(k) &&
+         (neo_kernel_scratch_bytes(k) == 0 || neo_kernel_threads(k));
 }
 
 static neo_schedule any_schedule(void *ctx, neo_compilation *c, const neo_group *g) {
