@@ -45,7 +45,7 @@ struct neo_rti_cuda {
   cuda_ptr arena;
   bool pooled; /* the arena is of the driver's pool */
   cuda_ring ring;
-  bool with_graphs, with_early; /* early: launches before those that a kernel itself waits for end */
+  bool with_graphs, with_early; /* early: launches before what a kernel itself waits for ends */
   cuda_graphs *graphs; /* [n_entries] */
   cuda_marks *marks;   /* null: there is no trace */
 };

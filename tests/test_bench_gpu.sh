@@ -25,7 +25,7 @@ bench --prepare "$work/made" --check --rows "$few" --target nvptx:sm_90a+host >"
   fail "nothing is prepared" "$work/out"
 export NEO_CUDA_DRIVER="$emulator"
 measure() { bench --from "$work/made" --check --rows "$few" --rounds 1 --json "$work/json" "$@"; }
-export NEO_BENCH_TORCH=/bin/false
+export NEO_BENCH_TORCH=/bin/false NEO_BENCH_JAX=/bin/false
 measure --part 2 >"$work/out" || fail "no run of a part" "$work/out"
 [ "$(wc -l <"$work/out")" -eq 2 ] || fail "part 2 has other rows" "$work/out"
 if measure --minutes 0 --resume >/dev/null; then fail "time is over, and nothing is said"; fi
@@ -44,6 +44,7 @@ for name, row in rows.items():
     if name.split()[0] not in ("values",) and "3xtf32" not in name:
         assert len(row["times"]["ours"]) == 1 and row["times"]["ours"][0] > 0, row
         assert "torch" in " ".join(row["missing"]), row
+        assert ("jax" in row["missing"]) == ("batch" in name), row
 END
 python3 "$work/check.py" "$work/json" || fail "the results are not as they should be"
 bench --show --json "$work/json" >"$work/out"

@@ -1,8 +1,9 @@
 /* Graphs of the emulated driver: nodes run in any order that their dependencies allow, which
  * NEO_EMULATOR_SEED mixes, so that one too few shows in the results.
  *
- * NEO_EMULATOR_GRAPHS=0: the driver makes none. NEO_EMULATOR_EDGES=0: it takes no edges with data. Like a driver it refuses nodes of other graphs, and
- * what it launches is what its nodes were then, whatever becomes of them later. */
+ * NEO_EMULATOR_GRAPHS=0: the driver makes none. NEO_EMULATOR_EDGES=0: it takes no edges with data.
+ * Like a driver it refuses nodes of other graphs, and what it launches is what its nodes were then,
+ * whatever becomes of them later. */
 #include "tests/gpu/emulator_driver.h"
 #include <stdlib.h>
 #include <string.h>

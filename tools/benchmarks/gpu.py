@@ -6,7 +6,7 @@
 
 The first compiles all that the rows need, where neoc is; the second measures a part of them (1
 correctness, 2 products, 3 convolutions, 4 capsules, 5 cells, 6 memory bound, 7 networks) where the
-GPU is, which needs FOLDER, this folder, libcuda and Python, with torch for the peers. A part ends
+GPU is, which needs FOLDER, this folder, libcuda and Python, with torch and jax as peers. A part ends
 after --minutes (7.5), and goes on with --resume. Each row is in FILE as soon as it is measured.
 --check: a few rows of sizes for an emulated GPU.
 """
@@ -127,7 +127,8 @@ class Bench:
 
     def __init__(self, o):
         self.o, self.folder = o, os.path.abspath(o.folder)
-        self.python = os.environ.get("NEO_BENCH_TORCH", sys.executable)
+        self.python = {name: os.environ.get("NEO_BENCH_" + name.upper(), sys.executable)
+                       for name in ("torch", "jax")}
         with open(os.path.join(self.folder, "missing.json")) as f:
             self.missing = json.load(f)
 
@@ -144,7 +145,7 @@ class Bench:
     def peer(self, row, name, folder):
         library, _, variant = name.partition(" ")
         spec = {**row.torch, "variant": variant, "folder": folder, "threads": 1, "device": "cuda"}
-        return self.side(name, [self.python, os.path.join(HERE, library + "_side.py"),
+        return self.side(name, [self.python[library], os.path.join(HERE, library + "_side.py"),
                                 json.dumps(spec)])
 
     def measure(self, row):
@@ -236,7 +237,7 @@ def show(results):
         print(f"\n{part} {name}: {len(of)} rows" if of else f"\n{part} {name}: nothing measured")
         print("".join(line(r) + "\n" for r in of), end="")
         for group in dict.fromkeys(r["group"] for r in of):
-            for key in ("best", "torch eager", "torch compile", "bandwidth"):
+            for key in ("best", "torch eager", "torch compile", "jax", "bandwidth"):
                 ratios = [r["ratios"][key] for r in of if r["group"] == group and key in r["ratios"]]
                 if len(ratios) > 1:
                     print(f"{group}: {key} {report.mean(ratios):.2f}, the geometric mean of "

@@ -14,7 +14,7 @@ PARTS = {1: "correctness", 2: "products", 3: "convolutions", 4: "capsules", 5: "
 ZOO, BENCHMARKS = "models/zoo/", "tools/benchmarks/"
 EXPECTED = os.path.join(ROOT, "tests", "zoo", "expected")
 GRAPHS = ("torch eager", "torch compile")
-CELLS = {"torch eager": (8, 30), "torch compile": (2.5, 6)}
+CELLS = {"torch eager": (8, 30), "torch compile": (2.5, 6), "jax": (2.5, 6)}
 LAYERS = [  # of ResNet-50: channels, size, filters, filter size, stride, padding
     (3, 224, 64, 7, 2, 3), (64, 56, 64, 1, 1, 0), (64, 56, 64, 3, 1, 1), (64, 56, 256, 1, 1, 0),
     (256, 56, 128, 1, 1, 0), (128, 56, 128, 3, 2, 1), (128, 28, 128, 3, 1, 1),
@@ -110,7 +110,7 @@ def capsules(small):
 def cells(small):
     for model in ("milstm",) if small else ("milstm", "scrnn", "sublstm", "lltm"):
         for batch in (1,) if small else (1, 16, 64):
-            yield step(5, "cells", model, batch, GRAPHS, CELLS,
+            yield step(5, "cells", model, batch, (*GRAPHS, "jax"), CELLS,
                        defines=dict(I=12, H=8) if small else {})
 
 

@@ -4,9 +4,15 @@ import os
 import peer
 
 SPEC = peer.spec()
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
+ON_GPU = SPEC.get("device") == "cuda"
+if not ON_GPU:
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # others measure beside it
 try:
     import jax
+    jax.config.update("jax_default_matmul_precision", "float32")  # not tf32, as the others
+    if ON_GPU and jax.default_backend() != "gpu":
+        peer.missing("JAX finds no CUDA device")
 except ImportError as e:
     peer.missing(e)
 import jax.numpy as jnp
@@ -58,7 +64,8 @@ class Traced(Net):
 
 
 def network(spec):
-    """A training step; returns the loss before it."""
+    """A training step, which returns the loss before it, perhaps before it is there; and what waits
+    for all that was begun."""
     f, _, mu, decay = NETWORKS[spec["what"]]
     sizes = {**sizes_of(spec["what"], spec["defines"]), "B": spec["batch"]}
     given = load(spec["folder"] + "/params.safetensors")
@@ -89,15 +96,16 @@ def network(spec):
     def run():
         nonlocal params, states, velocity
         value, params, states, velocity = compiled(params, states, velocity, inputs)
-        return float(jax.block_until_ready(value))
+        return value
 
-    return run
+    return run, lambda: jax.block_until_ready((params, states, velocity))
 
 
 def main():
-    run = network(SPEC)
-    losses, seconds = peer.timed(run, 2)
-    peer.serve(run, {"losses": losses, "first_s": seconds, "version": "jax " + jax.__version__})
+    run, wait = network(SPEC)
+    losses, seconds = peer.timed(lambda: float(run()), 2)
+    about = {"losses": losses, "first_s": seconds, "version": "jax " + jax.__version__}
+    peer.serve(run, about, wait)
 
 
 main()

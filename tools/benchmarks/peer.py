@@ -1,9 +1,9 @@
 """What the sides in Python share: answers as tools/benchmarks/serve.h says, tensors of our side.
 
 A side is started with one argument, JSON: "what" to run, in which "variant", with how many
-"threads", on which "device" (the processor; "cuda"), and the "folder" with params.safetensors and inputs.safetensors. A network has its sizes,
-"defines" and "batch", and its rate, "lr"; an operation of memory.expr has its inputs, "args", and
-its gradient's, "seed".
+"threads", on which "device" (the processor; "cuda"), and the "folder" with params.safetensors and
+inputs.safetensors. A network has its sizes, "defines" and "batch", and its rate, "lr"; an operation
+of memory.expr has its inputs, "args", and its gradient's, "seed".
 """
 import json
 import mmap
