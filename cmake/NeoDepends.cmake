@@ -27,7 +27,38 @@ message(STATUS "LLVM ${NEO_LLVM_VERSION} (${NEO_LLVM_CONFIG})")
 add_library(llvm INTERFACE)
 target_include_directories(llvm SYSTEM INTERFACE ${llvm_include})
 target_link_directories(llvm INTERFACE ${llvm_libdir})
-target_link_libraries(llvm INTERFACE ${llvm_libs})
+
+# A program with the property NEO_LLVM_INSIDE takes the static libraries, where they are installed
+# and link: the loader relocates a shared one of this size whole at every start, which takes as long
+# as compiling a small model's passes. What they need is taken from the libraries of packages that
+# are there with LLVM's own, not from their -dev packages.
+execute_process(COMMAND ${NEO_LLVM_CONFIG} --link-static --libs x86 aarch64 nvptx passes orcjit
+  OUTPUT_VARIABLE llvm_inside OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+separate_arguments(llvm_inside)
+list(APPEND llvm_inside -l:libstdc++.so.6 -l:libzstd.so.1 -lz -lm)
+include(CheckCSourceCompiles)
+set(CMAKE_REQUIRED_INCLUDES ${llvm_include})
+set(CMAKE_REQUIRED_LINK_OPTIONS -L${llvm_libdir} -no-pie)
+set(CMAKE_REQUIRED_LIBRARIES ${llvm_inside})
+check_c_source_compiles("
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+int main(void) {
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMDisposePassBuilderOptions(LLVMCreatePassBuilderOptions());
+  return LLVMRunPasses(0, 0, 0, 0) != 0;
+}" NEO_LLVM_INSIDE_LINKS)
+unset(CMAKE_REQUIRED_INCLUDES)
+unset(CMAKE_REQUIRED_LINK_OPTIONS)
+unset(CMAKE_REQUIRED_LIBRARIES)
+if(NEO_LLVM_INSIDE_LINKS AND NOT NEO_SANITIZE)
+  set(inside "$<BOOL:$<TARGET_PROPERTY:NEO_LLVM_INSIDE>>")
+  target_link_options(llvm INTERFACE $<${inside}:-no-pie>)
+  target_link_libraries(llvm INTERFACE "$<IF:${inside},${llvm_inside},${llvm_libs}>")
+else()
+  target_link_libraries(llvm INTERFACE ${llvm_libs})
+endif()
 
 # neo_external(target header [library])
 function(neo_external name header)

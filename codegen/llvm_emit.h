@@ -49,6 +49,10 @@ void neo_llvm_entry(neo_llvm *l, const char *symbol, char ret, const char *param
 /* Optimises (a short pipeline) and verifies. Once, before emitting. */
 neo_status neo_llvm_finish(neo_llvm *l, const char **why) NEO_MUST_CHECK;
 neo_status neo_llvm_emit_object(neo_llvm *l, const char *path, const char **why) NEO_MUST_CHECK;
+/* The object in memory, in the arena. Code generation changes the module, and nothing copies it:
+ * nothing but neo_llvm_free may follow. */
+neo_status neo_llvm_take_object(neo_llvm *l, neo_arena *a, const char **data, size_t *n,
+                                const char **why) NEO_MUST_CHECK;
 /* .ll and .s */
 neo_status neo_llvm_emit_text(neo_llvm *l, const char *path, const char **why) NEO_MUST_CHECK;
 neo_status neo_llvm_emit_asm(neo_llvm *l, const char *path, const char **why) NEO_MUST_CHECK;

@@ -19,6 +19,21 @@ neo_status neo_llvm_emit_object(neo_llvm *l, const char *path, const char **why)
   return emit(l, path, LLVMObjectFile, why);
 }
 
+neo_status neo_llvm_take_object(neo_llvm *l, neo_arena *a, const char **data, size_t *n,
+                                const char **why) {
+  LLVMMemoryBufferRef object;
+  char *text = NULL;
+  *why = "";
+  if (LLVMTargetMachineEmitToMemoryBuffer(l->machine, l->mod, LLVMObjectFile, &text, &object)) {
+    *why = neo_ll_message(l, text);
+    return NEO_IO;
+  }
+  *n = LLVMGetBufferSize(object);
+  *data = neo_arena_copy(a, LLVMGetBufferStart(object), *n);
+  LLVMDisposeMemoryBuffer(object);
+  return NEO_OK;
+}
+
 neo_status neo_llvm_emit_asm(neo_llvm *l, const char *path, const char **why) {
   return emit(l, path, LLVMAssemblyFile, why);
 }

@@ -33,6 +33,7 @@ void neo_compilation_init(neo_compilation *c, const neo_compile_options *options
 }
 
 void neo_compilation_free(neo_compilation *c) {
+  neo_parts_end(c);
   if (c->llvm)
     neo_llvm_free(c->llvm);
   neo_arena_free(&c->arena);
@@ -98,6 +99,10 @@ static neo_status front(neo_compilation *c) {
 
 /* ---- passes */
 
+static bool for_gpu(const neo_compilation *c) {
+  return c->options.target && strncmp(c->options.target, "nvptx", 5) == 0;
+}
+
 static void pass_done(void *ctx, const char *pass) {
   neo_cost_add(ctx, pass);
 }
@@ -106,9 +111,8 @@ static void pass_done(void *ctx, const char *pass) {
  * weighs multiplications against memory as they are on a processor; a GPU has far more of the
  * former. */
 static bool is_wanted(const neo_compilation *c, const neo_pass *p) {
-  bool gpu = c->options.target && strncmp(c->options.target, "nvptx", 5) == 0;
   return (p->run != neo_pass_layout || neo_fuse_keeps(&c->options.fusion)) &&
-         (p->run != neo_pass_filter || !gpu);
+         (p->run != neo_pass_filter || !for_gpu(c));
 }
 
 static size_t passes_to_run(const neo_compilation *c, neo_pass *out) {
@@ -293,9 +297,13 @@ static neo_status kernels(neo_compilation *c) {
   if (!s)
     s = fuse(c);
   neo_cost_add(c, "fusion");
-  for (size_t g = 0; !s && g < c->grouping.groups.n; g++)
+  if (!s && c->ahead)
+    neo_parts_begin(c);
+  for (size_t g = 0; !s && g < c->grouping.groups.n; g++) {
     if (!shared(c, g))
       s = lower_group(c, &c->grouping.groups.at[g]);
+    neo_parts_follow(c);
+  }
   neo_compile_report_records(c);
   neo_cost_add(c, "schedules and kernels");
   if (s)
@@ -337,7 +345,13 @@ neo_status neo_compile_emit(neo_compilation *c) {
   return s;
 }
 
+/* A GPU's kernels are made in a child, which is forked while there is one thread. */
+static bool can_go_ahead(const neo_compilation *c) {
+  return !for_gpu(c) && (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)) != 0;
+}
+
 neo_status neo_compile_all(neo_compilation *c) {
+  c->ahead = can_go_ahead(c);
   neo_status s = neo_compile_front(c);
   if (!s)
     s = neo_compile_passes(c);

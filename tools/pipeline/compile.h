@@ -72,6 +72,8 @@ typedef struct { /* what a stage or pass took */
   neo_prover_stats proofs;
 } neo_cost;
 
+typedef struct neo_parts neo_parts;
+
 typedef struct neo_compilation {
   neo_compile_options options;
   neo_track track; /* everything below is allocated through it */
@@ -98,6 +100,8 @@ typedef struct neo_compilation {
   neo_str explain; /* decisions of fusion and schedules */
   neo_plan *plan;
   neo_llvm *llvm;
+  neo_parts *parts; /* machine code that threads make; null: none do */
+  bool ahead;       /* they begin while kernels are lowered */
   neo_cost costs[24]; /* in order */
   uint32_t n_costs;
   double clock; /* when the last one was added */
@@ -123,6 +127,12 @@ void neo_compile_block(const neo_kernel *k, int32_t *block, int32_t *units);
  * (cost.c) */
 void neo_cost_add(neo_compilation *c, const char *stage);
 double neo_cost_now(void);
+/* Threads make machine code of kernels while others are still lowered, for a library that is linked
+ * in the end. After them: hands over the kernels that there are by now. At last: what they made is
+ * given up, and they end; nothing, where neo_emit_objects has been. (parts.c) */
+void neo_parts_begin(neo_compilation *c);
+void neo_parts_follow(neo_compilation *c);
+void neo_parts_end(neo_compilation *c);
 /* All four. */
 neo_status neo_compile_all(neo_compilation *c) NEO_MUST_CHECK;
 /* The bit of a kind of output by its name ("so", "ll"), n bytes; 0: there is none. (emit.c) */

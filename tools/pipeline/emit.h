@@ -13,7 +13,8 @@ typedef struct {
   const char **path;
   size_t n;
 } neo_objects;
-/* Makes them in `folder`, on all cores; some may be there after a failure. (parts.c) */
+/* Makes them in `folder`, on all cores; some may be there after a failure. Ends c->parts.
+ * (parts.c) */
 neo_status neo_emit_objects(neo_compilation *c, const char *folder,
                             neo_objects *out) NEO_MUST_CHECK;
 /* For a GPU: fills in c->images, and writes the text files that were asked for. (device.c) */

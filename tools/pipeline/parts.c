@@ -1,41 +1,53 @@
 /* Objects of a compilation, made on all cores.
  *
- * The kernels are cut into parts by their size: runs of neighbours, each an LLVM module of its own.
- * The model record, with the thin entries, is the last part. Threads take parts from a counter, the
- * largest first, so that none is left alone with one at the end; a part's bytes depend on its
- * kernels alone and the objects keep their order, so neither the number of threads nor their timing
- * shows in what is linked.
+ * Kernels come one after the other, the first ones while others are still being made. They are cut
+ * into parts by their size: runs of neighbours, each an LLVM module of its own; the more there has
+ * been, the larger the next part, so that a long model has few more parts than a short one. The
+ * model record, with the thin entries, is the last part. Threads take the largest part that waits,
+ * so that none is left alone with one at the end; a part's bytes depend on its kernels alone and
+ * the objects keep their order, so neither the number of threads nor their timing shows in what is
+ * linked.
  *
- * What a thread makes lives in its part's arena. Those get their blocks from the compilation's
- * allocator under a lock; kernels and plan are only read. */
+ * What a thread makes lives in its part's arenas; kernels and plan are only read. */
 #define _GNU_SOURCE 1 /* sched_getaffinity */
+#include "base/file.h"
 #include "tools/pipeline/emit.h"
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { MOST_THREADS = 64, MOST_PARTS = 64, LEAST_WEIGHT = 1000, RECORD_WEIGHT = 100 };
+enum { MOST_THREADS = 64, LEAST_WEIGHT = 1000, SHARE = 32, RECORD_WEIGHT = 100 };
 
-typedef struct {
-  size_t first, end; /* kernels; none: the record */
+typedef struct part part;
+struct part {
+  part *next;                       /* in order */
+  NEO_VEC(neo_plan_kernel) kernels; /* none: the record */
   size_t weight;
-  const char *path;
-  neo_arena arena;
+  bool taken;
+  neo_arena arena, kept; /* while it is made; of the object */
   jmp_buf on_fail;
   neo_llvm *llvm;
+  const char *object;
+  size_t object_bytes;
   neo_status status;
   const char *why;
-} part;
+};
 
-typedef struct {
+struct neo_parts {
   const neo_compilation *c;
-  part *at;
-  size_t n;
-  size_t *order; /* in which they are made */
-  atomic_size_t next;
-} work;
+  part *first, **last; /* of those that may be taken */
+  part *open;          /* gets the next kernel; not among them; null: none */
+  size_t n, seen;      /* parts; kernels that are in them */
+  size_t weight;       /* of these kernels */
+  pthread_mutex_t mutex;
+  pthread_cond_t more;
+  bool closed; /* no part follows */
+  pthread_t thread[MOST_THREADS];
+  int n_threads;
+};
 
 /* ---- cutting */
 
@@ -58,55 +70,58 @@ static size_t kernel_weight(const neo_plan_kernel *x) {
   return k->nodes.n + block_weight(&k->body, 1) + more;
 }
 
-static void add_part(work *w, size_t first, size_t end, size_t weight) {
-  w->at[w->n++] = (part){.first = first, .end = end, .weight = weight, .why = ""};
+static part *new_part(neo_compilation *c) {
+  part *p = NEO_NEW(&c->arena, part);
+  p->why = "";
+  neo_arena_init(&p->arena, c->arena.alloc, &p->on_fail);
+  neo_arena_init(&p->kept, c->arena.alloc, &p->on_fail);
+  return p;
 }
 
-static void cut(work *w) {
-  const neo_compilation *c = w->c;
-  size_t total = 0, first = 0, weight = 0;
-  for (size_t k = 0; k < c->kernels.n; k++)
-    total += kernel_weight(&c->kernels.at[k]);
-  size_t most = total / (MOST_PARTS - 2) + 1;
-  most = most > LEAST_WEIGHT ? most : LEAST_WEIGHT;
-  for (size_t k = 0; k < c->kernels.n; k++) {
-    weight += kernel_weight(&c->kernels.at[k]);
-    if (weight < most)
-      continue;
-    add_part(w, first, k + 1, weight);
-    first = k + 1;
-    weight = 0;
-  }
-  if (c->target.sm) /* its kernels are an image in the record */
-    w->n = 0;
-  else if (first < c->kernels.n)
-    add_part(w, first, c->kernels.n, weight);
-  add_part(w, c->kernels.n, c->kernels.n, RECORD_WEIGHT);
+static void hand_out(neo_parts *w, part *p) {
+  pthread_mutex_lock(&w->mutex);
+  *w->last = p;
+  w->last = &p->next;
+  w->n++;
+  pthread_cond_signal(&w->more);
+  pthread_mutex_unlock(&w->mutex);
 }
 
-static void sort(work *w) {
-  for (size_t k = 0; k < w->n; k++) {
-    size_t i = k;
-    for (; i && w->at[k].weight > w->at[w->order[i - 1]].weight; i--)
-      w->order[i] = w->order[i - 1];
-    w->order[i] = k;
-  }
+static void hand_out_open(neo_parts *w) {
+  if (w->open)
+    hand_out(w, w->open);
+  w->open = NULL;
+}
+
+static void add_kernel(neo_parts *w, neo_compilation *c, const neo_plan_kernel *x) {
+  size_t most = w->weight / SHARE, weight = kernel_weight(x);
+  if (!w->open)
+    w->open = new_part(c);
+  NEO_PUSH(&c->arena, &w->open->kernels, *x);
+  w->open->weight += weight;
+  w->weight += weight;
+  if (w->open->weight >= (most > LEAST_WEIGHT ? most : LEAST_WEIGHT))
+    hand_out_open(w);
 }
 
 /* ---- one part, in any thread */
 
+static neo_status make_record(const neo_compilation *c, part *p) {
+  neo_plan plan = *c->plan; /* what it allocates goes to the part's arena */
+  plan.arena = &p->arena;
+  neo_plan_emit(&plan, &c->target, c->images.at, c->images.n, p->llvm);
+  return NEO_OK;
+}
+
 static neo_status fill(const neo_compilation *c, part *p) {
   neo_status s = neo_llvm_new(&p->arena, &c->host, c->prefix, &p->llvm, &p->why);
-  for (size_t k = p->first; !s && k < p->end; k++)
-    s = neo_emit_kernel(p->llvm, &c->kernels.at[k], &p->why);
-  if (!s && p->first == p->end) {
-    neo_plan plan = *c->plan; /* what it allocates goes to the part's arena */
-    plan.arena = &p->arena;
-    neo_plan_emit(&plan, &c->target, c->images.at, c->images.n, p->llvm);
-  }
+  for (size_t k = 0; !s && k < p->kernels.n; k++)
+    s = neo_emit_kernel(p->llvm, &p->kernels.at[k], &p->why);
+  if (!s && !p->kernels.n)
+    s = make_record(c, p);
   if (!s)
     s = neo_llvm_finish(p->llvm, &p->why);
-  return s ? s : neo_llvm_emit_object(p->llvm, p->path, &p->why);
+  return s ? s : neo_llvm_take_object(p->llvm, &p->kept, &p->object, &p->object_bytes, &p->why);
 }
 
 static void make_part(const neo_compilation *c, part *p) {
@@ -122,17 +137,33 @@ static void make_part(const neo_compilation *c, part *p) {
     neo_arena_free(&p->arena);
 }
 
-static void *run(void *ctx) {
-  work *w = ctx;
-  for (;;) {
-    size_t k = atomic_fetch_add(&w->next, 1);
-    if (k >= w->n)
-      return NULL;
-    make_part(w->c, &w->at[w->order[k]]);
-  }
+/* ---- threads */
+
+static part *heaviest(const neo_parts *w) {
+  part *best = NULL;
+  for (part *p = w->first; p; p = p->next)
+    if (!p->taken && (!best || p->weight > best->weight))
+      best = p;
+  return best;
 }
 
-/* ---- threads */
+static part *take(neo_parts *w) {
+  part *p;
+  pthread_mutex_lock(&w->mutex);
+  while (!(p = heaviest(w)) && !w->closed)
+    pthread_cond_wait(&w->more, &w->mutex);
+  if (p)
+    p->taken = true;
+  pthread_mutex_unlock(&w->mutex);
+  return p;
+}
+
+static void *run(void *ctx) {
+  neo_parts *w = ctx;
+  for (part *p; (p = take(w)) != NULL;)
+    make_part(w->c, p);
+  return NULL;
+}
 
 static int cores(void) {
   cpu_set_t set;
@@ -140,64 +171,110 @@ static int cores(void) {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/* This thread is one of them. Signals are for the thread that called. */
-static void run_on_all_cores(work *w) {
-  pthread_t thread[MOST_THREADS];
+/* This thread is one of them in the end. Signals are for the thread that called. */
+static void start_threads(neo_parts *w) {
   sigset_t all, old;
-  int n = 0, wanted = cores() - 1;
+  int wanted = cores() - 1;
   wanted = wanted < MOST_THREADS ? wanted : MOST_THREADS;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
-  while (n < wanted && (size_t)n + 1 < w->n && pthread_create(&thread[n], NULL, run, w) == 0)
-    n++;
+  while (w->n_threads < wanted && pthread_create(&w->thread[w->n_threads], NULL, run, w) == 0)
+    w->n_threads++;
   pthread_sigmask(SIG_SETMASK, &old, NULL);
-  run(w);
-  while (n > 0)
-    pthread_join(thread[--n], NULL);
 }
 
-typedef struct {
-  pthread_mutex_t mutex;
-  neo_alloc from;
-} locked_alloc;
+static void close_queue(neo_parts *w) {
+  pthread_mutex_lock(&w->mutex);
+  w->closed = true;
+  pthread_cond_broadcast(&w->more);
+  pthread_mutex_unlock(&w->mutex);
+}
 
-static void *locked_resize(void *ctx, void *p, size_t size_bytes) {
-  locked_alloc *l = ctx;
-  pthread_mutex_lock(&l->mutex);
-  void *y = l->from.resize(l->from.ctx, p, size_bytes);
-  pthread_mutex_unlock(&l->mutex);
-  return y;
+static void join(neo_parts *w) {
+  while (w->n_threads > 0)
+    pthread_join(w->thread[--w->n_threads], NULL);
+}
+
+/* ---- from outside */
+
+void neo_parts_begin(neo_compilation *c) {
+  neo_parts *w = NEO_NEW(&c->arena, neo_parts);
+  w->c = c;
+  w->last = &w->first;
+  pthread_mutex_init(&w->mutex, NULL);
+  pthread_cond_init(&w->more, NULL);
+  c->parts = w;
+  start_threads(w);
+}
+
+void neo_parts_follow(neo_compilation *c) {
+  neo_parts *w = c->parts;
+  for (; w && w->seen < c->kernels.n; w->seen++)
+    add_kernel(w, c, &c->kernels.at[w->seen]);
+}
+
+/* Nobody waits for what is still to be made. */
+void neo_parts_end(neo_compilation *c) {
+  neo_parts *w = c->parts;
+  if (!w)
+    return;
+  pthread_mutex_lock(&w->mutex);
+  for (part *p = w->first; p; p = p->next)
+    p->taken = true;
+  pthread_mutex_unlock(&w->mutex);
+  close_queue(w);
+  join(w);
+  for (part *p = w->first; p; p = p->next) {
+    neo_arena_free(&p->arena);
+    neo_arena_free(&p->kept);
+  }
+  pthread_mutex_destroy(&w->mutex);
+  pthread_cond_destroy(&w->more);
+  c->parts = NULL;
+}
+
+/* ---- files */
+
+static neo_status write_object(neo_compilation *c, const part *p, const char *path) {
+  FILE *f = fopen(path, "wb");
+  bool good = f && fwrite(p->object, 1, p->object_bytes, f) == p->object_bytes;
+  if (f && fclose(f) == 0 && good)
+    return NEO_OK;
+  c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(errno));
+  return NEO_IO;
 }
 
 /* The first failure in the order of parts is the one that is told. */
-static neo_status failure(neo_compilation *c, const work *w) {
-  for (size_t k = 0; k < w->n; k++)
-    if (w->at[k].status) {
-      c->why = neo_arena_strdup(&c->arena, w->at[k].why);
-      return w->at[k].status;
-    }
-  return NEO_OK;
+static neo_status write_objects(neo_compilation *c, const neo_parts *w, const char *folder,
+                                neo_objects *out) {
+  neo_status s = NEO_OK;
+  *out = (neo_objects){NEO_NEW_ARRAY(&c->arena, const char *, w->n), 0};
+  for (const part *p = w->first; p && !s; p = p->next) {
+    const char *name = neo_arena_printf(&c->arena, "%s.%zu.o", c->prefix, out->n);
+    const char *path = out->path[out->n++] = neo_path_join(&c->arena, folder, name);
+    s = p->status;
+    if (s)
+      c->why = neo_arena_strdup(&c->arena, p->why);
+    else
+      s = write_object(c, p, path);
+  }
+  return s;
 }
 
 neo_status neo_emit_objects(neo_compilation *c, const char *folder, neo_objects *out) {
-  locked_alloc lock = {.from = c->arena.alloc};
-  work w = {.c = c,
-            .at = NEO_NEW_ARRAY(&c->arena, part, MOST_PARTS),
-            .order = NEO_NEW_ARRAY(&c->arena, size_t, MOST_PARTS)};
-  cut(&w);
-  sort(&w);
-  *out = (neo_objects){NEO_NEW_ARRAY(&c->arena, const char *, w.n), w.n};
-  for (size_t k = 0; k < w.n; k++) {
-    const char *name = neo_arena_printf(&c->arena, "%s.%zu.o", c->prefix, k);
-    out->path[k] = w.at[k].path = neo_path_join(&c->arena, folder, name);
-  }
-  pthread_mutex_init(&lock.mutex, NULL);
-  for (size_t k = 0; k < w.n; k++)
-    neo_arena_init(&w.at[k].arena, (neo_alloc){&lock, locked_resize}, &w.at[k].on_fail);
-  run_on_all_cores(&w);
-  neo_status s = failure(c, &w);
-  for (size_t k = 0; k < w.n; k++)
-    neo_arena_free(&w.at[k].arena);
-  pthread_mutex_destroy(&lock.mutex);
+  if (!c->parts)
+    neo_parts_begin(c);
+  if (!c->target.sm) /* a GPU's kernels are an image in the record */
+    neo_parts_follow(c);
+  neo_parts *w = c->parts;
+  hand_out_open(w);
+  part *record = new_part(c);
+  record->weight = RECORD_WEIGHT;
+  hand_out(w, record);
+  close_queue(w);
+  run(w);
+  join(w);
+  neo_status s = write_objects(c, w, folder, out);
+  neo_parts_end(c);
   return s;
 }

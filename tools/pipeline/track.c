@@ -26,8 +26,7 @@ static neo_track_block *header_of(void *p) {
   return (neo_track_block *)(void *)((char *)p - HEADER_BYTES);
 }
 
-static void *resize(void *ctx, void *p, size_t size_bytes) {
-  neo_track *t = ctx;
+static void *resize_alone(neo_track *t, void *p, size_t size_bytes) {
   neo_track_block *old = p ? header_of(p) : NULL;
   if (size_bytes > SIZE_MAX - HEADER_BYTES)
     return NULL;
@@ -41,8 +40,17 @@ static void *resize(void *ctx, void *p, size_t size_bytes) {
   return b ? (char *)b + HEADER_BYTES : NULL;
 }
 
+static void *resize(void *ctx, void *p, size_t size_bytes) {
+  neo_track *t = ctx;
+  pthread_mutex_lock(&t->mutex);
+  void *made = resize_alone(t, p, size_bytes);
+  pthread_mutex_unlock(&t->mutex);
+  return made;
+}
+
 neo_alloc neo_track_begin(neo_track *t, neo_alloc from) {
   *t = (neo_track){.from = from};
+  pthread_mutex_init(&t->mutex, NULL);
   return (neo_alloc){t, resize};
 }
 
@@ -52,4 +60,5 @@ void neo_track_end(neo_track *t) {
     take_out(b);
     t->from.resize(t->from.ctx, b, 0);
   }
+  pthread_mutex_destroy(&t->mutex);
 }
