@@ -260,6 +260,8 @@ neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, n
   neo_lower_facts(&l, l.f, NULL);
   if (!s->at[NEO_SCHED_THREADS])
     units(&l);
+  else if (neo_form_nests(l.f))
+    neo_lower_nest(&l);
   else if (s->at[NEO_SCHED_LANES])
     neo_lower_points(&l);
   else

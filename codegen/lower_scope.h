@@ -16,6 +16,7 @@
  *   lower_running.c  reductions whose domain grows with an axis
  *   lower_points.c   blocks of threads at points of the shared axes
  *   lower_block.c    blocks of threads that compute a contraction's tile
+ *   lower_nest.c     blocks of threads for sums inside of sums
  *
  * Private to codegen/lower*.c. */
 #ifndef NEO_CODEGEN_LOWER_SCOPE_H
@@ -222,6 +223,11 @@ const neo_lx *neo_lower_extent(lowering *l, uint32_t axis); /* of a shared axis 
  * element of the tile; the stores. And the loops of a stage, with what its condition says about
  * each put into the bounds; those of one own axis keep to shared axes. */
 void neo_lower_begin_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
+/* The same for registers that there are; one body where cond (null: always) holds, at the element
+ * of a tile at hand; does s use an accumulator of the other stage? */
+void neo_lower_clear_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
+void neo_lower_combine(lowering *l, neo_block *in, const neo_stage *s, const neo_lx *cond);
+bool neo_lower_uses_stage(const lowering *l, const neo_stage *s, const neo_stage *of);
 /* Payloads of nothing become 0, in copies of the accumulators that the stores after it use: old[]
  * gets those that go on. Without payloads, nothing is done. */
 void neo_lower_show_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
@@ -311,8 +317,10 @@ void neo_lower_running(lowering *l, neo_block *in, const neo_lx *n_lo, const neo
 const neo_lx *neo_lower_ceil_div(lowering *l, const neo_lx *x, int64_t n);
 neo_block *neo_lower_open_units(lowering *l, const neo_lx *n, const neo_lx **unit);
 
-/* ---- lower_points.c, lower_block.c: instead of all else, where the schedule has threads */
+/* ---- lower_points.c, lower_block.c, lower_nest.c: instead of all else, where the schedule has
+ * threads */
 void neo_lower_points(lowering *l);
+void neo_lower_nest(lowering *l);
 void neo_lower_block_tile(lowering *l);
 
 /* ---- lower_tile.c */

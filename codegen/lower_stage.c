@@ -143,8 +143,7 @@ static void make_accs(lowering *l, neo_block *in, const neo_stage *s, const tile
   }
 }
 
-static void begin_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t, bool lanes) {
-  make_accs(l, in, s, t, lanes);
+static void clear_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t, bool lanes) {
   neo_block *b = neo_lower_open_tile(l, in, t, lanes);
   for (uint32_t k = 0; k < s->accs.n; k++) {
     const neo_form_acc *x = &s->accs.at[k];
@@ -152,6 +151,15 @@ static void begin_accs(lowering *l, neo_block *in, const neo_stage *s, const til
     set_acc(l, b, &l->acc[s->first_acc + k], neo_lx_const(l->k, (neo_type)x->type, v));
   }
   neo_lower_close_tile(l, t);
+}
+
+static void begin_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t, bool lanes) {
+  make_accs(l, in, s, t, lanes);
+  clear_accs(l, in, s, t, lanes);
+}
+
+void neo_lower_clear_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t) {
+  clear_accs(l, in, s, t, true);
 }
 
 void neo_lower_begin_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t) {
@@ -231,6 +239,10 @@ static void accumulate(lowering *l, neo_block *in, const neo_stage *s, const neo
     set_acc(l, in, r, where_true(l, take, x, old));
     k++;
   }
+}
+
+void neo_lower_combine(lowering *l, neo_block *in, const neo_stage *s, const neo_lx *cond) {
+  accumulate(l, in, s, cond);
 }
 
 /* ---- reduction loops */
@@ -361,8 +373,46 @@ static void clip_range(lowering *l, const stage_bounds *b, uint32_t k, const til
 }
 
 static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                         const stage_bounds *b, uint32_t k);
+
+typedef struct {
+  const lowering *l;
+  uint32_t first, n; /* accumulators */
+  bool found;
+} acc_use;
+
+static void find_acc(void *ctx, neo_expr e) {
+  acc_use *u = ctx;
+  const neo_node *n = neo_expr_node(u->l->m, e);
+  u->found = u->found || (n->op == NEO_OP_ACC && n->attr >= u->first && n->attr < u->first + u->n);
+}
+
+bool neo_lower_uses_stage(const lowering *l, const neo_stage *s, const neo_stage *of) {
+  acc_use u = {l, of->first_acc, (uint32_t)of->accs.n, false};
+  neo_stage_visit(l->m, s, find_acc, &u);
+  return u.found;
+}
+
+/* The inner sums that the stage uses, at the point of its axes that the loops are at. */
+static void inner_sums(lowering *l, neo_block *in, const neo_stage *s, const tile *t) {
+  bool any = false;
+  for (size_t k = 0; k < l->f->stages.n && &l->f->stages.at[k] != s; k++) {
+    const neo_stage *x = &l->f->stages.at[k];
+    if (!x->over || !neo_lower_uses_stage(l, s, x))
+      continue;
+    any = true;
+    neo_lower_facts(l, l->f, x);
+    begin_accs(l, in, x, t, false);
+    reduce_loops(l, in, x, t, &l->bounds[k], x->over);
+  }
+  if (any)
+    neo_lower_facts(l, l->f, s);
+}
+
+static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          const stage_bounds *b, uint32_t k) {
   if (k == s->axes.n) {
+    inner_sums(l, in, s, t);
     neo_lower_fetch(l, in, t, false);
     neo_lower_accumulate(l, in, s, t, b);
     return;
@@ -685,6 +735,8 @@ static neo_block *reduce_stage(lowering *l, neo_block *in, size_t k, const tile 
 void neo_lower_stages(lowering *l, neo_block *in, const tile *t) {
   for (size_t k = 0; k < l->f->stages.n; k++) {
     const neo_stage *s = &l->f->stages.at[k];
+    if (s->over)
+      continue;
     if (s->accs.n) {
       in = reduce_stage(l, in, k, t);
       continue;

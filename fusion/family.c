@@ -176,6 +176,8 @@ static void add_axes(hasher *h, neo_family *out, const neo_axis_rec *x, size_t n
 
 static void add_stage(hasher *h, neo_family *out, const neo_stage *s) {
   add_axes(h, out, s->axes.at, s->axes.n);
+  if (s->over)
+    add(h, s->over);
   add_expr(h, s->where);
   add(h, s->accs.n);
   for (size_t k = 0; k < s->accs.n; k++) {

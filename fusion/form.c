@@ -12,6 +12,8 @@ typedef struct {
   const neo_group *g;
   neo_form *f;
   neo_map value;     /* tensor of a member -> its value over its output axes and ACCs */
+  neo_map nested;    /* tensor of an inner sum -> its definition */
+  neo_map inner;     /* load of one, in the stage at hand -> its value there */
   neo_expr acc[2];   /* what ACC k of the definition at hand is in the form */
   neo_expr axis[64]; /* what AXIS k of the definition at hand is in the form; 0: itself */
   uint32_t own[64];  /* the definition's axes that are not shared */
@@ -49,6 +51,13 @@ int64_t neo_form_run(const neo_form *f) {
       if (f->stages.at[k].outs.at[i].run)
         return f->stages.at[k].outs.at[i].run;
   return 0;
+}
+
+bool neo_form_nests(const neo_form *f) {
+  for (size_t k = 0; k < f->stages.n; k++)
+    if (f->stages.at[k].over)
+      return true;
+  return false;
 }
 
 static void rewrite(neo_module *m, neo_expr *e, neo_form_rewriter *f, void *ctx) {
@@ -284,11 +293,70 @@ static void add_simple(builder *b, const neo_def_rec *d, const neo_expr *body) {
   end_stage(b, s);
 }
 
+/* ---- inner sums */
+
+/* The stage of an inner sum at this place in the body of the definition at hand: over the axes of
+ * that reduction, then its own. Returns its value. */
+static neo_expr inner_sum(builder *b, const neo_def_rec *host, const neo_def_rec *d,
+                          const neo_expr *index) {
+  neo_module *m = b->m;
+  neo_expr by[64];
+  neo_stage s = {.first_acc = b->f->n_accs, .over = host->axes.n - host->n_out};
+  assert(d->axes.n <= 64 && host->n_out == b->f->axes.n);
+  for (uint32_t k = 0; k < d->axes.n; k++)
+    by[k] = k < d->n_out ? index[k] : neo_axis_ref(m, host->axes.n + k - d->n_out);
+  for (uint32_t k = host->n_out; k < host->axes.n + d->axes.n - d->n_out; k++) {
+    bool own = k < host->axes.n;
+    neo_axis_rec x = own ? *neo_def_axis(m, host, k)
+                         : *neo_def_axis(m, d, d->n_out + k - host->axes.n);
+    neo_expr lo = put_in(b, x.lo), hi = put_in(b, x.hi);
+    x.lo = flat(b, &s, own ? lo : neo_expr_subst_axes(m, lo, by, d->axes.n));
+    x.hi = flat(b, &s, own ? hi : neo_expr_subst_axes(m, hi, by, d->axes.n));
+    NEO_PUSH(m->arena, &s.axes, x);
+  }
+  neo_expr body = wide(m, put_in(b, neo_list_expr(m, d->body, 0)));
+  neo_expr acc = add_acc(b, &s, NEO_RED_SUM, neo_expr_subst_axes(m, body, by, d->axes.n));
+  end_stage(b, s);
+  b->acc[0] = neo_cast(m, neo_expr_type(m, neo_list_expr(m, d->body, 0)), acc);
+  neo_expr y = put_in(b, neo_list_expr(m, d->finish, 0));
+  b->acc[0] = (neo_expr){0};
+  return neo_expr_subst_axes(m, y, by, d->axes.n);
+}
+
+typedef struct {
+  builder *b;
+  const neo_def_rec *host;
+} nester;
+
+static neo_expr nest_node(void *ctx, neo_module *m, neo_expr e) {
+  const nester *c = ctx;
+  neo_node n = *neo_expr_node(m, e);
+  uint64_t def, known;
+  neo_expr index[64];
+  if (n.op != NEO_OP_LOAD || !neo_map_get(&c->b->nested, n.attr, &def))
+    return e;
+  if (neo_map_get(&c->b->inner, e.i, &known))
+    return (neo_expr){(uint32_t)known};
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    index[k] = neo_list_expr(m, n.arg, k);
+  neo_def_rec d = *neo_def_at(m, (neo_def){(uint32_t)def});
+  neo_expr y = inner_sum(c->b, c->host, &d, index);
+  neo_map_set(&c->b->inner, e.i, y.i);
+  return y;
+}
+
+/* A body with stages for the inner sums in it. */
+static neo_expr nest(builder *b, const neo_def_rec *host, neo_expr body) {
+  nester c = {b, host};
+  return b->nested.n ? neo_expr_rewrite(b->m, body, nest_node, &c) : body;
+}
+
 static void add_reduction(builder *b, const neo_def_rec *d) {
   neo_expr body[2] = {{0}, {0}};
   assert(d->body.n <= 2);
+  neo_map_init(&b->inner, b->m->arena);
   for (uint32_t k = 0; k < d->body.n; k++)
-    body[k] = put_in(b, neo_list_expr(b->m, d->body, k));
+    body[k] = nest(b, d, put_in(b, neo_list_expr(b->m, d->body, k)));
   switch (d->reducer) {
   case NEO_RED_NONE:
     break;
@@ -405,6 +473,10 @@ static void add_member(builder *b, const neo_member *x) {
     add_run(b, x);
     return;
   }
+  if (x->place == NEO_PLACE_INLINE && d.reducer != NEO_RED_NONE) {
+    neo_map_set(&b->nested, neo_list_at(b->m, d.out, 0), x->def.i);
+    return;
+  }
   b->acc[0] = b->acc[1] = (neo_expr){0};
   assert(d.finish.n <= 16);
   add_reduction(b, &d);
@@ -433,16 +505,19 @@ static void add_shared(builder *b) {
 static neo_form *build(neo_module *m, const neo_group *g) {
   builder b = {.m = m, .p = neo_prover_new(m), .g = g, .f = NEO_NEW(m->arena, neo_form)};
   neo_map_init(&b.value, m->arena);
+  neo_map_init(&b.nested, m->arena);
   neo_prover_at(b.p, g->members.n ? neo_def_at(m, g->members.at[0].def)->span : 0);
   add_shared(&b);
   for (size_t k = 0; k < g->members.n; k++)
     add_member(&b, &g->members.at[k]);
-  neo_form_gather(m, b.f);
-  neo_form_terms(m, b.f);
-  neo_form_single(m, b.f);
-  neo_form_digits(m, b.f);
-  neo_form_merge(m, b.f);
-  neo_form_turn(m, b.f);
+  if (!neo_form_nests(b.f)) { /* stages have axes in common, which stay where they are */
+    neo_form_gather(m, b.f);
+    neo_form_terms(m, b.f);
+    neo_form_single(m, b.f);
+    neo_form_digits(m, b.f);
+    neo_form_merge(m, b.f);
+    neo_form_turn(m, b.f);
+  }
   neo_form_place(m, b.p, b.f);
   neo_prover_free(b.p);
   return b.f;

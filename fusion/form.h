@@ -9,6 +9,14 @@
  * the shared axes. It accumulates (accs), or stores (outs), never both. Stages run in order; an
  * expression may use ACC k of earlier stages, k counting through the form.
  *
+ * A sum that is nested in others (nest.h) is a stage before the one that uses it, which has that
+ * stage's own axes first, and sums over those after them:
+ *
+ *   S[i,j] = sum[d] Q[i,d]*K[j,d]           shared axes: i
+ *   m[i] = max[j] S[i,j]             ->     stage 0  axes j d, over 1   acc0 = sum Q[..]*K[..]
+ *                                           stage 1  axes j             acc1 = max acc0
+ *                                           stage 2                     m[i] = acc1
+ *
  * Differences from the expressions of definitions:
  *   LOAD has one index, the element's row-major offset (a scalar's: none); sums in offsets are
  *     in linear form (ir.h);
@@ -43,6 +51,7 @@ typedef struct {
 
 typedef struct {
   NEO_VEC(neo_axis_rec) axes; /* own; positions from form->axes.n */
+  uint32_t over; /* above 0: an inner sum, of so many first own axes a value at each point */
   neo_expr where;             /* 0: always */
   uint32_t first_acc;
   NEO_VEC(neo_form_acc) accs;
@@ -82,6 +91,8 @@ void neo_stage_visit(const neo_module *m, const neo_stage *s, void (*f)(void *ct
 typedef neo_expr neo_form_rewriter(void *ctx, neo_module *m, neo_expr e);
 void neo_stage_rewrite(neo_module *m, neo_stage *s, neo_form_rewriter *value,
                        neo_form_rewriter *offset, void *ctx);
+/* Has it inner sums? */
+bool neo_form_nests(const neo_form *f);
 /* Points of the runs that some result is a sum of (they are equal); 0: none is. */
 int64_t neo_form_run(const neo_form *f);
 /* The offset of a LOAD of a form, the element of a RAND. */

@@ -73,7 +73,7 @@ static const int8_t *shared_of(fuser *q, const fuse_parts *p, uint32_t k) {
   return first ? NULL : neo_arena_copy(q->a, p->shared[k], sizeof p->shared[k]);
 }
 
-static neo_group group_of(fuser *q, const fuse_group *x) {
+neo_group fuse_group_of(fuser *q, const fuse_group *x) {
   neo_group g = {.entry = q->entry};
   fuse_parts p;
   const char *why;
@@ -113,7 +113,7 @@ static void emit(fuser *q, neo_grouping *out) {
     uint32_t g = q->by_place[at];
     if (!g || !q->groups.at[g - 1].members.n)
       continue;
-    neo_group made = group_of(q, &q->groups.at[g - 1]);
+    neo_group made = fuse_group_of(q, &q->groups.at[g - 1]);
     if (made.kept && q->explain)
       neo_str_addf(q->explain, "keep %s between calls\n", made.name);
     if (!fuse_columns(q, out, first, &made))
@@ -142,6 +142,7 @@ static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options
     size_t mark = explain ? explain->n : 0;
     fuse_begin(q, m, a, o, entry, explain);
     fuse_price(q, prices[k]);
+    fuse_nest(q);
     fuse_greedy(q);
     if (most <= 0 || kept_bytes(q) <= (double)most || k + 1 == N)
       return;

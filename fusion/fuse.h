@@ -4,6 +4,7 @@
  *   fuse_group.c   what a set of definitions is as one kernel: is there a form, what does it cost
  *   fuse_order.c   an order of the groups in which each comes after those that it needs
  *   fuse_moves.c   a change of the state and its reward
+ *   fuse_nest.c    sums that those who read them compute, first of all
  *   fuse_greedy.c  the best change first
  *   columns.c      sums of columns, into the groups that reduce the rows
  *   fuse.c         from the state to groups
@@ -144,6 +145,10 @@ static inline bool fuse_is_part(const fuser *q, uint32_t d) {
 static inline bool fuse_is_reduction(const fuse_def *d) {
   return d->spans > 0;
 }
+/* A sum that the part that reads it computes? (fuse_nest.c) */
+static inline bool fuse_is_inner(const fuser *q, const fuse_parts *p, uint32_t part) {
+  return !p->member[part] && fuse_is_reduction(&q->def[p->def[part]]);
+}
 /* Of an output axis. */
 neo_expr fuse_out_extent(const fuser *q, uint32_t d, uint32_t axis);
 
@@ -189,6 +194,9 @@ uint64_t fuse_move_stamp(fuser *q, const fuse_move *x);
  * order of the groups does not allow it any more. */
 bool fuse_move_make(fuser *q, const fuse_move *x, fuse_list *changed);
 
+/* ---- fuse_nest.c */
+void fuse_nest(fuser *q);
+
 /* ---- columns.c */
 /* Puts the group, sums of runs of rows, into one of the groups from number `first` on that goes
  * over these rows; false: none does. */
@@ -202,6 +210,8 @@ void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o
                 neo_str *explain);
 /* Sets the price of a byte that is kept, in seconds, and with it the costs of all groups. */
 void fuse_price(fuser *q, double price);
+/* The group as others see it. */
+neo_group fuse_group_of(fuser *q, const fuse_group *x);
 /* Makes moves, the best reward first, until none is left that has any. */
 void fuse_greedy(fuser *q);
 /* The cost of all groups. */

@@ -75,9 +75,12 @@ typedef struct {
   traffic read[4 * FUSE_MOST_PARTS];
   uint32_t n_read;
   double work, shared_points;
+  double products; /* multiplications, where they have a rate of their own */
+  bool nests;
 } pricing;
 
 enum { OPERAND_WORK = 4 };
+#define VIEW_WORK 0.5 /* a load in the place of another */
 enum { CALLS_KEPT = 64 }; /* calls for which a kept value is made once: a guess */
 
 static uint32_t stage_bit(uint32_t level, bool store) {
@@ -158,6 +161,22 @@ static double work_of(const pricing *c, uint32_t k, double evals) {
   return d->end_work * (evals - kept) + KEPT_WORK * kept;
 }
 
+/* Blocks of columns of the product k, each of which computes the inner sums that r reads, or is
+ * made of. */
+static double column_blocks(const pricing *c, uint32_t k, const fuse_read *r) {
+  enum { COLUMNS = 64 };
+  const fuse_def *d = &c->q->def[c->p->def[k]];
+  double n = d->product && r->reduced ? 1.0 / COLUMNS : 0;
+  for (uint32_t i = 0; n > 0 && i < d->n_out; i++) {
+    bool used = false;
+    for (uint32_t a = 0; a < r->rank; a++)
+      used = used || r->axis[a] == (int)i;
+    int64_t extent = used ? 1 : neo_extent_most(c->q->m, fuse_out_extent(c->q, c->p->def[k], i));
+    n *= extent > 1 ? (double)extent : 1;
+  }
+  return n > 1 ? n : 1;
+}
+
 /* Part k evaluates what it reads: in memory, or another part. */
 static void spread(pricing *c, uint32_t k) {
   const fuse_def *d = &c->q->def[c->p->def[k]];
@@ -174,6 +193,8 @@ static void spread(pricing *c, uint32_t k) {
       continue;
     }
     uint32_t y = c->q->part[r->from];
+    if (fuse_is_inner(c->q, c->p, y))
+      c->extra[y] += r->evals * times * column_blocks(c, k, r);
     if (fuse_is_reduction(&c->q->def[r->from]))
       continue; /* in a register */
     c->stages[y] |= stages;
@@ -183,12 +204,18 @@ static void spread(pricing *c, uint32_t k) {
     } else {
       c->along[y] += goes_along(d, r) ? d->spans : 0;
       /* operands of products are copied an element at a time where they are not vectors */
-      c->extra[y] += r->evals * times * (d->product && r->reduced ? OPERAND_WORK : 1);
+      double copies = c->nests ? column_blocks(c, k, r) : OPERAND_WORK;
+      c->extra[y] += r->evals * times * (d->product && r->reduced ? copies : 1);
     }
   }
-  if (fuse_is_reduction(d))
+  bool inner = fuse_is_inner(c->q, c->p, k), view = c->nests && d->end_work <= VIEW_WORK;
+  double times = inner ? evals / d->points : 1;
+  if (inner || (d->product && c->q->profile->products_per_s > 0)) {
+    c->products += d->steps * times;
+    c->work += d->end_work * d->points * times;
+  } else if (fuse_is_reduction(d))
     c->work += d->body_work * d->steps * d->spans + d->end_work * d->points;
-  else
+  else if (!view)
     c->work += work_of(c, k, evals);
 }
 
@@ -283,21 +310,25 @@ double fuse_cost(fuser *q, const fuse_parts *p) {
   q->n_priced++;
   number_parts(q, p);
   find_levels(&c);
-  for (uint32_t k = 0; k < p->n; k++)
+  for (uint32_t k = 0; k < p->n; k++) {
     if (p->member[k] && q->def[p->def[k]].n_out == p->n_shared)
       c.shared_points = q->def[p->def[k]].points;
+    c.nests = c.nests || fuse_is_inner(q, p, k);
+  }
   for (uint32_t k = p->n; k-- > 0;) {
     const fuse_def *d = &q->def[p->def[k]];
     bool stored = p->member[k] && leaves(q, p, k);
     if (stored)
       t += write_seconds(&c, k);
-    if (stored || fuse_is_reduction(d))
+    if (stored || (fuse_is_reduction(d) && p->member[k]))
       c.stages[k] |= stage_bit(c.level[k], true);
     if (stored && !fuse_is_reduction(d))
       c.same[k] |= stage_bit(c.level[k], true);
     spread(&c, k);
   }
   t += read_seconds(&c) + c.work / q->profile->work_per_s;
+  if (c.products > 0)
+    t += c.products / q->profile->products_per_s;
   if (c.shared_points >= FUSE_LEAST_POINTS)
     t /= q->profile->workers;
   t += q->profile->launch_s;

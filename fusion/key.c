@@ -64,6 +64,8 @@ static void mix_axes(keyer *c, uint64_t key[2], const neo_axis_rec *x, size_t n)
 
 static void mix_stage(keyer *c, uint64_t key[2], const neo_stage *s) {
   mix_axes(c, key, s->axes.at, s->axes.n);
+  if (s->over)
+    mix(key, s->over);
   mix_expr(c, key, s->where);
   mix(key, s->accs.n);
   for (size_t k = 0; k < s->accs.n; k++) {

@@ -12,6 +12,9 @@ typedef struct neo_profile {
   uint32_t workers;      /* threads that a kernel of several units is divided among */
   double launch_s;
   double work_per_s;
+  double products_per_s; /* multiplications of sums of products where sums may be nested (nest.h);
+                            0: there are no kernels for that */
+  double room_s;         /* what a byte less of memory is worth there */
   struct {
     int64_t bytes; /* tensors of up to so many; the last level takes all */
     double bytes_per_s;
@@ -20,6 +23,8 @@ typedef struct neo_profile {
 
 /* The shipped profile of targets with such vectors: the widest that fits. */
 const neo_profile *neo_profile_of(uint32_t vector_bytes);
+/* That of GPUs. */
+const neo_profile *neo_profile_gpu(void);
 /* Seconds to read or write so many bytes of a tensor of `whole` bytes. */
 double neo_profile_traffic(const neo_profile *p, double bytes, double whole);
 

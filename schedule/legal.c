@@ -5,6 +5,7 @@
 #include "schedule/fetch.h"
 #include "schedule/keep.h"
 #include "schedule/model.h"
+#include "schedule/nest.h"
 #include "schedule/running.h"
 #include "schedule/segment.h"
 #include "schedule/stream.h"
@@ -181,6 +182,9 @@ bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *ma
   const neo_form *f = neo_group_form(m, g);
   const int64_t *s = sched->at;
   uint64_t tile = 0;
+  if (neo_form_nests(f))
+    return neo_nest_legal(m, f, machine, sched, why) &&
+           (s[NEO_SCHED_THREADS] || blocks_legal(f, sched, why));
   if (neo_schedule_has_threads(sched))
     return run_legal(f, s, true, why) && neo_threads_legal(m, f, machine, sched, why);
   if (!vector_legal(f, machine, s, why) || !tile_legal(f, s, why) || !blocks_legal(f, sched, why) ||

@@ -286,7 +286,7 @@ static neo_status fuse(neo_compilation *c) {
   if (c->machine.gpu) /* one thread after the other is no way to add up rows there */
     o.off |= 1u << NEO_FUSE_COLUMNS;
   if (!o.profile)
-    o.profile = neo_profile_of(c->machine.vector_bytes);
+    o.profile = c->machine.gpu ? neo_profile_gpu() : neo_profile_of(c->machine.vector_bytes);
   return neo_fuse_with(c->module, &c->arena, &o, &c->grouping, &c->explain);
 }
 

@@ -1,0 +1,144 @@
+/* The axes of a form with inner sums (nest.h).
+ *
+ * Of an inner sum, factors that use own axes of the stage around it are of the steps, others of the
+ * rows. Rows are the shared axes that only factors of rows use, in every inner sum; those that both
+ * use are batches. Where the stage around them is a sum of products, columns are the shared axes
+ * that only its factors without inner sums use. */
+#include "fusion/nest.h"
+
+static uint64_t shared_of(const neo_form *f) {
+  return (1ULL << f->axes.n) - 1;
+}
+
+static bool add_factors(const neo_module *m, neo_nest_factors *out, neo_expr e) {
+  const neo_node *n = neo_expr_node(m, e);
+  if (n->op == NEO_OP_MUL)
+    return add_factors(m, out, neo_expr_arg(m, e, 0)) && add_factors(m, out, neo_expr_arg(m, e, 1));
+  if (out->n == NEO_NEST_FACTORS)
+    return false;
+  out->at[out->n++] = e;
+  return true;
+}
+
+static uint64_t axes_of(const neo_module *m, const neo_nest_factors *x) {
+  uint64_t axes = 0;
+  for (uint32_t k = 0; k < x->n; k++)
+    axes |= neo_expr_axes(m, x->at[k]);
+  return axes;
+}
+
+/* From 0 to extents that are the same at all points. */
+static bool plain_axes(const neo_module *m, const neo_stage *s) {
+  int64_t lo;
+  for (size_t k = 0; k < s->axes.n; k++) {
+    const neo_axis_rec *x = &s->axes.at[k];
+    if (!neo_expr_is_int(m, x->lo, &lo) || lo || neo_expr_axes(m, x->hi) ||
+        neo_expr_uses_op(m, x->hi, NEO_OP_LOAD))
+      return false;
+  }
+  return true;
+}
+
+static bool are_of(const neo_module *m, const neo_nest_factors *x, neo_type t) {
+  for (uint32_t k = 0; k < x->n; k++)
+    if (neo_expr_type(m, x->at[k]) != t)
+      return false;
+  return t == NEO_F32_T || t == NEO_F64_T;
+}
+
+/* ---- inner sums */
+
+static bool add_sum(const neo_module *m, const neo_form *f, uint32_t stage, neo_nest *out) {
+  const neo_stage *s = &f->stages.at[stage];
+  neo_nest_factors all = {.n = 0};
+  if (out->n_sums == NEO_NEST_SUMS || s->accs.n != 1 || s->where.i ||
+      !add_factors(m, &all, s->accs.at[0].body) || !are_of(m, &all, (neo_type)s->accs.at[0].type) ||
+      (out->n_sums && s->accs.at[0].type != f->stages.at[out->sum[0].stage].accs.at[0].type))
+    return false;
+  neo_nest_sum *x = &out->sum[out->n_sums++];
+  x->stage = stage;
+  uint64_t steps = ((1ULL << s->over) - 1) << f->axes.n;
+  for (uint32_t k = 0; k < all.n; k++) {
+    neo_nest_factors *side = neo_expr_axes(m, all.at[k]) & steps ? &x->steps : &x->rows;
+    side->at[side->n++] = all.at[k];
+  }
+  return x->rows.n && x->steps.n;
+}
+
+/* ---- the stage around them */
+
+static bool uses_inner(const neo_module *m, neo_expr e) {
+  return neo_expr_uses_op(m, e, NEO_OP_ACC);
+}
+
+/* The factors of a product of what has inner sums with what has not. */
+static bool split_product(const neo_module *m, const neo_form *f, neo_nest *out) {
+  const neo_stage *s = &f->stages.at[out->host];
+  neo_nest_factors all = {.n = 0};
+  uint64_t fixed = 0;
+  if (s->accs.n != 1 || s->accs.at[0].kind != NEO_RED_SUM ||
+      s->accs.at[0].type != f->stages.at[out->sum[0].stage].accs.at[0].type ||
+      !add_factors(m, &all, s->accs.at[0].body) || !are_of(m, &all, (neo_type)s->accs.at[0].type))
+    return false;
+  for (uint32_t k = 0; k < out->n_sums; k++)
+    fixed |= axes_of(m, &out->sum[k].rows) | axes_of(m, &out->sum[k].steps);
+  for (uint32_t k = 0; k < all.n; k++)
+    if (uses_inner(m, all.at[k]))
+      fixed |= neo_expr_axes(m, all.at[k]);
+  for (uint32_t k = 0; k < all.n; k++) {
+    bool beside = neo_expr_axes(m, all.at[k]) & shared_of(f) & ~fixed;
+    neo_nest_factors *side = beside ? &out->of_columns : &out->of_rows;
+    side->at[side->n++] = all.at[k];
+  }
+  uint64_t columns = axes_of(m, &out->of_columns) & shared_of(f);
+  out->columns = columns & ~fixed & ~axes_of(m, &out->of_rows);
+  return out->columns && !(neo_expr_axes(m, s->where) & out->columns);
+}
+
+/* Stages with accumulators that are no inner sums; the last of them. */
+static uint32_t hosts_of(const neo_form *f, uint32_t *last) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < f->stages.n; k++)
+    if (f->stages.at[k].accs.n && !f->stages.at[k].over) {
+      *last = k;
+      n++;
+    }
+  return n;
+}
+
+static bool has_payload(const neo_stage *s) {
+  for (size_t k = 0; k < s->accs.n; k++)
+    if (s->accs.at[k].kind == NEO_RED_NONE)
+      return true;
+  return false;
+}
+
+static bool stages_fit(const neo_module *m, const neo_form *f, neo_nest *out) {
+  for (uint32_t k = 0; k < f->stages.n; k++) {
+    const neo_stage *s = &f->stages.at[k];
+    if (!plain_axes(m, s) || has_payload(s) || (!s->accs.n && s->axes.n))
+      return false;
+    if (s->over && !add_sum(m, f, k, out))
+      return false;
+  }
+  return out->n_sums > 0;
+}
+
+bool neo_nest_of(neo_module *m, const neo_form *f, neo_nest *out) {
+  *out = (neo_nest){.rows = 0};
+  if (!stages_fit(m, f, out) || !hosts_of(f, &out->host))
+    return false;
+  uint64_t steps = 0;
+  for (uint32_t k = 0; k < out->n_sums; k++) {
+    out->rows |= axes_of(m, &out->sum[k].rows);
+    steps |= axes_of(m, &out->sum[k].steps);
+  }
+  if (hosts_of(f, &out->host) == 1 && !split_product(m, f, out))
+    out->of_rows.n = out->of_columns.n = 0, out->columns = 0;
+  out->rows &= shared_of(f) & ~steps & ~axes_of(m, &out->of_columns);
+  out->batches = shared_of(f) & ~out->rows & ~out->columns;
+  uint64_t used = axes_of(m, &out->of_columns) | steps | out->rows;
+  for (uint32_t k = 0; k < out->n_sums; k++)
+    used |= axes_of(m, &out->sum[k].rows);
+  return out->rows && !(shared_of(f) & ~used);
+}

@@ -1,0 +1,249 @@
+/* Blocks of rows for sums inside of sums: legality, price, choice (nest.h).
+ *
+ * The price counts what the blocks of a multiprocessor do, one after the other: for each block of
+ * steps the multiplications of the inner sums and of the product, with what they read of shared
+ * memory, and the copies there. */
+#include "schedule/nest.h"
+#include "base/random.h"
+#include "schedule/model.h"
+#include "schedule/threads.h"
+
+enum { SHARED_BYTES = 48 << 10, REGISTERS = 160, MOST_THREADS = 256, MULTIPROCESSORS = 132 };
+
+static bool no(neo_str *why, const char *what) {
+  if (why)
+    neo_str_add(why, what);
+  return false;
+}
+
+typedef struct {
+  int64_t threads, bm, bn, bk, tm, tn, wide, tk;
+  bool product;
+} shape;
+
+static shape shape_of(const neo_nest *n, const neo_schedule *s) {
+  const int64_t *p = s->at;
+  shape x = {p[NEO_SCHED_THREADS],
+             p[NEO_SCHED_BLOCK_M],
+             p[NEO_SCHED_BLOCK_N],
+             p[NEO_SCHED_BLOCK_K],
+             p[NEO_SCHED_TILE_M],
+             p[NEO_SCHED_TILE_N],
+             0,
+             0,
+             false};
+  x.product = n->columns != 0;
+  if (x.tm > 0 && x.bm >= x.tm)
+    x.wide = x.threads / (x.bm / x.tm);
+  if (x.wide > 0)
+    x.tk = x.bk / x.wide;
+  return x;
+}
+
+/* ---- legality */
+
+static bool others_plain(const neo_schedule *s) {
+  neo_schedule plain = neo_schedule_plain();
+  bool threads = s->at[NEO_SCHED_THREADS] != 0;
+  for (int k = 0; k < NEO_SCHED_COUNT; k++) {
+    bool block = k == NEO_SCHED_THREADS || k == NEO_SCHED_BLOCK_M || k == NEO_SCHED_BLOCK_N ||
+                 k == NEO_SCHED_BLOCK_K || k == NEO_SCHED_TILE_M || k == NEO_SCHED_TILE_N;
+    bool unit = k == NEO_SCHED_UNIT_AXES || k == NEO_SCHED_UNIT_SIZE;
+    if (!(threads ? block : unit) && s->at[k] != plain.at[k])
+      return false;
+  }
+  return true;
+}
+
+static bool divides(int64_t a, int64_t b) {
+  return a > 0 && b > 0 && b % a == 0;
+}
+
+static int64_t word_bytes(const neo_form *f) {
+  int64_t most = 4;
+  for (size_t k = 0; k < f->stages.n; k++)
+    for (size_t i = 0; i < f->stages.at[k].accs.n; i++) {
+      int64_t n = neo_type_bytes((neo_type)f->stages.at[k].accs.at[i].type);
+      most = n > most ? n : most;
+    }
+  return most;
+}
+
+static uint32_t host_accs(const neo_form *f) {
+  uint32_t n = 0;
+  for (size_t k = 0; k < f->stages.n; k++)
+    n += f->stages.at[k].over ? 0 : (uint32_t)f->stages.at[k].accs.n;
+  return n;
+}
+
+static int64_t shared_words(const neo_form *f, const shape *x) {
+  int64_t pad = NEO_THREADS_PAD, operands = NEO_NEST_STEPS * (x->bm + x->bk + 2 * pad);
+  if (x->product)
+    return operands + x->bk * (x->bm + pad) + x->bk * (x->bn + pad);
+  return operands + host_accs(f) * x->bm * (x->wide + 1);
+}
+
+bool neo_nest_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                    const neo_schedule *s, neo_str *why) {
+  neo_nest n;
+  if (!others_plain(s))
+    return no(why, "sums inside of sums have no such parameters");
+  if (!s->at[NEO_SCHED_THREADS])
+    return true;
+  if (!machine->gpu || !neo_nest_of(m, f, &n))
+    return no(why, "blocks of rows are for GPUs, where rows and steps are apart");
+  shape x = shape_of(&n, s);
+  if (x.threads > MOST_THREADS || !divides(x.tm, x.bm) || !divides(x.bm / x.tm, x.threads) ||
+      !divides(x.wide, x.bk) || x.tm > 16 || x.tk > 16 || x.wide > 32)
+    return no(why, "the threads' tiles are not the block's");
+  if (x.product ? !divides(x.tn, x.bn) || x.bn / x.tn != x.wide || x.tn > 16 : x.bn || x.tn != 1)
+    return no(why, "the threads' columns are not the block's");
+  int64_t words = word_bytes(f) / 4, accs = x.product ? 1 : (int64_t)host_accs(f);
+  int64_t tile = x.tm * x.tk * (n.n_sums + (x.product ? 0 : accs)) + x.tm * x.tn;
+  if ((tile + x.tm + x.tk + 16) * words > REGISTERS)
+    return no(why, "a thread's tile has more registers than there are");
+  if (shared_words(f, &x) * 4 * words + 1024 > SHARED_BYTES)
+    return no(why, "the blocks are more than shared memory holds");
+  return true;
+}
+
+/* ---- price */
+
+static double points_of(neo_module *m, const neo_form *f, uint64_t axes) {
+  double n = 1;
+  for (uint32_t k = 0; k < f->axes.n; k++)
+    if (axes >> k & 1)
+      n *= (double)neo_axis_most(m, &f->axes.at[k]);
+  return n;
+}
+
+static double steps_of(neo_module *m, const neo_stage *s, uint32_t from, uint32_t to) {
+  double n = 1;
+  for (uint32_t k = from; k < to; k++)
+    n *= (double)neo_axis_most(m, &s->axes.at[k]);
+  return n;
+}
+
+static double ceil_div(double x, int64_t n) {
+  int64_t q = (int64_t)x / n;
+  return (double)(q + ((double)(q * n) < x));
+}
+
+static double product_cost(int64_t rows, int64_t columns, int64_t tile_m, int64_t tile_n,
+                           double steps) {
+  double area = (double)(rows * columns), loads = (double)(tile_m * tile_n);
+  return steps * area * (1 + 1.5 * (double)(tile_m + tile_n) / loads);
+}
+
+static double cost_of(neo_module *m, const neo_form *f, const neo_nest *n, const shape *x) {
+  enum { READ = 16, BLOCKS = 2, VALUE = 24 };
+  const neo_stage *inner = &f->stages.at[n->sum[0].stage];
+  double blocks = ceil_div(points_of(m, f, n->rows), x->bm) * points_of(m, f, n->batches), t = 0;
+  if (x->product)
+    blocks *= ceil_div(points_of(m, f, n->columns), x->bn);
+  for (uint32_t k = 0; k < n->n_sums; k++) {
+    const neo_stage *s = &f->stages.at[n->sum[k].stage];
+    double depth = steps_of(m, s, s->over, (uint32_t)s->axes.n);
+    depth = ceil_div(depth, NEO_NEST_STEPS) * NEO_NEST_STEPS;
+    t += product_cost(x->bm, x->bk, x->tm, x->tk, depth);
+    t += READ * depth * (double)(x->bm + x->bk) + VALUE * (double)(x->bm * x->bk);
+  }
+  if (x->product)
+    t += product_cost(x->bm, x->bn, x->tm, x->tn, (double)x->bk) + READ * (double)(x->bk * x->bn);
+  double busy = x->threads < 256 ? 256.0 / (double)x->threads : 1; /* too few to hide what waits */
+  return ceil_div(blocks, MULTIPROCESSORS * BLOCKS) *
+         ceil_div(steps_of(m, inner, 0, inner->over), x->bk) * t * (1 + busy) / 2;
+}
+
+double neo_nest_cost(neo_module *m, const neo_form *f, const neo_schedule *s) {
+  neo_nest n;
+  if (!s->at[NEO_SCHED_THREADS] || !neo_nest_of(m, f, &n))
+    return 0;
+  shape x = shape_of(&n, s);
+  return cost_of(m, f, &n, &x);
+}
+
+/* ---- choice */
+
+static neo_schedule schedule_of(const neo_nest *n, int64_t tall, int64_t wide, int64_t tm,
+                                int64_t tk, int64_t tn) {
+  neo_schedule s = neo_schedule_plain();
+  int64_t *p = s.at;
+  p[NEO_SCHED_THREADS] = tall * wide;
+  p[NEO_SCHED_TILE_M] = tm;
+  p[NEO_SCHED_BLOCK_M] = tall * tm;
+  p[NEO_SCHED_BLOCK_K] = wide * tk;
+  if (n->columns) {
+    p[NEO_SCHED_TILE_N] = tn;
+    p[NEO_SCHED_BLOCK_N] = wide * tn;
+  }
+  return s;
+}
+
+typedef struct {
+  neo_module *m;
+  const neo_form *f;
+  const neo_machine *machine;
+  const neo_nest *n;
+  neo_schedule *out;
+  double *cost;
+  size_t count, most;
+} ranking;
+
+static void offer(ranking *r, const neo_schedule *s) {
+  shape x = shape_of(r->n, s);
+  if (!neo_nest_legal(r->m, r->f, r->machine, s, NULL))
+    return;
+  double cost = cost_of(r->m, r->f, r->n, &x);
+  if (r->count == r->most && cost >= r->cost[r->count - 1])
+    return;
+  size_t k = r->count < r->most ? r->count++ : r->count - 1;
+  for (; k > 0 && r->cost[k - 1] > cost; k--) {
+    r->cost[k] = r->cost[k - 1];
+    r->out[k] = r->out[k - 1];
+  }
+  r->cost[k] = cost;
+  r->out[k] = *s;
+}
+
+size_t neo_nest_ranked(neo_module *m, const neo_form *f, const neo_machine *machine,
+                       neo_schedule *out, size_t most) {
+  neo_nest n;
+  if (!machine->gpu || !most || !neo_nest_of(m, f, &n))
+    return 0;
+  ranking r = {.m = m, .f = f, .machine = machine, .n = &n, .out = out, .most = most};
+  r.cost = NEO_NEW_ARRAY(m->arena, double, most);
+  for (int64_t tall = 8; tall <= 16; tall *= 2)
+    for (int64_t wide = 8; wide <= 32; wide *= 2)
+      for (int64_t tm = 1; tm <= 8; tm *= 2)
+        for (int64_t tk = 1; tk <= 8; tk *= 2)
+          for (int64_t tn = 1; tn <= (n.columns ? 8 : 1); tn *= 2) {
+            neo_schedule s = schedule_of(&n, tall, wide, tm, tk, tn);
+            offer(&r, &s);
+          }
+  return r.count;
+}
+
+neo_schedule neo_nest_default(neo_module *m, const neo_form *f, const neo_machine *machine) {
+  neo_schedule s = neo_schedule_plain();
+  if (!neo_nest_ranked(m, f, machine, &s, 1))
+    s.at[NEO_SCHED_UNIT_AXES] = neo_schedule_loops(f, &s);
+  return s;
+}
+
+neo_schedule neo_nest_random(neo_module *m, const neo_form *f, const neo_machine *machine,
+                             uint64_t *seed) {
+  neo_nest n;
+  neo_schedule s = neo_schedule_plain();
+  for (int tries = 0; tries < 20 && machine->gpu && neo_nest_of(m, f, &n); tries++) {
+    int64_t at[5];
+    for (int k = 0; k < 5; k++)
+      at[k] = 1 + (int64_t)(neo_splitmix(seed) % (k < 2 ? 4 : 3));
+    neo_schedule x = schedule_of(&n, at[0], at[1], at[2], at[3], at[4]);
+    if (neo_nest_legal(m, f, machine, &x, NULL))
+      return x;
+  }
+  uint64_t loops = (uint64_t)neo_schedule_loops(f, &s);
+  s.at[NEO_SCHED_UNIT_AXES] = (int64_t)(neo_splitmix(seed) % (loops + 1));
+  return s;
+}

@@ -1,0 +1,132 @@
+/* Sums inside of sums: whatever stands between them, the reference interpreter, the loop
+ * interpreter with threads in a random order, and machine code agree; the tensor between them is in
+ * no kernel's memory. */
+#include "fusion/profile.h"
+#include "tests/codegen/lower_test.h"
+#include "tests/random/seeds.h"
+
+/* Nests whatever can be. */
+static neo_profile eager(void) {
+  neo_profile p = *neo_profile_gpu();
+  p.products_per_s = 1e30;
+  p.room_s = 1;
+  return p;
+}
+
+/* Blocks of rows, among all schedules of a text's kernels. */
+static int check(const char *text, int n_random) {
+  neo_profile p = eager();
+  neo_seeds s = neo_seeds_of(1, 1);
+  int tiled = 0, unused = 0;
+  for (uint64_t seed = s.first; seed < s.first + s.n; seed++) {
+    lower_options o = {.seed = seed, .n_random = n_random, .fusion = {.profile = &p}};
+    o.gpu = true;
+    o.tiled = &tiled;
+    lower_check(text, &o);
+    o.gpu = false;
+    o.tiled = &unused;
+    o.n_random = 1;
+    o.jit = true;
+    lower_check(text, &o);
+  }
+  return tiled;
+}
+
+#define INPUTS                                                                             \
+  "size B 1..2\nsize N 1..23\ninput Q : f32 [B, N, 2, 19]\ninput K : f32 [B, 37, 2, 19]\n" \
+  "input V : f32 [B, 37, 2, 23]\ninput dY : f32 [B, N, 2, 23]\ninput M : bool [B, 37]\n"   \
+  "input b : f32 [N, 37]\n"
+
+#define SCORES                                                                     \
+  "temp S : f32 [B, 2, N, 37]\n"                                                   \
+  "def S[b: B, h: 2, i: N, j: 37] =\n  sum[d: 19] Q[b, i, h, d] * K[b, j, h, d]\n" \
+  "  then acc0 * 0.2\n"
+
+static void attention_has_no_square_of_its_length(void **state) {
+  (void)state;
+  assert_true(check(INPUTS SCORES "temp Z : f32 [B, 2, N]\ntemp Y : f32 [B, N, 2, 23]\n"
+                                  "def Z[b: B, h: 2, i: N] =\n  logsumexp[j: 37] S[b, h, i, j]\n"
+                                  "def Y[b: B, i: N, h: 2, e: 23] =\n"
+                                  "  sum[j: 37] exp(S[b, h, i, j] - Z[b, h, i]) * V[b, j, h, e]\n"
+                                  "entry forward f: y = Y\n",
+                    4) > 6);
+}
+
+static void masks_and_biases_stand_between_the_sums(void **state) {
+  (void)state;
+  assert_true(check(INPUTS SCORES
+                    "temp T : f32 [B, 2, N, 37]\ntemp m : f32 [B, 2, N]\ntemp s : f32 [B, 2, N]\n"
+                    "temp Y : f32 [B, N, 2, 23]\n"
+                    "def T[b: B, h: 2, i: N, j: 37] =\n"
+                    "  select(M[b, j], S[b, h, i, j] + b[i, j], -30.0)\n"
+                    "def m[b: B, h: 2, i: N] =\n  max[j: 37] where j <= i;\n  T[b, h, i, j]\n"
+                    "def s[b: B, h: 2, i: N] =\n  sum[j: 37] where j <= i;\n"
+                    "  exp(T[b, h, i, j] - m[b, h, i])\n"
+                    "def Y[b: B, i: N, h: 2, e: 23] =\n  sum[j: 37] where j <= i;\n"
+                    "  exp(T[b, h, i, j] - m[b, h, i]) * V[b, j, h, e]\n"
+                    "  then acc0 / s[b, h, i]\n"
+                    "entry forward f: y = Y\n",
+                    4) > 6);
+}
+
+#define GRADIENTS                                                                     \
+  "temp P : f32 [B, 2, N, 37]\ntemp D : f32 [B, 2, N]\ntemp dS : f32 [B, 2, N, 37]\n" \
+  "def P[b: B, h: 2, i: N, j: 37] =\n  sum[e: 23] dY[b, i, h, e] * V[b, j, h, e]\n"   \
+  "def D[b: B, h: 2, i: N] =\n  sum[j: 37] -(exp(S[b, h, i, j]) * P[b, h, i, j])\n"   \
+  "def dS[b: B, h: 2, i: N, j: 37] =\n"                                               \
+  "  (P[b, h, i, j] + D[b, h, i]) * exp(S[b, h, i, j])\n"
+
+static void gradients_have_two_inner_sums(void **state) {
+  (void)state;
+  assert_true(check(INPUTS SCORES GRADIENTS
+                    "temp dQ : f32 [B, N, 2, 19]\ntemp dK : f32 [B, 37, 2, 19]\n"
+                    "temp dV : f32 [B, 37, 2, 23]\n"
+                    "def dQ[b: B, i: N, h: 2, d: 19] =\n"
+                    "  sum[j: 37] dS[b, h, i, j] * K[b, j, h, d]\n"
+                    "def dK[b: B, j: 37, h: 2, d: 19] =\n"
+                    "  sum[i: N] dS[b, h, i, j] * Q[b, i, h, d]\n"
+                    "def dV[b: B, j: 37, h: 2, e: 23] =\n"
+                    "  sum[i: N] dY[b, i, h, e] * exp(S[b, h, i, j])\n"
+                    "entry forward f: q = dQ, k = dK, v = dV\n",
+                    4) > 12);
+}
+
+/* Steps along two axes, an inner sum over two, numbers of 64 bits, a result that is added to. */
+static void sums_go_over_several_axes(void **state) {
+  (void)state;
+  assert_true(check("size N 1..9\ninput Q : f64 [N, 3, 7]\ninput K : f64 [5, 4, 3, 7]\n"
+                    "input V : f64 [5, 4, 6, 3]\ninput X : f64 [N, 3, 6]\n"
+                    "temp S : f64 [N, 5, 4]\ntemp M : f64 [N]\ntemp Y : f64 [N, 3, 6]\n"
+                    "def S[i: N, j: 5, k: 4] =\n  sum[c: 3, d: 7] Q[i, c, d] * K[j, k, c, d]\n"
+                    "def M[i: N] =\n  mean[j: 5, k: 4] abs(S[i, j, k])\n  then acc0 * 2.0\n"
+                    "def Y[i: N, c: 3, e: 6] =\n"
+                    "  sum[j: 5, k: 4] V[j, k, e, c] * tanh(S[i, j, k] - M[i])\n"
+                    "  then acc0 + X[i, c, e]\n"
+                    "entry forward f: y = Y\n",
+                    4) > 6);
+}
+
+/* What a mask leaves out may be anything: it is not multiplied by zero. */
+static void masked_steps_may_be_no_numbers(void **state) {
+  (void)state;
+  assert_true(check("size N 1..9\ninput Q : f32 [N, 7]\ninput K : f32 [21, 7]\n"
+                    "input V : f32 [21, 12]\ntemp S : f32 [N, 21]\ntemp W : f32 [21, 12]\n"
+                    "temp Y : f32 [N, 12]\n"
+                    "def W[j: 21, e: 12] =\n  sqrt(V[j, e]) + f32(12 - j)\n"
+                    "def S[i: N, j: 21] =\n  sum[d: 7] Q[i, d] * K[j, d]\n"
+                    "def Y[i: N, e: 12] =\n  sum[j: 21] where V[j, i] > 0.5;\n"
+                    "  S[i, j] * W[j, e]\n"
+                    "entry forward f: y = Y\n",
+                    4) > 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(attention_has_no_square_of_its_length),
+      cmocka_unit_test(masks_and_biases_stand_between_the_sums),
+      cmocka_unit_test(gradients_have_two_inner_sums),
+      cmocka_unit_test(sums_go_over_several_axes),
+      cmocka_unit_test(masked_steps_may_be_no_numbers),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
