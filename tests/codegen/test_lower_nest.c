@@ -94,11 +94,11 @@ static void gradients_have_two_inner_sums(void **state) {
 /* Steps along two axes, an inner sum over two, numbers of 64 bits, a result that is added to. */
 static void sums_go_over_several_axes(void **state) {
   (void)state;
-  assert_true(check("size N 1..9\ninput Q : f64 [N, 3, 7]\ninput K : f64 [5, 4, 3, 7]\n"
+  assert_true(check("size N 1..9\ninput Q : f64 [N, 2, 2]\ninput K : f64 [5, 4, 2, 2]\n"
                     "input V : f64 [5, 4, 6, 3]\ninput X : f64 [N, 3, 6]\n"
                     "temp S : f64 [N, 5, 4]\ntemp M : f64 [N]\ntemp Y : f64 [N, 3, 6]\n"
-                    "def S[i: N, j: 5, k: 4] =\n  sum[c: 3, d: 7] Q[i, c, d] * K[j, k, c, d]\n"
-                    "def M[i: N] =\n  mean[j: 5, k: 4] abs(S[i, j, k])\n  then acc0 * 2.0\n"
+                    "def S[i: N, j: 5, k: 4] =\n  sum[c: 2, d: 2] Q[i, c, d] * K[j, k, c, d]\n"
+                    "def M[i: N] =\n  mean[j: 5, k: 4] abs(S[i, j, k])\n  then acc0 * acc0\n"
                     "def Y[i: N, c: 3, e: 6] =\n"
                     "  sum[j: 5, k: 4] V[j, k, e, c] * tanh(S[i, j, k] - M[i])\n"
                     "  then acc0 + X[i, c, e]\n"
@@ -114,7 +114,7 @@ static void masked_steps_may_be_no_numbers(void **state) {
                     "temp Y : f32 [N, 12]\n"
                     "def W[j: 21, e: 12] =\n  sqrt(V[j, e]) + f32(12 - j)\n"
                     "def S[i: N, j: 21] =\n  sum[d: 7] Q[i, d] * K[j, d]\n"
-                    "def Y[i: N, e: 12] =\n  sum[j: 21] where V[j, i] > 0.5;\n"
+                    "def Y[i: N, e: 12] =\n  sum[j: 21] where 0.5 < V[j, i];\n"
                     "  S[i, j] * W[j, e]\n"
                     "entry forward f: y = Y\n",
                     4) > 0);
