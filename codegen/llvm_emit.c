@@ -541,6 +541,13 @@ static void statement(neo_ll_gen *g, const neo_ls *s) {
   case NEO_LS_AWAIT:
     neo_ll_await(g, s);
     break;
+  case NEO_LS_COPY:
+  case NEO_LS_COMMIT:
+  case NEO_LS_WAIT:
+    neo_ll_async(g, s);
+    if (s->kind == NEO_LS_WAIT)
+      neo_ll_gpu_arrived(g);
+    break;
   }
 }
 

@@ -182,6 +182,10 @@ neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll
 void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value,
                   neo_ll_val guard);
 void neo_ll_fetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset);
+/* Of the element at an offset without lanes; guarded: it may lie outside. *align: bytes, at most 64,
+ * of which it is known to be a multiple. */
+LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, bool guarded,
+                            uint32_t *align);
 neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b); /* conjunction; v null is true */
 /* llvm_roll.c. An UNROLL loop as a loop, where that is better; false: nothing was emitted. */
 typedef void neo_ll_emit_block(neo_ll_gen *g, const neo_block *b);
@@ -213,9 +217,13 @@ void neo_ll_warp(neo_ll_gen *g, const neo_ls *s);
 void neo_ll_warpgroups_note(neo_ll_gen *g);
 void neo_ll_warpgroup(neo_ll_gen *g, const neo_ls *s);
 void neo_ll_await(neo_ll_gen *g, const neo_ls *s);
-/* Barriers between loops of threads: before a statement; a copy of what is open; at the end of the
- * body of a loop around them; what is open from here on (one or the other). */
+/* llvm_async.c: copies, and their groups. */
+void neo_ll_async(neo_ll_gen *g, const neo_ls *s);
+/* Barriers between loops of threads: before a statement; after one that waits for copies; a copy of
+ * what is open; at the end of the body of a loop around them; what is open from here on (one or the
+ * other). */
 void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s);
+void neo_ll_gpu_arrived(neo_ll_gen *g);
 uint8_t *neo_ll_gpu_open(neo_ll_gen *g);
 void neo_ll_gpu_loop_end(neo_ll_gen *g);
 void neo_ll_gpu_set_open(neo_ll_gen *g, const uint8_t *open, const uint8_t *also);

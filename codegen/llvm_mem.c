@@ -437,6 +437,14 @@ void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_l
   end_if(g, after);
 }
 
+LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, bool guarded,
+                            uint32_t *align) {
+  place p = place_of(g, buf, offset, guarded);
+  assert(p.affine && !has_lanes(&p) && "an offset without lanes");
+  *align = p.align;
+  return p.base;
+}
+
 /* Into the nearest cache, to be read. */
 void neo_ll_fetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset) {
   place p = place_of(g, buf, offset, true);

@@ -194,11 +194,16 @@ LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g) {
  * all others would have as well; behind it nothing is open, whether it ran or not.
  * Behind a branch is open what is in one of its arms.
  *
+ * A copy writes where nobody reads or writes any more; what it has written is there for the thread
+ * once it has waited, and for others after a barrier. So a wait counts as writing all of scratch,
+ * and a copy under way as nothing: who reads its elements before makes a mistake, which a barrier
+ * would not mend.
+ *
  * What warpgroups multiply they read from where it is named on until it is awaited, which other
  * threads do at other times: it counts as read at both. They read past the way that threads write:
  * each fences what it wrote there before the barrier. */
 
-enum { READS = 1, WRITES = 2 };
+enum { READS = 1, WRITES = 2, COPIES = 4 };
 
 static bool is_shared(const neo_ll_gen *g, uint32_t buf) {
   uint8_t use = g->k->bufs.at[buf].use;
@@ -237,6 +242,8 @@ static void note_head(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
     use[place_in_memory(g, s->attr)] |= WRITES;
   for (int k = 0; s->kind == NEO_LS_WARPGROUP && k < 2; k++)
     use[s->factor[k]] |= READS;
+  if (s->kind == NEO_LS_COPY)
+    use[s->attr] |= COPIES;
 }
 
 static void note_all(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
@@ -291,11 +298,12 @@ static bool any(const neo_ll_gen *g) {
   return false;
 }
 
-/* Of a loop or branch around loops of threads only the head is looked at. */
+/* Of a branch around loops of threads, and of a loop whose iterations are copies, only the head is
+ * looked at. */
 void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s) {
   uint8_t *use = new_uses(g);
-  bool clash = false;
-  if (holds_threads(s) && !is_threads(s))
+  bool clash = false, again = s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_SERIAL;
+  if (holds_threads(s) && !is_threads(s) && !again)
     note_head(g, use, s);
   else
     note_all(g, use, s);
@@ -303,15 +311,21 @@ void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s) {
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
     clash = clash || (loop && g->open[b]);
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
-    clash = clash || (use[b] & WRITES && g->open[b]) || (use[b] && g->open[b] & WRITES);
+    clash = clash || (use[b] & (WRITES | COPIES) && g->open[b]) || (use[b] && g->open[b] & WRITES);
   if (clash)
     meet(g);
   for (uint32_t b = 0; b < g->k->bufs.n; b++) {
     if (is_threads(s) || s->kind == NEO_LS_WARPGROUP)
-      g->open[b] |= use[b];
+      g->open[b] |= use[b] & (READS | WRITES);
     if (s->kind == NEO_LS_AWAIT && g->matrix[b])
       g->open[b] |= READS;
   }
+}
+
+void neo_ll_gpu_arrived(neo_ll_gen *g) {
+  for (uint32_t b = 0; b < g->k->bufs.n; b++)
+    if (g->k->bufs.at[b].use & NEO_BUF_SCRATCH)
+      g->open[b] |= WRITES;
 }
 
 uint8_t *neo_ll_gpu_open(neo_ll_gen *g) {

@@ -69,6 +69,19 @@
  *   warpgroup tf32 acc, rows[0], columns[0] beside 2
  *   await 0, acc
  *
+ * COPY copies a few elements, 4, 8 or 16 bytes, from a buffer that is only read to scratch; where
+ * its condition does not hold, it reads nothing and writes zeros. It does so asynchronously: for
+ * the values that come of it, at once; but its elements may be read or written again only after a
+ * WAIT for its group, which COMMIT closes. All copies that threads start belong to the group that
+ * the next COMMIT closes; WAIT n goes on when all groups but the last n are there, for all threads.
+ * A COPY stands in a THREAD loop, COMMIT and WAIT outside of them; when a unit ends, no copy is
+ * under way:
+ *
+ *   for t in 0..64 thread
+ *     copy 4 rows[t*4] = X[b*256 + t*4] if t < n
+ *   commit
+ *   wait 0
+ *
  * Elementwise operators are the rows of ir/ops.def with the same meaning. Types: i64 for addresses,
  * whose arithmetic must not wrap; f16 and bf16 values compute in f32 and round at each operator (as
  * ops.def says).
@@ -128,7 +141,10 @@ typedef enum {
   NEO_LS_TILE,
   NEO_LS_WARP,
   NEO_LS_WARPGROUP,
-  NEO_LS_AWAIT
+  NEO_LS_AWAIT,
+  NEO_LS_COPY,
+  NEO_LS_COMMIT,
+  NEO_LS_WAIT
 } neo_ls_kind;
 
 typedef struct neo_ls neo_ls;
@@ -139,15 +155,18 @@ typedef struct {
 struct neo_ls {
   uint8_t kind, loop;
   uint8_t op, tile[3];   /* TILE: a row of tile.def, and its registers. WARP(GROUP): of its table */
-  uint32_t attr;         /* FOR: variable. STORE, FETCH, TILE: buffer. All others: register */
+  uint32_t attr;         /* FOR: variable. STORE, FETCH, TILE: buffer; COPY: the one that is written.
+                          * All others: register */
   uint32_t factor[2];    /* WARP: registers; index[]: the fragment of attr and of these.
-                          * WARPGROUP: buffers; index[]: the first element of each */
+                          * WARPGROUP: buffers; index[]: the first element of each. COPY: the buffer
+                          * that is read */
   const neo_lx *lo, *hi; /* FOR: [lo, hi) */
-  int64_t step;          /* FOR: > 0. TILE: elements between two rows. WARPGROUP: beside.
-                          * AWAIT: how many are not awaited */
-  const neo_lx *cond;    /* IF; STORE: may be null */
+  int64_t step;          /* FOR: > 0. TILE: elements between two rows. WARPGROUP: beside. COPY:
+                          * elements. AWAIT, WAIT: how many are not awaited */
+  const neo_lx *cond;    /* IF; STORE, COPY: may be null */
   uint8_t n_index;
-  const neo_lx *index[4]; /* SET: register indices; else index[0] the element offset */
+  const neo_lx *index[4]; /* SET: register indices; else index[0] the element offset; COPY: [1] that
+                             of what is read */
   const neo_lx *value;    /* SET, STORE */
   neo_block body, other;  /* FOR, IF; IF: else */
   neo_span span;
@@ -245,6 +264,12 @@ void neo_ls_warp(neo_kernel *k, neo_block *in, neo_warp_op op, const uint32_t *r
 void neo_ls_warpgroup(neo_kernel *k, neo_block *in, neo_warpgroup_op op, uint32_t acc,
                       const uint32_t *buf, const neo_lx *const *offset, int64_t beside);
 void neo_ls_await(neo_kernel *k, neo_block *in, uint32_t acc, int64_t left);
+/* n elements of `from` at `start` to `to` at `offset`, or zeros; cond may be null: always. */
+void neo_ls_copy(neo_kernel *k, neo_block *in, int64_t n, uint32_t to, const neo_lx *offset,
+                 uint32_t from, const neo_lx *start, const neo_lx *cond);
+void neo_ls_commit(neo_kernel *k, neo_block *in);
+void neo_ls_wait(neo_kernel *k, neo_block *in, int64_t groups);
+enum { NEO_COPY_BYTES = 16, NEO_COPY_GROUPS = 8 }; /* at most: of a copy; that a WAIT leaves */
 bool neo_kernel_has_tiles(const neo_kernel *k);
 /* May it read seed, step or call? */
 bool neo_kernel_reads_key(const neo_kernel *k);
@@ -278,7 +303,7 @@ neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) NEO_MUST_CHECK;
 /* loop_interp.c: runs units [lo, hi). bufs[k]: elements of the k-th buffer (scratch too),
  * n_elems[k] how many: an access outside, a read of an undefined register element, or a store to a
  * READ buffer is NEO_INTERNAL with *why, as are two iterations of one THREAD loop that meet at an
- * element which one of them writes. */
+ * element which one of them writes, and an access to what a copy that is under way writes. */
 typedef struct {
   neo_value *const *bufs;
   const int64_t *n_elems;

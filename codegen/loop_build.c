@@ -567,6 +567,27 @@ void neo_ls_await(neo_kernel *k, neo_block *in, uint32_t acc, int64_t left) {
   s->step = left;
 }
 
+void neo_ls_copy(neo_kernel *k, neo_block *in, int64_t n, uint32_t to, const neo_lx *offset,
+                 uint32_t from, const neo_lx *start, const neo_lx *cond) {
+  neo_ls *s = add(k, in, NEO_LS_COPY);
+  assert(to < k->bufs.n && from < k->bufs.n);
+  s->attr = to;
+  s->factor[0] = from;
+  s->n_index = 2;
+  s->index[0] = offset;
+  s->index[1] = start;
+  s->step = n;
+  s->cond = cond;
+}
+
+void neo_ls_commit(neo_kernel *k, neo_block *in) {
+  add(k, in, NEO_LS_COMMIT);
+}
+
+void neo_ls_wait(neo_kernel *k, neo_block *in, int64_t groups) {
+  add(k, in, NEO_LS_WAIT)->step = groups;
+}
+
 static bool has_tiles(const neo_block *b) {
   for (size_t i = 0; i < b->n; i++)
     if (b->at[i]->kind == NEO_LS_TILE || has_tiles(&b->at[i]->body) || has_tiles(&b->at[i]->other))

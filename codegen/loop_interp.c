@@ -1,6 +1,9 @@
 /* The reference interpreter of kernels: scalar, sequential, checked. An access outside a buffer, a
  * store to a buffer that is only read, and a read of an undefined register element stop it.
  *
+ * A copy is made at once, and its elements are marked with the number of its group: until groups
+ * up to that one are there, who reads or writes them stops it.
+ *
  * A statement's expression is a graph: each node is evaluated once a statement, and only where its
  * value is needed (SELECT, LOADIF and conditional stores leave out what they do not take). */
 #include "base/random.h"
@@ -52,6 +55,10 @@ typedef struct {
   int32_t thread;  /* the iteration of the one around; NOBODY: none is */
   uint64_t epoch, seed;
   access **met;   /* [buffer][element]; null without THREAD loops */
+  /* Groups of copies, counted from 1: the one that is open, the last that is there, the last that
+   * has copies. */
+  int64_t group, there, started;
+  int64_t **copied; /* [buffer][element]: the group that writes it; null: no scratch of threads */
   neo_tile *tile; /* null: the kernel uses none */
   bool tile_defined[NEO_TILE_COUNT];
   uint64_t batch; /* WARPGROUP statements so far */
@@ -99,12 +106,22 @@ static void meet(interp *p, uint32_t buf, int64_t at, bool write) {
     a->reader = a->reader == NOBODY || a->reader == p->thread ? p->thread : SEVERAL;
 }
 
-static neo_value load(interp *p, uint32_t buf, const neo_lx *offset) {
-  int64_t at = eval(p, offset).i;
+/* Before an access to what may lie in scratch. */
+static void settled(interp *p, uint32_t buf, int64_t at, const char *what) {
+  if (p->copied && p->copied[buf] && p->copied[buf][at] > p->there)
+    fail(p, what, p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
+}
+
+static neo_value load_at(interp *p, uint32_t buf, int64_t at) {
   if (!in_buffer(p, buf, at, "load"))
     return (neo_value){0};
+  settled(p, buf, at, "load of a copy under way");
   meet(p, buf, at, false);
   return p->run->bufs[buf][at];
+}
+
+static neo_value load(interp *p, uint32_t buf, const neo_lx *offset) {
+  return load_at(p, buf, eval(p, offset).i);
 }
 
 static int64_t reg_element(interp *p, uint32_t reg, const neo_lx *const *index, size_t n) {
@@ -222,6 +239,16 @@ static neo_value eval(interp *p, const neo_lx *e) {
 
 /* ---- statements */
 
+/* Does no warpgroup read it any more? */
+static void free_of_products(interp *p, uint32_t buf, int64_t at) {
+  for (size_t i = 0; i < p->readings.n; i++) {
+    const reading *r = &p->readings.at[i];
+    if (r->buf == buf && at >= r->lo && at < r->hi)
+      fail(p, "store before the end of a product", p->k->bufs.at[buf].name, at,
+           p->run->n_elems[buf]);
+  }
+}
+
 static void store(interp *p, const neo_ls *s) {
   const neo_kbuf *b = &p->k->bufs.at[s->attr];
   if (s->cond && !eval(p, s->cond).i)
@@ -232,13 +259,41 @@ static void store(interp *p, const neo_ls *s) {
     fail(p, "store to a read buffer", b->name, at, 0);
   if (!in_buffer(p, s->attr, at, "store"))
     return;
+  settled(p, s->attr, at, "store to a copy under way");
+  free_of_products(p, s->attr, at);
   meet(p, s->attr, at, true);
-  for (size_t i = 0; i < p->readings.n; i++) {
-    const reading *r = &p->readings.at[i];
-    if (r->buf == s->attr && at >= r->lo && at < r->hi)
-      fail(p, "store before the end of a product", b->name, at, p->run->n_elems[s->attr]);
-  }
   p->run->bufs[s->attr][at] = v;
+}
+
+/* ---- asynchronous copies */
+
+static void copy(interp *p, const neo_ls *s) {
+  bool takes = !s->cond || eval(p, s->cond).i;
+  int64_t at = eval(p, s->index[0]).i, from = takes ? eval(p, s->index[1]).i : 0;
+  for (int64_t k = 0; k < s->step && !p->failed; k++) {
+    neo_value v = {.i = 0};
+    if (neo_type_is_float((neo_type)p->k->bufs.at[s->attr].type))
+      v.f = 0;
+    if (takes)
+      v = load_at(p, s->factor[0], from + k);
+    if (!in_buffer(p, s->attr, at + k, "copy"))
+      return;
+    settled(p, s->attr, at + k, "copy to a copy under way");
+    free_of_products(p, s->attr, at + k);
+    meet(p, s->attr, at + k, true);
+    p->run->bufs[s->attr][at + k] = v;
+    p->copied[s->attr][at + k] = p->started = p->group;
+  }
+}
+
+static void wait_for(interp *p, int64_t groups) {
+  int64_t last = p->group - 1 - groups;
+  p->there = last > p->there ? last : p->there;
+}
+
+static void end_copies(interp *p) {
+  if (p->started > p->there)
+    fail(p, "copies under way at the end", "a unit", p->started, p->there);
 }
 
 static void set(interp *p, const neo_ls *s) {
@@ -350,6 +405,7 @@ static double factor_at(void *ctx, int i, uint32_t address) {
   int64_t at = address / neo_type_bytes(t);
   if (!in_buffer(x->p, buf, at, "load"))
     return 0;
+  settled(x->p, buf, at, "load of a copy under way");
   neo_value v = x->p->run->bufs[buf][at];
   return t == NEO_F32_T ? neo_warpgroup_number((neo_warpgroup_op)x->s->op, bits(t, v)) : v.f;
 }
@@ -464,8 +520,10 @@ static void run_loop(interp *p, const neo_ls *s) {
     if (unit)
       memset(p->tile_defined, 0, sizeof p->tile_defined);
     run_block(p, &s->body);
-    if (unit)
+    if (unit) {
       check_awaited(p);
+      end_copies(p);
+    }
   }
 }
 
@@ -501,6 +559,15 @@ static void run(interp *p, const neo_ls *s) {
   case NEO_LS_AWAIT:
     await(p, s);
     break;
+  case NEO_LS_COPY:
+    copy(p, s);
+    break;
+  case NEO_LS_COMMIT:
+    p->group++;
+    break;
+  case NEO_LS_WAIT:
+    wait_for(p, s->step);
+    break;
   }
 }
 
@@ -531,8 +598,13 @@ static void make_threads(interp *p) {
   if (!p->threads)
     return;
   p->met = NEO_NEW_ARRAY(&p->arena, access *, p->k->bufs.n + 1);
-  for (size_t b = 0; b < p->k->bufs.n; b++)
+  p->copied = NEO_NEW_ARRAY(&p->arena, int64_t *, p->k->bufs.n + 1);
+  p->group = 1;
+  for (size_t b = 0; b < p->k->bufs.n; b++) {
     p->met[b] = NEO_NEW_ARRAY(&p->arena, access, p->run->n_elems[b] + 1);
+    if (p->k->bufs.at[b].use & NEO_BUF_SCRATCH)
+      p->copied[b] = NEO_NEW_ARRAY(&p->arena, int64_t, p->run->n_elems[b] + 1);
+  }
 }
 
 static bool has_units(const neo_kernel *k) {
@@ -553,6 +625,7 @@ neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run_, ne
     p.tile = NEO_NEW_ARRAY(&p.arena, neo_tile, NEO_TILE_COUNT);
   run_block(&p, &k->body);
   check_awaited(&p);
+  end_copies(&p);
   neo_arena_free(&p.arena);
   return p.failed ? NEO_INTERNAL : NEO_OK;
 }

@@ -566,6 +566,14 @@ static uint32_t buffer_named(parser *p) {
   return 0;
 }
 
+static const neo_lx *place(parser *p, uint32_t *buf) {
+  *buf = buffer_named(p);
+  need(p, "[");
+  const neo_lx *offset = typed(p, NEO_I64_T, "the offset");
+  need(p, "]");
+  return offset;
+}
+
 static void tile(parser *p, neo_block *in) {
   uint8_t number_[3];
   uint32_t op = 0, buf = 0;
@@ -582,10 +590,7 @@ static void tile(parser *p, neo_block *in) {
   }
   if (neo_tile_rows[op].memory) {
     need(p, ",");
-    buf = buffer_named(p);
-    need(p, "[");
-    offset = typed(p, NEO_I64_T, "the offset");
-    need(p, "]");
+    offset = place(p, &buf);
     need(p, "pitch");
     pitch = take_small(p, INT32_MAX);
   }
@@ -631,10 +636,7 @@ static void warpgroup(parser *p, neo_block *in) {
   uint32_t acc = register_named(p);
   for (int i = 0; i < 2; i++) {
     need(p, ",");
-    buf[i] = buffer_named(p);
-    need(p, "[");
-    offset[i] = typed(p, NEO_I64_T, "the offset");
-    need(p, "]");
+    offset[i] = place(p, &buf[i]);
   }
   need(p, "beside");
   int64_t beside = take_small(p, INT32_MAX);
@@ -649,11 +651,24 @@ static void await(parser *p, neo_block *in) {
 }
 
 static void fetch(parser *p, neo_block *in) {
-  uint32_t buf = buffer_named(p);
-  need(p, "[");
-  const neo_lx *offset = typed(p, NEO_I64_T, "the offset");
-  need(p, "]");
+  uint32_t buf;
+  const neo_lx *offset = place(p, &buf);
   if (!p->failed) neo_ls_fetch(p->k, in, buf, offset);
+}
+
+static void copy(parser *p, neo_block *in) {
+  uint32_t to, from;
+  int64_t n = take_small(p, NEO_COPY_BYTES);
+  const neo_lx *offset = place(p, &to), *cond = NULL;
+  need(p, "=");
+  const neo_lx *start = place(p, &from);
+  if (accept(p, "if")) cond = typed(p, NEO_BOOL_T, "the condition");
+  if (!p->failed) neo_ls_copy(p->k, in, n, to, offset, from, start, cond);
+}
+
+static void wait_(parser *p, neo_block *in) {
+  int64_t n = take_small(p, INT32_MAX);
+  if (!p->failed) neo_ls_wait(p->k, in, n);
 }
 
 static void let_line(parser *p) {
@@ -710,6 +725,9 @@ static void statement(parser *p, neo_block *in, uint32_t column) {
   else if (accept(p, "warpgroup")) warpgroup(p, in);
   else if (accept(p, "await")) await(p, in);
   else if (accept(p, "fetch")) fetch(p, in);
+  else if (accept(p, "copy")) copy(p, in);
+  else if (accept(p, "commit")) neo_ls_commit(p->k, in);
+  else if (accept(p, "wait")) wait_(p, in);
   else assign(p, in);
   p->lets.n = 0;
   end_line(p);

@@ -46,7 +46,8 @@ const char *const neo_loop_words[] = {
     "sizes",  "read",   "write",   "scratch", "unit",      "unroll", "vector", "noalias",
     "stream", "align",  "tensor",  "from",    "and",       "or",     "not",    "true",
     "false",  "inf",    "nan",     "rand",    "fma",       "let",    "tile",   "pair",
-    "fetch",  "thread", "threads", "warp",    "warpgroup", "await",  NULL};
+    "fetch",  "thread", "threads", "warp",    "warpgroup", "await",  "copy",
+    "commit", "wait",   NULL};
 
 static bool is_word(const char *s) {
   neo_op op;
@@ -476,6 +477,31 @@ static void print_fetch(printer *p, const neo_ls *s, int depth) {
   neo_str_add(p->out, "]\n");
 }
 
+/* copy 4 rows[t*4] = X[b*256 + t*4] if t < n */
+static void print_copy(printer *p, const neo_ls *s, int depth) {
+  const neo_lx *all[] = {s->index[0], s->index[1], s->cond};
+  print_lets(p, all, 3, depth);
+  indent(p, depth);
+  neo_str_addf(p->out, "copy %lld %s[", (long long)s->step, p->buf[s->attr]);
+  print(p, s->index[0], PREC_OR);
+  neo_str_addf(p->out, "] = %s[", p->buf[s->factor[0]]);
+  print(p, s->index[1], PREC_OR);
+  neo_str_addc(p->out, ']');
+  if (s->cond) {
+    neo_str_add(p->out, " if ");
+    print(p, s->cond, PREC_OR);
+  }
+  neo_str_addc(p->out, '\n');
+}
+
+static void print_groups(printer *p, const neo_ls *s, int depth) {
+  indent(p, depth);
+  if (s->kind == NEO_LS_COMMIT)
+    neo_str_add(p->out, "commit\n");
+  else
+    neo_str_addf(p->out, "wait %lld\n", (long long)s->step);
+}
+
 static void print_statement(printer *p, const neo_ls *s, int depth) {
   switch ((neo_ls_kind)s->kind) {
   case NEO_LS_FOR:
@@ -501,6 +527,13 @@ static void print_statement(printer *p, const neo_ls *s, int depth) {
     break;
   case NEO_LS_FETCH:
     print_fetch(p, s, depth);
+    break;
+  case NEO_LS_COPY:
+    print_copy(p, s, depth);
+    break;
+  case NEO_LS_COMMIT:
+  case NEO_LS_WAIT:
+    print_groups(p, s, depth);
     break;
   default:
     print_assign(p, s, depth);

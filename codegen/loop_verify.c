@@ -533,6 +533,35 @@ static void check_await(verifier *v, const neo_ls *s) {
     fail(v, "%lld products are left, of at most %d", (long long)s->step, MOST);
 }
 
+static void check_copy(verifier *v, const neo_ls *s) {
+  if (s->attr >= v->k->bufs.n || s->factor[0] >= v->k->bufs.n || s->n_index != 2) {
+    fail(v, "there is no buffer %u, or no buffer %u", s->attr, s->factor[0]);
+    return;
+  }
+  const neo_kbuf *to = &v->k->bufs.at[s->attr], *from = &v->k->bufs.at[s->factor[0]];
+  if (!v->in_threads)
+    fail(v, "a copy stands outside of the thread loops");
+  if (!(to->use & NEO_BUF_SCRATCH))
+    fail(v, "%s is no scratch: nothing is copied there", to->name);
+  if (from->use != NEO_BUF_READ || from->type != to->type)
+    fail(v, "%s is not only read, or of another type than %s", from->name, to->name);
+  int64_t bytes = s->step * neo_type_bytes((neo_type)to->type);
+  if (bytes != 4 && bytes != 8 && bytes != NEO_COPY_BYTES)
+    fail(v, "a copy is of 4, 8 or 16 bytes, not of %lld", (long long)bytes);
+  check_typed(v, s->index[0], NEO_I64_T, "an offset");
+  check_typed(v, s->index[1], NEO_I64_T, "an offset");
+  if (s->cond)
+    check_typed(v, s->cond, NEO_BOOL_T, "the condition of a copy");
+}
+
+static void check_groups(verifier *v, const neo_ls *s) {
+  if (!v->threads || v->in_threads)
+    fail(v, "groups of copies are of a block's threads, outside of loops of threads");
+  if (s->kind == NEO_LS_WAIT && (s->step < 0 || s->step > NEO_COPY_GROUPS))
+    fail(v, "%lld groups of copies under way are not in 0..%d", (long long)s->step,
+         NEO_COPY_GROUPS);
+}
+
 static void check_fetch(verifier *v, const neo_ls *s) {
   if (s->attr >= v->k->bufs.n)
     fail(v, "there is no buffer %u", s->attr);
@@ -573,6 +602,13 @@ static void check_statement(verifier *v, const neo_ls *s) {
     break;
   case NEO_LS_TILE:
     check_tile(v, s);
+    break;
+  case NEO_LS_COPY:
+    check_copy(v, s);
+    break;
+  case NEO_LS_COMMIT:
+  case NEO_LS_WAIT:
+    check_groups(v, s);
     break;
   default:
     fail(v, "unknown statement %d", s->kind);

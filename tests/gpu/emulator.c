@@ -3,13 +3,14 @@
  * --target=nvptx:LEVEL+host. This file has devices, modules and the threads of a block;
  * emulator_stream.c has memory and the order of work, emulator_graph.c graphs.
  *
- * Blocks run one after the other, the threads of a block in an order that NEO_EMULATOR_SEED mixes.
- */
+ * Blocks run one after the other, the threads of a block in an order that NEO_EMULATOR_SEED mixes,
+ * asynchronous copies as late as may be (emulator_copy.c). */
 #define _GNU_SOURCE 1
 #include "tests/gpu/emulator.h"
 #include "codegen/warp.h"
 #include "codegen/warpgroup.h"
 #include "tests/gpu/emulator_asan.h"
+#include "tests/gpu/emulator_copy.h"
 #include "tests/gpu/emulator_driver.h"
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -33,6 +34,9 @@ SHOWN void neo_gpu_warpgroup(unsigned op, unsigned columns, float *sums, uint64_
                              uint64_t other);
 SHOWN void neo_gpu_warpgroup_commit(void);
 SHOWN void neo_gpu_warpgroup_wait(unsigned left);
+SHOWN void neo_gpu_copy(void *to, const void *from, unsigned bytes, unsigned taken);
+SHOWN void neo_gpu_commit(void);
+SHOWN void neo_gpu_copied(unsigned groups);
 /* What tests call. */
 SHOWN const neo_emulator_counts *neo_emulator_count(void);
 
@@ -245,6 +249,7 @@ typedef struct {
   bool waits, waited;             /* at a barrier; for the kernels before this one */
   product product[MOST_PRODUCTS]; /* on their way */
   unsigned n_products, batch;
+  emu_copies copies;
   void *kept; /* of the sanitizer */
 } fibre;
 
@@ -256,6 +261,7 @@ typedef struct {
   unsigned n, made;
   bool unfinished; /* a thread has ended with products on their way */
   fibre *now;
+  bool copies_left; /* a thread ended while some of its were under way */
   uint64_t seed;
   bool is_early; /* what its threads do before they have waited may come too early */
   void *kept;    /* of the sanitizer, and the stack of `home` */
@@ -351,6 +357,16 @@ void neo_gpu_barrier(void) {
   leave();
 }
 
+void neo_gpu_copy(void *to, const void *from, unsigned bytes, unsigned taken) {
+  emu_copy_start(&own.now->copies, to, from, bytes, taken);
+}
+void neo_gpu_commit(void) {
+  own.now->copies.groups++;
+}
+void neo_gpu_copied(unsigned groups) {
+  emu_copy_wait(&own.now->copies, groups);
+}
+
 /* A stack's whole life. */
 static void run_fibre(void) {
   emu_on_stack(NULL, &own.home_stack, &own.home_bytes);
@@ -363,6 +379,7 @@ static void run_fibre(void) {
     }
     own.unfinished = own.unfinished || own.now->n_products;
     own.now->n_products = 0;
+    own.copies_left = !emu_copy_end(&own.now->copies) || own.copies_left;
   }
 }
 
@@ -378,6 +395,7 @@ static void begin(fibre *f, ucontext_t *first) {
 /* The stacks of the thread that unloads the driver. */
 __attribute__((destructor)) static void end_fibres(void) {
   for (unsigned i = 0; i < own.made; i++) {
+    emu_copy_free(&own.at[i]->copies);
     free(own.at[i]->stack);
     free(own.at[i]);
   }
@@ -443,6 +461,7 @@ static bool run_block(unsigned threads, unsigned shared_bytes) {
   mix(order, threads);
   own.n = 0;
   own.unfinished = false;
+  own.copies_left = false;
   for (unsigned i = 0; i < threads; i++)
     if (!start(order[i]))
       return false;
@@ -451,7 +470,7 @@ static bool run_block(unsigned threads, unsigned shared_bytes) {
   while (own.n)
     if (!go_on())
       return false;
-  return !own.unfinished;
+  return !own.unfinished && !own.copies_left;
 }
 
 /* ---- launches: an emulated kernel takes what cuLaunchKernel is given, and reads its parameters */

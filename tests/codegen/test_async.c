@@ -1,0 +1,160 @@
+/* Asynchronous copies in the loop IR: what they mean, which rules they keep, and that the
+ * interpreter finds who reads or writes what is under way. */
+#include "loop_support.h"
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+static neo_kernel *parse(loop_fix *f, const char *body) {
+  const char *text =
+      neo_arena_printf(&f->arena,
+                       "neo-loop 1\nkernel k(x: f32 read, w: f64 read, z: f32 write, "
+                       "b: f32 scratch 16, c: f32 scratch 16, h: f16 scratch 16) units 1\n%s",
+                       body);
+  neo_kernel *k = neo_kernel_parse(&f->arena, f->diags, "test", text, strlen(text));
+  neo_str why;
+  neo_str_init(&why, &f->arena);
+  if (!k)
+    neo_diags_print(f->diags, &why, false);
+  if (!k)
+    fail_msg("%s", neo_str_text(&why));
+  return k;
+}
+
+#define THREADS "for t in 0..4 thread\n  "
+#define READ_BACK "for s in 0..4 thread\n  z[s] = b[s]\n"
+
+static void copies_print_as_they_were_written(void **state) {
+  loop_fix *f = *state;
+  const char *text = "neo-loop 1\n"
+                     "kernel k(X: f32 read, copy_2: f32 write, rows: f32 scratch 64) units 1\n"
+                     "for t in 0..16 thread\n"
+                     "  copy 4 rows[t*4] = X[t*4 + 64] if t < 3\n"
+                     "  copy 1 rows[t] = X[t]\n"
+                     "commit\n"
+                     "wait 1\n"
+                     "wait 0\n";
+  assert_string_equal(loop_text(f, loop_kernel(f, text)), text);
+}
+
+static void each_broken_rule_is_found(void **state) {
+  static const char *const cases[][2] = {
+      {THREADS "z[t] = 0.0\ncopy 4 b[0] = x[0]\n", "outside of the thread loops"},
+      {THREADS "copy 4 z[t] = x[t]\n", "z is no scratch"},
+      {THREADS "copy 4 b[t] = c[t]\n", "c is not only read"},
+      {THREADS "copy 2 b[t] = w[t]\n", "w is not only read, or of another type"},
+      {THREADS "copy 3 b[t] = x[t]\n", "4, 8 or 16 bytes, not of 12"},
+      {THREADS "copy 0 b[t] = x[t]\n", "4, 8 or 16 bytes, not of 0"},
+      {THREADS "commit\n", "outside of loops of threads"},
+      {"commit\n", "outside of loops of threads"},
+      {THREADS "z[t] = 0.0\nwait 9\n", "9 groups"},
+      {THREADS "for l in 0..4 vector\n    copy 1 b[l] = x[l]\n", "only assignments"},
+  };
+  for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+    neo_str why;
+    neo_str_init(&why, &((loop_fix *)*state)->arena);
+    assert_int_equal(neo_kernel_verify(parse(*state, cases[n][0]), &why), NEO_INTERNAL);
+    if (!strstr(neo_str_text(&why), cases[n][1]))
+      fail_msg("'%s' is not '%s'", neo_str_text(&why), cases[n][1]);
+  }
+}
+
+typedef struct {
+  neo_value x[16], w[4], z[16], b[16], c[16], h[16];
+} memory;
+
+/* "": it ran. */
+static const char *run(loop_fix *f, const char *body, memory *m) {
+  neo_str why;
+  neo_str_init(&why, &f->arena);
+  memset(m, 0, sizeof *m);
+  for (int i = 0; i < 16; i++)
+    m->x[i].f = i + 1, m->b[i].f = -1;
+  neo_kernel_run r = {.bufs = (neo_value *[]){m->x, m->w, m->z, m->b, m->c, m->h},
+                      .n_elems = (const int64_t[]){16, 4, 16, 16, 16, 16},
+                      .hi = 1,
+                      .seed = 7};
+  neo_kernel *k = parse(f, body);
+  if (neo_kernel_verify(k, &why))
+    fail_msg("%s", neo_str_text(&why));
+  return neo_kernel_interp(k, &r, &why) ? neo_str_text(&why) : "";
+}
+
+static void copies_are_made_and_zeros_where_they_are_not(void **state) {
+  memory m;
+  assert_string_equal(run(*state,
+                          THREADS "copy 4 b[t*4] = x[select(t < 3, t*4, 1000)] if t < 3\n"
+                                  "commit\nwait 0\nfor s in 0..4 thread\n"
+                                  "  for i in 0..4\n    z[s*4 + i] = b[s*4 + i]\n",
+                          &m),
+                      "");
+  for (int i = 0; i < 16; i++)
+    assert_true(m.z[i].f == (i < 12 ? i + 1 : 0));
+}
+
+static void groups_arrive_in_order(void **state) {
+  memory m;
+  assert_string_equal(run(*state,
+                          THREADS "copy 1 b[t] = x[t]\ncommit\n"
+                                  "for t in 0..4 thread\n  copy 1 b[t + 4] = x[t]\ncommit\n"
+                                  "wait 1\n" READ_BACK "wait 0\n",
+                          &m),
+                      "");
+  assert_true(m.z[3].f == 4);
+}
+
+static void what_is_under_way_is_left_alone(void **state) {
+  static const char *const cases[][2] = {
+      {THREADS "copy 1 b[t] = x[t]\ncommit\n" READ_BACK "wait 0\n", "load of a copy under way"},
+      {THREADS "copy 1 b[t] = x[t]\nwait 0\n" READ_BACK "commit\nwait 0\n",
+       "load of a copy under way of b"},
+      {THREADS "copy 1 b[t] = x[t]\ncommit\nwait 1\n" READ_BACK "wait 0\n",
+       "load of a copy under way of b"},
+      {THREADS "copy 1 b[t] = x[t]\n  z[t] = b[t]\ncommit\nwait 0\n",
+       "load of a copy under way of b"},
+      {THREADS "copy 1 b[t] = x[t]\n  b[t] = 0.0\ncommit\nwait 0\n",
+       "store to a copy under way of b"},
+      {THREADS "copy 1 b[t] = x[t]\n  copy 1 b[t] = x[t]\ncommit\nwait 0\n",
+       "copy to a copy under way of b"},
+      {THREADS "copy 1 b[t] = x[t]\ncommit\n", "copies under way at the end of a unit"},
+      {THREADS "copy 1 b[t] = x[t]\nwait 0\n", "copies under way at the end of a unit"},
+      {"for u in 0..1 unit\n  for t in 0..4 thread\n    copy 1 b[t] = x[t]\n  commit\n  wait 1\n",
+       "copies under way at the end of a unit"},
+  };
+  for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+    memory m;
+    const char *said = run(*state, cases[n][0], &m);
+    if (!strstr(said, cases[n][1]))
+      fail_msg("%zu: '%s' is not '%s'", n, said, cases[n][1]);
+  }
+}
+
+static void threads_that_meet_at_a_copy_race(void **state) {
+  static const char *const cases[][2] = {
+      {THREADS "copy 1 b[t] = x[t] if t == 0\n  z[t] = b[t + 1 - t]\ncommit\nwait 0\n", ""},
+      {THREADS "copy 1 b[t/2] = x[t]\ncommit\nwait 0\n", "under way"},
+      {THREADS "z[t] = b[3 - t]\n  copy 1 b[t] = x[t]\ncommit\nwait 0\n", " of b"},
+      {THREADS "copy 4 b[t*4] = x[12 + t]\ncommit\nwait 0\n", "load of x at 16"},
+      {THREADS "copy 4 b[t*4 + 4] = x[t]\ncommit\nwait 0\n", "copy of b at 16"},
+  };
+  for (size_t n = 1; n < sizeof cases / sizeof cases[0]; n++) {
+    memory m;
+    const char *said = run(*state, cases[n][0], &m);
+    if (!strstr(said, cases[n][1]) || !*said)
+      fail_msg("%zu: '%s' is not '%s'", n, said, cases[n][1]);
+  }
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
+  const struct CMUnitTest tests[] = {
+      TEST(copies_print_as_they_were_written),
+      TEST(each_broken_rule_is_found),
+      TEST(copies_are_made_and_zeros_where_they_are_not),
+      TEST(groups_arrive_in_order),
+      TEST(what_is_under_way_is_left_alone),
+      TEST(threads_that_meet_at_a_copy_race),
+  };
+  return cmocka_run_group_tests_name("async", tests, NULL, NULL);
+}
