@@ -1,10 +1,10 @@
-/* Asynchronous copies into shared memory, from sm_80 on: LLVM's intrinsics of NVPTX. The form with a
- * size writes zeros behind the bytes that it is to take: none, where the condition does not hold,
+/* Asynchronous copies into shared memory, from sm_80 on: LLVM's intrinsics of NVPTX. The form with
+ * a size writes zeros behind the bytes that it is to take: none, where the condition does not hold,
  * and then it reads nothing. Copies of 16 bytes pass the first cache by. What is not known to begin
  * at a multiple of its size is copied in smaller parts.
  *
- * On an emulated device a thread tells "neo_gpu_copy(to, from, bytes, taken)", "neo_gpu_commit()" and
- * "neo_gpu_copied(groups)" of them, which copies as late as may be. */
+ * On an emulated device a thread tells "neo_gpu_copy(to, from, bytes, taken)", "neo_gpu_commit()"
+ * and "neo_gpu_copied(groups)" of them, which copies as late as may be. */
 #include "codegen/llvm_gen.h"
 #include <assert.h>
 
@@ -47,10 +47,9 @@ static void part(neo_ll_gen *g, LLVMValueRef to, LLVMValueRef from, uint32_t byt
   if (g->l->target.emulated)
     tell(g, "neo_gpu_copy", type, (LLVMValueRef[]){to, from, all, taken}, 4);
   else
-    neo_ll_call(g->l, name, NULL,
-                (LLVMValueRef[]){in_space(g, to, SHARED_SPACE), in_space(g, from, GLOBAL_SPACE),
-                                 taken},
-                3);
+    neo_ll_call(
+        g->l, name, NULL,
+        (LLVMValueRef[]){in_space(g, to, SHARED_SPACE), in_space(g, from, GLOBAL_SPACE), taken}, 3);
 }
 
 /* Where the condition does not hold, what the offset itself would read is not read either. */
@@ -74,6 +73,7 @@ static void copy(neo_ll_gen *g, const neo_ls *s) {
   step = aligned < also ? aligned : also;
   step = step < bytes ? step : bytes;
   assert(step >= LEAST_BYTES && "a copy begins at a multiple of four bytes");
+  g->n_accesses += 2;
   for (uint32_t at = 0; at < bytes; at += step)
     part(g, behind(g, to, at, true), behind(g, from, at, !cond.v), step, cond.v);
 }

@@ -244,6 +244,8 @@ static void note_head(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
     use[s->factor[k]] |= READS;
   if (s->kind == NEO_LS_COPY)
     use[s->attr] |= COPIES;
+  if (s->kind == NEO_LS_COPY && is_shared(g, s->factor[0]))
+    use[place_in_memory(g, s->factor[0])] |= READS;
 }
 
 static void note_all(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {

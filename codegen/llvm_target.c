@@ -37,12 +37,13 @@ typedef struct {
   const char *name, *features;
   uint32_t sm;
   bool own;
+  int64_t shared_bytes;
 } gpu_level;
 
-static const gpu_level gpu_levels[] = {{"sm_75", "+ptx70", 75, false},
-                                       {"sm_80", "+ptx70", 80, false},
-                                       {"sm_90", "+ptx80", 90, false},
-                                       {"sm_90a", "+ptx80", 90, true}};
+static const gpu_level gpu_levels[] = {{"sm_75", "+ptx70", 75, false, 64 << 10},
+                                       {"sm_80", "+ptx70", 80, false, 163 << 10},
+                                       {"sm_90", "+ptx80", 90, false, 227 << 10},
+                                       {"sm_90a", "+ptx80", 90, true, 227 << 10}};
 #define GPU_PREFIX "nvptx:"
 #define ON_HOST "+host"
 
@@ -194,7 +195,8 @@ static neo_status choose_gpu(neo_arena *a, const char *name, const char *mcpu, n
                         .l1_bytes = 64 << 10,
                         .l2_bytes = 4 << 20,
                         .sm = v->sm,
-                        .sm_own = v->own};
+                        .sm_own = v->own,
+                        .shared_bytes = v->shared_bytes};
     return emulated ? emulate(a, out, why) : NEO_OK;
   }
   *why = neo_arena_printf(a, "unknown GPU '%s' (known: sm_75, sm_80, sm_90, sm_90a)", name);

@@ -556,18 +556,19 @@ static void reg(parser *p, neo_block *in) {
   neo_ls_reg(p->k, in, number_);
 }
 
-static uint32_t buffer_named(parser *p) {
+static uint32_t number_of(parser *p, name_kind kind) {
   token at = p->t;
-  const char *s = take_word(p, "a buffer");
+  const char *s = take_word(p, kind == N_BUF ? "a buffer" : "a register");
   const name *n = p->failed ? NULL : find(p, s);
-  if (n && n->kind == N_BUF) return n->number;
-  if (!p->failed) neo_diag(p->d, span_of(p, at), NEO_D_IR_NAME, "buffer", s);
+  if (n && n->kind == kind) return n->number;
+  const char *what = kind == N_BUF ? "buffer" : "register";
+  if (!p->failed) neo_diag(p->d, span_of(p, at), NEO_D_IR_NAME, what, s);
   p->failed = true;
   return 0;
 }
 
 static const neo_lx *place(parser *p, uint32_t *buf) {
-  *buf = buffer_named(p);
+  *buf = number_of(p, N_BUF);
   need(p, "[");
   const neo_lx *offset = typed(p, NEO_I64_T, "the offset");
   need(p, "]");
@@ -597,16 +598,6 @@ static void tile(parser *p, neo_block *in) {
   if (!p->failed) neo_ls_tile(p->k, in, (neo_tile_op)op, number_, buf, offset, pitch);
 }
 
-static uint32_t register_named(parser *p) {
-  token at = p->t;
-  const char *s = take_word(p, "a register");
-  const name *n = p->failed ? NULL : find(p, s);
-  if (n && n->kind == N_REG) return n->number;
-  if (!p->failed) neo_diag(p->d, span_of(p, at), NEO_D_IR_NAME, "register", s);
-  p->failed = true;
-  return 0;
-}
-
 static void warp(parser *p, neo_block *in) {
   uint32_t op = 0, number_[3];
   const neo_lx *fragment[3];
@@ -617,7 +608,7 @@ static void warp(parser *p, neo_block *in) {
   }
   for (int i = 0; i < 3; i++) {
     if (i) need(p, ",");
-    number_[i] = register_named(p);
+    number_[i] = number_of(p, N_REG);
     need(p, "[");
     fragment[i] = typed(p, NEO_I64_T, "the fragment");
     need(p, "]");
@@ -633,7 +624,7 @@ static void warpgroup(parser *p, neo_block *in) {
     expected(p, "tf32, bf16 or f16");
     return;
   }
-  uint32_t acc = register_named(p);
+  uint32_t acc = number_of(p, N_REG);
   for (int i = 0; i < 2; i++) {
     need(p, ",");
     offset[i] = place(p, &buf[i]);
@@ -646,7 +637,7 @@ static void warpgroup(parser *p, neo_block *in) {
 static void await(parser *p, neo_block *in) {
   int64_t left = take_small(p, INT32_MAX);
   need(p, ",");
-  uint32_t acc = register_named(p);
+  uint32_t acc = number_of(p, N_REG);
   if (!p->failed) neo_ls_await(p->k, in, acc, left);
 }
 

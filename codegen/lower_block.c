@@ -21,6 +21,8 @@
  * over the block's rows; the same for columns. Within a warp threads are 4 by 8, so that a vector
  * of rows is read by eight of them at once, one of columns by four.
  *
+ * In place of two halves there may be stages (lower_block_stages.c).
+ *
  * Operands are zero beyond their ends and where the condition of the sum excludes a step; what
  * zeros do not make up for is tested at each product (lower_pack.c says what that is). Nothing is
  * read outside of a buffer: where that follows only from a condition that a copy cannot look at,
@@ -65,9 +67,9 @@ static const neo_lx *element_of(const block_tile *x, const operand *o, const neo
 
 /* ---- products */
 
-/* A vector of rows or columns for each group, at a step of a half. */
+/* A vector of rows or columns for each group, at a step of a block of them. */
 static void get_values(block_tile *x, neo_block *in, operand *o, const neo_lx *place,
-                       const neo_lx *half, const neo_lx *step) {
+                       const neo_lx *block, const neo_lx *step) {
   lowering *l = x->l;
   neo_reg r = {.name = o->side == NEO_SIDE_ROWS ? "a" : "b", .rank = 2};
   const neo_lx *group, *lane;
@@ -78,7 +80,7 @@ static void get_values(block_tile *x, neo_block *in, operand *o, const neo_lx *p
   neo_ls_reg(l->k, in, o->value);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "g", r.extent[0], &group);
   in = open_loop(l, in, NEO_LOOP_VECTOR, "l", o->vector, &lane);
-  const neo_lx *at = lx_add(l, lx_mul(l, half, x->block_k * o->pitch), lx_mul(l, step, o->pitch));
+  const neo_lx *at = lx_add(l, lx_mul(l, block, o->elements), lx_mul(l, step, o->pitch));
   at = lx_add(l, at, element_of(x, o, place, group, NULL));
   neo_ls_set(l->k, in, o->value, (const neo_lx *[]){group, lane}, 2,
              neo_lx_load(l->k, o->buf, lx_add(l, at, lane)));
@@ -93,13 +95,13 @@ static neo_block *open_elements(block_tile *x, neo_block *in, const operand *o,
   return in;
 }
 
-static void multiply(block_tile *x, neo_block *in, const neo_lx *const *place, const neo_lx *from,
-                     const neo_lx *half) {
+void neo_btile_multiply(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *block) {
   lowering *l = x->l;
-  const neo_lx *step, *i[2], *j[2], *at[2];
+  const neo_lx *step, *i[2], *j[2], *at[2], *place[2];
+  place_of(x, place);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "s", x->block_k, &step);
   for (int k = 0; k < 2; k++)
-    get_values(x, in, &x->o[k], place[k], half, step);
+    get_values(x, in, &x->o[k], place[k], block, step);
   in = open_elements(x, in, &x->o[0], i, &at[0]);
   in = open_elements(x, in, &x->o[1], j, &at[1]);
   const neo_lx *old = neo_lx_reg(l->k, x->acc, at, 2);
@@ -128,13 +130,23 @@ static void multiply(block_tile *x, neo_block *in, const neo_lx *const *place, c
   neo_ls_set(l->k, in, x->acc, at, 2, y);
 }
 
+static void clear(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  const neo_lx *at[2];
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "i", x->o[0].tile, &at[0]);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "j", x->o[1].tile, &at[1]);
+  neo_ls_set(l->k, in, x->acc, at, 2, neo_btile_zero(l, (neo_type)l->k->regs.at[x->acc].type));
+}
+
 static void sum(block_tile *x, neo_block *in) {
   lowering *l = x->l;
-  const neo_lx *place[2], *k, *at[2], *zero = lx_int(l, 0);
+  const neo_lx *k, *zero = lx_int(l, 0);
   neo_block *body = open_threads(x, in);
-  neo_block *clear = open_loop(l, body, NEO_LOOP_UNROLL, "i", x->o[0].tile, &at[0]);
-  clear = open_loop(l, clear, NEO_LOOP_UNROLL, "j", x->o[1].tile, &at[1]);
-  neo_ls_set(l->k, clear, x->acc, at, 2, neo_btile_zero(l, (neo_type)l->k->regs.at[x->acc].type));
+  clear(x, body);
+  if (x->stages) {
+    neo_btile_sum_stages(x, in);
+    return;
+  }
   neo_btile_declare_next(x, body, false);
   for (int i = 0; i < 2; i++) {
     neo_btile_get_next(x, body, &x->o[i], zero);
@@ -143,14 +155,13 @@ static void sum(block_tile *x, neo_block *in) {
   in = neo_lower_open(l, in, "k", zero, x->steps, x->block_k, &k);
   const neo_lx *half = lx_mod(l, lx_div(l, k, x->block_k), lx_int(l, HALVES));
   body = open_threads(x, in);
-  place_of(x, place);
   neo_btile_declare_next(x, body, false);
   for (int i = 0; i < 2; i++)
     neo_btile_get_next(x, body, &x->o[i], lx_add(l, k, lx_int(l, x->block_k)));
-  multiply(x, body, place, k, half);
+  neo_btile_multiply(x, body, k, half);
   half = lx_sub(l, lx_int(l, 1), half);
   for (int i = 0; i < 2; i++)
-    neo_btile_put_next(x, body, &x->o[i], x->o[i].buf, lx_mul(l, half, x->block_k * x->o[i].pitch));
+    neo_btile_put_next(x, body, &x->o[i], x->o[i].buf, lx_mul(l, half, x->o[i].elements));
   neo_lower_close(l);
 }
 
@@ -208,15 +219,15 @@ static void make_operand(block_tile *x, operand *o, neo_type t) {
   b.use = NEO_BUF_SCRATCH;
   b.no_alias = true;
   b.align = 64;
-  b.scratch_elems = HALVES * x->block_k * o->pitch;
-  if (x->warps)
-    b.scratch_elems = neo_btile_warp_operand(x, o);
-  if (x->warpgroups) {
-    b.scratch_elems = neo_btile_warpgroup_operand(x, o);
+  o->elements = x->warps        ? neo_btile_warp_operand(x, o)
+                : x->warpgroups ? neo_btile_warpgroup_operand(x, o)
+                                : x->block_k * o->pitch;
+  if (x->warpgroups)
     b.align = NEO_WARPGROUP_ALIGN_BYTES;
-  }
+  bool apart = !x->stages && (x->warps || x->warpgroups);
+  b.scratch_elems = (x->stages ? x->stages : apart ? 1 : HALVES) * o->elements;
   o->buf = o->other = neo_kernel_buf(l->k, b);
-  if (x->warps || x->warpgroups)
+  if (apart)
     o->other = neo_kernel_buf(l->k, b);
 }
 
@@ -277,6 +288,7 @@ void neo_lower_block_tile(lowering *l) {
   block_tile x = {.l = l, .threads = s[NEO_SCHED_THREADS], .block_k = s[NEO_SCHED_BLOCK_K]};
   x.warps = s[NEO_SCHED_MATRIX] == NEO_THREADS_WARPS;
   x.warpgroups = s[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS;
+  x.stages = s[NEO_SCHED_STAGES];
   bool found = neo_contraction_of(l->m, l->f, &x.c);
   assert(found && "blocks of rows and columns are legal for contractions alone");
   (void)found;
@@ -298,6 +310,7 @@ void neo_lower_block_tile(lowering *l) {
   make_axes(&x);
   for (int k = 0; k < 2; k++)
     neo_btile_widen(&x, &x.o[k]);
+  neo_btile_plan_stages(&x);
   l->depth++; /* threads */
   if (x.warps) {
     neo_btile_warps(&x, body);

@@ -8,6 +8,7 @@ typedef struct { /* rows or columns */
   uint64_t axes;
   neo_side side;
   int64_t block, tile, vector, pitch;
+  int64_t elements;         /* of a block of steps, in shared memory */
   bool steps_inside;        /* in shared memory a row's steps lie together: warps read that way */
   const neo_lx *lo, *total; /* first one of the block; how many there are in all */
   neo_expr cond;            /* of the copy; 0: none */
@@ -16,6 +17,8 @@ typedef struct { /* rows or columns */
   uint32_t value;           /* the thread's elements of a step: [tile/vector, vector] */
   int64_t wide;             /* elements that are copied as one, along the axis that is fastest */
   int64_t copies;           /* of those that a thread makes */
+  neo_expr from;            /* what is copied asynchronously (lower_block_stages.c); 0: nothing */
+  uint32_t from_buf;        /* where that lies */
   bool along_steps;         /* neighbouring threads copy neighbouring steps */
   bool exchanged;           /* it lies as warpgroups read it (codegen/warpgroup.h) */
   bool bounded;
@@ -33,6 +36,7 @@ typedef struct {
   uint32_t acc;
   bool warps;      /* products by warps (lower_block_warp.c) */
   bool warpgroups; /* by warpgroups (lower_block_warpgroup.c) */
+  int64_t stages;  /* 0: two halves, by way of registers */
 } block_tile;
 
 static inline const neo_lx *lx_mod(lowering *l, const neo_lx *a, const neo_lx *b) {
@@ -76,19 +80,36 @@ bool neo_btile_has_factor(const block_tile *x, const operand *o, uint32_t k);
 bool neo_btile_along_steps(block_tile *x, const operand *o);
 /* How many elements are copied as one: once axes are made, and conditions taken. */
 void neo_btile_widen(block_tile *x, operand *o);
-/* Registers of both operands for what is on its way: of this loop of threads, or of several. */
+void neo_btile_count_copies(block_tile *x, operand *o);
+/* First row and step of the thread's copy i, counted from the block's; whether there is one: null:
+ * always. Where they lie, and elements between two that are copied as one. */
+const neo_lx *neo_btile_copy_of(const block_tile *x, const operand *o, const neo_lx *i,
+                                const neo_lx **row, const neo_lx **step);
+const neo_lx *neo_btile_shared_at(block_tile *x, const operand *o, const neo_lx *start,
+                                  const neo_lx *row, const neo_lx *step);
+int64_t neo_btile_lane_pitch(const operand *o);
+/* Sets axes, and the guard under which they and the operand exist, where `exists` holds (null:
+ * always); returns the guard before, which leave gets. step: of all steps. */
+const neo_lx *neo_btile_enter_copy(block_tile *x, const operand *o, const neo_lx *exists,
+                                   const neo_lx *row, const neo_lx *step, const neo_lx *lane);
+void neo_btile_leave_copy(block_tile *x, const neo_lx *outer);
+/* Registers of operands that pass through them for what is on its way: of this loop of threads, or
+ * of several. */
 void neo_btile_declare_next(block_tile *x, neo_block *in, bool several);
 /* The thread's part of the block of steps from `from` on, into its registers; from there into
  * shared memory, `start` elements behind the buffer's first. */
 void neo_btile_get_next(block_tile *x, neo_block *in, const operand *o, const neo_lx *from);
 void neo_btile_put_next(block_tile *x, neo_block *in, const operand *o, uint32_t buf,
                         const neo_lx *start);
-/* First row and step of the thread's copy i; whether there is one (null: always). */
-const neo_lx *neo_btile_copy_of(const block_tile *x, const operand *o, const neo_lx *i,
-                                const neo_lx **row, const neo_lx **step);
 
-/* ---- lower_block.c: the stages that store, at a row and a column counted from the block's first,
- * where they exist */
+/* ---- lower_block_stages.c: what is copied asynchronously, and how wide; the sum */
+void neo_btile_plan_stages(block_tile *x);
+void neo_btile_sum_stages(block_tile *x, neo_block *in);
+
+/* ---- lower_block.c: products of steps from `from` on, which lie in that block of steps of shared
+ * memory, in a loop of threads; the stages that store, at a row and a column counted from the
+ * block's first, where they exist */
+void neo_btile_multiply(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *block);
 void neo_btile_store_point(block_tile *x, neo_block *in, const neo_lx *const *at,
                            const neo_lx *sum);
 

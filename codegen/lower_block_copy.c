@@ -79,10 +79,20 @@ static void spread(const block_tile *x, const operand *o, const neo_lx *e, const
 const neo_lx *neo_btile_copy_of(const block_tile *x, const operand *o, const neo_lx *i,
                                 const neo_lx **row, const neo_lx **step) {
   lowering *l = x->l;
-  const neo_lx *e = lx_add(l, lx_mul(l, i, x->threads), x->thread);
-  int64_t fast = (o->along_steps ? x->block_k : o->block) / o->wide;
+  const neo_lx *e = lx_add(l, lx_mul(l, i, x->threads), x->thread), *in, *out;
+  int64_t fast = (o->along_steps ? x->block_k : o->block) / o->wide, per = fast / x->threads;
   int64_t n = x->block_k * o->block / o->wide;
-  const neo_lx *in = lx_mul(l, lx_mod(l, e, lx_int(l, fast)), o->wide), *out = lx_div(l, e, fast);
+  if (x->threads % fast == 0) { /* a thread's copies lie in one column, or in few rows */
+    in = lx_mod(l, x->thread, lx_int(l, fast));
+    out = lx_add(l, lx_div(l, x->thread, fast), lx_mul(l, i, x->threads / fast));
+  } else if (fast % x->threads == 0) {
+    in = lx_add(l, lx_mul(l, lx_mod(l, i, lx_int(l, per)), x->threads), x->thread);
+    out = lx_div(l, i, per);
+  } else {
+    in = lx_mod(l, e, lx_int(l, fast));
+    out = lx_div(l, e, fast);
+  }
+  in = lx_mul(l, in, o->wide);
   *row = o->along_steps ? out : in;
   *step = o->along_steps ? in : out;
   if (o->exchanged && !o->along_steps && o->wide > 1 && fast % 8 == 0)
@@ -97,45 +107,66 @@ static neo_block *open_wide(block_tile *x, neo_block *in, const operand *o, neo_
   return o->wide > 1 ? open_loop(x->l, in, kind, "l", o->wide, lane) : in;
 }
 
-void neo_btile_get_next(block_tile *x, neo_block *in, const operand *o, const neo_lx *from) {
+const neo_lx *neo_btile_enter_copy(block_tile *x, const operand *o, const neo_lx *exists,
+                                   const neo_lx *row, const neo_lx *step, const neo_lx *lane) {
   lowering *l = x->l;
-  const neo_lx *i, *row, *step, *lane;
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
-  in = open_wide(x, in, o, NEO_LOOP_VECTOR, &lane);
-  const neo_lx *exists = neo_btile_copy_of(x, o, i, &row, &step), *outer = l->guard;
   row = lx_add(l, o->lo, row);
-  step = lx_add(l, from, step);
   exists = lx_and(l, exists, below(l, row, o->total, o->block));
   exists = lx_and(l, exists, neo_lx_op2(l->k, NEO_OP_LT, step, x->steps));
   neo_btile_set_shared(l, o->axes, row, o->along_steps ? NULL : lane);
   neo_btile_set_own(x, step, o->along_steps ? lane : NULL);
+  const neo_lx *outer = l->guard;
   l->guard = exists;
   l->exact = true;
   l->bounded = o->bounded;
   if (o->cond.i)
     l->guard = lx_and(l, exists, neo_lower_expr(l, o->cond));
   neo_lower_forget(l);
+  return outer;
+}
+
+void neo_btile_leave_copy(block_tile *x, const neo_lx *outer) {
+  x->l->guard = outer;
+  x->l->exact = x->l->bounded = false;
+  neo_lower_forget(x->l);
+}
+
+void neo_btile_get_next(block_tile *x, neo_block *in, const operand *o, const neo_lx *from) {
+  lowering *l = x->l;
+  const neo_lx *i, *row, *step, *lane;
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
+  in = open_wide(x, in, o, NEO_LOOP_VECTOR, &lane);
+  const neo_lx *exists = neo_btile_copy_of(x, o, i, &row, &step);
+  const neo_lx *outer = neo_btile_enter_copy(x, o, exists, row, lx_add(l, from, step), lane);
   const neo_lx *y = product_of(x, o);
   bool guarded = y->kind == NEO_LX_LOADIF && y->arg[1] == l->guard;
   if (!guarded)
     y = neo_lx_op3(l->k, NEO_OP_SELECT, l->guard, y, neo_btile_zero(l, (neo_type)y->type));
   neo_ls_set(l->k, in, o->next, (const neo_lx *[]){i, lane}, 1 + (o->wide > 1), y);
-  l->guard = outer;
-  l->exact = l->bounded = false;
-  neo_lower_forget(l);
+  neo_btile_leave_copy(x, outer);
+}
+
+const neo_lx *neo_btile_shared_at(block_tile *x, const operand *o, const neo_lx *start,
+                                  const neo_lx *row, const neo_lx *step) {
+  lowering *l = x->l;
+  int64_t per_row = o->steps_inside ? o->pitch : 1, per_step = o->steps_inside ? 1 : o->pitch;
+  const neo_lx *at = lx_add(l, start, lx_mul(l, step, per_step));
+  return lx_add(l, at, lx_mul(l, row, per_row));
+}
+
+int64_t neo_btile_lane_pitch(const operand *o) {
+  return o->along_steps == o->steps_inside ? 1 : o->pitch;
 }
 
 void neo_btile_put_next(block_tile *x, neo_block *in, const operand *o, uint32_t buf,
                         const neo_lx *start) {
   lowering *l = x->l;
   const neo_lx *i, *row, *step, *lane;
-  int64_t per_row = o->steps_inside ? o->pitch : 1, per_step = o->steps_inside ? 1 : o->pitch;
-  int64_t per_lane = o->along_steps ? per_step : per_row;
+  int64_t per_lane = neo_btile_lane_pitch(o);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
   in = open_wide(x, in, o, per_lane == 1 ? NEO_LOOP_VECTOR : NEO_LOOP_UNROLL, &lane);
   const neo_lx *exists = neo_btile_copy_of(x, o, i, &row, &step);
-  const neo_lx *at = lx_add(l, start, lx_mul(l, step, per_step));
-  at = lx_add(l, at, lx_mul(l, row, per_row));
+  const neo_lx *at = neo_btile_shared_at(x, o, start, row, step);
   if (lane)
     at = lx_add(l, at, lx_mul(l, lane, per_lane));
   neo_ls_store(l->k, in, buf, at,
@@ -145,6 +176,8 @@ void neo_btile_put_next(block_tile *x, neo_block *in, const operand *o, uint32_t
 void neo_btile_declare_next(block_tile *x, neo_block *in, bool several) {
   lowering *l = x->l;
   for (int k = 0; k < 2; k++) {
+    if (x->o[k].from.i)
+      continue;
     neo_reg r = {.name = "next", .type = l->k->bufs.at[x->o[k].buf].type};
     r.rank = x->o[k].wide > 1 ? 2 : 1;
     r.threads = several ? x->threads : 0;
@@ -195,5 +228,9 @@ void neo_btile_widen(block_tile *x, operand *o) {
     good = !neo_btile_has_factor(x, o, k) ||
            neo_wide_reads(l->m, l->f, x->c.factor[k].e, axis, n, &some);
   o->wide = good && some ? n : 1;
+  neo_btile_count_copies(x, o);
+}
+
+void neo_btile_count_copies(block_tile *x, operand *o) {
   o->copies = (o->block * x->block_k / o->wide + x->threads - 1) / x->threads;
 }

@@ -22,6 +22,7 @@ typedef struct neo_target {
   int64_t l1_bytes, l2_bytes; /* of a typical machine: same input, same bytes out */
   bool is_host_arch;
   uint32_t sm;   /* of an NVIDIA GPU: 75, 80, 90; 0: a CPU */
+  int64_t shared_bytes; /* of a GPU's block, if it asks for them */
   bool sm_own;   /* instructions that this generation alone has ("sm_90a") */
   bool emulated; /* its kernels as code of this machine's processor, for tests */
   bool own_math; /* functions of f64 in our code even where there is a libm, for tests */

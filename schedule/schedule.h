@@ -30,6 +30,8 @@ typedef struct {
   bool gpu;         /* units of work are threads */
   bool warps;       /* whose warps multiply matrices (codegen/warp.h) */
   bool warpgroups;  /* and groups of four of them (codegen/warpgroup.h) */
+  bool async;       /* whose threads copy asynchronously into shared memory */
+  int64_t shared_bytes; /* of that, what a block may ask for */
 } neo_machine;
 
 /* The analytic model's choice: legal for every group. */

@@ -2,18 +2,20 @@
  *
  *   plain    a thread for each unit; the unit may be some points, or lanes of an access of 16 bytes
  *   points   threads, lanes, across
- *   tiles    sides of blocks, of threads' tiles, steps of a block; which operand is the rows
+ *   tiles    sides of blocks, of threads' tiles, steps of a block; stages; which operand is the rows
  *
  * A step within a kind sets one parameter; threads of tiles follow from the sides. The list is made
  * by going through all combinations of a few values each, and ordered by price.
  *
  * The price is a count of cycles. Multiprocessors run blocks in rounds. A tile's step costs its
  * multiplications, what each thread reads of shared memory for them, and what the block copies
- * there; a block of steps has a barrier. A point's step costs its accesses, four times where
- * neighbouring threads are not at neighbouring elements; joining lanes costs a barrier for each
- * halving; and a round takes as long as its threads wait for memory, however few they are. */
+ * there, by way of registers or not; a block of steps has a barrier. A point's step costs its
+ * accesses, four times where neighbouring threads are not at neighbouring elements; joining lanes
+ * costs a barrier for each halving; and a round takes as long as its threads wait for memory,
+ * however few they are. */
 #include "schedule/space_threads.h"
 #include "schedule/model.h"
+#include "schedule/stages.h"
 #include "schedule/threads.h"
 
 enum { WARP = 32, MOST_THREADS = 1024, MULTIPROCESSORS = 132, RESIDENT = 2048, WIDEST_BYTES = 16 };
@@ -123,6 +125,12 @@ static void tiles_values(const neo_schedule *s, neo_sched_param k, values *v) {
     break;
   case NEO_SCHED_BLOCK_K:
     halves_and_doubles(v, warps ? 8 : 4, 64);
+    break;
+  case NEO_SCHED_STAGES:
+    for (int64_t n = 3; n <= 4; n++)
+      add(v, n, 2, NEO_STAGES_MOST);
+    add(v, 2, 2, NEO_STAGES_MOST);
+    add(v, 0, 0, 0);
     break;
   case NEO_SCHED_ROW_AXES: /* the operands the other way round */
     add(v, s->at[NEO_SCHED_COLUMN_AXES], 1, INT64_MAX);
@@ -306,7 +314,7 @@ static double up(double x, double n) {
 #define FASTER 0.125 /* what a warp's product takes, of one by threads */
 
 static double tiles_cost(const neo_space *x, const neo_schedule *s) {
-  enum { READ = 24, BARRIER = 60, LANES = 128 };
+  enum { READ = 24, COPY = 18, BARRIER = 60, LANES = 128 };
   const int64_t *p = s->at;
   lengths l = lengths_of(x, s);
   double bm = (double)p[NEO_SCHED_BLOCK_M], bn = (double)p[NEO_SCHED_BLOCK_N];
@@ -316,7 +324,8 @@ static double tiles_cost(const neo_space *x, const neo_schedule *s) {
   bool by_warps = p[NEO_SCHED_MATRIX];        /* a fragment's parts are read one by one */
   bool by_groups = p[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS; /* the unit reads by itself */
   double reads = by_groups ? -FASTER / 2 : (by_warps ? 2 : narrow) * (tm + tn) / (tm * tn);
-  double work = bm * bn * ((by_warps ? FASTER : 1) + reads) + READ * (bm + bn);
+  double work = bm * bn * ((by_warps ? FASTER : 1) + reads);
+  work += (p[NEO_SCHED_STAGES] ? COPY : READ) * (bm + bn);
   double warps = (double)p[NEO_SCHED_THREADS] / 32, few = warps < 8 ? 8 / warps : 1;
   double step = work * (1 + 0.25 * (few - 1)) / LANES + BARRIER / (double)p[NEO_SCHED_BLOCK_K];
   return rounds * l.steps * step;
@@ -377,6 +386,15 @@ static void consider(ranking *r, const neo_schedule *s) {
   r->at[k] = *s, r->cost[k] = cost;
 }
 
+/* As many as the model wants, else none. */
+static void consider_stages(ranking *r, const neo_schedule *s) {
+  neo_schedule y = *s;
+  y.at[NEO_SCHED_STAGES] = r->x->machine->async ? neo_stages_wanted(s) : 0;
+  if (y.at[NEO_SCHED_STAGES] && !legal(r->x, &y))
+    y.at[NEO_SCHED_STAGES] = 0;
+  consider(r, &y);
+}
+
 static void consider_tile(ranking *r, const uint64_t axes[2], int64_t matrix, const int64_t *block,
                           const int64_t *tile) {
   enum { LEAST_THREADS = 32, MOST_IN_TILE = 512 };
@@ -393,7 +411,7 @@ static void consider_tile(ranking *r, const uint64_t axes[2], int64_t matrix, co
       s.at[NEO_SCHED_THREADS] = threads;
       s.at[NEO_SCHED_ROW_AXES] = (int64_t)axes[side];
       s.at[NEO_SCHED_COLUMN_AXES] = (int64_t)axes[!side];
-      consider(r, &s);
+      consider_stages(r, &s);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "fusion/form.h"
 #include "schedule/model.h"
+#include "schedule/stages.h"
 
 enum {
   MOST_THREADS = 1024,
@@ -23,7 +24,7 @@ enum {
 bool neo_schedule_has_threads(const neo_schedule *s) {
   const int64_t *p = s->at;
   return p[NEO_SCHED_THREADS] || p[NEO_SCHED_LANES] || p[NEO_SCHED_ACROSS] ||
-         p[NEO_SCHED_ROW_AXES] || p[NEO_SCHED_COLUMN_AXES];
+         p[NEO_SCHED_ROW_AXES] || p[NEO_SCHED_COLUMN_AXES] || p[NEO_SCHED_STAGES];
 }
 
 static bool no(neo_str *why, const char *what) {
@@ -39,7 +40,7 @@ static bool others_plain(const neo_schedule *s, bool tiles) {
   for (int k = 0; k < NEO_SCHED_COUNT; k++) {
     bool of_tiles = k == NEO_SCHED_TILE_M || k == NEO_SCHED_TILE_N || k == NEO_SCHED_BLOCK_M ||
                     k == NEO_SCHED_BLOCK_N || k == NEO_SCHED_BLOCK_K || k == NEO_SCHED_ROW_AXES ||
-                    k == NEO_SCHED_COLUMN_AXES || k == NEO_SCHED_MATRIX;
+                    k == NEO_SCHED_COLUMN_AXES || k == NEO_SCHED_MATRIX || k == NEO_SCHED_STAGES;
     bool of_points = k == NEO_SCHED_LANES || k == NEO_SCHED_ACROSS;
     if (k == NEO_SCHED_THREADS || (tiles ? of_tiles : of_points))
       continue;
@@ -140,7 +141,8 @@ static int64_t warp_elements(const int64_t *p, neo_sched_param block) {
 }
 
 static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
-                        const neo_contraction *c, const int64_t *p, neo_str *why) {
+                        const neo_contraction *c, const neo_schedule *s, neo_str *why) {
+  const int64_t *p = s->at;
   int64_t tm = p[NEO_SCHED_TILE_M], tn = p[NEO_SCHED_TILE_N], bm = p[NEO_SCHED_BLOCK_M];
   int64_t bn = p[NEO_SCHED_BLOCK_N], bk = p[NEO_SCHED_BLOCK_K], t = p[NEO_SCHED_THREADS];
   if (p[NEO_SCHED_MATRIX] != 1 || !machine->warps || !multiplies_by_warps(m, f, c))
@@ -152,8 +154,8 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   int64_t copies = (bm * bk + t - 1) / t + (bn * bk + t - 1) / t;
   if (tm * tn / WARP + tm / 4 + tn / 4 + copies > REGISTERS || copies > 64)
     return no(why, "a warp's tile has more registers than there are");
-  if (2 * 4 * (warp_elements(p, NEO_SCHED_BLOCK_M) + warp_elements(p, NEO_SCHED_BLOCK_N)) + 256 >
-      SHARED_BYTES)
+  int64_t elements = warp_elements(p, NEO_SCHED_BLOCK_M) + warp_elements(p, NEO_SCHED_BLOCK_N);
+  if (neo_stages_buffers(s) * 4 * elements + 256 > neo_stages_shared(machine, s))
     return no(why, "the operands' blocks are more than shared memory holds");
   return sides_legal(m, f, c, (uint64_t)p[NEO_SCHED_ROW_AXES], (uint64_t)p[NEO_SCHED_COLUMN_AXES],
                      why);
@@ -180,18 +182,21 @@ static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine
 }
 
 static int64_t operand_elements(const int64_t *p, neo_sched_param block) {
-  return 2 * p[NEO_SCHED_BLOCK_K] * (p[block] + NEO_THREADS_PAD);
+  return p[NEO_SCHED_BLOCK_K] * (p[block] + NEO_THREADS_PAD);
 }
 
 static bool tiles_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
-                        const int64_t *p, neo_str *why) {
+                        const neo_schedule *s, neo_str *why) {
+  const int64_t *p = s->at;
   neo_contraction c;
   if (!neo_contraction_of(m, f, &c))
     return no(why, "tiles of blocks are for sums of products");
+  if (!neo_stages_legal(m, machine, &c, s, why))
+    return false;
   if (p[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
     return warpgroups_legal(m, f, machine, &c, p, why);
   if (p[NEO_SCHED_MATRIX])
-    return warps_legal(m, f, machine, &c, p, why);
+    return warps_legal(m, f, machine, &c, s, why);
   int64_t tm = p[NEO_SCHED_TILE_M], tn = p[NEO_SCHED_TILE_N], bm = p[NEO_SCHED_BLOCK_M];
   int64_t bn = p[NEO_SCHED_BLOCK_N], bk = p[NEO_SCHED_BLOCK_K], t = p[NEO_SCHED_THREADS];
   int64_t words = neo_type_bytes((neo_type)f->stages.at[c.stage].accs.at[0].type) > 4 ? 2 : 1;
@@ -204,7 +209,7 @@ static bool tiles_legal(neo_module *m, const neo_form *f, const neo_machine *mac
     return no(why, "a thread's tile has more registers than there are");
   int64_t elements =
       operand_elements(p, NEO_SCHED_BLOCK_M) + operand_elements(p, NEO_SCHED_BLOCK_N);
-  if (elements * 4 * words + 128 > SHARED_BYTES)
+  if (neo_stages_buffers(s) * elements * 4 * words + 128 > neo_stages_shared(machine, s))
     return no(why, "the operands' blocks are more than shared memory holds");
   return sides_legal(m, f, &c, (uint64_t)p[NEO_SCHED_ROW_AXES], (uint64_t)p[NEO_SCHED_COLUMN_AXES],
                      why);
@@ -219,7 +224,7 @@ bool neo_threads_legal(neo_module *m, const neo_form *f, const neo_machine *mach
     return no(why, "a block has 1 to 1024 threads");
   if (!others_plain(s, !p[NEO_SCHED_LANES]))
     return no(why, "blocks of threads have no parameters of other kinds of schedules");
-  return p[NEO_SCHED_LANES] ? points_legal(f, p, why) : tiles_legal(m, f, machine, p, why);
+  return p[NEO_SCHED_LANES] ? points_legal(f, p, why) : tiles_legal(m, f, machine, s, why);
 }
 
 /* ---- axes of operands */
@@ -336,6 +341,20 @@ static shape_table shapes_for(const neo_machine *machine, double rows, double co
   return TABLE(warp_shapes, set_warp_shape);
 }
 
+neo_schedule neo_threads_staged(neo_module *m, const neo_form *f, const neo_machine *machine,
+                                const neo_schedule *s) {
+  enum { MOST_SHARED = 99 << 10 }; /* what all devices have that a level's code runs on */
+  neo_machine small = *machine;
+  neo_schedule y = *s;
+  if (small.shared_bytes > MOST_SHARED)
+    small.shared_bytes = MOST_SHARED;
+  for (y.at[NEO_SCHED_STAGES] = neo_stages_wanted(s); y.at[NEO_SCHED_STAGES] >= 2;
+       y.at[NEO_SCHED_STAGES]--)
+    if (neo_threads_legal(m, f, &small, &y, NULL))
+      return y;
+  return *s;
+}
+
 static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *machine,
                          neo_schedule *out) {
   enum { LEAST = 16 };
@@ -360,7 +379,7 @@ static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
     s.at[NEO_SCHED_COLUMN_AXES] = (int64_t)columns;
     if ((found && cost >= best) || !neo_threads_legal(m, f, machine, &s, NULL))
       continue;
-    *out = s;
+    *out = neo_threads_staged(m, f, machine, &s);
     best = cost;
     found = true;
   }
@@ -459,6 +478,9 @@ static bool random_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
   }
   out->at[NEO_SCHED_ROW_AXES] = (int64_t)rows;
   out->at[NEO_SCHED_COLUMN_AXES] = (int64_t)columns;
+  out->at[NEO_SCHED_STAGES] = pick(seed, 0, 1) ? pick(seed, 2, 4) : 0;
+  if (!neo_threads_legal(m, f, machine, out, NULL))
+    out->at[NEO_SCHED_STAGES] = 0;
   return true;
 }
 

@@ -18,6 +18,8 @@
  * condition. With MATRIX 2 they are a warpgroup's, and its products those of codegen/warpgroup.h:
  * THREADS is 128 times as many, and BLOCK_K is what 128 bytes of a row hold.
  *
+ * With STAGES, operands are copied asynchronously (stages.h).
+ *
  * All other parameters are plain. Private to schedule and codegen. */
 #ifndef NEO_SCHEDULE_THREADS_H
 #define NEO_SCHEDULE_THREADS_H
@@ -40,6 +42,9 @@ bool neo_threads_axes(neo_module *m, const neo_form *f, const neo_contraction *c
 /* The model's choice; false: a thread for each point is as good. */
 bool neo_model_threads(neo_module *m, const neo_form *f, const neo_machine *machine,
                        neo_schedule *out);
+/* A legal schedule of tiles with as many stages as the model wants, where they are legal. */
+neo_schedule neo_threads_staged(neo_module *m, const neo_form *f, const neo_machine *machine,
+                                const neo_schedule *s);
 /* A random one, to be checked for legality; false: it is to be without blocks. */
 bool neo_threads_random(neo_module *m, const neo_form *f, const neo_machine *machine,
                         uint64_t *seed, neo_schedule *out);

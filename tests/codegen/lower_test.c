@@ -233,6 +233,8 @@ static neo_machine machine_of(const neo_target *t) {
                        .gpu = t->sm != 0,
                        .warps = t->sm >= 80,
                        .warpgroups = t->sm == 90 && t->sm_own,
+                       .async = t->sm >= 80,
+                       .shared_bytes = t->shared_bytes,
                        .matrix = t->matrix != NEO_MATRIX_NONE};
 }
 

@@ -1,6 +1,6 @@
 /* Asynchronous copies of an emulated thread: where they write is poisoned when they start, and they
- * are made as late as may be, when the thread waits for their group. So what is read before, what is
- * waited for too late, and a source that changes meanwhile all show. */
+ * are made as late as may be, when the thread waits for their group. So what is read before, what
+ * is waited for too late, and a source that changes meanwhile all show. */
 #include "tests/gpu/emulator_copy.h"
 #include "tests/gpu/emulator_driver.h"
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 typedef struct {
-  struct emu_copy *at; /* under way */
+  struct emu_copy *at;     /* under way */
   unsigned n, cap, groups; /* groups: that were closed */
 } emu_copies;
 

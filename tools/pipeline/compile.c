@@ -159,7 +159,9 @@ static neo_status choose_target(neo_compilation *c) {
                              .matrix = c->target.matrix != NEO_MATRIX_NONE,
                              .gpu = c->target.sm != 0,
                              .warps = c->target.sm >= 80,
-                             .warpgroups = c->target.sm == 90 && c->target.sm_own};
+                             .warpgroups = c->target.sm == 90 && c->target.sm_own,
+                             .async = c->target.sm >= 80,
+                             .shared_bytes = c->target.shared_bytes};
   return NEO_OK;
 }
 
