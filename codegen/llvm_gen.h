@@ -75,6 +75,9 @@ LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type);
 void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made);
 const char *neo_ll_message(neo_llvm *l, char *llvm_text); /* to the arena; frees llvm_text */
 
+/* Long constant vectors of a finished module become operands in memory. llvm_operand.c */
+void neo_ll_constants_to_operands(neo_llvm *l);
+
 /* ---- the emitter of kernels */
 typedef struct {
   LLVMValueRef v;

@@ -4,8 +4,8 @@
  * Arguments are reduced by Cody and Waite's two-part constants (n*ln2 with a short head, so that
  * n*head is exact without a fused multiply-add); what is left is a polynomial whose leading terms
  * are exact. The polynomials are minimax in relative error (Remez exchange, 40 digits, then rounded
- * to f32); their errors are given beside them. Measured, denormal results included: gelu 3.5 ulp,
- * phi 3.5, bell 3.1, the others 2.4 at most (the tests bound all by 4). gelu is that near to
+ * to f32); their errors are given beside them. Measured, denormal results included: gelu 3.1 ulp,
+ * phi 2.7, bell 2.8, the others 2.4 at most (the tests bound all by 4). gelu is that near to
  * x*Phi(x) in its negative tail too, where 1 + erf would have cancelled.
  *
  * NaN arguments pass through the arithmetic; comparisons that clamp are false for them. */
@@ -20,7 +20,10 @@
 /* (e^r - 1 - r) / r^2 on |r| <= ln2/2, error 2^-23: of e^r 2^-27. */
 static const double exp_poly[] = {0x1p-1, 0x1.5554dep-3, 0x1.5555bap-5, 0x1.120b28p-7,
                                   0x1.6c6ap-10};
-/* The same, error 2^-32. */
+/* (e^(-r/2) - 1) / r: the same coefficients. */
+static const double falling_poly[] = {-0x1p-1,       0x1p-3,          -0x1.5554dep-6,
+                                      0x1.5555bap-9, -0x1.120b28p-12, 0x1.6c6ap-16};
+/* exp_poly's, error 2^-32. */
 static const double expm1_poly[] = {0x1p-1,        0x1.555554p-3,  0x1.5554b2p-5,
                                     0x1.11118ap-7, 0x1.6d71f8p-10, 0x1.a03310p-13};
 /* (log(1+f) - f + f^2/2) / f^3 on [sqrt(1/2)-1, sqrt(2)-1], error 2^-30. */
@@ -56,23 +59,35 @@ static val power_of_two(neo_llvm *l, val n) {
   return of_bits(l, ishl(l, iadd(l, n, inum(n, 127)), 23));
 }
 
-/* e^x = (1 + p)*h*s, where h and s are powers of two: near to each other, so that neither (1 + p)*h
- * nor its product with a number of moderate size over- or underflows. What is multiplied by s at
- * last is rounded once where it is denormal. */
+/* e^x = (1 + p)*h*s, where h and s are powers of two: such that neither (1 + p)*h nor its product
+ * with a number of moderate size over- or underflows. What is multiplied by s at last is rounded
+ * once where it is denormal. */
 typedef struct {
   val p, h, s;
 } scaled;
 
-/* e^(x + more) for a tiny `more` (null: 0), -120 <= x <= 89. n + 254 stands in the low bits of z:
- * halved, it is the exponent field of 2^(n/2). */
-static scaled exp_parts(neo_llvm *l, val x, val more) {
+/* -120 <= x <= 89. n + 254 stands in the low bits of z: halved, it is the exponent field of
+ * 2^(n/2). */
+static scaled exp_parts(neo_llvm *l, val x) {
   val z = mad(l, x, num(x, LOG2_E), num(x, MAGIC + 254)), n = addc(l, z, -(MAGIC + 254));
   val r = mad(l, n, num(x, -LN2_TAIL), mad(l, n, num(x, -LN2_HEAD), x));
-  if (more)
-    r = add(l, r, more);
   val twice = to_bits(l, z), half = isar(l, twice, 1);
   scaled e = {mad(l, mul(l, r, r), POLY(l, r, exp_poly), r), of_bits(l, ishl(l, half, 23)),
               of_bits(l, ishl(l, isub(l, twice, half), 23))};
+  return e;
+}
+
+/* e^(-(u + more)/2) for a tiny `more` (null: 0), 0 <= u <= 240: one power of two, lifted out of where numbers
+ * are denormal. n + 127 + LIFT stands in the low bits of z, the exponent field of 2^(n + LIFT). */
+enum { LIFT = 64 };
+
+static scaled falling_parts(neo_llvm *l, val u, val more) {
+  const double magic = MAGIC + 127 + LIFT;
+  val z = mad(l, u, num(u, -LOG2_E / 2), num(u, magic)), n = addc(l, z, -magic);
+  val low = num(u, 2 * LN2_TAIL), r = mad(l, n, num(u, 2 * LN2_HEAD), u);
+  r = more ? add(l, r, mad(l, n, low, more)) : mad(l, n, low, r);
+  scaled e = {mul(l, r, horner(l, r, falling_poly, 6, 1)), of_bits(l, ishl(l, to_bits(l, z), 23)),
+              num(u, ldexp(1, -LIFT))};
   return e;
 }
 
@@ -88,7 +103,7 @@ static val exp_of(neo_llvm *l, const scaled *e) {
 
 /* Beyond the limits it is 0 (even times 120) or infinite. */
 static val exp32(neo_llvm *l, val x) {
-  scaled e = exp_parts(l, at_most(l, at_least(l, x, -120), 89), NULL);
+  scaled e = exp_parts(l, at_most(l, at_least(l, x, -120), 89));
   return exp_of(l, &e);
 }
 
@@ -109,6 +124,12 @@ static val expm1_32(neo_llvm *l, val x) {
 
 /* ---- functions of one exponential */
 
+/* What falling_parts makes e^-|x| of. */
+static val twice_size(neo_llvm *l, val x) {
+  val a = at_most(l, size_of(l, x), 120);
+  return add(l, a, a);
+}
+
 /* e/(e + 2), e = exp(2|x|) - 1: no difference of near numbers. */
 static val tanh32(neo_llvm *l, val x) {
   val a = at_most(l, size_of(l, x), 10);
@@ -118,13 +139,14 @@ static val tanh32(neo_llvm *l, val x) {
 
 /* 1/(1 + e^-x), or e^x/(1 + e^x) for negative x: the exponential never overflows. */
 static val sigmoid32(neo_llvm *l, val x) {
-  val e = exp32(l, minus(l, size_of(l, x)));
+  scaled parts = falling_parts(l, twice_size(l, x), NULL);
+  val e = exp_of(l, &parts);
   return quot(l, pick(l, lessc(l, x, 0), e, num(x, 1)), addc(l, e, 1));
 }
 
 /* The power of two comes last: x*e^x/(1 + e^x) is rounded once where it is denormal. */
 static val silu32(neo_llvm *l, val x) {
-  scaled e = exp_parts(l, at_least(l, minus(l, size_of(l, x)), -120), NULL);
+  scaled e = falling_parts(l, twice_size(l, x), NULL);
   val y = quot(l, at_least(l, x, -120), addc(l, exp_of(l, &e), 1));
   val low = mul(l, times_exp(l, y, &e), e.s);
   low = pick(l, samec(l, x, -INFINITY), num(x, NAN), low);
@@ -197,10 +219,9 @@ typedef struct {
 static normal normal_parts(neo_llvm *l, val x) {
   const double slope = 1.7;
   val t = at_most(l, size_of(l, x), 15), t2 = mul(l, t, t), d = addc(l, t, TAIL_C);
-  val inv = quot(l, num(t, 1), d), lost = mulc(l, inverse_error(l, t, d, inv), slope);
-  val w = mad(l, inv, num(t, -2 * TAIL_C), num(t, 1));
-  val more = mad(l, square_error(l, t, t2), num(t, -0.5), lost);
-  normal n = {t, mul(l, POLY(l, w, tail_poly), inv), exp_parts(l, mulc(l, t2, -0.5), more)};
+  val inv = quot(l, num(t, 1), d), w = mad(l, inv, num(t, -2 * TAIL_C), num(t, 1));
+  val more = mad(l, inverse_error(l, t, d, inv), num(t, -2 * slope), square_error(l, t, t2));
+  normal n = {t, mul(l, POLY(l, w, tail_poly), inv), falling_parts(l, t2, more)};
   return n;
 }
 
@@ -220,8 +241,8 @@ static val phi32(neo_llvm *l, val x) {
 static val gelu32(neo_llvm *l, val x) {
   normal n = normal_parts(l, x);
   val low = mul(l, n.t, times_exp(l, n.tail, &n.e));
-  val down = pick(l, lessc(l, x, 0), sub(l, x, x), minus(l, x));
-  return mad(l, minus(l, low), n.e.s, minus(l, down));
+  val whole = pick(l, lessc(l, x, 0), minus(l, sub(l, x, x)), x);
+  return mad(l, minus(l, low), n.e.s, whole);
 }
 
 val neo_ll_math32(neo_llvm *l, neo_op op, val x) {

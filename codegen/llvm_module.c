@@ -210,8 +210,10 @@ neo_status neo_llvm_finish(neo_llvm *l, const char **why) {
   LLVMErrorRef error = run_passes(l, pipeline);
   if (!error)
     error = add_checks(l);
-  if (!error)
+  if (!error) {
+    neo_ll_constants_to_operands(l);
     return NEO_OK;
+  }
   char *message = LLVMGetErrorMessage(error);
   *why = neo_arena_strdup(l->arena, message);
   LLVMDisposeErrorMessage(message);

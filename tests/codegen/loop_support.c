@@ -80,6 +80,22 @@ neo_rt_fn *loop_compile(loop_fix *f, const neo_kernel *k, const char *mcpu, neo_
   return fn;
 }
 
+const char *loop_asm(loop_fix *f, const char *text, const char *mcpu) {
+  const size_t most = 1 << 20;
+  neo_llvm *l;
+  const char *why, *path = neo_arena_printf(&f->arena, "/tmp/neo_test_%d.s", (int)getpid());
+  char *code = neo_arena_alloc(&f->arena, most);
+  loop_compile(f, loop_kernel(f, text), mcpu, &l);
+  assert_int_equal(neo_llvm_emit_asm(l, path, &why), NEO_OK);
+  neo_llvm_free(l);
+  FILE *in = fopen(path, "rb");
+  assert_non_null(in);
+  code[fread(code, 1, most - 1, in)] = 0;
+  fclose(in);
+  remove(path);
+  return code;
+}
+
 /* ---- elements */
 
 static uint16_t f16_bits(double x) {

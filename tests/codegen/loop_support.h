@@ -38,6 +38,9 @@ void loop_check_all(loop_fix *f, const neo_kernel *k, const loop_case *c, size_t
 /* Machine code of a kernel for a level; the module must be freed after use. */
 neo_rt_fn *loop_compile(loop_fix *f, const neo_kernel *k, const char *mcpu, neo_llvm **out);
 
+/* Its assembly, in the fixture's arena; any level will do. */
+const char *loop_asm(loop_fix *f, const char *text, const char *mcpu);
+
 /* Elements as bytes. */
 neo_value loop_get(neo_type t, const void *p, int64_t i);
 void loop_set(neo_type t, void *p, int64_t i, neo_value v);

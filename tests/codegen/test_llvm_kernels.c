@@ -510,29 +510,10 @@ static void scratch_of_a_known_size_is_read_without_guards(void **state) {
 }
 
 static void objects_are_the_same_bytes_every_time(void **state) {
-  loop_fix *f = *state;
-  char *first = NULL;
-  for (int i = 0; i < 2; i++) {
-    neo_llvm *l;
-    const char *why;
-    loop_compile(f,
-                 loop_kernel(f, HEAD "(x: f32 read, z: f32 write) units 1\n"
-                                     "for l in 0..8 vector\n"
-                                     "  z[l] = tanh(x[l]) + pow(x[l], 2.5)\n"),
-                 "x86-64-v2", &l);
-    char *path = neo_arena_printf(&f->arena, "/tmp/neo_test_%d.s", i);
-    assert_int_equal(neo_llvm_emit_asm(l, path, &why), NEO_OK);
-    FILE *in = fopen(path, "rb");
-    char *bytes = neo_arena_alloc(&f->arena, 1 << 20);
-    assert_non_null(in);
-    fread(bytes, 1, (1 << 20) - 1, in);
-    fclose(in);
-    remove(path);
-    if (first)
-      assert_string_equal(first, bytes);
-    first = bytes;
-    neo_llvm_free(l);
-  }
+  static const char text[] = HEAD "(x: f32 read, z: f32 write) units 1\nfor l in 0..8 vector\n"
+                                  "  z[l] = tanh(x[l]) + pow(x[l], 2.5)\n";
+  const char *first = loop_asm(*state, text, "x86-64-v2");
+  assert_string_equal(first, loop_asm(*state, text, "x86-64-v2"));
 }
 
 /* Buffers end at a page: of 8 n elements they begin at a multiple of a vector, of others not. */
@@ -602,25 +583,12 @@ static void scratch_lies_half_a_page_from_results_past_the_caches(void **state) 
 }
 
 static bool asm_has(loop_fix *f, const char *buffers, const char *what) {
-  neo_llvm *l;
-  const char *why;
-  loop_compile(f,
-               loop_kernel(f, neo_arena_printf(&f->arena,
-                                               HEAD "(x: f32 read, z: f32 %s) units 8\n"
-                                                    "for u in 0..8 unit\n  for l in 0..8 vector\n"
-                                                    "    z[u*8 + l] = x[u*8 + l] + 1.0\n",
-                                               buffers)),
-               "x86-64-v3", &l);
-  const char *path = "/tmp/neo_test_stream.s";
-  assert_int_equal(neo_llvm_emit_asm(l, path, &why), NEO_OK);
-  FILE *in = fopen(path, "rb");
-  char *text = neo_arena_alloc(&f->arena, 1 << 20);
-  assert_non_null(in);
-  text[fread(text, 1, (1 << 20) - 1, in)] = 0;
-  fclose(in);
-  remove(path);
-  neo_llvm_free(l);
-  return strstr(text, what) != NULL;
+  const char *text =
+      neo_arena_printf(&f->arena,
+                       HEAD "(x: f32 read, z: f32 %s) units 8\nfor u in 0..8 unit\n"
+                            "  for l in 0..8 vector\n    z[u*8 + l] = x[u*8 + l] + 1.0\n",
+                       buffers);
+  return strstr(loop_asm(f, text, "x86-64-v3"), what) != NULL;
 }
 
 static void only_buffers_that_stream_are_written_past_the_caches(void **state) {
