@@ -10,6 +10,7 @@
 #include "ir/print.h"
 #include "schedule/space.h"
 #include "tests/random/gen.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST = 400 };
@@ -189,6 +190,47 @@ static void a_gpus_warps_have_a_list_and_steps(void **state) {
   assert_true(first.at[NEO_SCHED_THREADS] && !first.at[NEO_SCHED_MATRIX]);
 }
 
+static bool can_have(const neo_space *x, int64_t stages) {
+  neo_schedule s = neo_schedule_default(x->m, x->g, x->machine), y;
+  return s.at[NEO_SCHED_STAGES] == stages || neo_space_set(x, &s, NEO_SCHED_STAGES, stages, &y);
+}
+
+/* Operands that lie in memory, or zero: one of them at least. */
+static void a_gpus_tile_has_stages_where_operands_are_copied_as_they_lie(void **state) {
+  static const char form[] = "neo-ir 1\nmodule t\ninput A : f32 [512, 512]\n"
+                             "input B : f32 [512, 512]\ntemp C : f32 [512, 512]\n"
+                             "def C[i: 512, j: 512] =\n  sum[k: 512] %s * %s\n  then acc0\n"
+                             "entry forward forward: C = C\n";
+  static const struct {
+    const char *rows, *columns;
+    bool stages;
+  } cases[] = {{"A[i, k]", "B[k, j]", true},
+               {"select(k < i, A[i, k], 0.0)", "B[k, j]", true},
+               {"exp(A[i, k])", "B[k, j]", true},
+               {"exp(A[i, k])", "select(k < j, B[k, j], 1.0)", false},
+               {"exp(A[i, k])", "exp(B[k, j])", false}};
+  neo_machine machine = gpu;
+  machine.async = true;
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    char text[512];
+    snprintf(text, sizeof text, form, cases[k].rows, cases[k].columns);
+    machine.shared_bytes = 163 << 10;
+    neo_space x = space_on(*state, text, &machine);
+    neo_schedule first = neo_schedule_default(x.m, x.g, x.machine);
+    assert_int_equal(first.at[NEO_SCHED_STAGES] > 0, cases[k].stages);
+    for (int64_t n = 2; n <= 4; n++)
+      assert_int_equal(can_have(&x, n), cases[k].stages);
+    assert_true(can_have(&x, 0));
+    machine.shared_bytes = 8 << 10; /* no room for another buffer */
+    assert_false(can_have(&x, 4));
+  }
+  machine.shared_bytes = 64 << 10;
+  machine.async = false; /* as on sm_75 */
+  neo_space x = space_on(*state, product, &machine);
+  assert_int_equal(neo_schedule_default(x.m, x.g, x.machine).at[NEO_SCHED_STAGES], 0);
+  assert_false(can_have(&x, 2));
+}
+
 /* Steps of steps of random programs' groups, mixed. */
 static void chance_is_legal_on(const neo_machine *machine) {
   for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -276,6 +318,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(the_matrix_unit_is_one_step_away_where_there_is_one,
                                       make_product, drop),
       cmocka_unit_test_setup_teardown(a_gpus_warps_have_a_list_and_steps, make_product, drop),
+      cmocka_unit_test_setup_teardown(
+          a_gpus_tile_has_stages_where_operands_are_copied_as_they_lie, make_product, drop),
       cmocka_unit_test_setup_teardown(a_gpus_list_has_tiles_of_many_shapes_the_cheapest_first,
                                       make_product, drop),
       cmocka_unit_test_setup_teardown(
