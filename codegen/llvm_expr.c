@@ -155,6 +155,14 @@ static neo_ll_val select_(neo_ll_gen *g, const neo_lx *e) {
   return choose(g, c, x, y, branch);
 }
 
+/* On a GPU a load whose guard fails has read zeros (llvm_mem.c): where these are the other value,
+ * nothing is left to choose. */
+static bool is_chosen(const neo_ll_gen *g, const neo_lx *e, neo_ll_val c, neo_ll_val x) {
+  bool scratch = g->k->bufs.at[e->attr].use & NEO_BUF_SCRATCH;
+  return g->l->target.sm && !scratch && c.lanes <= x.lanes && e->arg[2]->kind == NEO_LX_CONST &&
+         e->arg[2]->bits == 0;
+}
+
 static neo_ll_val load_if(neo_ll_gen *g, const neo_lx *e) {
   neo_ll_val c = neo_ll_expr(g, e->arg[1]), x, y;
   if (LLVMIsAConstantInt(c.v)) {
@@ -168,6 +176,8 @@ static neo_ll_val load_if(neo_ll_gen *g, const neo_lx *e) {
   x = neo_ll_load(g, e->attr, e->arg[0], g->guard);
   g->guard = before;
   neo_ll_leave(g, at);
+  if (is_chosen(g, e, c, x))
+    return x;
   y = loads(g, e->arg[2]) ? under(g, negated(g, c), e->arg[2]) : neo_ll_expr(g, e->arg[2]);
   return choose(g, c, x, y, false);
 }

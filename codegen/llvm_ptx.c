@@ -231,6 +231,10 @@ static void note_reads(neo_ll_gen *g, uint8_t *use, const neo_lx *e) {
     note_reads(g, use, e->arg[k]);
 }
 
+static bool is_warp_read(const neo_ls *s) {
+  return s->kind == NEO_LS_WARP && neo_warp_rows[s->op].memory;
+}
+
 static void note_head(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
   note_reads(g, use, s->lo);
   note_reads(g, use, s->hi);
@@ -244,7 +248,7 @@ static void note_head(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
     use[s->factor[k]] |= READS;
   if (s->kind == NEO_LS_COPY)
     use[s->attr] |= COPIES;
-  if (s->kind == NEO_LS_COPY && is_shared(g, s->factor[0]))
+  if (is_warp_read(s) || (s->kind == NEO_LS_COPY && is_shared(g, s->factor[0])))
     use[place_in_memory(g, s->factor[0])] |= READS;
 }
 
@@ -316,8 +320,9 @@ void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s) {
     clash = clash || (use[b] & (WRITES | COPIES) && g->open[b]) || (use[b] && g->open[b] & WRITES);
   if (clash)
     meet(g);
+  bool runs = is_threads(s) || is_warp_read(s) || s->kind == NEO_LS_WARPGROUP;
   for (uint32_t b = 0; b < g->k->bufs.n; b++) {
-    if (is_threads(s) || s->kind == NEO_LS_WARPGROUP)
+    if (runs)
       g->open[b] |= use[b] & (READS | WRITES);
     if (s->kind == NEO_LS_AWAIT && g->matrix[b])
       g->open[b] |= READS;

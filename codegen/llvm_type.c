@@ -1,8 +1,9 @@
 /* Types, constants, and conversions between element types.
  *
- * f16 and bf16 live in float registers. With F16C (or on aarch64) f16 uses the machine's
+ * f16 and bf16 live in float registers. With F16C (or on aarch64, on a GPU) f16 uses the machine's
  * conversions; without, integer arithmetic: LLVM would call a support library that need not exist.
- * bf16 is always rounded by integer arithmetic: add half of the last place, ties to even. */
+ * bf16 is rounded by integer arithmetic: add half of the last place, ties to even; on GPUs from
+ * sm_80 on by the machine. There what was read as such, and is written again, is not converted. */
 #include "codegen/llvm_gen.h"
 #include <assert.h>
 #include <math.h>
@@ -163,14 +164,31 @@ static LLVMValueRef quiet_bits(neo_llvm *l, LLVMValueRef u, uint32_t cut) {
   return LLVMBuildOr(l->b, kept, neo_ll_int(t, 0x400000), "");
 }
 
+static bool on_gpu(const neo_llvm *l, uint32_t sm) {
+  return l->target.sm >= sm && !l->target.emulated;
+}
+
+static bool has_bf16(const neo_llvm *l) {
+  return on_gpu(l, 80);
+}
+
+static LLVMTypeRef bf16_type(neo_llvm *l, LLVMValueRef x) {
+  return widen(LLVMBFloatTypeInContext(l->ctx), neo_ll_width(x));
+}
+
 static LLVMValueRef round_bf16(neo_llvm *l, LLVMValueRef x) {
+  if (has_bf16(l)) {
+    LLVMValueRef y = LLVMBuildFPTrunc(l->b, x, bf16_type(l, x), "");
+    return LLVMBuildFPExt(l->b, y, LLVMTypeOf(x), "");
+  }
   LLVMValueRef u = bits_of(l, x);
   return float_of(
       l, LLVMBuildSelect(l->b, is_nan(l, x), quiet_bits(l, u, 16), round_bits(l, u, 16), ""));
 }
 
 static bool has_f16(const neo_llvm *l) {
-  return strncmp(l->target.triple, "aarch64", 7) == 0 || strstr(l->target.features, "+f16c");
+  return strncmp(l->target.triple, "aarch64", 7) == 0 || strstr(l->target.features, "+f16c") ||
+         on_gpu(l, 75);
 }
 
 /* Below 2^-14 adding and taking away 1/2 rounds to the spacing 2^-24; from 65520 on is infinity. */
@@ -252,15 +270,32 @@ static LLVMValueRef f16_to_mem(neo_llvm *l, LLVMValueRef x) {
   return LLVMBuildTrunc(l->b, LLVMBuildOr(l->b, y, sign, ""), i16, "");
 }
 
+static LLVMValueRef bf16_from_mem(neo_llvm *l, LLVMValueRef x) {
+  if (has_bf16(l)) {
+    x = LLVMBuildBitCast(l->b, x, bf16_type(l, x), "");
+    return LLVMBuildFPExt(l->b, x, neo_ll_float_type(l, 32, neo_ll_width(x)), "");
+  }
+  LLVMTypeRef i32 = ints(l, x, 32);
+  LLVMValueRef u = LLVMBuildZExt(l->b, x, i32, "");
+  return float_of(l, LLVMBuildShl(l->b, u, neo_ll_int(i32, 16), ""));
+}
+
+/* x is already a value of bf16. */
+static LLVMValueRef bf16_to_mem(neo_llvm *l, LLVMValueRef x) {
+  if (has_bf16(l)) {
+    x = LLVMBuildFPTrunc(l->b, x, bf16_type(l, x), "");
+    return LLVMBuildBitCast(l->b, x, ints(l, x, 16), "");
+  }
+  LLVMValueRef u = LLVMBuildLShr(l->b, bits_of(l, x), neo_ll_int(ints(l, x, 32), 16), "");
+  return LLVMBuildTrunc(l->b, u, ints(l, x, 16), "");
+}
+
 LLVMValueRef neo_ll_from_mem(neo_llvm *l, neo_type t, LLVMValueRef x) {
   switch (t) {
   case NEO_F16_T:
     return f16_from_mem(l, x);
-  case NEO_BF16_T: {
-    LLVMTypeRef i32 = ints(l, x, 32);
-    LLVMValueRef u = LLVMBuildZExt(l->b, x, i32, "");
-    return float_of(l, LLVMBuildShl(l->b, u, neo_ll_int(i32, 16), ""));
-  }
+  case NEO_BF16_T:
+    return bf16_from_mem(l, x);
   case NEO_BOOL_T:
     return LLVMBuildICmp(l->b, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "");
   default:
@@ -272,10 +307,8 @@ LLVMValueRef neo_ll_to_mem(neo_llvm *l, neo_type t, LLVMValueRef x) {
   switch (t) {
   case NEO_F16_T:
     return f16_to_mem(l, x);
-  case NEO_BF16_T: {
-    LLVMValueRef u = LLVMBuildLShr(l->b, bits_of(l, x), neo_ll_int(ints(l, x, 32), 16), "");
-    return LLVMBuildTrunc(l->b, u, ints(l, x, 16), "");
-  }
+  case NEO_BF16_T:
+    return bf16_to_mem(l, x);
   case NEO_BOOL_T:
     return LLVMBuildZExt(l->b, x, ints(l, x, 8), "");
   default:

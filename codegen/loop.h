@@ -54,8 +54,10 @@
  *
  * WARP statements are the rows of codegen/warp.def: what each 32 threads of a block do together.
  * One stands outside of THREAD loops, and names fragments of registers with threads, of which each
- * thread has its part:
+ * thread has its part. What is read from scratch fills one fragment or more, from the one that is
+ * named on; the offset is each thread's own, by registers with threads:
  *
+ *   warp load4 b[j], columns[at[0] + j*320]     fills b[j] and b[j + 1]
  *   warp tf32 acc[i*4 + j], a[i], b[j]          acc[.., 4], a[.., 4], b[.., 2]: f32 for 256 threads
  *
  * WARPGROUP statements are the rows of codegen/warpgroup.def: what each 128 threads of a block do
@@ -157,7 +159,8 @@ struct neo_ls {
   uint8_t op, tile[3];   /* TILE: a row of tile.def, and its registers. WARP(GROUP): of its table */
   uint32_t attr;         /* FOR: variable. STORE, FETCH, TILE: buffer; COPY: the one that is written.
                           * All others: register */
-  uint32_t factor[2];    /* WARP: registers; index[]: the fragment of attr and of these.
+  uint32_t factor[2];    /* WARP: registers; index[]: the fragment of attr and of these. One that
+                          * reads: a buffer; index[]: the fragment, the offset.
                           * WARPGROUP: buffers; index[]: the first element of each. COPY: the buffer
                           * that is read */
   const neo_lx *lo, *hi; /* FOR: [lo, hi) */
@@ -260,6 +263,9 @@ void neo_ls_tile(neo_kernel *k, neo_block *in, neo_tile_op op, const uint8_t *re
 /* Registers of the sum and of both factors, and which fragment of each. */
 void neo_ls_warp(neo_kernel *k, neo_block *in, neo_warp_op op, const uint32_t *reg,
                  const neo_lx *const *fragment);
+/* Fragments of a register from memory, from that one on. */
+void neo_ls_warp_read(neo_kernel *k, neo_block *in, neo_warp_op op, uint32_t reg,
+                      const neo_lx *fragment, uint32_t buf, const neo_lx *offset);
 /* buf: of rows and of columns. */
 void neo_ls_warpgroup(neo_kernel *k, neo_block *in, neo_warpgroup_op op, uint32_t acc,
                       const uint32_t *buf, const neo_lx *const *offset, int64_t beside);

@@ -548,6 +548,17 @@ void neo_ls_warp(neo_kernel *k, neo_block *in, neo_warp_op op, const uint32_t *r
     s->factor[i] = reg[1 + i];
 }
 
+void neo_ls_warp_read(neo_kernel *k, neo_block *in, neo_warp_op op, uint32_t reg,
+                      const neo_lx *fragment, uint32_t buf, const neo_lx *offset) {
+  neo_ls *s = add(k, in, NEO_LS_WARP);
+  s->op = (uint8_t)op;
+  s->attr = reg;
+  s->factor[0] = buf;
+  s->n_index = 2;
+  s->index[0] = fragment;
+  s->index[1] = offset;
+}
+
 void neo_ls_warpgroup(neo_kernel *k, neo_block *in, neo_warpgroup_op op, uint32_t acc,
                       const uint32_t *buf, const neo_lx *const *offset, int64_t beside) {
   neo_ls *s = add(k, in, NEO_LS_WARPGROUP);

@@ -383,8 +383,51 @@ static void multiply_warp(interp *p, const neo_ls *s, const int64_t *at, int64_t
   }
 }
 
+/* The 16 bytes that a thread names. */
+static void get_row(interp *p, const neo_ls *s, int64_t t, unsigned char row[NEO_WARP_ROW_BYTES]) {
+  uint32_t buf = s->factor[0];
+  neo_type type = (neo_type)p->k->bufs.at[buf].type;
+  int64_t bytes = neo_type_bytes(type), n = NEO_WARP_ROW_BYTES / bytes;
+  p->thread = (int32_t)t;
+  p->stamp++;
+  int64_t at = eval(p, s->index[1]).i;
+  p->thread = NOBODY;
+  if (at % n)
+    fail(p, "a row of no multiple of 16 bytes", p->k->bufs.at[buf].name, at, n);
+  if (!in_buffer(p, buf, at, "load") || !in_buffer(p, buf, at + n - 1, "load"))
+    return;
+  for (int64_t i = 0; i < n; i++)
+    neo_value_write(type, p->run->bufs[buf][at + i], row + i * bytes);
+}
+
+static void read_warp(interp *p, const neo_ls *s, int64_t fragment_, int64_t first) {
+  const neo_warp_row *op = &neo_warp_rows[s->op];
+  const neo_reg *r = &p->k->regs.at[s->attr];
+  unsigned char bytes[NEO_WARP][NEO_WARP_ROW_BYTES];
+  const void *row[NEO_WARP];
+  uint32_t cells[NEO_WARP_A];
+  for (uint32_t t = 0; t < NEO_WARP_MATRIX * op->cells; t++) {
+    get_row(p, s, first + t, bytes[t]);
+    row[t] = bytes[t];
+  }
+  for (int t = 0; t < NEO_WARP && !p->failed; t++) {
+    int64_t at = (first + t) * p->reg[s->attr].each + fragment_ * r->extent[1];
+    neo_warp_read((neo_warp_op)s->op, t, row, cells);
+    for (uint32_t e = 0; e < op->cells; e++) {
+      p->reg[s->attr].at[at + e] = of_bits((neo_type)r->type, cells[e]);
+      p->reg[s->attr].defined[at + e] = 1;
+    }
+  }
+}
+
 static void warp(interp *p, const neo_ls *s) {
   int64_t at[3];
+  if (neo_warp_rows[s->op].memory) {
+    at[0] = eval(p, s->index[0]).i;
+    for (int64_t first = 0; first < p->threads && !p->failed; first += NEO_WARP)
+      read_warp(p, s, at[0], first);
+    return;
+  }
   for (int i = 0; i < 3; i++)
     at[i] = eval(p, s->index[i]).i;
   for (int64_t first = 0; first < p->threads && !p->failed; first += NEO_WARP)

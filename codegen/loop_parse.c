@@ -599,21 +599,26 @@ static void tile(parser *p, neo_block *in) {
 }
 
 static void warp(parser *p, neo_block *in) {
-  uint32_t op = 0, number_[3];
-  const neo_lx *fragment[3];
+  uint32_t op = 0, named[3];
+  const neo_lx *index[3];
   while (op < NEO_WARP_OPS && !accept(p, neo_warp_rows[op].text)) op++;
   if (op == NEO_WARP_OPS) {
-    expected(p, "tf32 or bf16");
+    expected(p, "what warps do");
     return;
   }
-  for (int i = 0; i < 3; i++) {
+  bool reads = neo_warp_rows[op].memory;
+  for (int i = 0; i < (reads ? 2 : 3); i++) {
     if (i) need(p, ",");
-    number_[i] = number_of(p, N_REG);
+    named[i] = number_of(p, i && reads ? N_BUF : N_REG);
     need(p, "[");
-    fragment[i] = typed(p, NEO_I64_T, "the fragment");
+    index[i] = typed(p, NEO_I64_T, i && reads ? "the offset" : "the fragment");
     need(p, "]");
   }
-  if (!p->failed) neo_ls_warp(p->k, in, (neo_warp_op)op, number_, fragment);
+  if (p->failed) return;
+  if (reads)
+    neo_ls_warp_read(p->k, in, (neo_warp_op)op, named[0], index[0], named[1], index[1]);
+  else
+    neo_ls_warp(p->k, in, (neo_warp_op)op, named, index);
 }
 
 static void warpgroup(parser *p, neo_block *in) {

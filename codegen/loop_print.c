@@ -437,13 +437,16 @@ static void print_tile(printer *p, const neo_ls *s, int depth) {
 }
 
 /* warp tf32 acc[i], a[i], b[0] */
+/* warp load4 a[i], rows[at[0] + 64] */
 static void print_warp(printer *p, const neo_ls *s, int depth) {
-  const uint32_t reg[] = {s->attr, s->factor[0], s->factor[1]};
-  print_lets(p, s->index, 3, depth);
+  const uint32_t named[] = {s->attr, s->factor[0], s->factor[1]};
+  bool reads = neo_warp_rows[s->op].memory;
+  print_lets(p, s->index, s->n_index, depth);
   indent(p, depth);
   neo_str_addf(p->out, "warp %s", neo_warp_rows[s->op].text);
-  for (int i = 0; i < 3; i++) {
-    neo_str_addf(p->out, "%s%s[", i ? ", " : " ", p->reg[reg[i]]);
+  for (uint32_t i = 0; i < s->n_index; i++) {
+    const char *name = i && reads ? p->buf[named[i]] : p->reg[named[i]];
+    neo_str_addf(p->out, "%s%s[", i ? ", " : " ", name);
     print(p, s->index[i], PREC_OR);
     neo_str_addc(p->out, ']');
   }

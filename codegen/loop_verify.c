@@ -468,13 +468,56 @@ static void check_fragment(verifier *v, const neo_ls *s, uint32_t reg, int i) {
     check_index(v, r, 0, s->index[i]);
 }
 
+/* Fragments that are filled exist, and have cells of the memory's elements. */
+static void check_filled(verifier *v, const neo_ls *s) {
+  const neo_warp_row *row = &neo_warp_rows[s->op];
+  if (s->attr >= v->k->regs.n || !v->declared[s->attr]) {
+    fail(v, "a register of a warp's matrices is used outside its block");
+    return;
+  }
+  neo_reg r = v->k->regs.at[s->attr];
+  const neo_kbuf *b = &v->k->bufs.at[s->factor[0]];
+  neo_type cell = b->type == NEO_F32_T ? NEO_F32_T : NEO_I32_T;
+  if (!r.threads || r.rank != 2 || row->cells % r.extent[1] || r.type != cell) {
+    fail(v, "register %s has no fragments of %u cells of %s for each thread", r.name, row->cells,
+         neo_type_text(cell));
+    return;
+  }
+  r.extent[0] -= row->cells / r.extent[1] - 1;
+  check_typed(v, s->index[0], NEO_I64_T, "the number of a fragment");
+  if (!v->failed)
+    check_index(v, &r, 0, s->index[0]);
+}
+
+static void check_warp_read(verifier *v, const neo_ls *s) {
+  if (s->factor[0] >= v->k->bufs.n) {
+    fail(v, "there is no buffer %u", s->factor[0]);
+    return;
+  }
+  const neo_kbuf *b = &v->k->bufs.at[s->factor[0]];
+  bool narrow = b->type == NEO_F16_T || b->type == NEO_BF16_T;
+  if (!(b->use & NEO_BUF_SCRATCH) ||
+      (!narrow && (b->type != NEO_F32_T || neo_warp_rows[s->op].memory != 'r')))
+    fail(v, "%s has no matrices for %s", b->name, neo_warp_rows[s->op].text);
+  check_filled(v, s);
+  v->in_threads = true; /* each thread names a place of its own */
+  check_typed(v, s->index[1], NEO_I64_T, "an offset");
+  v->in_threads = false;
+}
+
 static void check_warp(verifier *v, const neo_ls *s) {
-  if (s->op >= NEO_WARP_OPS || s->n_index != 3) {
+  bool known = s->op < NEO_WARP_OPS;
+  if (!known || s->n_index != (neo_warp_rows[s->op].memory ? 2 : 3)) {
     fail(v, "unknown operation %u of a warp", s->op);
     return;
   }
   if (!v->threads || v->in_threads || v->threads % NEO_WARP)
     fail(v, "warps are of the threads of a block, outside of loops of threads");
+  if (neo_warp_rows[s->op].memory) {
+    if (!v->failed)
+      check_warp_read(v, s);
+    return;
+  }
   const uint32_t reg[] = {s->attr, s->factor[0], s->factor[1]};
   for (int i = 0; i < 3 && !v->failed; i++)
     check_fragment(v, s, reg[i], i);

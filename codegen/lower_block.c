@@ -219,7 +219,7 @@ static void make_operand(block_tile *x, operand *o, neo_type t) {
   b.use = NEO_BUF_SCRATCH;
   b.no_alias = true;
   b.align = 64;
-  o->elements = x->warps        ? neo_btile_warp_operand(x, o)
+  o->elements = x->warps        ? neo_btile_warp_operand(x, o, t)
                 : x->warpgroups ? neo_btile_warpgroup_operand(x, o)
                                 : x->block_k * o->pitch;
   if (x->warpgroups)
@@ -286,14 +286,17 @@ static neo_block *open_units(block_tile *x) {
 void neo_lower_block_tile(lowering *l) {
   const int64_t *s = l->s->at;
   block_tile x = {.l = l, .threads = s[NEO_SCHED_THREADS], .block_k = s[NEO_SCHED_BLOCK_K]};
-  x.warps = s[NEO_SCHED_MATRIX] == NEO_THREADS_WARPS;
   x.warpgroups = s[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS;
   x.stages = s[NEO_SCHED_STAGES];
   bool found = neo_contraction_of(l->m, l->f, &x.c);
   assert(found && "blocks of rows and columns are legal for contractions alone");
   (void)found;
   x.s = &l->f->stages.at[x.c.stage];
-  neo_type t = (neo_type)x.s->accs.at[0].type;
+  neo_type t = (neo_type)x.s->accs.at[0].type, of_operands = t;
+  if (s[NEO_SCHED_MATRIX] == NEO_THREADS_WARPS) {
+    x.warps = neo_threads_warps(l->m, l->f, &x.c);
+    of_operands = neo_expr_type(l->m, x.c.factor[0].e);
+  }
   x.o[0] = (operand){.axes = (uint64_t)s[NEO_SCHED_ROW_AXES],
                      .side = NEO_SIDE_ROWS,
                      .block = s[NEO_SCHED_BLOCK_M],
@@ -303,7 +306,7 @@ void neo_lower_block_tile(lowering *l) {
                      .block = s[NEO_SCHED_BLOCK_N],
                      .tile = s[NEO_SCHED_TILE_N]};
   for (int k = 0; k < 2; k++)
-    make_operand(&x, &x.o[k], t);
+    make_operand(&x, &x.o[k], of_operands);
   take_conditions(&x);
   neo_block *body = open_units(&x);
   neo_lower_facts(l, l->f, x.s);

@@ -14,7 +14,8 @@ typedef struct { /* rows or columns */
   neo_expr cond;            /* of the copy; 0: none */
   uint32_t buf, other;      /* shared; for warps the other half, for threads the same */
   uint32_t next;            /* the thread's elements on their way */
-  uint32_t value;           /* the thread's elements of a step: [tile/vector, vector] */
+  uint32_t value;           /* the thread's elements of a step: [tile/vector, vector]; fragments */
+  uint32_t at;              /* for warps: where the thread's row of a matrix begins */
   int64_t wide;             /* elements that are copied as one, along the axis that is fastest */
   int64_t copies;           /* of those that a thread makes */
   neo_expr from;            /* what is copied asynchronously (lower_block_stages.c); 0: nothing */
@@ -34,7 +35,7 @@ typedef struct {
   const neo_lx *length[NEO_FORM_MAX_AXES], *least[NEO_FORM_MAX_AXES]; /* of own axes */
   neo_expr left; /* the condition that is tested at each product; 0: none */
   uint32_t acc;
-  bool warps;      /* products by warps (lower_block_warp.c) */
+  neo_warps warps; /* what is multiplied by warps (lower_block_warp.c), if any */
   bool warpgroups; /* by warpgroups (lower_block_warpgroup.c) */
   int64_t stages;  /* 0: two halves, by way of registers */
 } block_tile;
@@ -113,9 +114,25 @@ void neo_btile_multiply(block_tile *x, neo_block *in, const neo_lx *from, const 
 void neo_btile_store_point(block_tile *x, neo_block *in, const neo_lx *const *at,
                            const neo_lx *sum);
 
-/* ---- lower_block_warp.c: where an operand's elements lie for warps, and how many there are of a
- * half; the sum and the stores */
-int64_t neo_btile_warp_operand(block_tile *x, operand *o);
+/* ---- lower_block_fragments.c */
+
+typedef struct { /* of a thread of a warp */
+  const neo_lx *at[2];      /* the warp's first row and column */
+  const neo_lx *group, *in; /* the thread's number is 4*group + in */
+} neo_btile_place;
+neo_btile_place neo_btile_place_of(block_tile *x);
+/* Where an operand's elements of type t lie for warps, and how many there are of a half. */
+int64_t neo_btile_warp_operand(block_tile *x, operand *o, neo_type t);
+int64_t neo_btile_fragments(const operand *o);
+/* Registers of all threads: [n, elements]; those of both operands; what is set once. */
+uint32_t neo_btile_declare(block_tile *x, neo_block *in, const char *name, int64_t n,
+                           int64_t elements, neo_type t);
+void neo_btile_declare_fragments(block_tile *x, neo_block *in);
+void neo_btile_set_rows(block_tile *x, neo_block *in);
+/* acc += BLOCK_K steps of rows and columns, which lie in these buffers. */
+void neo_btile_add_products(block_tile *x, neo_block *in, const uint32_t *buf);
+
+/* ---- lower_block_warp.c: the sum and the stores */
 void neo_btile_warps(block_tile *x, neo_block *in);
 
 /* ---- lower_block_warpgroup.c: the same */

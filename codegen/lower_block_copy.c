@@ -131,6 +131,13 @@ void neo_btile_leave_copy(block_tile *x, const neo_lx *outer) {
   neo_lower_forget(x->l);
 }
 
+/* A load that is zero where the guard does not hold, or what rounding makes of it. */
+static bool is_guarded(const neo_lx *y, const neo_lx *guard) {
+  while (y->kind == NEO_LX_OP && (y->attr == NEO_OP_CAST || y->attr == NEO_OP_TF32))
+    y = y->arg[0];
+  return y->kind == NEO_LX_LOADIF && y->arg[1] == guard;
+}
+
 void neo_btile_get_next(block_tile *x, neo_block *in, const operand *o, const neo_lx *from) {
   lowering *l = x->l;
   const neo_lx *i, *row, *step, *lane;
@@ -139,8 +146,7 @@ void neo_btile_get_next(block_tile *x, neo_block *in, const operand *o, const ne
   const neo_lx *exists = neo_btile_copy_of(x, o, i, &row, &step);
   const neo_lx *outer = neo_btile_enter_copy(x, o, exists, row, lx_add(l, from, step), lane);
   const neo_lx *y = product_of(x, o);
-  bool guarded = y->kind == NEO_LX_LOADIF && y->arg[1] == l->guard;
-  if (!guarded)
+  if (!is_guarded(y, l->guard))
     y = neo_lx_op3(l->k, NEO_OP_SELECT, l->guard, y, neo_btile_zero(l, (neo_type)y->type));
   neo_ls_set(l->k, in, o->next, (const neo_lx *[]){i, lane}, 1 + (o->wide > 1), y);
   neo_btile_leave_copy(x, outer);
@@ -214,20 +220,31 @@ static bool divides_axis(block_tile *x, const operand *o, uint32_t axis, int64_t
          neo_lx_is_int(x->length[own], &length) && length % n == 0;
 }
 
-/* Copies of 16 bytes, where all loads of the operand allow that. */
-void neo_btile_widen(block_tile *x, operand *o) {
+/* May n elements along the axis be copied as one? */
+static bool copies_wide(block_tile *x, const operand *o, uint32_t axis, int64_t n) {
   lowering *l = x->l;
-  int64_t n = NEO_WIDE_BYTES / neo_type_bytes((neo_type)l->k->bufs.at[o->buf].type);
-  uint32_t axis = (uint32_t)(l->f->axes.n + x->s->axes.n - 1);
-  for (uint32_t k = 0; k < l->f->axes.n && !o->along_steps; k++)
-    axis = o->axes >> k & 1 ? k : axis;
-  bool some = false, good = n > 1 && n <= 4 && !o->bounded && divides_axis(x, o, axis, n);
+  bool some = false, good = !o->bounded && divides_axis(x, o, axis, n);
   if (good && o->cond.i)
     good = !(neo_expr_axes(l->m, o->cond) >> axis & 1);
   for (uint32_t k = 0; k < x->c.n && good; k++)
     good = !neo_btile_has_factor(x, o, k) ||
            neo_wide_reads(l->m, l->f, x->c.factor[k].e, axis, n, &some);
-  o->wide = good && some ? n : 1;
+  return good && some;
+}
+
+/* Copies of 16 bytes, where all loads of the operand allow that; of elements of 2 bytes else of 8.
+ */
+void neo_btile_widen(block_tile *x, operand *o) {
+  lowering *l = x->l;
+  uint32_t axis = (uint32_t)(l->f->axes.n + x->s->axes.n - 1);
+  for (uint32_t k = 0; k < l->f->axes.n && !o->along_steps; k++)
+    axis = o->axes >> k & 1 ? k : axis;
+  int64_t bytes = neo_type_bytes((neo_type)l->k->bufs.at[o->buf].type);
+  int64_t most = NEO_WIDE_BYTES / bytes, least = bytes < 4 ? most / 2 : most;
+  o->wide = 1;
+  for (int64_t n = most; n >= least && n > 1 && o->wide == 1; n /= 2)
+    if (copies_wide(x, o, axis, n))
+      o->wide = n;
   neo_btile_count_copies(x, o);
 }
 

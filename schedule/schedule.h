@@ -28,7 +28,7 @@ typedef struct {
   bool matrix;      /* it multiplies tiles of bf16 (codegen/tile.h) */
   uint32_t threads; /* that kernels run on; 0: not known. Schedules are priced by it, no more */
   bool gpu;         /* units of work are threads */
-  bool warps;       /* whose warps multiply matrices (codegen/warp.h) */
+  uint32_t warps;   /* generation of its warps' products (codegen/warp.h): 75, 80, 90; 0: none */
   bool warpgroups;  /* and groups of four of them (codegen/warpgroup.h) */
   bool async;       /* whose threads copy asynchronously into shared memory */
   int64_t shared_bytes; /* of that, what a block may ask for */

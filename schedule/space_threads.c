@@ -311,7 +311,24 @@ static double up(double x, double n) {
   return q * n < x ? q + 1 : q;
 }
 
-#define FASTER 0.125 /* what a warp's product takes, of one by threads */
+/* What a warp's product takes, of one by threads; what reading a step's fragments does: parts of
+ * tf32 are read one by one, or by matrices of half as many steps. */
+typedef struct {
+  double product, reads;
+} warp_cost;
+
+static warp_cost warp_cost_of(const neo_space *x, const neo_schedule *s) {
+  neo_contraction c;
+  if (!s->at[NEO_SCHED_MATRIX] || !neo_contraction_of(x->m, x->f, &c))
+    return (warp_cost){1, 0};
+  switch (neo_threads_warps(x->m, x->f, &c)) {
+  case NEO_WARPS_BF16:
+  case NEO_WARPS_F16:
+    return (warp_cost){0.0625, 0.5};
+  default:
+    return (warp_cost){0.125, 2};
+  }
+}
 
 static double tiles_cost(const neo_space *x, const neo_schedule *s) {
   enum { READ = 24, COPY = 18, BARRIER = 60, LANES = 128 };
@@ -321,10 +338,11 @@ static double tiles_cost(const neo_space *x, const neo_schedule *s) {
   double tm = (double)p[NEO_SCHED_TILE_M], tn = (double)p[NEO_SCHED_TILE_N];
   double rounds = up(up(l.rows, bm) * up(l.columns, bn) * l.batches, MULTIPROCESSORS);
   double narrow = tm < 4 || tn < 4 ? 2 : 1.5; /* shared memory gives 16 bytes at a time */
-  bool by_warps = p[NEO_SCHED_MATRIX];        /* a fragment's parts are read one by one */
+  warp_cost by_warps = warp_cost_of(x, s);
   bool by_groups = p[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS; /* the unit reads by itself */
-  double reads = by_groups ? -FASTER / 2 : (by_warps ? 2 : narrow) * (tm + tn) / (tm * tn);
-  double work = bm * bn * ((by_warps ? FASTER : 1) + reads);
+  double reads = (p[NEO_SCHED_MATRIX] ? by_warps.reads : narrow) * (tm + tn) / (tm * tn);
+  reads = by_groups ? -by_warps.product / 2 : reads;
+  double work = bm * bn * (by_warps.product + reads);
   work += (p[NEO_SCHED_STAGES] ? COPY : READ) * (bm + bn);
   double warps = (double)p[NEO_SCHED_THREADS] / 32, few = warps < 8 ? 8 / warps : 1;
   double step = work * (1 + 0.25 * (few - 1)) / LANES + BARRIER / (double)p[NEO_SCHED_BLOCK_K];

@@ -11,6 +11,7 @@
 #include "fusion/form.h"
 #include "schedule/model.h"
 #include "schedule/stages.h"
+#include "schedule/wide.h"
 
 enum {
   MOST_THREADS = 1024,
@@ -109,7 +110,7 @@ static bool sides_legal(neo_module *m, const neo_form *f, const neo_contraction 
 
 /* ---- products by warps */
 
-enum { WARP_ROWS = 16, WARP_COLUMNS = 8, WARP_STEPS = 8 };
+enum { WARP_ROWS = 16, WARP_COLUMNS = 8, WARP_CELLS = 8, ROW_BYTES = 16 };
 enum {
   GROUP = 128, /* threads of a warpgroup */
   GROUP_ROWS = 64,
@@ -121,23 +122,52 @@ enum {
   FILE_REGISTERS = 64 << 10 /* of a multiprocessor, for a block's threads */
 };
 
-static bool is_tf32(neo_module *m, neo_expr e) {
-  const neo_node *n = neo_expr_node(m, e);
-  return n->op == NEO_OP_TF32 && n->type == NEO_F32_T;
+static neo_warps factor_kind(neo_module *m, neo_expr *e) {
+  const neo_node *n = neo_expr_node(m, *e);
+  if (n->type == NEO_F32_T && n->op == NEO_OP_TF32)
+    return NEO_WARPS_TF32;
+  if (n->type != NEO_F32_T || n->op != NEO_OP_CAST)
+    return NEO_WARPS_NONE;
+  neo_expr from = neo_list_expr(m, n->arg, 0);
+  neo_type t = neo_expr_type(m, from);
+  if (t != NEO_BF16_T && t != NEO_F16_T)
+    return NEO_WARPS_NONE;
+  *e = from;
+  return t == NEO_BF16_T ? NEO_WARPS_BF16 : NEO_WARPS_F16;
 }
 
 /* Two factors that were rounded, for each step that a row has for each column. */
-static bool multiplies_by_warps(neo_module *m, const neo_form *f, const neo_contraction *c) {
+neo_warps neo_threads_warps(neo_module *m, const neo_form *f, neo_contraction *c) {
   const neo_stage *s = &f->stages.at[c->stage];
-  return c->n == 2 && !s->where.i && s->accs.at[0].type == NEO_F32_T &&
-         is_tf32(m, c->factor[0].e) && is_tf32(m, c->factor[1].e);
+  if (c->n != 2 || s->where.i || s->accs.at[0].type != NEO_F32_T)
+    return NEO_WARPS_NONE;
+  neo_expr e[] = {c->factor[0].e, c->factor[1].e};
+  neo_warps kind = factor_kind(m, &e[0]);
+  if (kind != factor_kind(m, &e[1]))
+    return NEO_WARPS_NONE;
+  for (int k = 0; k < 2; k++)
+    c->factor[k].e = e[k];
+  return kind;
 }
 
-/* Of a half of shared memory, at most. */
-static int64_t warp_elements(const int64_t *p, neo_sched_param block) {
-  int64_t inside = p[block] * (p[NEO_SCHED_BLOCK_K] + 4);
-  int64_t outside = p[NEO_SCHED_BLOCK_K] * (p[block] + WARP);
-  return inside > outside ? inside : outside;
+static int64_t cell_steps(neo_warps kind) {
+  return kind == NEO_WARPS_BF16 || kind == NEO_WARPS_F16 ? 2 : 1;
+}
+
+/* None where the machine has no such products. */
+static neo_warps kind_on(neo_module *m, const neo_form *f, const neo_machine *machine,
+                         const neo_contraction *c) {
+  neo_contraction copy = *c;
+  neo_warps kind = neo_threads_warps(m, f, &copy);
+  return machine->warps >= (kind == NEO_WARPS_F16 ? 75 : 80) ? kind : NEO_WARPS_NONE;
+}
+
+/* Bytes of a half of an operand in shared memory, at most. */
+static int64_t warp_bytes(const int64_t *p, neo_sched_param block, int64_t bytes) {
+  int64_t row = ROW_BYTES / bytes, pad = bytes == 2 ? row : WARP;
+  int64_t inside = p[block] * (p[NEO_SCHED_BLOCK_K] + row);
+  int64_t outside = p[NEO_SCHED_BLOCK_K] * (p[block] + pad);
+  return bytes * (inside > outside ? inside : outside);
 }
 
 static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
@@ -145,17 +175,20 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   const int64_t *p = s->at;
   int64_t tm = p[NEO_SCHED_TILE_M], tn = p[NEO_SCHED_TILE_N], bm = p[NEO_SCHED_BLOCK_M];
   int64_t bn = p[NEO_SCHED_BLOCK_N], bk = p[NEO_SCHED_BLOCK_K], t = p[NEO_SCHED_THREADS];
-  if (p[NEO_SCHED_MATRIX] != 1 || !machine->warps || !multiplies_by_warps(m, f, c))
-    return no(why, "warps multiply two factors of tf32, without a condition, from sm_80 on");
-  if (tm < 1 || tn < 1 || bk < 1 || tm % WARP_ROWS || tn % WARP_COLUMNS || bk % WARP_STEPS ||
-      bk > 64 || bm > 512 || bn > 512 || bm < tm || bn < tn || bm % tm || bn % tn ||
-      bm / tm * (bn / tn) * WARP != t)
+  neo_warps kind = kind_on(m, f, machine, c);
+  int64_t each = cell_steps(kind), bytes = 4 / each;
+  if (p[NEO_SCHED_MATRIX] != 1 || !kind)
+    return no(why, "warps multiply two factors of tf32 or bf16 from sm_80 on, of f16 from sm_75 "
+                   "on, without a condition");
+  if (tm < 1 || tn < 1 || bk < 1 || tm % WARP_ROWS || tn % WARP_COLUMNS ||
+      bk % (each * WARP_CELLS) || bk > 64 || bm > 512 || bn > 512 || bm < tm || bn < tn || bm % tm ||
+      bn % tn || bm / tm * (bn / tn) * WARP != t)
     return no(why, "the tiles of the warps are not the block's");
   int64_t copies = (bm * bk + t - 1) / t + (bn * bk + t - 1) / t;
   if (tm * tn / WARP + tm / 4 + tn / 4 + copies > REGISTERS || copies > 64)
     return no(why, "a warp's tile has more registers than there are");
-  int64_t elements = warp_elements(p, NEO_SCHED_BLOCK_M) + warp_elements(p, NEO_SCHED_BLOCK_N);
-  if (neo_stages_buffers(s) * 4 * elements + 256 > neo_stages_shared(machine, s))
+  int64_t block = warp_bytes(p, NEO_SCHED_BLOCK_M, bytes) + warp_bytes(p, NEO_SCHED_BLOCK_N, bytes);
+  if (neo_stages_buffers(s) * block + 256 > neo_stages_shared(machine, s))
     return no(why, "the operands' blocks are more than shared memory holds");
   return sides_legal(m, f, c, (uint64_t)p[NEO_SCHED_ROW_AXES], (uint64_t)p[NEO_SCHED_COLUMN_AXES],
                      why);
@@ -165,7 +198,7 @@ static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine
                              const neo_contraction *c, const int64_t *p, neo_str *why) {
   int64_t tm = p[NEO_SCHED_TILE_M], tn = p[NEO_SCHED_TILE_N], bm = p[NEO_SCHED_BLOCK_M];
   int64_t bn = p[NEO_SCHED_BLOCK_N], bk = p[NEO_SCHED_BLOCK_K], t = p[NEO_SCHED_THREADS];
-  if (!machine->warpgroups || !multiplies_by_warps(m, f, c))
+  if (!machine->warpgroups || kind_on(m, f, machine, c) != NEO_WARPS_TF32)
     return no(why, "warpgroups multiply two factors of tf32, without a condition, on sm_90a");
   if (tm < 1 || tn < 1 || tm % GROUP_ROWS || tn % GROUP_COLUMNS || tn > 256 || bm > 512 ||
       bn > 512 || bm < tm || bn < tn || bm % tm || bn % tn || bk != GROUP_BYTES / 4 ||
@@ -331,12 +364,11 @@ typedef struct {
 #define TABLE(shapes, set) ((shape_table){shapes, sizeof shapes / sizeof *shapes, set})
 
 /* A warpgroup's least tile is large: where rows, columns or steps are fewer, warps waste less. */
-static shape_table shapes_for(const neo_machine *machine, double rows, double columns,
-                              double steps) {
+static shape_table shapes_for(const neo_machine *machine, neo_warps kind, double rows,
+                              double columns, double steps) {
   enum { LEAST_ROWS = 48, LEAST_COLUMNS = 24, LEAST_STEPS = 64 };
-  if (!machine->warps)
-    return TABLE(shapes, set_shape);
-  if (machine->warpgroups && rows >= LEAST_ROWS && columns >= LEAST_COLUMNS && steps >= LEAST_STEPS)
+  if (machine->warpgroups && kind == NEO_WARPS_TF32 && rows >= LEAST_ROWS &&
+      columns >= LEAST_COLUMNS && steps >= LEAST_STEPS)
     return TABLE(group_shapes, set_group_shape);
   return TABLE(warp_shapes, set_warp_shape);
 }
@@ -355,6 +387,22 @@ neo_schedule neo_threads_staged(neo_module *m, const neo_form *f, const neo_mach
   return *s;
 }
 
+/* Are the operands copied several elements at a time, along one axis or the other? Single ones take
+ * a thread many registers, so that blocks of steps are better short. */
+static bool copies_runs(neo_module *m, const neo_form *f, const neo_contraction *c) {
+  enum { RUN = 4 };
+  uint32_t n = (uint32_t)f->axes.n, own = n + (uint32_t)f->stages.at[c->stage].axes.n;
+  for (uint32_t k = 0; k < c->n; k++) {
+    bool runs = false;
+    for (uint32_t axis = 0; axis < own && !runs; axis++)
+      runs = c->factor[k].axes >> axis & 1 &&
+             neo_wide_reads(m, f, c->factor[k].e, axis, RUN, &runs) && runs;
+    if (!runs)
+      return false;
+  }
+  return true;
+}
+
 static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *machine,
                          neo_schedule *out) {
   enum { LEAST = 16 };
@@ -368,13 +416,16 @@ static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
   if (n_rows < LEAST || n_columns < LEAST || steps < LEAST)
     return false;
   bool found = false;
+  neo_warps warps = kind_on(m, f, machine, &c);
   shape_table table = TABLE(shapes, set_shape);
-  if (multiplies_by_warps(m, f, &c))
-    table = shapes_for(machine, n_rows, n_columns, steps);
+  if (warps)
+    table = shapes_for(machine, warps, n_rows, n_columns, steps);
+  int64_t each = warps && copies_runs(m, f, &c) ? cell_steps(warps) : 1;
   for (size_t k = 0; k < table.n; k++) {
     neo_schedule s = neo_schedule_plain();
     double cost = shape_cost(&table.at[k], n_rows, n_columns, batches);
     table.set(&s, &table.at[k]);
+    s.at[NEO_SCHED_BLOCK_K] *= each;
     s.at[NEO_SCHED_ROW_AXES] = (int64_t)rows;
     s.at[NEO_SCHED_COLUMN_AXES] = (int64_t)columns;
     if ((found && cost >= best) || !neo_threads_legal(m, f, machine, &s, NULL))
@@ -460,15 +511,16 @@ static bool random_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
   int64_t tall = 1 << pick(seed, 0, 3), wide = 1 << pick(seed, 0, 4);
   tile_shape x = {tm * tall, tn * wide, pick(seed, 1, 9), tm, tn};
   set_shape(out, &x);
-  if (machine->warps && multiplies_by_warps(m, f, c) && pick(seed, 0, 3)) {
+  neo_warps warps = kind_on(m, f, machine, c);
+  if (warps && pick(seed, 0, 3)) {
     x.tile_m = WARP_ROWS * pick(seed, 1, 2);
     x.tile_n = WARP_COLUMNS * pick(seed, 1, 3);
     x.block_m = x.tile_m * pick(seed, 1, 2);
     x.block_n = x.tile_n * pick(seed, 1, 2);
-    x.block_k = WARP_STEPS * pick(seed, 1, 2);
+    x.block_k = WARP_CELLS * cell_steps(warps) * pick(seed, 1, 2);
     set_warp_shape(out, &x);
   }
-  if (machine->warpgroups && multiplies_by_warps(m, f, c) && pick(seed, 0, 2) == 0) {
+  if (machine->warpgroups && warps == NEO_WARPS_TF32 && pick(seed, 0, 2) == 0) {
     x = (tile_shape){.block_k = GROUP_BYTES / 4, .tile_m = GROUP_ROWS};
     x.tile_n = GROUP_COLUMNS * pick(seed, 1, 4);
     x.tile_m *= pick(seed, 0, 3) ? 1 : 2;

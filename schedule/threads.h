@@ -14,8 +14,9 @@
  * batches. Nothing has to be divisible by anything.
  *
  * With MATRIX, TILE_M by TILE_N are a warp's, and its products those of codegen/warp.h: THREADS is
- * 32 times as many. Both operands have one factor, which was rounded to tf32, and the sum no
- * condition. With MATRIX 2 they are a warpgroup's, and its products those of codegen/warpgroup.h:
+ * 32 times as many. Both operands have one factor, which was rounded to tf32, bf16 or f16, the same
+ * for both (below: neo_warps), and the sum no condition. Shared memory holds what it was rounded
+ * to. With MATRIX 2 they are a warpgroup's, of tf32, and its products those of codegen/warpgroup.h:
  * THREADS is 128 times as many, and BLOCK_K is what 128 bytes of a row hold.
  *
  * With STAGES, operands are copied asynchronously (stages.h).
@@ -28,6 +29,12 @@
 enum { NEO_THREADS_PAD = 4 }; /* elements between two steps of an operand in shared memory */
 /* MATRIX, of tiles: who makes the products. */
 enum { NEO_THREADS_WARPS = 1, NEO_THREADS_WARPGROUPS = 2 };
+
+/* What the warps of a contraction multiply. */
+typedef enum { NEO_WARPS_NONE, NEO_WARPS_TF32, NEO_WARPS_BF16, NEO_WARPS_F16 } neo_warps;
+/* On some generation. Factors become what warps take of them: f32(e), e of bf16 or f16, becomes e.
+ */
+neo_warps neo_threads_warps(neo_module *m, const neo_form *f, neo_contraction *c);
 
 bool neo_schedule_has_threads(const neo_schedule *s); /* or a parameter that only they have */
 bool neo_threads_legal(neo_module *m, const neo_form *f, const neo_machine *machine,

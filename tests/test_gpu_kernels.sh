@@ -9,7 +9,8 @@ set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC" ptxas
 recorded=$NEO_SOURCE_DIR/tests/gpu/kernels.txt
-for way in sm_75 sm_80 sm_90a sm_75.tf32 sm_80.tf32 sm_90a.tf32; do
+ways='sm_75 sm_80 sm_90a sm_75.tf32 sm_80.tf32 sm_90a.tf32 sm_80.bf16 sm_90a.bf16'
+for way in $ways; do
   level=${way%.*} math=f32
   case $way in *.*) math=${way#*.} ;; esac
   "$NEOC" compile -q "$NEO_SOURCE_DIR/tests/gpu/kernels.expr" --target=nvptx:$level --math=$math --emit=ptx \
@@ -19,17 +20,29 @@ for way in sm_75 sm_80 sm_90a sm_75.tf32 sm_80.tf32 sm_90a.tf32; do
     /spill stores/ { spills = $5 + $9 }
     /Used/ { print way, name, $5, spills }' "$work/said" | sort >>"$work/now"
 done
-# From sm_80 on warps multiply what is rounded to tf32, on sm_90a warpgroups; nothing else is.
-for way in sm_75 sm_80 sm_90a sm_75.tf32 sm_80.tf32 sm_90a.tf32; do
-  for name in dense turned conv scores; do
-    awk -v name="_$name(" '/^.visible .entry/ { on = index($0, name) } on' "$work/$way/kernels.ptx" >"$work/ptx"
-    products=$(grep -c 'mma\.sync.*m16n8k8.*tf32' "$work/ptx" || :)
-    groups=$(grep -c 'wgmma\.mma_async.*k8\.f32\.tf32' "$work/ptx" || :) fma=$(grep -c 'fma\.rn\.f32' "$work/ptx" || :)
-    case $way in
-    sm_90a.tf32) [ "$groups" -ge 8 ] && [ "$products" -eq 0 ] && [ "$fma" -eq 0 ] ;;
-    sm_80.tf32) [ "$products" -ge 16 ] && [ "$groups" -eq 0 ] && [ "$fma" -eq 0 ] ;;
-    *) [ "$products" -eq 0 ] && [ "$groups" -eq 0 ] && [ "$fma" -ge 100 ] ;;
-    esac || { echo "FAIL: $way $name: $products products of warps, $groups of warpgroups, $fma fma" >&2; exit 1; }
+# From sm_80 on warps multiply what is rounded to tf32 or bf16 (on sm_90a warpgroups tf32), and everywhere
+# f16; nothing else is.
+kernel() { awk -v name="_$2(" '/^.visible .entry/ { on = index($0, name) } on' "$work/$1/kernels.ptx" >"$work/ptx"; }
+found() { grep -c "$1" "$work/ptx" || :; }
+for way in $ways; do
+  for name in dense turned conv scores halves; do
+    kernel $way $name
+    case $way:$name in
+    sm_75*:halves) shape='mma\.sync.*m16n8k8.*f16' least=32 ;;
+    sm_[89]*.bf16:*) shape='mma\.sync.*m16n8k16.*bf16' least=16 ;;
+    *:halves) shape='mma\.sync.*m16n8k16.*f16' least=16 ;;
+    sm_90a.tf32:*) shape='wgmma\.mma_async.*k8\.f32\.tf32' least=8 ;;
+    sm_[89]*.tf32:*) shape='mma\.sync.*m16n8k8.*tf32' least=16 ;;
+    *) shape='' least=0 ;;
+    esac
+    products=$(found 'mma\.sync\|wgmma\.mma_async') of_shape=$(found "$shape") fma=$(found 'fma\.rn\.f32')
+    if [ -n "$shape" ]; then [ "$products" -ge $least ] && [ "$of_shape" -eq "$products" ] && [ "$fma" -eq 0 ]
+    else [ "$products" -eq 0 ] && [ "$fma" -ge 100 ]; fi ||
+      { echo "FAIL: $way $name: $products products of warps, $of_shape of them $shape, $fma fma" >&2; exit 1; }
+    case $shape in # 16 bits are read by matrices alone
+    *f16) [ "$(found 'ld\.shared')" -eq 0 ] && [ "$(found 'ldmatrix')" -ge 4 ] ||
+      { echo "FAIL: $way $name: $(found 'ld\.shared') single reads, $(found 'ldmatrix') matrices" >&2; exit 1; } ;;
+    esac
   done
 done
 for name in dense turned conv scores; do

@@ -20,10 +20,15 @@
 
 enum { MOST_FACTORS = 16 };
 
+/* Has tf32 all values of it, or bf16? */
+static bool is_narrow_type(const neo_module *m, neo_type t) {
+  return t == NEO_BF16_T || (t == NEO_F16_T && m->math == NEO_PRECISION_TF32);
+}
+
 /* What comes out of bf16 is rounded already. */
 static neo_expr rounded(neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
-  if (n->op == NEO_OP_CAST && neo_expr_type(m, neo_list_expr(m, n->arg, 0)) == NEO_BF16_T)
+  if (n->op == NEO_OP_CAST && is_narrow_type(m, neo_expr_type(m, neo_list_expr(m, n->arg, 0))))
     return e;
   if (m->math == NEO_PRECISION_TF32)
     return neo_op1(m, NEO_OP_TF32, e);

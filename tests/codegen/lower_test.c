@@ -231,7 +231,7 @@ static neo_machine machine_of(const neo_target *t) {
                        .l2_bytes = t->l2_bytes,
                        .fma = t->fma,
                        .gpu = t->sm != 0,
-                       .warps = t->sm >= 80,
+                       .warps = t->sm,
                        .warpgroups = t->sm == 90 && t->sm_own,
                        .async = t->sm >= 80,
                        .shared_bytes = t->shared_bytes,

@@ -61,25 +61,50 @@ static void products_of_all_layouts_are_tiles_of_blocks(void **state) {
                       seed, 6) > 6);
 }
 
-/* Sums of what was rounded to tf32, in all layouts, with rows of two axes and steps of two. */
+/* Sums of products of what was rounded, in all layouts, with rows of two axes and steps of two. x,
+ * w: what is read, y: how; i: steps of one of them. */
+static void check_products_of_warps(const char *x, const char *w, const char *y, int i) {
+  char text[1536];
+  for (uint64_t seed = 1; seed <= 2; seed++) {
+    snprintf(text, sizeof text,
+             "size B 1..40\ninput X : %s [B, %d]\ninput W : %s [%d, 36]\n"
+             "input Z : %s [B, 36]\ntemp Y : f32 [B, 36]\ntemp G : f32 [%d, 36]\n"
+             "temp D : f32 [B, %d]\n"
+             "def Y[b: B, j: 36] =\n  sum[i: %d] %s(X[b, i])) * %s(W[i, j]))\n"
+             "  then relu(acc0)\n"
+             "def G[i: %d, j: 36] =\n  sum[b: B] %s(X[b, i])) * %s(Z[b, j]))\n"
+             "  then acc0\n"
+             "def D[b: B, i: %d] =\n  sum[j: 36] %s(Z[b, j])) * %s(W[i, j]))\n"
+             "  then acc0\n",
+             x, i, w, i, x, i, i, i, y, y, i, y, y, i, y, y);
+    assert_true(check(text, seed, 4) > 4);
+  }
+  snprintf(text, sizeof text,
+           "input X : %s [2, 6, 9, 7]\ninput F : %s [20, 3, 3, 7]\n"
+           "temp Y : f32 [2, 20, 9, 6]\n"
+           "def Y[n: 2, k: 20, p: 9, q: 6] =\n  sum[r: 3, s: 3, c: 7] "
+           "%s(F[k, r, s, c])) * %s((X[n, q + s - 1, p + r - 1, c] else %s(0.0))))\n"
+           "  then acc0\n",
+           x, w, y, y, x);
+  assert_true(check(text, 1, 5) > 2);
+}
+
 static void products_of_tf32_are_tiles_of_warps(void **state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= 4; seed++)
-    assert_true(check("size B 1..40\ninput X : f32 [B, 20]\ninput W : f32 [20, 36]\n"
-                      "temp Y : f32 [B, 36]\ntemp G : f32 [20, 36]\ntemp D : f32 [B, 20]\n"
-                      "def Y[b: B, j: 36] =\n  sum[i: 20] tf32(X[b, i]) * tf32(W[i, j])\n"
-                      "  then relu(acc0)\n"
-                      "def G[i: 20, j: 36] =\n  sum[b: B] tf32(X[b, i]) * tf32(Y[b, j])\n"
-                      "  then acc0\n"
-                      "def D[b: B, i: 20] =\n  sum[j: 36] tf32(Y[b, j]) * tf32(W[i, j])\n"
-                      "  then acc0\n",
-                      seed, 6) > 6);
-  assert_true(check("input X : f32 [2, 6, 9, 7]\ninput F : f32 [20, 3, 3, 7]\n"
-                    "temp Y : f32 [2, 20, 9, 6]\n"
-                    "def Y[n: 2, k: 20, p: 9, q: 6] =\n  sum[r: 3, s: 3, c: 7] "
-                    "tf32(F[k, r, s, c]) * tf32((X[n, q + s - 1, p + r - 1, c] else 0.0))\n"
-                    "  then acc0\n",
-                    1, 8) > 3);
+  check_products_of_warps("f32", "f32", "(tf32", 20);
+}
+
+static void products_of_bf16_are_tiles_of_warps(void **state) {
+  (void)state;
+  check_products_of_warps("f32", "f32", "f32(bf16", 20);
+  check_products_of_warps("bf16", "bf16", "f32(", 24);
+  check_products_of_warps("f32", "f32", "f32(bf16", 37);
+}
+
+static void products_of_f16_are_tiles_of_warps(void **state) {
+  (void)state;
+  check_products_of_warps("f16", "f16", "f32(", 24);
+  check_products_of_warps("f16", "f16", "f32(", 19);
 }
 
 static void batches_of_products_are_tiles_of_blocks(void **state) {
@@ -137,6 +162,8 @@ int main(void) {
       cmocka_unit_test(random_programs_are_right_in_blocks_of_threads),
       cmocka_unit_test(products_of_all_layouts_are_tiles_of_blocks),
       cmocka_unit_test(products_of_tf32_are_tiles_of_warps),
+      cmocka_unit_test(products_of_bf16_are_tiles_of_warps),
+      cmocka_unit_test(products_of_f16_are_tiles_of_warps),
       cmocka_unit_test(batches_of_products_are_tiles_of_blocks),
       cmocka_unit_test(windows_with_else_are_tiles_of_blocks),
       cmocka_unit_test(conditions_on_windows_are_tiles_of_blocks),

@@ -30,6 +30,7 @@ SHOWN void *neo_gpu_shared(void);
 SHOWN void neo_gpu_barrier(void);
 SHOWN void neo_gpu_wait(void);
 SHOWN void neo_gpu_warp(unsigned op, void *fragments);
+SHOWN void neo_gpu_warp_read(unsigned op, void *row, void *cells);
 SHOWN void neo_gpu_warpgroup(unsigned op, unsigned columns, float *sums, uint64_t rows,
                              uint64_t other);
 SHOWN void neo_gpu_warpgroup_commit(void);
@@ -293,6 +294,15 @@ void neo_gpu_warp(unsigned op, void *fragments) {
     b[t] = a[t] + NEO_WARP_A;
   }
   neo_warp_product((neo_warp_op)op, (int)lane, a, b, fragments);
+  neo_gpu_barrier();
+}
+
+/* What they read: each names a row, which stays as it is until all have met again. */
+void neo_gpu_warp_read(unsigned op, void *row, void *cells) {
+  unsigned first = place[THREAD] / NEO_WARP * NEO_WARP, lane = place[THREAD] % NEO_WARP;
+  handed[place[THREAD]] = row;
+  neo_gpu_barrier();
+  neo_warp_read((neo_warp_op)op, (int)lane, (const void *const *)handed + first, cells);
   neo_gpu_barrier();
 }
 

@@ -167,7 +167,7 @@ static void a_gpus_warps_have_a_list_and_steps(void **state) {
       "  sum[k: 512] tf32(A[i, k]) * tf32(B[k, j])\n  then acc0\n"
       "entry forward forward: C = C\n";
   neo_machine machine = gpu;
-  machine.warps = true;
+  machine.warps = 80;
   neo_space x = space_on(*state, text, &machine);
   neo_schedule *s = NEO_NEW_ARRAY(*state, neo_schedule, MOST);
   neo_schedule first = neo_schedule_default(x.m, x.g, x.machine);
@@ -185,7 +185,7 @@ static void a_gpus_warps_have_a_list_and_steps(void **state) {
       changed = changed || s[i].at[side] != first.at[side];
     assert_true(changed);
   }
-  machine.warps = false; /* as on sm_75 */
+  machine.warps = 75;
   first = neo_schedule_default(x.m, x.g, x.machine);
   assert_true(first.at[NEO_SCHED_THREADS] && !first.at[NEO_SCHED_MATRIX]);
 }

@@ -38,6 +38,22 @@ static void operands_of_contractions_are_rounded(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* f16 has no value that tf32 lacks; bf16 has fewer digits. */
+static void operands_of_f16_are_rounded_to_bf16_alone(void **state) {
+  (void)state;
+  world w;
+  const char *text =
+      "neo-ir 1\nmodule t\ninput A : f16 [4, 6]\ninput B : f16 [6, 5]\ntemp Y : f32 [4, 5]\n"
+      "def Y[b: 4, j: 5] =\n  sum[i: 6] f32(A[b, i]) * f32(B[i, j])\n"
+      "entry forward forward: Y = Y\n";
+  narrow(&w, text, NEO_PRECISION_TF32, NEO_PRECISION_F32);
+  says(&w, "sum[i: 6] f32(A[b, i]) * f32(B[i, j])");
+  neo_arena_free(&w.arena);
+  narrow(&w, text, NEO_PRECISION_BF16, NEO_PRECISION_F32);
+  says(&w, "sum[i: 6] f32(bf16(f32(A[b, i]))) * f32(bf16(f32(B[i, j])))");
+  neo_arena_free(&w.arena);
+}
+
 static void sums_of_squares_and_products_of_equal_axes_are_not(void **state) {
   (void)state;
   world w;
@@ -135,6 +151,7 @@ static void what_has_a_gradient_by_name_stays_exact(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(operands_of_contractions_are_rounded),
+      cmocka_unit_test(operands_of_f16_are_rounded_to_bf16_alone),
       cmocka_unit_test(sums_of_squares_and_products_of_equal_axes_are_not),
       cmocka_unit_test(factors_that_select_or_scale_are_told_from_operands),
       cmocka_unit_test(intermediate_matrices_are_stored_narrow),

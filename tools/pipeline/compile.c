@@ -158,7 +158,7 @@ static neo_status choose_target(neo_compilation *c) {
                              .fma = c->target.fma,
                              .matrix = c->target.matrix != NEO_MATRIX_NONE,
                              .gpu = c->target.sm != 0,
-                             .warps = c->target.sm >= 80,
+                             .warps = c->target.sm,
                              .warpgroups = c->target.sm == 90 && c->target.sm_own,
                              .async = c->target.sm >= 80,
                              .shared_bytes = c->target.shared_bytes};
