@@ -90,10 +90,8 @@ int64_t neo_tiles_column_unit(const neo_tiles *q, const neo_schedule *s);
 /* Would blocks of tiles fetch columns of a large operand (fetch.h) that are still near when they
  * are needed? */
 bool neo_tiles_fetch_large(neo_tiles *q, const neo_schedule *s);
-/* Cycles of all of it on one core. */
-double neo_tiles_cost(neo_tiles *q, const neo_schedule *s);
-/* Units of work of a schedule. */
-double neo_tiles_units(neo_tiles *q, const neo_schedule *s);
+/* Cycles of all of it on one core; *units, if that is not null: its units of work. */
+double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, double *units);
 
 /* The same, and what units of work cost by being many, or too few to keep cores busy: by this
  * schedules are ranked. */

@@ -3,9 +3,11 @@
  * be kept busy: where the number of threads is not known, what 2, 4 and 8 would leave idle is
  * counted at a part of its time. What a worker keeps in scratch is bounded; a reduction of which
  * not even one tile fits is blocked too. */
+#include "base/hash.h"
 #include "schedule/fetch.h"
 #include "schedule/tile.h"
 #include <math.h>
+#include <string.h>
 
 enum { PACK_ELEMENTS = 1 << 20, TILE_ELEMENTS = 1 << 19, PARTIAL_ELEMENTS = 1 << 20 };
 enum { BLOCKS_OF_COLUMNS = 1, BLOCKS_OF_ROWS = 2 };
@@ -33,10 +35,45 @@ static double idle_usually(double units) {
 }
 
 double neo_tiles_merit(neo_tiles *q, const neo_schedule *s) {
-  double cost = neo_tiles_cost(q, s), units = neo_tiles_units(q, s);
+  double units, cost = neo_tiles_cost(q, s, &units);
   cost += units * UNIT_CYCLES + (units > 1 ? REGION_CYCLES : 0);
   uint32_t threads = q->machine->threads;
   return cost * (1 + (threads ? idle(units, threads) : idle_usually(units)));
+}
+
+/* ---- what is known already
+ *
+ * The descents from several sides, each twice, come by the same blocks again and again: half of
+ * what they ask for has been asked before. */
+
+enum { KEYS = 8, KNOWN = 256 };
+
+typedef struct {
+  int64_t key[KEYS];
+  double merit; /* 0: nothing is known */
+} known_merit;
+
+typedef struct {
+  neo_tiles *q;
+  known_merit at[KNOWN]; /* of one tile */
+} merits;
+
+static void key_of(const neo_schedule *s, int64_t key[KEYS]) {
+  static const neo_sched_param vary[KEYS] = {
+      NEO_SCHED_BLOCK_K, NEO_SCHED_BLOCK_M,   NEO_SCHED_BLOCK_N,   NEO_SCHED_BLOCKS_FIRST,
+      NEO_SCHED_ORDER,   NEO_SCHED_UNIT_AXES, NEO_SCHED_UNIT_SIZE, NEO_SCHED_FETCH};
+  for (int k = 0; k < KEYS; k++)
+    key[k] = s->at[vary[k]];
+}
+
+static double merit_of(merits *known, const neo_schedule *s) {
+  int64_t key[KEYS];
+  key_of(s, key);
+  known_merit *x = &known->at[neo_hash(key, sizeof key, 0) % KNOWN];
+  if (x->merit > 0 && memcmp(x->key, key, sizeof key) == 0)
+    return x->merit;
+  memcpy(x->key, key, sizeof key);
+  return x->merit = neo_tiles_merit(known->q, s);
 }
 
 /* ---- limits */
@@ -69,6 +106,7 @@ static bool fits(const neo_tiles *q, const neo_schedule *s) {
 
 typedef struct {
   neo_tiles *q;
+  merits *known;
   neo_schedule best;
   double merit;
   bool fits;
@@ -85,10 +123,10 @@ static void try(descent *d, const neo_schedule *s) {
   bool ok = fits(d->q, s);
   if (ok < d->fits)
     return;
-  double m = neo_tiles_merit(d->q, s);
+  double m = merit_of(d->known, s);
   if (ok == d->fits && m >= d->merit)
     return;
-  *d = (descent){d->q, *s, m, ok};
+  *d = (descent){d->q, d->known, *s, m, ok};
 }
 
 /* Blocks of what is packed outside of all other loops, and of the units. */
@@ -139,7 +177,7 @@ static void limit_reduction(descent *d) {
   if (!d->best.at[NEO_SCHED_PACK] || count < 2)
     return;
   d->best.at[NEO_SCHED_BLOCK_K] = (n + count - 1) / count;
-  d->merit = neo_tiles_merit(d->q, &d->best);
+  d->merit = merit_of(d->known, &d->best);
   d->fits = fits(d->q, &d->best);
 }
 
@@ -159,7 +197,8 @@ static void try_reduction(descent *d) {
 
 /* Several iterations of the leading loops in a unit, for what is copied once for all of them. */
 static void try_sizes(descent *d) {
-  double units = neo_tiles_units(d->q, &d->best);
+  double units;
+  neo_tiles_cost(d->q, &d->best, &units);
   for (double want = 4; want <= 64 && want < units; want *= 2) {
     neo_schedule s = d->best;
     s.at[NEO_SCHED_UNIT_SIZE] = (int64_t)ceil(units / want);
@@ -167,21 +206,23 @@ static void try_sizes(descent *d) {
   }
 }
 
-static descent descent_from(neo_tiles *q, const neo_schedule *s) {
-  descent d = {.q = q, .best = *s};
+static descent descent_from(merits *known, const neo_schedule *s) {
+  neo_tiles *q = known->q;
+  descent d = {.q = q, .known = known, .best = *s};
   set_units(q, &d.best, false);
-  d.merit = neo_tiles_merit(q, &d.best);
+  d.merit = merit_of(known, &d.best);
   d.fits = fits(q, &d.best);
   return d;
 }
 
 /* From blocks of the reduction to those of rows and columns, or the other way round: each finds
  * what the other may not. */
-static descent block_ordered(neo_tiles *q, neo_schedule *s) {
+static descent block_ordered(merits *known, neo_schedule *s) {
+  neo_tiles *q = known->q;
   int64_t n = neo_tiles_column_length(q, s), m = neo_tiles_row_length(q, s);
-  descent best = descent_from(q, s);
+  descent best = descent_from(known, s);
   for (int way = 0; way < 2; way++) {
-    descent d = descent_from(q, s);
+    descent d = descent_from(known, s);
     limit_reduction(&d);
     if (way)
       try_reduction(&d);
@@ -200,12 +241,13 @@ static descent block_ordered(neo_tiles *q, neo_schedule *s) {
 
 /* Which tiles are the outer loop is of weight where sums, or their blocks, are short: what they are
  * written to, or kept in between, is much of the traffic. */
-static double block_shared(neo_tiles *q, neo_schedule *s) {
+static double block_shared(merits *known, neo_schedule *s) {
+  neo_tiles *q = known->q;
   enum { SHORT = 512 };
-  descent best = block_ordered(q, s);
+  descent best = block_ordered(known, s);
   if (s->at[NEO_SCHED_AXIS_M] >= 0 && (q->steps <= SHORT || !s->at[NEO_SCHED_PACK])) {
     s->at[NEO_SCHED_ORDER] = 1;
-    descent d = block_ordered(q, s);
+    descent d = block_ordered(known, s);
     if (d.fits > best.fits || (d.fits == best.fits && d.merit < best.merit))
       best = d;
   }
@@ -232,13 +274,14 @@ static void block_own(const neo_tiles *q, neo_schedule *s) {
     s->at[NEO_SCHED_BLOCK_K] = block;
 }
 
-static double block_lanes(neo_tiles *q, neo_schedule *s) {
+static double block_lanes(merits *known, neo_schedule *s) {
+  neo_tiles *q = known->q;
   const int64_t *p = s->at;
   descent d;
   block_own(q, s);
   if (p[NEO_SCHED_AXIS_N] < 0 && p[NEO_SCHED_TILE_M] < 8)
     s->at[NEO_SCHED_UNROLL_K] = p[NEO_SCHED_TILE_M] < 4 ? 4 : 2;
-  d = descent_from(q, s);
+  d = descent_from(known, s);
   if (p[NEO_SCHED_AXIS_M] >= 0)
     try_blocks(&d, NEO_SCHED_BLOCK_M, neo_tiles_row_length(q, s), p[NEO_SCHED_TILE_M]);
   if (p[NEO_SCHED_AXIS_N] >= 0)
@@ -265,11 +308,12 @@ static bool fetches(neo_tiles *q, const neo_schedule *s) {
   return neo_fetch_find(q->m, q->f, s, any);
 }
 
-static double block_fetching(neo_tiles *q, neo_schedule *s) {
+static double block_fetching(merits *known, neo_schedule *s) {
+  neo_tiles *q = known->q;
   neo_schedule y = *s;
-  double merit = block_shared(q, s);
+  double merit = block_shared(known, s);
   y.at[NEO_SCHED_FETCH] = 1;
-  double m = reads_columns(q, &y) ? block_shared(q, &y) : merit;
+  double m = reads_columns(q, &y) ? block_shared(known, &y) : merit;
   if (m < merit && fetches(q, &y)) {
     *s = y;
     return m;
@@ -284,5 +328,9 @@ static double block_fetching(neo_tiles *q, neo_schedule *s) {
 
 double neo_tiles_block(neo_tiles *q, neo_schedule *s) {
   bool own = s->at[NEO_SCHED_VECTOR_AXIS] >= (int64_t)q->f->axes.n;
-  return own ? block_lanes(q, s) : block_fetching(q, s);
+  merits known;
+  known.q = q;
+  for (int k = 0; k < KNOWN; k++)
+    known.at[k].merit = 0;
+  return own ? block_lanes(&known, s) : block_fetching(&known, s);
 }

@@ -658,17 +658,18 @@ static double own_cost(neo_tiles *q, const geometry *g) {
   return g->outer * tiles_cycles(g, &t);
 }
 
-double neo_tiles_cost(neo_tiles *q, const neo_schedule *s) {
-  geometry g = geometry_of(q, s);
-  return g.own_lanes ? own_cost(q, &g) : shared_cost(q, &g, s);
-}
-
-double neo_tiles_units(neo_tiles *q, const neo_schedule *s) {
-  geometry g = geometry_of(q, s);
+static double units_of(const neo_tiles *q, const geometry *g, const neo_schedule *s) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   int64_t units = s->at[NEO_SCHED_UNIT_AXES], loops = neo_schedule_nest(q->f, s, loop);
   double n = 1;
   for (int64_t i = 0; i < units && i < loops; i++)
-    n *= trips(q, &g, &loop[i]);
+    n *= trips(q, g, &loop[i]);
   return ceil(n / (double)s->at[NEO_SCHED_UNIT_SIZE]);
+}
+
+double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, double *units) {
+  geometry g = geometry_of(q, s);
+  if (units)
+    *units = units_of(q, &g, s);
+  return g.own_lanes ? own_cost(q, &g) : shared_cost(q, &g, s);
 }

@@ -58,13 +58,13 @@ static void insert(neo_ranked *top, size_t *n, size_t most, const neo_ranked *x)
  * tile is best. */
 static double promise(search *c, const candidate *x, const neo_schedule *s) {
   enum { BLOCK = 8 };
-  double cost = neo_tiles_cost(&c->q, s);
+  double cost = neo_tiles_cost(&c->q, s, NULL);
   if (x->pack || x->own_lanes || c->q.own[0] <= BLOCK)
     return cost;
   neo_schedule y = *s;
   y.at[NEO_SCHED_BLOCK_K] = BLOCK;
   y.at[NEO_SCHED_ORDER] = x->am >= 0;
-  return fmin(cost, neo_tiles_cost(&c->q, &y));
+  return fmin(cost, neo_tiles_cost(&c->q, &y, NULL));
 }
 
 static void consider(search *c, const candidate *x) {
