@@ -17,11 +17,15 @@
  * (times an infinity, an empty sum is no longer 0), finite constants always do. Sums that differ in
  * such factors alone are one afterwards, and fusion puts the product back behind the sum.
  *
+ * A part that is a definition already (at_hand.h) costs nothing: the first of these sums over j is
+ * what attention returned, if G is its gradient.
+ *
  * What is read must have been read before: no range may be empty (the other half would be computed
  * where nothing was), conditions may not mention inner axes, and both halves are under all of them,
  * since they may be what reads rely on. */
 #include "ir/clone.h"
 #include "ir/prove.h"
+#include "transform/at_hand.h"
 #include "transform/transform.h"
 #include <math.h>
 
@@ -135,6 +139,7 @@ static bool take_apart(product *p, neo_def d) {
 typedef struct {
   uint64_t in, axes; /* reduced; of the part */
   uint32_t chosen;
+  neo_expr known; /* its element, where it is a definition already */
 } part;
 
 static uint64_t axes_of(const product *p, uint32_t chosen) {
@@ -191,6 +196,47 @@ static bool never_empty(const product *p) {
   return true;
 }
 
+/* ---- a part that there is */
+
+typedef struct {
+  const product *p;
+  bool safe;
+} read_check;
+
+static void check_read(void *ctx, neo_expr e) {
+  read_check *c = ctx;
+  neo_module *m = c->p->m;
+  const neo_node n = *neo_expr_node(m, e);
+  neo_facts f = {.axes = c->p->axis, .n_axes = c->p->r.axes.n};
+  for (uint32_t k = 0; n.op == NEO_OP_LOAD && k < n.arg.n && c->safe; k++)
+    c->safe = neo_prove_index(c->p->prover, &f, neo_list_expr(m, n.arg, k),
+                              neo_tensor_extent(m, (neo_tensor){n.attr}, k), NULL) == NEO_PROVED;
+}
+
+/* May what is left be computed without the condition, which goes with the part? */
+static bool left_stands(const product *p, const part *x, uint32_t left) {
+  read_check c = {p, true};
+  for (uint32_t k = 0; k < p->r.axes.n; k++)
+    if (!(x->in >> k & 1) && bound_axes(p, k) & x->in)
+      return false;
+  for (uint32_t k = 0; p->r.where.i && k < p->n; k++)
+    if (left >> k & 1)
+      neo_expr_visit(p->m, p->factor[k], check_read, &c);
+  return c.safe;
+}
+
+static neo_expr at_hand(const product *p, const part *x, uint32_t candidates) {
+  neo_expr factor[MOST_FACTORS];
+  neo_sum_query q = {.reader = p->def, .axis = p->axis, .in = x->in, .factor = factor};
+  for (uint32_t k = 0; k < p->n; k++)
+    if (x->chosen >> k & 1)
+      factor[q.n++] = p->factor[k];
+  q.where = p->r.where;
+  if (q.n < 2 || !left_stands(p, x, candidates & ~x->chosen))
+    return (neo_expr){0};
+  return neo_sum_at_hand(p->m, &q);
+}
+
 enum { TENSOR_COST = 4 }; /* of an element written and read, in operations */
 
 /* The best part, if it halves the arithmetic. */
@@ -203,11 +249,14 @@ static bool find_part(const product *p, uint32_t candidates, part *best) {
       if (candidates >> k & 1 && p->uses[k] & in)
         x.chosen |= 1u << k;
     x.axes = axes_of(p, x.chosen) & ~in;
-    if (in == p->reds || x.chosen == candidates || !x.chosen || !stands(p, &x))
+    if (in == p->reds || x.chosen == candidates || !x.chosen)
       continue;
-    double cost = points(p, x.axes | in) * (cost_of(p, x.chosen) + 1) +
-                  points(p, x.axes) * TENSOR_COST +
-                  points(p, p->outs | (p->reds & ~in)) * (cost_of(p, candidates & ~x.chosen) + 2);
+    x.known = at_hand(p, &x, candidates);
+    if (!x.known.i && !stands(p, &x))
+      continue;
+    double cost = points(p, p->outs | (p->reds & ~in)) * (cost_of(p, candidates & ~x.chosen) + 2);
+    if (!x.known.i)
+      cost += points(p, x.axes | in) * (cost_of(p, x.chosen) + 1) + points(p, x.axes) * TENSOR_COST;
     if (cost < least) {
       least = cost;
       *best = x;
@@ -300,9 +349,11 @@ static neo_expr signed_product(const product *p, neo_expr a, neo_expr b) {
 
 /* sum over what is left of (factors left) * part */
 static void sum_of_part(product *p, uint32_t left, const part *x) {
-  neo_expr t = define_part(p, x), by[64] = {{0}};
+  neo_expr t = x->known.i ? x->known : define_part(p, x), by[64] = {{0}};
   neo_def_rec r = p->r;
   uint64_t reds = p->reds & ~x->in;
+  if (x->known.i)
+    r.where = (neo_expr){0};
   neo_expr body = signed_product(p, product_of(p, left & ~x->chosen), t);
   r.axes = axes_list(p, p->outs, reds, by);
   if (r.where.i)

@@ -2,6 +2,7 @@
  * are small integers, so that sums are exact in any order). */
 #include "base/random.h"
 #include "tests/transform/world.h"
+#include <stdio.h>
 
 #define HEAD                                                             \
   "neo-ir 1\nmodule t\ninput G : f32 [16, 16]\ninput V : f32 [16, 16]\n" \
@@ -72,6 +73,37 @@ static void conditions_on_the_parts_axes_hold_for_both_halves(void **state) {
   becomes(HEAD "def @1 D[i: 16] =\n  sum[e: 16, j: 16] where j <= i;\n"
                "  G[i, e] * V[j, e] * exp(S[i, j])\nentry forward forward: D = D\n",
           "sum[e: 16] where j <= i;", "sum[j: 16] where j <= i;");
+}
+
+/* Whatever its axes are called, and in whatever order its factors are. */
+static void a_part_that_there_is_is_read(void **state) {
+  (void)state;
+  becomes(HEAD "def @1 E[e: 16, i: 16] =\n  sum[j: 16] V[j, e] * exp(S[i, j])\n"
+               "def @2 D[i: 16] =\n  sum[e: 16, j: 16] -(G[i, e] * exp(S[i, j]) * V[j, e])\n"
+               "entry forward forward: D = D, E = E\n",
+          "E[e: 16, i: 16] =", "sum[e: 16] -(G[i, e] * E[e, i])");
+  becomes(HEAD "def @1 E[i: 16, e: 16] =\n  sum[j: 16] where j <= i;\n  exp(S[i, j]) * V[j, e]\n"
+               "def @2 D[k: 16] =\n  sum[l: 16, e: 16] where l <= k;\n"
+               "  V[l, e] * G[k, e] * exp(S[k, l])\nentry forward forward: D = D, E = E\n",
+          "where j <= i;", "sum[e: 16] G[k, e] * E[k, e]");
+}
+
+/* Under another condition, over other elements, or where the part needs the sum itself. */
+static void a_part_that_is_not_the_same_is_not_read(void **state) {
+  static const char *const parts[] = {
+      "sum[j: 16] where i <= j;\n  exp(S[i, j]) * V[j, e]", "sum[j: 16] exp(S[j, i]) * V[j, e]",
+      "sum[j: 16] exp(S[i, j]) * V[j, e]\n  then acc0 + 1.0", "sum[j: 15] exp(S[i, j]) * V[j, e]"};
+  (void)state;
+  for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+    char text[1000];
+    snprintf(text, sizeof text,
+             HEAD "def @1 E[i: 16, e: 16] =\n  %s\n"
+                  "def @2 D[i: 16] =\n  sum[e: 16, j: 16] where j <= i;\n"
+                  "  G[i, e] * V[j, e] * exp(S[i, j])\n"
+                  "entry forward forward: D = D, E = E\n",
+             parts[k]);
+    becomes(text, "E[i: 16, e: 16] =", "* part.D[i, j]");
+  }
 }
 
 /* ---- values */
@@ -154,6 +186,8 @@ int main(void) {
       cmocka_unit_test(nothing_leaves_a_sum_that_may_be_empty),
       cmocka_unit_test(conditions_on_inner_axes_keep_the_sum_whole),
       cmocka_unit_test(conditions_on_the_parts_axes_hold_for_both_halves),
+      cmocka_unit_test(a_part_that_there_is_is_read),
+      cmocka_unit_test(a_part_that_is_not_the_same_is_not_read),
       cmocka_unit_test(values_stay_the_same),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
