@@ -548,6 +548,9 @@ static void statement(neo_ll_gen *g, const neo_ls *s) {
     if (s->kind == NEO_LS_WAIT)
       neo_ll_gpu_arrived(g);
     break;
+  case NEO_LS_SHUFFLE:
+    neo_ll_shuffle(g, s);
+    break;
   }
 }
 

@@ -213,13 +213,14 @@ LLVMValueRef neo_ll_gpu_block(neo_ll_gen *g);
 void neo_ll_gpu_barrier(neo_ll_gen *g);
 /* The block's own memory. */
 LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g);
-/* llvm_warp.c: what the warps of a block do together. */
+/* llvm_warp.c, llvm_shuffle.c: what the warps of a block do together. */
 void neo_ll_warp(neo_ll_gen *g, const neo_ls *s);
 /* llvm_warpgroup.c: the same of warpgroups. Before registers are made it is noted which ones these
  * use, and which buffers. */
 void neo_ll_warpgroups_note(neo_ll_gen *g);
 void neo_ll_warpgroup(neo_ll_gen *g, const neo_ls *s);
 void neo_ll_await(neo_ll_gen *g, const neo_ls *s);
+void neo_ll_shuffle(neo_ll_gen *g, const neo_ls *s);
 /* llvm_async.c: copies, and their groups. */
 void neo_ll_async(neo_ll_gen *g, const neo_ls *s);
 /* Barriers between loops of threads: before a statement; after one that waits for copies; a copy of

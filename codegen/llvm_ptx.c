@@ -14,6 +14,7 @@
 #include "codegen/llvm_gen.h"
 #include <string.h>
 
+enum { SURE_THREADS = 256 }; /* of a block, however many registers each has */
 enum { PTX_KERNEL = 71 }; /* LLVM's number of the calling convention; its C API has no name */
 
 static LLVMTypeRef i64_type(neo_ll_gen *g) {
@@ -68,8 +69,12 @@ void neo_ll_gpu_function(neo_ll_gen *g, const char *symbol) {
   if (g->l->target.emulated)
     n = 1;
   g->fn = neo_ll_function(g->l, symbol, LLVMFunctionType(none, type, (unsigned)n, false), true);
-  if (!g->l->target.emulated)
-    LLVMSetFunctionCallConv(g->fn, PTX_KERNEL);
+  if (g->l->target.emulated)
+    return;
+  LLVMSetFunctionCallConv(g->fn, PTX_KERNEL);
+  if (g->threads > SURE_THREADS) /* which registers have to suffice for */
+    neo_ll_text_attribute(g->l, g->fn, "nvvm.maxntid",
+                          neo_arena_printf(g->l->arena, "%lld", (long long)g->threads));
 }
 
 /* Inline assembly, as LLVM takes its own intrinsics for ones that touch no memory. */

@@ -84,6 +84,13 @@
  *   commit
  *   wait 0
  *
+ * SHUFFLE gives all threads what others have in a register, without shared memory. `down 4 of 32`:
+ * in each 32 threads, which begin at a multiple of 32, what the thread four further on has, or
+ * their own where that is not among the 32; `first 2 of 32`: what the threads 0 and 1 of the 32
+ * have, in turn. It stands outside of THREAD loops:
+ *
+ *   shuffle other, sum down 4 of 32             other[1, 1], sum[1, 1]: f32 for 256 threads
+ *
  * Elementwise operators are the rows of ir/ops.def with the same meaning. Types: i64 for addresses,
  * whose arithmetic must not wrap; f16 and bf16 values compute in f32 and round at each operator (as
  * ops.def says).
@@ -146,7 +153,8 @@ typedef enum {
   NEO_LS_AWAIT,
   NEO_LS_COPY,
   NEO_LS_COMMIT,
-  NEO_LS_WAIT
+  NEO_LS_WAIT,
+  NEO_LS_SHUFFLE
 } neo_ls_kind;
 
 typedef struct neo_ls neo_ls;
@@ -156,16 +164,18 @@ typedef struct {
 } neo_block; /* NEO_PUSH(arena, &block, stmt) */
 struct neo_ls {
   uint8_t kind, loop;
-  uint8_t op, tile[3];   /* TILE: a row of tile.def, and its registers. WARP(GROUP): of its table */
+  uint8_t op, tile[3];   /* TILE: a row of tile.def, and its registers. WARP(GROUP): of its table.
+                          * SHUFFLE: a neo_shuffle */
   uint32_t attr;         /* FOR: variable. STORE, FETCH, TILE: buffer; COPY: the one that is written.
                           * All others: register */
   uint32_t factor[2];    /* WARP: registers; index[]: the fragment of attr and of these. One that
                           * reads: a buffer; index[]: the fragment, the offset.
                           * WARPGROUP: buffers; index[]: the first element of each. COPY: the buffer
-                          * that is read */
+                          * that is read. SHUFFLE: the register, and threads that it is among */
   const neo_lx *lo, *hi; /* FOR: [lo, hi) */
   int64_t step;          /* FOR: > 0. TILE: elements between two rows. WARPGROUP: beside. COPY:
-                          * elements. AWAIT, WAIT: how many are not awaited */
+                          * elements. AWAIT, WAIT: how many are not awaited. SHUFFLE: threads away,
+                          * or how many give */
   const neo_lx *cond;    /* IF; STORE, COPY: may be null */
   uint8_t n_index;
   const neo_lx *index[4]; /* SET: register indices; else index[0] the element offset; COPY: [1] that
@@ -276,6 +286,9 @@ void neo_ls_copy(neo_kernel *k, neo_block *in, int64_t n, uint32_t to, const neo
 void neo_ls_commit(neo_kernel *k, neo_block *in);
 void neo_ls_wait(neo_kernel *k, neo_block *in, int64_t groups);
 enum { NEO_COPY_BYTES = 16, NEO_COPY_GROUPS = 8 }; /* at most: of a copy; that a WAIT leaves */
+/* Register `to` of each thread becomes `from` of another one. */
+void neo_ls_shuffle(neo_kernel *k, neo_block *in, uint32_t to, uint32_t from, neo_shuffle what,
+                    int64_t n, int64_t of);
 bool neo_kernel_has_tiles(const neo_kernel *k);
 /* May it read seed, step or call? */
 bool neo_kernel_reads_key(const neo_kernel *k);

@@ -599,6 +599,17 @@ void neo_ls_wait(neo_kernel *k, neo_block *in, int64_t groups) {
   add(k, in, NEO_LS_WAIT)->step = groups;
 }
 
+void neo_ls_shuffle(neo_kernel *k, neo_block *in, uint32_t to, uint32_t from, neo_shuffle what,
+                    int64_t n, int64_t of) {
+  neo_ls *s = add(k, in, NEO_LS_SHUFFLE);
+  assert(to < k->regs.n && from < k->regs.n && of > 0 && of <= NEO_WARP);
+  s->op = (uint8_t)what;
+  s->attr = to;
+  s->factor[0] = from;
+  s->factor[1] = (uint32_t)of;
+  s->step = n;
+}
+
 static bool has_tiles(const neo_block *b) {
   for (size_t i = 0; i < b->n; i++)
     if (b->at[i]->kind == NEO_LS_TILE || has_tiles(&b->at[i]->body) || has_tiles(&b->at[i]->other))

@@ -525,6 +525,23 @@ static void check_awaited(interp *p) {
     fail(p, "end before that of a product", p->k->bufs.at[p->readings.at[0].buf].name, 0, 0);
 }
 
+/* All threads at once: in a register shuffled into itself, each sees what was there before. */
+static void shuffle(interp *p, const neo_ls *s) {
+  const reg_store *from = &p->reg[s->factor[0]], *to = &p->reg[s->attr];
+  neo_value *was = NEO_NEW_ARRAY(&p->arena, neo_value, from->n);
+  for (int64_t i = 0; i < from->n; i++)
+    was[i] = from->at[i];
+  for (int64_t t = 0; t < p->threads; t++)
+    for (int64_t e = 0; e < from->each; e++) {
+      int64_t of = neo_shuffle_source((neo_shuffle)s->op, (int)t, (int)s->step, (int)s->factor[1]);
+      int64_t at = of * from->each + e;
+      if (!from->defined[at])
+        fail(p, "undefined element", p->k->regs.at[s->factor[0]].name, at, from->n);
+      to->at[t * to->each + e] = was[at];
+    }
+  memset(to->defined, 1, (size_t)to->n);
+}
+
 static int64_t pick(interp *p, int64_t n) {
   uint64_t z = (p->seed += 0x9e3779b97f4a7c15ULL);
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
@@ -610,6 +627,9 @@ static void run(interp *p, const neo_ls *s) {
     break;
   case NEO_LS_WAIT:
     wait_for(p, s->step);
+    break;
+  case NEO_LS_SHUFFLE:
+    shuffle(p, s);
     break;
   }
 }

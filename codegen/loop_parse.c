@@ -646,6 +646,19 @@ static void await(parser *p, neo_block *in) {
   if (!p->failed) neo_ls_await(p->k, in, acc, left);
 }
 
+static void shuffle(parser *p, neo_block *in) {
+  uint32_t to = register_named(p);
+  need(p, ",");
+  uint32_t from = register_named(p);
+  neo_shuffle what = accept(p, "down") ? NEO_SHUFFLE_DOWN : NEO_SHUFFLE_FIRST;
+  if (what == NEO_SHUFFLE_FIRST) need(p, "first");
+  int64_t n = take_small(p, NEO_WARP);
+  need(p, "of");
+  int64_t of = take_small(p, NEO_WARP);
+  if (!p->failed && of < 1) expected(p, "a number of threads");
+  if (!p->failed) neo_ls_shuffle(p->k, in, to, from, what, n, of);
+}
+
 static void fetch(parser *p, neo_block *in) {
   uint32_t buf;
   const neo_lx *offset = place(p, &buf);
@@ -720,6 +733,7 @@ static void statement(parser *p, neo_block *in, uint32_t column) {
   else if (accept(p, "warp")) warp(p, in);
   else if (accept(p, "warpgroup")) warpgroup(p, in);
   else if (accept(p, "await")) await(p, in);
+  else if (accept(p, "shuffle")) shuffle(p, in);
   else if (accept(p, "fetch")) fetch(p, in);
   else if (accept(p, "copy")) copy(p, in);
   else if (accept(p, "commit")) neo_ls_commit(p->k, in);

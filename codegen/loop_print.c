@@ -46,8 +46,8 @@ const char *const neo_loop_words[] = {
     "sizes",  "read",   "write",   "scratch", "unit",      "unroll", "vector", "noalias",
     "stream", "align",  "tensor",  "from",    "and",       "or",     "not",    "true",
     "false",  "inf",    "nan",     "rand",    "fma",       "let",    "tile",   "pair",
-    "fetch",  "thread", "threads", "warp",    "warpgroup", "await",  "copy",
-    "commit", "wait",   NULL};
+    "fetch",  "thread", "threads", "warp",    "warpgroup", "await",  "copy",   "commit",
+    "wait",   "shuffle", NULL};
 
 static bool is_word(const char *s) {
   neo_op op;
@@ -471,6 +471,13 @@ static void print_await(printer *p, const neo_ls *s, int depth) {
   neo_str_addf(p->out, "await %lld, %s\n", (long long)s->step, p->reg[s->attr]);
 }
 
+/* shuffle other, sum down 4 of 32 */
+static void print_shuffle(printer *p, const neo_ls *s, int depth) {
+  indent(p, depth);
+  neo_str_addf(p->out, "shuffle %s, %s %s %lld of %u\n", p->reg[s->attr], p->reg[s->factor[0]],
+               s->op == NEO_SHUFFLE_DOWN ? "down" : "first", (long long)s->step, s->factor[1]);
+}
+
 /* fetch W[k*1024 + n] */
 static void print_fetch(printer *p, const neo_ls *s, int depth) {
   print_lets(p, &s->index[0], 1, depth);
@@ -524,6 +531,9 @@ static void print_statement(printer *p, const neo_ls *s, int depth) {
     break;
   case NEO_LS_AWAIT:
     print_await(p, s, depth);
+    break;
+  case NEO_LS_SHUFFLE:
+    print_shuffle(p, s, depth);
     break;
   case NEO_LS_TILE:
     print_tile(p, s, depth);

@@ -605,6 +605,24 @@ static void check_groups(verifier *v, const neo_ls *s) {
          NEO_COPY_GROUPS);
 }
 
+/* Between registers of the same elements for each thread, in parts of a warp. */
+static void check_shuffle(verifier *v, const neo_ls *s) {
+  uint32_t to = s->attr, from = s->factor[0], of = s->factor[1];
+  if (to >= v->k->regs.n || from >= v->k->regs.n || !v->declared[to] || !v->declared[from]) {
+    fail(v, "a register of a shuffle is used outside its block");
+    return;
+  }
+  const neo_reg *x = &v->k->regs.at[to], *y = &v->k->regs.at[from];
+  if (!v->threads || v->in_threads)
+    fail(v, "threads of a block shuffle outside of loops of threads");
+  if (!x->threads || !y->threads || x->type != y->type || x->rank != y->rank ||
+      memcmp(x->extent, y->extent, sizeof x->extent) != 0)
+    fail(v, "registers %s and %s have not the same elements for each thread", x->name, y->name);
+  bool power = of && !(of & (of - 1)) && s->step > 0 && !(s->step & (s->step - 1));
+  if (!power || of > NEO_WARP || s->step > of || v->threads % of)
+    fail(v, "a shuffle of %lld of %u threads is no part of a warp", (long long)s->step, of);
+}
+
 static void check_fetch(verifier *v, const neo_ls *s) {
   if (s->attr >= v->k->bufs.n)
     fail(v, "there is no buffer %u", s->attr);
@@ -642,6 +660,9 @@ static void check_statement(verifier *v, const neo_ls *s) {
     break;
   case NEO_LS_AWAIT:
     check_await(v, s);
+    break;
+  case NEO_LS_SHUFFLE:
+    check_shuffle(v, s);
     break;
   case NEO_LS_TILE:
     check_tile(v, s);

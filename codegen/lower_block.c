@@ -186,7 +186,7 @@ void neo_btile_store_point(block_tile *x, neo_block *in, const neo_lx *const *at
       continue;
     neo_lower_facts(l, l->f, s);
     l->acc_value = sum;
-    neo_lower_store_point(l, in, s);
+    neo_lower_store_point(l, in, s, NULL);
     l->acc_value = NULL;
   }
 }

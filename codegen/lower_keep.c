@@ -1,6 +1,9 @@
 /* Values of a row that several stages need (schedule/keep.h): the first stage stores them to
  * scratch, vector by vector, beside what it does with them; later ones load them from there.
  *
+ * Threads of a GPU that divide a row keep their elements of it in registers (lower_points.c), as
+ * long as a stage's tile is all that a thread has of the row.
+ *
  * A value is computed at every point of the row for this, so what it loads must be inside of its
  * buffers without any of the conditions around it.
  *
@@ -76,12 +79,18 @@ void neo_lower_plan_keeps(lowering *l) {
   enum { LANES = 64 }; /* dead ones of the last vectors */
   if (!l->s->at[NEO_SCHED_KEEP])
     return;
-  plan_row_starts(l);
+  l->kept_in_threads = l->s->at[NEO_SCHED_THREADS] != 0;
+  if (!l->kept_in_threads)
+    plan_row_starts(l);
   neo_keeps all = neo_keep_find(l->m, l->f, l->s);
   l->kept.row = all.row;
   for (uint32_t k = 0; k < all.n; k++) {
     if (!is_safe(l, all.at[k].value, all.at[k].first))
       continue;
+    if (l->kept_in_threads) {
+      l->kept.at[l->kept.n++] = all.at[k];
+      continue;
+    }
     neo_kbuf b = {.name = "row", .use = NEO_BUF_SCRATCH, .scratch_elems = all.row + LANES};
     b.type = (uint8_t)neo_expr_type(l->m, all.at[k].value);
     if (l->kept_moves)
@@ -96,9 +105,47 @@ static const neo_lx *position(lowering *l, uint32_t buf) {
   return l->kept_moves ? lx_add(l, row_start(l, bytes_of(l, buf)), at) : at;
 }
 
+/* ---- registers of threads */
+
+void neo_lower_declare_keeps(lowering *l, neo_block *in, int64_t columns, int64_t width) {
+  for (uint32_t k = 0; k < l->kept.n; k++) {
+    neo_reg r = {.name = "row", .rank = width > 1 ? 2 : 1, .extent = {columns, width}};
+    r.type = (uint8_t)neo_expr_type(l->m, l->kept.at[k].value);
+    r.threads = l->s->at[NEO_SCHED_THREADS];
+    l->kept_reg[k] = neo_kernel_reg(l->k, r);
+    neo_ls_reg(l->k, in, l->kept_reg[k]);
+  }
+}
+
+/* The element at hand. */
+static size_t element(lowering *l, const neo_lx **index) {
+  index[0] = l->col ? l->col : lx_int(l, 0);
+  index[1] = l->lane;
+  return l->lane ? 2 : 1;
+}
+
+static void keep_in_thread(lowering *l, neo_block *in, uint32_t k) {
+  const neo_lx *index[2];
+  size_t n = element(l, index);
+  if (l->kept_here)
+    neo_ls_set(l->k, in, l->kept_reg[k], index, n, neo_lower_expr(l, l->kept.at[k].value));
+}
+
+static const neo_lx *kept_in_thread(lowering *l, uint32_t k) {
+  const neo_lx *index[2];
+  size_t n = element(l, index);
+  return l->kept_here ? neo_lx_reg(l->k, l->kept_reg[k], index, n) : NULL;
+}
+
+/* ---- both */
+
 void neo_lower_keep(lowering *l, neo_block *in, const neo_stage *s) {
   for (uint32_t k = 0; k < l->kept.n; k++)
-    if (s == &l->f->stages.at[l->kept.at[k].first])
+    if (s != &l->f->stages.at[l->kept.at[k].first])
+      continue;
+    else if (l->kept_in_threads)
+      keep_in_thread(l, in, k);
+    else
       neo_ls_store(l->k, in, l->kept_buf[k], position(l, l->kept_buf[k]),
                    neo_lower_expr(l, l->kept.at[k].value), l->mask);
 }
@@ -106,6 +153,8 @@ void neo_lower_keep(lowering *l, neo_block *in, const neo_stage *s) {
 const neo_lx *neo_lower_kept(lowering *l, neo_expr e) {
   for (uint32_t k = 0; k < l->kept.n; k++)
     if (l->kept.at[k].value.i == e.i && l->tile && l->stage > &l->f->stages.at[l->kept.at[k].first])
-      return neo_lx_load(l->k, l->kept_buf[k], position(l, l->kept_buf[k]));
+      return l->kept_in_threads
+                 ? kept_in_thread(l, k)
+                 : neo_lx_load(l->k, l->kept_buf[k], position(l, l->kept_buf[k]));
   return NULL;
 }

@@ -15,6 +15,7 @@
  *   lower_segment.c  sums over a data equation
  *   lower_running.c  reductions whose domain grows with an axis
  *   lower_points.c   blocks of threads at points of the shared axes
+ *   lower_join.c     and how their parts of sums are joined
  *   lower_block.c    blocks of threads that compute a contraction's tile
  *   lower_nest.c     blocks of threads for sums inside of sums
  *
@@ -53,6 +54,7 @@ typedef struct { /* an accumulator's register */
 typedef struct {          /* the register tile at hand; loops of extent 1 are left out */
   int32_t m_axis, n_axis; /* -1: none */
   int64_t rows, cols, width;
+  int64_t apart; /* of two columns along own lanes, in elements; 0: they follow each other */
   bool leads;                /* no tile of rows in the block comes before it */
   const neo_lx *m_at, *n_at; /* first row, first column (element of the vector axis) */
   uint32_t m_depth, n_depth;
@@ -154,6 +156,9 @@ typedef struct lowering {
   uint32_t n_fetches;
   neo_keeps kept; /* values of rows in scratch */
   uint32_t kept_buf[NEO_KEEP_MOST];
+  bool kept_in_threads; /* in registers of a GPU's threads: */
+  bool kept_here;       /* which the tile at hand has */
+  uint32_t kept_reg[NEO_KEEP_MOST];
   bool kept_moves; /* a row begins in scratch where results in kept_beside do in a page */
   uint32_t kept_beside;
   int64_t kept_stride[NEO_FORM_MAX_AXES]; /* of these results, along each shared axis */
@@ -242,9 +247,16 @@ void neo_lower_join_lanes(lowering *l, neo_block *in, const neo_stage *s, const 
                           const tile *t);
 void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                           const stage_bounds *b);
+/* A tile's lanes and columns along the stage's last own axis, from `at` on; those at `end` and
+ * beyond are dead (null: none are). The same for its results. */
+void neo_lower_accumulate_run(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                              const stage_bounds *b, const neo_lx *at, const neo_lx *end);
+void neo_lower_store_run(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                         const neo_lx *at, const neo_lx *end);
 void neo_lower_store(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
-/* Its results where all axes are as they are set, own ones too. */
-void neo_lower_store_point(lowering *l, neo_block *in, const neo_stage *s);
+/* Its results where all axes are as they are set, own ones too; with a tile's lanes (null: none).
+ */
+void neo_lower_store_point(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
 /* A register for a value of each element of a tile, declared in the block. */
 uint32_t neo_lower_reg(lowering *l, neo_block *in, const char *name, neo_type t, int64_t rows,
                        int64_t cols, int64_t width);
@@ -257,8 +269,15 @@ stage_bounds neo_lower_bounds_of(lowering *l, const neo_stage *s, uint32_t outer
 neo_block *neo_lower_open_tile(lowering *l, neo_block *in, const tile *t, bool lanes);
 void neo_lower_close_tile(lowering *l, const tile *t);
 
-/* ---- lower_keep.c: scratch for values that several stages along a row need */
+static inline int64_t neo_lower_apart(const tile *t) {
+  return t->apart ? t->apart : t->width;
+}
+
+/* ---- lower_keep.c: scratch, or registers of threads, for values that several stages along a row
+ * need */
 void neo_lower_plan_keeps(lowering *l);
+/* Registers for columns of so many lanes. */
+void neo_lower_declare_keeps(lowering *l, neo_block *in, int64_t columns, int64_t width);
 /* After a stage's values at the lanes at hand: those that it is the first to compute. */
 void neo_lower_keep(lowering *l, neo_block *in, const neo_stage *s);
 /* Of a value that an earlier stage kept, at the lanes at hand; null: there is none. */

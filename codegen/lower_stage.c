@@ -117,7 +117,8 @@ static const neo_lx *index_of(lowering *l, const neo_lx *v) {
 }
 
 static void set_acc(lowering *l, neo_block *in, const acc_reg *r, const neo_lx *value) {
-  const neo_lx *index[] = {index_of(l, l->row), index_of(l, l->col), index_of(l, l->lane)};
+  const neo_lx *col = r->columns ? l->col : NULL;
+  const neo_lx *index[] = {index_of(l, l->row), index_of(l, col), index_of(l, l->lane)};
   neo_ls_set(l->k, in, r->reg, index, r->rank, value);
 }
 
@@ -456,7 +457,7 @@ static void accumulate_lanes(lowering *l, neo_block *in, const lane_range *c, co
   axis_value v = {.n = 0};
   neo_lower_push_part(&v, at, 1, l->depth);
   if (t->n_axis < 0)
-    neo_lower_push_part(&v, l->col, t->width, DEPTH_UNROLL);
+    neo_lower_push_part(&v, l->col, neo_lower_apart(t), DEPTH_UNROLL);
   neo_lower_push_part(&v, l->lane, 1, DEPTH_LANE);
   neo_lower_set_parts(l, axis, v);
   if (masked) {
@@ -472,6 +473,12 @@ static void accumulate_lanes(lowering *l, neo_block *in, const lane_range *c, co
   l->guard = outer;
   neo_lower_keep(l, inner, c->s);
   neo_lower_close_tile(l, t);
+}
+
+void neo_lower_accumulate_run(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                              const stage_bounds *b, const neo_lx *at, const neo_lx *end) {
+  lane_range c = {.s = s, .t = t, .b = b, .hi = end};
+  accumulate_lanes(l, in, &c, t, at, end != NULL);
 }
 
 /* Vectors of the range [from, to) in steps of `step` elements. */

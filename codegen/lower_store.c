@@ -54,7 +54,7 @@ static neo_block *open_store(lowering *l, neo_block *in, const store *c) {
   axis_value v = {.n = 0};
   neo_lower_push_part(&v, c->at, 1, l->depth);
   if (c->t->n_axis < 0)
-    neo_lower_push_part(&v, l->col, c->t->width, DEPTH_UNROLL);
+    neo_lower_push_part(&v, l->col, neo_lower_apart(c->t), DEPTH_UNROLL);
   neo_lower_push_part(&v, l->lane, 1, DEPTH_LANE);
   neo_lower_set_parts(l, axis, v);
   if (c->end) {
@@ -134,9 +134,15 @@ static void store_tile(lowering *l, neo_block *in, const neo_stage *s, const til
   store_values(l, in, &c);
 }
 
-void neo_lower_store_point(lowering *l, neo_block *in, const neo_stage *s) {
+void neo_lower_store_point(lowering *l, neo_block *in, const neo_stage *s, const tile *t) {
   static const tile one = {.m_axis = -1, .n_axis = -1, .rows = 1, .cols = 1, .width = 1};
-  store_tile(l, in, s, &one, false);
+  store_tile(l, in, s, t ? t : &one, t && t->width > 1);
+}
+
+void neo_lower_store_run(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                         const neo_lx *at, const neo_lx *end) {
+  store c = {.s = s, .t = t, .lanes = true, .at = at, .end = end};
+  store_values(l, in, &c);
 }
 
 /* Vectors of the stage's last own axis from `lo` on, as many as there are in whole steps. */

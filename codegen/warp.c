@@ -69,3 +69,9 @@ void neo_warp_read(neo_warp_op op, int lane, const void *const *row, uint32_t *c
     }
   }
 }
+
+int neo_shuffle_source(neo_shuffle what, int t, int n, int of) {
+  if (what == NEO_SHUFFLE_FIRST)
+    return t - t % of + t % n;
+  return t % of + n < of ? t + n : t;
+}

@@ -44,4 +44,10 @@ void neo_warp_product(neo_warp_op op, int lane, const uint32_t *const *a,
 /* What thread `lane` gets; row[t]: 16 bytes that thread t names. */
 void neo_warp_read(neo_warp_op op, int lane, const void *const *row, uint32_t *cells);
 
+/* What threads of a warp give each other, among `of` neighbours that begin at a multiple of as
+ * many: DOWN n, the one n further on, or the thread itself where there is none; FIRST n, the first
+ * n in turn. The number of the thread that thread t gets it from. */
+typedef enum { NEO_SHUFFLE_DOWN, NEO_SHUFFLE_FIRST } neo_shuffle;
+int neo_shuffle_source(neo_shuffle what, int t, int n, int of);
+
 #endif

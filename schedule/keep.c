@@ -14,6 +14,7 @@ typedef struct {
   neo_map first;        /* expression -> first stage that has it */
   neo_map seen;         /* by the stage at hand */
   double spared;        /* operations of values kept, in the one at hand */
+  bool threads, loads;  /* kept in registers; the value at hand reads what only this row has */
   neo_keeps *out;
 } search;
 
@@ -37,9 +38,25 @@ static void spare(void *ctx, neo_expr e) {
       x->spared += neo_model_lane_ops(x->m, e, x->axis);
 }
 
+static void see_load(void *ctx, neo_expr e) {
+  search *x = ctx;
+  uint64_t axes = neo_expr_axes(x->m, e);
+  bool of_row = axes >> x->axis & 1 && axes & ((1ULL << x->axis) - 1);
+  x->loads = x->loads || (of_row && neo_expr_node(x->m, e)->op == NEO_OP_LOAD);
+}
+
+/* A register spares an access of memory; what all rows read is in a cache. */
+static bool spares_memory(search *x, neo_expr e) {
+  x->loads = false;
+  neo_expr_visit(x->m, e, see_load, x);
+  return x->loads && neo_type_is_float(neo_expr_type(x->m, e));
+}
+
 /* Beyond what is kept already. */
 static bool is_worth_it(search *x, neo_expr e) {
   neo_type t = neo_expr_type(x->m, e);
+  if (x->threads && spares_memory(x, e))
+    return true;
   x->spared = 0;
   neo_expr_visit(x->m, e, spare, x);
   double ops = neo_model_lane_ops(x->m, e, x->axis) - x->spared;
@@ -89,8 +106,17 @@ static void note_all(search *x, neo_expr e) {
   neo_expr_visit(x->m, e, note, x);
 }
 
+/* A GPU's threads that divide a row have it in registers. */
+static bool is_threads(const neo_form *f, const neo_schedule *s) {
+  const int64_t *p = s->at;
+  int64_t v = p[NEO_SCHED_VECTOR_AXIS];
+  return p[NEO_SCHED_THREADS] && p[NEO_SCHED_LANES] && (v < 0 || v == (int64_t)f->axes.n);
+}
+
 static bool lanes_are_rows(const neo_form *f, const neo_schedule *s) {
   const int64_t *p = s->at;
+  if (p[NEO_SCHED_THREADS])
+    return is_threads(f, s);
   return p[NEO_SCHED_VECTOR_AXIS] == (int64_t)f->axes.n && p[NEO_SCHED_TILE_M] == 1 &&
          p[NEO_SCHED_TILE_N] == 1 && p[NEO_SCHED_MERGE] == 1 && !p[NEO_SCHED_SEGMENT] &&
          !p[NEO_SCHED_RUNNING] && !p[NEO_SCHED_BLOCK_K] && !p[NEO_SCHED_PACK];
@@ -99,6 +125,7 @@ static bool lanes_are_rows(const neo_form *f, const neo_schedule *s) {
 neo_keeps neo_keep_find(neo_module *m, const neo_form *f, const neo_schedule *s) {
   neo_keeps out = {.n = 0};
   search x = {.m = m, .f = f, .axis = (uint32_t)f->axes.n, .out = &out};
+  x.threads = is_threads(f, s);
   if (!lanes_are_rows(f, s) || f->stages.n < 2)
     return out;
   neo_map_init(&x.first, m->arena);

@@ -1,7 +1,7 @@
 /* The space of a GPU's schedules (threads.h), of three kinds:
  *
  *   plain    a thread for each unit; the unit may be some points, or lanes of an access of 16 bytes
- *   points   threads, lanes, across
+ *   points   threads, lanes, across; vectors, steps written out, rows kept in registers
  *   tiles    sides of blocks, of threads' tiles, steps of a block; stages; which operand is the rows
  *
  * A step within a kind sets one parameter; threads of tiles follow from the sides. The list is made
@@ -11,9 +11,11 @@
  * multiplications, what each thread reads of shared memory for them, and what the block copies
  * there, by way of registers or not; a block of steps has a barrier. A point's step costs its
  * accesses, four times where neighbouring threads are not at neighbouring elements; joining lanes
- * costs a barrier for each halving; and a round takes as long as its threads wait for memory,
+ * costs a barrier, or within a warp a shuffle, for each halving; and a round takes as long as its
+ * threads wait for memory,
  * however few they are. */
 #include "schedule/space_threads.h"
+#include "schedule/keep.h"
 #include "schedule/model.h"
 #include "schedule/stages.h"
 #include "schedule/threads.h"
@@ -78,8 +80,23 @@ static void plain_values(const neo_space *x, const neo_schedule *s, neo_sched_pa
   }
 }
 
-static void points_values(neo_sched_param k, values *v) {
+static void points_values(const neo_space *x, const neo_schedule *s, neo_sched_param k, values *v) {
   switch (k) {
+  case NEO_SCHED_VECTOR_AXIS:
+    add(v, last_axis(x) + 1, -1, last_axis(x) + 1);
+    add(v, last_axis(x), -1, last_axis(x) + 1);
+    add(v, -1, -1, -1);
+    break;
+  case NEO_SCHED_VECTOR_WIDTH:
+    if (s->at[NEO_SCHED_VECTOR_AXIS] >= 0)
+      halves_and_doubles(v, 2, 8);
+    break;
+  case NEO_SCHED_UNROLL_K:
+    halves_and_doubles(v, 1, 32);
+    break;
+  case NEO_SCHED_KEEP:
+    add(v, !v->now, 0, 1);
+    break;
   case NEO_SCHED_THREADS:
     halves_and_doubles(v, 32, MOST_THREADS);
     add(v, 0, 0, 0);
@@ -152,7 +169,7 @@ size_t neo_threads_values(const neo_space *x, const neo_schedule *s, neo_sched_p
     plain_values(x, s, k, &v);
     break;
   case POINTS:
-    points_values(k, &v);
+    points_values(x, s, k, &v);
     break;
   case TILES:
     tiles_values(s, k, &v);
@@ -210,6 +227,17 @@ static void set_maker(int64_t *p) {
   p[NEO_SCHED_TILE_N] = groups || n < side ? n : side;
 }
 
+/* A row that is kept is written out as a whole, or is not kept. */
+static void follow_row(const neo_space *x, neo_sched_param k, neo_schedule *s) {
+  int64_t *p = s->at, chunk = p[NEO_SCHED_LANES] * p[NEO_SCHED_VECTOR_WIDTH];
+  if (!p[NEO_SCHED_KEEP])
+    return;
+  if (k != NEO_SCHED_UNROLL_K)
+    p[NEO_SCHED_UNROLL_K] = (neo_keep_find(x->m, x->f, s).row + chunk - 1) / chunk;
+  if (k != NEO_SCHED_KEEP && !legal(x, s))
+    p[NEO_SCHED_KEEP] = 0, p[NEO_SCHED_UNROLL_K] = k == NEO_SCHED_UNROLL_K ? p[k] : 1;
+}
+
 static void follow(const neo_space *x, neo_sched_param k, const neo_schedule *from,
                    neo_schedule *s) {
   int64_t *p = s->at;
@@ -223,6 +251,10 @@ static void follow(const neo_space *x, neo_sched_param k, const neo_schedule *fr
   case POINTS:
     if (p[NEO_SCHED_THREADS] < p[NEO_SCHED_LANES])
       p[k == NEO_SCHED_LANES ? NEO_SCHED_THREADS : NEO_SCHED_LANES] = p[k];
+    if (k == NEO_SCHED_VECTOR_AXIS)
+      p[NEO_SCHED_VECTOR_WIDTH] =
+          p[k] < 0 ? 1 : WIDEST_BYTES / (int64_t)neo_form_widest(x->m, x->f);
+    follow_row(x, k, s);
     break;
   case TILES:
     if (k == NEO_SCHED_ROW_AXES)
@@ -358,22 +390,36 @@ static double apart(const neo_space *x, const neo_schedule *s) {
   return lanes_along == !across ? 1 : 4;
 }
 
+/* Elements that a thread has side by side of the points; of the steps. */
+static double points_beside(const neo_space *x, const neo_schedule *s) {
+  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS];
+  return v >= 0 && v <= last_axis(x) ? (double)s->at[NEO_SCHED_VECTOR_WIDTH] : 1;
+}
+
+static double joins_cost(const neo_schedule *s) {
+  enum { JOIN = 30, SHUFFLE = 4 };
+  double cost = 0;
+  int64_t apart = s->at[NEO_SCHED_ACROSS] ? s->at[NEO_SCHED_THREADS] / s->at[NEO_SCHED_LANES] : 1;
+  for (int64_t n = s->at[NEO_SCHED_LANES]; n > 1; n /= 2)
+    cost += n * apart > WARP ? JOIN : SHUFFLE;
+  return cost;
+}
+
 static double points_cost(const neo_space *x, const neo_schedule *s) {
-  enum { WAIT = 40, ACCESS = 2, JOIN = 30, LAUNCH = 300 };
+  enum { WAIT = 40, ACCESS = 2, LAUNCH = 300, INSTRUCTION = 2 };
   const int64_t *p = s->at;
   lengths l = lengths_of(x, s);
   bool plain = kind_of(s) == PLAIN;
-  double lanes = plain ? 1 : (double)p[NEO_SCHED_LANES];
-  double wide = plain && p[NEO_SCHED_VECTOR_AXIS] >= 0 ? (double)p[NEO_SCHED_VECTOR_WIDTH] : 1;
-  double each = plain ? wide * (double)p[NEO_SCHED_UNIT_SIZE] : 1;
+  double lanes = plain ? 1 : (double)p[NEO_SCHED_LANES], wide = (double)p[NEO_SCHED_VECTOR_WIDTH];
+  double each = points_beside(x, s) * (plain ? (double)p[NEO_SCHED_UNIT_SIZE] : 1);
   double threads = up(l.points, each) * lanes;
   double busy = threads < (double)MULTIPROCESSORS * RESIDENT ? threads : MULTIPROCESSORS * RESIDENT;
-  double per_thread = up(l.steps, lanes) * each;
-  double joins = 0;
-  for (double n = lanes; n > 1; n /= 2)
-    joins += n > 32 ? JOIN : JOIN / 4;
-  double waits = up(threads, busy) * (per_thread / (wide > 1 ? wide : 1) * WAIT + joins);
-  double traffic = l.points * l.steps * ACCESS * apart(x, s) / (MULTIPROCESSORS * 32);
+  double per_thread = up(l.steps, lanes) * each, together = wide * (double)p[NEO_SCHED_UNROLL_K];
+  together = together < per_thread ? together : per_thread;
+  double read = p[NEO_SCHED_KEEP] && !plain ? 0.5 : 1; /* the rest is in registers */
+  double step = read * WAIT / together + INSTRUCTION / wide;
+  double waits = up(threads, busy) * (per_thread * step + (plain ? 0 : joins_cost(s)));
+  double traffic = read * l.points * l.steps * ACCESS * apart(x, s) / (MULTIPROCESSORS * 32);
   double blocks = plain ? threads / 128 : threads / (double)p[NEO_SCHED_THREADS];
   return (waits > traffic ? waits : traffic) + LAUNCH + blocks / MULTIPROCESSORS * 4;
 }
@@ -450,13 +496,31 @@ static void consider_tiles(ranking *r) {
             consider_tile(r, axes, by, block, tile);
 }
 
+/* Steps of vectors along each axis that has them, some written out, or a whole row kept. */
+static void consider_vectors(ranking *r, const neo_schedule *one) {
+  const neo_space *x = r->x;
+  for (int64_t axis = last_axis(x) - 1; axis <= last_axis(x) + 1; axis++) {
+    neo_schedule s = *one, y;
+    if (axis >= last_axis(x) && !neo_threads_set(x, one, NEO_SCHED_VECTOR_AXIS, axis, &s))
+      continue;
+    if (axis >= last_axis(x))
+      consider(r, &s);
+    if (neo_threads_set(x, &s, NEO_SCHED_UNROLL_K, 4, &y))
+      consider(r, &y);
+    if (neo_threads_set(x, &s, NEO_SCHED_KEEP, 1, &y))
+      consider(r, &y);
+  }
+}
+
 static void consider_points(ranking *r) {
   for (int64_t lanes = 1; lanes <= MOST_THREADS; lanes *= 2)
     for (int64_t threads = 64; threads <= MOST_THREADS; threads *= 2)
       for (int64_t across = 0; across < 2; across++) {
         neo_schedule s = points_of(threads, lanes, across);
-        if (threads >= lanes)
-          consider(r, &s);
+        if (threads < lanes || !legal(r->x, &s))
+          continue;
+        consider(r, &s);
+        consider_vectors(r, &s);
       }
 }
 

@@ -9,6 +9,7 @@
 #include "schedule/threads.h"
 #include "base/random.h"
 #include "fusion/form.h"
+#include "schedule/keep.h"
 #include "schedule/model.h"
 #include "schedule/stages.h"
 #include "schedule/wide.h"
@@ -42,7 +43,8 @@ static bool others_plain(const neo_schedule *s, bool tiles) {
     bool of_tiles = k == NEO_SCHED_TILE_M || k == NEO_SCHED_TILE_N || k == NEO_SCHED_BLOCK_M ||
                     k == NEO_SCHED_BLOCK_N || k == NEO_SCHED_BLOCK_K || k == NEO_SCHED_ROW_AXES ||
                     k == NEO_SCHED_COLUMN_AXES || k == NEO_SCHED_MATRIX || k == NEO_SCHED_STAGES;
-    bool of_points = k == NEO_SCHED_LANES || k == NEO_SCHED_ACROSS;
+    bool of_points = k == NEO_SCHED_LANES || k == NEO_SCHED_ACROSS || k == NEO_SCHED_VECTOR_AXIS ||
+                     k == NEO_SCHED_VECTOR_WIDTH || k == NEO_SCHED_UNROLL_K || k == NEO_SCHED_KEEP;
     if (k == NEO_SCHED_THREADS || (tiles ? of_tiles : of_points))
       continue;
     if (s->at[k] != plain.at[k])
@@ -55,17 +57,57 @@ static bool is_power(int64_t n) {
   return n > 0 && (n & (n - 1)) == 0;
 }
 
-static bool points_legal(const neo_form *f, const int64_t *p, neo_str *why) {
+/* Vectors: none, or along own axes, or of neighbouring points, where there are whole ones. */
+static bool wide_legal(neo_module *m, const neo_form *f, const int64_t *p, neo_str *why) {
+  int64_t v = p[NEO_SCHED_VECTOR_AXIS], w = p[NEO_SCHED_VECTOR_WIDTH], n = (int64_t)f->axes.n;
+  if (!is_power(w) || w > NEO_WIDE_BYTES || (v >= 0) != (w > 1))
+    return no(why, "a vector_axis and a vector_width of 2 to 16 go together");
+  if (v != -1 && v != n && v != n - 1)
+    return no(why, "vector_axis is the last shared axis, or the own ones");
+  if (v == n && !neo_form_has_own_axes(f))
+    return no(why, "there are no own axes");
+  if (v >= 0 && v < n &&
+      (!neo_wide_multiple(m, f->axes.at[v].hi, w) || neo_form_bound_axes(m, f) >> v & 1))
+    return no(why, "points side by side have the same steps, and no rest");
+  return true;
+}
+
+/* What a thread has of a row is all written out, and registers hold it. */
+static bool keep_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why) {
+  enum { REGISTERS_IN_ALL = 64 << 10, OTHERS = 40, MOST = 128 };
+  const int64_t *p = s->at;
+  int64_t chunk = p[NEO_SCHED_LANES] * p[NEO_SCHED_VECTOR_WIDTH], words = 0;
+  if (!p[NEO_SCHED_KEEP])
+    return true;
+  neo_keeps keeps = neo_keep_find(m, f, s);
+  if (p[NEO_SCHED_KEEP] != 1 || !keeps.n || keeps.row > chunk * p[NEO_SCHED_UNROLL_K])
+    return no(why, "keep is for values of a row that its threads have as a whole");
+  for (uint32_t k = 0; k < keeps.n; k++)
+    words += neo_expr_type(m, keeps.at[k].value) == NEO_F64_T ? 2 : 1;
+  words *= (keeps.row + chunk - 1) / chunk * p[NEO_SCHED_VECTOR_WIDTH];
+  return (words <= MOST && (words + OTHERS) * p[NEO_SCHED_THREADS] <= REGISTERS_IN_ALL) ||
+         no(why, "there are fewer registers than what is kept");
+}
+
+static bool points_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why) {
+  enum { MOST_WRITTEN_OUT = 64 };
+  const int64_t *p = s->at;
+  int64_t wide = p[NEO_SCHED_VECTOR_AXIS] < (int64_t)f->axes.n ? p[NEO_SCHED_VECTOR_WIDTH] : 1;
   uint32_t accs = 0;
   int64_t bytes = 0;
   if (!is_power(p[NEO_SCHED_LANES]) || p[NEO_SCHED_THREADS] % p[NEO_SCHED_LANES])
     return no(why, "lanes is no power of two that divides threads");
   if (p[NEO_SCHED_ACROSS] < 0 || p[NEO_SCHED_ACROSS] > 1)
     return no(why, "across is 0 or 1");
+  if (p[NEO_SCHED_UNROLL_K] < 1 ||
+      p[NEO_SCHED_UNROLL_K] * p[NEO_SCHED_VECTOR_WIDTH] > MOST_WRITTEN_OUT)
+    return no(why, "unroll_k of points is 1 or more, of vectors at most 64 elements");
+  if (!wide_legal(m, f, p, why) || !keep_legal(m, f, s, why))
+    return false;
   for (size_t k = 0; k < f->stages.n; k++)
     for (size_t i = 0; i < f->stages.at[k].accs.n; i++, accs++)
-      bytes +=
-          64 + p[NEO_SCHED_THREADS] * neo_type_bytes((neo_type)f->stages.at[k].accs.at[i].type);
+      bytes += 64 + wide * p[NEO_SCHED_THREADS] *
+                        neo_type_bytes((neo_type)f->stages.at[k].accs.at[i].type);
   return (accs <= 16 && bytes <= SHARED_BYTES) ||
          no(why, "there are more partial sums than shared memory holds");
 }
@@ -257,7 +299,7 @@ bool neo_threads_legal(neo_module *m, const neo_form *f, const neo_machine *mach
     return no(why, "a block has 1 to 1024 threads");
   if (!others_plain(s, !p[NEO_SCHED_LANES]))
     return no(why, "blocks of threads have no parameters of other kinds of schedules");
-  return p[NEO_SCHED_LANES] ? points_legal(f, p, why) : tiles_legal(m, f, machine, s, why);
+  return p[NEO_SCHED_LANES] ? points_legal(m, f, s, why) : tiles_legal(m, f, machine, s, why);
 }
 
 /* ---- axes of operands */
@@ -457,9 +499,101 @@ static int contiguous(neo_module *m, const neo_stage *s, uint32_t axis) {
   return c.n;
 }
 
-static bool choose_points(neo_module *m, const neo_form *f, neo_schedule *out) {
-  enum { BLOCK = 256, FEW = 4 };
-  double longest = 1, points = points_of(m, f, ~0ULL);
+/* How many elements may be read and written as one, 16 bytes of the narrowest tensor or 8 elements:
+ * of rows, or of columns. */
+static int64_t widest_of(neo_module *m, const neo_form *f, bool rows) {
+  enum { MOST = 8 };
+  int64_t n = 2;
+  for (size_t k = 0; k < f->windows.n; k++) {
+    int64_t bytes = neo_type_bytes((neo_type)neo_tensor_at(m, f->windows.at[k].tensor)->type);
+    n = NEO_WIDE_BYTES / bytes > n ? NEO_WIDE_BYTES / bytes : n;
+  }
+  n = n > MOST ? MOST : n;
+  while (n > 1 && !(rows ? neo_wide_rows(m, f, n) : neo_wide_columns(m, f, n)))
+    n /= 2;
+  return n;
+}
+
+static neo_schedule points_schedule(const neo_form *f, int64_t lanes, bool rows, int64_t wide) {
+  enum { BLOCK = 256 };
+  neo_schedule s = neo_schedule_plain();
+  s.at[NEO_SCHED_LANES] = lanes;
+  s.at[NEO_SCHED_ACROSS] = !rows;
+  s.at[NEO_SCHED_THREADS] = lanes < BLOCK ? BLOCK : lanes;
+  s.at[NEO_SCHED_VECTOR_WIDTH] = wide;
+  if (wide > 1)
+    s.at[NEO_SCHED_VECTOR_AXIS] = (int64_t)f->axes.n - !rows;
+  return s;
+}
+
+/* A row that is read once: as many lanes as have it in some registers each. */
+static bool keep_row(neo_module *m, const neo_form *f, const neo_machine *machine, double points,
+                     int64_t wide, neo_schedule *out) {
+  enum { ELEMENTS = 32, FEW = 4 }; /* a thread waits for all that it has of a row at once */
+  neo_schedule s = points_schedule(f, WARP, true, wide);
+  neo_keeps keeps = neo_keep_find(m, f, &s);
+  if (!keeps.n)
+    return false;
+  int64_t lanes = 1, groups = (keeps.row + wide - 1) / wide;
+  int64_t most = ELEMENTS / (keeps.n > 2 ? 2 : 1);
+  while (lanes < groups && (lanes < WARP || groups * wide > lanes * most))
+    lanes *= 2;
+  while (lanes * 2 <= groups && lanes < 256 && points * (double)lanes < BUSY_THREADS / FEW)
+    lanes *= 2;
+  if (lanes > MOST_THREADS)
+    return false;
+  s = points_schedule(f, lanes, true, wide);
+  s.at[NEO_SCHED_UNROLL_K] = (groups + lanes - 1) / lanes;
+  s.at[NEO_SCHED_KEEP] = 1;
+  *out = s;
+  return neo_threads_legal(m, f, machine, &s, NULL);
+}
+
+static int64_t written_out(double steps) {
+  enum { MOST = 4 };
+  return steps >= MOST ? MOST : steps >= 2 ? 2 : 1;
+}
+
+static bool choose_rows(neo_module *m, const neo_form *f, const neo_machine *machine,
+                        double longest, neo_schedule *out) {
+  enum { MOST_LANES = 256, FEW = 4, LEAST = 16 };
+  double points = points_of(m, f, ~0ULL);
+  int64_t wide = widest_of(m, f, true), lanes = 1;
+  if (keep_row(m, f, machine, points, wide, out))
+    return true;
+  double steps = longest / (double)wide, least = wide > 1 ? 2 : FEW;
+  if (longest < LEAST)
+    return false;
+  while (lanes < MOST_LANES && (double)lanes * least <= steps &&
+         (lanes < WARP || points * (double)lanes < BUSY_THREADS))
+    lanes *= 2;
+  *out = points_schedule(f, lanes, true, wide);
+  out->at[NEO_SCHED_UNROLL_K] = written_out(steps / (double)lanes);
+  return lanes > 1 && neo_threads_legal(m, f, machine, out, NULL);
+}
+
+/* Neighbouring threads have 64 bytes side by side at least, where there are as many columns. */
+static bool choose_columns(neo_module *m, const neo_form *f, const neo_machine *machine,
+                           double longest, neo_schedule *out) {
+  enum { BLOCK = 256, FEW = 4, LINE = 16 };
+  double points = points_of(m, f, ~0ULL);
+  int64_t wide = widest_of(m, f, false), lanes = 1;
+  double side = points < LINE ? points : LINE; /* elements */
+  while (lanes < BLOCK && (double)(lanes * FEW) <= longest && points * (double)lanes < BUSY_THREADS)
+    lanes *= 2;
+  if (lanes == 1 && wide == 1)
+    return false;
+  *out = points_schedule(f, lanes, false, wide);
+  while (out->at[NEO_SCHED_THREADS] < MOST_THREADS &&
+         (double)(out->at[NEO_SCHED_THREADS] / lanes * wide) < side)
+    out->at[NEO_SCHED_THREADS] *= 2;
+  out->at[NEO_SCHED_UNROLL_K] = written_out(longest / (double)lanes);
+  return neo_threads_legal(m, f, machine, out, NULL);
+}
+
+static bool choose_points(neo_module *m, const neo_form *f, const neo_machine *machine,
+                          neo_schedule *out) {
+  double longest = 1;
   int along = 0, across = 0;
   for (size_t k = 0; k < f->stages.n; k++) {
     const neo_stage *s = &f->stages.at[k];
@@ -470,23 +604,15 @@ static bool choose_points(neo_module *m, const neo_form *f, neo_schedule *out) {
     if (s->axes.n && f->axes.n)
       across += contiguous(m, s, (uint32_t)f->axes.n - 1);
   }
-  int64_t lanes = 1;
-  bool rows = along > across;
-  while (lanes < BLOCK && (double)(lanes * FEW) <= longest &&
-         ((rows && lanes < WARP) || points * (double)lanes < BUSY_THREADS))
-    lanes *= 2;
-  if (lanes == 1)
+  if (longest < 2)
     return false;
-  *out = neo_schedule_plain();
-  out->at[NEO_SCHED_LANES] = lanes;
-  out->at[NEO_SCHED_ACROSS] = !rows;
-  out->at[NEO_SCHED_THREADS] = lanes < BLOCK ? BLOCK : lanes;
-  return true;
+  return along > across ? choose_rows(m, f, machine, longest, out)
+                        : choose_columns(m, f, machine, longest, out);
 }
 
 bool neo_model_threads(neo_module *m, const neo_form *f, const neo_machine *machine,
                        neo_schedule *out) {
-  return choose_tiles(m, f, machine, out) || choose_points(m, f, out);
+  return choose_tiles(m, f, machine, out) || choose_points(m, f, machine, out);
 }
 
 /* ---- random ones, for tests: small, since tests interpret them */
@@ -536,6 +662,26 @@ static bool random_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
   return true;
 }
 
+/* Where it is legal. */
+static void try_value(neo_module *m, const neo_form *f, const neo_machine *machine,
+                      neo_sched_param k, int64_t value, neo_schedule *s) {
+  int64_t old = s->at[k];
+  s->at[k] = value;
+  if (!neo_threads_legal(m, f, machine, s, NULL))
+    s->at[k] = old;
+}
+
+static void random_vectors(neo_module *m, const neo_form *f, const neo_machine *machine,
+                           uint64_t *seed, neo_schedule *s) {
+  neo_schedule wide = *s;
+  wide.at[NEO_SCHED_VECTOR_AXIS] = (int64_t)f->axes.n - pick(seed, 0, 1);
+  wide.at[NEO_SCHED_VECTOR_WIDTH] = 1 << pick(seed, 1, 3);
+  if (pick(seed, 0, 2) && neo_threads_legal(m, f, machine, &wide, NULL))
+    *s = wide;
+  try_value(m, f, machine, NEO_SCHED_UNROLL_K, pick(seed, 1, 6), s);
+  try_value(m, f, machine, NEO_SCHED_KEEP, pick(seed, 0, 3) > 0, s);
+}
+
 bool neo_threads_random(neo_module *m, const neo_form *f, const neo_machine *machine,
                         uint64_t *seed, neo_schedule *out) {
   neo_contraction c;
@@ -548,5 +694,6 @@ bool neo_threads_random(neo_module *m, const neo_form *f, const neo_machine *mac
   out->at[NEO_SCHED_LANES] = 1 << pick(seed, 0, 5);
   out->at[NEO_SCHED_THREADS] = out->at[NEO_SCHED_LANES] * pick(seed, 1, 3);
   out->at[NEO_SCHED_ACROSS] = pick(seed, 0, 1);
+  random_vectors(m, f, machine, seed, out);
   return true;
 }

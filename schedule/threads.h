@@ -4,7 +4,9 @@
  * threads divide the own axes of each stage at a point among them. Partial sums are joined by a
  * tree whose shape follows from LANES alone. With ACROSS, neighbouring threads are at neighbouring
  * points, for what lies contiguous along those (sums of columns); else at neighbouring steps, for
- * what lies contiguous along own axes (rows).
+ * what lies contiguous along own axes (rows). A thread has VECTOR_WIDTH elements side by side,
+ * along own axes, or points of the last shared axis (VECTOR_AXIS), and UNROLL_K steps of them are
+ * written out. With KEEP these are all that it has of a row, whose values stay in registers.
  *
  * Tiles (LANES = 0), of contractions: a block computes BLOCK_M rows and BLOCK_N columns, a thread
  * TILE_M by TILE_N of these, so that THREADS is (BLOCK_M/TILE_M) * (BLOCK_N/TILE_N). Rows are the

@@ -88,6 +88,48 @@ bool neo_wide_reads(neo_module *m, const neo_form *f, neo_expr e, uint32_t axis,
   return x.good;
 }
 
+/* ---- stages */
+
+static bool reads_wide(search *x, neo_expr e) {
+  return neo_wide_reads(x->m, x->f, e, x->axis, x->n, &x->some);
+}
+
+/* What a stage sums and stores. */
+static bool stage_is_wide(search *x, const neo_stage *s) {
+  bool good = !s->where.i || !(neo_expr_axes(x->m, s->where) >> x->axis & 1);
+  for (size_t k = 0; k < s->accs.n && good; k++)
+    good = reads_wide(x, s->accs.at[k].body);
+  for (size_t k = 0; k < s->outs.n && good; k++)
+    good = is_run(x, s->outs.at[k].tensor, s->outs.at[k].offset) &&
+           reads_wide(x, s->outs.at[k].value);
+  return good;
+}
+
+bool neo_wide_rows(neo_module *m, const neo_form *f, int64_t n) {
+  search x = {m, f, 0, n, false, true};
+  for (size_t k = 0; k < f->stages.n; k++) {
+    const neo_stage *s = &f->stages.at[k];
+    if (!s->axes.n)
+      continue;
+    const neo_axis_rec *last = &s->axes.at[s->axes.n - 1];
+    x.axis = (uint32_t)(f->axes.n + s->axes.n - 1);
+    if (!neo_wide_multiple(m, last->lo, n) || !neo_wide_multiple(m, last->hi, n) ||
+        !stage_is_wide(&x, s))
+      return false;
+  }
+  return x.some;
+}
+
+bool neo_wide_columns(neo_module *m, const neo_form *f, int64_t n) {
+  search x = {m, f, (uint32_t)f->axes.n - 1, n, false, true};
+  if (!f->axes.n || !neo_wide_multiple(m, f->axes.at[x.axis].hi, n))
+    return false;
+  for (size_t k = 0; k < f->stages.n; k++)
+    if (!stage_is_wide(&x, &f->stages.at[k]))
+      return false;
+  return x.some;
+}
+
 /* ---- tensors */
 
 typedef struct {
@@ -137,11 +179,8 @@ static bool is_map(const neo_form *f) {
 static bool stores_runs(neo_module *m, const neo_form *f, uint32_t axis, int64_t n) {
   search x = {m, f, axis, n, false, true};
   for (size_t k = 0; k < f->stages.n; k++)
-    for (size_t i = 0; i < f->stages.at[k].outs.n; i++) {
-      const neo_form_out *o = &f->stages.at[k].outs.at[i];
-      if (!is_run(&x, o->tensor, o->offset) || !neo_wide_reads(m, f, o->value, axis, n, &x.some))
-        return false;
-    }
+    if (!stage_is_wide(&x, &f->stages.at[k]))
+      return false;
   return true;
 }
 

@@ -19,6 +19,12 @@ bool neo_wide_multiple(neo_module *m, neo_expr e, int64_t n);
 bool neo_wide_reads(neo_module *m, const neo_form *f, neo_expr e, uint32_t axis, int64_t n,
                     bool *some);
 
+/* Do all stages, n steps of their last own axes at a time, and so with all n neighbouring points of
+ * the last shared axis; and is there anything to read? What they write lies side by side too, and
+ * there is no rest. */
+bool neo_wide_rows(neo_module *m, const neo_form *f, int64_t n);
+bool neo_wide_columns(neo_module *m, const neo_form *f, int64_t n);
+
 /* Does the form read or write 16 bytes of t side by side along some axis, from a multiple of them
  * on? What is not is better left with what is known of all memory: addresses then keep a form that
  * takes fewer registers. */

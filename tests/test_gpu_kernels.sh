@@ -98,6 +98,20 @@ wide sm_90a dense 4 8 0
 wide sm_90a turned 6 8 0
 wide sm_90a scores 0 8 0
 wide sm_90a map 2 1 0
+# A row is read once, by a warp: no shared memory, no barrier; of columns warps join theirs.
+wide sm_90a rows 6 6 0
+wide sm_90a columns 4 1 0
+points() { # kernel, shuffles at least, barriers and reads of memory at most
+  awk -v name="_$1(" '/^.visible .entry/ { on = index($0, name) } on' "$work/sm_90a/kernels.ptx" >"$work/ptx"
+  shuffles=$(grep -c 'shfl\.sync' "$work/ptx" || :) barriers=$(grep -c 'bar\.sync\|barrier\.' "$work/ptx" || :)
+  reads=$(grep -c 'ld\.global' "$work/ptx" || :)
+  [ "$shuffles" -ge "$2" ] && [ "$barriers" -le "$3" ] && [ "$reads" -le "$4" ] || {
+    echo "FAIL: $1: $shuffles shuffles, $barriers barriers, $reads reads" >&2
+    exit 1
+  }
+}
+points rows 10 0 6
+points columns 3 2 4
 if [ -n "${NEO_REFRESH:-}" ]; then
   { echo "# level kernel registers spilled-bytes"; cat "$work/now"; } >"$recorded"
 fi

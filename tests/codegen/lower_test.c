@@ -252,6 +252,10 @@ static void check_schedule(checker *c, const neo_group *g, const neo_machine *ma
     if (c->o->tiled)
       *c->o->tiled +=
           c->o->gpu ? s->at[NEO_SCHED_THREADS] && !s->at[NEO_SCHED_LANES] : neo_kernel_has_tiles(k);
+    if (c->o->kept)
+      *c->o->kept += s->at[NEO_SCHED_KEEP] != 0;
+    if (c->o->wide)
+      *c->o->wide += s->at[NEO_SCHED_VECTOR_WIDTH] > 1;
     compiled x = {g, *s, k, neo_arena_printf(c->a, "k%zu", list->at.n)};
     NEO_PUSH(c->a, &list->at, x);
   }

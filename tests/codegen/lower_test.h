@@ -22,6 +22,7 @@ typedef struct {
   bool narrow;      /* operands of contractions become bf16 first */
   int *tiled; /* kernels that use tile registers (of a GPU: blocks that compute a contraction's
                  tile) are counted here; may be null */
+  int *kept, *wide;   /* kernels that keep values of a row, or that have lanes: counted too */
   neo_interp *interp; /* with its inputs set, errors tracked; null: made and filled here */
 } lower_options;
 

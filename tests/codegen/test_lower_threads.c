@@ -157,6 +157,60 @@ static void winners_are_the_first_of_equals(void **state) {
         1, 12);
 }
 
+/* Kernels that keep a row's values in registers, and those with vectors, among many schedules. */
+static void check_rows(const char *text, int kept, int wide) {
+  int some[2] = {0, 0};
+  lower_options o = {.seed = 1, .n_random = 14, .gpu = true, .kept = &some[0], .wide = &some[1]};
+  lower_check(text, &o);
+  if (some[0] < kept || some[1] < wide)
+    fail_msg("%d keep, %d are wide", some[0], some[1]);
+}
+
+#define SOFTMAX(n, t)                                                                           \
+  "size B 1..9\ninput X : " t " [B, " n "]\ntemp M : " t " [B]\ntemp S : " t " [B]\ntemp Y : " t  \
+  " [B, " n "]\ndef M[b: B] =\n  max[i: " n "] X[b, i]\n  then acc0\n"                          \
+  "def S[b: B] =\n  sum[i: " n "] exp(X[b, i] - M[b])\n  then acc0\n"                           \
+  "def Y[b: B, i: " n "] =\n  exp(X[b, i] - M[b]) / S[b]\n"
+
+/* What a thread has of a row is whole vectors, or ends in the middle of one, or is nothing. */
+static void rows_are_kept_in_registers(void **state) {
+  (void)state;
+  check_rows(SOFTMAX("40", "f32"), 3, 3);
+  check_rows(SOFTMAX("37", "f32"), 3, 3);
+  check_rows(SOFTMAX("3", "f64"), 3, 3);
+  check_rows("input X : f32 [3, 24]\ninput D : f32 [3, 24]\ninput g : f32 [24]\ntemp A : f32 [3]\n"
+             "temp B : f32 [3]\ntemp Y : f32 [3, 24]\n"
+             "def A[b: 3] =\n  sum[i: 24] D[b, i] * g[i]\n  then acc0\n"
+             "def B[b: 3] =\n  sum[i: 24] D[b, i] * g[i] * X[b, i]\n  then acc0\n"
+             "def Y[b: 3, i: 24] =\n  D[b, i] * g[i] - A[b] - X[b, i] * B[b]\n",
+             3, 3);
+}
+
+/* Sums of columns, four or eight of them a thread; of channels over all other axes. */
+static void columns_are_summed_side_by_side(void **state) {
+  (void)state;
+  check_rows("size B 1..40\ninput X : f32 [B, 48]\ntemp s : f32 [48]\n"
+             "def s[j: 48] =\n  sum[b: B] X[b, j]\n  then acc0\n",
+             0, 3);
+  check_rows("input X : f32 [3, 5, 7, 16]\ninput M : f32 [16]\ntemp s : f32 [16]\n"
+             "temp k : i64 [16]\n"
+             "def s[c: 16] =\n  sum[n: 3, h: 5, w: 7] (X[n, h, w, c] - M[c]) * "
+             "(X[n, h, w, c] - M[c])\n  then acc0\n"
+             "def k[c: 16] =\n  max[h: 5] X[1, h, 2, c], h\n  then acc1\n",
+             0, 3);
+}
+
+/* Of an image's channels: the other axes are walked as one, the last one by vectors. */
+static void several_axes_are_walked_by_vectors(void **state) {
+  (void)state;
+  check_rows("input X : f32 [3, 5, 4, 12]\ntemp s : f32 [5]\n"
+             "def s[c: 5] =\n  sum[n: 3, h: 4, w: 12] X[n, c, h, w]\n  then acc0\n",
+             0, 3);
+  check_rows("input X : f32 [3, 5, 9, 7]\ntemp s : f32 [5]\n"
+             "def s[c: 5] =\n  sum[n: 3, h: 4, w: 6] X[n, c, h, w + 1]\n  then acc0\n",
+             0, 3);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_programs_are_right_in_blocks_of_threads),
@@ -169,6 +223,9 @@ int main(void) {
       cmocka_unit_test(conditions_on_windows_are_tiles_of_blocks),
       cmocka_unit_test(masks_are_tested_at_each_product),
       cmocka_unit_test(winners_are_the_first_of_equals),
+      cmocka_unit_test(rows_are_kept_in_registers),
+      cmocka_unit_test(columns_are_summed_side_by_side),
+      cmocka_unit_test(several_axes_are_walked_by_vectors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

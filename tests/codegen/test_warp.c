@@ -1,5 +1,6 @@
-/* Products of warps: the reference multiplies matrices whose fragments lie as PTX lays them down,
- * and reads such fragments from memory, what breaks a rule of the statements is refused, and tiles
+/* Warps: the reference of products multiplies matrices whose fragments lie as PTX lays them down,
+ * and reads such fragments from memory, what breaks a rule of a product or a shuffle is refused, a
+ * shuffle gives what it says, and tiles
  * read shared memory without conflicts. */
 #include "codegen/lower.h"
 #include "codegen/warp.h"
@@ -212,6 +213,55 @@ static void statements_that_break_a_rule_are_refused(void **state) {
       fail_msg("'%s' is not '%s'", refusal(f, bad[k][0]), bad[k][1]);
 }
 
+/* ---- what threads give each other */
+
+#define PAIR "reg x[2]: f32 threads 32\nreg y[2]: f32 threads 32\n"
+
+static void shuffles_that_break_a_rule_are_refused(void **state) {
+  loop_fix *f = *state;
+  assert_string_equal(refusal(f, PAIR THREADS "shuffle y, x down 4 of 16\n"), "");
+  assert_string_equal(refusal(f, PAIR THREADS "shuffle x, x first 2 of 32\n"), "");
+  static const char *const bad[][2] = {
+      {PAIR THREADS "shuffle y, x down 3 of 16\n", "no part of a warp"},
+      {PAIR THREADS "shuffle y, x down 4 of 12\n", "no part of a warp"},
+      {PAIR THREADS "shuffle y, x first 0 of 16\n", "no part of a warp"},
+      {PAIR "for t in 0..24 thread\n  z[t] = 0.0\nshuffle y, x down 4 of 16\n", "another number"},
+      {PAIR "reg i[2]: i32 threads 32\n" THREADS "shuffle y, i down 4 of 16\n", "not the same"},
+      {PAIR "reg o[2]: f32\n" THREADS "shuffle y, o down 4 of 16\n", "not the same"},
+      {PAIR "for t in 0..32 thread\n  shuffle y, x down 4 of 16\n", "outside of loops"},
+  };
+  for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+    if (!strstr(refusal(f, bad[k][0]), bad[k][1]))
+      fail_msg("'%s' is not '%s'", refusal(f, bad[k][0]), bad[k][1]);
+}
+
+/* Thread t has t; z[t] is what it gets. */
+static void got_from(loop_fix *f, const char *what, neo_value *z) {
+  const char *text = neo_arena_printf(
+      &f->arena,
+      "neo-loop 1\nkernel k(z: i64 write) units 1\nreg x[1]: i64 threads 64\n"
+      "reg y[1]: i64 threads 64\nfor t in 0..64 thread\n  x[0] = t\n  y[0] = 0\nshuffle y, x %s\n"
+      "for t in 0..64 thread\n  z[t] = y[0]\n",
+      what);
+  neo_kernel *k = loop_kernel(f, text);
+  neo_str why;
+  neo_str_init(&why, &f->arena);
+  neo_value *bufs[] = {z};
+  neo_kernel_run run = {.bufs = bufs, .n_elems = (const int64_t[]){64}, .hi = 1, .seed = 7};
+  assert_string_equal(loop_text(f, k), text);
+  assert_int_equal(neo_kernel_interp(k, &run, &why), NEO_OK);
+}
+
+static void a_shuffle_gives_what_another_thread_has(void **state) {
+  neo_value z[64];
+  got_from(*state, "down 4 of 16", z);
+  for (int t = 0; t < 64; t++)
+    assert_int_equal(z[t].i, t % 16 < 12 ? t + 4 : t);
+  got_from(*state, "first 4 of 32", z);
+  for (int t = 0; t < 64; t++)
+    assert_int_equal(z[t].i, t / 32 * 32 + t % 4);
+}
+
 /* ---- banks */
 
 typedef struct {
@@ -364,6 +414,10 @@ int main(void) {
       cmocka_unit_test(f16_is_what_ieee_says),
       cmocka_unit_test(fragments_are_read_from_either_layout),
       cmocka_unit_test_setup_teardown(statements_that_break_a_rule_are_refused, loop_setup,
+                                      loop_teardown),
+      cmocka_unit_test_setup_teardown(shuffles_that_break_a_rule_are_refused, loop_setup,
+                                      loop_teardown),
+      cmocka_unit_test_setup_teardown(a_shuffle_gives_what_another_thread_has, loop_setup,
                                       loop_teardown),
       cmocka_unit_test(warps_ask_each_bank_once),
   };

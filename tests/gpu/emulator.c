@@ -38,6 +38,7 @@ SHOWN void neo_gpu_warpgroup_wait(unsigned left);
 SHOWN void neo_gpu_copy(void *to, const void *from, unsigned bytes, unsigned taken);
 SHOWN void neo_gpu_commit(void);
 SHOWN void neo_gpu_copied(unsigned groups);
+SHOWN void neo_gpu_shuffle(unsigned what, unsigned n, unsigned of, void *words, unsigned count);
 /* What tests call. */
 SHOWN const neo_emulator_counts *neo_emulator_count(void);
 
@@ -341,6 +342,15 @@ void neo_gpu_warpgroup_wait(unsigned left) {
                             x->sums);
   }
   f->n_products = n;
+}
+
+/* `count` words of another thread, behind this thread's own. */
+void neo_gpu_shuffle(unsigned what, unsigned n, unsigned of, void *words, unsigned count) {
+  int from = neo_shuffle_source((neo_shuffle)what, (int)place[THREAD], (int)n, (int)of);
+  handed[place[THREAD]] = words;
+  neo_gpu_barrier();
+  memcpy((uint32_t *)words + count, handed[from], count * sizeof(uint32_t));
+  neo_gpu_barrier();
 }
 
 /* From a thread to run_block, and back. */
