@@ -526,7 +526,7 @@ static void store_rows(nest *x, neo_block *in, const neo_stage *s) {
   neo_lower_facts(l, l->f, s);
   set_axes(l, s, x->rows.axes, at);
   get_rows(x, in, &x->rows, row);
-  neo_lower_store_point(l, in, s);
+  neo_lower_store_point(l, in, s, NULL);
 }
 
 static void row_buffers(nest *x) {
@@ -603,7 +603,7 @@ static void store_product(nest *x, neo_block *in, uint32_t acc) {
     set_axes(l, s, x->rows.axes, row);
     set_axes(l, s, x->columns.axes, column);
     l->acc_value = neo_lx_reg(l->k, acc, (const neo_lx *[]){p[0].number, p[1].number}, 2);
-    neo_lower_store_point(l, in, s);
+    neo_lower_store_point(l, in, s, NULL);
     l->acc_value = NULL;
   }
 }
