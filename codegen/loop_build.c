@@ -602,7 +602,7 @@ void neo_ls_wait(neo_kernel *k, neo_block *in, int64_t groups) {
 void neo_ls_shuffle(neo_kernel *k, neo_block *in, uint32_t to, uint32_t from, neo_shuffle what,
                     int64_t n, int64_t of) {
   neo_ls *s = add(k, in, NEO_LS_SHUFFLE);
-  assert(to < k->regs.n && from < k->regs.n && of > 0 && of <= NEO_WARP);
+  assert(to < k->regs.n && from < k->regs.n);
   s->op = (uint8_t)what;
   s->attr = to;
   s->factor[0] = from;

@@ -647,15 +647,15 @@ static void await(parser *p, neo_block *in) {
 }
 
 static void shuffle(parser *p, neo_block *in) {
-  uint32_t to = register_named(p);
+  uint32_t to = number_of(p, N_REG);
   need(p, ",");
-  uint32_t from = register_named(p);
-  neo_shuffle what = accept(p, "down") ? NEO_SHUFFLE_DOWN : NEO_SHUFFLE_FIRST;
-  if (what == NEO_SHUFFLE_FIRST) need(p, "first");
+  uint32_t from = number_of(p, N_REG);
+  bool down = accept(p, "down");
+  if (!down) need(p, "first");
   int64_t n = take_small(p, NEO_WARP);
   need(p, "of");
   int64_t of = take_small(p, NEO_WARP);
-  if (!p->failed && of < 1) expected(p, "a number of threads");
+  neo_shuffle what = down ? NEO_SHUFFLE_DOWN : NEO_SHUFFLE_FIRST;
   if (!p->failed) neo_ls_shuffle(p->k, in, to, from, what, n, of);
 }
 

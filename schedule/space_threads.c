@@ -12,8 +12,7 @@
  * there, by way of registers or not; a block of steps has a barrier. A point's step costs its
  * accesses, four times where neighbouring threads are not at neighbouring elements; joining lanes
  * costs a barrier, or within a warp a shuffle, for each halving; and a round takes as long as its
- * threads wait for memory,
- * however few they are. */
+ * threads wait for memory, however few they are. */
 #include "schedule/space_threads.h"
 #include "schedule/keep.h"
 #include "schedule/model.h"
