@@ -1,7 +1,6 @@
 /* Warps: the reference of products multiplies matrices whose fragments lie as PTX lays them down,
  * and reads such fragments from memory, what breaks a rule of a product or a shuffle is refused, a
- * shuffle gives what it says, and tiles
- * read shared memory without conflicts. */
+ * shuffle gives what it says, and tiles read shared memory without conflicts. */
 #include "codegen/lower.h"
 #include "codegen/warp.h"
 #include "fusion/fuse.h"
