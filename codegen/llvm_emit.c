@@ -339,6 +339,16 @@ static LLVMValueRef counted_on(neo_ll_gen *g, LLVMValueRef x, int64_t by, bool n
   return hide ? neo_ll_call(g->l, "llvm.expect", i64_type(g), arg, 2) : next;
 }
 
+void neo_ll_loop_end(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef next, LLVMValueRef hi,
+                     LLVMBasicBlockRef body, LLVMBasicBlockRef after) {
+  LLVMBuilderRef b = g->l->b;
+  LLVMBasicBlockRef last = LLVMGetInsertBlock(b);
+  LLVMAddIncoming(x, &next, &last, 1);
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, hi, ""), body, after);
+  LLVMMoveBasicBlockAfter(after, last);
+  LLVMPositionBuilderAtEnd(b, after);
+}
+
 /* body for x = lo, lo + step, ... < hi. `nonneg` and `multiple` are facts about lo. */
 static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRef hi, bool nonneg,
                     int64_t multiple) {
@@ -368,12 +378,7 @@ static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRe
     neo_ll_gpu_set_open(g, open, NULL);
   }
   bool many = g->n_accesses - accesses > MANY_ACCESSES;
-  LLVMValueRef next = counted_on(g, x, s->step, nonneg, many);
-  LLVMBasicBlockRef last = LLVMGetInsertBlock(b);
-  LLVMAddIncoming(x, &next, &last, 1);
-  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, hi, ""), body, after);
-  LLVMMoveBasicBlockAfter(after, last);
-  LLVMPositionBuilderAtEnd(b, after);
+  neo_ll_loop_end(g, x, counted_on(g, x, s->step, nonneg, many), hi, body, after);
   g->depth--;
   g->var[s->attr] = before;
 }

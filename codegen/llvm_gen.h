@@ -190,6 +190,10 @@ void neo_ll_fetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset);
 LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, bool guarded,
                             uint32_t *align);
 neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b); /* conjunction; v null is true */
+/* The end of a loop's body: back to it with x as `next` while that is below hi, else after it, where
+ * the builder stands then. llvm_emit.c */
+void neo_ll_loop_end(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef next, LLVMValueRef hi,
+                     LLVMBasicBlockRef body, LLVMBasicBlockRef after);
 /* llvm_roll.c. An UNROLL loop as a loop, where that is better; false: nothing was emitted. */
 typedef void neo_ll_emit_block(neo_ll_gen *g, const neo_block *b);
 bool neo_ll_roll(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block);

@@ -285,11 +285,7 @@ static void emit(roll *r, const neo_ls *s, neo_ll_emit_block *block) {
       open_window(r, k, x);
   block(g, &s->body);
   LLVMValueRef next = LLVMBuildNSWAdd(b, x, neo_ll_int(i64, s->step), "");
-  LLVMBasicBlockRef last = LLVMGetInsertBlock(b);
-  LLVMAddIncoming(x, &next, &last, 1);
-  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, hi, ""), body, after);
-  LLVMMoveBasicBlockAfter(after, last);
-  LLVMPositionBuilderAtEnd(b, after);
+  neo_ll_loop_end(g, x, next, hi, body, after);
   g->depth--;
 }
 

@@ -361,5 +361,7 @@ neo_status neo_compile_all(neo_compilation *c) {
     s = neo_compile_kernels(c);
   if (!s)
     s = neo_compile_emit(c);
+  if (s)
+    neo_parts_end(c); /* reports fork, where it was a bug */
   return s;
 }
