@@ -84,6 +84,29 @@ static neo_ll_val negated(neo_ll_gen *g, neo_ll_val c) {
   return c;
 }
 
+/* Are comparisons of vectors vectors of bits (AVX2), without registers for conditions? */
+static bool masks_are_vectors(const neo_llvm *l) {
+  return l->target.vector_bytes == 32 && l->target.vector_regs == 16;
+}
+
+/* x where the condition without lanes holds, else 0: bits of all lanes, which stay in a register
+ * from before a loop. A vector of conditions would be made anew in each iteration. */
+static LLVMValueRef or_zero(neo_ll_gen *g, LLVMValueRef cond, LLVMValueRef x) {
+  LLVMBuilderRef b = g->l->b;
+  uint32_t w = neo_ll_width(x);
+  LLVMTypeRef one = neo_ll_int_type(g->l, neo_ll_bits(x), 1);
+  LLVMTypeRef bits = neo_ll_int_type(g->l, neo_ll_bits(x), w);
+  LLVMValueRef mask = neo_ll_splat(g->l, LLVMBuildSExt(b, cond, one, ""), w);
+  LLVMValueRef y = LLVMBuildAnd(b, LLVMBuildBitCast(b, x, bits, ""), mask, "");
+  return LLVMBuildBitCast(b, y, LLVMTypeOf(x), "");
+}
+
+static bool is_real_zero(neo_ll_val x) {
+  LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(x.v));
+  return !x.lanes && LLVMIsConstant(x.v) && LLVMIsNull(x.v) &&
+         (kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind);
+}
+
 /* branch: a condition without lanes stays one. */
 static neo_ll_val choose(neo_ll_gen *g, neo_ll_val c, neo_ll_val x, neo_ll_val y, bool branch) {
   bool lanes = c.lanes || x.lanes || y.lanes;
@@ -92,6 +115,11 @@ static neo_ll_val choose(neo_ll_gen *g, neo_ll_val c, neo_ll_val x, neo_ll_val y
     depth = y.depth;
   if (!lanes)
     return uniform(LLVMBuildSelect(g->l->b, c.v, x.v, y.v, ""), depth);
+  bool masks = !branch && !c.lanes && masks_are_vectors(g->l);
+  if (masks && is_real_zero(y))
+    return (neo_ll_val){or_zero(g, c.v, x.v), true, depth};
+  if (masks && is_real_zero(x))
+    return (neo_ll_val){or_zero(g, negated(g, c).v, y.v), true, depth};
   LLVMValueRef cond = branch ? c.v : neo_ll_spread(g, c);
   LLVMValueRef v = LLVMBuildSelect(g->l->b, cond, neo_ll_spread(g, x), neo_ll_spread(g, y), "");
   return (neo_ll_val){v, true, depth};
