@@ -16,37 +16,16 @@
  *     the next stages find them
  *     for t: stages that store
  *
- * Stages that reduce rows go over the steps one after the other (a maximum, then what needs it),
- * and compute the inner sums each time. Which thread adds what follows from the schedule: the same
- * bits in any order of threads.
+ * Which thread adds what follows from the schedule: the same bits in any order of threads.
  *
  * Rows and steps that do not exist are zero as operands; a row's body is not taken there, nor where
  * its condition excludes a step. In a product such a step is zero in the block, and is tested at
  * each product as well, since zero times NaN is NaN. */
-#include "codegen/lower_scope.h"
-#include "schedule/nest.h"
+#include "codegen/lower_nest.h"
 #include "schedule/threads.h"
 #include <assert.h>
 
 enum { WARP = 32, WARP_ROWS = 4, WARP_COLUMNS = 8 };
-
-typedef struct { /* rows, steps or columns of a block, of which a thread has a tile */
-  uint64_t axes; /* positions in the stage at hand */
-  int64_t block, tile, vector, threads;
-  const neo_lx *lo, *total;
-} side;
-
-typedef struct {
-  lowering *l;
-  neo_nest n;
-  int64_t threads;
-  side rows, steps, columns;
-  uint32_t a, b;                          /* buffers of an inner sum's operands */
-  uint32_t inner[MAX_ACCS];               /* registers of inner sums, by accumulator */
-  uint32_t part[MAX_ACCS], row[MAX_ACCS]; /* buffers: parts of rows, rows; by accumulator */
-  bool done[MAX_ACCS];                    /* it is in row[] */
-  const neo_lx *thread;
-} nest;
 
 /* ---- small things */
 
@@ -54,27 +33,8 @@ static const neo_lx *mod(lowering *l, const neo_lx *a, int64_t n) {
   return neo_lx_op2(l->k, NEO_OP_MOD, a, lx_int(l, n));
 }
 
-static const neo_lx *both(lowering *l, const neo_lx *a, const neo_lx *b) {
-  return !a || !b ? (a ? a : b) : neo_lx_op2(l->k, NEO_OP_AND, a, b);
-}
-
-static const neo_lx *below(lowering *l, const neo_lx *at, const neo_lx *n) {
-  return neo_lx_op2(l->k, NEO_OP_LT, at, n);
-}
-
-static neo_block *open_loop(lowering *l, neo_block *in, neo_loop_kind kind, const char *name,
-                            int64_t n, const neo_lx **v) {
-  uint32_t var = neo_kernel_var(l->k, name);
-  *v = neo_lx_var(l->k, var);
-  return &neo_ls_for(l->k, in, kind, var, lx_int(l, 0), lx_int(l, n), 1)->body;
-}
-
-static neo_block *open_threads(nest *x, neo_block *in) {
+neo_block *neo_ln_open_threads(nest *x, neo_block *in) {
   return open_loop(x->l, in, NEO_LOOP_THREAD, "t", x->threads, &x->thread);
-}
-
-static neo_type type_of(const neo_stage *s) {
-  return (neo_type)s->accs.at[0].type;
 }
 
 static const neo_lx *zero_of(lowering *l, neo_type t) {
@@ -82,14 +42,14 @@ static const neo_lx *zero_of(lowering *l, neo_type t) {
   return neo_lx_const(l->k, t, (neo_value){.f = 0});
 }
 
-static uint32_t shared_buffer(lowering *l, const char *name, neo_type t, int64_t elems) {
+uint32_t neo_ln_shared_buffer(lowering *l, const char *name, neo_type t, int64_t elems) {
   neo_kbuf b = {.name = name, .type = (uint8_t)t, .use = NEO_BUF_SCRATCH, .scratch_elems = elems};
   b.no_alias = true;
   b.align = 64;
   return neo_kernel_buf(l->k, b);
 }
 
-static uint32_t thread_reg(nest *x, neo_block *in, const char *name, neo_type t, int64_t rows,
+uint32_t neo_ln_thread_reg(nest *x, neo_block *in, const char *name, neo_type t, int64_t rows,
                            int64_t columns) {
   neo_reg r = {.name = name, .type = (uint8_t)t, .rank = 2, .threads = x->threads};
   r.extent[0] = rows;
@@ -122,7 +82,7 @@ static const neo_lx *points_of(lowering *l, const neo_stage *s, uint64_t axes) {
 }
 
 /* Axes at point `at` of them, the last one fastest. */
-static void set_axes(lowering *l, const neo_stage *s, uint64_t axes, const neo_lx *at) {
+void neo_ln_set_axes(lowering *l, const neo_stage *s, uint64_t axes, const neo_lx *at) {
   for (uint32_t k = (uint32_t)(l->f->axes.n + s->axes.n); k-- > 0;) {
     if (!(axes >> k & 1))
       continue;
@@ -147,7 +107,7 @@ static uint32_t last_axis(uint64_t axes) {
  * for each pass over the block. Within a warp threads are 4 by 8 where that is possible, so that
  * reads of shared memory are few. */
 
-static void place_of(const nest *x, const neo_lx *out[2]) {
+void neo_ln_place_of(const nest *x, const neo_lx *out[2]) {
   lowering *l = x->l;
   int64_t tall = x->rows.threads, wide = x->steps.threads;
   if (tall % WARP_ROWS || wide % WARP_COLUMNS) {
@@ -167,12 +127,7 @@ static const neo_lx *group_at(lowering *l, const side *s, const neo_lx *place,
   return lx_add(l, lx_mul(l, place, s->vector), lx_mul(l, group, s->threads * s->vector));
 }
 
-typedef struct {                          /* an element of a thread's tile along a side */
-  const neo_lx *group, *element, *number; /* number: in the tile */
-  const neo_lx *at;                       /* in the block */
-} point;
-
-static neo_block *open_side(lowering *l, neo_block *in, const side *s, const neo_lx *place,
+neo_block *neo_ln_open_side(lowering *l, neo_block *in, const side *s, const neo_lx *place,
                             point *p) {
   in = open_loop(l, in, NEO_LOOP_UNROLL, "g", s->tile / s->vector, &p->group);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "e", s->vector, &p->element);
@@ -253,8 +208,8 @@ static void copy(nest *x, neo_block *in, const operand *o) {
   const neo_lx *which = lx_add(l, o->points->lo, at[0]), *step = lx_add(l, o->from, at[1]);
   exists = both(l, exists, below(l, which, o->points->total));
   exists = both(l, exists, below(l, step, o->total));
-  set_axes(l, o->s, o->points->axes, which);
-  set_axes(l, o->s, o->steps, step);
+  neo_ln_set_axes(l, o->s, o->points->axes, which);
+  neo_ln_set_axes(l, o->s, o->steps, step);
   begin_guard(l, exists, o->bounded);
   const neo_lx *y = product_of(l, o->factors);
   if (y->kind != NEO_LX_LOADIF || y->arg[1] != exists)
@@ -299,9 +254,9 @@ static void multiply(nest *x, neo_block *in, const product *p, const neo_lx *con
   point row, column;
   uint32_t a = get_values(x, in, p->rows, p->a, place[0], step);
   uint32_t b = get_values(x, in, p->columns, p->b, place[1], step);
-  in = open_side(l, in, p->rows, place[0], &row);
+  in = neo_ln_open_side(l, in, p->rows, place[0], &row);
   const neo_lx *test = p->test ? p->test(x, &row, step) : NULL;
-  in = open_side(l, in, p->columns, place[1], &column);
+  in = neo_ln_open_side(l, in, p->columns, place[1], &column);
   const neo_lx *at[] = {row.number, column.number};
   const neo_lx *old = neo_lx_reg(l->k, p->acc, at, 2);
   const neo_lx *y =
@@ -317,7 +272,7 @@ static void multiply_all(nest *x, neo_block *in, const product *p, int64_t n) {
   lowering *l = x->l;
   int64_t few = n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : 1;
   const neo_lx *place[2], *from, *step;
-  place_of(x, place);
+  neo_ln_place_of(x, place);
   in = neo_lower_open(l, in, "s", lx_int(l, 0), lx_int(l, n), few, &from);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "s", few, &step);
   multiply(x, in, p, place, lx_add(l, from, step));
@@ -330,7 +285,7 @@ static void clear(nest *x, neo_block *in, uint32_t reg) {
   neo_type t = (neo_type)r->type;
   const neo_lx *at[2];
   int64_t rows = r->extent[0], columns = r->extent[1];
-  in = open_threads(x, in);
+  in = neo_ln_open_threads(x, in);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "i", rows, &at[0]);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "j", columns, &at[1]);
   neo_ls_set(l->k, in, reg, at, 2, zero_of(l, t));
@@ -342,13 +297,13 @@ static void inner_sum(nest *x, neo_block *in, const neo_nest_sum *sum) {
   lowering *l = x->l;
   const neo_stage *s = &l->f->stages.at[sum->stage];
   uint64_t own = own_axes(l, s->over, (uint32_t)s->axes.n);
-  uint32_t reg = thread_reg(x, in, "inner", type_of(s), x->rows.tile, x->steps.tile);
+  uint32_t reg = neo_ln_thread_reg(x, in, "inner", type_of(s), x->rows.tile, x->steps.tile);
   x->inner[s->first_acc] = reg;
   neo_lower_facts(l, l->f, s);
   const neo_lx *total = points_of(l, s, own), *from;
   clear(x, in, reg);
   neo_block *body = neo_lower_open(l, in, "d", lx_int(l, 0), total, NEO_NEST_STEPS, &from);
-  neo_block *copies = open_threads(x, body);
+  neo_block *copies = neo_ln_open_threads(x, body);
   operand o = {s, &sum->rows, &x->rows, own, from, total, NEO_NEST_STEPS, x->a, false};
   copy(x, copies, &o);
   o.factors = &sum->steps;
@@ -356,12 +311,12 @@ static void inner_sum(nest *x, neo_block *in, const neo_nest_sum *sum) {
   o.buf = x->b;
   copy(x, copies, &o);
   product p = {&x->rows, &x->steps, x->a, x->b, reg, NULL};
-  multiply_all(x, open_threads(x, body), &p, NEO_NEST_STEPS);
+  multiply_all(x, neo_ln_open_threads(x, body), &p, NEO_NEST_STEPS);
   neo_lower_close(l);
 }
 
 /* Those that the stage around them uses, at a block of its steps. */
-static void inner_sums(nest *x, neo_block *in, const neo_stage *host) {
+void neo_ln_inner_sums(nest *x, neo_block *in, const neo_stage *host) {
   for (uint32_t k = 0; k < x->n.n_sums; k++)
     if (neo_lower_uses_stage(x->l, host, &x->l->f->stages.at[x->n.sum[k].stage]))
       inner_sum(x, in, &x->n.sum[k]);
@@ -369,17 +324,17 @@ static void inner_sums(nest *x, neo_block *in, const neo_stage *host) {
 
 /* Loops over a thread's rows and steps, with axes and inner sums there; *cond: whether they exist,
  * and the stage takes them. Until end_points. */
-static neo_block *open_points(nest *x, neo_block *in, const neo_stage *host, const side *rows,
+neo_block *neo_ln_open_points(nest *x, neo_block *in, const neo_stage *host, const side *rows,
                               const side *steps, point p[2], const neo_lx **cond) {
   lowering *l = x->l;
   const neo_lx *place[2];
-  place_of(x, place);
+  neo_ln_place_of(x, place);
   neo_lower_facts(l, l->f, host);
-  in = open_side(l, in, steps, place[1], &p[1]);
-  in = open_side(l, in, rows, place[0], &p[0]);
+  in = neo_ln_open_side(l, in, steps, place[1], &p[1]);
+  in = neo_ln_open_side(l, in, rows, place[0], &p[0]);
   const neo_lx *row = lx_add(l, rows->lo, p[0].at), *step = lx_add(l, steps->lo, p[1].at);
-  set_axes(l, host, rows->axes, row);
-  set_axes(l, host, steps->axes, step);
+  neo_ln_set_axes(l, host, rows->axes, row);
+  neo_ln_set_axes(l, host, steps->axes, step);
   l->row = p[0].number;
   l->col = p[1].number;
   for (uint32_t k = 0; k < x->n.n_sums; k++) {
@@ -395,163 +350,21 @@ static neo_block *open_points(nest *x, neo_block *in, const neo_stage *host, con
   return in;
 }
 
-static void end_points(nest *x) {
+void neo_ln_end_points(nest *x) {
   x->l->row = x->l->col = NULL;
   end_guard(x->l);
 }
 
-static neo_block *open_steps(nest *x, neo_block *in) {
+neo_block *neo_ln_open_steps(nest *x, neo_block *in) {
   lowering *l = x->l;
   return neo_lower_open(l, in, "j", lx_int(l, 0), x->steps.total, x->steps.block, &x->steps.lo);
 }
 
-static void set_steps(nest *x, const neo_stage *host) {
+void neo_ln_set_steps(nest *x, const neo_stage *host) {
   lowering *l = x->l;
   neo_lower_facts(l, l->f, host);
   x->steps.axes = own_axes(l, 0, (uint32_t)host->axes.n);
   x->steps.total = points_of(l, host, x->steps.axes);
-}
-
-/* ---- rows that are reduced */
-
-static tile tile_of(int64_t rows, int64_t columns, int64_t width) {
-  return (tile){.m_axis = -1, .n_axis = -1, .rows = rows, .cols = columns, .width = width};
-}
-
-/* Rows of stages before this one, as accumulators of these rows: of a thread's tile, or one. */
-static void get_rows(nest *x, neo_block *in, const side *rows, const neo_lx *one) {
-  lowering *l = x->l;
-  const neo_lx *place[2];
-  point p;
-  place_of(x, place);
-  for (uint32_t k = 0; k < l->f->n_accs; k++) {
-    if (!x->done[k])
-      continue;
-    neo_type t = (neo_type)l->k->bufs.at[x->row[k]].type;
-    uint32_t reg = neo_lower_reg(l, in, "row", t, one ? 1 : rows->tile, 1, 1);
-    const neo_lx *at = one, *number = lx_int(l, 0);
-    neo_block *body = in;
-    if (!one) {
-      body = open_side(l, in, rows, place[0], &p);
-      at = p.at;
-      number = p.number;
-    }
-    neo_ls_set(l->k, body, reg, (const neo_lx *[]){number, lx_int(l, 0)}, 2,
-               neo_lx_load(l->k, x->row[k], at));
-    l->acc[k] = (acc_reg){reg, 2, false, true};
-  }
-  neo_lower_forget(l);
-}
-
-/* The thread's rows of a side that all threads walk together, one each: returns where it exists. */
-static neo_block *open_row(nest *x, neo_block *in, const neo_lx **row) {
-  lowering *l = x->l;
-  const neo_lx *i;
-  int64_t n = (x->rows.block + x->threads - 1) / x->threads;
-  in = open_threads(x, in);
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "r", n, &i);
-  *row = lx_add(l, lx_mul(l, i, x->threads), x->thread);
-  if (x->rows.block % x->threads)
-    in = &neo_ls_if(l->k, in, below(l, *row, lx_int(l, x->rows.block)))->body;
-  return in;
-}
-
-/* Parts of the threads' tiles become one of each thread, these one of each row. */
-static void join_rows(nest *x, neo_block *in, const neo_stage *s) {
-  lowering *l = x->l;
-  int64_t wide = x->steps.threads;
-  const neo_lx *place[2], *row, *zero = lx_int(l, 0);
-  tile part = tile_of(x->rows.tile, x->steps.tile, 1), whole = tile_of(x->rows.tile, 1, 1);
-  neo_block *body = open_threads(x, in);
-  point p;
-  neo_lower_join_lanes(l, body, s, &part, &whole);
-  place_of(x, place);
-  body = open_side(l, body, &x->rows, place[0], &p);
-  const neo_lx *index[] = {p.number, zero};
-  for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++)
-    neo_ls_store(l->k, body, x->part[k], lx_add(l, lx_mul(l, p.at, wide), place[1]),
-                 neo_lx_reg(l->k, l->acc[k].reg, index, 2), NULL);
-  body = open_row(x, in, &row);
-  part = tile_of(1, 1, wide);
-  for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++) {
-    neo_type t = (neo_type)s->accs.at[k - s->first_acc].type;
-    uint32_t reg = neo_lower_reg(l, body, "part", t, 1, 1, wide);
-    for (int64_t i = 0; i < wide; i++) {
-      const neo_lx *at = lx_add(l, lx_mul(l, row, wide), lx_int(l, i));
-      neo_ls_set(l->k, body, reg, (const neo_lx *[]){zero, zero, lx_int(l, i)}, wide > 1 ? 3 : 2,
-                 neo_lx_load(l->k, x->part[k], at));
-    }
-    l->acc[k] = (acc_reg){reg, wide > 1 ? 3 : 2, false, true};
-  }
-  neo_lower_join_lanes(l, body, s, &part, &part);
-  for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++) {
-    neo_ls_store(l->k, body, x->row[k], row,
-                 neo_lx_reg(l->k, l->acc[k].reg, (const neo_lx *[]){zero, zero}, 2), NULL);
-    x->done[k] = true;
-  }
-}
-
-static void reduce_rows(nest *x, neo_block *in, const neo_stage *s) {
-  lowering *l = x->l;
-  tile t = tile_of(x->rows.tile, x->steps.tile, 1);
-  acc_reg own[MAX_ACCS];
-  point p[2];
-  const neo_lx *cond;
-  set_steps(x, s);
-  for (uint32_t k = 0; k < s->accs.n; k++) {
-    neo_type type = (neo_type)s->accs.at[k].type;
-    own[k] = (acc_reg){thread_reg(x, in, "acc", type, t.rows, t.cols), 2, true, true};
-    l->acc[s->first_acc + k] = own[k];
-  }
-  neo_lower_clear_accs(l, open_threads(x, in), s, &t);
-  neo_block *body = open_steps(x, in);
-  inner_sums(x, body, s);
-  body = open_threads(x, body);
-  get_rows(x, body, &x->rows, NULL);
-  body = open_points(x, body, s, &x->rows, &x->steps, p, &cond);
-  neo_lower_combine(l, body, s, cond);
-  end_points(x);
-  neo_lower_close(l);
-  for (uint32_t k = 0; k < s->accs.n; k++)
-    l->acc[s->first_acc + k] = own[k];
-  join_rows(x, in, s);
-}
-
-static void store_rows(nest *x, neo_block *in, const neo_stage *s) {
-  lowering *l = x->l;
-  const neo_lx *row;
-  in = open_row(x, in, &row);
-  const neo_lx *at = lx_add(l, x->rows.lo, row);
-  in = &neo_ls_if(l->k, in, below(l, at, x->rows.total))->body;
-  neo_lower_facts(l, l->f, s);
-  set_axes(l, s, x->rows.axes, at);
-  get_rows(x, in, &x->rows, row);
-  neo_lower_store_point(l, in, s, NULL);
-}
-
-static void row_buffers(nest *x) {
-  lowering *l = x->l;
-  for (size_t k = 0; k < l->f->stages.n; k++) {
-    const neo_stage *s = &l->f->stages.at[k];
-    for (uint32_t i = 0; !s->over && i < s->accs.n; i++) {
-      neo_type t = (neo_type)s->accs.at[i].type;
-      x->part[s->first_acc + i] = shared_buffer(l, "parts", t, x->rows.block * x->steps.threads);
-      x->row[s->first_acc + i] = shared_buffer(l, "rows", t, x->rows.block);
-    }
-  }
-}
-
-static void reduced(nest *x, neo_block *in) {
-  row_buffers(x);
-  for (size_t k = 0; k < x->l->f->stages.n; k++) {
-    const neo_stage *s = &x->l->f->stages.at[k];
-    if (s->over)
-      continue;
-    if (s->accs.n)
-      reduce_rows(x, in, s);
-    else
-      store_rows(x, in, s);
-  }
 }
 
 /* ---- products */
@@ -562,8 +375,8 @@ static const neo_lx *takes(nest *x, const point *row, const neo_lx *step) {
   const neo_stage *s = &l->f->stages.at[x->n.host];
   const neo_lx *at = lx_add(l, x->rows.lo, row->at);
   step = lx_add(l, x->steps.lo, step);
-  set_axes(l, s, x->rows.axes, at);
-  set_axes(l, s, x->steps.axes, step);
+  neo_ln_set_axes(l, s, x->rows.axes, at);
+  neo_ln_set_axes(l, s, x->steps.axes, step);
   const neo_lx *exists = both(l, below(l, at, x->rows.total), below(l, step, x->steps.total));
   begin_guard(l, exists, true);
   const neo_lx *y = both(l, exists, neo_lower_expr(l, s->where));
@@ -576,22 +389,22 @@ static void put_block(nest *x, neo_block *in, const neo_stage *s, uint32_t buf) 
   lowering *l = x->l;
   point p[2];
   const neo_lx *cond, *step;
-  in = open_points(x, in, s, &x->rows, &x->steps, p, &cond);
+  in = neo_ln_open_points(x, in, s, &x->rows, &x->steps, p, &cond);
   const neo_lx *y = product_of(l, &x->n.of_rows);
   y = neo_lx_op3(l->k, NEO_OP_SELECT, cond, y, zero_of(l, (neo_type)y->type));
   step = lx_mul(l, p[1].at, pitch_of(&x->rows));
   neo_ls_store(l->k, in, buf, lx_add(l, step, p[0].at), y, NULL);
-  end_points(x);
+  neo_ln_end_points(x);
 }
 
 static void store_product(nest *x, neo_block *in, uint32_t acc) {
   lowering *l = x->l;
   const neo_lx *place[2];
   point p[2];
-  in = open_threads(x, in);
-  place_of(x, place);
-  in = open_side(l, in, &x->rows, place[0], &p[0]);
-  in = open_side(l, in, &x->columns, place[1], &p[1]);
+  in = neo_ln_open_threads(x, in);
+  neo_ln_place_of(x, place);
+  in = neo_ln_open_side(l, in, &x->rows, place[0], &p[0]);
+  in = neo_ln_open_side(l, in, &x->columns, place[1], &p[1]);
   const neo_lx *row = lx_add(l, x->rows.lo, p[0].at), *column = lx_add(l, x->columns.lo, p[1].at);
   in = &neo_ls_if(l->k, in, below(l, row, x->rows.total))->body;
   in = &neo_ls_if(l->k, in, below(l, column, x->columns.total))->body;
@@ -600,8 +413,8 @@ static void store_product(nest *x, neo_block *in, uint32_t acc) {
     if (s->accs.n)
       continue;
     neo_lower_facts(l, l->f, s);
-    set_axes(l, s, x->rows.axes, row);
-    set_axes(l, s, x->columns.axes, column);
+    neo_ln_set_axes(l, s, x->rows.axes, row);
+    neo_ln_set_axes(l, s, x->columns.axes, column);
     l->acc_value = neo_lx_reg(l->k, acc, (const neo_lx *[]){p[0].number, p[1].number}, 2);
     neo_lower_store_point(l, in, s, NULL);
     l->acc_value = NULL;
@@ -612,14 +425,14 @@ static void product_of_block(nest *x, neo_block *in) {
   lowering *l = x->l;
   const neo_stage *s = &l->f->stages.at[x->n.host];
   neo_type t = type_of(s);
-  uint32_t block = shared_buffer(l, "block", t, x->steps.block * pitch_of(&x->rows));
-  uint32_t columns = shared_buffer(l, "columns", t, x->steps.block * pitch_of(&x->columns));
-  uint32_t acc = thread_reg(x, in, "acc", t, x->rows.tile, x->columns.tile);
-  set_steps(x, s);
+  uint32_t block = neo_ln_shared_buffer(l, "block", t, x->steps.block * pitch_of(&x->rows));
+  uint32_t columns = neo_ln_shared_buffer(l, "columns", t, x->steps.block * pitch_of(&x->columns));
+  uint32_t acc = neo_ln_thread_reg(x, in, "acc", t, x->rows.tile, x->columns.tile);
+  neo_ln_set_steps(x, s);
   clear(x, in, acc);
-  neo_block *body = open_steps(x, in);
-  inner_sums(x, body, s);
-  neo_block *threads = open_threads(x, body);
+  neo_block *body = neo_ln_open_steps(x, in);
+  neo_ln_inner_sums(x, body, s);
+  neo_block *threads = neo_ln_open_threads(x, body);
   put_block(x, threads, s, block);
   operand o = {s,
                &x->n.of_columns,
@@ -632,7 +445,7 @@ static void product_of_block(nest *x, neo_block *in) {
                s->where.i != 0};
   copy(x, threads, &o);
   product p = {&x->rows, &x->columns, block, columns, acc, s->where.i ? takes : NULL};
-  multiply_all(x, open_threads(x, body), &p, x->steps.block);
+  multiply_all(x, neo_ln_open_threads(x, body), &p, x->steps.block);
   neo_lower_close(l);
   store_product(x, in, acc);
 }
@@ -670,7 +483,7 @@ static neo_block *open_units(nest *x) {
     sides[k]->lo = lx_mul(l, at, sides[k]->block);
     u = neo_lx_op2(l->k, NEO_OP_DIV, u, blocks[k]);
   }
-  set_axes(l, &none, x->n.batches, u);
+  neo_ln_set_axes(l, &none, x->n.batches, u);
   return body;
 }
 
@@ -686,12 +499,12 @@ void neo_lower_nest(lowering *l) {
   x.steps = side_of(0, s[NEO_SCHED_BLOCK_K], s[NEO_SCHED_BLOCK_K] / wide, t);
   if (x.n.columns)
     x.columns = side_of(x.n.columns, s[NEO_SCHED_BLOCK_N], s[NEO_SCHED_TILE_N], t);
-  x.a = shared_buffer(l, "a", t, NEO_NEST_STEPS * pitch_of(&x.rows));
-  x.b = shared_buffer(l, "b", t, NEO_NEST_STEPS * pitch_of(&x.steps));
+  x.a = neo_ln_shared_buffer(l, "a", t, NEO_NEST_STEPS * pitch_of(&x.rows));
+  x.b = neo_ln_shared_buffer(l, "b", t, NEO_NEST_STEPS * pitch_of(&x.steps));
   neo_block *body = open_units(&x);
   l->depth++; /* threads */
   if (x.n.columns)
     product_of_block(&x, body);
   else
-    reduced(&x, body);
+    neo_ln_rows(&x, body);
 }

@@ -221,6 +221,21 @@ static neo_expr finite_or_zero(neo_module *m, neo_expr x) {
   return neo_op3(m, NEO_OP_SELECT, is_inf, neo_const_float(m, t, 0), x);
 }
 
+bool neo_form_is_logsumexp(neo_module *m, const neo_stage *top, const neo_stage *sum) {
+  bool alike = top->accs.n == 1 && sum->accs.n == 1 && top->accs.at[0].kind == NEO_RED_MAX &&
+               sum->accs.at[0].kind == NEO_RED_SUM &&
+               neo_type_is_float((neo_type)top->accs.at[0].type) && top->where.i == sum->where.i &&
+               top->axes.n == sum->axes.n;
+  for (size_t k = 0; alike && k < top->axes.n; k++)
+    alike = top->axes.at[k].lo.i == sum->axes.at[k].lo.i &&
+            top->axes.at[k].hi.i == sum->axes.at[k].hi.i;
+  if (!alike)
+    return false;
+  neo_expr x = top->accs.at[0].body, acc = neo_acc_ref(m, neo_expr_type(m, x), top->first_acc);
+  neo_expr y = neo_op1(m, NEO_OP_EXP, neo_op2(m, NEO_OP_SUB, x, finite_or_zero(m, acc)));
+  return y.i == sum->accs.at[0].body.i;
+}
+
 /* logsumexp x = m + log(sum exp(x - m)), m = max x */
 static void add_logsumexp(builder *b, const neo_def_rec *d, neo_expr body) {
   neo_module *m = b->m;
@@ -307,8 +322,8 @@ static neo_expr inner_sum(builder *b, const neo_def_rec *host, const neo_def_rec
     by[k] = k < d->n_out ? index[k] : neo_axis_ref(m, host->axes.n + k - d->n_out);
   for (uint32_t k = host->n_out; k < host->axes.n + d->axes.n - d->n_out; k++) {
     bool own = k < host->axes.n;
-    neo_axis_rec x = own ? *neo_def_axis(m, host, k)
-                         : *neo_def_axis(m, d, d->n_out + k - host->axes.n);
+    neo_axis_rec x =
+        own ? *neo_def_axis(m, host, k) : *neo_def_axis(m, d, d->n_out + k - host->axes.n);
     neo_expr lo = put_in(b, x.lo), hi = put_in(b, x.hi);
     x.lo = flat(b, &s, own ? lo : neo_expr_subst_axes(m, lo, by, d->axes.n));
     x.hi = flat(b, &s, own ? hi : neo_expr_subst_axes(m, hi, by, d->axes.n));

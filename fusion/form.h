@@ -93,6 +93,8 @@ void neo_stage_rewrite(neo_module *m, neo_stage *s, neo_form_rewriter *value,
                        neo_form_rewriter *offset, void *ctx);
 /* Has it inner sums? */
 bool neo_form_nests(const neo_form *f);
+/* Are these a maximum of x and a sum of exp(x - base), of a logsumexp (see base in form.c)? */
+bool neo_form_is_logsumexp(neo_module *m, const neo_stage *top, const neo_stage *sum);
 /* Points of the runs that some result is a sum of (they are equal); 0: none is. */
 int64_t neo_form_run(const neo_form *f);
 /* The offset of a LOAD of a form, the element of a RAND. */

@@ -80,7 +80,7 @@ typedef struct {
 } pricing;
 
 enum { OPERAND_WORK = 4 };
-#define VIEW_WORK 0.5 /* a load in the place of another */
+#define VIEW_WORK 0.5     /* a load in the place of another */
 enum { CALLS_KEPT = 64 }; /* calls for which a kept value is made once: a guess */
 
 static uint32_t stage_bit(uint32_t level, bool store) {
@@ -193,8 +193,8 @@ static void spread(pricing *c, uint32_t k) {
       continue;
     }
     uint32_t y = c->q->part[r->from];
-    if (fuse_is_inner(c->q, c->p, y))
-      c->extra[y] += r->evals * times * column_blocks(c, k, r);
+    if (fuse_is_inner(c->q, c->p, y)) /* a logsumexp takes one pass over inner sums */
+      c->extra[y] += r->evals * (fuse_is_reduction(d) ? 1 : times) * column_blocks(c, k, r);
     if (fuse_is_reduction(&c->q->def[r->from]))
       continue; /* in a register */
     c->stages[y] |= stages;

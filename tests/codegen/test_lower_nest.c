@@ -4,6 +4,7 @@
 #include "fusion/profile.h"
 #include "tests/codegen/lower_test.h"
 #include "tests/random/seeds.h"
+#include <stdio.h>
 
 /* Nests whatever can be. */
 static neo_profile eager(void) {
@@ -109,15 +110,33 @@ static void sums_go_over_several_axes(void **state) {
 /* What a mask leaves out may be anything: it is not multiplied by zero. */
 static void masked_steps_may_be_no_numbers(void **state) {
   (void)state;
-  assert_true(check("size N 1..9\ninput Q : f32 [N, 7]\ninput K : f32 [21, 7]\n"
-                    "input V : f32 [21, 12]\ntemp S : f32 [N, 21]\ntemp W : f32 [21, 12]\n"
-                    "temp Y : f32 [N, 12]\n"
-                    "def W[j: 21, e: 12] =\n  sqrt(V[j, e]) + f32(12 - j)\n"
-                    "def S[i: N, j: 21] =\n  sum[d: 7] Q[i, d] * K[j, d]\n"
-                    "def Y[i: N, e: 12] =\n  sum[j: 21] where 0.5 < V[j, i];\n"
+  assert_true(check("size N 1..9\ninput Q : f32 [N, 2]\ninput K : f32 [21, 2]\n"
+                    "input u : f32 [21]\ninput V : f32 [21, 12]\ntemp S : f32 [N, 21]\n"
+                    "temp W : f32 [21, 12]\ntemp Y : f32 [N, 12]\n"
+                    "def W[j: 21, e: 12] =\n  V[j, e] + sqrt(u[j])\n"
+                    "def S[i: N, j: 21] =\n  sum[d: 2] Q[i, d] * K[j, d]\n"
+                    "def Y[i: N, e: 12] =\n  sum[j: 21] where 0.0 < u[j];\n"
                     "  S[i, j] * W[j, e]\n"
                     "entry forward f: y = Y\n",
                     4) > 0);
+}
+
+/* Of nothing, of all that is excluded, with infinities: as one that is computed in two passes. */
+static void logsumexps_hold_for_infinities(void **state) {
+  static const char *const body[] = {
+      "select(i < j + 3, -inf, S[i, j])", "select(i == j + 3, inf, S[i, j])",
+      "select(i < j + 3, -inf, select(j == 2, inf, S[i, j]))", "S[i, j] * 200.0 - 1000.0"};
+  (void)state;
+  for (size_t k = 0; k < sizeof body / sizeof *body; k++) {
+    char text[600];
+    snprintf(text, sizeof text,
+             "size N 1..13\ninput Q : f32 [N, 3]\ninput K : f32 [21, 3]\n"
+             "temp S : f32 [N, 21]\ntemp Z : f32 [N]\n"
+             "def S[i: N, j: 21] =\n  sum[d: 3] Q[i, d] * K[j, d]\n"
+             "def Z[i: N] =\n  logsumexp[j: 21] %s%s\nentry forward f: z = Z\n",
+             k % 2 ? "where j < i;\n  " : "", body[k]);
+    assert_true(check(text, 3) > 0);
+  }
 }
 
 int main(void) {
@@ -127,6 +146,7 @@ int main(void) {
       cmocka_unit_test(gradients_have_two_inner_sums),
       cmocka_unit_test(sums_go_over_several_axes),
       cmocka_unit_test(masked_steps_may_be_no_numbers),
+      cmocka_unit_test(logsumexps_hold_for_infinities),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
