@@ -9,7 +9,7 @@
  * What threads wrote into shared memory is seen by the instruction after a fence of each of them
  * and a barrier, which llvm_ptx.c puts between.
  *
- * On an emulated device each thread calls "neo_gpu_warpgroup(op, columns, sums, rows, columns)" with
+ * On an emulated device each thread calls "neo_gpu_warpgroup(op, turned, columns, sums, rows, columns)" with
  * the same descriptors for each instruction, "neo_gpu_warpgroup_commit()" at the end, and
  * "neo_gpu_warpgroup_wait(left)"; the sums lie in memory, where they are changed as late as they
  * may be. */
@@ -69,7 +69,7 @@ static LLVMValueRef descriptor_of(neo_ll_gen *g, const neo_ls *s, int i, LLVMVal
   at = LLVMBuildAdd(b, LLVMBuildAdd(b, at, first, ""), address_of(g, s->factor[i]), "");
   at = LLVMBuildAnd(b, at, neo_ll_int(i64_type(g), ADDRESS), "");
   at = LLVMBuildLShr(b, at, neo_ll_int(i64_type(g), 4), "");
-  return LLVMBuildOr(b, at, neo_ll_int(i64_type(g), (int64_t)neo_warpgroup_form()), "");
+  return LLVMBuildOr(b, at, neo_ll_int(i64_type(g), (int64_t)neo_warpgroup_form(s->tile[i])), "");
 }
 
 /* Both factors' of this thread's warpgroup. */
@@ -91,10 +91,13 @@ static LLVMValueRef moved(neo_ll_gen *g, LLVMValueRef descriptor, int64_t bytes)
   return LLVMBuildAdd(g->l->b, descriptor, neo_ll_int(i64_type(g), bytes / UNIT), "");
 }
 
-static LLVMValueRef rows_at(neo_ll_gen *g, LLVMValueRef rows, uint32_t f, int k) {
-  return moved(g, rows,
-               (int64_t)f * NEO_WARPGROUP_ROWS * NEO_WARPGROUP_BYTES +
-                   k * NEO_WARPGROUP_STEP_BYTES);
+static LLVMValueRef rows_at(neo_ll_gen *g, const neo_ls *s, LLVMValueRef rows, uint32_t f, int k) {
+  int64_t next = neo_warpgroup_next((neo_warpgroup_op)s->op, s->tile[0]);
+  return moved(g, rows, (int64_t)f * NEO_WARPGROUP_ROWS * NEO_WARPGROUP_BYTES + k * next);
+}
+
+static LLVMValueRef columns_at(neo_ll_gen *g, const neo_ls *s, LLVMValueRef columns, int k) {
+  return moved(g, columns, k * neo_warpgroup_next((neo_warpgroup_op)s->op, s->tile[1]));
 }
 
 /* ---- assembly */
@@ -138,7 +141,10 @@ static void say_product(neo_str *text, const neo_ls *s, const sums *x, uint32_t 
                row->ptx);
   for (uint32_t e = 0; e < x->wide; e++)
     neo_str_addf(text, e ? ", $%u" : "$%u", f * x->wide + e);
-  neo_str_addf(text, "}, $%u, $%u, p, %s;\n\t", rows, columns, row->tail);
+  neo_str_addf(text, "}, $%u, $%u, p, 1, 1", rows, columns);
+  if (row->turns)
+    neo_str_addf(text, ", %u, %u", s->tile[0], s->tile[1]);
+  neo_str_add(text, ";\n\t");
 }
 
 static void assembly(neo_ll_gen *g, const neo_ls *s, const sums *x, const LLVMValueRef at[2]) {
@@ -150,10 +156,10 @@ static void assembly(neo_ll_gen *g, const neo_ls *s, const sums *x, const LLVMVa
                      "wgmma.fence.sync.aligned;\n\t");
   for (int k = 0; k < INSTRUCTIONS; k++) {
     unsigned columns = 2 * n + more;
-    arg[n + more++] = moved(g, at[1], k * NEO_WARPGROUP_STEP_BYTES);
+    arg[n + more++] = columns_at(g, s, at[1], k);
     for (uint32_t f = 0; f < x->tall; f++) {
       say_product(&text, s, x, f, 2 * n + more, columns);
-      arg[n + more++] = rows_at(g, at[0], f, k);
+      arg[n + more++] = rows_at(g, s, at[0], f, k);
     }
   }
   neo_str_add(&text, "wgmma.commit_group.sync.aligned;\n\t}");
@@ -170,13 +176,14 @@ static void call(neo_ll_gen *g, const char *name, LLVMTypeRef *param, LLVMValueR
 
 static void emulated(neo_ll_gen *g, const neo_ls *s, const sums *x, const LLVMValueRef at[2]) {
   LLVMTypeRef i32 = i32_type(g), i64 = i64_type(g);
-  LLVMTypeRef param[] = {i32, i32, neo_ll_ptr_type(g->l), i64, i64};
+  LLVMTypeRef param[] = {i32, i32, i32, neo_ll_ptr_type(g->l), i64, i64};
   for (int k = 0; k < INSTRUCTIONS; k++)
     for (uint32_t f = 0; f < x->tall; f++) {
-      LLVMValueRef arg[] = {neo_ll_int(i32, s->op), neo_ll_int(i32, 2 * x->wide),
-                            x->slot[f * x->wide], rows_at(g, at[0], f, k),
-                            moved(g, at[1], k * NEO_WARPGROUP_STEP_BYTES)};
-      call(g, "neo_gpu_warpgroup", param, arg, 5);
+      LLVMValueRef arg[] = {
+          neo_ll_int(i32, s->op),       neo_ll_int(i32, s->tile[0] | 2U * s->tile[1]),
+          neo_ll_int(i32, 2 * x->wide), x->slot[f * x->wide],
+          rows_at(g, s, at[0], f, k),   columns_at(g, s, at[1], k)};
+      call(g, "neo_gpu_warpgroup", param, arg, 6);
     }
   call(g, "neo_gpu_warpgroup_commit", NULL, NULL, 0);
 }

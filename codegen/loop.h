@@ -63,12 +63,13 @@
  * WARPGROUP statements are the rows of codegen/warpgroup.def: what each 128 threads of a block do
  * together. One stands where a WARP statement may, and begins to add to the sums of a register with
  * threads, [F, N/2] for F times 64 rows of N columns, the products of one row of 128 bytes each of
- * two buffers in scratch, which lie from the named elements on. Warpgroup w has the rows from
+ * two buffers in scratch, which lie from the named elements on, or turned round. Warpgroup w has the
+ * rows from
  * w/beside * 64*F on, and the columns from w%beside * N on. An AWAIT ends all but the n last such
  * statements: the register has no value until all that add to it have ended, and what they read is
  * not written before that.
  *
- *   warpgroup tf32 acc, rows[0], columns[0] beside 2
+ *   warpgroup bf16 acc, rows[0], turned columns[0] beside 2
  *   await 0, acc
  *
  * COPY copies a few elements, 4, 8 or 16 bytes, from a buffer that is only read to scratch; where
@@ -164,8 +165,8 @@ typedef struct {
 } neo_block; /* NEO_PUSH(arena, &block, stmt) */
 struct neo_ls {
   uint8_t kind, loop;
-  uint8_t op, tile[3];   /* TILE: a row of tile.def, and its registers. WARP(GROUP): of its table.
-                          * SHUFFLE: a neo_shuffle */
+  uint8_t op, tile[3];   /* TILE: a row of tile.def, and its registers. WARP(GROUP): of its table;
+                          * WARPGROUP: tile[k]: is factor k turned round? SHUFFLE: a neo_shuffle */
   uint32_t attr;         /* FOR: variable. STORE, FETCH, TILE: buffer; COPY: the one that is written.
                           * All others: register */
   uint32_t factor[2];    /* WARP: registers; index[]: the fragment of attr and of these. One that
@@ -276,9 +277,10 @@ void neo_ls_warp(neo_kernel *k, neo_block *in, neo_warp_op op, const uint32_t *r
 /* Fragments of a register from memory, from that one on. */
 void neo_ls_warp_read(neo_kernel *k, neo_block *in, neo_warp_op op, uint32_t reg,
                       const neo_lx *fragment, uint32_t buf, const neo_lx *offset);
-/* buf: of rows and of columns. */
+/* Of rows and of columns: buffers, offsets, whether they are turned round. */
 void neo_ls_warpgroup(neo_kernel *k, neo_block *in, neo_warpgroup_op op, uint32_t acc,
-                      const uint32_t *buf, const neo_lx *const *offset, int64_t beside);
+                      const uint32_t *buf, const neo_lx *const *offset, const bool *turned,
+                      int64_t beside);
 void neo_ls_await(neo_kernel *k, neo_block *in, uint32_t acc, int64_t left);
 /* n elements of `from` at `start` to `to` at `offset`, or zeros; cond may be null: always. */
 void neo_ls_copy(neo_kernel *k, neo_block *in, int64_t n, uint32_t to, const neo_lx *offset,

@@ -560,7 +560,8 @@ void neo_ls_warp_read(neo_kernel *k, neo_block *in, neo_warp_op op, uint32_t reg
 }
 
 void neo_ls_warpgroup(neo_kernel *k, neo_block *in, neo_warpgroup_op op, uint32_t acc,
-                      const uint32_t *buf, const neo_lx *const *offset, int64_t beside) {
+                      const uint32_t *buf, const neo_lx *const *offset, const bool *turned,
+                      int64_t beside) {
   neo_ls *s = add(k, in, NEO_LS_WARPGROUP);
   s->op = (uint8_t)op;
   s->attr = acc;
@@ -568,6 +569,7 @@ void neo_ls_warpgroup(neo_kernel *k, neo_block *in, neo_warpgroup_op op, uint32_
   for (int i = 0; i < 2; i++) {
     s->factor[i] = buf[i];
     s->index[i] = offset[i];
+    s->tile[i] = turned[i];
   }
   s->step = beside;
 }

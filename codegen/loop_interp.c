@@ -455,7 +455,7 @@ static double factor_at(void *ctx, int i, uint32_t address) {
 
 /* One instruction of a warpgroup, whose threads are from `first` on: of 64 rows, whose sums are
  * element `e` of the register and those behind it. */
-static void multiply_rows(product *x, const uint64_t descriptor[2], int64_t first, int64_t e) {
+static void multiply_rows(product *x, const neo_warpgroup_product *now, int64_t first, int64_t e) {
   const neo_reg *r = &x->p->k->regs.at[x->s->attr];
   reg_store *all = &x->p->reg[x->s->attr];
   float c[NEO_WARPGROUP_WIDEST / 2];
@@ -466,8 +466,7 @@ static void multiply_rows(product *x, const uint64_t descriptor[2], int64_t firs
         fail(x->p, "undefined element", r->name, from + i, all->n);
       c[i] = (float)all->at[from + i].f;
     }
-    neo_warpgroup_product((neo_warpgroup_op)x->s->op, (int)(2 * r->extent[1]), t, descriptor,
-                          factor_at, x, c);
+    neo_warpgroup_multiply(now, t, factor_at, x, c);
     for (int64_t i = 0; i < r->extent[1]; i++) {
       all->at[from + i].f = (double)c[i];
       all->defined[from + i] = ON_ITS_WAY;
@@ -486,11 +485,12 @@ static uint64_t descriptor_of(interp *p, const neo_ls *s, int i, int64_t first, 
   }
   reading r = {p->batch, buf, at / size, (at + rows * NEO_WARPGROUP_BYTES) / size};
   NEO_PUSH(&p->arena, &p->readings, r);
-  return neo_warpgroup_form() + (uint64_t)at / 16;
+  return neo_warpgroup_form(s->tile[i]) + (uint64_t)at / 16;
 }
 
 static void warpgroup(interp *p, const neo_ls *s) {
   const neo_reg *r = &p->k->regs.at[s->attr];
+  neo_warpgroup_op op = (neo_warpgroup_op)s->op;
   product x = {p, s};
   int64_t rows = r->extent[0] * NEO_WARPGROUP_ROWS, columns = 2 * r->extent[1];
   p->reg[s->attr].batch = ++p->batch;
@@ -498,10 +498,14 @@ static void warpgroup(interp *p, const neo_ls *s) {
     uint64_t d[] = {descriptor_of(p, s, 0, w / s->step * rows, rows),
                     descriptor_of(p, s, 1, w % s->step * columns, columns)};
     for (int64_t f = 0; f < r->extent[0] && !p->failed; f++)
-      for (uint64_t k = 0; k < NEO_WARPGROUP_BYTES; k += NEO_WARPGROUP_STEP_BYTES) {
-        uint64_t rows_before = (uint64_t)f * NEO_WARPGROUP_ROWS * NEO_WARPGROUP_BYTES;
-        uint64_t now[] = {d[0] + (rows_before + k) / 16, d[1] + k / 16};
-        multiply_rows(&x, now, w * NEO_WARPGROUP, f * r->extent[1]);
+      for (int64_t k = 0; k < NEO_WARPGROUP_BYTES / NEO_WARPGROUP_STEP_BYTES; k++) {
+        int64_t next[] = {neo_warpgroup_next(op, s->tile[0]), neo_warpgroup_next(op, s->tile[1])};
+        int64_t before = f * NEO_WARPGROUP_ROWS * NEO_WARPGROUP_BYTES;
+        neo_warpgroup_product now = {.op = op, .turned = s->tile[0] | 2U * s->tile[1]};
+        now.columns = (int)columns;
+        now.factor[0] = d[0] + (uint64_t)(before + k * next[0]) / 16;
+        now.factor[1] = d[1] + (uint64_t)(k * next[1]) / 16;
+        multiply_rows(&x, &now, w * NEO_WARPGROUP, f * r->extent[1]);
       }
   }
 }

@@ -624,6 +624,7 @@ static void warp(parser *p, neo_block *in) {
 static void warpgroup(parser *p, neo_block *in) {
   uint32_t op = 0, buf[2];
   const neo_lx *offset[2];
+  bool turned[2];
   while (op < NEO_WARPGROUP_OPS && !accept(p, neo_warpgroup_rows[op].text)) op++;
   if (op == NEO_WARPGROUP_OPS) {
     expected(p, "tf32, bf16 or f16");
@@ -632,11 +633,13 @@ static void warpgroup(parser *p, neo_block *in) {
   uint32_t acc = number_of(p, N_REG);
   for (int i = 0; i < 2; i++) {
     need(p, ",");
+    turned[i] = accept(p, "turned");
     offset[i] = place(p, &buf[i]);
   }
   need(p, "beside");
   int64_t beside = take_small(p, INT32_MAX);
-  if (!p->failed) neo_ls_warpgroup(p->k, in, (neo_warpgroup_op)op, acc, buf, offset, beside);
+  if (p->failed) return;
+  neo_ls_warpgroup(p->k, in, (neo_warpgroup_op)op, acc, buf, offset, turned, beside);
 }
 
 static void await(parser *p, neo_block *in) {

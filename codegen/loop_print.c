@@ -47,7 +47,7 @@ const char *const neo_loop_words[] = {
     "stream", "align",  "tensor",  "from",    "and",       "or",     "not",    "true",
     "false",  "inf",    "nan",     "rand",    "fma",       "let",    "tile",   "pair",
     "fetch",  "thread", "threads", "warp",    "warpgroup", "await",  "copy",   "commit",
-    "wait",   "shuffle", NULL};
+    "wait",   "shuffle", "turned", NULL};
 
 static bool is_word(const char *s) {
   neo_op op;
@@ -459,7 +459,7 @@ static void print_warpgroup(printer *p, const neo_ls *s, int depth) {
   indent(p, depth);
   neo_str_addf(p->out, "warpgroup %s %s", neo_warpgroup_rows[s->op].text, p->reg[s->attr]);
   for (int i = 0; i < 2; i++) {
-    neo_str_addf(p->out, ", %s[", p->buf[s->factor[i]]);
+    neo_str_addf(p->out, ", %s%s[", s->tile[i] ? "turned " : "", p->buf[s->factor[i]]);
     print(p, s->index[i], PREC_OR);
     neo_str_addc(p->out, ']');
   }

@@ -554,6 +554,10 @@ static void check_factor(verifier *v, const neo_ls *s, int i) {
       b->align % NEO_WARPGROUP_ALIGN_BYTES)
     fail(v, "%s is no scratch of %s from a multiple of %d bytes on", b->name,
          neo_type_text((neo_type)cell), NEO_WARPGROUP_ALIGN_BYTES);
+  if (s->tile[i] && !neo_warpgroup_rows[s->op].turns)
+    fail(v, "a factor of %s is not turned round", neo_warpgroup_rows[s->op].text);
+  if (s->tile[i] && i && 2 * v->k->regs.at[s->attr].extent[1] % NEO_WARPGROUP_SIDE)
+    fail(v, "columns that are turned round are no multiple of %d", NEO_WARPGROUP_SIDE);
   check_typed(v, s->index[i], NEO_I64_T, "an offset");
 }
 

@@ -219,12 +219,12 @@ static void make_operand(block_tile *x, operand *o, neo_type t) {
   b.use = NEO_BUF_SCRATCH;
   b.no_alias = true;
   b.align = 64;
-  o->elements = x->warps        ? neo_btile_warp_operand(x, o, t)
-                : x->warpgroups ? neo_btile_warpgroup_operand(x, o)
-                                : x->block_k * o->pitch;
+  o->elements = x->warpgroups ? neo_btile_warpgroup_operand(x, o)
+                : x->warps    ? neo_btile_warp_operand(x, o, t)
+                              : x->block_k * o->pitch;
   if (x->warpgroups)
     b.align = NEO_WARPGROUP_ALIGN_BYTES;
-  bool apart = !x->stages && (x->warps || x->warpgroups);
+  bool apart = !x->stages && x->warps;
   b.scratch_elems = (x->stages ? x->stages : apart ? 1 : HALVES) * o->elements;
   o->buf = o->other = neo_kernel_buf(l->k, b);
   if (apart)
@@ -293,7 +293,7 @@ void neo_lower_block_tile(lowering *l) {
   (void)found;
   x.s = &l->f->stages.at[x.c.stage];
   neo_type t = (neo_type)x.s->accs.at[0].type, of_operands = t;
-  if (s[NEO_SCHED_MATRIX] == NEO_THREADS_WARPS) {
+  if (s[NEO_SCHED_MATRIX]) {
     x.warps = neo_threads_warps(l->m, l->f, &x.c);
     of_operands = neo_expr_type(l->m, x.c.factor[0].e);
   }
@@ -316,11 +316,7 @@ void neo_lower_block_tile(lowering *l) {
   neo_btile_plan_stages(&x);
   l->depth++; /* threads */
   if (x.warps) {
-    neo_btile_warps(&x, body);
-    return;
-  }
-  if (x.warpgroups) {
-    neo_btile_warpgroups(&x, body);
+    (x.warpgroups ? neo_btile_warpgroups : neo_btile_warps)(&x, body);
     return;
   }
   neo_reg acc = {.name = "acc", .type = (uint8_t)t, .rank = 2, .threads = x.threads};

@@ -21,7 +21,7 @@ typedef struct { /* rows or columns */
   neo_expr from;            /* what is copied asynchronously (lower_block_stages.c); 0: nothing */
   uint32_t from_buf;        /* where that lies */
   bool along_steps;         /* neighbouring threads copy neighbouring steps */
-  bool exchanged;           /* it lies as warpgroups read it (codegen/warpgroup.h) */
+  bool exchanged, turned;   /* it lies as warpgroups read it, turned round (codegen/warpgroup.h) */
   bool bounded;
 } operand;
 

@@ -95,7 +95,7 @@ const neo_lx *neo_btile_copy_of(const block_tile *x, const operand *o, const neo
   in = lx_mul(l, in, o->wide);
   *row = o->along_steps ? out : in;
   *step = o->along_steps ? in : out;
-  if (o->exchanged && !o->along_steps && o->wide > 1 && fast % 8 == 0)
+  if (o->exchanged && !o->turned && !o->along_steps && o->wide > 1 && fast % 8 == 0)
     spread(x, o, e, row, step);
   return n % x->threads ? neo_lx_op2(l->k, NEO_OP_LT, e, lx_int(l, n)) : NULL;
 }

@@ -16,14 +16,16 @@
  * warpgroup has read the one and every thread has written the other.
  *
  * A row's BLOCK_K steps are 128 bytes, its pieces of 16 bytes exchanged. A copy along the steps
- * writes a piece: eight threads write a row, each bank once. A copy along rows writes each element
- * by itself (lower_block_copy.c says in which order). */
+ * writes a piece: eight threads write a row, each bank once. A copy along rows does the same where
+ * the operand may lie turned round: of 2-byte elements, by 64 rows; else it writes each element by
+ * itself (lower_block_copy.c says in which order). */
 #include "codegen/lower_block.h"
 
 enum { PIECE = NEO_WARPGROUP_PIECE_BYTES, PIECES = NEO_WARPGROUP_BYTES / PIECE };
 
 int64_t neo_btile_warpgroup_operand(block_tile *x, operand *o) {
   o->exchanged = true;
+  o->turned = x->warps != NEO_WARPS_TF32 && !o->along_steps && o->tile % NEO_WARPGROUP_SIDE == 0;
   o->pitch = x->block_k;
   return o->block * o->pitch;
 }
@@ -39,27 +41,38 @@ static const neo_lx *exclusive(lowering *l, const neo_lx *a, const neo_lx *b) {
   return y;
 }
 
+/* Element `at` of line `line`, of a matrix of lines of 128 bytes. */
+static const neo_lx *place_in_lines(block_tile *x, const neo_lx *line, const neo_lx *at) {
+  lowering *l = x->l;
+  int64_t piece = x->block_k / PIECES;
+  const neo_lx *p = exclusive(l, lx_div(l, at, piece), lx_mod(l, line, lx_int(l, PIECES)));
+  const neo_lx *first = lx_add(l, lx_mul(l, line, x->block_k), lx_mul(l, p, piece));
+  return lx_add(l, first, lx_mod(l, at, lx_int(l, piece)));
+}
+
 /* Where a row's step lies, in elements. */
 static const neo_lx *place_in_half(block_tile *x, const operand *o, const neo_lx *row,
                                    const neo_lx *step) {
+  enum { SIDE = NEO_WARPGROUP_SIDE };
   lowering *l = x->l;
-  int64_t piece = x->block_k / PIECES;
-  const neo_lx *p = exclusive(l, lx_div(l, step, piece), lx_mod(l, row, lx_int(l, PIECES)));
-  const neo_lx *at = lx_add(l, lx_mul(l, row, o->pitch), lx_mul(l, p, piece));
-  return lx_add(l, at, lx_mod(l, step, lx_int(l, piece)));
+  if (!o->turned)
+    return place_in_lines(x, row, step);
+  const neo_lx *line = lx_add(l, lx_mul(l, lx_div(l, row, SIDE), SIDE), step);
+  return place_in_lines(x, line, lx_mod(l, row, lx_int(l, SIDE)));
 }
 
 static void put_next(block_tile *x, neo_block *in, const operand *o, uint32_t buf) {
   lowering *l = x->l;
   const neo_lx *i, *row, *step, *at, *lane = NULL;
   in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
+  bool lies_so = o->along_steps || o->turned; /* from within a piece on */
   if (o->wide > 1)
-    in = open_loop(l, in, o->along_steps ? NEO_LOOP_VECTOR : NEO_LOOP_UNROLL, "l", o->wide, &lane);
+    in = open_loop(l, in, lies_so ? NEO_LOOP_VECTOR : NEO_LOOP_UNROLL, "l", o->wide, &lane);
   const neo_lx *exists = neo_btile_copy_of(x, o, i, &row, &step);
-  if (lane && !o->along_steps)
+  if (lane && !lies_so)
     row = lx_add(l, row, lane);
   at = place_in_half(x, o, row, step);
-  if (lane && o->along_steps) /* from a multiple of the piece on */
+  if (lane && lies_so)
     at = lx_add(l, at, lane);
   neo_ls_store(l->k, in, buf, at,
                neo_lx_reg(l->k, o->next, (const neo_lx *[]){i, lane}, 1 + (o->wide > 1)), exists);
@@ -115,8 +128,11 @@ static void sum_half(block_tile *x, neo_block *in, const neo_lx *k, int half) {
   neo_btile_get_next(x, body, &x->o[0], from);
   if (!one_by_one(x))
     neo_btile_get_next(x, body, &x->o[1], from);
-  neo_ls_warpgroup(l->k, in, NEO_WARPGROUP_TF32, x->acc, now, (const neo_lx *[]){zero, zero},
-                   x->o[1].block / x->o[1].tile);
+  static const neo_warpgroup_op op[] = {[NEO_WARPS_TF32] = NEO_WARPGROUP_TF32,
+                                        [NEO_WARPS_BF16] = NEO_WARPGROUP_BF16,
+                                        [NEO_WARPS_F16] = NEO_WARPGROUP_F16};
+  neo_ls_warpgroup(l->k, in, op[x->warps], x->acc, now, (const neo_lx *[]){zero, zero},
+                   (const bool[]){x->o[0].turned, x->o[1].turned}, x->o[1].block / x->o[1].tile);
   body = open_threads(x, in);
   put_next(x, body, &x->o[0], then[0]);
   if (one_by_one(x))

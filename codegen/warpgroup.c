@@ -5,16 +5,21 @@
 #include <string.h>
 
 const neo_warpgroup_row neo_warpgroup_rows[NEO_WARPGROUP_OPS] = {
-#define X(name, text, cell, steps, ptx, tail) {text, cell, steps, ptx, tail},
+#define X(name, text, cell, steps, ptx, turns) {text, cell, steps, ptx, turns},
 #include "codegen/warpgroup.def"
 #undef X
 };
 
 enum { UNIT = 16, FIELD = 0x3fff, LEADING = 16, STRIDE = 32, BASE = 49, MODE = 62, ROWS_128 = 1 };
 
-uint64_t neo_warpgroup_form(void) {
+uint64_t neo_warpgroup_form(bool turned) {
   const uint64_t stride = 8 * NEO_WARPGROUP_BYTES / UNIT;
-  return (uint64_t)ROWS_128 << MODE | stride << STRIDE | (uint64_t)1 << LEADING;
+  const uint64_t leading = turned ? NEO_WARPGROUP_SIDE * NEO_WARPGROUP_BYTES / UNIT : 1;
+  return (uint64_t)ROWS_128 << MODE | stride << STRIDE | leading << LEADING;
+}
+
+int64_t neo_warpgroup_next(neo_warpgroup_op op, bool turned) {
+  return turned ? neo_warpgroup_rows[op].steps * NEO_WARPGROUP_BYTES : NEO_WARPGROUP_STEP_BYTES;
 }
 
 static uint32_t field(uint64_t descriptor, int from) {
@@ -30,6 +35,14 @@ uint32_t neo_warpgroup_place(uint64_t d, int row, int byte) {
   uint32_t bytes = 256U >> mode, pieces = bytes / UNIT;
   uint32_t at = start + r * bytes + b;
   return at ^ ((at >> 7) + base) % pieces * UNIT;
+}
+
+uint32_t neo_warpgroup_place_turned(uint64_t d, int row, int step) {
+  enum { SIDE = NEO_WARPGROUP_SIDE, BYTES = NEO_WARPGROUP_BYTES, CELL = BYTES / SIDE };
+  uint32_t r = (uint32_t)row, k = (uint32_t)step, base = (uint32_t)(d >> BASE & 7);
+  uint32_t at = field(d, 0) + r / SIDE * field(d, LEADING) + k / 8 * field(d, STRIDE);
+  at += k % 8 * BYTES + r % SIDE * CELL;
+  return at ^ ((at >> 7) + base) % 8 * UNIT;
 }
 
 double neo_warpgroup_number(neo_warpgroup_op op, uint32_t bits) {
@@ -48,25 +61,28 @@ double neo_warpgroup_number(neo_warpgroup_op op, uint32_t bits) {
 
 typedef double steps_of[NEO_WARPGROUP_STEP_BYTES / 2];
 
-static void read_steps(neo_warpgroup_op op, uint64_t descriptor, int factor, int row,
+static void read_steps(const neo_warpgroup_product *x, int factor, int row,
                        neo_warpgroup_read *read, void *ctx, double *out) {
-  int steps = neo_warpgroup_rows[op].steps, bytes = NEO_WARPGROUP_STEP_BYTES / steps;
+  uint64_t d = x->factor[factor];
+  int steps = neo_warpgroup_rows[x->op].steps, bytes = NEO_WARPGROUP_STEP_BYTES / steps;
   for (int k = 0; k < steps; k++)
-    out[k] = read(ctx, factor, neo_warpgroup_place(descriptor, row, k * bytes));
+    out[k] = read(ctx, factor,
+                  x->turned >> factor & 1 ? neo_warpgroup_place_turned(d, row, k)
+                                          : neo_warpgroup_place(d, row, k * bytes));
 }
 
-void neo_warpgroup_product(neo_warpgroup_op op, int n, int thread, const uint64_t descriptor[2],
-                           neo_warpgroup_read *read, void *ctx, float *c) {
+void neo_warpgroup_multiply(const neo_warpgroup_product *x, int thread, neo_warpgroup_read *read,
+                            void *ctx, float *c) {
   steps_of a[2], b;
   int row = 16 * (thread / 32) + thread % 32 / 4, column = 2 * (thread % 4);
   for (int down = 0; down < 2; down++)
-    read_steps(op, descriptor[0], 0, row + 8 * down, read, ctx, a[down]);
-  for (int i = 0; i < n / 4; i++) {
-    read_steps(op, descriptor[1], 1, column + 8 * (i / 2) + i % 2, read, ctx, b);
+    read_steps(x, 0, row + 8 * down, read, ctx, a[down]);
+  for (int i = 0; i < x->columns / 4; i++) {
+    read_steps(x, 1, column + 8 * (i / 2) + i % 2, read, ctx, b);
     for (int down = 0; down < 2; down++) {
       float *to = &c[4 * (i / 2) + 2 * down + i % 2];
       double sum = (double)*to;
-      for (int k = 0; k < neo_warpgroup_rows[op].steps; k++)
+      for (int k = 0; k < neo_warpgroup_rows[x->op].steps; k++)
         sum += a[down][k] * b[k];
       *to = (float)sum;
     }

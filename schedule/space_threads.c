@@ -217,10 +217,13 @@ static bool turn(const neo_space *x, const neo_schedule *s, neo_sched_param k, i
 }
 
 /* A tile for those who make the products now. */
-static void set_maker(int64_t *p) {
+static void set_maker(const neo_space *x, int64_t *p) {
+  neo_contraction c;
   bool groups = p[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS;
+  bool halves =
+      neo_contraction_of(x->m, x->f, &c) && neo_threads_warps(x->m, x->f, &c) > NEO_WARPS_TF32;
   int64_t side = groups ? 64 : 32, n = p[NEO_SCHED_BLOCK_N];
-  p[NEO_SCHED_BLOCK_K] = groups ? 32 : 16;
+  p[NEO_SCHED_BLOCK_K] = (groups ? 32 : 16) * (halves ? 2 : 1);
   p[NEO_SCHED_BLOCK_M] = p[NEO_SCHED_BLOCK_M] < side ? side : p[NEO_SCHED_BLOCK_M];
   p[NEO_SCHED_TILE_M] = side;
   p[NEO_SCHED_TILE_N] = groups || n < side ? n : side;
@@ -259,7 +262,7 @@ static void follow(const neo_space *x, neo_sched_param k, const neo_schedule *fr
     if (k == NEO_SCHED_ROW_AXES)
       p[NEO_SCHED_COLUMN_AXES] = from->at[NEO_SCHED_ROW_AXES];
     if (k == NEO_SCHED_MATRIX)
-      set_maker(p);
+      set_maker(x, p);
     p[NEO_SCHED_THREADS] =
         p[NEO_SCHED_BLOCK_M] / p[NEO_SCHED_TILE_M] * (p[NEO_SCHED_BLOCK_N] / p[NEO_SCHED_TILE_N]);
     p[NEO_SCHED_THREADS] *= threads_of_tile(s);
@@ -467,7 +470,7 @@ static void consider_tile(ranking *r, const uint64_t axes[2], int64_t matrix, co
   int64_t threads = bm / tm * (bn / tn) * threads_of_tile(&s);
   if (threads < LEAST_THREADS || threads > MOST_IN_TILE)
     return;
-  for (int64_t bk = 8; bk <= 32; bk *= 2)
+  for (int64_t bk = 8; bk <= 64; bk *= 2)
     for (int side = 0; side < 2; side++) {
       s.at[NEO_SCHED_BLOCK_M] = bm, s.at[NEO_SCHED_BLOCK_N] = bn, s.at[NEO_SCHED_BLOCK_K] = bk;
       s.at[NEO_SCHED_TILE_M] = tm, s.at[NEO_SCHED_TILE_N] = tn;

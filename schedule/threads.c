@@ -223,8 +223,8 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
     return no(why, "warps multiply two factors of tf32 or bf16 from sm_80 on, of f16 from sm_75 "
                    "on, without a condition");
   if (tm < 1 || tn < 1 || bk < 1 || tm % WARP_ROWS || tn % WARP_COLUMNS ||
-      bk % (each * WARP_CELLS) || bk > 64 || bm > 512 || bn > 512 || bm < tm || bn < tn || bm % tm ||
-      bn % tn || bm / tm * (bn / tn) * WARP != t)
+      bk % (each * WARP_CELLS) || bk > 64 || bm > 512 || bn > 512 || bm < tm || bn < tn ||
+      bm % tm || bn % tn || bm / tm * (bn / tn) * WARP != t)
     return no(why, "the tiles of the warps are not the block's");
   int64_t copies = (bm * bk + t - 1) / t + (bn * bk + t - 1) / t;
   if (tm * tn / WARP + tm / 4 + tn / 4 + copies > REGISTERS || copies > 64)
@@ -240,11 +240,13 @@ static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine
                              const neo_contraction *c, const int64_t *p, neo_str *why) {
   int64_t tm = p[NEO_SCHED_TILE_M], tn = p[NEO_SCHED_TILE_N], bm = p[NEO_SCHED_BLOCK_M];
   int64_t bn = p[NEO_SCHED_BLOCK_N], bk = p[NEO_SCHED_BLOCK_K], t = p[NEO_SCHED_THREADS];
-  if (!machine->warpgroups || kind_on(m, f, machine, c) != NEO_WARPS_TF32)
-    return no(why, "warpgroups multiply two factors of tf32, without a condition, on sm_90a");
+  neo_warps kind = kind_on(m, f, machine, c);
+  if (!machine->warpgroups || !kind)
+    return no(why, "warpgroups multiply two factors of tf32, bf16 or f16, without a condition, on "
+                   "sm_90a");
   if (tm < 1 || tn < 1 || tm % GROUP_ROWS || tn % GROUP_COLUMNS || tn > 256 || bm > 512 ||
-      bn > 512 || bm < tm || bn < tn || bm % tm || bn % tn || bk != GROUP_BYTES / 4 ||
-      bm / tm * (bn / tn) * GROUP != t)
+      bn > 512 || bm < tm || bn < tn || bm % tm || bn % tn ||
+      bk != cell_steps(kind) * GROUP_BYTES / 4 || bm / tm * (bn / tn) * GROUP != t)
     return no(why, "the tiles of the warpgroups are not the block's");
   int64_t sums = tm / GROUP_ROWS * tn / 2, copies = (bm + bn) * bk / t;
   if (sums > GROUP_SUMS || sums + copies > REGISTERS ||
@@ -358,7 +360,7 @@ static const tile_shape warp_shapes[] = {
 /* By warpgroups. */
 static const tile_shape group_shapes[] = {{128, 256, 32, 64, 256}, {128, 128, 32, 64, 128},
                                           {128, 64, 32, 64, 64},   {64, 128, 32, 64, 64},
-                                          {64, 64, 32, 64, 32},    {64, 32, 32, 64, 32}};
+                                          {64, 64, 32, 64, 64},    {64, 32, 32, 64, 32}};
 
 static void set_shape(neo_schedule *s, const tile_shape *x) {
   int64_t *p = s->at;
@@ -405,12 +407,13 @@ typedef struct {
 } shape_table;
 #define TABLE(shapes, set) ((shape_table){shapes, sizeof shapes / sizeof *shapes, set})
 
-/* A warpgroup's least tile is large: where rows, columns or steps are fewer, warps waste less. */
-static shape_table shapes_for(const neo_machine *machine, neo_warps kind, double rows,
-                              double columns, double steps) {
+/* A warpgroup's least tile is large: where rows, columns or steps are fewer, warps waste less; and
+ * its steps are many, if they are of 2 bytes, which is no good where each is copied by itself. */
+static shape_table shapes_for(const neo_machine *machine, bool runs, double rows, double columns,
+                              double steps) {
   enum { LEAST_ROWS = 48, LEAST_COLUMNS = 24, LEAST_STEPS = 64 };
-  if (machine->warpgroups && kind == NEO_WARPS_TF32 && rows >= LEAST_ROWS &&
-      columns >= LEAST_COLUMNS && steps >= LEAST_STEPS)
+  if (machine->warpgroups && runs && rows >= LEAST_ROWS && columns >= LEAST_COLUMNS &&
+      steps >= LEAST_STEPS)
     return TABLE(group_shapes, set_group_shape);
   return TABLE(warp_shapes, set_warp_shape);
 }
@@ -460,9 +463,9 @@ static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
   bool found = false;
   neo_warps warps = kind_on(m, f, machine, &c);
   shape_table table = TABLE(shapes, set_shape);
-  if (warps)
-    table = shapes_for(machine, warps, n_rows, n_columns, steps);
   int64_t each = warps && copies_runs(m, f, &c) ? cell_steps(warps) : 1;
+  if (warps)
+    table = shapes_for(machine, each == cell_steps(warps), n_rows, n_columns, steps);
   for (size_t k = 0; k < table.n; k++) {
     neo_schedule s = neo_schedule_plain();
     double cost = shape_cost(&table.at[k], n_rows, n_columns, batches);
@@ -646,9 +649,9 @@ static bool random_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
     x.block_k = WARP_CELLS * cell_steps(warps) * pick(seed, 1, 2);
     set_warp_shape(out, &x);
   }
-  if (machine->warpgroups && warps == NEO_WARPS_TF32 && pick(seed, 0, 2) == 0) {
-    x = (tile_shape){.block_k = GROUP_BYTES / 4, .tile_m = GROUP_ROWS};
-    x.tile_n = GROUP_COLUMNS * pick(seed, 1, 4);
+  if (machine->warpgroups && warps && pick(seed, 0, 2) == 0) {
+    x = (tile_shape){.block_k = cell_steps(warps) * GROUP_BYTES / 4, .tile_m = GROUP_ROWS};
+    x.tile_n = pick(seed, 0, 3) ? GROUP_COLUMNS * pick(seed, 1, 4) : 64;
     x.tile_m *= pick(seed, 0, 3) ? 1 : 2;
     x.block_m = x.tile_m * pick(seed, 1, 2);
     x.block_n = x.tile_n * pick(seed, 1, 2);

@@ -20,8 +20,8 @@ for way in $ways; do
     /spill stores/ { spills = $5 + $9 }
     /Used/ { print way, name, $5, spills }' "$work/said" | sort >>"$work/now"
 done
-# From sm_80 on warps multiply what is rounded to tf32 or bf16 (on sm_90a warpgroups tf32), and everywhere
-# f16; nothing else is.
+# From sm_80 on warps multiply what is rounded to tf32 or bf16, and everywhere f16; on sm_90a warpgroups do, but
+# for what is copied by single elements of 2 bytes. Nothing else is.
 kernel() { awk -v name="_$2(" '/^.visible .entry/ { on = index($0, name) } on' "$work/$1/kernels.ptx" >"$work/ptx"; }
 found() { grep -c "$1" "$work/ptx" || :; }
 for way in $ways; do
@@ -29,6 +29,9 @@ for way in $ways; do
     kernel $way $name
     case $way:$name in
     sm_75*:halves) shape='mma\.sync.*m16n8k8.*f16' least=32 ;;
+    sm_90a.bf16:conv) shape='mma\.sync.*m16n8k16.*bf16' least=16 ;;
+    sm_90a.bf16:*) shape='wgmma\.mma_async.*k16\.f32\.bf16' least=4 ;;
+    sm_90a*:halves) shape='wgmma\.mma_async.*k16\.f32\.f16' least=4 ;;
     sm_[89]*.bf16:*) shape='mma\.sync.*m16n8k16.*bf16' least=16 ;;
     *:halves) shape='mma\.sync.*m16n8k16.*f16' least=16 ;;
     sm_90a.tf32:*) shape='wgmma\.mma_async.*k8\.f32\.tf32' least=8 ;;
@@ -40,6 +43,7 @@ for way in $ways; do
     else [ "$products" -eq 0 ] && [ "$fma" -ge 100 ]; fi ||
       { echo "FAIL: $way $name: $products products of warps, $of_shape of them $shape, $fma fma" >&2; exit 1; }
     case $shape in # 16 bits are read by matrices alone
+    wgmma*f16) [ "$(found 'st\.shared\.[bu]16')" -eq 0 ] || { echo "FAIL: $way $name: single writes" >&2; exit 1; } ;;
     *f16) [ "$(found 'ld\.shared')" -eq 0 ] && [ "$(found 'ldmatrix')" -ge 4 ] ||
       { echo "FAIL: $way $name: $(found 'ld\.shared') single reads, $(found 'ldmatrix') matrices" >&2; exit 1; } ;;
     esac

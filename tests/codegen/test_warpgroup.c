@@ -63,31 +63,45 @@ static double read_half(void *ctx, int factor, uint32_t address) {
   return neo_warpgroup_number(NEO_WARPGROUP_F16, bits);
 }
 
-static void fill(matrices *x, neo_warpgroup_op op, int steps, uint32_t b_at) {
+/* As lines of 128 bytes, each a step of 64 rows: 64 lines, and those of the next rows behind them. */
+static uint32_t turned_round(int row, int step) {
+  return (uint32_t)(row / 64 * 8192) + exchanged(step, row % 64 * 2);
+}
+
+static uint32_t place(const matrices *x, bool turned, int row, int step) {
+  return turned ? turned_round(row, step) : exchanged(row, step * x->cell);
+}
+
+static void fill(matrices *x, neo_warpgroup_op op, int steps, uint32_t turned, uint32_t b_at) {
   for (int k = 0; k < steps; k++) {
-    for (int i = 0; i < ROWS; i++)
-      x->a[i][k] = (float)((i * 5 + k * 3) % 17 - 8),
-      put(x, exchanged(i, k * x->cell), op, x->a[i][k]);
-    for (int j = 0; j < MOST; j++)
-      x->b[j][k] = (float)((j * 7 + k) % 13 - 6),
-      put(x, b_at + exchanged(j, k * x->cell), op, x->b[j][k]);
+    for (int i = 0; i < ROWS; i++) {
+      x->a[i][k] = (float)((i * 5 + k * 3) % 17 - 8);
+      put(x, place(x, turned & 1, i, k), op, x->a[i][k]);
+    }
+    for (int j = 0; j < MOST; j++) {
+      x->b[j][k] = (float)((j * 7 + k) % 13 - 6);
+      put(x, b_at + place(x, turned & 2, j, k), op, x->b[j][k]);
+    }
   }
 }
 
-static void check_product(neo_warpgroup_op op, int n) {
+static void check_product(neo_warpgroup_op op, int n, uint32_t turned) {
   enum { B_AT = 16 << 10 };
   static matrices x;
   int steps = 128 / (op == NEO_WARPGROUP_TF32 ? 4 : 2);
+  int64_t next[] = {neo_warpgroup_next(op, turned & 1), neo_warpgroup_next(op, turned & 2)};
   x.cell = op == NEO_WARPGROUP_TF32 ? 4 : 2;
   memset(x.memory, 0xff, sizeof x.memory);
-  fill(&x, op, steps, B_AT);
+  fill(&x, op, steps, turned, B_AT);
   for (int t = 0; t < 128; t++) {
     float c[MOST / 2];
     for (int e = 0; e < n / 2; e++)
       c[e] = (float)(t - e);
-    for (uint64_t k = 0; k < 4; k++) {
-      uint64_t form = neo_warpgroup_form(), d[] = {form + 2 * k, form + B_AT / 16 + 2 * k};
-      neo_warpgroup_product(op, n, t, d, op == NEO_WARPGROUP_F16 ? read_half : read_cell, &x, c);
+    for (int k = 0; k < 4; k++) {
+      neo_warpgroup_product y = {.op = op, .turned = turned, .columns = n};
+      y.factor[0] = neo_warpgroup_form(turned & 1) + (uint64_t)(k * next[0]) / 16;
+      y.factor[1] = neo_warpgroup_form(turned & 2) + (uint64_t)(B_AT + k * next[1]) / 16;
+      neo_warpgroup_multiply(&y, t, op == NEO_WARPGROUP_F16 ? read_half : read_cell, &x, c);
     }
     for (int e = 0; e < n / 2; e++) {
       int warp = t / 32, lane = t % 32;
@@ -104,9 +118,11 @@ static void check_product(neo_warpgroup_op op, int n) {
 static void rows_of_exchanged_pieces_multiply_as_matrices(void **state) {
   (void)state;
   for (int op = 0; op < NEO_WARPGROUP_OPS; op++) {
-    check_product((neo_warpgroup_op)op, 8);
-    check_product((neo_warpgroup_op)op, 40);
-    check_product((neo_warpgroup_op)op, 256);
+    check_product((neo_warpgroup_op)op, 8, 0);
+    check_product((neo_warpgroup_op)op, 40, 0);
+    check_product((neo_warpgroup_op)op, 256, 0);
+    for (uint32_t turned = 1; neo_warpgroup_rows[op].turns && turned < 4; turned++)
+      check_product((neo_warpgroup_op)op, 192, turned);
   }
 }
 
@@ -128,7 +144,7 @@ static void descriptors_name_each_byte_once(void **state) {
         assert_int_equal(at % 16, byte % 16);
       }
   }
-  assert_int_equal(neo_warpgroup_place(neo_warpgroup_form() + 64, 11, 36),
+  assert_int_equal(neo_warpgroup_place(neo_warpgroup_form(false) + 64, 11, 36),
                    1024 + 1024 + 3 * 128 + 20);
 }
 
@@ -167,6 +183,8 @@ static void statements_that_break_a_rule_are_refused(void **state) {
        "s is no scratch of f32 from a multiple of 1024"},
       {"reg c[1, 16]: f32 threads 128\n" ZERO "warpgroup bf16 c, a[0], b[0] beside 1\n",
        "a is no scratch of bf16"},
+      {"reg c[1, 16]: f32 threads 128\n" ZERO "warpgroup tf32 c, turned a[0], b[0] beside 1\n",
+       "tf32 is not turned round"},
       {"reg c[1, 16]: f32 threads 128\n" ZERO "warpgroup tf32 c, a[0], b[0] beside 2\n",
        "do not divide"},
       {"reg c[1, 16]: f32 threads 128\n" ZERO "await 8, c\n", "8 products are left"},

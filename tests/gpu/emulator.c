@@ -31,7 +31,7 @@ SHOWN void neo_gpu_barrier(void);
 SHOWN void neo_gpu_wait(void);
 SHOWN void neo_gpu_warp(unsigned op, void *fragments);
 SHOWN void neo_gpu_warp_read(unsigned op, void *row, void *cells);
-SHOWN void neo_gpu_warpgroup(unsigned op, unsigned columns, float *sums, uint64_t rows,
+SHOWN void neo_gpu_warpgroup(unsigned op, unsigned turned, int columns, float *sums, uint64_t rows,
                              uint64_t other);
 SHOWN void neo_gpu_warpgroup_commit(void);
 SHOWN void neo_gpu_warpgroup_wait(unsigned left);
@@ -238,9 +238,9 @@ typedef void kernel(void **params);
 enum { MOST_THREADS = 1024, STACK_BYTES = 256 << 10, MOST_SHARED = 227 << 10 };
 
 typedef struct { /* of a warpgroup, by an instruction */
-  unsigned op, columns, batch;
+  neo_warpgroup_product of;
+  unsigned batch;
   float *sums;
-  uint64_t factor[2];
 } product;
 enum { MOST_PRODUCTS = 64 };
 
@@ -312,17 +312,19 @@ void neo_gpu_warp_read(unsigned op, void *row, void *cells) {
 
 static double factor_at(void *op, int factor, uint32_t address) {
   uint32_t bits = 0;
-  unsigned bytes = *(unsigned *)op == NEO_WARPGROUP_TF32 ? 4 : 2;
+  unsigned bytes = *(neo_warpgroup_op *)op == NEO_WARPGROUP_TF32 ? 4 : 2;
   (void)factor;
   memcpy(&bits, shared_memory + address, bytes);
   return neo_warpgroup_number(*(neo_warpgroup_op *)op, bits);
 }
 
-void neo_gpu_warpgroup(unsigned op, unsigned columns, float *sums, uint64_t rows, uint64_t other) {
+void neo_gpu_warpgroup(unsigned op, unsigned turned, int columns, float *sums, uint64_t rows,
+                       uint64_t other) {
   fibre *f = own.now;
   if (f->n_products == MOST_PRODUCTS)
     abort();
-  f->product[f->n_products++] = (product){op, columns, f->batch, sums, {rows, other}};
+  f->product[f->n_products++] =
+      (product){{(neo_warpgroup_op)op, turned, columns, {rows, other}}, f->batch, sums};
 }
 
 void neo_gpu_warpgroup_commit(void) {
@@ -337,9 +339,8 @@ void neo_gpu_warpgroup_wait(unsigned left) {
     if (x->batch + left >= f->batch)
       f->product[n++] = *x;
     else
-      neo_warpgroup_product((neo_warpgroup_op)x->op, (int)x->columns,
-                            (int)(f->thread % NEO_WARPGROUP), x->factor, factor_at, &x->op,
-                            x->sums);
+      neo_warpgroup_multiply(&x->of, (int)(f->thread % NEO_WARPGROUP), factor_at, &x->of.op,
+                             x->sums);
   }
   f->n_products = n;
 }
