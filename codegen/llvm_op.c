@@ -230,10 +230,15 @@ static LLVMValueRef float_clamp(neo_llvm *l, LLVMValueRef *x) {
   return float_min_max(l, false, float_min_max(l, true, x[0], x[1]), x[2]);
 }
 
-/* As ir/value.c has it. */
+/* As ir/value.c has it. A GPU's own conversion says nothing of the bits that tf32 has not. */
 static LLVMValueRef float_tf32(neo_llvm *l, LLVMValueRef x) {
   LLVMTypeRef f32 = neo_ll_float_type(l, 32, neo_ll_width(x));
   LLVMTypeRef bits = neo_ll_int_type(l, 32, neo_ll_width(x));
+  if (l->target.sm >= 80 && !l->target.emulated && LLVMTypeOf(x) == f32 && neo_ll_width(x) == 1) {
+    LLVMValueRef own = neo_ll_call(l, "llvm.nvvm.f2tf32.rna", NULL, &x, 1);
+    own = LLVMBuildAnd(l->b, own, neo_ll_int(bits, -(1 << 13)), "");
+    return LLVMBuildBitCast(l->b, own, f32, "");
+  }
   bool wide = neo_ll_bits(x) > 32;
   LLVMValueRef y = wide ? LLVMBuildFPTrunc(l->b, x, f32, "") : x;
   y = LLVMBuildBitCast(l->b, y, bits, "");

@@ -396,8 +396,10 @@ static void get_row(interp *p, const neo_ls *s, int64_t t, unsigned char row[NEO
     fail(p, "a row of no multiple of 16 bytes", p->k->bufs.at[buf].name, at, n);
   if (!in_buffer(p, buf, at, "load") || !in_buffer(p, buf, at + n - 1, "load"))
     return;
-  for (int64_t i = 0; i < n; i++)
+  for (int64_t i = 0; i < n; i++) {
+    settled(p, buf, at + i, "load of a copy under way");
     neo_value_write(type, p->run->bufs[buf][at + i], row + i * bytes);
+  }
 }
 
 static void read_warp(interp *p, const neo_ls *s, int64_t fragment_, int64_t first) {

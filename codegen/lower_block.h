@@ -20,6 +20,8 @@ typedef struct { /* rows or columns */
   int64_t copies;           /* of those that a thread makes */
   neo_expr from;            /* what is copied asynchronously (lower_block_stages.c); 0: nothing */
   uint32_t from_buf;        /* where that lies */
+  bool rounded;             /* to tf32, where fragments are read */
+  const neo_lx *begin;      /* in shared memory, of the stage that warps read; null: 0 */
   bool along_steps;         /* neighbouring threads copy neighbouring steps */
   bool exchanged, turned;   /* it lies as warpgroups read it, turned round (codegen/warpgroup.h) */
   bool bounded;

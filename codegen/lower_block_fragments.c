@@ -131,6 +131,8 @@ static void read(block_tile *x, neo_block *in, const operand *o, neo_warp_op op,
   int64_t rows = o->side == NEO_SIDE_ROWS ? NEO_WARP_ROWS : NEO_WARP_COLUMNS;
   const neo_lx *at =
       lx_add(l, neo_lx_reg(l->k, o->at, zero, 2), place_in(l, o, lx_mul(l, fragment, rows), step));
+  if (o->begin)
+    at = lx_add(l, at, o->begin);
   neo_ls_warp_read(l->k, in, op, o->value, fragment, buf, at);
 }
 
@@ -165,8 +167,21 @@ static void get_elements(block_tile *x, neo_block *in, const operand *o, const n
   row = lx_add(l, row, lx_mul(l, down, 8));
   step = lx_add(l, lx_add(l, p->in, step), lx_mul(l, far, 4));
   const neo_lx *e = rows ? lx_add(l, lx_mul(l, far, 2), down) : far;
-  neo_ls_set(l->k, in, o->value, (const neo_lx *[]){i, e}, 2,
-             neo_lx_load(l->k, buf, place_in(l, o, row, step)));
+  const neo_lx *at = place_in(l, o, row, step);
+  if (o->begin)
+    at = lx_add(l, at, o->begin);
+  neo_ls_set(l->k, in, o->value, (const neo_lx *[]){i, e}, 2, neo_lx_load(l->k, buf, at));
+}
+
+/* What came into shared memory as it was. */
+static void round_fragments(block_tile *x, neo_block *in, const operand *o) {
+  lowering *l = x->l;
+  const neo_lx *at[2];
+  in = open_threads(x, in);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "f", neo_btile_fragments(o), &at[0]);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "e", l->k->regs.at[o->value].extent[1], &at[1]);
+  neo_ls_set(l->k, in, o->value, at, 2,
+             neo_lx_op1(l->k, NEO_OP_TF32, neo_lx_reg(l->k, o->value, at, 2)));
 }
 
 static void get_fragments(block_tile *x, neo_block *in, const uint32_t *buf, const neo_lx *step) {
@@ -183,6 +198,9 @@ static void get_fragments(block_tile *x, neo_block *in, const uint32_t *buf, con
   for (int k = 0; k < 2; k++)
     if (by_matrices(x, &x->o[k]))
       get_matrices(x, in, &x->o[k], buf[k], step);
+  for (int k = 0; k < 2; k++)
+    if (x->o[k].rounded)
+      round_fragments(x, in, &x->o[k]);
 }
 
 /* ---- products */

@@ -9,7 +9,7 @@
  *   for k in 0..steps step BLOCK_K
  *     for t in 0..threads thread
  *       rows, columns [the stage before] <~ steps k + (S-1)*BLOCK_K ..
- *       products of what is in this stage
+ *       products of what is in this stage    by warps: between this loop of threads and another
  *     commit
  *     wait S-2                                 the next block is there
  *     stage = the next one, round about
@@ -28,7 +28,7 @@
 
 void neo_btile_plan_stages(block_tile *x) {
   lowering *l = x->l;
-  bool rounded;
+  bool rounded = false;
   for (int k = 0; k < 2 && x->stages; k++) {
     operand *o = &x->o[k];
     neo_expr from = neo_stages_source(l->m, &x->c, l->s, o->side, x->warps ? &rounded : NULL);
@@ -44,6 +44,7 @@ void neo_btile_plan_stages(block_tile *x) {
     if (l->k->bufs.at[buf].use != NEO_BUF_READ || wide * bytes < 4)
       continue;
     o->from = from;
+    o->rounded = rounded;
     o->from_buf = (uint32_t)buf;
     o->wide = wide;
     neo_btile_count_copies(x, o);
@@ -130,7 +131,8 @@ static void first_blocks(block_tile *x, neo_block *in) {
   const neo_lx *p;
   neo_block *body = open_loop(l, in, NEO_LOOP_UNROLL, "p", x->stages - 1, &p);
   neo_block *each = open_threads(x, body);
-  neo_btile_declare_next(x, each, false);
+  if (!x->warps)
+    neo_btile_declare_next(x, each, false);
   fetch(x, each, lx_mul(l, p, x->block_k), p);
   put(x, each, p);
   neo_ls_commit(l->k, body);
@@ -146,6 +148,12 @@ static const neo_lx *neighbour(block_tile *x, const neo_lx *stage, bool next) {
                     lx_add(l, stage, lx_int(l, next ? 1 : -1)));
 }
 
+static void multiply_by_warps(block_tile *x, neo_block *in, const neo_lx *stage) {
+  for (int k = 0; k < 2; k++)
+    x->o[k].begin = start_of(x, &x->o[k], stage);
+  neo_btile_add_products(x, in, (const uint32_t[]){x->o[0].buf, x->o[1].buf});
+}
+
 void neo_btile_sum_stages(block_tile *x, neo_block *in) {
   lowering *l = x->l;
   const neo_lx *k;
@@ -156,10 +164,17 @@ void neo_btile_sum_stages(block_tile *x, neo_block *in) {
   const neo_lx *stage = neo_lx_reg(l->k, at, NULL, 0), *before = neighbour(x, stage, false);
   neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->block_k, &k);
   neo_block *each = open_threads(x, body);
-  neo_btile_declare_next(x, each, false);
+  if (!x->warps)
+    neo_btile_declare_next(x, each, false);
   fetch(x, each, lx_add(l, k, lx_int(l, (x->stages - 1) * x->block_k)), before);
-  neo_btile_multiply(x, each, k, stage);
-  put(x, each, before);
+  if (x->warps) {
+    multiply_by_warps(x, body, stage);
+    each = x->o[0].from.i && x->o[1].from.i ? NULL : open_threads(x, body);
+  } else {
+    neo_btile_multiply(x, each, k, stage);
+  }
+  if (each)
+    put(x, each, before);
   turn(x, body);
   neo_ls_set(l->k, body, at, NULL, 0, neighbour(x, stage, true));
   neo_lower_close(l);

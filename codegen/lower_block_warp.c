@@ -15,6 +15,7 @@
  * Halves are buffers of their own, so that one is read while the other is written, with one barrier
  * for both.
  *
+ * In place of two halves there may be stages (lower_block_stages.c).
  * lower_block_fragments.c says how operands lie in shared memory. */
 #include "codegen/lower_block.h"
 
@@ -34,7 +35,7 @@ static void begin(block_tile *x, neo_block *in) {
   clear = open_loop(l, clear, NEO_LOOP_UNROLL, "e", NEO_WARP_C, &at[1]);
   neo_ls_set(l->k, clear, x->acc, at, 2, neo_btile_zero(l, NEO_F32_T));
   neo_btile_set_rows(x, in);
-  for (int k = 0; k < 2; k++) {
+  for (int k = 0; k < 2 && !x->stages; k++) {
     neo_btile_get_next(x, in, &x->o[k], zero);
     neo_btile_put_next(x, in, &x->o[k], x->o[k].buf, zero);
   }
@@ -61,6 +62,10 @@ static void sum(block_tile *x, neo_block *in) {
   lowering *l = x->l;
   const neo_lx *k;
   begin(x, in);
+  if (x->stages) {
+    neo_btile_sum_stages(x, in);
+    return;
+  }
   in = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, HALVES * x->block_k, &k);
   sum_half(x, in, k, 0);
   const neo_lx *next = lx_add(l, k, lx_int(l, x->block_k));

@@ -5,6 +5,7 @@
  * which have 99 KB. Its choice keeps some 24 steps on their way, 48 for warps, which are faster:
  * what a multiprocessor computes in the time that memory takes to answer. */
 #include "schedule/stages.h"
+#include "schedule/threads.h"
 #include <math.h>
 
 enum { PLAIN_SHARED = 48 << 10 };
@@ -58,22 +59,25 @@ static bool no(neo_str *why, const char *what) {
   return false;
 }
 
-bool neo_stages_legal(neo_module *m, const neo_machine *machine, const neo_contraction *c,
-                      const neo_schedule *s, neo_str *why) {
+bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                      const neo_contraction *c, const neo_schedule *s, neo_str *why) {
   int64_t stages = s->at[NEO_SCHED_STAGES];
   bool warps = s->at[NEO_SCHED_MATRIX], rounded;
+  neo_contraction taken = *c;
   if (!stages)
     return true;
   if (!machine->async)
     return no(why, "stages are copied asynchronously, from sm_80 on");
-  if (warps)
-    return no(why, "stages are for FMA");
+  if (s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
+    return no(why, "warpgroups have two halves");
   if (stages < 2 || stages > NEO_STAGES_MOST)
     return no(why, "stages is 0, or 2 to 6");
   int n = 0;
+  if (warps)
+    neo_threads_warps(m, f, &taken);
   for (int k = 0; k < 2; k++) {
     neo_side side = k ? NEO_SIDE_COLUMNS : NEO_SIDE_ROWS;
-    n += neo_stages_source(m, c, s, side, warps ? &rounded : NULL).i != 0;
+    n += neo_stages_source(m, &taken, s, side, warps ? &rounded : NULL).i != 0;
   }
   return n >= (warps ? 2 : 1) ||
          no(why, "stages are for operands that are copied as they lie in memory");

@@ -20,8 +20,8 @@ neo_expr neo_stages_source(neo_module *m, const neo_contraction *c, const neo_sc
 int64_t neo_stages_buffers(const neo_schedule *s);
 /* How much of shared memory the blocks of the schedule may take. */
 int64_t neo_stages_shared(const neo_machine *machine, const neo_schedule *s);
-bool neo_stages_legal(neo_module *m, const neo_machine *machine, const neo_contraction *c,
-                      const neo_schedule *s, neo_str *why);
+bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                      const neo_contraction *c, const neo_schedule *s, neo_str *why);
 /* The model's: for tiles that are else complete and legal. */
 int64_t neo_stages_wanted(const neo_schedule *s);
 

@@ -268,7 +268,7 @@ static bool tiles_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   neo_contraction c;
   if (!neo_contraction_of(m, f, &c))
     return no(why, "tiles of blocks are for sums of products");
-  if (!neo_stages_legal(m, machine, &c, s, why))
+  if (!neo_stages_legal(m, f, machine, &c, s, why))
     return false;
   if (p[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
     return warpgroups_legal(m, f, machine, &c, p, why);

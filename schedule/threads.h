@@ -18,8 +18,9 @@
  * With MATRIX, TILE_M by TILE_N are a warp's, and its products those of codegen/warp.h: THREADS is
  * 32 times as many. Both operands have one factor, which was rounded to tf32, bf16 or f16, the same
  * for both (below: neo_warps), and the sum no condition. Shared memory holds what it was rounded
- * to. With MATRIX 2 they are a warpgroup's, of tf32, and its products those of codegen/warpgroup.h:
- * THREADS is 128 times as many, and BLOCK_K is what 128 bytes of a row hold.
+ * to; with STAGES it is rounded where fragments are read. With MATRIX 2 they are a warpgroup's, of
+ * tf32, and its products those of codegen/warpgroup.h: THREADS is 128 times as many, and BLOCK_K is
+ * what 128 bytes of a row hold.
  *
  * With STAGES, operands are copied asynchronously (stages.h).
  *

@@ -71,7 +71,7 @@ for way in sm_75 sm_80 sm_90a; do
     /^}/ && way == "sm_90a" && !waits { bad("does not wait") }
     END { exit status || !kernels }' "$work/$way/kernels.ptx" >&2
 done
-for way in sm_75 sm_80 sm_90a; do
+for way in sm_75 sm_80 sm_90a sm_80.tf32; do
   for name in dense turned conv scores; do
     awk -v name="_$name(" '/^.visible .entry/ { on = index($0, name) } on' "$work/$way/kernels.ptx" >"$work/ptx"
     loop=$(awk '/^\$L__BB/ { text = "" } { text = text $1 "\n" } /bra/ { printf "%s", text; exit }' "$work/ptx" |

@@ -153,25 +153,31 @@ static void threads_that_meet_at_a_copy_race(void **state) {
 
 enum { ROWS = 21, STEPS = 45, COLUMNS = 19 };
 
-static neo_kernel *tile_in_stages(loop_fix *f, int stages) {
+/* By threads, or by warps, which read matrices of what lies along the steps and else elements. */
+static neo_kernel *tile_in_stages(loop_fix *f, int stages, bool warps) {
   neo_grouping g;
   neo_schedule s;
   neo_kernel *k = NULL;
   neo_str why;
   const neo_machine machine = {
-      .vector_bytes = 16, .gpu = true, .async = true, .shared_bytes = 64 << 10};
-  const char *text = "neo-ir 1\nmodule t\ninput x : f32 [21, 45]\ninput w : f32 [45, 19]\n"
-                     "temp z : f32 [21, 19]\ndef z[b: 21, j: 19] =\n"
-                     "  sum[i: 45] x[b, i] * w[i, j]\n  then acc0\nentry forward forward: z = z\n";
+      .vector_bytes = 16, .gpu = true, .warps = 80, .async = true, .shared_bytes = 64 << 10};
+  const char *factor = warps ? "tf32(x[b, i]) * tf32(w[i, j])" : "x[b, i] * w[i, j]";
+  const char *shape = warps ? "block_m=16 block_n=16 tile_m=16 tile_n=8 matrix=1 threads=64"
+                            : "block_m=16 block_n=8 tile_m=2 tile_n=2 threads=32";
+  const char *text =
+      neo_arena_printf(&f->arena,
+                       "neo-ir 1\nmodule t\ninput x : f32 [21, 45]\ninput w : f32 [45, 19]\n"
+                       "temp z : f32 [21, 19]\ndef z[b: 21, j: 19] =\n"
+                       "  sum[i: 45] %s\n  then acc0\nentry forward forward: z = z\n",
+                       factor);
   neo_module *m =
       neo_module_parse(&f->arena, neo_names_new(&f->arena), f->diags, "test", text, strlen(text));
   neo_str_init(&why, &f->arena);
   assert_non_null(m);
   assert_int_equal(neo_fuse(m, &f->arena, &g, NULL), NEO_OK);
-  assert_true(neo_schedule_parse("block_m=16 block_n=8 block_k=8 tile_m=2 tile_n=2 threads=32 "
-                                 "row_axes=1 column_axes=2",
-                                 &s));
-  s.at[NEO_SCHED_STAGES] = stages;
+  assert_true(neo_schedule_parse(
+      neo_arena_printf(&f->arena, "block_k=8 row_axes=1 column_axes=2 stages=%d %s", stages, shape),
+      &s));
   if (!neo_schedule_legal(m, &g.groups.at[0], &machine, &s, &why))
     fail_msg("%s", neo_str_text(&why));
   assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &f->arena, &k, &why), NEO_OK);
@@ -218,8 +224,9 @@ static void find(neo_block *b, neo_ls_kind kind, neo_ls **found, int *n) {
  * whatever the sizes leave over. */
 static void tiles_wait_for_what_they_read(void **state) {
   loop_fix *f = *state;
-  for (int stages = 2; stages <= 4; stages++) {
-    neo_kernel *k = tile_in_stages(f, stages);
+  for (int way = 4; way < 10; way++) {
+    int stages = way / 2;
+    neo_kernel *k = tile_in_stages(f, stages, way % 2);
     neo_ls *wait[8], *copies[8];
     int n = 0, n_copies = 0;
     find(&k->body, NEO_LS_WAIT, wait, &n);
