@@ -102,9 +102,9 @@ wide sm_90a dense 4 8 0
 wide sm_90a turned 6 8 0
 wide sm_90a scores 0 8 0
 wide sm_90a map 2 1 0
-# A row is read once, by a warp: no shared memory, no barrier; of columns warps join theirs.
+# A row is read once, by a warp: no shared memory, no barrier; of columns warps join theirs, once.
 wide sm_90a rows 6 6 0
-wide sm_90a columns 4 1 0
+wide sm_90a part_columns 4 1 0
 points() { # kernel, shuffles at least, barriers and reads of memory at most
   awk -v name="_$1(" '/^.visible .entry/ { on = index($0, name) } on' "$work/sm_90a/kernels.ptx" >"$work/ptx"
   shuffles=$(grep -c 'shfl\.sync' "$work/ptx" || :) barriers=$(grep -c 'bar\.sync\|barrier\.' "$work/ptx" || :)
@@ -115,7 +115,7 @@ points() { # kernel, shuffles at least, barriers and reads of memory at most
   }
 }
 points rows 10 0 6
-points columns 3 2 4
+points part_columns 8 1 4
 if [ -n "${NEO_REFRESH:-}" ]; then
   { echo "# level kernel registers spilled-bytes"; cat "$work/now"; } >"$recorded"
 fi

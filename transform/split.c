@@ -13,7 +13,17 @@
  * its longest axis of constant extent, the last of them shorter where 16 does not divide. Both are
  * reductions of the IR, so they are fused and scheduled as any other; how many parts there are does
  * not depend on the number of threads. Conditions stay with the parts. A mean is a sum over a count
- * that is known, or stays whole. */
+ * that is known, or stays whole.
+ *
+ * A GPU has thousands of threads to fill, by sums of products and by sums of columns too, which
+ * share few of their steps among threads: there the number of parts is what the machine has room
+ * for, as far as a part has steps enough to pay for adding it up. Parts lie one after the other, so
+ * that these sums read whole rows.
+ *
+ *     G[i: 64, j: 576] = sum[n: 50176] x[n, i] * y[n, j]
+ *     ->
+ *     part.G[s: 28, i: 64, j: 576] = sum[n: 1792] x[1792*s + n, i] * y[1792*s + n, j]
+ *     G[i: 64, j: 576] = sum[s: 28] part.G[s, i, j] */
 #include "ir/clone.h"
 #include "ir/prove.h"
 #include "transform/transform.h"
@@ -35,8 +45,11 @@ typedef struct {
   neo_axis_rec axis[MOST_AXES];
   double extent[MOST_AXES];
   double points; /* of the reduction */
+  double outs;   /* results */
   uint32_t part; /* the axis that parts come from */
   int64_t range; /* of it in a part; 0: each of its positions is one */
+  bool gpu;
+  double wanted; /* parts of a GPU's */
 } split;
 
 static bool splits(neo_reducer r) {
@@ -87,9 +100,64 @@ static bool is_whole(const split *x) {
   return mean ? !counted : uses_second(x->m, neo_list_expr(x->m, x->r.finish, 0));
 }
 
+/* ---- of a GPU: how many parts fill it */
+
+typedef struct {
+  const split *x;
+  bool beside, along; /* neighbouring results, or steps, are neighbours in memory */
+} reading;
+
+static void see_load(void *ctx, neo_expr e) {
+  reading *r = ctx;
+  const neo_node *n = neo_expr_node(r->x->m, e);
+  uint32_t others = n->op == NEO_OP_LOAD_ELSE; /* its last argument is no index */
+  if ((n->op != NEO_OP_LOAD && !others) || n->arg.n < 1 + others)
+    return;
+  uint64_t axes = neo_expr_axes(r->x->m, neo_list_expr(r->x->m, n->arg, n->arg.n - 1 - others));
+  r->beside = r->beside || (r->x->r.n_out && axes >> (r->x->r.n_out - 1) & 1);
+  r->along = r->along || axes >> (r->x->r.axes.n - 1) & 1;
+}
+
+static bool is_product(const split *x, neo_expr body) {
+  uint64_t outs = (1ULL << x->r.n_out) - 1;
+  if (neo_expr_node(x->m, body)->op != NEO_OP_MUL || x->r.reducer != NEO_RED_SUM)
+    return false;
+  uint64_t a = neo_expr_axes(x->m, neo_expr_arg(x->m, body, 0)) & outs;
+  uint64_t b = neo_expr_axes(x->m, neo_expr_arg(x->m, body, 1)) & outs;
+  return (a & ~b) && (b & ~a);
+}
+
+typedef struct {
+  double results; /* that a thread has of a tile; below 1: threads that share a result */
+  double least;   /* steps of a part */
+  double work;    /* steps in all */
+  double most;    /* parts */
+} share;
+
+static share share_of(const split *x) {
+  static const share product = {8, 512, 1 << 22, 64}, columns = {1.0 / 16, 64, 1 << 19, 1024},
+                     rows = {1.0 / 256, 2048, 1 << 19, 1024};
+  neo_expr body = neo_list_expr(x->m, x->r.body, 0);
+  reading r = {.x = x};
+  if (is_product(x, body))
+    return product;
+  neo_expr_visit(x->m, body, see_load, &r);
+  return r.beside && !r.along ? columns : rows;
+}
+
+static bool fills_more(split *x) {
+  share s = share_of(x);
+  x->wanted = (double)x->m->threads * s.results / x->outs;
+  if (x->wanted > x->points / s.least)
+    x->wanted = x->points / s.least;
+  if (x->wanted > s.most)
+    x->wanted = s.most;
+  return x->wanted >= 2 && x->points * x->outs >= s.work;
+}
+
 static bool take_apart(split *x, neo_prover *p, neo_def d) {
   neo_module *m = x->m;
-  double outs = 1;
+  x->outs = 1;
   x->def = d;
   x->r = *neo_def_at(m, d);
   if (!splits((neo_reducer)x->r.reducer) || x->r.out.n != 1 || x->r.axes.n >= MOST_AXES ||
@@ -99,9 +167,11 @@ static bool take_apart(split *x, neo_prover *p, neo_def d) {
   for (uint32_t k = 0; k < x->r.axes.n; k++) {
     x->axis[k] = *neo_def_axis(m, &x->r, k);
     x->extent[k] = extent_of(x, p, k);
-    *(k < x->r.n_out ? &outs : &x->points) *= x->extent[k];
+    *(k < x->r.n_out ? &x->outs : &x->points) *= x->extent[k];
   }
-  return outs <= MOST_OUTPUTS && outs > 0 && x->points >= LEAST_POINTS && !is_whole(x);
+  if (x->outs <= 0 || is_whole(x))
+    return false;
+  return x->gpu ? fills_more(x) : x->outs <= MOST_OUTPUTS && x->points >= LEAST_POINTS;
 }
 
 /* ---- which parts */
@@ -119,10 +189,51 @@ static bool range_suits(const split *x, uint32_t k, int64_t *extent) {
   return is_plain(x, k) && neo_expr_is_int(x->m, x->axis[k].hi, extent) && *extent >= RANGES;
 }
 
+/* How far from the number that is wanted, of ranges or (range 0) of positions. */
+static double distance(const split *x, double parts, double extent, int64_t range) {
+  enum { UNEVEN = 2 };
+  double far = parts > x->wanted ? parts / x->wanted : x->wanted / parts;
+  return far * (range && (int64_t)extent % range ? UNEVEN : 1);
+}
+
+/* A range of the axis: one that divides it, if a number of parts near enough does. */
+static int64_t range_near(const split *x, int64_t extent) {
+  int64_t wanted = (int64_t)x->wanted;
+  for (int64_t far = 0; 3 * far <= wanted; far++)
+    for (int sign = -1; sign <= 1; sign += 2)
+      if (extent % (wanted + sign * far) == 0)
+        return extent / (wanted + sign * far);
+  return (int64_t)((double)extent / x->wanted + 0.5);
+}
+
+/* Of a GPU: the axis and the range whose number is nearest to what is wanted. */
+static bool choose_nearest(split *x) {
+  enum { FARTHEST = 4 };
+  double best = FARTHEST;
+  for (uint32_t k = x->r.n_out; k < x->r.axes.n; k++) {
+    int64_t extent = 0, range = 0;
+    if (!is_plain(x, k))
+      continue;
+    if (range_suits(x, k, &extent))
+      range = range_near(x, extent);
+    range = range < 2 ? 0 : range;
+    double parts = range ? (double)((extent + range - 1) / range) : x->extent[k];
+    double far = parts < 2 ? FARTHEST : distance(x, parts, x->extent[k], range);
+    if (far >= best)
+      continue;
+    best = far;
+    x->part = k;
+    x->range = range;
+  }
+  return best < FARTHEST;
+}
+
 /* An axis that is a part for each position, the outermost if there are several; else ranges of the
  * longest one. */
 static bool choose_parts(split *x) {
   int64_t extent, longest = 0;
+  if (x->gpu)
+    return choose_nearest(x);
   for (x->part = x->r.n_out; x->part < x->r.axes.n; x->part++)
     if (axis_suits(x, x->part))
       return true;
@@ -162,28 +273,53 @@ static neo_expr range_length(const split *x, uint32_t at) {
              : length;
 }
 
+static uint32_t range_axis(const split *x, uint32_t parts) {
+  neo_axis_rec a = x->axis[x->part];
+  a.hi = range_length(x, parts);
+  return neo_axis_add(x->m, a).i;
+}
+
+/* Where the parts' axis stands: before the output axes, or behind them. */
+static uint32_t parts_at(const split *x) {
+  return x->gpu ? 0 : x->r.n_out;
+}
+
+/* Where that of a range stands: in the place of the one that it is of, or last. */
+static uint32_t range_at(const split *x) {
+  return x->gpu ? x->part + 1 : x->r.axes.n;
+}
+
+static uint32_t moved_axis(const split *x, uint32_t k, const neo_expr *by) {
+  neo_module *m = x->m;
+  neo_axis_rec a = x->axis[k];
+  a.lo = neo_expr_subst_axes(m, a.lo, by, x->r.axes.n);
+  a.hi = neo_expr_subst_axes(m, a.hi, by, x->r.axes.n);
+  return neo_axis_add(m, a).i;
+}
+
 /* Axes of the parts' definition: output axes, parts, what is left of the reduction; by[k] is what
  * axis k has become. */
 static neo_list axes_of_parts(const split *x, neo_expr *by) {
   neo_module *m = x->m;
-  uint32_t ids[MOST_AXES + 1], n = x->r.n_out, last = x->r.axes.n;
-  for (uint32_t k = 0; k < x->r.n_out; k++)
-    ids[k] = neo_axis_add(m, x->axis[k]).i;
-  ids[n++] = neo_axis_add(m, part_axis(x, x->r.n_out, neo_axis_ref(m, last), &by[x->part])).i;
+  uint32_t ids[MOST_AXES + 1], at = parts_at(x), n = 0;
+  neo_expr inner = neo_axis_ref(m, range_at(x));
+  for (uint32_t k = 0; k < x->r.n_out; k++) {
+    n += n == at;
+    by[k] = neo_axis_ref(m, n);
+    ids[n++] = moved_axis(x, k, by);
+  }
+  n += n == at;
+  ids[at] = neo_axis_add(m, part_axis(x, at, inner, &by[x->part])).i;
   for (uint32_t k = x->r.n_out; k < x->r.axes.n; k++) {
+    if (k == x->part && x->range && x->gpu)
+      ids[n++] = range_axis(x, at);
     if (k == x->part)
       continue;
-    neo_axis_rec a = x->axis[k];
     by[k] = neo_axis_ref(m, n);
-    a.lo = neo_expr_subst_axes(m, a.lo, by, x->r.axes.n);
-    a.hi = neo_expr_subst_axes(m, a.hi, by, x->r.axes.n);
-    ids[n++] = neo_axis_add(m, a).i;
+    ids[n++] = moved_axis(x, k, by);
   }
-  if (x->range) {
-    neo_axis_rec a = x->axis[x->part];
-    a.hi = range_length(x, x->r.n_out);
-    ids[n++] = neo_axis_add(m, a).i;
-  }
+  if (x->range && !x->gpu)
+    ids[n++] = range_axis(x, at);
   return neo_list_new(m, ids, n);
 }
 
@@ -245,8 +381,9 @@ static void reduce_parts(const split *x, neo_tensor parts) {
   neo_def_rec r = x->r;
   neo_expr index[MOST_AXES], unused;
   uint32_t ids[MOST_AXES], n = x->r.n_out;
-  for (uint32_t k = 0; k <= n; k++)
-    index[k] = neo_axis_ref(m, k);
+  uint32_t at = parts_at(x);
+  for (uint32_t k = 0, from = 0; k <= n; k++)
+    index[k] = neo_axis_ref(m, k == at ? n : from++);
   for (uint32_t k = 0; k < n; k++)
     ids[k] = neo_list_at(m, x->r.axes, k);
   ids[n] = neo_axis_add(m, part_axis(x, n, neo_const_int(m, NEO_I64_T, 0), &unused)).i;
@@ -264,7 +401,7 @@ static void reduce_parts(const split *x, neo_tensor parts) {
 neo_status neo_pass_split(neo_module *m) {
   neo_prover *p = neo_prover_new(m);
   for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n; k++) {
-    split x = {.m = m};
+    split x = {.m = m, .gpu = m->threads != 0};
     neo_prover_at(p, m->defs.at[k].span);
     if (take_apart(&x, p, (neo_def){k}) && choose_parts(&x))
       reduce_parts(&x, define_parts(&x));

@@ -63,6 +63,12 @@ static bool is_ir_text(const char *text, size_t n) {
   return n >= 7 && memcmp(text, "neo-ir ", 7) == 0;
 }
 
+static bool for_gpu(const neo_compilation *c) {
+  return c->options.target && strncmp(c->options.target, "nvptx", 5) == 0;
+}
+
+enum { GPU_THREADS = 132 * 1024 }; /* as schedule/threads.c counts them */
+
 static neo_status front(neo_compilation *c) {
   char *text;
   size_t n;
@@ -94,14 +100,11 @@ static neo_status front(neo_compilation *c) {
   neo_proofs_limit(c->module, c->options.proof_quota);
   c->module->math = (uint8_t)c->options.math;
   c->module->store = (uint8_t)c->options.store;
+  c->module->threads = for_gpu(c) ? GPU_THREADS : 0;
   return c->options.prepare ? c->options.prepare(c->options.prepare_ctx, c->module) : NEO_OK;
 }
 
 /* ---- passes */
-
-static bool for_gpu(const neo_compilation *c) {
-  return c->options.target && strncmp(c->options.target, "nvptx", 5) == 0;
-}
 
 static void pass_done(void *ctx, const char *pass) {
   neo_cost_add(ctx, pass);
