@@ -67,7 +67,7 @@ function(neo_add_unit_test path)
   neo_register(${folder}_${short} 900)
   set(labels ${folder})
   # What runs under the thread sanitizer; the threads of codegen's tests are a GPU's, interpreted.
-  if(short MATCHES "pool|thread" AND NOT folder STREQUAL codegen)
+  if(short MATCHES "pool|thread|ahead" AND NOT folder STREQUAL codegen)
     list(APPEND labels threads)
     add_dependencies(thread_tests ${target})
   endif()

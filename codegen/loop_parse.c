@@ -1,200 +1,21 @@
 /* Parses the text of loop_print.c. Layout: a block's statements stand further in than its head, all
  * alike. Every node goes through the builder, so types are checked before it is called; the first
  * error ends the parse. Limits keep hostile text from exhausting the stack. */
-#include "codegen/loop.h"
+#include "codegen/loop_parse.h"
 #include "codegen/loop_text.h"
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_NESTING = 400, MAX_MIB = 256 };
 enum { PREC_OR = 1, PREC_AND, PREC_NOT, PREC_CMP, PREC_ADD, PREC_MUL, PREC_UNARY };
 
-typedef enum { T_END, T_LINE, T_WORD, T_INT, T_FLOAT, T_PUNCT, T_BAD } token_kind;
-typedef struct {
-  token_kind kind;
-  uint32_t at, n; /* LINE: n is the next line's indentation */
-} token;
-
-typedef enum { N_BUF, N_REG, N_VAR, N_SIZE } name_kind;
-typedef struct {
-  const char *text;
-  name_kind kind;
-  uint32_t number;
-} name;
-
-typedef struct {
-  neo_arena *a;
-  neo_diags *d;
-  neo_kernel *k;
-  const char *text;
-  uint32_t n, file, nesting;
-  token t;
-  bool failed;
-  NEO_VEC(name) names; /* the last of equal names counts */
-  NEO_VEC(const neo_lx *) lets;
-} parser;
-
-/* ---- tokens */
-
-static neo_span span_of(const parser *p, token t) {
-  uint32_t n = t.kind == T_LINE || t.kind == T_END ? 0 : t.n;
-  return neo_span_of(neo_diags_sources(p->d), p->file, t.at, n);
-}
-
-static void skip_spaces(const parser *p, uint32_t *at) {
-  while (*at < p->n && p->text[*at] == ' ') (*at)++;
-  if (*at < p->n && p->text[*at] == '#')
-    while (*at < p->n && p->text[*at] != '\n') (*at)++;
-}
-
-/* From a line's end over empty lines to the next statement. */
-static token line_end(const parser *p, uint32_t at) {
-  uint32_t column = 0;
-  while (at < p->n && p->text[at] == '\n') {
-    uint32_t line = ++at;
-    skip_spaces(p, &at);
-    column = at - line;
-  }
-  if (at >= p->n) return (token){T_END, at, 0};
-  return (token){T_LINE, at, column};
-}
-
-static char char_at(const parser *p, uint32_t at) { return at < p->n ? p->text[at] : 0; }
-
-static bool is_name_char(char c) { return isalnum((unsigned char)c) || c == '_'; }
-
-static uint32_t word_end(const parser *p, uint32_t at) {
-  for (;; at++) {
-    bool dot = char_at(p, at) == '.' && is_name_char(char_at(p, at + 1));
-    if (!dot && !is_name_char(char_at(p, at))) return at;
-  }
-}
-
-static token number(const parser *p, uint32_t at) {
-  token t = {T_INT, at, 0};
-  while (isdigit((unsigned char)char_at(p, at))) at++;
-  if (char_at(p, at) == '.' && char_at(p, at + 1) != '.') {
-    t.kind = T_FLOAT;
-    for (at++; isdigit((unsigned char)char_at(p, at));) at++;
-  }
-  if (char_at(p, at) == 'e') {
-    t.kind = T_FLOAT;
-    at++;
-    if (char_at(p, at) == '+' || char_at(p, at) == '-') at++;
-    while (isdigit((unsigned char)char_at(p, at))) at++;
-  }
-  t.n = at - t.at;
-  return t;
-}
-
-static token next_token(const parser *p, uint32_t at) {
-  static const char *const pairs[] = {"==", "!=", "<=", ".."};
-  skip_spaces(p, &at);
-  char c = char_at(p, at);
-  if (at >= p->n) return (token){T_END, at, 0};
-  if (c == '\n') return line_end(p, at);
-  if (isdigit((unsigned char)c)) return number(p, at);
-  if (is_name_char(c)) return (token){T_WORD, at, word_end(p, at) - at};
-  for (int i = 0; i < 4; i++)
-    if (c == pairs[i][0] && char_at(p, at + 1) == pairs[i][1]) return (token){T_PUNCT, at, 2};
-  return (token){strchr("()[],:+-*/%<=@", c) && c ? T_PUNCT : T_BAD, at, 1};
-}
-
-static void advance(parser *p) {
-  if (p->t.kind == T_LINE) p->t.n = 0;
-  p->t = next_token(p, p->t.at + p->t.n);
-}
-
-static const char *token_text(const parser *p) {
-  switch (p->t.kind) {
-  case T_END: return "the end";
-  case T_LINE: return "a new line";
-  default:
-    return neo_arena_printf(p->a, "'%s'", neo_arena_strndup(p->a, p->text + p->t.at, p->t.n));
-  }
-}
-
-static void expected(parser *p, const char *what) {
-  if (!p->failed) neo_diag(p->d, span_of(p, p->t), NEO_D_IR_EXPECTED, what, token_text(p));
-  p->failed = true;
-}
-
-static void bad_type(parser *p, token at, const char *what) {
-  if (!p->failed) {
-    const char *text = neo_arena_strndup(p->a, p->text + at.at, at.n);
-    neo_diag(p->d, span_of(p, at), NEO_D_IR_TYPE, text, what);
-  }
-  p->failed = true;
-}
-
-static bool is(const parser *p, const char *text) {
-  size_t n = strlen(text);
-  bool plain = p->t.kind == T_WORD || p->t.kind == T_PUNCT || p->t.kind == T_INT;
-  return plain && p->t.n == n && memcmp(p->text + p->t.at, text, n) == 0;
-}
-
-static bool accept(parser *p, const char *text) {
-  if (p->failed || !is(p, text)) return false;
-  advance(p);
-  return true;
-}
-
-static void need(parser *p, const char *text) {
-  if (!accept(p, text)) expected(p, neo_arena_printf(p->a, "'%s'", text));
-}
-
-static const char *take_word(parser *p, const char *what) {
-  if (p->failed || p->t.kind != T_WORD) {
-    expected(p, what);
-    return "";
-  }
-  const char *s = neo_arena_strndup(p->a, p->text + p->t.at, p->t.n);
-  advance(p);
-  return s;
-}
-
-/* The low 64 bits count: -9223372036854775808 is read as minus 9223372036854775808. */
-static int64_t take_int(parser *p) {
-  if (p->failed || p->t.kind != T_INT) {
-    expected(p, "an integer");
-    return 0;
-  }
-  const char *s = neo_arena_strndup(p->a, p->text + p->t.at, p->t.n);
-  errno = 0;
-  unsigned long long x = strtoull(s, NULL, 10);
-  if (errno || x > (unsigned long long)INT64_MAX + 1) {
-    neo_diag(p->d, span_of(p, p->t), NEO_D_IR_NUMBER, s);
-    p->failed = true;
-  }
-  advance(p);
-  return (int64_t)x;
-}
-
-static int64_t take_small(parser *p, int64_t most) {
-  token at = p->t;
-  int64_t x = take_int(p);
-  if (x < 0 || x > most) bad_type(p, at, "out of range");
-  return p->failed ? 0 : x;
-}
-
-static neo_type take_type(parser *p) {
-  neo_type t = NEO_F32_T;
-  token at = p->t;
-  const char *s = take_word(p, "a type");
-  if (!p->failed && !neo_type_of_text(s, &t)) {
-    p->t = at;
-    expected(p, "a type");
-  }
-  return t;
-}
-
 /* ---- names */
 
 static const name *find(const parser *p, const char *s) {
   for (size_t i = p->names.n; i-- > 0;)
-    if (neo_streq(p->names.at[i].text, s)) return &p->names.at[i];
+    if (neo_streq(p->names.at[i].text, s))
+      return &p->names.at[i];
   return NULL;
 }
 
@@ -207,12 +28,13 @@ static const char *new_name(parser *p, const char *what) {
   token at = p->t;
   neo_op op;
   neo_type t;
-  const char *s = take_word(p, what);
+  const char *s = neo_lp_take_word(p, what);
   bool word = neo_op_of_text(s, &op) || neo_type_of_text(s, &t) || isdigit((unsigned char)s[0]);
-  for (int i = 0; neo_loop_words[i]; i++) word = word || neo_streq(neo_loop_words[i], s);
+  for (int i = 0; neo_loop_words[i]; i++)
+    word = word || neo_streq(neo_loop_words[i], s);
   if (!p->failed && word) {
     p->t = at;
-    expected(p, what);
+    neo_lp_expected(p, what);
   }
   return s;
 }
@@ -221,19 +43,23 @@ static const char *new_name(parser *p, const char *what) {
 
 static const neo_lx *expression(parser *p, int prec);
 
-static const neo_lx *nothing(parser *p) { return neo_lx_int(p->k, 0); }
+static const neo_lx *nothing(parser *p) {
+  return neo_lx_int(p->k, 0);
+}
 
 static const neo_lx *typed(parser *p, neo_type t, const char *what) {
   token at = p->t;
   const neo_lx *e = expression(p, PREC_OR);
   if (!p->failed && e->type != t)
-    bad_type(p, at, neo_arena_printf(p->a, "%s is %s, not %s", what,
+    neo_lp_bad_type(p, at,
+                    neo_arena_printf(p->a, "%s is %s, not %s", what,
                                      neo_type_text((neo_type)e->type), neo_type_text(t)));
   return e;
 }
 
 static const neo_lx *typed_literal(parser *p, neo_type t, neo_value x, bool is_float, token at) {
-  if (is_float != neo_type_is_float(t) || t == NEO_BOOL_T) bad_type(p, at, "does not fit its type");
+  if (is_float != neo_type_is_float(t) || t == NEO_BOOL_T)
+    neo_lp_bad_type(p, at, "does not fit its type");
   return p->failed ? nothing(p) : neo_lx_const(p->k, t, x);
 }
 
@@ -241,88 +67,106 @@ static const neo_lx *literal(parser *p) {
   token at = p->t;
   neo_value x = {0};
   bool is_float = at.kind != T_INT;
-  if (accept(p, "inf")) x.f = (double)__builtin_inff();
-  else if (accept(p, "nan")) x.f = (double)__builtin_nanf("");
-  else if (!is_float) x.i = take_int(p);
+  if (neo_lp_accept(p, "inf"))
+    x.f = (double)__builtin_inff();
+  else if (neo_lp_accept(p, "nan"))
+    x.f = (double)__builtin_nanf("");
+  else if (!is_float)
+    x.i = neo_lp_take_int(p);
   else {
     x.f = strtod(neo_arena_strndup(p->a, p->text + at.at, at.n), NULL);
-    advance(p);
+    neo_lp_advance(p);
   }
   neo_type t = is_float ? NEO_F32_T : NEO_I64_T;
-  if (accept(p, ":")) t = take_type(p);
+  if (neo_lp_accept(p, ":"))
+    t = neo_lp_take_type(p);
   return p->failed ? nothing(p) : typed_literal(p, t, x, is_float, at);
 }
 
 static size_t arguments(parser *p, const char *close, const neo_lx **arg, size_t most) {
   size_t n = 0;
-  if (accept(p, close)) return 0;
+  if (neo_lp_accept(p, close))
+    return 0;
   do {
     if (n == most) {
-      expected(p, neo_arena_printf(p->a, "'%s'", close));
+      neo_lp_expected(p, neo_arena_printf(p->a, "'%s'", close));
       return n;
     }
     arg[n++] = expression(p, PREC_OR);
-  } while (accept(p, ","));
-  need(p, close);
+  } while (neo_lp_accept(p, ","));
+  neo_lp_need(p, close);
   return n;
 }
 
 /* Whether the operator takes these; reports if not. */
 static bool fits(parser *p, token at, neo_op op, neo_type result, const neo_lx *const *arg,
                  size_t n) {
-  if (p->failed) return false;
+  if (p->failed)
+    return false;
   neo_rule rule = neo_op_rule(op);
   neo_type t = (neo_type)arg[0]->type;
   bool same = neo_op_arity(op) == (int)n;
   size_t first = rule == NEO_RULE_SELECT ? 1 : 0;
-  for (size_t k = first; same && k < n; k++) same = arg[k]->type == arg[first]->type;
-  if (rule == NEO_RULE_SELECT) same = same && t == NEO_BOOL_T;
-  if (rule == NEO_RULE_FLOAT) same = same && neo_type_is_float(t);
-  if (rule == NEO_RULE_NUM) same = same && t != NEO_BOOL_T;
-  if (rule == NEO_RULE_LOGIC) same = same && t == NEO_BOOL_T;
+  for (size_t k = first; same && k < n; k++)
+    same = arg[k]->type == arg[first]->type;
+  if (rule == NEO_RULE_SELECT)
+    same = same && t == NEO_BOOL_T;
+  if (rule == NEO_RULE_FLOAT)
+    same = same && neo_type_is_float(t);
+  if (rule == NEO_RULE_NUM)
+    same = same && t != NEO_BOOL_T;
+  if (rule == NEO_RULE_LOGIC)
+    same = same && t == NEO_BOOL_T;
   (void)result;
-  if (!same) bad_type(p, at, "arguments of the wrong number or types");
+  if (!same)
+    neo_lp_bad_type(p, at, "arguments of the wrong number or types");
   return same;
 }
 
 static const neo_lx *apply(parser *p, token at, neo_op op, const neo_lx *const *arg, size_t n) {
   neo_type t = n ? (neo_type)arg[0]->type : NEO_I64_T;
-  if (n == 0) bad_type(p, at, "arguments of the wrong number or types");
-  if (!fits(p, at, op, t, arg, n)) return nothing(p);
-  if (neo_op_rule(op) == NEO_RULE_CMP) t = NEO_BOOL_T;
-  if (op == NEO_OP_SELECT) t = (neo_type)arg[1]->type;
+  if (n == 0)
+    neo_lp_bad_type(p, at, "arguments of the wrong number or types");
+  if (!fits(p, at, op, t, arg, n))
+    return nothing(p);
+  if (neo_op_rule(op) == NEO_RULE_CMP)
+    t = NEO_BOOL_T;
+  if (op == NEO_OP_SELECT)
+    t = (neo_type)arg[1]->type;
   return neo_lx_op(p->k, op, t, arg, n);
 }
 
 static const neo_lx *random_(parser *p) {
   neo_type t = NEO_F32_T;
   const neo_lx *e;
-  need(p, "@");
-  uint32_t site = (uint32_t)take_small(p, UINT32_MAX);
+  neo_lp_need(p, "@");
+  uint32_t site = (uint32_t)neo_lp_take_small(p, UINT32_MAX);
   token at = p->t;
-  if (accept(p, ":")) t = take_type(p);
-  if (t != NEO_F32_T && t != NEO_F64_T) bad_type(p, at, "rand is f32 or f64");
-  need(p, "(");
+  if (neo_lp_accept(p, ":"))
+    t = neo_lp_take_type(p);
+  if (t != NEO_F32_T && t != NEO_F64_T)
+    neo_lp_bad_type(p, at, "rand is f32 or f64");
+  neo_lp_need(p, "(");
   e = typed(p, NEO_I64_T, "the element");
-  need(p, ")");
+  neo_lp_need(p, ")");
   return p->failed ? nothing(p) : neo_lx_rand(p->k, t, site, e);
 }
 
 static const neo_lx *fused(parser *p, token at) {
   const neo_lx *arg[3];
-  need(p, "(");
+  neo_lp_need(p, "(");
   size_t n = arguments(p, ")", arg, 3);
   if (!p->failed && (n != 3 || arg[0]->type != arg[1]->type || arg[0]->type != arg[2]->type))
-    bad_type(p, at, "arguments of the wrong number or types");
+    neo_lp_bad_type(p, at, "arguments of the wrong number or types");
   return p->failed ? nothing(p) : neo_lx_fma(p->k, arg[0], arg[1], arg[2]);
 }
 
 static const neo_lx *pair(parser *p, token at) {
   const neo_lx *arg[2];
-  need(p, "(");
+  neo_lp_need(p, "(");
   size_t n = arguments(p, ")", arg, 2);
   if (!p->failed && (n != 2 || arg[0]->type != NEO_BF16_T || arg[1]->type != NEO_BF16_T))
-    bad_type(p, at, "a pair is of two bf16");
+    neo_lp_bad_type(p, at, "a pair is of two bf16");
   return p->failed ? nothing(p) : neo_lx_pair(p->k, arg[0], arg[1]);
 }
 
@@ -332,63 +176,77 @@ static const neo_lx *call(parser *p, token at, const char *word) {
   neo_type t;
   bool is_type = neo_type_of_text(word, &t);
   if (!is_type && !neo_op_of_text(word, &op)) {
-    if (!p->failed) neo_diag(p->d, span_of(p, at), NEO_D_IR_NAME, "function", word);
+    if (!p->failed)
+      neo_diag(p->d, neo_lp_span_of(p, at), NEO_D_IR_NAME, "function", word);
     p->failed = true;
     return nothing(p);
   }
-  need(p, "(");
+  neo_lp_need(p, "(");
   size_t n = arguments(p, ")", arg, 4);
-  if (!is_type) return p->failed ? nothing(p) : apply(p, at, op, arg, n);
-  if (!p->failed && n != 1) bad_type(p, at, "a cast takes one argument");
+  if (!is_type)
+    return p->failed ? nothing(p) : apply(p, at, op, arg, n);
+  if (!p->failed && n != 1)
+    neo_lp_bad_type(p, at, "a cast takes one argument");
   return p->failed ? nothing(p) : neo_lx_cast(p->k, t, arg[0]);
 }
 
 static const neo_lx *load(parser *p, uint32_t buf) {
   neo_type t = (neo_type)p->k->bufs.at[buf].type;
-  need(p, "[");
+  neo_lp_need(p, "[");
   const neo_lx *offset = typed(p, NEO_I64_T, "the offset"), *cond, *other;
-  if (!accept(p, "if")) {
-    need(p, "]");
+  if (!neo_lp_accept(p, "if")) {
+    neo_lp_need(p, "]");
     return p->failed ? nothing(p) : neo_lx_load(p->k, buf, offset);
   }
   cond = typed(p, NEO_BOOL_T, "the condition");
-  need(p, "else");
+  neo_lp_need(p, "else");
   other = typed(p, t, "the other value");
-  need(p, "]");
+  neo_lp_need(p, "]");
   return p->failed ? nothing(p) : neo_lx_loadif(p->k, buf, offset, cond, other);
 }
 
 static size_t indices(parser *p, token at, uint32_t reg, const neo_lx **index) {
-  need(p, "[");
+  neo_lp_need(p, "[");
   size_t n = arguments(p, "]", index, 4);
   for (size_t i = 0; i < n && !p->failed; i++)
-    if (index[i]->type != NEO_I64_T) bad_type(p, at, "an index is not i64");
-  if (!p->failed && n != p->k->regs.at[reg].rank) bad_type(p, at, "wrong number of indices");
+    if (index[i]->type != NEO_I64_T)
+      neo_lp_bad_type(p, at, "an index is not i64");
+  if (!p->failed && n != p->k->regs.at[reg].rank)
+    neo_lp_bad_type(p, at, "wrong number of indices");
   return n;
 }
 
 static const neo_lx *named(parser *p) {
   token at = p->t;
-  const char *s = take_word(p, "an expression");
+  const char *s = neo_lp_take_word(p, "an expression");
   const name *n = find(p, s);
   const neo_lx *index[4];
-  if (p->failed) return nothing(p);
+  if (p->failed)
+    return nothing(p);
   if (neo_streq(s, "true") || neo_streq(s, "false"))
     return neo_lx_const(p->k, NEO_BOOL_T, (neo_value){.i = s[0] == 't'});
-  if (neo_streq(s, "rand")) return random_(p);
-  if (neo_streq(s, "fma")) return fused(p, at);
-  if (neo_streq(s, "pair")) return pair(p, at);
-  if (!n && is(p, "(")) return call(p, at, s);
+  if (neo_streq(s, "rand"))
+    return random_(p);
+  if (neo_streq(s, "fma"))
+    return fused(p, at);
+  if (neo_streq(s, "pair"))
+    return pair(p, at);
+  if (!n && neo_lp_is(p, "("))
+    return call(p, at, s);
   if (!n) {
-    neo_diag(p->d, span_of(p, at), NEO_D_IR_NAME, "name", s);
+    neo_diag(p->d, neo_lp_span_of(p, at), NEO_D_IR_NAME, "name", s);
     p->failed = true;
     return nothing(p);
   }
   switch (n->kind) {
-  case N_BUF: return load(p, n->number);
-  case N_VAR: return neo_lx_var(p->k, n->number);
-  case N_SIZE: return neo_lx_size(p->k, n->number);
-  default: break;
+  case N_BUF:
+    return load(p, n->number);
+  case N_VAR:
+    return neo_lx_var(p->k, n->number);
+  case N_SIZE:
+    return neo_lx_size(p->k, n->number);
+  default:
+    break;
   }
   uint32_t reg = n->number;
   size_t rank = indices(p, at, reg, index);
@@ -398,37 +256,42 @@ static const neo_lx *named(parser *p) {
 static const neo_lx *key(parser *p) {
   static const char *const keys[] = {"seed", "step", "call"};
   for (uint32_t i = 0; i < 3; i++)
-    if (accept(p, keys[i])) return neo_lx_key(p->k, i);
-  expected(p, "seed, step or call");
+    if (neo_lp_accept(p, keys[i]))
+      return neo_lx_key(p->k, i);
+  neo_lp_expected(p, "seed, step or call");
   return nothing(p);
 }
 
 static const neo_lx *let(parser *p) {
   token at = p->t;
-  int64_t i = take_int(p);
-  if (!p->failed && (i < 0 || (uint64_t)i >= p->lets.n)) bad_type(p, at, "no such let");
+  int64_t i = neo_lp_take_int(p);
+  if (!p->failed && (i < 0 || (uint64_t)i >= p->lets.n))
+    neo_lp_bad_type(p, at, "no such let");
   return p->failed ? nothing(p) : p->lets.at[i];
 }
 
 static const neo_lx *atom(parser *p) {
-  if (p->t.kind == T_INT || p->t.kind == T_FLOAT || is(p, "inf") || is(p, "nan"))
+  if (p->t.kind == T_INT || p->t.kind == T_FLOAT || neo_lp_is(p, "inf") || neo_lp_is(p, "nan"))
     return literal(p);
-  if (accept(p, "@")) return key(p);
-  if (accept(p, "%")) return let(p);
-  if (!accept(p, "(")) return named(p);
+  if (neo_lp_accept(p, "@"))
+    return key(p);
+  if (neo_lp_accept(p, "%"))
+    return let(p);
+  if (!neo_lp_accept(p, "("))
+    return named(p);
   const neo_lx *e = expression(p, PREC_OR);
-  need(p, ")");
+  neo_lp_need(p, ")");
   return e;
 }
 
 static const neo_lx *prefix(parser *p, int prec) {
   token at = p->t;
   const neo_lx *x[3] = {0};
-  if (accept(p, "-")) {
+  if (neo_lp_accept(p, "-")) {
     x[0] = expression(p, PREC_UNARY);
     return apply(p, at, NEO_OP_NEG, x, 1);
   }
-  if (prec <= PREC_NOT && accept(p, "not")) {
+  if (prec <= PREC_NOT && neo_lp_accept(p, "not")) {
     x[0] = expression(p, PREC_NOT);
     return apply(p, at, NEO_OP_NOT, x, 1);
   }
@@ -443,24 +306,27 @@ typedef struct {
 
 static const infix *infix_at(const parser *p) {
   static const infix table[] = {
-      {"or", NEO_OP_OR, PREC_OR},   {"and", NEO_OP_AND, PREC_AND}, {"==", NEO_OP_EQ, PREC_CMP},
-      {"!=", NEO_OP_NE, PREC_CMP},  {"<", NEO_OP_LT, PREC_CMP},    {"<=", NEO_OP_LE, PREC_CMP},
-      {"+", NEO_OP_ADD, PREC_ADD},  {"-", NEO_OP_SUB, PREC_ADD},   {"*", NEO_OP_MUL, PREC_MUL},
-      {"/", NEO_OP_DIV, PREC_MUL},  {"%", NEO_OP_MOD, PREC_MUL},
+      {"or", NEO_OP_OR, PREC_OR},  {"and", NEO_OP_AND, PREC_AND}, {"==", NEO_OP_EQ, PREC_CMP},
+      {"!=", NEO_OP_NE, PREC_CMP}, {"<", NEO_OP_LT, PREC_CMP},    {"<=", NEO_OP_LE, PREC_CMP},
+      {"+", NEO_OP_ADD, PREC_ADD}, {"-", NEO_OP_SUB, PREC_ADD},   {"*", NEO_OP_MUL, PREC_MUL},
+      {"/", NEO_OP_DIV, PREC_MUL}, {"%", NEO_OP_MOD, PREC_MUL},
   };
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-    if (is(p, table[i].text)) return &table[i];
+    if (neo_lp_is(p, table[i].text))
+      return &table[i];
   return NULL;
 }
 
 static const neo_lx *expression(parser *p, int prec) {
   const infix *op;
-  if (++p->nesting > MAX_NESTING) expected(p, "less nesting");
-  if (p->failed) return nothing(p);
+  if (++p->nesting > MAX_NESTING)
+    neo_lp_expected(p, "less nesting");
+  if (p->failed)
+    return nothing(p);
   const neo_lx *x = prefix(p, prec);
   while (!p->failed && (op = infix_at(p)) && op->prec >= prec) {
     token at = p->t;
-    advance(p);
+    neo_lp_advance(p);
     const neo_lx *arg[3] = {x, expression(p, op->prec + 1), NULL};
     x = apply(p, at, op->op, arg, 2);
   }
@@ -473,34 +339,41 @@ static const neo_lx *expression(parser *p, int prec) {
 static void statements(parser *p, neo_block *in, uint32_t column);
 
 static void end_line(parser *p) {
-  if (!p->failed && p->t.kind != T_LINE && p->t.kind != T_END) expected(p, "the end of the line");
+  if (!p->failed && p->t.kind != T_LINE && p->t.kind != T_END)
+    neo_lp_expected(p, "the end of the line");
 }
 
 /* The block of a head that stood at `column`. */
 static void inner(parser *p, neo_block *in, uint32_t column) {
   end_line(p);
-  if (p->failed || p->t.kind != T_LINE || p->t.n <= column) return;
-  if (++p->nesting > MAX_NESTING) expected(p, "less nesting");
+  if (p->failed || p->t.kind != T_LINE || p->t.n <= column)
+    return;
+  if (++p->nesting > MAX_NESTING)
+    neo_lp_expected(p, "less nesting");
   statements(p, in, p->t.n);
   p->nesting--;
 }
 
 static neo_loop_kind loop_kind(parser *p) {
-  if (accept(p, "unit")) return NEO_LOOP_UNIT;
-  if (accept(p, "unroll")) return NEO_LOOP_UNROLL;
-  if (accept(p, "thread")) return NEO_LOOP_THREAD;
-  return accept(p, "vector") ? NEO_LOOP_VECTOR : NEO_LOOP_SERIAL;
+  if (neo_lp_accept(p, "unit"))
+    return NEO_LOOP_UNIT;
+  if (neo_lp_accept(p, "unroll"))
+    return NEO_LOOP_UNROLL;
+  if (neo_lp_accept(p, "thread"))
+    return NEO_LOOP_THREAD;
+  return neo_lp_accept(p, "vector") ? NEO_LOOP_VECTOR : NEO_LOOP_SERIAL;
 }
 
 static void for_(parser *p, neo_block *in, uint32_t column) {
   const char *s = new_name(p, "a variable");
-  need(p, "in");
+  neo_lp_need(p, "in");
   const neo_lx *lo = typed(p, NEO_I64_T, "the lower bound");
-  need(p, "..");
+  neo_lp_need(p, "..");
   const neo_lx *hi = typed(p, NEO_I64_T, "the upper bound");
-  int64_t step = accept(p, "step") ? take_int(p) : 1;
+  int64_t step = neo_lp_accept(p, "step") ? neo_lp_take_int(p) : 1;
   neo_loop_kind kind = loop_kind(p);
-  if (p->failed) return;
+  if (p->failed)
+    return;
   uint32_t var = neo_kernel_var(p->k, s);
   const neo_lx *units = p->k->units;
   neo_ls *loop = neo_ls_for(p->k, in, kind, var, lo, hi, step);
@@ -513,11 +386,14 @@ static void for_(parser *p, neo_block *in, uint32_t column) {
 static void if_(parser *p, neo_block *in, uint32_t column) {
   neo_ls *s = neo_ls_if(p->k, in, typed(p, NEO_BOOL_T, "the condition"));
   inner(p, &s->body, column);
-  if (p->failed || p->t.kind != T_LINE || p->t.n != column) return;
+  if (p->failed || p->t.kind != T_LINE || p->t.n != column)
+    return;
   token line = p->t;
-  advance(p);
-  if (accept(p, "else")) inner(p, &s->other, column);
-  else p->t = line;
+  neo_lp_advance(p);
+  if (neo_lp_accept(p, "else"))
+    inner(p, &s->other, column);
+  else
+    p->t = line;
 }
 
 static bool same_reg(const neo_reg *x, const neo_reg *y) {
@@ -528,19 +404,24 @@ static bool same_reg(const neo_reg *x, const neo_reg *y) {
 static void reg(parser *p, neo_block *in) {
   token at = p->t;
   neo_reg r = {.name = new_name(p, "a register")};
-  need(p, "[");
-  while (!p->failed && !accept(p, "]")) {
-    if (r.rank) need(p, ",");
-    if (r.rank == 4) expected(p, "']'");
-    else r.extent[r.rank++] = take_int(p);
+  neo_lp_need(p, "[");
+  while (!p->failed && !neo_lp_accept(p, "]")) {
+    if (r.rank)
+      neo_lp_need(p, ",");
+    if (r.rank == 4)
+      neo_lp_expected(p, "']'");
+    else
+      r.extent[r.rank++] = neo_lp_take_int(p);
   }
-  need(p, ":");
-  r.type = (uint8_t)take_type(p);
-  if (accept(p, "threads")) r.threads = take_int(p);
+  neo_lp_need(p, ":");
+  r.type = (uint8_t)neo_lp_take_type(p);
+  if (neo_lp_accept(p, "threads"))
+    r.threads = neo_lp_take_int(p);
   const name *old = find(p, r.name);
-  if (p->failed) return;
+  if (p->failed)
+    return;
   if (old && (old->kind != N_REG || !same_reg(&p->k->regs.at[old->number], &r))) {
-    neo_diag(p->d, span_of(p, at), NEO_D_IR_TWICE, "name", r.name);
+    neo_diag(p->d, neo_lp_span_of(p, at), NEO_D_IR_TWICE, "name", r.name);
     p->failed = true;
     return;
   }
@@ -558,20 +439,22 @@ static void reg(parser *p, neo_block *in) {
 
 static uint32_t number_of(parser *p, name_kind kind) {
   token at = p->t;
-  const char *s = take_word(p, kind == N_BUF ? "a buffer" : "a register");
+  const char *s = neo_lp_take_word(p, kind == N_BUF ? "a buffer" : "a register");
   const name *n = p->failed ? NULL : find(p, s);
-  if (n && n->kind == kind) return n->number;
+  if (n && n->kind == kind)
+    return n->number;
   const char *what = kind == N_BUF ? "buffer" : "register";
-  if (!p->failed) neo_diag(p->d, span_of(p, at), NEO_D_IR_NAME, what, s);
+  if (!p->failed)
+    neo_diag(p->d, neo_lp_span_of(p, at), NEO_D_IR_NAME, what, s);
   p->failed = true;
   return 0;
 }
 
 static const neo_lx *place(parser *p, uint32_t *buf) {
   *buf = number_of(p, N_BUF);
-  need(p, "[");
+  neo_lp_need(p, "[");
   const neo_lx *offset = typed(p, NEO_I64_T, "the offset");
-  need(p, "]");
+  neo_lp_need(p, "]");
   return offset;
 }
 
@@ -580,41 +463,47 @@ static void tile(parser *p, neo_block *in) {
   uint32_t op = 0, buf = 0;
   const neo_lx *offset = NULL;
   int64_t pitch = 0;
-  while (op < NEO_TILE_OPS && !accept(p, neo_tile_rows[op].text)) op++;
+  while (op < NEO_TILE_OPS && !neo_lp_accept(p, neo_tile_rows[op].text))
+    op++;
   if (op == NEO_TILE_OPS) {
-    expected(p, "zero, load, store or dot");
+    neo_lp_expected(p, "zero, load, store or dot");
     return;
   }
   for (uint32_t i = 0; i < neo_tile_rows[op].registers; i++) {
-    if (i) need(p, ",");
-    number_[i] = (uint8_t)take_small(p, NEO_TILE_COUNT - 1);
+    if (i)
+      neo_lp_need(p, ",");
+    number_[i] = (uint8_t)neo_lp_take_small(p, NEO_TILE_COUNT - 1);
   }
   if (neo_tile_rows[op].memory) {
-    need(p, ",");
+    neo_lp_need(p, ",");
     offset = place(p, &buf);
-    need(p, "pitch");
-    pitch = take_small(p, INT32_MAX);
+    neo_lp_need(p, "pitch");
+    pitch = neo_lp_take_small(p, INT32_MAX);
   }
-  if (!p->failed) neo_ls_tile(p->k, in, (neo_tile_op)op, number_, buf, offset, pitch);
+  if (!p->failed)
+    neo_ls_tile(p->k, in, (neo_tile_op)op, number_, buf, offset, pitch);
 }
 
 static void warp(parser *p, neo_block *in) {
   uint32_t op = 0, named[3];
   const neo_lx *index[3];
-  while (op < NEO_WARP_OPS && !accept(p, neo_warp_rows[op].text)) op++;
+  while (op < NEO_WARP_OPS && !neo_lp_accept(p, neo_warp_rows[op].text))
+    op++;
   if (op == NEO_WARP_OPS) {
-    expected(p, "what warps do");
+    neo_lp_expected(p, "what warps do");
     return;
   }
   bool reads = neo_warp_rows[op].memory;
   for (int i = 0; i < (reads ? 2 : 3); i++) {
-    if (i) need(p, ",");
+    if (i)
+      neo_lp_need(p, ",");
     named[i] = number_of(p, i && reads ? N_BUF : N_REG);
-    need(p, "[");
+    neo_lp_need(p, "[");
     index[i] = typed(p, NEO_I64_T, i && reads ? "the offset" : "the fragment");
-    need(p, "]");
+    neo_lp_need(p, "]");
   }
-  if (p->failed) return;
+  if (p->failed)
+    return;
   if (reads)
     neo_ls_warp_read(p->k, in, (neo_warp_op)op, named[0], index[0], named[1], index[1]);
   else
@@ -625,82 +514,94 @@ static void warpgroup(parser *p, neo_block *in) {
   uint32_t op = 0, buf[2];
   const neo_lx *offset[2];
   bool turned[2];
-  while (op < NEO_WARPGROUP_OPS && !accept(p, neo_warpgroup_rows[op].text)) op++;
+  while (op < NEO_WARPGROUP_OPS && !neo_lp_accept(p, neo_warpgroup_rows[op].text))
+    op++;
   if (op == NEO_WARPGROUP_OPS) {
-    expected(p, "tf32, bf16 or f16");
+    neo_lp_expected(p, "tf32, bf16 or f16");
     return;
   }
   uint32_t acc = number_of(p, N_REG);
   for (int i = 0; i < 2; i++) {
-    need(p, ",");
-    turned[i] = accept(p, "turned");
+    neo_lp_need(p, ",");
+    turned[i] = neo_lp_accept(p, "turned");
     offset[i] = place(p, &buf[i]);
   }
-  need(p, "beside");
-  int64_t beside = take_small(p, INT32_MAX);
-  if (p->failed) return;
+  neo_lp_need(p, "beside");
+  int64_t beside = neo_lp_take_small(p, INT32_MAX);
+  if (p->failed)
+    return;
   neo_ls_warpgroup(p->k, in, (neo_warpgroup_op)op, acc, buf, offset, turned, beside);
 }
 
 static void await(parser *p, neo_block *in) {
-  int64_t left = take_small(p, INT32_MAX);
-  need(p, ",");
+  int64_t left = neo_lp_take_small(p, INT32_MAX);
+  neo_lp_need(p, ",");
   uint32_t acc = number_of(p, N_REG);
-  if (!p->failed) neo_ls_await(p->k, in, acc, left);
+  if (!p->failed)
+    neo_ls_await(p->k, in, acc, left);
 }
 
 static void shuffle(parser *p, neo_block *in) {
   uint32_t to = number_of(p, N_REG);
-  need(p, ",");
+  neo_lp_need(p, ",");
   uint32_t from = number_of(p, N_REG);
-  bool down = accept(p, "down");
-  if (!down) need(p, "first");
-  int64_t n = take_small(p, NEO_WARP);
-  need(p, "of");
-  int64_t of = take_small(p, NEO_WARP);
+  bool down = neo_lp_accept(p, "down");
+  if (!down)
+    neo_lp_need(p, "first");
+  int64_t n = neo_lp_take_small(p, NEO_WARP);
+  neo_lp_need(p, "of");
+  int64_t of = neo_lp_take_small(p, NEO_WARP);
   neo_shuffle what = down ? NEO_SHUFFLE_DOWN : NEO_SHUFFLE_FIRST;
-  if (!p->failed) neo_ls_shuffle(p->k, in, to, from, what, n, of);
+  if (!p->failed)
+    neo_ls_shuffle(p->k, in, to, from, what, n, of);
 }
 
 static void fetch(parser *p, neo_block *in) {
   uint32_t buf;
   const neo_lx *offset = place(p, &buf);
-  if (!p->failed) neo_ls_fetch(p->k, in, buf, offset);
+  if (!p->failed)
+    neo_ls_fetch(p->k, in, buf, offset);
 }
 
 static void copy(parser *p, neo_block *in) {
   uint32_t to, from;
-  int64_t n = take_small(p, NEO_COPY_BYTES);
+  int64_t n = neo_lp_take_small(p, NEO_COPY_BYTES);
   const neo_lx *offset = place(p, &to), *cond = NULL;
-  need(p, "=");
+  neo_lp_need(p, "=");
   const neo_lx *start = place(p, &from);
-  if (accept(p, "if")) cond = typed(p, NEO_BOOL_T, "the condition");
-  if (!p->failed) neo_ls_copy(p->k, in, n, to, offset, from, start, cond);
+  if (neo_lp_accept(p, "if"))
+    cond = typed(p, NEO_BOOL_T, "the condition");
+  if (!p->failed)
+    neo_ls_copy(p->k, in, n, to, offset, from, start, cond);
 }
 
 static void wait_(parser *p, neo_block *in) {
-  int64_t n = take_small(p, INT32_MAX);
-  if (!p->failed) neo_ls_wait(p->k, in, n);
+  int64_t n = neo_lp_take_small(p, INT32_MAX);
+  if (!p->failed)
+    neo_ls_wait(p->k, in, n);
 }
 
 static void let_line(parser *p) {
-  need(p, "%");
+  neo_lp_need(p, "%");
   token at = p->t;
-  if (take_int(p) != (int64_t)p->lets.n) bad_type(p, at, "lets are numbered in order");
-  need(p, "=");
+  if (neo_lp_take_int(p) != (int64_t)p->lets.n)
+    neo_lp_bad_type(p, at, "lets are numbered in order");
+  neo_lp_need(p, "=");
   const neo_lx *e = expression(p, PREC_OR);
-  if (!p->failed) NEO_PUSH(p->a, &p->lets, e);
+  if (!p->failed)
+    NEO_PUSH(p->a, &p->lets, e);
 }
 
 static void assign(parser *p, neo_block *in) {
   token at = p->t;
-  const char *s = take_word(p, "a statement");
+  const char *s = neo_lp_take_word(p, "a statement");
   const name *n = find(p, s);
   const neo_lx *index[4] = {0}, *cond = NULL;
   size_t rank = 1;
-  if (p->failed) return;
+  if (p->failed)
+    return;
   if (!n || (n->kind != N_REG && n->kind != N_BUF)) {
-    neo_diag(p->d, span_of(p, at), NEO_D_IR_NAME, "buffer or register", s);
+    neo_diag(p->d, neo_lp_span_of(p, at), NEO_D_IR_NAME, "buffer or register", s);
     p->failed = true;
     return;
   }
@@ -708,92 +609,121 @@ static void assign(parser *p, neo_block *in) {
   bool is_buf = n->kind == N_BUF;
   neo_type t = (neo_type)(is_buf ? p->k->bufs.at[number_].type : p->k->regs.at[number_].type);
   if (is_buf) {
-    need(p, "[");
+    neo_lp_need(p, "[");
     index[0] = typed(p, NEO_I64_T, "the offset");
-    need(p, "]");
+    neo_lp_need(p, "]");
   } else {
     rank = indices(p, at, number_, index);
   }
-  need(p, "=");
+  neo_lp_need(p, "=");
   const neo_lx *value = typed(p, t, "the value");
-  if (is_buf && accept(p, "if")) cond = typed(p, NEO_BOOL_T, "the condition");
-  if (p->failed) return;
-  if (is_buf) neo_ls_store(p->k, in, number_, index[0], value, cond);
-  else neo_ls_set(p->k, in, number_, index, rank, value);
+  if (is_buf && neo_lp_accept(p, "if"))
+    cond = typed(p, NEO_BOOL_T, "the condition");
+  if (p->failed)
+    return;
+  if (is_buf)
+    neo_ls_store(p->k, in, number_, index[0], value, cond);
+  else
+    neo_ls_set(p->k, in, number_, index, rank, value);
 }
 
 static void statement(parser *p, neo_block *in, uint32_t column) {
-  p->k->span = span_of(p, p->t);
-  if (accept(p, "let")) {
+  p->k->span = neo_lp_span_of(p, p->t);
+  if (neo_lp_accept(p, "let")) {
     let_line(p);
     end_line(p);
     return;
   }
-  if (accept(p, "for")) for_(p, in, column);
-  else if (accept(p, "if")) if_(p, in, column);
-  else if (accept(p, "reg")) reg(p, in);
-  else if (accept(p, "tile")) tile(p, in);
-  else if (accept(p, "warp")) warp(p, in);
-  else if (accept(p, "warpgroup")) warpgroup(p, in);
-  else if (accept(p, "await")) await(p, in);
-  else if (accept(p, "shuffle")) shuffle(p, in);
-  else if (accept(p, "fetch")) fetch(p, in);
-  else if (accept(p, "copy")) copy(p, in);
-  else if (accept(p, "commit")) neo_ls_commit(p->k, in);
-  else if (accept(p, "wait")) wait_(p, in);
-  else assign(p, in);
+  if (neo_lp_accept(p, "for"))
+    for_(p, in, column);
+  else if (neo_lp_accept(p, "if"))
+    if_(p, in, column);
+  else if (neo_lp_accept(p, "reg"))
+    reg(p, in);
+  else if (neo_lp_accept(p, "tile"))
+    tile(p, in);
+  else if (neo_lp_accept(p, "warp"))
+    warp(p, in);
+  else if (neo_lp_accept(p, "warpgroup"))
+    warpgroup(p, in);
+  else if (neo_lp_accept(p, "await"))
+    await(p, in);
+  else if (neo_lp_accept(p, "shuffle"))
+    shuffle(p, in);
+  else if (neo_lp_accept(p, "fetch"))
+    fetch(p, in);
+  else if (neo_lp_accept(p, "copy"))
+    copy(p, in);
+  else if (neo_lp_accept(p, "commit"))
+    neo_ls_commit(p->k, in);
+  else if (neo_lp_accept(p, "wait"))
+    wait_(p, in);
+  else
+    assign(p, in);
   p->lets.n = 0;
   end_line(p);
 }
 
 static void statements(parser *p, neo_block *in, uint32_t column) {
   while (!p->failed && p->t.kind == T_LINE && p->t.n == column) {
-    advance(p);
+    neo_lp_advance(p);
     statement(p, in, column);
   }
-  if (!p->failed && p->t.kind == T_LINE && p->t.n > column) expected(p, "less indentation");
+  if (!p->failed && p->t.kind == T_LINE && p->t.n > column)
+    neo_lp_expected(p, "less indentation");
 }
 
 /* ---- the head */
 
 static void buffer(parser *p) {
   neo_kbuf b = {.name = new_name(p, "a buffer")};
-  need(p, ":");
-  b.type = (uint8_t)take_type(p);
+  neo_lp_need(p, ":");
+  b.type = (uint8_t)neo_lp_take_type(p);
   for (;;) {
-    if (accept(p, "read")) b.use |= NEO_BUF_READ;
-    else if (accept(p, "write")) b.use |= NEO_BUF_WRITE;
-    else if (accept(p, "scratch")) {
+    if (neo_lp_accept(p, "read"))
+      b.use |= NEO_BUF_READ;
+    else if (neo_lp_accept(p, "write"))
+      b.use |= NEO_BUF_WRITE;
+    else if (neo_lp_accept(p, "scratch")) {
       b.use |= NEO_BUF_SCRATCH;
-      b.scratch_elems = take_small(p, INT64_MAX / 16);
-    } else if (accept(p, "noalias")) b.no_alias = true;
-    else if (accept(p, "stream")) b.stream = true;
-    else if (accept(p, "align")) b.align = take_small(p, 1 << 20);
-    else if (accept(p, "tensor")) b.tensor.i = (uint32_t)take_small(p, UINT32_MAX);
-    else if (accept(p, "from")) b.shift = take_small(p, INT64_MAX / 16);
-    else break;
+      b.scratch_elems = neo_lp_take_small(p, INT64_MAX / 16);
+    } else if (neo_lp_accept(p, "noalias"))
+      b.no_alias = true;
+    else if (neo_lp_accept(p, "stream"))
+      b.stream = true;
+    else if (neo_lp_accept(p, "align"))
+      b.align = neo_lp_take_small(p, 1 << 20);
+    else if (neo_lp_accept(p, "tensor"))
+      b.tensor.i = (uint32_t)neo_lp_take_small(p, UINT32_MAX);
+    else if (neo_lp_accept(p, "from"))
+      b.shift = neo_lp_take_small(p, INT64_MAX / 16);
+    else
+      break;
   }
-  if (!p->failed) declare(p, b.name, N_BUF, neo_kernel_buf(p->k, b));
+  if (!p->failed)
+    declare(p, b.name, N_BUF, neo_kernel_buf(p->k, b));
 }
 
 static void head(parser *p) {
-  need(p, "kernel");
-  p->k = neo_kernel_new(p->a, take_word(p, "a name"));
-  need(p, "(");
-  if (!accept(p, ")")) {
-    do buffer(p);
-    while (accept(p, ","));
-    need(p, ")");
+  neo_lp_need(p, "kernel");
+  p->k = neo_kernel_new(p->a, neo_lp_take_word(p, "a name"));
+  neo_lp_need(p, "(");
+  if (!neo_lp_accept(p, ")")) {
+    do
+      buffer(p);
+    while (neo_lp_accept(p, ","));
+    neo_lp_need(p, ")");
   }
-  if (accept(p, "sizes"))
+  if (neo_lp_accept(p, "sizes"))
     do {
       uint32_t number_ = (uint32_t)p->k->sizes.n;
       const char *s = new_name(p, "a size");
       declare(p, s, N_SIZE, neo_kernel_size(p->k, number_, s));
-    } while (accept(p, ","));
-  need(p, "units");
+    } while (neo_lp_accept(p, ","));
+  neo_lp_need(p, "units");
   const neo_lx *units = typed(p, NEO_I64_T, "the number of units");
-  if (!p->failed) p->k->units = units;
+  if (!p->failed)
+    p->k->units = units;
   end_line(p);
 }
 
@@ -806,14 +736,18 @@ neo_kernel *neo_kernel_parse(neo_arena *a, neo_diags *d, const char *path, const
   }
   p.file = neo_sources_add(neo_diags_sources(d), path, text, n);
   p.k = neo_kernel_new(a, "");
-  advance(&p);
-  bool version = accept(&p, "neo") && accept(&p, "-") && accept(&p, "loop") && is(&p, "1");
-  if (!version) expected(&p, "'neo-loop 1' in the first line");
-  else advance(&p);
+  neo_lp_advance(&p);
+  bool version = neo_lp_accept(&p, "neo") && neo_lp_accept(&p, "-") && neo_lp_accept(&p, "loop") &&
+                 neo_lp_is(&p, "1");
+  if (!version)
+    neo_lp_expected(&p, "'neo-loop 1' in the first line");
+  else
+    neo_lp_advance(&p);
   end_line(&p);
-  advance(&p);
+  neo_lp_advance(&p);
   head(&p);
   statements(&p, &p.k->body, 0);
-  if (!p.failed && p.t.kind != T_END) expected(&p, "a statement");
+  if (!p.failed && p.t.kind != T_END)
+    neo_lp_expected(&p, "a statement");
   return p.failed ? NULL : p.k;
 }
