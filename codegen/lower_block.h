@@ -15,6 +15,7 @@ typedef struct { /* rows or columns */
   uint32_t buf, other;      /* shared; for warps the other half, for threads the same */
   uint32_t next;            /* the thread's elements on their way */
   uint32_t value;           /* the thread's elements of a step: [tile/vector, vector]; fragments */
+  uint32_t low;             /* what fragments of 3xtf32 are more than tf32 */
   uint32_t at;              /* for warps: where the thread's row of a matrix begins */
   int64_t wide;             /* elements that are copied as one, along the axis that is fastest */
   int64_t copies;           /* of those that a thread makes */

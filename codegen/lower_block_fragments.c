@@ -12,6 +12,8 @@
  * Elements of 4 bytes are not turned round: where their rows lie inside, threads read them one by
  * one.
  *
+ * Fragments of 3xtf32 are taken apart when they are read: a = tf32(x), low = tf32(x - a).
+ *
  * Banks: the pitch is an odd number of 16 bytes, so 8 rows of a matrix begin in different groups of
  * 4 banks. One by one, threads read 8 rows at 4 steps: the pitch is 8 more than a multiple of 32
  * elements, so 4 steps begin in different groups of 8 banks. Either way each bank is asked once,
@@ -92,6 +94,9 @@ void neo_btile_declare_fragments(block_tile *x, neo_block *in) {
     operand *o = &x->o[k];
     neo_type cell = type_of(x, o) == NEO_F32_T ? NEO_F32_T : NEO_I32_T;
     o->value = neo_btile_declare(x, in, k ? "b" : "a", neo_btile_fragments(o),
+                                 k ? NEO_WARP_B : NEO_WARP_A, cell);
+    if (x->warps == NEO_WARPS_3XTF32)
+      o->low = neo_btile_declare(x, in, k ? "b_low" : "a_low", neo_btile_fragments(o),
                                  k ? NEO_WARP_B : NEO_WARP_A, cell);
     if (by_matrices(x, o))
       o->at = neo_btile_declare(x, in, k ? "column" : "row", 1, 1, NEO_I64_T);
@@ -203,6 +208,22 @@ static void get_fragments(block_tile *x, neo_block *in, const uint32_t *buf, con
       round_fragments(x, in, &x->o[k]);
 }
 
+static void take_apart(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  neo_block *each = open_threads(x, in);
+  for (int k = 0; k < 2; k++) {
+    const operand *o = &x->o[k];
+    const neo_lx *at[2];
+    neo_block *body = open_loop(l, each, NEO_LOOP_UNROLL, "f", neo_btile_fragments(o), &at[0]);
+    body = open_loop(l, body, NEO_LOOP_UNROLL, "e", k ? NEO_WARP_B : NEO_WARP_A, &at[1]);
+    const neo_lx *whole = neo_lx_reg(l->k, o->value, at, 2);
+    const neo_lx *high = neo_lx_op1(l->k, NEO_OP_TF32, whole);
+    const neo_lx *rest = neo_lx_op2(l->k, NEO_OP_SUB, whole, high);
+    neo_ls_set(l->k, body, o->low, at, 2, neo_lx_op1(l->k, NEO_OP_TF32, rest));
+    neo_ls_set(l->k, body, o->value, at, 2, high);
+  }
+}
+
 /* ---- products */
 
 static neo_warp_op op_of(neo_warps kind) {
@@ -227,5 +248,10 @@ void neo_btile_add_products(block_tile *x, neo_block *in, const uint32_t *buf) {
   int64_t steps = steps_of(x, &x->o[0]);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "s", x->block_k / steps, &s);
   get_fragments(x, in, buf, lx_mul(l, s, steps));
+  if (x->warps == NEO_WARPS_3XTF32) { /* the small ones first */
+    take_apart(x, in);
+    add_products(x, in, x->o[0].low, x->o[1].value);
+    add_products(x, in, x->o[0].value, x->o[1].low);
+  }
   add_products(x, in, x->o[0].value, x->o[1].value);
 }

@@ -24,6 +24,7 @@ typedef struct neo_target {
   uint32_t sm;   /* of an NVIDIA GPU: 75, 80, 90; 0: a CPU */
   int64_t shared_bytes; /* of a GPU's block, if it asks for them */
   bool sm_own;   /* instructions that this generation alone has ("sm_90a") */
+  bool split;    /* products of f32 may be three of tf32, for what records say of schedules */
   bool emulated; /* its kernels as code of this machine's processor, for tests */
   bool own_math; /* functions of f64 in our code even where there is a libm, for tests */
   neo_matrix matrix;

@@ -237,6 +237,19 @@ static double cast_error(neo_type to, neo_type from, neo_value x, double e, neo_
   return lo == y.i && hi == y.i ? 0 : unknown;
 }
 
+double neo_error_split(const neo_value *x, double y) {
+  double parts[2], u = neo_error_unit(NEO_F32_T);
+  for (int k = 0; k < 2; k++)
+    parts[k] = neo_value_op(NEO_OP_TF32, NEO_F32_T, NEO_F32_T, &x[k]).f;
+  if (parts[0] == x[0].f && parts[1] == x[1].f && isfinite(y) && isfinite(parts[0] * parts[1]))
+    return 0;
+  if (!isfinite(parts[0]) || !isfinite(parts[1]) || !isfinite(y))
+    return unknown;
+  /* 12 units are 3 * 2^-22; below 2^-126 the rest has fewer digits, the last of them 2^-136 */
+  return 12 * 1.01 * u * fabs(y) + 0x1p-136 * (fabs(x[0].f) + fabs(x[1].f)) +
+         neo_error_least(NEO_F32_T);
+}
+
 double neo_error_op(neo_op op, neo_type result, neo_type arg, const neo_value *x, const double *e,
                     neo_value y) {
   neo_rule rule = neo_op_rule(op);

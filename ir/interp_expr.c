@@ -116,6 +116,8 @@ static neo_value operation(neo_frame *f, neo_inode *n) {
     e[k] = f->node.at[n->arg[k]].error;
   neo_value y = neo_value_op((neo_op)n->op, (neo_type)n->type, (neo_type)n->arg_type, x);
   n->error = neo_error_op((neo_op)n->op, (neo_type)n->type, (neo_type)n->arg_type, x, e, y);
+  if (f->m->math == NEO_PRECISION_3XTF32 && n->op == NEO_OP_MUL && n->type == NEO_F32_T)
+    n->error += neo_error_split(x, y.f);
   return y;
 }
 

@@ -83,6 +83,8 @@ void neo_accu_end(neo_accu *a, neo_value acc[2], double error[2]);
 /* ---- interp_error.c */
 double neo_error_unit(neo_type t);  /* half an ulp of 1 */
 double neo_error_least(neo_type t); /* absolute error near 0 */
+/* What a product of f32 may be off besides, if it may be made of three of tf32 (ir.h). */
+double neo_error_split(const neo_value *x, double y);
 /* Bound of an operator's result y from arguments x with errors e. */
 double neo_error_op(neo_op op, neo_type result, neo_type arg, const neo_value *x, const double *e,
                     neo_value y);

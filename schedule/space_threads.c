@@ -220,8 +220,9 @@ static bool turn(const neo_space *x, const neo_schedule *s, neo_sched_param k, i
 static void set_maker(const neo_space *x, int64_t *p) {
   neo_contraction c;
   bool groups = p[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS;
-  bool halves =
-      neo_contraction_of(x->m, x->f, &c) && neo_threads_warps(x->m, x->f, &c) > NEO_WARPS_TF32;
+  neo_warps made =
+      neo_contraction_of(x->m, x->f, &c) ? neo_threads_warps(x->m, x->f, &c) : NEO_WARPS_NONE;
+  bool halves = made == NEO_WARPS_BF16 || made == NEO_WARPS_F16;
   int64_t side = groups ? 64 : 32, n = p[NEO_SCHED_BLOCK_N];
   p[NEO_SCHED_BLOCK_K] = (groups ? 32 : 16) * (halves ? 2 : 1);
   p[NEO_SCHED_BLOCK_M] = p[NEO_SCHED_BLOCK_M] < side ? side : p[NEO_SCHED_BLOCK_M];
@@ -359,6 +360,8 @@ static warp_cost warp_cost_of(const neo_space *x, const neo_schedule *s) {
   case NEO_WARPS_BF16:
   case NEO_WARPS_F16:
     return (warp_cost){0.0625, 0.5};
+  case NEO_WARPS_3XTF32: /* fragments are taken apart as well */
+    return (warp_cost){0.375, 4};
   default:
     return (warp_cost){0.125, 2};
   }

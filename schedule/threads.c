@@ -181,12 +181,15 @@ static neo_warps factor_kind(neo_module *m, neo_expr *e) {
 /* Two factors that were rounded, for each step that a row has for each column. */
 neo_warps neo_threads_warps(neo_module *m, const neo_form *f, neo_contraction *c) {
   const neo_stage *s = &f->stages.at[c->stage];
-  if (c->n != 2 || s->where.i || s->accs.at[0].type != NEO_F32_T)
+  neo_warps other = m->math == NEO_PRECISION_3XTF32 ? NEO_WARPS_3XTF32 : NEO_WARPS_NONE;
+  if (s->where.i || s->accs.at[0].type != NEO_F32_T)
     return NEO_WARPS_NONE;
+  if (c->n != 2)
+    return other;
   neo_expr e[] = {c->factor[0].e, c->factor[1].e};
   neo_warps kind = factor_kind(m, &e[0]);
-  if (kind != factor_kind(m, &e[1]))
-    return NEO_WARPS_NONE;
+  if (!kind || kind != factor_kind(m, &e[1]))
+    return other;
   for (int k = 0; k < 2; k++)
     c->factor[k].e = e[k];
   return kind;
@@ -221,13 +224,14 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   int64_t each = cell_steps(kind), bytes = 4 / each;
   if (p[NEO_SCHED_MATRIX] != 1 || !kind)
     return no(why, "warps multiply two factors of tf32 or bf16 from sm_80 on, of f16 from sm_75 "
-                   "on, without a condition");
+                   "on, or f32 as 3xtf32, without a condition");
   if (tm < 1 || tn < 1 || bk < 1 || tm % WARP_ROWS || tn % WARP_COLUMNS ||
       bk % (each * WARP_CELLS) || bk > 64 || bm > 512 || bn > 512 || bm < tm || bn < tn ||
       bm % tm || bn % tn || bm / tm * (bn / tn) * WARP != t)
     return no(why, "the tiles of the warps are not the block's");
   int64_t copies = (bm * bk + t - 1) / t + (bn * bk + t - 1) / t;
-  if (tm * tn / WARP + tm / 4 + tn / 4 + copies > REGISTERS || copies > 64)
+  int64_t parts = kind == NEO_WARPS_3XTF32 ? 2 : 1;
+  if (tm * tn / WARP + parts * (tm + tn) / 4 + copies > REGISTERS || copies > 64)
     return no(why, "a warp's tile has more registers than there are");
   int64_t block = warp_bytes(p, NEO_SCHED_BLOCK_M, bytes) + warp_bytes(p, NEO_SCHED_BLOCK_N, bytes);
   if (neo_stages_buffers(s) * block + 256 > neo_stages_shared(machine, s))
@@ -241,7 +245,7 @@ static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine
   int64_t tm = p[NEO_SCHED_TILE_M], tn = p[NEO_SCHED_TILE_N], bm = p[NEO_SCHED_BLOCK_M];
   int64_t bn = p[NEO_SCHED_BLOCK_N], bk = p[NEO_SCHED_BLOCK_K], t = p[NEO_SCHED_THREADS];
   neo_warps kind = kind_on(m, f, machine, c);
-  if (!machine->warpgroups || !kind)
+  if (!machine->warpgroups || !kind || kind == NEO_WARPS_3XTF32)
     return no(why, "warpgroups multiply two factors of tf32, bf16 or f16, without a condition, on "
                    "sm_90a");
   if (tm < 1 || tn < 1 || tm % GROUP_ROWS || tn % GROUP_COLUMNS || tn > 256 || bm > 512 ||
@@ -465,7 +469,8 @@ static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
   shape_table table = TABLE(shapes, set_shape);
   int64_t each = warps && copies_runs(m, f, &c) ? cell_steps(warps) : 1;
   if (warps)
-    table = shapes_for(machine, each == cell_steps(warps), n_rows, n_columns, steps);
+    table = shapes_for(machine, each == cell_steps(warps) && warps != NEO_WARPS_3XTF32, n_rows,
+                       n_columns, steps);
   for (size_t k = 0; k < table.n; k++) {
     neo_schedule s = neo_schedule_plain();
     double cost = shape_cost(&table.at[k], n_rows, n_columns, batches);
@@ -649,7 +654,7 @@ static bool random_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
     x.block_k = WARP_CELLS * cell_steps(warps) * pick(seed, 1, 2);
     set_warp_shape(out, &x);
   }
-  if (machine->warpgroups && warps && pick(seed, 0, 2) == 0) {
+  if (machine->warpgroups && warps && warps != NEO_WARPS_3XTF32 && pick(seed, 0, 2) == 0) {
     x = (tile_shape){.block_k = cell_steps(warps) * GROUP_BYTES / 4, .tile_m = GROUP_ROWS};
     x.tile_n = pick(seed, 0, 3) ? GROUP_COLUMNS * pick(seed, 1, 4) : 64;
     x.tile_m *= pick(seed, 0, 3) ? 1 : 2;

@@ -17,10 +17,10 @@
  *
  * With MATRIX, TILE_M by TILE_N are a warp's, and its products those of codegen/warp.h: THREADS is
  * 32 times as many. Both operands have one factor, which was rounded to tf32, bf16 or f16, the same
- * for both (below: neo_warps), and the sum no condition. Shared memory holds what it was rounded
- * to; with STAGES it is rounded where fragments are read. With MATRIX 2 they are a warpgroup's, of
- * tf32, and its products those of codegen/warpgroup.h: THREADS is 128 times as many, and BLOCK_K is
- * what 128 bytes of a row hold.
+ * for both (below: neo_warps), or are f32 of any factors where ir.h's 3XTF32 permits that; the sum
+ * has no condition. Shared memory holds what was rounded; with STAGES that is done where fragments
+ * are read. With MATRIX 2 they are a warpgroup's, of rounded operands, and its products those of
+ * codegen/warpgroup.h: THREADS is 128 times as many, and BLOCK_K is what 128 bytes of a row hold.
  *
  * With STAGES, operands are copied asynchronously (stages.h).
  *
@@ -34,7 +34,13 @@ enum { NEO_THREADS_PAD = 4 }; /* elements between two steps of an operand in sha
 enum { NEO_THREADS_WARPS = 1, NEO_THREADS_WARPGROUPS = 2 };
 
 /* What the warps of a contraction multiply. */
-typedef enum { NEO_WARPS_NONE, NEO_WARPS_TF32, NEO_WARPS_BF16, NEO_WARPS_F16 } neo_warps;
+typedef enum {
+  NEO_WARPS_NONE,
+  NEO_WARPS_TF32,
+  NEO_WARPS_BF16,
+  NEO_WARPS_F16,
+  NEO_WARPS_3XTF32 /* f32 that is not rounded, where the module permits it: three products each */
+} neo_warps;
 /* On some generation. Factors become what warps take of them: f32(e), e of bf16 or f16, becomes e.
  */
 neo_warps neo_threads_warps(neo_module *m, const neo_form *f, neo_contraction *c);

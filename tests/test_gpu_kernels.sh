@@ -9,7 +9,7 @@ set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC" ptxas
 recorded=$NEO_SOURCE_DIR/tests/gpu/kernels.txt
-ways='sm_75 sm_80 sm_90a sm_75.tf32 sm_80.tf32 sm_90a.tf32 sm_80.bf16 sm_90a.bf16'
+ways='sm_75 sm_80 sm_90a sm_75.tf32 sm_80.tf32 sm_90a.tf32 sm_80.bf16 sm_90a.bf16 sm_80.3xtf32 sm_90a.3xtf32'
 for way in $ways; do
   level=${way%.*} math=f32
   case $way in *.*) math=${way#*.} ;; esac
@@ -20,8 +20,8 @@ for way in $ways; do
     /spill stores/ { spills = $5 + $9 }
     /Used/ { print way, name, $5, spills }' "$work/said" | sort >>"$work/now"
 done
-# From sm_80 on warps multiply what is rounded to tf32 or bf16, and everywhere f16; on sm_90a warpgroups do, but
-# for what is copied by single elements of 2 bytes. Nothing else is.
+# From sm_80 on warps multiply what is rounded to tf32 or bf16, f32 as three products where that is permitted, and
+# everywhere f16; on sm_90a warpgroups do, but for f32 and what is copied by single elements of 2 bytes. Nothing else is.
 kernel() { awk -v name="_$2(" '/^.visible .entry/ { on = index($0, name) } on' "$work/$1/kernels.ptx" >"$work/ptx"; }
 found() { grep -c "$1" "$work/ptx" || :; }
 for way in $ways; do
@@ -34,6 +34,7 @@ for way in $ways; do
     sm_90a*:halves) shape='wgmma\.mma_async.*k16\.f32\.f16' least=4 ;;
     sm_[89]*.bf16:*) shape='mma\.sync.*m16n8k16.*bf16' least=16 ;;
     *:halves) shape='mma\.sync.*m16n8k16.*f16' least=16 ;;
+    sm_[89]*.3xtf32:*) shape='mma\.sync.*m16n8k8.*tf32' least=48 ;;
     sm_90a.tf32:*) shape='wgmma\.mma_async.*k8\.f32\.tf32' least=8 ;;
     sm_[89]*.tf32:*) shape='mma\.sync.*m16n8k8.*tf32' least=16 ;;
     *) shape='' least=0 ;;

@@ -15,6 +15,13 @@ done
 "$NEOC" verify -q --math=tf32 -D B=2 -D C=4 -D M=4 -D H=9 "$NEO_SOURCE_DIR/models/zoo/capsule_conv.expr" ||
   { echo "tf32: machine code and interpreter differ"; exit 1; }
 
+# On a processor 3xtf32 is f32: the same machine code.
+for math in f32 3xtf32; do
+  "$NEOC" compile -q --math=$math --emit=s -D B=2 -D C=4 -D M=4 -D H=9 -o $math \
+    "$NEO_SOURCE_DIR/models/zoo/capsule_conv.expr"
+done
+cmp -s f32/*.s 3xtf32/*.s || { echo "3xtf32 is not f32 on a processor"; exit 1; }
+
 data=${NEO_DATA:-$NEO_SOURCE_DIR/../shared/data}/mnist
 if [ ! -d "$data" ]; then
   echo "no MNIST files in $data: training was not compared"

@@ -558,7 +558,8 @@ static void put_together(const filtering *x, neo_tensor sums) {
 
 neo_status neo_filter(neo_module *m, bool always) {
   neo_prover *p = neo_prover_new(m);
-  bool plain = m->math == NEO_PRECISION_F32 && m->store == NEO_PRECISION_F32;
+  bool exact = m->math == NEO_PRECISION_F32 || m->math == NEO_PRECISION_3XTF32;
+  bool plain = exact && m->store == NEO_PRECISION_F32;
   for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n && plain; k++) {
     filtering x = {.m = m, .prover = p, .always = always};
     neo_prover_at(p, m->defs.at[k].span);

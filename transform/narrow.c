@@ -7,6 +7,8 @@
  *
  * math = tf32: the same with tf32(X[b, i]), which is f32 with 10 bits behind the leading one.
  *
+ * math = 3xtf32 rounds nothing (ir.h says what it permits).
+ *
  * A contraction is a sum of products in which two factors share a reduction axis and one has an
  * output axis that the other lacks: then each element is used many times, it is rounded once, when
  * it is packed, and hardware may multiply the rounded values. Sums of squares, norms, products of
@@ -218,7 +220,8 @@ static void store_narrow(neo_module *m) {
 neo_status neo_pass_narrow(neo_module *m) {
   if (m->store == NEO_PRECISION_BF16)
     store_narrow(m);
-  for (uint32_t d = 1; m->math != NEO_PRECISION_F32 && d < m->defs.n; d++)
+  bool rounds = m->math == NEO_PRECISION_BF16 || m->math == NEO_PRECISION_TF32;
+  for (uint32_t d = 1; rounds && d < m->defs.n; d++)
     round_operands(m, (neo_def){d});
   return NEO_OK;
 }

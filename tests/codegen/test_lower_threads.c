@@ -6,6 +6,7 @@
 #include "tests/random/seeds.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define COUNT 30
@@ -41,11 +42,16 @@ static void random_programs_are_right_in_blocks_of_threads(void **state) {
 }
 
 /* Blocks that compute a tile, among all schedules of a text's kernels. */
-static int check(const char *text, uint64_t seed, int n_random) {
+static int check_as(const char *text, uint64_t seed, int n_random, bool split) {
   int tiled = 0;
   lower_options o = {.seed = seed, .n_random = n_random, .gpu = true, .tiled = &tiled};
+  o.split = split;
   lower_check(text, &o);
   return tiled;
+}
+
+static int check(const char *text, uint64_t seed, int n_random) {
+  return check_as(text, seed, n_random, false);
 }
 
 static void products_of_all_layouts_are_tiles_of_blocks(void **state) {
@@ -64,6 +70,7 @@ static void products_of_all_layouts_are_tiles_of_blocks(void **state) {
 /* Sums of products of what was rounded, in all layouts, with rows of two axes and steps of two. x,
  * w: what is read, y: how; i: steps of one of them. */
 static void check_products_of_warps(const char *x, const char *w, const char *y, int i) {
+  bool split = strcmp(y, "(") == 0;
   char text[1536];
   for (uint64_t seed = 1; seed <= 2; seed++) {
     snprintf(text, sizeof text,
@@ -77,7 +84,7 @@ static void check_products_of_warps(const char *x, const char *w, const char *y,
              "def D[b: B, i: %d] =\n  sum[j: 36] %s(Z[b, j])) * %s(W[i, j]))\n"
              "  then acc0\n",
              x, i, w, i, x, i, i, i, y, y, i, y, y, i, y, y);
-    assert_true(check(text, seed, 4) > 4);
+    assert_true(check_as(text, seed, 4, split) > 4);
   }
   snprintf(text, sizeof text,
            "input X : %s [2, 6, 9, 7]\ninput F : %s [20, 3, 3, 7]\n"
@@ -86,12 +93,24 @@ static void check_products_of_warps(const char *x, const char *w, const char *y,
            "%s(F[k, r, s, c])) * %s((X[n, q + s - 1, p + r - 1, c] else %s(0.0))))\n"
            "  then acc0\n",
            x, w, y, y, x);
-  assert_true(check(text, 1, 5) > 2);
+  assert_true(check_as(text, 1, 5, split) > 2);
 }
 
 static void products_of_tf32_are_tiles_of_warps(void **state) {
   (void)state;
   check_products_of_warps("f32", "f32", "(tf32", 20);
+}
+
+/* Within the bound of three products of tf32: with one they would be a thousand times as far off.
+ */
+static void products_of_f32_are_three_of_tf32(void **state) {
+  (void)state;
+  check_products_of_warps("f32", "f32", "(", 20);
+  assert_true(check_as("input X : f32 [21, 18]\ninput s : f32 [21]\ninput W : f32 [18, 19]\n"
+                       "temp Y : f32 [21, 19]\n"
+                       "def Y[b: 21, j: 19] =\n  sum[i: 18] X[b, i] * s[b] * W[i, j]\n"
+                       "  then acc0\n",
+                       1, 6, true) > 2);
 }
 
 static void products_of_bf16_are_tiles_of_warps(void **state) {
@@ -216,6 +235,7 @@ int main(void) {
       cmocka_unit_test(random_programs_are_right_in_blocks_of_threads),
       cmocka_unit_test(products_of_all_layouts_are_tiles_of_blocks),
       cmocka_unit_test(products_of_tf32_are_tiles_of_warps),
+      cmocka_unit_test(products_of_f32_are_three_of_tf32),
       cmocka_unit_test(products_of_bf16_are_tiles_of_warps),
       cmocka_unit_test(products_of_f16_are_tiles_of_warps),
       cmocka_unit_test(batches_of_products_are_tiles_of_blocks),

@@ -45,7 +45,7 @@ static bool open_program(plan_world *w, uint64_t seed, const char *target, neo_g
 /* Some programs' products are rounded, and what they keep. */
 static void set_precision(neo_module *m, uint64_t seed) {
   static const neo_precision math[] = {NEO_PRECISION_TF32, NEO_PRECISION_F32, NEO_PRECISION_BF16,
-                                       NEO_PRECISION_F32};
+                                       NEO_PRECISION_3XTF32};
   m->math = (uint8_t)math[seed % 4];
   m->store = (uint8_t)(seed % 8 == 2 || seed % 8 == 3 ? NEO_PRECISION_BF16 : NEO_PRECISION_F32);
 }

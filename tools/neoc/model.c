@@ -154,12 +154,15 @@ static neoc_exit read_precision(neoc_cli *cli, neoc_option option, const char *n
                                 neo_precision *out) {
   const char *text = neoc_text(cli, option, "f32");
   bool narrow = neo_streq(text, "bf16"), math = option == NEOC_O_MATH;
-  bool tf32 = math && neo_streq(text, "tf32");
-  *out = narrow ? NEO_PRECISION_BF16 : tf32 ? NEO_PRECISION_TF32 : NEO_PRECISION_F32;
-  if (narrow || tf32 || neo_streq(text, "f32") || neo_streq(text, "default"))
+  bool tf32 = math && neo_streq(text, "tf32"), three = math && neo_streq(text, "3xtf32");
+  *out = narrow  ? NEO_PRECISION_BF16
+         : tf32  ? NEO_PRECISION_TF32
+         : three ? NEO_PRECISION_3XTF32
+                 : NEO_PRECISION_F32;
+  if (*out != NEO_PRECISION_F32 || neo_streq(text, "f32") || neo_streq(text, "default"))
     return NEOC_OK;
   return neoc_usage(cli, "--%s=%s is not available on this target: f32%s bf16 are", name, text,
-                    math ? ", tf32 and" : " and");
+                    math ? ", 3xtf32, tf32 and" : " and");
 }
 
 neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out) {

@@ -152,6 +152,7 @@ static neo_status choose_target(neo_compilation *c) {
     s = neo_target_choose(&c->arena, NULL, NULL, &c->host, &c->why);
   if (s)
     return s;
+  c->target.split = c->target.sm && c->options.math == NEO_PRECISION_3XTF32;
   if (!c->target.sm)
     c->host = c->target;
   c->machine = (neo_machine){.vector_bytes = c->target.vector_bytes,

@@ -110,9 +110,10 @@ neo_status neo_compile_read_records(neo_compilation *c) {
 /* ---- describing a group */
 
 const char *neo_record_target_text(neo_arena *a, const neo_target *t) {
-  return neo_arena_printf(a, "%s vector=%ux%u%s l1=%lld l2=%lld%s", t->level, t->vector_bytes,
+  return neo_arena_printf(a, "%s vector=%ux%u%s l1=%lld l2=%lld%s%s", t->level, t->vector_bytes,
                           t->vector_regs, t->fma ? " fma" : "", (long long)t->l1_bytes,
-                          (long long)t->l2_bytes, t->emulated ? " emulated" : "");
+                          (long long)t->l2_bytes, t->emulated ? " emulated" : "",
+                          t->split ? " 3xtf32" : "");
 }
 
 #define TEXT_OF(x) #x
