@@ -185,13 +185,13 @@ neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll
 void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value,
                   neo_ll_val guard);
 void neo_ll_fetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset);
-/* Of the element at an offset without lanes; guarded: it may lie outside. *align: bytes, at most 64,
- * of which it is known to be a multiple. */
+/* Of the element at an offset without lanes; guarded: it may lie outside. *align: bytes, at most
+ * 64, of which it is known to be a multiple. */
 LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, bool guarded,
                             uint32_t *align);
 neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b); /* conjunction; v null is true */
-/* The end of a loop's body: back to it with x as `next` while that is below hi, else after it, where
- * the builder stands then. llvm_emit.c */
+/* The end of a loop's body: back to it with x as `next` while that is below hi, else after it,
+ * where the builder stands then. llvm_emit.c */
 void neo_ll_loop_end(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef next, LLVMValueRef hi,
                      LLVMBasicBlockRef body, LLVMBasicBlockRef after);
 /* llvm_roll.c. An UNROLL loop as a loop, where that is better; false: nothing was emitted. */

@@ -77,8 +77,9 @@ static scaled exp_parts(neo_llvm *l, val x) {
   return e;
 }
 
-/* e^(-(u + more)/2) for a tiny `more` (null: 0), 0 <= u <= 240: one power of two, lifted out of where numbers
- * are denormal. n + 127 + LIFT stands in the low bits of z, the exponent field of 2^(n + LIFT). */
+/* e^(-(u + more)/2) for a tiny `more` (null: 0), 0 <= u <= 240: one power of two, lifted out of
+ * where numbers are denormal. n + 127 + LIFT stands in the low bits of z, the exponent field of
+ * 2^(n + LIFT). */
 enum { LIFT = 64 };
 
 static scaled falling_parts(neo_llvm *l, val u, val more) {

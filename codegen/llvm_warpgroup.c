@@ -9,10 +9,10 @@
  * What threads wrote into shared memory is seen by the instruction after a fence of each of them
  * and a barrier, which llvm_ptx.c puts between.
  *
- * On an emulated device each thread calls "neo_gpu_warpgroup(op, turned, columns, sums, rows, columns)" with
- * the same descriptors for each instruction, "neo_gpu_warpgroup_commit()" at the end, and
- * "neo_gpu_warpgroup_wait(left)"; the sums lie in memory, where they are changed as late as they
- * may be. */
+ * On an emulated device each thread calls "neo_gpu_warpgroup(op, turned, columns, sums, rows,
+ * columns)" with the same descriptors for each instruction, "neo_gpu_warpgroup_commit()" at the
+ * end, and "neo_gpu_warpgroup_wait(left)"; the sums lie in memory, where they are changed as late
+ * as they may be. */
 #include "base/str.h"
 #include "codegen/llvm_gen.h"
 #include <assert.h>

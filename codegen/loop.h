@@ -63,11 +63,10 @@
  * WARPGROUP statements are the rows of codegen/warpgroup.def: what each 128 threads of a block do
  * together. One stands where a WARP statement may, and begins to add to the sums of a register with
  * threads, [F, N/2] for F times 64 rows of N columns, the products of one row of 128 bytes each of
- * two buffers in scratch, which lie from the named elements on, or turned round. Warpgroup w has the
- * rows from
- * w/beside * 64*F on, and the columns from w%beside * N on. An AWAIT ends all but the n last such
- * statements: the register has no value until all that add to it have ended, and what they read is
- * not written before that.
+ * two buffers in scratch, which lie from the named elements on, or turned round. Warpgroup w has
+ * the rows from w/beside * 64*F on, and the columns from w%beside * N on. An AWAIT ends all but the
+ * n last such statements: the register has no value until all that add to it have ended, and what
+ * they read is not written before that.
  *
  *   warpgroup bf16 acc, rows[0], turned columns[0] beside 2
  *   await 0, acc
@@ -167,8 +166,8 @@ struct neo_ls {
   uint8_t kind, loop;
   uint8_t op, tile[3];   /* TILE: a row of tile.def, and its registers. WARP(GROUP): of its table;
                           * WARPGROUP: tile[k]: is factor k turned round? SHUFFLE: a neo_shuffle */
-  uint32_t attr;         /* FOR: variable. STORE, FETCH, TILE: buffer; COPY: the one that is written.
-                          * All others: register */
+  uint32_t attr;         /* FOR: variable. STORE, FETCH, TILE: buffer; COPY: the one that is
+                          * written. All others: register */
   uint32_t factor[2];    /* WARP: registers; index[]: the fragment of attr and of these. One that
                           * reads: a buffer; index[]: the fragment, the offset.
                           * WARPGROUP: buffers; index[]: the first element of each. COPY: the buffer

@@ -18,8 +18,9 @@
  * 10, and 2 of the mode. Offsets and address are in units of 16 bytes. Eight rows are a core
  * matrix; the stride is from one to the next, the leading offset is used where pieces are not
  * exchanged. Of a factor that is turned round the stride is from eight steps to the next, the
- * leading offset from 64 rows to the next. Modes 1, 2, 3 exchange pieces of rows of 128, 64, 32 bytes: bits of the address, from
- * 4 on, by those from 7 on. An address inside of a row begins with a later step.
+ * leading offset from 64 rows to the next. Modes 1, 2, 3 exchange pieces of rows of 128, 64, 32
+ * bytes: bits of the address, from 4 on, by those from 7 on. An address inside of a row begins with
+ * a later step.
  *
  * In what order the hardware adds up is not laid down. Here all products of an instruction and the
  * sum are added in f64, and rounded once. */

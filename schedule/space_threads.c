@@ -2,7 +2,7 @@
  *
  *   plain    a thread for each unit; the unit may be some points, or lanes of an access of 16 bytes
  *   points   threads, lanes, across; vectors, steps written out, rows kept in registers
- *   tiles    sides of blocks, of threads' tiles, steps of a block; stages; which operand is the rows
+ *   tiles    sides of blocks, of threads' tiles, steps of a block; stages; which operand is rows
  *
  * A step within a kind sets one parameter; threads of tiles follow from the sides. The list is made
  * by going through all combinations of a few values each, and ordered by price.

@@ -63,7 +63,7 @@ static double read_half(void *ctx, int factor, uint32_t address) {
   return neo_warpgroup_number(NEO_WARPGROUP_F16, bits);
 }
 
-/* As lines of 128 bytes, each a step of 64 rows: 64 lines, and those of the next rows behind them. */
+/* As lines of 128 bytes, each a step of 64 rows: 64 lines, and behind them those of the next. */
 static uint32_t turned_round(int row, int step) {
   return (uint32_t)(row / 64 * 8192) + exchanged(step, row % 64 * 2);
 }

@@ -79,7 +79,8 @@ static neo_status split_for_gpu(neo_module *m) {
 }
 
 #define GPU_HEAD                                                                               \
-  "neo-ir 1\nmodule t\nsize N 0..700\ninput X : f32 [16, 56, 56, 64]\ninput D : f32 [16, 56, 56, 64]\n" \
+  "neo-ir 1\nmodule t\nsize N 0..700\ninput X : f32 [16, 56, 56, 64]\n" \
+  "input D : f32 [16, 56, 56, 64]\n" \
   "input A : f32 [4096, 512]\ninput B : f32 [50000, 130]\ninput R : f32 [3, 1000000]\n"         \
   "temp G : f32 [64, 64]\ntemp P : f32 [512, 512]\ntemp s : f32 [64]\ntemp c : f32 [130]\n"      \
   "temp r : f32 [3]\n"
@@ -158,7 +159,8 @@ static void values_stay_the_same_on_a_gpu(void **state) {
           "entry forward forward: L = L\n",
           350);
   same_by(split_for_gpu,
-          "temp C : f64 [300]\ndef @1 C[d: 300] =\n  sum[n: N, e: 10] x[n, d] * f64(e)\n  then acc0\n"
+          "temp C : f64 [300]\n"
+          "def @1 C[d: 300] =\n  sum[n: N, e: 10] x[n, d] * f64(e)\n  then acc0\n"
           "entry forward forward: C = C\n",
           350);
 }
