@@ -11,6 +11,7 @@ status=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
+export XDG_CACHE_HOME="$work/xdg" # what the user has tuned changes no test
 
 # needs PROGRAM...: the test is skipped where one is missing.
 needs() {

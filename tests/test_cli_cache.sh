@@ -5,7 +5,6 @@ set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 cache=$NEO_BUILD_DIR/bin/neo-cache
 needs "$NEOC" "$cache"
-export XDG_CACHE_HOME="$work/xdg"
 
 is() { # WHAT; the expected output is on stdin
   cat >want
