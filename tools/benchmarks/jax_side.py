@@ -64,8 +64,8 @@ class Traced(Net):
 
 
 def network(spec):
-    """A training step, which returns the loss before it, perhaps before it is there; and what waits
-    for all that was begun."""
+    """A training step, which returns the loss before it; on a GPU perhaps before it is there. And
+    what waits for all that was begun."""
     f, _, mu, decay = NETWORKS[spec["what"]]
     sizes = {**sizes_of(spec["what"], spec["defines"]), "B": spec["batch"]}
     given = load(spec["folder"] + "/params.safetensors")
@@ -96,7 +96,7 @@ def network(spec):
     def run():
         nonlocal params, states, velocity
         value, params, states, velocity = compiled(params, states, velocity, inputs)
-        return value
+        return value if ON_GPU else float(value)
 
     return run, lambda: jax.block_until_ready((params, states, velocity))
 
