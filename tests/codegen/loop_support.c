@@ -26,7 +26,7 @@ int loop_teardown(void **state) {
   return 0;
 }
 
-neo_kernel *loop_kernel(loop_fix *f, const char *text) {
+neo_kernel *loop_parse(loop_fix *f, const char *text) {
   neo_str why;
   neo_str_init(&why, &f->arena);
   neo_kernel *k = neo_kernel_parse(&f->arena, f->diags, "test", text, strlen(text));
@@ -34,6 +34,13 @@ neo_kernel *loop_kernel(loop_fix *f, const char *text) {
     neo_diags_print(f->diags, &why, false);
     fail_msg("%s", neo_str_text(&why));
   }
+  return k;
+}
+
+neo_kernel *loop_kernel(loop_fix *f, const char *text) {
+  neo_kernel *k = loop_parse(f, text);
+  neo_str why;
+  neo_str_init(&why, &f->arena);
   if (neo_kernel_verify(k, &why))
     fail_msg("%s", neo_str_text(&why));
   return k;

@@ -12,7 +12,8 @@ typedef struct {
 int loop_setup(void **state); /* cmocka: *state is a loop_fix */
 int loop_teardown(void **state);
 
-/* Parses and verifies; a failure fails the test with the message. */
+/* Parses; a failure fails the test with the message. loop_kernel verifies as well. */
+neo_kernel *loop_parse(loop_fix *f, const char *text);
 neo_kernel *loop_kernel(loop_fix *f, const char *text);
 const char *loop_text(loop_fix *f, const neo_kernel *k);
 

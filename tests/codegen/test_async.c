@@ -16,14 +16,7 @@ static neo_kernel *parse(loop_fix *f, const char *body) {
                        "neo-loop 1\nkernel k(x: f32 read, w: f64 read, z: f32 write, "
                        "b: f32 scratch 16, c: f32 scratch 16, h: f16 scratch 16) units 1\n%s",
                        body);
-  neo_kernel *k = neo_kernel_parse(&f->arena, f->diags, "test", text, strlen(text));
-  neo_str why;
-  neo_str_init(&why, &f->arena);
-  if (!k)
-    neo_diags_print(f->diags, &why, false);
-  if (!k)
-    fail_msg("%s", neo_str_text(&why));
-  return k;
+  return loop_parse(f, text);
 }
 
 #define THREADS "for t in 0..4 thread\n  "

@@ -10,14 +10,7 @@ static neo_kernel *parse(loop_fix *f, const char *body) {
   const char *text = neo_arena_printf(
       &f->arena, "neo-loop 1\nkernel k(x: f32 read, z: f32 write, i: i64 read) sizes N units N\n%s",
       body);
-  neo_kernel *k = neo_kernel_parse(&f->arena, f->diags, "test", text, strlen(text));
-  neo_str why;
-  neo_str_init(&why, &f->arena);
-  if (!k)
-    neo_diags_print(f->diags, &why, false);
-  if (!k)
-    fail_msg("%s", neo_str_text(&why));
-  return k;
+  return loop_parse(f, text);
 }
 
 static void refused(loop_fix *f, const neo_kernel *k, const char *part) {
