@@ -86,7 +86,7 @@ bool neo_btile_along_steps(block_tile *x, const operand *o);
 void neo_btile_widen(block_tile *x, operand *o);
 void neo_btile_count_copies(block_tile *x, operand *o);
 /* First row and step of the thread's copy i, counted from the block's; whether there is one: null:
- * always. Where they lie, and elements between two that are copied as one. */
+ * always. Where they lie, and elements between two that are copied as one; 0: as rows lie. */
 const neo_lx *neo_btile_copy_of(const block_tile *x, const operand *o, const neo_lx *i,
                                 const neo_lx **row, const neo_lx **step);
 const neo_lx *neo_btile_shared_at(block_tile *x, const operand *o, const neo_lx *start,
@@ -140,6 +140,12 @@ void neo_btile_warps(block_tile *x, neo_block *in);
 
 /* ---- lower_block_warpgroup.c: the same */
 int64_t neo_btile_warpgroup_operand(block_tile *x, operand *o);
+/* Where a row's step lies, in elements. */
+const neo_lx *neo_btile_exchanged_at(block_tile *x, const operand *o, const neo_lx *row,
+                                     const neo_lx *step);
+/* acc += BLOCK_K steps of rows and columns, which begin there in these buffers: until awaited. */
+void neo_btile_multiply_by_groups(block_tile *x, neo_block *in, const uint32_t *buf,
+                                  const neo_lx *const *start);
 void neo_btile_warpgroups(block_tile *x, neo_block *in);
 
 #endif

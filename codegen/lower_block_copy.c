@@ -155,12 +155,16 @@ void neo_btile_get_next(block_tile *x, neo_block *in, const operand *o, const ne
 const neo_lx *neo_btile_shared_at(block_tile *x, const operand *o, const neo_lx *start,
                                   const neo_lx *row, const neo_lx *step) {
   lowering *l = x->l;
+  if (o->exchanged)
+    return lx_add(l, start, neo_btile_exchanged_at(x, o, row, step));
   int64_t per_row = o->steps_inside ? o->pitch : 1, per_step = o->steps_inside ? 1 : o->pitch;
   const neo_lx *at = lx_add(l, start, lx_mul(l, step, per_step));
   return lx_add(l, at, lx_mul(l, row, per_row));
 }
 
 int64_t neo_btile_lane_pitch(const operand *o) {
+  if (o->exchanged) /* within a piece, or none that would be the same everywhere */
+    return o->along_steps || o->turned ? 1 : 0;
   return o->along_steps == o->steps_inside ? 1 : o->pitch;
 }
 
@@ -172,6 +176,8 @@ void neo_btile_put_next(block_tile *x, neo_block *in, const operand *o, uint32_t
   in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
   in = open_wide(x, in, o, per_lane == 1 ? NEO_LOOP_VECTOR : NEO_LOOP_UNROLL, &lane);
   const neo_lx *exists = neo_btile_copy_of(x, o, i, &row, &step);
+  if (lane && !per_lane)
+    row = lx_add(l, row, lane);
   const neo_lx *at = neo_btile_shared_at(x, o, start, row, step);
   if (lane)
     at = lx_add(l, at, lx_mul(l, lane, per_lane));

@@ -15,6 +15,18 @@
  *     stage = the next one, round about
  *   wait 0                                     where S > 2: else nothing is left
  *
+ * Warpgroups multiply while all else goes on (codegen/warpgroup.h): their product of one block of
+ * steps is left under way until that of the next has begun, and its stage with it. So only S - 2
+ * blocks are ahead, and copies go to the stage before the one before:
+ *
+ *     for t in 0..threads thread
+ *       rows, columns [two stages before] <~ steps k + (S-2)*BLOCK_K ..
+ *     warpgroup acc, rows, columns [this stage]
+ *     commit
+ *     wait S-3
+ *     await 1                                  the product of the block before this one has ended
+ *   await 0, acc
+ *
  * A block of steps costs one barrier, behind the wait: then all threads' copies of the next block
  * are there, and all have read the stage that is written in the next iteration. Groups are closed
  * whether or not there is anything left to copy, so that their count is the same everywhere; beyond
@@ -31,7 +43,8 @@ void neo_btile_plan_stages(block_tile *x) {
   bool rounded = false;
   for (int k = 0; k < 2 && x->stages; k++) {
     operand *o = &x->o[k];
-    neo_expr from = neo_stages_source(l->m, &x->c, l->s, o->side, x->warps ? &rounded : NULL);
+    bool rounds = x->warps && !x->warpgroups;
+    neo_expr from = neo_stages_source(l->m, &x->c, l->s, o->side, rounds ? &rounded : NULL);
     if (!from.i)
       continue;
     uint64_t buf = 0;
@@ -120,26 +133,32 @@ static void put(block_tile *x, neo_block *in, const neo_lx *stage) {
       neo_btile_put_next(x, in, &x->o[k], x->o[k].buf, start_of(x, &x->o[k], stage));
 }
 
-/* Closes a group, and waits until what is used next is there. */
+static int64_t blocks_ahead(const block_tile *x) {
+  return x->stages - (x->warpgroups ? 2 : 1);
+}
+
+/* Closes a group, and waits until what is used next is there, and what is written next is free. */
 static void turn(block_tile *x, neo_block *in) {
   neo_ls_commit(x->l->k, in);
-  neo_ls_wait(x->l->k, in, x->stages - 2);
+  neo_ls_wait(x->l->k, in, blocks_ahead(x) - 1);
+  if (x->warpgroups)
+    neo_ls_await(x->l->k, in, x->acc, 1);
 }
 
 static void first_blocks(block_tile *x, neo_block *in) {
   lowering *l = x->l;
   const neo_lx *p;
-  neo_block *body = open_loop(l, in, NEO_LOOP_UNROLL, "p", x->stages - 1, &p);
+  neo_block *body = open_loop(l, in, NEO_LOOP_UNROLL, "p", blocks_ahead(x), &p);
   neo_block *each = open_threads(x, body);
   if (!x->warps)
     neo_btile_declare_next(x, each, false);
   fetch(x, each, lx_mul(l, p, x->block_k), p);
   put(x, each, p);
   neo_ls_commit(l->k, body);
-  neo_ls_wait(l->k, in, x->stages - 2);
+  neo_ls_wait(l->k, in, blocks_ahead(x) - 1);
 }
 
-/* Stage n of x->stages before or after one. */
+/* The stage after or before one, round about. */
 static const neo_lx *neighbour(block_tile *x, const neo_lx *stage, bool next) {
   lowering *l = x->l;
   const neo_lx *zero = lx_int(l, 0), *last = lx_int(l, x->stages - 1);
@@ -149,9 +168,14 @@ static const neo_lx *neighbour(block_tile *x, const neo_lx *stage, bool next) {
 }
 
 static void multiply_by_warps(block_tile *x, neo_block *in, const neo_lx *stage) {
+  const uint32_t buf[] = {x->o[0].buf, x->o[1].buf};
+  const neo_lx *start[2];
   for (int k = 0; k < 2; k++)
-    x->o[k].begin = start_of(x, &x->o[k], stage);
-  neo_btile_add_products(x, in, (const uint32_t[]){x->o[0].buf, x->o[1].buf});
+    start[k] = x->o[k].begin = start_of(x, &x->o[k], stage);
+  if (x->warpgroups)
+    neo_btile_multiply_by_groups(x, in, buf, start);
+  else
+    neo_btile_add_products(x, in, buf);
 }
 
 void neo_btile_sum_stages(block_tile *x, neo_block *in) {
@@ -161,12 +185,15 @@ void neo_btile_sum_stages(block_tile *x, neo_block *in) {
   first_blocks(x, in);
   neo_ls_reg(l->k, in, at);
   neo_ls_set(l->k, in, at, NULL, 0, lx_int(l, 0));
-  const neo_lx *stage = neo_lx_reg(l->k, at, NULL, 0), *before = neighbour(x, stage, false);
+  const neo_lx *stage = neo_lx_reg(l->k, at, NULL, 0);
+  const neo_lx *then = neighbour(x, stage, false);
+  if (x->warpgroups)
+    then = neighbour(x, then, false);
   neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->block_k, &k);
   neo_block *each = open_threads(x, body);
   if (!x->warps)
     neo_btile_declare_next(x, each, false);
-  fetch(x, each, lx_add(l, k, lx_int(l, (x->stages - 1) * x->block_k)), before);
+  fetch(x, each, lx_add(l, k, lx_int(l, blocks_ahead(x) * x->block_k)), then);
   if (x->warps) {
     multiply_by_warps(x, body, stage);
     each = x->o[0].from.i && x->o[1].from.i ? NULL : open_threads(x, body);
@@ -174,10 +201,12 @@ void neo_btile_sum_stages(block_tile *x, neo_block *in) {
     neo_btile_multiply(x, each, k, stage);
   }
   if (each)
-    put(x, each, before);
+    put(x, each, then);
   turn(x, body);
   neo_ls_set(l->k, body, at, NULL, 0, neighbour(x, stage, true));
   neo_lower_close(l);
-  if (x->stages > 2)
+  if (blocks_ahead(x) > 1)
     neo_ls_wait(l->k, in, 0);
+  if (x->warpgroups)
+    neo_ls_await(l->k, in, x->acc, 0);
 }

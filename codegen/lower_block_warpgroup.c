@@ -15,6 +15,8 @@
  * are buffers of their own: one barrier stands between two halves' turns, after which every
  * warpgroup has read the one and every thread has written the other.
  *
+ * In place of two halves there may be stages (lower_block_stages.c).
+ *
  * A row's BLOCK_K steps are 128 bytes, its pieces of 16 bytes exchanged. A copy along the steps
  * writes a piece: eight threads write a row, each bank once. A copy along rows does the same where
  * the operand may lie turned round: of 2-byte elements, by 64 rows; else it writes each element by
@@ -50,32 +52,14 @@ static const neo_lx *place_in_lines(block_tile *x, const neo_lx *line, const neo
   return lx_add(l, first, lx_mod(l, at, lx_int(l, piece)));
 }
 
-/* Where a row's step lies, in elements. */
-static const neo_lx *place_in_half(block_tile *x, const operand *o, const neo_lx *row,
-                                   const neo_lx *step) {
+const neo_lx *neo_btile_exchanged_at(block_tile *x, const operand *o, const neo_lx *row,
+                                     const neo_lx *step) {
   enum { SIDE = NEO_WARPGROUP_SIDE };
   lowering *l = x->l;
   if (!o->turned)
     return place_in_lines(x, row, step);
   const neo_lx *line = lx_add(l, lx_mul(l, lx_div(l, row, SIDE), SIDE), step);
   return place_in_lines(x, line, lx_mod(l, row, lx_int(l, SIDE)));
-}
-
-static void put_next(block_tile *x, neo_block *in, const operand *o, uint32_t buf) {
-  lowering *l = x->l;
-  const neo_lx *i, *row, *step, *at, *lane = NULL;
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
-  bool lies_so = o->along_steps || o->turned; /* from within a piece on */
-  if (o->wide > 1)
-    in = open_loop(l, in, lies_so ? NEO_LOOP_VECTOR : NEO_LOOP_UNROLL, "l", o->wide, &lane);
-  const neo_lx *exists = neo_btile_copy_of(x, o, i, &row, &step);
-  if (lane && !lies_so)
-    row = lx_add(l, row, lane);
-  at = place_in_half(x, o, row, step);
-  if (lane && lies_so)
-    at = lx_add(l, at, lane);
-  neo_ls_store(l->k, in, buf, at,
-               neo_lx_reg(l->k, o->next, (const neo_lx *[]){i, lane}, 1 + (o->wide > 1)), exists);
 }
 
 /* ---- the sum */
@@ -97,9 +81,9 @@ static void begin(block_tile *x, neo_block *in) {
   neo_block *clear = open_loop(l, in, NEO_LOOP_UNROLL, "f", r.extent[0], &at[0]);
   clear = open_loop(l, clear, NEO_LOOP_UNROLL, "e", r.extent[1], &at[1]);
   neo_ls_set(l->k, clear, x->acc, at, 2, neo_btile_zero(l, NEO_F32_T));
-  for (int k = 0; k < 2; k++) {
+  for (int k = 0; k < 2 && !x->stages; k++) {
     neo_btile_get_next(x, in, &x->o[k], lx_int(l, 0));
-    put_next(x, in, &x->o[k], x->o[k].buf);
+    neo_btile_put_next(x, in, &x->o[k], x->o[k].buf, lx_int(l, 0));
   }
 }
 
@@ -112,6 +96,15 @@ static bool one_by_one(const block_tile *x) {
   for (int k = 0; k < 2; k++)
     copies += x->o[k].copies * x->o[k].wide;
   return (x->o[0].wide == 1 || x->o[1].wide == 1) && sums + copies > MOST;
+}
+
+void neo_btile_multiply_by_groups(block_tile *x, neo_block *in, const uint32_t *buf,
+                                  const neo_lx *const *start) {
+  static const neo_warpgroup_op op[] = {[NEO_WARPS_TF32] = NEO_WARPGROUP_TF32,
+                                        [NEO_WARPS_BF16] = NEO_WARPGROUP_BF16,
+                                        [NEO_WARPS_F16] = NEO_WARPGROUP_F16};
+  neo_ls_warpgroup(x->l->k, in, op[x->warps], x->acc, buf, start,
+                   (const bool[]){x->o[0].turned, x->o[1].turned}, x->o[1].block / x->o[1].tile);
 }
 
 /* Steps k + half*BLOCK_K and so on, which lie in that half. */
@@ -128,16 +121,12 @@ static void sum_half(block_tile *x, neo_block *in, const neo_lx *k, int half) {
   neo_btile_get_next(x, body, &x->o[0], from);
   if (!one_by_one(x))
     neo_btile_get_next(x, body, &x->o[1], from);
-  static const neo_warpgroup_op op[] = {[NEO_WARPS_TF32] = NEO_WARPGROUP_TF32,
-                                        [NEO_WARPS_BF16] = NEO_WARPGROUP_BF16,
-                                        [NEO_WARPS_F16] = NEO_WARPGROUP_F16};
-  neo_ls_warpgroup(l->k, in, op[x->warps], x->acc, now, (const neo_lx *[]){zero, zero},
-                   (const bool[]){x->o[0].turned, x->o[1].turned}, x->o[1].block / x->o[1].tile);
+  neo_btile_multiply_by_groups(x, in, now, (const neo_lx *[]){zero, zero});
   body = open_threads(x, in);
-  put_next(x, body, &x->o[0], then[0]);
+  neo_btile_put_next(x, body, &x->o[0], then[0], zero);
   if (one_by_one(x))
     neo_btile_get_next(x, body, &x->o[1], from);
-  put_next(x, body, &x->o[1], then[1]);
+  neo_btile_put_next(x, body, &x->o[1], then[1], zero);
   neo_ls_await(l->k, in, x->acc, 0);
 }
 
@@ -145,6 +134,10 @@ static void sum(block_tile *x, neo_block *in) {
   lowering *l = x->l;
   const neo_lx *k;
   begin(x, in);
+  if (x->stages) {
+    neo_btile_sum_stages(x, in);
+    return;
+  }
   in = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, 2 * x->block_k, &k);
   sum_half(x, in, k, 0);
   const neo_lx *next = lx_add(l, k, lx_int(l, x->block_k));

@@ -123,6 +123,11 @@ static int64_t threads_of_tile(const neo_schedule *s) {
                                                            : 1;
 }
 
+static void set_threads(neo_schedule *s) {
+  int64_t *p = s->at, down = p[NEO_SCHED_BLOCK_M] / p[NEO_SCHED_TILE_M];
+  p[NEO_SCHED_THREADS] = down * (p[NEO_SCHED_BLOCK_N] / p[NEO_SCHED_TILE_N]) * threads_of_tile(s);
+}
+
 static void tiles_values(const neo_schedule *s, neo_sched_param k, values *v) {
   bool warps = s->at[NEO_SCHED_MATRIX];
   switch (k) {
@@ -216,8 +221,9 @@ static bool turn(const neo_space *x, const neo_schedule *s, neo_sched_param k, i
   return false;
 }
 
-/* A tile for those who make the products now. */
-static void set_maker(const neo_space *x, int64_t *p) {
+/* A tile for those who make the products now, in stages if it was and still may be. */
+static void set_maker(const neo_space *x, neo_schedule *s) {
+  int64_t *p = s->at;
   neo_contraction c;
   bool groups = p[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS;
   neo_warps made =
@@ -228,6 +234,10 @@ static void set_maker(const neo_space *x, int64_t *p) {
   p[NEO_SCHED_BLOCK_M] = p[NEO_SCHED_BLOCK_M] < side ? side : p[NEO_SCHED_BLOCK_M];
   p[NEO_SCHED_TILE_M] = side;
   p[NEO_SCHED_TILE_N] = groups || n < side ? n : side;
+  set_threads(s);
+  p[NEO_SCHED_STAGES] = p[NEO_SCHED_STAGES] ? neo_stages_wanted(s) : 0;
+  if (!legal(x, s))
+    p[NEO_SCHED_STAGES] = 0;
 }
 
 /* A row that is kept is written out as a whole, or is not kept. */
@@ -263,10 +273,8 @@ static void follow(const neo_space *x, neo_sched_param k, const neo_schedule *fr
     if (k == NEO_SCHED_ROW_AXES)
       p[NEO_SCHED_COLUMN_AXES] = from->at[NEO_SCHED_ROW_AXES];
     if (k == NEO_SCHED_MATRIX)
-      set_maker(x, p);
-    p[NEO_SCHED_THREADS] =
-        p[NEO_SCHED_BLOCK_M] / p[NEO_SCHED_TILE_M] * (p[NEO_SCHED_BLOCK_N] / p[NEO_SCHED_TILE_N]);
-    p[NEO_SCHED_THREADS] *= threads_of_tile(s);
+      set_maker(x, s);
+    set_threads(s);
     break;
   }
 }
@@ -382,7 +390,8 @@ static double tiles_cost(const neo_space *x, const neo_schedule *s) {
   double work = bm * bn * (by_warps.product + reads);
   work += (p[NEO_SCHED_STAGES] ? COPY : READ) * (bm + bn);
   double warps = (double)p[NEO_SCHED_THREADS] / 32, few = warps < 8 ? 8 / warps : 1;
-  double step = work * (1 + 0.25 * (few - 1)) / LANES + BARRIER / (double)p[NEO_SCHED_BLOCK_K];
+  double barrier = by_groups && p[NEO_SCHED_STAGES] ? 0 : BARRIER; /* a product goes on behind it */
+  double step = work * (1 + 0.25 * (few - 1)) / LANES + barrier / (double)p[NEO_SCHED_BLOCK_K];
   return rounds * l.steps * step;
 }
 
@@ -455,12 +464,13 @@ static void consider(ranking *r, const neo_schedule *s) {
   r->at[k] = *s, r->cost[k] = cost;
 }
 
-/* As many as the model wants, else none. */
+/* As many as the model wants, of warpgroups one less where there is no room, else none. */
 static void consider_stages(ranking *r, const neo_schedule *s) {
   neo_schedule y = *s;
+  int64_t least = s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS ? 3 : neo_stages_wanted(s);
   y.at[NEO_SCHED_STAGES] = r->x->machine->async ? neo_stages_wanted(s) : 0;
-  if (y.at[NEO_SCHED_STAGES] && !legal(r->x, &y))
-    y.at[NEO_SCHED_STAGES] = 0;
+  while (y.at[NEO_SCHED_STAGES] && !legal(r->x, &y))
+    y.at[NEO_SCHED_STAGES] = y.at[NEO_SCHED_STAGES] > least ? y.at[NEO_SCHED_STAGES] - 1 : 0;
   consider(r, &y);
 }
 

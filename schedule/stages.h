@@ -1,10 +1,10 @@
 /* Stages of a GPU's tiles (threads.h): operands are copied into shared memory asynchronously, from
  * sm_80 on, STAGES blocks of steps of which each is in a buffer of its own. While one is
- * multiplied, all others are on their way.
+ * multiplied, by warpgroups two, all others are on their way.
  *
  * What is copied so is copied as it is: the operand has one factor, which lies in memory, or is
  * zero where a condition does not hold; for warps it may be rounded as well, which is then done
- * where it is read from shared memory. The other operand, if it is another kind of thing, goes
+ * where it is read from shared memory; not for warpgroups, whose unit reads by itself. The other operand, if it is another kind of thing, goes
  * through registers as without stages. */
 #ifndef NEO_SCHEDULE_STAGES_H
 #define NEO_SCHEDULE_STAGES_H
@@ -18,8 +18,9 @@ neo_expr neo_stages_source(neo_module *m, const neo_contraction *c, const neo_sc
                            neo_side side, bool *rounded);
 /* Buffers in shared memory for a block of steps. */
 int64_t neo_stages_buffers(const neo_schedule *s);
-/* How much of shared memory the blocks of the schedule may take. */
+/* How much of shared memory the blocks of the schedule may take; of it, what the model takes. */
 int64_t neo_stages_shared(const neo_machine *machine, const neo_schedule *s);
+int64_t neo_stages_budget(const neo_machine *machine, const neo_schedule *s);
 bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                       const neo_contraction *c, const neo_schedule *s, neo_str *why);
 /* The model's: for tiles that are else complete and legal. */

@@ -240,8 +240,25 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
                      why);
 }
 
+/* Are the operands copied several elements at a time, along one axis or the other? Single ones take
+ * a thread many registers, so that blocks of steps are better short. */
+static bool copies_runs(neo_module *m, const neo_form *f, const neo_contraction *c) {
+  enum { RUN = 4 };
+  uint32_t n = (uint32_t)f->axes.n, own = n + (uint32_t)f->stages.at[c->stage].axes.n;
+  for (uint32_t k = 0; k < c->n; k++) {
+    bool runs = false;
+    for (uint32_t axis = 0; axis < own && !runs; axis++)
+      runs = c->factor[k].axes >> axis & 1 &&
+             neo_wide_reads(m, f, c->factor[k].e, axis, RUN, &runs) && runs;
+    if (!runs)
+      return false;
+  }
+  return true;
+}
+
 static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
-                             const neo_contraction *c, const int64_t *p, neo_str *why) {
+                             const neo_contraction *c, const neo_schedule *s, neo_str *why) {
+  const int64_t *p = s->at;
   int64_t tm = p[NEO_SCHED_TILE_M], tn = p[NEO_SCHED_TILE_N], bm = p[NEO_SCHED_BLOCK_M];
   int64_t bn = p[NEO_SCHED_BLOCK_N], bk = p[NEO_SCHED_BLOCK_K], t = p[NEO_SCHED_THREADS];
   neo_warps kind = kind_on(m, f, machine, c);
@@ -252,11 +269,16 @@ static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine
       bn > 512 || bm < tm || bn < tn || bm % tm || bn % tn ||
       bk != cell_steps(kind) * GROUP_BYTES / 4 || bm / tm * (bn / tn) * GROUP != t)
     return no(why, "the tiles of the warpgroups are not the block's");
-  int64_t sums = tm / GROUP_ROWS * tn / 2, copies = (bm + bn) * bk / t;
+  if (p[NEO_SCHED_STAGES] && !copies_runs(m, f, c))
+    return no(why, "stages of warpgroups are of operands that are copied several elements at a "
+                   "time");
+  int64_t sums = tm / GROUP_ROWS * tn / 2;
+  int64_t copies = p[NEO_SCHED_STAGES] ? 0 : (bm + bn) * bk / t;
   if (sums > GROUP_SUMS || sums + copies > REGISTERS ||
       t * (sums + copies + COUNTERS) > FILE_REGISTERS)
     return no(why, "a warpgroup's tile has more registers than there are");
-  if (2 * GROUP_BYTES * (bm + bn) > GROUP_SHARED)
+  int64_t most = p[NEO_SCHED_STAGES] ? neo_stages_shared(machine, s) : GROUP_SHARED;
+  if (neo_stages_buffers(s) * GROUP_BYTES * (bm + bn) > most)
     return no(why, "the operands' blocks are more than shared memory holds");
   return sides_legal(m, f, c, (uint64_t)p[NEO_SCHED_ROW_AXES], (uint64_t)p[NEO_SCHED_COLUMN_AXES],
                      why);
@@ -275,7 +297,7 @@ static bool tiles_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   if (!neo_stages_legal(m, f, machine, &c, s, why))
     return false;
   if (p[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
-    return warpgroups_legal(m, f, machine, &c, p, why);
+    return warpgroups_legal(m, f, machine, &c, s, why);
   if (p[NEO_SCHED_MATRIX])
     return warps_legal(m, f, machine, &c, s, why);
   int64_t tm = p[NEO_SCHED_TILE_M], tn = p[NEO_SCHED_TILE_N], bm = p[NEO_SCHED_BLOCK_M];
@@ -424,32 +446,14 @@ static shape_table shapes_for(const neo_machine *machine, bool runs, double rows
 
 neo_schedule neo_threads_staged(neo_module *m, const neo_form *f, const neo_machine *machine,
                                 const neo_schedule *s) {
-  enum { MOST_SHARED = 99 << 10 }; /* what all devices have that a level's code runs on */
   neo_machine small = *machine;
   neo_schedule y = *s;
-  if (small.shared_bytes > MOST_SHARED)
-    small.shared_bytes = MOST_SHARED;
-  for (y.at[NEO_SCHED_STAGES] = neo_stages_wanted(s); y.at[NEO_SCHED_STAGES] >= 2;
+  small.shared_bytes = neo_stages_budget(machine, s);
+  for (y.at[NEO_SCHED_STAGES] = neo_stages_wanted(s); machine->async && y.at[NEO_SCHED_STAGES] >= 2;
        y.at[NEO_SCHED_STAGES]--)
     if (neo_threads_legal(m, f, &small, &y, NULL))
       return y;
   return *s;
-}
-
-/* Are the operands copied several elements at a time, along one axis or the other? Single ones take
- * a thread many registers, so that blocks of steps are better short. */
-static bool copies_runs(neo_module *m, const neo_form *f, const neo_contraction *c) {
-  enum { RUN = 4 };
-  uint32_t n = (uint32_t)f->axes.n, own = n + (uint32_t)f->stages.at[c->stage].axes.n;
-  for (uint32_t k = 0; k < c->n; k++) {
-    bool runs = false;
-    for (uint32_t axis = 0; axis < own && !runs; axis++)
-      runs = c->factor[k].axes >> axis & 1 &&
-             neo_wide_reads(m, f, c->factor[k].e, axis, RUN, &runs) && runs;
-    if (!runs)
-      return false;
-  }
-  return true;
 }
 
 static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *machine,
@@ -478,9 +482,12 @@ static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
     s.at[NEO_SCHED_BLOCK_K] *= each;
     s.at[NEO_SCHED_ROW_AXES] = (int64_t)rows;
     s.at[NEO_SCHED_COLUMN_AXES] = (int64_t)columns;
-    if ((found && cost >= best) || !neo_threads_legal(m, f, machine, &s, NULL))
+    if (found && cost >= best)
       continue;
-    *out = neo_threads_staged(m, f, machine, &s);
+    s = neo_threads_staged(m, f, machine, &s);
+    if (!neo_threads_legal(m, f, machine, &s, NULL))
+      continue;
+    *out = s;
     best = cost;
     found = true;
   }

@@ -15,10 +15,10 @@ for way in $ways; do
   case $way in *.*) math=${way#*.} ;; esac
   "$NEOC" compile -q "$NEO_SOURCE_DIR/tests/gpu/kernels.expr" --target=nvptx:$level --math=$math --emit=ptx \
     -o "$work/$way"
-  ptxas -v -arch=$level -o /dev/null "$work/$way/kernels.ptx" 2>"$work/said"
+  ptxas -v -arch=$level -o /dev/null "$work/$way/kernels.ptx" 2>"$work/said.$way"
   awk -v way=$way '/Compiling entry/ { name = $7; sub(/.*_k[0-9]+_/, "", name); gsub("\047", "", name) }
     /spill stores/ { spills = $5 + $9 }
-    /Used/ { print way, name, $5, spills }' "$work/said" | sort >>"$work/now"
+    /Used/ { print way, name, $5, spills }' "$work/said.$way" | sort >>"$work/now"
 done
 # From sm_80 on warps multiply what is rounded to tf32 or bf16, f32 as three products where that is permitted, and
 # everywhere f16; on sm_90a warpgroups do, but for f32 and what is copied by single elements of 2 bytes. Nothing else is.
@@ -85,6 +85,15 @@ for way in sm_75 sm_80 sm_90a sm_80.tf32; do
     esac || { echo "FAIL: $way $name: $loop copies in the loop, $order" >&2; exit 1; }
   done
 done
+# What warpgroups multiply in stages: one product is under way while the next begins, and a block of steps costs one barrier. ptxas
+# waits for no product of its own accord.
+kernel sm_90a large
+order=$(sed -n 's/^[[:space:]]*\(cp\.async\.commit_group\|cp\.async\.wait_group\|wgmma\.[a-z_]*_group\|fence\.proxy\|bar\.sync\).*/\1/p' \
+  "$work/ptx" | tail -8 | tr '\n' ' ')
+[ "$order" = "wgmma.commit_group cp.async.commit_group cp.async.wait_group wgmma.wait_group fence.proxy bar.sync \
+cp.async.wait_group wgmma.wait_group " ] && [ "$(found 'cp\.async\.cg.*, 16, ')" -eq 36 ] &&
+  [ "$(found 'm64n256k16\.f32\.f16')" -eq 4 ] || { echo "FAIL: sm_90a large: $order" >&2; exit 1; }
+if grep -q 'wgmma.*serialized' "$work"/said.*; then echo "FAIL: products that wait for each other" >&2; exit 1; fi
 wide() { # level, kernel, loads, stores of 16 bytes, other loads: at least so many, and at most
   awk -v name="_$2(" '/^.visible .entry/ { on = index($0, name) } on' "$work/$1/kernels.ptx" >"$work/ptx"
   loads=$(grep -c 'ld\.global.*\.v[24]\.[bf]\(32\|64\)' "$work/ptx" || :)

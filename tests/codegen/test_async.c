@@ -144,33 +144,53 @@ static void threads_that_meet_at_a_copy_race(void **state) {
 
 /* ---- tiles in stages */
 
-enum { ROWS = 21, STEPS = 45, COLUMNS = 19 };
+typedef enum { BY_THREADS, BY_WARPS, BY_WARPGROUPS, MAKERS } maker;
+typedef struct {
+  int64_t rows, steps, columns;            /* of ends that divide nothing */
+  int64_t x_row, x_step, w_step, w_column; /* elements between two */
+  const char *text, *schedule;
+} layout;
 
-/* By threads, or by warps, which read matrices of what lies along the steps and else elements. */
-static neo_kernel *tile_in_stages(loop_fix *f, int stages, bool warps) {
+/* Warps read matrices of what lies along the steps and else elements; of warpgroups' rows and
+ * columns the ones are turned round, the others not. */
+static const layout layouts[MAKERS] = {
+    {21, 45, 19, 45, 1, 19, 1,
+     "input x : f32 [21, 45]\ninput w : f32 [45, 19]\ntemp z : f32 [21, 19]\n"
+     "def z[b: 21, j: 19] =\n  sum[i: 45] x[b, i] * w[i, j]\n",
+     "block_m=16 block_n=8 block_k=8 tile_m=2 tile_n=2 threads=32"},
+    {21, 45, 19, 45, 1, 19, 1,
+     "input x : f32 [21, 45]\ninput w : f32 [45, 19]\ntemp z : f32 [21, 19]\n"
+     "def z[b: 21, j: 19] =\n  sum[i: 45] tf32(x[b, i]) * tf32(w[i, j])\n",
+     "block_m=16 block_n=16 block_k=8 tile_m=16 tile_n=8 matrix=1 threads=64"},
+    {72, 328, 20, 1, 72, 1, 328,
+     "input x : bf16 [328, 72]\ninput w : bf16 [20, 328]\ntemp z : f32 [72, 20]\n"
+     "def z[b: 72, j: 20] =\n  sum[i: 328] f32(x[i, b]) * f32(w[j, i])\n",
+     "block_m=64 block_n=32 block_k=64 tile_m=64 tile_n=16 matrix=2 threads=256"},
+};
+
+static neo_kernel *tile_in_stages(loop_fix *f, int stages, maker by) {
   neo_grouping g;
   neo_schedule s;
   neo_kernel *k = NULL;
   neo_str why;
-  const neo_machine machine = {
-      .vector_bytes = 16, .gpu = true, .warps = 80, .async = true, .shared_bytes = 64 << 10};
-  const char *factor = warps ? "tf32(x[b, i]) * tf32(w[i, j])" : "x[b, i] * w[i, j]";
-  const char *shape = warps ? "block_m=16 block_n=16 tile_m=16 tile_n=8 matrix=1 threads=64"
-                            : "block_m=16 block_n=8 tile_m=2 tile_n=2 threads=32";
-  const char *text =
-      neo_arena_printf(&f->arena,
-                       "neo-ir 1\nmodule t\ninput x : f32 [21, 45]\ninput w : f32 [45, 19]\n"
-                       "temp z : f32 [21, 19]\ndef z[b: 21, j: 19] =\n"
-                       "  sum[i: 45] %s\n  then acc0\nentry forward forward: z = z\n",
-                       factor);
+  const neo_machine machine = {.vector_bytes = 16,
+                               .gpu = true,
+                               .warps = 90,
+                               .warpgroups = true,
+                               .async = true,
+                               .shared_bytes = 227 << 10};
+  const char *text = neo_arena_printf(
+      &f->arena, "neo-ir 1\nmodule t\n%s  then acc0\nentry forward forward: z = z\n",
+      layouts[by].text);
   neo_module *m =
       neo_module_parse(&f->arena, neo_names_new(&f->arena), f->diags, "test", text, strlen(text));
   neo_str_init(&why, &f->arena);
   assert_non_null(m);
   assert_int_equal(neo_fuse(m, &f->arena, &g, NULL), NEO_OK);
-  assert_true(neo_schedule_parse(
-      neo_arena_printf(&f->arena, "block_k=8 row_axes=1 column_axes=2 stages=%d %s", stages, shape),
-      &s));
+  assert_true(
+      neo_schedule_parse(neo_arena_printf(&f->arena, "row_axes=1 column_axes=2 stages=%d %s",
+                                          stages, layouts[by].schedule),
+                         &s));
   if (!neo_schedule_legal(m, &g.groups.at[0], &machine, &s, &why))
     fail_msg("%s", neo_str_text(&why));
   assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &f->arena, &k, &why), NEO_OK);
@@ -178,15 +198,15 @@ static neo_kernel *tile_in_stages(loop_fix *f, int stages, bool warps) {
 }
 
 /* What the interpreter says; "": all results are right. */
-static const char *result(loop_fix *f, const neo_kernel *k) {
+static const char *result(loop_fix *f, const neo_kernel *k, maker by) {
+  const layout *x = &layouts[by];
+  const int64_t elements[] = {x->rows * x->steps, x->steps * x->columns, x->rows * x->columns};
   neo_str why;
   neo_str_init(&why, &f->arena);
   neo_value **buf = NEO_NEW_ARRAY(&f->arena, neo_value *, k->bufs.n);
   int64_t *n = NEO_NEW_ARRAY(&f->arena, int64_t, k->bufs.n);
   for (size_t b = 0; b < k->bufs.n; b++) {
-    n[b] = k->bufs.at[b].use & NEO_BUF_SCRATCH
-               ? k->bufs.at[b].scratch_elems
-               : (int64_t[]){ROWS * STEPS, STEPS * COLUMNS, ROWS * COLUMNS}[b];
+    n[b] = k->bufs.at[b].use & NEO_BUF_SCRATCH ? k->bufs.at[b].scratch_elems : elements[b];
     buf[b] = NEO_NEW_ARRAY(&f->arena, neo_value, n[b]);
     for (int64_t i = 0; i < n[b]; i++)
       buf[b][i].f = (double)(i % 7) - 3;
@@ -194,10 +214,11 @@ static const char *result(loop_fix *f, const neo_kernel *k) {
   neo_kernel_run r = {.bufs = buf, .n_elems = n, .hi = neo_kernel_units(k, NULL), .seed = 3};
   if (neo_kernel_verify(k, &why) || neo_kernel_interp(k, &r, &why))
     return neo_str_text(&why);
-  for (int64_t i = 0; i < ROWS * COLUMNS; i++) {
+  for (int64_t i = 0; i < elements[2]; i++) {
     double sum = 0;
-    for (int64_t s = 0; s < STEPS; s++)
-      sum += buf[0][i / COLUMNS * STEPS + s].f * buf[1][s * COLUMNS + i % COLUMNS].f;
+    for (int64_t s = 0; s < x->steps; s++)
+      sum += buf[0][i / x->columns * x->x_row + s * x->x_step].f *
+             buf[1][s * x->w_step + i % x->columns * x->w_column].f;
     if (buf[2][i].f != sum)
       return "wrong";
   }
@@ -217,24 +238,45 @@ static void find(neo_block *b, neo_ls_kind kind, neo_ls **found, int *n) {
  * whatever the sizes leave over. */
 static void tiles_wait_for_what_they_read(void **state) {
   loop_fix *f = *state;
-  for (int way = 4; way < 10; way++) {
-    int stages = way / 2;
-    neo_kernel *k = tile_in_stages(f, stages, way % 2);
+  for (int way = 0; way < 8; way++) {
+    maker by = way < 3 ? BY_THREADS : way < 6 ? BY_WARPS : BY_WARPGROUPS;
+    int stages = way % 3 + (by == BY_WARPGROUPS ? 3 : 2),
+        ahead = stages - 1 - (by == BY_WARPGROUPS);
+    neo_kernel *k = tile_in_stages(f, stages, by);
     neo_ls *wait[8], *copies[8];
     int n = 0, n_copies = 0;
     find(&k->body, NEO_LS_WAIT, wait, &n);
     find(&k->body, NEO_LS_COPY, copies, &n_copies);
-    assert_int_equal(n, stages > 2 ? 3 : 2);
+    assert_int_equal(n, ahead > 1 ? 3 : 2);
     assert_int_equal(n_copies, 4);
-    assert_string_equal(result(f, k), "");
+    assert_string_equal(result(f, k, by), "");
     for (int i = 0; i < n; i++) {
       wait[i]->step++;
-      if (!strstr(result(f, k), "under way"))
-        fail_msg("%d stages, wait %d: '%s'", stages, i, result(f, k));
+      if (!strstr(result(f, k, by), "under way"))
+        fail_msg("%d stages, wait %d: '%s'", stages, i, result(f, k, by));
       wait[i]->step--;
     }
     copies[2]->cond = NULL; /* beyond the last step */
-    assert_non_null(strstr(result(f, k), "load of x"));
+    assert_non_null(strstr(result(f, k, by), "load of x"));
+  }
+}
+
+/* Of warpgroups one product is under way while the next begins: of two, what they read would be
+ * written again. */
+static void warpgroups_leave_one_product_under_way(void **state) {
+  loop_fix *f = *state;
+  for (int stages = 3; stages <= 5; stages++) {
+    neo_kernel *k = tile_in_stages(f, stages, BY_WARPGROUPS);
+    neo_ls *await[4];
+    int n = 0;
+    find(&k->body, NEO_LS_AWAIT, await, &n);
+    assert_int_equal(n, 2);
+    assert_int_equal(await[0]->step, 1);
+    await[0]->step = 2;
+    assert_non_null(strstr(result(f, k, BY_WARPGROUPS), "store before the end of a product"));
+    await[0]->step = 1;
+    await[1]->step = 1;
+    assert_non_null(strstr(result(f, k, BY_WARPGROUPS), "not awaited"));
   }
 }
 
@@ -248,6 +290,7 @@ int main(void) {
       TEST(what_is_under_way_is_left_alone),
       TEST(threads_that_meet_at_a_copy_race),
       TEST(tiles_wait_for_what_they_read),
+      TEST(warpgroups_leave_one_product_under_way),
   };
   return cmocka_run_group_tests_name("async", tests, NULL, NULL);
 }
