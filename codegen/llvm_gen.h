@@ -77,6 +77,8 @@ const char *neo_ll_message(neo_llvm *l, char *llvm_text); /* to the arena; frees
 
 /* Long constant vectors of a finished module become operands in memory. llvm_operand.c */
 void neo_ll_constants_to_operands(neo_llvm *l);
+/* Its stores of one lane of integers store that element. llvm_lane.c */
+void neo_ll_store_single_lanes(neo_llvm *l);
 
 /* ---- the emitter of kernels */
 typedef struct {
