@@ -46,7 +46,7 @@ static void try_seeds(const neo_gen_options *options, uint64_t first, uint64_t n
 static void random_programs_are_lowered_right(void **state) {
   (void)state;
   neo_gen_options o = neo_gen_default;
-  o.special = false;
+  o.has &= ~(uint32_t)NEO_GEN_SPECIAL;
   o.max_work = 3000;
   neo_seeds s = neo_seeds_of(1, COUNT);
   try_seeds(&o, s.first, s.n, 1);

@@ -19,7 +19,7 @@ static void random_programs_are_right_in_blocks_of_threads(void **state) {
   neo_seeds s = neo_seeds_of(1, COUNT);
   int tiled = 0;
   (void)state;
-  options.special = false;
+  options.has &= ~(uint32_t)NEO_GEN_SPECIAL;
   options.max_work = 3000;
   for (uint64_t seed = s.first; seed < s.first + s.n; seed++) {
     neo_arena a;
@@ -185,10 +185,10 @@ static void check_rows(const char *text, int kept, int wide) {
     fail_msg("%d keep, %d are wide", some[0], some[1]);
 }
 
-#define SOFTMAX(n, t)                                                                           \
-  "size B 1..9\ninput X : " t " [B, " n "]\ntemp M : " t " [B]\ntemp S : " t " [B]\ntemp Y : " t  \
-  " [B, " n "]\ndef M[b: B] =\n  max[i: " n "] X[b, i]\n  then acc0\n"                          \
-  "def S[b: B] =\n  sum[i: " n "] exp(X[b, i] - M[b])\n  then acc0\n"                           \
+#define SOFTMAX(n, t)                                                                            \
+  "size B 1..9\ninput X : " t " [B, " n "]\ntemp M : " t " [B]\ntemp S : " t " [B]\ntemp Y : " t \
+  " [B, " n "]\ndef M[b: B] =\n  max[i: " n "] X[b, i]\n  then acc0\n"                           \
+  "def S[b: B] =\n  sum[i: " n "] exp(X[b, i] - M[b])\n  then acc0\n"                            \
   "def Y[b: B, i: " n "] =\n  exp(X[b, i] - M[b]) / S[b]\n"
 
 /* What a thread has of a row is whole vectors, or ends in the middle of one, or is nothing. */

@@ -270,7 +270,7 @@ static void a_second_evaluator_stays_within_the_bounds(void **state) {
   neo_gen_options options = neo_gen_default;
   size_t sure = 0;
   (void)state;
-  options.all_types = options.special = options.params = false;
+  options.has &= ~(uint32_t)(NEO_GEN_TYPES | NEO_GEN_SPECIAL | NEO_GEN_PARAMS);
   for (uint64_t seed = 0; seed < PROGRAMS; seed++) {
     neo_arena a;
     neo_str why;

@@ -24,17 +24,10 @@ typedef struct {
 } job;
 
 static neo_gen_options options(bool all_types) {
+  uint32_t left_out = NEO_GEN_NARROWING | NEO_GEN_RANDOM | NEO_GEN_SPECIAL;
   return (neo_gen_options){.max_defs = 4,
                            .max_work = 300,
-                           .all_types = all_types,
-                           .runtime_sizes = true,
-                           .reductions = true,
-                           .pieces = true,
-                           .lookups = true,
-                           .guards = true,
-                           .multi_output = true,
-                           .transcendental = true,
-                           .params = true};
+                           .has = NEO_GEN_ALL & ~(left_out | (all_types ? 0 : NEO_GEN_TYPES))};
 }
 
 /* Differences see through `stop`. */

@@ -3,35 +3,13 @@
 #include "base/random.h"
 #include "tests/random/gen_parts.h"
 
-const neo_gen_options neo_gen_default = {.max_defs = 6,
-                                         .max_work = 20000,
-                                         .all_types = true,
-                                         .runtime_sizes = true,
-                                         .reductions = true,
-                                         .pieces = true,
-                                         .lookups = true,
-                                         .guards = true,
-                                         .multi_output = true,
-                                         .transcendental = true,
-                                         .narrowing = true,
-                                         .random = true,
-                                         .special = true,
-                                         .params = true};
+const neo_gen_options neo_gen_default = {.max_defs = 6, .max_work = 20000, .has = NEO_GEN_ALL};
+const neo_gen_options neo_gen_plans = {
+    .max_defs = 8, .max_work = 800, .has = NEO_GEN_ALL & ~NEO_GEN_SPECIAL};
 
-const neo_gen_options neo_gen_plans = {.max_defs = 8,
-                                       .max_work = 800,
-                                       .all_types = true,
-                                       .runtime_sizes = true,
-                                       .reductions = true,
-                                       .pieces = true,
-                                       .lookups = true,
-                                       .guards = true,
-                                       .multi_output = true,
-                                       .transcendental = true,
-                                       .narrowing = true,
-                                       .random = true,
-                                       .params = true};
-
+bool gen_has(const gen *g, uint32_t what) {
+  return g->o->has & what;
+}
 uint64_t gen_below(gen *g, uint64_t n) {
   return neo_splitmix(&g->state) % n;
 }
@@ -72,7 +50,7 @@ static void add_derived_size(gen *g) {
 }
 
 static void add_sizes(gen *g) {
-  if (!g->o->runtime_sizes || gen_chance(g, 35))
+  if (!gen_has(g, NEO_GEN_RUNTIME_SIZES) || gen_chance(g, 35))
     return;
   add_runtime_size(g);
   if (gen_chance(g, 40))
@@ -111,7 +89,7 @@ static void choose_dims(gen *g, source *s, int64_t limit) {
 static void add_input(gen *g) {
   source s = {.type = gen_type(g), .exact = true};
   choose_dims(g, &s, 4096);
-  if (neo_type_is_int(s.type) && g->o->lookups && gen_chance(g, 60)) {
+  if (neo_type_is_int(s.type) && gen_has(g, NEO_GEN_LOOKUPS) && gen_chance(g, 60)) {
     s.bound = gen_extent(g, 100);
     s.has_bound = s.bound.least > 0;
   }
@@ -159,7 +137,7 @@ static uint32_t ragged_axis(gen *g, int64_t limit) {
 
 static uint32_t reduction_axis(gen *g, int64_t *limit) {
   uint32_t id = g->n_axes && gen_chance(g, 12) ? triangular_axis(g) : 0;
-  if (!id && g->o->lookups && gen_chance(g, 8))
+  if (!id && gen_has(g, NEO_GEN_LOOKUPS) && gen_chance(g, 8))
     id = ragged_axis(g, *limit);
   if (!id) {
     extent end = gen_extent(g, *limit);
@@ -178,7 +156,7 @@ static neo_reducer choose_reducer(gen *g, neo_type *type, bool *exact) {
     return gen_chance(g, 50) ? NEO_RED_ANY : NEO_RED_ALL;
   if (!neo_type_is_float(*type) || gen_chance(g, 75))
     return GEN_PICK(g, number);
-  if (!*exact && g->o->transcendental && gen_chance(g, 50))
+  if (!*exact && gen_has(g, NEO_GEN_TRANSCENDENTAL) && gen_chance(g, 50))
     return NEO_RED_LOGSUMEXP;
   *exact = false;
   return NEO_RED_MEAN;
@@ -230,7 +208,7 @@ neo_expr gen_finish(gen *g, neo_type t, bool exact) {
     return acc;
   static const neo_op ops[] = {NEO_OP_ADD, NEO_OP_MUL, NEO_OP_MAX, NEO_OP_SUB};
   neo_expr e = neo_op2(g->m, GEN_PICK(g, ops), acc, gen_expr(g, t, 1, exact));
-  if (exact || !g->o->transcendental || !neo_type_is_float(t) || gen_chance(g, 50))
+  if (exact || !gen_has(g, NEO_GEN_TRANSCENDENTAL) || !neo_type_is_float(t) || gen_chance(g, 50))
     return e;
   static const neo_op last[] = {NEO_OP_RELU, NEO_OP_TANH, NEO_OP_SIGMOID, NEO_OP_EXP, NEO_OP_SQRT};
   neo_op op = GEN_PICK(g, last);
@@ -247,7 +225,7 @@ static void add_def(gen *g, source *out, uint32_t n_out, const extent *end, neo_
   bool exact = out[0].exact;
   for (uint32_t k = 1; k < n_out; k++)
     exact = exact || out[k].exact;
-  if (g->o->reductions && gen_chance(g, 55)) {
+  if (gen_has(g, NEO_GEN_REDUCTIONS) && gen_chance(g, 55)) {
     neo_type type = gen_chance(g, 80) ? out[0].type : gen_type(g);
     bool whole = exact; /* a float that becomes an integer must be exact */
     if (neo_type_is_float(type) && !neo_type_is_float(out[0].type))
@@ -344,16 +322,16 @@ static source new_result(gen *g, const source *like) {
 }
 
 static void add_link(gen *g) {
-  if (g->o->reductions && gen_chance(g, 25)) {
+  if (gen_has(g, NEO_GEN_REDUCTIONS) && gen_chance(g, 25)) {
     gen_contraction(g);
     return;
   }
   source s[3] = {new_result(g, NULL)};
   uint32_t n = 1;
-  if (g->o->pieces && s[0].rank && gen_chance(g, 15)) {
+  if (gen_has(g, NEO_GEN_PIECES) && s[0].rank && gen_chance(g, 15)) {
     add_pieces(g, s);
   } else {
-    while (g->o->multi_output && n < 3 && gen_chance(g, 10)) {
+    while (gen_has(g, NEO_GEN_MULTI_OUTPUT) && n < 3 && gen_chance(g, 10)) {
       s[n] = new_result(g, s);
       n++;
     }
@@ -436,7 +414,8 @@ neo_gen_program neo_gen_make(neo_arena *a, uint64_t seed, const neo_gen_options 
   for (uint32_t k = 0; k < n_inputs; k++)
     add_input(&g);
   neo_tensor kept[2];
-  uint32_t n_kept = o->params && gen_chance(&g, 25) ? 1 + (uint32_t)gen_below(&g, 2) : 0;
+  uint32_t n_kept =
+      gen_has(&g, NEO_GEN_PARAMS) && gen_chance(&g, 25) ? 1 + (uint32_t)gen_below(&g, 2) : 0;
   for (uint32_t k = 0; k < n_kept; k++)
     kept[k] = add_param(&g, k ? NEO_ROLE_STATE : NEO_ROLE_PARAM);
   uint32_t n = 1 + (uint32_t)gen_below(&g, o->max_defs);
@@ -448,6 +427,6 @@ neo_gen_program neo_gen_make(neo_arena *a, uint64_t seed, const neo_gen_options 
   add_entry(&g, NEO_ENTRY_FORWARD, "forward", NULL, 0);
   if (n_kept)
     add_entry(&g, NEO_ENTRY_TRAIN, "step", updates, n_kept);
-  bool special = o->special && gen_chance(&g, 8);
+  bool special = gen_has(&g, NEO_GEN_SPECIAL) && gen_chance(&g, 8);
   return (neo_gen_program){.m = g.m, .seed = seed, .sizes = g.sizes, .special = special};
 }

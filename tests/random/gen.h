@@ -14,17 +14,28 @@
 #define NEO_TESTS_RANDOM_GEN_H
 #include "ir/interp.h"
 
+/* What programs may have. */
+enum {
+  NEO_GEN_TYPES = 1 << 0, /* all of them; else f32, i32 for indices, and bool */
+  NEO_GEN_RUNTIME_SIZES = 1 << 1,
+  NEO_GEN_REDUCTIONS = 1 << 2,
+  NEO_GEN_PIECES = 1 << 3,
+  NEO_GEN_LOOKUPS = 1 << 4,
+  NEO_GEN_GUARDS = 1 << 5,
+  NEO_GEN_MULTI_OUTPUT = 1 << 6,
+  NEO_GEN_TRANSCENDENTAL = 1 << 7, /* functions that are not exact */
+  NEO_GEN_NARROWING =
+      1 << 8,              /* to tf32: a staircase, whose gradient is that of the line it follows */
+  NEO_GEN_RANDOM = 1 << 9, /* rand() */
+  NEO_GEN_SPECIAL = 1 << 10, /* now and then inputs with NaN, infinities, extreme integers */
+  NEO_GEN_PARAMS = 1 << 11,  /* parameters with initialisers, states with updates */
+  NEO_GEN_ALL = (1 << 12) - 1,
+};
+
 typedef struct {
   uint32_t max_defs; /* definitions in a chain: 1 to this */
   int64_t max_work;  /* iterations of all loops of one definition, about */
-  bool all_types;    /* else f32, i32 for indices, and bool */
-  bool runtime_sizes;
-  bool reductions, pieces, lookups, guards, multi_output;
-  bool transcendental; /* functions that are not exact */
-  bool narrowing;      /* to tf32: a staircase, whose gradient is that of the line it follows */
-  bool random;         /* rand() */
-  bool special;        /* now and then inputs with NaN, infinities, extreme integers */
-  bool params;         /* parameters with initialisers, states with updates */
+  uint32_t has;      /* NEO_GEN_ bits */
 } neo_gen_options;
 extern const neo_gen_options neo_gen_default; /* everything, 6 definitions, work 20,000 */
 extern const neo_gen_options neo_gen_plans;   /* no special inputs, 8 definitions, work 800 */

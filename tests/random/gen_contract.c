@@ -5,7 +5,7 @@
 static neo_type gen_float(gen *g) {
   static const neo_type types[] = {NEO_F32_T, NEO_F32_T,  NEO_F32_T,
                                    NEO_F64_T, NEO_BF16_T, NEO_F16_T};
-  return g->o->all_types ? GEN_PICK(g, types) : NEO_F32_T;
+  return gen_has(g, NEO_GEN_TYPES) ? GEN_PICK(g, types) : NEO_F32_T;
 }
 
 static source result(gen *g, neo_type t, const extent *dim, uint32_t rank) {

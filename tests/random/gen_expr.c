@@ -11,7 +11,7 @@ neo_type gen_type(gen *g) {
                                  NEO_F64_T, NEO_F16_T, NEO_BF16_T, NEO_I64_T, NEO_I32_T,
                                  NEO_I32_T, NEO_I8_T,  NEO_U8_T,   NEO_BOOL_T};
   static const neo_type few[] = {NEO_F32_T, NEO_F32_T, NEO_F32_T, NEO_F32_T, NEO_I32_T, NEO_BOOL_T};
-  return g->o->all_types ? GEN_PICK(g, all) : GEN_PICK(g, few);
+  return gen_has(g, NEO_GEN_TYPES) ? GEN_PICK(g, all) : GEN_PICK(g, few);
 }
 
 /* ---- leaves */
@@ -66,7 +66,7 @@ static neo_expr leaf(gen *g, neo_type t, bool exact) {
   if (g->n_accs && gen_chance(g, 40) && neo_expr_type(g->m, g->acc[0]) == t)
     return g->acc[0];
   bool wide = t == NEO_F32_T || t == NEO_F64_T;
-  if (g->o->random && wide && !exact && gen_chance(g, 5))
+  if (gen_has(g, NEO_GEN_RANDOM) && wide && !exact && gen_chance(g, 5))
     return random_number(g, t);
   if (g->n_axes && t != NEO_BOOL_T && gen_chance(g, 25))
     return neo_cast(g->m, t, neo_axis_ref(g->m, (uint32_t)gen_below(g, g->n_axes)));
@@ -90,9 +90,9 @@ static bool usable(const gen *g, neo_op op, neo_type t, bool exact) {
   bool number = rule == NEO_RULE_NUM || rule == NEO_RULE_SAME || rule == NEO_RULE_FLOAT;
   if (!number || (rule == NEO_RULE_FLOAT && !neo_type_is_float(t)))
     return false;
-  if (is_transcendental(op) && (exact || !g->o->transcendental))
+  if (is_transcendental(op) && (exact || !gen_has(g, NEO_GEN_TRANSCENDENTAL)))
     return false;
-  if (op == NEO_OP_TF32 && !g->o->narrowing)
+  if (op == NEO_OP_TF32 && !gen_has(g, NEO_GEN_NARROWING))
     return false;
   return !(exact && op == NEO_OP_DIV && neo_type_is_float(t));
 }

@@ -103,7 +103,7 @@ static neo_expr quotient(gen *g, const extent *end) {
 }
 
 static neo_expr lookup(gen *g, const extent *end) {
-  if (!g->o->lookups || !g->sources.n || g->lookups >= 2)
+  if (!gen_has(g, NEO_GEN_LOOKUPS) || !g->sources.n || g->lookups >= 2)
     return (neo_expr){0};
   size_t from = gen_below(g, g->sources.n);
   for (size_t j = 0; j < g->sources.n; j++) {
@@ -177,7 +177,7 @@ static neo_expr guarded_read(gen *g, const source *s) {
 
 neo_expr gen_read(gen *g, const source *s) {
   neo_expr index[5];
-  if (g->o->guards && s->rank && !s->has_bound && gen_chance(g, 15))
+  if (gen_has(g, NEO_GEN_GUARDS) && s->rank && !s->has_bound && gen_chance(g, 15))
     return guarded_read(g, s);
   for (uint32_t k = 0; k < s->rank; k++) {
     index[k] = gen_index(g, &s->dim[k]);

@@ -43,7 +43,8 @@ typedef struct {
 } gen;
 
 /* ---- numbers */
-uint64_t gen_below(gen *g, uint64_t n); /* uniform in [0, n) */
+bool gen_has(const gen *g, uint32_t what); /* one of the NEO_GEN_ bits? */
+uint64_t gen_below(gen *g, uint64_t n);    /* uniform in [0, n) */
 bool gen_chance(gen *g, uint32_t percent);
 #define GEN_PICK(g, array) ((array)[gen_below((g), sizeof(array) / sizeof *(array))])
 

@@ -250,10 +250,8 @@ static void compare(const neo_gen_program *g, outcome x, outcome y) {
 static bool check_seed(uint64_t seed) {
   static const neo_gen_options o = {.max_defs = 3,
                                     .max_work = 4000,
-                                    .all_types = true,
-                                    .runtime_sizes = true,
-                                    .reductions = true,
-                                    .guards = true};
+                                    .has = NEO_GEN_TYPES | NEO_GEN_RUNTIME_SIZES |
+                                           NEO_GEN_REDUCTIONS | NEO_GEN_GUARDS};
   neo_arena a;
   neo_str why;
   neo_arena_init(&a, neo_alloc_default, NULL);
