@@ -532,7 +532,7 @@ static void statement(neo_ll_gen *g, const neo_ls *s) {
     break;
   case NEO_LS_FETCH:
     if (!g->l->target.sm)
-      neo_ll_fetch(g, s->attr, s->index[0]);
+      neo_ll_fetch(g, s->attr, s->index[0], s->step);
     break;
   case NEO_LS_TILE:
     neo_ll_tile(g, s);

@@ -186,7 +186,7 @@ int64_t neo_ll_most(neo_ll_gen *g,
 neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll_val guard);
 void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value,
                   neo_ll_val guard);
-void neo_ll_fetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset);
+void neo_ll_fetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, int64_t cache);
 /* Of the element at an offset without lanes; guarded: it may lie outside. *align: bytes, at most
  * 64, of which it is known to be a multiple. */
 LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, bool guarded,

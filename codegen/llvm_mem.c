@@ -445,9 +445,9 @@ LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, b
   return p.base;
 }
 
-/* Into the nearest cache, to be read. */
-void neo_ll_fetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset) {
+/* To be read; cache: 1, the nearest, or 2. */
+void neo_ll_fetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, int64_t cache) {
   place p = place_of(g, buf, offset, true);
-  LLVMValueRef arg[] = {p.base, i32(g, 0), i32(g, 3), i32(g, 1)};
+  LLVMValueRef arg[] = {p.base, i32(g, 0), i32(g, 4 - cache), i32(g, 1)};
   neo_ll_call(g->l, "llvm.prefetch", LLVMTypeOf(p.base), arg, 4);
 }

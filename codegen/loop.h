@@ -47,7 +47,7 @@
  *           Y[b*128 + j0 + v*8 + l] = relu(acc[v, l] + b1[j0 + v*8 + l])
  *
  * FETCH names an element that will be read soon: a hint without meaning, whose offset may lie
- * outside of the buffer.
+ * outside of the buffer. `far`: into the second cache, for what does not come next.
  *
  * TILE statements are the rows of codegen/tile.def: what a matrix unit does with its tile
  * registers, whose content is lost at the end of a unit of work.
@@ -173,9 +173,9 @@ struct neo_ls {
                           * WARPGROUP: buffers; index[]: the first element of each. COPY: the buffer
                           * that is read. SHUFFLE: the register, and threads that it is among */
   const neo_lx *lo, *hi; /* FOR: [lo, hi) */
-  int64_t step;          /* FOR: > 0. TILE: elements between two rows. WARPGROUP: beside. COPY:
-                          * elements. AWAIT, WAIT: how many are not awaited. SHUFFLE: threads away,
-                          * or how many give */
+  int64_t step;          /* FOR: > 0. FETCH: 1, or 2: far. TILE: elements between two rows.
+                          * WARPGROUP: beside. COPY: elements. AWAIT, WAIT: how many are not
+                          * awaited. SHUFFLE: threads away, or how many give */
   const neo_lx *cond;    /* IF; STORE, COPY: may be null */
   uint8_t n_index;
   const neo_lx *index[4]; /* SET: register indices; else index[0] the element offset; COPY: [1] that
@@ -264,7 +264,7 @@ void neo_ls_set(neo_kernel *k, neo_block *in, uint32_t reg, const neo_lx *const 
 void neo_ls_store(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset,
                   const neo_lx *value, const neo_lx *cond);
 
-void neo_ls_fetch(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset);
+void neo_ls_fetch(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset, bool far);
 
 /* Tile registers: reg[] as many as the row has. buf, offset and pitch where it reads or writes
  * memory. */

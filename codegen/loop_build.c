@@ -514,10 +514,11 @@ void neo_ls_store(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offs
   s->cond = cond;
 }
 
-void neo_ls_fetch(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset) {
+void neo_ls_fetch(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset, bool far) {
   neo_ls *s = add(k, in, NEO_LS_FETCH);
   assert(buf < k->bufs.n && offset->type == NEO_I64_T);
   s->attr = buf;
+  s->step = far ? 2 : 1;
   s->n_index = 1;
   s->index[0] = offset;
 }

@@ -558,9 +558,10 @@ static void shuffle(parser *p, neo_block *in) {
 
 static void fetch(parser *p, neo_block *in) {
   uint32_t buf;
+  bool far = neo_lp_accept(p, "far");
   const neo_lx *offset = place(p, &buf);
   if (!p->failed)
-    neo_ls_fetch(p->k, in, buf, offset);
+    neo_ls_fetch(p->k, in, buf, offset, far);
 }
 
 static void copy(parser *p, neo_block *in) {

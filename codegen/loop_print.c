@@ -42,12 +42,11 @@ typedef struct {
 /* ---- names */
 
 const char *const neo_loop_words[] = {
-    "for",    "in",     "step",    "if",      "else",      "reg",    "kernel", "units",
-    "sizes",  "read",   "write",   "scratch", "unit",      "unroll", "vector", "noalias",
-    "stream", "align",  "tensor",  "from",    "and",       "or",     "not",    "true",
-    "false",  "inf",    "nan",     "rand",    "fma",       "let",    "tile",   "pair",
-    "fetch",  "thread", "threads", "warp",    "warpgroup", "await",  "copy",   "commit",
-    "wait",   "shuffle", "turned", NULL};
+    "for",    "in",        "step",    "if",   "else",   "reg",    "kernel",  "units",  "sizes",
+    "read",   "write",     "scratch", "unit", "unroll", "vector", "noalias", "stream", "align",
+    "tensor", "from",      "and",     "or",   "not",    "true",   "false",   "inf",    "nan",
+    "rand",   "fma",       "let",     "tile", "pair",   "fetch",  "far",     "thread", "threads",
+    "warp",   "warpgroup", "await",   "copy", "commit", "wait",   "shuffle", "turned", NULL};
 
 static bool is_word(const char *s) {
   neo_op op;
@@ -478,11 +477,11 @@ static void print_shuffle(printer *p, const neo_ls *s, int depth) {
                s->op == NEO_SHUFFLE_DOWN ? "down" : "first", (long long)s->step, s->factor[1]);
 }
 
-/* fetch W[k*1024 + n] */
+/* fetch far W[k*1024 + n] */
 static void print_fetch(printer *p, const neo_ls *s, int depth) {
   print_lets(p, &s->index[0], 1, depth);
   indent(p, depth);
-  neo_str_addf(p->out, "fetch %s[", p->buf[s->attr]);
+  neo_str_addf(p->out, "fetch %s%s[", s->step > 1 ? "far " : "", p->buf[s->attr]);
   print(p, s->index[0], PREC_OR);
   neo_str_add(p->out, "]\n");
 }

@@ -1,8 +1,10 @@
 /* Elements of large tensors that are read soon, asked for while there is something else to do.
  *
- * Rows (softmax): the first stage to read a row waits for memory, the stages after it compute, or
- * write. So the stage after the first one asks for what the first one reads in the next iteration
- * of the innermost loop around the row.
+ * Rows (softmax, the images of a channel): the first stage to read a row waits for memory, the
+ * stages after it compute, or write. So of these the one that computes longest asks for what the
+ * first one reads in the next iteration of the innermost loop around the row. It asks for it into
+ * the second cache: the first one has the row at hand, and what it waits for itself, results too,
+ * has a few places only.
  *
  * Columns (sums of a matrix's rows, lanes along the rows): each step of the sum reads a piece of
  * another row, which no processor foresees beyond a page. So a step asks for the pieces of some
@@ -10,12 +12,13 @@
  *
  * What is asked for has no meaning: results are the same without. */
 #include "codegen/lower_scope.h"
+#include "schedule/model.h"
 
 enum {
   LINE_BYTES = 64,
   LEAST_BYTES = 4 << 20, /* of a tensor: smaller ones are in a cache */
   LEAST_ROW = 64,
-  MOST_ROW = 16 << 10, /* elements */
+  MOST_ROW = 256 << 10, /* elements */
   LEAST_STEP_BYTES = 1 << 10,
   STEPS_AHEAD = 4
 };
@@ -75,15 +78,24 @@ static bool is_plain(const lowering *l) {
 
 /* ---- rows */
 
-/* A stage along one axis from 0, not longer than what stays in a cache until it is read. */
+/* A stage along axes from 0, not longer than what stays in a cache until it is read. */
 static bool is_row(const lowering *l, const neo_stage *s) {
-  int64_t lo, hi;
-  return s->axes.n == 1 && neo_expr_is_int(l->m, s->axes.at[0].lo, &lo) && lo == 0 &&
-         neo_expr_is_int(l->m, s->axes.at[0].hi, &hi) && hi >= LEAST_ROW && hi <= MOST_ROW;
+  int64_t lo, hi = 0, n = 1;
+  for (size_t k = 0; k < s->axes.n; k++) {
+    const neo_axis_rec *x = &s->axes.at[k];
+    if (!neo_expr_is_int(l->m, x->lo, &lo) || lo || !neo_expr_is_int(l->m, x->hi, &hi) || hi < 1 ||
+        hi > MOST_ROW / n)
+      return false;
+    n *= hi;
+  }
+  return hi >= LEAST_ROW;
 }
 
 static bool same_row(const lowering *l, const neo_stage *a, const neo_stage *b) {
-  return is_row(l, a) && is_row(l, b) && a->axes.at[0].hi.i == b->axes.at[0].hi.i;
+  bool same = a->axes.n == b->axes.n && is_row(l, a) && is_row(l, b);
+  for (size_t k = 0; k < a->axes.n && same; k++)
+    same = a->axes.at[k].hi.i == b->axes.at[k].hi.i;
+  return same;
 }
 
 /* The next stage with axes of its own after stage k, if it goes along the same row; 0: none. */
@@ -95,15 +107,56 @@ static uint32_t next_along(const lowering *l, uint32_t k) {
   return 0;
 }
 
+typedef struct {
+  const lowering *l;
+  uint32_t stage, lane;
+  double kept; /* operations of values that the stage need not compute */
+} kept_ops;
+
+static void find_kept(void *ctx, neo_expr e) {
+  kept_ops *c = ctx;
+  for (uint32_t k = 0; k < c->l->kept.n; k++)
+    if (c->l->kept.at[k].value.i == e.i && c->l->kept.at[k].first < c->stage)
+      c->kept += neo_model_lane_ops(c->l->m, e, c->lane);
+}
+
+static double value_ops(const lowering *l, uint32_t stage, uint32_t lane, neo_expr e) {
+  kept_ops c = {l, stage, lane, 0};
+  neo_expr_visit(l->m, e, find_kept, &c);
+  return neo_model_lane_ops(l->m, e, lane) - c.kept;
+}
+
+/* Of a stage, at each point. */
+static double ops_of(const lowering *l, uint32_t stage) {
+  const neo_stage *s = &l->f->stages.at[stage];
+  uint32_t lane = (uint32_t)(l->f->axes.n + s->axes.n - 1);
+  double ops = 0;
+  for (size_t k = 0; k < s->accs.n; k++)
+    ops += value_ops(l, stage, lane, s->accs.at[k].body);
+  for (size_t k = 0; k < s->outs.n; k++)
+    ops += value_ops(l, stage, lane, s->outs.at[k].value);
+  return ops;
+}
+
+/* Of the stages along the row after stage k the one that computes longest; 0: there is none. */
+static uint32_t longest_after(const lowering *l, uint32_t k) {
+  uint32_t longest = next_along(l, k);
+  for (uint32_t i = longest; i; i = next_along(l, i))
+    if (ops_of(l, i) > ops_of(l, longest))
+      longest = i;
+  return longest;
+}
+
 void neo_lower_plan_ahead(lowering *l) {
   const neo_form *f = l->f;
   uint32_t n = (uint32_t)f->axes.n;
-  finder c = {.l = l, .lane = n, .step = n - 1, .at = l->ahead};
+  finder c = {.l = l, .step = n - 1, .at = l->ahead};
   if (!is_plain(l) || !n || l->s->at[NEO_SCHED_VECTOR_AXIS] != (int64_t)n ||
       l->s->at[NEO_SCHED_AXIS_N] >= 0)
     return;
   for (uint32_t k = 0; k < f->stages.n; k++) {
-    c.stage = next_along(l, k);
+    c.stage = longest_after(l, k);
+    c.lane = n + (uint32_t)f->stages.at[k].axes.n - 1;
     if (c.stage)
       find_in(&c, &f->stages.at[k]);
   }
@@ -112,7 +165,7 @@ void neo_lower_plan_ahead(lowering *l) {
 
 void neo_lower_ahead_rows(lowering *l, neo_block *in, const neo_stage *s, const neo_lx *at,
                           int64_t n) {
-  uint32_t axis = (uint32_t)l->f->axes.n;
+  uint32_t axis = (uint32_t)(l->f->axes.n + s->axes.n - 1);
   for (uint32_t k = 0; k < l->n_ahead; k++) {
     const neo_ahead *x = &l->ahead[k];
     uint64_t buf = 0;
@@ -122,7 +175,7 @@ void neo_lower_ahead_rows(lowering *l, neo_block *in, const neo_stage *s, const 
     for (int64_t i = 0; i < n; i += LINE_BYTES / type_bytes(l, x->tensor)) {
       neo_lower_set_axis(l, axis, lx_add(l, at, lx_int(l, i)), l->depth);
       const neo_lx *next = lx_add(l, neo_lower_expr(l, x->offset), lx_int(l, x->step));
-      neo_ls_fetch(l->k, in, (uint32_t)buf, next);
+      neo_ls_fetch(l->k, in, (uint32_t)buf, next, true);
     }
   }
   neo_lower_forget(l);
@@ -147,7 +200,7 @@ void neo_lower_ahead_columns(lowering *l, neo_block *in, const neo_stage *s, con
     neo_lower_set_axis(l, own, lx_add(l, v, lx_int(l, STEPS_AHEAD)), l->depth);
     for (int64_t i = 0; i < t->cols * t->width; i += LINE_BYTES / bytes) {
       neo_lower_set_axis(l, (uint32_t)t->n_axis, lx_add(l, t->n_at, lx_int(l, i)), t->n_depth);
-      neo_ls_fetch(l->k, in, (uint32_t)buf, neo_lower_expr(l, all[k].offset));
+      neo_ls_fetch(l->k, in, (uint32_t)buf, neo_lower_expr(l, all[k].offset), false);
     }
   }
   neo_lower_set_parts(l, (uint32_t)t->n_axis, lanes);

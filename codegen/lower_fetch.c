@@ -34,7 +34,7 @@ static void fetch_one(lowering *l, neo_block *in, const tile *t, const neo_fetch
   there.at[there.n++] = (axis_part){lx_int(l, 1), x->by, 0};
   neo_lower_set_parts(l, x->axis, there);
   neo_map_get(&l->buf_of, neo_expr_node(l->m, x->load)->attr, &buf);
-  neo_ls_fetch(l->k, in, (uint32_t)buf, neo_lower_expr(l, neo_flat_at(l->m, x->load)));
+  neo_ls_fetch(l->k, in, (uint32_t)buf, neo_lower_expr(l, neo_flat_at(l->m, x->load)), false);
   neo_lower_set_parts(l, x->axis, here);
   neo_lower_close_tile(l, &lines);
 }

@@ -51,7 +51,7 @@ static void every_form_prints_as_it_was_written(void **state) {
       "  fetch a[u*8 + 64]\n"
       "  for i in 0..1\n"
       "    a[u/2*3 - 9223372036854775807] = -inf:f64\n"
-      "    fetch h.W[u*64 + i]\n");
+      "    fetch far h.W[u*64 + i]\n");
 }
 
 /* x, 2 x, 4 x, ... as a graph of 60 sums has 2^60 leaves written out. */

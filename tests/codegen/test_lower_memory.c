@@ -83,11 +83,44 @@ static void the_next_row_is_asked_for_while_a_row_is_worked_on(void **state) {
                                    "def Y[i: %d, j: 1024] = X[i, j] * z[i]\n"
                                    "entry forward forward: Y = Y, z = z\n",
                                    rows, rows, rows, rows, rows));
-    assert_int_equal(count(x.text, "fetch X[i*1024 + j + 1024]"), rows > 16);
+    assert_int_equal(count(x.text, "fetch far X[i*1024 + j + 1024]"), rows > 16);
     assert_int_equal(count(x.text, "fetch"), rows > 16);
     neo_arena_free(&x.arena);
     neo_arena_free(&a);
   }
+}
+
+/* What a row's exponentials take is time for all of the next one; what they write is not in the way
+ * of the last product, which only the stores come after. */
+static void the_longest_stage_after_the_first_asks_for_the_next_row(void **state) {
+  (void)state;
+  lowered x;
+  lower_all(&x, "input X : f32 [16384, 1024]\ninput D : f32 [16384, 1024]\n"
+                "temp Y : f32 [16384, 1024]\ntemp z : f32 [16384]\ntemp w : f32 [16384]\n"
+                "def z[i: 16384] =\n  logsumexp[j: 1024] X[i, j]\n  then acc0\n"
+                "def w[i: 16384] =\n  sum[j: 1024] D[i, j] * exp(X[i, j] - z[i])\n  then acc0\n"
+                "def Y[i: 16384, j: 1024] = exp(X[i, j] - z[i]) * (D[i, j] - w[i])\n"
+                "entry forward forward: Y = Y\n");
+  const char *exp = strstr(x.text, "exp("),
+             *before = strstr(x.text, "fetch far X[u*1024 + k + 1024]");
+  const char *store = strstr(x.text, "for j in"),
+             *d = strstr(x.text, "fetch far D[u*1024 + j + 1024]");
+  assert_true(before && exp && before < exp);
+  assert_true(store && d && store < d);
+  assert_int_equal(count(x.text, "fetch"), 2);
+  neo_arena_free(&x.arena);
+}
+
+/* A row may be several axes: the images of a channel. */
+static void rows_of_several_axes_are_asked_for_early(void **state) {
+  (void)state;
+  lowered x;
+  lower_all(&x, "input X : f32 [32, 64, 3136]\ntemp Y : f32 [32, 64, 3136]\ntemp z : f32 [64]\n"
+                "def z[k: 64] =\n  sum[n: 32, p: 3136] X[n, k, p]\n  then acc0\n"
+                "def Y[n: 32, k: 64, p: 3136] = X[n, k, p] * z[k]\n"
+                "entry forward forward: Y = Y, z = z\n");
+  assert_int_equal(count(x.text, "fetch far X[u*3136 + j*200704 + j_2 + 3136]"), 1);
+  neo_arena_free(&x.arena);
 }
 
 /* Nothing comes after the only pass over a row: the processor sees by itself what is next. */
@@ -157,6 +190,8 @@ int main(void) {
       cmocka_unit_test(results_past_the_caches_are_stored_line_by_line),
       cmocka_unit_test(one_result_past_the_caches_needs_no_order),
       cmocka_unit_test(the_next_row_is_asked_for_while_a_row_is_worked_on),
+      cmocka_unit_test(the_longest_stage_after_the_first_asks_for_the_next_row),
+      cmocka_unit_test(rows_of_several_axes_are_asked_for_early),
       cmocka_unit_test(rows_that_are_read_once_are_not_asked_for),
       cmocka_unit_test(sums_of_columns_ask_for_pieces_of_later_rows),
       cmocka_unit_test(maps_of_much_arithmetic_are_written_through_the_caches),
