@@ -108,8 +108,8 @@ void neo_btile_multiply(block_tile *x, neo_block *in, const neo_lx *from, const 
   const neo_lx *y = neo_lx_fma(l->k, neo_lx_reg(l->k, x->o[0].value, i, 2),
                                neo_lx_reg(l->k, x->o[1].value, j, 2), old);
   if (x->left.i) {
+    neo_btile_set_own(x, from, step, NULL);
     step = lx_add(l, from, step);
-    neo_btile_set_own(x, step, NULL);
     for (int k = 0; k < 2; k++) {
       const neo_lx *e = element_of(x, &x->o[k], place[k], (k ? j : i)[0], (k ? j : i)[1]);
       neo_btile_set_shared(l, x->o[k].axes, lx_add(l, x->o[k].lo, e), NULL);
@@ -234,23 +234,24 @@ static void make_operand(block_tile *x, operand *o, neo_type t) {
 /* What the copies take of the condition, and what is left of it. */
 static void take_conditions(block_tile *x) {
   lowering *l = x->l;
-  uint64_t reach[NEO_MAX_FACTORS], tile_axes = x->o[0].axes | x->o[1].axes;
+  uint64_t reach[NEO_MAX_FACTORS], rows = x->o[0].axes, columns = x->o[1].axes;
   neo_expr where = x->s->where;
   neo_lower_facts(l, l->f, x->s);
+  for (uint32_t k = 0; k < x->c.n; k++)
+    reach[k] = neo_tile_reach(&x->c.factor[k], rows, columns);
   for (int i = 0; i < 2; i++) {
     operand *o = &x->o[i];
     if (where.i)
-      neo_lower_take_condition(l, where, ~(tile_axes & ~o->axes), &o->cond);
-    for (uint32_t k = 0; k < x->c.n; k++) {
-      if (!neo_btile_has_factor(x, o, k))
-        continue;
-      reach[k] = ~(tile_axes & ~o->axes);
-      o->bounded = o->bounded || !neo_lower_safe_under(l, x->c.factor[k].e, o->cond);
-    }
+      neo_condition_take(l->m, where, ~x->o[!i].axes, &o->cond);
+    for (uint32_t k = 0; k < x->c.n; k++)
+      if (neo_btile_has_factor(x, o, k))
+        o->bounded = o->bounded || !neo_lower_safe_under(l, x->c.factor[k].e, o->cond);
     o->bounded = o->bounded || (o->cond.i && !neo_lower_safe_under(l, o->cond, (neo_expr){0}));
   }
+  neo_known known = neo_lower_known(l);
   if (where.i)
-    x->left = neo_lower_left_over(l, &x->c, where, reach);
+    x->left = neo_condition_left(&known, &x->c, where, reach);
+  assert(!(x->warps && x->left.i) && "a condition at each product is legal for threads alone");
 }
 
 static void make_axes(block_tile *x) {

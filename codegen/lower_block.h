@@ -72,10 +72,11 @@ static inline neo_block *open_threads(block_tile *x, neo_block *in) {
 
 /* ---- lower_block_copy.c */
 
-/* Shared axes of a mask at point `at` of them, the last one fastest; own axes at a step. Lanes are
- * along the last of them from there on (null: none). */
+/* Shared axes of a mask at point `at` of them, the last one fastest; own axes at step `step` of the
+ * block of BLOCK_K steps from `from` on, a multiple of that. Lanes are along the last of them from
+ * there on (null: none). */
 void neo_btile_set_shared(lowering *l, uint64_t axes, const neo_lx *at, const neo_lx *lane);
-void neo_btile_set_own(block_tile *x, const neo_lx *at, const neo_lx *lane);
+void neo_btile_set_own(block_tile *x, const neo_lx *from, const neo_lx *step, const neo_lx *lane);
 const neo_lx *neo_btile_zero(lowering *l, neo_type t);
 /* Is it the operand's? */
 bool neo_btile_has_factor(const block_tile *x, const operand *o, uint32_t k);
@@ -93,9 +94,11 @@ const neo_lx *neo_btile_shared_at(block_tile *x, const operand *o, const neo_lx 
                                   const neo_lx *row, const neo_lx *step);
 int64_t neo_btile_lane_pitch(const operand *o);
 /* Sets axes, and the guard under which they and the operand exist, where `exists` holds (null:
- * always); returns the guard before, which leave gets. step: of all steps. */
+ * always); returns the guard before, which leave gets. step: of the block of steps from `from` on.
+ */
 const neo_lx *neo_btile_enter_copy(block_tile *x, const operand *o, const neo_lx *exists,
-                                   const neo_lx *row, const neo_lx *step, const neo_lx *lane);
+                                   const neo_lx *row, const neo_lx *from, const neo_lx *step,
+                                   const neo_lx *lane);
 void neo_btile_leave_copy(block_tile *x, const neo_lx *outer);
 /* Registers of operands that pass through them for what is on its way: of this loop of threads, or
  * of several. */
@@ -119,7 +122,7 @@ void neo_btile_store_point(block_tile *x, neo_block *in, const neo_lx *const *at
 
 /* ---- lower_block_fragments.c */
 
-typedef struct { /* of a thread of a warp */
+typedef struct {            /* of a thread of a warp */
   const neo_lx *at[2];      /* the warp's first row and column */
   const neo_lx *group, *in; /* the thread's number is 4*group + in */
 } neo_btile_place;

@@ -25,15 +25,53 @@ void neo_btile_set_shared(lowering *l, uint64_t axes, const neo_lx *at, const ne
   }
 }
 
-void neo_btile_set_own(block_tile *x, const neo_lx *at, const neo_lx *lane) {
+/* The axis is `from`, which changes from block to block, and what a thread adds to it in each. */
+static void set_own_axis(block_tile *x, uint32_t k, const neo_lx *from, const neo_lx *step,
+                         const neo_lx *lane) {
   lowering *l = x->l;
-  for (uint32_t k = (uint32_t)x->s->axes.n; k-- > 0;) {
+  axis_value v = {.n = 0};
+  neo_lower_push_part(&v, lx_add(l, x->least[k], step), 1, l->depth);
+  neo_lower_push_part(&v, from, 1, l->depth + 1);
+  neo_lower_push_part(&v, lane, 1, DEPTH_LANE);
+  neo_lower_set_parts(l, (uint32_t)l->f->axes.n + k, v);
+}
+
+void neo_btile_set_own(block_tile *x, const neo_lx *from, const neo_lx *step, const neo_lx *lane) {
+  lowering *l = x->l;
+  const neo_lx *zero = lx_int(l, 0);
+  int64_t block = x->block_k, length;
+  for (uint32_t k = (uint32_t)x->s->axes.n; k-- > 0; lane = NULL) {
     const neo_lx *n = lx_max(l, x->length[k], lx_int(l, 1)); /* also where there are no steps */
-    const neo_lx *i = k ? lx_mod(l, at, n) : at;
-    set_axis(l, (uint32_t)l->f->axes.n + k, lx_add(l, x->least[k], i), lane);
-    at = k ? neo_lx_op2(l->k, NEO_OP_DIV, at, n) : at;
-    lane = NULL;
+    bool known = neo_lx_is_int(n, &length);
+    if (!k) {
+      set_own_axis(x, k, from, step, lane);
+    } else if (known && length % block == 0) { /* a block is within the axis */
+      set_own_axis(x, k, lx_mod(l, from, n), step, lane);
+      from = neo_lx_op2(l->k, NEO_OP_DIV, from, n);
+      step = zero;
+      block = 1;
+    } else if (known && block % length == 0) { /* the axis is within a block */
+      set_own_axis(x, k, zero, lx_mod(l, step, n), lane);
+      from = neo_lx_op2(l->k, NEO_OP_DIV, from, n);
+      step = neo_lx_op2(l->k, NEO_OP_DIV, step, n);
+      block /= length;
+    } else {
+      from = lx_add(l, from, step);
+      set_own_axis(x, k, zero, lx_mod(l, from, n), lane);
+      from = neo_lx_op2(l->k, NEO_OP_DIV, from, n);
+      step = zero;
+      block = 1;
+    }
   }
+}
+
+/* Is step `step` of the block from `from` on one of all steps? Where these are whole blocks, that
+ * is the same for the block's steps; null: always. */
+static const neo_lx *step_exists(block_tile *x, const neo_lx *from, const neo_lx *step) {
+  lowering *l = x->l;
+  int64_t n;
+  bool whole = neo_lx_is_int(x->steps, &n) && n % x->block_k == 0;
+  return neo_lx_op2(l->k, NEO_OP_LT, whole ? from : lx_add(l, from, step), x->steps);
 }
 
 /* ---- operands */
@@ -108,13 +146,14 @@ static neo_block *open_wide(block_tile *x, neo_block *in, const operand *o, neo_
 }
 
 const neo_lx *neo_btile_enter_copy(block_tile *x, const operand *o, const neo_lx *exists,
-                                   const neo_lx *row, const neo_lx *step, const neo_lx *lane) {
+                                   const neo_lx *row, const neo_lx *from, const neo_lx *step,
+                                   const neo_lx *lane) {
   lowering *l = x->l;
   row = lx_add(l, o->lo, row);
   exists = lx_and(l, exists, below(l, row, o->total, o->block));
-  exists = lx_and(l, exists, neo_lx_op2(l->k, NEO_OP_LT, step, x->steps));
+  exists = lx_and(l, exists, step_exists(x, from, step));
   neo_btile_set_shared(l, o->axes, row, o->along_steps ? NULL : lane);
-  neo_btile_set_own(x, step, o->along_steps ? lane : NULL);
+  neo_btile_set_own(x, from, step, o->along_steps ? lane : NULL);
   const neo_lx *outer = l->guard;
   l->guard = exists;
   l->exact = true;
@@ -144,7 +183,7 @@ void neo_btile_get_next(block_tile *x, neo_block *in, const operand *o, const ne
   in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
   in = open_wide(x, in, o, NEO_LOOP_VECTOR, &lane);
   const neo_lx *exists = neo_btile_copy_of(x, o, i, &row, &step);
-  const neo_lx *outer = neo_btile_enter_copy(x, o, exists, row, lx_add(l, from, step), lane);
+  const neo_lx *outer = neo_btile_enter_copy(x, o, exists, row, from, step, lane);
   const neo_lx *y = product_of(x, o);
   if (!is_guarded(y, l->guard))
     y = neo_lx_op3(l->k, NEO_OP_SELECT, l->guard, y, neo_btile_zero(l, (neo_type)y->type));

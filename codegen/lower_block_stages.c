@@ -105,7 +105,7 @@ static void start_copies(block_tile *x, neo_block *in, const operand *o, const n
   if (mine)
     in = &neo_ls_if(l->k, in, mine)->body;
   const neo_lx *to = neo_btile_shared_at(x, o, start, row, step);
-  const neo_lx *outer = neo_btile_enter_copy(x, o, NULL, row, lx_add(l, from, step), NULL);
+  const neo_lx *outer = neo_btile_enter_copy(x, o, NULL, row, from, step, NULL);
   const neo_lx *cond = l->guard;
   const neo_lx *at = place_of(l, neo_lower_expr(l, o->from), &cond);
   neo_ls_copy(l->k, in, o->wide, o->buf, to, o->from_buf, at, cond);

@@ -100,10 +100,35 @@ void neo_lower_add_axis(lowering *l, lower_terms *t, uint32_t axis, int64_t coef
                        v->at[k].depth);
 }
 
+/* Are these n*c*(x/n) and c*(x%n)? Their sum is c*x. */
+static bool is_whole(const lower_term *quotient, const lower_term *rest) {
+  const neo_lx *a = quotient->e, *b = rest->e;
+  int64_t n, by;
+  return a->kind == NEO_LX_OP && a->attr == NEO_OP_DIV && b->kind == NEO_LX_OP &&
+         b->attr == NEO_OP_MOD && a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] &&
+         neo_lx_is_int(a->arg[1], &n) && !__builtin_mul_overflow(n, rest->coef, &by) &&
+         quotient->coef == by;
+}
+
+static bool join_terms(lower_terms *t) {
+  for (uint32_t i = 0; i < t->n; i++)
+    for (uint32_t k = 0; k < t->n; k++)
+      if (is_whole(&t->at[i], &t->at[k])) {
+        t->at[k].e = t->at[k].e->arg[0];
+        memmove(&t->at[i], &t->at[i + 1], (--t->n - i) * sizeof t->at[0]);
+        return true;
+      }
+  return false;
+}
+
+/* Axes that were taken from one number, and are put together as they lie there, are that number. */
 const neo_lx *neo_lower_sum(lowering *l, const lower_terms *t, int64_t constant) {
+  lower_terms joined = *t;
   const neo_lx *y = lx_int(l, 0);
-  for (uint32_t k = 0; k < t->n; k++)
-    y = lx_add(l, y, lx_mul(l, t->at[k].e, t->at[k].coef));
+  while (join_terms(&joined))
+    continue;
+  for (uint32_t k = 0; k < joined.n; k++)
+    y = lx_add(l, y, lx_mul(l, joined.at[k].e, joined.at[k].coef));
   return lx_add(l, y, lx_int(l, constant));
 }
 

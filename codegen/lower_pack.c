@@ -39,34 +39,6 @@ static bool safe_alone(lowering *l, neo_expr e) {
   return c.safe;
 }
 
-static neo_expr and_also(lowering *l, neo_expr a, neo_expr b) {
-  return a.i ? neo_op2(l->m, NEO_OP_AND, a, b) : b;
-}
-
-/* The same under a condition (0: none), with selects and conditions inside the operand counted. */
-bool neo_lower_safe_under(lowering *l, neo_expr e, neo_expr cond) {
-  neo_node n = *neo_expr_node(l->m, e);
-  neo_expr a = n.arg.n ? neo_list_expr(l->m, n.arg, 0) : (neo_expr){0}, from = cond, other = cond;
-  bool branches = n.op == NEO_OP_SELECT, both = n.op == NEO_OP_AND || n.op == NEO_OP_OR;
-  if (branches || both) {
-    neo_expr not_a = neo_op1(l->m, NEO_OP_NOT, a);
-    from = and_also(l, cond, n.op == NEO_OP_OR ? not_a : a);
-    other = branches ? and_also(l, cond, not_a) : from;
-  }
-  for (uint32_t k = 0; k < n.arg.n; k++)
-    if (!neo_lower_safe_under(l, neo_list_expr(l->m, n.arg, k),
-                              k == 0   ? cond
-                              : k == 1 ? from
-                                       : other))
-      return false;
-  if (n.op != NEO_OP_LOAD)
-    return true;
-  neo_facts f = l->facts;
-  f.assume = &cond;
-  f.n_assume = cond.i != 0;
-  return neo_form_inside(l->m, l->p, l->f, &f, e);
-}
-
 /* Axes that have one value in a block, or that the operand uses itself. */
 static uint64_t axes_in_reach(const lowering *l, const neo_factor *x) {
   uint64_t shared = (1ULL << l->f->axes.n) - 1;
@@ -76,75 +48,6 @@ static uint64_t axes_in_reach(const lowering *l, const neo_factor *x) {
   for (int64_t k = 0; k < s[NEO_SCHED_MERGE]; k++)
     shared &= ~(1ULL << (s[NEO_SCHED_VECTOR_AXIS] - k));
   return shared | x->axes;
-}
-
-/* Conjuncts of the condition that lie in reach go into *cond; true if all of them do. */
-bool neo_lower_take_condition(lowering *l, neo_expr where, uint64_t reach, neo_expr *cond) {
-  const neo_node *n = neo_expr_node(l->m, where);
-  if (n->op == NEO_OP_AND) {
-    neo_expr a = neo_expr_arg(l->m, where, 0), b = neo_expr_arg(l->m, where, 1);
-    bool first = neo_lower_take_condition(l, a, reach, cond);
-    return neo_lower_take_condition(l, b, reach, cond) && first;
-  }
-  if (neo_expr_axes(l->m, where) & ~reach)
-    return false;
-  *cond = cond->i ? neo_op2(l->m, NEO_OP_AND, *cond, where) : where;
-  return true;
-}
-
-/* Is every operand zero in scratch where the condition does not hold? */
-static bool zero_everywhere(lowering *l, const neo_contraction *c, neo_expr where,
-                            const uint64_t *reach) {
-  for (uint32_t k = 0; k < c->n; k++)
-    if (!reach[k] || neo_expr_axes(l->m, where) & ~reach[k])
-      return false;
-  return true;
-}
-
-/* The condition without one of its conjuncts. */
-static neo_expr without(lowering *l, neo_expr where, neo_expr part) {
-  const neo_node n = *neo_expr_node(l->m, where);
-  if (where.i == part.i)
-    return (neo_expr){0};
-  if (n.op != NEO_OP_AND)
-    return where;
-  neo_expr a = without(l, neo_list_expr(l->m, n.arg, 0), part);
-  neo_expr b = without(l, neo_list_expr(l->m, n.arg, 1), part);
-  return a.i && b.i ? neo_op2(l->m, NEO_OP_AND, a, b) : a.i ? a : b;
-}
-
-/* Does some operand, zero in scratch where the conjunct does not hold, not even exist there? Then
- * it is the edge of a window (0 times what stands opposite counts, as for a read with `else 0`);
- * else it is a mask. */
-static bool is_edge(lowering *l, const neo_contraction *c, neo_expr where, neo_expr part,
-                    const uint64_t *reach) {
-  if (neo_expr_uses_op(l->m, part, NEO_OP_LOAD))
-    return false;
-  for (uint32_t k = 0; k < c->n; k++)
-    if (reach[k] && !(neo_expr_axes(l->m, part) & ~reach[k]) &&
-        !neo_lower_safe_under(l, c->factor[k].e, without(l, where, part)))
-      return true;
-  return false;
-}
-
-/* Conjuncts that packed operands have taken need no test in the tile: edges of windows, and masks
- * that all operands have taken. Others stay: what is masked may be NaN, and NaN times zero is NaN.
- * */
-static neo_expr left_over(lowering *l, const neo_contraction *c, neo_expr all, neo_expr where,
-                          const uint64_t *reach) {
-  const neo_node n = *neo_expr_node(l->m, where);
-  if (n.op == NEO_OP_AND) {
-    neo_expr a = left_over(l, c, all, neo_list_expr(l->m, n.arg, 0), reach);
-    neo_expr b = left_over(l, c, all, neo_list_expr(l->m, n.arg, 1), reach);
-    return a.i && b.i ? neo_op2(l->m, NEO_OP_AND, a, b) : a.i ? a : b;
-  }
-  bool gone = zero_everywhere(l, c, where, reach) || is_edge(l, c, all, where, reach);
-  return gone ? (neo_expr){0} : where;
-}
-
-neo_expr neo_lower_left_over(lowering *l, const neo_contraction *c, neo_expr where,
-                             const uint64_t *reach) {
-  return left_over(l, c, where, where, reach);
 }
 
 static uint32_t scratch(lowering *l, const char *name, neo_type t, int64_t elems) {
@@ -246,7 +149,7 @@ void neo_lower_plan_packs(lowering *l) {
     reach[k] = axes_in_reach(l, &c.factor[k]);
     /* Copied without the whole condition, neither the operand nor what was taken may need the rest.
      * */
-    if (b->where_original.i && !neo_lower_take_condition(l, b->where_original, reach[k], &cond) &&
+    if (b->where_original.i && !neo_condition_take(l->m, b->where_original, reach[k], &cond) &&
         (!neo_lower_safe_under(l, c.factor[k].e, cond) ||
          (cond.i && !neo_lower_safe_under(l, cond, (neo_expr){0})))) {
       drop = false;
@@ -261,7 +164,8 @@ void neo_lower_plan_packs(lowering *l) {
     plan_pack(l, s, b, &c.factor[k], cond, side);
   }
   if (drop && b->where_original.i) {
-    neo_expr left = left_over(l, &c, b->where_original, b->where_original, reach);
+    neo_known known = neo_lower_known(l);
+    neo_expr left = neo_condition_left(&known, &c, b->where_original, reach);
     if (!left.i ||
         neo_lower_safe_under(l, left, (neo_expr){0})) /* its reads may need what was dropped */
       b->where_original = left;

@@ -25,7 +25,7 @@
 #include "codegen/lower.h"
 #include "fusion/form.h"
 #include "ir/prove.h"
-#include "schedule/contract.h"
+#include "schedule/conditions.h"
 #include "schedule/fetch.h"
 #include "schedule/keep.h"
 #include "schedule/matrix.h"
@@ -219,6 +219,16 @@ void neo_lower_close(lowering *l);
 const neo_lx *neo_lower_whole(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t n);
 bool neo_lower_lanes_shared(const lowering *l); /* lanes run over a shared axis */
 
+/* What is known where axes are as the facts at hand say; are all loads of e inside their tensors
+ * there, where cond holds? (schedule/conditions.h) */
+static inline neo_known neo_lower_known(const lowering *l) {
+  return (neo_known){l->m, l->p, l->f, l->facts};
+}
+static inline bool neo_lower_safe_under(const lowering *l, neo_expr e, neo_expr cond) {
+  neo_known x = neo_lower_known(l);
+  return neo_condition_guards(&x, e, cond);
+}
+
 /* ---- lower_stage.c */
 void neo_lower_bounds(lowering *l); /* fills l->bounds */
 /* Everything at one tile: the stages in order. */
@@ -298,14 +308,6 @@ void neo_lower_ahead_columns(lowering *l, neo_block *in, const neo_stage *s, con
 /* Does a range of an own axis depend on another one? */
 bool neo_lower_range_moves(const lowering *l, neo_expr lo, neo_expr hi);
 void neo_lower_plan_packs(lowering *l);
-/* Conditions of a sum of products whose operands are copied, zero where what was taken of the
- * condition does not hold. reach[k]: axes that the copy that has factor k can look at.
- * take: conjuncts in reach go into *cond; true if all do. under: are all loads of e inside their
- * buffers under cond (0: none)? left: what copies do not make up for, to be tested at each step. */
-bool neo_lower_take_condition(lowering *l, neo_expr where, uint64_t reach, neo_expr *cond);
-bool neo_lower_safe_under(lowering *l, neo_expr e, neo_expr cond);
-neo_expr neo_lower_left_over(lowering *l, const neo_contraction *c, neo_expr where,
-                             const uint64_t *reach);
 void neo_lower_make_packs(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range);
 void neo_lower_blocks(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range);
 

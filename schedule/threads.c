@@ -9,6 +9,7 @@
 #include "schedule/threads.h"
 #include "base/random.h"
 #include "fusion/form.h"
+#include "schedule/conditions.h"
 #include "schedule/keep.h"
 #include "schedule/model.h"
 #include "schedule/stages.h"
@@ -182,7 +183,7 @@ static neo_warps factor_kind(neo_module *m, neo_expr *e) {
 neo_warps neo_threads_warps(neo_module *m, const neo_form *f, neo_contraction *c) {
   const neo_stage *s = &f->stages.at[c->stage];
   neo_warps other = m->math == NEO_PRECISION_3XTF32 ? NEO_WARPS_3XTF32 : NEO_WARPS_NONE;
-  if (s->where.i || s->accs.at[0].type != NEO_F32_T)
+  if (s->accs.at[0].type != NEO_F32_T)
     return NEO_WARPS_NONE;
   if (c->n != 2)
     return other;
@@ -197,6 +198,15 @@ neo_warps neo_threads_warps(neo_module *m, const neo_form *f, neo_contraction *c
 
 static int64_t cell_steps(neo_warps kind) {
   return kind == NEO_WARPS_BF16 || kind == NEO_WARPS_F16 ? 2 : 1;
+}
+
+/* Copies have to make up for all conditions: there is nobody to test them at a product. */
+static bool warp_sides_legal(neo_module *m, const neo_form *f, const neo_contraction *c,
+                             const int64_t *p, neo_str *why) {
+  uint64_t rows = (uint64_t)p[NEO_SCHED_ROW_AXES], columns = (uint64_t)p[NEO_SCHED_COLUMN_AXES];
+  return sides_legal(m, f, c, rows, columns, why) &&
+         (neo_tile_copies_conditions(m, f, c, rows, columns) ||
+          no(why, "warps take no sums with a mask, only windows' edges"));
 }
 
 /* None where the machine has no such products. */
@@ -224,7 +234,7 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   int64_t each = cell_steps(kind), bytes = 4 / each;
   if (p[NEO_SCHED_MATRIX] != 1 || !kind)
     return no(why, "warps multiply two factors of tf32 or bf16 from sm_80 on, of f16 from sm_75 "
-                   "on, or f32 as 3xtf32, without a condition");
+                   "on, or f32 as 3xtf32");
   if (tm < 1 || tn < 1 || bk < 1 || tm % WARP_ROWS || tn % WARP_COLUMNS ||
       bk % (each * WARP_CELLS) || bk > 64 || bm > 512 || bn > 512 || bm < tm || bn < tn ||
       bm % tm || bn % tn || bm / tm * (bn / tn) * WARP != t)
@@ -236,8 +246,7 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   int64_t block = warp_bytes(p, NEO_SCHED_BLOCK_M, bytes) + warp_bytes(p, NEO_SCHED_BLOCK_N, bytes);
   if (neo_stages_buffers(s) * block + 256 > neo_stages_shared(machine, s))
     return no(why, "the operands' blocks are more than shared memory holds");
-  return sides_legal(m, f, c, (uint64_t)p[NEO_SCHED_ROW_AXES], (uint64_t)p[NEO_SCHED_COLUMN_AXES],
-                     why);
+  return warp_sides_legal(m, f, c, p, why);
 }
 
 /* Are the operands copied several elements at a time, along one axis or the other? Single ones take
@@ -263,8 +272,7 @@ static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine
   int64_t bn = p[NEO_SCHED_BLOCK_N], bk = p[NEO_SCHED_BLOCK_K], t = p[NEO_SCHED_THREADS];
   neo_warps kind = kind_on(m, f, machine, c);
   if (!machine->warpgroups || !kind || kind == NEO_WARPS_3XTF32)
-    return no(why, "warpgroups multiply two factors of tf32, bf16 or f16, without a condition, on "
-                   "sm_90a");
+    return no(why, "warpgroups multiply two factors of tf32, bf16 or f16 on sm_90a");
   if (tm < 1 || tn < 1 || tm % GROUP_ROWS || tn % GROUP_COLUMNS || tn > 256 || bm > 512 ||
       bn > 512 || bm < tm || bn < tn || bm % tm || bn % tn ||
       bk != cell_steps(kind) * GROUP_BYTES / 4 || bm / tm * (bn / tn) * GROUP != t)
@@ -280,8 +288,7 @@ static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine
   int64_t most = p[NEO_SCHED_STAGES] ? neo_stages_shared(machine, s) : GROUP_SHARED;
   if (neo_stages_buffers(s) * GROUP_BYTES * (bm + bn) > most)
     return no(why, "the operands' blocks are more than shared memory holds");
-  return sides_legal(m, f, c, (uint64_t)p[NEO_SCHED_ROW_AXES], (uint64_t)p[NEO_SCHED_COLUMN_AXES],
-                     why);
+  return warp_sides_legal(m, f, c, p, why);
 }
 
 static int64_t operand_elements(const int64_t *p, neo_sched_param block) {
@@ -470,6 +477,8 @@ static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
     return false;
   bool found = false;
   neo_warps warps = kind_on(m, f, machine, &c);
+  if (!neo_tile_copies_conditions(m, f, &c, rows, columns))
+    warps = NEO_WARPS_NONE;
   shape_table table = TABLE(shapes, set_shape);
   int64_t each = warps && copies_runs(m, f, &c) ? cell_steps(warps) : 1;
   if (warps)

@@ -256,6 +256,8 @@ static void check_schedule(checker *c, const neo_group *g, const neo_machine *ma
       *c->o->kept += s->at[NEO_SCHED_KEEP] != 0;
     if (c->o->wide)
       *c->o->wide += s->at[NEO_SCHED_VECTOR_WIDTH] > 1;
+    if (c->o->warps)
+      *c->o->warps += s->at[NEO_SCHED_THREADS] && s->at[NEO_SCHED_MATRIX];
     compiled x = {g, *s, k, neo_arena_printf(c->a, "k%zu", list->at.n)};
     NEO_PUSH(c->a, &list->at, x);
   }

@@ -24,6 +24,7 @@ typedef struct {
   int *tiled; /* kernels that use tile registers (of a GPU: blocks that compute a contraction's
                  tile) are counted here; may be null */
   int *kept, *wide;   /* kernels that keep values of a row, or that have lanes: counted too */
+  int *warps;         /* and those whose products are warps' */
   neo_interp *interp; /* with its inputs set, errors tracked; null: made and filled here */
 } lower_options;
 

@@ -86,18 +86,28 @@ static void check_products_of_warps(const char *x, const char *w, const char *y,
              x, i, w, i, x, i, i, i, y, y, i, y, y, i, y, y);
     assert_true(check_as(text, seed, 4, split) > 4);
   }
-  snprintf(text, sizeof text,
-           "input X : %s [2, 6, 9, 7]\ninput F : %s [20, 3, 3, 7]\n"
-           "temp Y : f32 [2, 20, 9, 6]\n"
-           "def Y[n: 2, k: 20, p: 9, q: 6] =\n  sum[r: 3, s: 3, c: 7] "
-           "%s(F[k, r, s, c])) * %s((X[n, q + s - 1, p + r - 1, c] else %s(0.0))))\n"
-           "  then acc0\n",
-           x, w, y, y, x);
-  assert_true(check_as(text, 1, 5, split) > 2);
+}
+
+/* Of windows with an edge, over so many channels: an axis of blocks, one within a block, neither.
+ */
+static void check_windows_of_warps(const char *x, const char *w, const char *y) {
+  bool split = strcmp(y, "(") == 0;
+  char text[1024];
+  for (int c = 7; c <= 32; c += c == 7 ? 1 : 24) {
+    snprintf(text, sizeof text,
+             "input X : %s [2, 6, 5, %d]\ninput F : %s [20, 3, 3, %d]\n"
+             "temp Y : f32 [2, 20, 5, 6]\n"
+             "def Y[n: 2, k: 20, p: 5, q: 6] =\n  sum[r: 3, s: 3, c: %d] "
+             "%s(F[k, r, s, c])) * %s((X[n, q + s - 1, p + r - 1, c] else %s(0.0))))\n"
+             "  then acc0\n",
+             x, c, w, c, c, y, y, x);
+    assert_true(check_as(text, 1, 5, split) > 2);
+  }
 }
 
 static void products_of_tf32_are_tiles_of_warps(void **state) {
   (void)state;
+  check_windows_of_warps("f32", "f32", "(tf32");
   check_products_of_warps("f32", "f32", "(tf32", 20);
 }
 
@@ -105,6 +115,7 @@ static void products_of_tf32_are_tiles_of_warps(void **state) {
  */
 static void products_of_f32_are_three_of_tf32(void **state) {
   (void)state;
+  check_windows_of_warps("f32", "f32", "(");
   check_products_of_warps("f32", "f32", "(", 20);
   assert_true(check_as("input X : f32 [21, 18]\ninput s : f32 [21]\ninput W : f32 [18, 19]\n"
                        "temp Y : f32 [21, 19]\n"
@@ -115,6 +126,7 @@ static void products_of_f32_are_three_of_tf32(void **state) {
 
 static void products_of_bf16_are_tiles_of_warps(void **state) {
   (void)state;
+  check_windows_of_warps("f32", "f32", "f32(bf16");
   check_products_of_warps("f32", "f32", "f32(bf16", 20);
   check_products_of_warps("bf16", "bf16", "f32(", 24);
   check_products_of_warps("f32", "f32", "f32(bf16", 37);
@@ -122,6 +134,7 @@ static void products_of_bf16_are_tiles_of_warps(void **state) {
 
 static void products_of_f16_are_tiles_of_warps(void **state) {
   (void)state;
+  check_windows_of_warps("f16", "f16", "f32(");
   check_products_of_warps("f16", "f16", "f32(", 24);
   check_products_of_warps("f16", "f16", "f32(", 19);
 }
@@ -164,6 +177,37 @@ static void masks_are_tested_at_each_product(void **state) {
                     "def O[i: 33, d: 19] =\n  sum[j: 33] where j <= i and 4 <= j + d;\n"
                     "  A[i, j] * V[j, d]\n  then acc0\n",
                     1, 10) > 3);
+}
+
+/* So do those that warps multiply, which have nobody to test a mask. */
+static void edges_are_for_warps_and_masks_are_not(void **state) {
+  char text[1024];
+  (void)state;
+  static const char *const kinds[][2] = {
+      {"f32", "(tf32"}, {"f32", "f32(bf16"}, {"f16", "f32("}, {"f32", "("}};
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    const char *t = kinds[k][0], *y = kinds[k][1];
+    bool split = strcmp(y, "(") == 0;
+    int warps = 0;
+    lower_options o = {.seed = 1, .n_random = 8, .gpu = true, .warps = &warps, .split = split};
+    snprintf(text, sizeof text,
+             "input G : %s [2, 9, 9, 24]\ninput F : %s [24, 17, 3, 3]\n"
+             "temp D : f32 [2, 9, 9, 17]\n"
+             "def D[n: 2, h: 9, w: 9, c: 17] =\n  sum[p: 2, q: 2, k: 24] "
+             "where p < 9 - h and q < 9 - w;\n"
+             "  %s(F[k, c, 2 - 2*p, q])) * %s(G[n, h + p, w + q, k]))\n  then acc0\n",
+             t, t, y, y);
+    lower_check(text, &o);
+    assert_true(warps > 1);
+    warps = 0;
+    snprintf(text, sizeof text,
+             "input A : %s [33, 33]\ninput V : %s [33, 19]\ntemp O : f32 [33, 19]\n"
+             "def O[i: 33, d: 19] =\n  sum[j: 33] where j <= i;\n"
+             "  %s(A[i, j])) * %s(V[j, d]))\n  then acc0\n",
+             t, t, y, y);
+    lower_check(text, &o);
+    assert_int_equal(warps, 0);
+  }
 }
 
 /* The tree of parts keeps the first of equals, and NaN. */
@@ -242,6 +286,7 @@ int main(void) {
       cmocka_unit_test(windows_with_else_are_tiles_of_blocks),
       cmocka_unit_test(conditions_on_windows_are_tiles_of_blocks),
       cmocka_unit_test(masks_are_tested_at_each_product),
+      cmocka_unit_test(edges_are_for_warps_and_masks_are_not),
       cmocka_unit_test(winners_are_the_first_of_equals),
       cmocka_unit_test(rows_are_kept_in_registers),
       cmocka_unit_test(columns_are_summed_side_by_side),
