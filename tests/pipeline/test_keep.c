@@ -44,12 +44,12 @@ static void check(const char *text, const char *kept) {
     }
 }
 
-#define PARAMS                                                                              \
-  "input X : f32 [5]\nparam w : f32 [5, 7]\nparam v : f32 [7]\ninit @1 w[i: 5, j: 7] = "    \
-  "f32(i) + f32(j) * 0.25\ninit @2 v[j: 7] = f32(j) - 2.0\ntemp n : f32 [7]\ntemp p : f32 " \
-  "[5]\ntemp Y : f32 [5]\ndef @3 n[j: 7] =\n  sum[i: 5] w[i, j] * w[i, j]\n  then acc0\n"   \
-  "def @4 p[i: 5] =\n  sum[j: 7] w[i, j] * v[j] * n[j]\n  then acc0\n"                      \
-  "def @5 Y[i: 5] = X[i] * p[i]\n"
+#define PARAMS                                                                                 \
+  "input X : f32 [50]\nparam w : f32 [50, 70]\nparam v : f32 [70]\ninit @1 w[i: 50, j: 70] = " \
+  "f32(i) + f32(j) * 0.25\ninit @2 v[j: 70] = f32(j) - 2.0\ntemp n : f32 [70]\ntemp p : f32 "  \
+  "[50]\ntemp Y : f32 [50]\ndef @3 n[j: 70] =\n  sum[i: 50] w[i, j] * w[i, j]\n  then acc0\n"  \
+  "def @4 p[i: 50] =\n  sum[j: 70] w[i, j] * v[j] * n[j]\n  then acc0\n"                       \
+  "def @5 Y[i: 50] = X[i] * p[i]\n"
 
 static void what_parameters_determine_is_kept(void **state) {
   (void)state;
@@ -58,7 +58,7 @@ static void what_parameters_determine_is_kept(void **state) {
 
 static void an_update_makes_it_anew(void **state) {
   (void)state;
-  check(HEAD PARAMS "update u : f32 [7] of v\ndef @6 u[j: 7] = v[j] * 0.5 + X[0]\n"
+  check(HEAD PARAMS "update u : f32 [70] of v\ndef @6 u[j: 70] = v[j] * 0.5 + X[0]\n"
                     "entry forward forward: Y = Y\nentry train step: ; updates u\n",
         "n p ");
 }
@@ -66,7 +66,7 @@ static void an_update_makes_it_anew(void **state) {
 /* In the entry that updates v, p changes in each call, but n does not. */
 static void an_entry_keeps_what_it_leaves_alone(void **state) {
   (void)state;
-  check(HEAD PARAMS "update u : f32 [7] of v\ndef @6 u[j: 7] = v[j] * 0.5 + p[0]\n"
+  check(HEAD PARAMS "update u : f32 [70] of v\ndef @6 u[j: 70] = v[j] * 0.5 + p[0]\n"
                     "entry train step: Y = Y; updates u\n",
         "n ");
 }
