@@ -66,13 +66,21 @@ typedef struct {
   val p, h, s;
 } scaled;
 
+/* x - n*ln2, where n is the integer nearest to x/ln2; e^r - 1 for such a rest. */
+static val rest_of(neo_llvm *l, val x, val n) {
+  return mad(l, n, num(x, -LN2_TAIL), mad(l, n, num(x, -LN2_HEAD), x));
+}
+
+static val exp_less_1(neo_llvm *l, val r) {
+  return mad(l, mul(l, r, r), POLY(l, r, exp_poly), r);
+}
+
 /* -120 <= x <= 89. n + 254 stands in the low bits of z: halved, it is the exponent field of
  * 2^(n/2). */
 static scaled exp_parts(neo_llvm *l, val x) {
   val z = mad(l, x, num(x, LOG2_E), num(x, MAGIC + 254)), n = addc(l, z, -(MAGIC + 254));
-  val r = mad(l, n, num(x, -LN2_TAIL), mad(l, n, num(x, -LN2_HEAD), x));
-  val twice = to_bits(l, z), half = isar(l, twice, 1);
-  scaled e = {mad(l, mul(l, r, r), POLY(l, r, exp_poly), r), of_bits(l, ishl(l, half, 23)),
+  val r = rest_of(l, x, n), twice = to_bits(l, z), half = isar(l, twice, 1);
+  scaled e = {exp_less_1(l, r), of_bits(l, ishl(l, half, 23)),
               of_bits(l, ishl(l, isub(l, twice, half), 23))};
   return e;
 }
@@ -102,9 +110,45 @@ static val exp_of(neo_llvm *l, const scaled *e) {
   return mul(l, mad(l, e->h, e->p, e->h), e->s);
 }
 
-/* Beyond the limits it is 0 (even times 120) or infinite. */
+/* AVX-512 multiplies whole registers by powers of two that are no f32 themselves. */
+enum { SCALE_BYTES = 64, SCALE_LANES = SCALE_BYTES / 4 };
+
+static bool has_scale(const neo_llvm *l, val x) {
+  uint32_t w = neo_ll_width(x);
+  return l->target.vector_bytes == SCALE_BYTES && w >= SCALE_LANES && !(w & (w - 1));
+}
+
+/* Lanes [from, from + n) of x followed by y. */
+static val lanes(neo_llvm *l, val x, val y, uint32_t from, uint32_t n) {
+  LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+  val at[1024];
+  for (uint32_t k = 0; k < n; k++)
+    at[k] = LLVMConstInt(i32, from + k, false);
+  return LLVMBuildShuffleVector(l->b, x, y, LLVMConstVector(at, n), "");
+}
+
+/* x*2^n, rounded once, for an integer n in a float. */
+static val scale(neo_llvm *l, val x, val n) {
+  enum { ALL_LANES = (1 << SCALE_LANES) - 1, AS_SET = 4 /* the rounding */ };
+  uint32_t w = neo_ll_width(x), half = w / 2;
+  if (w > SCALE_LANES) {
+    val low = scale(l, lanes(l, x, x, 0, half), lanes(l, n, n, 0, half));
+    val high = scale(l, lanes(l, x, x, half, half), lanes(l, n, n, half, half));
+    return lanes(l, low, high, 0, w);
+  }
+  val mask = LLVMConstInt(LLVMInt16TypeInContext(l->ctx), ALL_LANES, false);
+  val arg[] = {x, n, x, mask, LLVMConstInt(LLVMInt32TypeInContext(l->ctx), AS_SET, false)};
+  return neo_ll_call(l, "llvm.x86.avx512.mask.scalef.ps.512", NULL, arg, 5);
+}
+
+/* Beyond the limits it is 0 (even times 120) or infinite. Both ways give the same bits. */
 static val exp32(neo_llvm *l, val x) {
-  scaled e = exp_parts(l, at_most(l, at_least(l, x, -120), 89));
+  x = at_most(l, at_least(l, x, -120), 89);
+  if (has_scale(l, x)) {
+    val n = addc(l, mad(l, x, num(x, LOG2_E), num(x, MAGIC)), -MAGIC);
+    return scale(l, addc(l, exp_less_1(l, rest_of(l, x, n)), 1), n);
+  }
+  scaled e = exp_parts(l, x);
   return exp_of(l, &e);
 }
 
