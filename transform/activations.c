@@ -33,7 +33,10 @@
  *
  * Filters with which a channel is alone (no other factor is free of the channel) are not copied by
  * any schedule; they get a definition in which channels are innermost too: turned.F[.., c] = F[c,
- * ..]. */
+ * ..]. On a GPU, whose blocks of threads copy what they need of a filter again and again, all do:
+ * along the channels that are summed up, so that both operands of a convolution lie along the steps
+ * of its sum; the gradient to the image then reads the same definition along its results. What
+ * products round to bf16 lies there as bf16. */
 #include "ir/clone.h"
 #include "transform/transform.h"
 #include <assert.h>
@@ -409,14 +412,16 @@ static void find_channel(void *ctx, neo_expr e) {
 typedef struct {
   images *s;
   neo_def_rec d;
+  uint32_t axis[2], n;    /* along which they should lie: the first, or else the second */
+  neo_map rounded, plain; /* reads that are rounded to bf16, that are used as they are */
 } filters;
 
-static neo_tensor turn_tensor(images *s, neo_tensor from, uint32_t dim) {
+static neo_tensor turn_tensor(images *s, neo_tensor from, uint32_t dim, neo_type type) {
   neo_module *m = s->m;
   uint32_t rank = neo_tensor_rank(m, from), extent[MOST_RANK], axes[MOST_RANK];
   neo_expr index[MOST_RANK];
   neo_tensor_rec f = *neo_tensor_at(m, from);
-  neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = f.type, .span = f.span, .in = f.in};
+  neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = type, .span = f.span, .in = f.in};
   for (uint32_t k = 0; k < rank; k++) {
     uint32_t at = source(dim + 1, rank, k);
     neo_axis_rec x = {.lo = neo_const_int(m, NEO_I64_T, 0), .hi = neo_tensor_extent(m, from, at)};
@@ -430,6 +435,7 @@ static neo_tensor turn_tensor(images *s, neo_tensor from, uint32_t dim) {
   r.extent = neo_list_new(m, extent, rank);
   neo_tensor t = neo_tensor_add(m, r);
   neo_expr value = neo_load(m, from, index, rank, f.span);
+  value = type == f.type ? value : neo_cast(m, type, value);
   neo_def_rec d = {.n_out = rank, .reducer = NEO_RED_NONE, .span = f.span};
   d.axes = neo_list_new(m, axes, rank);
   d.finish = neo_list_new(m, &value.i, 1);
@@ -438,10 +444,14 @@ static neo_tensor turn_tensor(images *s, neo_tensor from, uint32_t dim) {
   return t;
 }
 
-static neo_tensor turned(images *s, neo_tensor from, uint32_t dim) {
-  uint64_t known = 0, key = (uint64_t)from.i << 8 | dim;
+static uint64_t turned_key(neo_tensor from, uint32_t dim, neo_type type) {
+  return (uint64_t)from.i << 16 | (uint64_t)type << 8 | dim;
+}
+
+static neo_tensor turned(images *s, neo_tensor from, uint32_t dim, neo_type type) {
+  uint64_t known = 0, key = turned_key(from, dim, type);
   if (!neo_map_get(&s->turned, key, &known)) {
-    known = turn_tensor(s, from, dim).i;
+    known = turn_tensor(s, from, dim, type).i;
     neo_map_set(&s->turned, key, known);
   }
   return (neo_tensor){(uint32_t)known};
@@ -470,33 +480,101 @@ static double uses_of(const neo_module *m, const neo_def_rec *d, uint64_t axes) 
   return n;
 }
 
-static neo_expr turn_filter(void *ctx, neo_module *m, neo_expr e) {
-  filters *x = ctx;
+static bool is_innermost(const neo_module *m, neo_tensor t, uint32_t dim) {
+  int64_t n;
+  for (uint32_t k = dim + 1; k < neo_tensor_rank(m, t); k++)
+    if (!neo_expr_is_int(m, neo_tensor_extent(m, t, k), &n) || n != 1)
+      return false;
+  return true;
+}
+
+/* The dimension that a filter should lie along; its rank: it stays. */
+static uint32_t wanted_channel(const filters *x, const neo_module *m, const neo_node *load,
+                               neo_type type) {
+  uint32_t rank = load->arg.n, wanted = rank;
+  for (uint32_t k = 0; k < x->n; k++) {
+    uint32_t dim = channel_of(m, load->arg, x->axis[k]);
+    if (dim == rank)
+      continue;
+    if (is_innermost(m, (neo_tensor){load->attr}, dim))
+      return rank;
+    bool made = neo_map_get(&x->s->turned, turned_key((neo_tensor){load->attr}, dim, type), NULL);
+    if (made || wanted == rank)
+      wanted = dim;
+  }
+  return wanted;
+}
+
+static neo_expr turn_load(filters *x, neo_module *m, neo_expr e) {
   const neo_node n = *neo_expr_node(m, e);
   neo_expr arg[MOST_RANK];
   uint32_t rank = n.arg.n;
-  if (n.op != NEO_OP_LOAD || neo_tensor_at(m, (neo_tensor){n.attr})->role != NEO_ROLE_PARAM ||
-      rank < 2 || rank > MOST_RANK)
+  bool rounded = neo_map_get(&x->rounded, e.i, NULL) && !neo_map_get(&x->plain, e.i, NULL);
+  neo_type type = rounded ? NEO_BF16_T : (neo_type)n.type;
+  if (neo_tensor_at(m, (neo_tensor){n.attr})->role != NEO_ROLE_PARAM || rank < 2 ||
+      rank > MOST_RANK)
     return e;
-  uint32_t dim = channel_of(m, n.arg, x->d.n_out - 1);
-  if (dim + 1 >= rank || uses_of(m, &x->d, neo_expr_axes(m, e)) < LEAST_USES)
+  uint32_t dim = wanted_channel(x, m, &n, type);
+  if (dim == rank || uses_of(m, &x->d, neo_expr_axes(m, e)) < LEAST_USES)
     return e;
   for (uint32_t k = 0; k < rank; k++)
     arg[k] = neo_list_expr(m, n.arg, source(dim + 1, rank, k));
-  return neo_load(m, turned(x->s, (neo_tensor){n.attr}, dim), arg, rank, n.span);
+  neo_tensor t = turned(x->s, (neo_tensor){n.attr}, dim, type);
+  neo_expr y = neo_load(m, t, arg, rank, n.span);
+  return rounded ? neo_cast(m, (neo_type)n.type, y) : y;
+}
+
+/* What is rounded already is not again. */
+static neo_expr turn_filter(void *ctx, neo_module *m, neo_expr e) {
+  const neo_node n = *neo_expr_node(m, e);
+  if (n.op == NEO_OP_LOAD)
+    return turn_load(ctx, m, e);
+  if (n.op != NEO_OP_CAST || n.type != NEO_BF16_T)
+    return e;
+  const neo_node from = *neo_expr_node(m, neo_list_expr(m, n.arg, 0));
+  neo_expr whole = from.op == NEO_OP_CAST ? neo_list_expr(m, from.arg, 0) : e;
+  return neo_expr_type(m, whole) == NEO_BF16_T ? whole : e;
+}
+
+static void find_rounded(void *ctx, neo_expr e) {
+  filters *x = ctx;
+  const neo_module *m = x->s->m;
+  const neo_node *n = neo_expr_node(m, e);
+  bool rounds = n->op == NEO_OP_CAST && n->type == NEO_BF16_T;
+  for (uint32_t k = 0; k < n->arg.n; k++)
+    neo_map_set(rounds ? &x->rounded : &x->plain, neo_list_at(m, n->arg, k), 1);
+}
+
+/* The innermost axis of a product's sum, and of its result, if something moved. */
+static void product_axes(filters *x, neo_def d) {
+  const images *s = x->s;
+  inner_search inner = {s, x->d.n_out, 0};
+  bool moved = s->moved[neo_list_at(s->m, x->d.out, 0)];
+  neo_def_visit(s->m, d, find_inner, &inner);
+  if (x->d.reducer != NEO_RED_SUM || x->d.axes.n == x->d.n_out || (!moved && !inner.inner))
+    return;
+  x->axis[x->n++] = x->d.axes.n - 1;
+  if (moved)
+    x->axis[x->n++] = x->d.n_out - 1;
 }
 
 static void turn_filters(images *s, neo_def d) {
   neo_module *m = s->m;
-  filters x = {s, *neo_def_at(m, d)};
-  if (!x.d.out.n || x.d.axes.n >= MOST_AXES || !s->moved[neo_list_at(m, x.d.out, 0)] ||
-      x.d.body.n != 1)
+  filters x = {.s = s, .d = *neo_def_at(m, d)};
+  if (!x.d.out.n || !x.d.n_out || x.d.axes.n >= MOST_AXES || x.d.body.n != 1)
     return;
-  channel_search c = {s, x.d.n_out - 1, true};
+  channel_search c = {s, x.d.n_out - 1, s->moved[neo_list_at(m, x.d.out, 0)] != 0};
   neo_expr body = neo_list_expr(m, x.d.body, 0);
   neo_expr_visit(m, body, find_channel, &c);
-  if (!c.all)
+  if (c.all)
+    x.axis[x.n++] = x.d.n_out - 1;
+  else if (m->threads)
+    product_axes(&x, d);
+  if (!x.n)
     return;
+  neo_map_init(&x.rounded, s->a);
+  neo_map_init(&x.plain, s->a);
+  neo_expr_visit(m, body, find_rounded, &x);
   body = neo_expr_rewrite(m, body, turn_filter, &x);
   neo_def_at(m, d)->body = neo_list_new(m, &body.i, 1);
 }

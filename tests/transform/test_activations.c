@@ -2,13 +2,22 @@
  * are the same (data are multiples of 1/4, so that short sums are exact in any order). */
 #include "tests/transform/world.h"
 
-static void becomes(const char *before, const char *part) {
+static void load_for(world *w, const char *text, uint32_t threads) {
+  load(w, text);
+  w->m->threads = threads;
+}
+
+static void becomes_for(uint32_t threads, const char *before, const char *part) {
   world w;
-  load(&w, before);
+  load_for(&w, before, threads);
   apply(&w, neo_pass_activations);
   if (!strstr(text_of(&w), part))
     fail_msg("%s is not in\n%s", part, text_of(&w));
   neo_arena_free(&w.arena);
+}
+
+static void becomes(const char *before, const char *part) {
+  becomes_for(0, before, part);
 }
 
 static void stays(const char *text) {
@@ -22,10 +31,10 @@ static void stays(const char *text) {
 }
 
 /* The first output before and after, to the bit. */
-static void keeps_values(const char *text) {
+static void keeps_values_for(uint32_t threads, const char *text) {
   world before, after;
   load(&before, text);
-  load(&after, text);
+  load_for(&after, text, threads);
   apply(&after, neo_pass_activations);
   assert_string_not_equal(text_of(&before), text_of(&after));
   const neo_values *x = neo_interp_output(values_of(&before, 3), 0);
@@ -37,6 +46,10 @@ static void keeps_values(const char *text) {
       fail_msg("%g and %g in\n%s", x->at[i].f, y->at[i].f, text_of(&after));
   neo_arena_free(&before.arena);
   neo_arena_free(&after.arena);
+}
+
+static void keeps_values(const char *text) {
+  keeps_values_for(0, text);
 }
 
 /* A convolution, what the names of its results stand for, and a sum of all of it. */
@@ -130,6 +143,35 @@ static void filters_of_single_channels_are_turned(void **state) {
   keeps_values(text);
 }
 
+/* On a GPU filters lie along the channels that are summed up; other sums that use one read the same
+ * definition, and what both round is rounded once. A filter that lies so stays, and on a processor
+ * all do: there schedules pack them. */
+static void filters_of_products_are_turned_for_a_gpu(void **state) {
+  enum { THREADS = 1 << 16 };
+  (void)state;
+  const char *text =
+      HEAD "param K : f32 [12, 12, 3, 3]\nparam L : f32 [12, 12, 1, 1]\n"
+           "init @2 K[i: 12, j: 12, k: 3, l: 3] = f32((i + 2 * j + k - l) % 5) / 4.0\n"
+           "init @3 L[i: 12, j: 12, k: 1, l: 1] = f32((i + 2 * j) % 3) / 4.0\n"
+           "temp C : f32 [B, 12, 9, 7]\ntemp E : f32 [B, 12, 9, 7]\n"
+           "temp H : f32 [B, 12, 9, 7]\n"
+           "def @4 A[n: B, k: 12, p: 9, q: 7] =\n  sum[c: 6, r: 3, s: 3] "
+           "F[k, c, r, s] * (X[n, c, p + r - 1, q + s - 1] else 0.0)\n"
+           "def @5 C[n: B, k: 12, p: 9, q: 7] =\n  sum[c: 12, r: 3, s: 3] "
+           "f32(bf16(K[k, c, r, s])) * (A[n, c, p + r - 1, q + s - 1] else 0.0)\n"
+           "def @6 E[n: B, z: 12, p: 9, q: 7] =\n  sum[k: 12, r: 3, s: 3] "
+           "f32(bf16(K[k, z, r, s])) * (C[n, k, p + 1 - r, q + 1 - s] else 0.0)\n"
+           "def @7 H[n: B, k: 12, p: 9, q: 7] =\n  sum[c: 12] "
+           "L[k, c, 0, 0] * E[n, c, p, q]\n" Y_OF("8", "H", "9", "7");
+  becomes_for(THREADS, text, "temp turned.K : bf16 [12, 3, 3, 12]");
+  becomes_for(THREADS, text, "turned.K[k: 12, k_1: 3, k_2: 3, c: 12] = bf16(K[k, c, k_1, k_2])");
+  becomes_for(THREADS, text, "sum[r: 3, s: 3, c: 12] f32(turned.K[k, r, s, c]) * ");
+  becomes_for(THREADS, text, "sum[r: 3, s: 3, k: 12] f32(turned.K[k, r, s, z]) * ");
+  becomes_for(THREADS, text, "L[k, c, 0, 0] * E[n, p, q, c]");
+  becomes(text, "sum[r: 3, s: 3, c: 12] f32(bf16(K[k, c, r, s])) * ");
+  keeps_values_for(THREADS, text);
+}
+
 static void gradients_of_filters_are_no_images(void **state) {
   (void)state;
   becomes(HEAD "temp V : f32 [12, 12, 3, 3]\n" A_DEF
@@ -200,6 +242,7 @@ int main(void) {
       cmocka_unit_test(modules_with_groups_stay),
       cmocka_unit_test(pieces_keep_strides_and_offsets),
       cmocka_unit_test(filters_of_single_channels_are_turned),
+      cmocka_unit_test(filters_of_products_are_turned_for_a_gpu),
       cmocka_unit_test(gradients_of_filters_are_no_images),
       cmocka_unit_test(what_others_name_or_lies_well_stays),
       cmocka_unit_test(images_beside_capsules_stay),
