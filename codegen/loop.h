@@ -296,6 +296,7 @@ bool neo_kernel_reads_key(const neo_kernel *k);
 /* The extent of its THREAD loops; 0: it has none. */
 int64_t neo_kernel_threads(const neo_kernel *k);
 
+bool neo_lx_implies(const neo_lx *all, const neo_lx *c); /* has `all` every conjunct of c? */
 bool neo_lx_is_int(const neo_lx *e, int64_t *x); /* an integer or bool constant */
 bool neo_lx_uses_var(neo_kernel *k, const neo_lx *e, uint32_t var);
 /* Names a run-time size; returns `size`. */

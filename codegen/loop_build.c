@@ -304,9 +304,17 @@ static const neo_lx *fold_logic(neo_op op, const neo_lx *x, const neo_lx *y) {
   return NULL;
 }
 
+bool neo_lx_implies(const neo_lx *all, const neo_lx *c) {
+  if (is_op(c, NEO_OP_AND))
+    return neo_lx_implies(all, c->arg[0]) && neo_lx_implies(all, c->arg[1]);
+  return all == c || (is_op(all, NEO_OP_AND) &&
+                      (neo_lx_implies(all->arg[0], c) || neo_lx_implies(all->arg[1], c)));
+}
+
+/* What is loaded only where c holds, and else is y, is chosen already. */
 static const neo_lx *fold_select(const neo_lx *c, const neo_lx *x, const neo_lx *y) {
   int64_t b;
-  if (x == y)
+  if (x == y || (x->kind == NEO_LX_LOADIF && x->arg[2] == y && neo_lx_implies(x->arg[1], c)))
     return x;
   return neo_lx_is_int(c, &b) ? (b ? x : y) : NULL;
 }

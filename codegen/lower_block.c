@@ -112,7 +112,7 @@ void neo_btile_multiply(block_tile *x, neo_block *in, const neo_lx *from, const 
     step = lx_add(l, from, step);
     for (int k = 0; k < 2; k++) {
       const neo_lx *e = element_of(x, &x->o[k], place[k], (k ? j : i)[0], (k ? j : i)[1]);
-      neo_btile_set_shared(l, x->o[k].axes, lx_add(l, x->o[k].lo, e), NULL);
+      neo_btile_set_shared(l, x->o[k].axes, x->o[k].fast, lx_add(l, x->o[k].lo, e), NULL);
     }
     const neo_lx *exists = neo_lx_op2(l->k, NEO_OP_LT, step, x->steps), *outer = l->guard;
     for (int k = 0; k < 2; k++) {
@@ -179,7 +179,7 @@ void neo_btile_store_point(block_tile *x, neo_block *in, const neo_lx *const *at
       in = &neo_ls_if(l->k, in, exists)->body;
   }
   for (int k = 0; k < 2; k++)
-    neo_btile_set_shared(l, x->o[k].axes, e[k], NULL);
+    neo_btile_set_shared(l, x->o[k].axes, x->o[k].fast, e[k], NULL);
   for (size_t k = 0; k < l->f->stages.n; k++) {
     const neo_stage *s = &l->f->stages.at[k];
     if (s->accs.n)
@@ -215,7 +215,7 @@ static void make_operand(block_tile *x, operand *o, neo_type t) {
   o->vector = vector_of(o->tile, t);
   o->pitch = o->block + NEO_THREADS_PAD;
   o->total = points_of(l, o->axes);
-  o->along_steps = neo_btile_along_steps(x, o);
+  neo_btile_choose_fast(x, o);
   b.use = NEO_BUF_SCRATCH;
   b.no_alias = true;
   b.align = 64;
@@ -280,7 +280,7 @@ static neo_block *open_units(block_tile *x) {
     x->o[k].lo = lx_mul(l, lx_mod(l, u, blocks[k]), x->o[k].block);
     u = neo_lx_op2(l->k, NEO_OP_DIV, u, blocks[k]);
   }
-  neo_btile_set_shared(l, batches, u, NULL);
+  neo_btile_set_shared(l, batches, 63, u, NULL);
   return body;
 }
 

@@ -23,7 +23,8 @@ typedef struct { /* rows or columns */
   uint32_t from_buf;        /* where that lies */
   bool rounded;             /* to tf32, where fragments are read */
   const neo_lx *begin;      /* in shared memory, of the stage that warps read; null: 0 */
-  bool along_steps;         /* neighbouring threads copy neighbouring steps */
+  bool along_steps;         /* neighbouring threads copy neighbouring steps, */
+  uint32_t fast;            /* or else points of this axis */
   bool exchanged, turned;   /* it lies as warpgroups read it, turned round (codegen/warpgroup.h) */
   bool bounded;
 } operand;
@@ -72,17 +73,18 @@ static inline neo_block *open_threads(block_tile *x, neo_block *in) {
 
 /* ---- lower_block_copy.c */
 
-/* Shared axes of a mask at point `at` of them, the last one fastest; own axes at step `step` of the
+/* Shared axes of a mask at point `at` of them, `fast` fastest, then the last ones; own axes at step `step` of the
  * block of BLOCK_K steps from `from` on, a multiple of that. Lanes are along the last of them from
  * there on (null: none). */
-void neo_btile_set_shared(lowering *l, uint64_t axes, const neo_lx *at, const neo_lx *lane);
+void neo_btile_set_shared(lowering *l, uint64_t axes, uint32_t fast, const neo_lx *at,
+                          const neo_lx *lane);
 void neo_btile_set_own(block_tile *x, const neo_lx *from, const neo_lx *step, const neo_lx *lane);
 const neo_lx *neo_btile_zero(lowering *l, neo_type t);
 /* Is it the operand's? */
 bool neo_btile_has_factor(const block_tile *x, const operand *o, uint32_t k);
-/* Elements that lie next to each other in memory along the steps, or along the operand's own axes:
- * the copies walk these first. */
-bool neo_btile_along_steps(block_tile *x, const operand *o);
+/* Elements that lie next to each other in memory along the steps, or along one of the operand's own
+ * axes: the copies walk these first. Sets along_steps and fast. */
+void neo_btile_choose_fast(block_tile *x, operand *o);
 /* How many elements are copied as one: once axes are made, and conditions taken. */
 void neo_btile_widen(block_tile *x, operand *o);
 void neo_btile_count_copies(block_tile *x, operand *o);

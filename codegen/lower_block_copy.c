@@ -13,15 +13,14 @@ static void set_axis(lowering *l, uint32_t axis, const neo_lx *at, const neo_lx 
   neo_lower_set_parts(l, axis, v);
 }
 
-void neo_btile_set_shared(lowering *l, uint64_t axes, const neo_lx *at, const neo_lx *lane) {
-  for (uint32_t k = (uint32_t)l->f->axes.n; k-- > 0;) {
-    if (!(axes >> k & 1))
-      continue;
+void neo_btile_set_shared(lowering *l, uint64_t axes, uint32_t fast, const neo_lx *at,
+                          const neo_lx *lane) {
+  for (uint64_t left = axes; left; lane = NULL) {
+    uint32_t k = left >> fast & 1 ? fast : 63 - (uint32_t)__builtin_clzll(left);
     const neo_lx *n = neo_lower_extent(l, k);
-    bool first = !(axes & ((1ULL << k) - 1));
-    set_axis(l, k, first ? at : lx_mod(l, at, n), lane);
-    at = first ? at : neo_lx_op2(l->k, NEO_OP_DIV, at, n);
-    lane = NULL;
+    left &= ~(1ULL << k);
+    set_axis(l, k, left ? lx_mod(l, at, n) : at, lane);
+    at = left ? neo_lx_op2(l->k, NEO_OP_DIV, at, n) : at;
   }
 }
 
@@ -152,7 +151,7 @@ const neo_lx *neo_btile_enter_copy(block_tile *x, const operand *o, const neo_lx
   row = lx_add(l, o->lo, row);
   exists = lx_and(l, exists, below(l, row, o->total, o->block));
   exists = lx_and(l, exists, step_exists(x, from, step));
-  neo_btile_set_shared(l, o->axes, row, o->along_steps ? NULL : lane);
+  neo_btile_set_shared(l, o->axes, o->fast, row, o->along_steps ? NULL : lane);
   neo_btile_set_own(x, from, step, o->along_steps ? lane : NULL);
   const neo_lx *outer = l->guard;
   l->guard = exists;
@@ -174,7 +173,8 @@ void neo_btile_leave_copy(block_tile *x, const neo_lx *outer) {
 static bool is_guarded(const neo_lx *y, const neo_lx *guard) {
   while (y->kind == NEO_LX_OP && (y->attr == NEO_OP_CAST || y->attr == NEO_OP_TF32))
     y = y->arg[0];
-  return y->kind == NEO_LX_LOADIF && y->arg[1] == guard;
+  return y->kind == NEO_LX_LOADIF && neo_lx_implies(y->arg[1], guard) &&
+         y->arg[2]->kind == NEO_LX_CONST && y->arg[2]->bits == 0;
 }
 
 void neo_btile_get_next(block_tile *x, neo_block *in, const operand *o, const neo_lx *from) {
@@ -239,19 +239,23 @@ void neo_btile_declare_next(block_tile *x, neo_block *in, bool several) {
   }
 }
 
-bool neo_btile_along_steps(block_tile *x, const operand *o) {
-  lowering *l = x->l;
-  uint32_t own = (uint32_t)(l->f->axes.n + x->s->axes.n - 1), last = 0;
-  for (uint32_t k = 0; k < l->f->axes.n; k++)
-    last = o->axes >> k & 1 ? k : last;
-  bool steps = false;
-  for (uint32_t k = 0; k < x->c.n; k++)
-    if (neo_btile_has_factor(x, o, k)) {
-      if (neo_expr_unit_stride(l->m, x->c.factor[k].e, last))
-        return false;
-      steps = steps || neo_expr_unit_stride(l->m, x->c.factor[k].e, own);
-    }
-  return steps;
+static bool lies_along(block_tile *x, const operand *o, uint32_t axis) {
+  bool some = false;
+  for (uint32_t k = 0; k < x->c.n && !some; k++)
+    some = neo_btile_has_factor(x, o, k) && neo_expr_unit_stride(x->l->m, x->c.factor[k].e, axis);
+  return some;
+}
+
+void neo_btile_choose_fast(block_tile *x, operand *o) {
+  uint32_t own = (uint32_t)(x->l->f->axes.n + x->s->axes.n - 1);
+  uint32_t last = 63 - (uint32_t)__builtin_clzll(o->axes);
+  o->along_steps = !lies_along(x, o, last) && lies_along(x, o, own);
+  o->fast = last;
+  if (o->along_steps || lies_along(x, o, last))
+    return;
+  for (uint32_t k = 0; k < last; k++)
+    if (o->axes >> k & 1 && lies_along(x, o, k))
+      o->fast = k;
 }
 
 /* Is the extent of the axis that copies walk first a multiple of n, from a multiple of n on? */
@@ -281,9 +285,7 @@ static bool copies_wide(block_tile *x, const operand *o, uint32_t axis, int64_t 
  */
 void neo_btile_widen(block_tile *x, operand *o) {
   lowering *l = x->l;
-  uint32_t axis = (uint32_t)(l->f->axes.n + x->s->axes.n - 1);
-  for (uint32_t k = 0; k < l->f->axes.n && !o->along_steps; k++)
-    axis = o->axes >> k & 1 ? k : axis;
+  uint32_t axis = o->along_steps ? (uint32_t)(l->f->axes.n + x->s->axes.n - 1) : o->fast;
   int64_t bytes = neo_type_bytes((neo_type)l->k->bufs.at[o->buf].type);
   int64_t most = NEO_WIDE_BYTES / bytes, least = bytes < 4 ? most / 2 : most;
   o->wide = 1;

@@ -66,18 +66,13 @@ void neo_btile_plan_stages(block_tile *x) {
 
 /* ---- copies */
 
-static bool holds(const neo_lx *all, const neo_lx *c) {
-  bool both = all->kind == NEO_LX_OP && all->attr == NEO_OP_AND;
-  return all == c || (both && (holds(all->arg[0], c) || holds(all->arg[1], c)));
-}
-
 /* all and c, without what all says already; null: nothing. */
 static const neo_lx *joined(lowering *l, const neo_lx *all, const neo_lx *c) {
   if (!all)
     return c;
   if (c->kind == NEO_LX_OP && c->attr == NEO_OP_AND)
     return joined(l, joined(l, all, c->arg[0]), c->arg[1]);
-  return holds(all, c) ? all : lx_and(l, all, c);
+  return neo_lx_implies(all, c) ? all : lx_and(l, all, c);
 }
 
 /* The offset of what is read where *cond holds, which gets all conditions; elsewhere it is zero. */

@@ -14,8 +14,9 @@ fi
 "$NEOC" compile -q "$golden/kernels.expr" --target=nvptx:sm_80 --records=none \
   --emit=ptx -o "$work"
 "$NEOC" compile -q "$golden/hopper.expr" --target=nvptx:sm_90a --math=tf32 --records=none --emit=ptx -o "$work"
+"$NEOC" compile -q "$golden/warps.expr" --target=nvptx:sm_80 --records=none --emit=ptx -o "$work"
 # A file for each kernel; what is before the first belongs to all.
-for of in kernels hopper; do
+for of in kernels hopper warps; do
   awk -v to="$work/" -v of=$of '
     BEGIN { name = of == "kernels" ? "head" : "head_" of }
     /^.visible .entry/ { name = $3; sub(/^[a-z]+_k[0-9]+_/, "", name); sub(/[(].*/, "", name) }

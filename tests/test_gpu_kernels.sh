@@ -112,6 +112,9 @@ wide sm_90a dense 4 8 0
 wide sm_90a turned 6 8 0
 wide sm_90a scores 0 8 0
 wide sm_90a map 2 1 0
+# A filter's gradient is walked along the channels, which lie side by side in both operands, not along its last axis.
+wide sm_90a part_filters 4 0 0
+wide sm_90a.bf16 part_filters 16 0 0
 # A row is read once, by a warp: no shared memory, no barrier; of columns warps join theirs, once.
 wide sm_90a rows 6 6 0
 wide sm_90a part_columns 4 1 0
