@@ -456,6 +456,7 @@ static neo_ll_val reg(neo_ll_gen *g, const neo_lx *e) {
 }
 
 static neo_ll_val emit(neo_ll_gen *g, const neo_lx *e) {
+  neo_ll_val joined;
   switch ((neo_lx_kind)e->kind) {
   case NEO_LX_CONST:
     return constant(g, e);
@@ -478,7 +479,7 @@ static neo_ll_val emit(neo_ll_gen *g, const neo_lx *e) {
   case NEO_LX_PAIR:
     return pair(g, e);
   default:
-    return operation(g, e);
+    return neo_ll_lane_tree(g, e, &joined) ? joined : operation(g, e);
   }
 }
 

@@ -171,6 +171,8 @@ typedef struct {
   bool all;     /* one element for each lane, from `at` on if the register is no vector */
 } neo_ll_place;
 neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *index, size_t n);
+/* llvm_tree.c. Joins all lanes of a register by vectors, if e is their tree. */
+bool neo_ll_lane_tree(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out);
 /* llvm_addr.c. False: not affine in the lane. _form: by e's own operator, else false. */
 bool neo_ll_linear(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
 bool neo_ll_linear_form(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);

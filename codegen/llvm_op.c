@@ -191,16 +191,19 @@ static bool is_number_constant(LLVMValueRef y) {
 
 /* r, but NaN where y is. Not `y is NaN ? y : r`: with the comparison that made r, LLVM makes that
  * one choice with two conditions, which for single numbers is a branch and for vectors one
- * instruction more. Where comparisons of vectors give bits in all of a lane, they are a NaN. */
+ * instruction more, in the chain of a maximum. All bits set are a NaN: comparisons of vectors give
+ * them, or choose between them and r where they give masks. */
 static LLVMValueRef or_nan(neo_llvm *l, LLVMValueRef r, LLVMValueRef y) {
   enum { MASK_REGISTERS = 64 }; /* a target with vectors of so many bytes has them */
   uint32_t w = neo_ll_width(y);
   LLVMValueRef bad = fcmp(l, LLVMRealUNO, y, y);
   if (w == 1 && !l->target.sm)
     return select_(l, bad, LLVMBuildFAdd(l->b, y, y, ""), r);
-  if (l->target.sm || l->target.vector_bytes >= MASK_REGISTERS)
-    return select_(l, bad, y, r);
   LLVMTypeRef bits = neo_ll_int_type(l, neo_ll_bits(y), w);
+  if (l->target.sm)
+    return select_(l, bad, y, r);
+  if (l->target.vector_bytes >= MASK_REGISTERS)
+    return select_(l, bad, LLVMConstBitCast(neo_ll_int(bits, -1), LLVMTypeOf(y)), r);
   r = LLVMBuildOr(l->b, LLVMBuildBitCast(l->b, r, bits, ""), LLVMBuildSExt(l->b, bad, bits, ""),
                   "");
   return LLVMBuildBitCast(l->b, r, LLVMTypeOf(y), "");

@@ -1,4 +1,4 @@
-/* Choices that all lanes share. */
+/* Choices that all lanes share; what lanes make together. */
 #include "loop_support.h"
 #include <cmocka.h>
 #include <setjmp.h>
@@ -30,11 +30,44 @@ static void nothing_or_something_is_a_mask_made_before_the_loop(void **state) {
     assert_null(strstr(loop_asm(*state, texts[k], "x86-64-v3"), "vpmovzx"));
 }
 
+#define TREE(op)                                                                                   \
+  "neo-loop 1\nkernel k(x: f32 read noalias, z: f32 write noalias) units 3\n"                      \
+  "for u in 0..3 unit\n  reg a[8]: f32\n  for l in 0..8 vector\n    a[l] = x[u*8 + l]\n"           \
+  "  z[u] = " op "(" op "(" op "(a[0], a[4]), " op "(a[2], a[6])), " op "(" op "(a[1], a[5]), " op \
+  "(a[3], a[7])))\n"
+/* Lane 7 twice, lane 3 not at all. */
+#define NO_TREE                                                                          \
+  "neo-loop 1\nkernel k(x: f32 read noalias, z: f32 write noalias) units 3\n"            \
+  "for u in 0..3 unit\n  reg a[8]: f32\n  for l in 0..8 vector\n    a[l] = x[u*8 + l]\n" \
+  "  z[u] = max(max(max(a[0], a[4]), max(a[2], a[6])), max(max(a[1], a[5]), max(a[7], a[7])))\n"
+
+static size_t count(const char *text, const char *what) {
+  size_t n = 0;
+  for (const char *p = strstr(text, what); p; p = strstr(p + 1, what))
+    n++;
+  return n;
+}
+
+static void lanes_are_joined_half_by_half(void **state) {
+  static const int64_t elems[] = {24, 3};
+  static const char *const all[] = {TREE("max"), TREE("min"), NO_TREE};
+  static const char *const levels[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+    for (uint64_t seed = 1; seed < 9; seed++)
+      loop_check(*state, all[k],
+                 &(loop_case){.n_elems = elems, .tolerance = 0, .seed = seed, .specials = true});
+  for (size_t k = 0; k < sizeof levels / sizeof *levels; k++) {
+    assert_int_equal(count(loop_asm(*state, all[0], levels[k]), "maxss"), 1);
+    assert_true(count(loop_asm(*state, NO_TREE, levels[k]), "maxss") > 1);
+  }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
   const struct CMUnitTest tests[] = {
       TEST(the_side_that_is_not_taken_does_not_show),
       TEST(nothing_or_something_is_a_mask_made_before_the_loop),
+      TEST(lanes_are_joined_half_by_half),
   };
   return cmocka_run_group_tests_name("llvm_select", tests, NULL, NULL);
 }
