@@ -3,7 +3,8 @@
  *   step 1, -1       a vector, reversed for -1; masked where a guard has lanes
  *   any other step   a scalar access a lane; step 2 loads two overlapping vectors and shuffles
  *   a pattern        where lanes use all elements from the first to the last: these as one
- *                    vector, shuffled; else a scalar access a lane
+ *                    vector, shuffled; runs of as many lanes each: a shorter vector a run, of lanes
+ *                    (q, j) walked as one, say; else a scalar access a lane
  *   not affine       a vector of offsets, a scalar access a lane
  * A load whose guard fails reads zeros of the library instead: selecting the address needs no
  * branch. Only the scalar accesses of several lanes under one guard are branched around, together.
@@ -13,7 +14,7 @@
 #include <llvm/Config/llvm-config.h>
 #include <string.h>
 
-enum { DUMMY_ALIGN = 64 };
+enum { DUMMY_ALIGN = 64, LEAST_VECTOR = 16 }; /* bytes */
 
 typedef struct {
   neo_type type;
@@ -135,6 +136,13 @@ static LLVMValueRef plain_load(neo_ll_gen *g, const place *p, LLVMValueRef at, u
   LLVMSetAlignment(v, align);
   mark_alias(g, p->buf, v);
   return v;
+}
+
+static void plain_store(neo_ll_gen *g, const place *p, LLVMValueRef at, LLVMValueRef v,
+                        uint32_t align) {
+  LLVMValueRef s = LLVMBuildStore(g->l->b, v, at);
+  LLVMSetAlignment(s, align);
+  mark_alias(g, p->buf, s);
 }
 
 static LLVMValueRef any(neo_ll_gen *g, neo_ll_val guard) {
@@ -289,6 +297,74 @@ static LLVMValueRef load_window(neo_ll_gen *g, place *p, const window *w, neo_ll
   return shuffled(g, v, w->at, g->width);
 }
 
+/* ---- runs of as many lanes each */
+
+/* Lanes of a run, a power of two: of lanes l in 0..16 at (l/8)*pitch + l%8 it is 8. 0: there are
+ * none, or they are shorter than a vector of the least size. */
+static uint32_t piece_lanes(const neo_ll_gen *g, const place *p) {
+  uint32_t least = LEAST_VECTOR / neo_type_bytes(p->type), n = g->width / 2;
+  if (!p->affine || p->lin.stride || !p->lin.pattern)
+    return 0;
+  for (uint32_t k = 1; k < g->width && n >= least; k++)
+    while (n >= least && k % n &&
+           neo_ll_lane_offset(&p->lin, k) != neo_ll_lane_offset(&p->lin, k - 1) + 1)
+      n /= 2;
+  return n >= least && g->width % n == 0 ? n : 0;
+}
+
+/* n lanes of v from `lane` on. */
+static LLVMValueRef piece_of(neo_ll_gen *g, LLVMValueRef v, uint32_t lane, uint32_t n) {
+  uint32_t order[1024];
+  for (uint32_t k = 0; k < n; k++)
+    order[k] = lane + k;
+  return shuffled(g, v, order, n);
+}
+
+/* v with the n lanes of `piece` from `lane` on. */
+static LLVMValueRef with_piece(neo_ll_gen *g, LLVMValueRef v, LLVMValueRef piece, uint32_t lane,
+                               uint32_t n) {
+  uint32_t order[1024];
+  LLVMValueRef at[1024];
+  LLVMTypeRef t = LLVMInt32TypeInContext(g->l->ctx);
+  for (uint32_t k = 0; k < g->width; k++) {
+    bool here = k >= lane && k < lane + n;
+    order[k] = here ? k - lane : 0;
+    at[k] = neo_ll_int(t, here ? g->width + k : k);
+  }
+  piece = shuffled(g, piece, order, g->width);
+  return LLVMBuildShuffleVector(g->l->b, v, piece, LLVMConstVector(at, g->width), "");
+}
+
+static LLVMValueRef load_pieces(neo_ll_gen *g, place *p, uint32_t n, neo_ll_val guard) {
+  LLVMTypeRef t = neo_ll_mem_type(g->l, p->type, n);
+  LLVMValueRef v = LLVMGetPoison(neo_ll_mem_type(g->l, p->type, g->width)), piece;
+  p->align = neo_type_bytes(p->type);
+  for (uint32_t lane = 0; lane < g->width; lane += n) {
+    LLVMValueRef at = lane_address(g, p, lane);
+    if (guard.lanes) {
+      LLVMValueRef arg[] = {at, piece_of(g, guard.v, lane, n), LLVMConstNull(t)};
+      piece = masked(g, p, "llvm.masked.load", t, arg, 3, 0);
+    } else {
+      piece = plain_load(g, p, guarded_address(g, at, guard.v), n, p->align);
+    }
+    v = with_piece(g, v, piece, lane, n);
+  }
+  return v;
+}
+
+static void store_pieces(neo_ll_gen *g, place *p, uint32_t n, LLVMValueRef v, LLVMValueRef mask) {
+  p->align = neo_type_bytes(p->type);
+  for (uint32_t lane = 0; lane < g->width; lane += n) {
+    LLVMValueRef at = lane_address(g, p, lane), piece = piece_of(g, v, lane, n);
+    if (mask) {
+      LLVMValueRef arg[] = {piece, at, piece_of(g, mask, lane, n)};
+      masked(g, p, "llvm.masked.store", LLVMTypeOf(piece), arg, 3, 1);
+    } else {
+      plain_store(g, p, at, piece, p->align);
+    }
+  }
+}
+
 /* Runs `then` only where cond holds; null: always. Returns the block to continue in. */
 static LLVMBasicBlockRef begin_if(neo_ll_gen *g, LLVMValueRef cond) {
   if (!cond)
@@ -346,6 +422,7 @@ neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll
   place p = place_of(g, buf, offset, guard.v != NULL);
   LLVMValueRef v;
   window w;
+  uint32_t run = piece_lanes(g, &p);
   bool lanes = has_lanes(&p), even = g->width % 2 == 0;
   if (!lanes)
     v = plain_load(g, &p, guarded_address(g, p.base, any(g, guard)), 1, p.align);
@@ -353,6 +430,8 @@ neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll
     v = load_run(g, &p, guard);
   else if (window_of(g, &p, &w))
     v = load_window(g, &p, &w, guard);
+  else if (run)
+    v = load_pieces(g, &p, run, guard);
   else if (p.affine && !p.lin.stride && !p.lin.pattern && p.lin.step == 2 && !guard.lanes && even)
     v = load_pairs(g, &p, guard);
   else
@@ -361,13 +440,6 @@ neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll
 }
 
 /* ---- stores */
-
-static void plain_store(neo_ll_gen *g, const place *p, LLVMValueRef at, LLVMValueRef v,
-                        uint32_t align) {
-  LLVMValueRef s = LLVMBuildStore(g->l->b, v, at);
-  LLVMSetAlignment(s, align);
-  mark_alias(g, p->buf, s);
-}
 
 /* Does a run of whole vectors lie at a multiple of their size? */
 static bool streams(neo_ll_gen *g, const place *p, const neo_lx *offset) {
@@ -428,8 +500,11 @@ void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_l
     plain_store(g, &p, p.base, neo_ll_to_mem(g->l, p.type, x.v), p.align);
   } else {
     LLVMValueRef v = neo_ll_to_mem(g->l, p.type, neo_ll_spread(g, x));
+    uint32_t run = piece_lanes(g, &p);
     if (is_run(&p))
       store_run(g, &p, offset, v, mask);
+    else if (run)
+      store_pieces(g, &p, run, v, mask);
     else
       store_lanes(g, &p, v, mask);
   }

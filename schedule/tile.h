@@ -40,7 +40,7 @@ typedef struct {
     double part[NEO_FORM_MAX_AXES][NEO_CLIP_ROWS + 1]; /* see neo_tiles_clip; 0: not known yet */
   } clips;
   double points, steps; /* of the shared axes; of the reduction */
-  int64_t lanes, bytes; /* of a vector; of an element */
+  int64_t lanes, bytes; /* of the widest vector of a register; of an element */
   uint64_t fixed;       /* shared axes that bound loops: never part of a tile */
   struct {              /* remembered looks */
     bool known;
@@ -59,6 +59,7 @@ typedef struct {
   struct { /* and those of the axes walked as one at last */
     int64_t v, merge;
     neo_look factor[NEO_MAX_FACTORS];
+    int64_t lanes; /* 0: the end is not known yet */
     neo_tile_end end;
   } walk;
 } neo_tiles;
@@ -76,7 +77,7 @@ bool neo_tiles_result_runs(neo_tiles *q, uint32_t axis, size_t k);
 double neo_tiles_elements(neo_tiles *q, uint32_t factor);
 /* Null: it does not slide along the axis. */
 const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis);
-neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t merge);
+neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t merge, int64_t lanes);
 
 /* The part of the steps that the conditions with a shared axis leave, on average over tiles of so
  * many elements of it. */

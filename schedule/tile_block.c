@@ -321,7 +321,9 @@ static double block_fetching(merits *known, neo_schedule *s) {
   /* at the ends of tiles it changes nothing that tiles are ranked by, nor for columns that
    * seem to be near because other parts of the same tensor are not counted */
   bool ends = !s->at[NEO_SCHED_BLOCK_K] && !s->at[NEO_SCHED_FETCH] &&
-              neo_tiles_end(q, s->at[NEO_SCHED_VECTOR_AXIS], s->at[NEO_SCHED_MERGE]).rows;
+              neo_tiles_end(q, s->at[NEO_SCHED_VECTOR_AXIS], s->at[NEO_SCHED_MERGE],
+                            s->at[NEO_SCHED_VECTOR_WIDTH])
+                  .rows;
   s->at[NEO_SCHED_FETCH] = (ends || neo_tiles_fetch_large(q, s)) && fetches(q, s);
   return merit;
 }

@@ -1,13 +1,13 @@
 /* What a schedule of a contraction costs on one core, in cycles.
  *
- * A step of a tile of R x C vectors takes R*C/2 cycles of multiply-adds, bounded by issue (about
- * 4.2 operations a cycle) and by latency (4 cycles, hidden from 8 accumulators on). To that comes
- * what reading the operands costs where they are not in the nearest cache, by the lines that a step
- * touches, whether they come as a stream, and by what else is touched before they are touched
- * again; then copies into scratch, as often as they are made (codegen/lower.c), the ends of tiles,
- * sums kept between blocks of the reduction, and tiles that are not whole. The constants were
- * measured on cores with two 256-bit multiply-adds a cycle, 32 KiB and 512 KiB of caches; they rank
- * schedules, they do not predict time. */
+ * A step of a tile of R x C vectors takes R*C/2 cycles of multiply-adds, R*C where they are of 512
+ * bits, bounded by issue (about 4.2 operations a cycle) and by latency (4 cycles, hidden from 8
+ * accumulators on). To that comes what reading the operands costs where they are not in the nearest
+ * cache, by the lines that a step touches, whether they come as a stream, and by what else is
+ * touched before they are touched again; then copies into scratch, as often as they are made
+ * (codegen/lower.c), the ends of tiles, sums kept between blocks of the reduction, and tiles that
+ * are not whole. The constants were measured on cores with two 256-bit multiply-adds a cycle, 32
+ * KiB and 512 KiB of caches; they rank schedules, they do not predict time. */
 #include "schedule/tile.h"
 #include <math.h>
 
@@ -24,6 +24,8 @@ enum {
 
 typedef struct {
   int64_t v, merge, am, an, pack;
+  double lanes;        /* of a vector */
+  double product;      /* cycles of a multiply-add of vectors, of which two are begun at a time */
   double r, c;         /* of the register tile: rows, vectors (or columns) */
   double n, m, nb, mb; /* extents of columns and rows; of a block */
   double outer, steps,
@@ -33,10 +35,18 @@ typedef struct {
   bool own_lanes, columns_first, fetches;
 } geometry;
 
+/* Two units that take 256 bits each: a shorter vector takes as long, a longer one is two. */
+static double product_cycles(double lanes, double bytes) {
+  enum { UNIT_BYTES = 32 };
+  return fmax(1, lanes * bytes / UNIT_BYTES) / 2;
+}
+
 static geometry geometry_of(neo_tiles *q, const neo_schedule *s) {
   const int64_t *p = s->at;
   geometry g = {
       .v = p[NEO_SCHED_VECTOR_AXIS], .merge = p[NEO_SCHED_MERGE], .pack = p[NEO_SCHED_PACK]};
+  g.lanes = (double)p[NEO_SCHED_VECTOR_WIDTH];
+  g.product = product_cycles(g.lanes, (double)q->bytes);
   g.am = p[NEO_SCHED_AXIS_M], g.r = (double)p[NEO_SCHED_TILE_M];
   g.an = p[NEO_SCHED_AXIS_N], g.c = (double)p[NEO_SCHED_TILE_N];
   g.own_lanes = g.v >= (int64_t)q->f->axes.n;
@@ -176,16 +186,16 @@ static double fetched(neo_tiles *q, const geometry *g, uint32_t k, const lying *
 /* Cycles a step of reading the rows of a tile where they lie: again for each tile of columns. */
 static double rows_read(neo_tiles *q, const geometry *g, uint32_t k) {
   neo_look x = neo_tiles_along(q, k, (uint32_t)g->am);
-  lying y = {g->am, g->r, g->mb, g->m, ceil(g->nb / (g->c * (double)q->lanes))};
+  lying y = {g->am, g->r, g->mb, g->m, ceil(g->nb / (g->c * g->lanes))};
   double t = ((x.guarded ? 3 : 0) + x.ops * 0.7 + (x.odd ? 1 : 0)) * g->r;
   return t + fetched(q, g, k, &y);
 }
 
 /* Do tiles of columns begin where those do in which the operand lies (transform/layout.c), vectors
  * in one of them? Then they read streams. */
-static bool is_laid_out(const neo_tiles *q, const geometry *g, const neo_look *x) {
-  double wide = g->c * (double)q->lanes, tile = (double)x->tile;
-  return x->tile && x->tile % q->lanes == 0 && !x->strided && !x->guarded &&
+static bool is_laid_out(const geometry *g, const neo_look *x) {
+  double wide = g->c * g->lanes, tile = (double)x->tile;
+  return x->tile && x->tile % (int64_t)g->lanes == 0 && !x->strided && !x->guarded &&
          fmod(wide, tile) == 0 && (g->nb == g->n || fmod(g->nb, tile) == 0);
 }
 
@@ -204,7 +214,7 @@ static how of_tiles(neo_tiles *q, uint32_t k, const neo_look *x) {
 
 /* Cycles a step of reading it: without a copy. Short tiles come from all over the operand. */
 static double laid_out_read(neo_tiles *q, const geometry *g, uint32_t k, const neo_look *x) {
-  double bytes = (double)q->bytes, wide = g->c * (double)q->lanes, tiles = ceil(g->mb / g->r);
+  double bytes = (double)q->bytes, wide = g->c * g->lanes, tiles = ceil(g->mb / g->r);
   how as = of_tiles(q, k, x);
   double first = (as == STREAM ? g->steps * g->nb : q->steps * g->n) * bytes;
   double then = g->steps * (wide + g->r) * bytes;
@@ -241,11 +251,11 @@ static bool fetched_ahead(const neo_tiles *q, const geometry *g, double bytes, d
 static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
   enum { FEW = 8, MANY = 16, ROW_BYTES = 4096, FOLLOWED = 1024 };
   neo_look x = neo_tiles_columns(q, k, g->v, g->merge);
-  if (is_laid_out(q, g, &x))
+  if (is_laid_out(g, &x))
     return laid_out_read(q, g, k, &x);
   double t = (x.odd ? 12 : x.strided ? 9 : 0.15) + (x.guarded ? 3 : 0) + x.ops;
   walk w = walk_of(q, k);
-  double bytes = (double)q->bytes, wide = g->c * (double)q->lanes;
+  double bytes = (double)q->bytes, wide = g->c * g->lanes;
   double lines = tile_lines(wide * bytes) + 0.15, row = g->nb * bytes;
   if (!w.jumps || x.odd || x.strided)
     return t * g->c;
@@ -294,7 +304,7 @@ static double packed_elements(neo_tiles *q, const geometry *g, uint32_t k, neo_s
 static double packed_read(neo_tiles *q, const geometry *g, uint32_t k, neo_side side,
                           double *passing) {
   bool rows = side == NEO_SIDE_ROWS;
-  double bytes = (double)q->bytes, wide = g->c * (double)q->lanes;
+  double bytes = (double)q->bytes, wide = g->c * g->lanes;
   double first = packed_elements(q, g, k, side, g->steps) * bytes;
   double then = rows == g->columns_first ? first : g->steps * g->clip * (wide + g->r) * bytes;
   double times = ceil(rows ? g->nb / wide : g->mb / g->r), apart = 0;
@@ -341,7 +351,7 @@ static reads shared_reads(neo_tiles *q, const geometry *g) {
       neo_look x = neo_tiles_columns(q, k, g->v, g->merge);
       double t = (x.odd ? 12 : x.strided ? 9 : 0) + (x.guarded ? 3 : 0) + x.ops + 0.5;
       if (side == NEO_SIDE_BOTH) /* each element is used once */
-        t += (double)(q->lanes * q->bytes) / LINE_BYTES *
+        t += g->lanes * (double)q->bytes / LINE_BYTES *
              far(q, evenly(q->steps * g->n * g->m * (double)q->bytes), ALONE);
       y.columns += t * g->c * (side == NEO_SIDE_BOTH ? g->r : 1);
     }
@@ -363,9 +373,9 @@ static reads own_reads(neo_tiles *q, const geometry *g) {
     double t = (x.odd ? 12 : x.strided ? 9 : 0) + (x.guarded ? 3 : 0) + x.ops + 0.1;
     neo_side side = neo_factor_side(&q->c->factor[k], g->rows, g->columns);
     if (side == NEO_SIDE_ROWS)
-      y.rows += t * g->r + (double)q->lanes * fetched(q, g, k, &rows);
+      y.rows += t * g->r + g->lanes * fetched(q, g, k, &rows);
     else if (side == NEO_SIDE_COLUMNS)
-      y.columns += t * g->c + (double)q->lanes * fetched(q, g, k, &columns);
+      y.columns += t * g->c + g->lanes * fetched(q, g, k, &columns);
     else
       y.columns += t * g->c * (side == NEO_SIDE_BOTH ? g->r : 1);
   }
@@ -377,8 +387,8 @@ static reads own_reads(neo_tiles *q, const geometry *g) {
 /* ---- tiles */
 
 /* Cycles of a step of a tile of r rows and c vectors. */
-static double step_cycles(double r, double c, double reading, double passing) {
-  double fma = r * c / 2, issue = (r * c + r + c + 5) / 4.2;
+static double step_cycles(const geometry *g, double r, double c, double reading, double passing) {
+  double fma = r * c * g->product, issue = (r * c + r + c + 5) / 4.2;
   double t = fmax(fmax(fma, issue), passing), loads = 0.06 * (r + c);
   return (t < 4 ? 4 : t) + loads + reading;
 }
@@ -407,7 +417,7 @@ static double block_cycles(const geometry *g, const tiling *t, double rows, doub
       double tr = i ? r.rest : g->r, tc = j ? c.rest : g->c;
       double count = (i ? r.rest > 0 : r.whole) * (j ? c.rest > 0 : c.whole);
       double reading = t->rd.rows * tr / g->r + t->rd.columns * tc / g->c;
-      double step = step_cycles(tr, tc, reading, t->rd.passing * tc / g->c);
+      double step = step_cycles(g, tr, tc, reading, t->rd.passing * tc / g->c);
       cycles += count * (t->steps * step + tr * tc * t->end + TILE_CYCLES);
     }
   return cycles;
@@ -477,10 +487,10 @@ enum { SHORT = 4 }; /* vectors in a run for which edges are worth a loop of thei
 
 /* Cycles of copying an element of an operand that slides: vectors, and what is left of a run in
  * smaller ones, or one by one where its length is not the same everywhere. */
-static double slide_copy_cycles(neo_tiles *q, uint32_t k, const neo_sliding *w, bool guarded,
-                                double length, bool whole) {
+static double slide_copy_cycles(neo_tiles *q, uint32_t k, const neo_sliding *w, double lanes,
+                                bool guarded, double length, bool whole) {
   neo_look own = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + w->own);
-  double lanes = (double)q->lanes, run = (double)w->alpha * (length - 1) + (double)w->n;
+  double run = (double)w->alpha * (length - 1) + (double)w->n;
   double rest = fmod(run, lanes), edges = !guarded ? 0 : run >= SHORT * lanes ? 0.15 : 0.5;
   if (own.stride != w->beta || own.odd)
     return 1.8 + edges + own.ops;
@@ -502,10 +512,10 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   const neo_sliding *slide = slide_of(q, g, k, side);
   neo_look x = neo_tiles_along(q, k, axis);
   walk w = walk_of(q, k);
-  double lanes = (double)q->lanes, length = (double)q->shared[axis], t;
+  double lanes = g->lanes, length = (double)q->shared[axis], t;
   bool masked = neo_expr_axes(q->m, q->s->where) & (g->rows | g->columns);
   if (slide)
-    return slide_copy_cycles(q, k, slide, x.guarded || masked, rows ? g->mb : g->nb,
+    return slide_copy_cycles(q, k, slide, g->lanes, x.guarded || masked, rows ? g->mb : g->nb,
                              rows ? g->mb == g->m : g->nb == g->n);
   bool along = x.stride == 1 && !x.odd, second = x.stride == 2 && !x.odd;
   bool down = false; /* contiguous along the reduction */
@@ -589,7 +599,7 @@ static double copies_cycles(neo_tiles *q, const geometry *g, const neo_schedule 
 
 /* Do the rows of a tile follow each other in every result? Then they fill cache lines together. */
 static bool rows_follow(neo_tiles *q, const geometry *g) {
-  return g->am >= 0 && neo_tiles_results_follow(q, (uint32_t)g->am, (int64_t)g->c * q->lanes);
+  return g->am >= 0 && neo_tiles_results_follow(q, (uint32_t)g->am, (int64_t)(g->c * g->lanes));
 }
 
 /* Does the k-th result lie in long runs along the axis, whose tiles follow each other? */
@@ -607,7 +617,7 @@ static double run_bytes(neo_tiles *q, const geometry *g, size_t k) {
  * the inner loop follow each other in memory, else a line here and a line there. */
 static double written(neo_tiles *q, const geometry *g) {
   enum { RUN_BYTES = 1024 };
-  double cycles = 0, lines = (double)(q->lanes * q->bytes) / LINE_BYTES;
+  double cycles = 0, lines = g->lanes * (double)q->bytes / LINE_BYTES;
   touched all = evenly(q->points * (double)q->bytes);
   size_t result = 0;
   for (size_t k = 0; k < q->f->stages.n; k++)
@@ -637,11 +647,11 @@ static double kept_cycles(const neo_tiles *q, const geometry *g) {
 
 static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s) {
   double partial = kept_cycles(q, g);
-  tiling t = {.lanes = (double)q->lanes, .steps = q->steps * g->clip, .rd = shared_reads(q, g)};
-  neo_tile_end end = neo_tiles_end(q, g->v, g->merge);
+  tiling t = {.lanes = g->lanes, .steps = q->steps * g->clip, .rd = shared_reads(q, g)};
+  neo_tile_end end = neo_tiles_end(q, g->v, g->merge, (int64_t)g->lanes);
   t.end = 3 + end.cycles;
   t.end += end.far * t.lanes * LINE_CYCLES / (end.shared_along & g->rows ? g->r : 1);
-  bool half = g->c * (double)(q->lanes * q->bytes) < LINE_BYTES;
+  bool half = g->c * g->lanes * (double)q->bytes < LINE_BYTES;
   if (half && !rows_follow(q, g)) /* half cache lines are fetched twice */
     t.end *= 1.8;
   t.end += (g->kb - 1) * partial + written(q, g);
@@ -650,7 +660,7 @@ static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s
 }
 
 static double own_cost(neo_tiles *q, const geometry *g) {
-  double length = (double)q->own[q->s->axes.n - 1], w = (double)q->lanes;
+  double length = (double)q->own[q->s->axes.n - 1], w = g->lanes;
   double runs = q->steps * g->clip / length, tail = fmod(length, w) > 0 ? 4 : 0;
   tiling t = {.lanes = 1, .end = 14, .rd = own_reads(q, g)};
   t.steps = runs * (ceil(length / w) + tail * 0.5 + 1);

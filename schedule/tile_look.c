@@ -100,13 +100,14 @@ const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis)
 typedef struct {
   neo_tiles *q;
   uint32_t axis;
+  int64_t lanes;
   neo_tile_end end;
 } ending;
 
 /* Do vectors lie in one tile of what is not contiguous as a whole? */
 static bool in_tiles(ending *c, neo_expr at) {
   int64_t n;
-  return neo_flat_tiled(c->q->m, at, c->axis, &n) && n % c->q->lanes == 0;
+  return neo_flat_tiled(c->q->m, at, c->axis, &n) && n % c->lanes == 0;
 }
 
 /* Every lane has a cache line of its own, which other rows of the tile may share; vectors in tiles
@@ -115,7 +116,7 @@ static void count_lines(ending *c, neo_tensor t, neo_expr at) {
   int64_t size = neo_extent_most(c->q->m, neo_tensor_elements(c->q->m, t)), stride;
   if (size * c->q->bytes <= c->q->machine->l2_bytes)
     return;
-  c->end.far += in_tiles(c, at) ? 1 / (double)c->q->lanes : 1;
+  c->end.far += in_tiles(c, at) ? 1 / (double)c->lanes : 1;
   for (uint32_t k = 0; k < c->q->f->axes.n; k++)
     if (!neo_flat_stride(c->q->m, at, k, &stride) || stride != 1)
       c->end.shared_along &= ~(1ULL << k);
@@ -139,9 +140,9 @@ static void count_load(void *ctx, neo_expr e) {
     count_lines(c, (neo_tensor){neo_expr_node(m, e)->attr}, neo_flat_at(m, e));
 }
 
-static neo_tile_end end_of(neo_tiles *q, int64_t v, int64_t merge) {
+static neo_tile_end end_of(neo_tiles *q, int64_t v, int64_t merge, int64_t lanes) {
   enum { CONTIGUOUS = 2, SCATTERED = 7 };
-  ending t = {q, (uint32_t)v, {.shared_along = ~0ULL}};
+  ending t = {q, (uint32_t)v, lanes, {.shared_along = ~0ULL}};
   for (size_t k = 0; k < q->f->stages.n; k++)
     for (size_t i = 0; i < q->f->stages.at[k].outs.n; i++) {
       const neo_form_out *x = &q->f->stages.at[k].outs.at[i];
@@ -166,13 +167,13 @@ static void remember_walk(neo_tiles *q, int64_t v, int64_t merge) {
     return;
   q->walk.v = v;
   q->walk.merge = merge;
+  q->walk.lanes = 0;
   for (uint32_t k = 0; k < q->c->n; k++) {
     neo_expr e = q->c->factor[k].e;
     if (merge > 1)
       e = neo_walked_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, e);
     q->walk.factor[k] = look_along(q->m, e, (uint32_t)v);
   }
-  q->walk.end = end_of(q, v, merge);
 }
 
 neo_look neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t merge) {
@@ -180,8 +181,11 @@ neo_look neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t mer
   return q->walk.factor[factor];
 }
 
-neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t merge) {
+neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t merge, int64_t lanes) {
   remember_walk(q, v, merge);
+  if (q->walk.lanes != lanes)
+    q->walk.end = end_of(q, v, merge, lanes);
+  q->walk.lanes = lanes;
   return q->walk.end;
 }
 
@@ -228,7 +232,7 @@ int64_t neo_tiles_row_length(const neo_tiles *q, const neo_schedule *s) {
 int64_t neo_tiles_column_unit(const neo_tiles *q, const neo_schedule *s) {
   int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], unit = s->at[NEO_SCHED_TILE_N];
   if (v < (int64_t)q->f->axes.n)
-    unit *= q->lanes;
+    unit *= s->at[NEO_SCHED_VECTOR_WIDTH];
   if (s->at[NEO_SCHED_MERGE] > 1)
     unit = 1;
   for (int64_t k = 0; k < s->at[NEO_SCHED_MERGE] - 1; k++)

@@ -24,6 +24,7 @@ typedef struct {
 
 typedef struct {
   int64_t v, merge, am, an; /* an: lanes over the reduction only */
+  int64_t lanes;
   int64_t rows, cols, pack;
   bool own_lanes;
   int64_t n; /* extent of columns */
@@ -33,7 +34,7 @@ static neo_schedule basic(const search *c, const candidate *x) {
   neo_schedule s = neo_schedule_plain();
   int64_t *p = s.at;
   p[NEO_SCHED_VECTOR_AXIS] = x->own_lanes ? (int64_t)c->q.f->axes.n : x->v;
-  p[NEO_SCHED_VECTOR_WIDTH] = c->q.lanes;
+  p[NEO_SCHED_VECTOR_WIDTH] = x->lanes;
   p[NEO_SCHED_MERGE] = x->merge;
   p[NEO_SCHED_AXIS_M] = x->am;
   p[NEO_SCHED_AXIS_N] = x->own_lanes ? x->an : -1;
@@ -110,7 +111,7 @@ static void each_tile(search *c, candidate *x) {
     for (x->cols = 1; x->cols <= most_cols; x->cols++) {
       bool own = x->own_lanes;
       int64_t used = x->rows * x->cols + x->cols + (own ? x->rows : 1);
-      int64_t columns = own ? x->n : (x->n + c->q.lanes - 1) / c->q.lanes;
+      int64_t columns = own ? x->n : (x->n + x->lanes - 1) / x->lanes;
       if (used > regs || (x->cols > 1 && x->cols > columns) || (own && x->an < 0 && x->cols > 1))
         continue;
       x->pack = 0;
@@ -127,6 +128,18 @@ static void each_row_axis(search *c, candidate *x, uint64_t taken) {
       each_tile(c, x);
 }
 
+/* Vectors of all lanes, and of half of them where the last one of `length` elements would be at
+ * most half full; not where it is one of many. */
+static void each_width(search *c, candidate *x, int64_t length, uint64_t taken) {
+  enum { MANY = 4 };
+  for (x->lanes = c->q.lanes; x->lanes >= 2; x->lanes /= 2) {
+    int64_t rest = length % x->lanes;
+    each_row_axis(c, x, taken);
+    if (!rest || rest > x->lanes / 2 || length > MANY * x->lanes)
+      return;
+  }
+}
+
 static void shared_candidates(search *c) {
   for (int64_t v = 0; v < (int64_t)c->q.f->axes.n; v++) {
     candidate x = {.v = v, .an = -1, .n = 1};
@@ -137,20 +150,21 @@ static void shared_candidates(search *c) {
         break;
       taken |= 1ULL << k;
       x.n *= c->q.shared[k];
-      each_row_axis(c, &x, taken);
+      each_width(c, &x, x.n, taken);
     }
   }
 }
 
 static void own_candidates(search *c) {
-  if (c->q.own[c->q.s->axes.n - 1] < c->q.lanes)
+  int64_t length = c->q.own[c->q.s->axes.n - 1];
+  if (length < c->q.lanes)
     return;
   for (int64_t an = -1; an < (int64_t)c->q.f->axes.n; an++) {
     if (an >= 0 && c->q.fixed >> an & 1)
       continue;
     candidate x = {.v = -1, .an = an, .merge = 1, .own_lanes = true};
     x.n = an >= 0 ? c->q.shared[an] : 1;
-    each_row_axis(c, &x, c->q.fixed | (an >= 0 ? 1ULL << an : 0));
+    each_width(c, &x, length, c->q.fixed | (an >= 0 ? 1ULL << an : 0));
   }
 }
 
@@ -180,15 +194,23 @@ static size_t finish(search *c, const neo_schedule *columns, double limit, neo_r
 
 /* ---- columns along two axes that lie apart */
 
+/* The most lanes of which the axis is whole vectors; 1: there are none. */
+static int64_t whole_lanes(const search *c, int64_t axis) {
+  int64_t lanes = c->q.lanes;
+  while (lanes > 1 && c->q.shared[axis] % lanes)
+    lanes /= 2;
+  return lanes;
+}
+
 /* Do the same operands use both, and is the last one short, so that tiles of lanes along it alone
  * are narrow, but of whole vectors? The result is written in short pieces, which is little only
  * where sums are long. */
 static bool goes_beside(const search *c, int64_t axis, int64_t last) {
-  enum { VECTORS = 4, LONG = 2048 };
+  enum { VECTORS = 4, LONG = 2048, LEAST_LANES = 4 };
   int64_t extent;
   if (c->q.steps < LONG || axis == last - 1 || (c->q.fixed >> axis & 1) ||
       (c->q.fixed >> last & 1) || c->q.shared[axis] < 2 ||
-      c->q.shared[last] > VECTORS * c->q.lanes || c->q.shared[last] % c->q.lanes ||
+      c->q.shared[last] > VECTORS * c->q.lanes || whole_lanes(c, last) < LEAST_LANES ||
       !neo_expr_is_int(c->q.m, c->q.f->axes.at[last].hi, &extent))
     return false;
   for (uint32_t k = 0; k < c->q.c->n; k++) {
@@ -214,7 +236,9 @@ static size_t try_beside(const search *base, int64_t axis, int64_t last, double 
   c.top = NEO_NEW_ARRAY(base->q.m->arena, ranking, (turned.f->axes.n + 1) * SETS);
   candidate x = {.v = turned.s.at[NEO_SCHED_VECTOR_AXIS], .an = -1, .merge = 2};
   x.n = c.q.shared[x.v] * c.q.shared[x.v - 1];
-  each_row_axis(&c, &x, c.q.fixed | 3ULL << (x.v - 1));
+  int64_t least = whole_lanes(&c, x.v);
+  for (x.lanes = c.q.lanes; x.lanes >= least; x.lanes /= 2)
+    each_row_axis(&c, &x, c.q.fixed | 3ULL << (x.v - 1));
   return finish(&c, &columns, limit, out, n, most);
 }
 

@@ -95,6 +95,14 @@ static void strides_gathers_and_scatters_agree(void **state) {
       "z[3*(i*8 + l)] = x[i] * x[l]",
       "z[(i*8 + l)*5 % 16] = x[i*8 + l]",
       "z[i*8 + l] = x[(i*8 + l)/4*3 + (i*8 + l) % 4]",
+      "z[i*8 + l] = x[(i*8 + l)/4*11 + (i*8 + l) % 4]",
+      "z[(i*8 + l)/4*11 + (i*8 + l) % 4] = x[i*8 + l]",
+      "z[i*8 + l] = x[(i*8 + l)/4*11 + (i*8 + l) % 4 if i*8 + l < 14 else 2.0]",
+      "z[i*8 + l] = x[(i*80 + l)/4*11 + l % 4 if i < 1 else 2.0]",
+      "z[(i*8 + l)/4*11 + (i*8 + l) % 4] = x[i*8 + l] if i*8 + l < 14",
+      "z[(i*8 + l)/4*11 + (i*8 + l) % 4] = x[l] if i*8 + l < 13 and l != 2",
+      "z[33 - (i*8 + l)/4*11 + (i*8 + l) % 4] = x[i*8 + l]",
+      "z[(i*8 + l)/4*11 + 3 - (i*8 + l) % 4] = x[i*8 + l]",
       "z[i*8 + l] = x[(i*16 + l)/8 + (i*16 + l) % 8]",
       "z[i*8 + l] = x[(i*8 + l)*(i*8 + l) % 37]",
       "z[i*8 + l] = x[5]",
@@ -135,6 +143,19 @@ static void strides_gathers_and_scatters_agree(void **state) {
                             .tolerance = 1e-6,
                             .seed = i});
   }
+}
+
+/* Lanes of two rows of a matrix walked as one: two vectors, no lane alone. */
+static void runs_of_lanes_are_vectors(void **state) {
+  static const char *const single[] = {"movss", "extractps", "insertps", "movd"};
+  const char *code = loop_asm(*state,
+                              HEAD "(x: f32 read noalias, z: f32 write noalias) units 1\n"
+                                   "for i in 0..2\n  for l in 0..16 vector\n"
+                                   "    z[(i*16 + l)/8*20 + (i*16 + l) % 8] = "
+                                   "x[(i*16 + l)/8*30 + (i*16 + l) % 8]\n",
+                              "x86-64-v4");
+  for (size_t k = 0; k < sizeof single / sizeof *single; k++)
+    assert_null(strstr(code, single[k]));
 }
 
 /* The branch that a select does not take is out of range. */
@@ -610,6 +631,7 @@ int main(void) {
       TEST(the_product_of_the_header_agrees),
       TEST(masked_edges_touch_nothing_outside),
       TEST(strides_gathers_and_scatters_agree),
+      TEST(runs_of_lanes_are_vectors),
       TEST(branches_not_taken_touch_nothing),
       TEST(loops_branches_and_registers_agree),
       TEST(units_run_only_their_part),

@@ -14,6 +14,9 @@
 static const neo_machine avx2 = {
     .vector_bytes = 32, .vector_regs = 16, .l1_bytes = 32768, .l2_bytes = 524288, .fma = true};
 
+static const neo_machine avx512 = {
+    .vector_bytes = 64, .vector_regs = 32, .l1_bytes = 32768, .l2_bytes = 1048576, .fma = true};
+
 static void what_is_printed_parses_to_the_same(void **state) {
   (void)state;
   neo_arena a;
@@ -52,7 +55,7 @@ static neo_module *module_of(neo_arena *a, const char *text, neo_grouping *g) {
 }
 
 /* For the group of this name; null: the first. */
-static neo_schedule choose_of(const char *text, const char *name) {
+static neo_schedule choose_on(const neo_machine *machine, const char *text, const char *name) {
   neo_arena a;
   neo_grouping g;
   neo_arena_init(&a, neo_alloc_default, NULL);
@@ -60,10 +63,14 @@ static neo_schedule choose_of(const char *text, const char *name) {
   size_t k = 0;
   while (name && k + 1 < g.groups.n && strcmp(g.groups.at[k].name, name) != 0)
     k++;
-  neo_schedule s = neo_schedule_default(m, &g.groups.at[k], &avx2);
-  assert_true(neo_schedule_legal(m, &g.groups.at[k], &avx2, &s, NULL));
+  neo_schedule s = neo_schedule_default(m, &g.groups.at[k], machine);
+  assert_true(neo_schedule_legal(m, &g.groups.at[k], machine, &s, NULL));
   neo_arena_free(&a);
   return s;
+}
+
+static neo_schedule choose_of(const char *text, const char *name) {
+  return choose_on(&avx2, text, name);
 }
 
 static neo_schedule choose(const char *text) {
@@ -338,6 +345,34 @@ static void the_elements_of_capsules_are_columns_with_those_of_other_channels(vo
   assert_true(s.at[NEO_SCHED_PACK] & 2);
 }
 
+/* Vectors of 16 lanes cross from one channel to the next. */
+static void vectors_longer_than_a_capsule_have_two(void **state) {
+  (void)state;
+  neo_schedule s = choose_on(&avx512, capsules, NULL);
+  assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 4);
+  assert_int_equal(s.at[NEO_SCHED_AXIS_N], 1);
+  assert_true(s.at[NEO_SCHED_TILE_N] * s.at[NEO_SCHED_VECTOR_WIDTH] >= 16);
+  assert_true(s.at[NEO_SCHED_PACK] & 2);
+}
+
+/* Of 16 lanes half would be dead. */
+static void few_columns_have_short_vectors(void **state) {
+  (void)state;
+  static const int64_t extent[] = {4, 8, 12, 16, 24, 40}, width[] = {4, 8, 16, 16, 8, 8};
+  char text[512];
+  for (size_t k = 0; k < sizeof extent / sizeof *extent; k++) {
+    long long n = extent[k];
+    snprintf(text, sizeof text,
+             "input x : f32 [480, 64]\ninput W : f32 [64, %lld]\ntemp y : f32 [480, %lld]\n"
+             "def y[b: 480, j: %lld] =\n  sum[i: 64] x[b, i] * W[i, j]\n  then acc0\n"
+             "entry forward forward: y = y\n",
+             n, n, n);
+    neo_schedule s = choose_on(&avx512, text, NULL);
+    assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 1);
+    assert_int_equal(s.at[NEO_SCHED_VECTOR_WIDTH], width[k]);
+  }
+}
+
 static void columns_that_lie_apart_are_apart_from_all_else(void **state) {
   (void)state;
   static const struct {
@@ -490,6 +525,8 @@ int main(void) {
       cmocka_unit_test(axes_of_one_element_are_no_part_of_a_form),
       cmocka_unit_test(an_axis_of_groups_is_two),
       cmocka_unit_test(the_elements_of_capsules_are_columns_with_those_of_other_channels),
+      cmocka_unit_test(vectors_longer_than_a_capsule_have_two),
+      cmocka_unit_test(few_columns_have_short_vectors),
       cmocka_unit_test(columns_that_lie_apart_are_apart_from_all_else),
       cmocka_unit_test(sums_in_columns_that_lie_apart_are_not_kept),
       cmocka_unit_test(vectors_along_a_sum_cost_their_way_from_memory),
