@@ -308,8 +308,10 @@ static void forget(neo_ll_gen *g) {
 static void unroll(neo_ll_gen *g, const neo_ls *s) {
   int64_t lo = (int64_t)s->lo->bits, hi = (int64_t)s->hi->bits;
   neo_ll_var before = g->var[s->attr];
-  if (neo_ll_roll(g, s, block))
+  if (neo_ll_turn(g, s) || neo_ll_roll(g, s, block)) {
+    g->var[s->attr] = before;
     return;
+  }
   for (int64_t x = lo; x < hi; x += s->step) {
     g->var[s->attr] = (neo_ll_var){.kind = NEO_LL_FIXED, .fixed = x};
     block(g, &s->body);

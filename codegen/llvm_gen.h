@@ -188,6 +188,10 @@ int64_t neo_ll_most(neo_ll_gen *g,
 neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll_val guard);
 void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value,
                   neo_ll_val guard);
+/* The first n elements of v, next to each other from an address on; only if that lane of the guard
+ * holds (v null: always). */
+void neo_ll_store_first(neo_ll_gen *g, uint32_t buf, LLVMValueRef at, LLVMValueRef v, uint32_t n,
+                        neo_ll_val guard, uint32_t lane);
 void neo_ll_fetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, int64_t cache);
 /* Of the element at an offset without lanes; guarded: it may lie outside. *align: bytes, at most
  * 64, of which it is known to be a multiple. */
@@ -201,6 +205,9 @@ void neo_ll_loop_end(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef next, LLVMValue
 /* llvm_roll.c. An UNROLL loop as a loop, where that is better; false: nothing was emitted. */
 typedef void neo_ll_emit_block(neo_ll_gen *g, const neo_block *b);
 bool neo_ll_roll(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block);
+/* llvm_turn.c. An UNROLL loop of stores whose lanes lie apart and whose rows side by side, turned
+ * before it is stored; false: it is none, nothing was emitted. */
+bool neo_ll_turn(neo_ll_gen *g, const neo_ls *s);
 /* llvm_amx.c: tile registers. Declared once for a kernel; begin and end stand around each unit of
  * work. */
 void neo_ll_tiles_declare(neo_ll_gen *g);

@@ -213,13 +213,33 @@ static LLVMValueRef load_run(neo_ll_gen *g, place *p, neo_ll_val guard) {
   return p->lin.step == 1 ? v : reversed(g, v);
 }
 
-/* Two vectors that together reach from the first element to the last: nothing beyond is read. */
-static LLVMValueRef load_pairs(neo_ll_gen *g, const place *p, neo_ll_val guard) {
-  uint32_t w = g->width, size = neo_type_bytes(p->type);
+/* Of the elements that lane 0's is the first of, those [first, first + width): which are read. */
+static LLVMValueRef pairs_mask(neo_ll_gen *g, LLVMValueRef lanes, uint32_t first) {
   LLVMTypeRef t = LLVMInt32TypeInContext(g->l->ctx);
-  LLVMValueRef order[1024], late = step_to(g, p, p->base, i64(g, (int64_t)w - 1));
-  LLVMValueRef a = plain_load(g, p, guarded_address(g, p->base, guard.v), w, size);
-  LLVMValueRef b = plain_load(g, p, guarded_address(g, late, guard.v), w, size);
+  LLVMValueRef order[1024];
+  for (uint32_t k = 0; k < g->width; k++)
+    order[k] = neo_ll_int(t, (first + k) % 2 ? g->width : (first + k) / 2);
+  return LLVMBuildShuffleVector(g->l->b, lanes, LLVMConstNull(LLVMTypeOf(lanes)),
+                                LLVMConstVector(order, g->width), "");
+}
+
+/* [first, first + width) of the elements between lanes' and theirs. */
+static LLVMValueRef pairs_part(neo_ll_gen *g, place *p, uint32_t first, neo_ll_val guard) {
+  LLVMTypeRef t = neo_ll_mem_type(g->l, p->type, g->width);
+  LLVMValueRef at = first ? step_to(g, p, p->base, i64(g, first)) : p->base;
+  p->align = neo_type_bytes(p->type);
+  if (!guard.lanes)
+    return plain_load(g, p, guarded_address(g, at, guard.v), g->width, p->align);
+  LLVMValueRef arg[] = {at, pairs_mask(g, guard.v, first), LLVMConstNull(t)};
+  return masked(g, p, "llvm.masked.load", t, arg, 3, 0);
+}
+
+/* Two vectors that together reach from the first element to the last: nothing beyond is read. */
+static LLVMValueRef load_pairs(neo_ll_gen *g, place *p, neo_ll_val guard) {
+  uint32_t w = g->width;
+  LLVMTypeRef t = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMValueRef order[1024];
+  LLVMValueRef a = pairs_part(g, p, 0, guard), b = pairs_part(g, p, w - 1, guard);
   for (uint32_t k = 0; k < w; k++)
     order[k] = neo_ll_int(t, k < w / 2 ? 2 * k : w + 2 * k - (w - 1));
   return LLVMBuildShuffleVector(g->l->b, a, b, LLVMConstVector(order, w), "");
@@ -432,7 +452,7 @@ neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll
     v = load_window(g, &p, &w, guard);
   else if (run)
     v = load_pieces(g, &p, run, guard);
-  else if (p.affine && !p.lin.stride && !p.lin.pattern && p.lin.step == 2 && !guard.lanes && even)
+  else if (p.affine && !p.lin.stride && !p.lin.pattern && p.lin.step == 2 && even)
     v = load_pairs(g, &p, guard);
   else
     v = load_lanes(g, &p, guard);
@@ -485,6 +505,27 @@ static void store_lanes(neo_ll_gen *g, const place *p, LLVMValueRef v, LLVMValue
     plain_store(g, p, at[k], x, neo_type_bytes(p->type));
     end_if(g, after);
   }
+}
+
+/* In parts whose lengths are powers of two: a processor has no others. */
+void neo_ll_store_first(neo_ll_gen *g, uint32_t buf, LLVMValueRef at, LLVMValueRef v, uint32_t n,
+                        neo_ll_val guard, uint32_t lane) {
+  LLVMTypeRef t = LLVMInt32TypeInContext(g->l->ctx);
+  place p = {.type = (neo_type)g->k->bufs.at[buf].type, .buf = buf, .guarded = guard.v};
+  LLVMBasicBlockRef after = begin_if(g, guard.v ? lane_of(g, guard, lane) : NULL);
+  LLVMValueRef order[1024];
+  for (uint32_t from = 0, part = neo_ll_width(v); from < n; part /= 2) {
+    if (n - from < part)
+      continue;
+    for (uint32_t k = 0; k < part; k++)
+      order[k] = neo_ll_int(t, from + k);
+    LLVMValueRef x = part == 1 ? LLVMBuildExtractElement(g->l->b, v, order[0], "")
+                               : LLVMBuildShuffleVector(g->l->b, v, LLVMGetPoison(LLVMTypeOf(v)),
+                                                        LLVMConstVector(order, part), "");
+    plain_store(g, &p, step_to(g, &p, at, i64(g, from)), x, neo_type_bytes(p.type));
+    from += part;
+  }
+  end_if(g, after);
 }
 
 /* A guard without lanes is a branch around; then offset and value need no guard. */

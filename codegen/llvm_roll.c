@@ -31,39 +31,18 @@ typedef struct {
 
 /* ---- what a body is */
 
-static bool uses(const neo_lx *e, uint32_t var) {
-  bool y = e->kind == NEO_LX_VAR && e->attr == var;
-  for (uint32_t k = 0; k < e->n && !y; k++)
-    y = uses(e->arg[k], var);
-  return y;
-}
-
-/* Do lanes of this index lie apart? What is no plain sum of products counts as near. */
-static int64_t lane_step(const roll *r, const neo_lx *e) {
-  int64_t c;
-  if (e->kind == NEO_LX_VAR)
-    return e->attr == r->lane;
-  if (e->kind != NEO_LX_OP || e->n != 2)
-    return 0;
-  if (e->attr == NEO_OP_ADD)
-    return lane_step(r, e->arg[0]) + lane_step(r, e->arg[1]);
-  if (e->attr == NEO_OP_MUL && neo_lx_is_int(e->arg[1], &c))
-    return c * lane_step(r, e->arg[0]);
-  if (e->attr == NEO_OP_MUL && neo_lx_is_int(e->arg[0], &c))
-    return c * lane_step(r, e->arg[1]);
-  return 0;
-}
-
+/* What is no plain sum of products counts as near. */
 static int64_t access_weight(const roll *r, const neo_lx *offset) {
-  int64_t step = r->lanes > 1 ? lane_step(r, offset) : 0;
-  return step == 0 || step == 1 ? 1 : APART * r->lanes;
+  int64_t step;
+  bool apart = r->lanes > 1 && neo_lx_step(offset, r->lane, &step) && step != 0 && step != 1;
+  return apart ? APART * r->lanes : 1;
 }
 
 static void see_register(roll *r, uint32_t reg, const neo_lx *const *index, uint32_t n) {
   struct row *x = &r->row[reg];
   int dim = NO_DIM;
   for (uint32_t d = 0; d < n; d++) {
-    if (!uses(index[d], r->var))
+    if (!neo_lx_uses(index[d], r->var))
       continue;
     r->refused = r->refused || index[d]->kind != NEO_LX_VAR || dim != NO_DIM;
     dim = (int)d;
@@ -108,7 +87,7 @@ static void see(roll *r, const neo_lx *e) {
     return;
   r->g->memo[e->id].stamp = r->g->stamp;
   bool divides = e->kind == NEO_LX_OP && (e->attr == NEO_OP_DIV || e->attr == NEO_OP_MOD);
-  if (divides && e->type == NEO_I64_T && uses(e, r->var))
+  if (divides && e->type == NEO_I64_T && neo_lx_uses(e, r->var))
     r->refused = true;
   if (e->kind == NEO_LX_REG)
     see_register(r, e->attr, e->arg, e->n);

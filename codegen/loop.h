@@ -298,6 +298,9 @@ int64_t neo_kernel_threads(const neo_kernel *k);
 
 bool neo_lx_implies(const neo_lx *all, const neo_lx *c); /* has `all` every conjunct of c? */
 bool neo_lx_is_int(const neo_lx *e, int64_t *x); /* an integer or bool constant */
+bool neo_lx_uses(const neo_lx *e, uint32_t var);
+/* By how much e grows with a variable. False: it is no plain sum of multiples of it. */
+bool neo_lx_step(const neo_lx *e, uint32_t var, int64_t *step);
 bool neo_lx_uses_var(neo_kernel *k, const neo_lx *e, uint32_t var);
 /* Names a run-time size; returns `size`. */
 uint32_t neo_kernel_size(neo_kernel *k, uint32_t size, const char *name);

@@ -184,6 +184,29 @@ bool neo_lx_is_int(const neo_lx *e, int64_t *x) {
   return true;
 }
 
+bool neo_lx_uses(const neo_lx *e, uint32_t var) {
+  bool y = e->kind == NEO_LX_VAR && e->attr == var;
+  for (uint32_t k = 0; k < e->n && !y; k++)
+    y = neo_lx_uses(e->arg[k], var);
+  return y;
+}
+
+bool neo_lx_step(const neo_lx *e, uint32_t var, int64_t *step) {
+  int64_t a, b;
+  *step = e->kind == NEO_LX_VAR && e->attr == var;
+  if (*step || !neo_lx_uses(e, var))
+    return true;
+  if (e->kind != NEO_LX_OP || e->n != 2)
+    return false;
+  if (e->attr == NEO_OP_MUL && neo_lx_is_int(e->arg[1], &b))
+    return neo_lx_step(e->arg[0], var, &a) && !__builtin_mul_overflow(a, b, step);
+  if ((e->attr != NEO_OP_ADD && e->attr != NEO_OP_SUB) || !neo_lx_step(e->arg[0], var, &a) ||
+      !neo_lx_step(e->arg[1], var, &b))
+    return false;
+  return e->attr == NEO_OP_ADD ? !__builtin_add_overflow(a, b, step)
+                               : !__builtin_sub_overflow(a, b, step);
+}
+
 static bool is_int(const neo_lx *e, int64_t x) {
   int64_t y;
   return neo_lx_is_int(e, &y) && x == y;

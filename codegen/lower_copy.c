@@ -35,6 +35,9 @@ typedef struct {
   copy_loop at[NEO_FORM_MAX_AXES + 4];
   uint32_t n;
   lower_terms offset;
+  const copy_loop *across; /* around the innermost loop: `n_across` iterations, unrolled inside */
+  int64_t n_across;
+  uint32_t square; /* the loop of which iterations go there; c->n: there is none */
 } copier;
 
 /* ---- loops */
@@ -64,6 +67,33 @@ static void copy_element(copier *c, neo_block *in, const copy_loop *x, const neo
   neo_lower_set_parts(l, x->axis, old);
 }
 
+/* The iterations of the loop around the innermost one, from the one at hand on: where lanes lie
+ * apart in scratch, these lie side by side, and the emitter stores them together. */
+static neo_block *open_across(copier *c, neo_block *in) {
+  lowering *l = c->l;
+  const copy_loop *x = c->across;
+  uint32_t var = neo_kernel_var(l->k, "r");
+  const neo_lx *r = neo_lx_var(l->k, var);
+  axis_value v = l->axis[x->axis];
+  neo_lower_push_part(&v, r, x->scale, DEPTH_UNROLL);
+  neo_lower_set_parts(l, x->axis, v);
+  neo_lower_add_term(&c->offset, r, x->coef, DEPTH_UNROLL);
+  return &neo_ls_for(l->k, in, NEO_LOOP_UNROLL, var, lx_int(l, 0), lx_int(l, c->n_across), 1)->body;
+}
+
+/* A vector of elements, or a single one. */
+static void copy_lanes(copier *c, neo_block *in, const copy_loop *x, const neo_lx *v,
+                       int64_t width) {
+  lowering *l = c->l;
+  if (width == 1) {
+    copy_element(c, in, x, v, NULL);
+    return;
+  }
+  uint32_t var = neo_kernel_var(l->k, "l");
+  in = &neo_ls_for(l->k, in, NEO_LOOP_VECTOR, var, lx_int(l, 0), lx_int(l, width), 1)->body;
+  copy_element(c, in, x, v, neo_lx_var(l->k, var));
+}
+
 /* Vectors of `width` elements, or single ones, in [from, to). */
 static void copy_range(copier *c, neo_block *in, const copy_loop *x, const neo_lx *from,
                        const neo_lx *to, int64_t width) {
@@ -73,14 +103,14 @@ static void copy_range(copier *c, neo_block *in, const copy_loop *x, const neo_l
   if (neo_lx_is_int(lx_sub(l, to, from), &n) && n <= 0)
     return;
   neo_block *body = neo_lower_open(l, in, "e", from, to, width, &v);
-  if (width > 1) {
-    uint32_t var = neo_kernel_var(l->k, "l");
-    const neo_lx *lanes = lx_int(l, width);
-    body = &neo_ls_for(l->k, body, NEO_LOOP_VECTOR, var, lx_int(l, 0), lanes, 1)->body;
-    copy_element(c, body, x, v, neo_lx_var(l->k, var));
-  } else {
-    copy_element(c, body, x, v, NULL);
-  }
+  lower_terms before = c->offset;
+  axis_value old = l->axis[c->across ? c->across->axis : x->axis];
+  if (c->across)
+    body = open_across(c, body);
+  copy_lanes(c, body, x, v, width);
+  if (c->across)
+    neo_lower_set_parts(l, c->across->axis, old);
+  c->offset = before;
   neo_lower_close(l);
 }
 
@@ -132,6 +162,9 @@ static bool inside_of(copier *c, const copy_loop *x, inside *y) {
     return false;
   neo_expr cond = neo_list_expr(l->m, n.arg, 0), value = neo_list_expr(l->m, n.arg, 1);
   if (neo_expr_uses_op(l->m, cond, NEO_OP_LOAD) || !tighten_last(c, x->axis, cond, &lo, &hi, &rest))
+    return false;
+  uint64_t used = neo_expr_axes(l->m, lo) | neo_expr_axes(l->m, hi);
+  if (c->across && (used | (rest.i ? neo_expr_axes(l->m, rest) : 0)) >> c->across->axis & 1)
     return false;
   const neo_lx *begun = x->adds ? neo_lower_axis(l, x->axis) : lx_int(l, x->base);
   const neo_lx *from = neo_lower_expr(l, lo), *to = neo_lower_expr(l, hi), *one = lx_int(l, 1);
@@ -194,15 +227,15 @@ static void copy_inner(copier *c, neo_block *in, const copy_loop *x) {
   }
 }
 
-static void copy_nest(copier *c, neo_block *in, uint32_t k) {
+static void copy_nest(copier *c, neo_block *in, uint32_t k);
+
+/* Loop k over [lo, hi), and what is inside of it. */
+static void copy_steps(copier *c, neo_block *in, uint32_t k, const neo_lx *lo, const neo_lx *hi,
+                       int64_t step) {
   lowering *l = c->l;
   const copy_loop *x = &c->at[k];
-  if (k + 1 == c->n) {
-    copy_inner(c, in, x);
-    return;
-  }
   const neo_lx *v;
-  neo_block *body = neo_lower_open(l, in, "e", x->lo, x->hi, x->step, &v);
+  neo_block *body = neo_lower_open(l, in, "e", lo, hi, step, &v);
   axis_value old = l->axis[x->axis];
   lower_terms before = c->offset;
   set_copy_axis(c, x, v, NULL);
@@ -211,6 +244,36 @@ static void copy_nest(copier *c, neo_block *in, uint32_t k) {
   c->offset = before;
   neo_lower_set_parts(l, x->axis, old);
   neo_lower_close(l);
+}
+
+/* Loop k, so many iterations of it inside of the innermost loop; what is left over: together where
+ * their number is known, else one by one. */
+static void copy_across(copier *c, neo_block *in, uint32_t k) {
+  lowering *l = c->l;
+  const copy_loop *x = &c->at[k];
+  int64_t most = l->s->at[NEO_SCHED_VECTOR_WIDTH], n;
+  bool fixed = neo_lx_is_int(lx_sub(l, x->hi, x->lo), &n);
+  const neo_lx *mid = neo_lower_whole(l, x->lo, x->hi, most);
+  int64_t rest = fixed ? n % most : 1;
+  c->across = x;
+  c->n_across = most;
+  if (!fixed || n >= most)
+    copy_steps(c, in, k, x->lo, mid, most);
+  c->across = rest > 1 ? x : NULL;
+  c->n_across = rest;
+  if (rest > 0)
+    copy_steps(c, in, k, mid, x->hi, rest);
+  c->across = NULL;
+}
+
+static void copy_nest(copier *c, neo_block *in, uint32_t k) {
+  const copy_loop *x = &c->at[k];
+  if (k + 1 == c->n)
+    copy_inner(c, in, x);
+  else if (k == c->square)
+    copy_across(c, in, k);
+  else
+    copy_steps(c, in, k, x->lo, x->hi, x->step);
 }
 
 /* How good a loop is as the innermost: contiguous loads as vectors, or every second element; best
@@ -240,6 +303,48 @@ static void put_contiguous_last(copier *c) {
   for (uint32_t k = best; k + 1 < c->n; k++)
     c->at[k] = c->at[k + 1];
   c->at[c->n - 1] = x;
+}
+
+/* Is the loop one of lanes that lie side by side in memory, or of every second element, but apart
+ * in scratch? */
+static bool is_down(copier *c, const copy_loop *x) {
+  int64_t n, width = c->l->s->at[NEO_SCHED_VECTOR_WIDTH];
+  if (x->step != 1 || x->scale != 1 || x->coef == 1)
+    return false;
+  if (neo_lx_is_int(lx_sub(c->l, x->hi, x->lo), &n) && 2 * n < width)
+    return false;
+  return neo_expr_has_stride(c->l->m, c->p->from, x->axis, 1) ||
+         neo_expr_has_stride(c->l->m, c->p->from, x->axis, 2);
+}
+
+static int64_t source_stride(const copier *c, uint32_t axis);
+
+/* Where no loop is contiguous on both sides, but one in memory and another one in scratch, squares
+ * of these two are read as vectors along the one, the innermost, and written as vectors along the
+ * other (llvm_turn.c). That one comes where it moves in memory: each of its vectors is a stream. */
+static void make_squares(copier *c) {
+  enum { LEAST = 4 };
+  uint32_t down = c->n, along = c->n - 1, to = 0;
+  int64_t n;
+  copy_loop x = c->at[along];
+  if (x.coef != 1 || x.step != 1 || x.scale != 1 || merit(c, &x) ||
+      (neo_lx_is_int(lx_sub(c->l, x.hi, x.lo), &n) && n < LEAST))
+    return;
+  for (uint32_t k = 0; k < along; k++)
+    if (c->at[k].axis != x.axis && is_down(c, &c->at[k]))
+      down = k;
+  if (down == c->n || source_stride(c, x.axis) <= 0)
+    return;
+  copy_loop y = c->at[down];
+  for (uint32_t k = down; k + 1 < c->n; k++)
+    c->at[k] = c->at[k + 1];
+  while (to + 2 < c->n && source_stride(c, c->at[to].axis) > source_stride(c, x.axis))
+    to++;
+  for (uint32_t k = c->n - 2; k > to; k--)
+    c->at[k] = c->at[k - 1];
+  c->at[to] = x;
+  c->at[c->n - 1] = y;
+  c->square = to;
 }
 
 static void add_loop(copier *c, copy_loop x) {
@@ -407,7 +512,10 @@ static void copy_tiles(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo
   if (group > 1)
     add_loop(c, (copy_loop){axis, true, zero, tiles, 1, size, size * c->p->tile_coef, zero, 0});
   add_loop(c, (copy_loop){axis, true, zero, end, 1, 1, c->p->unit, zero, 0});
-  put_contiguous_last(c);
+  c->square = c->n;
+  make_squares(c);
+  if (c->square == c->n)
+    put_contiguous_last(c);
   copy_nest(c, body, 0);
   neo_lower_close(l);
 }
@@ -589,6 +697,7 @@ static neo_block *open_nonempty(copier *c, neo_block *in, const neo_lx *const *r
 void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *s,
                     const stage_bounds *b, const neo_lx *const *range) {
   copier c = {.l = l, .p = p, .s = s, .b = b, .value = p->from, .buf = p->buf};
+  c.square = UINT32_MAX;
   in = open_nonempty(&c, in, range);
   const int64_t *at = l->s->at;
   uint32_t rows = (uint32_t)at[NEO_SCHED_AXIS_M], columns = (uint32_t)at[NEO_SCHED_VECTOR_AXIS];

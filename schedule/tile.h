@@ -20,6 +20,7 @@ typedef struct {           /* an expression along an axis */
 /* Storing a vector of every result, and the loads for it. */
 typedef struct {
   double cycles, far;    /* where it is near; accesses lane by lane of what no cache holds */
+  uint32_t scattered;    /* stores lane by lane, which are not counted in either */
   uint64_t shared_along; /* axes along which those lie in the same cache lines */
   uint32_t rows;         /* loads of rows of tensors that are larger than the caches */
 } neo_tile_end;

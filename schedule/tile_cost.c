@@ -518,7 +518,11 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
     return slide_copy_cycles(q, k, slide, g->lanes, x.guarded || masked, rows ? g->mb : g->nb,
                              rows ? g->mb == g->m : g->nb == g->n);
   bool along = x.stride == 1 && !x.odd, second = x.stride == 2 && !x.odd;
-  bool down = false; /* contiguous along the reduction */
+  bool down = false, square = false; /* contiguous along the reduction; turned (lower_copy.c) */
+  for (uint32_t i = 0; i < q->s->axes.n && !rows && g->merge == 1; i++) {
+    neo_look y = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + i);
+    square |= (y.stride == 1 || y.stride == 2) && !y.odd && 2 * (double)q->own[i] >= lanes;
+  }
   for (uint32_t i = (uint32_t)q->s->axes.n; i-- > 0 && !down;) {
     neo_look y = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + i);
     down = y.stride == 1 && !y.odd;
@@ -533,6 +537,8 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
     t = 0.4;
   else if (second && !rows && length >= lanes)
     t = 0.7;
+  else if (square)
+    t = 0.8;
   else
     t = down && w.run >= lanes ? 1.4 : 1.8;
   if (x.guarded || masked)
@@ -645,11 +651,20 @@ static double kept_cycles(const neo_tiles *q, const geometry *g) {
   return streams ? 4 : 9;
 }
 
+/* Cycles a vector of storing lane by lane; of rows that lie side by side, once their tile is turned
+ * (codegen/llvm_turn.c). */
+static double scattered_cycles(neo_tiles *q, const geometry *g) {
+  enum { LEAST_ROWS = 4 };
+  bool turned =
+      g->am >= 0 && g->r >= LEAST_ROWS && neo_tiles_results_follow(q, (uint32_t)g->am, 1);
+  return (turned ? 0.5 : 0.9) * g->lanes;
+}
+
 static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s) {
   double partial = kept_cycles(q, g);
   tiling t = {.lanes = g->lanes, .steps = q->steps * g->clip, .rd = shared_reads(q, g)};
   neo_tile_end end = neo_tiles_end(q, g->v, g->merge, (int64_t)g->lanes);
-  t.end = 3 + end.cycles;
+  t.end = 3 + end.cycles + end.scattered * scattered_cycles(q, g);
   t.end += end.far * t.lanes * LINE_CYCLES / (end.shared_along & g->rows ? g->r : 1);
   bool half = g->c * g->lanes * (double)q->bytes < LINE_BYTES;
   if (half && !rows_follow(q, g)) /* half cache lines are fetched twice */

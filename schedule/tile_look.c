@@ -141,7 +141,7 @@ static void count_load(void *ctx, neo_expr e) {
 }
 
 static neo_tile_end end_of(neo_tiles *q, int64_t v, int64_t merge, int64_t lanes) {
-  enum { CONTIGUOUS = 2, SCATTERED = 7 };
+  enum { CONTIGUOUS = 2 };
   ending t = {q, (uint32_t)v, lanes, {.shared_along = ~0ULL}};
   for (size_t k = 0; k < q->f->stages.n; k++)
     for (size_t i = 0; i < q->f->stages.at[k].outs.n; i++) {
@@ -154,7 +154,8 @@ static neo_tile_end end_of(neo_tiles *q, int64_t v, int64_t merge, int64_t lanes
       }
       bool known = neo_flat_stride(q->m, at, (uint32_t)v, &stride);
       bool whole = (known && stride == 1) || in_tiles(&t, at);
-      t.end.cycles += whole ? CONTIGUOUS : SCATTERED;
+      t.end.cycles += whole ? CONTIGUOUS : 0;
+      t.end.scattered += !whole;
       if (!known || stride != 1)
         count_lines(&t, x->tensor, at);
       neo_expr_visit(q->m, value, count_load, &t);
