@@ -18,9 +18,12 @@
  *
  * Which thread adds what follows from the schedule: the same bits in any order of threads.
  *
+ * The loop over steps leaves out what none of the block's rows takes (lower_nest_range.c).
+ *
  * Rows and steps that do not exist are zero as operands; a row's body is not taken there, nor where
  * its condition excludes a step. In a product such a step is zero in the block, and is tested at
- * each product as well, since zero times NaN is NaN. */
+ * each product as well, since zero times NaN is NaN, but where all rows of the block take all of
+ * its steps. */
 #include "codegen/lower_nest.h"
 #include "schedule/threads.h"
 #include <assert.h>
@@ -73,7 +76,7 @@ static const neo_lx *extent_of(lowering *l, const neo_stage *s, uint32_t k) {
   return lx_max(l, neo_lower_expr(l, s->axes.at[k - n].hi), lx_int(l, 0));
 }
 
-static const neo_lx *points_of(lowering *l, const neo_stage *s, uint64_t axes) {
+const neo_lx *neo_ln_points(lowering *l, const neo_stage *s, uint64_t axes) {
   const neo_lx *n = lx_int(l, 1);
   for (uint32_t k = 0; k < l->f->axes.n + s->axes.n; k++)
     if (axes >> k & 1)
@@ -300,11 +303,13 @@ static void inner_sum(nest *x, neo_block *in, const neo_nest_sum *sum) {
   uint32_t reg = neo_ln_thread_reg(x, in, "inner", type_of(s), x->rows.tile, x->steps.tile);
   x->inner[s->first_acc] = reg;
   neo_lower_facts(l, l->f, s);
-  const neo_lx *total = points_of(l, s, own), *from;
+  const neo_lx *total = neo_ln_points(l, s, own), *from;
   clear(x, in, reg);
   neo_block *body = neo_lower_open(l, in, "d", lx_int(l, 0), total, NEO_NEST_STEPS, &from);
   neo_block *copies = neo_ln_open_threads(x, body);
   operand o = {s, &sum->rows, &x->rows, own, from, total, NEO_NEST_STEPS, x->a, false};
+  /* the condition of the stage around it is none of its own */
+  o.bounded = !neo_lower_safe_under(l, s->accs.at[0].body, (neo_expr){0});
   copy(x, copies, &o);
   o.factors = &sum->steps;
   o.points = &x->steps;
@@ -357,14 +362,15 @@ void neo_ln_end_points(nest *x) {
 
 neo_block *neo_ln_open_steps(nest *x, neo_block *in) {
   lowering *l = x->l;
-  return neo_lower_open(l, in, "j", lx_int(l, 0), x->steps.total, x->steps.block, &x->steps.lo);
+  return neo_lower_open(l, in, "j", x->some.from, x->some.to, x->steps.block, &x->steps.lo);
 }
 
 void neo_ln_set_steps(nest *x, const neo_stage *host) {
   lowering *l = x->l;
   neo_lower_facts(l, l->f, host);
   x->steps.axes = own_axes(l, 0, (uint32_t)host->axes.n);
-  x->steps.total = points_of(l, host, x->steps.axes);
+  x->steps.total = neo_ln_points(l, host, x->steps.axes);
+  neo_ln_set_ranges(x, host);
 }
 
 /* ---- products */
@@ -421,6 +427,29 @@ static void store_product(nest *x, neo_block *in, uint32_t acc) {
   }
 }
 
+/* May the factors be read wherever axes are in their ranges? */
+static bool safe_alone(nest *x, const neo_nest_factors *f) {
+  bool safe = true;
+  for (uint32_t k = 0; k < f->n; k++)
+    safe = safe && neo_lower_safe_under(x->l, f->at[k], (neo_expr){0});
+  return safe;
+}
+
+/* Products of a block of steps of which not all rows take all; returns where they do. */
+static neo_block *multiply_tested(nest *x, neo_block *in, product p) {
+  lowering *l = x->l;
+  neo_ls *whole = NULL;
+  p.test = takes;
+  if (x->all.from) {
+    const neo_lx *end = lx_add(l, x->steps.lo, lx_int(l, x->steps.block));
+    const neo_lx *cond = neo_lx_op2(l->k, NEO_OP_LE, x->all.from, x->steps.lo);
+    whole = neo_ls_if(l->k, in, both(l, cond, neo_lx_op2(l->k, NEO_OP_LE, end, x->all.to)));
+  }
+  neo_block *rest = whole ? &whole->other : in;
+  multiply_all(x, neo_ln_open_threads(x, rest), &p, x->steps.block);
+  return whole ? &whole->body : NULL;
+}
+
 static void product_of_block(nest *x, neo_block *in) {
   lowering *l = x->l;
   const neo_stage *s = &l->f->stages.at[x->n.host];
@@ -442,10 +471,13 @@ static void product_of_block(nest *x, neo_block *in) {
                x->steps.total,
                x->steps.block,
                columns,
-               s->where.i != 0};
+               !safe_alone(x, &x->n.of_columns)};
   copy(x, threads, &o);
-  product p = {&x->rows, &x->columns, block, columns, acc, s->where.i ? takes : NULL};
-  multiply_all(x, neo_ln_open_threads(x, body), &p, x->steps.block);
+  product p = {&x->rows, &x->columns, block, columns, acc, NULL};
+  if (s->where.i)
+    body = multiply_tested(x, body, p);
+  if (body)
+    multiply_all(x, neo_ln_open_threads(x, body), &p, x->steps.block);
   neo_lower_close(l);
   store_product(x, in, acc);
 }
@@ -470,10 +502,10 @@ static neo_block *open_units(nest *x) {
   static const neo_stage none;
   lowering *l = x->l;
   side *sides[] = {&x->rows, &x->columns};
-  const neo_lx *blocks[2], *n = points_of(l, &none, x->n.batches), *u;
+  const neo_lx *blocks[2], *n = neo_ln_points(l, &none, x->n.batches), *u;
   int n_sides = x->n.columns ? 2 : 1;
   for (int k = 0; k < n_sides; k++) {
-    sides[k]->total = points_of(l, &none, sides[k]->axes);
+    sides[k]->total = neo_ln_points(l, &none, sides[k]->axes);
     blocks[k] = neo_lower_ceil_div(l, sides[k]->total, sides[k]->block);
     n = neo_lx_op2(l->k, NEO_OP_MUL, n, blocks[k]);
   }

@@ -10,11 +10,17 @@ typedef struct { /* rows, steps or columns of a block, of which a thread has a t
   const neo_lx *lo, *total;
 } side;
 
+typedef struct { /* of steps: [from, to) */
+  const neo_lx *from, *to;
+} neo_ln_range;
+
 typedef struct {
   lowering *l;
   neo_nest n;
   int64_t threads;
   side rows, steps, columns;
+  neo_ln_range some, all; /* what some row of the block takes, whole blocks from there on; what all
+                             rows take, null where a condition does not say so */
   uint32_t a, b;                          /* buffers of an inner sum's operands */
   uint32_t inner[MAX_ACCS];               /* registers of inner sums, by accumulator */
   uint32_t part[MAX_ACCS], row[MAX_ACCS]; /* buffers: parts of rows, rows; by accumulator */
@@ -52,6 +58,8 @@ uint32_t neo_ln_shared_buffer(lowering *l, const char *name, neo_type t, int64_t
 /* A register for each thread, declared in the block. */
 uint32_t neo_ln_thread_reg(nest *x, neo_block *in, const char *name, neo_type t, int64_t rows,
                            int64_t columns);
+/* How many points these axes, as bits, of a stage have. */
+const neo_lx *neo_ln_points(lowering *l, const neo_stage *s, uint64_t axes);
 /* Axes, as bits, of a stage at point `at` of them, the last one fastest. */
 void neo_ln_set_axes(lowering *l, const neo_stage *s, uint64_t axes, const neo_lx *at);
 /* Place of the thread along rows and along the other side; a loop over its points of a side. */
@@ -68,6 +76,9 @@ void neo_ln_inner_sums(nest *x, neo_block *in, const neo_stage *host);
 neo_block *neo_ln_open_points(nest *x, neo_block *in, const neo_stage *host, const side *rows,
                               const side *steps, point p[2], const neo_lx **cond);
 void neo_ln_end_points(nest *x);
+
+/* ---- lower_nest_range.c: x->some and x->all, of the stage whose steps are set */
+void neo_ln_set_ranges(nest *x, const neo_stage *host);
 
 /* ---- lower_nest_rows.c: all of a kernel whose rows are reduced */
 void neo_ln_rows(nest *x, neo_block *in);

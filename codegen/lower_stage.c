@@ -396,7 +396,8 @@ bool neo_lower_uses_stage(const lowering *l, const neo_stage *s, const neo_stage
   return u.found;
 }
 
-/* The inner sums that the stage uses, at the point of its axes that the loops are at. */
+/* The inner sums that the stage uses, at the point of its axes that the loops are at. The stage's
+ * condition is none of theirs: what they read under it alone is tested. */
 static void inner_sums(lowering *l, neo_block *in, const neo_stage *s, const tile *t) {
   bool any = false;
   for (size_t k = 0; k < l->f->stages.n && &l->f->stages.at[k] != s; k++) {
@@ -406,7 +407,11 @@ static void inner_sums(lowering *l, neo_block *in, const neo_stage *s, const til
     any = true;
     neo_lower_facts(l, l->f, x);
     begin_accs(l, in, x, t, false);
+    l->bounded = !neo_lower_safe_under(l, x->accs.at[0].body, (neo_expr){0});
+    neo_lower_forget(l);
     reduce_loops(l, in, x, t, &l->bounds[k], x->over);
+    l->bounded = false;
+    neo_lower_forget(l);
   }
   if (any)
     neo_lower_facts(l, l->f, s);

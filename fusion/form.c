@@ -327,6 +327,8 @@ static neo_expr inner_sum(builder *b, const neo_def_rec *host, const neo_def_rec
     neo_expr lo = put_in(b, x.lo), hi = put_in(b, x.hi);
     x.lo = flat(b, &s, own ? lo : neo_expr_subst_axes(m, lo, by, d->axes.n));
     x.hi = flat(b, &s, own ? hi : neo_expr_subst_axes(m, hi, by, d->axes.n));
+    if (own && !protects(b, host, k))
+      relax(b, &s, &x, k, (neo_expr){0}); /* as around it, where the condition is */
     NEO_PUSH(m->arena, &s.axes, x);
   }
   neo_expr body = wide(m, put_in(b, neo_list_expr(m, d->body, 0)));

@@ -60,6 +60,7 @@ typedef struct {
   bool runs;           /* its domain grows with an output axis */
   bool lasting;        /* follows from parameters alone, which the entries leave as they are */
   bool ranged;         /* ranges of the reduction are free of axes and loads */
+  bool slanted;        /* of loads, and of all axes but those of the output */
   uint8_t spans;       /* passes over the reduction's domain; 0: none */
   uint32_t n_accs, n_outs, n_out;
   uint32_t at;                /* place in the order of definitions */

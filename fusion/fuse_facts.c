@@ -259,10 +259,11 @@ static bool may_run(const neo_module *m, const neo_def_rec *r) {
   return domain & ~body & ((1ULL << r->n_out) - 1);
 }
 
-static bool is_ranged(const neo_module *m, const neo_def_rec *r) {
+/* Are ranges free of loads and of axes, but for these? */
+static bool is_ranged(const neo_module *m, const neo_def_rec *r, uint64_t but) {
   for (uint32_t k = r->n_out; k < r->axes.n; k++) {
     const neo_axis_rec *a = neo_def_axis(m, r, k);
-    if (neo_expr_axes(m, a->lo) | neo_expr_axes(m, a->hi) ||
+    if ((neo_expr_axes(m, a->lo) | neo_expr_axes(m, a->hi)) & ~but ||
         neo_expr_uses_op(m, a->lo, NEO_OP_LOAD) || neo_expr_uses_op(m, a->hi, NEO_OP_LOAD))
       return false;
   }
@@ -276,7 +277,8 @@ static void look_reduction(looker *c) {
   neo_expr_visit(c->q->m, c->rec.where, find_equation, &eq);
   d->equation = eq.found;
   d->runs = may_run(c->q->m, &c->rec);
-  d->ranged = is_ranged(c->q->m, &c->rec);
+  d->ranged = is_ranged(c->q->m, &c->rec, 0);
+  d->slanted = is_ranged(c->q->m, &c->rec, (1ULL << c->rec.n_out) - 1);
   d->product = is_product(c);
   d->spans = c->rec.reducer == NEO_RED_LOGSUMEXP ? 2 : 1;
   d->n_accs = d->spans > neo_reducer_accs((neo_reducer)c->rec.reducer)

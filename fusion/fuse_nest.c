@@ -80,7 +80,7 @@ static bool add_reader(nesting *x, fuse_edge e) {
     return false;
   if (d->plain)
     return d->readers.n && !d->wanted && add(x->inner, &x->n_inner, MOST_INNER, e.def);
-  return fuse_is_reduction(d) && d->n_outs == 1 && d->ranged && !d->equation && !d->runs &&
+  return fuse_is_reduction(d) && d->n_outs == 1 && d->slanted && !d->equation && !d->runs &&
          r->reduced && !reads_outside(q, e.def, r->t) &&
          add(x->host, &x->n_hosts, MOST_HOSTS, e.def);
 }

@@ -38,6 +38,22 @@ grep -q '^nest ' without && fail "--no-fuse=nest nests"
 [ -n "$(squares without)" ] || fail "without nesting there is no square" without
 "$NEOC" explain net.expr --groups | grep -q '^nest ' && fail "a processor nests"
 
+# With a mask or without: its gradients have ranges and conditions, of which blocks that no row takes
+# are left out, and whole ones are not tested.
+"$NEOC" explain net.expr -D CAUSAL=0 $gpu --groups >groups
+[ -z "$(squares groups)" ] || fail "a square is in memory without a mask" groups
+"$NEOC" explain net.expr $gpu --kernels >kernels
+lines() { # of a kernel, that match
+  awk -v name="kernel $1(" 'index($0, name) == 1 { on = 1 } /^#/ { on = 0 } on' kernels | grep -Ec "$2"
+}
+for kernel in a_a_z a_a d_a_v d_a_k d_a_q; do
+  [ "$(lines $kernel '^  for j in ')" -ge 1 ] || fail "$kernel has no loop over steps" kernels
+  [ "$(lines $kernel '^  for j in 0\.\.45 ')" -eq 0 ] || fail "$kernel takes all steps" kernels
+done
+for kernel in a_a d_a_v; do
+  [ "$(lines $kernel '^    else$')" -ge 1 ] || fail "$kernel tests all of its products" kernels
+done
+
 # What others want stays, and is not made twice.
 cat >wanted.expr <<'END1'
 import nn

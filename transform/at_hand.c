@@ -3,7 +3,10 @@
  * has to be the same in all others.
  *
  *     W[b, i, e] = sum[j] exp(S[b, i, j]) * V[b, j, e]
- *     of the sum over y of exp(S[p, x, y]) * V[p, y, c] in D[p, x]:   W[p, x, c] */
+ *     of the sum over y of exp(S[p, x, y]) * V[p, y, c] in D[p, x]:   W[p, x, c]
+ *
+ * The points that are summed over are the same where ranges and conditions are, or where each of
+ * them follows from the other side's: y < x + 1 is y <= x where x is in its range. */
 #include "transform/at_hand.h"
 
 enum { MOST_STEPS = 2000, MOST_AXES = 16, MOST_FACTORS = 6, NOT_BOUND = 255 };
@@ -72,15 +75,82 @@ static bool add_factors(matcher *c, neo_expr e) {
   return true;
 }
 
-/* Every axis has the range of one of the reader's. */
+/* Every axis is one of the reader's; those of the output have its range. */
 static bool same_axes(matcher *c) {
   for (uint32_t k = 0; k < c->d->axes.n; k++) {
     const neo_axis_rec *x = neo_def_axis(c->m, c->d, k);
-    if (c->to[k] == NOT_BOUND || !same(c, x->lo, c->q->axis[c->to[k]].lo) ||
-        !same(c, x->hi, c->q->axis[c->to[k]].hi))
+    if (c->to[k] == NOT_BOUND)
+      return false;
+    const neo_axis_rec *y = &c->q->axis[c->to[k]];
+    if (k < c->d->n_out && (!same(c, x->lo, y->lo) || !same(c, x->hi, y->hi)))
       return false;
   }
   return true;
+}
+
+/* ---- the points that are summed over */
+
+static neo_expr in_range(neo_module *m, const neo_axis_rec *x, uint32_t k) {
+  neo_expr axis = neo_axis_ref(m, k);
+  return neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LE, x->lo, axis),
+                 neo_op2(m, NEO_OP_LT, axis, x->hi));
+}
+
+static neo_expr also(neo_module *m, neo_expr a, neo_expr b) {
+  return !b.i ? a : a.i ? neo_op2(m, NEO_OP_AND, a, b) : b;
+}
+
+/* Is the expression, over the reader's axes, one over the definition's? Then *e is. */
+static bool to_definition(const matcher *c, neo_expr *e) {
+  neo_expr by[64] = {{0}};
+  uint64_t known = 0;
+  if (!e->i)
+    return true;
+  for (uint32_t k = 0; k < c->d->axes.n; k++) {
+    by[c->to[k]] = neo_axis_ref(c->m, k);
+    known |= 1ULL << c->to[k];
+  }
+  if (neo_expr_axes(c->m, *e) & ~known)
+    return false;
+  *e = neo_expr_subst_axes(c->m, *e, by, 64);
+  return true;
+}
+
+/* Does what one side asks of a point follow from what the other says? The definition's axes. */
+static bool follows(matcher *c, const neo_axis_rec *axes, neo_expr assume, neo_expr goal) {
+  neo_facts f = {axes, c->d->axes.n, &assume, assume.i != 0};
+  return !goal.i || neo_prove(c->q->prover, &f, goal, NULL) == NEO_PROVED;
+}
+
+/* The range of the definition's axis k in the reader: false if it has none over axes before. */
+static bool range_of(const matcher *c, uint32_t k, neo_axis_rec *out) {
+  uint64_t after = ~((1ULL << k) - 1);
+  out->lo = c->q->axis[c->to[k]].lo;
+  out->hi = c->q->axis[c->to[k]].hi;
+  return to_definition(c, &out->lo) && to_definition(c, &out->hi) &&
+         !((neo_expr_axes(c->m, out->lo) | neo_expr_axes(c->m, out->hi)) & after);
+}
+
+static bool same_points(matcher *c) {
+  neo_axis_rec own[MOST_AXES], theirs[MOST_AXES];
+  neo_expr here = c->d->where, there = c->q->where;
+  if (!to_definition(c, &there))
+    return false;
+  bool alike = here.i == there.i;
+  for (uint32_t k = 0; k < c->d->axes.n; k++) {
+    own[k] = theirs[k] = *neo_def_axis(c->m, c->d, k);
+    if (k < c->d->n_out)
+      continue;
+    if (!range_of(c, k, &theirs[k]))
+      return false;
+    alike = alike && own[k].lo.i == theirs[k].lo.i && own[k].hi.i == theirs[k].hi.i;
+  }
+  neo_expr say_here = here, say_there = there;
+  for (uint32_t k = c->d->n_out; k < c->d->axes.n && !alike; k++) {
+    here = also(c->m, here, in_range(c->m, &own[k], k));
+    there = also(c->m, there, in_range(c->m, &theirs[k], k));
+  }
+  return alike || (follows(c, theirs, say_there, here) && follows(c, own, say_here, there));
 }
 
 static bool is_plain_sum(const neo_module *m, const neo_def_rec *d, uint32_t n_in) {
@@ -117,7 +187,7 @@ neo_expr neo_sum_at_hand(neo_module *m, const neo_sum_query *q) {
       c.to[k] = NOT_BOUND;
     if (i == q->reader.i || !is_plain_sum(m, c.d, n_in) ||
         !add_factors(&c, neo_list_expr(m, c.d->body, 0)) || c.n != q->n ||
-        !same_factors(&c, 0, 0) || !same_axes(&c) || !same(&c, c.d->where, q->where) ||
+        !same_factors(&c, 0, 0) || !same_axes(&c) || !same_points(&c) ||
         needs(m, d, q->reader))
       continue;
     for (uint32_t k = 0; k < c.d->n_out; k++)

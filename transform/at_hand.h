@@ -1,7 +1,7 @@
 /* Private to transform: sums of products that some definition is already. */
 #ifndef NEO_TRANSFORM_AT_HAND_H
 #define NEO_TRANSFORM_AT_HAND_H
-#include "ir/ir.h"
+#include "ir/prove.h"
 
 typedef struct {
   neo_def reader;           /* whose axes the expressions are over; no definition that needs it */
@@ -10,10 +10,11 @@ typedef struct {
   const neo_expr *factor;
   uint32_t n;
   neo_expr where; /* 0: none */
+  neo_prover *prover;
 } neo_sum_query;
 
-/* The element of a tensor that is this sum, whatever its axes are called and in whatever order
- * the factors are; 0: there is none. */
+/* The element of a tensor that is this sum, whatever its axes are called, in whatever order the
+ * factors are, and whether ranges or a condition say over which points; 0: there is none. */
 neo_expr neo_sum_at_hand(neo_module *m, const neo_sum_query *q);
 
 #endif

@@ -15,7 +15,12 @@
  * pay: the arithmetic must be halved at least, with the part written and read counted in. A factor
  * of output axes alone goes out of the sum, before anything else, whenever the sum is not empty
  * (times an infinity, an empty sum is no longer 0), finite constants always do. Sums that differ in
- * such factors alone are one afterwards, and fusion puts the product back behind the sum.
+ * such factors alone are one afterwards, and fusion puts the product back behind the sum. A
+ * condition on output axes goes with them, if what is left can be read without it:
+ *
+ *     E[i, j] = sum[e where j <= i] G[i, e] * V[j, e] * exp(S[i, j])
+ *     ->
+ *     E[i, j] = select(j <= i, part.E[i, j] * exp(S[i, j]), 0)
  *
  * A part that is a definition already (at_hand.h) costs nothing: the first of these sums over j is
  * what attention returned, if G is its gradient.
@@ -213,16 +218,21 @@ static void check_read(void *ctx, neo_expr e) {
                               neo_tensor_extent(m, (neo_tensor){n.attr}, k), NULL) == NEO_PROVED;
 }
 
+/* May these factors be computed without the condition? */
+static bool reads_stand(const product *p, uint32_t chosen) {
+  read_check c = {p, true};
+  for (uint32_t k = 0; p->r.where.i && k < p->n; k++)
+    if (chosen >> k & 1)
+      neo_expr_visit(p->m, p->factor[k], check_read, &c);
+  return c.safe;
+}
+
 /* May what is left be computed without the condition, which goes with the part? */
 static bool left_stands(const product *p, const part *x, uint32_t left) {
-  read_check c = {p, true};
   for (uint32_t k = 0; k < p->r.axes.n; k++)
     if (!(x->in >> k & 1) && bound_axes(p, k) & x->in)
       return false;
-  for (uint32_t k = 0; p->r.where.i && k < p->n; k++)
-    if (left >> k & 1)
-      neo_expr_visit(p->m, p->factor[k], check_read, &c);
-  return c.safe;
+  return reads_stand(p, left);
 }
 
 static neo_expr at_hand(const product *p, const part *x, uint32_t candidates) {
@@ -232,6 +242,7 @@ static neo_expr at_hand(const product *p, const part *x, uint32_t candidates) {
     if (x->chosen >> k & 1)
       factor[q.n++] = p->factor[k];
   q.where = p->r.where;
+  q.prover = p->prover;
   if (q.n < 2 || !left_stands(p, x, candidates & ~x->chosen))
     return (neo_expr){0};
   return neo_sum_at_hand(p->m, &q);
@@ -376,10 +387,16 @@ static bool is_finite(const product *p, neo_expr e) {
   return neo_expr_is_float(p->m, e, &x) && isfinite(x);
 }
 
+/* Is the condition on output axes alone, and not needed by what is read? */
+static bool where_leaves(const product *p) {
+  return p->r.where.i && !(neo_expr_axes(p->m, p->r.where) & p->reds) &&
+         reads_stand(p, (1u << p->n) - 1);
+}
+
 /* Factors that no reduction axis changes and that are constants (or not, by `constants`). */
 static uint32_t outside(const product *p, bool constants) {
   uint32_t chosen = 0;
-  bool any = !p->r.where.i && never_empty(p);
+  bool any = (!p->r.where.i || (!constants && where_leaves(p))) && never_empty(p);
   for (uint32_t k = 0; k < p->n; k++)
     if (!(p->uses[k] & p->reds) && is_constant(p, p->factor[k]) == constants &&
         (any || is_finite(p, p->factor[k])))
@@ -390,12 +407,16 @@ static uint32_t outside(const product *p, bool constants) {
 /* The definition becomes elementwise over its whole sum. */
 static void whole_as_part(product *p, uint32_t out, uint32_t left) {
   part x = {.in = p->reds, .axes = p->outs, .chosen = left};
-  neo_expr t = define_part(p, &x), by[64] = {{0}};
+  neo_expr where = p->r.where, by[64] = {{0}};
+  p->r.where = (neo_expr){0};
   neo_def_rec r = p->r;
-  set_finish(p, &r, signed_product(p, t, product_of(p, out)));
+  neo_expr y = signed_product(p, define_part(p, &x), product_of(p, out));
+  if (where.i)
+    y = neo_op3(p->m, NEO_OP_SELECT, where, y,
+                neo_const_float(p->m, neo_expr_type(p->m, y), 0));
+  set_finish(p, &r, y);
   r.axes = axes_list(p, p->outs, 0, by);
   r.reducer = NEO_RED_NONE;
-  r.where = (neo_expr){0};
   r.body = (neo_list){0};
   *neo_def_at(p->m, p->def) = r;
 }

@@ -75,6 +75,21 @@ static void conditions_on_the_parts_axes_hold_for_both_halves(void **state) {
           "sum[e: 16] where j <= i;", "sum[j: 16] where j <= i;");
 }
 
+static void a_condition_on_output_axes_leaves_with_their_factor(void **state) {
+  (void)state;
+  becomes(HEAD "def @1 E[i: 16, j: 16] =\n  sum[e: 16] where j <= i;\n"
+               "  G[i, e] * V[j, e] * exp(S[i, j])\nentry forward forward: E = E\n",
+          "part.E[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]\n",
+          "select(j <= i, part.E[i, j] * exp(S[i, j]), 0.0)");
+}
+
+static void a_condition_that_reads_rely_on_stays(void **state) {
+  (void)state;
+  becomes(HEAD "def @1 E[i: 16, j: 16] =\n  sum[e: 16] where j < 15;\n"
+               "  G[i, e] * V[j + 1, e] * exp(S[i, j])\nentry forward forward: E = E\n",
+          NULL, "where j < 15;");
+}
+
 /* Whatever its axes are called, and in whatever order its factors are. */
 static void a_part_that_there_is_is_read(void **state) {
   (void)state;
@@ -86,6 +101,23 @@ static void a_part_that_there_is_is_read(void **state) {
                "def @2 D[k: 16] =\n  sum[l: 16, e: 16] where l <= k;\n"
                "  V[l, e] * G[k, e] * exp(S[k, l])\nentry forward forward: D = D, E = E\n",
           "where j <= i;", "sum[e: 16] G[k, e] * E[k, e]");
+}
+
+/* A range says which points as well as a condition does. */
+static void a_part_over_the_same_points_is_read(void **state) {
+  (void)state;
+  becomes(HEAD "def @1 E[i: 16, e: 16] =\n  sum[j: 16] where j <= i;\n  exp(S[i, j]) * V[j, e]\n"
+               "def @2 D[k: 16] =\n  sum[e: 16, l: k + 1] V[l, e] * G[k, e] * exp(S[k, l])\n"
+               "entry forward forward: D = D, E = E\n",
+          "where j <= i;", "sum[e: 16] G[k, e] * E[k, e]");
+  becomes(HEAD "def @1 E[i: 16, e: 16] =\n  sum[j: i + 1] exp(S[i, j]) * V[j, e]\n"
+               "def @2 D[k: 16] =\n  sum[l: 16, e: 16] where l < k + 1;\n"
+               "  V[l, e] * G[k, e] * exp(S[k, l])\nentry forward forward: D = D, E = E\n",
+          "sum[j: i + 1]", "sum[e: 16] G[k, e] * E[k, e]");
+  becomes(HEAD "def @1 E[i: 16, e: 16] =\n  sum[j: 16] where j <= i;\n  exp(S[i, j]) * V[j, e]\n"
+               "def @2 D[k: 16] =\n  sum[e: 16, l: min(k + 1, 15)] V[l, e] * G[k, e] * exp(S[k, l])\n"
+               "entry forward forward: D = D, E = E\n",
+          "where j <= i;", "V[l, e] * G[k, e] * exp(S[k, l])");
 }
 
 /* Under another condition, over other elements, or where the part needs the sum itself. */
@@ -119,14 +151,14 @@ static const char *axis_of(uint64_t *seed) {
 
 static const char *random_sum(neo_arena *a, uint64_t seed) {
   static const char *const where[] = {"", "", "where l <= k;", "where i != j;",
-                                      "where i64(n[i]) < 3;"};
+                                      "where i64(n[i]) < 3;", "where j <= i;"};
   int factors = 2 + below(&seed, 4);
   neo_str s;
   neo_str_init(&s, a);
   neo_str_add(&s, "neo-ir 1\nmodule t\nsize K 1..6\ninput A : f64 [8, 8]\ninput B : f64 [8, 8]\n"
                   "input C : f64 [8]\ninput n : i32 [8] < 4\ntemp Y : f64 [3, 7]\n"
                   "def @1 Y[i: 3, j: 7] =\n  sum[k: K, ");
-  neo_str_addf(&s, "l: %s, m: 5] %s\n  ", below(&seed, 3) ? "8" : "i + 1", where[below(&seed, 5)]);
+  neo_str_addf(&s, "l: %s, m: 5] %s\n  ", below(&seed, 3) ? "8" : "i + 1", where[below(&seed, 6)]);
   for (int k = 0; k < factors; k++) {
     const char *x = axis_of(&seed), *y = axis_of(&seed), *sign = below(&seed, 4) ? "" : "-";
     neo_str_add(&s, k ? " * " : "");
@@ -186,7 +218,10 @@ int main(void) {
       cmocka_unit_test(nothing_leaves_a_sum_that_may_be_empty),
       cmocka_unit_test(conditions_on_inner_axes_keep_the_sum_whole),
       cmocka_unit_test(conditions_on_the_parts_axes_hold_for_both_halves),
+      cmocka_unit_test(a_condition_on_output_axes_leaves_with_their_factor),
+      cmocka_unit_test(a_condition_that_reads_rely_on_stays),
       cmocka_unit_test(a_part_that_there_is_is_read),
+      cmocka_unit_test(a_part_over_the_same_points_is_read),
       cmocka_unit_test(a_part_that_is_not_the_same_is_not_read),
       cmocka_unit_test(values_stay_the_same),
   };
