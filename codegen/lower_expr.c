@@ -290,6 +290,14 @@ static const neo_lx *lower_size(lowering *l, uint32_t id) {
   return neo_lx_size(l->k, id - 1);
 }
 
+void neo_lower_in_fragments(lowering *l, uint32_t fragments, const neo_lx *row, const neo_lx *col,
+                            const neo_lx **out) {
+  const neo_lx *two = lx_int(l, 2);
+  out[0] = lx_add(l, lx_mul(l, lx_div(l, row, 2), fragments), lx_div(l, col, 2));
+  out[1] = lx_add(l, lx_mul(l, neo_lx_op2(l->k, NEO_OP_MOD, row, two), 2),
+                  neo_lx_op2(l->k, NEO_OP_MOD, col, two));
+}
+
 const neo_lx *neo_lower_acc(lowering *l, uint32_t acc) {
   const acc_reg *r = &l->acc[acc];
   const neo_lx *zero = lx_int(l, 0), *index[3];
@@ -297,6 +305,8 @@ const neo_lx *neo_lower_acc(lowering *l, uint32_t acc) {
   index[0] = l->row ? l->row : zero;
   index[1] = l->col && r->columns ? l->col : zero; /* copies along lanes are joined */
   index[2] = l->lane ? l->lane : zero;
+  if (r->fragments)
+    neo_lower_in_fragments(l, r->fragments, index[0], l->col ? l->col : zero, index);
   return neo_lx_reg(l->k, r->reg, index, r->rank);
 }
 

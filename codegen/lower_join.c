@@ -70,7 +70,7 @@ static void join_parts(points *p, neo_block *in, const neo_stage *s, int64_t n, 
       for (int64_t i = 0; i < n; i++)
         neo_ls_set(l->k, in, reg, (const neo_lx *[]){zero, zero, lx_int(l, i)}, 3,
                    part(p, from, k, e, i));
-      l->acc[k] = (acc_reg){reg, 3, false, true};
+      l->acc[k] = (acc_reg){reg, 3, false, true, 0};
     }
     neo_lower_join_lanes(l, in, s, &parts, &parts);
     index_of(p, e, index);
@@ -81,7 +81,7 @@ static void join_parts(points *p, neo_block *in, const neo_stage *s, int64_t n, 
 
 static void use_sums(points *p, const neo_stage *s) {
   for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++)
-    p->l->acc[k] = (acc_reg){p->sum[k], rank_of(p), false, true};
+    p->l->acc[k] = (acc_reg){p->sum[k], rank_of(p), false, true, 0};
 }
 
 /* ---- shared memory: element e of thread t at e*threads + t */

@@ -62,7 +62,7 @@ uint32_t neo_ln_thread_reg(nest *x, neo_block *in, const char *name, neo_type t,
   return reg;
 }
 
-static int64_t pitch_of(const side *s) {
+int64_t neo_ln_pitch(const side *s) {
   return s->block + NEO_THREADS_PAD;
 }
 
@@ -84,16 +84,25 @@ const neo_lx *neo_ln_points(lowering *l, const neo_stage *s, uint64_t axes) {
   return n;
 }
 
-/* Axes at point `at` of them, the last one fastest. */
-void neo_ln_set_axes(lowering *l, const neo_stage *s, uint64_t axes, const neo_lx *at) {
+void neo_ln_set_lanes(lowering *l, const neo_stage *s, uint64_t axes, const neo_lx *at,
+                      const neo_lx *lane) {
   for (uint32_t k = (uint32_t)(l->f->axes.n + s->axes.n); k-- > 0;) {
     if (!(axes >> k & 1))
       continue;
     bool first = !(axes & ((1ULL << k) - 1));
     const neo_lx *n = lx_max(l, extent_of(l, s, k), lx_int(l, 1));
-    neo_lower_set_axis(l, k, first ? at : neo_lx_op2(l->k, NEO_OP_MOD, at, n), l->depth);
+    axis_value v = {.n = 0};
+    neo_lower_push_part(&v, first ? at : neo_lx_op2(l->k, NEO_OP_MOD, at, n), 1, l->depth);
+    neo_lower_push_part(&v, lane, 1, DEPTH_LANE);
+    neo_lower_set_parts(l, k, v);
     at = first ? at : neo_lx_op2(l->k, NEO_OP_DIV, at, n);
+    lane = NULL;
   }
+}
+
+/* Axes at point `at` of them, the last one fastest. */
+void neo_ln_set_axes(lowering *l, const neo_stage *s, uint64_t axes, const neo_lx *at) {
+  neo_ln_set_lanes(l, s, axes, at, NULL);
 }
 
 static uint64_t own_axes(const lowering *l, uint32_t from, uint32_t to) {
@@ -112,6 +121,10 @@ static uint32_t last_axis(uint64_t axes) {
 
 void neo_ln_place_of(const nest *x, const neo_lx *out[2]) {
   lowering *l = x->l;
+  if (x->kinds.on) {
+    out[0] = out[1] = x->thread;
+    return;
+  }
   int64_t tall = x->rows.threads, wide = x->steps.threads;
   if (tall % WARP_ROWS || wide % WARP_COLUMNS) {
     out[0] = lx_div(l, x->thread, wide);
@@ -124,9 +137,30 @@ void neo_ln_place_of(const nest *x, const neo_lx *out[2]) {
   out[1] = lx_add(l, lx_mul(l, mod(l, warp, warps), WARP_COLUMNS), mod(l, lane, WARP_COLUMNS));
 }
 
+/* Of fragments (codegen/warp.h) a thread has rows 8 apart, and pairs of columns 8 apart. */
+static const neo_lx *fragment_at(lowering *l, const side *s, const neo_lx *thread,
+                                 const neo_lx *group) {
+  const neo_lx *warp = lx_div(l, thread, WARP), *lane = mod(l, thread, WARP);
+  warp = s->down ? lx_div(l, warp, s->warps) : mod(l, warp, s->warps);
+  lane = s->down ? lx_div(l, lane, 4) : lx_mul(l, mod(l, lane, 4), 2);
+  return lx_add(l, lx_add(l, lx_mul(l, warp, s->of_warp), lane), lx_mul(l, group, 8));
+}
+
+const neo_lx *neo_ln_part(const nest *x) {
+  lowering *l = x->l;
+  const neo_lx *place[2];
+  neo_ln_place_of(x, place);
+  if (!x->kinds.on)
+    return place[1];
+  const neo_lx *warp = mod(l, lx_div(l, x->thread, WARP), x->steps.warps);
+  return lx_add(l, lx_mul(l, warp, 4), mod(l, x->thread, 4));
+}
+
 /* The first point of a group, counted from the block's first. */
 static const neo_lx *group_at(lowering *l, const side *s, const neo_lx *place,
                               const neo_lx *group) {
+  if (s->of_warp)
+    return fragment_at(l, s, place, group);
   return lx_add(l, lx_mul(l, place, s->vector), lx_mul(l, group, s->threads * s->vector));
 }
 
@@ -139,20 +173,9 @@ neo_block *neo_ln_open_side(lowering *l, neo_block *in, const side *s, const neo
   return in;
 }
 
-/* ---- operands into shared memory: [step][point], zero where there is none */
+/* ---- operands */
 
-typedef struct {
-  const neo_stage *s;
-  const neo_nest_factors *factors;
-  const side *points;
-  uint64_t steps; /* axes */
-  const neo_lx *from, *total;
-  int64_t depth; /* steps that are copied */
-  uint32_t buf;
-  bool bounded; /* reads may rely on a condition: each is tested */
-} operand;
-
-static bool along_steps(const nest *x, const operand *o) {
+bool neo_ln_along_steps(const nest *x, const copied *o) {
   bool steps = false;
   for (uint32_t k = 0; k < o->factors->n; k++) {
     if (neo_expr_unit_stride(x->l->m, o->factors->at[k], last_axis(o->points->axes)))
@@ -162,7 +185,7 @@ static bool along_steps(const nest *x, const operand *o) {
   return steps;
 }
 
-static const neo_lx *product_of(lowering *l, const neo_nest_factors *f) {
+const neo_lx *neo_ln_product_of(lowering *l, const neo_nest_factors *f) {
   const neo_lx *y = NULL;
   for (uint32_t k = 0; k < f->n; k++) {
     const neo_lx *e = neo_lower_expr(l, f->at[k]);
@@ -171,58 +194,17 @@ static const neo_lx *product_of(lowering *l, const neo_nest_factors *f) {
   return y;
 }
 
-/* Sets under which condition reads happen until end_guard. */
-static void begin_guard(lowering *l, const neo_lx *guard, bool bounded) {
+void neo_ln_begin_guard(lowering *l, const neo_lx *guard, bool bounded) {
   l->guard = guard;
   l->exact = true;
   l->bounded = bounded;
   neo_lower_forget(l);
 }
 
-static void end_guard(lowering *l) {
+void neo_ln_end_guard(lowering *l) {
   l->guard = NULL;
   l->exact = l->bounded = false;
   neo_lower_forget(l);
-}
-
-/* Point and step of the thread's copy i; returns whether there is one, null: always. */
-static const neo_lx *copy_at(const nest *x, const operand *o, const neo_lx *i, bool along,
-                             const neo_lx *at[2]) {
-  lowering *l = x->l;
-  int64_t n = o->points->block * o->depth, fast = along ? o->depth : o->points->block;
-  const neo_lx *e = lx_add(l, lx_mul(l, i, x->threads), x->thread);
-  at[along] = mod(l, e, fast);
-  at[!along] = lx_div(l, e, fast);
-  return n % x->threads ? below(l, e, lx_int(l, n)) : NULL;
-}
-
-static void copy(nest *x, neo_block *in, const operand *o) {
-  lowering *l = x->l;
-  const neo_lx *i, *at[2];
-  bool along = along_steps(x, o);
-  int64_t n = (o->points->block * o->depth + x->threads - 1) / x->threads;
-  neo_type t = (neo_type)l->k->bufs.at[o->buf].type;
-  neo_reg r = {.name = "next", .type = (uint8_t)t, .rank = 1, .extent = {n}};
-  uint32_t next = neo_kernel_reg(l->k, r);
-  neo_lower_facts(l, l->f, o->s);
-  neo_ls_reg(l->k, in, next);
-  neo_block *get = open_loop(l, in, NEO_LOOP_UNROLL, "c", n, &i);
-  const neo_lx *exists = copy_at(x, o, i, along, at);
-  const neo_lx *which = lx_add(l, o->points->lo, at[0]), *step = lx_add(l, o->from, at[1]);
-  exists = both(l, exists, below(l, which, o->points->total));
-  exists = both(l, exists, below(l, step, o->total));
-  neo_ln_set_axes(l, o->s, o->points->axes, which);
-  neo_ln_set_axes(l, o->s, o->steps, step);
-  begin_guard(l, exists, o->bounded);
-  const neo_lx *y = product_of(l, o->factors);
-  if (y->kind != NEO_LX_LOADIF || y->arg[1] != exists)
-    y = neo_lx_op3(l->k, NEO_OP_SELECT, exists, y, zero_of(l, t));
-  neo_ls_set(l->k, get, next, &i, 1, y);
-  end_guard(l);
-  neo_block *put = open_loop(l, in, NEO_LOOP_UNROLL, "c", n, &i);
-  exists = copy_at(x, o, i, along, at);
-  neo_ls_store(l->k, put, o->buf, lx_add(l, lx_mul(l, at[1], pitch_of(o->points)), at[0]),
-               neo_lx_reg(l->k, next, &i, 1), exists);
 }
 
 /* ---- products of what lies in shared memory */
@@ -238,7 +220,7 @@ static uint32_t get_values(nest *x, neo_block *in, const side *s, uint32_t buf, 
   neo_ls_reg(l->k, in, reg);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "g", r.extent[0], &group);
   in = open_loop(l, in, NEO_LOOP_VECTOR, "l", s->vector, &lane);
-  const neo_lx *at = lx_add(l, lx_mul(l, step, pitch_of(s)), group_at(l, s, place, group));
+  const neo_lx *at = lx_add(l, lx_mul(l, step, neo_ln_pitch(s)), group_at(l, s, place, group));
   neo_ls_set(l->k, in, reg, (const neo_lx *[]){group, lane}, 2,
              neo_lx_load(l->k, buf, lx_add(l, at, lane)));
   return reg;
@@ -282,7 +264,7 @@ static void multiply_all(nest *x, neo_block *in, const product *p, int64_t n) {
   neo_lower_close(l);
 }
 
-static void clear(nest *x, neo_block *in, uint32_t reg) {
+void neo_ln_clear(nest *x, neo_block *in, uint32_t reg) {
   lowering *l = x->l;
   const neo_reg *r = &l->k->regs.at[reg];
   neo_type t = (neo_type)r->type;
@@ -296,25 +278,26 @@ static void clear(nest *x, neo_block *in, uint32_t reg) {
 
 /* ---- inner sums */
 
-static void inner_sum(nest *x, neo_block *in, const neo_nest_sum *sum) {
+static void inner_sum(nest *x, neo_block *in, uint32_t k) {
   lowering *l = x->l;
+  const neo_nest_sum *sum = &x->n.sum[k];
   const neo_stage *s = &l->f->stages.at[sum->stage];
   uint64_t own = own_axes(l, s->over, (uint32_t)s->axes.n);
   uint32_t reg = neo_ln_thread_reg(x, in, "inner", type_of(s), x->rows.tile, x->steps.tile);
   x->inner[s->first_acc] = reg;
   neo_lower_facts(l, l->f, s);
   const neo_lx *total = neo_ln_points(l, s, own), *from;
-  clear(x, in, reg);
+  neo_ln_clear(x, in, reg);
   neo_block *body = neo_lower_open(l, in, "d", lx_int(l, 0), total, NEO_NEST_STEPS, &from);
   neo_block *copies = neo_ln_open_threads(x, body);
-  operand o = {s, &sum->rows, &x->rows, own, from, total, NEO_NEST_STEPS, x->a, false};
-  /* the condition of the stage around it is none of its own */
-  o.bounded = !neo_lower_safe_under(l, s->accs.at[0].body, (neo_expr){0});
-  copy(x, copies, &o);
+  copied o = {s,     &sum->rows,     &x->rows, own, from,
+              total, NEO_NEST_STEPS, x->a,     1,   neo_ln_pitch(&x->rows)};
+  neo_ln_copy(x, copies, &o);
   o.factors = &sum->steps;
   o.points = &x->steps;
   o.buf = x->b;
-  copy(x, copies, &o);
+  o.per_step = neo_ln_pitch(&x->steps);
+  neo_ln_copy(x, copies, &o);
   product p = {&x->rows, &x->steps, x->a, x->b, reg, NULL};
   multiply_all(x, neo_ln_open_threads(x, body), &p, NEO_NEST_STEPS);
   neo_lower_close(l);
@@ -324,7 +307,7 @@ static void inner_sum(nest *x, neo_block *in, const neo_nest_sum *sum) {
 void neo_ln_inner_sums(nest *x, neo_block *in, const neo_stage *host) {
   for (uint32_t k = 0; k < x->n.n_sums; k++)
     if (neo_lower_uses_stage(x->l, host, &x->l->f->stages.at[x->n.sum[k].stage]))
-      inner_sum(x, in, &x->n.sum[k]);
+      (x->kinds.on ? neo_ln_warp_sum : inner_sum)(x, in, k);
 }
 
 /* Loops over a thread's rows and steps, with axes and inner sums there; *cond: whether they exist,
@@ -344,24 +327,27 @@ neo_block *neo_ln_open_points(nest *x, neo_block *in, const neo_stage *host, con
   l->col = p[1].number;
   for (uint32_t k = 0; k < x->n.n_sums; k++) {
     uint32_t acc = l->f->stages.at[x->n.sum[k].stage].first_acc;
-    l->acc[acc] = (acc_reg){x->inner[acc], 2, true, true};
+    uint32_t fragments = x->kinds.on ? (uint32_t)neo_btile_fragments(&x->warp[k].o[1]) : 0;
+    l->acc[acc] = (acc_reg){x->inner[acc], 2, true, true, fragments};
   }
-  *cond = both(l, below(l, row, rows->total), below(l, step, steps->total));
-  begin_guard(l, *cond, true);
+  *cond = both(l, less(l, row, rows->total), less(l, step, steps->total));
+  neo_ln_begin_guard(l, *cond, true);
   if (host->where.i) {
     *cond = both(l, *cond, neo_lower_expr(l, host->where));
-    begin_guard(l, *cond, false);
+    neo_ln_begin_guard(l, *cond, false);
   }
   return in;
 }
 
 void neo_ln_end_points(nest *x) {
   x->l->row = x->l->col = NULL;
-  end_guard(x->l);
+  neo_ln_end_guard(x->l);
 }
 
-neo_block *neo_ln_open_steps(nest *x, neo_block *in) {
+neo_block *neo_ln_open_steps(nest *x, neo_block *in, const neo_stage *host) {
   lowering *l = x->l;
+  if (x->kinds.on)
+    neo_ln_copy_rows(x, in, host);
   return neo_lower_open(l, in, "j", x->some.from, x->some.to, x->steps.block, &x->steps.lo);
 }
 
@@ -375,31 +361,30 @@ void neo_ln_set_steps(nest *x, const neo_stage *host) {
 
 /* ---- products */
 
-/* Does the stage's condition hold at a row and a step of the block? */
-static const neo_lx *takes(nest *x, const point *row, const neo_lx *step) {
+const neo_lx *neo_ln_takes(nest *x, const point *row, const neo_lx *step) {
   lowering *l = x->l;
   const neo_stage *s = &l->f->stages.at[x->n.host];
   const neo_lx *at = lx_add(l, x->rows.lo, row->at);
   step = lx_add(l, x->steps.lo, step);
   neo_ln_set_axes(l, s, x->rows.axes, at);
   neo_ln_set_axes(l, s, x->steps.axes, step);
-  const neo_lx *exists = both(l, below(l, at, x->rows.total), below(l, step, x->steps.total));
-  begin_guard(l, exists, true);
+  const neo_lx *exists = both(l, less(l, at, x->rows.total), less(l, step, x->steps.total));
+  neo_ln_begin_guard(l, exists, true);
   const neo_lx *y = both(l, exists, neo_lower_expr(l, s->where));
-  end_guard(l);
+  neo_ln_end_guard(l);
   return y;
 }
 
 /* The factors of rows at a thread's rows and steps, into shared memory. */
-static void put_block(nest *x, neo_block *in, const neo_stage *s, uint32_t buf) {
+static void put_block(nest *x, neo_block *in, const neo_stage *s, const copied *to) {
   lowering *l = x->l;
   point p[2];
   const neo_lx *cond, *step;
   in = neo_ln_open_points(x, in, s, &x->rows, &x->steps, p, &cond);
-  const neo_lx *y = product_of(l, &x->n.of_rows);
+  const neo_lx *y = neo_ln_product_of(l, &x->n.of_rows);
   y = neo_lx_op3(l->k, NEO_OP_SELECT, cond, y, zero_of(l, (neo_type)y->type));
-  step = lx_mul(l, p[1].at, pitch_of(&x->rows));
-  neo_ls_store(l->k, in, buf, lx_add(l, step, p[0].at), y, NULL);
+  step = lx_mul(l, p[1].at, to->per_step);
+  neo_ls_store(l->k, in, to->buf, lx_add(l, step, lx_mul(l, p[0].at, to->per_point)), y, NULL);
   neo_ln_end_points(x);
 }
 
@@ -412,8 +397,8 @@ static void store_product(nest *x, neo_block *in, uint32_t acc) {
   in = neo_ln_open_side(l, in, &x->rows, place[0], &p[0]);
   in = neo_ln_open_side(l, in, &x->columns, place[1], &p[1]);
   const neo_lx *row = lx_add(l, x->rows.lo, p[0].at), *column = lx_add(l, x->columns.lo, p[1].at);
-  in = &neo_ls_if(l->k, in, below(l, row, x->rows.total))->body;
-  in = &neo_ls_if(l->k, in, below(l, column, x->columns.total))->body;
+  in = &neo_ls_if(l->k, in, less(l, row, x->rows.total))->body;
+  in = &neo_ls_if(l->k, in, less(l, column, x->columns.total))->body;
   for (size_t k = 0; k < l->f->stages.n; k++) {
     const neo_stage *s = &l->f->stages.at[k];
     if (s->accs.n)
@@ -421,65 +406,91 @@ static void store_product(nest *x, neo_block *in, uint32_t acc) {
     neo_lower_facts(l, l->f, s);
     neo_ln_set_axes(l, s, x->rows.axes, row);
     neo_ln_set_axes(l, s, x->columns.axes, column);
-    l->acc_value = neo_lx_reg(l->k, acc, (const neo_lx *[]){p[0].number, p[1].number}, 2);
+    const neo_lx *at[] = {p[0].number, p[1].number};
+    if (x->kinds.on)
+      neo_lower_in_fragments(l, (uint32_t)neo_btile_fragments(&x->warp[x->n.n_sums].o[1]), at[0],
+                             at[1], at);
+    l->acc_value = neo_lx_reg(l->k, acc, at, 2);
     neo_lower_store_point(l, in, s, NULL);
     l->acc_value = NULL;
   }
 }
 
-/* May the factors be read wherever axes are in their ranges? */
-static bool safe_alone(nest *x, const neo_nest_factors *f) {
+bool neo_ln_safe_alone(nest *x, const neo_nest_factors *f) {
   bool safe = true;
   for (uint32_t k = 0; k < f->n; k++)
     safe = safe && neo_lower_safe_under(x->l, f->at[k], (neo_expr){0});
   return safe;
 }
 
-/* Products of a block of steps of which not all rows take all; returns where they do. */
-static neo_block *multiply_tested(nest *x, neo_block *in, product p) {
+/* ---- the product with what inner sums make */
+
+static void multiply_block(nest *x, neo_block *in, product p, bool tested) {
+  p.test = tested ? neo_ln_takes : NULL;
+  if (x->kinds.on)
+    neo_ln_warp_product(x, in, p.acc, tested);
+  else
+    multiply_all(x, neo_ln_open_threads(x, in), &p, x->steps.block);
+}
+
+/* Steps are tested where not all rows of the block take all of them. */
+static void multiply_tested(nest *x, neo_block *in, product p) {
   lowering *l = x->l;
-  neo_ls *whole = NULL;
-  p.test = takes;
-  if (x->all.from) {
-    const neo_lx *end = lx_add(l, x->steps.lo, lx_int(l, x->steps.block));
-    const neo_lx *cond = neo_lx_op2(l->k, NEO_OP_LE, x->all.from, x->steps.lo);
-    whole = neo_ls_if(l->k, in, both(l, cond, neo_lx_op2(l->k, NEO_OP_LE, end, x->all.to)));
+  if (!x->all.from) {
+    multiply_block(x, in, p, true);
+    return;
   }
-  neo_block *rest = whole ? &whole->other : in;
-  multiply_all(x, neo_ln_open_threads(x, rest), &p, x->steps.block);
-  return whole ? &whole->body : NULL;
+  const neo_lx *end = lx_add(l, x->steps.lo, lx_int(l, x->steps.block));
+  const neo_lx *from = neo_lx_op2(l->k, NEO_OP_LE, x->all.from, x->steps.lo);
+  const neo_lx *to = neo_lx_op2(l->k, NEO_OP_LE, end, x->all.to);
+  neo_ls *whole = neo_ls_if(l->k, in, both(l, from, to));
+  multiply_block(x, &whole->body, p, false);
+  multiply_block(x, &whole->other, p, true);
+}
+
+/* Its operands in shared memory: the block, and columns. */
+static void make_operands(nest *x, product *p, copied *block, copied *columns) {
+  lowering *l = x->l;
+  neo_type t = type_of(columns->s);
+  const operand *o = x->warp[x->n.n_sums].o;
+  copied *c[] = {block, columns};
+  for (int k = 0; k < 2; k++) {
+    const side *of = k ? &x->columns : &x->rows;
+    bool inside = x->kinds.on && o[k].steps_inside;
+    int64_t pitch = x->kinds.on ? o[k].pitch : neo_ln_pitch(of);
+    c[k]->buf = x->kinds.on
+                    ? o[k].buf
+                    : neo_ln_shared_buffer(l, k ? "columns" : "block", t, x->steps.block * pitch);
+    c[k]->per_point = inside ? pitch : 1;
+    c[k]->per_step = inside ? 1 : pitch;
+  }
+  *p = (product){&x->rows, &x->columns, block->buf, columns->buf, 0, NULL};
 }
 
 static void product_of_block(nest *x, neo_block *in) {
   lowering *l = x->l;
   const neo_stage *s = &l->f->stages.at[x->n.host];
-  neo_type t = type_of(s);
-  uint32_t block = neo_ln_shared_buffer(l, "block", t, x->steps.block * pitch_of(&x->rows));
-  uint32_t columns = neo_ln_shared_buffer(l, "columns", t, x->steps.block * pitch_of(&x->columns));
-  uint32_t acc = neo_ln_thread_reg(x, in, "acc", t, x->rows.tile, x->columns.tile);
+  product p;
+  copied block = {.s = s}, columns = {s, &x->n.of_columns, &x->columns, .depth = x->steps.block};
+  make_operands(x, &p, &block, &columns);
+  p.acc = x->kinds.on ? neo_ln_warp_acc(x, in)
+                      : neo_ln_thread_reg(x, in, "acc", type_of(s), x->rows.tile, x->columns.tile);
   neo_ln_set_steps(x, s);
-  clear(x, in, acc);
-  neo_block *body = neo_ln_open_steps(x, in);
+  neo_ln_clear(x, in, p.acc);
+  neo_block *body = neo_ln_open_steps(x, in, s);
   neo_ln_inner_sums(x, body, s);
   neo_block *threads = neo_ln_open_threads(x, body);
-  put_block(x, threads, s, block);
-  operand o = {s,
-               &x->n.of_columns,
-               &x->columns,
-               x->steps.axes,
-               x->steps.lo,
-               x->steps.total,
-               x->steps.block,
-               columns,
-               !safe_alone(x, &x->n.of_columns)};
-  copy(x, threads, &o);
-  product p = {&x->rows, &x->columns, block, columns, acc, NULL};
+  put_block(x, threads, s, &block);
+  columns.steps = x->steps.axes;
+  columns.from = x->steps.lo;
+  columns.total = x->steps.total;
+  neo_ln_copy(x, threads, &columns);
   if (s->where.i)
-    body = multiply_tested(x, body, p);
-  if (body)
-    multiply_all(x, neo_ln_open_threads(x, body), &p, x->steps.block);
+    multiply_tested(x, body, p);
+  else
+    multiply_block(x, body, p, false);
   neo_lower_close(l);
-  store_product(x, in, acc);
+  store_product(x, in, p.acc);
 }
 
 /* ---- the kernel */
@@ -495,6 +506,36 @@ static side side_of(uint64_t axes, int64_t block, int64_t each, neo_type t) {
                 .tile = each,
                 .vector = vector_of(each, t),
                 .threads = block / each};
+}
+
+/* Of warps, of which `warps` are beside each other; a thread's part of their fragments. */
+static side fragments_of(uint64_t axes, int64_t block, int64_t of_warp, int64_t warps, bool down) {
+  return (side){.axes = axes,
+                .block = block,
+                .tile = of_warp / (down ? 8 : 4),
+                .vector = down ? 1 : 2,
+                .threads = 4 * warps,
+                .of_warp = of_warp,
+                .warps = warps,
+                .down = down};
+}
+
+static void make_sides(nest *x) {
+  const int64_t *s = x->l->s->at;
+  neo_type t = type_of(&x->l->f->stages.at[x->n.sum[0].stage]);
+  int64_t tall = s[NEO_SCHED_BLOCK_M] / s[NEO_SCHED_TILE_M], wide = x->threads / tall;
+  if (!x->kinds.on) {
+    x->rows = side_of(x->n.rows, s[NEO_SCHED_BLOCK_M], s[NEO_SCHED_TILE_M], t);
+    x->steps = side_of(0, s[NEO_SCHED_BLOCK_K], s[NEO_SCHED_BLOCK_K] / wide, t);
+    if (x->n.columns)
+      x->columns = side_of(x->n.columns, s[NEO_SCHED_BLOCK_N], s[NEO_SCHED_TILE_N], t);
+    return;
+  }
+  wide /= WARP;
+  x->rows = fragments_of(x->n.rows, s[NEO_SCHED_BLOCK_M], s[NEO_SCHED_TILE_M], wide, true);
+  x->steps = fragments_of(0, s[NEO_SCHED_BLOCK_K], s[NEO_SCHED_BLOCK_K] / wide, wide, false);
+  if (x->n.columns)
+    x->columns = fragments_of(x->n.columns, s[NEO_SCHED_BLOCK_N], s[NEO_SCHED_TILE_N], wide, false);
 }
 
 /* Batch, block of rows, block of columns of a unit. */
@@ -526,15 +567,19 @@ void neo_lower_nest(lowering *l) {
   assert(found && "blocks of rows are legal for such forms alone");
   (void)found;
   neo_type t = type_of(&l->f->stages.at[x.n.sum[0].stage]);
-  int64_t tall = s[NEO_SCHED_BLOCK_M] / s[NEO_SCHED_TILE_M], wide = x.threads / tall;
-  x.rows = side_of(x.n.rows, s[NEO_SCHED_BLOCK_M], s[NEO_SCHED_TILE_M], t);
-  x.steps = side_of(0, s[NEO_SCHED_BLOCK_K], s[NEO_SCHED_BLOCK_K] / wide, t);
-  if (x.n.columns)
-    x.columns = side_of(x.n.columns, s[NEO_SCHED_BLOCK_N], s[NEO_SCHED_TILE_N], t);
-  x.a = neo_ln_shared_buffer(l, "a", t, NEO_NEST_STEPS * pitch_of(&x.rows));
-  x.b = neo_ln_shared_buffer(l, "b", t, NEO_NEST_STEPS * pitch_of(&x.steps));
+  if (s[NEO_SCHED_MATRIX])
+    x.kinds = neo_nest_warps_of(l->m, l->f, &x.n);
+  make_sides(&x);
+  if (x.kinds.on) {
+    neo_ln_make_warps(&x);
+  } else {
+    x.a = neo_ln_shared_buffer(l, "a", t, NEO_NEST_STEPS * neo_ln_pitch(&x.rows));
+    x.b = neo_ln_shared_buffer(l, "b", t, NEO_NEST_STEPS * neo_ln_pitch(&x.steps));
+  }
   neo_block *body = open_units(&x);
   l->depth++; /* threads */
+  if (x.kinds.on)
+    neo_ln_begin_warps(&x, body);
   if (x.n.columns)
     product_of_block(&x, body);
   else

@@ -55,7 +55,8 @@ static neo_expr nonzero(neo_module *m, neo_expr e) {
 static const neo_lx *row_at(const nest *x, uint32_t axis, bool last) {
   static const neo_stage none;
   lowering *l = x->l;
-  uint64_t axes = x->rows.axes, before = (1ULL << axis) - 1, inner = axes & ~before & ~(1ULL << axis);
+  uint64_t axes = x->rows.axes, before = (1ULL << axis) - 1;
+  uint64_t inner = axes & ~before & ~(1ULL << axis);
   if (axes & before) /* all of it */
     return last ? lx_sub(l, neo_lower_extent(l, axis), lx_int(l, 1)) : lx_int(l, 0);
   const neo_lx *end = lx_min(l, lx_add(l, x->rows.lo, lx_int(l, x->rows.block)), x->rows.total);

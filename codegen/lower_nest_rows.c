@@ -33,7 +33,7 @@ static void get_rows(nest *x, neo_block *in, const side *rows, const neo_lx *one
     }
     neo_ls_set(l->k, body, reg, (const neo_lx *[]){number, lx_int(l, 0)}, 2,
                neo_lx_load(l->k, x->row[k], at));
-    l->acc[k] = (acc_reg){reg, 2, false, true};
+    l->acc[k] = (acc_reg){reg, 2, false, true, 0};
   }
   neo_lower_forget(l);
 }
@@ -47,7 +47,7 @@ static neo_block *open_row(nest *x, neo_block *in, const neo_lx **row) {
   in = open_loop(l, in, NEO_LOOP_UNROLL, "r", n, &i);
   *row = lx_add(l, lx_mul(l, i, x->threads), x->thread);
   if (x->rows.block % x->threads)
-    in = &neo_ls_if(l->k, in, below(l, *row, lx_int(l, x->rows.block)))->body;
+    in = &neo_ls_if(l->k, in, less(l, *row, lx_int(l, x->rows.block)))->body;
   return in;
 }
 
@@ -64,7 +64,7 @@ static void join_rows(nest *x, neo_block *in, const neo_stage *s) {
   body = neo_ln_open_side(l, body, &x->rows, place[0], &p);
   const neo_lx *index[] = {p.number, zero};
   for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++)
-    neo_ls_store(l->k, body, x->part[k], lx_add(l, lx_mul(l, p.at, wide), place[1]),
+    neo_ls_store(l->k, body, x->part[k], lx_add(l, lx_mul(l, p.at, wide), neo_ln_part(x)),
                  neo_lx_reg(l->k, l->acc[k].reg, index, 2), NULL);
   body = open_row(x, in, &row);
   part = tile_of(1, 1, wide);
@@ -76,7 +76,7 @@ static void join_rows(nest *x, neo_block *in, const neo_stage *s) {
       neo_ls_set(l->k, body, reg, (const neo_lx *[]){zero, zero, lx_int(l, i)}, wide > 1 ? 3 : 2,
                  neo_lx_load(l->k, x->part[k], at));
     }
-    l->acc[k] = (acc_reg){reg, wide > 1 ? 3 : 2, false, true};
+    l->acc[k] = (acc_reg){reg, wide > 1 ? 3 : 2, false, true, 0};
   }
   neo_lower_join_lanes(l, body, s, &part, &part);
   for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++) {
@@ -95,11 +95,11 @@ static void reduce_rows(nest *x, neo_block *in, const neo_stage *s) {
   neo_ln_set_steps(x, s);
   for (uint32_t k = 0; k < s->accs.n; k++) {
     neo_type type = (neo_type)s->accs.at[k].type;
-    own[k] = (acc_reg){neo_ln_thread_reg(x, in, "acc", type, t.rows, t.cols), 2, true, true};
+    own[k] = (acc_reg){neo_ln_thread_reg(x, in, "acc", type, t.rows, t.cols), 2, true, true, 0};
     l->acc[s->first_acc + k] = own[k];
   }
   neo_lower_clear_accs(l, neo_ln_open_threads(x, in), s, &t);
-  neo_block *body = neo_ln_open_steps(x, in);
+  neo_block *body = neo_ln_open_steps(x, in, s);
   neo_ln_inner_sums(x, body, s);
   body = neo_ln_open_threads(x, body);
   get_rows(x, body, &x->rows, NULL);
@@ -169,13 +169,13 @@ static void join_logsum_rows(nest *x, neo_block *in, const neo_stage *s, const a
     const neo_lx *at[] = {p.number, lx_int(l, c)};
     set_logsum(l, body, r, first, join_logsums(l, logsum_in(l, r, first), logsum_in(l, r, at)));
   }
-  const neo_lx *to = lx_add(l, lx_mul(l, p.at, wide), place[1]);
+  const neo_lx *to = lx_add(l, lx_mul(l, p.at, wide), neo_ln_part(x));
   neo_ls_store(l->k, body, x->part[acc], to, logsum_in(l, r, first).top, NULL);
   neo_ls_store(l->k, body, x->part[acc + 1], to, logsum_in(l, r, first).sum, NULL);
   body = open_row(x, in, &row);
   neo_type t = type_of(s);
-  acc_reg one[2] = {{neo_lower_reg(l, body, "top", t, 1, 1, 1), 2, false, true},
-                    {neo_lower_reg(l, body, "sum", t, 1, 1, 1), 2, false, true}};
+  acc_reg one[2] = {{neo_lower_reg(l, body, "top", t, 1, 1, 1), 2, false, true, 0},
+                    {neo_lower_reg(l, body, "sum", t, 1, 1, 1), 2, false, true, 0}};
   const neo_lx *at[] = {zero, zero};
   for (int64_t i = 0; i < wide; i++) {
     const neo_lx *from = lx_add(l, lx_mul(l, row, wide), lx_int(l, i));
@@ -197,13 +197,13 @@ static void reduce_logsum(nest *x, neo_block *in, const neo_stage *top, const ne
   neo_ln_set_steps(x, top);
   for (uint32_t k = 0; k < 2; k++) {
     own[k] = (acc_reg){neo_ln_thread_reg(x, in, k ? "sum" : "top", type_of(top), t.rows, t.cols), 2,
-                       true, true};
+                       true, true, 0};
     l->acc[top->first_acc + k] = own[k];
   }
   neo_block *body = neo_ln_open_threads(x, in);
   neo_lower_clear_accs(l, body, top, &t);
   neo_lower_clear_accs(l, body, sum, &t);
-  body = neo_ln_open_steps(x, in);
+  body = neo_ln_open_steps(x, in, top);
   neo_ln_inner_sums(x, body, top);
   body = neo_ln_open_threads(x, body);
   get_rows(x, body, &x->rows, NULL);
@@ -226,7 +226,7 @@ static void store_rows(nest *x, neo_block *in, const neo_stage *s) {
   const neo_lx *row;
   in = open_row(x, in, &row);
   const neo_lx *at = lx_add(l, x->rows.lo, row);
-  in = &neo_ls_if(l->k, in, below(l, at, x->rows.total))->body;
+  in = &neo_ls_if(l->k, in, less(l, at, x->rows.total))->body;
   neo_lower_facts(l, l->f, s);
   neo_ln_set_axes(l, s, x->rows.axes, at);
   get_rows(x, in, &x->rows, row);

@@ -49,6 +49,7 @@ typedef struct { /* an accumulator's register */
   uint8_t rank; /* 2: [rows, columns]; 3: [rows, columns, lanes] */
   bool columns; /* more than one */
   bool live;
+  uint32_t fragments; /* in a row of them, where it is what warps add to; 0: it is not */
 } acc_reg;
 
 typedef struct {          /* the register tile at hand; loops of extent 1 are left out */
@@ -180,6 +181,10 @@ const neo_lx *neo_lower_cond(lowering *l, neo_expr e); /* null for a condition t
 void neo_lower_forget(lowering *l); /* after axes or accumulators changed other than by set_axis */
 const neo_lx *neo_lower_axis(lowering *l, uint32_t axis);
 const neo_lx *neo_lower_acc(lowering *l, uint32_t acc);
+/* Where in fragments of a sum of warps (codegen/warp.h), so many in a row, the thread's row and
+ * column are, which it counts for itself: out[2]. */
+void neo_lower_in_fragments(lowering *l, uint32_t fragments, const neo_lx *row, const neo_lx *col,
+                            const neo_lx **out);
 uint32_t neo_lower_expr_depth(lowering *l,
                               neo_expr e); /* of the innermost loop in which it changes */
 void neo_lower_fail(lowering *l, const char *what);

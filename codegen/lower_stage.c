@@ -140,7 +140,7 @@ static void make_accs(lowering *l, neo_block *in, const neo_stage *s, const tile
     neo_type type = (neo_type)s->accs.at[k].type;
     int64_t width = lanes ? t->width : 1;
     uint32_t reg = neo_lower_reg(l, in, "acc", type, t->rows, t->cols, width);
-    *r = (acc_reg){reg, width > 1 ? 3 : 2, t->cols > 1, true};
+    *r = (acc_reg){reg, width > 1 ? 3 : 2, t->cols > 1, true, 0};
   }
 }
 

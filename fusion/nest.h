@@ -7,14 +7,14 @@
  * So attention is two kernels over Q, K, V and Z; its gradients, which are sums over j or i of
  * products with what follows from S and from another inner sum (dY times V), are the same form.
  * Nothing else is asked of what stands between the sums: masks, scales, random numbers are
- * expressions. Nothing is rescaled or reassociated but sums, so results are those of the
- * definitions.
+ * expressions, and the sum around may have a condition, or ranges that depend on rows. Nothing is
+ * rescaled or reassociated but sums, so results are those of the definitions.
  *
  *   fuse_nest.c               which sums are nested: all who read one compute it, or none
  *   form.h                    inner sums are stages over the points of other stages
  *   nest.c                    which axes are rows, columns, batches: here
  *   schedule/nest.c           how large blocks are
- *   codegen/lower_nest.c      blocks of threads
+ *   codegen/lower_nest.c      blocks of threads; lower_nest_*.c: rows, copies, ranges, warps
  *   codegen/lower_stage.c     a thread for each point: any form, slow */
 #ifndef NEO_FUSION_NEST_H
 #define NEO_FUSION_NEST_H

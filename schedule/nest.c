@@ -9,6 +9,8 @@
 #include "schedule/threads.h"
 
 enum { SHARED_BYTES = 48 << 10, REGISTERS = 160, MOST_THREADS = 256, MULTIPROCESSORS = 132 };
+enum { WARP = 32, WARP_ROWS = 16, WARP_COLUMNS = 8 };
+enum { CELL_BYTES = 4, CELLS = 8 };
 
 static bool no(neo_str *why, const char *what) {
   if (why)
@@ -16,9 +18,65 @@ static bool no(neo_str *why, const char *what) {
   return false;
 }
 
+/* ---- products by warps */
+
+neo_type neo_warps_type(neo_warps kind) {
+  return kind == NEO_WARPS_BF16 ? NEO_BF16_T : kind == NEO_WARPS_F16 ? NEO_F16_T : NEO_F32_T;
+}
+
+static neo_warps kind_of(neo_module *m, neo_nest_factors *a, neo_nest_factors *b) {
+  if (a->n == 1 && b->n == 1) {
+    neo_expr e[] = {a->at[0], b->at[0]};
+    neo_warps kind = neo_factor_warps(m, &e[0]);
+    if (kind && kind == neo_factor_warps(m, &e[1])) {
+      a->at[0] = e[0];
+      b->at[0] = e[1];
+      return kind;
+    }
+  }
+  return m->math == NEO_PRECISION_3XTF32 ? NEO_WARPS_3XTF32 : NEO_WARPS_NONE;
+}
+
+neo_nest_warps neo_nest_warps_of(neo_module *m, const neo_form *f, neo_nest *n) {
+  neo_nest_warps x = {.on = true};
+  for (uint32_t k = 0; k < n->n_sums; k++) {
+    x.sum[k] = kind_of(m, &n->sum[k].rows, &n->sum[k].steps);
+    x.on = x.on && x.sum[k] && f->stages.at[n->sum[k].stage].accs.at[0].type == NEO_F32_T;
+  }
+  if (n->columns) {
+    x.product = kind_of(m, &n->of_rows, &n->of_columns);
+    x.on = x.on && x.product;
+  }
+  return x;
+}
+
+/* Steps of the sum in eight cells of a fragment. */
+static int64_t fragment_steps(neo_warps kind) {
+  return CELL_BYTES * CELLS / neo_type_bytes(neo_warps_type(kind));
+}
+
+static int64_t round_up(int64_t n, int64_t to) {
+  return (n + to - 1) / to * to;
+}
+
+int64_t neo_nest_depth(neo_module *m, const neo_form *f, const neo_nest_sum *x, neo_warps kind,
+                       bool *whole) {
+  enum { MOST_BYTES = 256, PART_BYTES = 128 };
+  const neo_stage *s = &f->stages.at[x->stage];
+  int64_t n = 1, bytes = neo_type_bytes(neo_warps_type(kind)), each;
+  *whole = true;
+  for (size_t k = s->over; k < s->axes.n; k++) {
+    *whole = *whole && neo_expr_is_int(m, s->axes.at[k].hi, &each) && each > 0 && each < 1 << 20;
+    n = *whole && n < 1 << 20 ? n * each : n;
+  }
+  n = round_up(n, fragment_steps(kind));
+  *whole = *whole && n * bytes <= MOST_BYTES;
+  return *whole ? n : PART_BYTES / bytes;
+}
+
 typedef struct {
   int64_t threads, bm, bn, bk, tm, tn, wide, tk;
-  bool product;
+  bool product, warps;
 } shape;
 
 static shape shape_of(const neo_nest *n, const neo_schedule *s) {
@@ -31,10 +89,10 @@ static shape shape_of(const neo_nest *n, const neo_schedule *s) {
              p[NEO_SCHED_TILE_N],
              0,
              0,
-             false};
-  x.product = n->columns != 0;
+             n->columns != 0,
+             p[NEO_SCHED_MATRIX] != 0};
   if (x.tm > 0 && x.bm >= x.tm)
-    x.wide = x.threads / (x.bm / x.tm);
+    x.wide = x.threads / (x.warps ? WARP : 1) / (x.bm / x.tm);
   if (x.wide > 0)
     x.tk = x.bk / x.wide;
   return x;
@@ -47,7 +105,8 @@ static bool others_plain(const neo_schedule *s) {
   bool threads = s->at[NEO_SCHED_THREADS] != 0;
   for (int k = 0; k < NEO_SCHED_COUNT; k++) {
     bool block = k == NEO_SCHED_THREADS || k == NEO_SCHED_BLOCK_M || k == NEO_SCHED_BLOCK_N ||
-                 k == NEO_SCHED_BLOCK_K || k == NEO_SCHED_TILE_M || k == NEO_SCHED_TILE_N;
+                 k == NEO_SCHED_BLOCK_K || k == NEO_SCHED_TILE_M || k == NEO_SCHED_TILE_N ||
+                 k == NEO_SCHED_MATRIX;
     bool unit = k == NEO_SCHED_UNIT_AXES || k == NEO_SCHED_UNIT_SIZE;
     if (!(threads ? block : unit) && s->at[k] != plain.at[k])
       return false;
@@ -83,6 +142,75 @@ static int64_t shared_words(const neo_form *f, const shape *x) {
   return operands + host_accs(f) * x->bm * (x->wide + 1);
 }
 
+/* Bytes of shared memory of an operand of warps, at most (lower_block_fragments.c). */
+static int64_t operand_bytes(int64_t points, int64_t steps, neo_warps kind) {
+  int64_t bytes = neo_type_bytes(neo_warps_type(kind)), row = 16 / bytes;
+  int64_t inside = points * (steps + row), pad = bytes == 2 ? row : 32 + 8;
+  int64_t outside = steps * (points + pad);
+  return bytes * (inside > outside ? inside : outside) + 64;
+}
+
+static int64_t warps_shared(neo_module *m, const neo_form *f, const neo_nest *n,
+                            const neo_nest_warps *w, const shape *x) {
+  int64_t sum = 0;
+  bool whole;
+  for (uint32_t k = 0; k < n->n_sums; k++) {
+    int64_t depth = neo_nest_depth(m, f, &n->sum[k], w->sum[k], &whole);
+    sum += operand_bytes(x->bm, depth, w->sum[k]) + operand_bytes(x->bk, depth, w->sum[k]);
+  }
+  if (x->product)
+    return sum + operand_bytes(x->bm, x->bk, w->product) + operand_bytes(x->bn, x->bk, w->product);
+  return sum + host_accs(f) * x->bm * (4 * x->wide + 1) * 4;
+}
+
+/* Of a thread: what its warp adds up, fragments of both operands, and what is on its way. */
+static int64_t warps_registers(neo_module *m, const neo_form *f, const neo_nest *n,
+                               const neo_nest_warps *w, const shape *x) {
+  const neo_stage *host = &f->stages.at[n->host];
+  int64_t inner = x->tm * x->tk / WARP, most = x->tk > x->tn ? x->tk : x->tn, copies = 0;
+  int64_t sums = inner * n->n_sums, parts = m->math == NEO_PRECISION_3XTF32 ? 2 : 1;
+  bool whole;
+  sums += x->product ? x->tm * x->tn / WARP * (host->where.i ? 2 : 1) : inner * host_accs(f);
+  for (uint32_t k = 0; k < n->n_sums; k++) {
+    int64_t depth = neo_nest_depth(m, f, &n->sum[k], w->sum[k], &whole);
+    int64_t c = (depth * (x->bm > x->bk ? x->bm : x->bk) + x->threads - 1) / x->threads;
+    copies = c > copies ? c : copies;
+  }
+  if (x->product && (x->bk * x->bn + x->threads - 1) / x->threads > copies)
+    copies = (x->bk * x->bn + x->threads - 1) / x->threads;
+  return sums + parts * (x->tm + most) / 4 + copies;
+}
+
+static bool on_machine(const neo_nest *n, const neo_nest_warps *w, const neo_machine *machine) {
+  bool good = w->on;
+  for (uint32_t k = 0; k <= n->n_sums; k++) {
+    neo_warps kind = k < n->n_sums ? w->sum[k] : w->product;
+    good = good && (!kind || machine->warps >= (kind == NEO_WARPS_F16 ? 75 : 80));
+  }
+  return good;
+}
+
+static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                        const neo_nest *n, const neo_schedule *s, const shape *x, neo_str *why) {
+  neo_nest copy = *n;
+  neo_nest_warps w = neo_nest_warps_of(m, f, &copy);
+  if (s->at[NEO_SCHED_MATRIX] != NEO_THREADS_WARPS || !on_machine(n, &w, machine))
+    return no(why, "warps multiply factors that were rounded alike, or f32 as 3xtf32");
+  int64_t steps = x->product ? fragment_steps(w.product) : WARP_COLUMNS;
+  if (x->threads < WARP || x->threads > MOST_THREADS || x->tm < 1 || x->tm % WARP_ROWS ||
+      !divides(x->tm, x->bm) || !divides(x->wide, x->bk) || x->tk % WARP_COLUMNS || x->bk % steps ||
+      x->threads != WARP * x->wide * (x->bm / x->tm))
+    return no(why, "the warps' tiles are not the block's");
+  if (x->product ? x->tn < 1 || x->tn % WARP_COLUMNS || x->bn != x->tn * x->wide
+                 : x->bn || x->tn != 1)
+    return no(why, "the warps' columns are not the block's");
+  if (warps_registers(m, f, n, &w, x) > REGISTERS)
+    return no(why, "a warp's tile has more registers than there are");
+  if (warps_shared(m, f, n, &w, x) + 1024 > SHARED_BYTES)
+    return no(why, "the blocks are more than shared memory holds");
+  return true;
+}
+
 bool neo_nest_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                     const neo_schedule *s, neo_str *why) {
   neo_nest n;
@@ -93,6 +221,8 @@ bool neo_nest_legal(neo_module *m, const neo_form *f, const neo_machine *machine
   if (!machine->gpu || !neo_nest_of(m, f, &n))
     return no(why, "blocks of rows are for GPUs, where rows and steps are apart");
   shape x = shape_of(&n, s);
+  if (x.warps)
+    return warps_legal(m, f, machine, &n, s, &x, why);
   if (x.threads > MOST_THREADS || !divides(x.tm, x.bm) || !divides(x.bm / x.tm, x.threads) ||
       !divides(x.wide, x.bk) || x.tm > 16 || x.tk > 16 || x.wide > 32)
     return no(why, "the threads' tiles are not the block's");
@@ -135,8 +265,21 @@ static double product_cost(int64_t rows, int64_t columns, int64_t tile_m, int64_
   return steps * area * (1 + 1.5 * (double)(tile_m + tile_n) / loads);
 }
 
+/* By warps: so many products of FMA in the time of one, and each fragment is read once. */
+static double warps_cost(int64_t rows, int64_t columns, int64_t tile_m, int64_t tile_n,
+                         double steps, neo_warps kind) {
+  double rate = kind == NEO_WARPS_TF32 ? 8 : kind == NEO_WARPS_3XTF32 ? 2.5 : 16;
+  double area = (double)(rows * columns), loads = (double)(tile_m * tile_n);
+  return steps * area / rate * (1 + 8 * (double)(tile_m + tile_n) / loads);
+}
+
 static double cost_of(neo_module *m, const neo_form *f, const neo_nest *n, const shape *x) {
-  enum { READ = 16, BLOCKS = 2, VALUE = 24 };
+  enum { READ = 16, WIDE_READ = 4, BLOCKS = 2, VALUE = 24 };
+  neo_nest copy = *n;
+  neo_nest_warps w = {.on = false};
+  bool whole = false;
+  if (x->warps)
+    w = neo_nest_warps_of(m, f, &copy);
   const neo_stage *inner = &f->stages.at[n->sum[0].stage];
   double blocks = ceil_div(points_of(m, f, n->rows), x->bm) * points_of(m, f, n->batches), t = 0;
   if (x->product)
@@ -144,11 +287,17 @@ static double cost_of(neo_module *m, const neo_form *f, const neo_nest *n, const
   for (uint32_t k = 0; k < n->n_sums; k++) {
     const neo_stage *s = &f->stages.at[n->sum[k].stage];
     double depth = steps_of(m, s, s->over, (uint32_t)s->axes.n);
-    depth = ceil_div(depth, NEO_NEST_STEPS) * NEO_NEST_STEPS;
-    t += product_cost(x->bm, x->bk, x->tm, x->tk, depth);
-    t += READ * depth * (double)(x->bm + x->bk) + VALUE * (double)(x->bm * x->bk);
+    int64_t part = x->warps ? neo_nest_depth(m, f, &n->sum[k], w.sum[k], &whole) : NEO_NEST_STEPS;
+    depth = ceil_div(depth, part) * (double)part;
+    t += x->warps ? warps_cost(x->bm, x->bk, x->tm, x->tk, depth, w.sum[k])
+                  : product_cost(x->bm, x->bk, x->tm, x->tk, depth);
+    t += (x->warps ? WIDE_READ : READ) * depth * (double)((whole ? 0 : x->bm) + x->bk);
+    t += VALUE * (double)(x->bm * x->bk);
   }
-  if (x->product)
+  if (x->product && x->warps)
+    t += warps_cost(x->bm, x->bn, x->tm, x->tn, (double)x->bk, w.product) +
+         WIDE_READ * (double)(x->bk * x->bn);
+  else if (x->product)
     t += product_cost(x->bm, x->bn, x->tm, x->tn, (double)x->bk) + READ * (double)(x->bk * x->bn);
   double busy = x->threads < 256 ? 256.0 / (double)x->threads : 1; /* too few to hide what waits */
   return ceil_div(blocks, MULTIPROCESSORS * BLOCKS) *
@@ -165,15 +314,16 @@ double neo_nest_cost(neo_module *m, const neo_form *f, const neo_schedule *s) {
 
 /* ---- choice */
 
-static neo_schedule schedule_of(const neo_nest *n, int64_t tall, int64_t wide, int64_t tm,
-                                int64_t tk, int64_t tn) {
+static neo_schedule schedule_of(const neo_nest *n, bool warps, int64_t tall, int64_t wide,
+                                int64_t tm, int64_t tk, int64_t tn) {
   neo_schedule s = neo_schedule_plain();
   int64_t *p = s.at;
-  p[NEO_SCHED_THREADS] = tall * wide;
+  p[NEO_SCHED_THREADS] = tall * wide * (warps ? WARP : 1);
+  p[NEO_SCHED_MATRIX] = warps ? NEO_THREADS_WARPS : 0;
   p[NEO_SCHED_TILE_M] = tm;
   p[NEO_SCHED_BLOCK_M] = tall * tm;
   p[NEO_SCHED_BLOCK_K] = wide * tk;
-  if (n->columns) {
+  if (n->columns) { /* else 1 */
     p[NEO_SCHED_TILE_N] = tn;
     p[NEO_SCHED_BLOCK_N] = wide * tn;
   }
@@ -218,7 +368,15 @@ size_t neo_nest_ranked(neo_module *m, const neo_form *f, const neo_machine *mach
       for (int64_t tm = 1; tm <= 8; tm *= 2)
         for (int64_t tk = 1; tk <= 8; tk *= 2)
           for (int64_t tn = 1; tn <= (n.columns ? 8 : 1); tn *= 2) {
-            neo_schedule s = schedule_of(&n, tall, wide, tm, tk, tn);
+            neo_schedule s = schedule_of(&n, false, tall, wide, tm, tk, tn);
+            offer(&r, &s);
+          }
+  for (int64_t tall = 2; tall <= 8; tall *= 2)
+    for (int64_t wide = 1; wide <= 2; wide *= 2)
+      for (int64_t tm = WARP_ROWS; tm <= 2 * WARP_ROWS; tm *= 2)
+        for (int64_t tk = 16; tk <= 128; tk *= 2)
+          for (int64_t tn = 8; tn <= (n.columns ? 128 : 8); tn *= 2) {
+            neo_schedule s = schedule_of(&n, true, tall, wide, tm, tk, tn);
             offer(&r, &s);
           }
   return r.count;
@@ -239,7 +397,10 @@ neo_schedule neo_nest_random(neo_module *m, const neo_form *f, const neo_machine
     int64_t at[5];
     for (int k = 0; k < 5; k++)
       at[k] = 1 + (int64_t)(neo_splitmix(seed) % (k < 2 ? 4 : 3));
-    neo_schedule x = schedule_of(&n, at[0], at[1], at[2], at[3], at[4]);
+    bool warps = tries % 2 == 0;
+    neo_schedule x = warps ? schedule_of(&n, true, at[0], at[1], WARP_ROWS * at[2],
+                                         WARP_COLUMNS * at[3], WARP_COLUMNS * at[4])
+                           : schedule_of(&n, false, at[0], at[1], at[2], at[3], at[4]);
     if (neo_nest_legal(m, f, machine, &x, NULL))
       return x;
   }

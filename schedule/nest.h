@@ -6,15 +6,31 @@
  *   BLOCK_N, TILE_N                          columns of the product with it, wide = BLOCK_N/TILE_N;
  *                                            0 and 1 where rows are reduced
  *
+ * With MATRIX, TILE_M rows are a warp's, by TILE_N columns and BLOCK_K/wide steps, and all products
+ * are those of codegen/warp.h: THREADS is 32 times as many. Each product is of two factors that
+ * were rounded alike, or of f32 where ir.h's 3XTF32 permits that.
+ *
  * Inner sums go over NEO_NEST_STEPS of their own steps at a time, which shared memory holds of both
- * operands, beside the block that the product is with. All other parameters are plain. A schedule
- * without threads is plain but for its units. */
+ * operands, beside the block that the product is with; with MATRIX over all of them where they are
+ * few, and the rows' operand stays there. All other parameters are plain. A schedule without
+ * threads is plain but for its units. */
 #ifndef NEO_SCHEDULE_NEST_H
 #define NEO_SCHEDULE_NEST_H
 #include "fusion/nest.h"
-#include "schedule/schedule.h"
+#include "schedule/threads.h"
 
 enum { NEO_NEST_STEPS = 16 };
+
+typedef struct { /* what warps multiply in inner sums, and in the product; none: they do not */
+  bool on;
+  neo_warps sum[NEO_NEST_SUMS], product;
+} neo_nest_warps;
+/* On some generation. Factors become what warps take of them. */
+neo_nest_warps neo_nest_warps_of(neo_module *m, const neo_form *f, neo_nest *n);
+neo_type neo_warps_type(neo_warps kind); /* of an element in shared memory */
+/* How many steps of an inner sum warps take at a time; *whole: all. */
+int64_t neo_nest_depth(neo_module *m, const neo_form *f, const neo_nest_sum *x, neo_warps kind,
+                       bool *whole);
 
 bool neo_nest_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                     const neo_schedule *s, neo_str *why);

@@ -165,7 +165,7 @@ enum {
   FILE_REGISTERS = 64 << 10 /* of a multiprocessor, for a block's threads */
 };
 
-static neo_warps factor_kind(neo_module *m, neo_expr *e) {
+neo_warps neo_factor_warps(neo_module *m, neo_expr *e) {
   const neo_node *n = neo_expr_node(m, *e);
   if (n->type == NEO_F32_T && n->op == NEO_OP_TF32)
     return NEO_WARPS_TF32;
@@ -188,8 +188,8 @@ neo_warps neo_threads_warps(neo_module *m, const neo_form *f, neo_contraction *c
   if (c->n != 2)
     return other;
   neo_expr e[] = {c->factor[0].e, c->factor[1].e};
-  neo_warps kind = factor_kind(m, &e[0]);
-  if (!kind || kind != factor_kind(m, &e[1]))
+  neo_warps kind = neo_factor_warps(m, &e[0]);
+  if (!kind || kind != neo_factor_warps(m, &e[1]))
     return other;
   for (int k = 0; k < 2; k++)
     c->factor[k].e = e[k];

@@ -45,6 +45,8 @@ typedef enum {
 /* On some generation. Factors become what warps take of them: f32(e), e of bf16 or f16, becomes e.
  */
 neo_warps neo_threads_warps(neo_module *m, const neo_form *f, neo_contraction *c);
+/* Of one factor, which becomes what warps take of it. */
+neo_warps neo_factor_warps(neo_module *m, neo_expr *e);
 
 bool neo_schedule_has_threads(const neo_schedule *s); /* or a parameter that only they have */
 bool neo_threads_legal(neo_module *m, const neo_form *f, const neo_machine *machine,

@@ -38,13 +38,14 @@ grep -q '^nest ' without && fail "--no-fuse=nest nests"
 [ -n "$(squares without)" ] || fail "without nesting there is no square" without
 "$NEOC" explain net.expr --groups | grep -q '^nest ' && fail "a processor nests"
 
-# With a mask or without: its gradients have ranges and conditions, of which blocks that no row takes
-# are left out, and whole ones are not tested.
+# With a mask or without: gradients have ranges and conditions. Blocks that no row takes are left
+# out, and whole ones are not tested.
 "$NEOC" explain net.expr -D CAUSAL=0 $gpu --groups >groups
 [ -z "$(squares groups)" ] || fail "a square is in memory without a mask" groups
 "$NEOC" explain net.expr $gpu --kernels >kernels
 lines() { # of a kernel, that match
-  awk -v name="kernel $1(" 'index($0, name) == 1 { on = 1 } /^#/ { on = 0 } on' kernels | grep -Ec "$2"
+  awk -v name="kernel $1(" 'index($0, name) == 1 { on = 1 } /^#/ { on = 0 } on' kernels |
+    grep -Ec "$2" || true
 }
 for kernel in a_a_z a_a d_a_v d_a_k d_a_q; do
   [ "$(lines $kernel '^  for j in ')" -ge 1 ] || fail "$kernel has no loop over steps" kernels
@@ -52,6 +53,15 @@ for kernel in a_a_z a_a d_a_v d_a_k d_a_q; do
 done
 for kernel in a_a d_a_v; do
   [ "$(lines $kernel '^    else$')" -ge 1 ] || fail "$kernel tests all of its products" kernels
+done
+
+# Where products are rounded, warps make them.
+for math in bf16 tf32; do
+  "$NEOC" compile -q net.expr -D T=512 -D D=64 $gpu --math=$math --emit=ptx -o warps
+  for kernel in a_a_z a_a d_a_v d_a_k d_a_q; do
+    awk -v name="_$kernel(" '/^.visible .entry/ { on = index($0, name) } on' warps/net.ptx >ptx
+    grep -q 'mma\.sync' ptx || fail "$math: no products by warps in $kernel"
+  done
 done
 
 # What others want stays, and is not made twice.
@@ -89,6 +99,9 @@ grep -q '^forward: memory 6[45].* GiB' out || fail "without nesting it does not"
 # The answers are the interpreter's.
 [ -e "$emulator" ] || exit 0
 export NEO_CUDA_DRIVER="$emulator"
+for math in bf16 3xtf32; do
+  timeout 100 "$NEOC" verify -q net.expr -D B=1 --math=$math $gpu+host || fail "causal, $math"
+done
 for causal in 0 1; do
   timeout 100 "$NEOC" verify -q net.expr -D B=2 -D CAUSAL=$causal $gpu+host || fail "causal $causal"
 done

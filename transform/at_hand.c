@@ -187,8 +187,7 @@ neo_expr neo_sum_at_hand(neo_module *m, const neo_sum_query *q) {
       c.to[k] = NOT_BOUND;
     if (i == q->reader.i || !is_plain_sum(m, c.d, n_in) ||
         !add_factors(&c, neo_list_expr(m, c.d->body, 0)) || c.n != q->n ||
-        !same_factors(&c, 0, 0) || !same_axes(&c) || !same_points(&c) ||
-        needs(m, d, q->reader))
+        !same_factors(&c, 0, 0) || !same_axes(&c) || !same_points(&c) || needs(m, d, q->reader))
       continue;
     for (uint32_t k = 0; k < c.d->n_out; k++)
       index[k] = neo_axis_ref(m, c.to[k]);

@@ -412,8 +412,7 @@ static void whole_as_part(product *p, uint32_t out, uint32_t left) {
   neo_def_rec r = p->r;
   neo_expr y = signed_product(p, define_part(p, &x), product_of(p, out));
   if (where.i)
-    y = neo_op3(p->m, NEO_OP_SELECT, where, y,
-                neo_const_float(p->m, neo_expr_type(p->m, y), 0));
+    y = neo_op3(p->m, NEO_OP_SELECT, where, y, neo_const_float(p->m, neo_expr_type(p->m, y), 0));
   set_finish(p, &r, y);
   r.axes = axes_list(p, p->outs, 0, by);
   r.reducer = NEO_RED_NONE;

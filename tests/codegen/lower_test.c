@@ -252,6 +252,8 @@ static void check_schedule(checker *c, const neo_group *g, const neo_machine *ma
     if (c->o->tiled)
       *c->o->tiled +=
           c->o->gpu ? s->at[NEO_SCHED_THREADS] && !s->at[NEO_SCHED_LANES] : neo_kernel_has_tiles(k);
+    if (c->o->by_warps)
+      *c->o->by_warps += s->at[NEO_SCHED_THREADS] && s->at[NEO_SCHED_MATRIX];
     if (c->o->kept)
       *c->o->kept += s->at[NEO_SCHED_KEEP] != 0;
     if (c->o->wide)

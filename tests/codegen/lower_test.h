@@ -21,8 +21,9 @@ typedef struct {
   bool gpu;         /* schedules of a GPU, interpreted with threads in a random order */
   bool narrow;      /* operands of contractions become bf16 first */
   bool split;       /* products may be three of tf32 */
-  int *tiled; /* kernels that use tile registers (of a GPU: blocks that compute a contraction's
+  int *tiled;    /* kernels that use tile registers (of a GPU: blocks that compute a contraction's
                  tile) are counted here; may be null */
+  int *by_warps; /* of these, with products of warps: counted; may be null */
   int *kept, *wide;   /* kernels that keep values of a row, or that have lanes: counted too */
   int *warps;         /* and those whose products are warps' */
   neo_interp *interp; /* with its inputs set, errors tracked; null: made and filled here */

@@ -14,23 +14,40 @@ static neo_profile eager(void) {
   return p;
 }
 
-/* Blocks of rows, among all schedules of a text's kernels. */
-static int check(const char *text, int n_random) {
+typedef enum { PLAIN, NARROW, SPLIT, WAYS } way; /* of products: f32, of bf16, three of tf32 */
+
+/* Blocks of rows, among all schedules of a text's kernels; by warps where products are rounded. */
+static int check_way(const char *text, int n_random, way w) {
   neo_profile p = eager();
   neo_seeds s = neo_seeds_of(1, 1);
-  int tiled = 0, unused = 0;
+  int tiled = 0, by_warps = 0, unused = 0;
   for (uint64_t seed = s.first; seed < s.first + s.n; seed++) {
     lower_options o = {.seed = seed, .n_random = n_random, .fusion = {.profile = &p}};
+    o.narrow = w == NARROW;
+    o.split = w == SPLIT;
     o.gpu = true;
     o.tiled = &tiled;
+    o.by_warps = &by_warps;
     lower_check(text, &o);
     o.gpu = false;
     o.tiled = &unused;
+    o.by_warps = NULL;
     o.n_random = 1;
-    o.jit = true;
+    o.jit = w == PLAIN;
     lower_check(text, &o);
   }
-  return tiled;
+  return w == PLAIN ? tiled : by_warps;
+}
+
+static int check(const char *text, int n_random) {
+  return check_way(text, n_random, PLAIN);
+}
+
+/* At least so many blocks of rows, and so many by warps in each of the ways that these have. */
+static void check_ways(const char *text, int n_random, int blocks, int by_warps) {
+  assert_true(check_way(text, n_random, PLAIN) >= blocks);
+  for (way w = NARROW; w < WAYS; w++)
+    assert_true(check_way(text, n_random, w) >= by_warps);
 }
 
 #define INPUTS                                                                             \
@@ -45,29 +62,29 @@ static int check(const char *text, int n_random) {
 
 static void attention_has_no_square_of_its_length(void **state) {
   (void)state;
-  assert_true(check(INPUTS SCORES "temp Z : f32 [B, 2, N]\ntemp Y : f32 [B, N, 2, 23]\n"
-                                  "def Z[b: B, h: 2, i: N] =\n  logsumexp[j: 37] S[b, h, i, j]\n"
-                                  "def Y[b: B, i: N, h: 2, e: 23] =\n"
-                                  "  sum[j: 37] exp(S[b, h, i, j] - Z[b, h, i]) * V[b, j, h, e]\n"
-                                  "entry forward f: y = Y\n",
-                    4) > 6);
+  check_ways(INPUTS SCORES "temp Z : f32 [B, 2, N]\ntemp Y : f32 [B, N, 2, 23]\n"
+                           "def Z[b: B, h: 2, i: N] =\n  logsumexp[j: 37] S[b, h, i, j]\n"
+                           "def Y[b: B, i: N, h: 2, e: 23] =\n"
+                           "  sum[j: 37] exp(S[b, h, i, j] - Z[b, h, i]) * V[b, j, h, e]\n"
+                           "entry forward f: y = Y\n",
+             4, 7, 2);
 }
 
 static void masks_and_biases_stand_between_the_sums(void **state) {
   (void)state;
-  assert_true(check(INPUTS SCORES
-                    "temp T : f32 [B, 2, N, 37]\ntemp m : f32 [B, 2, N]\ntemp s : f32 [B, 2, N]\n"
-                    "temp Y : f32 [B, N, 2, 23]\n"
-                    "def T[b: B, h: 2, i: N, j: 37] =\n"
-                    "  select(M[b, j], S[b, h, i, j] + b[i, j], -30.0)\n"
-                    "def m[b: B, h: 2, i: N] =\n  max[j: 37] where j <= i;\n  T[b, h, i, j]\n"
-                    "def s[b: B, h: 2, i: N] =\n  sum[j: 37] where j <= i;\n"
-                    "  exp(T[b, h, i, j] - m[b, h, i])\n"
-                    "def Y[b: B, i: N, h: 2, e: 23] =\n  sum[j: 37] where j <= i;\n"
-                    "  exp(T[b, h, i, j] - m[b, h, i]) * V[b, j, h, e]\n"
-                    "  then acc0 / s[b, h, i]\n"
-                    "entry forward f: y = Y\n",
-                    4) > 6);
+  check_ways(INPUTS SCORES
+             "temp T : f32 [B, 2, N, 37]\ntemp m : f32 [B, 2, N]\ntemp s : f32 [B, 2, N]\n"
+             "temp Y : f32 [B, N, 2, 23]\n"
+             "def T[b: B, h: 2, i: N, j: 37] =\n"
+             "  select(M[b, j], S[b, h, i, j] + b[i, j], -30.0)\n"
+             "def m[b: B, h: 2, i: N] =\n  max[j: 37] where j <= i;\n  T[b, h, i, j]\n"
+             "def s[b: B, h: 2, i: N] =\n  sum[j: 37] where j <= i;\n"
+             "  exp(T[b, h, i, j] - m[b, h, i])\n"
+             "def Y[b: B, i: N, h: 2, e: 23] =\n  sum[j: 37] where j <= i;\n"
+             "  exp(T[b, h, i, j] - m[b, h, i]) * V[b, j, h, e]\n"
+             "  then acc0 / s[b, h, i]\n"
+             "entry forward f: y = Y\n",
+             4, 7, 2);
 }
 
 #define GRADIENTS                                                                     \
@@ -79,17 +96,16 @@ static void masks_and_biases_stand_between_the_sums(void **state) {
 
 static void gradients_have_two_inner_sums(void **state) {
   (void)state;
-  assert_true(check(INPUTS SCORES GRADIENTS
-                    "temp dQ : f32 [B, N, 2, 19]\ntemp dK : f32 [B, 37, 2, 19]\n"
-                    "temp dV : f32 [B, 37, 2, 23]\n"
-                    "def dQ[b: B, i: N, h: 2, d: 19] =\n"
-                    "  sum[j: 37] dS[b, h, i, j] * K[b, j, h, d]\n"
-                    "def dK[b: B, j: 37, h: 2, d: 19] =\n"
-                    "  sum[i: N] dS[b, h, i, j] * Q[b, i, h, d]\n"
-                    "def dV[b: B, j: 37, h: 2, e: 23] =\n"
-                    "  sum[i: N] dY[b, i, h, e] * exp(S[b, h, i, j])\n"
-                    "entry forward f: q = dQ, k = dK, v = dV\n",
-                    4) > 12);
+  check_ways(INPUTS SCORES GRADIENTS "temp dQ : f32 [B, N, 2, 19]\ntemp dK : f32 [B, 37, 2, 19]\n"
+                                     "temp dV : f32 [B, 37, 2, 23]\n"
+                                     "def dQ[b: B, i: N, h: 2, d: 19] =\n"
+                                     "  sum[j: 37] dS[b, h, i, j] * K[b, j, h, d]\n"
+                                     "def dK[b: B, j: 37, h: 2, d: 19] =\n"
+                                     "  sum[i: N] dS[b, h, i, j] * Q[b, i, h, d]\n"
+                                     "def dV[b: B, j: 37, h: 2, e: 23] =\n"
+                                     "  sum[i: N] dY[b, i, h, e] * exp(S[b, h, i, j])\n"
+                                     "entry forward f: q = dQ, k = dK, v = dV\n",
+             4, 13, 3);
 }
 
 /* Steps along two axes, an inner sum over two, numbers of 64 bits, a result that is added to. */
@@ -121,6 +137,44 @@ static void masked_steps_may_be_no_numbers(void **state) {
                     4) > 0);
 }
 
+/* Not by zero, nor by what another row of the same block takes. */
+static void masked_steps_of_some_rows_may_be_no_numbers(void **state) {
+  (void)state;
+  check_ways("size N 1..53\ninput Q : f32 [N, 5]\ninput K : f32 [61, 5]\n"
+             "input V : f32 [61, 12]\ntemp S : f32 [N, 61]\n"
+             "temp W : f32 [61, 12]\ntemp Y : f32 [N, 12]\n"
+             "def W[j: 61, e: 12] =\n  V[j, e] / select(j % 11 == 5, 0.0, 1.0)\n"
+             "def S[i: N, j: 61] =\n  sum[d: 5] Q[i, d] * K[j, d]\n"
+             "def Y[i: N, e: 12] =\n  sum[j: 61] where 2 * j <= 3 * i + 4;\n"
+             "  S[i, j] * W[j, e]\n"
+             "entry forward f: y = Y\n",
+             4, 1, 1);
+}
+
+/* Windows that slide, from below and above, ranges that depend on rows, and a factor that is zero
+ * elsewhere. */
+static void steps_that_no_row_takes_are_left_out(void **state) {
+  static const char *const sum[] = {
+      "sum[j: 61] where j < i + 3 and i <= j + 7;\n  S[i, j] * V[j, e]",
+      "sum[j: i..61] S[i, j] * V[j, e]",
+      "sum[j: min(i + 2, 61)] where 40 <= 3 * j + i;\n  S[i, j] * V[j, e]",
+      "sum[j: 61] where j + N <= i;\n  S[i, j] * V[j, e]",
+      "sum[j: 61] select(j <= 2 * i, S[i, j], 0.0) * V[j, e]",
+      "sum[j: 61] where i64(n[0]) * 9 <= j + i;\n  S[i, j] * V[j, e]"};
+  (void)state;
+  for (size_t k = 0; k < sizeof sum / sizeof *sum; k++) {
+    char text[700];
+    snprintf(text, sizeof text,
+             "size N 1..53\ninput Q : f32 [N, 5]\ninput K : f32 [61, 5]\n"
+             "input V : f32 [61, 12]\ninput n : i32 [1] < 5\ntemp S : f32 [N, 61]\n"
+             "temp Y : f32 [N, 12]\n"
+             "def S[i: N, j: 61] =\n  sum[d: 5] Q[i, d] * K[j, d]\n"
+             "def Y[i: N, e: 12] =\n  %s\nentry forward f: y = Y\n",
+             sum[k]);
+    check_ways(text, 3, 1, 1);
+  }
+}
+
 /* Of nothing, of all that is excluded, with infinities: as one that is computed in two passes. */
 static void logsumexps_hold_for_infinities(void **state) {
   static const char *const body[] = {
@@ -146,6 +200,8 @@ int main(void) {
       cmocka_unit_test(gradients_have_two_inner_sums),
       cmocka_unit_test(sums_go_over_several_axes),
       cmocka_unit_test(masked_steps_may_be_no_numbers),
+      cmocka_unit_test(masked_steps_of_some_rows_may_be_no_numbers),
+      cmocka_unit_test(steps_that_no_row_takes_are_left_out),
       cmocka_unit_test(logsumexps_hold_for_infinities),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
