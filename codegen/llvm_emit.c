@@ -555,6 +555,11 @@ static void statement(neo_ll_gen *g, const neo_ls *s) {
     if (s->kind == NEO_LS_WAIT)
       neo_ll_gpu_arrived(g);
     break;
+  case NEO_LS_BULK:
+  case NEO_LS_EXPECT:
+  case NEO_LS_REACH:
+    neo_ll_bulk(g, s);
+    break;
   case NEO_LS_SHUFFLE:
     neo_ll_shuffle(g, s);
     break;
@@ -692,6 +697,7 @@ neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
   neo_ll_gen g = {.l = l, .k = k};
   bool gpu = l->target.sm != 0;
   g.threads = gpu ? neo_kernel_threads(k) : 0;
+  g.n_maps = neo_kernel_maps(k, g.maps);
   if (gpu) {
     neo_ll_gpu_function(&g, symbol);
   } else {
@@ -708,6 +714,7 @@ neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
   g.tiles = neo_kernel_has_tiles(k);
   if (g.tiles)
     neo_ll_tiles_declare(&g);
+  neo_ll_bulk_begin(&g);
   bodies(&g);
   if (gpu)
     LLVMBuildRetVoid(l->b);

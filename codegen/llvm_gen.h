@@ -122,6 +122,9 @@ typedef struct {
   LLVMValueRef units; /* of a GPU's kernel: how many there are */
   int64_t threads;    /* of a GPU's block, where the kernel has loops of threads; else 0 */
   bool in_threads;
+  uint32_t n_maps; /* of tensors that boxes are copied of: parameters behind all others */
+  neo_kernel_map maps[NEO_KERNEL_MAPS];
+  LLVMValueRef map[NEO_KERNEL_MAPS];
   uint8_t *open;         /* [buffer] what threads did to it since the last barrier (llvm_ptx.c) */
   bool *matrix;          /* [buffer] warpgroups multiply what lies in it */
   uint32_t width, depth; /* of the VECTOR loop around, else 1 */
@@ -238,6 +241,9 @@ void neo_ll_await(neo_ll_gen *g, const neo_ls *s);
 void neo_ll_shuffle(neo_ll_gen *g, const neo_ls *s);
 /* llvm_async.c: copies, and their groups. */
 void neo_ll_async(neo_ll_gen *g, const neo_ls *s);
+/* llvm_bulk.c: boxes, and their phases, which a kernel begins with making. */
+void neo_ll_bulk_begin(neo_ll_gen *g);
+void neo_ll_bulk(neo_ll_gen *g, const neo_ls *s);
 /* Barriers between loops of threads: before a statement; after one that waits for copies; a copy of
  * what is open; at the end of the body of a loop around them; what is open from here on (one or the
  * other). */

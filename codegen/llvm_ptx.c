@@ -1,11 +1,12 @@
 /* Kernels of NVIDIA GPUs: what differs from those of a processor.
  *
- *   void symbol(buffers..., sizes..., seed, step, call, units)
+ *   void symbol(buffers..., sizes..., seed, step, call, units, maps...)
  *
  * with the calling convention of PTX's entries; buffers are pointers to global memory, all others
- * are i64. A thread of the grid is a unit of work; those that the last block has too many of do
- * nothing. There is no argument record: what a kernel needs lies in constant memory anyway, and the
- * driver's graphs change arguments one by one.
+ * are i64, but maps of tensors (llvm_bulk.c), which are 128 bytes by value. A thread of the grid is
+ * a unit of work; those that the last block has too many of do nothing. There is no argument record:
+ * what a kernel needs lies in constant memory anyway, and the driver's graphs change arguments one
+ * by one.
  *
  * Where a kernel may be launched while those before it still run (from sm_90 on), the first thing
  * that each thread does is to wait for their end; only then may the next be launched, so that no
@@ -26,8 +27,8 @@ static void attribute_of(neo_ll_gen *g, unsigned param, const char *name, uint64
   LLVMAddAttributeAtIndex(g->fn, param + 1, LLVMCreateEnumAttribute(g->l->ctx, kind, value));
 }
 
-/* Parameter n. An emulated kernel has one only, the table of their addresses that it is launched
- * with: who launches it does not know how many there are. */
+/* Parameter n; type null: its address. An emulated kernel has one only, the table of their addresses
+ * that it is launched with: who launches it does not know how many there are. */
 static LLVMValueRef given(neo_ll_gen *g, LLVMTypeRef type, unsigned n) {
   LLVMBuilderRef b = g->l->entry;
   LLVMTypeRef ptr = neo_ll_ptr_type(g->l);
@@ -35,7 +36,23 @@ static LLVMValueRef given(neo_ll_gen *g, LLVMTypeRef type, unsigned n) {
     return LLVMGetParam(g->fn, n);
   LLVMValueRef at = neo_ll_int(i64_type(g), n);
   at = LLVMBuildInBoundsGEP2(b, ptr, LLVMGetParam(g->fn, 0), &at, 1, "");
-  return LLVMBuildLoad2(b, type, LLVMBuildLoad2(b, ptr, at, ""), "");
+  LLVMValueRef address = LLVMBuildLoad2(b, ptr, at, "");
+  return type ? LLVMBuildLoad2(b, type, address, "") : address;
+}
+
+/* By value, and read where it lies: without grid_constant it would be copied for each thread. */
+static void give_map(neo_ll_gen *g, uint32_t k, unsigned param) {
+  enum { MAP_BYTES = 128, MAP_ALIGN = 64 };
+  static const char in_place[] = "nvvm.grid_constant";
+  g->map[k] = given(g, NULL, param);
+  if (g->l->target.emulated)
+    return;
+  LLVMTypeRef bytes = LLVMArrayType2(LLVMInt8TypeInContext(g->l->ctx), MAP_BYTES);
+  unsigned by_value = LLVMGetEnumAttributeKindForName("byval", strlen("byval"));
+  LLVMAddAttributeAtIndex(g->fn, param + 1, LLVMCreateTypeAttribute(g->l->ctx, by_value, bytes));
+  attribute_of(g, param, "align", MAP_ALIGN);
+  LLVMAddAttributeAtIndex(
+      g->fn, param + 1, LLVMCreateStringAttribute(g->l->ctx, in_place, sizeof in_place - 1, "", 0));
 }
 
 static void give_buffer(neo_ll_gen *g, uint32_t buf, unsigned param) {
@@ -61,10 +78,11 @@ static size_t given_buffers(const neo_kernel *k) {
 /* The function, and what it is given in the places where a processor's kernel would look for it. */
 void neo_ll_gpu_function(neo_ll_gen *g, const char *symbol) {
   const neo_kernel *k = g->k;
-  size_t n_bufs = given_buffers(k), n = n_bufs + k->sizes.n + 4;
+  size_t n_bufs = given_buffers(k), n_plain = n_bufs + k->sizes.n + 4, n = n_plain + g->n_maps;
   LLVMTypeRef *type = NEO_NEW_ARRAY(g->l->arena, LLVMTypeRef, n);
   for (size_t i = 0; i < n; i++)
-    type[i] = i < n_bufs || g->l->target.emulated ? neo_ll_ptr_type(g->l) : i64_type(g);
+    type[i] =
+        i < n_bufs || i >= n_plain || g->l->target.emulated ? neo_ll_ptr_type(g->l) : i64_type(g);
   LLVMTypeRef none = LLVMVoidTypeInContext(g->l->ctx);
   if (g->l->target.emulated)
     n = 1;
@@ -82,11 +100,10 @@ static void wait_for_others(neo_ll_gen *g) {
   static const char text[] = "griddepcontrol.wait; griddepcontrol.launch_dependents;";
   static const char clobbers[] = "~{memory}";
   LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->l->ctx), NULL, 0, false);
-  LLVMValueRef fn =
-      g->l->target.emulated
-          ? neo_ll_extern(g->l, "neo_gpu_wait", type)
-          : LLVMGetInlineAsm(type, text, sizeof text - 1, clobbers, sizeof clobbers - 1, true,
-                             false, LLVMInlineAsmDialectATT, false);
+  LLVMValueRef fn = g->l->target.emulated ? neo_ll_extern(g->l, "neo_gpu_wait", type)
+                                          : LLVMGetInlineAsm(type, text, sizeof text - 1, clobbers,
+                                                             sizeof clobbers - 1, true, false,
+                                                             LLVMInlineAsmDialectATT, false);
   LLVMBuildCall2(g->l->b, type, fn, NULL, 0, "");
 }
 
@@ -106,7 +123,9 @@ void neo_ll_gpu_arguments(neo_ll_gen *g) {
     g->size[s] = given(g, i64_type(g), at++);
   for (uint32_t i = 0; i < 3; i++)
     g->key[i] = given(g, i64_type(g), at++);
-  g->units = given(g, i64_type(g), at);
+  g->units = given(g, i64_type(g), at++);
+  for (uint32_t k_ = 0; k_ < g->n_maps; k_++)
+    give_map(g, k_, at++);
   if (neo_target_waits(&g->l->target))
     wait_for_others(g);
 }
@@ -204,6 +223,8 @@ LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g) {
  * and a copy under way as nothing: who reads its elements before makes a mistake, which a barrier
  * would not mend.
  *
+ * Boxes are copied as those copies are, but who reaches their turn sees them without a barrier.
+ *
  * What warpgroups multiply they read from where it is named on until it is awaited, which other
  * threads do at other times: it counts as read at both. They read past the way that threads write:
  * each fences what it wrote there before the barrier. */
@@ -251,7 +272,7 @@ static void note_head(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
     use[place_in_memory(g, s->attr)] |= WRITES;
   for (int k = 0; s->kind == NEO_LS_WARPGROUP && k < 2; k++)
     use[s->factor[k]] |= READS;
-  if (s->kind == NEO_LS_COPY)
+  if (s->kind == NEO_LS_COPY || s->kind == NEO_LS_BULK)
     use[s->attr] |= COPIES;
   if (is_warp_read(s) || (s->kind == NEO_LS_COPY && is_shared(g, s->factor[0])))
     use[place_in_memory(g, s->factor[0])] |= READS;

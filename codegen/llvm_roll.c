@@ -114,7 +114,7 @@ static void see_loop(roll *r, const neo_ls *s) {
 
 static void see_statement(roll *r, const neo_ls *s) {
   r->g->stamp++;
-  if (s->kind == NEO_LS_TILE)
+  if (s->kind == NEO_LS_TILE || s->kind == NEO_LS_BULK)
     r->refused = true;
   if (s->kind == NEO_LS_REG)
     r->row[s->attr].declared = true;

@@ -84,6 +84,18 @@
  *   commit
  *   wait 0
  *
+ * BULK copies a box of a tensor to scratch, from a multiple of 1024 bytes on: the first axis' 128
+ * bytes a line, its pieces of 16 exchanged as warpgroups read them (codegen/warpgroup.h). What lies
+ * outside of the tensor's extents is zero, and not read. One thread of the block starts it, and it
+ * is counted by a phase in scratch of i64: EXPECT begins the phase's next turn, with how many bytes
+ * are to come; REACH goes on, for all threads, when they have. Turns are even and odd, from an even
+ * one on, and REACH says which it means. All stand outside of THREAD loops, a turn is reached
+ * before the next begins, and before a unit ends:
+ *
+ *   expect 16384 on full[0]
+ *   bulk rows[0] = X[k of 100 by 1 box 64, i of B by 100 box 128] on full[0]
+ *   reach full[0] turn 0
+ *
  * SHUFFLE gives all threads what others have in a register, without shared memory. `down 4 of 32`:
  * in each 32 threads, which begin at a multiple of 32, what the thread four further on has, or
  * their own where that is not among the 32; `first 2 of 32`: what the threads 0 and 1 of the 32
@@ -154,8 +166,20 @@ typedef enum {
   NEO_LS_COPY,
   NEO_LS_COMMIT,
   NEO_LS_WAIT,
+  NEO_LS_BULK,
+  NEO_LS_EXPECT,
+  NEO_LS_REACH,
   NEO_LS_SHUFFLE
 } neo_ls_kind;
+
+enum { NEO_BOX_RANK = 5, NEO_BOX_LINE_BYTES = 128, NEO_BOX_MOST = 256 };
+/* Of a BULK copy: where it begins in the tensor along each axis, how long that axis is (of sizes and
+ * constants), elements between two along it (1 along the first), and how many of them it takes. */
+typedef struct {
+  uint32_t rank;
+  const neo_lx *at[NEO_BOX_RANK], *extent[NEO_BOX_RANK];
+  int64_t stride[NEO_BOX_RANK], count[NEO_BOX_RANK];
+} neo_box;
 
 typedef struct neo_ls neo_ls;
 typedef struct {
@@ -180,7 +204,9 @@ struct neo_ls {
   uint8_t n_index;
   const neo_lx *index[4]; /* SET: register indices; else index[0] the element offset; COPY: [1] that
                              of what is read */
-  const neo_lx *value;    /* SET, STORE */
+  const neo_lx *value;    /* SET, STORE; REACH: the turn */
+  const neo_box *box;     /* BULK: of factor[0], to attr at index[0], phase factor[1] at index[1].
+                           * EXPECT, REACH: attr and index[0] are the phase; step: bytes */
   neo_block body, other;  /* FOR, IF; IF: else */
   neo_span span;
 };
@@ -284,6 +310,22 @@ void neo_ls_await(neo_kernel *k, neo_block *in, uint32_t acc, int64_t left);
 /* n elements of `from` at `start` to `to` at `offset`, or zeros; cond may be null: always. */
 void neo_ls_copy(neo_kernel *k, neo_block *in, int64_t n, uint32_t to, const neo_lx *offset,
                  uint32_t from, const neo_lx *start, const neo_lx *cond);
+void neo_ls_bulk(neo_kernel *k, neo_block *in, uint32_t to, const neo_lx *offset, uint32_t from,
+                 const neo_box *box, uint32_t phases, const neo_lx *phase);
+void neo_ls_expect(neo_kernel *k, neo_block *in, uint32_t phases, const neo_lx *phase,
+                   int64_t bytes);
+void neo_ls_reach(neo_kernel *k, neo_block *in, uint32_t phases, const neo_lx *phase,
+                  const neo_lx *turn);
+int64_t neo_box_elements(const neo_box *b);
+/* Tensors that BULK statements copy of, in the order in which they come: what is the same but for
+ * where a box begins is one (loop_box.c). Returns how many. */
+enum { NEO_KERNEL_MAPS = 4 };
+typedef struct {
+  uint32_t buf;
+  const neo_box *box;
+} neo_kernel_map;
+uint32_t neo_kernel_maps(const neo_kernel *k, neo_kernel_map out[NEO_KERNEL_MAPS]);
+bool neo_box_same(const neo_box *a, const neo_box *b);
 void neo_ls_commit(neo_kernel *k, neo_block *in);
 void neo_ls_wait(neo_kernel *k, neo_block *in, int64_t groups);
 enum { NEO_COPY_BYTES = 16, NEO_COPY_GROUPS = 8 }; /* at most: of a copy; that a WAIT leaves */
@@ -339,5 +381,7 @@ typedef struct {
 neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run,
                              neo_str *why) NEO_MUST_CHECK;
 int64_t neo_kernel_units(const neo_kernel *k, const int64_t *sizes);
+/* An expression of the kernel's over sizes and constants, as its units and extents of boxes are. */
+int64_t neo_kernel_number(const neo_kernel *k, const neo_lx *e, const int64_t *sizes);
 
 #endif

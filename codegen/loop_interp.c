@@ -38,6 +38,17 @@ typedef struct {
   int64_t lo, hi;
 } reading;
 
+/* Turns of a phase: begun, reached; bytes of the last one that are to come, and that have. */
+typedef struct {
+  int64_t begun, reached, expected, copied;
+} phase;
+
+/* What an element that BULK writes waits for. */
+typedef struct {
+  const phase *of;
+  int64_t turn;
+} awaited;
+
 typedef struct {
   const neo_kernel *k;
   const neo_kernel_run *run;
@@ -54,11 +65,15 @@ typedef struct {
   int64_t threads; /* of THREAD loops; 0: there are none */
   int32_t thread;  /* the iteration of the one around; NOBODY: none is */
   uint64_t epoch, seed;
-  access **met;   /* [buffer][element]; null without THREAD loops */
+  access **met; /* [buffer][element]; null without THREAD loops */
   /* Groups of copies, counted from 1: the one that is open, the last that is there, the last that
    * has copies. */
   int64_t group, there, started;
-  int64_t **copied; /* [buffer][element]: the group that writes it; null: no scratch of threads */
+  /* [buffer][element]: the group that writes it, -1 - k: awaiting.at[k]; null: no scratch of
+   * threads */
+  int64_t **copied;
+  phase **phases; /* [buffer][element] of scratch of i64 */
+  NEO_VEC(awaited) awaiting;
   neo_tile *tile; /* null: the kernel uses none */
   bool tile_defined[NEO_TILE_COUNT];
   uint64_t batch; /* WARPGROUP statements so far */
@@ -108,7 +123,9 @@ static void meet(interp *p, uint32_t buf, int64_t at, bool write) {
 
 /* Before an access to what may lie in scratch. */
 static void settled(interp *p, uint32_t buf, int64_t at, const char *what) {
-  if (p->copied && p->copied[buf] && p->copied[buf][at] > p->there)
+  int64_t by = p->copied && p->copied[buf] ? p->copied[buf][at] : 0;
+  const awaited *w = by < 0 ? &p->awaiting.at[-1 - by] : NULL;
+  if (w ? w->turn > w->of->reached : by > p->there)
     fail(p, what, p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
 }
 
@@ -291,9 +308,101 @@ static void wait_for(interp *p, int64_t groups) {
   p->there = last > p->there ? last : p->there;
 }
 
+/* Phases begin anew with each unit. */
 static void end_copies(interp *p) {
   if (p->started > p->there)
     fail(p, "copies under way at the end", "a unit", p->started, p->there);
+  for (size_t b = 0; p->phases && b < p->k->bufs.n; b++)
+    for (int64_t i = 0; p->phases[b] && i < p->run->n_elems[b]; i++) {
+      if (p->phases[b][i].begun > p->phases[b][i].reached)
+        fail(p, "boxes under way at the end", "a unit", p->phases[b][i].begun, 0);
+      p->phases[b][i] = (phase){0};
+    }
+  if (p->phases)
+    for (size_t b = 0; b < p->k->bufs.n; b++)
+      for (int64_t i = 0; p->copied[b] && i < p->run->n_elems[b]; i++)
+        p->copied[b][i] = p->copied[b][i] < 0 ? 0 : p->copied[b][i];
+  p->awaiting.n = 0;
+}
+
+/* ---- boxes: copied at once, as those are, and marked with the turn that they belong to */
+
+static phase *phase_of(interp *p, uint32_t buf, const neo_lx *at_) {
+  int64_t at = eval(p, at_).i;
+  return in_buffer(p, buf, at, "phase") ? &p->phases[buf][at] : NULL;
+}
+
+static void expect(interp *p, const neo_ls *s) {
+  phase *x = phase_of(p, s->attr, s->index[0]);
+  if (!x)
+    return;
+  if (x->begun > x->reached)
+    fail(p, "turn before the last one was reached", p->k->bufs.at[s->attr].name, x->begun, 0);
+  *x = (phase){x->begun + 1, x->reached, s->step, 0};
+}
+
+static void reach(interp *p, const neo_ls *s) {
+  phase *x = phase_of(p, s->attr, s->index[0]);
+  const char *name = p->k->bufs.at[s->attr].name;
+  if (!x)
+    return;
+  if (x->begun == x->reached)
+    fail(p, "turn that never comes", name, x->begun, 0);
+  else if (eval(p, s->value).i != (x->begun - 1) % 2)
+    fail(p, "other turn", name, x->begun, 0);
+  else if (x->copied != x->expected)
+    fail(p, "other number of bytes", name, x->copied, x->expected);
+  x->reached = x->begun;
+}
+
+/* Element e of the box: where it is in the tensor; false: outside. */
+static bool of_tensor(const neo_box *b, const int64_t *first, int64_t e, int64_t *from) {
+  bool inside = true;
+  *from = 0;
+  for (uint32_t d = 0; d < b->rank; d++) {
+    int64_t at = first[d] + e % b->count[d];
+    inside = inside && at >= 0 && at < first[NEO_BOX_RANK + d];
+    *from += at * b->stride[d];
+    e /= b->count[d];
+  }
+  return inside;
+}
+
+static void bulk(interp *p, const neo_ls *s) {
+  const neo_box *b = s->box;
+  neo_type t = (neo_type)p->k->bufs.at[s->attr].type;
+  int64_t size = neo_type_bytes(t), piece = NEO_WARPGROUP_PIECE_BYTES / size;
+  int64_t line = b->count[0], n = neo_box_elements(b), at = eval(p, s->index[0]).i, from;
+  int64_t first[2 * NEO_BOX_RANK];
+  phase *x = phase_of(p, s->factor[1], s->index[1]);
+  for (uint32_t d = 0; d < b->rank; d++) {
+    first[d] = eval(p, b->at[d]).i;
+    first[NEO_BOX_RANK + d] = eval(p, b->extent[d]).i;
+  }
+  if (!x)
+    return;
+  if (x->begun == x->reached)
+    fail(p, "box of no turn", p->k->bufs.at[s->attr].name, at, 0);
+  if (at * size % NEO_WARPGROUP_ALIGN_BYTES)
+    fail(p, "box between its places", p->k->bufs.at[s->attr].name, at, 0);
+  x->copied += n * size;
+  awaited mark = {x, x->begun};
+  NEO_PUSH(&p->arena, &p->awaiting, mark);
+  for (int64_t e = 0; e < n && !p->failed; e++) {
+    int64_t row = e / line, c = e % line;
+    int64_t to = at + row * line + (c / piece ^ row % 8) * piece + c % piece;
+    neo_value v = {.i = 0};
+    if (neo_type_is_float(t))
+      v.f = 0;
+    if (of_tensor(b, first, e, &from))
+      v = load_at(p, s->factor[0], from);
+    if (!in_buffer(p, s->attr, to, "copy"))
+      return;
+    settled(p, s->attr, to, "copy to a copy under way");
+    free_of_products(p, s->attr, to);
+    p->run->bufs[s->attr][to] = v;
+    p->copied[s->attr][to] = -(int64_t)p->awaiting.n;
+  }
 }
 
 static void set(interp *p, const neo_ls *s) {
@@ -628,6 +737,15 @@ static void run(interp *p, const neo_ls *s) {
   case NEO_LS_COPY:
     copy(p, s);
     break;
+  case NEO_LS_BULK:
+    bulk(p, s);
+    break;
+  case NEO_LS_EXPECT:
+    expect(p, s);
+    break;
+  case NEO_LS_REACH:
+    reach(p, s);
+    break;
   case NEO_LS_COMMIT:
     p->group++;
     break;
@@ -668,9 +786,12 @@ static void make_threads(interp *p) {
     return;
   p->met = NEO_NEW_ARRAY(&p->arena, access *, p->k->bufs.n + 1);
   p->copied = NEO_NEW_ARRAY(&p->arena, int64_t *, p->k->bufs.n + 1);
+  p->phases = NEO_NEW_ARRAY(&p->arena, phase *, p->k->bufs.n + 1);
   p->group = 1;
   for (size_t b = 0; b < p->k->bufs.n; b++) {
     p->met[b] = NEO_NEW_ARRAY(&p->arena, access, p->run->n_elems[b] + 1);
+    if (p->k->bufs.at[b].use & NEO_BUF_SCRATCH && p->k->bufs.at[b].type == NEO_I64_T)
+      p->phases[b] = NEO_NEW_ARRAY(&p->arena, phase, p->run->n_elems[b] + 1);
     if (p->k->bufs.at[b].use & NEO_BUF_SCRATCH)
       p->copied[b] = NEO_NEW_ARRAY(&p->arena, int64_t, p->run->n_elems[b] + 1);
   }
@@ -699,15 +820,18 @@ neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run_, ne
   return p.failed ? NEO_INTERNAL : NEO_OK;
 }
 
-/* Units are an expression over sizes and constants. */
-int64_t neo_kernel_units(const neo_kernel *k, const int64_t *sizes) {
+int64_t neo_kernel_number(const neo_kernel *k, const neo_lx *e, const int64_t *sizes) {
   neo_kernel_run none = {.sizes = sizes};
   neo_str why;
   neo_str_init(&why, k->arena);
   interp p = {.k = k, .run = &none, .why = &why, .stamp = 1};
   neo_arena_init(&p.arena, k->arena->alloc, k->arena->on_fail);
   p.memo = neo_arena_array(&p.arena, k->nodes.n + 1, sizeof *p.memo);
-  int64_t n = eval(&p, k->units).i;
+  int64_t n = eval(&p, e).i;
   neo_arena_free(&p.arena);
   return n;
+}
+
+int64_t neo_kernel_units(const neo_kernel *k, const int64_t *sizes) {
+  return neo_kernel_number(k, k->units, sizes);
 }

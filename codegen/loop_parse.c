@@ -576,6 +576,51 @@ static void copy(parser *p, neo_block *in) {
     neo_ls_copy(p->k, in, n, to, offset, from, start, cond);
 }
 
+static void bulk(parser *p, neo_block *in) {
+  uint32_t to, phases;
+  neo_box b = {.rank = 0};
+  const neo_lx *offset = place(p, &to);
+  neo_lp_need(p, "=");
+  uint32_t from = number_of(p, N_BUF);
+  neo_lp_need(p, "[");
+  do {
+    if (b.rank == NEO_BOX_RANK) {
+      neo_lp_expected(p, "five axes at most");
+      return;
+    }
+    b.at[b.rank] = typed(p, NEO_I64_T, "where the box begins");
+    neo_lp_need(p, "of");
+    b.extent[b.rank] = typed(p, NEO_I64_T, "the extent");
+    neo_lp_need(p, "by");
+    b.stride[b.rank] = neo_lp_take_small(p, INT32_MAX);
+    neo_lp_need(p, "box");
+    b.count[b.rank++] = neo_lp_take_small(p, INT32_MAX);
+  } while (!p->failed && neo_lp_accept(p, ","));
+  neo_lp_need(p, "]");
+  neo_lp_need(p, "on");
+  const neo_lx *phase = place(p, &phases);
+  if (!p->failed)
+    neo_ls_bulk(p->k, in, to, offset, from, &b, phases, phase);
+}
+
+static void expect_(parser *p, neo_block *in) {
+  uint32_t phases;
+  int64_t bytes = neo_lp_take_small(p, INT32_MAX);
+  neo_lp_need(p, "on");
+  const neo_lx *phase = place(p, &phases);
+  if (!p->failed)
+    neo_ls_expect(p->k, in, phases, phase, bytes);
+}
+
+static void reach(parser *p, neo_block *in) {
+  uint32_t phases;
+  const neo_lx *phase = place(p, &phases);
+  neo_lp_need(p, "turn");
+  const neo_lx *turn = typed(p, NEO_I64_T, "the turn");
+  if (!p->failed)
+    neo_ls_reach(p->k, in, phases, phase, turn);
+}
+
 static void wait_(parser *p, neo_block *in) {
   int64_t n = neo_lp_take_small(p, INT32_MAX);
   if (!p->failed)
@@ -655,6 +700,12 @@ static void statement(parser *p, neo_block *in, uint32_t column) {
     fetch(p, in);
   else if (neo_lp_accept(p, "copy"))
     copy(p, in);
+  else if (neo_lp_accept(p, "bulk"))
+    bulk(p, in);
+  else if (neo_lp_accept(p, "expect"))
+    expect_(p, in);
+  else if (neo_lp_accept(p, "reach"))
+    reach(p, in);
   else if (neo_lp_accept(p, "commit"))
     neo_ls_commit(p->k, in);
   else if (neo_lp_accept(p, "wait"))

@@ -46,7 +46,8 @@ const char *const neo_loop_words[] = {
     "read",   "write",     "scratch", "unit", "unroll", "vector", "noalias", "stream", "align",
     "tensor", "from",      "and",     "or",   "not",    "true",   "false",   "inf",    "nan",
     "rand",   "fma",       "let",     "tile", "pair",   "fetch",  "far",     "thread", "threads",
-    "warp",   "warpgroup", "await",   "copy", "commit", "wait",   "shuffle", "turned", NULL};
+    "warp",   "warpgroup", "await",   "copy", "commit", "wait",   "shuffle", "turned", "bulk",
+    "expect", "reach",     NULL};
 
 static bool is_word(const char *s) {
   neo_op op;
@@ -503,6 +504,49 @@ static void print_copy(printer *p, const neo_ls *s, int depth) {
   neo_str_addc(p->out, '\n');
 }
 
+/* bulk rows[0] = X[k of 100 by 1 box 64, i of B by 100 box 128] on full[0] */
+static void print_bulk(printer *p, const neo_ls *s, int depth) {
+  const neo_box *b = s->box;
+  const neo_lx *all[2 + NEO_BOX_RANK] = {s->index[0], s->index[1]};
+  for (uint32_t d = 0; d < b->rank; d++)
+    all[2 + d] = b->at[d];
+  print_lets(p, all, 2 + b->rank, depth);
+  indent(p, depth);
+  neo_str_addf(p->out, "bulk %s[", p->buf[s->attr]);
+  print(p, s->index[0], PREC_OR);
+  neo_str_addf(p->out, "] = %s[", p->buf[s->factor[0]]);
+  for (uint32_t d = 0; d < b->rank; d++) {
+    if (d)
+      neo_str_add(p->out, ", ");
+    print(p, b->at[d], PREC_OR);
+    neo_str_add(p->out, " of ");
+    print(p, b->extent[d], PREC_OR);
+    neo_str_addf(p->out, " by %lld box %lld", (long long)b->stride[d], (long long)b->count[d]);
+  }
+  neo_str_addf(p->out, "] on %s[", p->buf[s->factor[1]]);
+  print(p, s->index[1], PREC_OR);
+  neo_str_add(p->out, "]\n");
+}
+
+/* expect 16384 on full[0]; reach full[0] turn 1 */
+static void print_phase(printer *p, const neo_ls *s, int depth) {
+  const neo_lx *all[] = {s->index[0], s->value};
+  print_lets(p, all, 2, depth);
+  indent(p, depth);
+  if (s->kind == NEO_LS_EXPECT)
+    neo_str_addf(p->out, "expect %lld on ", (long long)s->step);
+  else
+    neo_str_add(p->out, "reach ");
+  neo_str_addf(p->out, "%s[", p->buf[s->attr]);
+  print(p, s->index[0], PREC_OR);
+  neo_str_addc(p->out, ']');
+  if (s->value) {
+    neo_str_add(p->out, " turn ");
+    print(p, s->value, PREC_OR);
+  }
+  neo_str_addc(p->out, '\n');
+}
+
 static void print_groups(printer *p, const neo_ls *s, int depth) {
   indent(p, depth);
   if (s->kind == NEO_LS_COMMIT)
@@ -542,6 +586,13 @@ static void print_statement(printer *p, const neo_ls *s, int depth) {
     break;
   case NEO_LS_COPY:
     print_copy(p, s, depth);
+    break;
+  case NEO_LS_BULK:
+    print_bulk(p, s, depth);
+    break;
+  case NEO_LS_EXPECT:
+  case NEO_LS_REACH:
+    print_phase(p, s, depth);
     break;
   case NEO_LS_COMMIT:
   case NEO_LS_WAIT:

@@ -601,6 +601,67 @@ static void check_copy(verifier *v, const neo_ls *s) {
     check_typed(v, s->cond, NEO_BOOL_T, "the condition of a copy");
 }
 
+static bool is_of_sizes(const neo_lx *e) {
+  bool is = e->kind == NEO_LX_CONST || e->kind == NEO_LX_SIZE || e->kind == NEO_LX_OP;
+  for (uint32_t i = 0; is && i < e->n; i++)
+    is = is_of_sizes(e->arg[i]);
+  return is;
+}
+
+static void check_axis(verifier *v, const neo_box *b, uint32_t d, int64_t size) {
+  check_typed(v, b->at[d], NEO_I64_T, "where a box begins");
+  check_typed(v, b->extent[d], NEO_I64_T, "an extent");
+  if (v->failed)
+    return;
+  if (!is_of_sizes(b->extent[d]))
+    fail(v, "the extent of a tensor that boxes are copied of depends on more than sizes");
+  if (d ? b->stride[d] < 1 || b->stride[d] * size % NEO_COPY_BYTES : b->stride[d] != 1)
+    fail(v, "elements %lld apart are not side by side, or no multiple of 16 bytes",
+         (long long)b->stride[d]);
+  if (b->count[d] < 1 || b->count[d] > NEO_BOX_MOST)
+    fail(v, "a box has 1 to %d elements along an axis, not %lld", NEO_BOX_MOST,
+         (long long)b->count[d]);
+}
+
+static void check_phase(verifier *v, uint32_t buf, const neo_lx *phase) {
+  if (v->failed)
+    return;
+  if (!v->threads || v->in_threads)
+    fail(v, "boxes are copied for the threads of a block, outside of loops of threads");
+  else if (buf >= v->k->bufs.n || !(v->k->bufs.at[buf].use & NEO_BUF_SCRATCH) ||
+           v->k->bufs.at[buf].type != NEO_I64_T)
+    fail(v, "phases are scratch of i64");
+  check_typed(v, phase, NEO_I64_T, "a phase");
+}
+
+static void check_bulk(verifier *v, const neo_ls *s) {
+  if (s->attr >= v->k->bufs.n || s->factor[0] >= v->k->bufs.n || s->n_index != 2) {
+    fail(v, "there is no buffer %u, or no buffer %u", s->attr, s->factor[0]);
+    return;
+  }
+  const neo_kbuf *to = &v->k->bufs.at[s->attr], *from = &v->k->bufs.at[s->factor[0]];
+  const neo_box *b = s->box;
+  int64_t size = neo_type_bytes((neo_type)to->type);
+  check_phase(v, s->factor[1], s->index[1]);
+  check_typed(v, s->index[0], NEO_I64_T, "an offset");
+  if (!(to->use & NEO_BUF_SCRATCH) || !to->align || to->align % NEO_WARPGROUP_ALIGN_BYTES)
+    fail(v, "%s is no scratch from a multiple of %d bytes on", to->name, NEO_WARPGROUP_ALIGN_BYTES);
+  if (from->use != NEO_BUF_READ || from->type != to->type)
+    fail(v, "%s is not only read, or of another type than %s", from->name, to->name);
+  if (b->rank < 2 || b->rank > NEO_BOX_RANK || b->count[0] * size != NEO_BOX_LINE_BYTES)
+    fail(v, "a box has two to five axes, %d bytes along the first", NEO_BOX_LINE_BYTES);
+  for (uint32_t d = 0; d < b->rank && !v->failed; d++)
+    check_axis(v, b, d, size);
+}
+
+static void check_turn(verifier *v, const neo_ls *s) {
+  check_phase(v, s->attr, s->index[0]);
+  if (s->kind == NEO_LS_REACH)
+    check_typed(v, s->value, NEO_I64_T, "a turn");
+  else if (!v->failed && s->step < 1)
+    fail(v, "a turn of a phase has bytes to come");
+}
+
 static void check_groups(verifier *v, const neo_ls *s) {
   if (!v->threads || v->in_threads)
     fail(v, "groups of copies are of a block's threads, outside of loops of threads");
@@ -673,6 +734,13 @@ static void check_statement(verifier *v, const neo_ls *s) {
     break;
   case NEO_LS_COPY:
     check_copy(v, s);
+    break;
+  case NEO_LS_BULK:
+    check_bulk(v, s);
+    break;
+  case NEO_LS_EXPECT:
+  case NEO_LS_REACH:
+    check_turn(v, s);
     break;
   case NEO_LS_COMMIT:
   case NEO_LS_WAIT:

@@ -2,6 +2,7 @@
 #ifndef NEO_CODEGEN_LOWER_BLOCK_H
 #define NEO_CODEGEN_LOWER_BLOCK_H
 #include "codegen/lower_scope.h"
+#include "schedule/stages.h"
 #include "schedule/threads.h"
 
 typedef struct { /* rows or columns */
@@ -21,6 +22,7 @@ typedef struct { /* rows or columns */
   int64_t copies;           /* of those that a thread makes */
   neo_expr from;            /* what is copied asynchronously (lower_block_stages.c); 0: nothing */
   uint32_t from_buf;        /* where that lies */
+  neo_stages_box box;       /* what the copy engine brings, with block_tile.bulk */
   bool rounded;             /* to tf32, where fragments are read */
   const neo_lx *begin;      /* in shared memory, of the stage that warps read; null: 0 */
   bool along_steps;         /* neighbouring threads copy neighbouring steps, */
@@ -41,6 +43,8 @@ typedef struct {
   uint32_t acc;
   neo_warps warps; /* what is multiplied by warps (lower_block_warp.c), if any */
   bool warpgroups; /* by warpgroups (lower_block_warpgroup.c) */
+  bool bulk;       /* operands are boxes (lower_block_bulk.c) */
+  uint32_t phases; /* their buffer: one for each stage */
   int64_t stages;  /* 0: two halves, by way of registers */
 } block_tile;
 
@@ -114,6 +118,10 @@ void neo_btile_put_next(block_tile *x, neo_block *in, const operand *o, uint32_t
 /* ---- lower_block_stages.c: what is copied asynchronously, and how wide; the sum */
 void neo_btile_plan_stages(block_tile *x);
 void neo_btile_sum_stages(block_tile *x, neo_block *in);
+
+/* ---- lower_block_bulk.c: where both operands are boxes, makes their phases; the sum */
+void neo_btile_plan_bulk(block_tile *x);
+void neo_btile_sum_bulk(block_tile *x, neo_block *in);
 
 /* ---- lower_block.c: products of steps from `from` on, which lie in that block of steps of shared
  * memory, in a loop of threads; the stages that store, at a row and a column counted from the

@@ -32,10 +32,9 @@
  * whether or not there is anything left to copy, so that their count is the same everywhere; beyond
  * the last step copies are of zeros, which read nothing.
  *
- * Threads copy 16 bytes where the operand lies in shared memory as in memory, else an element each:
+ * Boxes are brought by the copy engine (lower_block_bulk.c). Else threads copy 16 bytes where the operand lies in shared memory as in memory, else an element each:
  * what is turned on the way cannot be copied by more. */
 #include "codegen/lower_block.h"
-#include "schedule/stages.h"
 #include <assert.h>
 
 void neo_btile_plan_stages(block_tile *x) {
@@ -62,6 +61,7 @@ void neo_btile_plan_stages(block_tile *x) {
     o->wide = wide;
     neo_btile_count_copies(x, o);
   }
+  neo_btile_plan_bulk(x);
 }
 
 /* ---- copies */

@@ -12,12 +12,30 @@ char *neo_plan_ident(neo_arena *a, const char *name) {
   return id;
 }
 
+static void add_maps(neo_plan *p, const neo_kernel *k, neo_rt_kernel *rt) {
+  neo_kernel_map map[NEO_KERNEL_MAPS];
+  rt->first_map = (int32_t)p->maps.n;
+  rt->n_maps = (int32_t)neo_kernel_maps(k, map);
+  for (int32_t i = 0; i < rt->n_maps; i++) {
+    const neo_box *b = map[i].box;
+    neo_rt_map m = {
+        .arg = (int32_t)map[i].buf, .type = k->bufs.at[map[i].buf].type, .rank = (uint8_t)b->rank};
+    for (uint32_t d = 0; d < b->rank; d++) {
+      m.extent[d] = neo_plan_units(p, b->extent[d]);
+      m.box[d] = (int32_t)b->count[d];
+      m.stride_bytes[d] = b->stride[d] * neo_type_bytes((neo_type)m.type);
+    }
+    NEO_PUSH(p->arena, &p->maps, m);
+  }
+}
+
 static void add_kernels(neo_plan *p, const neo_plan_input *in) {
   for (size_t k = 0; k < in->n_kernels; k++) {
     NEO_PUSH(p->arena, &p->kernels, in->kernels[k]);
     const neo_kernel *kernel = in->kernels[k].kernel, *fast = in->kernels[k].fast;
     neo_rt_kernel rt = {.name = kernel->name, .units = neo_plan_units(p, kernel->units)};
     rt.scratch_bytes = neo_kernel_scratch_bytes(kernel);
+    add_maps(p, kernel, &rt);
     if (fast) {
       int64_t bytes = neo_kernel_scratch_bytes(fast);
       rt.needs = in->kernels[k].needs;

@@ -37,6 +37,7 @@ typedef struct neo_plan {
   NEO_VEC(neo_rt_size) sizes;
   NEO_VEC(neo_rt_tensor) tensors;
   NEO_VEC(neo_rt_buf) bufs;
+  NEO_VEC(neo_rt_map) maps;
   NEO_VEC(neo_rt_kernel) rt_kernels; /* fn is null: the record names the symbol */
   NEO_VEC(neo_rt_step) steps;
   NEO_VEC(neo_rt_entry) entries;

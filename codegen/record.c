@@ -58,7 +58,24 @@ static lc kernel_row(recorder *r, size_t k) {
                 i32(r, n.units), i64(r, n.scratch_bytes), from->fast ? text(r, n.needs) : none,
                 from->fast ? neo_lconst_symbol(r->l, from->fast_symbol) : none,
                 i32(r, n.fast_units), gpu ? text(r, from->symbol) : none, i32(r, from->block),
-                i32(r, from->block_units));
+                i32(r, from->block_units), i32(r, n.first_map), i32(r, n.n_maps));
+}
+
+static lc numbers(recorder *r, const int32_t *at, size_t n) {
+  lc *x = NEO_NEW_ARRAY(r->p->arena, lc, n);
+  for (size_t k = 0; k < n; k++)
+    x[k] = i32(r, at[k]);
+  return neo_lconst_struct(r->l, x, n);
+}
+
+static lc map_row(recorder *r, size_t k) {
+  neo_rt_map m = r->p->maps.at[k];
+  lc stride[NEO_RT_MAP_RANK];
+  for (int d = 0; d < NEO_RT_MAP_RANK; d++)
+    stride[d] = i64(r, m.stride_bytes[d]);
+  return RECORD(r, i32(r, m.arg), i8(r, m.type), i8(r, m.rank),
+                numbers(r, m.extent, NEO_RT_MAP_RANK), numbers(r, m.box, NEO_RT_MAP_RANK),
+                neo_lconst_struct(r->l, stride, NEO_RT_MAP_RANK));
 }
 
 static lc image_row(recorder *r, size_t k) {
@@ -129,7 +146,7 @@ static lc model_record(recorder *r, size_t n_images) {
       table(r, p->keeps.n, keep_row), table(r, p->keep_sources.n, keep_source_row),
       table(r, p->entry_writes.n, entry_write_row), i64(r, p->kept_bytes),
       r->t->sm ? text(r, r->t->level) : neo_lconst_null(r->l), i32(r, (int64_t)n_images),
-      table(r, n_images, image_row));
+      table(r, n_images, image_row), table(r, p->maps.n, map_row));
 }
 
 /* ---- thin entries */

@@ -174,7 +174,7 @@ static size_t most_params(const neo_rt_model *m) {
   for (int32_t i = 0; i < m->n_steps; i++)
     if (m->steps[i].n > n)
       n = m->steps[i].n;
-  return (size_t)n + (size_t)m->n_sizes + 5;
+  return (size_t)n + (size_t)m->n_sizes + 5 + NEO_RT_MOST_MAPS;
 }
 
 static bool is_off(const char *variable) {
@@ -359,6 +359,8 @@ cuda_kernel_node neo_rti_cuda_kernel(neo_rt_ctx *c, int32_t i, const uint64_t *k
   for (int32_t a = 0; a < 3; a++)
     u->param[n++] = (void *)(uintptr_t)&key[a];
   u->param[n++] = &c->units[i];
+  for (int32_t a = 0; a < k->n_maps; a++)
+    u->param[n++] = &u->map[a];
   u->param[n] = NULL;
   unsigned grid = (unsigned)((c->units[i] + k->block_units - 1) / k->block_units);
   return (cuda_kernel_node){.function = u->function[step->arg],
@@ -383,6 +385,8 @@ bool neo_rti_cuda_step_runs(const neo_rt_ctx *c, int32_t i, int64_t *bytes) {
 static neo_rt_status launch(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
   int32_t kernel = c->model->steps[i].arg;
   neo_rt_status s = neo_rti_cuda_function(c, kernel);
+  if (!s)
+    s = neo_rti_cuda_told(c, neo_rti_cuda_maps(c, i), "describing tensors to the device");
   if (s)
     return s;
   cuda_kernel_node k = neo_rti_cuda_kernel(c, i, key);

@@ -3,6 +3,7 @@
  *   cuda.c        the driver, its device, the context's life, the arena, running an entry
  *   cuda_copy.c   copies, by way of pinned memory where the host is one side
  *   cuda_graph.c  entries as graphs of the driver
+ *   cuda_map.c    tensors of which kernels copy boxes
  *   cuda_trace.c  when the device ran what
  *
  * Whoever calls the driver has made the context current: neo_rti_cuda_enter, neo_rti_cuda_leave. */
@@ -40,14 +41,15 @@ struct neo_rti_cuda {
   cuda_stream stream;
   bool own_stream;
   cuda_module module;
-  cuda_function *function; /* [n_kernels]; null: not looked up yet */
-  void **param;            /* of one launch */
+  cuda_function *function;        /* [n_kernels]; null: not looked up yet */
+  void **param;                   /* of one launch */
+  cuda_map map[NEO_RT_MOST_MAPS]; /* of one */
   cuda_ptr arena;
   bool pooled; /* the arena is of the driver's pool */
   cuda_ring ring;
   bool with_graphs, with_early; /* early: launches before what a kernel itself waits for ends */
-  cuda_graphs *graphs; /* [n_entries] */
-  cuda_marks *marks;   /* null: there is no trace */
+  cuda_graphs *graphs;          /* [n_entries] */
+  cuda_marks *marks;            /* null: there is no trace */
 };
 
 neo_rt_status neo_rti_cuda_enter(neo_rt_ctx *c);
@@ -62,6 +64,12 @@ neo_rt_status neo_rti_cuda_function(neo_rt_ctx *c, int32_t kernel);
 bool neo_rti_cuda_step_runs(const neo_rt_ctx *c, int32_t i, int64_t *bytes);
 /* A step as a kernel node, whose parameters are in c->cuda->param until the next. */
 cuda_kernel_node neo_rti_cuda_kernel(neo_rt_ctx *c, int32_t i, const uint64_t *key);
+
+/* ---- cuda_map.c: what the kernel node of a step needs before it is made */
+cuda_result neo_rti_cuda_maps(neo_rt_ctx *c, int32_t step);
+/* Of a tensor at `from`, with these extents. */
+cuda_result neo_rti_cuda_map(const cuda_api *api, const neo_rt_map *m, const int64_t *extent,
+                             void *from, cuda_map *out);
 
 /* ---- cuda_copy.c */
 /* Memory and events of the ring; without pinned memory there is none, which is no failure. */

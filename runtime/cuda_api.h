@@ -48,6 +48,16 @@ typedef struct { /* CUDA_KERNEL_NODE_PARAMS, its first version */
   void **params, **extra;
 } cuda_kernel_node;
 
+typedef struct { /* CUtensorMap, which is made at a multiple of 64 bytes */
+  unsigned char bits[128];
+} cuda_map;
+enum { /* of it */
+  CUDA_MAP_F16 = 6,
+  CUDA_MAP_BF16 = 9,
+  CUDA_MAP_EXCHANGED_128 = 3, /* swizzle of 128 bytes */
+  CUDA_MAP_LINES_256 = 3      /* of the second cache, which are read as one */
+};
+
 typedef struct { /* of CUDA_MEMCPY3D */
   size_t x_bytes, y, z, level;
   unsigned memory; /* CUDA_MEMORY_OF_DEVICE */
@@ -105,7 +115,7 @@ typedef struct {
   X(event_ms, cuEventElapsedTime, (float *ms, cuda_event from, cuda_event to))
 
 /* Null where the driver lacks them: memory pools came with CUDA 11.2, these graphs with 11.4, their
- * edges with data with 12.3. */
+ * edges with data with 12.3, maps of tensors with 12.0. */
 #define CUDA_LATER_FUNCTIONS(X)                                                           \
   X(pool_alloc, cuMemAllocAsync, (cuda_ptr * p, size_t n, cuda_stream stream))            \
   X(pool_free, cuMemFreeAsync, (cuda_ptr p, cuda_stream stream))                          \
@@ -127,7 +137,11 @@ typedef struct {
   X(graph_set_copy, cuGraphExecMemcpyNodeSetParams,                                       \
     (cuda_exec exec, cuda_node node, const cuda_copy_node *copy, cuda_context context))   \
   X(graph_launch, cuGraphLaunch, (cuda_exec exec, cuda_stream stream))                    \
-  X(graph_end, cuGraphExecDestroy, (cuda_exec exec))
+  X(graph_end, cuGraphExecDestroy, (cuda_exec exec))                                      \
+  X(map_make, cuTensorMapEncodeTiled,                                                     \
+    (cuda_map * map, int type, unsigned rank, void *from, const uint64_t *extent,         \
+     const uint64_t *stride_bytes, const unsigned *box, const unsigned *step,             \
+     int interleaved, int exchanged, int lines, int fill))
 
 typedef struct {
 #define CUDA_MEMBER(member, name, params) cuda_result(*member) params;

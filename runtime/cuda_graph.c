@@ -219,8 +219,11 @@ static cuda_result add_node(neo_rt_ctx *c, kept_graph *g, int32_t step, cuda_nod
     cuda_copy_node copy = copy_of(c, step);
     return u->api.graph_copy(node, g->graph, w->after, w->n_after, &copy, u->context);
   }
+  cuda_result r = neo_rti_cuda_maps(c, step);
+  if (r)
+    return r;
   cuda_kernel_node k = neo_rti_cuda_kernel(c, step, key);
-  cuda_result r = u->api.graph_kernel(node, g->graph, w->after, w->n_after, &k);
+  r = u->api.graph_kernel(node, g->graph, w->after, w->n_after, &k);
   return r ? r : add_edges(c, g, *node, w);
 }
 
@@ -304,8 +307,9 @@ static cuda_result change(neo_rt_ctx *c, kept_graph *g, int32_t step, cuda_node 
     cuda_copy_node copy = copy_of(c, step);
     return u->api.graph_set_copy(g->exec, node, &copy, u->context);
   }
+  cuda_result r = neo_rti_cuda_maps(c, step);
   cuda_kernel_node k = neo_rti_cuda_kernel(c, step, key);
-  return u->api.graph_set_kernel(g->exec, node, &k);
+  return r ? r : u->api.graph_set_kernel(g->exec, node, &k);
 }
 
 static cuda_result change_nodes(neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g,

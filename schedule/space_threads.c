@@ -153,6 +153,9 @@ static void tiles_values(const neo_schedule *s, neo_sched_param k, values *v) {
     add(v, 2, 2, NEO_STAGES_MOST);
     add(v, 0, 0, 0);
     break;
+  case NEO_SCHED_BULK:
+    add(v, !v->now, 0, s->at[NEO_SCHED_STAGES] > 0);
+    break;
   case NEO_SCHED_ROW_AXES: /* the operands the other way round */
     add(v, s->at[NEO_SCHED_COLUMN_AXES], 1, INT64_MAX);
     break;
@@ -236,6 +239,7 @@ static void set_maker(const neo_space *x, neo_schedule *s) {
   p[NEO_SCHED_TILE_N] = groups || n < side ? n : side;
   set_threads(s);
   p[NEO_SCHED_STAGES] = p[NEO_SCHED_STAGES] ? neo_stages_wanted(s) : 0;
+  p[NEO_SCHED_BULK] = 0;
   if (!legal(x, s))
     p[NEO_SCHED_STAGES] = 0;
 }
@@ -275,6 +279,8 @@ static void follow(const neo_space *x, neo_sched_param k, const neo_schedule *fr
     if (k == NEO_SCHED_MATRIX)
       set_maker(x, s);
     set_threads(s);
+    if (p[NEO_SCHED_BULK] && k != NEO_SCHED_BULK && !legal(x, s))
+      p[NEO_SCHED_BULK] = 0;
     break;
   }
 }
@@ -376,7 +382,7 @@ static warp_cost warp_cost_of(const neo_space *x, const neo_schedule *s) {
 }
 
 static double tiles_cost(const neo_space *x, const neo_schedule *s) {
-  enum { READ = 24, COPY = 18, BARRIER = 60, LANES = 128 };
+  enum { READ = 24, COPY = 18, BULK = 4, BARRIER = 60, LANES = 128 };
   const int64_t *p = s->at;
   lengths l = lengths_of(x, s);
   double bm = (double)p[NEO_SCHED_BLOCK_M], bn = (double)p[NEO_SCHED_BLOCK_N];
@@ -388,7 +394,7 @@ static double tiles_cost(const neo_space *x, const neo_schedule *s) {
   double reads = (p[NEO_SCHED_MATRIX] ? by_warps.reads : narrow) * (tm + tn) / (tm * tn);
   reads = by_groups ? -by_warps.product / 2 : reads;
   double work = bm * bn * (by_warps.product + reads);
-  work += (p[NEO_SCHED_STAGES] ? COPY : READ) * (bm + bn);
+  work += (p[NEO_SCHED_BULK] ? BULK : p[NEO_SCHED_STAGES] ? COPY : READ) * (bm + bn);
   double warps = (double)p[NEO_SCHED_THREADS] / 32, few = warps < 8 ? 8 / warps : 1;
   double barrier = by_groups && p[NEO_SCHED_STAGES] ? 0 : BARRIER; /* a product goes on behind it */
   double step = work * (1 + 0.25 * (few - 1)) / LANES + barrier / (double)p[NEO_SCHED_BLOCK_K];
@@ -472,6 +478,9 @@ static void consider_stages(ranking *r, const neo_schedule *s) {
   while (y.at[NEO_SCHED_STAGES] && !legal(r->x, &y))
     y.at[NEO_SCHED_STAGES] = y.at[NEO_SCHED_STAGES] > least ? y.at[NEO_SCHED_STAGES] - 1 : 0;
   consider(r, &y);
+  y.at[NEO_SCHED_BULK] = 1;
+  if (y.at[NEO_SCHED_STAGES] && s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
+    consider(r, &y);
 }
 
 static void consider_tile(ranking *r, const uint64_t axes[2], int64_t matrix, const int64_t *block,

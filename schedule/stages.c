@@ -8,6 +8,7 @@
  * for two where registers hold the sums of two. */
 #include "schedule/stages.h"
 #include "schedule/threads.h"
+#include "schedule/wide.h"
 #include <math.h>
 
 enum { PLAIN_SHARED = 48 << 10 };
@@ -47,6 +48,83 @@ neo_expr neo_stages_source(neo_module *m, const neo_contraction *c, const neo_sc
   return found.i && is_plain(m, found) ? found : (neo_expr){0};
 }
 
+/* ---- boxes */
+
+enum { LINE_BYTES = 128, MOST_SIDE = 64, SHIFT_BYTES = 16 };
+
+static bool is_one(uint64_t axes) {
+  return axes && !(axes & (axes - 1));
+}
+
+/* The terms of an offset as axes, in any order. */
+static bool collect_axes(neo_module *m, neo_expr offset, neo_stages_box *b) {
+  neo_linear x;
+  if (!neo_flat_linear(m, offset, &x) || x.constant || x.n > NEO_STAGES_RANK)
+    return false;
+  for (b->rank = 0; b->rank < x.n; b->rank++) {
+    const neo_node *n = neo_expr_node(m, x.term[b->rank].atom);
+    if (n->op != NEO_OP_AXIS || x.term[b->rank].coef < 1)
+      return false;
+    b->at[b->rank] = x.term[b->rank].atom;
+    b->axis[b->rank] = n->attr;
+    b->stride[b->rank] = x.term[b->rank].coef;
+  }
+  return true;
+}
+
+static void exchange(neo_stages_box *b, uint32_t i, uint32_t k) {
+  neo_stages_box was = *b;
+  b->at[i] = was.at[k], b->axis[i] = was.axis[k], b->stride[i] = was.stride[k];
+  b->at[k] = was.at[i], b->axis[k] = was.axis[i], b->stride[k] = was.stride[i];
+}
+
+/* Puts an axis at place k; false: there is none. */
+static bool place_axis(neo_stages_box *b, uint32_t k, uint32_t axis) {
+  for (uint32_t i = k; i < b->rank; i++)
+    if (b->axis[i] == axis) {
+      exchange(b, k, i);
+      return true;
+    }
+  return false;
+}
+
+bool neo_stages_boxed(neo_module *m, const neo_form *f, const neo_contraction *c,
+                      const neo_schedule *s, neo_side side, neo_stages_box *out) {
+  bool rows = side == NEO_SIDE_ROWS;
+  uint64_t axes = (uint64_t)s->at[rows ? NEO_SCHED_ROW_AXES : NEO_SCHED_COLUMN_AXES];
+  int64_t tile = s->at[rows ? NEO_SCHED_TILE_M : NEO_SCHED_TILE_N], lo;
+  const neo_stage *st = &f->stages.at[c->stage];
+  neo_expr e = neo_stages_source(m, c, s, side, NULL);
+  if (!e.i || neo_expr_node(m, e)->op != NEO_OP_LOAD || !neo_expr_node(m, e)->arg.n ||
+      !is_one(axes) || st->axes.n != 1 || st->where.i ||
+      !neo_expr_is_int(m, st->axes.at[0].lo, &lo) || lo ||
+      !neo_wide_start(m, f, (neo_tensor){neo_expr_node(m, e)->attr}) ||
+      !collect_axes(m, neo_flat_at(m, e), out))
+    return false;
+  uint32_t own = (uint32_t)f->axes.n, row = 0;
+  int64_t bytes = neo_type_bytes(neo_expr_type(m, e));
+  while (!(axes >> row & 1))
+    row++;
+  if (!place_axis(out, 0, own) || !place_axis(out, 1, row))
+    return false;
+  out->along_steps = out->stride[0] == 1;
+  if (!out->along_steps)
+    exchange(out, 0, 1);
+  for (uint32_t d = 1; d < out->rank; d++)
+    if (out->stride[d] * bytes % SHIFT_BYTES)
+      return false;
+  return out->stride[0] == 1 && (out->along_steps || tile % MOST_SIDE == 0);
+}
+
+static bool bulk_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                       const neo_contraction *c, const neo_schedule *s) {
+  neo_stages_box b;
+  return s->at[NEO_SCHED_BULK] == 1 && s->at[NEO_SCHED_STAGES] && machine->warpgroups &&
+         s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS &&
+         neo_stages_boxed(m, f, c, s, NEO_SIDE_ROWS, &b) &&
+         neo_stages_boxed(m, f, c, s, NEO_SIDE_COLUMNS, &b);
+}
+
 int64_t neo_stages_buffers(const neo_schedule *s) {
   return s->at[NEO_SCHED_STAGES] ? s->at[NEO_SCHED_STAGES] : 2;
 }
@@ -77,7 +155,7 @@ bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machi
   bool groups = s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS;
   neo_contraction taken = *c;
   if (!stages)
-    return true;
+    return !s->at[NEO_SCHED_BULK] || no(why, "bulk is of stages");
   if (!machine->async)
     return no(why, "stages are copied asynchronously, from sm_80 on");
   if (stages < 2 + groups || stages > NEO_STAGES_MOST)
@@ -90,8 +168,10 @@ bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machi
     neo_side side = k ? NEO_SIDE_COLUMNS : NEO_SIDE_ROWS;
     n += neo_stages_source(m, &taken, s, side, warps && !groups ? &rounded : NULL).i != 0;
   }
-  return n >= (warps ? 2 : 1) ||
-         no(why, "stages are for operands that are copied as they lie in memory");
+  if (n < (warps ? 2 : 1))
+    return no(why, "stages are for operands that are copied as they lie in memory");
+  return !s->at[NEO_SCHED_BULK] || bulk_legal(m, f, machine, &taken, s) ||
+         no(why, "bulk is for warpgroups' operands that are boxes of tensors");
 }
 
 int64_t neo_stages_wanted(const neo_schedule *s) {

@@ -27,7 +27,8 @@ enum {
 bool neo_schedule_has_threads(const neo_schedule *s) {
   const int64_t *p = s->at;
   return p[NEO_SCHED_THREADS] || p[NEO_SCHED_LANES] || p[NEO_SCHED_ACROSS] ||
-         p[NEO_SCHED_ROW_AXES] || p[NEO_SCHED_COLUMN_AXES] || p[NEO_SCHED_STAGES];
+         p[NEO_SCHED_ROW_AXES] || p[NEO_SCHED_COLUMN_AXES] || p[NEO_SCHED_STAGES] ||
+         p[NEO_SCHED_BULK];
 }
 
 static bool no(neo_str *why, const char *what) {
@@ -43,7 +44,8 @@ static bool others_plain(const neo_schedule *s, bool tiles) {
   for (int k = 0; k < NEO_SCHED_COUNT; k++) {
     bool of_tiles = k == NEO_SCHED_TILE_M || k == NEO_SCHED_TILE_N || k == NEO_SCHED_BLOCK_M ||
                     k == NEO_SCHED_BLOCK_N || k == NEO_SCHED_BLOCK_K || k == NEO_SCHED_ROW_AXES ||
-                    k == NEO_SCHED_COLUMN_AXES || k == NEO_SCHED_MATRIX || k == NEO_SCHED_STAGES;
+                    k == NEO_SCHED_COLUMN_AXES || k == NEO_SCHED_MATRIX || k == NEO_SCHED_STAGES ||
+                    k == NEO_SCHED_BULK;
     bool of_points = k == NEO_SCHED_LANES || k == NEO_SCHED_ACROSS || k == NEO_SCHED_VECTOR_AXIS ||
                      k == NEO_SCHED_VECTOR_WIDTH || k == NEO_SCHED_UNROLL_K || k == NEO_SCHED_KEEP;
     if (k == NEO_SCHED_THREADS || (tiles ? of_tiles : of_points))
@@ -160,6 +162,7 @@ enum {
   GROUP_COLUMNS = 8,
   GROUP_BYTES = 128, /* of a row's steps in a half of shared memory */
   GROUP_SHARED = 227 << 10,
+  PHASES_BYTES = 64,
   GROUP_SUMS = 128,
   COUNTERS = 40,            /* registers for all else */
   FILE_REGISTERS = 64 << 10 /* of a multiprocessor, for a block's threads */
@@ -286,7 +289,8 @@ static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine
       t * (sums + copies + COUNTERS) > FILE_REGISTERS)
     return no(why, "a warpgroup's tile has more registers than there are");
   int64_t most = p[NEO_SCHED_STAGES] ? neo_stages_shared(machine, s) : GROUP_SHARED;
-  if (neo_stages_buffers(s) * GROUP_BYTES * (bm + bn) > most)
+  int64_t phases = p[NEO_SCHED_BULK] ? PHASES_BYTES : 0;
+  if (neo_stages_buffers(s) * GROUP_BYTES * (bm + bn) + phases > most)
     return no(why, "the operands' blocks are more than shared memory holds");
   return warp_sides_legal(m, f, c, p, why);
 }
@@ -451,6 +455,15 @@ static shape_table shapes_for(const neo_machine *machine, bool runs, double rows
   return TABLE(warp_shapes, set_warp_shape);
 }
 
+/* Where it is legal. */
+static void try_value(neo_module *m, const neo_form *f, const neo_machine *machine,
+                      neo_sched_param k, int64_t value, neo_schedule *s) {
+  int64_t old = s->at[k];
+  s->at[k] = value;
+  if (!neo_threads_legal(m, f, machine, s, NULL))
+    s->at[k] = old;
+}
+
 neo_schedule neo_threads_staged(neo_module *m, const neo_form *f, const neo_machine *machine,
                                 const neo_schedule *s) {
   neo_machine small = *machine;
@@ -458,8 +471,10 @@ neo_schedule neo_threads_staged(neo_module *m, const neo_form *f, const neo_mach
   small.shared_bytes = neo_stages_budget(machine, s);
   for (y.at[NEO_SCHED_STAGES] = neo_stages_wanted(s); machine->async && y.at[NEO_SCHED_STAGES] >= 2;
        y.at[NEO_SCHED_STAGES]--)
-    if (neo_threads_legal(m, f, &small, &y, NULL))
+    if (neo_threads_legal(m, f, &small, &y, NULL)) {
+      try_value(m, f, &small, NEO_SCHED_BULK, 1, &y);
       return y;
+    }
   return *s;
 }
 
@@ -683,16 +698,8 @@ static bool random_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
   out->at[NEO_SCHED_STAGES] = pick(seed, 0, 1) ? pick(seed, 2, 4) : 0;
   if (!neo_threads_legal(m, f, machine, out, NULL))
     out->at[NEO_SCHED_STAGES] = 0;
+  try_value(m, f, machine, NEO_SCHED_BULK, pick(seed, 0, 2) > 0, out);
   return true;
-}
-
-/* Where it is legal. */
-static void try_value(neo_module *m, const neo_form *f, const neo_machine *machine,
-                      neo_sched_param k, int64_t value, neo_schedule *s) {
-  int64_t old = s->at[k];
-  s->at[k] = value;
-  if (!neo_threads_legal(m, f, machine, s, NULL))
-    s->at[k] = old;
 }
 
 static void random_vectors(neo_module *m, const neo_form *f, const neo_machine *machine,

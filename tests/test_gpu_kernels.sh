@@ -85,14 +85,22 @@ for way in sm_75 sm_80 sm_90a sm_80.tf32; do
     esac || { echo "FAIL: $way $name: $loop copies in the loop, $order" >&2; exit 1; }
   done
 done
-# What warpgroups multiply in stages: one product is under way while the next begins, and a block of steps costs one barrier. ptxas
-# waits for no product of its own accord.
+# What warpgroups multiply in stages: one product is under way while the next begins, and a block of steps costs one barrier. Boxes
+# come by the copy engine, which one thread asks; maps of their tensors are read where they are given. ptxas waits for no product of
+# its own accord.
 kernel sm_90a large
+order=$(sed -n 's/^[[:space:]]*\(mbarrier\.[a-z_]*\|wgmma\.[a-z_]*_group\|fence\.[a-z]*\|bar\.sync\).*/\1/p' "$work/ptx" | tail -6 |
+  tr '\n' ' ')
+[ "$order" = "mbarrier.try_wait wgmma.commit_group wgmma.wait_group bar.sync mbarrier.arrive wgmma.wait_group " ] &&
+  [ "$(found 'cp\.async\.bulk\.tensor\.2d')" -eq 9 ] && [ "$(found 'cp\.async\.c[ag]')" -eq 0 ] &&
+  [ "$(found '\.param \.align 64 \.b8')" -eq 2 ] && [ "$(found '\.local')" -eq 0 ] &&
+  [ "$(found 'm64n256k16\.f32\.f16')" -eq 4 ] || { echo "FAIL: sm_90a large: $order" >&2; exit 1; }
+kernel sm_90a shifted
 order=$(sed -n 's/^[[:space:]]*\(cp\.async\.commit_group\|cp\.async\.wait_group\|wgmma\.[a-z_]*_group\|fence\.proxy\|bar\.sync\).*/\1/p' \
   "$work/ptx" | tail -8 | tr '\n' ' ')
 [ "$order" = "wgmma.commit_group cp.async.commit_group cp.async.wait_group wgmma.wait_group fence.proxy bar.sync \
 cp.async.wait_group wgmma.wait_group " ] && [ "$(found 'cp\.async\.cg.*, 16, ')" -eq 36 ] &&
-  [ "$(found 'm64n256k16\.f32\.f16')" -eq 4 ] || { echo "FAIL: sm_90a large: $order" >&2; exit 1; }
+  [ "$(found 'm64n256k16\.f32\.f16')" -eq 4 ] || { echo "FAIL: sm_90a shifted: $order" >&2; exit 1; }
 if grep -q 'wgmma.*serialized' "$work"/said.*; then echo "FAIL: products that wait for each other" >&2; exit 1; fi
 wide() { # level, kernel, loads, stores of 16 bytes, other loads: at least so many, and at most
   awk -v name="_$2(" '/^.visible .entry/ { on = index($0, name) } on' "$work/$1/kernels.ptx" >"$work/ptx"

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 5 /* add-only within a version */
+#define NEO_RT_ABI 6 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -137,10 +137,23 @@ typedef struct {
   int32_t fast_units;
   /* On a GPU fn is null: the kernel is this function of the model's images, launched with `block`
    * threads in a block, which run `block_units` units, and scratch_bytes of shared memory. Its
-   * parameters: buffers, then as i64 the model's sizes, seed, step, call and number of units. */
+   * parameters: buffers, then as i64 the model's sizes, seed, step, call and number of units, then
+   * the maps neo_rt_model.maps[first_map ..], of 128 bytes each. */
   const char *device_symbol;
   int32_t block, block_units;
+  int32_t first_map, n_maps;
 } neo_rt_kernel;
+
+/* A tensor as a GPU's copy engine sees it: CUtensorMap, of tiles, with lines of 128 bytes whose
+ * pieces of 16 are exchanged, zero outside. The first axis' elements lie side by side. */
+enum { NEO_RT_MAP_RANK = 5, NEO_RT_MOST_MAPS = 4 };
+typedef struct {
+  int32_t arg; /* which of the kernel's buffers */
+  uint8_t type, rank;
+  int32_t extent[NEO_RT_MAP_RANK];       /* programs */
+  int32_t box[NEO_RT_MAP_RANK];          /* elements that are copied as one */
+  int64_t stride_bytes[NEO_RT_MAP_RANK]; /* multiples of 16; of the first axis not used */
+} neo_rt_map;
 
 /* Code of all kernels for a GPU, as the driver loads it. */
 enum neo_rt_image_kind {
@@ -223,6 +236,7 @@ typedef struct neo_rt_model {
   const char *device; /* null: a processor; else the GPU's level, "sm_90a" */
   int32_t n_images;
   const neo_rt_image *images; /* the best first */
+  const neo_rt_map *maps;
 } neo_rt_model;
 
 /* ------------------------------------------------------------------ contexts */

@@ -10,6 +10,7 @@
 #include "codegen/warp.h"
 #include "codegen/warpgroup.h"
 #include "tests/gpu/emulator_asan.h"
+#include "tests/gpu/emulator_bulk.h"
 #include "tests/gpu/emulator_copy.h"
 #include "tests/gpu/emulator_driver.h"
 #include <dlfcn.h>
@@ -38,6 +39,11 @@ SHOWN void neo_gpu_warpgroup_wait(unsigned left);
 SHOWN void neo_gpu_copy(void *to, const void *from, unsigned bytes, unsigned taken);
 SHOWN void neo_gpu_commit(void);
 SHOWN void neo_gpu_copied(unsigned groups);
+SHOWN void neo_gpu_phases(void *at, unsigned n);
+SHOWN void neo_gpu_expect(void *phase, unsigned bytes);
+SHOWN void neo_gpu_bulk(void *to, const void *map, void *phase, int c0, int c1, int c2, int c3,
+                        int c4);
+SHOWN void neo_gpu_reach(void *phase, unsigned turn);
 SHOWN void neo_gpu_shuffle(unsigned what, unsigned n, unsigned of, void *words, unsigned count);
 /* What tests call. */
 SHOWN const neo_emulator_counts *neo_emulator_count(void);
@@ -249,6 +255,7 @@ typedef struct {
   char *stack;
   unsigned thread;
   bool waits, waited;             /* at a barrier; for the kernels before this one */
+  bool spins;                     /* for a turn of a phase */
   product product[MOST_PRODUCTS]; /* on their way */
   unsigned n_products, batch;
   emu_copies copies;
@@ -263,7 +270,9 @@ typedef struct {
   unsigned n, made;
   bool unfinished; /* a thread has ended with products on their way */
   fibre *now;
-  bool copies_left; /* a thread ended while some of its were under way */
+  emu_phases *phases; /* null: no block had any yet */
+  bool bad_box;       /* one was started wrongly */
+  bool copies_left;   /* a thread ended while some of its were under way */
   uint64_t seed;
   bool is_early; /* what its threads do before they have waited may come too early */
   void *kept;    /* of the sanitizer, and the stack of `home` */
@@ -388,6 +397,25 @@ void neo_gpu_copied(unsigned groups) {
   emu_copy_wait(&own.now->copies, groups);
 }
 
+/* ---- boxes, which the block's threads wait for without meeting */
+
+void neo_gpu_phases(void *at, unsigned n) {
+  own.bad_box = !emu_phases_make(&own.phases, at, n) || own.bad_box;
+}
+void neo_gpu_expect(void *phase, unsigned bytes) {
+  own.bad_box = !emu_phase_expect(own.phases, phase, bytes) || own.bad_box;
+}
+void neo_gpu_bulk(void *to, const void *map, void *phase, int c0, int c1, int c2, int c3, int c4) {
+  const int first[] = {c0, c1, c2, c3, c4};
+  own.bad_box = !emu_box_start(own.phases, phase, to, map, first) || own.bad_box;
+}
+void neo_gpu_reach(void *phase, unsigned turn) {
+  while (!emu_phase_reached(own.phases, phase, turn)) {
+    own.now->spins = true;
+    leave();
+  }
+}
+
 /* A stack's whole life. */
 static void run_fibre(void) {
   emu_on_stack(NULL, &own.home_stack, &own.home_bytes);
@@ -415,6 +443,8 @@ static void begin(fibre *f, ucontext_t *first) {
 
 /* The stacks of the thread that unloads the driver. */
 __attribute__((destructor)) static void end_fibres(void) {
+  emu_phases_free(own.phases);
+  own.phases = NULL;
   for (unsigned i = 0; i < own.made; i++) {
     emu_copy_free(&own.at[i]->copies);
     free(own.at[i]->stack);
@@ -442,9 +472,35 @@ static bool start(unsigned thread) {
   fibre *f = own.at[own.n];
   f->thread = thread;
   f->waited = false;
+  f->spins = false;
   enter(f);
-  own.n += f->waits;
+  own.n += f->waits || f->spins;
   return true;
+}
+
+/* Those that spin go on, until none does; false: all that do wait for what never comes. */
+static bool settle(void) {
+  for (bool some = true, moved; some;) {
+    some = moved = false;
+    for (unsigned i = 0; i < own.n; i++) {
+      if (!own.at[i]->spins)
+        continue;
+      own.at[i]->spins = false;
+      enter(own.at[i]);
+      some = some || own.at[i]->spins;
+      moved = moved || !own.at[i]->spins;
+    }
+    if (some && !moved)
+      return false;
+  }
+  return true;
+}
+
+static unsigned count_waiting(void) {
+  unsigned n = 0;
+  for (unsigned i = 0; i < own.n; i++)
+    n += own.at[i]->waits;
+  return n;
 }
 
 static unsigned pick(unsigned n) {
@@ -465,14 +521,14 @@ static void mix(unsigned *order, unsigned n) {
 
 /* Those that wait go on to the next barrier, or to the end; false: some ended, others wait. */
 static bool go_on(void) {
-  unsigned ended = 0;
-  for (unsigned i = 0; i < own.n; i++) {
+  for (unsigned i = 0; i < own.n; i++)
     enter(own.at[i]);
-    ended += !own.at[i]->waits;
-  }
-  if (ended && ended != own.n)
+  if (!settle())
     return false;
-  own.n = ended ? 0 : own.n;
+  unsigned waiting = count_waiting();
+  if (waiting && waiting != own.n)
+    return false;
+  own.n = waiting;
   return true;
 }
 
@@ -482,16 +538,20 @@ static bool run_block(unsigned threads, unsigned shared_bytes) {
   mix(order, threads);
   own.n = 0;
   own.unfinished = false;
-  own.copies_left = false;
+  own.copies_left = own.bad_box = false;
+  emu_phases_end(own.phases);
   for (unsigned i = 0; i < threads; i++)
     if (!start(order[i]))
       return false;
+  if (!settle())
+    return false;
+  own.n = count_waiting();
   if (own.n && own.n != threads)
     return false;
   while (own.n)
     if (!go_on())
       return false;
-  return !own.unfinished && !own.copies_left;
+  return emu_phases_end(own.phases) && !own.bad_box && !own.unfinished && !own.copies_left;
 }
 
 /* ---- launches: an emulated kernel takes what cuLaunchKernel is given, and reads its parameters */
@@ -532,7 +592,9 @@ DRIVER(cuFuncSetAttribute)(cuda_function function, int attribute, int value) {
   return 0;
 }
 
+/* Who launches a kernel knows what its parameters are: maps say so of themselves. */
 bool emu_launch_new(const cuda_kernel_node *k, emu_launch *l) {
+  enum { PLAIN_BYTES = 8 };
   unsigned n = 0;
   if (!k->function || k->extra || k->grid[1] != 1 || k->grid[2] != 1 || k->block[1] != 1 ||
       k->block[2] != 1 || k->grid[0] == 0 || k->block[0] == 0 || k->block[0] > MOST_THREADS ||
@@ -542,10 +604,10 @@ bool emu_launch_new(const cuda_kernel_node *k, emu_launch *l) {
     n++;
   *l = (emu_launch){k->function, k->grid[0], k->block[0], k->shared_bytes, NULL, NULL, n, false};
   l->params = calloc(n + 1, sizeof *l->params);
-  l->value = calloc(n + 1, sizeof *l->value);
+  l->value = calloc(n + 1, EMU_MAP_BYTES);
   for (unsigned i = 0; i < n; i++) {
-    memcpy(&l->value[i], k->params[i], sizeof *l->value);
-    l->params[i] = &l->value[i];
+    l->params[i] = l->value + i * EMU_MAP_BYTES;
+    memcpy(l->params[i], k->params[i], emu_is_map(k->params[i]) ? EMU_MAP_BYTES : PLAIN_BYTES);
   }
   return true;
 }

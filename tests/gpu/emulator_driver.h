@@ -22,11 +22,11 @@ extern neo_emulator_counts emu_counts;
 /* ---- emulator.c */
 bool emu_has_context(void);
 
-typedef struct { /* a launch with its own copy of the parameters, all of 8 bytes */
+typedef struct { /* a launch with its own copy of the parameters: of 8 bytes, or maps */
   cuda_function function;
   unsigned blocks, threads, shared_bytes;
   void **params;
-  uint64_t *value;
+  char *value;
   unsigned n;
   bool is_early; /* may come to the device before those end whose results it needs */
 } emu_launch;

@@ -4,6 +4,7 @@
  * NEO_EMULATOR_GRAPHS=0: the driver makes none. NEO_EMULATOR_EDGES=0: it takes no edges with data.
  * Like a driver it refuses nodes of other graphs, and what it launches is what its nodes were then,
  * whatever becomes of them later. */
+#include "tests/gpu/emulator_bulk.h"
 #include "tests/gpu/emulator_driver.h"
 #include <stdlib.h>
 #include <string.h>
@@ -38,10 +39,10 @@ static bool refused(void) {
 static emu_launch launch_copy(const emu_launch *l) {
   emu_launch to = *l;
   to.params = calloc(l->n + 1, sizeof *to.params);
-  to.value = calloc(l->n + 1, sizeof *to.value);
-  memcpy(to.value, l->value, l->n * sizeof *to.value);
+  to.value = calloc(l->n + 1, EMU_MAP_BYTES);
+  memcpy(to.value, l->value, l->n * (size_t)EMU_MAP_BYTES);
   for (unsigned i = 0; i < l->n; i++)
-    to.params[i] = &to.value[i];
+    to.params[i] = to.value + i * EMU_MAP_BYTES;
   return to;
 }
 

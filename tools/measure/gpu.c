@@ -10,8 +10,7 @@
  * The driver talks to its device by system calls of its own and maps more addresses than there is
  * memory, so there is no filter here, and no limit but on time: nothing of a candidate runs on the
  * processor. */
-#include "runtime/cuda_api.h"
-#include "runtime/internal.h"
+#include "runtime/cuda.h"
 #include "tools/measure/measure.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,7 +20,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STRIP = 512, MOST_LAUNCHES = 512, MOST_PARAMS = MEASURE_MAX_BUFS + MEASURE_MAX_SIZES + 5 };
+enum {
+  STRIP = 512,
+  MOST_LAUNCHES = 512,
+  MOST_PARAMS = MEASURE_MAX_BUFS + MEASURE_MAX_SIZES + 5 + NEO_RT_MOST_MAPS
+};
 
 static const double least_sample_ns = 200e3;
 
@@ -40,6 +43,7 @@ typedef struct {
   cuda_function function;
   const measure_kernel *kernel;
   int runs; /* launches of a sample */
+  cuda_map map[NEO_RT_MOST_MAPS];
   double first_ns;
 } kernel;
 
@@ -70,6 +74,9 @@ static const char *open_driver(device *d, char text[256]) {
     return text;                                                                       \
   }
   CUDA_FUNCTIONS(FIND)
+#undef FIND
+#define FIND(member, symbol, params) *(void **)&d->api.member = dlsym(library, #symbol);
+  CUDA_LATER_FUNCTIONS(FIND)
 #undef FIND
   return NULL;
 }
@@ -293,6 +300,19 @@ static char *read_image(child *c, const char *path) {
   return image;
 }
 
+/* Buffers stay where they are. */
+static void describe(child *c, kernel *x) {
+  for (int i = 0; i < x->kernel->n_maps; i++) {
+    const measure_map *m = &x->kernel->map[i];
+    if (m->of.arg >= c->j->n_bufs)
+      fail(c, "a map is of a buffer");
+    must(c,
+         neo_rti_cuda_map(&c->d.api, &m->of, m->extent, (void *)(uintptr_t)c->buf[m->of.arg],
+                          &x->map[i]),
+         "describing tensors to the device");
+  }
+}
+
 static void load(child *c, int which, const measure_kernel *k) {
   kernel *x = &c->k[which];
   char *image = read_image(c, k->path);
@@ -303,6 +323,7 @@ static void load(child *c, int which, const measure_kernel *k) {
   if (k->scratch_bytes > CUDA_PLAIN_SHARED_BYTES)
     must(c, c->d.api.function_set(x->function, CUDA_MOST_SHARED, (int)k->scratch_bytes),
          "asking for shared memory");
+  describe(c, x);
 }
 
 static void launch(child *c, int which) {
@@ -318,6 +339,8 @@ static void launch(child *c, int which) {
   for (int k = 0; k < 3; k++)
     param[n++] = (void *)(uintptr_t)&key[k];
   param[n++] = &units;
+  for (int k = 0; k < x->kernel->n_maps; k++)
+    param[n++] = (void *)(uintptr_t)&x->map[k];
   param[n] = NULL;
   int64_t grid = (units + x->kernel->block_units - 1) / x->kernel->block_units;
   if (grid > 0)

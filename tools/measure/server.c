@@ -9,6 +9,44 @@ typedef measure_server server;
 
 /* ---- reading a line */
 
+static uint8_t type_of(const char *name, size_t n) {
+  for (uint8_t t = 0; t <= NEO_RT_BOOL; t++)
+    if (strlen(neo_rti_type_name(t)) == n && memcmp(neo_rti_type_name(t), name, n) == 0)
+      return t;
+  return UINT8_MAX;
+}
+
+/* 0:bf16:100,0,64:33,200,64; the text behind it; null: it is no map. */
+static const char *read_map(const char *p, measure_map *m) {
+  char *end;
+  m->of.arg = (int32_t)strtol(p, &end, 10);
+  if (end == p || *end++ != ':' || m->of.arg < 0 || m->of.arg >= MEASURE_MAX_BUFS)
+    return NULL;
+  size_t n = strcspn(end, ":; ");
+  m->of.type = type_of(end, n);
+  for (p = end + n; *p == ':' && m->of.rank < NEO_RT_MAP_RANK; m->of.rank++) {
+    int64_t x[3];
+    for (int i = 0; i < 3; i++, p = end) {
+      x[i] = strtoll(p + 1, &end, 10);
+      if (end == p + 1 || *p != (i ? ',' : ':'))
+        return NULL;
+    }
+    m->extent[m->of.rank] = x[0];
+    m->of.stride_bytes[m->of.rank] = x[1];
+    m->of.box[m->of.rank] = (int32_t)x[2];
+  }
+  return m->of.type == UINT8_MAX || !m->of.rank ? NULL : p;
+}
+
+/* False: something else stands there. */
+static bool read_maps(const char *line, measure_kernel *k) {
+  const char *p = measure_after(line, "maps");
+  for (; p && *p != ' ' && k->n_maps < NEO_RT_MOST_MAPS; p += *p == ';')
+    if (!(p = read_map(p, &k->map[k->n_maps++])) || (*p != ';' && *p != ' '))
+      return false;
+  return !p || *p == ' ';
+}
+
 /* What is wrong with it; null: nothing. */
 static const char *read_kernel(const char *line, measure_kernel *k) {
   const char *path = measure_after(line, "path");
@@ -24,19 +62,14 @@ static const char *read_kernel(const char *line, measure_kernel *k) {
     snprintf(k->path, sizeof k->path, "%s", path);
   bool whole = k->symbol[0] && k->path[0] && k->units >= 0;
   whole = whole && k->block >= 0 && k->block <= 1024 && k->block_units >= 1;
-  return whole ? NULL : "a kernel has symbol=, units= and path=";
+  if (!whole)
+    return "a kernel has symbol=, units= and path=";
+  return read_maps(line, k) ? NULL : "maps are BUFFER:TYPE:EXTENT,STRIDE,BOX:...";
 }
 
 /* The first thing that is wrong is told. */
 static void complain(server *s, const char *why) {
   s->wrong = s->wrong ? s->wrong : why;
-}
-
-static uint8_t type_of(const char *name, size_t n) {
-  for (uint8_t t = 0; t <= NEO_RT_BOOL; t++)
-    if (strlen(neo_rti_type_name(t)) == n && memcmp(neo_rti_type_name(t), name, n) == 0)
-      return t;
-  return UINT8_MAX;
 }
 
 /* buffer read|write TYPE N ... */

@@ -105,6 +105,7 @@ neo_rt_model neo_compile_model(neo_compilation *c) {
   m.keep_sources = p->keep_sources.at, m.entry_writes = p->entry_writes.at;
   m.kept_bytes = p->kept_bytes;
   m.device = c->target.sm ? c->target.level : NULL;
+  m.maps = p->maps.at;
   return m;
 }
 

@@ -46,6 +46,24 @@ static const neo_target *target_of(const neo_builder *b) {
   return b->target ? b->target : &b->c->target;
 }
 
+/* Of at most four maps of five axes, which fit. */
+static void say_maps(const neo_builder *b, const neo_kernel *k, neo_candidate *x) {
+  neo_kernel_map map[NEO_KERNEL_MAPS];
+  uint32_t n = target_of(b)->sm ? neo_kernel_maps(k, map) : 0;
+  neo_str text;
+  neo_str_init(&text, &b->c->arena);
+  for (uint32_t i = 0; i < n; i++) {
+    const neo_box *box = map[i].box;
+    neo_type t = (neo_type)k->bufs.at[map[i].buf].type;
+    neo_str_addf(&text, "%s%u:%s", i ? ";" : "", map[i].buf, neo_type_text(t));
+    for (uint32_t d = 0; d < box->rank; d++)
+      neo_str_addf(&text, ":%lld,%lld,%lld",
+                   (long long)neo_kernel_number(k, box->extent[d], b->sizes + 1),
+                   (long long)(box->stride[d] * neo_type_bytes(t)), (long long)box->count[d]);
+  }
+  snprintf(x->maps, sizeof x->maps, "%s", neo_str_text(&text));
+}
+
 static bool lower(neo_builder *b, neo_llvm *l, neo_candidate *x, size_t number) {
   neo_kernel *k;
   neo_str text;
@@ -61,6 +79,7 @@ static bool lower(neo_builder *b, neo_llvm *l, neo_candidate *x, size_t number) 
   neo_llvm_export(l, x->symbol);
   if (target_of(b)->sm)
     neo_compile_block(k, &x->block, &x->block_units);
+  say_maps(b, k, x);
   x->units = neo_kernel_units(k, b->sizes + 1);
   x->scratch_bytes = neo_kernel_scratch_bytes(k);
   return x->ok = true;
