@@ -14,11 +14,17 @@ int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x) {
 
 /* ---- loads and work of a stage */
 
+/* Of a lane that is read or written by itself: the offset is no multiple of it, or is one. */
+static const double ODD_LANE = 1.25, STRIDED_LANE = 1.125;
+
+enum { NO_AXIS = 62, SOME_LANES = 8 };
+
 typedef struct {
   neo_module *m;
   uint32_t axis;
   int64_t bytes;
-  double cost; /* of one vector over the axis */
+  double lanes;
+  double cost; /* of one vector of lanes over the axis */
   double ops;
   uint32_t widest, depth;
 } census;
@@ -69,9 +75,9 @@ static void count(void *ctx, neo_expr e) {
     return;
   int64_t stride;
   if (!neo_flat_stride(c->m, neo_flat_at(c->m, e), c->axis, &stride))
-    c->cost += 10;
+    c->cost += ODD_LANE * c->lanes;
   else
-    c->cost += stride == 1 ? 1 : stride == 0 ? 0.5 : 9;
+    c->cost += stride == 1 ? 1 : stride == 0 ? 0.5 : STRIDED_LANE * c->lanes;
 }
 
 static void visit_bodies(neo_module *m, const neo_stage *s, census *c) {
@@ -104,8 +110,8 @@ double neo_model_lane_ops(neo_module *m, neo_expr e, uint32_t axis) {
   return c.ops;
 }
 
-static census census_of(neo_module *m, const neo_stage *s, uint32_t axis) {
-  census c = {.m = m, .axis = axis};
+static census census_of(neo_module *m, const neo_stage *s, uint32_t axis, int64_t lanes) {
+  census c = {.m = m, .axis = axis, .lanes = (double)lanes};
   visit_bodies(m, s, &c);
   return c;
 }
@@ -114,7 +120,7 @@ uint32_t neo_form_widest(neo_module *m, const neo_form *f) {
   uint32_t widest = 1;
   for (size_t k = 0; k < f->stages.n; k++) {
     const neo_stage *s = &f->stages.at[k];
-    census c = census_of(m, s, 62);
+    census c = census_of(m, s, NO_AXIS, SOME_LANES);
     widest = c.widest > widest ? c.widest : widest;
     for (size_t i = 0; i < s->outs.n; i++) {
       uint32_t bytes = neo_type_bytes(neo_expr_type(m, s->outs.at[i].value));
@@ -173,12 +179,12 @@ static double shared_cost(neo_module *m, const neo_form *f, uint32_t axis, int64
   int64_t n = neo_axis_most(m, &f->axes.at[axis]);
   for (size_t k = 0; k < f->stages.n; k++) {
     const neo_stage *s = &f->stages.at[k];
-    census c = census_of(m, s, axis);
+    census c = census_of(m, s, axis, w);
     double each = c.cost + c.ops;
     for (size_t i = 0; i < s->outs.n; i++) {
       int64_t stride;
       bool known = neo_flat_stride(m, s->outs.at[i].offset, axis, &stride);
-      each += known && stride == 1 ? 1 : 9;
+      each += known && stride == 1 ? 1 : STRIDED_LANE * (double)w;
     }
     cost += each * points(m, s);
   }
@@ -197,7 +203,7 @@ static double own_cost(neo_module *m, const neo_form *f, int64_t w) {
       per = vectors(last, w) / (double)last;
       join = s->accs.n ? 20 : 0;
     }
-    census c = census_of(m, s, s->axes.n ? axis : 62);
+    census c = census_of(m, s, s->axes.n ? axis : NO_AXIS, w);
     cost += (c.cost + c.ops) * n * per + join + (double)s->outs.n * n * per;
   }
   return cost;
@@ -254,7 +260,7 @@ enum { UNIT_WORK = 20000, MAP_BLOCK = 4096 };
 static double work_of_point(neo_module *m, const neo_form *f) {
   double work = 0;
   for (size_t k = 0; k < f->stages.n; k++) {
-    census c = census_of(m, &f->stages.at[k], 62);
+    census c = census_of(m, &f->stages.at[k], NO_AXIS, SOME_LANES);
     work += (c.ops + c.cost) * points(m, &f->stages.at[k]);
   }
   return work < 1 ? 1 : work;

@@ -123,6 +123,29 @@ static double far_again(const neo_tiles *q, touched first, touched then, double 
   return (far(q, first, x) + (times - 1) * far(q, then, x)) / times;
 }
 
+/* Of lanes along axes that are walked as one. Where tiles are whole tiles of what is next to each
+ * other, the emitter knows which lanes are; else each step computes quotients and remainders, lane
+ * by lane. */
+static double odd_cycles(const geometry *g, const neo_look *x, double bytes) {
+  enum { LEAST_BYTES = 16 }; /* of a run that is read as a vector (codegen/llvm_mem.c) */
+  const double single = 1.5, computed = 12;
+  double tile = (double)x->tile;
+  if (!x->tile)
+    return single * g->lanes;
+  if (fmod(g->c * g->lanes, tile) > 0 || (g->nb < g->n && fmod(g->nb, tile) > 0))
+    return computed * g->lanes;
+  double run = fmod(tile, g->lanes) == 0 ? g->lanes : fmod(g->lanes, tile) == 0 ? tile : 1;
+  return run * bytes >= LEAST_BYTES ? g->lanes / run : single * g->lanes;
+}
+
+/* Cycles of reading a vector of it: lanes that do not lie next to each other are read one by one.
+ * `whole`: those of a vector that does. */
+static double read_cycles(const neo_tiles *q, const geometry *g, const neo_look *x, double whole) {
+  const double strided = 1.125;
+  double t = x->odd ? odd_cycles(g, x, (double)q->bytes) : x->strided ? strided * g->lanes : whole;
+  return t + (x->guarded ? 3 : 0) + x->ops;
+}
+
 /* A walk over the steps of the reduction: after `run` steps next to each other it jumps. */
 typedef struct {
   double run;
@@ -253,7 +276,7 @@ static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
   neo_look x = neo_tiles_columns(q, k, g->v, g->merge);
   if (is_laid_out(g, &x))
     return laid_out_read(q, g, k, &x);
-  double t = (x.odd ? 12 : x.strided ? 9 : 0.15) + (x.guarded ? 3 : 0) + x.ops;
+  double t = read_cycles(q, g, &x, 0.15);
   walk w = walk_of(q, k);
   double bytes = (double)q->bytes, wide = g->c * g->lanes;
   double lines = tile_lines(wide * bytes) + 0.15, row = g->nb * bytes;
@@ -349,7 +372,7 @@ static reads shared_reads(neo_tiles *q, const geometry *g) {
       y.columns += columns_read(q, g, k);
     else {
       neo_look x = neo_tiles_columns(q, k, g->v, g->merge);
-      double t = (x.odd ? 12 : x.strided ? 9 : 0) + (x.guarded ? 3 : 0) + x.ops + 0.5;
+      double t = read_cycles(q, g, &x, 0) + 0.5;
       if (side == NEO_SIDE_BOTH) /* each element is used once */
         t += g->lanes * (double)q->bytes / LINE_BYTES *
              far(q, evenly(q->steps * g->n * g->m * (double)q->bytes), ALONE);
@@ -370,7 +393,7 @@ static reads own_reads(neo_tiles *q, const geometry *g) {
   lying columns = {g->an, g->c, g->nb, g->n, ceil(g->mb / g->r)};
   for (uint32_t k = 0; k < q->c->n; k++) {
     neo_look x = neo_tiles_along(q, k, last);
-    double t = (x.odd ? 12 : x.strided ? 9 : 0) + (x.guarded ? 3 : 0) + x.ops + 0.1;
+    double t = read_cycles(q, g, &x, 0) + 0.1;
     neo_side side = neo_factor_side(&q->c->factor[k], g->rows, g->columns);
     if (side == NEO_SIDE_ROWS)
       y.rows += t * g->r + g->lanes * fetched(q, g, k, &rows);

@@ -104,6 +104,8 @@ typedef struct {
   neo_tile_end end;
 } ending;
 
+static const double LANE_LOAD = 1.25; /* cycles of a lane that is loaded by itself */
+
 /* Do vectors lie in one tile of what is not contiguous as a whole? */
 static bool in_tiles(ending *c, neo_expr at) {
   int64_t n;
@@ -134,7 +136,7 @@ static void count_load(void *ctx, neo_expr e) {
     return;
   bool known = neo_flat_stride(m, neo_flat_at(m, e), c->axis, &stride);
   bool whole = known && (stride == 0 || stride == 1);
-  c->end.cycles += whole || in_tiles(c, neo_flat_at(m, e)) ? 1.5 : 10;
+  c->end.cycles += whole || in_tiles(c, neo_flat_at(m, e)) ? 1.5 : LANE_LOAD * (double)c->lanes;
   c->end.rows += stride == 1 && elements_of(m, e) * c->q->bytes > c->q->machine->l2_bytes;
   if (!whole)
     count_lines(c, (neo_tensor){neo_expr_node(m, e)->attr}, neo_flat_at(m, e));

@@ -373,6 +373,19 @@ static void few_columns_have_short_vectors(void **state) {
   }
 }
 
+/* Rows of nine walked as one: which element a lane has would be computed at each step. */
+static void rows_of_which_no_vector_is_a_whole_number_are_copied(void **state) {
+  (void)state;
+  neo_schedule s = choose_on(&avx512,
+                             "input G : f32 [10, 5]\ninput F : f32 [65536, 9, 9]\n"
+                             "temp T : f32 [10, 65536, 9]\n"
+                             "def T[t: 10, k: 65536, s: 9] =\n  sum[r: 5] G[t, r] * "
+                             "(F[k, r * 2, s] else 0.0)\n  then acc0\n"
+                             "entry forward forward: T = T\n",
+                             NULL);
+  assert_true(s.at[NEO_SCHED_MERGE] == 1 || s.at[NEO_SCHED_PACK] & 2);
+}
+
 static void columns_that_lie_apart_are_apart_from_all_else(void **state) {
   (void)state;
   static const struct {
@@ -527,6 +540,7 @@ int main(void) {
       cmocka_unit_test(the_elements_of_capsules_are_columns_with_those_of_other_channels),
       cmocka_unit_test(vectors_longer_than_a_capsule_have_two),
       cmocka_unit_test(few_columns_have_short_vectors),
+      cmocka_unit_test(rows_of_which_no_vector_is_a_whole_number_are_copied),
       cmocka_unit_test(columns_that_lie_apart_are_apart_from_all_else),
       cmocka_unit_test(sums_in_columns_that_lie_apart_are_not_kept),
       cmocka_unit_test(vectors_along_a_sum_cost_their_way_from_memory),
