@@ -4,9 +4,9 @@
  *
  * with the calling convention of PTX's entries; buffers are pointers to global memory, all others
  * are i64, but maps of tensors (llvm_bulk.c), which are 128 bytes by value. A thread of the grid is
- * a unit of work; those that the last block has too many of do nothing. There is no argument record:
- * what a kernel needs lies in constant memory anyway, and the driver's graphs change arguments one
- * by one.
+ * a unit of work; those that the last block has too many of do nothing. There is no argument
+ * record: what a kernel needs lies in constant memory anyway, and the driver's graphs change
+ * arguments one by one.
  *
  * Where a kernel may be launched while those before it still run (from sm_90 on), the first thing
  * that each thread does is to wait for their end; only then may the next be launched, so that no
@@ -27,8 +27,8 @@ static void attribute_of(neo_ll_gen *g, unsigned param, const char *name, uint64
   LLVMAddAttributeAtIndex(g->fn, param + 1, LLVMCreateEnumAttribute(g->l->ctx, kind, value));
 }
 
-/* Parameter n; type null: its address. An emulated kernel has one only, the table of their addresses
- * that it is launched with: who launches it does not know how many there are. */
+/* Parameter n; type null: its address. An emulated kernel has one only, the table of their
+ * addresses that it is launched with: who launches it does not know how many there are. */
 static LLVMValueRef given(neo_ll_gen *g, LLVMTypeRef type, unsigned n) {
   LLVMBuilderRef b = g->l->entry;
   LLVMTypeRef ptr = neo_ll_ptr_type(g->l);

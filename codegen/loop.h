@@ -173,8 +173,8 @@ typedef enum {
 } neo_ls_kind;
 
 enum { NEO_BOX_RANK = 5, NEO_BOX_LINE_BYTES = 128, NEO_BOX_MOST = 256 };
-/* Of a BULK copy: where it begins in the tensor along each axis, how long that axis is (of sizes and
- * constants), elements between two along it (1 along the first), and how many of them it takes. */
+/* Of a BULK copy, along each axis: where it begins in the tensor, how long that is (of sizes and
+ * constants), elements between two (1 along the first axis), and how many of them it takes. */
 typedef struct {
   uint32_t rank;
   const neo_lx *at[NEO_BOX_RANK], *extent[NEO_BOX_RANK];

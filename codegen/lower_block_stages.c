@@ -32,8 +32,9 @@
  * whether or not there is anything left to copy, so that their count is the same everywhere; beyond
  * the last step copies are of zeros, which read nothing.
  *
- * Boxes are brought by the copy engine (lower_block_bulk.c). Else threads copy 16 bytes where the operand lies in shared memory as in memory, else an element each:
- * what is turned on the way cannot be copied by more. */
+ * Boxes are brought by the copy engine (lower_block_bulk.c). Else threads copy 16 bytes where the
+ * operand lies in shared memory as in memory, or an element each: what is turned on the way cannot
+ * be copied by more. */
 #include "codegen/lower_block.h"
 #include <assert.h>
 

@@ -4,8 +4,8 @@
  * asks for no more than all of a level's devices have: sm_80 runs on those of 8.6 and 8.9 too,
  * which have 99 KB. Its choice keeps some 24 steps on their way, 48 for warps, which are faster:
  * what a multiprocessor computes in the time that memory takes to answer. Of warpgroups' blocks of
- * steps two are ahead: sm_90a runs on devices of one kind, and all their memory is for one block, or
- * for two where registers hold the sums of two. */
+ * steps two are ahead: sm_90a runs on devices of one kind, and all their memory is for one block,
+ * or for two where registers hold the sums of two. */
 #include "schedule/stages.h"
 #include "schedule/threads.h"
 #include "schedule/wide.h"

@@ -4,8 +4,8 @@
  *
  * What is copied so is copied as it is: the operand has one factor, which lies in memory, or is
  * zero where a condition does not hold; for warps it may be rounded as well, which is then done
- * where it is read from shared memory; not for warpgroups, whose unit reads by itself. The other operand, if it is another kind of thing, goes
- * through registers as without stages.
+ * where it is read from shared memory; not for warpgroups, whose unit reads by itself. The other
+ * operand, if it is another kind of thing, goes through registers as without stages.
  *
  * With BULK, of warpgroups, nobody's threads copy: the device's copy engine does, a box of rows by
  * steps at a time, where both operands are such boxes (below). */
@@ -19,9 +19,9 @@ enum { NEO_STAGES_MOST = 6 };
  * *rounded: where it is read, it has to be rounded to tf32; null: that is not possible. */
 neo_expr neo_stages_source(neo_module *m, const neo_contraction *c, const neo_schedule *s,
                            neo_side side, bool *rounded);
-/* An operand of warpgroups that the copy engine can bring, with BULK: a load, at an offset that is a
- * sum of axes times constants, one of them along rows (or columns) and one along the steps. Axes of
- * the tensor: the one whose elements lie side by side, the other of the two, and batches. */
+/* An operand of warpgroups that the copy engine can bring, with BULK: a load, at an offset that is
+ * a sum of axes times constants, one of them along rows (or columns) and one along the steps. Axes
+ * of the tensor: the one whose elements lie side by side, the other of the two, and batches. */
 enum { NEO_STAGES_RANK = 5 };
 typedef struct {
   uint32_t rank;

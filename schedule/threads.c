@@ -698,7 +698,8 @@ static bool random_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
   out->at[NEO_SCHED_STAGES] = pick(seed, 0, 1) ? pick(seed, 2, 4) : 0;
   if (!neo_threads_legal(m, f, machine, out, NULL))
     out->at[NEO_SCHED_STAGES] = 0;
-  try_value(m, f, machine, NEO_SCHED_BULK, pick(seed, 0, 2) > 0, out);
+  if (out->at[NEO_SCHED_STAGES] && out->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
+    try_value(m, f, machine, NEO_SCHED_BULK, pick(seed, 0, 2) > 0, out);
   return true;
 }
 

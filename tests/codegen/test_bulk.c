@@ -12,14 +12,16 @@
 
 enum { LINE = 64, LINES = 8, ROW = 72, ROWS = 11 };
 #define BOX "x[k of 70 by 1 box 64, 4 of n by 72 box 8] on full[0]\n"
+#define FIRST "bulk b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n"
 #define READ_BACK "for s in 0..32 thread\n  for i in 0..16\n    z[s*16 + i] = b[s*16 + i]\n"
 
 static neo_kernel *parse(loop_fix *f, const char *body) {
-  const char *text = neo_arena_printf(
-      &f->arena,
-      "neo-loop 1\nkernel k(x: bf16 read align 16, w: f16 read, z: bf16 write, "
-      "b: bf16 scratch 512 align 1024, c: bf16 scratch 512, full: i64 scratch 2) sizes n units 1\n%s",
-      body);
+  const char *text =
+      neo_arena_printf(&f->arena,
+                       "neo-loop 1\nkernel k(x: bf16 read align 16, w: f16 read, z: bf16 write, "
+                       "b: bf16 scratch 512 align 1024, c: bf16 scratch 512, full: i64 scratch 2) "
+                       "sizes n units 1\n%s",
+                       body);
   return loop_parse(f, text);
 }
 
@@ -27,7 +29,8 @@ static void boxes_print_as_they_were_written(void **state) {
   loop_fix *f = *state;
   const char *text =
       "neo-loop 1\n"
-      "kernel k(x: bf16 read, b: bf16 scratch 1024 align 1024, full: i64 scratch 2) sizes n units n\n"
+      "kernel k(x: bf16 read, b: bf16 scratch 1024 align 1024, full: i64 scratch 2) "
+      "sizes n units n\n"
       "for u in 0..n unit\n"
       "  for t in 0..32 thread\n"
       "    b[t] = 0.0:bf16\n"
@@ -106,23 +109,17 @@ static void lines_have_their_pieces_exchanged_and_zeros_outside(void **state) {
 
 static void who_does_not_wait_is_found(void **state) {
   static const char *const cases[][2] = {
-      {"expect 1024 on full[0]\nbulk b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n",
-       "boxes under way at the end"},
-      {"bulk b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n", "box of no turn"},
+      {"expect 1024 on full[0]\n" FIRST, "boxes under way at the end"},
+      {FIRST, "box of no turn"},
       {"expect 1024 on full[0]\nbulk b[8] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n",
        "box between its places"},
-      {"expect 512 on full[0]\nbulk b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n"
-       "reach full[0] turn 0\n",
-       "other number of bytes"},
-      {"expect 1024 on full[0]\nbulk b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n"
-       "reach full[0] turn 1\n",
-       "other turn"},
+      {"expect 512 on full[0]\n" FIRST "reach full[0] turn 0\n", "other number of bytes"},
+      {"expect 1024 on full[0]\n" FIRST "reach full[0] turn 1\n", "other turn"},
       {"reach full[0] turn 1\n", "never comes"},
       {"expect 1024 on full[0]\nexpect 1024 on full[0]\n", "before the last one was reached"},
-      {"expect 1024 on full[0]\nbulk b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n" READ_BACK
-       "reach full[0] turn 0\n",
+      {"expect 1024 on full[0]\n" FIRST READ_BACK "reach full[0] turn 0\n",
        "load of a copy under way of b"},
-      {"expect 2048 on full[0]\nbulk b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n"
+      {"expect 2048 on full[0]\n" FIRST
        "bulk b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\nreach full[0] turn 0\n",
        "copy to a copy under way of b"},
       {"expect 1024 on full[0]\nbulk b[0] = x[0 of 80 by 1 box 64, 9 of 80 by 72 box 8] on full[0]\n"
