@@ -13,6 +13,8 @@
 
 enum {
   LINE_BYTES = 64,
+  PAGE_BYTES = 4096,
+  NEW_PAGE = 80, /* cycles: its address is looked up, and nothing foresees what is read of it */
   LINE_CYCLES = 4,
   TILE_CYCLES = 20,
   PART_CYCLES = 4,
@@ -203,7 +205,9 @@ static double fetched(neo_tiles *q, const geometry *g, uint32_t k, const lying *
     return lines * far_again(q, evenly(whole), evenly(again), y->times, STREAMS);
   each = far_again(q, evenly(whole), in_runs(q, again, apart * y->block / LINE_BYTES + 1, w.jump),
                    y->times, ALONE);
-  return lines * (each + 0.3);
+  double pages =
+      w.jump < PAGE_BYTES || each == 0 ? 0 : fmin(y->tile, apart * y->tile / PAGE_BYTES + 1);
+  return lines * (each + 0.3) + pages / w.run * NEW_PAGE;
 }
 
 /* Cycles a step of reading the rows of a tile where they lie: again for each tile of columns. */
@@ -678,8 +682,7 @@ static double kept_cycles(const neo_tiles *q, const geometry *g) {
  * (codegen/llvm_turn.c). */
 static double scattered_cycles(neo_tiles *q, const geometry *g) {
   enum { LEAST_ROWS = 4 };
-  bool turned =
-      g->am >= 0 && g->r >= LEAST_ROWS && neo_tiles_results_follow(q, (uint32_t)g->am, 1);
+  bool turned = g->am >= 0 && g->r >= LEAST_ROWS && neo_tiles_results_follow(q, (uint32_t)g->am, 1);
   return (turned ? 0.5 : 0.9) * g->lanes;
 }
 

@@ -518,6 +518,19 @@ static void long_formulas_have_two_vectors_side_by_side(void **state) {
   assert_int_equal(map_with("X[i, j] + 1.0").at[NEO_SCHED_VECTOR_WIDTH], 8);
 }
 
+/* A gradient to data: whichever operand the filter is, its steps lie 18 KB apart. */
+static void a_filter_whose_steps_are_pages_apart_is_copied(void **state) {
+  (void)state;
+  neo_schedule s = choose_on(
+      &avx512,
+      "input D : f32 [512, 9, 9]\ninput F : f32 [512, 512, 3, 3]\ntemp Y : f32 [512, 7, 7]\n"
+      "def Y[c: 512, p: 7, q: 7] =\n"
+      "  sum[k: 512, r: 3, s: 3] D[k, p + r, q + s] * F[k, c, r, s]\n  then acc0\n"
+      "entry forward forward: Y = Y\n",
+      NULL);
+  assert_true(s.at[NEO_SCHED_PACK] & 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_printed_parses_to_the_same),
@@ -550,6 +563,7 @@ int main(void) {
       cmocka_unit_test(a_sum_over_a_data_equation_runs_over_its_source),
       cmocka_unit_test(only_results_beyond_the_caches_stream),
       cmocka_unit_test(columns_of_a_tensor_beyond_the_caches_are_summed_in_wide_tiles),
+      cmocka_unit_test(a_filter_whose_steps_are_pages_apart_is_copied),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
