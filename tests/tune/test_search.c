@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 // clang-format on
+#include "base/hash.h"
 #include "base/random.h"
 #include "ir/print.h"
 #include "tools/tune/survey.h"
@@ -54,8 +55,12 @@ typedef struct {
   double whim;    /* at most this share */
 } processor;
 
+/* Parameters that are not used have no say: new kinds of them change no processor. */
 static double whim_of(const neo_schedule *s, uint64_t seed) {
-  uint64_t x = neo_schedule_hash(s) ^ seed * 0x9e3779b97f4a7c15ULL;
+  uint64_t x = seed * 0x9e3779b97f4a7c15ULL;
+  for (uint32_t k = 0; k < NEO_SCHED_COUNT; k++)
+    if (s->at[k])
+      x = neo_hash_mix(x, (uint64_t)k << 32 ^ (uint64_t)s->at[k]);
   return (double)(neo_splitmix(&x) >> 40) * 0x1p-24;
 }
 
