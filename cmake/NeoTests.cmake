@@ -163,6 +163,9 @@ if(NOT "thread" IN_LIST NEO_SANITIZE)
   foreach(path IN LISTS zoo_cases)
     cmake_path(GET path STEM name)
     neo_add_emulated_test(gpu_zoo_${name} test_zoo_zoo ${name})
+    # As graphs from the first call on, with all that can be in grids that stay.
+    set_property(TEST gpu_zoo_${name} APPEND PROPERTY ENVIRONMENT NEO_CUDA_GRAPHS=2
+                 NEO_TEST_GRIDS=1 NEO_EMULATOR_SEED=3)
     if(name MATCHES "net")
       set_property(TEST gpu_zoo_${name} APPEND PROPERTY LABELS slow) # minutes under sanitizers
     endif()
@@ -185,6 +188,8 @@ foreach(path IN LISTS zoo_cases)
   cmake_path(GET path STEM name)
   neo_add_device_test(device_zoo_${name} $<TARGET_FILE:test_zoo_zoo> ${name})
 endforeach()
+neo_add_device_test(device_grids $<TARGET_FILE:test_zoo_zoo> milstm scrnn sublstm lltm mlp)
+set_property(TEST device_grids APPEND PROPERTY ENVIRONMENT NEO_CUDA_GRAPHS=2 NEO_TEST_GRIDS=1)
 neo_add_device_test(device_steps $<TARGET_FILE:test_device_steps>)
 neo_add_device_test(device_products sh ${PROJECT_SOURCE_DIR}/tests/gpu/products)
 foreach(tool memcheck racecheck initcheck synccheck)

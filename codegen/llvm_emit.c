@@ -590,7 +590,7 @@ static void note_facts(neo_ll_gen *g) {
   }
 }
 
-static void make_state(neo_ll_gen *g, const char *symbol) {
+void neo_ll_state(neo_ll_gen *g, const char *symbol) {
   neo_arena *a = g->l->arena;
   const neo_kernel *k = g->k;
   g->width = 1;
@@ -666,7 +666,7 @@ static void drain(neo_ll_gen *g) {
 
 /* The body; where results stream, one for buffers that allow it and one for all others. A GPU has
  * other caches: there what streams, or is fetched early, is as anything else. */
-static void bodies(neo_ll_gen *g) {
+void neo_ll_body(neo_ll_gen *g) {
   LLVMValueRef aligned = g->l->target.sm ? NULL : streams(g);
   if (aligned) {
     LLVMBasicBlockRef fast = new_block(g, "stream"), plain = new_block(g, "plain");
@@ -708,14 +708,14 @@ neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
   LLVMBasicBlockRef first = new_block(&g, "start");
   LLVMPositionBuilderAtEnd(l->entry, g.entry_block);
   LLVMPositionBuilderAtEnd(l->b, first);
-  make_state(&g, symbol);
+  neo_ll_state(&g, symbol);
   if (gpu)
     neo_ll_gpu_arguments(&g);
   g.tiles = neo_kernel_has_tiles(k);
   if (g.tiles)
     neo_ll_tiles_declare(&g);
   neo_ll_bulk_begin(&g);
-  bodies(&g);
+  neo_ll_body(&g);
   if (gpu)
     LLVMBuildRetVoid(l->b);
   else

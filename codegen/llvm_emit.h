@@ -13,6 +13,15 @@ void neo_llvm_free(neo_llvm *l);
 /* Adds `int32_t <symbol>(const neo_rt_args *)`, hidden. NEO_INTERNAL if the verifier refuses k. */
 neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
                            const char **why) NEO_MUST_CHECK;
+/* Adds a GPU's kernel whose grid stays, of these ones and in blocks of so many threads, at least as
+ * many as any of them has (llvm_grid.c). Phases are numbered from 0. */
+typedef struct {
+  const neo_kernel *kernel;
+  int32_t phase;
+  bool lone; /* of one block at most: those of a phase run one after the other, in order */
+} neo_grid_part;
+neo_status neo_llvm_grid(neo_llvm *l, const neo_grid_part *part, size_t n, int64_t threads,
+                         const char *symbol, const char **why) NEO_MUST_CHECK;
 /* Makes a kernel visible outside of the library that it is linked into: for measuring it. */
 void neo_llvm_export(neo_llvm *l, const char *symbol);
 

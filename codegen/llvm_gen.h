@@ -121,6 +121,8 @@ typedef struct {
   LLVMValueRef *size, key[3], scratch;
   LLVMValueRef units; /* of a GPU's kernel: how many there are */
   int64_t threads;    /* of a GPU's block, where the kernel has loops of threads; else 0 */
+  LLVMValueRef block; /* in a grid that stays: the block of the kernel's own; else null */
+  int64_t team;       /* in a grid that stays: threads of a block; else 0 */
   bool in_threads;
   uint32_t n_maps; /* of tensors that boxes are copied of: parameters behind all others */
   neo_kernel_map maps[NEO_KERNEL_MAPS];
@@ -220,9 +222,27 @@ void neo_ll_tile(neo_ll_gen *g, const neo_ls *s);
 uint32_t neo_ll_enter(neo_ll_gen *g); /* values made until leave are forgotten then */
 void neo_ll_leave(neo_ll_gen *g, uint32_t at);
 
+/* The state of a kernel whose function is there; its body, where the builder stands. llvm_emit.c */
+void neo_ll_state(neo_ll_gen *g, const char *symbol);
+void neo_ll_body(neo_ll_gen *g);
+
 /* ---- kernels of GPUs (llvm_ptx.c): the function; what it is given, once the state is made */
 void neo_ll_gpu_function(neo_ll_gen *g, const char *symbol);
 void neo_ll_gpu_arguments(neo_ll_gen *g);
+/* The parts of both that a grid which stays (llvm_grid.c) has once, and those that each of its
+ * kernels has: buffers that a kernel is given, their values from a parameter on, and any other
+ * parameter. */
+size_t neo_ll_gpu_buffers(const neo_kernel *k);
+LLVMValueRef neo_ll_gpu_new_function(neo_llvm *l, const char *symbol, size_t n_buffers,
+                                     size_t n_words, size_t n_maps);
+void neo_ll_gpu_most_threads(neo_ll_gen *g, int64_t threads);
+unsigned neo_ll_gpu_give_buffers(neo_ll_gen *g, unsigned at);
+LLVMValueRef neo_ll_gpu_given(neo_ll_gen *g, LLVMTypeRef type, unsigned n);
+void neo_ll_gpu_wait(neo_ll_gen *g);
+typedef enum { NEO_GPU_BLOCK, NEO_GPU_BLOCK_SIZE, NEO_GPU_THREAD, NEO_GPU_BLOCKS } neo_gpu_place;
+LLVMValueRef neo_ll_gpu_place(neo_ll_gen *g, neo_gpu_place what); /* i64 */
+/* Calls a function of the emulator, of these arguments. */
+void neo_ll_gpu_tell(neo_ll_gen *g, const char *symbol, LLVMValueRef *arg, unsigned n);
 /* The number of this thread in the grid, in its block; of its block. */
 LLVMValueRef neo_ll_gpu_thread(neo_ll_gen *g);
 LLVMValueRef neo_ll_gpu_lane(neo_ll_gen *g);

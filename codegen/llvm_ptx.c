@@ -29,7 +29,7 @@ static void attribute_of(neo_ll_gen *g, unsigned param, const char *name, uint64
 
 /* Parameter n; type null: its address. An emulated kernel has one only, the table of their
  * addresses that it is launched with: who launches it does not know how many there are. */
-static LLVMValueRef given(neo_ll_gen *g, LLVMTypeRef type, unsigned n) {
+LLVMValueRef neo_ll_gpu_given(neo_ll_gen *g, LLVMTypeRef type, unsigned n) {
   LLVMBuilderRef b = g->l->entry;
   LLVMTypeRef ptr = neo_ll_ptr_type(g->l);
   if (!g->l->target.emulated)
@@ -44,7 +44,7 @@ static LLVMValueRef given(neo_ll_gen *g, LLVMTypeRef type, unsigned n) {
 static void give_map(neo_ll_gen *g, uint32_t k, unsigned param) {
   enum { MAP_BYTES = 128, MAP_ALIGN = 64 };
   static const char in_place[] = "nvvm.grid_constant";
-  g->map[k] = given(g, NULL, param);
+  g->map[k] = neo_ll_gpu_given(g, NULL, param);
   if (g->l->target.emulated)
     return;
   LLVMTypeRef bytes = LLVMArrayType2(LLVMInt8TypeInContext(g->l->ctx), MAP_BYTES);
@@ -57,46 +57,57 @@ static void give_map(neo_ll_gen *g, uint32_t k, unsigned param) {
 
 static void give_buffer(neo_ll_gen *g, uint32_t buf, unsigned param) {
   const neo_kbuf *b = &g->k->bufs.at[buf];
-  g->buf[buf].ptr = given(g, neo_ll_ptr_type(g->l), param);
+  bool alone = !g->team; /* what one kernel of a grid that stays writes, the next one reads */
+  g->buf[buf].ptr = neo_ll_gpu_given(g, neo_ll_ptr_type(g->l), param);
   if (g->l->target.emulated)
     return;
-  if (b->no_alias)
+  if (b->no_alias && alone)
     attribute_of(g, param, "noalias", 0);
-  if (!(b->use & NEO_BUF_WRITE) && !neo_target_waits(&g->l->target))
+  if (!(b->use & NEO_BUF_WRITE) && alone && !neo_target_waits(&g->l->target))
     attribute_of(g, param, "readonly", 0);
   attribute_of(g, param, "align", (uint64_t)b->align);
 }
 
 /* Buffers that are given: all but scratch, which is shared memory. */
-static size_t given_buffers(const neo_kernel *k) {
+size_t neo_ll_gpu_buffers(const neo_kernel *k) {
   size_t n = 0;
   for (size_t b = 0; b < k->bufs.n; b++)
     n += !(k->bufs.at[b].use & NEO_BUF_SCRATCH);
   return n;
 }
 
+LLVMValueRef neo_ll_gpu_new_function(neo_llvm *l, const char *symbol, size_t n_buffers,
+                                     size_t n_words, size_t n_maps) {
+  LLVMTypeRef i64 = LLVMInt64TypeInContext(l->ctx), ptr = neo_ll_ptr_type(l);
+  size_t n_plain = n_buffers + n_words, n = n_plain + n_maps;
+  LLVMTypeRef *type = NEO_NEW_ARRAY(l->arena, LLVMTypeRef, n + 1);
+  for (size_t i = 0; i < n; i++)
+    type[i] = i < n_buffers || i >= n_plain || l->target.emulated ? ptr : i64;
+  LLVMTypeRef none = LLVMVoidTypeInContext(l->ctx);
+  unsigned given = l->target.emulated ? 1 : (unsigned)n;
+  LLVMValueRef fn = neo_ll_function(l, symbol, LLVMFunctionType(none, type, given, false), true);
+  if (!l->target.emulated)
+    LLVMSetFunctionCallConv(fn, PTX_KERNEL);
+  return fn;
+}
+
+/* Registers have to suffice for so many. */
+void neo_ll_gpu_most_threads(neo_ll_gen *g, int64_t threads) {
+  if (!g->l->target.emulated)
+    neo_ll_text_attribute(g->l, g->fn, "nvvm.maxntid",
+                          neo_arena_printf(g->l->arena, "%lld", (long long)threads));
+}
+
 /* The function, and what it is given in the places where a processor's kernel would look for it. */
 void neo_ll_gpu_function(neo_ll_gen *g, const char *symbol) {
-  const neo_kernel *k = g->k;
-  size_t n_bufs = given_buffers(k), n_plain = n_bufs + k->sizes.n + 4, n = n_plain + g->n_maps;
-  LLVMTypeRef *type = NEO_NEW_ARRAY(g->l->arena, LLVMTypeRef, n);
-  for (size_t i = 0; i < n; i++)
-    type[i] =
-        i < n_bufs || i >= n_plain || g->l->target.emulated ? neo_ll_ptr_type(g->l) : i64_type(g);
-  LLVMTypeRef none = LLVMVoidTypeInContext(g->l->ctx);
-  if (g->l->target.emulated)
-    n = 1;
-  g->fn = neo_ll_function(g->l, symbol, LLVMFunctionType(none, type, (unsigned)n, false), true);
-  if (g->l->target.emulated)
-    return;
-  LLVMSetFunctionCallConv(g->fn, PTX_KERNEL);
-  if (g->threads > SURE_THREADS) /* which registers have to suffice for */
-    neo_ll_text_attribute(g->l, g->fn, "nvvm.maxntid",
-                          neo_arena_printf(g->l->arena, "%lld", (long long)g->threads));
+  size_t n_words = g->k->sizes.n + 4;
+  g->fn = neo_ll_gpu_new_function(g->l, symbol, neo_ll_gpu_buffers(g->k), n_words, g->n_maps);
+  if (g->threads > SURE_THREADS)
+    neo_ll_gpu_most_threads(g, g->threads);
 }
 
 /* Inline assembly, as LLVM takes its own intrinsics for ones that touch no memory. */
-static void wait_for_others(neo_ll_gen *g) {
+void neo_ll_gpu_wait(neo_ll_gen *g) {
   static const char text[] = "griddepcontrol.wait; griddepcontrol.launch_dependents;";
   static const char clobbers[] = "~{memory}";
   LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->l->ctx), NULL, 0, false);
@@ -107,36 +118,37 @@ static void wait_for_others(neo_ll_gen *g) {
   LLVMBuildCall2(g->l->b, type, fn, NULL, 0, "");
 }
 
+unsigned neo_ll_gpu_give_buffers(neo_ll_gen *g, unsigned at) {
+  for (uint32_t b = 0; b < g->k->bufs.n; b++)
+    if (!(g->k->bufs.at[b].use & NEO_BUF_SCRATCH))
+      give_buffer(g, b, at++);
+  return at;
+}
+
 void neo_ll_gpu_arguments(neo_ll_gen *g) {
   const neo_kernel *k = g->k;
-  unsigned at = 0;
   bool warpgroups = false;
   for (uint32_t b = 0; b < k->bufs.n; b++)
     warpgroups = warpgroups || g->matrix[b];
-  if (warpgroups && !g->l->target.emulated) /* what a block's threads have of the registers */
-    neo_ll_text_attribute(g->l, g->fn, "nvvm.maxntid",
-                          neo_arena_printf(g->l->arena, "%lld", (long long)g->threads));
-  for (uint32_t b = 0; b < k->bufs.n; b++)
-    if (!(k->bufs.at[b].use & NEO_BUF_SCRATCH))
-      give_buffer(g, b, at++);
+  if (warpgroups) /* what a block's threads have of the registers */
+    neo_ll_gpu_most_threads(g, g->threads);
+  unsigned at = neo_ll_gpu_give_buffers(g, 0);
   for (uint32_t s = 0; s < k->sizes.n; s++)
-    g->size[s] = given(g, i64_type(g), at++);
+    g->size[s] = neo_ll_gpu_given(g, i64_type(g), at++);
   for (uint32_t i = 0; i < 3; i++)
-    g->key[i] = given(g, i64_type(g), at++);
-  g->units = given(g, i64_type(g), at++);
-  for (uint32_t k_ = 0; k_ < g->n_maps; k_++)
-    give_map(g, k_, at++);
+    g->key[i] = neo_ll_gpu_given(g, i64_type(g), at++);
+  g->units = neo_ll_gpu_given(g, i64_type(g), at++);
+  for (uint32_t i = 0; i < g->n_maps; i++)
+    give_map(g, i, at++);
   if (neo_target_waits(&g->l->target))
-    wait_for_others(g);
+    neo_ll_gpu_wait(g);
 }
 
-typedef enum { BLOCK, BLOCK_SIZE, THREAD } place_in_grid;
-
 /* An emulator's function "neo_gpu_place(i32) -> i32" stands for the registers. */
-static LLVMValueRef place_of(neo_ll_gen *g, place_in_grid what) {
-  static const char *const name[] = {"llvm.nvvm.read.ptx.sreg.ctaid.x",
-                                     "llvm.nvvm.read.ptx.sreg.ntid.x",
-                                     "llvm.nvvm.read.ptx.sreg.tid.x"};
+LLVMValueRef neo_ll_gpu_place(neo_ll_gen *g, neo_gpu_place what) {
+  static const char *const name[] = {
+      "llvm.nvvm.read.ptx.sreg.ctaid.x", "llvm.nvvm.read.ptx.sreg.ntid.x",
+      "llvm.nvvm.read.ptx.sreg.tid.x", "llvm.nvvm.read.ptx.sreg.nctaid.x"};
   LLVMTypeRef i32 = LLVMInt32TypeInContext(g->l->ctx);
   LLVMValueRef x, number = neo_ll_int(i32, what);
   if (g->l->target.emulated) {
@@ -151,32 +163,43 @@ static LLVMValueRef place_of(neo_ll_gen *g, place_in_grid what) {
 
 /* The number of this thread in the grid. */
 LLVMValueRef neo_ll_gpu_thread(neo_ll_gen *g) {
-  LLVMValueRef block = place_of(g, BLOCK), size = place_of(g, BLOCK_SIZE);
-  LLVMValueRef thread = place_of(g, THREAD);
+  LLVMValueRef block = neo_ll_gpu_block(g), size = neo_ll_gpu_place(g, NEO_GPU_BLOCK_SIZE);
+  LLVMValueRef thread = neo_ll_gpu_place(g, NEO_GPU_THREAD);
   LLVMValueRef first = LLVMBuildNSWMul(g->l->b, block, size, "");
   return LLVMBuildNSWAdd(g->l->b, first, thread, "");
 }
 
 LLVMValueRef neo_ll_gpu_lane(neo_ll_gen *g) {
-  return place_of(g, THREAD);
+  return neo_ll_gpu_place(g, NEO_GPU_THREAD);
 }
 
 LLVMValueRef neo_ll_gpu_block(neo_ll_gen *g) {
-  return place_of(g, BLOCK);
+  return g->block ? g->block : neo_ll_gpu_place(g, NEO_GPU_BLOCK);
 }
 
 /* ---- what threads of a block share */
 
+void neo_ll_gpu_tell(neo_ll_gen *g, const char *symbol, LLVMValueRef *arg, unsigned n) {
+  LLVMTypeRef type[4];
+  for (unsigned k = 0; k < n; k++)
+    type[k] = LLVMTypeOf(arg[k]);
+  LLVMTypeRef fn = LLVMFunctionType(LLVMVoidTypeInContext(g->l->ctx), type, n, false);
+  LLVMBuildCall2(g->l->b, fn, neo_ll_extern(g->l, symbol, fn), arg, n, "");
+}
+
+/* In a grid that stays, where the kernel has fewer threads than a block: those alone meet. */
 void neo_ll_gpu_barrier(neo_ll_gen *g) {
-  LLVMTypeRef none = LLVMVoidTypeInContext(g->l->ctx);
+  enum { EVERY = 0, SOME = 1 }; /* barriers of the block, by number */
+  LLVMTypeRef i32 = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMValueRef arg[] = {neo_ll_int(i32, EVERY), neo_ll_int(i32, g->threads)};
   if (g->l->target.emulated) {
-    LLVMTypeRef type = LLVMFunctionType(none, NULL, 0, false);
-    LLVMValueRef fn = neo_ll_extern(g->l, "neo_gpu_barrier", type);
-    LLVMBuildCall2(g->l->b, type, fn, NULL, 0, "");
-    return;
+    neo_ll_gpu_tell(g, "neo_gpu_barrier", NULL, 0);
+  } else if (g->threads < g->team) {
+    arg[0] = neo_ll_int(i32, SOME);
+    neo_ll_call(g->l, "llvm.nvvm.barrier.cta.sync.aligned.count", NULL, arg, 2);
+  } else {
+    neo_ll_call(g->l, "llvm.nvvm.barrier.cta.sync.aligned.all", NULL, arg, 1);
   }
-  LLVMValueRef zero = neo_ll_int(LLVMInt32TypeInContext(g->l->ctx), 0);
-  neo_ll_call(g->l, "llvm.nvvm.barrier.cta.sync.aligned.all", NULL, &zero, 1);
 }
 
 /* Factors of warpgroups begin at larger multiples than anything else. */

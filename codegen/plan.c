@@ -70,6 +70,8 @@ static void add_entries(plan_store *store, const neo_plan_input *in) {
     if (e->kind != NEO_ENTRY_INIT)
       plan_entry_add(&env, e);
   }
+  for (size_t k = 0; in->gpu && k < store->p->entries.n; k++)
+    plan_grid_add(&env, k);
   plan_entry_init(&env);
   plan_name_entries(store->p);
 }

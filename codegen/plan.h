@@ -29,6 +29,18 @@ typedef struct {  /* C view of an entry's argument */
   bool is_input;
 } neo_plan_arg;
 
+typedef struct { /* a kernel whose grid stays, of consecutive steps (plan_grid.c) */
+  const char *symbol;
+  neo_rt_grid rt;         /* device_symbol is null: the record names the symbol */
+  int32_t levels, phases; /* levels: kernels that wait for one another, one behind the other */
+  double apart_s, joined_s; /* launches and barriers, by grid.def */
+} neo_plan_grid;
+
+typedef struct { /* of an entry for a GPU: how many steps, and of them one behind the other */
+  const char *entry;
+  int32_t steps, levels;
+} neo_plan_chain;
+
 typedef struct neo_plan {
   neo_module *m;
   neo_arena *arena;
@@ -41,6 +53,9 @@ typedef struct neo_plan {
   NEO_VEC(neo_rt_kernel) rt_kernels; /* fn is null: the record names the symbol */
   NEO_VEC(neo_rt_step) steps;
   NEO_VEC(neo_rt_entry) entries;
+  NEO_VEC(neo_plan_grid) grids;
+  NEO_VEC(neo_rt_grid_part) grid_parts;
+  NEO_VEC(neo_plan_chain) chains; /* none for a processor */
   NEO_VEC(const char *) entry_symbols; /* the C function of each entry */
   NEO_VEC(int32_t) extents;
   NEO_VEC(int32_t) args;
@@ -55,16 +70,24 @@ typedef struct neo_plan {
   neo_map program_of; /* expression -> program */
 } neo_plan;
 
+/* By their prices; none; every one that can be, for tests. */
+typedef enum { NEO_GRIDS_PRICED, NEO_GRIDS_NONE, NEO_GRIDS_EVERY } neo_grids;
+
 /* Number of kernel for each group (equal keys share), as the caller lowered them. */
 typedef struct {
   const neo_grouping *grouping;
   const uint32_t *kernel_of_group;
   const neo_plan_kernel *kernels;
   size_t n_kernels;
+  bool gpu, waits; /* kernels are a GPU's; they wait themselves for others (neo_target_waits) */
+  neo_grids grids; /* which runs of steps become kernels whose grid stays */
 } neo_plan_input;
 
 neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const char *source_hash,
                           const neo_plan_input *in, neo_plan **out) NEO_MUST_CHECK;
+
+/* Kernels of a grid that stays, in the order of its steps; in a. (plan_grid.c) */
+neo_grid_part *neo_plan_grid_parts(const neo_plan *p, const neo_plan_grid *g, neo_arena *a);
 
 typedef struct { /* code of the kernels for a GPU, embedded in the record */
   enum neo_rt_image_kind kind;

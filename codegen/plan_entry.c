@@ -180,11 +180,28 @@ static void find_lifetimes(planner *q) {
   }
 }
 
+/* On a GPU small values do not share places over time, as kernels that need nothing else of one
+ * another run side by side. */
+static void spread_small(planner *q) {
+  enum { SMALL_BYTES = 64 << 10, ALL_BYTES = 4 << 20 };
+  int64_t total = 0;
+  for (size_t k = 0; k < q->items.n; k++) {
+    neo_rt_item *it = &q->items.at[k];
+    if (it->size_bytes > SMALL_BYTES || total + it->size_bytes > ALL_BYTES)
+      continue;
+    total += it->size_bytes;
+    it->first = 0;
+    it->last = (int32_t)q->order.n;
+  }
+}
+
 static void plan_frame(planner *q, neo_rt_entry *e) {
   find_lifetimes(q);
   for (size_t i = 0; i < q->order.n; i++)
     for (size_t k = 0; k < group_at(q, i)->roots.n; k++)
       place_root(q, i, group_at(q, i)->roots.at[k]);
+  if (q->env->in->gpu)
+    spread_small(q);
   int64_t *scratch = NEO_NEW_ARRAY(q->scratch, int64_t, q->items.n + 1);
   e->frame_bytes =
       neo_rt_plan(q->items.at, (int32_t)q->items.n, 64, scratch, &e->lower_bound_bytes);

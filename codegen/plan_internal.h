@@ -59,6 +59,9 @@ int32_t plan_keep_of(const plan_entry_env *env, uint32_t group);
 /* Where a root of a kept group lives. */
 bool plan_keep_buf(const plan_store *s, uint32_t entry, neo_tensor t, int32_t *buf);
 
+/* ---- plan_grid.c: runs of an entry's steps that become one kernel each */
+void plan_grid_add(const plan_entry_env *env, size_t entry);
+
 /* ---- plan_entry.c: the steps of one entry */
 void plan_entry_add(const plan_entry_env *env, const neo_entry_rec *e);
 /* The entry that computes all initial values. */

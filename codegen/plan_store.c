@@ -24,8 +24,9 @@ int64_t plan_store_max_bytes(plan_store *s, neo_tensor t) {
 int32_t plan_store_buf(plan_store *s, uint8_t mem, neo_type type, int64_t offset,
                        int64_t size_bytes) {
   neo_rt_buf b = {.mem = mem, .type = (uint8_t)type, .offset = offset, .size_bytes = size_bytes};
+  b.whole = (int32_t)s->p->bufs.n + 1;
   NEO_PUSH(s->p->arena, &s->p->bufs, b);
-  return (int32_t)s->p->bufs.n - 1;
+  return b.whole - 1;
 }
 
 static bool same(const neo_rt_buf *a, const neo_rt_buf *b) {

@@ -46,7 +46,7 @@ static lc tensor_row(recorder *r, size_t k) {
 static lc buf_row(recorder *r, size_t k) {
   neo_rt_buf b = r->p->bufs.at[k];
   return RECORD(r, i8(r, b.mem), i8(r, b.type), i64(r, b.offset), i64(r, b.size_bytes),
-                i64(r, b.shift));
+                i64(r, b.shift), i32(r, b.whole));
 }
 
 static lc kernel_row(recorder *r, size_t k) {
@@ -90,6 +90,17 @@ static lc step_row(recorder *r, size_t k) {
     s.flags |= NEO_RT_STEP_WAITS;
   return RECORD(r, i8(r, s.op), i8(r, s.flags), neo_lconst_int(r->l, 16, s.n_written),
                 i32(r, s.arg), i32(r, s.first), i32(r, s.n), i32(r, s.keep));
+}
+
+static lc grid_row(recorder *r, size_t k) {
+  neo_rt_grid x = r->p->grids.at[k].rt;
+  return RECORD(r, text(r, x.name), text(r, r->p->grids.at[k].symbol), i32(r, x.first_step),
+                i32(r, x.n_steps), i32(r, x.part), i32(r, x.block), i64(r, x.scratch_bytes));
+}
+
+static lc grid_part_row(recorder *r, size_t k) {
+  neo_rt_grid_part x = r->p->grid_parts.at[k];
+  return RECORD(r, i32(r, x.phase), i32(r, x.lone));
 }
 
 static lc keep_row(recorder *r, size_t k) {
@@ -146,7 +157,8 @@ static lc model_record(recorder *r, size_t n_images) {
       table(r, p->keeps.n, keep_row), table(r, p->keep_sources.n, keep_source_row),
       table(r, p->entry_writes.n, entry_write_row), i64(r, p->kept_bytes),
       r->t->sm ? text(r, r->t->level) : neo_lconst_null(r->l), i32(r, (int64_t)n_images),
-      table(r, n_images, image_row), table(r, p->maps.n, map_row));
+      table(r, n_images, image_row), table(r, p->maps.n, map_row), i32(r, (int64_t)p->grids.n),
+      table(r, p->grids.n, grid_row), table(r, p->grid_parts.n, grid_part_row));
 }
 
 /* ---- thin entries */

@@ -69,7 +69,7 @@ neo_rt_status neo_rti_alive(neo_rt_ctx *ctx) {
 /* ------------------------------------------------------------ the arena */
 
 typedef struct {
-  int64_t at[NEO_RTI_N_MEM], spill, total; /* offsets in the arena; CONST: on a device */
+  int64_t at[NEO_RTI_N_MEM], places, spill, total; /* offsets in the arena; CONST: on a device */
 } layout;
 
 /* Of a class that the model says no size of. */
@@ -97,9 +97,10 @@ static int64_t spill_bytes(const neo_rt_model *m) {
 }
 
 static layout arena_layout(const neo_rt_model *m, int32_t threads) {
-  layout l = {{0}, 0, 0};
+  layout l = {{0}, 0, 0, 0};
   l.at[NEO_RT_MEM_STATE] = neo_rti_round_up(m->param_bytes);
-  l.at[NEO_RT_MEM_KEPT] = l.at[NEO_RT_MEM_STATE] + neo_rti_round_up(m->state_bytes);
+  l.places = l.at[NEO_RT_MEM_STATE] + neo_rti_round_up(m->state_bytes);
+  l.at[NEO_RT_MEM_KEPT] = l.places + (int64_t)m->n_grids * NEO_RTI_PLACE_BYTES;
   l.at[NEO_RT_MEM_FRAME] = l.at[NEO_RT_MEM_KEPT] + neo_rti_round_up(m->kept_bytes);
   l.spill = l.at[NEO_RT_MEM_FRAME] + neo_rti_round_up(m->frame_bytes);
   l.at[NEO_RT_MEM_TAPE] = l.spill + spill_bytes(m);
@@ -181,6 +182,7 @@ static neo_rt_status take_arena(neo_rt_ctx *c, const neo_rt_config *config, cons
     c->base[mem] = c->arena + l->at[mem];
   c->base[NEO_RT_MEM_KEPT] = c->arena + l->at[NEO_RT_MEM_KEPT];
   c->spill = c->arena + l->spill;
+  c->places = c->arena + l->places;
   c->scratch_stride = neo_rti_round_up(c->model->scratch_bytes);
   return NEO_OK;
 }

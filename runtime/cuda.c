@@ -174,15 +174,21 @@ static size_t most_params(const neo_rt_model *m) {
   for (int32_t i = 0; i < m->n_steps; i++)
     if (m->steps[i].n > n)
       n = m->steps[i].n;
-  return (size_t)n + (size_t)m->n_sizes + 5 + NEO_RT_MOST_MAPS;
+  size_t plain = (size_t)n + (size_t)m->n_sizes + 5 + NEO_RT_MOST_MAPS;
+  size_t grid = neo_rti_cuda_grid_params(m);
+  return plain > grid ? plain : grid;
+}
+
+static bool is_text(const char *variable, const char *text) {
+  const char *asked = getenv(variable);
+  return asked && strcmp(asked, text) == 0;
 }
 
 static bool is_off(const char *variable) {
-  const char *asked = getenv(variable);
-  return asked && strcmp(asked, "0") == 0;
+  return is_text(variable, "0");
 }
 
-/* NEO_CUDA_GRAPHS=0: kernels are launched one by one. */
+/* NEO_CUDA_GRAPHS=0: kernels are launched one by one; 2: graphs are made for the first call. */
 static bool wants_graphs(const neo_rti_cuda *u) {
   const cuda_api *a = &u->api;
   return !is_off("NEO_CUDA_GRAPHS") && a->graph_create && a->graph_destroy &&
@@ -199,7 +205,8 @@ neo_rt_status neo_rti_cuda_open(neo_rt_ctx *c, const char *device, void *stream)
   size_t head = round_up(sizeof(neo_rti_cuda));
   size_t functions = round_up((size_t)m->n_kernels * sizeof(cuda_function));
   size_t params = round_up(most_params(m) * sizeof(void *));
-  size_t bytes = head + functions + params + neo_rti_cuda_graphs_bytes(m);
+  size_t resident = round_up((size_t)m->n_grids * sizeof(cuda_resident));
+  size_t bytes = head + functions + params + resident + neo_rti_cuda_graphs_bytes(m);
   char *p = c->env.alloc.resize(c->env.alloc.ctx, NULL, bytes);
   if (!p)
     return neo_rti_fail(c, NEO_MEMORY, "out of memory");
@@ -207,12 +214,15 @@ neo_rt_status neo_rti_cuda_open(neo_rt_ctx *c, const char *device, void *stream)
   c->cuda = (neo_rti_cuda *)(void *)p;
   c->cuda->function = (cuda_function *)(void *)(p + head);
   c->cuda->param = (void **)(void *)(p + head + functions);
-  c->cuda->graphs = (cuda_graphs *)(void *)(p + head + functions + params);
+  c->cuda->resident = (cuda_resident *)(void *)(p + head + functions + params);
+  c->cuda->graphs = (cuda_graphs *)(void *)(p + head + functions + params + resident);
   neo_rt_status s = open_device(c, device);
   if (!s)
     s = make_stream(c, stream);
   c->cuda->with_graphs = wants_graphs(c->cuda);
   c->cuda->with_early = c->cuda->api.graph_edges && !is_off("NEO_CUDA_EARLY");
+  c->cuda->at_once = is_text("NEO_CUDA_GRAPHS", "2");
+  c->cuda->with_grids = !s && neo_rti_cuda_wants_grids(c->cuda);
   return s;
 }
 

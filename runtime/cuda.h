@@ -4,6 +4,7 @@
  *   cuda_copy.c   copies, by way of pinned memory where the host is one side
  *   cuda_graph.c  entries as graphs of the driver
  *   cuda_map.c    tensors of which kernels copy boxes
+ *   cuda_grid.c   steps as one node of such a graph
  *   cuda_trace.c  when the device ran what
  *
  * Whoever calls the driver has made the context current: neo_rti_cuda_enter, neo_rti_cuda_leave. */
@@ -30,6 +31,13 @@ typedef struct {
 typedef struct cuda_graphs cuda_graphs; /* of one entry; cuda_graph.c */
 typedef struct cuda_marks cuda_marks;   /* cuda_trace.c */
 
+typedef struct { /* a kernel whose blocks stay */
+  bool asked;
+  cuda_function function;
+  int64_t most;   /* blocks at the same time; 0: it cannot run */
+  cuda_ptr place; /* where they meet: an argument */
+} cuda_resident;
+
 struct neo_rti_cuda {
   void *library;
   cuda_api api;
@@ -48,6 +56,9 @@ struct neo_rti_cuda {
   bool pooled; /* the arena is of the driver's pool */
   cuda_ring ring;
   bool with_graphs, with_early; /* early: launches before what a kernel itself waits for ends */
+  bool at_once;                 /* graphs are made for the first call */
+  bool with_grids;              /* steps may be one node */
+  cuda_resident *resident;      /* [n_grids] */
   cuda_graphs *graphs;          /* [n_entries] */
   cuda_marks *marks;            /* null: there is no trace */
 };
@@ -83,6 +94,18 @@ void neo_rti_cuda_graphs_close(neo_rt_ctx *c);
  * worth one; *ran tells. */
 neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *key,
                                      bool *ran);
+
+/* Does step b of the model write what a reads or writes, or the other way round? */
+bool neo_rti_cuda_clash(const neo_rt_ctx *c, int32_t a, int32_t b);
+
+/* ---- cuda_grid.c */
+bool neo_rti_cuda_wants_grids(const neo_rti_cuda *u);
+/* Most parameters of a grid. */
+size_t neo_rti_cuda_grid_params(const neo_rt_model *m);
+/* May the grid take the place of its steps in this call? Its module is loaded. */
+bool neo_rti_cuda_grid_runs(neo_rt_ctx *c, int32_t grid);
+/* As neo_rti_cuda_kernel. */
+cuda_kernel_node neo_rti_cuda_grid_kernel(neo_rt_ctx *c, int32_t grid, const uint64_t *key);
 
 /* ---- cuda_trace.c: before and behind what goes into the stream, for a trace. Nothing without. */
 void neo_rti_cuda_mark_step(neo_rt_ctx *c, int32_t step);

@@ -30,6 +30,9 @@ enum {
   CUDA_EVENT_NO_TIMING = 2,
   CUDA_CAPABILITY_MAJOR = 75,
   CUDA_CAPABILITY_MINOR = 76,
+  CUDA_MULTIPROCESSORS = 16,
+  CUDA_COOPERATIVE = 95, /* the device has launches whose blocks are there at the same time */
+  CUDA_NODE_COOPERATIVE = 2, /* of a node: it is such a launch */
   CUDA_MEMORY_POOLS = 115,
   CUDA_MEMORY_OF_DEVICE = 2,
   CUDA_PORT_PROGRAMMATIC = 1, /* of a kernel: open when all its blocks say so, or have ended */
@@ -57,6 +60,11 @@ enum { /* of it */
   CUDA_MAP_EXCHANGED_128 = 3, /* swizzle of 128 bytes */
   CUDA_MAP_LINES_256 = 3      /* of the second cache, which are read as one */
 };
+
+typedef union { /* CUlaunchAttributeValue */
+  int cooperative;
+  char bytes[64];
+} cuda_node_value;
 
 typedef struct { /* of CUDA_MEMCPY3D */
   size_t x_bytes, y, z, level;
@@ -114,8 +122,8 @@ typedef struct {
   X(event_wait, cuEventSynchronize, (cuda_event event))                                            \
   X(event_ms, cuEventElapsedTime, (float *ms, cuda_event from, cuda_event to))
 
-/* Null where the driver lacks them: memory pools came with CUDA 11.2, these graphs with 11.4, their
- * edges with data with 12.3, maps of tensors with 12.0. */
+/* Null where the driver lacks them: attributes of nodes came with CUDA 11.0, memory pools with
+ * 11.2, these graphs with 11.4, their edges with data with 12.3, maps of tensors with 12.0. */
 #define CUDA_LATER_FUNCTIONS(X)                                                           \
   X(pool_alloc, cuMemAllocAsync, (cuda_ptr * p, size_t n, cuda_stream stream))            \
   X(pool_free, cuMemFreeAsync, (cuda_ptr p, cuda_stream stream))                          \
@@ -130,6 +138,10 @@ typedef struct {
   X(graph_edges, cuGraphAddDependencies_v2,                                               \
     (cuda_graph graph, const cuda_node *from, const cuda_node *to, const cuda_edge *edge, \
      size_t n))                                                                           \
+  X(graph_attribute, cuGraphKernelNodeSetAttribute,                                       \
+    (cuda_node node, int attribute, const cuda_node_value *value))                        \
+  X(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                               \
+    (int *blocks, cuda_function function, int threads, size_t shared_bytes))              \
   X(graph_make, cuGraphInstantiateWithFlags,                                              \
     (cuda_exec * exec, cuda_graph graph, unsigned long long flags))                       \
   X(graph_set_kernel, cuGraphExecKernelNodeSetParams,                                     \

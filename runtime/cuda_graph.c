@@ -1,18 +1,21 @@
 /* cuda_graph.c: an entry's steps as one graph of the driver, which is launched as a whole.
  *
  * A graph has a node for each step that does something, after those that it needs: which wrote
- * what it reads, or read or wrote what it writes. Steps are compared by the addresses of their
- * arguments, so values that share a place over time keep their order, and others may run side by
- * side. Between two kernels of which the later one waits by itself (NEO_RT_STEP_WAITS) the edge is
- * programmatic, where the driver has such edges: the later one's blocks come to the device while
- * the earlier one's last are still at work, so that no launch is waited for. NEO_CUDA_EARLY=0:
- * there are no such edges.
+ * what it reads, or read or wrote what it writes, but for pieces of one tensor that both write.
+ * Steps are compared by the addresses of their arguments, so values that share a place over time
+ * keep their order, and others may run side by side. Between two kernels of which the later one
+ * waits by itself (NEO_RT_STEP_WAITS) the edge is programmatic, where the driver has such edges:
+ * the later one's blocks come to the device while the earlier one's last are still at work, so that
+ * no launch is waited for. NEO_CUDA_EARLY=0: there are no such edges. Steps that one kernel runs,
+ * whose blocks stay (cuda_grid.c), are one node, with plain edges: its launch is of another kind,
+ * with which they may not go together.
  *
  * An entry has up to KEPT_GRAPHS graphs: one for each set of run-time sizes, and of steps that a
  * kept value spares. One is built when its sizes come the second time, so that an entry that runs
- * once, or with other sizes each time, costs nothing; that is the only time when an entry that runs
- * asks for memory. Of a graph that is there, nodes are changed where a tensor of the caller's lies
- * elsewhere, and in each call those whose kernels read seed, step or call.
+ * once, or with other sizes each time, costs nothing (NEO_CUDA_GRAPHS=2: the first time); that is
+ * the only time when an entry that runs asks for memory. Of a graph that is there, nodes are
+ * changed where a tensor of the caller's lies elsewhere, and in each call those whose kernels read
+ * seed, step or call.
  *
  * Without graphs kernels are launched one by one, which always works: where the driver has none, or
  * refuses one, and for a call with an input that lies within the context (a view), as what its
@@ -29,8 +32,9 @@ typedef struct {
   uint64_t key[3];
   int64_t *sizes;  /* [n_sizes]; one block with what follows */
   int64_t *units;  /* [n_steps] of the entry; 0: no node, also for copies of nothing */
+  int64_t *grid;   /* [n_steps] number of the grid that it is a part of, + 1; 0: none */
   void **placed;   /* [patches of the entry] where the caller's tensors are */
-  cuda_node *node; /* [n_steps] */
+  cuda_node *node; /* [n_steps]; of a grid's steps the first has it */
 } kept_graph;
 
 struct cuda_graphs {
@@ -108,14 +112,16 @@ static bool remember(neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g) {
   size_t n_placed = (size_t)patch_of(c, e)->n;
   drop(c, g);
   int64_t *p =
-      c->env.alloc.resize(c->env.alloc.ctx, NULL, (n_sizes + n + n_placed + n + 1) * sizeof *p);
+      c->env.alloc.resize(c->env.alloc.ctx, NULL, (n_sizes + n + n + n_placed + n + 1) * sizeof *p);
   if (!p)
     return false;
   g->sizes = p;
   g->units = p + n_sizes;
-  g->placed = (void **)(void *)(g->units + n);
+  g->grid = g->units + n;
+  g->placed = (void **)(void *)(g->grid + n);
   g->node = (cuda_node *)(void *)(g->placed + n_placed);
   memset(g->node, 0, n * sizeof *g->node);
+  memset(g->grid, 0, n * sizeof *g->grid);
   if (n_sizes)
     memcpy(g->sizes, c->sizes, n_sizes * sizeof *g->sizes);
   for (int32_t i = 0; i < e->n_steps; i++)
@@ -148,12 +154,57 @@ static bool meet(const neo_rt_ctx *c, int32_t a, int32_t b) {
   return p < q + bufs[c->model->args[b]].size_bytes && q < p + bufs[c->model->args[a]].size_bytes;
 }
 
-static bool clash(const neo_rt_ctx *c, uses a, uses b) {
+/* Do both write it, each its own pieces? */
+static bool are_pieces(const neo_rt_ctx *c, uses a, int32_t i, uses b, int32_t k) {
+  const neo_rt_model *m = c->model;
+  int32_t whole = m->bufs[m->args[a.step->first + i]].whole;
+  bool known = a.step->op == NEO_RT_STEP_RUN && b.step->op == NEO_RT_STEP_RUN &&
+               a.step->n_written && b.step->n_written;
+  return known && whole && whole == m->bufs[m->args[b.step->first + k]].whole && writes(a, i) &&
+         writes(b, k);
+}
+
+bool neo_rti_cuda_clash(const neo_rt_ctx *c, int32_t step, int32_t other) {
+  uses a = uses_of(&c->model->steps[step]), b = uses_of(&c->model->steps[other]);
   for (int32_t i = 0; i < a.n; i++)
     for (int32_t k = 0; k < b.n; k++)
-      if ((writes(a, i) || writes(b, k)) && meet(c, a.step->first + i, b.step->first + k))
+      if ((writes(a, i) || writes(b, k)) && meet(c, a.step->first + i, b.step->first + k) &&
+          !are_pieces(c, a, i, b, k))
         return true;
   return false;
+}
+
+/* ------------------------------------------------------------ steps that are one node */
+
+static void choose_grids(neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g) {
+  memset(g->grid, 0, (size_t)e->n_steps * sizeof *g->grid);
+  for (int32_t k = 0; k < c->model->n_grids; k++) {
+    int32_t first = c->model->grids[k].first_step - e->first_step;
+    if (first < 0 || first >= e->n_steps || !neo_rti_cuda_grid_runs(c, k))
+      continue;
+    for (int32_t i = 0; i < c->model->grids[k].n_steps; i++)
+      g->grid[first + i] = k + 1;
+  }
+}
+
+typedef struct {
+  int32_t first, n; /* of the entry's steps */
+} part;
+
+/* The steps of the node that runs step i. */
+static part part_of(const neo_rt_ctx *c, const neo_rt_entry *e, const kept_graph *g, int32_t i) {
+  if (!g->grid[i])
+    return (part){i, 1};
+  const neo_rt_grid *x = &c->model->grids[g->grid[i] - 1];
+  return (part){x->first_step - e->first_step, x->n_steps};
+}
+
+static bool parts_clash(const neo_rt_ctx *c, const neo_rt_entry *e, part a, part b) {
+  bool is = false;
+  for (int32_t i = a.first; i < a.first + a.n; i++)
+    for (int32_t k = b.first; !is && k < b.first + b.n; k++)
+      is = neo_rti_cuda_clash(c, e->first_step + i, e->first_step + k);
+  return is;
 }
 
 typedef struct {           /* while a graph is built; n: the entry's steps */
@@ -164,23 +215,27 @@ typedef struct {           /* while a graph is built; n: the entry's steps */
   size_t n_after, n_early;
 } waiting;
 
-static bool waits_itself(const neo_rt_ctx *c, const neo_rt_step *s, const neo_rt_step *of) {
-  return c->cuda->with_early && s->flags & NEO_RT_STEP_WAITS && of->op == NEO_RT_STEP_RUN;
+static bool waits_itself(const neo_rt_ctx *c, const neo_rt_entry *e, const kept_graph *g, int32_t i,
+                         int32_t of) {
+  const neo_rt_step *steps = c->model->steps + e->first_step;
+  return c->cuda->with_early && !g->grid[i] && !g->grid[of] && steps[i].flags & NEO_RT_STEP_WAITS &&
+         steps[of].op == NEO_RT_STEP_RUN;
 }
 
-/* Steps before i that it must wait for, without those that these wait for. A step that waits for
- * one of these waits for all that this one waited for, whoever does the waiting: it ends later. */
+/* Nodes before that of step i, the first of its own, which this one must wait for, without those
+ * that these wait for. A step that waits for one of these waits for all that this one waited for,
+ * whoever does the waiting: it ends later. */
 static void find_before(const neo_rt_ctx *c, const neo_rt_entry *e, const kept_graph *g, int32_t i,
                         waiting *w) {
   size_t words = ((size_t)e->n_steps + 63) / 64;
-  const neo_rt_step *steps = c->model->steps + e->first_step;
   uint64_t *own = w->before + (size_t)i * words;
+  part self = part_of(c, e, g, i);
   w->n_after = w->n_early = 0;
   for (int32_t k = i; k-- > 0;) {
-    if (!g->node[k] || own[k / 64] >> (k % 64) & 1 ||
-        !clash(c, uses_of(&steps[i]), uses_of(&steps[k])))
+    part other = part_of(c, e, g, k);
+    if (!g->node[k] || own[k / 64] >> (k % 64) & 1 || !parts_clash(c, e, self, other))
       continue;
-    if (waits_itself(c, &steps[i], &steps[k]))
+    if (waits_itself(c, e, g, i, k))
       w->early[w->n_early++] = g->node[k];
     else
       w->after[w->n_after++] = g->node[k];
@@ -212,6 +267,14 @@ static cuda_result add_edges(neo_rt_ctx *c, kept_graph *g, cuda_node node, waiti
                     : 0;
 }
 
+static cuda_result add_grid(neo_rt_ctx *c, kept_graph *g, int32_t grid, cuda_node *node, waiting *w,
+                            const uint64_t *key) {
+  static const cuda_node_value yes = {.cooperative = 1};
+  cuda_kernel_node k = neo_rti_cuda_grid_kernel(c, grid, key);
+  cuda_result r = c->cuda->api.graph_kernel(node, g->graph, w->after, w->n_after, &k);
+  return r ? r : c->cuda->api.graph_attribute(*node, CUDA_NODE_COOPERATIVE, &yes);
+}
+
 static cuda_result add_node(neo_rt_ctx *c, kept_graph *g, int32_t step, cuda_node *node, waiting *w,
                             const uint64_t *key) {
   neo_rti_cuda *u = c->cuda;
@@ -230,11 +293,13 @@ static cuda_result add_node(neo_rt_ctx *c, kept_graph *g, int32_t step, cuda_nod
 static cuda_result add_nodes(neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g,
                              const uint64_t *key, waiting *w) {
   cuda_result r = c->cuda->api.graph_create(&g->graph, 0);
-  for (int32_t i = 0; !r && i < e->n_steps; i++)
-    if (g->units[i]) {
-      find_before(c, e, g, i, w);
-      r = add_node(c, g, e->first_step + i, &g->node[i], w, key);
-    }
+  for (int32_t i = 0; !r && i < e->n_steps; i++) {
+    if (!(g->grid[i] ? part_of(c, e, g, i).first == i : g->units[i]))
+      continue;
+    find_before(c, e, g, i, w);
+    r = g->grid[i] ? add_grid(c, g, (int32_t)g->grid[i] - 1, &g->node[i], w, key)
+                   : add_node(c, g, e->first_step + i, &g->node[i], w, key);
+  }
   return r ? r : c->cuda->api.graph_make(&g->exec, g->graph, 0);
 }
 
@@ -253,7 +318,7 @@ static void note_places(const neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *
     g->placed[i] = c->ptr[c->patches[p->first + i]];
 }
 
-/* A driver that does not take edges of that kind gets plain ones. */
+/* A driver that does not take grids that stay, or edges of that kind, gets plain ones. */
 static cuda_result build(neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g, const uint64_t *key) {
   size_t n = (size_t)e->n_steps, bits = n * ((n + 63) / 64) * sizeof(uint64_t);
   size_t bytes = bits + n * (3 * sizeof(cuda_node) + sizeof(cuda_edge));
@@ -265,11 +330,16 @@ static cuda_result build(neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g, co
   w.self = w.early + n;
   w.edge = (cuda_edge *)(void *)(w.self + n);
   memset(p, 0, bytes);
+  bool *with[] = {&c->cuda->with_grids, &c->cuda->with_early};
+  choose_grids(c, e, g);
   cuda_result r = add_nodes(c, e, g, key, &w);
-  if (r && c->cuda->with_early) {
-    c->cuda->with_early = false;
+  for (int k = 0; r && k < 2; k++) {
+    if (!*with[k])
+      continue;
+    *with[k] = false;
     undo(c, e, g);
     memset(p, 0, bytes);
+    choose_grids(c, e, g);
     r = add_nodes(c, e, g, key, &w);
   }
   NEO_RTI_FREE(&c->env.alloc, p);
@@ -300,9 +370,15 @@ static bool moved(const neo_rt_ctx *c, const neo_rt_entry *e, const kept_graph *
   return is;
 }
 
-static cuda_result change(neo_rt_ctx *c, kept_graph *g, int32_t step, cuda_node node,
+static cuda_result change(neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g, part of,
                           const uint64_t *key) {
   neo_rti_cuda *u = c->cuda;
+  int32_t step = e->first_step + of.first;
+  cuda_node node = g->node[of.first];
+  if (g->grid[of.first]) {
+    cuda_kernel_node k = neo_rti_cuda_grid_kernel(c, (int32_t)g->grid[of.first] - 1, key);
+    return u->api.graph_set_kernel(g->exec, node, &k);
+  }
   if (c->model->steps[step].op == NEO_RT_STEP_COPY) {
     cuda_copy_node copy = copy_of(c, step);
     return u->api.graph_set_copy(g->exec, node, &copy, u->context);
@@ -314,15 +390,17 @@ static cuda_result change(neo_rt_ctx *c, kept_graph *g, int32_t step, cuda_node 
 
 static cuda_result change_nodes(neo_rt_ctx *c, const neo_rt_entry *e, kept_graph *g,
                                 const uint64_t *key) {
-  bool other_key = memcmp(g->key, key, sizeof g->key) != 0;
+  bool other_key = memcmp(g->key, key, sizeof g->key) != 0, is_other = false;
   cuda_result r = 0;
   int32_t at = 0;
   for (int32_t i = 0; !r && i < e->n_steps; i++) {
     const neo_rt_step *s = &c->model->steps[e->first_step + i];
+    part of = part_of(c, e, g, i);
     bool keyed = s->op == NEO_RT_STEP_RUN && !(s->flags & NEO_RT_STEP_KEYLESS);
     bool is_moved = moved(c, e, g, e->first_step + i, &at);
-    if (g->units[i] && (is_moved || (keyed && other_key)))
-      r = change(c, g, e->first_step + i, g->node[i], key);
+    is_other = (i > of.first && is_other) || is_moved || (keyed && other_key);
+    if (is_other && g->node[of.first] && i + 1 == of.first + of.n)
+      r = change(c, e, g, of, key);
   }
   note_places(c, e, g);
   memcpy(g->key, key, sizeof g->key);
@@ -351,7 +429,7 @@ neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const
   if (!known && !remember(c, e, g))
     return NEO_OK;
   g->used = ++of->clock;
-  if (!known)
+  if (!known && !u->at_once)
     return NEO_OK;
   neo_rt_status s = g->exec ? NEO_OK : load_kernels(c, e);
   if (s)

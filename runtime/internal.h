@@ -57,6 +57,7 @@ struct neo_rt_ctx {
   neo_rti_patch *patch; /* [n_entries] slice of patches */
   void **caller;        /* [n_tensors] the caller's tensor in this call */
   bool *fast;           /* [n_kernels] the kernel's variant is used */
+  unsigned char *places; /* [n_grids] of NEO_RTI_PLACE_BYTES, where blocks of grids meet */
   int64_t *units;       /* [n_steps] of this call */
   int64_t *sizes;       /* [n_sizes] of this call */
   neo_rti_bound *bound; /* [n_tensors] */
@@ -163,6 +164,9 @@ neo_rt_status neo_rti_take(neo_rt_ctx *ctx, void *to, const void *from, size_t n
 
 /* ------------------------------------------------------------ GPUs (cuda.c) */
 
+enum { NEO_RTI_PLACE_BYTES = 128 }; /* a line of the device's cache for each */
+/* Is the model's table of grids well formed? (cuda_grid.c) */
+bool neo_rti_cuda_grids_check(const neo_rt_model *model);
 /* Fills in ctx->cuda; neo_rti_cuda_close frees what is there, also after a failure. stream: the
  * caller's; null: one of its own. */
 neo_rt_status neo_rti_cuda_open(neo_rt_ctx *ctx, const char *device, void *stream);

@@ -279,6 +279,8 @@ neo_rt_status neo_rti_model_check(const neo_rt_model *m, char *error, size_t err
     status = BROKEN(&c, "%s: what is kept is malformed", m->name);
   for (int32_t i = 0; !status && i < m->n_steps; i++)
     status = check_step(&c, i);
+  if (!status && !neo_rti_cuda_grids_check(m))
+    status = BROKEN(&c, "%s: a grid of steps is malformed", m->name);
   for (int32_t i = 0; !status && i < m->n_entries; i++)
     status = check_entry(&c, i);
   return status;

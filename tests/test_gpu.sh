@@ -41,7 +41,10 @@ NEO_EMULATOR_SEED=5 "$NEOC" verify -q net.expr -D B=9 $gpu || fail "the order of
 # Parameters that one side saved, the other loads: the outputs are the same up to rounding.
 "$NEOC" compile -q net.expr -o cpu
 "$NEOC" compile -q net.expr $gpu -o gpu
-cmp -s cpu/net.h gpu/net.h || fail "the header depends on the device"
+for side in cpu gpu; do # values share places in memory in another way
+  grep -v 'Memory while it runs' $side/net.h >$side.h
+done
+cmp -s cpu.h gpu.h || fail "the header depends on the device"
 cat >io.c <<'END1'
 #include "net.h"
 #include <math.h>

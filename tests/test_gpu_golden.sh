@@ -11,10 +11,12 @@ if [ -z "$refresh" ] && [ "$llvm" != "$(cat "$golden/LLVM")" ]; then
   echo "the golden PTX is of LLVM $(cat "$golden/LLVM"), this is $llvm" >&2
   exit 77
 fi
-"$NEOC" compile -q "$golden/kernels.expr" --target=nvptx:sm_80 --records=none \
+"$NEOC" compile -q "$golden/kernels.expr" --target=nvptx:sm_80 --records=none --no-fuse=grid \
   --emit=ptx -o "$work"
-"$NEOC" compile -q "$golden/hopper.expr" --target=nvptx:sm_90a --math=tf32 --records=none --emit=ptx -o "$work"
-"$NEOC" compile -q "$golden/warps.expr" --target=nvptx:sm_80 --records=none --emit=ptx -o "$work"
+for way in "hopper sm_90a --math=tf32" "warps sm_80"; do
+  set -- $way
+  "$NEOC" compile -q "$golden/$1.expr" --target=nvptx:$2 ${3:-} --records=none --no-fuse=grid --emit=ptx -o "$work"
+done
 # A file for each kernel; what is before the first belongs to all.
 for of in kernels hopper warps; do
   awk -v to="$work/" -v of=$of '

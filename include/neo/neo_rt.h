@@ -122,6 +122,8 @@ typedef struct { /* a tensor, or what a kernel uses of it: from some element to 
   int64_t offset;     /* bytes in its class; see neo_rt_mem */
   int64_t size_bytes; /* at the largest sizes */
   int64_t shift;      /* CALLER: bytes from the tensor's address on; else 0 */
+  int32_t whole;      /* number + 1 of what it is a part of, or its own; 0: not known. Steps that
+                         write parts of one write different elements */
 } neo_rt_buf;
 
 typedef struct {
@@ -194,6 +196,26 @@ typedef struct {
   int32_t sources, n_sources; /* keep_sources[sources ..]: numbers of tensors */
 } neo_rt_keep;
 
+/* Consecutive steps that a GPU may run as one kernel, whose blocks stay: all on the device at the
+ * same time, they take the blocks of the steps' kernels phase after phase, and wait for one another
+ * in between. It is the function device_symbol, of `block` threads and scratch_bytes of shared
+ * memory. Its parameters: each step's buffers, then as i64 the model's sizes, seed, step, call,
+ * each step's number of units, and the address of 4 bytes that are 0 before its first launch. A
+ * kernel whose threads run units (block_units > 1) has a unit for each of the `block` threads
+ * here. */
+typedef struct {
+  const char *name, *device_symbol;
+  int32_t first_step, n_steps;
+  int32_t part; /* grid_parts[part .. part+n_steps) */
+  int32_t block;
+  int64_t scratch_bytes;
+} neo_rt_grid;
+typedef struct {
+  int32_t phase; /* from 0; a step needs those of earlier phases only, or, if both are lone, of
+                    its own */
+  int32_t lone;  /* it has one block at most: those of a phase run in turn */
+} neo_rt_grid_part;
+
 enum neo_rt_entry_kind {
   NEO_RT_ENTRY_FORWARD,
   NEO_RT_ENTRY_TRAIN,
@@ -237,6 +259,9 @@ typedef struct neo_rt_model {
   int32_t n_images;
   const neo_rt_image *images; /* the best first */
   const neo_rt_map *maps;
+  int32_t n_grids;
+  const neo_rt_grid *grids; /* in the order of their steps, of which each is in one at most */
+  const neo_rt_grid_part *grid_parts;
 } neo_rt_model;
 
 /* ------------------------------------------------------------------ contexts */

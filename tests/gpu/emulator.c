@@ -1,10 +1,12 @@
 /* A CUDA driver that emulates a device on the processor: what libneort opens in place of libcuda
  * where NEO_CUDA_DRIVER names it. A module is a shared library of the kernels, made by
- * --target=nvptx:LEVEL+host. This file has devices, modules and the threads of a block;
- * emulator_stream.c has memory and the order of work, emulator_graph.c graphs.
+ * --target=nvptx:LEVEL+host. This file has the threads of a block and launches; emulator_module.c
+ * has devices and modules, emulator_stream.c memory and the order of work, emulator_graph.c graphs.
  *
  * Blocks run one after the other, the threads of a block in an order that NEO_EMULATOR_SEED mixes,
- * asynchronous copies as late as may be (emulator_copy.c). */
+ * asynchronous copies as late as may be (emulator_copy.c). Those of a cooperative launch are there
+ * at the same time: each runs to where it waits for all others before the next one does anything,
+ * in an order that is mixed, too. */
 #define _GNU_SOURCE 1
 #include "tests/gpu/emulator.h"
 #include "codegen/warp.h"
@@ -13,22 +15,21 @@
 #include "tests/gpu/emulator_bulk.h"
 #include "tests/gpu/emulator_copy.h"
 #include "tests/gpu/emulator_driver.h"
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <ucontext.h>
-#include <unistd.h>
 
-enum { BLOCK, BLOCK_SIZE, THREAD }; /* as codegen/llvm_ptx.c counts them */
+enum { BLOCK, BLOCK_SIZE, THREAD, BLOCKS }; /* as codegen/llvm_gen.h counts them */
 
 /* What emulated kernels call. */
 SHOWN unsigned neo_gpu_place(unsigned what);
 SHOWN void *neo_gpu_shared(void);
 SHOWN void neo_gpu_barrier(void);
+SHOWN void neo_gpu_among(unsigned threads);
+SHOWN void neo_gpu_grid_barrier(uint64_t place_in_memory);
 SHOWN void neo_gpu_wait(void);
 SHOWN void neo_gpu_warp(unsigned op, void *fragments);
 SHOWN void neo_gpu_warp_read(unsigned op, void *row, void *cells);
@@ -48,7 +49,7 @@ SHOWN void neo_gpu_shuffle(unsigned what, unsigned n, unsigned of, void *words, 
 /* What tests call. */
 SHOWN const neo_emulator_counts *neo_emulator_count(void);
 
-static _Thread_local unsigned place[3];
+static _Thread_local unsigned place[4];
 neo_emulator_counts emu_counts;
 
 const neo_emulator_counts *neo_emulator_count(void) {
@@ -59,186 +60,13 @@ unsigned neo_gpu_place(unsigned what) {
   return place[what];
 }
 
-int emu_environment(const char *name, int otherwise) {
-  const char *text = getenv(name);
-  return text && *text ? atoi(text) : otherwise;
-}
-
-/* ---- the driver: of the version NEO_EMULATOR_CUDA (13000); before CUDA 12 it takes no module */
-
-static int version_of_driver(void) {
-  return emu_environment("NEO_EMULATOR_CUDA", 13000);
-}
-static int devices(void) {
-  return emu_environment("NEO_EMULATOR_DEVICES", 1);
-}
-
-DRIVER(cuInit)(unsigned flags) {
-  return flags ? INVALID_VALUE : devices() ? 0 : CUDA_NO_DEVICE;
-}
-DRIVER(cuDriverGetVersion)(int *version) {
-  *version = version_of_driver();
-  return 0;
-}
-DRIVER(cuGetErrorName)(cuda_result r, const char **text) {
-  *text = r == CUDA_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
-          : r == CUDA_NO_DEVICE   ? "CUDA_ERROR_NO_DEVICE"
-                                  : "CUDA_ERROR_EMULATED";
-  return 0;
-}
-DRIVER(cuGetErrorString)(cuda_result r, const char **text) {
-  *text = r == CUDA_OUT_OF_MEMORY ? "out of memory"
-          : r == CUDA_NO_DEVICE   ? "no CUDA-capable device is detected"
-                                  : "an error of the emulator";
-  return 0;
-}
-
-/* ---- devices: NEO_EMULATOR_DEVICES (1), of the generation NEO_EMULATOR_SM (90) */
-
-DRIVER(cuDeviceGetCount)(int *n) {
-  *n = devices();
-  return 0;
-}
-DRIVER(cuDeviceGet)(cuda_device *device, int number) {
-  *device = number;
-  return 0;
-}
-DRIVER(cuDeviceGetName)(char *name, int n, cuda_device device) {
-  snprintf(name, (size_t)n, "emulated device %d", device);
-  return 0;
-}
-DRIVER(cuDeviceGetAttribute)(int *value, int attribute, cuda_device device) {
-  int sm = emu_environment("NEO_EMULATOR_SM", 90);
-  (void)device;
-  if (attribute == CUDA_MEMORY_POOLS) {
-    *value = emu_environment("NEO_EMULATOR_POOLS", 1);
-    return 0;
-  }
-  if (attribute != CUDA_CAPABILITY_MAJOR && attribute != CUDA_CAPABILITY_MINOR)
-    return INVALID_VALUE;
-  *value = attribute == CUDA_CAPABILITY_MAJOR ? sm / 10 : sm % 10;
-  return 0;
-}
-
-/* ---- contexts: only that they are used as they have to be */
-
-struct cuda_context_s {
-  int users;
-};
-static struct cuda_context_s primary;
-static _Thread_local int depth; /* of contexts pushed by this thread */
-
-DRIVER(cuDevicePrimaryCtxRetain)(cuda_context *context, cuda_device device) {
-  (void)device;
-  primary.users++;
-  *context = &primary;
-  return 0;
-}
-DRIVER(cuDevicePrimaryCtxRelease_v2)(cuda_device device) {
-  (void)device;
-  if (primary.users == 1)
-    emu_forget_failures();
-  return --primary.users < 0 ? INVALID_VALUE : 0;
-}
-DRIVER(cuCtxPushCurrent_v2)(cuda_context context) {
-  depth++;
-  return context == &primary ? 0 : INVALID_VALUE;
-}
-DRIVER(cuCtxPopCurrent_v2)(cuda_context *context) {
-  *context = &primary;
-  return depth-- > 0 ? 0 : INVALID_VALUE;
-}
-bool emu_has_context(void) {
-  return depth > 0;
-}
-
-/* ---- modules: the image is an ELF file, whose section headers are the last thing in it, or a
- * table of code (emulator.h) */
-
-static size_t elf_bytes(const unsigned char *p) {
-  uint64_t sections;
-  uint16_t size, n;
-  memcpy(&sections, p + 40, sizeof sections);
-  memcpy(&size, p + 58, sizeof size);
-  memcpy(&n, p + 60, sizeof n);
-  return (size_t)sections + (size_t)size * n;
-}
-
-/* Modules find neo_gpu_place in this library. */
-static void show_symbols(void) {
-  Dl_info self;
-  if (dladdr((void *)(uintptr_t)neo_gpu_place, &self))
-    dlopen(self.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
-}
-
-/* Its file stays open: the loader knows libraries by their names, and the name is the file's. */
-struct cuda_module_s {
-  void *library; /* null: it is code of the process */
-  int file;
-  const neo_emulator_code *code;
-};
-
-static int write_image(const void *image) {
-  int file = memfd_create("module", MFD_CLOEXEC);
-  size_t n = elf_bytes(image);
-  if (file >= 0 && write(file, image, n) == (ssize_t)n)
-    return file;
-  if (file >= 0)
-    close(file);
-  return -1;
-}
-
-static cuda_result load_library(struct cuda_module_s *m, const void *image) {
-  char path[64];
-  if ((m->file = write_image(image)) < 0)
-    return CUDA_OUT_OF_MEMORY;
-  show_symbols();
-  snprintf(path, sizeof path, "/proc/self/fd/%d", m->file);
-  m->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (m->library)
-    return 0;
-  fprintf(stderr, "emulator: %s\n", dlerror());
-  close(m->file);
-  return CUDA_NO_BINARY;
-}
-
-DRIVER(cuModuleLoadData)(cuda_module *module, const void *image) {
-  const neo_emulator_code *code = image;
-  bool is_code = strcmp(code->magic, NEO_EMULATOR_MAGIC) == 0;
-  if (!emu_has_context() || (!is_code && memcmp(image, "\177ELF", 4) != 0))
-    return CUDA_NO_BINARY;
-  if (version_of_driver() < 12000)
-    return CUDA_UNSUPPORTED_PTX;
-  struct cuda_module_s *m = calloc(1, sizeof *m);
-  cuda_result r = !m ? CUDA_OUT_OF_MEMORY : is_code ? 0 : load_library(m, image);
-  if (r) {
-    free(m);
-    return r;
-  }
-  m->code = is_code ? code : NULL;
-  *module = m;
-  return 0;
-}
-DRIVER(cuModuleUnload)(cuda_module m) {
-  bool bad = m->library && (dlclose(m->library) || close(m->file));
-  free(m);
-  return bad ? INVALID_VALUE : 0;
-}
-DRIVER(cuModuleGetFunction)(cuda_function *function, cuda_module m, const char *name) {
-  emu_counts.functions++;
-  *function = m->library ? (cuda_function)dlsym(m->library, name) : NULL;
-  for (int k = 0; m->code && k < m->code->n; k++)
-    if (strcmp(m->code->at[k].symbol, name) == 0)
-      memcpy(function, &m->code->at[k].address, sizeof *function);
-  return *function ? 0 : NOT_FOUND;
-}
-
 /* ---- threads of a block
  *
  * Each runs on a stack of its own until it ends or comes to a barrier; when all have, those that
  * wait go on. A stack whose thread has ended serves the next one. All must come to the same
- * barriers: where some have ended and others wait, the launch has failed. A stack is entered for
- * the first time by swapcontext, and by longjmp from then on, which is no matter of the kernel. */
+ * barriers, or the first so many, where they meet among so many; else the launch has failed. A
+ * stack is entered for the first time by swapcontext, and by longjmp from then on, which is no
+ * matter of the kernel. Each block that is there at the same time as others has a team. */
 
 typedef void kernel(void **params);
 enum { MOST_THREADS = 1024, STACK_BYTES = 256 << 10, MOST_SHARED = 227 << 10 };
@@ -248,7 +76,7 @@ typedef struct { /* of a warpgroup, by an instruction */
   unsigned batch;
   float *sums;
 } product;
-enum { MOST_PRODUCTS = 64 };
+enum { MOST_PRODUCTS = 64, THE_GRID = 1 << 30 /* threads: all of all blocks */ };
 
 typedef struct {
   jmp_buf place;
@@ -256,6 +84,7 @@ typedef struct {
   unsigned thread;
   bool waits, waited;             /* at a barrier; for the kernels before this one */
   bool spins;                     /* for a turn of a phase */
+  unsigned among, meets;          /* how many threads meet at its next barriers; at this one */
   product product[MOST_PRODUCTS]; /* on their way */
   unsigned n_products, batch;
   emu_copies copies;
@@ -263,6 +92,9 @@ typedef struct {
 } fibre;
 
 typedef struct {
+  unsigned block, threads;
+  char *shared;
+  bool is_resident; /* the blocks of its launch are there at the same time */
   kernel *run;
   void **params;
   jmp_buf home;
@@ -279,15 +111,15 @@ typedef struct {
   const void *home_stack;
   size_t home_bytes;
 } team;
-static _Thread_local team own;
-static _Thread_local _Alignas(1024) char shared_memory[MOST_SHARED];
+enum { MOST_TEAMS = 64 };
+static _Thread_local team *own, *teams[MOST_TEAMS]; /* own: of the block that runs */
 
 void neo_gpu_wait(void) {
-  own.now->waited = true;
+  own->now->waited = true;
 }
 
 void *neo_gpu_shared(void) {
-  return shared_memory;
+  return own->shared;
 }
 
 /* What the threads of a warp multiply: each reads the others' factors, which stay until all have
@@ -323,13 +155,13 @@ static double factor_at(void *op, int factor, uint32_t address) {
   uint32_t bits = 0;
   unsigned bytes = *(neo_warpgroup_op *)op == NEO_WARPGROUP_TF32 ? 4 : 2;
   (void)factor;
-  memcpy(&bits, shared_memory + address, bytes);
+  memcpy(&bits, own->shared + address, bytes);
   return neo_warpgroup_number(*(neo_warpgroup_op *)op, bits);
 }
 
 void neo_gpu_warpgroup(unsigned op, unsigned turned, int columns, float *sums, uint64_t rows,
                        uint64_t other) {
-  fibre *f = own.now;
+  fibre *f = own->now;
   if (f->n_products == MOST_PRODUCTS)
     abort();
   f->product[f->n_products++] =
@@ -337,11 +169,11 @@ void neo_gpu_warpgroup(unsigned op, unsigned turned, int columns, float *sums, u
 }
 
 void neo_gpu_warpgroup_commit(void) {
-  own.now->batch++;
+  own->now->batch++;
 }
 
 void neo_gpu_warpgroup_wait(unsigned left) {
-  fibre *f = own.now;
+  fibre *f = own->now;
   unsigned n = 0;
   for (unsigned i = 0; i < f->n_products; i++) {
     product *x = &f->product[i];
@@ -354,7 +186,7 @@ void neo_gpu_warpgroup_wait(unsigned left) {
   f->n_products = n;
 }
 
-/* `count` words of another thread, behind this thread's own. */
+/* `count` words of another thread, behind this thread's own-> */
 void neo_gpu_shuffle(unsigned what, unsigned n, unsigned of, void *words, unsigned count) {
   int from = neo_shuffle_source((neo_shuffle)what, (int)place[THREAD], (int)n, (int)of);
   handed[place[THREAD]] = words;
@@ -365,92 +197,115 @@ void neo_gpu_shuffle(unsigned what, unsigned n, unsigned of, void *words, unsign
 
 /* From a thread to run_block, and back. */
 static void leave(void) {
-  fibre *f = own.now;
-  emu_leave_stack(&f->kept, own.home_stack, own.home_bytes);
+  fibre *f = own->now;
+  emu_leave_stack(&f->kept, own->home_stack, own->home_bytes);
   if (_setjmp(f->place) == 0)
-    _longjmp(own.home, 1);
-  emu_on_stack(own.now->kept, &own.home_stack, &own.home_bytes);
+    _longjmp(own->home, 1);
+  emu_on_stack(own->now->kept, &own->home_stack, &own->home_bytes);
 }
 
 static void enter(fibre *f) {
-  own.now = f;
+  own->now = f;
   place[THREAD] = f->thread;
   f->waits = false;
-  emu_leave_stack(&own.kept, f->stack, STACK_BYTES);
-  if (_setjmp(own.home) == 0)
+  emu_leave_stack(&own->kept, f->stack, STACK_BYTES);
+  if (_setjmp(own->home) == 0)
     _longjmp(f->place, 1);
-  emu_on_stack(own.kept, NULL, NULL);
+  emu_on_stack(own->kept, NULL, NULL);
 }
 
 void neo_gpu_barrier(void) {
-  own.now->waits = true;
+  own->now->waits = true;
+  own->now->meets = own->now->among;
+  leave();
+}
+
+void neo_gpu_among(unsigned threads) {
+  own->now->among = threads;
+}
+
+/* The place begins as 0 and is 0 again when all have gone on, for all that one can know here. */
+void neo_gpu_grid_barrier(uint64_t place_in_memory) {
+  uint32_t is = 1;
+  memcpy(&is, emu_device_bytes(place_in_memory, sizeof is), sizeof is);
+  if (is || !own->is_resident) {
+    fputs(is ? "emulator: blocks meet at a place that is not 0\n"
+             : "emulator: blocks meet that are not there at the same time\n",
+          stderr);
+    abort();
+  }
+  own->now->waits = true;
+  own->now->meets = THE_GRID;
   leave();
 }
 
 void neo_gpu_copy(void *to, const void *from, unsigned bytes, unsigned taken) {
-  emu_copy_start(&own.now->copies, to, from, bytes, taken);
+  emu_copy_start(&own->now->copies, to, from, bytes, taken);
 }
 void neo_gpu_commit(void) {
-  own.now->copies.groups++;
+  own->now->copies.groups++;
 }
 void neo_gpu_copied(unsigned groups) {
-  emu_copy_wait(&own.now->copies, groups);
+  emu_copy_wait(&own->now->copies, groups);
 }
 
 /* ---- boxes, which the block's threads wait for without meeting */
 
 void neo_gpu_phases(void *at, unsigned n) {
-  own.bad_box = !emu_phases_make(&own.phases, at, n) || own.bad_box;
+  own->bad_box = !emu_phases_make(&own->phases, at, n) || own->bad_box;
 }
 void neo_gpu_expect(void *phase, unsigned bytes) {
-  own.bad_box = !emu_phase_expect(own.phases, phase, bytes) || own.bad_box;
+  own->bad_box = !emu_phase_expect(own->phases, phase, bytes) || own->bad_box;
 }
 void neo_gpu_bulk(void *to, const void *map, void *phase, int c0, int c1, int c2, int c3, int c4) {
   const int first[] = {c0, c1, c2, c3, c4};
-  own.bad_box = !emu_box_start(own.phases, phase, to, map, first) || own.bad_box;
+  own->bad_box = !emu_box_start(own->phases, phase, to, map, first) || own->bad_box;
 }
 void neo_gpu_reach(void *phase, unsigned turn) {
-  while (!emu_phase_reached(own.phases, phase, turn)) {
-    own.now->spins = true;
+  while (!emu_phase_reached(own->phases, phase, turn)) {
+    own->now->spins = true;
     leave();
   }
 }
 
 /* A stack's whole life. */
 static void run_fibre(void) {
-  emu_on_stack(NULL, &own.home_stack, &own.home_bytes);
+  emu_on_stack(NULL, &own->home_stack, &own->home_bytes);
   for (;;) {
     leave();
-    own.run(own.params);
-    if (own.is_early && !own.now->waited) {
+    own->run(own->params);
+    if (own->is_early && !own->now->waited) {
       fputs("emulator: a thread that may come early waits for no other kernel\n", stderr);
       abort();
     }
-    own.unfinished = own.unfinished || own.now->n_products;
-    own.now->n_products = 0;
-    own.copies_left = !emu_copy_end(&own.now->copies) || own.copies_left;
+    own->unfinished = own->unfinished || own->now->n_products;
+    own->now->n_products = 0;
+    own->copies_left = !emu_copy_end(&own->now->copies) || own->copies_left;
   }
 }
 
 static void begin(fibre *f, ucontext_t *first) {
   ucontext_t back;
-  own.now = f;
-  emu_leave_stack(&own.kept, f->stack, STACK_BYTES);
-  if (_setjmp(own.home) == 0)
+  own->now = f;
+  emu_leave_stack(&own->kept, f->stack, STACK_BYTES);
+  if (_setjmp(own->home) == 0)
     swapcontext(&back, first);
-  emu_on_stack(own.kept, NULL, NULL);
+  emu_on_stack(own->kept, NULL, NULL);
 }
 
 /* The stacks of the thread that unloads the driver. */
 __attribute__((destructor)) static void end_fibres(void) {
-  emu_phases_free(own.phases);
-  own.phases = NULL;
-  for (unsigned i = 0; i < own.made; i++) {
-    emu_copy_free(&own.at[i]->copies);
-    free(own.at[i]->stack);
-    free(own.at[i]);
+  for (unsigned k = 0; k < MOST_TEAMS && teams[k]; k++) {
+    emu_phases_free(teams[k]->phases);
+    for (unsigned i = 0; i < teams[k]->made; i++) {
+      emu_copy_free(&teams[k]->at[i]->copies);
+      free(teams[k]->at[i]->stack);
+      free(teams[k]->at[i]);
+    }
+    free(teams[k]->shared);
+    free(teams[k]);
+    teams[k] = NULL;
   }
-  own.made = 0;
 }
 
 static fibre *new_fibre(void) {
@@ -466,15 +321,16 @@ static fibre *new_fibre(void) {
 }
 
 static bool start(unsigned thread) {
-  if (own.n == own.made && !(own.at[own.made] = new_fibre()))
+  if (own->n == own->made && !(own->at[own->made] = new_fibre()))
     return false;
-  own.made += own.n == own.made;
-  fibre *f = own.at[own.n];
+  own->made += own->n == own->made;
+  fibre *f = own->at[own->n];
   f->thread = thread;
+  f->among = own->threads;
   f->waited = false;
   f->spins = false;
   enter(f);
-  own.n += f->waits || f->spins;
+  own->n += f->waits || f->spins;
   return true;
 }
 
@@ -482,13 +338,13 @@ static bool start(unsigned thread) {
 static bool settle(void) {
   for (bool some = true, moved; some;) {
     some = moved = false;
-    for (unsigned i = 0; i < own.n; i++) {
-      if (!own.at[i]->spins)
+    for (unsigned i = 0; i < own->n; i++) {
+      if (!own->at[i]->spins)
         continue;
-      own.at[i]->spins = false;
-      enter(own.at[i]);
-      some = some || own.at[i]->spins;
-      moved = moved || !own.at[i]->spins;
+      own->at[i]->spins = false;
+      enter(own->at[i]);
+      some = some || own->at[i]->spins;
+      moved = moved || !own->at[i]->spins;
     }
     if (some && !moved)
       return false;
@@ -496,15 +352,21 @@ static bool settle(void) {
   return true;
 }
 
-static unsigned count_waiting(void) {
-  unsigned n = 0;
-  for (unsigned i = 0; i < own.n; i++)
-    n += own.at[i]->waits;
-  return n;
+/* Those that have ended serve others later. */
+static void drop_ended(void) {
+  unsigned left = 0, gone = 0;
+  fibre *ended[MOST_THREADS];
+  for (unsigned i = 0; i < own->n; i++)
+    if (own->at[i]->waits)
+      own->at[left++] = own->at[i];
+    else
+      ended[gone++] = own->at[i];
+  memcpy(own->at + left, ended, gone * sizeof *ended);
+  own->n = left;
 }
 
 static unsigned pick(unsigned n) {
-  uint64_t z = (own.seed += 0x9e3779b97f4a7c15ULL);
+  uint64_t z = (own->seed += 0x9e3779b97f4a7c15ULL);
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
   return (unsigned)((z ^ z >> 27) % n);
 }
@@ -512,62 +374,151 @@ static unsigned pick(unsigned n) {
 static void mix(unsigned *order, unsigned n) {
   for (unsigned i = 0; i < n; i++)
     order[i] = i;
-  for (unsigned i = n; own.seed && i-- > 1;) {
+  for (unsigned i = n; own->seed && i-- > 1;) {
     unsigned k = pick(i + 1), swap = order[i];
     order[i] = order[k];
     order[k] = swap;
   }
 }
 
-/* Those that wait go on to the next barrier, or to the end; false: some ended, others wait. */
-static bool go_on(void) {
-  for (unsigned i = 0; i < own.n; i++)
-    enter(own.at[i]);
-  if (!settle())
+/* Those that wait where `of` threads meet go on to the next barrier, or to the end. False: they are
+ * too few, as some wait elsewhere, or have ended; or they wait for what never comes. */
+static bool resume(unsigned of) {
+  unsigned n = 0;
+  fibre *next[MOST_THREADS];
+  for (unsigned i = 0; i < own->n; i++)
+    if (own->at[i]->meets == of)
+      next[n++] = own->at[i];
+  if (n != of && of != THE_GRID)
     return false;
-  unsigned waiting = count_waiting();
-  if (waiting && waiting != own.n)
-    return false;
-  own.n = waiting;
-  return true;
+  for (unsigned i = 0; i < n; i++)
+    enter(next[i]);
+  bool good = settle();
+  drop_ended();
+  return good;
 }
 
-static bool run_block(unsigned threads, unsigned shared_bytes) {
+/* Of those that wait in the block, who wait among the fewest. */
+static bool go_on(void) {
+  unsigned least = THE_GRID;
+  for (unsigned i = 0; i < own->n; i++)
+    least = own->at[i]->meets < least ? own->at[i]->meets : least;
+  return resume(least);
+}
+
+static bool all_at_grid(void) {
+  bool all = true;
+  for (unsigned i = 0; i < own->n; i++)
+    all = all && own->at[i]->meets == THE_GRID;
+  return all;
+}
+
+/* All threads, as far as they come without those of other blocks. */
+static bool run_on(void) {
+  while (!all_at_grid())
+    if (!go_on())
+      return false;
+  return own->n == 0 || own->n == own->threads;
+}
+
+static bool start_block(unsigned block, const emu_launch *l) {
   unsigned order[MOST_THREADS];
-  memset(shared_memory, POISON, shared_bytes);
-  mix(order, threads);
-  own.n = 0;
-  own.unfinished = false;
-  own.copies_left = own.bad_box = false;
-  emu_phases_end(own.phases);
-  for (unsigned i = 0; i < threads; i++)
+  place[BLOCK] = own->block = block;
+  memset(own->shared, POISON, l->shared_bytes);
+  mix(order, l->threads);
+  own->n = 0;
+  own->unfinished = false;
+  own->copies_left = own->bad_box = false;
+  emu_phases_end(own->phases);
+  for (unsigned i = 0; i < l->threads; i++)
     if (!start(order[i]))
       return false;
   if (!settle())
     return false;
-  own.n = count_waiting();
-  if (own.n && own.n != threads)
-    return false;
-  while (own.n)
-    if (!go_on())
-      return false;
-  return emu_phases_end(own.phases) && !own.bad_box && !own.unfinished && !own.copies_left;
+  drop_ended();
+  return run_on();
+}
+
+static bool ended_well(void) {
+  return emu_phases_end(own->phases) && own->n == 0 && !own->bad_box && !own->unfinished &&
+         !own->copies_left;
 }
 
 /* ---- launches: an emulated kernel takes what cuLaunchKernel is given, and reads its parameters */
 
-cuda_result emu_run_kernel(const emu_launch *l) {
-  own.run = (kernel *)(uintptr_t)l->function;
-  own.params = l->params;
-  own.is_early = l->is_early;
-  own.seed = (uint64_t)emu_environment("NEO_EMULATOR_SEED", 0);
-  place[BLOCK_SIZE] = l->threads;
+static team *team_of(unsigned k) {
+  if (teams[k])
+    return teams[k];
+  teams[k] = calloc(1, sizeof(team));
+  if (!teams[k] || posix_memalign((void **)&teams[k]->shared, 1024, MOST_SHARED))
+    abort();
+  return teams[k];
+}
+
+static void take_team(unsigned k, const emu_launch *l) {
+  own = team_of(k);
+  own->run = (kernel *)(uintptr_t)l->function;
+  own->params = l->params;
+  own->is_early = l->is_early;
+  own->is_resident = l->is_cooperative;
+  own->threads = l->threads;
+  own->seed = (uint64_t)emu_environment("NEO_EMULATOR_SEED", 0);
+  emu_forbid(own->shared + l->shared_bytes, MOST_SHARED - l->shared_bytes);
+}
+
+static bool run_blocks(const emu_launch *l) {
   bool good = true;
-  emu_forbid(shared_memory + l->shared_bytes, MOST_SHARED - l->shared_bytes);
-  for (place[BLOCK] = 0; good && place[BLOCK] < l->blocks; place[BLOCK]++)
-    good = run_block(l->threads, l->shared_bytes);
-  emu_permit(shared_memory, MOST_SHARED);
-  return good ? 0 : LAUNCH_FAILED;
+  take_team(0, l);
+  for (unsigned k = 0; good && k < l->blocks; k++)
+    good = start_block(k, l) && ended_well();
+  emu_permit(own->shared, MOST_SHARED);
+  return good;
+}
+
+/* Each block goes on until it waits for the others again. */
+static bool meet_all(unsigned blocks) {
+  unsigned order[MOST_TEAMS];
+  bool good = true;
+  own = teams[0];
+  mix(order, blocks);
+  for (unsigned k = 0; good && k < blocks; k++) {
+    own = teams[order[k]];
+    place[BLOCK] = own->block;
+    good = resume(THE_GRID) && run_on();
+  }
+  return good;
+}
+
+/* False: some have ended, others wait. */
+static bool run_together(const emu_launch *l) {
+  unsigned order[MOST_TEAMS], left = 0;
+  bool good = true;
+  for (unsigned k = 0; k < l->blocks; k++)
+    take_team(k, l);
+  mix(order, l->blocks);
+  for (unsigned k = 0; good && k < l->blocks; k++) {
+    own = teams[order[k]];
+    good = start_block(order[k], l);
+    left += own->n != 0;
+  }
+  while (good && left == l->blocks) {
+    good = meet_all(l->blocks);
+    left = 0;
+    for (unsigned k = 0; k < l->blocks; k++)
+      left += teams[k]->n != 0;
+  }
+  for (unsigned k = 0; k < l->blocks; k++) {
+    own = teams[k];
+    good = good && ended_well();
+    emu_permit(own->shared, MOST_SHARED);
+  }
+  return good;
+}
+
+cuda_result emu_run_kernel(const emu_launch *l) {
+  place[BLOCK_SIZE] = l->threads;
+  place[BLOCKS] = l->blocks;
+  return (l->is_cooperative ? run_together(l) : run_blocks(l)) ? 0 : LAUNCH_FAILED;
 }
 
 /* More than a little shared memory is for those only that were allowed it. */
@@ -581,6 +532,18 @@ static unsigned allowed_shared(cuda_function f) {
     if (allowed.of[k] == f)
       return allowed.bytes[k];
   return CUDA_PLAIN_SHARED_BYTES;
+}
+
+DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessor)
+(int *blocks, cuda_function function, int threads, size_t shared_bytes) {
+  *blocks = emu_environment("NEO_EMULATOR_RESIDENT", 1);
+  return function && threads > 0 && shared_bytes <= allowed_shared(function) ? 0 : INVALID_VALUE;
+}
+
+unsigned emu_most_blocks(void) {
+  int n = emu_environment("NEO_EMULATOR_RESIDENT", 1);
+  n *= emu_environment("NEO_EMULATOR_PROCESSORS", 3);
+  return n < MOST_TEAMS ? (unsigned)n : MOST_TEAMS;
 }
 
 DRIVER(cuFuncSetAttribute)(cuda_function function, int attribute, int value) {
@@ -602,7 +565,11 @@ bool emu_launch_new(const cuda_kernel_node *k, emu_launch *l) {
     return false;
   while (k->params[n])
     n++;
-  *l = (emu_launch){k->function, k->grid[0], k->block[0], k->shared_bytes, NULL, NULL, n, false};
+  *l = (emu_launch){.function = k->function,
+                    .blocks = k->grid[0],
+                    .threads = k->block[0],
+                    .shared_bytes = k->shared_bytes,
+                    .n = n};
   l->params = calloc(n + 1, sizeof *l->params);
   l->value = calloc(n + 1, EMU_MAP_BYTES);
   for (unsigned i = 0; i < n; i++) {

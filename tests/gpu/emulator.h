@@ -21,6 +21,7 @@ typedef struct {
   unsigned copies, waits;                             /* waits: for streams */
   unsigned functions;                                 /* that were looked up */
   unsigned early;                                     /* programmatic edges */
+  unsigned cooperative;                               /* nodes of such launches */
 } neo_emulator_counts;
 
 #endif

@@ -5,7 +5,7 @@
 #include "tests/gpu/emulator.h"
 #include <stdbool.h>
 
-enum { INVALID_VALUE = 1, NOT_FOUND = 500, LAUNCH_FAILED = 719, POISON = 0xcd };
+enum { INVALID_VALUE = 1, NOT_FOUND = 500, LAUNCH_FAILED = 719, TOO_LARGE = 720, POISON = 0xcd };
 
 #define SHOWN __attribute__((visibility("default")))
 #define DRIVER(name) cuda_result name
@@ -29,9 +29,11 @@ typedef struct { /* a launch with its own copy of the parameters: of 8 bytes, or
   char *value;
   unsigned n;
   bool is_early; /* may come to the device before those end whose results it needs */
+  bool is_cooperative; /* its blocks are there at the same time */
 } emu_launch;
 bool emu_launch_new(const cuda_kernel_node *k, emu_launch *l); /* false: not one that may be */
 void emu_launch_free(emu_launch *l);
+unsigned emu_most_blocks(void); /* that can be there at the same time */
 cuda_result emu_run_kernel(const emu_launch *l);
 
 /* ---- emulator_stream.c */

@@ -120,6 +120,19 @@ DRIVER(cuGraphAddMemcpyNode)
   return context && is_line(copy) ? add(node, graph, after, n, t) : INVALID_VALUE;
 }
 
+/* NEO_EMULATOR_COOPERATIVE=2: the device has such launches, but a graph takes none. */
+DRIVER(cuGraphKernelNodeSetAttribute)
+(cuda_node node, int attribute, const cuda_node_value *value) {
+  task *t = &node->graph->tasks.at[node->number];
+  if (attribute != CUDA_NODE_COOPERATIVE || t->is_copy)
+    return INVALID_VALUE;
+  if (emu_environment("NEO_EMULATOR_COOPERATIVE", 1) != 1)
+    return CUDA_NOT_SUPPORTED;
+  t->launch.is_cooperative = value->cooperative != 0;
+  emu_counts.cooperative++;
+  return t->launch.blocks > emu_most_blocks() ? TOO_LARGE : 0;
+}
+
 /* Programmatic edges, from kernels to kernels: the later one has to wait by itself. */
 DRIVER(cuGraphAddDependencies_v2)
 (cuda_graph graph, const cuda_node *from, const cuda_node *to, const cuda_edge *edge, size_t n) {
@@ -130,8 +143,8 @@ DRIVER(cuGraphAddDependencies_v2)
         edge[k].from_port != CUDA_PORT_PROGRAMMATIC || edge[k].to_port ||
         edge[k].type != CUDA_EDGE_PROGRAMMATIC)
       return INVALID_VALUE;
-    task *t = &graph->tasks.at[to[k]->number];
-    if (t->is_copy || graph->tasks.at[from[k]->number].is_copy)
+    task *t = &graph->tasks.at[to[k]->number], *other = &graph->tasks.at[from[k]->number];
+    if (t->is_copy || other->is_copy || t->launch.is_cooperative || other->launch.is_cooperative)
       return INVALID_VALUE;
     t->launch.is_early = true;
     t->after = realloc(t->after, (t->n_after + 1) * sizeof *t->after);
@@ -172,6 +185,7 @@ DRIVER(cuGraphExecKernelNodeSetParams)
   if (!t || kernel->function != t->launch.function || !emu_launch_new(kernel, &l))
     return INVALID_VALUE;
   l.is_early = t->launch.is_early;
+  l.is_cooperative = t->launch.is_cooperative;
   emu_launch_free(&t->launch);
   t->launch = l;
   return 0;

@@ -57,6 +57,7 @@ void machine_open_with(machine *m, const char *root, const char *path, machine_k
   const char *const imports[] = {library, NULL};
   neo_compile_options o = {.path = file,
                            .target = getenv("NEO_TEST_TARGET"),
+                           .every_grid = getenv("NEO_TEST_GRIDS") != NULL,
                            .import_paths = imports,
                            .defines = defines,
                            .n_defines = n_defines,

@@ -150,6 +150,11 @@ static void compile_kernels(plan_world *w, neo_rt_kernel *to) {
   for (size_t k = 0; k < c->kernels.n; k++)
     check(w, neo_llvm_kernel(c->llvm, c->kernels.at[k].kernel, c->kernels.at[k].symbol, &c->why),
           "kernel");
+  for (size_t k = 0; k < c->plan->grids.n; k++) {
+    const neo_plan_grid *g = &c->plan->grids.at[k];
+    check(w, neo_llvm_grid(c->llvm, neo_plan_grid_parts(c->plan, g, &c->arena),
+                           (size_t)g->rt.n_steps, g->rt.block, g->symbol, &c->why), "grid");
+  }
   check(w, neo_llvm_finish(c->llvm, &c->why), "code");
   for (size_t k = 0; k < c->kernels.n; k++) {
     void *address = neo_llvm_jit(c->llvm, c->kernels.at[k].symbol, &c->why);
@@ -166,15 +171,20 @@ static void use_emulator(void) {
 }
 
 static void put_image(plan_world *w, const neo_rt_kernel *kernels) {
-  size_t n = w->c.kernels.n;
-  neo_emulator_kernel *at = NEO_NEW_ARRAY(&w->c.arena, neo_emulator_kernel, n + 1);
+  size_t n = w->c.kernels.n, n_grids = w->c.plan->grids.n;
+  neo_emulator_kernel *at = NEO_NEW_ARRAY(&w->c.arena, neo_emulator_kernel, n + n_grids + 1);
   neo_emulator_code *code = NEO_NEW(&w->c.arena, neo_emulator_code);
   neo_rt_image *image = NEO_NEW(&w->c.arena, neo_rt_image);
   for (size_t k = 0; k < n; k++) {
     at[k].symbol = kernels[k].device_symbol;
     memcpy(&at[k].address, &kernels[k].fn, sizeof at[k].address);
   }
-  *code = (neo_emulator_code){NEO_EMULATOR_MAGIC, (int)n, at};
+  for (size_t k = 0; k < n_grids; k++) {
+    at[n + k].symbol = w->c.plan->grids.at[k].symbol;
+    at[n + k].address = neo_llvm_jit(w->c.llvm, at[n + k].symbol, &w->c.why);
+    check(w, at[n + k].address ? NEO_OK : NEO_INTERNAL, "code");
+  }
+  *code = (neo_emulator_code){NEO_EMULATOR_MAGIC, (int)(n + n_grids), at};
   *image = (neo_rt_image){NEO_RT_IMAGE_CUBIN, code, sizeof *code};
   w->model.images = image;
   w->model.n_images = 1;

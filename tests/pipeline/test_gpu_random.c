@@ -1,6 +1,6 @@
 /* Random programs on GPUs: on the emulated device they are what the reference interpreter says,
- * with the model's schedules and with random ones, in any order of threads; and ptxas takes the PTX
- * that they become. tools/gpu_proof runs many. */
+ * with the model's schedules and with random ones, in any order of threads, with all that can be in
+ * grids that stay; and ptxas takes the PTX that they become. tools/gpu_proof runs many. */
 #include "tests/gpu/emulator.h"
 #include "tests/pipeline/plan_world.h"
 #include "tests/random/gen.h"
@@ -58,10 +58,12 @@ static void check_seed(uint64_t seed, uint64_t random) {
   char mix[32];
   snprintf(mix, sizeof mix, "%d", (int)(seed % 3));
   setenv("NEO_EMULATOR_SEED", mix, 1);
+  setenv("NEO_CUDA_GRAPHS", seed % 2 ? "2" : "1", 1); /* 2: when its memory holds nothing yet */
   if (open_program(&w, seed, "nvptx:sm_90a+host", &g)) {
     set_precision(w.c.module, seed);
     w.c.options.schedule = random ? any_schedule : NULL;
     w.c.options.schedule_ctx = &draw;
+    w.c.options.every_grid = seed % 4 != 0;
     world_begin(&w, KERNELS_EMULATED, g.sizes);
     world_check(&w, 3); /* a graph of the driver from the second round on */
   }
@@ -102,6 +104,7 @@ static void assemble(uint64_t seed, const char *target, char *folder) {
     set_precision(w.c.module, seed);
     w.c.options.out_dir = folder;
     w.c.options.emit = NEO_EMIT_SO;
+    w.c.options.every_grid = true;
     if (neo_compile_passes(&w.c) || neo_compile_kernels(&w.c) || neo_emit_device(&w.c))
       fail_msg("seed %llu, %s: %s", (unsigned long long)seed, target, w.c.why);
     assert_int_equal(w.c.images.n, 2);

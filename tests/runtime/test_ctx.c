@@ -32,7 +32,7 @@ static void a_library_of_another_abi_is_refused(void **state) {
   neo_rt_model model = toy_model;
   model.abi = 2;
   expect_message(&model, NULL, NEO_ABI,
-                 "the model was generated for ABI 2, this libneort has ABI 5");
+                 "the model was generated for ABI 2, this libneort has ABI 6");
   assert_int_equal(neo_rt_arena_size(&model, 1), -1);
 }
 
@@ -269,6 +269,17 @@ static void a_kernel_gets_a_part_of_the_callers_tensor(void **state) {
   neo_rt_destroy(ctx);
 }
 
+static void a_malformed_grid_of_steps_is_refused(void **state) {
+  (void)state;
+  neo_rt_model model = twice_model;
+  const neo_rt_grid_part part[] = {{0, 0}};
+  neo_rt_grid grid = {.name = "g", .device_symbol = "g", .n_steps = 1, .block = 32};
+  model.n_grids = 1;
+  model.grids = &grid;
+  model.grid_parts = part;
+  expect_message(&model, NULL, NEO_INTERNAL, "twice: a grid of steps is malformed"); /* no GPU */
+}
+
 static void run_four(neo_rt_pool *pool, uint64_t want) {
   job jobs[4] = {{.pool = pool}, {.pool = pool}, {.pool = pool}, {.pool = pool}};
   pthread_t threads[4];
@@ -299,6 +310,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_library_of_another_abi_is_refused),
       cmocka_unit_test(a_kernel_gets_a_part_of_the_callers_tensor),
+      cmocka_unit_test(a_malformed_grid_of_steps_is_refused),
       cmocka_unit_test(missing_cpu_features_are_listed),
       cmocka_unit_test(malformed_models_are_refused),
       cmocka_unit_test(bad_configurations_are_named),

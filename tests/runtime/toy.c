@@ -172,7 +172,7 @@ static const neo_rt_tensor tensors[] = {
 
 /* Buffers 0 .. TOY_TENSORS-1 are the tensors'; then two of the frame. */
 enum { B_LOGITS = TOY_TENSORS, B_ERROR };
-#define CALLER(k, t, n) [k] = {NEO_RT_MEM_CALLER, t, k, n, 0}
+#define CALLER(k, t, n) [k] = {NEO_RT_MEM_CALLER, t, k, n, 0, 0}
 static const neo_rt_buf bufs[] = {CALLER(X, NEO_RT_F32, 4096),
                                   CALLER(Y, NEO_RT_I32, 1024),
                                   CALLER(E, NEO_RT_F32, 512),
@@ -183,13 +183,13 @@ static const neo_rt_buf bufs[] = {CALLER(X, NEO_RT_F32, 4096),
                                   CALLER(S, NEO_RT_F32, 4),
                                   CALLER(K, NEO_RT_I64, 24),
                                   CALLER(Z, NEO_RT_F32, 400000),
-                                  [W] = {NEO_RT_MEM_PARAM, NEO_RT_F32, 0, 160, 0},
-                                  [M] = {NEO_RT_MEM_STATE, NEO_RT_F32, 0, 160, 0},
-                                  [LAST] = {NEO_RT_MEM_STATE, NEO_RT_F32, 192, 160, 0},
-                                  [LR] = {NEO_RT_MEM_STATE, NEO_RT_F32, 384, 4, 0},
-                                  [PICK] = {NEO_RT_MEM_STATE, NEO_RT_I32, 448, 4, 0},
-                                  [B_LOGITS] = {NEO_RT_MEM_FRAME, NEO_RT_F32, 0, 10240, 0},
-                                  [B_ERROR] = {NEO_RT_MEM_FRAME, NEO_RT_F32, 10240, 10240, 0}};
+                                  [W] = {NEO_RT_MEM_PARAM, NEO_RT_F32, 0, 160, 0, 0},
+                                  [M] = {NEO_RT_MEM_STATE, NEO_RT_F32, 0, 160, 0, 0},
+                                  [LAST] = {NEO_RT_MEM_STATE, NEO_RT_F32, 192, 160, 0, 0},
+                                  [LR] = {NEO_RT_MEM_STATE, NEO_RT_F32, 384, 4, 0, 0},
+                                  [PICK] = {NEO_RT_MEM_STATE, NEO_RT_I32, 448, 4, 0, 0},
+                                  [B_LOGITS] = {NEO_RT_MEM_FRAME, NEO_RT_F32, 0, 10240, 0, 0},
+                                  [B_ERROR] = {NEO_RT_MEM_FRAME, NEO_RT_F32, 10240, 10240, 0, 0}};
 
 enum { K_INIT, K_PRODUCT, K_ERROR, K_LOSS, K_UPDATE, K_HALF, K_KEY, K_FAIL, TOY_KERNELS };
 static const neo_rt_kernel kernels[] = {[K_INIT] = {.name = "init", .fn = init, .units = P1},
@@ -276,8 +276,8 @@ static const neo_rt_size twice_sizes[] = {{"B", 1, 1}, {"N", 0, 100000}};
 static const neo_rt_tensor twice_tensors[] = {
     {"V", "twice.expr:2:7", NEO_RT_ROLE_INPUT, NEO_RT_F32, 1, 0, XN, -1, 0},
     {"Z", "twice.expr:3:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 1, 0, XN, -1, 1}};
-static const neo_rt_buf twice_bufs[] = {{NEO_RT_MEM_CALLER, NEO_RT_F32, 0, 400000, 0},
-                                        {NEO_RT_MEM_CALLER, NEO_RT_F32, 1, 400000, 0}};
+static const neo_rt_buf twice_bufs[] = {{NEO_RT_MEM_CALLER, NEO_RT_F32, 0, 400000, 0, 0},
+                                        {NEO_RT_MEM_CALLER, NEO_RT_F32, 1, 400000, 0, 0}};
 static const neo_rt_kernel twice_kernels[] = {{.name = "twice", .fn = twice, .units = PN}};
 static const int32_t twice_args[] = {1, 0}, twice_entry_args[] = {0, 1};
 static const neo_rt_step twice_steps[] = {{NEO_RT_STEP_RUN, 0, 0, 0, 0, 2, 0}};

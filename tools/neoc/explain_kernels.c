@@ -75,6 +75,28 @@ static void put_group(neo_compilation *c, size_t g, neo_str *out) {
   neo_str_addf(out, "\n");
 }
 
+/* Of a GPU: how many kernels wait for one another, and what became one whose grid stays. */
+static void put_grids(const neo_plan *p, neo_str *out) {
+  for (size_t k = 0; k < p->chains.n; k++) {
+    const neo_plan_chain *x = &p->chains.at[k];
+    neo_str_addf(out, "%s: %d steps, %d of them one behind the other\n", x->entry, x->steps,
+                 x->levels);
+  }
+  for (size_t k = 0; k < p->grids.n; k++) {
+    const neo_plan_grid *x = &p->grids.at[k];
+    neo_str_addf(out,
+                 "grid %s: one kernel of %d, %d threads; launches %.1f us apart (%d levels), "
+                 "%.1f us as one (%d phases)\n",
+                 x->rt.name, x->rt.n_steps, x->rt.block, 1e6 * x->apart_s, x->levels,
+                 1e6 * x->joined_s, x->phases);
+    for (int32_t i = 0; i < x->rt.n_steps; i++) {
+      neo_rt_grid_part part = p->grid_parts.at[x->rt.part + i];
+      neo_str_addf(out, "  phase %d%s %s\n", part.phase, part.lone ? ", in turn:" : ":",
+                   p->kernels.at[p->steps.at[x->rt.first_step + i].arg].symbol);
+    }
+  }
+}
+
 void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out) {
   if (c->explain.n)
     neo_str_addf(out, "decisions\n%s", neo_str_text(&c->explain));
@@ -85,6 +107,7 @@ void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out) {
     if (e->kind == NEO_ENTRY_TRAIN && e->outputs.n)
       put_backward(cli, c, e, out);
   }
+  put_grids(c->plan, out);
 }
 
 static void put_origin(const neo_compilation *c, const neo_record *r, neo_str *out) {

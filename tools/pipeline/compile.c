@@ -296,6 +296,12 @@ static neo_status fuse(neo_compilation *c) {
   return neo_fuse_with(c->module, &c->arena, &o, &c->grouping, &c->explain);
 }
 
+static neo_grids grids_of(const neo_compilation *c) {
+  if (c->options.fusion.off >> NEO_FUSE_GRID & 1)
+    return NEO_GRIDS_NONE;
+  return c->options.every_grid ? NEO_GRIDS_EVERY : NEO_GRIDS_PRICED;
+}
+
 static neo_status kernels(neo_compilation *c) {
   neo_status s = choose_target(c);
   if (!s)
@@ -314,7 +320,10 @@ static neo_status kernels(neo_compilation *c) {
   neo_cost_add(c, "schedules and kernels");
   if (s)
     return s;
-  neo_plan_input in = {&c->grouping, c->kernel_of_group.at, c->kernels.at, c->kernels.n};
+  neo_plan_input in = {&c->grouping, c->kernel_of_group.at, c->kernels.at, c->kernels.n,
+                       .gpu = c->machine.gpu,
+                       .waits = neo_target_waits(&c->target),
+                       .grids = grids_of(c)};
   s = neo_plan_build(c->module, &c->arena, c->prefix, source_hash(c), &in, &c->plan);
   neo_cost_add(c, "plan");
   return s;

@@ -20,10 +20,17 @@ enum { IMAGE_LIMIT_BYTES = 256 << 20 };
 
 /* ---- in the child */
 
+static neo_status write_grid(neo_compilation *c, const neo_plan_grid *g) {
+  const neo_grid_part *part = neo_plan_grid_parts(c->plan, g, &c->arena);
+  return neo_llvm_grid(c->llvm, part, (size_t)g->rt.n_steps, g->rt.block, g->symbol, &c->why);
+}
+
 static neo_status write_code(neo_compilation *c, const char *path, const char *ll) {
   neo_status s = neo_llvm_new(&c->arena, &c->target, c->prefix, &c->llvm, &c->why);
   for (size_t k = 0; !s && k < c->kernels.n; k++)
     s = neo_emit_kernel(c->llvm, &c->kernels.at[k], &c->why);
+  for (size_t k = 0; !s && k < c->plan->grids.n; k++)
+    s = write_grid(c, &c->plan->grids.at[k]);
   if (!s)
     s = neo_llvm_finish(c->llvm, &c->why);
   if (!s && ll)

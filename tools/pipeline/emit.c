@@ -83,6 +83,16 @@ static const neo_rt_kernel *kernels_of(neo_compilation *c) {
   return k;
 }
 
+static const neo_rt_grid *grids_of(neo_compilation *c) {
+  size_t n = c->plan->grids.n;
+  neo_rt_grid *g = NEO_NEW_ARRAY(&c->arena, neo_rt_grid, n + 1);
+  for (size_t i = 0; i < n; i++) {
+    g[i] = c->plan->grids.at[i].rt;
+    g[i].device_symbol = c->plan->grids.at[i].symbol;
+  }
+  return g;
+}
+
 neo_rt_model neo_compile_model(neo_compilation *c) {
   const neo_plan *p = c->plan;
   neo_rt_model m = {.name = neo_name_text(c->names, c->module->name), .prefix = c->prefix};
@@ -106,6 +116,8 @@ neo_rt_model neo_compile_model(neo_compilation *c) {
   m.kept_bytes = p->kept_bytes;
   m.device = c->target.sm ? c->target.level : NULL;
   m.maps = p->maps.at;
+  m.n_grids = (int32_t)p->grids.n, m.grids = grids_of(c);
+  m.grid_parts = p->grid_parts.at;
   return m;
 }
 
