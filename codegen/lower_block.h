@@ -77,9 +77,9 @@ static inline neo_block *open_threads(block_tile *x, neo_block *in) {
 
 /* ---- lower_block_copy.c */
 
-/* Shared axes of a mask at point `at` of them, `fast` fastest, then the last ones; own axes at step `step` of the
- * block of BLOCK_K steps from `from` on, a multiple of that. Lanes are along the last of them from
- * there on (null: none). */
+/* Shared axes of a mask at point `at` of them, `fast` fastest, then the last ones; own axes at step
+ * `step` of the block of BLOCK_K steps from `from` on, a multiple of that. Lanes are along the last
+ * of them from there on (null: none). */
 void neo_btile_set_shared(lowering *l, uint64_t axes, uint32_t fast, const neo_lx *at,
                           const neo_lx *lane);
 void neo_btile_set_own(block_tile *x, const neo_lx *from, const neo_lx *step, const neo_lx *lane);

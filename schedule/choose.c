@@ -49,7 +49,7 @@ neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_m
   neo_schedule s = choose(m, g, machine);
   if (s.at[NEO_SCHED_MATRIX])
     return s;
-  s.at[NEO_SCHED_STREAM] = neo_stream_pays(m, g, machine, &s);
+  s.at[NEO_SCHED_STREAM] = neo_stream_pays(m, g, &s);
   s.at[NEO_SCHED_KEEP] = neo_keep_find(m, neo_group_form(m, g), &s).n > 0;
   return s;
 }

@@ -4,8 +4,7 @@
 
 /* Smaller ones may be in a cache when they are read, larger ones hardly; between the two it is
  * worth a try. */
-enum { TRY_BYTES = 4 << 20, PAYS_BYTES = 32 << 20 };
-enum { LONG_OPS = 8 /* for each tensor */, MANY_REGISTERS = 32 };
+enum { TRY_BYTES = 4 << 20, PAYS_BYTES = 32 << 20, LONG_OPS = 8 /* for each tensor */ };
 
 static int64_t bytes_of(neo_module *m, neo_tensor t) {
   int64_t n = neo_extent_most(m, neo_tensor_elements(m, t));
@@ -77,8 +76,7 @@ bool neo_stream_worth_a_try(neo_module *m, const neo_group *g, const neo_schedul
 
 /* Is a map's formula longer than its lines are under way? Then caches fetch and write them beside
  * it. Written past the caches, some would be waited for: by each load of a constant, or of a value
- * that found no register, whose address agrees with theirs in all but the page (codegen/loop.h). Where registers are many,
- * they hold what a formula needs again and again. */
+ * that found no register, whose address agrees with theirs in all but the page (codegen/loop.h). */
 static bool computes_longer(neo_module *m, const neo_group *g, const neo_schedule *s) {
   const neo_form *f = neo_group_form(m, g);
   double ops = 0;
@@ -89,8 +87,6 @@ static bool computes_longer(neo_module *m, const neo_group *g, const neo_schedul
   return ops >= LONG_OPS * (double)(g->reads.n + g->roots.n);
 }
 
-bool neo_stream_pays(neo_module *m, const neo_group *g, const neo_machine *machine,
-                     const neo_schedule *s) {
-  bool has_room = machine->vector_regs >= MANY_REGISTERS;
-  return fits_from(m, g, s, PAYS_BYTES) && (has_room || !computes_longer(m, g, s));
+bool neo_stream_pays(neo_module *m, const neo_group *g, const neo_schedule *s) {
+  return fits_from(m, g, s, PAYS_BYTES) && !computes_longer(m, g, s);
 }

@@ -12,9 +12,8 @@
 bool neo_stream_fits(neo_module *m, const neo_group *g, const neo_schedule *s, neo_tensor t);
 /* Of any root? */
 bool neo_stream_any(neo_module *m, const neo_group *g, const neo_schedule *s);
-/* Is there a root so large that it may pay; that it pays on the machine? */
+/* Is there a root so large that it may pay; that it pays? */
 bool neo_stream_worth_a_try(neo_module *m, const neo_group *g, const neo_schedule *s);
-bool neo_stream_pays(neo_module *m, const neo_group *g, const neo_machine *machine,
-                     const neo_schedule *s);
+bool neo_stream_pays(neo_module *m, const neo_group *g, const neo_schedule *s);
 
 #endif

@@ -61,8 +61,8 @@ bool neo_threads_axes(neo_module *m, const neo_form *f, const neo_contraction *c
 /* The model's choice; false: a thread for each point is as good. */
 bool neo_model_threads(neo_module *m, const neo_form *f, const neo_machine *machine,
                        neo_schedule *out);
-/* The schedule of tiles with as many stages as the model wants, and boxes, where that is legal; else
- * as it is. */
+/* The schedule of tiles with as many stages as the model wants, and boxes, where that is legal;
+ * else as it is. */
 neo_schedule neo_threads_staged(neo_module *m, const neo_form *f, const neo_machine *machine,
                                 const neo_schedule *s);
 /* A random one, to be checked for legality; false: it is to be without blocks. */

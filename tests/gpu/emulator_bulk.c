@@ -1,7 +1,7 @@
 /* Boxes of tensors on an emulated device: where they go is poisoned when they are started, and they
- * are copied when a thread first waits for the turn of their phase, from what the source then holds.
- * A wait for the other turn goes on at once, as the hardware's does, and what is read is poison. A
- * map is checked for what the driver and the hardware ask of one. */
+ * are copied when a thread first waits for the turn of their phase, from what the source then
+ * holds. A wait for the other turn goes on at once, as the hardware's does, and what is read is
+ * poison. A map is checked for what the driver and the hardware ask of one. */
 #include "tests/gpu/emulator_bulk.h"
 #include "tests/gpu/emulator_driver.h"
 #include <stdlib.h>
