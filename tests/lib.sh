@@ -48,3 +48,13 @@ expect() {
 says() {
   grep -q -- "$2" "$1" || fail "$3: no '$2' in $1" "$1"
 }
+
+# on_emulated_device: what is compiled with $gpu runs on tests/gpu/emulator.c in place of the CUDA driver; skipped where it is not
+# built, or with sanitizers: the stacks of emulated threads are not theirs.
+on_emulated_device() {
+  not_sanitized
+  emulator=$NEO_BUILD_DIR/tests/libneo_gpu_emulator.so
+  [ -e "$emulator" ] || exit 77
+  gpu="--target=nvptx:sm_90a+host"
+  export NEO_CUDA_DRIVER="$emulator"
+}

@@ -4,11 +4,7 @@
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC"
-not_sanitized # the stacks of emulated threads are not the sanitizer's
-emulator=$NEO_BUILD_DIR/tests/libneo_gpu_emulator.so
-[ -e "$emulator" ] || exit 77
-gpu="--target=nvptx:sm_90a+host"
-export NEO_CUDA_DRIVER="$emulator"
+on_emulated_device
 
 cat >boxes.expr <<'END1'
 dim B <= 130
