@@ -335,17 +335,14 @@ static bool shares_rows(const lowering *l, uint32_t k, const tile *t) {
   return false;
 }
 
-/* Small innermost loops of constant length are unrolled; not those of large tiles: LLVM would load
- * the rows of all copies first, and keep them on the stack. */
 static bool unrolls(const lowering *l, const neo_stage *s, uint32_t k, const tile *t,
                     const neo_lx *lo, const neo_lx *hi) {
-  enum { STEPS = 8, PRODUCTS = 48 };
   int64_t a, b;
   if (shares_rows(l, k, t))
     return false;
   if (!neo_lx_is_int(lo, &a) || !neo_lx_is_int(hi, &b) || b - a < 1)
     return false;
-  return k + 1 == s->axes.n && b - a <= STEPS && (b - a) * t->rows * t->cols <= PRODUCTS;
+  return k + 1 == s->axes.n && neo_steps_unroll(b - a, t->rows * t->cols);
 }
 
 /* Of own axis k; of the first one the block at hand. */

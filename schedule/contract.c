@@ -156,3 +156,8 @@ bool neo_axis_range(neo_module *m, const neo_form *f, const neo_stage *s, uint32
   }
   return ok && *lo > -(1LL << 40) && *hi < 1LL << 40;
 }
+
+bool neo_steps_unroll(int64_t steps, int64_t vectors) {
+  enum { STEPS = 8, PRODUCTS = 48 };
+  return steps <= STEPS && steps * vectors <= PRODUCTS;
+}

@@ -67,6 +67,10 @@ typedef struct {
 } neo_clip;
 uint32_t neo_clips_of(neo_module *m, const neo_form *f, neo_expr where, neo_clip *out);
 
+/* Are so many innermost steps of a register tile of so many vectors unrolled? Few are; not those of
+ * large tiles: LLVM would load the rows of all copies first, and keep them on the stack. */
+bool neo_steps_unroll(int64_t steps, int64_t vectors);
+
 /* ---- scratch of a schedule, as codegen/lower_pack.c lays it out */
 neo_side neo_schedule_side(const neo_form *f, const neo_schedule *s, const neo_factor *x);
 typedef struct {

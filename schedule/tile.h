@@ -83,6 +83,10 @@ neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t merge, int64_t lanes
 /* The part of the steps that the conditions with a shared axis leave, on average over tiles of so
  * many elements of it. */
 double neo_tiles_clip(neo_tiles *q, uint32_t shared, int64_t rows);
+/* The part of the vectors of products that a condition tests, where lanes run along a shared axis.
+ * Where tiles begin at known places and the innermost steps are unrolled, it is known of most
+ * vectors that it holds for all lanes. */
+double neo_tiles_tested(neo_tiles *q, const neo_schedule *s);
 
 /* Elements along the columns of the tile; of rows. */
 int64_t neo_tiles_column_length(const neo_tiles *q, const neo_schedule *s);

@@ -93,3 +93,56 @@ double neo_tiles_clip(neo_tiles *q, uint32_t shared, int64_t rows) {
     *part = part_of(q, shared, rows);
   return *part;
 }
+
+/* ---- lanes that are tested */
+
+/* Conjuncts with one of the axes. */
+static uint32_t conjuncts(const neo_module *m, neo_expr where, uint64_t axes) {
+  const neo_node *n = neo_expr_node(m, where);
+  if (n->op == NEO_OP_AND)
+    return conjuncts(m, neo_expr_arg(m, where, 0), axes) +
+           conjuncts(m, neo_expr_arg(m, where, 1), axes);
+  return (neo_expr_axes(m, where) & axes) != 0;
+}
+
+/* Is all that the condition says of the tile's axes one of the lanes and the innermost step? */
+static bool tests_lanes_only(const neo_tiles *q, uint64_t tile, uint32_t lanes_along) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < q->clips.n; k++) {
+    const neo_clip *c = &q->clips.at[k];
+    if (!(tile >> c->shared & 1))
+      continue;
+    if (c->shared != lanes_along || c->own + 1 != q->s->axes.n)
+      return false;
+    n++;
+  }
+  return n == conjuncts(q->m, q->s->where, tile);
+}
+
+/* Does a step exclude one of the lanes at [v, last]? */
+static bool excludes(const neo_tiles *q, uint32_t shared, int64_t v, int64_t last, int64_t step) {
+  for (uint32_t k = 0; k < q->clips.n; k++) {
+    const neo_clip *c = &q->clips.at[k];
+    int64_t end = c->of_shared > 0 ? v : last;
+    if (c->shared == shared && c->of_own * step + c->of_shared * end + c->constant < 0)
+      return true;
+  }
+  return false;
+}
+
+double neo_tiles_tested(neo_tiles *q, const neo_schedule *s) {
+  const int64_t *p = s->at;
+  int64_t rows = p[NEO_SCHED_AXIS_M], v = p[NEO_SCHED_VECTOR_AXIS], n = q->shared[v];
+  int64_t lanes = p[NEO_SCHED_VECTOR_WIDTH], vectors = (n + lanes - 1) / lanes, tested = 0;
+  uint32_t own = (uint32_t)q->s->axes.n - 1;
+  uint64_t tile = 1ULL << v | (rows >= 0 ? 1ULL << rows : 0);
+  bool known = vectors < 2 * p[NEO_SCHED_TILE_N] && !p[NEO_SCHED_BLOCK_N] &&
+               neo_steps_unroll(q->own[own], p[NEO_SCHED_TILE_M] * p[NEO_SCHED_TILE_N]);
+  if (p[NEO_SCHED_MERGE] > 1 || !known || !tests_lanes_only(q, tile, (uint32_t)v))
+    return 1;
+  for (int64_t at = 0; at < n; at += lanes)
+    for (int64_t k = 0; k < q->own[own]; k++)
+      tested += excludes(q, (uint32_t)v, at, at + lanes > n ? n - 1 : at + lanes - 1,
+                         q->first[own] + k);
+  return (double)tested / (double)(vectors * q->own[own]);
+}

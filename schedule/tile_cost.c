@@ -34,6 +34,7 @@ typedef struct {
       kb; /* points of the axes outside of the tile; steps in a block of the reduction, blocks */
   uint64_t rows, columns; /* axes */
   double clip;            /* part of the steps that is left of them on average */
+  double tested;          /* part of the products with a condition */
   bool own_lanes, columns_first, fetches;
 } geometry;
 
@@ -73,6 +74,7 @@ static geometry geometry_of(neo_tiles *q, const neo_schedule *s) {
   for (uint32_t k = 0; k < q->f->axes.n; k++)
     if (!(g.columns >> k & 1) && !(g.own_lanes && g.am == k))
       g.clip *= neo_tiles_clip(q, k, g.am == k ? (int64_t)g.r : 1);
+  g.tested = g.own_lanes || !q->s->where.i ? 1 : neo_tiles_tested(q, s);
   g.columns_first =
       g.am >= 0 && !p[NEO_SCHED_ORDER] && (g.pack || neo_rows_are_near(g.mb * g.steps, q->bytes));
   return g;
@@ -384,7 +386,7 @@ static reads shared_reads(neo_tiles *q, const geometry *g) {
     }
   }
   if (conditional(q, g))
-    y.columns += 3 * g->r * g->c;
+    y.columns += 3 * g->tested * g->r * g->c;
   return y;
 }
 

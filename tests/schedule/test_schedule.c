@@ -531,6 +531,27 @@ static void a_filter_whose_steps_are_pages_apart_is_copied(void **state) {
   assert_true(s.at[NEO_SCHED_PACK] & 2);
 }
 
+/* What a window excludes at the edges of an image is a constant of the first and the last vector
+ * where tiles begin at known places; at others each product is tested, or the image is copied. */
+static void images_of_few_vectors_are_read_where_they_lie(void **state) {
+  (void)state;
+  static const int64_t width[] = {112, 250};
+  char text[768];
+  for (size_t k = 0; k < sizeof width / sizeof *width; k++) {
+    long long n = width[k];
+    snprintf(text, sizeof text,
+             "input D : f32 [64, 112, %lld]\ninput F : f32 [64, 3, 3, 3]\n"
+             "temp G : f32 [3, 112, %lld]\ndef G[c: 3, y: 112, x: %lld] =\n"
+             "  sum[k: 64, p: max(0, 1 - y)..min(3, 113 - y), q: max(0, 1 - x)..min(3, %lld - x)]\n"
+             "  D[k, y - 1 + p, x - 1 + q] * F[k, c, p, q]\n"
+             "  then acc0\nentry forward forward: G = G\n",
+             n, n, n, n + 1);
+    neo_schedule s = choose_on(&avx512, text, NULL);
+    assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 2);
+    assert_int_equal(s.at[NEO_SCHED_PACK] & 1, k);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_printed_parses_to_the_same),
@@ -564,6 +585,7 @@ int main(void) {
       cmocka_unit_test(only_results_beyond_the_caches_stream),
       cmocka_unit_test(columns_of_a_tensor_beyond_the_caches_are_summed_in_wide_tiles),
       cmocka_unit_test(a_filter_whose_steps_are_pages_apart_is_copied),
+      cmocka_unit_test(images_of_few_vectors_are_read_where_they_lie),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
