@@ -3,10 +3,11 @@
  *
  * Arguments are reduced by Cody and Waite's two-part constants (n*ln2 with a short head, so that
  * n*head is exact without a fused multiply-add); what is left is a polynomial whose leading terms
- * are exact. The polynomials are minimax in relative error (Remez exchange, 40 digits, then rounded
- * to f32); their errors are given beside them. Measured, denormal results included: gelu 3.1 ulp,
- * phi 2.7, bell 2.8, the others 2.4 at most (the tests bound all by 4). gelu is that near to
- * x*Phi(x) in its negative tail too, where 1 + erf would have cancelled.
+ * are exact, but for exp, whose first one alone is. The polynomials are minimax in relative error
+ * (Remez exchange, 40 digits, then rounded to f32); their errors are given beside them. Measured,
+ * denormal results included: gelu 3.1 ulp, phi 2.7, bell 2.8, the others 2.4 at most (the tests
+ * bound all by 4). gelu is that near to x*Phi(x) in its negative tail too, where 1 + erf would have
+ * cancelled.
  *
  * NaN arguments pass through the arithmetic; comparisons that clamp are false for them. */
 #include "codegen/llvm_num.h"
@@ -17,13 +18,13 @@
 #define LN2_TAIL 0x1.7f7d1cp-20
 #define MAGIC 0x1.8p23 /* adding it rounds to an integer, in the low bits */
 
-/* (e^r - 1 - r) / r^2 on |r| <= ln2/2, error 2^-23: of e^r 2^-27. */
-static const double exp_poly[] = {0x1p-1, 0x1.5554dep-3, 0x1.5555bap-5, 0x1.120b28p-7,
-                                  0x1.6c6ap-10};
-/* (e^(-r/2) - 1) / r: the same coefficients. */
+/* (e^r - 1) / r on |r| <= ln2/2, error of e^r 2^-23.3. */
+static const double exp_poly[] = {0x1.fffff6p-1, 0x1.fffdc6p-2, 0x1.555a6ap-3, 0x1.573a54p-5,
+                                  0x1.0fa834p-7};
+/* (e^(-r/2) - 1) / r, error of e^(-r/2) 2^-27. */
 static const double falling_poly[] = {-0x1p-1,       0x1p-3,          -0x1.5554dep-6,
                                       0x1.5555bap-9, -0x1.120b28p-12, 0x1.6c6ap-16};
-/* exp_poly's, error 2^-32. */
+/* (e^r - 1 - r) / r^2 on |r| <= ln2/2, error 2^-32. */
 static const double expm1_poly[] = {0x1p-1,        0x1.555554p-3,  0x1.5554b2p-5,
                                     0x1.11118ap-7, 0x1.6d71f8p-10, 0x1.a03310p-13};
 /* (log(1+f) - f + f^2/2) / f^3 on [sqrt(1/2)-1, sqrt(2)-1], error 2^-30. */
@@ -66,23 +67,14 @@ typedef struct {
   val p, h, s;
 } scaled;
 
-/* x - n*ln2, where n is the integer nearest to x/ln2; e^r - 1 for such a rest. */
+/* x - n*ln2, where n is the integer nearest to x/ln2. */
 static val rest_of(neo_llvm *l, val x, val n) {
   return mad(l, n, num(x, -LN2_TAIL), mad(l, n, num(x, -LN2_HEAD), x));
 }
 
-static val exp_less_1(neo_llvm *l, val r) {
-  return mad(l, mul(l, r, r), POLY(l, r, exp_poly), r);
-}
-
-/* -120 <= x <= 89. n + 254 stands in the low bits of z: halved, it is the exponent field of
- * 2^(n/2). */
-static scaled exp_parts(neo_llvm *l, val x) {
-  val z = mad(l, x, num(x, LOG2_E), num(x, MAGIC + 254)), n = addc(l, z, -(MAGIC + 254));
-  val r = rest_of(l, x, n), twice = to_bits(l, z), half = isar(l, twice, 1);
-  scaled e = {exp_less_1(l, r), of_bits(l, ishl(l, half, 23)),
-              of_bits(l, ishl(l, isub(l, twice, half), 23))};
-  return e;
+/* Of a rest r. */
+static val exp_near_0(neo_llvm *l, val r) {
+  return mad(l, r, POLY(l, r, exp_poly), num(r, 1));
 }
 
 /* e^(-(u + more)/2) for a tiny `more` (null: 0), 0 <= u <= 240: one power of two, lifted out of
@@ -141,15 +133,20 @@ static val scale(neo_llvm *l, val x, val n) {
   return neo_ll_call(l, "llvm.x86.avx512.mask.scalef.ps.512", NULL, arg, 5);
 }
 
-/* Beyond the limits it is 0 (even times 120) or infinite. Both ways give the same bits. */
+/* Beyond the limits it is 0 (even times 120) or infinite. Where n is no exponent of an f32, halves
+ * of it are: n + 254 stands in the low bits of z, and halved it is the exponent field of 2^(n/2).
+ * Both ways give the same bits. */
 static val exp32(neo_llvm *l, val x) {
+  bool scales = has_scale(l, x);
+  double magic = scales ? MAGIC : MAGIC + 254;
   x = at_most(l, at_least(l, x, -120), 89);
-  if (has_scale(l, x)) {
-    val n = addc(l, mad(l, x, num(x, LOG2_E), num(x, MAGIC)), -MAGIC);
-    return scale(l, addc(l, exp_less_1(l, rest_of(l, x, n)), 1), n);
-  }
-  scaled e = exp_parts(l, x);
-  return exp_of(l, &e);
+  val z = mad(l, x, num(x, LOG2_E), num(x, magic)), n = addc(l, z, -magic);
+  val y = exp_near_0(l, rest_of(l, x, n));
+  if (scales)
+    return scale(l, y, n);
+  val twice = to_bits(l, z), half = isar(l, twice, 1);
+  y = mul(l, y, of_bits(l, ishl(l, half, 23)));
+  return mul(l, y, of_bits(l, ishl(l, isub(l, twice, half), 23)));
 }
 
 /* e^x - 1 = 2^n*(e^r - 1) + (2^n - 1), everything at half size so that 2^128 needs no care. */
