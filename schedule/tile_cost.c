@@ -514,6 +514,37 @@ static double source_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_sid
 
 enum { SHORT = 4 }; /* vectors in a run for which edges are worth a loop of their own */
 
+/* Of an operand that slides in runs: elements of those that follow each other in memory without a
+ * gap as long as themselves, and what they reach over; false: all of them do. */
+static bool slide_jumps(neo_tiles *q, uint32_t k, const neo_sliding *w, double run, double *count,
+                        double *reach) {
+  *count = *reach = 1;
+  for (uint32_t i = (uint32_t)q->s->axes.n; i-- > 0;) {
+    neo_look x = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + i);
+    double stride = fabs((double)x.stride), n = i == w->own ? run : (double)q->own[i];
+    if (stride == 0 && !x.odd)
+      continue;
+    if (x.odd || stride > 2 * *reach)
+      return true;
+    *count *= n;
+    *reach = fmax(*reach, stride * n);
+  }
+  return false;
+}
+
+/* Cycles an element of fetching what slides: the lines of a tensor beyond the caches, again with
+ * each copy. After a jump they are waited for: nothing foresees it, and there is no arithmetic to
+ * do meanwhile. */
+static double slide_source_cycles(neo_tiles *q, uint32_t k, const neo_sliding *w, double run) {
+  const double near = 1, stream = 2.5, alone = 20;
+  double count, reach, bytes = (double)q->bytes;
+  if (neo_tiles_elements(q, k) * bytes <= (double)q->machine->l2_bytes)
+    return near * bytes / LINE_BYTES;
+  if (!slide_jumps(q, k, w, run, &count, &reach))
+    return stream * bytes / LINE_BYTES;
+  return alone * (reach * bytes / LINE_BYTES + 1) / count;
+}
+
 /* Cycles of copying an element of an operand that slides: vectors, and what is left of a run in
  * smaller ones, or one by one where its length is not the same everywhere. */
 static double slide_copy_cycles(neo_tiles *q, uint32_t k, const neo_sliding *w, double lanes,
@@ -543,9 +574,13 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   walk w = walk_of(q, k);
   double lanes = g->lanes, length = (double)q->shared[axis], t;
   bool masked = neo_expr_axes(q->m, q->s->where) & (g->rows | g->columns);
-  if (slide)
-    return slide_copy_cycles(q, k, slide, g->lanes, x.guarded || masked, rows ? g->mb : g->nb,
-                             rows ? g->mb == g->m : g->nb == g->n);
+  if (slide) {
+    double block = rows ? g->mb : g->nb;
+    double run = (double)slide->alpha * (block - 1) + (double)slide->n;
+    return slide_copy_cycles(q, k, slide, g->lanes, x.guarded || masked, block,
+                             rows ? g->mb == g->m : g->nb == g->n) +
+           slide_source_cycles(q, k, slide, run);
+  }
   bool along = x.stride == 1 && !x.odd, second = x.stride == 2 && !x.odd;
   bool down = false, square = false; /* contiguous along the reduction; turned (lower_copy.c) */
   for (uint32_t i = 0; i < q->s->axes.n && !rows && g->merge == 1; i++) {

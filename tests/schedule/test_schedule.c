@@ -552,6 +552,20 @@ static void images_of_few_vectors_are_read_where_they_lie(void **state) {
   }
 }
 
+/* Rows of 8 results are runs of 17 elements, pages apart, two cache lines for each. */
+static void images_beyond_the_caches_are_not_copied_in_short_runs(void **state) {
+  (void)state;
+  neo_schedule s = choose_on(
+      &avx512,
+      "input X : f32 [16, 128, 56, 56]\ninput F : f32 [128, 128, 3, 3]\n"
+      "temp Y : f32 [16, 128, 28, 28]\ndef Y[n: 16, k: 128, p: 28, q: 28] =\n"
+      "  sum[c: 128, r: 3, s: 3]\n"
+      "  (X[n, c, 2 * p + r - 1, 2 * q + s - 1] else 0.0) * F[k, c, r, s]\n"
+      "  then acc0\nentry forward forward: Y = Y\n",
+      NULL);
+  assert_true(s.at[NEO_SCHED_AXIS_M] != 3 || s.at[NEO_SCHED_BLOCK_M] == 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_printed_parses_to_the_same),
@@ -586,6 +600,7 @@ int main(void) {
       cmocka_unit_test(columns_of_a_tensor_beyond_the_caches_are_summed_in_wide_tiles),
       cmocka_unit_test(a_filter_whose_steps_are_pages_apart_is_copied),
       cmocka_unit_test(images_of_few_vectors_are_read_where_they_lie),
+      cmocka_unit_test(images_beyond_the_caches_are_not_copied_in_short_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
