@@ -181,13 +181,18 @@ static void limit_reduction(descent *d) {
   d->fits = fits(d->q, &d->best);
 }
 
-/* Shorter blocks, where an operand that stays where it is would be read from far otherwise. */
+/* Shorter blocks, where an operand that stays where it is would be read from far otherwise, or a
+ * copy would be too large to stay near: of few steps or, where one iteration of the first axis is
+ * more than that, of few iterations. */
 static void try_reduction(descent *d) {
+  enum { FEWEST = 4, STEPS = 512, ITERATIONS = 4 };
   const neo_schedule start = d->best;
   int64_t inner = 1, most = longest_block(d->q, &start);
   for (uint32_t k = 1; k < d->q->s->axes.n; k++)
     inner *= d->q->own[k];
-  for (int64_t steps = 4; steps <= 512; steps *= 2) {
+  bool few = inner <= STEPS;
+  int64_t end = few ? STEPS : ITERATIONS * inner;
+  for (int64_t steps = few ? FEWEST : inner; steps <= end; steps *= 2) {
     neo_schedule s = start;
     s.at[NEO_SCHED_BLOCK_K] = steps / inner;
     if (steps >= inner && steps / inner < d->q->own[0] && steps / inner < most)

@@ -566,6 +566,20 @@ static void images_beyond_the_caches_are_not_copied_in_short_runs(void **state) 
   assert_true(s.at[NEO_SCHED_AXIS_M] != 3 || s.at[NEO_SCHED_BLOCK_M] == 0);
 }
 
+/* A gradient to weights: of eight images the columns of a tap are 1.6 MB. */
+static void long_steps_are_copied_a_few_at_a_time(void **state) {
+  (void)state;
+  neo_schedule s = choose_on(
+      &avx512,
+      "input X : f32 [16, 128, 56, 56]\ninput D : f32 [16, 128, 28, 28]\n"
+      "temp G : f32 [128, 128, 3, 3]\ndef G[k: 128, c: 128, r: 3, s: 3] =\n"
+      "  sum[n: 16, p: 28, q: 28] D[n, k, p, q]\n"
+      "  * (X[n, c, 2 * p + r - 1, 2 * q + s - 1] else 0.0)\n"
+      "  then acc0\nentry forward forward: G = G\n",
+      NULL);
+  assert_true(s.at[NEO_SCHED_BLOCK_K] >= 1 && s.at[NEO_SCHED_BLOCK_K] <= 4);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_printed_parses_to_the_same),
@@ -601,6 +615,7 @@ int main(void) {
       cmocka_unit_test(a_filter_whose_steps_are_pages_apart_is_copied),
       cmocka_unit_test(images_of_few_vectors_are_read_where_they_lie),
       cmocka_unit_test(images_beyond_the_caches_are_not_copied_in_short_runs),
+      cmocka_unit_test(long_steps_are_copied_a_few_at_a_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
