@@ -5,11 +5,12 @@
  *   BULK    cp.async.bulk.tensor.Nd           /
  *   REACH   mbarrier.try_wait.parity, until it is so: by all
  *
- * A phase is an mbarrier of one arrival, EXPECT's. A kernel begins with making them all, and a
+ * A phase is an mbarrier of one arrival, EXPECT's, or of those of the consumers (llvm_roles.c); a
+ * producer is one thread already. A kernel begins with making them all, and a
  * barrier. The tensors are described by maps, 128 bytes each, which the runtime makes of
  * neo_rt_map: parameters by value behind all others, read where they are (grid_constant).
  *
- * On an emulated device: "neo_gpu_phases(phases, n)", "neo_gpu_expect(phase, bytes)",
+ * On an emulated device: "neo_gpu_phases(phases, n, arrivals)", "neo_gpu_expect(phase, bytes)",
  * "neo_gpu_bulk(to, map, phase, c0, .., c4)", "neo_gpu_reach(phase, turn)". */
 #include "base/str.h"
 #include "codegen/llvm_gen.h"
@@ -26,8 +27,7 @@ static LLVMTypeRef i32_type(neo_ll_gen *g) {
   return LLVMInt32TypeInContext(g->l->ctx);
 }
 
-/* rule: a letter for each argument. */
-static void assembly(neo_ll_gen *g, const char *text, const char *rule, LLVMValueRef *arg) {
+void neo_ll_gpu_assembly(neo_ll_gen *g, const char *text, const char *rule, LLVMValueRef *arg) {
   LLVMTypeRef type[MOST];
   neo_str all;
   unsigned n = 0;
@@ -51,8 +51,7 @@ static void tell(neo_ll_gen *g, const char *symbol, LLVMValueRef *arg, unsigned 
   LLVMBuildCall2(g->l->b, fn, neo_ll_extern(g->l, symbol, fn), arg, n, "");
 }
 
-/* Of an element in shared memory: there a number of 32 bits. */
-static LLVMValueRef place(neo_ll_gen *g, uint32_t buf, const neo_lx *index) {
+LLVMValueRef neo_ll_shared_place(neo_ll_gen *g, uint32_t buf, const neo_lx *index) {
   LLVMBuilderRef b = g->l->b;
   LLVMValueRef p = neo_ll_buf_value(g, buf);
   int64_t size = neo_type_bytes((neo_type)g->k->bufs.at[buf].type);
@@ -69,9 +68,11 @@ static LLVMValueRef number(neo_ll_gen *g, const neo_lx *e) {
   return LLVMBuildTrunc(g->l->b, neo_ll_expr(g, e).v, i32_type(g), "");
 }
 
-/* What follows is the first thread's; returns where the others go on. */
+/* What follows is the first thread's; returns where the others go on; null: there are none. */
 static LLVMBasicBlockRef first_thread(neo_ll_gen *g) {
   LLVMBuilderRef b = g->l->b;
+  if (g->role == NEO_LL_PRODUCER)
+    return NULL;
   LLVMBasicBlockRef then = LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, "first");
   LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, "all");
   LLVMValueRef is = LLVMBuildICmp(b, LLVMIntEQ, neo_ll_gpu_lane(g), neo_ll_int(i64_type(g), 0), "");
@@ -81,6 +82,8 @@ static LLVMBasicBlockRef first_thread(neo_ll_gen *g) {
 }
 
 static void all_threads(neo_ll_gen *g, LLVMBasicBlockRef after) {
+  if (!after)
+    return;
   LLVMBuildBr(g->l->b, after);
   LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(g->l->b));
   LLVMPositionBuilderAtEnd(g->l->b, after);
@@ -89,12 +92,13 @@ static void all_threads(neo_ll_gen *g, LLVMBasicBlockRef after) {
 /* ---- statements */
 
 static void expect(neo_ll_gen *g, const neo_ls *s) {
-  LLVMValueRef arg[] = {place(g, s->attr, s->index[0]), neo_ll_int(i32_type(g), s->step)};
+  LLVMValueRef arg[] = {neo_ll_shared_place(g, s->attr, s->index[0]),
+                        neo_ll_int(i32_type(g), s->step)};
   LLVMBasicBlockRef after = first_thread(g);
   if (g->l->target.emulated)
     tell(g, "neo_gpu_expect", arg, 2);
   else
-    assembly(g, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "rr", arg);
+    neo_ll_gpu_assembly(g, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "rr", arg);
   all_threads(g, after);
 }
 
@@ -107,8 +111,8 @@ static LLVMValueRef map_of(neo_ll_gen *g, const neo_ls *s) {
 
 static void bulk(neo_ll_gen *g, const neo_ls *s) {
   const neo_box *x = s->box;
-  LLVMValueRef arg[3 + NEO_BOX_RANK] = {place(g, s->attr, s->index[0]), map_of(g, s),
-                                        place(g, s->factor[1], s->index[1])};
+  LLVMValueRef arg[3 + NEO_BOX_RANK] = {neo_ll_shared_place(g, s->attr, s->index[0]), map_of(g, s),
+                                        neo_ll_shared_place(g, s->factor[1], s->index[1])};
   neo_str text;
   for (uint32_t d = 0; d < NEO_BOX_RANK; d++)
     arg[3 + d] = d < x->rank ? number(g, x->at[d]) : neo_ll_int(i32_type(g), 0);
@@ -129,7 +133,7 @@ static void bulk(neo_ll_gen *g, const neo_ls *s) {
   arg[1] = LLVMBuildPtrToInt(g->l->b, arg[1], i64_type(g), "");
   char rule[] = "rlrrrrrr";
   rule[3 + x->rank] = 0;
-  assembly(g, neo_str_text(&text), rule, arg);
+  neo_ll_gpu_assembly(g, neo_str_text(&text), rule, arg);
   all_threads(g, after);
 }
 
@@ -137,11 +141,11 @@ static void reach(neo_ll_gen *g, const neo_ls *s) {
   static const char text[] = "{\n\t.reg .pred p;\n"
                              "again:\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;\n\t"
                              "@p bra there;\n\tbra again;\nthere:\n\t}";
-  LLVMValueRef arg[] = {place(g, s->attr, s->index[0]), number(g, s->value)};
+  LLVMValueRef arg[] = {neo_ll_shared_place(g, s->attr, s->index[0]), number(g, s->value)};
   if (g->l->target.emulated)
     tell(g, "neo_gpu_reach", arg, 2);
   else
-    assembly(g, text, "rr", arg);
+    neo_ll_gpu_assembly(g, text, "rr", arg);
 }
 
 void neo_ll_bulk(neo_ll_gen *g, const neo_ls *s) {
@@ -154,41 +158,44 @@ void neo_ll_bulk(neo_ll_gen *g, const neo_ls *s) {
 
 /* ---- the kernel's begin */
 
-static void note(neo_ll_gen *g, const neo_block *b, bool *phases) {
+typedef enum { NO_PHASES, OF_BYTES, OF_ARRIVALS } phases;
+
+static void note(neo_ll_gen *g, const neo_block *b, phases *what) {
   for (size_t i = 0; i < b->n; i++) {
-    note(g, &b->at[i]->body, phases);
-    note(g, &b->at[i]->other, phases);
-    if (b->at[i]->kind == NEO_LS_EXPECT)
-      phases[b->at[i]->attr] = true;
+    const neo_ls *s = b->at[i];
+    note(g, &s->body, what);
+    note(g, &s->other, what);
+    if (s->kind == NEO_LS_EXPECT || s->kind == NEO_LS_ARRIVE)
+      what[s->attr] = s->kind == NEO_LS_EXPECT ? OF_BYTES : OF_ARRIVALS;
   }
 }
 
-static void make(neo_ll_gen *g, uint32_t buf) {
-  LLVMValueRef n = neo_ll_int(i32_type(g), g->k->bufs.at[buf].scratch_elems);
-  LLVMValueRef p = neo_ll_buf_value(g, buf);
+static void make(neo_ll_gen *g, uint32_t buf, int64_t arrivals) {
+  LLVMValueRef p = neo_ll_buf_value(g, buf), each = neo_ll_int(i32_type(g), arrivals);
   if (g->l->target.emulated) {
-    tell(g, "neo_gpu_phases", (LLVMValueRef[]){p, n}, 2);
+    LLVMValueRef n = neo_ll_int(i32_type(g), g->k->bufs.at[buf].scratch_elems);
+    tell(g, "neo_gpu_phases", (LLVMValueRef[]){p, n, each}, 3);
     return;
   }
   p = LLVMBuildAddrSpaceCast(g->l->b, p, LLVMPointerTypeInContext(g->l->ctx, SHARED_SPACE), "");
   p = LLVMBuildPtrToInt(g->l->b, p, i32_type(g), "");
   for (int64_t k = 0; k < g->k->bufs.at[buf].scratch_elems; k++) {
-    LLVMValueRef at = LLVMBuildAdd(g->l->b, p, neo_ll_int(i32_type(g), 8 * k), "");
-    assembly(g, "mbarrier.init.shared::cta.b64 [$0], 1;", "r", &at);
+    LLVMValueRef arg[] = {LLVMBuildAdd(g->l->b, p, neo_ll_int(i32_type(g), 8 * k), ""), each};
+    neo_ll_gpu_assembly(g, "mbarrier.init.shared::cta.b64 [$0], $1;", "rn", arg);
   }
 }
 
 void neo_ll_bulk_begin(neo_ll_gen *g) {
-  bool *phases = NEO_NEW_ARRAY(g->l->arena, bool, g->k->bufs.n + 1);
+  phases *what = NEO_NEW_ARRAY(g->l->arena, phases, g->k->bufs.n + 1);
   if (!g->n_maps)
     return;
-  note(g, &g->k->body, phases);
+  note(g, &g->k->body, what);
   LLVMBasicBlockRef after = first_thread(g);
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
-    if (phases[b])
-      make(g, b);
+    if (what[b])
+      make(g, b, what[b] == OF_BYTES ? 1 : neo_ll_roles_arrivals(g));
   if (!g->l->target.emulated)
-    assembly(g, "fence.mbarrier_init.release.cluster;", "", NULL);
+    neo_ll_gpu_assembly(g, "fence.mbarrier_init.release.cluster;", "", NULL);
   all_threads(g, after);
   neo_ll_gpu_barrier(g);
 }

@@ -560,6 +560,12 @@ static void statement(neo_ll_gen *g, const neo_ls *s) {
   case NEO_LS_REACH:
     neo_ll_bulk(g, s);
     break;
+  case NEO_LS_ARRIVE:
+    neo_ll_arrive(g, s);
+    break;
+  case NEO_LS_ROLES:
+    neo_ll_roles(g, s, block);
+    break;
   case NEO_LS_SHUFFLE:
     neo_ll_shuffle(g, s);
     break;
@@ -602,9 +608,11 @@ void neo_ll_state(neo_ll_gen *g, const char *symbol) {
   g->facts = NEO_NEW_ARRAY(a, uint8_t, k->nodes.n + 1);
   g->open = NEO_NEW_ARRAY(a, uint8_t, k->bufs.n + 1);
   g->matrix = NEO_NEW_ARRAY(a, bool, k->bufs.n + 1);
+  g->by_phases = NEO_NEW_ARRAY(a, bool, k->bufs.n + 1);
   note_facts(g);
   make_scopes(g, symbol);
   neo_ll_warpgroups_note(g);
+  neo_ll_roles_note(g);
   make_registers(g);
 }
 

@@ -110,6 +110,8 @@ typedef struct {
   LLVMValueRef *at;
 } neo_ll_reg;
 
+typedef enum { NEO_LL_ALL, NEO_LL_PRODUCER, NEO_LL_CONSUMER } neo_ll_role;
+
 typedef struct {
   neo_llvm *l;
   const neo_kernel *k;
@@ -124,11 +126,13 @@ typedef struct {
   LLVMValueRef block; /* in a grid that stays: the block of the kernel's own; else null */
   int64_t team;       /* in a grid that stays: threads of a block; else 0 */
   bool in_threads;
-  uint32_t n_maps; /* of tensors that boxes are copied of: parameters behind all others */
+  neo_ll_role role; /* whose arm of ROLES it is; a producer is one thread */
+  uint32_t n_maps;  /* of tensors that boxes are copied of: parameters behind all others */
   neo_kernel_map maps[NEO_KERNEL_MAPS];
   LLVMValueRef map[NEO_KERNEL_MAPS];
   uint8_t *open;         /* [buffer] what threads did to it since the last barrier (llvm_ptx.c) */
   bool *matrix;          /* [buffer] warpgroups multiply what lies in it */
+  bool *by_phases;       /* [buffer] phases say who may read and write it when (llvm_roles.c) */
   uint32_t width, depth; /* of the VECTOR loop around, else 1 */
   uint32_t n_accesses;   /* of memory, so far */
   uint32_t *mentions;    /* of registers, once they are counted (llvm_roll.c) */
@@ -261,9 +265,20 @@ void neo_ll_await(neo_ll_gen *g, const neo_ls *s);
 void neo_ll_shuffle(neo_ll_gen *g, const neo_ls *s);
 /* llvm_async.c: copies, and their groups. */
 void neo_ll_async(neo_ll_gen *g, const neo_ls *s);
-/* llvm_bulk.c: boxes, and their phases, which a kernel begins with making. */
+/* llvm_bulk.c: boxes, and their phases, which a kernel begins with making; inline assembly without
+ * a result, a letter of the rule for each argument; the address of an element in shared memory, of
+ * 32 bits. */
 void neo_ll_bulk_begin(neo_ll_gen *g);
 void neo_ll_bulk(neo_ll_gen *g, const neo_ls *s);
+void neo_ll_gpu_assembly(neo_ll_gen *g, const char *text, const char *rule, LLVMValueRef *arg);
+LLVMValueRef neo_ll_shared_place(neo_ll_gen *g, uint32_t buf, const neo_lx *index);
+/* llvm_roles.c: what the kernel's registers are bound to, and which buffers phases are for, before
+ * anything else; how many arrivals a phase's turn takes; the statements. */
+void neo_ll_roles_bound(neo_ll_gen *g);
+void neo_ll_roles_note(neo_ll_gen *g);
+int64_t neo_ll_roles_arrivals(const neo_ll_gen *g);
+void neo_ll_roles(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block);
+void neo_ll_arrive(neo_ll_gen *g, const neo_ls *s);
 /* Barriers between loops of threads: before a statement; after one that waits for copies; a copy of
  * what is open; at the end of the body of a loop around them; what is open from here on (one or the
  * other). */

@@ -103,7 +103,7 @@ void neo_ll_gpu_function(neo_ll_gen *g, const char *symbol) {
   size_t n_words = g->k->sizes.n + 4;
   g->fn = neo_ll_gpu_new_function(g->l, symbol, neo_ll_gpu_buffers(g->k), n_words, g->n_maps);
   if (g->threads > SURE_THREADS)
-    neo_ll_gpu_most_threads(g, g->threads);
+    neo_ll_gpu_most_threads(g, neo_kernel_block_threads(g->k));
 }
 
 /* Inline assembly, as LLVM takes its own intrinsics for ones that touch no memory. */
@@ -131,7 +131,8 @@ void neo_ll_gpu_arguments(neo_ll_gen *g) {
   for (uint32_t b = 0; b < k->bufs.n; b++)
     warpgroups = warpgroups || g->matrix[b];
   if (warpgroups) /* what a block's threads have of the registers */
-    neo_ll_gpu_most_threads(g, g->threads);
+    neo_ll_gpu_most_threads(g, neo_kernel_block_threads(k));
+  neo_ll_roles_bound(g);
   unsigned at = neo_ll_gpu_give_buffers(g, 0);
   for (uint32_t s = 0; s < k->sizes.n; s++)
     g->size[s] = neo_ll_gpu_given(g, i64_type(g), at++);
@@ -187,14 +188,15 @@ void neo_ll_gpu_tell(neo_ll_gen *g, const char *symbol, LLVMValueRef *arg, unsig
   LLVMBuildCall2(g->l->b, fn, neo_ll_extern(g->l, symbol, fn), arg, n, "");
 }
 
-/* In a grid that stays, where the kernel has fewer threads than a block: those alone meet. */
+/* In a grid that stays, where the kernel has fewer threads than a block: those alone meet, as
+ * consumers do. */
 void neo_ll_gpu_barrier(neo_ll_gen *g) {
   enum { EVERY = 0, SOME = 1 }; /* barriers of the block, by number */
   LLVMTypeRef i32 = LLVMInt32TypeInContext(g->l->ctx);
   LLVMValueRef arg[] = {neo_ll_int(i32, EVERY), neo_ll_int(i32, g->threads)};
   if (g->l->target.emulated) {
     neo_ll_gpu_tell(g, "neo_gpu_barrier", NULL, 0);
-  } else if (g->threads < g->team) {
+  } else if (g->threads < g->team || g->role == NEO_LL_CONSUMER) {
     arg[0] = neo_ll_int(i32, SOME);
     neo_ll_call(g->l, "llvm.nvvm.barrier.cta.sync.aligned.count", NULL, arg, 2);
   } else {
@@ -247,6 +249,7 @@ LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g) {
  * would not mend.
  *
  * Boxes are copied as those copies are, but who reaches their turn sees them without a barrier.
+ * Where a producer asks for them, phases say as well when they may be written, and no barrier does.
  *
  * What warpgroups multiply they read from where it is named on until it is awaited, which other
  * threads do at other times: it counts as read at both. They read past the way that threads write:
@@ -357,12 +360,16 @@ static bool any(const neo_ll_gen *g) {
  * looked at. */
 void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s) {
   uint8_t *use = new_uses(g);
+  if (g->role == NEO_LL_PRODUCER)
+    return;
   bool clash = false, again = s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_SERIAL;
   if (holds_threads(s) && !is_threads(s) && !again)
     note_head(g, use, s);
   else
     note_all(g, use, s);
   bool loop = s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_SERIAL && holds_threads(s);
+  for (uint32_t b = 0; b < g->k->bufs.n; b++)
+    use[b] = g->by_phases[b] ? 0 : use[b];
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
     clash = clash || (loop && g->open[b]);
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
@@ -373,7 +380,7 @@ void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s) {
   for (uint32_t b = 0; b < g->k->bufs.n; b++) {
     if (runs)
       g->open[b] |= use[b] & (READS | WRITES);
-    if (s->kind == NEO_LS_AWAIT && g->matrix[b])
+    if (s->kind == NEO_LS_AWAIT && g->matrix[b] && !g->by_phases[b])
       g->open[b] |= READS;
   }
 }

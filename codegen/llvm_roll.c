@@ -132,7 +132,7 @@ static void see_statement(roll *r, const neo_ls *s) {
     see(r, s->cond);
   if (s->kind == NEO_LS_FOR)
     see_loop(r, s);
-  if (s->kind == NEO_LS_IF) {
+  if (s->kind == NEO_LS_IF || s->kind == NEO_LS_ROLES) {
     see_block(r, &s->body);
     see_block(r, &s->other);
   }

@@ -96,6 +96,25 @@
  *   bulk rows[0] = X[k of 100 by 1 box 64, i of B by 100 box 128] on full[0]
  *   reach full[0] turn 0
  *
+ * ROLES divides the block: a warpgroup more than the kernel has threads, of which one thread runs
+ * the first arm, the producer's, while the kernel's threads, the consumers, run the second. It is
+ * all that a unit does. Only the producer has EXPECT and BULK, it does nothing else with memory,
+ * and it has no threads' loops, registers or products; REACH is in both arms, and waits, of each
+ * for what the other one does. ARRIVE is the consumers': a phase that they arrive at has no EXPECT,
+ * its next turn is over when all of them have arrived, and the producer reaches it, before they
+ * arrive again. `registers`: of each thread of the producer's warpgroup and of a consumer, where
+ * they are not all given as many; 0, 0: they are:
+ *
+ *   producer registers 40, 232
+ *     reach empty[0] turn 0
+ *     expect 16384 on full[0]
+ *     bulk rows[0] = ...
+ *   consumers
+ *     reach full[0] turn 1
+ *     warpgroup bf16 acc, rows[0], columns[0] beside 2
+ *     await 0, acc
+ *     arrive empty[0]
+ *
  * SHUFFLE gives all threads what others have in a register, without shared memory. `down 4 of 32`:
  * in each 32 threads, which begin at a multiple of 32, what the thread four further on has, or
  * their own where that is not among the 32; `first 2 of 32`: what the threads 0 and 1 of the 32
@@ -169,6 +188,8 @@ typedef enum {
   NEO_LS_BULK,
   NEO_LS_EXPECT,
   NEO_LS_REACH,
+  NEO_LS_ARRIVE,
+  NEO_LS_ROLES,
   NEO_LS_SHUFFLE
 } neo_ls_kind;
 
@@ -193,7 +214,7 @@ struct neo_ls {
   uint32_t attr;         /* FOR: variable. STORE, FETCH, TILE: buffer; COPY: the one that is
                           * written. All others: register */
   uint32_t factor[2];    /* WARP: registers; index[]: the fragment of attr and of these. One that
-                          * reads: a buffer; index[]: the fragment, the offset.
+                          * reads: a buffer; index[]: the fragment, the offset. ROLES: registers.
                           * WARPGROUP: buffers; index[]: the first element of each. COPY: the buffer
                           * that is read. SHUFFLE: the register, and threads that it is among */
   const neo_lx *lo, *hi; /* FOR: [lo, hi) */
@@ -206,8 +227,8 @@ struct neo_ls {
                              of what is read */
   const neo_lx *value;    /* SET, STORE; REACH: the turn */
   const neo_box *box;     /* BULK: of factor[0], to attr at index[0], phase factor[1] at index[1].
-                           * EXPECT, REACH: attr and index[0] are the phase; step: bytes */
-  neo_block body, other;  /* FOR, IF; IF: else */
+                           * EXPECT, REACH, ARRIVE: attr and index[0] are the phase; step: bytes */
+  neo_block body, other;  /* FOR, IF; IF: else. ROLES: the producer's, the consumers' */
   neo_span span;
 };
 
@@ -316,6 +337,11 @@ void neo_ls_expect(neo_kernel *k, neo_block *in, uint32_t phases, const neo_lx *
                    int64_t bytes);
 void neo_ls_reach(neo_kernel *k, neo_block *in, uint32_t phases, const neo_lx *phase,
                   const neo_lx *turn);
+void neo_ls_arrive(neo_kernel *k, neo_block *in, uint32_t phases, const neo_lx *phase);
+/* Registers of each thread: of the producer's warpgroup, of the consumers. */
+neo_ls *neo_ls_roles(neo_kernel *k, neo_block *in, const uint32_t *registers);
+/* The kernel's ROLES statement; null: it has none. */
+const neo_ls *neo_kernel_roles(const neo_kernel *k);
 int64_t neo_box_elements(const neo_box *b);
 /* Tensors that BULK statements copy of, in the order in which they come: what is the same but for
  * where a box begins is one (loop_box.c). Returns how many. */
@@ -337,6 +363,8 @@ bool neo_kernel_has_tiles(const neo_kernel *k);
 bool neo_kernel_reads_key(const neo_kernel *k);
 /* The extent of its THREAD loops; 0: it has none. */
 int64_t neo_kernel_threads(const neo_kernel *k);
+/* Threads of a GPU's block: these, and with ROLES a warpgroup more. */
+int64_t neo_kernel_block_threads(const neo_kernel *k);
 
 bool neo_lx_implies(const neo_lx *all, const neo_lx *c); /* has `all` every conjunct of c? */
 bool neo_lx_is_int(const neo_lx *e, int64_t *x); /* an integer or bool constant */

@@ -1,5 +1,5 @@
-/* Boxes of tensors that are copied as a whole (loop.h, BULK): building them, and which tensors a
- * kernel takes them of. */
+/* Boxes of tensors that are copied as a whole, and the roles of who asks for them and who takes
+ * them (loop.h, BULK, ROLES): building them, and which tensors a kernel takes boxes of. */
 #include "codegen/loop.h"
 #include <assert.h>
 
@@ -41,6 +41,31 @@ void neo_ls_reach(neo_kernel *k, neo_block *in, uint32_t phases, const neo_lx *p
   s->n_index = 1;
   s->index[0] = phase;
   s->value = turn;
+}
+
+void neo_ls_arrive(neo_kernel *k, neo_block *in, uint32_t phases, const neo_lx *phase) {
+  neo_ls *s = add(k, in, NEO_LS_ARRIVE);
+  s->attr = phases;
+  s->n_index = 1;
+  s->index[0] = phase;
+}
+
+neo_ls *neo_ls_roles(neo_kernel *k, neo_block *in, const uint32_t *registers) {
+  neo_ls *s = add(k, in, NEO_LS_ROLES);
+  s->factor[0] = registers[0];
+  s->factor[1] = registers[1];
+  return s;
+}
+
+const neo_ls *neo_kernel_roles(const neo_kernel *k) {
+  const neo_block *b = &k->body;
+  if (b->n == 1 && b->at[0]->kind == NEO_LS_FOR && b->at[0]->loop == NEO_LOOP_UNIT)
+    b = &b->at[0]->body;
+  return b->n == 1 && b->at[0]->kind == NEO_LS_ROLES ? b->at[0] : NULL;
+}
+
+int64_t neo_kernel_block_threads(const neo_kernel *k) {
+  return neo_kernel_threads(k) + (neo_kernel_roles(k) ? NEO_WARPGROUP : 0);
 }
 
 int64_t neo_box_elements(const neo_box *b) {

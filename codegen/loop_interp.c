@@ -6,8 +6,8 @@
  *
  * A statement's expression is a graph: each node is evaluated once a statement, and only where its
  * value is needed (SELECT, LOADIF and conditional stores leave out what they do not take). */
+#include "codegen/loop_interp.h"
 #include "base/random.h"
-#include "codegen/loop.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -15,75 +15,7 @@
 enum { MAX_ARGS = 16, MAX_THREADS = 1024 };
 #define HIGH 0xffff0000U
 
-enum { UNDEFINED, DEFINED, ON_ITS_WAY }; /* of an element; the last: a warpgroup adds to it */
-typedef struct {
-  neo_value *at;
-  uint8_t *defined;
-  uint64_t batch; /* the last WARPGROUP statement that adds to it */
-  int64_t n;      /* elements, of all threads */
-  int64_t each;   /* of one thread; 0: it is not of threads */
-} reg_store;
-
-/* Who met at an element of a buffer in the THREAD loop that ran as number `epoch`. */
-enum { NOBODY = -1, SEVERAL = -2 };
-typedef struct {
-  uint64_t epoch;
-  int32_t writer, reader;
-} access;
-
-/* Elements of a buffer that a WARPGROUP statement reads until it is awaited. */
-typedef struct {
-  uint64_t batch;
-  uint32_t buf;
-  int64_t lo, hi;
-} reading;
-
-/* Turns of a phase: begun, reached; bytes of the last one that are to come, and that have. */
-typedef struct {
-  int64_t begun, reached, expected, copied;
-} phase;
-
-/* What an element that BULK writes waits for. */
-typedef struct {
-  const phase *of;
-  int64_t turn;
-} awaited;
-
-typedef struct {
-  const neo_kernel *k;
-  const neo_kernel_run *run;
-  neo_arena arena;
-  neo_str *why;
-  bool failed;
-  int64_t *var;
-  reg_store *reg;
-  struct {
-    uint64_t stamp;
-    neo_value value;
-  } * memo; /* by node id */
-  uint64_t stamp;
-  int64_t threads; /* of THREAD loops; 0: there are none */
-  int32_t thread;  /* the iteration of the one around; NOBODY: none is */
-  uint64_t epoch, seed;
-  access **met; /* [buffer][element]; null without THREAD loops */
-  /* Groups of copies, counted from 1: the one that is open, the last that is there, the last that
-   * has copies. */
-  int64_t group, there, started;
-  /* [buffer][element]: the group that writes it, -1 - k: awaiting.at[k]; null: no scratch of
-   * threads */
-  int64_t **copied;
-  phase **phases; /* [buffer][element] of scratch of i64 */
-  NEO_VEC(awaited) awaiting;
-  neo_tile *tile; /* null: the kernel uses none */
-  bool tile_defined[NEO_TILE_COUNT];
-  uint64_t batch; /* WARPGROUP statements so far */
-  NEO_VEC(reading) readings;
-} interp;
-
-static neo_value eval(interp *p, const neo_lx *e);
-static void run_block(interp *p, const neo_block *b);
-
-static void fail(interp *p, const char *what, const char *name, int64_t at, int64_t n) {
+void neo_li_fail(interp *p, const char *what, const char *name, int64_t at, int64_t n) {
   if (p->failed)
     return;
   p->failed = true;
@@ -93,12 +25,12 @@ static void fail(interp *p, const char *what, const char *name, int64_t at, int6
 
 /* ---- buffers and registers */
 
-static bool in_buffer(interp *p, uint32_t buf, int64_t at, const char *what) {
+bool neo_li_in_buffer(interp *p, uint32_t buf, int64_t at, const char *what) {
   if (p->failed)
     return false;
   if (at >= 0 && at < p->run->n_elems[buf])
     return true;
-  fail(p, what, p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
+  neo_li_fail(p, what, p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
   return false;
 }
 
@@ -114,40 +46,39 @@ static void meet(interp *p, uint32_t buf, int64_t at, bool write) {
   if (a->epoch != p->epoch)
     *a = (access){p->epoch, NOBODY, NOBODY};
   if (is_other(a->writer, p->thread) || (write && is_other(a->reader, p->thread)))
-    fail(p, "race", p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
+    neo_li_fail(p, "race", p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
   if (write)
     a->writer = p->thread;
   else
     a->reader = a->reader == NOBODY || a->reader == p->thread ? p->thread : SEVERAL;
 }
 
-/* Before an access to what may lie in scratch. */
-static void settled(interp *p, uint32_t buf, int64_t at, const char *what) {
+void neo_li_settled(interp *p, uint32_t buf, int64_t at, const char *what) {
   int64_t by = p->copied && p->copied[buf] ? p->copied[buf][at] : 0;
   const awaited *w = by < 0 ? &p->awaiting.at[-1 - by] : NULL;
   if (w ? w->turn > w->of->reached : by > p->there)
-    fail(p, what, p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
+    neo_li_fail(p, what, p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
 }
 
-static neo_value load_at(interp *p, uint32_t buf, int64_t at) {
-  if (!in_buffer(p, buf, at, "load"))
+neo_value neo_li_load_at(interp *p, uint32_t buf, int64_t at) {
+  if (!neo_li_in_buffer(p, buf, at, "load"))
     return (neo_value){0};
-  settled(p, buf, at, "load of a copy under way");
+  neo_li_settled(p, buf, at, "load of a copy under way");
   meet(p, buf, at, false);
   return p->run->bufs[buf][at];
 }
 
 static neo_value load(interp *p, uint32_t buf, const neo_lx *offset) {
-  return load_at(p, buf, eval(p, offset).i);
+  return neo_li_load_at(p, buf, neo_li_eval(p, offset).i);
 }
 
 static int64_t reg_element(interp *p, uint32_t reg, const neo_lx *const *index, size_t n) {
   const neo_reg *r = &p->k->regs.at[reg];
   int64_t at = 0;
   for (size_t d = 0; d < n; d++) {
-    int64_t x = eval(p, index[d]).i;
+    int64_t x = neo_li_eval(p, index[d]).i;
     if (x < 0 || x >= r->extent[d])
-      fail(p, "index", r->name, x, r->extent[d]);
+      neo_li_fail(p, "index", r->name, x, r->extent[d]);
     at = at * r->extent[d] + (p->failed ? 0 : x);
   }
   return at + p->reg[reg].each * p->thread;
@@ -160,8 +91,8 @@ static neo_value reg_value(interp *p, const neo_lx *e) {
     return (neo_value){0};
   if (r->defined[at] == DEFINED)
     return r->at[at];
-  fail(p, r->defined[at] ? "element that is not awaited" : "undefined element",
-       p->k->regs.at[e->attr].name, at, r->n);
+  neo_li_fail(p, r->defined[at] ? "element that is not awaited" : "undefined element",
+              p->k->regs.at[e->attr].name, at, r->n);
   return (neo_value){0};
 }
 
@@ -187,7 +118,7 @@ static neo_value fused(const neo_lx *e, const neo_value *x) {
 
 static neo_value random_(interp *p, const neo_lx *e) {
   const uint64_t *key = p->run->key;
-  uint64_t element = (uint64_t)eval(p, e->arg[0]).i;
+  uint64_t element = (uint64_t)neo_li_eval(p, e->arg[0]).i;
   return (neo_value){.f = neo_rand_uniform(key[0], key[1], e->attr, (uint32_t)key[2], element)};
 }
 
@@ -209,9 +140,9 @@ static neo_value of_bits(neo_type t, uint32_t u) {
 static neo_value operation(interp *p, const neo_lx *e) {
   neo_value x[MAX_ARGS];
   if (e->kind == NEO_LX_OP && e->attr == NEO_OP_SELECT)
-    return eval(p, eval(p, e->arg[0]).i ? e->arg[1] : e->arg[2]);
+    return neo_li_eval(p, neo_li_eval(p, e->arg[0]).i ? e->arg[1] : e->arg[2]);
   for (uint32_t k = 0; k < e->n; k++)
-    x[k] = eval(p, e->arg[k]);
+    x[k] = neo_li_eval(p, e->arg[k]);
   if (e->kind == NEO_LX_FMA)
     return fused(e, x);
   if (e->kind == NEO_LX_PAIR)
@@ -233,7 +164,7 @@ static neo_value compute(interp *p, const neo_lx *e) {
   case NEO_LX_LOAD:
     return load(p, e->attr, e->arg[0]);
   case NEO_LX_LOADIF:
-    return eval(p, e->arg[1]).i ? load(p, e->attr, e->arg[0]) : eval(p, e->arg[2]);
+    return neo_li_eval(p, e->arg[1]).i ? load(p, e->attr, e->arg[0]) : neo_li_eval(p, e->arg[2]);
   case NEO_LX_REG:
     return reg_value(p, e);
   case NEO_LX_RAND:
@@ -243,7 +174,7 @@ static neo_value compute(interp *p, const neo_lx *e) {
   }
 }
 
-static neo_value eval(interp *p, const neo_lx *e) {
+neo_value neo_li_eval(interp *p, const neo_lx *e) {
   if (e->n == 0)
     return compute(p, e);
   if (p->memo[e->id].stamp == p->stamp)
@@ -256,28 +187,27 @@ static neo_value eval(interp *p, const neo_lx *e) {
 
 /* ---- statements */
 
-/* Does no warpgroup read it any more? */
-static void free_of_products(interp *p, uint32_t buf, int64_t at) {
+void neo_li_free_of_products(interp *p, uint32_t buf, int64_t at) {
   for (size_t i = 0; i < p->readings.n; i++) {
     const reading *r = &p->readings.at[i];
     if (r->buf == buf && at >= r->lo && at < r->hi)
-      fail(p, "store before the end of a product", p->k->bufs.at[buf].name, at,
-           p->run->n_elems[buf]);
+      neo_li_fail(p, "store before the end of a product", p->k->bufs.at[buf].name, at,
+                  p->run->n_elems[buf]);
   }
 }
 
 static void store(interp *p, const neo_ls *s) {
   const neo_kbuf *b = &p->k->bufs.at[s->attr];
-  if (s->cond && !eval(p, s->cond).i)
+  if (s->cond && !neo_li_eval(p, s->cond).i)
     return;
-  int64_t at = eval(p, s->index[0]).i;
-  neo_value v = eval(p, s->value);
+  int64_t at = neo_li_eval(p, s->index[0]).i;
+  neo_value v = neo_li_eval(p, s->value);
   if (!(b->use & (NEO_BUF_WRITE | NEO_BUF_SCRATCH)))
-    fail(p, "store to a read buffer", b->name, at, 0);
-  if (!in_buffer(p, s->attr, at, "store"))
+    neo_li_fail(p, "store to a read buffer", b->name, at, 0);
+  if (!neo_li_in_buffer(p, s->attr, at, "store"))
     return;
-  settled(p, s->attr, at, "store to a copy under way");
-  free_of_products(p, s->attr, at);
+  neo_li_settled(p, s->attr, at, "store to a copy under way");
+  neo_li_free_of_products(p, s->attr, at);
   meet(p, s->attr, at, true);
   p->run->bufs[s->attr][at] = v;
 }
@@ -285,18 +215,18 @@ static void store(interp *p, const neo_ls *s) {
 /* ---- asynchronous copies */
 
 static void copy(interp *p, const neo_ls *s) {
-  bool takes = !s->cond || eval(p, s->cond).i;
-  int64_t at = eval(p, s->index[0]).i, from = takes ? eval(p, s->index[1]).i : 0;
+  bool takes = !s->cond || neo_li_eval(p, s->cond).i;
+  int64_t at = neo_li_eval(p, s->index[0]).i, from = takes ? neo_li_eval(p, s->index[1]).i : 0;
   for (int64_t k = 0; k < s->step && !p->failed; k++) {
     neo_value v = {.i = 0};
     if (neo_type_is_float((neo_type)p->k->bufs.at[s->attr].type))
       v.f = 0;
     if (takes)
-      v = load_at(p, s->factor[0], from + k);
-    if (!in_buffer(p, s->attr, at + k, "copy"))
+      v = neo_li_load_at(p, s->factor[0], from + k);
+    if (!neo_li_in_buffer(p, s->attr, at + k, "copy"))
       return;
-    settled(p, s->attr, at + k, "copy to a copy under way");
-    free_of_products(p, s->attr, at + k);
+    neo_li_settled(p, s->attr, at + k, "copy to a copy under way");
+    neo_li_free_of_products(p, s->attr, at + k);
     meet(p, s->attr, at + k, true);
     p->run->bufs[s->attr][at + k] = v;
     p->copied[s->attr][at + k] = p->started = p->group;
@@ -308,122 +238,32 @@ static void wait_for(interp *p, int64_t groups) {
   p->there = last > p->there ? last : p->there;
 }
 
-/* Phases begin anew with each unit. */
 static void end_copies(interp *p) {
   if (p->started > p->there)
-    fail(p, "copies under way at the end", "a unit", p->started, p->there);
-  for (size_t b = 0; p->phases && b < p->k->bufs.n; b++)
-    for (int64_t i = 0; p->phases[b] && i < p->run->n_elems[b]; i++) {
-      if (p->phases[b][i].begun > p->phases[b][i].reached)
-        fail(p, "boxes under way at the end", "a unit", p->phases[b][i].begun, 0);
-      p->phases[b][i] = (phase){0};
-    }
-  if (p->phases)
-    for (size_t b = 0; b < p->k->bufs.n; b++)
-      for (int64_t i = 0; p->copied[b] && i < p->run->n_elems[b]; i++)
-        p->copied[b][i] = p->copied[b][i] < 0 ? 0 : p->copied[b][i];
-  p->awaiting.n = 0;
-}
-
-/* ---- boxes: copied at once, as those are, and marked with the turn that they belong to */
-
-static phase *phase_of(interp *p, uint32_t buf, const neo_lx *at_) {
-  int64_t at = eval(p, at_).i;
-  return in_buffer(p, buf, at, "phase") ? &p->phases[buf][at] : NULL;
-}
-
-static void expect(interp *p, const neo_ls *s) {
-  phase *x = phase_of(p, s->attr, s->index[0]);
-  if (!x)
-    return;
-  if (x->begun > x->reached)
-    fail(p, "turn before the last one was reached", p->k->bufs.at[s->attr].name, x->begun, 0);
-  *x = (phase){x->begun + 1, x->reached, s->step, 0};
-}
-
-static void reach(interp *p, const neo_ls *s) {
-  phase *x = phase_of(p, s->attr, s->index[0]);
-  const char *name = p->k->bufs.at[s->attr].name;
-  if (!x)
-    return;
-  if (x->begun == x->reached)
-    fail(p, "turn that never comes", name, x->begun, 0);
-  else if (eval(p, s->value).i != (x->begun - 1) % 2)
-    fail(p, "other turn", name, x->begun, 0);
-  else if (x->copied != x->expected)
-    fail(p, "other number of bytes", name, x->copied, x->expected);
-  x->reached = x->begun;
-}
-
-/* Element e of the box: where it is in the tensor; false: outside. */
-static bool of_tensor(const neo_box *b, const int64_t *first, int64_t e, int64_t *from) {
-  bool inside = true;
-  *from = 0;
-  for (uint32_t d = 0; d < b->rank; d++) {
-    int64_t at = first[d] + e % b->count[d];
-    inside = inside && at >= 0 && at < first[NEO_BOX_RANK + d];
-    *from += at * b->stride[d];
-    e /= b->count[d];
-  }
-  return inside;
-}
-
-static void bulk(interp *p, const neo_ls *s) {
-  const neo_box *b = s->box;
-  neo_type t = (neo_type)p->k->bufs.at[s->attr].type;
-  int64_t size = neo_type_bytes(t), piece = NEO_WARPGROUP_PIECE_BYTES / size;
-  int64_t line = b->count[0], n = neo_box_elements(b), at = eval(p, s->index[0]).i, from;
-  int64_t first[2 * NEO_BOX_RANK];
-  phase *x = phase_of(p, s->factor[1], s->index[1]);
-  for (uint32_t d = 0; d < b->rank; d++) {
-    first[d] = eval(p, b->at[d]).i;
-    first[NEO_BOX_RANK + d] = eval(p, b->extent[d]).i;
-  }
-  if (!x)
-    return;
-  if (x->begun == x->reached)
-    fail(p, "box of no turn", p->k->bufs.at[s->attr].name, at, 0);
-  if (at * size % NEO_WARPGROUP_ALIGN_BYTES)
-    fail(p, "box between its places", p->k->bufs.at[s->attr].name, at, 0);
-  x->copied += n * size;
-  awaited mark = {x, x->begun};
-  NEO_PUSH(&p->arena, &p->awaiting, mark);
-  for (int64_t e = 0; e < n && !p->failed; e++) {
-    int64_t row = e / line, c = e % line;
-    int64_t to = at + row * line + (c / piece ^ row % 8) * piece + c % piece;
-    neo_value v = {.i = 0};
-    if (neo_type_is_float(t))
-      v.f = 0;
-    if (of_tensor(b, first, e, &from))
-      v = load_at(p, s->factor[0], from);
-    if (!in_buffer(p, s->attr, to, "copy"))
-      return;
-    settled(p, s->attr, to, "copy to a copy under way");
-    free_of_products(p, s->attr, to);
-    p->run->bufs[s->attr][to] = v;
-    p->copied[s->attr][to] = -(int64_t)p->awaiting.n;
-  }
+    neo_li_fail(p, "copies under way at the end", "a unit", p->started, p->there);
+  neo_li_end_boxes(p);
 }
 
 static void set(interp *p, const neo_ls *s) {
-  neo_value v = eval(p, s->value);
+  neo_value v = neo_li_eval(p, s->value);
   int64_t at = reg_element(p, s->attr, s->index, s->n_index);
   if (p->failed)
     return;
   if (p->reg[s->attr].defined[at] == ON_ITS_WAY)
-    fail(p, "element that is not awaited", p->k->regs.at[s->attr].name, at, p->reg[s->attr].n);
+    neo_li_fail(p, "element that is not awaited", p->k->regs.at[s->attr].name, at,
+                p->reg[s->attr].n);
   p->reg[s->attr].at[at] = v;
   p->reg[s->attr].defined[at] = DEFINED;
 }
 
 static void move_tile(interp *p, const neo_ls *s, bool to_memory) {
-  int64_t at = eval(p, s->index[0]).i;
+  int64_t at = neo_li_eval(p, s->index[0]).i;
   neo_type t = (neo_type)p->k->bufs.at[s->attr].type;
   neo_tile *x = &p->tile[s->tile[0]];
   for (int m = 0; m < NEO_TILE_ROWS; m++)
     for (int n = 0; n < NEO_TILE_CELLS; n++) {
       int64_t i = at + m * s->step + n;
-      if (!in_buffer(p, s->attr, i, to_memory ? "store" : "load"))
+      if (!neo_li_in_buffer(p, s->attr, i, to_memory ? "store" : "load"))
         return;
       neo_value *v = &p->run->bufs[s->attr][i];
       if (to_memory)
@@ -438,7 +278,7 @@ static void tile(interp *p, const neo_ls *s) {
   bool reads = s->op == NEO_TILE_DOT || s->op == NEO_TILE_STORE;
   for (uint32_t k = 0; reads && k < neo_tile_rows[s->op].registers; k++)
     if (!p->tile_defined[r[k]])
-      fail(p, "undefined content", "a tile", r[k], NEO_TILE_COUNT);
+      neo_li_fail(p, "undefined content", "a tile", r[k], NEO_TILE_COUNT);
   if (p->failed)
     return;
   p->tile_defined[r[0]] = true;
@@ -461,7 +301,7 @@ static neo_value *fragment(interp *p, const neo_ls *s, int i, int64_t at, int64_
   int64_t first = t * r->each + at * neo_warp_elements[i];
   for (int64_t e = first; e < first + neo_warp_elements[i]; e++)
     if (r->defined[e] != DEFINED)
-      fail(p, "undefined element", p->k->regs.at[reg].name, e, r->n);
+      neo_li_fail(p, "undefined element", p->k->regs.at[reg].name, e, r->n);
   return &r->at[first];
 }
 
@@ -499,14 +339,14 @@ static void get_row(interp *p, const neo_ls *s, int64_t t, unsigned char row[NEO
   int64_t bytes = neo_type_bytes(type), n = NEO_WARP_ROW_BYTES / bytes;
   p->thread = (int32_t)t;
   p->stamp++;
-  int64_t at = eval(p, s->index[1]).i;
+  int64_t at = neo_li_eval(p, s->index[1]).i;
   p->thread = NOBODY;
   if (at % n)
-    fail(p, "a row of no multiple of 16 bytes", p->k->bufs.at[buf].name, at, n);
-  if (!in_buffer(p, buf, at, "load") || !in_buffer(p, buf, at + n - 1, "load"))
+    neo_li_fail(p, "a row of no multiple of 16 bytes", p->k->bufs.at[buf].name, at, n);
+  if (!neo_li_in_buffer(p, buf, at, "load") || !neo_li_in_buffer(p, buf, at + n - 1, "load"))
     return;
   for (int64_t i = 0; i < n; i++) {
-    settled(p, buf, at + i, "load of a copy under way");
+    neo_li_settled(p, buf, at + i, "load of a copy under way");
     neo_value_write(type, p->run->bufs[buf][at + i], row + i * bytes);
   }
 }
@@ -534,13 +374,13 @@ static void read_warp(interp *p, const neo_ls *s, int64_t fragment_, int64_t fir
 static void warp(interp *p, const neo_ls *s) {
   int64_t at[3];
   if (neo_warp_rows[s->op].memory) {
-    at[0] = eval(p, s->index[0]).i;
+    at[0] = neo_li_eval(p, s->index[0]).i;
     for (int64_t first = 0; first < p->threads && !p->failed; first += NEO_WARP)
       read_warp(p, s, at[0], first);
     return;
   }
   for (int i = 0; i < 3; i++)
-    at[i] = eval(p, s->index[i]).i;
+    at[i] = neo_li_eval(p, s->index[i]).i;
   for (int64_t first = 0; first < p->threads && !p->failed; first += NEO_WARP)
     multiply_warp(p, s, at, first);
 }
@@ -557,9 +397,9 @@ static double factor_at(void *ctx, int i, uint32_t address) {
   uint32_t buf = x->s->factor[i];
   neo_type t = (neo_type)x->p->k->bufs.at[buf].type;
   int64_t at = address / neo_type_bytes(t);
-  if (!in_buffer(x->p, buf, at, "load"))
+  if (!neo_li_in_buffer(x->p, buf, at, "load"))
     return 0;
-  settled(x->p, buf, at, "load of a copy under way");
+  neo_li_settled(x->p, buf, at, "load of a copy under way");
   neo_value v = x->p->run->bufs[buf][at];
   return t == NEO_F32_T ? neo_warpgroup_number((neo_warpgroup_op)x->s->op, bits(t, v)) : v.f;
 }
@@ -574,7 +414,7 @@ static void multiply_rows(product *x, const neo_warpgroup_product *now, int64_t 
     int64_t from = (first + t) * all->each + e;
     for (int64_t i = 0; i < r->extent[1]; i++) {
       if (all->defined[from + i] == UNDEFINED)
-        fail(x->p, "undefined element", r->name, from + i, all->n);
+        neo_li_fail(x->p, "undefined element", r->name, from + i, all->n);
       c[i] = (float)all->at[from + i].f;
     }
     neo_warpgroup_multiply(now, t, factor_at, x, c);
@@ -589,9 +429,10 @@ static void multiply_rows(product *x, const neo_warpgroup_product *now, int64_t 
 static uint64_t descriptor_of(interp *p, const neo_ls *s, int i, int64_t first, int64_t rows) {
   uint32_t buf = s->factor[i];
   int64_t size = neo_type_bytes((neo_type)p->k->bufs.at[buf].type);
-  int64_t at = eval(p, s->index[i]).i * size + first * NEO_WARPGROUP_BYTES;
+  int64_t at = neo_li_eval(p, s->index[i]).i * size + first * NEO_WARPGROUP_BYTES;
   if (at < 0 || at % NEO_WARPGROUP_ALIGN_BYTES) {
-    fail(p, "factor between its places", p->k->bufs.at[buf].name, at / size, p->run->n_elems[buf]);
+    neo_li_fail(p, "factor between its places", p->k->bufs.at[buf].name, at / size,
+                p->run->n_elems[buf]);
     return 0;
   }
   reading r = {p->batch, buf, at / size, (at + rows * NEO_WARPGROUP_BYTES) / size};
@@ -637,7 +478,7 @@ static void await(interp *p, const neo_ls *s) {
 /* Nothing of a unit's is on its way when it ends. */
 static void check_awaited(interp *p) {
   if (p->readings.n)
-    fail(p, "end before that of a product", p->k->bufs.at[p->readings.at[0].buf].name, 0, 0);
+    neo_li_fail(p, "end before that of a product", p->k->bufs.at[p->readings.at[0].buf].name, 0, 0);
 }
 
 /* All threads at once: in a register shuffled into itself, each sees what was there before. */
@@ -651,13 +492,13 @@ static void shuffle(interp *p, const neo_ls *s) {
       int64_t of = neo_shuffle_source((neo_shuffle)s->op, (int)t, (int)s->step, (int)s->factor[1]);
       int64_t at = of * from->each + e;
       if (!from->defined[at])
-        fail(p, "undefined element", p->k->regs.at[s->factor[0]].name, at, from->n);
+        neo_li_fail(p, "undefined element", p->k->regs.at[s->factor[0]].name, at, from->n);
       to->at[t * to->each + e] = was[at];
     }
   memset(to->defined, 1, (size_t)to->n);
 }
 
-static int64_t pick(interp *p, int64_t n) {
+int64_t neo_li_pick(interp *p, int64_t n) {
   uint64_t z = (p->seed += 0x9e3779b97f4a7c15ULL);
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
   return (int64_t)((z ^ z >> 27) % (uint64_t)n);
@@ -670,7 +511,7 @@ static void run_threads(interp *p, const neo_ls *s) {
   for (int32_t i = 0; i < n; i++)
     order[i] = i;
   for (int64_t i = n; p->run->seed && i-- > 1;) {
-    int64_t k = pick(p, i + 1);
+    int64_t k = neo_li_pick(p, i + 1);
     int32_t swap = order[i];
     order[i] = order[k];
     order[k] = swap;
@@ -678,7 +519,7 @@ static void run_threads(interp *p, const neo_ls *s) {
   p->epoch++;
   for (int64_t i = 0; i < n && !p->failed; i++) {
     p->var[s->attr] = p->thread = order[i];
-    run_block(p, &s->body);
+    neo_li_run_block(p, &s->body);
   }
   p->thread = NOBODY;
 }
@@ -689,12 +530,13 @@ static void run_loop(interp *p, const neo_ls *s) {
     return;
   }
   bool unit = s->loop == NEO_LOOP_UNIT;
-  int64_t lo = unit ? p->run->lo : eval(p, s->lo).i, hi = unit ? p->run->hi : eval(p, s->hi).i;
+  int64_t lo = unit ? p->run->lo : neo_li_eval(p, s->lo).i,
+          hi = unit ? p->run->hi : neo_li_eval(p, s->hi).i;
   for (int64_t x = lo; x < hi && !p->failed; x += s->step) {
     p->var[s->attr] = x;
     if (unit)
       memset(p->tile_defined, 0, sizeof p->tile_defined);
-    run_block(p, &s->body);
+    neo_li_run_block(p, &s->body);
     if (unit) {
       check_awaited(p);
       end_copies(p);
@@ -709,7 +551,7 @@ static void run(interp *p, const neo_ls *s) {
     run_loop(p, s);
     break;
   case NEO_LS_IF:
-    run_block(p, eval(p, s->cond).i ? &s->body : &s->other);
+    neo_li_run_block(p, neo_li_eval(p, s->cond).i ? &s->body : &s->other);
     break;
   case NEO_LS_REG:
     memset(p->reg[s->attr].defined, 0, (size_t)p->reg[s->attr].n);
@@ -738,13 +580,11 @@ static void run(interp *p, const neo_ls *s) {
     copy(p, s);
     break;
   case NEO_LS_BULK:
-    bulk(p, s);
-    break;
   case NEO_LS_EXPECT:
-    expect(p, s);
-    break;
   case NEO_LS_REACH:
-    reach(p, s);
+  case NEO_LS_ARRIVE:
+  case NEO_LS_ROLES:
+    neo_li_box(p, s);
     break;
   case NEO_LS_COMMIT:
     p->group++;
@@ -758,9 +598,11 @@ static void run(interp *p, const neo_ls *s) {
   }
 }
 
-static void run_block(interp *p, const neo_block *b) {
-  for (size_t i = 0; i < b->n && !p->failed; i++)
+void neo_li_run_block(interp *p, const neo_block *b) {
+  for (size_t i = 0; i < b->n && !p->failed; i++) {
+    neo_li_producer_goes_on(p);
     run(p, b->at[i]);
+  }
 }
 
 static void make_registers(interp *p) {
@@ -813,7 +655,7 @@ neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run_, ne
   make_threads(&p);
   if (neo_kernel_has_tiles(k))
     p.tile = NEO_NEW_ARRAY(&p.arena, neo_tile, NEO_TILE_COUNT);
-  run_block(&p, &k->body);
+  neo_li_run_block(&p, &k->body);
   check_awaited(&p);
   end_copies(&p);
   neo_arena_free(&p.arena);
@@ -827,7 +669,7 @@ int64_t neo_kernel_number(const neo_kernel *k, const neo_lx *e, const int64_t *s
   interp p = {.k = k, .run = &none, .why = &why, .stamp = 1};
   neo_arena_init(&p.arena, k->arena->alloc, k->arena->on_fail);
   p.memo = neo_arena_array(&p.arena, k->nodes.n + 1, sizeof *p.memo);
-  int64_t n = eval(&p, e).i;
+  int64_t n = neo_li_eval(&p, e).i;
   neo_arena_free(&p.arena);
   return n;
 }

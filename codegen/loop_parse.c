@@ -12,7 +12,7 @@ enum { PREC_OR = 1, PREC_AND, PREC_NOT, PREC_CMP, PREC_ADD, PREC_MUL, PREC_UNARY
 
 /* ---- names */
 
-static const name *find(const parser *p, const char *s) {
+const name *neo_lp_find(const parser *p, const char *s) {
   for (size_t i = p->names.n; i-- > 0;)
     if (neo_streq(p->names.at[i].text, s))
       return &p->names.at[i];
@@ -47,7 +47,7 @@ static const neo_lx *nothing(parser *p) {
   return neo_lx_int(p->k, 0);
 }
 
-static const neo_lx *typed(parser *p, neo_type t, const char *what) {
+const neo_lx *neo_lp_typed(parser *p, neo_type t, const char *what) {
   token at = p->t;
   const neo_lx *e = expression(p, PREC_OR);
   if (!p->failed && e->type != t)
@@ -147,7 +147,7 @@ static const neo_lx *random_(parser *p) {
   if (t != NEO_F32_T && t != NEO_F64_T)
     neo_lp_bad_type(p, at, "rand is f32 or f64");
   neo_lp_need(p, "(");
-  e = typed(p, NEO_I64_T, "the element");
+  e = neo_lp_typed(p, NEO_I64_T, "the element");
   neo_lp_need(p, ")");
   return p->failed ? nothing(p) : neo_lx_rand(p->k, t, site, e);
 }
@@ -193,14 +193,14 @@ static const neo_lx *call(parser *p, token at, const char *word) {
 static const neo_lx *load(parser *p, uint32_t buf) {
   neo_type t = (neo_type)p->k->bufs.at[buf].type;
   neo_lp_need(p, "[");
-  const neo_lx *offset = typed(p, NEO_I64_T, "the offset"), *cond, *other;
+  const neo_lx *offset = neo_lp_typed(p, NEO_I64_T, "the offset"), *cond, *other;
   if (!neo_lp_accept(p, "if")) {
     neo_lp_need(p, "]");
     return p->failed ? nothing(p) : neo_lx_load(p->k, buf, offset);
   }
-  cond = typed(p, NEO_BOOL_T, "the condition");
+  cond = neo_lp_typed(p, NEO_BOOL_T, "the condition");
   neo_lp_need(p, "else");
-  other = typed(p, t, "the other value");
+  other = neo_lp_typed(p, t, "the other value");
   neo_lp_need(p, "]");
   return p->failed ? nothing(p) : neo_lx_loadif(p->k, buf, offset, cond, other);
 }
@@ -219,7 +219,7 @@ static size_t indices(parser *p, token at, uint32_t reg, const neo_lx **index) {
 static const neo_lx *named(parser *p) {
   token at = p->t;
   const char *s = neo_lp_take_word(p, "an expression");
-  const name *n = find(p, s);
+  const name *n = neo_lp_find(p, s);
   const neo_lx *index[4];
   if (p->failed)
     return nothing(p);
@@ -367,9 +367,9 @@ static neo_loop_kind loop_kind(parser *p) {
 static void for_(parser *p, neo_block *in, uint32_t column) {
   const char *s = new_name(p, "a variable");
   neo_lp_need(p, "in");
-  const neo_lx *lo = typed(p, NEO_I64_T, "the lower bound");
+  const neo_lx *lo = neo_lp_typed(p, NEO_I64_T, "the lower bound");
   neo_lp_need(p, "..");
-  const neo_lx *hi = typed(p, NEO_I64_T, "the upper bound");
+  const neo_lx *hi = neo_lp_typed(p, NEO_I64_T, "the upper bound");
   int64_t step = neo_lp_accept(p, "step") ? neo_lp_take_int(p) : 1;
   neo_loop_kind kind = loop_kind(p);
   if (p->failed)
@@ -384,7 +384,7 @@ static void for_(parser *p, neo_block *in, uint32_t column) {
 }
 
 static void if_(parser *p, neo_block *in, uint32_t column) {
-  neo_ls *s = neo_ls_if(p->k, in, typed(p, NEO_BOOL_T, "the condition"));
+  neo_ls *s = neo_ls_if(p->k, in, neo_lp_typed(p, NEO_BOOL_T, "the condition"));
   inner(p, &s->body, column);
   if (p->failed || p->t.kind != T_LINE || p->t.n != column)
     return;
@@ -394,6 +394,20 @@ static void if_(parser *p, neo_block *in, uint32_t column) {
     inner(p, &s->other, column);
   else
     p->t = line;
+}
+
+static void roles(parser *p, neo_block *in, uint32_t column) {
+  uint32_t registers[2];
+  neo_lp_need(p, "registers");
+  registers[0] = (uint32_t)neo_lp_take_small(p, INT32_MAX);
+  neo_lp_need(p, ",");
+  registers[1] = (uint32_t)neo_lp_take_small(p, INT32_MAX);
+  neo_ls *s = neo_ls_roles(p->k, in, registers);
+  inner(p, &s->body, column);
+  if (!p->failed && p->t.kind == T_LINE && p->t.n == column)
+    neo_lp_advance(p);
+  neo_lp_need(p, "consumers");
+  inner(p, &s->other, column);
 }
 
 static bool same_reg(const neo_reg *x, const neo_reg *y) {
@@ -417,7 +431,7 @@ static void reg(parser *p, neo_block *in) {
   r.type = (uint8_t)neo_lp_take_type(p);
   if (neo_lp_accept(p, "threads"))
     r.threads = neo_lp_take_int(p);
-  const name *old = find(p, r.name);
+  const name *old = neo_lp_find(p, r.name);
   if (p->failed)
     return;
   if (old && (old->kind != N_REG || !same_reg(&p->k->regs.at[old->number], &r))) {
@@ -437,196 +451,6 @@ static void reg(parser *p, neo_block *in) {
   neo_ls_reg(p->k, in, number_);
 }
 
-static uint32_t number_of(parser *p, name_kind kind) {
-  token at = p->t;
-  const char *s = neo_lp_take_word(p, kind == N_BUF ? "a buffer" : "a register");
-  const name *n = p->failed ? NULL : find(p, s);
-  if (n && n->kind == kind)
-    return n->number;
-  const char *what = kind == N_BUF ? "buffer" : "register";
-  if (!p->failed)
-    neo_diag(p->d, neo_lp_span_of(p, at), NEO_D_IR_NAME, what, s);
-  p->failed = true;
-  return 0;
-}
-
-static const neo_lx *place(parser *p, uint32_t *buf) {
-  *buf = number_of(p, N_BUF);
-  neo_lp_need(p, "[");
-  const neo_lx *offset = typed(p, NEO_I64_T, "the offset");
-  neo_lp_need(p, "]");
-  return offset;
-}
-
-static void tile(parser *p, neo_block *in) {
-  uint8_t number_[3];
-  uint32_t op = 0, buf = 0;
-  const neo_lx *offset = NULL;
-  int64_t pitch = 0;
-  while (op < NEO_TILE_OPS && !neo_lp_accept(p, neo_tile_rows[op].text))
-    op++;
-  if (op == NEO_TILE_OPS) {
-    neo_lp_expected(p, "zero, load, store or dot");
-    return;
-  }
-  for (uint32_t i = 0; i < neo_tile_rows[op].registers; i++) {
-    if (i)
-      neo_lp_need(p, ",");
-    number_[i] = (uint8_t)neo_lp_take_small(p, NEO_TILE_COUNT - 1);
-  }
-  if (neo_tile_rows[op].memory) {
-    neo_lp_need(p, ",");
-    offset = place(p, &buf);
-    neo_lp_need(p, "pitch");
-    pitch = neo_lp_take_small(p, INT32_MAX);
-  }
-  if (!p->failed)
-    neo_ls_tile(p->k, in, (neo_tile_op)op, number_, buf, offset, pitch);
-}
-
-static void warp(parser *p, neo_block *in) {
-  uint32_t op = 0, named[3];
-  const neo_lx *index[3];
-  while (op < NEO_WARP_OPS && !neo_lp_accept(p, neo_warp_rows[op].text))
-    op++;
-  if (op == NEO_WARP_OPS) {
-    neo_lp_expected(p, "what warps do");
-    return;
-  }
-  bool reads = neo_warp_rows[op].memory;
-  for (int i = 0; i < (reads ? 2 : 3); i++) {
-    if (i)
-      neo_lp_need(p, ",");
-    named[i] = number_of(p, i && reads ? N_BUF : N_REG);
-    neo_lp_need(p, "[");
-    index[i] = typed(p, NEO_I64_T, i && reads ? "the offset" : "the fragment");
-    neo_lp_need(p, "]");
-  }
-  if (p->failed)
-    return;
-  if (reads)
-    neo_ls_warp_read(p->k, in, (neo_warp_op)op, named[0], index[0], named[1], index[1]);
-  else
-    neo_ls_warp(p->k, in, (neo_warp_op)op, named, index);
-}
-
-static void warpgroup(parser *p, neo_block *in) {
-  uint32_t op = 0, buf[2];
-  const neo_lx *offset[2];
-  bool turned[2];
-  while (op < NEO_WARPGROUP_OPS && !neo_lp_accept(p, neo_warpgroup_rows[op].text))
-    op++;
-  if (op == NEO_WARPGROUP_OPS) {
-    neo_lp_expected(p, "tf32, bf16 or f16");
-    return;
-  }
-  uint32_t acc = number_of(p, N_REG);
-  for (int i = 0; i < 2; i++) {
-    neo_lp_need(p, ",");
-    turned[i] = neo_lp_accept(p, "turned");
-    offset[i] = place(p, &buf[i]);
-  }
-  neo_lp_need(p, "beside");
-  int64_t beside = neo_lp_take_small(p, INT32_MAX);
-  if (p->failed)
-    return;
-  neo_ls_warpgroup(p->k, in, (neo_warpgroup_op)op, acc, buf, offset, turned, beside);
-}
-
-static void await(parser *p, neo_block *in) {
-  int64_t left = neo_lp_take_small(p, INT32_MAX);
-  neo_lp_need(p, ",");
-  uint32_t acc = number_of(p, N_REG);
-  if (!p->failed)
-    neo_ls_await(p->k, in, acc, left);
-}
-
-static void shuffle(parser *p, neo_block *in) {
-  uint32_t to = number_of(p, N_REG);
-  neo_lp_need(p, ",");
-  uint32_t from = number_of(p, N_REG);
-  bool down = neo_lp_accept(p, "down");
-  if (!down)
-    neo_lp_need(p, "first");
-  int64_t n = neo_lp_take_small(p, NEO_WARP);
-  neo_lp_need(p, "of");
-  int64_t of = neo_lp_take_small(p, NEO_WARP);
-  neo_shuffle what = down ? NEO_SHUFFLE_DOWN : NEO_SHUFFLE_FIRST;
-  if (!p->failed)
-    neo_ls_shuffle(p->k, in, to, from, what, n, of);
-}
-
-static void fetch(parser *p, neo_block *in) {
-  uint32_t buf;
-  bool far = neo_lp_accept(p, "far");
-  const neo_lx *offset = place(p, &buf);
-  if (!p->failed)
-    neo_ls_fetch(p->k, in, buf, offset, far);
-}
-
-static void copy(parser *p, neo_block *in) {
-  uint32_t to, from;
-  int64_t n = neo_lp_take_small(p, NEO_COPY_BYTES);
-  const neo_lx *offset = place(p, &to), *cond = NULL;
-  neo_lp_need(p, "=");
-  const neo_lx *start = place(p, &from);
-  if (neo_lp_accept(p, "if"))
-    cond = typed(p, NEO_BOOL_T, "the condition");
-  if (!p->failed)
-    neo_ls_copy(p->k, in, n, to, offset, from, start, cond);
-}
-
-static void bulk(parser *p, neo_block *in) {
-  uint32_t to, phases;
-  neo_box b = {.rank = 0};
-  const neo_lx *offset = place(p, &to);
-  neo_lp_need(p, "=");
-  uint32_t from = number_of(p, N_BUF);
-  neo_lp_need(p, "[");
-  do {
-    if (b.rank == NEO_BOX_RANK) {
-      neo_lp_expected(p, "five axes at most");
-      return;
-    }
-    b.at[b.rank] = typed(p, NEO_I64_T, "where the box begins");
-    neo_lp_need(p, "of");
-    b.extent[b.rank] = typed(p, NEO_I64_T, "the extent");
-    neo_lp_need(p, "by");
-    b.stride[b.rank] = neo_lp_take_small(p, INT32_MAX);
-    neo_lp_need(p, "box");
-    b.count[b.rank++] = neo_lp_take_small(p, INT32_MAX);
-  } while (!p->failed && neo_lp_accept(p, ","));
-  neo_lp_need(p, "]");
-  neo_lp_need(p, "on");
-  const neo_lx *phase = place(p, &phases);
-  if (!p->failed)
-    neo_ls_bulk(p->k, in, to, offset, from, &b, phases, phase);
-}
-
-static void expect_(parser *p, neo_block *in) {
-  uint32_t phases;
-  int64_t bytes = neo_lp_take_small(p, INT32_MAX);
-  neo_lp_need(p, "on");
-  const neo_lx *phase = place(p, &phases);
-  if (!p->failed)
-    neo_ls_expect(p->k, in, phases, phase, bytes);
-}
-
-static void reach(parser *p, neo_block *in) {
-  uint32_t phases;
-  const neo_lx *phase = place(p, &phases);
-  neo_lp_need(p, "turn");
-  const neo_lx *turn = typed(p, NEO_I64_T, "the turn");
-  if (!p->failed)
-    neo_ls_reach(p->k, in, phases, phase, turn);
-}
-
-static void wait_(parser *p, neo_block *in) {
-  int64_t n = neo_lp_take_small(p, INT32_MAX);
-  if (!p->failed)
-    neo_ls_wait(p->k, in, n);
-}
-
 static void let_line(parser *p) {
   neo_lp_need(p, "%");
   token at = p->t;
@@ -641,7 +465,7 @@ static void let_line(parser *p) {
 static void assign(parser *p, neo_block *in) {
   token at = p->t;
   const char *s = neo_lp_take_word(p, "a statement");
-  const name *n = find(p, s);
+  const name *n = neo_lp_find(p, s);
   const neo_lx *index[4] = {0}, *cond = NULL;
   size_t rank = 1;
   if (p->failed)
@@ -656,15 +480,15 @@ static void assign(parser *p, neo_block *in) {
   neo_type t = (neo_type)(is_buf ? p->k->bufs.at[number_].type : p->k->regs.at[number_].type);
   if (is_buf) {
     neo_lp_need(p, "[");
-    index[0] = typed(p, NEO_I64_T, "the offset");
+    index[0] = neo_lp_typed(p, NEO_I64_T, "the offset");
     neo_lp_need(p, "]");
   } else {
     rank = indices(p, at, number_, index);
   }
   neo_lp_need(p, "=");
-  const neo_lx *value = typed(p, t, "the value");
+  const neo_lx *value = neo_lp_typed(p, t, "the value");
   if (is_buf && neo_lp_accept(p, "if"))
-    cond = typed(p, NEO_BOOL_T, "the condition");
+    cond = neo_lp_typed(p, NEO_BOOL_T, "the condition");
   if (p->failed)
     return;
   if (is_buf)
@@ -686,31 +510,9 @@ static void statement(parser *p, neo_block *in, uint32_t column) {
     if_(p, in, column);
   else if (neo_lp_accept(p, "reg"))
     reg(p, in);
-  else if (neo_lp_accept(p, "tile"))
-    tile(p, in);
-  else if (neo_lp_accept(p, "warp"))
-    warp(p, in);
-  else if (neo_lp_accept(p, "warpgroup"))
-    warpgroup(p, in);
-  else if (neo_lp_accept(p, "await"))
-    await(p, in);
-  else if (neo_lp_accept(p, "shuffle"))
-    shuffle(p, in);
-  else if (neo_lp_accept(p, "fetch"))
-    fetch(p, in);
-  else if (neo_lp_accept(p, "copy"))
-    copy(p, in);
-  else if (neo_lp_accept(p, "bulk"))
-    bulk(p, in);
-  else if (neo_lp_accept(p, "expect"))
-    expect_(p, in);
-  else if (neo_lp_accept(p, "reach"))
-    reach(p, in);
-  else if (neo_lp_accept(p, "commit"))
-    neo_ls_commit(p->k, in);
-  else if (neo_lp_accept(p, "wait"))
-    wait_(p, in);
-  else
+  else if (neo_lp_accept(p, "producer"))
+    roles(p, in, column);
+  else if (!neo_lp_device(p, in))
     assign(p, in);
   p->lets.n = 0;
   end_line(p);
@@ -773,7 +575,7 @@ static void head(parser *p) {
       declare(p, s, N_SIZE, neo_kernel_size(p->k, number_, s));
     } while (neo_lp_accept(p, ","));
   neo_lp_need(p, "units");
-  const neo_lx *units = typed(p, NEO_I64_T, "the number of units");
+  const neo_lx *units = neo_lp_typed(p, NEO_I64_T, "the number of units");
   if (!p->failed)
     p->k->units = units;
   end_line(p);

@@ -1,5 +1,5 @@
 /* What the files of the loop IR's parser share: its state and its tokens. loop_token.c reads
- * tokens, loop_parse.c what they mean. */
+ * tokens, loop_parse.c what they mean, loop_parse_device.c of statements for warps and copies. */
 #ifndef NEO_CODEGEN_LOOP_PARSE_H
 #define NEO_CODEGEN_LOOP_PARSE_H
 #include "codegen/loop.h"
@@ -42,5 +42,11 @@ const char *neo_lp_take_word(parser *p, const char *what);
 int64_t neo_lp_take_int(parser *p);
 int64_t neo_lp_take_small(parser *p, int64_t most); /* 0 to `most`; 0 after an error */
 neo_type neo_lp_take_type(parser *p);
+
+const name *neo_lp_find(const parser *p, const char *s); /* null: there is none */
+/* An expression of that type. */
+const neo_lx *neo_lp_typed(parser *p, neo_type t, const char *what);
+/* A statement of loop_parse_device.c; false: the present token begins none. */
+bool neo_lp_device(parser *p, neo_block *in);
 
 #endif

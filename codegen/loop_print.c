@@ -42,12 +42,13 @@ typedef struct {
 /* ---- names */
 
 const char *const neo_loop_words[] = {
-    "for",    "in",        "step",    "if",   "else",   "reg",    "kernel",  "units",  "sizes",
-    "read",   "write",     "scratch", "unit", "unroll", "vector", "noalias", "stream", "align",
-    "tensor", "from",      "and",     "or",   "not",    "true",   "false",   "inf",    "nan",
-    "rand",   "fma",       "let",     "tile", "pair",   "fetch",  "far",     "thread", "threads",
-    "warp",   "warpgroup", "await",   "copy", "commit", "wait",   "shuffle", "turned", "bulk",
-    "expect", "reach",     NULL};
+    "for",      "in",        "step",      "if",      "else", "reg",       "kernel", "units",
+    "sizes",    "read",      "write",     "scratch", "unit", "unroll",    "vector", "noalias",
+    "stream",   "align",     "tensor",    "from",    "and",  "or",        "not",    "true",
+    "false",    "inf",       "nan",       "rand",    "fma",  "let",       "tile",   "pair",
+    "fetch",    "far",       "thread",    "threads", "warp", "warpgroup", "await",  "copy",
+    "commit",   "wait",      "shuffle",   "turned",  "bulk", "expect",    "reach",  "arrive",
+    "producer", "consumers", "registers", NULL};
 
 static bool is_word(const char *s) {
   neo_op op;
@@ -528,7 +529,7 @@ static void print_bulk(printer *p, const neo_ls *s, int depth) {
   neo_str_add(p->out, "]\n");
 }
 
-/* expect 16384 on full[0]; reach full[0] turn 1 */
+/* expect 16384 on full[0]; reach full[0] turn 1; arrive empty[0] */
 static void print_phase(printer *p, const neo_ls *s, int depth) {
   const neo_lx *all[] = {s->index[0], s->value};
   print_lets(p, all, 2, depth);
@@ -536,7 +537,7 @@ static void print_phase(printer *p, const neo_ls *s, int depth) {
   if (s->kind == NEO_LS_EXPECT)
     neo_str_addf(p->out, "expect %lld on ", (long long)s->step);
   else
-    neo_str_add(p->out, "reach ");
+    neo_str_add(p->out, s->kind == NEO_LS_REACH ? "reach " : "arrive ");
   neo_str_addf(p->out, "%s[", p->buf[s->attr]);
   print(p, s->index[0], PREC_OR);
   neo_str_addc(p->out, ']');
@@ -545,6 +546,15 @@ static void print_phase(printer *p, const neo_ls *s, int depth) {
     print(p, s->value, PREC_OR);
   }
   neo_str_addc(p->out, '\n');
+}
+
+static void print_roles(printer *p, const neo_ls *s, int depth) {
+  indent(p, depth);
+  neo_str_addf(p->out, "producer registers %u, %u\n", s->factor[0], s->factor[1]);
+  print_block(p, &s->body, depth + 1);
+  indent(p, depth);
+  neo_str_add(p->out, "consumers\n");
+  print_block(p, &s->other, depth + 1);
 }
 
 static void print_groups(printer *p, const neo_ls *s, int depth) {
@@ -592,7 +602,11 @@ static void print_statement(printer *p, const neo_ls *s, int depth) {
     break;
   case NEO_LS_EXPECT:
   case NEO_LS_REACH:
+  case NEO_LS_ARRIVE:
     print_phase(p, s, depth);
+    break;
+  case NEO_LS_ROLES:
+    print_roles(p, s, depth);
     break;
   case NEO_LS_COMMIT:
   case NEO_LS_WAIT:

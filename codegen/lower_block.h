@@ -45,6 +45,8 @@ typedef struct {
   bool warpgroups; /* by warpgroups (lower_block_warpgroup.c) */
   bool bulk;       /* operands are boxes (lower_block_bulk.c) */
   uint32_t phases; /* their buffer: one for each stage */
+  bool producer;   /* one thread asks for them (lower_block_producer.c) */
+  uint32_t empty;  /* phases that say which stages are free */
   int64_t stages;  /* 0: two halves, by way of registers */
 } block_tile;
 
@@ -122,6 +124,25 @@ void neo_btile_sum_stages(block_tile *x, neo_block *in);
 /* ---- lower_block_bulk.c: where both operands are boxes, makes their phases; the sum */
 void neo_btile_plan_bulk(block_tile *x);
 void neo_btile_sum_bulk(block_tile *x, neo_block *in);
+/* Phases in scratch, one for each stage. */
+uint32_t neo_btile_phases(block_tile *x, const char *name);
+/* Announces the bytes of the block of steps from `from` on, and starts its boxes. */
+void neo_btile_start_boxes(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage);
+/* The stage whose turn it is, and the turn: registers, and what they are; the next one. */
+typedef struct {
+  uint32_t reg[2];
+  const neo_lx *stage, *turn;
+} neo_btile_round;
+neo_btile_round neo_btile_first_stage(block_tile *x, neo_block *in);
+void neo_btile_next_stage(block_tile *x, neo_block *in, const neo_btile_round *r);
+/* acc += what lies in that stage, until awaited. */
+void neo_btile_multiply_stage(block_tile *x, neo_block *in, const neo_lx *stage);
+
+/* ---- lower_block_producer.c: where operands are boxes, makes the phases of free stages; the
+ * producer's arm: returns the consumers'; their sum */
+void neo_btile_plan_producer(block_tile *x);
+neo_block *neo_btile_produce(block_tile *x, neo_block *in);
+void neo_btile_consume(block_tile *x, neo_block *in);
 
 /* ---- lower_block.c: products of steps from `from` on, which lie in that block of steps of shared
  * memory, in a loop of threads; the stages that store, at a row and a column counted from the

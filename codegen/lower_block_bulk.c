@@ -16,6 +16,8 @@
  * that the next iteration's boxes go to. Beyond the last step nothing is started, as a turn that is
  * begun has to be reached; what a box has beyond the ends of rows, columns and steps is zero.
  *
+ * A thread of its own may ask for them, and say when: lower_block_producer.c.
+ *
  * A box has 128 bytes along the axis whose elements lie side by side. Along the steps these are
  * BLOCK_K of them, and its lines the rows, at most 256; across they are 64 rows, and its lines
  * BLOCK_K steps: such boxes lie one behind the other (codegen/warpgroup.h). */
@@ -23,6 +25,15 @@
 
 static bool is_read(block_tile *x, const operand *o) {
   return o->from.i && x->l->k->bufs.at[o->from_buf].use == NEO_BUF_READ;
+}
+
+uint32_t neo_btile_phases(block_tile *x, const char *name) {
+  return neo_kernel_buf(x->l->k, (neo_kbuf){.name = name,
+                                            .type = NEO_I64_T,
+                                            .use = NEO_BUF_SCRATCH,
+                                            .no_alias = true,
+                                            .align = 64,
+                                            .scratch_elems = x->stages});
 }
 
 void neo_btile_plan_bulk(block_tile *x) {
@@ -33,13 +44,8 @@ void neo_btile_plan_bulk(block_tile *x) {
               x->o[k].along_steps == x->o[k].box.along_steps;
   if (!x->bulk)
     return;
-  neo_kbuf b = {.name = "full",
-                .type = NEO_I64_T,
-                .use = NEO_BUF_SCRATCH,
-                .no_alias = true,
-                .align = 64,
-                .scratch_elems = x->stages};
-  x->phases = neo_kernel_buf(l->k, b);
+  x->phases = neo_btile_phases(x, "full");
+  neo_btile_plan_producer(x);
 }
 
 static const neo_lx *extent_of(block_tile *x, uint32_t axis) {
@@ -77,10 +83,8 @@ static void start_box(block_tile *x, neo_block *in, const operand *o, const neo_
   neo_ls_bulk(l->k, in, o->buf, to, o->from_buf, &b, x->phases, stage);
 }
 
-/* The block of steps from `from` on, if there is one. */
-static void start_boxes(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
+void neo_btile_start_boxes(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
   lowering *l = x->l;
-  in = &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, from, x->steps))->body;
   neo_ls_expect(l->k, in, x->phases, stage, NEO_WARPGROUP_BYTES * (x->o[0].block + x->o[1].block));
   for (int k = 0; k < 2; k++) {
     const operand *o = &x->o[k];
@@ -88,6 +92,13 @@ static void start_boxes(block_tile *x, neo_block *in, const neo_lx *from, const 
     for (int64_t row = 0; row < o->block; row += rows)
       start_box(x, in, o, from, stage, row);
   }
+}
+
+/* If there is such a block of steps. */
+static void start_if_any(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
+  lowering *l = x->l;
+  in = &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, from, x->steps))->body;
+  neo_btile_start_boxes(x, in, from, stage);
 }
 
 static uint32_t counter(block_tile *x, neo_block *in, const char *name) {
@@ -112,24 +123,42 @@ static const neo_lx *two_before(block_tile *x, const neo_lx *stage) {
   return choice(l, stage, 0, lx_int(l, x->stages - 2), before);
 }
 
+neo_btile_round neo_btile_first_stage(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  neo_btile_round r = {.reg = {counter(x, in, "stage"), counter(x, in, "turn")}};
+  r.stage = neo_lx_reg(l->k, r.reg[0], NULL, 0);
+  r.turn = neo_lx_reg(l->k, r.reg[1], NULL, 0);
+  return r;
+}
+
+void neo_btile_next_stage(block_tile *x, neo_block *in, const neo_btile_round *r) {
+  lowering *l = x->l;
+  int64_t last = x->stages - 1;
+  const neo_lx *other = lx_add(l, lx_mul(l, r->turn, -1), lx_int(l, 1));
+  neo_ls_set(l->k, in, r->reg[1], NULL, 0, choice(l, r->stage, last, other, r->turn));
+  const neo_lx *next = lx_add(l, r->stage, lx_int(l, 1));
+  neo_ls_set(l->k, in, r->reg[0], NULL, 0, choice(l, r->stage, last, lx_int(l, 0), next));
+}
+
+void neo_btile_multiply_stage(block_tile *x, neo_block *in, const neo_lx *stage) {
+  const neo_lx *start[2];
+  for (int i = 0; i < 2; i++)
+    start[i] = lx_mul(x->l, stage, x->o[i].elements);
+  neo_btile_multiply_by_groups(x, in, (const uint32_t[]){x->o[0].buf, x->o[1].buf}, start);
+}
+
 void neo_btile_sum_bulk(block_tile *x, neo_block *in) {
   lowering *l = x->l;
-  const neo_lx *k, *start[2], *ahead = lx_int(l, (x->stages - 2) * x->block_k);
+  const neo_lx *k, *ahead = lx_int(l, (x->stages - 2) * x->block_k);
   for (int64_t p = 0; p < x->stages - 2; p++)
-    start_boxes(x, in, lx_int(l, p * x->block_k), lx_int(l, p));
-  uint32_t stage_ = counter(x, in, "stage"), turn_ = counter(x, in, "turn");
-  const neo_lx *stage = neo_lx_reg(l->k, stage_, NULL, 0), *turn = neo_lx_reg(l->k, turn_, NULL, 0);
+    start_if_any(x, in, lx_int(l, p * x->block_k), lx_int(l, p));
+  neo_btile_round r = neo_btile_first_stage(x, in);
   neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->block_k, &k);
-  start_boxes(x, body, lx_add(l, k, ahead), two_before(x, stage));
-  neo_ls_reach(l->k, body, x->phases, stage, turn);
-  for (int i = 0; i < 2; i++)
-    start[i] = lx_mul(l, stage, x->o[i].elements);
-  neo_btile_multiply_by_groups(x, body, (const uint32_t[]){x->o[0].buf, x->o[1].buf}, start);
+  start_if_any(x, body, lx_add(l, k, ahead), two_before(x, r.stage));
+  neo_ls_reach(l->k, body, x->phases, r.stage, r.turn);
+  neo_btile_multiply_stage(x, body, r.stage);
   neo_ls_await(l->k, body, x->acc, 1);
-  const neo_lx *other = lx_add(l, lx_mul(l, turn, -1), lx_int(l, 1));
-  neo_ls_set(l->k, body, turn_, NULL, 0, choice(l, stage, x->stages - 1, other, turn));
-  neo_ls_set(l->k, body, stage_, NULL, 0,
-             choice(l, stage, x->stages - 1, lx_int(l, 0), lx_add(l, stage, lx_int(l, 1))));
+  neo_btile_next_stage(x, body, &r);
   neo_lower_close(l);
   neo_ls_await(l->k, in, x->acc, 0);
 }

@@ -135,7 +135,7 @@ static void sum(block_tile *x, neo_block *in) {
   const neo_lx *k;
   begin(x, in);
   if (x->stages) {
-    (x->bulk ? neo_btile_sum_bulk : neo_btile_sum_stages)(x, in);
+    (x->producer ? neo_btile_consume : x->bulk ? neo_btile_sum_bulk : neo_btile_sum_stages)(x, in);
     return;
   }
   in = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, 2 * x->block_k, &k);
@@ -177,6 +177,8 @@ static void store(block_tile *x, neo_block *in) {
 }
 
 void neo_btile_warpgroups(block_tile *x, neo_block *in) {
+  if (x->producer)
+    in = neo_btile_produce(x, in);
   sum(x, in);
   store(x, in);
 }

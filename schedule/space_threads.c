@@ -156,6 +156,9 @@ static void tiles_values(const neo_schedule *s, neo_sched_param k, values *v) {
   case NEO_SCHED_BULK:
     add(v, !v->now, 0, s->at[NEO_SCHED_STAGES] > 0);
     break;
+  case NEO_SCHED_PRODUCER:
+    add(v, !v->now, 0, s->at[NEO_SCHED_BULK]);
+    break;
   case NEO_SCHED_ROW_AXES: /* the operands the other way round */
     add(v, s->at[NEO_SCHED_COLUMN_AXES], 1, INT64_MAX);
     break;
@@ -239,7 +242,7 @@ static void set_maker(const neo_space *x, neo_schedule *s) {
   p[NEO_SCHED_TILE_N] = groups || n < side ? n : side;
   set_threads(s);
   p[NEO_SCHED_STAGES] = p[NEO_SCHED_STAGES] ? neo_stages_wanted(s) : 0;
-  p[NEO_SCHED_BULK] = 0;
+  p[NEO_SCHED_BULK] = p[NEO_SCHED_PRODUCER] = 0;
   if (!legal(x, s))
     p[NEO_SCHED_STAGES] = 0;
 }
@@ -279,6 +282,8 @@ static void follow(const neo_space *x, neo_sched_param k, const neo_schedule *fr
     if (k == NEO_SCHED_MATRIX)
       set_maker(x, s);
     set_threads(s);
+    if (p[NEO_SCHED_PRODUCER] && k != NEO_SCHED_PRODUCER && !legal(x, s))
+      p[NEO_SCHED_PRODUCER] = 0;
     if (p[NEO_SCHED_BULK] && k != NEO_SCHED_BULK && !legal(x, s))
       p[NEO_SCHED_BULK] = 0;
     break;
@@ -381,8 +386,18 @@ static warp_cost warp_cost_of(const neo_space *x, const neo_schedule *s) {
   }
 }
 
+/* What bringing an element of an operand takes. A producer takes nothing of those who multiply, but
+ * where they are few, others of the same multiprocessor go without its registers. */
+static double copy_cost(const neo_schedule *s) {
+  enum { READ = 24, COPY = 18, BULK = 4, BY_PRODUCER = 2, TWO_BLOCKS = 16 << 10 };
+  const int64_t *p = s->at;
+  if (p[NEO_SCHED_PRODUCER])
+    return p[NEO_SCHED_BLOCK_M] * p[NEO_SCHED_BLOCK_N] > TWO_BLOCKS ? BY_PRODUCER : BULK + 1;
+  return p[NEO_SCHED_BULK] ? BULK : p[NEO_SCHED_STAGES] ? COPY : READ;
+}
+
 static double tiles_cost(const neo_space *x, const neo_schedule *s) {
-  enum { READ = 24, COPY = 18, BULK = 4, BARRIER = 60, LANES = 128 };
+  enum { BARRIER = 60, LANES = 128 };
   const int64_t *p = s->at;
   lengths l = lengths_of(x, s);
   double bm = (double)p[NEO_SCHED_BLOCK_M], bn = (double)p[NEO_SCHED_BLOCK_N];
@@ -394,7 +409,7 @@ static double tiles_cost(const neo_space *x, const neo_schedule *s) {
   double reads = (p[NEO_SCHED_MATRIX] ? by_warps.reads : narrow) * (tm + tn) / (tm * tn);
   reads = by_groups ? -by_warps.product / 2 : reads;
   double work = bm * bn * (by_warps.product + reads);
-  work += (p[NEO_SCHED_BULK] ? BULK : p[NEO_SCHED_STAGES] ? COPY : READ) * (bm + bn);
+  work += copy_cost(s) * (bm + bn);
   double warps = (double)p[NEO_SCHED_THREADS] / 32, few = warps < 8 ? 8 / warps : 1;
   double barrier = by_groups && p[NEO_SCHED_STAGES] ? 0 : BARRIER; /* a product goes on behind it */
   double step = work * (1 + 0.25 * (few - 1)) / LANES + barrier / (double)p[NEO_SCHED_BLOCK_K];
@@ -479,6 +494,9 @@ static void consider_stages(ranking *r, const neo_schedule *s) {
     y.at[NEO_SCHED_STAGES] = y.at[NEO_SCHED_STAGES] > least ? y.at[NEO_SCHED_STAGES] - 1 : 0;
   consider(r, &y);
   y.at[NEO_SCHED_BULK] = 1;
+  if (y.at[NEO_SCHED_STAGES] && s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
+    consider(r, &y);
+  y.at[NEO_SCHED_PRODUCER] = 1;
   if (y.at[NEO_SCHED_STAGES] && s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
     consider(r, &y);
 }

@@ -154,6 +154,8 @@ bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machi
   bool warps = s->at[NEO_SCHED_MATRIX], rounded;
   bool groups = s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS;
   neo_contraction taken = *c;
+  if (s->at[NEO_SCHED_PRODUCER] && !s->at[NEO_SCHED_BULK])
+    return no(why, "a producer asks for boxes, with bulk");
   if (!stages)
     return !s->at[NEO_SCHED_BULK] || no(why, "bulk is of stages");
   if (!machine->async)

@@ -12,6 +12,7 @@
 #include "schedule/conditions.h"
 #include "schedule/keep.h"
 #include "schedule/model.h"
+#include "schedule/producer.h"
 #include "schedule/stages.h"
 #include "schedule/wide.h"
 
@@ -28,7 +29,7 @@ bool neo_schedule_has_threads(const neo_schedule *s) {
   const int64_t *p = s->at;
   return p[NEO_SCHED_THREADS] || p[NEO_SCHED_LANES] || p[NEO_SCHED_ACROSS] ||
          p[NEO_SCHED_ROW_AXES] || p[NEO_SCHED_COLUMN_AXES] || p[NEO_SCHED_STAGES] ||
-         p[NEO_SCHED_BULK];
+         p[NEO_SCHED_BULK] || p[NEO_SCHED_PRODUCER];
 }
 
 static bool no(neo_str *why, const char *what) {
@@ -45,7 +46,7 @@ static bool others_plain(const neo_schedule *s, bool tiles) {
     bool of_tiles = k == NEO_SCHED_TILE_M || k == NEO_SCHED_TILE_N || k == NEO_SCHED_BLOCK_M ||
                     k == NEO_SCHED_BLOCK_N || k == NEO_SCHED_BLOCK_K || k == NEO_SCHED_ROW_AXES ||
                     k == NEO_SCHED_COLUMN_AXES || k == NEO_SCHED_MATRIX || k == NEO_SCHED_STAGES ||
-                    k == NEO_SCHED_BULK;
+                    k == NEO_SCHED_BULK || k == NEO_SCHED_PRODUCER;
     bool of_points = k == NEO_SCHED_LANES || k == NEO_SCHED_ACROSS || k == NEO_SCHED_VECTOR_AXIS ||
                      k == NEO_SCHED_VECTOR_WIDTH || k == NEO_SCHED_UNROLL_K || k == NEO_SCHED_KEEP;
     if (k == NEO_SCHED_THREADS || (tiles ? of_tiles : of_points))
@@ -289,10 +290,10 @@ static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine
       t * (sums + copies + COUNTERS) > FILE_REGISTERS)
     return no(why, "a warpgroup's tile has more registers than there are");
   int64_t most = p[NEO_SCHED_STAGES] ? neo_stages_shared(machine, s) : GROUP_SHARED;
-  int64_t phases = p[NEO_SCHED_BULK] ? PHASES_BYTES : 0;
+  int64_t phases = PHASES_BYTES * (p[NEO_SCHED_BULK] + p[NEO_SCHED_PRODUCER]);
   if (neo_stages_buffers(s) * GROUP_BYTES * (bm + bn) + phases > most)
     return no(why, "the operands' blocks are more than shared memory holds");
-  return warp_sides_legal(m, f, c, p, why);
+  return neo_producer_legal(s, why) && warp_sides_legal(m, f, c, p, why);
 }
 
 static int64_t operand_elements(const int64_t *p, neo_sched_param block) {
@@ -464,6 +465,15 @@ static void try_value(neo_module *m, const neo_form *f, const neo_machine *machi
     s->at[k] = old;
 }
 
+static double longest_sum(neo_module *m, const neo_form *f) {
+  double most = 0;
+  for (size_t k = 0; k < f->stages.n; k++) {
+    double n = steps_of(m, &f->stages.at[k]);
+    most = n > most ? n : most;
+  }
+  return most;
+}
+
 neo_schedule neo_threads_staged(neo_module *m, const neo_form *f, const neo_machine *machine,
                                 const neo_schedule *s) {
   neo_machine small = *machine;
@@ -473,6 +483,8 @@ neo_schedule neo_threads_staged(neo_module *m, const neo_form *f, const neo_mach
        y.at[NEO_SCHED_STAGES]--)
     if (neo_threads_legal(m, f, &small, &y, NULL)) {
       try_value(m, f, &small, NEO_SCHED_BULK, 1, &y);
+      if (neo_producer_wanted(&y, longest_sum(m, f)))
+        try_value(m, f, &small, NEO_SCHED_PRODUCER, 1, &y);
       return y;
     }
   return *s;
@@ -700,6 +712,8 @@ static bool random_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
     out->at[NEO_SCHED_STAGES] = 0;
   if (out->at[NEO_SCHED_STAGES] && out->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
     try_value(m, f, machine, NEO_SCHED_BULK, pick(seed, 0, 2) > 0, out);
+  if (out->at[NEO_SCHED_BULK])
+    try_value(m, f, machine, NEO_SCHED_PRODUCER, pick(seed, 0, 1), out);
   return true;
 }
 

@@ -88,13 +88,24 @@ done
 # What warpgroups multiply in stages: one product is under way while the next begins, and a block of steps costs one barrier. Boxes
 # come by the copy engine, which one thread asks; maps of their tensors are read where they are given. ptxas waits for no product of
 # its own accord.
-kernel sm_90a large
+kernel sm_90a halves
 order=$(sed -n 's/^[[:space:]]*\(mbarrier\.[a-z_]*\|wgmma\.[a-z_]*_group\|fence\.[a-z]*\|bar\.sync\).*/\1/p' "$work/ptx" | tail -6 |
   tr '\n' ' ')
 [ "$order" = "mbarrier.try_wait wgmma.commit_group wgmma.wait_group bar.sync mbarrier.arrive wgmma.wait_group " ] &&
-  [ "$(found 'cp\.async\.bulk\.tensor\.2d')" -eq 9 ] && [ "$(found 'cp\.async\.c[ag]')" -eq 0 ] &&
+  [ "$(found 'cp\.async\.bulk\.tensor\.2d')" -eq 6 ] && [ "$(found 'cp\.async\.c[ag]')" -eq 0 ] &&
   [ "$(found '\.param \.align 64 \.b8')" -eq 2 ] && [ "$(found '\.local')" -eq 0 ] &&
-  [ "$(found 'm64n256k16\.f32\.f16')" -eq 4 ] || { echo "FAIL: sm_90a large: $order" >&2; exit 1; }
+  [ "$(found 'm64n64k16\.f32\.f16')" -eq 4 ] || { echo "FAIL: sm_90a halves: $order" >&2; exit 1; }
+# Where a producer asks for the boxes, one barrier in the beginning is all; each arm sets its registers, which together are no more
+# than what the block begins with.
+kernel sm_90a large
+order=$(sed -n 's/^[[:space:]]*\(@%*p[0-9]* \)*\(mbarrier\.[a-z_]*\|setmaxnreg\.[a-z]*\|wgmma\.[a-z_]*_group\|bar\.sync\).*/\2/p' \
+  "$work/ptx" | grep -v '^mbarrier.init' | tr '\n' ' ')
+[ "$order" = "bar.sync setmaxnreg.inc mbarrier.try_wait wgmma.commit_group wgmma.wait_group mbarrier.arrive setmaxnreg.dec \
+mbarrier.arrive mbarrier.try_wait wgmma.wait_group " ] && [ "$(found 'cp\.async\.bulk\.tensor\.2d')" -eq 3 ] &&
+  [ "$(found '\.local')" -eq 0 ] && [ "$(found 'm64n256k16\.f32\.f16')" -eq 4 ] &&
+  [ "$(found 'setmaxnreg.inc.sync.aligned.u32 232')" -eq 1 ] && [ "$(found 'setmaxnreg.dec.sync.aligned.u32 40')" -eq 1 ] &&
+  [ "$(found '^\.maxntid 384')" -eq 1 ] && [ "$(found '^\.maxnreg 168')" -eq 1 ] &&
+  grep -qx 'sm_90a large 168 0' "$work/now" || { echo "FAIL: sm_90a large: $order" >&2; exit 1; }
 kernel sm_90a shifted
 order=$(sed -n 's/^[[:space:]]*\(cp\.async\.commit_group\|cp\.async\.wait_group\|wgmma\.[a-z_]*_group\|fence\.proxy\|bar\.sync\).*/\1/p' \
   "$work/ptx" | tail -8 | tr '\n' ' ')
@@ -102,6 +113,7 @@ order=$(sed -n 's/^[[:space:]]*\(cp\.async\.commit_group\|cp\.async\.wait_group\
 cp.async.wait_group wgmma.wait_group " ] && [ "$(found 'cp\.async\.cg.*, 16, ')" -eq 36 ] &&
   [ "$(found 'm64n256k16\.f32\.f16')" -eq 4 ] || { echo "FAIL: sm_90a shifted: $order" >&2; exit 1; }
 if grep -q 'wgmma.*serialized' "$work"/said.*; then echo "FAIL: products that wait for each other" >&2; exit 1; fi
+if grep -q 'setmaxnreg' "$work"/said.*; then echo "FAIL: registers that are not set" >&2; exit 1; fi
 wide() { # level, kernel, loads, stores of 16 bytes, other loads: at least so many, and at most
   awk -v name="_$2(" '/^.visible .entry/ { on = index($0, name) } on' "$work/$1/kernels.ptx" >"$work/ptx"
   loads=$(grep -c 'ld\.global.*\.v[24]\.[bf]\(32\|64\)' "$work/ptx" || :)

@@ -40,11 +40,12 @@ SHOWN void neo_gpu_warpgroup_wait(unsigned left);
 SHOWN void neo_gpu_copy(void *to, const void *from, unsigned bytes, unsigned taken);
 SHOWN void neo_gpu_commit(void);
 SHOWN void neo_gpu_copied(unsigned groups);
-SHOWN void neo_gpu_phases(void *at, unsigned n);
+SHOWN void neo_gpu_phases(void *at, unsigned n, unsigned arrivals);
 SHOWN void neo_gpu_expect(void *phase, unsigned bytes);
 SHOWN void neo_gpu_bulk(void *to, const void *map, void *phase, int c0, int c1, int c2, int c3,
                         int c4);
 SHOWN void neo_gpu_reach(void *phase, unsigned turn);
+SHOWN void neo_gpu_arrive(void *phase);
 SHOWN void neo_gpu_shuffle(unsigned what, unsigned n, unsigned of, void *words, unsigned count);
 /* What tests call. */
 SHOWN const neo_emulator_counts *neo_emulator_count(void);
@@ -104,6 +105,7 @@ typedef struct {
   fibre *now;
   emu_phases *phases; /* null: no block had any yet */
   bool bad_box;       /* one was started wrongly */
+  unsigned moves;     /* of phases: who waits for one looks again after each */
   bool copies_left;   /* a thread ended while some of its were under way */
   uint64_t seed;
   bool is_early; /* what its threads do before they have waited may come too early */
@@ -251,10 +253,15 @@ void neo_gpu_copied(unsigned groups) {
 
 /* ---- boxes, which the block's threads wait for without meeting */
 
-void neo_gpu_phases(void *at, unsigned n) {
-  own->bad_box = !emu_phases_make(&own->phases, at, n) || own->bad_box;
+void neo_gpu_phases(void *at, unsigned n, unsigned arrivals) {
+  own->bad_box = !emu_phases_make(&own->phases, at, n, arrivals) || own->bad_box;
+}
+void neo_gpu_arrive(void *phase) {
+  own->moves++;
+  own->bad_box = !emu_phase_arrive(own->phases, phase) || own->bad_box;
 }
 void neo_gpu_expect(void *phase, unsigned bytes) {
+  own->moves++;
   own->bad_box = !emu_phase_expect(own->phases, phase, bytes) || own->bad_box;
 }
 void neo_gpu_bulk(void *to, const void *map, void *phase, int c0, int c1, int c2, int c3, int c4) {
@@ -266,6 +273,7 @@ void neo_gpu_reach(void *phase, unsigned turn) {
     own->now->spins = true;
     leave();
   }
+  own->moves++;
 }
 
 /* A stack's whole life. */
@@ -334,22 +342,18 @@ static bool start(unsigned thread) {
   return true;
 }
 
-/* Those that spin go on, until none does; false: all that do wait for what never comes. */
-static bool settle(void) {
-  for (bool some = true, moved; some;) {
-    some = moved = false;
+/* Those that spin go on, until none does, or all that do wait for what others have to do first. */
+static void settle(void) {
+  unsigned before;
+  do {
+    before = own->moves;
     for (unsigned i = 0; i < own->n; i++) {
       if (!own->at[i]->spins)
         continue;
       own->at[i]->spins = false;
       enter(own->at[i]);
-      some = some || own->at[i]->spins;
-      moved = moved || !own->at[i]->spins;
     }
-    if (some && !moved)
-      return false;
-  }
-  return true;
+  } while (own->moves != before);
 }
 
 /* Those that have ended serve others later. */
@@ -357,7 +361,7 @@ static void drop_ended(void) {
   unsigned left = 0, gone = 0;
   fibre *ended[MOST_THREADS];
   for (unsigned i = 0; i < own->n; i++)
-    if (own->at[i]->waits)
+    if (own->at[i]->waits || own->at[i]->spins)
       own->at[left++] = own->at[i];
     else
       ended[gone++] = own->at[i];
@@ -387,29 +391,31 @@ static bool resume(unsigned of) {
   unsigned n = 0;
   fibre *next[MOST_THREADS];
   for (unsigned i = 0; i < own->n; i++)
-    if (own->at[i]->meets == of)
+    if (own->at[i]->waits && own->at[i]->meets == of)
       next[n++] = own->at[i];
   if (n != of && of != THE_GRID)
     return false;
   for (unsigned i = 0; i < n; i++)
     enter(next[i]);
-  bool good = settle();
+  settle();
   drop_ended();
-  return good;
+  return true;
 }
 
-/* Of those that wait in the block, who wait among the fewest. */
+/* Of those that wait in the block, who wait among the fewest. False: nobody does, or they are too
+ * few; who is left then waits for a turn that never comes. */
 static bool go_on(void) {
   unsigned least = THE_GRID;
   for (unsigned i = 0; i < own->n; i++)
-    least = own->at[i]->meets < least ? own->at[i]->meets : least;
-  return resume(least);
+    if (own->at[i]->waits && own->at[i]->meets < least)
+      least = own->at[i]->meets;
+  return least != THE_GRID && resume(least);
 }
 
 static bool all_at_grid(void) {
   bool all = true;
   for (unsigned i = 0; i < own->n; i++)
-    all = all && own->at[i]->meets == THE_GRID;
+    all = all && own->at[i]->waits && own->at[i]->meets == THE_GRID;
   return all;
 }
 
@@ -429,12 +435,12 @@ static bool start_block(unsigned block, const emu_launch *l) {
   own->n = 0;
   own->unfinished = false;
   own->copies_left = own->bad_box = false;
+  own->moves = 0;
   emu_phases_end(own->phases);
   for (unsigned i = 0; i < l->threads; i++)
     if (!start(order[i]))
       return false;
-  if (!settle())
-    return false;
+  settle();
   drop_ended();
   return run_on();
 }

@@ -55,8 +55,9 @@ typedef struct {
 
 typedef struct {
   const void *at;
-  unsigned turns; /* that are over */
-  bool begun;
+  unsigned turns;             /* that are over */
+  bool begun;                 /* bytes are announced */
+  unsigned arrivals, arrived; /* of threads; of one that counts bytes: 1, who announces them */
   uint64_t expected, started; /* bytes */
   box boxes[MOST_BOXES];
   unsigned n;
@@ -67,13 +68,13 @@ struct emu_phases {
   unsigned n;
 };
 
-bool emu_phases_make(emu_phases **all, const void *at, unsigned n) {
+bool emu_phases_make(emu_phases **all, const void *at, unsigned n, unsigned arrivals) {
   if (!*all && !(*all = calloc(1, sizeof **all)))
     return false;
   if ((*all)->n + n > MOST_PHASES)
     return false;
   for (unsigned i = 0; i < n; i++)
-    (*all)->at[(*all)->n++] = (phase){.at = (const char *)at + 8 * i};
+    (*all)->at[(*all)->n++] = (phase){.at = (const char *)at + 8 * i, .arrivals = arrivals};
   return true;
 }
 
@@ -91,6 +92,18 @@ bool emu_phase_expect(emu_phases *all, const void *at, unsigned bytes) {
   p->begun = true;
   p->expected = bytes;
   p->started = p->n = 0;
+  return true;
+}
+
+/* The last of a turn's ends it. */
+bool emu_phase_arrive(emu_phases *all, const void *at) {
+  phase *p = find(all, at);
+  if (!p || p->begun)
+    return false;
+  if (++p->arrived == p->arrivals) {
+    p->arrived = 0;
+    p->turns++;
+  }
   return true;
 }
 
@@ -159,7 +172,7 @@ bool emu_phase_reached(emu_phases *all, const void *at, unsigned turn) {
 bool emu_phases_end(emu_phases *all) {
   bool good = true;
   for (unsigned i = 0; all && i < all->n; i++)
-    good = good && !all->at[i].begun;
+    good = good && !all->at[i].begun && !all->at[i].arrived;
   if (all)
     all->n = 0;
   return good;

@@ -10,7 +10,8 @@ bool emu_is_map(const void *parameter);
 
 /* Of the block that runs: phases of boxes, by their addresses. */
 typedef struct emu_phases emu_phases;
-bool emu_phases_make(emu_phases **all, const void *at, unsigned n);
+bool emu_phases_make(emu_phases **all, const void *at, unsigned n, unsigned arrivals);
+bool emu_phase_arrive(emu_phases *all, const void *at);
 bool emu_phase_expect(emu_phases *all, const void *at, unsigned bytes);
 bool emu_box_start(emu_phases *all, const void *at, void *to, const void *map, const int *first);
 /* Is the turn over? Copies what it waits for, as late as that. */

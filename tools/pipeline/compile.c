@@ -204,7 +204,7 @@ static neo_status lower_without_tiles(neo_compilation *c, const neo_group *g, ne
 
 void neo_compile_block(const neo_kernel *k, int32_t *block, int32_t *units) {
   enum { USUAL = 128 };
-  int64_t threads = neo_kernel_threads(k);
+  int64_t threads = neo_kernel_block_threads(k);
   *block = threads ? (int32_t)threads : USUAL;
   *units = threads ? 1 : USUAL;
 }

@@ -1,0 +1,85 @@
+/* Registers of blocks with a producer, and where the model wants one (producer.h). */
+#include "schedule/producer.h"
+#include "schedule/stages.h"
+#include "schedule/threads.h"
+
+enum {
+  GROUP = 128, /* threads of a warpgroup */
+  GROUP_ROWS = 64,
+  LINE_BYTES = 128, /* of an operand's row, in a stage */
+  MOST_THREADS = 1024,
+  RESIDENT = 2048,
+  FILE_REGISTERS = 64 << 10,
+  SHARED_BYTES =
+      228 << 10, /* of a multiprocessor; each block takes RESERVED of it besides its own */
+  RESERVED = 1 << 10,
+  EIGHT = 8, /* registers are counted in these */
+  MOST = 240,
+  OF_PRODUCER = 40,
+  OF_PRODUCT = 32, /* of a consumer, besides its sums: for a product, */
+  ALL_ELSE = 64    /* for everything */
+};
+
+static int64_t blocks_by_memory(const neo_schedule *s) {
+  const int64_t *p = s->at;
+  int64_t rows = p[NEO_SCHED_BLOCK_M] + p[NEO_SCHED_BLOCK_N];
+  int64_t bytes = neo_stages_buffers(s) * LINE_BYTES * rows + RESERVED;
+  return SHARED_BYTES / bytes;
+}
+
+typedef struct {
+  int64_t first, consumer; /* registers of a thread: in the beginning, of a consumer then */
+} share;
+
+/* Of so many blocks on a multiprocessor. */
+static share share_of(int64_t consumers, int64_t blocks) {
+  int64_t threads = consumers + GROUP, n = FILE_REGISTERS / (blocks * threads) / EIGHT * EIGHT;
+  share x = {.first = n > MOST ? MOST : n};
+  n = (x.first * threads - OF_PRODUCER * GROUP) / consumers / EIGHT * EIGHT;
+  x.consumer = n > MOST ? MOST : n;
+  return x;
+}
+
+/* Of the most blocks for which it is enough; of none: there are none. */
+static share enough(const neo_schedule *s) {
+  const int64_t *p = s->at;
+  int64_t sums = p[NEO_SCHED_TILE_M] / GROUP_ROWS * p[NEO_SCHED_TILE_N] / 2;
+  int64_t blocks = RESIDENT / (p[NEO_SCHED_THREADS] + GROUP), most = blocks_by_memory(s);
+  for (blocks = blocks < most ? blocks : most; blocks > 0; blocks--) {
+    share x = share_of(p[NEO_SCHED_THREADS], blocks);
+    if (x.first >= sums + OF_PRODUCT && x.consumer >= sums + ALL_ELSE)
+      return x;
+  }
+  return (share){0, 0};
+}
+
+neo_producer_registers neo_producer_share(const neo_schedule *s) {
+  share x = enough(s);
+  if (x.consumer <= x.first)
+    return (neo_producer_registers){0, 0};
+  return (neo_producer_registers){OF_PRODUCER, (uint32_t)x.consumer};
+}
+
+static bool no(neo_str *why, const char *what) {
+  if (why)
+    neo_str_add(why, what);
+  return false;
+}
+
+bool neo_producer_legal(const neo_schedule *s, neo_str *why) {
+  const int64_t *p = s->at;
+  if (!p[NEO_SCHED_PRODUCER])
+    return true;
+  if (p[NEO_SCHED_PRODUCER] != 1 || !p[NEO_SCHED_BULK])
+    return no(why, "a producer asks for boxes, with bulk, and there is one");
+  if (p[NEO_SCHED_THREADS] + GROUP > MOST_THREADS || !enough(s).first)
+    return no(why, "a block with a producer has more threads, or registers, than there are");
+  return true;
+}
+
+bool neo_producer_wanted(const neo_schedule *s, double steps) {
+  enum { TWO_BLOCKS = 16 << 10, LEAST_BLOCKS_OF_STEPS = 8 };
+  const int64_t *p = s->at;
+  return p[NEO_SCHED_BULK] && p[NEO_SCHED_BLOCK_M] * p[NEO_SCHED_BLOCK_N] > TWO_BLOCKS &&
+         steps >= (double)(LEAST_BLOCKS_OF_STEPS * p[NEO_SCHED_BLOCK_K]);
+}

@@ -1,0 +1,27 @@
+/* A producer of a GPU's tiles whose operands are boxes (stages.h, BULK): with PRODUCER, a block has
+ * a warpgroup more, of which one thread asks for the boxes of all steps, each as soon as its stage
+ * is free, while the others, the consumers, multiply. THREADS are the consumers.
+ *
+ * A kernel's threads all begin with as many registers. The producer needs few, and gives up the
+ * others; the consumers, which hold the sums, take them (setmaxnreg). How many follows from how
+ * many blocks are to be on a multiprocessor: as many as shared memory holds, if that leaves the
+ * consumers what their sums and all else take. What a thread begins with has to be enough for one
+ * product, as ptxas has it. Where it is enough for everything, nobody gives up any. */
+#ifndef NEO_SCHEDULE_PRODUCER_H
+#define NEO_SCHEDULE_PRODUCER_H
+#include "schedule/schedule.h"
+
+/* Of each thread, multiples of eight. */
+typedef struct {
+  uint32_t producer, consumer; /* 0, 0: what they begin with */
+} neo_producer_registers;
+/* For a legal schedule. */
+neo_producer_registers neo_producer_share(const neo_schedule *s);
+/* For a schedule of boxes. */
+bool neo_producer_legal(const neo_schedule *s, neo_str *why);
+/* The model's, for a schedule of boxes that is else complete: where a multiprocessor has one block,
+ * and a block many steps, so that nobody else multiplies while its warpgroups wait for each other.
+ * steps: of the sum. */
+bool neo_producer_wanted(const neo_schedule *s, double steps);
+
+#endif

@@ -1,0 +1,228 @@
+/* Roles in the loop IR: what they mean, which rules they keep, and that the interpreter finds a
+ * producer and consumers that wait for each other, or do not. */
+#include "codegen/lower.h"
+#include "fusion/fuse.h"
+#include "ir/print.h"
+#include "loop_support.h"
+#include "schedule/schedule.h"
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#define BOX "bulk b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n"
+#define STORES "  for s in 0..128 thread\n    z[s] = b[s]\n"
+#define ROLES "producer registers 0, 0\n"
+#define GOOD_PRODUCER "  expect 1024 on full[0]\n  " BOX
+
+static neo_kernel *parse(loop_fix *f, const char *body) {
+  const char *text =
+      neo_arena_printf(&f->arena,
+                       "neo-loop 1\nkernel k(x: bf16 read align 16, z: bf16 write, "
+                       "b: bf16 scratch 512 align 1024, full: i64 scratch 2, empty: i64 scratch 2) "
+                       "sizes n units 1\n%s",
+                       body);
+  return loop_parse(f, text);
+}
+
+static void roles_print_as_they_were_written(void **state) {
+  static const char text[] =
+      "neo-loop 1\n"
+      "kernel k(x: bf16 read, z: bf16 write, b: bf16 scratch 512 align 1024, full: i64 scratch 2, "
+      "empty: i64 scratch 2) sizes n units n\n"
+      "for u in 0..n unit\n"
+      "  producer registers 40, 232\n"
+      "    for k in 0..3\n"
+      "      if 1 <= k\n"
+      "        reach empty[0] turn (k - 1)%2\n"
+      "      expect 1024 on full[0]\n"
+      "      bulk b[0] = x[k*64 of 70 by 1 box 64, u of n by 72 box 8] on full[0]\n"
+      "  consumers\n"
+      "    for k_1 in 0..3\n"
+      "      reach full[0] turn k_1%2\n"
+      "      for t in 0..128 thread\n"
+      "        z[t] = b[t]\n"
+      "      arrive empty[0]\n";
+  loop_fix *f = *state;
+  assert_string_equal(loop_text(f, loop_kernel(f, text)), text);
+}
+
+static void each_broken_rule_is_found(void **state) {
+  static const char *const cases[][2] = {
+      {"for s in 0..128 thread\n  z[s] = 0.0:bf16\n" ROLES "  expect 1024 on full[0]\nconsumers\n"
+       "  reach full[0] turn 0\n",
+       "all that a unit does"},
+      {ROLES GOOD_PRODUCER "consumers\n  for s in 0..64 thread\n    z[s] = b[s]\n",
+       "no warpgroups of a block"},
+      {ROLES GOOD_PRODUCER "consumers\n  for s in 0..1024 thread\n    z[s] = b[s]\n",
+       "no warpgroups of a block"},
+      {"producer registers 20, 232\n" GOOD_PRODUCER "consumers\n" STORES, "20 and 232 registers"},
+      {"producer registers 40, 260\n" GOOD_PRODUCER "consumers\n" STORES, "40 and 260 registers"},
+      {"producer registers 0, 232\n" GOOD_PRODUCER "consumers\n" STORES, "0 and 232 registers"},
+      {ROLES STORES "consumers\n" STORES, "what only consumers do"},
+      {ROLES "  reg r[1]: f32 threads 128\nconsumers\n" STORES, "register r of threads"},
+      {ROLES "  reg r[1]: bf16\n  r[0] = x[0]\nconsumers\n" STORES, "the producer reads x"},
+      {ROLES "  arrive empty[0]\nconsumers\n" STORES, "what only consumers do"},
+      {ROLES GOOD_PRODUCER "consumers\n  " BOX STORES, "consumers ask for boxes"},
+      {ROLES GOOD_PRODUCER "consumers\n  expect 1024 on full[0]\n" STORES, "consumers begin turns"},
+      {ROLES GOOD_PRODUCER "  reach full[0] turn 0\nconsumers\n" STORES, "who waits for full"},
+      {ROLES GOOD_PRODUCER "consumers\n  arrive empty[0]\n  reach empty[0] turn 0\n" STORES,
+       "who waits for empty"},
+      {ROLES GOOD_PRODUCER "consumers\n  arrive full[0]\n" STORES, "are arrived at"},
+      {"arrive empty[0]\nfor s in 0..128 thread\n  z[s] = 0.0:bf16\n", "nobody but consumers"},
+  };
+  for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+    neo_str why;
+    neo_str_init(&why, &((loop_fix *)*state)->arena);
+    assert_int_equal(neo_kernel_verify(parse(*state, cases[n][0]), &why), NEO_INTERNAL);
+    if (!strstr(neo_str_text(&why), cases[n][1]))
+      fail_msg("%zu: '%s' is not '%s'", n, neo_str_text(&why), cases[n][1]);
+  }
+}
+
+/* ---- tiles */
+
+enum { TALL = 72, STEPS = 584, WIDE = 136, SEEDS = 12 };
+
+/* Rows are turned round, columns are not; of two batches. */
+static neo_kernel *tile_by_producer(loop_fix *f, int stages) {
+  static const char text[] = "neo-ir 1\nmodule t\ninput x : bf16 [2, 584, 72]\n"
+                             "input w : bf16 [2, 136, 584]\ntemp z : f32 [2, 72, 136]\n"
+                             "def z[n: 2, b: 72, j: 136] =\n"
+                             "  sum[i: 584] f32(x[n, i, b]) * f32(w[n, j, i])\n"
+                             "  then acc0\nentry forward forward: z = z\n";
+  const neo_machine machine = {.vector_bytes = 16,
+                               .gpu = true,
+                               .warps = 90,
+                               .warpgroups = true,
+                               .async = true,
+                               .shared_bytes = 227 << 10};
+  neo_grouping g;
+  neo_schedule s;
+  neo_kernel *k = NULL;
+  neo_str why;
+  neo_module *m =
+      neo_module_parse(&f->arena, neo_names_new(&f->arena), f->diags, "test", text, strlen(text));
+  neo_str_init(&why, &f->arena);
+  assert_non_null(m);
+  assert_int_equal(neo_fuse(m, &f->arena, &g, NULL), NEO_OK);
+  assert_true(neo_schedule_parse(
+      neo_arena_printf(&f->arena,
+                       "row_axes=2 column_axes=4 stages=%d bulk=1 producer=1 block_m=64 block_n=32 "
+                       "block_k=64 tile_m=64 tile_n=16 matrix=2 threads=256",
+                       stages),
+      &s));
+  if (!neo_schedule_legal(m, &g.groups.at[0], &machine, &s, &why))
+    fail_msg("%s", neo_str_text(&why));
+  assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &f->arena, &k, &why), NEO_OK);
+  return k;
+}
+
+static const char *result(loop_fix *f, const neo_kernel *k, uint64_t seed) {
+  static const int64_t elements[] = {2 * TALL * STEPS, 2 * STEPS * WIDE, 2 * TALL * WIDE};
+  neo_str why;
+  neo_str_init(&why, &f->arena);
+  neo_value **buf = NEO_NEW_ARRAY(&f->arena, neo_value *, k->bufs.n);
+  int64_t *n = NEO_NEW_ARRAY(&f->arena, int64_t, k->bufs.n);
+  for (size_t b = 0; b < k->bufs.n; b++) {
+    n[b] = k->bufs.at[b].use & NEO_BUF_SCRATCH ? k->bufs.at[b].scratch_elems : elements[b];
+    buf[b] = NEO_NEW_ARRAY(&f->arena, neo_value, n[b]);
+    for (int64_t i = 0; i < n[b]; i++)
+      buf[b][i].f = (double)(i % 7) - 3;
+  }
+  neo_kernel_run r = {.bufs = buf, .n_elems = n, .hi = 2, .seed = seed};
+  if (neo_kernel_verify(k, &why) || neo_kernel_interp(k, &r, &why))
+    return neo_str_text(&why);
+  for (int64_t row = 0; row < 64; row++)
+    for (int64_t column = 0; column < 64; column++) {
+      double sum = 0;
+      for (int64_t s = 0; s < STEPS; s++)
+        sum += buf[0][s * TALL + row].f * buf[1][column * STEPS + s].f;
+      if (buf[2][row * WIDE + column].f != sum)
+        return "wrong";
+    }
+  return "";
+}
+
+static neo_ls *find(neo_block *b, neo_ls_kind kind, int *skip) {
+  neo_ls *found = NULL;
+  for (size_t i = 0; i < b->n && !found; i++) {
+    if (b->at[i]->kind == kind && (*skip)-- == 0)
+      found = b->at[i];
+    found = found ? found : find(&b->at[i]->body, kind, skip);
+    found = found ? found : find(&b->at[i]->other, kind, skip);
+  }
+  return found;
+}
+
+static neo_ls *nth(neo_kernel *k, neo_ls_kind kind, int n) {
+  return find(&k->body, kind, &n);
+}
+
+/* In some order of a producer's deeds among the consumers'. */
+static void expect_said(loop_fix *f, const neo_kernel *k, const char *text) {
+  for (uint64_t seed = 0; seed < SEEDS; seed++)
+    if (strstr(result(f, k, seed), text))
+      return;
+  fail_msg("'%s' is not '%s'", result(f, k, SEEDS), text);
+}
+
+static void tiles_are_right_however_far_the_producer_is_ahead(void **state) {
+  loop_fix *f = *state;
+  for (int stages = 3; stages <= 5; stages++) {
+    neo_kernel *k = tile_by_producer(f, stages);
+    for (uint64_t seed = 0; seed < SEEDS / 3; seed++)
+      assert_string_equal(result(f, k, seed), "");
+  }
+}
+
+static void a_broken_protocol_is_found(void **state) {
+  loop_fix *f = *state;
+  for (int stages = 3; stages <= 4; stages++) {
+    neo_kernel *k = tile_by_producer(f, stages);
+    neo_ls *empty = nth(k, NEO_LS_REACH, 0), *full = nth(k, NEO_LS_REACH, 1);
+    neo_ls *arrive = nth(k, NEO_LS_ARRIVE, 0), *await = nth(k, NEO_LS_AWAIT, 0);
+    neo_ls *expect = nth(k, NEO_LS_EXPECT, 0);
+    neo_ls was = *full;
+    full->value = neo_lx_int(k, 0);
+    expect_said(f, k, "other turn of full");
+    *full = was, was = *empty;
+    empty->value = neo_lx_int(k, 0);
+    expect_said(f, k, "other turn of empty");
+    *empty = was, was = *arrive;
+    arrive->index[0] = neo_lx_int(k, 0); /* one stage is free again and again, others never */
+    expect_said(f, k, "arrival before the last turn was reached of empty");
+    *arrive = was;
+    expect->step += 1024;
+    expect_said(f, k, "deadlock: consumers wait of full");
+    expect->step -= 1024 + 4096; /* what the first of its boxes has */
+    expect_said(f, k, "box of no turn");
+    expect->step += 4096;
+    await->step = 2;
+    expect_said(f, k, "store before the end of a product");
+    await->step = 1;
+    neo_ls *later = nth(k, NEO_LS_IF, 1); /* around the arrival */
+    neo_block arm = later->body;
+    later->body = (neo_block){0};
+    assert_non_null(strstr(result(f, k, 1), "who waits for empty"));
+    later->body = arm;
+    const neo_lx *cond = later->cond;
+    later->cond = neo_lx_const(k, NEO_BOOL_T, (neo_value){.i = 0});
+    expect_said(f, k, "deadlock: consumers wait of full");
+    later->cond = cond;
+    neo_ls *first = nth(k, NEO_LS_IF, 0); /* around the wait for a free stage */
+    first->cond = neo_lx_const(k, NEO_BOOL_T, (neo_value){.i = 0});
+    expect_said(f, k, "turn before the last one was reached of full");
+  }
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
+  const struct CMUnitTest tests[] = {
+      TEST(roles_print_as_they_were_written),
+      TEST(each_broken_rule_is_found),
+      TEST(tiles_are_right_however_far_the_producer_is_ahead),
+      TEST(a_broken_protocol_is_found),
+  };
+  return cmocka_run_group_tests_name("producer", tests, NULL, NULL);
+}

@@ -1,0 +1,182 @@
+/* Products whose boxes a producer asks for, on the emulated device, are what the reference
+ * interpreter says: of odd sizes, in all layouts, of bf16 and f16, with batches, with what stands
+ * behind the sum; threads run in any order, and one warpgroup ahead of another. And ptxas gives
+ * their warpgroups the registers that they set. */
+#include "tests/gpu/emulator.h"
+#include "tests/pipeline/plan_world.h"
+#include "tools/pipeline/emit.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const programs[] = {
+    "input x : bf16 [72, 264]\ninput w : bf16 [72, 264]\ntemp z : f32 [72, 72]\n"
+    "def z[b: 72, j: 72] =\n  sum[i: 264] f32(x[b, i]) * f32(w[j, i])\n  then acc0\n",
+    "input x : bf16 [264, 72]\ninput w : bf16 [264, 72]\ntemp z : f32 [72, 72]\n"
+    "def z[b: 72, j: 72] =\n  sum[i: 264] f32(x[i, b]) * f32(w[i, j])\n  then acc0\n",
+    "input x : f16 [70, 264]\ninput w : f16 [264, 72]\ninput c : f32 [68]\n"
+    "temp z : f32 [70, 68]\n"
+    "def z[b: 70, j: 68] =\n  sum[i: 260] f32(x[b, i]) * f32(w[i, j])\n"
+    "  then max(acc0 + c[j], 0.0)\n",
+    "input x : f16 [2, 264, 80]\ninput w : f16 [2, 72, 264]\ntemp z : f32 [2, 80, 72]\n"
+    "def z[n: 2, b: 80, j: 72] =\n  sum[i: 264] f32(x[n, i, b]) * f32(w[n, j, i])\n"
+    "  then acc0 * 0.5\n",
+    "input x : bf16 [72, 64]\ninput w : bf16 [72, 64]\ntemp z : f32 [72, 72]\n"
+    "def z[b: 72, j: 72] =\n  sum[i: 64] f32(x[b, i]) * f32(w[j, i])\n  then acc0\n",
+};
+
+/* One warpgroup, two beside and below each other, three; a warpgroup's tile of 128 rows. */
+static const char *const tiles[] = {
+    "block_m=64 block_n=64 tile_m=64 tile_n=64 threads=128",
+    "block_m=64 block_n=128 tile_m=64 tile_n=64 threads=256",
+    "block_m=128 block_n=64 tile_m=64 tile_n=64 threads=256",
+    "block_m=192 block_n=64 tile_m=64 tile_n=64 threads=384",
+    "block_m=128 block_n=128 tile_m=128 tile_n=128 threads=128",
+};
+enum { PROGRAMS = sizeof programs / sizeof *programs, TILES = sizeof tiles / sizeof *tiles };
+
+typedef struct {
+  const char *tile;
+  int stages;
+  int found; /* groups that it is for */
+} wanted;
+
+static neo_schedule by_producer(void *ctx, neo_compilation *c, const neo_group *g) {
+  wanted *w = ctx;
+  neo_schedule s, first = neo_schedule_default(c->module, g, &c->machine);
+  neo_str why;
+  neo_str_init(&why, &c->arena);
+  if (first.at[NEO_SCHED_MATRIX] != 2)
+    return first;
+  const char *text = neo_arena_printf(
+      &c->arena,
+      "row_axes=%lld column_axes=%lld stages=%d bulk=1 producer=1 block_k=64 matrix=2 %s",
+      (long long)first.at[NEO_SCHED_ROW_AXES], (long long)first.at[NEO_SCHED_COLUMN_AXES],
+      w->stages, w->tile);
+  assert_true(neo_schedule_parse(text, &s));
+  if (!neo_schedule_legal(c->module, g, &c->machine, &s, &why))
+    fail_msg("%s: %s", text, neo_str_text(&why));
+  w->found++;
+  return s;
+}
+
+static void open_program(plan_world *w, int program, wanted *ctx, const char *target) {
+  world_open(w);
+  world_parse(w,
+              neo_arena_printf(&w->c.arena, "neo-ir 1\nmodule t\n%sentry forward forward: z = z\n",
+                               programs[program]));
+  w->c.options.target = target;
+  w->c.options.schedule = by_producer;
+  w->c.options.schedule_ctx = ctx;
+  w->seed = (uint64_t)program + 1;
+}
+
+static void check(int program, int tile, int stages) {
+  plan_world w;
+  wanted ctx = {tiles[tile], stages, 0};
+  char mix[32];
+  snprintf(mix, sizeof mix, "%d", (program + tile) % 3);
+  setenv("NEO_EMULATOR_SEED", mix, 1);
+  open_program(&w, program, &ctx, "nvptx:sm_90a+host");
+  world_begin(&w, KERNELS_EMULATED, NULL);
+  assert_int_equal(ctx.found, 1);
+  assert_non_null(neo_kernel_roles(w.c.kernels.at[0].kernel));
+  world_check(&w, 3);
+  world_close(&w);
+}
+
+static void products_of_every_layout_equal_the_interpreter(void **state) {
+  (void)state;
+  for (int program = 0; program < PROGRAMS; program++)
+    check(program, program % 3, 3 + program % 2);
+}
+
+static void so_do_those_of_every_number_of_warpgroups(void **state) {
+  (void)state;
+  for (int tile = 0; tile < TILES; tile++)
+    check(tile % 2, tile, 3);
+}
+
+/* ---- registers */
+
+static bool has_ptxas(void) {
+  return system("ptxas --version >/dev/null 2>&1") == 0;
+}
+
+/* What the line that has `before` says behind it; -1: there is none. */
+static long number_behind(const char *text, const char *before) {
+  const char *at = strstr(text, before);
+  return at ? strtol(at + strlen(before), NULL, 10) : -1;
+}
+
+static char *read_all(FILE *f, char *out, size_t most) {
+  size_t n = fread(out, 1, most - 1, f);
+  out[n] = 0;
+  return out;
+}
+
+/* All threads begin with what the kernel's bound says, or the pool that consumers take of has less.
+ * */
+static void assemble(const char *folder, const char *tile, int program) {
+  enum { SAID = 1 << 14 };
+  plan_world w;
+  static char said[SAID];
+  wanted ctx = {tile, 3, 0};
+  open_program(&w, program, &ctx, "nvptx:sm_90a");
+  w.c.options.out_dir = folder;
+  w.c.options.emit = NEO_EMIT_SO;
+  if (neo_compile_passes(&w.c) || neo_compile_kernels(&w.c) || neo_emit_device(&w.c))
+    fail_msg("%s: %s", tile, w.c.why);
+  const neo_plan_image *ptx = NULL;
+  for (size_t i = 0; i < w.c.images.n; i++)
+    if (w.c.images.at[i].kind == NEO_RT_IMAGE_PTX)
+      ptx = &w.c.images.at[i];
+  assert_non_null(ptx);
+  char *path = neo_arena_printf(&w.c.arena, "%s/k.ptx", folder);
+  FILE *f = fopen(path, "w");
+  fputs(ptx->data, f);
+  fclose(f);
+  f = popen(neo_arena_printf(&w.c.arena, "ptxas -v -arch=sm_90a -o /dev/null %s 2>&1", path), "r");
+  read_all(f, said, sizeof said);
+  bool set = strstr(ptx->data, "setmaxnreg.inc") && strstr(ptx->data, "setmaxnreg.dec");
+  if (pclose(f) || strstr(said, "setmaxnreg") || strstr(said, "serialized") ||
+      number_behind(said, "stack frame, ") != 0 ||
+      set != (number_behind(ptx->data, ".maxnreg ") > 0) ||
+      (set && number_behind(said, "Used ") != number_behind(ptx->data, ".maxnreg ")))
+    fail_msg("%s: .maxnreg %ld, %s", tile, number_behind(ptx->data, ".maxnreg "), said);
+  remove(path);
+  world_close(&w);
+}
+
+static void ptxas_gives_each_role_its_registers_and_spills_none(void **state) {
+  static const char *const large[] = {
+      "block_m=64 block_n=256 tile_m=64 tile_n=256 threads=128",
+      "block_m=128 block_n=256 tile_m=64 tile_n=256 threads=256",
+      "block_m=256 block_n=128 tile_m=128 tile_n=128 threads=256",
+      "block_m=192 block_n=128 tile_m=64 tile_n=128 threads=384",
+      "block_m=256 block_n=64 tile_m=128 tile_n=32 threads=512",
+  };
+  char folder[] = "/tmp/neo-test-XXXXXX";
+  (void)state;
+  if (!has_ptxas())
+    skip();
+  assert_non_null(mkdtemp(folder));
+  for (int tile = 0; tile < TILES; tile++)
+    assemble(folder, tiles[tile], tile % PROGRAMS);
+  for (size_t tile = 0; tile < sizeof large / sizeof *large; tile++)
+    assemble(folder, large[tile], (int)tile % PROGRAMS);
+  rmdir(folder);
+}
+
+int main(void) {
+#if defined(__SANITIZE_THREAD__)
+  return 77; /* the stacks of emulated threads are not the thread sanitizer's */
+#endif
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products_of_every_layout_equal_the_interpreter),
+      cmocka_unit_test(so_do_those_of_every_number_of_warpgroups),
+      cmocka_unit_test(ptxas_gives_each_role_its_registers_and_spills_none),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
