@@ -244,6 +244,7 @@ static bool variable(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out) {
     out->c = v->fixed;
     return true;
   case NEO_LL_LANE:
+    out->c = v->fixed;
     out->step = 1;
     return true;
   case NEO_LL_LOOP:
@@ -329,7 +330,7 @@ int64_t neo_ll_multiple(neo_ll_gen *g, const neo_lx *e) {
     return x;
   if (e->kind == NEO_LX_VAR) {
     const neo_ll_var *v = &g->var[e->attr];
-    return v->kind == NEO_LL_FIXED ? v->fixed : v->kind == NEO_LL_LOOP ? v->multiple : 0;
+    return v->kind == NEO_LL_LOOP ? v->multiple : v->fixed;
   }
   if (e->kind != NEO_LX_OP || e->n != 2)
     return 1;
@@ -395,7 +396,7 @@ int64_t neo_ll_most(neo_ll_gen *g, const neo_lx *e) {
   if (e->kind == NEO_LX_VAR && g->var[e->attr].kind == NEO_LL_FIXED)
     return g->var[e->attr].fixed;
   if (e->kind == NEO_LX_VAR && g->var[e->attr].kind == NEO_LL_LANE)
-    return (int64_t)g->width - 1;
+    return g->var[e->attr].fixed + (int64_t)g->width - 1;
   if (e->kind == NEO_LX_VAR && g->var[e->attr].kind == NEO_LL_LOOP && g->var[e->attr].most > 0)
     return g->var[e->attr].most;
   if (e->kind != NEO_LX_OP || e->n != 2 || !neo_ll_nonneg(g, e->arg[0]) ||

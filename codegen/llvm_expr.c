@@ -61,8 +61,11 @@ static neo_ll_val variable(neo_ll_gen *g, const neo_lx *e) {
     return uniform(neo_ll_int(i64, v->fixed), 0);
   case NEO_LL_LOOP:
     return uniform(v->v, v->depth);
-  case NEO_LL_LANE:
-    return (neo_ll_val){neo_ll_lanes(g->l, i64, g->width, 1), true, 0};
+  case NEO_LL_LANE: {
+    LLVMValueRef first = neo_ll_splat(g->l, neo_ll_int(i64, v->fixed), g->width);
+    LLVMValueRef lanes = neo_ll_lanes(g->l, i64, g->width, 1);
+    return (neo_ll_val){LLVMBuildAdd(g->l->b, lanes, first, ""), true, 0};
+  }
   default:
     assert(0 && "a variable of an enclosing loop");
     return uniform(NULL, 0);

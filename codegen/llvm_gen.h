@@ -92,7 +92,7 @@ typedef struct {
   uint8_t kind;
   bool nonneg;
   uint32_t depth;
-  int64_t fixed;    /* FIXED */
+  int64_t fixed;    /* FIXED; LANE: that of lane 0, not negative */
   int64_t multiple; /* LOOP: of this number */
   int64_t most;     /* LOOP: its last value; 0: not known */
   LLVMValueRef v;   /* LOOP */

@@ -519,9 +519,12 @@ void neo_ll_store_first(neo_ll_gen *g, uint32_t buf, LLVMValueRef at, LLVMValueR
       continue;
     for (uint32_t k = 0; k < part; k++)
       order[k] = neo_ll_int(t, from + k);
-    LLVMValueRef x = part == 1 ? LLVMBuildExtractElement(g->l->b, v, order[0], "")
-                               : LLVMBuildShuffleVector(g->l->b, v, LLVMGetPoison(LLVMTypeOf(v)),
-                                                        LLVMConstVector(order, part), "");
+    LLVMValueRef x = v;
+    if (part == 1 && neo_ll_width(v) > 1)
+      x = LLVMBuildExtractElement(g->l->b, v, order[0], "");
+    else if (part > 1)
+      x = LLVMBuildShuffleVector(g->l->b, v, LLVMGetPoison(LLVMTypeOf(v)),
+                                 LLVMConstVector(order, part), "");
     plain_store(g, &p, step_to(g, &p, at, i64(g, from)), x, neo_type_bytes(p.type));
     from += part;
   }

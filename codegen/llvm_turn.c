@@ -11,17 +11,27 @@
  * a shuffle of pairs of vectors that a processor has as one instruction: elements, pairs, ... of
  * blocks of 16 bytes are interleaved until a block holds one lane of several rows, then blocks are
  * brought together. Where an element comes to lie is followed along, so that no order of the
- * results has to be known beforehand. */
+ * results has to be known beforehand.
+ *
+ * Where the value reads memory that lies as what is stored does, as an update reads the parameter,
+ *
+ *     F[at + r + 8*l] = F[at + r + 8*l] - rate * acc[r, l]
+ *
+ * only its registers are transposed; the rest is computed of runs of rows, for one lane after the
+ * other. */
 #include "codegen/llvm_gen.h"
 #include <assert.h>
 
-enum { LEAST = 4, MOST = 64, BLOCK_BYTES = 16, LOOPS = 4 };
+enum { LEAST = 4, MOST = 64, BLOCK_BYTES = 16, LOOPS = 4, REGISTERS = 4 };
 
 typedef struct {
   const neo_ls *loop[LOOPS]; /* UNROLL, outermost first */
   uint32_t n, run;           /* run: which one's iterations lie side by side */
   const neo_ls *vector, *store;
   int64_t apart; /* elements from lane to lane */
+  bool by_runs;  /* the value is computed of runs; then these are transposed */
+  const neo_lx *reg[REGISTERS];
+  uint32_t n_regs;
 } turn;
 
 /* ---- what can be turned */
@@ -50,6 +60,62 @@ static bool is_run(const turn *t, const neo_ls *loop) {
          step * loop->step == 1 && !(t->store->cond && neo_lx_uses(t->store->cond, loop->attr));
 }
 
+/* ---- values that are computed of runs */
+
+typedef struct {
+  turn *t;
+  uint32_t run, lane, left; /* variables; nodes that may still be looked at */
+  bool reads;               /* memory, along the run */
+} looking;
+
+static bool add_register(looking *c, const neo_lx *e) {
+  turn *t = c->t;
+  if (!neo_lx_uses(e, c->run) && !neo_lx_uses(e, c->lane))
+    return true;
+  const neo_lx *last = e->arg[e->n - 1];
+  if (last->kind != NEO_LX_VAR || last->attr != c->lane)
+    return false;
+  for (uint32_t k = 0; k < t->n_regs; k++)
+    if (t->reg[k] == e)
+      return true;
+  if (t->n_regs == REGISTERS)
+    return false;
+  t->reg[t->n_regs++] = e;
+  return true;
+}
+
+/* Is memory read along the run, or not along it at all? */
+static bool look_at_load(looking *c, const neo_lx *e) {
+  int64_t step;
+  if (!neo_lx_step(e->arg[0], c->run, &step) || (step != 0 && step != 1))
+    return false;
+  c->reads |= step == 1;
+  return e->kind == NEO_LX_LOAD || !neo_lx_uses(e->arg[1], c->run);
+}
+
+static bool look(looking *c, const neo_lx *e) {
+  bool load = e->kind == NEO_LX_LOAD || e->kind == NEO_LX_LOADIF;
+  if (c->left == 0)
+    return false;
+  c->left--;
+  if (e->kind == NEO_LX_REG)
+    return add_register(c, e);
+  if (load && !look_at_load(c, e))
+    return false;
+  for (uint32_t k = load ? 2 : 0; k < e->n; k++)
+    if (!look(c, e->arg[k]))
+      return false;
+  return true;
+}
+
+static bool is_of_runs(turn *t) {
+  enum { NODES = 64 };
+  looking c = {.t = t, .run = t->loop[t->run]->attr, .lane = t->vector->attr, .left = NODES};
+  return look(&c, t->store->value) && c.reads && t->n_regs > 0;
+}
+
+/* ---- the whole */
+
 static bool find(const neo_ll_gen *g, const neo_ls *s, turn *t) {
   if (!is_nest(s, t))
     return false;
@@ -61,10 +127,10 @@ static bool find(const neo_ll_gen *g, const neo_ls *s, turn *t) {
     return false;
   if (t->store->cond && neo_lx_is_int(t->store->cond, &always))
     return false;
-  for (t->run = 0; t->run < t->n; t->run++)
-    if (is_run(t, t->loop[t->run]))
-      return t->apart != 0 && t->apart != 1 && t->apart != -1;
-  return false;
+  for (t->run = 0; t->run < t->n && !is_run(t, t->loop[t->run]); t->run++)
+    ;
+  t->by_runs = t->run < t->n && is_of_runs(t);
+  return t->run < t->n && t->apart != 0 && t->apart != 1 && t->apart != -1;
 }
 
 /* ---- the transposition */
@@ -164,35 +230,95 @@ static neo_ll_val condition(neo_ll_gen *g, const turn *t) {
   return (neo_ll_val){neo_ll_spread(g, x), true, x.depth};
 }
 
+/* Rows [from, from + n) of an expression, transposed; `type`: as they are in memory. */
+static void turned(square *q, const turn *t, const neo_lx *e, const neo_type *type, int64_t from,
+                   uint32_t n, neo_ll_val where) {
+  neo_ll_gen *g = q->g;
+  const neo_ls *run = t->loop[t->run];
+  g->width = q->n = (uint32_t)t->vector->hi->bits;
+  g->var[t->vector->attr] = (neo_ll_var){.kind = NEO_LL_LANE};
+  for (uint32_t r = 0; r < n; r++) {
+    fix(g, run, value_at(run, from + r));
+    g->guard = where;
+    LLVMValueRef v = neo_ll_spread(g, neo_ll_expr(g, e));
+    q->v[r] = type ? neo_ll_to_mem(g->l, *type, v) : v;
+    g->guard = (neo_ll_val){0};
+  }
+  for (uint32_t r = n; r < q->n; r++)
+    q->v[r] = LLVMGetPoison(LLVMTypeOf(q->v[0]));
+  for (uint32_t r = 0; r < q->n; r++)
+    for (uint32_t k = 0; k < q->n; k++)
+      q->is[r][k].row = (uint8_t)r, q->is[r][k].lane = (uint8_t)k;
+  transpose(q, neo_ll_bits(q->v[0]) / 8);
+  g->width = 1;
+}
+
+/* Rows [first, first + n) of a transposed lane. */
+static LLVMValueRef part_of(const square *q, uint32_t k, uint32_t first, uint32_t n) {
+  LLVMTypeRef i32 = LLVMInt32TypeInContext(q->g->l->ctx);
+  LLVMValueRef order[MOST];
+  for (uint32_t r = 0; r < n; r++)
+    order[r] = neo_ll_int(i32, first + r);
+  if (n == 1)
+    return LLVMBuildExtractElement(q->g->l->b, q->v[k], order[0], "");
+  return LLVMBuildShuffleVector(q->g->l->b, q->v[k], q->v[k], LLVMConstVector(order, n), "");
+}
+
+/* What lane k stores in n rows from the first of the squares on, which begin with row `from`. */
+static LLVMValueRef of_run(neo_ll_gen *g, const turn *t, const square *q, int64_t from,
+                           uint32_t first, uint32_t n, uint32_t k) {
+  const neo_ls *run = t->loop[t->run];
+  neo_type type = (neo_type)g->k->bufs.at[t->store->attr].type;
+  fix(g, t->vector, k);
+  fix(g, run, value_at(run, from + first));
+  if (n > 1)
+    g->var[run->attr].kind = NEO_LL_LANE;
+  g->width = n;
+  if (t->store->cond)
+    g->guard = neo_ll_expr(g, t->store->cond);
+  for (uint32_t i = 0; i < t->n_regs; i++) {
+    g->memo[t->reg[i]->id].stamp = g->stamp;
+    g->memo[t->reg[i]->id].val = (neo_ll_val){part_of(&q[i], k, first, n), n > 1, g->depth};
+  }
+  LLVMValueRef v = neo_ll_to_mem(g->l, type, neo_ll_spread(g, neo_ll_expr(g, t->store->value)));
+  g->guard = (neo_ll_val){0};
+  g->width = 1;
+  return v;
+}
+
+static LLVMValueRef moved(neo_ll_gen *g, LLVMTypeRef element, LLVMValueRef at, int64_t by) {
+  LLVMValueRef x = neo_ll_int(LLVMInt64TypeInContext(g->l->ctx), by);
+  return LLVMBuildGEP2(g->l->b, element, at, &x, 1, "");
+}
+
 /* Rows [from, from + n) of the run. */
 static void store_rows(neo_ll_gen *g, const turn *t, int64_t from, uint32_t n) {
   const neo_ls *run = t->loop[t->run];
   neo_type type = (neo_type)g->k->bufs.at[t->store->attr].type;
-  square q = {.g = g, .n = (uint32_t)t->vector->hi->bits};
   LLVMTypeRef element = neo_ll_mem_type(g->l, type, 1);
-  g->width = q.n;
+  uint32_t lanes = (uint32_t)t->vector->hi->bits, align, buf = t->store->attr;
+  square q[REGISTERS];
+  g->width = lanes;
   g->var[t->vector->attr] = (neo_ll_var){.kind = NEO_LL_LANE};
   fix(g, run, value_at(run, from));
   neo_ll_val where = condition(g, t);
-  for (uint32_t r = 0; r < q.n; r++) {
-    fix(g, run, value_at(run, from + r));
-    g->guard = where;
-    q.v[r] = r < n ? neo_ll_to_mem(g->l, type, neo_ll_spread(g, neo_ll_expr(g, t->store->value)))
-                   : LLVMGetPoison(neo_ll_mem_type(g->l, type, q.n));
-    g->guard = (neo_ll_val){0};
-    for (uint32_t k = 0; k < q.n; k++)
-      q.is[r][k].row = (uint8_t)r, q.is[r][k].lane = (uint8_t)k;
+  for (uint32_t i = 0; i < (t->by_runs ? t->n_regs : 1); i++) {
+    q[i].g = g;
+    turned(&q[i], t, t->by_runs ? t->reg[i] : t->store->value, t->by_runs ? NULL : &type, from, n,
+           where);
   }
-  transpose(&q, neo_type_bytes(type));
   g->width = 1;
   fix(g, run, value_at(run, from));
   fix(g, t->vector, 0);
-  uint32_t align;
-  LLVMValueRef first = neo_ll_address(g, t->store->attr, t->store->index[0], where.v, &align);
-  for (uint32_t k = 0; k < q.n; k++) {
-    LLVMValueRef by = neo_ll_int(LLVMInt64TypeInContext(g->l->ctx), t->apart * (int64_t)k);
-    LLVMValueRef at = LLVMBuildGEP2(g->l->b, element, first, &by, 1, "");
-    neo_ll_store_first(g, t->store->attr, at, q.v[k], n, where, k);
+  LLVMValueRef first = neo_ll_address(g, buf, t->store->index[0], where.v, &align);
+  for (uint32_t k = 0; k < lanes; k++) {
+    LLVMValueRef at = moved(g, element, first, t->apart * (int64_t)k);
+    if (!t->by_runs)
+      neo_ll_store_first(g, buf, at, q[0].v[k], n, where, k);
+    for (uint32_t done = 0, part = MOST; t->by_runs && done < n; part /= 2)
+      for (; n - done >= part; done += part)
+        neo_ll_store_first(g, buf, moved(g, element, at, done),
+                           of_run(g, t, q, from, done, part, k), part, where, k);
   }
 }
 

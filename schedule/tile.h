@@ -42,6 +42,7 @@ typedef struct {
   } clips;
   double points, steps; /* of the shared axes; of the reduction */
   int64_t lanes, bytes; /* of the widest vector of a register; of an element */
+  bool whole_sums;      /* none is kept from block to block of the reduction */
   uint64_t fixed;       /* shared axes that bound loops: never part of a tile */
   struct {              /* remembered looks */
     bool known;
@@ -70,6 +71,9 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c);
 /* A factor along AXIS `axis`; columns: along the axes that the lanes walk. */
 neo_look neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis);
 neo_look neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t merge);
+/* Vectors that as many lanes are read or stored by, which walk tiles of so many elements; 0: it is
+ * done lane by lane. */
+int64_t neo_tiles_pieces(const neo_tiles *q, int64_t tile, int64_t lanes);
 /* Have all results this stride along a shared axis? Is it 1 of the k-th one of all stages,
  * if there are not very many? */
 bool neo_tiles_results_follow(neo_tiles *q, uint32_t axis, int64_t stride);

@@ -129,11 +129,36 @@ static void try(descent *d, const neo_schedule *s) {
   *d = (descent){d->q, d->known, *s, m, ok};
 }
 
-/* Blocks of what is packed outside of all other loops, and of the units. */
+/* Is an operand of this side larger than the caches, read where it lies or to be copied? */
+static bool reads_large(neo_tiles *q, const neo_schedule *s, neo_side side) {
+  for (uint32_t k = 0; k < q->c->n; k++)
+    if (neo_schedule_side(q->f, s, &q->c->factor[k]) == side &&
+        neo_tiles_elements(q, k) * (double)q->bytes > (double)q->machine->l2_bytes)
+      return true;
+  return false;
+}
+
+/* Are large columns, which lie in tiles, the same in some iterations of the leading loops? */
+static bool comes_again(neo_tiles *q, const neo_schedule *s) {
+  uint64_t columns = 0;
+  neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
+  bool again = false, tiled = false;
+  for (uint32_t k = 0; k < q->c->n; k++)
+    if (neo_schedule_side(q->f, s, &q->c->factor[k]) == NEO_SIDE_COLUMNS) {
+      columns |= q->c->factor[k].axes;
+      tiled |= neo_tiles_columns(q, k, s->at[NEO_SCHED_VECTOR_AXIS], s->at[NEO_SCHED_MERGE]).tile;
+    }
+  for (uint32_t n = neo_schedule_nest(q->f, s, loop); n > 0; n--)
+    again |= !loop[n - 1].block && !(columns >> loop[n - 1].axis & 1);
+  return again && tiled && reads_large(q, s, NEO_SIDE_COLUMNS);
+}
+
+/* Blocks of what is packed, or comes from far, outside of all other loops, and of the units. */
 static void try_first(descent *d, const neo_schedule *from, int64_t which) {
   neo_schedule s = *from;
-  bool blocked = s.at[which == BLOCKS_OF_ROWS ? NEO_SCHED_BLOCK_M : NEO_SCHED_BLOCK_N];
-  if (!blocked || !s.at[NEO_SCHED_PACK])
+  bool rows = which == BLOCKS_OF_ROWS;
+  bool blocked = s.at[rows ? NEO_SCHED_BLOCK_M : NEO_SCHED_BLOCK_N];
+  if (!blocked || (!s.at[NEO_SCHED_PACK] && (rows || !comes_again(d->q, &s))))
     return;
   s.at[NEO_SCHED_BLOCKS_FIRST] = which;
   set_units(d->q, &s, false);
@@ -187,6 +212,8 @@ static void limit_reduction(descent *d) {
 static void try_reduction(descent *d) {
   enum { FEWEST = 4, STEPS = 512, ITERATIONS = 4 };
   const neo_schedule start = d->best;
+  if (d->q->whole_sums)
+    return;
   int64_t inner = 1, most = longest_block(d->q, &start);
   for (uint32_t k = 1; k < d->q->s->axes.n; k++)
     inner *= d->q->own[k];
@@ -298,16 +325,6 @@ static double block_lanes(merits *known, neo_schedule *s) {
 
 /* ---- what the tile before fetches (fetch.h) */
 
-/* Are columns of a large operand read, where they lie or to be copied? Then other blocks may be
- * best. */
-static bool reads_columns(neo_tiles *q, const neo_schedule *s) {
-  for (uint32_t k = 0; k < q->c->n; k++)
-    if (neo_schedule_side(q->f, s, &q->c->factor[k]) == NEO_SIDE_COLUMNS &&
-        neo_tiles_elements(q, k) * (double)q->bytes > (double)q->machine->l2_bytes)
-      return true;
-  return false;
-}
-
 static bool fetches(neo_tiles *q, const neo_schedule *s) {
   neo_fetch any[NEO_FETCH_MOST];
   return neo_fetch_find(q->m, q->f, s, any);
@@ -318,7 +335,8 @@ static double block_fetching(merits *known, neo_schedule *s) {
   neo_schedule y = *s;
   double merit = block_shared(known, s);
   y.at[NEO_SCHED_FETCH] = 1;
-  double m = reads_columns(q, &y) ? block_shared(known, &y) : merit;
+  /* then other blocks may be best */
+  double m = reads_large(q, &y, NEO_SIDE_COLUMNS) ? block_shared(known, &y) : merit;
   if (m < merit && fetches(q, &y)) {
     *s = y;
     return m;

@@ -25,6 +25,7 @@ enum {
 /* ---- the geometry of a schedule */
 
 typedef struct {
+  const neo_schedule *s;
   int64_t v, merge, am, an, pack;
   double lanes;        /* of a vector */
   double product;      /* cycles of a multiply-add of vectors, of which two are begun at a time */
@@ -46,8 +47,10 @@ static double product_cycles(double lanes, double bytes) {
 
 static geometry geometry_of(neo_tiles *q, const neo_schedule *s) {
   const int64_t *p = s->at;
-  geometry g = {
-      .v = p[NEO_SCHED_VECTOR_AXIS], .merge = p[NEO_SCHED_MERGE], .pack = p[NEO_SCHED_PACK]};
+  geometry g = {.s = s,
+                .v = p[NEO_SCHED_VECTOR_AXIS],
+                .merge = p[NEO_SCHED_MERGE],
+                .pack = p[NEO_SCHED_PACK]};
   g.lanes = (double)p[NEO_SCHED_VECTOR_WIDTH];
   g.product = product_cycles(g.lanes, (double)q->bytes);
   g.am = p[NEO_SCHED_AXIS_M], g.r = (double)p[NEO_SCHED_TILE_M];
@@ -78,6 +81,32 @@ static geometry geometry_of(neo_tiles *q, const neo_schedule *s) {
   g.columns_first =
       g.am >= 0 && !p[NEO_SCHED_ORDER] && (g.pack || neo_rows_are_near(g.mb * g.steps, q->bytes));
   return g;
+}
+
+/* ---- leading loops */
+
+static double trips(const neo_tiles *q, const geometry *g, const neo_outer_loop *o) {
+  if (!o->block)
+    return (double)q->shared[o->axis];
+  return o->axis == g->am ? ceil(g->m / g->mb) : ceil(g->n / g->nb);
+}
+
+/* Is an operand another one in each iteration of the loop? */
+static bool matters(const neo_tiles *q, const geometry *g, const neo_outer_loop *o, uint32_t k,
+                    neo_side side) {
+  if (!o->block)
+    return q->c->factor[k].axes >> o->axis & 1;
+  return (o->axis == g->am) == (side == NEO_SIDE_ROWS);
+}
+
+/* How often in a row those of axes come to the same block of an operand. */
+static double visits(const neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
+  neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
+  double times = 1;
+  for (uint32_t n = neo_schedule_nest(q->f, g->s, loop);
+       n > 0 && !loop[n - 1].block && !matters(q, g, &loop[n - 1], k, side); n--)
+    times *= trips(q, g, &loop[n - 1]);
+  return times;
 }
 
 /* ---- reading */
@@ -130,23 +159,22 @@ static double far_again(const neo_tiles *q, touched first, touched then, double 
 /* Of lanes along axes that are walked as one. Where tiles are whole tiles of what is next to each
  * other, the emitter knows which lanes are; else each step computes quotients and remainders, lane
  * by lane. */
-static double odd_cycles(const geometry *g, const neo_look *x, double bytes) {
-  enum { LEAST_BYTES = 16 }; /* of a run that is read as a vector (codegen/llvm_mem.c) */
+static double odd_cycles(const neo_tiles *q, const geometry *g, const neo_look *x) {
   const double single = 1.5, computed = 12;
   double tile = (double)x->tile;
   if (!x->tile)
     return single * g->lanes;
   if (fmod(g->c * g->lanes, tile) > 0 || (g->nb < g->n && fmod(g->nb, tile) > 0))
     return computed * g->lanes;
-  double run = fmod(tile, g->lanes) == 0 ? g->lanes : fmod(g->lanes, tile) == 0 ? tile : 1;
-  return run * bytes >= LEAST_BYTES ? g->lanes / run : single * g->lanes;
+  int64_t pieces = neo_tiles_pieces(q, x->tile, (int64_t)g->lanes);
+  return pieces ? (double)pieces : single * g->lanes;
 }
 
 /* Cycles of reading a vector of it: lanes that do not lie next to each other are read one by one.
  * `whole`: those of a vector that does. */
 static double read_cycles(const neo_tiles *q, const geometry *g, const neo_look *x, double whole) {
   const double strided = 1.125;
-  double t = x->odd ? odd_cycles(g, x, (double)q->bytes) : x->strided ? strided * g->lanes : whole;
+  double t = x->odd ? odd_cycles(q, g, x) : x->strided ? strided * g->lanes : whole;
   return t + (x->guarded ? 3 : 0) + x->ops;
 }
 
@@ -221,10 +249,10 @@ static double rows_read(neo_tiles *q, const geometry *g, uint32_t k) {
 }
 
 /* Do tiles of columns begin where those do in which the operand lies (transform/layout.c), vectors
- * in one of them? Then they read streams. */
-static bool is_laid_out(const geometry *g, const neo_look *x) {
+ * in one of them, or of several as a whole? Then they read streams. */
+static bool is_laid_out(const neo_tiles *q, const geometry *g, const neo_look *x) {
   double wide = g->c * g->lanes, tile = (double)x->tile;
-  return x->tile && x->tile % (int64_t)g->lanes == 0 && !x->strided && !x->guarded &&
+  return x->tile && neo_tiles_pieces(q, x->tile, (int64_t)g->lanes) && !x->strided && !x->guarded &&
          fmod(wide, tile) == 0 && (g->nb == g->n || fmod(g->nb, tile) == 0);
 }
 
@@ -247,8 +275,11 @@ static double laid_out_read(neo_tiles *q, const geometry *g, uint32_t k, const n
   how as = of_tiles(q, k, x);
   double first = (as == STREAM ? g->steps * g->nb : q->steps * g->n) * bytes;
   double then = g->steps * (wide + g->r) * bytes;
-  double each = far_again(q, evenly(first), evenly(then), tiles, as);
-  return wide * bytes / LINE_BYTES * each + x->ops * g->c;
+  double block = as == STREAM ? first : q->steps * (g->nb + g->mb) * bytes;
+  double from = far_again(q, evenly(first), evenly(block), visits(q, g, k, NEO_SIDE_COLUMNS), as);
+  double each = (from + (tiles - 1) * far(q, evenly(then), as)) / tiles;
+  double joined = 0.1 * (double)(neo_tiles_pieces(q, x->tile, (int64_t)g->lanes) - 1);
+  return wide * bytes / LINE_BYTES * each + (joined + x->ops) * g->c;
 }
 
 /* Lines that a row of a tile touches on average, where tiles follow each other. */
@@ -280,7 +311,7 @@ static bool fetched_ahead(const neo_tiles *q, const geometry *g, double bytes, d
 static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
   enum { FEW = 8, MANY = 16, ROW_BYTES = 4096, FOLLOWED = 1024 };
   neo_look x = neo_tiles_columns(q, k, g->v, g->merge);
-  if (is_laid_out(g, &x))
+  if (is_laid_out(q, g, &x))
     return laid_out_read(q, g, k, &x);
   double t = read_cycles(q, g, &x, 0.15);
   walk w = walk_of(q, k);
@@ -610,20 +641,6 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   if (!rows && g->merge > 1)
     t += along || second ? 0.2 : lone_cycles(q, g, &x);
   return t + source_cycles(q, g, k, side) + x.ops / (along ? lanes : 1);
-}
-
-static double trips(const neo_tiles *q, const geometry *g, const neo_outer_loop *o) {
-  if (!o->block)
-    return (double)q->shared[o->axis];
-  return o->axis == g->am ? ceil(g->m / g->mb) : ceil(g->n / g->nb);
-}
-
-/* Is an operand another one in each iteration of the loop? */
-static bool matters(const neo_tiles *q, const geometry *g, const neo_outer_loop *o, uint32_t k,
-                    neo_side side) {
-  if (!o->block)
-    return q->c->factor[k].axes >> o->axis & 1;
-  return (o->axis == g->am) == (side == NEO_SIDE_ROWS);
 }
 
 /* Cycles an element of writing it to scratch that is too large to stay near. */

@@ -106,10 +106,16 @@ typedef struct {
 
 static const double LANE_LOAD = 1.25; /* cycles of a lane that is loaded by itself */
 
-/* Do vectors lie in one tile of what is not contiguous as a whole? */
-static bool in_tiles(ending *c, neo_expr at) {
+int64_t neo_tiles_pieces(const neo_tiles *q, int64_t tile, int64_t lanes) {
+  enum { LEAST_BYTES = 16 }; /* of a vector that is a part (codegen/llvm_mem.c) */
+  int64_t run = tile % lanes == 0 ? lanes : lanes % tile == 0 ? tile : 1;
+  return run == lanes || run * q->bytes >= LEAST_BYTES ? lanes / run : 0;
+}
+
+/* Into how many vectors it comes to lie in tiles of what is not contiguous as a whole; 0: none. */
+static int64_t in_tiles(ending *c, neo_expr at) {
   int64_t n;
-  return neo_flat_tiled(c->q->m, at, c->axis, &n) && n % c->lanes == 0;
+  return neo_flat_tiled(c->q->m, at, c->axis, &n) ? neo_tiles_pieces(c->q, n, c->lanes) : 0;
 }
 
 /* Every lane has a cache line of its own, which other rows of the tile may share; vectors in tiles
@@ -118,7 +124,8 @@ static void count_lines(ending *c, neo_tensor t, neo_expr at) {
   int64_t size = neo_extent_most(c->q->m, neo_tensor_elements(c->q->m, t)), stride;
   if (size * c->q->bytes <= c->q->machine->l2_bytes)
     return;
-  c->end.far += in_tiles(c, at) ? 1 / (double)c->lanes : 1;
+  int64_t pieces = in_tiles(c, at);
+  c->end.far += pieces ? (double)pieces / (double)c->lanes : 1;
   for (uint32_t k = 0; k < c->q->f->axes.n; k++)
     if (!neo_flat_stride(c->q->m, at, k, &stride) || stride != 1)
       c->end.shared_along &= ~(1ULL << k);
@@ -136,7 +143,8 @@ static void count_load(void *ctx, neo_expr e) {
     return;
   bool known = neo_flat_stride(m, neo_flat_at(m, e), c->axis, &stride);
   bool whole = known && (stride == 0 || stride == 1);
-  c->end.cycles += whole || in_tiles(c, neo_flat_at(m, e)) ? 1.5 : LANE_LOAD * (double)c->lanes;
+  int64_t pieces = whole ? 1 : in_tiles(c, neo_flat_at(m, e));
+  c->end.cycles += pieces ? 1.5 * (double)pieces : LANE_LOAD * (double)c->lanes;
   c->end.rows += stride == 1 && elements_of(m, e) * c->q->bytes > c->q->machine->l2_bytes;
   if (!whole)
     count_lines(c, (neo_tensor){neo_expr_node(m, e)->attr}, neo_flat_at(m, e));
@@ -155,9 +163,9 @@ static neo_tile_end end_of(neo_tiles *q, int64_t v, int64_t merge, int64_t lanes
         value = neo_walked_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, value);
       }
       bool known = neo_flat_stride(q->m, at, (uint32_t)v, &stride);
-      bool whole = (known && stride == 1) || in_tiles(&t, at);
-      t.end.cycles += whole ? CONTIGUOUS : 0;
-      t.end.scattered += !whole;
+      int64_t pieces = known && stride == 1 ? 1 : in_tiles(&t, at);
+      t.end.cycles += CONTIGUOUS * (double)pieces;
+      t.end.scattered += !pieces;
       if (!known || stride != 1)
         count_lines(&t, x->tensor, at);
       neo_expr_visit(q->m, value, count_load, &t);

@@ -60,7 +60,7 @@ static void insert(neo_ranked *top, size_t *n, size_t most, const neo_ranked *x)
 static double promise(search *c, const candidate *x, const neo_schedule *s) {
   enum { BLOCK = 8 };
   double cost = neo_tiles_cost(&c->q, s, NULL);
-  if (x->pack || x->own_lanes || c->q.own[0] <= BLOCK)
+  if (x->pack || x->own_lanes || c->q.own[0] <= BLOCK || c->q.whole_sums)
     return cost;
   neo_schedule y = *s;
   y.at[NEO_SCHED_BLOCK_K] = BLOCK;
@@ -206,7 +206,7 @@ static int64_t whole_lanes(const search *c, int64_t axis) {
  * are narrow, but of whole vectors? The result is written in short pieces, which is little only
  * where sums are long. */
 static bool goes_beside(const search *c, int64_t axis, int64_t last) {
-  enum { VECTORS = 4, LONG = 2048, LEAST_LANES = 4 };
+  enum { VECTORS = 4, LONG = 1024, LEAST_LANES = 4 };
   int64_t extent;
   if (c->q.steps < LONG || axis == last - 1 || (c->q.fixed >> axis & 1) ||
       (c->q.fixed >> last & 1) || c->q.shared[axis] < 2 ||
@@ -228,7 +228,7 @@ static size_t try_beside(const search *base, int64_t axis, int64_t last, double 
   columns.at[NEO_SCHED_VECTOR_AXIS] = last;
   columns.at[NEO_SCHED_AXIS_N] = axis;
   neo_beside turned = neo_beside_of(base->q.m, base->q.f, &columns);
-  search c = {.q = {.m = base->q.m, .f = turned.f, .machine = base->q.machine},
+  search c = {.q = {.m = base->q.m, .f = turned.f, .machine = base->q.machine, .whole_sums = true},
               .most = base->most,
               .best = 1e300};
   if (!neo_tiles_begin(&c.q, &contraction))

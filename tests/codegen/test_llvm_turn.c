@@ -86,13 +86,46 @@ static void rows_side_by_side_are_stored_together(void **state) {
   assert_true(count(f, apart, "x86-64-v3", "vextractps") > 8);
 }
 
+/* An update: what is read lies as what is stored does, and is computed of runs. */
+static void updates_of_any_rows_and_lanes_agree(void **state) {
+  loop_fix *f = *state;
+  static const char *const values[] = {"x[u*900 + l*24 + r + 7] - 0.5 * acc[r, l]",
+                                       "exp(acc[r, l]) * x[u*900 + l*24 + r + 7] + x[l + u]",
+                                       "x[l*24 + r if l < u*5 else 3.0] + acc[r, l] * acc[r, l]"};
+  static const int some[] = {3, 4, 7, 8, 13, 21};
+  for (int i = 0; i < 6; i++)
+    for (int lanes = 4; lanes <= 16; lanes *= 2)
+      for (int k = i % 2; k < 6; k += 2) {
+        const char *body = neo_arena_printf(
+            &f->arena,
+            "  reg acc[%d, %d]: f32\n  for r in 0..%d unroll\n    for l in 0..%d vector\n"
+            "      acc[r, l] = x[r*40 + l + u]\n"
+            "  for r in 0..%d unroll\n    for l in 0..%d vector\n"
+            "      z[u*900 + l*24 + r + 7] = %s%s\n",
+            some[i], lanes, some[i], lanes, some[i], lanes, values[k / 2],
+            k % 2 ? " if l < u*3 + 1" : "");
+        agrees(f, kernel(f, "f32", body));
+      }
+}
+
+static void what_lies_like_the_result_is_read_in_runs(void **state) {
+  loop_fix *f = *state;
+  static const char body[] =
+      "  reg acc[8, 8]: f32\n  for r in 0..8 unroll\n    for l in 0..8 vector\n"
+      "      acc[r, l] = x[r*8 + l]\n  for r in 0..8 unroll\n    for l in 0..8 vector\n"
+      "      z[u*900 + l*13 + r] = x[u*900 + l*13 + r%s] - acc[r, l]\n";
+  const char *runs = kernel(f, "f32", neo_arena_printf(&f->arena, body, ""));
+  const char *apart = kernel(f, "f32", neo_arena_printf(&f->arena, body, "*2"));
+  assert_int_equal(count(f, runs, "x86-64-v3", "vinsertps"), 0);
+  assert_true(count(f, apart, "x86-64-v3", "vinsertps") > 8);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
   const struct CMUnitTest tests[] = {
-      TEST(rows_and_lanes_of_any_number_agree),
-      TEST(each_size_of_element_agrees),
-      TEST(loops_and_conditions_agree),
-      TEST(rows_side_by_side_are_stored_together),
+      TEST(rows_and_lanes_of_any_number_agree),  TEST(each_size_of_element_agrees),
+      TEST(loops_and_conditions_agree),          TEST(rows_side_by_side_are_stored_together),
+      TEST(updates_of_any_rows_and_lanes_agree), TEST(what_lies_like_the_result_is_read_in_runs),
   };
   return cmocka_run_group_tests_name("llvm_turn", tests, NULL, NULL);
 }
