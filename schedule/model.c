@@ -319,8 +319,11 @@ static bool sums_columns(neo_module *m, const neo_form *f, int64_t n, int64_t la
 }
 
 /* A long formula waits for its own results: two vectors side by side, as one of twice the lanes,
- * keep the machine busy. f64 asks a library lane by lane. */
+ * keep the machine busy. f64 asks a library lane by lane. Along long rows it is four, up to two
+ * lines of a cache, where the formula has a function or two: what four vectors need of more would
+ * find no registers. */
 static void widen(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *s) {
+  enum { TWO_LINES = 128, LONG_ROW = 32 /* vectors */ };
   int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], w = s->at[NEO_SCHED_VECTOR_WIDTH];
   bool own = v == (int64_t)f->axes.n;
   if (v < 0 || w * 4 != machine->vector_bytes || neo_form_widest(m, f) != 4 ||
@@ -334,6 +337,9 @@ static void widen(neo_module *m, const neo_form *f, const neo_machine *machine, 
   }
   if (n >= 4 * w)
     s->at[NEO_SCHED_VECTOR_WIDTH] = 2 * w;
+  if (own && n >= LONG_ROW * w && 4 * machine->vector_bytes <= TWO_LINES &&
+      lane_ops(m, f, v, false) < 3 * HEAVY)
+    s->at[NEO_SCHED_VECTOR_WIDTH] = 4 * w;
 }
 
 neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine *machine) {
