@@ -341,9 +341,10 @@ static double block_fetching(merits *known, neo_schedule *s) {
     *s = y;
     return m;
   }
+  enum { FETCH_STEPS = 4 }; /* fewer do not last as long as a line takes to come */
   /* at the ends of tiles it changes nothing that tiles are ranked by, nor for columns that
    * seem to be near because other parts of the same tensor are not counted */
-  bool ends = !s->at[NEO_SCHED_BLOCK_K] && !s->at[NEO_SCHED_FETCH] &&
+  bool ends = !s->at[NEO_SCHED_BLOCK_K] && !s->at[NEO_SCHED_FETCH] && q->steps >= FETCH_STEPS &&
               neo_tiles_end(q, s->at[NEO_SCHED_VECTOR_AXIS], s->at[NEO_SCHED_MERGE],
                             s->at[NEO_SCHED_VECTOR_WIDTH])
                   .rows;

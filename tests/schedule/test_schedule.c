@@ -132,22 +132,27 @@ static void few_rows_read_a_matrix_in_place_and_fetch_it_a_block_ahead(void **st
   assert_int_equal(s.at[NEO_SCHED_FETCH], 1);
 }
 
-static neo_schedule update_of(int rows) {
+static neo_schedule update_by(int batch, int rows) {
   char text[512];
   snprintf(text, sizeof text,
-           "input x : f32 [16, %d]\ninput d : f32 [16, 1024]\nparam W : f32 [%d, 1024]\n"
+           "input x : f32 [%d, %d]\ninput d : f32 [%d, 1024]\nparam W : f32 [%d, 1024]\n"
            "update u : f32 [%d, 1024] of W\ninit @1 W[i: %d, j: 1024] = 0.5\n"
-           "def @2 u[i: %d, j: 1024] =\n  sum[b: 16] x[b, i] * d[b, j]\n"
+           "def @2 u[i: %d, j: 1024] =\n  sum[b: %d] x[b, i] * d[b, j]\n"
            "  then W[i, j] - acc0 * 0.01\n"
            "entry train step: loss = d; updates u\n",
-           rows, rows, rows, rows, rows);
+           batch, rows, batch, rows, rows, rows, rows, batch);
   return choose_of(text, "u");
+}
+
+static neo_schedule update_of(int rows) {
+  return update_by(16, rows);
 }
 
 static void an_update_fetches_a_parameter_beyond_the_caches(void **state) {
   (void)state;
   assert_int_equal(update_of(1024).at[NEO_SCHED_FETCH], 1);
   assert_int_equal(update_of(64).at[NEO_SCHED_FETCH], 0);
+  assert_int_equal(update_by(2, 1024).at[NEO_SCHED_FETCH], 0); /* no time for it */
 }
 
 static uint32_t fetches_of(const char *text, const char *schedule, neo_fetch *out) {
