@@ -91,7 +91,8 @@ static void the_next_row_is_asked_for_while_a_row_is_worked_on(void **state) {
 }
 
 /* What a row's exponentials take is time for all of the next one; what they write is not in the way
- * of the last product, which only the stores come after. */
+ * of the last product, which only the stores come after. A long row of a function or two takes four
+ * vectors at a time: two lines, each asked for. */
 static void the_longest_stage_after_the_first_asks_for_the_next_row(void **state) {
   (void)state;
   lowered x;
@@ -107,7 +108,9 @@ static void the_longest_stage_after_the_first_asks_for_the_next_row(void **state
              *d = strstr(x.text, "fetch far D[u*1024 + j + 1024]");
   assert_true(before && exp && before < exp);
   assert_true(store && d && store < d);
-  assert_int_equal(count(x.text, "fetch"), 2);
+  assert_int_equal(count(x.text, "fetch far X[u*1024 + k + "), 2);
+  assert_int_equal(count(x.text, "fetch far D[u*1024 + j + "), 2);
+  assert_int_equal(count(x.text, "fetch"), 4);
   neo_arena_free(&x.arena);
 }
 
