@@ -86,13 +86,18 @@ static void limit(fix *f, int wall_ms) {
   say(f, line);
 }
 
-static void describe(fix *f) {
+static void describe_as(fix *f, const char *lines) {
   say(f, "job");
+  say(f, lines);
   limit(f, LONG_MS);
   say(f, "time run_ms=1 total_ms=2 least_runs=3");
   say(f, "buffer read f32 4096");
   say(f, "buffer write f32 4096 rtol=1e-5");
   say(f, "ready");
+}
+
+static void describe(fix *f) {
+  describe_as(f, "threads 1");
 }
 
 static int make(void **state) {
@@ -155,16 +160,22 @@ static void a_good_kernel_is_measured_and_a_slow_one_takes_longer(void **state) 
   stop(f);
 }
 
+static void other_memory_read_in_between_is_not_in_the_time(void **state) {
+  fix *f = *state;
+  start(f, NULL);
+  describe_as(f, "threads 1\nbetween bytes=1e15");
+  assert_true(has(ask(f, "plain", "good"), "\"ok\":true"));
+  assert_true(has(ask(f, "base", "good"), "\"ok\":true"));
+  assert_true(number(f->answer, "ns") < 1e6); /* a cache is read in some */
+  assert_true(number(ask(f, "try", "slow"), "ratio") > 2);
+  assert_true(has(ask(f, "try", "good"), "\"ok\":true"));
+  stop(f);
+}
+
 static void several_threads_share_the_units(void **state) {
   fix *f = *state;
   start(f, NULL);
-  say(f, "job");
-  say(f, "threads 3");
-  limit(f, LONG_MS);
-  say(f, "time run_ms=1 total_ms=2 least_runs=3");
-  say(f, "buffer read f32 4096");
-  say(f, "buffer write f32 4096 rtol=1e-5");
-  say(f, "ready");
+  describe_as(f, "threads 3\nbetween bytes=1e6");
   assert_true(has(ask(f, "plain", "good"), "\"ok\":true"));
   assert_true(has(ask(f, "base", "good"), "\"ok\":true"));
   for (int k = 0; k < 10; k++)
@@ -256,6 +267,10 @@ static void nonsense_is_answered_with_an_error(void **state) {
   assert_true(has(ask(f, "plain", "good"), "no such type"));
   assert_true(has(ask(f, "base", "good"), "no such type"));
   say(f, "job");
+  say(f, "between kernels");
+  say(f, "ready");
+  assert_true(has(ask(f, "plain", "good"), "between has bytes="));
+  say(f, "job");
   say(f, "buffer read f32 4611686018427387904");
   say(f, "ready");
   assert_true(has(ask(f, "plain", "good"), "no memory"));
@@ -268,6 +283,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_good_kernel_is_measured_and_a_slow_one_takes_longer, make,
                                       drop),
+      cmocka_unit_test_setup_teardown(other_memory_read_in_between_is_not_in_the_time, make, drop),
       cmocka_unit_test_setup_teardown(several_threads_share_the_units, make, drop),
       cmocka_unit_test_setup_teardown(nine_kinds_of_bad_candidates_are_refused_each_time, make,
                                       drop),

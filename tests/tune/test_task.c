@@ -102,11 +102,44 @@ static void without_a_record_the_base_is_the_models_choice(void **state) {
   neo_compilation_free(&w->c);
 }
 
+/* In the training step, not in the test beside it. */
+static void a_kernel_is_measured_behind_what_the_others_of_its_step_touch(void **state) {
+  static const char layer[] =
+      "optimizer sgd(w[..], g[..]; lr = 0.1) {\n  update w[..] = w[..] - lr*g[..]\n}\n"
+      "input X[64, 40]\nparam W[40, 24] = normal(0, 0.1)\n"
+      "Y[b, j] = sum[i] X[b, i] * W[i, j]\nL = sum[b, j] Y[b, j] * Y[b, j]\n"
+      "output test: L\ntrain L using sgd()\n";
+  world *w = *state;
+  neo_tune t;
+  neo_tune_options o = {.seconds = 60, .threads = 1, .workers = 1, .records = w->file};
+  assert_int_equal(neo_file_write(&neo_io_default, w->path, layer, strlen(layer)), NEO_OK);
+  compile(w);
+  assert_int_equal(neo_tune_init(&t, &w->c, &o), NEO_OK);
+  double all = 0;
+  for (size_t k = 0; k < t.tasks.n; k++)
+    if (t.tasks.at[k].count)
+      all += neo_job_bytes(&w->c, w->c.kernels.at[t.tasks.at[k].kernel].kernel, o.sizes);
+  assert_true(t.tasks.n > 1);
+  for (size_t k = 0; k < t.tasks.n; k++) {
+    neo_task *x = &t.tasks.at[k];
+    double own = neo_job_bytes(&w->c, w->c.kernels.at[x->kernel].kernel, o.sizes);
+    double others = x->count ? all - own : 0;
+    assert_true(!x->count || others > 0);
+    assert_true((double)x->between_bytes == others);
+    assert_non_null(strstr(neo_task_job(&t, x),
+                           neo_arena_printf(&w->c.arena, "\nbetween bytes=%.0f\n", others)));
+  }
+  neo_tune_free(&t);
+  neo_compilation_free(&w->c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(
           the_base_of_a_search_is_the_schedule_of_the_record_in_force, make, drop),
       cmocka_unit_test_setup_teardown(without_a_record_the_base_is_the_models_choice, make, drop),
+      cmocka_unit_test_setup_teardown(
+          a_kernel_is_measured_behind_what_the_others_of_its_step_touch, make, drop),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

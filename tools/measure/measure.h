@@ -15,6 +15,9 @@
  *                     of a child; memory beyond what the job itself needs
  *   time run_ms=2 least_runs=7 total_ms=60
  *                     of a run of some units; of all runs of a candidate
+ *   between bytes=0   what other kernels touch between two runs of this one, in the step that it is
+ *                     of: so much other memory is read before each sample, but no more than the
+ *                     caches hold. Of a processor's kernels only
  *   sizes 64 128      run-time sizes, in the model's order
  *   buffer read f32 262144 [bound=1000]
  *                     in the order of the kernel's buffers; elements of an index are below
@@ -94,6 +97,8 @@ typedef struct {
   int64_t wall_ms, cpu_ms, memory_bytes;
   double run_ns, total_ns;
   int least_runs;
+  size_t between_bytes; /* read before each sample; at most what the caches hold */
+  char *between;        /* they */
   int64_t sizes[MEASURE_MAX_SIZES];
   int n_sizes;
   int n_bufs;

@@ -163,6 +163,12 @@ void measure_server_describe(measure_server *s, const char *line) {
     j->run_ns = 1e6 * measure_number(line, "run_ms", j->run_ns / 1e6);
     j->total_ns = 1e6 * measure_number(line, "total_ms", j->total_ns / 1e6);
     j->least_runs = (int)measure_number(line, "least_runs", j->least_runs);
+  } else if (measure_is(line, "between")) {
+    double bytes = measure_number(line, "bytes", -1);
+    if (bytes < 0)
+      complain(s, "between has bytes=, 0 or more");
+    else
+      j->between_bytes = bytes < 0x1p40 ? (size_t)bytes : (size_t)1 << 40;
   } else if (measure_is(line, "sizes")) {
     read_sizes(s, line + 5 + strspn(line + 5, " "));
   } else if (measure_is(line, "buffer")) {

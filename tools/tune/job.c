@@ -117,8 +117,9 @@ void neo_job_text(neo_compilation *c, const neo_group *g, const neo_kernel *k,
                (unsigned long long)o->seed, o->positive ? "positive" : "signed");
   neo_str_addf(out,
                "limit wall_ms=%lld cpu_ms=%lld memory_mb=512\n"
-               "time run_ms=%g total_ms=%g least_runs=7\nsizes",
-               (long long)o->limit_ms, (long long)o->cpu_ms, o->run_ms, o->total_ms);
+               "time run_ms=%g total_ms=%g least_runs=7\nbetween bytes=%lld\nsizes",
+               (long long)o->limit_ms, (long long)o->cpu_ms, o->run_ms, o->total_ms,
+               (long long)o->between_bytes);
   for (uint32_t i = 1; i < m->sizes.n; i++)
     neo_str_addf(out, " %lld",
                  (long long)neo_size_value(m, neo_size_ref(m, (neo_size){i}), o->sizes));
@@ -131,6 +132,14 @@ void neo_job_text(neo_compilation *c, const neo_group *g, const neo_kernel *k,
 
 static double bytes_of(neo_compilation *c, const neo_kbuf *b, const int64_t *sizes) {
   return (double)elements(c, b, sizes) * neo_type_bytes((neo_type)b->type);
+}
+
+double neo_job_bytes(neo_compilation *c, const neo_kernel *k, const int64_t *sizes) {
+  double bytes = 0;
+  for (size_t i = 0; i < k->bufs.n; i++)
+    if (!(k->bufs.at[i].use & NEO_BUF_SCRATCH))
+      bytes += bytes_of(c, &k->bufs.at[i], sizes);
+  return bytes;
 }
 
 /* Of what is written there are up to four copies: the buffer, an answer, those to compare with. */

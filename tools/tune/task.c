@@ -27,6 +27,7 @@ const char *neo_task_job(neo_tune *t, neo_task *x) {
                        .loose = x->loose,
                        .run_ms = 1.5,
                        .total_ms = 60,
+                       .between_bytes = x->between_bytes,
                        .limit_ms = BASE_LIMIT_MS,
                        .cpu_ms = BASE_CPU_MS};
   neo_str text;

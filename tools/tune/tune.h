@@ -39,6 +39,7 @@ typedef struct {
   const neo_group *g;
   uint32_t kernel; /* number in the compilation */
   int64_t count;   /* how often it runs in the step */
+  int64_t between_bytes; /* what the others of a step touch between two runs of it */
   neo_record record;
   bool contraction;
   double cost; /* the model's, of its choice; in units of its own for what is no contraction */
