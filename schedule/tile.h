@@ -2,7 +2,7 @@
  *
  *   tile_look.c   how operands are read along each axis
  *   tile_clip.c   how much of the reduction conditions leave
- *   tile_cost.c   cycles of a schedule
+ *   tile_cost.h   cycles of a schedule
  *   tile_block.c  blocks and units for a register tile
  *   tile_model.c  register tiles; the model from outside */
 #ifndef NEO_SCHEDULE_TILE_H

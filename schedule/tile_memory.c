@@ -1,0 +1,130 @@
+/* The geometry of a contraction's schedule, and what lines cost that come from far. */
+#include "schedule/tile_cost.h"
+#include <math.h>
+
+/* ---- the geometry of a schedule */
+
+/* Two units that take 256 bits each: a shorter vector takes as long, a longer one is two. */
+static double product_cycles(double lanes, double bytes) {
+  enum { UNIT_BYTES = 32 };
+  return fmax(1, lanes * bytes / UNIT_BYTES) / 2;
+}
+
+geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s) {
+  const int64_t *p = s->at;
+  geometry g = {.s = s,
+                .v = p[NEO_SCHED_VECTOR_AXIS],
+                .merge = p[NEO_SCHED_MERGE],
+                .pack = p[NEO_SCHED_PACK]};
+  g.lanes = (double)p[NEO_SCHED_VECTOR_WIDTH];
+  g.product = product_cycles(g.lanes, (double)q->bytes);
+  g.am = p[NEO_SCHED_AXIS_M], g.r = (double)p[NEO_SCHED_TILE_M];
+  g.an = p[NEO_SCHED_AXIS_N], g.c = (double)p[NEO_SCHED_TILE_N];
+  g.own_lanes = g.v >= (int64_t)q->f->axes.n;
+  g.fetches = p[NEO_SCHED_FETCH];
+  g.n = (double)neo_tiles_column_length(q, s);
+  g.m = (double)neo_tiles_row_length(q, s);
+  g.nb = p[NEO_SCHED_BLOCK_N] ? fmin(g.n, (double)p[NEO_SCHED_BLOCK_N]) : g.n;
+  g.mb = p[NEO_SCHED_BLOCK_M] ? fmin(g.m, (double)p[NEO_SCHED_BLOCK_M]) : g.m;
+  g.outer = q->points / (g.n * g.m);
+  g.steps = q->steps;
+  g.kb = 1;
+  if (p[NEO_SCHED_BLOCK_K] && p[NEO_SCHED_BLOCK_K] < q->own[0]) {
+    g.steps = q->steps / (double)q->own[0] * (double)p[NEO_SCHED_BLOCK_K];
+    g.kb = ceil((double)q->own[0] / (double)p[NEO_SCHED_BLOCK_K]);
+  }
+  g.rows = g.am >= 0 ? 1ULL << g.am : 0;
+  for (int64_t k = 0; k < g.merge && !g.own_lanes; k++)
+    g.columns |= 1ULL << (g.v - k);
+  if (g.own_lanes && g.an >= 0)
+    g.columns = 1ULL << g.an;
+  g.clip = 1;
+  for (uint32_t k = 0; k < q->f->axes.n; k++)
+    if (!(g.columns >> k & 1) && !(g.own_lanes && g.am == k))
+      g.clip *= neo_tiles_clip(q, k, g.am == k ? (int64_t)g.r : 1);
+  g.tested = g.own_lanes || !q->s->where.i ? 1 : neo_tiles_tested(q, s);
+  g.columns_first =
+      g.am >= 0 && !p[NEO_SCHED_ORDER] && (g.pack || neo_rows_are_near(g.mb * g.steps, q->bytes));
+  return g;
+}
+
+/* ---- leading loops */
+
+double neo_tile_trips(const neo_tiles *q, const geometry *g, const neo_outer_loop *o) {
+  if (!o->block)
+    return (double)q->shared[o->axis];
+  return o->axis == g->am ? ceil(g->m / g->mb) : ceil(g->n / g->nb);
+}
+
+bool neo_tile_matters(const neo_tiles *q, const geometry *g, const neo_outer_loop *o, uint32_t k,
+                      neo_side side) {
+  if (!o->block)
+    return q->c->factor[k].axes >> o->axis & 1;
+  return (o->axis == g->am) == (side == NEO_SIDE_ROWS);
+}
+
+double neo_tile_visits(const neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
+  neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
+  double times = 1;
+  for (uint32_t n = neo_schedule_nest(q->f, g->s, loop);
+       n > 0 && !loop[n - 1].block && !neo_tile_matters(q, g, &loop[n - 1], k, side); n--)
+    times *= neo_tile_trips(q, g, &loop[n - 1]);
+  return times;
+}
+
+/* ---- memory */
+
+touched neo_tile_evenly(double bytes) {
+  return (touched){bytes, {1, 1}};
+}
+
+touched neo_tile_in_runs(const neo_tiles *q, double bytes, double lines, int64_t apart) {
+  enum { WAYS = 8 };
+  int64_t cache[] = {q->machine->l1_bytes, q->machine->l2_bytes};
+  touched y = neo_tile_evenly(bytes);
+  for (int k = 0; k < 2; k++) {
+    int64_t sets = cache[k] / (LINE_BYTES * WAYS), step = apart / LINE_BYTES, a = sets, b = step;
+    while (b) {
+      int64_t rest = a % b;
+      a = b;
+      b = rest;
+    }
+    double used = (double)(sets / (a ? a : 1)) * (lines < 1 ? 1 : lines);
+    if (apart % LINE_BYTES == 0 && used < (double)sets)
+      y.crowd[k] = (double)sets / used;
+  }
+  return y;
+}
+
+double neo_tile_far(const neo_tiles *q, touched t, how x) {
+  static const double near[] = {0.15, 0.5, 3.5, 2.5}, beyond[] = {0.5, 2.5, 8, 6};
+  if (t.bytes * t.crowd[0] <= 0.75 * (double)q->machine->l1_bytes)
+    return 0;
+  return t.bytes * t.crowd[1] <= (double)q->machine->l2_bytes ? near[x] : beyond[x];
+}
+
+double neo_tile_far_again(const neo_tiles *q, touched first, touched then, double times, how x) {
+  return (neo_tile_far(q, first, x) + (times - 1) * neo_tile_far(q, then, x)) / times;
+}
+
+walk neo_tile_walk(neo_tiles *q, uint32_t k) {
+  walk w = {.run = 1};
+  uint32_t first = (uint32_t)q->f->axes.n;
+  double reach = 1; /* elements that the run covers */
+  for (uint32_t i = (uint32_t)q->s->axes.n; i-- > 0;) {
+    neo_look x = neo_tiles_along(q, k, first + i);
+    double stride = fabs((double)x.stride);
+    if (stride == 0 && !x.odd) {
+      w.run *= (double)q->own[i];
+      continue;
+    }
+    if (x.odd || stride > 2 * reach) {
+      w.jumps = true;
+      w.jump = x.odd ? LINE_BYTES : (int64_t)stride * q->bytes;
+      return w;
+    }
+    w.run *= (double)q->own[i];
+    reach = fmax(reach, stride * (double)q->own[i]);
+  }
+  return w;
+}
