@@ -102,6 +102,9 @@ if NEO_CUDA_DRIVER=./old.so ./moves.exe >said 2>&1; then fail "a driver without 
 grep -q 'describing tensors to the device failed' said || fail "a driver without maps: $(cat said)"
 
 # A tuner's candidates have maps too.
-"$NEOC" tune boxes.expr $gpu --time=5s --records=none,found --log=log -q || fail "no tuning"
+for more in 1 2 3 4; do # goes on where it was; a busy machine measures little in 5 s
+  "$NEOC" tune boxes.expr $gpu --time=5s --records=none,found --log=log -q || fail "no tuning $more"
+  ! grep -q 'bulk=1' log || break
+done
 grep -q 'bulk=1' log || fail "no candidate copies boxes"
 exit $status
