@@ -219,7 +219,8 @@ static void try_reduction(descent *d) {
     inner *= d->q->own[k];
   bool few = inner <= STEPS;
   int64_t end = few ? STEPS : ITERATIONS * inner;
-  for (int64_t steps = few ? FEWEST : inner; steps <= end; steps *= 2) {
+  int64_t fewest = start.at[NEO_SCHED_AXIS_M] < 0 ? 1 : FEWEST; /* one row: a matrix is read once */
+  for (int64_t steps = few ? fewest : inner; steps <= end; steps *= 2) {
     neo_schedule s = start;
     s.at[NEO_SCHED_BLOCK_K] = steps / inner;
     if (steps >= inner && steps / inner < d->q->own[0] && steps / inner < most)

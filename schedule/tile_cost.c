@@ -121,6 +121,18 @@ static double kept_cycles(const neo_tiles *q, const geometry *g) {
   return streams ? 4 : 9;
 }
 
+/* Cycles a vector of reading what is updated, where no cache holds it from one kernel to the next:
+ * pieces of several rows are no one stream, which is least hidden where sums are short. */
+static double updated(neo_tiles *q, const geometry *g, const neo_tile_end *end) {
+  enum { HELD_BYTES = 8 << 20 };
+  const double piece = 8, alternating = 4, meanwhile = 8;
+  double lines = g->lanes * (double)q->bytes / LINE_BYTES;
+  if (!end->rows || g->r <= 1 || q->points * (double)q->bytes <= HELD_BYTES || rows_follow(q, g))
+    return 0;
+  double bare = fmax(0, 1 - q->steps * g->product / meanwhile);
+  return lines * (piece / fmin(g->r, g->c) + alternating * bare);
+}
+
 /* Cycles a vector of storing lane by lane; of rows that lie side by side, once their tile is turned
  * (codegen/llvm_turn.c). */
 static double scattered_cycles(neo_tiles *q, const geometry *g) {
@@ -138,7 +150,7 @@ static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s
   bool half = g->c * g->lanes * (double)q->bytes < LINE_BYTES;
   if (half && !rows_follow(q, g)) /* half cache lines are fetched twice */
     t.end *= 1.8;
-  t.end += (g->kb - 1) * partial + written(q, g);
+  t.end += (g->kb - 1) * partial + written(q, g) + updated(q, g, &end);
   double more = (g->kb - 1) * PART_CYCLES * ceil(g->m / g->r) * ceil(g->n / (g->c * t.lanes));
   return g->outer * (tiles_cycles(g, &t) + more) + neo_tile_copies(q, g, s);
 }

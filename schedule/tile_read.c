@@ -152,8 +152,9 @@ static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
   if ((int64_t)row == w.jump && !many)
     row *= g->steps; /* one follows the other */
   bool streams = !many && row >= ROW_BYTES / 4;
-  double first =
-      neo_tile_far(q, all, streams ? STREAMS : ALONE) * (streams ? 1 + ROW_BYTES / row : 1);
+  bool one = streams && g->steps == 1 && (int64_t)row == w.jump;
+  how come = one ? STREAM : streams ? STREAMS : ALONE;
+  double first = neo_tile_far(q, all, come) * (streams ? 1 + ROW_BYTES / row : 1);
   if (!streams && w.jump <= FOLLOWED && tiles > 1)
     first *= 0.6;
   if (streams && g->steps > FEW)
