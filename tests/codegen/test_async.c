@@ -3,8 +3,8 @@
 #include "codegen/lower.h"
 #include "fusion/fuse.h"
 #include "ir/print.h"
-#include "loop_support.h"
 #include "schedule/schedule.h"
+#include "tile_support.h"
 #include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -169,51 +169,21 @@ static const layout layouts[MAKERS] = {
 };
 
 static neo_kernel *tile_in_stages(loop_fix *f, int stages, maker by) {
-  neo_grouping g;
-  neo_schedule s;
-  neo_kernel *k = NULL;
-  neo_str why;
-  const neo_machine machine = {.vector_bytes = 16,
-                               .gpu = true,
-                               .warps = 90,
-                               .warpgroups = true,
-                               .async = true,
-                               .shared_bytes = 227 << 10};
-  const char *text = neo_arena_printf(
-      &f->arena, "neo-ir 1\nmodule t\n%s  then acc0\nentry forward forward: z = z\n",
-      layouts[by].text);
-  neo_module *m =
-      neo_module_parse(&f->arena, neo_names_new(&f->arena), f->diags, "test", text, strlen(text));
-  neo_str_init(&why, &f->arena);
-  assert_non_null(m);
-  assert_int_equal(neo_fuse(m, &f->arena, &g, NULL), NEO_OK);
-  assert_true(
-      neo_schedule_parse(neo_arena_printf(&f->arena, "row_axes=1 column_axes=2 stages=%d %s",
-                                          stages, layouts[by].schedule),
-                         &s));
-  if (!neo_schedule_legal(m, &g.groups.at[0], &machine, &s, &why))
-    fail_msg("%s", neo_str_text(&why));
-  assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &f->arena, &k, &why), NEO_OK);
-  return k;
+  const char *text = neo_arena_printf(&f->arena, "%s  then acc0\nentry forward forward: z = z\n",
+                                      layouts[by].text);
+  return tile_lower(f, text,
+                    neo_arena_printf(&f->arena, "row_axes=1 column_axes=2 stages=%d %s", stages,
+                                     layouts[by].schedule));
 }
 
 /* What the interpreter says; "": all results are right. */
 static const char *result(loop_fix *f, const neo_kernel *k, maker by) {
   const layout *x = &layouts[by];
   const int64_t elements[] = {x->rows * x->steps, x->steps * x->columns, x->rows * x->columns};
-  neo_str why;
-  neo_str_init(&why, &f->arena);
-  neo_value **buf = NEO_NEW_ARRAY(&f->arena, neo_value *, k->bufs.n);
-  int64_t *n = NEO_NEW_ARRAY(&f->arena, int64_t, k->bufs.n);
-  for (size_t b = 0; b < k->bufs.n; b++) {
-    n[b] = k->bufs.at[b].use & NEO_BUF_SCRATCH ? k->bufs.at[b].scratch_elems : elements[b];
-    buf[b] = NEO_NEW_ARRAY(&f->arena, neo_value, n[b]);
-    for (int64_t i = 0; i < n[b]; i++)
-      buf[b][i].f = (double)(i % 7) - 3;
-  }
-  neo_kernel_run r = {.bufs = buf, .n_elems = n, .hi = neo_kernel_units(k, NULL), .seed = 3};
-  if (neo_kernel_verify(k, &why) || neo_kernel_interp(k, &r, &why))
-    return neo_str_text(&why);
+  neo_value **buf;
+  const char *said = tile_run(f, k, elements, neo_kernel_units(k, NULL), 3, &buf);
+  if (*said)
+    return said;
   for (int64_t i = 0; i < elements[2]; i++) {
     double sum = 0;
     for (int64_t s = 0; s < x->steps; s++)

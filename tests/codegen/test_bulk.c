@@ -3,8 +3,8 @@
 #include "codegen/lower.h"
 #include "fusion/fuse.h"
 #include "ir/print.h"
-#include "loop_support.h"
 #include "schedule/schedule.h"
+#include "tile_support.h"
 #include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -144,53 +144,25 @@ enum { TALL = 72, STEPS = 328, WIDE = 136 };
 
 /* Rows are turned round, columns are not; of two batches. */
 static neo_kernel *tile_of_boxes(loop_fix *f, int stages) {
-  static const char text[] = "neo-ir 1\nmodule t\ninput x : bf16 [2, 328, 72]\n"
+  static const char text[] = "input x : bf16 [2, 328, 72]\n"
                              "input w : bf16 [2, 136, 328]\ntemp z : f32 [2, 72, 136]\n"
                              "def z[n: 2, b: 72, j: 136] =\n"
                              "  sum[i: 328] f32(x[n, i, b]) * f32(w[n, j, i])\n"
                              "  then acc0\nentry forward forward: z = z\n";
-  const neo_machine machine = {.vector_bytes = 16,
-                               .gpu = true,
-                               .warps = 90,
-                               .warpgroups = true,
-                               .async = true,
-                               .shared_bytes = 227 << 10};
-  neo_grouping g;
-  neo_schedule s;
-  neo_kernel *k = NULL;
-  neo_str why;
-  neo_module *m =
-      neo_module_parse(&f->arena, neo_names_new(&f->arena), f->diags, "test", text, strlen(text));
-  neo_str_init(&why, &f->arena);
-  assert_non_null(m);
-  assert_int_equal(neo_fuse(m, &f->arena, &g, NULL), NEO_OK);
-  assert_true(neo_schedule_parse(
+  return tile_lower(
+      f, text,
       neo_arena_printf(&f->arena,
                        "row_axes=2 column_axes=4 stages=%d bulk=1 block_m=64 block_n=32 block_k=64 "
                        "tile_m=64 tile_n=16 matrix=2 threads=256",
-                       stages),
-      &s));
-  if (!neo_schedule_legal(m, &g.groups.at[0], &machine, &s, &why))
-    fail_msg("%s", neo_str_text(&why));
-  assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &f->arena, &k, &why), NEO_OK);
-  return k;
+                       stages));
 }
 
 static const char *result(loop_fix *f, const neo_kernel *k) {
   static const int64_t elements[] = {2 * TALL * STEPS, 2 * STEPS * WIDE, 2 * TALL * WIDE};
-  neo_str why;
-  neo_str_init(&why, &f->arena);
-  neo_value **buf = NEO_NEW_ARRAY(&f->arena, neo_value *, k->bufs.n);
-  int64_t *n = NEO_NEW_ARRAY(&f->arena, int64_t, k->bufs.n);
-  for (size_t b = 0; b < k->bufs.n; b++) {
-    n[b] = k->bufs.at[b].use & NEO_BUF_SCRATCH ? k->bufs.at[b].scratch_elems : elements[b];
-    buf[b] = NEO_NEW_ARRAY(&f->arena, neo_value, n[b]);
-    for (int64_t i = 0; i < n[b]; i++)
-      buf[b][i].f = (double)(i % 7) - 3;
-  }
-  neo_kernel_run r = {.bufs = buf, .n_elems = n, .hi = neo_kernel_units(k, NULL), .seed = 3};
-  if (neo_kernel_verify(k, &why) || neo_kernel_interp(k, &r, &why))
-    return neo_str_text(&why);
+  neo_value **buf;
+  const char *said = tile_run(f, k, elements, neo_kernel_units(k, NULL), 3, &buf);
+  if (*said)
+    return said;
   for (int64_t i = 0; i < elements[2]; i++) {
     int64_t batch = i / (TALL * WIDE), row = i / WIDE % TALL, column = i % WIDE;
     double sum = 0;
@@ -203,17 +175,6 @@ static const char *result(loop_fix *f, const neo_kernel *k) {
   return "";
 }
 
-static neo_ls *find(neo_block *b, neo_ls_kind kind, int *skip) {
-  neo_ls *found = NULL;
-  for (size_t i = 0; i < b->n && !found; i++) {
-    if (b->at[i]->kind == kind && (*skip)-- == 0)
-      found = b->at[i];
-    found = found ? found : find(&b->at[i]->body, kind, skip);
-    found = found ? found : find(&b->at[i]->other, kind, skip);
-  }
-  return found;
-}
-
 static void expect_said(loop_fix *f, const neo_kernel *k, const char *text) {
   if (!strstr(result(f, k), text))
     fail_msg("'%s' is not '%s'", result(f, k), text);
@@ -224,10 +185,9 @@ static void tiles_wait_for_their_boxes(void **state) {
   loop_fix *f = *state;
   for (int stages = 3; stages <= 5; stages++) {
     neo_kernel *k = tile_of_boxes(f, stages);
-    int first = 0, last = stages - 2;
-    neo_ls *reach = find(&k->body, NEO_LS_REACH, &first);
-    neo_ls *await = find(&k->body, NEO_LS_AWAIT, (int[]){0});
-    neo_ls *expect = find(&k->body, NEO_LS_EXPECT, &last);
+    neo_ls *reach = tile_find(k, NEO_LS_REACH, 0);
+    neo_ls *await = tile_find(k, NEO_LS_AWAIT, 0);
+    neo_ls *expect = tile_find(k, NEO_LS_EXPECT, stages - 2);
     assert_string_equal(result(f, k), "");
     const neo_lx *turn = reach->value;
     reach->value = neo_lx_int(k, 0);

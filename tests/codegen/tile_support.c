@@ -1,0 +1,68 @@
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include "tile_support.h"
+#include "codegen/lower.h"
+#include "fusion/fuse.h"
+#include "ir/print.h"
+#include "schedule/schedule.h"
+#include <string.h>
+
+neo_kernel *tile_lower(loop_fix *f, const char *text, const char *schedule) {
+  const neo_machine machine = {.vector_bytes = 16,
+                               .gpu = true,
+                               .warps = 90,
+                               .warpgroups = true,
+                               .async = true,
+                               .shared_bytes = 227 << 10};
+  neo_grouping g;
+  neo_schedule s;
+  neo_kernel *k = NULL;
+  neo_str why;
+  const char *whole = neo_arena_printf(&f->arena, "neo-ir 1\nmodule t\n%s", text);
+  neo_module *m =
+      neo_module_parse(&f->arena, neo_names_new(&f->arena), f->diags, "test", whole, strlen(whole));
+  neo_str_init(&why, &f->arena);
+  assert_non_null(m);
+  assert_int_equal(neo_fuse(m, &f->arena, &g, NULL), NEO_OK);
+  assert_true(neo_schedule_parse(schedule, &s));
+  if (!neo_schedule_legal(m, &g.groups.at[0], &machine, &s, &why))
+    fail_msg("%s", neo_str_text(&why));
+  assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &f->arena, &k, &why), NEO_OK);
+  return k;
+}
+
+const char *tile_run(loop_fix *f, const neo_kernel *k, const int64_t *elements, int64_t hi,
+                     uint64_t seed, neo_value ***bufs) {
+  neo_str why;
+  neo_str_init(&why, &f->arena);
+  neo_value **buf = *bufs = NEO_NEW_ARRAY(&f->arena, neo_value *, k->bufs.n);
+  int64_t *n = NEO_NEW_ARRAY(&f->arena, int64_t, k->bufs.n);
+  for (size_t b = 0; b < k->bufs.n; b++) {
+    n[b] = k->bufs.at[b].use & NEO_BUF_SCRATCH ? k->bufs.at[b].scratch_elems : elements[b];
+    buf[b] = NEO_NEW_ARRAY(&f->arena, neo_value, n[b]);
+    for (int64_t i = 0; i < n[b]; i++)
+      buf[b][i].f = (double)(i % 7) - 3;
+  }
+  neo_kernel_run r = {.bufs = buf, .n_elems = n, .hi = hi, .seed = seed};
+  return neo_kernel_verify(k, &why) || neo_kernel_interp(k, &r, &why) ? neo_str_text(&why) : "";
+}
+
+static neo_ls *find(neo_block *b, neo_ls_kind kind, int *skip) {
+  neo_ls *found = NULL;
+  for (size_t i = 0; i < b->n && !found; i++) {
+    if (b->at[i]->kind == kind && (*skip)-- == 0)
+      found = b->at[i];
+    found = found ? found : find(&b->at[i]->body, kind, skip);
+    found = found ? found : find(&b->at[i]->other, kind, skip);
+  }
+  return found;
+}
+
+neo_ls *tile_find(neo_kernel *k, neo_ls_kind kind, int n) {
+  return find(&k->body, kind, &n);
+}
