@@ -61,6 +61,7 @@ typedef struct {
   bool lasting;        /* follows from parameters alone, which the entries leave as they are */
   bool ranged;         /* ranges of the reduction are free of axes and loads */
   bool slanted;        /* of loads, and of all axes but those of the output */
+  double rate;         /* its products by the matrix units of a GPU, in the time of one by FMA */
   uint8_t spans;       /* passes over the reduction's domain; 0: none */
   uint32_t n_accs, n_outs, n_out;
   uint32_t at;                /* place in the order of definitions */

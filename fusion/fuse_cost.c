@@ -164,9 +164,9 @@ static double work_of(const pricing *c, uint32_t k, double evals) {
 /* Blocks of columns of the product k, each of which computes the inner sums that r reads, or is
  * made of. */
 static double column_blocks(const pricing *c, uint32_t k, const fuse_read *r) {
-  enum { COLUMNS = 64 };
+  enum { COLUMNS = 64, OF_WARPS = 128 };
   const fuse_def *d = &c->q->def[c->p->def[k]];
-  double n = d->product && r->reduced ? 1.0 / COLUMNS : 0;
+  double n = d->product && r->reduced ? 1.0 / (d->rate > 1 ? OF_WARPS : COLUMNS) : 0;
   for (uint32_t i = 0; n > 0 && i < d->n_out; i++) {
     bool used = false;
     for (uint32_t a = 0; a < r->rank; a++)
@@ -211,7 +211,7 @@ static void spread(pricing *c, uint32_t k) {
   bool inner = fuse_is_inner(c->q, c->p, k), view = c->nests && d->end_work <= VIEW_WORK;
   double times = inner ? evals / d->points : 1;
   if (inner || (d->product && c->q->profile->products_per_s > 0)) {
-    c->products += d->steps * times;
+    c->products += d->steps * times / d->rate;
     c->work += d->end_work * d->points * times;
   } else if (fuse_is_reduction(d))
     c->work += d->body_work * d->steps * d->spans + d->end_work * d->points;

@@ -8,7 +8,8 @@
 #include "schedule/model.h"
 #include "schedule/threads.h"
 
-enum { SHARED_BYTES = 48 << 10, REGISTERS = 160, MOST_THREADS = 256, MULTIPROCESSORS = 132 };
+enum { REGISTERS = 160, MOST_REGISTERS = 240, MOST_THREADS = 256, MULTIPROCESSORS = 132 };
+enum { ANYWHERE = 99 << 10, OWN_BYTES = 1 << 10 }; /* what all devices have; what each block takes */
 enum { WARP = 32, WARP_ROWS = 16, WARP_COLUMNS = 8 };
 enum { CELL_BYTES = 4, CELLS = 8 };
 
@@ -135,11 +136,11 @@ static uint32_t host_accs(const neo_form *f) {
   return n;
 }
 
-static int64_t shared_words(const neo_form *f, const shape *x) {
+static int64_t threads_shared(const neo_form *f, const shape *x) {
   int64_t pad = NEO_THREADS_PAD, operands = NEO_NEST_STEPS * (x->bm + x->bk + 2 * pad);
   if (x->product)
-    return operands + x->bk * (x->bm + pad) + x->bk * (x->bn + pad);
-  return operands + host_accs(f) * x->bm * (x->wide + 1);
+    return word_bytes(f) * (operands + x->bk * (x->bm + pad) + x->bk * (x->bn + pad));
+  return word_bytes(f) * (operands + host_accs(f) * x->bm * (x->wide + 1));
 }
 
 /* Bytes of shared memory of an operand of warps, at most (lower_block_fragments.c). */
@@ -163,6 +164,15 @@ static int64_t warps_shared(neo_module *m, const neo_form *f, const neo_nest *n,
   return sum + host_accs(f) * x->bm * (4 * x->wide + 1) * 4;
 }
 
+/* Bytes of shared memory of a block, at most. */
+static int64_t shared_of(neo_module *m, const neo_form *f, const neo_nest *n, const shape *x) {
+  neo_nest copy = *n;
+  if (!x->warps)
+    return threads_shared(f, x) + OWN_BYTES;
+  neo_nest_warps w = neo_nest_warps_of(m, f, &copy);
+  return warps_shared(m, f, &copy, &w, x) + OWN_BYTES;
+}
+
 /* Of a thread: what its warp adds up, fragments of both operands, and what is on its way. */
 static int64_t warps_registers(neo_module *m, const neo_form *f, const neo_nest *n,
                                const neo_nest_warps *w, const shape *x) {
@@ -179,6 +189,23 @@ static int64_t warps_registers(neo_module *m, const neo_form *f, const neo_nest 
   if (x->product && (x->bk * x->bn + x->threads - 1) / x->threads > copies)
     copies = (x->bk * x->bn + x->threads - 1) / x->threads;
   return sums + parts * (x->tm + most) / 4 + copies;
+}
+
+/* Of a thread without warps: its tiles, what is made of their elements, columns on their way, and
+ * places of all of these, more or less what ptxas takes. */
+static int64_t threads_registers(const neo_form *f, const neo_nest *n, const shape *x) {
+  enum { PLACES = 84 };
+  int64_t accs = x->product ? 0 : (int64_t)host_accs(f), copies = x->bk * x->bn / x->threads;
+  int64_t tile = x->tm * x->tk * (n->n_sums + accs) + (x->product ? x->tm * x->tn : 0);
+  return (tile + tile / 2 + x->tm + x->tk + copies) * word_bytes(f) / 4 + PLACES;
+}
+
+static int64_t registers_of(neo_module *m, const neo_form *f, const neo_nest *n, const shape *x) {
+  neo_nest copy = *n;
+  if (!x->warps)
+    return threads_registers(f, n, x);
+  neo_nest_warps w = neo_nest_warps_of(m, f, &copy);
+  return warps_registers(m, f, &copy, &w, x);
 }
 
 static bool on_machine(const neo_nest *n, const neo_nest_warps *w, const neo_machine *machine) {
@@ -206,7 +233,7 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
     return no(why, "the warps' columns are not the block's");
   if (warps_registers(m, f, n, &w, x) > REGISTERS)
     return no(why, "a warp's tile has more registers than there are");
-  if (warps_shared(m, f, n, &w, x) + 1024 > SHARED_BYTES)
+  if (shared_of(m, f, n, x) > machine->shared_bytes)
     return no(why, "the blocks are more than shared memory holds");
   return true;
 }
@@ -228,11 +255,9 @@ bool neo_nest_legal(neo_module *m, const neo_form *f, const neo_machine *machine
     return no(why, "the threads' tiles are not the block's");
   if (x.product ? !divides(x.tn, x.bn) || x.bn / x.tn != x.wide || x.tn > 16 : x.bn || x.tn != 1)
     return no(why, "the threads' columns are not the block's");
-  int64_t words = word_bytes(f) / 4, accs = x.product ? 1 : (int64_t)host_accs(f);
-  int64_t tile = x.tm * x.tk * (n.n_sums + (x.product ? 0 : accs)) + x.tm * x.tn;
-  if ((tile + x.tm + x.tk + 16) * words > REGISTERS)
+  if (threads_registers(f, &n, &x) > MOST_REGISTERS)
     return no(why, "a thread's tile has more registers than there are");
-  if (shared_words(f, &x) * 4 * words + 1024 > SHARED_BYTES)
+  if (shared_of(m, f, &n, &x) > machine->shared_bytes)
     return no(why, "the blocks are more than shared memory holds");
   return true;
 }
@@ -273,8 +298,17 @@ static double warps_cost(int64_t rows, int64_t columns, int64_t tile_m, int64_t 
   return steps * area / rate * (1 + 8 * (double)(tile_m + tile_n) / loads);
 }
 
-static double cost_of(neo_module *m, const neo_form *f, const neo_nest *n, const shape *x) {
-  enum { READ = 16, WIDE_READ = 4, BLOCKS = 2, VALUE = 24 };
+/* Does a multiprocessor hold two blocks at a time? */
+static bool are_two(neo_module *m, const neo_form *f, const neo_machine *machine, const neo_nest *n,
+                    const shape *x) {
+  enum { ALL_REGISTERS = 64 << 10 };
+  return 2 * shared_of(m, f, n, x) <= machine->shared_bytes &&
+         2 * x->threads * registers_of(m, f, n, x) <= ALL_REGISTERS;
+}
+
+static double cost_of(neo_module *m, const neo_form *f, const neo_machine *machine,
+                      const neo_nest *n, const shape *x) {
+  enum { READ = 16, WIDE_READ = 4, VALUE = 24, BUSY_THREADS = 512 };
   neo_nest copy = *n;
   neo_nest_warps w = {.on = false};
   bool whole = false;
@@ -299,17 +333,20 @@ static double cost_of(neo_module *m, const neo_form *f, const neo_nest *n, const
          WIDE_READ * (double)(x->bk * x->bn);
   else if (x->product)
     t += product_cost(x->bm, x->bn, x->tm, x->tn, (double)x->bk) + READ * (double)(x->bk * x->bn);
-  double busy = x->threads < 256 ? 256.0 / (double)x->threads : 1; /* too few to hide what waits */
-  return ceil_div(blocks, MULTIPROCESSORS * BLOCKS) *
+  int64_t at_once = are_two(m, f, machine, n, x) ? 2 : 1;
+  double threads = (double)(at_once * x->threads);
+  double busy = threads < BUSY_THREADS ? BUSY_THREADS / threads : 1; /* too few to hide waits */
+  return ceil_div(blocks, MULTIPROCESSORS * at_once) * (double)at_once / 2 *
          ceil_div(steps_of(m, inner, 0, inner->over), x->bk) * t * (1 + busy) / 2;
 }
 
-double neo_nest_cost(neo_module *m, const neo_form *f, const neo_schedule *s) {
+double neo_nest_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
+                     const neo_schedule *s) {
   neo_nest n;
   if (!s->at[NEO_SCHED_THREADS] || !neo_nest_of(m, f, &n))
     return 0;
   shape x = shape_of(&n, s);
-  return cost_of(m, f, &n, &x);
+  return cost_of(m, f, machine, &n, &x);
 }
 
 /* ---- choice */
@@ -342,9 +379,10 @@ typedef struct {
 
 static void offer(ranking *r, const neo_schedule *s) {
   shape x = shape_of(r->n, s);
-  if (!neo_nest_legal(r->m, r->f, r->machine, s, NULL))
+  if (!neo_nest_legal(r->m, r->f, r->machine, s, NULL) ||
+      shared_of(r->m, r->f, r->n, &x) > ANYWHERE)
     return;
-  double cost = cost_of(r->m, r->f, r->n, &x);
+  double cost = cost_of(r->m, r->f, r->machine, r->n, &x);
   if (r->count == r->most && cost >= r->cost[r->count - 1])
     return;
   size_t k = r->count < r->most ? r->count++ : r->count - 1;

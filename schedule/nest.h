@@ -35,7 +35,8 @@ int64_t neo_nest_depth(neo_module *m, const neo_form *f, const neo_nest_sum *x, 
 bool neo_nest_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                     const neo_schedule *s, neo_str *why);
 /* Cycles, more or less; 0 without threads. */
-double neo_nest_cost(neo_module *m, const neo_form *f, const neo_schedule *s);
+double neo_nest_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
+                     const neo_schedule *s);
 /* The best ones with threads first, at most so many; returns how many. */
 size_t neo_nest_ranked(neo_module *m, const neo_form *f, const neo_machine *machine,
                        neo_schedule *out, size_t most);

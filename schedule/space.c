@@ -30,7 +30,7 @@ static bool legal(const neo_space *x, const neo_schedule *s) {
 
 double neo_space_cost(const neo_space *x, const neo_schedule *s) {
   if (neo_form_nests(x->f))
-    return neo_nest_cost(x->m, x->f, s);
+    return neo_nest_cost(x->m, x->f, x->machine, s);
   if (x->machine->gpu)
     return neo_threads_cost(x, s);
   bool own_way = s->at[NEO_SCHED_SEGMENT] || s->at[NEO_SCHED_RUNNING];

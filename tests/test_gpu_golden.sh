@@ -13,12 +13,12 @@ if [ -z "$refresh" ] && [ "$llvm" != "$(cat "$golden/LLVM")" ]; then
 fi
 "$NEOC" compile -q "$golden/kernels.expr" --target=nvptx:sm_80 --records=none --no-fuse=grid \
   --emit=ptx -o "$work"
-for way in "hopper sm_90a --math=tf32" "warps sm_80"; do
+for way in "hopper sm_90a --math=tf32" "warps sm_80" "nested sm_80 --math=tf32"; do
   set -- $way
   "$NEOC" compile -q "$golden/$1.expr" --target=nvptx:$2 ${3:-} --records=none --no-fuse=grid --emit=ptx -o "$work"
 done
 # A file for each kernel; what is before the first belongs to all.
-for of in kernels hopper warps; do
+for of in kernels hopper warps nested; do
   awk -v to="$work/" -v of=$of '
     BEGIN { name = of == "kernels" ? "head" : "head_" of }
     /^.visible .entry/ { name = $3; sub(/^[a-z]+_k[0-9]+_/, "", name); sub(/[(].*/, "", name) }

@@ -20,6 +20,23 @@ for way in $ways; do
     /spill stores/ { spills = $5 + $9 }
     /Used/ { print way, name, $5, spills }' "$work/said.$way" | sort >>"$work/now"
 done
+# Sums inside of sums: attention's kernels, forward and backward, are named for the size of their heads. Where products are rounded,
+# or may be split, all are nested and made by warps; else those of small heads, by threads, which meet at barriers.
+for way in sm_75 sm_80 sm_90a sm_80.bf16 sm_90a.bf16 sm_90a.stored sm_90a.3xtf32; do
+  level=${way%.*} math=f32 names='small_a_z small_a d_small_v d_small_k d_small_q' by='bar\.sync\|barrier\.'
+  case $way in *.stored) math='bf16 --store=bf16' ;; *.*) math=${way#*.} ;; esac
+  case $way in *.*) names="$names large_a_z large_a d_large_v d_large_k d_large_q" by='mma\.sync' ;; esac
+  ptx=$work/nested.$way/nested.ptx
+  "$NEOC" compile -q "$NEO_SOURCE_DIR/tests/gpu/nested.expr" --target=nvptx:$level --math=$math --emit=ptx -o "${ptx%/*}"
+  ptxas -v -arch=$level -o /dev/null "$ptx" 2>"$work/said.nested.$way"
+  for name in $names; do
+    awk -v name="_k[0-9]+_$name[(]" '/^.visible .entry/ { on = $0 ~ name } on' "$ptx" >"$work/ptx"
+    grep -q "$by" "$work/ptx" || { echo "FAIL: $way $name is not nested" >&2; exit 1; }
+    awk -v way=$way -v name=$name '/Compiling entry/ { on = $7 ~ "_k[0-9]+_" name "\047" } /spill stores/ { spills = $5 + $9 }
+      on && /Used/ { print way, name, $5, spills }' "$work/said.nested.$way" >>"$work/now"
+  done
+  case $way in *.*) ! grep -q '^.visible .entry.*a_s(' "$ptx" ;; esac || { echo "FAIL: $way: scores are in memory" >&2; exit 1; }
+done
 # From sm_80 on warps multiply what is rounded to tf32 or bf16, f32 as three products where that is permitted, and
 # everywhere f16; on sm_90a warpgroups do, but for f32 and what is copied by single elements of 2 bytes. Nothing else is.
 kernel() { awk -v name="_$2(" '/^.visible .entry/ { on = index($0, name) } on' "$work/$1/kernels.ptx" >"$work/ptx"; }
