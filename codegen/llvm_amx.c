@@ -10,6 +10,7 @@
  * A kernel with tiles is compiled for the target's features and those of the unit; the others are
  * not. */
 #include "codegen/llvm_gen.h"
+#include "schedule/schedule.h"
 #include <assert.h>
 #include <string.h>
 
@@ -88,28 +89,9 @@ static void put_vector(neo_llvm *l, LLVMValueRef v, LLVMValueRef p) {
   LLVMSetAlignment(LLVMBuildStore(l->b, v, p), 4);
 }
 
-/* Denormal numbers count as zero. */
-static LLVMValueRef flushed(neo_llvm *l, LLVMValueRef x) {
-  LLVMTypeRef t = LLVMTypeOf(x), bits = neo_ll_int_type(l, 32, neo_ll_width(x));
-  LLVMValueRef u = LLVMBuildBitCast(l->b, x, bits, "");
-  LLVMValueRef exponent = LLVMBuildAnd(l->b, u, neo_ll_int(bits, 0x7f800000), "");
-  LLVMValueRef small = LLVMBuildICmp(l->b, LLVMIntEQ, exponent, neo_ll_int(bits, 0), "");
-  LLVMValueRef sign = LLVMBuildAnd(l->b, u, neo_ll_int(bits, INT32_MIN), "");
-  return LLVMBuildBitCast(l->b, LLVMBuildSelect(l->b, small, sign, u, ""), t, "");
-}
-
-/* One number of each pair as f32. */
-static LLVMValueRef half(neo_llvm *l, LLVMValueRef pairs, bool second) {
-  uint32_t w = neo_ll_width(pairs);
-  LLVMTypeRef t = LLVMTypeOf(pairs);
-  LLVMValueRef u = second ? LLVMBuildAnd(l->b, pairs, neo_ll_int(t, -65536), "")
-                          : LLVMBuildShl(l->b, pairs, neo_ll_int(t, 16), "");
-  return flushed(l, LLVMBuildBitCast(l->b, u, neo_ll_float_type(l, 32, w), ""));
-}
-
 static LLVMValueRef product(neo_llvm *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef sum) {
   LLVMValueRef arg[] = {neo_ll_splat(l, a, NEO_TILE_CELLS), b, sum};
-  return flushed(l, neo_ll_call(l, "llvm.fma", LLVMTypeOf(sum), arg, 3));
+  return neo_ll_flushed(l, neo_ll_call(l, "llvm.fma", LLVMTypeOf(sum), arg, 3));
 }
 
 typedef struct {
@@ -150,13 +132,13 @@ static LLVMValueRef row_sum(neo_llvm *l, LLVMValueRef fn, LLVMValueRef a, LLVMVa
   LLVMValueRef far = LLVMBuildMul(l->b, k.at, i64(l, NEO_TILE_CELLS), "");
   LLVMValueRef pairs = vector_at(l, behind(l, b, far), false);
   for (int i = 0; i < 2; i++)
-    next[i] = product(l, half(l, pair, i), half(l, pairs, i), sum[i]);
+    next[i] = product(l, neo_ll_half(l, pair, i), neo_ll_half(l, pairs, i), sum[i]);
   for (int i = 0; i < 2; i++) {
     LLVMBasicBlockRef last = LLVMGetInsertBlock(l->b);
     LLVMAddIncoming(sum[i], &next[i], &last, 1);
   }
   end_counter(l, fn, &k, 4, ROW_BYTES);
-  return flushed(l, LLVMBuildFAdd(l->b, next[0], next[1], ""));
+  return neo_ll_flushed(l, LLVMBuildFAdd(l->b, next[0], next[1], ""));
 }
 
 /* void(c, a, b), one for the module. */
@@ -174,8 +156,8 @@ static LLVMValueRef plain_dot(neo_llvm *l, LLVMTypeRef *type) {
   counter m = begin_counter(l, fn);
   LLVMValueRef sum = row_sum(l, fn, behind(l, LLVMGetParam(fn, 1), m.at), LLVMGetParam(fn, 2));
   LLVMValueRef c = behind(l, LLVMGetParam(fn, 0), m.at);
-  LLVMValueRef before = flushed(l, vector_at(l, c, true));
-  put_vector(l, flushed(l, LLVMBuildFAdd(l->b, before, sum, "")), c);
+  LLVMValueRef before = neo_ll_flushed(l, vector_at(l, c, true));
+  put_vector(l, neo_ll_flushed(l, LLVMBuildFAdd(l->b, before, sum, "")), c);
   end_counter(l, fn, &m, ROW_BYTES, TILE_BYTES);
   LLVMBuildRetVoid(l->b);
   LLVMPositionBuilderAtEnd(l->b, back);
@@ -214,7 +196,7 @@ static void plain(neo_ll_gen *g, const neo_ls *s, LLVMValueRef at) {
 
 void neo_ll_tiles_declare(neo_ll_gen *g) {
   neo_llvm *l = g->l;
-  assert(l->target.matrix != NEO_MATRIX_NONE && "tiles are for targets with a matrix unit");
+  assert(neo_target_pairs(&l->target) == NEO_PAIRS_TILES && "tiles are a matrix unit's");
   if (l->target.matrix == NEO_MATRIX_AMX) {
     const char *features = neo_arena_printf(l->arena, "%s,+amx-tile,+amx-bf16", l->target.features);
     neo_ll_text_attribute(l, g->fn, "target-features", features);

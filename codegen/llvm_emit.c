@@ -722,6 +722,8 @@ neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
   g.tiles = neo_kernel_has_tiles(k);
   if (g.tiles)
     neo_ll_tiles_declare(&g);
+  if (neo_kernel_has_dots(k))
+    neo_ll_dots_declare(&g);
   neo_ll_bulk_begin(&g);
   neo_ll_body(&g);
   if (gpu)

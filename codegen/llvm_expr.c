@@ -386,20 +386,25 @@ static neo_ll_val operation(neo_ll_gen *g, const neo_lx *e) {
   return apply(g, e);
 }
 
-static neo_ll_val fused(neo_ll_gen *g, const neo_lx *e) {
-  neo_ll_val val[3];
-  LLVMValueRef x[3], v;
-  bool lanes = false;
-  uint32_t depth = 0;
-  neo_type t = (neo_type)e->type;
-  for (uint32_t k = 0; k < 3; k++) {
-    val[k] = neo_ll_expr(g, e->arg[k]);
-    lanes = lanes || val[k].lanes;
-    if (val[k].depth > depth)
-      depth = val[k].depth;
+/* Up to three expressions, all with lanes if one has them; what is made of them has the result's
+ * lanes and depth. */
+static neo_ll_val together(neo_ll_gen *g, const neo_lx *const *e, uint32_t n, LLVMValueRef *x) {
+  neo_ll_val val[3], all = {0};
+  for (uint32_t k = 0; k < n; k++) {
+    val[k] = neo_ll_expr(g, e[k]);
+    all.lanes = all.lanes || val[k].lanes;
+    if (val[k].depth > all.depth)
+      all.depth = val[k].depth;
   }
-  for (uint32_t k = 0; k < 3; k++)
-    x[k] = lanes ? neo_ll_spread(g, val[k]) : val[k].v;
+  for (uint32_t k = 0; k < n; k++)
+    x[k] = all.lanes ? neo_ll_spread(g, val[k]) : val[k].v;
+  return all;
+}
+
+static neo_ll_val fused(neo_ll_gen *g, const neo_lx *e) {
+  LLVMValueRef x[3], v;
+  neo_type t = (neo_type)e->type;
+  neo_ll_val all = together(g, e->arg, 3, x);
   LLVMBuilderRef b = g->l->b;
   if (!neo_type_is_float(t))
     v = LLVMBuildAdd(b, LLVMBuildMul(b, x[0], x[1], ""), x[2], "");
@@ -407,18 +412,37 @@ static neo_ll_val fused(neo_ll_gen *g, const neo_lx *e) {
     v = neo_ll_call(g->l, "llvm.fma", LLVMTypeOf(x[0]), x, 3);
   else
     v = LLVMBuildFAdd(b, LLVMBuildFMul(b, x[0], x[1], ""), x[2], "");
-  return (neo_ll_val){neo_ll_round(g->l, t, v), lanes, depth};
+  return (neo_ll_val){neo_ll_round(g->l, t, v), all.lanes, all.depth};
+}
+
+static neo_ll_val dot(neo_ll_gen *g, const neo_lx *e) {
+  LLVMValueRef x[3];
+  neo_ll_val all = together(g, e->arg, 3, x);
+  all.v = neo_ll_dot(g->l, x[0], x[1], x[2]);
+  return all;
+}
+
+/* Is it rounded to bf16 where it stands? */
+static bool is_rounded(const neo_lx *e) {
+  return e->kind == NEO_LX_OP && e->attr == NEO_OP_CAST && e->arg[0]->type == NEO_F32_T;
 }
 
 static neo_ll_val pair(neo_ll_gen *g, const neo_lx *e) {
-  neo_ll_val x = neo_ll_expr(g, e->arg[0]), y = neo_ll_expr(g, e->arg[1]);
-  bool lanes = x.lanes || y.lanes;
-  LLVMValueRef v[] = {lanes ? neo_ll_spread(g, x) : x.v, lanes ? neo_ll_spread(g, y) : y.v};
+  LLVMValueRef v[2];
+  if (g->dots && is_rounded(e->arg[0]) && is_rounded(e->arg[1])) {
+    const neo_lx *wide[] = {e->arg[0]->arg[0], e->arg[1]->arg[0]};
+    neo_ll_val all = together(g, wide, 2, v);
+    all.v = neo_ll_rounded_pairs(g, v[0], v[1]);
+    if (all.v)
+      return all;
+  }
+  neo_ll_val all = together(g, e->arg, 2, v);
   LLVMBuilderRef b = g->l->b;
   LLVMTypeRef t = neo_ll_int_type(g->l, 32, neo_ll_width(v[0]));
   LLVMValueRef low = LLVMBuildLShr(b, LLVMBuildBitCast(b, v[0], t, ""), neo_ll_int(t, 16), "");
   LLVMValueRef high = LLVMBuildAnd(b, LLVMBuildBitCast(b, v[1], t, ""), neo_ll_int(t, -65536), "");
-  return (neo_ll_val){LLVMBuildOr(b, low, high, ""), lanes, x.depth > y.depth ? x.depth : y.depth};
+  all.v = LLVMBuildOr(b, low, high, "");
+  return all;
 }
 
 static neo_ll_val random_(neo_ll_gen *g, const neo_lx *e) {
@@ -481,6 +505,8 @@ static neo_ll_val emit(neo_ll_gen *g, const neo_lx *e) {
     return fused(g, e);
   case NEO_LX_PAIR:
     return pair(g, e);
+  case NEO_LX_DOT:
+    return dot(g, e);
   default:
     return neo_ll_lane_tree(g, e, &joined) ? joined : operation(g, e);
   }

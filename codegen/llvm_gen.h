@@ -146,6 +146,7 @@ typedef struct {
   uint32_t stamp;
   NEO_VEC(uint32_t) trail;
   bool tiles;              /* the kernel uses tile registers */
+  bool dots;               /* it multiplies pairs by instructions */
   LLVMValueRef tile_state; /* where the target has none: their content */
 } neo_ll_gen;
 
@@ -223,6 +224,15 @@ void neo_ll_tiles_declare(neo_ll_gen *g);
 void neo_ll_tiles_begin(neo_ll_gen *g);
 void neo_ll_tiles_end(neo_ll_gen *g);
 void neo_ll_tile(neo_ll_gen *g, const neo_ls *s);
+/* llvm_dot.c: what pairs of bf16 are made of and multiplied by, lane by lane. Declared once for a
+ * kernel that multiplies them. */
+void neo_ll_dots_declare(neo_ll_gen *g);
+LLVMValueRef neo_ll_dot(neo_llvm *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
+/* Two vectors of f32, rounded, as pairs; null: the target has no instruction for it. */
+LLVMValueRef neo_ll_rounded_pairs(neo_ll_gen *g, LLVMValueRef first, LLVMValueRef second);
+/* Plain code: denormal numbers are zeros; one number of each pair as f32, flushed. */
+LLVMValueRef neo_ll_flushed(neo_llvm *l, LLVMValueRef x);
+LLVMValueRef neo_ll_half(neo_llvm *l, LLVMValueRef pairs, bool second);
 uint32_t neo_ll_enter(neo_ll_gen *g); /* values made until leave are forgotten then */
 void neo_ll_leave(neo_ll_gen *g, uint32_t at);
 

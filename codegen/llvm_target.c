@@ -1,8 +1,13 @@
 /* Choice of the target: the host's features decide the level; its CPU name is not asked, because
  * virtual machines report wrong ones. Cache sizes are nominal: outputs must not depend on the
- * machine that compiles beyond the level. */
+ * machine that compiles beyond the level.
+ *
+ * How fast an instruction is, no feature says. VDPBF16PS does twice the work of an f32 multiply-add
+ * in its time on AMD's processors, half of it on Intel's: of the host's name the maker counts,
+ * which virtual machines do not hide. */
 #include "base/str.h"
 #include "codegen/target.h"
+#include "schedule/schedule.h"
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
 #include <string.h>
@@ -50,7 +55,11 @@ static const gpu_level gpu_levels[] = {{"sm_75", "+ptx70", 75, false, 64 << 10},
 /* Beyond the level, for kernels that have a variant without them. */
 #define MATRIX_NEEDS "+amx-tile,+amx-bf16"
 #define MATRIX_RT "amx-tile,amx-bf16"
+#define DOTS_NEEDS "+avx512bf16"
+#define DOTS_RT "avx512bf16"
+#define DOTS_MAKER "znver" /* begins the names of processors on which dots are quick */
 #define PLAIN_TILES "+tiles"
+#define PLAIN_DOTS "+dots"
 
 static const char *host_arch(void) {
 #if defined(__aarch64__)
@@ -118,14 +127,23 @@ static const level *cpu_level(const char *arch, const char *cpu) {
   return NULL;
 }
 
-static bool has_matrix(const char *cpu) {
-  return neo_streq(cpu, "sapphirerapids") || neo_streq(cpu, "graniterapids");
+static neo_matrix named_matrix(const char *cpu) {
+  if (neo_streq(cpu, "sapphirerapids") || neo_streq(cpu, "graniterapids"))
+    return NEO_MATRIX_AMX;
+  if (neo_streq(cpu, "znver4") || neo_streq(cpu, "znver5"))
+    return NEO_MATRIX_DOTS;
+  return NEO_MATRIX_NONE;
 }
 
-static bool native_matrix(void) {
-  char *features = LLVMGetHostCPUFeatures();
-  bool found = has_all(features, MATRIX_NEEDS);
+static neo_matrix native_matrix(void) {
+  char *features = LLVMGetHostCPUFeatures(), *name = LLVMGetHostCPUName();
+  neo_matrix found = NEO_MATRIX_NONE;
+  if (has_all(features, MATRIX_NEEDS))
+    found = NEO_MATRIX_AMX;
+  else if (has_all(features, DOTS_NEEDS) && !strncmp(name, DOTS_MAKER, strlen(DOTS_MAKER)))
+    found = NEO_MATRIX_DOTS;
   LLVMDisposeMessage(features);
+  LLVMDisposeMessage(name);
   return found;
 }
 
@@ -140,7 +158,20 @@ static bool takes_end(neo_arena *a, const char **name, const char *end) {
 
 static void add_matrix(neo_target *t, neo_matrix kind) {
   t->matrix = kind;
-  t->matrix_needs = kind == NEO_MATRIX_AMX ? MATRIX_RT : "";
+  t->matrix_needs = kind == NEO_MATRIX_AMX ? MATRIX_RT : kind == NEO_MATRIX_DOTS ? DOTS_RT : "";
+}
+
+int neo_target_pairs(const neo_target *t) {
+  switch (t->matrix) {
+  case NEO_MATRIX_AMX:
+  case NEO_MATRIX_PLAIN:
+    return NEO_PAIRS_TILES;
+  case NEO_MATRIX_DOTS:
+  case NEO_MATRIX_PLAIN_DOTS:
+    return NEO_PAIRS_DOTS;
+  default:
+    return 0;
+  }
 }
 
 static void fill(neo_arena *a, const level *v, const char *cpu, neo_target *out) {
@@ -220,7 +251,7 @@ bool neo_target_has_ptx(const char *target) {
 neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,
                              const char **why) {
   const char *arch = !target || neo_streq(target, "cpu") ? host_arch() : target;
-  bool plain_tiles = takes_end(a, &mcpu, PLAIN_TILES);
+  bool plain_tiles = takes_end(a, &mcpu, PLAIN_TILES), plain_dots = takes_end(a, &mcpu, PLAIN_DOTS);
   bool native = !mcpu || neo_streq(mcpu, "native");
   *why = "";
   if (strncmp(arch, GPU_PREFIX, strlen(GPU_PREFIX)) == 0)
@@ -245,8 +276,11 @@ neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu,
     return NEO_UNSUPPORTED;
   }
   fill(a, v, cpu, out);
-  bool is_amx = native && is_host ? v->vector_bytes == 64 && native_matrix() : has_matrix(cpu);
-  bool is_plain = plain_tiles && neo_streq(arch, "x86_64");
-  add_matrix(out, is_plain ? NEO_MATRIX_PLAIN : is_amx ? NEO_MATRIX_AMX : NEO_MATRIX_NONE);
+  neo_matrix kind = named_matrix(cpu);
+  if (native && is_host)
+    kind = v->vector_bytes == 64 ? native_matrix() : NEO_MATRIX_NONE;
+  if (neo_streq(arch, "x86_64") && (plain_tiles || plain_dots))
+    kind = plain_tiles ? NEO_MATRIX_PLAIN : NEO_MATRIX_PLAIN_DOTS;
+  add_matrix(out, kind);
   return NEO_OK;
 }

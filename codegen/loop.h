@@ -151,6 +151,7 @@ typedef enum {
   NEO_LX_RAND,   /* attr: site; arg 0: linear element; f32 or f64 */
   NEO_LX_FMA,    /* a*b + c in one rounding or two, so tests compare with a tolerance */
   NEO_LX_PAIR,   /* two bf16 as one i32, the first in the low half */
+  NEO_LX_DOT,    /* c + a . b, a and b pairs, as codegen/tile.h says */
   NEO_LX_OP      /* attr: neo_op (elementwise rows); args */
 } neo_lx_kind;
 
@@ -292,6 +293,7 @@ const neo_lx *neo_lx_reg(neo_kernel *k, uint32_t reg, const neo_lx *const *index
 const neo_lx *neo_lx_rand(neo_kernel *k, neo_type t, uint32_t site, const neo_lx *element);
 const neo_lx *neo_lx_fma(neo_kernel *k, const neo_lx *a, const neo_lx *b, const neo_lx *c);
 const neo_lx *neo_lx_pair(neo_kernel *k, const neo_lx *first, const neo_lx *second);
+const neo_lx *neo_lx_dot(neo_kernel *k, const neo_lx *a, const neo_lx *b, const neo_lx *c);
 const neo_lx *neo_lx_op(neo_kernel *k, neo_op op, neo_type t, const neo_lx *const *arg, size_t n);
 const neo_lx *neo_lx_op1(neo_kernel *k, neo_op op, const neo_lx *a);
 const neo_lx *neo_lx_op2(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx *b);
@@ -359,6 +361,7 @@ enum { NEO_COPY_BYTES = 16, NEO_COPY_GROUPS = 8 }; /* at most: of a copy; that a
 void neo_ls_shuffle(neo_kernel *k, neo_block *in, uint32_t to, uint32_t from, neo_shuffle what,
                     int64_t n, int64_t of);
 bool neo_kernel_has_tiles(const neo_kernel *k);
+bool neo_kernel_has_dots(const neo_kernel *k); /* of pairs */
 /* May it read seed, step or call? */
 bool neo_kernel_reads_key(const neo_kernel *k);
 /* The extent of its THREAD loops; 0: it has none. */
@@ -367,7 +370,7 @@ int64_t neo_kernel_threads(const neo_kernel *k);
 int64_t neo_kernel_block_threads(const neo_kernel *k);
 
 bool neo_lx_implies(const neo_lx *all, const neo_lx *c); /* has `all` every conjunct of c? */
-bool neo_lx_is_int(const neo_lx *e, int64_t *x); /* an integer or bool constant */
+bool neo_lx_is_int(const neo_lx *e, int64_t *x);         /* an integer or bool constant */
 bool neo_lx_uses(const neo_lx *e, uint32_t var);
 /* By how much e grows with a variable. False: it is no plain sum of multiples of it. */
 bool neo_lx_step(const neo_lx *e, uint32_t var, int64_t *step);

@@ -175,6 +175,11 @@ const neo_lx *neo_lx_pair(neo_kernel *k, const neo_lx *first, const neo_lx *seco
   return node(k, NEO_LX_PAIR, NEO_I32_T, 0, arg, 2);
 }
 
+const neo_lx *neo_lx_dot(neo_kernel *k, const neo_lx *a, const neo_lx *b, const neo_lx *c) {
+  const neo_lx *arg[] = {a, b, c};
+  return node(k, NEO_LX_DOT, NEO_F32_T, 0, arg, 3);
+}
+
 /* ---- folding */
 
 bool neo_lx_is_int(const neo_lx *e, int64_t *x) {
@@ -653,6 +658,13 @@ static bool has_tiles(const neo_block *b) {
 
 bool neo_kernel_has_tiles(const neo_kernel *k) {
   return has_tiles(&k->body);
+}
+
+bool neo_kernel_has_dots(const neo_kernel *k) {
+  for (size_t i = 0; i < k->nodes.n; i++)
+    if (k->nodes.at[i]->kind == NEO_LX_DOT)
+      return true;
+  return false;
 }
 
 bool neo_kernel_reads_key(const neo_kernel *k) {

@@ -8,6 +8,7 @@
  * value is needed (SELECT, LOADIF and conditional stores leave out what they do not take). */
 #include "codegen/loop_interp.h"
 #include "base/random.h"
+#include "codegen/tile.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -148,6 +149,10 @@ static neo_value operation(interp *p, const neo_lx *e) {
   if (e->kind == NEO_LX_PAIR)
     return (neo_value){.i =
                            (int32_t)(bits(NEO_F32_T, x[0]) >> 16 | (bits(NEO_F32_T, x[1]) & HIGH))};
+  if (e->kind == NEO_LX_DOT) {
+    uint32_t a = bits(NEO_I32_T, x[0]), b = bits(NEO_I32_T, x[1]);
+    return (neo_value){.f = (double)neo_pair_dot((float)x[2].f, a, b)};
+  }
   return neo_value_op((neo_op)e->attr, (neo_type)e->type, (neo_type)e->arg[0]->type, x);
 }
 

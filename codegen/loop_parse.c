@@ -170,6 +170,16 @@ static const neo_lx *pair(parser *p, token at) {
   return p->failed ? nothing(p) : neo_lx_pair(p->k, arg[0], arg[1]);
 }
 
+static const neo_lx *dot(parser *p, token at) {
+  const neo_lx *arg[3];
+  neo_lp_need(p, "(");
+  size_t n = arguments(p, ")", arg, 3);
+  if (!p->failed && (n != 3 || arg[0]->type != NEO_I32_T || arg[1]->type != NEO_I32_T ||
+                     arg[2]->type != NEO_F32_T))
+    neo_lp_bad_type(p, at, "a dot is of two i32 and an f32");
+  return p->failed ? nothing(p) : neo_lx_dot(p->k, arg[0], arg[1], arg[2]);
+}
+
 static const neo_lx *call(parser *p, token at, const char *word) {
   const neo_lx *arg[4] = {0};
   neo_op op;
@@ -231,6 +241,8 @@ static const neo_lx *named(parser *p) {
     return fused(p, at);
   if (neo_streq(s, "pair"))
     return pair(p, at);
+  if (neo_streq(s, "dot"))
+    return dot(p, at);
   if (!n && neo_lp_is(p, "("))
     return call(p, at, s);
   if (!n) {

@@ -48,7 +48,7 @@ const char *const neo_loop_words[] = {
     "false",    "inf",       "nan",       "rand",    "fma",  "let",       "tile",   "pair",
     "fetch",    "far",       "thread",    "threads", "warp", "warpgroup", "await",  "copy",
     "commit",   "wait",      "shuffle",   "turned",  "bulk", "expect",    "reach",  "arrive",
-    "producer", "consumers", "registers", NULL};
+    "producer", "consumers", "registers", "dot",     NULL};
 
 static bool is_word(const char *s) {
   neo_op op;
@@ -281,6 +281,9 @@ static void print_whole(printer *p, const neo_lx *e) {
     break;
   case NEO_LX_PAIR:
     print_call(p, "pair", e);
+    break;
+  case NEO_LX_DOT:
+    print_call(p, "dot", e);
     break;
   default:
     print_op(p, e);

@@ -245,6 +245,13 @@ static void check_node(verifier *v, const neo_lx *e) {
       expect(v, e->arg[k], NEO_BF16_T, "pair");
     expect(v, e, NEO_I32_T, "pair");
     break;
+  case NEO_LX_DOT:
+    if (e->n != 3)
+      neo_lv_fail(v, "dot has three arguments");
+    for (uint32_t k = 0; k < e->n; k++)
+      expect(v, e->arg[k], k < 2 ? NEO_I32_T : NEO_F32_T, "dot");
+    expect(v, e, NEO_F32_T, "dot");
+    break;
   case NEO_LX_OP:
     check_op(v, e);
     break;

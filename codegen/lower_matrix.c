@@ -1,4 +1,5 @@
-/* Contractions on the matrix unit (schedule/matrix.h says which, and how operands lie in scratch).
+/* Contractions of pairs (schedule/matrix.h says which, and how operands lie in scratch): copies of
+ * operands, and tiles of the matrix unit. Dots of vectors are lower_dots.c's.
  *
  *     copy rows and columns as cells of two bf16
  *     for tiles of columns: for tiles of rows:
@@ -45,6 +46,8 @@ void neo_lower_matrix_plan(lowering *l) {
   plan_operand(l, 0);
   plan_operand(l, 1);
   bool blocks = p[NEO_SCHED_BLOCK_K];
+  if (!blocks && p[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS)
+    return;
   int64_t rows = blocks ? l->matrix.rows : p[NEO_SCHED_TILE_M];
   l->block.pitch = blocks ? l->matrix.columns : p[NEO_SCHED_TILE_N] * SIDE;
   l->sums = l->block.partial = cells(l, "sums", NEO_F32_T, rows * l->block.pitch);

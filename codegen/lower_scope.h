@@ -56,7 +56,7 @@ typedef struct {          /* the register tile at hand; loops of extent 1 are le
   int32_t m_axis, n_axis; /* -1: none */
   int64_t rows, cols, width;
   int64_t apart; /* of two columns along own lanes, in elements; 0: they follow each other */
-  bool leads;                /* no tile of rows in the block comes before it */
+  bool leads;    /* no tile of rows in the block comes before it */
   const neo_lx *m_at, *n_at; /* first row, first column (element of the vector axis) */
   uint32_t m_depth, n_depth;
   const neo_lx *n_end;           /* masked: lanes at n_end and beyond are dead; null: all live */
@@ -163,10 +163,10 @@ typedef struct lowering {
   bool kept_moves; /* a row begins in scratch where results in kept_beside do in a page */
   uint32_t kept_beside;
   int64_t kept_stride[NEO_FORM_MAX_AXES]; /* of these results, along each shared axis */
-  neo_ahead ahead[NEO_MOST_AHEAD]; /* what rows fetch for the next one */
+  neo_ahead ahead[NEO_MOST_AHEAD];        /* what rows fetch for the next one */
   uint32_t n_ahead;
-  bool clears; /* stores are of zeros, to sums of runs (lower_store.c) */
-  neo_matrix_shape matrix; /* on: operands and tiles are those of the matrix unit */
+  bool clears;             /* stores are of zeros, to sums of runs (lower_store.c) */
+  neo_matrix_shape matrix; /* on: operands are pairs, for tiles of the matrix unit or for dots */
   uint32_t sums; /* buffer of a tile's results, where there are no blocks of the reduction */
   const neo_lx *acc_value; /* what ACC 0 is where it lies in no register; null: it does */
 } lowering;
@@ -331,6 +331,8 @@ void neo_lower_fetch_copied(lowering *l, neo_block *in, const tile *t, size_t st
 void neo_lower_matrix_plan(lowering *l);
 void neo_lower_matrix_copy(lowering *l, neo_block *in, const pack *p, const neo_lx *const *range);
 void neo_lower_matrix_block(lowering *l, neo_block *in, const neo_lx *const *range);
+/* lower_dots.c: a tile's sums, in the accumulators that there are */
+void neo_lower_dots(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
 
 /* ---- lower_segment.c: instead of neo_lower_blocks where the schedule says so */
 void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi,

@@ -737,7 +737,10 @@ static neo_block *reduce_stage(lowering *l, neo_block *in, size_t k, const tile 
     neo_lower_fetch(l, in, &scalar, true);
     neo_lower_fetch_copied(l, in, &scalar, k);
     begin_accs(l, in, s, &scalar, shared);
-    reduce_loops(l, in, s, &scalar, b, 0);
+    if (l->matrix.on)
+      neo_lower_dots(l, in, s, &scalar);
+    else
+      reduce_loops(l, in, s, &scalar, b, 0);
   }
   neo_lower_end_payloads(l, in, s, &scalar, shared);
   return l->block.on ? end_block(l, in, s, &scalar, shared) : in;

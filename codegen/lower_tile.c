@@ -195,7 +195,7 @@ static int64_t tile_vectors(const lowering *l, int64_t width) {
 void neo_lower_block(lowering *l, neo_block *in, const neo_lx *const *range) {
   const neo_lx *m_lo = range[0], *m_hi = range[1], *n_lo = range[2], *n_hi = range[3];
   const int64_t *s = l->s->at;
-  if (l->matrix.on) {
+  if (l->matrix.on && s[NEO_SCHED_MATRIX] == NEO_PAIRS_TILES) {
     neo_lower_matrix_block(l, in, range);
     return;
   }

@@ -1,4 +1,4 @@
-/* The reference of the matrix unit's product (codegen/tile.h says what it is). */
+/* The references of products of pairs (codegen/tile.h says what they are). */
 #include "codegen/tile.h"
 #include <float.h>
 #include <math.h>
@@ -39,4 +39,9 @@ void neo_tile_dot(neo_tile *c, const neo_tile *a, const neo_tile *b) {
       float y = flushed(number(c->at[m][n]) + flushed(first + second));
       memcpy(&c->at[m][n], &y, sizeof y);
     }
+}
+
+float neo_pair_dot(float c, uint32_t a, uint32_t b) {
+  float second = flushed(fmaf(high(a), high(b), flushed(c)));
+  return flushed(fmaf(low(a), low(b), second));
 }

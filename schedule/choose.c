@@ -148,7 +148,8 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
   }
   drawing d = {m, g, machine, neo_schedule_plain()};
   if (way && neo_model_matrix(m, f, machine, &d.s)) {
-    try_value(&d, NEO_SCHED_TILE_M, 16 * pick(seed, 1, 2));
+    bool tiles = machine->matrix == NEO_PAIRS_TILES;
+    try_value(&d, NEO_SCHED_TILE_M, tiles ? 16 * pick(seed, 1, 2) : 1 << pick(seed, 0, 4));
     try_value(&d, NEO_SCHED_TILE_N, pick(seed, 1, 3));
     try_value(&d, NEO_SCHED_BLOCK_M, 16 * pick(seed, 0, 2));
     try_value(&d, NEO_SCHED_MERGE, pick(seed, 1, 3));

@@ -1,10 +1,10 @@
-/* Shape, legality and model of contractions on the matrix unit. The model counts what the unit
- * takes for all tiles, padded ones too, and what copies and the stores of results add; blocks keep
- * what a tile of columns needs in half of L2. */
+/* Shape, legality and model of contractions of pairs. The model counts what the matrix unit takes
+ * for all tiles, padded ones too, or vectors for all dots, and what copies and the stores of results
+ * add; blocks keep what a tile of columns needs in half of L2. */
 #include "schedule/matrix.h"
 #include "schedule/model.h"
 
-enum { SIDE = NEO_MATRIX_SIDE, REGISTERS = 8, MOST_CELLS = 1 << 22 };
+enum { SIDE = NEO_MATRIX_SIDE, REGISTERS = 8, VECTORS = 32, MOST_CELLS = 1 << 22 };
 
 static int64_t round_up(int64_t x, int64_t n) {
   return (x + n - 1) / n * n;
@@ -78,6 +78,7 @@ static bool reduction(neo_module *m, const neo_form *f, const neo_schedule *s,
     if (unit >= MOST_CELLS)
       return false;
   }
+  x->pairs = unit;
   x->tiles = (unit + SIDE - 1) / SIDE;
   return true;
 }
@@ -123,15 +124,24 @@ static bool no(neo_str *why, const char *what) {
   return false;
 }
 
+/* Sums and operands have registers: of dots, a row's operand is in one at a time. */
+static bool has_registers(const int64_t *p) {
+  int64_t rows = p[NEO_SCHED_TILE_M], columns = p[NEO_SCHED_TILE_N];
+  if (rows < 1 || columns < 1)
+    return false;
+  if (p[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS)
+    return SIDE % rows == 0 && rows * columns + columns + 1 <= VECTORS;
+  rows /= SIDE;
+  return p[NEO_SCHED_TILE_M] % SIDE == 0 && rows * columns + rows + columns <= REGISTERS;
+}
+
 bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                       const neo_schedule *s, neo_str *why) {
   const int64_t *p = s->at;
-  int64_t rows = p[NEO_SCHED_TILE_M] / SIDE, columns = p[NEO_SCHED_TILE_N];
-  if (p[NEO_SCHED_MATRIX] != 1 || !machine->matrix)
-    return no(why, "the target has no matrix unit");
-  if (p[NEO_SCHED_VECTOR_WIDTH] != SIDE || p[NEO_SCHED_TILE_M] % SIDE || rows < 1 ||
-      rows * columns + rows + columns > REGISTERS)
-    return no(why, "the tile is none of the matrix unit");
+  if (p[NEO_SCHED_MATRIX] != machine->matrix)
+    return no(why, "the target has no such unit for products of pairs");
+  if (p[NEO_SCHED_VECTOR_WIDTH] != SIDE || !has_registers(p))
+    return no(why, "the tile is none of products of pairs");
   if (p[NEO_SCHED_STREAM] || p[NEO_SCHED_KEEP])
     return no(why, "stream and keep are not for the matrix unit");
   if (p[NEO_SCHED_PACK] != 3)
@@ -144,7 +154,15 @@ bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machi
 
 /* ---- the model */
 
-enum { TILE_CYCLES = 16, COPY_CELLS = 4, TURN_CYCLES = 2, WALK_CYCLES = 5 };
+/* A cycle is what two multiply-adds of vectors take. */
+enum {
+  TILE_CYCLES = 16,
+  DOTS_A_CYCLE = 2,
+  DOTS_ALIVE = 6,
+  COPY_CELLS = 4,
+  TURN_CYCLES = 2,
+  WALK_CYCLES = 5
+};
 
 static double times(int64_t n, int64_t block) {
   return (double)(block && block < n ? (n + block - 1) / block : 1);
@@ -160,6 +178,21 @@ static double copy_cost(neo_module *m, const neo_form *f, const neo_matrix_shape
   if (!rows && p[NEO_SCHED_MERGE] > 1)
     return cells * WALK_CYCLES;
   return along ? cells / COPY_CELLS : cells * TURN_CYCLES;
+}
+
+/* A pair's dots, of all rows and all vectors of columns: so many are under way before the first is
+ * done. */
+static double dots_cost(int64_t rows, int64_t vectors, const int64_t *p) {
+  int64_t tall = p[NEO_SCHED_TILE_M], wide = p[NEO_SCHED_TILE_N];
+  double cost = 0;
+  for (int corner = 0; corner < 4; corner++) {
+    int64_t r = corner & 1 ? rows % tall : tall, v = corner & 2 ? vectors % wide : wide;
+    double times =
+        (double)(corner & 1 ? 1 : rows / tall) * (double)(corner & 2 ? 1 : vectors / wide);
+    if (r && v)
+      cost += times * (double)(r * v < DOTS_ALIVE ? DOTS_ALIVE : r * v) / DOTS_A_CYCLE;
+  }
+  return cost;
 }
 
 double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s) {
@@ -178,9 +211,12 @@ double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s) 
   for (int64_t k = 0; k < p[NEO_SCHED_MERGE]; k++)
     n_all *= neo_axis_most(m, &f->axes.at[v - k]);
   n_all = round_up(n_all, SIDE);
-  bool rows_inside = p[NEO_SCHED_UNIT_AXES] < neo_schedule_loops(f, s) && !p[NEO_SCHED_BLOCK_K];
   double depth = (double)x.tiles * blocks, results = (double)m_all * (double)n_all;
-  double cost = results / (SIDE * SIDE) * depth * TILE_CYCLES;
+  bool rows_inside = p[NEO_SCHED_UNIT_AXES] < neo_schedule_loops(f, s) && !p[NEO_SCHED_BLOCK_K];
+  double cost = p[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS
+                    ? dots_cost(neo_axis_most(m, &f->axes.at[am]), n_all / SIDE, p) *
+                          (double)round_up(x.pairs, NEO_DOT_STEPS) * blocks
+                    : results / (SIDE * SIDE) * depth * TILE_CYCLES;
   for (int k = 0; k < 2; k++) {
     bool rows = x.side[k] == NEO_SIDE_ROWS;
     double cells = (double)(rows ? m_all : n_all) * depth * SIDE;
@@ -279,19 +315,31 @@ static void set_units(neo_module *m, const neo_form *f, neo_schedule *s) {
   }
 }
 
+/* Of dots, the most that registers hold: 8 rows of 3 vectors, or more of them for fewer rows. */
+static void set_tile(int64_t *p, int64_t rows, int64_t columns) {
+  int64_t wide = columns <= SIDE ? 1 : columns <= 2 * SIDE ? 2 : 3;
+  if (p[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS) {
+    p[NEO_SCHED_TILE_M] = wide == 1 && rows > SIDE / 2 ? SIDE
+                          : rows > SIDE / 4            ? SIDE / 2
+                                                       : SIDE / 4;
+    p[NEO_SCHED_TILE_N] = wide;
+    return;
+  }
+  p[NEO_SCHED_TILE_M] = rows > SIDE ? 2 * SIDE : SIDE;
+  p[NEO_SCHED_TILE_N] = wide == 3 && rows > SIDE ? 2 : wide;
+}
+
 static neo_schedule tiled(neo_module *m, const neo_form *f, const neo_machine *machine, int64_t am,
                           int64_t v, int64_t merge) {
   neo_schedule s = neo_schedule_plain();
   int64_t *p = s.at, rows = neo_axis_most(m, &f->axes.at[am]), inner;
-  p[NEO_SCHED_MATRIX] = 1;
+  p[NEO_SCHED_MATRIX] = machine->matrix;
   p[NEO_SCHED_PACK] = 3;
   p[NEO_SCHED_VECTOR_AXIS] = v;
   p[NEO_SCHED_VECTOR_WIDTH] = SIDE;
   p[NEO_SCHED_MERGE] = merge;
   p[NEO_SCHED_AXIS_M] = am;
-  p[NEO_SCHED_TILE_M] = rows > SIDE ? 2 * SIDE : SIDE;
-  int64_t columns = walked(m, f, p, &inner);
-  p[NEO_SCHED_TILE_N] = columns <= SIDE ? 1 : columns <= 2 * SIDE || rows > SIDE ? 2 : 3;
+  set_tile(p, rows, walked(m, f, p, &inner));
   cut(m, f, machine, &s);
   set_units(m, f, &s);
   return s;

@@ -1,8 +1,9 @@
-/* Contractions on the matrix unit: which, how their operands lie in scratch, and what a schedule of
- * one costs.
+/* Contractions of pairs, on the matrix unit or by dots of vectors: which, how their operands lie in
+ * scratch, and what a schedule of one costs.
  *
  * A product of two factors that were rounded to bf16 (transform/narrow.c) and are summed in f32 can
- * be done by tiles of 16 rows, 16 columns and 32 steps of the reduction (codegen/tile.h). Both
+ * be done by tiles of 16 rows, 16 columns and 32 steps of the reduction, or by vectors of 16
+ * columns and 2 steps (codegen/tile.h). Both
  * operands are copied into scratch, as cells of two numbers that are neighbours along one of the
  * reduction axes, the paired one; tiles are 16 by 16 cells, 1 KB, in a row:
  *
@@ -11,13 +12,14 @@
  *
  * The pairs of all reduction axes are one index: the other axes in order, then the paired one. What
  * does not exist (an odd last element, pairs beyond a multiple of 16, rows and columns beyond the
- * last) is zero. The register tile is 1 or 2 tiles of rows and up to 3 of columns: sums and
- * operands together have 8 registers. */
+ * last) is zero. On the matrix unit the register tile is 1 or 2 tiles of rows and up to 3 of
+ * columns: sums and operands together have 8 registers. Of dots it is rows that a tile of the
+ * operand has whole numbers of, and vectors of columns; rows are what there are, not 16. */
 #ifndef NEO_SCHEDULE_MATRIX_H
 #define NEO_SCHEDULE_MATRIX_H
 #include "schedule/contract.h"
 
-enum { NEO_MATRIX_SIDE = 16 };
+enum { NEO_MATRIX_SIDE = 16, NEO_DOT_STEPS = 4 /* pairs that dots are unrolled by */ };
 
 typedef struct {
   bool on;
@@ -29,7 +31,7 @@ typedef struct {
   int64_t lo[NEO_FORM_MAX_AXES], extent[NEO_FORM_MAX_AXES];
   /* pairs between two steps of an own axis; of the paired one, between two pairs: 1 */
   int64_t coef[NEO_FORM_MAX_AXES];
-  int64_t tiles;         /* of the reduction, in a block */
+  int64_t pairs, tiles;  /* of the reduction, in a block */
   int64_t rows, columns; /* in a block, in whole tiles */
 } neo_matrix_shape;
 
@@ -37,7 +39,7 @@ typedef struct {
 neo_matrix_shape neo_matrix_shape_of(neo_module *m, const neo_form *f, const neo_schedule *s);
 bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                       const neo_schedule *s, neo_str *why);
-/* The best schedule with tiles; false: there is none. */
+/* The best such schedule; false: there is none. */
 bool neo_model_matrix(neo_module *m, const neo_form *f, const neo_machine *machine,
                       neo_schedule *out);
 double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s); /* cycles */

@@ -20,12 +20,16 @@ typedef struct {
  * plain value means what was before does not need it. */
 #define NEO_SCHEDULE_MEANING 5
 
+/* How products of pairs of bf16 are summed, as `matrix` of a processor's schedule says it: by tiles
+ * of the matrix unit, or by dots of vectors (codegen/tile.h). */
+enum { NEO_PAIRS_TILES = 1, NEO_PAIRS_DOTS = 2 };
+
 /* The part of a target that schedules depend on. */
 typedef struct {
   uint32_t vector_bytes, vector_regs;
   int64_t l1_bytes, l2_bytes;
   bool fma;
-  bool matrix;      /* it multiplies tiles of bf16 (codegen/tile.h) */
+  int matrix;       /* what it has of NEO_PAIRS_TILES and _DOTS; 0: neither */
   uint32_t threads; /* that kernels run on; 0: not known. Schedules are priced by it, no more */
   bool gpu;         /* units of work are threads */
   uint32_t warps;   /* generation of its warps' products (codegen/warp.h): 75, 80, 90; 0: none */

@@ -131,7 +131,8 @@ bool neo_space_set(const neo_space *x, const neo_schedule *s, neo_sched_param k,
   if (x->machine->gpu)
     return neo_threads_set(x, s, k, value, out);
   if (k == NEO_SCHED_MATRIX)
-    return (value == 0 || value == 1) && value != s->at[k] && set_matrix(x, value == 1, out);
+    return (value == 0 || value == x->machine->matrix) && value != s->at[k] &&
+           set_matrix(x, value != 0, out);
   neo_schedule y = *s;
   int64_t *p = y.at;
   p[k] = value;

@@ -130,11 +130,13 @@ static void each(values *v, neo_sched_param k) {
     break;
   case NEO_SCHED_MATRIX:
     if (v->now || x->machine->matrix)
-      add(v, !v->now);
+      add(v, v->now ? 0 : x->machine->matrix);
     break;
   case NEO_SCHED_TILE_M:
     if (p[NEO_SCHED_MATRIX]) {
-      add_within(v, 48 - v->now, 16, 32);
+      bool dots = p[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS;
+      add_within(v, dots ? v->now * 2 : 48 - v->now, 1, dots ? 16 : 32);
+      add_within(v, dots ? v->now / 2 : 48 - v->now, 1, dots ? 16 : 32);
       break;
     }
     near(v, 1, least_of(16, extent(x, p[NEO_SCHED_AXIS_M])));

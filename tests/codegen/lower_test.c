@@ -235,7 +235,7 @@ static neo_machine machine_of(const neo_target *t) {
                        .warpgroups = t->sm == 90 && t->sm_own,
                        .async = t->sm >= 80,
                        .shared_bytes = t->shared_bytes,
-                       .matrix = t->matrix != NEO_MATRIX_NONE};
+                       .matrix = neo_target_pairs(t)};
 }
 
 static void check_schedule(checker *c, const neo_group *g, const neo_machine *machine,
@@ -250,8 +250,8 @@ static void check_schedule(checker *c, const neo_group *g, const neo_machine *ma
   else {
     run_interp(c, g, s, k);
     if (c->o->tiled)
-      *c->o->tiled +=
-          c->o->gpu ? s->at[NEO_SCHED_THREADS] && !s->at[NEO_SCHED_LANES] : neo_kernel_has_tiles(k);
+      *c->o->tiled += c->o->gpu ? s->at[NEO_SCHED_THREADS] && !s->at[NEO_SCHED_LANES]
+                                : neo_kernel_has_tiles(k) || neo_kernel_has_dots(k);
     if (c->o->by_warps)
       *c->o->by_warps += s->at[NEO_SCHED_THREADS] && s->at[NEO_SCHED_MATRIX];
     if (c->o->kept)

@@ -283,7 +283,7 @@ static void the_matrix_unit_is_one_step_away_where_there_is_one(void **state) {
                                   .l1_bytes = 49152,
                                   .l2_bytes = 2097152,
                                   .fma = true,
-                                  .matrix = true};
+                                  .matrix = NEO_PAIRS_TILES};
   static const char narrow[] =
       "neo-ir 1\nmodule t\n"
       "input A : f32 [200, 333]\ninput B : f32 [333, 90]\ntemp C : f32 [200, 90]\n"
@@ -318,8 +318,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(the_matrix_unit_is_one_step_away_where_there_is_one,
                                       make_product, drop),
       cmocka_unit_test_setup_teardown(a_gpus_warps_have_a_list_and_steps, make_product, drop),
-      cmocka_unit_test_setup_teardown(
-          a_gpus_tile_has_stages_where_operands_are_copied_as_they_lie, make_product, drop),
+      cmocka_unit_test_setup_teardown(a_gpus_tile_has_stages_where_operands_are_copied_as_they_lie,
+                                      make_product, drop),
       cmocka_unit_test_setup_teardown(a_gpus_list_has_tiles_of_many_shapes_the_cheapest_first,
                                       make_product, drop),
       cmocka_unit_test_setup_teardown(

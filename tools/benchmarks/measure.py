@@ -18,9 +18,9 @@ COLUMNS = {"default": "ratio", "tuned": "tuned", "analytic": "analytic"}  # vari
 STEPS = {"torch": "torch_side.py", "jax": "jax_side.py"}
 
 
-def has_feature(name):
+def has_one(features):
     with open("/proc/cpuinfo") as f:
-        return any(name in line.split() for line in f if line.startswith("flags"))
+        return any(set(features) & set(line.split()) for line in f if line.startswith("flags"))
 
 
 def same(here, there):
@@ -46,8 +46,8 @@ class Bench:
 
     def ours(self, row, variant, folder=None, default=None, name=None):
         """A side of ours; `default` itself where the variant is the same machine code."""
-        if row.feature and not has_feature(row.feature):
-            raise Missing(f"this processor lacks {row.feature}")
+        if row.features and not has_one(row.features):
+            raise Missing(f"this processor lacks {' and '.join(row.features)}")
         made = self.builder.library(row, variant)
         if default and filecmp.cmp(made["library"], default.library, shallow=False):
             return default

@@ -53,7 +53,7 @@ class Row:
     baseline: tuple = ()  # those of the peer "baseline"
     settings: dict = dataclasses.field(default_factory=dict)
     arguments: dict = dataclasses.field(default_factory=dict)  # of a peer, by its first word
-    feature: str = ""  # that the processor must have
+    features: tuple = ()  # of which the processor must have one
     bytes: int = 0  # that the work moves at least
     must: float = None
     worst: float = None
@@ -80,7 +80,7 @@ def gemm(threads, kind="f32"):
                   f"{2e-9 * m * n * k:.4g} GFLOP", BENCHMARKS + "gemm.expr", "forward", peers,
                   threads, defines=dict(M=m, N=n, K=k), worst=0.75 if kind == "f32" else None,
                   options=() if kind == "f32" else ("--math=" + kind,),
-                  feature="" if kind == "f32" else "amx_" + kind,
+                  features=() if kind == "f32" else ("amx_" + kind, "avx512_" + kind),
                   arguments=dict(openblas=[*args, "0", "0"], onednn=["gemm", kind, *args]))
 
 

@@ -160,7 +160,7 @@ static neo_status choose_target(neo_compilation *c) {
                              .l1_bytes = c->target.l1_bytes,
                              .l2_bytes = c->target.l2_bytes,
                              .fma = c->target.fma,
-                             .matrix = c->target.matrix != NEO_MATRIX_NONE,
+                             .matrix = neo_target_pairs(&c->target),
                              .gpu = c->target.sm != 0,
                              .warps = c->target.sm,
                              .warpgroups = c->target.sm == 90 && c->target.sm_own,
@@ -193,11 +193,11 @@ neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_s
   return status;
 }
 
-/* What runs where the system does not give out the tiles that the schedule wants: vectors, as if
- * there were none. */
-static neo_status lower_without_tiles(neo_compilation *c, const neo_group *g, neo_kernel **out) {
+/* What runs where the system does not give out the tiles that the schedule wants, or the processor
+ * has no dots: vectors of f32. */
+static neo_status lower_without_pairs(neo_compilation *c, const neo_group *g, neo_kernel **out) {
   neo_machine machine = c->machine;
-  machine.matrix = false;
+  machine.matrix = 0;
   neo_schedule s = neo_schedule_default(c->module, g, &machine);
   return neo_compile_lower(c, g, &s, out, &c->why);
 }
@@ -224,11 +224,12 @@ static neo_status lower_group(neo_compilation *c, const neo_group *g) {
       .kernel = kernel, .symbol = symbol, .keyless = !neo_kernel_reads_key(kernel)};
   if (c->target.sm)
     neo_compile_block(kernel, &made.block, &made.block_units);
-  if (neo_kernel_has_tiles(kernel)) {
+  bool tiles = neo_kernel_has_tiles(kernel);
+  if (tiles || neo_kernel_has_dots(kernel)) {
     made.fast = kernel;
-    made.fast_symbol = neo_arena_printf(&c->arena, "%s_tiles", symbol);
+    made.fast_symbol = neo_arena_printf(&c->arena, tiles ? "%s_tiles" : "%s_dots", symbol);
     made.needs = c->target.matrix_needs;
-    s = lower_without_tiles(c, g, &made.kernel);
+    s = lower_without_pairs(c, g, &made.kernel);
   }
   NEO_PUSH(&c->arena, &c->kernels, made);
   return s;
@@ -320,9 +321,9 @@ static neo_status kernels(neo_compilation *c) {
   neo_cost_add(c, "schedules and kernels");
   if (s)
     return s;
-  neo_plan_input in = {&c->grouping, c->kernel_of_group.at, c->kernels.at, c->kernels.n,
-                       .gpu = c->machine.gpu,
-                       .waits = neo_target_waits(&c->target),
+  neo_plan_input in = {&c->grouping,          c->kernel_of_group.at,
+                       c->kernels.at,         c->kernels.n,
+                       .gpu = c->machine.gpu, .waits = neo_target_waits(&c->target),
                        .grids = grids_of(c)};
   s = neo_plan_build(c->module, &c->arena, c->prefix, source_hash(c), &in, &c->plan);
   neo_cost_add(c, "plan");
