@@ -333,8 +333,9 @@ static void vector(neo_ll_gen *g, const neo_ls *s) {
  * (loop strength reduction), in a time that grows much faster than the accesses in the loop. Where
  * these are many, they differ in constants and there is little to find: an expectation, which is
  * no code, hides the step from it. */
-static LLVMValueRef counted_on(neo_ll_gen *g, LLVMValueRef x, int64_t by, bool nonneg, bool hide) {
-  LLVMValueRef next = LLVMBuildNSWAdd(g->l->b, x, neo_ll_int(i64_type(g), by), "");
+static LLVMValueRef counted_on(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef by, bool nonneg,
+                               bool hide) {
+  LLVMValueRef next = LLVMBuildNSWAdd(g->l->b, x, by, "");
   if (nonneg)
     LLVMSetNUW(next, true);
   LLVMValueRef arg[] = {next, neo_ll_int(i64_type(g), 0)};
@@ -352,8 +353,8 @@ void neo_ll_loop_end(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef next, LLVMValue
 }
 
 /* body for x = lo, lo + step, ... < hi. `nonneg` and `multiple` are facts about lo. */
-static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRef hi, bool nonneg,
-                    int64_t multiple) {
+static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRef hi,
+                    LLVMValueRef step, bool nonneg, int64_t multiple) {
   LLVMBuilderRef b = g->l->b;
   LLVMBasicBlockRef from = LLVMGetInsertBlock(b), body = new_block(g, "loop");
   LLVMBasicBlockRef after = new_block(g, "done");
@@ -380,7 +381,7 @@ static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRe
     neo_ll_gpu_set_open(g, open, NULL);
   }
   bool many = g->n_accesses - accesses > MANY_ACCESSES;
-  neo_ll_loop_end(g, x, counted_on(g, x, s->step, nonneg, many), hi, body, after);
+  neo_ll_loop_end(g, x, counted_on(g, x, step, nonneg, many), hi, body, after);
   g->depth--;
   g->var[s->attr] = before;
 }
@@ -392,7 +393,8 @@ static int64_t gcd(int64_t a, int64_t b) {
 static void serial(neo_ll_gen *g, const neo_ls *s) {
   LLVMValueRef lo = neo_ll_expr(g, s->lo).v, hi = neo_ll_expr(g, s->hi).v;
   int64_t m = neo_ll_multiple(g, s->lo);
-  counted(g, s, lo, hi, neo_ll_nonneg(g, s->lo), m == INT64_MIN ? 1 : gcd(m, s->step));
+  LLVMValueRef step = neo_ll_int(i64_type(g), s->step);
+  counted(g, s, lo, hi, step, neo_ll_nonneg(g, s->lo), m == INT64_MIN ? 1 : gcd(m, s->step));
 }
 
 /* A thread is a unit. */
@@ -441,6 +443,11 @@ static void thread(neo_ll_gen *g, const neo_ls *s) {
 }
 
 static void unit(neo_ll_gen *g, const neo_ls *s) {
+  if (g->k->persistent) { /* one after another */
+    LLVMValueRef blocks = neo_ll_gpu_place(g, NEO_GPU_BLOCKS);
+    counted(g, s, neo_ll_gpu_block(g), g->units, blocks, true, 1);
+    return;
+  }
   if (g->threads) {
     block_unit(g, s);
     return;
@@ -451,7 +458,7 @@ static void unit(neo_ll_gen *g, const neo_ls *s) {
   }
   LLVMValueRef lo = argument(g, i64_type(g), offsetof(neo_rt_args, lo));
   LLVMValueRef hi = argument(g, i64_type(g), offsetof(neo_rt_args, hi));
-  counted(g, s, lo, hi, true, 1);
+  counted(g, s, lo, hi, neo_ll_int(i64_type(g), s->step), true, 1);
 }
 
 static void loop(neo_ll_gen *g, const neo_ls *s) {

@@ -6,7 +6,7 @@
  * only promise something to the emitter, and the verifier checks what can be checked:
  *   SERIAL    nothing
  *   UNIT      the outermost statement of a kernel, at most one: iterations are independent; a
- *             worker runs a part of them
+ *             worker runs a part of them. A persistent kernel has one in each role instead (ROLES)
  *   UNROLL    constant trip count: emitted that many times, the variable a constant in each copy
  *   VECTOR    0..w with a constant w (the vector width; 1 is allowed): emitted once on vectors of w
  *             lanes. Iterations are independent but for registers indexed by the lane. Holds only
@@ -114,6 +114,12 @@
  *     warpgroup bf16 acc, rows[0], columns[0] beside 2
  *     await 0, acc
  *     arrive empty[0]
+ *
+ * A kernel that is `persistent n` has blocks that take one unit after another, at most n of them on
+ * a multiprocessor: block b of so many takes the units b, b + blocks, b + 2*blocks ... Its body is
+ * ROLES; each arm ends with a UNIT loop, all units, of which both walk those of the block, and
+ * begins with registers that live as long as the block, and arrivals: turns of phases go on from
+ * unit to unit, and the producer may be a unit ahead.
  *
  * SHUFFLE gives all threads what others have in a register, without shared memory. `down 4 of 32`:
  * in each 32 threads, which begin at a multiple of 32, what the thread four further on has, or
@@ -260,6 +266,7 @@ typedef struct neo_kernel {
   NEO_VEC(const char *) vars;
   NEO_VEC(const char *) sizes; /* names, for print and parse; NEO_LX_SIZE attr indexes it */
   const neo_lx *units;         /* over sizes: the UNIT loop runs 0..units; 1 if there is none */
+  int64_t persistent;          /* n > 0: its blocks take unit after unit, n of a multiprocessor */
   neo_block body;
   neo_span span;
   NEO_VEC(const neo_lx *) nodes; /* by id */
@@ -397,17 +404,19 @@ neo_kernel *neo_kernel_parse(neo_arena *a, neo_diags *d, const char *path, const
 /* NEO_INTERNAL, and the first breach in *why. (loop_verify.c) */
 neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) NEO_MUST_CHECK;
 
-/* loop_interp.c: runs units [lo, hi). bufs[k]: elements of the k-th buffer (scratch too),
- * n_elems[k] how many: an access outside, a read of an undefined register element, or a store to a
- * READ buffer is NEO_INTERNAL with *why, as are two iterations of one THREAD loop that meet at an
- * element which one of them writes, and an access to what a copy that is under way writes. */
+/* loop_interp.c: runs units [lo, hi), of a persistent kernel as one block. bufs[k]: elements of the
+ * k-th buffer (scratch too), n_elems[k] how many: an access outside, a read of an undefined
+ * register element, or a store to a READ buffer is NEO_INTERNAL with *why, as are two iterations of
+ * one THREAD loop that meet at an element which one of them writes, and an access to what a copy
+ * that is under way writes. */
 typedef struct {
   neo_value *const *bufs;
   const int64_t *n_elems;
   const int64_t *sizes;
   uint64_t key[3];
   int64_t lo, hi;
-  uint64_t seed; /* of the order in which iterations of THREAD loops run; 0: as they are counted */
+  int64_t blocks; /* of a persistent kernel: it runs those lo + k*blocks; 0: all */
+  uint64_t seed;  /* of the order in which iterations of THREAD loops run; 0: as they are counted */
 } neo_kernel_run;
 neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run,
                              neo_str *why) NEO_MUST_CHECK;

@@ -529,6 +529,14 @@ static void run_threads(interp *p, const neo_ls *s) {
   p->thread = NOBODY;
 }
 
+static void run_unit(interp *p, const neo_ls *s) {
+  memset(p->tile_defined, 0, sizeof p->tile_defined);
+  neo_li_run_block(p, &s->body);
+  check_awaited(p);
+  if (!p->k->persistent) /* or its phases go on with the next one */
+    end_copies(p);
+}
+
 static void run_loop(interp *p, const neo_ls *s) {
   if (s->loop == NEO_LOOP_THREAD) {
     run_threads(p, s);
@@ -537,15 +545,13 @@ static void run_loop(interp *p, const neo_ls *s) {
   bool unit = s->loop == NEO_LOOP_UNIT;
   int64_t lo = unit ? p->run->lo : neo_li_eval(p, s->lo).i,
           hi = unit ? p->run->hi : neo_li_eval(p, s->hi).i;
-  for (int64_t x = lo; x < hi && !p->failed; x += s->step) {
+  int64_t step = unit && p->k->persistent && p->run->blocks ? p->run->blocks : s->step;
+  for (int64_t x = lo; x < hi && !p->failed; x += step) {
     p->var[s->attr] = x;
     if (unit)
-      memset(p->tile_defined, 0, sizeof p->tile_defined);
-    neo_li_run_block(p, &s->body);
-    if (unit) {
-      check_awaited(p);
-      end_copies(p);
-    }
+      run_unit(p, s);
+    else
+      neo_li_run_block(p, &s->body);
   }
 }
 

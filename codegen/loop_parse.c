@@ -590,6 +590,8 @@ static void head(parser *p) {
   const neo_lx *units = neo_lp_typed(p, NEO_I64_T, "the number of units");
   if (!p->failed)
     p->k->units = units;
+  if (neo_lp_accept(p, "persistent"))
+    p->k->persistent = neo_lp_take_int(p);
   end_line(p);
 }
 

@@ -48,7 +48,7 @@ const char *const neo_loop_words[] = {
     "false",    "inf",       "nan",       "rand",    "fma",  "let",       "tile",   "pair",
     "fetch",    "far",       "thread",    "threads", "warp", "warpgroup", "await",  "copy",
     "commit",   "wait",      "shuffle",   "turned",  "bulk", "expect",    "reach",  "arrive",
-    "producer", "consumers", "registers", "dot",     NULL};
+    "producer", "consumers", "registers", "dot",     "persistent", NULL};
 
 static bool is_word(const char *s) {
   neo_op op;
@@ -656,6 +656,8 @@ static void print_head(printer *p) {
   neo_str_add(p->out, " units ");
   p->statement++;
   print(p, p->k->units, PREC_OR);
+  if (p->k->persistent)
+    neo_str_addf(p->out, " persistent %lld", (long long)p->k->persistent);
   neo_str_addc(p->out, '\n');
 }
 

@@ -315,10 +315,20 @@ static void check_vector_body(verifier *v, const neo_ls *s) {
   }
 }
 
+/* Where a kernel's unit loop stands; a persistent one's, of each role. */
+static bool takes_units(const verifier *v, const neo_ls *s) {
+  const neo_block *b = &v->k->body;
+  if (v->k->persistent && v->role)
+    b = v->role == PRODUCER ? &neo_kernel_roles(v->k)->body : &neo_kernel_roles(v->k)->other;
+  else if (v->k->persistent || b->n != 1)
+    return false;
+  return b->n && b->at[b->n - 1] == s;
+}
+
 static void check_unit(verifier *v, const neo_ls *s) {
   int64_t zero;
-  if (v->n || v->k->body.n != 1 || v->k->body.at[0] != s)
-    neo_lv_fail(v, "the unit loop is the kernel's outermost statement");
+  if (v->n || !takes_units(v, s))
+    neo_lv_fail(v, "the unit loop is the kernel's outermost statement, or ends a persistent role");
   else if (s->step != 1 || !neo_lx_is_int(s->lo, &zero) || zero != 0 || s->hi != v->k->units)
     neo_lv_fail(v, "the unit loop runs from 0 to the kernel's units");
 }
@@ -429,6 +439,23 @@ static void note_phases(verifier *v, const neo_block *b) {
   }
 }
 
+/* A persistent kernel's role: registers and arrivals of the block, then its units. */
+static bool is_of_block(const neo_block *b) {
+  for (size_t i = 0; i + 1 < b->n; i++)
+    if (b->at[i]->kind != NEO_LS_REG && b->at[i]->kind != NEO_LS_SET &&
+        b->at[i]->kind != NEO_LS_ARRIVE)
+      return false;
+  const neo_ls *last = b->n ? b->at[b->n - 1] : NULL;
+  return last && last->kind == NEO_LS_FOR && last->loop == NEO_LOOP_UNIT;
+}
+
+static void check_persistent(verifier *v) {
+  const neo_block *b = &v->k->body;
+  if (v->k->persistent < 0 || b->n != 1 || b->at[0]->kind != NEO_LS_ROLES ||
+      !is_of_block(&b->at[0]->body) || !is_of_block(&b->at[0]->other))
+    neo_lv_fail(v, "a persistent kernel is roles, each of them registers and a unit loop");
+}
+
 /* What a warpgroup's registers are set to. */
 static bool is_number_of_registers(uint32_t n) {
   enum { LEAST = 24, MOST = 256, EIGHT = 8 };
@@ -462,7 +489,7 @@ static void check_roles(verifier *v, const neo_ls *s) {
 static bool is_producers(const neo_ls *s) {
   switch ((neo_ls_kind)s->kind) {
   case NEO_LS_FOR:
-    return s->loop == NEO_LOOP_SERIAL || s->loop == NEO_LOOP_UNROLL;
+    return s->loop != NEO_LOOP_VECTOR && s->loop != NEO_LOOP_THREAD;
   case NEO_LS_IF:
   case NEO_LS_REG:
   case NEO_LS_SET:
@@ -543,6 +570,8 @@ neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) {
   check_buffers(&v);
   v.statement = 1;
   neo_lv_check_typed(&v, k->units, NEO_I64_T, "the number of units");
+  if (k->persistent)
+    check_persistent(&v);
   check_block(&v, &k->body);
   return v.failed ? NEO_INTERNAL : NEO_OK;
 }

@@ -193,9 +193,9 @@ static void place_packs(lowering *l, const nest *c) {
   }
 }
 
-neo_block *neo_lower_open_units(lowering *l, const neo_lx *n, const neo_lx **unit) {
+neo_block *neo_lower_open_units(lowering *l, neo_block *in, const neo_lx *n, const neo_lx **unit) {
   uint32_t u = neo_kernel_var(l->k, "u");
-  neo_ls *loop = neo_ls_for(l->k, &l->k->body, NEO_LOOP_UNIT, u, lx_int(l, 0), n, 1);
+  neo_ls *loop = neo_ls_for(l->k, in, NEO_LOOP_UNIT, u, lx_int(l, 0), n, 1);
   l->depth++;
   *unit = neo_lx_var(l->k, u);
   return &loop->body;
@@ -216,7 +216,8 @@ static void units(lowering *l) {
   const neo_lx *total = lx_int(l, 1), *v;
   for (uint32_t k = 0; k < n; k++)
     total = neo_lx_op2(l->k, NEO_OP_MUL, total, trips(l, &c.at[k]));
-  neo_block *body = neo_lower_open_units(l, neo_lower_ceil_div(l, total, size), &v);
+  const neo_lx *n_units = neo_lower_ceil_div(l, total, size);
+  neo_block *body = neo_lower_open_units(l, &l->k->body, n_units, &v);
   make_packs(l, body, &c, BEFORE_UNIT);
   if (size > 1) {
     const neo_lx *from = lx_mul(l, v, size);

@@ -28,6 +28,7 @@
  * read outside of a buffer: where that follows only from a condition that a copy cannot look at,
  * each load is tested. */
 #include "codegen/lower_block.h"
+#include "schedule/producer.h"
 #include <assert.h>
 
 enum { WARP = 32, WARP_ROWS = 4, WARP_COLUMNS = 8, HALVES = 2 };
@@ -266,21 +267,56 @@ static void make_axes(block_tile *x) {
   }
 }
 
+static const neo_lx *quotient(lowering *l, const neo_lx *a, const neo_lx *b) {
+  return neo_lx_op2(l->k, NEO_OP_DIV, a, b);
+}
+
+/* Block of rows and block of columns of unit u, as they are counted; returns the batch. */
+static const neo_lx *in_order(lowering *l, const neo_lx *u, const neo_lx *const *blocks,
+                              const neo_lx **at) {
+  for (int k = 1; k >= 0; k--) {
+    at[k] = lx_mod(l, u, blocks[k]);
+    u = quotient(l, u, blocks[k]);
+  }
+  return u;
+}
+
+/* The same in groups of GROUP blocks of rows, of which those at the same columns are neighbours:
+ * what persistent blocks take at the same time reads less of the operands than a few rows and all
+ * columns do. The last group of a batch may be lower. */
+static const neo_lx *in_groups(const block_tile *x, const neo_lx *u, const neo_lx *const *blocks,
+                               const neo_lx **at) {
+  enum { GROUP = 8 };
+  lowering *l = x->l;
+  int64_t group = x->o[1].block > x->o[0].block ? 2 * GROUP : GROUP, rows;
+  const neo_lx *tiles = neo_lx_op2(l->k, NEO_OP_MUL, blocks[0], blocks[1]);
+  const neo_lx *of_group = lx_mul(l, blocks[1], group), *low = lx_int(l, group);
+  const neo_lx *batch = quotient(l, u, tiles), *in_batch = lx_mod(l, u, tiles);
+  const neo_lx *first = lx_mul(l, quotient(l, in_batch, of_group), group);
+  if (!neo_lx_is_int(blocks[0], &rows) || rows % group)
+    low = lx_min(l, lx_sub(l, blocks[0], first), low);
+  const neo_lx *in_group = lx_mod(l, in_batch, of_group);
+  at[0] = lx_add(l, first, lx_mod(l, in_group, low));
+  at[1] = quotient(l, in_group, low);
+  return batch;
+}
+
 /* Batch, block of rows, block of columns of a unit. */
-static neo_block *open_units(block_tile *x) {
+neo_block *neo_btile_open_units(block_tile *x, neo_block *in) {
   lowering *l = x->l;
   uint64_t batches = ((1ULL << l->f->axes.n) - 1) & ~x->o[0].axes & ~x->o[1].axes;
-  const neo_lx *blocks[2], *n = points_of(l, batches), *u;
+  const neo_lx *blocks[2], *at[2], *n = points_of(l, batches), *u;
   for (int k = 0; k < 2; k++) {
     blocks[k] = neo_lower_ceil_div(l, x->o[k].total, x->o[k].block);
     n = neo_lx_op2(l->k, NEO_OP_MUL, n, blocks[k]);
   }
-  neo_block *body = neo_lower_open_units(l, n, &u);
-  for (int k = 1; k >= 0; k--) {
-    x->o[k].lo = lx_mul(l, lx_mod(l, u, blocks[k]), x->o[k].block);
-    u = neo_lx_op2(l->k, NEO_OP_DIV, u, blocks[k]);
-  }
+  neo_block *body = neo_lower_open_units(l, in, n, &u);
+  u = x->persistent ? in_groups(x, u, blocks, at) : in_order(l, u, blocks, at);
+  for (int k = 0; k < 2; k++)
+    x->o[k].lo = lx_mul(l, at[k], x->o[k].block);
   neo_btile_set_shared(l, batches, 63, u, NULL);
+  neo_lower_facts(l, l->f, x->s);
+  make_axes(x);
   return body;
 }
 
@@ -309,9 +345,10 @@ void neo_lower_block_tile(lowering *l) {
   for (int k = 0; k < 2; k++)
     make_operand(&x, &x.o[k], of_operands);
   take_conditions(&x);
-  neo_block *body = open_units(&x);
-  neo_lower_facts(l, l->f, x.s);
-  make_axes(&x);
+  x.persistent = s[NEO_SCHED_PERSISTENT];
+  l->k->persistent = x.persistent ? neo_producer_blocks(l->s) : 0;
+  neo_block *in = &l->k->body;
+  neo_block *body = neo_btile_open_units(&x, x.persistent ? neo_btile_open_roles(&x, in) : in);
   for (int k = 0; k < 2; k++)
     neo_btile_widen(&x, &x.o[k]);
   neo_btile_plan_stages(&x);

@@ -31,6 +31,12 @@ typedef struct { /* rows or columns */
   bool bounded;
 } operand;
 
+/* The stage whose turn it is, and the turn: registers, and what they are. */
+typedef struct {
+  uint32_t reg[2];
+  const neo_lx *stage, *turn;
+} neo_btile_round;
+
 typedef struct {
   lowering *l;
   const neo_stage *s;
@@ -47,6 +53,9 @@ typedef struct {
   uint32_t phases; /* their buffer: one for each stage */
   bool producer;   /* one thread asks for them (lower_block_producer.c) */
   uint32_t empty;  /* phases that say which stages are free */
+  bool persistent; /* blocks take one tile after another */
+  neo_ls *roles;   /* the producer's and the consumers' arms; stages that each begins with: */
+  neo_btile_round produced, consumed;
   int64_t stages;  /* 0: two halves, by way of registers */
 } block_tile;
 
@@ -128,25 +137,26 @@ void neo_btile_sum_bulk(block_tile *x, neo_block *in);
 uint32_t neo_btile_phases(block_tile *x, const char *name);
 /* Announces the bytes of the block of steps from `from` on, and starts its boxes. */
 void neo_btile_start_boxes(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage);
-/* The stage whose turn it is, and the turn: registers, and what they are; the next one. */
-typedef struct {
-  uint32_t reg[2];
-  const neo_lx *stage, *turn;
-} neo_btile_round;
+/* The first stage in the first turn; the next one. */
 neo_btile_round neo_btile_first_stage(block_tile *x, neo_block *in);
 void neo_btile_next_stage(block_tile *x, neo_block *in, const neo_btile_round *r);
 /* acc += what lies in that stage, until awaited. */
 void neo_btile_multiply_stage(block_tile *x, neo_block *in, const neo_lx *stage);
 
 /* ---- lower_block_producer.c: where operands are boxes, makes the phases of free stages; the
- * producer's arm: returns the consumers'; their sum */
+ * arms, in a unit or, persistent, around units: returns the producer's; what it does there; the
+ * consumers' arm, or tile; their sum */
 void neo_btile_plan_producer(block_tile *x);
-neo_block *neo_btile_produce(block_tile *x, neo_block *in);
+neo_block *neo_btile_open_roles(block_tile *x, neo_block *in);
+void neo_btile_produce(block_tile *x, neo_block *in);
+neo_block *neo_btile_open_consumers(block_tile *x);
 void neo_btile_consume(block_tile *x, neo_block *in);
 
-/* ---- lower_block.c: products of steps from `from` on, which lie in that block of steps of shared
+/* ---- lower_block.c: the loop over tiles, whose rows, columns and batch are the operands' and the
+ * axes' from there on; products of steps from `from` on, which lie in that block of steps of shared
  * memory, in a loop of threads; the stages that store, at a row and a column counted from the
  * block's first, where they exist */
+neo_block *neo_btile_open_units(block_tile *x, neo_block *in);
 void neo_btile_multiply(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *block);
 void neo_btile_store_point(block_tile *x, neo_block *in, const neo_lx *const *at,
                            const neo_lx *sum);

@@ -177,8 +177,10 @@ static void store(block_tile *x, neo_block *in) {
 }
 
 void neo_btile_warpgroups(block_tile *x, neo_block *in) {
-  if (x->producer)
-    in = neo_btile_produce(x, in);
+  if (x->producer) {
+    neo_btile_produce(x, x->persistent ? in : neo_btile_open_roles(x, in));
+    in = neo_btile_open_consumers(x);
+  }
   sum(x, in);
   store(x, in);
 }

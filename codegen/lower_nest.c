@@ -550,7 +550,7 @@ static neo_block *open_units(nest *x) {
     blocks[k] = neo_lower_ceil_div(l, sides[k]->total, sides[k]->block);
     n = neo_lx_op2(l->k, NEO_OP_MUL, n, blocks[k]);
   }
-  neo_block *body = neo_lower_open_units(l, n, &u);
+  neo_block *body = neo_lower_open_units(l, &l->k->body, n, &u);
   for (int k = n_sides - 1; k >= 0; k--) {
     const neo_lx *at = neo_lx_op2(l->k, NEO_OP_MOD, u, blocks[k]);
     sides[k]->lo = lx_mul(l, at, sides[k]->block);

@@ -423,7 +423,8 @@ void neo_lower_points(lowering *l) {
   p.total = lx_int(l, 1);
   for (uint32_t k = 0; k < l->f->axes.n; k++)
     p.total = neo_lx_op2(l->k, NEO_OP_MUL, p.total, places(&p, k));
-  neo_block *body = neo_lower_open_units(l, neo_lower_ceil_div(l, p.total, p.n), &p.unit);
+  const neo_lx *blocks = neo_lower_ceil_div(l, p.total, p.n);
+  neo_block *body = neo_lower_open_units(l, &l->k->body, blocks, &p.unit);
   make_sums(&p, body);
   make_keeps(&p, body);
   l->depth++; /* threads */

@@ -341,9 +341,9 @@ void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo
 /* ---- lower_running.c: the same */
 void neo_lower_running(lowering *l, neo_block *in, const neo_lx *n_lo, const neo_lx *n_hi);
 
-/* ---- lower.c: ceil(x / n); the loop over units */
+/* ---- lower.c: ceil(x / n); the loop over units, which is closed where another one follows */
 const neo_lx *neo_lower_ceil_div(lowering *l, const neo_lx *x, int64_t n);
-neo_block *neo_lower_open_units(lowering *l, const neo_lx *n, const neo_lx **unit);
+neo_block *neo_lower_open_units(lowering *l, neo_block *in, const neo_lx *n, const neo_lx **unit);
 
 /* ---- lower_points.c, lower_block.c, lower_nest.c: instead of all else, where the schedule has
  * threads */

@@ -35,6 +35,7 @@ static void add_kernels(neo_plan *p, const neo_plan_input *in) {
     const neo_kernel *kernel = in->kernels[k].kernel, *fast = in->kernels[k].fast;
     neo_rt_kernel rt = {.name = kernel->name, .units = neo_plan_units(p, kernel->units)};
     rt.scratch_bytes = neo_kernel_scratch_bytes(kernel);
+    rt.persistent = (int32_t)kernel->persistent;
     add_maps(p, kernel, &rt);
     if (fast) {
       int64_t bytes = neo_kernel_scratch_bytes(fast);

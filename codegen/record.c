@@ -58,7 +58,8 @@ static lc kernel_row(recorder *r, size_t k) {
                 i32(r, n.units), i64(r, n.scratch_bytes), from->fast ? text(r, n.needs) : none,
                 from->fast ? neo_lconst_symbol(r->l, from->fast_symbol) : none,
                 i32(r, n.fast_units), gpu ? text(r, from->symbol) : none, i32(r, from->block),
-                i32(r, from->block_units), i32(r, n.first_map), i32(r, n.n_maps));
+                i32(r, from->block_units), i32(r, n.first_map), i32(r, n.n_maps),
+                i32(r, n.persistent));
 }
 
 static lc numbers(recorder *r, const int32_t *at, size_t n) {

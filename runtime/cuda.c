@@ -129,6 +129,10 @@ static neo_rt_status open_device(neo_rt_ctx *c, const char *device) {
                         u->number, n);
   s = neo_rti_cuda_told(c, u->api.device_get(&u->device, u->number), "opening the device");
   if (!s)
+    s = neo_rti_cuda_told(
+        c, u->api.device_attribute(&u->processors, CUDA_MULTIPROCESSORS, u->device),
+        "counting multiprocessors");
+  if (!s)
     s = neo_rti_cuda_told(c, u->api.device_name(u->name, (int)sizeof u->name, u->device),
                           "naming the device");
   return s ? s : check_level(c);
@@ -221,6 +225,7 @@ neo_rt_status neo_rti_cuda_open(neo_rt_ctx *c, const char *device, void *stream)
     s = make_stream(c, stream);
   c->cuda->with_graphs = wants_graphs(c->cuda);
   c->cuda->with_early = c->cuda->api.graph_edges && !is_off("NEO_CUDA_EARLY");
+  c->cuda->with_persistent = !is_off("NEO_CUDA_PERSISTENT");
   c->cuda->at_once = is_text("NEO_CUDA_GRAPHS", "2");
   c->cuda->with_grids = !s && neo_rti_cuda_wants_grids(c->cuda);
   return s;
@@ -372,7 +377,8 @@ cuda_kernel_node neo_rti_cuda_kernel(neo_rt_ctx *c, int32_t i, const uint64_t *k
   for (int32_t a = 0; a < k->n_maps; a++)
     u->param[n++] = &u->map[a];
   u->param[n] = NULL;
-  unsigned grid = (unsigned)((c->units[i] + k->block_units - 1) / k->block_units);
+  int64_t each = u->with_persistent ? k->persistent : 0; /* any number of blocks will do */
+  unsigned grid = (unsigned)cuda_blocks(c->units[i], k->block_units, each, u->processors);
   return (cuda_kernel_node){.function = u->function[step->arg],
                             .grid = {grid, 1, 1},
                             .block = {(unsigned)k->block, 1, 1},

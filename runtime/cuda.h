@@ -42,7 +42,7 @@ struct neo_rti_cuda {
   void *library;
   cuda_api api;
   cuda_device device;
-  int number;
+  int number, processors; /* the device's; its multiprocessors */
   char name[128];
   bool retained;
   cuda_context context;
@@ -58,6 +58,7 @@ struct neo_rti_cuda {
   bool with_graphs, with_early; /* early: launches before what a kernel itself waits for ends */
   bool at_once;                 /* graphs are made for the first call */
   bool with_grids;              /* steps may be one node */
+  bool with_persistent;         /* blocks may take one tile after another */
   cuda_resident *resident;      /* [n_grids] */
   cuda_graphs *graphs;          /* [n_entries] */
   cuda_marks *marks;            /* null: there is no trace */

@@ -162,4 +162,11 @@ typedef struct {
 #undef CUDA_MEMBER
 } cuda_api;
 
+/* Blocks of a launch (neo_rt_kernel.persistent), on a device of so many multiprocessors. */
+static inline int64_t cuda_blocks(int64_t units, int64_t block_units, int64_t persistent,
+                                  int64_t processors) {
+  int64_t all = (units + block_units - 1) / block_units, most = persistent * processors;
+  return persistent && most < all ? most : all;
+}
+
 #endif

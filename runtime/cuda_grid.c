@@ -18,15 +18,13 @@ bool neo_rti_cuda_wants_grids(const neo_rti_cuda *u) {
 /* Asked once: how many blocks the device has at the same time; 0: none. */
 static cuda_result ask(neo_rt_ctx *c, const neo_rt_grid *g, cuda_resident *r) {
   neo_rti_cuda *u = c->cuda;
-  int each = 0, processors = 0;
+  int each = 0;
   cuda_result e = u->api.module_function(&r->function, u->module, g->device_symbol);
   if (!e && g->scratch_bytes > CUDA_PLAIN_SHARED_BYTES)
     e = u->api.function_set(r->function, CUDA_MOST_SHARED, (int)g->scratch_bytes);
   if (!e)
     e = u->api.occupancy(&each, r->function, g->block, (size_t)g->scratch_bytes);
-  if (!e)
-    e = u->api.device_attribute(&processors, CUDA_MULTIPROCESSORS, u->device);
-  r->most = e ? 0 : (int64_t)each * processors;
+  r->most = e ? 0 : (int64_t)each * u->processors;
   return e;
 }
 

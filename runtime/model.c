@@ -201,7 +201,9 @@ static neo_rt_status check_tensor(const checker *c, int32_t i) {
 }
 
 static bool has_code(const neo_rt_model *m, const neo_rt_kernel *k) {
-  return m->device ? k->device_symbol && k->block > 0 && k->block_units > 0 : k->fn != NULL;
+  if (!m->device)
+    return k->fn != NULL;
+  return k->device_symbol && k->block > 0 && k->block_units > 0 && k->persistent >= 0;
 }
 
 static neo_rt_status check_step(const checker *c, int32_t i) {

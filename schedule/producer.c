@@ -1,7 +1,8 @@
 /* Registers of blocks with a producer, and where the model wants one (producer.h). */
 #include "schedule/producer.h"
 #include "schedule/stages.h"
-#include "schedule/threads.h"
+#include "schedule/threads_shape.h"
+#include <math.h>
 
 enum {
   GROUP = 128, /* threads of a warpgroup */
@@ -29,12 +30,13 @@ static int64_t blocks_by_memory(const neo_schedule *s) {
 
 typedef struct {
   int64_t first, consumer; /* registers of a thread: in the beginning, of a consumer then */
+  int64_t blocks;          /* of a multiprocessor */
 } share;
 
 /* Of so many blocks on a multiprocessor. */
 static share share_of(int64_t consumers, int64_t blocks) {
   int64_t threads = consumers + GROUP, n = FILE_REGISTERS / (blocks * threads) / EIGHT * EIGHT;
-  share x = {.first = n > MOST ? MOST : n};
+  share x = {.first = n > MOST ? MOST : n, .blocks = blocks};
   n = (x.first * threads - OF_PRODUCER * GROUP) / consumers / EIGHT * EIGHT;
   x.consumer = n > MOST ? MOST : n;
   return x;
@@ -50,7 +52,11 @@ static share enough(const neo_schedule *s) {
     if (x.first >= sums + OF_PRODUCT && x.consumer >= sums + ALL_ELSE)
       return x;
   }
-  return (share){0, 0};
+  return (share){0};
+}
+
+int64_t neo_producer_blocks(const neo_schedule *s) {
+  return enough(s).blocks;
 }
 
 neo_producer_registers neo_producer_share(const neo_schedule *s) {
@@ -82,4 +88,38 @@ bool neo_producer_wanted(const neo_schedule *s, double steps) {
   const int64_t *p = s->at;
   return p[NEO_SCHED_BULK] && p[NEO_SCHED_BLOCK_M] * p[NEO_SCHED_BLOCK_N] > TWO_BLOCKS &&
          steps >= (double)(LEAST_BLOCKS_OF_STEPS * p[NEO_SCHED_BLOCK_K]);
+}
+
+/* ---- persistent blocks */
+
+/* At the largest sizes. */
+static double tiles_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
+  const int64_t *p = s->at;
+  uint64_t rows = (uint64_t)p[NEO_SCHED_ROW_AXES], columns = (uint64_t)p[NEO_SCHED_COLUMN_AXES];
+  return ceil(neo_block_points(m, f, rows) / (double)p[NEO_SCHED_BLOCK_M]) *
+         ceil(neo_block_points(m, f, columns) / (double)p[NEO_SCHED_BLOCK_N]) *
+         neo_block_points(m, f, ~rows & ~columns);
+}
+
+bool neo_persistent_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why) {
+  int64_t persistent = s->at[NEO_SCHED_PERSISTENT];
+  if (persistent < 0 || persistent > 1)
+    return no(why, "persistent is 0 or 1");
+  return !persistent || tiles_of(m, f, s) > 1 ||
+         no(why, "persistent blocks take one tile after another, and there is one");
+}
+
+/* A block's beginning, in cycles: its threads, phases and maps, and the first boxes' way from
+ * memory; of a tile that comes next, its place alone, as its boxes are there. What a tile takes is
+ * what the matrix unit does, and its stores. */
+bool neo_persistent_wanted(neo_module *m, const neo_form *f, const neo_schedule *s, double steps) {
+  static const double processors = 132, begin = 2000, next = 150, products = 2048, stored = 16;
+  static const double worth = 0.99;
+  const int64_t *p = s->at;
+  if (!p[NEO_SCHED_PRODUCER] || neo_producer_blocks(s) > 1) /* which begin at different times */
+    return false;
+  double area = (double)(p[NEO_SCHED_BLOCK_M] * p[NEO_SCHED_BLOCK_N]);
+  double rounds = ceil(tiles_of(m, f, s) / processors);
+  double tile = area * steps / products + area / stored, apart = rounds * (begin + tile);
+  return begin + (rounds - 1) * next + rounds * tile < worth * apart;
 }

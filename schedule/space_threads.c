@@ -159,6 +159,9 @@ static void tiles_values(const neo_schedule *s, neo_sched_param k, values *v) {
   case NEO_SCHED_PRODUCER:
     add(v, !v->now, 0, s->at[NEO_SCHED_BULK]);
     break;
+  case NEO_SCHED_PERSISTENT:
+    add(v, !v->now, 0, s->at[NEO_SCHED_PRODUCER]);
+    break;
   case NEO_SCHED_ROW_AXES: /* the operands the other way round */
     add(v, s->at[NEO_SCHED_COLUMN_AXES], 1, INT64_MAX);
     break;
@@ -242,7 +245,7 @@ static void set_maker(const neo_space *x, neo_schedule *s) {
   p[NEO_SCHED_TILE_N] = groups || n < side ? n : side;
   set_threads(s);
   p[NEO_SCHED_STAGES] = p[NEO_SCHED_STAGES] ? neo_stages_wanted(s) : 0;
-  p[NEO_SCHED_BULK] = p[NEO_SCHED_PRODUCER] = 0;
+  p[NEO_SCHED_BULK] = p[NEO_SCHED_PRODUCER] = p[NEO_SCHED_PERSISTENT] = 0;
   if (!legal(x, s))
     p[NEO_SCHED_STAGES] = 0;
 }
@@ -282,6 +285,8 @@ static void follow(const neo_space *x, neo_sched_param k, const neo_schedule *fr
     if (k == NEO_SCHED_MATRIX)
       set_maker(x, s);
     set_threads(s);
+    if (p[NEO_SCHED_PERSISTENT] && k != NEO_SCHED_PERSISTENT && !legal(x, s))
+      p[NEO_SCHED_PERSISTENT] = 0;
     if (p[NEO_SCHED_PRODUCER] && k != NEO_SCHED_PRODUCER && !legal(x, s))
       p[NEO_SCHED_PRODUCER] = 0;
     if (p[NEO_SCHED_BULK] && k != NEO_SCHED_BULK && !legal(x, s))
@@ -396,6 +401,16 @@ static double copy_cost(const neo_schedule *s) {
   return p[NEO_SCHED_BULK] ? BULK : p[NEO_SCHED_STAGES] ? COPY : READ;
 }
 
+/* Beginnings of blocks, which others of the same multiprocessor hide, if there are any. */
+static double begins_cost(const neo_schedule *s, double rounds) {
+  enum { BEGIN = 1000, NEXT = 75, TWO_BLOCKS = 16 << 10 };
+  const int64_t *p = s->at;
+  bool alone = p[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS &&
+               p[NEO_SCHED_BLOCK_M] * p[NEO_SCHED_BLOCK_N] > TWO_BLOCKS;
+  double begins = !alone ? 0 : p[NEO_SCHED_PERSISTENT] ? BEGIN : rounds * BEGIN;
+  return begins + (p[NEO_SCHED_PERSISTENT] ? rounds * NEXT : 0);
+}
+
 static double tiles_cost(const neo_space *x, const neo_schedule *s) {
   enum { BARRIER = 60, LANES = 128 };
   const int64_t *p = s->at;
@@ -413,7 +428,7 @@ static double tiles_cost(const neo_space *x, const neo_schedule *s) {
   double warps = (double)p[NEO_SCHED_THREADS] / 32, few = warps < 8 ? 8 / warps : 1;
   double barrier = by_groups && p[NEO_SCHED_STAGES] ? 0 : BARRIER; /* a product goes on behind it */
   double step = work * (1 + 0.25 * (few - 1)) / LANES + barrier / (double)p[NEO_SCHED_BLOCK_K];
-  return rounds * l.steps * step;
+  return rounds * l.steps * step + begins_cost(s, rounds);
 }
 
 /* Which way accesses lie: 1 where neighbouring threads are at neighbouring elements. */
@@ -497,6 +512,9 @@ static void consider_stages(ranking *r, const neo_schedule *s) {
   if (y.at[NEO_SCHED_STAGES] && s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
     consider(r, &y);
   y.at[NEO_SCHED_PRODUCER] = 1;
+  if (y.at[NEO_SCHED_STAGES] && s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
+    consider(r, &y);
+  y.at[NEO_SCHED_PERSISTENT] = 1;
   if (y.at[NEO_SCHED_STAGES] && s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
     consider(r, &y);
 }

@@ -156,6 +156,8 @@ bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machi
   neo_contraction taken = *c;
   if (s->at[NEO_SCHED_PRODUCER] && !s->at[NEO_SCHED_BULK])
     return no(why, "a producer asks for boxes, with bulk");
+  if (s->at[NEO_SCHED_PERSISTENT] && !s->at[NEO_SCHED_PRODUCER])
+    return no(why, "persistent blocks have a producer, which is a tile ahead");
   if (!stages)
     return !s->at[NEO_SCHED_BULK] || no(why, "bulk is of stages");
   if (!machine->async)

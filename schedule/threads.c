@@ -18,7 +18,7 @@ bool neo_schedule_has_threads(const neo_schedule *s) {
   const int64_t *p = s->at;
   return p[NEO_SCHED_THREADS] || p[NEO_SCHED_LANES] || p[NEO_SCHED_ACROSS] ||
          p[NEO_SCHED_ROW_AXES] || p[NEO_SCHED_COLUMN_AXES] || p[NEO_SCHED_STAGES] ||
-         p[NEO_SCHED_BULK] || p[NEO_SCHED_PRODUCER];
+         p[NEO_SCHED_BULK] || p[NEO_SCHED_PRODUCER] || p[NEO_SCHED_PERSISTENT];
 }
 
 static bool no(neo_str *why, const char *what) {
@@ -35,7 +35,7 @@ static bool others_plain(const neo_schedule *s, bool tiles) {
     bool of_tiles = k == NEO_SCHED_TILE_M || k == NEO_SCHED_TILE_N || k == NEO_SCHED_BLOCK_M ||
                     k == NEO_SCHED_BLOCK_N || k == NEO_SCHED_BLOCK_K || k == NEO_SCHED_ROW_AXES ||
                     k == NEO_SCHED_COLUMN_AXES || k == NEO_SCHED_MATRIX || k == NEO_SCHED_STAGES ||
-                    k == NEO_SCHED_BULK || k == NEO_SCHED_PRODUCER;
+                    k == NEO_SCHED_BULK || k == NEO_SCHED_PRODUCER || k == NEO_SCHED_PERSISTENT;
     bool of_points = k == NEO_SCHED_LANES || k == NEO_SCHED_ACROSS || k == NEO_SCHED_VECTOR_AXIS ||
                      k == NEO_SCHED_VECTOR_WIDTH || k == NEO_SCHED_UNROLL_K || k == NEO_SCHED_KEEP;
     if (k == NEO_SCHED_THREADS || (tiles ? of_tiles : of_points))
@@ -276,7 +276,8 @@ static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine
   int64_t phases = PHASES_BYTES * (p[NEO_SCHED_BULK] + p[NEO_SCHED_PRODUCER]);
   if (neo_stages_buffers(s) * NEO_BLOCK_GROUP_BYTES * (bm + bn) + phases > most)
     return no(why, "the operands' blocks are more than shared memory holds");
-  return neo_producer_legal(s, why) && warp_sides_legal(m, f, c, p, why);
+  return neo_producer_legal(s, why) && neo_persistent_legal(m, f, s, why) &&
+         warp_sides_legal(m, f, c, p, why);
 }
 
 static int64_t operand_elements(const int64_t *p, neo_sched_param block) {

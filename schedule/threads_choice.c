@@ -48,7 +48,7 @@ void neo_threads_try(neo_module *m, const neo_form *f, const neo_machine *machin
     s->at[k] = old;
 }
 
-static double points_of(neo_module *m, const neo_form *f, uint64_t axes) {
+double neo_block_points(neo_module *m, const neo_form *f, uint64_t axes) {
   double n = 1;
   for (uint32_t k = 0; k < f->axes.n; k++)
     if (axes >> k & 1)
@@ -132,6 +132,8 @@ neo_schedule neo_threads_staged(neo_module *m, const neo_form *f, const neo_mach
       neo_threads_try(m, f, &small, NEO_SCHED_BULK, 1, &y);
       if (neo_producer_wanted(&y, longest_sum(m, f)))
         neo_threads_try(m, f, &small, NEO_SCHED_PRODUCER, 1, &y);
+      if (neo_persistent_wanted(m, f, &y, longest_sum(m, f)))
+        neo_threads_try(m, f, &small, NEO_SCHED_PERSISTENT, 1, &y);
       return y;
     }
   return *s;
@@ -144,8 +146,8 @@ static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
   uint64_t rows, columns, all = (1ULL << f->axes.n) - 1;
   if (!neo_contraction_of(m, f, &c) || !neo_threads_axes(m, f, &c, &rows, &columns))
     return false;
-  double n_rows = points_of(m, f, rows), n_columns = points_of(m, f, columns), best = 0;
-  double batches = points_of(m, f, all & ~rows & ~columns);
+  double n_rows = neo_block_points(m, f, rows), n_columns = neo_block_points(m, f, columns);
+  double best = 0, batches = neo_block_points(m, f, all & ~rows & ~columns);
   double steps = steps_of(m, &f->stages.at[c.stage]);
   if (n_rows < LEAST || n_columns < LEAST || steps < LEAST)
     return false;
@@ -255,7 +257,7 @@ static int64_t written_out(double steps) {
 static bool choose_rows(neo_module *m, const neo_form *f, const neo_machine *machine,
                         double longest, neo_schedule *out) {
   enum { MOST_LANES = 256, FEW = 4, LEAST = 16 };
-  double points = points_of(m, f, ~0ULL);
+  double points = neo_block_points(m, f, ~0ULL);
   int64_t wide = widest_of(m, f, true), lanes = 1;
   if (keep_row(m, f, machine, points, wide, out))
     return true;
@@ -274,7 +276,7 @@ static bool choose_rows(neo_module *m, const neo_form *f, const neo_machine *mac
 static bool choose_columns(neo_module *m, const neo_form *f, const neo_machine *machine,
                            double longest, neo_schedule *out) {
   enum { BLOCK = 256, FEW = 4, LINE = 16 };
-  double points = points_of(m, f, ~0ULL);
+  double points = neo_block_points(m, f, ~0ULL);
   int64_t wide = widest_of(m, f, false), lanes = 1;
   double side = points < LINE ? points : LINE; /* elements */
   while (lanes < BLOCK && (double)(lanes * FEW) <= longest && points * (double)lanes < BUSY_THREADS)

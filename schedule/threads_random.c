@@ -49,6 +49,8 @@ static bool random_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
     neo_threads_try(m, f, machine, NEO_SCHED_BULK, pick(seed, 0, 2) > 0, out);
   if (out->at[NEO_SCHED_BULK])
     neo_threads_try(m, f, machine, NEO_SCHED_PRODUCER, pick(seed, 0, 1), out);
+  if (out->at[NEO_SCHED_PRODUCER])
+    neo_threads_try(m, f, machine, NEO_SCHED_PERSISTENT, pick(seed, 0, 1), out);
   return true;
 }
 

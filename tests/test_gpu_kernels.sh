@@ -123,6 +123,16 @@ mbarrier.arrive mbarrier.try_wait wgmma.wait_group " ] && [ "$(found 'cp\.async\
   [ "$(found 'setmaxnreg.inc.sync.aligned.u32 232')" -eq 1 ] && [ "$(found 'setmaxnreg.dec.sync.aligned.u32 40')" -eq 1 ] &&
   [ "$(found '^\.maxntid 384')" -eq 1 ] && [ "$(found '^\.maxnreg 168')" -eq 1 ] &&
   grep -qx 'sm_90a large 168 0' "$work/now" || { echo "FAIL: sm_90a large: $order" >&2; exit 1; }
+# Persistent blocks take one tile after another without a barrier: the phases of free stages begin with an arrival at each, and each
+# role walks from its block on, by as many as there are.
+kernel sm_90a persistent
+order=$(sed -n 's/^[[:space:]]*\(@%*p[0-9]* \)*\(mbarrier\.[a-z_]*\|setmaxnreg\.[a-z]*\|wgmma\.[a-z]*_group\|bar\.sync\|mov.*nctaid\).*/\2/p' \
+  "$work/ptx" | grep -v '^mbarrier.init' | sed 's/^mov.*/blocks/' | tr '\n' ' ')
+arrive4="mbarrier.arrive mbarrier.arrive mbarrier.arrive mbarrier.arrive"
+[ "$order" = "bar.sync setmaxnreg.inc $arrive4 blocks wgmma.wait_group mbarrier.arrive mbarrier.try_wait wgmma.commit_group \
+wgmma.wait_group mbarrier.arrive setmaxnreg.dec blocks mbarrier.try_wait mbarrier.arrive " ] && [ "$(found '\.local')" -eq 0 ] &&
+  [ "$(found '^\.maxnreg 168')" -eq 1 ] && grep -qx 'sm_90a persistent 168 0' "$work/now" ||
+  { echo "FAIL: sm_90a persistent: $order" >&2; exit 1; }
 kernel sm_90a shifted
 order=$(sed -n 's/^[[:space:]]*\(cp\.async\.commit_group\|cp\.async\.wait_group\|wgmma\.[a-z_]*_group\|fence\.proxy\|bar\.sync\).*/\1/p' \
   "$work/ptx" | tail -8 | tr '\n' ' ')

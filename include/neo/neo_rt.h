@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 6 /* add-only within a version */
+#define NEO_RT_ABI 7 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -140,10 +140,13 @@ typedef struct {
   /* On a GPU fn is null: the kernel is this function of the model's images, launched with `block`
    * threads in a block, which run `block_units` units, and scratch_bytes of shared memory. Its
    * parameters: buffers, then as i64 the model's sizes, seed, step, call and number of units, then
-   * the maps neo_rt_model.maps[first_map ..], of 128 bytes each. */
+   * the maps neo_rt_model.maps[first_map ..], of 128 bytes each. A persistent one's blocks take
+   * unit after unit, as many as there are blocks apart: at most `persistent` are launched for each
+   * multiprocessor of the device. */
   const char *device_symbol;
   int32_t block, block_units;
   int32_t first_map, n_maps;
+  int32_t persistent; /* 0: a block for each block_units */
 } neo_rt_kernel;
 
 /* A tensor as a GPU's copy engine sees it: CUtensorMap, of tiles, with lines of 128 bytes whose

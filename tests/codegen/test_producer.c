@@ -12,17 +12,22 @@
 
 #define BOX "bulk b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n"
 #define STORES "  for s in 0..128 thread\n    z[s] = b[s]\n"
+#define STORES_IN "    for s in 0..128 thread\n      z[s] = b[s]\n"
 #define ROLES "producer registers 0, 0\n"
 #define GOOD_PRODUCER "  expect 1024 on full[0]\n  " BOX
 
-static neo_kernel *parse(loop_fix *f, const char *body) {
+static neo_kernel *parse_of(loop_fix *f, const char *units, const char *body) {
   const char *text =
       neo_arena_printf(&f->arena,
                        "neo-loop 1\nkernel k(x: bf16 read align 16, z: bf16 write, "
                        "b: bf16 scratch 512 align 1024, full: i64 scratch 2, empty: i64 scratch 2) "
-                       "sizes n units 1\n%s",
-                       body);
+                       "sizes n units %s\n%s",
+                       units, body);
   return loop_parse(f, text);
+}
+
+static neo_kernel *parse(loop_fix *f, const char *body) {
+  return parse_of(f, "1", body);
 }
 
 static void roles_print_as_they_were_written(void **state) {
@@ -43,6 +48,30 @@ static void roles_print_as_they_were_written(void **state) {
       "      for t in 0..128 thread\n"
       "        z[t] = b[t]\n"
       "      arrive empty[0]\n";
+  loop_fix *f = *state;
+  assert_string_equal(loop_text(f, loop_kernel(f, text)), text);
+}
+
+static void persistent_roles_print_as_they_were_written(void **state) {
+  static const char text[] =
+      "neo-loop 1\n"
+      "kernel k(x: bf16 read, z: bf16 write, b: bf16 scratch 512 align 1024, full: i64 scratch 2, "
+      "empty: i64 scratch 2) sizes n units n persistent 2\n"
+      "producer registers 0, 0\n"
+      "  reg turn[]: i64\n"
+      "  turn[] = 0\n"
+      "  for u in 0..n unit\n"
+      "    reach empty[0] turn turn[]\n"
+      "    expect 1024 on full[0]\n"
+      "    bulk b[0] = x[0 of 70 by 1 box 64, u of n by 72 box 8] on full[0]\n"
+      "    turn[] = 1 - turn[]\n"
+      "consumers\n"
+      "  arrive empty[0]\n"
+      "  for u_1 in 0..n unit\n"
+      "    reach full[0] turn u_1%2\n"
+      "    for t in 0..128 thread\n"
+      "      z[t] = b[t]\n"
+      "    arrive empty[0]\n";
   loop_fix *f = *state;
   assert_string_equal(loop_text(f, loop_kernel(f, text)), text);
 }
@@ -80,12 +109,43 @@ static void each_broken_rule_is_found(void **state) {
   }
 }
 
+static void each_broken_rule_of_persistent_kernels_is_found(void **state) {
+  static const char *const cases[][3] = {
+      {"0", ROLES "  for u in 0..n unit\n    expect 1024 on full[0]\nconsumers\n" STORES,
+       "ends a persistent role"},
+      {"1", "for u in 0..n unit\n  for s in 0..128 thread\n    z[s] = b[s]\n", "is roles"},
+      {"1", ROLES GOOD_PRODUCER "consumers\n" STORES, "is roles"},
+      {"1",
+       ROLES "  for u in 0..n unit\n    expect 1024 on full[0]\nconsumers\n" STORES
+             "  for v in 0..n unit\n    reach full[0] turn 0\n",
+       "is roles"},
+      {"1",
+       ROLES "  for u in 0..n unit\n    expect 1024 on full[0]\nconsumers\n"
+             "  for v in 0..n unit\n    for w in 0..n unit\n      reach full[0] turn 0\n" STORES_IN,
+       "ends a persistent role"},
+      {"1",
+       ROLES "  for u in 0..3 unit\n    expect 1024 on full[0]\nconsumers\n"
+             "  for v in 0..n unit\n" STORES_IN,
+       "to the kernel's units"},
+  };
+  for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+    loop_fix *f = *state;
+    neo_str why;
+    neo_str_init(&why, &f->arena);
+    neo_kernel *k =
+        parse_of(f, neo_arena_printf(&f->arena, "n persistent %s", cases[n][0]), cases[n][1]);
+    assert_int_equal(neo_kernel_verify(k, &why), NEO_INTERNAL);
+    if (!strstr(neo_str_text(&why), cases[n][2]))
+      fail_msg("%zu: '%s' is not '%s'", n, neo_str_text(&why), cases[n][2]);
+  }
+}
+
 /* ---- tiles */
 
 enum { TALL = 72, STEPS = 584, WIDE = 136, SEEDS = 12 };
 
 /* Rows are turned round, columns are not; of two batches. */
-static neo_kernel *tile_by_producer(loop_fix *f, int stages) {
+static neo_kernel *tile_of(loop_fix *f, int stages, int persistent) {
   static const char text[] = "input x : bf16 [2, 584, 72]\n"
                              "input w : bf16 [2, 136, 584]\ntemp z : f32 [2, 72, 136]\n"
                              "def z[n: 2, b: 72, j: 136] =\n"
@@ -94,9 +154,13 @@ static neo_kernel *tile_by_producer(loop_fix *f, int stages) {
   return tile_lower(
       f, text,
       neo_arena_printf(&f->arena,
-                       "row_axes=2 column_axes=4 stages=%d bulk=1 producer=1 block_m=64 block_n=32 "
-                       "block_k=64 tile_m=64 tile_n=16 matrix=2 threads=256",
-                       stages));
+                       "row_axes=2 column_axes=4 stages=%d bulk=1 producer=1 persistent=%d "
+                       "block_m=64 block_n=32 block_k=64 tile_m=64 tile_n=16 matrix=2 threads=256",
+                       stages, persistent));
+}
+
+static neo_kernel *tile_by_producer(loop_fix *f, int stages) {
+  return tile_of(f, stages, 0);
 }
 
 static const char *result(loop_fix *f, const neo_kernel *k, uint64_t seed) {
@@ -173,6 +237,95 @@ static void a_broken_protocol_is_found(void **state) {
   }
 }
 
+/* ---- persistent blocks */
+
+static int64_t units_of(const neo_kernel *k) {
+  return neo_kernel_units(k, NULL);
+}
+
+/* All elements. */
+static const char *whole_result(loop_fix *f, const neo_kernel *k, int64_t blocks, uint64_t seed) {
+  static const int64_t elements[] = {2 * TALL * STEPS, 2 * STEPS * WIDE, 2 * TALL * WIDE};
+  neo_value **buf;
+  const char *said = tile_run_blocks(f, k, elements, units_of(k), blocks, seed, &buf);
+  for (int64_t e = 0; e < 2 * TALL * WIDE && !*said; e++) {
+    int64_t n = e / (TALL * WIDE), row = e / WIDE % TALL, column = e % WIDE;
+    double sum = 0;
+    for (int64_t s = 0; s < STEPS; s++)
+      sum += buf[0][(n * STEPS + s) * TALL + row].f * buf[1][(n * WIDE + column) * STEPS + s].f;
+    if (buf[2][e].f != sum)
+      return "wrong";
+  }
+  return said;
+}
+
+static void persistent_blocks_of_any_number_make_all_tiles(void **state) {
+  loop_fix *f = *state;
+  for (int stages = 3; stages <= 4; stages++) {
+    neo_kernel *k = tile_of(f, stages, 1);
+    const int64_t blocks[] = {1, 3, units_of(k) + 2};
+    assert_int_equal(units_of(k), 2 * 2 * 5);
+    assert_int_equal(k->persistent, 2);
+    for (uint64_t seed = 0; seed < 3; seed++)
+      assert_string_equal(whole_result(f, k, blocks[seed], seed), "");
+  }
+}
+
+/* The statement of an arm that is of the block: `before` its units. */
+static neo_ls *before_units(neo_block *arm, neo_ls_kind kind) {
+  for (size_t i = 0; i + 1 < arm->n; i++)
+    if (arm->at[i]->kind == kind)
+      return arm->at[i];
+  return NULL;
+}
+
+static void expect_persistent_says(loop_fix *f, neo_kernel *k, const char *text) {
+  const char *said = "";
+  for (uint64_t seed = 0; seed < SEEDS / 3; seed++) {
+    said = whole_result(f, k, 3, seed);
+    if (strstr(said, text))
+      return;
+  }
+  fail_msg("'%s' is not '%s'", said, text);
+}
+
+/* What would do if each tile began anew. */
+static void a_broken_protocol_between_tiles_is_found(void **state) {
+  loop_fix *f = *state;
+  for (int stages = 3; stages <= 4; stages++) {
+    neo_kernel *k = tile_of(f, stages, 1);
+    neo_ls *roles = k->body.at[0];
+    neo_block *tile = &roles->other.at[roles->other.n - 1]->body;
+    neo_ls *arrive = before_units(&roles->other, NEO_LS_ARRIVE), was = *arrive;
+    arrive->index[0] = neo_lx_int(k, 1);
+    expect_persistent_says(f, k, "arrival before the last turn was reached of empty");
+    *arrive = was;
+    neo_ls *last = NULL; /* behind the loop over steps */
+    for (size_t i = 0; i < tile->n; i++)
+      last = tile->at[i]->kind == NEO_LS_ARRIVE ? tile->at[i] : last;
+    assert_non_null(last);
+    was = *last;
+    last->kind = NEO_LS_AWAIT;
+    last->attr = tile_find(k, NEO_LS_AWAIT, 0)->attr;
+    expect_persistent_says(f, k, "deadlock: consumers wait of full");
+    *last = was;
+    for (int arm = 0; arm < 2; arm++) { /* stages or turns from the first on again */
+      neo_block *of = arm ? &roles->other : &roles->body;
+      neo_ls *unit = of->at[of->n - 1], *set = before_units(of, NEO_LS_SET), *first;
+      neo_block body = unit->body;
+      unit->body = (neo_block){0};
+      NEO_PUSH(&f->arena, &unit->body, set);
+      for (size_t i = 0; i < body.n; i++)
+        NEO_PUSH(&f->arena, &unit->body, body.at[i]);
+      first = unit->body.at[0];
+      assert_int_equal(first->kind, NEO_LS_SET);
+      expect_persistent_says(f, k, arm ? "of full" : "of empty");
+      unit->body = body;
+    }
+    assert_string_equal(whole_result(f, k, 3, 1), "");
+  }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
   const struct CMUnitTest tests[] = {
@@ -180,6 +333,10 @@ int main(void) {
       TEST(each_broken_rule_is_found),
       TEST(tiles_are_right_however_far_the_producer_is_ahead),
       TEST(a_broken_protocol_is_found),
+      TEST(persistent_roles_print_as_they_were_written),
+      TEST(each_broken_rule_of_persistent_kernels_is_found),
+      TEST(persistent_blocks_of_any_number_make_all_tiles),
+      TEST(a_broken_protocol_between_tiles_is_found),
   };
   return cmocka_run_group_tests_name("producer", tests, NULL, NULL);
 }

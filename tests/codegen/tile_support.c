@@ -38,6 +38,11 @@ neo_kernel *tile_lower(loop_fix *f, const char *text, const char *schedule) {
 
 const char *tile_run(loop_fix *f, const neo_kernel *k, const int64_t *elements, int64_t hi,
                      uint64_t seed, neo_value ***bufs) {
+  return tile_run_blocks(f, k, elements, hi, 1, seed, bufs);
+}
+
+const char *tile_run_blocks(loop_fix *f, const neo_kernel *k, const int64_t *elements, int64_t hi,
+                            int64_t blocks, uint64_t seed, neo_value ***bufs) {
   neo_str why;
   neo_str_init(&why, &f->arena);
   neo_value **buf = *bufs = NEO_NEW_ARRAY(&f->arena, neo_value *, k->bufs.n);
@@ -48,8 +53,13 @@ const char *tile_run(loop_fix *f, const neo_kernel *k, const int64_t *elements, 
     for (int64_t i = 0; i < n[b]; i++)
       buf[b][i].f = (double)(i % 7) - 3;
   }
-  neo_kernel_run r = {.bufs = buf, .n_elems = n, .hi = hi, .seed = seed};
-  return neo_kernel_verify(k, &why) || neo_kernel_interp(k, &r, &why) ? neo_str_text(&why) : "";
+  bool failed = neo_kernel_verify(k, &why);
+  for (int64_t b = 0; b < blocks && !failed; b++) {
+    neo_kernel_run r = {
+        .bufs = buf, .n_elems = n, .lo = b, .hi = hi, .blocks = blocks, .seed = seed};
+    failed = neo_kernel_interp(k, &r, &why);
+  }
+  return failed ? neo_str_text(&why) : "";
 }
 
 static neo_ls *find(neo_block *b, neo_ls_kind kind, int *skip) {

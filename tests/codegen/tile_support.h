@@ -12,6 +12,10 @@ neo_kernel *tile_lower(loop_fix *f, const char *text, const char *schedule);
 const char *tile_run(loop_fix *f, const neo_kernel *k, const int64_t *elements, int64_t hi,
                      uint64_t seed, neo_value ***bufs);
 
+/* The same with a persistent kernel's blocks, so many of them, one after the other. */
+const char *tile_run_blocks(loop_fix *f, const neo_kernel *k, const int64_t *elements, int64_t hi,
+                            int64_t blocks, uint64_t seed, neo_value ***bufs);
+
 /* The n-th statement of a kind; null: there are not as many. */
 neo_ls *tile_find(neo_kernel *k, neo_ls_kind kind, int n);
 

@@ -524,6 +524,7 @@ static bool run_together(const emu_launch *l) {
 cuda_result emu_run_kernel(const emu_launch *l) {
   place[BLOCK_SIZE] = l->threads;
   place[BLOCKS] = l->blocks;
+  emu_counts.blocks += l->blocks;
   return (l->is_cooperative ? run_together(l) : run_blocks(l)) ? 0 : LAUNCH_FAILED;
 }
 

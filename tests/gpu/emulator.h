@@ -22,6 +22,7 @@ typedef struct {
   unsigned functions;                                 /* that were looked up */
   unsigned early;                                     /* programmatic edges */
   unsigned cooperative;                               /* nodes of such launches */
+  unsigned blocks;                                    /* that ran, of all launches */
 } neo_emulator_counts;
 
 #endif

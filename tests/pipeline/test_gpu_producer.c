@@ -1,16 +1,21 @@
 /* Products whose boxes a producer asks for, on the emulated device, are what the reference
  * interpreter says: of odd sizes, in all layouts, of bf16 and f16, with batches, with what stands
- * behind the sum; threads run in any order, and one warpgroup ahead of another. And ptxas gives
- * their warpgroups the registers that they set. */
+ * behind the sum; threads run in any order, and one warpgroup ahead of another. So are those whose
+ * blocks are persistent, of however few multiprocessors. And ptxas gives their warpgroups the
+ * registers that they set. */
 #include "tests/gpu/emulator.h"
 #include "tests/pipeline/plan_world.h"
 #include "tools/pipeline/emit.h"
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static const char *const programs[] = {
+    /* OF_SIZE */
+    "size B 1..200\ninput x : bf16 [B, 264]\ninput w : bf16 [72, 264]\ntemp z : f32 [B, 72]\n"
+    "def z[b: B, j: 72] =\n  sum[i: 264] f32(x[b, i]) * f32(w[j, i])\n  then acc0\n",
     "input x : bf16 [72, 264]\ninput w : bf16 [72, 264]\ntemp z : f32 [72, 72]\n"
     "def z[b: 72, j: 72] =\n  sum[i: 264] f32(x[b, i]) * f32(w[j, i])\n  then acc0\n",
     "input x : bf16 [264, 72]\ninput w : bf16 [264, 72]\ntemp z : f32 [72, 72]\n"
@@ -34,11 +39,15 @@ static const char *const tiles[] = {
     "block_m=192 block_n=64 tile_m=64 tile_n=64 threads=384",
     "block_m=128 block_n=128 tile_m=128 tile_n=128 threads=128",
 };
-enum { PROGRAMS = sizeof programs / sizeof *programs, TILES = sizeof tiles / sizeof *tiles };
+enum {
+  OF_SIZE = 0,
+  PROGRAMS = sizeof programs / sizeof *programs,
+  TILES = sizeof tiles / sizeof *tiles
+};
 
 typedef struct {
   const char *tile;
-  int stages;
+  int stages, persistent;
   int found; /* groups that it is for */
 } wanted;
 
@@ -51,9 +60,10 @@ static neo_schedule by_producer(void *ctx, neo_compilation *c, const neo_group *
     return first;
   const char *text = neo_arena_printf(
       &c->arena,
-      "row_axes=%lld column_axes=%lld stages=%d bulk=1 producer=1 block_k=64 matrix=2 %s",
+      "row_axes=%lld column_axes=%lld stages=%d bulk=1 producer=1 persistent=%d block_k=64 "
+      "matrix=2 %s",
       (long long)first.at[NEO_SCHED_ROW_AXES], (long long)first.at[NEO_SCHED_COLUMN_AXES],
-      w->stages, w->tile);
+      w->stages, w->persistent, w->tile);
   assert_true(neo_schedule_parse(text, &s));
   if (!neo_schedule_legal(c->module, g, &c->machine, &s, &why))
     fail_msg("%s: %s", text, neo_str_text(&why));
@@ -74,7 +84,7 @@ static void open_program(plan_world *w, int program, wanted *ctx, const char *ta
 
 static void check(int program, int tile, int stages) {
   plan_world w;
-  wanted ctx = {tiles[tile], stages, 0};
+  wanted ctx = {tiles[tile], stages, 0, 0};
   char mix[32];
   snprintf(mix, sizeof mix, "%d", (program + tile) % 3);
   setenv("NEO_EMULATOR_SEED", mix, 1);
@@ -95,7 +105,66 @@ static void products_of_every_layout_equal_the_interpreter(void **state) {
 static void so_do_those_of_every_number_of_warpgroups(void **state) {
   (void)state;
   for (int tile = 0; tile < TILES; tile++)
-    check(tile % 2, tile, 3);
+    check(1 + tile % 2, tile, 3);
+}
+
+/* ---- persistent blocks */
+
+/* Those that the emulated device has run. */
+static unsigned blocks_so_far(void) {
+  const neo_emulator_counts *(*count)(void);
+  void *driver = dlopen(NEO_TEST_EMULATOR, RTLD_NOW | RTLD_GLOBAL);
+  assert_non_null(driver);
+  *(void **)&count = dlsym(driver, "neo_emulator_count");
+  unsigned n = count()->blocks;
+  dlclose(driver);
+  return n;
+}
+
+/* Returns how many blocks a launch had. */
+static unsigned check_persistent(int program, int tile, int stages, const char *processors,
+                                 const int64_t *sizes) {
+  enum { ROUNDS = 3 };
+  plan_world w;
+  wanted ctx = {tiles[tile], stages, 1, 0};
+  setenv("NEO_EMULATOR_SEED", program % 2 ? "5" : "0", 1);
+  setenv("NEO_EMULATOR_PROCESSORS", processors, 1);
+  unsigned before = blocks_so_far();
+  open_program(&w, program, &ctx, "nvptx:sm_90a+host");
+  world_begin(&w, KERNELS_EMULATED, sizes);
+  assert_int_equal(ctx.found, 1);
+  assert_true(w.c.kernels.at[0].kernel->persistent > 0);
+  world_check(&w, ROUNDS);
+  world_close(&w);
+  unsetenv("NEO_EMULATOR_PROCESSORS");
+  return (blocks_so_far() - before) / ROUNDS;
+}
+
+static void persistent_blocks_of_any_number_equal_the_interpreter(void **state) {
+  (void)state;
+  for (int program = 0; program < PROGRAMS; program++)
+    check_persistent(program, program % 3, 3 + program % 2, program % 2 ? "3" : "1", NULL);
+  for (int tile = 0; tile < TILES; tile++)
+    if (tile != 4) /* one tile */
+      check_persistent(1 + tile % 2, tile, 3, "1000", NULL);
+}
+
+/* Tiles of 64 by 64, in two columns. */
+static void so_many_are_launched_as_the_device_has_multiprocessors_for(void **state) {
+  static const int64_t rows[] = {1, 130};
+  (void)state;
+  unsigned one = check_persistent(OF_SIZE, 0, 3, "1", NULL);
+  assert_true(one >= 1 && one <= 3);
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    const int64_t sizes[] = {0, rows[k]};
+    unsigned tiles_of_it = 2 * (unsigned)((rows[k] + 63) / 64), most = 2 * one;
+    unsigned n = check_persistent(OF_SIZE, 0, 3, "2", sizes);
+    assert_int_equal(n, most < tiles_of_it ? most : tiles_of_it);
+    assert_int_equal(check_persistent(OF_SIZE, 0, 3, "1000", sizes), tiles_of_it);
+  }
+  setenv("NEO_CUDA_PERSISTENT", "0", 1);
+  assert_int_equal(check_persistent(OF_SIZE, 0, 3, "1", NULL), 2 * 4);
+  unsetenv("NEO_CUDA_PERSISTENT");
 }
 
 /* ---- registers */
@@ -118,11 +187,11 @@ static char *read_all(FILE *f, char *out, size_t most) {
 
 /* All threads begin with what the kernel's bound says, or the pool that consumers take of has less.
  * */
-static void assemble(const char *folder, const char *tile, int program) {
+static void assemble(const char *folder, const char *tile, int program, int persistent) {
   enum { SAID = 1 << 14 };
   plan_world w;
   static char said[SAID];
-  wanted ctx = {tile, 3, 0};
+  wanted ctx = {tile, 3, persistent, 0};
   open_program(&w, program, &ctx, "nvptx:sm_90a");
   w.c.options.out_dir = folder;
   w.c.options.emit = NEO_EMIT_SO;
@@ -163,9 +232,11 @@ static void ptxas_gives_each_role_its_registers_and_spills_none(void **state) {
     skip();
   assert_non_null(mkdtemp(folder));
   for (int tile = 0; tile < TILES; tile++)
-    assemble(folder, tiles[tile], tile % PROGRAMS);
+    assemble(folder, tiles[tile], tile % PROGRAMS, 0);
   for (size_t tile = 0; tile < sizeof large / sizeof *large; tile++)
-    assemble(folder, large[tile], (int)tile % PROGRAMS);
+    assemble(folder, large[tile], (int)tile % PROGRAMS, 0);
+  for (int tile = 0; tile < TILES - 1; tile++)
+    assemble(folder, tiles[tile], tile % PROGRAMS, 1);
   rmdir(folder);
 }
 
@@ -176,6 +247,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_of_every_layout_equal_the_interpreter),
       cmocka_unit_test(so_do_those_of_every_number_of_warpgroups),
+      cmocka_unit_test(persistent_blocks_of_any_number_equal_the_interpreter),
+      cmocka_unit_test(so_many_are_launched_as_the_device_has_multiprocessors_for),
       cmocka_unit_test(ptxas_gives_each_role_its_registers_and_spills_none),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

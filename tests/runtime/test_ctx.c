@@ -32,7 +32,7 @@ static void a_library_of_another_abi_is_refused(void **state) {
   neo_rt_model model = toy_model;
   model.abi = 2;
   expect_message(&model, NULL, NEO_ABI,
-                 "the model was generated for ABI 2, this libneort has ABI 6");
+                 "the model was generated for ABI 2, this libneort has ABI 7");
   assert_int_equal(neo_rt_arena_size(&model, 1), -1);
 }
 

@@ -35,7 +35,7 @@ typedef struct {
   cuda_stream stream;
   cuda_event from, to;
   char name[128];
-  int sm; /* 10 * major + minor */
+  int sm, processors; /* 10 * major + minor; multiprocessors */
 } device;
 
 typedef struct {
@@ -126,6 +126,9 @@ static const char *open_device(const measure_job *j, device *d, char text[256]) 
   if (!why)
     why = told(d, d->api.device_attribute(&minor, CUDA_CAPABILITY_MINOR, d->number),
                "asking for the device's generation", text);
+  if (!why)
+    why = told(d, d->api.device_attribute(&d->processors, CUDA_MULTIPROCESSORS, d->number),
+               "counting multiprocessors", text);
   d->sm = 10 * major + minor;
   return why ? why : check_level(d, j->level, text);
 }
@@ -342,7 +345,8 @@ static void launch(child *c, int which) {
   for (int k = 0; k < x->kernel->n_maps; k++)
     param[n++] = (void *)(uintptr_t)&x->map[k];
   param[n] = NULL;
-  int64_t grid = (units + x->kernel->block_units - 1) / x->kernel->block_units;
+  int64_t grid =
+      cuda_blocks(units, x->kernel->block_units, x->kernel->persistent, c->d.processors);
   if (grid > 0)
     must(c,
          c->d.api.launch(x->function, (unsigned)grid, 1, 1, (unsigned)x->kernel->block, 1, 1,

@@ -56,12 +56,14 @@ static const char *read_kernel(const char *line, measure_kernel *k) {
   k->scratch_bytes = (size_t)measure_number(line, "scratch", 0);
   k->block = (int32_t)measure_number(line, "block", 0);
   k->block_units = (int32_t)measure_number(line, "block_units", 1);
+  k->persistent = (int32_t)measure_number(line, "persistent", 0);
   k->best_ratio = measure_number(line, "best_ratio", 0);
   measure_word(line, "symbol", k->symbol, sizeof k->symbol);
   if (path && strlen(path) < sizeof k->path)
     snprintf(k->path, sizeof k->path, "%s", path);
   bool whole = k->symbol[0] && k->path[0] && k->units >= 0;
   whole = whole && k->block >= 0 && k->block <= 1024 && k->block_units >= 1;
+  whole = whole && k->persistent >= 0;
   if (!whole)
     return "a kernel has symbol=, units= and path=";
   return read_maps(line, k) ? NULL : "maps are BUFFER:TYPE:EXTENT,STRIDE,BOX:...";

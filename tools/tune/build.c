@@ -79,6 +79,7 @@ static bool lower(neo_builder *b, neo_llvm *l, neo_candidate *x, size_t number) 
   neo_llvm_export(l, x->symbol);
   if (target_of(b)->sm)
     neo_compile_block(k, &x->block, &x->block_units);
+  x->persistent = (int32_t)k->persistent;
   say_maps(b, k, x);
   x->units = neo_kernel_units(k, b->sizes + 1);
   x->scratch_bytes = neo_kernel_scratch_bytes(k);

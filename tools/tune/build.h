@@ -27,7 +27,7 @@ typedef struct {
   char why[96];
   char path[512], symbol[32];
   int64_t units, scratch_bytes;
-  int32_t block, block_units; /* of a GPU; else 0 */
+  int32_t block, block_units, persistent; /* of a GPU; else 0 */
   char maps[640];             /* as measure.h writes them; "": none */
 } neo_candidate;
 

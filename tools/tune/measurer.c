@@ -159,9 +159,12 @@ const char *neo_candidate_text(neo_arena *a, const neo_candidate *x) {
   const char *blocks =
       x->block ? neo_arena_printf(a, "block=%d block_units=%d ", (int)x->block, (int)x->block_units)
                : "";
+  const char *stay =
+      x->persistent ? neo_arena_printf(a, "persistent=%d ", (int)x->persistent) : "";
   const char *maps = x->maps[0] ? neo_arena_printf(a, "maps=%s ", x->maps) : "";
-  return neo_arena_printf(a, "symbol=%s units=%lld scratch=%lld %s%spath=%s", x->symbol,
-                          (long long)x->units, (long long)x->scratch_bytes, blocks, maps, x->path);
+  return neo_arena_printf(a, "symbol=%s units=%lld scratch=%lld %s%s%spath=%s", x->symbol,
+                          (long long)x->units, (long long)x->scratch_bytes, blocks, stay, maps,
+                          x->path);
 }
 
 neo_status neo_measurer_run(neo_measurer *m, const char *command, const neo_candidate *x,
