@@ -1,5 +1,6 @@
 /* Roles in the loop IR: what they mean, which rules they keep, and that the interpreter finds a
  * producer and consumers that wait for each other, or do not. */
+#include "base/random.h"
 #include "codegen/lower.h"
 #include "fusion/fuse.h"
 #include "ir/print.h"
@@ -326,6 +327,100 @@ static void a_broken_protocol_between_tiles_is_found(void **state) {
   }
 }
 
+/* ---- random ones */
+
+static int64_t pick(uint64_t *seed, const int64_t *of, int64_t n) {
+  return of[neo_splitmix(seed) % (uint64_t)n];
+}
+
+typedef struct {
+  int64_t rows, columns, steps, block_m, block_n, tile_n, stages, persistent, blocks;
+} picked;
+
+static picked pick_product(uint64_t seed) {
+  static const int64_t rows[] = {72, 130, 520, 1030}, columns[] = {40, 72, 136, 300};
+  static const int64_t steps[] = {64, 136, 264}, stages[] = {3, 4, 5}, is[] = {0, 1, 1, 1};
+  static const int64_t shape[][3] = {{64, 32, 16}, {128, 32, 32}, {64, 128, 64}};
+  static const int64_t blocks[] = {1, 2, 3, 5, 8};
+  const int64_t *tile = shape[neo_splitmix(&seed) % 3];
+  picked x = {.block_m = tile[0], .block_n = tile[1], .tile_n = tile[2]};
+  x.rows = pick(&seed, rows, 4);
+  x.columns = pick(&seed, columns, 4);
+  x.steps = pick(&seed, steps, 3);
+  x.stages = pick(&seed, stages, 3);
+  x.persistent = pick(&seed, is, 4);
+  x.blocks = pick(&seed, blocks, 5);
+  return x;
+}
+
+static void check_picked(loop_fix *f, const picked *x, uint64_t seed) {
+  long long rows = x->rows, columns = x->columns, steps = x->steps;
+  const int64_t elements[] = {rows * steps, columns * steps, rows * columns};
+  const char *text = neo_arena_printf(
+      &f->arena,
+      "input x : bf16 [%lld, %lld]\ninput w : bf16 [%lld, %lld]\ntemp z : f32 [%lld, %lld]\n"
+      "def z[b: %lld, j: %lld] =\n  sum[i: %lld] f32(x[b, i]) * f32(w[j, i])\n  then acc0\n"
+      "entry forward forward: z = z\n",
+      rows, steps, columns, steps, rows, columns, rows, columns, steps);
+  const char *schedule = neo_arena_printf(
+      &f->arena,
+      "row_axes=1 column_axes=2 stages=%lld bulk=1 producer=1 persistent=%lld block_m=%lld "
+      "block_n=%lld block_k=64 tile_m=64 tile_n=%lld matrix=2 threads=%lld",
+      (long long)x->stages, (long long)x->persistent, (long long)x->block_m, (long long)x->block_n,
+      (long long)x->tile_n, (long long)(x->block_m / 64 * (x->block_n / x->tile_n) * 128));
+  neo_value **buf;
+  neo_kernel *k = tile_lower(f, text, schedule);
+  int64_t blocks = x->persistent ? x->blocks : 1;
+  const char *said = tile_run_blocks(f, k, elements, units_of(k), blocks, seed, &buf);
+  for (int64_t e = 0; e < rows * columns && !*said; e++) {
+    double sum = 0;
+    for (int64_t i = 0; i < steps; i++)
+      sum += buf[0][e / columns * steps + i].f * buf[1][e % columns * steps + i].f;
+    if (buf[2][e].f != sum)
+      said = "wrong";
+  }
+  if (*said)
+    fail_msg("seed %llu: %lld by %lld by %lld, %s, %lld blocks: %s", (unsigned long long)seed, rows,
+             columns, steps, schedule, (long long)blocks, said);
+}
+
+static void random_products_are_right_with_blocks_of_any_number(void **state) {
+  enum { CASES = 8 };
+  for (uint64_t seed = 1; seed <= CASES; seed++) {
+    picked x = pick_product(seed * 7919);
+    check_picked(*state, &x, seed % 3);
+  }
+}
+
+/* ---- what is no schedule */
+
+/* reason: "": it is legal. */
+static void expect_refused(loop_fix *f, int64_t rows, const char *schedule, const char *reason) {
+  const char *text = neo_arena_printf(
+      &f->arena,
+      "input x : bf16 [%lld, 264]\ninput w : bf16 [64, 264]\ntemp z : f32 [%lld, 64]\n"
+      "def z[b: %lld, j: 64] =\n  sum[i: 264] f32(x[b, i]) * f32(w[j, i])\n  then acc0\n"
+      "entry forward forward: z = z\n",
+      (long long)rows, (long long)rows, (long long)rows);
+  const char *said = tile_refused(
+      f, text,
+      neo_arena_printf(&f->arena, "row_axes=1 column_axes=2 block_n=64 block_k=64 tile_n=64 %s",
+                       schedule));
+  if (*reason ? !strstr(said, reason) : *said)
+    fail_msg("%s: '%s' is not '%s'", schedule, said, reason);
+}
+
+static void persistent_blocks_have_a_producer_and_several_tiles(void **state) {
+#define GROUPS "block_m=64 tile_m=64 threads=128 matrix=2 "
+  expect_refused(*state, 128, GROUPS "stages=3 bulk=1 persistent=1", "have a producer");
+  expect_refused(*state, 128, GROUPS "stages=3 persistent=1", "have a producer");
+  expect_refused(*state, 128, GROUPS "persistent=1", "have a producer");
+  expect_refused(*state, 64, GROUPS "stages=3 bulk=1 producer=1 persistent=1", "there is one");
+  expect_refused(*state, 128, GROUPS "stages=3 bulk=1 producer=1 persistent=2", "is 0 or 1");
+  expect_refused(*state, 128, GROUPS "stages=3 bulk=1 producer=1 persistent=1", "");
+#undef GROUPS
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
   const struct CMUnitTest tests[] = {
@@ -337,6 +432,8 @@ int main(void) {
       TEST(each_broken_rule_of_persistent_kernels_is_found),
       TEST(persistent_blocks_of_any_number_make_all_tiles),
       TEST(a_broken_protocol_between_tiles_is_found),
+      TEST(random_products_are_right_with_blocks_of_any_number),
+      TEST(persistent_blocks_have_a_producer_and_several_tiles),
   };
   return cmocka_run_group_tests_name("producer", tests, NULL, NULL);
 }

@@ -12,7 +12,8 @@
 #include "schedule/schedule.h"
 #include <string.h>
 
-neo_kernel *tile_lower(loop_fix *f, const char *text, const char *schedule) {
+/* The kernel, or null and why there is none. */
+static neo_kernel *lower(loop_fix *f, const char *text, const char *schedule, const char **said) {
   const neo_machine machine = {.vector_bytes = 16,
                                .gpu = true,
                                .warps = 90,
@@ -30,10 +31,23 @@ neo_kernel *tile_lower(loop_fix *f, const char *text, const char *schedule) {
   assert_non_null(m);
   assert_int_equal(neo_fuse(m, &f->arena, &g, NULL), NEO_OK);
   assert_true(neo_schedule_parse(schedule, &s));
-  if (!neo_schedule_legal(m, &g.groups.at[0], &machine, &s, &why))
-    fail_msg("%s", neo_str_text(&why));
-  assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &f->arena, &k, &why), NEO_OK);
+  if (neo_schedule_legal(m, &g.groups.at[0], &machine, &s, &why))
+    assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &f->arena, &k, &why), NEO_OK);
+  *said = neo_str_text(&why);
   return k;
+}
+
+neo_kernel *tile_lower(loop_fix *f, const char *text, const char *schedule) {
+  const char *why;
+  neo_kernel *k = lower(f, text, schedule, &why);
+  if (!k)
+    fail_msg("%s", why);
+  return k;
+}
+
+const char *tile_refused(loop_fix *f, const char *text, const char *schedule) {
+  const char *why;
+  return lower(f, text, schedule, &why) ? "" : why;
 }
 
 const char *tile_run(loop_fix *f, const neo_kernel *k, const int64_t *elements, int64_t hi,

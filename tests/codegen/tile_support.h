@@ -7,6 +7,9 @@
  * fails where the schedule is not legal. */
 neo_kernel *tile_lower(loop_fix *f, const char *text, const char *schedule);
 
+/* Why that schedule is not legal; "": it is. */
+const char *tile_refused(loop_fix *f, const char *text, const char *schedule);
+
 /* Runs units 0 to hi on buffers of so many elements (others are scratch), filled with small
  * integers. "", or what the verifier or the interpreter says. *bufs: the buffers. */
 const char *tile_run(loop_fix *f, const neo_kernel *k, const int64_t *elements, int64_t hi,
