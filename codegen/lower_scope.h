@@ -58,6 +58,7 @@ typedef struct {          /* the register tile at hand; loops of extent 1 are le
   int64_t apart; /* of two columns along own lanes, in elements; 0: they follow each other */
   bool leads;    /* no tile of rows in the block comes before it */
   const neo_lx *m_at, *n_at; /* first row, first column (element of the vector axis) */
+  const neo_lx *m_lo, *m_hi, *n_lo, *n_hi; /* rows and columns of the block */
   uint32_t m_depth, n_depth;
   const neo_lx *n_end;           /* masked: lanes at n_end and beyond are dead; null: all live */
   const neo_lx *m_pack, *n_pack; /* rows and columns from the start of the block, whole tiles */
@@ -324,8 +325,8 @@ void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *
 /* ---- lower_fetch.c: what there is to fetch; for each step of a tile's sum, or its end */
 void neo_lower_plan_fetches(lowering *l);
 void neo_lower_fetch(lowering *l, neo_block *in, const tile *t, bool at_end);
-/* A part of what the next copy of the stage's columns reads. */
-void neo_lower_fetch_copied(lowering *l, neo_block *in, const tile *t, size_t stage);
+/* A step's part of what the next copy of the stage's columns reads, or the next tile of rows. */
+void neo_lower_fetch_shared(lowering *l, neo_block *in, const tile *t, size_t stage);
 
 /* ---- lower_matrix.c: instead of packs, copies and tiles, where the schedule says so */
 void neo_lower_matrix_plan(lowering *l);

@@ -419,6 +419,7 @@ static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const t
   if (k == s->axes.n) {
     inner_sums(l, in, s, t);
     neo_lower_fetch(l, in, t, false);
+    neo_lower_fetch_shared(l, in, t, (size_t)(s - l->f->stages.at));
     neo_lower_accumulate(l, in, s, t, b);
     return;
   }
@@ -735,7 +736,6 @@ static neo_block *reduce_stage(lowering *l, neo_block *in, size_t k, const tile 
     reduce_in_lanes(l, in, s, t, b);
   } else {
     neo_lower_fetch(l, in, &scalar, true);
-    neo_lower_fetch_copied(l, in, &scalar, k);
     begin_accs(l, in, s, &scalar, shared);
     if (l->matrix.on)
       neo_lower_dots(l, in, s, &scalar);

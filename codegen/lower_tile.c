@@ -116,7 +116,7 @@ static void part_first(lowering *l, pieces *p) {
 
 static bool fetches_columns(const lowering *l) {
   for (uint32_t k = 0; k < l->n_fetches; k++)
-    if (!l->fetch[k].at_end && !l->fetch[k].copied)
+    if (!l->fetch[k].shared && !l->fetch[k].at_end)
       return true;
   return false;
 }
@@ -201,6 +201,7 @@ void neo_lower_block(lowering *l, neo_block *in, const neo_lx *const *range) {
   }
   bool shared = neo_lower_lanes_shared(l);
   tile t = {.m_axis = (int32_t)s[NEO_SCHED_AXIS_M], .rows = 1, .cols = 1};
+  t.m_lo = m_lo, t.m_hi = m_hi, t.n_lo = n_lo, t.n_hi = n_hi;
   t.n_axis = (int32_t)(shared ? s[NEO_SCHED_VECTOR_AXIS] : s[NEO_SCHED_AXIS_N]);
   t.width = s[NEO_SCHED_VECTOR_WIDTH];
   plan c = {.m_lo = m_lo, .n_lo = n_lo};

@@ -33,10 +33,22 @@ static bool is_row(const finder *c, neo_expr load) {
          stride == 1;
 }
 
+/* Do the steps of a tile share the lines? Those of an end where there are more than a processor
+ * waits for beside others, and one loop of steps that lasts as long as a line takes to come. */
+static bool is_shared(const finder *c, neo_expr load) {
+  enum { FEW_STEPS = 4, FEW_LINES = 12 };
+  const int64_t *p = c->s->at;
+  int64_t wide = p[NEO_SCHED_TILE_N] * p[NEO_SCHED_VECTOR_WIDTH];
+  int64_t row = wide * neo_type_bytes(neo_expr_type(c->m, load));
+  int64_t lines = p[NEO_SCHED_TILE_M] * ((row + NEO_FETCH_LINE - 1) / NEO_FETCH_LINE);
+  return c->copied || (c->at_end && c->stage->axes.n == 1 && lines > FEW_LINES &&
+                       neo_axis_most(c->m, &c->stage->axes.at[0]) >= FEW_STEPS);
+}
+
 static void add(finder *c, neo_expr load, uint32_t axis, int64_t by) {
   if (c->n < NEO_FETCH_MOST && moves(c, load, axis, by))
     c->out[c->n++] =
-        (neo_fetch){load, axis, by * c->ahead, c->at_end, c->copied, c->copied ? c->index : 0};
+        (neo_fetch){load, axis, by * c->ahead, c->at_end, is_shared(c, load), c->index};
 }
 
 static bool one_row_tile(const finder *c) {

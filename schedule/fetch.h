@@ -7,11 +7,13 @@
  *     tiles of columns outside:                        those of the next tile of columns
  *     rows outside, or one tile of them; blocks:       the same columns in the next block
  *
- * and in front of a tile without blocks the elements that its successor along the outer loop needs
- * at its end, for which an optimizer's update reads the parameter. Of columns that are copied into
- * scratch (schedule/pack.h) each tile fetches a part of what the next copy reads: that of the next
- * block of the reduction, or of the next block of columns. The tiles of rows share the steps of the
- * reduction, so that memory is busy all the time that the tiles compute. */
+ * and during a tile without blocks the elements that its successor along the outer loop needs at
+ * its end, for which an optimizer's update reads the parameter. Of columns that are copied into
+ * scratch (schedule/pack.h) the tiles fetch what the next copy reads, that of the next block of the
+ * reduction, or of the next block of columns, in the order in which it lies. Where a tile has many
+ * lines its steps share them: memory is busy all the time that the tile computes, and what is not
+ * in the nearest cache does not wait behind them.
+ */
 #ifndef NEO_SCHEDULE_FETCH_H
 #define NEO_SCHEDULE_FETCH_H
 #include "fusion/form.h"
@@ -23,9 +25,9 @@ typedef struct {
   neo_expr load;
   uint32_t axis; /* the load is that of a point `by` further along AXIS `axis` */
   int64_t by;
-  bool at_end; /* of what follows the sum; else of each step of it */
-  bool copied; /* by the next copy into scratch: some steps before each tile of stage `stage` */
-  uint32_t stage;
+  bool at_end; /* of what follows the sum; else of steps of it */
+  bool shared; /* each step fetches a part of the lines; else those of this step, or all at once */
+  uint32_t stage; /* the sum */
 } neo_fetch;
 
 /* What is fetched with the tiles of `s`; where its `fetch` is 0, as if it were 1. out: room for

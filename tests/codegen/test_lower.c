@@ -104,13 +104,8 @@ static void check_often(const char *text) {
   }
 }
 
-/* The kernel of a product of 40 x 300 by 300 x 70; to be freed. */
-static char *text_of(const char *schedule) {
-  static const char text[] = "neo-ir 1\nmodule t\n"
-                             "input x : f32 [40, 300]\ninput W : f32 [300, 70]\n"
-                             "temp y : f32 [40, 70]\ndef y[b: 40, j: 70] =\n"
-                             "  sum[i: 300] x[b, i] * W[i, j]\n  then acc0\n"
-                             "entry forward forward: y = y\n";
+/* The kernel of a module's first group; to be freed. */
+static char *kernel_of(const char *text, const char *schedule) {
   neo_arena a;
   neo_grouping g;
   neo_schedule s;
@@ -132,6 +127,16 @@ static char *text_of(const char *schedule) {
   return kernel;
 }
 
+/* That of a product of 40 x 300 by 300 x 70. */
+static char *text_of(const char *schedule) {
+  return kernel_of("neo-ir 1\nmodule t\n"
+                   "input x : f32 [40, 300]\ninput W : f32 [300, 70]\n"
+                   "temp y : f32 [40, 70]\ndef y[b: 40, j: 70] =\n"
+                   "  sum[i: 300] x[b, i] * W[i, j]\n  then acc0\n"
+                   "entry forward forward: y = y\n",
+                   schedule);
+}
+
 /* How often it names what comes next. */
 static int fetches_in(const char *schedule) {
   char *kernel = text_of(schedule);
@@ -151,22 +156,52 @@ static void the_first_tile_of_rows_fetches_for_all(void **state) {
 #undef TILE
 }
 
-/* The lines of the next block that the tiles of one block name: each once, by tiles in turn, where
- * rows leave a smaller tile and the reduction a shorter block. */
-static void tiles_of_rows_fetch_the_next_copy_in_parts(void **state) {
+/* The lines of the next block that the steps of one block name: each once, by tiles in turn, where
+ * rows and columns leave a smaller tile and the reduction a shorter block. */
+static void steps_share_what_the_next_copy_reads(void **state) {
   (void)state;
 #define TILE "vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 pack=2 fetch=1 "
   char *kernel = text_of(TILE "block_k=64");
-  /* 40 rows are 7 tiles, of which each takes 10 of 64 steps */
-  assert_non_null(strstr(kernel, "fetch W[n + f*70 + 4480]"));
-  assert_non_null(strstr(kernel, "for f in kb + m/6*10..min(kb + m/6*10 + 10, min(kb + 64, 300))"));
+  /* 7 x 5 tiles have 64 x 5 lines: 10 each, one in a step */
+  assert_non_null(strstr(kernel, "fetch W[(kb + f/5)*70 + f%5*16 + 4480]"));
+  assert_non_null(strstr(kernel, "for f in (n/16*7 + m/6)*10 + (k - kb)..min((n/16*7 + m/6)*10 + "
+                                 "(k - kb) + 1, min((n/16*7 + m/6)*10 + 10, "
+                                 "(min(kb + 64, 300) - kb)*5))"));
+  free(kernel);
+  kernel = text_of(TILE "block_k=64 order=1");
+  assert_non_null(strstr(kernel, "for f in (m/6*5 + n/16)*10 + (k - kb)"));
   free(kernel);
   kernel = text_of(TILE "block_n=32");
-  assert_non_null(strstr(kernel, "fetch W[n + f*70 + 32]"));
+  assert_non_null(strstr(kernel, "fetch W["));
   free(kernel);
 #undef TILE
   check("input x : f32 [40, 300]\ninput W : f32 [300, 70]\ntemp y : f32 [40, 70]\n"
         "def y[b: 40, j: 70] =\n  sum[i: 300] x[b, i] * W[i, j]\n  then acc0\n");
+}
+
+/* Six rows of three lines each, in the first 18 of 40 steps; what lasts two steps only, or is few
+ * lines, is asked for at once. */
+static void steps_share_what_the_next_tile_needs_at_its_end(void **state) {
+  (void)state;
+#define TILE(n) "vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=" n " order=1 fetch=1"
+#define UPDATE(steps)                                                                   \
+  "neo-ir 1\nmodule t\ninput x : f32 [" steps ", 300]\ninput d : f32 [" steps ", 70]\n" \
+  "input P : f32 [300, 70]\ntemp y : f32 [300, 70]\ndef y[i: 300, j: 70] =\n"           \
+  "  sum[b: " steps "] x[b, i] * d[b, j]\n  then P[i, j] - acc0\n"                      \
+  "entry forward forward: y = y\n"
+  char *kernel = kernel_of(UPDATE("40"), TILE("6"));
+  assert_non_null(strstr(kernel, "for f in k..min(k + 1, 18)\n"));
+  assert_non_null(strstr(kernel, "fetch P[(m + f/3)*70 + f%3*16 + 420]\n"));
+  free(kernel);
+  const char *at_once[][2] = {{UPDATE("2"), TILE("6")}, {UPDATE("40"), TILE("2")}};
+  for (int k = 0; k < 2; k++) {
+    kernel = kernel_of(at_once[k][0], at_once[k][1]);
+    assert_null(strstr(kernel, "for f in"));
+    assert_non_null(strstr(kernel, "fetch P["));
+    free(kernel);
+  }
+#undef TILE
+#undef UPDATE
 }
 
 /* Strides, both directions, padding and conditions; rows and columns that slide. */
@@ -444,7 +479,8 @@ int main(void) {
       cmocka_unit_test(values_that_stages_of_a_row_share_are_right),
       cmocka_unit_test(each_of_two_values_that_stages_share_is_kept_apart),
       cmocka_unit_test(the_first_tile_of_rows_fetches_for_all),
-      cmocka_unit_test(tiles_of_rows_fetch_the_next_copy_in_parts),
+      cmocka_unit_test(steps_share_what_the_next_copy_reads),
+      cmocka_unit_test(steps_share_what_the_next_tile_needs_at_its_end),
       cmocka_unit_test(packs_of_operands_that_slide_are_right),
       cmocka_unit_test(columns_along_axes_that_lie_apart_are_right),
       cmocka_unit_test(axes_of_one_element_are_right),

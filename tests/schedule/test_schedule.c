@@ -199,7 +199,7 @@ static void what_comes_next_is_fetched_along_the_outer_loop(void **state) {
   assert_int_equal(fetches_of(text, TILE "order=1", f), 1);
   assert_true(f[0].axis == 0 && f[0].by == 6 && f[0].at_end);
   assert_int_equal(fetches_of(text, TILE "order=1 pack=2", f), 1);
-  assert_true(f[0].at_end && !f[0].copied);
+  assert_true(f[0].at_end);
 #undef TILE
 }
 
@@ -211,11 +211,11 @@ static void what_the_next_copy_of_columns_reads_is_fetched(void **state) {
 #define TILE "vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 pack=2 "
   neo_fetch f[NEO_FETCH_MOST];
   assert_int_equal(fetches_of(text, TILE "block_k=32", f), 1);
-  assert_true(f[0].axis == 2 && f[0].by == 32 && f[0].copied);
+  assert_true(f[0].axis == 2 && f[0].by == 32 && f[0].shared);
   assert_int_equal(fetches_of(text, TILE "block_k=32 block_n=64", f), 1);
-  assert_true(f[0].axis == 2 && f[0].by == 32 && f[0].copied);
+  assert_true(f[0].axis == 2 && f[0].by == 32 && f[0].shared);
   assert_int_equal(fetches_of(text, TILE "block_n=64", f), 1);
-  assert_true(f[0].axis == 1 && f[0].by == 64 && f[0].copied);
+  assert_true(f[0].axis == 1 && f[0].by == 64 && f[0].shared);
   assert_int_equal(fetches_of(text, TILE, f), 0);                         /* there is one copy */
   assert_int_equal(fetches_of(text, TILE "block_n=64 block_m=12", f), 0); /* made before */
 #undef TILE
