@@ -420,3 +420,53 @@ int64_t neo_ll_most(neo_ll_gen *g, const neo_lx *e) {
     return INT64_MAX;
   }
 }
+
+/* ---- neighbours */
+
+enum { MOST_PARTS = 32 };
+
+typedef struct {
+  const neo_lx *at[MOST_PARTS];
+  uint32_t n;
+} parts;
+
+static bool add_parts(const neo_lx *e, parts *p) {
+  if (e->kind == NEO_LX_OP && e->attr == NEO_OP_ADD)
+    return add_parts(e->arg[0], p) && add_parts(e->arg[1], p);
+  if (p->n == MOST_PARTS)
+    return false;
+  p->at[p->n++] = e;
+  return true;
+}
+
+/* Takes one that both have from both. */
+static bool cancel(parts *a, parts *b) {
+  for (uint32_t i = 0; i < a->n; i++)
+    for (uint32_t k = 0; k < b->n; k++)
+      if (a->at[i] == b->at[k]) {
+        a->at[i] = a->at[--a->n];
+        b->at[k] = b->at[--b->n];
+        return true;
+      }
+  return false;
+}
+
+static bool add_all(neo_ll_gen *g, const parts *p, int64_t sign, neo_ll_lin *sum) {
+  for (uint32_t k = 0; k < p->n; k++) {
+    neo_ll_lin x, before = *sum;
+    if (!neo_ll_linear(g, p->at[k], &x) || !add_scaled(g, &before, sign, &x, sum))
+      return false;
+  }
+  return true;
+}
+
+bool neo_ll_is_next(neo_ll_gen *g, const neo_lx *a, const neo_lx *b) {
+  parts x = {.n = 0}, y = {.n = 0};
+  neo_ll_lin apart = {0};
+  if (!add_parts(a, &x) || !add_parts(b, &y))
+    return false;
+  while (cancel(&x, &y))
+    continue;
+  return add_all(g, &y, 1, &apart) && add_all(g, &x, -1, &apart) && is_constant(&apart) &&
+         apart.c == 1;
+}

@@ -429,6 +429,9 @@ static bool is_rounded(const neo_lx *e) {
 
 static neo_ll_val pair(neo_ll_gen *g, const neo_lx *e) {
   LLVMValueRef v[2];
+  neo_ll_val loaded;
+  if (neo_ll_load_pair(g, e->arg[0], e->arg[1], &loaded))
+    return loaded;
   if (g->dots && is_rounded(e->arg[0]) && is_rounded(e->arg[1])) {
     const neo_lx *wide[] = {e->arg[0]->arg[0], e->arg[1]->arg[0]};
     neo_ll_val all = together(g, wide, 2, v);

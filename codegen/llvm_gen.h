@@ -186,6 +186,7 @@ bool neo_ll_lane_tree(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out);
 /* llvm_addr.c. False: not affine in the lane. _form: by e's own operator, else false. */
 bool neo_ll_linear(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
 bool neo_ll_linear_form(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
+bool neo_ll_is_next(neo_ll_gen *g, const neo_lx *a, const neo_lx *b); /* is b always a + 1? */
 /* What lane k adds to the value of lane 0; not with a stride. */
 int64_t neo_ll_lane_offset(const neo_ll_lin *x, uint32_t lane);
 LLVMValueRef neo_ll_linear_value(neo_ll_gen *g, const neo_ll_lin *x, bool with_constant,
@@ -196,6 +197,9 @@ int64_t neo_ll_most(neo_ll_gen *g,
                     const neo_lx *e); /* if it is not negative; INT64_MAX: no bound */
 /* llvm_mem.c */
 neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll_val guard);
+/* Two loads of bf16 that lie side by side, as a pair; false: they do not, or their lanes are no run
+ * of pairs. */
+bool neo_ll_load_pair(neo_ll_gen *g, const neo_lx *first, const neo_lx *second, neo_ll_val *out);
 void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value,
                   neo_ll_val guard);
 /* The first n elements of v, next to each other from an address on; only if that lane of the guard

@@ -459,6 +459,37 @@ neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll
   return (neo_ll_val){neo_ll_from_mem(g->l, p.type, v), lanes, g->depth};
 }
 
+/* Both read, or neither. */
+static bool are_pairs(neo_ll_gen *g, const neo_lx *a, const neo_lx *b) {
+  bool guarded = a->kind == NEO_LX_LOADIF;
+  if (a->kind != b->kind || (a->kind != NEO_LX_LOAD && !guarded) || a->attr != b->attr ||
+      a->type != NEO_BF16_T)
+    return false;
+  if (guarded && (a->arg[1] != b->arg[1] || a->arg[2] != b->arg[2] ||
+                  a->arg[2]->kind != NEO_LX_CONST || a->arg[2]->bits))
+    return false;
+  return neo_ll_is_next(g, a->arg[0], b->arg[0]);
+}
+
+bool neo_ll_load_pair(neo_ll_gen *g, const neo_lx *first, const neo_lx *second, neo_ll_val *out) {
+  if (!are_pairs(g, first, second))
+    return false;
+  neo_ll_val guard = g->guard;
+  if (first->kind == NEO_LX_LOADIF)
+    guard = neo_ll_both(g, guard, neo_ll_expr(g, first->arg[1]));
+  place p = place_of(g, first->attr, first->arg[0], guard.v != NULL);
+  bool lanes = has_lanes(&p);
+  bool run = p.affine && !p.lin.stride && !p.lin.pattern && p.lin.step == 2;
+  if (lanes ? !run : guard.lanes)
+    return false;
+  p.type = NEO_I32_T;
+  p.lin.step = 1;
+  LLVMValueRef v = lanes ? load_run(g, &p, guard)
+                         : plain_load(g, &p, guarded_address(g, p.base, any(g, guard)), 1, p.align);
+  *out = (neo_ll_val){v, lanes, g->depth};
+  return true;
+}
+
 /* ---- stores */
 
 /* Does a run of whole vectors lie at a multiple of their size? */

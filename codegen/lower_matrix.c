@@ -16,6 +16,7 @@
 #include <assert.h>
 
 enum { SIDE = NEO_MATRIX_SIDE, CELLS = SIDE * SIDE };
+#define NO_AXIS UINT32_MAX /* the only row */
 
 /* ---- planning */
 
@@ -43,8 +44,9 @@ void neo_lower_matrix_plan(lowering *l) {
   const int64_t *p = l->s->at;
   l->matrix = neo_matrix_shape_of(l->m, l->original, l->s);
   assert(l->matrix.on && "the schedule is legal");
-  plan_operand(l, 0);
-  plan_operand(l, 1);
+  for (int k = 0; k < 2; k++)
+    if (p[NEO_SCHED_PACK] >> k & 1)
+      plan_operand(l, k);
   bool blocks = p[NEO_SCHED_BLOCK_K];
   if (!blocks && p[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS)
     return;
@@ -81,7 +83,8 @@ static const neo_lx *operand(copier *c, const axis_value *element, axis_value st
   lowering *l = c->l;
   if (second)
     push(&step, lx_int(l, 1), 1, 0);
-  neo_lower_set_parts(l, c->axis, *element);
+  if (c->axis != NO_AXIS)
+    neo_lower_set_parts(l, c->axis, *element);
   neo_lower_set_parts(l, (uint32_t)l->f->axes.n + l->matrix.paired, step);
   return neo_lower_expr(l, c->value);
 }
@@ -289,16 +292,20 @@ void neo_lower_matrix_copy(lowering *l, neo_block *in, const pack *p, const neo_
   copier c = {.l = l, .p = p, .s = &l->f->stages.at[l->matrix.c.stage], .base = lx_int(l, 0)};
   neo_lower_facts(l, l->f, c.s);
   c.value = neo_walked_expr(l->m, l->original, l->walk_last, l->walk_n, p->from);
-  c.axis = (uint32_t)s[rows ? NEO_SCHED_AXIS_M : NEO_SCHED_VECTOR_AXIS];
-  c.lo = range[rows ? 0 : 2];
-  c.hi = range[rows ? 1 : 3];
+  bool one = rows && s[NEO_SCHED_AXIS_M] < 0;
+  c.axis = one ? NO_AXIS : (uint32_t)s[rows ? NEO_SCHED_AXIS_M : NEO_SCHED_VECTOR_AXIS];
+  c.lo = one ? lx_int(l, 0) : range[rows ? 0 : 2];
+  c.hi = one ? lx_int(l, 1) : range[rows ? 1 : 3];
   c.element = rows ? SIDE : 1;
   c.pair = rows ? 1 : SIDE;
-  axis_value before = l->axis[c.axis];
+  axis_value before = {.n = 0};
+  if (!one)
+    before = l->axis[c.axis];
   if (!fills(&c))
     clear(&c, in);
   copy_nest(&c, in, 0);
-  neo_lower_set_parts(l, c.axis, before);
+  if (!one)
+    neo_lower_set_parts(l, c.axis, before);
 }
 
 /* ---- tiles */

@@ -175,6 +175,7 @@ typedef struct neo_module {
   uint32_t name;       /* "mlp" */
   uint8_t math, store; /* neo_precision: of operands of contractions; of tensors in memory */
   uint32_t threads;    /* that a GPU runs at once; 0: it is for a processor */
+  bool pairs;          /* of bf16 are what its target multiplies */
   NEO_VEC(uint32_t) pool;
   NEO_VEC(uint64_t) constants;
   NEO_VEC(neo_node) nodes; /* [0] unused, as in the tables below */

@@ -156,6 +156,7 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
     try_value(&d, NEO_SCHED_BLOCK_N,
               d.s.at[NEO_SCHED_MERGE] > 1 ? draw_block_n(&d, f, seed) : 16 * pick(seed, 0, 3));
     try_value(&d, NEO_SCHED_BLOCK_K, pick(seed, 0, 40));
+    try_value(&d, NEO_SCHED_PACK, pick(seed, 0, 3));
     try_value(&d, NEO_SCHED_UNIT_AXES, pick(seed, 0, neo_schedule_loops(f, &d.s)));
     try_value(&d, NEO_SCHED_UNIT_SIZE, pick(seed, 1, 3));
     return d.s;

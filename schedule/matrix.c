@@ -1,6 +1,6 @@
 /* Shape, legality and model of contractions of pairs. The model counts what the matrix unit takes
- * for all tiles, padded ones too, or vectors for all dots, and what copies and the stores of results
- * add; blocks keep what a tile of columns needs in half of L2. */
+ * for all tiles, padded ones too, or vectors for all dots, and what copies and the stores of
+ * results add; blocks keep what a tile of columns needs in half of L2. */
 #include "schedule/matrix.h"
 #include "schedule/model.h"
 
@@ -85,6 +85,8 @@ static bool reduction(neo_module *m, const neo_form *f, const neo_schedule *s,
 
 static int64_t in_block(neo_module *m, const neo_form *f, const neo_schedule *s, bool rows) {
   int64_t axis = s->at[rows ? NEO_SCHED_AXIS_M : NEO_SCHED_VECTOR_AXIS], n = 1;
+  if (axis < 0)
+    return SIDE;
   int64_t block = s->at[rows ? NEO_SCHED_BLOCK_M : NEO_SCHED_BLOCK_N];
   for (int64_t k = 0; k < (rows ? 1 : s->at[NEO_SCHED_MERGE]); k++)
     n *= neo_axis_most(m, &f->axes.at[axis - k]);
@@ -94,13 +96,16 @@ static int64_t in_block(neo_module *m, const neo_form *f, const neo_schedule *s,
 neo_matrix_shape neo_matrix_shape_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
   neo_matrix_shape x = {.on = false};
   const int64_t *p = s->at;
-  if (!neo_contraction_of(m, f, &x.c) || x.c.n != 2 || p[NEO_SCHED_AXIS_M] < 0 ||
-      p[NEO_SCHED_VECTOR_AXIS] < 0 || p[NEO_SCHED_VECTOR_AXIS] >= (int64_t)f->axes.n)
+  bool one_row = p[NEO_SCHED_AXIS_M] < 0;
+  if (!neo_contraction_of(m, f, &x.c) || x.c.n != 2 ||
+      (one_row && p[NEO_SCHED_MATRIX] != NEO_PAIRS_DOTS) || p[NEO_SCHED_VECTOR_AXIS] < 0 ||
+      p[NEO_SCHED_VECTOR_AXIS] >= (int64_t)f->axes.n)
     return x;
   if (f->stages.at[x.c.stage].accs.at[0].type != NEO_F32_T)
     return x;
   for (int k = 0; k < 2; k++) {
     x.side[k] = neo_schedule_side(f, s, &x.c.factor[k]);
+    x.side[k] = one_row && x.side[k] == NEO_SIDE_NONE ? NEO_SIDE_ROWS : x.side[k];
     if (!narrow_of(m, x.c.factor[k].e, &x.narrow[k]))
       return x;
   }
@@ -114,6 +119,14 @@ neo_matrix_shape neo_matrix_shape_of(neo_module *m, const neo_form *f, const neo
   x.on = longest < MOST_CELLS && longest * x.tiles * SIDE <= MOST_CELLS &&
          (!p[NEO_SCHED_BLOCK_K] || x.rows * x.columns <= MOST_CELLS);
   return x;
+}
+
+bool neo_matrix_in_place(neo_module *m, const neo_form *f, const neo_schedule *s,
+                         const neo_matrix_shape *x, int64_t *lo, int64_t *hi) {
+  const neo_stage *stage = &f->stages.at[x->c.stage];
+  return s->at[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS && !s->at[NEO_SCHED_BLOCK_K] &&
+         stage->axes.n == 1 && neo_expr_is_int(m, stage->axes.at[0].lo, lo) &&
+         neo_expr_is_int(m, stage->axes.at[0].hi, hi);
 }
 
 /* ---- legality */
@@ -144,12 +157,14 @@ bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machi
     return no(why, "the tile is none of products of pairs");
   if (p[NEO_SCHED_STREAM] || p[NEO_SCHED_KEEP])
     return no(why, "stream and keep are not for the matrix unit");
-  if (p[NEO_SCHED_PACK] != 3)
-    return no(why, "the matrix unit needs both operands packed");
   if (p[NEO_SCHED_BLOCK_M] % SIDE || (p[NEO_SCHED_BLOCK_N] % SIDE && p[NEO_SCHED_MERGE] == 1))
     return no(why, "a block is not in whole tiles of the matrix unit");
-  return neo_matrix_shape_of(m, f, s).on ||
-         no(why, "the matrix unit takes sums of products of two bf16 operands without conditions");
+  neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
+  int64_t lo, hi;
+  if (!x.on)
+    return no(why, "pairs are of sums of products of two bf16 operands without conditions");
+  return p[NEO_SCHED_PACK] == 3 || neo_matrix_in_place(m, f, s, &x, &lo, &hi) ||
+         no(why, "products of pairs need their operands packed here");
 }
 
 /* ---- the model */
@@ -173,6 +188,8 @@ static double copy_cost(neo_module *m, const neo_form *f, const neo_matrix_shape
                         double cells, const int64_t *p) {
   bool rows = x->side[k] == NEO_SIDE_ROWS;
   int64_t axis = rows ? p[NEO_SCHED_AXIS_M] : p[NEO_SCHED_VECTOR_AXIS];
+  if (!(p[NEO_SCHED_PACK] >> k & 1))
+    return 0;
   bool along = neo_expr_unit_stride(m, x->narrow[k],
                                     rows ? (uint32_t)f->axes.n + x->paired : (uint32_t)axis);
   if (!rows && p[NEO_SCHED_MERGE] > 1)
@@ -195,6 +212,10 @@ static double dots_cost(int64_t rows, int64_t vectors, const int64_t *p) {
   return cost;
 }
 
+static int64_t rows_of(neo_module *m, const neo_form *f, const int64_t *p) {
+  return p[NEO_SCHED_AXIS_M] < 0 ? 1 : neo_axis_most(m, &f->axes.at[p[NEO_SCHED_AXIS_M]]);
+}
+
 double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s) {
   neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
   const int64_t *p = s->at;
@@ -207,16 +228,16 @@ double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s) 
   for (int64_t k = 0; k < (int64_t)f->axes.n; k++)
     if (k != am && (k > v || k <= v - p[NEO_SCHED_MERGE]))
       outer *= (double)neo_axis_most(m, &f->axes.at[k]);
-  int64_t m_all = round_up(neo_axis_most(m, &f->axes.at[am]), SIDE), n_all = 1;
+  int64_t rows_all = rows_of(m, f, p), m_all = round_up(rows_all, SIDE), n_all = 1;
   for (int64_t k = 0; k < p[NEO_SCHED_MERGE]; k++)
     n_all *= neo_axis_most(m, &f->axes.at[v - k]);
   n_all = round_up(n_all, SIDE);
   double depth = (double)x.tiles * blocks, results = (double)m_all * (double)n_all;
   bool rows_inside = p[NEO_SCHED_UNIT_AXES] < neo_schedule_loops(f, s) && !p[NEO_SCHED_BLOCK_K];
-  double cost = p[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS
-                    ? dots_cost(neo_axis_most(m, &f->axes.at[am]), n_all / SIDE, p) *
-                          (double)round_up(x.pairs, NEO_DOT_STEPS) * blocks
-                    : results / (SIDE * SIDE) * depth * TILE_CYCLES;
+  double cost =
+      p[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS
+          ? dots_cost(rows_all, n_all / SIDE, p) * (double)round_up(x.pairs, NEO_DOT_STEPS) * blocks
+          : results / (SIDE * SIDE) * depth * TILE_CYCLES;
   for (int k = 0; k < 2; k++) {
     bool rows = x.side[k] == NEO_SIDE_ROWS;
     double cells = (double)(rows ? m_all : n_all) * depth * SIDE;
@@ -276,13 +297,42 @@ static void cut_reduction(neo_module *m, const neo_form *f, const neo_contractio
     s->at[NEO_SCHED_BLOCK_K] = block;
 }
 
-/* What does not fit into scratch or L2 is cut: the reduction first, then columns, then rows. */
+/* Do the two steps of each pair of the only reduction axis lie together, without a rounding? */
+static bool lies_in_pairs(neo_module *m, const neo_form *f, neo_expr e) {
+  uint32_t own = (uint32_t)f->axes.n;
+  neo_linear x;
+  if (neo_expr_node(m, e)->op != NEO_OP_LOAD)
+    return false;
+  if (neo_expr_unit_stride(m, e, own))
+    return true;
+  neo_expr two = neo_const_int(m, NEO_I64_T, 2);
+  neo_expr second = neo_op2(m, NEO_OP_MOD, neo_axis_ref(m, own), two);
+  return neo_linear_of(m, neo_flat_at(m, e), &x) && neo_linear_coef(&x, second) == 1;
+}
+
+/* What lies in pairs is read in place. */
+static void leave_in_place(neo_module *m, const neo_form *f, neo_schedule *s) {
+  neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
+  int64_t lo, hi;
+  if (!x.on || !neo_matrix_in_place(m, f, s, &x, &lo, &hi) || lo % 2)
+    return;
+  for (int k = 0; k < 2; k++)
+    if (lies_in_pairs(m, f, x.narrow[k]))
+      s->at[NEO_SCHED_PACK] &= ~(1LL << k);
+}
+
+/* What does not fit into scratch or L2 is cut: the reduction first, then columns, then rows.
+ * Columns that are read in place stream by, so that rows are copied once. */
 static void cut(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *s) {
   int64_t *p = s->at, near = machine->l2_bytes / 2 / 4, inner = 1, pairs = 1;
   neo_contraction c;
   if (!neo_contraction_of(m, f, &c))
     return;
   cut_reduction(m, f, &c, s);
+  leave_in_place(m, f, s);
+  bool copied[2] = {false};
+  for (int k = 0; k < 2; k++)
+    copied[neo_schedule_side(f, s, &c.factor[k]) != NEO_SIDE_COLUMNS] = p[NEO_SCHED_PACK] >> k & 1;
   const neo_stage *stage = &f->stages.at[c.stage];
   for (uint32_t k = 0; k < stage->axes.n && pairs < near; k++) {
     int64_t n = neo_axis_most(m, &stage->axes.at[k]), block = p[NEO_SCHED_BLOCK_K];
@@ -291,11 +341,11 @@ static void cut(neo_module *m, const neo_form *f, const neo_machine *machine, ne
   pairs = round_up((pairs + 1) / 2, SIDE);
   int64_t columns = walked(m, f, p, &inner), unit = p[NEO_SCHED_TILE_N] * SIDE;
   unit = p[NEO_SCHED_MERGE] > 1 ? inner : unit;
-  if (columns * pairs > near && columns > unit)
+  if (copied[0] && columns * pairs > near && columns > unit)
     p[NEO_SCHED_BLOCK_N] = near / pairs < unit ? unit : near / pairs / unit * unit;
-  int64_t rows = neo_axis_most(m, &f->axes.at[p[NEO_SCHED_AXIS_M]]);
-  unit = p[NEO_SCHED_TILE_M];
-  if (rows * pairs > near / 2 && rows > unit)
+  int64_t rows = rows_of(m, f, p);
+  unit = round_up(p[NEO_SCHED_TILE_M], SIDE);
+  if (copied[1] && rows * pairs > near / 2 && rows > unit)
     p[NEO_SCHED_BLOCK_M] = near / 2 / pairs < unit ? unit : near / 2 / pairs / unit * unit;
 }
 
@@ -315,14 +365,23 @@ static void set_units(neo_module *m, const neo_form *f, neo_schedule *s) {
   }
 }
 
-/* Of dots, the most that registers hold: 8 rows of 3 vectors, or more of them for fewer rows. */
+/* The most that registers hold, or rows and columns need, in tiles as equal as can be: few rows have
+ * more sums in a row. */
+static void set_dots(int64_t *p, int64_t rows, int64_t columns) {
+  static const int64_t most[][2] = {{1, 4}, {2, 4}, {4, 6}, {8, 3}, {16, 1}};
+  int64_t vectors = (columns + SIDE - 1) / SIDE, k = 0;
+  while (k < 3 && most[k][0] < rows)
+    k++;
+  k += k == 3 && vectors == 1 && rows > most[3][0];
+  p[NEO_SCHED_TILE_M] = most[k][0];
+  int64_t tiles = (vectors + most[k][1] - 1) / most[k][1];
+  p[NEO_SCHED_TILE_N] = (vectors + tiles - 1) / tiles;
+}
+
 static void set_tile(int64_t *p, int64_t rows, int64_t columns) {
   int64_t wide = columns <= SIDE ? 1 : columns <= 2 * SIDE ? 2 : 3;
   if (p[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS) {
-    p[NEO_SCHED_TILE_M] = wide == 1 && rows > SIDE / 2 ? SIDE
-                          : rows > SIDE / 4            ? SIDE / 2
-                                                       : SIDE / 4;
-    p[NEO_SCHED_TILE_N] = wide;
+    set_dots(p, rows, columns);
     return;
   }
   p[NEO_SCHED_TILE_M] = rows > SIDE ? 2 * SIDE : SIDE;
@@ -332,14 +391,14 @@ static void set_tile(int64_t *p, int64_t rows, int64_t columns) {
 static neo_schedule tiled(neo_module *m, const neo_form *f, const neo_machine *machine, int64_t am,
                           int64_t v, int64_t merge) {
   neo_schedule s = neo_schedule_plain();
-  int64_t *p = s.at, rows = neo_axis_most(m, &f->axes.at[am]), inner;
+  int64_t *p = s.at, inner;
   p[NEO_SCHED_MATRIX] = machine->matrix;
   p[NEO_SCHED_PACK] = 3;
   p[NEO_SCHED_VECTOR_AXIS] = v;
   p[NEO_SCHED_VECTOR_WIDTH] = SIDE;
   p[NEO_SCHED_MERGE] = merge;
   p[NEO_SCHED_AXIS_M] = am;
-  set_tile(p, rows, walked(m, f, p, &inner));
+  set_tile(p, rows_of(m, f, p), walked(m, f, p, &inner));
   cut(m, f, machine, &s);
   set_units(m, f, &s);
   return s;
@@ -355,8 +414,9 @@ typedef struct {
 } search;
 
 static void try_rows(search *c, int64_t v, int64_t merge) {
-  for (int64_t am = 0; am < (int64_t)c->f->axes.n; am++) {
-    if ((am <= v && am > v - merge) || (c->fixed >> am & 1))
+  int64_t none = c->machine->matrix == NEO_PAIRS_DOTS ? -1 : 0;
+  for (int64_t am = none; am < (int64_t)c->f->axes.n; am++) {
+    if (am >= 0 && ((am <= v && am > v - merge) || c->fixed >> am & 1))
       continue;
     neo_schedule s = tiled(c->m, c->f, c->machine, am, v, merge);
     if (!neo_matrix_legal(c->m, c->f, c->machine, &s, NULL))

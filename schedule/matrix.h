@@ -14,7 +14,10 @@
  * does not exist (an odd last element, pairs beyond a multiple of 16, rows and columns beyond the
  * last) is zero. On the matrix unit the register tile is 1 or 2 tiles of rows and up to 3 of
  * columns: sums and operands together have 8 registers. Of dots it is rows that a tile of the
- * operand has whole numbers of, and vectors of columns; rows are what there are, not 16. */
+ * operand has whole numbers of, and vectors of columns; rows are what there are, not 16, or one
+ * where no axis is of rows. They may
+ * read an operand in place, which pays where pairs lie together: what transform/layout.c lays out
+ * for them, W's steps in pairs in tiles of 16 columns, is read as it lies. */
 #ifndef NEO_SCHEDULE_MATRIX_H
 #define NEO_SCHEDULE_MATRIX_H
 #include "schedule/contract.h"
@@ -37,6 +40,9 @@ typedef struct {
 
 /* on: false if the schedule's axes do not fit. */
 neo_matrix_shape neo_matrix_shape_of(neo_module *m, const neo_form *f, const neo_schedule *s);
+/* May dots read operand k in place, steps counted from *lo to *hi? */
+bool neo_matrix_in_place(neo_module *m, const neo_form *f, const neo_schedule *s,
+                         const neo_matrix_shape *x, int64_t *lo, int64_t *hi);
 bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                       const neo_schedule *s, neo_str *why);
 /* The best such schedule; false: there is none. */

@@ -11,6 +11,13 @@
  * registers' tiles of all vector widths are multiples or divisors; where the extent is no multiple,
  * the last tile is filled with zeros that no result uses.
  *
+ * Where a processor's product rounds W to bf16 (narrow.c), packed.W holds what was rounded, half as
+ * many bytes; and where the target multiplies pairs, the two steps of a pair lie side by side, of
+ * the innermost axis of the reduction (schedule/matrix.h):
+ *
+ *   packed.W[t, k, l, h] = bf16(W[2*k + h, 16*t + l]) else 0
+ *   read as packed.W[j/16, k/2, j%16, k%2]
+ *
  * A layout is a definition like any other: it is transformed, fused and proved like them. packed.W
  * follows from parameters alone (ir/lasting.h), so it is made once and kept between calls, and
  * again when the parameter has changed; weights that several products read in one way are packed
@@ -31,8 +38,9 @@
 #include "ir/clone.h"
 #include "ir/lasting.h"
 #include "transform/transform.h"
+#include <assert.h>
 
-enum { LINE_BYTES = 64, MOST_RANK = 16, MOST_FACTORS = 8 };
+enum { LINE_BYTES = 64, MOST_RANK = 16, MOST_FACTORS = 8, PAIR = 2 };
 enum { LEAST_READERS = 2 }; /* in a training step */
 enum { LEAST_BYTES = 16384, MOST_BYTES = 1 << 28, MOST_ROWS = 256 };
 
@@ -43,6 +51,7 @@ typedef struct { /* a read that is laid out */
   uint32_t order[MOST_RANK]; /* the other dimensions as they stand in the layout; */
   uint32_t n_outer;          /* so many before the tile, the rest inside */
   int64_t lanes, extent;
+  bool rounded, pairs; /* of bf16; two steps of the last dimension in `order` side by side */
 } placing;
 
 typedef struct {
@@ -147,6 +156,23 @@ static bool is_worth(const neo_module *m, placing *p) {
   return bytes >= LEAST_BYTES && p->extent > p->lanes;
 }
 
+/* Is it f32(bf16(load)), on a processor? */
+static bool is_rounded(const neo_module *m, neo_expr factor, neo_expr load) {
+  const neo_node *wide = neo_expr_node(m, factor);
+  if (m->threads || wide->op != NEO_OP_CAST || wide->type != NEO_F32_T ||
+      neo_expr_type(m, load) != NEO_F32_T)
+    return false;
+  const neo_node *narrow = neo_expr_node(m, neo_expr_arg(m, factor, 0));
+  return narrow->op == NEO_OP_CAST && narrow->type == NEO_BF16_T &&
+         neo_expr_arg(m, neo_expr_arg(m, factor, 0), 0).i == load.i;
+}
+
+/* Is the last dimension's index the innermost reduction axis? */
+static bool takes_pairs(const neo_module *m, const neo_def_rec *d, const placing *p) {
+  const neo_node *n = neo_expr_node(m, neo_expr_arg(m, p->load, p->order[p->rank - 2]));
+  return m->pairs && n->op == NEO_OP_AXIS && n->attr + 1 == d->axes.n;
+}
+
 static bool place_factor(layouts *s, const neo_def_rec *d, neo_expr factor, placing *p) {
   neo_module *m = s->m;
   uint32_t axis = d->n_out - 1;
@@ -161,6 +187,8 @@ static bool place_factor(layouts *s, const neo_def_rec *d, neo_expr factor, plac
   if (p->column == p->rank || !is_worth(m, p))
     return false;
   sort_dimensions(m, d, p);
+  p->rounded = is_rounded(m, factor, p->load);
+  p->pairs = p->rounded && p->n_outer < p->rank - 1 && takes_pairs(m, d, p);
   return p->n_outer < p->rank - 1;
 }
 
@@ -198,7 +226,7 @@ static bool place(layouts *s, neo_def id, placing *p) {
     shared = shared ||
              (!(neo_expr_axes(m, factor[k]) & column) && neo_expr_axes(m, factor[k]) & reduced);
   for (uint32_t k = 0; shared && k < n; k++)
-    if (place_factor(s, &d, factor[k], p) && rows_of(m, &d, factor[k]) <= MOST_ROWS)
+    if (place_factor(s, &d, factor[k], p) && (p->pairs || rows_of(m, &d, factor[k]) <= MOST_ROWS))
       return true;
   return false;
 }
@@ -206,14 +234,16 @@ static bool place(layouts *s, neo_def id, placing *p) {
 /* ---- the layout as a definition */
 
 static uint64_t key_of(const placing *p) {
-  uint64_t h = neo_hash_mix(p->from.i, (uint64_t)p->column << 32 | p->n_outer);
+  uint64_t how = (uint64_t)p->rounded << 63 | (uint64_t)p->pairs << 62;
+  uint64_t h = neo_hash_mix(p->from.i, how | (uint64_t)p->column << 32 | p->n_outer);
   for (uint32_t k = 0; k + 1 < p->rank; k++)
     h = neo_hash_mix(h, p->order[k]);
   return h;
 }
 
 static bool same_placing(const placing *a, const placing *b) {
-  bool same = a->from.i == b->from.i && a->column == b->column && a->n_outer == b->n_outer;
+  bool same = a->from.i == b->from.i && a->column == b->column && a->n_outer == b->n_outer &&
+              a->rounded == b->rounded && a->pairs == b->pairs;
   for (uint32_t k = 0; same && k + 1 < a->rank; k++)
     same = a->order[k] == b->order[k];
   return same;
@@ -224,29 +254,53 @@ static uint32_t position(const placing *p, uint32_t k) {
   return k < p->n_outer ? k : k + 1;
 }
 
+/* Extent of the dimension of which two steps are a pair. */
+static int64_t paired_of(const layouts *s, const placing *p) {
+  int64_t n = 0;
+  bool known = neo_expr_is_int(s->m, neo_tensor_extent(s->m, p->from, p->order[p->rank - 2]), &n);
+  assert(known && "is_worth asks for it");
+  (void)known;
+  return n;
+}
+
+/* The elements' type as it lies; dimensions of the layout. */
+static neo_type type_of(const layouts *s, const placing *p) {
+  return p->rounded ? NEO_BF16_T : (neo_type)neo_tensor_at(s->m, p->from)->type;
+}
+
+static uint32_t rank_of(const placing *p) {
+  return p->rank + 1 + p->pairs;
+}
+
 static neo_tensor add_tensor(layouts *s, const placing *p) {
   neo_module *m = s->m;
   neo_tensor_rec from = *neo_tensor_at(m, p->from);
-  uint32_t extent[MOST_RANK + 1];
+  uint32_t extent[MOST_RANK + 2];
   for (uint32_t k = 0; k + 1 < p->rank; k++)
     extent[position(p, k)] = neo_tensor_extent(m, p->from, p->order[k]).i;
   int64_t tiles = (p->extent + p->lanes - 1) / p->lanes;
   extent[p->n_outer] = neo_const_int(m, NEO_I64_T, tiles).i;
   extent[p->rank] = neo_const_int(m, NEO_I64_T, p->lanes).i;
-  neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = from.type, .span = from.span, .in = from.in};
+  if (p->pairs) {
+    extent[p->rank - 1] = neo_const_int(m, NEO_I64_T, (paired_of(s, p) + PAIR - 1) / PAIR).i;
+    extent[p->rank + 1] = neo_const_int(m, NEO_I64_T, PAIR).i;
+  }
+  neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .span = from.span, .in = from.in};
+  r.type = (uint8_t)type_of(s, p);
   r.name = neo_tensor_fresh_name(m, "packed", neo_name_text(m->names, from.name));
-  r.extent = neo_list_new(m, extent, p->rank + 1);
+  r.extent = neo_list_new(m, extent, rank_of(p));
   return neo_tensor_add(m, r);
 }
 
 static void add_definition(layouts *s, const placing *p, neo_tensor t) {
   neo_module *m = s->m;
-  uint32_t axes[MOST_RANK + 1];
+  uint32_t axes[MOST_RANK + 2];
   neo_expr index[MOST_RANK];
   neo_span span = neo_tensor_at(m, p->from)->span;
-  for (uint32_t k = 0; k <= p->rank; k++) {
+  for (uint32_t k = 0; k < rank_of(p); k++) {
     neo_axis_rec x = {.lo = neo_const_int(m, NEO_I64_T, 0), .hi = neo_tensor_extent(m, t, k)};
-    x.name = neo_name_of(m->names, k == p->rank ? "l" : k == p->n_outer ? "t" : "k");
+    const char *name = k > p->rank ? "h" : k == p->rank ? "l" : k == p->n_outer ? "t" : "k";
+    x.name = neo_name_of(m->names, name);
     x.span = span;
     axes[k] = neo_axis_add(m, x).i;
   }
@@ -256,11 +310,20 @@ static void add_definition(layouts *s, const placing *p, neo_tensor t) {
   index[p->column] =
       neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, neo_axis_ref(m, p->n_outer), lanes),
               neo_axis_ref(m, p->rank));
-  neo_expr zero = neo_const_int(m, (neo_type)neo_tensor_at(m, t)->type, 0);
-  neo_expr value = p->extent % p->lanes ? neo_load_else(m, p->from, index, p->rank, zero, span)
-                                        : neo_load(m, p->from, index, p->rank, span);
-  neo_def_rec d = {.n_out = p->rank + 1, .reducer = NEO_RED_NONE, .span = span};
-  d.axes = neo_list_new(m, axes, p->rank + 1);
+  bool whole = p->extent % p->lanes == 0;
+  if (p->pairs) {
+    neo_expr *paired = &index[p->order[p->rank - 2]], two = neo_const_int(m, NEO_I64_T, PAIR);
+    *paired =
+        neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, *paired, two), neo_axis_ref(m, p->rank + 1));
+    whole = whole && paired_of(s, p) % PAIR == 0;
+  }
+  neo_expr zero = neo_const_int(m, (neo_type)neo_tensor_at(m, p->from)->type, 0);
+  neo_expr value = whole ? neo_load(m, p->from, index, p->rank, span)
+                         : neo_load_else(m, p->from, index, p->rank, zero, span);
+  if (p->rounded)
+    value = neo_cast(m, NEO_BF16_T, value);
+  neo_def_rec d = {.n_out = rank_of(p), .reducer = NEO_RED_NONE, .span = span};
+  d.axes = neo_list_new(m, axes, rank_of(p));
   d.finish = neo_list_new(m, &value.i, 1);
   d.out = neo_list_new(m, &t.i, 1);
   neo_def_add(m, d, true);
@@ -290,15 +353,21 @@ static neo_expr exchange_node(void *ctx, neo_module *m, neo_expr e) {
 
 static void read_packed(layouts *s, neo_def d, const placing *p) {
   neo_module *m = s->m;
-  neo_expr index[MOST_RANK + 1], column = neo_expr_arg(m, p->load, p->column);
+  neo_expr index[MOST_RANK + 2], column = neo_expr_arg(m, p->load, p->column);
   neo_expr lanes = neo_const_int(m, NEO_I64_T, p->lanes);
   neo_tensor t = packed_of(s, p);
   for (uint32_t k = 0; k + 1 < p->rank; k++)
     index[position(p, k)] = neo_expr_arg(m, p->load, p->order[k]);
   index[p->n_outer] = neo_op2(m, NEO_OP_DIV, column, lanes);
   index[p->rank] = neo_op2(m, NEO_OP_MOD, column, lanes);
-  exchange x = {p->load, neo_load(m, t, index, p->rank + 1, neo_expr_node(m, p->load)->span)};
+  if (p->pairs) {
+    neo_expr at = index[p->rank - 1], two = neo_const_int(m, NEO_I64_T, PAIR);
+    index[p->rank - 1] = neo_op2(m, NEO_OP_DIV, at, two);
+    index[p->rank + 1] = neo_op2(m, NEO_OP_MOD, at, two);
+  }
   neo_expr body = neo_list_expr(m, neo_def_at(m, d)->body, 0);
+  neo_expr from = p->rounded ? neo_cast(m, NEO_BF16_T, p->load) : p->load;
+  exchange x = {from, neo_load(m, t, index, rank_of(p), neo_expr_node(m, p->load)->span)};
   body = neo_expr_rewrite(m, body, exchange_node, &x);
   neo_def_at(m, d)->body = neo_list_new(m, &body.i, 1);
 }

@@ -76,6 +76,36 @@ static void windows_with_else_run_on_pairs(void **state) {
     assert_true(check(text, seed, 6) > 0);
 }
 
+/* Steps in pairs, an odd one with zero beside it, as they are read in place. */
+static void operands_that_lie_in_pairs_are_read_as_they_lie(void **state) {
+  (void)state;
+  for (int steps = 62; steps <= 67; steps++) {
+    char text[400];
+    snprintf(text, sizeof text,
+             "size B 1..40\ninput X : f32 [B, %d]\ninput P : bf16 [3, %d, 16, 2]\n"
+             "temp Y : f32 [B, 45]\ndef Y[b: B, j: 45] =\n  sum[i: %d] X[b, i] * "
+             "f32(P[j / 16, i / 2, j %% 16, i %% 2])\n  then acc0\n",
+             steps, (steps + 1) / 2, steps);
+    assert_true(check(text, steps == 65 ? 1 : 9, 6) > 1);
+  }
+}
+
+static void one_row_runs_on_dots(void **state) {
+  (void)state;
+  lower_options o = {.seed = 1, .n_random = 6, .narrow = true, .mcpu = "x86-64-v3+dots"};
+  int n = 0;
+  o.tiled = &n;
+  o.jit = has_vectors();
+  lower_check("input X : f32 [67]\ninput W : f32 [67, 90]\ntemp Y : f32 [90]\n"
+              "def Y[j: 90] =\n  sum[i: 67] X[i] * W[i, j]\n  then acc0\n",
+              &o);
+  lower_check("input X : f32 [130]\ninput P : bf16 [6, 65, 16, 2]\ntemp Y : f32 [90]\n"
+              "def Y[j: 90] =\n  sum[i: 130] X[i] * f32(P[j / 16, i / 2, j % 16, i % 2])\n"
+              "  then acc0\n",
+              &o);
+  assert_true(n > 2);
+}
+
 static void products_that_are_not_wanted_rounded_stay_as_they_are(void **state) {
   (void)state;
   assert_int_equal(check("input X : f32 [32, 64]\ntemp s : f32 [32]\n"
@@ -113,6 +143,8 @@ int main(void) {
       cmocka_unit_test(whole_tiles_need_no_zeros),
       cmocka_unit_test(batches_of_products_run_on_pairs),
       cmocka_unit_test(windows_with_else_run_on_pairs),
+      cmocka_unit_test(operands_that_lie_in_pairs_are_read_as_they_lie),
+      cmocka_unit_test(one_row_runs_on_dots),
       cmocka_unit_test(products_that_are_not_wanted_rounded_stay_as_they_are),
       cmocka_unit_test(random_products_run_on_pairs),
   };

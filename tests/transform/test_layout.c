@@ -47,6 +47,46 @@ static void the_last_tile_is_filled_with_zeros(void **state) {
   becomes(text, "X[b, k] * packed.V[j / 16, k, j % 16]");
 }
 
+static void rounded(const char *before, bool pairs, const char *part) {
+  world w;
+  load(&w, before);
+  w.m->math = NEO_PRECISION_BF16;
+  w.m->pairs = pairs;
+  apply(&w, neo_pass_narrow);
+  apply(&w, neo_pass_layout);
+  if (!strstr(text_of(&w), part))
+    fail_msg("%s is not in\n%s", part, text_of(&w));
+  neo_arena_free(&w.arena);
+}
+
+static void what_is_rounded_lies_as_it_was_rounded(void **state) {
+  (void)state;
+  const char *text = HEAD Y_DEF "entry forward forward: Y = Y\n";
+  rounded(text, false, "temp packed.W : bf16 [4, 96, 16]");
+  rounded(text, false, "packed.W[t: 4, k: 96, l: 16] = bf16(W[k, t * 16 + l])");
+  rounded(text, false, "f32(bf16(X[b, k])) * f32(packed.W[j / 16, k, j % 16])");
+}
+
+static void targets_of_pairs_have_two_steps_side_by_side(void **state) {
+  (void)state;
+  const char *text = HEAD Y_DEF "entry forward forward: Y = Y\n";
+  rounded(text, true, "temp packed.W : bf16 [4, 48, 16, 2]");
+  rounded(text, true, "bf16(W[k * 2 + h, t * 16 + l])");
+  rounded(text, true, "* f32(packed.W[j / 16, k / 2, j % 16, k % 2])");
+}
+
+/* The step beyond the last of an odd number is zero. */
+static void an_odd_step_lies_beside_zero(void **state) {
+  (void)state;
+  const char *text =
+      "neo-ir 1\nmodule t\nsize B 1..64\ninput X : f32 [B, 95]\nparam W : f32 [95, 64]\n"
+      "init @1 W[i: 95, j: 64] = f32(i)\ntemp Y : f32 [B, 64]\n"
+      "def @2 Y[b: B, j: 64] =\n  sum[k: 95] X[b, k] * W[k, j]\n  then acc0\n"
+      "entry forward forward: Y = Y\n";
+  rounded(text, true, "temp packed.W : bf16 [4, 48, 16, 2]");
+  rounded(text, true, "bf16((W[k * 2 + h, t * 16 + l] else 0.0))");
+}
+
 /* Heads stay outside; what the reduction walks goes inside, in the order of its axes. */
 static void other_dimensions_are_sorted(void **state) {
   (void)state;
@@ -122,6 +162,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(columns_lie_in_tiles_of_a_cache_line),
       cmocka_unit_test(the_last_tile_is_filled_with_zeros),
+      cmocka_unit_test(what_is_rounded_lies_as_it_was_rounded),
+      cmocka_unit_test(targets_of_pairs_have_two_steps_side_by_side),
+      cmocka_unit_test(an_odd_step_lies_beside_zero),
       cmocka_unit_test(other_dimensions_are_sorted),
       cmocka_unit_test(readers_in_one_way_share_a_layout),
       cmocka_unit_test(entries_that_train_keep_what_they_had),

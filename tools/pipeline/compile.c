@@ -67,6 +67,14 @@ static bool for_gpu(const neo_compilation *c) {
   return c->options.target && strncmp(c->options.target, "nvptx", 5) == 0;
 }
 
+/* A target that there is not is told of where kernels are made. */
+static bool multiplies_pairs(neo_compilation *c) {
+  neo_target t;
+  const char *why;
+  return !neo_target_choose(&c->arena, c->options.target, c->options.mcpu, &t, &why) &&
+         neo_target_pairs(&t);
+}
+
 enum { GPU_THREADS = 132 * 1024 }; /* as schedule/threads.c counts them */
 
 static neo_status front(neo_compilation *c) {
@@ -101,6 +109,7 @@ static neo_status front(neo_compilation *c) {
   c->module->math = (uint8_t)c->options.math;
   c->module->store = (uint8_t)c->options.store;
   c->module->threads = for_gpu(c) ? GPU_THREADS : 0;
+  c->module->pairs = multiplies_pairs(c);
   return c->options.prepare ? c->options.prepare(c->options.prepare_ctx, c->module) : NEO_OK;
 }
 
