@@ -129,6 +129,12 @@ void neo_btile_put_next(block_tile *x, neo_block *in, const operand *o, uint32_t
 /* ---- lower_block_stages.c: what is copied asynchronously, and how wide; the sum */
 void neo_btile_plan_stages(block_tile *x);
 void neo_btile_sum_stages(block_tile *x, neo_block *in);
+/* Of a source (schedule/stages.h): its buffer; the offset of what is read where *cond holds, which
+ * gets all conditions: elsewhere it is zero. */
+uint32_t neo_btile_source_buffer(lowering *l, neo_expr from);
+const neo_lx *neo_btile_source_at(lowering *l, const neo_lx *y, const neo_lx **cond);
+/* The stage after or before one, round about. */
+const neo_lx *neo_btile_neighbour(lowering *l, int64_t stages, const neo_lx *stage, bool next);
 
 /* ---- lower_block_bulk.c: where both operands are boxes, makes their phases; the sum */
 void neo_btile_plan_bulk(block_tile *x);

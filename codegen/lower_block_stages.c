@@ -38,6 +38,14 @@
 #include "codegen/lower_block.h"
 #include <assert.h>
 
+uint32_t neo_btile_source_buffer(lowering *l, neo_expr from) {
+  uint64_t buf = 0;
+  while (neo_expr_node(l->m, from)->op == NEO_OP_SELECT)
+    from = neo_expr_arg(l->m, from, 1);
+  neo_map_get(&l->buf_of, neo_expr_node(l->m, from)->attr, &buf);
+  return (uint32_t)buf;
+}
+
 void neo_btile_plan_stages(block_tile *x) {
   lowering *l = x->l;
   bool rounded = false;
@@ -47,18 +55,14 @@ void neo_btile_plan_stages(block_tile *x) {
     neo_expr from = neo_stages_source(l->m, &x->c, l->s, o->side, rounds ? &rounded : NULL);
     if (!from.i)
       continue;
-    uint64_t buf = 0;
-    neo_expr load = from;
-    while (neo_expr_node(l->m, load)->op == NEO_OP_SELECT)
-      load = neo_expr_arg(l->m, load, 1);
-    neo_map_get(&l->buf_of, neo_expr_node(l->m, load)->attr, &buf);
+    uint32_t buf = neo_btile_source_buffer(l, from);
     int64_t bytes = neo_type_bytes((neo_type)l->k->bufs.at[o->buf].type);
     int64_t wide = neo_btile_lane_pitch(o) == 1 ? o->wide : 1;
     if (l->k->bufs.at[buf].use != NEO_BUF_READ || wide * bytes < 4)
       continue;
     o->from = from;
     o->rounded = rounded;
-    o->from_buf = (uint32_t)buf;
+    o->from_buf = buf;
     o->wide = wide;
     neo_btile_count_copies(x, o);
   }
@@ -76,8 +80,7 @@ static const neo_lx *joined(lowering *l, const neo_lx *all, const neo_lx *c) {
   return neo_lx_implies(all, c) ? all : lx_and(l, all, c);
 }
 
-/* The offset of what is read where *cond holds, which gets all conditions; elsewhere it is zero. */
-static const neo_lx *place_of(lowering *l, const neo_lx *y, const neo_lx **cond) {
+const neo_lx *neo_btile_source_at(lowering *l, const neo_lx *y, const neo_lx **cond) {
   while (y->kind == NEO_LX_OP && y->attr == NEO_OP_SELECT) {
     *cond = joined(l, *cond, y->arg[0]);
     y = y->arg[1];
@@ -103,7 +106,7 @@ static void start_copies(block_tile *x, neo_block *in, const operand *o, const n
   const neo_lx *to = neo_btile_shared_at(x, o, start, row, step);
   const neo_lx *outer = neo_btile_enter_copy(x, o, NULL, row, from, step, NULL);
   const neo_lx *cond = l->guard;
-  const neo_lx *at = place_of(l, neo_lower_expr(l, o->from), &cond);
+  const neo_lx *at = neo_btile_source_at(l, neo_lower_expr(l, o->from), &cond);
   neo_ls_copy(l->k, in, o->wide, o->buf, to, o->from_buf, at, cond);
   neo_btile_leave_copy(x, outer);
 }
@@ -154,10 +157,8 @@ static void first_blocks(block_tile *x, neo_block *in) {
   neo_ls_wait(l->k, in, blocks_ahead(x) - 1);
 }
 
-/* The stage after or before one, round about. */
-static const neo_lx *neighbour(block_tile *x, const neo_lx *stage, bool next) {
-  lowering *l = x->l;
-  const neo_lx *zero = lx_int(l, 0), *last = lx_int(l, x->stages - 1);
+const neo_lx *neo_btile_neighbour(lowering *l, int64_t stages, const neo_lx *stage, bool next) {
+  const neo_lx *zero = lx_int(l, 0), *last = lx_int(l, stages - 1);
   const neo_lx *ends = neo_lx_op2(l->k, NEO_OP_EQ, stage, next ? last : zero);
   return neo_lx_op3(l->k, NEO_OP_SELECT, ends, next ? zero : last,
                     lx_add(l, stage, lx_int(l, next ? 1 : -1)));
@@ -182,9 +183,9 @@ void neo_btile_sum_stages(block_tile *x, neo_block *in) {
   neo_ls_reg(l->k, in, at);
   neo_ls_set(l->k, in, at, NULL, 0, lx_int(l, 0));
   const neo_lx *stage = neo_lx_reg(l->k, at, NULL, 0);
-  const neo_lx *then = neighbour(x, stage, false);
+  const neo_lx *then = neo_btile_neighbour(l, x->stages, stage, false);
   if (x->warpgroups)
-    then = neighbour(x, then, false);
+    then = neo_btile_neighbour(l, x->stages, then, false);
   neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->block_k, &k);
   neo_block *each = open_threads(x, body);
   if (!x->warps)
@@ -199,7 +200,7 @@ void neo_btile_sum_stages(block_tile *x, neo_block *in) {
   if (each)
     put(x, each, then);
   turn(x, body);
-  neo_ls_set(l->k, body, at, NULL, 0, neighbour(x, stage, true));
+  neo_ls_set(l->k, body, at, NULL, 0, neo_btile_neighbour(l, x->stages, stage, true));
   neo_lower_close(l);
   if (blocks_ahead(x) > 1)
     neo_ls_wait(l->k, in, 0);

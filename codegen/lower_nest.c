@@ -109,10 +109,6 @@ static uint64_t own_axes(const lowering *l, uint32_t from, uint32_t to) {
   return ((1ULL << to) - (1ULL << from)) << l->f->axes.n;
 }
 
-static uint32_t last_axis(uint64_t axes) {
-  return 63 - (uint32_t)__builtin_clzll(axes);
-}
-
 /* ---- threads of a block
  *
  * A thread's points along a side are groups of up to four that lie next to each other, one group
@@ -176,13 +172,7 @@ neo_block *neo_ln_open_side(lowering *l, neo_block *in, const side *s, const neo
 /* ---- operands */
 
 bool neo_ln_along_steps(const nest *x, const copied *o) {
-  bool steps = false;
-  for (uint32_t k = 0; k < o->factors->n; k++) {
-    if (neo_expr_unit_stride(x->l->m, o->factors->at[k], last_axis(o->points->axes)))
-      return false;
-    steps = steps || neo_expr_unit_stride(x->l->m, o->factors->at[k], last_axis(o->steps));
-  }
-  return steps;
+  return neo_nest_along_steps(x->l->m, o->factors, o->points->axes, o->steps);
 }
 
 const neo_lx *neo_ln_product_of(lowering *l, const neo_nest_factors *f) {
@@ -291,7 +281,7 @@ static void inner_sum(nest *x, neo_block *in, uint32_t k) {
   neo_block *body = neo_lower_open(l, in, "d", lx_int(l, 0), total, NEO_NEST_STEPS, &from);
   neo_block *copies = neo_ln_open_threads(x, body);
   copied o = {s,     &sum->rows,     &x->rows, own, from,
-              total, NEO_NEST_STEPS, x->a,     1,   neo_ln_pitch(&x->rows)};
+              total, NEO_NEST_STEPS, x->a,     1,   neo_ln_pitch(&x->rows), NULL};
   neo_ln_copy(x, copies, &o);
   o.factors = &sum->steps;
   o.points = &x->steps;
@@ -346,9 +336,18 @@ void neo_ln_end_points(nest *x) {
 
 neo_block *neo_ln_open_steps(nest *x, neo_block *in, const neo_stage *host) {
   lowering *l = x->l;
+  if (x->stages)
+    return neo_ln_open_stages(x, in, host);
   if (x->kinds.on)
     neo_ln_copy_rows(x, in, host);
   return neo_lower_open(l, in, "j", x->some.from, x->some.to, x->steps.block, &x->steps.lo);
+}
+
+void neo_ln_close_steps(nest *x) {
+  if (x->stages)
+    neo_ln_close_stages(x);
+  else
+    neo_lower_close(x->l);
 }
 
 void neo_ln_set_steps(nest *x, const neo_stage *host) {
@@ -484,12 +483,13 @@ static void product_of_block(nest *x, neo_block *in) {
   columns.steps = x->steps.axes;
   columns.from = x->steps.lo;
   columns.total = x->steps.total;
-  neo_ln_copy(x, threads, &columns);
+  if (!x->stages)
+    neo_ln_copy(x, threads, &columns);
   if (s->where.i)
     multiply_tested(x, body, p);
   else
     multiply_block(x, body, p, false);
-  neo_lower_close(l);
+  neo_ln_close_steps(x);
   store_product(x, in, p.acc);
 }
 
@@ -562,7 +562,7 @@ static neo_block *open_units(nest *x) {
 
 void neo_lower_nest(lowering *l) {
   const int64_t *s = l->s->at;
-  nest x = {.l = l, .threads = s[NEO_SCHED_THREADS]};
+  nest x = {.l = l, .threads = s[NEO_SCHED_THREADS], .stages = s[NEO_SCHED_STAGES]};
   bool found = neo_nest_of(l->m, l->f, &x.n);
   assert(found && "blocks of rows are legal for such forms alone");
   (void)found;

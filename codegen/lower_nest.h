@@ -33,6 +33,13 @@ typedef struct {
   uint32_t part[MAX_ACCS], row[MAX_ACCS]; /* buffers: parts of rows, rows; by accumulator */
   bool done[MAX_ACCS];                    /* it is in row[] */
   const neo_lx *thread;
+  int64_t stages;        /* of the operands of steps, by warps; 0: one buffer each */
+  const neo_lx *stage;   /* whose turn it is */
+  const neo_stage *host; /* of the loop over steps, with stages; where that is, its body */
+  neo_block *around, *body;
+  side ahead;                       /* the steps that are copied */
+  uint32_t next[NEO_NEST_SUMS + 1]; /* registers of what comes by way of them */
+  const neo_lx *end;                /* of steps that some row takes */
 } nest;
 
 /* An operand in shared memory: zero where there is none. */
@@ -45,6 +52,7 @@ typedef struct {
   int64_t depth; /* steps that are copied */
   uint32_t buf;
   int64_t per_point, per_step; /* elements between two in shared memory */
+  const neo_lx *start;         /* the first one there; null: 0 */
 } copied;
 
 typedef struct {                          /* an element of a thread's tile along a side */
@@ -94,11 +102,12 @@ void neo_ln_clear(nest *x, neo_block *in, uint32_t reg);
 /* Under which condition reads happen, until end_guard. */
 void neo_ln_begin_guard(lowering *l, const neo_lx *guard, bool bounded);
 void neo_ln_end_guard(lowering *l);
-/* The steps of a stage; the loop over blocks of them, which the caller closes; the inner sums that
- * the stage uses, at the block at hand. */
+/* The steps of a stage; the loop over blocks of them; the inner sums that the stage uses, at the
+ * block at hand; the loop's end. */
 void neo_ln_set_steps(nest *x, const neo_stage *host);
 neo_block *neo_ln_open_steps(nest *x, neo_block *in, const neo_stage *host);
 void neo_ln_inner_sums(nest *x, neo_block *in, const neo_stage *host);
+void neo_ln_close_steps(nest *x);
 /* Loops over a thread's rows and steps, with axes and inner sums there; *cond: whether they exist,
  * and the stage takes them. Until end_points. */
 neo_block *neo_ln_open_points(nest *x, neo_block *in, const neo_stage *host, const side *rows,
@@ -107,6 +116,18 @@ void neo_ln_end_points(nest *x);
 
 /* ---- lower_nest_copy.c: a thread's part of an operand, from memory to shared memory */
 void neo_ln_copy(nest *x, neo_block *in, const copied *o);
+/* The same in two halves, by way of these registers: of one loop of threads, or of several. */
+uint32_t neo_ln_next(nest *x, neo_block *in, const copied *o, bool several);
+void neo_ln_get(nest *x, neo_block *in, const copied *o, uint32_t next);
+void neo_ln_put(nest *x, neo_block *in, const copied *o, uint32_t next);
+/* Can it be copied asynchronously? Then *out says from where. Starts that. */
+bool neo_ln_plan_source(nest *x, const copied *o, neo_warps kind, operand *out);
+void neo_ln_start_copies(nest *x, neo_block *in, const copied *o, const operand *from);
+
+/* ---- lower_nest_stages.c: operands of steps ahead of their products, where x->stages */
+void neo_ln_plan_stages(nest *x);
+neo_block *neo_ln_open_stages(nest *x, neo_block *in, const neo_stage *host);
+void neo_ln_close_stages(nest *x);
 
 /* ---- lower_nest_warp.c: products by warps */
 void neo_ln_make_warps(nest *x);
@@ -114,6 +135,10 @@ void neo_ln_begin_warps(nest *x, neo_block *in);
 /* What stays of rows while the stage goes over its steps; an inner sum at a block of steps. */
 void neo_ln_copy_rows(nest *x, neo_block *in, const neo_stage *host);
 void neo_ln_warp_sum(nest *x, neo_block *in, uint32_t k);
+/* Operand k, 0 of rows, 1 of steps, of an inner sum; from: its first own step. */
+copied neo_ln_inner_operand(nest *x, uint32_t which, int k, const neo_lx *from);
+/* The product's columns, of steps from there on. */
+copied neo_ln_columns(nest *x, const neo_lx *from);
 /* The product: its sum, and a block of steps of it; tested: not all rows take all of these. */
 uint32_t neo_ln_warp_acc(nest *x, neo_block *in);
 void neo_ln_warp_product(nest *x, neo_block *in, uint32_t acc, bool tested);

@@ -106,7 +106,7 @@ static void reduce_rows(nest *x, neo_block *in, const neo_stage *s) {
   body = neo_ln_open_points(x, body, s, &x->rows, &x->steps, p, &cond);
   neo_lower_combine(l, body, s, cond);
   neo_ln_end_points(x);
-  neo_lower_close(l);
+  neo_ln_close_steps(x);
   for (uint32_t k = 0; k < s->accs.n; k++)
     l->acc[s->first_acc + k] = own[k];
   join_rows(x, in, s);
@@ -217,7 +217,7 @@ static void reduce_logsum(nest *x, neo_block *in, const neo_stage *top, const ne
   y.sum = neo_lx_op3(l->k, NEO_OP_SELECT, cond, y.sum, old.sum);
   set_logsum(l, body, own, at, y);
   neo_ln_end_points(x);
-  neo_lower_close(l);
+  neo_ln_close_steps(x);
   join_logsum_rows(x, in, top, own);
 }
 

@@ -32,7 +32,7 @@ static void make_operand(nest *x, block_tile *w, int k, const side *of, bool alo
   o->tile = of->of_warp;
   o->along_steps = along;
   o->elements = neo_btile_warp_operand(w, o, t);
-  o->buf = neo_ln_shared_buffer(x->l, name, t, o->elements);
+  o->buf = neo_ln_shared_buffer(x->l, name, t, o->elements * (k && x->stages ? x->stages : 1));
 }
 
 static block_tile tile_of(nest *x, neo_warps kind, int64_t steps) {
@@ -50,8 +50,7 @@ static copied operand_of(const neo_stage *s, const neo_nest_factors *factors, co
   return (copied){.s = s, .factors = factors, .points = points, .steps = steps};
 }
 
-/* Operand k of inner sum `which`; of its steps from `from` on. */
-static copied inner_operand(nest *x, uint32_t which, int k, const neo_lx *from) {
+copied neo_ln_inner_operand(nest *x, uint32_t which, int k, const neo_lx *from) {
   lowering *l = x->l;
   const neo_nest_sum *sum = &x->n.sum[which];
   const neo_stage *s = &l->f->stages.at[sum->stage];
@@ -59,6 +58,20 @@ static copied inner_operand(nest *x, uint32_t which, int k, const neo_lx *from) 
   copied o = operand_of(s, k ? &sum->steps : &sum->rows, k ? &x->steps : &x->rows, steps_of(l, s));
   o.from = from;
   o.depth = x->depth[which];
+  o.buf = to->buf;
+  o.per_point = to->steps_inside ? to->pitch : 1;
+  o.per_step = to->steps_inside ? 1 : to->pitch;
+  return o;
+}
+
+copied neo_ln_columns(nest *x, const neo_lx *from) {
+  lowering *l = x->l;
+  const neo_stage *s = &l->f->stages.at[x->n.host];
+  const operand *to = &x->warp[x->n.n_sums].o[1];
+  copied o = operand_of(s, &x->n.of_columns, &x->columns, steps_of(l, s));
+  o.from = from;
+  o.total = x->steps.total;
+  o.depth = x->steps.block;
   o.buf = to->buf;
   o.per_point = to->steps_inside ? to->pitch : 1;
   o.per_step = to->steps_inside ? 1 : to->pitch;
@@ -95,6 +108,8 @@ void neo_ln_make_warps(nest *x) {
     make_sum(x, k);
   if (x->n.columns)
     make_product(x);
+  if (x->stages)
+    neo_ln_plan_stages(x);
 }
 
 /* What all fragments are read with. */
@@ -113,7 +128,7 @@ void neo_ln_begin_warps(nest *x, neo_block *in) {
 
 static void copy_operand(nest *x, neo_block *in, uint32_t which, int k, const neo_lx *from) {
   lowering *l = x->l;
-  copied o = inner_operand(x, which, k, from);
+  copied o = neo_ln_inner_operand(x, which, k, from);
   neo_lower_facts(l, l->f, o.s);
   o.total = neo_ln_points(l, o.s, o.steps);
   neo_ln_copy(x, in, &o);
@@ -143,10 +158,11 @@ void neo_ln_warp_sum(nest *x, neo_block *in, uint32_t k) {
     const neo_lx *total = neo_ln_points(l, s, steps_of(l, s));
     body = neo_lower_open(l, in, "d", lx_int(l, 0), total, x->depth[k], &from);
   }
-  neo_block *copies = neo_ln_open_threads(x, body);
+  neo_block *copies = x->stages ? NULL : neo_ln_open_threads(x, body);
   if (!x->whole[k])
     copy_operand(x, copies, k, 0, from);
-  copy_operand(x, copies, k, 1, from);
+  if (copies)
+    copy_operand(x, copies, k, 1, from);
   neo_btile_add_products(w, body, buf);
   if (!x->whole[k])
     neo_lower_close(l);
@@ -164,6 +180,7 @@ static const neo_lx *element(lowering *l, const operand *o, const neo_lx *which,
                              const neo_lx *step) {
   const neo_lx *at = lx_mul(l, which, o->steps_inside ? o->pitch : 1);
   at = lx_add(l, at, lx_mul(l, step, o->steps_inside ? 1 : o->pitch));
+  at = o->begin ? lx_add(l, o->begin, at) : at;
   return neo_lx_cast(l->k, NEO_F32_T, neo_lx_load(l->k, o->buf, at));
 }
 

@@ -6,10 +6,11 @@
 #include "schedule/nest.h"
 #include "base/random.h"
 #include "schedule/model.h"
+#include "schedule/stages.h"
 #include "schedule/threads.h"
 
 enum { REGISTERS = 160, MOST_REGISTERS = 240, MOST_THREADS = 256, MULTIPROCESSORS = 132 };
-enum { ANYWHERE = 99 << 10, OWN_BYTES = 1 << 10 }; /* what all devices have; what each block takes */
+enum { OWN_BYTES = 1 << 10 }; /* of shared memory, what each block takes besides */
 enum { WARP = 32, WARP_ROWS = 16, WARP_COLUMNS = 8 };
 enum { CELL_BYTES = 4, CELLS = 8 };
 
@@ -76,7 +77,7 @@ int64_t neo_nest_depth(neo_module *m, const neo_form *f, const neo_nest_sum *x, 
 }
 
 typedef struct {
-  int64_t threads, bm, bn, bk, tm, tn, wide, tk;
+  int64_t threads, bm, bn, bk, tm, tn, wide, tk, stages;
   bool product, warps;
 } shape;
 
@@ -90,6 +91,7 @@ static shape shape_of(const neo_nest *n, const neo_schedule *s) {
              p[NEO_SCHED_TILE_N],
              0,
              0,
+             p[NEO_SCHED_STAGES],
              n->columns != 0,
              p[NEO_SCHED_MATRIX] != 0};
   if (x.tm > 0 && x.bm >= x.tm)
@@ -107,7 +109,7 @@ static bool others_plain(const neo_schedule *s) {
   for (int k = 0; k < NEO_SCHED_COUNT; k++) {
     bool block = k == NEO_SCHED_THREADS || k == NEO_SCHED_BLOCK_M || k == NEO_SCHED_BLOCK_N ||
                  k == NEO_SCHED_BLOCK_K || k == NEO_SCHED_TILE_M || k == NEO_SCHED_TILE_N ||
-                 k == NEO_SCHED_MATRIX;
+                 k == NEO_SCHED_MATRIX || k == NEO_SCHED_STAGES;
     bool unit = k == NEO_SCHED_UNIT_AXES || k == NEO_SCHED_UNIT_SIZE;
     if (!(threads ? block : unit) && s->at[k] != plain.at[k])
       return false;
@@ -143,24 +145,53 @@ static int64_t threads_shared(const neo_form *f, const shape *x) {
   return word_bytes(f) * (operands + host_accs(f) * x->bm * (x->wide + 1));
 }
 
+static uint32_t last_axis(uint64_t axes) {
+  return 63 - (uint32_t)__builtin_clzll(axes);
+}
+
+bool neo_nest_along_steps(neo_module *m, const neo_nest_factors *f, uint64_t points,
+                          uint64_t steps) {
+  bool along = false;
+  for (uint32_t k = 0; k < f->n; k++) {
+    if (neo_expr_unit_stride(m, f->at[k], last_axis(points)))
+      return false;
+    along = along || neo_expr_unit_stride(m, f->at[k], last_axis(steps));
+  }
+  return along;
+}
+
 /* Bytes of shared memory of an operand of warps, at most (lower_block_fragments.c). */
-static int64_t operand_bytes(int64_t points, int64_t steps, neo_warps kind) {
+static int64_t operand_bytes(int64_t points, int64_t steps, neo_warps kind, bool along) {
   int64_t bytes = neo_type_bytes(neo_warps_type(kind)), row = 16 / bytes;
-  int64_t inside = points * (steps + row), pad = bytes == 2 ? row : 32 + 8;
-  int64_t outside = steps * (points + pad);
-  return bytes * (inside > outside ? inside : outside) + 64;
+  int64_t pad = bytes == 2 ? row : 32 + 8;
+  return bytes * (along ? points * (steps + row) : steps * (points + pad)) + 64;
+}
+
+/* Of rows and of steps of an inner sum. */
+static int64_t sum_bytes(neo_module *m, const neo_form *f, const neo_nest *n, uint32_t k,
+                         neo_warps kind, const shape *x) {
+  const neo_nest_sum *sum = &n->sum[k];
+  const neo_stage *s = &f->stages.at[sum->stage];
+  uint64_t over = ((1ULL << s->over) - 1) << f->axes.n;
+  uint64_t own = (((1ULL << s->axes.n) - 1) << f->axes.n) & ~over;
+  bool whole;
+  int64_t depth = neo_nest_depth(m, f, sum, kind, &whole), stages = x->stages ? x->stages : 1;
+  return operand_bytes(x->bm, depth, kind, neo_nest_along_steps(m, &sum->rows, n->rows, own)) +
+         stages *
+             operand_bytes(x->bk, depth, kind, neo_nest_along_steps(m, &sum->steps, over, own));
 }
 
 static int64_t warps_shared(neo_module *m, const neo_form *f, const neo_nest *n,
                             const neo_nest_warps *w, const shape *x) {
-  int64_t sum = 0;
-  bool whole;
-  for (uint32_t k = 0; k < n->n_sums; k++) {
-    int64_t depth = neo_nest_depth(m, f, &n->sum[k], w->sum[k], &whole);
-    sum += operand_bytes(x->bm, depth, w->sum[k]) + operand_bytes(x->bk, depth, w->sum[k]);
+  int64_t sum = 0, stages = x->stages ? x->stages : 1;
+  for (uint32_t k = 0; k < n->n_sums; k++)
+    sum += sum_bytes(m, f, n, k, w->sum[k], x);
+  if (x->product) {
+    uint64_t own = ((1ULL << f->stages.at[n->host].axes.n) - 1) << f->axes.n;
+    bool along = neo_nest_along_steps(m, &n->of_columns, n->columns, own);
+    return sum + operand_bytes(x->bm, x->bk, w->product, true) +
+           stages * operand_bytes(x->bn, x->bk, w->product, along);
   }
-  if (x->product)
-    return sum + operand_bytes(x->bm, x->bk, w->product) + operand_bytes(x->bn, x->bk, w->product);
   return sum + host_accs(f) * x->bm * (4 * x->wide + 1) * 4;
 }
 
@@ -173,9 +204,38 @@ static int64_t shared_of(neo_module *m, const neo_form *f, const neo_nest *n, co
   return warps_shared(m, f, &copy, &w, x) + OWN_BYTES;
 }
 
+/* Does it come into shared memory past the registers? */
+static bool is_copied(neo_module *m, const neo_nest_factors *f, neo_warps kind) {
+  bool rounded;
+  return f->n == 1 &&
+         neo_stages_plain(m, f->at[0], kind == NEO_WARPS_TF32 ? &rounded : NULL).i != 0;
+}
+
+/* Registers of a thread's part of n elements on their way. */
+static int64_t copy_registers(const shape *x, int64_t n, neo_warps kind) {
+  int64_t words = (n * neo_type_bytes(neo_warps_type(kind)) + 3) / 4;
+  return (words + x->threads - 1) / x->threads;
+}
+
+/* All blocks of steps that are on their way at a time, but for copies past the registers. */
+static int64_t ahead_registers(neo_module *m, const neo_form *f, const neo_nest *n,
+                               const neo_nest_warps *w, const shape *x) {
+  int64_t sum = 0;
+  bool whole;
+  for (uint32_t k = 0; k < n->n_sums; k++) {
+    int64_t depth = neo_nest_depth(m, f, &n->sum[k], w->sum[k], &whole);
+    if (!is_copied(m, &n->sum[k].steps, w->sum[k]))
+      sum += copy_registers(x, depth * x->bk, w->sum[k]);
+  }
+  if (x->product && !is_copied(m, &n->of_columns, w->product))
+    sum += copy_registers(x, x->bn * x->bk, w->product);
+  return sum;
+}
+
 /* Of a thread: what its warp adds up, fragments of both operands, and what is on its way. */
 static int64_t warps_registers(neo_module *m, const neo_form *f, const neo_nest *n,
                                const neo_nest_warps *w, const shape *x) {
+  enum { PLACES = 16 };
   const neo_stage *host = &f->stages.at[n->host];
   int64_t inner = x->tm * x->tk / WARP, most = x->tk > x->tn ? x->tk : x->tn, copies = 0;
   int64_t sums = inner * n->n_sums, parts = m->math == NEO_PRECISION_3XTF32 ? 2 : 1;
@@ -186,7 +246,9 @@ static int64_t warps_registers(neo_module *m, const neo_form *f, const neo_nest 
     int64_t c = (depth * (x->bm > x->bk ? x->bm : x->bk) + x->threads - 1) / x->threads;
     copies = c > copies ? c : copies;
   }
-  if (x->product && (x->bk * x->bn + x->threads - 1) / x->threads > copies)
+  if (x->stages)
+    copies = ahead_registers(m, f, n, w, x) + PLACES;
+  else if (x->product && (x->bk * x->bn + x->threads - 1) / x->threads > copies)
     copies = (x->bk * x->bn + x->threads - 1) / x->threads;
   return sums + parts * (x->tm + most) / 4 + copies;
 }
@@ -217,6 +279,21 @@ static bool on_machine(const neo_nest *n, const neo_nest_warps *w, const neo_mac
   return good;
 }
 
+/* All steps of inner sums lie in shared memory, so that a block of steps is one of copies. */
+static bool stages_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                         const neo_nest *n, const neo_nest_warps *w, const shape *x, neo_str *why) {
+  bool whole = true;
+  if (!x->stages)
+    return true;
+  if (!machine->async)
+    return no(why, "stages are copied asynchronously, from sm_80 on");
+  if (x->stages < 2 || x->stages > NEO_STAGES_MOST)
+    return no(why, "stages is 0, or 2 to 6");
+  for (uint32_t k = 0; whole && k < n->n_sums; k++)
+    neo_nest_depth(m, f, &n->sum[k], w->sum[k], &whole);
+  return whole || no(why, "stages hold all steps of inner sums");
+}
+
 static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                         const neo_nest *n, const neo_schedule *s, const shape *x, neo_str *why) {
   neo_nest copy = *n;
@@ -231,7 +308,9 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   if (x->product ? x->tn < 1 || x->tn % WARP_COLUMNS || x->bn != x->tn * x->wide
                  : x->bn || x->tn != 1)
     return no(why, "the warps' columns are not the block's");
-  if (warps_registers(m, f, n, &w, x) > REGISTERS)
+  if (!stages_legal(m, f, machine, &copy, &w, x, why))
+    return false;
+  if (warps_registers(m, f, &copy, &w, x) > REGISTERS)
     return no(why, "a warp's tile has more registers than there are");
   if (shared_of(m, f, n, x) > machine->shared_bytes)
     return no(why, "the blocks are more than shared memory holds");
@@ -255,6 +334,8 @@ bool neo_nest_legal(neo_module *m, const neo_form *f, const neo_machine *machine
     return no(why, "the threads' tiles are not the block's");
   if (x.product ? !divides(x.tn, x.bn) || x.bn / x.tn != x.wide || x.tn > 16 : x.bn || x.tn != 1)
     return no(why, "the threads' columns are not the block's");
+  if (x.stages)
+    return no(why, "stages are of warps");
   if (threads_registers(f, &n, &x) > MOST_REGISTERS)
     return no(why, "a thread's tile has more registers than there are");
   if (shared_of(m, f, &n, &x) > machine->shared_bytes)
@@ -308,13 +389,14 @@ static bool are_two(neo_module *m, const neo_form *f, const neo_machine *machine
 
 static double cost_of(neo_module *m, const neo_form *f, const neo_machine *machine,
                       const neo_nest *n, const shape *x) {
-  enum { READ = 16, WIDE_READ = 4, VALUE = 24, BUSY_THREADS = 512 };
+  enum { READ = 16, WIDE_READ = 4, VALUE = 24, BUSY_THREADS = 512, STALL = 32 << 10 };
   neo_nest copy = *n;
   neo_nest_warps w = {.on = false};
   bool whole = false;
   if (x->warps)
     w = neo_nest_warps_of(m, f, &copy);
   const neo_stage *inner = &f->stages.at[n->sum[0].stage];
+  double stalls = (double)STALL / (x->stages ? 8 : 1);
   double blocks = ceil_div(points_of(m, f, n->rows), x->bm) * points_of(m, f, n->batches), t = 0;
   if (x->product)
     blocks *= ceil_div(points_of(m, f, n->columns), x->bn);
@@ -326,13 +408,14 @@ static double cost_of(neo_module *m, const neo_form *f, const neo_machine *machi
     t += x->warps ? warps_cost(x->bm, x->bk, x->tm, x->tk, depth, w.sum[k])
                   : product_cost(x->bm, x->bk, x->tm, x->tk, depth);
     t += (x->warps ? WIDE_READ : READ) * depth * (double)((whole ? 0 : x->bm) + x->bk);
-    t += VALUE * (double)(x->bm * x->bk);
+    t += VALUE * (double)(x->bm * x->bk) + stalls; /* until memory answers */
   }
   if (x->product && x->warps)
     t += warps_cost(x->bm, x->bn, x->tm, x->tn, (double)x->bk, w.product) +
          WIDE_READ * (double)(x->bk * x->bn);
   else if (x->product)
     t += product_cost(x->bm, x->bn, x->tm, x->tn, (double)x->bk) + READ * (double)(x->bk * x->bn);
+  t += x->product ? stalls : 0;
   int64_t at_once = are_two(m, f, machine, n, x) ? 2 : 1;
   double threads = (double)(at_once * x->threads);
   double busy = threads < BUSY_THREADS ? BUSY_THREADS / threads : 1; /* too few to hide waits */
@@ -377,10 +460,17 @@ typedef struct {
   size_t count, most;
 } ranking;
 
+/* What all devices have that a level runs on (stages.c). */
+static int64_t budget(const neo_machine *machine) {
+  enum { ANYWHERE = 99 << 10 };
+  bool all = machine->warpgroups || machine->shared_bytes < ANYWHERE;
+  return all ? machine->shared_bytes : ANYWHERE;
+}
+
 static void offer(ranking *r, const neo_schedule *s) {
   shape x = shape_of(r->n, s);
   if (!neo_nest_legal(r->m, r->f, r->machine, s, NULL) ||
-      shared_of(r->m, r->f, r->n, &x) > ANYWHERE)
+      shared_of(r->m, r->f, r->n, &x) > budget(r->machine))
     return;
   double cost = cost_of(r->m, r->f, r->machine, r->n, &x);
   if (r->count == r->most && cost >= r->cost[r->count - 1])
@@ -416,6 +506,10 @@ size_t neo_nest_ranked(neo_module *m, const neo_form *f, const neo_machine *mach
           for (int64_t tn = 8; tn <= (n.columns ? 128 : 8); tn *= 2) {
             neo_schedule s = schedule_of(&n, true, tall, wide, tm, tk, tn);
             offer(&r, &s);
+            for (int64_t stages = 2; machine->async && stages <= 3; stages++) {
+              s.at[NEO_SCHED_STAGES] = stages;
+              offer(&r, &s);
+            }
           }
   return r.count;
 }
@@ -437,8 +531,10 @@ neo_schedule neo_nest_random(neo_module *m, const neo_form *f, const neo_machine
       at[k] = 1 + (int64_t)(neo_splitmix(seed) % (k < 2 ? 4 : 3));
     bool warps = tries % 2 == 0;
     neo_schedule x = warps ? schedule_of(&n, true, at[0], at[1], WARP_ROWS * at[2],
-                                         WARP_COLUMNS * at[3], WARP_COLUMNS * at[4])
+                                         WARP_COLUMNS << (at[3] - 1), WARP_COLUMNS * at[4])
                            : schedule_of(&n, false, at[0], at[1], at[2], at[3], at[4]);
+    uint64_t stages = neo_splitmix(seed) % 4; /* none half of the time */
+    x.at[NEO_SCHED_STAGES] = warps && stages > 1 ? (int64_t)stages : 0;
     if (neo_nest_legal(m, f, machine, &x, NULL))
       return x;
   }

@@ -12,8 +12,10 @@
  *
  * Inner sums go over NEO_NEST_STEPS of their own steps at a time, which shared memory holds of both
  * operands, beside the block that the product is with; with MATRIX over all of them where they are
- * few, and the rows' operand stays there. All other parameters are plain. A schedule without
- * threads is plain but for its units. */
+ * few, and the rows' operand stays there. Then operands of steps may come in STAGES (stages.h): the
+ * next blocks of steps are copied while one is multiplied, asynchronously where they lie in memory
+ * as shared memory has them. All other parameters are plain. A schedule without threads is plain
+ * but for its units. */
 #ifndef NEO_SCHEDULE_NEST_H
 #define NEO_SCHEDULE_NEST_H
 #include "fusion/nest.h"
@@ -31,6 +33,10 @@ neo_type neo_warps_type(neo_warps kind); /* of an element in shared memory */
 /* How many steps of an inner sum warps take at a time; *whole: all. */
 int64_t neo_nest_depth(neo_module *m, const neo_form *f, const neo_nest_sum *x, neo_warps kind,
                        bool *whole);
+
+/* Does an operand lie contiguous along its steps, and not along its points? Axes as bits. */
+bool neo_nest_along_steps(neo_module *m, const neo_nest_factors *f, uint64_t points,
+                          uint64_t steps);
 
 bool neo_nest_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                     const neo_schedule *s, neo_str *why);

@@ -26,6 +26,14 @@ static bool is_plain(neo_module *m, neo_expr e) {
   return n->op == NEO_OP_LOAD;
 }
 
+neo_expr neo_stages_plain(neo_module *m, neo_expr e, bool *rounded) {
+  if (rounded)
+    *rounded = neo_expr_node(m, e)->op == NEO_OP_TF32;
+  if (rounded && *rounded)
+    e = neo_expr_arg(m, e, 0);
+  return is_plain(m, e) ? e : (neo_expr){0};
+}
+
 neo_expr neo_stages_source(neo_module *m, const neo_contraction *c, const neo_schedule *s,
                            neo_side side, bool *rounded) {
   uint64_t rows = (uint64_t)s->at[NEO_SCHED_ROW_AXES];
@@ -41,11 +49,7 @@ neo_expr neo_stages_source(neo_module *m, const neo_contraction *c, const neo_sc
       return (neo_expr){0}; /* a product of two */
     found = c->factor[k].e;
   }
-  if (rounded && found.i && neo_expr_node(m, found)->op == NEO_OP_TF32) {
-    *rounded = true;
-    found = neo_expr_arg(m, found, 0);
-  }
-  return found.i && is_plain(m, found) ? found : (neo_expr){0};
+  return found.i ? neo_stages_plain(m, found, rounded) : found;
 }
 
 /* ---- boxes */

@@ -15,8 +15,10 @@
 
 enum { NEO_STAGES_MOST = 6 };
 
-/* What is copied of the operand of rows or columns: a load, or selects of one and zero; 0: nothing.
- * *rounded: where it is read, it has to be rounded to tf32; null: that is not possible. */
+/* What is copied of a factor: a load, or selects of one and zero; 0: nothing. *rounded: where it is
+ * read, it has to be rounded to tf32; null: that is not possible. Of the operand of rows or columns.
+ */
+neo_expr neo_stages_plain(neo_module *m, neo_expr e, bool *rounded);
 neo_expr neo_stages_source(neo_module *m, const neo_contraction *c, const neo_schedule *s,
                            neo_side side, bool *rounded);
 /* An operand of warpgroups that the copy engine can bring, with BULK: a load, at an offset that is

@@ -20,6 +20,7 @@ for way in $ways; do
     /spill stores/ { spills = $5 + $9 }
     /Used/ { print way, name, $5, spills }' "$work/said.$way" | sort >>"$work/now"
 done
+found() { grep -c "$1" "$work/ptx" || :; }
 # Sums inside of sums: attention's kernels, forward and backward, are named for the size of their heads. Where products are rounded,
 # or may be split, all are nested and made by warps; else those of small heads, by threads, which meet at barriers.
 for way in sm_75 sm_80 sm_90a sm_80.bf16 sm_90a.bf16 sm_90a.stored sm_90a.3xtf32; do
@@ -32,6 +33,9 @@ for way in sm_75 sm_80 sm_90a sm_80.bf16 sm_90a.bf16 sm_90a.stored sm_90a.3xtf32
   for name in $names; do
     awk -v name="_k[0-9]+_$name[(]" '/^.visible .entry/ { on = $0 ~ name } on' "$ptx" >"$work/ptx"
     grep -q "$by" "$work/ptx" || { echo "FAIL: $way $name is not nested" >&2; exit 1; }
+    case $way in # what lies in memory as it is multiplied comes past the registers
+    sm_90a.stored) [ "$(found 'cp\.async\.cg.*, 16, ')" -ge 4 ] && [ "$(found 'cp\.async\.wait_group')" -ge 2 ] ;;
+    esac || { echo "FAIL: $way $name: no stages" >&2; exit 1; }
     awk -v way=$way -v name=$name '/Compiling entry/ { on = $7 ~ "_k[0-9]+_" name "\047" } /spill stores/ { spills = $5 + $9 }
       on && /Used/ { print way, name, $5, spills }' "$work/said.nested.$way" >>"$work/now"
   done
@@ -40,7 +44,6 @@ done
 # From sm_80 on warps multiply what is rounded to tf32 or bf16, f32 as three products where that is permitted, and
 # everywhere f16; on sm_90a warpgroups do, but for f32 and what is copied by single elements of 2 bytes. Nothing else is.
 kernel() { awk -v name="_$2(" '/^.visible .entry/ { on = index($0, name) } on' "$work/$1/kernels.ptx" >"$work/ptx"; }
-found() { grep -c "$1" "$work/ptx" || :; }
 for way in $ways; do
   for name in dense turned conv scores halves; do
     kernel $way $name

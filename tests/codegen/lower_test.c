@@ -247,6 +247,8 @@ static void check_schedule(checker *c, const neo_group *g, const neo_machine *ma
     report(c, g, s, NULL, neo_arena_printf(c->a, "not legal: %s", neo_str_text(&why)));
   else if (neo_lower(c->m, g, s, c->a, &k, &why) != NEO_OK || neo_kernel_verify(k, &why) != NEO_OK)
     report(c, g, s, k, neo_str_text(&why));
+  else if (machine->gpu && neo_kernel_scratch_bytes(k) > machine->shared_bytes)
+    report(c, g, s, k, "a block has more shared memory than there is");
   else {
     run_interp(c, g, s, k);
     if (c->o->tiled)
@@ -258,6 +260,8 @@ static void check_schedule(checker *c, const neo_group *g, const neo_machine *ma
       *c->o->kept += s->at[NEO_SCHED_KEEP] != 0;
     if (c->o->wide)
       *c->o->wide += s->at[NEO_SCHED_VECTOR_WIDTH] > 1;
+    if (c->o->staged)
+      *c->o->staged += s->at[NEO_SCHED_STAGES] > 0;
     if (c->o->warps)
       *c->o->warps += s->at[NEO_SCHED_THREADS] && s->at[NEO_SCHED_MATRIX];
     compiled x = {g, *s, k, neo_arena_printf(c->a, "k%zu", list->at.n)};

@@ -26,6 +26,7 @@ typedef struct {
   int *by_warps; /* of these, with products of warps: counted; may be null */
   int *kept, *wide;   /* kernels that keep values of a row, or that have lanes: counted too */
   int *warps;         /* and those whose products are warps' */
+  int *staged;        /* and those of a GPU whose operands come in stages */
   neo_interp *interp; /* with its inputs set, errors tracked; null: made and filled here */
 } lower_options;
 

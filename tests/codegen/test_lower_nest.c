@@ -193,6 +193,67 @@ static void logsumexps_hold_for_infinities(void **state) {
   }
 }
 
+/* Of all schedules of the text's kernels, those in stages. */
+static int count_staged(const char *text, way w) {
+  neo_profile p = eager();
+  neo_seeds s = neo_seeds_of(1, 1);
+  int staged = 0;
+  for (uint64_t seed = s.first; seed < s.first + s.n; seed++) {
+    lower_options o = {.seed = seed, .n_random = 16, .fusion = {.profile = &p}};
+    o.narrow = w == NARROW;
+    o.split = w == SPLIT;
+    o.gpu = true;
+    o.staged = &staged;
+    lower_check(text, &o);
+  }
+  return staged;
+}
+
+/* Copied past the registers, of bf16, tf32 and f32, and through them, where heads are odd, or an
+ * operand is a product; masked. */
+static void operands_of_steps_come_in_stages(void **state) {
+  static const struct {
+    const char *type, *round;
+    int head, columns;
+    const char *where;
+  } of[] = {{"bf16", "f32", 64, 40, "where j <= i + 3;"},
+            {"bf16", "f32", 128, 128, ""},
+            {"bf16", "f32", 19, 21, "where j <= i;"},
+            {"f32", "tf32", 64, 24, "where i <= j and j < i + 20;"},
+            {"f32", "tf32", 11, 13, ""}};
+  (void)state;
+  for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+    char text[1000];
+    const char *t = of[k].type, *r = of[k].round, *back = *t == 'b' ? "f32(bf16(" : "tf32((";
+    int h = of[k].head, e = of[k].columns;
+    snprintf(text, sizeof text,
+             "size N 1..53\ninput Q : %s [N, 2, %d]\ninput K : %s [61, 2, %d]\n"
+             "input V : %s [61, 2, %d]\ntemp S : f32 [2, N, 61]\ntemp Z : f32 [2, N]\n"
+             "temp Y : f32 [N, 2, %d]\n"
+             "def S[h: 2, i: N, j: 61] =\n  sum[d: %d] %s(Q[i, h, d]) * %s(K[j, h, d])\n"
+             "  then acc0 * 0.1\n"
+             "def Z[h: 2, i: N] =\n  logsumexp[j: 61] %s\n  S[h, i, j]\n"
+             "def Y[i: N, h: 2, e: %d] =\n  sum[j: 61] %s\n"
+             "  %sexp(S[h, i, j] - Z[h, i]))) * %s(V[j, h, e])\n"
+             "entry forward f: y = Y\n",
+             t, h, t, h, t, e, e, h, r, r, of[k].where, e, of[k].where, back, r);
+    assert_true(count_staged(text, PLAIN) > 0);
+  }
+  static const char *const other[] = {"Q[b, i, h, d]", "(Q[b, i, h, d] * Q[b, i, h, d])"};
+  for (int k = 0; k < 2; k++) {
+    char text[1500];
+    snprintf(text, sizeof text,
+             INPUTS SCORES GRADIENTS "temp dQ : f32 [B, N, 2, 19]\ntemp dK : f32 [B, 37, 2, 19]\n"
+                                     "def dQ[b: B, i: N, h: 2, d: 19] =\n"
+                                     "  sum[j: 37] dS[b, h, i, j] * K[b, j, h, d]\n"
+                                     "def dK[b: B, j: 37, h: 2, d: 19] =\n"
+                                     "  sum[i: N] dS[b, h, i, j] * %s\n"
+                                     "entry forward f: q = dQ, k = dK\n",
+             other[k]);
+    assert_true(count_staged(text, SPLIT) > 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(attention_has_no_square_of_its_length),
@@ -203,6 +264,7 @@ int main(void) {
       cmocka_unit_test(masked_steps_of_some_rows_may_be_no_numbers),
       cmocka_unit_test(steps_that_no_row_takes_are_left_out),
       cmocka_unit_test(logsumexps_hold_for_infinities),
+      cmocka_unit_test(operands_of_steps_come_in_stages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
