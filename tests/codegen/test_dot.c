@@ -109,6 +109,7 @@ static void a_dot_is_two_fused_steps_the_second_numbers_first(void **state) {
   uint32_t one = 0x3f80, tiny = 0x3380; /* 1 and 2^-24: 1 + 2^-24 rounds to 1 */
   assert_float_equal(neo_pair_dot(1, tiny << 16 | one, one << 16 | one), 2, 0);
   assert_float_equal(neo_pair_dot(0, one << 16 | tiny, one << 16 | one), 1, 0);
+  assert_float_equal(neo_pair_dot(1, tiny << 16 | 0x8000 | one, one << 16 | one), 0, 0); /* -1 */
   assert_float_equal(neo_pair_dot(of(1), 0, 0), 0, 0);             /* denormal */
   assert_float_equal(neo_pair_dot(0, 0x0040, 0x7f00), 0, 0);       /* the same in a pair */
   assert_float_equal(neo_pair_dot(2, one, one << 16 | one), 3, 0); /* pairs have two numbers */
