@@ -105,7 +105,10 @@ uint32_t neo_schedule_nest(const neo_form *f, const neo_schedule *s, neo_outer_l
  * schedule's order says otherwise: what is written then lies in long runs, which counts where the
  * reduction is short. */
 bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_schedule *s);
-bool neo_rows_are_near(double elements, int64_t bytes);
+/* Do so many elements, of so many bytes, stay in a part of the nearest cache? */
+bool neo_elements_are_near(double elements, int64_t bytes);
+/* Steps of the reduction in a block, at the most. */
+double neo_schedule_block_steps(neo_module *m, const neo_stage *stage, const neo_schedule *s);
 typedef struct {
   int64_t rows, pitch;
 } neo_partial_shape;

@@ -45,10 +45,29 @@ static bool is_shared(const finder *c, neo_expr load) {
                        neo_axis_most(c->m, &c->stage->axes.at[0]) >= FEW_STEPS);
 }
 
+/* Would the nearest cache lose a line before it is read? Until then the columns of the block are, or
+ * those of a tile, and with each row what is written to it. */
+static bool is_far(const finder *c, neo_expr load, uint32_t axis) {
+  const int64_t *p = c->s->at;
+  bool next_tile = !c->copied && axis == (uint32_t)p[NEO_SCHED_VECTOR_AXIS];
+  int64_t wide = next_tile ? p[NEO_SCHED_TILE_N] * p[NEO_SCHED_VECTOR_WIDTH]
+                           : neo_partial_shape_of(c->m, c->f, c->s).pitch;
+  double rows = neo_schedule_block_steps(c->m, c->stage, c->s);
+  if (c->at_end)
+    rows += (double)p[NEO_SCHED_TILE_M];
+  return !neo_elements_are_near(rows * (double)(wide * c->ahead),
+                                neo_type_bytes(neo_expr_type(c->m, load)));
+}
+
 static void add(finder *c, neo_expr load, uint32_t axis, int64_t by) {
   if (c->n < NEO_FETCH_MOST && moves(c, load, axis, by))
-    c->out[c->n++] =
-        (neo_fetch){load, axis, by * c->ahead, c->at_end, is_shared(c, load), c->index};
+    c->out[c->n++] = (neo_fetch){.load = load,
+                                 .axis = axis,
+                                 .by = by * c->ahead,
+                                 .far = is_far(c, load, axis),
+                                 .at_end = c->at_end,
+                                 .shared = is_shared(c, load),
+                                 .stage = c->index};
 }
 
 static bool one_row_tile(const finder *c) {

@@ -25,6 +25,7 @@ typedef struct {
   neo_expr load;
   uint32_t axis; /* the load is that of a point `by` further along AXIS `axis` */
   int64_t by;
+  bool far;    /* into the second cache: so much is read meanwhile that the nearest would lose it */
   bool at_end; /* of what follows the sum; else of steps of it */
   bool shared; /* each step fetches a part of the lines; else those of this step, or all at once */
   uint32_t stage; /* the sum */

@@ -188,14 +188,24 @@ neo_partial_shape neo_partial_shape_of(neo_module *m, const neo_form *f, const n
 
 /* ---- order */
 
-bool neo_rows_are_near(double elements, int64_t bytes) {
+bool neo_elements_are_near(double elements, int64_t bytes) {
   enum { NEAR_BYTES = 16384 };
   return elements * (double)bytes <= NEAR_BYTES;
 }
 
+double neo_schedule_block_steps(neo_module *m, const neo_stage *stage, const neo_schedule *s) {
+  int64_t k = s->at[NEO_SCHED_BLOCK_K];
+  double steps = 1;
+  for (uint32_t i = 0; i < stage->axes.n; i++) {
+    int64_t n = neo_axis_most(m, &stage->axes.at[i]);
+    steps *= (double)(i == 0 && k && k < n ? k : n);
+  }
+  return steps;
+}
+
 bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_schedule *s) {
   neo_contraction c;
-  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], k = s->at[NEO_SCHED_BLOCK_K];
+  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS];
   if (s->at[NEO_SCHED_ORDER])
     return false;
   if (s->at[NEO_SCHED_PACK])
@@ -203,12 +213,8 @@ bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_sche
   if (v < 0 || v >= (int64_t)f->axes.n || !neo_contraction_of(m, f, &c))
     return false;
   const neo_stage *stage = &f->stages.at[c.stage];
-  double elements = (double)block_length(m, f, s, true);
-  for (uint32_t i = 0; i < stage->axes.n; i++) {
-    int64_t n = neo_axis_most(m, &stage->axes.at[i]);
-    elements *= (double)(i == 0 && k && k < n ? k : n);
-  }
-  return neo_rows_are_near(elements, neo_type_bytes((neo_type)stage->accs.at[0].type));
+  double elements = (double)block_length(m, f, s, true) * neo_schedule_block_steps(m, stage, s);
+  return neo_elements_are_near(elements, neo_type_bytes((neo_type)stage->accs.at[0].type));
 }
 
 /* ---- legality */

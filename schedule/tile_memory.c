@@ -43,8 +43,8 @@ geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s) {
     if (!(g.columns >> k & 1) && !(g.own_lanes && g.am == k))
       g.clip *= neo_tiles_clip(q, k, g.am == k ? (int64_t)g.r : 1);
   g.tested = g.own_lanes || !q->s->where.i ? 1 : neo_tiles_tested(q, s);
-  g.columns_first =
-      g.am >= 0 && !p[NEO_SCHED_ORDER] && (g.pack || neo_rows_are_near(g.mb * g.steps, q->bytes));
+  g.columns_first = g.am >= 0 && !p[NEO_SCHED_ORDER] &&
+                    (g.pack || neo_elements_are_near(g.mb * g.steps, q->bytes));
   return g;
 }
 

@@ -121,9 +121,9 @@ static double tile_lines(double bytes) {
 }
 
 bool neo_tile_ahead(const neo_tiles *q, const geometry *g, double tiles) {
-  double l1 = (double)q->machine->l1_bytes, block = g->steps * g->nb * (double)q->bytes;
+  double near = (double)q->machine->l2_bytes / 4, block = g->steps * g->nb * (double)q->bytes;
   return g->fetches && g->merge == 1 && tiles > 1 &&
-         (g->columns_first || (g->kb > 1 && block <= l1));
+         (g->columns_first || (g->kb > 1 && block <= near));
 }
 
 static bool fetched_ahead(const neo_tiles *q, const geometry *g, double bytes, double tiles) {
@@ -148,7 +148,9 @@ static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
   touched all = neo_tile_evenly(q->steps * g->n * bytes);
   touched again =
       neo_tile_in_runs(q, g->steps * (g->columns_first ? wide : g->nb) * bytes, part, w.jump);
-  bool many = g->steps > MANY && wide < g->nb; /* rows that are begun together */
+  bool ahead = fetched_ahead(q, g, all.bytes, tiles);
+  bool named = ahead && !g->columns_first;               /* blocks are, row by row */
+  bool many = !named && g->steps > MANY && wide < g->nb; /* rows that are begun together */
   if ((int64_t)row == w.jump && !many)
     row *= g->steps; /* one follows the other */
   bool streams = !many && row >= ROW_BYTES / 4;
@@ -159,7 +161,7 @@ static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
     first *= 0.6;
   if (streams && g->steps > FEW)
     first *= 1.4;
-  if (fetched_ahead(q, g, all.bytes, tiles))
+  if (ahead)
     first *= streams ? 0.5 : 0.35;
   double then = neo_tile_far(q, again, streams ? STREAMS : ALONE);
   return t * g->c + lines / w.run * (first + (tiles - 1) * then) / tiles;

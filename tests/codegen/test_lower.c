@@ -163,7 +163,7 @@ static void steps_share_what_the_next_copy_reads(void **state) {
 #define TILE "vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 pack=2 fetch=1 "
   char *kernel = text_of(TILE "block_k=64");
   /* 7 x 5 tiles have 64 x 5 lines: 10 each, one in a step */
-  assert_non_null(strstr(kernel, "fetch W[(kb + f/5)*70 + f%5*16 + 4480]"));
+  assert_non_null(strstr(kernel, "fetch far W[(kb + f/5)*70 + f%5*16 + 4480]"));
   assert_non_null(strstr(kernel, "for f in (n/16*7 + m/6)*10 + (k - kb)..min((n/16*7 + m/6)*10 + "
                                  "(k - kb) + 1, min((n/16*7 + m/6)*10 + 10, "
                                  "(min(kb + 64, 300) - kb)*5))"));
@@ -172,6 +172,9 @@ static void steps_share_what_the_next_copy_reads(void **state) {
   assert_non_null(strstr(kernel, "for f in (m/6*5 + n/16)*10 + (k - kb)"));
   free(kernel);
   kernel = text_of(TILE "block_n=32");
+  assert_non_null(strstr(kernel, "fetch far W["));
+  free(kernel);
+  kernel = text_of(TILE "block_k=32"); /* stays in the nearest cache */
   assert_non_null(strstr(kernel, "fetch W["));
   free(kernel);
 #undef TILE
@@ -191,7 +194,7 @@ static void steps_share_what_the_next_tile_needs_at_its_end(void **state) {
   "entry forward forward: y = y\n"
   char *kernel = kernel_of(UPDATE("40"), TILE("6"));
   assert_non_null(strstr(kernel, "for f in k..min(k + 1, 18)\n"));
-  assert_non_null(strstr(kernel, "fetch P[(m + f/3)*70 + f%3*16 + 420]\n"));
+  assert_non_null(strstr(kernel, "fetch far P[(m + f/3)*70 + f%3*16 + 420]\n"));
   free(kernel);
   const char *at_once[][2] = {{UPDATE("2"), TILE("6")}, {UPDATE("40"), TILE("2")}};
   for (int k = 0; k < 2; k++) {

@@ -121,6 +121,7 @@ static neo_schedule few_rows(void) {
                 "entry forward forward: y = y\n");
 }
 
+/* A block, and the next one that it fetches, take half of the second cache. */
 static void few_rows_read_a_matrix_in_place_and_fetch_it_a_block_ahead(void **state) {
   (void)state;
   neo_schedule s = few_rows();
@@ -128,7 +129,7 @@ static void few_rows_read_a_matrix_in_place_and_fetch_it_a_block_ahead(void **st
   assert_int_equal(s.at[NEO_SCHED_TILE_M], 6);
   assert_int_equal(s.at[NEO_SCHED_TILE_N], 2); /* whole cache lines */
   assert_int_equal(s.at[NEO_SCHED_ORDER], 1);
-  assert_in_range(s.at[NEO_SCHED_BLOCK_K], 1, 8);
+  assert_in_range(s.at[NEO_SCHED_BLOCK_K], 16, 32);
   assert_int_equal(s.at[NEO_SCHED_FETCH], 1);
 }
 
@@ -200,6 +201,35 @@ static void what_comes_next_is_fetched_along_the_outer_loop(void **state) {
   assert_true(f[0].axis == 0 && f[0].by == 6 && f[0].at_end);
   assert_int_equal(fetches_of(text, TILE "order=1 pack=2", f), 1);
   assert_true(f[0].at_end);
+#undef TILE
+}
+
+/* Until it is read the nearest cache has seen the columns of a block, or of a tile, and at the ends
+ * of tiles what their rows are written to. */
+static void what_is_fetched_long_before_goes_to_the_second_cache(void **state) {
+  (void)state;
+  const char *text = "input x : f32 [48, 300]\ninput W : f32 [300, 500]\nparam V : f32 [48, 500]\n"
+                     "temp y : f32 [48, 500]\ninit @1 V[b: 48, j: 500] = 0.5\n"
+                     "def y[b: 48, j: 500] =\n  sum[i: 300] x[b, i] * W[i, j]\n"
+                     "  then acc0 + V[b, j]\nentry forward forward: y = y\n";
+#define TILE "vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 "
+  const struct {
+    const char *schedule;
+    bool far;
+  } of[] = {{TILE "block_k=4 order=1", false},
+            {TILE "block_k=32 order=1", true},
+            {TILE "block_k=4 order=1 fetch=8", true},
+            {TILE "block_n=32 block_k=64 order=1", false},
+            {TILE "block_m=6 block_n=64", true},
+            {TILE "block_n=16 block_k=8", false},
+            {TILE "order=1", true},
+            {TILE "pack=2 block_k=8 block_n=64", false},
+            {TILE "pack=2 block_k=128 block_n=64", true}};
+  for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+    neo_fetch f[NEO_FETCH_MOST];
+    assert_int_equal(fetches_of(text, of[k].schedule, f), 1);
+    assert_int_equal(f[0].far, of[k].far);
+  }
 #undef TILE
 }
 
@@ -617,6 +647,7 @@ int main(void) {
       cmocka_unit_test(few_rows_read_a_matrix_in_place_and_fetch_it_a_block_ahead),
       cmocka_unit_test(an_update_fetches_a_parameter_beyond_the_caches),
       cmocka_unit_test(an_update_of_short_sums_walks_a_row_of_what_no_cache_holds),
+      cmocka_unit_test(what_is_fetched_long_before_goes_to_the_second_cache),
       cmocka_unit_test(what_the_next_copy_of_columns_reads_is_fetched),
       cmocka_unit_test(large_weights_are_copied_in_blocks_that_are_fetched_ahead),
       cmocka_unit_test(weights_of_many_gates_are_fetched_ahead),
