@@ -78,7 +78,7 @@ timeout 30 "$NEOC" tune "$work/m.expr" --time=10m --records=/proc/x/y --log=none
 grep -q '/proc/x/y: ' "$work/err" || die "which place" "$work/err"
 
 # ---- mistakes
-for bad in --time=soon --threads=0 --kernel='(' --size=Q=3; do
+for bad in --time=soon --threads=0 --kernel='(' --size=Q=3 --records=none,a,b; do
   code=0
   "$NEOC" tune "$work/m.expr" "$bad" > "$work/out" 2> "$work/err" || code=$?
   [ "$code" = 2 ] || die "$bad: exit code $code" "$work/err"

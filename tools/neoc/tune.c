@@ -220,6 +220,8 @@ static neoc_exit read_files(neoc_cli *cli, neo_tune_options *o, neo_compile_opti
   if (!o->records && !place)
     return neoc_usage(
         cli, "neither XDG_CACHE_HOME nor HOME names a folder: say where with --records=FILE");
+  if (o->records && strchr(o->records, ','))
+    return neoc_usage(cli, "--records=%s: tune writes one file, FILE or none,FILE", o->records);
   if (!o->records)
     o->records_flags = NEO_RECORDS_PRIVATE;
   if (!log)
