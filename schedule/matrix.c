@@ -349,6 +349,31 @@ static void cut(neo_module *m, const neo_form *f, const neo_machine *machine, ne
     p[NEO_SCHED_BLOCK_M] = near / 2 / pairs < unit ? unit : near / 2 / pairs / unit * unit;
 }
 
+/* Dots of a product that is one unit so far, and long enough to be divided: by rows, of which each
+ * unit copies its own, or by columns that are read in place. */
+static void share_out(neo_module *m, const neo_form *f, neo_schedule *s) {
+  enum { UNITS = 4, LEAST = 1 << 20 }; /* products of a unit */
+  int64_t *p = s->at, inner, rows = rows_of(m, f, p), columns = walked(m, f, p, &inner);
+  neo_contraction c;
+  if (p[NEO_SCHED_BLOCK_M] || p[NEO_SCHED_BLOCK_N] || !neo_contraction_of(m, f, &c))
+    return;
+  double products = (double)rows * (double)columns;
+  const neo_stage *stage = &f->stages.at[c.stage];
+  for (uint32_t k = 0; k < stage->axes.n; k++)
+    products *= (double)neo_axis_most(m, &stage->axes.at[k]);
+  bool in_place = false;
+  for (int k = 0; k < 2; k++)
+    in_place |=
+        neo_schedule_side(f, s, &c.factor[k]) == NEO_SIDE_COLUMNS && !(p[NEO_SCHED_PACK] >> k & 1);
+  int64_t tall = round_up(p[NEO_SCHED_TILE_M], SIDE), wide = p[NEO_SCHED_TILE_N] * SIDE;
+  if (products < 2.0 * LEAST)
+    return;
+  if (rows >= 2 * tall)
+    p[NEO_SCHED_BLOCK_M] = round_up((rows + UNITS - 1) / UNITS, tall);
+  else if (in_place && p[NEO_SCHED_MERGE] == 1 && columns >= 2 * wide)
+    p[NEO_SCHED_BLOCK_N] = round_up((columns + UNITS - 1) / UNITS, wide);
+}
+
 /* Blocks of rows stay in a unit, which then copies its columns once, where other loops make units
  * enough. */
 static void set_units(neo_module *m, const neo_form *f, neo_schedule *s) {
@@ -400,6 +425,8 @@ static neo_schedule tiled(neo_module *m, const neo_form *f, const neo_machine *m
   p[NEO_SCHED_AXIS_M] = am;
   set_tile(p, rows_of(m, f, p), walked(m, f, p, &inner));
   cut(m, f, machine, &s);
+  if (machine->matrix == NEO_PAIRS_DOTS)
+    share_out(m, f, &s);
   set_units(m, f, &s);
   return s;
 }

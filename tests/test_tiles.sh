@@ -80,4 +80,11 @@ if grep -q ' avx512_bf16 ' /proc/cpuinfo; then
   cmp znver4.npz x86-64-v4+dots.npz || fail "dots by instructions are not those of plain code"
   cmp -s znver4.npz x86-64-v4.npz && fail "no context takes dots"
 fi
+
+# A long product by dots is several units of work: by rows, or by columns that are read in place.
+for size in '256 256' '16 1024'; do
+  "$NEOC" explain "$NEO_SOURCE_DIR/tools/benchmarks/gemm.expr" --define=M="${size% *}" \
+    --define=N="${size#* }" --math=bf16 --mcpu=znver4 --records=none --schedule >units
+  grep '^C:.* matrix=2 ' units | grep -q ' unit_axes=1 ' || fail "one unit of $size"
+done
 exit $status
