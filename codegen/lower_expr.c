@@ -183,6 +183,11 @@ static const neo_lx *in_tensor(lowering *l, neo_tensor t, const neo_lx *at) {
                     neo_lx_op2(l->k, NEO_OP_LT, at, n));
 }
 
+/* Does the expression differ between lanes that exist and lanes that do not? */
+static bool differs_under_mask(const lowering *l, neo_expr e) {
+  return l->mask_axis >= 0 && neo_expr_axes(l->m, e) >> l->mask_axis & 1;
+}
+
 static const neo_lx *lower_load(lowering *l, neo_expr e) {
   const neo_node *n = neo_expr_node(l->m, e);
   uint64_t buf = 0;
@@ -193,7 +198,7 @@ static const neo_lx *lower_load(lowering *l, neo_expr e) {
   if (guard && !l->exact && is_safe(l, e))
     guard = NULL;
   /* a guard says nothing in a lane that does not exist */
-  bool masked = l->mask && (guard || neo_expr_axes(l->m, e) >> l->mask_axis & 1);
+  bool masked = l->mask && (guard || differs_under_mask(l, e));
   if (masked)
     guard = guard ? neo_lx_op2(l->k, NEO_OP_AND, l->mask, guard) : l->mask;
   const neo_lx *at = lower(l, neo_flat_at(l->m, e));

@@ -142,7 +142,7 @@ typedef struct lowering {
   bool exact;          /* axes may be beyond their ranges: every load is guarded */
   bool bounded;        /* loads happen only where they are inside of their buffers */
   const neo_lx *mask;  /* lanes that exist; null: all */
-  int32_t mask_axis;   /* the axis whose lanes may not exist */
+  int32_t mask_axis;   /* the axis whose lanes may not exist; -1: none is walked by lanes */
   neo_map memo, safe;
   const tile *tile;         /* null: outside of one */
   const neo_form *original; /* f with merged axes apart; f itself if none are merged */
