@@ -60,6 +60,27 @@ grep -q '^cells .*geometric mean of 1' "$work/out" || fail "no mean of the group
 bench --show --json "$work/json" >"$work/out"
 grep -q '^scrnn batch 1 ' "$work/out" || fail "--show does not show"
 
+# ---- the first step of a peer that compiles through a shell; one that fails says why
+cat >"$work/torch" <<'END'
+#!/bin/sh
+[ "$1" != -c ] || exit 0
+[ -z "${TORCHINDUCTOR_COMPILE_THREADS:-}" ] || exit 1 # kept by an earlier run
+sh -c "mkdir -p $TORCHINDUCTOR_CACHE_DIR && echo >$TORCHINDUCTOR_CACHE_DIR/made" &&
+  [ -e "$TORCHINDUCTOR_CACHE_DIR/made" ] && echo 'ready {"first_s": 2.5}' && exec cat >/dev/null
+END
+cat >"$work/jax" <<'END'
+#!/bin/sh
+[ "$1" != -c ] || exit 0
+printf 'some.where.CompileError: no compiler\nSet THIS for more\n' >&2
+exit 1
+END
+NEO_BENCH_TORCH=$work/torch NEO_BENCH_JAX=$work/jax \
+  bench --rows '^compile mlp$' --json "$work/first" >"$work/out" || fail "no compile time"
+grep -q '"torch compile": {"wall_s": 2.5}' "$work/first" ||
+  { cat "$work/out"; fail "a first compiled step is not measured"; }
+grep -q 'jax: some.where.CompileError: no compiler' "$work/out" ||
+  { cat "$work/out"; fail "the error of a peer is not told"; }
+
 # ---- tuning
 bench --rows '^gemm f32 64x64x64 threads 1$' --rounds 1 --tuned 1 --json "$work/tuned" \
   >"$work/out" || fail "no run with tuning"

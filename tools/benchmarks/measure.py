@@ -79,7 +79,8 @@ class Bench:
         env = {"TORCHINDUCTOR_CACHE_DIR": os.path.join(self.pythons["cache"], "inductor"),
                "TORCHINDUCTOR_COMPILE_THREADS": "1"}
         if cold:
-            env = {"TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "cold " + name)}
+            # no blank in it: inductor hands it to a shell
+            env = {"TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "cold")}
         else:
             env["JAX_COMPILATION_CACHE_DIR"] = os.path.join(self.pythons["cache"], "jax")
         return Side(name, [python, os.path.join(HERE, STEPS[first]), json.dumps(spec)], row.threads,

@@ -6,6 +6,7 @@ run on the same processors, as many as there are threads.
 import ctypes
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -59,7 +60,8 @@ class Side:
     def why(self):
         self.errors.seek(0)
         lines = self.errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else f"exit code {self.process.wait()}"
+        named = [line for line in lines if re.match(r"[\w.]+(Error|Exception): .", line)]
+        return (named or lines or [f"exit code {self.process.wait()}"])[-1]
 
     def line(self):
         """The next line of its answer."""
