@@ -1,4 +1,4 @@
-/* Trees over the lanes of a register, as lanes are joined (lower_stage.c), on vectors.
+/* Trees over the lanes of a register, as lanes are joined (lower_lanes.c), on vectors.
  *
  *     ((acc[0] + acc[4]) + (acc[2] + acc[6])) + ((acc[1] + acc[5]) + (acc[3] + acc[7]))
  *

@@ -171,10 +171,6 @@ static bool is_safe(lowering *l, neo_expr load) {
   return safe;
 }
 
-static const neo_lx *both(lowering *l, const neo_lx *a, const neo_lx *b) {
-  return a ? neo_lx_op2(l->k, NEO_OP_AND, a, b) : b;
-}
-
 /* Is the offset one of an element of the tensor? */
 static const neo_lx *in_tensor(lowering *l, neo_tensor t, const neo_lx *at) {
   const neo_lx *n = lower(l, neo_tensor_elements(l->m, t));
@@ -203,7 +199,7 @@ static const neo_lx *lower_load(lowering *l, neo_expr e) {
     guard = guard ? neo_lx_op2(l->k, NEO_OP_AND, l->mask, guard) : l->mask;
   const neo_lx *at = lower(l, neo_flat_at(l->m, e));
   if (l->bounded)
-    guard = both(l, guard, in_tensor(l, (neo_tensor){n->attr}, at));
+    guard = lx_both(l, guard, in_tensor(l, (neo_tensor){n->attr}, at));
   if (!guard)
     return neo_lx_load(l->k, (uint32_t)buf, at);
   return neo_lx_loadif(l->k, (uint32_t)buf, at, guard, zero_of(l, (neo_type)n->type));

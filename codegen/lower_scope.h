@@ -3,7 +3,9 @@
  *
  *   lower.c        buffers, units of work, blocks; which way a group is lowered
  *   lower_expr.c   expressions of the form -> expressions of the loop IR
- *   lower_stage.c  a stage at one register tile: accumulate, reduce lanes, store
+ *   lower_stage.c  a stage at one register tile: its loops, what is done in them
+ *   lower_acc.c    its accumulators
+ *   lower_lanes.c  lanes over its last own axis, and how they are joined
  *   lower_store.c  its stores
  *   lower_tile.c   all tiles of a block: full ones, remainders
  *   lower_keep.c   values that stages along a row share
@@ -216,6 +218,19 @@ static inline const neo_lx *lx_min(lowering *l, const neo_lx *a, const neo_lx *b
 static inline const neo_lx *lx_max(lowering *l, const neo_lx *a, const neo_lx *b) {
   return neo_lx_op2(l->k, NEO_OP_MAX, a, b);
 }
+static inline const neo_lx *lx_lt(lowering *l, const neo_lx *a, const neo_lx *b) {
+  return neo_lx_op2(l->k, NEO_OP_LT, a, b);
+}
+/* A tile's variable as an index; null is 0. */
+static inline const neo_lx *lx_or_0(lowering *l, const neo_lx *v) {
+  return v ? v : neo_lx_int(l->k, 0);
+}
+/* Conjunction; null is true. */
+static inline const neo_lx *lx_both(lowering *l, const neo_lx *a, const neo_lx *b) {
+  if (!a || !b)
+    return a ? a : b;
+  return neo_lx_op2(l->k, NEO_OP_AND, a, b);
+}
 /* Opens a loop; returns its body, with *v its variable. Each loop is closed by neo_lower_close. */
 neo_block *neo_lower_open(lowering *l, neo_block *in, const char *name, const neo_lx *lo,
                           const neo_lx *hi, int64_t step, const neo_lx **v);
@@ -235,7 +250,7 @@ static inline bool neo_lower_safe_under(const lowering *l, neo_expr e, neo_expr 
   return neo_condition_guards(&x, e, cond);
 }
 
-/* ---- lower_stage.c */
+/* ---- lower_stage.c, lower_acc.c, lower_lanes.c */
 void neo_lower_bounds(lowering *l); /* fills l->bounds */
 /* Everything at one tile: the stages in order. */
 void neo_lower_stages(lowering *l, neo_block *in, const tile *t);

@@ -3,10 +3,6 @@
 #include "codegen/lower_scope.h"
 #include <assert.h>
 
-static const neo_lx *index_of(lowering *l, const neo_lx *v) {
-  return v ? v : lx_int(l, 0);
-}
-
 static uint32_t out_buf(const lowering *l, const neo_form_out *o) {
   uint64_t buf = 0;
   neo_map_get(&l->buf_of, o->tensor.i, &buf);
@@ -82,7 +78,7 @@ static const neo_lx *value_of(lowering *l, const neo_form_out *o) {
 static const neo_lx *store_value(lowering *l, neo_block *in, const store *c, size_t k, bool set) {
   if (c->s->outs.n == 1)
     return value_of(l, &c->s->outs.at[k]);
-  const neo_lx *index[] = {index_of(l, l->row), index_of(l, l->col), index_of(l, l->lane)};
+  const neo_lx *index[] = {lx_or_0(l, l->row), lx_or_0(l, l->col), lx_or_0(l, l->lane)};
   uint8_t rank = c->lanes && c->t->width > 1 ? 3 : 2;
   if (set)
     neo_ls_set(l->k, in, c->reg[k], index, rank, value_of(l, &c->s->outs.at[k]));
