@@ -53,12 +53,8 @@ static bool is_constant(const neo_ll_lin *x) {
   return true;
 }
 
-static LLVMValueRef i64(neo_ll_gen *g, int64_t x) {
-  return LLVMConstInt(LLVMInt64TypeInContext(g->l->ctx), (unsigned long long)x, true);
-}
-
 static LLVMValueRef times(neo_ll_gen *g, LLVMValueRef v, int64_t c) {
-  return c == 1 ? v : LLVMBuildMul(g->l->b, v, i64(g, c), "");
+  return c == 1 ? v : LLVMBuildMul(g->l->b, v, neo_ll_int64(g->l, c), "");
 }
 
 static LLVMValueRef plus(neo_ll_gen *g, LLVMValueRef a, LLVMValueRef b) {
@@ -129,7 +125,7 @@ LLVMValueRef neo_ll_linear_value(neo_ll_gen *g, const neo_ll_lin *x, bool with_c
       *depth = x->t[k].depth;
   }
   if (with_constant && (x->c || !sum))
-    sum = plus(g, sum, i64(g, x->c));
+    sum = plus(g, sum, neo_ll_int64(g->l, x->c));
   return sum;
 }
 
@@ -187,7 +183,7 @@ static bool add_quotient(neo_ll_gen *g, neo_ll_lin *q, LLVMValueRef v, int64_t c
   if (coef % d == 0)
     return add_multiple(q, v, coef / d, depth, m);
   int64_t by = d / gcd(coef, d);
-  v = LLVMBuildExactSDiv(g->l->b, v, i64(g, by), "");
+  v = LLVMBuildExactSDiv(g->l->b, v, neo_ll_int64(g->l, by), "");
   return add_multiple(q, v, coef / (d / by), depth, m / by);
 }
 

@@ -23,13 +23,6 @@ enum {
 static LLVMTypeRef i8_type(neo_llvm *l) {
   return LLVMInt8TypeInContext(l->ctx);
 }
-static LLVMTypeRef i32_type(neo_llvm *l) {
-  return LLVMInt32TypeInContext(l->ctx);
-}
-static LLVMValueRef i64(neo_llvm *l, int64_t x) {
-  return neo_ll_int(LLVMInt64TypeInContext(l->ctx), x);
-}
-
 static LLVMValueRef behind(neo_llvm *l, LLVMValueRef p, LLVMValueRef bytes) {
   return LLVMBuildInBoundsGEP2(l->b, i8_type(l), p, &bytes, 1, "");
 }
@@ -104,8 +97,8 @@ static counter begin_counter(neo_llvm *l, LLVMValueRef fn) {
   c.body = LLVMAppendBasicBlockInContext(l->ctx, fn, "");
   LLVMBuildBr(l->b, c.body);
   LLVMPositionBuilderAtEnd(l->b, c.body);
-  c.at = LLVMBuildPhi(l->b, LLVMInt64TypeInContext(l->ctx), "");
-  LLVMValueRef zero = i64(l, 0);
+  c.at = LLVMBuildPhi(l->b, neo_ll_i64(l), "");
+  LLVMValueRef zero = neo_ll_int64(l, 0);
   LLVMAddIncoming(c.at, &zero, &c.from, 1);
   return c;
 }
@@ -113,9 +106,10 @@ static counter begin_counter(neo_llvm *l, LLVMValueRef fn) {
 static void end_counter(neo_llvm *l, LLVMValueRef fn, const counter *c, int64_t step, int64_t end) {
   LLVMBasicBlockRef last = LLVMGetInsertBlock(l->b);
   LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(l->ctx, fn, "");
-  LLVMValueRef next = LLVMBuildAdd(l->b, c->at, i64(l, step), "");
+  LLVMValueRef next = LLVMBuildAdd(l->b, c->at, neo_ll_int64(l, step), "");
   LLVMAddIncoming(c->at, &next, &last, 1);
-  LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntULT, next, i64(l, end), ""), c->body, after);
+  LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntULT, next, neo_ll_int64(l, end), ""), c->body,
+                  after);
   LLVMPositionBuilderAtEnd(l->b, after);
 }
 
@@ -128,8 +122,8 @@ static LLVMValueRef row_sum(neo_llvm *l, LLVMValueRef fn, LLVMValueRef a, LLVMVa
     sum[i] = LLVMBuildPhi(l->b, floats, "");
     LLVMAddIncoming(sum[i], &zero, &k.from, 1);
   }
-  LLVMValueRef pair = LLVMBuildLoad2(l->b, i32_type(l), behind(l, a, k.at), "");
-  LLVMValueRef far = LLVMBuildMul(l->b, k.at, i64(l, NEO_TILE_CELLS), "");
+  LLVMValueRef pair = LLVMBuildLoad2(l->b, neo_ll_i32(l), behind(l, a, k.at), "");
+  LLVMValueRef far = LLVMBuildMul(l->b, k.at, neo_ll_int64(l, NEO_TILE_CELLS), "");
   LLVMValueRef pairs = vector_at(l, behind(l, b, far), false);
   for (int i = 0; i < 2; i++)
     next[i] = product(l, neo_ll_half(l, pair, i), neo_ll_half(l, pairs, i), sum[i]);
@@ -165,15 +159,15 @@ static LLVMValueRef plain_dot(neo_llvm *l, LLVMTypeRef *type) {
 }
 
 static LLVMValueRef plain_tile(neo_ll_gen *g, uint8_t tile) {
-  return behind(g->l, g->tile_state, i64(g->l, (int64_t)tile * TILE_BYTES));
+  return behind(g->l, g->tile_state, neo_ll_int64(g->l, (int64_t)tile * TILE_BYTES));
 }
 
 static void plain_move(neo_ll_gen *g, const neo_ls *s, LLVMValueRef at) {
   neo_llvm *l = g->l;
   bool to_memory = s->op == NEO_TILE_STORE;
   for (int64_t m = 0; m < NEO_TILE_ROWS; m++) {
-    LLVMValueRef row = behind(l, plain_tile(g, s->tile[0]), i64(l, m * ROW_BYTES));
-    LLVMValueRef out = at ? behind(l, at, i64(l, m * s->step * 4)) : NULL;
+    LLVMValueRef row = behind(l, plain_tile(g, s->tile[0]), neo_ll_int64(l, m * ROW_BYTES));
+    LLVMValueRef out = at ? behind(l, at, neo_ll_int64(l, m * s->step * 4)) : NULL;
     LLVMValueRef zero = LLVMConstNull(neo_ll_int_type(l, 32, NEO_TILE_CELLS));
     LLVMValueRef v = at ? vector_at(l, to_memory ? row : out, false) : zero;
     put_vector(l, v, to_memory ? out : row);
@@ -224,11 +218,11 @@ void neo_ll_tile(neo_ll_gen *g, const neo_ls *s) {
   LLVMValueRef at = NULL;
   if (neo_tile_rows[s->op].memory) {
     LLVMValueRef offset = neo_ll_expr(g, s->index[0]).v;
-    LLVMTypeRef cell = i32_type(l);
+    LLVMTypeRef cell = neo_ll_i32(l);
     at = LLVMBuildInBoundsGEP2(l->b, cell, neo_ll_buf_value(g, s->attr), &offset, 1, "");
   }
   if (l->target.matrix == NEO_MATRIX_AMX)
-    instruction(g, s, at, i64(l, s->step * 4));
+    instruction(g, s, at, neo_ll_int64(l, s->step * 4));
   else
     plain(g, s, at);
 }

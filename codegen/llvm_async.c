@@ -10,10 +10,6 @@
 
 enum { GLOBAL_SPACE = 1, SHARED_SPACE = 3, LEAST_BYTES = 4 };
 
-static LLVMTypeRef i32_type(neo_ll_gen *g) {
-  return LLVMInt32TypeInContext(g->l->ctx);
-}
-
 static void tell(neo_ll_gen *g, const char *symbol, LLVMTypeRef *type, LLVMValueRef *arg,
                  unsigned n) {
   LLVMTypeRef fn = LLVMFunctionType(LLVMVoidTypeInContext(g->l->ctx), type, n, false);
@@ -26,7 +22,7 @@ static LLVMValueRef in_space(neo_ll_gen *g, LLVMValueRef at, unsigned space) {
 
 static LLVMValueRef behind(neo_ll_gen *g, LLVMValueRef at, uint32_t bytes, bool inside) {
   LLVMTypeRef i8 = LLVMInt8TypeInContext(g->l->ctx);
-  LLVMValueRef far = neo_ll_int(LLVMInt64TypeInContext(g->l->ctx), bytes);
+  LLVMValueRef far = neo_ll_int64(g->l, bytes);
   if (!bytes)
     return at;
   return inside ? LLVMBuildInBoundsGEP2(g->l->b, i8, at, &far, 1, "")
@@ -38,12 +34,12 @@ static void part(neo_ll_gen *g, LLVMValueRef to, LLVMValueRef from, uint32_t byt
   const char *name = bytes == 16  ? "llvm.nvvm.cp.async.cg.shared.global.16.s"
                      : bytes == 8 ? "llvm.nvvm.cp.async.ca.shared.global.8.s"
                                   : "llvm.nvvm.cp.async.ca.shared.global.4.s";
-  LLVMTypeRef ptr = neo_ll_ptr_type(g->l), type[] = {ptr, ptr, i32_type(g), i32_type(g)};
-  LLVMValueRef all = neo_ll_int(i32_type(g), bytes);
+  LLVMTypeRef ptr = neo_ll_ptr_type(g->l), type[] = {ptr, ptr, neo_ll_i32(g->l), neo_ll_i32(g->l)};
+  LLVMValueRef all = neo_ll_int32(g->l, bytes);
   if (!taken)
     taken = all;
   else
-    taken = LLVMBuildSelect(g->l->b, taken, all, neo_ll_int(i32_type(g), 0), "");
+    taken = LLVMBuildSelect(g->l->b, taken, all, neo_ll_int32(g->l, 0), "");
   if (g->l->target.emulated)
     tell(g, "neo_gpu_copy", type, (LLVMValueRef[]){to, from, all, taken}, 4);
   else
@@ -79,7 +75,7 @@ static void copy(neo_ll_gen *g, const neo_ls *s) {
 }
 
 static void wait_for(neo_ll_gen *g, int64_t groups) {
-  LLVMTypeRef type = i32_type(g);
+  LLVMTypeRef type = neo_ll_i32(g->l);
   LLVMValueRef n = neo_ll_int(type, groups);
   if (g->l->target.emulated)
     tell(g, "neo_gpu_copied", &type, &n, 1);

@@ -19,14 +19,6 @@
 
 enum { SHARED_SPACE = 3, MOST = 8 };
 
-static LLVMTypeRef i64_type(neo_ll_gen *g) {
-  return LLVMInt64TypeInContext(g->l->ctx);
-}
-
-static LLVMTypeRef i32_type(neo_ll_gen *g) {
-  return LLVMInt32TypeInContext(g->l->ctx);
-}
-
 void neo_ll_gpu_assembly(neo_ll_gen *g, const char *text, const char *rule, LLVMValueRef *arg) {
   LLVMTypeRef type[MOST];
   neo_str all;
@@ -56,16 +48,16 @@ LLVMValueRef neo_ll_shared_place(neo_ll_gen *g, uint32_t buf, const neo_lx *inde
   LLVMValueRef p = neo_ll_buf_value(g, buf);
   int64_t size = neo_type_bytes((neo_type)g->k->bufs.at[buf].type);
   LLVMValueRef at = neo_ll_expr(g, index).v;
-  at = LLVMBuildMul(b, at, neo_ll_int(i64_type(g), size), "");
+  at = LLVMBuildMul(b, at, neo_ll_int64(g->l, size), "");
   p = LLVMBuildInBoundsGEP2(b, LLVMInt8TypeInContext(g->l->ctx), p, &at, 1, "");
   if (g->l->target.emulated)
     return p;
   p = LLVMBuildAddrSpaceCast(b, p, LLVMPointerTypeInContext(g->l->ctx, SHARED_SPACE), "");
-  return LLVMBuildPtrToInt(b, p, i32_type(g), "");
+  return LLVMBuildPtrToInt(b, p, neo_ll_i32(g->l), "");
 }
 
 static LLVMValueRef number(neo_ll_gen *g, const neo_lx *e) {
-  return LLVMBuildTrunc(g->l->b, neo_ll_expr(g, e).v, i32_type(g), "");
+  return LLVMBuildTrunc(g->l->b, neo_ll_expr(g, e).v, neo_ll_i32(g->l), "");
 }
 
 /* What follows is the first thread's; returns where the others go on; null: there are none. */
@@ -75,7 +67,7 @@ static LLVMBasicBlockRef first_thread(neo_ll_gen *g) {
     return NULL;
   LLVMBasicBlockRef then = LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, "first");
   LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, "all");
-  LLVMValueRef is = LLVMBuildICmp(b, LLVMIntEQ, neo_ll_gpu_lane(g), neo_ll_int(i64_type(g), 0), "");
+  LLVMValueRef is = LLVMBuildICmp(b, LLVMIntEQ, neo_ll_gpu_lane(g), neo_ll_int64(g->l, 0), "");
   LLVMBuildCondBr(b, is, then, after);
   LLVMPositionBuilderAtEnd(b, then);
   return after;
@@ -92,8 +84,7 @@ static void all_threads(neo_ll_gen *g, LLVMBasicBlockRef after) {
 /* ---- statements */
 
 static void expect(neo_ll_gen *g, const neo_ls *s) {
-  LLVMValueRef arg[] = {neo_ll_shared_place(g, s->attr, s->index[0]),
-                        neo_ll_int(i32_type(g), s->step)};
+  LLVMValueRef arg[] = {neo_ll_shared_place(g, s->attr, s->index[0]), neo_ll_int32(g->l, s->step)};
   LLVMBasicBlockRef after = first_thread(g);
   if (g->l->target.emulated)
     tell(g, "neo_gpu_expect", arg, 2);
@@ -115,7 +106,7 @@ static void bulk(neo_ll_gen *g, const neo_ls *s) {
                                         neo_ll_shared_place(g, s->factor[1], s->index[1])};
   neo_str text;
   for (uint32_t d = 0; d < NEO_BOX_RANK; d++)
-    arg[3 + d] = d < x->rank ? number(g, x->at[d]) : neo_ll_int(i32_type(g), 0);
+    arg[3 + d] = d < x->rank ? number(g, x->at[d]) : neo_ll_int32(g->l, 0);
   LLVMBasicBlockRef after = first_thread(g);
   if (g->l->target.emulated) {
     tell(g, "neo_gpu_bulk", arg, 3 + NEO_BOX_RANK);
@@ -130,7 +121,7 @@ static void bulk(neo_ll_gen *g, const neo_ls *s) {
   for (uint32_t d = 0; d < x->rank; d++)
     neo_str_addf(&text, d ? ", $%u" : "$%u", 3 + d);
   neo_str_add(&text, "}], [$2];");
-  arg[1] = LLVMBuildPtrToInt(g->l->b, arg[1], i64_type(g), "");
+  arg[1] = LLVMBuildPtrToInt(g->l->b, arg[1], neo_ll_i64(g->l), "");
   char rule[] = "rlrrrrrr";
   rule[3 + x->rank] = 0;
   neo_ll_gpu_assembly(g, neo_str_text(&text), rule, arg);
@@ -171,16 +162,16 @@ static void note(neo_ll_gen *g, const neo_block *b, phases *what) {
 }
 
 static void make(neo_ll_gen *g, uint32_t buf, int64_t arrivals) {
-  LLVMValueRef p = neo_ll_buf_value(g, buf), each = neo_ll_int(i32_type(g), arrivals);
+  LLVMValueRef p = neo_ll_buf_value(g, buf), each = neo_ll_int32(g->l, arrivals);
   if (g->l->target.emulated) {
-    LLVMValueRef n = neo_ll_int(i32_type(g), g->k->bufs.at[buf].scratch_elems);
+    LLVMValueRef n = neo_ll_int32(g->l, g->k->bufs.at[buf].scratch_elems);
     tell(g, "neo_gpu_phases", (LLVMValueRef[]){p, n, each}, 3);
     return;
   }
   p = LLVMBuildAddrSpaceCast(g->l->b, p, LLVMPointerTypeInContext(g->l->ctx, SHARED_SPACE), "");
-  p = LLVMBuildPtrToInt(g->l->b, p, i32_type(g), "");
+  p = LLVMBuildPtrToInt(g->l->b, p, neo_ll_i32(g->l), "");
   for (int64_t k = 0; k < g->k->bufs.at[buf].scratch_elems; k++) {
-    LLVMValueRef arg[] = {LLVMBuildAdd(g->l->b, p, neo_ll_int(i32_type(g), 8 * k), ""), each};
+    LLVMValueRef arg[] = {LLVMBuildAdd(g->l->b, p, neo_ll_int32(g->l, 8 * k), ""), each};
     neo_ll_gpu_assembly(g, "mbarrier.init.shared::cta.b64 [$0], $1;", "rn", arg);
   }
 }

@@ -88,12 +88,12 @@ static LLVMTypeRef kind_type(neo_llvm *l, char kind) {
   case 'p':
     return neo_ll_ptr_type(l);
   case 'i':
-    return LLVMInt32TypeInContext(l->ctx);
+    return neo_ll_i32(l);
   case 'd':
     return LLVMDoubleTypeInContext(l->ctx);
   default:
     assert(kind == 'l' || kind == 'z');
-    return LLVMInt64TypeInContext(l->ctx);
+    return neo_ll_i64(l);
   }
 }
 
@@ -102,10 +102,10 @@ static LLVMValueRef array(neo_llvm *l, LLVMValueRef fn, const neo_entry_arg *arg
   if (arg->n == 0)
     return LLVMConstNull(neo_ll_ptr_type(l));
   LLVMTypeRef t = LLVMTypeOf(LLVMGetParam(fn, (unsigned)arg->value));
-  LLVMValueRef n = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), (unsigned)arg->n, false);
+  LLVMValueRef n = LLVMConstInt(neo_ll_i32(l), (unsigned)arg->n, false);
   LLVMValueRef at = LLVMBuildArrayAlloca(l->b, t, n, "");
   for (int32_t k = 0; k < arg->n; k++) {
-    LLVMValueRef index = LLVMConstInt(LLVMInt64TypeInContext(l->ctx), (unsigned)k, false);
+    LLVMValueRef index = LLVMConstInt(neo_ll_i64(l), (unsigned)k, false);
     LLVMValueRef p = LLVMBuildInBoundsGEP2(l->b, t, at, &index, 1, "");
     LLVMBuildStore(l->b, LLVMGetParam(fn, (unsigned)(arg->value + k)), p);
   }
@@ -117,7 +117,7 @@ static LLVMValueRef argument(neo_llvm *l, LLVMValueRef fn, const neo_entry_arg *
   case NEO_ARG_PARAM:
     return LLVMGetParam(fn, (unsigned)arg->value);
   case NEO_ARG_INT:
-    return LLVMConstInt(LLVMInt32TypeInContext(l->ctx), (unsigned long long)arg->value, true);
+    return LLVMConstInt(neo_ll_i32(l), (unsigned long long)arg->value, true);
   case NEO_ARG_SYMBOL:
     return symbol_value(l, arg->symbol);
   default:

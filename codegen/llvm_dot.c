@@ -57,7 +57,7 @@ LLVMValueRef neo_ll_dot(neo_llvm *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRe
 
 LLVMValueRef neo_ll_rounded_pairs(neo_ll_gen *g, LLVMValueRef first, LLVMValueRef second) {
   neo_llvm *l = g->l;
-  LLVMTypeRef index = LLVMInt32TypeInContext(l->ctx);
+  LLVMTypeRef index = neo_ll_i32(l);
   LLVMValueRef order[2 * LANES], arg[] = {second, first}; /* the second argument's come first */
   if (!g->dots || !has_instructions(l, first))
     return NULL;

@@ -2,9 +2,7 @@
  *
  * A kernel is `int32_t symbol(const neo_rt_args *)`. Loops test before they start and at their end,
  * which is the form that loop passes want. UNROLL copies its body with the variable a constant, but
- * for what is long (llvm_roll.c). VECTOR sets the width and emits its body once. Registers are
- * stack slots, one for each element or vector; indices are constants, so that all of them become
- * SSA values. */
+ * for what is long (llvm_roll.c). VECTOR sets the width and emits its body once. */
 #include "codegen/llvm_gen.h"
 #include "neo/neo_rt.h"
 #include <assert.h>
@@ -19,279 +17,6 @@ static void block(neo_ll_gen *g, const neo_block *b);
 static int64_t last_of(const neo_ls *s) {
   int64_t hi;
   return neo_lx_is_int(s->hi, &hi) && hi > 1 ? hi - 1 : 0;
-}
-
-static LLVMTypeRef i64_type(neo_ll_gen *g) {
-  return LLVMInt64TypeInContext(g->l->ctx);
-}
-
-/* ---- what a kernel gets: loaded in the entry block at first use */
-
-static LLVMValueRef marked(neo_ll_gen *g, LLVMValueRef load, const char *kind) {
-  LLVMValueRef none = LLVMMetadataAsValue(g->l->ctx, LLVMMDNodeInContext2(g->l->ctx, NULL, 0));
-  unsigned id = LLVMGetMDKindIDInContext(g->l->ctx, kind, (unsigned)strlen(kind));
-  LLVMSetMetadata(load, id, none);
-  return load;
-}
-
-/* The n-th element of `t` behind p. Never changes while the kernel runs. */
-static LLVMValueRef fetch(neo_ll_gen *g, LLVMTypeRef t, LLVMValueRef p, size_t n) {
-  LLVMBuilderRef b = g->l->entry;
-  LLVMValueRef at = LLVMConstInt(i64_type(g), n, false);
-  if (n)
-    p = LLVMBuildInBoundsGEP2(b, t, p, &at, 1, "");
-  LLVMValueRef load = LLVMBuildLoad2(b, t, p, "");
-  LLVMSetAlignment(load, 8);
-  return marked(g, load, "invariant.load");
-}
-
-static LLVMValueRef argument(neo_ll_gen *g, LLVMTypeRef t, size_t offset_bytes) {
-  LLVMTypeRef i8 = LLVMInt8TypeInContext(g->l->ctx);
-  LLVMValueRef at = LLVMConstInt(i64_type(g), offset_bytes, false);
-  return fetch(g, t, LLVMBuildInBoundsGEP2(g->l->entry, i8, g->args, &at, 1, ""), 0);
-}
-
-LLVMValueRef neo_ll_size_value(neo_ll_gen *g, uint32_t size) {
-  if (!g->size[size]) {
-    LLVMValueRef table = argument(g, neo_ll_ptr_type(g->l), offsetof(neo_rt_args, size));
-    g->size[size] = fetch(g, i64_type(g), table, size);
-  }
-  return g->size[size];
-}
-
-LLVMValueRef neo_ll_key_value(neo_ll_gen *g, uint32_t which) {
-  if (!g->key[which]) {
-    LLVMValueRef table = argument(g, neo_ll_ptr_type(g->l), offsetof(neo_rt_args, key));
-    g->key[which] = fetch(g, i64_type(g), table, which);
-  }
-  return g->key[which];
-}
-
-static uint32_t argument_number(const neo_kernel *k, uint32_t buf) {
-  uint32_t n = 0;
-  for (uint32_t b = 0; b < buf; b++)
-    n += !(k->bufs.at[b].use & NEO_BUF_SCRATCH);
-  return n;
-}
-
-/* Half a page from where the first buffer that streams begins (loop.h). */
-static LLVMValueRef moved(neo_ll_gen *g, LLVMValueRef at) {
-  enum { LINE_BYTES = 64 };
-  LLVMBuilderRef b = g->l->entry;
-  uint32_t first = 0;
-  while (!g->k->bufs.at[first].stream)
-    first++;
-  LLVMValueRef to = LLVMBuildPtrToInt(b, neo_ll_buf_value(g, first), i64_type(g), "");
-  LLVMValueRef by = LLVMBuildSub(b, to, LLVMBuildPtrToInt(b, at, i64_type(g), ""), "");
-  by = LLVMBuildAdd(b, by, neo_ll_int(i64_type(g), NEO_PAGE_BYTES / 2), "");
-  by = LLVMBuildAnd(b, by, neo_ll_int(i64_type(g), NEO_PAGE_BYTES - LINE_BYTES), "");
-  return LLVMBuildInBoundsGEP2(b, LLVMInt8TypeInContext(g->l->ctx), at, &by, 1, "");
-}
-
-static LLVMValueRef scratch_value(neo_ll_gen *g) {
-  if (g->l->target.sm)
-    return neo_ll_gpu_shared(g);
-  if (!g->scratch) {
-    g->scratch = argument(g, neo_ll_ptr_type(g->l), offsetof(neo_rt_args, scratch));
-    if (neo_kernel_scratch_moves(g->k))
-      g->scratch = moved(g, g->scratch);
-  }
-  return g->scratch;
-}
-
-LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf) {
-  LLVMTypeRef ptr = neo_ll_ptr_type(g->l);
-  neo_ll_buf *b = &g->buf[buf];
-  if (b->ptr)
-    return b->ptr;
-  if (g->k->bufs.at[buf].use & NEO_BUF_SCRATCH) {
-    LLVMValueRef at = scratch_value(g);
-    LLVMValueRef far =
-        LLVMConstInt(i64_type(g), (unsigned long long)neo_kernel_scratch_offset(g->k, buf), false);
-    b->ptr = LLVMBuildInBoundsGEP2(g->l->entry, LLVMInt8TypeInContext(g->l->ctx), at, &far, 1, "");
-  } else {
-    LLVMValueRef table = argument(g, ptr, offsetof(neo_rt_args, buf));
-    b->ptr = fetch(g, ptr, table, argument_number(g->k, buf));
-  }
-  return b->ptr;
-}
-
-LLVMValueRef neo_ll_alloca(neo_ll_gen *g, LLVMTypeRef t, uint32_t align, const char *name) {
-  LLVMValueRef v = LLVMBuildAlloca(g->l->entry, t, name);
-  if (align)
-    LLVMSetAlignment(v, align);
-  return v;
-}
-
-/* ---- aliases: a scope for each buffer that overlaps no other */
-
-static bool is_alone(const neo_kbuf *b) {
-  return b->no_alias || (b->use & NEO_BUF_SCRATCH);
-}
-
-static LLVMMetadataRef node(neo_llvm *l, LLVMMetadataRef *part, size_t n) {
-  return LLVMMDNodeInContext2(l->ctx, part, n);
-}
-
-static void make_scopes(neo_ll_gen *g, const char *symbol) {
-  neo_llvm *l = g->l;
-  size_t n = g->k->bufs.n;
-  LLVMMetadataRef *scope = NEO_NEW_ARRAY(l->arena, LLVMMetadataRef, n + 1);
-  LLVMMetadataRef *others = NEO_NEW_ARRAY(l->arena, LLVMMetadataRef, n + 1);
-  LLVMMetadataRef text = LLVMMDStringInContext2(l->ctx, symbol, strlen(symbol));
-  LLVMMetadataRef domain = node(l, &text, 1);
-  for (size_t k = 0; k < n; k++) {
-    const char *name = neo_arena_printf(l->arena, "%s.%zu", symbol, k);
-    LLVMMetadataRef part[] = {LLVMMDStringInContext2(l->ctx, name, strlen(name)), domain};
-    scope[k] = is_alone(&g->k->bufs.at[k]) ? node(l, part, 2) : NULL;
-  }
-  for (size_t k = 0; k < n; k++) {
-    size_t m = 0;
-    for (size_t j = 0; j < n; j++)
-      if (j != k && scope[j])
-        others[m++] = scope[j];
-    if (scope[k])
-      g->buf[k].scope = LLVMMetadataAsValue(l->ctx, node(l, &scope[k], 1));
-    if (m)
-      g->buf[k].noalias = LLVMMetadataAsValue(l->ctx, node(l, others, m));
-  }
-}
-
-/* ---- registers */
-
-static void note_width(neo_ll_gen *g, uint32_t reg, const neo_lx *last, uint32_t lane,
-                       int64_t width) {
-  neo_ll_reg *r = &g->reg[reg];
-  if (last->kind != NEO_LX_VAR || last->attr != lane)
-    return;
-  r->width = r->width == 0 || r->width == width ? width : -1;
-}
-
-static void note_expr(neo_ll_gen *g, const neo_lx *e, uint32_t lane, int64_t width) {
-  if (g->memo[e->id].stamp == g->stamp)
-    return;
-  g->memo[e->id].stamp = g->stamp;
-  if (e->kind == NEO_LX_REG && e->n)
-    note_width(g, e->attr, e->arg[e->n - 1], lane, width);
-  for (uint32_t k = 0; k < e->n; k++)
-    note_expr(g, e->arg[k], lane, width);
-}
-
-static void note_vector(neo_ll_gen *g, const neo_ls *loop) {
-  int64_t width = (int64_t)loop->hi->bits;
-  if (width == 1)
-    return;
-  g->stamp++;
-  for (size_t i = 0; i < loop->body.n; i++) {
-    const neo_ls *s = loop->body.at[i];
-    if (s->kind == NEO_LS_SET && s->n_index)
-      note_width(g, s->attr, s->index[s->n_index - 1], loop->attr, width);
-    if (s->value)
-      note_expr(g, s->value, loop->attr, width);
-    if (s->cond)
-      note_expr(g, s->cond, loop->attr, width);
-  }
-}
-
-/* By which widths each register is read and written as vectors. */
-static void note_block(neo_ll_gen *g, const neo_block *b) {
-  for (size_t i = 0; i < b->n; i++) {
-    const neo_ls *s = b->at[i];
-    if (s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_VECTOR) {
-      note_vector(g, s);
-      continue;
-    }
-    note_block(g, &s->body);
-    note_block(g, &s->other);
-  }
-}
-
-/* As one array. */
-static void make_together(neo_ll_gen *g, neo_ll_reg *r, LLVMTypeRef t, int64_t n) {
-  LLVMTypeRef all = LLVMArrayType2(t, (uint64_t)n);
-  LLVMValueRef first = neo_ll_alloca(g, all, 0, "sums");
-  for (int64_t i = 0; i < n; i++) {
-    LLVMValueRef at = neo_ll_int(i64_type(g), i);
-    r->at[i] = LLVMBuildInBoundsGEP2(g->l->entry, t, first, &at, 1, "");
-  }
-}
-
-static void make_registers(neo_ll_gen *g) {
-  note_block(g, &g->k->body);
-  for (uint32_t k = 0; k < g->k->regs.n; k++) {
-    const neo_reg *r = &g->k->regs.at[k];
-    neo_ll_reg *made = &g->reg[k];
-    int64_t n = 1, last = r->rank ? r->extent[r->rank - 1] : 1;
-    for (uint32_t d = 0; d < r->rank; d++)
-      n *= r->extent[d];
-    made->vector = made->width > 1 && made->width == last;
-    if (made->vector)
-      n /= last;
-    LLVMTypeRef t = neo_ll_type(g->l, (neo_type)r->type, made->vector ? (uint32_t)last : 1);
-    made->at = NEO_NEW_ARRAY(g->l->arena, LLVMValueRef, n);
-    if (made->together) {
-      make_together(g, made, t, n);
-      continue;
-    }
-    for (int64_t i = 0; i < n; i++)
-      made->at[i] = neo_ll_alloca(g, t, 0, r->name ? r->name : "");
-  }
-}
-
-neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *index, size_t n) {
-  const neo_reg *r = &g->k->regs.at[reg];
-  neo_ll_place p = {0};
-  for (size_t d = 0; d < n; d++) {
-    neo_ll_lin x = {0};
-    bool row = index[d]->kind == NEO_LX_VAR && g->var[index[d]->attr].rolled;
-    bool form = row || neo_ll_linear(g, index[d], &x);
-    assert(form && !x.pattern && x.n == 0 && x.c >= 0 && x.c < r->extent[d] && "a constant index");
-    (void)form;
-    bool last = d + 1 == n;
-    p.all = last && x.step == 1 && !x.pattern;
-    if (last && g->reg[reg].vector)
-      p.lane = x.c;
-    else
-      p.at = p.at * r->extent[d] + x.c;
-  }
-  return p;
-}
-
-static void declare(neo_ll_gen *g, const neo_ls *s) {
-  const neo_reg *r = &g->k->regs.at[s->attr];
-  neo_ll_reg *made = &g->reg[s->attr];
-  int64_t n = 1, last = r->rank ? r->extent[r->rank - 1] : 1;
-  for (uint32_t d = 0; d < r->rank; d++)
-    n *= r->extent[d];
-  if (made->vector)
-    n /= last;
-  LLVMTypeRef t = neo_ll_type(g->l, (neo_type)r->type, made->vector ? (uint32_t)last : 1);
-  for (int64_t i = 0; i < n; i++)
-    LLVMBuildStore(g->l->b, LLVMGetPoison(t), made->at[i]);
-}
-
-static LLVMValueRef i32(neo_ll_gen *g, int64_t x) {
-  return neo_ll_int(LLVMInt32TypeInContext(g->l->ctx), x);
-}
-
-static void set(neo_ll_gen *g, const neo_ls *s) {
-  LLVMBuilderRef b = g->l->b;
-  neo_ll_reg *r = &g->reg[s->attr];
-  neo_ll_val x = neo_ll_expr(g, s->value);
-  neo_ll_place p = neo_ll_reg_place(g, s->attr, s->index, s->n_index);
-  if (p.all) {
-    LLVMValueRef v = neo_ll_spread(g, x);
-    if (r->vector)
-      LLVMBuildStore(b, v, r->at[p.at]);
-    for (uint32_t k = 0; !r->vector && k < g->width; k++)
-      LLVMBuildStore(b, LLVMBuildExtractElement(b, v, i32(g, k), ""), r->at[p.at + k]);
-  } else if (r->vector) {
-    LLVMTypeRef t = neo_ll_type(g->l, (neo_type)s->value->type, (uint32_t)r->width);
-    LLVMValueRef v = LLVMBuildLoad2(b, t, r->at[p.at], "");
-    LLVMBuildStore(b, LLVMBuildInsertElement(b, v, x.v, i32(g, p.lane), ""), r->at[p.at]);
-  } else {
-    LLVMBuildStore(b, x.v, r->at[p.at]);
-  }
 }
 
 /* ---- loops */
@@ -338,8 +63,8 @@ static LLVMValueRef counted_on(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef by, b
   LLVMValueRef next = LLVMBuildNSWAdd(g->l->b, x, by, "");
   if (nonneg)
     LLVMSetNUW(next, true);
-  LLVMValueRef arg[] = {next, neo_ll_int(i64_type(g), 0)};
-  return hide ? neo_ll_call(g->l, "llvm.expect", i64_type(g), arg, 2) : next;
+  LLVMValueRef arg[] = {next, neo_ll_int64(g->l, 0)};
+  return hide ? neo_ll_call(g->l, "llvm.expect", neo_ll_i64(g->l), arg, 2) : next;
 }
 
 void neo_ll_loop_end(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef next, LLVMValueRef hi,
@@ -361,7 +86,7 @@ static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRe
   neo_ll_var before = g->var[s->attr];
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, lo, hi, ""), body, after);
   LLVMPositionBuilderAtEnd(b, body);
-  LLVMValueRef x = LLVMBuildPhi(b, i64_type(g), "");
+  LLVMValueRef x = LLVMBuildPhi(b, neo_ll_i64(g->l), "");
   LLVMAddIncoming(x, &lo, &from, 1);
   g->var[s->attr] = (neo_ll_var){.kind = NEO_LL_LOOP,
                                  .v = x,
@@ -393,7 +118,7 @@ static int64_t gcd(int64_t a, int64_t b) {
 static void serial(neo_ll_gen *g, const neo_ls *s) {
   LLVMValueRef lo = neo_ll_expr(g, s->lo).v, hi = neo_ll_expr(g, s->hi).v;
   int64_t m = neo_ll_multiple(g, s->lo);
-  LLVMValueRef step = neo_ll_int(i64_type(g), s->step);
+  LLVMValueRef step = neo_ll_int64(g->l, s->step);
   counted(g, s, lo, hi, step, neo_ll_nonneg(g, s->lo), m == INT64_MIN ? 1 : gcd(m, s->step));
 }
 
@@ -456,9 +181,9 @@ static void unit(neo_ll_gen *g, const neo_ls *s) {
     thread_unit(g, neo_ll_gpu_thread(g), s, &s->body);
     return;
   }
-  LLVMValueRef lo = argument(g, i64_type(g), offsetof(neo_rt_args, lo));
-  LLVMValueRef hi = argument(g, i64_type(g), offsetof(neo_rt_args, hi));
-  counted(g, s, lo, hi, neo_ll_int(i64_type(g), s->step), true, 1);
+  LLVMValueRef lo = neo_ll_argument(g, neo_ll_i64(g->l), offsetof(neo_rt_args, lo));
+  LLVMValueRef hi = neo_ll_argument(g, neo_ll_i64(g->l), offsetof(neo_rt_args, hi));
+  counted(g, s, lo, hi, neo_ll_int64(g->l, s->step), true, 1);
 }
 
 static void loop(neo_ll_gen *g, const neo_ls *s) {
@@ -531,10 +256,10 @@ static void statement(neo_ll_gen *g, const neo_ls *s) {
     branch(g, s);
     break;
   case NEO_LS_REG:
-    declare(g, s);
+    neo_ll_reg_declare(g, s);
     break;
   case NEO_LS_SET:
-    set(g, s);
+    neo_ll_reg_set(g, s);
     break;
   case NEO_LS_STORE:
     store(g, s);
@@ -617,10 +342,10 @@ void neo_ll_state(neo_ll_gen *g, const char *symbol) {
   g->matrix = NEO_NEW_ARRAY(a, bool, k->bufs.n + 1);
   g->by_phases = NEO_NEW_ARRAY(a, bool, k->bufs.n + 1);
   note_facts(g);
-  make_scopes(g, symbol);
+  neo_ll_scopes(g, symbol);
   neo_ll_warpgroups_note(g);
   neo_ll_roles_note(g);
-  make_registers(g);
+  neo_ll_registers(g);
 }
 
 static bool has_units(const neo_kernel *k) {
@@ -644,8 +369,8 @@ static void body(neo_ll_gen *g) {
     return;
   }
   LLVMBasicBlockRef run = new_block(g, "run"), after = new_block(g, "after");
-  LLVMValueRef lo = argument(g, i64_type(g), offsetof(neo_rt_args, lo));
-  LLVMValueRef hi = argument(g, i64_type(g), offsetof(neo_rt_args, hi));
+  LLVMValueRef lo = neo_ll_argument(g, neo_ll_i64(g->l), offsetof(neo_rt_args, lo));
+  LLVMValueRef hi = neo_ll_argument(g, neo_ll_i64(g->l), offsetof(neo_rt_args, hi));
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, lo, hi, ""), run, after);
   LLVMPositionBuilderAtEnd(b, run);
   neo_ll_tiles_begin(g);
@@ -663,13 +388,13 @@ static LLVMValueRef streams(neo_ll_gen *g) {
   for (uint32_t k = 0; k < g->k->bufs.n; k++) {
     if (!g->k->bufs.at[k].stream)
       continue;
-    LLVMValueRef at = LLVMBuildPtrToInt(b, neo_ll_buf_value(g, k), i64_type(g), "");
+    LLVMValueRef at = LLVMBuildPtrToInt(b, neo_ll_buf_value(g, k), neo_ll_i64(g->l), "");
     sum = sum ? LLVMBuildOr(b, sum, at, "") : at;
   }
   if (!sum)
     return NULL;
-  LLVMValueRef low = neo_ll_int(i64_type(g), (int64_t)g->l->target.vector_bytes - 1);
-  LLVMValueRef zero = neo_ll_int(i64_type(g), 0);
+  LLVMValueRef low = neo_ll_int64(g->l, (int64_t)g->l->target.vector_bytes - 1);
+  LLVMValueRef zero = neo_ll_int64(g->l, 0);
   return LLVMBuildICmp(b, LLVMIntEQ, LLVMBuildAnd(b, sum, low, ""), zero, "");
 }
 
@@ -690,7 +415,7 @@ void neo_ll_body(neo_ll_gen *g) {
     g->stream = true;
     body(g);
     drain(g);
-    LLVMBuildRet(g->l->b, LLVMConstInt(LLVMInt32TypeInContext(g->l->ctx), 0, false));
+    LLVMBuildRet(g->l->b, neo_ll_int32(g->l, 0));
     g->stream = false;
     LLVMMoveBasicBlockAfter(plain, LLVMGetInsertBlock(g->l->b));
     LLVMPositionBuilderAtEnd(g->l->b, plain);
@@ -708,7 +433,7 @@ neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
     *why = neo_str_text(&text);
     return status;
   }
-  LLVMTypeRef ptr = neo_ll_ptr_type(l), i32_type = LLVMInt32TypeInContext(l->ctx);
+  LLVMTypeRef ptr = neo_ll_ptr_type(l);
   neo_ll_gen g = {.l = l, .k = k};
   bool gpu = l->target.sm != 0;
   g.threads = gpu ? neo_kernel_threads(k) : 0;
@@ -716,7 +441,7 @@ neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
   if (gpu) {
     neo_ll_gpu_function(&g, symbol);
   } else {
-    g.fn = neo_ll_function(l, symbol, LLVMFunctionType(i32_type, &ptr, 1, false), false);
+    g.fn = neo_ll_function(l, symbol, LLVMFunctionType(neo_ll_i32(l), &ptr, 1, false), false);
     g.args = LLVMGetParam(g.fn, 0);
   }
   g.entry_block = new_block(&g, "entry");
@@ -736,7 +461,7 @@ neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
   if (gpu)
     LLVMBuildRetVoid(l->b);
   else
-    LLVMBuildRet(l->b, LLVMConstInt(i32_type, 0, false));
+    LLVMBuildRet(l->b, neo_ll_int32(l, 0));
   LLVMBuildBr(l->entry, first);
   return NEO_OK;
 }

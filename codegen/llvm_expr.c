@@ -55,7 +55,7 @@ static neo_ll_val constant(neo_ll_gen *g, const neo_lx *e) {
 
 static neo_ll_val variable(neo_ll_gen *g, const neo_lx *e) {
   const neo_ll_var *v = &g->var[e->attr];
-  LLVMTypeRef i64 = LLVMInt64TypeInContext(g->l->ctx);
+  LLVMTypeRef i64 = neo_ll_i64(g->l);
   switch (v->kind) {
   case NEO_LL_FIXED:
     return uniform(neo_ll_int(i64, v->fixed), 0);
@@ -219,7 +219,7 @@ enum { FAR = 1 << 30 };
 
 /* c*lane < d as 32-bit lanes: |c*lane| is small, so a d beyond it may be cut to FAR. */
 static LLVMValueRef compare_lanes(neo_ll_gen *g, neo_op op, int64_t c, LLVMValueRef d) {
-  LLVMTypeRef i64 = LLVMInt64TypeInContext(g->l->ctx), i32 = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMTypeRef i64 = neo_ll_i64(g->l), i32 = neo_ll_i32(g->l);
   LLVMValueRef hi[] = {d, neo_ll_int(i64, FAR)};
   hi[0] = neo_ll_call(g->l, "llvm.smin", i64, hi, 2);
   hi[1] = neo_ll_int(i64, -FAR);
@@ -271,7 +271,7 @@ static bool compare_whole(neo_ll_gen *g, neo_op op, int64_t c, const neo_ll_lin 
   int64_t more = c == 1 ? op == NEO_OP_LE : op == NEO_OP_LT ? -1 : 0;
   if (!is_whole(g, x, y, more))
     return false;
-  LLVMTypeRef i64 = LLVMInt64TypeInContext(g->l->ctx);
+  LLVMTypeRef i64 = neo_ll_i64(g->l);
   LLVMIntPredicate p = c == 1 ? LLVMIntSGT : LLVMIntSGE;
   *out = LLVMBuildICmp(g->l->b, p, d, neo_ll_int(i64, -more), "");
   return true;
@@ -309,7 +309,7 @@ static bool linear_value(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out) {
   uint32_t depth;
   if (!is_index(g, e) || !neo_ll_linear_form(g, e, &x))
     return false;
-  LLVMTypeRef i64 = LLVMInt64TypeInContext(g->l->ctx);
+  LLVMTypeRef i64 = neo_ll_i64(g->l);
   LLVMValueRef base = neo_ll_linear_value(g, &x, true, &depth);
   *out = uniform(base, depth);
   if (!x.step && !x.stride && !x.pattern)
@@ -338,7 +338,7 @@ static bool is_short(neo_ll_gen *g, const neo_lx *e, LLVMValueRef x) {
 }
 
 static LLVMValueRef short_quotient(neo_ll_gen *g, const neo_lx *e, const LLVMValueRef *x) {
-  LLVMTypeRef i32 = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMTypeRef i32 = neo_ll_i32(g->l);
   LLVMValueRef a = LLVMBuildTrunc(g->l->b, x[0], i32, "");
   LLVMValueRef b = LLVMBuildTrunc(g->l->b, x[1], i32, "");
   LLVMValueRef y = e->attr == NEO_OP_DIV ? neo_ll_div(g->l, a, b, true, true)
@@ -457,17 +457,13 @@ static neo_ll_val random_(neo_ll_gen *g, const neo_lx *e) {
   return (neo_ll_val){v, x.lanes, x.depth};
 }
 
-static LLVMValueRef i32(neo_ll_gen *g, int64_t x) {
-  return neo_ll_int(LLVMInt32TypeInContext(g->l->ctx), x);
-}
-
 /* Lanes of a register that is no vector: its last dimension lies in neighbouring elements. */
 static LLVMValueRef gather_reg(neo_ll_gen *g, neo_type t, LLVMValueRef *element) {
   LLVMTypeRef one = neo_ll_type(g->l, t, 1);
   LLVMValueRef v = LLVMGetPoison(neo_ll_type(g->l, t, g->width));
   for (uint32_t k = 0; k < g->width; k++) {
     LLVMValueRef x = LLVMBuildLoad2(g->l->b, one, element[k], "");
-    v = LLVMBuildInsertElement(g->l->b, v, x, i32(g, k), "");
+    v = LLVMBuildInsertElement(g->l->b, v, x, neo_ll_int32(g->l, k), "");
   }
   return v;
 }
@@ -481,7 +477,7 @@ static neo_ll_val reg(neo_ll_gen *g, const neo_lx *e) {
   LLVMTypeRef type = neo_ll_type(g->l, t, r->vector ? (uint32_t)r->width : 1);
   LLVMValueRef v = LLVMBuildLoad2(g->l->b, type, r->at[p.at], "");
   if (r->vector && !p.all)
-    v = LLVMBuildExtractElement(g->l->b, v, i32(g, p.lane), "");
+    v = LLVMBuildExtractElement(g->l->b, v, neo_ll_int32(g->l, p.lane), "");
   return (neo_ll_val){v, p.all, g->depth};
 }
 

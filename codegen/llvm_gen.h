@@ -36,6 +36,18 @@ LLVMTypeRef neo_ll_like(neo_llvm *l, LLVMValueRef x, LLVMTypeRef scalar); /* wit
 LLVMValueRef neo_ll_splat(neo_llvm *l, LLVMValueRef scalar, uint32_t w);
 LLVMValueRef neo_ll_int(LLVMTypeRef t, int64_t x);  /* constant of an integer (vector) type */
 LLVMValueRef neo_ll_float(LLVMTypeRef t, double x); /* constant of a float (vector) type */
+static inline LLVMTypeRef neo_ll_i32(const neo_llvm *l) {
+  return LLVMInt32TypeInContext(l->ctx);
+}
+static inline LLVMTypeRef neo_ll_i64(const neo_llvm *l) {
+  return LLVMInt64TypeInContext(l->ctx);
+}
+static inline LLVMValueRef neo_ll_int32(const neo_llvm *l, int64_t x) {
+  return neo_ll_int(neo_ll_i32(l), x);
+}
+static inline LLVMValueRef neo_ll_int64(const neo_llvm *l, int64_t x) {
+  return neo_ll_int(neo_ll_i64(l), x);
+}
 /* 0, step, 2 step ... */
 LLVMValueRef neo_ll_lanes(neo_llvm *l, LLVMTypeRef scalar, uint32_t w, int64_t step);
 /* A constant vector. */
@@ -171,16 +183,25 @@ typedef struct {
 
 neo_ll_val neo_ll_expr(neo_ll_gen *g, const neo_lx *e);  /* llvm_expr.c */
 LLVMValueRef neo_ll_spread(neo_ll_gen *g, neo_ll_val x); /* with lanes if width > 1 */
-LLVMValueRef neo_ll_alloca(neo_ll_gen *g, LLVMTypeRef t, uint32_t align, const char *name);
+/* What the kernel is given (llvm_args.c), loaded in its entry block at first use: a field of
+ * neo_rt_args; a size; a part of the key; where a buffer begins. And the scopes of its buffers. */
+LLVMValueRef neo_ll_argument(neo_ll_gen *g, LLVMTypeRef t, size_t offset_bytes);
 LLVMValueRef neo_ll_size_value(neo_ll_gen *g, uint32_t size);
 LLVMValueRef neo_ll_key_value(neo_ll_gen *g, uint32_t which);
 LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf);
+void neo_ll_scopes(neo_ll_gen *g, const char *symbol);
+/* A stack slot of the entry block; align 0: as its type asks. llvm_reg.c */
+LLVMValueRef neo_ll_alloca(neo_ll_gen *g, LLVMTypeRef t, uint32_t align, const char *name);
+/* Registers (llvm_reg.c): all of a kernel's, once; where an element is; statements REG and SET. */
+void neo_ll_registers(neo_ll_gen *g);
 typedef struct {
   int64_t at;   /* number in neo_ll_reg.at */
   int64_t lane; /* of a single element of a vector */
   bool all;     /* one element for each lane, from `at` on if the register is no vector */
 } neo_ll_place;
 neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *index, size_t n);
+void neo_ll_reg_declare(neo_ll_gen *g, const neo_ls *s);
+void neo_ll_reg_set(neo_ll_gen *g, const neo_ls *s);
 /* llvm_tree.c. Joins all lanes of a register by vectors, if e is their tree. */
 bool neo_ll_lane_tree(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out);
 /* llvm_addr.c. False: not affine in the lane. _form: by e's own operator, else false. */

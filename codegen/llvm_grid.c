@@ -25,15 +25,11 @@ typedef struct {
   const neo_grid_part *part;
   size_t n;
   int64_t threads;
-  neo_ll_gen *gen;      /* of each part */
-  LLVMValueRef *blocks; /* of each part */
+  neo_ll_gen *gen;                 /* of each part */
+  LLVMValueRef *blocks;            /* of each part */
   LLVMValueRef fn, place, size[2]; /* size: threads and blocks of this grid */
   LLVMBasicBlockRef entry;
 } grid;
-
-static LLVMTypeRef i64_of(const grid *x) {
-  return LLVMInt64TypeInContext(x->l->ctx);
-}
 
 static LLVMBasicBlockRef new_block(const grid *x, const char *name) {
   return LLVMAppendBasicBlockInContext(x->l->ctx, x->fn, name);
@@ -71,8 +67,8 @@ static LLVMValueRef blocks_of(const grid *x, const neo_ll_gen *g) {
   LLVMBuilderRef b = x->l->entry;
   if (g->threads)
     return g->units;
-  LLVMValueRef more = LLVMBuildNSWAdd(b, g->units, neo_ll_int(i64_of(x), x->threads - 1), "");
-  return LLVMBuildUDiv(b, more, neo_ll_int(i64_of(x), x->threads), "");
+  LLVMValueRef more = LLVMBuildNSWAdd(b, g->units, neo_ll_int64(x->l, x->threads - 1), "");
+  return LLVMBuildUDiv(b, more, neo_ll_int64(x->l, x->threads), "");
 }
 
 static void give(grid *x) {
@@ -81,7 +77,7 @@ static void give(grid *x) {
     at = neo_ll_gpu_give_buffers(&x->gen[i], at);
   LLVMValueRef *common = NEO_NEW_ARRAY(x->l->arena, LLVMValueRef, n_sizes + 3);
   for (unsigned k = 0; k < n_sizes + 3; k++)
-    common[k] = neo_ll_gpu_given(&x->gen[0], i64_of(x), at++);
+    common[k] = neo_ll_gpu_given(&x->gen[0], neo_ll_i64(x->l), at++);
   x->blocks = NEO_NEW_ARRAY(x->l->arena, LLVMValueRef, x->n);
   for (size_t i = 0; i < x->n; i++) {
     neo_ll_gen *g = &x->gen[i];
@@ -90,10 +86,10 @@ static void give(grid *x) {
       g->size[k] = common[k];
     for (unsigned k = 0; k < 3; k++)
       g->key[k] = common[n_sizes + k];
-    g->units = neo_ll_gpu_given(g, i64_of(x), at++);
+    g->units = neo_ll_gpu_given(g, neo_ll_i64(x->l), at++);
     x->blocks[i] = blocks_of(x, g);
   }
-  x->place = neo_ll_gpu_given(&x->gen[0], i64_of(x), at);
+  x->place = neo_ll_gpu_given(&x->gen[0], neo_ll_i64(x->l), at);
 }
 
 /* ---- all blocks meet */
@@ -116,18 +112,17 @@ static void arrive_and_wait(grid *x) {
                              "}";
   static const char rule[] = "l,r,~{memory}";
   LLVMBuilderRef b = x->l->b;
-  LLVMTypeRef i32 = LLVMInt32TypeInContext(x->l->ctx), param[] = {i64_of(x), i32};
+  LLVMTypeRef i32 = neo_ll_i32(x->l), param[] = {neo_ll_i64(x->l), i32};
   LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(x->l->ctx), param, 2, false);
   LLVMValueRef code = LLVMGetInlineAsm(type, text, sizeof text - 1, rule, sizeof rule - 1, true,
                                        false, LLVMInlineAsmDialectATT, false);
-  LLVMValueRef zero = neo_ll_int(i64_of(x), 0);
-  LLVMValueRef is_first = LLVMBuildICmp(
-      b, LLVMIntEQ, neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCK), zero, "");
+  LLVMValueRef zero = neo_ll_int64(x->l, 0);
+  LLVMValueRef is_first =
+      LLVMBuildICmp(b, LLVMIntEQ, neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCK), zero, "");
   LLVMValueRef grid_size = neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCKS);
-  LLVMValueRef missing =
-      LLVMBuildSub(b, neo_ll_int(i64_of(x), (int64_t)1 << 31),
-                   LLVMBuildSub(b, grid_size, neo_ll_int(i64_of(x), 1), ""), "");
-  LLVMValueRef adds = LLVMBuildSelect(b, is_first, missing, neo_ll_int(i64_of(x), 1), "");
+  LLVMValueRef missing = LLVMBuildSub(b, neo_ll_int64(x->l, (int64_t)1 << 31),
+                                      LLVMBuildSub(b, grid_size, neo_ll_int64(x->l, 1), ""), "");
+  LLVMValueRef adds = LLVMBuildSelect(b, is_first, missing, neo_ll_int64(x->l, 1), "");
   LLVMValueRef arg[] = {x->place, LLVMBuildTrunc(b, adds, i32, "")};
   LLVMBuildCall2(b, type, code, arg, 2, "");
 }
@@ -141,8 +136,7 @@ static void meet_blocks(grid *x) {
   LLVMBasicBlockRef one = new_block(x, "arrive"), after = new_block(x, "met");
   meet_threads(x);
   LLVMValueRef thread = neo_ll_gpu_place(&x->gen[0], NEO_GPU_THREAD);
-  LLVMValueRef is_one =
-      LLVMBuildICmp(b, LLVMIntEQ, thread, neo_ll_int(i64_of(x), 0), "");
+  LLVMValueRef is_one = LLVMBuildICmp(b, LLVMIntEQ, thread, neo_ll_int64(x->l, 0), "");
   LLVMBuildCondBr(b, is_one, one, after);
   LLVMPositionBuilderAtEnd(b, one);
   arrive_and_wait(x);
@@ -155,7 +149,7 @@ static void meet_blocks(grid *x) {
 
 /* An emulated thread says among how many it meets others from here on. */
 static void among(grid *x, neo_ll_gen *g, int64_t threads) {
-  LLVMValueRef n = neo_ll_int(LLVMInt32TypeInContext(x->l->ctx), threads);
+  LLVMValueRef n = neo_ll_int32(x->l, threads);
   if (x->l->target.emulated)
     neo_ll_gpu_tell(g, "neo_gpu_among", &n, 1);
 }
@@ -169,7 +163,7 @@ static void run_block(grid *x, neo_ll_gen *g) {
   LLVMBasicBlockRef run = new_block(x, "run"), after = new_block(x, "idle");
   LLVMValueRef thread = neo_ll_gpu_place(g, NEO_GPU_THREAD);
   LLVMValueRef takes_part =
-      LLVMBuildICmp(b, LLVMIntSLT, thread, neo_ll_int(i64_of(x), g->threads), "");
+      LLVMBuildICmp(b, LLVMIntSLT, thread, neo_ll_int64(x->l, g->threads), "");
   LLVMBuildCondBr(b, takes_part, run, after);
   LLVMPositionBuilderAtEnd(b, run);
   among(x, g, g->threads);
@@ -188,7 +182,7 @@ static LLVMValueRef run_blocks(grid *x, size_t i, LLVMValueRef first) {
   LLVMBasicBlockRef body = new_block(x, "blocks"), after = new_block(x, "taken");
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, first, x->blocks[i], ""), body, after);
   LLVMPositionBuilderAtEnd(b, body);
-  LLVMValueRef block = LLVMBuildPhi(b, i64_of(x), "");
+  LLVMValueRef block = LLVMBuildPhi(b, neo_ll_i64(x->l), "");
   LLVMAddIncoming(block, &first, &from, 1);
   g->block = block;
   run_block(x, g);
@@ -200,7 +194,7 @@ static LLVMValueRef run_blocks(grid *x, size_t i, LLVMValueRef first) {
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, x->blocks[i], ""), body, after);
   LLVMMoveBasicBlockAfter(after, last);
   LLVMPositionBuilderAtEnd(b, after);
-  LLVMValueRef end = LLVMBuildPhi(b, i64_of(x), "");
+  LLVMValueRef end = LLVMBuildPhi(b, neo_ll_i64(x->l), "");
   LLVMAddIncoming(end, (LLVMValueRef[]){first, next}, (LLVMBasicBlockRef[]){from, last}, 2);
   return LLVMBuildNSWSub(b, end, x->blocks[i], "");
 }
@@ -210,7 +204,7 @@ static void run_lone(grid *x, size_t i) {
   LLVMBuilderRef b = x->l->b;
   neo_ll_gen *g = &x->gen[i];
   LLVMBasicBlockRef run = new_block(x, "lone"), after = new_block(x, "done");
-  LLVMValueRef zero = neo_ll_int(i64_of(x), 0);
+  LLVMValueRef zero = neo_ll_int64(x->l, 0);
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, x->blocks[i], zero, ""), run, after);
   LLVMPositionBuilderAtEnd(b, run);
   g->block = zero;
@@ -224,7 +218,7 @@ static void run_lone(grid *x, size_t i) {
 /* Gives what number the first block of the others has for this one. */
 static LLVMValueRef run_all_lone(grid *x, int32_t phase) {
   LLVMBuilderRef b = x->l->b;
-  LLVMValueRef own = neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCK), zero = neo_ll_int(i64_of(x), 0);
+  LLVMValueRef own = neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCK), zero = neo_ll_int64(x->l, 0);
   bool any = false;
   for (size_t i = 0; i < x->n; i++)
     any = any || (x->part[i].phase == phase && x->part[i].lone);
@@ -242,7 +236,7 @@ static LLVMValueRef run_all_lone(grid *x, int32_t phase) {
   LLVMPositionBuilderAtEnd(b, others);
   LLVMValueRef blocks = neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCKS);
   LLVMValueRef from = LLVMBuildSelect(b, is_first, blocks, own, "");
-  return LLVMBuildNSWSub(b, from, neo_ll_int(i64_of(x), 1), "");
+  return LLVMBuildNSWSub(b, from, neo_ll_int64(x->l, 1), "");
 }
 
 static void run_phase(grid *x, int32_t phase) {

@@ -36,7 +36,7 @@ static int lane_of(LLVMValueRef mask) {
 
 static void store_lane(neo_llvm *l, LLVMValueRef i) {
   LLVMValueRef value = LLVMGetOperand(i, 0), at = LLVMGetOperand(i, 1);
-  LLVMTypeRef element = LLVMGetElementType(LLVMTypeOf(value)), i32 = LLVMInt32TypeInContext(l->ctx);
+  LLVMTypeRef element = LLVMGetElementType(LLVMTypeOf(value)), i32 = neo_ll_i32(l);
   unsigned mask = LLVMGetNumArgOperands(i) - 1;
   int lane = lane_of(LLVMGetOperand(i, mask));
   if (lane < 0 || LLVMGetTypeKind(element) != LLVMIntegerTypeKind)

@@ -5,7 +5,7 @@
 /* A function of libm, lane by lane. */
 static LLVMValueRef libm(neo_llvm *l, const char *name, LLVMValueRef x, LLVMValueRef y) {
   LLVMTypeRef f64 = LLVMDoubleTypeInContext(l->ctx), param[] = {f64, f64};
-  LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+  LLVMTypeRef i32 = neo_ll_i32(l);
   LLVMTypeRef type = LLVMFunctionType(f64, param, y ? 2 : 1, false);
   LLVMValueRef fn = neo_ll_extern(l, name, type);
   uint32_t w = neo_ll_width(x);

@@ -112,7 +112,7 @@ static bool has_scale(const neo_llvm *l, val x) {
 
 /* Lanes [from, from + n) of x followed by y. */
 static val lanes(neo_llvm *l, val x, val y, uint32_t from, uint32_t n) {
-  LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+  LLVMTypeRef i32 = neo_ll_i32(l);
   val at[1024];
   for (uint32_t k = 0; k < n; k++)
     at[k] = LLVMConstInt(i32, from + k, false);
@@ -129,7 +129,7 @@ static val scale(neo_llvm *l, val x, val n) {
     return lanes(l, low, high, 0, w);
   }
   val mask = LLVMConstInt(LLVMInt16TypeInContext(l->ctx), ALL_LANES, false);
-  val arg[] = {x, n, x, mask, LLVMConstInt(LLVMInt32TypeInContext(l->ctx), AS_SET, false)};
+  val arg[] = {x, n, x, mask, LLVMConstInt(neo_ll_i32(l), AS_SET, false)};
   return neo_ll_call(l, "llvm.x86.avx512.mask.scalef.ps.512", NULL, arg, 5);
 }
 

@@ -25,14 +25,6 @@ typedef struct {
   LLVMValueRef offsets; /* not affine: a vector */
 } place;
 
-static LLVMValueRef i64(neo_ll_gen *g, int64_t x) {
-  return LLVMConstInt(LLVMInt64TypeInContext(g->l->ctx), (unsigned long long)x, true);
-}
-
-static LLVMValueRef i32(neo_ll_gen *g, int64_t x) {
-  return LLVMConstInt(LLVMInt32TypeInContext(g->l->ctx), (unsigned long long)x, true);
-}
-
 /* Behind a guard the address may lie outside: then it must not be called inbounds. */
 static LLVMValueRef step_to(neo_ll_gen *g, const place *p, LLVMValueRef at, LLVMValueRef offset) {
   LLVMTypeRef t = neo_ll_mem_type(g->l, p->type, 1);
@@ -67,7 +59,7 @@ static place place_of(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, bool gu
   LLVMValueRef sum = neo_ll_linear_value(g, &p.lin, false, NULL);
   p.base = sum ? step_to(g, &p, ptr, sum) : ptr;
   if (p.lin.c)
-    p.base = step_to(g, &p, p.base, i64(g, p.lin.c));
+    p.base = step_to(g, &p, p.base, neo_ll_int64(g->l, p.lin.c));
   return p;
 }
 
@@ -81,16 +73,16 @@ static bool is_run(const place *p) {
 
 static LLVMValueRef lane_address(neo_ll_gen *g, const place *p, uint32_t lane) {
   if (!p->affine) {
-    LLVMValueRef at = LLVMBuildExtractElement(g->l->b, p->offsets, i32(g, lane), "");
+    LLVMValueRef at = LLVMBuildExtractElement(g->l->b, p->offsets, neo_ll_int32(g->l, lane), "");
     return step_to(g, p, p->base, at);
   }
   LLVMValueRef at = p->base;
   if (p->lin.stride) {
-    LLVMValueRef far = LLVMBuildMul(g->l->b, p->lin.stride, i64(g, lane), "");
+    LLVMValueRef far = LLVMBuildMul(g->l->b, p->lin.stride, neo_ll_int64(g->l, lane), "");
     at = step_to(g, p, at, far);
   }
   int64_t steps = neo_ll_lane_offset(&p->lin, lane);
-  return steps ? step_to(g, p, at, i64(g, steps)) : at;
+  return steps ? step_to(g, p, at, neo_ll_int64(g->l, steps)) : at;
 }
 
 static void mark_alias(neo_ll_gen *g, uint32_t buf, LLVMValueRef access) {
@@ -109,7 +101,7 @@ static LLVMValueRef dummy(neo_ll_gen *g) {
   LLVMValueRef v = LLVMGetNamedGlobal(g->l->mod, name);
   if (v)
     return v;
-  LLVMTypeRef t = LLVMArrayType2(LLVMInt64TypeInContext(g->l->ctx), BYTES / 8);
+  LLVMTypeRef t = LLVMArrayType2(neo_ll_i64(g->l), BYTES / 8);
   v = LLVMAddGlobal(g->l->mod, t, name);
   LLVMSetInitializer(v, LLVMConstNull(t));
   LLVMSetGlobalConstant(v, true);
@@ -122,7 +114,7 @@ static LLVMValueRef dummy(neo_ll_gen *g) {
 static LLVMValueRef lane_of(neo_ll_gen *g, neo_ll_val guard, uint32_t lane) {
   if (!guard.lanes)
     return guard.v;
-  return LLVMBuildExtractElement(g->l->b, guard.v, i32(g, lane), "");
+  return LLVMBuildExtractElement(g->l->b, guard.v, neo_ll_int32(g->l, lane), "");
 }
 
 /* The address, or that of zeros where the condition does not hold. */
@@ -152,7 +144,7 @@ static LLVMValueRef any(neo_ll_gen *g, neo_ll_val guard) {
 }
 
 static LLVMValueRef reversed(neo_ll_gen *g, LLVMValueRef v) {
-  LLVMTypeRef t = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMTypeRef t = neo_ll_i32(g->l);
   LLVMValueRef order[1024];
   for (uint32_t k = 0; k < g->width; k++)
     order[k] = neo_ll_int(t, (int64_t)(g->width - 1 - k));
@@ -177,7 +169,7 @@ static LLVMValueRef masked(neo_ll_gen *g, const place *p, const char *name, LLVM
   for (unsigned k = 0, j = 0; k < n; k++) {
     with[j++] = arg[k];
     if (k == at_ptr)
-      with[j++] = i32(g, p->align);
+      with[j++] = neo_ll_int32(g->l, p->align);
   }
   LLVMValueRef v = LLVMBuildCall2(g->l->b, type, fn, with, n + 1, "");
 #endif
@@ -191,7 +183,7 @@ static LLVMValueRef run_start(neo_ll_gen *g, const place *p, LLVMValueRef *mask)
     return p->base;
   if (mask && *mask)
     *mask = reversed(g, *mask);
-  return step_to(g, p, p->base, i64(g, -(int64_t)(g->width - 1)));
+  return step_to(g, p, p->base, neo_ll_int64(g->l, -(int64_t)(g->width - 1)));
 }
 
 static uint32_t run_align(const place *p) {
@@ -215,7 +207,7 @@ static LLVMValueRef load_run(neo_ll_gen *g, place *p, neo_ll_val guard) {
 
 /* Of the elements that lane 0's is the first of, those [first, first + width): which are read. */
 static LLVMValueRef pairs_mask(neo_ll_gen *g, LLVMValueRef lanes, uint32_t first) {
-  LLVMTypeRef t = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMTypeRef t = neo_ll_i32(g->l);
   LLVMValueRef order[1024];
   for (uint32_t k = 0; k < g->width; k++)
     order[k] = neo_ll_int(t, (first + k) % 2 ? g->width : (first + k) / 2);
@@ -226,7 +218,7 @@ static LLVMValueRef pairs_mask(neo_ll_gen *g, LLVMValueRef lanes, uint32_t first
 /* [first, first + width) of the elements between lanes' and theirs. */
 static LLVMValueRef pairs_part(neo_ll_gen *g, place *p, uint32_t first, neo_ll_val guard) {
   LLVMTypeRef t = neo_ll_mem_type(g->l, p->type, g->width);
-  LLVMValueRef at = first ? step_to(g, p, p->base, i64(g, first)) : p->base;
+  LLVMValueRef at = first ? step_to(g, p, p->base, neo_ll_int64(g->l, first)) : p->base;
   p->align = neo_type_bytes(p->type);
   if (!guard.lanes)
     return plain_load(g, p, guarded_address(g, at, guard.v), g->width, p->align);
@@ -237,7 +229,7 @@ static LLVMValueRef pairs_part(neo_ll_gen *g, place *p, uint32_t first, neo_ll_v
 /* Two vectors that together reach from the first element to the last: nothing beyond is read. */
 static LLVMValueRef load_pairs(neo_ll_gen *g, place *p, neo_ll_val guard) {
   uint32_t w = g->width;
-  LLVMTypeRef t = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMTypeRef t = neo_ll_i32(g->l);
   LLVMValueRef order[1024];
   LLVMValueRef a = pairs_part(g, p, 0, guard), b = pairs_part(g, p, w - 1, guard);
   for (uint32_t k = 0; k < w; k++)
@@ -277,7 +269,7 @@ static bool window_of(const neo_ll_gen *g, const place *p, window *w) {
 }
 
 static LLVMValueRef shuffled(neo_ll_gen *g, LLVMValueRef v, const uint32_t *order, uint32_t n) {
-  LLVMTypeRef t = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMTypeRef t = neo_ll_i32(g->l);
   LLVMValueRef at[1024];
   for (uint32_t k = 0; k < n; k++)
     at[k] = neo_ll_int(t, order[k]);
@@ -305,7 +297,7 @@ static LLVMValueRef window_mask(neo_ll_gen *g, const window *w, LLVMValueRef lan
 }
 
 static LLVMValueRef load_window(neo_ll_gen *g, place *p, const window *w, neo_ll_val guard) {
-  LLVMValueRef at = w->first ? step_to(g, p, p->base, i64(g, w->first)) : p->base, v;
+  LLVMValueRef at = w->first ? step_to(g, p, p->base, neo_ll_int64(g->l, w->first)) : p->base, v;
   LLVMTypeRef t = neo_ll_mem_type(g->l, p->type, w->n);
   p->align = w->first ? neo_type_bytes(p->type) : p->align;
   if (guard.lanes) {
@@ -345,7 +337,7 @@ static LLVMValueRef with_piece(neo_ll_gen *g, LLVMValueRef v, LLVMValueRef piece
                                uint32_t n) {
   uint32_t order[1024];
   LLVMValueRef at[1024];
-  LLVMTypeRef t = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMTypeRef t = neo_ll_i32(g->l);
   for (uint32_t k = 0; k < g->width; k++) {
     bool here = k >= lane && k < lane + n;
     order[k] = here ? k - lane : 0;
@@ -410,7 +402,7 @@ static LLVMValueRef each_lane(neo_ll_gen *g, const place *p, neo_ll_val guard) {
     if (guard.v)
       at = guarded_address(g, at, lane_of(g, guard, k));
     LLVMValueRef x = plain_load(g, p, at, 1, neo_type_bytes(p->type));
-    v = LLVMBuildInsertElement(g->l->b, v, x, i32(g, k), "");
+    v = LLVMBuildInsertElement(g->l->b, v, x, neo_ll_int32(g->l, k), "");
   }
   return v;
 }
@@ -501,8 +493,7 @@ static bool streams(neo_ll_gen *g, const place *p, const neo_lx *offset) {
 
 /* Written past the caches: they need not have the line. */
 static void stream_store(neo_ll_gen *g, const place *p, LLVMValueRef at, LLVMValueRef v) {
-  LLVMMetadataRef one =
-      LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(g->l->ctx), 1, false));
+  LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(neo_ll_i32(g->l), 1, false));
   LLVMValueRef s = LLVMBuildStore(g->l->b, v, at);
   LLVMSetAlignment(s, g->l->target.vector_bytes);
   LLVMSetMetadata(s, LLVMGetMDKindIDInContext(g->l->ctx, "nontemporal", 11),
@@ -530,8 +521,9 @@ static void store_lanes(neo_ll_gen *g, const place *p, LLVMValueRef v, LLVMValue
   for (uint32_t k = 0; k < g->width; k++)
     at[k] = lane_address(g, p, k);
   for (uint32_t k = 0; k < g->width; k++) {
-    LLVMValueRef bit = mask ? LLVMBuildExtractElement(g->l->b, mask, i32(g, k), "") : NULL;
-    LLVMValueRef x = LLVMBuildExtractElement(g->l->b, v, i32(g, k), "");
+    LLVMValueRef bit =
+        mask ? LLVMBuildExtractElement(g->l->b, mask, neo_ll_int32(g->l, k), "") : NULL;
+    LLVMValueRef x = LLVMBuildExtractElement(g->l->b, v, neo_ll_int32(g->l, k), "");
     LLVMBasicBlockRef after = begin_if(g, bit);
     plain_store(g, p, at[k], x, neo_type_bytes(p->type));
     end_if(g, after);
@@ -541,7 +533,7 @@ static void store_lanes(neo_ll_gen *g, const place *p, LLVMValueRef v, LLVMValue
 /* In parts whose lengths are powers of two: a processor has no others. */
 void neo_ll_store_first(neo_ll_gen *g, uint32_t buf, LLVMValueRef at, LLVMValueRef v, uint32_t n,
                         neo_ll_val guard, uint32_t lane) {
-  LLVMTypeRef t = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMTypeRef t = neo_ll_i32(g->l);
   place p = {.type = (neo_type)g->k->bufs.at[buf].type, .buf = buf, .guarded = guard.v};
   LLVMBasicBlockRef after = begin_if(g, guard.v ? lane_of(g, guard, lane) : NULL);
   LLVMValueRef order[1024];
@@ -556,7 +548,7 @@ void neo_ll_store_first(neo_ll_gen *g, uint32_t buf, LLVMValueRef at, LLVMValueR
     else if (part > 1)
       x = LLVMBuildShuffleVector(g->l->b, v, LLVMGetPoison(LLVMTypeOf(v)),
                                  LLVMConstVector(order, part), "");
-    plain_store(g, &p, step_to(g, &p, at, i64(g, from)), x, neo_type_bytes(p.type));
+    plain_store(g, &p, step_to(g, &p, at, neo_ll_int64(g->l, from)), x, neo_type_bytes(p.type));
     from += part;
   }
   end_if(g, after);
@@ -598,6 +590,7 @@ LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, b
 /* To be read; cache: 1, the nearest, or 2. */
 void neo_ll_fetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, int64_t cache) {
   place p = place_of(g, buf, offset, true);
-  LLVMValueRef arg[] = {p.base, i32(g, 0), i32(g, 4 - cache), i32(g, 1)};
+  LLVMValueRef arg[] = {p.base, neo_ll_int32(g->l, 0), neo_ll_int32(g->l, 4 - cache),
+                        neo_ll_int32(g->l, 1)};
   neo_ll_call(g->l, "llvm.prefetch", LLVMTypeOf(p.base), arg, 4);
 }

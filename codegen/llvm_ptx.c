@@ -16,11 +16,7 @@
 #include <string.h>
 
 enum { SURE_THREADS = 256 }; /* of a block, however many registers each has */
-enum { PTX_KERNEL = 71 }; /* LLVM's number of the calling convention; its C API has no name */
-
-static LLVMTypeRef i64_type(neo_ll_gen *g) {
-  return LLVMInt64TypeInContext(g->l->ctx);
-}
+enum { PTX_KERNEL = 71 };    /* LLVM's number of the calling convention; its C API has no name */
 
 static void attribute_of(neo_ll_gen *g, unsigned param, const char *name, uint64_t value) {
   unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
@@ -34,7 +30,7 @@ LLVMValueRef neo_ll_gpu_given(neo_ll_gen *g, LLVMTypeRef type, unsigned n) {
   LLVMTypeRef ptr = neo_ll_ptr_type(g->l);
   if (!g->l->target.emulated)
     return LLVMGetParam(g->fn, n);
-  LLVMValueRef at = neo_ll_int(i64_type(g), n);
+  LLVMValueRef at = neo_ll_int64(g->l, n);
   at = LLVMBuildInBoundsGEP2(b, ptr, LLVMGetParam(g->fn, 0), &at, 1, "");
   LLVMValueRef address = LLVMBuildLoad2(b, ptr, at, "");
   return type ? LLVMBuildLoad2(b, type, address, "") : address;
@@ -78,7 +74,7 @@ size_t neo_ll_gpu_buffers(const neo_kernel *k) {
 
 LLVMValueRef neo_ll_gpu_new_function(neo_llvm *l, const char *symbol, size_t n_buffers,
                                      size_t n_words, size_t n_maps) {
-  LLVMTypeRef i64 = LLVMInt64TypeInContext(l->ctx), ptr = neo_ll_ptr_type(l);
+  LLVMTypeRef i64 = neo_ll_i64(l), ptr = neo_ll_ptr_type(l);
   size_t n_plain = n_buffers + n_words, n = n_plain + n_maps;
   LLVMTypeRef *type = NEO_NEW_ARRAY(l->arena, LLVMTypeRef, n + 1);
   for (size_t i = 0; i < n; i++)
@@ -135,10 +131,10 @@ void neo_ll_gpu_arguments(neo_ll_gen *g) {
   neo_ll_roles_bound(g);
   unsigned at = neo_ll_gpu_give_buffers(g, 0);
   for (uint32_t s = 0; s < k->sizes.n; s++)
-    g->size[s] = neo_ll_gpu_given(g, i64_type(g), at++);
+    g->size[s] = neo_ll_gpu_given(g, neo_ll_i64(g->l), at++);
   for (uint32_t i = 0; i < 3; i++)
-    g->key[i] = neo_ll_gpu_given(g, i64_type(g), at++);
-  g->units = neo_ll_gpu_given(g, i64_type(g), at++);
+    g->key[i] = neo_ll_gpu_given(g, neo_ll_i64(g->l), at++);
+  g->units = neo_ll_gpu_given(g, neo_ll_i64(g->l), at++);
   for (uint32_t i = 0; i < g->n_maps; i++)
     give_map(g, i, at++);
   if (neo_target_waits(&g->l->target))
@@ -150,7 +146,7 @@ LLVMValueRef neo_ll_gpu_place(neo_ll_gen *g, neo_gpu_place what) {
   static const char *const name[] = {
       "llvm.nvvm.read.ptx.sreg.ctaid.x", "llvm.nvvm.read.ptx.sreg.ntid.x",
       "llvm.nvvm.read.ptx.sreg.tid.x", "llvm.nvvm.read.ptx.sreg.nctaid.x"};
-  LLVMTypeRef i32 = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMTypeRef i32 = neo_ll_i32(g->l);
   LLVMValueRef x, number = neo_ll_int(i32, what);
   if (g->l->target.emulated) {
     LLVMTypeRef type = LLVMFunctionType(i32, &i32, 1, false);
@@ -159,7 +155,7 @@ LLVMValueRef neo_ll_gpu_place(neo_ll_gen *g, neo_gpu_place what) {
   } else {
     x = neo_ll_call(g->l, name[what], NULL, NULL, 0);
   }
-  return LLVMBuildZExt(g->l->b, x, i64_type(g), "");
+  return LLVMBuildZExt(g->l->b, x, neo_ll_i64(g->l), "");
 }
 
 /* The number of this thread in the grid. */
@@ -192,7 +188,7 @@ void neo_ll_gpu_tell(neo_ll_gen *g, const char *symbol, LLVMValueRef *arg, unsig
  * consumers do. */
 void neo_ll_gpu_barrier(neo_ll_gen *g) {
   enum { EVERY = 0, SOME = 1 }; /* barriers of the block, by number */
-  LLVMTypeRef i32 = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMTypeRef i32 = neo_ll_i32(g->l);
   LLVMValueRef arg[] = {neo_ll_int(i32, EVERY), neo_ll_int(i32, g->threads)};
   if (g->l->target.emulated) {
     neo_ll_gpu_tell(g, "neo_gpu_barrier", NULL, 0);

@@ -63,7 +63,7 @@ static void round_(neo_llvm *l, LLVMValueRef c[4], const LLVMValueRef key[2]) {
 static LLVMValueRef philox(neo_llvm *l, const LLVMValueRef key[3], LLVMValueRef site,
                            LLVMValueRef element) {
   uint32_t w = neo_ll_width(element);
-  LLVMTypeRef i32 = neo_ll_int_type(l, 32, w), one = LLVMInt32TypeInContext(l->ctx);
+  LLVMTypeRef i32 = neo_ll_int_type(l, 32, w), one = neo_ll_i32(l);
   LLVMValueRef k[2] = {low(l, key[0], one), high(l, key[0], one)};
   LLVMValueRef call = LLVMBuildShl(l->b, low(l, key[2], one), neo_ll_int(one, 8), "");
   LLVMValueRef c[4] = {low(l, element, i32), high(l, element, i32),
@@ -82,7 +82,7 @@ static LLVMValueRef philox(neo_llvm *l, const LLVMValueRef key[3], LLVMValueRef 
 LLVMValueRef neo_ll_rand(neo_llvm *l, const LLVMValueRef key[3], uint32_t site,
                          LLVMValueRef element, uint32_t bits) {
   uint32_t w = neo_ll_width(element);
-  LLVMTypeRef i64 = LLVMInt64TypeInContext(l->ctx), i32 = LLVMInt32TypeInContext(l->ctx);
+  LLVMTypeRef i64 = neo_ll_i64(l), i32 = neo_ll_i32(l);
   LLVMTypeRef param[] = {i64, i64, i64, i32, LLVMTypeOf(element)};
   LLVMTypeRef type = LLVMFunctionType(neo_ll_int_type(l, 32, w), param, 5, false);
   LLVMBasicBlockRef back;

@@ -21,14 +21,6 @@
 
 enum { WARP = 32, EIGHT = 8 };
 
-static LLVMTypeRef i64_type(neo_ll_gen *g) {
-  return LLVMInt64TypeInContext(g->l->ctx);
-}
-
-static LLVMTypeRef i32_type(neo_ll_gen *g) {
-  return LLVMInt32TypeInContext(g->l->ctx);
-}
-
 int64_t neo_ll_roles_arrivals(const neo_ll_gen *g) {
   return g->l->target.emulated ? g->threads : g->threads / WARP;
 }
@@ -83,12 +75,12 @@ void neo_ll_roles(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block) {
   LLVMBuilderRef b = g->l->b;
   LLVMBasicBlockRef consumers = new_block(g, "consumers"), warps = new_block(g, "producers");
   LLVMBasicBlockRef one = new_block(g, "producer"), after = new_block(g, "after");
-  LLVMValueRef lane = neo_ll_gpu_lane(g), threads = neo_ll_int(i64_type(g), g->threads);
+  LLVMValueRef lane = neo_ll_gpu_lane(g), threads = neo_ll_int64(g->l, g->threads);
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, lane, threads, ""), consumers, warps);
   begin_arm(g, consumers, NEO_LL_CONSUMER);
   set_registers(g, s, true);
   if (g->l->target.emulated)
-    neo_ll_gpu_tell(g, "neo_gpu_among", (LLVMValueRef[]){neo_ll_int(i32_type(g), g->threads)}, 1);
+    neo_ll_gpu_tell(g, "neo_gpu_among", (LLVMValueRef[]){neo_ll_int32(g->l, g->threads)}, 1);
   block(g, &s->other);
   LLVMBuildBr(b, after);
   begin_arm(g, warps, NEO_LL_PRODUCER);
@@ -110,7 +102,7 @@ void neo_ll_arrive(neo_ll_gen *g, const neo_ls *s) {
     neo_ll_gpu_tell(g, "neo_gpu_arrive", &phase, 1);
     return;
   }
-  LLVMValueRef lane = LLVMBuildTrunc(b, neo_ll_gpu_lane(g), i32_type(g), "");
-  LLVMValueRef arg[] = {phase, LLVMBuildAnd(b, lane, neo_ll_int(i32_type(g), WARP - 1), "")};
+  LLVMValueRef lane = LLVMBuildTrunc(b, neo_ll_gpu_lane(g), neo_ll_i32(g->l), "");
+  LLVMValueRef arg[] = {phase, LLVMBuildAnd(b, lane, neo_ll_int32(g->l, WARP - 1), "")};
   neo_ll_gpu_assembly(g, text, "rr", arg);
 }

@@ -204,7 +204,7 @@ static LLVMValueRef element_at(const roll *r, uint32_t reg, LLVMValueRef at) {
 /* Before the loop. */
 static void put_into_array(roll *r, uint32_t reg) {
   LLVMBuilderRef b = r->g->l->b;
-  LLVMTypeRef i64 = LLVMInt64TypeInContext(r->g->l->ctx), t = element_type(r, reg);
+  LLVMTypeRef i64 = neo_ll_i64(r->g->l), t = element_type(r, reg);
   int64_t apart, n = elements(r, reg, &apart);
   r->row[reg].array = neo_ll_alloca(r->g, LLVMArrayType2(t, (uint64_t)n), 0, "rows");
   for (int64_t i = 0; i < n; i++) {
@@ -216,7 +216,7 @@ static void put_into_array(roll *r, uint32_t reg) {
 /* In the loop: what the body takes for row 0 is row x. */
 static void open_window(roll *r, uint32_t reg, LLVMValueRef x) {
   LLVMBuilderRef b = r->g->l->b;
-  LLVMTypeRef i64 = LLVMInt64TypeInContext(r->g->l->ctx), t = element_type(r, reg);
+  LLVMTypeRef i64 = neo_ll_i64(r->g->l), t = element_type(r, reg);
   int64_t apart = 1, n = elements(r, reg, &apart);
   int64_t rows = r->g->k->regs.at[reg].extent[r->row[reg].dim];
   LLVMValueRef *at = NEO_NEW_ARRAY(r->g->l->arena, LLVMValueRef, n);
@@ -243,7 +243,7 @@ static LLVMBasicBlockRef new_block(neo_ll_gen *g, const char *name) {
 static void emit(roll *r, const neo_ls *s, neo_ll_emit_block *block) {
   neo_ll_gen *g = r->g;
   LLVMBuilderRef b = g->l->b;
-  LLVMTypeRef i64 = LLVMInt64TypeInContext(g->l->ctx);
+  LLVMTypeRef i64 = neo_ll_i64(g->l);
   LLVMBasicBlockRef from = LLVMGetInsertBlock(b), body = new_block(g, "row");
   LLVMBasicBlockRef after = new_block(g, "rows");
   LLVMValueRef lo = neo_ll_int(i64, (int64_t)s->lo->bits),

@@ -12,18 +12,6 @@ typedef struct {
   uint32_t n;
 } words;
 
-static LLVMTypeRef i32_type(neo_llvm *l) {
-  return LLVMInt32TypeInContext(l->ctx);
-}
-
-static LLVMTypeRef i64_type(neo_llvm *l) {
-  return LLVMInt64TypeInContext(l->ctx);
-}
-
-static LLVMValueRef i32(neo_ll_gen *g, int64_t x) {
-  return neo_ll_int(i32_type(g->l), x);
-}
-
 /* ---- values as words */
 
 static bool is_wide(neo_type t) {
@@ -33,15 +21,15 @@ static bool is_wide(neo_type t) {
 static words words_of(neo_ll_gen *g, neo_type t, LLVMValueRef x) {
   LLVMBuilderRef b = g->l->b;
   if (is_wide(t)) {
-    x = LLVMBuildBitCast(b, x, i64_type(g->l), "");
-    LLVMValueRef high = LLVMBuildLShr(b, x, neo_ll_int(i64_type(g->l), 32), "");
-    return (words){{LLVMBuildTrunc(b, x, i32_type(g->l), ""),
-                    LLVMBuildTrunc(b, high, i32_type(g->l), "")},
-                   2};
+    x = LLVMBuildBitCast(b, x, neo_ll_i64(g->l), "");
+    LLVMValueRef high = LLVMBuildLShr(b, x, neo_ll_int64(g->l, 32), "");
+    return (words){
+        {LLVMBuildTrunc(b, x, neo_ll_i32(g->l), ""), LLVMBuildTrunc(b, high, neo_ll_i32(g->l), "")},
+        2};
   }
   bool real = neo_type_is_float(t) || t == NEO_I32_T;
-  return (words){{real ? LLVMBuildBitCast(b, x, i32_type(g->l), "")
-                       : LLVMBuildZExt(b, x, i32_type(g->l), "")},
+  return (words){{real ? LLVMBuildBitCast(b, x, neo_ll_i32(g->l), "")
+                       : LLVMBuildZExt(b, x, neo_ll_i32(g->l), "")},
                  1};
 }
 
@@ -49,14 +37,13 @@ static LLVMValueRef value_of(neo_ll_gen *g, neo_type t, const words *w) {
   LLVMBuilderRef b = g->l->b;
   LLVMTypeRef type = neo_ll_type(g->l, t, 1);
   if (is_wide(t)) {
-    LLVMValueRef low = LLVMBuildZExt(b, w->word[0], i64_type(g->l), "");
-    LLVMValueRef high = LLVMBuildZExt(b, w->word[1], i64_type(g->l), "");
-    high = LLVMBuildShl(b, high, neo_ll_int(i64_type(g->l), 32), "");
+    LLVMValueRef low = LLVMBuildZExt(b, w->word[0], neo_ll_i64(g->l), "");
+    LLVMValueRef high = LLVMBuildZExt(b, w->word[1], neo_ll_i64(g->l), "");
+    high = LLVMBuildShl(b, high, neo_ll_int64(g->l, 32), "");
     return LLVMBuildBitCast(b, LLVMBuildOr(b, low, high, ""), type, "");
   }
   bool real = neo_type_is_float(t) || t == NEO_I32_T;
-  return real ? LLVMBuildBitCast(b, w->word[0], type, "")
-              : LLVMBuildTrunc(b, w->word[0], type, "");
+  return real ? LLVMBuildBitCast(b, w->word[0], type, "") : LLVMBuildTrunc(b, w->word[0], type, "");
 }
 
 /* ---- elements of registers, counted as if none were a vector */
@@ -81,7 +68,7 @@ static LLVMValueRef get(neo_ll_gen *g, uint32_t reg, int64_t e) {
   LLVMTypeRef t;
   int64_t lane;
   LLVMValueRef at = slot_of(g, reg, e, &t, &lane), v = LLVMBuildLoad2(g->l->b, t, at, "");
-  return lane < 0 ? v : LLVMBuildExtractElement(g->l->b, v, i32(g, lane), "");
+  return lane < 0 ? v : LLVMBuildExtractElement(g->l->b, v, neo_ll_int32(g->l, lane), "");
 }
 
 static void put(neo_ll_gen *g, uint32_t reg, int64_t e, LLVMValueRef x) {
@@ -89,22 +76,24 @@ static void put(neo_ll_gen *g, uint32_t reg, int64_t e, LLVMValueRef x) {
   int64_t lane;
   LLVMValueRef at = slot_of(g, reg, e, &t, &lane);
   if (lane >= 0)
-    x = LLVMBuildInsertElement(g->l->b, LLVMBuildLoad2(g->l->b, t, at, ""), x, i32(g, lane), "");
+    x = LLVMBuildInsertElement(g->l->b, LLVMBuildLoad2(g->l->b, t, at, ""), x,
+                               neo_ll_int32(g->l, lane), "");
   LLVMBuildStore(g->l->b, x, at);
 }
 
 /* ---- the shuffle */
 
 static LLVMValueRef thread_of(neo_ll_gen *g) {
-  return LLVMBuildTrunc(g->l->b, neo_ll_gpu_lane(g), i32_type(g->l), "");
+  return LLVMBuildTrunc(g->l->b, neo_ll_gpu_lane(g), neo_ll_i32(g->l), "");
 }
 
 static LLVMValueRef mask_of(neo_ll_gen *g) {
   int64_t rest = g->threads % NEO_WARP, whole = g->threads - rest;
-  LLVMValueRef all = i32(g, -1), some = i32(g, (int64_t)((1U << rest) - 1));
+  LLVMValueRef all = neo_ll_int32(g->l, -1), some = neo_ll_int32(g->l, (int64_t)((1U << rest) - 1));
   if (!rest || !whole)
     return rest ? some : all;
-  LLVMValueRef is_whole = LLVMBuildICmp(g->l->b, LLVMIntULT, thread_of(g), i32(g, whole), "");
+  LLVMValueRef is_whole =
+      LLVMBuildICmp(g->l->b, LLVMIntULT, thread_of(g), neo_ll_int32(g->l, whole), "");
   return LLVMBuildSelect(g->l->b, is_whole, all, some, "");
 }
 
@@ -112,16 +101,16 @@ static LLVMValueRef mask_of(neo_ll_gen *g) {
 static LLVMValueRef first_of(neo_ll_gen *g, const neo_ls *s) {
   LLVMBuilderRef b = g->l->b;
   LLVMValueRef t = thread_of(g);
-  LLVMValueRef base = LLVMBuildAnd(b, t, i32(g, NEO_WARP - (int64_t)s->factor[1]), "");
-  return LLVMBuildOr(b, base, LLVMBuildAnd(b, t, i32(g, s->step - 1), ""), "");
+  LLVMValueRef base = LLVMBuildAnd(b, t, neo_ll_int32(g->l, NEO_WARP - (int64_t)s->factor[1]), "");
+  return LLVMBuildOr(b, base, LLVMBuildAnd(b, t, neo_ll_int32(g->l, s->step - 1), ""), "");
 }
 
 static void instructions(neo_ll_gen *g, const neo_ls *s, words *w) {
   bool down = s->op == NEO_SHUFFLE_DOWN;
   const char *name = down ? "llvm.nvvm.shfl.sync.down.i32" : "llvm.nvvm.shfl.sync.idx.i32";
   int64_t parts = down ? (NEO_WARP - (int64_t)s->factor[1]) << 8 : 0; /* of the warp; and its end */
-  LLVMValueRef arg[] = {mask_of(g), NULL, down ? i32(g, s->step) : first_of(g, s),
-                        i32(g, parts | (NEO_WARP - 1))};
+  LLVMValueRef arg[] = {mask_of(g), NULL, down ? neo_ll_int32(g->l, s->step) : first_of(g, s),
+                        neo_ll_int32(g->l, parts | (NEO_WARP - 1))};
   for (uint32_t k = 0; k < w->n; k++) {
     arg[1] = w->word[k];
     w->word[k] = neo_ll_call(g->l, name, NULL, arg, 4);
@@ -129,17 +118,18 @@ static void instructions(neo_ll_gen *g, const neo_ls *s, words *w) {
 }
 
 static LLVMValueRef word_at(neo_ll_gen *g, LLVMValueRef all, uint32_t n) {
-  LLVMValueRef at = i32(g, n);
-  return LLVMBuildInBoundsGEP2(g->l->b, i32_type(g->l), all, &at, 1, "");
+  LLVMValueRef at = neo_ll_int32(g->l, n);
+  return LLVMBuildInBoundsGEP2(g->l->b, neo_ll_i32(g->l), all, &at, 1, "");
 }
 
 static void emulated(neo_ll_gen *g, const neo_ls *s, words *w) {
-  LLVMTypeRef t = i32_type(g->l), param[] = {t, t, t, neo_ll_ptr_type(g->l), t};
+  LLVMTypeRef t = neo_ll_i32(g->l), param[] = {t, t, t, neo_ll_ptr_type(g->l), t};
   LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->l->ctx), param, 5, false);
   LLVMValueRef all = neo_ll_alloca(g, LLVMArrayType2(t, 4), 4, "words");
   for (uint32_t k = 0; k < w->n; k++)
     LLVMBuildStore(g->l->b, w->word[k], word_at(g, all, k));
-  LLVMValueRef arg[] = {i32(g, s->op), i32(g, s->step), i32(g, s->factor[1]), all, i32(g, w->n)};
+  LLVMValueRef arg[] = {neo_ll_int32(g->l, s->op), neo_ll_int32(g->l, s->step),
+                        neo_ll_int32(g->l, s->factor[1]), all, neo_ll_int32(g->l, w->n)};
   LLVMBuildCall2(g->l->b, type, neo_ll_extern(g->l, "neo_gpu_shuffle", type), arg, 5, "");
   for (uint32_t k = 0; k < w->n; k++)
     w->word[k] = LLVMBuildLoad2(g->l->b, t, word_at(g, all, w->n + k), "");

@@ -50,7 +50,7 @@ static bool find(const neo_ll_gen *g, const neo_lx *e, tree *t) {
 
 /* Lanes [from, from + n) of x. */
 static LLVMValueRef part(neo_ll_gen *g, LLVMValueRef x, uint32_t from, uint32_t n) {
-  LLVMTypeRef i32 = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMTypeRef i32 = neo_ll_i32(g->l);
   LLVMValueRef at[MOST_LANES];
   for (uint32_t k = 0; k < n; k++)
     at[k] = neo_ll_int(i32, from + k);

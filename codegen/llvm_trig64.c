@@ -64,7 +64,7 @@ static turn near_turn(neo_llvm *l, val x) {
 /* ---- beyond: scalars */
 
 static LLVMValueRef table(neo_llvm *l) {
-  LLVMTypeRef i64 = LLVMInt64TypeInContext(l->ctx);
+  LLVMTypeRef i64 = neo_ll_i64(l);
   LLVMValueRef word[N_WORDS];
   for (int k = 0; k < N_WORDS; k++)
     word[k] = LLVMConstInt(i64, two_over_pi[k], false);
@@ -140,7 +140,7 @@ static turn far_turn(neo_llvm *l, val x) {
 
 /* The function "turn": f64 -> {r.h, r.l, q}. */
 static val call_far(neo_llvm *l, val x) {
-  LLVMTypeRef f64 = LLVMTypeOf(x), field[] = {f64, f64, LLVMInt64TypeInContext(l->ctx)};
+  LLVMTypeRef f64 = LLVMTypeOf(x), field[] = {f64, f64, neo_ll_i64(l)};
   LLVMTypeRef type =
       LLVMFunctionType(LLVMStructTypeInContext(l->ctx, field, 3, false), &f64, 1, false);
   LLVMBasicBlockRef back;
@@ -161,14 +161,14 @@ static val gather(neo_llvm *l, const val *result, uint32_t w, unsigned field) {
   val all = LLVMGetPoison(LLVMVectorType(LLVMTypeOf(x), w));
   for (uint32_t k = 0; k < w; k++) {
     x = LLVMBuildExtractValue(l->b, result[k], field, "");
-    all = LLVMBuildInsertElement(l->b, all, x, neo_ll_int(LLVMInt32TypeInContext(l->ctx), k), "");
+    all = LLVMBuildInsertElement(l->b, all, x, neo_ll_int32(l, k), "");
   }
   return all;
 }
 
 static turn far_turns(neo_llvm *l, val x) {
   uint32_t w = neo_ll_width(x);
-  LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+  LLVMTypeRef i32 = neo_ll_i32(l);
   val *result = NEO_NEW_ARRAY(l->arena, val, w);
   for (uint32_t k = 0; k < w; k++)
     result[k] = call_far(l, w == 1 ? x : LLVMBuildExtractElement(l->b, x, neo_ll_int(i32, k), ""));

@@ -170,7 +170,7 @@ static shuffle blocks_parted(uint32_t n, uint32_t block) {
 
 static LLVMValueRef shuffled(neo_ll_gen *g, LLVMValueRef a, LLVMValueRef b, const uint32_t *at,
                              uint32_t n) {
-  LLVMTypeRef t = LLVMInt32TypeInContext(g->l->ctx);
+  LLVMTypeRef t = neo_ll_i32(g->l);
   LLVMValueRef order[MOST];
   for (uint32_t k = 0; k < n; k++)
     order[k] = neo_ll_int(t, at[k]);
@@ -255,7 +255,7 @@ static void turned(square *q, const turn *t, const neo_lx *e, const neo_type *ty
 
 /* Rows [first, first + n) of a transposed lane. */
 static LLVMValueRef part_of(const square *q, uint32_t k, uint32_t first, uint32_t n) {
-  LLVMTypeRef i32 = LLVMInt32TypeInContext(q->g->l->ctx);
+  LLVMTypeRef i32 = neo_ll_i32(q->g->l);
   LLVMValueRef order[MOST];
   for (uint32_t r = 0; r < n; r++)
     order[r] = neo_ll_int(i32, first + r);
@@ -287,7 +287,7 @@ static LLVMValueRef of_run(neo_ll_gen *g, const turn *t, const square *q, int64_
 }
 
 static LLVMValueRef moved(neo_ll_gen *g, LLVMTypeRef element, LLVMValueRef at, int64_t by) {
-  LLVMValueRef x = neo_ll_int(LLVMInt64TypeInContext(g->l->ctx), by);
+  LLVMValueRef x = neo_ll_int64(g->l, by);
   return LLVMBuildGEP2(g->l->b, element, at, &x, 1, "");
 }
 

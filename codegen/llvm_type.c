@@ -113,7 +113,7 @@ LLVMValueRef neo_ll_splat(neo_llvm *l, LLVMValueRef scalar, uint32_t w) {
     return scalar;
   if (LLVMIsConstant(scalar) && !LLVMIsAConstantExpr(scalar))
     return repeat(scalar, w);
-  LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), t = LLVMVectorType(LLVMTypeOf(scalar), w);
+  LLVMTypeRef i32 = neo_ll_i32(l), t = LLVMVectorType(LLVMTypeOf(scalar), w);
   LLVMValueRef one =
       LLVMBuildInsertElement(l->b, LLVMGetPoison(t), scalar, LLVMConstInt(i32, 0, false), "");
   return LLVMBuildShuffleVector(l->b, one, LLVMGetPoison(t), LLVMConstNull(LLVMVectorType(i32, w)),

@@ -16,10 +16,6 @@ typedef struct {
   neo_type type;
 } fragment;
 
-static LLVMTypeRef i32_type(neo_llvm *l) {
-  return LLVMInt32TypeInContext(l->ctx);
-}
-
 /* n elements from a fragment's first on. */
 static fragment elements_of(neo_ll_gen *g, uint32_t reg, const neo_lx *index, uint32_t n) {
   const neo_ll_reg *r = &g->reg[reg];
@@ -76,12 +72,12 @@ static void instruction(neo_ll_gen *g, const char *name, const fragment *x, uint
 }
 
 static LLVMValueRef word_at(neo_ll_gen *g, LLVMValueRef words, uint32_t n) {
-  LLVMValueRef at = neo_ll_int(i32_type(g->l), n);
-  return LLVMBuildInBoundsGEP2(g->l->b, i32_type(g->l), words, &at, 1, "");
+  LLVMValueRef at = neo_ll_int32(g->l, n);
+  return LLVMBuildInBoundsGEP2(g->l->b, neo_ll_i32(g->l), words, &at, 1, "");
 }
 
 static LLVMValueRef words_of(neo_ll_gen *g, uint32_t n) {
-  return neo_ll_alloca(g, LLVMArrayType2(i32_type(g->l), n), 4, "fragments");
+  return neo_ll_alloca(g, LLVMArrayType2(neo_ll_i32(g->l), n), 4, "fragments");
 }
 
 static void call_device(neo_ll_gen *g, const char *name, LLVMValueRef *arg, unsigned n) {
@@ -105,7 +101,7 @@ static void emulated(neo_ll_gen *g, const neo_ls *s, const fragment *x) {
   for (int i = 0; i < 3; i++)
     for (uint32_t e = 0; e < x[i].n; e++)
       LLVMBuildStore(g->l->b, element(g, &x[i], e), word_at(g, words, n++));
-  LLVMValueRef arg[] = {neo_ll_int(i32_type(g->l), s->op), words};
+  LLVMValueRef arg[] = {neo_ll_int32(g->l, s->op), words};
   call_device(g, "neo_gpu_warp", arg, 2);
   get_words(g, &x[0], words);
 }
@@ -134,7 +130,7 @@ static LLVMValueRef address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset) {
   assert(form && "the offset of one row");
   (void)form;
   LLVMValueRef sum = neo_ll_linear_value(g, &x, false, NULL);
-  LLVMValueRef c = neo_ll_int(LLVMInt64TypeInContext(g->l->ctx), x.c);
+  LLVMValueRef c = neo_ll_int64(g->l, x.c);
   at = sum ? LLVMBuildInBoundsGEP2(g->l->b, t, at, &sum, 1, "") : at;
   return x.c ? LLVMBuildInBoundsGEP2(g->l->b, t, at, &c, 1, "") : at;
 }
@@ -146,7 +142,7 @@ static void read(neo_ll_gen *g, const neo_ls *s) {
   LLVMValueRef at = address(g, s->factor[0], s->index[1]);
   if (g->l->target.emulated) {
     LLVMValueRef words = words_of(g, row->cells);
-    LLVMValueRef arg[] = {neo_ll_int(i32_type(g->l), s->op), at, words};
+    LLVMValueRef arg[] = {neo_ll_int32(g->l, s->op), at, words};
     call_device(g, "neo_gpu_warp_read", arg, 3);
     get_words(g, &x, words);
     return;

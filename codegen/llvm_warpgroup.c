@@ -31,14 +31,6 @@ typedef struct {
   LLVMValueRef *slot;
 } sums;
 
-static LLVMTypeRef i64_type(neo_ll_gen *g) {
-  return LLVMInt64TypeInContext(g->l->ctx);
-}
-
-static LLVMTypeRef i32_type(neo_ll_gen *g) {
-  return LLVMInt32TypeInContext(g->l->ctx);
-}
-
 static sums sums_of(neo_ll_gen *g, uint32_t reg) {
   const neo_reg *r = &g->k->regs.at[reg];
   assert(!g->reg[reg].vector && "sums are single elements");
@@ -52,11 +44,11 @@ static LLVMValueRef address_of(neo_ll_gen *g, uint32_t buf) {
   LLVMBuilderRef b = g->l->b;
   LLVMValueRef p = neo_ll_buf_value(g, buf);
   if (g->l->target.emulated) {
-    LLVMValueRef from = LLVMBuildPtrToInt(b, neo_ll_gpu_shared(g), i64_type(g), "");
-    return LLVMBuildSub(b, LLVMBuildPtrToInt(b, p, i64_type(g), ""), from, "");
+    LLVMValueRef from = LLVMBuildPtrToInt(b, neo_ll_gpu_shared(g), neo_ll_i64(g->l), "");
+    return LLVMBuildSub(b, LLVMBuildPtrToInt(b, p, neo_ll_i64(g->l), ""), from, "");
   }
   p = LLVMBuildAddrSpaceCast(b, p, LLVMPointerTypeInContext(g->l->ctx, SHARED_SPACE), "");
-  return LLVMBuildZExt(b, LLVMBuildPtrToInt(b, p, i32_type(g), ""), i64_type(g), "");
+  return LLVMBuildZExt(b, LLVMBuildPtrToInt(b, p, neo_ll_i32(g->l), ""), neo_ll_i64(g->l), "");
 }
 
 /* Of the factor's row `first` in bytes behind it. */
@@ -64,18 +56,17 @@ static LLVMValueRef descriptor_of(neo_ll_gen *g, const neo_ls *s, int i, LLVMVal
   enum { ADDRESS = 0x3ffff };
   LLVMBuilderRef b = g->l->b;
   int64_t size = neo_type_bytes((neo_type)neo_warpgroup_rows[s->op].cell);
-  LLVMValueRef at =
-      LLVMBuildMul(b, neo_ll_expr(g, s->index[i]).v, neo_ll_int(i64_type(g), size), "");
+  LLVMValueRef at = LLVMBuildMul(b, neo_ll_expr(g, s->index[i]).v, neo_ll_int64(g->l, size), "");
   at = LLVMBuildAdd(b, LLVMBuildAdd(b, at, first, ""), address_of(g, s->factor[i]), "");
-  at = LLVMBuildAnd(b, at, neo_ll_int(i64_type(g), ADDRESS), "");
-  at = LLVMBuildLShr(b, at, neo_ll_int(i64_type(g), 4), "");
-  return LLVMBuildOr(b, at, neo_ll_int(i64_type(g), (int64_t)neo_warpgroup_form(s->tile[i])), "");
+  at = LLVMBuildAnd(b, at, neo_ll_int64(g->l, ADDRESS), "");
+  at = LLVMBuildLShr(b, at, neo_ll_int64(g->l, 4), "");
+  return LLVMBuildOr(b, at, neo_ll_int64(g->l, (int64_t)neo_warpgroup_form(s->tile[i])), "");
 }
 
 /* Both factors' of this thread's warpgroup. */
 static void descriptors(neo_ll_gen *g, const neo_ls *s, const sums *x, LLVMValueRef out[2]) {
   LLVMBuilderRef b = g->l->b;
-  LLVMTypeRef t = i64_type(g);
+  LLVMTypeRef t = neo_ll_i64(g->l);
   LLVMValueRef w = LLVMBuildLShr(b, neo_ll_gpu_lane(g), neo_ll_int(t, 7), "");
   LLVMValueRef beside = neo_ll_int(t, s->step);
   int64_t rows = (int64_t)x->tall * NEO_WARPGROUP_ROWS * NEO_WARPGROUP_BYTES;
@@ -88,7 +79,7 @@ static void descriptors(neo_ll_gen *g, const neo_ls *s, const sums *x, LLVMValue
 
 /* The address of a descriptor moved on; its bits above stay, for shared memory ends before. */
 static LLVMValueRef moved(neo_ll_gen *g, LLVMValueRef descriptor, int64_t bytes) {
-  return LLVMBuildAdd(g->l->b, descriptor, neo_ll_int(i64_type(g), bytes / UNIT), "");
+  return LLVMBuildAdd(g->l->b, descriptor, neo_ll_int64(g->l, bytes / UNIT), "");
 }
 
 static LLVMValueRef rows_at(neo_ll_gen *g, const neo_ls *s, LLVMValueRef rows, uint32_t f, int k) {
@@ -121,7 +112,7 @@ static void through(neo_ll_gen *g, const sums *x, const neo_str *text, LLVMValue
     neo_str_addf(&rule, ",%u", e);
   for (unsigned i = 0; i < more; i++) {
     neo_str_add(&rule, ",l");
-    type[n + i] = i64_type(g);
+    type[n + i] = neo_ll_i64(g->l);
   }
   neo_str_add(&rule, n + more ? ",~{memory}" : "~{memory}");
   LLVMTypeRef out =
@@ -175,7 +166,7 @@ static void call(neo_ll_gen *g, const char *name, LLVMTypeRef *param, LLVMValueR
 }
 
 static void emulated(neo_ll_gen *g, const neo_ls *s, const sums *x, const LLVMValueRef at[2]) {
-  LLVMTypeRef i32 = i32_type(g), i64 = i64_type(g);
+  LLVMTypeRef i32 = neo_ll_i32(g->l), i64 = neo_ll_i64(g->l);
   LLVMTypeRef param[] = {i32, i32, i32, neo_ll_ptr_type(g->l), i64, i64};
   for (int k = 0; k < INSTRUCTIONS; k++)
     for (uint32_t f = 0; f < x->tall; f++) {
@@ -204,7 +195,7 @@ void neo_ll_warpgroup(neo_ll_gen *g, const neo_ls *s) {
 void neo_ll_await(neo_ll_gen *g, const neo_ls *s) {
   sums x = sums_of(g, s->attr), none = {.slot = x.slot};
   if (g->l->target.emulated) {
-    LLVMTypeRef i32 = i32_type(g);
+    LLVMTypeRef i32 = neo_ll_i32(g->l);
     LLVMValueRef left = neo_ll_int(i32, s->step);
     call(g, "neo_gpu_warpgroup_wait", &i32, &left, 1);
     return;
