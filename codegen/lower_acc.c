@@ -1,12 +1,10 @@
-/* The accumulators of a stage: their registers, what they begin with, one body more in them, and what
- * becomes of a payload that is none.
+/* The accumulators of a stage: their registers, what they begin with, one body more in them, and
+ * what becomes of a payload that is none.
  *
  * A reducer with a payload, (value, index), is two accumulators: the payload is taken where the
  * value wins. A payload of which nothing was taken yet is INT64_MIN. */
 #include "codegen/lower_stage.h"
 #include <math.h>
-
-/* ---- accumulators */
 
 static neo_value identity(neo_reducer kind, neo_type t) {
   static const int64_t least[] = {[NEO_I64_T] = INT64_MIN,

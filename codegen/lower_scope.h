@@ -11,7 +11,7 @@
  *   lower_keep.c   values that stages along a row share
  *   lower_ahead.c  elements of rows that are asked for before they are read
  *   lower_pack.c   operands of a contraction in scratch: which, and how they lie there
- *   lower_copy.c   how they get there
+ *   lower_copy*.c  how they get there
  *   lower_fetch.c  lines that the next tile reads, named to the processor
  *   lower_matrix.c contractions on the matrix unit
  *   lower_segment.c  sums over a data equation
