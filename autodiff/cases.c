@@ -26,16 +26,6 @@ static void find(void *ctx, neo_expr e) {
     s->found = e;
 }
 
-typedef struct {
-  neo_expr from, to;
-} swap;
-
-static neo_expr swapped(void *ctx, neo_module *m, neo_expr e) {
-  const swap *s = ctx;
-  (void)m;
-  return e.i == s->from.i ? s->to : e;
-}
-
 /* Conditions and values of a node's cases; returns how many. */
 static uint32_t cases_of(ad_state *s, const ad_space *space, neo_expr e, neo_expr *cond,
                          neo_expr *value) {
@@ -93,9 +83,8 @@ static bool gather(ad_state *s, const ad_read_at *r, neo_expr where, const neo_e
   *left -= n - 1;
   bool good = true;
   for (uint32_t k = 0; k < n && good; k++) {
-    swap sw = {find_in.found, value[k]};
     for (uint32_t d = 0; d < rank; d++)
-      with[d] = neo_expr_rewrite(m, index[d], swapped, &sw);
+      with[d] = neo_expr_replace(m, index[d], find_in.found, value[k]);
     good = gather(s, r, ad_and(m, where, cond[k]), with, left);
   }
   return good;

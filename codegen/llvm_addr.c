@@ -3,6 +3,7 @@
  * move out of loops. Quotients and remainders by constants are split where the divisible part is
  * known: (16*i + l) / 8 is 2*i + l/8. What they make of the lanes is a constant pattern: for lanes
  * l in 0..4, (16*i + l) / 2 is 8*i + {0, 0, 1, 1}. */
+#include "base/whole.h"
 #include "codegen/llvm_gen.h"
 #include <assert.h>
 #include <string.h>
@@ -164,25 +165,12 @@ static bool multiply(neo_ll_gen *g, const neo_ll_lin *x, const neo_ll_lin *y, ne
   return distribute(g, uniform == x ? y : x, v, depth, out);
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-  if (a == INT64_MIN || b == INT64_MIN)
-    return 1;
-  a = a < 0 ? -a : a;
-  b = b < 0 ? -b : b;
-  while (b) {
-    int64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a;
-}
-
 /* coef*v / d for a v that is a multiple of m, d dividing coef*m. */
 static bool add_quotient(neo_ll_gen *g, neo_ll_lin *q, LLVMValueRef v, int64_t coef, int64_t d,
                          uint32_t depth, int64_t m) {
   if (coef % d == 0)
     return add_multiple(q, v, coef / d, depth, m);
-  int64_t by = d / gcd(coef, d);
+  int64_t by = d / neo_gcd(coef, d);
   v = LLVMBuildExactSDiv(g->l->b, v, neo_ll_int64(g->l, by), "");
   return add_multiple(q, v, coef / (d / by), depth, m / by);
 }
@@ -338,7 +326,7 @@ int64_t neo_ll_multiple(neo_ll_gen *g, const neo_lx *e) {
   case NEO_OP_MIN:
   case NEO_OP_MAX:
   case NEO_OP_MOD:
-    return gcd(x, y);
+    return neo_gcd(x, y);
   case NEO_OP_MUL:
     return mul_over(x, y, &z) ? 1 : z;
   default:

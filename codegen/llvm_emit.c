@@ -3,6 +3,7 @@
  * A kernel is `int32_t symbol(const neo_rt_args *)`. Loops test before they start and at their end,
  * which is the form that loop passes want. UNROLL copies its body with the variable a constant, but
  * for what is long (llvm_roll.c). VECTOR sets the width and emits its body once. */
+#include "base/whole.h"
 #include "codegen/llvm_gen.h"
 #include "neo/neo_rt.h"
 #include <assert.h>
@@ -111,15 +112,11 @@ static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRe
   g->var[s->attr] = before;
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-  return b ? gcd(b, a % b) : a < 0 ? -a : a;
-}
-
 static void serial(neo_ll_gen *g, const neo_ls *s) {
   LLVMValueRef lo = neo_ll_expr(g, s->lo).v, hi = neo_ll_expr(g, s->hi).v;
   int64_t m = neo_ll_multiple(g, s->lo);
   LLVMValueRef step = neo_ll_int64(g->l, s->step);
-  counted(g, s, lo, hi, step, neo_ll_nonneg(g, s->lo), m == INT64_MIN ? 1 : gcd(m, s->step));
+  counted(g, s, lo, hi, step, neo_ll_nonneg(g, s->lo), m == INT64_MIN ? 1 : neo_gcd(m, s->step));
 }
 
 /* A thread is a unit. */

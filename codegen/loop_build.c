@@ -5,6 +5,7 @@
  * constants fold through neo_value_op, so that folding and evaluation cannot disagree; sums keep
  * one constant at their right end: the offsets of unrolled copies differ in that only. */
 #include "base/hash.h"
+#include "base/whole.h"
 #include "codegen/loop.h"
 #include <assert.h>
 #include <math.h>
@@ -45,10 +46,6 @@ uint32_t neo_kernel_size(neo_kernel *k, uint32_t size, const char *name) {
   return size;
 }
 
-static int64_t round_up(int64_t n, int64_t to) {
-  return to > 1 ? (n + to - 1) / to * to : n;
-}
-
 static int64_t scratch_end(const neo_kernel *k, uint32_t n) {
   int64_t at = 0;
   for (uint32_t b = 0; b < n; b++) {
@@ -56,13 +53,13 @@ static int64_t scratch_end(const neo_kernel *k, uint32_t n) {
     if (!(buf->use & NEO_BUF_SCRATCH))
       continue;
     int64_t bytes = buf->scratch_elems * neo_type_bytes((neo_type)buf->type);
-    at = round_up(at, buf->align) + round_up(bytes, SCRATCH_ALIGN);
+    at = neo_round_up(at, buf->align) + neo_round_up(bytes, SCRATCH_ALIGN);
   }
   return at;
 }
 
 int64_t neo_kernel_scratch_offset(const neo_kernel *k, uint32_t buf) {
-  return round_up(scratch_end(k, buf), k->bufs.at[buf].align);
+  return neo_round_up(scratch_end(k, buf), k->bufs.at[buf].align);
 }
 
 bool neo_kernel_scratch_moves(const neo_kernel *k) {

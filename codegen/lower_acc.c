@@ -147,7 +147,7 @@ void neo_lower_combine(lowering *l, neo_block *in, const neo_stage *s, const neo
     }
     const neo_lx *old_p = neo_lower_acc(l, s->first_acc + k + 1);
     const neo_lx *x = neo_lower_expr(l, a->body), *p = neo_lower_expr(l, s->accs.at[k + 1].body);
-    const neo_lx *take = lx_both(l, cond, neo_acc_wins(l, (neo_reducer)a->kind, x, old, old_p));
+    const neo_lx *take = lx_and(l, cond, neo_acc_wins(l, (neo_reducer)a->kind, x, old, old_p));
     /* the payload first: it is chosen by the old best */
     neo_acc_set(l, in, &l->acc[s->first_acc + k + 1], neo_acc_where(l, take, p, old_p));
     neo_acc_set(l, in, r, neo_acc_where(l, take, x, old));

@@ -56,16 +56,8 @@ typedef struct {
   bool persistent; /* blocks take one tile after another */
   neo_ls *roles;   /* the producer's and the consumers' arms; stages that each begins with: */
   neo_btile_round produced, consumed;
-  int64_t stages;  /* 0: two halves, by way of registers */
+  int64_t stages; /* 0: two halves, by way of registers */
 } block_tile;
-
-static inline const neo_lx *lx_mod(lowering *l, const neo_lx *a, const neo_lx *b) {
-  return neo_lx_op2(l->k, NEO_OP_MOD, a, b);
-}
-
-static inline const neo_lx *lx_and(lowering *l, const neo_lx *a, const neo_lx *b) {
-  return !a || !b ? (a ? a : b) : neo_lx_op2(l->k, NEO_OP_AND, a, b);
-}
 
 /* at < n; null: always, since at < most, which divides n. */
 static inline const neo_lx *below(lowering *l, const neo_lx *at, const neo_lx *n, int64_t most) {

@@ -199,7 +199,7 @@ static const neo_lx *lower_load(lowering *l, neo_expr e) {
     guard = guard ? neo_lx_op2(l->k, NEO_OP_AND, l->mask, guard) : l->mask;
   const neo_lx *at = lower(l, neo_flat_at(l->m, e));
   if (l->bounded)
-    guard = lx_both(l, guard, in_tensor(l, (neo_tensor){n->attr}, at));
+    guard = lx_and(l, guard, in_tensor(l, (neo_tensor){n->attr}, at));
   if (!guard)
     return neo_lx_load(l->k, (uint32_t)buf, at);
   return neo_lx_loadif(l->k, (uint32_t)buf, at, guard, zero_of(l, (neo_type)n->type));

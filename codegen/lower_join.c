@@ -15,6 +15,7 @@
  *   for t in 0..256 thread
  *     sum = sum + other                                   and so on, down to 1
  *   shuffle sum, sum first 1 of 32 */
+#include "base/whole.h"
 #include "codegen/lower_points.h"
 #include <assert.h>
 
@@ -22,21 +23,12 @@ enum { RADIX = 8 };
 
 static const tile one = {.m_axis = -1, .n_axis = -1, .rows = 1, .cols = 1, .width = 1};
 
-static bool is_power(int64_t n) {
-  return n > 0 && (n & (n - 1)) == 0;
-}
-
 int64_t neo_points_inside(const points *p) {
   int64_t stride = neo_points_stride(p), most = NEO_WARP / stride;
-  if (!is_power(stride) || most < 2)
+  if (!neo_is_power_of_2(stride) || most < 2)
     return 1;
   return p->lanes < most ? p->lanes : most;
 }
-
-static const neo_lx *lx_mod(lowering *l, const neo_lx *a, int64_t n) {
-  return neo_lx_op2(l->k, NEO_OP_MOD, a, lx_int(l, n));
-}
-
 
 /* ---- parts of one element: registers that neo_lower_join_lanes takes */
 
@@ -134,7 +126,7 @@ static void join_in_memory(points *p, neo_block *in, const neo_stage *s, int64_t
   if (!last || !all)
     in = for_lanes_below(p, in, n);
   int64_t stride = neo_points_stride(p);
-  const neo_lx *lane = lx_mul(l, lx_mod(l, p->lane, n), stride);
+  const neo_lx *lane = lx_mul(l, lx_mod(l, p->lane, lx_int(l, n)), stride);
   place x = {last && all ? lx_add(l, base_of(p), lane) : p->thread, n * stride};
   join_parts(p, in, s, radix, part_in_memory, &x);
   if (!last)

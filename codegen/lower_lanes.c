@@ -36,9 +36,9 @@ static void accumulate_lanes(lowering *l, neo_block *in, const lane_range *c, co
   }
   const neo_lx *cond = neo_lower_cond(l, where);
   if (c->s->where.i)
-    l->guard = lx_both(l, outer, cond);
+    l->guard = lx_and(l, outer, cond);
   if (masked)
-    cond = lx_both(l, l->mask, cond);
+    cond = lx_and(l, l->mask, cond);
   neo_lower_combine(l, inner, c->s, cond);
   l->guard = outer;
   neo_lower_keep(l, inner, c->s);

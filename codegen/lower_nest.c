@@ -281,7 +281,8 @@ static void inner_sum(nest *x, neo_block *in, uint32_t k) {
   neo_block *body = neo_lower_open(l, in, "d", lx_int(l, 0), total, NEO_NEST_STEPS, &from);
   neo_block *copies = neo_ln_open_threads(x, body);
   copied o = {s,     &sum->rows,     &x->rows, own, from,
-              total, NEO_NEST_STEPS, x->a,     1,   neo_ln_pitch(&x->rows), NULL};
+              total, NEO_NEST_STEPS, x->a,     1,   neo_ln_pitch(&x->rows),
+              NULL};
   neo_ln_copy(x, copies, &o);
   o.factors = &sum->steps;
   o.points = &x->steps;
@@ -320,10 +321,10 @@ neo_block *neo_ln_open_points(nest *x, neo_block *in, const neo_stage *host, con
     uint32_t fragments = x->kinds.on ? (uint32_t)neo_btile_fragments(&x->warp[k].o[1]) : 0;
     l->acc[acc] = (acc_reg){x->inner[acc], 2, true, true, fragments};
   }
-  *cond = both(l, less(l, row, rows->total), less(l, step, steps->total));
+  *cond = lx_and(l, lx_lt(l, row, rows->total), lx_lt(l, step, steps->total));
   neo_ln_begin_guard(l, *cond, true);
   if (host->where.i) {
-    *cond = both(l, *cond, neo_lower_expr(l, host->where));
+    *cond = lx_and(l, *cond, neo_lower_expr(l, host->where));
     neo_ln_begin_guard(l, *cond, false);
   }
   return in;
@@ -367,9 +368,9 @@ const neo_lx *neo_ln_takes(nest *x, const point *row, const neo_lx *step) {
   step = lx_add(l, x->steps.lo, step);
   neo_ln_set_axes(l, s, x->rows.axes, at);
   neo_ln_set_axes(l, s, x->steps.axes, step);
-  const neo_lx *exists = both(l, less(l, at, x->rows.total), less(l, step, x->steps.total));
+  const neo_lx *exists = lx_and(l, lx_lt(l, at, x->rows.total), lx_lt(l, step, x->steps.total));
   neo_ln_begin_guard(l, exists, true);
-  const neo_lx *y = both(l, exists, neo_lower_expr(l, s->where));
+  const neo_lx *y = lx_and(l, exists, neo_lower_expr(l, s->where));
   neo_ln_end_guard(l);
   return y;
 }
@@ -396,8 +397,8 @@ static void store_product(nest *x, neo_block *in, uint32_t acc) {
   in = neo_ln_open_side(l, in, &x->rows, place[0], &p[0]);
   in = neo_ln_open_side(l, in, &x->columns, place[1], &p[1]);
   const neo_lx *row = lx_add(l, x->rows.lo, p[0].at), *column = lx_add(l, x->columns.lo, p[1].at);
-  in = &neo_ls_if(l->k, in, less(l, row, x->rows.total))->body;
-  in = &neo_ls_if(l->k, in, less(l, column, x->columns.total))->body;
+  in = &neo_ls_if(l->k, in, lx_lt(l, row, x->rows.total))->body;
+  in = &neo_ls_if(l->k, in, lx_lt(l, column, x->columns.total))->body;
   for (size_t k = 0; k < l->f->stages.n; k++) {
     const neo_stage *s = &l->f->stages.at[k];
     if (s->accs.n)
@@ -442,7 +443,7 @@ static void multiply_tested(nest *x, neo_block *in, product p) {
   const neo_lx *end = lx_add(l, x->steps.lo, lx_int(l, x->steps.block));
   const neo_lx *from = neo_lx_op2(l->k, NEO_OP_LE, x->all.from, x->steps.lo);
   const neo_lx *to = neo_lx_op2(l->k, NEO_OP_LE, end, x->all.to);
-  neo_ls *whole = neo_ls_if(l->k, in, both(l, from, to));
+  neo_ls *whole = neo_ls_if(l->k, in, lx_and(l, from, to));
   multiply_block(x, &whole->body, p, false);
   multiply_block(x, &whole->other, p, true);
 }

@@ -60,14 +60,6 @@ typedef struct {                          /* an element of a thread's tile along
   const neo_lx *at;                       /* in the block */
 } point;
 
-static inline const neo_lx *both(lowering *l, const neo_lx *a, const neo_lx *b) {
-  return lx_and(l, a, b);
-}
-
-static inline const neo_lx *less(lowering *l, const neo_lx *at, const neo_lx *n) {
-  return neo_lx_op2(l->k, NEO_OP_LT, at, n);
-}
-
 static inline neo_type type_of(const neo_stage *s) {
   return (neo_type)s->accs.at[0].type;
 }

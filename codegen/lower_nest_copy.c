@@ -47,7 +47,7 @@ static const neo_lx *copy_at(const way *c, const neo_lx *i, const neo_lx *at[2])
   const neo_lx *e = lx_add(l, lx_mul(l, i, c->x->threads), c->x->thread);
   at[c->along] = lx_mul(l, mod(l, e, fast), c->wide);
   at[!c->along] = lx_div(l, e, fast);
-  return n % c->x->threads ? less(l, e, lx_int(l, n)) : NULL;
+  return n % c->x->threads ? lx_lt(l, e, lx_int(l, n)) : NULL;
 }
 
 static neo_block *open_lanes(const way *c, neo_block *in, neo_loop_kind kind, const neo_lx **lane) {
@@ -69,8 +69,8 @@ static const neo_lx *enter(const way *c, const neo_lx *const *at, const neo_lx *
   lowering *l = c->x->l;
   const copied *o = c->o;
   const neo_lx *which = lx_add(l, o->points->lo, at[0]), *step = lx_add(l, o->from, at[1]);
-  exists = both(l, exists, less(l, which, o->points->total));
-  exists = both(l, exists, less(l, step, o->total));
+  exists = lx_and(l, exists, lx_lt(l, which, o->points->total));
+  exists = lx_and(l, exists, lx_lt(l, step, o->total));
   neo_ln_set_lanes(l, o->s, o->points->axes, which, c->along ? NULL : lane);
   neo_ln_set_lanes(l, o->s, o->steps, step, c->along ? lane : NULL);
   neo_ln_begin_guard(l, exists, c->bounded);

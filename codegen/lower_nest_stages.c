@@ -69,7 +69,7 @@ static void declare(nest *x, neo_block *in, bool several) {
 }
 
 static neo_block *if_taken(nest *x, neo_block *in, const neo_lx *from) {
-  return &neo_ls_if(x->l->k, in, less(x->l, from, x->end))->body;
+  return &neo_ls_if(x->l->k, in, lx_lt(x->l, from, x->end))->body;
 }
 
 static void fetch(nest *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {

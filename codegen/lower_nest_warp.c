@@ -211,7 +211,7 @@ static void add_block(nest *x, neo_block *in, uint32_t acc, uint32_t sum) {
   neo_lower_in_fragments(l, fragments, p[0].number, p[1].number, at);
   const neo_lx *y = neo_lx_reg(l->k, sum, at, 2);
   const neo_lx *inf = neo_lx_const(l->k, NEO_F32_T, (neo_value){.f = (double)INFINITY});
-  const neo_lx *finite = less(l, neo_lx_op1(l->k, NEO_OP_ABS, y), inf);
+  const neo_lx *finite = lx_lt(l, neo_lx_op1(l->k, NEO_OP_ABS, y), inf);
   once_more(x, &neo_ls_if(l->k, in, neo_lx_op1(l->k, NEO_OP_NOT, finite))->body, sum, at, p);
   neo_ls_set(l->k, in, acc, at, 2, neo_lx_op2(l->k, NEO_OP_ADD, neo_lx_reg(l->k, acc, at, 2), y));
 }

@@ -25,10 +25,6 @@
 
 static const tile one = {.m_axis = -1, .n_axis = -1, .rows = 1, .cols = 1, .width = 1};
 
-static const neo_lx *lx_mod(lowering *l, const neo_lx *a, const neo_lx *b) {
-  return neo_lx_op2(l->k, NEO_OP_MOD, a, b);
-}
-
 neo_block *neo_points_open_threads(points *p, neo_block *in) {
   lowering *l = p->l;
   uint32_t var = neo_kernel_var(l->k, "t");
@@ -120,8 +116,8 @@ static steps steps_of(points *p, const neo_stage *s, const stage_bounds *b, cons
     return x;
   int64_t chunk = x.lanes * x.wide;
   x.row = to > from && to - from <= chunk * p->unroll ? (to - from + chunk - 1) / chunk : 0;
-  x.keeps = x.row && s->axes.n == 1 && !from && to == l->kept.row && x.wide == p->wide &&
-            !s->where.i;
+  x.keeps =
+      x.row && s->axes.n == 1 && !from && to == l->kept.row && x.wide == p->wide && !s->where.i;
   return x;
 }
 

@@ -225,11 +225,12 @@ static inline const neo_lx *lx_lt(lowering *l, const neo_lx *a, const neo_lx *b)
 static inline const neo_lx *lx_or_0(lowering *l, const neo_lx *v) {
   return v ? v : neo_lx_int(l->k, 0);
 }
+static inline const neo_lx *lx_mod(lowering *l, const neo_lx *a, const neo_lx *b) {
+  return neo_lx_op2(l->k, NEO_OP_MOD, a, b);
+}
 /* Conjunction; null is true. */
-static inline const neo_lx *lx_both(lowering *l, const neo_lx *a, const neo_lx *b) {
-  if (!a || !b)
-    return a ? a : b;
-  return neo_lx_op2(l->k, NEO_OP_AND, a, b);
+static inline const neo_lx *lx_and(lowering *l, const neo_lx *a, const neo_lx *b) {
+  return !a || !b ? (a ? a : b) : neo_lx_op2(l->k, NEO_OP_AND, a, b);
 }
 /* Opens a loop; returns its body, with *v its variable. Each loop is closed by neo_lower_close. */
 neo_block *neo_lower_open(lowering *l, neo_block *in, const char *name, const neo_lx *lo,

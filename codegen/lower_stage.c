@@ -139,7 +139,7 @@ void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const 
   neo_block *inner = neo_lower_open_tile(l, in, t, true);
   const neo_lx *cond = neo_lower_cond(l, where);
   if (s->where.i) /* loads may rely on what has become a bound or a branch: they are inside of it */
-    l->guard = lx_both(l, outer, cond);
+    l->guard = lx_and(l, outer, cond);
   neo_lower_combine(l, inner, s, cond);
   l->guard = outer;
   neo_lower_close_tile(l, t);

@@ -26,6 +26,21 @@ static neo_expr renamed(void *ctx, neo_module *m, neo_expr e) {
                        copy.span);
 }
 
+void neo_def_rename(neo_module *m, neo_def d, neo_map *to) {
+  neo_def_rewrite(m, d, renamed, to);
+}
+
+neo_list neo_tensors_renamed(neo_module *m, neo_list tensors, const neo_map *to,
+                             neo_arena *scratch) {
+  uint32_t *ids = NEO_NEW_ARRAY(scratch, uint32_t, tensors.n + 1);
+  for (uint32_t k = 0; k < tensors.n; k++) {
+    uint64_t t = neo_list_at(m, tensors, k);
+    neo_map_get(to, t, &t);
+    ids[k] = (uint32_t)t;
+  }
+  return neo_list_new(m, ids, tensors.n);
+}
+
 static uint32_t out_of(neo_module *m, neo_tensor old, const char *prefix, neo_map *to) {
   uint64_t known;
   if (neo_map_get(to, old.i, &known))
@@ -52,7 +67,7 @@ neo_def neo_def_clone(neo_module *m, neo_def d, const char *prefix, neo_map *to)
   if (!r.origin)
     r.origin = d.i;
   neo_def copy = neo_def_add(m, r, true);
-  neo_def_rewrite(m, copy, renamed, to);
+  neo_def_rename(m, copy, to);
   return copy;
 }
 

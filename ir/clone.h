@@ -8,6 +8,10 @@
  * are renamed. `to` (tensor -> tensor) gains the outs. Before and after, with to = {A: A2}:
  *     Y[i] = A[i] + 1          Y[i] = A[i] + 1,  prefix.Y[i] = A2[i] + 1 */
 neo_def neo_def_clone(neo_module *m, neo_def d, const char *prefix, neo_map *to);
+/* Reads of tensors that `to` has become reads of those; the same of a list of tensors. */
+void neo_def_rename(neo_module *m, neo_def d, neo_map *to);
+neo_list neo_tensors_renamed(neo_module *m, neo_list tensors, const neo_map *to,
+                             neo_arena *scratch);
 /* Does d read a tensor that is a key of `set`? */
 bool neo_def_reads_any(neo_module *m, neo_def d, const neo_map *set, neo_arena *scratch);
 /* Which of the n definitions (producers first) must be copied if those for which `is_first` holds

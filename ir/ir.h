@@ -309,7 +309,8 @@ neo_expr neo_expr_rewrite(neo_module *m, neo_expr e,
                           neo_expr (*f)(void *ctx, neo_module *m, neo_expr e), void *ctx);
 /* AXIS k becomes by[k] (k < n; a by[k] of 0 leaves it). */
 neo_expr neo_expr_subst_axes(neo_module *m, neo_expr e, const neo_expr *by, uint32_t n);
-neo_expr neo_expr_subst_tensor(neo_module *m, neo_expr e, neo_tensor from, neo_tensor to);
+/* `from`, wherever it is in e, becomes `to`. */
+neo_expr neo_expr_replace(neo_module *m, neo_expr e, neo_expr from, neo_expr to);
 uint64_t neo_expr_axes(const neo_module *m,
                        neo_expr e); /* bit k: uses AXIS k (positions >= 63 share bit 63) */
 bool neo_expr_uses_op(const neo_module *m, neo_expr e, neo_op op);

@@ -3,6 +3,7 @@
  * At given sizes, a piece's image is a product of arithmetic progressions, one a dimension. Two
  * images are disjoint when in some dimension the progressions are; together they cover the tensor
  * when each lies inside, no two meet, and their volumes add up to the tensor's. */
+#include "base/whole.h"
 #include "ir/interp.h"
 #include "ir/verify_parts.h"
 
@@ -59,18 +60,9 @@ static int64_t solve_mod(int64_t a, int64_t b, int64_t m) {
   return (int64_t)((__int128)(k < 0 ? k + m : k) * inverse % m);
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a;
-}
-
 /* Do they share a value? Strides are positive, both not empty. */
 static bool meet(const progression *a, const progression *b) {
-  int64_t g = gcd(a->stride, b->stride), gap = b->offset - a->offset;
+  int64_t g = neo_gcd(a->stride, b->stride), gap = b->offset - a->offset;
   int64_t lo = a->offset > b->offset ? a->offset : b->offset;
   int64_t hi = last_of(a) < last_of(b) ? last_of(a) : last_of(b);
   if (gap % g != 0 || lo > hi)

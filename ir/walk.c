@@ -157,24 +157,18 @@ neo_expr neo_expr_subst_axes(neo_module *m, neo_expr e, const neo_expr *by, uint
 }
 
 typedef struct {
-  neo_tensor from, to;
-} tensor_subst;
+  neo_expr from, to;
+} replacement;
 
-static neo_expr subst_tensor(void *ctx, neo_module *m, neo_expr e) {
-  const tensor_subst *s = ctx;
-  neo_node n = *neo_expr_node(m, e);
-  neo_expr arg[64];
-  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || n.attr != s->from.i)
-    return e;
-  assert(n.arg.n <= 64);
-  for (uint32_t k = 0; k < n.arg.n; k++)
-    arg[k] = neo_list_expr(m, n.arg, k);
-  return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, s->to.i, arg, n.arg.n, n.span);
+static neo_expr replace(void *ctx, neo_module *m, neo_expr e) {
+  const replacement *r = ctx;
+  (void)m;
+  return e.i == r->from.i ? r->to : e;
 }
 
-neo_expr neo_expr_subst_tensor(neo_module *m, neo_expr e, neo_tensor from, neo_tensor to) {
-  tensor_subst s = {from, to};
-  return neo_expr_rewrite(m, e, subst_tensor, &s);
+neo_expr neo_expr_replace(neo_module *m, neo_expr e, neo_expr from, neo_expr to) {
+  replacement r = {from, to};
+  return neo_expr_rewrite(m, e, replace, &r);
 }
 
 /* ---- questions */

@@ -1,5 +1,6 @@
 /* Which schedules are legal for a group. A legal schedule changes speed, never values (but for the
  * rounding of sums). */
+#include "base/whole.h"
 #include "fusion/form.h"
 #include "schedule/beside.h"
 #include "schedule/fetch.h"
@@ -54,16 +55,12 @@ static bool run_legal(const neo_form *f, const int64_t *s, bool threads, neo_str
   return !neo_form_run(f) || plain || no(why, "rows that are added up are no lanes and no tiles");
 }
 
-static bool is_power(int64_t n) {
-  return n > 0 && (n & (n - 1)) == 0;
-}
-
 static bool vector_legal(const neo_form *f, const neo_machine *machine, const int64_t *s,
                          neo_str *why) {
   int64_t v = s[NEO_SCHED_VECTOR_AXIS], w = s[NEO_SCHED_VECTOR_WIDTH], n = (int64_t)f->axes.n;
   if (v < -1 || v > n || (v == n && !neo_form_has_own_axes(f)))
     return no(why, "vector_axis is no axis");
-  if (!is_power(w) || w > machine->vector_bytes)
+  if (!neo_is_power_of_2(w) || w > machine->vector_bytes)
     return no(why, "vector_width is no number of lanes");
   return (v >= 0) == (w > 1) || no(why, "a vector_axis and a vector_width above 1 go together");
 }

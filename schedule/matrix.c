@@ -2,13 +2,10 @@
  * for all tiles, padded ones too, or vectors for all dots, and what copies and the stores of
  * results add; blocks keep what a tile of columns needs in half of L2. */
 #include "schedule/matrix.h"
+#include "base/whole.h"
 #include "schedule/model.h"
 
 enum { SIDE = NEO_MATRIX_SIDE, REGISTERS = 8, VECTORS = 32, MOST_CELLS = 1 << 22 };
-
-static int64_t round_up(int64_t x, int64_t n) {
-  return (x + n - 1) / n * n;
-}
 
 /* ---- shape */
 
@@ -90,7 +87,7 @@ static int64_t in_block(neo_module *m, const neo_form *f, const neo_schedule *s,
   int64_t block = s->at[rows ? NEO_SCHED_BLOCK_M : NEO_SCHED_BLOCK_N];
   for (int64_t k = 0; k < (rows ? 1 : s->at[NEO_SCHED_MERGE]); k++)
     n *= neo_axis_most(m, &f->axes.at[axis - k]);
-  return round_up(block && block < n ? block : n, SIDE);
+  return neo_round_up(block && block < n ? block : n, SIDE);
 }
 
 neo_matrix_shape neo_matrix_shape_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
@@ -228,16 +225,16 @@ double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s) 
   for (int64_t k = 0; k < (int64_t)f->axes.n; k++)
     if (k != am && (k > v || k <= v - p[NEO_SCHED_MERGE]))
       outer *= (double)neo_axis_most(m, &f->axes.at[k]);
-  int64_t rows_all = rows_of(m, f, p), m_all = round_up(rows_all, SIDE), n_all = 1;
+  int64_t rows_all = rows_of(m, f, p), m_all = neo_round_up(rows_all, SIDE), n_all = 1;
   for (int64_t k = 0; k < p[NEO_SCHED_MERGE]; k++)
     n_all *= neo_axis_most(m, &f->axes.at[v - k]);
-  n_all = round_up(n_all, SIDE);
+  n_all = neo_round_up(n_all, SIDE);
   double depth = (double)x.tiles * blocks, results = (double)m_all * (double)n_all;
   bool rows_inside = p[NEO_SCHED_UNIT_AXES] < neo_schedule_loops(f, s) && !p[NEO_SCHED_BLOCK_K];
-  double cost =
-      p[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS
-          ? dots_cost(rows_all, n_all / SIDE, p) * (double)round_up(x.pairs, NEO_DOT_STEPS) * blocks
-          : results / (SIDE * SIDE) * depth * TILE_CYCLES;
+  double cost = p[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS
+                    ? dots_cost(rows_all, n_all / SIDE, p) *
+                          (double)neo_round_up(x.pairs, NEO_DOT_STEPS) * blocks
+                    : results / (SIDE * SIDE) * depth * TILE_CYCLES;
   for (int k = 0; k < 2; k++) {
     bool rows = x.side[k] == NEO_SIDE_ROWS;
     double cells = (double)(rows ? m_all : n_all) * depth * SIDE;
@@ -253,13 +250,9 @@ double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s) 
 
 static double vector_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
                           const neo_matrix_shape *x) {
-  double work = 1, lanes = machine->vector_bytes / 4.0;
+  double lanes = machine->vector_bytes / 4.0;
   const neo_stage *s = &f->stages.at[x->c.stage];
-  for (uint32_t k = 0; k < f->axes.n; k++)
-    work *= (double)neo_axis_most(m, &f->axes.at[k]);
-  for (uint32_t k = 0; k < s->axes.n; k++)
-    work *= (double)neo_axis_most(m, &s->axes.at[k]);
-  return work / (2 * lanes);
+  return neo_form_points(m, f, ~0ULL) * neo_stage_points(m, s) / (2 * lanes);
 }
 
 bool neo_matrix_pays(neo_module *m, const neo_form *f, const neo_machine *machine,
@@ -286,9 +279,7 @@ static void cut_reduction(neo_module *m, const neo_form *f, const neo_contractio
   enum { LONGEST = 1 << 14, UNIT = 2 * SIDE }; /* steps */
   const neo_stage *stage = &f->stages.at[c->stage];
   int64_t first = neo_axis_most(m, &stage->axes.at[0]);
-  double steps = 1;
-  for (uint32_t k = 1; k < stage->axes.n; k++)
-    steps *= (double)neo_axis_most(m, &stage->axes.at[k]);
+  double steps = neo_stage_steps(m, stage, 1, (uint32_t)stage->axes.n);
   if (steps * (double)first <= LONGEST)
     return;
   int64_t block = (int64_t)(LONGEST / steps);
@@ -338,13 +329,13 @@ static void cut(neo_module *m, const neo_form *f, const neo_machine *machine, ne
     int64_t n = neo_axis_most(m, &stage->axes.at[k]), block = p[NEO_SCHED_BLOCK_K];
     pairs *= k == 0 && block && block < n ? block : n;
   }
-  pairs = round_up((pairs + 1) / 2, SIDE);
+  pairs = neo_round_up((pairs + 1) / 2, SIDE);
   int64_t columns = walked(m, f, p, &inner), unit = p[NEO_SCHED_TILE_N] * SIDE;
   unit = p[NEO_SCHED_MERGE] > 1 ? inner : unit;
   if (copied[0] && columns * pairs > near && columns > unit)
     p[NEO_SCHED_BLOCK_N] = near / pairs < unit ? unit : near / pairs / unit * unit;
   int64_t rows = rows_of(m, f, p);
-  unit = round_up(p[NEO_SCHED_TILE_M], SIDE);
+  unit = neo_round_up(p[NEO_SCHED_TILE_M], SIDE);
   if (copied[1] && rows * pairs > near / 2 && rows > unit)
     p[NEO_SCHED_BLOCK_M] = near / 2 / pairs < unit ? unit : near / 2 / pairs / unit * unit;
 }
@@ -357,21 +348,19 @@ static void share_out(neo_module *m, const neo_form *f, neo_schedule *s) {
   neo_contraction c;
   if (p[NEO_SCHED_BLOCK_M] || p[NEO_SCHED_BLOCK_N] || !neo_contraction_of(m, f, &c))
     return;
-  double products = (double)rows * (double)columns;
   const neo_stage *stage = &f->stages.at[c.stage];
-  for (uint32_t k = 0; k < stage->axes.n; k++)
-    products *= (double)neo_axis_most(m, &stage->axes.at[k]);
+  double products = (double)rows * (double)columns * neo_stage_points(m, stage);
   bool in_place = false;
   for (int k = 0; k < 2; k++)
     in_place |=
         neo_schedule_side(f, s, &c.factor[k]) == NEO_SIDE_COLUMNS && !(p[NEO_SCHED_PACK] >> k & 1);
-  int64_t tall = round_up(p[NEO_SCHED_TILE_M], SIDE), wide = p[NEO_SCHED_TILE_N] * SIDE;
+  int64_t tall = neo_round_up(p[NEO_SCHED_TILE_M], SIDE), wide = p[NEO_SCHED_TILE_N] * SIDE;
   if (products < 2.0 * LEAST)
     return;
   if (rows >= 2 * tall)
-    p[NEO_SCHED_BLOCK_M] = round_up((rows + UNITS - 1) / UNITS, tall);
+    p[NEO_SCHED_BLOCK_M] = neo_round_up((rows + UNITS - 1) / UNITS, tall);
   else if (in_place && p[NEO_SCHED_MERGE] == 1 && columns >= 2 * wide)
-    p[NEO_SCHED_BLOCK_N] = round_up((columns + UNITS - 1) / UNITS, wide);
+    p[NEO_SCHED_BLOCK_N] = neo_round_up((columns + UNITS - 1) / UNITS, wide);
 }
 
 /* Blocks of rows stay in a unit, which then copies its columns once, where other loops make units

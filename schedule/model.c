@@ -12,6 +12,21 @@ int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x) {
   return n < 1 ? 1 : n;
 }
 
+double neo_form_points(neo_module *m, const neo_form *f, uint64_t axes) {
+  double n = 1;
+  for (uint32_t k = 0; k < f->axes.n; k++)
+    if (axes >> k & 1)
+      n *= (double)neo_axis_most(m, &f->axes.at[k]);
+  return n;
+}
+
+double neo_stage_steps(neo_module *m, const neo_stage *s, uint32_t from, uint32_t to) {
+  double n = 1;
+  for (uint32_t k = from; k < to; k++)
+    n *= (double)neo_axis_most(m, &s->axes.at[k]);
+  return n;
+}
+
 /* ---- loads and work of a stage */
 
 /* Of a lane that is read or written by itself: the offset is no multiple of it, or is one. */
@@ -137,13 +152,6 @@ uint32_t neo_form_widest(neo_module *m, const neo_form *f) {
 
 /* ---- cost of lanes along an axis */
 
-static double points(neo_module *m, const neo_stage *s) {
-  double n = 1;
-  for (size_t k = 0; k < s->axes.n; k++)
-    n *= (double)neo_axis_most(m, &s->axes.at[k]);
-  return n;
-}
-
 /* Operations on lanes of axis v, a point, in the stage that has most of the work: in front of a
  * long sum, what is done once with its result does not count. Of stages that reduce only, if
  * `reduced`. */
@@ -159,7 +167,7 @@ static double lane_ops(neo_module *m, const neo_form *f, int64_t v, bool reduced
       neo_expr_visit(m, s->accs.at[i].body, count_lanes, &c);
     for (size_t i = 0; i < s->outs.n; i++)
       neo_expr_visit(m, s->outs.at[i].value, count_lanes, &c);
-    double work = (1 + c.ops) * points(m, s);
+    double work = (1 + c.ops) * neo_stage_points(m, s);
     if (work > most) {
       most = work;
       ops = c.ops;
@@ -186,7 +194,7 @@ static double shared_cost(neo_module *m, const neo_form *f, uint32_t axis, int64
       bool known = neo_flat_stride(m, s->outs.at[i].offset, axis, &stride);
       each += known && stride == 1 ? 1 : STRIDED_LANE * (double)w;
     }
-    cost += each * points(m, s);
+    cost += each * neo_stage_points(m, s);
   }
   return cost * vectors(n, w) / (double)n;
 }
@@ -196,7 +204,7 @@ static double own_cost(neo_module *m, const neo_form *f, int64_t w) {
   double cost = 0;
   for (size_t k = 0; k < f->stages.n; k++) {
     const neo_stage *s = &f->stages.at[k];
-    double n = points(m, s), per = 1, join = 0;
+    double n = neo_stage_points(m, s), per = 1, join = 0;
     uint32_t axis = (uint32_t)(f->axes.n + s->axes.n - 1);
     if (s->axes.n) {
       int64_t last = neo_axis_most(m, &s->axes.at[s->axes.n - 1]);
@@ -261,7 +269,7 @@ static double work_of_point(neo_module *m, const neo_form *f) {
   double work = 0;
   for (size_t k = 0; k < f->stages.n; k++) {
     census c = census_of(m, &f->stages.at[k], NO_AXIS, SOME_LANES);
-    work += (c.ops + c.cost) * points(m, &f->stages.at[k]);
+    work += (c.ops + c.cost) * neo_stage_points(m, &f->stages.at[k]);
   }
   return work < 1 ? 1 : work;
 }
@@ -312,7 +320,8 @@ static bool sums_columns(neo_module *m, const neo_form *f, int64_t n, int64_t la
     return false;
   for (size_t k = 0; k < f->stages.n; k++) {
     const neo_stage *s = &f->stages.at[k];
-    if (s->accs.n && points(m, s) >= LEAST_ROWS && points(m, s) * (double)n >= BEYOND)
+    if (s->accs.n && neo_stage_points(m, s) >= LEAST_ROWS &&
+        neo_stage_points(m, s) * (double)n >= BEYOND)
       return true;
   }
   return false;

@@ -13,6 +13,18 @@ bool neo_contraction_legal(neo_module *m, const neo_form *f, const neo_machine *
                            const neo_schedule *s, neo_str *why);
 /* Largest extent of an axis: constant, or by the upper bounds of run-time sizes; at least 1. */
 int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x);
+/* Points of the shared axes whose bits are in `axes`; steps of a stage's own axes [from, to). */
+double neo_form_points(neo_module *m, const neo_form *f, uint64_t axes);
+double neo_stage_steps(neo_module *m, const neo_stage *s, uint32_t from, uint32_t to);
+/* Of all of its own axes. */
+static inline double neo_stage_points(neo_module *m, const neo_stage *s) {
+  return neo_stage_steps(m, s, 0, (uint32_t)s->axes.n);
+}
+/* Blocks of n that x, a whole number, is. */
+static inline double neo_blocks_of(double x, int64_t n) {
+  int64_t q = (int64_t)x / n;
+  return (double)(q + ((double)(q * n) < x));
+}
 uint32_t neo_form_widest(neo_module *m,
                          const neo_form *f); /* bytes of the widest float or accumulator */
 /* Element functions in e that change along an axis, each weighed in additions. */

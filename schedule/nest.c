@@ -5,6 +5,7 @@
  * memory, and the copies there. */
 #include "schedule/nest.h"
 #include "base/random.h"
+#include "base/whole.h"
 #include "schedule/model.h"
 #include "schedule/stages.h"
 #include "schedule/threads.h"
@@ -57,10 +58,6 @@ static int64_t fragment_steps(neo_warps kind) {
   return CELL_BYTES * CELLS / neo_type_bytes(neo_warps_type(kind));
 }
 
-static int64_t round_up(int64_t n, int64_t to) {
-  return (n + to - 1) / to * to;
-}
-
 int64_t neo_nest_depth(neo_module *m, const neo_form *f, const neo_nest_sum *x, neo_warps kind,
                        bool *whole) {
   enum { MOST_BYTES = 256, PART_BYTES = 128 };
@@ -71,7 +68,7 @@ int64_t neo_nest_depth(neo_module *m, const neo_form *f, const neo_nest_sum *x, 
     *whole = *whole && neo_expr_is_int(m, s->axes.at[k].hi, &each) && each > 0 && each < 1 << 20;
     n = *whole && n < 1 << 20 ? n * each : n;
   }
-  n = round_up(n, fragment_steps(kind));
+  n = neo_round_up(n, fragment_steps(kind));
   *whole = *whole && n * bytes <= MOST_BYTES;
   return *whole ? n : PART_BYTES / bytes;
 }
@@ -345,26 +342,6 @@ bool neo_nest_legal(neo_module *m, const neo_form *f, const neo_machine *machine
 
 /* ---- price */
 
-static double points_of(neo_module *m, const neo_form *f, uint64_t axes) {
-  double n = 1;
-  for (uint32_t k = 0; k < f->axes.n; k++)
-    if (axes >> k & 1)
-      n *= (double)neo_axis_most(m, &f->axes.at[k]);
-  return n;
-}
-
-static double steps_of(neo_module *m, const neo_stage *s, uint32_t from, uint32_t to) {
-  double n = 1;
-  for (uint32_t k = from; k < to; k++)
-    n *= (double)neo_axis_most(m, &s->axes.at[k]);
-  return n;
-}
-
-static double ceil_div(double x, int64_t n) {
-  int64_t q = (int64_t)x / n;
-  return (double)(q + ((double)(q * n) < x));
-}
-
 static double product_cost(int64_t rows, int64_t columns, int64_t tile_m, int64_t tile_n,
                            double steps) {
   double area = (double)(rows * columns), loads = (double)(tile_m * tile_n);
@@ -397,14 +374,16 @@ static double cost_of(neo_module *m, const neo_form *f, const neo_machine *machi
     w = neo_nest_warps_of(m, f, &copy);
   const neo_stage *inner = &f->stages.at[n->sum[0].stage];
   double stalls = (double)STALL / (x->stages ? 8 : 1);
-  double blocks = ceil_div(points_of(m, f, n->rows), x->bm) * points_of(m, f, n->batches), t = 0;
+  double blocks = neo_blocks_of(neo_form_points(m, f, n->rows), x->bm) *
+                  neo_form_points(m, f, n->batches),
+         t = 0;
   if (x->product)
-    blocks *= ceil_div(points_of(m, f, n->columns), x->bn);
+    blocks *= neo_blocks_of(neo_form_points(m, f, n->columns), x->bn);
   for (uint32_t k = 0; k < n->n_sums; k++) {
     const neo_stage *s = &f->stages.at[n->sum[k].stage];
-    double depth = steps_of(m, s, s->over, (uint32_t)s->axes.n);
+    double depth = neo_stage_steps(m, s, s->over, (uint32_t)s->axes.n);
     int64_t part = x->warps ? neo_nest_depth(m, f, &n->sum[k], w.sum[k], &whole) : NEO_NEST_STEPS;
-    depth = ceil_div(depth, part) * (double)part;
+    depth = neo_blocks_of(depth, part) * (double)part;
     t += x->warps ? warps_cost(x->bm, x->bk, x->tm, x->tk, depth, w.sum[k])
                   : product_cost(x->bm, x->bk, x->tm, x->tk, depth);
     t += (x->warps ? WIDE_READ : READ) * depth * (double)((whole ? 0 : x->bm) + x->bk);
@@ -419,8 +398,8 @@ static double cost_of(neo_module *m, const neo_form *f, const neo_machine *machi
   int64_t at_once = are_two(m, f, machine, n, x) ? 2 : 1;
   double threads = (double)(at_once * x->threads);
   double busy = threads < BUSY_THREADS ? BUSY_THREADS / threads : 1; /* too few to hide waits */
-  return ceil_div(blocks, MULTIPROCESSORS * at_once) * (double)at_once / 2 *
-         ceil_div(steps_of(m, inner, 0, inner->over), x->bk) * t * (1 + busy) / 2;
+  return neo_blocks_of(blocks, MULTIPROCESSORS * at_once) * (double)at_once / 2 *
+         neo_blocks_of(neo_stage_steps(m, inner, 0, inner->over), x->bk) * t * (1 + busy) / 2;
 }
 
 double neo_nest_cost(neo_module *m, const neo_form *f, const neo_machine *machine,

@@ -1,4 +1,5 @@
 /* Sizes of what a contraction keeps in scratch, and which schedules of a contraction are legal. */
+#include "base/whole.h"
 #include "schedule/matrix.h"
 #include "schedule/model.h"
 
@@ -51,10 +52,6 @@ neo_side neo_schedule_side(const neo_form *f, const neo_schedule *s, const neo_f
 
 /* ---- shapes */
 
-static int64_t round_up(int64_t x, int64_t n) {
-  return (x + n - 1) / n * n;
-}
-
 /* Elements of rows or columns in a block. */
 static int64_t block_length(neo_module *m, const neo_form *f, const neo_schedule *s, bool rows) {
   int64_t block = s->at[rows ? NEO_SCHED_BLOCK_M : NEO_SCHED_BLOCK_N], n = 1;
@@ -80,7 +77,7 @@ static int64_t apart_pitch(int64_t n) {
 /* A step of columns before they are cut into tiles, a row of sums: not all of them on the same
  * cache sets. */
 static int64_t row_pitch(int64_t n, int64_t tile) {
-  int64_t pitch = round_up(n, tile);
+  int64_t pitch = neo_round_up(n, tile);
   return pitch % 256 == 0 ? pitch + 16 : pitch;
 }
 
@@ -165,14 +162,14 @@ neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *f, const neo_sta
   int64_t tile = rows ? p[NEO_SCHED_TILE_M] : p[NEO_SCHED_TILE_N] * p[NEO_SCHED_VECTOR_WIDTH];
   y.slides = slides(m, f, s, x, rows, sched, &y.slide);
   if (y.slides) {
-    add_slide(&y, rows ? n : round_up(n, tile));
+    add_slide(&y, rows ? n : neo_round_up(n, tile));
     return y;
   }
   bool apart = rows && along_reduction(m, f, s, x);
   y.k_unit = apart ? 1 : tile;
   y.unit = apart ? apart_pitch(y.k_size) : 1;
   y.tile_coef = apart ? y.unit : y.k_size;
-  int64_t width = apart ? n : round_up(n, tile);
+  int64_t width = apart ? n : neo_round_up(n, tile);
   y.ok = !__builtin_mul_overflow(y.tile_coef, width, &y.elements) && y.elements <= 1 << 24;
   if (y.ok && !rows && p[NEO_SCHED_MERGE] > 1)
     add_temp(f, s, x, n, tile, &y);

@@ -1,5 +1,6 @@
 /* Registers of blocks with a producer, and where the model wants one (producer.h). */
 #include "schedule/producer.h"
+#include "schedule/model.h"
 #include "schedule/stages.h"
 #include "schedule/threads_shape.h"
 #include <math.h>
@@ -96,9 +97,9 @@ bool neo_producer_wanted(const neo_schedule *s, double steps) {
 static double tiles_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
   const int64_t *p = s->at;
   uint64_t rows = (uint64_t)p[NEO_SCHED_ROW_AXES], columns = (uint64_t)p[NEO_SCHED_COLUMN_AXES];
-  return ceil(neo_block_points(m, f, rows) / (double)p[NEO_SCHED_BLOCK_M]) *
-         ceil(neo_block_points(m, f, columns) / (double)p[NEO_SCHED_BLOCK_N]) *
-         neo_block_points(m, f, ~rows & ~columns);
+  return ceil(neo_form_points(m, f, rows) / (double)p[NEO_SCHED_BLOCK_M]) *
+         ceil(neo_form_points(m, f, columns) / (double)p[NEO_SCHED_BLOCK_N]) *
+         neo_form_points(m, f, ~rows & ~columns);
 }
 
 bool neo_persistent_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why) {

@@ -2,6 +2,7 @@
 #include "schedule/space.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/whole.h"
 #include "schedule/beside.h"
 #include "schedule/matrix.h"
 #include "schedule/model.h"
@@ -83,10 +84,6 @@ static void renew_units(const neo_space *x, neo_schedule *s) {
     neo_model_units(x->m, x->f, s);
 }
 
-static int64_t round_up(int64_t x, int64_t n) {
-  return n > 1 ? (x + n - 1) / n * n : x;
-}
-
 /* Lets what stands in the way give way, one parameter after the other, until the schedule is
  * legal. */
 static bool repair(const neo_space *x, neo_sched_param keep, neo_schedule *s) {
@@ -138,10 +135,10 @@ bool neo_space_set(const neo_space *x, const neo_schedule *s, neo_sched_param k,
   p[k] = value;
   follow(x, s, k, &y);
   if (k == NEO_SCHED_TILE_M && p[NEO_SCHED_BLOCK_M])
-    p[NEO_SCHED_BLOCK_M] = round_up(p[NEO_SCHED_BLOCK_M], value);
+    p[NEO_SCHED_BLOCK_M] = neo_round_up(p[NEO_SCHED_BLOCK_M], value);
   bool walked = p[NEO_SCHED_MERGE] > 1 || neo_schedule_is_beside(x->f, &y);
   if (k == NEO_SCHED_TILE_N && p[NEO_SCHED_BLOCK_N] && !walked)
-    p[NEO_SCHED_BLOCK_N] = round_up(p[NEO_SCHED_BLOCK_N], value * p[NEO_SCHED_VECTOR_WIDTH]);
+    p[NEO_SCHED_BLOCK_N] = neo_round_up(p[NEO_SCHED_BLOCK_N], value * p[NEO_SCHED_VECTOR_WIDTH]);
   if (moves_loops(k))
     forget_units(&y);
   if (!repair(x, k, &y) || y.at[k] != value || !neo_space_sensible(x, &y))

@@ -1,5 +1,6 @@
 /* Blocks of threads: legality, and the axes of their operands. */
 #include "schedule/threads.h"
+#include "base/whole.h"
 #include "fusion/form.h"
 #include "schedule/conditions.h"
 #include "schedule/keep.h"
@@ -46,14 +47,10 @@ static bool others_plain(const neo_schedule *s, bool tiles) {
   return true;
 }
 
-static bool is_power(int64_t n) {
-  return n > 0 && (n & (n - 1)) == 0;
-}
-
 /* Vectors: none, or along own axes, or of neighbouring points, where there are whole ones. */
 static bool wide_legal(neo_module *m, const neo_form *f, const int64_t *p, neo_str *why) {
   int64_t v = p[NEO_SCHED_VECTOR_AXIS], w = p[NEO_SCHED_VECTOR_WIDTH], n = (int64_t)f->axes.n;
-  if (!is_power(w) || w > NEO_WIDE_BYTES || (v >= 0) != (w > 1))
+  if (!neo_is_power_of_2(w) || w > NEO_WIDE_BYTES || (v >= 0) != (w > 1))
     return no(why, "a vector_axis and a vector_width of 2 to 16 go together");
   if (v != -1 && v != n && v != n - 1)
     return no(why, "vector_axis is the last shared axis, or the own ones");
@@ -88,7 +85,7 @@ static bool points_legal(neo_module *m, const neo_form *f, const neo_schedule *s
   int64_t wide = p[NEO_SCHED_VECTOR_AXIS] < (int64_t)f->axes.n ? p[NEO_SCHED_VECTOR_WIDTH] : 1;
   uint32_t accs = 0;
   int64_t bytes = 0;
-  if (!is_power(p[NEO_SCHED_LANES]) || p[NEO_SCHED_THREADS] % p[NEO_SCHED_LANES])
+  if (!neo_is_power_of_2(p[NEO_SCHED_LANES]) || p[NEO_SCHED_THREADS] % p[NEO_SCHED_LANES])
     return no(why, "lanes is no power of two that divides threads");
   if (p[NEO_SCHED_ACROSS] < 0 || p[NEO_SCHED_ACROSS] > 1)
     return no(why, "across is 0 or 1");

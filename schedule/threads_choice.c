@@ -48,21 +48,6 @@ void neo_threads_try(neo_module *m, const neo_form *f, const neo_machine *machin
     s->at[k] = old;
 }
 
-double neo_block_points(neo_module *m, const neo_form *f, uint64_t axes) {
-  double n = 1;
-  for (uint32_t k = 0; k < f->axes.n; k++)
-    if (axes >> k & 1)
-      n *= (double)neo_axis_most(m, &f->axes.at[k]);
-  return n;
-}
-
-static double steps_of(neo_module *m, const neo_stage *s) {
-  double n = 1;
-  for (size_t k = 0; k < s->axes.n; k++)
-    n *= (double)neo_axis_most(m, &s->axes.at[k]);
-  return n;
-}
-
 /* Largest first. */
 static const neo_block_shape shapes[] = {
     {128, 128, 8, 8, 8}, {128, 64, 16, 8, 4}, {64, 128, 16, 4, 8}, {64, 64, 16, 4, 4},
@@ -78,17 +63,12 @@ static const neo_block_shape group_shapes[] = {{128, 256, 32, 64, 256}, {128, 12
                                                {128, 64, 32, 64, 64},   {64, 128, 32, 64, 64},
                                                {64, 64, 32, 64, 64},    {64, 32, 32, 64, 32}};
 
-static double ceil_div(double x, int64_t n) {
-  int64_t q = (int64_t)x / n;
-  return (double)(q + ((double)(q * n) < x));
-}
-
 /* Time of a step of the whole product: blocks run in rounds of one a multiprocessor, of which each
  * takes what its tile computes, and what it has to read. */
 static double shape_cost(const neo_block_shape *x, double rows, double columns, double batches) {
   enum { READ = 24 }; /* what an element to be staged costs, in multiplications */
-  double blocks = ceil_div(rows, x->block_m) * ceil_div(columns, x->block_n) * batches;
-  double rounds = ceil_div(blocks, MULTIPROCESSORS);
+  double blocks = neo_blocks_of(rows, x->block_m) * neo_blocks_of(columns, x->block_n) * batches;
+  double rounds = neo_blocks_of(blocks, MULTIPROCESSORS);
   double area = (double)(x->block_m * x->block_n), loads = (double)(x->tile_m * x->tile_n);
   double shared = 1 + 1.5 * (double)(x->tile_m + x->tile_n) / loads;
   return rounds * (area * shared + READ * (double)(x->block_m + x->block_n));
@@ -115,7 +95,7 @@ static shape_table shapes_for(const neo_machine *machine, bool runs, double rows
 static double longest_sum(neo_module *m, const neo_form *f) {
   double most = 0;
   for (size_t k = 0; k < f->stages.n; k++) {
-    double n = steps_of(m, &f->stages.at[k]);
+    double n = neo_stage_points(m, &f->stages.at[k]);
     most = n > most ? n : most;
   }
   return most;
@@ -146,9 +126,9 @@ static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
   uint64_t rows, columns, all = (1ULL << f->axes.n) - 1;
   if (!neo_contraction_of(m, f, &c) || !neo_threads_axes(m, f, &c, &rows, &columns))
     return false;
-  double n_rows = neo_block_points(m, f, rows), n_columns = neo_block_points(m, f, columns);
-  double best = 0, batches = neo_block_points(m, f, all & ~rows & ~columns);
-  double steps = steps_of(m, &f->stages.at[c.stage]);
+  double n_rows = neo_form_points(m, f, rows), n_columns = neo_form_points(m, f, columns);
+  double best = 0, batches = neo_form_points(m, f, all & ~rows & ~columns);
+  double steps = neo_stage_points(m, &f->stages.at[c.stage]);
   if (n_rows < LEAST || n_columns < LEAST || steps < LEAST)
     return false;
   bool found = false;
@@ -257,7 +237,7 @@ static int64_t written_out(double steps) {
 static bool choose_rows(neo_module *m, const neo_form *f, const neo_machine *machine,
                         double longest, neo_schedule *out) {
   enum { MOST_LANES = 256, FEW = 4, LEAST = 16 };
-  double points = neo_block_points(m, f, ~0ULL);
+  double points = neo_form_points(m, f, ~0ULL);
   int64_t wide = widest_of(m, f, true), lanes = 1;
   if (keep_row(m, f, machine, points, wide, out))
     return true;
@@ -276,7 +256,7 @@ static bool choose_rows(neo_module *m, const neo_form *f, const neo_machine *mac
 static bool choose_columns(neo_module *m, const neo_form *f, const neo_machine *machine,
                            double longest, neo_schedule *out) {
   enum { BLOCK = 256, FEW = 4, LINE = 16 };
-  double points = neo_block_points(m, f, ~0ULL);
+  double points = neo_form_points(m, f, ~0ULL);
   int64_t wide = widest_of(m, f, false), lanes = 1;
   double side = points < LINE ? points : LINE; /* elements */
   while (lanes < BLOCK && (double)(lanes * FEW) <= longest && points * (double)lanes < BUSY_THREADS)
@@ -297,7 +277,7 @@ static bool choose_points(neo_module *m, const neo_form *f, const neo_machine *m
   int along = 0, across = 0;
   for (size_t k = 0; k < f->stages.n; k++) {
     const neo_stage *s = &f->stages.at[k];
-    double steps = steps_of(m, s);
+    double steps = neo_stage_points(m, s);
     longest = steps > longest ? steps : longest;
     if (s->axes.n)
       along += contiguous(m, s, (uint32_t)(f->axes.n + s->axes.n - 1));

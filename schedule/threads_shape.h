@@ -28,8 +28,6 @@ void neo_block_warpgroups(neo_schedule *s, const neo_block_shape *x);
 void neo_threads_try(neo_module *m, const neo_form *f, const neo_machine *machine,
                      neo_sched_param k, int64_t value, neo_schedule *s);
 
-/* Of these shared axes, at the largest sizes. */
-double neo_block_points(neo_module *m, const neo_form *f, uint64_t axes);
 /* What warps multiply of c; none where the machine has no such products. */
 neo_warps neo_warps_on(neo_module *m, const neo_form *f, const neo_machine *machine,
                        const neo_contraction *c);

@@ -4,6 +4,7 @@
  * counted at a part of its time. What a worker keeps in scratch is bounded; a reduction of which
  * not even one tile fits is blocked too. */
 #include "base/hash.h"
+#include "base/whole.h"
 #include "schedule/fetch.h"
 #include "schedule/tile.h"
 #include <math.h>
@@ -12,10 +13,6 @@
 enum { PACK_ELEMENTS = 1 << 20, TILE_ELEMENTS = 1 << 19, PARTIAL_ELEMENTS = 1 << 20 };
 enum { BLOCKS_OF_COLUMNS = 1, BLOCKS_OF_ROWS = 2 };
 enum { UNIT_CYCLES = 200, REGION_CYCLES = 1500 }; /* of a unit; of bringing workers together */
-
-static int64_t round_up(int64_t x, int64_t n) {
-  return (x + n - 1) / n * n;
-}
 
 /* ---- what is minimized */
 
@@ -171,7 +168,7 @@ static void try_blocks(descent *d, neo_sched_param k, int64_t length, int64_t un
   enum { PARTS = 4096 };
   int64_t last = 0;
   for (int64_t parts = 1; parts <= PARTS; parts += 1 + parts / 5) {
-    int64_t block = round_up((length + parts - 1) / parts, unit);
+    int64_t block = neo_round_up((length + parts - 1) / parts, unit);
     if (block == last)
       continue;
     last = block;

@@ -100,8 +100,8 @@ static bool stage_is_wide(search *x, const neo_stage *s) {
   for (size_t k = 0; k < s->accs.n && good; k++)
     good = reads_wide(x, s->accs.at[k].body);
   for (size_t k = 0; k < s->outs.n && good; k++)
-    good = is_run(x, s->outs.at[k].tensor, s->outs.at[k].offset) &&
-           reads_wide(x, s->outs.at[k].value);
+    good =
+        is_run(x, s->outs.at[k].tensor, s->outs.at[k].offset) && reads_wide(x, s->outs.at[k].value);
   return good;
 }
 
@@ -190,11 +190,9 @@ bool neo_model_wide(neo_module *m, const neo_form *f, const neo_machine *machine
   (void)machine;
   if (!is_map(f))
     return false;
-  double points = 1;
   uint32_t axis = (uint32_t)f->axes.n - 1;
   int64_t n = NEO_WIDE_BYTES / neo_form_widest(m, f);
-  for (size_t k = 0; k < f->axes.n; k++)
-    points *= (double)neo_axis_most(m, &f->axes.at[k]);
+  double points = neo_form_points(m, f, ~0ULL);
   if (n < 2 || points < LEAST_POINTS || !neo_wide_multiple(m, f->axes.at[axis].hi, n) ||
       !stores_runs(m, f, axis, n))
     return false;

@@ -2,6 +2,7 @@
  * definitions are equal if their words are. Walking producers first lets equality of inputs carry
  * over to their readers. Then values that are in memory already are read from there (known.c). */
 #include "base/hash.h"
+#include "ir/clone.h"
 #include "transform/known.h"
 #include "transform/transform.h"
 
@@ -44,15 +45,6 @@ static words_vec words_of(cse *c, neo_def d) {
   return w;
 }
 
-static neo_expr renamed(void *ctx, neo_module *m, neo_expr e) {
-  const neo_map *to = ctx;
-  const neo_node *n = neo_expr_node(m, e);
-  uint64_t t;
-  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || !neo_map_get(to, n->attr, &t))
-    return e;
-  return neo_expr_subst_tensor(m, e, (neo_tensor){n->attr}, (neo_tensor){(uint32_t)t});
-}
-
 /* A tensor of one piece that nobody outside names. */
 static bool replaceable(cse *c, const neo_def_rec *r) {
   for (uint32_t k = 0; k < r->out.n; k++) {
@@ -76,7 +68,7 @@ static bool same_words(words_vec a, words_vec b) {
 static void merge(cse *c, neo_def d) {
   neo_module *m = c->m;
   if (c->to.n)
-    neo_def_rewrite(m, d, renamed, &c->to);
+    neo_def_rename(m, d, &c->to);
   words_vec w = words_of(c, d);
   uint64_t h = neo_hash(w.at, w.n * sizeof *w.at, 0), old;
   if (!neo_map_get(&c->first, h, &old)) {

@@ -341,16 +341,6 @@ static neo_tensor packed_of(layouts *s, const placing *p) {
   return t;
 }
 
-typedef struct {
-  neo_expr from, to;
-} exchange;
-
-static neo_expr exchange_node(void *ctx, neo_module *m, neo_expr e) {
-  const exchange *x = ctx;
-  (void)m;
-  return e.i == x->from.i ? x->to : e;
-}
-
 static void read_packed(layouts *s, neo_def d, const placing *p) {
   neo_module *m = s->m;
   neo_expr index[MOST_RANK + 2], column = neo_expr_arg(m, p->load, p->column);
@@ -367,8 +357,8 @@ static void read_packed(layouts *s, neo_def d, const placing *p) {
   }
   neo_expr body = neo_list_expr(m, neo_def_at(m, d)->body, 0);
   neo_expr from = p->rounded ? neo_cast(m, NEO_BF16_T, p->load) : p->load;
-  exchange x = {from, neo_load(m, t, index, rank_of(p), neo_expr_node(m, p->load)->span)};
-  body = neo_expr_rewrite(m, body, exchange_node, &x);
+  neo_expr to = neo_load(m, t, index, rank_of(p), neo_expr_node(m, p->load)->span);
+  body = neo_expr_replace(m, body, from, to);
   neo_def_at(m, d)->body = neo_list_new(m, &body.i, 1);
 }
 
@@ -390,23 +380,13 @@ static size_t defs_of(layouts *s, bool resting, neo_def **out) {
   return neo_module_topo(m, roots.at, roots.n, s->a, out, NULL);
 }
 
-static neo_list renamed(layouts *s, neo_list l, const neo_map *to) {
-  uint32_t *ids = NEO_NEW_ARRAY(s->a, uint32_t, l.n + 1);
-  for (uint32_t k = 0; k < l.n; k++) {
-    uint64_t t = neo_list_at(s->m, l, k);
-    neo_map_get(to, t, &t);
-    ids[k] = (uint32_t)t;
-  }
-  return neo_list_new(s->m, ids, l.n);
-}
-
 static void rename_entries(layouts *s, const neo_map *to) {
   neo_module *m = s->m;
   for (size_t e = 0; e < m->entries.n; e++) {
     if (!rests(&m->entries.at[e]))
       continue;
-    neo_list outputs = renamed(s, m->entries.at[e].outputs, to);
-    neo_list updates = renamed(s, m->entries.at[e].updates, to);
+    neo_list outputs = neo_tensors_renamed(m, m->entries.at[e].outputs, to, s->a);
+    neo_list updates = neo_tensors_renamed(m, m->entries.at[e].updates, to, s->a);
     m->entries.at[e].outputs = outputs;
     m->entries.at[e].updates = updates;
   }

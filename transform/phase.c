@@ -16,6 +16,7 @@
  *
  * A point is in the same reduction as before, and points keep their order, so results are the same
  * to the bit. Windows (window.c) then turn bounds as y .. y + 2 into 0 .. 2. */
+#include "base/whole.h"
 #include "transform/window.h"
 #include <assert.h>
 
@@ -30,18 +31,9 @@ typedef struct {
   int64_t period[16]; /* of each output axis */
 } split;
 
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t t = a % b;
-    a = b;
-    b = t;
-  }
-  return a < 0 ? -a : a;
-}
-
 /* Least common multiple; too large ones stay too large. */
 static int64_t lcm(int64_t a, int64_t b) {
-  int64_t y = a / gcd(a, b) * b;
+  int64_t y = a / neo_gcd(a, b) * b;
   return y > MAX_PERIOD ? MAX_PERIOD + 1 : y;
 }
 
@@ -61,7 +53,7 @@ static int64_t period_of_quotient(neo_module *m, neo_expr e, uint32_t axis) {
   for (uint32_t k = 0; k < l.n; k++) {
     if (!(neo_expr_axes(m, l.term[k].atom) >> axis & 1))
       continue;
-    int64_t step = c / gcd(c, l.term[k].coef);
+    int64_t step = c / neo_gcd(c, l.term[k].coef);
     if (step > MAX_PERIOD)
       return MAX_PERIOD + 1;
     y = lcm(y, step * period_of(m, l.term[k].atom, axis));
@@ -179,7 +171,7 @@ static bool residue_of(split *s, neo_expr e, uint32_t *axis, int64_t *modulus, i
       neo_expr_node(s->m, l.term[0].atom)->op != NEO_OP_AXIS)
     return false;
   *axis = neo_expr_node(s->m, l.term[0].atom)->attr;
-  *modulus = c / gcd(c, l.term[0].coef);
+  *modulus = c / neo_gcd(c, l.term[0].coef);
   if (*axis < s->r.n_out || *modulus > MAX_PERIOD)
     return false;
   *from = -1;

@@ -49,16 +49,6 @@ static void add_roots(neo_module *m, neo_arena *a, neo_list l, tensor_vec *out) 
     NEO_PUSH(a, out, (neo_tensor){neo_list_at(m, l, k)});
 }
 
-static neo_list renamed(neo_module *m, neo_arena *a, neo_list l, const neo_map *to) {
-  uint32_t *ids = NEO_NEW_ARRAY(a, uint32_t, l.n + 1);
-  for (uint32_t k = 0; k < l.n; k++) {
-    uint64_t t = neo_list_at(m, l, k);
-    neo_map_get(to, t, &t);
-    ids[k] = (uint32_t)t;
-  }
-  return neo_list_new(m, ids, l.n);
-}
-
 static void split(neo_module *m, neo_arena *scratch) {
   tensor_vec roots = {0};
   for (size_t i = 0; i < m->entries.n; i++) {
@@ -82,8 +72,8 @@ static void split(neo_module *m, neo_arena *scratch) {
   for (size_t i = 0; i < m->entries.n; i++) {
     if (trains(&m->entries.at[i]))
       continue;
-    neo_list outputs = renamed(m, scratch, m->entries.at[i].outputs, &to);
-    neo_list updates = renamed(m, scratch, m->entries.at[i].updates, &to);
+    neo_list outputs = neo_tensors_renamed(m, m->entries.at[i].outputs, &to, scratch);
+    neo_list updates = neo_tensors_renamed(m, m->entries.at[i].updates, &to, scratch);
     m->entries.at[i].outputs = outputs;
     m->entries.at[i].updates = updates;
   }
