@@ -25,73 +25,24 @@
  *     taps.Y[t: 9, h: 2]    = sum[s: 5] G[t, h, s] * (F[2*s + h] else 0)
  *     sums.Y[t: 9, p]       = sum[h: 2] taps.Y[t, h] * data.Y[t, p, h]          18 products for 45
  *
- * One direction is done, the one that costs least. Whether it pays is a matter of arithmetic saved
- * against elements of the three tensors that are written and read; thus few channels, filters that
- * are large against the batch, and single taps stay as they are. How many outputs go together is
- * part of the choice; the last ones may be more than there are, data beyond an end are zeros.
+ * What sums.Y adds up still slides along the other directions of an image; it is filtered again,
+ * as any such sum would be, and products become fewer by the product of all savings. Maps stay
+ * small ones, from a tensor to the next: their arithmetic adds up where that of one map for all
+ * directions would multiply, and each reads what lies together.
  *
- * Results are rounded differently. The loss is bounded: no matrices are used whose errors are more
- * than MOST_ERROR times those of the plain sum (neo_toom_error), and only sums of f32 and f64 whose
- * operands may not be rounded further are filtered. A datum that is not finite reaches all outputs
- * that are made with it. */
+ * In which directions, and how many outputs go together in each, is chosen at once
+ * (filter_choose.c). It is a matter of arithmetic saved against elements of the tensors that are
+ * written and read; thus few channels, filters that are large against the batch, and single taps
+ * stay as they are. The last outputs may be more than there are, data beyond an end are zeros.
+ *
+ * Results are rounded differently. The loss is bounded, and only sums of f32 and f64 whose operands
+ * may not be rounded further are filtered. A datum that is not finite reaches all outputs that are
+ * made with it. */
 #include "transform/filter.h"
 #include "ir/clone.h"
-#include "ir/prove.h"
-#include "transform/toom.h"
-#include <math.h>
+#include "transform/filter_parts.h"
+#include <assert.h>
 #include <string.h>
-
-#define LEAST_GAIN 0.87 /* of the plain cost is paid for */
-
-enum {
-  MOST_AXES = 24,
-  MOST_RANK = 14, /* of an operand; it gets two dimensions more */
-  MOST_PHASES = 4,
-  MOST_ERROR = 16,
-  ELEMENT_COST = 64, /* of an element of the three tensors, in multiply-adds of the product */
-};
-
-/* An index stride*out + red + constant of the data, and where the taps have red. */
-typedef struct {
-  uint32_t out, red;
-  uint32_t data_dim, taps_dim;
-  int64_t stride, constant, outs, taps;
-  uint32_t together; /* outputs that are made together */
-  double cost;
-} window;
-
-typedef struct {
-  neo_module *m;
-  neo_prover *prover;
-  neo_def def;
-  neo_def_rec r;
-  neo_type type;
-  double extent[MOST_AXES]; /* as far as it is known */
-  neo_expr data, taps;      /* reads */
-  bool taps_first, always;
-  window w;
-  neo_toom toom;
-} filtering;
-
-static neo_tensor tensor_of(const filtering *x, neo_expr load) {
-  return (neo_tensor){neo_expr_node(x->m, load)->attr};
-}
-
-static uint32_t rank_of(const filtering *x, neo_expr load) {
-  return neo_tensor_rank(x->m, tensor_of(x, load));
-}
-
-/* Has the dimension one element, which every read is of? */
-static bool is_single(const filtering *x, neo_expr load, uint32_t k) {
-  int64_t n, at;
-  return neo_expr_is_int(x->m, neo_tensor_extent(x->m, tensor_of(x, load), k), &n) && n == 1 &&
-         (neo_expr_node(x->m, load)->op == NEO_OP_LOAD ||
-          (neo_expr_is_int(x->m, neo_expr_arg(x->m, load, k), &at) && at == 0));
-}
-
-static int64_t groups_of(const window *w) {
-  return (w->outs + w->together - 1) / w->together;
-}
 
 /* ---- the definition */
 
@@ -101,23 +52,23 @@ static bool is_zero(const neo_module *m, neo_expr e) {
 }
 
 /* A read of floats of the sum's type, zero where there is nothing? */
-static bool is_operand(const filtering *x, neo_expr e) {
+static bool is_operand(const neo_filtering *x, neo_expr e) {
   const neo_node *n = neo_expr_node(x->m, e);
   if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
     return false;
   neo_tensor t = {n->attr};
   uint32_t rank = neo_tensor_rank(x->m, t);
-  return neo_tensor_at(x->m, t)->type == x->type && rank <= MOST_RANK &&
+  return neo_tensor_at(x->m, t)->type == x->type && rank <= NEO_FILTER_RANK &&
          neo_tensor_at(x->m, t)->role != NEO_ROLE_COTANGENT &&
          (n->op == NEO_OP_LOAD || is_zero(x->m, neo_expr_arg(x->m, e, rank)));
 }
 
-static bool take_apart(filtering *x, neo_def d) {
+static bool take_apart(neo_filtering *x, neo_def d) {
   neo_module *m = x->m;
   x->def = d;
   x->r = *neo_def_at(m, d);
   if (x->r.reducer != NEO_RED_SUM || x->r.body.n != 1 || x->r.out.n != 1 || x->r.out_map.n ||
-      x->r.where.i || x->r.axes.n > MOST_AXES - 1)
+      x->r.where.i || x->r.axes.n > NEO_FILTER_AXES - 1)
     return false;
   neo_list pieces = neo_tensor_at(m, (neo_tensor){neo_list_at(m, x->r.out, 0)})->pieces;
   neo_expr body = neo_list_expr(m, x->r.body, 0);
@@ -128,174 +79,11 @@ static bool take_apart(filtering *x, neo_def d) {
          is_operand(x, neo_expr_arg(m, body, 1));
 }
 
-/* What is not known of an extent is taken to lie in the middle of the decades it may be in. */
-static double guess(filtering *x, neo_expr lo, neo_expr hi, const neo_facts *f) {
-  int64_t least, most, unused;
-  if (!neo_interval(x->prover, f, lo, &least, &unused) ||
-      !neo_interval(x->prover, f, hi, &unused, &most))
-    return 1;
-  int64_t low, high;
-  bool known = neo_interval(x->prover, f, hi, &low, &high) && low == high;
-  double n = most > least ? (double)(most - least) : 1;
-  return known ? n : sqrt(n);
-}
-
-/* Extents; false: some range depends on data or on other axes. */
-static bool find_extents(filtering *x) {
-  for (uint32_t k = 0; k < x->r.axes.n; k++) {
-    const neo_axis_rec a = *neo_def_axis(x->m, &x->r, k);
-    neo_facts none = {0};
-    if (neo_expr_axes(x->m, a.lo) | neo_expr_axes(x->m, a.hi) ||
-        neo_expr_uses_op(x->m, a.hi, NEO_OP_LOAD) || neo_expr_uses_op(x->m, a.lo, NEO_OP_LOAD))
-      return false;
-    x->extent[k] = guess(x, a.lo, a.hi, &none);
-  }
-  return true;
-}
-
-/* ---- windows */
-
-static bool length_of(const filtering *x, uint32_t axis, int64_t *n) {
-  const neo_axis_rec *a = neo_def_axis(x->m, &x->r, axis);
-  int64_t lo;
-  return neo_expr_is_int(x->m, a->lo, &lo) && lo == 0 && neo_expr_is_int(x->m, a->hi, n);
-}
-
-/* stride*out + red + constant? */
-static bool is_window(filtering *x, neo_expr index, window *w) {
-  neo_linear l;
-  if (!neo_linear_of(x->m, index, &l) || l.n != 2)
-    return false;
-  int found = 0;
-  for (uint32_t k = 0; k < 2; k++) {
-    const neo_node *n = neo_expr_node(x->m, l.term[k].atom);
-    if (n->op != NEO_OP_AXIS)
-      return false;
-    if (n->attr < x->r.n_out) {
-      w->out = n->attr;
-      w->stride = l.term[k].coef;
-      found |= 1;
-    } else if (l.term[k].coef == 1) {
-      w->red = n->attr;
-      found |= 2;
-    }
-  }
-  w->constant = l.constant;
-  return found == 3 && w->stride >= 1 && w->stride <= MOST_PHASES &&
-         length_of(x, w->out, &w->outs) && length_of(x, w->red, &w->taps);
-}
-
-static uint64_t bit(uint32_t k) {
-  return 1ull << k;
-}
-
-/* Is `dim` the only dimension of the read whose index uses one of these axes? */
-static bool is_alone(const filtering *x, neo_expr load, uint32_t dim, uint64_t axes) {
-  for (uint32_t k = 0, n = rank_of(x, load); k < n; k++)
-    if (k != dim && neo_expr_axes(x->m, neo_expr_arg(x->m, load, k)) & axes)
-      return false;
-  return true;
-}
-
-/* Do the taps count along `red`, in one dimension, and not look at `out`? */
-static bool find_taps(const filtering *x, window *w) {
-  uint32_t n = rank_of(x, x->taps);
-  neo_linear l;
-  for (w->taps_dim = 0; w->taps_dim < n; w->taps_dim++)
-    if (neo_expr_axes(x->m, neo_expr_arg(x->m, x->taps, w->taps_dim)) & bit(w->red))
-      break;
-  return w->taps_dim < n && !(neo_expr_axes(x->m, x->taps) & bit(w->out)) &&
-         is_alone(x, x->taps, w->taps_dim, bit(w->red)) &&
-         neo_linear_of(x->m, neo_expr_arg(x->m, x->taps, w->taps_dim), &l) && l.n == 1 &&
-         neo_expr_node(x->m, l.term[0].atom)->op == NEO_OP_AXIS && l.term[0].coef == 1;
-}
-
-/* ---- does it pay? */
-
-static double elements_of(filtering *x, neo_expr load, uint32_t but) {
-  double n = 1;
-  neo_facts none = {0};
-  for (uint32_t k = 0, rank = rank_of(x, load); k < rank; k++)
-    n *= k == but ? 1
-                  : guess(x, neo_const_int(x->m, NEO_I64_T, 0),
-                          neo_tensor_extent(x->m, tensor_of(x, load), k), &none);
-  return n;
-}
-
-static double cost_of(filtering *x, const window *w, const neo_toom *toom) {
-  double points = 1, steps = 1, groups = (double)groups_of(w), n = toom->n;
-  for (uint32_t k = 0; k < x->r.axes.n; k++)
-    *(k < x->r.n_out ? &points : &steps) *= k == w->out || k == w->red ? 1 : x->extent[k];
-  double sums = points * groups * n, phases = (double)w->stride;
-  double data = elements_of(x, x->data, w->data_dim) * groups * n * phases;
-  double taps = elements_of(x, x->taps, w->taps_dim) * n * phases;
-  double moved = x->always ? 0 : ELEMENT_COST * (sums + data + taps);
-  return sums * steps * phases + moved;
-}
-
-static double plain_cost(const filtering *x) {
-  double n = 1;
-  for (uint32_t k = 0; k < x->r.axes.n; k++)
-    n *= x->extent[k];
-  return n;
-}
-
-/* The best number of outputs to make together; false: nothing of use. */
-static bool choose_together(filtering *x, window w) {
-  bool found = false;
-  uint32_t k = (uint32_t)((w.taps + w.stride - 1) / w.stride);
-  for (w.together = 2; w.together <= w.outs; w.together++) {
-    neo_toom toom;
-    if (!neo_toom_of(w.together, k, &toom))
-      break;
-    if (neo_toom_error(&toom) > MOST_ERROR)
-      continue;
-    w.cost = cost_of(x, &w, &toom);
-    if (w.cost >= x->w.cost)
-      continue;
-    x->w = w;
-    x->toom = toom;
-    found = true;
-  }
-  return found;
-}
-
-/* Windows of these reads, in any direction. */
-static bool find_window(filtering *x) {
-  bool found = false;
-  for (uint32_t k = 0, n = rank_of(x, x->data); k < n; k++) {
-    window w = {.data_dim = k};
-    if (is_window(x, neo_expr_arg(x->m, x->data, k), &w) && w.taps <= NEO_TOOM_MOST * w.stride &&
-        is_alone(x, x->data, k, bit(w.out) | bit(w.red)) && find_taps(x, &w))
-      found = choose_together(x, w) || found;
-  }
-  return found;
-}
-
-static bool choose(filtering *x) {
-  neo_expr body = neo_list_expr(x->m, x->r.body, 0);
-  filtering best = *x;
-  bool found = false;
-  best.w.cost = x->always ? (double)INFINITY : LEAST_GAIN * plain_cost(x);
-  for (uint32_t k = 0; k < 2; k++) {
-    filtering one = best;
-    one.taps_first = k == 0;
-    one.taps = neo_expr_arg(x->m, body, k);
-    one.data = neo_expr_arg(x->m, body, 1 - k);
-    if (find_window(&one)) {
-      best = one;
-      found = true;
-    }
-  }
-  *x = best;
-  return found;
-}
-
 /* ---- constants */
 
 typedef struct {
   uint32_t extent[3], rank;
-  double at[NEO_TOOM_MOST * MOST_PHASES * NEO_TOOM_MOST];
+  double at[NEO_TOOM_MOST * NEO_FILTER_PHASES * NEO_TOOM_MOST];
 } matrix;
 
 static bool is_matrix(const neo_module *m, const neo_tensor_rec *t, const matrix *a, neo_type type,
@@ -312,7 +100,7 @@ static bool is_matrix(const neo_module *m, const neo_tensor_rec *t, const matrix
 }
 
 /* The constant tensor of these elements, one for all that need it. */
-static neo_tensor constant_of(const filtering *x, const char *name, const matrix *a) {
+static neo_tensor constant_of(const neo_filtering *x, const char *name, const matrix *a) {
   neo_module *m = x->m;
   size_t n = 1, size = neo_type_bytes(x->type);
   uint32_t extent[3];
@@ -338,33 +126,33 @@ static neo_tensor constant_of(const filtering *x, const char *name, const matrix
   return neo_tensor_add(m, r);
 }
 
-static neo_tensor data_matrix(const filtering *x) {
-  uint32_t n = x->toom.n;
+static neo_tensor data_matrix(const neo_filtering *x) {
+  uint32_t n = x->w.toom.n;
   matrix a = {.extent = {n, n}, .rank = 2};
   for (uint32_t t = 0; t < n; t++)
     for (uint32_t u = 0; u < n; u++)
-      a.at[t * n + u] = x->toom.data[t][u];
+      a.at[t * n + u] = x->w.toom.data[t][u];
   return constant_of(x, "data", &a);
 }
 
-static neo_tensor sums_matrix(const filtering *x) {
-  uint32_t n = x->toom.n, m = x->toom.m;
+static neo_tensor sums_matrix(const neo_filtering *x) {
+  uint32_t n = x->w.toom.n, m = x->w.toom.m;
   matrix a = {.extent = {m, n}, .rank = 2};
   for (uint32_t i = 0; i < m; i++)
     for (uint32_t t = 0; t < n; t++)
-      a.at[i * n + t] = x->toom.sums[i][t];
+      a.at[i * n + t] = x->w.toom.sums[i][t];
   return constant_of(x, "sums", &a);
 }
 
 /* By point, phase and tap of the phase; without phases by point and tap. */
-static neo_tensor taps_matrix(const filtering *x) {
-  uint32_t n = x->toom.n, k = x->toom.k, phases = (uint32_t)x->w.stride;
+static neo_tensor taps_matrix(const neo_filtering *x) {
+  uint32_t n = x->w.toom.n, k = x->w.toom.k, phases = (uint32_t)x->w.stride;
   matrix a = {.extent = {n, phases, k}, .rank = 3};
   for (uint32_t t = 0; t < n; t++)
     for (uint32_t h = 0; h < phases; h++)
       for (uint32_t s = 0; s < k; s++)
         a.at[(t * phases + h) * k + s] =
-            (int64_t)(s * phases + h) < x->w.taps ? x->toom.taps[t][s] : 0;
+            (int64_t)(s * phases + h) < x->w.taps ? x->w.toom.taps[t][s] : 0;
   if (phases == 1) {
     a.extent[1] = k;
     a.rank = 2;
@@ -375,20 +163,20 @@ static neo_tensor taps_matrix(const filtering *x) {
 /* ---- writing definitions: axes and extents one after the other */
 
 typedef struct {
-  const filtering *x;
-  neo_axis_rec axis[MOST_AXES + 4];
+  const neo_filtering *x;
+  neo_axis_rec axis[NEO_FILTER_AXES + 4];
   uint32_t n;
 } writing;
 
-static neo_expr int_of(const filtering *x, int64_t v) {
+static neo_expr int_of(const neo_filtering *x, int64_t v) {
   return neo_const_int(x->m, NEO_I64_T, v);
 }
 
-static neo_expr sum_of(const filtering *x, neo_expr a, neo_expr b) {
+static neo_expr sum_of(const neo_filtering *x, neo_expr a, neo_expr b) {
   return neo_op2(x->m, NEO_OP_ADD, a, b);
 }
 
-static neo_expr times(const filtering *x, neo_expr a, int64_t by) {
+static neo_expr times(const neo_filtering *x, neo_expr a, int64_t by) {
   return neo_op2(x->m, NEO_OP_MUL, a, int_of(x, by));
 }
 
@@ -410,7 +198,7 @@ static neo_expr phase_axis(writing *y) {
 }
 
 static neo_list axes_of(const writing *y) {
-  uint32_t ids[MOST_AXES + 4];
+  uint32_t ids[NEO_FILTER_AXES + 4];
   for (uint32_t k = 0; k < y->n; k++)
     ids[k] = neo_axis_add(y->x->m, y->axis[k]).i;
   return neo_list_new(y->x->m, ids, y->n);
@@ -419,8 +207,8 @@ static neo_list axes_of(const writing *y) {
 /* The sum of `body` over the axes from n_out on, as a new tensor over those before. */
 static neo_tensor define(const writing *y, const char *prefix, uint32_t n_out, neo_expr body) {
   neo_module *m = y->x->m;
-  const filtering *x = y->x;
-  uint32_t extent[MOST_AXES + 4];
+  const neo_filtering *x = y->x;
+  uint32_t extent[NEO_FILTER_AXES + 4];
   neo_tensor of = {neo_list_at(m, x->r.out, 0)};
   for (uint32_t k = 0; k < n_out; k++)
     extent[k] = y->axis[k].hi.i;
@@ -438,37 +226,37 @@ static neo_tensor define(const writing *y, const char *prefix, uint32_t n_out, n
   return made;
 }
 
-static neo_expr read_else_zero(const filtering *x, neo_expr like, const neo_expr *index) {
-  return neo_load_else(x->m, tensor_of(x, like), index, rank_of(x, like),
+static neo_expr read_else_zero(const neo_filtering *x, neo_expr like, const neo_expr *index) {
+  return neo_load_else(x->m, neo_filter_tensor(x, like), index, neo_filter_rank(x, like),
                        neo_const_int(x->m, x->type, 0), x->r.span);
 }
 
 /* An axis over dimension k of the tensor that is read; dimensions of one element have none. */
 static neo_expr dimension_axis(writing *y, neo_expr load, uint32_t k) {
-  neo_expr extent = neo_tensor_extent(y->x->m, tensor_of(y->x, load), k);
-  return is_single(y->x, load, k) ? int_of(y->x, 0) : new_axis(y, "i", extent);
+  neo_expr extent = neo_tensor_extent(y->x->m, neo_filter_tensor(y->x, load), k);
+  return neo_filter_single(y->x, load, k) ? int_of(y->x, 0) : new_axis(y, "i", extent);
 }
 
 /* The groups' axis, in front of all but t, so that dimensions stay neighbours; 0 of one group. */
 static neo_expr group_axis(writing *y) {
-  int64_t n = groups_of(&y->x->w);
+  int64_t n = neo_filter_groups(&y->x->w);
   return n > 1 ? new_axis(y, "p", int_of(y->x, n)) : (neo_expr){0};
 }
 
 /* data.Y[t, p, h, ..] */
-static neo_tensor define_data(const filtering *x) {
+static neo_tensor define_data(const neo_filtering *x) {
   writing y = {.x = x};
-  neo_expr index[MOST_RANK], at = int_of(x, x->w.constant);
-  neo_expr t = new_axis(&y, "t", int_of(x, x->toom.n));
+  neo_expr index[NEO_FILTER_RANK], at = int_of(x, x->w.constant);
+  neo_expr t = new_axis(&y, "t", int_of(x, x->w.toom.n));
   neo_expr group = group_axis(&y), phase = phase_axis(&y);
-  for (uint32_t k = 0, n = rank_of(x, x->data); k < n; k++)
+  for (uint32_t k = 0, n = neo_filter_rank(x, x->data); k < n; k++)
     if (k != x->w.data_dim)
       index[k] = dimension_axis(&y, x->data, k);
   uint32_t n_out = y.n;
-  neo_expr u = new_axis(&y, "u", int_of(x, x->toom.n));
+  neo_expr u = new_axis(&y, "u", int_of(x, x->w.toom.n));
   at = sum_of(x, at, times(x, u, x->w.stride));
   if (group.i)
-    at = sum_of(x, at, times(x, group, x->w.stride * x->w.together));
+    at = sum_of(x, at, times(x, group, x->w.stride * x->w.toom.m));
   if (phase.i)
     at = sum_of(x, at, phase);
   index[x->w.data_dim] = at;
@@ -478,15 +266,15 @@ static neo_tensor define_data(const filtering *x) {
 }
 
 /* taps.Y[t, h, ..] */
-static neo_tensor define_taps(const filtering *x) {
+static neo_tensor define_taps(const neo_filtering *x) {
   writing y = {.x = x};
-  neo_expr index[MOST_RANK], by[MOST_AXES] = {{0}};
-  neo_expr t = new_axis(&y, "t", int_of(x, x->toom.n)), phase = phase_axis(&y);
-  for (uint32_t k = 0, n = rank_of(x, x->taps); k < n; k++)
+  neo_expr index[NEO_FILTER_RANK], by[NEO_FILTER_AXES] = {{0}};
+  neo_expr t = new_axis(&y, "t", int_of(x, x->w.toom.n)), phase = phase_axis(&y);
+  for (uint32_t k = 0, n = neo_filter_rank(x, x->taps); k < n; k++)
     if (k != x->w.taps_dim)
       index[k] = dimension_axis(&y, x->taps, k);
   uint32_t n_out = y.n;
-  neo_expr s = new_axis(&y, "s", int_of(x, x->toom.k)), at = times(x, s, x->w.stride);
+  neo_expr s = new_axis(&y, "s", int_of(x, x->w.toom.k)), at = times(x, s, x->w.stride);
   by[x->w.red] = phase.i ? sum_of(x, at, phase) : at;
   neo_expr own = neo_expr_arg(x->m, x->taps, x->w.taps_dim);
   index[x->w.taps_dim] = neo_expr_subst_axes(x->m, own, by, x->r.axes.n);
@@ -498,16 +286,16 @@ static neo_tensor define_taps(const filtering *x) {
 
 /* The read of `load` as one of `to`, which has the dimensions of `first` (0: none) in front instead
  * of dimension `dim`. */
-static neo_expr read_of(const filtering *x, neo_expr load, neo_tensor to, uint32_t dim,
+static neo_expr read_of(const neo_filtering *x, neo_expr load, neo_tensor to, uint32_t dim,
                         const neo_expr *by, const neo_expr *first) {
   neo_module *m = x->m;
-  neo_expr index[MOST_RANK + 3];
-  uint32_t n = 0, rank = rank_of(x, load);
+  neo_expr index[NEO_FILTER_RANK + 3];
+  uint32_t n = 0, rank = neo_filter_rank(x, load);
   for (uint32_t k = 0; k < 3; k++)
     if (first[k].i)
       index[n++] = first[k];
   for (uint32_t k = 0; k < rank; k++)
-    if (k != dim && !is_single(x, load, k))
+    if (k != dim && !neo_filter_single(x, load, k))
       index[n++] = neo_expr_subst_axes(m, neo_expr_arg(m, load, k), by, x->r.axes.n);
   if (neo_expr_node(m, load)->op == NEO_OP_LOAD)
     return neo_load(m, to, index, n, x->r.span);
@@ -515,10 +303,10 @@ static neo_expr read_of(const filtering *x, neo_expr load, neo_tensor to, uint32
 }
 
 /* sums.Y[t, p, ..] */
-static neo_tensor define_sums(const filtering *x, neo_tensor data, neo_tensor taps) {
+static neo_tensor define_sums(const neo_filtering *x, neo_tensor data, neo_tensor taps) {
   writing y = {.x = x};
-  neo_expr by[MOST_AXES] = {{0}}, phase = {0};
-  neo_expr t = new_axis(&y, "t", int_of(x, x->toom.n)), group = group_axis(&y);
+  neo_expr by[NEO_FILTER_AXES] = {{0}}, phase = {0};
+  neo_expr t = new_axis(&y, "t", int_of(x, x->w.toom.n)), group = group_axis(&y);
   uint32_t n_out = 0;
   for (uint32_t k = 0; k < x->r.axes.n; k++) {
     if (k == x->r.n_out)
@@ -535,19 +323,19 @@ static neo_tensor define_sums(const filtering *x, neo_tensor data, neo_tensor ta
 }
 
 /* The definition puts the outputs together. */
-static void put_together(const filtering *x, neo_tensor sums) {
+static void put_together(const neo_filtering *x, neo_tensor sums) {
   neo_module *m = x->m;
   neo_def_rec r = x->r;
   writing y = {.x = x};
-  neo_expr index[MOST_AXES], q = neo_axis_ref(m, x->w.out), by = int_of(x, x->w.together);
-  uint32_t n = groups_of(&x->w) > 1 ? 2 : 1;
+  neo_expr index[NEO_FILTER_AXES], q = neo_axis_ref(m, x->w.out), by = int_of(x, x->w.toom.m);
+  uint32_t n = neo_filter_groups(&x->w) > 1 ? 2 : 1;
   for (uint32_t k = 0; k < r.n_out; k++) {
     neo_expr axis = add_axis(&y, *neo_def_axis(m, &r, k));
     if (k != x->w.out)
       index[n++] = axis;
   }
-  index[1] = groups_of(&x->w) > 1 ? neo_op2(m, NEO_OP_DIV, q, by) : index[1];
-  neo_expr t = index[0] = new_axis(&y, "t", int_of(x, x->toom.n));
+  index[1] = neo_filter_groups(&x->w) > 1 ? neo_op2(m, NEO_OP_DIV, q, by) : index[1];
+  neo_expr t = index[0] = new_axis(&y, "t", int_of(x, x->w.toom.n));
   neo_expr where[] = {neo_op2(m, NEO_OP_MOD, q, by), t};
   neo_expr a = neo_load(m, sums_matrix(x), where, 2, r.span);
   neo_expr body = neo_op2(m, NEO_OP_MUL, a, neo_load(m, sums, index, n, r.span));
@@ -556,17 +344,35 @@ static void put_together(const filtering *x, neo_tensor sums) {
   *neo_def_at(m, x->def) = r;
 }
 
+/* Filters in one direction: the definition puts together what the sums that it returns leave. */
+static neo_def filter_along(neo_filtering *x) {
+  neo_tensor data = define_data(x), taps = define_taps(x);
+  neo_tensor sums = define_sums(x, data, taps);
+  put_together(x, sums);
+  return (neo_def){neo_list_at(x->m, neo_tensor_at(x->m, sums)->pieces, 0)};
+}
+
+/* Takes apart the sum that filtering in one direction left. */
+static void take_left(neo_filtering *x, neo_def left) {
+  bool is_product = take_apart(x, left);
+  assert(is_product && "what is left is a sum of products of reads");
+  (void)is_product;
+}
+
 neo_status neo_filter(neo_module *m, bool always) {
   neo_prover *p = neo_prover_new(m);
   bool exact = m->math == NEO_PRECISION_F32 || m->math == NEO_PRECISION_3XTF32;
   bool plain = exact && m->store == NEO_PRECISION_F32;
   for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n && plain; k++) {
-    filtering x = {.m = m, .prover = p, .always = always};
+    neo_filtering x = {.m = m, .prover = p};
+    neo_sliding along[NEO_FILTER_DIRECTIONS];
     neo_prover_at(p, m->defs.at[k].span);
-    if (!take_apart(&x, (neo_def){k}) || !find_extents(&x) || !choose(&x))
+    if (!take_apart(&x, (neo_def){k}))
       continue;
-    neo_tensor data = define_data(&x), taps = define_taps(&x);
-    put_together(&x, define_sums(&x, data, taps));
+    for (uint32_t way = 0, ways = neo_filter_choose(&x, always, along); way < ways; way++) {
+      neo_filter_find(&x, &along[way]);
+      take_left(&x, filter_along(&x));
+    }
   }
   neo_prover_free(p);
   return NEO_OK;

@@ -116,15 +116,26 @@ static double length_of(const double *row, uint32_t n) {
   return sqrt(sum);
 }
 
+/* Of output i, in products that carry an error of one, squared. */
+static double error_of(const neo_toom *x, uint32_t i) {
+  double sum = 0;
+  for (uint32_t t = 0; t < x->n; t++) {
+    double one = x->sums[i][t] * length_of(x->taps[t], x->k) * length_of(x->data[t], x->n);
+    sum += one * one;
+  }
+  return sum / x->k;
+}
+
 double neo_toom_error(const neo_toom *x) {
   double most = 0;
-  for (uint32_t i = 0; i < x->m; i++) {
-    double sum = 0;
-    for (uint32_t t = 0; t < x->n; t++) {
-      double one = x->sums[i][t] * length_of(x->taps[t], x->k) * length_of(x->data[t], x->n);
-      sum += one * one;
-    }
-    most = fmax(most, sqrt(sum / x->k));
-  }
+  for (uint32_t i = 0; i < x->m; i++)
+    most = fmax(most, sqrt(error_of(x, i)));
   return most;
+}
+
+double neo_toom_mean_error(const neo_toom *x) {
+  double sum = 0;
+  for (uint32_t i = 0; i < x->m; i++)
+    sum += error_of(x, i);
+  return sqrt(sum / x->m);
 }

@@ -37,4 +37,8 @@ bool neo_toom_of(uint32_t m, uint32_t k, neo_toom *out);
  * over channels add up such errors and plain ones alike. */
 double neo_toom_error(const neo_toom *x);
 
+/* The same for the root of the mean of all outputs' squares. Of several directions the numbers
+ * multiply. */
+double neo_toom_mean_error(const neo_toom *x);
+
 #endif

@@ -1,0 +1,53 @@
+/* A sum that slides, as minimal filtering (filter.c) takes it apart, and the directions in which it
+ * is filtered, which filter_choose.c chooses. */
+#ifndef NEO_TRANSFORM_FILTER_PARTS_H
+#define NEO_TRANSFORM_FILTER_PARTS_H
+#include "ir/prove.h"
+#include "transform/toom.h"
+
+enum {
+  NEO_FILTER_AXES = 24,
+  NEO_FILTER_RANK = 16, /* of data, taps and sums */
+  NEO_FILTER_DIRECTIONS = 3,
+  NEO_FILTER_PHASES = 4,
+};
+
+/* An index stride*out + red + constant in dimension data_dim of the data; red counts taps in
+ * dimension taps_dim of theirs. */
+typedef struct {
+  uint32_t out, red;
+  uint32_t data_dim, taps_dim;
+  int64_t stride, constant, outs, taps;
+  neo_toom toom; /* toom.m outputs are made together */
+} neo_sliding;
+
+typedef struct {
+  neo_module *m;
+  neo_prover *prover;
+  neo_def def;
+  neo_def_rec r; /* a sum of data * taps, without conditions */
+  neo_type type;
+  bool taps_first;     /* of the two factors */
+  neo_expr data, taps; /* reads */
+  neo_sliding w;       /* what is filtered now */
+} neo_filtering;
+
+/* The directions in which filtering costs least together, in the order in which it is done; none
+ * where nothing slides or plain products cost no more. Sets taps_first. With `always`, only
+ * products count. */
+uint32_t neo_filter_choose(neo_filtering *x, bool always, neo_sliding *along);
+
+/* Sets data, taps and w to the direction of x that is like this one: of the sum that it was chosen
+ * for, or of what filtering in other directions left of it. */
+void neo_filter_find(neo_filtering *x, const neo_sliding *like);
+
+neo_tensor neo_filter_tensor(const neo_filtering *x, neo_expr load);
+uint32_t neo_filter_rank(const neo_filtering *x, neo_expr load);
+
+/* Has dimension k of the read's tensor one element, which every read is of? */
+bool neo_filter_single(const neo_filtering *x, neo_expr load, uint32_t k);
+
+/* How many times outputs are made together along this direction. */
+int64_t neo_filter_groups(const neo_sliding *w);
+
+#endif
