@@ -137,7 +137,21 @@ static void make_packs(lowering *l, neo_block *in, nest *c, int32_t level) {
   neo_lower_make_packs(l, in, level, (const neo_lx *[]){c->m_lo, c->m_hi, c->n_lo, c->n_hi});
 }
 
+/* Sums of a block of rows and columns lie apart from those of others that have some meanwhile. */
+static void count_block(lowering *l, const outer_loop *o, const neo_lx *v) {
+  k_block *b = &l->block;
+  int64_t most = neo_outer_loop_most(l->m, l->original, l->s, o);
+  b->at = b->at ? lx_add(l, lx_mul(l, b->at, most), v) : v;
+  b->depth = l->depth;
+}
+
 static void inner_loops(lowering *l, neo_block *in, nest *c, uint32_t k) {
+  k_block around = l->block;
+  if (neo_schedule_steps_first(l->s) && !around.on) {
+    inner_loops(l, neo_lower_open_steps(l, in), c, k);
+    neo_lower_close_steps(l);
+    return;
+  }
   if (k == c->n) {
     if (l->s->at[NEO_SCHED_SEGMENT])
       neo_lower_segment(l, in, c->m_lo, c->m_hi, c->n_lo, c->n_hi);
@@ -151,7 +165,11 @@ static void inner_loops(lowering *l, neo_block *in, nest *c, uint32_t k) {
   make_packs(l, in, c, (int32_t)k);
   neo_block *body = neo_lower_open(l, in, "i", lx_int(l, 0), trips(l, &c->at[k]), 1, &v);
   enter(l, c, &c->at[k], v);
+  if (around.on)
+    count_block(l, &c->at[k], v);
   inner_loops(l, body, c, k + 1);
+  if (around.on)
+    l->block = around;
   neo_lower_close(l);
 }
 
@@ -178,11 +196,12 @@ static bool matters(const nest *c, const outer_loop *o, const pack *p) {
 
 static void place_packs(lowering *l, const nest *c) {
   int32_t units = (int32_t)l->s->at[NEO_SCHED_UNIT_AXES];
-  bool sequence = units && l->s->at[NEO_SCHED_UNIT_SIZE] > 1;
+  bool blocks = l->s->at[NEO_SCHED_BLOCK_K], first = neo_schedule_steps_first(l->s);
+  bool sequence = units && l->s->at[NEO_SCHED_UNIT_SIZE] > 1 && !blocks;
   for (uint32_t k = 0; k < l->n_packs; k++) {
     pack *p = &l->packs[k];
     p->level = (int32_t)c->n;
-    if (l->s->at[NEO_SCHED_BLOCK_K])
+    if (blocks && !first)
       continue; /* it is of one block of the reduction */
     while (p->level > 0 && !matters(c, &c->at[p->level - 1], p)) {
       const neo_lx *n = trips(l, &c->at[--p->level]);

@@ -14,7 +14,13 @@
  * conditions) is zero in scratch, so that the inner loops have no conditions. Elements beyond the
  * end of a block are never used for a result.
  *
- * The layout depends on the operand and the tile alone: one kernel may copy what another reads. */
+ * The layout depends on the operand and the tile alone: one kernel may copy what another reads.
+ *
+ * Blocks of the reduction are the innermost of the leading loops or, where a schedule says so, the
+ * outermost in a unit: then what a block reads stays near for all iterations of the others, an
+ * image for each tap of the gradient to the weights, and sums of all of them are kept:
+ *
+ *     for unit: for kb: copies; for taps: copies; tiles: acc += partial[tap]; partial[tap] = acc */
 #include "codegen/lower_scope.h"
 #include <assert.h>
 
@@ -99,7 +105,9 @@ static void plan_partial(lowering *l, const neo_contraction *c) {
   const neo_stage *s = &l->original->stages.at[c->stage];
   neo_partial_shape shape = neo_partial_shape_of(l->m, l->original, l->s);
   l->block.pitch = shape.pitch;
-  l->block.partial = scratch(l, "partial", (neo_type)s->accs.at[0].type, shape.rows * shape.pitch);
+  l->block.size = shape.rows * shape.pitch;
+  l->block.partial =
+      scratch(l, "partial", (neo_type)s->accs.at[0].type, shape.blocks * l->block.size);
 }
 
 bool neo_lower_range_moves(const lowering *l, neo_expr lo, neo_expr hi) {
@@ -211,15 +219,11 @@ void neo_lower_make_packs(lowering *l, neo_block *in, int32_t level, const neo_l
   neo_lower_facts(l, l->f, NULL);
 }
 
-void neo_lower_blocks(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range) {
+neo_block *neo_lower_open_steps(lowering *l, neo_block *in) {
   const neo_lx *v;
   const stage_bounds *b = NULL;
   int64_t size = l->s->at[NEO_SCHED_BLOCK_K], from, to;
-  if (!summing_stage(l, &b) || !size) {
-    neo_lower_make_packs(l, in, level, range);
-    neo_lower_block(l, in, range);
-    return;
-  }
+  summing_stage(l, &b);
   /* at least one block, so that an empty sum is stored too */
   const neo_lx *lo = neo_lower_expr(l, b->lo[0]), *hi = neo_lower_expr(l, b->hi[0]);
   const neo_lx *end = lx_max(l, hi, lx_add(l, lo, lx_int(l, 1)));
@@ -232,10 +236,27 @@ void neo_lower_blocks(lowering *l, neo_block *in, int32_t level, const neo_lx *c
   l->block.hi = even ? next : lx_min(l, next, hi);
   l->block.is_first = neo_lx_op2(l->k, NEO_OP_EQ, v, lo);
   l->block.is_last = neo_lx_op2(l->k, NEO_OP_LE, end, next);
-  l->block.m_lo = range[0];
-  l->block.n_lo = range[2];
-  neo_lower_make_packs(l, body, level, range);
-  neo_lower_block(l, body, range);
+  return body;
+}
+
+void neo_lower_close_steps(lowering *l) {
   l->block.on = false;
   neo_lower_close(l);
+}
+
+static void one_block(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range) {
+  l->block.m_lo = range[0];
+  l->block.n_lo = range[2];
+  neo_lower_make_packs(l, in, level, range);
+  neo_lower_block(l, in, range);
+}
+
+void neo_lower_blocks(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range) {
+  const stage_bounds *b = NULL;
+  if (l->block.on || !summing_stage(l, &b) || !l->s->at[NEO_SCHED_BLOCK_K]) {
+    one_block(l, in, level, range);
+    return;
+  }
+  one_block(l, neo_lower_open_steps(l, in), level, range);
+  neo_lower_close_steps(l);
 }

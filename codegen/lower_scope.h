@@ -109,7 +109,10 @@ typedef struct { /* the block of the reduction's first axis at hand */
   const neo_lx *lo, *hi, *is_first, *is_last;
   uint32_t partial; /* buffer of sums so far: [rows, columns] of the block */
   int64_t pitch;
+  int64_t size; /* of it */
   const neo_lx *m_lo, *n_lo;
+  const neo_lx *at; /* number of the block of rows and columns among those that have sums; null: */
+  uint32_t depth;   /* there is one */
 } k_block;
 
 typedef struct {
@@ -331,6 +334,9 @@ void neo_lower_ahead_columns(lowering *l, neo_block *in, const neo_stage *s, con
 bool neo_lower_range_moves(const lowering *l, neo_expr lo, neo_expr hi);
 void neo_lower_plan_packs(lowering *l);
 void neo_lower_make_packs(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range);
+/* The loop over blocks of the reduction: what is lowered until it is closed is of one of them. */
+neo_block *neo_lower_open_steps(lowering *l, neo_block *in);
+void neo_lower_close_steps(lowering *l);
 void neo_lower_blocks(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range);
 
 /* ---- lower_copy.c: the block [range[0], range[1]) of rows and [range[2], range[3]) of columns of

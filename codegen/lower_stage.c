@@ -274,6 +274,8 @@ static neo_block *end_block(lowering *l, neo_block *in, const neo_stage *s, cons
     neo_ls *branch = neo_ls_if(l->k, in, neo_lx_op1(l->k, NEO_OP_NOT, skip));
     neo_block *b = neo_lower_open_tile(l, &branch->body, &whole, lanes);
     lower_terms at = {.n = 0};
+    if (c->at)
+      neo_lower_add_term(&at, c->at, c->size, c->depth);
     if (t->m_axis >= 0) {
       neo_lower_add_axis(l, &at, (uint32_t)t->m_axis, c->pitch);
       neo_lower_add_term(&at, c->m_lo, -c->pitch, 0);

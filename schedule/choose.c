@@ -173,8 +173,8 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
     try_value(&d, NEO_SCHED_AXIS_N, pick(seed, -1, (int64_t)f->axes.n - 1));
   try_value(&d, NEO_SCHED_BLOCK_M, pick(seed, 0, 9));
   try_value(&d, NEO_SCHED_BLOCK_N, draw_block_n(&d, f, seed));
-  try_value(&d, NEO_SCHED_BLOCKS_FIRST, pick(seed, 0, 3));
   try_value(&d, NEO_SCHED_BLOCK_K, pick(seed, 0, 5));
+  try_value(&d, NEO_SCHED_BLOCKS_FIRST, pick(seed, 0, 7));
   for (int bit = 0; bit < 3; bit++)
     if (pick(seed, 0, 2))
       try_value(&d, NEO_SCHED_PACK, d.s.at[NEO_SCHED_PACK] | 1 << bit);

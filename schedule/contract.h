@@ -109,8 +109,17 @@ bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_sche
 bool neo_elements_are_near(double elements, int64_t bytes);
 /* Steps of the reduction in a block, at the most. */
 double neo_schedule_block_steps(neo_module *m, const neo_stage *stage, const neo_schedule *s);
+/* Does blocks_first say that blocks of the reduction are the first of the loops in a unit? */
+enum { NEO_STEPS_FIRST = 4 };
+bool neo_schedule_steps_first(const neo_schedule *s);
+/* It can be: their first own axis has the same range at all points. */
+bool neo_stage_steps_alike(const neo_module *m, const neo_form *f, const neo_stage *s);
+/* Iterations of a leading loop, at the most. */
+int64_t neo_outer_loop_most(neo_module *m, const neo_form *original, const neo_schedule *s,
+                            const neo_outer_loop *o);
 typedef struct {
-  int64_t rows, pitch;
+  int64_t rows, pitch; /* of a block */
+  int64_t blocks;      /* that have sums at a time; -1: too many to count */
 } neo_partial_shape;
 neo_partial_shape neo_partial_shape_of(neo_module *m, const neo_form *original,
                                        const neo_schedule *sched);

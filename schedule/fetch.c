@@ -139,7 +139,8 @@ uint32_t neo_fetch_find(neo_module *m, const neo_form *f, const neo_schedule *s,
   neo_contraction c;
   int64_t v = p[NEO_SCHED_VECTOR_AXIS];
   if (v < 0 || v >= (int64_t)f->axes.n || p[NEO_SCHED_MERGE] > 1 || p[NEO_SCHED_MATRIX] ||
-      p[NEO_SCHED_SEGMENT] || p[NEO_SCHED_RUNNING] || !neo_contraction_of(m, f, &c))
+      p[NEO_SCHED_SEGMENT] || p[NEO_SCHED_RUNNING] || neo_schedule_steps_first(s) ||
+      !neo_contraction_of(m, f, &c))
     return 0;
   finder x = {.m = m, .f = f, .s = s, .stage = &f->stages.at[c.stage], .out = out};
   x.index = (uint32_t)c.stage;

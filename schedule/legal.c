@@ -127,8 +127,11 @@ static bool blocks_legal(const neo_form *f, const neo_schedule *sched, neo_str *
   const int64_t *s = sched->at;
   if (s[NEO_SCHED_BLOCK_K] < 0 || s[NEO_SCHED_BLOCK_M] < 0 || s[NEO_SCHED_BLOCK_N] < 0)
     return no(why, "a block is negative");
-  if (s[NEO_SCHED_BLOCKS_FIRST] & ~3LL)
-    return no(why, "blocks_first is not in 0..3");
+  if (s[NEO_SCHED_BLOCKS_FIRST] & ~7LL)
+    return no(why, "blocks_first is not in 0..7");
+  if (s[NEO_SCHED_BLOCKS_FIRST] & NEO_STEPS_FIRST &&
+      (!s[NEO_SCHED_BLOCK_K] || s[NEO_SCHED_MATRIX] || neo_schedule_is_beside(f, sched)))
+    return no(why, "blocks of the reduction are first only where a tile of vectors has them");
   if (s[NEO_SCHED_UNIT_AXES] < 0 || s[NEO_SCHED_UNIT_AXES] > neo_schedule_loops(f, sched))
     return no(why, "unit_axes is more than there are loops");
   return s[NEO_SCHED_UNIT_SIZE] >= 1 || no(why, "unit_size is less than 1");

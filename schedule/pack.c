@@ -177,10 +177,40 @@ neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *f, const neo_sta
   return y;
 }
 
+bool neo_schedule_steps_first(const neo_schedule *s) {
+  return s->at[NEO_SCHED_BLOCK_K] && s->at[NEO_SCHED_BLOCKS_FIRST] & NEO_STEPS_FIRST;
+}
+
+int64_t neo_outer_loop_most(neo_module *m, const neo_form *f, const neo_schedule *s,
+                            const neo_outer_loop *o) {
+  neo_schedule whole = *s;
+  if (!o->block)
+    return neo_axis_most(m, &f->axes.at[o->axis]);
+  whole.at[NEO_SCHED_BLOCK_M] = whole.at[NEO_SCHED_BLOCK_N] = 0;
+  int64_t n = block_length(m, f, &whole, o->axis == s->at[NEO_SCHED_AXIS_M]);
+  return n / o->block + (n % o->block > 0);
+}
+
+bool neo_stage_steps_alike(const neo_module *m, const neo_form *f, const neo_stage *s) {
+  const neo_axis_rec *first = &s->axes.at[0];
+  bool moves = neo_expr_axes(m, first->lo) | neo_expr_axes(m, first->hi);
+  return !moves && !(neo_expr_axes(m, s->where) >> f->axes.n & 1);
+}
+
+static int64_t partial_blocks(neo_module *m, const neo_form *f, const neo_schedule *s) {
+  neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
+  int64_t blocks = 1, k = neo_schedule_nest(f, s, loop);
+  while (neo_schedule_steps_first(s) && k-- > s->at[NEO_SCHED_UNIT_AXES])
+    if (__builtin_mul_overflow(blocks, neo_outer_loop_most(m, f, s, &loop[k]), &blocks))
+      return -1;
+  return blocks;
+}
+
 neo_partial_shape neo_partial_shape_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
   int64_t tile = s->at[NEO_SCHED_TILE_N] * s->at[NEO_SCHED_VECTOR_WIDTH];
   return (neo_partial_shape){block_length(m, f, s, true),
-                             row_pitch(block_length(m, f, s, false), tile)};
+                             row_pitch(block_length(m, f, s, false), tile),
+                             partial_blocks(m, f, s)};
 }
 
 /* ---- order */
@@ -261,6 +291,17 @@ static bool packs_legal(neo_module *m, const neo_form *f, const neo_contraction 
   return true;
 }
 
+static bool partial_legal(neo_module *m, const neo_form *f, const neo_stage *stage,
+                          const neo_schedule *s, neo_str *why) {
+  neo_partial_shape shape = neo_partial_shape_of(m, f, s);
+  int64_t elements;
+  if (shape.blocks < 0 || __builtin_mul_overflow(shape.rows, shape.pitch, &elements) ||
+      __builtin_mul_overflow(elements, shape.blocks, &elements) || elements > 1 << 22)
+    return no(why, "the sums of a block are too many");
+  return !neo_schedule_steps_first(s) || neo_stage_steps_alike(m, f, stage) ||
+         no(why, "the first reduction axis has another range at each point");
+}
+
 bool neo_contraction_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                            const neo_schedule *s, neo_str *why) {
   neo_contraction c;
@@ -272,11 +313,7 @@ bool neo_contraction_legal(neo_module *m, const neo_form *f, const neo_machine *
     return true;
   if (!neo_contraction_of(m, f, &c))
     return no(why, "pack and block_k are for contractions");
-  if (s->at[NEO_SCHED_BLOCK_K]) {
-    neo_partial_shape shape = neo_partial_shape_of(m, f, s);
-    int64_t elements;
-    if (__builtin_mul_overflow(shape.rows, shape.pitch, &elements) || elements > 1 << 22)
-      return no(why, "the sums of a block are too many");
-  }
+  if (s->at[NEO_SCHED_BLOCK_K] && !partial_legal(m, f, &f->stages.at[c.stage], s, why))
+    return false;
   return packs_legal(m, f, &c, s, why);
 }

@@ -161,7 +161,7 @@ static void each(values *v, neo_sched_param k) {
     blocks(v, neo_space_column_length(x, v->s), column_unit(x, v->s));
     break;
   case NEO_SCHED_BLOCKS_FIRST:
-    for (int64_t bits = 0; bits < 4; bits++)
+    for (int64_t bits = 0; bits < 8; bits++)
       add(v, bits);
     break;
   case NEO_SCHED_UNIT_AXES:

@@ -88,6 +88,11 @@ static int64_t in_block(int64_t length, int64_t block) {
   return block && block < length ? block : length;
 }
 
+/* Blocks of rows and columns that keep sums at a time. */
+static double sums_apart(const neo_tiles *q, const neo_schedule *s) {
+  return neo_schedule_steps_first(s) ? (double)neo_partial_shape_of(q->m, q->f, s).blocks : 1;
+}
+
 static bool fits(const neo_tiles *q, const neo_schedule *s) {
   int64_t nb = in_block(neo_tiles_column_length(q, s), s->at[NEO_SCHED_BLOCK_N]);
   int64_t mb = in_block(neo_tiles_row_length(q, s), s->at[NEO_SCHED_BLOCK_M]), elements = 0;
@@ -96,7 +101,8 @@ static bool fits(const neo_tiles *q, const neo_schedule *s) {
     if (s->at[NEO_SCHED_PACK] >> k & 1)
       elements += block_steps(q, s) * (side == NEO_SIDE_ROWS ? mb : nb);
   }
-  return elements <= PACK_ELEMENTS && (!s->at[NEO_SCHED_BLOCK_K] || mb * nb <= PARTIAL_ELEMENTS);
+  return elements <= PACK_ELEMENTS &&
+         (!s->at[NEO_SCHED_BLOCK_K] || (double)(mb * nb) * sums_apart(q, s) <= PARTIAL_ELEMENTS);
 }
 
 /* ---- the search */
@@ -225,6 +231,65 @@ static void try_reduction(descent *d) {
   }
 }
 
+/* Does each iteration of the loops over axes outside of the tile read more of an operand than stays
+ * near, and some of it twice? What is copied is copied once for all that do not use it. */
+static bool reads_again(neo_tiles *q, const neo_schedule *s, uint32_t k) {
+  const neo_factor *x = &q->c->factor[k];
+  bool packed = s->at[NEO_SCHED_PACK] >> k & 1;
+  bool rows = neo_schedule_side(q->f, s, x) == NEO_SIDE_ROWS;
+  double tensor = neo_tiles_elements(q, k), times = 1, twice = 2;
+  double n = (double)(rows ? neo_tiles_row_length(q, s) : neo_tiles_column_length(q, s));
+  for (uint32_t i = 0; i < q->s->axes.n; i++)
+    n *= x->axes >> (q->f->axes.n + i) & 1 ? (double)q->own[i] : 1;
+  neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
+  for (uint32_t i = neo_schedule_nest(q->f, s, loop); i-- > 0;)
+    if (!loop[i].block && (!packed || x->axes >> loop[i].axis & 1))
+      times *= (double)q->shared[loop[i].axis];
+  n = fmin(n, tensor);
+  return n * (double)q->bytes > (double)q->machine->l2_bytes && times * n >= twice * tensor;
+}
+
+static bool reads_any_again(neo_tiles *q, const neo_schedule *s) {
+  bool again = false;
+  for (uint32_t k = 0; k < q->c->n; k++)
+    again |= reads_again(q, s, k);
+  return again;
+}
+
+/* Blocks of the reduction around the loops over axes outside of the tile, each of which walks the
+ * same operands: the pixels of an image, for each tap of the gradient to the weights. Units are
+ * blocks of rows or of columns, of which there are a few. */
+static void try_steps_first(descent *d) {
+  enum { MOST_UNITS = 16 };
+  const neo_schedule start = d->best;
+  const neo_tiles *q = d->q;
+  int64_t n = neo_tiles_column_length(q, &start), m = neo_tiles_row_length(q, &start);
+  if (q->whole_sums || start.at[NEO_SCHED_AXIS_M] < 0 || q->points > PARTIAL_ELEMENTS ||
+      !neo_stage_steps_alike(q->m, q->f, q->s) || q->points <= (double)(n * m) ||
+      !reads_any_again(d->q, &start))
+    return;
+  for (int64_t steps = 1; steps < q->own[0]; steps *= 2)
+    for (int64_t parts = 1; parts <= MOST_UNITS; parts *= 2)
+      for (int rows = 0; rows < 2; rows++) {
+        neo_schedule s = start;
+        int64_t length = rows ? m : n;
+        int64_t unit = rows ? s.at[NEO_SCHED_TILE_M] : neo_tiles_column_unit(q, &s);
+        int64_t block = neo_round_up((length + parts - 1) / parts, unit);
+        bool blocked = block < length;
+        if ((rows || parts > 1) && !blocked)
+          continue;
+        s.at[NEO_SCHED_BLOCK_K] = steps;
+        s.at[NEO_SCHED_BLOCK_M] = rows ? block : 0;
+        s.at[NEO_SCHED_BLOCK_N] = !rows && blocked ? block : 0;
+        s.at[NEO_SCHED_BLOCKS_FIRST] = NEO_STEPS_FIRST | (rows      ? BLOCKS_OF_ROWS
+                                                          : blocked ? BLOCKS_OF_COLUMNS
+                                                                    : 0);
+        s.at[NEO_SCHED_UNIT_AXES] = blocked;
+        s.at[NEO_SCHED_UNIT_SIZE] = 1;
+        try(d, &s);
+      }
+}
+
 /* Several iterations of the leading loops in a unit, for what is copied once for all of them. */
 static void try_sizes(descent *d) {
   double units;
@@ -263,6 +328,7 @@ static descent block_ordered(merits *known, neo_schedule *s) {
       try_reduction(&d);
     }
     try_sizes(&d);
+    try_steps_first(&d);
     if (way == 0 || d.fits > best.fits || (d.fits == best.fits && d.merit < best.merit))
       best = d;
   }

@@ -31,6 +31,66 @@ bool neo_tiles_fetch_large(neo_tiles *q, const neo_schedule *s) {
   return false;
 }
 
+/* The least of the strides beyond `above` of the axes that a copy walks, and its iterations; 0:
+ * there is none. */
+static double next_stride(neo_tiles *q, const geometry *g, uint32_t k, uint64_t axes, double above,
+                          double *n) {
+  double least = 0;
+  uint32_t first = (uint32_t)q->f->axes.n;
+  for (uint32_t i = 0; i < first + q->s->axes.n; i++) {
+    double stride = fabs((double)neo_tiles_along(q, k, i).stride);
+    if (!(axes >> i & 1) || stride <= above || (least > 0 && stride >= least))
+      continue;
+    least = stride;
+    *n = (double)(i < first ? q->shared[i] : q->own[i - first]);
+    if (i == first)
+      *n /= g->kb;
+  }
+  return least;
+}
+
+/* Elements that lie in the lines that a copy reads, for each one that it takes of them: those
+ * between are other copies', of another tap or block of the reduction. */
+static double stepped_over(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
+  uint64_t axes = side == NEO_SIDE_ROWS ? g->rows : g->columns, own = 1ULL << q->f->axes.n;
+  double line = LINE_BYTES / (double)q->bytes, over = 1, reach = 1, stride = 0, n = 0;
+  axes = (axes | ~(own - 1)) & q->c->factor[k].axes;
+  while (reach < line && (stride = next_stride(q, g, k, axes, stride, &n)) > 0) {
+    if (stride > reach)
+      over *= fmin(stride, line) / reach;
+    reach = fmax(reach, stride * n);
+  }
+  return over;
+}
+
+/* Cycles of a line that copies of one block of the reduction read again, `times` in all, where
+ * these are around the leading loops: what lies in between is what they read together. */
+static double lines_again(neo_tiles *q, const geometry *g, uint32_t k, neo_side side, double line,
+                          double times) {
+  const double near = 1, beyond = 3.5;
+  neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
+  double area = neo_tiles_elements(q, k) * (double)q->bytes;
+  if (q->c->factor[k].axes >> q->f->axes.n & 1)
+    area /= g->kb;
+  neo_schedule_nest(q->f, g->s, loop);
+  for (int64_t i = 0; i < g->s->at[NEO_SCHED_UNIT_AXES]; i++)
+    if (neo_tile_matters(q, g, &loop[i], k, side))
+      area /= neo_tile_trips(q, g, &loop[i]);
+  double again = area <= (double)q->machine->l2_bytes ? near : beyond;
+  return (line + (times - 1) * fmin(line, again)) / times;
+}
+
+/* How often copies of the same block of the reduction read what they read of the tensor. */
+static double copied_again(neo_tiles *q, const geometry *g, uint32_t k, neo_side side,
+                           double elements) {
+  neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
+  int64_t i = neo_schedule_nest(q->f, g->s, loop);
+  while (neo_schedule_steps_first(g->s) && i-- > g->s->at[NEO_SCHED_UNIT_AXES])
+    if (!loop[i].block && neo_tile_matters(q, g, &loop[i], k, side))
+      elements *= neo_tile_trips(q, g, &loop[i]);
+  return fmax(1, elements / neo_tiles_elements(q, k));
+}
+
 /* Cycles an element of fetching what is copied: the lines of the tensor, each as often as there are
  * copies of its elements in a row; a row of columns is a stream where it is long. */
 static double source_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
@@ -40,12 +100,17 @@ static double source_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_sid
     if (q->c->factor[k].axes >> (q->f->axes.n + i) & 1)
       elements *= (double)q->own[i];
   walk w = neo_tile_walk(q, k);
-  double line = w.jumps ? 10 : 2.5;
+  double line = w.jumps ? 10 : 2.5, over = stepped_over(q, g, k, side), lines = elements * over;
   if (copy_fetched(q, g, side, &w))
     line *= 0.3;
-  if (elements * bytes <= (double)q->machine->l2_bytes)
+  if (lines * bytes <= (double)q->machine->l2_bytes)
     line = 1;
-  return line * bytes / LINE_BYTES * (tensor < elements ? tensor / elements : 1);
+  if (neo_schedule_steps_first(g->s))
+    line = lines_again(q, g, k, side, line, copied_again(q, g, k, side, lines));
+  /* what one block of the reduction leaves of a line has to come again for the next */
+  if (q->c->factor[k].axes >> q->f->axes.n & 1)
+    tensor *= fmin(g->kb, over);
+  return line * over * bytes / LINE_BYTES * (tensor < lines ? tensor / lines : 1);
 }
 
 enum { SHORT = 4 }; /* vectors in a run for which edges are worth a loop of their own */
@@ -161,12 +226,12 @@ static double copy_count(const neo_tiles *q, const geometry *g, const neo_schedu
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   double count = 1;
   int64_t n = neo_schedule_nest(q->f, s, loop), units = s->at[NEO_SCHED_UNIT_AXES], level = n;
-  while (!s->at[NEO_SCHED_BLOCK_K] && level > 0 &&
-         !neo_tile_matters(q, g, &loop[level - 1], k, side))
+  bool blocks = s->at[NEO_SCHED_BLOCK_K], first = neo_schedule_steps_first(s);
+  while ((!blocks || first) && level > 0 && !neo_tile_matters(q, g, &loop[level - 1], k, side))
     level--;
   for (int64_t i = 0; i < (level < units ? units : level); i++)
     count *= neo_tile_trips(q, g, &loop[i]);
-  if (level == 0 && units > 0)
+  if (level == 0 && units > 0 && !blocks)
     count = ceil(count / (double)s->at[NEO_SCHED_UNIT_SIZE]);
   return count;
 }

@@ -112,7 +112,7 @@ static double written(neo_tiles *q, const geometry *g) {
  * */
 static double kept_cycles(const neo_tiles *q, const geometry *g) {
   enum { RUN_BYTES = 1024 };
-  double bytes = (double)q->bytes, kept = g->mb * g->nb * bytes;
+  double bytes = (double)q->bytes, kept = g->mb * g->nb * g->inside * bytes;
   bool streams = !g->columns_first && g->nb * bytes >= RUN_BYTES;
   if (kept <= (double)q->machine->l1_bytes / 2)
     return streams ? 1.5 : 2.5;

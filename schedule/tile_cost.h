@@ -20,6 +20,7 @@ typedef struct {
   double n, m, nb, mb; /* extents of columns and rows; of a block */
   double outer, steps,
       kb; /* points of the axes outside of the tile; steps in a block of the reduction, blocks */
+  double inside; /* iterations of the leading loops inside of each of these; 1: it is inside */
   uint64_t rows, columns; /* axes */
   double clip;            /* part of the steps that is left of them on average */
   double tested;          /* part of the products with a condition */
@@ -52,6 +53,10 @@ typedef enum { STREAM, STREAMS, ALONE, PASSING } how;
 double neo_tile_far(const neo_tiles *q, touched t, how x);
 /* The same where the first of `times` passes finds it further away. */
 double neo_tile_far_again(const neo_tiles *q, touched first, touched then, double times, how x);
+
+/* Of so many bytes of an operand, for the first tile of a block: where each block of the reduction
+ * is walked in all iterations of the leading loops, it is near from the second on. */
+double neo_tile_far_first(const neo_tiles *q, const geometry *g, double bytes, how x);
 
 /* A walk over the steps of the reduction: after `run` steps next to each other it jumps. */
 typedef struct {

@@ -10,6 +10,15 @@ static double product_cycles(double lanes, double bytes) {
   return fmax(1, lanes * bytes / UNIT_BYTES) / 2;
 }
 
+static double inside_of(const neo_tiles *q, const geometry *g) {
+  neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
+  double n = 1;
+  int64_t k = neo_schedule_nest(q->f, g->s, loop);
+  while (neo_schedule_steps_first(g->s) && k-- > g->s->at[NEO_SCHED_UNIT_AXES])
+    n *= neo_tile_trips(q, g, &loop[k]);
+  return n;
+}
+
 geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s) {
   const int64_t *p = s->at;
   geometry g = {.s = s,
@@ -43,6 +52,7 @@ geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s) {
     if (!(g.columns >> k & 1) && !(g.own_lanes && g.am == k))
       g.clip *= neo_tiles_clip(q, k, g.am == k ? (int64_t)g.r : 1);
   g.tested = g.own_lanes || !q->s->where.i ? 1 : neo_tiles_tested(q, s);
+  g.inside = inside_of(q, &g);
   g.columns_first = g.am >= 0 && !p[NEO_SCHED_ORDER] &&
                     (g.pack || neo_elements_are_near(g.mb * g.steps, q->bytes));
   return g;
@@ -105,6 +115,11 @@ double neo_tile_far(const neo_tiles *q, touched t, how x) {
 
 double neo_tile_far_again(const neo_tiles *q, touched first, touched then, double times, how x) {
   return (neo_tile_far(q, first, x) + (times - 1) * neo_tile_far(q, then, x)) / times;
+}
+
+double neo_tile_far_first(const neo_tiles *q, const geometry *g, double bytes, how x) {
+  return neo_tile_far_again(q, neo_tile_evenly(bytes), neo_tile_evenly(bytes / g->kb), g->inside,
+                            x);
 }
 
 walk neo_tile_walk(neo_tiles *q, uint32_t k) {

@@ -55,12 +55,14 @@ static double fetched(neo_tiles *q, const geometry *g, uint32_t k, const lying *
   double whole = q->steps * y->extent * bytes, each;
   double again = g->columns_first ? g->steps * y->block * bytes : 0;
   double lines = row_lines(q, y->tile, &w, apart);
+  touched then = neo_tile_in_runs(q, again, apart * y->block / LINE_BYTES + 1, w.jump);
+  how come = w.jumps ? ALONE : STREAMS;
   if (!w.jumps)
-    return lines *
-           neo_tile_far_again(q, neo_tile_evenly(whole), neo_tile_evenly(again), y->times, STREAMS);
-  each = neo_tile_far_again(q, neo_tile_evenly(whole),
-                            neo_tile_in_runs(q, again, apart * y->block / LINE_BYTES + 1, w.jump),
-                            y->times, ALONE);
+    then = neo_tile_evenly(again);
+  each = neo_tile_far_first(q, g, whole, come) + (y->times - 1) * neo_tile_far(q, then, come);
+  each /= y->times;
+  if (!w.jumps)
+    return lines * each;
   double pages =
       w.jump < PAGE_BYTES || each == 0 ? 0 : fmin(y->tile, apart * y->tile / PAGE_BYTES + 1);
   return lines * (each + 0.3) + pages / w.run * NEW_PAGE;

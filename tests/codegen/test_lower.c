@@ -147,6 +147,35 @@ static int fetches_in(const char *schedule) {
   return n;
 }
 
+#define STRIDED                                                                             \
+  "input D : f32 [3, 5, 7, 6]\ninput X : f32 [3, 19, 14, 13]\ntemp G : f32 [5, 19, 3, 3]\n" \
+  "def G[k: 5, c: 19, r: 3, s: 3] =\n  sum[n: 3, p: 7, q: 6]"                               \
+  " D[n, k, p, q] * (X[n, c, 2 * p + r - 1, 2 * q + s - 1] else 0.0)\n  then 2.0 * acc0\n"
+
+static void sums_of_all_taps_are_kept_from_block_to_block(void **state) {
+  (void)state;
+  check_often(STRIDED);
+  check_often("size N 0..5\n"
+              "input D : f32 [N, 5, 7]\ninput X : f32 [N, 19, 9]\ntemp G : f32 [5, 19, 3]\n"
+              "def G[k: 5, c: 19, s: 3] =\n  sum[n: N, q: 7] D[n, k, q] * X[n, c, q + s]\n"
+              "  then acc0\n");
+}
+
+/* Images are copied for all taps that do not move in them, and each one's taps follow. */
+static void blocks_of_images_are_around_the_taps(void **state) {
+  (void)state;
+  const char *text = "neo-ir 1\nmodule t\n" STRIDED "entry forward forward: G = G\n";
+  char *kernel = kernel_of(text, "vector_axis=1 vector_width=8 axis_m=0 tile_m=5 tile_n=2 pack=1 "
+                                 "block_k=2 block_n=16 blocks_first=5 unit_axes=1");
+  const char *unit = strstr(kernel, "for u in 0..2 unit"),
+             *block = strstr(kernel, "for kb in 0..3");
+  const char *copy = strstr(kernel, "rows["), *taps = strstr(kernel, "for i in 0..3");
+  assert_true(unit && block && copy && taps);
+  assert_true(unit < block && block < copy && copy < taps);
+  assert_null(strstr(taps, "] = D["));
+  free(kernel);
+}
+
 static void the_first_tile_of_rows_fetches_for_all(void **state) {
   (void)state;
 #define TILE "vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 block_k=8 "
@@ -481,6 +510,8 @@ int main(void) {
       cmocka_unit_test(gradients_of_windows_are_right),
       cmocka_unit_test(values_that_stages_of_a_row_share_are_right),
       cmocka_unit_test(each_of_two_values_that_stages_share_is_kept_apart),
+      cmocka_unit_test(sums_of_all_taps_are_kept_from_block_to_block),
+      cmocka_unit_test(blocks_of_images_are_around_the_taps),
       cmocka_unit_test(the_first_tile_of_rows_fetches_for_all),
       cmocka_unit_test(steps_share_what_the_next_copy_reads),
       cmocka_unit_test(steps_share_what_the_next_tile_needs_at_its_end),

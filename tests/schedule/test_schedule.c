@@ -611,33 +611,76 @@ static void images_of_few_vectors_are_read_where_they_lie(void **state) {
 /* Rows of 8 results are runs of 17 elements, pages apart, two cache lines for each. */
 static void images_beyond_the_caches_are_not_copied_in_short_runs(void **state) {
   (void)state;
-  neo_schedule s = choose_on(
-      &avx512,
-      "input X : f32 [16, 128, 56, 56]\ninput F : f32 [128, 128, 3, 3]\n"
-      "temp Y : f32 [16, 128, 28, 28]\ndef Y[n: 16, k: 128, p: 28, q: 28] =\n"
-      "  sum[c: 128, r: 3, s: 3]\n"
-      "  (X[n, c, 2 * p + r - 1, 2 * q + s - 1] else 0.0) * F[k, c, r, s]\n"
-      "  then acc0\nentry forward forward: Y = Y\n",
-      NULL);
+  neo_schedule s =
+      choose_on(&avx512,
+                "input X : f32 [16, 128, 56, 56]\ninput F : f32 [128, 128, 3, 3]\n"
+                "temp Y : f32 [16, 128, 28, 28]\ndef Y[n: 16, k: 128, p: 28, q: 28] =\n"
+                "  sum[c: 128, r: 3, s: 3]\n"
+                "  (X[n, c, 2 * p + r - 1, 2 * q + s - 1] else 0.0) * F[k, c, r, s]\n"
+                "  then acc0\nentry forward forward: Y = Y\n",
+                NULL);
   assert_true(s.at[NEO_SCHED_AXIS_M] != 3 || s.at[NEO_SCHED_BLOCK_M] == 0);
 }
 
 /* A gradient to weights: of eight images the columns of a tap are 1.6 MB. */
 static void long_steps_are_copied_a_few_at_a_time(void **state) {
   (void)state;
-  neo_schedule s = choose_on(
-      &avx512,
-      "input X : f32 [16, 128, 56, 56]\ninput D : f32 [16, 128, 28, 28]\n"
-      "temp G : f32 [128, 128, 3, 3]\ndef G[k: 128, c: 128, r: 3, s: 3] =\n"
-      "  sum[n: 16, p: 28, q: 28] D[n, k, p, q]\n"
-      "  * (X[n, c, 2 * p + r - 1, 2 * q + s - 1] else 0.0)\n"
-      "  then acc0\nentry forward forward: G = G\n",
-      NULL);
+  neo_schedule s = choose_on(&avx512,
+                             "input X : f32 [16, 128, 56, 56]\ninput D : f32 [16, 128, 28, 28]\n"
+                             "temp G : f32 [128, 128, 3, 3]\ndef G[k: 128, c: 128, r: 3, s: 3] =\n"
+                             "  sum[n: 16, p: 28, q: 28] D[n, k, p, q]\n"
+                             "  * (X[n, c, 2 * p + r - 1, 2 * q + s - 1] else 0.0)\n"
+                             "  then acc0\nentry forward forward: G = G\n",
+                             NULL);
   assert_true(s.at[NEO_SCHED_BLOCK_K] >= 1 && s.at[NEO_SCHED_BLOCK_K] <= 4);
+}
+
+/* The gradient of a convolution of stride 2 to its weights: each of nine taps walks 26 MB. */
+#define TAPS(X)                                                          \
+  "input D : f32 [16, 128, 28, 28]\ninput X : f32 [16, 128, 57, 57]\n"   \
+  "temp G : f32 [128, 128, 3, 3]\ndef G[k: 128, c: 128, r: 3, s: 3] =\n" \
+  "  sum[" X                                                             \
+  "] D[n, k, p, q] * X[n, c, 2 * p + r, 2 * q + s]\n  then acc0\n"       \
+  "entry forward forward: G = G\n"
+
+static void images_that_all_taps_walk_are_walked_a_few_at_a_time(void **state) {
+  (void)state;
+  neo_schedule s = choose_on(&avx512, TAPS("n: 16, p: 28, q: 28"), NULL);
+  assert_true(s.at[NEO_SCHED_BLOCKS_FIRST] & 4);
+  assert_in_range(s.at[NEO_SCHED_BLOCK_K], 1, 4);
+}
+
+static bool is_legal(const char *text, const char *schedule, const char *why) {
+  neo_arena a;
+  neo_grouping g;
+  neo_schedule s;
+  neo_str told;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  neo_str_init(&told, &a);
+  neo_module *m = module_of(&a, text, &g);
+  assert_true(neo_schedule_parse(schedule, &s));
+  bool legal = neo_schedule_legal(m, &g.groups.at[0], &avx512, &s, &told);
+  if (!legal)
+    assert_non_null(strstr(neo_str_text(&told), why));
+  neo_arena_free(&a);
+  return legal;
+}
+
+static void blocks_around_taps_are_the_same_for_all_of_them(void **state) {
+  (void)state;
+  const char *text = TAPS("n: 16, p: 28, q: 28"), *moving = TAPS("n: 0..16 - r, p: 28, q: 28");
+  const char *tile = "vector_axis=1 vector_width=16 axis_m=0 tile_m=6 tile_n=4 pack=2 "
+                     "block_k=1 blocks_first=4";
+  assert_true(is_legal(text, tile, ""));
+  assert_false(is_legal(moving, tile, "another range"));
+  assert_false(is_legal(text, "vector_axis=1 vector_width=16 blocks_first=4", "only where"));
+  assert_false(is_legal(text, "vector_axis=3 vector_width=2 block_k=1 blocks_first=8", "0..7"));
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(images_that_all_taps_walk_are_walked_a_few_at_a_time),
+      cmocka_unit_test(blocks_around_taps_are_the_same_for_all_of_them),
       cmocka_unit_test(what_is_printed_parses_to_the_same),
       cmocka_unit_test(broken_text_is_refused),
       cmocka_unit_test(long_formulas_have_two_vectors_side_by_side),
