@@ -1,61 +1,7 @@
 /* Boxes of tensors that are copied as a whole, and the roles of who asks for them and who takes
- * them (loop.h, BULK, ROLES): building them, and which tensors a kernel takes boxes of. */
+ * them (loop.h, BULK, ROLES): which of either a kernel has. */
 #include "codegen/loop.h"
 #include <assert.h>
-
-static neo_ls *add(neo_kernel *k, neo_block *in, neo_ls_kind kind) {
-  neo_ls *s = NEO_NEW(k->arena, neo_ls);
-  s->kind = (uint8_t)kind;
-  s->span = k->span;
-  NEO_PUSH(k->arena, in, s);
-  return s;
-}
-
-void neo_ls_bulk(neo_kernel *k, neo_block *in, uint32_t to, const neo_lx *offset, uint32_t from,
-                 const neo_box *box, uint32_t phases, const neo_lx *phase) {
-  neo_ls *s = add(k, in, NEO_LS_BULK);
-  neo_box *own = NEO_NEW(k->arena, neo_box);
-  *own = *box;
-  s->attr = to;
-  s->factor[0] = from;
-  s->factor[1] = phases;
-  s->n_index = 2;
-  s->index[0] = offset;
-  s->index[1] = phase;
-  s->box = own;
-}
-
-void neo_ls_expect(neo_kernel *k, neo_block *in, uint32_t phases, const neo_lx *phase,
-                   int64_t bytes) {
-  neo_ls *s = add(k, in, NEO_LS_EXPECT);
-  s->attr = phases;
-  s->n_index = 1;
-  s->index[0] = phase;
-  s->step = bytes;
-}
-
-void neo_ls_reach(neo_kernel *k, neo_block *in, uint32_t phases, const neo_lx *phase,
-                  const neo_lx *turn) {
-  neo_ls *s = add(k, in, NEO_LS_REACH);
-  s->attr = phases;
-  s->n_index = 1;
-  s->index[0] = phase;
-  s->value = turn;
-}
-
-void neo_ls_arrive(neo_kernel *k, neo_block *in, uint32_t phases, const neo_lx *phase) {
-  neo_ls *s = add(k, in, NEO_LS_ARRIVE);
-  s->attr = phases;
-  s->n_index = 1;
-  s->index[0] = phase;
-}
-
-neo_ls *neo_ls_roles(neo_kernel *k, neo_block *in, const uint32_t *registers) {
-  neo_ls *s = add(k, in, NEO_LS_ROLES);
-  s->factor[0] = registers[0];
-  s->factor[1] = registers[1];
-  return s;
-}
 
 const neo_ls *neo_kernel_roles(const neo_kernel *k) {
   const neo_block *b = &k->body;

@@ -42,12 +42,12 @@ typedef struct {
 /* ---- names */
 
 const char *const neo_loop_words[] = {
-    "for",      "in",        "step",      "if",      "else", "reg",       "kernel", "units",
-    "sizes",    "read",      "write",     "scratch", "unit", "unroll",    "vector", "noalias",
-    "stream",   "align",     "tensor",    "from",    "and",  "or",        "not",    "true",
-    "false",    "inf",       "nan",       "rand",    "fma",  "let",       "tile",   "pair",
-    "fetch",    "far",       "thread",    "threads", "warp", "warpgroup", "await",  "copy",
-    "commit",   "wait",      "shuffle",   "turned",  "bulk", "expect",    "reach",  "arrive",
+    "for",      "in",        "step",      "if",      "else",       "reg",       "kernel", "units",
+    "sizes",    "read",      "write",     "scratch", "unit",       "unroll",    "vector", "noalias",
+    "stream",   "align",     "tensor",    "from",    "and",        "or",        "not",    "true",
+    "false",    "inf",       "nan",       "rand",    "fma",        "let",       "tile",   "pair",
+    "fetch",    "far",       "thread",    "threads", "warp",       "warpgroup", "await",  "copy",
+    "commit",   "wait",      "shuffle",   "turned",  "bulk",       "expect",    "reach",  "arrive",
     "producer", "consumers", "registers", "dot",     "persistent", NULL};
 
 static bool is_word(const char *s) {
