@@ -113,24 +113,6 @@ static val power(neo_llvm *l, val a, val y) {
   return mul(l, e.m.h, e.s);
 }
 
-static val is_whole(neo_llvm *l, val y) {
-  return same(l, neo_ll_call(l, "llvm.floor", LLVMTypeOf(y), &y, 1), y);
-}
-
-/* A negative base: the sign of odd powers, no value between whole ones. */
-static val pow_whole(neo_llvm *l, val x, val y) {
-  val r = power(l, size_of(l, x), y), bits = to_bits(l, x);
-  val whole = is_whole(l, y), odd = both(l, whole, not_(l, is_whole(l, mulc(l, y, 0.5))));
-  val negative = LLVMBuildICmp(l->b, LLVMIntSLT, bits, inum(bits, 0), "");
-  r = pick(l, both(l, negative, odd), minus(l, r), r);
-  val inside = both(l, lessc(l, x, 0), less(l, num(x, -INFINITY), x));
-  r = pick(l, both(l, inside, not_(l, whole)), num(x, NAN), r);
-  r = pick(l, LLVMBuildFCmp(l->b, LLVMRealUNO, x, y, ""), num(x, NAN), r);
-  val unit = both(l, samec(l, x, -1), samec(l, size_of(l, y), INFINITY));
-  unit = either(l, unit, either(l, samec(l, x, 1), samec(l, y, 0)));
-  return pick(l, unit, num(x, 1), r);
-}
-
 val neo_ll_log64(neo_llvm *l, neo_op op, val x, val y) {
   switch (op) {
   case NEO_OP_LOG:
@@ -141,6 +123,6 @@ val neo_ll_log64(neo_llvm *l, neo_op op, val x, val y) {
     return softplus(l, x);
   default:
     assert(op == NEO_OP_POW);
-    return pow_whole(l, x, y);
+    return neo_ll_pow_cases(l, x, y, power(l, size_of(l, x), y));
   }
 }

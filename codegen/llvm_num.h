@@ -147,6 +147,9 @@ val neo_ll_math_shared(neo_llvm *l, const char *name, neo_op op, val x, val y,
  * own code. */
 val neo_ll_math32(neo_llvm *l, neo_op op, val x);           /* llvm_math32.c */
 val neo_ll_math_wide(neo_llvm *l, neo_op op, val x, val y); /* llvm_wide.c */
-val neo_ll_math64(neo_llvm *l, neo_op op, val x, val y);    /* llvm_math64.c */
+/* x^y, given r = |x|^y: a negative base has the sign of odd powers, and no value between whole
+ * ones; the cases of C's pow. llvm_wide.c */
+val neo_ll_pow_cases(neo_llvm *l, val x, val y, val r);
+val neo_ll_math64(neo_llvm *l, neo_op op, val x, val y); /* llvm_math64.c */
 
 #endif

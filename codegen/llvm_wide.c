@@ -136,22 +136,25 @@ static val is_whole(neo_llvm *l, val y) {
   return same(l, neo_ll_call(l, "llvm.floor", LLVMTypeOf(y), &y, 1), y);
 }
 
-static val pow32(neo_llvm *l, val x, val y) {
-  val a = size_of(l, x), one = num(x, 1);
-  val log2 = mulc(l, log_of(l, split32(l, a)), 0x1.71547652b82fep+0), inf = num(log2, INFINITY);
-  log2 = pick(l, samec(l, a, 0), minus(l, inf), log2);
-  log2 = pick(l, samec(l, a, INFINITY), inf, log2);
-  val r = to_f32(l, exp2_64(l, mul(l, to_f64(l, y), log2)));
-  /* A negative base: the sign of odd powers, no value between whole ones. */
+val neo_ll_pow_cases(neo_llvm *l, val x, val y, val r) {
+  val bits = to_bits(l, x);
   val whole = is_whole(l, y), odd = both(l, whole, not_(l, is_whole(l, mulc(l, y, 0.5))));
-  val negative = LLVMBuildICmp(l->b, LLVMIntSLT, to_bits(l, x), inum(to_bits(l, x), 0), "");
+  val negative = LLVMBuildICmp(l->b, LLVMIntSLT, bits, inum(bits, 0), "");
   r = pick(l, both(l, negative, odd), minus(l, r), r);
   val inside = both(l, lessc(l, x, 0), less(l, num(x, -INFINITY), x));
   r = pick(l, both(l, inside, not_(l, whole)), num(x, NAN), r);
   r = pick(l, LLVMBuildFCmp(l->b, LLVMRealUNO, x, y, ""), num(x, NAN), r);
   val unit = both(l, samec(l, x, -1), samec(l, size_of(l, y), INFINITY));
   unit = either(l, unit, either(l, samec(l, x, 1), samec(l, y, 0)));
-  return pick(l, unit, one, r);
+  return pick(l, unit, num(x, 1), r);
+}
+
+static val pow32(neo_llvm *l, val x, val y) {
+  val a = size_of(l, x);
+  val log2 = mulc(l, log_of(l, split32(l, a)), 0x1.71547652b82fep+0), inf = num(log2, INFINITY);
+  log2 = pick(l, samec(l, a, 0), minus(l, inf), log2);
+  log2 = pick(l, samec(l, a, INFINITY), inf, log2);
+  return neo_ll_pow_cases(l, x, y, to_f32(l, exp2_64(l, mul(l, to_f64(l, y), log2))));
 }
 
 /* ---- one function of the module for each operator and width */
