@@ -45,36 +45,21 @@ static note free_bytes(neo_rt_ctx *c, cuda_result r) {
 }
 
 neo_rt_status neo_rti_cuda_told(neo_rt_ctx *c, cuda_result r, const char *doing) {
-  const char *name = NULL, *text = NULL;
+  char text[CUDA_TEXT];
   if (r == 0 || !doing)
     return r ? status_of(r) : NEO_OK;
-  (void)c->cuda->api.error_name(r, &name);
-  (void)c->cuda->api.error_text(r, &text);
-  return neo_rti_fail(c, status_of(r), "%s: %s failed: %s (%s, %d)%s",
-                      c->cuda->name[0] ? c->cuda->name : "CUDA", doing, text ? text : "no text",
-                      name ? name : "unknown error", r, free_bytes(c, r).text);
+  return neo_rti_fail(c, status_of(r), "%s: %s%s", c->cuda->name[0] ? c->cuda->name : "CUDA",
+                      neo_rti_cuda_why(&c->cuda->api, r, doing, text), free_bytes(c, r).text);
 }
 
 /* ------------------------------------------------------------ the driver and its device */
 
 static neo_rt_status open_driver(neo_rt_ctx *c) {
-  const char *own = getenv("NEO_CUDA_DRIVER"), *path = own && *own ? own : "libcuda.so.1";
   neo_rti_cuda *u = c->cuda;
-  u->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!u->library)
-    return neo_rti_fail(c, NEO_UNSUPPORTED,
-                        "%s runs on a GPU, but the CUDA driver cannot be opened: %s",
-                        c->model->name, dlerror());
-#define FIND(member, symbol, params) *(void **)&u->api.member = dlsym(u->library, #symbol);
-#define NEED(member, symbol, params)                                                             \
-  if (!u->api.member)                                                                            \
-    return neo_rti_fail(c, NEO_UNSUPPORTED, "%s: the CUDA driver is too old: it lacks %s", path, \
-                        #symbol);
-  CUDA_FUNCTIONS(FIND)
-  CUDA_FUNCTIONS(NEED)
-  CUDA_LATER_FUNCTIONS(FIND)
-#undef NEED
-#undef FIND
+  char text[CUDA_TEXT];
+  const char *why = neo_rti_cuda_driver(&u->api, &u->library, text);
+  if (why)
+    return neo_rti_fail(c, NEO_UNSUPPORTED, "%s runs on a GPU: %s", c->model->name, why);
   return neo_rti_cuda_told(c, u->api.init(0), "initialising the driver");
 }
 
@@ -90,10 +75,9 @@ static neo_rt_status device_number(neo_rt_ctx *c, const char *device, int *numbe
                       device, c->model->name);
 }
 
-/* A level "sm_90a" runs on 9.0 alone, "sm_80" on 8.0 and all later ones. */
 static neo_rt_status check_level(neo_rt_ctx *c) {
   neo_rti_cuda *u = c->cuda;
-  int major = 0, minor = 0, want = 0;
+  int major = 0, minor = 0;
   neo_rt_status s =
       neo_rti_cuda_told(c, u->api.device_attribute(&major, CUDA_CAPABILITY_MAJOR, u->device),
                         "asking for the device's generation");
@@ -103,10 +87,8 @@ static neo_rt_status check_level(neo_rt_ctx *c) {
   if (s)
     return s;
   const char *level = c->model->device;
-  bool own = level[strlen(level) - 1] == 'a';
-  sscanf(level, "sm_%d", &want);
   int has = 10 * major + minor;
-  if (own ? has == want : has >= want)
+  if (neo_rti_cuda_runs(has, level))
     return NEO_OK;
   return neo_rti_fail(c, NEO_UNSUPPORTED,
                       "%s was compiled for %s, which %s (sm_%d) cannot run: compile it with "
@@ -129,9 +111,9 @@ static neo_rt_status open_device(neo_rt_ctx *c, const char *device) {
                         u->number, n);
   s = neo_rti_cuda_told(c, u->api.device_get(&u->device, u->number), "opening the device");
   if (!s)
-    s = neo_rti_cuda_told(
-        c, u->api.device_attribute(&u->processors, CUDA_MULTIPROCESSORS, u->device),
-        "counting multiprocessors");
+    s = neo_rti_cuda_told(c,
+                          u->api.device_attribute(&u->processors, CUDA_MULTIPROCESSORS, u->device),
+                          "counting multiprocessors");
   if (!s)
     s = neo_rti_cuda_told(c, u->api.device_name(u->name, (int)sizeof u->name, u->device),
                           "naming the device");
@@ -195,9 +177,9 @@ static bool is_off(const char *variable) {
 /* NEO_CUDA_GRAPHS=0: kernels are launched one by one; 2: graphs are made for the first call. */
 static bool wants_graphs(const neo_rti_cuda *u) {
   const cuda_api *a = &u->api;
-  return !is_off("NEO_CUDA_GRAPHS") && a->graph_create && a->graph_destroy &&
-         a->graph_kernel && a->graph_copy && a->graph_make && a->graph_set_kernel &&
-         a->graph_set_copy && a->graph_launch && a->graph_end;
+  return !is_off("NEO_CUDA_GRAPHS") && a->graph_create && a->graph_destroy && a->graph_kernel &&
+         a->graph_copy && a->graph_make && a->graph_set_kernel && a->graph_set_copy &&
+         a->graph_launch && a->graph_end;
 }
 
 static size_t round_up(size_t n) {

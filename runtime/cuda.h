@@ -1,6 +1,7 @@
 /* cuda.h: what the files runtime/cuda*.c share; private to them.
  *
  *   cuda.c        the driver, its device, the context's life, the arena, running an entry
+ *   cuda_driver.c the driver as a library that is opened
  *   cuda_copy.c   copies, by way of pinned memory where the host is one side
  *   cuda_graph.c  entries as graphs of the driver
  *   cuda_map.c    tensors of which kernels copy boxes

@@ -3,6 +3,7 @@
  * without CUDA. Numbers are those of the driver's ABI, which never change. */
 #ifndef NEO_RUNTIME_CUDA_API_H
 #define NEO_RUNTIME_CUDA_API_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,7 +32,7 @@ enum {
   CUDA_CAPABILITY_MAJOR = 75,
   CUDA_CAPABILITY_MINOR = 76,
   CUDA_MULTIPROCESSORS = 16,
-  CUDA_COOPERATIVE = 95, /* the device has launches whose blocks are there at the same time */
+  CUDA_COOPERATIVE = 95,     /* the device has launches whose blocks are there at the same time */
   CUDA_NODE_COOPERATIVE = 2, /* of a node: it is such a launch */
   CUDA_MEMORY_POOLS = 115,
   CUDA_MEMORY_OF_DEVICE = 2,
@@ -55,10 +56,10 @@ typedef struct { /* CUtensorMap, which is made at a multiple of 64 bytes */
   unsigned char bits[128];
 } cuda_map;
 enum { /* of it */
-  CUDA_MAP_F16 = 6,
-  CUDA_MAP_BF16 = 9,
-  CUDA_MAP_EXCHANGED_128 = 3, /* swizzle of 128 bytes */
-  CUDA_MAP_LINES_256 = 3      /* of the second cache, which are read as one */
+       CUDA_MAP_F16 = 6,
+       CUDA_MAP_BF16 = 9,
+       CUDA_MAP_EXCHANGED_128 = 3, /* swizzle of 128 bytes */
+       CUDA_MAP_LINES_256 = 3      /* of the second cache, which are read as one */
 };
 
 typedef union { /* CUlaunchAttributeValue */
@@ -124,36 +125,36 @@ typedef struct {
 
 /* Null where the driver lacks them: attributes of nodes came with CUDA 11.0, memory pools with
  * 11.2, these graphs with 11.4, their edges with data with 12.3, maps of tensors with 12.0. */
-#define CUDA_LATER_FUNCTIONS(X)                                                           \
-  X(pool_alloc, cuMemAllocAsync, (cuda_ptr * p, size_t n, cuda_stream stream))            \
-  X(pool_free, cuMemFreeAsync, (cuda_ptr p, cuda_stream stream))                          \
-  X(graph_create, cuGraphCreate, (cuda_graph * graph, unsigned flags))                    \
-  X(graph_destroy, cuGraphDestroy, (cuda_graph graph))                                    \
-  X(graph_kernel, cuGraphAddKernelNode,                                                   \
-    (cuda_node * node, cuda_graph graph, const cuda_node *after, size_t n,                \
-     const cuda_kernel_node *kernel))                                                     \
-  X(graph_copy, cuGraphAddMemcpyNode,                                                     \
-    (cuda_node * node, cuda_graph graph, const cuda_node *after, size_t n,                \
-     const cuda_copy_node *copy, cuda_context context))                                   \
-  X(graph_edges, cuGraphAddDependencies_v2,                                               \
-    (cuda_graph graph, const cuda_node *from, const cuda_node *to, const cuda_edge *edge, \
-     size_t n))                                                                           \
-  X(graph_attribute, cuGraphKernelNodeSetAttribute,                                       \
-    (cuda_node node, int attribute, const cuda_node_value *value))                        \
-  X(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                               \
-    (int *blocks, cuda_function function, int threads, size_t shared_bytes))              \
-  X(graph_make, cuGraphInstantiateWithFlags,                                              \
-    (cuda_exec * exec, cuda_graph graph, unsigned long long flags))                       \
-  X(graph_set_kernel, cuGraphExecKernelNodeSetParams,                                     \
-    (cuda_exec exec, cuda_node node, const cuda_kernel_node *kernel))                     \
-  X(graph_set_copy, cuGraphExecMemcpyNodeSetParams,                                       \
-    (cuda_exec exec, cuda_node node, const cuda_copy_node *copy, cuda_context context))   \
-  X(graph_launch, cuGraphLaunch, (cuda_exec exec, cuda_stream stream))                    \
-  X(graph_end, cuGraphExecDestroy, (cuda_exec exec))                                      \
-  X(map_make, cuTensorMapEncodeTiled,                                                     \
-    (cuda_map * map, int type, unsigned rank, void *from, const uint64_t *extent,         \
-     const uint64_t *stride_bytes, const unsigned *box, const unsigned *step,             \
-     int interleaved, int exchanged, int lines, int fill))
+#define CUDA_LATER_FUNCTIONS(X)                                                                \
+  X(pool_alloc, cuMemAllocAsync, (cuda_ptr * p, size_t n, cuda_stream stream))                 \
+  X(pool_free, cuMemFreeAsync, (cuda_ptr p, cuda_stream stream))                               \
+  X(graph_create, cuGraphCreate, (cuda_graph * graph, unsigned flags))                         \
+  X(graph_destroy, cuGraphDestroy, (cuda_graph graph))                                         \
+  X(graph_kernel, cuGraphAddKernelNode,                                                        \
+    (cuda_node * node, cuda_graph graph, const cuda_node *after, size_t n,                     \
+     const cuda_kernel_node *kernel))                                                          \
+  X(graph_copy, cuGraphAddMemcpyNode,                                                          \
+    (cuda_node * node, cuda_graph graph, const cuda_node *after, size_t n,                     \
+     const cuda_copy_node *copy, cuda_context context))                                        \
+  X(graph_edges, cuGraphAddDependencies_v2,                                                    \
+    (cuda_graph graph, const cuda_node *from, const cuda_node *to, const cuda_edge *edge,      \
+     size_t n))                                                                                \
+  X(graph_attribute, cuGraphKernelNodeSetAttribute,                                            \
+    (cuda_node node, int attribute, const cuda_node_value *value))                             \
+  X(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                    \
+    (int *blocks, cuda_function function, int threads, size_t shared_bytes))                   \
+  X(graph_make, cuGraphInstantiateWithFlags,                                                   \
+    (cuda_exec * exec, cuda_graph graph, unsigned long long flags))                            \
+  X(graph_set_kernel, cuGraphExecKernelNodeSetParams,                                          \
+    (cuda_exec exec, cuda_node node, const cuda_kernel_node *kernel))                          \
+  X(graph_set_copy, cuGraphExecMemcpyNodeSetParams,                                            \
+    (cuda_exec exec, cuda_node node, const cuda_copy_node *copy, cuda_context context))        \
+  X(graph_launch, cuGraphLaunch, (cuda_exec exec, cuda_stream stream))                         \
+  X(graph_end, cuGraphExecDestroy, (cuda_exec exec))                                           \
+  X(map_make, cuTensorMapEncodeTiled,                                                          \
+    (cuda_map * map, int type, unsigned rank, void *from, const uint64_t *extent,              \
+     const uint64_t *stride_bytes, const unsigned *box, const unsigned *step, int interleaved, \
+     int exchanged, int lines, int fill))
 
 typedef struct {
 #define CUDA_MEMBER(member, name, params) cuda_result(*member) params;
@@ -161,6 +162,19 @@ typedef struct {
   CUDA_LATER_FUNCTIONS(CUDA_MEMBER)
 #undef CUDA_MEMBER
 } cuda_api;
+
+enum { CUDA_TEXT = 256 }; /* bytes of a message */
+
+/* Opens the driver, that of NEO_CUDA_DRIVER or the system's: its functions go to *api, what dlclose
+ * takes to *library (null: it is not there). Null; or why it cannot be used. (cuda_driver.c) */
+const char *neo_rti_cuda_driver(cuda_api *api, void **library, char text[CUDA_TEXT]);
+/* "counting devices failed: no CUDA-capable device (CUDA_ERROR_NO_DEVICE, 100)"; null where r is
+ * success. */
+const char *neo_rti_cuda_why(const cuda_api *api, cuda_result r, const char *doing,
+                             char text[CUDA_TEXT]);
+/* Does a device of generation sm, 10 * major + minor, run code for a level? "sm_90a" is for 9.0
+ * alone, "sm_80" for 8.0 and all later ones. */
+bool neo_rti_cuda_runs(int sm, const char *level);
 
 /* Blocks of a launch (neo_rt_kernel.persistent), on a device of so many multiprocessors. */
 static inline int64_t cuda_blocks(int64_t units, int64_t block_units, int64_t persistent,

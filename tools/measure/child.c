@@ -57,11 +57,10 @@ void measure_child_tell(const measure_message *m) {
   }
 }
 
-static void fail(child *c, const char *what) __attribute__((noreturn));
-static void fail(child *c, const char *what) {
-  c->m.kind = MEASURE_FAIL;
-  snprintf(c->m.why, sizeof c->m.why, "%s", what);
-  measure_child_tell(&c->m);
+void measure_child_fail(measure_message *m, const char *why) {
+  m->kind = MEASURE_FAIL;
+  snprintf(m->why, sizeof m->why, "%s", why);
+  measure_child_tell(m);
   _exit(0);
 }
 
@@ -116,16 +115,16 @@ static void open_kernel(child *c, int which) {
   const measure_kernel *k = c->kernel[which];
   void *library = dlopen(k->path, RTLD_NOW | RTLD_LOCAL);
   if (!library)
-    fail(c, dlerror());
+    measure_child_fail(&c->m, dlerror());
   void *symbol = dlsym(library, k->symbol);
   if (!symbol)
-    fail(c, "no such symbol");
+    measure_child_fail(&c->m, "no such symbol");
   memcpy(&c->fn[which], &symbol, sizeof symbol);
   c->stride[which] = (k->scratch_bytes + 64 + 4095) / 4096 * 4096;
   size_t bytes = c->stride[which] * (size_t)c->j->threads;
   void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED)
-    fail(c, "no memory for scratch");
+    measure_child_fail(&c->m, "no memory for scratch");
   c->scratch[which] = p;
 }
 
@@ -158,7 +157,7 @@ static void run(child *c, int which, int64_t lo, int64_t hi) {
   else
     run_worker(&r, 0, 1);
   if (r.failed)
-    fail(c, "the kernel says that it failed");
+    measure_child_fail(&c->m, "the kernel says that it failed");
 }
 
 static double timed(child *c, int which, int64_t lo, int64_t hi, int runs) {
@@ -223,7 +222,7 @@ static void same_as_before(child *c) {
   for (int k = 0; k < c->j->n_bufs; k++)
     if (c->j->buf[k].write &&
         memcmp(c->j->buf[k].answer, c->j->buf[k].data, c->j->buf[k].bytes) != 0)
-      fail(c, "another answer at another run");
+      measure_child_fail(&c->m, "another answer at another run");
 }
 
 static bool overrun(const measure_buf *b) {
@@ -236,9 +235,9 @@ static bool overrun(const measure_buf *b) {
 static void nothing_beyond(child *c) {
   for (int k = 0; k < c->j->n_bufs; k++)
     if (overrun(&c->j->buf[k]))
-      fail(c, "writes over the end of a buffer");
+      measure_child_fail(&c->m, "writes over the end of a buffer");
   if (measure_child_leaks())
-    fail(c, "leaves descriptors open");
+    measure_child_fail(&c->m, "leaves descriptors open");
 }
 
 /* ---- the reference: single units, spread evenly, as many as there is time for */
@@ -386,7 +385,7 @@ static void set_up(child *c, int in, int out) {
   char missing[64]; /* candidates with tiles need the system's leave; without it they fail */
   neo_rti_features_check("amx-tile", missing, sizeof missing);
   if (c->j->threads > 1 && neo_rt_pool_create(c->j->threads, &c->pool))
-    fail(c, "no threads");
+    measure_child_fail(&c->m, "no threads");
   if (c->pool) /* threads begin with system calls of their own */
     neo_rti_pool_run(c->pool, nothing, NULL);
   if (c->j->sandbox)

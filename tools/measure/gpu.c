@@ -12,7 +12,6 @@
  * processor. */
 #include "runtime/cuda.h"
 #include "tools/measure/measure.h"
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,60 +58,29 @@ typedef struct {
 
 /* ---- the device */
 
-/* Null; or why it is not here. */
-static const char *open_driver(device *d, char text[256]) {
-  const char *own = getenv("NEO_CUDA_DRIVER"), *path = own && *own ? own : "libcuda.so.1";
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    snprintf(text, 256, "the CUDA driver cannot be opened: %s", dlerror());
-    return text;
-  }
-#define FIND(member, symbol, params)                                                   \
-  *(void **)&d->api.member = dlsym(library, #symbol);                                  \
-  if (!d->api.member) {                                                                \
-    snprintf(text, 256, "%s: the CUDA driver is too old: it lacks %s", path, #symbol); \
-    return text;                                                                       \
-  }
-  CUDA_FUNCTIONS(FIND)
-#undef FIND
-#define FIND(member, symbol, params) *(void **)&d->api.member = dlsym(library, #symbol);
-  CUDA_LATER_FUNCTIONS(FIND)
-#undef FIND
-  return NULL;
+static const char *told(const device *d, cuda_result r, const char *doing, char *text) {
+  return neo_rti_cuda_why(&d->api, r, doing, text);
 }
 
-static const char *told(const device *d, cuda_result r, const char *doing, char text[256]) {
-  const char *name = NULL, *what = NULL;
-  if (r == 0)
+static const char *check_level(const device *d, const char *level, char *text) {
+  if (neo_rti_cuda_runs(d->sm, level))
     return NULL;
-  (void)d->api.error_name(r, &name);
-  (void)d->api.error_text(r, &what);
-  snprintf(text, 256, "%s failed: %s (%s, %d)", doing, what ? what : "no text",
-           name ? name : "unknown error", r);
+  snprintf(text, CUDA_TEXT,
+           "the candidates are for %s, and this is %s (sm_%d): use --target=nvptx:sm_%d", level,
+           d->name, d->sm, d->sm);
   return text;
 }
 
-/* As the runtime's rule: "sm_90a" is for 9.0 alone, "sm_80" for 8.0 and all later ones. */
-static const char *check_level(const device *d, const char *level, char text[256]) {
-  int want = 0;
-  size_t n = strlen(level);
-  bool own = n && level[n - 1] == 'a';
-  if (sscanf(level, "sm_%d", &want) == 1 && (own ? d->sm == want : d->sm >= want))
-    return NULL;
-  snprintf(text, 256, "the candidates are for %s, and this is %s (sm_%d): use --target=nvptx:sm_%d",
-           level, d->name, d->sm, d->sm);
-  return text;
-}
-
-static const char *open_device(const measure_job *j, device *d, char text[256]) {
+static const char *open_device(const measure_job *j, device *d, char text[CUDA_TEXT]) {
   int n = 0, major = 0, minor = 0;
-  const char *why = open_driver(d, text);
+  void *library;
+  const char *why = neo_rti_cuda_driver(&d->api, &library, text);
   if (!why)
     why = told(d, d->api.init(0), "initialising the CUDA driver", text);
   if (!why)
     why = told(d, d->api.device_count(&n), "counting devices", text);
   if (!why && j->device >= n) {
-    snprintf(text, 256, "there is no device cuda:%d: the driver has %d", j->device, n);
+    snprintf(text, CUDA_TEXT, "there is no device cuda:%d: the driver has %d", j->device, n);
     why = text;
   }
   if (!why)
@@ -134,10 +102,10 @@ static const char *open_device(const measure_job *j, device *d, char text[256]) 
 }
 
 /* A driver that was initialised is of no use in children: a child looks. */
-static bool look_for_device(const measure_job *j, char text[256]) {
+static bool look_for_device(const measure_job *j, char text[CUDA_TEXT]) {
   int fd[2];
   bool found = false;
-  snprintf(text, 256, "no process can be made");
+  snprintf(text, CUDA_TEXT, "no process can be made");
   if (pipe(fd))
     return false;
   pid_t pid = fork();
@@ -156,7 +124,7 @@ static bool look_for_device(const measure_job *j, char text[256]) {
     found = answer[0];
     memcpy(text, answer + 1, 256);
   } else if (pid > 0) {
-    snprintf(text, 256, "the CUDA driver ended the process that opened it");
+    snprintf(text, CUDA_TEXT, "the CUDA driver ended the process that opened it");
   }
   close(fd[0]);
   while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -165,22 +133,22 @@ static bool look_for_device(const measure_job *j, char text[256]) {
 }
 
 /* As the system calls it. */
-static void name_processor(char text[256]) {
+static void name_processor(char text[CUDA_TEXT]) {
   char line[256];
   FILE *f = fopen("/proc/cpuinfo", "r");
-  snprintf(text, 256, "processor");
+  snprintf(text, CUDA_TEXT, "processor");
   while (f && fgets(line, sizeof line, f)) {
     const char *name = strstr(line, ": ");
     if (strncmp(line, "model name", 10) != 0 || !name)
       continue;
-    snprintf(text, 256, "%.*s", (int)strcspn(name + 2, "\n"), name + 2);
+    snprintf(text, CUDA_TEXT, "%.*s", (int)strcspn(name + 2, "\n"), name + 2);
     break;
   }
   if (f)
     fclose(f);
 }
 
-bool measure_device_choose(measure_job *j, const char *line, char text[256]) {
+bool measure_device_choose(measure_job *j, const char *line, char text[CUDA_TEXT]) {
   char kind[8] = "", what[128] = "", missing[64];
   sscanf(line, "device %7s %127s", kind, what);
   j->gpu = strcmp(kind, "cuda") == 0;
@@ -190,32 +158,24 @@ bool measure_device_choose(measure_job *j, const char *line, char text[256]) {
     return look_for_device(j, text);
   }
   if (strcmp(kind, "cpu") != 0) {
-    snprintf(text, 256, "device is cpu or cuda");
+    snprintf(text, CUDA_TEXT, "device is cpu or cuda");
     return false;
   }
   if (neo_rti_features_check(what, missing, sizeof missing)) {
     name_processor(text);
     return true;
   }
-  snprintf(text, 256, "this processor lacks %s, which the candidates need", missing);
+  snprintf(text, CUDA_TEXT, "this processor lacks %s, which the candidates need", missing);
   return false;
 }
 
 /* ---- telling the parent */
 
-static void fail(child *c, const char *what) __attribute__((noreturn));
-static void fail(child *c, const char *what) {
-  c->m.kind = MEASURE_FAIL;
-  snprintf(c->m.why, sizeof c->m.why, "%s", what);
-  measure_child_tell(&c->m);
-  _exit(0);
-}
-
 static void must(child *c, cuda_result r, const char *doing) {
-  char text[256];
+  char text[CUDA_TEXT];
   const char *why = told(&c->d, r, doing, text);
   if (why)
-    fail(c, why);
+    measure_child_fail(&c->m, why);
 }
 
 /* ---- buffers */
@@ -263,7 +223,7 @@ static void check_strip(child *c, cuda_ptr at) {
   finish(c, "copying from the device");
   for (int k = 0; k < STRIP; k++)
     if (strip[k] != MEASURE_UNWRITTEN)
-      fail(c, "writes over the end of a buffer");
+      measure_child_fail(&c->m, "writes over the end of a buffer");
 }
 
 static void check_unchanged(child *c, int buf) {
@@ -274,7 +234,7 @@ static void check_unchanged(child *c, int buf) {
        "copying from the device");
   finish(c, "copying from the device");
   if (memcmp(c->compare, b->data, b->bytes) != 0)
-    fail(c, "writes what it is to read");
+    measure_child_fail(&c->m, "writes what it is to read");
 }
 
 static void nothing_beyond(child *c) {
@@ -292,12 +252,12 @@ static void nothing_beyond(child *c) {
 static char *read_image(child *c, const char *path) {
   FILE *f = fopen(path, "rb");
   if (!f || fseek(f, 0, SEEK_END) != 0)
-    fail(c, "its code cannot be read");
+    measure_child_fail(&c->m, "its code cannot be read");
   long n = ftell(f);
   char *image = n > 0 ? malloc((size_t)n + 1) : NULL;
   rewind(f);
   if (!image || fread(image, 1, (size_t)n, f) != (size_t)n)
-    fail(c, "its code cannot be read");
+    measure_child_fail(&c->m, "its code cannot be read");
   fclose(f);
   image[n] = 0;
   return image;
@@ -308,7 +268,7 @@ static void describe(child *c, kernel *x) {
   for (int i = 0; i < x->kernel->n_maps; i++) {
     const measure_map *m = &x->kernel->map[i];
     if (m->of.arg >= c->j->n_bufs)
-      fail(c, "a map is of a buffer");
+      measure_child_fail(&c->m, "a map is of a buffer");
     must(c,
          neo_rti_cuda_map(&c->d.api, &m->of, m->extent, (void *)(uintptr_t)c->buf[m->of.arg],
                           &x->map[i]),
@@ -345,8 +305,7 @@ static void launch(child *c, int which) {
   for (int k = 0; k < x->kernel->n_maps; k++)
     param[n++] = (void *)(uintptr_t)&x->map[k];
   param[n] = NULL;
-  int64_t grid =
-      cuda_blocks(units, x->kernel->block_units, x->kernel->persistent, c->d.processors);
+  int64_t grid = cuda_blocks(units, x->kernel->block_units, x->kernel->persistent, c->d.processors);
   if (grid > 0)
     must(c,
          c->d.api.launch(x->function, (unsigned)grid, 1, 1, (unsigned)x->kernel->block, 1, 1,
@@ -393,7 +352,7 @@ static void same_as_before(child *c) {
   for (int k = 0; k < c->j->n_bufs; k++)
     if (c->j->buf[k].write &&
         memcmp(c->j->buf[k].answer, c->j->buf[k].data, c->j->buf[k].bytes) != 0)
-      fail(c, "another answer at another run");
+      measure_child_fail(&c->m, "another answer at another run");
 }
 
 /* ---- samples, in turns */
@@ -459,12 +418,12 @@ static void serve(child *c) {
 
 static void set_up(child *c) {
   static const struct rlimit none = {0, 0};
-  char text[256];
+  char text[CUDA_TEXT];
   setrlimit(RLIMIT_CORE, &none);
   setenv("CUDA_CACHE_DISABLE", "1", 1);
   const char *why = open_device(c->j, &c->d, text);
   if (why)
-    fail(c, why);
+    measure_child_fail(&c->m, why);
   must(c, c->d.api.context_retain(&c->d.context, c->d.number), "opening the device");
   must(c, c->d.api.context_push(c->d.context), "opening the device");
   must(c, c->d.api.stream_create(&c->d.stream, CUDA_STREAM_NON_BLOCKING), "making a stream");

@@ -199,6 +199,8 @@ void measure_child(const measure_job *j, measure_mode mode, const measure_kernel
 /* Out of everybody's reach but the two pipes', and in a group of its own. */
 void measure_child_begin(int in, int out);
 void measure_child_tell(const measure_message *m);
+/* Tells the reason as m, and ends the child. */
+void measure_child_fail(measure_message *m, const char *why) __attribute__((noreturn));
 /* The share of the answer that was right. */
 double measure_child_permission(void);
 bool measure_child_leaks(void);
