@@ -39,11 +39,7 @@ static neo_status afterwards(const char *folder) {
   neo_compile_options o = options(folder, neo_alloc_default);
   neo_compilation c;
   neo_compilation_init(&c, &o);
-  neo_status s = neo_compile_front(&c);
-  if (!s)
-    s = neo_compile_passes(&c);
-  if (!s)
-    s = neo_compile_kernels(&c);
+  neo_status s = neo_compile_plan(&c);
   if (!s)
     s = neo_compile_emit(&c);
   neo_compilation_free(&c);

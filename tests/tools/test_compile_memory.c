@@ -19,11 +19,7 @@ static neo_status compile(neo_alloc alloc) {
                            .alloc = alloc};
   neo_compilation c;
   neo_compilation_init(&c, &o);
-  neo_status s = neo_compile_front(&c);
-  if (!s)
-    s = neo_compile_passes(&c);
-  if (!s)
-    s = neo_compile_kernels(&c);
+  neo_status s = neo_compile_plan(&c);
   neo_compilation_free(&c);
   return s;
 }

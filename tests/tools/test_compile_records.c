@@ -61,10 +61,7 @@ static neo_status compile(world *w, neo_compilation *c, const char *list, neo_al
                            .records = sources,
                            .alloc = alloc};
   neo_compilation_init(c, &o);
-  neo_status s = neo_compile_front(c);
-  if (!s)
-    s = neo_compile_passes(c);
-  return s ? s : neo_compile_kernels(c);
+  return neo_compile_plan(c);
 }
 
 static void compile_well(world *w, neo_compilation *c, const char *list) {
@@ -253,9 +250,7 @@ static void groups_that_share_a_kernel_share_their_records(void **state) {
     o.path = neo_arena_printf(&w->arena, NEO_TEST_SOURCE_DIR "/models/%s.expr", models[i]);
     neo_map_init(&first, &w->arena);
     neo_compilation_init(&c, &o);
-    assert_int_equal(neo_compile_front(&c), NEO_OK);
-    assert_int_equal(neo_compile_passes(&c), NEO_OK);
-    assert_int_equal(neo_compile_kernels(&c), NEO_OK);
+    assert_int_equal(neo_compile_plan(&c), NEO_OK);
     for (size_t g = 0; g < c.grouping.groups.n; g++) {
       neo_record r = {0};
       uint64_t known;

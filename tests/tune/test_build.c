@@ -31,9 +31,7 @@ static int make(void **state) {
   assert_int_equal(neo_file_write(&neo_io_default, w->path, model, strlen(model)), NEO_OK);
   neo_compile_options o = {.path = w->path};
   neo_compilation_init(&w->c, &o);
-  assert_int_equal(neo_compile_front(&w->c), NEO_OK);
-  assert_int_equal(neo_compile_passes(&w->c), NEO_OK);
-  assert_int_equal(neo_compile_kernels(&w->c), NEO_OK);
+  assert_int_equal(neo_compile_plan(&w->c), NEO_OK);
   w->sizes[1] = 8;
   w->builder = (neo_builder){.c = &w->c,
                              .g = &w->c.grouping.groups.at[0],

@@ -24,9 +24,7 @@ typedef struct {
 static void compile(world *w) {
   neo_compile_options o = {.path = w->path, .records = w->records};
   neo_compilation_init(&w->c, &o);
-  assert_int_equal(neo_compile_front(&w->c), NEO_OK);
-  assert_int_equal(neo_compile_passes(&w->c), NEO_OK);
-  assert_int_equal(neo_compile_kernels(&w->c), NEO_OK);
+  assert_int_equal(neo_compile_plan(&w->c), NEO_OK);
 }
 
 static int make(void **state) {
@@ -91,8 +89,8 @@ static void without_a_record_the_base_is_the_models_choice(void **state) {
   neo_tune t;
   neo_tune_options o = {.seconds = 60, .threads = 1, .workers = 1, .records = w->file};
   compile(w);
-  neo_schedule choice = neo_schedule_default(w->c.module, &w->c.grouping.groups.at[0],
-                                             &w->c.machine);
+  neo_schedule choice =
+      neo_schedule_default(w->c.module, &w->c.grouping.groups.at[0], &w->c.machine);
   assert_int_equal(neo_tune_init(&t, &w->c, &o), NEO_OK);
   neo_task *x = &t.tasks.at[0];
   assert_int_equal(neo_task_begin(&t, x), NEO_OK);
@@ -135,11 +133,11 @@ static void a_kernel_is_measured_behind_what_the_others_of_its_step_touch(void *
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(
-          the_base_of_a_search_is_the_schedule_of_the_record_in_force, make, drop),
+      cmocka_unit_test_setup_teardown(the_base_of_a_search_is_the_schedule_of_the_record_in_force,
+                                      make, drop),
       cmocka_unit_test_setup_teardown(without_a_record_the_base_is_the_models_choice, make, drop),
-      cmocka_unit_test_setup_teardown(
-          a_kernel_is_measured_behind_what_the_others_of_its_step_touch, make, drop),
+      cmocka_unit_test_setup_teardown(a_kernel_is_measured_behind_what_the_others_of_its_step_touch,
+                                      make, drop),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,11 +28,7 @@ static neoc_exit of_model(neoc_cli *cli, const char *path) {
   if (e)
     return e;
   neo_compilation_init(&c, &o);
-  neo_status s = neo_compile_front(&c);
-  if (!s)
-    s = neo_compile_passes(&c);
-  if (!s)
-    s = neo_compile_kernels(&c);
+  neo_status s = neo_compile_plan(&c);
   if (s) {
     e = neoc_report(cli, &c, s, NULL);
   } else {

@@ -136,11 +136,11 @@ static void put_text(const tuner *x) {
              duration(a, y->best_ns), y->best_ns / y->default_ns,
              (long long)(y->trials + y->known));
   }
-  printf(
-      "step %s -> %s (%.3f), %.0f%% of it in kernels that were tuned; "
-      "%lld trials, %lld refused, %.1f s\n",
-      duration(a, step), duration(a, best), step > 0 ? best / step : 1, 100 * neo_tune_covered(t),
-      (long long)t->trials, (long long)t->refused, now_s() - t->begun_s);
+  printf("step %s -> %s (%.3f), %.0f%% of it in kernels that were tuned; "
+         "%lld trials, %lld refused, %.1f s\n",
+         duration(a, step), duration(a, best), step > 0 ? best / step : 1,
+         100 * neo_tune_covered(t), (long long)t->trials, (long long)t->refused,
+         now_s() - t->begun_s);
   if (recorded)
     printf("%zu recorded in %s\n", recorded, t->o.records);
 }
@@ -293,10 +293,7 @@ static neo_tune_options options_of(tuner *x) {
 
 static neo_status compile(tuner *x, const neo_compile_options *co) {
   neo_compilation_init(&x->c, co);
-  neo_status s = neo_compile_front(&x->c);
-  if (!s)
-    s = neo_compile_passes(&x->c);
-  return s ? s : neo_compile_kernels(&x->c);
+  return neo_compile_plan(&x->c);
 }
 
 static neoc_exit read_sizes(tuner *x, neo_tune_options *o) {

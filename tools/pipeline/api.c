@@ -134,13 +134,9 @@ static neo_status run(const neo_request *given, bool emit, char **messages) {
     return NEO_ARGUMENT;
   }
   neo_compilation_init(&c, &o);
-  neo_status s = neo_compile_front(&c);
+  neo_status s = emit ? neo_compile_plan(&c) : neo_compile_front(&c);
   if (!s)
-    s = neo_compile_passes(&c);
-  if (!s && emit)
-    s = neo_compile_kernels(&c);
-  if (!s && emit)
-    s = neo_compile_emit(&c);
+    s = emit ? neo_compile_emit(&c) : neo_compile_passes(&c);
   put_messages(&a, &c, s, r->json != 0, messages);
   neo_compilation_free(&c);
   neo_arena_free(&a);

@@ -375,13 +375,18 @@ static bool can_go_ahead(const neo_compilation *c) {
   return !for_gpu(c) && (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)) != 0;
 }
 
-neo_status neo_compile_all(neo_compilation *c) {
-  c->ahead = can_go_ahead(c);
+neo_status neo_compile_plan(neo_compilation *c) {
   neo_status s = neo_compile_front(c);
   if (!s)
     s = neo_compile_passes(c);
   if (!s)
     s = neo_compile_kernels(c);
+  return s;
+}
+
+neo_status neo_compile_all(neo_compilation *c) {
+  c->ahead = can_go_ahead(c);
+  neo_status s = neo_compile_plan(c);
   if (!s)
     s = neo_compile_emit(c);
   if (s)

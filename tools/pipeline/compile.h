@@ -101,8 +101,8 @@ typedef struct neo_compilation {
   neo_str explain; /* decisions of fusion and schedules */
   neo_plan *plan;
   neo_llvm *llvm;
-  neo_parts *parts; /* machine code that threads make; null: none do */
-  bool ahead;       /* they begin while kernels are lowered */
+  neo_parts *parts;   /* machine code that threads make; null: none do */
+  bool ahead;         /* they begin while kernels are lowered */
   neo_cost costs[24]; /* in order */
   uint32_t n_costs;
   double clock; /* when the last one was added */
@@ -134,6 +134,8 @@ double neo_cost_now(void);
 void neo_parts_begin(neo_compilation *c);
 void neo_parts_follow(neo_compilation *c);
 void neo_parts_end(neo_compilation *c);
+/* The first three: all that is known without files. */
+neo_status neo_compile_plan(neo_compilation *c) NEO_MUST_CHECK;
 /* All four. */
 neo_status neo_compile_all(neo_compilation *c) NEO_MUST_CHECK;
 /* The bit of a kind of output by its name ("so", "ll"), n bytes; 0: there is none. (emit.c) */
