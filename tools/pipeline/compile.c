@@ -178,6 +178,21 @@ static neo_status choose_target(neo_compilation *c) {
   return NEO_OK;
 }
 
+/* Of what asynchronous copies of more than an element read: they have been planned for buffers that
+ * begin at multiples of 16 bytes alone (schedule/wide.h). */
+static void align_copied(neo_kernel *k, const neo_block *b) {
+  for (size_t i = 0; i < b->n; i++) {
+    const neo_ls *s = b->at[i];
+    align_copied(k, &s->body);
+    align_copied(k, &s->other);
+    if (s->kind != NEO_LS_COPY)
+      continue;
+    neo_kbuf *from = &k->bufs.at[s->factor[0]];
+    uint32_t bytes = (uint32_t)s->step * neo_type_bytes((neo_type)from->type);
+    from->align = from->align < bytes ? bytes : from->align;
+  }
+}
+
 /* Buffers begin at multiples of 16 bytes in a GPU's memory: said of those where it helps. */
 static void align_buffers(neo_compilation *c, const neo_group *g, neo_kernel *k) {
   const neo_form *f = neo_group_form(c->module, g);
@@ -186,6 +201,7 @@ static void align_buffers(neo_compilation *c, const neo_group *g, neo_kernel *k)
     if (!(buf->use & NEO_BUF_SCRATCH) && neo_wide_tensor(c->module, f, buf->tensor))
       buf->align = NEO_WIDE_BYTES;
   }
+  align_copied(k, &k->body);
 }
 
 neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_schedule *s,
