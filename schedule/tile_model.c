@@ -102,17 +102,43 @@ static void each_pack(search *c, candidate *x) {
   }
 }
 
+/* Is an operand chosen by rows and columns together, so that no tile reads it more than once? */
+static bool reads_once(const search *c, const candidate *x) {
+  uint64_t rows = x->am >= 0 ? 1ULL << x->am : 0;
+  uint64_t columns = x->own_lanes ? 0 : ((1ULL << x->merge) - 1) << (x->v - x->merge + 1);
+  for (uint32_t k = 0; k < c->q.c->n; k++)
+    if (neo_factor_side(&c->q.c->factor[k], rows, columns) == NEO_SIDE_BOTH)
+      return true;
+  return false;
+}
+
+/* The most vectors of columns. Where nothing is read twice a tile is as wide as whole rows, which
+ * are streams, if that is not very much. */
+static int64_t most_columns(const search *c, const candidate *x) {
+  enum { FEW = 4, MANY = 8 };
+  return x->am < 0 || (!x->own_lanes && reads_once(c, x)) ? MANY : FEW;
+}
+
+/* Registers of a tile: of one that is wide by its reading whole rows vector after vector. */
+static int64_t registers(const candidate *x, int64_t columns) {
+  enum { FEW = 4 };
+  bool rows = x->am >= 0 && x->cols > FEW;
+  if (rows && x->cols < columns)
+    return INT64_MAX;
+  return x->rows * x->cols + (rows ? 2 : x->cols) + (x->own_lanes ? x->rows : 1);
+}
+
 static void each_tile(search *c, candidate *x) {
   int64_t regs = c->q.machine->vector_regs;
-  int64_t most_rows = x->am >= 0 ? 14 : 1, most_cols = x->am >= 0 ? 4 : 8;
+  int64_t most_rows = x->am >= 0 ? 14 : 1, most_cols = most_columns(c, x);
   if (x->am >= 0 && most_rows > c->q.shared[x->am])
     most_rows = c->q.shared[x->am];
   for (x->rows = 1; x->rows <= most_rows; x->rows++)
     for (x->cols = 1; x->cols <= most_cols; x->cols++) {
       bool own = x->own_lanes;
-      int64_t used = x->rows * x->cols + x->cols + (own ? x->rows : 1);
       int64_t columns = own ? x->n : (x->n + x->lanes - 1) / x->lanes;
-      if (used > regs || (x->cols > 1 && x->cols > columns) || (own && x->an < 0 && x->cols > 1))
+      if (registers(x, columns) > regs || (x->cols > 1 && x->cols > columns) ||
+          (own && x->an < 0 && x->cols > 1))
         continue;
       x->pack = 0;
       if (own)

@@ -223,6 +223,37 @@ static bool conditional(const neo_tiles *q, const geometry *g) {
   return true;
 }
 
+/* ---- operands that rows and columns choose together */
+
+/* Where they slide along the rows, as an image does under a window: rows of a tile that no step has
+ * read before, and how much has been read since the others were. */
+static double fresh_rows(neo_tiles *q, const geometry *g, uint32_t k, double *since) {
+  const neo_sliding *w = g->am >= 0 ? neo_tiles_slide(q, k, (uint32_t)g->am) : NULL;
+  *since = g->r * g->c * g->lanes * (double)q->bytes;
+  if (!w)
+    return g->r;
+  for (uint32_t i = w->own + 1; i < q->s->axes.n; i++)
+    *since *= (double)q->own[i];
+  return fmin(g->r, 1 + (double)w->alpha * (g->r - 1) / (double)w->n);
+}
+
+/* Cycles a step of reading one: no row of it is read again for other columns. Vectors that follow
+ * each other step by step are a stream, which takes its time however little is done with it. */
+static double both_read(neo_tiles *q, const geometry *g, uint32_t k, double *passing) {
+  neo_look x = neo_tiles_columns(q, k, g->v, g->merge);
+  double bytes = (double)q->bytes, wide = g->c * g->lanes * bytes, lines = wide / LINE_BYTES;
+  double since, fresh = fresh_rows(q, g, k, &since);
+  walk steps = neo_tile_walk(q, k);
+  bool stream = g->nb * bytes <= wide && steps.jumps && (int64_t)wide == steps.jump && !x.odd;
+  touched all = neo_tile_evenly(q->steps * g->n * g->m * bytes), last = neo_tile_evenly(since);
+  how come = stream ? STREAM : ALONE;
+  if (stream)
+    *passing += lines * fresh * neo_tile_far(q, all, PASSING);
+  return (read_cycles(q, g, &x, 0) + 0.5) * g->c * g->r +
+         lines *
+             (fresh * neo_tile_far(q, all, come) + (g->r - fresh) * neo_tile_far(q, last, come));
+}
+
 /* ---- all operands */
 
 reads neo_tile_shared_reads(neo_tiles *q, const geometry *g) {
@@ -235,13 +266,11 @@ reads neo_tile_shared_reads(neo_tiles *q, const geometry *g) {
       y.rows += rows_read(q, g, k);
     else if (side == NEO_SIDE_COLUMNS)
       y.columns += columns_read(q, g, k);
+    else if (side == NEO_SIDE_BOTH)
+      y.columns += both_read(q, g, k, &y.passing);
     else {
       neo_look x = neo_tiles_columns(q, k, g->v, g->merge);
-      double t = read_cycles(q, g, &x, 0) + 0.5;
-      if (side == NEO_SIDE_BOTH) /* each element is used once */
-        t += g->lanes * (double)q->bytes / LINE_BYTES *
-             neo_tile_far(q, neo_tile_evenly(q->steps * g->n * g->m * (double)q->bytes), ALONE);
-      y.columns += t * g->c * (side == NEO_SIDE_BOTH ? g->r : 1);
+      y.columns += (read_cycles(q, g, &x, 0) + 0.5) * g->c;
     }
   }
   if (conditional(q, g))

@@ -677,6 +677,32 @@ static void blocks_around_taps_are_the_same_for_all_of_them(void **state) {
   assert_false(is_legal(text, "vector_axis=3 vector_width=2 block_k=1 blocks_first=8", "0..7"));
 }
 
+static neo_schedule gradient_to_taps(int channels) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "input X : f32 [16, 56, 56, %d]\ninput D : f32 [16, 56, 56, %d]\n"
+           "temp G : f32 [3, 3, %d]\ndef G[r: 3, s: 3, c: %d] =\n"
+           "  sum[n: 16, p: 56, q: 56] D[n, p, q, c] * (X[n, p + r - 1, q + s - 1, c] else 0.0)\n"
+           "  then acc0\nentry forward forward: G = G\n",
+           channels, channels, channels, channels);
+  return choose_on(&avx512, text, NULL);
+}
+
+/* Of filters of one channel each: three taps of an image find in the next step what two of them
+ * have read, and whole rows of channels are streams from memory. Of many channels no tile is as
+ * wide as a row. */
+static void taps_share_the_rows_that_they_slide_over(void **state) {
+  (void)state;
+  static const int64_t channels[] = {32, 64, 128};
+  for (size_t k = 0; k < sizeof channels / sizeof *channels; k++) {
+    neo_schedule s = gradient_to_taps((int)channels[k]);
+    assert_in_range(s.at[NEO_SCHED_AXIS_M], 0, 1);
+    assert_int_equal(s.at[NEO_SCHED_TILE_M], 3);
+    assert_int_equal(s.at[NEO_SCHED_TILE_N] * s.at[NEO_SCHED_VECTOR_WIDTH], channels[k]);
+  }
+  assert_in_range(gradient_to_taps(512).at[NEO_SCHED_TILE_N], 1, 4);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(images_that_all_taps_walk_are_walked_a_few_at_a_time),
@@ -718,6 +744,7 @@ int main(void) {
       cmocka_unit_test(images_of_few_vectors_are_read_where_they_lie),
       cmocka_unit_test(images_beyond_the_caches_are_not_copied_in_short_runs),
       cmocka_unit_test(long_steps_are_copied_a_few_at_a_time),
+      cmocka_unit_test(taps_share_the_rows_that_they_slide_over),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
