@@ -6,6 +6,8 @@
  *             them too; K > 0)
  *   known     no unsolved axis in it: a condition
  *   unit      one unsolved axis, coefficient +-1: substitute
+ *   turn      e % K = v where e takes at most K values from lo on: e = lo + (v - lo) % K (rolled
+ *             images, shifted windows; K > 0)
  *   radix     a quotient or remainder of +-a + c by K: a becomes two axes, the digits of +-a + c
  *   digits    c*a + rest with 0 <= rest < c (proved): a = v / c, rest = v % c (mixed radix; c may
  *             be a run-time size)
@@ -358,6 +360,26 @@ static bool rule_digits(ad_system *s, ad_equation *q) {
   return false;
 }
 
+/* A remainder of what goes around once at most: no quotient is unknown. */
+static bool rule_turn(ad_system *s, ad_equation *q) {
+  neo_facts f = facts_of(s);
+  neo_expr lo, hi;
+  if (neo_expr_node(s->m, q->lhs)->op != NEO_OP_MOD)
+    return false;
+  neo_expr e = neo_expr_arg(s->m, q->lhs, 0), by = neo_expr_arg(s->m, q->lhs, 1);
+  if (neo_expr_axes(s->m, by) || !is_positive(s, by) || !hull(s, e, 0, -1, &lo) ||
+      !hull(s, e, 0, 1, &hi) ||
+      neo_prove(s->env->prover, &f, op2(s, NEO_OP_LT, op2(s, NEO_OP_SUB, hi, lo), by), NULL) !=
+          NEO_PROVED)
+    return false;
+  require(s, op2(s, NEO_OP_AND, op2(s, NEO_OP_LE, int_of(s, 0), q->rhs),
+                 op2(s, NEO_OP_LT, q->rhs, by)));
+  neo_expr past = op2(s, NEO_OP_MOD, op2(s, NEO_OP_SUB, q->rhs, lo), by);
+  q->done = true;
+  ad_system_equate(s, e, op2(s, NEO_OP_ADD, lo, past));
+  return true;
+}
+
 /* ---- radix */
 
 typedef struct {
@@ -658,7 +680,7 @@ void ad_system_solve(ad_system *s) {
   if (s->where.i && s->n_eq > n_eq) /* what is left may have stood behind an equation */
     s->where = ad_guard_reads(s->m, s->where);
   static bool (*const rules[])(ad_system *, ad_equation *) = {
-      rule_known,   rule_unit,   rule_radix,     rule_digits,   rule_isolate,
+      rule_known,   rule_unit,   rule_turn,      rule_radix,    rule_digits, rule_isolate,
       rule_lattice, rule_define, rule_remainder, rule_interval, rule_leave};
   bool again = true;
   for (uint32_t i = 0; s->left && i < s->n_eq; i++)

@@ -14,9 +14,10 @@
  * with the same part, which becomes one definition afterwards). A part is a tensor, so it has to
  * pay: the arithmetic must be halved at least, with the part written and read counted in. A factor
  * of output axes alone goes out of the sum, before anything else, whenever the sum is not empty
- * (times an infinity, an empty sum is no longer 0), finite constants always do. Sums that differ in
- * such factors alone are one afterwards, and fusion puts the product back behind the sum. A
- * condition on output axes goes with them, if what is left can be read without it:
+ * (times an infinity, an empty sum is no longer 0), finite constants and signs always do; so does
+ * what the product is divided by. Sums that differ in such factors alone are one afterwards, and
+ * fusion puts the product back behind the sum. A condition on output axes goes with them, if what
+ * is left can be read without it:
  *
  *     E[i, j] = sum[e where j <= i] G[i, e] * V[j, e] * exp(S[i, j])
  *     ->
@@ -47,6 +48,7 @@ typedef struct {
   neo_expr factor[MOST_FACTORS];
   uint64_t uses[MOST_FACTORS]; /* axes of a factor */
   double cost[MOST_FACTORS];
+  uint32_t inverse; /* factors that the others are divided by */
   uint32_t n;
   bool negative;
 } product;
@@ -88,6 +90,17 @@ static void add_cost(void *ctx, neo_expr e) {
     c->sum += op_cost((neo_op)n->op);
 }
 
+static bool add_factor(product *p, neo_expr e, double cost) {
+  if (p->n == MOST_FACTORS)
+    return false;
+  cost_ctx c = {p->m, cost};
+  neo_expr_visit(p->m, e, add_cost, &c);
+  p->factor[p->n] = e;
+  p->uses[p->n] = neo_expr_axes(p->m, e);
+  p->cost[p->n++] = c.sum;
+  return true;
+}
+
 static bool add_factors(product *p, neo_expr e) {
   const neo_node n = *neo_expr_node(p->m, e);
   if (n.op == NEO_OP_NEG) {
@@ -97,14 +110,14 @@ static bool add_factors(product *p, neo_expr e) {
   if (n.op == NEO_OP_MUL)
     return add_factors(p, neo_list_expr(p->m, n.arg, 0)) &&
            add_factors(p, neo_list_expr(p->m, n.arg, 1));
-  if (p->n == MOST_FACTORS)
-    return false;
-  cost_ctx c = {p->m, 1};
-  neo_expr_visit(p->m, e, add_cost, &c);
-  p->factor[p->n] = e;
-  p->uses[p->n] = neo_expr_axes(p->m, e);
-  p->cost[p->n++] = c.sum;
-  return true;
+  neo_expr by = n.op == NEO_OP_DIV ? neo_list_expr(p->m, n.arg, 1) : (neo_expr){0};
+  if (by.i && !(neo_expr_axes(p->m, by) & p->reds)) {
+    if (!add_factors(p, neo_list_expr(p->m, n.arg, 0)) || p->n == MOST_FACTORS)
+      return false;
+    p->inverse |= 1u << p->n;
+    return add_factor(p, by, op_cost(NEO_OP_DIV));
+  }
+  return add_factor(p, e, 1);
 }
 
 /* The largest number of iterations that is known. */
@@ -128,14 +141,14 @@ static bool take_apart(product *p, neo_def d) {
     return false;
   neo_expr body = neo_list_expr(m, p->r.body, 0);
   neo_type t = neo_expr_type(m, body);
+  p->outs = (1ull << p->r.n_out) - 1;
+  p->reds = ((1ull << p->r.axes.n) - 1) & ~p->outs;
   if ((t != NEO_F32_T && t != NEO_F64_T) || !add_factors(p, body) || p->n < 2)
     return false;
   for (uint32_t k = 0; k < p->r.axes.n; k++) {
     p->axis[k] = *neo_def_axis(m, &p->r, k);
     p->extent[k] = extent_of(p, k);
   }
-  p->outs = (1ull << p->r.n_out) - 1;
-  p->reds = ((1ull << p->r.axes.n) - 1) & ~p->outs;
   return true;
 }
 
@@ -279,12 +292,30 @@ static bool find_part(const product *p, uint32_t candidates, part *best) {
 
 /* ---- writing the definitions */
 
-static neo_expr product_of(const product *p, uint32_t chosen) {
-  neo_expr e = {0};
+static neo_expr times(neo_module *m, neo_expr a, neo_expr b) {
+  return a.i && b.i ? neo_op2(m, NEO_OP_MUL, a, b) : a.i ? a : b;
+}
+
+/* first * the chosen factors * last; either may be missing. */
+static neo_expr product_with(const product *p, neo_expr first, uint32_t chosen, neo_expr last) {
+  neo_expr e = first;
   for (uint32_t k = 0; k < p->n; k++)
-    if (chosen >> k & 1)
-      e = e.i ? neo_op2(p->m, NEO_OP_MUL, e, p->factor[k]) : p->factor[k];
+    if (chosen & ~p->inverse & 1u << k)
+      e = times(p->m, e, p->factor[k]);
+  e = times(p->m, e, last);
+  for (uint32_t k = 0; k < p->n; k++)
+    if (chosen & p->inverse & 1u << k)
+      e = neo_op2(p->m, NEO_OP_DIV, e, p->factor[k]);
   return e;
+}
+
+static neo_expr product_of(const product *p, uint32_t chosen) {
+  return product_with(p, (neo_expr){0}, chosen, (neo_expr){0});
+}
+
+static neo_expr signed_product(const product *p, neo_expr first, uint32_t chosen, neo_expr last) {
+  neo_expr e = product_with(p, first, chosen, last);
+  return p->negative ? neo_op1(p->m, NEO_OP_NEG, e) : e;
 }
 
 static neo_list axes_list(const product *p, uint64_t first, uint64_t then, neo_expr *by) {
@@ -353,11 +384,6 @@ static void set_finish(product *p, neo_def_rec *r, neo_expr value) {
   r->finish = neo_list_new(p->m, &e.i, 1);
 }
 
-static neo_expr signed_product(const product *p, neo_expr a, neo_expr b) {
-  neo_expr e = a.i && b.i ? neo_op2(p->m, NEO_OP_MUL, a, b) : a.i ? a : b;
-  return p->negative ? neo_op1(p->m, NEO_OP_NEG, e) : e;
-}
-
 /* sum over what is left of (factors left) * part */
 static void sum_of_part(product *p, uint32_t left, const part *x) {
   neo_expr t = x->known.i ? x->known : define_part(p, x), by[64] = {{0}};
@@ -365,7 +391,7 @@ static void sum_of_part(product *p, uint32_t left, const part *x) {
   uint64_t reds = p->reds & ~x->in;
   if (x->known.i)
     r.where = (neo_expr){0};
-  neo_expr body = signed_product(p, product_of(p, left & ~x->chosen), t);
+  neo_expr body = signed_product(p, (neo_expr){0}, left & ~x->chosen, t);
   r.axes = axes_list(p, p->outs, reds, by);
   if (r.where.i)
     r.where = neo_expr_subst_axes(p->m, r.where, by, p->r.axes.n);
@@ -382,9 +408,11 @@ static bool is_constant(const product *p, neo_expr e) {
          !neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE) && !neo_expr_uses_op(m, e, NEO_OP_RAND);
 }
 
-static bool is_finite(const product *p, neo_expr e) {
+/* A number that leaves 0 what it is. */
+static bool is_finite(const product *p, uint32_t k) {
   double x;
-  return neo_expr_is_float(p->m, e, &x) && isfinite(x);
+  return neo_expr_is_float(p->m, p->factor[k], &x) && isfinite(x) &&
+         (!(p->inverse >> k & 1) || x != 0);
 }
 
 /* Is the condition on output axes alone, and not needed by what is read? */
@@ -399,7 +427,7 @@ static uint32_t outside(const product *p, bool constants) {
   bool any = (!p->r.where.i || (!constants && where_leaves(p))) && never_empty(p);
   for (uint32_t k = 0; k < p->n; k++)
     if (!(p->uses[k] & p->reds) && is_constant(p, p->factor[k]) == constants &&
-        (any || is_finite(p, p->factor[k])))
+        (any || is_finite(p, k)))
       chosen |= 1u << k;
   return chosen;
 }
@@ -410,7 +438,7 @@ static void whole_as_part(product *p, uint32_t out, uint32_t left) {
   neo_expr where = p->r.where, by[64] = {{0}};
   p->r.where = (neo_expr){0};
   neo_def_rec r = p->r;
-  neo_expr y = signed_product(p, define_part(p, &x), product_of(p, out));
+  neo_expr y = signed_product(p, define_part(p, &x), out, (neo_expr){0});
   if (where.i)
     y = neo_op3(p->m, NEO_OP_SELECT, where, y, neo_const_float(p->m, neo_expr_type(p->m, y), 0));
   set_finish(p, &r, y);
@@ -424,7 +452,7 @@ static void whole_as_part(product *p, uint32_t out, uint32_t left) {
 static void constants_behind(product *p, uint32_t out, uint32_t left) {
   neo_expr body = product_of(p, left);
   neo_expr acc = neo_acc_ref(p->m, neo_expr_type(p->m, body), 0);
-  set_finish(p, &p->r, signed_product(p, acc, product_of(p, out)));
+  set_finish(p, &p->r, signed_product(p, acc, out, (neo_expr){0}));
   p->r.body = neo_list_new(p->m, &body.i, 1);
   p->negative = false;
   *neo_def_at(p->m, p->def) = p->r;
@@ -436,14 +464,16 @@ static void definition(neo_module *m, neo_prover *prover, neo_def d) {
   if (!take_apart(&p, d))
     return;
   uint32_t all = (1u << p.n) - 1, out = outside(&p, true), left = all & ~out;
-  if (!left || __builtin_popcount(left) < 2)
+  if (!(left & ~p.inverse) || (__builtin_popcount(left) < 2 && !(out & p.inverse)))
     return;
-  if (out)
+  if (out || p.negative)
     constants_behind(&p, out, left);
+  if (__builtin_popcount(left) < 2)
+    return;
   out = outside(&p, false);
   left &= ~out;
   x = (part){.in = p.reds, .axes = p.outs};
-  if (out && left && stands(&p, &x))
+  if (out && left & ~p.inverse && stands(&p, &x))
     whole_as_part(&p, out, left);
   else if (find_part(&p, left | out, &x))
     sum_of_part(&p, left | out, &x);

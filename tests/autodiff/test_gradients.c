@@ -10,15 +10,13 @@
 #define HEAD "neo-ir 1\nmodule t\n"
 static void a_product_and_its_activation_are_differentiated(void **state) {
   (void)state;
-  grad_check(
-      HEAD
-      "size B 1..5\n"
-      "input X : f64 [B, 3]\ninput W : f64 [3, 4]\ninput b : f64 [4]\n"
-      "temp H : f64 [B, 4]\ntemp L : f64 []\ntemp dW : f64 [3, 4]\ntemp db : f64 [4]\n"
-      "temp dX : f64 [B, 3]\n"
-      "def H[b: B, j: 4] =\n  sum[i: 3] X[b, i] * W[i, j]\n  then tanh(acc0 + b[j])\n"
-      "def L[] =\n  mean[b: B, j: 4] H[b, j] * H[b, j]\n  then acc0\n"
-      "gradient of L for W, b, X into dW, db, dX\n");
+  grad_check(HEAD "size B 1..5\n"
+                  "input X : f64 [B, 3]\ninput W : f64 [3, 4]\ninput b : f64 [4]\n"
+                  "temp H : f64 [B, 4]\ntemp L : f64 []\ntemp dW : f64 [3, 4]\ntemp db : f64 [4]\n"
+                  "temp dX : f64 [B, 3]\n"
+                  "def H[b: B, j: 4] =\n  sum[i: 3] X[b, i] * W[i, j]\n  then tanh(acc0 + b[j])\n"
+                  "def L[] =\n  mean[b: B, j: 4] H[b, j] * H[b, j]\n  then acc0\n"
+                  "gradient of L for W, b, X into dW, db, dX\n");
 }
 
 static void a_padded_strided_window_is_differentiated(void **state) {
@@ -41,24 +39,21 @@ static void a_maximum_sends_its_gradient_to_the_winner(void **state) {
 
 static void cross_entropy_is_differentiated(void **state) {
   (void)state;
-  grad_check(
-      HEAD
-      "input X : f64 [3, 5]\ninput Y : i32 [3] < 5\ntemp l : f64 [3]\ntemp L : f64 []\n"
-      "temp dX : f64 [3, 5]\n"
-      "def l[b: 3] =\n  logsumexp[c: 5] X[b, c]\n  then acc0\n"
-      "def L[] =\n  mean[b: 3] l[b] - X[b, i64(Y[b])]\n  then acc0\n"
-      "gradient of L for X into dX\n");
+  grad_check(HEAD "input X : f64 [3, 5]\ninput Y : i32 [3] < 5\ntemp l : f64 [3]\ntemp L : f64 []\n"
+                  "temp dX : f64 [3, 5]\n"
+                  "def l[b: 3] =\n  logsumexp[c: 5] X[b, c]\n  then acc0\n"
+                  "def L[] =\n  mean[b: 3] l[b] - X[b, i64(Y[b])]\n  then acc0\n"
+                  "gradient of L for X into dX\n");
 }
 
 static void a_lookup_is_differentiated(void **state) {
   (void)state;
-  grad_check(
-      HEAD
-      "input T : f64 [4, 2]\ninput Y : i32 [5] < 4\ntemp E : f64 [5, 2]\ntemp L : f64 []\n"
-      "temp dT : f64 [4, 2]\n"
-      "def E[b: 5, d: 2] = T[i64(Y[b]), d]\n"
-      "def L[] =\n  sum[b: 5, d: 2] E[b, d] * E[b, d]\n  then acc0\n"
-      "gradient of L for T into dT\n");
+  grad_check(HEAD
+             "input T : f64 [4, 2]\ninput Y : i32 [5] < 4\ntemp E : f64 [5, 2]\ntemp L : f64 []\n"
+             "temp dT : f64 [4, 2]\n"
+             "def E[b: 5, d: 2] = T[i64(Y[b]), d]\n"
+             "def L[] =\n  sum[b: 5, d: 2] E[b, d] * E[b, d]\n  then acc0\n"
+             "gradient of L for T into dT\n");
 }
 
 static void a_lookup_inside_a_product_is_differentiated(void **state) {
@@ -86,16 +81,14 @@ static void a_triangular_sum_and_a_product_are_differentiated(void **state) {
 
 static void the_gradient_of_a_gradient_is_right(void **state) {
   (void)state;
-  grad_check(
-      HEAD
-      "input X : f64 [3]\ninput W : f64 [3, 3]\ntemp H : f64 [3]\ntemp y : f64 []\n"
-      "temp dX : f64 [3]\n"
-      "temp L : f64 []\ntemp dW : f64 [3, 3]\n"
-      "def H[i: 3] =\n  sum[j: 3] W[i, j] * X[j]\n  then tanh(acc0)\n"
-      "def y[] =\n  sum[i: 3] H[i] * H[i]\n  then acc0\n"
-      "def L[] =\n  sum[i: 3] dX[i] * dX[i]\n  then acc0\n"
-      "gradient of y for X into dX\n"
-      "gradient of L for W into dW\n");
+  grad_check(HEAD "input X : f64 [3]\ninput W : f64 [3, 3]\ntemp H : f64 [3]\ntemp y : f64 []\n"
+                  "temp dX : f64 [3]\n"
+                  "temp L : f64 []\ntemp dW : f64 [3, 3]\n"
+                  "def H[i: 3] =\n  sum[j: 3] W[i, j] * X[j]\n  then tanh(acc0)\n"
+                  "def y[] =\n  sum[i: 3] H[i] * H[i]\n  then acc0\n"
+                  "def L[] =\n  sum[i: 3] dX[i] * dX[i]\n  then acc0\n"
+                  "gradient of y for X into dX\n"
+                  "gradient of L for W into dW\n");
 }
 
 /* Each element of the adjoint looks at its own step alone. */
@@ -141,6 +134,30 @@ static void sums_into_a_slice_are_pieces(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* Windows of a rolled image: every element is in one window, at one place of it. */
+static void the_gradient_of_a_rolled_read_has_no_sum(void **state) {
+  (void)state;
+  const char *text =
+      HEAD "input X : f64 [12]\ninput S : f64 [3, 4]\ntemp Q : f64 [3, 4]\ntemp L : f64 []\n"
+           "temp dX : f64 [12]\n"
+           "def Q[u: 3, i: 4] = X[(4*u + i + 5) % 12] * S[u, i]\n"
+           "def L[] =\n  sum[u: 3, i: 4] Q[u, i] * Q[u, i]\n  then acc0\n"
+           "gradient of L for X into dX\n";
+  grad_world w;
+  neo_str got;
+  grad_check(text);
+  grad_begin(&w);
+  w.m = neo_module_parse(&w.arena, w.names, w.diags, "t", text, strlen(text));
+  grad_pass(&w);
+  neo_str_init(&got, &w.arena);
+  neo_module_print(w.m, &got);
+  const char *gradient = strstr(neo_str_text(&got), "dX[z0: 12]");
+  assert_non_null(gradient);
+  assert_non_null(strstr(gradient, "let $0 = (z0 + 7) % 12 / 4;\n    d.Q[$0, (z0 + 3) % 4]"));
+  assert_null(strstr(gradient, "sum["));
+  neo_arena_free(&w.arena);
+}
+
 /* ---- random access maps */
 
 typedef struct {
@@ -176,13 +193,17 @@ static neo_expr random_linear(map_gen *g, int64_t *hi) {
 static neo_expr random_index(map_gen *g, int64_t *hi) {
   neo_expr e = random_linear(g, hi);
   int64_t k = pick(g->seed, 2, 4);
-  switch (pick(g->seed, 0, 6)) {
+  switch (pick(g->seed, 0, 7)) {
   case 0:
     *hi /= k;
     return neo_op2(g->m, NEO_OP_DIV, e, i64_of(g->m, k));
   case 1:
     *hi = *hi < k ? *hi : k - 1;
     return neo_op2(g->m, NEO_OP_MOD, e, i64_of(g->m, k));
+  case 2: /* goes around once at most */
+    e = neo_op2(g->m, NEO_OP_ADD, e, i64_of(g->m, pick(g->seed, -9, 9)));
+    *hi += pick(g->seed, 0, 2);
+    return neo_op2(g->m, NEO_OP_MOD, e, i64_of(g->m, *hi + 1));
   default:
     return e;
   }
@@ -383,6 +404,7 @@ int main(void) {
       cmocka_unit_test(the_gradient_of_a_gradient_is_right),
       cmocka_unit_test(adjoints_of_many_slices_are_pieces),
       cmocka_unit_test(sums_into_a_slice_are_pieces),
+      cmocka_unit_test(the_gradient_of_a_rolled_read_has_no_sum),
       cmocka_unit_test(gradients_of_random_access_maps_equal_a_scatter),
       cmocka_unit_test(proofs_that_are_given_up_are_told_and_cost_no_correctness),
   };

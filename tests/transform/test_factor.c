@@ -15,7 +15,7 @@ static void a_factor_without_an_inner_axis_is_multiplied_once(void **state) {
   becomes(HEAD "def @1 D[i: 16] =\n  sum[e: 16, j: 16] -(G[i, e] * V[j, e] * exp(S[i, j]))\n"
                "entry forward forward: D = D\n",
           "part.D[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]",
-          "sum[j: 16] -(exp(S[i, j]) * part.D[i, j])");
+          "sum[j: 16] exp(S[i, j]) * part.D[i, j]\n    then -acc0");
 }
 
 static void a_factor_of_output_axes_leaves_the_sum(void **state) {
@@ -40,6 +40,31 @@ static void constants_stand_behind_the_sum(void **state) {
           "def @1 E[i: 16, j: 16] =\n  sum[e: 16] G[i, e] * 0.5 * V[j, e]\n  then acc0 + a[i]\n"
           "entry forward forward: E = E\n",
           NULL, "sum[e: 16] G[i, e] * V[j, e]\n    then acc0 * 0.5 + a[i]");
+}
+
+/* Attention's scores as they are written, and a product of which a softmax's sum is the divisor. */
+static void divisors_stand_behind_the_sum(void **state) {
+  (void)state;
+  becomes(HEAD "def @1 E[i: 16, j: 16] =\n  sum[e: 16] G[i, e] * V[j, e] / sqrt(16.0)\n"
+               "entry forward forward: E = E\n",
+          NULL, "sum[e: 16] G[i, e] * V[j, e]\n    then acc0 / sqrt(16.0)");
+  becomes(HEAD "def @1 E[i: 16, j: 16] =\n  sum[e: 16] G[i, e] / a[i] * V[j, e]\n"
+               "entry forward forward: E = E\n",
+          "part.E[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]",
+          "E[i: 16, j: 16] = part.E[i, j] / a[i]");
+  becomes(HEAD "def @1 D[i: 16] =\n  sum[e: 16] G[i, e] / 3.0\nentry forward forward: D = D\n",
+          NULL, "sum[e: 16] G[i, e]\n    then acc0 / 3.0");
+}
+
+/* 0/0 is no 0, and a divisor that the sum changes is no divisor of the sum. */
+static void divisors_that_matter_inside_stay(void **state) {
+  (void)state;
+  becomes(HEAD "def @1 E[i: 16, j: 16] =\n  sum[e: i64(n[i])] G[i, e] * V[j, e] / 0.0\n"
+               "entry forward forward: E = E\n",
+          NULL, "G[i, e] * V[j, e] / 0.0");
+  becomes(HEAD "def @1 E[i: 16, j: 16] =\n  sum[e: 16] G[i, e] * V[j, e] / a[e]\n"
+               "entry forward forward: E = E\n",
+          NULL, "G[i, e] * V[j, e] / a[e]");
 }
 
 static void a_product_of_two_stays_as_it_is(void **state) {
@@ -96,7 +121,7 @@ static void a_part_that_there_is_is_read(void **state) {
   becomes(HEAD "def @1 E[e: 16, i: 16] =\n  sum[j: 16] V[j, e] * exp(S[i, j])\n"
                "def @2 D[i: 16] =\n  sum[e: 16, j: 16] -(G[i, e] * exp(S[i, j]) * V[j, e])\n"
                "entry forward forward: D = D, E = E\n",
-          "E[e: 16, i: 16] =", "sum[e: 16] -(G[i, e] * E[e, i])");
+          "E[e: 16, i: 16] =", "sum[e: 16] G[i, e] * E[e, i]\n    then -acc0");
   becomes(HEAD "def @1 E[i: 16, e: 16] =\n  sum[j: 16] where j <= i;\n  exp(S[i, j]) * V[j, e]\n"
                "def @2 D[k: 16] =\n  sum[l: 16, e: 16] where l <= k;\n"
                "  V[l, e] * G[k, e] * exp(S[k, l])\nentry forward forward: D = D, E = E\n",
@@ -114,9 +139,10 @@ static void a_part_over_the_same_points_is_read(void **state) {
                "def @2 D[k: 16] =\n  sum[l: 16, e: 16] where l < k + 1;\n"
                "  V[l, e] * G[k, e] * exp(S[k, l])\nentry forward forward: D = D, E = E\n",
           "sum[j: i + 1]", "sum[e: 16] G[k, e] * E[k, e]");
-  becomes(HEAD "def @1 E[i: 16, e: 16] =\n  sum[j: 16] where j <= i;\n  exp(S[i, j]) * V[j, e]\n"
-               "def @2 D[k: 16] =\n  sum[e: 16, l: min(k + 1, 15)] V[l, e] * G[k, e] * exp(S[k, l])\n"
-               "entry forward forward: D = D, E = E\n",
+  becomes(HEAD
+          "def @1 E[i: 16, e: 16] =\n  sum[j: 16] where j <= i;\n  exp(S[i, j]) * V[j, e]\n"
+          "def @2 D[k: 16] =\n  sum[e: 16, l: min(k + 1, 15)] V[l, e] * G[k, e] * exp(S[k, l])\n"
+          "entry forward forward: D = D, E = E\n",
           "where j <= i;", "V[l, e] * G[k, e] * exp(S[k, l])");
 }
 
@@ -150,8 +176,8 @@ static const char *axis_of(uint64_t *seed) {
 }
 
 static const char *random_sum(neo_arena *a, uint64_t seed) {
-  static const char *const where[] = {"", "", "where l <= k;", "where i != j;",
-                                      "where i64(n[i]) < 3;", "where j <= i;"};
+  static const char *const where[] = {
+      "", "", "where l <= k;", "where i != j;", "where i64(n[i]) < 3;", "where j <= i;"};
   int factors = 2 + below(&seed, 4);
   neo_str s;
   neo_str_init(&s, a);
@@ -178,6 +204,7 @@ static const char *random_sum(neo_arena *a, uint64_t seed) {
     default:
       neo_str_addf(&s, "(A[%s, %s] - C[%s])", x, y, y);
     }
+    neo_str_add(&s, below(&seed, 6) ? "" : " / 4.0f64");
   }
   neo_str_add(&s, "\n  then acc0 + C[j]\nentry forward forward: Y = Y\n");
   return neo_str_text(&s);
@@ -214,6 +241,8 @@ int main(void) {
       cmocka_unit_test(a_factor_of_output_axes_leaves_the_sum),
       cmocka_unit_test(a_factor_of_output_axes_leaves_first),
       cmocka_unit_test(constants_stand_behind_the_sum),
+      cmocka_unit_test(divisors_stand_behind_the_sum),
+      cmocka_unit_test(divisors_that_matter_inside_stay),
       cmocka_unit_test(a_product_of_two_stays_as_it_is),
       cmocka_unit_test(nothing_leaves_a_sum_that_may_be_empty),
       cmocka_unit_test(conditions_on_inner_axes_keep_the_sum_whole),
