@@ -47,6 +47,7 @@ neo_record world_record(neo_arena *a, int64_t k) {
                       .build = "neo 0.1.0 schedules 1",
                       .name = neo_arena_printf(a, "group_%lld", (long long)k),
                       .schedule = neo_arena_printf(a, "vector_axis=1 tile_m=%lld", (long long)k),
+                      .against = k % 2 ? "vector_axis=0 tile_m=1" : "",
                       .time_ns = 1000.0 / (double)(k + 1),
                       .default_ns = 1000,
                       .trials = 16 + k,

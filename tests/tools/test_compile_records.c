@@ -173,6 +173,39 @@ static void what_does_not_fit_is_ignored_and_changes_nothing(void **state) {
   }
 }
 
+/* A little quicker than a tile of one vector is slower than the model's choice of today; a hundredth
+ * of its time is not; and what beat today's choice is taken by what it gained. */
+static void a_gain_over_what_the_model_no_longer_chooses_is_corrected(void **state) {
+#define ONE "vector_axis=1 vector_width=8 merge=1"
+  static const struct {
+    const char *against; /* null: today's choice */
+    double ratio;
+    bool taken;
+  } of[] = {{"", 0.9, true},
+            {ONE, 0.9, false},
+            {ONE, 0.01, true},
+            {"axis_m=0 tile_m=1000", 0.01, false},
+            {NULL, 0.9, true}};
+#undef ONE
+  world *w = *state;
+  neo_compilation c;
+  neo_str now;
+  compile_well(w, &c, NULL);
+  neo_str_init(&now, &w->arena);
+  neo_schedule_print(&c.schedules.at[group_of(&c, "Y")], &now);
+  neo_compilation_free(&c);
+  for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+    neo_record r = record_of_y(w, tile3);
+    r.against = of[k].against ? of[k].against : neo_str_text(&now);
+    r.time_ns = of[k].ratio * r.default_ns;
+    unlink(w->records);
+    put(w, w->records, &r);
+    outcome o = with(w, w->records);
+    if (o.from_record != of[k].taken)
+      fail_msg("against '%s', %g of its time: %d", r.against, of[k].ratio, o.from_record);
+  }
+}
+
 static void the_best_of_several_files_counts_whatever_their_order(void **state) {
   world *w = *state;
   neo_record slow = record_of_y(w, tile3), fast = slow;
@@ -324,6 +357,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_record_that_fits_gives_the_schedule),
       TEST(what_does_not_fit_is_ignored_and_changes_nothing),
+      TEST(a_gain_over_what_the_model_no_longer_chooses_is_corrected),
       TEST(the_best_of_several_files_counts_whatever_their_order),
       TEST(shipped_records_are_those_of_the_target_and_read_unless_none),
       TEST(a_damaged_file_is_used_as_far_as_it_goes),

@@ -148,6 +148,8 @@ static void put_record(cache_cli *cli, const neo_records *s, const neo_record *r
   neo_record_key_text(r->family, family);
   printf("%s\n  key       %s\n  family    %s\n  sizes     %s\n", r->name, key, family, sizes(a, r));
   printf("  target    %s\n  compiler  %s\n  schedule  %s\n", r->target, r->build, r->schedule);
+  if (r->against && *r->against)
+    printf("  against   %s\n", r->against);
   printf("  time      %s, default %s: %.3f\n", duration(a, r->time_ns), duration(a, r->default_ns),
          neo_record_ratio(r));
   printf("  measured  %s, %" PRId64 " trials, %u thread%s\n  file      %s\n",

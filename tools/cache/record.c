@@ -35,9 +35,10 @@ static bool sizes_valid(const neo_record *r) {
 }
 
 static const char *what_is_wrong(const neo_record *r) {
-  const char *const texts[] = {r->target, r->build, r->name, r->schedule};
+  const char *const texts[] = {r->target, r->build, r->name, r->schedule,
+                               r->against ? r->against : ""};
   size_t bytes = 0;
-  for (int k = 0; k < 4; k++) {
+  for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
     if (!texts[k] || !printable(texts[k]))
       return "a text is missing or not printable";
     bytes += strlen(texts[k]);
@@ -73,6 +74,7 @@ neo_record neo_record_copy(neo_arena *a, const neo_record *r) {
   copy.build = neo_arena_strdup(a, r->build);
   copy.name = neo_arena_strdup(a, r->name);
   copy.schedule = neo_arena_strdup(a, r->schedule);
+  copy.against = neo_arena_strdup(a, r->against ? r->against : "");
   return copy;
 }
 
@@ -140,6 +142,8 @@ void neo_record_json(const neo_record *r, neo_str *out) {
   put_real(out, "time_ns", r->time_ns);
   put_real(out, "default_ns", r->default_ns);
   neo_str_addf(out, "\"trials\":%lld,\"when\":%lld,", (long long)r->trials, (long long)r->when);
+  if (r->against && *r->against)
+    put_text(out, "against", r->against);
   put_text(out, "schedule", r->schedule);
   out->at[out->n - 1] = '}'; /* for the last comma */
 }
@@ -195,6 +199,9 @@ static const char *read_members(const neo_json *j, char *room, int64_t *sizes, n
   r->build = read_text(j, "build", &room);
   r->name = read_text(j, "name", &room);
   r->schedule = read_text(j, "schedule", &room);
+  r->against = neo_json_get(j, "against") ? read_text(j, "against", &room) : "";
+  if (!r->against)
+    return "against";
   if (!neo_json_integer(neo_json_get(j, "threads"), &threads) || threads < 1 || threads > 65536)
     return "threads";
   r->threads = (uint32_t)threads;

@@ -35,6 +35,7 @@ typedef struct neo_record {
   const char *schedule; /* as neo_schedule_print writes it */
   double time_ns;       /* median of one run of the kernel; > 0 */
   double default_ns;    /* of the analytic model's schedule, measured in the same run; > 0 */
+  const char *against;  /* that schedule; null or "": not known */
   int64_t trials;       /* candidates measured so far, >= 0 */
   int64_t when;         /* seconds since 1970; 0: not known */
 } neo_record;

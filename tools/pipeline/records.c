@@ -1,6 +1,7 @@
 /* Records of schedules in a compilation. */
 #include "tools/pipeline/records.h"
 #include "fusion/family.h"
+#include "schedule/space.h"
 #include "tools/pipeline/compile.h"
 #include <errno.h>
 #include <string.h>
@@ -168,6 +169,23 @@ static bool usable(neo_compilation *c, const neo_group *g, const neo_record *r, 
   return legal;
 }
 
+/* Does the record beat the model's choice of today? That of the day when it was measured may have
+ * been another, slower one; by how much is for the model to say, who has learned since. */
+static bool beats_default(neo_compilation *c, const neo_group *g, const neo_record *r) {
+  neo_schedule then, now;
+  double ratio = neo_record_ratio(r);
+  if (ratio >= 1 || !r->against || !*r->against)
+    return ratio < 1;
+  now = neo_schedule_default(c->module, g, &c->machine);
+  if (!neo_schedule_parse(r->against, &then) ||
+      !neo_schedule_legal(c->module, g, &c->machine, &then, NULL))
+    return false;
+  if (neo_schedule_equal(&then, &now))
+    return true;
+  neo_space x = neo_space_of(c->module, g, &c->machine);
+  return ratio * neo_space_cost(&x, &then) < neo_space_cost(&x, &now);
+}
+
 neo_schedule neo_compile_schedule(neo_compilation *c, const neo_group *g, const neo_record **from) {
   neo_record group = {0};
   neo_schedule s;
@@ -180,7 +198,7 @@ neo_schedule neo_compile_schedule(neo_compilation *c, const neo_group *g, const 
   const neo_record *r = neo_records_find(&c->records, group.key, group.target, group.build, 0);
   if (!r)
     count_foreign(c, &group);
-  else if (neo_record_ratio(r) < 1 && usable(c, g, r, &s))
+  else if (beats_default(c, g, r) && usable(c, g, r, &s))
     *from = r;
   return *from ? s : neo_schedule_default(c->module, g, &c->machine);
 }

@@ -248,12 +248,27 @@ neo_status neo_task_batch(neo_tune *t, neo_task *x) {
 
 /* ---- races */
 
-neo_status neo_task_record(neo_tune *t, neo_task *x, const neo_measured *m) {
+static const char *text_of(neo_tune *t, const neo_schedule *s) {
   neo_str text;
-  neo_record r = x->record;
   neo_str_init(&text, &t->c->arena);
-  neo_schedule_print(&x->best, &text);
-  r.schedule = neo_str_text(&text);
+  neo_schedule_print(s, &text);
+  return neo_str_text(&text);
+}
+
+/* What the times are compared with: the model's choice, or that of the day when the base's record
+ * was measured. */
+static const char *compared_with(neo_tune *t, const neo_task *x) {
+  neo_schedule s;
+  if (x->base_record)
+    return x->base_record->against;
+  s = neo_schedule_default(t->c->module, x->g, &t->c->machine);
+  return text_of(t, &s);
+}
+
+neo_status neo_task_record(neo_tune *t, neo_task *x, const neo_measured *m) {
+  neo_record r = x->record;
+  r.schedule = text_of(t, &x->best);
+  r.against = compared_with(t, x);
   r.time_ns = m->ns / x->part;
   r.default_ns = r.time_ns / (m->ratio * neo_task_base_ratio(x));
   r.threads = (uint32_t)t->o.threads;
