@@ -378,6 +378,7 @@ static void set_up(child *c, int in, int out) {
   for (int i = 0; i < c->n; i++)
     scratch += c->kernel[i]->scratch_bytes;
   measure_limits_set(c->j, scratch);
+  measure_job_own(c->j);
   for (int i = 0; i < c->j->n_bufs; i++)
     c->buf[i] = c->j->buf[i].data;
   for (int i = 0; i < c->n; i++)

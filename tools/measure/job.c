@@ -1,6 +1,9 @@
 /* The buffers of a job. Each lies so that it ends within 64 bytes of a page without access, and
  * begins after one: what runs over its end, or far before its begin, dies. What is read is
- * write-protected. */
+ * write-protected. Long ones are in large pages where the system gives them, as the runtime's arena
+ * is (runtime/ctx.c), from their end on: where a context looks an address up once, kernels in small
+ * pages would miss it again and again, some much more than others. */
+#define _DEFAULT_SOURCE 1 /* madvise */
 #include "base/random.h"
 #include "runtime/internal.h"
 #include "tools/measure/measure.h"
@@ -9,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, ALIGN = 64 };
+enum { PAGE = 4096, ALIGN = 64, LARGE_PAGE = 2 << 20 };
 
 static size_t round_up(size_t n, size_t unit) {
   return (n + unit - 1) / unit * unit;
@@ -24,11 +27,48 @@ static char *map_shared(size_t bytes) {
   return p == MAP_FAILED ? NULL : p;
 }
 
+/* A hint: failure changes nothing. */
+static void ask_large_pages(char *p, size_t n) {
+#ifdef MADV_HUGEPAGE
+  if (n >= LARGE_PAGE)
+    (void)madvise(p, n, MADV_HUGEPAGE);
+#else
+  (void)p;
+  (void)n;
+#endif
+}
+
+/* Ends where a large page does, if it is as long as one. */
 static char *map_between_guards(size_t bytes) {
-  char *p = mmap(NULL, bytes + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  size_t more = bytes >= LARGE_PAGE ? LARGE_PAGE : 0, all = bytes + 2 * PAGE + more;
+  char *p = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED)
     return NULL;
-  return mprotect(p + PAGE, bytes, PROT_READ | PROT_WRITE) ? NULL : p + PAGE;
+  size_t before = more ? (LARGE_PAGE - ((uintptr_t)p + PAGE + bytes) % LARGE_PAGE) % LARGE_PAGE : 0;
+  if (before)
+    munmap(p, before);
+  if (before < more)
+    munmap(p + before + bytes + 2 * PAGE, more - before);
+  p += before + PAGE;
+  if (mprotect(p, bytes, PROT_READ | PROT_WRITE))
+    return NULL;
+  ask_large_pages(p, bytes);
+  return p;
+}
+
+void measure_job_own(const measure_job *j) {
+  for (int k = 0; k < j->n_bufs; k++) {
+    const measure_buf *b = &j->buf[k];
+    size_t bytes = mapped_bytes(b);
+    char *p = b->data - (bytes - round_up(b->bytes, ALIGN));
+    if (!b->write || bytes < LARGE_PAGE)
+      continue;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    if (mmap(p, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
+      continue; /* the old pages do, one by one */
+    ask_large_pages(p, bytes);
+    memset(p, MEASURE_UNWRITTEN, bytes);
+  }
 }
 
 /* ---- contents */
@@ -100,6 +140,7 @@ static bool make_between(measure_job *j) {
   void *p = mmap(NULL, j->between_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (p == MAP_FAILED)
     return false;
+  ask_large_pages(p, j->between_bytes);
   memset(p, 1, j->between_bytes); /* pages that nobody wrote are all the same one */
   j->between = p;
   return true;

@@ -141,6 +141,9 @@ typedef struct {
 
 /* ---- job.c: buffers. False: no memory, or nonsense. */
 bool measure_job_ready(measure_job *j);
+/* In the child: pages of its own for long answers, large ones; written to one by one, those that it
+ * shares with its parent would be small again. */
+void measure_job_own(const measure_job *j);
 void measure_job_clear(measure_job *j); /* as new, but for `sandbox` and the device */
 /* Puts what nobody has written into all answers. */
 void measure_answers_reset(measure_job *j);
