@@ -258,25 +258,26 @@ static bool reads_any_again(neo_tiles *q, const neo_schedule *s) {
 
 /* Blocks of the reduction around the loops over axes outside of the tile, each of which walks the
  * same operands: the pixels of an image, for each tap of the gradient to the weights. Units are
- * blocks of rows or of columns, of which there are a few. */
+ * blocks of rows or of columns, enough of them for some cores. */
 static void try_steps_first(descent *d) {
-  enum { MOST_UNITS = 16 };
+  enum { LEAST_UNITS = 4, MOST_UNITS = 16 };
   const neo_schedule start = d->best;
   const neo_tiles *q = d->q;
   int64_t n = neo_tiles_column_length(q, &start), m = neo_tiles_row_length(q, &start);
-  if (q->whole_sums || start.at[NEO_SCHED_AXIS_M] < 0 || q->points > PARTIAL_ELEMENTS ||
-      !neo_stage_steps_alike(q->m, q->f, q->s) || q->points <= (double)(n * m) ||
-      !reads_any_again(d->q, &start))
+  int64_t least = q->machine->threads ? q->machine->threads : LEAST_UNITS;
+  if (q->whole_sums || start.at[NEO_SCHED_AXIS_M] < 0 || !start.at[NEO_SCHED_PACK] ||
+      q->points > PARTIAL_ELEMENTS || !neo_stage_steps_alike(q->m, q->f, q->s) ||
+      q->points <= (double)(n * m) || !reads_any_again(d->q, &start))
     return;
   for (int64_t steps = 1; steps < q->own[0]; steps *= 2)
-    for (int64_t parts = 1; parts <= MOST_UNITS; parts *= 2)
+    for (int64_t parts = least; parts <= MOST_UNITS; parts *= 2)
       for (int rows = 0; rows < 2; rows++) {
         neo_schedule s = start;
         int64_t length = rows ? m : n;
         int64_t unit = rows ? s.at[NEO_SCHED_TILE_M] : neo_tiles_column_unit(q, &s);
         int64_t block = neo_round_up((length + parts - 1) / parts, unit);
         bool blocked = block < length;
-        if ((rows || parts > 1) && !blocked)
+        if (block * (least - 1) >= length || (rows && !blocked))
           continue;
         s.at[NEO_SCHED_BLOCK_K] = steps;
         s.at[NEO_SCHED_BLOCK_M] = rows ? block : 0;

@@ -49,11 +49,13 @@ static double next_stride(neo_tiles *q, const geometry *g, uint32_t k, uint64_t 
   return least;
 }
 
-/* Elements that lie in the lines that a copy reads, for each one that it takes of them: those
- * between are other copies', of another tap or block of the reduction. */
+/* Elements that lie in the lines that copies of blocks of the reduction read, for each one that
+ * they take of them: those between are read again, for another tap or block. */
 static double stepped_over(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
   uint64_t axes = side == NEO_SIDE_ROWS ? g->rows : g->columns, own = 1ULL << q->f->axes.n;
   double line = LINE_BYTES / (double)q->bytes, over = 1, reach = 1, stride = 0, n = 0;
+  if (!g->s->at[NEO_SCHED_BLOCK_K])
+    return 1;
   axes = (axes | ~(own - 1)) & q->c->factor[k].axes;
   while (reach < line && (stride = next_stride(q, g, k, axes, stride, &n)) > 0) {
     if (stride > reach)

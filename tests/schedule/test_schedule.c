@@ -648,6 +648,9 @@ static void images_that_all_taps_walk_are_walked_a_few_at_a_time(void **state) {
   neo_schedule s = choose_on(&avx512, TAPS("n: 16, p: 28, q: 28"), NULL);
   assert_true(s.at[NEO_SCHED_BLOCKS_FIRST] & 4);
   assert_in_range(s.at[NEO_SCHED_BLOCK_K], 1, 4);
+  assert_int_equal(s.at[NEO_SCHED_UNIT_AXES], 1);
+  int64_t block = s.at[NEO_SCHED_BLOCK_M] + s.at[NEO_SCHED_BLOCK_N]; /* one of them is */
+  assert_true(block > 0 && block * 3 < 128); /* four workers have a unit each, or more */
 }
 
 static bool is_legal(const char *text, const char *schedule, const char *why) {
