@@ -4,7 +4,13 @@
 
 /* Smaller ones may be in a cache when they are read, larger ones hardly; between the two it is
  * worth a try. */
-enum { TRY_BYTES = 4 << 20, PAYS_BYTES = 32 << 20, LONG_OPS = 8 /* for each tensor */ };
+enum {
+  TRY_BYTES = 4 << 20,
+  PAYS_BYTES = 32 << 20,
+  LONG_OPS = 8,    /* of a map, for each tensor */
+  LONG_STEPS = 16, /* of a sum */
+  LINE_BYTES = 64,
+};
 
 static int64_t bytes_of(neo_module *m, neo_tensor t) {
   int64_t n = neo_extent_most(m, neo_tensor_elements(m, t));
@@ -27,18 +33,22 @@ static bool is_map(const neo_form *f) {
   return true;
 }
 
-/* Lanes follow each other along the stage's last own axis, or along a shared one of a map. */
+static bool is_shared(const neo_form *f, int64_t v) {
+  return v < (int64_t)f->axes.n;
+}
+
+/* Lanes follow each other along the stage's last own axis, or along a shared one of a stage without
+ * own ones. */
 static bool lanes_follow(const neo_form *f, const neo_stage *s, int64_t v, uint32_t *axis) {
-  bool shared = v < (int64_t)f->axes.n;
-  *axis = (uint32_t)(shared ? v : v + (int64_t)s->axes.n - 1);
-  return v >= 0 && (shared ? is_map(f) : s->axes.n > 0);
+  *axis = (uint32_t)(is_shared(f, v) ? v : v + (int64_t)s->axes.n - 1);
+  return v >= 0 && is_shared(f, v) == (s->axes.n == 0);
 }
 
 bool neo_stream_fits(neo_module *m, const neo_group *g, const neo_schedule *s, neo_tensor t) {
   const neo_form *f = neo_group_form(m, g);
   const int64_t *p = s->at;
-  if (p[NEO_SCHED_TILE_M] > 1 || p[NEO_SCHED_MERGE] > 1 || p[NEO_SCHED_AXIS_N] >= 0 ||
-      p[NEO_SCHED_SEGMENT] || p[NEO_SCHED_RUNNING] || p[NEO_SCHED_BLOCK_K] || p[NEO_SCHED_PACK])
+  if (p[NEO_SCHED_AXIS_N] >= 0 || p[NEO_SCHED_SEGMENT] || p[NEO_SCHED_RUNNING] ||
+      p[NEO_SCHED_BLOCK_K] || p[NEO_SCHED_PACK])
     return false;
   if (in_place(m, g, t))
     return false;
@@ -74,19 +84,31 @@ bool neo_stream_worth_a_try(neo_module *m, const neo_group *g, const neo_schedul
   return fits_from(m, g, s, TRY_BYTES);
 }
 
-/* Is a map's formula longer than its lines are under way? Then caches fetch and write them beside
- * it. Written past the caches, some would be waited for: by each load of a constant, or of a value
- * that found no register, whose address agrees with theirs in all but the page (codegen/loop.h). */
+/* Is a map's formula, or a sum whose results are lanes, longer than lines are under way? Then
+ * caches fetch and write them beside it. Written past the caches, some would be waited for: by each
+ * load of a constant, or of a value that found no register, whose address agrees with theirs in all
+ * but the page (codegen/loop.h). */
 static bool computes_longer(neo_module *m, const neo_group *g, const neo_schedule *s) {
   const neo_form *f = neo_group_form(m, g);
-  double ops = 0;
+  double ops = 0, steps = 0;
+  for (size_t k = 0; is_shared(f, s->at[NEO_SCHED_VECTOR_AXIS]) && k < f->stages.n; k++)
+    steps += f->stages.at[k].accs.n ? neo_stage_points(m, &f->stages.at[k]) : 0;
   for (size_t k = 0; is_map(f) && k < f->stages.n; k++)
     for (size_t i = 0; i < f->stages.at[k].outs.n; i++)
       ops += neo_model_lane_ops(m, f->stages.at[k].outs.at[i].value,
                                 (uint32_t)s->at[NEO_SCHED_VECTOR_AXIS]);
-  return ops >= LONG_OPS * (double)(g->reads.n + g->roots.n);
+  return steps >= LONG_STEPS || ops >= LONG_OPS * (double)(g->reads.n + g->roots.n);
+}
+
+/* Are lines written as a whole? A tile's rows are so many vectors next to each other, and other
+ * rows' come between two of them. */
+static bool whole_lines(neo_module *m, const neo_group *g, const neo_schedule *s) {
+  const int64_t *p = s->at;
+  uint32_t bytes = neo_form_widest(m, neo_group_form(m, g));
+  return p[NEO_SCHED_TILE_M] == 1 ||
+         p[NEO_SCHED_TILE_N] * p[NEO_SCHED_VECTOR_WIDTH] * bytes >= LINE_BYTES;
 }
 
 bool neo_stream_pays(neo_module *m, const neo_group *g, const neo_schedule *s) {
-  return fits_from(m, g, s, PAYS_BYTES) && !computes_longer(m, g, s);
+  return fits_from(m, g, s, PAYS_BYTES) && !computes_longer(m, g, s) && whole_lines(m, g, s);
 }

@@ -544,6 +544,25 @@ static void only_results_beyond_the_caches_stream(void **state) {
   assert_int_equal(map_of(512, "temp Y").at[NEO_SCHED_STREAM], 0);
 }
 
+static neo_schedule product_of(int steps) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "input X : f32 [%d, 2097152]\ninput G : f32 [9, %d]\ntemp Y : f32 [9, 2097152]\n"
+           "def Y[t: 9, i: 2097152] =\n  sum[k: %d] G[t, k] * X[k, i]\n  then acc0\n"
+           "entry forward forward: Y = Y\n",
+           steps, steps, steps);
+  return choose_on(&avx512, text, NULL);
+}
+
+/* Of a sum of many steps, caches fetch the lines meanwhile. */
+static void results_of_short_sums_beyond_the_caches_stream(void **state) {
+  (void)state;
+  neo_schedule s = product_of(5);
+  assert_true(s.at[NEO_SCHED_TILE_M] > 1);
+  assert_int_equal(s.at[NEO_SCHED_STREAM], 1);
+  assert_int_equal(product_of(64).at[NEO_SCHED_STREAM], 0);
+}
+
 static neo_schedule column_sums_of(int rows) {
   char text[512];
   snprintf(text, sizeof text,
@@ -742,6 +761,7 @@ int main(void) {
       cmocka_unit_test(the_innermost_axis_of_a_sum_is_one_along_which_an_operand_lies),
       cmocka_unit_test(a_sum_over_a_data_equation_runs_over_its_source),
       cmocka_unit_test(only_results_beyond_the_caches_stream),
+      cmocka_unit_test(results_of_short_sums_beyond_the_caches_stream),
       cmocka_unit_test(columns_of_a_tensor_beyond_the_caches_are_summed_in_wide_tiles),
       cmocka_unit_test(a_filter_whose_steps_are_pages_apart_is_copied),
       cmocka_unit_test(images_of_few_vectors_are_read_where_they_lie),
