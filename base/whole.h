@@ -13,7 +13,7 @@ static inline bool neo_is_power_of_2(int64_t n) {
   return n > 0 && (n & (n - 1)) == 0;
 }
 
-/* The greatest common divisor, not negative; of 0 and 0: 0. Where one is INT64_MIN: some divisor. */
+/* The greatest common divisor, not negative; of 0 and 0: 0. Where one is INT64_MIN: 1. */
 static inline int64_t neo_gcd(int64_t a, int64_t b) {
   if (a == INT64_MIN || b == INT64_MIN)
     return 1;

@@ -1,5 +1,6 @@
 /* What the files of the loop IR's interpreter share: its state. loop_interp.c runs statements,
- * loop_interp_box.c those of boxes, phases and roles. */
+ * loop_interp_block.c those of a block's threads together, loop_interp_box.c those of boxes, phases
+ * and roles. */
 #ifndef NEO_CODEGEN_LOOP_INTERP_H
 #define NEO_CODEGEN_LOOP_INTERP_H
 #include "codegen/loop.h"
@@ -94,8 +95,19 @@ neo_value neo_li_load_at(interp *p, uint32_t buf, int64_t at);
 void neo_li_settled(interp *p, uint32_t buf, int64_t at, const char *what);
 /* Does no warpgroup read it any more? */
 void neo_li_free_of_products(interp *p, uint32_t buf, int64_t at);
+/* This thread is at an element of a buffer: others that were in the same loop must not mind. */
+void neo_li_meet(interp *p, uint32_t buf, int64_t at, bool write);
+/* A number of 4 bytes as its bits, and back. */
+uint32_t neo_li_bits(neo_type t, neo_value v);
+neo_value neo_li_of_bits(neo_type t, uint32_t u);
 /* A number below n, of the run's seed. */
 int64_t neo_li_pick(interp *p, int64_t n);
+
+/* ---- loop_interp_block.c: WARP, WARPGROUP, AWAIT, COPY, COMMIT, WAIT, SHUFFLE; at the end of a
+ * unit, where no product, and no copy, may be under way */
+void neo_li_block(interp *p, const neo_ls *s);
+void neo_li_end_products(interp *p);
+void neo_li_end_copies(interp *p);
 
 /* ---- loop_interp_box.c: BULK, EXPECT, REACH, ARRIVE, ROLES; before a statement of consumers what
  * a producer may do by then; at the end of a unit */
