@@ -23,6 +23,8 @@
  *     ->
  *     E[i, j] = select(j <= i, part.E[i, j] * exp(S[i, j]), 0)
  *
+ * and one on data goes by itself (the gradient of a product with relu(X), where X > 0).
+ *
  * A part that is a definition already (at_hand.h) costs nothing: the first of these sums over j is
  * what attention returned, if G is its gradient.
  *
@@ -130,6 +132,18 @@ static double extent_of(product *p, uint32_t k) {
   return hi > lo ? (double)(hi - lo) : 1;
 }
 
+/* x of select(c, x, 0), where c is on output axes alone and becomes a condition of the sum. */
+static neo_expr without_choice(product *p, neo_expr body) {
+  const neo_node n = *neo_expr_node(p->m, body);
+  double zero;
+  if (n.op != NEO_OP_SELECT || neo_expr_axes(p->m, neo_list_expr(p->m, n.arg, 0)) & p->reds ||
+      !neo_expr_is_float(p->m, neo_list_expr(p->m, n.arg, 2), &zero) || zero != 0)
+    return body;
+  neo_expr c = neo_list_expr(p->m, n.arg, 0);
+  p->r.where = p->r.where.i ? neo_op2(p->m, NEO_OP_AND, p->r.where, c) : c;
+  return neo_list_expr(p->m, n.arg, 1);
+}
+
 static bool take_apart(product *p, neo_def d) {
   neo_module *m = p->m;
   p->def = d;
@@ -139,10 +153,10 @@ static bool take_apart(product *p, neo_def d) {
                p->r.axes.n <= MOST_AXES && p->r.axes.n > p->r.n_out;
   if (!plain)
     return false;
-  neo_expr body = neo_list_expr(m, p->r.body, 0);
-  neo_type t = neo_expr_type(m, body);
   p->outs = (1ull << p->r.n_out) - 1;
   p->reds = ((1ull << p->r.axes.n) - 1) & ~p->outs;
+  neo_expr body = without_choice(p, neo_list_expr(m, p->r.body, 0));
+  neo_type t = neo_expr_type(m, body);
   if ((t != NEO_F32_T && t != NEO_F64_T) || !add_factors(p, body) || p->n < 2)
     return false;
   for (uint32_t k = 0; k < p->r.axes.n; k++) {
@@ -421,6 +435,12 @@ static bool where_leaves(const product *p) {
          reads_stand(p, (1u << p->n) - 1);
 }
 
+/* Is there a condition on data that leaves, so that what is summed is a product of matrices? One on
+ * indices stays: it may be a range that a kernel does not walk. */
+static bool chooses_results(const product *p) {
+  return where_leaves(p) && neo_expr_uses_op(p->m, p->r.where, NEO_OP_LOAD);
+}
+
 /* Factors that no reduction axis changes and that are constants (or not, by `constants`). */
 static uint32_t outside(const product *p, bool constants) {
   uint32_t chosen = 0;
@@ -473,7 +493,7 @@ static void definition(neo_module *m, neo_prover *prover, neo_def d) {
   out = outside(&p, false);
   left &= ~out;
   x = (part){.in = p.reds, .axes = p.outs};
-  if (out && left & ~p.inverse && stands(&p, &x))
+  if ((out || chooses_results(&p)) && left & ~p.inverse && stands(&p, &x))
     whole_as_part(&p, out, left);
   else if (find_part(&p, left | out, &x))
     sum_of_part(&p, left | out, &x);

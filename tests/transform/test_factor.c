@@ -108,6 +108,20 @@ static void a_condition_on_output_axes_leaves_with_their_factor(void **state) {
           "select(j <= i, part.E[i, j] * exp(S[i, j]), 0.0)");
 }
 
+/* The gradient of a product with relu(S) for S is a product of matrices. */
+static void a_choice_of_results_by_data_leaves_the_sum(void **state) {
+  (void)state;
+  becomes(HEAD "def @1 E[i: 16, j: 16] =\n"
+               "  sum[e: 16] select(0.0 < S[i, j], G[i, e] * V[j, e], 0.0)\n"
+               "entry forward forward: E = E\n",
+          "part.E[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]",
+          "E[i: 16, j: 16] = select(0.0 < S[i, j], part.E[i, j], 0.0)");
+  becomes(HEAD "def @1 E[i: 16, j: 16] =\n"
+               "  sum[e: 16] select(0.0 < S[i, e], G[i, e] * V[j, e], 0.0)\n"
+               "entry forward forward: E = E\n",
+          NULL, "sum[e: 16] select(0.0 < S[i, e], G[i, e] * V[j, e], 0.0)");
+}
+
 static void a_condition_that_reads_rely_on_stays(void **state) {
   (void)state;
   becomes(HEAD "def @1 E[i: 16, j: 16] =\n  sum[e: 16] where j < 15;\n"
@@ -248,6 +262,7 @@ int main(void) {
       cmocka_unit_test(conditions_on_inner_axes_keep_the_sum_whole),
       cmocka_unit_test(conditions_on_the_parts_axes_hold_for_both_halves),
       cmocka_unit_test(a_condition_on_output_axes_leaves_with_their_factor),
+      cmocka_unit_test(a_choice_of_results_by_data_leaves_the_sum),
       cmocka_unit_test(a_condition_that_reads_rely_on_stays),
       cmocka_unit_test(a_part_that_there_is_is_read),
       cmocka_unit_test(a_part_over_the_same_points_is_read),
