@@ -22,7 +22,7 @@
  * the barrier behind the wait, and one between the block's elements and their product.
  *
  * What does not lie in memory as shared memory has it, f32 that becomes bf16, or a product of two
- * factors, goes through registers: fetched where copies start, and put there behind the products. */
+ * factors, goes through registers: fetched where copies start, put there behind the products. */
 #include "codegen/lower_nest.h"
 
 /* Has the loop over the host's steps this operand? They are inner sums', and the product's. */

@@ -45,8 +45,8 @@ static bool is_shared(const finder *c, neo_expr load) {
                        neo_axis_most(c->m, &c->stage->axes.at[0]) >= FEW_STEPS);
 }
 
-/* Would the nearest cache lose a line before it is read? Until then the columns of the block are, or
- * those of a tile, and with each row what is written to it. */
+/* Would the nearest cache lose a line before it is read? Until then the columns of the block are,
+ * or those of a tile, and with each row what is written to it. */
 static bool is_far(const finder *c, neo_expr load, uint32_t axis) {
   const int64_t *p = c->s->at;
   bool next_tile = !c->copied && axis == (uint32_t)p[NEO_SCHED_VECTOR_AXIS];

@@ -379,8 +379,8 @@ static void set_units(neo_module *m, const neo_form *f, neo_schedule *s) {
   }
 }
 
-/* The most that registers hold, or rows and columns need, in tiles as equal as can be: few rows have
- * more sums in a row. */
+/* The most that registers hold, or rows and columns need, in tiles as equal as can be: few rows
+ * have more sums in a row. */
 static void set_dots(int64_t *p, int64_t rows, int64_t columns) {
   static const int64_t most[][2] = {{1, 4}, {2, 4}, {4, 6}, {8, 3}, {16, 1}};
   int64_t vectors = (columns + SIDE - 1) / SIDE, k = 0;

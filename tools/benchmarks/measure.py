@@ -69,8 +69,8 @@ class Bench:
         return Side(name, command, row.threads)
 
     def python(self, row, name, first, variant, folder, cold):
-        """What inductor compiles is kept for the next run, by what it is compiled from; `cold`: not,
-        and it takes all processors, as its users' do."""
+        """What inductor compiles is kept for the next run, by what it is compiled from; `cold`:
+        not, and it takes all processors, as its users' do."""
         python = self.pythons[first]
         if not python:
             raise Missing(f"{first} is not installed")

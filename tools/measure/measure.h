@@ -45,9 +45,9 @@
  * where KERNEL is `id=3 symbol=k3 units=64 scratch=8192 [best_ratio=0.8] path=/tmp/x/k3.so` (the
  * path to the end of the line; scratch in bytes). One with `block=128 block_units=128` is a GPU's:
  * the file is an image for the driver, a unit's threads are launched as the record of a model would
- * say, with `persistent=1` at most one block for each multiprocessor; with `maps=0:bf16:100,0,64:33,200,64;1:...` it takes boxes of tensors: which buffer, its
- * type, and of each axis extent, bytes between two elements, and elements of a box (neo_rt_map).
- * All of its units run, in one child for as long as nothing fails (gpu.c); the clock is the
+ * say, with `persistent=1` at most one block for each multiprocessor; with
+ * `maps=0:bf16:100,0,64:33,200,64;1:...` it takes boxes of tensors: which buffer, its type, and of
+ * each axis extent, bytes between two elements, and elements of a box (neo_rt_map). All of its units run, in one child for as long as nothing fails (gpu.c); the clock is the
  * device's. `plain` is a kernel for this processor all the same. The answer repeats the id:
  * {"id":3,"ok":false,"why":"..."}, or {"id":3,"ok":true,"ns":...} with "ns" the median of a run of
  * all units; of try and race also "ratio", the median of the ratios to the base in each turn. */

@@ -3,8 +3,8 @@
  * A group's schedule is that of the best record for exactly this group, target and build, if it
  * beat the default and is legal here; else the analytic model's choice. What it beat may have been
  * the choice of an older model: then the gain is what is left of it by what today's model thinks of
- * both choices. Nearest shapes only seed the tuner. Same bytes out holds for (source, options, target, records): the schedules that were
- * taken are part of the source's hash. */
+ * both choices. Nearest shapes only seed the tuner. Same bytes out holds for (source, options,
+ * target, records): the schedules that were taken are part of the source's hash. */
 #ifndef NEO_TOOLS_RECORDS_H
 #define NEO_TOOLS_RECORDS_H
 #include "fusion/group.h"
