@@ -47,8 +47,9 @@
  * the file is an image for the driver, a unit's threads are launched as the record of a model would
  * say, with `persistent=1` at most one block for each multiprocessor; with
  * `maps=0:bf16:100,0,64:33,200,64;1:...` it takes boxes of tensors: which buffer, its type, and of
- * each axis extent, bytes between two elements, and elements of a box (neo_rt_map). All of its units run, in one child for as long as nothing fails (gpu.c); the clock is the
- * device's. `plain` is a kernel for this processor all the same. The answer repeats the id:
+ * each axis extent, bytes between two elements, and elements of a box (neo_rt_map). All of its
+ * units run, in one child for as long as nothing fails (gpu.c); the clock is the device's. `plain`
+ * is a kernel for this processor all the same. The answer repeats the id:
  * {"id":3,"ok":false,"why":"..."}, or {"id":3,"ok":true,"ns":...} with "ns" the median of a run of
  * all units; of try and race also "ratio", the median of the ratios to the base in each turn. */
 #ifndef NEO_TOOLS_MEASURE_H
