@@ -174,7 +174,9 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
   try_value(&d, NEO_SCHED_BLOCK_M, pick(seed, 0, 9));
   try_value(&d, NEO_SCHED_BLOCK_N, draw_block_n(&d, f, seed));
   try_value(&d, NEO_SCHED_BLOCK_K, pick(seed, 0, 5));
-  try_value(&d, NEO_SCHED_BLOCKS_FIRST, pick(seed, 0, 7));
+  int64_t first = pick(seed, 0, 7);
+  try_value(&d, NEO_SCHED_BLOCKS_FIRST, first & 3);
+  try_value(&d, NEO_SCHED_BLOCKS_FIRST, first);
   for (int bit = 0; bit < 3; bit++)
     if (pick(seed, 0, 2))
       try_value(&d, NEO_SCHED_PACK, d.s.at[NEO_SCHED_PACK] | 1 << bit);
