@@ -173,8 +173,8 @@ static void what_does_not_fit_is_ignored_and_changes_nothing(void **state) {
   }
 }
 
-/* A little quicker than a tile of one vector is slower than the model's choice of today; a hundredth
- * of its time is not; and what beat today's choice is taken by what it gained. */
+/* A little quicker than a tile of one vector is slower than the model's choice of today; a
+ * hundredth of its time is not; and what beat today's choice is taken by what it gained. */
 static void a_gain_over_what_the_model_no_longer_chooses_is_corrected(void **state) {
 #define ONE "vector_axis=1 vector_width=8 merge=1"
   static const struct {
