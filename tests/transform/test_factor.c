@@ -65,6 +65,10 @@ static void divisors_that_matter_inside_stay(void **state) {
   becomes(HEAD "def @1 E[i: 16, j: 16] =\n  sum[e: 16] G[i, e] * V[j, e] / a[e]\n"
                "entry forward forward: E = E\n",
           NULL, "G[i, e] * V[j, e] / a[e]");
+  becomes(HEAD "def @1 E[e: 16, i: 16] =\n  sum[j: 16] V[j, e] * S[i, j]\n"
+               "def @2 D[i: 16] =\n  sum[e: 16, j: 16] G[i, e] * V[j, e] / S[i, j]\n"
+               "entry forward forward: D = D, E = E\n",
+          NULL, "G[i, e] * V[j, e] / S[i, j]");
 }
 
 static void a_product_of_two_stays_as_it_is(void **state) {
