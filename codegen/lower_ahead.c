@@ -56,8 +56,8 @@ static void find(void *ctx, neo_expr e) {
     return;
   neo_expr offset = neo_expr_arg(c->l->m, e, 0);
   if (!is_large(c->l, t) || neo_expr_uses_op(c->l->m, offset, NEO_OP_LOAD) ||
-      !neo_flat_stride(c->l->m, offset, c->lane, &along) || along != 1 ||
-      !neo_flat_stride(c->l->m, offset, c->step, &step) || !step)
+      !neo_flat_stride(c->l->m, c->l->f, offset, c->lane, &along) || along != 1 ||
+      !neo_flat_stride(c->l->m, c->l->f, offset, c->step, &step) || !step)
     return;
   c->at[c->n++] = (neo_ahead){t, offset, step, c->stage};
 }

@@ -243,7 +243,7 @@ static void take_conditions(block_tile *x) {
   for (int i = 0; i < 2; i++) {
     operand *o = &x->o[i];
     if (where.i)
-      neo_condition_take(l->m, where, ~x->o[!i].axes, &o->cond);
+      neo_condition_take(l->m, l->f, where, ~x->o[!i].axes, &o->cond);
     for (uint32_t k = 0; k < x->c.n; k++)
       if (neo_btile_has_factor(x, o, k))
         o->bounded = o->bounded || !neo_lower_safe_under(l, x->c.factor[k].e, o->cond);

@@ -242,7 +242,8 @@ void neo_btile_declare_next(block_tile *x, neo_block *in, bool several) {
 static bool lies_along(block_tile *x, const operand *o, uint32_t axis) {
   bool some = false;
   for (uint32_t k = 0; k < x->c.n && !some; k++)
-    some = neo_btile_has_factor(x, o, k) && neo_expr_unit_stride(x->l->m, x->c.factor[k].e, axis);
+    some = neo_btile_has_factor(x, o, k) &&
+           neo_expr_unit_stride(x->l->m, x->l->f, x->c.factor[k].e, axis);
   return some;
 }
 
@@ -274,7 +275,7 @@ static bool copies_wide(block_tile *x, const operand *o, uint32_t axis, int64_t 
   lowering *l = x->l;
   bool some = false, good = !o->bounded && divides_axis(x, o, axis, n);
   if (good && o->cond.i)
-    good = !(neo_expr_axes(l->m, o->cond) >> axis & 1);
+    good = !(neo_form_axes(l->m, l->f, o->cond) >> axis & 1);
   for (uint32_t k = 0; k < x->c.n && good; k++)
     good = !neo_btile_has_factor(x, o, k) ||
            neo_wide_reads(l->m, l->f, x->c.factor[k].e, axis, n, &some);

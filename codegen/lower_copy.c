@@ -43,13 +43,13 @@ static uint32_t run_start(copier *c) {
     return last;
   neo_expr at = neo_flat_at(l->m, c->value);
   int64_t unit, stride, extent = 1, x;
-  if (!neo_flat_stride(l->m, at, (uint32_t)l->f->axes.n + last, &unit) || unit != 1)
+  if (!neo_flat_stride(l->m, l->f, at, (uint32_t)l->f->axes.n + last, &unit) || unit != 1)
     return last;
   for (uint32_t k = last + 1; k-- > 0;) {
     copy_loop o = neo_copy_own_loop(c, k);
     if (!c->p->k_coef[k])
       continue;
-    if (!neo_flat_stride(l->m, at, (uint32_t)l->f->axes.n + k, &stride) ||
+    if (!neo_flat_stride(l->m, l->f, at, (uint32_t)l->f->axes.n + k, &stride) ||
         stride != c->p->k_coef[k] || stride != extent)
       break;
     start = k;
@@ -144,7 +144,7 @@ static void copy_axis(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo,
   const neo_lx *mid = neo_lower_whole(l, lo, hi, size), *many = lo;
   int64_t bytes = size * neo_type_bytes((neo_type)neo_expr_type(l->m, c->value));
   int64_t group = GROUP_BYTES / bytes;
-  if (group > 1 && neo_expr_unit_stride(l->m, c->p->from, axis)) {
+  if (group > 1 && neo_expr_unit_stride(l->m, l->f, c->p->from, axis)) {
     many = neo_lower_whole(l, lo, hi, size * group);
     copy_tiles(c, in, axis, lo, many, lo, size, group);
   }

@@ -95,7 +95,7 @@ static bool tighten_last(copier *c, uint32_t axis, neo_expr cond, neo_expr *lo, 
     by[k] = neo_axis_ref(l->m, k == axis ? last : k == last ? axis : k);
   for (uint32_t k = 0; k < n; k++) {
     const neo_axis_rec *x = &l->facts.axes[k];
-    if ((neo_expr_axes(l->m, x->lo) | neo_expr_axes(l->m, x->hi)) >> axis & 1)
+    if ((neo_form_axes(l->m, l->f, x->lo) | neo_form_axes(l->m, l->f, x->hi)) >> axis & 1)
       return false;
     neo_axis_rec *y = &axes[k == axis ? last : k == last ? axis : k];
     *y = *x;
@@ -109,7 +109,7 @@ static bool tighten_last(copier *c, uint32_t axis, neo_expr cond, neo_expr *lo, 
   *hi = neo_expr_subst_axes(l->m, *hi, by, n);
   if (rest->i)
     *rest = neo_expr_subst_axes(l->m, *rest, by, n);
-  return !(rest->i && neo_expr_axes(l->m, *rest) >> axis & 1);
+  return !(rest->i && neo_form_axes(l->m, l->f, *rest) >> axis & 1);
 }
 
 /* Is the value select(condition, something, 0) with a condition that is a range of the axis? */
@@ -124,8 +124,8 @@ static bool inside_of(copier *c, const copy_loop *x, inside *y) {
   neo_expr cond = neo_list_expr(l->m, n.arg, 0), value = neo_list_expr(l->m, n.arg, 1);
   if (neo_expr_uses_op(l->m, cond, NEO_OP_LOAD) || !tighten_last(c, x->axis, cond, &lo, &hi, &rest))
     return false;
-  uint64_t used = neo_expr_axes(l->m, lo) | neo_expr_axes(l->m, hi);
-  if (c->across && (used | (rest.i ? neo_expr_axes(l->m, rest) : 0)) >> c->across->axis & 1)
+  uint64_t used = neo_form_axes(l->m, l->f, lo) | neo_form_axes(l->m, l->f, hi);
+  if (c->across && (used | (rest.i ? neo_form_axes(l->m, l->f, rest) : 0)) >> c->across->axis & 1)
     return false;
   const neo_lx *begun = x->adds ? neo_lower_axis(l, x->axis) : lx_int(l, x->base);
   const neo_lx *from = neo_lower_expr(l, lo), *to = neo_lower_expr(l, hi), *one = lx_int(l, 1);

@@ -4,6 +4,7 @@
 
 typedef struct {
   neo_module *m;
+  const neo_form *f;
   uint32_t axis;
   int64_t stride; /* the largest of its loads; -1: not known */
 } source;
@@ -13,14 +14,14 @@ static void look_at_source(void *ctx, neo_expr e) {
   int64_t stride;
   if (neo_expr_node(x->m, e)->op != NEO_OP_LOAD || x->stride < 0)
     return;
-  if (!neo_flat_stride(x->m, neo_flat_at(x->m, e), x->axis, &stride))
+  if (!neo_flat_stride(x->m, x->f, neo_flat_at(x->m, e), x->axis, &stride))
     x->stride = -1;
   else if (x->stride < (stride < 0 ? -stride : stride))
     x->stride = stride < 0 ? -stride : stride;
 }
 
 static int64_t source_stride(const copier *c, uint32_t axis) {
-  source x = {c->l->m, axis, 0};
+  source x = {c->l->m, c->l->f, axis, 0};
   neo_expr_visit(c->l->m, c->p->from, look_at_source, &x);
   return x.stride;
 }
@@ -31,12 +32,13 @@ static int64_t merit(copier *c, const copy_loop *x) {
   enum { NONE, SHORT, SCATTERED, SECOND, GOOD };
   neo_module *m = c->l->m;
   int64_t n, width = c->l->s->at[NEO_SCHED_VECTOR_WIDTH];
-  bool unit = x->scale <= 1 && neo_expr_has_stride(m, c->p->from, x->axis, x->scale);
+  bool unit = x->scale <= 1 && neo_expr_has_stride(m, c->l->f, c->p->from, x->axis, x->scale);
   if (x->step > 1 || x->scale > 1)
     return NONE;
   if (!neo_lx_is_int(lx_sub(c->l, x->hi, x->lo), &n))
     n = 1 << 20;
-  if (!unit && x->coef == 1 && n >= width && neo_expr_has_stride(m, c->p->from, x->axis, 2))
+  if (!unit && x->coef == 1 && n >= width &&
+      neo_expr_has_stride(m, c->l->f, c->p->from, x->axis, 2))
     return SECOND;
   return !unit ? NONE : n * 2 < width ? SHORT : x->coef == 1 ? GOOD : SCATTERED;
 }
@@ -60,8 +62,8 @@ static bool is_down(copier *c, const copy_loop *x) {
     return false;
   if (neo_lx_is_int(lx_sub(c->l, x->hi, x->lo), &n) && 2 * n < width)
     return false;
-  return neo_expr_has_stride(c->l->m, c->p->from, x->axis, 1) ||
-         neo_expr_has_stride(c->l->m, c->p->from, x->axis, 2);
+  return neo_expr_has_stride(c->l->m, c->l->f, c->p->from, x->axis, 1) ||
+         neo_expr_has_stride(c->l->m, c->l->f, c->p->from, x->axis, 2);
 }
 
 void neo_copy_squares(copier *c) {

@@ -76,7 +76,7 @@ static uint32_t axis_depth(const lowering *l, uint32_t axis) {
 }
 
 uint32_t neo_lower_expr_depth(lowering *l, neo_expr e) {
-  uint64_t axes = neo_expr_axes(l->m, e);
+  uint64_t axes = neo_form_axes(l->m, l->f, e);
   uint32_t depth = 0;
   for (uint32_t k = 0; k < NEO_FORM_MAX_AXES; k++)
     if (axes >> k & 1 && axis_depth(l, k) > depth)
@@ -181,7 +181,7 @@ static const neo_lx *in_tensor(lowering *l, neo_tensor t, const neo_lx *at) {
 
 /* Does the expression differ between lanes that exist and lanes that do not? */
 static bool differs_under_mask(const lowering *l, neo_expr e) {
-  return l->mask_axis >= 0 && neo_expr_axes(l->m, e) >> l->mask_axis & 1;
+  return l->mask_axis >= 0 && neo_form_axes(l->m, l->f, e) >> l->mask_axis & 1;
 }
 
 static const neo_lx *lower_load(lowering *l, neo_expr e) {

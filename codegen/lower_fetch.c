@@ -31,7 +31,7 @@ static tile lines_of(const tile *t, int64_t bytes, bool rows) {
 
 /* The lines of a tile, of the point `by` further along the axis. */
 static void fetch_one(lowering *l, neo_block *in, const tile *t, const neo_fetch *x) {
-  uint64_t buf = 0, axes = neo_expr_axes(l->m, x->load);
+  uint64_t buf = 0, axes = neo_form_axes(l->m, l->f, x->load);
   bool rows = t->m_axis >= 0 && axes >> t->m_axis & 1;
   tile lines = lines_of(t, neo_type_bytes(neo_expr_type(l->m, x->load)), rows);
   in = neo_lower_open_tile(l, in, &lines, false);

@@ -54,7 +54,7 @@ static void plan_row_starts(lowering *l) {
   const neo_form_out *o = streamed(l, &l->kept_beside);
   l->kept_moves = false;
   for (uint32_t k = 0; o && k < l->f->axes.n; k++) {
-    bool known = neo_flat_stride(l->m, o->offset, k, &l->kept_stride[k]);
+    bool known = neo_flat_stride(l->m, l->f, o->offset, k, &l->kept_stride[k]);
     if (!known)
       o = NULL;
     else
@@ -153,8 +153,7 @@ void neo_lower_keep(lowering *l, neo_block *in, const neo_stage *s) {
 const neo_lx *neo_lower_kept(lowering *l, neo_expr e) {
   for (uint32_t k = 0; k < l->kept.n; k++)
     if (l->kept.at[k].value.i == e.i && l->tile && l->stage > &l->f->stages.at[l->kept.at[k].first])
-      return l->kept_in_threads
-                 ? kept_in_thread(l, k)
-                 : neo_lx_load(l->k, l->kept_buf[k], position(l, l->kept_buf[k]));
+      return l->kept_in_threads ? kept_in_thread(l, k)
+                                : neo_lx_load(l->k, l->kept_buf[k], position(l, l->kept_buf[k]));
   return NULL;
 }

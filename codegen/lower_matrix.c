@@ -35,7 +35,7 @@ static void plan_operand(lowering *l, int k) {
   *p = (pack){.from = x->narrow[k], .side = x->side[k], .temp = -1};
   p->axes = x->c.factor[k].axes;
   for (uint32_t i = 0; i < s->axes.n; i++)
-    p->axes |= neo_expr_axes(l->m, s->axes.at[i].hi);
+    p->axes |= neo_form_axes(l->m, l->f, s->axes.at[i].hi);
   p->buf = cells(l, rows ? "rows" : "columns", NEO_I32_T,
                  (rows ? x->rows : x->columns) * x->tiles * SIDE);
 }
@@ -221,7 +221,7 @@ static bool runs_over_pairs(const copier *c) {
   for (uint32_t k = 0; k < c->s->axes.n; k++)
     others *= k == x->paired ? 1 : x->extent[k];
   return (pairs % SIDE == 0 || others == 1) &&
-         neo_expr_unit_stride(c->l->m, c->p->from, (uint32_t)c->l->f->axes.n + x->paired);
+         neo_expr_unit_stride(c->l->m, c->l->f, c->p->from, (uint32_t)c->l->f->axes.n + x->paired);
 }
 
 static void own_range(copier *c, uint32_t k, const neo_lx **lo, const neo_lx **hi) {

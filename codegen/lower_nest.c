@@ -172,7 +172,7 @@ neo_block *neo_ln_open_side(lowering *l, neo_block *in, const side *s, const neo
 /* ---- operands */
 
 bool neo_ln_along_steps(const nest *x, const copied *o) {
-  return neo_nest_along_steps(x->l->m, o->factors, o->points->axes, o->steps);
+  return neo_nest_along_steps(x->l->m, x->l->f, o->factors, o->points->axes, o->steps);
 }
 
 const neo_lx *neo_ln_product_of(lowering *l, const neo_nest_factors *f) {

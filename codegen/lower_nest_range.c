@@ -80,7 +80,7 @@ static bool rest_of(ranges *r, const neo_linear *d, bool largest, const neo_lx *
       continue;
     if (axis && r->x->rows.axes >> n->attr & 1)
       at = row_at(r->x, n->attr, (d->term[k].coef > 0) == largest);
-    else if (!(neo_expr_axes(l->m, e) & ~fixed) && neo_lower_safe_under(l, e, (neo_expr){0}))
+    else if (!(neo_form_axes(l->m, l->f, e) & ~fixed) && neo_lower_safe_under(l, e, (neo_expr){0}))
       at = neo_lower_expr(l, e);
     if (!at)
       return false;

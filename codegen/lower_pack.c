@@ -78,10 +78,10 @@ static void plan_pack(lowering *l, const neo_stage *s, const stage_bounds *b, co
     p->k_extent[k] = shape.k_extent[k];
     unit *= shape.k_extent[k];
     const neo_axis_rec *own = &s->axes.at[k];
-    p->axes |= neo_expr_axes(l->m, p->whole ? own->lo : b->lo[k]);
-    p->axes |= neo_expr_axes(l->m, p->whole ? own->hi : b->hi[k]);
+    p->axes |= neo_form_axes(l->m, l->f, p->whole ? own->lo : b->lo[k]);
+    p->axes |= neo_form_axes(l->m, l->f, p->whole ? own->hi : b->hi[k]);
   }
-  p->axes |= x->axes | neo_expr_axes(l->m, cond);
+  p->axes |= x->axes | neo_form_axes(l->m, l->f, cond);
   p->tile_coef = shape.tile_coef;
   p->unit = shape.unit;
   p->slides = shape.slides;
@@ -111,7 +111,7 @@ static void plan_partial(lowering *l, const neo_contraction *c) {
 }
 
 bool neo_lower_range_moves(const lowering *l, neo_expr lo, neo_expr hi) {
-  return (neo_expr_axes(l->m, lo) | neo_expr_axes(l->m, hi)) >> l->f->axes.n;
+  return (neo_form_axes(l->m, l->f, lo) | neo_form_axes(l->m, l->f, hi)) >> l->f->axes.n;
 }
 
 /* Ranges of axes that the operand does not use may be empty in some iterations of the others, and
@@ -157,7 +157,8 @@ void neo_lower_plan_packs(lowering *l) {
     reach[k] = axes_in_reach(l, &c.factor[k]);
     /* Copied without the whole condition, neither the operand nor what was taken may need the rest.
      * */
-    if (b->where_original.i && !neo_condition_take(l->m, b->where_original, reach[k], &cond) &&
+    if (b->where_original.i &&
+        !neo_condition_take(l->m, l->original, b->where_original, reach[k], &cond) &&
         (!neo_lower_safe_under(l, c.factor[k].e, cond) ||
          (cond.i && !neo_lower_safe_under(l, cond, (neo_expr){0})))) {
       drop = false;

@@ -83,7 +83,7 @@ typedef struct {
 } steps;
 
 static bool depends_on(const lowering *l, neo_expr e, uint32_t first) {
-  return (neo_expr_axes(l->m, e) >> (l->f->axes.n + first)) != 0;
+  return (neo_form_axes(l->m, l->f, e) >> (l->f->axes.n + first)) != 0;
 }
 
 static bool constant_range(lowering *l, const steps *x, uint32_t k, int64_t *lo, int64_t *hi) {

@@ -72,7 +72,7 @@ void neo_lower_close_tile(lowering *l, const tile *t) {
 
 /* May a loop's bounds, or a branch, use this? Not what changes inside the tile. */
 static bool fixed_in_tile(lowering *l, neo_expr e) {
-  uint64_t axes = neo_expr_axes(l->m, e);
+  uint64_t axes = neo_form_axes(l->m, l->f, e);
   int64_t am = l->s->at[NEO_SCHED_AXIS_M], an = l->s->at[NEO_SCHED_AXIS_N];
   if (neo_lower_lanes_shared(l))
     an = l->s->at[NEO_SCHED_VECTOR_AXIS];
@@ -85,7 +85,7 @@ static bool fixed_in_tile(lowering *l, neo_expr e) {
 }
 
 static bool uses_own_axes(const lowering *l, neo_expr e) {
-  return neo_expr_axes(l->m, e) >> l->f->axes.n;
+  return neo_form_axes(l->m, l->f, e) >> l->f->axes.n;
 }
 
 stage_bounds neo_lower_bounds_of(lowering *l, const neo_stage *s, uint32_t outermost) {
@@ -124,7 +124,7 @@ neo_block *neo_lower_open_where(lowering *l, neo_block *in, const stage_bounds *
   *left = b->where;
   if (!b->where.i || !fixed_in_tile(l, b->where))
     return in;
-  if (lane_axis != UINT32_MAX && neo_expr_axes(l->m, b->where) >> lane_axis & 1)
+  if (lane_axis != UINT32_MAX && neo_form_axes(l->m, l->f, b->where) >> lane_axis & 1)
     return in;
   *left = (neo_expr){0};
   neo_lower_forget(l);

@@ -60,11 +60,12 @@ bool neo_flat_linear(neo_module *m, neo_expr e, neo_linear *out) {
   return true;
 }
 
-bool neo_flat_stride(neo_module *m, neo_expr offset, uint32_t axis, int64_t *stride) {
+bool neo_flat_stride(neo_module *m, const neo_form *f, neo_expr offset, uint32_t axis,
+                     int64_t *stride) {
   neo_linear l;
   uint64_t bit = 1ULL << axis;
   *stride = 0;
-  if (!(neo_expr_axes(m, offset) & bit))
+  if (!(neo_form_axes(m, f, offset) & bit))
     return true;
   if (axis >= 63 || !neo_flat_linear(m, offset, &l))
     return false;
@@ -72,7 +73,7 @@ bool neo_flat_stride(neo_module *m, neo_expr offset, uint32_t axis, int64_t *str
     const neo_node *n = neo_expr_node(m, l.term[k].atom);
     if (n->op == NEO_OP_AXIS && n->attr == axis)
       *stride = l.term[k].coef;
-    else if (neo_expr_axes(m, l.term[k].atom) & bit)
+    else if (neo_form_axes(m, f, l.term[k].atom) & bit)
       return false;
   }
   return true;
@@ -85,13 +86,13 @@ static bool is_part(const neo_module *m, neo_expr e, neo_op op, uint32_t axis, i
          neo_expr_node(m, x)->attr == axis;
 }
 
-bool neo_flat_tiled(neo_module *m, neo_expr offset, uint32_t axis, int64_t *n) {
+bool neo_flat_tiled(neo_module *m, const neo_form *f, neo_expr offset, uint32_t axis, int64_t *n) {
   neo_linear l;
   int64_t whole = 0, part = 0, x;
   if (axis >= 63 || !neo_flat_linear(m, offset, &l))
     return false;
   for (uint32_t k = 0; k < l.n; k++) {
-    if (!(neo_expr_axes(m, l.term[k].atom) >> axis & 1))
+    if (!(neo_form_axes(m, f, l.term[k].atom) >> axis & 1))
       continue;
     if (!whole && is_part(m, l.term[k].atom, NEO_OP_DIV, axis, &x))
       whole = x;

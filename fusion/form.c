@@ -159,13 +159,13 @@ static neo_expr and_bounds(neo_module *m, neo_expr cond, neo_expr bound, neo_exp
 static neo_expr relax(builder *b, const neo_stage *s, neo_axis_rec *x, uint32_t position,
                       neo_expr cond) {
   neo_module *m = b->m;
-  uint64_t axes = neo_expr_axes(m, x->lo) | neo_expr_axes(m, x->hi);
+  uint64_t axes = neo_form_axes(m, b->f, x->lo) | neo_form_axes(m, b->f, x->hi);
   uint64_t shared = (1ULL << b->f->axes.n) - 1;
   int64_t lo, hi, unused;
   neo_axis_rec all[NEO_FORM_MAX_AXES];
   neo_facts facts = {all, neo_stage_axes(b->f, s, all), NULL, 0};
-  bool loads = neo_expr_uses_op(m, x->lo, NEO_OP_LOAD) || neo_expr_uses_op(m, x->hi, NEO_OP_LOAD);
-  if (!(axes & shared) || axes & ~shared || loads)
+  bool reads = neo_form_reads(m, x->lo) || neo_form_reads(m, x->hi);
+  if (!(axes & shared) || axes & ~shared || reads)
     return cond;
   if (!neo_interval(b->p, &facts, x->lo, &lo, &unused) ||
       !neo_interval(b->p, &facts, x->hi, &unused, &hi) || hi - lo > 1 << 20)

@@ -51,8 +51,8 @@ typedef struct {
 
 typedef struct {
   NEO_VEC(neo_axis_rec) axes; /* own; positions from form->axes.n */
-  uint32_t over; /* above 0: an inner sum, of so many first own axes a value at each point */
-  neo_expr where;             /* 0: always */
+  uint32_t over;  /* above 0: an inner sum, of so many first own axes a value at each point */
+  neo_expr where; /* 0: always */
   uint32_t first_acc;
   NEO_VEC(neo_form_acc) accs;
   NEO_VEC(neo_form_out) outs;
@@ -78,12 +78,18 @@ const neo_form *neo_group_form(neo_module *m, const neo_group *g);
 uint32_t neo_stage_axes(const neo_form *f, const neo_stage *s, neo_axis_rec *out);
 /* Linear form of an i64 expression, in which a*n*(x/n) + a*(x%n) is a*x. */
 bool neo_flat_linear(neo_module *m, neo_expr e, neo_linear *out);
-/* Coefficient of AXIS k in an offset; false: not constant, or the axis occurs in another term too.
- * */
-bool neo_flat_stride(neo_module *m, neo_expr offset, uint32_t axis, int64_t *stride);
+/* Coefficient of AXIS k in an offset of the form; false: it is not constant, or another term of the
+ * offset changes along the axis too. */
+bool neo_flat_stride(neo_module *m, const neo_form *f, neo_expr offset, uint32_t axis,
+                     int64_t *stride);
 /* Is the offset s*(x/n) + x%n + what is free of x, for AXIS x? Then elements lie next to each other
  * within tiles of n. */
-bool neo_flat_tiled(neo_module *m, neo_expr offset, uint32_t axis, int64_t *n);
+bool neo_flat_tiled(neo_module *m, const neo_form *f, neo_expr offset, uint32_t axis, int64_t *n);
+/* Bit k: the value of an expression of the form changes along axis k, be it through an accumulator
+ * that the expression holds. Whoever asks which axes matter asks this. (form_axes.c) */
+uint64_t neo_form_axes(const neo_module *m, const neo_form *f, neo_expr e);
+/* Does the value follow from data: elements of tensors, or accumulators? */
+bool neo_form_reads(const neo_module *m, neo_expr e);
 /* Calls f for every distinct node of a stage (bounds, where, bodies, offsets, values). */
 void neo_stage_visit(const neo_module *m, const neo_stage *s, void (*f)(void *ctx, neo_expr e),
                      void *ctx);

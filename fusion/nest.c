@@ -20,20 +20,20 @@ static bool add_factors(const neo_module *m, neo_nest_factors *out, neo_expr e) 
   return true;
 }
 
-static uint64_t axes_of(const neo_module *m, const neo_nest_factors *x) {
+static uint64_t axes_of(const neo_module *m, const neo_form *f, const neo_nest_factors *x) {
   uint64_t axes = 0;
   for (uint32_t k = 0; k < x->n; k++)
-    axes |= neo_expr_axes(m, x->at[k]);
+    axes |= neo_form_axes(m, f, x->at[k]);
   return axes;
 }
 
 /* From 0 to extents that are the same at all points. */
-static bool plain_axes(const neo_module *m, const neo_stage *s) {
+static bool plain_axes(const neo_module *m, const neo_form *f, const neo_stage *s) {
   int64_t lo;
   for (size_t k = 0; k < s->axes.n; k++) {
     const neo_axis_rec *x = &s->axes.at[k];
-    if (!neo_expr_is_int(m, x->lo, &lo) || lo || neo_expr_axes(m, x->hi) ||
-        neo_expr_uses_op(m, x->hi, NEO_OP_LOAD))
+    if (!neo_expr_is_int(m, x->lo, &lo) || lo || neo_form_axes(m, f, x->hi) ||
+        neo_form_reads(m, x->hi))
       return false;
   }
   return true;
@@ -59,7 +59,7 @@ static bool add_sum(const neo_module *m, const neo_form *f, uint32_t stage, neo_
   x->stage = stage;
   uint64_t steps = ((1ULL << s->over) - 1) << f->axes.n;
   for (uint32_t k = 0; k < all.n; k++) {
-    neo_nest_factors *side = neo_expr_axes(m, all.at[k]) & steps ? &x->steps : &x->rows;
+    neo_nest_factors *side = neo_form_axes(m, f, all.at[k]) & steps ? &x->steps : &x->rows;
     side->at[side->n++] = all.at[k];
   }
   return x->rows.n && x->steps.n;
@@ -81,18 +81,18 @@ static bool split_product(const neo_module *m, const neo_form *f, neo_nest *out)
       !add_factors(m, &all, s->accs.at[0].body) || !are_of(m, &all, (neo_type)s->accs.at[0].type))
     return false;
   for (uint32_t k = 0; k < out->n_sums; k++)
-    fixed |= axes_of(m, &out->sum[k].rows) | axes_of(m, &out->sum[k].steps);
+    fixed |= axes_of(m, f, &out->sum[k].rows) | axes_of(m, f, &out->sum[k].steps);
   for (uint32_t k = 0; k < all.n; k++)
     if (uses_inner(m, all.at[k]))
-      fixed |= neo_expr_axes(m, all.at[k]);
+      fixed |= neo_form_axes(m, f, all.at[k]);
   for (uint32_t k = 0; k < all.n; k++) {
-    bool beside = neo_expr_axes(m, all.at[k]) & shared_of(f) & ~fixed;
+    bool beside = neo_form_axes(m, f, all.at[k]) & shared_of(f) & ~fixed;
     neo_nest_factors *side = beside ? &out->of_columns : &out->of_rows;
     side->at[side->n++] = all.at[k];
   }
-  uint64_t columns = axes_of(m, &out->of_columns) & shared_of(f);
-  out->columns = columns & ~fixed & ~axes_of(m, &out->of_rows);
-  return out->columns && !(neo_expr_axes(m, s->where) & out->columns);
+  uint64_t columns = axes_of(m, f, &out->of_columns) & shared_of(f);
+  out->columns = columns & ~fixed & ~axes_of(m, f, &out->of_rows);
+  return out->columns && !(neo_form_axes(m, f, s->where) & out->columns);
 }
 
 /* Stages with accumulators that are no inner sums; the last of them. */
@@ -116,7 +116,7 @@ static bool has_payload(const neo_stage *s) {
 static bool stages_fit(const neo_module *m, const neo_form *f, neo_nest *out) {
   for (uint32_t k = 0; k < f->stages.n; k++) {
     const neo_stage *s = &f->stages.at[k];
-    if (!plain_axes(m, s) || has_payload(s) || (!s->accs.n && s->axes.n))
+    if (!plain_axes(m, f, s) || has_payload(s) || (!s->accs.n && s->axes.n))
       return false;
     if (s->over && !add_sum(m, f, k, out))
       return false;
@@ -130,15 +130,15 @@ bool neo_nest_of(neo_module *m, const neo_form *f, neo_nest *out) {
     return false;
   uint64_t steps = 0;
   for (uint32_t k = 0; k < out->n_sums; k++) {
-    out->rows |= axes_of(m, &out->sum[k].rows);
-    steps |= axes_of(m, &out->sum[k].steps);
+    out->rows |= axes_of(m, f, &out->sum[k].rows);
+    steps |= axes_of(m, f, &out->sum[k].steps);
   }
   if (hosts_of(f, &out->host) == 1 && !split_product(m, f, out))
     out->of_rows.n = out->of_columns.n = 0, out->columns = 0;
-  out->rows &= shared_of(f) & ~steps & ~axes_of(m, &out->of_columns);
+  out->rows &= shared_of(f) & ~steps & ~axes_of(m, f, &out->of_columns);
   out->batches = shared_of(f) & ~out->rows & ~out->columns;
-  uint64_t used = axes_of(m, &out->of_columns) | steps | out->rows;
+  uint64_t used = axes_of(m, f, &out->of_columns) | steps | out->rows;
   for (uint32_t k = 0; k < out->n_sums; k++)
-    used |= axes_of(m, &out->sum[k].rows);
+    used |= axes_of(m, f, &out->sum[k].rows);
   return out->rows && !(shared_of(f) & ~used);
 }

@@ -12,6 +12,7 @@
 
 typedef struct {
   neo_module *m;
+  const neo_form *f;
   uint32_t axis;
   bool unit;
 } unit_search;
@@ -20,12 +21,12 @@ static void look(void *ctx, neo_expr e) {
   unit_search *c = ctx;
   int64_t stride;
   if (neo_expr_node(c->m, e)->op == NEO_OP_LOAD &&
-      neo_flat_stride(c->m, neo_flat_at(c->m, e), c->axis, &stride))
+      neo_flat_stride(c->m, c->f, neo_flat_at(c->m, e), c->axis, &stride))
     c->unit = c->unit || stride == 1 || stride == -1;
 }
 
-static bool is_unit(neo_module *m, neo_expr body, uint32_t axis) {
-  unit_search c = {m, axis, false};
+static bool is_unit(neo_module *m, const neo_form *f, neo_expr body, uint32_t axis) {
+  unit_search c = {m, f, axis, false};
   neo_expr_visit(m, body, look, &c);
   return c.unit;
 }
@@ -35,7 +36,7 @@ static bool turnable(neo_module *m, const neo_stage *s) {
   if (s->accs.n != 1 || s->axes.n < 2 || s->accs.at[0].kind != NEO_RED_SUM ||
       !neo_type_is_float((neo_type)s->accs.at[0].type) ||
       neo_expr_node(m, s->accs.at[0].body)->op != NEO_OP_MUL ||
-      (s->where.i && neo_expr_uses_op(m, s->where, NEO_OP_LOAD)))
+      (s->where.i && neo_form_reads(m, s->where)))
     return false;
   for (size_t k = 0; k < s->axes.n; k++)
     if (!neo_expr_is_int(m, s->axes.at[k].lo, &x) || !neo_expr_is_int(m, s->axes.at[k].hi, &x))
@@ -65,7 +66,7 @@ void neo_form_turn(neo_module *m, neo_form *f) {
     uint32_t first = (uint32_t)f->axes.n, k = (uint32_t)s->axes.n;
     if (!turnable(m, s))
       continue;
-    while (k && !is_unit(m, s->accs.at[0].body, first + k - 1))
+    while (k && !is_unit(m, f, s->accs.at[0].body, first + k - 1))
       k--;
     if (k && k < s->axes.n)
       turn(m, f, s, k - 1);

@@ -23,6 +23,7 @@ neo_module *neo_module_new(neo_arena *a, neo_names *names, neo_diags *d, const c
   NEO_PUSH(a, &m->pool, 0); /* so that an empty list may stand at 0 */
   NEO_PUSH(a, &m->nodes, (neo_node){0});
   NEO_PUSH(a, &m->used, 0);
+  NEO_PUSH(a, &m->accs, 0);
   NEO_PUSH(a, &m->sizes, (neo_size_rec){0});
   NEO_PUSH(a, &m->axes, (neo_axis_rec){0});
   NEO_PUSH(a, &m->tensors, (neo_tensor_rec){0});
@@ -93,14 +94,17 @@ static neo_expr intern(neo_module *m, neo_op op, neo_type type, uint64_t attr, c
     NEO_PUSH(m->arena, &m->constants, attr);
   }
   node.arg = (neo_list){(uint32_t)m->pool.n, (uint32_t)n};
-  uint64_t used = op == NEO_OP_AXIS ? 1ULL << (node.attr < 63 ? node.attr : 63) : 0;
+  uint64_t bit = 1ULL << (node.attr < 63 ? node.attr : 63);
+  uint64_t used = op == NEO_OP_AXIS ? bit : 0, accs = op == NEO_OP_ACC ? bit : 0;
   for (size_t k = 0; k < n; k++) {
     NEO_PUSH(m->arena, &m->pool, arg[k].i);
     used |= m->used.at[arg[k].i];
+    accs |= m->accs.at[arg[k].i];
   }
   neo_expr e = {(uint32_t)m->nodes.n};
   NEO_PUSH(m->arena, &m->nodes, node);
   NEO_PUSH(m->arena, &m->used, used);
+  NEO_PUSH(m->arena, &m->accs, accs);
   neo_map_set(&m->intern, h, e.i);
   return e;
 }

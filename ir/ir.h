@@ -180,6 +180,7 @@ typedef struct neo_module {
   NEO_VEC(uint64_t) constants;
   NEO_VEC(neo_node) nodes; /* [0] unused, as in the tables below */
   NEO_VEC(uint64_t) used;  /* by node: see neo_expr_axes */
+  NEO_VEC(uint64_t) accs;  /* by node: see neo_expr_accs */
   NEO_VEC(neo_size_rec) sizes;
   NEO_VEC(neo_axis_rec) axes;
   NEO_VEC(neo_tensor_rec) tensors;
@@ -311,8 +312,11 @@ neo_expr neo_expr_rewrite(neo_module *m, neo_expr e,
 neo_expr neo_expr_subst_axes(neo_module *m, neo_expr e, const neo_expr *by, uint32_t n);
 /* `from`, wherever it is in e, becomes `to`. */
 neo_expr neo_expr_replace(neo_module *m, neo_expr e, neo_expr from, neo_expr to);
-uint64_t neo_expr_axes(const neo_module *m,
-                       neo_expr e); /* bit k: uses AXIS k (positions >= 63 share bit 63) */
+/* Bit k: e holds AXIS k (positions >= 63 share bit 63). The value of an accumulator changes along
+ * axes that e does not hold: expressions of a form are asked with neo_form_axes (fusion/form.h). */
+uint64_t neo_expr_axes(const neo_module *m, neo_expr e);
+/* Bit k: e holds ACC k (numbers >= 63 share bit 63). */
+uint64_t neo_expr_accs(const neo_module *m, neo_expr e);
 bool neo_expr_uses_op(const neo_module *m, neo_expr e, neo_op op);
 /* Every expression of a definition (axis bounds, where, body, finish), for passes that rewrite all
  * of them. */

@@ -190,6 +190,10 @@ uint64_t neo_expr_axes(const neo_module *m, neo_expr e) {
   return m->used.at[e.i];
 }
 
+uint64_t neo_expr_accs(const neo_module *m, neo_expr e) {
+  return m->accs.at[e.i];
+}
+
 bool neo_expr_uses_op(const neo_module *m, neo_expr e, neo_op op) {
   question q = {.m = m, .op = op};
   neo_expr_visit(m, e, ask, &q);

@@ -5,14 +5,15 @@ static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
   return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
 }
 
-bool neo_condition_take(neo_module *m, neo_expr where, uint64_t reach, neo_expr *cond) {
+bool neo_condition_take(neo_module *m, const neo_form *f, neo_expr where, uint64_t reach,
+                        neo_expr *cond) {
   const neo_node *n = neo_expr_node(m, where);
   if (n->op == NEO_OP_AND) {
     neo_expr a = neo_expr_arg(m, where, 0), b = neo_expr_arg(m, where, 1);
-    bool first = neo_condition_take(m, a, reach, cond);
-    return neo_condition_take(m, b, reach, cond) && first;
+    bool first = neo_condition_take(m, f, a, reach, cond);
+    return neo_condition_take(m, f, b, reach, cond) && first;
   }
-  if (neo_expr_axes(m, where) & ~reach)
+  if (neo_form_axes(m, f, where) & ~reach)
     return false;
   *cond = both(m, *cond, where);
   return true;
@@ -40,10 +41,10 @@ bool neo_condition_guards(const neo_known *x, neo_expr e, neo_expr cond) {
 }
 
 /* Is every operand zero in its copy where the condition does not hold? */
-static bool zero_everywhere(neo_module *m, const neo_contraction *c, neo_expr where,
+static bool zero_everywhere(const neo_known *x, const neo_contraction *c, neo_expr where,
                             const uint64_t *reach) {
   for (uint32_t k = 0; k < c->n; k++)
-    if (!reach[k] || neo_expr_axes(m, where) & ~reach[k])
+    if (!reach[k] || neo_form_axes(x->m, x->f, where) & ~reach[k])
       return false;
   return true;
 }
@@ -65,10 +66,10 @@ static neo_expr without(neo_module *m, neo_expr where, neo_expr part) {
  * else it is a mask. */
 static bool is_edge(const neo_known *x, const neo_contraction *c, neo_expr where, neo_expr part,
                     const uint64_t *reach) {
-  if (neo_expr_uses_op(x->m, part, NEO_OP_LOAD))
+  if (neo_form_reads(x->m, part))
     return false;
   for (uint32_t k = 0; k < c->n; k++)
-    if (reach[k] && !(neo_expr_axes(x->m, part) & ~reach[k]) &&
+    if (reach[k] && !(neo_form_axes(x->m, x->f, part) & ~reach[k]) &&
         !neo_condition_guards(x, c->factor[k].e, without(x->m, where, part)))
       return true;
   return false;
@@ -84,7 +85,7 @@ static neo_expr left_of(const neo_known *x, const neo_contraction *c, neo_expr a
     neo_expr b = left_of(x, c, all, neo_list_expr(x->m, n.arg, 1), reach);
     return both(x->m, a, b);
   }
-  bool gone = zero_everywhere(x->m, c, where, reach) || is_edge(x, c, all, where, reach);
+  bool gone = zero_everywhere(x, c, where, reach) || is_edge(x, c, all, where, reach);
   return gone ? (neo_expr){0} : where;
 }
 

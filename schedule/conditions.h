@@ -18,7 +18,8 @@ typedef struct { /* what is known where the operands are read */
 } neo_known;
 
 /* Conjuncts of `where` whose axes are all in reach go into *cond; true if all conjuncts do. */
-bool neo_condition_take(neo_module *m, neo_expr where, uint64_t reach, neo_expr *cond);
+bool neo_condition_take(neo_module *m, const neo_form *f, neo_expr where, uint64_t reach,
+                        neo_expr *cond);
 /* Are all loads of e inside their tensors where cond holds (0: everywhere)? Selects and conditions
  * inside e count. */
 bool neo_condition_guards(const neo_known *x, neo_expr e, neo_expr cond);

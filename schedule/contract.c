@@ -5,13 +5,14 @@
 
 /* ---- factors */
 
-static bool add_factors(const neo_module *m, neo_contraction *c, neo_expr e) {
+static bool add_factors(const neo_module *m, const neo_form *f, neo_contraction *c, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   if (n->op == NEO_OP_MUL)
-    return add_factors(m, c, neo_expr_arg(m, e, 0)) && add_factors(m, c, neo_expr_arg(m, e, 1));
+    return add_factors(m, f, c, neo_expr_arg(m, e, 0)) &&
+           add_factors(m, f, c, neo_expr_arg(m, e, 1));
   if (c->n == NEO_MAX_FACTORS)
     return false;
-  c->factor[c->n++] = (neo_factor){e, neo_expr_axes(m, e)};
+  c->factor[c->n++] = (neo_factor){e, neo_form_axes(m, f, e)};
   return true;
 }
 
@@ -34,7 +35,7 @@ bool neo_contraction_of(neo_module *m, const neo_form *f, neo_contraction *out) 
   const neo_stage *s = &f->stages.at[out->stage];
   const neo_form_acc *a = &s->accs.at[0];
   bool sum = a->kind == NEO_RED_SUM && a->type != NEO_BOOL_T;
-  return sum && s->axes.n && add_factors(m, out, a->body) && out->n >= 2;
+  return sum && s->axes.n && add_factors(m, f, out, a->body) && out->n >= 2;
 }
 
 neo_side neo_factor_side(const neo_factor *x, uint64_t row_axes, uint64_t column_axes) {

@@ -44,8 +44,9 @@ bool neo_axis_range(neo_module *m, const neo_form *f, const neo_stage *s, uint32
                     int64_t *hi);
 
 /* Has some load of the expression this stride along the axis? Is it contiguous? */
-bool neo_expr_has_stride(neo_module *m, neo_expr e, uint32_t axis, int64_t stride);
-bool neo_expr_unit_stride(neo_module *m, neo_expr e, uint32_t axis);
+bool neo_expr_has_stride(neo_module *m, const neo_form *f, neo_expr e, uint32_t axis,
+                         int64_t stride);
+bool neo_expr_unit_stride(neo_module *m, const neo_form *f, neo_expr e, uint32_t axis);
 
 /* Does the expression, and the stage's condition, slide along shared axis b? Then b and own axis
  * `own`, which runs over [lo, lo + n), occur in it only as alpha*b + beta*own, with alpha >= 1 and

@@ -20,7 +20,7 @@ typedef struct {
 /* Does the step to the next point lead to another line? */
 static bool moves(const finder *c, neo_expr load, uint32_t axis, int64_t by) {
   int64_t stride, bytes = neo_type_bytes(neo_expr_type(c->m, load));
-  return neo_flat_stride(c->m, neo_flat_at(c->m, load), axis, &stride) &&
+  return neo_flat_stride(c->m, c->f, neo_flat_at(c->m, load), axis, &stride) &&
          llabs(stride) * by * bytes >= NEO_FETCH_LINE;
 }
 
@@ -29,7 +29,7 @@ static bool is_row(const finder *c, neo_expr load) {
   int64_t stride;
   uint32_t v = (uint32_t)c->s->at[NEO_SCHED_VECTOR_AXIS];
   neo_expr at = neo_flat_at(c->m, load);
-  return !neo_expr_uses_op(c->m, at, NEO_OP_LOAD) && neo_flat_stride(c->m, at, v, &stride) &&
+  return !neo_expr_uses_op(c->m, at, NEO_OP_LOAD) && neo_flat_stride(c->m, c->f, at, v, &stride) &&
          stride == 1;
 }
 

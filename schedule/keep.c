@@ -40,7 +40,7 @@ static void spare(void *ctx, neo_expr e) {
 
 static void see_load(void *ctx, neo_expr e) {
   search *x = ctx;
-  uint64_t axes = neo_expr_axes(x->m, e);
+  uint64_t axes = neo_form_axes(x->m, x->f, e);
   bool of_row = axes >> x->axis & 1 && axes & ((1ULL << x->axis) - 1);
   x->loads = x->loads || (of_row && neo_expr_node(x->m, e)->op == NEO_OP_LOAD);
 }
@@ -76,7 +76,7 @@ static void add(search *x, neo_expr e, uint32_t first) {
 /* The largest values in e that an earlier stage has. */
 static void look(search *x, neo_expr e) {
   uint64_t first;
-  if (!(neo_expr_axes(x->m, e) >> x->axis & 1) || neo_map_get(&x->seen, e.i, &first))
+  if (!(neo_form_axes(x->m, x->f, e) >> x->axis & 1) || neo_map_get(&x->seen, e.i, &first))
     return;
   neo_map_set(&x->seen, e.i, 1);
   if (neo_map_get(&x->first, e.i, &first) && is_worth_it(x, e)) {

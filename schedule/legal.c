@@ -42,7 +42,7 @@ uint64_t neo_form_bound_axes(const neo_module *m, const neo_form *f) {
   for (size_t k = 0; k < f->stages.n; k++)
     for (size_t i = 0; i < f->stages.at[k].axes.n; i++) {
       const neo_axis_rec *x = &f->stages.at[k].axes.at[i];
-      axes |= neo_expr_axes(m, x->lo) | neo_expr_axes(m, x->hi);
+      axes |= neo_form_axes(m, f, x->lo) | neo_form_axes(m, f, x->hi);
     }
   return axes & ((1ULL << f->axes.n) - 1);
 }
@@ -148,7 +148,7 @@ static bool segment_legal(neo_module *m, const neo_group *g, const neo_form *f, 
   if (s[NEO_SCHED_PACK] || s[NEO_SCHED_BLOCK_K] || s[NEO_SCHED_MERGE] != 1 || s[NEO_SCHED_ORDER] ||
       s[NEO_SCHED_VECTOR_AXIS] >= (int64_t)f->axes.n)
     return no(why, "a sum over a data equation has lanes over a shared axis, and no packs");
-  if (s[NEO_SCHED_VECTOR_AXIS] >= 0 && neo_segment_tested(m, &x) >> s[NEO_SCHED_VECTOR_AXIS] & 1)
+  if (s[NEO_SCHED_VECTOR_AXIS] >= 0 && neo_segment_tested(m, f, &x) >> s[NEO_SCHED_VECTOR_AXIS] & 1)
     return no(why, "the condition of a sum over a data equation divides the lanes");
   return true;
 }

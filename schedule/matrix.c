@@ -37,7 +37,7 @@ static uint32_t best_pairs(neo_module *m, const neo_form *f, const neo_matrix_sh
   for (uint32_t k = n; k-- > 0;) {
     int64_t cost = pairs_with(x, n, k) * 4;
     for (int i = 0; i < 2; i++)
-      cost -= neo_expr_unit_stride(m, x->narrow[i], (uint32_t)f->axes.n + k);
+      cost -= neo_expr_unit_stride(m, f, x->narrow[i], (uint32_t)f->axes.n + k);
     if (cost < least) {
       least = cost;
       best = k;
@@ -55,7 +55,7 @@ static bool reduction(neo_module *m, const neo_form *f, const neo_schedule *s,
     return false;
   for (uint32_t k = 0; k < n; k++) {
     int64_t hi;
-    uint64_t bounds = neo_expr_axes(m, stage->axes.at[k].hi), own = 1ULL << (f->axes.n + k);
+    uint64_t bounds = neo_form_axes(m, f, stage->axes.at[k].hi), own = 1ULL << (f->axes.n + k);
     if (!neo_expr_is_int(m, stage->axes.at[k].lo, &x->lo[k]) || bounds >> f->axes.n ||
         !neo_axis_range(m, f, stage, k, &x->lo[k], &hi) || !(x->c.factor[0].axes & own) ||
         !(x->c.factor[1].axes & own))
@@ -187,7 +187,7 @@ static double copy_cost(neo_module *m, const neo_form *f, const neo_matrix_shape
   int64_t axis = rows ? p[NEO_SCHED_AXIS_M] : p[NEO_SCHED_VECTOR_AXIS];
   if (!(p[NEO_SCHED_PACK] >> k & 1))
     return 0;
-  bool along = neo_expr_unit_stride(m, x->narrow[k],
+  bool along = neo_expr_unit_stride(m, f, x->narrow[k],
                                     rows ? (uint32_t)f->axes.n + x->paired : (uint32_t)axis);
   if (!rows && p[NEO_SCHED_MERGE] > 1)
     return cells * WALK_CYCLES;
@@ -243,8 +243,8 @@ double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s) 
     cost += copy_cost(m, f, &x, k, cells * again, p);
   }
   const neo_stage *last = &f->stages.at[f->stages.n - 1];
-  bool lanes = last->outs.n && neo_flat_stride(m, last->outs.at[0].offset, (uint32_t)v, &stride) &&
-               stride == 1;
+  bool lanes = last->outs.n &&
+               neo_flat_stride(m, f, last->outs.at[0].offset, (uint32_t)v, &stride) && stride == 1;
   return outer * (cost + results * (lanes ? 0.2 : 2.0) * blocks);
 }
 
@@ -294,7 +294,7 @@ static bool lies_in_pairs(neo_module *m, const neo_form *f, neo_expr e) {
   neo_linear x;
   if (neo_expr_node(m, e)->op != NEO_OP_LOAD)
     return false;
-  if (neo_expr_unit_stride(m, e, own))
+  if (neo_expr_unit_stride(m, f, e, own))
     return true;
   neo_expr two = neo_const_int(m, NEO_I64_T, 2);
   neo_expr second = neo_op2(m, NEO_OP_MOD, neo_axis_ref(m, own), two);

@@ -36,6 +36,7 @@ enum { NO_AXIS = 62, SOME_LANES = 8 };
 
 typedef struct {
   neo_module *m;
+  const neo_form *f;
   uint32_t axis;
   int64_t bytes;
   double lanes;
@@ -89,7 +90,7 @@ static void count(void *ctx, neo_expr e) {
   if (n->op != NEO_OP_LOAD)
     return;
   int64_t stride;
-  if (!neo_flat_stride(c->m, neo_flat_at(c->m, e), c->axis, &stride))
+  if (!neo_flat_stride(c->m, c->f, neo_flat_at(c->m, e), c->axis, &stride))
     c->cost += ODD_LANE * c->lanes;
   else
     c->cost += stride == 1 ? 1 : stride == 0 ? 0.5 : STRIDED_LANE * c->lanes;
@@ -114,6 +115,7 @@ typedef struct {
 static void count_lanes(void *ctx, neo_expr e) {
   lane_work *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
+  /* What follows from accumulators alone is computed once, in front of the stage's loops. */
   bool varies = neo_expr_axes(c->m, e) >> c->axis & 1;
   if (varies && neo_op_is_elementwise((neo_op)n->op) && n->type != NEO_I64_T)
     c->ops += math_cost((neo_op)n->op);
@@ -125,8 +127,9 @@ double neo_model_lane_ops(neo_module *m, neo_expr e, uint32_t axis) {
   return c.ops;
 }
 
-static census census_of(neo_module *m, const neo_stage *s, uint32_t axis, int64_t lanes) {
-  census c = {.m = m, .axis = axis, .lanes = (double)lanes};
+static census census_of(neo_module *m, const neo_form *f, const neo_stage *s, uint32_t axis,
+                        int64_t lanes) {
+  census c = {.m = m, .f = f, .axis = axis, .lanes = (double)lanes};
   visit_bodies(m, s, &c);
   return c;
 }
@@ -135,7 +138,7 @@ uint32_t neo_form_widest(neo_module *m, const neo_form *f) {
   uint32_t widest = 1;
   for (size_t k = 0; k < f->stages.n; k++) {
     const neo_stage *s = &f->stages.at[k];
-    census c = census_of(m, s, NO_AXIS, SOME_LANES);
+    census c = census_of(m, f, s, NO_AXIS, SOME_LANES);
     widest = c.widest > widest ? c.widest : widest;
     for (size_t i = 0; i < s->outs.n; i++) {
       uint32_t bytes = neo_type_bytes(neo_expr_type(m, s->outs.at[i].value));
@@ -187,11 +190,11 @@ static double shared_cost(neo_module *m, const neo_form *f, uint32_t axis, int64
   int64_t n = neo_axis_most(m, &f->axes.at[axis]);
   for (size_t k = 0; k < f->stages.n; k++) {
     const neo_stage *s = &f->stages.at[k];
-    census c = census_of(m, s, axis, w);
+    census c = census_of(m, f, s, axis, w);
     double each = c.cost + c.ops;
     for (size_t i = 0; i < s->outs.n; i++) {
       int64_t stride;
-      bool known = neo_flat_stride(m, s->outs.at[i].offset, axis, &stride);
+      bool known = neo_flat_stride(m, f, s->outs.at[i].offset, axis, &stride);
       each += known && stride == 1 ? 1 : STRIDED_LANE * (double)w;
     }
     cost += each * neo_stage_points(m, s);
@@ -211,7 +214,7 @@ static double own_cost(neo_module *m, const neo_form *f, int64_t w) {
       per = vectors(last, w) / (double)last;
       join = s->accs.n ? 20 : 0;
     }
-    census c = census_of(m, s, s->axes.n ? axis : NO_AXIS, w);
+    census c = census_of(m, f, s, s->axes.n ? axis : NO_AXIS, w);
     cost += (c.cost + c.ops) * n * per + join + (double)s->outs.n * n * per;
   }
   return cost;
@@ -268,7 +271,7 @@ enum { UNIT_WORK = 20000, MAP_BLOCK = 4096 };
 static double work_of_point(neo_module *m, const neo_form *f) {
   double work = 0;
   for (size_t k = 0; k < f->stages.n; k++) {
-    census c = census_of(m, &f->stages.at[k], NO_AXIS, SOME_LANES);
+    census c = census_of(m, f, &f->stages.at[k], NO_AXIS, SOME_LANES);
     work += (c.ops + c.cost) * neo_stage_points(m, &f->stages.at[k]);
   }
   return work < 1 ? 1 : work;

@@ -146,13 +146,13 @@ static uint32_t last_axis(uint64_t axes) {
   return 63 - (uint32_t)__builtin_clzll(axes);
 }
 
-bool neo_nest_along_steps(neo_module *m, const neo_nest_factors *f, uint64_t points,
-                          uint64_t steps) {
+bool neo_nest_along_steps(neo_module *m, const neo_form *f, const neo_nest_factors *x,
+                          uint64_t points, uint64_t steps) {
   bool along = false;
-  for (uint32_t k = 0; k < f->n; k++) {
-    if (neo_expr_unit_stride(m, f->at[k], last_axis(points)))
+  for (uint32_t k = 0; k < x->n; k++) {
+    if (neo_expr_unit_stride(m, f, x->at[k], last_axis(points)))
       return false;
-    along = along || neo_expr_unit_stride(m, f->at[k], last_axis(steps));
+    along = along || neo_expr_unit_stride(m, f, x->at[k], last_axis(steps));
   }
   return along;
 }
@@ -173,9 +173,9 @@ static int64_t sum_bytes(neo_module *m, const neo_form *f, const neo_nest *n, ui
   uint64_t own = (((1ULL << s->axes.n) - 1) << f->axes.n) & ~over;
   bool whole;
   int64_t depth = neo_nest_depth(m, f, sum, kind, &whole), stages = x->stages ? x->stages : 1;
-  return operand_bytes(x->bm, depth, kind, neo_nest_along_steps(m, &sum->rows, n->rows, own)) +
+  return operand_bytes(x->bm, depth, kind, neo_nest_along_steps(m, f, &sum->rows, n->rows, own)) +
          stages *
-             operand_bytes(x->bk, depth, kind, neo_nest_along_steps(m, &sum->steps, over, own));
+             operand_bytes(x->bk, depth, kind, neo_nest_along_steps(m, f, &sum->steps, over, own));
 }
 
 static int64_t warps_shared(neo_module *m, const neo_form *f, const neo_nest *n,
@@ -185,7 +185,7 @@ static int64_t warps_shared(neo_module *m, const neo_form *f, const neo_nest *n,
     sum += sum_bytes(m, f, n, k, w->sum[k], x);
   if (x->product) {
     uint64_t own = ((1ULL << f->stages.at[n->host].axes.n) - 1) << f->axes.n;
-    bool along = neo_nest_along_steps(m, &n->of_columns, n->columns, own);
+    bool along = neo_nest_along_steps(m, f, &n->of_columns, n->columns, own);
     return sum + operand_bytes(x->bm, x->bk, w->product, true) +
            stages * operand_bytes(x->bn, x->bk, w->product, along);
   }

@@ -35,8 +35,8 @@ int64_t neo_nest_depth(neo_module *m, const neo_form *f, const neo_nest_sum *x, 
                        bool *whole);
 
 /* Does an operand lie contiguous along its steps, and not along its points? Axes as bits. */
-bool neo_nest_along_steps(neo_module *m, const neo_nest_factors *f, uint64_t points,
-                          uint64_t steps);
+bool neo_nest_along_steps(neo_module *m, const neo_form *f, const neo_nest_factors *x,
+                          uint64_t points, uint64_t steps);
 
 bool neo_nest_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                     const neo_schedule *s, neo_str *why);

@@ -5,6 +5,7 @@
 
 typedef struct {
   neo_module *m;
+  const neo_form *f;
   uint32_t axis;
   int64_t stride;
   bool found;
@@ -14,18 +15,19 @@ static void look_at_load(void *ctx, neo_expr e) {
   stride_search *c = ctx;
   int64_t stride;
   if (neo_expr_node(c->m, e)->op == NEO_OP_LOAD &&
-      neo_flat_stride(c->m, neo_flat_at(c->m, e), c->axis, &stride) && stride == c->stride)
+      neo_flat_stride(c->m, c->f, neo_flat_at(c->m, e), c->axis, &stride) && stride == c->stride)
     c->found = true;
 }
 
-bool neo_expr_has_stride(neo_module *m, neo_expr e, uint32_t axis, int64_t stride) {
-  stride_search c = {m, axis, stride, false};
+bool neo_expr_has_stride(neo_module *m, const neo_form *f, neo_expr e, uint32_t axis,
+                         int64_t stride) {
+  stride_search c = {m, f, axis, stride, false};
   neo_expr_visit(m, e, look_at_load, &c);
   return c.found;
 }
 
-bool neo_expr_unit_stride(neo_module *m, neo_expr e, uint32_t axis) {
-  return neo_expr_has_stride(m, e, axis, 1);
+bool neo_expr_unit_stride(neo_module *m, const neo_form *f, neo_expr e, uint32_t axis) {
+  return neo_expr_has_stride(m, f, e, axis, 1);
 }
 
 /* ---- sides */
@@ -83,7 +85,7 @@ static int64_t row_pitch(int64_t n, int64_t tile) {
 
 static bool bounds_use_own(const neo_module *m, const neo_form *f, const neo_stage *s) {
   for (size_t k = 0; k < s->axes.n; k++) {
-    uint64_t axes = neo_expr_axes(m, s->axes.at[k].lo) | neo_expr_axes(m, s->axes.at[k].hi);
+    uint64_t axes = neo_form_axes(m, f, s->axes.at[k].lo) | neo_form_axes(m, f, s->axes.at[k].hi);
     if (axes >> f->axes.n)
       return true;
   }
@@ -95,7 +97,7 @@ static bool along_reduction(neo_module *m, const neo_form *f, const neo_stage *s
                             const neo_factor *x) {
   for (uint32_t k = (uint32_t)s->axes.n; k-- > 0;)
     if (x->axes >> (f->axes.n + k) & 1)
-      return neo_expr_unit_stride(m, x->e, (uint32_t)f->axes.n + k);
+      return neo_expr_unit_stride(m, f, x->e, (uint32_t)f->axes.n + k);
   return false;
 }
 
@@ -193,8 +195,8 @@ int64_t neo_outer_loop_most(neo_module *m, const neo_form *f, const neo_schedule
 
 bool neo_stage_steps_alike(const neo_module *m, const neo_form *f, const neo_stage *s) {
   const neo_axis_rec *first = &s->axes.at[0];
-  bool moves = neo_expr_axes(m, first->lo) | neo_expr_axes(m, first->hi);
-  return !moves && !(neo_expr_axes(m, s->where) >> f->axes.n & 1);
+  bool moves = neo_form_axes(m, f, first->lo) | neo_form_axes(m, f, first->hi);
+  return !moves && !(neo_form_axes(m, f, s->where) >> f->axes.n & 1);
 }
 
 static int64_t partial_blocks(neo_module *m, const neo_form *f, const neo_schedule *s) {

@@ -24,7 +24,7 @@ static bool relation(finder *x, const neo_linear *g) {
   int64_t k = 0, u = 0;
   for (uint32_t i = 0; i < g->n; i++) {
     const neo_node *n = neo_expr_node(x->m, g->term[i].atom);
-    uint64_t axes = neo_expr_axes(x->m, g->term[i].atom);
+    uint64_t axes = neo_form_axes(x->m, x->f, g->term[i].atom);
     if (axes & x->own) {
       if (own >= 0 || n->op != NEO_OP_AXIS)
         return false;
@@ -125,7 +125,7 @@ static bool from_ranges(finder *x) {
     neo_expr k = neo_axis_ref(x->m, (uint32_t)x->f->axes.n + i), left;
     for (int upper = 0; upper < 2; upper++) {
       neo_expr end = upper ? a->hi : a->lo;
-      if (!(neo_expr_axes(x->m, end) & x->shared) || !from_end(x, k, end, upper, &left))
+      if (!(neo_form_axes(x->m, x->f, end) & x->shared) || !from_end(x, k, end, upper, &left))
         continue;
       if (r->own != i || r->suffix == upper)
         return false;
@@ -152,21 +152,22 @@ static bool order_fits(const finder *x) {
 static bool nothing_else(const finder *x) {
   const neo_running *r = x->out;
   const neo_module *m = x->m;
+  const neo_form *f = x->f;
   uint64_t u = 1ULL << r->axis, used = 0;
   for (uint32_t i = 0; i < x->s->axes.n; i++) {
     const neo_axis_rec *a = &x->s->axes.at[i];
     if (i != r->own)
-      used |= neo_expr_axes(m, a->lo) | neo_expr_axes(m, a->hi);
+      used |= neo_form_axes(m, f, a->lo) | neo_form_axes(m, f, a->hi);
     if (i < r->own &&
-        (neo_expr_axes(m, a->lo) | neo_expr_axes(m, a->hi)) >> (x->f->axes.n + r->own) & 1)
+        (neo_form_axes(m, f, a->lo) | neo_form_axes(m, f, a->hi)) >> (x->f->axes.n + r->own) & 1)
       return false;
   }
   for (size_t i = 0; i < x->s->accs.n; i++)
-    used |= neo_expr_axes(m, x->s->accs.at[i].body);
+    used |= neo_form_axes(m, f, x->s->accs.at[i].body);
   if (r->where.i)
-    used |= neo_expr_axes(m, r->where);
-  used |= neo_expr_axes(m, r->lo) | neo_expr_axes(m, r->hi);
-  return !(used & u) && !((neo_expr_axes(m, r->lo) | neo_expr_axes(m, r->hi)) & x->own);
+    used |= neo_form_axes(m, f, r->where);
+  used |= neo_form_axes(m, f, r->lo) | neo_form_axes(m, f, r->hi);
+  return !(used & u) && !((neo_form_axes(m, f, r->lo) | neo_form_axes(m, f, r->hi)) & x->own);
 }
 
 /* Is the result's memory an operand's too? Then elements may be gone when they are needed. */
@@ -209,10 +210,11 @@ bool neo_running_of(neo_module *m, const neo_group *g, neo_running *out) {
 
 uint64_t neo_running_fixed(const neo_module *m, const neo_form *f, const neo_running *x) {
   const neo_stage *s = &f->stages.at[0];
-  uint64_t axes = neo_expr_axes(m, x->edge) | neo_expr_axes(m, x->lo) | neo_expr_axes(m, x->hi);
+  uint64_t axes =
+      neo_form_axes(m, f, x->edge) | neo_form_axes(m, f, x->lo) | neo_form_axes(m, f, x->hi);
   for (uint32_t k = 0; k < s->axes.n; k++)
     if (k != x->own)
-      axes |= neo_expr_axes(m, s->axes.at[k].lo) | neo_expr_axes(m, s->axes.at[k].hi);
+      axes |= neo_form_axes(m, f, s->axes.at[k].lo) | neo_form_axes(m, f, s->axes.at[k].hi);
   return axes & ((1ULL << f->axes.n) - 1);
 }
 
@@ -229,7 +231,7 @@ static bool contiguous(neo_module *m, const neo_form *f, uint32_t axis) {
   int64_t stride;
   for (size_t k = 1; k < f->stages.n; k++)
     for (size_t i = 0; i < f->stages.at[k].outs.n; i++)
-      if (!neo_flat_stride(m, f->stages.at[k].outs.at[i].offset, axis, &stride) || stride != 1)
+      if (!neo_flat_stride(m, f, f->stages.at[k].outs.at[i].offset, axis, &stride) || stride != 1)
         return false;
   return true;
 }

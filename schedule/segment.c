@@ -24,7 +24,7 @@ static bool take_equation(neo_module *m, const neo_form *f, neo_expr where, neo_
     const neo_node *x = neo_expr_node(m, v);
     if (x->op != NEO_OP_AXIS || x->attr >= f->axes.n || !neo_expr_uses_op(m, key, NEO_OP_LOAD))
       continue;
-    if (neo_expr_axes(m, key) >> x->attr & 1)
+    if (neo_form_axes(m, f, key) >> x->attr & 1)
       continue; /* the key of an element does not depend on where it goes */
     *out = (neo_segment){.stage = out->stage, .axis = x->attr, .key = key};
     return true;
@@ -63,14 +63,14 @@ static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
 }
 
 /* Conjuncts without v and without reads go to `before`, the others to `rest`. */
-static void split_rest(neo_module *m, neo_expr e, neo_segment *out) {
+static void split_rest(neo_module *m, const neo_form *f, neo_expr e, neo_segment *out) {
   if (neo_expr_node(m, e)->op == NEO_OP_AND) {
     neo_expr a = neo_expr_arg(m, e, 0), b = neo_expr_arg(m, e, 1);
-    split_rest(m, a, out);
-    split_rest(m, b, out);
+    split_rest(m, f, a, out);
+    split_rest(m, f, b, out);
     return;
   }
-  bool early = !(neo_expr_axes(m, e) >> out->axis & 1) && !neo_expr_uses_op(m, e, NEO_OP_LOAD);
+  bool early = !(neo_form_axes(m, f, e) >> out->axis & 1) && !neo_expr_uses_op(m, e, NEO_OP_LOAD);
   neo_expr *to = early ? &out->before : &out->rest;
   *to = both(m, *to, e);
 }
@@ -99,12 +99,13 @@ bool neo_segment_of(neo_module *m, const neo_group *g, neo_segment *out) {
   neo_expr rest = out->rest;
   out->rest = (neo_expr){0};
   if (rest.i)
-    split_rest(m, rest, out);
+    split_rest(m, f, rest, out);
   return loads_safe(m, f, s, out->before, out->key);
 }
 
-uint64_t neo_segment_tested(const neo_module *m, const neo_segment *x) {
-  return neo_expr_axes(m, x->key) | neo_expr_axes(m, x->before) | neo_expr_axes(m, x->rest);
+uint64_t neo_segment_tested(const neo_module *m, const neo_form *f, const neo_segment *x) {
+  return neo_form_axes(m, f, x->key) | neo_form_axes(m, f, x->before) |
+         neo_form_axes(m, f, x->rest);
 }
 
 /* ---- the model's choice: lanes over the contiguous shared axis, blocks of it as units */
@@ -118,7 +119,7 @@ bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *mac
   neo_schedule s = neo_schedule_plain();
   int64_t *p = s.at,
           lanes = machine->vector_bytes / neo_type_bytes((neo_type)f->stages.at[0].accs.at[0].type);
-  uint64_t fixed = neo_form_bound_axes(m, f) | neo_segment_tested(m, &x);
+  uint64_t fixed = neo_form_bound_axes(m, f) | neo_segment_tested(m, f, &x);
   p[NEO_SCHED_SEGMENT] = 1;
   p[NEO_SCHED_AXIS_M] = x.axis;
   for (uint32_t k = 0; k < f->axes.n; k++) {
@@ -126,7 +127,7 @@ bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *mac
     neo_expr at = f->stages.at[1].outs.at[0].offset;
     while (width > 1 && width > n)
       width /= 2;
-    if (k == x.axis || fixed >> k & 1 || width < 2 || !neo_flat_stride(m, at, k, &stride) ||
+    if (k == x.axis || fixed >> k & 1 || width < 2 || !neo_flat_stride(m, f, at, k, &stride) ||
         stride != 1)
       continue;
     p[NEO_SCHED_VECTOR_AXIS] = k;

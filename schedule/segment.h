@@ -19,6 +19,6 @@ typedef struct {
 /* One sum, one result of its type, which lies in no operand's place. */
 bool neo_segment_of(neo_module *m, const neo_group *g, neo_segment *out);
 /* Bit k: the key or the rest of the condition depends on axis k, whose lanes it would divide. */
-uint64_t neo_segment_tested(const neo_module *m, const neo_segment *x);
+uint64_t neo_segment_tested(const neo_module *m, const neo_form *f, const neo_segment *x);
 
 #endif

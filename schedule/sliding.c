@@ -10,6 +10,7 @@
 
 typedef struct {
   neo_module *m;
+  const neo_form *f;
   uint32_t a, b;
   int64_t alpha, beta; /* 0: not seen yet */
 } slide;
@@ -60,7 +61,7 @@ static bool check(slide *c, neo_expr e) {
   neo_linear x;
   const uint64_t both = 1ULL << c->a | 1ULL << c->b;
   neo_node n = *neo_expr_node(c->m, e);
-  if (!(neo_expr_axes(c->m, e) & both))
+  if (!(neo_form_axes(c->m, c->f, e) & both))
     return true;
   bool sum = n.op == NEO_OP_ADD || n.op == NEO_OP_SUB || n.op == NEO_OP_NEG || n.op == NEO_OP_MUL ||
              n.op == NEO_OP_AXIS;
@@ -78,9 +79,9 @@ static bool check(slide *c, neo_expr e) {
 bool neo_sliding_of(neo_module *m, const neo_form *f, const neo_stage *s, neo_expr e, uint32_t b,
                     neo_sliding *out) {
   for (uint32_t k = (uint32_t)s->axes.n; k-- > 0;) {
-    slide c = {.m = m, .a = (uint32_t)f->axes.n + k, .b = b};
+    slide c = {.m = m, .f = f, .a = (uint32_t)f->axes.n + k, .b = b};
     int64_t lo, hi;
-    if (!(neo_expr_axes(m, e) >> c.a & 1) || !neo_expr_is_int(m, s->axes.at[k].lo, &lo) ||
+    if (!(neo_form_axes(m, f, e) >> c.a & 1) || !neo_expr_is_int(m, s->axes.at[k].lo, &lo) ||
         !neo_expr_is_int(m, s->axes.at[k].hi, &hi) || hi - lo < 2)
       continue;
     if (!check(&c, e) || !c.alpha || (s->where.i && !check(&c, s->where)))

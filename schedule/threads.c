@@ -106,7 +106,7 @@ static bool points_legal(neo_module *m, const neo_form *f, const neo_schedule *s
 static bool ranges_fixed(const neo_module *m, const neo_form *f, const neo_stage *s,
                          uint64_t tile) {
   for (size_t k = 0; k < s->axes.n; k++) {
-    uint64_t axes = neo_expr_axes(m, s->axes.at[k].lo) | neo_expr_axes(m, s->axes.at[k].hi);
+    uint64_t axes = neo_form_axes(m, f, s->axes.at[k].lo) | neo_form_axes(m, f, s->axes.at[k].hi);
     if (axes >> f->axes.n || axes & tile)
       return false;
   }

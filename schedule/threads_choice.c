@@ -162,6 +162,7 @@ static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
 /* How much lies contiguous along an axis: loads of the stages. */
 typedef struct {
   neo_module *m;
+  const neo_form *f;
   uint32_t axis;
   int n;
 } census;
@@ -170,11 +171,12 @@ static void count(void *ctx, neo_expr e) {
   census *c = ctx;
   int64_t stride;
   bool load = neo_expr_node(c->m, e)->op == NEO_OP_LOAD && neo_expr_node(c->m, e)->arg.n;
-  c->n += load && neo_flat_stride(c->m, neo_flat_at(c->m, e), c->axis, &stride) && stride == 1;
+  c->n +=
+      load && neo_flat_stride(c->m, c->f, neo_flat_at(c->m, e), c->axis, &stride) && stride == 1;
 }
 
-static int contiguous(neo_module *m, const neo_stage *s, uint32_t axis) {
-  census c = {m, axis, 0};
+static int contiguous(neo_module *m, const neo_form *f, const neo_stage *s, uint32_t axis) {
+  census c = {m, f, axis, 0};
   neo_stage_visit(m, s, count, &c);
   return c.n;
 }
@@ -280,9 +282,9 @@ static bool choose_points(neo_module *m, const neo_form *f, const neo_machine *m
     double steps = neo_stage_points(m, s);
     longest = steps > longest ? steps : longest;
     if (s->axes.n)
-      along += contiguous(m, s, (uint32_t)(f->axes.n + s->axes.n - 1));
+      along += contiguous(m, f, s, (uint32_t)(f->axes.n + s->axes.n - 1));
     if (s->axes.n && f->axes.n)
-      across += contiguous(m, s, (uint32_t)f->axes.n - 1);
+      across += contiguous(m, f, s, (uint32_t)f->axes.n - 1);
   }
   if (longest < 2)
     return false;

@@ -97,12 +97,12 @@ double neo_tiles_clip(neo_tiles *q, uint32_t shared, int64_t rows) {
 /* ---- lanes that are tested */
 
 /* Conjuncts with one of the axes. */
-static uint32_t conjuncts(const neo_module *m, neo_expr where, uint64_t axes) {
-  const neo_node *n = neo_expr_node(m, where);
+static uint32_t conjuncts(const neo_tiles *q, neo_expr where, uint64_t axes) {
+  const neo_node *n = neo_expr_node(q->m, where);
   if (n->op == NEO_OP_AND)
-    return conjuncts(m, neo_expr_arg(m, where, 0), axes) +
-           conjuncts(m, neo_expr_arg(m, where, 1), axes);
-  return (neo_expr_axes(m, where) & axes) != 0;
+    return conjuncts(q, neo_expr_arg(q->m, where, 0), axes) +
+           conjuncts(q, neo_expr_arg(q->m, where, 1), axes);
+  return (neo_form_axes(q->m, q->f, where) & axes) != 0;
 }
 
 /* Is all that the condition says of the tile's axes one of the lanes and the innermost step? */
@@ -116,7 +116,7 @@ static bool tests_lanes_only(const neo_tiles *q, uint64_t tile, uint32_t lanes_a
       return false;
     n++;
   }
-  return n == conjuncts(q->m, q->s->where, tile);
+  return n == conjuncts(q, q->s->where, tile);
 }
 
 /* Does a step exclude one of the lanes at [v, last]? */
@@ -142,7 +142,7 @@ double neo_tiles_tested(neo_tiles *q, const neo_schedule *s) {
     return 1;
   for (int64_t at = 0; at < n; at += lanes)
     for (int64_t k = 0; k < q->own[own]; k++)
-      tested += excludes(q, (uint32_t)v, at, at + lanes > n ? n - 1 : at + lanes - 1,
-                         q->first[own] + k);
+      tested +=
+          excludes(q, (uint32_t)v, at, at + lanes > n ? n - 1 : at + lanes - 1, q->first[own] + k);
   return (double)tested / (double)(vectors * q->own[own]);
 }

@@ -176,7 +176,7 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   neo_look x = neo_tiles_along(q, k, axis);
   walk w = neo_tile_walk(q, k);
   double lanes = g->lanes, length = (double)q->shared[axis], t;
-  bool masked = neo_expr_axes(q->m, q->s->where) & (g->rows | g->columns);
+  bool masked = neo_form_axes(q->m, q->f, q->s->where) & (g->rows | g->columns);
   if (slide) {
     double block = rows ? g->mb : g->nb;
     double run = (double)slide->alpha * (block - 1) + (double)slide->n;

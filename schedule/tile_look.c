@@ -4,6 +4,7 @@
 
 typedef struct {
   neo_module *m;
+  const neo_form *f;
   uint32_t axis;
   neo_look y;
   double *elements; /* null: not asked for; else nothing else is */
@@ -25,8 +26,8 @@ static void look_at(void *ctx, neo_expr e) {
     *c->elements += size > 0 ? (double)size : 0;
     return;
   }
-  if (!neo_flat_stride(c->m, neo_flat_at(c->m, e), c->axis, &stride)) {
-    bool tiled = neo_flat_tiled(c->m, neo_flat_at(c->m, e), c->axis, &stride);
+  if (!neo_flat_stride(c->m, c->f, neo_flat_at(c->m, e), c->axis, &stride)) {
+    bool tiled = neo_flat_tiled(c->m, c->f, neo_flat_at(c->m, e), c->axis, &stride);
     c->y.tile = tiled && !c->y.odd ? stride : 0;
     c->y.odd = true;
     return;
@@ -39,9 +40,9 @@ static void look_at(void *ctx, neo_expr e) {
     c->y.strided = true;
 }
 
-static neo_look look_along(neo_module *m, neo_expr e, uint32_t axis) {
-  looking c = {.m = m, .axis = axis};
-  neo_expr_visit(m, e, look_at, &c);
+static neo_look look_along(const neo_tiles *q, neo_expr e, uint32_t axis) {
+  looking c = {.m = q->m, .f = q->f, .axis = axis};
+  neo_expr_visit(q->m, e, look_at, &c);
   return c.y;
 }
 
@@ -49,7 +50,7 @@ neo_look neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis) {
   bool *known = &q->along[factor][axis].known;
   neo_look *y = &q->along[factor][axis].look;
   if (!*known)
-    *y = look_along(q->m, q->c->factor[factor].e, axis);
+    *y = look_along(q, q->c->factor[factor].e, axis);
   *known = true;
   return *y;
 }
@@ -62,7 +63,7 @@ static void look_at_results(neo_tiles *q, uint32_t axis) {
   for (size_t k = 0; k < q->f->stages.n; k++)
     for (size_t i = 0; i < q->f->stages.at[k].outs.n; i++, n++) {
       int64_t stride;
-      bool ok = neo_flat_stride(q->m, q->f->stages.at[k].outs.at[i].offset, axis, &stride);
+      bool ok = neo_flat_stride(q->m, q->f, q->f->stages.at[k].outs.at[i].offset, axis, &stride);
       q->results[axis].alike =
           q->results[axis].alike && ok && (n == 0 || stride == q->results[axis].stride);
       q->results[axis].stride = stride;
@@ -115,7 +116,8 @@ int64_t neo_tiles_pieces(const neo_tiles *q, int64_t tile, int64_t lanes) {
 /* Into how many vectors it comes to lie in tiles of what is not contiguous as a whole; 0: none. */
 static int64_t in_tiles(ending *c, neo_expr at) {
   int64_t n;
-  return neo_flat_tiled(c->q->m, at, c->axis, &n) ? neo_tiles_pieces(c->q, n, c->lanes) : 0;
+  return neo_flat_tiled(c->q->m, c->q->f, at, c->axis, &n) ? neo_tiles_pieces(c->q, n, c->lanes)
+                                                           : 0;
 }
 
 /* Every lane has a cache line of its own, which other rows of the tile may share; vectors in tiles
@@ -127,7 +129,7 @@ static void count_lines(ending *c, neo_tensor t, neo_expr at) {
   int64_t pieces = in_tiles(c, at);
   c->end.far += pieces ? (double)pieces / (double)c->lanes : 1;
   for (uint32_t k = 0; k < c->q->f->axes.n; k++)
-    if (!neo_flat_stride(c->q->m, at, k, &stride) || stride != 1)
+    if (!neo_flat_stride(c->q->m, c->q->f, at, k, &stride) || stride != 1)
       c->end.shared_along &= ~(1ULL << k);
 }
 
@@ -141,7 +143,7 @@ static void count_load(void *ctx, neo_expr e) {
   int64_t stride = -1;
   if (neo_expr_node(m, e)->op != NEO_OP_LOAD)
     return;
-  bool known = neo_flat_stride(m, neo_flat_at(m, e), c->axis, &stride);
+  bool known = neo_flat_stride(m, c->q->f, neo_flat_at(m, e), c->axis, &stride);
   bool whole = known && (stride == 0 || stride == 1);
   int64_t pieces = whole ? 1 : in_tiles(c, neo_flat_at(m, e));
   c->end.cycles += pieces ? 1.5 * (double)pieces : LANE_LOAD * (double)c->lanes;
@@ -162,7 +164,7 @@ static neo_tile_end end_of(neo_tiles *q, int64_t v, int64_t merge, int64_t lanes
         at = neo_walked_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, at);
         value = neo_walked_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, value);
       }
-      bool known = neo_flat_stride(q->m, at, (uint32_t)v, &stride);
+      bool known = neo_flat_stride(q->m, q->f, at, (uint32_t)v, &stride);
       int64_t pieces = known && stride == 1 ? 1 : in_tiles(&t, at);
       t.end.cycles += CONTIGUOUS * (double)pieces;
       t.end.scattered += !pieces;
@@ -183,7 +185,7 @@ static void remember_walk(neo_tiles *q, int64_t v, int64_t merge) {
     neo_expr e = q->c->factor[k].e;
     if (merge > 1)
       e = neo_walked_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, e);
-    q->walk.factor[k] = look_along(q->m, e, (uint32_t)v);
+    q->walk.factor[k] = look_along(q, e, (uint32_t)v);
   }
 }
 
@@ -219,7 +221,7 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c) {
   for (uint32_t k = 0; k < q->s->axes.n; k++)
     q->steps *= (double)(q->own[k] = neo_axis_most(q->m, &q->s->axes.at[k]));
   for (uint32_t k = 0; k < c->n; k++) {
-    looking x = {.m = q->m, .elements = &q->elements[k]};
+    looking x = {.m = q->m, .f = q->f, .elements = &q->elements[k]};
     neo_expr_visit(q->m, c->factor[k].e, look_at, &x);
   }
   q->fixed = neo_form_bound_axes(q->m, q->f);

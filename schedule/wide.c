@@ -45,20 +45,21 @@ static bool is_run(const search *x, neo_tensor t, neo_expr offset) {
       unit = sum.term[k].coef == 1;
     else
       good = good && sum.term[k].coef % x->n == 0 &&
-             !(neo_expr_axes(x->m, sum.term[k].atom) >> x->axis & 1);
+             !(neo_form_axes(x->m, x->f, sum.term[k].atom) >> x->axis & 1);
   }
   return unit && good;
 }
 
 /* Conditions guard loads. */
 static bool divides(const search *x, neo_expr e, neo_expr condition) {
-  return neo_expr_axes(x->m, condition) >> x->axis & 1 && neo_expr_uses_op(x->m, e, NEO_OP_LOAD);
+  return neo_form_axes(x->m, x->f, condition) >> x->axis & 1 &&
+         neo_expr_uses_op(x->m, e, NEO_OP_LOAD);
 }
 
 static void look(void *ctx, neo_expr e) {
   search *x = ctx;
   neo_node n = *neo_expr_node(x->m, e);
-  if (!(neo_expr_axes(x->m, e) >> x->axis & 1))
+  if (!(neo_form_axes(x->m, x->f, e) >> x->axis & 1))
     return;
   switch ((neo_op)n.op) {
   case NEO_OP_LOAD:
@@ -96,7 +97,7 @@ static bool reads_wide(search *x, neo_expr e) {
 
 /* What a stage sums and stores. */
 static bool stage_is_wide(search *x, const neo_stage *s) {
-  bool good = !s->where.i || !(neo_expr_axes(x->m, s->where) >> x->axis & 1);
+  bool good = !s->where.i || !(neo_form_axes(x->m, x->f, s->where) >> x->axis & 1);
   for (size_t k = 0; k < s->accs.n && good; k++)
     good = reads_wide(x, s->accs.at[k].body);
   for (size_t k = 0; k < s->outs.n && good; k++)
