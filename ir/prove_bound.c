@@ -15,7 +15,7 @@ static const int64_t none = INT64_MIN;
 
 /* ---- order */
 
-static uint32_t new_level(neo_scope *s, uint32_t atom) {
+uint32_t neo_scope_level(const neo_scope *s, uint32_t atom) {
   const neo_node *n = neo_expr_node(s->m, (neo_expr){atom});
   if (n->op == NEO_OP_AXIS)
     return 2 * n->attr + 3;
@@ -25,17 +25,6 @@ static uint32_t new_level(neo_scope *s, uint32_t atom) {
   bool plain =
       n->op == NEO_OP_SIZE && neo_size_at(s->m, (neo_size){n->attr})->kind == NEO_SIZE_RUNTIME;
   return plain ? 1 : 2;
-}
-
-uint32_t neo_scope_level(neo_scope *s, uint32_t atom) {
-  neo_prover *p = s->p;
-  while (p->level.n <= atom)
-    NEO_PUSH(s->m->arena, &p->level, 0);
-  if (!p->level.at[atom]) {
-    uint32_t level = new_level(s, atom);
-    p->level.at[atom] = level;
-  }
-  return p->level.at[atom];
 }
 
 uint32_t neo_scope_top(neo_scope *s, const neo_poly *g) {

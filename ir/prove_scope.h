@@ -63,10 +63,8 @@ typedef struct neo_proofs neo_proofs;
 typedef struct neo_trial neo_trial;
 struct neo_prover {
   neo_module *m;
-  neo_map scopes;          /* hash -> neo_scope * */
-  NEO_VEC(uint32_t) level; /* by expression: see neo_scope_level; 0: not known yet */
-  neo_isl *isl;            /* made at the first use, as the next two */
-  neo_trial *trial;
+  neo_map scopes; /* hash -> neo_scope * */
+  neo_isl *isl;   /* made at the first use, as the next */
   struct neo_relation *relation;
   neo_span at;       /* what is asked about */
   double at_seconds; /* in isl, for it */
@@ -119,7 +117,7 @@ bool neo_scope_nonneg(neo_scope *s, const neo_poly *g);
 /* g + c >= 0 */
 bool neo_scope_at_least(neo_scope *s, const neo_poly *g, int64_t c);
 /* The order of elimination: atoms of inner axes first, opaque atoms before the axes in them. */
-uint32_t neo_scope_level(neo_scope *s, uint32_t atom);
+uint32_t neo_scope_level(const neo_scope *s, uint32_t atom);
 uint32_t neo_scope_top(neo_scope *s, const neo_poly *g); /* g is not a constant */
 
 /* ---- prove_range.c */
@@ -130,8 +128,12 @@ neo_range neo_range_mul(neo_range a, neo_range b);
 neo_range neo_type_range(neo_type t);
 neo_range neo_scope_expr_range(neo_scope *s, neo_expr e);
 
+/* ---- prove_store.c */
+neo_trial **neo_proofs_trial(neo_module *m); /* where the module's trial is kept; null at first */
+
 /* ---- prove_witness.c */
-/* For trying points on "e is always `value`" in this scope; valid until the next. */
+/* For trying points on "e is always `value`" in this scope. The storage is the module's: valid until
+ * the next question of any of its provers. */
 neo_trial *neo_trial_new(neo_scope *s, neo_expr e, bool value);
 /* Tries corners and some inner points; a point that shows the contrary, made small, or false. */
 bool neo_trial_search(neo_trial *t, neo_witness *w);

@@ -18,7 +18,8 @@ typedef struct answer {
 
 struct neo_proofs {
   uint64_t max_operations;
-  neo_map answers; /* hash of words -> answer * */
+  neo_map answers;  /* hash of words -> answer * */
+  neo_trial *trial; /* storage of prove_witness.c; null: not made yet */
   neo_prover_stats total;
 };
 
@@ -29,6 +30,10 @@ static neo_proofs *proofs_of(neo_module *m) {
   m->proofs->max_operations = NEO_PROOF_QUOTA;
   neo_map_init(&m->proofs->answers, m->arena);
   return m->proofs;
+}
+
+neo_trial **neo_proofs_trial(neo_module *m) {
+  return &proofs_of(m)->trial;
 }
 
 void neo_proofs_limit(neo_module *m, uint64_t max_operations) {

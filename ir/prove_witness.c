@@ -27,7 +27,7 @@ typedef struct {
   uint32_t epoch, place; /* listed at this place in the list of that number */
 } listed;
 
-/* One for each prover, used again and again. */
+/* One for each module, used again and again: `place` is as long as the module has expressions. */
 struct neo_trial {
   neo_scope *s;
   neo_module *m;
@@ -106,9 +106,10 @@ static bool add_derived(neo_trial *t) {
 }
 
 neo_trial *neo_trial_new(neo_scope *s, neo_expr e, bool value) {
-  if (!s->p->trial)
-    s->p->trial = NEO_NEW(s->m->arena, neo_trial);
-  neo_trial *t = s->p->trial;
+  neo_trial **kept = neo_proofs_trial(s->m);
+  if (!*kept)
+    *kept = NEO_NEW(s->m->arena, neo_trial);
+  neo_trial *t = *kept;
   t->s = s;
   t->m = s->m;
   t->goal = e;

@@ -9,6 +9,7 @@
 #include "tools/pipeline/emit.h"
 #include "transform/transform.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { SOURCE_LIMIT_BYTES = 4 << 20 };
@@ -357,12 +358,22 @@ static neo_status kernels(neo_compilation *c) {
 
 /* ---- stages with the way out when memory ends */
 
+static neo_status no_memory(neo_compilation *c) {
+  size_t defs = c->module ? c->module->defs.n : 0;
+  snprintf(
+      c->no_memory, sizeof c->no_memory,
+      "out of memory with %zu definitions: each round of a `repeat` is definitions of its own, "
+      "so fewer rounds need less (-D NAME=N)",
+      defs);
+  c->why = c->no_memory;
+  return NEO_MEMORY;
+}
+
 static neo_status stage(neo_compilation *c, neo_status (*run)(neo_compilation *)) {
   c->arena.on_fail = &c->on_fail;
   if (setjmp(c->on_fail)) {
     c->arena.on_fail = c->options.on_fail;
-    c->why = "out of memory";
-    return NEO_MEMORY;
+    return no_memory(c);
   }
   neo_status s = run(c);
   c->arena.on_fail = c->options.on_fail;
