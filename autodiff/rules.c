@@ -260,6 +260,12 @@ static neo_expr rule_one(neo_module *m, neo_op op, neo_expr x, neo_expr y, neo_e
   return d.i ? ad_scale(m, g, d) : d;
 }
 
+/* floor(a/b), where a/b may round up to an integer: a - a % b is a multiple of b. */
+static neo_expr whole_quotient(neo_module *m, neo_expr rest, neo_expr a, neo_expr b) {
+  neo_expr whole = neo_op2(m, NEO_OP_SUB, a, rest);
+  return op1(m, NEO_OP_ROUND, neo_op2(m, NEO_OP_DIV, whole, b));
+}
+
 static neo_expr rule_two(neo_module *m, neo_op op, neo_expr y, uint32_t k, neo_expr g) {
   neo_expr a = neo_expr_arg(m, y, 0), b = neo_expr_arg(m, y, 1);
   switch (op) {
@@ -274,7 +280,7 @@ static neo_expr rule_two(neo_module *m, neo_op op, neo_expr y, uint32_t k, neo_e
   case NEO_OP_MOD:
     if (!k)
       return g;
-    return ad_neg(m, ad_scale(m, g, op1(m, NEO_OP_FLOOR, neo_op2(m, NEO_OP_DIV, a, b))));
+    return ad_neg(m, ad_scale(m, g, whole_quotient(m, y, a, b)));
   case NEO_OP_POW:
     return rule_pow(m, y, k, g);
   case NEO_OP_MAX: { /* the first of equals */

@@ -67,6 +67,8 @@ LLVMValueRef neo_ll_op(neo_llvm *l, neo_op op, neo_type result, neo_type arg, LL
 /* Floor division and modulo. nonneg: neither operand is negative. */
 LLVMValueRef neo_ll_div(neo_llvm *l, LLVMValueRef x, LLVMValueRef y, bool is_signed, bool nonneg);
 LLVMValueRef neo_ll_mod(neo_llvm *l, LLVMValueRef x, LLVMValueRef y, bool is_signed, bool nonneg);
+/* x % y of floats or doubles (vectors), exact, with the sign of y (llvm_mod.c). */
+LLVMValueRef neo_ll_float_mod(neo_llvm *l, LLVMValueRef x, LLVMValueRef y);
 /* Element functions on float or double (vectors); y for pow. */
 LLVMValueRef neo_ll_math(neo_llvm *l, neo_op op, LLVMValueRef x, LLVMValueRef y);
 /* element: i64. Result: in [0, 1), a float of `bits` bits. */

@@ -224,11 +224,6 @@ static LLVMValueRef float_sign(neo_llvm *l, LLVMValueRef x) {
   return select_(l, fcmp(l, LLVMRealUNO, x, x), x, y);
 }
 
-static LLVMValueRef float_mod(neo_llvm *l, LLVMValueRef x, LLVMValueRef y) {
-  LLVMValueRef q = intrinsic1(l, "llvm.floor", LLVMBuildFDiv(l->b, x, y, ""));
-  return LLVMBuildFSub(l->b, x, LLVMBuildFMul(l->b, y, q, ""), "");
-}
-
 static LLVMValueRef float_clamp(neo_llvm *l, LLVMValueRef *x) {
   return float_min_max(l, false, float_min_max(l, true, x[0], x[1]), x[2]);
 }
@@ -264,7 +259,7 @@ static LLVMValueRef float_op(neo_llvm *l, neo_op op, LLVMValueRef *x) {
   case NEO_OP_DIV:
     return LLVMBuildFDiv(l->b, x[0], x[1], "");
   case NEO_OP_MOD:
-    return float_mod(l, x[0], x[1]);
+    return neo_ll_float_mod(l, x[0], x[1]);
   case NEO_OP_NEG:
     return LLVMBuildFNeg(l->b, x[0], "");
   case NEO_OP_MIN:

@@ -4,6 +4,7 @@
  * here, at compile time, exactly for integers. Between tensors nothing converts; only indices and
  * sizes (i64) mix with integer elements, as i64. */
 #include "frontend/check.h"
+#include "ir/interp.h"
 #include <math.h>
 
 neo_val neo_val_int(int64_t i) {
@@ -262,7 +263,7 @@ static neo_val float_binary(neo_ast_op op, double x, double y) {
   case NEO_AST_DIV:
     return neo_val_float(x / y);
   case NEO_AST_MOD:
-    return neo_val_float(x - y * floor(x / y));
+    return neo_val_float(neo_float_mod(NEO_F64_T, x, y));
   case NEO_AST_POW:
     return neo_val_float(pow(x, y));
   case NEO_AST_EQ:

@@ -48,6 +48,9 @@ const double *neo_interp_errors(neo_interp *p, neo_tensor t); /* null: all 0 */
 /* One elementwise operator on values of the given types, as the interpreter does it (shared with
  * the loop interpreter). */
 neo_value neo_value_op(neo_op op, neo_type result, neo_type arg, const neo_value *x);
+/* x % y, exact but for the sum that makes the signs agree, which rounds in the type: the sign is y's,
+ * of a zero too; x % inf is x where the signs agree, else inf; x % 0 is NaN. */
+double neo_float_mod(neo_type t, double x, double y);
 neo_value neo_value_cast(neo_type to, neo_type from, neo_value x);
 double neo_value_round(neo_type t,
                        double x); /* to nearest even in f32; f16 and bf16 by way of f32 */

@@ -116,7 +116,7 @@ static double quotient(const neo_value *x, const double *e, double y) {
 
 static double modulo(neo_type t, const neo_value *x, const double *e) {
   double q = floor(x[0].f / x[1].f);
-  double rounding = 4 * neo_error_unit(t) * (fabs(x[0].f) + fabs(q * x[1].f));
+  double rounding = neo_error_unit(t) * fabs(x[1].f); /* of the sum that makes the signs agree */
   if (exact(e, 2))
     return rounding;
   double lo = floor((x[0].f - e[0]) / (x[1].f + e[1])),

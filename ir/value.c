@@ -171,12 +171,13 @@ static double float_max(double x, double y) {
 }
 
 /* Each step rounded as the type computes, because floor is not continuous. */
-static double float_mod(neo_type t, double x, double y) {
-  if (t == NEO_F64_T)
-    return x - y * floor(x / y);
-  float q = floorf((float)(x / y));
-  float p = (float)y * q;
-  return (double)((float)x - p);
+double neo_float_mod(neo_type t, double x, double y) {
+  double r = fmod(x, y);
+  if (r == 0)
+    return copysign(r, y);
+  if ((r < 0) == (y < 0) || r != r)
+    return r;
+  return t == NEO_F64_T ? r + y : (double)((float)r + (float)y);
 }
 
 static double sign(double x) {
@@ -294,7 +295,7 @@ static double float_op(neo_op op, neo_type t, const neo_value *v) {
   case NEO_OP_DIV:
     return x / v[1].f;
   case NEO_OP_MOD:
-    return float_mod(t, x, v[1].f);
+    return neo_float_mod(t, x, v[1].f);
   case NEO_OP_POW:
     return pow(x, v[1].f);
   case NEO_OP_MIN:

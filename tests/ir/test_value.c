@@ -145,7 +145,7 @@ static void check_float(neo_op op, neo_type t, uint64_t *seed) {
     assert_true(isnan(r) ? isnan(y) : y == r);
     return;
   }
-  double size = fabs(r) + (op == NEO_OP_MOD || op == NEO_OP_GELU ? fabs(v[0].f) : 0);
+  double size = fabs(r) + (op == NEO_OP_GELU ? fabs(v[0].f) : 0);
   if (t == NEO_F16_T && fabs(r) > 60000)
     return;
   if (!(fabs(y - r) <= 4 * u_of(t) * size + (t == NEO_F16_T ? 0x1p-24 : 1e-38)))
@@ -225,6 +225,8 @@ static void nan_and_infinity_follow_the_rules(void **state) {
   assert_true(f(NEO_OP_RSQRT, 0, 0) == inf && isnan(f(NEO_OP_SQRT, -1, 0)));
   assert_true(f(NEO_OP_ROUND, 2.5, 0) == 2 && f(NEO_OP_ROUND, -1.5, 0) == -2);
   assert_true(isnan(f(NEO_OP_MOD, 1, 0)) && f(NEO_OP_MOD, -0.5, 2) == 1.5);
+  assert_true(f(NEO_OP_MOD, 5.5, inf) == 5.5 && f(NEO_OP_MOD, -5.5, inf) == inf);
+  assert_true(isnan(f(NEO_OP_MOD, inf, 2)) && signbit(f(NEO_OP_MOD, 4, -2)));
 }
 
 /* All 65536 patterns. */
