@@ -7,6 +7,8 @@
 
 typedef struct {
   const neo_ast_name *name;
+  int carry;           /* of which the value at the end of the round is meant; -1: of none */
+  bool now;            /* it has been named in the round at hand */
   NEO_VEC(neo_val) at; /* a round each */
 } collected;
 
@@ -61,21 +63,38 @@ void neo_check_next(neo_inst *in, const neo_ast_stmt *s) {
     next_one(in, &s->u.binds.at[k]);
 }
 
-static void collect_one(neo_inst *in, const neo_ast_name *name) {
-  struct neo_rounds *r = in->repeat;
+/* The carry that a symbol is, which a definition of the block may hide. */
+static int carry_at(const struct neo_rounds *r, const neo_sym *s) {
+  int k = carry_of(r, s->name);
+  return k >= 0 && s->span == r->s->u.define.region->from.at[k].var.name.span ? k : -1;
+}
+
+static collected *collected_of(struct neo_rounds *r, const neo_ast_name *name) {
   uint32_t k = 0;
   while (k < r->n_collected && r->collect[k].name->text != name->text)
     k++;
-  if (k == NEO_MAX_RESULTS) {
+  if (k == NEO_MAX_RESULTS)
+    return NULL;
+  if (k == r->n_collected)
+    r->collect[r->n_collected++] = (collected){.name = name, .carry = -1};
+  return &r->collect[k];
+}
+
+static void collect_one(neo_inst *in, const neo_ast_name *name) {
+  struct neo_rounds *r = in->repeat;
+  collected *c = collected_of(r, name);
+  if (!c || c->now) {
+    if (c)
+      NEO_ERR(in, name->span, NEXT_TARGET, name->text, "collected twice");
     r->failed = true;
     return;
   }
-  if (k == r->n_collected)
-    r->collect[r->n_collected++] = (collected){.name = name};
   neo_ast_path path = {(neo_ast_name *)name, 1, name->span};
   neo_sym *s = neo_path_find(in, &path, false);
-  neo_val v = s && s->kind == NEO_SYM_VALUE ? s->value : neo_val_poison();
-  NEO_PUSH(in->fe->arena, &r->collect[k].at, v);
+  bool value = s && s->kind == NEO_SYM_VALUE;
+  c->now = true;
+  c->carry = value ? carry_at(r, s) : -1;
+  NEO_PUSH(in->fe->arena, &c->at, value ? s->value : neo_val_poison());
 }
 
 void neo_check_collect(neo_inst *in, const neo_ast_stmt *s) {
@@ -141,6 +160,20 @@ static neo_inst *round_instance(neo_inst *in, struct neo_rounds *r, const char *
   return x;
 }
 
+/* What is collected of a carry is its value for the next round, wherever `collect` stands. */
+static void finish_collected(neo_inst *in, struct neo_rounds *r, size_t rounds) {
+  for (uint32_t k = 0; k < r->n_collected; k++) {
+    collected *c = &r->collect[k];
+    if (c->at.n != rounds && !r->failed) {
+      NEO_ERR(in, c->name->span, NEXT_TARGET, c->name->text, "collected in some rounds only");
+      r->failed = true;
+    }
+    if (c->now && c->carry >= 0)
+      c->at.at[c->at.n - 1] = r->now[c->carry];
+    c->now = false;
+  }
+}
+
 static void finish_round(neo_inst *in, struct neo_rounds *r) {
   for (uint32_t k = 0; k < r->n; k++) {
     if (!r->is_next[k])
@@ -179,6 +212,7 @@ static void run_rounds(neo_inst *in, struct neo_rounds *r, int64_t count) {
     neo_inst *x = round_instance(in, r, prefix, region, l, count);
     neo_check_stmts(x, &g->block.stmts);
     finish_round(in, r);
+    finish_collected(in, r, (size_t)l + 1);
   }
 }
 

@@ -1,0 +1,74 @@
+#!/bin/sh
+# Small programs whose numbers were worked out by hand from the language's reference, in compiled
+# code and in the interpreter: an oracle that shares no reading with either.
+set -eu
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
+
+# gives WHAT NUMBERS INPUT...: the program on stdin has one output, with these elements.
+gives() {
+  what=$1
+  want=$2
+  shift 2
+  cat >program.expr
+  for how in --compiled --interp; do
+    [ $how = --compiled ] && flag= || flag=--interp
+    "$NEOC" run program.expr $flag --format=json "$@" >out 2>err || die "$what ($how)" err
+    got=$(sed -n 's/.*"values": *\[\([^]]*\)\].*/\1/p' out | tr -d ' ')
+    [ "$got" = "$want" ] || fail "$what ($how): $got, not $want"
+  done
+}
+
+gives "a condition on the winner of each row" 3,3 'v=[3,1,2,8,9,-5]' <<'END'
+input v[6]
+x[n < 2, t < 3] = v[3*n + t]
+a[n] = argmax[t] x[n, t]
+s[n] = sum[t where t != a[n]] x[n, t]
+output s
+END
+
+gives "a collected carry is its new value, before next" 3,5,7,11 'x=[1,2]' <<'END'
+input x[2]
+y, ys = repeat l < 2 from y = x {
+  collect y
+  next y[i] = 2*y[i] + 1
+}
+output ys
+END
+
+gives "a collected carry is its new value, behind next" 3,5,7,11 'x=[1,2]' <<'END'
+input x[2]
+y, ys = repeat l < 2 from y = x {
+  next y[i] = 2*y[i] + 1
+  collect y
+}
+output ys
+END
+
+gives "a definition that hides a carry is collected as it is" 2,4,6,1e+01 'x=[1,2]' <<'END'
+input x[2]
+y, ys = repeat l < 2 from y = x {
+  next y[i] = 2*y[i] + 1
+  y[i] = 2*y[i]
+  collect y
+}
+output ys
+END
+
+gives "the remainder of floats is exact, with the sign of the divisor" 1,1,5.5,2,-1,0.75 \
+  'x=[13,1e20,5.5,-1,5,0.75]' 'y=[3,3,inf,3,-3,1]' <<'END'
+input x[6] : f64
+input y[6] : f64
+z[i] = x[i] % y[i]
+output z
+END
+
+gives "its slope along the divisor is minus the floor of the quotient" -4,1,-99,-0 \
+  'x=[13,-1,10,2]' 'y=[3,3,0.1,3]' <<'END'
+input x[4] : f64
+input y[4] : f64
+z = sum[i] x[i] % y[i]
+g = grad(z, y)
+output g
+END
+exit $status
