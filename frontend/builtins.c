@@ -48,7 +48,7 @@ bool neo_builtin_value(neo_frame *f, const char *name, neo_val *v) {
   if (neo_streq(name, "training"))
     *v = neo_val_expr(neo_expr_make(f->m, NEO_OP_TRAINING, NEO_BOOL_T, 0, NULL, 0, 0));
   else if (neo_streq(name, "step"))
-    *v = neo_val_expr(neo_expr_make(f->m, NEO_OP_STEP, NEO_I64_T, 0, NULL, 0, 0));
+    *v = neo_train_step(f->in);
   else if (neo_streq(name, "global_norm") && f->in->trainee)
     *v = neo_train_norm(f->in);
   else

@@ -152,6 +152,7 @@ struct neo_inst {
   uint32_t n_results; /* names that the caller gives to results */
   const char *result[NEO_MAX_RESULTS], *result_full[NEO_MAX_RESULTS];
   neo_trainee *trainee;      /* in an optimizer: whom it trains */
+  struct neo_trainer *trainer; /* the entry whose `train` statements are checked from here */
   bool is_main;              /* the main file, not a module */
   struct neo_rounds *repeat; /* what `next` and `collect` write; NULL outside */
   size_t n_owned;            /* params and states of the program before this call */
@@ -432,6 +433,8 @@ struct neo_trainee {
   size_t first_update; /* of the entry, among the program's updates */
 };
 neo_val neo_train_norm(neo_inst *in); /* global_norm */
+/* `step`: in a `train` statement, its optimizer and what these call, the entry's own; train_step.c */
+neo_val neo_train_step(neo_inst *in);
 void neo_check_outputs(neo_fe *fe, neo_inst *in);
 void neo_check_trains(neo_fe *fe, neo_inst *in);
 /* Marks everything that the root depends on, itself too; by tensor id. */

@@ -4,31 +4,7 @@
  * The statements of one name make one entry: one loss, every parameter trained by one of them. All
  * gradients of an entry are one request. Updates that the model itself writes (batch norm) belong
  * to every training entry, also those that an `output … update` names. */
-#include "frontend/check.h"
-
-typedef struct {
-  const neo_ast_stmt *s;
-  neo_sym *opt;
-  neo_val *option;
-  neo_span *span;
-  NEO_VEC(neo_tensor) params;
-  bool ok;
-} trained;
-
-struct neo_trainer {
-  neo_fe *fe;
-  neo_inst *in; /* the main file */
-  const char *entry;
-  neo_tensor loss;
-  const char *loss_name;
-  neo_span span;
-  NEO_VEC(trained) parts;
-  NEO_VEC(neo_tensor) params; /* all of the entry, and their gradients */
-  neo_tensor *grad;
-  neo_tensor norm;
-  size_t first_update;
-};
-typedef struct neo_trainer trainer;
+#include "frontend/train.h"
 
 static const char *tensor_name(neo_fe *fe, neo_tensor t) {
   return neo_name_text(fe->names, neo_tensor_at(fe->m, t)->name);
@@ -114,7 +90,7 @@ static void unmatched(trainer *t, const neo_ast_stmt *s, const bool *used) {
       NEO_ERR(t->in, s->u.train.patterns.at[k].span, PATTERN_UNMATCHED, t->loss_name);
 }
 
-static void choose_params(trainer *t, trained *p, const bool *reached) {
+static void choose_params(trainer *t, trained_part *p, const bool *reached) {
   bool *used = NEO_NEW_ARRAY(t->fe->arena, bool, p->s->u.train.patterns.n + 1);
   for (uint32_t k = 1; k < t->fe->m->tensors.n; k++) {
     neo_tensor param = {k};
@@ -169,12 +145,13 @@ static neo_val setting(trainer *t, const neo_ast_stmt *s, const char *name, neo_
   return neo_val_expr(neo_load(m, k, NULL, 0, span));
 }
 
-static void default_setting(trainer *t, trained *p, uint32_t k) {
+static void default_setting(trainer *t, trained_part *p, uint32_t k) {
   const neo_ast_option *o = &p->opt->fn->u.fn.sig.options.at[k];
   neo_frame *f = NEO_NEW(t->fe->arena, neo_frame);
   neo_inst *in = neo_inst_new(t->fe, p->opt->scope, "");
   if (p->span[k] || !o->input || !o->value)
     return;
+  in->trainer = t;
   neo_frame_init(f, in, t->entry);
   f->sizes_only = true;
   p->option[k] = neo_val_known(f, neo_check_expr(f, o->value));
@@ -182,7 +159,7 @@ static void default_setting(trainer *t, trained *p, uint32_t k) {
   p->ok = p->ok && p->option[k].kind != NEO_VAL_POISON;
 }
 
-static void read_options(trainer *t, trained *p) {
+static void read_options(trainer *t, trained_part *p) {
   const neo_ast_sig *sig = &p->opt->fn->u.fn.sig;
   neo_frame *f = NEO_NEW(t->fe->arena, neo_frame);
   p->option = NEO_NEW_ARRAY(t->fe->arena, neo_val, sig->options.n + 1);
@@ -203,7 +180,7 @@ static void read_options(trainer *t, trained *p) {
   }
 }
 
-static void find_optimizer(trainer *t, trained *p) {
+static void find_optimizer(trainer *t, trained_part *p) {
   const neo_ast_path *path = &p->s->u.train.optimizer;
   p->opt = neo_path_find(t->in, path, false);
   p->ok = p->opt && p->opt->kind == NEO_SYM_OPTIMIZER;
@@ -217,60 +194,9 @@ static void find_optimizer(trainer *t, trained *p) {
     read_options(t, p);
 }
 
-/* ---- the norm of all gradients */
-
-static neo_tensor scalar_temp(trainer *t, const char *name, neo_def_rec rec, neo_expr finish) {
-  neo_module *m = t->fe->m;
-  neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = NEO_F32_T, .span = t->span};
-  const char *full = neo_fe_unique(t->fe, neo_fe_join(t->fe, t->entry, name));
-  neo_tensor y = neo_tensor_make(t->in, r, NULL, 0, full);
-  rec.finish = neo_list_new(m, &finish.i, 1);
-  rec.out = neo_list_new(m, &y.i, 1);
-  rec.span = t->span;
-  neo_def_add(m, rec, true);
-  return y;
-}
-
-/* sum[..] g[..]^2 */
-static neo_tensor square_sum(trainer *t, neo_tensor g) {
-  neo_module *m = t->fe->m;
-  uint32_t axes[NEO_MAX_RANK], rank = neo_tensor_rank(m, g);
-  neo_expr index[NEO_MAX_RANK], zero = neo_const_int(m, NEO_I64_T, 0);
-  for (uint32_t k = 0; k < rank; k++) {
-    const char *name = neo_arena_printf(t->fe->arena, "d%d", (int)k);
-    neo_axis_rec rec = {neo_name_of(t->fe->names, name), zero, neo_tensor_extent(m, g, k), t->span};
-    axes[k] = neo_axis_add(m, rec).i;
-    index[k] = neo_axis_ref(m, k);
-  }
-  neo_expr x = neo_cast(m, NEO_F32_T, neo_load(m, g, index, rank, t->span));
-  neo_expr body = neo_op2(m, NEO_OP_MUL, x, x);
-  if (rank == 0)
-    return scalar_temp(t, "square", (neo_def_rec){.reducer = NEO_RED_NONE}, body);
-  neo_def_rec rec = {.reducer = NEO_RED_SUM};
-  rec.axes = neo_list_new(m, axes, rank);
-  rec.body = neo_list_new(m, &body.i, 1);
-  return scalar_temp(t, "square", rec, neo_acc_ref(m, NEO_F32_T, 0));
-}
-
-neo_val neo_train_norm(neo_inst *in) {
-  trainer *t = in->trainee->trainer;
-  neo_module *m = in->fe->m;
-  if (!t->norm.i) {
-    neo_expr sum = {0};
-    for (size_t k = 0; k < t->params.n; k++) {
-      neo_expr x = neo_load(m, square_sum(t, t->grad[k]), NULL, 0, t->span);
-      sum = sum.i ? neo_op2(m, NEO_OP_ADD, sum, x) : x;
-    }
-    t->norm = scalar_temp(t, "global_norm", (neo_def_rec){.reducer = NEO_RED_NONE},
-                          neo_op1(m, NEO_OP_SQRT, sum));
-  }
-  neo_type type = (neo_type)neo_tensor_at(m, in->trainee->param)->type;
-  return neo_val_expr(neo_cast(m, type, neo_load(m, t->norm, NULL, 0, t->span)));
-}
-
 /* ---- instances */
 
-static void train_one(trainer *t, const trained *p, neo_tensor param, neo_tensor grad) {
+static void train_one(trainer *t, const trained_part *p, neo_tensor param, neo_tensor grad) {
   neo_fe *fe = t->fe;
   const neo_ast_stmt *fn = p->opt->fn;
   const char *prefix = neo_fe_join(fe, tensor_name(fe, param), p->opt->name);
@@ -365,7 +291,7 @@ static bool gather_parts(trainer *t) {
       t->loss_name = neo_path_text(t->fe, &s->u.train.loss);
       t->span = s->span;
     }
-    NEO_PUSH(t->fe->arena, &t->parts, (trained){.s = s});
+    NEO_PUSH(t->fe->arena, &t->parts, (trained_part){.s = s});
   }
   return ok;
 }
@@ -393,6 +319,7 @@ static void train_entry(neo_fe *fe, neo_inst *in, const char *entry, size_t n_mo
   trainer *t = NEO_NEW(fe->arena, trainer);
   size_t errors = neo_diags_errors(fe->diags);
   *t = (trainer){.fe = fe, .in = in, .entry = entry, .first_update = fe->updates.n};
+  in->trainer = t;
   if (!gather_parts(t))
     return;
   for (size_t k = 0; k < t->parts.n; k++)
@@ -433,5 +360,6 @@ void neo_check_trains(neo_fe *fe, neo_inst *in) {
       }
     if (first)
       train_entry(fe, in, entry, n_model);
+    in->trainer = NULL;
   }
 }
