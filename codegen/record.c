@@ -186,6 +186,7 @@ static const wrapper wrappers[] = {
     {"find", "neo_rt_find", "p", 'i', 1},
     {"save", "neo_rt_save", "pppi", 'i', 0},
     {"load", "neo_rt_load", "pp", 'i', 0},
+    {"load_weights", "neo_rt_load_weights", "ppp", 'i', 0},
     {"loaded", "neo_rt_loaded", "pp", 'p', 0},
     {"step_count", "neo_rt_step_count", "p", 'l', 0},
     {"warm", "neo_rt_warm", "p", 'i', 0},

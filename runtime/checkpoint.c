@@ -1,8 +1,5 @@
-/* checkpoint.c: saves and loads what the context keeps, as safetensors. step and seed go into the
- * metadata as decimal text, so a resumed training continues bit by bit.
- *
- * Loading reads the whole file, checks it against the model (every name, type, shape and index
- * value), and only then copies: a load that fails has changed nothing. Saving goes through the
+/* checkpoint.c: saves what the context keeps, as safetensors; load.c reads it. step and seed go into
+ * the metadata as decimal text, so a resumed training continues bit by bit. Saving goes through the
  * atomic writer: the old file stays until the new one is complete. */
 #include "base/utf8.h"
 #include "runtime/internal.h"
@@ -10,9 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-static const char *const type_names[] = {"F64", "F32", "F16", "BF16", "I64",
-                                         "I32", "I8",  "U8",  "BOOL"};
 
 static const char *reason(void) {
   return errno ? strerror(errno) : "input/output error";
@@ -73,7 +67,7 @@ static void put_tensor(sink *s, const neo_rt_ctx *c, const neo_rt_tensor *t, siz
   put_text(s, ",");
   put_string(s, t->name);
   put_text(s, ":{\"dtype\":\"");
-  put_text(s, type_names[t->type]);
+  put_text(s, neo_rti_st_type_name(t->type));
   put_text(s, "\",\"shape\":[");
   for (int d = 0; d < t->rank; d++) {
     snprintf(text, sizeof text, d ? ",%" PRId64 : "%" PRId64, extent[d]);
@@ -212,188 +206,4 @@ neo_rt_status neo_rt_save(neo_rt_ctx *c, const char *path, const neo_rt_pair *ex
   }
   NEO_RTI_FREE(alloc, w);
   return status ? neo_rti_fail(c, status, "%s: cannot be written: %s", path, reason()) : NEO_OK;
-}
-
-/* ------------------------------------------------------------ loading */
-
-static const neo_rti_st_tensor *find(const neo_rti_st *st, const char *name) {
-  for (size_t i = 0; i < st->n_tensors; i++)
-    if (strcmp(st->tensors[i].name, name) == 0)
-      return &st->tensors[i];
-  return NULL;
-}
-
-static neo_rt_status check_tensor(neo_rt_ctx *c, const char *path, const neo_rti_st *st,
-                                  const neo_rt_tensor *t) {
-  const neo_rti_st_tensor *f = find(st, t->name);
-  int64_t extent[NEO_RTI_MAX_RANK];
-  if (!f)
-    return neo_rti_fail(c, NEO_NAME, "%s: %s: is missing from the file (%s)", path, t->name,
-                        t->place);
-  if (f->type != t->type)
-    return neo_rti_fail(c, NEO_TYPE, "%s: %s: type is %s, expected %s (%s)", path, t->name,
-                        neo_rti_type_name(f->type), neo_rti_type_name(t->type), t->place);
-  if (f->rank != t->rank)
-    return neo_rti_fail(c, NEO_SHAPE, "%s: %s: rank is %d, expected %d (%s)", path, t->name,
-                        f->rank, t->rank, t->place);
-  neo_rti_extents(c->model, t, NULL, extent);
-  for (int d = 0; d < t->rank; d++)
-    if (f->extent[d] != extent[d])
-      return neo_rti_fail(c, NEO_SHAPE, "%s: %s: dim %d is %" PRId64 ", expected %" PRId64 " (%s)",
-                          path, t->name, d, f->extent[d], extent[d], t->place);
-  return NEO_OK;
-}
-
-/* The file's data need not be aligned for its type; a value check reads elements, so it copies. */
-static neo_rt_status check_elements(neo_rt_ctx *c, const neo_rti_st *st, const neo_rt_tensor *t) {
-  bool is_index = t->bound >= 0 && neo_rti_type_is_int(t->type);
-  if (!is_index && t->type != NEO_RT_BOOL)
-    return NEO_OK;
-  const neo_rti_st_tensor *f = find(st, t->name);
-  size_t n = f->end - f->begin;
-  void *copy = st->alloc.resize(st->alloc.ctx, NULL, n + 1);
-  if (!copy)
-    return neo_rti_fail(c, NEO_MEMORY, "%s: out of memory", t->name);
-  memcpy(copy, st->data + f->begin, n);
-  neo_rt_status status = neo_rti_check_values(c, t, copy, NULL);
-  NEO_RTI_FREE(&st->alloc, copy);
-  return status;
-}
-
-/* By name among the saved ones: an output may be named as the parameter that it returns. */
-static const neo_rt_tensor *find_saved(const neo_rt_model *m, const char *name) {
-  for (int32_t i = 0; i < m->n_tensors; i++) {
-    const neo_rt_tensor *t = &m->tensors[i];
-    if (t->in_safetensors && neo_rti_tensor_kept(t) && strcmp(t->name, name) == 0)
-      return t;
-  }
-  return NULL;
-}
-
-static neo_rt_status check_file(neo_rt_ctx *c, const char *path, const neo_rti_st *st) {
-  const neo_rt_model *m = c->model;
-  neo_rt_status status = NEO_OK;
-  for (int32_t i = 0; !status && i < m->n_tensors; i++) {
-    const neo_rt_tensor *t = &m->tensors[i];
-    if (!t->in_safetensors || !neo_rti_tensor_kept(t))
-      continue;
-    status = check_tensor(c, path, st, t);
-    if (!status)
-      status = check_elements(c, st, t);
-  }
-  for (size_t i = 0; !status && i < st->n_tensors; i++)
-    if (!find_saved(m, st->tensors[i].name))
-      status = neo_rti_fail(c, NEO_NAME, "%s: %s: the model has no such parameter or state", path,
-                            st->tensors[i].name);
-  return status;
-}
-
-static const char *meta_value(const neo_rt_pair *meta, size_t n, const char *key) {
-  for (size_t i = 0; i < n; i++)
-    if (strcmp(meta[i].key, key) == 0)
-      return meta[i].value;
-  return NULL;
-}
-
-/* A decimal number of the metadata; absent leaves *out (files that others wrote). */
-static neo_rt_status read_u64(neo_rt_ctx *c, const char *path, const neo_rti_st *st,
-                              const char *key, uint64_t *out) {
-  const char *p = meta_value(st->meta, st->n_meta, key);
-  uint64_t x = 0;
-  if (!p)
-    return NEO_OK;
-  bool ok = *p != 0;
-  for (; ok && *p; p++)
-    ok = *p >= '0' && *p <= '9' && !__builtin_mul_overflow(x, 10, &x) &&
-         !__builtin_add_overflow(x, (uint64_t)(*p - '0'), &x);
-  if (!ok)
-    return neo_rti_fail(c, NEO_FORMAT, "%s: metadata '%s' is not a number", path, key);
-  *out = x;
-  return NEO_OK;
-}
-
-/* The metadata in one block that outlives the file: the pairs, then their text. */
-static neo_rt_pair *copy_meta(const neo_rt_ctx *c, const neo_rti_st *st) {
-  size_t n = st->n_meta * sizeof(neo_rt_pair) + 1;
-  for (size_t i = 0; i < st->n_meta; i++)
-    n += strlen(st->meta[i].key) + strlen(st->meta[i].value) + 2;
-  neo_rt_pair *copy = c->env.alloc.resize(c->env.alloc.ctx, NULL, n);
-  if (!copy)
-    return NULL;
-  char *text = (char *)(copy + st->n_meta);
-  for (size_t i = 0; i < st->n_meta; i++) {
-    size_t key = strlen(st->meta[i].key) + 1, value = strlen(st->meta[i].value) + 1;
-    copy[i].key = memcpy(text, st->meta[i].key, key);
-    copy[i].value = memcpy(text + key, st->meta[i].value, value);
-    text += key + value;
-  }
-  return copy;
-}
-
-static neo_rt_status take_tensors(neo_rt_ctx *c, const neo_rti_st *st) {
-  neo_rt_status s = NEO_OK;
-  for (size_t i = 0; !s && i < st->n_tensors; i++) {
-    const neo_rti_st_tensor *f = &st->tensors[i];
-    const neo_rt_tensor *t = find_saved(c->model, f->name);
-    s = neo_rti_put(c, neo_rti_tensor_data(c, t), st->data + f->begin, f->end - f->begin);
-  }
-  return s;
-}
-
-static neo_rt_status take_file(neo_rt_ctx *c, const char *path, const neo_rti_st *st) {
-  uint64_t seed = c->seed, step = c->step;
-  neo_rt_status status = check_file(c, path, st);
-  if (!status)
-    status = read_u64(c, path, st, "seed", &seed);
-  if (!status)
-    status = read_u64(c, path, st, "step", &step);
-  if (status)
-    return status;
-  neo_rt_pair *meta = copy_meta(c, st);
-  if (!meta)
-    return neo_rti_fail(c, NEO_MEMORY, "%s: out of memory", path);
-  status = take_tensors(c, st);
-  neo_rti_keep_changed(c, -1);
-  if (status) {
-    NEO_RTI_FREE(&c->env.alloc, meta);
-    return status;
-  }
-  if (c->loaded)
-    NEO_RTI_FREE(&c->env.alloc, c->loaded);
-  c->loaded = meta;
-  c->n_loaded = st->n_meta;
-  c->seed = seed;
-  c->step = step;
-  return NEO_OK;
-}
-
-neo_rt_status neo_rt_load(neo_rt_ctx *c, const char *path) {
-  neo_rt_status status = neo_rti_alive(c);
-  if (status)
-    return status;
-  if (!path)
-    return neo_rti_fail(c, NEO_NULL, "the path is null");
-  unsigned char *p;
-  size_t n;
-  char what[512] = "";
-  errno = 0;
-  status = neo_rti_file_read(&c->env, path, &p, &n);
-  if (status == NEO_MEMORY)
-    return neo_rti_fail(c, status, "%s: out of memory", path);
-  if (status)
-    return neo_rti_fail(c, status, "%s: cannot be read: %s", path, reason());
-  neo_rti_st st;
-  status = neo_rti_st_parse(&c->env.alloc, p, n, &st, what, sizeof what);
-  if (status) {
-    neo_rti_fail(c, status, "%s: %s", path, what);
-  } else {
-    status = take_file(c, path, &st);
-    neo_rti_st_free(&st);
-  }
-  NEO_RTI_FREE(&c->env.alloc, p);
-  return status;
-}
-
-const char *neo_rt_loaded(const neo_rt_ctx *c, const char *key) {
-  return c && key ? meta_value(c->loaded, c->n_loaded, key) : NULL;
 }

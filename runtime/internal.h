@@ -251,6 +251,10 @@ neo_rt_status neo_rti_inflate(const neo_alloc *alloc, int window_bits, const uns
                               size_t *out_bytes);
 #define NEO_RTI_FREE(alloc, p) ((void)(alloc)->resize((alloc)->ctx, (p), 0))
 
+/* Types that only files have, behind enum neo_rt_type. */
+enum { NEO_RTI_ST_I16 = NEO_RT_BOOL + 1, NEO_RTI_ST_U16, NEO_RTI_ST_U32, NEO_RTI_ST_U64 };
+size_t neo_rti_st_type_bytes(uint8_t type);
+const char *neo_rti_st_type_name(uint8_t type); /* "BF16" */
 typedef struct {
   const char *name; /* NUL-terminated; may not contain NUL */
   uint8_t type, rank;

@@ -233,14 +233,27 @@ static bool read_metadata(reader *r) {
   return need(r, '}');
 }
 
+static const struct {
+  const char *name;
+  size_t bytes;
+} types[] = {{"F64", 8}, {"F32", 4}, {"F16", 2},  {"BF16", 2}, {"I64", 8}, {"I32", 4}, {"I8", 1},
+             {"U8", 1},  {"BOOL", 1}, {"I16", 2}, {"U16", 2},  {"U32", 4}, {"U64", 8}};
+enum { N_TYPES = sizeof types / sizeof *types };
+
+size_t neo_rti_st_type_bytes(uint8_t type) {
+  return type < N_TYPES ? types[type].bytes : 0;
+}
+
+const char *neo_rti_st_type_name(uint8_t type) {
+  return type < N_TYPES ? types[type].name : "?";
+}
+
 static bool read_dtype(reader *r, neo_rti_st_tensor *t) {
-  static const char *const names[] = {"F64", "F32", "F16", "BF16", "I64",
-                                      "I32", "I8",  "U8",  "BOOL"};
   const char *name;
   if (!read_string(r, &name))
     return false;
-  for (uint8_t i = 0; i <= NEO_RT_BOOL; i++)
-    if (strcmp(name, names[i]) == 0) {
+  for (uint8_t i = 0; i < N_TYPES; i++)
+    if (strcmp(name, types[i].name) == 0) {
       t->type = i;
       return true;
     }
@@ -284,7 +297,7 @@ static bool read_field(reader *r, neo_rti_st_tensor *t, int *has) {
 }
 
 static bool check_size(reader *r, const neo_rti_st_tensor *t) {
-  int64_t n = (int64_t)neo_rti_type_bytes(t->type);
+  int64_t n = (int64_t)neo_rti_st_type_bytes(t->type);
   bool empty = false;
   for (int d = 0; d < t->rank; d++)
     empty |= t->extent[d] == 0;

@@ -367,6 +367,28 @@ typedef struct {
 NEO_RT_API neo_rt_status neo_rt_save(neo_rt_ctx *ctx, const char *path, const neo_rt_pair *extra,
                                      int32_t n_extra);
 NEO_RT_API neo_rt_status neo_rt_load(neo_rt_ctx *ctx, const char *path);
+/* Parameters, and states that are not an optimizer's, from a safetensors file of another program or
+ * model: elements are converted to the model's types (floats to the nearest, integers if they fit).
+ * Settings, optimizers' states, seed and step stay as they are, and tensors that the model lacks are
+ * passed over. options may be null. A failure has changed nothing. */
+typedef struct {
+  size_t struct_size; /* sizeof(neo_rt_weights); 0 is taken as that */
+  /* Patterns of names of the model, with commas between them: "enc.*,W1" takes only these; a last *
+   * stands for all that follows, another for one name. null: all. Those meant must be there. */
+  const char *only;
+  /* A table of lines "THEIRS = OURS", with `transpose` or `permute 1,0` (dimension 0 of ours is 1 of
+   * theirs) behind it where dimensions are in another order. A `*` in THEIRS stands for any text
+   * without a point, and is put for a `*` in OURS; OURS may be a part, "W[3]", and "-" leaves a
+   * tensor out; `#` begins a comment. Other names are as they are. null: no table. */
+  const char *rename;
+  uint32_t flags;
+} neo_rt_weights;
+enum neo_rt_weights_flags {
+  /* Settings, optimizers' states, seed and step too, those that the file has. */
+  NEO_RT_WEIGHTS_ALL = 1
+};
+NEO_RT_API neo_rt_status neo_rt_load_weights(neo_rt_ctx *ctx, const char *path,
+                                             const neo_rt_weights *options);
 /* Value of a metadata key of the file loaded last; null if absent. */
 NEO_RT_API const char *neo_rt_loaded(const neo_rt_ctx *ctx, const char *key);
 /* Writes a description (tensors with shapes and types, entries, memory: peak against the lower

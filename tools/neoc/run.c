@@ -214,8 +214,8 @@ static neoc_exit evaluate(run_state *s) {
     e = give_inputs(s, inputs);
   if (!e)
     e = neoc_runner_begin(&s->r, (int32_t)threads, (uint64_t)seed);
-  if (!e && neoc_has(cli, NEOC_O_LOAD))
-    e = neoc_runner_load(&s->r, neoc_text(cli, NEOC_O_LOAD, ""));
+  if (!e)
+    e = neoc_runner_load(&s->r, true);
   if (!e)
     e = set_values(s, &pairs);
   if (!e)

@@ -300,42 +300,6 @@ neoc_exit neoc_runner_get(neoc_runner *r, neo_tensor t, neo_rt_array *out) {
   return s ? runtime_error(r, s) : NEOC_OK;
 }
 
-/* ---- weights */
-
-static neoc_exit load_interp(neoc_runner *r, const neo_rti_st *st) {
-  neo_module *m = r->c.module;
-  for (size_t k = 0; k < st->n_tensors; k++) {
-    const neo_rti_st_tensor *f = &st->tensors[k];
-    neo_tensor t = neo_tensor_find(m, f->name);
-    if (!t.i || !neo_tensor_at(m, t)->init.i)
-      return neoc_fail(r->cli, NEOC_FAILED, "%s: the model has no such parameter or state",
-                       f->name);
-    neo_rt_array x = neoc_array_new(r->cli->arena, (neo_type)f->type, f->rank, f->extent);
-    memcpy(x.data, st->data + f->begin, f->end - f->begin);
-    neoc_exit e = neoc_runner_set(r, t, &x);
-    if (e)
-      return e;
-  }
-  return NEOC_OK;
-}
-
-neoc_exit neoc_runner_load(neoc_runner *r, const char *path) {
-  if (!r->interp) {
-    neo_rt_status s = neo_rt_load(r->ctx, path);
-    return s ? runtime_error(r, s) : NEOC_OK;
-  }
-  char *text, error[1024] = "";
-  size_t n;
-  neo_rti_st st;
-  if (neo_file_read(&neo_io_default, r->cli->arena, path, 0, &text, &n))
-    return neoc_fail(r->cli, NEOC_IO, "%s: cannot be read", path);
-  if (neo_rti_st_parse(&neo_alloc_default, text, n, &st, error, sizeof error))
-    return neoc_fail(r->cli, NEOC_FAILED, "%s: %s", path, error);
-  neoc_exit e = load_interp(r, &st);
-  neo_rti_st_free(&st);
-  return e;
-}
-
 /* ---- running */
 
 static neoc_exit missing_input(const neoc_runner *r, int entry, neo_tensor t) {

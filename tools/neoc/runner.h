@@ -21,6 +21,7 @@ typedef struct {
   int64_t *sizes;      /* by size id; 0: not known yet */
   neo_rt_array *input; /* by tensor id: data null while it is not given */
   neoc_tensors *needs; /* by entry: its inputs; at null: not looked for yet */
+  bool told;           /* what --load did */
 } neoc_runner;
 
 typedef struct { /* what an entry returned */
@@ -58,7 +59,10 @@ const char *neoc_tensor_name(const neoc_runner *r, neo_tensor t);
 neoc_exit neoc_runner_give(neoc_runner *r, neo_tensor t, neo_rt_array *array);
 /* Value of a setting, parameter or state. After begin. */
 neoc_exit neoc_runner_set(neoc_runner *r, neo_tensor t, neo_rt_array *array);
-neoc_exit neoc_runner_load(neoc_runner *r, const char *path);
+/* Takes what --load, --only and --rename say, if they are given (weights.c). `all`: settings,
+ * optimizers' states and the step too, those that the file has. Says on stderr what was done where
+ * that is not just what it says. */
+neoc_exit neoc_runner_load(neoc_runner *r, bool all);
 /* Runs the entry; *out gets n arrays, in the arena, whose data the runner owns until it closes. */
 neoc_exit neoc_runner_run(neoc_runner *r, int entry, neoc_output **out, size_t *n);
 /* The same over one model: `of` compiled it and stays the owner, of all memory too; this one

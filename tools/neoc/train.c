@@ -333,6 +333,8 @@ static neoc_exit read_options(trainer *t, int64_t *threads) {
     e = neoc_usage(t->cli, "--data is missing");
   if (!e && neoc_has(t->cli, NEOC_O_RESUME) && !t->save)
     e = neoc_usage(t->cli, "--resume goes on from the file of --save: which?");
+  if (!e && neoc_has(t->cli, NEOC_O_RESUME) && neoc_has(t->cli, NEOC_O_LOAD))
+    e = neoc_usage(t->cli, "--resume takes everything from the file of --save: not with --load");
   return e;
 }
 
@@ -343,6 +345,8 @@ static neoc_exit train(trainer *t, int64_t threads) {
     e = open_data(t);
   if (!e && neoc_has(t->cli, NEOC_O_RESUME))
     e = resume(t);
+  else if (!e)
+    e = neoc_runner_load(&t->r, false);
   if (!e)
     e = apply_settings(t);
   t->begun = now();

@@ -111,11 +111,9 @@ static neoc_exit begin(verifier *v) {
     return e;
   neo_interp_track_errors(v->reference.interp, true);
   /* With tracking on, initial values are made again, with their bounds. */
-  if (!neoc_has(v->cli, NEOC_O_LOAD))
-    return NEOC_OK;
-  const char *path = neoc_text(v->cli, NEOC_O_LOAD, "");
-  e = neoc_runner_load(&v->compiled, path);
-  return e ? e : neoc_runner_load(&v->reference, path);
+  e = neoc_runner_load(&v->compiled, true);
+  v->reference.told = true; /* the same */
+  return e ? e : neoc_runner_load(&v->reference, true);
 }
 
 /* Both start from the compiled code's parameters: how far initial values may differ is known, but

@@ -1,0 +1,291 @@
+/* weights.c: which tensors of a safetensors file fill which slots. */
+#include "runtime/weights.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMES_SHOWN = 8 };
+
+/* ------------------------------------------------------------ kinds */
+
+/* Does `name` go on after `head` and a point? Then what is behind the point. */
+static const char *below(const char *name, const char *head) {
+  size_t n = strlen(head);
+  return strncmp(name, head, n) == 0 && name[n] == '.' ? name + n + 1 : NULL;
+}
+
+static bool of_optimizer(const neo_rti_slot *s, const neo_rti_slot *slots, size_t n,
+                         const char *const *entries, size_t n_entries) {
+  for (size_t k = 0; k < n; k++)
+    if (slots[k].role == NEO_RT_ROLE_PARAM && below(s->name, slots[k].name))
+      return true;
+  bool counts = s->type == NEO_RT_I64 && s->rank == 0;
+  for (size_t k = 0; counts && k < n_entries; k++) {
+    const char *rest = below(s->name, entries[k]);
+    if (rest && strcmp(rest, "step") == 0)
+      return true;
+  }
+  return false;
+}
+
+void neo_rti_slots_classify(neo_rti_slot *slots, size_t n, const char *const *entries,
+                            size_t n_entries) {
+  for (size_t k = 0; k < n; k++)
+    if (slots[k].role == NEO_RT_ROLE_SETTING)
+      slots[k].kind = NEO_RTI_SETTING;
+    else if (slots[k].role == NEO_RT_ROLE_STATE &&
+             of_optimizer(&slots[k], slots, n, entries, n_entries))
+      slots[k].kind = NEO_RTI_OPTIMIZER;
+    else
+      slots[k].kind = NEO_RTI_WEIGHT;
+}
+
+/* ------------------------------------------------------------ which are wanted */
+
+static size_t slot_named(const neo_rti_weights *w, const char *name, size_t n) {
+  size_t k = 0;
+  while (k < w->n_slots &&
+         (strncmp(w->slots[k].name, name, n) != 0 || w->slots[k].name[n] != 0))
+    k++;
+  return k;
+}
+
+static size_t length_of_pattern(const char *at) {
+  return strcspn(at, ", ");
+}
+
+/* All weights, or those that a pattern of `only` fits; each pattern fits one at least. */
+static neo_rt_status choose(neo_rti_weights *w, const char *only) {
+  for (size_t k = 0; k < w->n_slots; k++)
+    w->slots[k].wanted = !only && w->slots[k].kind == NEO_RTI_WEIGHT;
+  for (const char *at = only; at && *at; at += *at != 0) {
+    size_t n = length_of_pattern(at);
+    bool fits = n == 0;
+    for (size_t k = 0; k < w->n_slots; k++)
+      if (w->slots[k].kind == NEO_RTI_WEIGHT && neo_rti_pattern_fits(at, n, w->slots[k].name))
+        fits = w->slots[k].wanted = true;
+    if (!fits) {
+      neo_str_addf(&w->error, "no parameter or state of the model is '%.*s'", (int)n, at);
+      return NEO_NAME;
+    }
+    at += n;
+  }
+  return NEO_OK;
+}
+
+/* ------------------------------------------------------------ a tensor's place */
+
+static void put_shape(neo_str *s, const int64_t *extent, uint32_t rank) {
+  for (uint32_t d = 0; d < rank; d++)
+    neo_str_addf(s, "%s%" PRId64, d ? ", " : "[", extent[d]);
+  neo_str_add(s, rank ? "]" : "[]");
+}
+
+/* Is the file's tensor, its dimensions in this order, what is below the first `lead` of the slot? */
+static bool same_shape(const neo_rti_slot *s, uint32_t lead, const neo_rti_st_tensor *f,
+                       const uint8_t *order) {
+  bool same = s->rank == f->rank + lead;
+  for (uint32_t d = 0; same && d < f->rank; d++)
+    same = s->extent[lead + d] == f->extent[order[d]];
+  return same;
+}
+
+static neo_rt_status wrong_shape(neo_rti_weights *w, const neo_rti_slot *s, uint32_t lead,
+                                 const neo_rti_st_tensor *f, const neo_rti_rule *r) {
+  static const uint8_t turned[] = {1, 0};
+  neo_str_addf(&w->error, "%s: shape is ", f->name);
+  put_shape(&w->error, f->extent, f->rank);
+  neo_str_add(&w->error, r && (r->transpose || r->n_order) ? " before it is turned, but " : ", but ");
+  neo_str_addf(&w->error, "%s expects ", s->name);
+  put_shape(&w->error, s->extent + lead, s->rank - lead);
+  neo_str_addf(&w->error, " (%s)", s->place);
+  if (f->rank == 2 && !(r && r->transpose) && same_shape(s, lead, f, turned))
+    neo_str_addf(&w->error, "; a line of a table turns it: %s = %s transpose", f->name,
+                 r ? r->ours : s->name);
+  return NEO_SHAPE;
+}
+
+static bool order_of(const neo_rti_rule *r, const neo_rti_st_tensor *f, uint8_t *order) {
+  for (uint8_t d = 0; d < NEO_RTI_MAX_RANK; d++)
+    order[d] = r && d < r->n_order ? r->order[d] : d;
+  if (r && r->transpose)
+    order[0] = 1, order[1] = 0;
+  return !r || ((!r->n_order || r->n_order == f->rank) && (!r->transpose || f->rank == 2));
+}
+
+/* "[3, 0]" behind a name: the part of a tensor that rounds stack, as its first element. */
+static bool read_lead(const char *at, const neo_rti_slot *s, uint32_t *lead, int64_t *first) {
+  *lead = 0;
+  *first = 0;
+  if (!*at)
+    return true;
+  do {
+    int64_t x = 0;
+    for (at++; *at == ' ' || (*at >= '0' && *at <= '9'); at++)
+      if (*at != ' ' && (!neo_rti_mul(x, 10, &x) || __builtin_add_overflow(x, *at - '0', &x)))
+        return false;
+    if (*lead >= s->rank || x >= s->extent[*lead])
+      return false;
+    *first = *first * s->extent[(*lead)++] + x;
+  } while (*at == ',');
+  return at[0] == ']' && at[1] == 0;
+}
+
+static neo_rt_status check_type(neo_rti_weights *w, const neo_rti_slot *s,
+                                const neo_rti_st_tensor *f) {
+  if (neo_rti_st_converts(f->type, s->type))
+    return NEO_OK;
+  neo_str_addf(&w->error, "%s: type is %s, which does not become %s of %s (%s)", f->name,
+               neo_rti_st_type_name(f->type), neo_rti_type_name(s->type), s->name, s->place);
+  return NEO_TYPE;
+}
+
+/* Two tensors of the file for one place. */
+static neo_rt_status check_overlap(neo_rti_weights *w, const neo_rti_move *m) {
+  for (size_t k = 0; k < w->n_moves; k++) {
+    const neo_rti_move *o = &w->moves[k];
+    if (o->slot != m->slot || o->first >= m->first + m->count || m->first >= o->first + o->count)
+      continue;
+    neo_str_addf(&w->error, "%s and %s of the file are both %s", o->from->name, m->from->name,
+                 w->slots[m->slot].name);
+    return NEO_NAME;
+  }
+  return NEO_OK;
+}
+
+static neo_rt_status add_move(neo_rti_weights *w, size_t slot, const char *subscripts,
+                              const neo_rti_st_tensor *f, const neo_rti_rule *r) {
+  neo_rti_slot *s = &w->slots[slot];
+  neo_rti_move m = {.from = f, .slot = slot, .count = 1};
+  uint32_t lead;
+  if (!read_lead(subscripts, s, &lead, &m.first)) {
+    neo_str_addf(&w->error, "line %d of the table: %s has no part %s", r ? r->line : 0, s->name,
+                 subscripts);
+    return NEO_NAME;
+  }
+  if (!order_of(r, f, m.order) || !same_shape(s, lead, f, m.order))
+    return wrong_shape(w, s, lead, f, r);
+  for (uint32_t d = lead; d < s->rank; d++)
+    m.count *= s->extent[d];
+  m.first *= m.count;
+  neo_rt_status status = check_type(w, s, f);
+  if (!status)
+    status = check_overlap(w, &m);
+  if (status)
+    return status;
+  s->found += m.count;
+  w->moves[w->n_moves++] = m;
+  return NEO_OK;
+}
+
+static void note_strange(neo_rti_weights *w, const char *name) {
+  if (w->n_strange++ < NAMES_SHOWN)
+    neo_str_addf(&w->strange, "%s%s", w->strange.n ? ", " : "", name);
+}
+
+/* Settings and optimizers' states are taken where `all` says so and they are as the model's. */
+static neo_rt_status match_one(neo_rti_weights *w, neo_rti_rule *rules, size_t n_rules, bool all,
+                               const neo_rti_st_tensor *f) {
+  const char *ours;
+  neo_rti_rule *r = neo_rti_rule_for(w->arena, rules, n_rules, f->name, &ours);
+  if (r && strcmp(ours, "-") == 0)
+    return NEO_OK;
+  size_t n = r ? strcspn(ours, "[") : strlen(ours), slot = slot_named(w, ours, n);
+  if (slot == w->n_slots && r) {
+    neo_str_addf(&w->error, "line %d of the table: the model has no parameter or state '%.*s'",
+                 r->line, (int)n, ours);
+    return NEO_NAME;
+  }
+  if (slot == w->n_slots) {
+    note_strange(w, f->name);
+    return NEO_OK;
+  }
+  bool rest = all && w->slots[slot].kind != NEO_RTI_WEIGHT;
+  return w->slots[slot].wanted || rest ? add_move(w, slot, ours + n, f, r) : NEO_OK;
+}
+
+/* ------------------------------------------------------------ all of them */
+
+static neo_rt_status check_used(neo_rti_weights *w, const neo_rti_rule *rules, size_t n) {
+  for (size_t k = 0; k < n; k++)
+    if (!rules[k].used) {
+      neo_str_addf(&w->error, "line %d of the table: the file has no tensor '%s'", rules[k].line,
+                   rules[k].theirs);
+      return NEO_NAME;
+    }
+  return NEO_OK;
+}
+
+static neo_rt_status check_found(neo_rti_weights *w) {
+  neo_str missing;
+  size_t n = 0;
+  neo_str_init(&missing, w->arena);
+  for (size_t k = 0; k < w->n_slots; k++) {
+    const neo_rti_slot *s = &w->slots[k];
+    bool part = s->found > 0 && s->found < s->count, none = s->wanted && !s->found && s->count > 0;
+    if ((part || none) && n++ < NAMES_SHOWN)
+      neo_str_addf(&missing, "%s%s%s", missing.n ? ", " : "", s->name, part ? " (in part)" : "");
+  }
+  if (n == 0)
+    return NEO_OK;
+  neo_str_addf(&w->error, "%s: %s missing from the file", neo_str_text(&missing),
+               n == 1 ? "is" : "are");
+  if (n > NAMES_SHOWN)
+    neo_str_addf(&w->error, ", and %zu more", n - NAMES_SHOWN);
+  if (w->n_strange)
+    neo_str_addf(&w->error, "; what the model lacks: %s%s", neo_str_text(&w->strange),
+                 w->n_strange > NAMES_SHOWN ? " ..." : "");
+  return NEO_NAME;
+}
+
+neo_rt_status neo_rti_weights_match(neo_rti_weights *w, const neo_rt_weights *o) {
+  neo_rti_rule *rules = NULL;
+  size_t n_rules = 0;
+  neo_str_init(&w->error, w->arena);
+  neo_str_init(&w->strange, w->arena);
+  w->moves = NEO_NEW_ARRAY(w->arena, neo_rti_move, w->st->n_tensors + 1);
+  if (o->rename && !neo_rti_rules_read(w->arena, o->rename, &rules, &n_rules, &w->error))
+    return NEO_FORMAT;
+  neo_rt_status status = choose(w, o->only);
+  bool all = (o->flags & NEO_RT_WEIGHTS_ALL) != 0;
+  for (size_t k = 0; !status && k < w->st->n_tensors; k++)
+    status = match_one(w, rules, n_rules, all, &w->st->tensors[k]);
+  if (!status)
+    status = check_used(w, rules, n_rules);
+  return status ? status : check_found(w);
+}
+
+/* ------------------------------------------------------------ what was done */
+
+static void count_slots(const neo_rti_weights *w, size_t loaded[2], size_t *kept, bool *lacks) {
+  for (size_t k = 0; k < w->n_slots; k++) {
+    const neo_rti_slot *s = &w->slots[k];
+    if (s->kind == NEO_RTI_WEIGHT && s->wanted)
+      loaded[s->role == NEO_RT_ROLE_STATE]++;
+    else if (s->kind == NEO_RTI_WEIGHT)
+      (*kept)++;
+    *lacks = *lacks || (s->kind == NEO_RTI_OPTIMIZER && !s->found);
+  }
+}
+
+void neo_rti_weights_summary(const neo_rti_weights *w, neo_rti_summary *out) {
+  size_t loaded[2] = {0, 0}, kept = 0;
+  bool lacks = false;
+  neo_str s;
+  neo_str_init(&s, w->arena);
+  count_slots(w, loaded, &kept, &lacks);
+  neo_str_addf(&s, "%zu parameter%s", loaded[0], loaded[0] == 1 ? "" : "s");
+  if (loaded[1])
+    neo_str_addf(&s, " and %zu state%s", loaded[1], loaded[1] == 1 ? "" : "s");
+  neo_str_add(&s, loaded[0] + loaded[1] == 1 ? " is loaded" : " are loaded");
+  if (kept)
+    neo_str_addf(&s, ", %zu stay%s as %s", kept, kept == 1 ? "s" : "",
+                 kept == 1 ? "it is" : "they are");
+  if (lacks)
+    neo_str_add(&s, "; the optimizer's state starts afresh");
+  if (w->n_strange)
+    neo_str_addf(&s, "; the model has no %s%s", neo_str_text(&w->strange),
+                 w->n_strange > NAMES_SHOWN ? " ..." : "");
+  out->partly = kept > 0 || w->n_strange > 0;
+  snprintf(out->text, sizeof out->text, "%s", neo_str_text(&s));
+}
