@@ -226,6 +226,11 @@ void neo_rti_keep_done(neo_rt_ctx *ctx, const neo_rt_entry *e, bool good);
 /* Tables of keeps, writes and sources are sound. */
 bool neo_rti_keep_check(const neo_rt_model *m);
 
+/* ------------------------------------------------------------ chance */
+
+/* n numbers in [0, below), each by itself, from (seed, epoch). */
+void neo_rti_draw(uint64_t seed, uint64_t epoch, int64_t below, int64_t n, int64_t *out);
+
 /* ------------------------------------------------------------ threads */
 
 typedef void neo_rti_job(void *user, int32_t worker, int32_t n);

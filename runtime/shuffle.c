@@ -15,10 +15,20 @@ static uint64_t below(uint64_t *state, uint64_t n) {
   return (uint64_t)(m >> 64);
 }
 
-void neo_rt_shuffle(uint64_t seed, uint64_t epoch, int64_t n, int64_t *out) {
+static uint64_t begin(uint64_t seed, uint64_t epoch) {
   uint64_t state = seed;
   state = neo_splitmix(&state) ^ epoch;
-  state = neo_splitmix(&state);
+  return neo_splitmix(&state);
+}
+
+void neo_rti_draw(uint64_t seed, uint64_t epoch, int64_t below_this, int64_t n, int64_t *out) {
+  uint64_t state = begin(seed, epoch);
+  for (int64_t i = 0; i < n; i++)
+    out[i] = (int64_t)below(&state, (uint64_t)below_this);
+}
+
+void neo_rt_shuffle(uint64_t seed, uint64_t epoch, int64_t n, int64_t *out) {
+  uint64_t state = begin(seed, epoch);
   for (int64_t i = 0; i < n; i++) {
     int64_t j = (int64_t)below(&state, (uint64_t)i + 1);
     out[i] = out[j];
