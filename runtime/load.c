@@ -246,8 +246,8 @@ static neo_rt_status fill_slots(neo_rt_ctx *c, neo_rti_weights *w, const neo_rt_
     status = neo_rti_weights_fill(w, k, buffer);
     if (!status && put)
       status = neo_rti_put(c, neo_rti_tensor_data(c, tensor[k]), buffer, n);
-    else if (!status)
-      status = neo_rti_check_values(c, tensor[k], buffer, NULL);
+    else if (!status && (status = neo_rti_check_values(c, tensor[k], buffer, NULL)) != NEO_OK)
+      neo_str_add(&w->error, c->error);
   }
   return status;
 }

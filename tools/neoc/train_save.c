@@ -86,6 +86,9 @@ static neoc_exit same_choices(const neoc_trainer *t, int64_t batch, int64_t rows
 neoc_exit neoc_train_resume(neoc_trainer *t) {
   int64_t batch, rows, seed;
   neo_rt_status s = neo_rt_load(t->r.ctx, t->save);
+  if (s == NEO_NAME || s == NEO_SHAPE || s == NEO_TYPE) /* of another model, or an older neoc */
+    return neoc_fail(t->cli, NEOC_FAILED, "%s; --load takes parameters alone",
+                     neo_rt_error(t->r.ctx));
   if (s)
     return neoc_train_failed(t, s);
   if (!metadata(t, "epoch", &t->epoch) || !metadata(t, "position", &t->position) ||

@@ -1,0 +1,126 @@
+#!/bin/sh
+# Weights that another program wrote: --load, --only and --rename for compiled code and the interpreter; a training that begins with
+# them; the file that it saves has the bytes that the format asks for.
+set -eu
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC" python3
+
+cat >model.expr <<'EOF'
+import nn, optim
+dim B <= 8
+input X[B, 3]
+input Y[B] : i32 < 2
+param W[3, 2] = glorot(3, 2)
+param b[2] = 0
+param K[2, 1, 2] = 1
+state seen : i64 = 0
+state avg[2] = 1
+h[n, c] = sum[i] X[n, i]*W[i, c] + b[c]
+r = repeat l < 2 from r = h { next r = nn.linear(r, out = 2) }
+L[n, c] = sum[i] r[n, i]*K[i, 0, c] - avg[c]
+loss = nn.cross_entropy(L, Y)
+update seen = seen + 1
+output L
+train loss using optim.adam(lr = 1e-2)
+EOF
+
+# As PyTorch's safetensors writes them: metadata, spaces behind the header, any order, types of its own.
+cat >write.py <<'EOF'
+import json, struct
+def f(code, *x): return struct.pack('<%d%s' % (len(x), code), *x)
+def bf16(*x): return b''.join(struct.pack('<f', v)[2:] for v in x)
+tensors = {
+  'layers.1.weight': ('F16', [2, 2], f('e', 1, 2, 3, 4)),
+  'fc.weight': ('F64', [2, 3], f('d', 1, 2, 3, 4, 5, 6)),
+  'fc.bias': ('BF16', [2], bf16(0.5, -2)),
+  'empty': ('F32', [0, 3], b''),
+  'bn.num_batches_tracked': ('I16', [], f('h', -7)),
+  'layers.0.weight': ('F32', [2, 2], f('f', 5, 6, 7, 8)),
+  'layers.0.bias': ('F32', [2], f('f', 0, 1)),
+  'bn.running_mean': ('F32', [2], f('f', 2, 3)),
+  'layers.1.bias': ('F32', [2], f('f', 2, 3)),
+  'conv': ('F32', [2, 2, 1], f('f', 1, 2, 3, 4)),
+  'mask': ('BOOL', [2], b'\0\1'), 'u': ('U8', [1], b'a'), 'i': ('I8', [1], b'b'), 'l': ('I32', [1], f('i', 9)),
+}
+header, at = {'__metadata__': {'format': 'pt'}}, 0
+for name, (dtype, shape, data) in tensors.items():
+  header[name] = {'dtype': dtype, 'shape': shape, 'data_offsets': [at, at + len(data)]}
+  at += len(data)
+text = json.dumps(header).encode()
+text += b' ' * (-len(text) % 8 + 8)
+open('theirs.st', 'wb').write(struct.pack('<Q', len(text)) + text + b''.join(t[2] for t in tensors.values()))
+EOF
+python3 write.py
+cat >table.txt <<'EOF'
+# theirs              = ours
+fc.weight             = W transpose
+fc.bias               = b
+layers.*.weight       = r.linear.W[*] transpose
+layers.*.bias         = r.linear.b[*]
+conv                  = K permute 1,2,0   # K[i, 0, c] is conv[c, i, 0]
+bn.num_batches_tracked = seen
+bn.running_mean       = avg
+EOF
+
+# h = [6.5, 13], then two layers, then K, less the mean
+for how in "" --interp; do
+  expect 0 "run $how" "$NEOC" run model.expr X=ones:[1,3] --load theirs.st --rename table.txt $how --format=json
+  says out '2284.5, 4983.5' "run $how: weights that were renamed, turned and converted"
+done
+"$NEOC" run model.expr X=ones:[1,3] --load theirs.st --rename table.txt -o a.npz >/dev/null 2>&1
+"$NEOC" run model.expr X=ones:[1,3] --load theirs.st --rename table.txt --interp -o b.npz >/dev/null 2>&1
+cmp -s a.npz b.npz || fail "the interpreter loads other weights than compiled code"
+
+# what is missing is named, what is asked for is enough
+run="$NEOC run model.expr X=ones:[1,3] --load theirs.st"
+expect 1 "names of another program" $run
+says err 'W, b, K, seen, avg, r.linear.W, r.linear.b: are missing from the file' "names of another program"
+expect 0 "some of them" $run --only W,b --rename table.txt
+says err '2 parameters are loaded, 5 stay as they are' "some of them"
+expect 1 "a pattern of nothing" $run --only 'Q.*' --rename table.txt
+echo 'fc.weight = W' >flat.txt
+expect 1 "another shape" $run --only W --rename flat.txt
+says err 'a line of a table turns it: fc.weight = W transpose' "another shape"
+expect 2 "a table without a file" "$NEOC" run model.expr X=ones:[1,3] --rename table.txt
+expect 3 "a table that is not there" $run --rename nothere.txt
+
+# training begins with them, its optimizer afresh; what it saves is whole again
+cat >data.expr <<'EOF'
+input R[16, 3]
+X[n, i] = R[n, i]
+Y[n] = i32(R[n, 0] > 0)
+output X, Y
+EOF
+sed -i 's/Y\[n\] = /Y[n] : i32 = /' data.expr
+"$NEOC" run data.expr R=random:1 -o data.npz >/dev/null
+train="$NEOC train model.expr --data X=data.npz:X,Y=data.npz:Y --save w.st"
+expect 0 "train --load" $train --set lr=0 --load theirs.st --rename table.txt
+says err "theirs.st: 5 parameters and 2 states are loaded; the optimizer's state starts afresh" "train --load"
+"$NEOC" run model.expr X=ones:[1,3] --load w.st -o c.npz >/dev/null
+cmp -s a.npz c.npz || fail "weights that were loaded and saved are others"
+expect 0 "its own checkpoint" $train --load w.st
+says err '5 parameters and 2 states are loaded' "its own checkpoint"
+expect 2 "--resume with --load" $train --load w.st --resume
+sed 's/adam(lr = 1e-2)/sgd(lr = 1e-2)/' model.expr >sgd.expr
+expect 0 "the checkpoint of another optimizer" "$NEOC" run sgd.expr X=ones:[1,3] --load w.st
+expect 1 "resuming with another optimizer" "$NEOC" train sgd.expr --data X=data.npz:X,Y=data.npz:Y --save w.st --resume
+says err '--load takes parameters alone' "resuming with another optimizer"
+
+# the file as the format's own reader checks it: known types, aligned data without holes, as long as the file
+python3 - <<'EOF' || fail "the saved file is not what the format asks for"
+import json, struct
+b = open('w.st', 'rb').read()
+n, = struct.unpack('<Q', b[:8])
+h = json.loads(b[8:8 + n])
+assert n % 8 == 0 and all(isinstance(v, str) for v in h.pop('__metadata__').values())
+size = {'F32': 4, 'I64': 8}
+at = 0
+for t in sorted(h.values(), key=lambda t: t['data_offsets']):
+  elements = 1
+  for x in t['shape']: elements *= x
+  assert t['data_offsets'] == [at, at + elements * size[t['dtype']]] and at % size[t['dtype']] == 0
+  at = t['data_offsets'][1]
+assert 8 + n + at == len(b)
+assert h['W']['shape'] == [3, 2] and 'W.adam.m' in h and h['seen']['dtype'] == 'I64'
+EOF
+exit "$status"
