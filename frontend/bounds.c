@@ -128,7 +128,12 @@ static void refuted(neo_frame *f, neo_span at, const neo_view *v, const neo_expr
   const char *name = shown_name(f, v);
   int h = NEO_ERR(f->in, at, OUT_OF_RANGE, name, (int)dim, neo_size_text(f->fe, extent), when,
                   when[0] ? " reads " : "reads ", element_text(f, v, index, w));
-  neo_diag_help(f->fe->diags, h, "guard it with select(...), or write (%s[...] else 0)", name);
+  int64_t n, i;
+  if (neo_expr_is_int(f->m, index[dim], &i) && i < 0 && neo_expr_is_int(f->m, extent, &n) && n > 0)
+    neo_diag_help(f->fe->diags, h, "indices count from 0: the last one is %lld",
+                  (long long)(n - 1));
+  else
+    neo_diag_help(f->fe->diags, h, "guard it with select(...), or write (%s[...] else 0)", name);
 }
 
 static void unknown(neo_frame *f, neo_span at, const neo_view *v, const neo_expr *index,

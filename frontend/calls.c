@@ -73,6 +73,14 @@ static int option_index(const neo_ast_sig *sig, const char *name) {
   return -1;
 }
 
+static const char *option_names(neo_fe *fe, const neo_ast_sig *sig) {
+  neo_str text;
+  neo_str_init(&text, fe->arena);
+  for (uint32_t k = 0; k < sig->options.n; k++)
+    neo_str_addf(&text, "%s%s", k ? ", " : "", sig->options.at[k].name.text);
+  return neo_str_text(&text);
+}
+
 static void option_unknown(neo_frame *f, const neo_ast_sig *sig, const neo_ast_arg *arg) {
   const char *best = NULL;
   int h = NEO_ERR(f->in, arg->name.span, OPTION_UNKNOWN, sig->name.text, arg->name.text);
@@ -85,6 +93,8 @@ static void option_unknown(neo_frame *f, const neo_ast_sig *sig, const neo_ast_a
   }
   if (best)
     neo_diag_help(f->fe->diags, h, "did you mean '%s'?", best);
+  else if (sig->options.n)
+    neo_diag_help(f->fe->diags, h, "it has %s", option_names(f->fe, sig));
 }
 
 bool neo_call_options(neo_frame *f, const neo_ast_args *args, const neo_ast_sig *sig, bool known,

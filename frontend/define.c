@@ -369,6 +369,15 @@ const neo_ast_name *neo_define_target(const neo_ast_stmt *s, uint32_t k) {
   return k == 0 ? &s->u.define.target.name : &s->u.define.more.at[k - 1];
 }
 
+/* f(X) of a name that nobody defined, after a report. */
+static bool is_missing(neo_inst *in, const neo_ast_expr *e) {
+  neo_sym *fn;
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_frame_init(f, in, "");
+  return e->kind == NEO_AST_REF && e->u.ref.has_args && !neo_call_is(in, e, &fn) &&
+         neo_builtin_missing(f, e);
+}
+
 /* a, b = f(X) */
 static void define_several(neo_inst *in, const neo_ast_stmt *s) {
   uint32_t n = s->u.define.more.n + 1;
@@ -382,7 +391,7 @@ static void define_several(neo_inst *in, const neo_ast_stmt *s) {
   if (call && n <= NEO_MAX_RESULTS)
     r = whole_call(in, s->u.define.value, fn, n, full,
                    neo_fe_join(in->fe, in->prefix, var->name.text));
-  else
+  else if (!is_missing(in, s->u.define.value))
     NEO_ERR(in, s->span, RESULT_COUNT, "this expression", 1, (int)n);
   for (uint32_t k = 0; k < n; k++)
     neo_define_bind(in, neo_define_target(s, k), r && !r->poison ? r->at[k] : neo_val_poison(),

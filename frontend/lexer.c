@@ -4,6 +4,7 @@
  * silent. Spellings from other languages (`**`, `&&`, `:=` …) are reported with the right one,
  * and read as it. */
 #include "frontend/lexer.h"
+#include "frontend/foreign.h"
 
 #include "base/utf8.h"
 
@@ -201,6 +202,12 @@ static uint32_t scan_comment(neo_lexer *l, uint32_t at) {
   return end;
 }
 
+/* Whether the last tokens are the name and "(". */
+static bool after_call_of(const neo_lexer *l, const char *name) {
+  const neo_token *t = l->tokens.n >= 2 ? &l->tokens.at[l->tokens.n - 2] : NULL;
+  return t && t[1].kind == NEO_TOK_LPAREN && t->kind == NEO_TOK_NAME && strcmp(t->text, name) == 0;
+}
+
 /* There are no strings; the whole of one is reported, so that its inside is not. */
 static uint32_t scan_string(neo_lexer *l, uint32_t at) {
   char quote = l->text[at];
@@ -208,7 +215,9 @@ static uint32_t scan_string(neo_lexer *l, uint32_t at) {
   while (at + n < l->size_bytes && l->text[at + n] != quote && l->text[at + n] != '\n')
     n++;
   n += peek(l, at, n) == quote;
-  report(l, at, n, NEO_D_NO_STRINGS);
+  int h = report(l, at, n, NEO_D_NO_STRINGS);
+  if (after_call_of(l, "einsum"))
+    neo_diag_help(l->diags, h, "%s", neo_foreign_help("einsum"));
   return push(l, NEO_TOK_ERROR, at, n);
 }
 

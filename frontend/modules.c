@@ -1,5 +1,6 @@
 /* Files: the main one, and modules that it imports. A module is read once, whoever imports it. */
 #include "frontend/check.h"
+#include "frontend/foreign.h"
 #include "frontend/parser.h"
 #include <errno.h>
 #include <string.h>
@@ -52,6 +53,9 @@ static void not_found(neo_inst *in, const neo_ast_name *module) {
     neo_str_addf(&s, ", %s", *p);
   int h = NEO_ERR(in, module->span, MODULE_MISSING, module->text);
   neo_diag_note(fe->diags, h, "looked for %s.expr in %s", module->text, neo_str_text(&s));
+  const char *help = neo_foreign_help_of(module->text, NEO_FOREIGN_MODULE);
+  if (help)
+    neo_diag_help(fe->diags, h, "%s", help);
 }
 
 static neo_file_rec *known_file(neo_fe *fe, const char *path) {

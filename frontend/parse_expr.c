@@ -4,6 +4,7 @@
  * Chains of one level are loops that build a tree to the left; only brackets, reducers, `not` and
  * `^` recurse, and they count as nesting. */
 #define _GNU_SOURCE /* strtod_l */
+#include "frontend/foreign.h"
 #include "frontend/parse_rec.h"
 
 #include <errno.h>
@@ -162,7 +163,7 @@ static neo_ast_arg arg(neo_parser *p, bool *named) {
 }
 
 static void close_args(neo_parser *p) {
-  if (p->panic || neo_p_accept(p, NEO_TOK_RPAREN))
+  if (p->panic || neo_p_accept(p, NEO_TOK_RPAREN) || neo_p_juxtaposed(p))
     return;
   bool semi = neo_p_kind(p) == NEO_TOK_SEMI;
   int h = neo_p_expected(p, "',' or ')'");
@@ -195,6 +196,13 @@ static neo_ast_sub subscript(neo_parser *p) {
   return s;
 }
 
+static void not_closed(neo_parser *p) {
+  bool range = neo_p_kind(p) == NEO_TOK_COLON;
+  int h = neo_p_expected(p, "',' or ']'");
+  if (range)
+    neo_diag_help(p->diags, h, "a range is the index's own: Y[i < 2] = X[lo + i]");
+}
+
 static neo_ast_subs subscripts(neo_parser *p) {
   NEO_VEC(neo_ast_sub) v = {0};
   neo_ast_subs list = {0};
@@ -210,7 +218,7 @@ static neo_ast_subs subscripts(neo_parser *p) {
   }
   neo_p_leave(p);
   if (!p->panic && !neo_p_accept(p, NEO_TOK_RBRACKET))
-    neo_p_expected(p, "',' or ']'");
+    not_closed(p);
   NEO_P_LIST(&list, &v);
   return list;
 }
@@ -233,7 +241,7 @@ static neo_ast_expr *reference(neo_parser *p) {
 }
 
 static void close_paren(neo_parser *p) {
-  if (neo_p_accept(p, NEO_TOK_RPAREN))
+  if (neo_p_accept(p, NEO_TOK_RPAREN) || neo_p_juxtaposed(p))
     return;
   bool comma = neo_p_kind(p) == NEO_TOK_COMMA, assign = neo_p_kind(p) == NEO_TOK_ASSIGN;
   int h = neo_p_expected(p, "an operator, 'else' or ')'");
@@ -270,6 +278,14 @@ static neo_ast_expr *parenthesis(neo_parser *p) {
   return neo_p_done(p, guard, from);
 }
 
+/* cat([A, B]): the call says what the list was for. */
+static const char *no_list(const neo_parser *p) {
+  const neo_token *t = &p->tokens.at[p->at];
+  bool call = p->at >= 2 && t[-1].kind == NEO_TOK_LPAREN && t[-2].kind == NEO_TOK_NAME;
+  const char *help = call ? neo_foreign_help(t[-2].text) : NULL;
+  return help ? help : "a list stands only on the right of 'const K[3] = [1, 2, 1]'";
+}
+
 static void no_operand(neo_parser *p) {
   neo_tok k = neo_p_kind(p);
   const char *word = neo_tok_text(k);
@@ -279,9 +295,14 @@ static void no_operand(neo_parser *p) {
   if (k == NEO_TOK_SCAN || k == NEO_TOK_REPEAT || k == NEO_TOK_WHILE || k == NEO_TOK_CASE)
     neo_diag_help(p->diags, h, "a '%s' stands alone on the right of a definition", word);
   if (k == NEO_TOK_LBRACKET)
-    neo_diag_help(p->diags, h, "a list stands only on the right of 'const K[3] = [1, 2, 1]'");
+    neo_diag_help(p->diags, h, "%s", no_list(p));
   if (k == NEO_TOK_PACK)
     neo_diag_help(p->diags, h, "'..' stands for whole indices: X[t, ..]");
+  if (k == NEO_TOK_COLON)
+    neo_diag_help(p->diags, h,
+                  "a whole dimension has an index, X[b, j], or '..' in a slice, X[b, ..]");
+  if (k == NEO_TOK_WHERE)
+    neo_diag_help(p->diags, h, "%s", neo_foreign_help("where"));
 }
 
 static neo_ast_expr *reducer_as_operand(neo_parser *p) {

@@ -74,6 +74,14 @@ static const struct {
 #undef X
 };
 
+bool neo_p_is_type(const neo_parser *p, size_t at) {
+  const neo_token *t = &p->tokens.at[at];
+  for (size_t i = 0; t->kind == NEO_TOK_NAME && i < sizeof type_names / sizeof *type_names; i++)
+    if (strcmp(type_names[i].text, t->text) == 0)
+      return true;
+  return false;
+}
+
 /* What other languages call our types. */
 static const char *const foreign_types[][2] = {
     {"float", "f32"},     {"double", "f64"},   {"half", "f16"}, {"float64", "f64"},

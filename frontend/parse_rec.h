@@ -63,6 +63,9 @@ bool neo_p_fail(neo_parser *p, bool stop);
 /* "expected WHAT, found …" at the current token. */
 int neo_p_expected(neo_parser *p, const char *what);
 int neo_p_unexpected(neo_parser *p); /* "unexpected …" */
+/* Where an operand follows another without an operator, says what the first was meant to be, if
+ * that can be told; true if it did. */
+bool neo_p_juxtaposed(neo_parser *p);
 /* Enters one level of nesting; false and an error where it is too deep. Every enter has a leave. */
 bool neo_p_enter(neo_parser *p);
 void neo_p_leave(neo_parser *p);
@@ -82,6 +85,7 @@ neo_ast_var neo_p_var(neo_parser *p);                    /* in a declaration */
 neo_ast_var neo_p_target(neo_parser *p);                 /* on the left of a definition */
 neo_ast_binds neo_p_binds(neo_parser *p, bool declared); /* declared: axes as in `var` */
 neo_ast_sig neo_p_sig(neo_parser *p);
+bool neo_p_is_type(const neo_parser *p, size_t at); /* the token there is a type's name */
 neo_ast_literal *neo_p_literal(neo_parser *p);
 /* [-] NUMBER */
 neo_ast_expr *neo_p_signed_number(neo_parser *p, const char *what);

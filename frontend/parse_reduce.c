@@ -40,6 +40,8 @@ static void place_index(neo_parser *p, neo_ast_axis *a, neo_ast_expr *part[3], n
   a->hi_rel = rel[index];
 }
 
+static const char range_form[] = "bounds are written with '<' and '<=': lo <= k < hi";
+
 static neo_ast_axis range(neo_parser *p) {
   size_t from = p->at;
   neo_ast_axis a = {.kind = NEO_AST_INDEX};
@@ -65,7 +67,7 @@ static neo_ast_axis range(neo_parser *p) {
     return a;
   if (neo_p_kind(p) == NEO_TOK_GT || neo_p_kind(p) == NEO_TOK_GE) {
     int h = neo_p_expected(p, "',', 'where' or ']'");
-    neo_diag_help(p->diags, h, "bounds are written with '<' and '<=': lo <= k < hi");
+    neo_diag_help(p->diags, h, "%s", range_form);
     return a;
   }
   place_index(p, &a, part, rel);
@@ -88,8 +90,13 @@ static neo_ast_axes ranges(neo_parser *p) {
 }
 
 static void close_ranges(neo_parser *p) {
-  if (!neo_p_accept(p, NEO_TOK_RBRACKET))
-    neo_p_expected(p, "',', 'where' or ']'");
+  if (neo_p_accept(p, NEO_TOK_RBRACKET))
+    return;
+  neo_tok k = neo_p_kind(p);
+  bool range = k == NEO_TOK_ASSIGN || k == NEO_TOK_COLON || neo_p_at_word(p, "in");
+  int h = neo_p_expected(p, "',', 'where' or ']'");
+  if (range)
+    neo_diag_help(p->diags, h, "%s", range_form);
 }
 
 neo_ast_expr *neo_p_reduce(neo_parser *p) {

@@ -74,11 +74,22 @@ static void p_input(neo_parser *p, neo_ast_stmt *s) {
     s->u.decl.value = neo_p_expr(p);
 }
 
+static void no_initial_value(neo_parser *p, neo_ast_stmt_kind kind) {
+  bool end = neo_p_kind(p) == NEO_TOK_END || neo_p_kind(p) == NEO_TOK_EOF;
+  int h = neo_p_expected(p, "'='");
+  if (end && kind == NEO_AST_PARAM)
+    neo_diag_help(p->diags, h, "a param has an initial value: = glorot(fan_in, fan_out), or = 0");
+  else if (end)
+    neo_diag_help(p->diags, h, "a state has an initial value: = 0");
+}
+
 /* var "=" expr */
 static void p_decl(neo_parser *p, neo_ast_stmt *s) {
   s->u.decl.var = neo_p_var(p);
-  if (!p->panic && neo_p_expect(p, NEO_TOK_ASSIGN))
+  if (neo_p_accept(p, NEO_TOK_ASSIGN))
     s->u.decl.value = neo_p_expr(p);
+  else if (!p->panic)
+    no_initial_value(p, s->kind);
 }
 
 /* var "=" (list | expr) */
@@ -301,6 +312,17 @@ static bool is_sign(neo_tok k) {
   return k >= NEO_TOK_ADD && k <= NEO_TOK_OR;
 }
 
+/* A line that begins with an operator goes on from the one before, which had ended. */
+static void no_statement(neo_parser *p) {
+  neo_tok k = neo_p_kind(p);
+  int h = neo_p_expected(p, "a statement");
+  if (is_sign(k) && k != NEO_TOK_NOT)
+    neo_diag_help(p->diags, h,
+                  "a line ends a statement: put the '%s' at the end of the line before, or "
+                  "parentheses around both",
+                  neo_tok_text(k));
+}
+
 void neo_p_statement(neo_parser *p, neo_ast_stmt *s) {
   neo_tok next = neo_p_kind_ahead(p, 1);
   s->word = neo_p_span_here(p);
@@ -318,7 +340,7 @@ void neo_p_statement(neo_parser *p, neo_ast_stmt *s) {
     neo_diag_help(p->diags, neo_p_expected(p, "a statement"), "name its results: y = %s ...",
                   neo_tok_text(neo_p_kind(p)));
   else if (neo_p_kind(p) != NEO_TOK_NAME && next != NEO_TOK_ASSIGN)
-    neo_p_expected(p, "a statement");
+    no_statement(p);
   else
     p_define(p, s);
 }

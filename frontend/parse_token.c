@@ -1,4 +1,5 @@
 /* The parser's view of the tokens, and how it complains. */
+#include "frontend/foreign.h"
 #include "frontend/parse_rec.h"
 
 #include <string.h>
@@ -104,6 +105,63 @@ int neo_p_expected(neo_parser *p, const char *what) {
 int neo_p_unexpected(neo_parser *p) {
   const neo_token *t = neo_p_ahead(p, 0);
   return NEO_P_ERROR(p, neo_p_token_span(p, t), NEO_D_UNEXPECTED, describe(p, t));
+}
+
+/* ---- two operands side by side --------------------------------------------------------------- */
+
+/* The name before the bracket that closes right before the current token; NULL without one. */
+static const neo_token *name_before_bracket(const neo_parser *p) {
+  size_t depth = 0;
+  for (size_t at = p->at; at-- > 0;) {
+    neo_tok k = (neo_tok)p->tokens.at[at].kind;
+    depth += k == NEO_TOK_RBRACKET || k == NEO_TOK_RPAREN;
+    depth -= k == NEO_TOK_LBRACKET || k == NEO_TOK_LPAREN;
+    if (depth == 0)
+      return at > 0 && p->tokens.at[at - 1].kind == NEO_TOK_NAME ? &p->tokens.at[at - 1] : NULL;
+  }
+  return NULL;
+}
+
+static bool is_sum_of(const char *text) {
+  size_t n = strcspn(text, "_");
+  char word[12] = {0};
+  if (!text[n] || n >= sizeof word)
+    return false;
+  memcpy(word, text, n);
+  return neo_reducer_named(word) != NEO_AST_RED_COUNT;
+}
+
+/* What is wrong with `std[i] X`, `sum(i) X`, `sum_i X`, `tanh x`: the word before the operand was
+ * meant to reduce it, or to be called. */
+static bool explain_word(neo_parser *p, const neo_token *word, neo_tok before) {
+  const char *help = neo_foreign_help_of(word->text, NEO_FOREIGN_REDUCER);
+  bool reducer = neo_reducer_named(word->text) != NEO_AST_RED_COUNT || is_sum_of(word->text);
+  if (before == NEO_TOK_RBRACKET && help) {
+    int h = NEO_P_ERROR(p, neo_p_token_span(p, word), NEO_D_NO_REDUCER, word->text);
+    neo_diag_help(p->diags, h, "%s", help);
+    return true;
+  }
+  if (before != NEO_TOK_RBRACKET && reducer)
+    neo_diag_help(p->diags, neo_p_unexpected(p),
+                  "a reducer names its indices in brackets: sum[i] X[i]");
+  else if (before == NEO_TOK_NAME && neo_foreign_help(word->text))
+    neo_diag_help(p->diags, neo_p_unexpected(p), "%s", neo_foreign_help(word->text));
+  else if (before == NEO_TOK_NAME)
+    neo_diag_help(p->diags, neo_p_unexpected(p),
+                  "a product needs its '*', a function its parentheses");
+  return p->panic;
+}
+
+bool neo_p_juxtaposed(neo_parser *p) {
+  neo_tok k = neo_p_kind(p);
+  bool operand = k == NEO_TOK_NAME || k == NEO_TOK_NUMBER || k == NEO_TOK_LPAREN;
+  if (p->panic || !operand || p->at == 0 || neo_p_at_word(p, "if"))
+    return false;
+  const neo_token *t = neo_p_ahead(p, 0) - 1;
+  neo_tok before = (neo_tok)t->kind;
+  bool bracket = before == NEO_TOK_RBRACKET || before == NEO_TOK_RPAREN;
+  const neo_token *word = before == NEO_TOK_NAME ? t : bracket ? name_before_bracket(p) : NULL;
+  return word && explain_word(p, word, before);
 }
 
 bool neo_p_expect(neo_parser *p, neo_tok kind) {

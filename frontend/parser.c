@@ -42,7 +42,9 @@ static void expect_end(neo_parser *p) {
   if (p->panic || neo_p_accept(p, NEO_TOK_END) || k == NEO_TOK_RBRACE || k == NEO_TOK_EOF)
     return;
   const neo_token *t = neo_p_ahead(p, 0);
-  bool ends_call = p->at > 0 && t[-1].kind == NEO_TOK_RPAREN;
+  neo_tok before = p->at > 0 ? (neo_tok)t[-1].kind : NEO_TOK_END;
+  if (neo_p_juxtaposed(p))
+    return;
   int h = neo_p_unexpected(p);
   if (k == NEO_TOK_ASSIGN)
     neo_diag_help(p->diags, h, "equality is written '=='");
@@ -52,10 +54,18 @@ static void expect_end(neo_parser *p) {
     neo_diag_help(p->diags, h, "each has a statement of its own");
   else if (k == NEO_TOK_ELSE)
     neo_diag_help(p->diags, h, "a guarded read stands in parentheses: (X[i - 1] else 0)");
-  else if (k == NEO_TOK_LBRACKET && ends_call)
+  else if (k == NEO_TOK_LBRACKET && before == NEO_TOK_RPAREN)
     neo_diag_help(p->diags, h, "only a name or a call has elements: give this a name");
+  else if (k == NEO_TOK_LBRACKET && before == NEO_TOK_RBRACKET)
+    neo_diag_help(p->diags, h, "all indices stand in one bracket: X[i, j]");
+  else if (k == NEO_TOK_LBRACKET && neo_p_is_type(p, p->at - 1))
+    neo_diag_help(p->diags, h, "extents stand behind the name: input X[8, 4] : f32");
+  else if (k == NEO_TOK_DOT)
+    neo_diag_help(p->diags, h, "there are no methods: a function stands before its argument");
   else if (k == NEO_TOK_NAME || k == NEO_TOK_NUMBER)
     neo_diag_help(p->diags, h, "a product needs its '*'");
+  else if (k == NEO_TOK_COLON)
+    neo_diag_help(p->diags, h, "a type stands on the left: Y[i] : f16 = ...");
 }
 
 /* Names that a broken statement leaves behind. */

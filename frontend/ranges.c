@@ -249,6 +249,11 @@ static void conflict(sweep *s, neo_want *w) {
                   w->tensor2, w->dim2);
   neo_diag_range(fe->diags, h, w->place2);
   neo_fe_note_place(fe, h, neo_arena_printf(fe->arena, "%s is declared", w->tensor2), w->declared2);
+  if (w->guarded)
+    neo_diag_help(fe->diags, h,
+                  "neither read decides, as both are guarded: bound the index where it is "
+                  "introduced, as in '%s < N'",
+                  w->name);
   w->hushed = true;
 }
 

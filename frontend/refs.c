@@ -156,6 +156,8 @@ void neo_lower_count(neo_frame *f, const neo_ast_expr *e, const neo_view *v) {
       NEO_ERR(f->in, e->u.ref.subs_span, SUBSCRIPT_COUNT, name, (int)v->rank, (int)e->u.ref.subs.n);
   neo_fe_note_place(f->fe, h, neo_arena_printf(f->fe->arena, "%s is declared", name),
                     neo_tensor_at(f->m, v->tensor)->span);
+  if (e->u.ref.subs.n < v->rank)
+    neo_diag_help(f->fe->diags, h, "every dimension has its index; a slice has '..' for the rest");
 }
 
 /* Fills the indices of the pack at dimension d; false after a report. */

@@ -1,5 +1,8 @@
 /* Names: scopes, paths, full names, and the notes and guesses that go with messages about them. */
 #include "frontend/check.h"
+#include "frontend/foreign.h"
+#include "frontend/lexer.h"
+#include <ctype.h>
 #include <string.h>
 
 /* ---- messages */
@@ -131,12 +134,24 @@ typedef struct {
   int distance;
 } guess;
 
+/* Whether two names differ only in capitals and underscores: LayerNorm, layer_norm. */
+static bool same_letters(const char *a, const char *b) {
+  for (;; a++, b++) {
+    a += strspn(a, "_");
+    b += strspn(b, "_");
+    if (tolower((unsigned char)*a) != tolower((unsigned char)*b))
+      return false;
+    if (!*a)
+      return true;
+  }
+}
+
 static void guess_name(guess *g, const char *candidate) {
   int limit = g->distance - 1;
   if (limit < 1 || candidate[0] == '.')
     return;
-  int d = neo_str_distance(g->name, candidate, limit);
-  if (d > limit || (size_t)d >= strlen(g->name))
+  int d = same_letters(g->name, candidate) ? 1 : neo_str_distance(g->name, candidate, limit);
+  if (d > limit || (d > 1 && (size_t)d * 2 >= strlen(g->name)) || (size_t)d >= strlen(g->name))
     return;
   g->best = candidate;
   g->distance = d;
@@ -149,9 +164,30 @@ static void guess_scope(guess *g, const neo_scope *s) {
         guess_name(g, s->syms.at[k]->name);
 }
 
+/* A module that has the name, of those that were imported. */
+static const char *module_with(const neo_inst *in, const char *name) {
+  for (const neo_scope *s = in->scope; s; s = s->parent)
+    for (size_t k = 0; k < s->syms.n; k++)
+      if (s->syms.at[k]->kind == NEO_SYM_MODULE && neo_scope_own(s->syms.at[k]->scope, name))
+        return s->syms.at[k]->name;
+  return NULL;
+}
+
+/* What other libraries call so, or a module of the model does. */
+static bool help_known(neo_inst *in, int h, const char *name) {
+  const char *module = module_with(in, name), *help = neo_foreign_help(name);
+  if (module)
+    neo_diag_help(in->fe->diags, h, "did you mean '%s.%s'?", module, name);
+  else if (help)
+    neo_diag_help(in->fe->diags, h, "%s", help);
+  return module || help;
+}
+
 int neo_name_unknown(neo_inst *in, neo_span at, const char *name, const neo_frame *f) {
   guess g = {name, NULL, 3};
   int h = NEO_ERR(in, at, NAME_UNKNOWN, name);
+  if (help_known(in, h, name))
+    return h;
   for (uint32_t k = 0; f && k < f->n_axes; k++)
     if (f->axis_name[k])
       guess_name(&g, f->axis_name[k]);
@@ -163,12 +199,27 @@ int neo_name_unknown(neo_inst *in, neo_span at, const char *name, const neo_fram
   return h;
 }
 
-static void member_unknown(neo_inst *in, neo_span at, const char *name, const neo_scope *s) {
+/* The scope's names with commas, as far as a line takes them. */
+static const char *names_text(neo_fe *fe, const neo_scope *s) {
+  neo_str text;
+  neo_str_init(&text, fe->arena);
+  for (size_t k = 0; k < s->syms.n; k++) {
+    const neo_sym *sym = s->syms.at[k];
+    if (sym->kind == NEO_SYM_FN || sym->kind == NEO_SYM_OPTIMIZER)
+      neo_str_addf(&text, "%s%s", text.n ? ", " : "", sym->name);
+  }
+  return neo_str_text(&text);
+}
+
+static void member_unknown(neo_inst *in, const neo_ast_path *path, const neo_scope *s) {
+  const char *name = path->at[1].text;
   guess g = {name, NULL, 3};
-  int h = NEO_ERR(in, at, NAME_UNKNOWN, name);
+  int h = NEO_ERR(in, path->at[1].span, NAME_UNKNOWN, name);
   guess_scope(&g, s);
   if (g.best)
     neo_diag_help(in->fe->diags, h, "did you mean '%s'?", g.best);
+  else
+    neo_diag_help(in->fe->diags, h, "'%s' has %s", path->at[0].text, names_text(in->fe, s));
 }
 
 /* ---- paths */
@@ -199,9 +250,26 @@ static neo_sym *owned_symbol(neo_inst *in, const char *full) {
   return s;
 }
 
+/* X.T, X.sum(): a tensor has no attributes and no methods. */
+static bool help_attribute(neo_inst *in, int h, const char *full) {
+  const char *dot = strrchr(full, '.'), *last = dot ? dot + 1 : full;
+  const char *help = neo_foreign_help(last);
+  if (neo_reducer_named(last) != NEO_AST_RED_COUNT)
+    neo_diag_help(in->fe->diags, h, "a reducer names its indices: %s[i] X[i]", last);
+  else if (neo_builtin_is(last))
+    neo_diag_help(in->fe->diags, h, "a function stands before its argument: %s(X[i])", last);
+  else if (help)
+    neo_diag_help(in->fe->diags, h, "%s", help);
+  else
+    return false;
+  return true;
+}
+
 static void guess_owned(neo_inst *in, neo_span at, const char *full) {
   guess g = {full, NULL, 4};
   int h = NEO_ERR(in, at, NAME_UNKNOWN, full);
+  if (help_attribute(in, h, full))
+    return;
   for (size_t k = 0; k < in->fe->owned_at.n; k++)
     guess_name(&g, neo_name_text(in->fe->names,
                                  neo_tensor_at(in->fe->m, in->fe->owned_at.at[k].tensor)->name));
@@ -235,7 +303,7 @@ neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet) {
   if (s->kind == NEO_SYM_MODULE) {
     neo_sym *member = neo_scope_own(s->scope, path->at[1].text);
     if (!member && !quiet)
-      member_unknown(in, path->at[1].span, path->at[1].text, s->scope);
+      member_unknown(in, path, s->scope);
     if (member && path->n > 2 && !quiet)
       guess_owned(in, path->span, neo_path_text(in->fe, path));
     return path->n > 2 ? NULL : member;

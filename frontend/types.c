@@ -211,9 +211,22 @@ static neo_val int_power(neo_frame *f, const neo_ast_expr *e, int64_t x, int64_t
   return neo_val_int(y);
 }
 
+/* The expression as it is written. */
+static const char *source_text(neo_fe *fe, const neo_ast_expr *e) {
+  size_t n = 0;
+  const char *text = neo_span_bytes(neo_diags_sources(fe->diags), e->span, &n);
+  return neo_arena_strndup(fe->arena, text, n);
+}
+
 static neo_val inexact(neo_frame *f, const neo_ast_expr *e, int64_t x, int64_t y) {
   int h = NEO_ERR(f->in, e->span, INEXACT_DIVISION, (long long)x, (long long)y);
-  neo_diag_help(f->fe->diags, h, "write %lld.0/%lld for the fraction", (long long)x, (long long)y);
+  const neo_ast_expr *a = e->u.binary.x, *b = e->u.binary.y;
+  if (a->kind == NEO_AST_NUMBER && b->kind == NEO_AST_NUMBER)
+    neo_diag_help(f->fe->diags, h, "write %lld.0/%lld for the fraction", (long long)x,
+                  (long long)y);
+  else
+    neo_diag_help(f->fe->diags, h, "write f32(%s)/f32(%s) for the fraction", source_text(f->fe, a),
+                  source_text(f->fe, b));
   return neo_val_poison();
 }
 

@@ -56,6 +56,10 @@ both "test entry" --entry=test X=random:1:[3,4] Y=[0,1,2]
 says out '^high bool' "test entry"
 both "gradients" X=random:1:[3,4] Y=random:2 --grad=W,b
 says out '^grad:W f32 \[4, 3\]' "gradients"
+both "a nested list" X='[[1,2,3,4],[4,3,2,1]]' W=ones:[4,3]
+says out '^L f32 \[2, 3\]' "a nested list"
+says out '^\[\[10, 10, 10\],' "a nested list"
+both "a nested list without commas" X='[[1 2 3 4] [4 3 2 1]]' W=ones:[4,3]
 both "parameters given" X=ones:[2,4] W=full:0.25:[4,3] b=[1,2,3] gain=2
 says out '3, 4, 5' "parameters given"
 both "a setting" X=ones:[2,4] --set gain=0
@@ -95,6 +99,14 @@ expect 2 "an input that is not there" "$NEOC" run m.expr X=ones:[2,4] Q=1
 says err "no input 'Q'" "an input that is not there"
 expect 2 "a word without =" "$NEOC" run m.expr X
 expect 2 "a value that is none" "$NEOC" run m.expr X=nonsense
+expect 2 "a list with rows of different lengths" "$NEOC" run m.expr X='[[1,2],[3]]'
+says err 'X: lists of 2 and of 1 elements stand side by side' "rows of different lengths"
+expect 2 "a list with numbers beside lists" "$NEOC" run m.expr X='[[1,2],3]'
+says err 'X: numbers stand in 2 brackets and in 1' "numbers beside lists"
+expect 2 "a list that goes on" "$NEOC" run m.expr X='[[1,2]]x'
+says err 'X: at x: a list is written' "a list that goes on"
+expect 2 "a list that is not closed" "$NEOC" run m.expr X='[[1,2]'
+says err 'X: at its end: a list is written' "a list that is not closed"
 expect 3 "a file that is not there" "$NEOC" run m.expr X=@nothere.npy
 says err 'X: .*nothere.npy' "a file that is not there"
 expect 1 "an entry that is not there" "$NEOC" run m.expr --entry=nope

@@ -48,6 +48,11 @@ expect 4 "an unknown target" "$NEOC" compile good.expr --target=vax -o o
 expect 2 "a pass that is not there" "$NEOC" check good.expr --skip-pass=magic
 expect 2 "a pass that is needed" "$NEOC" check good.expr --skip-pass=autodiff
 expect 1 "a constant that is not there" "$NEOC" check good.expr -D NOPE=3
+expect 2 "the IR after a pass that is not there" "$NEOC" explain good.expr --after=spltt
+says err "after: there is no pass 'spltt' (did you mean 'split'?): they are front, simplify" \
+  "the IR after a pass that is not there"
+expect 2 "the IR after what is no pass" "$NEOC" explain good.expr --after=fuse
+says err "there is no pass 'fuse': they are front, .*layout" "the IR after what is no pass"
 expect 0 "fewer passes" "$NEOC" check good.expr --passes=cse
 
 # ---- JSON
@@ -69,7 +74,10 @@ for command in compile check run train grad-check verify explain describe cache 
   says out "usage: neoc $command" "$command --help"
   expect 0 "help $command" "$NEOC" help "$command"
 done
+expect 0 "the help of run" "$NEOC" run --help
+says out '\[\[1,2\],\[3,4\]\]' "the help of run: forms of values"
 expect 0 "the man page" "$NEOC" help man
+says out 'random:42' "the man page: forms of values"
 says out 'dump.*after' "the man page"
 if command -v man >/dev/null; then man -l ./out >/dev/null 2>&1 || fail "the man page's format"; fi
 expect 0 "completion" "$NEOC" help completion

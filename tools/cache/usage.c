@@ -65,6 +65,9 @@ void neo_usage_print(const neo_usage *u, const neo_usage_command *c, FILE *out) 
   for (size_t k = 0; k < u->n_options; k++)
     if (neo_usage_applies(&u->options[k], c->name))
       put_option(out, &u->options[k]);
+  for (size_t k = 0; k < u->n_notes; k++)
+    if (neo_streq(u->notes[k].command, c->name))
+      fprintf(out, "\n%s", u->notes[k].text);
 }
 
 /* ---- the man page */
@@ -94,6 +97,13 @@ static void put_man_option(const neo_usage_option *o) {
   put_man_line(o->meaning);
 }
 
+/* Lines as they are. */
+static void put_man_note(const char *text) {
+  printf(".PP\n.nf\n");
+  put_man_text(text);
+  printf(".fi\n");
+}
+
 void neo_usage_man(const neo_usage *u) {
   printf(".TH %s 1 \"\" \"neo %s\"\n.SH NAME\n", u->page, u->version);
   put_man_text(u->page);
@@ -113,6 +123,9 @@ void neo_usage_man(const neo_usage *u) {
     for (size_t o = 0; o < u->n_options; o++)
       if (neo_usage_applies(&u->options[o], c->name))
         put_man_option(&u->options[o]);
+    for (size_t n = 0; n < u->n_notes; n++)
+      if (neo_streq(u->notes[n].command, c->name))
+        put_man_note(u->notes[n].text);
   }
   printf(".SH EXIT STATUS\n%s\n", u->exits);
 }

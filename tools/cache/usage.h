@@ -18,6 +18,10 @@ typedef struct {
   const char *name, *args, *meaning;
 } neo_usage_command;
 
+typedef struct { /* lines behind the options of a command: what its arguments may be */
+  const char *command, *text;
+} neo_usage_note;
+
 typedef struct {
   const char *program;             /* as it is called: "neoc", "neoc cache" */
   const char *page, *version;      /* name and version on the man page */
@@ -25,7 +29,8 @@ typedef struct {
   const char *about, *exits;       /* a sentence; lines */
   const neo_usage_option *options; /* numbered as in the program's own table */
   const neo_usage_command *commands;
-  size_t n_options, n_commands;
+  const neo_usage_note *notes; /* may be null */
+  size_t n_options, n_commands, n_notes;
 } neo_usage;
 
 enum { NEO_USAGE_LONG = 256 }; /* getopt_long's answer for option k is this + k */

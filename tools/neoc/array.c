@@ -115,25 +115,6 @@ static neoc_exit read_file(neoc_cli *cli, const char *name, const char *path, ne
   return NEOC_OK;
 }
 
-static neoc_exit read_list(neoc_cli *cli, const char *name, const char *text, neo_type type,
-                           neo_rt_array *out) {
-  NEO_VEC(double) v = {0};
-  const char *p = text + 1;
-  for (p += strspn(p, " "); *p && *p != ']'; p += strspn(p, " ,")) {
-    char *end;
-    double x = strtod(p, &end);
-    if (end == p)
-      return neoc_usage(cli, "%s: '%s' is no list of numbers", name, text);
-    NEO_PUSH(cli->arena, &v, x);
-    p = end;
-  }
-  int64_t n = (int64_t)v.n;
-  *out = neoc_array_new(cli->arena, type, 1, &n);
-  for (int64_t k = 0; k < n; k++)
-    neoc_array_put(out, k, v.at[k]);
-  return NEOC_OK;
-}
-
 static neoc_exit fill(neo_rt_array *x, double v) {
   for (int64_t k = 0, n = neoc_array_count(x); k < n; k++)
     neoc_array_put(x, k, v);
@@ -149,7 +130,7 @@ neoc_exit neoc_array_read(neoc_cli *cli, const char *name, const char *text, neo
   if (text[0] == '@')
     return read_file(cli, name, text + 1, out);
   if (text[0] == '[')
-    return read_list(cli, name, text, type, out);
+    return neoc_list_read(cli, name, text, type, out);
   if (neoc_parse_real(text, &v) || neo_streq(text, "true") || neo_streq(text, "false")) {
     if (text[0] == 't' || text[0] == 'f')
       v = text[0] == 't';
@@ -163,8 +144,8 @@ neoc_exit neoc_array_read(neoc_cli *cli, const char *name, const char *text, neo
   bool random = neo_streq(word, "random"), full = neo_streq(word, "full");
   if (!random && !full && !neo_streq(word, "zeros") && !neo_streq(word, "ones"))
     return neoc_usage(cli,
-                      "%s: '%s' is none of @FILE, random:SEED:[..], zeros:[..], ones:[..], "
-                      "full:V:[..], a number, a list",
+                      "%s: '%s' is none of a number, a list [[1,2],[3,4]], @FILE, "
+                      "random:SEED:[..], zeros:[..], ones:[..], full:V:[..]",
                       name, text);
   if ((e = shape_of(cli, name, shape, like, type, out)) != NEOC_OK)
     return e;

@@ -47,15 +47,6 @@ static void dump(void *ctx, const char *pass, const neo_module *m, bool changed)
     neoc_explain_gradients(x->cli, x->c, &x->text);
 }
 
-static bool is_pass(const char *name) {
-  size_t n;
-  const neo_pass *p = neo_compile_pass_table(&n);
-  for (size_t k = 0; k < n; k++)
-    if (neo_streq(p[k].name, name))
-      return true;
-  return false;
-}
-
 static neo_status explain(explainer *x) {
   neo_compilation *c = x->c;
   const char *after = neoc_text(x->cli, NEOC_O_AFTER, NULL);
@@ -89,11 +80,11 @@ neoc_exit neoc_explain(neoc_cli *cli) {
   const char *path = neoc_model_path(cli, &e), *after = neoc_text(cli, NEOC_O_AFTER, NULL);
   if (!e)
     e = neoc_compile_options(cli, path, &o);
+  if (!e && after)
+    e = neoc_pass_check(cli, "after", after, "front");
   if (e)
     return e;
   if (after && !neo_streq(after, "front")) {
-    if (!is_pass(after))
-      return neoc_usage(cli, "--after: there is no pass '%s'", after);
     o.passes.dump_after = after;
     o.passes.dump = dump;
     o.passes.dump_ctx = &x;

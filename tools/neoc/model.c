@@ -45,14 +45,36 @@ static const neo_pass *find_pass(const char *name) {
   return NULL;
 }
 
-static neoc_exit no_such_pass(const neoc_cli *cli, const char *name) {
+/* The nearest name, or null: none is near. */
+static const char *nearest_pass(const char *name) {
+  size_t n;
+  const neo_pass *p = neo_compile_pass_table(&n);
+  const char *best = NULL;
+  for (size_t k = 0, least = 3; k < n; k++) {
+    size_t d = (size_t)neo_str_distance(name, p[k].name, 2);
+    if (d < least && 2 * d < strlen(name))
+      least = d, best = p[k].name;
+  }
+  return best;
+}
+
+neoc_exit neoc_pass_check(const neoc_cli *cli, const char *option, const char *name,
+                          const char *other) {
   size_t n;
   neo_str s;
   const neo_pass *p = neo_compile_pass_table(&n);
+  const char *near = nearest_pass(name);
+  if (find_pass(name) || (other && neo_streq(name, other)))
+    return NEOC_OK;
   neo_str_init(&s, cli->arena);
+  neo_str_add(&s, other ? other : "");
   for (size_t k = 0; k < n; k++)
-    neo_str_addf(&s, "%s%s", k ? ", " : "", p[k].name);
-  return neoc_usage(cli, "there is no pass '%s': they are %s", name, neo_str_text(&s));
+    neo_str_addf(&s, "%s%s", s.n ? ", " : "", p[k].name);
+  if (near)
+    return neoc_usage(cli, "--%s: there is no pass '%s' (did you mean '%s'?): they are %s", option,
+                      name, near, neo_str_text(&s));
+  return neoc_usage(cli, "--%s: there is no pass '%s': they are %s", option, name,
+                    neo_str_text(&s));
 }
 
 static bool in(neoc_texts list, const char *word) {
@@ -64,16 +86,16 @@ static bool in(neoc_texts list, const char *word) {
 
 static neoc_exit read_skips(neoc_cli *cli, neo_compile_options *o) {
   neoc_texts skip = neoc_words(cli, NEOC_O_SKIP_PASS), only = neoc_words(cli, NEOC_O_PASSES);
-  for (size_t k = 0; k < skip.n; k++) {
-    const neo_pass *p = find_pass(skip.at[k]);
-    if (!p)
-      return no_such_pass(cli, skip.at[k]);
-    if (p->required)
-      return neoc_usage(cli, "pass '%s' cannot be left out", p->name);
+  neoc_exit e = NEOC_OK;
+  for (size_t k = 0; k < skip.n && !e; k++) {
+    e = neoc_pass_check(cli, "skip-pass", skip.at[k], NULL);
+    if (!e && find_pass(skip.at[k])->required)
+      e = neoc_usage(cli, "pass '%s' cannot be left out", skip.at[k]);
   }
-  for (size_t k = 0; k < only.n; k++)
-    if (!find_pass(only.at[k]))
-      return no_such_pass(cli, only.at[k]);
+  for (size_t k = 0; k < only.n && !e; k++)
+    e = neoc_pass_check(cli, "passes", only.at[k], NULL);
+  if (e)
+    return e;
   size_t n;
   const neo_pass *p = neo_compile_pass_table(&n);
   for (size_t k = 0; k < n && neoc_has(cli, NEOC_O_PASSES); k++)
@@ -95,8 +117,9 @@ static void dump(void *ctx, const char *pass, const neo_module *m, bool changed)
 static neoc_exit read_passes(neoc_cli *cli, neo_compile_options *o) {
   const char *after = neoc_text(cli, NEOC_O_DUMP_AFTER, NULL);
   o->passes.verify = !neoc_has(cli, NEOC_O_NO_VERIFY);
-  if (after && !neo_streq(after, "all") && !find_pass(after))
-    return no_such_pass(cli, after);
+  neoc_exit e = after ? neoc_pass_check(cli, "dump-after", after, "all") : NEOC_OK;
+  if (e)
+    return e;
   o->passes.dump_after = after;
   o->passes.dump = dump;
   o->passes.dump_ctx = cli;

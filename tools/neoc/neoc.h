@@ -79,6 +79,9 @@ neoc_exit neoc_tune_before(neoc_cli *cli, const char *seconds, neo_compile_optio
 /* ---- model.c */
 /* Options of the command line as those of the pipeline. */
 neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out);
+/* A usage error of --`option` unless there is a pass of this name, or it is `other` (may be null). */
+neoc_exit neoc_pass_check(const neoc_cli *cli, const char *option, const char *name,
+                          const char *other);
 bool neoc_ends_with(const char *text, const char *end);
 
 #endif

@@ -13,6 +13,18 @@ static const neo_usage_option options[] = {
 #undef X
 };
 
+/* What stands behind the options in a command's help. */
+static const neo_usage_note notes[] = {
+    {"run",
+     "NAME=VALUE gives an input, parameter, state or setting. VALUE is\n"
+     "  2.5                 a number\n"
+     "  [1,2,3]             a list; [[1,2],[3,4]] has the shape [2,2]\n"
+     "  @x.npy              a file: .npy, or x.npz:name\n"
+     "  random:42:[8,10]    random numbers of a seed: floats in [-1, 1), integers below their bound\n"
+     "  zeros:[8,10]        also ones:[8,10], full:0.5:[8,10]\n"
+     "A shape may be left out where the model or --size tells it. A shell wants brackets in quotes.\n"},
+};
+
 static const neo_usage_command usages[] = {
 #define X(id, name, args, function, meaning) {name, args, meaning},
 #include "tools/neoc/commands.def"
@@ -36,8 +48,10 @@ static const neo_usage usage = {
              "4 the machine lacks something, 70 a bug in neoc, 130 interrupted.",
     .options = options,
     .commands = usages,
+    .notes = notes,
     .n_options = NEOC_O_COUNT,
-    .n_commands = N_COMMANDS};
+    .n_commands = N_COMMANDS,
+    .n_notes = sizeof notes / sizeof *notes};
 
 const neoc_command *neoc_command_find(const char *name) {
   for (int k = 0; k < N_COMMANDS; k++)

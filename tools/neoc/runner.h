@@ -85,10 +85,13 @@ void neoc_array_random(neo_rt_array *x, int64_t bound, uint64_t *seed);
 /* "[8, 10]" */
 const char *neoc_shape_text(neo_arena *a, uint32_t rank, const int64_t *extent);
 /* A value of the command line: @file.npy, @file.npz:name, random:SEED:[..], zeros:[..], ones:[..],
- * full:V:[..], a number, or a list [1, 2, 3]. Without a shape it takes that of `like` (null: none,
+ * full:V:[..], a number, or a list [1, 2] or [[1, 2], [3, 4]]. Without a shape it takes that of `like` (null: none,
  * an error). */
 neoc_exit neoc_array_read(neoc_cli *cli, const char *name, const char *text, neo_type type,
                           const neo_rt_array *like, int64_t bound, neo_rt_array *out);
+/* A list of numbers; its brackets are the shape. */
+neoc_exit neoc_list_read(neoc_cli *cli, const char *name, const char *text, neo_type type,
+                         neo_rt_array *out);
 /* As NumPy prints it, long ones shortened. */
 void neoc_array_print(const neo_rt_array *x, neo_str *out);
 void neoc_array_json(const neo_rt_array *x, neo_str *out);

@@ -1,0 +1,18 @@
+/* How other libraries' words are written in this language (foreign.def). */
+#ifndef NEO_FRONTEND_FOREIGN_H
+#define NEO_FRONTEND_FOREIGN_H
+#include <stdbool.h>
+
+typedef enum {
+  NEO_FOREIGN_FUNCTION,
+  NEO_FOREIGN_REDUCER,
+  NEO_FOREIGN_ATTRIBUTE,
+  NEO_FOREIGN_MODULE
+} neo_foreign_kind;
+
+/* How what the word stands for is written here; NULL for a word that is not in the table. */
+const char *neo_foreign_help(const char *word);
+/* The same for words of one kind only. */
+const char *neo_foreign_help_of(const char *word, neo_foreign_kind kind);
+
+#endif
