@@ -98,6 +98,33 @@ cc -O1 -o archived "$NEO_SOURCE_DIR/tests/programs/contexts.c" -Iarchive -I"$inc
   archive/libfirst.a archive/libsecond.a "$lib/libneort.a" -lm -pthread
 ./archived || fail "the program with both models as archives"
 
+# An archive with libneort inside links alone, and beside another one.
+"$NEOC" compile -q first.expr -o whole --emit=a,h --runtime=static
+"$NEOC" compile -q second.expr -o whole --emit=a,h --runtime=static
+for symbol in $(nm -g --defined-only whole/libfirst.a | awk 'NF == 3 { print $3 }'); do
+  case $symbol in first_*) ;; *) fail "the archive with libneort has the global symbol $symbol" ;; esac
+done
+cat >alone.c <<'END'
+#include "first.h"
+#include <stdio.h>
+int main(void) {
+  first_ctx *ctx = 0;
+  first_status s = first_create(0, &ctx);
+  if (s)
+    fprintf(stderr, "%s\n", first_error(ctx));
+  first_destroy(ctx);
+  return s != 0;
+}
+END
+cc -O1 -o alone alone.c -Iwhole -I"$include" whole/libfirst.a -lm -lpthread -ldl
+./alone || fail "the program with an archive that holds libneort"
+cc -O1 -o both_whole "$NEO_SOURCE_DIR/tests/programs/contexts.c" -Iwhole -I"$include" \
+  whole/libfirst.a whole/libsecond.a -lm -lpthread -ldl
+./both_whole || fail "the program with two archives that hold libneort"
+mkdir again
+"$NEOC" compile -q first.expr -o again --emit=a,h --runtime=static
+cmp -s whole/libfirst.a again/libfirst.a || fail "the archive with libneort differs between two runs"
+
 # ---- the header is C and C++ by itself
 printf '#include "first.h"\nint main(void) { return FIRST_T_X; }\n' >header.c
 cc -std=c99 -Wall -Wextra -Wpedantic -Werror -I"$include" -Iout -fsyntax-only header.c ||

@@ -28,6 +28,10 @@ for name in $declared; do
   echo "$global" | grep -qx "$name" || fail "libneort.a lacks $name"
 done
 
+abi=$(sed -n 's/^#define NEO_RT_ABI \([0-9]*\).*/\1/p' "$NEO_SOURCE_DIR/include/neo/neo_rt.h")
+grep -q "^.NEO_RT_ABI. is $abi\." "$NEO_SOURCE_DIR/docs/c-api.md" ||
+  fail "docs/c-api.md names another NEO_RT_ABI than $abi"
+
 ldd "$lib" | awk '{ print $1 }' | while read -r needed; do
   case $needed in
     libc.so.*|libm.so.*|linux-vdso.so.*|*/ld-linux*) ;;

@@ -85,7 +85,9 @@ neoc_exit neoc_compile(neoc_cli *cli) {
     e = read_emit(cli, &o);
   if (e)
     return e;
-  if ((o.emit & NEO_EMIT_SO) && !o.lib_dir && o.runtime != NEO_RUNTIME_NONE)
+  bool links = (o.emit & NEO_EMIT_SO) ||
+               ((o.emit & NEO_EMIT_A) && o.runtime == NEO_RUNTIME_STATIC);
+  if (links && !o.lib_dir && o.runtime != NEO_RUNTIME_NONE)
     return neoc_fail(cli, NEOC_IO, "libneort is not beside neoc: see `neoc doctor`");
   if (neoc_has(cli, NEOC_O_TUNE) && o.target && !neo_streq(o.target, "cpu"))
     return neoc_usage(cli, "--tune measures on this machine: it has no --target");

@@ -2,7 +2,11 @@
  * renamed into it: a run that fails leaves old files as they were, and two runs do not meet.
  *
  * The linker is the system's C compiler ($CC, else cc; for another architecture the cross compiler
- * of its name), the archiver ar; both are told to leave no trace of time or place. */
+ * of its name), the archiver ar; both are told to leave no trace of time or place.
+ *
+ * An archive with libneort inside is one object: the model's parts and libneort linked together,
+ * after which objcopy hides all names but the model's own. So such archives link alone, and any
+ * number of them into one program, of whatever versions their libneorts are. */
 #include "base/file.h"
 #include "tools/pipeline/emit.h"
 #include <errno.h>
@@ -40,6 +44,14 @@ static const char *compiler(neo_compilation *c) {
   return c->host.is_host_arch
              ? "cc"
              : neo_arena_printf(&c->arena, "%.*s-linux-gnu-gcc", (int)arch, c->host.triple);
+}
+
+/* A tool of binutils for the target. */
+static const char *binutil(neo_compilation *c, const char *name) {
+  size_t arch = strcspn(c->host.triple, "-");
+  return c->host.is_host_arch ? name
+                              : neo_arena_printf(&c->arena, "%.*s-linux-gnu-%s", (int)arch,
+                                                 c->host.triple, name);
 }
 
 /* The libraries that the model's library is linked with. */
@@ -82,13 +94,47 @@ static neo_status link_shared(const linker *l) {
   return run_tool(c, argv);
 }
 
+/* The parts and libneort as one object. */
+static neo_status merge_runtime(const linker *l, const char *to) {
+  neo_compilation *c = l->c;
+  const char **argv = NEO_NEW_ARRAY(&c->arena, const char *, l->objects.n + 12);
+  size_t n = 0;
+  argv[n++] = compiler(c);
+  argv[n++] = "-r";
+  argv[n++] = "-nostdlib";
+  argv[n++] = "-Wl,--build-id=none";
+  argv[n++] = "-o";
+  argv[n++] = to;
+  n = add_objects(l, argv, n);
+  if (c->options.lib_dir)
+    argv[n++] = neo_arena_printf(&c->arena, "-L%s", c->options.lib_dir);
+  argv[n++] = "-l:libneort.a";
+  return run_tool(c, argv);
+}
+
+static neo_status hide_runtime(const linker *l, const char *object) {
+  neo_compilation *c = l->c;
+  const char *own = neo_arena_printf(&c->arena, "--keep-global-symbol=%s_*", c->prefix);
+  const char *const argv[] = {binutil(c, "objcopy"), "--wildcard", own, object, NULL};
+  return run_tool(c, argv);
+}
+
 static neo_status archive(const linker *l) {
-  const char **argv = NEO_NEW_ARRAY(&l->c->arena, const char *, l->objects.n + 4);
+  neo_compilation *c = l->c;
+  bool whole = c->options.runtime == NEO_RUNTIME_STATIC;
+  const char **argv = NEO_NEW_ARRAY(&c->arena, const char *, l->objects.n + 5);
   argv[0] = "ar";
   argv[1] = "rcsD";
   argv[2] = temp_path(l, "lib", ".a");
-  add_objects(l, argv, 3);
-  return run_tool(l->c, argv);
+  if (!whole) {
+    add_objects(l, argv, 3);
+    return run_tool(c, argv);
+  }
+  argv[3] = temp_path(l, "", "_whole.o");
+  neo_status s = merge_runtime(l, argv[3]);
+  if (!s)
+    s = hide_runtime(l, argv[3]);
+  return s ? s : run_tool(c, argv);
 }
 
 static neo_status move(const linker *l, unsigned kind, const char *before, const char *after) {
@@ -134,6 +180,7 @@ neo_status neo_emit_binaries(neo_compilation *c) {
   for (size_t k = 0; k < l.objects.n; k++)
     unlink(l.objects.path[k]);
   unlink(temp_path(&l, "", ".o"));
+  unlink(temp_path(&l, "", "_whole.o"));
   unlink(temp_path(&l, "lib", ".so"));
   unlink(temp_path(&l, "lib", ".a"));
   rmdir(l.folder);
