@@ -55,6 +55,17 @@ expect 2 "the IR after what is no pass" "$NEOC" explain good.expr --after=fuse
 says err "there is no pass 'fuse': they are front, .*layout" "the IR after what is no pass"
 expect 0 "fewer passes" "$NEOC" check good.expr --passes=cse
 
+# ---- a model that names no result
+printf 'input X[4]\nY[i] = X[i]\n' >silent.expr
+expect 0 "check of a model without entries" "$NEOC" check silent.expr
+says err "warning\[W0440\]: the model has neither 'output' nor 'train'" "check of a model without entries"
+says err 'help: name what is wanted: output Y' "check of a model without entries"
+for command in compile run verify; do
+  expect 1 "$command of a model without entries" "$NEOC" "$command" silent.expr
+  says err "error\[E0439\]: the model has neither 'output' nor 'train'" "$command without entries"
+done
+[ ! -e libsilent.so ] || fail "a model without entries is compiled"
+
 # ---- JSON
 expect 1 "JSON of a bad model" "$NEOC" check --format=json bad.expr
 says out '"code": *"E0' "JSON of a bad model"

@@ -85,8 +85,7 @@ neoc_exit neoc_compile(neoc_cli *cli) {
     e = read_emit(cli, &o);
   if (e)
     return e;
-  bool links = (o.emit & NEO_EMIT_SO) ||
-               ((o.emit & NEO_EMIT_A) && o.runtime == NEO_RUNTIME_STATIC);
+  bool links = (o.emit & NEO_EMIT_SO) || ((o.emit & NEO_EMIT_A) && o.runtime == NEO_RUNTIME_STATIC);
   if (links && !o.lib_dir && o.runtime != NEO_RUNTIME_NONE)
     return neoc_fail(cli, NEOC_IO, "libneort is not beside neoc: see `neoc doctor`");
   if (neoc_has(cli, NEOC_O_TUNE) && o.target && !neo_streq(o.target, "cpu"))
@@ -115,6 +114,8 @@ neoc_exit neoc_check(neoc_cli *cli) {
     return e;
   neo_compilation_init(&c, &o);
   neo_status s = neo_compile_front(&c);
+  if (!s)
+    neo_compile_has_entries(&c, NEO_D_NO_ENTRY_YET);
   if (!s)
     s = neo_compile_passes(&c);
   e = neoc_report(cli, &c, s, NULL);

@@ -329,7 +329,17 @@ static neo_grids grids_of(const neo_compilation *c) {
   return c->options.every_grid ? NEO_GRIDS_EVERY : NEO_GRIDS_PRICED;
 }
 
+bool neo_compile_has_entries(neo_compilation *c, neo_diag_id otherwise) {
+  if (c->module->entries.n)
+    return true;
+  int h = neo_diag(c->diags, neo_span_of(c->sources, 0, 0, 0), otherwise);
+  neo_diag_help(c->diags, h, "name what is wanted: output Y, or train loss using optim.adam()");
+  return false;
+}
+
 static neo_status kernels(neo_compilation *c) {
+  if (!neo_compile_has_entries(c, NEO_D_NO_ENTRY))
+    return NEO_INPUT;
   neo_status s = choose_target(c);
   if (!s)
     s = neo_compile_read_records(c);

@@ -114,6 +114,8 @@ void neo_compilation_init(neo_compilation *c, const neo_compile_options *options
 void neo_compilation_free(neo_compilation *c);
 /* Text -> module. A file named *.ir, or that begins with "neo-ir", is IR text. */
 neo_status neo_compile_front(neo_compilation *c) NEO_MUST_CHECK;
+/* After the front: whether the model has an entry; if not, that is reported as `otherwise`. */
+bool neo_compile_has_entries(neo_compilation *c, neo_diag_id otherwise);
 neo_status
 neo_compile_passes(neo_compilation *c) NEO_MUST_CHECK; /* gradients and transformations */
 neo_status
