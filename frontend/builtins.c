@@ -180,6 +180,27 @@ static neo_val lower_select(neo_frame *f, const neo_ast_expr *e) {
   return v;
 }
 
+/* f32(Q/R) of run-time sizes: the quotient is a size, and so a floor. Known sizes are literals,
+ * whose quotient is an error where it is inexact. */
+static void warn_of_floor(neo_frame *f, const neo_ast_expr *e, neo_type to, neo_val v) {
+  const neo_ast_expr *q = e->u.ref.args.at[0].value;
+  bool divides = q->kind == NEO_AST_BINARY && q->u.binary.op == NEO_AST_DIV;
+  if (!neo_type_is_float(to) || !divides || f->subscript || v.kind != NEO_VAL_EXPR)
+    return;
+  const neo_node *n = neo_expr_node(f->m, v.e);
+  if (n->op != NEO_OP_DIV || !neo_size_is_pure(f->m, v.e))
+    return;
+  neo_facts facts = neo_frame_facts(f);
+  neo_expr rest = neo_op2(f->m, NEO_OP_MOD, neo_expr_arg(f->m, v.e, 0), neo_expr_arg(f->m, v.e, 1));
+  neo_expr exact = neo_op2(f->m, NEO_OP_EQ, rest, neo_const_int(f->m, NEO_I64_T, 0));
+  if (neo_prove(f->fe->prover, &facts, exact, NULL) == NEO_PROVED)
+    return;
+  const char *type = neo_type_text(to);
+  int h = NEO_ERR(f->in, q->span, LOST_FRACTION, type);
+  neo_diag_help(f->fe->diags, h, "write %s(a)/%s(b) for the fraction, or name the floor: dim H = a/b",
+                type, type);
+}
+
 static neo_val lower_cast(neo_frame *f, const neo_ast_expr *e, const char *name) {
   neo_type t = NEO_F32_T;
   neo_type_of_text(name, &t);
@@ -188,6 +209,7 @@ static neo_val lower_cast(neo_frame *f, const neo_ast_expr *e, const char *name)
   f->subscript = outer;
   if (v.kind == NEO_VAL_POISON)
     return v;
+  warn_of_floor(f, e, t, v);
   if (v.kind == NEO_VAL_LIT && v.lit.kind != NEO_LIT_BOOL) {
     neo_value x = neo_value_cast(t, NEO_F64_T, (neo_value){.f = v.lit.f});
     if (v.lit.kind == NEO_LIT_INT)
