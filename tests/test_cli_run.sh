@@ -126,6 +126,19 @@ input x[4]
 y = twice(x)
 output y
 END
-expect 1 "grad-check of a wrong gradient" "$NEOC" grad-check wrong.expr
-says err 'd y/d x\[.*\]: the gradient is .*, the difference' "grad-check of a wrong gradient"
+expect 0 "grad-check of an own gradient" "$NEOC" grad-check wrong.expr
+says out 'd y/d x: own gradient, not compared' "grad-check of an own gradient"
+expect 1 "grad-check of a wrong own gradient" "$NEOC" grad-check --own wrong.expr
+says err 'd y/d x\[.*\]: the gradient is .*, the difference' "grad-check of a wrong own gradient"
+cat >slope.expr <<'END'
+import optim
+input x[4]
+param w[4] = 0.5
+l = sum[i] (w[i]*x[i])^2
+output l
+train l using optim.sgd(lr = 0.1)
+END
+"$NEOC" explain slope.expr --after=autodiff | sed 's/= 2.0 \* (w/= 3.0 * (w/; /^#/d' >wrong.ir
+expect 1 "grad-check of a wrong gradient" "$NEOC" grad-check wrong.ir
+says err 'd l/d w\[.*\]: the gradient is .*, the difference' "grad-check of a wrong gradient"
 exit "$status"

@@ -18,7 +18,7 @@ check() {
 
 for model in "$library"/*.expr; do
   case $model in
-    */ste.expr) continue ;;  # gradients of its own making
+    */ste.expr) continue ;;  # all of it flows through gradients of its own making
     */int8.expr) continue ;; # no floats
   esac
   check "$model" --samples 0 --seed 3
@@ -26,6 +26,10 @@ done
 for model in "$NEO_SOURCE_DIR"/tests/golden/gradcheck/*.expr; do
   check "$model" --samples 16 --seed 1
 done
+"$NEOC" grad-check "$NEO_SOURCE_DIR/tests/golden/gradcheck/own_gradient.expr" >"$out" 2>&1
+grep -q '^d l/d w: own gradient, not compared' "$out" || fail "what an own gradient hides" "$out"
+grep -q '^d l/d v: ok, 4 of 4' "$out" || fail "what is beside an own gradient" "$out"
+check "$library/reducers.expr" --own --samples 2
 for model in "$models"/*/*.expr; do
   case $model in
     */std/*|*/zoo/*) ;;

@@ -6,11 +6,15 @@
  * entry, and requests of our own for float inputs and parameters that nobody trains. Then all
  * floats become f64. With --order=2, each of these gradients is a function too, and so on.
  *
+ * What stop() takes, and what functions with their own gradient give, is held fixed for the
+ * differences (grad_hold.h); the latter's gradients are the model's word and are not compared.
+ *
  * An element that disagrees is tried again at other random points: at a kink (relu at 0, a tie of
  * max) the difference is no derivative, but kinks are rare. What disagrees every time is
  * reported. */
 #include "base/random.h"
 #include "include/neo/dlpack.h"
+#include "tools/neoc/grad_hold.h"
 #include "tools/neoc/runner.h"
 #include <math.h>
 #include <string.h>
@@ -20,8 +24,10 @@ enum { TRIES = 3, SHOWN = 10, SMALL = 3, MOST_ORDER = 4 };
 typedef struct { /* one function of the model */
   const char *name;
   neo_tensor y, seed; /* seed 0: y is a scalar */
+  neo_tensor y_held;  /* y as differences see it (grad_hold.h) */
+  neoc_holds *holds;
   NEO_VEC(neo_tensor) wrt;
-  uint32_t value, gradient; /* entries */
+  uint32_t value, gradient, hold; /* entries; hold: what is held, if holds->at.n */
 } function;
 
 typedef struct {
@@ -32,47 +38,10 @@ typedef struct {
   double eps, rtol, atol;
   int64_t samples, order;
   int64_t checked, failures, kinks;
+  NEO_VEC(const char *) own; /* what is not compared */
 } checker;
 
 /* ---- preparing the module */
-
-/* What the roots read, directly and through definitions. */
-static void add_reads(checker *c, neo_module *m, neo_tensor root, bool *read) {
-  neo_arena *a = c->cli->arena;
-  neo_def *defs;
-  neo_tensor *reads;
-  size_t n = neo_module_topo(m, &root, 1, a, &defs, NULL);
-  read[root.i] = true;
-  for (size_t d = 0; d < n; d++) {
-    size_t n_reads = neo_def_reads(m, defs[d], a, &reads);
-    for (size_t k = 0; k < n_reads; k++)
-      read[reads[k].i] = true;
-  }
-}
-
-/* Is one of the request's results read, which nobody has made yet? */
-static bool is_asked(const neo_module *m, const neo_grad_rec *g, const bool *read) {
-  for (uint32_t k = 0; k < g->out.n; k++)
-    if (read[neo_list_at(m, g->out, k)])
-      return true;
-  return false;
-}
-
-/* read[t]: y depends on t. The gradients in the model are still requests: they depend on what their
- * y depends on. Later requests may read the results of earlier ones, so the last comes first. */
-static bool *depends_on(checker *c, neo_module *m, neo_tensor y) {
-  bool *read = NEO_NEW_ARRAY(c->cli->arena, bool, m->tensors.n + 1);
-  add_reads(c, m, y, read);
-  for (size_t k = m->grads.n; k-- > 0;) {
-    neo_grad_rec g = m->grads.at[k];
-    if (!is_asked(m, &g, read))
-      continue;
-    add_reads(c, m, g.y, read);
-    if (g.seed.i)
-      add_reads(c, m, g.seed, read);
-  }
-  return read;
-}
 
 static bool is_chosen(checker *c, const char *name) {
   neoc_texts words = neoc_words(c->cli, NEOC_O_WRT);
@@ -119,45 +88,126 @@ static void add_request(neo_module *m, const function *f, const uint32_t *wrt, c
   NEO_PUSH(m->arena, &m->grads, g);
 }
 
-/* `order` of the derivatives of y. */
-static void add_function(checker *c, neo_module *m, neo_tensor y, const char *name,
-                         const neo_entry_rec *known, int64_t order) {
+/* The gradients of y_held as tensors of their own, where its graph is another one than y's. */
+static uint32_t *held_gradients(checker *c, neo_module *m, const function *f) {
+  size_t n = f->wrt.n;
+  uint32_t *out = NEO_NEW_ARRAY(c->cli->arena, uint32_t, n + 1);
+  uint32_t *wrt = NEO_NEW_ARRAY(c->cli->arena, uint32_t, n + 1);
+  function held = *f;
+  held.y = f->y_held;
+  for (size_t k = 0; k < n; k++) {
+    wrt[k] = f->wrt.at[k].i;
+    const char *own = neo_name_text(m->names, neo_tensor_at(m, f->wrt.at[k])->name);
+    out[k] =
+        like(m, f->wrt.at[k], NEO_ROLE_TEMP, neo_arena_printf(m->arena, "held.%s.%s", f->name, own))
+            .i;
+  }
+  add_request(m, &held, wrt, out, n);
+  return out;
+}
+
+static void add_function(checker *c, neo_module *m, function f, const neo_entry_rec *known,
+                         int64_t order);
+
+/* The gradients of f are functions too. */
+static void add_next_order(checker *c, neo_module *m, const function *f, const uint32_t *out,
+                           int64_t order) {
+  if (order >= c->order)
+    return;
+  const uint32_t *held = f->y_held.i == f->y.i ? out : held_gradients(c, m, f);
+  for (size_t k = 0; k < f->wrt.n; k++) {
+    const char *wrt = neo_name_text(m->names, neo_tensor_at(m, f->wrt.at[k])->name);
+    function next = {.y = {out[k]}, .y_held = {held[k]}, .holds = f->holds, .hold = f->hold};
+    next.name = neo_arena_printf(c->cli->arena, "(d %s/d %s)", f->name, wrt);
+    add_function(c, m, next, NULL, order + 1);
+  }
+}
+
+/* Is it a float that differences can be taken in? */
+static bool is_variable(checker *c, const neo_module *m, uint32_t t, const neoc_holds *holds) {
+  const neo_tensor_rec *rec = &m->tensors.at[t];
+  bool good = rec->role == NEO_ROLE_INPUT || rec->role == NEO_ROLE_PARAM;
+  return good && neo_type_is_float((neo_type)rec->type) &&
+         !neoc_holds_input(holds, (neo_tensor){t}) &&
+         is_chosen(c, neo_name_text(m->names, rec->name));
+}
+
+/* `order` of the derivatives of f.y. */
+static void add_function(checker *c, neo_module *m, function f, const neo_entry_rec *known,
+                         int64_t order) {
   neo_arena *a = c->cli->arena;
-  function f = {.name = neo_arena_strdup(a, name), .y = y};
   size_t n = m->tensors.n, n_out = 0, n_new = 0;
   uint32_t *out = NEO_NEW_ARRAY(a, uint32_t, n + 2), *names = NEO_NEW_ARRAY(a, uint32_t, n + 2);
   uint32_t *wrt = NEO_NEW_ARRAY(a, uint32_t, n + 2), *made = NEO_NEW_ARRAY(a, uint32_t, n + 2);
-  bool *read = depends_on(c, m, y);
-  if (neo_tensor_rank(m, y))
-    f.seed = like(m, y, NEO_ROLE_INPUT, neo_arena_printf(m->arena, "seed of %s", name));
+  bool *read = neoc_reads(m, a, f.y);
+  if (neo_tensor_rank(m, f.y))
+    f.seed = like(m, f.y, NEO_ROLE_INPUT, neo_arena_printf(m->arena, "seed of %s", f.name));
   for (uint32_t t = 1; t < n; t++) {
-    neo_tensor_rec rec = m->tensors.at[t];
-    const char *own = neo_name_text(m->names, rec.name);
-    bool good = rec.role == NEO_ROLE_INPUT || rec.role == NEO_ROLE_PARAM;
-    if (!good || !read[t] || !neo_type_is_float((neo_type)rec.type) || !is_chosen(c, own))
+    const char *own = neo_name_text(m->names, m->tensors.at[t].name);
+    if (!read[t] || !is_variable(c, m, t, f.holds))
       continue;
     neo_tensor g = known_gradient(m, known, own);
     if (!g.i) {
       g = like(m, (neo_tensor){t}, NEO_ROLE_TEMP,
-               neo_arena_printf(m->arena, "check.%s.%s", name, own));
+               neo_arena_printf(m->arena, "check.%s.%s", f.name, own));
       wrt[n_new] = t;
       made[n_new++] = g.i;
     }
     NEO_PUSH(a, &f.wrt, (neo_tensor){t});
     out[n_out] = g.i;
-    names[n_out++] = neo_name_of(m->names, neo_arena_printf(m->arena, "grad:%s:%s", name, own));
+    names[n_out++] = neo_name_of(m->names, neo_arena_printf(m->arena, "grad:%s:%s", f.name, own));
   }
   add_request(m, &f, wrt, made, n_new);
-  uint32_t y_name = neo_name_of(m->names, neo_arena_printf(m->arena, "value:%s", name));
-  f.value = add_entry(m, neo_arena_printf(m->arena, "value of %s", name), &y.i, &y_name, 1);
-  f.gradient = add_entry(m, neo_arena_printf(m->arena, "gradients of %s", name), out, names, n_out);
+  uint32_t y_name = neo_name_of(m->names, neo_arena_printf(m->arena, "value:%s", f.name));
+  f.value =
+      add_entry(m, neo_arena_printf(m->arena, "value of %s", f.name), &f.y_held.i, &y_name, 1);
+  f.gradient =
+      add_entry(m, neo_arena_printf(m->arena, "gradients of %s", f.name), out, names, n_out);
   if (n_out)
     NEO_PUSH(a, &c->functions, f);
-  for (size_t k = 0; k < n_out && order < c->order; k++)
-    add_function(c, m, (neo_tensor){out[k]},
-                 neo_arena_printf(a, "(d %s/d %s)", name,
-                                  neo_name_text(m->names, neo_tensor_at(m, f.wrt.at[k])->name)),
-                 NULL, order + 1);
+  add_next_order(c, m, &f, out, order);
+}
+
+/* The entry that computes what is held. */
+static uint32_t add_hold_entry(checker *c, neo_module *m, const function *f) {
+  size_t n = 0;
+  uint32_t *out = NEO_NEW_ARRAY(c->cli->arena, uint32_t, f->holds->at.n + 1);
+  uint32_t *names = NEO_NEW_ARRAY(c->cli->arena, uint32_t, f->holds->at.n + 1);
+  for (size_t k = 0; k < f->holds->at.n; k++) {
+    neo_tensor t = f->holds->at.at[k].of;
+    if (neo_tensor_at(m, t)->role != NEO_ROLE_TEMP)
+      continue;
+    out[n] = t.i;
+    names[n++] = neo_tensor_at(m, f->holds->at.at[k].input)->name;
+  }
+  return add_entry(m, neo_arena_printf(m->arena, "held for %s", f->name), out, names, n);
+}
+
+/* What the model's y depends on through functions with their own gradient alone. */
+static void note_own(checker *c, neo_module *m, neo_tensor y, const function *f) {
+  bool *read = neoc_reads(m, c->cli->arena, y), *left = neoc_reads(m, c->cli->arena, f->y);
+  bool none = neoc_holds_input(f->holds, f->y);
+  for (uint32_t t = 1; t < m->tensors.n; t++)
+    if (read[t] && (none || !left[t]) && is_variable(c, m, t, f->holds))
+      NEO_PUSH(c->cli->arena, &c->own,
+               neo_arena_printf(c->cli->arena, "d %s/d %s", f->name,
+                                neo_name_text(m->names, m->tensors.at[t].name)));
+}
+
+static void add_first(checker *c, neo_module *m, neo_tensor y, const char *name,
+                      const neo_entry_rec *known) {
+  neo_arena *a = c->cli->arena;
+  function f = {.name = neo_arena_strdup(a, name), .holds = NEO_NEW(a, neoc_holds)};
+  neoc_holds_init(f.holds, a, neoc_has(c->cli, NEOC_O_OWN));
+  f.y = neoc_hold(m, a, y, false, f.holds);
+  if (f.holds->at.n)
+    note_own(c, m, y, &f);
+  if (neoc_holds_input(f.holds, f.y))
+    return;
+  f.y_held = neoc_hold(m, a, y, true, f.holds);
+  if (f.holds->at.n)
+    f.hold = add_hold_entry(c, m, &f);
+  add_function(c, m, f, f.y.i == y.i ? known : NULL, 1);
 }
 
 static bool is_float(const neo_module *m, neo_tensor t) {
@@ -169,7 +219,7 @@ static void add_outputs(checker *c, neo_module *m, const neo_entry_rec *e) {
     neo_tensor y = {neo_list_at(m, e->outputs, k)};
     uint8_t role = neo_tensor_at(m, y)->role;
     if (is_float(m, y) && (role == NEO_ROLE_TEMP || role == NEO_ROLE_UPDATE))
-      add_function(c, m, y, neo_name_text(m->names, neo_list_at(m, e->names, k)), NULL, 1);
+      add_first(c, m, y, neo_name_text(m->names, neo_list_at(m, e->names, k)), NULL);
   }
 }
 
@@ -196,8 +246,8 @@ static neo_status prepare(void *ctx, neo_module *m) {
     if (old[k].kind == NEO_ENTRY_FORWARD)
       add_outputs(c, m, &old[k]);
     else
-      add_function(c, m, y, neo_name_text(m->names, neo_list_at(m, old[k].names, 0)),
-                   old[k].kind == NEO_ENTRY_GRAD ? &old[k] : NULL, 1);
+      add_first(c, m, y, neo_name_text(m->names, neo_list_at(m, old[k].names, 0)),
+                old[k].kind == NEO_ENTRY_GRAD ? &old[k] : NULL);
   }
   neo_module_widen(m);
   return NEO_OK;
@@ -237,9 +287,33 @@ static void unread_input(checker *c, neo_tensor t) {
     *x = neoc_array_new(c->cli->arena, NEO_F64_T, neo_tensor_rank(c->r.c.module, t), extent);
 }
 
+/* Elements of a held tensor to the input that stands for it. */
+static void put_held(checker *c, neo_tensor input, const void *from) {
+  neo_rt_array *x = &c->r.input[input.i];
+  if (x->data && from)
+    memcpy(x->data, from, (size_t)neoc_array_count(x) * neo_type_bytes((neo_type)x->type));
+}
+
+/* What is held takes its values at this point. */
+static neoc_exit hold(checker *c, const function *f) {
+  neoc_output *out = NULL;
+  size_t n = 0, k_out = 0;
+  if (!f->holds->at.n)
+    return NEOC_OK;
+  neoc_exit e = neoc_runner_run(&c->r, (int)f->hold, &out, &n);
+  for (size_t k = 0; k < f->holds->at.n && !e; k++) {
+    neoc_held held = f->holds->at.at[k];
+    bool computed = neo_tensor_at(c->r.c.module, held.of)->role == NEO_ROLE_TEMP;
+    put_held(c, held.input, computed ? out[k_out++].array.data : element(c, held.of, 0));
+  }
+  return e;
+}
+
 /* Inputs anew, and parameters moved a little from where they are: zeros hide errors. */
 static neoc_exit new_point(checker *c, const function *f) {
-  neoc_exit e = neoc_runner_randomize(&c->r, (int)f->value, &c->state);
+  neoc_exit e = f->holds->at.n ? neoc_runner_randomize(&c->r, (int)f->hold, &c->state) : NEOC_OK;
+  if (!e)
+    e = neoc_runner_randomize(&c->r, (int)f->value, &c->state);
   if (!e)
     e = neoc_runner_randomize(&c->r, (int)f->gradient, &c->state);
   int64_t extent[16];
@@ -252,7 +326,7 @@ static neoc_exit new_point(checker *c, const function *f) {
     for (int64_t i = 0, n = elements(c, t, extent); i < n; i++)
       *element(c, t, i) += 0.05 * uniform(c);
   }
-  return e;
+  return e ? e : hold(c, f);
 }
 
 static neoc_exit value(checker *c, const function *f, double *out) {
@@ -381,10 +455,18 @@ static void small_sizes(checker *c) {
   }
 }
 
+static void put_own(const checker *c) {
+  for (size_t k = 0; k < c->own.n; k++)
+    if (!c->cli->json && !neoc_has(c->cli, NEOC_O_QUIET))
+      printf("%s: own gradient, not compared\n", c->own.at[k]);
+}
+
 static neoc_exit check_all(checker *c, int64_t seed) {
   small_sizes(c);
   neoc_exit e = neoc_runner_begin(&c->r, 1, (uint64_t)seed);
-  if (!e && !c->functions.n)
+  if (!e)
+    put_own(c);
+  if (!e && !c->functions.n && !c->own.n)
     e = neoc_fail(c->cli, NEOC_FAILED,
                   "nothing to check: no `train`, and no float output that "
                   "depends on a parameter or a float input");
@@ -395,8 +477,8 @@ static neoc_exit check_all(checker *c, int64_t seed) {
 
 static neoc_exit finish(checker *c) {
   if (c->cli->json)
-    printf("{\"checked\": %lld, \"failures\": %lld, \"kinks\": %lld}\n", (long long)c->checked,
-           (long long)c->failures, (long long)c->kinks);
+    printf("{\"checked\": %lld, \"failures\": %lld, \"kinks\": %lld, \"not_compared\": %zu}\n",
+           (long long)c->checked, (long long)c->failures, (long long)c->kinks, c->own.n);
   else if (!neoc_has(c->cli, NEOC_O_QUIET) || c->failures)
     printf("%lld elements checked, %lld failed, %lld at kinks\n", (long long)c->checked,
            (long long)c->failures, (long long)c->kinks);
