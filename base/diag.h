@@ -32,6 +32,7 @@ uint32_t neo_sources_add(neo_sources *s, const char *name, const char *text, siz
 /* All files, in the order in which they were added. */
 uint32_t neo_sources_count(const neo_sources *s);
 const char *neo_sources_name(const neo_sources *s, uint32_t file);
+const char *neo_sources_text(const neo_sources *s, uint32_t file, size_t *size_bytes);
 neo_span neo_span_of(neo_sources *s, uint32_t file, uint32_t offset, uint32_t length);
 /* From the first to the last byte; both in one file. */
 neo_span neo_span_join(neo_sources *s, neo_span from, neo_span to);

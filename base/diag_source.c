@@ -52,6 +52,11 @@ const char *neo_sources_name(const neo_sources *s, uint32_t file) {
   return s->files.at[file].name;
 }
 
+const char *neo_sources_text(const neo_sources *s, uint32_t file, size_t *size_bytes) {
+  *size_bytes = s->files.at[file].size_bytes;
+  return s->files.at[file].text;
+}
+
 neo_span neo_span_of(neo_sources *s, uint32_t file, uint32_t offset, uint32_t length) {
   assert(file < s->files.n && "a file of these sources");
   uint32_t size_bytes = (uint32_t)s->files.at[file].size_bytes;

@@ -41,6 +41,13 @@ typedef struct { /* of an entry for a GPU: how many steps, and of them one behin
   int32_t steps, levels;
 } neo_plan_chain;
 
+typedef struct { /* a tensor in the frame of an entry */
+  int32_t entry;
+  neo_tensor tensor;
+  int64_t offset, size_bytes;
+  int32_t first, last; /* steps of the entry, from 0, during which it is there */
+} neo_plan_place;
+
 typedef struct neo_plan {
   neo_module *m;
   neo_arena *arena;
@@ -55,7 +62,9 @@ typedef struct neo_plan {
   NEO_VEC(neo_rt_entry) entries;
   NEO_VEC(neo_plan_grid) grids;
   NEO_VEC(neo_rt_grid_part) grid_parts;
-  NEO_VEC(neo_plan_chain) chains; /* none for a processor */
+  NEO_VEC(neo_plan_chain) chains;      /* none for a processor */
+  NEO_VEC(int32_t) step_group;         /* of each step; -1: a copy */
+  NEO_VEC(neo_plan_place) places;      /* entry after entry */
   NEO_VEC(const char *) entry_symbols; /* the C function of each entry */
   NEO_VEC(int32_t) extents;
   NEO_VEC(int32_t) args;

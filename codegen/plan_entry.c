@@ -228,6 +228,11 @@ static void add_arg(planner *q, const neo_form *f, neo_tensor t) {
            plan_store_part(q->env->store, buf, neo_form_shift(f, t) * element));
 }
 
+static void push_step(planner *q, neo_rt_step s, int32_t group) {
+  NEO_PUSH(q->p->arena, &q->p->steps, s);
+  NEO_PUSH(q->p->arena, &q->p->step_group, group);
+}
+
 static void add_run(planner *q, size_t step) {
   const neo_group *gr = group_at(q, step);
   neo_rt_step s = {.op = NEO_RT_STEP_RUN,
@@ -243,7 +248,7 @@ static void add_run(planner *q, size_t step) {
   if (q->env->in->kernels[s.arg].keyless)
     s.flags |= NEO_RT_STEP_KEYLESS;
   s.keep = gr->kept ? plan_keep_of(q->env, q->order.at[step]) : 0;
-  NEO_PUSH(q->p->arena, &q->p->steps, s);
+  push_step(q, s, (int32_t)q->order.at[step]);
 }
 
 static void add_copy(planner *q, int32_t to, int32_t from, neo_tensor like) {
@@ -255,7 +260,7 @@ static void add_copy(planner *q, int32_t to, int32_t from, neo_tensor like) {
                    .n = 2};
   NEO_PUSH(q->p->arena, &q->p->args, to);
   NEO_PUSH(q->p->arena, &q->p->args, from);
-  NEO_PUSH(q->p->arena, &q->p->steps, s);
+  push_step(q, s, -1);
 }
 
 static void copy_outputs(planner *q, bool computed) {
@@ -273,6 +278,21 @@ static void copy_updates(planner *q) {
     int32_t to, from;
     if (is_update(q, u) && has_buf(q, replaced(q, u), &to) && has_buf(q, u, &from))
       add_copy(q, to, from, u);
+  }
+}
+
+/* Lifetimes count groups, after `lead` copies; what is copied at the end lives until then. */
+static void note_places(planner *q, const neo_rt_entry *e, int32_t lead) {
+  for (size_t k = 0; k < q->items.n; k++) {
+    const neo_rt_item *it = &q->items.at[k];
+    bool to_the_end = it->last >= (int32_t)q->order.n;
+    neo_plan_place x = {.entry = (int32_t)q->p->entries.n,
+                        .tensor = q->item_tensor.at[k],
+                        .offset = it->offset,
+                        .size_bytes = it->size_bytes,
+                        .first = lead + it->first,
+                        .last = to_the_end ? e->n_steps - 1 : lead + it->last};
+    NEO_PUSH(q->p->arena, &q->p->places, x);
   }
 }
 
@@ -371,11 +391,13 @@ static void add_steps(planner *q, const neo_tensor *roots, size_t n, neo_rt_entr
   plan_frame(q, &e);
   e.first_step = (int32_t)q->p->steps.n;
   copy_outputs(q, false);
+  int32_t lead = (int32_t)q->p->steps.n - e.first_step;
   for (size_t i = 0; i < q->order.n; i++)
     add_run(q, i);
   copy_outputs(q, true);
   copy_updates(q);
   e.n_steps = (int32_t)q->p->steps.n - e.first_step;
+  note_places(q, &e, lead);
   add_signature(q, &e);
   add_writes(q, &e);
   NEO_PUSH(q->p->arena, &q->p->entries, e);

@@ -159,8 +159,35 @@ static bool fit(joiner *x, const neo_run *run) {
 
 /* ---- joining */
 
+/* Bytes that the sums read which the rows' kernel reads or makes. */
+static double cached_bytes(const joiner *x) {
+  double bytes = 0;
+  for (size_t k = 0; k < x->runs->reads.n; k++) {
+    neo_tensor t = x->runs->reads.at[k];
+    if (has(x->rows->reads.at, x->rows->reads.n, t) || has(x->rows->roots.at, x->rows->roots.n, t))
+      bytes += fuse_bytes(x->q, t);
+  }
+  return bytes;
+}
+
+/* That of both in one launch, without reading what the rows' kernel has in a cache. */
+static neo_group_cost joined_cost(const joiner *x) {
+  neo_group_cost a = x->rows->cost, b = x->runs->cost;
+  double cached = cached_bytes(x);
+  double left = b.read_bytes > cached ? 1 - cached / b.read_bytes : 0;
+  a.read_bytes += b.read_bytes * left;
+  a.written_bytes += b.written_bytes;
+  a.work += b.work;
+  a.products += b.products;
+  a.read_s += b.read_s * left;
+  a.written_s += b.written_s;
+  a.work_s += b.work_s;
+  a.total_s = a.written_s + a.read_s + a.work_s + a.launch_s;
+  return a;
+}
+
 static neo_group joined(const joiner *x) {
-  neo_group g = {.entry = x->rows->entry};
+  neo_group g = {.entry = x->rows->entry, .cost = joined_cost(x)};
   for (size_t k = 0; k < x->rows->members.n; k++)
     NEO_PUSH(x->q->a, &g.members, x->rows->members.at[k]);
   for (size_t k = 0; k < x->runs->members.n; k++) {

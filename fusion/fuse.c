@@ -89,6 +89,7 @@ neo_group fuse_group_of(fuser *q, const fuse_group *x) {
     }
     NEO_PUSH(q->a, &g.members, y);
   }
+  g.cost = fuse_cost_of(q, &p);
   neo_group_finish(q->m, q->a, &g);
   return g;
 }

@@ -157,8 +157,11 @@ neo_expr fuse_out_extent(const fuser *q, uint32_t d, uint32_t axis);
 /* ---- fuse_cost.c */
 /* Is a group of these parts kept between calls (neo_group.kept)? */
 bool fuse_is_kept(const fuser *q, const fuse_parts *p);
-/* Seconds. `home` tells who is in the group: definitions whose home it is. */
+/* Seconds. `home` tells who is in the group: definitions whose home it is. What is kept between
+ * calls costs a part of a run. */
 double fuse_cost(fuser *q, const fuse_parts *p);
+/* A run, and what it is made of. */
+neo_group_cost fuse_cost_of(fuser *q, const fuse_parts *p);
 /* Is the k-th result of a part read outside of the parts, or wanted? */
 bool fuse_leaves(fuser *q, const fuse_parts *p, uint32_t part);
 /* Bytes of d that the forward pass keeps for the backward pass. */

@@ -227,9 +227,9 @@ static double slice_bytes(const pricing *c, const traffic *x) {
 
 /* What a point of the shared axes reads again is in the cache that it fits, and free in the first
  * one. */
-static double read_seconds(const pricing *c) {
+static void price_reads(const pricing *c, neo_group_cost *out) {
   const neo_profile *pr = c->q->profile;
-  double slices = 0, t = 0;
+  double slices = 0;
   for (uint32_t k = 0; k < c->n_read; k++)
     if (__builtin_popcount(c->read[k].passes) > 1)
       slices += slice_bytes(c, &c->read[k]);
@@ -238,10 +238,10 @@ static double read_seconds(const pricing *c) {
     const traffic *x = &c->read[k];
     double whole = fuse_bytes(c->q, x->t);
     double again = fits ? 0 : x->bytes * (__builtin_popcount(x->passes) - 1);
-    t += neo_profile_traffic(pr, x->bytes, whole);
-    t += neo_profile_traffic(pr, again, whole < slices ? whole : slices);
+    out->read_bytes += x->bytes + again;
+    out->read_s += neo_profile_traffic(pr, x->bytes, whole);
+    out->read_s += neo_profile_traffic(pr, again, whole < slices ? whole : slices);
   }
-  return t;
 }
 
 /* Is d evaluated in the backward pass, be it as a copy, in another group than `home`? */
@@ -287,14 +287,15 @@ double fuse_kept(fuser *q, uint32_t id) {
   return n;
 }
 
-static double write_seconds(const pricing *c, uint32_t k) {
+static void price_writes(const pricing *c, uint32_t k, neo_group_cost *out) {
   const fuse_def *d = &c->q->def[c->p->def[k]];
   double t = 0;
   for (uint32_t i = 0; i < d->n_outs; i++) {
     double bytes = fuse_bytes(c->q, fuse_out(c->q, c->p->def[k], i));
+    out->written_bytes += bytes;
     t += neo_profile_traffic(c->q->profile, bytes, bytes);
   }
-  return t + (c->q->price > 0 ? c->q->price * fuse_kept(c->q, c->p->def[k]) : 0);
+  out->written_s += t + (c->q->price > 0 ? c->q->price * fuse_kept(c->q, c->p->def[k]) : 0);
 }
 
 bool fuse_is_kept(const fuser *q, const fuse_parts *p) {
@@ -304,9 +305,25 @@ bool fuse_is_kept(const fuser *q, const fuse_parts *p) {
   return kept;
 }
 
-double fuse_cost(fuser *q, const fuse_parts *p) {
+/* The parts from the last on, so that who reads a value has been seen before it. */
+static void price_parts(pricing *c, neo_group_cost *out) {
+  const fuse_parts *p = c->p;
+  for (uint32_t k = p->n; k-- > 0;) {
+    const fuse_def *d = &c->q->def[p->def[k]];
+    bool stored = p->member[k] && leaves(c->q, p, k);
+    if (stored)
+      price_writes(c, k, out);
+    if (stored || (fuse_is_reduction(d) && p->member[k]))
+      c->stages[k] |= stage_bit(c->level[k], true);
+    if (stored && !fuse_is_reduction(d))
+      c->same[k] |= stage_bit(c->level[k], true);
+    spread(c, k);
+  }
+}
+
+neo_group_cost fuse_cost_of(fuser *q, const fuse_parts *p) {
   pricing c = {.q = q, .p = p, .shared_points = 1};
-  double t = 0;
+  neo_group_cost out = {.launch_s = q->profile->launch_s};
   q->n_priced++;
   number_parts(q, p);
   find_levels(&c);
@@ -315,22 +332,23 @@ double fuse_cost(fuser *q, const fuse_parts *p) {
       c.shared_points = q->def[p->def[k]].points;
     c.nests = c.nests || fuse_is_inner(q, p, k);
   }
-  for (uint32_t k = p->n; k-- > 0;) {
-    const fuse_def *d = &q->def[p->def[k]];
-    bool stored = p->member[k] && leaves(q, p, k);
-    if (stored)
-      t += write_seconds(&c, k);
-    if (stored || (fuse_is_reduction(d) && p->member[k]))
-      c.stages[k] |= stage_bit(c.level[k], true);
-    if (stored && !fuse_is_reduction(d))
-      c.same[k] |= stage_bit(c.level[k], true);
-    spread(&c, k);
-  }
-  t += read_seconds(&c) + c.work / q->profile->work_per_s;
-  if (c.products > 0)
-    t += c.products / q->profile->products_per_s;
-  if (c.shared_points >= FUSE_LEAST_POINTS)
-    t /= q->profile->workers;
-  t += q->profile->launch_s;
+  price_parts(&c, &out);
+  price_reads(&c, &out);
+  out.work = c.work;
+  out.products = c.products;
+  out.work_s = c.work / q->profile->work_per_s;
+  double nested_s = c.products > 0 ? c.products / q->profile->products_per_s : 0;
+  double t = out.written_s + (out.read_s + out.work_s) + nested_s;
+  out.work_s += nested_s;
+  double workers = c.shared_points >= FUSE_LEAST_POINTS ? q->profile->workers : 1;
+  out.read_s /= workers;
+  out.written_s /= workers;
+  out.work_s /= workers;
+  out.total_s = t / workers + out.launch_s;
+  return out;
+}
+
+double fuse_cost(fuser *q, const fuse_parts *p) {
+  double t = fuse_cost_of(q, p).total_s;
   return fuse_is_kept(q, p) ? t / CALLS_KEPT : t;
 }

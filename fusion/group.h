@@ -15,6 +15,15 @@ typedef struct {
   bool run; /* a sum of runs (ir/runs.h): each point of the shared axes adds a row to it */
 } neo_member;
 
+/* What a group takes by the target's profile (profile.h), at the largest sizes: to compare groups
+ * by, not to predict how long one takes. Seconds are those of one run; all 0: it is not priced. */
+typedef struct {
+  double read_bytes, written_bytes; /* of memory; what is read again from a cache counts again */
+  double work;                      /* element functions of the weight of an addition */
+  double products;                  /* multiplications of sums that have a rate of their own */
+  double read_s, written_s, work_s, launch_s, total_s;
+} neo_group_cost;
+
 typedef struct {
   NEO_VEC(neo_member) members; /* producers first */
   NEO_VEC(neo_tensor) roots;   /* tensors written to memory */
@@ -22,6 +31,7 @@ typedef struct {
   uint32_t entry; /* the training entry that it is for, number + 1; 0: all that are none */
   bool kept; /* depends on parameters alone, which its entries leave as they are: it runs when they
                 have changed, and its results stay between calls */
+  neo_group_cost cost;
   uint64_t key[2];       /* of the canonical IR without names: equal keys share a kernel */
   const char *name;      /* of the first root, made a C identifier */
   struct neo_form *form; /* cache of neo_group_form; null: not made yet */

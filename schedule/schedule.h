@@ -48,6 +48,9 @@ bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *ma
                         const neo_schedule *s, neo_str *why);
 /* No lanes, no tiles, one unit: legal for every group. */
 neo_schedule neo_schedule_plain(void);
+/* Name of a parameter, and what it means. */
+const char *neo_sched_param_text(neo_sched_param k);
+const char *neo_sched_param_meaning(neo_sched_param k);
 void neo_schedule_print(const neo_schedule *s,
                         neo_str *out); /* "vector_axis=1 vector_width=8 ..." */
 bool neo_schedule_parse(const char *text, neo_schedule *out);

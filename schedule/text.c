@@ -10,6 +10,20 @@ static const char *const texts[] = {
 #undef X
 };
 
+static const char *const meanings[] = {
+#define X(name, text, meaning) meaning,
+#include "schedule/sched.def"
+#undef X
+};
+
+const char *neo_sched_param_text(neo_sched_param k) {
+  return texts[k];
+}
+
+const char *neo_sched_param_meaning(neo_sched_param k) {
+  return meanings[k];
+}
+
 void neo_schedule_print(const neo_schedule *s, neo_str *out) {
   for (int k = 0; k < NEO_SCHED_COUNT; k++)
     neo_str_addf(out, "%s%s=%lld", k ? " " : "", texts[k], (long long)s->at[k]);

@@ -1,5 +1,7 @@
 /* Groups by reward: near the optimum, always legal, in time that grows with the graph. */
+#include "ir/print.h"
 #include "tests/fusion/graphs.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,6 +196,28 @@ static void what_only_its_own_kernel_reads_is_not_kept(void **state) {
   assert_true(n == 0);
 }
 
+/* A row of x is read twice, and is in a cache then. */
+static void a_group_says_what_its_cost_is_made_of(void **state) {
+  (void)state;
+  neo_arena a;
+  neo_grouping g;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  neo_diags *d = neo_diags_new(&a, neo_sources_new(&a));
+  const char *text = "neo-ir 1\nmodule t\ninput x : f32 [4096, 64]\ntemp s : f32 [4096]\n"
+                     "temp y : f32 [4096, 64]\ndef s[i: 4096] =\n  sum[j: 64] x[i, j]\n"
+                     "def y[i: 4096, j: 64] = x[i, j] / s[i]\nentry forward forward: y = y\n";
+  neo_module *m = neo_module_parse(&a, neo_names_new(&a), d, "t.ir", text, strlen(text));
+  assert_non_null(m);
+  assert_int_equal(neo_fuse(m, &a, &g, NULL), NEO_OK);
+  assert_int_equal(g.groups.n, 1);
+  neo_group_cost c = g.groups.at[0].cost;
+  assert_true(c.read_bytes == 4 * 4096 * 64 && c.written_bytes == 4 * 4096 * 64);
+  assert_true(c.work >= 2 * 4096 * 64 && c.products == 0 && c.launch_s > 0);
+  double sum = c.read_s + c.written_s + c.work_s + c.launch_s;
+  assert_true(fabs(c.total_s - sum) <= 1e-12 * sum);
+  neo_arena_free(&a);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(greedy_is_near_the_optimum_of_small_graphs),
@@ -201,6 +225,7 @@ int main(void) {
       cmocka_unit_test(options_are_obeyed),
       cmocka_unit_test(work_grows_with_the_graph_not_its_square),
       cmocka_unit_test(memory_that_is_kept_has_a_limit),
+      cmocka_unit_test(a_group_says_what_its_cost_is_made_of),
       cmocka_unit_test(pieces_of_a_tensor_are_kept_once),
       cmocka_unit_test(what_only_its_own_kernel_reads_is_not_kept),
   };

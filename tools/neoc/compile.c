@@ -23,33 +23,19 @@ static neoc_exit read_emit(neoc_cli *cli, neo_compile_options *o) {
   return NEOC_OK;
 }
 
-static void put_bytes(int64_t n) {
-  if (n < 10240)
-    printf("%lld B", (long long)n);
-  else if (n < 10 * 1024 * 1024)
-    printf("%.1f KiB", (double)n / 1024);
-  else
-    printf("%.1f MiB", (double)n / (1024 * 1024));
-}
-
-static void put_memory(const neo_plan *p) {
+static void put_memory(const neoc_cli *cli, const neo_plan *p) {
   for (size_t k = 0; k < p->entries.n; k++) {
     const neo_rt_entry *e = &p->entries.at[k];
     if (e->kind == NEO_RT_ENTRY_INIT)
       continue;
-    printf("%s: memory ", e->name);
-    put_bytes(e->frame_bytes);
-    printf(", lower bound ");
-    put_bytes(e->lower_bound_bytes);
+    printf("%s: memory %s, lower bound %s", e->name, neoc_bytes_text(cli->arena, e->frame_bytes),
+           neoc_bytes_text(cli->arena, e->lower_bound_bytes));
     if (e->lower_bound_bytes > 0)
       printf(" (%.3f)", (double)e->frame_bytes / (double)e->lower_bound_bytes);
     putchar('\n');
   }
-  if (p->kept_bytes) {
-    printf("kept between calls: ");
-    put_bytes(p->kept_bytes);
-    putchar('\n');
-  }
+  if (p->kept_bytes)
+    printf("kept between calls: %s\n", neoc_bytes_text(cli->arena, p->kept_bytes));
 }
 
 static const char *json_results(neoc_cli *cli, const neo_compilation *c) {
@@ -98,7 +84,7 @@ neoc_exit neoc_compile(neoc_cli *cli) {
   neo_status s = neo_compile_all(&c);
   e = neoc_report(cli, &c, s, s ? NULL : json_results(cli, &c));
   if (!s && !cli->json && !neoc_has(cli, NEOC_O_QUIET))
-    put_memory(c.plan);
+    put_memory(cli, c.plan);
   neo_compilation_free(&c);
   return e;
 }

@@ -1,6 +1,6 @@
 /* `neoc explain`: the IR after any pass and what the gradients read, what became one kernel and
  * why, schedules, loop IR, what compiling took. Each part is a text, or a member of one JSON
- * object. */
+ * object; --html writes what does not depend on the machine's speed as a page. */
 #include "tools/neoc/explain.h"
 #include "ir/print.h"
 
@@ -50,6 +50,7 @@ static void dump(void *ctx, const char *pass, const neo_module *m, bool changed)
 static neo_status explain(explainer *x) {
   neo_compilation *c = x->c;
   const char *after = neoc_text(x->cli, NEOC_O_AFTER, NULL);
+  const char *page = neoc_text(x->cli, NEOC_O_HTML, NULL);
   bool groups = neoc_has(x->cli, NEOC_O_GROUPS), schedule = neoc_has(x->cli, NEOC_O_SCHEDULE);
   bool kernels = neoc_has(x->cli, NEOC_O_KERNELS), timings = neoc_has(x->cli, NEOC_O_TIMINGS);
   neo_status s = neo_compile_front(c);
@@ -57,9 +58,9 @@ static neo_status explain(explainer *x) {
     put_ir(x, c->module);
   if (!s)
     s = neo_compile_passes(c);
-  if (!s && !after && !groups && !schedule && !kernels && !timings)
+  if (!s && !after && !groups && !schedule && !kernels && !timings && !page)
     put_ir(x, c->module);
-  if (!s && (groups || schedule || kernels || (timings && !after)))
+  if (!s && (groups || schedule || kernels || page || (timings && !after)))
     s = neo_compile_kernels(c);
   if (!s && groups)
     put_part(x, "groups", neoc_explain_groups);
@@ -69,6 +70,8 @@ static neo_status explain(explainer *x) {
     put_part(x, "kernels", neoc_explain_kernels);
   if (!s && timings)
     neoc_explain_costs(x->cli, c, &x->text);
+  if (!s && page)
+    s = neoc_explain_html(x->cli, c, page);
   return s;
 }
 

@@ -21,4 +21,19 @@ void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out);
 void neoc_explain_schedules(neoc_cli *cli, neo_compilation *c, neo_str *out);
 void neoc_explain_kernels(neoc_cli *cli, neo_compilation *c, neo_str *out);
 
+/* Of a GPU: how many kernels wait for one another, and what became one whose grid stays. */
+void neoc_explain_grids(const neo_plan *p, neo_str *out);
+/* Where the schedule of a group is from. */
+const char *neoc_schedule_origin(const neo_compilation *c, neo_arena *a, size_t group);
+
+/* A training entry's tensors, by id: those that its loss needs, and of them those that kernels
+ * read again for what comes after it. */
+typedef struct {
+  const bool *forward, *kept;
+} neoc_passes;
+neoc_passes neoc_passes_of(neo_compilation *c, neo_arena *a, const neo_entry_rec *e);
+
+/* All of it as one page of HTML, into a file. After the plan. (explain_html.c) */
+neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const char *path);
+
 #endif

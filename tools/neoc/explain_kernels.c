@@ -22,10 +22,8 @@ static bool is_backward(const neo_group *g, const bool *forward, const bool *nee
   return backward;
 }
 
-/* Tensors that the loss needs and that kernels read again for what comes after it. */
-static void put_backward(neoc_cli *cli, neo_compilation *c, const neo_entry_rec *e, neo_str *out) {
+neoc_passes neoc_passes_of(neo_compilation *c, neo_arena *a, const neo_entry_rec *e) {
   neo_module *m = c->module;
-  neo_arena *a = cli->arena;
   neo_tensor loss = {neo_list_at(m, e->outputs, 0)};
   bool *forward = made_by(c, a, &loss, 1), *kept = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
   size_t n = 0;
@@ -41,6 +39,13 @@ static void put_backward(neoc_cli *cli, neo_compilation *c, const neo_entry_rec 
     for (size_t i = 0; here && i < g->reads.n; i++)
       kept[g->reads.at[i].i] = kept[g->reads.at[i].i] || forward[g->reads.at[i].i];
   }
+  return (neoc_passes){forward, kept};
+}
+
+static void put_backward(neoc_cli *cli, neo_compilation *c, const neo_entry_rec *e, neo_str *out) {
+  neo_module *m = c->module;
+  neo_arena *a = cli->arena;
+  const bool *kept = neoc_passes_of(c, a, e).kept;
   int64_t total = 0;
   neo_str_addf(out, "backward pass of %s reads\n", neo_name_text(m->names, e->name));
   for (uint32_t t = 1; t < m->tensors.n; t++) {
@@ -75,8 +80,7 @@ static void put_group(neo_compilation *c, size_t g, neo_str *out) {
   neo_str_addf(out, "\n");
 }
 
-/* Of a GPU: how many kernels wait for one another, and what became one whose grid stays. */
-static void put_grids(const neo_plan *p, neo_str *out) {
+void neoc_explain_grids(const neo_plan *p, neo_str *out) {
   for (size_t k = 0; k < p->chains.n; k++) {
     const neo_plan_chain *x = &p->chains.at[k];
     neo_str_addf(out, "%s: %d steps, %d of them one behind the other\n", x->entry, x->steps,
@@ -107,16 +111,16 @@ void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out) {
     if (e->kind == NEO_ENTRY_TRAIN && e->outputs.n)
       put_backward(cli, c, e, out);
   }
-  put_grids(c->plan, out);
+  neoc_explain_grids(c->plan, out);
 }
 
-static void put_origin(const neo_compilation *c, const neo_record *r, neo_str *out) {
+const char *neoc_schedule_origin(const neo_compilation *c, neo_arena *a, size_t group) {
+  const neo_record *r = c->schedule_from.at[group];
   const neo_records_file *f = r ? neo_records_file_of(&c->records, r) : NULL;
-  if (r)
-    neo_str_addf(out, "  by a record of %s: %.3f of the default's time, %lld trials\n",
-                 f ? f->path : "this run", neo_record_ratio(r), (long long)r->trials);
-  else
-    neo_str_add(out, "  by the analytic model\n");
+  if (!r)
+    return "by the analytic model";
+  return neo_arena_printf(a, "by a record of %s: %.3f of the default's time, %lld trials",
+                          f ? f->path : "this run", neo_record_ratio(r), (long long)r->trials);
 }
 
 void neoc_explain_schedules(neoc_cli *cli, neo_compilation *c, neo_str *out) {
@@ -124,8 +128,8 @@ void neoc_explain_schedules(neoc_cli *cli, neo_compilation *c, neo_str *out) {
     neo_str s;
     neo_str_init(&s, cli->arena);
     neo_schedule_print(&c->schedules.at[g], &s);
-    neo_str_addf(out, "%s: %s\n", c->grouping.groups.at[g].name, neo_str_text(&s));
-    put_origin(c, c->schedule_from.at[g], out);
+    neo_str_addf(out, "%s: %s\n  %s\n", c->grouping.groups.at[g].name, neo_str_text(&s),
+                 neoc_schedule_origin(c, cli->arena, g));
   }
 }
 

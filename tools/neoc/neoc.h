@@ -69,6 +69,8 @@ neoc_exit neoc_exit_of(neo_status s);
 /* Prints the diagnostics and, after a failure, what went wrong; an internal error leaves a
  * reproducer. `results` (may be null) are further members of the JSON object: "\"a\": 1". */
 neoc_exit neoc_report(const neoc_cli *cli, neo_compilation *c, neo_status s, const char *results);
+/* "512 B", "864.0 KiB", "14.2 MiB"; in the arena. */
+const char *neoc_bytes_text(neo_arena *a, int64_t n);
 /* The only positional argument; null after a usage error. */
 const char *neoc_model_path(neoc_cli *cli, neoc_exit *e);
 

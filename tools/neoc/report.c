@@ -107,6 +107,14 @@ neoc_exit neoc_report(const neoc_cli *cli, neo_compilation *c, neo_status s, con
   return neoc_exit_of(s);
 }
 
+const char *neoc_bytes_text(neo_arena *a, int64_t n) {
+  if (n < 10240)
+    return neo_arena_printf(a, "%lld B", (long long)n);
+  if (n < 10 * 1024 * 1024)
+    return neo_arena_printf(a, "%.1f KiB", (double)n / 1024);
+  return neo_arena_printf(a, "%.1f MiB", (double)n / (1024 * 1024));
+}
+
 const char *neoc_model_path(neoc_cli *cli, neoc_exit *e) {
   if (cli->n_args == 1)
     return cli->args[0];
