@@ -1,0 +1,39 @@
+"""An evaluator of `.expr` models on numpy, for comparison with the compiler. See main.py beside this folder."""
+
+import os
+
+import numpy as np
+
+from .errors import ExprError
+from .program import Program
+from .tree import Output
+
+__all__ = ["ExprError", "Program", "evaluate"]
+
+STANDARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "models", "std")
+
+
+def evaluate(text_or_path, inputs, sizes=None, entry="forward", folders=(), rand=None, step=0):
+    """The outputs of an entry, by name, as numpy arrays (floats as float64, integers as int64).
+
+    `text_or_path`: the model's text, or the name of a file that ends in .expr. `inputs`: arrays (or numbers) for its
+    inputs, parameters and states by their full names; what is not given takes its default or its initial value where
+    that is no random number. `sizes`: values for `dim`s, those of constants and of run-time sizes that no input
+    tells. `rand`: the number that every rand() gives; without it, a model that needs one is refused.
+    Raises ExprError.
+    """
+    if text_or_path.endswith(".expr"):
+        with open(text_or_path, encoding="utf-8") as file:
+            text, folder = file.read(), os.path.dirname(os.path.abspath(text_or_path))
+    else:
+        text, folder = text_or_path, None
+    with np.errstate(all="ignore"):
+        program = Program(text, inputs, sizes, list(folders) + [STANDARD], folder, rand=rand, step=step)
+        results = {}
+        for s in program.statements:
+            if isinstance(s, Output) and s.entry == entry:
+                for path in s.paths:
+                    results[".".join(path)] = program.main.view().lookup(path, s.line).data
+    if not results:
+        raise ExprError(f"there is no entry '{entry}'")
+    return results

@@ -1,0 +1,144 @@
+"""Calls of functions: arguments, sizes and options, own gradients; and `grad`.
+
+A function that is called with elements of indexed tensors is computed for all points of the frame at once: its
+definitions have the axes of the frame in front of their own.
+"""
+
+from . import elements, scalars, tape
+from .errors import error
+from .reads import children
+from .scopes import Block, FunctionIn, Lazy, as_size
+from .tree import DOTS, Binary, Number, Path, Range, Unary
+
+
+def call(program, context, node, frame, count):
+    """The results of a call, as a list."""
+    function = context.view.lookup(node.path, node.line)
+    if not isinstance(function, FunctionIn):
+        error(node, f"'{'.'.join(node.path)}' is not a function")
+    text = function.node
+    block = Block(program, function.block.view(function.position), frame.hidden(), _prefix(context, node),
+                  context.view.block.rounds, function.block.path)
+    positional = [a for n, a in node.args if n is None]
+    if len(positional) != len(text.parameters):
+        error(node, f"'{text.name}' takes {len(text.parameters)} arguments, here are {len(positional)}")
+    arguments = [context.whole(a, frame) for a in positional]
+    bind_parameters(block, text.parameters, arguments, node)
+    bind_options(program, context, block, text, node)
+    program.declare(text.body, block)
+    with tape.masked(block.frame.mask):
+        results = [block.view().lookup((r,), node.line) for r in text.results]
+    if text.grad_body is not None:
+        return _with_own_gradient(program, block, text, arguments, results)
+    return results
+
+
+def _prefix(context, node):
+    """Where the names of the call's parameters begin."""
+    block = context.view.block
+    base = block.qualified(context.target) if context.target else block.prefix
+    if node is context.direct:
+        return base
+    name = node.path[-1]
+    taken = block.calls.setdefault(base, {})
+    taken[name] = taken.get(name, 0) + 1
+    name = name if taken[name] == 1 else f"{name}{taken[name]}"
+    return f"{base}.{name}" if base else name
+
+
+# ---- parameters
+
+
+def bind_parameters(block, variables, arguments, node):
+    """The names of the parameters, and of the sizes in their brackets."""
+    later = []
+    for variable, argument in zip(variables, arguments):
+        if variable.type and argument.type in scalars.LITERALS:
+            argument = elements.convert(argument, variable.type.name)
+        block.define(variable.name, argument, line=node.line)
+        axes = _against(variable, argument, node)
+        later += [(axis, n, variable) for axis, n in axes if not _fixed(block, axis, n, node)]
+        if variable.type and variable.type.bound is not None and argument.bound is not None:
+            bound = argument.bound - int(variable.type.closed)
+            if isinstance(variable.type.bound, Path) and variable.type.bound.names[0] not in block.names:
+                block.define(variable.type.bound.names[0], bound)
+    for axis, n, variable in later:
+        _solve(block, axis, n, node)
+
+
+def _against(variable, argument, node):
+    """Pairs of an axis and the extent that it has in the argument."""
+    axes, shape = variable.axes or [], argument.shape
+    dots = next((k for k, a in enumerate(axes) if a is DOTS), None)
+    wrong = len(axes) != len(shape) if dots is None else len(axes) - 1 > len(shape)
+    if wrong:
+        error(node, f"'{variable.name}' takes {len(axes)} dimensions, this argument has {len(shape)}")
+    if dots is None:
+        return list(zip(axes, shape))
+    after = len(axes) - dots - 1
+    return list(zip(axes[:dots], shape[:dots])) + list(zip(axes[dots + 1:], shape[len(shape) - after:]))
+
+
+def _fixed(block, axis, n, node):
+    """A size by its name alone, which is bound to n; False where it is an expression."""
+    if isinstance(axis, Range):
+        axis = axis.upper
+    if not isinstance(axis, Path):
+        return False
+    name = axis.names[0]
+    if name not in block.names:
+        block.define(name, int(n))
+    elif as_size(block.names[name][1]) != n:
+        error(node, f"dimension of extent {n}, but {name} = {as_size(block.names[name][1])}")
+    return True
+
+
+def _solve(block, axis, n, node):
+    """An expression over sizes equals n: one size in it may be new."""
+    from .expressions import Expressions
+    unknown = {m for m in _sizes(axis) if block.view().find(m) is None}
+    if len(unknown) > 1:
+        error(node, f"this extent has {len(unknown)} unknown sizes")
+    if not unknown:
+        value = Expressions(block.view(), block.program).size(axis)
+        if value != n:
+            error(node, f"dimension of extent {n}, expected {value}")
+        return
+    name = unknown.pop()
+    for guess in range(n + 1):
+        trial = Block(block.program, block.view())
+        trial.define(name, guess)
+        if Expressions(trial.view(), block.program).size(axis) == n:
+            block.define(name, guess)
+            return
+    error(node, f"no size '{name}' gives the extent {n}")
+
+
+def _sizes(node):
+    if isinstance(node, Path):
+        return {node.names[0]}
+    return set().union(*[_sizes(c) for c in children(node)]) if children(node) else set()
+
+
+# ---- options
+
+
+def bind_options(program, context, block, text, node):
+    """Options by name, evaluated where the call stands; defaults where the function does."""
+    given = {n: a for n, a in node.args if n is not None}
+    for position, (name, default, is_input) in enumerate(text.options):
+        if name in given:
+            value = context.value(given.pop(name), context.view.frame)
+        elif default is not None:
+            from .expressions import Expressions
+            value = Expressions(block.view(), program).value(default, block.frame)
+        else:
+            error(node, f"'{text.name}' needs the option '{name}'")
+        if name not in block.names:
+            block.define(name, value, line=node.line)
+    if given:
+        error(node, f"'{text.name}' has no option '{next(iter(given))}'")
+
+
+def _with_own_gradient(program, block, text, arguments, results):
+    raise NotImplementedError

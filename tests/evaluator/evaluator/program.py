@@ -1,0 +1,396 @@
+"""A program at given values: declarations, definitions, functions, modules, choices and rounds."""
+
+import os
+
+import numpy as np
+
+from . import calls, elements, scalars, tape
+from .errors import ExprError, error
+from .expressions import Expressions
+from .frames import Axis, Frame
+from .parser import parse
+from .scopes import Block, FunctionIn, Lazy, View
+from .tree import (DOTS, Assert, Bind, Call, Case, Collect, Declare, Define, Dim, Function, Import, Optimizer, Output,
+                   Path, Range, Read, Repeat, Train, While)
+
+RANDOM = ("uniform", "normal", "glorot", "he")
+
+
+class Program:
+    """`inputs` gives arrays for inputs, parameters, states and settings by name, `defines` values for sizes (-D and
+    --size alike), `rand` the value of every rand() (None: a program that needs one is refused)."""
+
+    def __init__(self, text, inputs, defines=None, folders=(), folder=None, training=False, rand=None, step=0):
+        self.inputs = dict(inputs)
+        self.defines = dict(defines or {})
+        self.folders = list(folders)
+        self.training = training
+        self.rand = rand
+        self.step = step
+        self.stored = {}  # parameters and states by their full names
+        self.kinds = {}  # of them: param or state
+        self.updates = {}  # full name of a state: Lazy new value
+        self.modules = {}
+        self.settings = {}  # global_norm and the like while an optimizer runs
+        self.used = set()  # names of inputs that were asked for
+        self.main = Block(self, path=folder)
+        self.statements = parse(text)
+        self.declare(self.statements, self.main)
+        self._bind_sizes()
+
+    # ---- names that are no definitions
+
+    def builtin(self, name):
+        if name in self.settings:
+            return self.settings[name]
+        if name == "training":
+            return elements.bool_tensor(self.training)
+        if name == "step":
+            return tape.constant(self.step, "i64")
+        return None
+
+    def _bind_sizes(self):
+        """Run-time sizes from the shapes of the inputs that are given."""
+        for s in self.statements:
+            if isinstance(s, Declare) and s.kind == "input" and s.variable.name in self.inputs:
+                shape = np.shape(self.inputs[s.variable.name])
+                for axis, n in zip(s.variable.axes or [], shape):
+                    if isinstance(axis, Path) and axis.names[0] in self.sizes:
+                        before = self.defines.setdefault(axis.names[0], n)
+                        if before != n:
+                            error(s, f"{s.variable.name}: an extent is {n}, but {axis.names[0]} = {before}")
+
+    @property
+    def sizes(self):
+        return {s.name for s in self.statements if isinstance(s, Dim) and s.value is None}
+
+    # ---- statements
+
+    def declare(self, statements, block):
+        """Put the names of statements into a block."""
+        for position, s in enumerate(statements):
+            method = getattr(self, "_on_" + type(s).__name__.lower())
+            method(s, block, position)
+
+    def _on_import(self, s, block, position):
+        for module, alias in s.names:
+            block.define(alias, self.module(module, block, s), position, s.line)
+
+    def module(self, name, block, s):
+        for folder in [block.path] + self.folders:
+            path = os.path.join(folder or ".", name + ".expr")
+            if os.path.exists(path):
+                path = os.path.realpath(path)
+                if path not in self.modules:
+                    self.modules[path] = Block(self, path=os.path.dirname(path))
+                    with open(path, encoding="utf-8") as file:
+                        self.declare(parse(file.read()), self.modules[path])
+                return self.modules[path]
+        error(s, f"module '{name}' not found")
+
+    def _on_dim(self, s, block, position):
+        def compute():
+            if block is self.main and s.name in self.defines:
+                return int(self.defines[s.name])
+            if s.value is None:
+                error(s, f"the value of size '{s.name}' is not known: give it, or an input that has it")
+            return Expressions(block.view(position), self).size(s.value)
+        block.define(s.name, Lazy(compute, s.line), position, s.line)
+
+    def _on_assert(self, s, block, position):
+        pass
+
+    def _on_declare(self, s, block, position):
+        compute = {"input": self._input, "param": self._kept, "state": self._kept, "const": self._const}[s.kind]
+        block.define(s.variable.name, Lazy(lambda: compute(s, block, position), s.line), position, s.line)
+
+    def _on_function(self, s, block, position):
+        block.define(s.name, FunctionIn(s, block, position), position, s.line)
+
+    _on_optimizer = _on_function
+
+    def _on_output(self, s, block, position):
+        pass
+
+    _on_train = _on_collect = _on_output
+
+    def _on_bind(self, s, block, position):
+        if s.kind == "update":
+            for target, value in s.bindings:
+                self._update(s, block, position, target, value)
+
+    def _update(self, s, block, position, target, value):
+        found = block.view(position).find(target.name)
+        if not found or not isinstance(found[1], Lazy):
+            error(s, f"'{target.name}' is no state, so it cannot be updated")
+        owner = found[0]
+        full = owner.qualified(target.name)
+        self.updates.setdefault(full, []).append(
+            (owner.rounds, Lazy(lambda: self.define(target, value, block, position, found[1].get()), s.line)))
+
+    def _on_define(self, s, block, position):
+        names = [s.target.name] + s.more
+        region = {Repeat: self._repeat, Case: self._case}.get(type(s.value))
+        if isinstance(s.value, While):
+            error(s, "'while' is not supported yet")
+        if region:
+            everything = Lazy(lambda: region(s, names, block, position), s.line)
+        elif s.more:
+            everything = Lazy(lambda: self._several(s, names, block, position), s.line)
+        else:
+            everything = Lazy(lambda: [self.define(s.target, s.value, block, position)], s.line)
+
+        def one(k):
+            return lambda: everything.get()[k]
+        for k, name in enumerate(names):
+            block.define(name, Lazy(one(k), s.line), position, s.line)
+
+    def _several(self, s, names, block, position):
+        context = self.context(block, position, names[0], s.value)
+        if not isinstance(s.value, Call):
+            error(s, f"here are names for {len(names)} results")
+        results = context.called(s.value, block.frame, len(names))
+        if len(results) != len(names):
+            error(s, f"{len(results)} results, here are names for {len(names)}")
+        return results
+
+    def context(self, block, position, target=None, direct=None):
+        """The expressions of a statement; `direct`: the call that is all of what defines the target."""
+        return Expressions(block.view(position), self, target, direct)
+
+    # ---- declared tensors
+
+    def _axes(self, variable, context):
+        """The extents of a declaration, and the names of its axes."""
+        extents, names = [], []
+        for axis in variable.axes or []:
+            if axis is DOTS:
+                error(variable, "'..' stands in a parameter of a function only")
+            named = isinstance(axis, Range)
+            extents.append(context.size(axis.upper) + int(axis.upper_closed) if named else context.size(axis))
+            names.append(axis.name if named else None)
+        return tuple(extents), names
+
+    def bound(self, kind, context):
+        if kind is None or kind.bound is None:
+            return None
+        return context.size(kind.bound) + int(kind.closed)
+
+    def given(self, name, shape, kind, line, bound=None):
+        """The array that the caller gives for a name, checked; None where there is none."""
+        if name not in self.inputs:
+            return None
+        self.used.add(name)
+        data = np.asarray(self.inputs[name])
+        if data.shape != tuple(shape):
+            error(line, f"{name}: shape is {list(data.shape)}, expected {list(shape)}")
+        data = data.astype(scalars.dtype(kind))
+        data = scalars.round_to(data, kind) if scalars.is_float(kind) else data
+        if bound is not None and data.size and (data.min() < 0 or data.max() >= bound):
+            error(line, f"{name}: an element is not in [0, {bound})")
+        return tape.leaf(data, kind, bound)
+
+    def _input(self, s, block, position):
+        context = self.context(block, position)
+        shape, _ = self._axes(s.variable, context)
+        kind = s.variable.type.name if s.variable.type else "f32"
+        result = self.given(s.variable.name, shape, kind, s.line, self.bound(s.variable.type, context))
+        if result is None and s.value is not None:
+            default = elements.convert(context.value(s.value, block.frame), kind)
+            result = tape.leaf(default.data, kind)
+        if result is None:
+            error(s, f"input '{s.variable.name}' has no value: give it {kind} {list(shape)}")
+        return result
+
+    def _kept(self, s, block, position):
+        """A parameter or state: a slice of what all rounds of its call have."""
+        context = self.context(block, position)
+        shape, names = self._axes(s.variable, context)
+        kind = s.variable.type.name if s.variable.type else "f32"
+        full = block.qualified(s.variable.name)
+        bound = self.bound(s.variable.type, context)
+        stacked = tuple(n for _, n in block.rounds) + shape
+        if full not in self.stored:
+            leaf = self.given(full, stacked, kind, s.line, bound)
+            if leaf is None:
+                leaf = self._initial(s, full, shape, names, stacked, kind, context)
+                leaf.bound = bound
+            self.stored[full] = leaf
+            self.kinds[full] = s.kind
+        leaf = self.stored[full]
+        for round_, _ in block.rounds:
+            leaf = self.slice_of(leaf, round_)
+        return leaf
+
+    def slice_of(self, a, k):
+        with tape.masked(None):
+            result = tape.reshape(tape.cut(a, 0, k, k + 1), a.data.shape[1:], 0)
+            result.bound = a.bound
+            return result
+
+    def _initial(self, s, full, shape, names, stacked, kind, context):
+        if s.value is None or _draws(s.value):
+            error(s, f"{s.kind} '{full}' has no value: give it {kind} {list(stacked)}")
+        frame = Frame([Axis(n, 0, e) for n, e in zip(names, shape)])
+        value = elements.convert(context.value(s.value, frame), kind)
+        return tape.leaf(np.array(np.broadcast_to(value.data, stacked)), kind)
+
+    def _const(self, s, block, position):
+        context = self.context(block, position)
+        shape, names = self._axes(s.variable, context)
+        kind = s.variable.type.name if s.variable.type else "f32"
+        if isinstance(s.value, list):
+            data = np.asarray(s.value)
+            if data.shape != shape:
+                error(s, f"the list has shape {list(data.shape)}, expected {list(shape)}")
+            return tape.leaf(data.astype(scalars.dtype(kind)), kind, self.bound(s.variable.type, context))
+        frame = Frame([Axis(n, 0, e) for n, e in zip(names, shape)])
+        value = elements.convert(context.value(s.value, frame), kind)
+        return tape.leaf(np.array(np.broadcast_to(value.data, shape)), kind, self.bound(s.variable.type, context))
+
+    # ---- definitions
+
+    def define(self, target, value, block, position, shaped=None, owner=True):
+        """The tensor that `target = value` defines. `shaped`: what it updates, whose extents decide. `owner`: the
+        parameters of calls in it are named after the target."""
+        context = self.context(block, position, target.name if owner else None, value if owner else None)
+        with tape.masked(block.frame.mask):
+            if target.indices is None:
+                result = context.whole(value, block.frame)
+            else:
+                result = self._indexed(target, value, block.frame, context, shaped)
+            if target.type:
+                bound = self.bound(target.type, context)
+                result = elements.convert(result, target.type.name)
+                result.bound = bound if bound is not None else result.bound
+        return result
+
+    def _indexed(self, target, value, frame, context, shaped):
+        inner, dimension = frame, 0
+        for r in target.indices:
+            if r.name is DOTS:
+                extents = self._dots(target, value, inner, context, shaped, dimension)
+                inner = inner.push([Axis(("..", k), 0, n) for k, n in enumerate(extents)], len(extents))
+                dimension += len(extents)
+                continue
+            if r.upper is not None:
+                extent = context.size(r.upper) + int(r.upper_closed)
+            elif shaped is not None:
+                extent = shaped.shape[dimension]
+            else:
+                extent = context.extent(r.name, [value], inner, r)
+            inner = inner.push([Axis(r.name, 0, max(0, extent))])
+            dimension += 1
+        element = context.value(value, inner)
+        element = _settled(element)
+        with tape.masked(inner.mask):
+            element = tape.expand(element, len(inner))
+            lead = element.data.shape[:len(frame)] if element.data.ndim else (1,) * len(frame)
+            element = tape.broadcast(element, lead + tuple(a.count for a in inner.axes[len(frame):]))
+        result = tape.view(element, len(frame))
+        result.bound = element.bound
+        return result
+
+    def _dots(self, target, value, frame, context, shaped, dimension):
+        if shaped is None:
+            return context.dots([value], frame, target)
+        after = sum(1 for r in target.indices if r.name is not DOTS)
+        return shaped.shape[dimension:dimension + shaped.rank - after]
+
+    # ---- regions
+
+    def _case(self, s, names, block, position):
+        context = self.context(block, position)
+        value = context.value(s.value.value, block.frame)
+        if value.data.size != 1:
+            error(s, "the value of a case must be known at compile time")
+        value = value.data.reshape(()).item()
+        for label, body in s.value.branches:
+            if label is None or label == value:
+                branch = Block(self, block.view(position), block.frame, block.prefix, block.rounds)
+                branch.calls = block.calls
+                self.declare(body, branch)
+                return [branch.view().lookup((n,), s.line) for n in names]
+        error(s, f"no branch of this case is for {value}")
+
+    def _repeat(self, s, names, block, position):
+        region, context = s.value, self.context(block, position, names[0])
+        count = context.size(region.count)
+        prefix = block.qualified(names[0])
+        carries = {t.name: self.define(t, v, block, position) for t, v in region.carries}
+        carries = {n: _settled_if_indexed(c) for n, c in carries.items()}
+        collected = [n for b in region.body if isinstance(b, Collect) for n in b.names]
+        stacks = {n: [] for n in collected}
+        shared = {}
+        for k in range(count):
+            rounds = block.rounds + (((k, count),) if region.kind == "repeat" else ())
+            body = Block(self, block.view(position), block.frame, prefix, rounds)
+            body.define(region.index, k)
+            for n, c in carries.items():
+                body.define(n, c)
+            self.declare(region.body, body)
+            carries = self._next(region, body, carries)
+            for n in collected:
+                stacks[n].append(carries[n] if n in carries else body.view().lookup((n,), s.line))
+        lead = len(block.frame)
+        with tape.masked(block.frame.mask):
+            return list(carries.values()) + [_stacked(stacks[n], lead) for n in collected]
+
+    def _next(self, region, body, carries):
+        result = dict(carries)
+        for position, b in enumerate(region.body):
+            if isinstance(b, Bind) and b.kind == "next":
+                for target, value in b.bindings:
+                    if target.name not in carries:
+                        error(b, f"'{target.name}' is no carry")
+                    new = self.define(target, value, body, position, owner=False)
+                    if new.shape != carries[target.name].shape:
+                        error(b, f"'{target.name}' has another shape in this round than in the first")
+                    result[target.name] = new
+        return result
+
+    # ---- what expressions ask for
+
+    def call(self, context, node, frame, count):
+        return calls.call(self, context, node, frame, count)
+
+    def quietly(self, compute):
+        """Something that may fail because there are no points to compute it on: None then."""
+        try:
+            return compute()
+        except ExprError:
+            return None
+
+    def random(self, node, frame):
+        if self.rand is None:
+            error(node, "rand() has no value here: its numbers are the compiler's own")
+        return tape.constant(self.rand, "f32")
+
+
+def _draws(value):
+    """Whether an initial value is drawn at random."""
+    if isinstance(value, Call) and value.path[-1] in RANDOM:
+        return True
+    from .reads import children
+    return any(_draws(c) for c in children(value)) if not isinstance(value, (list, int, float)) else False
+
+
+def _settled(a):
+    """The type of the elements of a tensor whose text names none."""
+    if a.type in scalars.LITERALS:
+        return elements.retype(a, "f32")
+    return elements.retype(a, "i64") if a.type == "index" else a
+
+
+def _settled_if_indexed(a):
+    return _settled(a) if a.rank else a
+
+
+def _stacked(parts, lead):
+    shapes = np.broadcast_shapes(*[p.data.shape[:lead] for p in parts]) if parts else ()
+    rows = []
+    for p in parts:
+        p = tape.broadcast(_settled(p), tuple(shapes) + p.shape)
+        shape = p.data.shape
+        rows.append(tape.reshape(p, shape[:lead] + (1,) + shape[lead:], lead))
+    return tape.concatenate(rows, lead)

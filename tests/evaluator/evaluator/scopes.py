@@ -1,0 +1,122 @@
+"""Names: blocks of statements, what they define, and who sees it. Nothing is computed before it is asked for."""
+
+from . import tape
+from .errors import error
+from .frames import Frame
+
+
+class Lazy:
+    """A value that is computed when it is asked for first."""
+
+    def __init__(self, compute, line):
+        self.compute = compute
+        self.line = line
+        self.done = self.running = False
+        self.result = None
+
+    def get(self):
+        if not self.done:
+            if self.running:
+                error(self.line, "this needs itself")
+            self.running = True
+            self.result = self.compute()
+            self.done, self.running, self.compute = True, False, None
+        return self.result
+
+
+class Block:
+    """The names of a file, a function's call, a round or a branch.
+
+    `frame` holds the axes of the statement from which the function is called; `prefix` begins the names of its
+    parameters; `rounds` lists (round, of how many), outermost first, which stack them.
+    """
+
+    def __init__(self, program, parent=None, frame=None, prefix="", rounds=(), path=None):
+        self.program = program
+        self.parent = parent  # a View
+        self.frame = frame or Frame()
+        self.prefix = prefix
+        self.rounds = rounds
+        self.path = path  # of a module's file, for its imports
+        self.names = {}  # name: (position, what)
+        self.calls = {}  # names of parameters that are taken
+
+    def define(self, name, what, position=-1, line=None):
+        if name in self.names:
+            error(line, f"'{name}' is already defined")
+        self.names[name] = (position, what)
+
+    def view(self, position=float("inf")):
+        return View(self, position)
+
+    def qualified(self, name):
+        return f"{self.prefix}.{name}" if self.prefix else name
+
+
+class FunctionIn:
+    """A function or an optimizer, and where its text stands."""
+
+    def __init__(self, node, block, position):
+        self.node = node
+        self.block = block
+        self.position = position
+
+
+class View:
+    """What a statement of a block sees: the names above it, and those around the block."""
+
+    def __init__(self, block, position):
+        self.block = block
+        self.position = position
+
+    @property
+    def frame(self):
+        return self.block.frame
+
+    def find(self, name):
+        """(block, what) of a name, or None."""
+        entry = self.block.names.get(name)
+        if entry and (entry[0] < self.position or isinstance(entry[1], FunctionIn)):
+            return self.block, entry[1]
+        return self.block.parent.find(name) if self.block.parent else None
+
+    def lookup(self, names, line):
+        """A size (an int), a Tensor, a FunctionIn or a module (a Block)."""
+        found = self.find(names[0])
+        if not found:
+            builtin = self.block.program.builtin(names[0]) if len(names) == 1 else None
+            if builtin is None:
+                error(line, f"unknown name '{names[0]}'")
+            return builtin
+        block, what = found
+        if isinstance(what, Block) and len(names) > 1:
+            return what.view().lookup(names[1:], line)
+        if len(names) > 1:
+            return self._owned(block, what, names, line)
+        return what.get() if isinstance(what, Lazy) else what
+
+    def _owned(self, block, what, names, line):
+        """h.W: the parameter of the call that defines h."""
+        if isinstance(what, Lazy):
+            what.get()
+        full = block.qualified(".".join(names))
+        leaf = block.program.stored.get(full)
+        if leaf is None:
+            error(line, f"unknown name '{'.'.join(names)}'")
+        for round_, _ in block.rounds:
+            leaf = block.program.slice_of(leaf, round_)
+        return leaf
+
+    def is_function(self, path):
+        found = self.find(path[0])
+        if not found:
+            return False
+        what = found[1]
+        if isinstance(what, Block) and len(path) == 2:
+            entry = what.names.get(path[1])
+            return bool(entry) and isinstance(entry[1], FunctionIn)
+        return path == ("grad",) or isinstance(what, FunctionIn) and len(path) == 1
+
+
+def as_size(what):
+    return int(what.data.reshape(())) if isinstance(what, tape.Tensor) else what
