@@ -4,7 +4,7 @@ A function that is called with elements of indexed tensors is computed for all p
 definitions have the axes of the frame in front of their own.
 """
 
-from . import elements, scalars, tape
+from . import elements, gradients, scalars, tape
 from .errors import error
 from .reads import children
 from .scopes import Block, FunctionIn, Lazy, as_size
@@ -13,6 +13,8 @@ from .tree import DOTS, Binary, Number, Path, Range, Unary
 
 def call(program, context, node, frame, count):
     """The results of a call, as a list."""
+    if node.path == ("grad",) and not context.view.find("grad"):
+        return gradients.grad(context, node, frame)
     function = context.view.lookup(node.path, node.line)
     if not isinstance(function, FunctionIn):
         error(node, f"'{'.'.join(node.path)}' is not a function")
@@ -29,7 +31,7 @@ def call(program, context, node, frame, count):
     with tape.masked(block.frame.mask):
         results = [block.view().lookup((r,), node.line) for r in text.results]
     if text.grad_body is not None:
-        return _with_own_gradient(program, block, text, arguments, results)
+        return gradients.with_own(program, block, text, arguments, results)
     return results
 
 
@@ -138,7 +140,3 @@ def bind_options(program, context, block, text, node):
             block.define(name, value, line=node.line)
     if given:
         error(node, f"'{text.name}' has no option '{next(iter(given))}'")
-
-
-def _with_own_gradient(program, block, text, arguments, results):
-    raise NotImplementedError

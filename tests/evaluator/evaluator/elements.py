@@ -72,7 +72,7 @@ def _common(a, b):
     for one, other in ((a, b), (b, a)):
         if one == "int" and other != "bool" or one == "float" and scalars.is_float(other):
             return other
-        if one == "index" and scalars.is_integer(other):
+        if one == "index" and scalars.is_integer(other) and other != "int":
             return "i64"
     return None
 

@@ -261,9 +261,10 @@ def _logsumexp(body, mask, count):
 
     def vjp(g):
         wide = tape.reshape(total, outer + (1,) * count, len(shape))
-        part = tape.exp(tape.sub(body, wide))
-        part = part if mask is None else tape.only(mask, part)
-        return (tape.mul(tape.reshape(g, outer + (1,) * count, len(shape)), part),)
+        with tape.masked(mask):
+            part = tape.exp(tape.sub(body, wide))
+            part = tape.mul(tape.reshape(g, outer + (1,) * count, len(shape)), part)
+        return (part if mask is None else tape.only(mask, part),)
     with tape.masked(None):
         total = tape.node(result, body.type, len(outer), (body,), vjp)
     return total

@@ -110,12 +110,12 @@ class View:
     def is_function(self, path):
         found = self.find(path[0])
         if not found:
-            return False
+            return path == ("grad",)
         what = found[1]
         if isinstance(what, Block) and len(path) == 2:
             entry = what.names.get(path[1])
             return bool(entry) and isinstance(entry[1], FunctionIn)
-        return path == ("grad",) or isinstance(what, FunctionIn) and len(path) == 1
+        return isinstance(what, FunctionIn) and len(path) == 1
 
 
 def as_size(what):

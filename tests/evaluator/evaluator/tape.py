@@ -154,12 +154,18 @@ def sum_last(a, count):
 
 
 def pointwise(data, kind, parents, partials):
-    """partials[k](g): the gradient of parent k, of the result's shape or one that broadcasts to it."""
+    """partials[k](g): the gradient of parent k, of the result's shape or one that broadcasts to it.
+
+    What flows from elements that the mask leaves out is nothing, whatever NaN was computed there."""
     lead = max(p.lead for p in parents)
 
     def vjp(g):
-        return tuple(partial(g) if partial else None for partial in partials)
-    return node(data, kind, lead, parents, vjp)
+        parts = [partial(g) if partial else None for partial in partials]
+        if result.mask is None:
+            return parts
+        return [part and only(result.mask, broadcast(part, data.shape)) for part in parts]
+    result = node(data, kind, lead, parents, vjp)
+    return result
 
 
 def _pair(a, b):
@@ -193,11 +199,12 @@ def neg(a):
 
 
 def power(a, b):
-    """a^b; where b is not tracked, nothing is computed of log a."""
+    """a^b; where b is not tracked, nothing is computed of log a, and the derivative of a^0 is 0 at 0 too."""
     a, b = _pair(a, b)
 
     def base(g):
-        return mul(mul(g, b), power(a, sub(b, number(1.0))))
+        less = sub(b, number(1.0)) if b.tracked else constant_like(np.where(b.data == 0, 0, b.data - 1), b)
+        return mul(mul(g, b), power(a, less))
 
     def exponent(g):
         return mul(g, mul(power(a, b), log(a)))
@@ -443,23 +450,18 @@ def gradients(result, seed, wanted):
 def _push(n, g, reach, adjoints):
     """Add what flows from a node to the adjoints of its parents."""
     with masked(n.mask):
-        for parent, part in zip(n.parents, n.vjp(g)):
+        parts = n.vjp(g)
+    with masked(None):
+        for parent, part in zip(n.parents, parts):
             if part is None or id(parent) not in reach:
                 continue
             if isinstance(part, dict):  # one of the results of a function with its own gradient
                 adjoints.setdefault(id(parent), {}).update(part)
                 continue
             shape = parent.data.shape
-            if n.mask is not None and _broadcasts(part.data.shape, n.data.shape):
-                part = only(n.mask, broadcast(part, n.data.shape))
             part = broadcast(shrink(part, shape) if part.data.ndim >= len(shape) else part, shape)
             before = adjoints.get(id(parent))
             adjoints[id(parent)] = part if before is None else add(before, part)
-
-
-def _broadcasts(shape, target):
-    """Whether an operation is element by element: then the mask of its result is that of its gradients."""
-    return len(shape) in (0, len(target)) and all(a in (1, b) for a, b in zip(shape, target))
 
 
 def _reach(result, wanted):
