@@ -5,10 +5,10 @@ import os
 import numpy as np
 
 from .errors import ExprError
+from .outputs import outputs
 from .program import Program
-from .tree import Output
 
-__all__ = ["ExprError", "Program", "evaluate"]
+__all__ = ["ExprError", "Program", "STANDARD", "evaluate", "evaluate_all"]
 
 STANDARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "models", "std")
 
@@ -17,11 +17,16 @@ def evaluate(text_or_path, inputs, sizes=None, entry="forward", folders=(), rand
     """The outputs of an entry, by name, as numpy arrays (floats as float64, integers as int64).
 
     `text_or_path`: the model's text, or the name of a file that ends in .expr. `inputs`: arrays (or numbers) for its
-    inputs, parameters and states by their full names; what is not given takes its default or its initial value where
-    that is no random number. `sizes`: values for `dim`s, those of constants and of run-time sizes that no input
-    tells. `rand`: the number that every rand() gives; without it, a model that needs one is refused.
+    inputs, parameters, states and settings by their full names; what is not given takes its default or its initial
+    value where that is no random number. `sizes`: values for `dim`s, those of constants and of run-time sizes that no
+    input tells. `rand`: the number that every rand() gives; without it, a model that needs one is refused.
     Raises ExprError.
     """
+    return evaluate_all(text_or_path, inputs, sizes, entry, folders, rand, step)[0]
+
+
+def evaluate_all(text_or_path, inputs, sizes=None, entry="forward", folders=(), rand=None, step=0):
+    """As evaluate, and what the entry leaves in the parameters and states that it changes: two dictionaries."""
     if text_or_path.endswith(".expr"):
         with open(text_or_path, encoding="utf-8") as file:
             text, folder = file.read(), os.path.dirname(os.path.abspath(text_or_path))
@@ -29,11 +34,4 @@ def evaluate(text_or_path, inputs, sizes=None, entry="forward", folders=(), rand
         text, folder = text_or_path, None
     with np.errstate(all="ignore"):
         program = Program(text, inputs, sizes, list(folders) + [STANDARD], folder, rand=rand, step=step)
-        results = {}
-        for s in program.statements:
-            if isinstance(s, Output) and s.entry == entry:
-                for path in s.paths:
-                    results[".".join(path)] = program.main.view().lookup(path, s.line).data
-    if not results:
-        raise ExprError(f"there is no entry '{entry}'")
-    return results
+        return outputs(program, entry)

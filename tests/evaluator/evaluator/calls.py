@@ -6,9 +6,10 @@ definitions have the axes of the frame in front of their own.
 
 from . import elements, gradients, scalars, tape
 from .errors import error
+from .expressions import Expressions
 from .reads import children
-from .scopes import Block, FunctionIn, Lazy, as_size
-from .tree import DOTS, Binary, Number, Path, Range, Unary
+from .scopes import Block, FunctionIn, as_size
+from .tree import DOTS, Path, Range
 
 
 def call(program, context, node, frame, count):
@@ -58,7 +59,7 @@ def bind_parameters(block, variables, arguments, node):
         if variable.type and argument.type in scalars.LITERALS:
             argument = elements.convert(argument, variable.type.name)
         block.define(variable.name, argument, line=node.line)
-        axes = _against(variable, argument, node)
+        axes = _against(block, variable, argument, node)
         later += [(axis, n, variable) for axis, n in axes if not _fixed(block, axis, n, node)]
         if variable.type and variable.type.bound is not None and argument.bound is not None:
             bound = argument.bound - int(variable.type.closed)
@@ -68,7 +69,7 @@ def bind_parameters(block, variables, arguments, node):
         _solve(block, axis, n, node)
 
 
-def _against(variable, argument, node):
+def _against(block, variable, argument, node):
     """Pairs of an axis and the extent that it has in the argument."""
     axes, shape = variable.axes or [], argument.shape
     dots = next((k for k, a in enumerate(axes) if a is DOTS), None)
@@ -78,6 +79,7 @@ def _against(variable, argument, node):
     if dots is None:
         return list(zip(axes, shape))
     after = len(axes) - dots - 1
+    block.dots = shape[dots:len(shape) - after] if block.dots is None else block.dots
     return list(zip(axes[:dots], shape[:dots])) + list(zip(axes[dots + 1:], shape[len(shape) - after:]))
 
 
@@ -97,7 +99,6 @@ def _fixed(block, axis, n, node):
 
 def _solve(block, axis, n, node):
     """An expression over sizes equals n: one size in it may be new."""
-    from .expressions import Expressions
     unknown = {m for m in _sizes(axis) if block.view().find(m) is None}
     if len(unknown) > 1:
         error(node, f"this extent has {len(unknown)} unknown sizes")
@@ -127,16 +128,19 @@ def _sizes(node):
 
 def bind_options(program, context, block, text, node):
     """Options by name, evaluated where the call stands; defaults where the function does."""
-    given = {n: a for n, a in node.args if n is not None}
-    for position, (name, default, is_input) in enumerate(text.options):
-        if name in given:
-            value = context.value(given.pop(name), context.view.frame)
-        elif default is not None:
-            from .expressions import Expressions
-            value = Expressions(block.view(), program).value(default, block.frame)
-        else:
-            error(node, f"'{text.name}' needs the option '{name}'")
-        if name not in block.names:
-            block.define(name, value, line=node.line)
+    known = [name for name, _, _ in text.options]
+    for name, _ in node.args:
+        if name is not None and name not in known:
+            error(node, f"'{text.name}' has no option '{name}'")
+    for name, default, _ in text.options:
+        block.define(name, option(program, context.view, block, node, name, default), line=node.line)
+
+
+def option(program, view, block, node, name, default):
+    """The value of an option of a call, or of a train statement."""
+    given = [a for n, a in node.args if n == name]
     if given:
-        error(node, f"'{text.name}' has no option '{next(iter(given))}'")
+        return Expressions(view, program).value(given[0], view.frame)
+    if default is None:
+        error(node, f"the option '{name}' is needed")
+    return Expressions(block.view(), program).value(default, block.frame)

@@ -7,7 +7,9 @@ import tempfile
 
 import numpy as np
 
-from .errors import ExprError
+from .errors import ExprError, RandomNeeded
+from .library import Library
+from .outputs import outputs
 from .program import Program
 
 # Relative to the largest element of a tensor, and to the element itself. The evaluator computes in float64, the
@@ -95,7 +97,10 @@ def difference(ours, theirs, kind):
 class Comparison:
     """One model at one set of values; `report` is called with every line of the result."""
 
-    def __init__(self, neoc, model, defines=None, sizes=None, seed=1, folders=(), report=print, rand=None, given=None):
+    def __init__(self, neoc, model, defines=None, sizes=None, seed=1, folders=(), report=print, rand=None, given=None,
+                 verbose=False):
+        self.verbose = verbose
+        self.worst, self.compared, self.left_out = 0.0, 0, []
         self.neoc, self.model, self.report = neoc, model, report
         self.defines = dict(defines or {})
         self.folders = list(folders)
@@ -111,13 +116,32 @@ class Comparison:
         self.roles = {t["name"]: t["role"] for t in self.info["tensors"]}
         self.wrong = 0
 
-    def program(self, training):
+    def ours(self, e, step=0):
+        """What the evaluator computes for an entry; None where it depends on random numbers."""
+        with np.errstate(all="ignore"):
+            try:
+                return outputs(self.program(self.rand, step), e["name"])
+            except RandomNeeded:
+                low, high = (outputs(self.program(r, step), e["name"]) for r in (0.125, 0.875))
+        same = all(np.array_equal(a[n], b[n], equal_nan=True) for a, b in zip(low, high) for n in a)
+        if not same:
+            self.left_out.append(e["name"])
+            self.report(f"{self.model} {e['name']}: left out, for it depends on rand()")
+            return None
+        return low
+
+    def summary(self):
+        """One line about all of the model."""
+        result = f"{self.wrong} differ" if self.wrong else "ok"
+        return f"{self.model}: {result}, {self.compared} results compared, at most {self.worst:.2g} of what is allowed"
+
+    def program(self, rand, step):
         from . import STANDARD
         with open(self.model, encoding="utf-8") as file:
             text = file.read()
         known = {**self.defines, **self.sizes}
         return Program(text, self.values, known, self.folders + [STANDARD],
-                       os.path.dirname(os.path.abspath(self.model)), training=training, rand=self.rand)
+                       os.path.dirname(os.path.abspath(self.model)), rand=rand, step=step)
 
     def entries(self, wanted=None):
         for e in self.info["entries"]:
@@ -131,12 +155,46 @@ class Comparison:
                 np.save(os.path.join(folder, name + ".npy"), data)
             for e in self.entries(wanted):
                 self.entry(e, folder)
+            if any(self.changing(wanted)):
+                self.changes(wanted, folder)
         return self.wrong
 
+    def changing(self, wanted):
+        """The entries that may change parameters or states."""
+        kept = any(t["role"] in ("parameter", "state") for t in self.info["tensors"])
+        for e in self.info["entries"]:
+            if e["kind"] in ("forward", "train") and kept and (wanted is None or e["name"] in wanted):
+                yield e
+
+    def changes(self, wanted, folder):
+        """What entries leave in parameters and states, compared with the compiled library."""
+        library = Library(self.neoc, self.model, self.options, self.info, os.path.join(folder, "library"),
+                          os.path.join(os.path.dirname(self.neoc), "..", "lib"))
+        shape_of = lambda t: _extents(t["shape"], self.sizes)
+        kept = [t for t in self.info["tensors"] if t["role"] in ("parameter", "state")]
+        try:
+            for e in self.changing(wanted):
+                for t in kept:
+                    library.set(t["name"], self.values[t["name"]])
+                found = self.ours(e, library.steps)
+                theirs = library.run(e, self.sizes, self.values, shape_of)
+                library.steps += e["kind"] == "train"
+                if not found:
+                    continue
+                ours, changed = found
+                for name in e["outputs"]:
+                    self._one(e, "library", name, ours[name], theirs[name])
+                for t in kept:
+                    now = changed.get(t["name"], self.values[t["name"]])
+                    self._one(e, "library", t["name"], now, library.get(t["name"], shape_of(t)))
+        finally:
+            library.close()
+
     def entry(self, e, folder):
-        from .outputs import entry_outputs
-        with np.errstate(all="ignore"):
-            ours = entry_outputs(self.program(e["kind"] == "grad"), e)
+        found = self.ours(e)
+        if not found:
+            return
+        ours = found[0]
         for who, options in RUNS:
             theirs = self._neoc(e, folder, options)
             if theirs is None:
@@ -160,6 +218,8 @@ class Comparison:
 
     def _one(self, e, who, name, ours, theirs):
         worst, at = difference(ours, theirs, self.kinds.get(name, "f32"))
+        self.compared += 1
+        self.worst = max(self.worst, worst)
         line = f"{self.model} {e['name']} {name}: {who} differs by {worst:.3g} of what is allowed"
         if worst > 1:
             self.wrong += 1
@@ -168,4 +228,5 @@ class Comparison:
                 line += f": element {at} is {b[at]:.9g}, evaluated {a[at]:.9g}"
             else:
                 line += f": shape {list(np.shape(theirs))}, evaluated {list(np.shape(ours))}"
+        if worst > 1 or self.verbose:
             self.report(line)

@@ -1,16 +1,45 @@
-"""What an entry gives."""
+"""What an entry gives: its outputs, and what it changes."""
 
+from . import training
 from .errors import ExprError
-from .tree import Output
+from .tree import Output, Train
 
 
-def entry_outputs(program, e):
-    """The outputs of an entry as `neoc describe` lists it: arrays by name."""
-    results = {}
+def kind_of(program, entry):
+    """forward, train or grad; the gradients of an entry `d` are the entry grad_d, those of `step` grad."""
     for s in program.statements:
-        if isinstance(s, Output) and s.entry == e["name"]:
+        if isinstance(s, Output) and s.entry == entry:
+            return "forward"
+        if isinstance(s, Train) and s.entry == entry:
+            return "train"
+    if entry == "grad" or entry.startswith("grad_"):
+        return "grad"
+    raise ExprError(f"there is no entry '{entry}'")
+
+
+def outputs(program, entry):
+    """(outputs, changed parameters and states), arrays by name."""
+    kind = kind_of(program, entry)
+    program.training = kind != "forward"
+    if kind == "forward":
+        return _forward(program, entry)
+    if kind == "train":
+        return training.train_step(program, entry)
+    statements, _, loss, found = training.train_gradients(program, entry[5:] or "step")
+    results = {".".join(statements[0].loss): loss.data}
+    results.update({f"grad:{n}": g.data for n, g in found.items()})
+    return results, {}
+
+
+def _forward(program, entry):
+    results, changed, updates = {}, {}, False
+    for s in program.statements:
+        if isinstance(s, Output) and s.entry == entry:
             for path in s.paths:
                 results[".".join(path)] = program.main.view().lookup(path, s.line).data
-    if not results:
-        raise ExprError(f"entry {e['name']} has no outputs")
-    return results
+            updates = updates or [".".join(p) for p in s.updates]
+    if updates:
+        training.force(program)
+        changed = training.new_values(program, {n for n in program.updates if training._fits_any(
+            n, [tuple(u.split(".")) for u in updates])})
+    return results, changed

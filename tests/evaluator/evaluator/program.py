@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 from . import calls, elements, scalars, tape
-from .errors import ExprError, error
+from .errors import ExprError, RandomNeeded, error
 from .expressions import Expressions
 from .frames import Axis, Frame
 from .parser import parse
@@ -33,6 +33,7 @@ class Program:
         self.modules = {}
         self.settings = {}  # global_norm and the like while an optimizer runs
         self.used = set()  # names of inputs that were asked for
+        self.blocks = []
         self.main = Block(self, path=folder)
         self.statements = parse(text)
         self.declare(self.statements, self.main)
@@ -95,14 +96,15 @@ class Program:
             if s.value is None:
                 error(s, f"the value of size '{s.name}' is not known: give it, or an input that has it")
             return Expressions(block.view(position), self).size(s.value)
-        block.define(s.name, Lazy(compute, s.line), position, s.line)
+        block.define(s.name, Lazy(compute, s.line, True), position, s.line)
 
     def _on_assert(self, s, block, position):
         pass
 
     def _on_declare(self, s, block, position):
         compute = {"input": self._input, "param": self._kept, "state": self._kept, "const": self._const}[s.kind]
-        block.define(s.variable.name, Lazy(lambda: compute(s, block, position), s.line), position, s.line)
+        lazy = Lazy(lambda: compute(s, block, position), s.line, s.kind == "input")
+        block.define(s.variable.name, lazy, position, s.line)
 
     def _on_function(self, s, block, position):
         block.define(s.name, FunctionIn(s, block, position), position, s.line)
@@ -120,13 +122,15 @@ class Program:
                 self._update(s, block, position, target, value)
 
     def _update(self, s, block, position, target, value):
-        found = block.view(position).find(target.name)
-        if not found or not isinstance(found[1], Lazy):
+        owner, what = block.view(position).find(target.name) or (None, None)
+        if owner is None or not isinstance(what, Lazy) and target.name not in owner.trained:
             error(s, f"'{target.name}' is no state, so it cannot be updated")
-        owner = found[0]
-        full = owner.qualified(target.name)
-        self.updates.setdefault(full, []).append(
-            (owner.rounds, Lazy(lambda: self.define(target, value, block, position, found[1].get()), s.line)))
+        full = owner.trained.get(target.name) or owner.qualified(target.name)
+
+        def compute():
+            before = what.get() if isinstance(what, Lazy) else what
+            return self.define(target, value, block, position, before)
+        self.updates.setdefault(full, []).append((owner.rounds, Lazy(compute, s.line)))
 
     def _on_define(self, s, block, position):
         names = [s.target.name] + s.more
@@ -165,7 +169,10 @@ class Program:
         extents, names = [], []
         for axis in variable.axes or []:
             if axis is DOTS:
-                error(variable, "'..' stands in a parameter of a function only")
+                dots = context.view.dots()
+                extents += dots
+                names += [("..", k) for k in range(len(dots))]
+                continue
             named = isinstance(axis, Range)
             extents.append(context.size(axis.upper) + int(axis.upper_closed) if named else context.size(axis))
             names.append(axis.name if named else None)
@@ -363,7 +370,7 @@ class Program:
 
     def random(self, node, frame):
         if self.rand is None:
-            error(node, "rand() has no value here: its numbers are the compiler's own")
+            raise RandomNeeded(f"line {node.line}: rand() has no value: its numbers are the compiler's own")
         return tape.constant(self.rand, "f32")
 
 

@@ -8,8 +8,9 @@ from .frames import Frame
 class Lazy:
     """A value that is computed when it is asked for first."""
 
-    def __init__(self, compute, line):
+    def __init__(self, compute, line, optional=False):
         self.compute = compute
+        self.optional = optional  # an input that may not be given
         self.line = line
         self.done = self.running = False
         self.result = None
@@ -39,7 +40,10 @@ class Block:
         self.rounds = rounds
         self.path = path  # of a module's file, for its imports
         self.names = {}  # name: (position, what)
-        self.calls = {}  # names of parameters that are taken
+        self.calls = {}  # how many calls of each name there are, by what they define
+        self.dots = None  # the extents for which `..` stands in the signature
+        self.trained = {}  # in an optimizer: the full name of the parameter, by the one that it has here
+        program.blocks.append(self)
 
     def define(self, name, what, position=-1, line=None):
         if name in self.names:
@@ -72,6 +76,15 @@ class View:
     @property
     def frame(self):
         return self.block.frame
+
+    def dots(self):
+        """The extents for which `..` stands in the signature of the function around."""
+        view = self
+        while view and view.block.dots is None:
+            view = view.block.parent
+        if not view:
+            error(None, "'..' stands for nothing here")
+        return tuple(view.block.dots)
 
     def find(self, name):
         """(block, what) of a name, or None."""

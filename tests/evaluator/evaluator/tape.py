@@ -464,6 +464,17 @@ def _push(n, g, reach, adjoints):
             adjoints[id(parent)] = part if before is None else add(before, part)
 
 
+def ancestors(result):
+    """The ids of all nodes that a result depends on."""
+    seen, waiting = set(), [result]
+    while waiting:
+        n = waiting.pop()
+        if id(n) not in seen:
+            seen.add(id(n))
+            waiting.extend(n.parents)
+    return seen
+
+
 def _reach(result, wanted):
     """The ids of the nodes through which a wanted tensor is reached."""
     targets, known, stack_ = {id(w) for w in wanted}, {}, [(result, False)]

@@ -1,0 +1,130 @@
+"""Training entries: which parameters are trained, optimizers, and what `update` does when a step ends."""
+
+import numpy as np
+
+from . import calls, elements, gradients, scalars, tape
+from .errors import error
+from .scopes import Block, FunctionIn, Lazy
+from .tree import Train
+
+
+def entry_statements(program, entry):
+    return [s for s in program.statements if isinstance(s, Train) and s.entry == entry]
+
+
+def loss_of(program, statement):
+    loss = program.main.view().lookup(statement.loss, statement.line)
+    if not isinstance(loss, tape.Tensor) or loss.rank or not scalars.is_float(loss.type):
+        error(statement, f"loss '{'.'.join(statement.loss)}' must be a scalar float that the model defines")
+    return loss
+
+
+def trained(program, statements):
+    """For every train statement of an entry, the names of the parameters that it trains."""
+    loss = loss_of(program, statements[0])
+    reached = tape.ancestors(loss)
+    names = [n for n, kind in program.kinds.items() if kind == "param" and id(program.stored[n]) in reached]
+    named = set()
+    for s in statements:
+        if s.over:
+            named |= {n for n in names if _fits_any(n, s.over)}
+    result = []
+    for s in statements:
+        if s.over:
+            result.append([n for n in names if _fits_any(n, s.over)])
+        else:
+            result.append([n for n in names if n not in named and not (s.excepted and _fits_any(n, s.excepted))])
+    return result
+
+
+def _fits_any(name, patterns):
+    return any(_fits(name.split("."), list(p)) for p in patterns)
+
+
+def _fits(parts, pattern):
+    """Components one by one; a last `*` is one or more, and a whole name stands for all that it owns."""
+    if len(pattern) > len(parts):
+        return False
+    return all(p in ("*", n) for p, n in zip(pattern, parts))
+
+
+def train_gradients(program, entry):
+    """The loss of an entry and the gradients of its trained parameters by name."""
+    statements = entry_statements(program, entry)
+    loss = loss_of(program, statements[0])
+    names = trained(program, statements)
+    wanted = [n for group in names for n in group]
+    found = gradients.of(loss, tape.constant(1.0, loss.type), [program.stored[n] for n in wanted])
+    return statements, names, loss, dict(zip(wanted, found))
+
+
+def train_step(program, entry):
+    """(outputs, new values of parameters and states), arrays by name."""
+    statements, names, loss, found = train_gradients(program, entry)
+    force(program)
+    norm = np.sqrt(sum(float((g.data ** 2).sum()) for g in found.values()))
+    program.settings["global_norm"] = tape.constant(norm, loss.type)
+    several = len(statements) > 1
+    for s, group in zip(statements, names):
+        for name in group:
+            _optimize(program, s, name, found[name], several)
+    return {".".join(statements[0].loss): loss.data}, new_values(program)
+
+
+def force(program):
+    """Evaluate all that stands in the blocks in which something is updated, and whatever may lead to more."""
+    done = set()
+    while True:
+        waiting = [b for b in program.blocks if id(b) not in done]
+        if not waiting:
+            return
+        for block in waiting:
+            done.add(id(block))
+            for _, what in list(block.names.values()):
+                if isinstance(what, Lazy) and not what.optional:
+                    what.get()
+
+
+def new_values(program, wanted=None):
+    """What the updates give, by full names; of states in rounds, the stack."""
+    result = {}
+    for full, entries in list(program.updates.items()):
+        if wanted is not None and full not in wanted:
+            continue
+        before = program.stored.get(full)
+        for rounds, lazy in entries:
+            value = lazy.get()
+            before = before or program.stored[full]
+            data = result.setdefault(full, np.array(before.data))
+            data[tuple(k for k, _ in rounds)] = elements.convert(value, before.type).data
+    return result
+
+
+def _optimize(program, s, name, gradient, several):
+    """One instance of an optimizer, for one parameter."""
+    function = program.main.view().lookup(s.using, s.line)
+    if not isinstance(function, FunctionIn):
+        error(s, f"'{'.'.join(s.using)}' is not an optimizer")
+    text, leaf = function.node, program.stored[name]
+    block = Block(program, function.block.view(function.position), None, f"{name}.{text.name}")
+    calls.bind_parameters(block, text.parameters, [leaf, gradient], s)
+    block.trained[text.parameters[0].name] = name
+    for option, default, is_input in text.options:
+        value = None
+        if is_input:
+            value = _setting(program, s, option, several)
+        if value is None:
+            value = calls.option(program, program.main.view(), block, s, option, default)
+        block.define(option, _as_type(value, leaf.type))
+    program.declare(text.body, block)
+
+
+def _setting(program, s, option, several):
+    for name in ([f"{s.entry}.{option}"] if several else []) + [option]:
+        if name in program.inputs:
+            return tape.constant(float(np.asarray(program.inputs[name])), "f32")
+    return None
+
+
+def _as_type(value, kind):
+    return elements.retype(value, "f32") if value.type == "float" else value

@@ -1,0 +1,143 @@
+#!/usr/bin/python3
+"""An evaluator of `.expr` models in Python and numpy, to compare the compiler with.
+
+It is written from docs/language.md alone and shares nothing with the compiler: not its parser, not its reading of
+the language, not its way to form gradients. Where both agree, a rule of the language was read twice in the same way;
+where they do not, one of them is wrong, or the document is not clear. It needs Python 3.11 and numpy, and is slow:
+for sizes of a test.
+
+    main.py MODEL.expr X=@x.npy W=[1,2,3] lr=0.1 [-D N=4] [--size B=3] [--entry test] [-o out.npz]
+    main.py compare MODEL.expr... [-D N=4] [--size B=3] [--seed 1] [--entry test] --neoc build/release/bin/neoc
+    main.py selftest
+
+`compare` draws values from a seed, runs the interpreter and compiled code on them, and the compiled library for what
+training steps and updates leave behind. It prints what differs and exits with 1 if anything does.
+
+How it works (the folder evaluator/ beside this file):
+
+    lexer, parser, tree     the text as statements
+    scopes, program         names; declarations, definitions, modules, choices and rounds. All sizes are numbers when
+                            it runs: nothing is proved, an index outside of its tensor is found when it is read
+    frames, reads           the indices of a statement as axes of a grid, and where they take their extents from
+    expressions, reducers   the value of an expression on the whole grid at once
+    elements, scalars       operators and functions of elements; types, wrapping, rounding, conversions
+    tape                    tensors that know how they were computed; gradients, whose own gradients can be formed
+    calls, gradients        functions, their own gradients, `grad`
+    training, outputs       optimizers, updates, entries
+    compare, library        neoc on the same values
+    selftest                numbers that were worked out by hand
+
+Floats are computed in float64 and rounded where a type is narrower than f32; sums of f16 and bf16 are exact and then
+rounded. So a comparison allows for the rounding of the model's types (compare.py), and values on both sides of a
+jump (`floor`, a comparison) are safe only where both compute them exactly: inputs are drawn as eighths.
+
+Left out: `scan` and `while` on data, vertex functions, recurrences; rand(), whose numbers are the compiler's own: it
+takes a number that the caller names (--rand), and a comparison leaves out, and says so, what depends on it.
+"""
+
+import argparse
+import os
+import sys
+
+sys.dont_write_bytecode = True
+import numpy as np  # noqa: E402
+
+from evaluator import ExprError, evaluate_all  # noqa: E402
+
+
+def pair(text):
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
+    return name, value
+
+
+def size(text):
+    name, value = pair(text)
+    return name, int(value)
+
+
+def value(text):
+    """@file.npy, @file.npz:name, random:SEED:[shape], or a number or nested list."""
+    if text.startswith("@"):
+        path, _, member = text[1:].partition(":")
+        data = np.load(path)
+        return data[member or data.files[0]] if hasattr(data, "files") else data
+    if text.startswith("random:"):
+        _, seed, shape = text.split(":")
+        extents = [int(n) for n in shape.strip("[]").split(",") if n]
+        return np.random.default_rng(int(seed)).integers(-16, 17, extents) / 8
+    names = {"inf": np.inf, "nan": np.nan, "true": True, "false": False}
+    return np.array(eval(text, {"__builtins__": {}}, names))
+
+
+def common(parser):
+    parser.add_argument("-D", "--define", type=size, action="append", default=[], metavar="NAME=N")
+    parser.add_argument("-I", "--include", action="append", default=[], metavar="FOLDER")
+    parser.add_argument("--size", type=size, action="append", default=[], metavar="NAME=N")
+    parser.add_argument("--entry", metavar="NAME")
+
+
+def run(arguments):
+    parser = argparse.ArgumentParser(prog="main.py")
+    common(parser)
+    parser.add_argument("model")
+    parser.add_argument("values", nargs="*", type=pair, metavar="NAME=VALUE")
+    parser.add_argument("-o", "--output", metavar="FILE.npz")
+    parser.add_argument("--rand", type=float, help="what every rand() gives")
+    parser.add_argument("--step", type=int, default=0)
+    o = parser.parse_args(arguments)
+    inputs = {name: value(text) for name, text in o.values}
+    results, changed = evaluate_all(o.model, inputs, dict(o.define + o.size), o.entry or "forward", o.include, o.rand,
+                                    o.step)
+    results.update({f"after:{n}": a for n, a in changed.items()})
+    if o.output:
+        np.savez(o.output, **results)
+    for name, data in results.items():
+        print(name, list(data.shape))
+        print(np.array2string(data, threshold=40, precision=9))
+    return 0
+
+
+def compare(arguments):
+    from evaluator.compare import Comparison
+    parser = argparse.ArgumentParser(prog="main.py compare")
+    common(parser)
+    parser.add_argument("models", nargs="+")
+    parser.add_argument("--neoc", default="neoc")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rand", type=float)
+    parser.add_argument("-v", "--verbose", action="store_true", help="print all differences")
+    o = parser.parse_args(arguments)
+    wrong = 0
+    for model in o.models:
+        try:
+            comparison = Comparison(o.neoc, model, dict(o.define), dict(o.size), o.seed, o.include, rand=o.rand,
+                                    verbose=o.verbose)
+            comparison.run([o.entry] if o.entry else None)
+            print(comparison.summary(), flush=True)
+            wrong += comparison.wrong
+        except ExprError as problem:
+            print(f"{model}: {problem}")
+            wrong += 1
+    return 1 if wrong else 0
+
+
+def selftest(_):
+    from evaluator import selftest as tests
+    return 1 if tests.run() else 0
+
+
+def main():
+    commands = {"compare": compare, "selftest": selftest}
+    words = sys.argv[1:]
+    command = commands.get(words[0]) if words else None
+    try:
+        return command(words[1:]) if command else run(words)
+    except (ExprError, OSError) as problem:
+        print(f"main.py: {problem}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
