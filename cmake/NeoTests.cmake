@@ -141,7 +141,7 @@ target_link_libraries(neo_gpu_emulator PRIVATE neo_flags ${CMAKE_DL_LIBS})
 target_include_directories(neo_gpu_emulator PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(neo_gpu_emulator PROPERTIES
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-foreach(folder pipeline runtime)
+foreach(folder pipeline runtime pairs)
   add_dependencies(${folder}_test_support neo_gpu_emulator)
   target_compile_definitions(${folder}_test_support
                              PUBLIC NEO_TEST_EMULATOR="$<TARGET_FILE:neo_gpu_emulator>")

@@ -1,0 +1,277 @@
+/* Draws programs: sizes, inputs, then definitions by the forms' weights. */
+#include "tests/pairs/gen.h"
+#include "base/hash.h"
+#include <string.h>
+
+static const char *const texts[] = {
+#define X(name, text, meaning) text,
+#include "tests/pairs/features.def"
+#undef X
+};
+_Static_assert(PAIRS_FEATURES <= 64, "a set of features is a word");
+
+const char *pairs_feature_text(uint32_t f) {
+  return texts[f];
+}
+
+const char *pg_type_text(neo_type t) {
+  static const char *const text[] = {
+#define X(name, text, size, kind) text,
+#include "ir/types.def"
+#undef X
+  };
+  return text[t];
+}
+
+pairs_feature pg_type_feature(neo_type t) {
+  static const pairs_feature of[] = {PAIRS_F64, PAIRS_F32, PAIRS_F16, PAIRS_BF16, PAIRS_I64,
+                                     PAIRS_I32, PAIRS_I8,  PAIRS_U8,  PAIRS_BOOL};
+  return of[t];
+}
+
+const char *pg_name(pgen *g, const char *stem) {
+  return neo_arena_printf(g->arena, "%s%u", stem, g->n_names++);
+}
+
+/* ---- statements */
+
+void pg_begin(pgen *g) {
+  g->n_index = 0;
+  g->reads = g->from = 0;
+  g->has = 0;
+  g->exact = true;
+  g->read_depth = 0;
+}
+
+uint32_t pg_end(pgen *g, pairs_statement s) {
+  s.reads |= g->reads;
+  s.has |= g->has;
+  NEO_PUSH(g->arena, &g->p->lines, s);
+  return (uint32_t)g->p->lines.n - 1;
+}
+
+const char *pg_extent_text(pgen *g, uint32_t e) {
+  g->reads |= (uint64_t)1 << g->extents.at[e].line;
+  if (g->extents.at[e].runtime)
+    g->has |= PAIRS_BIT(PAIRS_SIZE);
+  return g->extents.at[e].text;
+}
+
+const char *pg_shape(pgen *g, const uint32_t *dim, uint32_t rank) {
+  const char *s = "";
+  for (uint32_t k = 0; k < rank; k++)
+    s = neo_arena_printf(g->arena, "%s%s%s", s, k ? ", " : "[", pg_extent_text(g, dim[k]));
+  return rank ? neo_arena_printf(g->arena, "%s]", s) : s;
+}
+
+/* "input x[N, 4] : i32 < K". */
+static const char *input_text(pgen *g, const ptensor *t) {
+  const char *bound = "";
+  if (t->bound != NO_EXTENT)
+    bound =
+        neo_arena_printf(g->arena, " < %s%s", pg_extent_text(g, t->bound), t->up_to ? " + 1" : "");
+  return neo_arena_printf(g->arena, "input %s%s : %s%s", t->name, pg_shape(g, t->dim, t->rank),
+                          pg_type_text(t->type), bound);
+}
+
+ptensor pg_result(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank) {
+  ptensor t = {.name = pg_name(g, "y"), .type = type, .rank = rank, .bound = NO_EXTENT};
+  if (rank)
+    memcpy(t.dim, dim, rank * sizeof *dim);
+  return t;
+}
+
+void pg_define(pgen *g, ptensor *t, const char *left, const char *value) {
+  g->has |= PAIRS_BIT(pg_type_feature(t->type)) | (t->rank ? 0 : PAIRS_BIT(PAIRS_SCALAR));
+  bool is_float = neo_type_is_float(t->type);
+  t->exact = g->exact;
+  t->from = is_float ? g->from : 0;
+  t->smooth = t->from != 0;
+  const char *input = t->rank ? input_text(g, t) : NULL;
+  t->line = pg_end(g, (pairs_statement){.kind = PAIRS_DEFINITION,
+                                        .text = neo_arena_printf(g->arena, "%s = %s", left, value),
+                                        .name = t->name,
+                                        .input = input});
+  NEO_PUSH(g->arena, &g->tensors, *t);
+}
+
+/* In the middle of another statement, whose state is left alone. */
+uint32_t pg_given(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank, uint32_t bound,
+                  bool up_to) {
+  uint64_t reads = g->reads;
+  pairs_set has = g->has;
+  ptensor t = pg_result(g, type, dim, rank);
+  t.name = pg_name(g, "x");
+  t.bound = bound;
+  t.up_to = up_to;
+  t.exact = t.given = true;
+  t.smooth = neo_type_is_float(type);
+  t.from = t.smooth ? (uint64_t)1 << g->tensors.n : 0;
+  g->reads = 0;
+  g->has = 0;
+  const char *text = input_text(g, &t);
+  t.line = pg_end(g, (pairs_statement){.kind = PAIRS_GIVEN, .text = text, .name = t.name});
+  g->reads = reads;
+  g->has = has;
+  NEO_PUSH(g->arena, &g->tensors, t);
+  return (uint32_t)g->tensors.n - 1;
+}
+
+/* ---- sizes */
+
+static const int64_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 19, 23, 31, 32, 33};
+
+uint32_t pg_extent_of(pgen *g, const char *value, int64_t now, int64_t least, bool runtime) {
+  const char *name = pg_name(g, runtime ? "P" : "C");
+  uint64_t reads = g->reads;
+  pairs_set has = g->has;
+  uint32_t line =
+      pg_end(g, (pairs_statement){.kind = PAIRS_SIZE_LINE,
+                                  .text = neo_arena_printf(g->arena, "dim %s = %s", name, value),
+                                  .name = name});
+  g->reads = reads;
+  g->has = has;
+  NEO_PUSH(g->arena, &g->extents, (pextent){name, now, least, runtime, line});
+  return (uint32_t)g->extents.n - 1;
+}
+
+/* With an input of that extent: its value has to come from somewhere. */
+static void runtime_extent(pgen *g, int64_t now) {
+  const char *name = pg_name(g, "N");
+  int64_t most = now + (int64_t)pg_below(g, 24);
+  pg_begin(g);
+  uint32_t line = pg_end(
+      g, (pairs_statement){.kind = PAIRS_SIZE_LINE,
+                           .text = neo_arena_printf(g->arena, "dim %s <= %lld\ninput u%s[%s]", name,
+                                                    (long long)most, name, name),
+                           .name = name,
+                           .has = PAIRS_BIT(PAIRS_SIZE)});
+  NEO_PUSH(g->arena, &g->extents, (pextent){name, now, 1, true, line});
+  NEO_PUSH(g->arena, &g->p->sizes, (pairs_size){name, now});
+}
+
+static void draw_sizes(pgen *g) {
+  uint32_t n = 2 + (uint32_t)pg_below(g, 2);
+  uint32_t runtime = (uint32_t)pg_below(g, 5);
+  for (uint32_t k = 0; k < n; k++) {
+    int64_t now = PG_PICK(g, sizes);
+    pg_begin(g);
+    if (k == runtime)
+      runtime_extent(g, now);
+    else
+      (void)pg_extent_of(g, neo_arena_printf(g->arena, "%lld", (long long)now), now, now, false);
+  }
+}
+
+uint32_t pg_extent(pgen *g) {
+  uint64_t n = g->extents.n;
+  return (uint32_t)(n > 4 && pg_chance(g, 75) ? pg_below(g, 4) : pg_below(g, n));
+}
+
+int64_t pg_work(const pgen *g) {
+  int64_t n = 1;
+  for (uint32_t k = 0; k < g->n_index; k++)
+    n *= g->extents.at[g->index[k].extent].now;
+  return n;
+}
+
+/* ---- inputs */
+
+static void draw_input(pgen *g, bool is_float) {
+  static const uint32_t ranks[] = {1, 2, 2, 2, 2, 3};
+  uint32_t dim[MOST_RANK], rank = PG_PICK(g, ranks);
+  int64_t work = 1;
+  for (uint32_t k = 0; k < rank; k++) {
+    dim[k] = pg_extent(g);
+    work *= g->extents.at[dim[k]].now;
+    if (work > MOST_WORK)
+      rank = k;
+  }
+  neo_type t = is_float ? pg_float(g) : pg_type(g);
+  uint32_t bound = NO_EXTENT;
+  if (t == NEO_I32_T && pg_chance(g, 70))
+    bound = pg_extent(g);
+  pg_begin(g);
+  (void)pg_given(g, t, dim, rank, bound, false);
+}
+
+/* Of constant extents. */
+static void draw_param(pgen *g) {
+  uint32_t dim[2], rank = 0;
+  for (uint32_t k = 0; k < g->extents.n && rank < 2; k++)
+    if (!g->extents.at[k].runtime && pg_chance(g, 70))
+      dim[rank++] = k;
+  pg_begin(g);
+  ptensor t = pg_result(g, pg_chance(g, 80) ? NEO_F32_T : NEO_F64_T, dim, rank);
+  t.name = pg_name(g, "w");
+  t.exact = t.given = t.smooth = true;
+  t.from = (uint64_t)1 << g->tensors.n;
+  const char *left = rank ? pg_left(g, t.name, 0) : t.name, *first = "0.75";
+  if (rank) {
+    left = neo_arena_printf(g->arena, "%s[i < %s", t.name, pg_extent_text(g, dim[0]));
+    left = rank > 1 ? neo_arena_printf(g->arena, "%s, j < %s]", left, pg_extent_text(g, dim[1]))
+                    : neo_arena_printf(g->arena, "%s]", left);
+    first =
+        rank > 1
+            ? neo_arena_printf(g->arena, "%s((5*i + 3*j) %% 8)*0.25 - 0.75", pg_type_text(t.type))
+            : neo_arena_printf(g->arena, "%s((3*i) %% 8)*0.25 - 0.75", pg_type_text(t.type));
+  }
+  t.line = pg_end(g, (pairs_statement){.kind = PAIRS_GIVEN,
+                                       .text = neo_arena_printf(g->arena, "param %s : %s = %s",
+                                                                left, pg_type_text(t.type), first),
+                                       .name = t.name,
+                                       .has = PAIRS_BIT(PAIRS_PARAM)});
+  NEO_PUSH(g->arena, &g->tensors, t);
+}
+
+/* ---- definitions */
+
+static const struct {
+  pg_form *form;
+  uint32_t weight;
+} forms[] = {{pg_map, 14},    {pg_reduce, 34},  {pg_product, 10}, {pg_window, 8},
+             {pg_lookup, 5},  {pg_segment, 6},  {pg_pieces, 6},   {pg_reshape, 5},
+             {pg_running, 5}, {pg_gradient, 8}, {pg_call, 3},     {pg_own_grad, 3},
+             {pg_repeat, 4},  {pg_state, 4},    {pg_any_rank, 5}, {pg_softmax, 6},
+             {pg_count, 4},   {pg_scalar, 5},   {pg_attention, 3}};
+
+static void draw_definition(pgen *g) {
+  uint32_t all = 0;
+  for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
+    all += forms[k].weight;
+  for (int attempt = 0; attempt < 6; attempt++) {
+    uint32_t at = (uint32_t)pg_below(g, all);
+    size_t k = 0;
+    while (at >= forms[k].weight)
+      at -= forms[k++].weight;
+    pg_begin(g);
+    if (forms[k].form(g))
+      return;
+  }
+}
+
+/* What nobody reads, and some of the others. */
+static void choose_outputs(pgen *g) {
+  pairs_program *p = g->p;
+  uint64_t read = 0;
+  for (size_t k = 0; k < p->lines.n; k++)
+    read |= p->lines.at[k].reads;
+  for (size_t k = 0; k < p->lines.n; k++)
+    if (p->lines.at[k].kind == PAIRS_DEFINITION)
+      p->lines.at[k].output = !(read >> k & 1) || pg_chance(g, 25);
+}
+
+pairs_program pairs_draw(neo_arena *a, uint64_t seed) {
+  pairs_program p = {.seed = seed};
+  pgen g = {.arena = a, .state = neo_hash_mix(seed, 0x9a125), .p = &p};
+  draw_sizes(&g);
+  draw_input(&g, true);
+  for (uint64_t n = pg_below(&g, 3); n > 0; n--)
+    draw_input(&g, false);
+  if (pg_chance(&g, 25))
+    draw_param(&g);
+  for (uint64_t n = 2 + pg_below(&g, 5); n > 0 && p.lines.n < 40; n--)
+    draw_definition(&g);
+  choose_outputs(&g);
+  return p;
+}

@@ -1,0 +1,158 @@
+/* Which features, kinds of fusion and strategies a kernel has. */
+#include "fusion/form.h"
+#include "tests/pairs/machine.h"
+#include "tools/pipeline/compile.h"
+#include <string.h>
+
+static const char *const strategies[] = {
+#define X(name, text, gpu, meaning) text,
+#include "tests/pairs/strategies.def"
+#undef X
+};
+
+const char *pairs_strategy_text(uint32_t s) {
+  return strategies[s];
+}
+
+const char *pairs_kind_text(uint32_t k) {
+  return k < NEO_FUSE_KINDS ? neo_fuse_kind_text((neo_fuse_kind)k) : "alone";
+}
+
+/* ---- strategies */
+
+static uint32_t on(bool has, pairs_strategy s) {
+  return has ? 1u << s : 0;
+}
+
+static uint32_t of_form(const neo_form *f) {
+  bool reduces = false;
+  for (size_t k = 0; k < f->stages.n; k++)
+    reduces = reduces || f->stages.at[k].accs.n > 0;
+  return on(!reduces, PAIRS_BY_MAP) | on(neo_form_run(f) > 0, PAIRS_BY_RUNS) |
+         on(neo_form_nests(f), PAIRS_BY_NEST) | on(f->stages.n > 3, PAIRS_BY_STAGES);
+}
+
+static uint32_t of_processor(const neo_form *f, const neo_schedule *s) {
+  const int64_t *at = s->at;
+  bool reduces = !(of_form(f) & 1u << PAIRS_BY_MAP);
+  bool lanes = at[NEO_SCHED_VECTOR_AXIS] >= 0 && at[NEO_SCHED_VECTOR_WIDTH] > 1;
+  bool own = at[NEO_SCHED_VECTOR_AXIS] >= (int64_t)f->axes.n;
+  bool tile = at[NEO_SCHED_TILE_M] > 1 || at[NEO_SCHED_TILE_N] > 1;
+  return on(lanes && own, PAIRS_BY_ROW) | on(lanes && !own && reduces, PAIRS_BY_POINTS) |
+         on(tile && !at[NEO_SCHED_RUNNING], PAIRS_BY_TILE) |
+         on(at[NEO_SCHED_MERGE] > 1, PAIRS_BY_MERGE) |
+         on(at[NEO_SCHED_AXIS_N] >= 0 && lanes && !own, PAIRS_BY_BESIDE) |
+         on(at[NEO_SCHED_PACK], PAIRS_BY_PACK) |
+         on(at[NEO_SCHED_BLOCK_K] || at[NEO_SCHED_BLOCK_M] || at[NEO_SCHED_BLOCK_N],
+            PAIRS_BY_BLOCKS) |
+         on(at[NEO_SCHED_MATRIX] == NEO_PAIRS_TILES, PAIRS_BY_MATRIX) |
+         on(at[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS, PAIRS_BY_DOTS) |
+         on(at[NEO_SCHED_UNROLL_K] > 1, PAIRS_BY_UNROLL) | on(at[NEO_SCHED_KEEP], PAIRS_BY_KEEP) |
+         on(at[NEO_SCHED_STREAM], PAIRS_BY_STREAM) | on(at[NEO_SCHED_FETCH], PAIRS_BY_FETCH);
+}
+
+static uint32_t of_gpu(const neo_schedule *s) {
+  const int64_t *at = s->at;
+  bool block = at[NEO_SCHED_THREADS] > 0;
+  return on(block && at[NEO_SCHED_LANES], PAIRS_BY_THREADS) |
+         on(at[NEO_SCHED_ACROSS], PAIRS_BY_ACROSS) |
+         on(block && !at[NEO_SCHED_LANES], PAIRS_BY_TILED) |
+         on(block && at[NEO_SCHED_MATRIX], PAIRS_BY_WARPS) |
+         on(at[NEO_SCHED_STAGES] > 0, PAIRS_BY_ASYNC);
+}
+
+static uint32_t strategies_of(const neo_compilation *c, const neo_form *f, const neo_schedule *s) {
+  bool plain = s->at[NEO_SCHED_VECTOR_AXIS] < 0 || s->at[NEO_SCHED_VECTOR_WIDTH] <= 1;
+  return of_form(f) | (c->machine.gpu ? of_gpu(s) : of_processor(f, s)) |
+         on(plain && !s->at[NEO_SCHED_THREADS], PAIRS_BY_PLAIN) |
+         on(s->at[NEO_SCHED_SEGMENT], PAIRS_BY_SEGMENT) |
+         on(s->at[NEO_SCHED_RUNNING], PAIRS_BY_RUNNING) |
+         on(s->at[NEO_SCHED_UNIT_AXES] > 0, PAIRS_BY_UNITS);
+}
+
+/* ---- kinds of fusion: what fusion says that it did names tensors */
+
+static const char *tensor_text(const neo_module *m, uint32_t t) {
+  return neo_name_text(m->names, m->tensors.at[t].name);
+}
+
+static bool has_member(const neo_module *m, const neo_group *g, const char *name, size_t n) {
+  for (size_t k = 0; k < g->members.n; k++) {
+    neo_list out = neo_def_at(m, g->members.at[k].def)->out;
+    for (uint32_t i = 0; i < out.n; i++) {
+      const char *text = tensor_text(m, neo_list_at(m, out, i));
+      if (strlen(text) == n && memcmp(text, name, n) == 0)
+        return true;
+    }
+  }
+  return false;
+}
+
+static uint32_t kind_named(const char *text, size_t n) {
+  for (uint32_t k = 0; k < NEO_FUSE_KINDS; k++)
+    if (strlen(pairs_kind_text(k)) == n && memcmp(pairs_kind_text(k), text, n) == 0)
+      return k;
+  return NEO_FUSE_KINDS;
+}
+
+/* "inline A into ...", "nest A into ...", or "join A to B: rows, ..." */
+static bool decision(const char *line, size_t n, uint32_t *kind, const char **name,
+                     size_t *n_name) {
+  const char *end = line + n;
+  size_t word = (size_t)((const char *)memchr(line, ' ', n) - line);
+  *name = line + word + 1;
+  *n_name = strcspn(*name, " \n");
+  if (word != 4 || memcmp(line, "join", 4) != 0) {
+    *kind = kind_named(line, word);
+    return *kind < NEO_FUSE_KINDS;
+  }
+  const char *colon = *name;
+  while (colon < end && *colon != ':')
+    colon++;
+  if (end - colon < 2)
+    return false;
+  *kind = kind_named(colon + 2, strcspn(colon + 2, ",\n"));
+  return *kind < NEO_FUSE_KINDS;
+}
+
+static uint32_t kinds_of(const neo_compilation *c, const neo_group *g) {
+  uint32_t kinds = on(g->kept, 0) << NEO_FUSE_KEEP, kind;
+  const char *name;
+  size_t n_name;
+  for (const char *line = neo_str_text(&c->explain); *line;) {
+    size_t n = strcspn(line, "\n");
+    if (memchr(line, ' ', n) && decision(line, n, &kind, &name, &n_name) &&
+        has_member(c->module, g, name, n_name))
+      kinds |= 1u << kind;
+    line += n + (line[n] != 0);
+  }
+  return kinds;
+}
+
+static bool in_grid(const neo_compilation *c, uint32_t kernel) {
+  for (size_t k = 0; k < c->plan->grids.n; k++)
+    for (int32_t i = 0; i < c->plan->grids.at[k].rt.n_steps; i++)
+      if (c->plan->steps.at[c->plan->grids.at[k].rt.first_step + i].arg == (int32_t)kernel)
+        return true;
+  return false;
+}
+
+void pairs_observe(neo_compilation *c, const pairs_program *p, neo_arena *a, pairs_run *out) {
+  for (size_t k = 0; k < c->grouping.groups.n; k++) {
+    const neo_group *g = &c->grouping.groups.at[k];
+    pairs_kernel x = {.kinds = kinds_of(c, g)};
+    for (size_t i = 0; i < g->members.n; i++) {
+      neo_list made = neo_def_at(c->module, g->members.at[i].def)->out;
+      for (uint32_t j = 0; j < made.n; j++)
+        x.has |= pairs_features_of(p, tensor_text(c->module, neo_list_at(c->module, made, j)));
+    }
+    x.strategies = strategies_of(c, neo_group_form(c->module, g), &c->schedules.at[k]);
+    if (in_grid(c, c->kernel_of_group.at[k])) {
+      x.kinds |= 1u << NEO_FUSE_GRID;
+      x.strategies |= 1u << PAIRS_BY_GRID;
+    }
+    if (!x.kinds)
+      x.kinds = 1u << PAIRS_ALONE;
+    NEO_PUSH(a, &out->kernels, x);
+  }
+}

@@ -1,0 +1,179 @@
+/* See table.h. */
+#include "tests/pairs/table.h"
+#include <string.h>
+
+/* ---- counting */
+
+static void count(uint32_t *at) {
+  __atomic_fetch_add(at, 1, __ATOMIC_RELAXED);
+}
+
+static void add_feature(pairs_table *t, uint32_t f, const pairs_kernel *x) {
+  for (uint32_t k = 0; k < PAIRS_KINDS; k++) {
+    if (!(x->kinds >> k & 1))
+      continue;
+    count(&t->kind[f][k]);
+    for (uint32_t s = 0; s < PAIRS_STRATEGIES; s++)
+      if (x->strategies >> s & 1)
+        count(&t->triple[f][k][s]);
+  }
+  for (uint32_t s = 0; s < PAIRS_STRATEGIES; s++)
+    if (x->strategies >> s & 1)
+      count(&t->strategy[f][s]);
+  for (uint32_t g = 0; g < PAIRS_FEATURES; g++)
+    if (x->has >> g & 1)
+      count(&t->both[f][g]);
+}
+
+void pairs_table_add(pairs_table *t, const pairs_run *r) {
+  count(&t->runs);
+  __atomic_fetch_add(&t->compared, (uint64_t)r->compared, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&t->promised, (uint64_t)r->promised, __ATOMIC_RELAXED);
+  for (size_t k = 0; k < r->kernels.n; k++) {
+    count(&t->kernels);
+    for (uint32_t f = 0; f < PAIRS_FEATURES; f++)
+      if (r->kernels.at[k].has >> f & 1)
+        add_feature(t, f, &r->kernels.at[k]);
+  }
+}
+
+/* ---- what cannot be reached */
+
+enum { PAIRS_EVERY = -1 };
+static const struct {
+  int feature, kind, strategy;
+  const char *reason;
+} unreachable[] = {
+#define KIND(f, k, reason) {PAIRS_##f, NEO_FUSE_##k, -1, reason},
+#define STRATEGY(f, s, reason) {PAIRS_##f, -1, PAIRS_BY_##s, reason},
+#include "tests/pairs/unreachable.def"
+#undef KIND
+#undef STRATEGY
+    {0, -1, -1, NULL}};
+
+static bool is_legal(uint32_t f, int kind, int strategy) {
+  for (size_t k = 0; unreachable[k].reason; k++)
+    if ((unreachable[k].feature < 0 || unreachable[k].feature == (int)f) &&
+        unreachable[k].kind == kind && unreachable[k].strategy == strategy)
+      return false;
+  return true;
+}
+
+static bool has_strategy(bool gpu, uint32_t s) {
+  static const int of[] = {
+#define X(name, text, gpu, meaning) gpu,
+#include "tests/pairs/strategies.def"
+#undef X
+  };
+  return of[s] == 2 || of[s] == (int)gpu;
+}
+
+/* Processors have no grids; GPUs add no rows up one after the other. */
+static bool has_kind(bool gpu, uint32_t k) {
+  return k != (gpu ? NEO_FUSE_COLUMNS : NEO_FUSE_GRID);
+}
+
+static void tell(neo_str *out, uint32_t f, const char *other, uint32_t n) {
+  if (out)
+    neo_str_addf(out, "%s x %s: %u\n", pairs_feature_text(f), other, n);
+}
+
+uint32_t pairs_table_least(const pairs_table *t, bool gpu, uint32_t below, neo_str *scarce) {
+  uint32_t least = UINT32_MAX;
+  for (uint32_t f = 0; f < PAIRS_FEATURES; f++) {
+    for (uint32_t k = 0; k < PAIRS_KINDS; k++) {
+      uint32_t n = t->kind[f][k];
+      if (!has_kind(gpu, k) || !is_legal(f, (int)k, -1))
+        continue;
+      least = n < least ? n : least;
+      if (n < below)
+        tell(scarce, f, pairs_kind_text(k), n);
+    }
+    for (uint32_t s = 0; s < PAIRS_STRATEGIES; s++) {
+      uint32_t n = t->strategy[f][s];
+      if (!has_strategy(gpu, s) || !is_legal(f, -1, (int)s))
+        continue;
+      least = n < least ? n : least;
+      if (n < below)
+        tell(scarce, f, pairs_strategy_text(s), n);
+    }
+  }
+  return least;
+}
+
+/* ---- printing */
+
+static void put_count(neo_str *out, uint32_t n, bool legal) {
+  if (!legal && !n)
+    neo_str_add(out, "       -");
+  else
+    neo_str_addf(out, " %7u", n);
+}
+
+static void put_kinds(const pairs_table *t, bool gpu, neo_str *out) {
+  neo_str_addf(out, "\n%-14s", "feature x kind");
+  for (uint32_t k = 0; k < PAIRS_KINDS; k++)
+    if (has_kind(gpu, k))
+      neo_str_addf(out, " %7.7s", pairs_kind_text(k));
+  neo_str_add(out, "\n");
+  for (uint32_t f = 0; f < PAIRS_FEATURES; f++) {
+    neo_str_addf(out, "%-14s", pairs_feature_text(f));
+    for (uint32_t k = 0; k < PAIRS_KINDS; k++)
+      if (has_kind(gpu, k))
+        put_count(out, t->kind[f][k], is_legal(f, (int)k, -1));
+    neo_str_add(out, "\n");
+  }
+}
+
+static void put_strategies(const pairs_table *t, bool gpu, neo_str *out) {
+  neo_str_addf(out, "\n%-14s", "x strategy");
+  for (uint32_t s = 0; s < PAIRS_STRATEGIES; s++)
+    if (has_strategy(gpu, s))
+      neo_str_addf(out, " %7.7s", pairs_strategy_text(s));
+  neo_str_add(out, "\n");
+  for (uint32_t f = 0; f < PAIRS_FEATURES; f++) {
+    neo_str_addf(out, "%-14s", pairs_feature_text(f));
+    for (uint32_t s = 0; s < PAIRS_STRATEGIES; s++)
+      if (has_strategy(gpu, s))
+        put_count(out, t->strategy[f][s], is_legal(f, -1, (int)s));
+    neo_str_add(out, "\n");
+  }
+}
+
+/* How many pairs of features are in a kernel together, by how often. */
+static void put_both(const pairs_table *t, neo_str *out) {
+  static const uint32_t at_least[] = {1, 10, 100, 1000};
+  neo_str_addf(
+      out, "\npairs of features in one kernel (of %u):", PAIRS_FEATURES * (PAIRS_FEATURES - 1) / 2);
+  for (size_t i = 0; i < sizeof at_least / sizeof *at_least; i++) {
+    uint32_t n = 0;
+    for (uint32_t f = 0; f < PAIRS_FEATURES; f++)
+      for (uint32_t g = 0; g < f; g++)
+        n += t->both[f][g] >= at_least[i];
+    neo_str_addf(out, " %u at least %u times;", n, at_least[i]);
+  }
+  neo_str_add(out, "\n");
+}
+
+static void put_triples(const pairs_table *t, neo_str *out) {
+  uint32_t n = 0, often = 0;
+  for (uint32_t f = 0; f < PAIRS_FEATURES; f++)
+    for (uint32_t k = 0; k < PAIRS_KINDS; k++)
+      for (uint32_t s = 0; s < PAIRS_STRATEGIES; s++) {
+        n += t->triple[f][k][s] > 0;
+        often += t->triple[f][k][s] >= 10;
+      }
+  neo_str_addf(out, "feature x kind x strategy: %u reached, %u ten times\n", n, often);
+}
+
+void pairs_table_print(const pairs_table *t, bool gpu, neo_str *out) {
+  neo_str_addf(out,
+               "%u programs (%u not taken by the frontend), %u runs, %u kernels, %u failures\n"
+               "%llu elements compared, for %llu of them the bound promises something\n",
+               t->programs, t->rejected, t->runs, t->kernels, t->failed,
+               (unsigned long long)t->compared, (unsigned long long)t->promised);
+  put_kinds(t, gpu, out);
+  put_strategies(t, gpu, out);
+  put_both(t, out);
+  put_triples(t, out);
+}

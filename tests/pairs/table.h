@@ -1,0 +1,22 @@
+/* Counts of what kernels had together: feature x kind of fusion x strategy, and feature x feature.
+ * The memory is shared by the processes that count. */
+#ifndef NEO_TESTS_PAIRS_TABLE_H
+#define NEO_TESTS_PAIRS_TABLE_H
+#include "tests/pairs/machine.h"
+
+typedef struct {
+  uint32_t triple[PAIRS_FEATURES][PAIRS_KINDS][PAIRS_STRATEGIES]; /* kernels */
+  uint32_t kind[PAIRS_FEATURES][PAIRS_KINDS];
+  uint32_t strategy[PAIRS_FEATURES][PAIRS_STRATEGIES];
+  uint32_t both[PAIRS_FEATURES][PAIRS_FEATURES];
+  uint32_t programs, rejected, failed, runs, kernels;
+  uint64_t compared, promised;
+} pairs_table;
+
+void pairs_table_add(pairs_table *t, const pairs_run *r);
+/* The least count of all pairs that can be reached on processors, or on GPUs (unreachable.def says
+ * which cannot); the names of the scarcest, up to `most`, go to *scarce (may be null). */
+uint32_t pairs_table_least(const pairs_table *t, bool gpu, uint32_t below, neo_str *scarce);
+void pairs_table_print(const pairs_table *t, bool gpu, neo_str *out);
+
+#endif

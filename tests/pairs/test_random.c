@@ -1,0 +1,173 @@
+/* Random programs of the language: machine code gives what the reference interpreter gives, and
+ * together they have every pair of a feature with a kind of fusion or a strategy.
+ *
+ * With options, a command: see usage below, or tools/pairs. */
+#include "tests/pairs/drive.h"
+#include <cmocka.h>
+#include <getopt.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { COUNT = 60 };
+#else
+enum { COUNT = 1000 };
+#endif
+
+static void random_programs_equal_the_interpreter(void **state) {
+  static pairs_table t;
+  pairs_drive d = {.first = 1, .n = COUNT, .variants = 20};
+  (void)state;
+  if (pairs_drive_run(&d, &t))
+    fail_msg("%u programs of %u fail", t.failed, t.programs);
+  assert_true(t.rejected * 100 <= t.programs); /* the generator's fault */
+  assert_true(t.promised * 10 >= t.compared * 9);
+}
+
+/* ---- the command */
+
+static const char usage[] =
+    "usage: test_pairs_random [OPTIONS]\n\n"
+    "      --seeds=A..B      these seeds (default: 1..1000)\n"
+    "      --until=N         until each pair that can be reached has N instances\n"
+    "      --table           print the table of counts\n"
+    "      --jobs=N          so many processes (default: 1)\n"
+    "      --variants=N      percent of the seeds that are compiled in another way as well: a kind\n"
+    "                        of fusion off, random schedules, other precision (default: 50)\n"
+    "      --target=T, --mcpu=CPU  as neoc's\n"
+    "      --json=FILE       a line for each program, with inputs and results\n"
+    "      --json-seeds=N    only of the first N seeds\n"
+    "      --folder=FOLDER   failing programs, made smaller, become files here\n"
+    "      --print=SEED      print the program of a seed, and no more\n";
+
+enum {
+  SEEDS = 1,
+  UNTIL,
+  TABLE,
+  JOBS,
+  VARIANTS,
+  TARGET,
+  MCPU,
+  JSON,
+  JSON_SEEDS,
+  FOLDER,
+  PRINT,
+  HELP
+};
+static const struct option options[] = {{"seeds", required_argument, NULL, SEEDS},
+                                        {"until", required_argument, NULL, UNTIL},
+                                        {"table", no_argument, NULL, TABLE},
+                                        {"jobs", required_argument, NULL, JOBS},
+                                        {"variants", required_argument, NULL, VARIANTS},
+                                        {"target", required_argument, NULL, TARGET},
+                                        {"mcpu", required_argument, NULL, MCPU},
+                                        {"json", required_argument, NULL, JSON},
+                                        {"folder", required_argument, NULL, FOLDER},
+                                        {"print", required_argument, NULL, PRINT},
+                                        {"help", no_argument, NULL, HELP},
+                                        {"json-seeds", required_argument, NULL, JSON_SEEDS},
+                                        {NULL, 0, NULL, 0}};
+
+static int print_program(uint64_t seed) {
+  neo_arena a;
+  neo_str s;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  neo_str_init(&s, &a);
+  pairs_program p = pairs_draw(&a, seed);
+  pairs_text(&p, &s);
+  fputs(neo_str_text(&s), stdout);
+  neo_arena_free(&a);
+  return 0;
+}
+
+static void read_seeds(const char *text, pairs_drive *d) {
+  char *end;
+  d->first = strtoull(text, &end, 10);
+  uint64_t last = strncmp(end, "..", 2) == 0 ? strtoull(end + 2, NULL, 10) : d->first;
+  d->n = last < d->first ? 0 : last - d->first + 1;
+}
+
+static void report(const pairs_drive *d, const pairs_table *t, bool table) {
+  neo_arena a;
+  neo_str s;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  neo_str_init(&s, &a);
+  bool gpu = d->target && strncmp(d->target, "nvptx", 5) == 0;
+  if (table) {
+    pairs_table_print(t, gpu, &s);
+    uint32_t goal = d->until ? d->until : 1;
+    neo_str_addf(&s, "\npairs below %u:\n", goal);
+    uint32_t least = pairs_table_least(t, gpu, goal, &s);
+    neo_str_addf(&s, "least: %u\n", least);
+  } else {
+    neo_str_addf(&s, "%u programs, %u not taken, %u runs, %u failures\n", t->programs, t->rejected,
+                 t->runs, t->failed);
+  }
+  fputs(neo_str_text(&s), stdout);
+  neo_arena_free(&a);
+}
+
+static int command(int argc, char **argv) {
+  static pairs_table t;
+  pairs_drive d = {.first = 1, .n = 1000, .variants = 50};
+  bool table = false;
+  for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;)
+    switch (o) {
+    case SEEDS:
+      read_seeds(optarg, &d);
+      break;
+    case UNTIL:
+      d.until = (uint32_t)strtoul(optarg, NULL, 10);
+      d.n = UINT32_MAX;
+      break;
+    case TABLE:
+      table = true;
+      break;
+    case JOBS:
+      d.jobs = (uint32_t)strtoul(optarg, NULL, 10);
+      break;
+    case VARIANTS:
+      d.variants = (uint32_t)strtoul(optarg, NULL, 10);
+      break;
+    case TARGET:
+      d.target = optarg;
+      break;
+    case MCPU:
+      d.mcpu = optarg;
+      break;
+    case JSON:
+      d.json = optarg;
+      remove(optarg);
+      break;
+    case JSON_SEEDS:
+      d.json_most = strtoull(optarg, NULL, 10);
+      break;
+    case FOLDER:
+      d.folder = optarg;
+      (void)mkdir(optarg, 0777);
+      break;
+    case PRINT:
+      return print_program(strtoull(optarg, NULL, 10));
+    case HELP:
+      fputs(usage, stdout);
+      return 0;
+    default:
+      fputs(usage, stderr);
+      return 2;
+    }
+  uint32_t failed = pairs_drive_run(&d, &t);
+  report(&d, &t, table);
+  return failed ? 1 : 0;
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(random_programs_equal_the_interpreter),
+  };
+  return argc > 1 ? command(argc, argv) : cmocka_run_group_tests(tests, NULL, NULL);
+}
