@@ -475,7 +475,7 @@ def adversary(p, x, st):
         if step % 2 == 0:
             rule.step(gradients(r, rule.p))
             continue
-        lr = 0.25 * min(1, (step + 1) / 4)  # `step` counts the steps of all entries
+        lr = 0.25 * min(1, (n + 1) / 4)  # `step` counts the steps of this entry
         for k, g in gradients(r, {k: p[k] for k in gen}).items():
             with torch.no_grad():
                 p[k] -= g * (lr / (1 + n**2) if k.endswith(".W") else 0.125)
