@@ -481,6 +481,7 @@ def adversary(p, x, st):
                 p[k] -= g * (lr / (1 + n**2) if k.endswith(".W") else 0.125)
         n += 1
     out += [line("after", k, t) for k, t in p.items()] + [line("after", k, t) for k, t in rule.after()]
+    out.append(line("after", "g.step", n))
     return out + [line("after", k + ".warm.n", n) for k in gen if k.endswith(".W")]
 
 
