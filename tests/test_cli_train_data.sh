@@ -1,0 +1,178 @@
+#!/bin/sh
+# `neoc train` and its data: every row of --test counts, the rest of an epoch is said, a loss that is not finite stops the training,
+# a wrong value is told by the file's row, entries take turns, windows of a sequence.
+set -eu
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC" python3
+
+cat >make.py <<'EOF'
+import random, struct
+def npy(path, code, shape, values):
+  head = "{'descr': '<%s', 'fortran_order': False, 'shape': (%s), }" % (code, ''.join('%d, ' % n for n in shape))
+  head += ' ' * (-(len(head) + 11) % 64) + '\n'
+  pack = {'f4': 'f', 'i4': 'i', 'i8': 'q'}[code]
+  open(path, 'wb').write(b'\x93NUMPY\1\0' + struct.pack('<H', len(head)) + head.encode() + struct.pack('<%d%s' % (len(values), pack), *values))
+random.seed(1)
+x = [random.gauss(0, 1) for _ in range(300)]
+npy('x.npy', 'f4', [100, 3], x)
+npy('y.npy', 'i4', [100], [int(x[3*n] > 0) for n in range(100)])
+npy('wide.npy', 'i8', [100], [2**32 if n == 71 else 0 for n in range(100)])
+npy('bad.npy', 'i4', [100], [4 if n == 57 else 1 for n in range(100)])
+npy('nan.npy', 'f4', [100, 3], [float('nan') if n == 230 else v for n, v in enumerate(x)])
+npy('ids.npy', 'i4', [401], [n % 400 for n in range(401)])
+open('text.txt', 'w').write('abcd' * 60 + 'a')
+EOF
+python3 make.py
+
+# ---- every test row counts: 100 rows in batches of exactly 64, as in batches of up to 64
+cat >fixed.expr <<'EOF'
+import nn, optim
+dim H = 64
+dim B = 64
+input X[B, 3]
+input Y[B] : i32 < 2
+L = nn.linear(nn.linear(X, out = H), out = 2)
+loss = nn.cross_entropy(L, Y)
+best = mean[b] f32(argmax[c] L[b, c] == Y[b])
+output test: loss, best
+train loss using optim.adam(lr = 1e-2)
+EOF
+sed 's/dim B = 64/dim B <= 64/' fixed.expr >upto.expr
+data="--data X=x.npy,Y=y.npy --test X=x.npy,Y=y.npy --format=json"
+test_of() { sed -n 's/.*"test": //p' out; }
+expect 0 "an exact batch" "$NEOC" train fixed.expr $data --save w.st
+says err 'each epoch leaves out 36 of 100 rows.* a step takes exactly 64' "an exact batch"
+fixed=$(test_of)
+expect 0 "a batch of up to 64" "$NEOC" train upto.expr $data --load w.st --set lr=0
+[ "$fixed" = "$(test_of)" ] || fail "a constant batch tests on other rows: $fixed, $(test_of)"
+expect 0 "--last=pad" "$NEOC" train fixed.expr $data --last=pad --set lr=0 --save p.st
+says err 'ends with 28 of its first rows again' "--last=pad"
+expect 0 "--last=drop" "$NEOC" train upto.expr $data --last=drop --save d.st
+says err 'leaves out 36 of 100 rows' "--last=drop"
+expect 1 "resuming with other last rows" "$NEOC" train fixed.expr $data --save p.st --resume
+says err 'was made with --last=pad, not drop' "resuming with other last rows"
+sed 's/\[B/[64/' fixed.expr >literal.expr
+expect 1 "a batch that no dim says" "$NEOC" train literal.expr $data
+says err 'the last 36 of the test rows cannot be counted: write `dim B = 64`' "a batch that no dim says"
+
+# ---- a loss that is not finite: the checkpoint stays, and the first cause is said
+cat >root.expr <<'EOF'
+import optim
+dim B <= 10
+input X[B, 3]
+param w[3] = 1
+loss = mean[b] sum[i] w[i]*abs(X[b, i])
+output test: loss
+train loss using optim.sgd(lr = 0.1)
+EOF
+root="$NEOC train root.expr --save r.st"
+expect 0 "a good epoch" $root --data X=x.npy
+cp r.st before.st
+expect 1 "NaN in the data" $root --data X=nan.npy --resume --epochs 2
+says err 'epoch 2: loss is -*nan, X is -*nan in row 76 of nan.npy; r.st is of step 10' "NaN in the data"
+expect 1 "an infinite parameter" $root --data X=x.npy --epochs 2 --set lr=1e39
+says err 'loss is -*nan, after it w\[0\] is -*[a-z]* (root.expr:4:7)\|loss is -*inf, after it w\[0\] is -*[a-z]* (root.expr:4:7)' "an infinite parameter"
+cmp -s before.st r.st || fail "a training that went wrong overwrites its checkpoint"
+expect 0 "--allow-nan" $root --data X=nan.npy --allow-nan --format=json
+says out '"loss": null' "--allow-nan"
+
+# ---- a wrong value is told by the row of its file, before anything runs
+expect 1 "a class that is too large" "$NEOC" train upto.expr --data X=x.npy,Y=bad.npy
+says err 'Y: row 57 of bad.npy: value 4 is not in \[0, 2) (upto.expr:5:7)' "a class that is too large"
+expect 1 "a value that its type lacks" "$NEOC" train upto.expr --data X=x.npy,Y=wide.npy
+says err 'Y: row 71 of wide.npy: value 4294967296 is not in' "a value that its type lacks"
+
+# ---- entries in turns: each counts its own steps, so both are as if each were trained alone
+cat >two.expr <<'EOF'
+import optim
+dim B <= 8
+input X[B, 3]
+param W[3] = 1
+param V[3] = 2
+w_loss = mean[b] (sum[i] X[b, i]*W[i])^2
+v_loss = mean[b] (sum[i] X[b, i]*V[i] - 1)^2
+output W, V
+train w: w_loss over W using optim.adam(lr = 1e-2*min(1, f32(step + 1)/10))
+train v: v_loss over V using optim.adam(lr = 1e-2)
+EOF
+grep -v '^train v' two.expr >only_w.expr
+grep -v '^train w' two.expr >only_v.expr
+two="$NEOC train two.expr --data X=x.npy --seed 5"
+expect 0 "entries in turns" $two --entries w,v --epochs 6 --save both.st
+says out 'epoch 6/6: w 0.*, v 5.*samples/s' "entries in turns"
+expect 0 "the first entry alone" "$NEOC" train only_w.expr --data X=x.npy --seed 5 --epochs 6 --save w.st
+expect 0 "the second entry alone" "$NEOC" train only_v.expr --data X=x.npy --seed 5 --epochs 6 --save v.st
+cat >same.py <<'EOF'
+import json, struct, sys
+def tensors(path):
+  b = open(path, 'rb').read()
+  n, = struct.unpack('<Q', b[:8])
+  h = json.loads(b[8:8 + n])
+  h.pop('__metadata__')
+  return {k: b[8 + n + v['data_offsets'][0]:8 + n + v['data_offsets'][1]] for k, v in h.items()}
+a, b = tensors(sys.argv[1]), tensors(sys.argv[2])
+for name in sys.argv[3:]:
+  assert a[name] == b[name], name
+EOF
+python3 same.py both.st w.st W W.adam.m W.adam.v || fail "an entry that takes turns counts the other's steps"
+python3 same.py both.st v.st V V.adam.m V.adam.v || fail "an entry that takes turns counts the other's steps"
+for more in "--entries w,v" "--entries w:3,v"; do
+  expect 0 "$more" $two $more --epochs 7 --save whole.st --threads 1
+  expect 0 "$more, first part" $two $more --epochs 2 --save part.st
+  expect 0 "$more, resumed" $two $more --epochs 7 --save part.st --resume --threads 2
+  cmp -s whole.st part.st || fail "$more: resumed, the parameters differ"
+done
+expect 1 "resuming with other entries" $two --entries v,w --save part.st --resume
+says err 'was made with --entries=w:3,v, not v,w' "resuming with other entries"
+expect 2 "an entry twice" $two --entries w,w
+expect 2 "no number of turns" $two --entries w:x
+expect 1 "an entry that is not there" $two --entries w,q
+# 91 steps of w, 30 of v (13 a batch, turns of three)
+python3 - <<'EOF' || fail "--entries w:3,v does not take three steps of w for one of v"
+import json, struct
+b = open('whole.st', 'rb').read()
+n, = struct.unpack('<Q', b[:8])
+h = json.loads(b[8:8 + n])
+def count(k): return struct.unpack('<q', b[8 + n + h[k]['data_offsets'][0]:][:8])[0]
+assert (count('w.step'), count('v.step')) == (91, 30), (count('w.step'), count('v.step'))
+EOF
+
+# ---- windows of a sequence: the target is one further on, wherever they begin
+cat >next.expr <<'EOF'
+import optim
+dim B <= 7
+dim T = 4
+input X[B, T] : i32 < 400
+input Y[B, T] : i32 < 400
+param w = 0
+wrong = mean[b, t] f32(Y[b, t] != (X[b, t] + 1) % 400)
+place = mean[b] f32(X[b, 0])
+loss = wrong + 0*w + 0*place
+output test: wrong, place
+train loss using optim.sgd(lr = 0.1)
+EOF
+crop="$NEOC train next.expr --data X=ids.npy:crop,Y=ids.npy:crop+1 --test X=ids.npy:crop,Y=ids.npy:crop+1 --format=json"
+expect 0 "windows" $crop
+says out '"loss": 0,.*"wrong": 0, "place": 198}' "windows: a hundred of four lie side by side"
+cat >letters.expr <<'EOF'
+import nn, optim
+dim B <= 7
+input X[B, 4] : i32 < 8
+input Y[B] : i32 < 8
+param W[8, 4, 8] = 0
+L[b, c] = sum[t] W[X[b, t], t, c]
+loss = nn.cross_entropy(L, Y)
+output test: loss
+train loss using optim.adam(lr = 0.1)
+EOF
+letters="$NEOC train letters.expr --data X=text.txt:crop,Y=text.txt:crop+4 --test X=text.txt:crop,Y=text.txt:crop+4 --seed 2"
+expect 0 "a text" $letters --epochs 4 --save whole.st --format=json
+tail -n 1 out | grep -q '"test": {"loss": 0.0[0-9]*}' || fail "what follows four letters is not learnt" out
+expect 0 "a text, first part" $letters --epochs 1 --save part.st
+expect 0 "a text, resumed" $letters --epochs 4 --save part.st --resume
+cmp -s whole.st part.st || fail "windows: resumed, the parameters differ"
+expect 1 "a window that is too long" "$NEOC" train next.expr --data X=ids.npy:crop,Y=ids.npy:crop+399
+says err 'too few for a window of 403' "a window that is too long"
+expect 1 "windows and rows" "$NEOC" train letters.expr --data X=text.txt:crop,Y=y.npy
+says err 'either all inputs are crops or none is' "windows and rows"
+exit "$status"
