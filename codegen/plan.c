@@ -63,7 +63,7 @@ static bool all_fit(plan_store *s) {
 
 static void add_entries(plan_store *store, const neo_plan_input *in) {
   neo_module *m = store->p->m;
-  plan_entry_env env = {store, in};
+  plan_entry_env env = {store, in, false};
   plan_store_fixed(store);
   add_kernels(store->p, in);
   for (size_t k = 0; k < m->entries.n; k++) {

@@ -428,11 +428,51 @@ void plan_entry_add(const plan_entry_env *env, const neo_entry_rec *entry) {
       (neo_rt_entry){.name = neo_name_text(q.m->names, entry->name), .kind = kind_of(entry->kind)});
 }
 
-void plan_entry_init(const plan_entry_env *env) {
+typedef NEO_VEC(neo_tensor) tensor_vec;
+
+static void add_init(const plan_entry_env *env, const char *name, const tensor_vec *roots) {
   planner q = planner_new(env, NULL);
-  NEO_VEC(neo_tensor) roots = {0};
-  for (uint32_t t = 1; t < q.m->tensors.n; t++)
-    if (neo_tensor_at(q.m, (neo_tensor){t})->init.i)
-      NEO_PUSH(q.scratch, &roots, (neo_tensor){t});
-  add_steps(&q, roots.at, roots.n, (neo_rt_entry){.name = "init", .kind = NEO_RT_ENTRY_INIT});
+  add_steps(&q, roots->at, roots->n, (neo_rt_entry){.name = name, .kind = NEO_RT_ENTRY_INIT});
+}
+
+/* Does a parameter's value go into a state's first one? */
+static bool follows(neo_module *m, neo_tensor t, neo_arena *scratch) {
+  const neo_tensor_rec *r = neo_tensor_at(m, t);
+  neo_tensor *read;
+  size_t n = r->role == NEO_ROLE_STATE && r->init.i ? neo_def_reads(m, r->init, scratch, &read) : 0;
+  for (size_t k = 0; k < n; k++)
+    if (neo_tensor_at(m, read[k])->role == NEO_ROLE_PARAM)
+      return true;
+  return false;
+}
+
+/* Tells the runtime what an entry of initial values makes. */
+static void note_roots(const plan_entry_env *env, const tensor_vec *roots) {
+  neo_plan *p = env->store->p;
+  neo_rt_entry *e = &p->entries.at[p->entries.n - 1];
+  for (size_t k = 0; k < roots->n; k++) {
+    uint64_t number;
+    if (!neo_map_get(&env->store->named, roots->at[k].i, &number))
+      continue;
+    NEO_PUSH(p->arena, &p->entry_writes, (int32_t)number);
+    e->n_writes++;
+  }
+}
+
+void plan_entry_init(const plan_entry_env *env) {
+  neo_module *m = env->store->p->m;
+  tensor_vec all = {0}, follow = {0};
+  for (uint32_t t = 1; t < m->tensors.n; t++) {
+    if (neo_tensor_at(m, (neo_tensor){t})->init.i)
+      NEO_PUSH(env->store->scratch, &all, (neo_tensor){t});
+    if (follows(m, (neo_tensor){t}, env->store->scratch))
+      NEO_PUSH(env->store->scratch, &follow, (neo_tensor){t});
+  }
+  add_init(env, "init", &all);
+  plan_entry_env only = *env;
+  only.roots_only = true;
+  if (!follow.n)
+    return;
+  add_init(&only, "follow", &follow);
+  note_roots(env, &follow);
 }

@@ -46,6 +46,7 @@ void plan_name_entries(neo_plan *p);
 typedef struct {
   plan_store *store;
   const neo_plan_input *in;
+  bool roots_only; /* of what is kept, the roots alone are initialised */
 } plan_entry_env;
 typedef NEO_VEC(uint32_t) plan_groups;
 /* The groups that `roots` need, in the order in which they run. `updates`: tensors that take effect
@@ -64,7 +65,8 @@ void plan_grid_add(const plan_entry_env *env, size_t entry);
 
 /* ---- plan_entry.c: the steps of one entry */
 void plan_entry_add(const plan_entry_env *env, const neo_entry_rec *e);
-/* The entry that computes all initial values. */
+/* The entry that computes all initial values; behind it, if there are any, the one that computes
+ * those of states that follow from parameters, for when these have been loaded. */
 void plan_entry_init(const plan_entry_env *env);
 
 #endif

@@ -57,12 +57,23 @@ static bool writes_here(const order_ctx *o, neo_tensor t, bool init) {
   return kept == init || r == NEO_ROLE_TEMP;
 }
 
-static void find_writers(order_ctx *o, const neo_entry_rec *entry) {
+/* With `roots_only` what else is kept is there already. */
+static bool is_made(const order_ctx *o, neo_tensor t, const neo_tensor *roots, size_t n) {
+  bool made = !o->env->roots_only || neo_tensor_at(o->m, t)->role == NEO_ROLE_TEMP;
+  for (size_t k = 0; k < n && !made; k++)
+    made = roots[k].i == t.i;
+  return made;
+}
+
+static void find_writers(order_ctx *o, const neo_entry_rec *entry, const neo_tensor *roots,
+                         size_t n) {
   uint32_t number = entry ? neo_group_entry(o->m, entry) : 0;
   for (uint32_t g = (uint32_t)n_groups(o); g-- > 0;)
-    for (size_t k = 0; k < group_at(o, g)->roots.n; k++)
-      if (group_at(o, g)->entry == number && writes_here(o, group_at(o, g)->roots.at[k], !entry))
-        add_link(o, &o->writers, group_at(o, g)->roots.at[k], g);
+    for (size_t k = 0; k < group_at(o, g)->roots.n; k++) {
+      neo_tensor t = group_at(o, g)->roots.at[k];
+      if (group_at(o, g)->entry == number && writes_here(o, t, !entry) && is_made(o, t, roots, n))
+        add_link(o, &o->writers, t, g);
+    }
 }
 
 static void need_writers(order_ctx *o, neo_tensor t) {
@@ -175,7 +186,7 @@ plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_
   o.is_needed = NEO_NEW_ARRAY(scratch, bool, n_groups(&o) + 1);
   o.waiting = NEO_NEW_ARRAY(scratch, uint32_t, n_groups(&o) + 1);
   o.read_at = NEO_NEW_ARRAY(scratch, uint32_t, o.m->tensors.n + 1);
-  find_writers(&o, entry);
+  find_writers(&o, entry, roots, n_roots);
   find_needed(&o, roots, n_roots);
   find_edges(&o);
   const uint32_t *sorted = sort_edges(&o);

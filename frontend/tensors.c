@@ -67,7 +67,7 @@ static bool pack_extents(neo_inst *in, const neo_ast_axis *a, uint32_t *n, neo_e
     return false;
   }
   for (uint32_t k = 0; k < in->n_pack && *n < NEO_MAX_AXES; k++) {
-    name[*n] = NULL;
+    name[*n] = neo_frame_pack_name(in->fe, k);
     extent[(*n)++] = in->pack[k];
   }
   return true;
@@ -113,7 +113,8 @@ static void look_read(void *ctx, neo_expr e) {
   const neo_node *n = neo_expr_node(r->m, e);
   if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
     return;
-  if (neo_tensor_at(r->m, (neo_tensor){n->attr})->role != NEO_ROLE_CONST)
+  uint8_t role = neo_tensor_at(r->m, (neo_tensor){n->attr})->role;
+  if (role != NEO_ROLE_CONST && role != NEO_ROLE_PARAM)
     r->bad = (neo_tensor){n->attr};
 }
 
@@ -134,11 +135,28 @@ static bool init_is_closed(neo_frame *f, neo_expr e, neo_span at) {
   return false;
 }
 
+static bool is_pack_name(neo_fe *fe, const char *name, uint32_t k) {
+  return k < NEO_MAX_RANK && name == neo_frame_pack_name(fe, k);
+}
+
+/* The pack of a declaration is that of its initial value. */
+static void take_pack(neo_frame *f, const char *const *name, uint32_t n) {
+  for (uint32_t k = 0; k < n; k++) {
+    if (!name[k] || !is_pack_name(f->fe, name[k], f->n_pack))
+      continue;
+    f->has_pack = true;
+    f->pack_name[f->n_pack++] = name[k];
+  }
+}
+
 /* Axes of a declaration in a frame of its own: ambient (unused), rounds, dimensions. */
 static void push_declared(neo_frame *f, const neo_expr *extent, const char *const *name, uint32_t n,
                           neo_span span) {
+  uint32_t packed = 0;
   for (uint32_t k = 0; k < n; k++) {
-    const char *shown = name[k] ? name[k] : neo_arena_printf(f->fe->arena, "d%d", (int)k);
+    bool named = name[k] && !is_pack_name(f->fe, name[k], packed);
+    packed += name[k] && !named;
+    const char *shown = named ? name[k] : neo_arena_printf(f->fe->arena, "d%d", (int)k);
     neo_frame_push(f, name[k],
                    (neo_axis_rec){neo_name_of(f->fe->names, shown),
                                   neo_const_int(f->m, NEO_I64_T, 0), extent[k], span});
@@ -161,6 +179,25 @@ static neo_expr drop_ambient(neo_frame *f, neo_expr e) {
   return neo_expr_subst_axes(f->m, e, by, NEO_MAX_AXES);
 }
 
+/* A parameter of the same rounds, which the first round reads at 0: each round reads its own. */
+static neo_expr of_each_round(void *ctx, neo_module *m, neo_expr e) {
+  const neo_inst *in = ctx;
+  const neo_node n = *neo_expr_node(m, e);
+  neo_expr index[NEO_MAX_RANK];
+  uint64_t at;
+  if (n.op != NEO_OP_LOAD)
+    return e;
+  const char *name = neo_name_text(in->fe->names, neo_tensor_at(m, (neo_tensor){n.attr})->name);
+  if (!neo_map_get(&in->fe->owned, (uint64_t)(uintptr_t)neo_fe_intern(in->fe, name), &at))
+    return e;
+  const neo_owned *o = &in->fe->owned_at.at[at - 1];
+  for (uint32_t k = 0; k < n.arg.n; k++) {
+    bool same = k < o->n_rounds && k < in->n_rounds && o->region[k] == in->round[k].region;
+    index[k] = same ? neo_axis_ref(m, k) : neo_list_expr(m, n.arg, k);
+  }
+  return neo_load(m, (neo_tensor){n.attr}, index, n.arg.n, n.span);
+}
+
 static void initialise(neo_inst *in, neo_tensor t, const neo_ast_expr *value,
                        const neo_expr *extent, const char *const *name, uint32_t n) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
@@ -169,6 +206,7 @@ static void initialise(neo_inst *in, neo_tensor t, const neo_ast_expr *value,
   neo_frame_init(f, in, neo_name_text(in->fe->names, neo_tensor_at(in->fe->m, t)->name));
   f->init = true;
   push_declared(f, extent, name, n, value->span);
+  take_pack(f, name, n);
   if (!neo_ranges_pack(f, NULL, value, value->span))
     return;
   neo_ranges_infer(f, &none, value);
@@ -185,6 +223,8 @@ static void initialise(neo_inst *in, neo_tensor t, const neo_ast_expr *value,
   }
   e = drop_ambient(f, neo_cast(f->m, type, e));
   neo_def d = neo_define_piece(f, t, e, value->span, false, NULL, 0);
+  if (in->n_rounds)
+    neo_def_rewrite(f->m, d, of_each_round, in);
   neo_tensor_at(f->m, t)->init = d;
 }
 

@@ -462,11 +462,17 @@ void neo_rt_destroy(neo_rt_ctx *c) {
   NEO_RTI_FREE(&alloc, c);
 }
 
-static const neo_rt_entry *init_entry(const neo_rt_model *m) {
+const neo_rt_entry *neo_rti_init_entry(const neo_rt_model *m, int32_t which) {
   for (int32_t i = 0; i < m->n_entries; i++)
-    if (m->entries[i].kind == NEO_RT_ENTRY_INIT)
+    if (m->entries[i].kind == NEO_RT_ENTRY_INIT && which-- == 0)
       return &m->entries[i];
   return NULL;
+}
+
+neo_rt_status neo_rti_init_run(neo_rt_ctx *c, const neo_rt_entry *e) {
+  for (int32_t i = 0; i < c->model->n_sizes; i++)
+    c->sizes[i] = c->model->sizes[i].hi;
+  return neo_rti_entry_run(c, e, NULL);
 }
 
 neo_rt_status neo_rt_reset(neo_rt_ctx *c, uint64_t seed) {
@@ -476,10 +482,8 @@ neo_rt_status neo_rt_reset(neo_rt_ctx *c, uint64_t seed) {
   c->seed = seed;
   c->step = c->calls = 0;
   neo_rti_keep_changed(c, -1);
-  const neo_rt_entry *init = init_entry(c->model);
-  for (int32_t i = 0; i < c->model->n_sizes; i++)
-    c->sizes[i] = c->model->sizes[i].hi;
-  return init ? neo_rti_entry_run(c, init, NULL) : NEO_OK;
+  const neo_rt_entry *init = neo_rti_init_entry(c->model, 0);
+  return init ? neo_rti_init_run(c, init) : NEO_OK;
 }
 
 neo_rt_status neo_rt_warm(neo_rt_ctx *c) {

@@ -149,6 +149,10 @@ const neo_rt_entry *neo_rti_entry(neo_rt_ctx *ctx, int32_t entry, neo_rt_status 
 neo_rt_status neo_rti_entry_call(neo_rt_ctx *ctx, const neo_rt_entry *e, void *const *args);
 /* Runs the steps with everything checked: ctx->sizes, args in header order. */
 neo_rt_status neo_rti_entry_run(neo_rt_ctx *ctx, const neo_rt_entry *e, void *const *args);
+/* The entries of initial values: 0: of all; 1: of states that follow from parameters, for when these
+ * have been loaded; null if there is none such. And runs one. */
+const neo_rt_entry *neo_rti_init_entry(const neo_rt_model *model, int32_t which);
+neo_rt_status neo_rti_init_run(neo_rt_ctx *ctx, const neo_rt_entry *e);
 /* Missing CPU features of a comma list go to `missing`; true if there is none. */
 bool neo_rti_features_check(const char *features, char *missing, size_t missing_bytes);
 

@@ -234,14 +234,32 @@ static void make_slots(const neo_rt_ctx *c, neo_rti_weights *w, const neo_rt_ten
   neo_rti_slots_classify(w->slots, w->n_slots, entry, n_entries);
 }
 
+/* The entry that makes states that follow from parameters; null if there are none. */
+static const neo_rt_entry *following(const neo_rt_model *m) {
+  const neo_rt_entry *first = neo_rti_init_entry(m, 0);
+  return first ? neo_rti_init_entry(m, 1) : NULL;
+}
+
+static void note_following(const neo_rt_model *m, neo_rti_weights *w,
+                           const neo_rt_tensor **tensor) {
+  const neo_rt_entry *e = following(m);
+  for (int32_t i = 0; e && i < e->n_writes; i++)
+    for (size_t k = 0; k < w->n_slots; k++)
+      if (tensor[k] == &m->tensors[m->entry_writes[e->writes + i]])
+        w->slots[k].follows = true;
+}
+
+typedef enum { CHECK, PUT_PARAMS, PUT_OTHERS } filling;
+
 /* Each slot's new elements, by way of one buffer: checked, or put in place. */
 static neo_rt_status fill_slots(neo_rt_ctx *c, neo_rti_weights *w, const neo_rt_tensor **tensor,
-                                void *buffer, bool put) {
+                                void *buffer, filling how) {
   neo_rt_status status = NEO_OK;
   for (size_t k = 0; !status && k < w->n_slots; k++) {
     const neo_rti_slot *s = &w->slots[k];
     size_t n = (size_t)s->count * neo_rti_type_bytes(s->type);
-    if (s->found == 0)
+    bool put = how != CHECK;
+    if (s->found == 0 || (put && (how == PUT_PARAMS) != (s->role == NEO_RT_ROLE_PARAM)))
       continue;
     status = neo_rti_weights_fill(w, k, buffer);
     if (!status && put)
@@ -273,10 +291,17 @@ static neo_rt_status fill_from(neo_rt_ctx *c, const char *path, const neo_rti_st
   neo_rti_weights w = {.arena = &j->arena, .st = st};
   const neo_rt_tensor **tensor = NEO_NEW_ARRAY(w.arena, const neo_rt_tensor *, c->model->n_tensors);
   make_slots(c, &w, tensor);
+  note_following(c->model, &w, tensor);
   neo_rt_status status = neo_rti_weights_match(&w, &j->options);
   void *buffer = status ? NULL : neo_arena_alloc(w.arena, largest_slot(&w) + 1);
-  for (int put = 0; !status && put < 2; put++)
-    status = fill_slots(c, &w, tensor, buffer, put);
+  if (!status)
+    status = fill_slots(c, &w, tensor, buffer, CHECK);
+  if (!status)
+    status = fill_slots(c, &w, tensor, buffer, PUT_PARAMS);
+  if (!status && following(c->model))
+    status = neo_rti_init_run(c, following(c->model));
+  if (!status)
+    status = fill_slots(c, &w, tensor, buffer, PUT_OTHERS);
   if (status && w.error.n)
     return neo_rti_fail(c, status, "%s: %s", path, neo_str_text(&w.error));
   if (!status) {

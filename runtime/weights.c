@@ -222,7 +222,8 @@ static neo_rt_status check_found(neo_rti_weights *w) {
   neo_str_init(&missing, w->arena);
   for (size_t k = 0; k < w->n_slots; k++) {
     const neo_rti_slot *s = &w->slots[k];
-    bool part = s->found > 0 && s->found < s->count, none = s->wanted && !s->found && s->count > 0;
+    bool part = s->found > 0 && s->found < s->count;
+    bool none = s->wanted && !s->found && s->count > 0 && !s->follows;
     if ((part || none) && n++ < NAMES_SHOWN)
       neo_str_addf(&missing, "%s%s%s", missing.n ? ", " : "", s->name, part ? " (in part)" : "");
   }
@@ -260,6 +261,8 @@ neo_rt_status neo_rti_weights_match(neo_rti_weights *w, const neo_rt_weights *o)
 static void count_slots(const neo_rti_weights *w, size_t loaded[2], size_t *kept, bool *lacks) {
   for (size_t k = 0; k < w->n_slots; k++) {
     const neo_rti_slot *s = &w->slots[k];
+    if (s->follows && !s->found)
+      continue;
     if (s->kind == NEO_RTI_WEIGHT && s->wanted)
       loaded[s->role == NEO_RT_ROLE_STATE]++;
     else if (s->kind == NEO_RTI_WEIGHT)

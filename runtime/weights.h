@@ -37,7 +37,8 @@ typedef enum { NEO_RTI_WEIGHT, NEO_RTI_OPTIMIZER, NEO_RTI_SETTING } neo_rti_slot
 typedef struct {
   const char *name, *place;
   uint8_t role, type, rank, kind; /* neo_rt_role; neo_rt_type; neo_rti_slot_kind */
-  bool wanted;                    /* it must be in the file */
+  bool follows; /* a state whose first value follows from parameters: need not be in the file */
+  bool wanted;  /* it must be there, unless it follows */
   int64_t extent[NEO_RTI_MAX_RANK];
   int64_t count, found; /* elements; those that moves fill */
 } neo_rti_slot;

@@ -123,4 +123,38 @@ for t in sorted(h.values(), key=lambda t: t['data_offsets']):
 assert 8 + n + at == len(b)
 assert h['W']['shape'] == [3, 2] and 'W.adam.m' in h and h['seen']['dtype'] == 'I64'
 EOF
+
+# a state whose first value is a parameter follows the one that is loaded, unless the file has it
+cat >target.expr <<'EOF'
+import optim
+param W[3] = uniform(0, 1)
+state T[i < 3] = 2*W[i]
+state n[3] = 0
+d[i] = T[i] - 2*W[i]
+loss = sum[i] (W[i] + T[i])^2
+update T[i] = 0.5*T[i] + 0.5*W[i]
+output d, T
+train loss using optim.sgd(lr = 0.1)
+EOF
+cat >parts.py <<'EOF'
+import json, struct, sys
+def write(path, tensors):
+  header, data = {}, b''
+  for name, values in tensors.items():
+    header[name] = {'dtype': 'F32', 'shape': [3], 'data_offsets': [len(data), len(data) + 12]}
+    data += struct.pack('<3f', *values)
+  text = json.dumps(header).encode()
+  open(path, 'wb').write(struct.pack('<Q', len(text)) + text + data)
+write('params.st', {'W': [1, 2, 3], 'n': [0, 0, 0]})
+write('both.st', {'T': [7, 8, 9], 'W': [1, 2, 3], 'n': [0, 0, 0]})
+EOF
+python3 parts.py
+for how in "" --interp; do
+  expect 0 "a first value $how" "$NEOC" run target.expr $how --seed 4
+  says out '\[0, 0, 0\]' "a first value $how: that of the parameter"
+  expect 0 "a loaded parameter $how" "$NEOC" run target.expr $how --load params.st
+  says out '\[2, 4, 6\]' "a loaded parameter $how: the state follows"
+  expect 0 "a loaded state $how" "$NEOC" run target.expr $how --load both.st
+  says out '\[7, 8, 9\]' "a loaded state $how"
+done
 exit "$status"
