@@ -137,6 +137,27 @@ def count(k): return struct.unpack('<q', b[8 + n + h[k]['data_offsets'][0]:][:8]
 assert (count('w.step'), count('v.step')) == (91, 30), (count('w.step'), count('v.step'))
 EOF
 
+# an entry without inputs, as a generator that draws its noise, takes turns too
+cat >gan.expr <<'EOF'
+import optim
+dim B <= 8
+input X[B, 3]
+param D[3] = 1
+param G[3] = 0.1
+real = mean[b] (sum[i] X[b, i]*D[i] - 1)^2
+Z[b < B, i] = rand() * G[i]
+fake = mean[b] (sum[i] Z[b, i]*D[i])^2
+d_loss = real + fake
+g_loss = 0 - fake
+output G
+train g: g_loss over G using optim.sgd(lr = 0.01)
+train d: d_loss over D using optim.adam(lr = 1e-2)
+EOF
+expect 0 "a generator" "$NEOC" train gan.expr --data X=x.npy --entries g,d --epochs 2
+says out 'epoch 2/2: g -.*, d ' "a generator"
+expect 1 "no rows" "$NEOC" train gan.expr --data X=x.npy --entry g
+says err 'entry g has no inputs' "no rows"
+
 # ---- windows of a sequence: the target is one further on, wherever they begin
 cat >next.expr <<'EOF'
 import optim

@@ -142,6 +142,8 @@ static void train(charlm_ctx *ctx, const examples *e, const options *o) {
       double done = (now() - p.start) / o->seconds;
       check(charlm_set_scalar(ctx, "lr", 2e-3 * pow(0.05, done)), ctx, "lr");
       check(charlm_step(ctx, n, x, y, &loss), ctx, "training");
+      if (!isfinite(loss))
+        die("training", "the loss is not finite");
       p.loss += 0.02 * ((double)loss - p.loss);
       p.done += (size_t)n;
       if (now() - p.shown > every)

@@ -9,6 +9,7 @@
  * the library failed. */
 #define _POSIX_C_SOURCE 200809L
 #include "net.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,8 @@ static void train_epoch(net_ctx *ctx, const dataset *d, uint64_t epoch, int64_t 
     neo_rt_gather(&d->x, order + at, n, x);
     neo_rt_gather(&d->y, order + at, n, y);
     check(net_step(ctx, n, x, y, &loss), ctx, "training");
+    if (!isfinite(loss))
+      die("training", "the loss is not finite");
     sum += (double)loss * (double)n;
   }
   double t = now() - start;

@@ -8,6 +8,8 @@ static neoc_exit find_batch(neoc_feed *f) {
   const neo_rt_model *m = r->lib.model;
   const neo_rt_entry *e = &m->entries[f->entry];
   f->batch_size = -1;
+  f->least = 1; /* without inputs and sizes any number will do */
+  f->most = INT64_MAX;
   for (int32_t k = 0; k < e->n_inputs; k++) {
     const neo_rt_tensor *t = neoc_feed_tensor(f, k);
     if (t->rank == 0)
@@ -21,11 +23,13 @@ static neoc_exit find_batch(neoc_feed *f) {
     f->most = rows;
     f->least = size < 0 ? rows : m->sizes[size].lo;
   }
+  if (e->n_inputs == 0 && e->n_sizes == 1) { /* what it computes has as many rows as others have */
+    f->batch_size = m->entry_sizes[e->sizes];
+    f->least = m->sizes[f->batch_size].lo;
+    f->most = m->sizes[f->batch_size].hi;
+  }
   if (e->n_sizes > (f->batch_size >= 0))
     return neoc_fail(r->cli, NEOC_FAILED, "entry %s has more run-time sizes than the rows' number",
-                     e->name);
-  if (e->n_inputs == 0)
-    return neoc_fail(r->cli, NEOC_FAILED, "entry %s has no inputs: there are no rows to feed",
                      e->name);
   return NEOC_OK;
 }
@@ -33,7 +37,7 @@ static neoc_exit find_batch(neoc_feed *f) {
 static neoc_exit choose_batch(int64_t batch, neoc_feed *f) {
   neoc_cli *cli = f->data->r->cli;
   f->batch = batch ? batch : f->most;
-  if (f->batch_size < 0 && f->batch != f->most)
+  if (f->least == f->most && f->batch != f->most)
     return neoc_fail(cli, NEOC_FAILED, "the model takes exactly %lld rows, not --batch %lld",
                      (long long)f->most, (long long)batch);
   if (f->batch < f->least || f->batch > f->most)

@@ -34,6 +34,13 @@ const char neoc_template_readme[] =
   "  exit(1);\n"                                                                   \
   "}\n"                                                                            \
   "\n"                                                                             \
+  "static void check_loss(float loss, int step)\n"                                 \
+  "{\n"                                                                            \
+  "  if (isfinite(loss)) return;\n"                                                \
+  "  fprintf(stderr, \"@: step %d: loss is %f\\n\", step, loss);\n"                 \
+  "  exit(1);\n"                                                                   \
+  "}\n"                                                                            \
+  "\n"                                                                             \
   "static float uniform(void) { return (float)rand() / (float)RAND_MAX; }\n\n"
 
 #define MAIN_TAIL                                            \
@@ -90,6 +97,7 @@ static const char mlp_main[] =
     "  for (int step = 1; step <= 1000; step++) {\n"
     "    make_data(x, y);\n"
     "    check(@_step(ctx, N, x[0], y, &loss), ctx);\n"
+    "    check_loss(loss, step);\n"
     "    if (step % 200 == 0) printf(\"step %d: loss %.4f\\n\", step, loss);\n"
     "  }\n"
     "  make_data(x, y);\n"
@@ -146,6 +154,7 @@ static const char cnn_main[] =
     "  for (int step = 1; step <= 300; step++) {\n"
     "    make_data(x, y);\n"
     "    check(@_step(ctx, N, x[0][0], y, &loss), ctx);\n"
+    "    check_loss(loss, step);\n"
     "    if (step % 50 == 0) printf(\"step %d: loss %.4f\\n\", step, loss);\n"
     "  }\n"
     "  make_data(x, y);\n"
@@ -219,6 +228,7 @@ static const char charlm_main[] =
     "  for (int step = 1; step <= 2000; step++) {\n"
     "    make_data(x, y);\n"
     "    check(@_step(ctx, N, x[0], y, &loss), ctx);\n"
+    "    check_loss(loss, step);\n"
     "    mean += loss / 500;\n"
     "    if (step % 500) continue;\n"
     "    printf(\"step %d: loss %.4f\\n\", step, mean);\n"

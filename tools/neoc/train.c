@@ -47,12 +47,12 @@ static neoc_exit stop(neoc_trainer *t) {
 /* ---- steps */
 
 int64_t neoc_train_batch(const neoc_trainer *t, int64_t position) {
-  int64_t left = t->epoch_rows - position, batch = t->entry[0].feed.batch;
+  int64_t left = t->epoch_rows - position, batch = t->entry[t->lead].feed.batch;
   return left < batch ? left : batch;
 }
 
 bool neoc_train_turn(const neoc_trainer *t, size_t k, int64_t position) {
-  int64_t batch = t->entry[0].feed.batch, in_epoch = (t->epoch_rows + batch - 1) / batch;
+  int64_t batch = t->entry[t->lead].feed.batch, in_epoch = (t->epoch_rows + batch - 1) / batch;
   int64_t turn = (t->epoch % t->round * (in_epoch % t->round) + position / batch) % t->round;
   return turn >= t->round - t->entry[k].times;
 }

@@ -35,7 +35,7 @@ typedef struct {
   neoc_cli *cli;
   neoc_data data;
   neoc_trained *entry; /* in the order of their steps */
-  size_t n_entries;
+  size_t n_entries, lead; /* lead: the first with inputs, which says how many rows a step takes */
   int64_t round; /* batches after which the entries' turns begin again */
   neoc_test test;
   bool has_test, progress, allow_nan;

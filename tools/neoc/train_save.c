@@ -28,7 +28,7 @@ neoc_exit neoc_train_save(neoc_trainer *t) {
     return e;
   const neo_rt_pair extra[] = {{"epoch", number(t, t->epoch)},
                                {"position", number(t, t->position)},
-                               {"batch", number(t, t->entry[0].feed.batch)},
+                               {"batch", number(t, t->entry[t->lead].feed.batch)},
                                {"rows", number(t, t->data.rows)},
                                {"epoch_loss", losses(t)},
                                {"entries", neoc_train_entries(t)},
@@ -68,7 +68,7 @@ static neoc_exit same_word(const neoc_trainer *t, const char *key, const char *o
 }
 
 static neoc_exit same_choices(const neoc_trainer *t, int64_t batch, int64_t rows, int64_t seed) {
-  const neoc_feed *f = &t->entry[0].feed;
+  const neoc_feed *f = &t->entry[t->lead].feed;
   if (batch != f->batch || rows != t->data.rows)
     return neoc_fail(t->cli, NEOC_FAILED,
                      "%s: was made with --batch %lld and %lld rows, not %lld and %lld", t->save,

@@ -82,21 +82,24 @@ static neoc_exit open_feeds(neoc_trainer *t, int64_t batch) {
   int32_t *entries = NEO_NEW_ARRAY(t->cli->arena, int32_t, t->n_entries + 1);
   for (size_t k = 0; k < t->n_entries; k++)
     entries[k] = t->entry[k].feed.entry;
+  while (t->lead < t->n_entries && t->r.lib.model->entries[entries[t->lead]].n_inputs == 0)
+    t->lead++;
+  if (t->lead == t->n_entries)
+    return neoc_fail(t->cli, NEOC_FAILED, "entry %s has no inputs: there are no rows to feed",
+                     t->r.lib.model->entries[entries[0]].name);
   neoc_exit e = neoc_data_open(&t->r, NEOC_O_DATA, entries, t->n_entries, NULL, &t->data);
-  for (size_t k = 0; k < t->n_entries && !e; k++) {
-    e = neoc_feed_open(&t->data, entries[k], batch, &t->entry[k].feed);
-    if (!e && t->entry[k].feed.batch != t->entry[0].feed.batch)
-      e = neoc_fail(t->cli, NEOC_FAILED, "entries %s and %s do not take the same number of rows",
-                    t->r.lib.model->entries[entries[0]].name,
-                    t->r.lib.model->entries[entries[k]].name);
-  }
+  if (!e)
+    e = neoc_feed_open(&t->data, entries[t->lead], batch, &t->entry[t->lead].feed);
+  for (size_t k = 0; k < t->n_entries && !e; k++)
+    if (k != t->lead)
+      e = neoc_feed_open(&t->data, entries[k], t->entry[t->lead].feed.batch, &t->entry[k].feed);
   return e;
 }
 
 /* Fewer rows than a step's are a small step where the model takes such, else left out. */
 static neoc_exit choose_last(neoc_trainer *t) {
   const char *word = neoc_text(t->cli, NEOC_O_LAST, NULL);
-  neoc_feed *f = &t->entry[0].feed;
+  const neoc_feed *f = &t->entry[t->lead].feed;
   int64_t rows = t->data.rows, batch = f->batch, left = rows % batch;
   if (word && !neo_streq(word, "pad") && !neo_streq(word, "drop"))
     return neoc_usage(t->cli, "--last takes pad or drop, not '%s'", word);

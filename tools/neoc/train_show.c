@@ -101,6 +101,6 @@ void neoc_show_last(const neoc_trainer *t) {
             "each epoch leaves out %lld of %lld rows, others each time: a step takes %s%lld "
             "(--last=pad leaves none out)\n",
             (long long)(rows - t->epoch_rows), (long long)rows,
-            t->entry[0].feed.least == t->entry[0].feed.most ? "exactly " : "",
-            (long long)t->entry[0].feed.batch);
+            t->entry[t->lead].feed.least == t->entry[t->lead].feed.most ? "exactly " : "",
+            (long long)t->entry[t->lead].feed.batch);
 }
