@@ -151,11 +151,11 @@ struct neo_inst {
   const neo_inst *caller;
   uint32_t n_results; /* names that the caller gives to results */
   const char *result[NEO_MAX_RESULTS], *result_full[NEO_MAX_RESULTS];
-  neo_trainee *trainee;      /* in an optimizer: whom it trains */
+  neo_trainee *trainee;        /* in an optimizer: whom it trains */
   struct neo_trainer *trainer; /* the entry whose `train` statements are checked from here */
-  bool is_main;              /* the main file, not a module */
-  struct neo_rounds *repeat; /* what `next` and `collect` write; NULL outside */
-  size_t n_owned;            /* params and states of the program before this call */
+  bool is_main;                /* the main file, not a module */
+  struct neo_rounds *repeat;   /* what `next` and `collect` write; NULL outside */
+  size_t n_owned;              /* params and states of the program before this call */
 };
 
 /* A read that was proved in range, kept until the reducers around it are closed. */

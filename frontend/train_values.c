@@ -85,12 +85,13 @@ static neo_tensor make_count(trainer *t) {
   neo_tensor_rec rec = {.role = NEO_ROLE_STATE, .type = NEO_I64_T, .span = t->span};
   const char *full = neo_fe_unique(fe, neo_fe_join(fe, t->entry, "step"));
   neo_tensor count = neo_tensor_make(t->in, rec, NULL, 0, full);
-  neo_def init = neo_def_add(m, scalar_def(m, count, neo_const_int(m, NEO_I64_T, 0), t->span), false);
+  neo_def init =
+      neo_def_add(m, scalar_def(m, count, neo_const_int(m, NEO_I64_T, 0), t->span), false);
   neo_tensor_at(m, count)->init = init;
   rec.role = NEO_ROLE_UPDATE;
   rec.updates = count;
-  neo_tensor next = neo_tensor_make(t->in, rec, NULL, 0,
-                                    neo_fe_unique(fe, neo_arena_printf(fe->arena, "%s.next", full)));
+  neo_tensor next = neo_tensor_make(
+      t->in, rec, NULL, 0, neo_fe_unique(fe, neo_arena_printf(fe->arena, "%s.next", full)));
   neo_expr now = neo_load(m, count, NULL, 0, t->span);
   neo_expr more = neo_op2(m, NEO_OP_ADD, now, neo_const_int(m, NEO_I64_T, 1));
   neo_def_add(m, scalar_def(m, next, more, t->span), true);

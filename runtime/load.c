@@ -224,8 +224,8 @@ static void make_slots(const neo_rt_ctx *c, neo_rti_weights *w, const neo_rt_ten
       continue;
     tensor[w->n_slots] = t;
     neo_rti_slot *s = &w->slots[w->n_slots++];
-    *s = (neo_rti_slot){.name = t->name, .place = t->place, .role = t->role, .type = t->type,
-                        .rank = t->rank};
+    *s = (neo_rti_slot){
+        .name = t->name, .place = t->place, .role = t->role, .type = t->type, .rank = t->rank};
     s->count = neo_rti_extents(m, t, NULL, s->extent);
   }
   for (int32_t i = 0; i < m->n_entries; i++)

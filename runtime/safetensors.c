@@ -236,7 +236,7 @@ static bool read_metadata(reader *r) {
 static const struct {
   const char *name;
   size_t bytes;
-} types[] = {{"F64", 8}, {"F32", 4}, {"F16", 2},  {"BF16", 2}, {"I64", 8}, {"I32", 4}, {"I8", 1},
+} types[] = {{"F64", 8}, {"F32", 4},  {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"I32", 4}, {"I8", 1},
              {"U8", 1},  {"BOOL", 1}, {"I16", 2}, {"U16", 2},  {"U32", 4}, {"U64", 8}};
 enum { N_TYPES = sizeof types / sizeof *types };
 

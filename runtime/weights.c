@@ -44,8 +44,7 @@ void neo_rti_slots_classify(neo_rti_slot *slots, size_t n, const char *const *en
 
 static size_t slot_named(const neo_rti_weights *w, const char *name, size_t n) {
   size_t k = 0;
-  while (k < w->n_slots &&
-         (strncmp(w->slots[k].name, name, n) != 0 || w->slots[k].name[n] != 0))
+  while (k < w->n_slots && (strncmp(w->slots[k].name, name, n) != 0 || w->slots[k].name[n] != 0))
     k++;
   return k;
 }
@@ -95,7 +94,8 @@ static neo_rt_status wrong_shape(neo_rti_weights *w, const neo_rti_slot *s, uint
   static const uint8_t turned[] = {1, 0};
   neo_str_addf(&w->error, "%s: shape is ", f->name);
   put_shape(&w->error, f->extent, f->rank);
-  neo_str_add(&w->error, r && (r->transpose || r->n_order) ? " before it is turned, but " : ", but ");
+  neo_str_add(&w->error,
+              r && (r->transpose || r->n_order) ? " before it is turned, but " : ", but ");
   neo_str_addf(&w->error, "%s expects ", s->name);
   put_shape(&w->error, s->extent + lead, s->rank - lead);
   neo_str_addf(&w->error, " (%s)", s->place);

@@ -12,12 +12,12 @@
 
 /* ------------------------------------------------------------ rules (rename.c) */
 
-typedef struct {            /* a line "theirs = ours permute 1,0" */
-  const char *theirs;       /* a `*` stands for any text without a point */
-  const char *ours;         /* its `*` are what theirs' were; "-": the tensor is left out */
-  int line;                 /* from 1 */
-  bool transpose, used;     /* transpose: its two dimensions are exchanged */
-  uint8_t n_order;          /* 0: none */
+typedef struct {                   /* a line "theirs = ours permute 1,0" */
+  const char *theirs;              /* a `*` stands for any text without a point */
+  const char *ours;                /* its `*` are what theirs' were; "-": the tensor is left out */
+  int line;                        /* from 1 */
+  bool transpose, used;            /* transpose: its two dimensions are exchanged */
+  uint8_t n_order;                 /* 0: none */
   uint8_t order[NEO_RTI_MAX_RANK]; /* dimension d of ours is dimension order[d] of theirs */
 } neo_rti_rule;
 

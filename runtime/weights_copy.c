@@ -20,8 +20,8 @@ static bool int_at(uint8_t type, const unsigned char *p, int64_t *x) {
   uint64_t raw = 0;
   for (size_t i = 0; i < bytes; i++)
     raw |= (uint64_t)p[i] << (8 * i);
-  bool is_signed = type == NEO_RT_I64 || type == NEO_RT_I32 || type == NEO_RT_I8 ||
-                   type == NEO_RTI_ST_I16;
+  bool is_signed =
+      type == NEO_RT_I64 || type == NEO_RT_I32 || type == NEO_RT_I8 || type == NEO_RTI_ST_I16;
   unsigned shift = 64 - 8 * (unsigned)bytes;
   *x = is_signed ? (int64_t)(raw << shift) >> shift : (int64_t)raw;
   return is_signed || *x >= 0;

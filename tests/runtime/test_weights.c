@@ -58,7 +58,8 @@ static void write_transposed(int16_t n) {
 static void a_table_renames_turns_and_converts(void **state) {
   (void)state;
   neo_rt_ctx *c = toy_create(1, 3);
-  neo_rt_weights o = {.struct_size = sizeof o, .only = "W, pick",
+  neo_rt_weights o = {.struct_size = sizeof o,
+                      .only = "W, pick",
                       .rename = "# theirs = ours\nnet.*.w = W transpose # turned\n\nn=pick"};
   float w[40];
   int32_t pick;
@@ -95,15 +96,17 @@ static void what_does_not_fit_is_refused_before_anything_changes(void **state) {
   refused(NULL, NULL, NEO_NAME,
           "W, m, pick: are missing from the file; what the model lacks: n, net.0.w, none");
   refused("Q*", NULL, NEO_NAME, "no parameter or state of the model is 'Q*'");
-  refused("W", "net.0.w = W", NEO_SHAPE,
-          "net.0.w: shape is [10, 4], but W expects [4, 10] (toy.expr:8:7); a line of a table turns "
-          "it: net.0.w = W transpose");
+  refused(
+      "W", "net.0.w = W", NEO_SHAPE,
+      "net.0.w: shape is [10, 4], but W expects [4, 10] (toy.expr:8:7); a line of a table turns "
+      "it: net.0.w = W transpose");
   refused("W", "net.0.w = W permute 0,1", NEO_SHAPE,
           "net.0.w: shape is [10, 4] before it is turned, but W expects [4, 10] (toy.expr:8:7); a "
           "line of a table turns it: net.0.w = W transpose");
-  refused("W", "net.0.w = W\nnet.1.w = W", NEO_SHAPE,
-          "net.0.w: shape is [10, 4], but W expects [4, 10] (toy.expr:8:7); a line of a table turns "
-          "it: net.0.w = W transpose");
+  refused(
+      "W", "net.0.w = W\nnet.1.w = W", NEO_SHAPE,
+      "net.0.w: shape is [10, 4], but W expects [4, 10] (toy.expr:8:7); a line of a table turns "
+      "it: net.0.w = W transpose");
   refused("W", "net.0.w = W transpose\nnet.1.w = W", NEO_NAME,
           "line 2 of the table: the file has no tensor 'net.1.w'");
   refused("W", "net.0.w = V", NEO_NAME,
@@ -136,8 +139,7 @@ static void parts_of_a_tensor_come_from_many(void **state) {
   assert_true(w[10] == 1.5f && w[0] == 0.5f && w[39] == -2 && w[20] == 3.25f && w[1] == 0);
   refused("W", "l.0.b = W[0]", NEO_NAME,
           "W (in part): is missing from the file; what the model lacks: l.1.b, l.3.b, l.2.b");
-  refused("W", "l.0.b = W[1]\nl.1.b = W[1]", NEO_NAME,
-          "l.1.b and l.0.b of the file are both W");
+  refused("W", "l.0.b = W[1]\nl.1.b = W[1]", NEO_NAME, "l.1.b and l.0.b of the file are both W");
   refused("W", "l.0.b = W[4]", NEO_NAME, "line 1 of the table: W has no part [4]");
   neo_rt_destroy(c);
 }

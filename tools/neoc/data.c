@@ -197,8 +197,8 @@ neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entr
   neoc_exit code = check_words(d, entries, n);
   for (size_t k = 0; k < n; k++)
     for (int32_t i = 0; i < m->entries[entries[k]].n_inputs && !code; i++)
-      code = open_input(d, &m->entries[entries[k]],
-                        m->entry_args[m->entries[entries[k]].args + i], &first);
+      code = open_input(d, &m->entries[entries[k]], m->entry_args[m->entries[entries[k]].args + i],
+                        &first);
   if (!code && d->places)
     count_windows(d);
   if (!code && first >= 0 && d->rows == 0)

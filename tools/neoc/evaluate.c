@@ -57,8 +57,8 @@ static bool same_model(const neoc_trainer *t, const neo_module *m) {
 }
 
 /* The options, and one more constant replaced. */
-static neo_compile_options with_define(neo_arena *a, const neo_compile_options *o,
-                                       const char *name, int64_t value) {
+static neo_compile_options with_define(neo_arena *a, const neo_compile_options *o, const char *name,
+                                       int64_t value) {
   neo_compile_options more = *o;
   neo_define_option *d = NEO_NEW_ARRAY(a, neo_define_option, o->n_defines + 1);
   more.n_defines = 0;
@@ -162,7 +162,8 @@ static neo_rt_status copy_kept(neo_arena *a, neo_rt_ctx *from, neo_rt_ctx *to) {
   neo_rt_status s = NEO_OK;
   size_t most = 0;
   for (int32_t k = 0; k < m->n_tensors; k++)
-    if (neo_rti_tensor_kept(&m->tensors[k]) && neo_rti_kept_bytes(from, &m->tensors[k], NULL) > most)
+    if (neo_rti_tensor_kept(&m->tensors[k]) &&
+        neo_rti_kept_bytes(from, &m->tensors[k], NULL) > most)
       most = neo_rti_kept_bytes(from, &m->tensors[k], NULL);
   void *p = neo_arena_alloc(a, most + 1);
   for (int32_t k = 0; k < m->n_tensors && !s; k++) {
@@ -181,8 +182,7 @@ static neo_rt_status copy_kept(neo_arena *a, neo_rt_ctx *from, neo_rt_ctx *to) {
 }
 
 /* One call; sums of the entry's scalars, weighted by rows. */
-static neoc_exit add_call(const neoc_trainer *t, neoc_feed *f, int64_t at, int64_t n,
-                          double *sum) {
+static neoc_exit add_call(const neoc_trainer *t, neoc_feed *f, int64_t at, int64_t n, double *sum) {
   const neoc_runner *r = f->data->r;
   const neo_rt_entry *e = &r->lib.model->entries[f->entry];
   neoc_feed_fill(f, t->test.order + at, n);
@@ -209,9 +209,9 @@ static neoc_exit run_rest(neoc_trainer *t, double *sum) {
   neo_arena scratch;
   neo_arena_init(&scratch, neo_alloc_default, t->cli->arena->on_fail);
   neo_rt_status s = copy_kept(&scratch, t->r.ctx, x->rest.ctx);
-  neoc_exit code = s ? neoc_fail(t->cli, neoc_exit_of((neo_status)s), "%s",
-                                 neo_rt_error(x->rest.ctx))
-                     : add_call(t, &x->rest_feed, x->data.rows - x->left, x->left, sum);
+  neoc_exit code =
+      s ? neoc_fail(t->cli, neoc_exit_of((neo_status)s), "%s", neo_rt_error(x->rest.ctx))
+        : add_call(t, &x->rest_feed, x->data.rows - x->left, x->left, sum);
   if (!code && e->n_writes && copy_kept(&scratch, x->rest.ctx, t->r.ctx))
     code = neoc_fail(t->cli, NEOC_FAILED, "%s", neo_rt_error(t->r.ctx));
   neo_arena_free(&scratch);

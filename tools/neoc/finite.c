@@ -96,15 +96,16 @@ static neoc_exit tell(const neoc_trainer *t, const char *what, const char *where
 neoc_exit neoc_check_loss(const neoc_trainer *t, const neoc_trained *e, int64_t n) {
   if (t->allow_nan || isfinite(e->loss))
     return NEOC_OK;
-  const char *what =
-      neo_arena_printf(t->cli->arena, "%s is %g", neoc_feed_tensor(&e->feed,
-                       t->r.lib.model->entries[e->feed.entry].n_inputs)->name, e->loss);
+  const char *what = neo_arena_printf(
+      t->cli->arena, "%s is %g",
+      neoc_feed_tensor(&e->feed, t->r.lib.model->entries[e->feed.entry].n_inputs)->name, e->loss);
   const char *where = bad_input(t, e, n);
   if (where)
     return tell(t, what, where);
   where = bad_kept(t);
-  return tell(t, what, where ? neo_arena_printf(t->cli->arena, "after it %s", where)
-                             : "and inputs, parameters and states are finite");
+  return tell(t, what,
+              where ? neo_arena_printf(t->cli->arena, "after it %s", where)
+                    : "and inputs, parameters and states are finite");
 }
 
 neoc_exit neoc_check_kept(const neoc_trainer *t) {

@@ -37,7 +37,7 @@ const char neoc_template_readme[] =
   "static void check_loss(float loss, int step)\n"                                 \
   "{\n"                                                                            \
   "  if (isfinite(loss)) return;\n"                                                \
-  "  fprintf(stderr, \"@: step %d: loss is %f\\n\", step, loss);\n"                 \
+  "  fprintf(stderr, \"@: step %d: loss is %f\\n\", step, loss);\n"                \
   "  exit(1);\n"                                                                   \
   "}\n"                                                                            \
   "\n"                                                                             \

@@ -23,8 +23,8 @@ typedef struct { /* held-out data */
   neoc_data data;
   neoc_feed feed;
   int64_t *order;
-  int64_t left;      /* rows that `feed` cannot take */
-  neoc_runner rest;  /* the model for that many rows, if `has_rest` */
+  int64_t left;     /* rows that `feed` cannot take */
+  neoc_runner rest; /* the model for that many rows, if `has_rest` */
   neoc_data rest_data;
   neoc_feed rest_feed;
   bool has_rest;
@@ -34,9 +34,9 @@ typedef struct {
   neoc_runner r;
   neoc_cli *cli;
   neoc_data data;
-  neoc_trained *entry; /* in the order of their steps */
+  neoc_trained *entry;    /* in the order of their steps */
   size_t n_entries, lead; /* lead: the first with inputs, which says how many rows a step takes */
-  int64_t round; /* batches after which the entries' turns begin again */
+  int64_t round;          /* batches after which the entries' turns begin again */
   neoc_test test;
   bool has_test, progress, allow_nan;
   neoc_last last;
@@ -46,9 +46,9 @@ typedef struct {
   int64_t epoch, position; /* rows of this epoch that are done */
   int64_t epoch_rows;      /* those of an epoch's steps */
   int64_t *order;
-  double begun, epoch_begun, shown;         /* seconds */
-  int64_t rows_done, rows_done_this_epoch;  /* of this run */
-  uint64_t saved_step;                      /* of the file that is there; 0: none */
+  double begun, epoch_begun, shown;        /* seconds */
+  int64_t rows_done, rows_done_this_epoch; /* of this run */
+  uint64_t saved_step;                     /* of the file that is there; 0: none */
 } neoc_trainer;
 
 /* ---- train.c */

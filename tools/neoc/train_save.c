@@ -70,10 +70,9 @@ static neoc_exit same_word(const neoc_trainer *t, const char *key, const char *o
 static neoc_exit same_choices(const neoc_trainer *t, int64_t batch, int64_t rows, int64_t seed) {
   const neoc_feed *f = &t->entry[t->lead].feed;
   if (batch != f->batch || rows != t->data.rows)
-    return neoc_fail(t->cli, NEOC_FAILED,
-                     "%s: was made with --batch %lld and %lld rows, not %lld and %lld", t->save,
-                     (long long)batch, (long long)rows, (long long)f->batch,
-                     (long long)t->data.rows);
+    return neoc_fail(
+        t->cli, NEOC_FAILED, "%s: was made with --batch %lld and %lld rows, not %lld and %lld",
+        t->save, (long long)batch, (long long)rows, (long long)f->batch, (long long)t->data.rows);
   if (neoc_has(t->cli, NEOC_O_SEED) && (uint64_t)seed != t->seed)
     return neoc_fail(t->cli, NEOC_FAILED, "%s: was made with --seed %lld", t->save,
                      (long long)seed);

@@ -74,8 +74,7 @@ static void put_json(const neoc_trainer *t, double rate, const char *test) {
 static void put_text(const neoc_trainer *t, double rate, const char *test) {
   printf("epoch %lld/%lld: ", (long long)t->epoch + 1, (long long)t->epochs);
   for (size_t k = 0; k < t->n_entries; k++)
-    printf("%s%s %s", k ? ", " : "", t->n_entries > 1 ? entry_name(t, k) : "loss",
-           loss_text(t, k));
+    printf("%s%s %s", k ? ", " : "", t->n_entries > 1 ? entry_name(t, k) : "loss", loss_text(t, k));
   printf("%s%s, %.0f samples/s\n", t->has_test ? ", test" : "", test, rate);
 }
 

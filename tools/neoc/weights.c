@@ -12,8 +12,10 @@ static void slot_of(const neoc_runner *r, neo_tensor t, neo_rti_slot *s) {
                                   [NEO_ROLE_STATE] = NEO_RT_ROLE_STATE};
   const neo_module *m = r->c.module;
   const neo_tensor_rec *rec = neo_tensor_at(m, t);
-  *s = (neo_rti_slot){.name = neoc_tensor_name(r, t), .role = roles[rec->role],
-                      .type = rec->type, .rank = (uint8_t)neo_tensor_rank(m, t)};
+  *s = (neo_rti_slot){.name = neoc_tensor_name(r, t),
+                      .role = roles[rec->role],
+                      .type = rec->type,
+                      .rank = (uint8_t)neo_tensor_rank(m, t)};
   s->place = neo_span_text(neo_diags_sources(m->diags), rec->span);
   s->count = neo_tensor_elements_at(m, t, neoc_runner_sizes(r), s->extent);
 }
