@@ -1,6 +1,7 @@
 /* The tensors that the caller can name, and where everything outside the frame lives. */
 #include "base/hash.h"
 #include "codegen/plan_internal.h"
+#include "ir/print.h"
 #include <assert.h>
 #include <string.h>
 
@@ -132,6 +133,16 @@ static void fix_tensor(plan_store *s, neo_tensor t) {
   neo_map_set(&s->buf_of, t.i, (uint64_t)buf);
 }
 
+static void fix_assert(neo_plan *p, const neo_assert_rec *a) {
+  neo_str text;
+  neo_str_init(&text, p->arena);
+  neo_expr_print(p->m, NULL, a->holds, &text);
+  neo_rt_assert made = {neo_str_text(&text),
+                        place_of(neo_span_text(neo_diags_sources(p->m->diags), a->span)),
+                        neo_plan_program(p, a->holds)};
+  NEO_PUSH(p->arena, &p->asserts, made);
+}
+
 /* Derived sizes are listed, so that numbers are ids; no entry takes them, and no program uses them.
  */
 void plan_store_fixed(plan_store *s) {
@@ -141,6 +152,8 @@ void plan_store_fixed(plan_store *s) {
     neo_rt_size size = {neo_name_text(m->names, r.name), r.lo, r.hi};
     NEO_PUSH(s->p->arena, &s->p->sizes, size);
   }
+  for (size_t k = 0; k < m->asserts.n; k++)
+    fix_assert(s->p, &m->asserts.at[k]);
   for (uint32_t k = 1; k < m->tensors.n; k++)
     fix_tensor(s, (neo_tensor){k});
 }

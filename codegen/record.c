@@ -37,6 +37,11 @@ static lc size_row(recorder *r, size_t k) {
   return RECORD(r, text(r, s.name), i64(r, s.lo), i64(r, s.hi));
 }
 
+static lc assert_row(recorder *r, size_t k) {
+  neo_rt_assert a = r->p->asserts.at[k];
+  return RECORD(r, text(r, a.text), text(r, a.place), i32(r, a.program));
+}
+
 static lc tensor_row(recorder *r, size_t k) {
   neo_rt_tensor t = r->p->tensors.at[k];
   return RECORD(r, text(r, t.name), text(r, t.place), i8(r, t.role), i8(r, t.type), i8(r, t.rank),
@@ -159,7 +164,8 @@ static lc model_record(recorder *r, size_t n_images) {
       table(r, p->entry_writes.n, entry_write_row), i64(r, p->kept_bytes),
       r->t->sm ? text(r, r->t->level) : neo_lconst_null(r->l), i32(r, (int64_t)n_images),
       table(r, n_images, image_row), table(r, p->maps.n, map_row), i32(r, (int64_t)p->grids.n),
-      table(r, p->grids.n, grid_row), table(r, p->grid_parts.n, grid_part_row));
+      table(r, p->grids.n, grid_row), table(r, p->grid_parts.n, grid_part_row),
+      i32(r, (int64_t)p->asserts.n), table(r, p->asserts.n, assert_row));
 }
 
 /* ---- thin entries */

@@ -111,6 +111,10 @@ neo_val neo_lower_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo
     return neo_val_poison();
   if (is_unit(f, op, a, b, &same))
     return same;
+  if (op == NEO_AST_POW) { /* of sizes that are known: 2^levels */
+    a = neo_val_known(f, a);
+    b = neo_val_known(f, b);
+  }
   if (a.kind == NEO_VAL_LIT && b.kind == NEO_VAL_LIT)
     return neo_lit_binary(f, at, a.lit, b.lit);
   if (op == NEO_AST_POW)

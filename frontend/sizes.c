@@ -210,6 +210,25 @@ void neo_check_dim(neo_inst *in, const neo_ast_stmt *s) {
                           .value = neo_val_index(e)});
 }
 
+/* The bounds of N where N % k == 0 is asserted are multiples of k. */
+static void tighten(neo_fe *fe, neo_expr c) {
+  const neo_node *eq = neo_expr_node(fe->m, c);
+  int64_t zero, k;
+  if (eq->op != NEO_OP_EQ || !neo_expr_is_int(fe->m, neo_list_expr(fe->m, eq->arg, 1), &zero) ||
+      zero)
+    return;
+  const neo_node *mod = neo_expr_node(fe->m, neo_list_expr(fe->m, eq->arg, 0));
+  if (mod->op != NEO_OP_MOD || !neo_expr_is_int(fe->m, neo_list_expr(fe->m, mod->arg, 1), &k))
+    return;
+  const neo_node *size = neo_expr_node(fe->m, neo_list_expr(fe->m, mod->arg, 0));
+  if (size->op != NEO_OP_SIZE || k <= 0)
+    return;
+  neo_size_rec *rec = neo_size_at(fe->m, (neo_size){size->attr});
+  int64_t lo = (rec->lo + k - 1) / k * k, hi = rec->hi / k * k;
+  if (rec->kind == NEO_SIZE_RUNTIME && lo <= hi)
+    rec->lo = lo, rec->hi = hi;
+}
+
 void neo_check_assert(neo_inst *in, const neo_ast_stmt *s) {
   int64_t x;
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
@@ -235,6 +254,8 @@ void neo_check_assert(neo_inst *in, const neo_ast_stmt *s) {
     NEO_ERR(in, s->u.expr->span, ASSERT_FAILS, (int)n, text);
   } else if (proof != NEO_PROVED) {
     NEO_PUSH(in->fe->arena, &in->fe->asserts, c);
+    NEO_PUSH(in->fe->arena, &in->fe->m->asserts, (neo_assert_rec){c, s->u.expr->span});
+    tighten(in->fe, c);
   }
 }
 

@@ -157,6 +157,12 @@ typedef struct {
   neo_span span;
 } neo_custom_rec;
 
+/* What the run-time sizes of every call obey: checked where the library is called. */
+typedef struct {
+  neo_expr holds; /* bool, over constants and sizes */
+  neo_span span;
+} neo_assert_rec;
+
 /* What the user allows to be less than f32 (transform/narrow.c). 3XTF32 rounds nothing: a product
  * of x and y in f32 may be made of three of tf32, x = X + u, y = Y + v: X*Y + X*v + u*Y, where X
  * and Y are x and y rounded, u and v what is left, rounded as well. That is off by 3 * 2^-22 of its
@@ -189,6 +195,7 @@ typedef struct neo_module {
   NEO_VEC(neo_entry_rec) entries;  /* from 0 */
   NEO_VEC(neo_grad_rec) grads;     /* from 0 */
   NEO_VEC(neo_custom_rec) customs; /* from 0 */
+  NEO_VEC(neo_assert_rec) asserts; /* from 0 */
   uint32_t n_sites;                /* rand() sites given out */
   neo_map intern;                  /* hash-consing; private to build.c */
   neo_map named;                   /* name -> the first tensor that has it; private to build.c */

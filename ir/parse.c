@@ -274,6 +274,15 @@ static void parse_sites(neo_parser *p) {
     p->m->n_sites = (uint32_t)n;
 }
 
+static void parse_assert(neo_parser *p) {
+  size_t first = p->at - 1;
+  neo_assert_rec a = {.holds = neo_parse_expr(p)};
+  end(p);
+  a.span = neo_parse_span_from(p, first);
+  if (!p->failed)
+    NEO_PUSH(p->arena, &p->m->asserts, a);
+}
+
 static void parse_module(neo_parser *p) {
   uint32_t name = neo_parse_label(p, "the module's name");
   end(p);
@@ -313,6 +322,8 @@ static void parse_late(neo_parser *p, const statement *s) {
     neo_parse_def(p, true);
   else if (neo_parse_accept(p, "entry"))
     parse_entry(p);
+  else if (neo_parse_accept(p, "assert"))
+    parse_assert(p);
   else if (neo_parse_accept(p, "gradient"))
     parse_gradient(p);
   else if (neo_parse_accept(p, "custom"))

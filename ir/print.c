@@ -270,6 +270,12 @@ static void add_size(const neo_text_expr *t, neo_size id) {
   neo_str_addc(t->out, '\n');
 }
 
+static void add_assert(const neo_text_expr *t, neo_expr holds) {
+  neo_str_add(t->out, "assert ");
+  neo_text_add_expr(t, holds, LEVEL_OR);
+  neo_str_addc(t->out, '\n');
+}
+
 static void add_data(neo_str *out, const neo_tensor_rec *r) {
   neo_type t = (neo_type)r->type;
   uint32_t size = neo_type_bytes(t);
@@ -362,6 +368,8 @@ void neo_module_print(const neo_module *m, neo_str *out) {
     neo_str_addf(out, "sites %u\n", m->n_sites);
   for (uint32_t k = 1; k < m->sizes.n; k++)
     add_size(&t, (neo_size){k});
+  for (size_t k = 0; k < m->asserts.n; k++)
+    add_assert(&t, m->asserts.at[k].holds);
   for (uint32_t k = 1; k < m->tensors.n; k++)
     add_tensor(&t, (neo_tensor){k});
   for (uint32_t k = 1; k < m->defs.n; k++)

@@ -5,6 +5,7 @@
  *   sites 1
  *   size B 1..256
  *   size P 1..128 = (B + 1) / 2
+ *   assert B % 8 == 0
  *   input X : f32 [B, 784]
  *   input Y : i32 [B] < 10
  *   const K : f32 [3] = {1.0, 2.0, 1.0}

@@ -76,6 +76,11 @@ bool neo_verify_size_expr(neo_verifier *v, neo_expr e, const char *what) {
   return check_expr(&c, e, NEO_I64_T, what);
 }
 
+bool neo_verify_size_cond(neo_verifier *v, neo_expr e, const char *what) {
+  expr_check c = {.v = v, .allowed = size_like};
+  return check_expr(&c, e, NEO_BOOL_T, what);
+}
+
 /* ---- definitions */
 
 static bool check_axes(neo_verifier *v, const neo_def_rec *d) {

@@ -22,6 +22,8 @@ bool neo_verify_expr(neo_verifier *v, neo_expr e, bool (*allowed)(const neo_node
 /* i64, over constants and sizes only. */
 bool neo_verify_size_expr(neo_verifier *v, neo_expr e, const char *what);
 
+bool neo_verify_size_cond(neo_verifier *v, neo_expr e, const char *what); /* bool, as that */
+
 /* ---- verify_tables.c */
 bool neo_verify_sizes(neo_verifier *v); /* also takes the samples */
 bool neo_verify_tensors(neo_verifier *v);

@@ -25,6 +25,9 @@ static bool take_sample(neo_verifier *v, uint32_t sample, int64_t *value) {
     if (value[k] < s->lo || value[k] > s->hi)
       return false;
   }
+  for (size_t k = 0; k < v->m->asserts.n; k++)
+    if (!neo_verify_eval(v, v->n_samples, v->m->asserts.at[k].holds))
+      return false;
   return true;
 }
 
@@ -72,6 +75,16 @@ static void note_size(void *ctx, neo_expr e) {
     u->largest = n->attr;
 }
 
+/* Bools over sizes: what is sampled obeys them. */
+static bool check_asserts(neo_verifier *v) {
+  v->where = "an assertion";
+  for (size_t k = 0; k < v->m->asserts.n; k++)
+    if (!neo_verify_size_cond(v, v->m->asserts.at[k].holds, "the condition"))
+      return false;
+  take_samples(v);
+  return true;
+}
+
 bool neo_verify_sizes(neo_verifier *v) {
   neo_map seen;
   neo_map_init(&seen, v->arena);
@@ -83,8 +96,7 @@ bool neo_verify_sizes(neo_verifier *v) {
     if (use.largest >= k)
       return neo_verify_fail(v, "the value needs a later size");
   }
-  take_samples(v);
-  return true;
+  return check_asserts(v);
 }
 
 /* ---- tensors */

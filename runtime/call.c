@@ -18,6 +18,34 @@ const neo_rt_entry *neo_rti_entry(neo_rt_ctx *c, int32_t entry, neo_rt_status *s
   return e;
 }
 
+static bool takes_size(const neo_rt_ctx *c, const neo_rt_entry *e, int64_t size) {
+  for (int32_t i = 0; i < e->n_sizes; i++)
+    if (c->model->entry_sizes[e->sizes + i] == size)
+      return true;
+  return false;
+}
+
+/* Does the call give all sizes of the program? The others are at their largest, and obey nothing. */
+static bool gives_sizes(const neo_rt_ctx *c, const neo_rt_entry *e, int32_t program) {
+  const int64_t *at = c->model->programs + program;
+  for (; *at != NEO_RT_OP_END; at++) {
+    bool size = *at == NEO_RT_OP_SIZE, word = size || *at == NEO_RT_OP_CONST;
+    if (size && !takes_size(c, e, at[1]))
+      return false;
+    at += word;
+  }
+  return true;
+}
+
+static neo_rt_status check_asserts(neo_rt_ctx *c, const neo_rt_entry *e) {
+  for (int32_t i = 0; i < c->model->n_asserts; i++) {
+    const neo_rt_assert *a = &c->model->asserts[i];
+    if (gives_sizes(c, e, a->program) && !neo_rti_eval(c->model, a->program, c->sizes))
+      return neo_rti_fail(c, NEO_SHAPE, "the sizes do not obey: %s (%s)", a->text, a->place);
+  }
+  return NEO_OK;
+}
+
 neo_rt_status neo_rti_check_sizes(neo_rt_ctx *c, const neo_rt_entry *e) {
   for (int32_t i = 0; i < e->n_sizes; i++) {
     int32_t k = c->model->entry_sizes[e->sizes + i];
@@ -26,7 +54,7 @@ neo_rt_status neo_rti_check_sizes(neo_rt_ctx *c, const neo_rt_entry *e) {
       return neo_rti_fail(c, NEO_SHAPE, "%s: %lld is not in [%lld, %lld]", s->name,
                           (long long)c->sizes[k], (long long)s->lo, (long long)s->hi);
   }
-  return NEO_OK;
+  return check_asserts(c, e);
 }
 
 /* Sizes that the entry does not take are at their largest. */

@@ -114,6 +114,29 @@ says err 'it has: forward, test' "an entry that is not there"
 expect 2 "a gradient that is not there" "$NEOC" run m.expr X=ones:[2,4] Y=[0,1] --grad=Q
 expect 3 "weights that are not there" "$NEOC" run m.expr X=ones:[2,4] --load w.safetensors
 
+# what a model asserts of its sizes is checked when it is called
+cat >patches.expr <<'END'
+dim 4 <= T <= 65
+dim K <= 8
+assert T % 4 == 0
+assert T % K == 0
+input x[T, 2]
+input w[K]
+y[q < T/4, p < 4, c] = x[q*4 + p, c]
+z[t < T, c] = y[t/4, t % 4, c] * w[t % K]
+output z
+END
+for mode in "" --interp; do
+  expect 0 "sizes that obey $mode" "$NEOC" run patches.expr x=ones:[12,2] w=[1,2,3] $mode
+  expect 1 "a size that does not divide $mode" "$NEOC" run patches.expr x=ones:[12,2] w=ones:[5] $mode
+  says err 'the sizes do not obey: T % K == 0 (patches.expr:4:8)' "a size that does not divide $mode"
+  expect 1 "a size of no whole patches $mode" "$NEOC" run patches.expr x=ones:[10,2] w=[1,2] $mode
+  says err 'the sizes do not obey: T % 4 == 0 (patches.expr:3:8)' "a size of no whole patches $mode"
+done
+expect 0 "verify at sizes that obey" "$NEOC" verify patches.expr
+says out 'T=64 K=8: ok' "verify at sizes that obey"
+expect 0 "grad-check at sizes that obey" "$NEOC" grad-check patches.expr
+
 # the checks that compare: they pass on good code, and can fail
 expect 0 verify "$NEOC" verify m.expr
 says out '^step *B=8: ok' verify

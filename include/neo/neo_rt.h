@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 7 /* add-only within a version */
+#define NEO_RT_ABI 8 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -106,6 +106,11 @@ typedef struct { /* a run-time size: `dim B <= 256` */
   const char *name;
   int64_t lo, hi;
 } neo_rt_size;
+
+typedef struct { /* what the sizes of a call obey: `assert T % P == 0` */
+  const char *text, *place;
+  int32_t program; /* not 0 where it holds */
+} neo_rt_assert;
 
 typedef struct {            /* a tensor that the caller can name */
   const char *name, *place; /* place: "mlp.expr:7:9" */
@@ -265,6 +270,8 @@ typedef struct neo_rt_model {
   int32_t n_grids;
   const neo_rt_grid *grids; /* in the order of their steps, of which each is in one at most */
   const neo_rt_grid_part *grid_parts;
+  int32_t n_asserts;
+  const neo_rt_assert *asserts;
 } neo_rt_model;
 
 /* ------------------------------------------------------------------ contexts */
@@ -288,12 +295,12 @@ typedef struct {
 } neo_rt_config;
 
 enum neo_rt_flags { /* of models for GPUs */
-  /* A call that gives the host nothing returns when its work is in the stream; a failure there is
+                    /* A call that gives the host nothing returns when its work is in the stream; a failure there is
    * told by a later call, or by neo_rt_wait. */
-  NEO_RT_ASYNC = 1,
-  /* Index values that lie on the GPU are in their bounds: the caller's word, they are not looked
+                    NEO_RT_ASYNC = 1,
+                    /* Index values that lie on the GPU are in their bounds: the caller's word, they are not looked
    * at. */
-  NEO_RT_TRUST_INDICES = 2
+                    NEO_RT_TRUST_INDICES = 2
 };
 
 /* Bytes that a context needs (all classes, `threads` as in the config), known before anything is

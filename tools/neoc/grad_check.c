@@ -448,11 +448,13 @@ static neoc_exit check_function(checker *c, const function *f) {
 
 static void small_sizes(checker *c) {
   neo_module *m = c->r.c.module;
+  int64_t *given = neo_arena_copy(c->cli->arena, c->r.sizes, (m->sizes.n + 1) * sizeof *given);
   for (uint32_t k = 1; k < m->sizes.n; k++) {
     int64_t lo = m->sizes.at[k].lo, hi = m->sizes.at[k].hi;
     if (c->r.sizes[k] < 0)
       c->r.sizes[k] = SMALL < lo ? lo : SMALL > hi ? hi : SMALL;
   }
+  neoc_sizes_settle(m, given, c->r.sizes);
 }
 
 static void put_own(const checker *c) {

@@ -347,6 +347,9 @@ static neoc_exit run_interpreted(neoc_runner *r, int entry, neoc_tensors inputs,
                                  size_t n_out) {
   neo_str why;
   neo_str_init(&why, r->cli->arena);
+  neoc_exit e = neoc_sizes_check(r, neoc_entry_sizes(r, entry));
+  if (e)
+    return e;
   neo_interp_resize(r->interp, neoc_runner_sizes(r));
   for (size_t k = 0; k < inputs.n; k++)
     to_values(&r->input[inputs.at[k].i], neo_interp_tensor(r->interp, inputs.at[k]));

@@ -75,6 +75,15 @@ neoc_exit neoc_runner_randomize(neoc_runner *r, int entry, uint64_t *seed);
 /* Present value of a parameter, state or setting. */
 neoc_exit neoc_runner_get(neoc_runner *r, neo_tensor t, neo_rt_array *out);
 
+/* ---- sizes that obey the model's assertions (sizes.c) */
+/* The first assertion over used sizes alone (null: all) that does not hold; null: none. */
+const neo_assert_rec *neoc_sizes_broken(const neo_module *m, const bool *used,
+                                        const int64_t *sizes);
+/* Moves sizes to near ones that obey; those of fixed[id] >= 0 stay. */
+void neoc_sizes_settle(const neo_module *m, const int64_t *fixed, int64_t *sizes);
+/* Reports one that does not hold, as libneort does. */
+neoc_exit neoc_sizes_check(const neoc_runner *r, const bool *used);
+
 /* ---- arrays (array.c) */
 neo_rt_array neoc_array_new(neo_arena *a, neo_type type, uint32_t rank, const int64_t *extent);
 int64_t neoc_array_count(const neo_rt_array *x);

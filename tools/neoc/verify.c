@@ -198,6 +198,7 @@ static int64_t clip(int64_t x, const neo_size_rec *s) {
 static bool choose(verifier *v, const bool *used, const int64_t *fixed, int which, double share) {
   neo_module *m = v->compiled.c.module;
   bool changed = false;
+  int64_t *size = NEO_NEW_ARRAY(v->cli->arena, int64_t, m->sizes.n + 1);
   for (uint32_t k = 1; k < m->sizes.n; k++) {
     const neo_size_rec *s = &m->sizes.at[k];
     int64_t x = which == 0 ? clip(1, s) : which == 1 ? clip(PRIME, s) : s->hi;
@@ -205,8 +206,12 @@ static bool choose(verifier *v, const bool *used, const int64_t *fixed, int whic
       x = clip((int64_t)((double)s->hi * share), s);
     if (fixed[k] >= 0)
       x = fixed[k];
-    changed = changed || (used[k] && x != v->compiled.sizes[k]);
-    v->compiled.sizes[k] = x;
+    size[k] = x;
+  }
+  neoc_sizes_settle(m, fixed, size);
+  for (uint32_t k = 1; k < m->sizes.n; k++) {
+    changed = changed || (used[k] && size[k] != v->compiled.sizes[k]);
+    v->compiled.sizes[k] = size[k];
   }
   return changed;
 }

@@ -338,8 +338,8 @@ bool neo_compile_has_entries(neo_compilation *c, neo_diag_id otherwise) {
 }
 
 static neo_status kernels(neo_compilation *c) {
-  if (!neo_compile_has_entries(c, NEO_D_NO_ENTRY))
-    return NEO_INPUT;
+  if (!c->options.prepare && !neo_compile_has_entries(c, NEO_D_NO_ENTRY))
+    return NEO_INPUT; /* who prepares the module knows what is wanted of it */
   neo_status s = choose_target(c);
   if (!s)
     s = neo_compile_read_records(c);

@@ -118,6 +118,7 @@ neo_rt_model neo_compile_model(neo_compilation *c) {
   m.maps = p->maps.at;
   m.n_grids = (int32_t)p->grids.n, m.grids = grids_of(c);
   m.grid_parts = p->grid_parts.at;
+  m.n_asserts = (int32_t)p->asserts.n, m.asserts = p->asserts.at;
   return m;
 }
 
