@@ -137,6 +137,34 @@ expect 0 "verify at sizes that obey" "$NEOC" verify patches.expr
 says out 'T=64 K=8: ok' "verify at sizes that obey"
 expect 0 "grad-check at sizes that obey" "$NEOC" grad-check patches.expr
 
+# a condition on what an earlier reduction of the same kernel gives is one for each lane
+cat >second.expr <<'END'
+dim B <= 19
+input x[B, 5]
+m[b] = argmax[d] x[b, d]
+n[b] = argmax[d where d != m[b]] x[b, d]
+s[b] = sum[d < m[b]] x[b, d]
+output n, s
+END
+expect 0 "a condition on an argmax" "$NEOC" verify second.expr
+
+# what has places: ranks, and where the largest are
+cat >order.expr <<'END'
+import nn
+input X[2, 5]
+r = nn.rank(X)
+s, i = nn.sort(X)
+t, j = nn.top(X, k = 3)
+w[b, d] = X[b, i[b, d]]
+output r, i, j, w
+END
+expect 0 "places" "$NEOC" run order.expr X='[[3,1,2,5,4],[1,1,0,2,2]]'
+tr -d '\n' <out >line
+says line 'r i32 .2, 5..\[2, 0, 1, 4, 3\], \[1, 2, 0, 3, 4\]' "ranks"
+says line 'i i32 .2, 5..\[1, 2, 0, 4, 3\], \[2, 0, 1, 3, 4\]' "where sorted elements were"
+says line 'j i32 .2, 3..\[3, 4, 0\], \[3, 4, 0\]' "where the largest are"
+says line 'w f32 .2, 5..\[1, 2, 3, 4, 5\], \[0, 1, 1, 2, 2\]' "what was found by place"
+
 # the checks that compare: they pass on good code, and can fail
 expect 0 verify "$NEOC" verify m.expr
 says out '^step *B=8: ok' verify

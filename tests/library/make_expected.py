@@ -716,6 +716,18 @@ def mixed(p, x, st, training):
     return dict(y=y, loss=y.sin().mean())
 
 
+@model({"X": (3, 3, 7)}, {"W": (3, 7)}, ["s", "d", "t", "back"], sgd(2**-10), wrt=("X",))
+def order(p, x, st, training):
+    v = x["X"] + p["W"]
+    s, i = v.sort(stable=True)
+    d, j = v.sort(stable=True, descending=True)
+    t, back = d[..., :3], v  # torch.topk promises no order of equals; ranks undo the sort
+    e = torch.arange(7.0)
+    ls = (d**2 * e).sum() - (s * e.sin()).sum()
+    lt = (t**3).sum() + back.sin().sum()
+    return dict(s=s, d=d, t=t, back=back, loss=ls + lt + (d[..., 0]**2).sum())
+
+
 @model({}, {}, ["y", "s", "w", "q", "z", "f", "c"], None, ints={
     "A": ((3, 140), -128, 256),
     "W": ((140, 3), -128, 256),
