@@ -173,8 +173,12 @@ for command in list show stats verify merge export import prune help version; do
 done
 expect 0 "the man page" "$cache" help man
 says out 'older' "the man page"
-expect 0 "completion" "$cache" help completion
-if command -v bash >/dev/null; then bash -n ./out || fail "the completion's syntax"; fi
+for shell in bash zsh fish; do
+  expect 0 "completion for $shell" "$cache" completion $shell
+  says out 'json' "completion for $shell"
+  if command -v $shell >/dev/null; then $shell -n ./out || fail "the completion's syntax in $shell"; fi
+done
+expect 2 "completion for another shell" "$cache" completion tcsh
 expect 0 "version" "$cache" version
 says out '^neo-cache [0-9]' "version"
 

@@ -91,10 +91,35 @@ expect 0 "the man page" "$NEOC" help man
 says out 'random:42' "the man page: forms of values"
 says out 'dump.*after' "the man page"
 if command -v man >/dev/null; then man -l ./out >/dev/null 2>&1 || fail "the man page's format"; fi
-expect 0 "completion" "$NEOC" help completion
-if command -v bash >/dev/null; then bash -n ./out || fail "the completion's syntax"; fi
+for shell in bash zsh fish; do
+  expect 0 "completion for $shell" "$NEOC" completion $shell
+  says out 'json' "completion for $shell"
+  if command -v $shell >/dev/null; then $shell -n ./out || fail "the completion's syntax in $shell"; fi
+done
+expect 2 "completion for another shell" "$NEOC" completion tcsh
 expect 0 version "$NEOC" version
 says out '^neoc [0-9]' version
+
+if command -v bash >/dev/null; then
+  "$NEOC" completion bash >neoc.bash
+  cat >complete.bash <<'END'
+. ./neoc.bash
+compopt() { :; }
+try() { # COMMAND LINE: what could follow
+  COMP_WORDS=($1) COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+  _neoc
+  echo "${COMPREPLY[*]}"
+}
+try "neoc comp"
+try "neoc run --interp --form"
+try "neoc compile --runtime = st"
+try "neoc grad-check --samp"
+try "neoc compile --samp"
+END
+  bash complete.bash >completed || fail "the completion in bash"
+  printf '%s\n' "compile completion" "--format=" static --samples= "" >wanted
+  cmp -s completed wanted || fail "what bash completes" completed
+fi
 
 # ---- what the compiler writes and prints
 expect 0 "compile" "$NEOC" compile good.expr -o o --emit=so,a,o,h,ll,s,json --depfile=o/good.d

@@ -15,9 +15,27 @@ for file in include/neo/neo_rt.h include/neo/dlpack.h share/neo/std/nn.expr \
   source=$NEO_SOURCE_DIR/$(echo "$file" | sed 's@^share/neo@models@')
   [ -e "$prefix/$file" ] || [ ! -e "$source" ] || die "$file is not installed"
 done
-for file in libneort.so libneort.a pkgconfig/neort.pc cmake/neo/neoConfig.cmake \
+for file in libneort.so libneort.a libneo.so pkgconfig/neort.pc pkgconfig/neo.pc cmake/neo/neoConfig.cmake \
   cmake/neo/neoConfigVersion.cmake cmake/neo/neoAddLibrary.cmake; do
   [ -e "$libdir/$file" ] || die "$file is not installed"
+done
+for file in share/man/man1/neoc.1 share/man/man1/neo-cache.1 \
+  share/bash-completion/completions/neoc share/bash-completion/completions/neo-cache \
+  share/zsh/site-functions/_neoc share/zsh/site-functions/_neo-cache \
+  share/fish/vendor_completions.d/neoc.fish share/fish/vendor_completions.d/neo-cache.fish \
+  share/neo/editors/neo.tmLanguage.json share/vim/vimfiles/syntax/neo.vim \
+  share/vim/vimfiles/ftdetect/neo.vim; do
+  [ -s "$prefix/$file" ] || die "$file is not installed, or empty"
+done
+for doc in "$NEO_SOURCE_DIR"/docs/*.md "$NEO_SOURCE_DIR/README.md"; do
+  [ -n "$(find "$prefix" -name "$(basename "$doc")" -path '*/doc/*')" ] ||
+    die "$(basename "$doc") is not installed"
+done
+for page in neoc neo-cache; do
+  grep -q "^.SH $page\|^.SH .*completion" "$prefix/share/man/man1/$page.1" || die "$page.1"
+  if command -v man >/dev/null; then
+    man -l "$prefix/share/man/man1/$page.1" >/dev/null 2>&1 || die "the format of $page.1"
+  fi
 done
 moved=$work/moved
 mv "$prefix" "$moved" # nothing may remember where it was installed

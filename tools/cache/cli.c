@@ -92,15 +92,19 @@ cache_exit neo_cache_help(cache_cli *cli) {
   const char *topic = cli->n_args ? cli->args[0] : NULL;
   const neo_usage_command *c = topic ? find(topic) : NULL;
   neo_usage u = usage_of(cli);
-  if (cli->n_args > 1 ||
-      (topic && !c && !neo_streq(topic, "man") && !neo_streq(topic, "completion")))
+  if (cli->n_args > 1 || (topic && !c && !neo_streq(topic, "man")))
     return cache_usage(cli, "there is no command '%s'", cli->args[cli->n_args - 1]);
   if (c || !topic)
     neo_usage_print(&u, c, stdout);
-  else if (neo_streq(topic, "man"))
-    neo_usage_man(&u);
   else
-    neo_usage_completion(&u);
+    neo_usage_man(&u);
+  return CACHE_OK;
+}
+
+cache_exit neo_cache_completion(cache_cli *cli) {
+  neo_usage u = usage_of(cli);
+  if (cli->n_args != 1 || !neo_usage_completion(&u, cli->args[0], stdout))
+    return cache_usage(cli, "the shells are bash, zsh and fish");
   return CACHE_OK;
 }
 

@@ -130,35 +130,6 @@ void neo_usage_man(const neo_usage *u) {
   printf(".SH EXIT STATUS\n%s\n", u->exits);
 }
 
-/* ---- completion */
-
-/* A function's name has no dashes. */
-static void put_function(const neo_usage *u) {
-  putchar('_');
-  for (const char *p = u->page; *p; p++)
-    putchar(*p == '-' ? '_' : *p);
-}
-
-void neo_usage_completion(const neo_usage *u) {
-  printf("# bash: eval \"$(%s help completion)\"\n", u->program);
-  put_function(u);
-  printf("() {\n  local words\n  case ${COMP_WORDS[1]} in\n");
-  for (size_t k = 0; k < u->n_commands; k++) {
-    printf("    %s) words=\"", u->commands[k].name);
-    for (size_t o = 0; o < u->n_options; o++)
-      if (neo_usage_applies(&u->options[o], u->commands[k].name))
-        printf("--%s%s ", u->options[o].name, u->options[o].value ? "=" : "");
-    printf("\" ;;\n");
-  }
-  printf("  esac\n  [ \"$COMP_CWORD\" = 1 ] && words=\"");
-  for (size_t k = 0; k < u->n_commands; k++)
-    printf("%s ", u->commands[k].name);
-  printf("\"\n  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\n"
-         "complete -o default -F ");
-  put_function(u);
-  printf(" %s\n", u->page);
-}
-
 /* ---- reading */
 
 const char *neo_usage_nearest_command(const neo_usage *u, const char *name) {

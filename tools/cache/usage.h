@@ -39,9 +39,11 @@ bool neo_usage_applies(const neo_usage_option *o, const char *command);
 
 /* Help on a command; null: on the program. */
 void neo_usage_print(const neo_usage *u, const neo_usage_command *command, FILE *out);
-/* To stdout: the page for man, the script for bash. */
+/* To stdout: the page for man. */
 void neo_usage_man(const neo_usage *u);
-void neo_usage_completion(const neo_usage *u);
+/* The script that completes the command line in bash, zsh or fish; false: another shell.
+ * (completion.c) */
+bool neo_usage_completion(const neo_usage *u, const char *shell, FILE *out);
 
 /* The name that is nearest to this one, or null: none is near. */
 const char *neo_usage_nearest_command(const neo_usage *u, const char *name);

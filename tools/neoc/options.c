@@ -232,10 +232,16 @@ neoc_exit neoc_help(neoc_cli *cli) {
     neoc_print_help(c, stdout);
   else if (neo_streq(topic, "man"))
     neo_usage_man(&usage);
-  else if (neo_streq(topic, "completion"))
-    neo_usage_completion(&usage);
   else
     return unknown_command(cli, topic);
+  return NEOC_OK;
+}
+
+neoc_exit neoc_completion(neoc_cli *cli) {
+  if (cli->n_args != 1)
+    return neoc_usage(cli, "which shell? bash, zsh or fish");
+  if (!neo_usage_completion(&usage, cli->args[0], stdout))
+    return neoc_usage(cli, "the shells are bash, zsh and fish, not '%s'", cli->args[0]);
   return NEOC_OK;
 }
 
