@@ -65,6 +65,7 @@ int neo_diag(neo_diags *d, neo_span at, neo_diag_id id, ...) {
   va_start(ap, id);
   char *text = neo_arena_vprintf(d->arena, table[id].format, ap);
   va_end(ap);
+  at = neo_span_called(d->sources, at, 0);
   if (is_repetition(d, at, id, text))
     return -1;
   d->errors += table[id].severity == NEO_SEV_ERROR;

@@ -36,6 +36,10 @@ const char *neo_sources_text(const neo_sources *s, uint32_t file, size_t *size_b
 neo_span neo_span_of(neo_sources *s, uint32_t file, uint32_t offset, uint32_t length);
 /* From the first to the last byte; both in one file. */
 neo_span neo_span_join(neo_sources *s, neo_span from, neo_span to);
+/* The same place as it is reached by a call at `caller`, itself reached by a call perhaps: a
+ * function's definitions exist once for each call. Diagnostics do not tell such spans apart. */
+neo_span neo_span_called(neo_sources *s, neo_span span, neo_span caller);
+neo_span neo_span_caller(const neo_sources *s, neo_span span); /* 0: there is none */
 typedef struct {
   const char *file;
   uint32_t file_id, offset, length;

@@ -1,7 +1,7 @@
 /* Source files and the spans in them.
  *
- * Spans are interned: the number of a (file, offset, length) is found by its hash; spans of equal
- * hash are chained. Line starts are kept per file, so that a place costs a binary search. */
+ * Spans are interned: the number of a (file, offset, length, caller) is found by its hash; spans of
+ * equal hash are chained. Line starts are kept per file, so that a place costs a binary search. */
 #include "base/diag_rec.h"
 #include "base/hash.h"
 
@@ -15,7 +15,8 @@ typedef struct {
 
 typedef struct {
   uint32_t file, offset, length;
-  uint32_t next; /* span of the same hash, 0 at the end */
+  neo_span caller; /* see neo_span_called */
+  uint32_t next;   /* span of the same hash, 0 at the end */
 } span_rec;
 
 struct neo_sources {
@@ -57,6 +58,24 @@ const char *neo_sources_text(const neo_sources *s, uint32_t file, size_t *size_b
   return s->files.at[file].text;
 }
 
+static neo_span intern(neo_sources *s, span_rec x) {
+  uint64_t hash =
+      neo_hash_mix((uint64_t)x.caller << 32 | x.file, (uint64_t)x.offset << 32 | x.length);
+  uint64_t first = 0;
+  neo_map_get(&s->by_hash, hash, &first);
+  for (uint32_t i = (uint32_t)first; i; i = s->spans.at[i].next) {
+    const span_rec *r = &s->spans.at[i];
+    if (r->file == x.file && r->offset == x.offset && r->length == x.length &&
+        r->caller == x.caller)
+      return i;
+  }
+  x.next = (uint32_t)first;
+  neo_span span = (neo_span)s->spans.n;
+  NEO_PUSH(s->arena, &s->spans, x);
+  neo_map_set(&s->by_hash, hash, span);
+  return span;
+}
+
 neo_span neo_span_of(neo_sources *s, uint32_t file, uint32_t offset, uint32_t length) {
   assert(file < s->files.n && "a file of these sources");
   uint32_t size_bytes = (uint32_t)s->files.at[file].size_bytes;
@@ -64,18 +83,17 @@ neo_span neo_span_of(neo_sources *s, uint32_t file, uint32_t offset, uint32_t le
     offset = size_bytes;
   if (length > size_bytes - offset)
     length = size_bytes - offset;
-  uint64_t hash = neo_hash_mix(file, (uint64_t)offset << 32 | length);
-  uint64_t first = 0;
-  neo_map_get(&s->by_hash, hash, &first);
-  for (uint32_t i = (uint32_t)first; i; i = s->spans.at[i].next) {
-    const span_rec *r = &s->spans.at[i];
-    if (r->file == file && r->offset == offset && r->length == length)
-      return i;
-  }
-  neo_span span = (neo_span)s->spans.n;
-  NEO_PUSH(s->arena, &s->spans, (span_rec){file, offset, length, (uint32_t)first});
-  neo_map_set(&s->by_hash, hash, span);
-  return span;
+  return intern(s, (span_rec){.file = file, .offset = offset, .length = length});
+}
+
+neo_span neo_span_called(neo_sources *s, neo_span span, neo_span caller) {
+  span_rec r = s->spans.at[span];
+  r.caller = caller;
+  return span ? intern(s, r) : 0;
+}
+
+neo_span neo_span_caller(const neo_sources *s, neo_span span) {
+  return s->spans.at[span].caller;
 }
 
 neo_span neo_span_join(neo_sources *s, neo_span from, neo_span to) {

@@ -3,6 +3,9 @@
 #                               A name with "pool" or "thread" in it: also under the thread sanitizer.
 # tests/test_<x>.sh          -> test <x>; exit code 77 means skipped.
 # tests/fuzz/fuzz_<x>.c      -> program fuzz_<x>, test of 20 s (NEO_FUZZ and clang).
+#
+# Whatever asks how much it should do (tests/effort.h, or NEO_TEST_LONG in a script) is also the test
+# <name>_long, with the label long, which only `tools/test --long` and `ctest --preset long` run.
 
 find_library(NEO_cmocka_LIBRARY cmocka REQUIRED)
 set(layers base ir frontend autodiff transform fusion schedule codegen)
@@ -47,6 +50,19 @@ function(neo_register name timeout_s)
                                           TIMEOUT ${timeout_s})
 endfunction()
 
+# The same test once more with NEO_TEST_LONG=1, if the source asks for it. Under sanitizers there is
+# none: what is rare is looked for in the quick build.
+function(neo_add_long_test name path)
+  file(STRINGS ${path} asks REGEX "neo_seeds_of|neo_test_count|neo_test_long|NEO_TEST_LONG")
+  if(NOT asks OR NEO_SANITIZE)
+    return()
+  endif()
+  add_test(NAME ${name}_long COMMAND ${ARGN})
+  neo_register(${name}_long 14400)
+  set_tests_properties(${name}_long PROPERTIES LABELS long)
+  set_property(TEST ${name}_long APPEND PROPERTY ENVIRONMENT NEO_TEST_LONG=1)
+endfunction()
+
 function(neo_add_unit_test path)
   cmake_path(GET path STEM name)
   cmake_path(GET path PARENT_PATH folder)
@@ -65,6 +81,7 @@ function(neo_add_unit_test path)
   endif()
   add_test(NAME ${folder}_${short} COMMAND ${target})
   neo_register(${folder}_${short} 900)
+  neo_add_long_test(${folder}_${short} ${path} ${target})
   set(labels ${folder})
   # What runs under the thread sanitizer; the threads of codegen's tests are a GPU's, interpreted.
   if(short MATCHES "pool|thread|ahead" AND NOT folder STREQUAL codegen)
@@ -209,6 +226,7 @@ foreach(path IN LISTS scripts)
   add_test(NAME ${name} COMMAND sh ${path})
   neo_register(${name} 1500)
   set_tests_properties(${name} PROPERTIES LABELS script)
+  neo_add_long_test(${name} ${path} sh ${path})
 endforeach()
 
 file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)

@@ -354,6 +354,8 @@ bool neo_bounds_holds(neo_frame *f, neo_expr goal);
 void neo_check_stmts(neo_inst *in, const neo_ast_stmts *stmts);   /* statements.c */
 void neo_check_declare(neo_inst *in, const neo_ast_stmts *stmts); /* functions look ahead */
 void neo_check_define(neo_inst *in, const neo_ast_stmt *s);       /* define.c */
+/* The span of a definition: as it is reached by the calls that the instance is in. */
+neo_span neo_inst_span(const neo_inst *in, neo_span span);
 /* Adds the definition of `outs` from a frame whose kept reduction and finish are ready. */
 /* `lead`: the element of the first n_lead dimensions of `out`, which the frame does not have. */
 neo_def neo_define_piece(neo_frame *f, neo_tensor out, neo_expr finish, neo_span span, bool piece,

@@ -36,6 +36,13 @@ static neo_list piece_map(neo_frame *f, const int64_t *lead, uint32_t n_lead) {
   return neo_list_new(f->m, map, n);
 }
 
+neo_span neo_inst_span(const neo_inst *in, neo_span span) {
+  neo_sources *s = neo_diags_sources(in->fe->diags);
+  if (!in->call)
+    return span;
+  return neo_span_called(s, span, in->caller ? neo_inst_span(in->caller, in->call) : in->call);
+}
+
 neo_def neo_define_piece(neo_frame *f, neo_tensor out, neo_expr finish, neo_span span, bool piece,
                          const int64_t *lead, uint32_t n_lead) {
   neo_expr by[NEO_MAX_AXES] = {{0}};
@@ -53,7 +60,7 @@ neo_def neo_define_piece(neo_frame *f, neo_tensor out, neo_expr finish, neo_span
                      .finish = neo_list_new(f->m, &finish.i, 1),
                      .out = neo_list_new(f->m, &out.i, 1),
                      .out_map = piece_map(f, lead, n_lead),
-                     .span = span};
+                     .span = neo_inst_span(f->in, span)};
   return neo_def_add(f->m, rec, piece);
 }
 

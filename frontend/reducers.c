@@ -425,7 +425,7 @@ static neo_def_rec hoisted_rec(neo_frame *f, const reduction *r, const hoisting 
                        .body = neo_list_new(f->m, body, r->n_body),
                        .finish = neo_list_new(f->m, &r->finish.i, 1),
                        .out = neo_list_new(f->m, &t.i, 1),
-                       .span = r->e->span};
+                       .span = neo_inst_span(f->in, r->e->span)};
 }
 
 static neo_val hoist(neo_frame *f, const reduction *r) {

@@ -55,6 +55,7 @@ neo_tensor neo_tensor_make(neo_inst *in, neo_tensor_rec rec, const neo_expr *ext
     list[k] = extent[k].i;
   rec.extent = neo_list_new(in->fe->m, list, n);
   rec.name = neo_name_of(in->fe->names, full);
+  rec.span = neo_inst_span(in, rec.span);
   return neo_tensor_add(in->fe->m, rec);
 }
 

@@ -61,7 +61,8 @@ lines = [x for x in root.iter(ns + "span") if x.get("class") == "line"
          and x.get("id").startswith("f0-")]
 shown = ["".join(x.find(ns + "code").itertext()) for x in lines]
 assert shown == source.split("\n")[:-1]
-assert any(x.get("data-g") for x in lines)
+for x, text in zip(lines, shown):  # a definition, or a call of a function of the library
+    assert x.get("data-g") or "= repeat" in text or not re.match(r"(\w+(\[.*\])? =|loss =|train) ", text), text
 
 pictures = [x for x in root.iter(svg + "svg")]
 assert pictures

@@ -247,6 +247,24 @@ static void spans_are_interned_and_joined(void **state) {
     }
 }
 
+static void spans_tell_the_calls_that_lead_to_them(void **state) {
+  fixture *f = *state;
+  use_source(f, "mlp.expr", mlp);
+  neo_span place = span_of(f, "import", "nn"), call = span_of(f, "dim", "B");
+  neo_span outer = neo_span_called(f->sources, call, place);
+  neo_span inner = neo_span_called(f->sources, place, outer);
+  assert_int_equal(neo_span_called(f->sources, place, outer), inner);
+  assert_int_not_equal(inner, place);
+  assert_int_equal(neo_span_caller(f->sources, inner), outer);
+  assert_int_equal(neo_span_caller(f->sources, outer), place);
+  assert_int_equal(neo_span_caller(f->sources, place), 0);
+  assert_string_equal(neo_span_text(f->sources, inner), neo_span_text(f->sources, place));
+  assert_int_equal(neo_span_called(f->sources, inner, 0), place);
+  assert_int_equal(neo_span_called(f->sources, 0, call), 0);
+  neo_diag(f->diags, inner, NEO_D_TENSOR_TOO_LARGE, 40);
+  assert_int_equal(neo_diag(f->diags, place, NEO_D_TENSOR_TOO_LARGE, 40), -1);
+}
+
 static void spans_beyond_the_file_are_cut(void **state) {
   fixture *f = *state;
   use_source(f, "m.expr", "ab");
@@ -322,6 +340,7 @@ int main(void) {
       TEST(repetition_is_reported_once_and_its_notes_are_ignored),
       TEST(a_flood_of_errors_is_counted_but_not_kept),
       TEST(spans_are_interned_and_joined),
+      TEST(spans_tell_the_calls_that_lead_to_them),
       TEST(spans_beyond_the_file_are_cut),
       TEST(json_form_parses_and_holds_the_same),
       TEST(colour_adds_escapes_and_nothing_else),

@@ -6,12 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The sanitizers make each program some ten times slower. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define COUNT 30
-#else
-#define COUNT 500
-#endif
+enum { COUNT = 500 };
 
 /* Two of three programs with all kinds of fusion, the others with one kind, or all, switched off.
  * */

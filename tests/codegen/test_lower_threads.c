@@ -8,11 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define COUNT 30
-#else
-#define COUNT 100
-#endif
+enum { COUNT = 100 };
 
 static void random_programs_are_right_in_blocks_of_threads(void **state) {
   neo_gen_options options = neo_gen_default;

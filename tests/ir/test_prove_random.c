@@ -4,21 +4,11 @@
 #include "base/random.h"
 #include "ir/interp.h"
 #include "ir/prove.h"
+#include "tests/effort.h"
 #include "tests/ir/ir_test.h"
 #include <assert.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SLOW 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SLOW 1
-#endif
-#endif
-#ifdef SLOW
-enum { SEEDS = 200, LARGE = 20, AXES = 3 };
-#else
-enum { SEEDS = 2000, LARGE = 300, AXES = 3 };
-#endif
+enum { AXES = 3 };
 
 typedef struct {
   neo_module *m;
@@ -29,6 +19,15 @@ typedef struct {
   int64_t n;   /* value of the size while evaluating */
   bool affine; /* no products or divisors with the size */
 } world;
+
+static int n_seeds(void) {
+  return (int)neo_test_count(2000);
+}
+
+/* Of those with large domains. */
+static int n_large(void) {
+  return (int)neo_test_count(300);
+}
 
 static uint32_t draw(world *w, uint32_t n) {
   w->random = w->random * 6364136223846793005U + 1442695040888963407U;
@@ -220,16 +219,16 @@ static void answers_agree_with_enumeration(void **state) {
   tally sum = {0, 0, 0};
   (void)state;
   neo_arena_init(&arena, neo_alloc_default, NULL);
-  for (int seed = 0; seed < SEEDS; seed++) {
+  for (int seed = 0; seed < n_seeds(); seed++) {
     world w;
     claim c = {.size = 0};
     new_world(&w, fresh(&arena), (uint64_t)seed);
     judge(&w, &c, seed, &sum);
   }
-  print_message("of %d: %d unknown, %d by enumeration, %d calls of isl\n", SEEDS, sum.unknown,
+  print_message("of %d: %d unknown, %d by enumeration, %d calls of isl\n", n_seeds(), sum.unknown,
                 sum.enumerated, sum.isl);
   assert_int_equal(sum.unknown, 0); /* these domains are small */
-  assert_in_range(sum.enumerated, 0, SEEDS / 20);
+  assert_in_range(sum.enumerated, 0, n_seeds() / 20);
   neo_arena_free(&arena);
 }
 
@@ -239,7 +238,7 @@ static void quasi_affine_questions_are_rarely_left_open(void **state) {
   tally sum = {0, 0, 0};
   (void)state;
   neo_arena_init(&arena, neo_alloc_default, NULL);
-  for (int seed = 0; seed < LARGE; seed++) {
+  for (int seed = 0; seed < n_large(); seed++) {
     world w;
     claim c = {.size = 0};
     new_world(&w, fresh(&arena), (uint64_t)seed + 300000);
@@ -249,8 +248,8 @@ static void quasi_affine_questions_are_rarely_left_open(void **state) {
     w.axis[1] = (neo_axis_rec){.lo = num(&w, 0), .hi = num(&w, between(&w, 30, 40))};
     judge(&w, &c, seed, &sum);
   }
-  print_message("of %d: %d unknown, %d calls of isl\n", LARGE, sum.unknown, sum.isl);
-  assert_in_range(sum.unknown, 0, LARGE / 50);
+  print_message("of %d: %d unknown, %d calls of isl\n", n_large(), sum.unknown, sum.isl);
+  assert_in_range(sum.unknown, 0, n_large() / 50);
   neo_arena_free(&arena);
 }
 
@@ -268,7 +267,7 @@ static void simplified_expressions_have_the_same_values(void **state) {
   int changed = 0;
   (void)state;
   neo_arena_init(&arena, neo_alloc_default, NULL);
-  for (int seed = 0; seed < SEEDS / 2; seed++) {
+  for (int seed = 0; seed < n_seeds() / 2; seed++) {
     world w;
     claim c = {.size = 0};
     new_world(&w, fresh(&arena), (uint64_t)seed + 100000);
@@ -288,7 +287,7 @@ static void simplified_expressions_have_the_same_values(void **state) {
     changed += c.goal.i != c.other.i;
     neo_prover_free(p);
   }
-  assert_in_range(changed, SEEDS / 8, SEEDS);
+  assert_in_range(changed, n_seeds() / 8, n_seeds());
   neo_arena_free(&arena);
 }
 
@@ -337,7 +336,7 @@ static void loop_bounds_have_the_same_points(void **state) {
   int changed = 0;
   (void)state;
   neo_arena_init(&arena, neo_alloc_default, NULL);
-  for (int seed = 0; seed < SEEDS / 2; seed++) {
+  for (int seed = 0; seed < n_seeds() / 2; seed++) {
     world w;
     loop l = {.axis = 0};
     int64_t x[AXES] = {0};
@@ -352,7 +351,7 @@ static void loop_bounds_have_the_same_points(void **state) {
         fail_msg("seed %d: other points", seed);
     neo_prover_free(p);
   }
-  assert_in_range(changed, SEEDS / 8, SEEDS);
+  assert_in_range(changed, n_seeds() / 8, n_seeds());
   neo_arena_free(&arena);
 }
 

@@ -103,32 +103,33 @@ static void check_seed(uint64_t seed, const char *(*make)(neo_arena *, uint64_t)
   unsetenv("NEO_EMULATOR_PROCESSORS");
 }
 
-static wanted check_seeds(uint64_t n, const char *(*make)(neo_arena *, uint64_t), bool *given) {
+/* *other: not as many as usual, or other ones, of which nothing is known. */
+static wanted check_seeds(uint64_t n, const char *(*make)(neo_arena *, uint64_t), bool *other) {
   neo_seeds s = neo_seeds_of(1, n);
   wanted all = {0};
   for (uint64_t seed = s.first; seed < s.first + s.n; seed++) {
     neo_seeds_tell(&s, seed);
     check_seed(seed, make, &all);
   }
-  *given = s.given;
+  *other = s.given || s.n < s.usual;
   return all;
 }
 
 static void random_products_with_boxes_and_producers_equal_the_interpreter(void **state) {
-  bool given;
-  wanted all = check_seeds(N_PRODUCTS, neo_gen_product, &given);
+  bool other;
+  wanted all = check_seeds(N_PRODUCTS, neo_gen_product, &other);
   (void)state;
   print_message("%d of %d by boxes, %d by a producer, %d persistent\n", all.boxes, N_PRODUCTS,
                 all.producers, all.persistent);
-  assert_true(given || (all.boxes >= 12 && all.producers >= 10 && all.persistent >= 3));
+  assert_true(other || (all.boxes >= 12 && all.producers >= 10 && all.persistent >= 3));
 }
 
 static void random_sums_in_sums_with_stages_equal_the_interpreter(void **state) {
-  bool given;
-  wanted all = check_seeds(N_ATTENTIONS, neo_gen_attention, &given);
+  bool other;
+  wanted all = check_seeds(N_ATTENTIONS, neo_gen_attention, &other);
   (void)state;
   print_message("%d kernels with sums in sums, %d in stages\n", all.nests, all.staged);
-  assert_true(given || (all.nests >= N_ATTENTIONS && all.staged >= 12));
+  assert_true(other || (all.nests >= N_ATTENTIONS && all.staged >= 12));
 }
 
 int main(void) {

@@ -9,13 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The sanitizers make each program some ten times slower. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define COUNT 100
-#else
-#define COUNT 1000
-#endif
-enum { BUDGET = 4000 }; /* attempts of the shrinker */
+enum { COUNT = 1000, BUDGET = 4000 }; /* BUDGET: attempts of the shrinker */
 
 typedef struct {
   gradient_oracle o;

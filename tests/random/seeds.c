@@ -1,5 +1,6 @@
 /* See seeds.h. */
 #include "tests/random/seeds.h"
+#include "tests/effort.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,8 +11,9 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
 
 neo_seeds neo_seeds_of(uint64_t first, uint64_t n) {
   return (neo_seeds){.first = setting("NEO_TEST_SEED", first),
-                     .n = setting("NEO_TEST_COUNT", n),
-                     .given = getenv("NEO_TEST_SEED") != NULL};
+                     .n = setting("NEO_TEST_COUNT", neo_test_count(n)),
+                     .given = getenv("NEO_TEST_SEED") != NULL,
+                     .usual = n};
 }
 
 void neo_seeds_tell(const neo_seeds *s, uint64_t seed) {

@@ -1,12 +1,12 @@
-/* Which seeds a random test tries: its own, or those that the environment asks for. NEO_TEST_SEED
- * is the first one, NEO_TEST_COUNT how many. */
+/* Which seeds a random test tries: its own, as many as effort.h says, or those that the environment
+ * asks for. NEO_TEST_SEED is the first one, NEO_TEST_COUNT how many. */
 #ifndef NEO_TESTS_RANDOM_SEEDS_H
 #define NEO_TESTS_RANDOM_SEEDS_H
 #include <stdbool.h>
 #include <stdint.h>
 
 typedef struct {
-  uint64_t first, n;
+  uint64_t first, n, usual; /* usual: how many they are without sanitizers */
   bool given; /* the environment names the first one */
 } neo_seeds;
 

@@ -1,5 +1,7 @@
 /* What the page says of groups that no other part of the compiler keeps: the source lines that a
- * group comes from, its decisions, its share of the main entry's time.
+ * group comes from, its decisions, its share of the main entry's time. A group's time is divided
+ * evenly among its definitions; a line has that of the definitions on it, and of all that its calls
+ * lead to.
  *
  * Decisions are lines of text (fusion/group.h): "join B to A: kind, saves ...", "inline X into all
  * readers: ...", "apart A, B: reason", after "in step:" those of that entry's own groups. */
@@ -12,14 +14,40 @@ const char *page_tensor_name(const page *p, neo_tensor t) {
 
 /* ---- lines */
 
-static void add_line(page *p, page_group *g, neo_span span) {
-  if (!span)
-    return;
+static void add_line(page *p, page_group *g, neo_span span, double part) {
   neo_place at = neo_span_place(p->c->sources, span);
   for (size_t k = 0; k < g->lines.n; k++)
-    if (g->lines.at[k].file == at.file_id && g->lines.at[k].line == at.line)
+    if (g->lines.at[k].file == at.file_id && g->lines.at[k].line == at.line) {
+      g->lines.at[k].part += part;
       return;
-  NEO_PUSH(p->a, &g->lines, (page_line){at.file_id, at.line});
+    }
+  NEO_PUSH(p->a, &g->lines, (page_line){at.file_id, at.line, part});
+}
+
+static bool same_line(const page *p, neo_span a, neo_span b) {
+  neo_place x = neo_span_place(p->c->sources, a), y = neo_span_place(p->c->sources, b);
+  return x.file_id == y.file_id && x.line == y.line;
+}
+
+/* A function that calls itself is on a line once. */
+static void add_calls(page *p, page_group *g, neo_span span, double part) {
+  for (neo_span at = span; at; at = neo_span_caller(p->c->sources, at)) {
+    bool before = false;
+    for (neo_span x = span; x != at; x = neo_span_caller(p->c->sources, x))
+      before = before || same_line(p, x, at);
+    add_line(p, g, at, before ? 0 : part);
+  }
+}
+
+/* Those of the model before those of the library, else as they were. */
+static void order_lines(page *p, page_group *g) {
+  page_line *out = NEO_NEW_ARRAY(p->a, page_line, g->lines.n + 1);
+  size_t n = 0;
+  for (int library = 0; library < 2; library++)
+    for (size_t k = 0; k < g->lines.n; k++)
+      if ((g->lines.at[k].file != 0) == library)
+        out[n++] = g->lines.at[k];
+  g->lines.at = out;
 }
 
 static bool is_init(const neo_module *m, neo_def d) {
@@ -29,9 +57,14 @@ static bool is_init(const neo_module *m, neo_def d) {
 
 static void find_lines(page *p, size_t g) {
   const neo_group *x = &p->c->grouping.groups.at[g];
+  const neo_module *m = p->c->module;
+  size_t known = 0;
   for (size_t k = 0; k < x->members.n; k++)
-    add_line(p, &p->group[g], neo_def_at(p->c->module, x->members.at[k].def)->span);
-  p->group[g].init = x->members.n && is_init(p->c->module, x->members.at[0].def);
+    known += neo_def_at(m, x->members.at[k].def)->span != 0;
+  for (size_t k = 0; k < x->members.n; k++)
+    add_calls(p, &p->group[g], neo_def_at(m, x->members.at[k].def)->span, 1.0 / (double)known);
+  order_lines(p, &p->group[g]);
+  p->group[g].init = x->members.n && is_init(m, x->members.at[0].def);
 }
 
 /* ---- decisions */

@@ -42,7 +42,7 @@ static void put_definition(page *p, const neo_member *y) {
   neoc_html_open(p->out, "td", NULL);
   if (span) {
     neo_place at = neo_span_place(p->c->sources, span);
-    page_put_line(p, (page_line){at.file_id, at.line});
+    page_put_line(p, (page_line){at.file_id, at.line, 0});
   }
   neoc_html_close(p->out, "td");
   neoc_html_open(p->out, "td", NULL);

@@ -16,6 +16,7 @@
 
 typedef struct {
   uint32_t file, line; /* line from 1 */
+  double part;         /* of the group's time: see explain_facts.c */
 } page_line;
 
 typedef struct {
@@ -25,7 +26,8 @@ typedef struct {
 } page_decision;
 
 typedef struct {
-  NEO_VEC(page_line) lines; /* where its definitions were written, each once */
+  NEO_VEC(page_line) lines; /* where its definitions were written and called from, each once;
+                               those of the model first */
   NEO_VEC(page_decision) decisions;
   bool init;    /* makes an initial value: it is not priced */
   double share; /* of the time of the main entry */

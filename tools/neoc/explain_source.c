@@ -1,6 +1,5 @@
 /* The model's text beside the kernels: each line with the share of the main entry's time of what it
- * became, and a link there. The time of a kernel is divided evenly among the lines that it comes
- * from. Files of the library are shown where some kernel comes from them. */
+ * became, and a link there. Files of the library are shown where some kernel comes from them. */
 #include "tools/neoc/explain_page.h"
 #include <string.h>
 
@@ -29,7 +28,7 @@ static file_use use_of(page *p, uint32_t file) {
         continue;
       line_use *l = &u.line[x->lines.at[k].line];
       NEO_PUSH(p->a, &l->groups, g);
-      l->share += x->share / (double)x->lines.n;
+      l->share += x->share * x->lines.at[k].part;
       u.used = u.used || !x->init;
     }
   }
@@ -120,7 +119,8 @@ static const char *base_name(const char *path) {
 void page_put_source(page *p) {
   neoc_html_open(p->out, "aside", "id", "source", NULL);
   neoc_html_leaf(p->out, "p",
-                 neo_arena_printf(p->a, "Shares are of the model's time of %s.", p->entry->name),
+                 neo_arena_printf(p->a, "Shares are of the model's time of %s, calls included.",
+                                  p->entry->name),
                  "class", "note", NULL);
   for (uint32_t f = 0; f < neo_sources_count(p->c->sources); f++) {
     file_use u = use_of(p, f);
