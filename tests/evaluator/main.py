@@ -107,13 +107,14 @@ def compare(arguments):
     parser.add_argument("--neoc", default="neoc")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rand", type=float)
+    parser.add_argument("--slack", type=float, default=1.0, help="so much more is allowed: for deep models")
     parser.add_argument("-v", "--verbose", action="store_true", help="print all differences")
     o = parser.parse_args(arguments)
     wrong = 0
     for model in o.models:
         try:
             comparison = Comparison(o.neoc, model, dict(o.define), dict(o.size), o.seed, o.include, rand=o.rand,
-                                    verbose=o.verbose)
+                                    verbose=o.verbose, slack=o.slack)
             comparison.run([o.entry] if o.entry else None)
             print(comparison.summary(), flush=True)
             wrong += comparison.wrong

@@ -25,13 +25,14 @@ def _read(data, kind):
 
 
 class Library:
-    """`folder` is where it is compiled to; `runtime` the folder of libneort.so."""
+    """`folder` is where it is compiled to."""
 
-    def __init__(self, neoc, model, options, info, folder, runtime):
+    def __init__(self, neoc, model, options, info, folder):
         done = subprocess.run([neoc, "compile", "-q", model, "-o", folder] + options, capture_output=True, text=True)
         if done.returncode:
             raise ExprError(f"neoc compile {model}: {done.stderr.strip()}")
-        ctypes.CDLL(os.path.join(runtime, "libneort.so"), mode=ctypes.RTLD_GLOBAL)
+        runtime = os.path.join(os.path.dirname(os.path.realpath(neoc)), "..", "lib", "libneort.so")
+        ctypes.CDLL(runtime, mode=ctypes.RTLD_GLOBAL)
         self.prefix = info["prefix"]
         self.steps = 0  # finished training steps
         self.tensors = {t["name"]: t for t in info["tensors"]}

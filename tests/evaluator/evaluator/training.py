@@ -121,7 +121,7 @@ def _optimize(program, s, name, gradient, several):
 
 def _setting(program, s, option, several):
     for name in ([f"{s.entry}.{option}"] if several else []) + [option]:
-        if name in program.inputs:
+        if name in program.inputs and name not in program.main.names:
             return tape.constant(float(np.asarray(program.inputs[name])), "f32")
     return None
 

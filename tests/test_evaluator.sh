@@ -1,0 +1,53 @@
+#!/bin/sh
+# The interpreter and compiled code give what tests/evaluator computes, which was written from docs/language.md alone:
+# outputs, gradients, and what training steps and updates leave behind. `--long` takes the larger models too.
+set -eu
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
+not_sanitized # a process of Python loads the compiled library
+export PYTHONDONTWRITEBYTECODE=1
+evaluator=$NEO_SOURCE_DIR/tests/evaluator/main.py
+python=/usr/bin/python3
+"$python" -c 'import numpy' 2>/dev/null || die "Debian's python3-numpy is missing: tools/setup installs it"
+cd "$NEO_SOURCE_DIR"
+
+compare() { # MODEL [OPTION]...
+  "$python" "$evaluator" compare --neoc "$NEOC" "$@" >"$work/out" 2>&1 ||
+    fail "$* differs from the evaluator" "$work/out"
+  grep -q 'results compared' "$work/out" || fail "$*: nothing was compared" "$work/out"
+  cat "$work/out"
+}
+
+# zoo CASE [OPTION]...: a model at the sizes of a case of tests/zoo.
+zoo() {
+  case=tests/zoo/expected/$1.txt
+  shift
+  # shellcheck disable=SC2046
+  compare "models/zoo/$(sed -n 's/^model //p' "$case").expr" "$@" $(
+    sed -n 's/^define \([^ ]*\) \([^ ]*\)$/-D\1=\2/p
+            s/^size \([^ ]*\) \([^ ]*\)$/--size=\1=\2/p' "$case")
+}
+
+"$python" "$evaluator" selftest || fail "the evaluator's own tests"
+"$python" "$evaluator" compare --neoc "$NEOC" tests/library/*.expr tests/second/*.expr tests/evaluator/models/*.expr \
+  >"$work/out" 2>&1 || fail "a model differs from the evaluator" "$work/out"
+cat "$work/out"
+compare models/mnist/mlp.expr
+zoo lltm_unrolled
+zoo capsule_conv_padded
+
+if [ "${1:-}" = --long ]; then
+  for name in capsule_conv capsulenet capsulenet_conv lltm milstm milstm_unrolled mlp scrnn scrnn_unrolled sublstm \
+    sublstm_unrolled bert; do
+    zoo "$name"
+  done
+  for name in mobilenet resnet18 resnet50 shufflenet; do zoo "$name" --slack 100; done
+  compare models/mnist/cnn.expr --size B=2
+  compare models/charlm/charlm.expr --size B=2
+  for seed in 2 3 4; do
+    "$python" "$evaluator" compare --neoc "$NEOC" --seed "$seed" tests/library/*.expr tests/second/*.expr \
+      tests/evaluator/models/*.expr >"$work/out" 2>&1 || fail "seed $seed: a model differs" "$work/out"
+    cat "$work/out"
+  done
+fi
+exit "$status"
