@@ -11,7 +11,8 @@ for sizes of a test.
     main.py selftest
 
 `compare` draws values from a seed, runs the interpreter and compiled code on them, and the compiled library for what
-training steps and updates leave behind. It prints what differs and exits with 1 if anything does.
+training steps and updates leave behind. It prints what differs and exits with 1 if anything does. A model may ask
+for values of its own in lines such as `# value x=[1,nan]` and `# size E=0`.
 
 How it works (the folder evaluator/ beside this file):
 
@@ -107,14 +108,18 @@ def compare(arguments):
     parser.add_argument("--neoc", default="neoc")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rand", type=float)
+    parser.add_argument("--value", type=pair, action="append", default=[], metavar="NAME=VALUE",
+                        help="in place of drawn ones")
     parser.add_argument("--slack", type=float, default=1.0, help="so much more is allowed: for deep models")
     parser.add_argument("-v", "--verbose", action="store_true", help="print all differences")
     o = parser.parse_args(arguments)
     wrong = 0
     for model in o.models:
         try:
-            comparison = Comparison(o.neoc, model, dict(o.define), dict(o.size), o.seed, o.include, rand=o.rand,
-                                    verbose=o.verbose, slack=o.slack)
+            sizes, values = remarks(model)
+            values.update({n: value(v) for n, v in o.value})
+            comparison = Comparison(o.neoc, model, dict(o.define), {**sizes, **dict(o.size)}, o.seed, o.include,
+                                    rand=o.rand, verbose=o.verbose, given=values, slack=o.slack)
             comparison.run([o.entry] if o.entry else None)
             print(comparison.summary(), flush=True)
             wrong += comparison.wrong
@@ -122,6 +127,19 @@ def compare(arguments):
             print(f"{model}: {problem}")
             wrong += 1
     return 1 if wrong else 0
+
+
+def remarks(model):
+    """(sizes, values) that a model asks for in lines such as `# size E=0` and `# value x=[1,nan]`."""
+    sizes, values = {}, {}
+    with open(model, encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("# size "):
+                sizes.update([size(line[7:].strip())])
+            elif line.startswith("# value "):
+                name, text = pair(line[8:].strip())
+                values[name] = value(text)
+    return sizes, values
 
 
 def selftest(_):

@@ -7,6 +7,7 @@ import tempfile
 
 import numpy as np
 
+from . import scalars
 from .errors import ExprError, RandomNeeded
 from .library import Library
 from .outputs import outputs
@@ -19,10 +20,13 @@ TOLERANCE = {"f64": 1e-9, "f32": 5e-5, "f16": 4e-3, "bf16": 3e-2}
 
 
 def describe(neoc, model, options):
+    """What `neoc describe` says about a model."""
     out = subprocess.run([neoc, "describe", "--format=json", model] + options, capture_output=True, text=True)
+    found = json.loads(out.stdout) if out.stdout else {}
     if out.returncode:
-        raise ExprError(f"neoc describe {model}: {out.stderr.strip()}")
-    return json.loads(out.stdout)
+        problems = [f"line {d['line']}: {d['message']}" for d in found.get("diagnostics", [])]
+        raise ExprError("neoc describe: " + "; ".join(problems or [out.stderr.strip()]))
+    return found
 
 
 def sizes_of(info, given):
@@ -73,9 +77,9 @@ def _draw(rng, t, shape, sizes):
 
 
 def level(results):
-    """The largest finite element of some results."""
-    parts = [np.abs(a[np.isfinite(a)]).max(initial=0) for a in map(np.asarray, results) if a.dtype == np.float64]
-    return float(max(parts, default=0))
+    """A usual size of the elements of gradients: the median of their largest ones."""
+    parts = [np.abs(a[np.isfinite(a)]).max(initial=0) for a in results]
+    return float(np.median(parts)) if parts else 0.0
 
 
 def difference(ours, theirs, kind, floor=0.0):
@@ -92,6 +96,8 @@ def difference(ours, theirs, kind, floor=0.0):
     if kind not in TOLERANCE:
         wrong = ours != theirs
         return (np.inf if wrong.any() else 0.0), int(np.argmax(wrong))
+    with np.errstate(over="ignore"):
+        ours = np.where(np.isinf(scalars.round_to(ours, kind)), np.copysign(np.inf, ours), ours)
     special = ~np.isfinite(ours) | ~np.isfinite(theirs)
     same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
     if (special & ~same).any():
@@ -120,8 +126,9 @@ class Comparison:
         self.info = describe(neoc, model, self.options)
         self.sizes = sizes_of(self.info, sizes or {})
         self.values = values(self.info, self.sizes, seed)
-        self.values.update(given or {})
         self.kinds = {t["name"]: t["type"] for t in self.info["tensors"]}
+        for name, data in (given or {}).items():
+            self.values[name] = np.asarray(data).astype(_NUMPY[self.kinds[name]])
         self.roles = {t["name"]: t["role"] for t in self.info["tensors"]}
         self.wrong = 0
         with open(model, encoding="utf-8") as file:
@@ -177,7 +184,7 @@ class Comparison:
         if not found:
             return
         ours, changed = found
-        self.floor = 1e-3 * level(list(ours.values()) + list(changed.values()))
+        self.floor = 1e-3 * level([g for n, g in ours.items() if n.startswith("grad:")])
         if e["kind"] != "train" or not library.steps:  # the interpreter knows no finished steps
             theirs = self.interpreted(e, folder)
             for name in e["outputs"] if theirs else []:

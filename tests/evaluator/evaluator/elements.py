@@ -151,9 +151,11 @@ def clamp(x, low, high, line):
     x, high = unify(x, high, line)
     x, low = unify(x, low, line)
     u, v = _aligned(x, low)
-    result = tape.choose(np.asarray(u < v), low, x)
+    below = np.asarray(u < v)
+    result = tape.choose(below, low, x)
     u, v = _aligned(result, high)
-    return tape.choose(np.asarray(u > v), high, result)
+    above = np.asarray(u > v)
+    return tape.choose(above, high, tape.choose(below, low, tape.where_number(x)))
 
 
 def function(name, args, line):

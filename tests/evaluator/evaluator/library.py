@@ -16,12 +16,15 @@ _NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.ui
 def _stored(data, kind):
     """An array as the library keeps it."""
     if kind == "bf16":
-        return (np.ascontiguousarray(data, np.float32).view(np.uint32) >> 16).astype(np.uint16)
+        bits = np.ascontiguousarray(data, np.float32).reshape(-1).view(np.uint32)
+        return (bits >> 16).astype(np.uint16).reshape(np.shape(data))
     return np.ascontiguousarray(data, _NUMPY[kind])
 
 
 def _read(data, kind):
-    return (data.astype(np.uint32) << 16).view(np.float32) if kind == "bf16" else data
+    if kind != "bf16":
+        return data
+    return (data.reshape(-1).astype(np.uint32) << 16).view(np.float32).reshape(data.shape)
 
 
 class Library:

@@ -237,6 +237,14 @@ def modulo(a, b):
     return pointwise(scalars.float_modulo(a.data, b.data), a.type, (a, b), (lambda g: g, lambda g: neg(mul(g, whole))))
 
 
+def where_number(a):
+    """a, through which nothing flows where it is NaN."""
+    number_ = ~np.isnan(a.data) if a.data.dtype == np.float64 else None
+    if number_ is None or number_.all():
+        return a
+    return node(a.data, a.type, a.lead, (a,), lambda g: (only(number_, g),))
+
+
 def constant_like(data, a):
     return Tensor(np.asarray(data), a.type, a.lead if np.ndim(data) else 0)
 
