@@ -172,9 +172,11 @@ class Comparison:
                 np.save(os.path.join(folder, name + ".npy"), data)
             library = Library(self.neoc, self.model, self.options, self.info, os.path.join(folder, "library"))
             try:
-                for e in self.info["entries"]:
-                    if e["kind"] != "init" and (wanted is None or e["name"] in wanted):
-                        self.entry(e, folder, library)
+                entries = [e for e in self.info["entries"] if wanted is None or e["name"] in wanted]
+                for kind in ("forward", "grad", "train"):
+                    for e in entries:
+                        if e["kind"] == kind:
+                            self.entry(e, folder, library)
             finally:
                 library.close()
         return self.wrong
@@ -185,7 +187,7 @@ class Comparison:
             return
         ours, changed = found
         self.floor = 1e-3 * level([g for n, g in ours.items() if n.startswith("grad:")])
-        if e["kind"] != "train" or not library.steps:  # the interpreter knows no finished steps
+        if not library.steps:  # the interpreter knows no finished steps
             theirs = self.interpreted(e, folder)
             for name in e["outputs"] if theirs else []:
                 self._one(e, "interpreter", name, ours[name], theirs[name])

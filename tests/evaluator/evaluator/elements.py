@@ -26,9 +26,11 @@ def integer_tensor(data, kind):
 
 
 def retype(a, kind):
-    """The same elements under another name of their type; no rounding."""
+    """The same elements under another name of their type. A literal takes the nearest number of the type."""
     if a.type == kind:
         return a
+    if a.type in scalars.LITERALS and scalars.is_float(kind) and not a.tracked:
+        return tape.Tensor(scalars.round_to(a.data.astype(np.float64), kind), kind, a.lead)
     if scalars.is_float(kind) and scalars.is_float(a.type):
         result = tape.node(a.data, kind, a.lead, (a,), lambda g: (g,))
     else:
@@ -49,7 +51,7 @@ def convert(a, kind):
     if a.type == kind:
         return a
     if a.type in scalars.LITERALS and scalars.is_float(kind):
-        return rounded(retype(a, kind))
+        return retype(a, kind)
     data = scalars.convert(a.data, a.type, kind)
     if scalars.is_float(kind) and scalars.is_float(a.type):
         return tape.node(data, kind, a.lead, (a,), lambda g: (g,))

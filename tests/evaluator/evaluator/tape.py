@@ -9,6 +9,7 @@ under which they stood: what a `select`, a `where` or a range leaves out has no 
 even if numpy computed a NaN in its place. Gradients are formed under the same mask, for the same reason.
 """
 
+import math
 from contextlib import contextmanager
 
 import numpy as np
@@ -328,7 +329,8 @@ def silu(a):
     return mul(a, sigmoid(a))
 
 
-_ERF = np.frompyfunc(__import__("math").erf, 1, 1)
+_ERF = np.frompyfunc(math.erf, 1, 1)
+_ERFC = np.frompyfunc(math.erfc, 1, 1)
 
 
 def erf(a):
@@ -336,9 +338,14 @@ def erf(a):
     return _unary(data, a, lambda: mul(number(2 / np.sqrt(np.pi)), exp(neg(mul(a, a)))))
 
 
+def normal_cdf(a):
+    """The chance that a normal variable is below a."""
+    data = np.asarray(_ERFC(-a.data * np.sqrt(0.5)), dtype=np.float64) / 2
+    return _unary(data, a, lambda: mul(number(1 / np.sqrt(2 * np.pi)), exp(mul(number(-0.5), mul(a, a)))))
+
+
 def gelu(a):
-    half = mul(number(0.5), a)
-    return mul(half, add(number(1.0), erf(mul(a, number(np.sqrt(0.5))))))
+    return mul(a, normal_cdf(a))
 
 
 def absolute(a):
