@@ -136,6 +136,32 @@ static neo_expr position(neo_frame *f, reduction *r) {
   return at;
 }
 
+static neo_expr less(neo_frame *f, neo_expr a, neo_expr b) {
+  return neo_op2(f->m, NEO_OP_LT, a, b);
+}
+
+/* Is something taken at all points? Each range is asked about under the axes before it alone: an
+ * axis that has a value says that its own range is not empty. */
+static bool never_empty(neo_frame *f, const reduction *r) {
+  neo_facts facts = neo_frame_facts(f);
+  bool taken = !r->where.i;
+  for (uint32_t k = r->base; taken && k < r->base + r->n_own; k++) {
+    facts.n_axes = k;
+    taken = neo_prove(f->fe->prover, &facts, less(f, f->axis[k].lo, f->axis[k].hi), NULL) ==
+            NEO_PROVED;
+  }
+  return taken;
+}
+
+/* The position in nothing is 0, which is below no extent of 0. */
+static neo_expr above_zero(neo_frame *f, neo_expr bound) {
+  neo_facts nothing = {0};
+  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0), one = neo_const_int(f->m, NEO_I64_T, 1);
+  if (neo_prove(f->fe->prover, &nothing, less(f, zero, bound), NULL) == NEO_PROVED)
+    return bound;
+  return neo_op2(f->m, NEO_OP_MAX, bound, one);
+}
+
 static bool extremum(neo_frame *f, reduction *r, neo_reducer reducer, bool arg) {
   neo_type t = neo_expr_type(f->m, r->body[0]);
   if (!needs_number(f, r, t))
@@ -152,8 +178,10 @@ static bool extremum(neo_frame *f, reduction *r, neo_reducer reducer, bool arg) 
     NEO_ERR(f->in, r->e->span, ARGMAX_LARGE, neo_ast_reducer_text(r->e->u.reduce.reducer));
     return false;
   }
-  if (!arg)
-    r->bound = neo_expr_bound(f, r->body[0]);
+  if (arg)
+    r->bound = above_zero(f, r->bound);
+  else /* the extremum of nothing is the end of its type */
+    r->bound = never_empty(f, r) ? neo_expr_bound(f, r->body[0]) : (neo_expr){0};
   return true;
 }
 
