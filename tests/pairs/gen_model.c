@@ -231,7 +231,7 @@ bool pg_count(pgen *g) {
   end = pg_extent_text(g, c);
   const char *read = pg_read_plain(g, (uint32_t)g->tensors.n - 1);
   pg_define(g, &t, neo_arena_printf(g->arena, "%s : i32 < %s + 1", left, end),
-            neo_arena_printf(g->arena, "i32(clamp(%s, 0, %s))", read, end));
+            neo_arena_printf(g->arena, "i32(clamp(i64(%s), 0, %s))", read, end));
   return true;
 }
 

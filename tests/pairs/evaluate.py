@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+"""Programs of tests/pairs in the evaluator of the language (tests/evaluator), which shares nothing with the compiler.
+
+    evaluate.py [--evaluator FOLDER] FILE
+
+FILE has a program a line, as test_pairs_random --json writes it: text, sizes, inputs, and what the reference
+interpreter computed, with a bound on how far a correct implementation may be away from it. Prints the programs that
+differ and exits with 1 if any does.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True
+import numpy as np  # noqa: E402
+
+SLACK = 4  # as machine.c has it
+LARGEST = {"f16": 65504.0, "bf16": 3.38e38, "f32": 3.4e38, "f64": 1.79e308}
+
+
+def array(x):
+    kind = np.float64 if x["type"] in LARGEST else np.bool_ if x["type"] == "bool" else np.int64
+    return np.array(x["data"], dtype=kind).reshape(x["shape"])
+
+
+def floats_agree(want, got, error, largest):
+    same = (want == got) | (np.isnan(want) & np.isnan(got)) | np.isinf(error)
+    with np.errstate(all="ignore"):
+        same |= np.abs(want - got) <= SLACK * error
+        # At the end of the range, rounding decides.
+        same |= np.isinf(want) & (np.abs(got) >= largest * (1 - 1e-6)) & (np.sign(want) == np.sign(got))
+    return same
+
+
+def differs(expected, got):
+    """None, or the first difference between a result of the interpreter and the evaluator's."""
+    want, got = array(expected).ravel(), np.asarray(got).ravel()
+    if want.shape != got.shape:
+        return f"{expected['name']} has {got.size} elements, not {want.size}"
+    if expected["type"] in LARGEST:
+        error = np.zeros(want.shape) if expected["error"] is None else np.array(expected["error"], dtype=np.float64)
+        same = floats_agree(want, got.astype(np.float64), error, LARGEST[expected["type"]])
+    else:
+        error = np.zeros(want.shape) if expected["error"] is None else np.array(expected["error"], dtype=np.float64)
+        same = (want.astype(np.int64) == got.astype(np.int64)) | np.isinf(error)
+    if same.all():
+        return None
+    k = int(np.argmin(same))
+    return f"{expected['name']}[{k}] is {got[k]!r}, the interpreter has {want[k]!r} within {error[k]:.3g}"
+
+
+def check(evaluate_all, program):
+    values = {x["name"]: array(x) for x in program["inputs"]}
+    rounds = program["rounds"]
+    results = program["results"]
+    each = len(results) // rounds
+    for r in range(rounds):
+        outputs, kept = evaluate_all(program["text"], values, program["sizes"])
+        seen = set()
+        for x in results[r * each:(r + 1) * each]:
+            # First the outputs, then parameters and states after the round.
+            late = x["name"] in seen or x["name"] not in outputs
+            seen.add(x["name"])
+            found = kept if late else outputs
+            if x["name"] not in found:
+                continue
+            why = differs(x, found[x["name"]])
+            if why:
+                return f"round {r}: {why}"
+        values.update(kept)
+    return None
+
+
+def main():
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "evaluator")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--evaluator", default=beside)
+    parser.add_argument("file")
+    given = parser.parse_args()
+    sys.path.insert(0, given.evaluator)
+    from evaluator import evaluate_all
+
+    n = failed = 0
+    with open(given.file, encoding="utf-8") as lines:
+        for line in lines:
+            program = json.loads(line)
+            n += 1
+            try:
+                why = check(evaluate_all, program)
+            except Exception as problem:  # one program's, whatever it is
+                why = f"{type(problem).__name__}: {problem}"
+            if why:
+                failed += 1
+                print(f"# seed {program['seed']}, sizes {program['sizes']}\n# {why}\n{program['text']}")
+    print(f"{n} programs evaluated, {failed} differ")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
