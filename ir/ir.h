@@ -22,6 +22,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include <assert.h>
 #include <stdbool.h>
 
 typedef enum {
@@ -247,10 +248,11 @@ neo_list neo_list_new(neo_module *m, const uint32_t *at, size_t n);
 neo_list neo_list_copy(neo_module *m, const uint32_t *at,
                        size_t n); /* as new; `at` may point into the pool */
 static inline uint32_t neo_list_at(const neo_module *m, neo_list l, uint32_t k) {
+  assert(k < l.n); /* past it lies another list */
   return m->pool.at[l.at + k];
 }
 static inline neo_expr neo_list_expr(const neo_module *m, neo_list l, uint32_t k) {
-  return (neo_expr){m->pool.at[l.at + k]};
+  return (neo_expr){neo_list_at(m, l, k)};
 }
 
 /* Hash-consed nodes. i64 arithmetic on constants folds, and so do x+0, x-0, x*1, x*0, x/1, x%1,

@@ -79,6 +79,21 @@ static void negative_coefficients_and_floors_are_differentiated(void **state) {
              SQUARES("Y", "i: 5, j: 3", "i, j") "gradient of L for X into dX\n");
 }
 
+static void indices_with_branches_are_differentiated(void **state) {
+  (void)state;
+  static const char *const index[] = {"abs(i - 3)", "select(i < 2, 2 - i, i - 2)", "max(i - 1, 0)",
+                                      "min(i + 1, 4)", "clamp(2*i - 3, 0, 4)"};
+  for (size_t k = 0; k < sizeof index / sizeof *index; k++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             HEAD "input X : f64 [5]\ninput S : f64 [6]\ntemp Y : f64 [6]\ntemp L : f64 []\n"
+                  "temp dX : f64 [5]\ndef Y[i: 6] = X[%s] * S[i]\n" //
+             SQUARES("Y", "i: 6", "i") "gradient of L for X into dX\n",
+             index[k]);
+    grad_check(text);
+  }
+}
+
 static void reads_stay_behind_the_conditions_that_keep_them_in_range(void **state) {
   (void)state;
   /* the table is longer than the lookup's index, whose read stands behind the sum's condition */
@@ -205,6 +220,30 @@ static void a_clamp_with_crossed_ends_is_its_upper_end(void **state) {
   EXPECT(text, x, "dB", one);
 }
 
+static void a_quotient_by_a_number_is_differentiated(void **state) {
+  (void)state;
+  static const double x[] = {3, -1}, by_2[] = {1.5, -0.5}, by_1[] = {6, -2};
+  EXPECT(HEAD "input X : f64 [2]\ntemp L : f64 []\ntemp dX : f64 [2]\n"
+              "def L[] =\n  sum[i: 2] X[i] / 2.0f64 * (X[i] / 2.0f64)\n  then acc0\n"
+              "gradient of L for X into dX\n",
+         x, "dX", by_2);
+  EXPECT(HEAD "input X : f64 [2]\ntemp L : f64 []\ntemp dX : f64 [2]\n"
+              "def L[] =\n  sum[i: 2] X[i] / 1.0f64 * (X[i] / 1.0f64)\n  then acc0\n"
+              "gradient of L for X into dX\n",
+         x, "dX", by_1);
+}
+
+/* 0/0 in the branch that is not taken. */
+static void a_quotient_in_a_branch_not_taken_has_no_gradient(void **state) {
+  (void)state;
+  static const double x[] = {0, 2}, want[] = {0, -0.375};
+  EXPECT(HEAD "input X : f64 [2]\ntemp Y : f64 [2]\ntemp L : f64 []\ntemp dX : f64 [2]\n"
+              "def Y[i: 2] = select(0.0f64 < X[i], (X[i] - X[i] * 0.5f64 + 1.0f64) / (X[i] * X[i]), "
+              "0.0f64)\n"
+              "def L[] =\n  sum[i: 2] Y[i]\n  then acc0\ngradient of L for X into dX\n",
+         x, "dX", want);
+}
+
 static void a_power_of_zero_is_constant(void **state) {
   (void)state;
   static const double x[] = {0}, zero[] = {0};
@@ -314,6 +353,7 @@ int main(void) {
       cmocka_unit_test(a_range_that_depends_on_the_axis_solved_for_is_differentiated),
       cmocka_unit_test(digits_over_sizes_that_may_be_zero_are_differentiated),
       cmocka_unit_test(negative_coefficients_and_floors_are_differentiated),
+      cmocka_unit_test(indices_with_branches_are_differentiated),
       cmocka_unit_test(reads_stay_behind_the_conditions_that_keep_them_in_range),
       cmocka_unit_test(guards_behind_a_conversion_hold),
       cmocka_unit_test(a_maximum_over_dependent_ranges_has_one_winner),
@@ -324,6 +364,8 @@ int main(void) {
       cmocka_unit_test(logsumexp_of_minus_infinities_gets_no_gradient),
       cmocka_unit_test(a_mean_of_more_than_f16_can_count_has_a_gradient),
       cmocka_unit_test(a_clamp_with_crossed_ends_is_its_upper_end),
+      cmocka_unit_test(a_quotient_by_a_number_is_differentiated),
+      cmocka_unit_test(a_quotient_in_a_branch_not_taken_has_no_gradient),
       cmocka_unit_test(a_power_of_zero_is_constant),
       cmocka_unit_test(conversions_between_floats_pass_gradients),
       cmocka_unit_test(what_y_does_not_depend_on_has_gradient_zero),

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -124,6 +125,22 @@ static void which_axis_is_contiguous_is_no_matter_of_shape(void **state) {
   assert_int_equal(compare(plain, text), OTHER);
 }
 
+static void which_way_an_axis_is_read_is_no_matter_of_shape(void **state) {
+  (void)state;
+  static const char head[] = "input X : f32 [8, 16]\ntemp Y : f32 [8, 16]\n"
+                             "def Y[i: 8, j: 16] = ",
+                    tail[] = "\nentry forward forward: o = Y\n";
+  static const char *const at[] = {"X[i, j]", "X[i, 15 - j]", "X[7 - i, j]", "X[7 - i, 15 - j]",
+                                   "X[i, 15]"};
+  enum { N = sizeof at / sizeof *at };
+  char text[N][256];
+  for (int k = 0; k < N; k++)
+    snprintf(text[k], sizeof text[k], "%sexp(%s)%s", head, at[k], tail);
+  for (int k = 0; k < N; k++)
+    for (int i = 0; i < k; i++)
+      assert_int_equal(compare(text[i], text[k]), OTHER);
+}
+
 #define EACH(BODY)                                                                             \
   "input A : f32 [8, 8]\ninput B : f32 [8, 8]\ntemp Y : f32 [8, 8]\ndef Y[i: 8, j: 8] = " BODY \
   "\nentry forward forward: o = Y\n"
@@ -165,6 +182,7 @@ int main(void) {
       cmocka_unit_test(shapes_are_one_family_and_have_their_sizes),
       cmocka_unit_test(types_structure_and_reducers_make_other_families),
       cmocka_unit_test(which_axis_is_contiguous_is_no_matter_of_shape),
+      cmocka_unit_test(which_way_an_axis_is_read_is_no_matter_of_shape),
       cmocka_unit_test(the_order_of_a_sum_does_not_matter),
       cmocka_unit_test(constants_are_in_the_key_alone),
       cmocka_unit_test(runtime_sizes_count_by_their_bounds),

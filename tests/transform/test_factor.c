@@ -164,6 +164,23 @@ static void a_part_over_the_same_points_is_read(void **state) {
           "where j <= i;", "V[l, e] * G[k, e] * exp(S[k, l])");
 }
 
+/* The rest is summed over a range that leans on an axis of the part. */
+static void a_part_that_other_ranges_lean_on_is_not_read(void **state) {
+  (void)state;
+  becomes(HEAD "def @1 E[i: 16, e: 16] =\n  sum[j: 16] exp(S[i, j]) * V[j, e]\n"
+               "def @2 D[i: 16] =\n  sum[j: 16, e: j + 1] G[i, e] * V[j, e] * exp(S[i, j])\n"
+               "entry forward forward: D = D, E = E\n",
+          "E[i: 16, e: 16] =", "V[j, e]");
+}
+
+static void ranges_of_a_part_may_lean_on_each_other(void **state) {
+  (void)state;
+  becomes(HEAD "def @1 D[i: 16] =\n  sum[e: 16, j: 16, k: j + 1] G[i, e] * V[j, e] * S[k, e]\n"
+               "entry forward forward: D = D\n",
+          "part.D[e: 16] =\n    sum[j: 16, k: j + 1] V[j, e] * S[k, e]",
+          "sum[e: 16] G[i, e] * part.D[e]");
+}
+
 /* Under another condition, over other elements, or where the part needs the sum itself. */
 static void a_part_that_is_not_the_same_is_not_read(void **state) {
   static const char *const parts[] = {
@@ -270,6 +287,8 @@ int main(void) {
       cmocka_unit_test(a_condition_that_reads_rely_on_stays),
       cmocka_unit_test(a_part_that_there_is_is_read),
       cmocka_unit_test(a_part_over_the_same_points_is_read),
+      cmocka_unit_test(a_part_that_other_ranges_lean_on_is_not_read),
+      cmocka_unit_test(ranges_of_a_part_may_lean_on_each_other),
       cmocka_unit_test(a_part_that_is_not_the_same_is_not_read),
       cmocka_unit_test(values_stay_the_same),
   };

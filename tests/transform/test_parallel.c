@@ -119,6 +119,20 @@ static void elementwise_definitions_follow_only_where_they_take_all_slices(void 
   neo_arena_free(&w.arena);
 }
 
+/* A sum stands before what became one, and what follows it behind that. */
+static void what_follows_a_sum_reads_what_became_one(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "temp T : f32 [3, 5]\ndef @2 T[n: 3, i: 5] = exp(X[n, i])\n"
+                "def @3 A[n: 3, j: 4] =\n  sum[i: 5] T[n, i] * W[0, i, j]\n"
+                "def @4 B[n: 3, j: 4] =\n  sum[i: 5] T[n, i] * W[1, i, j]\n"
+                "def @5 Y[n: 3, j: 4] =\n  sum[g: 8, i: 5] Z[n, g, i] * W[g, i, j]\n"
+                "  then acc0 + A[n, j] * B[n, j]\nentry forward forward: Y = Y\n");
+  apply(&w, neo_pass_parallel);
+  says(&w, "Y", "acc0 + all.A[n, 0, j] * all.A[n, 1, j]");
+  neo_arena_free(&w.arena);
+}
+
 static void stacked_slices_become_one_piece(void **state) {
   (void)state;
   world w;
@@ -280,6 +294,7 @@ int main(void) {
       cmocka_unit_test(what_somebody_else_names_stays_apart),
       cmocka_unit_test(sums_become_one_where_what_follows_differs),
       cmocka_unit_test(elementwise_definitions_follow_only_where_they_take_all_slices),
+      cmocka_unit_test(what_follows_a_sum_reads_what_became_one),
       cmocka_unit_test(stacked_slices_become_one_piece),
       cmocka_unit_test(what_a_piece_asks_of_its_axis_stays_true),
       cmocka_unit_test(what_one_entry_needs_alone_stays_out_of_another),

@@ -24,6 +24,16 @@ static void else_ranges_of_the_longest_axis_are(void **state) {
           "max[part: 16] part.M[i, part]");
 }
 
+static void an_axis_of_few_positions_or_one_that_starts_late_is_not(void **state) {
+  (void)state;
+  becomes("temp F : f64 []\ndef @1 F[] =\n  max[i: 3, j: 160000] w[i, j]\n  then acc0\n"
+          "entry forward forward: F = F\n",
+          "max[i: 3, j: 10000] w[i, 10000 * part + j]", "max[part: 16] part.F[part]");
+  becomes("temp F : f64 []\ndef @1 F[] =\n  max[i: 1..300, j: 1000] x[j % N, i]\n  then acc0\n"
+          "entry forward forward: F = F\n",
+          "max[i: 1..300] x[j % N, i]", "max[j: 1000] part.F[j]");
+}
+
 static void a_winners_place_that_nobody_reads_is_dropped(void **state) {
   (void)state;
   becomes("def @1 M[i: 3] =\n  max[j: 160000] w[i, j], j\n  then acc0\n"
@@ -198,6 +208,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_axis_that_suits_is_the_parts),
       cmocka_unit_test(else_ranges_of_the_longest_axis_are),
+      cmocka_unit_test(an_axis_of_few_positions_or_one_that_starts_late_is_not),
       cmocka_unit_test(a_winners_place_that_nobody_reads_is_dropped),
       cmocka_unit_test(the_last_range_may_be_shorter),
       cmocka_unit_test(a_mean_is_a_sum_over_its_count),

@@ -133,6 +133,21 @@ static void a_range_that_steps_every_other_place_becomes_two_pieces_of_constant_
   neo_arena_free(&w.arena);
 }
 
+static void a_piece_becomes_pieces_of_its_places(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput D : f32 [8]\ninput F : f32 [3]\ntemp Y : f32 [32]\n"
+           "def @1 Y[z: 16] at [2 * z] = 1.0\n"
+           "def @2 Y[z: 16] at [2 * z + 1] =\n"
+           "  sum[p: z / 2..min(8, (z + 1) / 2 + 1)] D[p] * F[z + 1 - 2 * p]\n"
+           "entry forward forward: Y = Y\n");
+  apply(&w, neo_pass_phases);
+  assert_int_equal(n_pieces(&w, "Y"), 3);
+  assert_non_null(strstr(piece(&w, "Y", 1), "at [4*z + 1]"));
+  assert_non_null(strstr(piece(&w, "Y", 2), "at [4*z + 3]"));
+  neo_arena_free(&w.arena);
+}
+
 static void a_window_cut_at_both_ends_is_one(void **state) {
   (void)state;
   world w;
@@ -226,6 +241,7 @@ int main(void) {
       cmocka_unit_test(outputs_keep_their_own_definition),
       cmocka_unit_test(a_guard_that_always_holds_is_dropped),
       cmocka_unit_test(a_range_that_steps_every_other_place_becomes_two_pieces_of_constant_windows),
+      cmocka_unit_test(a_piece_becomes_pieces_of_its_places),
       cmocka_unit_test(a_window_cut_at_both_ends_is_one),
       cmocka_unit_test(the_shortest_window_is_taken_even_if_it_stands_still),
       cmocka_unit_test(a_remainder_that_fixes_a_reduction_axis_is_stepped_over),

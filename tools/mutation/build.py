@@ -10,18 +10,29 @@ from concurrent.futures import ThreadPoolExecutor
 
 import sites
 
-# Weak, so that it may stand in every file; a mutant that is reached is told once a process.
-HEADER = r"""#ifndef NEO_MUTANT_H
-#define NEO_MUTANT_H
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-enum { NEO_MUTANT_MOST = 1 << 14 };
+# Weak, so that they may stand in every file. The first is its first line and includes nothing, as
+# the file may say what it wants of the C library; the second is its last.
+FIRST = r"""#ifndef NEO_MUTANT_FIRST
+#define NEO_MUTANT_FIRST
 int neo_mutant_now __attribute__((weak, visibility("hidden"))) = -1;
 const char *neo_mutant_log __attribute__((weak, visibility("hidden")));
-unsigned char neo_mutant_seen[NEO_MUTANT_MOST] __attribute__((weak, visibility("hidden")));
 void neo_mutant_reach(int n);
+static inline int neo_mutant(int n) {
+  if (__builtin_expect(neo_mutant_now < 0 || neo_mutant_log, 0))
+    neo_mutant_reach(n);
+  return __builtin_expect(neo_mutant_now == n, 0);
+}
+#endif
+"""
+
+# A mutant that is reached is told once a process.
+LAST = r"""#ifndef NEO_MUTANT_LAST
+#define NEO_MUTANT_LAST
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+enum { NEO_MUTANT_MOST = 1 << 14 };
+unsigned char neo_mutant_seen[NEO_MUTANT_MOST] __attribute__((weak, visibility("hidden")));
 __attribute__((weak, visibility("hidden"), noinline)) void neo_mutant_reach(int n) {
   if (neo_mutant_now < 0) {
     const char *now = getenv("NEO_MUTANT");
@@ -35,16 +46,11 @@ __attribute__((weak, visibility("hidden"), noinline)) void neo_mutant_reach(int 
   for (int k = 4, left = n; k >= 0; k--, left /= 10)
     line[k] = (char)('0' + left % 10);
   line[5] = '\n';
-  int fd = open(neo_mutant_log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  int fd = open(neo_mutant_log, O_WRONLY | O_APPEND | O_CREAT, 0666);
   if (fd >= 0) {
     (void)!write(fd, line, sizeof line);
     close(fd);
   }
-}
-static inline int neo_mutant(int n) {
-  if (__builtin_expect(neo_mutant_now < 0 || neo_mutant_log, 0))
-    neo_mutant_reach(n);
-  return __builtin_expect(neo_mutant_now == n, 0);
 }
 #endif
 """
@@ -86,7 +92,7 @@ class Tree:
     def __init__(self, source, work, cmake, jobs):
         self.source, self.work, self.jobs = os.path.abspath(source), os.path.abspath(work), jobs
         self.copy, self.build = os.path.join(self.work, "tree"), os.path.join(self.work, "build")
-        self.header = os.path.join(self.work, "neo_mutant.h")
+        self.headers = [os.path.join(self.work, f"neo_mutant_{n}.h") for n in ("first", "last")]
         self.cmake = cmake
         self.files = tree_files(self.source)
         self.texts = {}
@@ -113,10 +119,11 @@ class Tree:
         by_file = {}
         for m in mutants:
             by_file.setdefault(m.file, []).append(m)
-        write_new(self.header, HEADER.encode())
+        for path, text in zip(self.headers, (FIRST, LAST)):
+            write_new(path, text.encode())
         for p in self.files:
             if p in by_file:
-                data = schemata(self.text(p), by_file[p], self.header).encode()
+                data = schemata(self.text(p), by_file[p], self.headers).encode()
             else:
                 with open(os.path.join(self.source, p), "rb") as f:
                     data = f.read()
@@ -170,15 +177,15 @@ def errors_of(command):
     return lines if lines or not done.returncode else None
 
 
-def schemata(text, mutants, header):
+def schemata(text, mutants, headers):
     """The text with all mutants in it; lines keep their numbers."""
-    out, at = [f'#include "{header}"\n#line 1\n'], 0
+    out, at = [f'#include "{headers[0]}"\n#line 1\n'], 0
     for m in sorted(mutants, key=lambda m: m.start):
         new = m.text()
         out += [text[at:m.start], new.replace("\n", " ")]
         out += ["\n" * m.old.count("\n")]
         at = m.end
-    return "".join(out) + text[at:]
+    return "".join(out) + text[at:] + f'\n#include "{headers[1]}"\n'
 
 
 def run(command, log, work):

@@ -5,9 +5,9 @@ import re
 
 from ctext import ASSIGN, KEYWORDS, Source
 
-SWAPS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||",
-         "||": "&&", "+": "-", "-": "+", "<<": ">>", ">>": "<<", "&": "|", "|": "&", "*": "+",
-         "%": "/"}
+SWAPS = {"<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<="), "==": ("!=",),
+         "!=": ("==",), "&&": ("||",), "||": ("&&",), "+": ("-",), "-": ("+",), "<<": (">>",),
+         ">>": ("<<",), "&": ("|",), "|": ("&",), "*": ("+",), "%": ("/",)}
 WORDS = (("min", "max"), ("MIN", "MAX"), ("LT", "LE"), ("AND", "OR"), ("ADD", "SUB"))
 CHECKS = {"assert", "static_assert", "_Static_assert", "sizeof", "_Alignof"}
 
@@ -112,8 +112,8 @@ def operator_at(s, i):
             return
         kind = {"&&": "logic", "||": "logic", "<": "relation", "<=": "relation", ">": "relation",
                 ">=": "relation", "==": "relation", "!=": "relation"}.get(s.at(i), "arithmetic")
-        new = f"{s.slice(first, i - 1)} {SWAPS[s.at(i)]} {s.slice(i + 1, last)}"
-        yield kind, first, last, new
+        for new in SWAPS[s.at(i)]:
+            yield kind, first, last, f"{s.slice(first, i - 1)} {new} {s.slice(i + 1, last)}"
 
 
 def number_at(s, i):

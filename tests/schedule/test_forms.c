@@ -1,0 +1,185 @@
+/* What is found by its form, whoever wrote it: sums over a data equation, reductions whose domain
+ * grows with an axis, contractions. And that what only looks like them is not taken for them. */
+#include "fusion/form.h"
+#include "ir/print.h"
+#include "schedule/contract.h"
+#include "schedule/running.h"
+#include "schedule/segment.h"
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct {
+  neo_arena arena;
+  neo_module *m;
+  const neo_group *g; /* the last one */
+  const neo_form *f;
+} world;
+
+/* A text without its first two lines. */
+static void load(world *w, const char *text) {
+  neo_grouping all;
+  neo_arena *a = &w->arena;
+  neo_arena_init(a, neo_alloc_default, NULL);
+  char *whole = neo_arena_printf(a, "neo-ir 1\nmodule t\n%s", text);
+  neo_diags *d = neo_diags_new(a, neo_sources_new(a));
+  w->m = neo_module_parse(a, neo_names_new(a), d, "test", whole, strlen(whole));
+  assert_non_null(w->m);
+  assert_int_equal(neo_fuse(w->m, a, &all, NULL), NEO_OK);
+  w->g = &all.groups.at[all.groups.n - 1];
+  w->f = neo_group_form(w->m, w->g);
+}
+
+/* ---- domains that grow with an axis */
+
+static bool runs(const char *text, neo_running *out) {
+  world w;
+  load(&w, text);
+  bool found = neo_running_of(w.m, w.g, out);
+  neo_arena_free(&w.arena);
+  return found;
+}
+
+#define PREFIX "input x : f32 [16]\ninput y : f32 [16]\ntemp S : f32 [16]\n"
+#define ENTRY "entry forward forward: S = S\n"
+
+static void a_range_that_grows_with_an_axis_is_found(void **state) {
+  (void)state;
+  neo_running r;
+  assert_true(runs(PREFIX "def S[i: 16] =\n  sum[k: 0..i + 1] x[k]\n  then acc0\n" ENTRY, &r));
+  assert_false(r.suffix);
+  assert_false(r.down);
+  assert_int_equal(r.step, 1);
+  assert_true(runs(PREFIX "def S[i: 16] =\n  sum[k: i..16] x[k]\n  then acc0\n" ENTRY, &r));
+  assert_true(r.suffix);
+  assert_true(r.down);
+}
+
+static void one_of_several_conditions_may_grow_with_an_axis(void **state) {
+  (void)state;
+  world w;
+  neo_running r;
+  load(&w, PREFIX "input n : i64 [16]\ndef S[i: 16] =\n  sum[k: 16]\n"
+                  "  where n[k] == 3 and 2 * k < i + n[3];\n  x[k]\n  then acc0\n" ENTRY);
+  assert_false(neo_running_of(w.m, w.g, &r)); /* 2*k */
+  neo_arena_free(&w.arena);
+  load(&w, PREFIX "input n : i64 [16]\ndef S[i: 16] =\n  sum[k: 16]\n"
+                  "  where n[k] == 3 and k < i;\n  x[k]\n  then acc0\n" ENTRY);
+  assert_true(neo_running_of(w.m, w.g, &r));
+  assert_true(r.where.i != 0); /* what is left of the condition */
+  assert_true(neo_expr_node(w.m, r.where)->op == NEO_OP_EQ);
+  neo_arena_free(&w.arena);
+}
+
+static void only_one_range_grows_with_the_axis(void **state) {
+  (void)state;
+  neo_running r;
+  assert_false(
+      runs(PREFIX "def S[i: 16] =\n  sum[k: 0..i + 1, j: 0..i + 1] x[k] * y[j]\n  then acc0\n" ENTRY,
+           &r));
+  assert_false(
+      runs(PREFIX "def S[i: 16] =\n  sum[k: 0..i + 1] x[k] * y[i]\n  then acc0\n" ENTRY, &r));
+}
+
+/* ---- sums over a data equation */
+
+static void the_rest_of_an_equations_condition_is_tested_as_early_as_it_may(void **state) {
+  (void)state;
+  world w;
+  neo_segment s;
+  load(&w, "input to : i64 [90]\ninput on : i64 [90]\ninput E : f32 [90]\ntemp S : f32 [50]\n"
+           "def S[v: 50] =\n  sum[e: 90]\n"
+           "  where to[e] == v and (e % 3 == 1 and (on[e] == 1 and e < v + 7));\n"
+           "  E[e]\n  then acc0\n" ENTRY);
+  assert_true(neo_segment_of(w.m, w.g, &s));
+  assert_int_equal(s.axis, 0);
+  assert_false(neo_expr_uses_op(w.m, s.before, NEO_OP_LOAD));
+  assert_false(neo_expr_axes(w.m, s.before) & 1);
+  assert_true(neo_expr_node(w.m, s.before)->op == NEO_OP_EQ);
+  assert_true(neo_expr_node(w.m, s.rest)->op == NEO_OP_AND);
+  neo_arena_free(&w.arena);
+}
+
+/* ---- contractions */
+
+static bool contracts(const char *text) {
+  world w;
+  neo_contraction c;
+  load(&w, text);
+  bool found = neo_contraction_of(w.m, w.f, &c);
+  neo_arena_free(&w.arena);
+  return found;
+}
+
+#define FACTORS                                                          \
+  "input a : f32 [4, 16]\ninput b : f32 [16]\ninput c : f32 [4, 16]\n" \
+  "input d : f32 [16]\ntemp p : f32 [4]\ntemp q : f32 [4]\ntemp S : f32 [4]\n"
+
+static void one_sum_of_a_product_is_a_contraction_and_two_are_none(void **state) {
+  (void)state;
+  assert_true(contracts(
+      FACTORS "def S[i: 4] =\n  sum[k: 16] a[i, k] * b[k]\n  then acc0 * 2.0f32\n" ENTRY));
+  assert_false(
+      contracts(FACTORS "def p[i: 4] =\n  sum[k: 16] a[i, k] * b[k]\n  then acc0\n"
+                        "def q[i: 4] =\n  sum[k: 16] c[i, k] * d[k]\n  then acc0\n"
+                        "def S[i: 4] = p[i] * q[i]\n" ENTRY));
+  assert_false(contracts(FACTORS "def S[i: 4] =\n  sum[k: 16] a[i, k]\n  then acc0\n" ENTRY));
+}
+
+/* ---- what a condition leaves of a sum */
+
+#define CLIPPED(where)                                                                    \
+  "input a : f32 [4, 16]\ninput b : f32 [16]\ntemp S : f32 [4]\n"                         \
+  "def S[i: 4] =\n  sum[k: 16]\n  where " where ";\n  a[i, k] * b[k]\n  then acc0\n" ENTRY
+
+static uint32_t clips(const char *text, neo_clip *out) {
+  world w;
+  load(&w, text);
+  uint32_t n = neo_clips_of(w.m, w.f, w.f->stages.at[0].where, out);
+  neo_arena_free(&w.arena);
+  return n;
+}
+
+static void comparisons_of_an_axis_of_the_sum_with_another_clip_it(void **state) {
+  (void)state;
+  neo_clip c[NEO_MAX_CLIPS];
+  assert_int_equal(clips(CLIPPED("4 - i <= k and 2 * k < 10 - i"), c), 2);
+  assert_int_equal(c[0].of_own, 1);
+  assert_int_equal(c[0].of_shared, 1);
+  assert_int_equal(c[0].constant, -4);
+  assert_int_equal(c[1].of_own, -2);
+  assert_int_equal(c[1].of_shared, -1);
+  assert_int_equal(c[1].constant, 9);
+}
+
+static void no_more_conditions_clip_than_there_is_room_for(void **state) {
+  (void)state;
+  neo_clip c[NEO_MAX_CLIPS + 1];
+  char text[2048] = "input a : f32 [100, 1000]\ninput b : f32 [1000]\ntemp S : f32 [100]\n"
+                    "def S[i: 100] =\n  sum[k: 1000]\n  where ";
+  size_t n = strlen(text);
+  for (int p = 1; p <= NEO_MAX_CLIPS + 4; p++) /* none follows from another */
+    n += (size_t)snprintf(text + n, sizeof text - n, "%s%d * i < k + %d", p == 1 ? "" : " and ", p,
+                          p * p);
+  snprintf(text + n, sizeof text - n, ";\n  a[i, k] * b[k]\n  then acc0\n" ENTRY);
+  memset(c, 0, sizeof c);
+  assert_int_equal(clips(text, c), NEO_MAX_CLIPS);
+  assert_int_equal(c[NEO_MAX_CLIPS].of_own, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_range_that_grows_with_an_axis_is_found),
+      cmocka_unit_test(one_of_several_conditions_may_grow_with_an_axis),
+      cmocka_unit_test(only_one_range_grows_with_the_axis),
+      cmocka_unit_test(the_rest_of_an_equations_condition_is_tested_as_early_as_it_may),
+      cmocka_unit_test(one_sum_of_a_product_is_a_contraction_and_two_are_none),
+      cmocka_unit_test(comparisons_of_an_axis_of_the_sum_with_another_clip_it),
+      cmocka_unit_test(no_more_conditions_clip_than_there_is_room_for),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
