@@ -1,5 +1,4 @@
-/* Groups as loops over flat offsets: what becomes one axis and what stays, what is known by its
- * form, and when two kernels are one. */
+/* Groups as loops over flat offsets: what becomes one axis, what stays, what is known by form. */
 #include "fusion/form.h"
 #include "ir/print.h"
 #include <cmocka.h>
@@ -71,17 +70,6 @@ static void a_logsumexp_is_known_by_its_form(void **state) {
   neo_arena_free(&w.arena);
 }
 
-static void kernels_that_read_or_else_are_one_whatever_their_tensors(void **state) {
-  (void)state;
-  world w;
-  load(&w, "input A : f32 [6]\ninput B : f32 [6]\ntemp a : f32 [8]\ntemp b : f32 [8]\n"
-           "def a[j: 8] = exp((A[j - 1] else 0.5f32))\nentry forward f: a = a\n"
-           "def b[j: 8] = exp((B[j - 1] else 0.5f32))\nentry forward g: b = b\n");
-  assert_int_equal(w.groups.groups.n, 2);
-  assert_memory_equal(w.groups.groups.at[0].key, w.groups.groups.at[1].key, sizeof(uint64_t[2]));
-  neo_arena_free(&w.arena);
-}
-
 /* Each runs along its axis with its sum so far. */
 static void sums_over_domains_that_grow_have_kernels_of_their_own(void **state) {
   (void)state;
@@ -119,7 +107,6 @@ int main(void) {
       cmocka_unit_test(a_form_keeps_one_axis_of_a_single_element),
       cmocka_unit_test(axes_of_a_sum_that_are_walked_as_one_are_one),
       cmocka_unit_test(a_logsumexp_is_known_by_its_form),
-      cmocka_unit_test(kernels_that_read_or_else_are_one_whatever_their_tensors),
       cmocka_unit_test(sums_over_domains_that_grow_have_kernels_of_their_own),
       cmocka_unit_test(extents_are_bounded_by_their_sizes_and_saturate),
   };

@@ -153,6 +153,22 @@ static bool share(const world *w, const char *a, const char *b) {
   return memcmp(writer_of(w, a)->key, writer_of(w, b)->key, sizeof(uint64_t[2])) == 0;
 }
 
+/* Numbers of tensors, axes and accumulators are not taken for each other. */
+static void equal_kernels_have_equal_keys_wherever_their_tensors_stand(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "input A : f32 [6, 4]\ninput B : f32 [6, 4]\ninput C : f32 [6, 4]\n"
+           "input D : f32 [6, 4]\ntemp a : f32 [4, 6]\ntemp b : f32 [4, 6]\n"
+           "temp d : f32 [4, 6]\ndef a[i: 4, j: 6] = exp(A[j, i]) * f32(i + 2 * j)\n"
+           "def b[i: 4, j: 6] = exp(B[j, i]) * f32(i + 2 * j)\n"
+           "def d[i: 4, j: 6] = exp(D[j, i]) * f32(i + 2 * j)\n"
+           "entry forward forward: a = a\nentry forward second: b = b\n"
+           "entry forward third: d = d\n");
+  assert_memory_equal(writer_of(&w, "a")->key, writer_of(&w, "b")->key, sizeof(uint64_t[2]));
+  assert_memory_equal(writer_of(&w, "a")->key, writer_of(&w, "d")->key, sizeof(uint64_t[2]));
+  neo_arena_free(&w.arena);
+}
+
 static void kernels_that_differ_in_where_they_begin_are_one(void **state) {
   (void)state;
   world w;
@@ -248,6 +264,27 @@ static void a_tensor_of_sixteen_dimensions_has_a_kernel(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* Whichever of its readers comes first. */
+static void what_a_sum_reads_is_its_prologue(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    world w;
+    fuse(&w, k ? "input X : f32 [64, 256]\ntemp a : f32 [64, 256]\ntemp s : f32 [256]\n"
+                 "temp b : f32 [64, 256]\ndef a[i: 64, j: 256] = X[i, j] * 2.0\n"
+                 "def b[i: 64, j: 256] = a[i, 255 - j] + 1.0\n"
+                 "def s[j: 256] =\n  sum[i: 64] a[i, j]\n  then acc0\n"
+                 "entry forward forward: s = s, b = b\n"
+               : "input X : f32 [64, 256]\ntemp a : f32 [64, 256]\ntemp s : f32 [256]\n"
+                 "temp b : f32 [64, 256]\ndef a[i: 64, j: 256] = X[i, j] * 2.0\n"
+                 "def s[j: 256] =\n  sum[i: 64] a[i, j]\n  then acc0\n"
+                 "def b[i: 64, j: 256] = a[i, 255 - j] + 1.0\n"
+                 "entry forward forward: s = s, b = b\n");
+    assert_null(writer_of(&w, "a"));
+    assert_non_null(strstr(neo_str_text(&w.explain), "prologue a into all readers"));
+    neo_arena_free(&w.arena);
+  }
+}
+
 static void siblings_are_found_among_readers_of_other_entries(void **state) {
   (void)state;
   world w;
@@ -273,11 +310,13 @@ int main(void) {
       cmocka_unit_test(an_update_stays_apart_from_a_reader_of_the_old_values_elsewhere),
       cmocka_unit_test(kernels_run_after_their_producers),
       cmocka_unit_test(equal_kernels_have_equal_keys_whatever_the_names),
+      cmocka_unit_test(equal_kernels_have_equal_keys_wherever_their_tensors_stand),
       cmocka_unit_test(kernels_that_differ_in_where_they_begin_are_one),
       cmocka_unit_test(lengths_that_conditions_need_keep_kernels_apart),
       cmocka_unit_test(a_softmax_and_its_gradient_are_one_kernel_where_rows_are_short),
       cmocka_unit_test(what_fits_the_second_cache_is_read_again_in_one_kernel),
       cmocka_unit_test(a_tensor_of_sixteen_dimensions_has_a_kernel),
+      cmocka_unit_test(what_a_sum_reads_is_its_prologue),
       cmocka_unit_test(siblings_are_found_among_readers_of_other_entries),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,6 +82,9 @@ static const row rows[] = {
      "0 <= 16*o + i < N", NEO_PROVED},
     {"an empty domain", 0, 0, "i<0", 0, "i == 7", NEO_PROVED},
     {"contradictory assumptions", "1<=N<=64", 0, "i<N", "i < 3 and i > 5", "i == 7", NEO_PROVED},
+    {"a case that is never tells nothing of the others", 0, 0, "i<10", 0,
+     "select(i < 0, i < -5, i < 5)", NEO_REFUTED},
+    {"nor does one that may be", 0, 0, "i<10", 0, "(not (i < 0) or 20 < i) and i < 5", NEO_REFUTED},
     {"a square", 0, 0, "-3<=i<4", 0, "0 <= i*i < 10", NEO_PROVED},
     {"a square reaches zero", 0, 0, "-3<=i<4", 0, "i*i > 0", NEO_REFUTED},
     {"parity", 0, 0, "i<10; j<10", 0, "2*i != 2*j + 1", NEO_PROVED},
@@ -190,6 +193,19 @@ static void narrow_integers_are_followed_through_conversions(void **state) {
   assert_true(neo_interval(p, &facts, wrapped, &lo, &hi));
   assert_int_equal(lo, 0);
   assert_int_equal(hi, 255);
+  neo_prover_free(p);
+}
+
+static void a_bool_is_0_or_1_as_a_number(void **state) {
+  neo_module *m = *state;
+  neo_prover *p = neo_prover_new(m);
+  neo_tensor_rec rec = {.role = NEO_ROLE_INPUT, .type = NEO_BOOL_T};
+  neo_expr x = neo_load(m, neo_tensor_add(m, rec), NULL, 0, 0);
+  neo_facts facts = {0};
+  int64_t lo, hi;
+  assert_true(neo_interval(p, &facts, neo_cast(m, NEO_I64_T, x), &lo, &hi));
+  assert_int_equal(lo, 0);
+  assert_int_equal(hi, 1);
   neo_prover_free(p);
 }
 
@@ -348,6 +364,7 @@ int main(void) {
       TEST(a_point_counts_only_if_it_certainly_exists),
       TEST(arithmetic_that_may_wrap_proves_nothing),
       TEST(narrow_integers_are_followed_through_conversions),
+      TEST(a_bool_is_0_or_1_as_a_number),
       TEST(intervals_follow_the_arithmetic),
       TEST(equal_questions_are_answered_from_memory),
       TEST(equal_sets_are_known_whatever_they_are_called),

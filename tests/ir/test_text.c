@@ -94,6 +94,11 @@ static void records_hold_what_the_text_says(void **state) {
   assert_int_equal((int32_t)neo_list_at(m, neo_def_at(m, (neo_def){8})->out_map, 1), 1);
 }
 
+static void escapes_in_names_are_code_points(void **state) {
+  neo_module *m = test_parse(*state, "input \"a\\u0041\\u00e9\\u20ac\\t\\/\" : f32 []\n");
+  assert_true(neo_tensor_find(m, "aA\xc3\xa9\xe2\x82\xac\t/").i != 0);
+}
+
 static void statements_may_come_in_any_order_and_be_spaced_freely(void **state) {
   neo_module *m = test_parse(*state, "def y[i:N]= # the head\n"
                                      "\tx [ i ]*2.0   # comment\n"
@@ -266,6 +271,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(every_record_prints_as_it_was_written),
       TEST(records_hold_what_the_text_says),
+      TEST(escapes_in_names_are_code_points),
       TEST(statements_may_come_in_any_order_and_be_spaced_freely),
       TEST(parentheses_appear_where_they_matter),
       TEST(deep_and_shared_expressions_stay_short_in_text),

@@ -276,6 +276,16 @@ static void what_is_dead_is_not_looked_at(void **state) {
 }
 
 /* Progressions of many strides and offsets against counting. */
+/* The product of its extents would be 0 in 128 bits. */
+static void a_tensor_of_more_elements_than_can_be_is_not_counted(void **state) {
+  const char *errors;
+  const char *text = "module m\ntemp y : f32 [1099511627776, 1099511627776, 1099511627776, "
+                     "1099511627776]\ndef y[i: 1099511627776, j: 1099511627776, "
+                     "k: 1099511627776, l: 1099511627776] = 1.0\n";
+  if (!test_try_parse(*state, text, &errors))
+    fail_msg("%s", errors);
+}
+
 static void covering_is_decided_as_by_counting(void **state) {
   int accepted = 0;
   for (int n = 1; n <= 7; n++)
@@ -307,6 +317,7 @@ int main(void) {
       TEST(broken_text_is_refused_with_the_reason),
       TEST(a_module_that_a_pass_broke_is_refused_with_the_reason),
       TEST(what_is_dead_is_not_looked_at),
+      TEST(a_tensor_of_more_elements_than_can_be_is_not_counted),
       TEST(covering_is_decided_as_by_counting),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
