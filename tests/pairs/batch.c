@@ -4,13 +4,20 @@
 #include "tests/pairs/machine.h"
 #include <math.h>
 
-static void put_number(neo_str *out, double x) {
+static void put_number(neo_str *out, double x, int digits) {
   if (isnan(x))
     neo_str_add(out, "NaN");
   else if (isinf(x))
     neo_str_add(out, x > 0 ? "Infinity" : "-Infinity");
   else
-    neo_str_addf(out, "%.17g", x);
+    neo_str_addf(out, "%.*g", digits, x);
+}
+
+static bool all_exact(const pairs_result *r) {
+  bool exact = true;
+  for (int64_t k = 0; r->error && exact && k < r->n; k++)
+    exact = r->error[k] == 0;
+  return exact;
 }
 
 static void put_result(const pairs_result *r, neo_str *out) {
@@ -26,18 +33,18 @@ static void put_result(const pairs_result *r, neo_str *out) {
   for (int64_t k = 0; k < r->n; k++) {
     neo_str_add(out, k ? ", " : "");
     if (neo_type_is_float(r->type))
-      put_number(out, r->at[k].f);
+      put_number(out, r->at[k].f, r->type == NEO_F64_T ? 17 : 9);
     else
       neo_str_addf(out, "%lld", (long long)r->at[k].i);
   }
   neo_str_add(out, "], \"error\": ");
-  if (!r->error) {
+  if (all_exact(r)) {
     neo_str_add(out, "null}");
     return;
   }
   for (int64_t k = 0; k < r->n; k++) {
     neo_str_add(out, k ? ", " : "[");
-    put_number(out, r->error[k]);
+    put_number(out, r->error[k], 4);
   }
   neo_str_add(out, r->n ? "]}" : "[]}");
 }

@@ -1,15 +1,16 @@
 #!/usr/bin/python3
 """Programs of tests/pairs in the evaluator of the language (tests/evaluator), which shares nothing with the compiler.
 
-    evaluate.py [--evaluator FOLDER] FILE
+    evaluate.py [--evaluator FOLDER] [--jobs N] FILE
 
 FILE has a program a line, as test_pairs_random --json writes it: text, sizes, inputs, and what the reference
 interpreter computed, with a bound on how far a correct implementation may be away from it. Prints the programs that
-differ and exits with 1 if any does.
+differ and exits with 1 if any does. What the evaluator refuses is told, too, and is no difference.
 """
 
 import argparse
 import json
+import multiprocessing
 import os
 import sys
 
@@ -73,28 +74,39 @@ def check(evaluate_all, program):
     return None
 
 
+def judge(line):
+    """A line's seed, sizes and text, whether it was evaluated, and what is wrong."""
+    from evaluator import ExprError, evaluate_all
+
+    program = json.loads(line)
+    taken, why = True, None
+    try:
+        why = check(evaluate_all, program)
+    except ExprError as problem:
+        taken, why = False, f"refused: {problem}"
+    except Exception as problem:  # one program's, whatever it is
+        why = f"{type(problem).__name__}: {problem}"
+    return program["seed"], program["sizes"], program["text"], taken, why
+
+
 def main():
     beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "evaluator")
     parser = argparse.ArgumentParser()
     parser.add_argument("--evaluator", default=beside)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("file")
     given = parser.parse_args()
     sys.path.insert(0, given.evaluator)
-    from evaluator import evaluate_all
 
-    n = failed = 0
-    with open(given.file, encoding="utf-8") as lines:
-        for line in lines:
-            program = json.loads(line)
+    n = refused = failed = 0
+    with open(given.file, encoding="utf-8") as lines, multiprocessing.Pool(given.jobs) as pool:
+        for seed, sizes, text, taken, why in pool.imap(judge, lines, 20):
             n += 1
-            try:
-                why = check(evaluate_all, program)
-            except Exception as problem:  # one program's, whatever it is
-                why = f"{type(problem).__name__}: {problem}"
+            refused += not taken
+            failed += taken and why is not None
             if why:
-                failed += 1
-                print(f"# seed {program['seed']}, sizes {program['sizes']}\n# {why}\n{program['text']}")
-    print(f"{n} programs evaluated, {failed} differ")
+                print(f"# seed {seed}, sizes {sizes}\n# {why}\n{text}")
+    print(f"{n} programs, {n - refused} evaluated, {refused} refused by the evaluator, {failed} differ")
     return 1 if failed else 0
 
 
