@@ -54,7 +54,7 @@ static void find(void *ctx, neo_expr e) {
   int64_t along, step;
   if (n.op != NEO_OP_LOAD || c->n == NEO_MOST_AHEAD || is_known(c, t))
     return;
-  neo_expr offset = neo_expr_arg(c->l->m, e, 0);
+  neo_expr offset = neo_flat_at(c->l->m, e);
   if (!is_large(c->l, t) || neo_expr_uses_op(c->l->m, offset, NEO_OP_LOAD) ||
       !neo_flat_stride(c->l->m, c->l->f, offset, c->lane, &along) || along != 1 ||
       !neo_flat_stride(c->l->m, c->l->f, offset, c->step, &step) || !step)
