@@ -111,8 +111,9 @@ class Expressions:
         if name == "stop":
             result = self.value(args[0], frame, wide)
             return tape.Tensor(result.data, result.type, result.lead, bound=result.bound)
-        spread = wide and name not in elements.CONVERSIONS
-        return elements.function(name, [self.value(a, frame, spread) for a in args], node)
+        if name in elements.CONVERSIONS:  # a conversion rounds, within a sum too
+            return _widened(elements.function(name, [self.value(a, frame) for a in args], node), wide)
+        return elements.function(name, [self.value(a, frame, wide) for a in args], node)
 
     def _select(self, node, args, frame, wide):
         condition = self.condition(args[0], frame)
