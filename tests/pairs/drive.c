@@ -30,8 +30,10 @@ static void vary(pairs_how *how, uint64_t h) {
     how->off = h >> 8 & 7 ? 1u << (h >> 16) % NEO_FUSE_KINDS : ~0u;
   if (way >= 2 && way < 6)
     how->schedules = h | 1;
-  if (way == 6)
+  if (way == 6) {
     how->math = math[(h >> 24) % 4];
+    how->schedules = h >> 26 & 1 ? h | 1 : 0;
+  }
   if (way == 7)
     how->store = NEO_PRECISION_BF16;
 }

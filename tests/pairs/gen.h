@@ -106,5 +106,7 @@ pg_form pg_map, pg_reduce, pg_product, pg_window, pg_lookup, pg_segment, pg_piec
 /* "sum[t < N where ...] (body)" of this type, in parentheses; its indices are gone again. */
 const char *pg_reduction(pgen *g, pairs_feature reducer, neo_type t);
 pairs_feature pg_reducer(pgen *g, neo_type t);
+/* A reduction whose range or condition is what the tensor `on` found. */
+bool pg_follow(pgen *g, uint32_t on);
 
 #endif

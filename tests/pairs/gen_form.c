@@ -54,7 +54,10 @@ bool pg_reduce(pgen *g) {
   size_t lines = g->p->lines.n;
   if (pg_chance(g, 22)) {
     define_found(g, dim, rank);
-    return g->p->lines.n > lines;
+    bool made = g->p->lines.n > lines && g->tensors.at[g->tensors.n - 1].found;
+    if (made && pg_chance(g, 50))
+      return pg_follow(g, (uint32_t)g->tensors.n - 1);
+    return made;
   }
   ptensor t = pg_result(g, pg_type(g), dim, rank);
   const char *left = left_of(g, &t);

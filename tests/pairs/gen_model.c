@@ -232,7 +232,7 @@ bool pg_count(pgen *g) {
   const char *read = pg_read_plain(g, (uint32_t)g->tensors.n - 1);
   pg_define(g, &t, neo_arena_printf(g->arena, "%s : i32 < %s + 1", left, end),
             neo_arena_printf(g->arena, "i32(clamp(i64(%s), 0, %s))", read, end));
-  return true;
+  return pg_chance(g, 30) || pg_follow(g, (uint32_t)g->tensors.n - 1);
 }
 
 static uint32_t row_step(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank, pairs_set has,

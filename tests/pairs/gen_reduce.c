@@ -250,3 +250,36 @@ const char *pg_reduction(pgen *g, pairs_feature reducer, neo_type t) {
                           pairs_feature_text(reducer), ranges, where ? " where " : "",
                           where ? where : "", body);
 }
+
+/* A definition beside that of tensor `on`, a position or a length, which decides what it takes. */
+bool pg_follow(pgen *g, uint32_t on) {
+  ptensor from = g->tensors.at[on];
+  pg_begin(g);
+  for (uint32_t k = 0; k < from.rank; k++)
+    (void)pg_index(g, from.dim[k], false);
+  if (!fits(g, from.bound))
+    return true;
+  ptensor y = pg_result(g, pg_type(g), from.dim, from.rank);
+  const char *left =
+      neo_arena_printf(g->arena, "%s : %s", pg_left(g, y.name, y.rank), pg_type_text(y.type));
+  const char *found = pg_read_plain(g, on), *end = pg_extent_text(g, from.bound), *where = "";
+  const char *t = pg_index(g, from.bound, true);
+  static const char *const ops[] = {"!=", "<", ">", "!=", "<=", "=="};
+  if (from.found)
+    where = neo_arena_printf(g->arena, " where %s %s %s", t, PG_PICK(g, ops), found);
+  else
+    end = found;
+  g->has |= PAIRS_BIT(from.found ? PAIRS_WHERE_ARG : PAIRS_RAGGED_MADE);
+  g->from = 0;
+  g->exact = true;
+  pairs_feature reducer = pg_reducer(g, y.type);
+  const char *to = y.type == NEO_I8_T || y.type == NEO_U8_T ? pg_type_text(y.type) : "";
+  const char *body = body_of(g, reducer, y.type);
+  g->has |= PAIRS_BIT(reducer);
+  g->n_index = from.rank;
+  y.reduced = true;
+  pg_define(g, &y, left,
+            neo_arena_printf(g->arena, "%s(%s[%s < %s%s] (%s))", to, pairs_feature_text(reducer), t,
+                             end, where, body));
+  return true;
+}

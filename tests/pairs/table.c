@@ -39,24 +39,41 @@ void pairs_table_add(pairs_table *t, const pairs_run *r) {
 
 /* ---- what cannot be reached */
 
-enum { PAIRS_EVERY = -1 };
 static const struct {
-  int feature, kind, strategy;
-  const char *reason;
-} unreachable[] = {
-#define KIND(f, k, reason) {PAIRS_##f, NEO_FUSE_##k, -1, reason},
-#define STRATEGY(f, s, reason) {PAIRS_##f, -1, PAIRS_BY_##s, reason},
+  pairs_strategy strategy;
+  pairs_set features;
+} only[] = {
+#define ONLY(strategy, reason, features) {PAIRS_BY_##strategy, features},
+#define KIND(feature, kind, reason)
+#define STRATEGY(feature, strategy, reason)
+#define HAS(f) PAIRS_BIT(PAIRS_##f)
 #include "tests/pairs/unreachable.def"
+#undef ONLY
 #undef KIND
 #undef STRATEGY
-    {0, -1, -1, NULL}};
+};
+
+static const struct {
+  int feature, kind, strategy;
+} never[] = {
+#define ONLY(strategy, reason, features)
+#define KIND(f, k, reason) {PAIRS_##f, NEO_FUSE_##k, -1},
+#define STRATEGY(f, s, reason) {PAIRS_##f, -1, PAIRS_BY_##s},
+#include "tests/pairs/unreachable.def"
+#undef ONLY
+#undef KIND
+#undef STRATEGY
+#undef HAS
+};
 
 static bool is_legal(uint32_t f, int kind, int strategy) {
-  for (size_t k = 0; unreachable[k].reason; k++)
-    if ((unreachable[k].feature < 0 || unreachable[k].feature == (int)f) &&
-        unreachable[k].kind == kind && unreachable[k].strategy == strategy)
-      return false;
-  return true;
+  bool legal = true;
+  for (size_t k = 0; k < sizeof only / sizeof *only; k++)
+    legal = legal && (strategy != (int)only[k].strategy || only[k].features >> f & 1);
+  for (size_t k = 0; k < sizeof never / sizeof *never; k++)
+    legal = legal &&
+            (never[k].feature != (int)f || never[k].kind != kind || never[k].strategy != strategy);
+  return legal;
 }
 
 static bool has_strategy(bool gpu, uint32_t s) {
@@ -68,9 +85,30 @@ static bool has_strategy(bool gpu, uint32_t s) {
   return of[s] == 2 || of[s] == (int)gpu;
 }
 
-/* Processors have no grids; GPUs add no rows up one after the other. */
+/* Processors have no grids and compute no sums again inside of others. Rows are added up one after
+ * the other where a matrix is larger than caches: tests/transform/test_columns.c has such ones. */
 static bool has_kind(bool gpu, uint32_t k) {
-  return k != (gpu ? NEO_FUSE_COLUMNS : NEO_FUSE_GRID);
+  return k != NEO_FUSE_COLUMNS && (gpu || (k != NEO_FUSE_GRID && k != NEO_FUSE_NEST));
+}
+
+static bool of_pair(const pairs_table *t, bool gpu, uint32_t f, uint32_t k, uint32_t *n) {
+  bool kind = k < PAIRS_KINDS;
+  uint32_t s = k - PAIRS_KINDS;
+  *n = kind ? t->kind[f][k] : t->strategy[f][s];
+  return kind ? has_kind(gpu, k) && is_legal(f, (int)k, -1)
+              : has_strategy(gpu, s) && is_legal(f, -1, (int)s);
+}
+
+uint32_t pairs_table_reached(const pairs_table *t, bool gpu, uint32_t *legal) {
+  uint32_t reached = 0, n;
+  *legal = 0;
+  for (uint32_t f = 0; f < PAIRS_FEATURES; f++)
+    for (uint32_t k = 0; k < PAIRS_KINDS + PAIRS_STRATEGIES; k++)
+      if (of_pair(t, gpu, f, k, &n)) {
+        ++*legal;
+        reached += n > 0;
+      }
+  return reached;
 }
 
 static void tell(neo_str *out, uint32_t f, const char *other, uint32_t n) {
@@ -79,25 +117,16 @@ static void tell(neo_str *out, uint32_t f, const char *other, uint32_t n) {
 }
 
 uint32_t pairs_table_least(const pairs_table *t, bool gpu, uint32_t below, neo_str *scarce) {
-  uint32_t least = UINT32_MAX;
-  for (uint32_t f = 0; f < PAIRS_FEATURES; f++) {
-    for (uint32_t k = 0; k < PAIRS_KINDS; k++) {
-      uint32_t n = t->kind[f][k];
-      if (!has_kind(gpu, k) || !is_legal(f, (int)k, -1))
+  uint32_t least = UINT32_MAX, n;
+  for (uint32_t f = 0; f < PAIRS_FEATURES; f++)
+    for (uint32_t k = 0; k < PAIRS_KINDS + PAIRS_STRATEGIES; k++) {
+      if (!of_pair(t, gpu, f, k, &n))
         continue;
       least = n < least ? n : least;
       if (n < below)
-        tell(scarce, f, pairs_kind_text(k), n);
+        tell(scarce, f, k < PAIRS_KINDS ? pairs_kind_text(k) : pairs_strategy_text(k - PAIRS_KINDS),
+             n);
     }
-    for (uint32_t s = 0; s < PAIRS_STRATEGIES; s++) {
-      uint32_t n = t->strategy[f][s];
-      if (!has_strategy(gpu, s) || !is_legal(f, -1, (int)s))
-        continue;
-      least = n < least ? n : least;
-      if (n < below)
-        tell(scarce, f, pairs_strategy_text(s), n);
-    }
-  }
   return least;
 }
 

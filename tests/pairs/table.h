@@ -17,6 +17,8 @@ void pairs_table_add(pairs_table *t, const pairs_run *r);
 /* The least count of all pairs that can be reached on processors, or on GPUs (unreachable.def says
  * which cannot); the names of the scarcest, up to `most`, go to *scarce (may be null). */
 uint32_t pairs_table_least(const pairs_table *t, bool gpu, uint32_t below, neo_str *scarce);
+/* How many pairs there are in the table, of those that can be reached. */
+uint32_t pairs_table_reached(const pairs_table *t, bool gpu, uint32_t *legal);
 void pairs_table_print(const pairs_table *t, bool gpu, neo_str *out);
 
 #endif

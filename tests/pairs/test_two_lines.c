@@ -3,10 +3,10 @@
  * compiled for one target in the test, for all of them with the argument `all`. */
 #include "tests/pairs/machine.h"
 #include "tests/pairs/two_lines.h"
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -73,29 +73,25 @@ pairs_program pairs_two_lines(neo_arena *a, uint32_t number) {
   uint32_t shape = number / N_REDUCERS % N_SHAPES, body = number / N_REDUCERS / N_SHAPES % N_BODIES;
   (void)first_lines(number / N_REDUCERS / N_SHAPES / N_BODIES, &first, &condition);
   long long rows = shapes[shape][0], columns = shapes[shape][1];
-  add(a, &p, (pairs_statement){PAIRS_GIVEN, .name = "x",
-                               .text = neo_arena_printf(a, "input x[%lld, %lld]", rows, columns)});
-  add(a, &p, (pairs_statement){PAIRS_GIVEN, .name = "d",
-                               .text = neo_arena_printf(a, "input d[%lld, %lld] : i32 < 7", rows,
-                                                        columns)});
+  add(a, &p,
+      (pairs_statement){PAIRS_GIVEN, .name = "x",
+                        .text = neo_arena_printf(a, "input x[%lld, %lld]", rows, columns)});
+  add(a, &p,
+      (pairs_statement){PAIRS_GIVEN, .name = "d",
+                        .text =
+                            neo_arena_printf(a, "input d[%lld, %lld] : i32 < 7", rows, columns)});
   add(a, &p, (pairs_statement){PAIRS_GIVEN, .name = "v", .text = "input v[7]"});
-  add(a, &p, (pairs_statement){
-                 PAIRS_DEFINITION,
-                 .name = "a",
-                 .output = true,
-                 .reads = 1,
-                 .has = PAIRS_BIT(reducers[first].is) | PAIRS_BIT(PAIRS_F32),
-                 .text = neo_arena_printf(a, "a[n] = %s[t] %s", reducers[first].text,
-                                          truth(first, "x[n, t]", a))});
-  add(a, &p, (pairs_statement){
-                 PAIRS_DEFINITION,
-                 .name = "s",
-                 .output = true,
-                 .reads = 1 | 1 << 3 | (body == 2 ? 6 : 0),
-                 .has = PAIRS_BIT(reducers[second].is) | PAIRS_BIT(PAIRS_WHERE_REDUCED) |
-                        bodies[body].has,
-                 .text = neo_arena_printf(a, "s[n] = %s[t < %lld where %s] %s",
-                                          reducers[second].text, columns, conditions[condition].text,
-                                          truth(second, bodies[body].text, a))});
+  add(a, &p,
+      (pairs_statement){PAIRS_DEFINITION, .name = "a", .output = true, .reads = 1,
+                        .has = PAIRS_BIT(reducers[first].is) | PAIRS_BIT(PAIRS_F32),
+                        .text = neo_arena_printf(a, "a[n] = %s[t] %s", reducers[first].text,
+                                                 truth(first, "x[n, t]", a))});
+  add(a, &p,
+      (pairs_statement){
+          PAIRS_DEFINITION, .name = "s", .output = true, .reads = 1 | 1 << 3 | (body == 2 ? 6 : 0),
+          .has = PAIRS_BIT(reducers[second].is) | PAIRS_BIT(PAIRS_WHERE_REDUCED) | bodies[body].has,
+          .text =
+              neo_arena_printf(a, "s[n] = %s[t < %lld where %s] %s", reducers[second].text, columns,
+                               conditions[condition].text, truth(second, bodies[body].text, a))});
   return p;
 }
