@@ -435,17 +435,6 @@ static void add_init(const plan_entry_env *env, const char *name, const tensor_v
   add_steps(&q, roots->at, roots->n, (neo_rt_entry){.name = name, .kind = NEO_RT_ENTRY_INIT});
 }
 
-/* Does a parameter's value go into a state's first one? */
-static bool follows(neo_module *m, neo_tensor t, neo_arena *scratch) {
-  const neo_tensor_rec *r = neo_tensor_at(m, t);
-  neo_tensor *read;
-  size_t n = r->role == NEO_ROLE_STATE && r->init.i ? neo_def_reads(m, r->init, scratch, &read) : 0;
-  for (size_t k = 0; k < n; k++)
-    if (neo_tensor_at(m, read[k])->role == NEO_ROLE_PARAM)
-      return true;
-  return false;
-}
-
 /* Tells the runtime what an entry of initial values makes. */
 static void note_roots(const plan_entry_env *env, const tensor_vec *roots) {
   neo_plan *p = env->store->p;
@@ -465,7 +454,7 @@ void plan_entry_init(const plan_entry_env *env) {
   for (uint32_t t = 1; t < m->tensors.n; t++) {
     if (neo_tensor_at(m, (neo_tensor){t})->init.i)
       NEO_PUSH(env->store->scratch, &all, (neo_tensor){t});
-    if (follows(m, (neo_tensor){t}, env->store->scratch))
+    if (neo_tensor_follows(m, (neo_tensor){t}, env->store->scratch))
       NEO_PUSH(env->store->scratch, &follow, (neo_tensor){t});
   }
   add_init(env, "init", &all);

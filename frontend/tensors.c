@@ -105,22 +105,38 @@ bool neo_extents_eval(neo_inst *in, const neo_ast_axes *axes, uint32_t *n, neo_e
 /* ---- initial values */
 
 typedef struct {
+  neo_fe *fe;
   const neo_module *m;
+  uint32_t first_hoisted; /* tensors from here on were made for the value; 0: none may be */
   neo_tensor bad;
 } init_reads;
+
+/* Constants and parameters have values before anything runs. */
+static bool is_given(const neo_module *m, uint32_t t) {
+  uint8_t role = neo_tensor_at(m, (neo_tensor){t})->role;
+  return role == NEO_ROLE_CONST || role == NEO_ROLE_PARAM;
+}
+
+/* A reducer within the value, of what is given. */
+static bool is_hoisted(const init_reads *r, uint32_t t) {
+  bool good = r->first_hoisted && t >= r->first_hoisted;
+  const bool *reached = good ? neo_tensor_reach(r->fe, (neo_tensor){t}) : NULL;
+  for (uint32_t k = 1; k < r->m->tensors.n && good; k++)
+    good = !reached[k] || k >= r->first_hoisted || is_given(r->m, k);
+  return good;
+}
 
 static void look_read(void *ctx, neo_expr e) {
   init_reads *r = ctx;
   const neo_node *n = neo_expr_node(r->m, e);
   if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
     return;
-  uint8_t role = neo_tensor_at(r->m, (neo_tensor){n->attr})->role;
-  if (role != NEO_ROLE_CONST && role != NEO_ROLE_PARAM)
+  if (!is_given(r->m, n->attr) && !is_hoisted(r, n->attr))
     r->bad = (neo_tensor){n->attr};
 }
 
-static bool init_is_closed(neo_frame *f, neo_expr e, neo_span at) {
-  init_reads r = {f->m, {0}};
+static bool init_is_closed(neo_frame *f, neo_expr e, neo_span at, uint32_t first_hoisted) {
+  init_reads r = {f->fe, f->m, f->in->n_rounds ? 0 : first_hoisted, {0}};
   neo_expr_visit(f->m, e, look_read, &r);
   for (uint32_t k = 0; k < f->kept.n_body; k++)
     neo_expr_visit(f->m, f->kept.body[k], look_read, &r);
@@ -210,13 +226,14 @@ static void initialise(neo_inst *in, neo_tensor t, const neo_ast_expr *value,
   take_pack(f, name, n);
   if (!neo_ranges_pack(f, NULL, value, value->span))
     return;
+  uint32_t first_hoisted = (uint32_t)in->fe->m->tensors.n;
   neo_ranges_infer(f, &none, value);
   neo_val v = neo_check_expr(f, value);
   if (v.kind == NEO_VAL_POISON)
     return;
   neo_expr e = v.kind == NEO_VAL_LIT ? neo_val_as(f, value->span, v, type)
                                      : neo_val_scalar(f, value->span, v);
-  if (!e.i || !init_is_closed(f, e, value->span))
+  if (!e.i || !init_is_closed(f, e, value->span, first_hoisted))
     return;
   if (v.kind == NEO_VAL_EXPR && neo_expr_type(f->m, e) != type && !v.index) {
     neo_val_as(f, value->span, v, type);

@@ -339,6 +339,8 @@ size_t neo_def_reads(const neo_module *m, neo_def d, neo_arena *a, neo_tensor **
  * if there is a cycle. */
 size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, neo_arena *a,
                        neo_def **out, bool *cycle);
+/* Is it a state whose first value depends on parameters? */
+bool neo_tensor_follows(const neo_module *m, neo_tensor t, neo_arena *scratch);
 
 /* Linear form of an i64 expression: constant + sum of coefficient * atom; atoms are AXIS, SIZE, or
  * any other i64 node (DIV, MOD, LOAD, MIN, products of sizes ...). Terms sorted by atom id, no

@@ -134,3 +134,28 @@ size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, n
     *cycle = found < o.n_needed;
   return found;
 }
+
+static bool reads_param(const neo_module *m, neo_def d, neo_arena *scratch) {
+  neo_tensor *read;
+  size_t n = neo_def_reads(m, d, scratch, &read);
+  for (size_t k = 0; k < n; k++)
+    if (neo_tensor_at(m, read[k])->role == NEO_ROLE_PARAM)
+      return true;
+  return false;
+}
+
+bool neo_tensor_follows(const neo_module *m, neo_tensor t, neo_arena *scratch) {
+  const neo_tensor_rec *r = neo_tensor_at(m, t);
+  neo_tensor *read;
+  neo_def *before;
+  if (r->role != NEO_ROLE_STATE || !r->init.i)
+    return false;
+  size_t n_read = neo_def_reads(m, r->init, scratch, &read);
+  if (n_read == 0)
+    return false;
+  size_t n = neo_module_topo(m, read, n_read, scratch, &before, NULL);
+  bool found = reads_param(m, r->init, scratch);
+  for (size_t k = 0; k < n && !found; k++)
+    found = reads_param(m, before[k], scratch);
+  return found;
+}

@@ -124,6 +124,7 @@ static neoc_exit open_rest(neoc_trainer *t) {
   if (e)
     return e;
   x->has_rest = true;
+  x->rest.aside = true;
   e = neoc_runner_begin(&x->rest, (int32_t)t->threads, t->seed);
   int32_t entry = neo_rt_find_entry(x->rest.lib.model, name);
   if (!e)

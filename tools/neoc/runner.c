@@ -72,7 +72,7 @@ neoc_exit neoc_runner_begin(neoc_runner *r, int32_t threads, uint64_t seed) {
     return NEOC_OK;
   }
   neo_rt_status s = neo_rt_create(r->lib.model, &config, &r->ctx);
-  if (!s && neoc_has(r->cli, NEOC_O_TRACE))
+  if (!s && neoc_has(r->cli, NEOC_O_TRACE) && !r->aside)
     s = neo_rt_trace(r->ctx, neoc_text(r->cli, NEOC_O_TRACE, ""));
   return s ? runtime_error(r, s) : NEOC_OK;
 }

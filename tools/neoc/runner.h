@@ -22,6 +22,7 @@ typedef struct {
   neo_rt_array *input; /* by tensor id: data null while it is not given */
   neoc_tensors *needs; /* by entry: its inputs; at null: not looked for yet */
   bool told;           /* what --load did */
+  bool aside;          /* it helps another one, whose trace is the file of --trace */
 } neoc_runner;
 
 typedef struct { /* what an entry returned */

@@ -20,18 +20,6 @@ static void slot_of(const neoc_runner *r, neo_tensor t, neo_rti_slot *s) {
   s->count = neo_tensor_elements_at(m, t, neoc_runner_sizes(r), s->extent);
 }
 
-/* Is the state's first value made of parameters? */
-static bool follows(const neoc_runner *r, neo_tensor t) {
-  const neo_module *m = r->c.module;
-  const neo_tensor_rec *rec = neo_tensor_at(m, t);
-  neo_tensor *read;
-  size_t n = rec->role == NEO_ROLE_STATE ? neo_def_reads(m, rec->init, r->cli->arena, &read) : 0;
-  for (size_t k = 0; k < n; k++)
-    if (neo_tensor_at(m, read[k])->role == NEO_ROLE_PARAM)
-      return true;
-  return false;
-}
-
 static void make_slots(const neoc_runner *r, neo_rti_weights *w, neo_tensor *tensor) {
   const neo_module *m = r->c.module;
   const char **entry = NEO_NEW_ARRAY(w->arena, const char *, m->entries.n + 1);
@@ -42,7 +30,7 @@ static void make_slots(const neoc_runner *r, neo_rti_weights *w, neo_tensor *ten
       continue;
     tensor[w->n_slots].i = k;
     slot_of(r, tensor[w->n_slots], &w->slots[w->n_slots]);
-    w->slots[w->n_slots].follows = follows(r, tensor[w->n_slots]);
+    w->slots[w->n_slots].follows = neo_tensor_follows(m, tensor[w->n_slots], r->cli->arena);
     w->n_slots++;
   }
   for (size_t k = 0; k < m->entries.n; k++)
