@@ -86,7 +86,7 @@ static void compile(neo_frame *f) {
 
 /* ---- loops */
 
-static void set_axis(neo_frame *f, uint32_t k, int64_t x) {
+void neo_frame_set_axis(neo_frame *f, uint32_t k, int64_t x) {
   f->axis[k] = x;
   f->tick++;
   for (uint32_t level = k + 1; level <= f->d.axes.n; level++)
@@ -122,8 +122,10 @@ static void reduce(neo_frame *f, neo_accu *a, uint32_t k) {
     return;
   }
   int64_t lo = bound(f, f->lo[k]), hi = bound(f, f->hi[k]);
+  if (f->n_factors && k + 1 == f->d.axes.n && neo_frame_sum(f, a, k, lo, hi))
+    return;
   for (int64_t x = lo; x < hi && !f->status; x++) {
-    set_axis(f, k, x);
+    neo_frame_set_axis(f, k, x);
     reduce(f, a, k + 1);
   }
 }
@@ -175,7 +177,7 @@ static void loop(neo_frame *f, uint32_t k) {
   }
   int64_t hi = neo_frame_eval(f, f->hi[k]).i;
   for (int64_t x = 0; x < hi && !f->status; x++) {
-    set_axis(f, k, x);
+    neo_frame_set_axis(f, k, x);
     loop(f, k + 1);
   }
 }
@@ -183,6 +185,7 @@ static void loop(neo_frame *f, uint32_t k) {
 neo_status neo_frame_run(neo_frame *f, neo_def d) {
   f->d = *neo_def_at(f->m, d);
   compile(f);
+  neo_frame_find_product(f);
   f->tick = 1;
   for (uint32_t k = 0; k <= NEO_INTERP_AXES; k++)
     f->since[k] = 1;

@@ -51,6 +51,10 @@ static int64_t load_offset(neo_frame *f, const neo_inode *n, bool guarded, doubl
   return at;
 }
 
+int64_t neo_frame_offset(neo_frame *f, const neo_inode *load_node, double *error) {
+  return load_offset(f, load_node, false, error);
+}
+
 static neo_value load(neo_frame *f, neo_inode *n) {
   double error = 0;
   bool guarded = n->op == NEO_OP_LOAD_ELSE;

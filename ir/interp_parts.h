@@ -42,6 +42,7 @@ typedef struct {
   NEO_VEC(neo_inode) node;
   neo_map index; /* expr -> node */
   uint32_t lo[NEO_INTERP_AXES], hi[NEO_INTERP_AXES], where, body[2], finish[4];
+  uint32_t n_factors, factor[2]; /* reads that the body multiplies (interp_product.c); 0: another */
   int64_t axis[NEO_INTERP_AXES];
   uint64_t tick, since[NEO_INTERP_AXES + 1];
   neo_value acc[2];
@@ -57,8 +58,13 @@ double neo_frame_error(const neo_frame *f, uint32_t node); /* of the last evalua
 void neo_frame_fail(neo_frame *f, neo_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Where a read is in its tensor; -1, after a report, where it is outside. An index that is not
+ * certain adds to *error. */
+int64_t neo_frame_offset(neo_frame *f, const neo_inode *load, double *error);
+
 /* ---- interp_def.c: evaluates a definition into the stores of its results */
 neo_status neo_frame_run(neo_frame *f, neo_def d);
+void neo_frame_set_axis(neo_frame *f, uint32_t k, int64_t x);
 
 /* ---- interp_reduce.c */
 typedef struct {
@@ -78,7 +84,15 @@ void neo_accu_begin(neo_accu *a, neo_reducer r, neo_type type, bool track);
 /* Takes body[0] with its error; true if body[1] of this element is wanted (store it in `picked`).
  */
 bool neo_accu_take(neo_accu *a, neo_value x, double error);
+void neo_accu_sum(neo_accu *a, double x, double error); /* the same, of a float to a sum */
 void neo_accu_end(neo_accu *a, neo_value acc[2], double error[2]);
+
+/* ---- interp_product.c */
+/* Fills n_factors and factor once the definition is compiled. */
+void neo_frame_find_product(neo_frame *f);
+/* Takes the products at [lo, hi) of the innermost axis; false, and nothing is taken, where they
+ * must be taken one by one. */
+bool neo_frame_sum(neo_frame *f, neo_accu *a, uint32_t axis, int64_t lo, int64_t hi);
 
 /* ---- interp_error.c */
 double neo_error_unit(neo_type t);  /* half an ulp of 1 */

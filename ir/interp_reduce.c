@@ -8,6 +8,7 @@
 #include "ir/interp_parts.h"
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 static bool is_float(const neo_accu *a) {
   return neo_type_is_float(a->type);
@@ -42,29 +43,44 @@ void neo_accu_begin(neo_accu *a, neo_reducer r, neo_type type, bool track) {
 
 /* ---- taking */
 
-/* The lowest bit of x: x is an odd multiple of it. Infinity for 0, 0 for what is not finite. */
+/* The lowest bit of x: x is an odd multiple of it. Infinity for 0, 0 for what is not finite, or too
+ * small for its lowest bit to be a normal number. */
 static double lowest_bit(double x) {
-  int exponent;
+  uint64_t bits;
+  double bit;
   if (!isfinite(x))
     return 0;
   if (x == 0)
     return (double)INFINITY;
-  int64_t bits = (int64_t)ldexp(frexp(x, &exponent), 53);
-  return ldexp(1, exponent - 53 + __builtin_ctzll((uint64_t)bits));
+  memcpy(&bits, &x, sizeof bits);
+  uint64_t mantissa = (bits & 0xfffffffffffffu) | 0x10000000000000u;
+  int64_t exponent = (int64_t)(bits >> 52 & 0x7ff) - 52 + __builtin_ctzll(mantissa);
+  bits = (uint64_t)(exponent > 0 ? exponent : 0) << 52;
+  memcpy(&bit, &bits, sizeof bit);
+  return bit;
+}
+
+static void add_float(neo_accu *a, double x, double error) {
+  a->sum += x;
+  a->error += error;
+  a->size += fabs(x);
+  a->infinite = a->infinite || !isfinite(x);
+  if (a->track)
+    a->quantum = fmin(a->quantum, lowest_bit(x));
+}
+
+void neo_accu_sum(neo_accu *a, double x, double error) {
+  add_float(a, x, error);
+  a->taken++;
 }
 
 static void take_sum(neo_accu *a, neo_value x, double error) {
-  if (!is_float(a)) {
-    a->isum += (uint64_t)x.i;
-    a->error += error;
+  if (is_float(a)) {
+    add_float(a, x.f, error);
     return;
   }
-  a->sum += x.f;
+  a->isum += (uint64_t)x.i;
   a->error += error;
-  a->size += fabs(x.f);
-  a->infinite = a->infinite || !isfinite(x.f);
-  if (a->track)
-    a->quantum = fmin(a->quantum, lowest_bit(x.f));
 }
 
 static neo_type accumulator(neo_type t) {
