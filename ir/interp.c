@@ -10,7 +10,8 @@ struct neo_interp {
   uint64_t seed, step, calls;
   int64_t *size;
   neo_interp_store *store; /* by tensor */
-  bool track;
+  bool track, disturbed;
+  uint64_t noise;
   neo_status init_status;
   neo_str init_why;
   NEO_VEC(neo_values *) outputs; /* of the last run */
@@ -139,7 +140,8 @@ static void run_begin(run *r, neo_interp *p, bool training, neo_str *why) {
                             .step = p->step,
                             .training = training,
                             .call = training ? 0 : p->calls,
-                            .track = p->track};
+                            .track = p->track,
+                            .noise = p->disturbed ? &p->noise : NULL};
   neo_arena_init(&r->scratch, p->arena->alloc, p->arena->on_fail);
 }
 
@@ -343,6 +345,11 @@ neo_values *neo_interp_tensor(neo_interp *p, neo_tensor t) {
   if (!is_computed(role_of(p, t.i)))
     v->known = true;
   return v;
+}
+
+void neo_interp_disturb(neo_interp *p, uint64_t seed) {
+  p->disturbed = true;
+  p->noise = seed;
 }
 
 void neo_interp_track_errors(neo_interp *p, bool on) {

@@ -45,6 +45,11 @@ neo_status neo_interp_eval(neo_interp *p, const neo_tensor *roots, size_t n, boo
 void neo_interp_track_errors(neo_interp *p, bool on);
 const double *neo_interp_errors(neo_interp *p, neo_tensor t); /* null: all 0 */
 
+/* From now on sums of floats are off, up or down at random, by what rounding in their type does to
+ * the sum of the terms' sizes: runs that differ in this show what rounding moves, where a bound says only
+ * what it could. */
+void neo_interp_disturb(neo_interp *p, uint64_t seed);
+
 /* One elementwise operator on values of the given types, as the interpreter does it (shared with
  * the loop interpreter). */
 neo_value neo_value_op(neo_op op, neo_type result, neo_type arg, const neo_value *x);

@@ -163,6 +163,7 @@ static void point(neo_frame *f) {
   if (r != NEO_RED_NONE) {
     neo_accu a;
     neo_accu_begin(&a, r, (neo_type)f->node.at[f->body[0]].type, f->env->track);
+    a.noise = f->env->noise;
     reduce(f, &a, f->d.n_out);
     neo_accu_end(&a, f->acc, f->acc_error);
   }

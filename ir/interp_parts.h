@@ -20,6 +20,7 @@ typedef struct {
 typedef struct {
   uint64_t seed, step, call;
   bool training, track;
+  uint64_t *noise; /* null: sums are those of f64 */
 } neo_interp_env;
 
 typedef struct {
@@ -79,6 +80,7 @@ typedef struct {
   bool infinite;                         /* some term is */
   double quantum;                        /* all terms so far are multiples of this power of two */
   bool unsure;
+  uint64_t *noise; /* null: none */
 } neo_accu;
 void neo_accu_begin(neo_accu *a, neo_reducer r, neo_type type, bool track);
 /* Takes body[0] with its error; true if body[1] of this element is wanted (store it in `picked`).

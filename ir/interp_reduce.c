@@ -5,6 +5,7 @@
  * u times the sum of the sizes; by nothing where the terms are certain multiples of a quantum
  * which the accumulator resolves. For max and min, `rival` is the best value that any element
  * which did not win may have in truth: a pick is certain only if the winner is above it. */
+#include "base/random.h"
 #include "ir/interp_parts.h"
 #include <float.h>
 #include <math.h>
@@ -286,7 +287,17 @@ static double result_error(const neo_accu *a, neo_value y) {
   return by_term && !isinf(a->error) ? 0 : (double)INFINITY;
 }
 
+/* As if it had been summed in the type's accumulator, in some order: off by what rounding does to a
+ * partial sum, up or down. */
+static void disturb(neo_accu *a) {
+  double unit = neo_splitmix(a->noise) >> 63 ? 1 : -1;
+  if (is_float(a) && (a->reducer == NEO_RED_SUM || a->reducer == NEO_RED_MEAN) && isfinite(a->size))
+    a->sum += unit * neo_error_unit(accumulator(a->type)) * a->size;
+}
+
 void neo_accu_end(neo_accu *a, neo_value acc[2], double error[2]) {
+  if (a->noise)
+    disturb(a);
   acc[0] = result(a);
   acc[1] = a->reducer == NEO_RED_MEAN ? (neo_value){.i = a->taken} : a->picked;
   error[0] = error[1] = 0;

@@ -1,25 +1,22 @@
 /* `neoc verify`: compiled code against the reference interpreter, for every entry, on random inputs
- * and several run-time sizes (the smallest, a prime, the largest that the interpreter gets through
- * in a few seconds). The interpreter bounds what rounding may do to every element (ir/interp.h); an
- * error beyond its bound is a failure. Such bounds are safe, hence wide, and there is none behind a
- * comparison that could fall either way; so besides, but for one element in a hundred, errors
- * must be below a thousandth of the tensor's largest element. */
-#include "tools/neoc/runner.h"
+ * and several run-time sizes: the smallest, a prime, the largest, scaled down to what the
+ * interpreter gets through in the time that is left (about fifteen seconds in all; --full: none is
+ * scaled down). The interpreter bounds what rounding may do to every element (ir/interp.h); an
+ * error beyond its bound is a failure.
+ *
+ * Such bounds are safe, hence wide, and there is none behind a comparison that could fall either
+ * way. So besides, but for one element in a hundred, errors must be below a thousandth of the
+ * tensor's largest element. Where terms cancel, as in gradients that are 0 but for rounding, the
+ * largest element says nothing of the terms. So what fails this is judged by what rounding does in
+ * fact: the interpreter runs twice more, with inputs and parameters moved by a few units of the
+ * last place, and sums by as much of the sum of their terms' sizes; errors that are not far beyond
+ * what that moves are none. */
+#include "tools/neoc/verify.h"
 #include <math.h>
 #include <string.h>
 #include <time.h>
 
-enum { STEPS = 2, PRIME = 17, BUDGET_S = 4, RARE = 100 };
-
-typedef struct {
-  neoc_cli *cli;
-  neoc_runner compiled, reference;
-  uint64_t seed, state;
-  int failures, checks;
-  double worst_error, worst_share; /* of one check */
-  const char *worst;
-  int64_t unbounded;
-} verifier;
+enum { STEPS = 2, PRIME = 17, BUDGET_S = 15, SIZES = 3, RARE = 100 };
 
 static double now(void) {
   struct timespec t;
@@ -33,8 +30,8 @@ static bool same(double a, double b) {
   return a == b || (isnan(a) && isnan(b));
 }
 
-static void complain(verifier *v, const char *what, const neo_rt_array *x, int64_t k, double got,
-                     double want, double bound) {
+void neoc_verify_complain(verifier *v, const char *what, const neo_rt_array *x, int64_t k,
+                          double got, double want, double bound) {
   if (v->failures++ > 20)
     return;
   neo_arena *a = v->cli->arena;
@@ -63,8 +60,8 @@ static void note_error(verifier *v, const char *what, double error, double bound
 
 static void compare(verifier *v, const char *what, const neo_rt_array *got,
                     const neo_rt_array *want, const double *bound) {
-  double usual = 1e-3 * largest(want);
-  int64_t n = neoc_array_count(got), unusual = 0, last = 0;
+  suspicion s = {.what = what, .like = *got, .usual = 1e-3 * largest(want)};
+  int64_t n = neoc_array_count(got), unusual = 0;
   for (int64_t k = 0; k < n; k++) {
     double x = neoc_array_at(got, k), y = neoc_array_at(want, k), b = bound ? bound[k] : 0;
     double error = fabs(x - y);
@@ -72,13 +69,16 @@ static void compare(verifier *v, const char *what, const neo_rt_array *got,
       continue;
     v->unbounded += isinf(b);
     if (!isinf(b) && !(error <= b))
-      complain(v, what, got, k, x, y, b);
-    if (!(error <= usual))
-      unusual++, last = k;
+      neoc_verify_complain(v, what, got, k, x, y, b);
     note_error(v, what, error, b);
+    if (error <= s.usual)
+      continue;
+    unusual++;
+    if (!(error <= s.error))
+      s.at = k, s.got = x, s.want = y, s.error = error;
   }
-  if (unusual > n / RARE && bound && !(n < RARE && isinf(bound[last])))
-    complain(v, what, got, last, neoc_array_at(got, last), neoc_array_at(want, last), usual);
+  if (unusual > n / RARE && bound && !(n < RARE && isinf(bound[s.at])))
+    NEO_PUSH(v->cli->arena, &v->suspicions, s);
 }
 
 static neoc_exit compare_kept(verifier *v) {
@@ -102,7 +102,7 @@ static neoc_exit compare_kept(verifier *v) {
 
 /* ---- one entry at one choice of sizes */
 
-static neoc_exit begin(verifier *v) {
+neoc_exit neoc_verify_begin(verifier *v) {
   neo_rt_status s = neo_rt_reset(v->compiled.ctx, v->seed);
   if (s)
     return neoc_fail(v->cli, neoc_exit_of((neo_status)s), "%s", neo_rt_error(v->compiled.ctx));
@@ -116,9 +116,7 @@ static neoc_exit begin(verifier *v) {
   return e ? e : neoc_runner_load(&v->reference, true);
 }
 
-/* Both start from the compiled code's parameters: how far initial values may differ is known, but
- * not to the interpreter that starts from them. */
-static neoc_exit align(verifier *v) {
+neoc_exit neoc_verify_align(verifier *v, neoc_runner *r) {
   neo_module *m = v->compiled.c.module;
   for (uint32_t t = 1; t < m->tensors.n; t++) {
     uint8_t role = m->tensors.at[t].role;
@@ -127,7 +125,7 @@ static neoc_exit align(verifier *v) {
       continue;
     neoc_exit e = neoc_runner_get(&v->compiled, (neo_tensor){t}, &x);
     if (!e)
-      e = neoc_runner_set(&v->reference, (neo_tensor){t}, &x);
+      e = neoc_runner_set(r, (neo_tensor){t}, &x);
     if (e)
       return e;
   }
@@ -153,6 +151,8 @@ static neoc_exit run_both(verifier *v, int entry) {
   return e;
 }
 
+/* ---- one check */
+
 static void put_check(verifier *v, int entry, const bool *used, double seconds, int failed) {
   neo_module *m = v->compiled.c.module;
   printf("%-10s", neoc_entry_name(&v->compiled, entry));
@@ -168,22 +168,35 @@ static void put_check(verifier *v, int entry, const bool *used, double seconds, 
   printf(", %.2f s\n", seconds);
 }
 
+/* The time that a check may take: an equal part of what is left. */
+static double allowed(const verifier *v) {
+  double rest = BUDGET_S - (now() - v->begun);
+  return neoc_has(v->cli, NEOC_O_FULL) ? (double)INFINITY : fmax(rest, 0) / (v->left + 1);
+}
+
 static neoc_exit check(verifier *v, int entry, const bool *used, double *seconds) {
-  int before = v->failures;
+  int before = v->failures, steps = 0;
   v->worst_error = v->worst_share = 0;
   v->worst = NULL;
   v->unbounded = 0;
-  double begun = now();
-  neoc_exit e = begin(v);
+  v->suspicions.n = 0;
+  double begun = now(), most = allowed(v);
+  uint64_t state = v->state;
+  neoc_exit e = neoc_verify_begin(v);
   if (!e)
-    e = align(v);
+    e = neoc_verify_align(v, &v->reference);
   bool trains = v->compiled.c.module->entries.at[entry].kind == NEO_ENTRY_TRAIN;
-  for (int k = 0; k < (trains ? STEPS : 1) && !e; k++)
+  for (; steps < (trains ? STEPS : 1) && !e; steps++) {
+    if (steps && now() - begun > most)
+      break;
     e = run_both(v, entry);
-  *seconds = now() - begun;
+  }
+  *seconds = (now() - begun) / (steps ? steps : 1) * (trains ? STEPS : 1);
+  if (!e && v->suspicions.n)
+    e = neoc_verify_judge(v, entry, steps, state);
   v->checks++;
   if (!e && !v->cli->json && (!neoc_has(v->cli, NEOC_O_QUIET) || v->failures > before))
-    put_check(v, entry, used, *seconds, v->failures > before);
+    put_check(v, entry, used, now() - begun, v->failures > before);
   return e;
 }
 
@@ -193,27 +206,28 @@ static int64_t clip(int64_t x, const neo_size_rec *s) {
   return x < s->lo ? s->lo : x > s->hi ? s->hi : x;
 }
 
-/* All sizes of the entry: 0 the smallest, 1 a prime, 2 the largest; scaled down by `share`. Says
- * whether any differs from before. */
-static bool choose(verifier *v, const bool *used, const int64_t *fixed, int which, double share) {
+/* All sizes of the entry: 0 the smallest, 1 a prime, 2 the largest; scaled down by `share`. */
+static void choose(verifier *v, const int64_t *fixed, int which, double share) {
   neo_module *m = v->compiled.c.module;
-  bool changed = false;
   int64_t *size = NEO_NEW_ARRAY(v->cli->arena, int64_t, m->sizes.n + 1);
   for (uint32_t k = 1; k < m->sizes.n; k++) {
     const neo_size_rec *s = &m->sizes.at[k];
     int64_t x = which == 0 ? clip(1, s) : which == 1 ? clip(PRIME, s) : s->hi;
-    if (which == 2 && share < 1)
-      x = clip((int64_t)((double)s->hi * share), s);
+    if (share < 1)
+      x = clip((int64_t)((double)x * share), s);
     if (fixed[k] >= 0)
       x = fixed[k];
     size[k] = x;
   }
   neoc_sizes_settle(m, fixed, size);
-  for (uint32_t k = 1; k < m->sizes.n; k++) {
-    changed = changed || (used[k] && size[k] != v->compiled.sizes[k]);
-    v->compiled.sizes[k] = size[k];
-  }
-  return changed;
+  memcpy(v->compiled.sizes, size, m->sizes.n * sizeof *size);
+}
+
+static bool differ(const verifier *v, const bool *used, const int64_t *checked) {
+  for (uint32_t k = 1; k < v->compiled.c.module->sizes.n; k++)
+    if (used[k] && v->compiled.sizes[k] != checked[k])
+      return true;
+  return false;
 }
 
 static double volume(const verifier *v, const bool *used) {
@@ -229,22 +243,30 @@ static neoc_exit check_entry(verifier *v, int entry) {
   bool *used = neoc_entry_sizes(&v->compiled, entry);
   int64_t *fixed = NEO_NEW_ARRAY(v->cli->arena, int64_t, m->sizes.n + 1);
   memcpy(fixed, v->compiled.sizes, m->sizes.n * sizeof *fixed);
+  int64_t *checked = neo_arena_copy(v->cli->arena, fixed, (m->sizes.n + 1) * sizeof *fixed);
   double per_unit = 0;
-  for (int which = 0; which < 3; which++) {
+  for (int which = 0; which < SIZES; which++) {
     double seconds;
-    bool changed = choose(v, used, fixed, which, 1);
-    double cost = per_unit * volume(v, used);
-    if (which == 2 && cost > BUDGET_S)
-      changed = choose(v, used, fixed, which, BUDGET_S / cost);
-    if (which > 0 && !changed)
+    v->left--;
+    choose(v, fixed, which, 1);
+    double cost = per_unit * volume(v, used), most = allowed(v);
+    if (which > 0 && cost > most)
+      choose(v, fixed, which, most / cost);
+    if (which > 0 && !differ(v, used, checked))
       continue;
     neoc_exit e = check(v, entry, used, &seconds);
     if (e)
       return e;
+    memcpy(checked, v->compiled.sizes, m->sizes.n * sizeof *checked);
     per_unit = seconds / volume(v, used);
   }
   memcpy(v->compiled.sizes, fixed, m->sizes.n * sizeof *fixed);
   return NEOC_OK;
+}
+
+static bool is_meant(verifier *v, size_t entry) {
+  const char *name = neoc_text(v->cli, NEOC_O_ENTRY, NULL);
+  return !name || neo_streq(name, neoc_entry_name(&v->compiled, (int)entry));
 }
 
 static neoc_exit check_all(verifier *v) {
@@ -254,14 +276,14 @@ static neoc_exit check_all(verifier *v) {
     return neoc_fail(v->cli, NEOC_FAILED, "the model has no outputs");
   if (name && neoc_entry_find(&v->compiled, name, NEO_ENTRY_FORWARD, false) < 0)
     return NEOC_FAILED;
-  for (size_t k = 0; k < m->entries.n; k++) {
-    if (name && !neo_streq(name, neoc_entry_name(&v->compiled, (int)k)))
-      continue;
-    neoc_exit e = check_entry(v, (int)k);
-    if (e)
-      return e;
-  }
-  return NEOC_OK;
+  v->begun = now();
+  for (size_t k = 0; k < m->entries.n; k++)
+    v->left += SIZES * is_meant(v, k);
+  neoc_exit e = NEOC_OK;
+  for (size_t k = 0; k < m->entries.n && !e; k++)
+    if (is_meant(v, k))
+      e = check_entry(v, (int)k);
+  return e;
 }
 
 neoc_exit neoc_verify(neoc_cli *cli) {
