@@ -4,8 +4,8 @@
 # tests/test_<x>.sh          -> test <x>; exit code 77 means skipped.
 # tests/fuzz/fuzz_<x>.c      -> program fuzz_<x>, test of 20 s (NEO_FUZZ and clang).
 #
-# Whatever asks how much it should do (tests/effort.h, or NEO_TEST_LONG in a script) is also the test
-# <name>_long, with the label long, which only `tools/test --long` and `ctest --preset long` run.
+# Whatever asks how much it should do (tests/effort.h, also by neo_seeds_of and lower_check, or
+# NEO_TEST_LONG or long_only in a script) is also the test <name>_long, with the label long, which only `tools/test --long` and `ctest --preset long` run.
 
 find_library(NEO_cmocka_LIBRARY cmocka REQUIRED)
 set(layers base ir frontend autodiff transform fusion schedule codegen)
@@ -53,7 +53,7 @@ endfunction()
 # The same test once more with NEO_TEST_LONG=1, if the source asks for it. Under sanitizers there is
 # none: what is rare is looked for in the quick build.
 function(neo_add_long_test name path)
-  file(STRINGS ${path} asks REGEX "neo_seeds_of|neo_test_count|neo_test_long|NEO_TEST_LONG")
+  file(STRINGS ${path} asks REGEX "neo_seeds_of|neo_test_(count|draws|long)|NEO_TEST_LONG|long_only|lower_check")
   if(NOT asks OR NEO_SANITIZE)
     return()
   endif()

@@ -26,13 +26,21 @@ static inline bool neo_test_long(void) {
 
 /* How many of what the usual test has n of: random programs, rounds, cases. */
 static inline uint64_t neo_test_count(uint64_t n) {
-  enum { LONG_TIMES = 60, SANITIZED_PART = 10, LEAST = 8 };
+  enum { LONG_TIMES = 20, SANITIZED_PART = 10, LEAST = 8 };
   uint64_t least = n < LEAST ? n : LEAST, part = n / SANITIZED_PART;
   if (neo_test_long())
     return LONG_TIMES * n;
   if (NEO_TEST_SANITIZED)
     return part > least ? part : least;
   return n;
+}
+
+/* How many random schedules of a program are tried where n would be thorough: all of them in a long
+ * run, else half. */
+static inline int neo_test_draws(int n) {
+  enum { FEW = 4 };
+  int half = (n + 1) / 2;
+  return neo_test_long() || n < FEW ? n : half < FEW ? FEW : half;
 }
 
 #endif

@@ -21,6 +21,9 @@ needs() {
 # not_sanitized: the test is skipped where sanitizers are on.
 not_sanitized() { [ -z "${NEO_SANITIZE:-}" ] || exit 77; }
 
+# long_only: the test is skipped but for `tools/test --long`, which runs it as <name>_long.
+long_only() { [ -n "${NEO_TEST_LONG:-}" ] || exit 77; }
+
 # fail WHAT [FILE]: the test goes on and fails at its end. The file tells more.
 fail() {
   echo "FAIL: $1" >&2

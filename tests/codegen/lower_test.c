@@ -7,6 +7,7 @@
 #include "ir/interp.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "tests/effort.h"
 #include "tests/random/gen.h"
 #include "transform/transform.h"
 #include <math.h>
@@ -275,7 +276,7 @@ static void check_group(checker *c, const neo_group *g, const neo_machine *machi
   check_schedule(c, g, machine, &s, list);
   s = neo_schedule_default(c->m, g, machine);
   check_schedule(c, g, machine, &s, list);
-  for (int k = 0; k < c->o->n_random; k++) {
+  for (int k = 0; k < neo_test_draws(c->o->n_random); k++) {
     neo_str text;
     neo_str_init(&text, c->a);
     s = neo_schedule_random(c->m, g, machine, &c->seed);

@@ -13,7 +13,7 @@
 
 typedef struct {
   uint64_t seed;
-  int n_random;         /* schedules besides the plain one and the model's */
+  int n_random;         /* schedules besides the plain one and the model's: neo_test_draws of them */
   bool jit;             /* machine code too */
   const int64_t *sizes; /* by size id; [0] unused; null: drawn */
   neo_fuse_options fusion;

@@ -1,12 +1,13 @@
 /* Random programs with random legal schedules: the reference interpreter, the loop interpreter and
  * machine code agree. */
 #include "tests/codegen/lower_test.h"
+#include "tests/effort.h"
 #include "tests/random/gen.h"
 #include "tests/random/seeds.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { COUNT = 500 };
+enum { COUNT = 150, COUNT_LONG = 1500 }; /* before neo_test_count multiplies it */
 
 /* Two of three programs with all kinds of fusion, the others with one kind, or all, switched off.
  * */
@@ -43,7 +44,7 @@ static void random_programs_are_lowered_right(void **state) {
   neo_gen_options o = neo_gen_default;
   o.has &= ~(uint32_t)NEO_GEN_SPECIAL;
   o.max_work = 3000;
-  neo_seeds s = neo_seeds_of(1, COUNT);
+  neo_seeds s = neo_seeds_of(1, neo_test_long() ? COUNT_LONG : COUNT);
   try_seeds(&o, s.first, s.n, 1);
 }
 
