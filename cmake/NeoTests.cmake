@@ -5,7 +5,8 @@
 # tests/fuzz/fuzz_<x>.c      -> program fuzz_<x>, test of 20 s (NEO_FUZZ and clang).
 #
 # Whatever asks how much it should do (tests/effort.h, also by neo_seeds_of and lower_check, or
-# NEO_TEST_LONG or long_only in a script) is also the test <name>_long, with the label long, which only `tools/test --long` and `ctest --preset long` run.
+# NEO_TEST_LONG or long_only in a script) is also the test <name>_long, with the label long, which
+# only `tools/test --long` and `ctest --preset long` run.
 
 find_library(NEO_cmocka_LIBRARY cmocka REQUIRED)
 set(layers base ir frontend autodiff transform fusion schedule codegen)
