@@ -45,7 +45,7 @@ def values(info, sizes, seed):
     """Values for inputs, parameters, states. Those of inputs are eighths: sums of few are exact, and equals occur."""
     result = {}
     for k, t in enumerate(info["tensors"]):
-        if t["role"] not in ("input", "parameter", "state"):
+        if t["role"] not in ("input", "parameter", "state", "setting"):
             continue
         rng = np.random.default_rng([seed, k])
         shape = _extents(t["shape"], sizes)
@@ -62,7 +62,9 @@ def _draw(rng, t, shape, sizes):
     if kind == "bool":
         data = rng.integers(0, 2, shape)
     elif kind in ("f64", "f32", "f16", "bf16"):
-        if t["role"] == "input":
+        if t["role"] == "setting":
+            data = rng.integers(8, 33, shape) / 64
+        elif t["role"] == "input":
             data = rng.integers(-16, 17, shape) / 8
         else:
             data = rng.integers(-64, 65, shape) / 128
@@ -131,6 +133,7 @@ class Comparison:
             self.values[name] = np.asarray(data).astype(_NUMPY[self.kinds[name]])
         self.roles = {t["name"]: t["role"] for t in self.info["tensors"]}
         self.wrong = 0
+        self.floor = 0.0
         with open(model, encoding="utf-8") as file:
             self.text = file.read()
         self.coarsest = next((t for t in ("bf16", "f16") if t in self.text), None)
@@ -154,11 +157,11 @@ class Comparison:
         result = f"{self.wrong} differ" if self.wrong else "ok"
         return f"{self.model}: {result}, {self.compared} results compared, at most {self.worst:.2g} of what is allowed"
 
-    def program(self, rand, step):
+    def program(self, rand, step, inputs=None, drawn=None):
         from . import STANDARD
         known = {**self.defines, **self.sizes}
-        return Program(self.text, self.values, known, self.folders + [STANDARD],
-                       os.path.dirname(os.path.abspath(self.model)), rand=rand, step=step)
+        return Program(self.text, inputs or self.values, known, self.folders + [STANDARD],
+                       os.path.dirname(os.path.abspath(self.model)), rand=rand, step=step, drawn=drawn)
 
     def entries(self, wanted=None):
         for e in self.info["entries"]:
@@ -172,6 +175,7 @@ class Comparison:
                 np.save(os.path.join(folder, name + ".npy"), data)
             library = Library(self.neoc, self.model, self.options, self.info, os.path.join(folder, "library"))
             try:
+                self.beginning(library)
                 entries = [e for e in self.info["entries"] if wanted is None or e["name"] in wanted]
                 for kind in ("forward", "grad", "train"):
                     for e in entries:
@@ -180,6 +184,20 @@ class Comparison:
             finally:
                 library.close()
         return self.wrong
+
+    def beginning(self, library):
+        """Initial values of parameters and states, where they are not random."""
+        kept = [t for t in self.info["tensors"] if t["role"] in ("parameter", "state")]
+        inputs = {n: a for n, a in self.values.items() if self.roles[n] not in ("parameter", "state")}
+        for e in self.info["entries"]:
+            if e["kind"] in ("forward", "train"):
+                program = self.program(0.5 if self.rand is None else self.rand, 0, inputs, self.values)
+                with np.errstate(all="ignore"):
+                    outputs(program, e["name"])
+                for t in kept:
+                    if t["name"] in program.initial:
+                        ours, theirs = program.initial[t["name"]], library.get(t["name"], self.shape_of(t))
+                        self._one({"name": "init"}, "compiled code", t["name"], ours, theirs)
 
     def entry(self, e, folder, library):
         found = self.ours(e, library.steps)
@@ -192,7 +210,7 @@ class Comparison:
             for name in e["outputs"] if theirs else []:
                 self._one(e, "interpreter", name, ours[name], theirs[name])
         kept = [t for t in self.info["tensors"] if t["role"] in ("parameter", "state")]
-        for t in kept:
+        for t in kept + [t for t in self.info["tensors"] if t["role"] == "setting"]:
             library.set(t["name"], self.values[t["name"]])
         theirs = library.run(e, self.sizes, self.values, self.shape_of)
         library.steps += e["kind"] == "train"
@@ -211,7 +229,7 @@ class Comparison:
         """What `neoc run --interp` gives for an entry."""
         out = os.path.join(folder, "out.npz")
         given = [f"{n}=@{folder}/{n}.npy" for n in self.values
-                 if n in e["inputs"] or self.roles.get(n) in ("parameter", "state")]
+                 if n in e["inputs"] or self.roles[n] in ("parameter", "state", "setting")]
         command = [self.neoc, "run", "--interp", self.model, f"--entry={e['name']}", "-o", out] + self.options + given
         command += [f"--size={n}={v}" for n, v in self.sizes.items() if n in e["sizes"]]
         done = subprocess.run(command, capture_output=True, text=True)

@@ -20,8 +20,10 @@ class Program:
     """`inputs` gives arrays for inputs, parameters, states and settings by name, `defines` values for sizes (-D and
     --size alike), `rand` the value of every rand() (None: a program that needs one is refused)."""
 
-    def __init__(self, text, inputs, defines=None, folders=(), folder=None, training=False, rand=None, step=0):
+    def __init__(self, text, inputs, defines=None, folders=(), folder=None, training=False, rand=None, step=0,
+                 drawn=None):
         self.inputs = dict(inputs)
+        self.drawn = drawn or {}  # arrays for parameters and states that begin with random numbers
         self.defines = dict(defines or {})
         self.folders = list(folders)
         self.training = training
@@ -29,6 +31,7 @@ class Program:
         self.step = step
         self.stored = {}  # parameters and states by their full names
         self.kinds = {}  # of them: param or state
+        self.initial = {}  # the initial values of those that were not given, where they are not random
         self.updates = {}  # full name of a state: Lazy new value
         self.modules = {}
         self.settings = {}  # global_norm and the like while an optimizer runs
@@ -237,10 +240,14 @@ class Program:
 
     def _initial(self, s, full, shape, names, stacked, kind, context):
         if s.value is None or _draws(s.value):
+            if full in self.drawn:
+                return tape.leaf(self.drawn[full].astype(scalars.dtype(kind)), kind)
             error(s, f"{s.kind} '{full}' has no value: give it {kind} {list(stacked)}")
         frame = Frame([Axis(n, 0, e) for n, e in zip(names, shape)])
         value = elements.convert(context.value(s.value, frame), kind)
-        return tape.leaf(np.array(np.broadcast_to(value.data, stacked)), kind)
+        leaf = tape.leaf(np.array(np.broadcast_to(value.data, stacked)), kind)
+        self.initial[full] = leaf.data
+        return leaf
 
     def _const(self, s, block, position):
         context = self.context(block, position)
@@ -260,7 +267,8 @@ class Program:
     def define(self, target, value, block, position, shaped=None, owner=True):
         """The tensor that `target = value` defines. `shaped`: what it updates, whose extents decide. `owner`: the
         parameters of calls in it are named after the target."""
-        context = self.context(block, position, target.name if owner else None, value if owner else None)
+        direct = value if owner and target.indices is None else None
+        context = self.context(block, position, target.name if owner else None, direct)
         with tape.masked(block.frame.mask):
             if target.indices is None:
                 result = context.whole(value, block.frame)

@@ -4,6 +4,7 @@ import numpy as np
 
 from . import calls, elements, gradients, scalars, tape
 from .errors import error
+from .reads import names
 from .scopes import Block, FunctionIn, Lazy
 from .tree import Train
 
@@ -23,17 +24,17 @@ def trained(program, statements):
     """For every train statement of an entry, the names of the parameters that it trains."""
     loss = loss_of(program, statements[0])
     reached = tape.ancestors(loss)
-    names = [n for n, kind in program.kinds.items() if kind == "param" and id(program.stored[n]) in reached]
+    params = [n for n, kind in program.kinds.items() if kind == "param" and id(program.stored[n]) in reached]
     named = set()
     for s in statements:
         if s.over:
-            named |= {n for n in names if _fits_any(n, s.over)}
+            named |= {n for n in params if _fits_any(n, s.over)}
     result = []
     for s in statements:
         if s.over:
-            result.append([n for n in names if _fits_any(n, s.over)])
+            result.append([n for n in params if _fits_any(n, s.over)])
         else:
-            result.append([n for n in names if n not in named and not (s.excepted and _fits_any(n, s.excepted))])
+            result.append([n for n in params if n not in named and not (s.excepted and _fits_any(n, s.excepted))])
     return result
 
 
@@ -52,22 +53,21 @@ def train_gradients(program, entry):
     """The loss of an entry and the gradients of its trained parameters by name."""
     statements = entry_statements(program, entry)
     loss = loss_of(program, statements[0])
-    names = trained(program, statements)
-    wanted = [n for group in names for n in group]
+    groups = trained(program, statements)
+    wanted = [n for group in groups for n in group]
     found = gradients.of(loss, tape.constant(1.0, loss.type), [program.stored[n] for n in wanted])
-    return statements, names, loss, dict(zip(wanted, found))
+    return statements, groups, loss, dict(zip(wanted, found))
 
 
 def train_step(program, entry):
     """(outputs, new values of parameters and states), arrays by name."""
-    statements, names, loss, found = train_gradients(program, entry)
+    statements, groups, loss, found = train_gradients(program, entry)
     force(program)
     norm = np.sqrt(sum(float((g.data ** 2).sum()) for g in found.values()))
     program.settings["global_norm"] = tape.constant(norm, loss.type)
-    several = len(statements) > 1
-    for s, group in zip(statements, names):
+    for s, group in zip(statements, groups):
         for name in group:
-            _optimize(program, s, name, found[name], several)
+            _optimize(program, s, name, found[name])
     return {".".join(statements[0].loss): loss.data}, new_values(program)
 
 
@@ -100,7 +100,7 @@ def new_values(program, wanted=None):
     return result
 
 
-def _optimize(program, s, name, gradient, several):
+def _optimize(program, s, name, gradient):
     """One instance of an optimizer, for one parameter."""
     function = program.main.view().lookup(s.using, s.line)
     if not isinstance(function, FunctionIn):
@@ -112,17 +112,40 @@ def _optimize(program, s, name, gradient, several):
     for option, default, is_input in text.options:
         value = None
         if is_input:
-            value = _setting(program, s, option, several)
+            value = _setting(program, s, option)
         if value is None:
             value = calls.option(program, program.main.view(), block, s, option, default)
         block.define(option, _as_type(value, leaf.type))
     program.declare(text.body, block)
 
 
-def _setting(program, s, option, several):
-    for name in ([f"{s.entry}.{option}"] if several else []) + [option]:
-        if name in program.inputs and name not in program.main.names:
-            return tape.constant(float(np.asarray(program.inputs[name])), "f32")
+def settings(program):
+    """The names of settable options: {(train statement, option): name}. One whose value depends on the step is none;
+    the name says the entry where several statements have the option, and has a number where it is taken."""
+    places = []
+    for s in program.statements:
+        if isinstance(s, Train):
+            function = program.main.view().lookup(s.using, s.line)
+            given = dict(s.args)
+            places += [(s, name) for name, _, is_input in function.node.options
+                       if is_input and not (name in given and "step" in names(given[name]))]
+    result, taken = {}, set(program.main.names)
+    for s, name in places:
+        alone = sum(other == name for _, other in places) == 1
+        full = base = name if alone else f"{s.entry}.{name}"
+        count = 2
+        while full in taken:
+            full = f"{base}{count}"
+            count += 1
+        taken.add(full)
+        result[id(s), name] = full
+    return result
+
+
+def _setting(program, s, option):
+    name = settings(program).get((id(s), option))
+    if name is not None and name in program.inputs:
+        return tape.constant(float(np.asarray(program.inputs[name])), "f32")
     return None
 
 
