@@ -22,6 +22,7 @@ def call(program, context, node, frame, count):
     text = function.node
     block = Block(program, function.block.view(function.position), frame.hidden(), _prefix(context, node),
                   context.view.block.rounds, function.block.path)
+    block.key, block.text = context.view.block.key + (id(node),), text.body
     positional = [a for n, a in node.args if n is None]
     if len(positional) != len(text.parameters):
         error(node, f"'{text.name}' takes {len(text.parameters)} arguments, here are {len(positional)}")

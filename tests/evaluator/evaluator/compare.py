@@ -72,6 +72,8 @@ def _draw(rng, t, shape, sizes):
             data = np.abs(data) + 0.25  # a running variance is positive
     elif "bound" in t:
         data = rng.integers(0, _extents([t["bound"]], sizes)[0], shape)
+    elif t["name"].endswith(".step"):
+        data = rng.integers(0, 5, shape)
     else:
         low, high = {"i8": (-128, 128), "u8": (0, 256)}.get(kind, (-9, 10))
         data = rng.integers(low, high, shape)

@@ -107,7 +107,7 @@ class Expressions:
         if name == "select":
             return self._select(node, args, frame, wide)
         if name == "rand":
-            return self.caller.random(node, frame)
+            return self.caller.random(self.view.block, node, frame)
         if name == "stop":
             result = self.value(args[0], frame, wide)
             return tape.Tensor(result.data, result.type, result.lead, bound=result.bound)
@@ -118,9 +118,9 @@ class Expressions:
     def _select(self, node, args, frame, wide):
         condition = self.condition(args[0], frame)
         active = condition if frame.mask is None else frame.mask & condition
-        if condition.size and condition.all():
+        if condition.size and condition.all() and not self.caller.numbering:
             return self._branch(args, 1, frame, wide)
-        if condition.size and not active.any():
+        if condition.size and not active.any() and not self.caller.numbering:
             return self._branch(args, 2, frame, wide)
         a = self.value(args[1], frame.under(condition), wide)
         b = self.value(args[2], frame.under(~condition), wide)

@@ -39,7 +39,7 @@ def _forward(program, entry):
                 results[".".join(path)] = program.main.view().lookup(path, s.line).data
             updates = updates or [".".join(p) for p in s.updates]
     if updates:
-        training.force(program)
+        program.force()
         changed = training.new_values(program, {n for n in program.updates if training._fits_any(
             n, [tuple(u.split(".")) for u in updates])})
     return results, changed

@@ -1,5 +1,7 @@
 """Tokens to the tree: docs/language.md, "Grammar", by recursive descent, a method for each of its rules."""
 
+from functools import lru_cache
+
 from .errors import error
 from .lexer import REDUCERS, tokens
 from .tree import (DOTS, Assert, Bind, Binary, Call, Case, Collect, Declare, Define, Dim, Else, Function, Import, Number,
@@ -11,8 +13,9 @@ COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _REFUSED = ("graph", "vertex", "gather", "scatter", "push")
 
 
+@lru_cache(maxsize=None)
 def parse(text):
-    """The statements of a file."""
+    """The statements of a file; of the same text, the same ones."""
     parser = _Parser(tokens(text))
     statements = parser.statements(None)
     return statements

@@ -4,16 +4,15 @@ import os
 
 import numpy as np
 
-from . import calls, elements, scalars, tape
+from . import calls, elements, randoms, scalars, tape
 from .errors import ExprError, RandomNeeded, error
 from .expressions import Expressions
 from .frames import Axis, Frame
 from .parser import parse
+from .reads import children, reads
 from .scopes import Block, FunctionIn, Lazy, View
 from .tree import (DOTS, Assert, Bind, Call, Case, Collect, Declare, Define, Dim, Function, Import, Optimizer, Output,
                    Path, Range, Read, Repeat, Train, While)
-
-RANDOM = ("uniform", "normal", "glorot", "he")
 
 
 class Program:
@@ -21,8 +20,13 @@ class Program:
     --size alike), `rand` the value of every rand() (None: a program that needs one is refused)."""
 
     def __init__(self, text, inputs, defines=None, folders=(), folder=None, training=False, rand=None, step=0,
-                 drawn=None):
+                 drawn=None, seed=None, finished=0):
         self.inputs = dict(inputs)
+        self.given_text = (text, inputs, defines, folders, folder)
+        self.seed = seed  # of rand() and of initial values; None: there are no such numbers
+        self.finished = finished  # calls of output entries
+        self.numbering = False  # every part of every expression is evaluated, to find all of its calls
+        self.sites = None
         self.drawn = drawn or {}  # arrays for parameters and states that begin with random numbers
         self.defines = dict(defines or {})
         self.folders = list(folders)
@@ -240,12 +244,30 @@ class Program:
 
     def _initial(self, s, full, shape, names, stacked, kind, context):
         if s.value is None or _draws(s.value):
+            if self.seed is not None and not self.numbering:
+                return self._drawn(s, full, stacked, kind, context)
+            if self.numbering and full not in self.drawn:
+                return tape.leaf(np.full(stacked, 0.5), kind)
             if full in self.drawn:
                 return tape.leaf(self.drawn[full].astype(scalars.dtype(kind)), kind)
             error(s, f"{s.kind} '{full}' has no value: give it {kind} {list(stacked)}")
-        frame = Frame([Axis(n, 0, e) for n, e in zip(names, shape)])
-        value = elements.convert(context.value(s.value, frame), kind)
+        if stacked != shape and any(True for _ in reads(s.value)):
+            error(s, "an initial value that reads tensors, in rounds, is not evaluated")
+        value = elements.convert(context.value(s.value, _own_frame(names, shape)), kind)
         leaf = tape.leaf(np.array(np.broadcast_to(value.data, stacked)), kind)
+        self.initial[full] = leaf.data
+        return leaf
+
+    def _drawn(self, s, full, stacked, kind, context):
+        """Random initial values: the generator alone, or numbers that are made of it."""
+        self.number()
+        call = s.value
+        if not isinstance(call, Call):
+            error(s, "an initial value made of random numbers is not evaluated")
+        args = [float(context.value(a, Frame()).data) for _, a in call.args]
+        flat = np.arange(int(np.prod(stacked, dtype=np.int64))).reshape(stacked)
+        site = self.sites[context.view.block.key, id(call)]
+        leaf = tape.leaf(randoms.drawn(call.path[-1], args, self, site, flat), kind)
         self.initial[full] = leaf.data
         return leaf
 
@@ -258,8 +280,7 @@ class Program:
             if data.shape != shape:
                 error(s, f"the list has shape {list(data.shape)}, expected {list(shape)}")
             return tape.leaf(data.astype(scalars.dtype(kind)), kind, self.bound(s.variable.type, context))
-        frame = Frame([Axis(n, 0, e) for n, e in zip(names, shape)])
-        value = elements.convert(context.value(s.value, frame), kind)
+        value = elements.convert(context.value(s.value, _own_frame(names, shape)), kind)
         return tape.leaf(np.array(np.broadcast_to(value.data, shape)), kind, self.bound(s.variable.type, context))
 
     # ---- definitions
@@ -324,6 +345,7 @@ class Program:
             if label is None or label == value:
                 branch = Block(self, block.view(position), block.frame, block.prefix, block.rounds)
                 branch.calls = block.calls
+                branch.key, branch.text = block.key + (id(s),), body
                 self.declare(body, branch)
                 return [branch.view().lookup((n,), s.line) for n in names]
         error(s, f"no branch of this case is for {value}")
@@ -340,6 +362,7 @@ class Program:
         for k in range(count):
             rounds = block.rounds + (((k, count),) if region.kind == "repeat" else ())
             body = Block(self, block.view(position), block.frame, prefix, rounds)
+            body.key, body.text = block.key + (id(s), k), region.body
             body.define(region.index, k)
             for n, c in carries.items():
                 body.define(n, c)
@@ -376,18 +399,49 @@ class Program:
         except ExprError:
             return None
 
-    def random(self, node, frame):
+    def random(self, block, node, frame):
+        if self.seed is not None and not self.numbering:
+            self.number()
+            return randoms.rand(self, block, node, frame)
         if self.rand is None:
             raise RandomNeeded(f"line {node.line}: rand() has no value: its numbers are the compiler's own")
         return tape.constant(self.rand, "f32")
 
+    def number(self):
+        """Count the places of random numbers, in a program of the same text all of which is evaluated."""
+        if self.sites is None:
+            text, inputs, defines, folders, folder = self.given_text
+            trial = Program(text, inputs, {**(defines or {}), **self.defines}, folders, folder, self.training, 0.5,
+                            self.step, self.drawn)
+            trial.numbering = True
+            trial.force()
+            self.sites = randoms.sites(trial)
+
+    def force(self):
+        """Evaluate all that stands in the program's blocks, and whatever that leads to."""
+        done = set()
+        while True:
+            waiting = [b for b in self.blocks if id(b) not in done]
+            if not waiting:
+                return
+            for block in waiting:
+                done.add(id(block))
+                for _, what in list(block.names.values()):
+                    if isinstance(what, Lazy) and not what.optional:
+                        what.get()
+
 
 def _draws(value):
     """Whether an initial value is drawn at random."""
-    if isinstance(value, Call) and value.path[-1] in RANDOM:
+    if isinstance(value, Call) and value.path[-1] in randoms.COUNTS:
         return True
-    from .reads import children
     return any(_draws(c) for c in children(value)) if not isinstance(value, (list, int, float)) else False
+
+
+def _own_frame(names, shape):
+    """The frame of an initial value: the indices that a declaration names."""
+    dots = sum(isinstance(n, tuple) for n in names)
+    return Frame([Axis(n, 0, e) for n, e in zip(names, shape)], None, dots or None)
 
 
 def _settled(a):

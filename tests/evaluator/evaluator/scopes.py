@@ -41,6 +41,8 @@ class Block:
         self.path = path  # of a module's file, for its imports
         self.names = {}  # name: (position, what)
         self.calls = {}  # how many calls of each name there are, by what they define
+        self.key = ()  # the calls, rounds and branches that lead to it
+        self.text = []  # its statements
         self.dots = None  # the extents for which `..` stands in the signature
         self.trained = {}  # in an optimizer: the full name of the parameter, by the one that it has here
         program.blocks.append(self)

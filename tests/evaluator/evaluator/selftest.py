@@ -135,7 +135,7 @@ train loss over w using heavy(lr = 0.25*f32(step + 1))
 def _trains():
     """An optimizer sees what was before the step; the norm is that of the entry's gradients: 5 here."""
     results, after = evaluate_all(_TRAINED, {"x": [3.0, 4.0]}, entry="step", step=1)
-    expected = {"w": [0.9, 0.9], "w.heavy.v": [4, 5], "n": 1}
+    expected = {"w": [0.9, 0.9], "w.heavy.v": [4, 5], "n": 1, "step.step": 2}
     good = results["loss"] == 9 and set(after) == set(expected) and all(
         np.allclose(after[n], v) for n, v in expected.items())
     if not good:

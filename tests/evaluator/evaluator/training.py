@@ -5,7 +5,7 @@ import numpy as np
 from . import calls, elements, gradients, scalars, tape
 from .errors import error
 from .reads import names
-from .scopes import Block, FunctionIn, Lazy
+from .scopes import Block, FunctionIn
 from .tree import Train
 
 
@@ -62,27 +62,19 @@ def train_gradients(program, entry):
 def train_step(program, entry):
     """(outputs, new values of parameters and states), arrays by name."""
     statements, groups, loss, found = train_gradients(program, entry)
-    force(program)
+    program.force()
     norm = np.sqrt(sum(float((g.data ** 2).sum()) for g in found.values()))
     program.settings["global_norm"] = tape.constant(norm, loss.type)
+    steps = f"{entry}.step"
+    before = int(np.asarray(program.inputs.get(steps, program.step)))
+    program.settings["step"] = tape.constant(before, "i64")  # in optimizers: the steps of this entry alone
+    updates = new_values(program)
     for s, group in zip(statements, groups):
         for name in group:
             _optimize(program, s, name, found[name])
-    return {".".join(statements[0].loss): loss.data}, new_values(program)
-
-
-def force(program):
-    """Evaluate all that stands in the blocks in which something is updated, and whatever may lead to more."""
-    done = set()
-    while True:
-        waiting = [b for b in program.blocks if id(b) not in done]
-        if not waiting:
-            return
-        for block in waiting:
-            done.add(id(block))
-            for _, what in list(block.names.values()):
-                if isinstance(what, Lazy) and not what.optional:
-                    what.get()
+    updates.update(new_values(program))
+    updates[steps] = np.array(before + 1)
+    return {".".join(statements[0].loss): loss.data}, updates
 
 
 def new_values(program, wanted=None):
