@@ -25,6 +25,7 @@ How it works (the folder evaluator/ beside this file):
     tape                    tensors that know how they were computed; gradients, whose own gradients can be formed
     calls, gradients        functions, their own gradients, `grad`
     training, outputs       optimizers, updates, entries
+    randoms                 rand() and random initial values
     compare, library        neoc on the same values
     selftest                numbers that were worked out by hand
 
@@ -32,8 +33,7 @@ Floats are computed in float64 and rounded where a type is narrower than f32; su
 rounded. So a comparison allows for the rounding of the model's types (compare.py), and values on both sides of a
 jump (`floor`, a comparison) are safe only where both compute them exactly: inputs are drawn as eighths.
 
-Left out: `scan` and `while` on data, vertex functions, recurrences; rand(), whose numbers are the compiler's own: it
-takes a number that the caller names (--rand), and a comparison leaves out, and says so, what depends on it.
+Left out: `scan` and `while` on data, vertex functions, recurrences.
 """
 
 import argparse
@@ -85,12 +85,12 @@ def run(arguments):
     parser.add_argument("model")
     parser.add_argument("values", nargs="*", type=pair, metavar="NAME=VALUE")
     parser.add_argument("-o", "--output", metavar="FILE.npz")
-    parser.add_argument("--rand", type=float, help="what every rand() gives")
-    parser.add_argument("--step", type=int, default=0)
+    parser.add_argument("--step", type=int, default=0, help="finished training steps")
+    parser.add_argument("--seed", type=int, default=0, help="of rand() and initial values")
     o = parser.parse_args(arguments)
     inputs = {name: value(text) for name, text in o.values}
-    results, changed = evaluate_all(o.model, inputs, dict(o.define + o.size), o.entry or "forward", o.include, o.rand,
-                                    o.step)
+    results, changed = evaluate_all(o.model, inputs, dict(o.define + o.size), o.entry or "forward", o.include, o.step,
+                                    o.seed)
     results.update({f"after:{n}": a for n, a in changed.items()})
     if o.output:
         np.savez(o.output, **results)
@@ -107,7 +107,6 @@ def compare(arguments):
     parser.add_argument("models", nargs="+")
     parser.add_argument("--neoc", default="neoc")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rand", type=float)
     parser.add_argument("--value", type=pair, action="append", default=[], metavar="NAME=VALUE",
                         help="in place of drawn ones")
     parser.add_argument("--slack", type=float, default=1.0, help="so much more is allowed: for deep models")
@@ -119,7 +118,7 @@ def compare(arguments):
             sizes, values = remarks(model)
             values.update({n: value(v) for n, v in o.value})
             comparison = Comparison(o.neoc, model, dict(o.define), {**sizes, **dict(o.size)}, o.seed, o.include,
-                                    rand=o.rand, verbose=o.verbose, given=values, slack=o.slack)
+                                    verbose=o.verbose, given=values, slack=o.slack)
             comparison.run([o.entry] if o.entry else None)
             print(comparison.summary(), flush=True)
             wrong += comparison.wrong

@@ -8,7 +8,7 @@ import tempfile
 import numpy as np
 
 from . import scalars
-from .errors import ExprError, RandomNeeded
+from .errors import ExprError
 from .library import Library
 from .outputs import outputs
 from .program import Program
@@ -115,15 +115,14 @@ def difference(ours, theirs, kind, floor=0.0):
 class Comparison:
     """One model at one set of values; `report` is called with every line of the result."""
 
-    def __init__(self, neoc, model, defines=None, sizes=None, seed=1, folders=(), report=print, rand=None, given=None,
+    def __init__(self, neoc, model, defines=None, sizes=None, seed=1, folders=(), report=print, given=None,
                  verbose=False, slack=1.0):
         self.slack = slack  # of deep models, whose roundings add up
         self.verbose = verbose
-        self.worst, self.compared, self.left_out = 0.0, 0, []
+        self.worst, self.compared = 0.0, 0
         self.neoc, self.model, self.report = neoc, model, report
         self.defines = dict(defines or {})
         self.folders = list(folders)
-        self.rand = rand
         self.options = [f"-D{k}={v}" for k, v in self.defines.items()]
         for folder in folders:
             self.options += ["-I", folder]
@@ -140,35 +139,22 @@ class Comparison:
             self.text = file.read()
         self.coarsest = next((t for t in ("bf16", "f16") if t in self.text), None)
 
-    def ours(self, e, step=0):
-        """What the evaluator computes for an entry; None where it depends on random numbers."""
+    def ours(self, e, library=None):
+        """What the evaluator computes for an entry: as the first call of a context, or as the library's next one."""
+        step, finished = (library.steps, library.finished) if library else (0, 0)
         with np.errstate(all="ignore"):
-            try:
-                return outputs(self.program(self.rand, step), e["name"])
-            except RandomNeeded:
-                low, high = (outputs(self.program(r, step), e["name"]) for r in (0.125, 0.875))
-        same = all(np.array_equal(a[n], b[n], equal_nan=True) for a, b in zip(low, high) for n in a)
-        if not same:
-            self.left_out.append(e["name"])
-            self.report(f"{self.model} {e['name']}: left out, for it depends on rand()")
-            return None
-        return low
+            return outputs(self.program(self.values, step, finished), e["name"])
 
     def summary(self):
         """One line about all of the model."""
         result = f"{self.wrong} differ" if self.wrong else "ok"
         return f"{self.model}: {result}, {self.compared} results compared, at most {self.worst:.2g} of what is allowed"
 
-    def program(self, rand, step, inputs=None, drawn=None):
+    def program(self, given, step=0, finished=0):
         from . import STANDARD
         known = {**self.defines, **self.sizes}
-        return Program(self.text, inputs or self.values, known, self.folders + [STANDARD],
-                       os.path.dirname(os.path.abspath(self.model)), rand=rand, step=step, drawn=drawn)
-
-    def entries(self, wanted=None):
-        for e in self.info["entries"]:
-            if e["kind"] in ("forward", "grad") and (wanted is None or e["name"] in wanted):
-                yield e
+        return Program(self.text, given, known, self.folders + [STANDARD],
+                       os.path.dirname(os.path.abspath(self.model)), step=step, finished=finished)
 
     def run(self, wanted=None):
         """Compare all entries; how many results differ."""
@@ -188,12 +174,12 @@ class Comparison:
         return self.wrong
 
     def beginning(self, library):
-        """Initial values of parameters and states, where they are not random."""
+        """Initial values of parameters and states."""
         kept = [t for t in self.info["tensors"] if t["role"] in ("parameter", "state")]
         inputs = {n: a for n, a in self.values.items() if self.roles[n] not in ("parameter", "state")}
         for e in self.info["entries"]:
             if e["kind"] in ("forward", "train"):
-                program = self.program(0.5 if self.rand is None else self.rand, 0, inputs, self.values)
+                program = self.program(inputs)
                 with np.errstate(all="ignore"):
                     outputs(program, e["name"])
                 for t in kept:
@@ -202,27 +188,22 @@ class Comparison:
                         self._one({"name": "init"}, "compiled code", t["name"], ours, theirs)
 
     def entry(self, e, folder, library):
-        found = self.ours(e, library.steps)
-        if not found:
-            return
-        ours, changed = found
+        ours, _ = self.ours(e)
         self.floor = 1e-3 * level([g for n, g in ours.items() if n.startswith("grad:")])
-        if not library.steps:  # the interpreter knows no finished steps
-            theirs = self.interpreted(e, folder)
-            for name in e["outputs"] if theirs else []:
-                self._one(e, "interpreter", name, ours[name], theirs[name])
+        theirs = self.interpreted(e, folder)
+        for name in e["outputs"] if theirs else []:
+            self._one(e, "interpreter", name, ours[name], theirs[name])
+        ours, changed = self.ours(e, library)
         kept = [t for t in self.info["tensors"] if t["role"] in ("parameter", "state")]
         for t in kept + [t for t in self.info["tensors"] if t["role"] == "setting"]:
             library.set(t["name"], self.values[t["name"]])
         theirs = library.run(e, self.sizes, self.values, self.shape_of)
-        library.steps += e["kind"] == "train"
         for name in e["outputs"]:
             self._one(e, "compiled code", name, ours[name], theirs[name])
-        if e["kind"] == "grad":
-            return
-        for t in kept:
-            now = changed.get(t["name"], self.values[t["name"]])
-            self._one(e, "compiled code", t["name"], now, library.get(t["name"], self.shape_of(t)))
+        if e["kind"] != "grad":
+            for t in kept:
+                now = changed.get(t["name"], self.values[t["name"]])
+                self._one(e, "compiled code", t["name"], now, library.get(t["name"], self.shape_of(t)))
 
     def shape_of(self, t):
         return _extents(t["shape"], self.sizes)

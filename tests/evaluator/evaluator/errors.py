@@ -5,10 +5,6 @@ class ExprError(Exception):
     """The model, or a value given to it, is wrong. The message stands by itself."""
 
 
-class RandomNeeded(ExprError):
-    """The model needs a value of rand(), whose numbers are the compiler's own."""
-
-
 def error(line, message):
     """Raise an ExprError at a line (an int, or anything with the attribute `line`; None where there is none)."""
     line = getattr(line, "line", line)

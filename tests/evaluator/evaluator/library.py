@@ -38,6 +38,7 @@ class Library:
         ctypes.CDLL(runtime, mode=ctypes.RTLD_GLOBAL)
         self.prefix = info["prefix"]
         self.steps = 0  # finished training steps
+        self.finished = 0  # calls of output entries
         self.tensors = {t["name"]: t for t in info["tensors"]}
         self.code = ctypes.CDLL(os.path.join(folder, f"lib{info['name']}.so"))
         self.context = ctypes.c_void_p()
@@ -77,4 +78,6 @@ class Library:
         results = {n: np.zeros(shape_of(self.tensors[n]), _NUMPY[self.tensors[n]["type"]]) for n in entry["outputs"]}
         arguments += [a.ctypes.data_as(ctypes.c_void_p) for a in kept + list(results.values())]
         self._check(self._function(entry["name"])(self.context, *arguments))
+        self.steps += entry["kind"] == "train"
+        self.finished += entry["kind"] == "forward"
         return {n: _read(a, self.tensors[n]["type"]) for n, a in results.items()}

@@ -21,6 +21,7 @@ def outputs(program, entry):
     """(outputs, changed parameters and states), arrays by name."""
     kind = kind_of(program, entry)
     program.training = kind != "forward"
+    program.finished = 0 if program.training else program.finished
     if kind == "forward":
         return _forward(program, entry)
     if kind == "train":

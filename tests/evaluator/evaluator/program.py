@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 from . import calls, elements, randoms, scalars, tape
-from .errors import ExprError, RandomNeeded, error
+from .errors import ExprError, error
 from .expressions import Expressions
 from .frames import Axis, Frame
 from .parser import parse
@@ -17,21 +17,19 @@ from .tree import (DOTS, Assert, Bind, Call, Case, Collect, Declare, Define, Dim
 
 class Program:
     """`inputs` gives arrays for inputs, parameters, states and settings by name, `defines` values for sizes (-D and
-    --size alike), `rand` the value of every rand() (None: a program that needs one is refused)."""
+    --size alike). `step`: finished training steps; `finished`: calls of output entries; both are keys of rand()."""
 
-    def __init__(self, text, inputs, defines=None, folders=(), folder=None, training=False, rand=None, step=0,
-                 drawn=None, seed=None, finished=0):
+    def __init__(self, text, inputs, defines=None, folders=(), folder=None, training=False, step=0, seed=0,
+                 finished=0):
         self.inputs = dict(inputs)
         self.given_text = (text, inputs, defines, folders, folder)
-        self.seed = seed  # of rand() and of initial values; None: there are no such numbers
+        self.seed = seed  # of rand() and of initial values
         self.finished = finished  # calls of output entries
         self.numbering = False  # every part of every expression is evaluated, to find all of its calls
         self.sites = None
-        self.drawn = drawn or {}  # arrays for parameters and states that begin with random numbers
         self.defines = dict(defines or {})
         self.folders = list(folders)
         self.training = training
-        self.rand = rand
         self.step = step
         self.stored = {}  # parameters and states by their full names
         self.kinds = {}  # of them: param or state
@@ -244,13 +242,10 @@ class Program:
 
     def _initial(self, s, full, shape, names, stacked, kind, context):
         if s.value is None or _draws(s.value):
-            if self.seed is not None and not self.numbering:
-                return self._drawn(s, full, stacked, kind, context)
-            if self.numbering and full not in self.drawn:
-                return tape.leaf(np.full(stacked, 0.5), kind)
-            if full in self.drawn:
-                return tape.leaf(self.drawn[full].astype(scalars.dtype(kind)), kind)
-            error(s, f"{s.kind} '{full}' has no value: give it {kind} {list(stacked)}")
+            if s.value is None:
+                error(s, f"{s.kind} '{full}' has no value: give it {kind} {list(stacked)}")
+            return tape.leaf(np.full(stacked, 0.5), kind) if self.numbering else self._drawn(s, full, stacked, kind,
+                                                                                           context)
         if stacked != shape and any(True for _ in reads(s.value)):
             error(s, "an initial value that reads tensors, in rounds, is not evaluated")
         value = elements.convert(context.value(s.value, _own_frame(names, shape)), kind)
@@ -400,19 +395,17 @@ class Program:
             return None
 
     def random(self, block, node, frame):
-        if self.seed is not None and not self.numbering:
-            self.number()
-            return randoms.rand(self, block, node, frame)
-        if self.rand is None:
-            raise RandomNeeded(f"line {node.line}: rand() has no value: its numbers are the compiler's own")
-        return tape.constant(self.rand, "f32")
+        if self.numbering:
+            return tape.constant(0.5, "f32")
+        self.number()
+        return randoms.rand(self, block, node, frame)
 
     def number(self):
         """Count the places of random numbers, in a program of the same text all of which is evaluated."""
         if self.sites is None:
             text, inputs, defines, folders, folder = self.given_text
-            trial = Program(text, inputs, {**(defines or {}), **self.defines}, folders, folder, self.training, 0.5,
-                            self.step, self.drawn)
+            trial = Program(text, inputs, {**(defines or {}), **self.defines}, folders, folder, self.training,
+                            self.step)
             trial.numbering = True
             trial.force()
             self.sites = randoms.sites(trial)

@@ -10,7 +10,7 @@ import numpy as np
 from . import tape
 from .errors import error
 from .reads import children
-from .tree import Bind, Call, Case, Declare, Define, Repeat
+from .tree import Bind, Call, Case, Declare, Define, Repeat, Train
 
 COUNTS = {"uniform": 1, "glorot": 1, "normal": 2, "he": 2}
 _LOW = np.uint64(0xFFFFFFFF)
@@ -71,10 +71,15 @@ class _Walk:
 
     def statements(self, block, statements):
         for s in statements:
-            if isinstance(s, Declare) and s.value is not None and not isinstance(s.value, list):
-                self.expression(block, s.value)
+            if isinstance(s, Declare):
+                # Parameters of rounds are one tensor, which is counted in the first.
+                if s.value is not None and not isinstance(s.value, list) and not any(k for k, _ in block.rounds):
+                    self.expression(block, s.value)
             elif isinstance(s, Bind):
                 for _, value in s.bindings:
+                    self.expression(block, value)
+            elif isinstance(s, Train):
+                for _, value in s.args:
                     self.expression(block, value)
             elif isinstance(s, Define):
                 self.value(block, s)
