@@ -60,6 +60,9 @@ def sites(program):
     """{(key of a block, id of a call): the number of its first site}."""
     walk = _Walk({b.key: b for b in program.blocks})
     walk.statements(program.main, program.statements)
+    for s in program.statements:
+        for _, value in s.args if isinstance(s, Train) else []:  # these come last
+            walk.expression(program.main, value)
     return walk.found
 
 
@@ -77,9 +80,6 @@ class _Walk:
                     self.expression(block, s.value)
             elif isinstance(s, Bind):
                 for _, value in s.bindings:
-                    self.expression(block, value)
-            elif isinstance(s, Train):
-                for _, value in s.args:
                     self.expression(block, value)
             elif isinstance(s, Define):
                 self.value(block, s)
