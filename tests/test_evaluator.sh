@@ -38,7 +38,7 @@ compare models/mnist/mlp.expr
 zoo lltm_unrolled
 zoo capsule_conv_padded
 
-if [ "${1:-}" = --long ]; then
+if [ "${1:-}" = --long ] || [ -n "${NEO_TEST_LONG:-}" ]; then
   for name in capsule_conv capsulenet capsulenet_conv lltm milstm milstm_unrolled mlp scrnn scrnn_unrolled sublstm \
     sublstm_unrolled bert; do
     zoo "$name"

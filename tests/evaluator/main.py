@@ -37,7 +37,6 @@ Left out: `scan` and `while` on data, vertex functions, recurrences.
 """
 
 import argparse
-import os
 import sys
 
 sys.dont_write_bytecode = True

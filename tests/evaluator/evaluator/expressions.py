@@ -8,11 +8,11 @@ frame's mask has no meaning and is computed as it comes; reads there go to some 
 import numpy as np
 
 from . import elements, reducers, scalars, tape
-from .elements import bool_tensor, integer_tensor
+from .elements import bool_tensor
 from .errors import error
 from .frames import Axis, Frame
 from .reads import dots_dimensions, names, places, reads
-from .tree import DOTS, Binary, Call, Else, Number, Path, Read, Reduce, Unary
+from .tree import DOTS, Call, Path, Read
 
 
 class Expressions:

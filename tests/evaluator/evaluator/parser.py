@@ -4,8 +4,9 @@ from functools import lru_cache
 
 from .errors import error
 from .lexer import REDUCERS, tokens
-from .tree import (DOTS, Assert, Bind, Binary, Call, Case, Collect, Declare, Define, Dim, Else, Function, Import, Number,
-                   Optimizer, Output, Path, Range, Read, Reduce, Repeat, Target, Train, Type, Unary, Variable, While)
+from .tree import (DOTS, Assert, Bind, Binary, Call, Case, Collect, Declare, Define, Dim, Else, Function, Import,
+                   Number, Optimizer, Output, Path, Range, Read, Reduce, Repeat, Target, Train, Type, Unary, Variable,
+                   While)
 
 RESERVED = {"and", "or", "not", "true", "false", "inf", "pi", "else", "where", "scan", "repeat", "while", "case"}
 TYPES = ("f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8", "bool")

@@ -10,9 +10,8 @@ from .expressions import Expressions
 from .frames import Axis, Frame
 from .parser import parse
 from .reads import children, reads
-from .scopes import Block, FunctionIn, Lazy, View
-from .tree import (DOTS, Assert, Bind, Call, Case, Collect, Declare, Define, Dim, Function, Import, Optimizer, Output,
-                   Path, Range, Read, Repeat, Train, While)
+from .scopes import Block, FunctionIn, Lazy
+from .tree import DOTS, Bind, Call, Case, Collect, Declare, Dim, Path, Range, Repeat, While
 
 
 class Program:
@@ -274,7 +273,9 @@ class Program:
             data = np.asarray(s.value)
             if data.shape != shape:
                 error(s, f"the list has shape {list(data.shape)}, expected {list(shape)}")
-            return tape.leaf(data.astype(scalars.dtype(kind)), kind, self.bound(s.variable.type, context))
+            data = data.astype(scalars.dtype(kind))
+            data = scalars.round_to(data, kind) if scalars.is_float(kind) else data
+            return tape.leaf(data, kind, self.bound(s.variable.type, context))
         value = elements.convert(context.value(s.value, _own_frame(names, shape)), kind)
         return tape.leaf(np.array(np.broadcast_to(value.data, shape)), kind, self.bound(s.variable.type, context))
 

@@ -93,7 +93,8 @@ def _bound(expressions, node, frame, plus_one):
 
 
 def _outer(bound, frame):
-    return bound.reshape(tape.expand(integer_tensor(bound, "i64"), len(frame)).data.shape + (1,)) if bound.ndim else bound
+    """A bound over the frame as one over the frame and the index that it bounds."""
+    return bound.reshape(bound.shape + (1,) * (len(frame) + 1 - bound.ndim)) if bound.ndim else bound
 
 
 def _least(bound, frame):

@@ -1,8 +1,8 @@
 """The types of elements: how their values are kept in numpy, how they wrap, round and convert.
 
 Floats are kept as float64, whatever their type; integers as int64 that are wrapped after each operation; bools as
-bool. Some types exist beside those of the language: `index` (sizes and indices), `int` and `float` (literals, which take
-the type of the other side), and `f16 sum`, `bf16 sum` (numbers within a sum of such a type, not yet rounded).
+bool. Some types exist beside those of the language: `index` (sizes and indices), `int` and `float` (literals, which
+take the type of the other side), and `f16 sum`, `bf16 sum` (numbers within a sum of such a type, not yet rounded).
 """
 
 import numpy as np

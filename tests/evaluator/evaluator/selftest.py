@@ -19,7 +19,8 @@ CASES = [
      e = logsumexp[i < n] x[i]; a = mean[i < n] x[i]; g = argmax[i < n] x[i]; y = any[i < n] x[i] > 0
      z = all[i < n] x[i] > 0""",
      {"x": [1, 2], "n": 0}, {"s": 0, "p": 1, "m": -INF, "l": INF, "e": -INF, "a": NAN, "g": 0, "y": False, "z": True}),
-    ("NaN wins, and the first of equals", "input x[4]; m = max[i] x[i]; a = argmin[i] x[i]; b = argmax[i where i < 2] x[i]",
+    ("NaN wins, and the first of equals", """input x[4]
+     m = max[i] x[i]; a = argmin[i] x[i]; b = argmax[i where i < 2] x[i]""",
      {"x": [3, 3, NAN, 1]}, {"m": NAN, "a": 2, "b": 0}),
     ("mean divides by the number taken", "input x[4]; m = mean[i where x[i] > 0] x[i]", {"x": [-1, 2, 4, 0]}, {"m": 3}),
     ("ranges", """input x[5]; input n[2] : i32 < 6
@@ -44,7 +45,8 @@ CASES = [
     ("round goes to even", "input x[4]; r[i] = round(x[i])", {"x": [0.5, 1.5, 2.5, -0.5]}, {"r": [0, 2, 2, 0]}),
     ("narrow floats are rounded", "input x; a = f16(x); b = bf16(x); c = f32(b)",
      {"x": 1.2001}, {"a": 1.2001953125, "b": 1.203125, "c": 1.203125}),
-    ("functions solve their sizes", """fn f(x[G*C, L], w[C]; k = 2) -> y { y[g < G, c] = sum[l] x[g*C + c, l] * w[c] * k }
+    ("functions solve their sizes", """
+     fn f(x[G*C, L], w[C]; k = 2) -> y { y[g < G, c] = sum[l] x[g*C + c, l] * w[c] * k }
      input x[4, 3]; input w[2]; y = f(x, w); z = f(x, w, k = 3)[1, 1]""",
      {"x": np.arange(12).reshape(4, 3), "w": [1, 10]}, {"y": [[6, 240], [42, 600]], "z": 900}),
     ("functions apply to elements, and see the indices' points", """fn h(x) -> y { y = x*clamp(x + 3, 0, 6)/6 }
@@ -63,7 +65,8 @@ CASES = [
      m = max[i] x[i]; h = grad(m, x)""", {"x": [0, 1, 1]}, {"g": [100, 111, 111], "h": [0, 1, 0]}),
     ("what is not read reaches no gradient", """input x[3]; y = sum[i] select(x[i] > 0, log(x[i]), 0); g = grad(y, x)
      z = sum[i where x[i] > 0] sqrt(x[i]); h = grad(z, x)""", {"x": [0, 1, -1]}, {"g": [0, 1, 0], "h": [0, 0.5, 0]}),
-    ("stop, and a gradient of one's own", """fn s(x[..]) -> y { y[..] = round(x[..]) } grad(dy) -> dx { dx[..] = 3*dy[..] }
+    ("stop, and a gradient of one's own", """
+     fn s(x[..]) -> y { y[..] = round(x[..]) } grad(dy) -> dx { dx[..] = 3*dy[..] }
      input x[2]; y = s(x); l = sum[i] y[i]*stop(x[i]); g = grad(l, x)""", {"x": [0.75, 2]}, {"g": [2.25, 6]}),
     ("products are differentiated at zeros", "input x[3]; p = prod[i] x[i]; g = grad(p, x)",
      {"x": [0, 2, 5]}, {"g": [10, 0, 0]}),

@@ -15,6 +15,9 @@ from contextlib import contextmanager
 import numpy as np
 
 from . import scalars
+from .errors import error
+
+LARGEST = 1 << 27  # elements of one grid: 1 GiB
 
 
 class Tensor:
@@ -121,9 +124,15 @@ def view(a, lead):
     return result
 
 
+def check_size(shape):
+    if int(np.prod(shape, dtype=np.float64)) > LARGEST:
+        error(None, f"a grid of {list(shape)} points is too large to evaluate: choose smaller sizes")
+
+
 def broadcast(a, shape):
     if a.data.shape == tuple(shape):
         return a
+    check_size(shape)
     before = a.data.shape
     data = np.broadcast_to(a.data, shape)
     return node(data, a.type, a.lead if before else len(shape), (a,), lambda g: (shrink(g, before),))
@@ -363,6 +372,7 @@ def stepwise(data, a):
 
 def gather(a, flat, lead):
     """Element flat[..] of all of a's elements in a row; the result has the shape of `flat`."""
+    check_size(flat.shape)
     shape = a.data.shape
     if a.data.size == 0:
         data = np.zeros(flat.shape, a.data.dtype)
@@ -403,11 +413,6 @@ def cut(a, axis, start, end):
             return Tensor(np.zeros(shape[:axis] + (n,) + shape[axis + 1:]), a.type, a.lead)
         return (concatenate([zeros(start), g, zeros(shape[axis] - end)], axis),)
     return node(a.data[index], a.type, a.lead, (a,), vjp)
-
-
-def stack(parts):
-    """Parts of one shape along a new first dimension (of those without frame)."""
-    return concatenate([reshape(p, (1,) + p.data.shape) for p in parts], 0)
 
 
 # ---- sums of products
