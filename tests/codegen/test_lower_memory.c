@@ -136,6 +136,20 @@ static void rows_that_are_read_once_are_not_asked_for(void **state) {
   neo_arena_free(&x.arena);
 }
 
+/* A window's rows are turned into columns from a copy of the steps that neighbours share. */
+static void what_windows_share_is_copied_once_before_it_is_packed(void **state) {
+  (void)state;
+  lowered x;
+  lower_all(&x, "size B 1..64\ninput X : f32 [B, 28, 28]\ninput F : f32 [256, 9, 9]\n"
+                "temp h : f32 [B, 256, 20, 20]\n"
+                "def h[n: B, c: 256, p: 20, q: 20] =\n"
+                "  sum[r: 9, s: 9] F[c, r, s] * X[n, p + r, q + s]\n"
+                "  then acc0\nentry forward forward: h = h\n");
+  if (!strstr(x.text, "steps: f32 scratch 400"))
+    fail_msg("%s", x.text);
+  neo_arena_free(&x.arena);
+}
+
 static void sums_of_columns_ask_for_pieces_of_later_rows(void **state) {
   (void)state;
   lowered x;
@@ -196,6 +210,7 @@ int main(void) {
       cmocka_unit_test(the_longest_stage_after_the_first_asks_for_the_next_row),
       cmocka_unit_test(rows_of_several_axes_are_asked_for_early),
       cmocka_unit_test(rows_that_are_read_once_are_not_asked_for),
+      cmocka_unit_test(what_windows_share_is_copied_once_before_it_is_packed),
       cmocka_unit_test(sums_of_columns_ask_for_pieces_of_later_rows),
       cmocka_unit_test(maps_of_much_arithmetic_are_written_through_the_caches),
       cmocka_unit_test(rows_in_scratch_keep_their_distance_from_their_results),

@@ -227,6 +227,10 @@ static void shuffles_that_break_a_rule_are_refused(void **state) {
       {PAIR "for t in 0..24 thread\n  z[t] = 0.0\nshuffle y, x down 4 of 16\n", "another number"},
       {PAIR "reg i[2]: i32 threads 32\n" THREADS "shuffle y, i down 4 of 16\n", "not the same"},
       {PAIR "reg o[2]: f32\n" THREADS "shuffle y, o down 4 of 16\n", "not the same"},
+      {PAIR "for j in 0..2\n  reg w[2]: f32 threads 32\n" THREADS "shuffle w, x down 4 of 16\n",
+       "outside its block"},
+      {PAIR "for j in 0..2\n  reg w[2]: f32 threads 32\n" THREADS "shuffle y, w down 4 of 16\n",
+       "outside its block"},
       {PAIR "for t in 0..32 thread\n  shuffle y, x down 4 of 16\n", "outside of loops"},
   };
   for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)

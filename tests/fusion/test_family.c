@@ -132,6 +132,7 @@ static void which_way_an_axis_is_read_is_no_matter_of_shape(void **state) {
                     tail[] = "\nentry forward forward: o = Y\n";
   static const char *const at[] = {"X[i, j]", "X[i, 15 - j]", "X[7 - i, j]", "X[7 - i, 15 - j]",
                                    "X[i, 15]"};
+  static const char turned[] = "X[i, -1 * j + 15]";
   enum { N = sizeof at / sizeof *at };
   char text[N][256];
   for (int k = 0; k < N; k++)
@@ -139,6 +140,9 @@ static void which_way_an_axis_is_read_is_no_matter_of_shape(void **state) {
   for (int k = 0; k < N; k++)
     for (int i = 0; i < k; i++)
       assert_int_equal(compare(text[i], text[k]), OTHER);
+  snprintf(text[0], sizeof text[0], "%sexp(%s)%s", head, turned, tail);
+  assert_int_equal(compare(text[0], text[1]), SAME);
+  assert_int_equal(compare(text[0], text[4]), OTHER);
 }
 
 #define EACH(BODY)                                                                             \

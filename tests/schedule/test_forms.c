@@ -44,17 +44,17 @@ static bool runs(const char *text, neo_running *out) {
   return found;
 }
 
-#define PREFIX "input x : f32 [16]\ninput y : f32 [16]\ntemp S : f32 [16]\n"
+#define PREFIX "size N 1..16\ninput x : f32 [N]\ninput y : f32 [N]\ntemp S : f32 [N]\n"
 #define ENTRY "entry forward forward: S = S\n"
 
 static void a_range_that_grows_with_an_axis_is_found(void **state) {
   (void)state;
   neo_running r;
-  assert_true(runs(PREFIX "def S[i: 16] =\n  sum[k: 0..i + 1] x[k]\n  then acc0\n" ENTRY, &r));
+  assert_true(runs(PREFIX "def S[i: N] =\n  sum[k: 0..i + 1] x[k]\n  then acc0\n" ENTRY, &r));
   assert_false(r.suffix);
   assert_false(r.down);
   assert_int_equal(r.step, 1);
-  assert_true(runs(PREFIX "def S[i: 16] =\n  sum[k: i..16] x[k]\n  then acc0\n" ENTRY, &r));
+  assert_true(runs(PREFIX "def S[i: N] =\n  sum[k: i..N] x[k]\n  then acc0\n" ENTRY, &r));
   assert_true(r.suffix);
   assert_true(r.down);
 }
@@ -63,11 +63,11 @@ static void one_of_several_conditions_may_grow_with_an_axis(void **state) {
   (void)state;
   world w;
   neo_running r;
-  load(&w, PREFIX "input n : i64 [16]\ndef S[i: 16] =\n  sum[k: 16]\n"
-                  "  where n[k] == 3 and 2 * k < i + n[3];\n  x[k]\n  then acc0\n" ENTRY);
+  load(&w, PREFIX "input n : i64 [N]\ndef S[i: N] =\n  sum[k: N]\n"
+                  "  where n[k] == 3 and 2 * k < i + n[0];\n  x[k]\n  then acc0\n" ENTRY);
   assert_false(neo_running_of(w.m, w.g, &r)); /* 2*k */
   neo_arena_free(&w.arena);
-  load(&w, PREFIX "input n : i64 [16]\ndef S[i: 16] =\n  sum[k: 16]\n"
+  load(&w, PREFIX "input n : i64 [N]\ndef S[i: N] =\n  sum[k: N]\n"
                   "  where n[k] == 3 and k < i;\n  x[k]\n  then acc0\n" ENTRY);
   assert_true(neo_running_of(w.m, w.g, &r));
   assert_true(r.where.i != 0); /* what is left of the condition */
@@ -79,10 +79,10 @@ static void only_one_range_grows_with_the_axis(void **state) {
   (void)state;
   neo_running r;
   assert_false(
-      runs(PREFIX "def S[i: 16] =\n  sum[k: 0..i + 1, j: 0..i + 1] x[k] * y[j]\n  then acc0\n" ENTRY,
+      runs(PREFIX "def S[i: N] =\n  sum[k: 0..i + 1, j: 0..i + 1] x[k] * y[j]\n  then acc0\n" ENTRY,
            &r));
   assert_false(
-      runs(PREFIX "def S[i: 16] =\n  sum[k: 0..i + 1] x[k] * y[i]\n  then acc0\n" ENTRY, &r));
+      runs(PREFIX "def S[i: N] =\n  sum[k: 0..i + 1] x[k] * y[i]\n  then acc0\n" ENTRY, &r));
 }
 
 /* ---- sums over a data equation */

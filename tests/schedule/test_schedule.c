@@ -544,6 +544,17 @@ static void only_results_beyond_the_caches_stream(void **state) {
   assert_int_equal(map_of(512, "temp Y").at[NEO_SCHED_STREAM], 0);
 }
 
+/* An update lies where what it replaces is read; its lines are in the caches. */
+static void results_in_an_operands_place_do_not(void **state) {
+  (void)state;
+  assert_int_equal(choose("param X : f32 [16384, 1024]\nupdate Y : f32 [16384, 1024] of X\n"
+                          "init @1 X[i: 16384, j: 1024] = 1.0\n"
+                          "def Y[i: 16384, j: 1024] = X[i, j] * 2.0f32\n"
+                          "entry train step: updates Y\n")
+                       .at[NEO_SCHED_STREAM],
+                   0);
+}
+
 static neo_schedule product_of(int steps) {
   char text[512];
   snprintf(text, sizeof text,
@@ -761,6 +772,7 @@ int main(void) {
       cmocka_unit_test(the_innermost_axis_of_a_sum_is_one_along_which_an_operand_lies),
       cmocka_unit_test(a_sum_over_a_data_equation_runs_over_its_source),
       cmocka_unit_test(only_results_beyond_the_caches_stream),
+      cmocka_unit_test(results_in_an_operands_place_do_not),
       cmocka_unit_test(results_of_short_sums_beyond_the_caches_stream),
       cmocka_unit_test(columns_of_a_tensor_beyond_the_caches_are_summed_in_wide_tiles),
       cmocka_unit_test(a_filter_whose_steps_are_pages_apart_is_copied),

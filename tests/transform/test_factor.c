@@ -168,9 +168,10 @@ static void a_part_over_the_same_points_is_read(void **state) {
 static void a_part_that_other_ranges_lean_on_is_not_read(void **state) {
   (void)state;
   becomes(HEAD "def @1 E[i: 16, e: 16] =\n  sum[j: 16] exp(S[i, j]) * V[j, e]\n"
-               "def @2 D[i: 16] =\n  sum[j: 16, e: j + 1] G[i, e] * V[j, e] * exp(S[i, j])\n"
+               "def @2 D[i: 16] =\n  sum[j: 16, e: 16, k: j + 1]\n"
+               "  G[i, e] * V[j, e] * exp(S[i, j]) * G[i, k]\n"
                "entry forward forward: D = D, E = E\n",
-          "E[i: 16, e: 16] =", "V[j, e]");
+          "E[i: 16, e: 16] =", "sum[j: 16, k: j + 1] exp(S[i, j]) * G[i, k] * part.D[i, j]");
 }
 
 static void ranges_of_a_part_may_lean_on_each_other(void **state) {
