@@ -206,9 +206,6 @@ static void a_bool_is_0_or_1_as_a_number(void **state) {
   assert_true(neo_interval(p, &facts, neo_cast(m, NEO_I64_T, x), &lo, &hi));
   assert_int_equal(lo, 0);
   assert_int_equal(hi, 1);
-  assert_true(neo_interval(p, &facts, x, &lo, &hi));
-  assert_int_equal(lo, 0);
-  assert_int_equal(hi, 1);
   neo_prover_free(p);
 }
 
