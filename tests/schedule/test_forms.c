@@ -73,6 +73,11 @@ static void one_of_several_conditions_may_grow_with_an_axis(void **state) {
   assert_true(r.where.i != 0); /* what is left of the condition */
   assert_true(neo_expr_node(w.m, r.where)->op == NEO_OP_EQ);
   neo_arena_free(&w.arena);
+  load(&w, PREFIX "input n : i64 [N]\ndef S[i: N] =\n  sum[k: N]\n"
+                  "  where n[k] == 3 and k < i and y[k] < 0.5;\n  x[k]\n  then acc0\n" ENTRY);
+  assert_true(neo_running_of(w.m, w.g, &r));
+  assert_true(neo_expr_node(w.m, r.where)->op == NEO_OP_AND);
+  neo_arena_free(&w.arena);
 }
 
 static void only_one_range_grows_with_the_axis(void **state) {
@@ -81,6 +86,10 @@ static void only_one_range_grows_with_the_axis(void **state) {
   assert_false(
       runs(PREFIX "def S[i: N] =\n  sum[k: 0..i + 1, j: 0..i + 1] x[k] * y[j]\n  then acc0\n" ENTRY,
            &r));
+  assert_false(runs("input n : i64 [N] < N + 1\n" PREFIX
+                    "def S[i: N] =\n  sum[k: N, j: 0..n[i]] where k <= i; x[k] * y[j]\n"
+                    "  then acc0\n" ENTRY,
+                    &r));
   assert_false(
       runs(PREFIX "def S[i: N] =\n  sum[k: 0..i + 1] x[k] * y[i]\n  then acc0\n" ENTRY, &r));
 }
