@@ -87,6 +87,18 @@ static void of_two_axes_the_longer_one_is_solved_for(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* Channels are digits; every element has one place to come from. */
+static void the_gradient_of_a_shuffle_has_no_sum(void **state) {
+  (void)state;
+  grad_world w;
+  const char *text = differentiated(
+      &w, HEAD "input X : f64 [12]\ntemp Y : f64 [12]\ntemp L : f64 []\ntemp dX : f64 [12]\n"
+               "def Y[i: 12] = X[i % 3 * 4 + i / 3]\n" //
+          SQUARES("Y", "i: 12", "i") "gradient of L for X into dX\n");
+  has(text, "dX[z0: 12] = d.Y[z0 % 4 * 3 + z0 / 4]");
+  neo_arena_free(&w.arena);
+}
+
 /* The lookup's adjoint is no tensor of its own: its axes form no box. */
 static void lookups_over_ranges_that_lean_on_each_other_are_differentiated(void **state) {
   (void)state;
@@ -107,6 +119,7 @@ int main(void) {
       cmocka_unit_test(a_winners_gradient_is_a_sum_over_a_data_equation),
       cmocka_unit_test(a_sum_that_does_not_depend_on_x_has_no_adjoint),
       cmocka_unit_test(of_two_axes_the_longer_one_is_solved_for),
+      cmocka_unit_test(the_gradient_of_a_shuffle_has_no_sum),
       cmocka_unit_test(lookups_over_ranges_that_lean_on_each_other_are_differentiated),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,6 +125,17 @@ static void which_axis_is_contiguous_is_no_matter_of_shape(void **state) {
   assert_int_equal(compare(plain, text), OTHER);
 }
 
+/* A read that only its condition keeps inside depends on the length, which is of the key alone. */
+static void lengths_that_conditions_need_are_one_family(void **state) {
+  (void)state;
+  static const char six[] = "input X : f32 [6]\ntemp Y : f32 [6]\n"
+                            "def Y[j: 6] = (X[j + 1] else 0.5)\nentry forward f: o = Y\n",
+                    seven[] = "input X : f32 [7]\ntemp Y : f32 [6]\n"
+                              "def Y[j: 6] = (X[j + 1] else 0.5)\nentry forward f: o = Y\n";
+  assert_int_equal(compare(six, six), SAME);
+  assert_int_equal(compare(six, seven), SAME_FAMILY);
+}
+
 static void which_way_an_axis_is_read_is_no_matter_of_shape(void **state) {
   (void)state;
   static const char head[] = "input X : f32 [8, 16]\ntemp Y : f32 [8, 16]\n"
@@ -186,6 +197,7 @@ int main(void) {
       cmocka_unit_test(shapes_are_one_family_and_have_their_sizes),
       cmocka_unit_test(types_structure_and_reducers_make_other_families),
       cmocka_unit_test(which_axis_is_contiguous_is_no_matter_of_shape),
+      cmocka_unit_test(lengths_that_conditions_need_are_one_family),
       cmocka_unit_test(which_way_an_axis_is_read_is_no_matter_of_shape),
       cmocka_unit_test(the_order_of_a_sum_does_not_matter),
       cmocka_unit_test(constants_are_in_the_key_alone),

@@ -30,6 +30,13 @@ class Hunt:
             json.dump(self.known, f)
         os.replace(self.path + ".new", self.path)
 
+    def forget(self, regex):
+        """What is alive meets these tests as if they were new."""
+        for name in [n for n in self.known["tests"] if re.search(regex, n)]:
+            del self.known["tests"][name]
+            for missed in self.known["missed"].values():
+                missed.pop(name, None)
+
     def round(self, regex, longest_s):
         """All mutants that are still alive meet the tests of these names, but for long ones."""
         tests = [t for t in self.tests if re.search(regex, t.name)]
