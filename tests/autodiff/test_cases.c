@@ -237,10 +237,11 @@ static void a_quotient_by_a_number_is_differentiated(void **state) {
 static void a_quotient_in_a_branch_not_taken_has_no_gradient(void **state) {
   (void)state;
   static const double x[] = {0, 2}, want[] = {0, -0.375};
-  EXPECT(HEAD "input X : f64 [2]\ntemp Y : f64 [2]\ntemp L : f64 []\ntemp dX : f64 [2]\n"
-              "def Y[i: 2] = select(0.0f64 < X[i], (X[i] - X[i] * 0.5f64 + 1.0f64) / (X[i] * X[i]), "
-              "0.0f64)\n"
-              "def L[] =\n  sum[i: 2] Y[i]\n  then acc0\ngradient of L for X into dX\n",
+  EXPECT(HEAD
+         "input X : f64 [2]\ntemp Y : f64 [2]\ntemp L : f64 []\ntemp dX : f64 [2]\n"
+         "def Y[i: 2] = select(0.0f64 < X[i], (X[i] - X[i] * 0.5f64 + 1.0f64) / (X[i] * X[i]), "
+         "0.0f64)\n"
+         "def L[] =\n  sum[i: 2] Y[i]\n  then acc0\ngradient of L for X into dX\n",
          x, "dX", want);
 }
 

@@ -43,7 +43,7 @@ static void slopes_read_the_functions_own_value(void **state) {
   const char *text = differentiated(
       &w, HEAD "input X : f64 [9]\ntemp T : f64 [9]\ntemp L : f64 []\ntemp dX : f64 [9]\n"
                "def T[b: 9] = tanh(X[b])\n" //
-          SQUARES("T", "b: 9", "b") "gradient of L for X into dX\n");
+      SQUARES("T", "b: 9", "b") "gradient of L for X into dX\n");
   has(text, "T[z0] * T[z0]");
   has_not(strstr(text, "def @2"), "tanh");
   neo_arena_free(&w.arena);
@@ -56,7 +56,7 @@ static void a_winners_gradient_is_a_sum_over_a_data_equation(void **state) {
       &w, HEAD "input X : f64 [9]\ninput C : f64 [3]\ntemp M : f64 [3]\ntemp L : f64 []\n"
                "temp dX : f64 [9]\n"
                "def M[b: 3] =\n  max[k: 9] X[k] * C[b]\n  then acc0\n" //
-          SQUARES("M", "b: 3", "b") "gradient of L for X into dX\n");
+      SQUARES("M", "b: 3", "b") "gradient of L for X into dX\n");
   has(text, "sum[b: 3] where at.M[b] == z0;");
   neo_arena_free(&w.arena);
 }
@@ -69,7 +69,7 @@ static void a_sum_that_does_not_depend_on_x_has_no_adjoint(void **state) {
       &w, HEAD "input X : f64 [9]\ninput C : f64 [9, 4]\ntemp E : f64 [9]\ntemp L : f64 []\n"
                "temp dX : f64 [9]\n"
                "def E[b: 9] =\n  sum[j: 4] C[b, j]\n  then acc0 * X[b]\n" //
-          SQUARES("E", "b: 9", "b") "gradient of L for X into dX\n");
+      SQUARES("E", "b: 9", "b") "gradient of L for X into dX\n");
   has(text, "acc.E[z0]");
   has_not(text, "d.acc.E");
   neo_arena_free(&w.arena);
@@ -78,11 +78,13 @@ static void a_sum_that_does_not_depend_on_x_has_no_adjoint(void **state) {
 static void of_two_axes_the_longer_one_is_solved_for(void **state) {
   (void)state;
   grad_world w;
-  const char *text = only_differentiated( /* K without bounds: as long as can be */
-      &w, HEAD "input X : f64 [9]\ninput K : i64 [4]\ntemp U : f64 [4]\ntemp L : f64 []\n"
-               "temp dX : f64 [9]\n"
-               "def U[b: 4] =\n  sum[j: 0..K[b], i: 3] X[i + j]\n  then acc0\n" //
-          SQUARES("U", "b: 4", "b") "gradient of L for X into dX\n");
+  const char *text =
+      only_differentiated(/* K without bounds: as long as can be */
+                          &w, HEAD
+                          "input X : f64 [9]\ninput K : i64 [4]\ntemp U : f64 [4]\ntemp L : f64 []\n"
+                          "temp dX : f64 [9]\n"
+                          "def U[b: 4] =\n  sum[j: 0..K[b], i: 3] X[i + j]\n  then acc0\n" //
+                          SQUARES("U", "b: 4", "b") "gradient of L for X into dX\n");
   has(text, "sum[b: 4, i: max(0, z0 - K[b] + 1)..min(3, z0 + 1)]");
   neo_arena_free(&w.arena);
 }
@@ -94,7 +96,7 @@ static void the_gradient_of_a_shuffle_has_no_sum(void **state) {
   const char *text = differentiated(
       &w, HEAD "input X : f64 [12]\ntemp Y : f64 [12]\ntemp L : f64 []\ntemp dX : f64 [12]\n"
                "def Y[i: 12] = X[i % 3 * 4 + i / 3]\n" //
-          SQUARES("Y", "i: 12", "i") "gradient of L for X into dX\n");
+      SQUARES("Y", "i: 12", "i") "gradient of L for X into dX\n");
   has(text, "dX[z0: 12] = d.Y[z0 % 4 * 3 + z0 / 4]");
   neo_arena_free(&w.arena);
 }
@@ -108,7 +110,7 @@ static void lookups_over_ranges_that_lean_on_each_other_are_differentiated(void 
                "temp E : f64 [9, 6]\ntemp L : f64 []\ntemp dT : f64 [20, 5]\n"
                "def E[b: 9, j: 6] =\n  sum[t: 0..b + 1, e: 5] T[i64(I[b, t]), e] * W[e, j]\n"
                "  then acc0\n" //
-          SQUARES("E", "b: 9, j: 6", "b, j") "gradient of L for T into dT\n");
+      SQUARES("E", "b: 9, j: 6", "b, j") "gradient of L for T into dT\n");
   has_not(text, "d.looked.T");
   neo_arena_free(&w.arena);
 }

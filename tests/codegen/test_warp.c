@@ -103,7 +103,7 @@ static void fragments_multiply_as_matrices(void **state) {
 /* The specials of f16: its least number, infinity, NaN. */
 static void f16_is_what_ieee_says(void **state) {
   static const uint32_t bits[] = {1, 0x3ff, 0x400, 0x7bff, 0x7c00, 0xfc00, 0x3c01};
-  static const float value[] = {0x1p-24f,  0x3ffp-24f, 0x1p-14f,     65504,
+  static const float value[] = {0x1p-24f, 0x3ffp-24f, 0x1p-14f,    65504,
                                 INFINITY, -INFINITY,  1 + 0x1p-10f};
   (void)state;
   for (size_t k = 0; k <= sizeof bits / sizeof *bits; k++) {
@@ -162,11 +162,10 @@ static void fragments_are_read_from_either_layout(void **state) {
 
 /* "": it is none. */
 static const char *refusal(loop_fix *f, const char *body) {
-  const char *text =
-      neo_arena_printf(&f->arena,
-                       "neo-loop 1\nkernel k(z: f32 write, s: bf16 scratch 512, "
-                       "f: f32 scratch 512) units 1\n%s",
-                       body);
+  const char *text = neo_arena_printf(&f->arena,
+                                      "neo-loop 1\nkernel k(z: f32 write, s: bf16 scratch 512, "
+                                      "f: f32 scratch 512) units 1\n%s",
+                                      body);
   neo_str why;
   neo_str_init(&why, &f->arena);
   neo_kernel *k = neo_kernel_parse(&f->arena, f->diags, "test", text, strlen(text));
@@ -174,12 +173,12 @@ static const char *refusal(loop_fix *f, const char *body) {
   return neo_kernel_verify(k, &why) ? neo_str_text(&why) : "";
 }
 
-#define REGISTERS                                                                 \
-  "reg c[2, 4]: f32 threads 32\nreg a[1, 4]: f32 threads 32\n"                    \
+#define REGISTERS                                              \
+  "reg c[2, 4]: f32 threads 32\nreg a[1, 4]: f32 threads 32\n" \
   "reg b[1, 2]: f32 threads 32\n"
 #define THREADS "for t in 0..32 thread\n  z[t] = 0.0\n"
-#define ROWS                                                                            \
-  "reg c[2, 4]: f32 threads 32\n"                    \
+#define ROWS                                                                             \
+  "reg c[2, 4]: f32 threads 32\n"                                                        \
   "reg a[1, 4]: i32 threads 32\nreg b[3, 2]: i32 threads 32\nreg p[1]: i64 threads 32\n" \
   "for t in 0..32 thread\n  z[t] = 0.0\n  p[0] = t % 8 * 8\n"
 

@@ -115,13 +115,11 @@ static void an_update_stays_apart_from_a_reader_of_the_old_values_elsewhere(void
 static void kernels_run_after_their_producers(void **state) {
   (void)state;
   world w;
-  fuse(
-      &w,
-      "input X : f32 [9, 9]\ntemp a : f32 [9, 9]\ntemp s : f32 [9]\ntemp b : f32 [9, 9]\n"
-      "temp c : f32 [9, 9]\n"
-      "def a[i: 9, j: 9] = exp(X[i, j])\ndef s[j: 9] =\n  sum[i: 9] a[i, j]\n  then acc0\n"
-      "def b[i: 9, j: 9] = a[i, j] / s[j]\ndef c[i: 9, j: 9] = a[i, j] + b[j, i]\n"
-      "entry forward forward: a = a, b = b, c = c\n");
+  fuse(&w, "input X : f32 [9, 9]\ntemp a : f32 [9, 9]\ntemp s : f32 [9]\ntemp b : f32 [9, 9]\n"
+           "temp c : f32 [9, 9]\n"
+           "def a[i: 9, j: 9] = exp(X[i, j])\ndef s[j: 9] =\n  sum[i: 9] a[i, j]\n  then acc0\n"
+           "def b[i: 9, j: 9] = a[i, j] / s[j]\ndef c[i: 9, j: 9] = a[i, j] + b[j, i]\n"
+           "entry forward forward: a = a, b = b, c = c\n");
   bool *done = NEO_NEW_ARRAY(&w.arena, bool, w.m->tensors.n);
   for (size_t k = 0; k < w.groups.groups.n; k++) {
     const neo_group *g = &w.groups.groups.at[k];
@@ -138,12 +136,11 @@ static void kernels_run_after_their_producers(void **state) {
 static void equal_kernels_have_equal_keys_whatever_the_names(void **state) {
   (void)state;
   world w;
-  fuse(
-      &w,
-      "input A : f32 [4, 6]\ninput B : f32 [6, 4]\ninput C : f32 [4, 8]\ntemp a : f32 [4, 6]\n"
-      "temp b : f32 [6, 4]\n"
-      "temp c : f32 [4, 8]\ndef a[i: 4, j: 6] = exp(A[i, j])\ndef b[i: 6, j: 4] = exp(B[i, j])\n"
-      "def c[i: 4, j: 8] = exp(C[i, j])\nentry forward forward: a = a, b = b, c = c\n");
+  fuse(&w,
+       "input A : f32 [4, 6]\ninput B : f32 [6, 4]\ninput C : f32 [4, 8]\ntemp a : f32 [4, 6]\n"
+       "temp b : f32 [6, 4]\n"
+       "temp c : f32 [4, 8]\ndef a[i: 4, j: 6] = exp(A[i, j])\ndef b[i: 6, j: 4] = exp(B[i, j])\n"
+       "def c[i: 4, j: 8] = exp(C[i, j])\nentry forward forward: a = a, b = b, c = c\n");
   assert_memory_equal(writer_of(&w, "a")->key, writer_of(&w, "b")->key, sizeof(uint64_t[2]));
   assert_memory_not_equal(writer_of(&w, "a")->key, writer_of(&w, "c")->key, sizeof(uint64_t[2]));
   neo_arena_free(&w.arena);

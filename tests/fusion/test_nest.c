@@ -35,13 +35,13 @@ static bool nests(const char *text) {
   return !found;
 }
 
-#define INPUTS                                                                             \
+#define INPUTS                                                               \
   "input Q : f32 [50, 19]\ninput K : f32 [70, 19]\ninput V : f32 [70, 23]\n" \
   "temp S : f32 [50, 70]\ntemp Z : f32 [50]\ntemp Y : f32 [50, 23]\n"
 #define SCORES "def S[i: 50, j: 70] =\n  sum[d: 19] Q[i, d] * K[j, d]\n  then acc0\n"
-#define SUM(s, more)                                                                      \
-  "def Z[i: 50] =\n  logsumexp[j: 70] " s "\n  then acc0" more "\n"                       \
-  "def Y[i: 50, e: 23] =\n  sum[j: 70] exp(" s " - Z[i]) * V[j, e]\n  then acc0\n"        \
+#define SUM(s, more)                                                               \
+  "def Z[i: 50] =\n  logsumexp[j: 70] " s "\n  then acc0" more "\n"                \
+  "def Y[i: 50, e: 23] =\n  sum[j: 70] exp(" s " - Z[i]) * V[j, e]\n  then acc0\n" \
   "entry forward f: y = Y\n"
 
 static void sums_that_are_read_at_their_hosts_axes_are_inside_of_them(void **state) {

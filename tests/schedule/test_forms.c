@@ -124,7 +124,7 @@ static bool contracts(const char *text) {
   return found;
 }
 
-#define FACTORS                                                          \
+#define FACTORS                                                        \
   "input a : f32 [4, 16]\ninput b : f32 [16]\ninput c : f32 [4, 16]\n" \
   "input d : f32 [16]\ntemp p : f32 [4]\ntemp q : f32 [4]\ntemp S : f32 [4]\n"
 
@@ -132,17 +132,16 @@ static void one_sum_of_a_product_is_a_contraction_and_two_are_none(void **state)
   (void)state;
   assert_true(contracts(
       FACTORS "def S[i: 4] =\n  sum[k: 16] a[i, k] * b[k]\n  then acc0 * 2.0f32\n" ENTRY));
-  assert_false(
-      contracts(FACTORS "def p[i: 4] =\n  sum[k: 16] a[i, k] * b[k]\n  then acc0\n"
-                        "def q[i: 4] =\n  sum[k: 16] c[i, k] * d[k]\n  then acc0\n"
-                        "def S[i: 4] = p[i] * q[i]\n" ENTRY));
+  assert_false(contracts(FACTORS "def p[i: 4] =\n  sum[k: 16] a[i, k] * b[k]\n  then acc0\n"
+                                 "def q[i: 4] =\n  sum[k: 16] c[i, k] * d[k]\n  then acc0\n"
+                                 "def S[i: 4] = p[i] * q[i]\n" ENTRY));
   assert_false(contracts(FACTORS "def S[i: 4] =\n  sum[k: 16] a[i, k]\n  then acc0\n" ENTRY));
 }
 
 /* ---- what a condition leaves of a sum */
 
-#define CLIPPED(where)                                                                    \
-  "input a : f32 [4, 16]\ninput b : f32 [16]\ntemp S : f32 [4]\n"                         \
+#define CLIPPED(where)                                            \
+  "input a : f32 [4, 16]\ninput b : f32 [16]\ntemp S : f32 [4]\n" \
   "def S[i: 4] =\n  sum[k: 16]\n  where " where ";\n  a[i, k] * b[k]\n  then acc0\n" ENTRY
 
 static uint32_t clips(const char *text, neo_clip *out) {

@@ -88,11 +88,11 @@ static neo_status split_for_gpu(neo_module *m) {
   return neo_pass_split(m);
 }
 
-#define GPU_HEAD                                                                               \
-  "neo-ir 1\nmodule t\nsize N 0..700\ninput X : f32 [16, 56, 56, 64]\n" \
-  "input D : f32 [16, 56, 56, 64]\n" \
-  "input A : f32 [4096, 512]\ninput B : f32 [50000, 130]\ninput R : f32 [3, 1000000]\n"         \
-  "temp G : f32 [64, 64]\ntemp P : f32 [512, 512]\ntemp s : f32 [64]\ntemp c : f32 [130]\n"      \
+#define GPU_HEAD                                                                            \
+  "neo-ir 1\nmodule t\nsize N 0..700\ninput X : f32 [16, 56, 56, 64]\n"                     \
+  "input D : f32 [16, 56, 56, 64]\n"                                                        \
+  "input A : f32 [4096, 512]\ninput B : f32 [50000, 130]\ninput R : f32 [3, 1000000]\n"     \
+  "temp G : f32 [64, 64]\ntemp P : f32 [512, 512]\ntemp s : f32 [64]\ntemp c : f32 [130]\n" \
   "temp r : f32 [3]\n"
 
 #define gpu_becomes(def, parts, whole) becomes_by(split_for_gpu, GPU_HEAD, def, parts, whole)
@@ -191,11 +191,10 @@ static void values_stay_the_same(void **state) {
          "entry forward forward: L = L\n",
          size);
   }
-  same(
-      "def @1 M[i: 3] =\n  min[j: 160000] where -0.5f64 < w[i, j]; w[i, j] * f64(j % 7)\n"
-      "  then acc0\n"
-      "entry forward forward: M = M\n",
-      1);
+  same("def @1 M[i: 3] =\n  min[j: 160000] where -0.5f64 < w[i, j]; w[i, j] * f64(j % 7)\n"
+       "  then acc0\n"
+       "entry forward forward: M = M\n",
+       1);
   same("def @1 K[] =\n  sum[j: 150001] where j % 3 == 1; k[j]\n  then acc0\n"
        "entry forward forward: K = K\n",
        1);

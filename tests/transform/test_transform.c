@@ -57,14 +57,12 @@ static void all_pieces_of_a_tensor_are_copied_where_one_depends_on_training(void
 static void equal_definitions_become_one_and_so_do_their_readers(void **state) {
   (void)state;
   world w;
-  load(
-      &w,
-      "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp A : f32 [4]\ntemp B : f32 [4]\n"
-      "temp C : f32 [4]\n"
-      "temp D : f32 [4]\ntemp Y : f32 [4]\n"
-      "def @1 A[i: 4] = exp(X[i])\ndef @2 B[j: 4] = exp(X[j])\n"
-      "def @3 C[i: 4] = A[i] + 1.0\ndef @4 D[i: 4] = B[i] + 1.0\n"
-      "def @5 Y[i: 4] = C[i] * D[i]\nentry forward forward: Y = Y\n");
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp A : f32 [4]\ntemp B : f32 [4]\n"
+           "temp C : f32 [4]\n"
+           "temp D : f32 [4]\ntemp Y : f32 [4]\n"
+           "def @1 A[i: 4] = exp(X[i])\ndef @2 B[j: 4] = exp(X[j])\n"
+           "def @3 C[i: 4] = A[i] + 1.0\ndef @4 D[i: 4] = B[i] + 1.0\n"
+           "def @5 Y[i: 4] = C[i] * D[i]\nentry forward forward: Y = Y\n");
   apply(&w, neo_pass_cse);
   assert_non_null(strstr(definition(&w, "Y"), "C[i] * C[i]"));
   neo_arena_free(&w.arena);
@@ -90,11 +88,9 @@ static void a_value_that_is_read_anyway_is_not_computed_again(void **state) {
 static void outputs_keep_their_own_definition(void **state) {
   (void)state;
   world w;
-  load(
-      &w,
-      "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp A : f32 [4]\ntemp B : f32 [4]\n"
-      "def @1 A[i: 4] = exp(X[i])\ndef @2 B[j: 4] = exp(X[j])\n"
-      "entry forward forward: A = A, B = B\n");
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp A : f32 [4]\ntemp B : f32 [4]\n"
+           "def @1 A[i: 4] = exp(X[i])\ndef @2 B[j: 4] = exp(X[j])\n"
+           "entry forward forward: A = A, B = B\n");
   apply(&w, neo_pass_cse);
   assert_int_equal(neo_list_at(w.m, w.m->entries.at[0].outputs, 1), neo_tensor_find(w.m, "B").i);
   neo_arena_free(&w.arena);
