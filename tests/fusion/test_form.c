@@ -70,6 +70,18 @@ static void a_logsumexp_is_known_by_its_form(void **state) {
   neo_arena_free(&w.arena);
 }
 
+static void sums_over_ranges_from_data_have_kernels_of_their_own(void **state) {
+  (void)state;
+  world w;
+  load(&w, "input n : i64 [64] < 65\ninput x : f32 [64]\ninput y : f32 [64]\n"
+           "temp a : f32 [64]\ntemp b : f32 [64]\n"
+           "def a[i: 64] =\n  sum[k: 0..n[i]] x[k]\n  then acc0\n"
+           "def b[i: 64] =\n  sum[k: 0..n[i]] y[k]\n  then acc0\n"
+           "entry forward f: a = a, b = b\n");
+  assert_int_equal(w.groups.groups.n, 2);
+  neo_arena_free(&w.arena);
+}
+
 /* Each runs along its axis with its sum so far. */
 static void sums_over_domains_that_grow_have_kernels_of_their_own(void **state) {
   (void)state;
@@ -107,6 +119,7 @@ int main(void) {
       cmocka_unit_test(a_form_keeps_one_axis_of_a_single_element),
       cmocka_unit_test(axes_of_a_sum_that_are_walked_as_one_are_one),
       cmocka_unit_test(a_logsumexp_is_known_by_its_form),
+      cmocka_unit_test(sums_over_ranges_from_data_have_kernels_of_their_own),
       cmocka_unit_test(sums_over_domains_that_grow_have_kernels_of_their_own),
       cmocka_unit_test(extents_are_bounded_by_their_sizes_and_saturate),
   };
