@@ -393,6 +393,55 @@ static void training_of_a_small_regression_converges(void **state) {
   assert_true(fabs(neo_interp_tensor(p, neo_tensor_find(m, "w"))->at[0].f - 3) < 1e-5);
 }
 
+/* Reads that move evenly along the last axis are stepped through; with a condition they are not. */
+static void sums_that_step_through_memory_are_those_of_single_reads(void **state) {
+  neo_module *m = test_parse(*state, "input X : f32 [6, 9]\n"
+                                     "input W : f32 [9, 6]\n"
+                                     "temp a : f32 [6, 9]\n"
+                                     "temp b : f32 [6, 9]\n"
+                                     "temp y : f32 [6, 3]\n"
+                                     "temp z : f32 [6, 3]\n"
+                                     "def a[i: 6, k: 9] = exp(X[i, k])\n"
+                                     "def b[i: 6, k: 9] = exp(X[i, k])\n"
+                                     "def y[i: 6, j: 3] =\n"
+                                     "    sum[c: 2, k: 1..4] a[i, 2*k + c] * W[j + k + c, 5 - i]\n"
+                                     "def z[i: 6, j: 3] =\n"
+                                     "    sum[c: 2, k: 1..4]\n"
+                                     "    where k < 9;\n"
+                                     "    b[i, 2*k + c] * W[j + k + c, 5 - i]\n");
+  double x[54], w[54];
+  fill(x, 54, 6), fill(w, 54, 7);
+  w[11] = INFINITY;
+  neo_interp *p = test_interp(m, NULL);
+  test_put_f(p, m, "X", x, 54);
+  test_put_f(p, m, "W", w, 54);
+  neo_interp_track_errors(p, true);
+  const neo_values *y = test_eval(p, m, "y"), *z = test_eval(p, m, "z");
+  const double *ey = neo_interp_errors(p, neo_tensor_find(m, "y"));
+  const double *ez = neo_interp_errors(p, neo_tensor_find(m, "z"));
+  for (int k = 0; k < 18; k++) {
+    assert_true(y->at[k].f == z->at[k].f);
+    assert_true(ey[k] == ez[k] || fabs(ey[k] - ez[k]) < 1e-12 * ez[k]);
+    assert_true(ey[k] > 0 || !isfinite(y->at[k].f));
+  }
+}
+
+static void disturbed_sums_differ_by_what_rounding_may_do(void **state) {
+  neo_module *m = test_parse(*state, "input x : f32 [64]\n"
+                                     "temp s : f32 []\n"
+                                     "def s[] =\n"
+                                     "    sum[i: 64] x[i]\n");
+  double x[64];
+  for (int k = 0; k < 64; k++)
+    x[k] = k % 2 ? 1000 : -1000;
+  neo_interp *p = test_interp(m, NULL);
+  test_put_f(p, m, "x", x, 64);
+  assert_true(test_eval(p, m, "s")->at[0].f == 0);
+  neo_interp_disturb(p, 1);
+  double off = fabs(test_eval(p, m, "s")->at[0].f);
+  assert_true(off > 0 && off <= 0x1p-24 * 64 * 1000);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_product_of_matrices_with_bias_is_right),
@@ -413,6 +462,8 @@ int main(void) {
       TEST(sizes_change_between_runs_and_parameters_stay),
       TEST(initialisers_may_read_one_another_in_any_order),
       TEST(training_of_a_small_regression_converges),
+      TEST(sums_that_step_through_memory_are_those_of_single_reads),
+      TEST(disturbed_sums_differ_by_what_rounding_may_do),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
