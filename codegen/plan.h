@@ -31,8 +31,8 @@ typedef struct {  /* C view of an entry's argument */
 
 typedef struct { /* a kernel whose grid stays, of consecutive steps (plan_grid.c) */
   const char *symbol;
-  neo_rt_grid rt;           /* device_symbol is null: the record names the symbol */
-  int32_t levels, phases;   /* levels: kernels that wait for one another, one behind the other */
+  neo_rt_grid rt;         /* device_symbol is null: the record names the symbol */
+  int32_t levels, phases; /* levels: kernels that wait for one another, one behind the other */
   double apart_s, joined_s; /* launches and barriers, by grid.def */
 } neo_plan_grid;
 

@@ -295,12 +295,12 @@ typedef struct {
 } neo_rt_config;
 
 enum neo_rt_flags { /* of models for GPUs */
-                    /* A call that gives the host nothing returns when its work is in the stream; a failure there is
+  /* A call that gives the host nothing returns when its work is in the stream; a failure there is
    * told by a later call, or by neo_rt_wait. */
-                    NEO_RT_ASYNC = 1,
-                    /* Index values that lie on the GPU are in their bounds: the caller's word, they are not looked
+  NEO_RT_ASYNC = 1,
+  /* Index values that lie on the GPU are in their bounds: the caller's word, they are not looked
    * at. */
-                    NEO_RT_TRUST_INDICES = 2
+  NEO_RT_TRUST_INDICES = 2
 };
 
 /* Bytes that a context needs (all classes, `threads` as in the config), known before anything is
