@@ -18,6 +18,7 @@ class Test:
     def __init__(self, record, settings):
         properties = {p["name"]: p["value"] for p in record.get("properties", [])}
         self.name, self.command = record["name"], record["command"]
+        self.labels = properties.get("LABELS", [])
         self.folder = properties.get("WORKING_DIRECTORY") or None
         self.environment = dict(v.split("=", 1) for v in properties.get("ENVIRONMENT", []) + settings)
         self.digest = digest_of(self.command, settings)
