@@ -260,6 +260,13 @@ static neo_expr rule_one(neo_module *m, neo_op op, neo_expr x, neo_expr y, neo_e
   return d.i ? ad_scale(m, g, d) : d;
 }
 
+/* low <= high, or the first operand is NaN: a maximum or minimum takes the first of equals, and of
+ * NaN. */
+static neo_expr takes_first(neo_module *m, neo_expr low, neo_expr high, neo_expr first) {
+  neo_expr nan = neo_op2(m, NEO_OP_NE, first, first);
+  return neo_op2(m, NEO_OP_OR, neo_op2(m, NEO_OP_LE, low, high), nan);
+}
+
 /* floor(a/b), where a/b may round up to an integer: a - a % b is a multiple of b. */
 static neo_expr whole_quotient(neo_module *m, neo_expr rest, neo_expr a, neo_expr b) {
   neo_expr whole = neo_op2(m, NEO_OP_SUB, a, rest);
@@ -283,12 +290,12 @@ static neo_expr rule_two(neo_module *m, neo_op op, neo_expr y, uint32_t k, neo_e
     return ad_neg(m, ad_scale(m, g, whole_quotient(m, y, a, b)));
   case NEO_OP_POW:
     return rule_pow(m, y, k, g);
-  case NEO_OP_MAX: { /* the first of equals */
-    neo_expr first = neo_op2(m, NEO_OP_LE, b, a);
+  case NEO_OP_MAX: {
+    neo_expr first = takes_first(m, b, a, a);
     return k ? drop(m, first, g) : keep(m, first, g);
   }
   case NEO_OP_MIN: {
-    neo_expr first = neo_op2(m, NEO_OP_LE, a, b);
+    neo_expr first = takes_first(m, a, b, a);
     return k ? drop(m, first, g) : keep(m, first, g);
   }
   default:

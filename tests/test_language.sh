@@ -71,4 +71,16 @@ z = sum[i] x[i] % y[i]
 g = grad(z, y)
 output g
 END
+gives "the gradient of max(a, b) goes to the NaN that wins, the first of two" 1,0,1,1,0,1 \
+  'x=[nan,1,nan]' 'y=[1,nan,nan]' 'o=[1,1,1]' <<'END'
+input x[3]
+input y[3]
+input o[3]
+m[i] = max(x[i], y[i])
+w[i] = min(x[i], y[i])
+gx = grad(m, x, seed = o)
+gy = grad(w, x, seed = o)
+g[k < 2, i] = select(k == 0, gx[i], gy[i])
+output g
+END
 exit $status
