@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { COUNT = 1000, REACHED = 88 }; /* percent of the pairs that can be */
+enum { COUNT = 1000, REACHED = 80 }; /* percent of the pairs that can be */
 
 static void random_programs_equal_the_interpreter(void **state) {
   static pairs_table t;
