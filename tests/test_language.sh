@@ -83,4 +83,15 @@ gy = grad(w, x, seed = o)
 g[k < 2, i] = select(k == 0, gx[i], gy[i])
 output g
 END
+gives "arithmetic in a subscript and a bound is exact, elsewhere it wraps" 7,1,9,0 \
+  'x=[0,1,2,3,4,5,6,7,8]' 'a=[100]' <<'END'
+input x[9]
+input a[1] : i8
+k[i] = (a[i]*a[i]) % 9
+y[i] = x[(a[i]*a[i]) % 9]
+n[i] = sum[t < clamp(i32(a[i] + 100), 0, 9)] f32(1)
+c[i] = x[clamp(i32(i8(a[i] + a[i])), 0, 8)]
+got[j < 4] = select(j == 0, f32(k[0]), select(j == 1, y[0], select(j == 2, n[0], c[0])))
+output got
+END
 exit $status

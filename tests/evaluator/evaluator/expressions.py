@@ -39,7 +39,8 @@ class Expressions:
     # ---- elements
 
     def value(self, node, frame, wide=False):
-        """`wide`: within a sum, elements of narrow types count as those in which it gathers."""
+        """`wide`: within a sum, elements of narrow types count as those in which it gathers. EXACT: within a subscript or
+        bound, integers of all types count as i64."""
         with tape.masked(frame.mask):
             method = getattr(self, "_" + type(node).__name__.lower())
             return method(node, frame, wide)
@@ -112,7 +113,8 @@ class Expressions:
             result = self.value(args[0], frame, wide)
             return tape.Tensor(result.data, result.type, result.lead, bound=result.bound)
         if name in elements.CONVERSIONS:  # a conversion rounds, within a sum too
-            return _widened(elements.function(name, [self.value(a, frame) for a in args], node), wide)
+            inner = scalars.EXACT if wide == scalars.EXACT else False
+            return _widened(elements.function(name, [self.value(a, frame, inner) for a in args], node), wide)
         return elements.function(name, [self.value(a, frame, wide) for a in args], node)
 
     def _select(self, node, args, frame, wide):
@@ -180,7 +182,7 @@ class Expressions:
         return result
 
     def _subscript(self, node, frame):
-        result = self.value(node, frame)
+        result = self.value(node, frame, scalars.EXACT)
         if not scalars.is_integer(result.type):
             error(node, f"a subscript is an integer, this is {result.type}")
         return tape.expand(result, len(frame)).data
@@ -289,5 +291,8 @@ class Expressions:
 
 
 def _widened(a, wide):
+    if wide == scalars.EXACT:
+        narrow = scalars.is_integer(a.type) and a.type not in ("int", "index")
+        return elements.retype(a, "i64") if narrow else a
     kind = scalars.WIDE.get(a.type) if wide else None
     return elements.retype(a, kind) if kind else a

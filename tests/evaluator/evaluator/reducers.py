@@ -86,7 +86,7 @@ def _ranged(expressions, r, frame, nodes):
 
 
 def _bound(expressions, node, frame, plus_one):
-    result = expressions.value(node, frame)
+    result = expressions.value(node, frame, scalars.EXACT)
     if not scalars.is_integer(result.type):
         error(node, "a bound is an integer")
     return result.data + int(plus_one)

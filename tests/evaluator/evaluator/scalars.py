@@ -10,6 +10,7 @@ import numpy as np
 FLOATS = ("f64", "f32", "f16", "bf16", "float", "f16 sum", "bf16 sum")
 INTEGERS = {"i64": (64, True), "i32": (32, True), "i8": (8, True), "u8": (8, False), "index": (64, True),
             "int": (64, True)}
+EXACT = "exact"  # how integers count within subscripts and bounds: as i64
 WIDE = {"i8": "i32", "u8": "i32", "f16": "f16 sum", "bf16": "bf16 sum"}  # in what a sum of them gathers
 SUMMED = {"f16 sum": "f16", "bf16 sum": "bf16"}  # to what such a sum is rounded in the end
 LITERALS = ("int", "float")

@@ -37,6 +37,9 @@ CASES = [
      {"a": 100, "b": 7}, {"w": 16, "q": -2, "r": -1, "z": 0, "m": 0, "u": 7, "p": 16807}),
     ("sums of i8 gather in i32", "input a[2] : i8; s = sum[i] a[i]*a[i]; p[i] = a[i]*a[i]; t = sum[i] p[i]",
      {"a": [100, 100]}, {"s": 20000, "t": 32}),
+    ("subscripts and bounds are exact", """input x[9]; input a : i8; k = (a*a) % 9; y = x[(a*a) % 9]
+     n = sum[i < clamp(a + 100, 0, 9)] 1; c = x[clamp(i32(i8(a + a)), 0, 8)]""",
+     {"x": range(9), "a": 100}, {"k": 7, "y": 1, "n": 9, "c": 0}),
     ("floats saturate to integers", "input x[5]; a[i] = i8(x[i]); b[i] = i32(x[i]); u[i] = u8(x[i])",
      {"x": [3.9, -3.9, 1e10, -INF, NAN]},
      {"a": [3, -3, 127, -128, 0], "b": [3, -3, 2147483647, -2147483648, 0], "u": [3, 0, 255, 0, 0]}),
