@@ -131,8 +131,8 @@ static bool is_sum_of(const char *text) {
   return neo_reducer_named(word) != NEO_AST_RED_COUNT;
 }
 
-/* What is wrong with `std[i] X`, `sum(i) X`, `sum_i X`, `tanh x`: the word before the operand was
- * meant to reduce it, or to be called. */
+/* Reports `std[i] X`, `sum(i) X`, `sum_i X`, `tanh x`: the word before the operand was meant to
+ * reduce it, or to be called. */
 static bool explain_word(neo_parser *p, const neo_token *word, neo_tok before) {
   const char *help = neo_foreign_help_of(word->text, NEO_FOREIGN_REDUCER);
   bool reducer = neo_reducer_named(word->text) != NEO_AST_RED_COUNT || is_sum_of(word->text);

@@ -160,7 +160,7 @@ static neo_inst *round_instance(neo_inst *in, struct neo_rounds *r, const char *
   return x;
 }
 
-/* What is collected of a carry is its value for the next round, wherever `collect` stands. */
+/* A collected carry counts with its value for the next round, wherever `collect` stands. */
 static void finish_collected(neo_inst *in, struct neo_rounds *r, size_t rounds) {
   for (uint32_t k = 0; k < r->n_collected; k++) {
     collected *c = &r->collect[k];

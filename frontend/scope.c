@@ -173,7 +173,7 @@ static const char *module_with(const neo_inst *in, const char *name) {
   return NULL;
 }
 
-/* What other libraries call so, or a module of the model does. */
+/* Help for a name of other libraries, or of one of the model's modules. */
 static bool help_known(neo_inst *in, int h, const char *name) {
   const char *module = module_with(in, name), *help = neo_foreign_help(name);
   if (module)

@@ -15,7 +15,7 @@ typedef struct {
   bool run; /* a sum of runs (ir/runs.h): each point of the shared axes adds a row to it */
 } neo_member;
 
-/* What a group takes by the target's profile (profile.h), at the largest sizes: to compare groups
+/* The price of a group by the target's profile (profile.h), at the largest sizes: to compare groups
  * by, not to predict how long one takes. Seconds are those of one run; all 0: it is not priced. */
 typedef struct {
   double read_bytes, written_bytes; /* of memory; what is read again from a cache counts again */

@@ -158,7 +158,7 @@ typedef struct {
   neo_span span;
 } neo_custom_rec;
 
-/* What the run-time sizes of every call obey: checked where the library is called. */
+/* A condition on run-time sizes, checked at every call of the library. */
 typedef struct {
   neo_expr holds; /* bool, over constants and sizes */
   neo_span span;

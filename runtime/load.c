@@ -150,7 +150,7 @@ static void keep_meta(neo_rt_ctx *c, const neo_rti_st *st, neo_rt_pair *meta, co
   c->step = step ? *step : c->step;
 }
 
-/* What a file's tensors are for. Fails without a change, or reports a copy that failed. */
+/* Assigns the file's tensors. Fails without a change, or reports a copy that failed. */
 typedef neo_rt_status taking(neo_rt_ctx *c, const char *path, const neo_rti_st *st, void *user);
 
 static neo_rt_status take_all(neo_rt_ctx *c, const char *path, const neo_rti_st *st, void *user) {

@@ -67,7 +67,7 @@ void neo_rti_slots_classify(neo_rti_slot *slots, size_t n, const char *const *en
                             size_t n_entries);
 /* Finds the moves: `arena`, `st` and slots are given. Everything but values is checked. */
 neo_rt_status neo_rti_weights_match(neo_rti_weights *w, const neo_rt_weights *options);
-/* What was done. */
+/* The result. */
 typedef struct {
   bool partly; /* weights of the model were not asked for, or tensors of the file are not its own */
   char text[1024]; /* "3 parameters are loaded; the optimizer's state starts afresh" */

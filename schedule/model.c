@@ -115,7 +115,7 @@ typedef struct {
 static void count_lanes(void *ctx, neo_expr e) {
   lane_work *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
-  /* What follows from accumulators alone is computed once, in front of the stage's loops. */
+  /* A value of accumulators alone is computed once, in front of the stage's loops. */
   bool varies = neo_expr_axes(c->m, e) >> c->axis & 1;
   if (varies && neo_op_is_elementwise((neo_op)n->op) && n->type != NEO_I64_T)
     c->ops += math_cost((neo_op)n->op);

@@ -250,7 +250,7 @@ static void draw_definition(pgen *g) {
   }
 }
 
-/* What nobody reads, and some of the others. */
+/* Tensors that nobody reads, and some of the others. */
 static void choose_outputs(pgen *g) {
   pairs_program *p = g->p;
   uint64_t read = 0;

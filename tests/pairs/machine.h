@@ -73,7 +73,7 @@ pairs_run pairs_compile_and_run(neo_arena *a, const pairs_reference *r, const pa
 void pairs_put_json(const pairs_reference *r, neo_str *out);
 
 struct neo_compilation;
-/* What the kernels of a compilation have. (observe.c) */
+/* Features, kinds of fusion and strategies of the kernels of a compilation. (observe.c) */
 void pairs_observe(struct neo_compilation *c, const pairs_program *p, neo_arena *a, pairs_run *out);
 
 #endif

@@ -157,7 +157,7 @@ void neoc_test_close(neoc_trainer *t) {
 
 /* ---- calls */
 
-/* What one context keeps, to another of the same model: tensors, seed and step. */
+/* Copies tensors, seed and step of one context to another of the same model. */
 static neo_rt_status copy_kept(neo_arena *a, neo_rt_ctx *from, neo_rt_ctx *to) {
   const neo_rt_model *m = neo_rt_model_of(from);
   neo_rt_status s = NEO_OK;

@@ -21,7 +21,7 @@ void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out);
 void neoc_explain_schedules(neoc_cli *cli, neo_compilation *c, neo_str *out);
 void neoc_explain_kernels(neoc_cli *cli, neo_compilation *c, neo_str *out);
 
-/* Of a GPU: how many kernels wait for one another, and what became one whose grid stays. */
+/* For a GPU: how many kernels wait for one another, and which became one persistent kernel. */
 void neoc_explain_grids(const neo_plan *p, neo_str *out);
 /* Where the schedule of a group is from. */
 const char *neoc_schedule_origin(const neo_compilation *c, neo_arena *a, size_t group);

@@ -144,7 +144,7 @@ static void put_users(page *p, uint32_t kernel) {
   neo_str_add(p->out, "</p>\n");
 }
 
-/* Of a schedule what is not as in a plain one. */
+/* The parameters of a schedule that differ from a plain one's. */
 static void put_schedule(page *p, size_t g) {
   neo_schedule plain = neo_schedule_plain();
   const neo_schedule *s = &p->c->schedules.at[g];

@@ -294,7 +294,7 @@ static void put_held(checker *c, neo_tensor input, const void *from) {
     memcpy(x->data, from, (size_t)neoc_array_count(x) * neo_type_bytes((neo_type)x->type));
 }
 
-/* What is held takes its values at this point. */
+/* Held values are those at this point. */
 static neoc_exit hold(checker *c, const function *f) {
   neoc_output *out = NULL;
   size_t n = 0, k_out = 0;

@@ -61,7 +61,7 @@ static void skip_spaces(list_reader *r) {
   r->at += strspn(r->at, " \n\t");
 }
 
-/* What stands behind a "[". Commas may be left out between numbers. */
+/* The rest of a list behind its "[". Commas may be left out between numbers. */
 static neoc_exit read_elements(list_reader *r, int depth) {
   int64_t n = 0;
   if (depth >= MAX_RANK)

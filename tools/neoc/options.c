@@ -13,7 +13,7 @@ static const neo_usage_option options[] = {
 #undef X
 };
 
-/* What stands behind the options in a command's help. */
+/* The text behind the options in a command's help. */
 static const neo_usage_note notes[] = {
     {"run",
      "NAME=VALUE gives an input, parameter, state or setting. VALUE is\n"

@@ -5,7 +5,7 @@
 #define NEO_TOOLS_TRAIN_H
 #include "tools/neoc/data.h"
 
-/* What the last rows of an epoch are, if they are fewer than a step's. */
+/* How the last rows of an epoch are used, if they are fewer than a step's. */
 typedef enum {
   NEOC_LAST_SMALL, /* a step of fewer rows */
   NEOC_LAST_DROP,  /* left out */
@@ -87,7 +87,7 @@ void neoc_show_progress(neoc_trainer *t);
 void neoc_clear_progress(const neoc_trainer *t);
 /* The line of a finished epoch; `test` is what neoc_test_run gave. */
 void neoc_show_epoch(const neoc_trainer *t, const char *test);
-/* What becomes of the rows of an epoch that fill no step, if that loses or repeats any. */
+/* Says how the rows of an epoch that fill no step are used, if any are lost or repeated. */
 void neoc_show_last(const neoc_trainer *t);
 
 #endif

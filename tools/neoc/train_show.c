@@ -1,4 +1,4 @@
-/* What a user sees of `neoc train`: progress on a terminal, a line for each epoch. */
+/* Output of `neoc train`: progress on a terminal, a line for each epoch. */
 #include "tools/neoc/train.h"
 #include <math.h>
 #include <time.h>
