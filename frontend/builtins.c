@@ -153,6 +153,22 @@ static neo_val lower_element(neo_frame *f, const neo_ast_expr *e, const element_
   return v;
 }
 
+/* select(k < 4, X[k], W[k - 4]) without a bound of k: the guarded X[k] gives k its extent, 4, and
+ * the condition decides nothing. */
+static void warn_of_dead_arm(neo_frame *f, const neo_ast_expr *e, neo_expr cond) {
+  if (!(neo_expr_axes(f->m, cond) & f->guarded))
+    return;
+  neo_facts facts = neo_frame_facts(f);
+  bool always = neo_prove(f->fe->prover, &facts, cond, NULL) == NEO_PROVED;
+  neo_expr not = neo_op1(f->m, NEO_OP_NOT, cond);
+  if (!always && neo_prove(f->fe->prover, &facts, not, NULL) != NEO_PROVED)
+    return;
+  int h = NEO_ERR(f->in, e->span, DEAD_ARM, always ? "always" : "never");
+  neo_diag_help(f->fe->diags, h,
+                "an index has the extent of a read in one of the arms: bound it where it is "
+                "introduced, as in 'k < K'");
+}
+
 /* Each arm stands under its condition; a condition known at compile time leaves one arm. */
 static neo_val lower_select(neo_frame *f, const neo_ast_expr *e) {
   const neo_ast_arg *arg = e->u.ref.args.at;
@@ -166,6 +182,7 @@ static neo_val lower_select(neo_frame *f, const neo_ast_expr *e) {
   }
   if (neo_expr_is_int(f->m, c, &known))
     return neo_check_expr(f, arg[known ? 1 : 2].value);
+  warn_of_dead_arm(f, arg[0].value, c);
   neo_frame_assume(f, c);
   neo_val a = neo_check_expr(f, arg[1].value);
   f->assume.n = before;

@@ -185,6 +185,7 @@ struct neo_frame {
   uint32_t n_axes, n_out;
   neo_axis_rec axis[NEO_MAX_AXES];
   const char *axis_name[NEO_MAX_AXES]; /* NULL: ambient, has no name here */
+  uint64_t guarded; /* bit k: the extent of axis k was found in guarded reads only */
   NEO_VEC(neo_expr) assume;
   NEO_VEC(neo_read) reads;
   NEO_VEC(neo_expr) proofs;
@@ -280,6 +281,11 @@ int neo_frame_push(neo_frame *f, const char *name, neo_axis_rec rec);
 int neo_frame_axis(const neo_frame *f, const char *name); /* position, -1 */
 void neo_frame_assume(neo_frame *f, neo_expr condition);
 neo_facts neo_frame_facts(const neo_frame *f);
+/* Notes where the extent of an axis, which may reuse a place, comes from. */
+static inline void neo_frame_set_guarded(neo_frame *f, uint32_t axis, bool guarded) {
+  uint64_t bit = axis < 63 ? 1ULL << axis : 0;
+  f->guarded = guarded ? f->guarded | bit : f->guarded & ~bit;
+}
 /* Upper bound of a position over sizes alone (an axis' bounds may use other axes and elements). */
 neo_expr neo_frame_hull(neo_frame *f, uint32_t position);
 bool neo_frame_is_rect(const neo_frame *f, uint32_t position); /* lo is 0, hi over sizes alone */

@@ -207,6 +207,7 @@ bool neo_define_axes(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *v
       ok = false;
     else
       f->axis[f->in->n_ambient + k].hi = wants.at[k].extent;
+    neo_frame_set_guarded(f, f->in->n_ambient + k, wants.at[k].guarded && !wants.at[k].bounded);
   }
   return ok;
 }

@@ -72,7 +72,10 @@ static bool push_index(neo_frame *f, reduction *r, const neo_ast_axis *a, const 
     lo = bound_of(f, a->lo, a->lo_rel == NEO_AST_REL_LT);
   if (a->hi)
     hi = bound_of(f, a->hi, a->hi_rel == NEO_AST_REL_LE);
-  return push_own(f, r, a->name.text, a->name.span, lo, hi);
+  bool ok = push_own(f, r, a->name.text, a->name.span, lo, hi);
+  if (ok)
+    neo_frame_set_guarded(f, f->n_axes - 1, w->guarded && !w->bounded);
+  return ok;
 }
 
 static neo_wants *wants_of(neo_frame *f, const neo_ast_expr *e) {
