@@ -163,7 +163,9 @@ static void point(neo_frame *f) {
   if (r != NEO_RED_NONE) {
     neo_accu a;
     neo_accu_begin(&a, r, (neo_type)f->node.at[f->body[0]].type, f->env->track);
+    neo_op op = (neo_op)f->node.at[f->body[0]].op;
     a.noise = f->env->noise;
+    a.product = op == NEO_OP_MUL || op == NEO_OP_DIV || op == NEO_OP_NEG;
     reduce(f, &a, f->d.n_out);
     neo_accu_end(&a, f->acc, f->acc_error);
   }

@@ -77,7 +77,8 @@ typedef struct {
   uint64_t isum;
   neo_value best, picked;
   double error, size, best_error, rival; /* see interp_reduce.c */
-  bool infinite;                         /* some term is */
+  bool infinite;                         /* some term is, or is NaN */
+  bool product;                          /* of floats: the body is a product or a quotient */
   double quantum;                        /* all terms so far are multiples of this power of two */
   bool unsure;
   uint64_t *noise; /* null: none */

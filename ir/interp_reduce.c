@@ -282,9 +282,13 @@ static double result_error(const neo_accu *a, neo_value y) {
     return e == e ? e : (double)INFINITY;
   if (a->reducer == NEO_RED_MAX || a->reducer == NEO_RED_MIN)
     return e;
-  /* Infinite by a term is certain, by rounding a finite sum to a half is not. */
+  /* Infinite by a term is certain, by rounding a finite sum to a half is not. Nor is it where a
+   * factor may leave the sum: inf*a + inf*b is NaN or infinite, inf*(a + b) perhaps the other. */
+  bool sum = a->reducer == NEO_RED_SUM || a->reducer == NEO_RED_MEAN;
+  if (a->product && sum && a->infinite)
+    return (double)INFINITY;
   bool by_term = a->infinite || a->taken == 0 || a->reducer == NEO_RED_LOGSUMEXP;
-  return by_term && !isinf(a->error) ? 0 : (double)INFINITY;
+  return by_term && isfinite(a->error) ? 0 : (double)INFINITY;
 }
 
 /* As if it had been summed in the type's accumulator, in some order: off by what rounding does to a

@@ -426,6 +426,30 @@ static void sums_that_step_through_memory_are_those_of_single_reads(void **state
   }
 }
 
+/* inf*1 + inf*-2 is NaN, inf*(1 + -2) is -inf: a factor may leave the sum. The sum of terms that are
+ * no products is certain, and what is made of an uncertain one is not. */
+static void a_sum_of_products_with_an_infinity_promises_nothing(void **state) {
+  neo_module *m = test_parse(*state, "input x : f32 [2]\n"
+                                     "temp s : f32 []\n"
+                                     "temp t : f32 []\n"
+                                     "temp p : f32 []\n"
+                                     "def s[] =\n"
+                                     "    sum[i: 2] x[0] * x[i]\n"
+                                     "def t[] =\n"
+                                     "    sum[i: 2] x[i]\n"
+                                     "def p[] =\n"
+                                     "    prod[i: 2] s[]\n");
+  double x[2] = {INFINITY, -2};
+  neo_interp *p = test_interp(m, NULL);
+  test_put_f(p, m, "x", x, 2);
+  neo_interp_track_errors(p, true);
+  test_eval(p, m, "s"), test_eval(p, m, "t"), test_eval(p, m, "p");
+  assert_true(isinf(neo_interp_errors(p, neo_tensor_find(m, "s"))[0]));
+  assert_true(isinf(neo_interp_errors(p, neo_tensor_find(m, "p"))[0]));
+  const double *certain = neo_interp_errors(p, neo_tensor_find(m, "t"));
+  assert_true(!certain || certain[0] == 0);
+}
+
 static void disturbed_sums_differ_by_what_rounding_may_do(void **state) {
   neo_module *m = test_parse(*state, "input x : f32 [64]\n"
                                      "temp s : f32 []\n"
@@ -463,6 +487,7 @@ int main(void) {
       TEST(initialisers_may_read_one_another_in_any_order),
       TEST(training_of_a_small_regression_converges),
       TEST(sums_that_step_through_memory_are_those_of_single_reads),
+      TEST(a_sum_of_products_with_an_infinity_promises_nothing),
       TEST(disturbed_sums_differ_by_what_rounding_may_do),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
