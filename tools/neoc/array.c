@@ -170,7 +170,7 @@ static void put_number(const neo_rt_array *x, int64_t k, neo_str *out) {
   else if (!neo_type_is_float((neo_type)x->type))
     neo_str_addf(out, "%.0f", v);
   else
-    neo_str_addf(out, x->type == NEO_F64_T ? "%.10g" : "%.7g", v);
+    neo_str_addf(out, x->type == NEO_F64_T ? "%.10g" : "%.7g", neoc_printed(v));
 }
 
 /* Dimension d of the elements from `at` on; `step` elements an index. */

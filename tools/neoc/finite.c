@@ -37,7 +37,8 @@ static const char *bad_input(const neoc_trainer *t, const neoc_trained *e, int64
       row *= extent[d];
     int64_t bad = first_bad(&a, n * row);
     if (bad >= 0)
-      return neo_arena_printf(t->cli->arena, "%s is %g in %s", x->name, neoc_array_at(&a, bad),
+      return neo_arena_printf(t->cli->arena, "%s is %g in %s", x->name,
+                              neoc_printed(neoc_array_at(&a, bad)),
                               neoc_data_place(&t->data, m->entry_args[entry->args + k],
                                               t->order[t->position + bad / row], bad % row));
   }
@@ -60,7 +61,7 @@ static const char *bad_tensor(const neoc_trainer *t, int32_t tensor) {
   if (bad >= 0)
     text = neo_arena_printf(t->cli->arena, "%s is %g (%s)",
                             element_text(t->cli->arena, x->name, x->rank, a.extent, bad),
-                            neoc_array_at(&a, bad), x->place);
+                            neoc_printed(neoc_array_at(&a, bad)), x->place);
   NEO_RTI_FREE(&neo_alloc_default, a.data);
   return text;
 }
@@ -98,7 +99,8 @@ neoc_exit neoc_check_loss(const neoc_trainer *t, const neoc_trained *e, int64_t 
     return NEOC_OK;
   const char *what = neo_arena_printf(
       t->cli->arena, "%s is %g",
-      neoc_feed_tensor(&e->feed, t->r.lib.model->entries[e->feed.entry].n_inputs)->name, e->loss);
+      neoc_feed_tensor(&e->feed, t->r.lib.model->entries[e->feed.entry].n_inputs)->name,
+      neoc_printed(e->loss));
   const char *where = bad_input(t, e, n);
   if (where)
     return tell(t, what, where);

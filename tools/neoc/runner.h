@@ -5,6 +5,7 @@
 #define NEO_TOOLS_RUNNER_H
 #include "ir/interp.h"
 #include "tools/neoc/neoc.h"
+#include <math.h>
 
 typedef struct {
   neo_tensor *at;
@@ -89,6 +90,10 @@ neoc_exit neoc_sizes_check(const neoc_runner *r, const bool *used);
 neo_rt_array neoc_array_new(neo_arena *a, neo_type type, uint32_t rank, const int64_t *extent);
 int64_t neoc_array_count(const neo_rt_array *x);
 double neoc_array_at(const neo_rt_array *x, int64_t k); /* as a double */
+/* The number as it is printed: the sign of a NaN tells nothing, and differs between machines. */
+static inline double neoc_printed(double x) {
+  return x != x ? (double)NAN : x;
+}
 void neoc_array_put(neo_rt_array *x, int64_t k, double v);
 /* Random data for an input: uniform in [-1, 1), or in [0, bound) for integers. */
 void neoc_array_random(neo_rt_array *x, int64_t bound, uint64_t *seed);

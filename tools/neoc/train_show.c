@@ -58,7 +58,7 @@ static const char *loss_text(const neoc_trainer *t, size_t k) {
   double mean = rows ? t->entry[k].loss_sum / (double)rows : 0;
   if (!rows || (t->cli->json && !isfinite(mean)))
     return t->cli->json ? "null" : "-";
-  return neo_arena_printf(t->cli->arena, t->cli->json ? "%.9g" : "%.6g", mean);
+  return neo_arena_printf(t->cli->arena, t->cli->json ? "%.9g" : "%.6g", neoc_printed(mean));
 }
 
 static void put_json(const neoc_trainer *t, double rate, const char *test) {
