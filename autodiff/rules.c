@@ -56,7 +56,7 @@ neo_expr ad_add(neo_module *m, neo_expr a, neo_expr b) {
   if (!b.i || ad_is_zero(m, b))
     return a;
   if (a.i == b.i)
-    return mul(m, real(m, a, 2), a);
+    return ad_scale(m, a, real(m, a, 2));
   if (neo_expr_node(m, b)->op == NEO_OP_NEG)
     return neo_op2(m, NEO_OP_SUB, a, neo_expr_arg(m, b, 0));
   return neo_op2(m, NEO_OP_ADD, a, b);

@@ -94,4 +94,11 @@ c[i] = x[clamp(i32(i8(a[i] + a[i])), 0, 8)]
 got[j < 4] = select(j == 0, f32(k[0]), select(j == 1, y[0], select(j == 2, n[0], c[0])))
 output got
 END
+gives "the gradient of a branch that is not taken is 0, though its value is used twice" 0,2,1,0 \
+  'x=[0,1,2,-1]' <<'END'
+input x[4]
+y = sum[i] select(x[i] > 0, log(x[i]) + log(x[i]), 0)
+g = grad(y, x)
+output g
+END
 exit $status

@@ -25,6 +25,21 @@ g2 = grad(l2, x)
 output g, gs, g2, seen
 END
 
+# the same value twice in a branch: its adjoint is twice what comes in, under the branch's condition
+model twice <<'END'
+param x[8] : T = 0.5
+nan = inf - inf
+s[i] : T = select(i % 3 == 1, nan, x[i])
+y[i] = select(i % 3 != 1, log(s[i]) + log(s[i]), 0)
+z[i] = select(s[i] > 0, 1/s[i] + 1/s[i], x[i])
+loss = sum[i] y[i] + sum[i] z[i]*x[i]
+seen = sum[i] s[i]
+g, gs = grad(loss, x, s)
+l2 = sum[i] g[i]^2*x[i] + sum[i where i % 3 != 1] gs[i]^2
+g2 = grad(l2, x)
+output g, gs, g2, seen
+END
+
 # a condition of a reduction
 for reducer in sum mean max min prod logsumexp; do
   model where_$reducer <<END
