@@ -50,13 +50,15 @@ static neo_expr mul(neo_module *m, neo_expr a, neo_expr b) {
   return neo_op2(m, NEO_OP_MUL, a, b);
 }
 
+static bool guarded(const neo_module *m, neo_expr e);
+
 neo_expr ad_add(neo_module *m, neo_expr a, neo_expr b) {
   if (!a.i || (b.i && ad_is_zero(m, a)))
     return b;
   if (!b.i || ad_is_zero(m, b))
     return a;
   if (a.i == b.i)
-    return ad_scale(m, a, real(m, a, 2));
+    return guarded(m, a) ? ad_scale(m, a, real(m, a, 2)) : mul(m, real(m, a, 2), a);
   if (neo_expr_node(m, b)->op == NEO_OP_NEG)
     return neo_op2(m, NEO_OP_SUB, a, neo_expr_arg(m, b, 0));
   return neo_op2(m, NEO_OP_ADD, a, b);
