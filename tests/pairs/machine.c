@@ -1,100 +1,16 @@
 /* See machine.h. */
-#define _GNU_SOURCE /* memfd_create */
-#include "tests/pairs/machine.h"
 #include "tests/gpu/emulator.h"
-#include "tests/random/gen.h"
-#include "tools/pipeline/compile.h"
+#include "tests/pairs/compilation.h"
 #include "tools/pipeline/emit.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-enum { TRIES = 20, ROUNDS = 2 };
-
-/* ---- a compilation of a text */
-
-typedef struct {
-  neo_compilation c;
-  int file;
-  char path[40];
-  uint64_t draw;
-} compilation;
-
-/* A thread of a GPU has no scratch: of the schedules those that ask for none, or have a block. */
-static bool fits(neo_compilation *c, const neo_group *g, const neo_schedule *s) {
-  neo_kernel *k;
-  const char *why;
-  return !neo_compile_lower(c, g, s, &k, &why) && !neo_kernel_has_tiles(k) &&
-         (neo_kernel_scratch_bytes(k) == 0 || neo_kernel_threads(k));
-}
-
-static neo_schedule any_schedule(void *ctx, neo_compilation *c, const neo_group *g) {
-  for (int i = 0; i < TRIES; i++) {
-    neo_schedule s = neo_schedule_random(c->module, g, &c->machine, ctx);
-    if (!c->machine.gpu || fits(c, g, &s))
-      return s;
-  }
-  return neo_schedule_default(c->module, g, &c->machine);
-}
-
-static const char *const not_required[] = {
-    "simplify", "parallel", "filter", "simplify-gradients", "factor",  "cse",    "fold",
-    "phases",   "windows",  "split",  "activations",        "columns", "layout", NULL};
-
-static bool open_text(compilation *x, const char *text, const pairs_how *how, bool reference) {
-  size_t n = strlen(text);
-  x->file = memfd_create("pairs", 0);
-  if (x->file < 0 || write(x->file, text, n) != (ssize_t)n)
-    return false;
-  snprintf(x->path, sizeof x->path, "/proc/self/fd/%d", x->file);
-  neo_compile_options o = {.path = x->path,
-                           .prefix = "t",
-                           .target = how->target,
-                           .mcpu = how->mcpu,
-                           .math = how->math,
-                           .store = how->store,
-                           .fusion = {.off = how->off},
-                           .every_grid = how->every_grid,
-                           .passes = {.verify = true, .skip = reference ? not_required : NULL},
-                           .schedule = how->schedules ? any_schedule : NULL,
-                           .schedule_ctx = &x->draw};
-  x->draw = how->schedules;
-  neo_compilation_init(&x->c, &o);
-  return true;
-}
-
-static void close_text(compilation *x) {
-  neo_compilation_free(&x->c);
-  close(x->file);
-}
-
-/* In the arena, for it outlives the compilation. */
-static const char *reason(compilation *x, neo_arena *a, const char *what) {
-  neo_str s;
-  neo_str_init(&s, a);
-  neo_str_addf(&s, "%s: %s\n", what, x->c.why ? x->c.why : "");
-  if (x->c.diags)
-    neo_diags_print(x->c.diags, &s, false);
-  return neo_str_text(&s);
-}
+enum { ROUNDS = 2 };
 
 /* ---- the reference */
 
-static int64_t *sizes_of(compilation *x, const pairs_program *p) {
-  neo_module *m = x->c.module;
-  int64_t *sizes = NEO_NEW_ARRAY(&x->c.arena, int64_t, m->sizes.n + 1);
-  for (uint32_t k = 1; k < m->sizes.n; k++) {
-    const neo_size_rec *s = &m->sizes.at[k];
-    sizes[k] = s->kind == NEO_SIZE_DERIVED
-                   ? neo_size_value(m, s->value, sizes)
-                   : pairs_size_now(p, neo_name_text(m->names, s->name), s->hi);
-  }
-  return sizes;
-}
-
-static pairs_result result_of(compilation *x, neo_arena *a, neo_tensor t, uint32_t name,
+static pairs_result result_of(pairs_compilation *x, neo_arena *a, neo_tensor t, uint32_t name,
                               const neo_values *v, const double *error) {
   pairs_result r = {.name = neo_arena_strdup(a, neo_name_text(x->c.names, name)),
                     .type = (neo_type)neo_tensor_at(x->c.module, t)->type,
@@ -107,7 +23,8 @@ static pairs_result result_of(compilation *x, neo_arena *a, neo_tensor t, uint32
   return r;
 }
 
-static void fill(compilation *x, neo_interp *p, neo_tensor t, const int64_t *sizes, uint64_t seed) {
+static void fill(pairs_compilation *x, neo_interp *p, neo_tensor t, const int64_t *sizes,
+                 uint64_t seed) {
   const neo_tensor_rec *r = neo_tensor_at(x->c.module, t);
   neo_values *v = neo_interp_tensor(p, t);
   const char *name = neo_name_text(x->c.names, r->name);
@@ -116,22 +33,9 @@ static void fill(compilation *x, neo_interp *p, neo_tensor t, const int64_t *siz
     v->at[k] = pairs_element(seed, name, (neo_type)r->type, bound, (uint64_t)k);
 }
 
-static bool is_kept(const neo_module *m, uint32_t t) {
-  neo_role role = (neo_role)m->tensors.at[t].role;
-  return role == NEO_ROLE_PARAM || role == NEO_ROLE_STATE;
-}
-
-/* The entry of outputs. */
-static uint32_t entry_of(const neo_module *m) {
-  uint32_t k = 0;
-  while (m->entries.at[k].kind != NEO_ENTRY_FORWARD)
-    k++;
-  return k;
-}
-
-static void run_reference(compilation *x, neo_arena *a, pairs_reference *r) {
+static void run_reference(pairs_compilation *x, neo_arena *a, pairs_reference *r) {
   neo_module *m = x->c.module;
-  int64_t *sizes = sizes_of(x, r->program);
+  int64_t *sizes = pairs_sizes(x, r->program);
   neo_str why;
   neo_str_init(&why, a);
   neo_interp *p = neo_interp_new(&x->c.arena, m, sizes, r->program->seed);
@@ -143,7 +47,7 @@ static void run_reference(compilation *x, neo_arena *a, pairs_reference *r) {
                result_of(x, a, (neo_tensor){t}, m->tensors.at[t].name,
                          neo_interp_tensor(p, (neo_tensor){t}), NULL));
     }
-  uint32_t entry = entry_of(m);
+  uint32_t entry = pairs_entry(m);
   const neo_entry_rec e = m->entries.at[entry];
   r->rounds = e.updates.n ? ROUNDS : 1;
   for (int round = 0; round < r->rounds; round++) {
@@ -152,7 +56,7 @@ static void run_reference(compilation *x, neo_arena *a, pairs_reference *r) {
     for (uint32_t k = 0; k < e.outputs.n; k++) {
       neo_tensor t = {neo_list_at(m, e.outputs, k)};
       pairs_result before = {.name = NULL};
-      if (is_kept(m, t.i))
+      if (pairs_is_kept(m, t.i))
         before = result_of(x, a, t, neo_list_at(m, e.names, k), neo_interp_tensor(p, t),
                            neo_interp_errors(p, t));
       NEO_PUSH(a, &r->results, before);
@@ -169,7 +73,7 @@ static void run_reference(compilation *x, neo_arena *a, pairs_reference *r) {
                                              neo_interp_output(p, k), neo_interp_errors(p, t));
     }
     for (uint32_t t = 1; t < m->tensors.n; t++)
-      if (is_kept(m, t))
+      if (pairs_is_kept(m, t))
         NEO_PUSH(a, &r->results,
                  result_of(x, a, (neo_tensor){t}, m->tensors.at[t].name,
                            neo_interp_tensor(p, (neo_tensor){t}),
@@ -179,27 +83,27 @@ static void run_reference(compilation *x, neo_arena *a, pairs_reference *r) {
 
 pairs_reference pairs_evaluate(neo_arena *a, const pairs_program *p, const pairs_how *how) {
   pairs_reference r = {.program = p};
-  compilation x;
+  pairs_compilation x;
   neo_str text;
   neo_str_init(&text, a);
   pairs_text(p, &text);
   r.text = neo_str_text(&text);
   pairs_how plain = {.math = how->math, .store = how->store};
-  if (!open_text(&x, r.text, &plain, true)) {
+  if (!pairs_open(&x, r.text, &plain, true)) {
     r.verdict = PAIRS_FAILED;
     r.why = "no memory file";
     return r;
   }
   if (neo_compile_front(&x.c)) {
     r.verdict = PAIRS_REJECTED;
-    r.why = reason(&x, a, "frontend");
+    r.why = pairs_reason(&x, a, "frontend");
   } else if (neo_compile_passes(&x.c)) {
     r.verdict = x.c.diags && neo_diags_errors(x.c.diags) ? PAIRS_REJECTED : PAIRS_FAILED;
-    r.why = reason(&x, a, "passes of the reference");
+    r.why = pairs_reason(&x, a, "passes of the reference");
   } else {
     run_reference(&x, a, &r);
   }
-  close_text(&x);
+  pairs_close(&x);
   return r;
 }
 
@@ -272,47 +176,6 @@ static neo_status make_model(neo_compilation *c, neo_rt_model *model) {
   return s || !c->target.sm ? s : put_image(c, model, k);
 }
 
-/* ---- comparing */
-
-/* What passes do to sums is reassociation and more: products are taken out, neighbours of a window
- * share differences. A few roundings more than the interpreter's bound counts; where it is 0, all
- * is exact, and stays so. */
-enum { SLACK = 4 };
-
-static bool same(const pairs_result *want, const void *got, pairs_run *out, neo_arena *a) {
-  for (int64_t k = 0; k < want->n; k++) {
-    neo_value y =
-        neo_value_read(want->type, (const char *)got + (size_t)k * neo_type_bytes(want->type));
-    double e = want->error ? SLACK * want->error[k] : 0;
-    out->compared++;
-    out->promised += e < (double)1e300;
-    if (neo_gen_same(want->type, want->at[k], e, y))
-      continue;
-    bool f = neo_type_is_float(want->type);
-    out->verdict = PAIRS_DIFFERS;
-    out->why =
-        neo_arena_printf(a, "%s[%lld] is %.9g, not %.9g within %.3g", want->name, (long long)k,
-                         f ? y.f : (double)y.i, f ? want->at[k].f : (double)want->at[k].i, e);
-    return false;
-  }
-  return true;
-}
-
-static const pairs_result *input_named(const pairs_reference *r, const char *name) {
-  for (size_t k = 0; k < r->inputs.n; k++)
-    if (strcmp(r->inputs.at[k].name, name) == 0)
-      return &r->inputs.at[k];
-  return NULL;
-}
-
-static void *input_bytes(neo_arena *a, const pairs_result *x) {
-  size_t size = neo_type_bytes(x->type);
-  char *p = NEO_NEW_ARRAY(a, char, (size_t)(x->n + 1) * size);
-  for (int64_t k = 0; k < x->n; k++)
-    neo_value_write(x->type, x->at[k], p + (size_t)k * size);
-  return p;
-}
-
 static const char *failed(neo_arena *a, pairs_run *out, const char *why) {
   out->verdict = PAIRS_FAILED;
   out->why = neo_arena_strdup(a, why);
@@ -322,7 +185,7 @@ static const char *failed(neo_arena *a, pairs_run *out, const char *why) {
 static bool run_round(neo_compilation *c, neo_rt_ctx *ctx, const neo_rt_model *model,
                       const pairs_reference *r, size_t *at, const int64_t *sizes_at, pairs_run *out,
                       neo_arena *a) {
-  int32_t number = (int32_t)entry_of(c->module),
+  int32_t number = (int32_t)pairs_entry(c->module),
           found =
               neo_rt_find_entry(model, neo_name_text(c->names, c->module->entries.at[number].name));
   const neo_rt_entry *e = &model->entries[found];
@@ -332,8 +195,8 @@ static bool run_round(neo_compilation *c, neo_rt_ctx *ctx, const neo_rt_model *m
     sizes[k] = sizes_at[model->entry_sizes[e->sizes + k] + 1];
   for (int32_t k = 0; k < e->n_args; k++)
     if (k < e->n_inputs)
-      args[k] = input_bytes(&c->arena,
-                            input_named(r, model->tensors[model->entry_args[e->args + k]].name));
+      args[k] = pairs_input_bytes(
+          &c->arena, pairs_input_named(r, model->tensors[model->entry_args[e->args + k]].name));
     else
       args[k] =
           NEO_NEW_ARRAY(&c->arena, double, r->results.at[*at + (size_t)(k - e->n_inputs)].n + 1);
@@ -342,7 +205,7 @@ static bool run_round(neo_compilation *c, neo_rt_ctx *ctx, const neo_rt_model *m
     return false;
   }
   for (int32_t k = e->n_inputs; k < e->n_args; k++)
-    if (!same(&r->results.at[(*at)++], args[k], out, a))
+    if (!pairs_same(&r->results.at[(*at)++], args[k], out, a))
       return false;
   return true;
 }
@@ -350,7 +213,7 @@ static bool run_round(neo_compilation *c, neo_rt_ctx *ctx, const neo_rt_model *m
 static bool same_kept(neo_compilation *c, neo_rt_ctx *ctx, const neo_rt_model *model,
                       const pairs_reference *r, size_t *at, pairs_run *out, neo_arena *a) {
   for (uint32_t t = 1; t < c->module->tensors.n; t++) {
-    if (!is_kept(c->module, t) || *at >= r->results.n)
+    if (!pairs_is_kept(c->module, t) || *at >= r->results.n)
       continue;
     const pairs_result *want = &r->results.at[*at];
     int32_t k = neo_rt_find(model, want->name);
@@ -363,13 +226,14 @@ static bool same_kept(neo_compilation *c, neo_rt_ctx *ctx, const neo_rt_model *m
       failed(a, out, neo_rt_error(ctx));
       return false;
     }
-    if (!same(want, got, out, a))
+    if (!pairs_same(want, got, out, a))
       return false;
   }
   return true;
 }
 
-static void run_machine(compilation *x, const pairs_reference *r, pairs_run *out, neo_arena *a) {
+static void run_machine(pairs_compilation *x, const pairs_reference *r, pairs_run *out,
+                        neo_arena *a) {
   neo_compilation *c = &x->c;
   neo_rt_model model;
   neo_rt_ctx *ctx = NULL;
@@ -382,7 +246,7 @@ static void run_machine(compilation *x, const pairs_reference *r, pairs_run *out
     failed(a, out, ctx ? neo_rt_error(ctx) : "no context");
     return;
   }
-  int64_t *sizes = sizes_of(x, r->program);
+  int64_t *sizes = pairs_sizes(x, r->program);
   size_t at = 0;
   bool good = true;
   for (int round = 0; good && round < r->rounds; round++)
@@ -393,20 +257,20 @@ static void run_machine(compilation *x, const pairs_reference *r, pairs_run *out
 
 pairs_run pairs_compile_and_run(neo_arena *a, const pairs_reference *r, const pairs_how *how) {
   pairs_run out = {.verdict = r->verdict, .why = r->why};
-  compilation x;
+  pairs_compilation x;
   if (r->verdict)
     return out;
-  if (!open_text(&x, r->text, how, false)) {
+  if (!pairs_open(&x, r->text, how, false)) {
     failed(a, &out, "no memory file");
     return out;
   }
   neo_status s = neo_compile_plan(&x.c);
   if (s)
-    failed(a, &out, reason(&x, a, "compiling"));
+    failed(a, &out, pairs_reason(&x, a, "compiling"));
   else {
     pairs_observe(&x.c, r->program, a, &out);
     run_machine(&x, r, &out, a);
   }
-  close_text(&x);
+  pairs_close(&x);
   return out;
 }

@@ -27,6 +27,7 @@ typedef struct {
   uint64_t schedules;        /* 0: the model's; else random ones from this seed */
   neo_precision math, store;
   bool every_grid;
+  const char *folder, *prefix; /* what writes an object: <folder>/<prefix>.o; null: nothing does */
 } pairs_how;
 
 typedef enum {

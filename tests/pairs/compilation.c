@@ -1,0 +1,93 @@
+/* See compilation.h. */
+#define _GNU_SOURCE /* memfd_create */
+#include "tests/pairs/compilation.h"
+#include "tests/random/gen.h"
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { TRIES = 20 };
+
+/* A thread of a GPU has no scratch: of the schedules those that ask for none, or have a block. */
+static bool fits(neo_compilation *c, const neo_group *g, const neo_schedule *s) {
+  neo_kernel *k;
+  const char *why;
+  return !neo_compile_lower(c, g, s, &k, &why) && !neo_kernel_has_tiles(k) &&
+         (neo_kernel_scratch_bytes(k) == 0 || neo_kernel_threads(k));
+}
+
+static neo_schedule any_schedule(void *ctx, neo_compilation *c, const neo_group *g) {
+  for (int i = 0; i < TRIES; i++) {
+    neo_schedule s = neo_schedule_random(c->module, g, &c->machine, ctx);
+    if (!c->machine.gpu || fits(c, g, &s))
+      return s;
+  }
+  return neo_schedule_default(c->module, g, &c->machine);
+}
+
+static const char *const not_required[] = {
+    "simplify", "parallel", "filter", "simplify-gradients", "factor",  "cse",    "fold",
+    "phases",   "windows",  "split",  "activations",        "columns", "layout", NULL};
+
+bool pairs_open(pairs_compilation *x, const char *text, const pairs_how *how, bool reference) {
+  size_t n = strlen(text);
+  x->file = memfd_create("pairs", 0);
+  if (x->file < 0 || write(x->file, text, n) != (ssize_t)n)
+    return false;
+  snprintf(x->path, sizeof x->path, "/proc/self/fd/%d", x->file);
+  neo_compile_options o = {.path = x->path,
+                           .prefix = how->prefix ? how->prefix : "t",
+                           .out_dir = how->folder,
+                           .emit = how->folder ? NEO_EMIT_OBJECT : 0,
+                           .target = how->target,
+                           .mcpu = how->mcpu,
+                           .math = how->math,
+                           .store = how->store,
+                           .fusion = {.off = how->off},
+                           .every_grid = how->every_grid,
+                           .passes = {.verify = true, .skip = reference ? not_required : NULL},
+                           .schedule = how->schedules ? any_schedule : NULL,
+                           .schedule_ctx = &x->draw};
+  x->draw = how->schedules;
+  neo_compilation_init(&x->c, &o);
+  return true;
+}
+
+void pairs_close(pairs_compilation *x) {
+  neo_compilation_free(&x->c);
+  close(x->file);
+}
+
+/* In the arena, for it outlives the compilation. */
+const char *pairs_reason(pairs_compilation *x, neo_arena *a, const char *what) {
+  neo_str s;
+  neo_str_init(&s, a);
+  neo_str_addf(&s, "%s: %s\n", what, x->c.why ? x->c.why : "");
+  if (x->c.diags)
+    neo_diags_print(x->c.diags, &s, false);
+  return neo_str_text(&s);
+}
+
+int64_t *pairs_sizes(pairs_compilation *x, const pairs_program *p) {
+  neo_module *m = x->c.module;
+  int64_t *sizes = NEO_NEW_ARRAY(&x->c.arena, int64_t, m->sizes.n + 1);
+  for (uint32_t k = 1; k < m->sizes.n; k++) {
+    const neo_size_rec *s = &m->sizes.at[k];
+    sizes[k] = s->kind == NEO_SIZE_DERIVED
+                   ? neo_size_value(m, s->value, sizes)
+                   : pairs_size_now(p, neo_name_text(m->names, s->name), s->hi);
+  }
+  return sizes;
+}
+
+bool pairs_is_kept(const neo_module *m, uint32_t t) {
+  neo_role role = (neo_role)m->tensors.at[t].role;
+  return role == NEO_ROLE_PARAM || role == NEO_ROLE_STATE;
+}
+
+uint32_t pairs_entry(const neo_module *m) {
+  uint32_t k = 0;
+  while (m->entries.at[k].kind != NEO_ENTRY_FORWARD)
+    k++;
+  return k;
+}

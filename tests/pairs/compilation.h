@@ -1,0 +1,33 @@
+/* A compilation of a text, and comparing what its machine code gives: for those who run it, in this
+ * process (machine.c) or elsewhere (cross.c). */
+#ifndef NEO_TESTS_PAIRS_COMPILATION_H
+#define NEO_TESTS_PAIRS_COMPILATION_H
+#include "tests/pairs/machine.h"
+#include "tools/pipeline/compile.h"
+
+typedef struct {
+  neo_compilation c;
+  int file; /* in memory: the text */
+  char path[40];
+  uint64_t draw;
+} pairs_compilation;
+
+/* Of a reference: without the passes that it can do without. The compilation may not move. */
+bool pairs_open(pairs_compilation *x, const char *text, const pairs_how *how, bool reference);
+void pairs_close(pairs_compilation *x);
+/* Diagnostics and `why`, in the arena, for it outlives the compilation. */
+const char *pairs_reason(pairs_compilation *x, neo_arena *a, const char *what);
+/* Values of all sizes, by number. */
+int64_t *pairs_sizes(pairs_compilation *x, const pairs_program *p);
+/* A parameter or a state. */
+bool pairs_is_kept(const neo_module *m, uint32_t tensor);
+/* The entry of outputs. */
+uint32_t pairs_entry(const neo_module *m);
+
+/* `got` has want->n elements; a difference goes to *out. (compare.c) */
+bool pairs_same(const pairs_result *want, const void *got, pairs_run *out, neo_arena *a);
+const pairs_result *pairs_input_named(const pairs_reference *r, const char *name);
+/* Its elements as memory has them. */
+void *pairs_input_bytes(neo_arena *a, const pairs_result *x);
+
+#endif
