@@ -97,6 +97,8 @@ void neo_ll_text_attribute(neo_llvm *l, LLVMValueRef fn, const char *name, const
 static void target_attributes(neo_llvm *l, LLVMValueRef fn) {
   neo_ll_enum_attribute(l, fn, "nounwind");
   neo_ll_text_attribute(l, fn, "target-cpu", l->target.cpu);
+  if (l->target.tune)
+    neo_ll_text_attribute(l, fn, "tune-cpu", l->target.tune);
   neo_ll_text_attribute(l, fn, "target-features", l->target.features);
   if (!l->target.sm && l->target.vector_bytes > 16)
     neo_ll_text_attribute(l, fn, "prefer-vector-width",

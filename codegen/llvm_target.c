@@ -176,7 +176,8 @@ int neo_target_pairs(const neo_target *t) {
 
 static void fill(neo_arena *a, const level *v, const char *cpu, neo_target *out) {
   *out = (neo_target){.triple = v->triple,
-                      .cpu = neo_arena_strdup(a, cpu),
+                      .cpu = v->cpu,
+                      .tune = neo_streq(cpu, v->cpu) ? NULL : neo_arena_strdup(a, cpu),
                       .level = v->cpu,
                       .features = v->features,
                       .rt_features = v->rt_features,
@@ -196,6 +197,7 @@ static neo_status emulate(neo_arena *a, neo_target *gpu, const char **why) {
     return s;
   gpu->triple = host.triple;
   gpu->cpu = host.cpu;
+  gpu->tune = host.tune;
   gpu->features = host.features;
   gpu->fma = host.fma;
   gpu->is_host_arch = true;

@@ -19,7 +19,8 @@ typedef enum {
 
 typedef struct neo_target {
   const char *triple;      /* "x86_64-pc-linux-gnu", "aarch64-linux-gnu" */
-  const char *cpu;         /* LLVM's name, chosen from the features, never from the host's name */
+  const char *cpu;         /* LLVM's name of the level: no instruction beyond it is chosen */
+  const char *tune;        /* the processor whose costs count; null: the level's */
   const char *level;       /* of the architecture that the CPU has: "x86-64-v3", "generic" */
   const char *features;    /* LLVM's string "+avx2,+fma,..." */
   const char *rt_features; /* for neo_rt_model.features: "avx2,fma" */
