@@ -1,7 +1,7 @@
 /* Machine code for aarch64, run by qemu with a runtime for aarch64, gives what the reference
  * interpreter gives: some of the programs of two lines (two_lines.h), and random programs
- * (program.h). All of the former with NEO_TEST_LONG or the argument `each`. Skipped where the
- * compiler for aarch64 or qemu is missing. */
+ * (program.h). With arguments: `two-lines N` or `random N`, so many of the one kind; of 6720 programs
+ * of two lines each is taken. Skipped where the compiler for aarch64 or qemu is missing. */
 #include "tests/effort.h"
 #include "tests/pairs/cross.h"
 #include "tests/pairs/drive.h"
@@ -11,12 +11,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { TWO_LINES = 120, RANDOM = 60, BATCH = 120 };
 
 static char folder[PAIRS_FOLDER_BYTES];
-static bool each;
+static uint64_t n_two_lines, n_random;
 
 typedef struct {
   neo_arena arena;
@@ -84,12 +85,12 @@ static void run_all(program_of *of, uint64_t end, uint64_t step) {
 static void what_the_first_line_found_decides_in_the_second_on_aarch64(void **state) {
   uint32_t n = pairs_two_lines_count();
   (void)state;
-  run_all(two_lines, n, each ? 1 : (n / (uint32_t)neo_test_count(TWO_LINES) + 1) | 1);
+  run_all(two_lines, n, n_two_lines >= n ? 1 : (n / (n_two_lines + 1) + 1) | 1);
 }
 
 static void random_programs_equal_the_interpreter_on_aarch64(void **state) {
   (void)state;
-  run_all(drawn, neo_test_count(RANDOM), 1);
+  run_all(drawn, n_random, 1);
 }
 
 static int begin(void **state) {
@@ -108,7 +109,13 @@ int main(int argc, char **argv) {
       cmocka_unit_test(what_the_first_line_found_decides_in_the_second_on_aarch64),
       cmocka_unit_test(random_programs_equal_the_interpreter_on_aarch64),
   };
-  each = neo_test_long() || (argc > 1 && strcmp(argv[1], "each") == 0);
+  n_two_lines = neo_test_long() ? pairs_two_lines_count() : neo_test_count(TWO_LINES);
+  n_random = neo_test_count(RANDOM);
+  if (argc == 3) {
+    bool random = strcmp(argv[1], "random") == 0;
+    cmocka_set_test_filter(random ? "random*" : "what*");
+    *(random ? &n_random : &n_two_lines) = strtoull(argv[2], NULL, 10);
+  }
   if (!pairs_cross_can()) {
     puts("skipped: needs aarch64-linux-gnu-gcc and qemu-aarch64 (apt install "
          "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)");
