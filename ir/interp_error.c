@@ -36,6 +36,11 @@ double neo_error_least(neo_type t) {
   }
 }
 
+double neo_error_in_range(neo_type t, double y, double e) {
+  double most = t == NEO_F64_T ? DBL_MAX : t == NEO_F16_T ? 65504 : (double)FLT_MAX;
+  return fabs(y) + e <= most ? e : e == 0 ? 0 : (double)INFINITY;
+}
+
 /* How many units of the last place the operator itself may be off, two implementations together. */
 static double own_units(neo_op op) {
   switch (op) {
@@ -203,7 +208,7 @@ static double float_error(neo_op op, neo_type t, const neo_value *x, const doubl
   if (exact(e, n) && is_exact(op, x, y))
     return 0;
   double wide = neo_value_op(op, NEO_F64_T, NEO_F64_T, x).f;
-  return carried(op, x, e, n, wide) + own_error(op, t, x[0].f, y);
+  return neo_error_in_range(t, y, carried(op, x, e, n, wide) + own_error(op, t, x[0].f, y));
 }
 
 static double compare_error(neo_type arg, const neo_value *x, const double *e) {
@@ -228,7 +233,8 @@ static double cast_error(neo_type to, neo_type from, neo_value x, double e, neo_
     if (e == 0 && x.f == y.f)
       return 0;
     bool widens = neo_error_unit(to) <= neo_error_unit(from) && to != NEO_F16_T;
-    return e + (widens ? 0 : 2 * neo_error_unit(to) * fabs(y.f) + neo_error_least(to));
+    e += widens ? 0 : 2 * neo_error_unit(to) * fabs(y.f) + neo_error_least(to);
+    return neo_error_in_range(to, y.f, e);
   }
   if (e == 0)
     return 0;

@@ -100,6 +100,9 @@ bool neo_frame_sum(neo_frame *f, neo_accu *a, uint32_t axis, int64_t lo, int64_t
 /* ---- interp_error.c */
 double neo_error_unit(neo_type t);  /* half an ulp of 1 */
 double neo_error_least(neo_type t); /* absolute error near 0 */
+/* The bound e of a finite value y of type t; infinity where a value as far away may round to an
+ * infinity, and where e is NaN. */
+double neo_error_in_range(neo_type t, double y, double e);
 /* What a product of f32 may be off besides, if it may be made of three of tf32 (ir.h). */
 double neo_error_split(const neo_value *x, double y);
 /* Bound of an operator's result y from arguments x with errors e. */

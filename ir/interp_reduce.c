@@ -279,7 +279,7 @@ static double result_error(const neo_accu *a, neo_value y) {
     return (double)INFINITY;
   double e = float_error(a, y.f);
   if (isfinite(y.f))
-    return e == e ? e : (double)INFINITY;
+    return neo_error_in_range(a->type, y.f, e);
   if (a->reducer == NEO_RED_MAX || a->reducer == NEO_RED_MIN)
     return e;
   /* Infinite by a term is certain, by rounding a finite sum to a half is not. Nor is it where a

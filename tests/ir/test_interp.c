@@ -450,6 +450,23 @@ static void a_sum_of_products_with_an_infinity_promises_nothing(void **state) {
   assert_true(!certain || certain[0] == 0);
 }
 
+/* A value a little further away rounds to an infinity. */
+static void a_bound_at_the_largest_number_of_its_type_promises_nothing(void **state) {
+  neo_module *m = test_parse(*state, "input x : f32 [2]\n"
+                                     "temp s : f32 []\n"
+                                     "temp h : f16 []\n"
+                                     "def s[] =\n"
+                                     "    sum[i: 2] x[i]\n"
+                                     "def h[] = f16(s[])\n");
+  neo_interp *p = test_interp(m, NULL);
+  neo_interp_track_errors(p, true);
+  for (int k = 0; k < 2; k++) {
+    test_put_f(p, m, "x", (double[]){k ? 100.1 : 65400.3, 90}, 2);
+    assert_true(isfinite(test_eval(p, m, "h")->at[0].f));
+    assert_true(isinf(neo_interp_errors(p, neo_tensor_find(m, "h"))[0]) == !k);
+  }
+}
+
 static void disturbed_sums_differ_by_what_rounding_may_do(void **state) {
   neo_module *m = test_parse(*state, "input x : f32 [64]\n"
                                      "temp s : f32 []\n"
@@ -488,6 +505,7 @@ int main(void) {
       TEST(training_of_a_small_regression_converges),
       TEST(sums_that_step_through_memory_are_those_of_single_reads),
       TEST(a_sum_of_products_with_an_infinity_promises_nothing),
+      TEST(a_bound_at_the_largest_number_of_its_type_promises_nothing),
       TEST(disturbed_sums_differ_by_what_rounding_may_do),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
