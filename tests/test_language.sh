@@ -101,4 +101,11 @@ y = sum[i] select(x[i] > 0, log(x[i]) + log(x[i]), 0)
 g = grad(y, x)
 output g
 END
+gives "a product of integers whose condition a copied operand has taken" 5,0 'y=[-1,0]' 'x=[-2]' <<'END'
+dim N <= 34
+input y[N]
+input x[1]
+s[i < N] : i64 = sum[i <= t < N, u < N where 2*u < N] i64(y[u])*(i64(y[t]) + i64((x[i] else 0.25)))
+output s
+END
 exit $status
