@@ -1,4 +1,4 @@
-/* What a gradient is made of: what it reads from memory, what it sums over, and what is not
+/* The parts of a gradient: what it reads from memory, what it sums over, and what is not
  * computed at all. That its values are right is tested by differences elsewhere. */
 #include "ir/print.h"
 #include "tests/autodiff/grad_world.h"

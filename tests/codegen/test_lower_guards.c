@@ -1,4 +1,4 @@
-/* What a condition guards is only read where the condition holds. */
+/* A guarded element is only read where its condition holds. */
 #include "tests/codegen/lower_test.h"
 
 static void check(const char *text) {

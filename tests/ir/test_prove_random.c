@@ -24,7 +24,7 @@ static int n_seeds(void) {
   return (int)neo_test_count(2000);
 }
 
-/* Of those with large domains. */
+/* Questions about large domains. */
 static int n_large(void) {
   return (int)neo_test_count(300);
 }

@@ -1,9 +1,9 @@
-/* What machine code is given, and what it gives beside what the interpreter gave. */
+/* Inputs for machine code, and its results beside the interpreter's. */
 #include "tests/pairs/compilation.h"
 #include "tests/random/gen.h"
 #include <string.h>
 
-/* What passes do to sums is reassociation and more: products are taken out, neighbours of a window
+/* Passes reassociate sums and do more to them: products are taken out, neighbours of a window
  * share differences. A few roundings more than the interpreter's bound counts; where it is 0, all
  * is exact, and stays so. */
 enum { SLACK = 4 };
