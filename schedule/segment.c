@@ -96,6 +96,11 @@ bool neo_segment_of(neo_module *m, const neo_group *g, neo_segment *out) {
     return false;
   if (in_operand(m, g) || !take_equation(m, f, s->where, out))
     return false;
+  for (size_t k = 0; k < s->axes.n; k++) /* ranges come before it is known where an element goes */
+    if ((neo_form_axes(m, f, s->axes.at[k].lo) | neo_form_axes(m, f, s->axes.at[k].hi)) >>
+            out->axis &
+        1)
+      return false;
   neo_expr rest = out->rest;
   out->rest = (neo_expr){0};
   if (rest.i)

@@ -113,6 +113,17 @@ static void the_rest_of_an_equations_condition_is_tested_as_early_as_it_may(void
   neo_arena_free(&w.arena);
 }
 
+/* Where an element goes is known behind the loops over elements alone. */
+static void a_range_that_depends_on_the_place_is_no_data_equations(void **state) {
+  (void)state;
+  world w;
+  neo_segment s;
+  load(&w, "input to : i64 [90]\ninput n : i64 [50] < 91\ninput E : f32 [90]\ntemp S : f32 [50]\n"
+           "def S[v: 50] =\n  sum[e: 0..n[v]]\n  where to[e] == v;\n  E[e]\n  then acc0\n" ENTRY);
+  assert_false(neo_segment_of(w.m, w.g, &s));
+  neo_arena_free(&w.arena);
+}
+
 /* ---- contractions */
 
 static bool contracts(const char *text) {
@@ -185,6 +196,7 @@ int main(void) {
       cmocka_unit_test(one_of_several_conditions_may_grow_with_an_axis),
       cmocka_unit_test(only_one_range_grows_with_the_axis),
       cmocka_unit_test(the_rest_of_an_equations_condition_is_tested_as_early_as_it_may),
+      cmocka_unit_test(a_range_that_depends_on_the_place_is_no_data_equations),
       cmocka_unit_test(one_sum_of_a_product_is_a_contraction_and_two_are_none),
       cmocka_unit_test(comparisons_of_an_axis_of_the_sum_with_another_clip_it),
       cmocka_unit_test(no_more_conditions_clip_than_there_is_room_for),
