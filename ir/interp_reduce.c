@@ -130,8 +130,9 @@ static void note_loser(neo_accu *a, neo_value x, double error) {
   double r = rank_of(a, x);
   /* A tie of certain values goes to the first: no rival. */
   bool certain_tie = error == 0 && a->best_error == 0;
-  if (!certain_tie && r + error > a->rival)
-    a->rival = r + error;
+  double most = isinf(error) ? (double)INFINITY : r + error; /* an infinity may be any value */
+  if (!certain_tie && most > a->rival)
+    a->rival = most;
 }
 
 static bool take_best(neo_accu *a, neo_value x, double error) {
@@ -309,6 +310,7 @@ void neo_accu_end(neo_accu *a, neo_value acc[2], double error[2]) {
     return;
   error[0] = result_error(a, acc[0]);
   bool picks = a->reducer == NEO_RED_MAX || a->reducer == NEO_RED_MIN;
-  if (picks && a->taken > 1 && a->rival >= rank_of(a, a->best) - a->best_error)
+  bool certain = isfinite(a->best_error) && a->rival < rank_of(a, a->best) - a->best_error;
+  if (picks && a->taken > 1 && !certain)
     error[1] = (double)INFINITY;
 }

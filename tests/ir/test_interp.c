@@ -467,6 +467,26 @@ static void a_bound_at_the_largest_number_of_its_type_promises_nothing(void **st
   }
 }
 
+/* The second sum may be NaN or infinite, so it may win or not. */
+static void a_position_among_uncertain_values_promises_nothing(void **state) {
+  neo_module *m = test_parse(*state, "input x : f32 [2, 2]\n"
+                                     "temp s : f32 [2]\n"
+                                     "temp v : f32 []\n"
+                                     "temp i : i64 []\n"
+                                     "def s[r: 2] =\n"
+                                     "    sum[k: 2] x[r, 0] * x[r, k]\n"
+                                     "def (v, i)[] =\n    max[k: 2] s[k], k\n"
+                                     "    then acc0, acc1\n");
+  neo_interp *p = test_interp(m, NULL);
+  neo_interp_track_errors(p, true);
+  for (int k = 0; k < 3; k++) {
+    double x[4] = {k == 1 ? 1 : (double)INFINITY, -2, k ? (double)INFINITY : 1, -2};
+    test_put_f(p, m, "x", x, 4);
+    test_eval(p, m, "s"), test_eval(p, m, "i");
+    assert_true(isinf(neo_interp_errors(p, neo_tensor_find(m, "i"))[0]));
+  }
+}
+
 static void disturbed_sums_differ_by_what_rounding_may_do(void **state) {
   neo_module *m = test_parse(*state, "input x : f32 [64]\n"
                                      "temp s : f32 []\n"
@@ -506,6 +526,7 @@ int main(void) {
       TEST(sums_that_step_through_memory_are_those_of_single_reads),
       TEST(a_sum_of_products_with_an_infinity_promises_nothing),
       TEST(a_bound_at_the_largest_number_of_its_type_promises_nothing),
+      TEST(a_position_among_uncertain_values_promises_nothing),
       TEST(disturbed_sums_differ_by_what_rounding_may_do),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
