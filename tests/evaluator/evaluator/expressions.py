@@ -205,13 +205,13 @@ class Expressions:
         for d, (s, extent) in enumerate(zip(subscripts, tensor.shape)):
             outside = (s < 0) | (s >= extent)
             if outside.any():
-                self._refuse(outside & frame.active(outside.shape), s, d, extent, node)
+                self._refuse(outside & frame.active(outside.shape), s, d, extent, frame, node)
                 s = np.where(outside, 0, s)
             flat = flat * extent + s
         return tape.gather(tensor, flat, len(frame))
 
-    def _refuse(self, outside, subscript, dimension, extent, node):
-        if outside.any():
+    def _refuse(self, outside, subscript, dimension, extent, frame, node):
+        if outside.any() and frame.has_points():
             where = np.unravel_index(int(np.argmax(outside)), outside.shape)
             value = np.broadcast_to(subscript, outside.shape)[where]
             error(node, f"a read lies outside dimension {dimension} of extent {extent}: it reads {value}")

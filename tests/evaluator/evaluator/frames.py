@@ -64,6 +64,11 @@ class Frame:
         """As a function sees it that is called here: the axes without their names."""
         return Frame([Axis(None, a.lower, a.count) for a in self.axes], self.mask)
 
+    def has_points(self):
+        """False where the range of an index is empty: arrays may not have its axis, and what they hold is then of no
+        point."""
+        return all(a.count for a in self.axes)
+
     def active(self, shape):
         """The mask for an array of this shape (or True)."""
         return True if self.mask is None else tape.fit(self.mask, shape)

@@ -19,6 +19,9 @@ CASES = [
      e = logsumexp[i < n] x[i]; a = mean[i < n] x[i]; g = argmax[i < n] x[i]; y = any[i < n] x[i] > 0
      z = all[i < n] x[i] > 0""",
      {"x": [1, 2], "n": 0}, {"s": 0, "p": 1, "m": -INF, "l": INF, "e": -INF, "a": NAN, "g": 0, "y": False, "z": True}),
+    ("nothing is read or multiplied in an empty range", """input x[2, 2]; input z; input n[3] : i32 < 3
+     s[i < 3] = sum[j < n[i]] (x[i, j] else 5); t[i < 3] = sum[j < n[i]] log(z)""",
+     {"x": [[1, 2], [3, 4]], "z": -1.0, "n": [0, 0, 0]}, {"s": [0, 0, 0], "t": [0, 0, 0]}),
     ("NaN wins, and the first of equals", """input x[4]
      m = max[i] x[i]; a = argmin[i] x[i]; b = argmax[i where i < 2] x[i]""",
      {"x": [3, 3, NAN, 1]}, {"m": NAN, "a": 2, "b": 0}),

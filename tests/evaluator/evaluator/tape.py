@@ -436,7 +436,8 @@ def contract(factors, kept, extents):
     for f, word in zip(factors, words):
         operands += [f.data.reshape([f.data.shape[k] for k in word]), word]
     data = np.einsum(*operands, out, optimize="greedy") if factors else np.ones(())
-    data = np.asarray(data * scale).reshape([extents[k] if k in out else 1 for k in axes])
+    data = data * scale if scale else np.zeros_like(data)  # a sum of nothing is 0, whatever NaN the factors hold
+    data = np.asarray(data).reshape([extents[k] if k in out else 1 for k in axes])
 
     def vjp(g):
         return tuple(_factor_gradient(factors, j, words[j], g, extents) if f.tracked else None
