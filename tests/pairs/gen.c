@@ -229,11 +229,12 @@ static void draw_param(pgen *g) {
 static const struct {
   pg_form *form;
   uint32_t weight;
-} forms[] = {{pg_map, 14},    {pg_reduce, 34},  {pg_product, 10}, {pg_window, 8},
-             {pg_lookup, 5},  {pg_segment, 6},  {pg_pieces, 6},   {pg_reshape, 5},
-             {pg_running, 5}, {pg_gradient, 8}, {pg_call, 3},     {pg_own_grad, 3},
-             {pg_repeat, 4},  {pg_state, 4},    {pg_any_rank, 5}, {pg_softmax, 6},
-             {pg_count, 6},   {pg_scalar, 5},   {pg_attention, 3}};
+} forms[] = {{pg_map, 14},     {pg_reduce, 34},         {pg_product, 10}, {pg_window, 8},
+             {pg_lookup, 5},   {pg_segment, 6},         {pg_pieces, 6},   {pg_reshape, 5},
+             {pg_running, 5},  {pg_running_product, 2}, {pg_gradient, 8}, {pg_call, 3},
+             {pg_own_grad, 3}, {pg_repeat, 4},          {pg_rows, 8},     {pg_state, 6},
+             {pg_any_rank, 5}, {pg_softmax, 6},         {pg_count, 6},    {pg_scalar, 7},
+             {pg_attention, 3}};
 
 static void draw_definition(pgen *g) {
   uint32_t all = 0;

@@ -78,6 +78,9 @@ const char *pg_type_text(neo_type t);
 /* ---- gen_read.c */
 const char *pg_index(pgen *g, uint32_t extent, bool reduced); /* a new index, in scope */
 const char *pg_left(pgen *g, const char *name, uint32_t n);   /* "y[i < N, j < 4]" of the first n */
+const char *pg_left_of(pgen *g, const ptensor *t);            /* "y[i < N, j < 4] : f32" */
+/* The statement reads it in some way. */
+void pg_take(pgen *g, const ptensor *t);
 /* A read of a tensor at indices at hand; null: none fits. */
 const char *pg_read(pgen *g, uint32_t tensor);
 /* Of some tensor of this type, or converted to it. */
@@ -101,11 +104,15 @@ const char *pg_where(pgen *g);
 /* ---- gen_form*.c */
 typedef bool pg_form(pgen *g); /* false: not here */
 pg_form pg_map, pg_reduce, pg_product, pg_window, pg_lookup, pg_segment, pg_pieces, pg_reshape,
-    pg_running, pg_gradient, pg_own_grad, pg_call, pg_repeat, pg_state, pg_any_rank, pg_attention,
-    pg_softmax, pg_count, pg_scalar;
+    pg_running, pg_running_product, pg_gradient, pg_own_grad, pg_call, pg_repeat, pg_state,
+    pg_any_rank, pg_attention, pg_softmax, pg_rows, pg_count, pg_scalar;
 /* "sum[t < N where ...] (body)" of this type, in parentheses; its indices are gone again. */
 const char *pg_reduction(pgen *g, pairs_feature reducer, neo_type t);
+/* "t < n" of a new index along the extent, which is in scope then; of some kind of range. */
+const char *pg_range(pgen *g, uint32_t extent);
 pairs_feature pg_reducer(pgen *g, neo_type t);
+/* An integer tensor along one extent whose elements are below another: one that there is, or an input. */
+uint32_t pg_positions(pgen *g, uint32_t along, uint32_t below);
 /* A reduction whose range or condition is what the tensor `on` found. */
 bool pg_follow(pgen *g, uint32_t on);
 

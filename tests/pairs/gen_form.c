@@ -14,14 +14,10 @@ static uint32_t draw_left(pgen *g, uint32_t *dim, uint32_t least, uint32_t most,
   return n;
 }
 
-static const char *left_of(pgen *g, const ptensor *t) {
-  return neo_arena_printf(g->arena, "%s : %s", pg_left(g, t->name, t->rank), pg_type_text(t->type));
-}
-
 bool pg_map(pgen *g) {
   uint32_t dim[MOST_RANK], rank = draw_left(g, dim, 1, 3, 2000);
   ptensor t = pg_result(g, pg_type(g), dim, rank);
-  const char *left = left_of(g, &t);
+  const char *left = pg_left_of(g, &t);
   pg_define(g, &t, left, pg_value(g, t.type, 3));
   return true;
 }
@@ -60,7 +56,7 @@ bool pg_reduce(pgen *g) {
     return made;
   }
   ptensor t = pg_result(g, pg_type(g), dim, rank);
-  const char *left = left_of(g, &t);
+  const char *left = pg_left_of(g, &t);
   const char *value = pg_reduction(g, pg_reducer(g, t.type), t.type);
   if (!value)
     return false;
@@ -71,7 +67,11 @@ bool pg_reduce(pgen *g) {
 
 bool pg_scalar(pgen *g) {
   ptensor t = pg_result(g, pg_type(g), NULL, 0);
-  const char *left = left_of(g, &t);
+  const char *left = pg_left_of(g, &t);
+  if (pg_chance(g, 30)) { /* of elements that are at constant places */
+    pg_define(g, &t, left, pg_value(g, t.type, 2));
+    return true;
+  }
   const char *value = pg_reduction(g, pg_reducer(g, t.type), t.type);
   if (!value)
     return false;
@@ -115,8 +115,8 @@ bool pg_product(pgen *g) {
   uint32_t a = ta ? operand(g, type, k, i) : operand(g, type, i, k);
   uint32_t b = tb ? operand(g, type, j, k) : operand(g, type, k, j);
   ptensor t = pg_result(g, to, (uint32_t[]){i, j}, 2);
-  const char *left = left_of(g, &t), *nt = pg_index(g, k, true), *range = pg_extent_text(g, k);
-  const char *where = pg_chance(g, 15) ? pg_where(g) : NULL;
+  const char *left = pg_left_of(g, &t), *range = pg_range(g, k), *nt = g->index[2].name;
+  const char *where = pg_chance(g, 30) ? pg_where(g) : NULL;
   uint64_t bits = (uint64_t)1 << g->tensors.at[a].line | (uint64_t)1 << g->tensors.at[b].line;
   const char *x =
       neo_arena_printf(g->arena, "%s[%s, %s]", g->tensors.at[a].name, ta ? nt : ni, ta ? ni : nt);
@@ -128,7 +128,7 @@ bool pg_product(pgen *g) {
   g->has |= PAIRS_BIT(PAIRS_PRODUCT) | PAIRS_BIT(PAIRS_SUM) | PAIRS_BIT(pg_type_feature(type)) |
             (ta || tb ? PAIRS_BIT(PAIRS_TRANSPOSE) : 0);
   const char *value =
-      neo_arena_printf(g->arena, "(sum[%s < %s%s%s] %s*%s)", nt, range, where ? " where " : "",
+      neo_arena_printf(g->arena, "(sum[%s%s%s] %s*%s)", range, where ? " where " : "",
                        where ? where : "", factor(g, to, type, x), factor(g, to, type, y));
   g->n_index = 2;
   t.reduced = true;
@@ -167,7 +167,7 @@ bool pg_window(pgen *g) {
   if (neo_type_is_float(type) && pg_chance(g, 15))
     reducer = PAIRS_MEAN;
   ptensor t = pg_result(g, type, (uint32_t[]){i, out}, 2);
-  const char *left = left_of(g, &t);
+  const char *left = pg_left_of(g, &t);
   const char *at = neo_arena_printf(g->arena, "%lld*%s + %lld*r%s", (long long)stride, np,
                                     (long long)apart, padded ? " - 1" : "");
   const char *read =
@@ -195,7 +195,7 @@ bool pg_window(pgen *g) {
 
 /* ---- by data */
 
-static uint32_t positions(pgen *g, uint32_t along, uint32_t below) {
+uint32_t pg_positions(pgen *g, uint32_t along, uint32_t below) {
   for (uint32_t k = 0; k < g->tensors.n; k++) {
     const ptensor *t = &g->tensors.at[k];
     if (t->bound == below && !t->up_to && t->rank == 1 && t->dim[0] == along)
@@ -207,11 +207,11 @@ static uint32_t positions(pgen *g, uint32_t along, uint32_t below) {
 bool pg_lookup(pgen *g) {
   uint32_t v = pg_extent(g), b = pg_extent(g), d = pg_extent(g);
   neo_type type = factor_type(g);
-  uint32_t table = operand(g, type, v, d), at = positions(g, b, v);
+  uint32_t table = operand(g, type, v, d), at = pg_positions(g, b, v);
   (void)pg_index(g, b, false);
   (void)pg_index(g, d, false);
   ptensor t = pg_result(g, type, (uint32_t[]){b, d}, 2);
-  const char *left = left_of(g, &t);
+  const char *left = pg_left_of(g, &t);
   ptensor *from = &g->tensors.at[table];
   g->has |= PAIRS_BIT(g->tensors.at[at].found ? PAIRS_LOOKUP_ARG : PAIRS_LOOKUP);
   g->reads |= (uint64_t)1 << from->line | (uint64_t)1 << g->tensors.at[at].line;
@@ -223,11 +223,12 @@ bool pg_lookup(pgen *g) {
   return true;
 }
 
+/* The elements whose position is the result's: a sum mostly, under more conditions now and then. */
 bool pg_segment(pgen *g) {
   uint32_t v = pg_extent(g), e = pg_extent(g), d = pg_extent(g);
   bool columns = pg_chance(g, 70);
   neo_type type = factor_type(g);
-  uint32_t at = positions(g, e, v);
+  uint32_t at = pg_positions(g, e, v);
   uint32_t x = columns ? operand(g, type, e, d) : 0;
   (void)pg_index(g, v, false);
   if (columns)
@@ -235,11 +236,11 @@ bool pg_segment(pgen *g) {
   if (pg_work(g) * g->extents.at[e].now > MOST_WORK)
     return false;
   ptensor t = pg_result(g, type, (uint32_t[]){v, d}, columns ? 2 : 1);
-  const char *left = left_of(g, &t), *body;
+  const char *left = pg_left_of(g, &t), *body;
   uint32_t before = g->n_index;
-  (void)pg_index(g, e, true);
-  const char *end = pg_extent_text(g, e);
+  const char *range = pg_range(g, e);
   g->reads |= (uint64_t)1 << g->tensors.at[at].line;
+  const char *more = pg_chance(g, 35) ? pg_where(g) : NULL;
   if (columns && pg_chance(g, 60))
     body = pg_read_plain(g, x);
   else
@@ -249,9 +250,9 @@ bool pg_segment(pgen *g) {
   g->n_index = before;
   g->has |= PAIRS_BIT(PAIRS_SEGMENT) | PAIRS_BIT(reducer);
   t.reduced = true;
-  const char *value =
-      neo_arena_printf(g->arena, "(%s[t < %s where %s[t] == i] (%s))", pairs_feature_text(reducer),
-                       end, g->tensors.at[at].name, body);
+  const char *value = neo_arena_printf(
+      g->arena, "(%s[%s where %s[t] == i%s%s%s] (%s))", pairs_feature_text(reducer), range,
+      g->tensors.at[at].name, more ? " and (" : "", more ? more : "", more ? ")" : "", body);
   pg_define(g, &t, left, finished(g, type, value));
   return true;
 }

@@ -1,17 +1,5 @@
-/* Forms of several statements: gradients, functions, rounds, states, rows that are normalised,
- * attention. */
+/* Forms of several statements: gradients, functions, rounds, states. */
 #include "tests/pairs/gen.h"
-
-static const char *left_of(pgen *g, const ptensor *t) {
-  return neo_arena_printf(g->arena, "%s : %s", pg_left(g, t->name, t->rank), pg_type_text(t->type));
-}
-
-static void take(pgen *g, const ptensor *t) {
-  g->reads |= (uint64_t)1 << t->line;
-  g->from |= t->from;
-  g->exact = g->exact && t->exact;
-  g->has |= PAIRS_BIT(pg_type_feature(t->type));
-}
 
 /* A definition without indices on the left, of these dimensions. */
 static uint32_t define_whole(pgen *g, ptensor t, const char *value) {
@@ -31,7 +19,7 @@ static uint32_t some_source(pgen *g, uint64_t from) {
 
 static uint32_t scalar_of(pgen *g, const ptensor *y, const char *summed) {
   pg_begin(g);
-  take(g, y);
+  pg_take(g, y);
   g->has |= PAIRS_BIT(PAIRS_SUM);
   g->exact = false;
   return define_whole(g, pg_result(g, y->type, NULL, 0),
@@ -41,8 +29,8 @@ static uint32_t scalar_of(pgen *g, const ptensor *y, const char *summed) {
 static uint32_t gradient(pgen *g, uint32_t of, uint32_t to, pairs_feature f) {
   ptensor loss = g->tensors.at[of], x = g->tensors.at[to];
   pg_begin(g);
-  take(g, &loss);
-  take(g, &x);
+  pg_take(g, &loss);
+  pg_take(g, &x);
   g->has |= PAIRS_BIT(PAIRS_GRAD) | PAIRS_BIT(f);
   g->from = 0;
   g->exact = false;
@@ -65,10 +53,10 @@ static bool gradient_of(pgen *g, uint32_t k) {
   if (!d.rank || !pg_chance(g, 35))
     return true;
   pg_begin(g);
-  take(g, &at);
+  pg_take(g, &at);
   uint64_t reads = g->reads, from = g->from;
   pg_begin(g);
-  take(g, &d);
+  pg_take(g, &d);
   g->reads |= reads;
   g->from |= from;
   g->has |= PAIRS_BIT(PAIRS_SUM);
@@ -121,7 +109,7 @@ static bool call(pgen *g, const char *rest, pairs_feature f, pairs_set more, uin
   ptensor x = g->tensors.at[k];
   const char *name = pg_name(g, "func");
   (void)function(g, name, rest);
-  take(g, &x);
+  pg_take(g, &x);
   g->has |= PAIRS_BIT(f) | more;
   g->exact = false;
   uint32_t y = define_whole(g, pg_result(g, x.type, x.dim, x.rank),
@@ -137,14 +125,35 @@ bool pg_own_grad(pgen *g) {
   return call(g, PG_PICK(g, own), PAIRS_OWN_GRAD, PAIRS_BIT(PAIRS_ANY_RANK), 1);
 }
 
+/* All products of two rows. */
+static bool call_product(pgen *g) {
+  uint32_t k = float_tensor(g, 2);
+  ptensor x = g->tensors.at[k];
+  int64_t rows = g->extents.at[x.dim[0]].now;
+  if (x.rank != 2 || rows * rows * g->extents.at[x.dim[1]].now > 2 * MOST_WORK)
+    return false;
+  const char *name = pg_name(g, "func");
+  (void)function(g, name, "(x[I, K]) -> y { y[i, j] = sum[k] x[i, k]*x[j, k] }");
+  pg_take(g, &x);
+  g->has |= PAIRS_BIT(PAIRS_CALL) | PAIRS_BIT(PAIRS_PRODUCT) | PAIRS_BIT(PAIRS_SUM);
+  g->exact = false;
+  ptensor y = pg_result(g, x.type, (uint32_t[]){x.dim[0], x.dim[0]}, 2);
+  (void)define_whole(g, y, neo_arena_printf(g->arena, "%s(%s)", name, x.name));
+  return true;
+}
+
 bool pg_call(pgen *g) {
-  static const char *const centred = "(x[.., I]) -> y {\n  m[..] = mean[i] x[.., i]\n"
-                                     "  y[.., i] = x[.., i] - m[..]\n}",
-                           *const least = "(x[.., I]) -> y {\n  m[..] = max[i] x[.., i]\n"
-                                          "  y[.., i] = min(x[.., i], m[..] - 0.5)\n}";
-  bool mean = pg_chance(g, 50);
-  return call(g, mean ? centred : least, PAIRS_CALL,
-              PAIRS_BIT(mean ? PAIRS_MEAN : PAIRS_MAX) | PAIRS_BIT(PAIRS_ANY_RANK), 1);
+  static const struct {
+    const char *text;
+    pairs_feature has;
+  } body[] = {{"m[..] = mean[i] x[.., i]\n  y[.., i] = x[.., i] - m[..]", PAIRS_MEAN},
+              {"m[..] = max[i] x[.., i]\n  y[.., i] = min(x[.., i], m[..] - 0.5)", PAIRS_MAX},
+              {"y[.., i < I] = sum[t <= i] x[.., t]", PAIRS_RUNNING}};
+  if (pg_chance(g, 25))
+    return call_product(g);
+  uint64_t k = pg_below(g, sizeof body / sizeof *body);
+  return call(g, neo_arena_printf(g->arena, "(x[.., I]) -> y {\n  %s\n}", body[k].text), PAIRS_CALL,
+              PAIRS_BIT(body[k].has) | PAIRS_BIT(PAIRS_ANY_RANK), 1);
 }
 
 /* ---- rounds and states */
@@ -155,7 +164,7 @@ bool pg_repeat(pgen *g) {
   if (x.rank > 2)
     return false;
   pg_begin(g);
-  take(g, &x);
+  pg_take(g, &x);
   const char *name = pg_name(g, "h"), *left = name, *read;
   ptensor h = x;
   h.name = name;
@@ -175,6 +184,32 @@ bool pg_repeat(pgen *g) {
   return true;
 }
 
+/* Of the state that was made last. */
+static const char *next_value(pgen *g) {
+  const char *old = pg_read_plain(g, (uint32_t)g->tensors.n - 1);
+  const char *value =
+      pg_chance(g, 50) ? pg_reduction(g, pg_reducer(g, NEO_F32_T), NEO_F32_T) : NULL;
+  value = value ? value : pg_value(g, NEO_F32_T, 2);
+  return neo_arena_printf(g->arena, "%s*0.5 + %s", old, value);
+}
+
+/* What belongs to each element, by a tensor of positions, or comes before it. */
+static const char *counted(pgen *g, uint32_t key, uint32_t along, uint32_t dim) {
+  if (pg_chance(g, 40)) {
+    g->n_index = 0; /* nothing but the range depends on i */
+    (void)pg_index(g, dim, true);
+    const char *before = pg_value(g, NEO_F32_T, 1);
+    g->has |= PAIRS_BIT(PAIRS_RUNNING) | PAIRS_BIT(PAIRS_TRIANGLE) | PAIRS_BIT(PAIRS_SUM);
+    return neo_arena_printf(g->arena, "sum[t <= i] (%s)", before);
+  }
+  const char *name = g->tensors.at[key].name;
+  (void)pg_index(g, along, true);
+  g->reads |= (uint64_t)1 << g->tensors.at[key].line;
+  g->has |= PAIRS_BIT(PAIRS_SEGMENT) | PAIRS_BIT(PAIRS_SUM);
+  const char *end = pg_extent_text(g, along), *body = pg_value(g, NEO_F32_T, 1);
+  return neo_arena_printf(g->arena, "sum[t < %s where %s[t] == i] (%s)", end, name, body);
+}
+
 bool pg_state(pgen *g) {
   uint32_t dim = NO_EXTENT;
   for (uint32_t k = 0; k < g->extents.n; k++)
@@ -191,130 +226,17 @@ bool pg_state(pgen *g) {
                                                                 s.name, pg_extent_text(g, dim)),
                                        .has = PAIRS_BIT(PAIRS_UPDATE)});
   NEO_PUSH(g->arena, &g->tensors, s);
+  uint32_t e = pg_extent(g), key = pg_chance(g, 30) ? pg_positions(g, e, dim) : UINT32_MAX;
   pg_begin(g);
   (void)pg_index(g, dim, false);
   const char *left = pg_left(g, s.name, 1);
-  const char *old = pg_read_plain(g, (uint32_t)g->tensors.n - 1);
-  const char *value =
-      pg_chance(g, 50) ? pg_reduction(g, pg_reducer(g, NEO_F32_T), NEO_F32_T) : NULL;
-  value = value ? value : pg_value(g, NEO_F32_T, 2);
+  const char *value = key == UINT32_MAX ? next_value(g) : counted(g, key, e, dim);
+  g->reads |= (uint64_t)1 << s.line;
   g->has |= PAIRS_BIT(PAIRS_UPDATE) | PAIRS_BIT(PAIRS_F32);
-  (void)pg_end(g, (pairs_statement){.kind = PAIRS_DEFINITION,
-                                    .name = s.name,
-                                    .update = true,
-                                    .text = neo_arena_printf(g->arena, "update %s = %s*0.5 + %s",
-                                                             left, old, value)});
-  return true;
-}
-
-/* ---- rows */
-
-/* How many elements of a row, then a length that a range may end at. */
-bool pg_count(pgen *g) {
-  uint32_t i = pg_extent(g), c = pg_extent(g);
-  (void)pg_index(g, i, false);
-  ptensor n = pg_result(g, NEO_I32_T, &i, 1), t;
-  const char *left = left_of(g, &n), *end = pg_extent_text(g, c);
-  (void)pg_index(g, c, true);
-  const char *of = pg_compare(g, 0);
-  g->n_index = 1;
-  g->has |= PAIRS_BIT(PAIRS_SUM);
-  g->from = 0;
-  n.reduced = true;
-  pg_define(g, &n, left, neo_arena_printf(g->arena, "sum[t < %s] i32(%s)", end, of));
-  pg_begin(g);
-  (void)pg_index(g, i, false);
-  t = pg_result(g, NEO_I32_T, &i, 1);
-  t.bound = c;
-  t.up_to = t.reduced = true;
-  left = pg_left(g, t.name, 1);
-  end = pg_extent_text(g, c);
-  const char *read = pg_read_plain(g, (uint32_t)g->tensors.n - 1);
-  pg_define(g, &t, neo_arena_printf(g->arena, "%s : i32 < %s + 1", left, end),
-            neo_arena_printf(g->arena, "i32(clamp(i64(%s), 0, %s))", read, end));
-  return pg_chance(g, 30) || pg_follow(g, (uint32_t)g->tensors.n - 1);
-}
-
-static uint32_t row_step(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank, pairs_set has,
-                         uint64_t from, const char *value) {
-  ptensor t = pg_result(g, type, dim, rank);
-  t.reduced = has & (PAIRS_BIT(PAIRS_MAX) | PAIRS_BIT(PAIRS_SUM));
-  for (uint32_t k = 0; k < rank; k++)
-    (void)pg_index(g, dim[k], false);
-  const char *left = left_of(g, &t);
-  g->has |= has;
-  g->from |= from;
-  g->exact = false;
-  pg_define(g, &t, left, value);
-  pg_begin(g);
-  return (uint32_t)g->tensors.n - 1;
-}
-
-/* exp of a row over its sum, of the tensor k[i, j]. */
-static uint32_t softmax_of(pgen *g, uint32_t k) {
-  ptensor x = g->tensors.at[k];
-  uint32_t dim[] = {x.dim[0], x.dim[1]};
-  const char *n = g->extents.at[dim[1]].text;
-  uint64_t end = (uint64_t)1 << g->extents.at[dim[1]].line;
-  pg_begin(g);
-  take(g, &x);
-  g->reads |= end;
-  uint32_t m = row_step(g, x.type, dim, 1, PAIRS_BIT(PAIRS_MAX), x.from,
-                        neo_arena_printf(g->arena, "max[t < %s] %s[i, t]", n, x.name));
-  take(g, &x);
-  take(g, &g->tensors.at[m]);
-  uint32_t e =
-      row_step(g, x.type, dim, 2, PAIRS_BIT(PAIRS_FUNCTION), x.from,
-               neo_arena_printf(g->arena, "exp(%s[i, j] - %s[i])", x.name, g->tensors.at[m].name));
-  take(g, &g->tensors.at[e]);
-  g->reads |= end;
-  uint32_t z =
-      row_step(g, x.type, dim, 1, PAIRS_BIT(PAIRS_SUM), x.from,
-               neo_arena_printf(g->arena, "sum[t < %s] %s[i, t]", n, g->tensors.at[e].name));
-  take(g, &g->tensors.at[e]);
-  take(g, &g->tensors.at[z]);
-  return row_step(
-      g, x.type, dim, 2, 0, x.from,
-      neo_arena_printf(g->arena, "%s[i, j]/%s[i]", g->tensors.at[e].name, g->tensors.at[z].name));
-}
-
-static uint32_t float_matrix(pgen *g) {
-  for (size_t k = g->tensors.n; k-- > 0;) {
-    const ptensor *t = &g->tensors.at[k];
-    if (neo_type_is_float(t->type) && t->rank == 2 && pg_chance(g, 60))
-      return (uint32_t)k;
-  }
-  uint32_t dim[] = {pg_extent(g), pg_extent(g)};
-  return pg_given(g, pg_float(g), dim, 2, NO_EXTENT, false);
-}
-
-bool pg_softmax(pgen *g) {
-  (void)softmax_of(g, float_matrix(g));
-  return true;
-}
-
-/* Products, the softmax of their rows, and products with that. */
-bool pg_attention(pgen *g) {
-  uint32_t i = pg_extent(g), j = pg_extent(g), d = pg_extent(g);
-  if (g->extents.at[i].now * g->extents.at[j].now * g->extents.at[d].now > 2 * MOST_WORK)
-    return false;
-  neo_type type = pg_chance(g, 80) ? NEO_F32_T : NEO_F64_T;
-  uint32_t q = pg_given(g, type, (uint32_t[]){i, d}, 2, NO_EXTENT, false);
-  uint32_t k = pg_given(g, type, (uint32_t[]){j, d}, 2, NO_EXTENT, false);
-  uint32_t v = pg_given(g, type, (uint32_t[]){j, d}, 2, NO_EXTENT, false);
-  pairs_set product = PAIRS_BIT(PAIRS_PRODUCT) | PAIRS_BIT(PAIRS_SUM);
-  pg_begin(g);
-  take(g, &g->tensors.at[q]);
-  take(g, &g->tensors.at[k]);
-  const char *where = pg_chance(g, 30) ? " where t % 2 == 0" : "";
-  uint32_t s = row_step(g, type, (uint32_t[]){i, j}, 2, product, g->from,
-                        neo_arena_printf(g->arena, "0.25*(sum[t%s] %s[i, t]*%s[j, t])", where,
-                                         g->tensors.at[q].name, g->tensors.at[k].name));
-  uint32_t p = softmax_of(g, s);
-  take(g, &g->tensors.at[p]);
-  take(g, &g->tensors.at[v]);
-  (void)row_step(g, type, (uint32_t[]){i, d}, 2, product, g->from,
-                 neo_arena_printf(g->arena, "sum[t] %s[i, t]*%s[t, j]", g->tensors.at[p].name,
-                                  g->tensors.at[v].name));
+  (void)pg_end(
+      g, (pairs_statement){.kind = PAIRS_DEFINITION,
+                           .name = s.name,
+                           .update = true,
+                           .text = neo_arena_printf(g->arena, "update %s = %s", left, value)});
   return true;
 }

@@ -19,6 +19,17 @@ const char *pg_left(pgen *g, const char *name, uint32_t n) {
   return n ? neo_arena_printf(g->arena, "%s]", s) : s;
 }
 
+const char *pg_left_of(pgen *g, const ptensor *t) {
+  return neo_arena_printf(g->arena, "%s : %s", pg_left(g, t->name, t->rank), pg_type_text(t->type));
+}
+
+void pg_take(pgen *g, const ptensor *t) {
+  g->reads |= (uint64_t)1 << t->line;
+  g->from |= t->from;
+  g->exact = g->exact && t->exact;
+  g->has |= PAIRS_BIT(pg_type_feature(t->type));
+}
+
 static const char *any_index_of(pgen *g, uint32_t extent) {
   uint32_t at[MOST_INDICES], n = 0;
   for (uint32_t k = 0; k < g->n_index; k++)

@@ -177,8 +177,7 @@ static const char *part(pgen *g, uint32_t extent, bool *done) {
                           : neo_arena_printf(g->arena, "%s < %s - 1", t, n);
 }
 
-/* The range of a new index, which is in scope then. */
-static const char *range(pgen *g, uint32_t extent) {
+const char *pg_range(pgen *g, uint32_t extent) {
   uint64_t roll = pg_below(g, 100);
   bool done = false;
   const char *s = roll < 10   ? triangle(g, extent, &done)
@@ -236,7 +235,7 @@ const char *pg_reduction(pgen *g, pairs_feature reducer, neo_type t) {
     uint32_t e = small_extent(g);
     if (e == NO_EXTENT)
       continue;
-    ranges = neo_arena_printf(g->arena, "%s%s%s", ranges, taken++ ? ", " : "", range(g, e));
+    ranges = neo_arena_printf(g->arena, "%s%s%s", ranges, taken++ ? ", " : "", pg_range(g, e));
   }
   if (!taken)
     return NULL;

@@ -1,10 +1,6 @@
 /* Forms that say something else about indices: pieces, reshapes, running reductions, any rank. */
 #include "tests/pairs/gen.h"
 
-static const char *left_of(pgen *g, const ptensor *t) {
-  return neo_arena_printf(g->arena, "%s : %s", pg_left(g, t->name, t->rank), pg_type_text(t->type));
-}
-
 static bool is_whole(const pgen *g, const ptensor *t) {
   (void)g;
   return t->rank == 2;
@@ -20,14 +16,6 @@ static uint32_t matrix(pgen *g) {
     return at;
   uint32_t dim[] = {pg_extent(g), pg_extent(g)};
   return pg_given(g, pg_float(g), dim, 2, NO_EXTENT, false);
-}
-
-static void take(pgen *g, uint32_t k) {
-  const ptensor *t = &g->tensors.at[k];
-  g->reads |= (uint64_t)1 << t->line;
-  g->from |= t->from;
-  g->exact = g->exact && t->exact;
-  g->has |= PAIRS_BIT(pg_type_feature(t->type));
 }
 
 static const char *touched(pgen *g, neo_type t, const char *e) {
@@ -59,9 +47,9 @@ bool pg_pieces(pgen *g) {
   (void)pg_index(g, i, false);
   (void)pg_index(g, e, false);
   ptensor t = pg_result(g, type, (uint32_t[]){i, e}, 2);
-  const char *left = left_of(g, &t), *cut = pg_extent_text(g, ca);
-  take(g, a);
-  take(g, b);
+  const char *left = pg_left_of(g, &t), *cut = pg_extent_text(g, ca);
+  pg_take(g, &g->tensors.at[a]);
+  pg_take(g, &g->tensors.at[b]);
   g->has |= PAIRS_BIT(PAIRS_PIECES) | PAIRS_BIT(PAIRS_SELECT);
   const char *x = neo_arena_printf(g->arena, "%s[i, j]", g->tensors.at[a].name);
   const char *y = neo_arena_printf(g->arena, "%s[i, j - %s]", g->tensors.at[b].name, cut);
@@ -84,8 +72,8 @@ bool pg_reshape(pgen *g) {
   pg_begin(g);
   (void)pg_index(g, e, false);
   ptensor t = pg_result(g, type, &e, 1);
-  const char *left = left_of(g, &t), *cut = pg_extent_text(g, n);
-  take(g, x);
+  const char *left = pg_left_of(g, &t), *cut = pg_extent_text(g, n);
+  pg_take(g, &g->tensors.at[x]);
   g->has |= PAIRS_BIT(PAIRS_RESHAPE);
   pg_define(
       g, &t, left,
@@ -98,8 +86,8 @@ bool pg_reshape(pgen *g) {
   (void)pg_index(g, m, false);
   (void)pg_index(g, n, false);
   ptensor z = pg_result(g, type, (uint32_t[]){m, n}, 2);
-  left = left_of(g, &z);
-  take(g, flat);
+  left = pg_left_of(g, &z);
+  pg_take(g, &g->tensors.at[flat]);
   g->has |= PAIRS_BIT(PAIRS_RESHAPE);
   pg_define(
       g, &z, left,
@@ -107,33 +95,87 @@ bool pg_reshape(pgen *g) {
   return true;
 }
 
+static pairs_feature running_reducer(pgen *g, neo_type type) {
+  static const pairs_feature reducers[] = {PAIRS_SUM,  PAIRS_SUM,  PAIRS_MAX,      PAIRS_MIN,
+                                           PAIRS_PROD, PAIRS_MEAN, PAIRS_LOGSUMEXP};
+  pairs_feature reducer = PG_PICK(g, reducers);
+  if (type == NEO_BOOL_T)
+    return pg_chance(g, 50) ? PAIRS_ANY : PAIRS_ALL;
+  bool floats = reducer == PAIRS_MEAN || reducer == PAIRS_LOGSUMEXP;
+  return floats && !neo_type_is_float(type) ? PAIRS_SUM : reducer;
+}
+
+/* "[i < N, j < M] = reducer[t <= j ...] (body)", of which nothing but the range depends on j. */
+static void define_running(pgen *g, neo_type type, pairs_feature reducer, uint32_t i, uint32_t c,
+                           const char *more, const char *body) {
+  const char *where = !*more && pg_chance(g, 25) ? pg_where(g) : NULL;
+  g->n_index = 0;
+  (void)pg_index(g, i, false);
+  (void)pg_index(g, c, false);
+  ptensor t = pg_result(g, type, (uint32_t[]){i, c}, 2);
+  const char *left = pg_left_of(g, &t);
+  g->has |= PAIRS_BIT(PAIRS_RUNNING) | PAIRS_BIT(PAIRS_TRIANGLE) | PAIRS_BIT(reducer);
+  g->exact = g->exact && reducer != PAIRS_MEAN && reducer != PAIRS_LOGSUMEXP;
+  t.reduced = true;
+  const char *to = type == NEO_I8_T || type == NEO_U8_T ? pg_type_text(type) : "";
+  pg_define(g, &t, left,
+            neo_arena_printf(g->arena, "%s(%s[t <= j%s%s%s] (%s))", to, pairs_feature_text(reducer),
+                             more, where ? " where " : "", where ? where : "", body));
+}
+
+/* A window around each step. */
+static void running_window(pgen *g, neo_type type, pairs_feature reducer, uint32_t i, uint32_t c) {
+  uint32_t x = pg_given(g, type, (uint32_t[]){i, c}, 2, NO_EXTENT, false);
+  bool stride = pg_chance(g, 50), apart = pg_chance(g, 50);
+  pairs_set has = PAIRS_BIT(PAIRS_WINDOW) | PAIRS_BIT(PAIRS_ELSE) | PAIRS_BIT(PAIRS_TWO_AXES) |
+                  (stride ? PAIRS_BIT(PAIRS_STRIDE) : 0) | (apart ? PAIRS_BIT(PAIRS_DILATION) : 0);
+  pg_take(g, &g->tensors.at[x]);
+  g->has |= has;
+  define_running(g, type, reducer, i, c, ", r < 3",
+                 neo_arena_printf(g->arena, "(%s[i, %st + %sr - 1] else %s)", g->tensors.at[x].name,
+                                  stride ? "2*" : "", apart ? "2*" : "",
+                                  neo_type_is_float(type) ? "0.5" : "1"));
+}
+
 bool pg_running(pgen *g) {
-  static const pairs_feature reducers[] = {PAIRS_SUM, PAIRS_SUM,  PAIRS_MAX,
-                                           PAIRS_MIN, PAIRS_PROD, PAIRS_MEAN};
   uint32_t i = pg_extent(g), c = pg_extent(g);
   neo_type type = pg_type(g);
   if (g->extents.at[i].now * g->extents.at[c].now * g->extents.at[c].now > MOST_WORK)
     return false;
-  pairs_feature reducer = PG_PICK(g, reducers);
-  if (type == NEO_BOOL_T)
-    reducer = PAIRS_ANY;
-  else if (reducer == PAIRS_MEAN && !neo_type_is_float(type))
-    reducer = PAIRS_SUM;
+  pairs_feature reducer = running_reducer(g, type);
+  if (type != NEO_BOOL_T && pg_chance(g, 20)) {
+    running_window(g, type, reducer, i, c);
+    return true;
+  }
   (void)pg_index(g, i, false);
-  (void)pg_index(g, c, false);
-  ptensor t = pg_result(g, type, (uint32_t[]){i, c}, 2);
-  const char *left = left_of(g, &t);
-  g->n_index = 1; /* nothing but the range depends on j */
   (void)pg_index(g, c, true);
-  const char *where = pg_chance(g, 25) ? pg_where(g) : NULL, *body = pg_value(g, type, 1);
-  g->n_index = 2;
-  g->has |= PAIRS_BIT(PAIRS_RUNNING) | PAIRS_BIT(PAIRS_TRIANGLE) | PAIRS_BIT(reducer);
-  g->exact = g->exact && reducer != PAIRS_MEAN;
+  define_running(g, type, reducer, i, c, "", pg_value(g, type, 1));
+  return true;
+}
+
+/* Products of rows, each up to its end. */
+bool pg_running_product(pgen *g) {
+  uint32_t i = pg_extent(g), k = pg_extent(g), c = pg_extent(g);
+  neo_type type = pg_float(g);
+  int64_t n = g->extents.at[c].now;
+  if (g->extents.at[i].now * g->extents.at[k].now * n * n > 2 * MOST_WORK)
+    return false;
+  uint32_t x = pg_given(g, type, (uint32_t[]){i, c}, 2, NO_EXTENT, false);
+  uint32_t w = pg_given(g, type, (uint32_t[]){k, c}, 2, NO_EXTENT, false);
+  (void)pg_index(g, i, false);
+  (void)pg_index(g, k, false);
+  (void)pg_index(g, c, false);
+  ptensor t = pg_result(g, type, (uint32_t[]){i, k, c}, 3);
+  const char *left = pg_left_of(g, &t);
+  pg_take(g, &g->tensors.at[x]);
+  pg_take(g, &g->tensors.at[w]);
+  g->has |= PAIRS_BIT(PAIRS_RUNNING) | PAIRS_BIT(PAIRS_TRIANGLE) | PAIRS_BIT(PAIRS_SUM) |
+            PAIRS_BIT(PAIRS_PRODUCT);
   t.reduced = true;
-  const char *to = type == NEO_I8_T || type == NEO_U8_T ? pg_type_text(type) : "";
   pg_define(g, &t, left,
-            neo_arena_printf(g->arena, "%s(%s[t <= j%s%s] (%s))", to, pairs_feature_text(reducer),
-                             where ? " where " : "", where ? where : "", body));
+            touched(g, type,
+                    neo_arena_printf(g->arena, "(sum[t <= k] %s[i, t]*%s[j, t])",
+                                     g->tensors.at[x].name, g->tensors.at[w].name)));
   return true;
 }
 
@@ -154,7 +196,7 @@ bool pg_any_rank(pgen *g) {
   ptensor from = g->tensors.at[x];
   bool reduces = from.rank > 1 && pg_chance(g, 50);
   ptensor t = pg_result(g, from.type, from.dim, from.rank - reduces);
-  take(g, x);
+  pg_take(g, &g->tensors.at[x]);
   g->has |= PAIRS_BIT(PAIRS_ANY_RANK);
   const char *left = neo_arena_printf(g->arena, "%s[..] : %s", t.name, pg_type_text(t.type)),
              *value;
