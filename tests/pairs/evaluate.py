@@ -35,8 +35,10 @@ def floats_agree(want, got, error, largest, derived):
         same |= np.abs(want - got) <= SLACK * error
         # At the end of the range, rounding decides.
         same |= np.isinf(want) & (np.abs(got) >= largest * (1 - 1e-6)) & (np.sign(want) == np.sign(got))
-        # In which order a gradient multiplies is the compiler's choice, so what of it leaves the range of f16 is, too.
+        # In which order a gradient multiplies is the compiler's choice: so is what of it leaves the range of f16, and
+        # whether infinite factors make it infinite or NaN.
         same |= derived & (largest == LARGEST["f16"]) & np.isnan(want)
+        same |= derived & ~np.isfinite(want) & ~np.isfinite(got)
     return same
 
 

@@ -1,5 +1,6 @@
 /* Private to the generator: gen.c draws programs; gen_read.c reads of tensors; gen_value.c values
- * and conditions; gen_form.c and gen_form_*.c definitions, a function for each form. */
+ * and conditions; gen_form.c, gen_shape.c, gen_model.c and gen_rows.c definitions, a function for
+ * each form. */
 #ifndef NEO_TESTS_PAIRS_GEN_H
 #define NEO_TESTS_PAIRS_GEN_H
 #include "base/random.h"

@@ -239,6 +239,10 @@ bool pg_segment(pgen *g) {
   const char *left = pg_left_of(g, &t), *body;
   uint32_t before = g->n_index;
   const char *range = pg_range(g, e);
+  if (pg_chance(g, 15)) {
+    range = neo_arena_printf(g->arena, "%s, u < 2", range);
+    g->has |= PAIRS_BIT(PAIRS_TWO_AXES);
+  }
   g->reads |= (uint64_t)1 << g->tensors.at[at].line;
   const char *more = pg_chance(g, 35) ? pg_where(g) : NULL;
   if (columns && pg_chance(g, 60))
