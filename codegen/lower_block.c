@@ -249,7 +249,7 @@ static void take_conditions(block_tile *x) {
         o->bounded = o->bounded || !neo_lower_safe_under(l, x->c.factor[k].e, o->cond);
     o->bounded = o->bounded || (o->cond.i && !neo_lower_safe_under(l, o->cond, (neo_expr){0}));
   }
-  neo_known known = neo_lower_known(l);
+  neo_condition_context known = neo_lower_known(l);
   if (where.i)
     x->left = neo_condition_left(&known, &x->c, where, reach);
   assert(!(x->warps && x->left.i) && "a condition at each product is legal for threads alone");

@@ -173,7 +173,7 @@ void neo_lower_plan_packs(lowering *l) {
     plan_pack(l, s, b, &c.factor[k], cond, side);
   }
   if (drop && b->where_original.i) {
-    neo_known known = neo_lower_known(l);
+    neo_condition_context known = neo_lower_known(l);
     neo_expr left = neo_condition_left(&known, &c, b->where_original, reach);
     if (!left.i ||
         neo_lower_safe_under(l, left, (neo_expr){0})) /* its reads may need what was dropped */

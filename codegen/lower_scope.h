@@ -246,11 +246,11 @@ bool neo_lower_lanes_shared(const lowering *l); /* lanes run over a shared axis 
 
 /* What is known where axes are as the facts at hand say; are all loads of e inside their tensors
  * there, where cond holds? (schedule/conditions.h) */
-static inline neo_known neo_lower_known(const lowering *l) {
-  return (neo_known){l->m, l->p, l->f, l->facts};
+static inline neo_condition_context neo_lower_known(const lowering *l) {
+  return (neo_condition_context){l->m, l->p, l->f, l->facts};
 }
 static inline bool neo_lower_safe_under(const lowering *l, neo_expr e, neo_expr cond) {
-  neo_known x = neo_lower_known(l);
+  neo_condition_context x = neo_lower_known(l);
   return neo_condition_guards(&x, e, cond);
 }
 

@@ -173,7 +173,7 @@ static void warn_of_dead_arm(neo_frame *f, const neo_ast_expr *e, neo_expr cond)
 static neo_val lower_select(neo_frame *f, const neo_ast_expr *e) {
   const neo_ast_arg *arg = e->u.ref.args.at;
   int64_t known;
-  neo_expr x, y, c = neo_lower_condition(f, arg[0].value);
+  neo_expr x, y, c = neo_check_condition(f, arg[0].value);
   size_t before = f->assume.n;
   if (!c.i) { /* still look at the arms for their own mistakes */
     neo_check_expr(f, arg[1].value);
@@ -214,8 +214,8 @@ static void warn_of_floor(neo_frame *f, const neo_ast_expr *e, neo_type to, neo_
     return;
   const char *type = neo_type_text(to);
   int h = NEO_ERR(f->in, q->span, LOST_FRACTION, type);
-  neo_diag_help(f->fe->diags, h, "write %s(a)/%s(b) for the fraction, or name the floor: dim H = a/b",
-                type, type);
+  neo_diag_help(f->fe->diags, h,
+                "write %s(a)/%s(b) for the fraction, or name the floor: dim H = a/b", type, type);
 }
 
 static neo_val lower_cast(neo_frame *f, const neo_ast_expr *e, const char *name) {
@@ -275,7 +275,7 @@ bool neo_builtin_missing(neo_frame *f, const neo_ast_expr *e) {
   return true;
 }
 
-neo_val neo_lower_builtin(neo_frame *f, const neo_ast_expr *e, const char *name) {
+neo_val neo_check_builtin(neo_frame *f, const neo_ast_expr *e, const char *name) {
   bool known = false;
   const element_row *row = row_for(f, e);
   if (!row) {

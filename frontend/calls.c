@@ -38,7 +38,7 @@ static neo_val lower_actual(neo_frame *f, const neo_ast_var *param, const neo_as
   uint32_t subscript = f->subscript;
   f->subscript = 0;
   f->no_keep++;
-  neo_val v = param->indexed ? neo_lower_view(f, arg) : neo_check_expr(f, arg);
+  neo_val v = param->indexed ? neo_check_view(f, arg) : neo_check_expr(f, arg);
   f->no_keep--;
   f->subscript = subscript;
   return v;

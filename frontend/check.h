@@ -327,22 +327,22 @@ bool neo_ast_binds_pack(const neo_ast_expr *e); /* a reducer in e binds `..` */
 
 /* ---- expressions */
 neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e);       /* exprs.c */
-neo_expr neo_lower_condition(neo_frame *f, const neo_ast_expr *e); /* bool; 0 if poison */
-neo_expr neo_lower_index(neo_frame *f, const neo_ast_expr *e);     /* i64; 0 if poison */
-neo_val neo_lower_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo_val a, neo_val b);
-neo_val neo_lower_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *other); /* refs.c */
-void neo_lower_count(neo_frame *f, const neo_ast_expr *e, const neo_view *v);          /* reports */
-neo_val neo_lower_base(neo_frame *f, const neo_ast_expr *e, bool quiet); /* before subscripts */
-neo_val neo_lower_view(neo_frame *f, const neo_ast_expr *e);  /* as an argument: view or scalar */
+neo_expr neo_check_condition(neo_frame *f, const neo_ast_expr *e); /* bool; 0 if poison */
+neo_expr neo_check_index(neo_frame *f, const neo_ast_expr *e);     /* i64; 0 if poison */
+neo_val neo_check_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo_val a, neo_val b);
+neo_val neo_check_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *other); /* refs.c */
+void neo_check_count(neo_frame *f, const neo_ast_expr *e, const neo_view *v);          /* reports */
+neo_val neo_check_base(neo_frame *f, const neo_ast_expr *e, bool quiet); /* before subscripts */
+neo_val neo_check_view(neo_frame *f, const neo_ast_expr *e);  /* as an argument: view or scalar */
 neo_val neo_view_load(neo_frame *f, neo_view v, neo_span at); /* rank 0 */
 neo_expr neo_view_extent(const neo_fe *fe, const neo_view *v, uint32_t free_dim);
 neo_view neo_view_whole(const neo_module *m, neo_tensor t);
 neo_view neo_view_ambient(const neo_inst *in, neo_tensor t, uint32_t rank); /* of an own tensor */
 neo_view neo_view_subst(neo_module *m, neo_view v, const neo_expr *by, uint32_t n);
-neo_val neo_lower_reduce(neo_frame *f, const neo_ast_expr *e); /* reducers.c */
+neo_val neo_check_reduce(neo_frame *f, const neo_ast_expr *e); /* reducers.c */
 bool neo_builtin_is(const char *name);                         /* builtins.c */
 bool neo_builtin_missing(neo_frame *f, const neo_ast_expr *e); /* reports a call of nothing */
-neo_val neo_lower_builtin(neo_frame *f, const neo_ast_expr *e, const char *name);
+neo_val neo_check_builtin(neo_frame *f, const neo_ast_expr *e, const char *name);
 bool neo_builtin_value(neo_frame *f, const char *name, neo_val *v); /* training, step, … */
 const char *neo_builtin_name(uint32_t k);                           /* NULL after the last */
 bool neo_init_is(const char *name);

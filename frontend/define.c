@@ -336,7 +336,7 @@ static bool is_slice(neo_inst *in, const neo_ast_expr *e) {
 static neo_val slice(neo_inst *in, const neo_ast_expr *e, const char *full) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
   neo_frame_init(f, in, full);
-  return neo_lower_view(f, e);
+  return neo_check_view(f, e);
 }
 
 neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,

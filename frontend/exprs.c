@@ -104,7 +104,7 @@ static bool is_unit(const neo_frame *f, neo_ast_op op, neo_val a, neo_val b, neo
   return x->kind == NEO_VAL_EXPR && neo_type_is_float(neo_expr_type(f->m, x->e));
 }
 
-neo_val neo_lower_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo_val a, neo_val b) {
+neo_val neo_check_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo_val a, neo_val b) {
   neo_expr x, y;
   neo_val same;
   if (a.kind == NEO_VAL_POISON || b.kind == NEO_VAL_POISON)
@@ -155,7 +155,7 @@ static bool bool_of(neo_frame *f, const neo_ast_expr *e, neo_val v, const char *
   return false;
 }
 
-neo_expr neo_lower_condition(neo_frame *f, const neo_ast_expr *e) {
+neo_expr neo_check_condition(neo_frame *f, const neo_ast_expr *e) {
   neo_expr c;
   return bool_of(f, e, neo_check_expr(f, e), "a condition", &c) ? c : (neo_expr){0};
 }
@@ -200,7 +200,7 @@ static neo_val lower_binary(neo_frame *f, const neo_ast_expr *e) {
   }
   neo_val a = neo_check_expr(f, e->u.binary.x);
   neo_val b = neo_check_expr(f, e->u.binary.y);
-  return neo_lower_arith(f, e, op, a, b);
+  return neo_check_arith(f, e, op, a, b);
 }
 
 static neo_val lower_unary(neo_frame *f, const neo_ast_expr *e) {
@@ -231,7 +231,7 @@ static neo_val lower_guard(neo_frame *f, const neo_ast_expr *e) {
     NEO_ERR(f->in, read->span, ELSE_NEEDS_READ, "else");
     return neo_val_poison();
   }
-  return neo_lower_ref(f, read, e->u.guard.fallback);
+  return neo_check_ref(f, read, e->u.guard.fallback);
 }
 
 static neo_val lower_number(const neo_ast_expr *e) {
@@ -247,7 +247,7 @@ static neo_val lower_kind(neo_frame *f, const neo_ast_expr *e) {
   case NEO_AST_BOOL:
     return neo_val_bool(e->u.boolean);
   case NEO_AST_REF:
-    return neo_lower_ref(f, e, NULL);
+    return neo_check_ref(f, e, NULL);
   case NEO_AST_UNARY:
     return lower_unary(f, e);
   case NEO_AST_BINARY:
@@ -255,7 +255,7 @@ static neo_val lower_kind(neo_frame *f, const neo_ast_expr *e) {
   case NEO_AST_GUARD:
     return lower_guard(f, e);
   default:
-    return neo_lower_reduce(f, e);
+    return neo_check_reduce(f, e);
   }
 }
 
@@ -268,7 +268,7 @@ neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e) {
 }
 
 /* A subscript, bound or size: integers of any type, as i64. */
-neo_expr neo_lower_index(neo_frame *f, const neo_ast_expr *e) {
+neo_expr neo_check_index(neo_frame *f, const neo_ast_expr *e) {
   f->subscript++;
   f->no_keep++;
   neo_val v = neo_check_expr(f, e);

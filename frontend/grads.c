@@ -66,7 +66,7 @@ static bool view_arg(neo_frame *f, const neo_ast_expr *arg, neo_view *v) {
   uint32_t subscript = f->subscript;
   f->subscript = 0;
   f->no_keep++;
-  neo_val x = neo_lower_view(f, arg);
+  neo_val x = neo_check_view(f, arg);
   f->no_keep--;
   f->subscript = subscript;
   if (x.kind == NEO_VAL_POISON)

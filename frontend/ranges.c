@@ -159,7 +159,7 @@ static void look_pack(void *ctx, const neo_ast_expr *e) {
   sweep s = {.f = p->f, .top = p->names};
   if (e->u.ref.has_args && mentions(&s, e))
     return;
-  neo_val v = neo_lower_base(p->f, e, false);
+  neo_val v = neo_check_base(p->f, e, false);
   if (v.kind == NEO_VAL_VIEW)
     pack_of(p, e, &v.view);
   if (v.kind == NEO_VAL_EXPR || v.kind == NEO_VAL_LIT)
@@ -308,7 +308,7 @@ static void sweep_subs(sweep *s, const neo_ast_expr *e, const neo_view *v) {
   uint32_t in_pack = pack ? v->rank + 1 - n : 0;
   const char *tensor = neo_path_text(s->f->fe, &e->u.ref.path);
   if (pack ? n > v->rank + 1 : n != v->rank) {
-    neo_lower_count(s->f, e, v);
+    neo_check_count(s->f, e, v);
     s->hushed = true;
     return;
   }
@@ -356,7 +356,7 @@ static void sweep_bare(sweep *s, const neo_ast_expr *e) {
     return;
   if (sym->value.view.rank == 0 || s->f->sizes_only)
     return;
-  neo_lower_ref(s->f, e, NULL); /* reports it */
+  neo_check_ref(s->f, e, NULL); /* reports it */
   s->hushed = true;
 }
 
@@ -384,7 +384,7 @@ static void sweep_ref(sweep *s, const neo_ast_expr *e) {
   }
   if (e->u.ref.has_args && !call)
     return;
-  neo_val v = neo_lower_base(s->f, e, false);
+  neo_val v = neo_check_base(s->f, e, false);
   if (v.kind == NEO_VAL_POISON)
     s->hushed = true;
   if (v.kind == NEO_VAL_VIEW)
@@ -511,7 +511,7 @@ static void sweep_later(sweep *s) {
     look_ready(&r, &args);
     if (!r.known)
       continue;
-    neo_val v = neo_lower_base(s->f, e, false);
+    neo_val v = neo_check_base(s->f, e, false);
     if (v.kind == NEO_VAL_POISON)
       s->hushed = true;
     if (v.kind == NEO_VAL_VIEW)

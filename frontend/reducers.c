@@ -24,7 +24,7 @@ typedef struct {
 /* ---- axes */
 
 static neo_expr bound_of(neo_frame *f, const neo_ast_expr *e, int64_t more) {
-  neo_expr x = neo_lower_index(f, e);
+  neo_expr x = neo_check_index(f, e);
   return x.i ? neo_size_add1(f->fe, x, more) : x;
 }
 
@@ -150,8 +150,8 @@ static bool never_empty(neo_frame *f, const reduction *r) {
   bool taken = !r->where.i;
   for (uint32_t k = r->base; taken && k < r->base + r->n_own; k++) {
     facts.n_axes = k;
-    taken = neo_prove(f->fe->prover, &facts, less(f, f->axis[k].lo, f->axis[k].hi), NULL) ==
-            NEO_PROVED;
+    taken =
+        neo_prove(f->fe->prover, &facts, less(f, f->axis[k].lo, f->axis[k].hi), NULL) == NEO_PROVED;
   }
   return taken;
 }
@@ -248,7 +248,7 @@ static bool lower_inside(neo_frame *f, reduction *r) {
   f->subscript = 0;
   f->depth++;
   if (r->e->u.reduce.where) {
-    r->where = neo_lower_condition(f, r->e->u.reduce.where);
+    r->where = neo_check_condition(f, r->e->u.reduce.where);
     ok = r->where.i != 0;
     if (ok)
       neo_frame_assume(f, r->where);
@@ -490,7 +490,7 @@ static void close_axes(neo_frame *f, const reduction *r) {
   f->reads.n = r->n_reads;
 }
 
-neo_val neo_lower_reduce(neo_frame *f, const neo_ast_expr *e) {
+neo_val neo_check_reduce(neo_frame *f, const neo_ast_expr *e) {
   reduction r = {.e = e, .base = f->n_axes, .n_assume = f->assume.n, .n_reads = f->reads.n};
   neo_val v = neo_val_poison();
   f->depth++; /* bounds stand inside, too */

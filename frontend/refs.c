@@ -139,7 +139,7 @@ static neo_val call_value(neo_frame *f, const neo_ast_expr *e, neo_sym *fn) {
   return neo_val_poison();
 }
 
-neo_val neo_lower_base(neo_frame *f, const neo_ast_expr *e, bool quiet) {
+neo_val neo_check_base(neo_frame *f, const neo_ast_expr *e, bool quiet) {
   neo_sym *fn;
   if (!e->u.ref.has_args)
     return path_value(f, e, quiet);
@@ -150,7 +150,7 @@ neo_val neo_lower_base(neo_frame *f, const neo_ast_expr *e, bool quiet) {
 
 /* ---- subscripts */
 
-void neo_lower_count(neo_frame *f, const neo_ast_expr *e, const neo_view *v) {
+void neo_check_count(neo_frame *f, const neo_ast_expr *e, const neo_view *v) {
   const char *name = neo_path_text(f->fe, &e->u.ref.path);
   int h =
       NEO_ERR(f->in, e->u.ref.subs_span, SUBSCRIPT_COUNT, name, (int)v->rank, (int)e->u.ref.subs.n);
@@ -197,14 +197,14 @@ static bool lower_subs(neo_frame *f, const neo_ast_expr *e, const neo_view *v, b
   if (packs > 1)
     return false; /* the parser reports it */
   if (packs ? n - 1 > v->rank : n != v->rank) {
-    neo_lower_count(f, e, v);
+    neo_check_count(f, e, v);
     return false;
   }
   for (uint32_t k = 0; k < n; k++) {
     const neo_ast_sub *s = &e->u.ref.subs.at[k];
     if (s->expr) {
       at[d] = s->span;
-      sub[d] = neo_lower_index(f, s->expr);
+      sub[d] = neo_check_index(f, s->expr);
       ok = sub[d++].i && ok;
       continue;
     }
@@ -308,19 +308,19 @@ static neo_val scalar_use(neo_frame *f, neo_val v) {
   return v;
 }
 
-neo_val neo_lower_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *other) {
+neo_val neo_check_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *other) {
   bool found;
   neo_sym *fn;
   neo_val v = bare_index(f, e, &found);
   if (found)
     return v;
   if (e->u.ref.has_args && !neo_call_is(f->in, e, &fn)) {
-    v = neo_lower_builtin(f, e, neo_path_text(f->fe, &e->u.ref.path));
+    v = neo_check_builtin(f, e, neo_path_text(f->fe, &e->u.ref.path));
     if (e->u.ref.has_subs && v.kind != NEO_VAL_POISON)
       return scalar_subs(f, e, v);
     return v;
   }
-  v = neo_lower_base(f, e, false);
+  v = neo_check_base(f, e, false);
   if (v.kind == NEO_VAL_VIEW && f->sizes_only) {
     NEO_ERR(f->in, e->span, NOT_A_SIZE, "depends on the values of tensors");
     return neo_val_poison();
@@ -345,7 +345,7 @@ static neo_val slice(neo_frame *f, const neo_ast_expr *e, neo_view v) {
   return check_subs(f, &v, &y, at) ? neo_val_view(y) : neo_val_poison();
 }
 
-neo_val neo_lower_view(neo_frame *f, const neo_ast_expr *e) {
+neo_val neo_check_view(neo_frame *f, const neo_ast_expr *e) {
   neo_sym *fn;
   bool found;
   if (e->kind != NEO_AST_REF)
@@ -353,7 +353,7 @@ neo_val neo_lower_view(neo_frame *f, const neo_ast_expr *e) {
   bare_index(f, e, &found);
   if (found || (e->u.ref.has_args && !neo_call_is(f->in, e, &fn)))
     return neo_check_expr(f, e);
-  neo_val v = neo_lower_base(f, e, false);
+  neo_val v = neo_check_base(f, e, false);
   if (v.kind == NEO_VAL_VIEW && e->u.ref.has_subs)
     return slice(f, e, v.view);
   if (v.kind != NEO_VAL_POISON && v.kind != NEO_VAL_VIEW && e->u.ref.has_subs)

@@ -10,7 +10,7 @@ neo_expr neo_size_eval(neo_inst *in, const neo_ast_expr *e) {
   f->n_axes = f->n_out = 0;
   f->sizes_only = true;
   f->subscript = 1;
-  neo_expr x = neo_lower_index(f, e);
+  neo_expr x = neo_check_index(f, e);
   if (x.i && !neo_size_is_pure(f->m, x)) {
     NEO_ERR(in, e->span, NOT_A_SIZE, "depends on the values of tensors");
     return (neo_expr){0};
@@ -236,7 +236,7 @@ void neo_check_assert(neo_inst *in, const neo_ast_stmt *s) {
   f->n_axes = f->n_out = 0;
   f->sizes_only = true;
   f->subscript = 1;
-  neo_expr c = neo_lower_condition(f, s->u.expr);
+  neo_expr c = neo_check_condition(f, s->u.expr);
   if (!c.i)
     return;
   if (!neo_size_is_pure(f->m, c)) {

@@ -15,11 +15,11 @@ typedef struct {
 } statement;
 
 typedef struct {
-  neo_parser p;
+  neo_ir_parser p;
   NEO_VEC(statement) statements;
 } reader;
 
-static void begin(neo_parser *p, const statement *s) {
+static void begin(neo_ir_parser *p, const statement *s) {
   p->at = s->at;
   p->stop = s->stop;
   p->failed = false;
@@ -28,12 +28,12 @@ static void begin(neo_parser *p, const statement *s) {
   p->n_accs = 0;
 }
 
-static void end(neo_parser *p) {
+static void end(neo_ir_parser *p) {
   if (!p->failed && p->at < p->stop)
     neo_parse_expected(p, "the end of the statement");
 }
 
-static bool role_of(const neo_parser *p, neo_role *role) {
+static bool role_of(const neo_ir_parser *p, neo_role *role) {
   for (int k = NEO_ROLE_INPUT; k <= NEO_ROLE_COTANGENT; k++)
     if (neo_parse_is(p, neo_role_text((neo_role)k))) {
       *role = (neo_role)k;
@@ -45,7 +45,7 @@ static bool role_of(const neo_parser *p, neo_role *role) {
 /* ---- names */
 
 /* The declared name, 0 for ?n with the right n. */
-static uint32_t declared_name(neo_parser *p, const char *what, neo_map *map, size_t id) {
+static uint32_t declared_name(neo_ir_parser *p, const char *what, neo_map *map, size_t id) {
   token t = neo_parse_peek(p, 0);
   if (t.kind == T_ANON) {
     if (neo_parse_tag(p, neo_parse_next(p)) != id)
@@ -62,7 +62,7 @@ static uint32_t declared_name(neo_parser *p, const char *what, neo_map *map, siz
   return name;
 }
 
-static void declare(neo_parser *p, statement *s) {
+static void declare(neo_ir_parser *p, statement *s) {
   neo_role role;
   begin(p, s);
   if (neo_parse_accept(p, "size")) {
@@ -81,7 +81,7 @@ static void declare(neo_parser *p, statement *s) {
 
 /* ---- declarations */
 
-static void parse_size(neo_parser *p, uint32_t id) {
+static void parse_size(neo_ir_parser *p, uint32_t id) {
   size_t first = p->at;
   neo_size_rec rec = *neo_size_at(p->m, (neo_size){id});
   p->at += 2;
@@ -99,7 +99,7 @@ static void parse_size(neo_parser *p, uint32_t id) {
     *neo_size_at(p->m, (neo_size){id}) = rec;
 }
 
-static neo_list parse_extents(neo_parser *p) {
+static neo_list parse_extents(neo_ir_parser *p) {
   uint32_t at[MAX_RANK], n = 0;
   neo_parse_expect(p, "[");
   if (neo_parse_accept(p, "]"))
@@ -115,7 +115,7 @@ static neo_list parse_extents(neo_parser *p) {
   return p->failed ? (neo_list){0, 0} : neo_list_new(p->m, at, n);
 }
 
-static neo_type parse_type(neo_parser *p) {
+static neo_type parse_type(neo_ir_parser *p) {
   token t = neo_parse_peek(p, 0);
   neo_type type = NEO_F32_T;
   if (t.kind == T_NAME && neo_type_of_text(neo_parse_word(p, t), &type))
@@ -125,7 +125,7 @@ static neo_type parse_type(neo_parser *p) {
   return type;
 }
 
-static void parse_data(neo_parser *p, neo_tensor_rec *r) {
+static void parse_data(neo_ir_parser *p, neo_tensor_rec *r) {
   NEO_VEC(neo_value) values = {0};
   neo_type type = (neo_type)r->type;
   neo_parse_expect(p, "=");
@@ -151,7 +151,7 @@ static void parse_data(neo_parser *p, neo_tensor_rec *r) {
   r->n_data_bytes = values.n * neo_type_bytes(type);
 }
 
-static void parse_tensor_rec(neo_parser *p, uint32_t id) {
+static void parse_tensor_rec(neo_ir_parser *p, uint32_t id) {
   size_t first = p->at;
   neo_tensor_rec rec = p->m->tensors.at[id];
   p->at += 2;
@@ -175,7 +175,7 @@ static void parse_tensor_rec(neo_parser *p, uint32_t id) {
 
 /* ---- the rest */
 
-static neo_list parse_tensors(neo_parser *p) {
+static neo_list parse_tensors(neo_ir_parser *p) {
   NEO_VEC(uint32_t) at = {0};
   do {
     bool absent = neo_parse_accept(p, "-");
@@ -184,7 +184,7 @@ static neo_list parse_tensors(neo_parser *p) {
   return neo_list_new(p->m, at.at, at.n);
 }
 
-static neo_entry_kind parse_entry_kind(neo_parser *p) {
+static neo_entry_kind parse_entry_kind(neo_ir_parser *p) {
   static const char *const texts[] = {"forward", "train", "grad", "init"};
   for (int k = 0; k < 4; k++)
     if (neo_parse_accept(p, texts[k]))
@@ -193,7 +193,7 @@ static neo_entry_kind parse_entry_kind(neo_parser *p) {
   return NEO_ENTRY_FORWARD;
 }
 
-static void parse_outputs(neo_parser *p, neo_entry_rec *e) {
+static void parse_outputs(neo_ir_parser *p, neo_entry_rec *e) {
   NEO_VEC(uint32_t) names = {0};
   NEO_VEC(uint32_t) outputs = {0};
   do {
@@ -206,7 +206,7 @@ static void parse_outputs(neo_parser *p, neo_entry_rec *e) {
   e->outputs = neo_list_new(p->m, outputs.at, outputs.n);
 }
 
-static void parse_entry(neo_parser *p) {
+static void parse_entry(neo_ir_parser *p) {
   size_t first = p->at - 1;
   neo_entry_rec e = {.kind = (uint8_t)parse_entry_kind(p)};
   e.name = neo_parse_label(p, "the entry's name");
@@ -223,7 +223,7 @@ static void parse_entry(neo_parser *p) {
     NEO_PUSH(p->arena, &p->m->entries, e);
 }
 
-static void parse_gradient(neo_parser *p) {
+static void parse_gradient(neo_ir_parser *p) {
   size_t first = p->at - 1;
   neo_grad_rec g = {0};
   neo_parse_expect(p, "of");
@@ -242,7 +242,7 @@ static void parse_gradient(neo_parser *p) {
 }
 
 /* A list may be empty. */
-static neo_list parse_tensors_before(neo_parser *p, const char *stop) {
+static neo_list parse_tensors_before(neo_ir_parser *p, const char *stop) {
   neo_list l = {0, 0};
   if (!neo_parse_is(p, stop))
     l = parse_tensors(p);
@@ -250,7 +250,7 @@ static neo_list parse_tensors_before(neo_parser *p, const char *stop) {
   return l;
 }
 
-static void parse_custom(neo_parser *p) {
+static void parse_custom(neo_ir_parser *p) {
   size_t first = p->at - 1;
   neo_custom_rec c = {0};
   c.ins = parse_tensors_before(p, "->");
@@ -264,7 +264,7 @@ static void parse_custom(neo_parser *p) {
     NEO_PUSH(p->arena, &p->m->customs, c);
 }
 
-static void parse_sites(neo_parser *p) {
+static void parse_sites(neo_ir_parser *p) {
   int64_t n = 0;
   token t = neo_parse_peek(p, 0);
   if (neo_parse_integer(p, &n) && (n < 0 || n > MAX_SITES))
@@ -274,7 +274,7 @@ static void parse_sites(neo_parser *p) {
     p->m->n_sites = (uint32_t)n;
 }
 
-static void parse_assert(neo_parser *p) {
+static void parse_assert(neo_ir_parser *p) {
   size_t first = p->at - 1;
   neo_assert_rec a = {.holds = neo_parse_expr(p)};
   end(p);
@@ -283,7 +283,7 @@ static void parse_assert(neo_parser *p) {
     NEO_PUSH(p->arena, &p->m->asserts, a);
 }
 
-static void parse_module(neo_parser *p) {
+static void parse_module(neo_ir_parser *p) {
   uint32_t name = neo_parse_label(p, "the module's name");
   end(p);
   if (!p->failed)
@@ -291,7 +291,7 @@ static void parse_module(neo_parser *p) {
 }
 
 /* What needs no declaration, then declarations, then what needs them. */
-static void parse_early(neo_parser *p, const statement *s) {
+static void parse_early(neo_ir_parser *p, const statement *s) {
   begin(p, s);
   if (s->bad)
     return;
@@ -303,14 +303,14 @@ static void parse_early(neo_parser *p, const statement *s) {
     parse_size(p, s->id);
 }
 
-static void parse_tensor_statement(neo_parser *p, const statement *s) {
+static void parse_tensor_statement(neo_ir_parser *p, const statement *s) {
   neo_role role;
   begin(p, s);
   if (role_of(p, &role) && !s->bad)
     parse_tensor_rec(p, s->id);
 }
 
-static void parse_late(neo_parser *p, const statement *s) {
+static void parse_late(neo_ir_parser *p, const statement *s) {
   neo_role role;
   begin(p, s);
   if (neo_parse_is(p, "module") || neo_parse_is(p, "sites") || neo_parse_is(p, "size") ||
@@ -335,7 +335,7 @@ static void parse_late(neo_parser *p, const statement *s) {
 /* ---- the whole */
 
 static void split(reader *r) {
-  neo_parser *p = &r->p;
+  neo_ir_parser *p = &r->p;
   size_t from = 0;
   for (size_t k = 1; k < p->tokens.n; k++) {
     if (!p->tokens.at[k].first)
@@ -346,7 +346,7 @@ static void split(reader *r) {
 }
 
 /* The length of the first line with its end, 0 if it is not the version. */
-static uint32_t version_line(const neo_parser *p) {
+static uint32_t version_line(const neo_ir_parser *p) {
   static const char line[] = "neo-ir 1";
   uint32_t n = sizeof line - 1;
   if (p->n_text < n || memcmp(p->text, line, n) != 0)
@@ -357,7 +357,7 @@ static uint32_t version_line(const neo_parser *p) {
 }
 
 static void read_all(reader *r) {
-  neo_parser *p = &r->p;
+  neo_ir_parser *p = &r->p;
   split(r);
   for (size_t k = 0; k < r->statements.n; k++)
     declare(p, &r->statements.at[k]);
@@ -369,7 +369,7 @@ static void read_all(reader *r) {
     parse_late(p, &r->statements.at[k]);
 }
 
-static neo_module *verified(neo_parser *p, size_t errors_before) {
+static neo_module *verified(neo_ir_parser *p, size_t errors_before) {
   neo_str why;
   neo_str_init(&why, p->arena);
   if (neo_diags_errors(p->m->diags) > errors_before)
@@ -384,7 +384,7 @@ static neo_module *verified(neo_parser *p, size_t errors_before) {
 neo_module *neo_module_parse(neo_arena *a, neo_names *names, neo_diags *d, const char *path,
                              const char *text, size_t n) {
   reader r = {.p = {.arena = a}};
-  neo_parser *p = &r.p;
+  neo_ir_parser *p = &r.p;
   size_t errors = neo_diags_errors(d);
   bool fits = n <= MAX_TEXT;
   p->n_text = fits ? (uint32_t)n : 0;

@@ -14,7 +14,7 @@ typedef struct {
   uint32_t offset, n;
 } token;
 
-typedef struct neo_parser {
+typedef struct neo_ir_parser {
   neo_arena *arena;
   neo_module *m;
   uint32_t file;
@@ -32,38 +32,38 @@ typedef struct neo_parser {
   neo_map lets;              /* number -> expr */
   uint32_t n_accs;           /* 0 outside of what follows `then` */
   neo_type acc[2];
-} neo_parser;
+} neo_ir_parser;
 
-void neo_parse_lex(neo_parser *p, uint32_t from);
+void neo_parse_lex(neo_ir_parser *p, uint32_t from);
 
 /* ---- tokens (parse_lex.c) */
-token neo_parse_peek(const neo_parser *p, size_t ahead);
-token neo_parse_next(neo_parser *p);
-bool neo_parse_is(const neo_parser *p, const char *text); /* punctuation or an unquoted word */
-bool neo_parse_accept(neo_parser *p, const char *text);
-void neo_parse_expect(neo_parser *p, const char *text);
-void neo_parse_expected(neo_parser *p, const char *what);  /* reports */
-uint32_t neo_parse_text_name(neo_parser *p, token t);      /* of a T_NAME or T_STRING */
-uint32_t neo_parse_name(neo_parser *p, const char *what);  /* 0 when it failed */
-uint32_t neo_parse_label(neo_parser *p, const char *what); /* may be a reserved word */
-uint32_t neo_parse_tag(neo_parser *p, token t);            /* the number of $n, @n, ?n */
-neo_span neo_parse_span(neo_parser *p, token t);
-neo_span neo_parse_span_from(neo_parser *p, size_t first); /* to the last token read */
-const char *neo_parse_word(const neo_parser *p, token t);  /* as text, in the arena */
+token neo_parse_peek(const neo_ir_parser *p, size_t ahead);
+token neo_parse_next(neo_ir_parser *p);
+bool neo_parse_is(const neo_ir_parser *p, const char *text); /* punctuation or an unquoted word */
+bool neo_parse_accept(neo_ir_parser *p, const char *text);
+void neo_parse_expect(neo_ir_parser *p, const char *text);
+void neo_parse_expected(neo_ir_parser *p, const char *what);  /* reports */
+uint32_t neo_parse_text_name(neo_ir_parser *p, token t);      /* of a T_NAME or T_STRING */
+uint32_t neo_parse_name(neo_ir_parser *p, const char *what);  /* 0 when it failed */
+uint32_t neo_parse_label(neo_ir_parser *p, const char *what); /* may be a reserved word */
+uint32_t neo_parse_tag(neo_ir_parser *p, token t);            /* the number of $n, @n, ?n */
+neo_span neo_parse_span(neo_ir_parser *p, token t);
+neo_span neo_parse_span_from(neo_ir_parser *p, size_t first); /* to the last token read */
+const char *neo_parse_word(const neo_ir_parser *p, token t);  /* as text, in the arena */
 /* Reports where t is, once a statement. */
-void neo_parse_fail(neo_parser *p, token t, neo_diag_id id, const char *a, const char *b);
-void neo_parse_limit(neo_parser *p, int limit, const char *what);
+void neo_parse_fail(neo_ir_parser *p, token t, neo_diag_id id, const char *a, const char *b);
+void neo_parse_limit(neo_ir_parser *p, int limit, const char *what);
 
 /* ---- expressions (parse_expr.c); 0 when it failed */
-neo_expr neo_parse_expr(neo_parser *p);
-neo_expr neo_parse_sum(neo_parser *p); /* without comparisons and logic */
-neo_expr neo_parse_number(neo_parser *p,
+neo_expr neo_parse_expr(neo_ir_parser *p);
+neo_expr neo_parse_sum(neo_ir_parser *p); /* without comparisons and logic */
+neo_expr neo_parse_number(neo_ir_parser *p,
                           const neo_type *hint); /* with sign; hint: type if not written */
-neo_tensor neo_parse_tensor(neo_parser *p);
-void neo_parse_named(neo_parser *p, neo_expr e); /* e has a name now */
+neo_tensor neo_parse_tensor(neo_ir_parser *p);
+void neo_parse_named(neo_ir_parser *p, neo_expr e); /* e has a name now */
 
 /* ---- definitions (parse_def.c) */
-void neo_parse_def(neo_parser *p, bool init);
-bool neo_parse_integer(neo_parser *p, int64_t *x); /* with sign */
+void neo_parse_def(neo_ir_parser *p, bool init);
+bool neo_parse_integer(neo_ir_parser *p, int64_t *x); /* with sign */
 
 #endif

@@ -4,7 +4,7 @@
 
 enum { MAX_AXES = 64, MAX_OUTS = 4, MAX_BODIES = 2, MAX_DEF = 1 << 18 };
 
-static void begin_scope(neo_parser *p) {
+static void begin_scope(neo_ir_parser *p) {
   p->n_axes = 0;
   p->n_accs = 0;
   neo_map_init(&p->lets, p->arena);
@@ -12,7 +12,7 @@ static void begin_scope(neo_parser *p) {
 
 /* ---- axes */
 
-static void add_axis(neo_parser *p, uint32_t *ids) {
+static void add_axis(neo_ir_parser *p, uint32_t *ids) {
   size_t first = p->at;
   neo_axis_rec rec = {.name = neo_parse_name(p, "an axis")};
   if (p->n_axes == MAX_AXES)
@@ -36,7 +36,7 @@ static void add_axis(neo_parser *p, uint32_t *ids) {
 }
 
 /* Appends to the axes of the scope. */
-static void parse_axes(neo_parser *p, uint32_t *ids) {
+static void parse_axes(neo_ir_parser *p, uint32_t *ids) {
   neo_parse_expect(p, "[");
   if (neo_parse_accept(p, "]"))
     return;
@@ -48,7 +48,7 @@ static void parse_axes(neo_parser *p, uint32_t *ids) {
 
 /* ---- out map: `at [2*p + 1, q]`, the axes in order */
 
-static void parse_map_dim(neo_parser *p, uint32_t k, int64_t *stride, int64_t *offset) {
+static void parse_map_dim(neo_ir_parser *p, uint32_t k, int64_t *stride, int64_t *offset) {
   *stride = 1;
   *offset = 0;
   if (neo_parse_peek(p, 0).kind == T_NUMBER || neo_parse_is(p, "-")) {
@@ -70,7 +70,7 @@ static void parse_map_dim(neo_parser *p, uint32_t k, int64_t *stride, int64_t *o
     neo_parse_fail(p, t, NEO_D_IR_NUMBER, neo_parse_word(p, t), "");
 }
 
-static neo_list parse_map(neo_parser *p) {
+static neo_list parse_map(neo_ir_parser *p) {
   uint32_t at[2 * MAX_AXES], n = 0;
   neo_parse_expect(p, "[");
   do {
@@ -89,7 +89,7 @@ static neo_list parse_map(neo_parser *p) {
 
 /* ---- the right side */
 
-static void parse_lets(neo_parser *p) {
+static void parse_lets(neo_ir_parser *p) {
   while (neo_parse_accept(p, "let")) {
     token t = neo_parse_next(p);
     if (t.kind != T_LET)
@@ -107,7 +107,7 @@ static void parse_lets(neo_parser *p) {
   }
 }
 
-static neo_list parse_exprs(neo_parser *p, uint32_t limit) {
+static neo_list parse_exprs(neo_ir_parser *p, uint32_t limit) {
   uint32_t at[MAX_OUTS], n = 0;
   do {
     if (n == limit)
@@ -119,14 +119,14 @@ static neo_list parse_exprs(neo_parser *p, uint32_t limit) {
   return p->failed ? (neo_list){0, 0} : neo_list_new(p->m, at, n);
 }
 
-static bool begins_reduction(neo_parser *p, neo_reducer *r) {
+static bool begins_reduction(neo_ir_parser *p, neo_reducer *r) {
   token t = neo_parse_peek(p, 0), after = neo_parse_peek(p, 1);
   if (t.kind != T_NAME || after.kind != T_PUNCT || p->text[after.offset] != '[')
     return false;
   return neo_reducer_of_text(neo_parse_word(p, t), r) && *r != NEO_RED_NONE;
 }
 
-static void parse_reduction(neo_parser *p, neo_def_rec *d, neo_reducer r, uint32_t *axes) {
+static void parse_reduction(neo_ir_parser *p, neo_def_rec *d, neo_reducer r, uint32_t *axes) {
   (void)neo_parse_next(p);
   d->reducer = (uint8_t)r;
   parse_axes(p, axes);
@@ -151,7 +151,7 @@ static void parse_reduction(neo_parser *p, neo_def_rec *d, neo_reducer r, uint32
   }
 }
 
-static void parse_right(neo_parser *p, neo_def_rec *d) {
+static void parse_right(neo_ir_parser *p, neo_def_rec *d) {
   uint32_t axes[MAX_AXES];
   neo_reducer r;
   parse_axes(p, axes);
@@ -171,7 +171,7 @@ static void parse_right(neo_parser *p, neo_def_rec *d) {
 
 /* ---- the whole */
 
-static neo_list parse_outs(neo_parser *p) {
+static neo_list parse_outs(neo_ir_parser *p) {
   uint32_t at[MAX_OUTS], n = 0;
   bool several = neo_parse_accept(p, "(");
   do {
@@ -187,12 +187,12 @@ static neo_list parse_outs(neo_parser *p) {
 }
 
 /* Numbers ascend; those left out belong to definitions that are gone. */
-static void fill_to(neo_parser *p, uint32_t id) {
+static void fill_to(neo_ir_parser *p, uint32_t id) {
   while (p->m->defs.n < id)
     NEO_PUSH(p->m->arena, &p->m->defs, (neo_def_rec){0});
 }
 
-static uint32_t parse_def_number(neo_parser *p) {
+static uint32_t parse_def_number(neo_ir_parser *p) {
   token t = neo_parse_peek(p, 0);
   if (t.kind != T_DEF)
     return (uint32_t)p->m->defs.n;
@@ -202,7 +202,7 @@ static uint32_t parse_def_number(neo_parser *p) {
   return id;
 }
 
-static uint32_t parse_origin(neo_parser *p) {
+static uint32_t parse_origin(neo_ir_parser *p) {
   if (!neo_parse_accept(p, "from"))
     return 0;
   token t = neo_parse_next(p);
@@ -212,7 +212,7 @@ static uint32_t parse_origin(neo_parser *p) {
   return 0;
 }
 
-void neo_parse_def(neo_parser *p, bool init) {
+void neo_parse_def(neo_ir_parser *p, bool init) {
   size_t first = p->at - 1;
   neo_def_rec d = {0};
   begin_scope(p);

@@ -45,7 +45,7 @@ static uint64_t largest_magnitude(neo_type t) {
   }
 }
 
-static neo_expr integer_literal(neo_parser *p, token t, char *s, neo_type type, bool negative) {
+static neo_expr integer_literal(neo_ir_parser *p, token t, char *s, neo_type type, bool negative) {
   char *end;
   errno = 0;
   unsigned long long x = strtoull(s, &end, 10);
@@ -61,7 +61,8 @@ static neo_expr integer_literal(neo_parser *p, token t, char *s, neo_type type, 
   return neo_const_int(p->m, type, (int64_t)(negative ? 0 - (uint64_t)x : x));
 }
 
-static neo_expr float_literal(neo_parser *p, token t, const char *s, neo_type type, bool negative) {
+static neo_expr float_literal(neo_ir_parser *p, token t, const char *s, neo_type type,
+                              bool negative) {
   double x = strtod(s, NULL);
   if (!isfinite(neo_value_round(type, x))) {
     neo_parse_fail(p, t, NEO_D_IR_NUMBER, s, "");
@@ -70,7 +71,7 @@ static neo_expr float_literal(neo_parser *p, token t, const char *s, neo_type ty
   return neo_const_float(p->m, type, negative ? -x : x);
 }
 
-static neo_expr literal(neo_parser *p, const neo_type *hint, bool negative) {
+static neo_expr literal(neo_ir_parser *p, const neo_type *hint, bool negative) {
   char s[64];
   neo_type type;
   token t = neo_parse_next(p);
@@ -91,7 +92,7 @@ static neo_expr literal(neo_parser *p, const neo_type *hint, bool negative) {
 }
 
 /* `inf`, `inf_f64`: the type, when the word begins with the stem. */
-static bool special_type(neo_parser *p, token t, const char *stem, const neo_type *hint,
+static bool special_type(neo_ir_parser *p, token t, const char *stem, const neo_type *hint,
                          neo_type *type) {
   const char *word = neo_parse_word(p, t);
   size_t n = strlen(stem);
@@ -103,7 +104,7 @@ static bool special_type(neo_parser *p, token t, const char *stem, const neo_typ
   return !word[n] && neo_type_is_float(*type);
 }
 
-static bool special(neo_parser *p, const neo_type *hint, neo_expr *e) {
+static bool special(neo_ir_parser *p, const neo_type *hint, neo_expr *e) {
   token t = neo_parse_peek(p, 0);
   neo_type type;
   if (special_type(p, t, "inf", hint, &type))
@@ -116,7 +117,7 @@ static bool special(neo_parser *p, const neo_type *hint, neo_expr *e) {
   return true;
 }
 
-neo_expr neo_parse_number(neo_parser *p, const neo_type *hint) {
+neo_expr neo_parse_number(neo_ir_parser *p, const neo_type *hint) {
   neo_expr e = none;
   bool boolean = hint && *hint == NEO_BOOL_T;
   if (boolean && neo_parse_accept(p, "true"))
@@ -132,7 +133,7 @@ neo_expr neo_parse_number(neo_parser *p, const neo_type *hint) {
   return none;
 }
 
-bool neo_parse_integer(neo_parser *p, int64_t *x) {
+bool neo_parse_integer(neo_ir_parser *p, int64_t *x) {
   neo_type type = NEO_I64_T;
   neo_expr e = neo_parse_number(p, &type);
   return e.i && neo_expr_is_int(p->m, e, x);
@@ -141,7 +142,7 @@ bool neo_parse_integer(neo_parser *p, int64_t *x) {
 /* ---- nodes */
 
 /* Long sums are deep to the left, where no function of the parser calls itself. */
-static uint32_t height_above(const neo_parser *p, const neo_expr *arg, size_t n) {
+static uint32_t height_above(const neo_ir_parser *p, const neo_expr *arg, size_t n) {
   uint32_t h = 0;
   for (size_t k = 0; k < n; k++)
     if (arg[k].i < p->height.n && p->height.at[arg[k].i] >= h)
@@ -149,13 +150,13 @@ static uint32_t height_above(const neo_parser *p, const neo_expr *arg, size_t n)
   return h;
 }
 
-static void set_height(neo_parser *p, neo_expr e, uint32_t h) {
+static void set_height(neo_ir_parser *p, neo_expr e, uint32_t h) {
   while (p->height.n <= e.i)
     NEO_PUSH(p->arena, &p->height, 0);
   p->height.at[e.i] = (uint16_t)h;
 }
 
-static neo_expr make(neo_parser *p, size_t first, neo_op op, neo_type type, uint32_t attr,
+static neo_expr make(neo_ir_parser *p, size_t first, neo_op op, neo_type type, uint32_t attr,
                      const neo_expr *arg, size_t n) {
   if (p->failed)
     return none;
@@ -172,7 +173,8 @@ static neo_expr make(neo_parser *p, size_t first, neo_op op, neo_type type, uint
   return e;
 }
 
-static neo_expr operation(neo_parser *p, size_t first, neo_op op, const neo_expr *arg, size_t n) {
+static neo_expr operation(neo_ir_parser *p, size_t first, neo_op op, const neo_expr *arg,
+                          size_t n) {
   if (p->failed)
     return none;
   neo_rule rule = neo_op_rule(op);
@@ -183,7 +185,7 @@ static neo_expr operation(neo_parser *p, size_t first, neo_op op, const neo_expr
 }
 
 /* Expressions up to the closing text; at most `limit`. */
-static size_t arguments(neo_parser *p, neo_expr *arg, size_t limit, const char *close) {
+static size_t arguments(neo_ir_parser *p, neo_expr *arg, size_t limit, const char *close) {
   size_t n = 0;
   if (neo_parse_accept(p, close))
     return 0;
@@ -198,7 +200,7 @@ static size_t arguments(neo_parser *p, neo_expr *arg, size_t limit, const char *
   return n;
 }
 
-static neo_expr call(neo_parser *p, size_t first) {
+static neo_expr call(neo_ir_parser *p, size_t first) {
   neo_expr arg[4];
   token t = neo_parse_next(p);
   const char *name = neo_parse_word(p, t);
@@ -218,7 +220,7 @@ static neo_expr call(neo_parser *p, size_t first) {
   return cast ? make(p, first, op, type, 0, arg, n) : operation(p, first, op, arg, n);
 }
 
-static neo_expr rand_call(neo_parser *p, size_t first) {
+static neo_expr rand_call(neo_ir_parser *p, size_t first) {
   neo_type type = NEO_F32_T;
   int64_t site = 0;
   (void)special_type(p, neo_parse_next(p), "rand", NULL, &type);
@@ -234,7 +236,7 @@ static neo_expr rand_call(neo_parser *p, size_t first) {
 
 /* ---- names */
 
-neo_tensor neo_parse_tensor(neo_parser *p) {
+neo_tensor neo_parse_tensor(neo_ir_parser *p) {
   token t = neo_parse_peek(p, 0);
   uint64_t id = 0;
   if (t.kind == T_ANON) {
@@ -253,7 +255,7 @@ neo_tensor neo_parse_tensor(neo_parser *p) {
   return (neo_tensor){p->failed ? 0 : (uint32_t)id};
 }
 
-static neo_expr load(neo_parser *p, size_t first) {
+static neo_expr load(neo_ir_parser *p, size_t first) {
   neo_expr arg[64];
   neo_tensor t = neo_parse_tensor(p);
   neo_parse_expect(p, "[");
@@ -264,7 +266,7 @@ static neo_expr load(neo_parser *p, size_t first) {
   return make(p, first, NEO_OP_LOAD, type, t.i, arg, n);
 }
 
-static neo_expr axis_or_size(neo_parser *p) {
+static neo_expr axis_or_size(neo_ir_parser *p) {
   token t = neo_parse_next(p);
   uint64_t id = 0;
   if (t.kind == T_ANON) {
@@ -285,11 +287,11 @@ static neo_expr axis_or_size(neo_parser *p) {
   return none;
 }
 
-void neo_parse_named(neo_parser *p, neo_expr e) {
+void neo_parse_named(neo_ir_parser *p, neo_expr e) {
   set_height(p, e, 0);
 }
 
-static neo_expr let_ref(neo_parser *p) {
+static neo_expr let_ref(neo_ir_parser *p) {
   token t = neo_parse_next(p);
   uint64_t e;
   if (neo_map_get(&p->lets, neo_parse_tag(p, t), &e))
@@ -298,7 +300,7 @@ static neo_expr let_ref(neo_parser *p) {
   return none;
 }
 
-static neo_expr acc_ref(neo_parser *p) {
+static neo_expr acc_ref(neo_ir_parser *p) {
   token t = neo_parse_next(p);
   uint32_t k = (uint32_t)(p->text[t.offset + t.n - 1] - '0');
   if (k < p->n_accs)
@@ -309,12 +311,12 @@ static neo_expr acc_ref(neo_parser *p) {
 
 /* ---- grammar */
 
-static bool word_begins(const neo_parser *p, token t, const char *stem) {
+static bool word_begins(const neo_ir_parser *p, token t, const char *stem) {
   size_t n = strlen(stem);
   return t.kind == T_NAME && t.n >= n && memcmp(p->text + t.offset, stem, n) == 0;
 }
 
-static neo_expr reserved_word(neo_parser *p, size_t first) {
+static neo_expr reserved_word(neo_ir_parser *p, size_t first) {
   token t = neo_parse_peek(p, 0);
   neo_expr e = none;
   if (special(p, NULL, &e))
@@ -335,7 +337,7 @@ static neo_expr reserved_word(neo_parser *p, size_t first) {
   return none;
 }
 
-static neo_expr word(neo_parser *p, size_t first) {
+static neo_expr word(neo_ir_parser *p, size_t first) {
   token t = neo_parse_peek(p, 0), after = neo_parse_peek(p, 1);
   char c = after.kind == T_PUNCT ? p->text[after.offset] : 0;
   if (t.kind == T_NAME && c == '(' && !word_begins(p, t, "rand"))
@@ -345,7 +347,7 @@ static neo_expr word(neo_parser *p, size_t first) {
   return c == '[' ? load(p, first) : axis_or_size(p);
 }
 
-static neo_expr load_else(neo_parser *p, size_t first, neo_expr read) {
+static neo_expr load_else(neo_ir_parser *p, size_t first, neo_expr read) {
   neo_expr arg[65];
   if (p->failed)
     return none;
@@ -360,7 +362,7 @@ static neo_expr load_else(neo_parser *p, size_t first, neo_expr read) {
   return make(p, first, NEO_OP_LOAD_ELSE, (neo_type)n.type, n.attr, arg, n.arg.n + 1);
 }
 
-static neo_expr atom(neo_parser *p) {
+static neo_expr atom(neo_ir_parser *p) {
   size_t first = p->at;
   token t = neo_parse_peek(p, 0);
   if (t.kind == T_NUMBER)
@@ -380,7 +382,7 @@ static neo_expr atom(neo_parser *p) {
   return e;
 }
 
-static neo_expr unary(neo_parser *p) {
+static neo_expr unary(neo_ir_parser *p) {
   size_t first = p->at;
   token after = neo_parse_peek(p, 1);
   if (!neo_parse_is(p, "-"))
@@ -396,7 +398,7 @@ static neo_expr unary(neo_parser *p) {
   return operation(p, first, NEO_OP_NEG, &e, 1);
 }
 
-static bool infix(neo_parser *p, const char *const *texts, const neo_op *ops, size_t n,
+static bool infix(neo_ir_parser *p, const char *const *texts, const neo_op *ops, size_t n,
                   neo_op *op) {
   for (size_t k = 0; k < n; k++)
     if (neo_parse_accept(p, texts[k])) {
@@ -406,7 +408,7 @@ static bool infix(neo_parser *p, const char *const *texts, const neo_op *ops, si
   return false;
 }
 
-static neo_expr product(neo_parser *p) {
+static neo_expr product(neo_ir_parser *p) {
   static const char *const texts[] = {"*", "/", "%"};
   static const neo_op ops[] = {NEO_OP_MUL, NEO_OP_DIV, NEO_OP_MOD};
   size_t first = p->at;
@@ -418,7 +420,7 @@ static neo_expr product(neo_parser *p) {
   return arg[0];
 }
 
-neo_expr neo_parse_sum(neo_parser *p) {
+neo_expr neo_parse_sum(neo_ir_parser *p) {
   static const char *const texts[] = {"+", "-"};
   static const neo_op ops[] = {NEO_OP_ADD, NEO_OP_SUB};
   size_t first = p->at;
@@ -430,7 +432,7 @@ neo_expr neo_parse_sum(neo_parser *p) {
   return arg[0];
 }
 
-static neo_expr comparison(neo_parser *p) {
+static neo_expr comparison(neo_ir_parser *p) {
   static const char *const texts[] = {"==", "!=", "<=", "<"};
   static const neo_op ops[] = {NEO_OP_EQ, NEO_OP_NE, NEO_OP_LE, NEO_OP_LT};
   size_t first = p->at;
@@ -442,7 +444,7 @@ static neo_expr comparison(neo_parser *p) {
   return operation(p, first, op, arg, 2);
 }
 
-static neo_expr negation(neo_parser *p) {
+static neo_expr negation(neo_ir_parser *p) {
   size_t first = p->at;
   if (!neo_parse_accept(p, "not"))
     return comparison(p);
@@ -453,7 +455,7 @@ static neo_expr negation(neo_parser *p) {
   return operation(p, first, NEO_OP_NOT, &e, 1);
 }
 
-static neo_expr conjunction(neo_parser *p) {
+static neo_expr conjunction(neo_ir_parser *p) {
   size_t first = p->at;
   neo_expr arg[2] = {negation(p)};
   while (neo_parse_accept(p, "and")) {
@@ -463,7 +465,7 @@ static neo_expr conjunction(neo_parser *p) {
   return arg[0];
 }
 
-neo_expr neo_parse_expr(neo_parser *p) {
+neo_expr neo_parse_expr(neo_ir_parser *p) {
   size_t first = p->at;
   if (++p->depth > NEO_TEXT_DEPTH)
     neo_parse_limit(p, NEO_TEXT_DEPTH, "levels of nesting");

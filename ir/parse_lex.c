@@ -14,11 +14,11 @@ static bool word_char(char c) {
   return letter(c) || digit(c);
 }
 
-static char look(const neo_parser *p, uint32_t at) {
+static char look(const neo_ir_parser *p, uint32_t at) {
   return at < p->n_text ? p->text[at] : 0;
 }
 
-static uint32_t skip_blank(const neo_parser *p, uint32_t i) {
+static uint32_t skip_blank(const neo_ir_parser *p, uint32_t i) {
   for (; i < p->n_text; i++) {
     char c = p->text[i];
     if (c == '#')
@@ -31,7 +31,7 @@ static uint32_t skip_blank(const neo_parser *p, uint32_t i) {
 }
 
 /* A point belongs to a name when a letter or digit follows: "h.W", but not "k..n". */
-static uint32_t name_end(const neo_parser *p, uint32_t i) {
+static uint32_t name_end(const neo_ir_parser *p, uint32_t i) {
   for (;; i++) {
     char c = look(p, i);
     if (!word_char(c) && c != '\'' && !(c == '.' && word_char(look(p, i + 1))))
@@ -39,13 +39,13 @@ static uint32_t name_end(const neo_parser *p, uint32_t i) {
   }
 }
 
-static uint32_t digits_end(const neo_parser *p, uint32_t i) {
+static uint32_t digits_end(const neo_ir_parser *p, uint32_t i) {
   while (digit(look(p, i)))
     i++;
   return i;
 }
 
-static uint32_t number_end(const neo_parser *p, uint32_t i) {
+static uint32_t number_end(const neo_ir_parser *p, uint32_t i) {
   i = digits_end(p, i);
   if (look(p, i) == '.' && digit(look(p, i + 1)))
     i = digits_end(p, i + 1);
@@ -60,7 +60,7 @@ static uint32_t number_end(const neo_parser *p, uint32_t i) {
   return i;
 }
 
-static uint32_t string_end(const neo_parser *p, uint32_t i, token_kind *kind) {
+static uint32_t string_end(const neo_ir_parser *p, uint32_t i, token_kind *kind) {
   for (i++; i < p->n_text && p->text[i] != '\n'; i++) {
     if (p->text[i] == '"')
       return i + 1;
@@ -71,7 +71,7 @@ static uint32_t string_end(const neo_parser *p, uint32_t i, token_kind *kind) {
   return i;
 }
 
-static uint32_t punct_end(const neo_parser *p, uint32_t i, token_kind *kind) {
+static uint32_t punct_end(const neo_ir_parser *p, uint32_t i, token_kind *kind) {
   static const char *const two[] = {"..", "==", "!=", "<=", "->"};
   for (size_t k = 0; k < sizeof two / sizeof *two; k++)
     if (look(p, i) == two[k][0] && look(p, i + 1) == two[k][1])
@@ -85,7 +85,7 @@ static token_kind tag_kind(char c) {
   return c == '$' ? T_LET : c == '@' ? T_DEF : c == '?' ? T_ANON : T_END;
 }
 
-static token lex_one(const neo_parser *p, uint32_t i) {
+static token lex_one(const neo_ir_parser *p, uint32_t i) {
   char c = p->text[i];
   token t = {.offset = i, .first = i == 0 || p->text[i - 1] == '\n'};
   uint32_t end;
@@ -109,7 +109,7 @@ static token lex_one(const neo_parser *p, uint32_t i) {
   return t;
 }
 
-void neo_parse_lex(neo_parser *p, uint32_t from) {
+void neo_parse_lex(neo_ir_parser *p, uint32_t from) {
   uint32_t i = skip_blank(p, from);
   while (i < p->n_text) {
     token t = lex_one(p, i);
@@ -121,72 +121,72 @@ void neo_parse_lex(neo_parser *p, uint32_t from) {
 
 /* ---- reading them */
 
-static token end_of_statement(const neo_parser *p) {
+static token end_of_statement(const neo_ir_parser *p) {
   token t = p->tokens.at[p->stop > 0 ? p->stop - 1 : 0];
   if (p->stop > 0)
     t.offset += t.n;
   return (token){.kind = T_END, .offset = t.offset};
 }
 
-token neo_parse_peek(const neo_parser *p, size_t ahead) {
+token neo_parse_peek(const neo_ir_parser *p, size_t ahead) {
   if (p->failed || p->at + ahead >= p->stop)
     return end_of_statement(p);
   return p->tokens.at[p->at + ahead];
 }
 
-token neo_parse_next(neo_parser *p) {
+token neo_parse_next(neo_ir_parser *p) {
   token t = neo_parse_peek(p, 0);
   if (t.kind != T_END)
     p->at++;
   return t;
 }
 
-bool neo_parse_is(const neo_parser *p, const char *text) {
+bool neo_parse_is(const neo_ir_parser *p, const char *text) {
   token t = neo_parse_peek(p, 0);
   if (t.kind != T_NAME && t.kind != T_PUNCT)
     return false;
   return t.n == strlen(text) && memcmp(p->text + t.offset, text, t.n) == 0;
 }
 
-bool neo_parse_accept(neo_parser *p, const char *text) {
+bool neo_parse_accept(neo_ir_parser *p, const char *text) {
   if (!neo_parse_is(p, text))
     return false;
   p->at++;
   return true;
 }
 
-void neo_parse_expect(neo_parser *p, const char *text) {
+void neo_parse_expect(neo_ir_parser *p, const char *text) {
   if (neo_parse_accept(p, text))
     return;
   neo_parse_expected(p, neo_arena_printf(p->arena, "'%s'", text));
 }
 
-neo_span neo_parse_span(neo_parser *p, token t) {
+neo_span neo_parse_span(neo_ir_parser *p, token t) {
   return neo_span_of(neo_diags_sources(p->m->diags), p->file, t.offset, t.n);
 }
 
-neo_span neo_parse_span_from(neo_parser *p, size_t first) {
+neo_span neo_parse_span_from(neo_ir_parser *p, size_t first) {
   token a = p->tokens.at[first], b = p->tokens.at[p->at > first ? p->at - 1 : first];
   return neo_span_of(neo_diags_sources(p->m->diags), p->file, a.offset, b.offset + b.n - a.offset);
 }
 
-const char *neo_parse_word(const neo_parser *p, token t) {
+const char *neo_parse_word(const neo_ir_parser *p, token t) {
   return neo_arena_strndup(p->arena, p->text + t.offset, t.n < 80 ? t.n : 80);
 }
 
-void neo_parse_fail(neo_parser *p, token t, neo_diag_id id, const char *a, const char *b) {
+void neo_parse_fail(neo_ir_parser *p, token t, neo_diag_id id, const char *a, const char *b) {
   if (!p->failed)
     neo_diag(p->m->diags, neo_parse_span(p, t), id, a, b);
   p->failed = true;
 }
 
-void neo_parse_limit(neo_parser *p, int limit, const char *what) {
+void neo_parse_limit(neo_ir_parser *p, int limit, const char *what) {
   if (!p->failed)
     neo_diag(p->m->diags, neo_parse_span(p, neo_parse_peek(p, 0)), NEO_D_IR_LIMIT, limit, what);
   p->failed = true;
 }
 
-void neo_parse_expected(neo_parser *p, const char *what) {
+void neo_parse_expected(neo_ir_parser *p, const char *what) {
   token t = neo_parse_peek(p, 0);
   const char *found = t.kind == T_END ? "the end of the statement"
                                       : neo_arena_printf(p->arena, "'%s'", neo_parse_word(p, t));
@@ -237,7 +237,7 @@ static uint32_t unescape(neo_str *out, const char *s, uint32_t n) {
   return 5;
 }
 
-uint32_t neo_parse_text_name(neo_parser *p, token t) {
+uint32_t neo_parse_text_name(neo_ir_parser *p, token t) {
   const char *s = p->text + t.offset;
   neo_str out;
   if (t.kind == T_NAME)
@@ -256,7 +256,7 @@ uint32_t neo_parse_text_name(neo_parser *p, token t) {
   return neo_name_of(p->m->names, neo_str_text(&out));
 }
 
-uint32_t neo_parse_label(neo_parser *p, const char *what) {
+uint32_t neo_parse_label(neo_ir_parser *p, const char *what) {
   token t = neo_parse_peek(p, 0);
   if (t.kind != T_NAME && t.kind != T_STRING) {
     neo_parse_expected(p, what);
@@ -266,7 +266,7 @@ uint32_t neo_parse_label(neo_parser *p, const char *what) {
   return p->failed ? 0 : name;
 }
 
-uint32_t neo_parse_name(neo_parser *p, const char *what) {
+uint32_t neo_parse_name(neo_ir_parser *p, const char *what) {
   token t = neo_parse_peek(p, 0);
   if (t.kind == T_NAME && neo_text_reserved(p->text + t.offset, t.n))
     neo_parse_expected(p, what);
@@ -276,7 +276,7 @@ uint32_t neo_parse_name(neo_parser *p, const char *what) {
   return name;
 }
 
-uint32_t neo_parse_tag(neo_parser *p, token t) {
+uint32_t neo_parse_tag(neo_ir_parser *p, token t) {
   const char *word = neo_parse_word(p, t);
   unsigned long long x = strtoull(word + 1, NULL, 10);
   if (t.n > 12 || x >= UINT32_MAX) {

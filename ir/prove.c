@@ -29,7 +29,7 @@ static uint64_t facts_hash(const neo_facts *f) {
   return h;
 }
 
-static bool same_facts(const neo_scope *s, const neo_facts *f) {
+static bool same_facts(const neo_prover_scope *s, const neo_facts *f) {
   if (s->n_axes != f->n_axes || s->n_assume != f->n_assume)
     return false;
   for (uint32_t k = 0; k < f->n_axes; k++)
@@ -41,23 +41,23 @@ static bool same_facts(const neo_scope *s, const neo_facts *f) {
   return true;
 }
 
-static void forget(neo_scope *s) {
+static void forget(neo_prover_scope *s) {
   neo_map_init(&s->forms, s->m->arena);
   neo_map_init(&s->ranges, s->m->arena);
 }
 
-static bool is_empty(neo_scope *s, const neo_axis_rec *axis) {
+static bool is_empty(neo_prover_scope *s, const neo_axis_rec *axis) {
   neo_poly lo, hi, g;
-  neo_scope_form(s, axis->lo, &lo);
-  neo_scope_form(s, axis->hi, &hi);
-  return neo_poly_add(&lo, -1, &hi, &g) && neo_scope_nonneg(s, &g);
+  neo_prover_form(s, axis->lo, &lo);
+  neo_prover_form(s, axis->hi, &hi);
+  return neo_poly_add(&lo, -1, &hi, &g) && neo_prover_nonneg(s, &g);
 }
 
-static neo_scope *new_scope(neo_prover *p, const neo_facts *f) {
-  neo_scope *s = NEO_NEW(p->m->arena, neo_scope);
+static neo_prover_scope *new_scope(neo_prover *p, const neo_facts *f) {
+  neo_prover_scope *s = NEO_NEW(p->m->arena, neo_prover_scope);
   neo_arena *a = p->m->arena;
   assert(f->n_axes <= 64);
-  *s = (neo_scope){.p = p, .m = p->m, .n_axes = f->n_axes, .n_assume = f->n_assume};
+  *s = (neo_prover_scope){.p = p, .m = p->m, .n_axes = f->n_axes, .n_assume = f->n_assume};
   if (f->n_axes)
     s->axes = neo_arena_copy(a, f->axes, f->n_axes * sizeof *f->axes);
   if (f->n_assume)
@@ -70,46 +70,47 @@ static neo_scope *new_scope(neo_prover *p, const neo_facts *f) {
     s->never = s->never || is_empty(s, &s->axes[k]);
   for (uint32_t k = 0; k < f->n_assume; k++) {
     s->fuel = NEO_PROVE_FUEL;
-    neo_scope_assume(s, s->assume[k], true);
+    neo_prover_assume(s, s->assume[k], true);
   }
   if (f->n_assume)
     forget(s); /* what was found before all facts were there is weaker */
   return s;
 }
 
-neo_scope *neo_scope_of(neo_prover *p, const neo_facts *facts) {
+neo_prover_scope *neo_prover_of(neo_prover *p, const neo_facts *facts) {
   uint64_t h = facts_hash(facts), found = 0;
   neo_map_get(&p->scopes, h, &found);
-  for (neo_scope *s = (neo_scope *)(uintptr_t)found; s; s = s->next)
+  for (neo_prover_scope *s = (neo_prover_scope *)(uintptr_t)found; s; s = s->next)
     if (same_facts(s, facts))
       return s;
-  neo_scope *s = new_scope(p, facts);
-  s->next = (neo_scope *)(uintptr_t)found;
+  neo_prover_scope *s = new_scope(p, facts);
+  s->next = (neo_prover_scope *)(uintptr_t)found;
   neo_map_set(&p->scopes, h, (uint64_t)(uintptr_t)s);
   return s;
 }
 
-neo_scope *neo_scope_under(neo_scope *s, neo_expr e, bool value) {
+neo_prover_scope *neo_prover_under(neo_prover_scope *s, neo_expr e, bool value) {
   neo_expr *assume = NEO_NEW_ARRAY(s->m->arena, neo_expr, s->n_assume + 1);
   if (s->n_assume)
     memcpy(assume, s->assume, s->n_assume * sizeof *assume);
   assume[s->n_assume] = value ? e : neo_op1(s->m, NEO_OP_NOT, e);
   neo_facts f = {s->axes, s->n_axes, assume, s->n_assume + 1};
-  return neo_scope_of(s->p, &f);
+  return neo_prover_of(s->p, &f);
 }
 
 /* ---- one question */
 
-static bool read_point(const neo_relation *r, const int64_t *point, neo_trial *t, neo_witness *w) {
+static bool read_point(const neo_relation *r, const int64_t *point, neo_witness_search *t,
+                       neo_witness *w) {
   uint64_t given = 0;
-  neo_trial_start(t, w);
+  neo_witness_search_start(t, w);
   for (uint32_t k = 0; k < r->n_dims; k++) {
     const neo_node *n = neo_expr_node(r->m, (neo_expr){r->dim[k].atom[0]});
     if (r->dim[k].n != 1 || (n->op != NEO_OP_AXIS && n->op != NEO_OP_SIZE))
       continue;
     if (point[k] == INT64_MIN)
       return false;
-    int size = n->op == NEO_OP_SIZE ? neo_trial_size(t, n->attr) : -1;
+    int size = n->op == NEO_OP_SIZE ? neo_witness_search_size(t, n->attr) : -1;
     if (size >= 0)
       w->size[size].value = point[k];
     if (n->op != NEO_OP_AXIS || n->attr >= w->n_axes)
@@ -117,11 +118,12 @@ static bool read_point(const neo_relation *r, const int64_t *point, neo_trial *t
     w->axis[n->attr] = point[k];
     given |= 1ULL << n->attr;
   }
-  return neo_trial_check(t, given, w);
+  return neo_witness_search_check(t, given, w);
 }
 
 /* By integer sets. A point is a counterexample only if evaluation says so too. */
-static neo_proof by_sets(neo_scope *s, neo_expr goal, neo_trial *t, neo_witness *w, bool *gave_up) {
+static neo_proof by_sets(neo_prover_scope *s, neo_expr goal, neo_witness_search *t, neo_witness *w,
+                         bool *gave_up) {
   neo_prover *p = s->p;
   int64_t point[NEO_REL_DIMS];
   if (!p->relation)
@@ -134,14 +136,14 @@ static neo_proof by_sets(neo_scope *s, neo_expr goal, neo_trial *t, neo_witness 
     return NEO_PROVED;
   if (a != NEO_ISL_POINT || !read_point(p->relation, point, t, w))
     return NEO_UNKNOWN;
-  neo_trial_shrink(t, w);
+  neo_witness_search_shrink(t, w);
   return NEO_REFUTED;
 }
 
-static neo_proof by_search(neo_scope *s, neo_expr goal, neo_witness *w, bool *gave_up) {
+static neo_proof by_search(neo_prover_scope *s, neo_expr goal, neo_witness *w, bool *gave_up) {
   neo_prover_stats *stats = &s->p->stats;
-  neo_trial *t = neo_trial_new(s, goal, true);
-  if (neo_trial_search(t, w)) {
+  neo_witness_search *t = neo_witness_search_new(s, goal, true);
+  if (neo_witness_search_points(t, w)) {
     stats->points++;
     return NEO_REFUTED;
   }
@@ -150,7 +152,7 @@ static neo_proof by_search(neo_scope *s, neo_expr goal, neo_witness *w, bool *ga
   stats->isl_refuted += proof == NEO_REFUTED;
   if (proof != NEO_UNKNOWN)
     return proof;
-  proof = neo_trial_enumerate(t, w);
+  proof = neo_witness_search_all(t, w);
   if (proof == NEO_UNKNOWN)
     stats->unknown++;
   else
@@ -158,11 +160,11 @@ static neo_proof by_search(neo_scope *s, neo_expr goal, neo_witness *w, bool *ga
   return proof;
 }
 
-static void answer_leaf(neo_scope *s, neo_expr goal, neo_result *r) {
+static void answer_leaf(neo_prover_scope *s, neo_expr goal, neo_result *r) {
   neo_witness w;
   bool gave_up = false;
   s->fuel = NEO_PROVE_FUEL;
-  if (neo_scope_decide(s, goal, true)) {
+  if (neo_prover_decide(s, goal, true)) {
     r->proof = NEO_PROVED;
     s->p->stats.interval++;
     return;
@@ -174,18 +176,18 @@ static void answer_leaf(neo_scope *s, neo_expr goal, neo_result *r) {
 }
 
 /* Conjuncts one by one: small questions for isl, and shared ones are answered once. */
-static void answer_both(neo_scope *s, neo_expr goal, neo_result *r) {
+static void answer_both(neo_prover_scope *s, neo_expr goal, neo_result *r) {
   neo_expr a = neo_expr_arg(s->m, goal, 0), b = neo_expr_arg(s->m, goal, 1);
-  const neo_result *x = neo_scope_prove(s, a);
+  const neo_result *x = neo_prover_prove(s, a);
   if (x->proof != NEO_REFUTED) {
-    const neo_result *y = neo_scope_prove(s, b);
+    const neo_result *y = neo_prover_prove(s, b);
     if (y->proof != NEO_PROVED && (x->proof == NEO_PROVED || y->proof == NEO_REFUTED))
       x = y;
   }
   *r = *x;
 }
 
-const neo_result *neo_scope_prove(neo_scope *s, neo_expr goal) {
+const neo_result *neo_prover_prove(neo_prover_scope *s, neo_expr goal) {
   uint64_t found;
   s->p->stats.questions++;
   if (neo_map_get(&s->results, goal.i, &found)) {
@@ -208,7 +210,7 @@ const neo_result *neo_scope_prove(neo_scope *s, neo_expr goal) {
 
 neo_proof neo_prove(neo_prover *p, const neo_facts *facts, neo_expr goal, neo_witness *w) {
   assert(neo_expr_type(p->m, goal) == NEO_BOOL_T);
-  const neo_result *r = neo_scope_prove(neo_scope_of(p, facts), goal);
+  const neo_result *r = neo_prover_prove(neo_prover_of(p, facts), goal);
   if (w && r->witness)
     *w = *r->witness;
   return r->proof;
@@ -224,10 +226,10 @@ neo_proof neo_prove_index(neo_prover *p, const neo_facts *facts, neo_expr index,
 
 bool neo_interval(neo_prover *p, const neo_facts *facts, neo_expr e, int64_t *lo, int64_t *hi) {
   neo_poly g;
-  neo_scope *s = neo_scope_of(p, facts);
+  neo_prover_scope *s = neo_prover_of(p, facts);
   s->fuel = NEO_PROVE_FUEL;
-  neo_scope_form(s, e, &g);
-  neo_range r = neo_scope_bounds(s, &g), type = neo_type_range(neo_expr_type(p->m, e));
+  neo_prover_form(s, e, &g);
+  neo_range r = neo_prover_bounds(s, &g), type = neo_type_range(neo_expr_type(p->m, e));
   *lo = r.lo > type.lo ? r.lo : type.lo;
   *hi = r.hi < type.hi ? r.hi : type.hi;
   return *lo != INT64_MIN && *hi != INT64_MAX;

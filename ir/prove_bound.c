@@ -15,7 +15,7 @@ static const int64_t none = INT64_MIN;
 
 /* ---- order */
 
-uint32_t neo_scope_level(const neo_scope *s, uint32_t atom) {
+uint32_t neo_prover_level(const neo_prover_scope *s, uint32_t atom) {
   const neo_node *n = neo_expr_node(s->m, (neo_expr){atom});
   if (n->op == NEO_OP_AXIS)
     return 2 * n->attr + 3;
@@ -27,11 +27,11 @@ uint32_t neo_scope_level(const neo_scope *s, uint32_t atom) {
   return plain ? 1 : 2;
 }
 
-uint32_t neo_scope_top(neo_scope *s, const neo_poly *g) {
+uint32_t neo_prover_top(neo_prover_scope *s, const neo_poly *g) {
   uint32_t top = 0, level = 0;
   for (uint32_t k = 0; k < g->n; k++)
     for (uint32_t j = 0; j < g->term[k].n; j++) {
-      uint32_t v = g->term[k].atom[j], l = neo_scope_level(s, v);
+      uint32_t v = g->term[k].atom[j], l = neo_prover_level(s, v);
       if (l > level || (l == level && v > top))
         top = v, level = l;
     }
@@ -41,7 +41,7 @@ uint32_t neo_scope_top(neo_scope *s, const neo_poly *g) {
 /* ---- one elimination: g = a*v + b, a of known sign */
 
 typedef struct {
-  neo_scope *s;
+  neo_prover_scope *s;
   const neo_poly *g, *a, *b;
   uint32_t v;
   int sign; /* of a */
@@ -59,7 +59,7 @@ static void offer(step *t, int64_t x) {
 
 static int64_t with(step *t, const neo_poly *bound) {
   neo_poly y;
-  return neo_poly_fma(t->a, bound, t->b, &y) ? neo_scope_lower(t->s, &y, t->goal) : none;
+  return neo_poly_fma(t->a, bound, t->b, &y) ? neo_prover_lower(t->s, &y, t->goal) : none;
 }
 
 static void try_bound(step *t, const neo_poly *bound) {
@@ -70,7 +70,7 @@ static void try_bound(step *t, const neo_poly *bound) {
 /* The expression + c as a bound. */
 static void try_expr(step *t, neo_expr e, int64_t c) {
   neo_poly bound;
-  neo_scope_form(t->s, e, &bound);
+  neo_prover_form(t->s, e, &bound);
   if (!__builtin_add_overflow(bound.constant, c, &bound.constant))
     try_bound(t, &bound);
 }
@@ -84,24 +84,24 @@ static void try_const(step *t, int64_t c) {
 /* v is one of both: the worse of the two. */
 static void try_both(step *t, neo_expr x, neo_expr y) {
   neo_poly bound;
-  neo_scope_form(t->s, x, &bound);
+  neo_prover_form(t->s, x, &bound);
   int64_t one = with(t, &bound);
   if (one == none || (t->goal != INT64_MAX && one < t->goal))
     return;
-  neo_scope_form(t->s, y, &bound);
+  neo_prover_form(t->s, y, &bound);
   int64_t other = with(t, &bound);
   offer(t, one < other ? one : other);
 }
 
 static int64_t with_when(step *t, neo_expr c, bool value, neo_expr e) {
   neo_poly bound;
-  neo_mark mark = neo_scope_push(t->s, c, value);
+  neo_mark mark = neo_prover_push(t->s, c, value);
   int64_t y = INT64_MAX;
   if (!t->s->never) {
-    neo_scope_form(t->s, e, &bound);
+    neo_prover_form(t->s, e, &bound);
     y = with(t, &bound);
   }
-  neo_scope_pop(t->s, mark);
+  neo_prover_pop(t->s, mark);
   return y;
 }
 
@@ -125,7 +125,7 @@ static int64_t scaled_goal(int64_t goal, int64_t k) {
 static void try_scaled(step *t, const neo_poly *kg, int64_t k) {
   if (done(t))
     return;
-  int64_t x = neo_scope_lower(t->s, kg, scaled_goal(t->goal, k));
+  int64_t x = neo_prover_lower(t->s, kg, scaled_goal(t->goal, k));
   if (x != none)
     offer(t, x == INT64_MAX ? x : neo_div_ceil(x, k));
 }
@@ -145,7 +145,7 @@ static void try_symbolic_quotient(step *t, const neo_poly *end, const neo_poly *
   neo_poly b, nb, y, a2, rest;
   if (neo_poly_divide(t->a, n, &a2, &rest) && rest.n == 0 && rest.constant == 0 &&
       neo_poly_fma(&a2, end, t->b, &y))
-    offer(t, neo_scope_lower(t->s, &y, t->goal)); /* a = a2*n */
+    offer(t, neo_prover_lower(t->s, &y, t->goal)); /* a = a2*n */
   if (done(t) || t->goal == INT64_MAX)
     return;
   neo_poly_copy(&b, t->b);
@@ -153,15 +153,15 @@ static void try_symbolic_quotient(step *t, const neo_poly *end, const neo_poly *
     return;
   if (!neo_poly_fma(n, &b, n, &nb) || !neo_poly_fma(t->a, end, &nb, &y))
     return;
-  if (!__builtin_sub_overflow(y.constant, 1, &y.constant) && neo_scope_nonneg(t->s, &y))
+  if (!__builtin_sub_overflow(y.constant, 1, &y.constant) && neo_prover_nonneg(t->s, &y))
     offer(t, t->goal);
 }
 
 static void try_quotient(step *t, neo_expr e) {
   neo_poly x, n, end, nb, y;
-  neo_scope_form(t->s, neo_expr_arg(t->s->m, e, 0), &x);
-  neo_scope_form(t->s, neo_expr_arg(t->s->m, e, 1), &n);
-  if (!neo_scope_at_least(t->s, &n, -1) || !quotient_end(t, &x, &n, &end))
+  neo_prover_form(t->s, neo_expr_arg(t->s->m, e, 0), &x);
+  neo_prover_form(t->s, neo_expr_arg(t->s->m, e, 1), &n);
+  if (!neo_prover_at_least(t->s, &n, -1) || !quotient_end(t, &x, &n, &end))
     return;
   if (n.n) {
     try_symbolic_quotient(t, &end, &n);
@@ -172,8 +172,8 @@ static void try_quotient(step *t, neo_expr e) {
 
 static void try_remainder(step *t, neo_expr e) {
   neo_poly x, n;
-  neo_scope_form(t->s, neo_expr_arg(t->s->m, e, 1), &n);
-  if (!neo_scope_at_least(t->s, &n, -1))
+  neo_prover_form(t->s, neo_expr_arg(t->s->m, e, 1), &n);
+  if (!neo_prover_at_least(t->s, &n, -1))
     return;
   if (t->sign > 0) {
     try_const(t, 0);
@@ -182,8 +182,8 @@ static void try_remainder(step *t, neo_expr e) {
   try_expr(t, neo_expr_arg(t->s->m, e, 1), -1);
   if (done(t))
     return;
-  neo_scope_form(t->s, neo_expr_arg(t->s->m, e, 0), &x);
-  if (neo_scope_nonneg(t->s, &x))
+  neo_prover_form(t->s, neo_expr_arg(t->s->m, e, 0), &x);
+  if (neo_prover_nonneg(t->s, &x))
     try_bound(t, &x);
 }
 
@@ -211,7 +211,7 @@ static void try_load(step *t, neo_tensor tensor) {
 }
 
 static void try_kind(step *t) {
-  neo_expr e = neo_scope_peel(t->s, (neo_expr){t->v});
+  neo_expr e = neo_prover_peel(t->s, (neo_expr){t->v});
   neo_node n = *neo_expr_node(t->s->m, e);
   bool low = t->sign > 0, both = n.op == (low ? NEO_OP_MIN : NEO_OP_MAX);
   switch (n.op) {
@@ -268,7 +268,7 @@ static void try_facts(step *t) {
 }
 
 static void try_range(step *t) {
-  neo_range r = neo_scope_range(t->s, t->v);
+  neo_range r = neo_prover_range(t->s, t->v);
   int64_t end = t->sign > 0 ? r.lo : r.hi;
   if (end != INT64_MIN && end != INT64_MAX)
     try_const(t, end);
@@ -276,18 +276,18 @@ static void try_range(step *t) {
 
 /* ---- lower bounds */
 
-static int sign_of(neo_scope *s, const neo_poly *a) {
+static int sign_of(neo_prover_scope *s, const neo_poly *a) {
   neo_poly minus;
   if (a->n == 0)
     return a->constant > 0 ? 1 : -1;
-  if (neo_scope_lower(s, a, 0) >= 0)
+  if (neo_prover_lower(s, a, 0) >= 0)
     return 1;
-  return neo_poly_scale(a, -1, &minus) && neo_scope_lower(s, &minus, 0) >= 0 ? -1 : 0;
+  return neo_poly_scale(a, -1, &minus) && neo_prover_lower(s, &minus, 0) >= 0 ? -1 : 0;
 }
 
 /* a may be of either sign: box of a*v, then b. */
 static int64_t lower_by_box(step *t) {
-  neo_range a = neo_scope_bounds(t->s, t->a), v = neo_scope_range(t->s, t->v);
+  neo_range a = neo_prover_bounds(t->s, t->a), v = neo_prover_range(t->s, t->v);
   int64_t low = neo_range_mul(a, v).lo, y;
   neo_poly b;
   if (low == INT64_MIN)
@@ -295,15 +295,15 @@ static int64_t lower_by_box(step *t) {
   neo_poly_copy(&b, t->b);
   if (__builtin_add_overflow(b.constant, low, &b.constant))
     return none;
-  y = neo_scope_lower(t->s, &b, t->goal);
+  y = neo_prover_lower(t->s, &b, t->goal);
   return y;
 }
 
-static int64_t eliminate(neo_scope *s, const neo_poly *g, int64_t goal) {
+static int64_t eliminate(neo_prover_scope *s, const neo_poly *g, int64_t goal) {
   neo_poly a, b;
-  step t = {s, g, &a, &b, neo_scope_top(s, g), 0, goal, none};
+  step t = {s, g, &a, &b, neo_prover_top(s, g), 0, goal, none};
   if (!neo_poly_split(g, t.v, &a, &b))
-    return neo_scope_box(s, g).lo;
+    return neo_prover_box(s, g).lo;
   t.sign = sign_of(s, &a);
   if (t.sign == 0)
     return lower_by_box(&t);
@@ -315,7 +315,7 @@ static int64_t eliminate(neo_scope *s, const neo_poly *g, int64_t goal) {
   return t.best;
 }
 
-int64_t neo_scope_lower(neo_scope *s, const neo_poly *g, int64_t goal) {
+int64_t neo_prover_lower(neo_prover_scope *s, const neo_poly *g, int64_t goal) {
   if (g->n == 0)
     return g->constant;
   if (s->fuel <= 0)
@@ -327,26 +327,26 @@ int64_t neo_scope_lower(neo_scope *s, const neo_poly *g, int64_t goal) {
   return y;
 }
 
-neo_range neo_scope_bounds(neo_scope *s, const neo_poly *g) {
+neo_range neo_prover_bounds(neo_prover_scope *s, const neo_poly *g) {
   neo_poly minus;
-  neo_range r = {neo_scope_lower(s, g, INT64_MAX), INT64_MAX};
+  neo_range r = {neo_prover_lower(s, g, INT64_MAX), INT64_MAX};
   if (neo_poly_scale(g, -1, &minus)) {
-    int64_t x = neo_scope_lower(s, &minus, INT64_MAX);
+    int64_t x = neo_prover_lower(s, &minus, INT64_MAX);
     if (x != none)
       r.hi = -x;
   }
   return r;
 }
 
-bool neo_scope_at_least(neo_scope *s, const neo_poly *g, int64_t c) {
+bool neo_prover_at_least(neo_prover_scope *s, const neo_poly *g, int64_t c) {
   neo_poly y;
   neo_poly_copy(&y, g);
-  return !__builtin_add_overflow(y.constant, c, &y.constant) && neo_scope_nonneg(s, &y);
+  return !__builtin_add_overflow(y.constant, c, &y.constant) && neo_prover_nonneg(s, &y);
 }
 
-bool neo_scope_nonneg(neo_scope *s, const neo_poly *g) {
+bool neo_prover_nonneg(neo_prover_scope *s, const neo_poly *g) {
   neo_poly y;
   neo_poly_copy(&y, g);
   neo_poly_tighten(&y);
-  return neo_scope_lower(s, &y, 0) >= 0;
+  return neo_prover_lower(s, &y, 0) >= 0;
 }

@@ -9,10 +9,10 @@
 /* ---- taking apart */
 
 /* Moves a whole number of n from r to q if that brings r into [0, n). */
-static bool settle(neo_scope *s, const neo_poly *n, neo_poly *q, neo_poly *r) {
+static bool settle(neo_prover_scope *s, const neo_poly *n, neo_poly *q, neo_poly *r) {
   neo_poly a, b;
   if (n->n == 0) {
-    neo_range x = neo_scope_bounds(s, r);
+    neo_range x = neo_prover_bounds(s, r);
     if (x.lo == INT64_MIN || x.hi == INT64_MAX)
       return false;
     int64_t k = neo_div_floor(x.lo, n->constant);
@@ -24,7 +24,7 @@ static bool settle(neo_scope *s, const neo_poly *n, neo_poly *q, neo_poly *r) {
   for (int64_t k = 0; k >= -1; k--) { /* r itself, r + n */
     if (!neo_poly_add(r, -k, n, &a) || !neo_poly_add(n, -1, &a, &b))
       return false;
-    if (!neo_scope_nonneg(s, &a) || !neo_scope_at_least(s, &b, -1))
+    if (!neo_prover_nonneg(s, &a) || !neo_prover_at_least(s, &b, -1))
       continue;
     neo_poly_copy(r, &a);
     return !__builtin_add_overflow(q->constant, k, &q->constant);
@@ -37,27 +37,27 @@ static bool is_atom(const neo_poly *g) {
 }
 
 /* (y/c)/n -> y/(c*n);  (y%c)%n -> y%n where n divides c. Changes r and n. */
-static bool unnest(neo_scope *s, neo_op op, neo_poly *n, neo_poly *r) {
+static bool unnest(neo_prover_scope *s, neo_op op, neo_poly *n, neo_poly *r) {
   neo_poly c, q, rest;
   if (!is_atom(r))
     return false;
   neo_expr inner = {r->term[0].atom[0]};
   if (neo_expr_node(s->m, inner)->op != op)
     return false;
-  neo_scope_form(s, neo_expr_arg(s->m, inner, 1), &c);
+  neo_prover_form(s, neo_expr_arg(s->m, inner, 1), &c);
   if (op == NEO_OP_DIV) {
-    if (!neo_scope_at_least(s, &c, -1) || !neo_poly_mul(&c, n, &q))
+    if (!neo_prover_at_least(s, &c, -1) || !neo_poly_mul(&c, n, &q))
       return false;
     neo_poly_copy(n, &q);
-  } else if (!neo_scope_at_least(s, &c, -1) || !neo_poly_divide(&c, n, &q, &rest) || rest.n ||
+  } else if (!neo_prover_at_least(s, &c, -1) || !neo_poly_divide(&c, n, &q, &rest) || rest.n ||
              rest.constant) {
     return false;
   }
-  neo_scope_form(s, neo_expr_arg(s->m, inner, 0), r);
+  neo_prover_form(s, neo_expr_arg(s->m, inner, 0), r);
   return true;
 }
 
-static void quotient_atom(neo_scope *s, neo_op op, const neo_poly *r, const neo_poly *n,
+static void quotient_atom(neo_prover_scope *s, neo_op op, const neo_poly *r, const neo_poly *n,
                           neo_poly *out) {
   neo_expr x = neo_poly_expr(s->m, r), y = neo_poly_expr(s->m, n);
   neo_expr e = neo_op2(s->m, op, x, y);
@@ -68,7 +68,8 @@ static void quotient_atom(neo_scope *s, neo_op op, const neo_poly *r, const neo_
     neo_poly_atom(out, e);
 }
 
-static bool take_apart(neo_scope *s, neo_op op, const neo_poly *x, neo_poly *n, neo_poly *out) {
+static bool take_apart(neo_prover_scope *s, neo_op op, const neo_poly *x, neo_poly *n,
+                       neo_poly *out) {
   neo_poly q, r, atom;
   if (!neo_poly_divide(x, n, &q, &r))
     return false;
@@ -93,7 +94,7 @@ static bool take_apart(neo_scope *s, neo_op op, const neo_poly *x, neo_poly *n, 
 }
 
 /* x/-c = (-x)/c and x%-c = -((-x)%c) */
-static bool negative(neo_scope *s, neo_op op, const neo_poly *x, int64_t n, neo_poly *out) {
+static bool negative(neo_prover_scope *s, neo_op op, const neo_poly *x, int64_t n, neo_poly *out) {
   neo_poly minus, c, y;
   if (n == INT64_MIN || !neo_poly_scale(x, -1, &minus))
     return false;
@@ -101,34 +102,34 @@ static bool negative(neo_scope *s, neo_op op, const neo_poly *x, int64_t n, neo_
   return take_apart(s, op, &minus, &c, &y) && neo_poly_scale(&y, op == NEO_OP_DIV ? 1 : -1, out);
 }
 
-bool neo_digits_form(neo_scope *s, neo_expr e, neo_poly *out) {
+bool neo_digits_form(neo_prover_scope *s, neo_expr e, neo_poly *out) {
   neo_poly x, n;
   neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
-  neo_scope_form(s, neo_expr_arg(s->m, e, 0), &x);
-  neo_scope_form(s, neo_expr_arg(s->m, e, 1), &n);
+  neo_prover_form(s, neo_expr_arg(s->m, e, 0), &x);
+  neo_prover_form(s, neo_expr_arg(s->m, e, 1), &n);
   if (n.n == 0 && n.constant == 0) {
     neo_poly_set(out, 0);
     return true;
   }
   if (n.n == 0 && n.constant < 0)
     return negative(s, op, &x, n.constant, out);
-  return neo_scope_at_least(s, &n, -1) && take_apart(s, op, &x, &n, out);
+  return neo_prover_at_least(s, &n, -1) && take_apart(s, op, &x, &n, out);
 }
 
 /* ---- putting together */
 
 /* p = a*v + b with v = x % n: if b = a*n*(x/n) + c, then p is a*x + c. */
-static bool merge_quotient(neo_scope *s, neo_expr v, const neo_poly *a, const neo_poly *b,
+static bool merge_quotient(neo_prover_scope *s, neo_expr v, const neo_poly *a, const neo_poly *b,
                            neo_poly *p) {
   neo_poly x, n, an, have, c;
   neo_expr xe = neo_expr_arg(s->m, v, 0), ne = neo_expr_arg(s->m, v, 1);
   neo_expr w = neo_op2(s->m, NEO_OP_DIV, xe, ne);
   if (!neo_poly_uses(b, w.i) || !neo_poly_split(b, w.i, &have, &c))
     return false;
-  neo_scope_form(s, ne, &n);
+  neo_prover_form(s, ne, &n);
   if (!neo_poly_mul(a, &n, &an) || !neo_poly_equal(&an, &have))
     return false;
-  neo_scope_form(s, xe, &x);
+  neo_prover_form(s, xe, &x);
   neo_poly y;
   if (!neo_poly_fma(a, &x, &c, &y))
     return false;
@@ -137,8 +138,8 @@ static bool merge_quotient(neo_scope *s, neo_expr v, const neo_poly *a, const ne
 }
 
 /* p = a*v + b with v = x % n: if b = a*n*((x/n) % k) + c, then p is a*(x % (n*k)) + c. */
-static bool merge_digit(neo_scope *s, neo_expr v, neo_expr w, const neo_poly *a, const neo_poly *b,
-                        neo_poly *p) {
+static bool merge_digit(neo_prover_scope *s, neo_expr v, neo_expr w, const neo_poly *a,
+                        const neo_poly *b, neo_poly *p) {
   neo_poly n, k, nk, have, c, y;
   neo_expr xe = neo_expr_arg(s->m, v, 0), ne = neo_expr_arg(s->m, v, 1);
   if (neo_expr_node(s->m, w)->op != NEO_OP_MOD)
@@ -146,11 +147,11 @@ static bool merge_digit(neo_scope *s, neo_expr v, neo_expr w, const neo_poly *a,
   neo_expr q = neo_op2(s->m, NEO_OP_DIV, xe, ne);
   if (neo_expr_arg(s->m, w, 0).i != q.i || !neo_poly_split(b, w.i, &have, &c))
     return false;
-  neo_scope_form(s, ne, &n);
+  neo_prover_form(s, ne, &n);
   if (!neo_poly_mul(a, &n, &y) || !neo_poly_equal(&y, &have))
     return false;
-  neo_scope_form(s, neo_expr_arg(s->m, w, 1), &k);
-  if (!neo_scope_at_least(s, &k, -1) || !neo_poly_mul(&n, &k, &nk))
+  neo_prover_form(s, neo_expr_arg(s->m, w, 1), &k);
+  if (!neo_prover_at_least(s, &k, -1) || !neo_poly_mul(&n, &k, &nk))
     return false;
   neo_expr whole = neo_op2(s->m, NEO_OP_MOD, xe, neo_poly_expr(s->m, &nk));
   neo_poly_atom(&nk, whole);
@@ -160,10 +161,10 @@ static bool merge_digit(neo_scope *s, neo_expr v, neo_expr w, const neo_poly *a,
   return true;
 }
 
-static bool merge_at(neo_scope *s, neo_expr v, neo_poly *p) {
+static bool merge_at(neo_prover_scope *s, neo_expr v, neo_poly *p) {
   neo_poly a, b, n;
-  neo_scope_form(s, neo_expr_arg(s->m, v, 1), &n);
-  if (!neo_scope_at_least(s, &n, -1) || !neo_poly_split(p, v.i, &a, &b))
+  neo_prover_form(s, neo_expr_arg(s->m, v, 1), &n);
+  if (!neo_prover_at_least(s, &n, -1) || !neo_poly_split(p, v.i, &a, &b))
     return false;
   if (merge_quotient(s, v, &a, &b, p))
     return true;
@@ -174,7 +175,7 @@ static bool merge_at(neo_scope *s, neo_expr v, neo_poly *p) {
   return false;
 }
 
-static bool merge_once(neo_scope *s, neo_poly *p) {
+static bool merge_once(neo_prover_scope *s, neo_poly *p) {
   for (uint32_t k = 0; k < p->n; k++)
     for (uint32_t j = 0; j < p->term[k].n; j++) {
       neo_expr v = {p->term[k].atom[j]};
@@ -184,7 +185,7 @@ static bool merge_once(neo_scope *s, neo_poly *p) {
   return false;
 }
 
-void neo_digits_merge(neo_scope *s, neo_poly *p) {
+void neo_digits_merge(neo_prover_scope *s, neo_poly *p) {
   for (int left = 8; p->n > 1 && left > 0 && merge_once(s, p); left--) {
   }
 }

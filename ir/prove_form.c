@@ -19,53 +19,53 @@ static bool fits(neo_range r, neo_type t) {
   return r.lo >= all.lo && r.hi <= all.hi;
 }
 
-neo_expr neo_scope_peel(neo_scope *s, neo_expr e) {
+neo_expr neo_prover_peel(neo_prover_scope *s, neo_expr e) {
   while (neo_expr_node(s->m, e)->op == NEO_OP_CAST) {
     neo_expr x = neo_expr_arg(s->m, e, 0);
     neo_type to = neo_expr_type(s->m, e);
     if (!neo_expr_is_integer(s->m, x))
       break;
     bool wider = neo_type_bytes(to) > neo_type_bytes(neo_expr_type(s->m, x)) && to != NEO_U8_T;
-    if (!wider && !fits(neo_scope_expr_range(s, x), to))
+    if (!wider && !fits(neo_prover_expr_range(s, x), to))
       break;
     e = x;
   }
   return e;
 }
 
-static bool form_sum(neo_scope *s, neo_expr e, int64_t sign, neo_poly *out) {
+static bool form_sum(neo_prover_scope *s, neo_expr e, int64_t sign, neo_poly *out) {
   neo_poly a, b;
-  neo_scope_form(s, neo_expr_arg(s->m, e, 0), &a);
-  neo_scope_form(s, neo_expr_arg(s->m, e, 1), &b);
+  neo_prover_form(s, neo_expr_arg(s->m, e, 0), &a);
+  neo_prover_form(s, neo_expr_arg(s->m, e, 1), &b);
   if (!neo_poly_add(&a, sign, &b, out))
     return false;
   neo_digits_merge(s, out);
   return true;
 }
 
-static bool form_product(neo_scope *s, neo_expr e, neo_poly *out) {
+static bool form_product(neo_prover_scope *s, neo_expr e, neo_poly *out) {
   neo_poly a, b;
-  neo_scope_form(s, neo_expr_arg(s->m, e, 0), &a);
-  neo_scope_form(s, neo_expr_arg(s->m, e, 1), &b);
+  neo_prover_form(s, neo_expr_arg(s->m, e, 0), &a);
+  neo_prover_form(s, neo_expr_arg(s->m, e, 1), &b);
   return neo_poly_mul(&a, &b, out);
 }
 
-static bool form_neg(neo_scope *s, neo_expr e, neo_poly *out) {
+static bool form_neg(neo_prover_scope *s, neo_expr e, neo_poly *out) {
   neo_poly a;
-  neo_scope_form(s, neo_expr_arg(s->m, e, 0), &a);
+  neo_prover_form(s, neo_expr_arg(s->m, e, 0), &a);
   return neo_poly_scale(&a, -1, out);
 }
 
-static bool form_cast(neo_scope *s, neo_expr e, neo_poly *out) {
+static bool form_cast(neo_prover_scope *s, neo_expr e, neo_poly *out) {
   neo_expr x = neo_expr_arg(s->m, e, 0);
   if (!neo_expr_is_integer(s->m, x))
     return false;
-  neo_scope_form(s, x, out);
+  neo_prover_form(s, x, out);
   return true;
 }
 
 /* clamp, abs and relu in terms of min and max, which the bounds know. */
-static bool form_as_min_max(neo_scope *s, neo_expr e, neo_poly *out) {
+static bool form_as_min_max(neo_prover_scope *s, neo_expr e, neo_poly *out) {
   neo_module *m = s->m;
   neo_op op = (neo_op)neo_expr_node(m, e)->op;
   neo_expr x = neo_expr_arg(m, e, 0), y;
@@ -76,11 +76,11 @@ static bool form_as_min_max(neo_scope *s, neo_expr e, neo_poly *out) {
     y = neo_op2(m, NEO_OP_MAX, x, neo_op1(m, NEO_OP_NEG, x));
   else
     y = neo_op2(m, NEO_OP_MAX, x, neo_const_int(m, neo_expr_type(m, x), 0));
-  neo_scope_form(s, y, out);
+  neo_prover_form(s, y, out);
   return true;
 }
 
-static bool build(neo_scope *s, neo_expr e, neo_poly *out) {
+static bool build(neo_prover_scope *s, neo_expr e, neo_poly *out) {
   switch (neo_expr_node(s->m, e)->op) {
   case NEO_OP_ADD:
     return form_sum(s, e, 1, out);
@@ -96,7 +96,7 @@ static bool build(neo_scope *s, neo_expr e, neo_poly *out) {
   case NEO_OP_CAST:
     return form_cast(s, e, out);
   case NEO_OP_STOP:
-    neo_scope_form(s, neo_expr_arg(s->m, e, 0), out);
+    neo_prover_form(s, neo_expr_arg(s->m, e, 0), out);
     return true;
   case NEO_OP_CLAMP:
   case NEO_OP_ABS:
@@ -111,26 +111,26 @@ static bool is_leaf(neo_op op) {
   return op == NEO_OP_AXIS || op == NEO_OP_SIZE || op == NEO_OP_LOAD || op == NEO_OP_LOAD_ELSE;
 }
 
-static void form_new(neo_scope *s, neo_expr e, neo_poly *out) {
+static void form_new(neo_prover_scope *s, neo_expr e, neo_poly *out) {
   neo_type t = neo_expr_type(s->m, e);
   bool known = s->depth < MAX_DEPTH && !is_leaf((neo_op)neo_expr_node(s->m, e)->op);
   if (s->fuel <= 0)
     known = false; /* nothing is remembered then: shared nodes would cost 2^depth */
   s->depth++;
-  known = known && build(s, e, out) && fits(neo_scope_box(s, out), t);
+  known = known && build(s, e, out) && fits(neo_prover_box(s, out), t);
   s->depth--;
   if (!known)
     neo_poly_atom(out, neo_cast(s->m, NEO_I64_T, e));
 }
 
-static void remember(neo_scope *s, neo_expr e, const neo_poly *g) {
+static void remember(neo_prover_scope *s, neo_expr e, const neo_poly *g) {
   if (s->pushed || s->fuel <= 0 || s->depth >= MAX_DEPTH)
     return;
   neo_poly *copy = neo_poly_keep(s->m->arena, g);
   neo_map_set(&s->forms, e.i, (uint64_t)(uintptr_t)copy);
 }
 
-void neo_scope_form(neo_scope *s, neo_expr e, neo_poly *out) {
+void neo_prover_form(neo_prover_scope *s, neo_expr e, neo_poly *out) {
   uint64_t found;
   int64_t c;
   assert(neo_expr_is_integer(s->m, e));

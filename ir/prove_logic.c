@@ -6,7 +6,7 @@
 
 enum { SHADOWS = 3, MAX_FACTS = 64 };
 
-bool neo_scope_compare(neo_scope *s, neo_expr e, neo_poly *g) {
+bool neo_prover_compare(neo_prover_scope *s, neo_expr e, neo_poly *g) {
   neo_poly a, b;
   neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
   if (op != NEO_OP_EQ && op != NEO_OP_NE && op != NEO_OP_LT && op != NEO_OP_LE)
@@ -14,8 +14,8 @@ bool neo_scope_compare(neo_scope *s, neo_expr e, neo_poly *g) {
   neo_expr x = neo_expr_arg(s->m, e, 0), y = neo_expr_arg(s->m, e, 1);
   if (!neo_expr_is_integer(s->m, x))
     return false;
-  neo_scope_form(s, x, &a);
-  neo_scope_form(s, y, &b);
+  neo_prover_form(s, x, &a);
+  neo_prover_form(s, y, &b);
   if (!neo_poly_add(&b, -1, &a, g))
     return false;
   neo_digits_merge(s, g);
@@ -29,17 +29,17 @@ static bool opposite(const neo_poly *g, int64_t c, neo_poly *out) {
 
 /* ---- assumptions */
 
-static bool is_known_fact(const neo_scope *s, const neo_poly *g) {
+static bool is_known_fact(const neo_prover_scope *s, const neo_poly *g) {
   for (size_t k = 0; k < s->facts.n; k++)
     if (neo_poly_equal(s->facts.at[k].g, g))
       return true;
   return false;
 }
 
-static void add_fact(neo_scope *s, const neo_poly *fact, int shadows);
+static void add_fact(neo_prover_scope *s, const neo_poly *fact, int shadows);
 
 /* Without its top axis, which is at most hi - 1 and at least lo. */
-static void add_shadow(neo_scope *s, const neo_poly *g, uint32_t top, int shadows) {
+static void add_shadow(neo_prover_scope *s, const neo_poly *g, uint32_t top, int shadows) {
   neo_poly a, b, bound, y;
   const neo_node *n = neo_expr_node(s->m, (neo_expr){top});
   if (n->op != NEO_OP_AXIS || n->attr >= s->n_axes)
@@ -47,14 +47,14 @@ static void add_shadow(neo_scope *s, const neo_poly *g, uint32_t top, int shadow
   const neo_axis_rec *axis = &s->axes[n->attr];
   if (!neo_poly_split(g, top, &a, &b) || a.n)
     return;
-  neo_scope_form(s, a.constant > 0 ? axis->hi : axis->lo, &bound);
+  neo_prover_form(s, a.constant > 0 ? axis->hi : axis->lo, &bound);
   if (a.constant > 0 && __builtin_sub_overflow(bound.constant, 1, &bound.constant))
     return;
   if (neo_poly_fma(&a, &bound, &b, &y))
     add_fact(s, &y, shadows);
 }
 
-static void add_fact(neo_scope *s, const neo_poly *fact, int shadows) {
+static void add_fact(neo_prover_scope *s, const neo_poly *fact, int shadows) {
   neo_poly minus, *g;
   if (s->facts.n >= MAX_FACTS)
     return;
@@ -64,36 +64,36 @@ static void add_fact(neo_scope *s, const neo_poly *fact, int shadows) {
     s->never = true;
   if (g->n == 0 || is_known_fact(s, g))
     return;
-  if (opposite(g, -1, &minus) && neo_scope_nonneg(s, &minus))
+  if (opposite(g, -1, &minus) && neo_prover_nonneg(s, &minus))
     s->never = true;
-  uint32_t top = neo_scope_top(s, g);
+  uint32_t top = neo_prover_top(s, g);
   NEO_PUSH(s->m->arena, &s->facts, (neo_fact){g, top});
   if (shadows > 0)
     add_shadow(s, g, top, shadows - 1);
 }
 
-static void add_opposite(neo_scope *s, const neo_poly *g, int64_t c) {
+static void add_opposite(neo_prover_scope *s, const neo_poly *g, int64_t c) {
   neo_poly y;
   if (opposite(g, c, &y))
     add_fact(s, &y, SHADOWS);
 }
 
 /* g != 0 says something where the sign is known. */
-static void add_apart(neo_scope *s, const neo_poly *g) {
+static void add_apart(neo_prover_scope *s, const neo_poly *g) {
   neo_poly y;
-  if (neo_scope_nonneg(s, g)) {
+  if (neo_prover_nonneg(s, g)) {
     neo_poly_copy(&y, g);
     if (!__builtin_sub_overflow(y.constant, 1, &y.constant))
       add_fact(s, &y, SHADOWS);
-  } else if (opposite(g, 0, &y) && neo_scope_nonneg(s, &y)) {
+  } else if (opposite(g, 0, &y) && neo_prover_nonneg(s, &y)) {
     add_opposite(s, g, -1);
   }
 }
 
-static void assume_compare(neo_scope *s, neo_expr e, bool value) {
+static void assume_compare(neo_prover_scope *s, neo_expr e, bool value) {
   neo_poly g;
   neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
-  if (!neo_scope_compare(s, e, &g))
+  if (!neo_prover_compare(s, e, &g))
     return;
   if (op == NEO_OP_EQ || op == NEO_OP_NE) {
     if (value == (op == NEO_OP_NE)) {
@@ -109,28 +109,28 @@ static void assume_compare(neo_scope *s, neo_expr e, bool value) {
   }
 }
 
-static void assume_pair(neo_scope *s, neo_expr e, bool value) {
+static void assume_pair(neo_prover_scope *s, neo_expr e, bool value) {
   neo_expr a = neo_expr_arg(s->m, e, 0), b = neo_expr_arg(s->m, e, 1);
   if (value == (neo_expr_node(s->m, e)->op == NEO_OP_AND)) {
-    neo_scope_assume(s, a, value);
-    neo_scope_assume(s, b, value);
-  } else if (neo_scope_decide(s, a, !value)) {
-    neo_scope_assume(s, b, value);
-  } else if (neo_scope_decide(s, b, !value)) {
-    neo_scope_assume(s, a, value);
+    neo_prover_assume(s, a, value);
+    neo_prover_assume(s, b, value);
+  } else if (neo_prover_decide(s, a, !value)) {
+    neo_prover_assume(s, b, value);
+  } else if (neo_prover_decide(s, b, !value)) {
+    neo_prover_assume(s, a, value);
   }
 }
 
-void neo_scope_assume(neo_scope *s, neo_expr e, bool value) {
+void neo_prover_assume(neo_prover_scope *s, neo_expr e, bool value) {
   int64_t c;
   if (neo_expr_is_int(s->m, e, &c)) {
     s->never = s->never || (c != 0) != value;
     return;
   }
-  NEO_PUSH(s->m->arena, &s->known, (neo_known){e.i, value});
+  NEO_PUSH(s->m->arena, &s->known, (neo_literal){e.i, value});
   switch (neo_expr_node(s->m, e)->op) {
   case NEO_OP_NOT:
-    neo_scope_assume(s, neo_expr_arg(s->m, e, 0), !value);
+    neo_prover_assume(s, neo_expr_arg(s->m, e, 0), !value);
     break;
   case NEO_OP_AND:
   case NEO_OP_OR:
@@ -142,14 +142,14 @@ void neo_scope_assume(neo_scope *s, neo_expr e, bool value) {
   }
 }
 
-neo_mark neo_scope_push(neo_scope *s, neo_expr e, bool value) {
+neo_mark neo_prover_push(neo_prover_scope *s, neo_expr e, bool value) {
   neo_mark mark = {s->facts.n, s->known.n, s->never};
   s->pushed++;
-  neo_scope_assume(s, e, value);
+  neo_prover_assume(s, e, value);
   return mark;
 }
 
-void neo_scope_pop(neo_scope *s, neo_mark mark) {
+void neo_prover_pop(neo_prover_scope *s, neo_mark mark) {
   s->facts.n = mark.facts;
   s->known.n = mark.known;
   s->never = mark.never;
@@ -168,57 +168,57 @@ static bool indivisible(const neo_poly *g) {
   return h.constant * (g->term[0].coef / h.term[0].coef) != g->constant;
 }
 
-static bool decide_equal(neo_scope *s, const neo_poly *g, bool equal) {
+static bool decide_equal(neo_prover_scope *s, const neo_poly *g, bool equal) {
   neo_poly minus;
   if (!opposite(g, 0, &minus))
     return false;
   if (equal)
-    return neo_scope_nonneg(s, g) && neo_scope_nonneg(s, &minus);
-  return indivisible(g) || neo_scope_at_least(s, g, -1) || neo_scope_at_least(s, &minus, -1);
+    return neo_prover_nonneg(s, g) && neo_prover_nonneg(s, &minus);
+  return indivisible(g) || neo_prover_at_least(s, g, -1) || neo_prover_at_least(s, &minus, -1);
 }
 
-static bool decide_compare(neo_scope *s, neo_expr e, bool value) {
+static bool decide_compare(neo_prover_scope *s, neo_expr e, bool value) {
   neo_poly g, minus;
   neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
-  if (!neo_scope_compare(s, e, &g))
+  if (!neo_prover_compare(s, e, &g))
     return false;
   if (op == NEO_OP_EQ || op == NEO_OP_NE)
     return decide_equal(s, &g, value == (op == NEO_OP_EQ));
   if (value)
-    return neo_scope_nonneg(s, &g);
-  return opposite(&g, -1, &minus) && neo_scope_nonneg(s, &minus);
+    return neo_prover_nonneg(s, &g);
+  return opposite(&g, -1, &minus) && neo_prover_nonneg(s, &minus);
 }
 
 /* Decides b with a known to be a_value. */
-static bool decide_when(neo_scope *s, neo_expr a, bool a_value, neo_expr b, bool value) {
-  neo_mark mark = neo_scope_push(s, a, a_value);
-  bool yes = s->never || neo_scope_decide(s, b, value);
-  neo_scope_pop(s, mark);
+static bool decide_when(neo_prover_scope *s, neo_expr a, bool a_value, neo_expr b, bool value) {
+  neo_mark mark = neo_prover_push(s, a, a_value);
+  bool yes = s->never || neo_prover_decide(s, b, value);
+  neo_prover_pop(s, mark);
   return yes;
 }
 
-static bool decide_pair(neo_scope *s, neo_expr e, bool value) {
+static bool decide_pair(neo_prover_scope *s, neo_expr e, bool value) {
   neo_expr a = neo_expr_arg(s->m, e, 0), b = neo_expr_arg(s->m, e, 1);
   if (value == (neo_expr_node(s->m, e)->op == NEO_OP_AND))
-    return neo_scope_decide(s, a, value) && neo_scope_decide(s, b, value);
-  return neo_scope_decide(s, a, value) || neo_scope_decide(s, b, value) ||
+    return neo_prover_decide(s, a, value) && neo_prover_decide(s, b, value);
+  return neo_prover_decide(s, a, value) || neo_prover_decide(s, b, value) ||
          decide_when(s, a, !value, b, value);
 }
 
-static bool decide_select(neo_scope *s, neo_expr e, bool value) {
+static bool decide_select(neo_prover_scope *s, neo_expr e, bool value) {
   neo_expr c = neo_expr_arg(s->m, e, 0);
   return decide_when(s, c, true, neo_expr_arg(s->m, e, 1), value) &&
          decide_when(s, c, false, neo_expr_arg(s->m, e, 2), value);
 }
 
-static bool is_known(const neo_scope *s, neo_expr e, bool value) {
+static bool is_known(const neo_prover_scope *s, neo_expr e, bool value) {
   for (size_t k = 0; k < s->known.n; k++)
     if (s->known.at[k].e == e.i && s->known.at[k].value == value)
       return true;
   return false;
 }
 
-bool neo_scope_decide(neo_scope *s, neo_expr e, bool value) {
+bool neo_prover_decide(neo_prover_scope *s, neo_expr e, bool value) {
   int64_t c;
   if (s->never)
     return true;
@@ -228,7 +228,7 @@ bool neo_scope_decide(neo_scope *s, neo_expr e, bool value) {
     return true;
   switch (neo_expr_node(s->m, e)->op) {
   case NEO_OP_NOT:
-    return neo_scope_decide(s, neo_expr_arg(s->m, e, 0), !value);
+    return neo_prover_decide(s, neo_expr_arg(s->m, e, 0), !value);
   case NEO_OP_AND:
   case NEO_OP_OR:
     return decide_pair(s, e, value);

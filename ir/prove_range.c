@@ -68,10 +68,10 @@ static neo_range range_add(neo_range a, neo_range b) {
   return y;
 }
 
-neo_range neo_scope_box_term(neo_scope *s, const neo_mono *t) {
+neo_range neo_prover_box_term(neo_prover_scope *s, const neo_mono *t) {
   neo_range r = {t->coef, t->coef};
   for (uint32_t k = 0; k < t->n; k++) {
-    neo_range v = neo_scope_range(s, t->atom[k]);
+    neo_range v = neo_prover_range(s, t->atom[k]);
     bool square = k + 1 < t->n && t->atom[k + 1] == t->atom[k];
     if (square && !infinite(v.lo) && !infinite(v.hi)) {
       int64_t lo = v.lo < 0 && v.hi > 0 ? 0 : INT64_MAX; /* a square is not negative */
@@ -85,43 +85,43 @@ neo_range neo_scope_box_term(neo_scope *s, const neo_mono *t) {
   return r;
 }
 
-neo_range neo_scope_box(neo_scope *s, const neo_poly *g) {
+neo_range neo_prover_box(neo_prover_scope *s, const neo_poly *g) {
   neo_range r = {g->constant, g->constant};
   for (uint32_t k = 0; k < g->n; k++)
-    r = range_add(r, neo_scope_box_term(s, &g->term[k]));
+    r = range_add(r, neo_prover_box_term(s, &g->term[k]));
   return r;
 }
 
-neo_range neo_scope_expr_range(neo_scope *s, neo_expr e) {
+neo_range neo_prover_expr_range(neo_prover_scope *s, neo_expr e) {
   neo_poly g;
-  neo_scope_form(s, e, &g);
+  neo_prover_form(s, e, &g);
   if (g.n == 1 && g.term[0].n == 1)
-    return neo_scope_box(s, &g);
-  return neo_scope_bounds(s, &g);
+    return neo_prover_box(s, &g);
+  return neo_prover_bounds(s, &g);
 }
 
 /* ---- by kind of atom */
 
-static neo_range axis_range(neo_scope *s, uint32_t k) {
+static neo_range axis_range(neo_prover_scope *s, uint32_t k) {
   if (k >= s->n_axes)
     return everything;
-  neo_range lo = neo_scope_expr_range(s, s->axes[k].lo);
-  neo_range hi = neo_scope_expr_range(s, s->axes[k].hi);
+  neo_range lo = neo_prover_expr_range(s, s->axes[k].lo);
+  neo_range hi = neo_prover_expr_range(s, s->axes[k].hi);
   return (neo_range){lo.lo, hi.hi == INT64_MAX ? INT64_MAX : hi.hi - 1};
 }
 
-static neo_range load_range(neo_scope *s, const neo_node *n) {
+static neo_range load_range(neo_prover_scope *s, const neo_node *n) {
   neo_range r = neo_type_range((neo_type)n->type);
   neo_expr bound = neo_tensor_at(s->m, (neo_tensor){n->attr})->bound;
   if (!bound.i)
     return r;
-  int64_t hi = neo_scope_expr_range(s, bound).hi;
+  int64_t hi = neo_prover_expr_range(s, bound).hi;
   return meet(r, (neo_range){0, hi == INT64_MAX ? hi : hi - 1});
 }
 
-static neo_range load_else_range(neo_scope *s, const neo_node *n) {
+static neo_range load_else_range(neo_prover_scope *s, const neo_node *n) {
   neo_expr other = neo_list_expr(s->m, n->arg, n->arg.n - 1);
-  return join(load_range(s, n), neo_scope_expr_range(s, other));
+  return join(load_range(s, n), neo_prover_expr_range(s, other));
 }
 
 static int64_t div_end(int64_t a, int64_t n) {
@@ -161,8 +161,8 @@ static neo_range mod_range(neo_range x, neo_range n) {
   return y;
 }
 
-static neo_range pair_range(neo_scope *s, neo_op op, neo_expr a, neo_expr b) {
-  neo_range x = neo_scope_expr_range(s, a), y = neo_scope_expr_range(s, b);
+static neo_range pair_range(neo_prover_scope *s, neo_op op, neo_expr a, neo_expr b) {
+  neo_range x = neo_prover_expr_range(s, a), y = neo_prover_expr_range(s, b);
   switch (op) {
   case NEO_OP_MIN:
     return (neo_range){least(x.lo, y.lo), least(x.hi, y.hi)};
@@ -177,13 +177,13 @@ static neo_range pair_range(neo_scope *s, neo_op op, neo_expr a, neo_expr b) {
   }
 }
 
-static neo_range cast_range(neo_scope *s, neo_expr e) {
+static neo_range cast_range(neo_prover_scope *s, neo_expr e) {
   neo_expr x = neo_expr_arg(s->m, e, 0);
   neo_range all = neo_type_range(neo_expr_type(s->m, e));
   return neo_expr_type(s->m, x) == NEO_BOOL_T ? meet(all, (neo_range){0, 1}) : all;
 }
 
-static neo_range node_range(neo_scope *s, neo_expr e) {
+static neo_range node_range(neo_prover_scope *s, neo_expr e) {
   neo_node n = *neo_expr_node(s->m, e);
   neo_module *m = s->m;
   if (!neo_type_is_int((neo_type)n.type)) /* below a conversion */
@@ -219,12 +219,12 @@ static neo_range node_range(neo_scope *s, neo_expr e) {
 
 /* ---- facts: of a*v + rest >= 0 with v on top, the least and the most that v can be */
 
-static neo_range fact_range(neo_scope *s, const neo_fact *f, uint32_t atom) {
+static neo_range fact_range(neo_prover_scope *s, const neo_fact *f, uint32_t atom) {
   neo_poly a, rest;
   neo_range r = everything;
   if (!neo_poly_split(f->g, atom, &a, &rest) || a.n || a.constant == INT64_MIN)
     return r;
-  int64_t most_rest = neo_scope_bounds(s, &rest).hi;
+  int64_t most_rest = neo_prover_bounds(s, &rest).hi;
   if (infinite(most_rest) || most_rest == -INT64_MAX)
     return r;
   if (a.constant > 0)
@@ -234,14 +234,14 @@ static neo_range fact_range(neo_scope *s, const neo_fact *f, uint32_t atom) {
   return r;
 }
 
-static neo_range with_facts(neo_scope *s, uint32_t atom, neo_range r) {
+static neo_range with_facts(neo_prover_scope *s, uint32_t atom, neo_range r) {
   for (size_t k = 0; k < s->facts.n; k++)
     if (s->facts.at[k].top == atom)
       r = meet(r, fact_range(s, &s->facts.at[k], atom));
   return r;
 }
 
-neo_range neo_scope_range(neo_scope *s, uint32_t atom) {
+neo_range neo_prover_range(neo_prover_scope *s, uint32_t atom) {
   uint64_t found;
   if (neo_map_get(&s->ranges, atom, &found)) {
     neo_range r = *(const neo_range *)(uintptr_t)found;
@@ -250,7 +250,7 @@ neo_range neo_scope_range(neo_scope *s, uint32_t atom) {
   if (s->fuel <= 0)
     return neo_type_range(neo_expr_type(s->m, (neo_expr){atom}));
   s->fuel--;
-  neo_range r = with_facts(s, atom, node_range(s, neo_scope_peel(s, (neo_expr){atom})));
+  neo_range r = with_facts(s, atom, node_range(s, neo_prover_peel(s, (neo_expr){atom})));
   if (s->pushed || s->fuel <= 0)
     return r;
   neo_range *copy = NEO_NEW(s->m->arena, neo_range);

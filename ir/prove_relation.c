@@ -61,7 +61,7 @@ static bool add_condition(neo_relation *p, neo_expr e) {
         return false;
     return true;
   default:
-    return neo_scope_compare(p->s, e, &g) ? add_dims(p, &g) : add_bool_dim(p, e);
+    return neo_prover_compare(p->s, e, &g) ? add_dims(p, &g) : add_bool_dim(p, e);
   }
 }
 
@@ -89,7 +89,7 @@ static void add_range(neo_relation *p, const neo_mono *t) {
   v.constant = 0;
   v.n = 1;
   v.term[0] = one;
-  neo_range r = neo_scope_box_term(p->s, &one);
+  neo_range r = neo_prover_box_term(p->s, &one);
   neo_poly_set(&end, r.lo);
   if (r.lo != INT64_MIN)
     add_difference(p, &v, -1, &end, 0, false);
@@ -102,18 +102,18 @@ static void add_axis(neo_relation *p, const neo_poly *v, uint32_t k) {
   neo_poly end;
   if (k >= p->s->n_axes)
     return;
-  neo_scope_form(p->s, p->s->axes[k].lo, &end);
+  neo_prover_form(p->s, p->s->axes[k].lo, &end);
   add_difference(p, v, -1, &end, 0, false);
-  neo_scope_form(p->s, p->s->axes[k].hi, &end);
+  neo_prover_form(p->s, p->s->axes[k].hi, &end);
   add_difference(p, &end, -1, v, -1, false);
 }
 
 /* v = x/n: n*v <= x < n*v + n, where n > 0. */
 static void add_quotient(neo_relation *p, const neo_poly *v, neo_expr e) {
   neo_poly x, n, nv, above;
-  neo_scope_form(p->s, neo_expr_arg(p->m, e, 0), &x);
-  neo_scope_form(p->s, neo_expr_arg(p->m, e, 1), &n);
-  if (!neo_scope_at_least(p->s, &n, -1) || !neo_poly_mul(&n, v, &nv))
+  neo_prover_form(p->s, neo_expr_arg(p->m, e, 0), &x);
+  neo_prover_form(p->s, neo_expr_arg(p->m, e, 1), &n);
+  if (!neo_prover_at_least(p->s, &n, -1) || !neo_poly_mul(&n, v, &nv))
     return;
   add_difference(p, &x, -1, &nv, 0, false);
   if (neo_poly_add(&nv, 1, &n, &above))
@@ -124,22 +124,22 @@ static void add_quotient(neo_relation *p, const neo_poly *v, neo_expr e) {
 static void add_remainder(neo_relation *p, const neo_poly *v, neo_expr e) {
   neo_poly x, n, q, nq, sum, zero;
   neo_expr xe = neo_expr_arg(p->m, e, 0), ne = neo_expr_arg(p->m, e, 1);
-  neo_scope_form(p->s, ne, &n);
-  if (!neo_scope_at_least(p->s, &n, -1))
+  neo_prover_form(p->s, ne, &n);
+  if (!neo_prover_at_least(p->s, &n, -1))
     return;
   neo_poly_set(&zero, 0);
   add_difference(p, v, 1, &zero, 0, false);
   add_difference(p, &n, -1, v, -1, false);
-  neo_scope_form(p->s, xe, &x);
-  neo_scope_form(p->s, neo_op2(p->m, NEO_OP_DIV, xe, ne), &q);
+  neo_prover_form(p->s, xe, &x);
+  neo_prover_form(p->s, neo_op2(p->m, NEO_OP_DIV, xe, ne), &q);
   if (neo_poly_mul(&n, &q, &nq) && neo_poly_add(&nq, 1, v, &sum))
     add_difference(p, &sum, -1, &x, 0, true);
 }
 
 static void add_choice(neo_relation *p, neo_expr v, neo_expr c, neo_expr x, neo_expr y) {
   neo_poly a, b;
-  neo_scope_form(p->s, x, &a);
-  neo_scope_form(p->s, y, &b);
+  neo_prover_form(p->s, x, &a);
+  neo_prover_form(p->s, y, &b);
   if (p->n_choices == NEO_REL_CASES)
     return;
   if (!add_condition(p, c) || !add_dims(p, &a) || !add_dims(p, &b))
@@ -152,7 +152,7 @@ static void add_load(neo_relation *p, const neo_poly *v, uint32_t tensor) {
   neo_expr bound = neo_tensor_at(p->m, (neo_tensor){tensor})->bound;
   if (!bound.i)
     return;
-  neo_scope_form(p->s, bound, &end);
+  neo_prover_form(p->s, bound, &end);
   add_difference(p, &end, -1, v, -1, false);
 }
 
@@ -161,13 +161,13 @@ static void add_size(neo_relation *p, const neo_poly *v, uint32_t size) {
   const neo_size_rec *rec = neo_size_at(p->m, (neo_size){size});
   if (rec->kind != NEO_SIZE_DERIVED)
     return;
-  neo_scope_form(p->s, rec->value, &value);
+  neo_prover_form(p->s, rec->value, &value);
   add_difference(p, v, -1, &value, 0, true);
 }
 
 static void add_atom(neo_relation *p, neo_expr atom) {
   neo_poly v;
-  neo_expr e = neo_scope_peel(p->s, atom);
+  neo_expr e = neo_prover_peel(p->s, atom);
   neo_node n = *neo_expr_node(p->m, e);
   neo_expr a = {0}, b = {0};
   if (n.arg.n > 1)
@@ -317,7 +317,7 @@ static void put_condition(neo_relation *p, neo_expr e, bool value) {
     put_condition(p, neo_expr_arg(p->m, e, 1), value);
   } else if (op == NEO_OP_SELECT) {
     put_select(p, e, value);
-  } else if (neo_scope_compare(p->s, e, &g)) {
+  } else if (neo_prover_compare(p->s, e, &g)) {
     put_compare(p, e, value, &g);
   } else {
     put_bool(p, e, value);
@@ -327,7 +327,7 @@ static void put_condition(neo_relation *p, neo_expr e, bool value) {
 static void put_case(neo_relation *p, const neo_relation_choice *c, bool value) {
   neo_poly v, x, g;
   neo_poly_atom(&v, (neo_expr){c->v});
-  neo_scope_form(p->s, value ? c->x : c->y, &x);
+  neo_prover_form(p->s, value ? c->x : c->y, &x);
   put(p, NEO_REL_AND);
   put_condition(p, c->c, value);
   if (neo_poly_add(&v, -1, &x, &g))
@@ -336,7 +336,7 @@ static void put_case(neo_relation *p, const neo_relation_choice *c, bool value) 
     put(p, NEO_REL_TRUE);
 }
 
-bool neo_relation_of(neo_relation *p, neo_scope *s, neo_expr goal, bool value) {
+bool neo_relation_of(neo_relation *p, neo_prover_scope *s, neo_expr goal, bool value) {
   p->s = s;
   p->m = s->m;
   p->n_dims = p->n_rules = p->n_choices = p->n_assumed = 0;

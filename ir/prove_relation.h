@@ -25,7 +25,7 @@ typedef struct {
 
 /* Of one question at a time, used again and again. */
 typedef struct neo_relation {
-  neo_scope *s;
+  neo_prover_scope *s;
   neo_module *m;
   uint32_t n_dims, n_rules, n_choices, n_assumed;
   uint64_t axes; /* that the goal reaches */
@@ -40,7 +40,7 @@ typedef struct neo_relation {
 } neo_relation;
 
 /* Writes the words of "the facts, and goal is not `value`". False: too large. */
-bool neo_relation_of(neo_relation *r, neo_scope *s, neo_expr goal, bool value);
+bool neo_relation_of(neo_relation *r, neo_prover_scope *s, neo_expr goal, bool value);
 
 /* ---- prove_isl.c */
 typedef enum { NEO_ISL_EMPTY, NEO_ISL_POINT, NEO_ISL_QUOTA, NEO_ISL_FAILED } neo_isl_answer;

@@ -31,17 +31,17 @@ typedef struct {
 typedef struct { /* a bool expression of known value */
   uint32_t e;
   bool value;
-} neo_known;
+} neo_literal;
 
-typedef struct neo_scope {
+typedef struct neo_prover_scope {
   neo_prover *p;
   neo_module *m;
   const neo_axis_rec *axes;
   const neo_expr *assume;
   uint32_t n_axes, n_assume;
-  struct neo_scope *next; /* of equal hash */
+  struct neo_prover_scope *next; /* of equal hash */
   NEO_VEC(neo_fact) facts;
-  NEO_VEC(neo_known) known;
+  NEO_VEC(neo_literal) known;
   neo_map forms, ranges; /* expression -> neo_poly *, neo_range * */
   neo_map results;       /* goal -> neo_result * */
   neo_map simple;        /* expression -> what it simplifies to */
@@ -50,7 +50,7 @@ typedef struct neo_scope {
   uint32_t nest;         /* of eliminations; too deep uses up the fuel, so that the stack is safe */
   int32_t fuel;          /* steps left for this question */
   bool never;            /* the facts contradict each other: no point is in the domain */
-} neo_scope;
+} neo_prover_scope;
 
 typedef struct {
   neo_proof proof;
@@ -60,10 +60,10 @@ typedef struct {
 
 typedef struct neo_isl neo_isl;
 typedef struct neo_proofs neo_proofs;
-typedef struct neo_trial neo_trial;
+typedef struct neo_witness_search neo_witness_search;
 struct neo_prover {
   neo_module *m;
-  neo_map scopes; /* hash -> neo_scope * */
+  neo_map scopes; /* hash -> neo_prover_scope * */
   neo_isl *isl;   /* made at the first use, as the next */
   struct neo_relation *relation;
   neo_span at;       /* what is asked about */
@@ -74,76 +74,79 @@ struct neo_prover {
 enum { NEO_PROVE_FUEL = 600 };
 
 /* ---- prove.c */
-neo_scope *neo_scope_of(neo_prover *p, const neo_facts *facts);
+neo_prover_scope *neo_prover_of(neo_prover *p, const neo_facts *facts);
 /* The scope with one more assumption: e has this value. */
-neo_scope *neo_scope_under(neo_scope *s, neo_expr e, bool value);
+neo_prover_scope *neo_prover_under(neo_prover_scope *s, neo_expr e, bool value);
 /* All methods; the result lives as long as the scope. */
-const neo_result *neo_scope_prove(neo_scope *s, neo_expr goal);
+const neo_result *neo_prover_prove(neo_prover_scope *s, neo_expr goal);
 
 /* ---- prove_logic.c */
 /* Is e (bool) always `value`? By polynomials alone. */
-bool neo_scope_decide(neo_scope *s, neo_expr e, bool value);
+bool neo_prover_decide(neo_prover_scope *s, neo_expr e, bool value);
 /* Adds what e == value implies to the facts. */
-void neo_scope_assume(neo_scope *s, neo_expr e, bool value);
+void neo_prover_assume(neo_prover_scope *s, neo_expr e, bool value);
 /* As assume, until pop; returns what pop needs. */
 typedef struct {
   size_t facts, known;
   bool never;
 } neo_mark;
-neo_mark neo_scope_push(neo_scope *s, neo_expr e, bool value);
-void neo_scope_pop(neo_scope *s, neo_mark mark);
+neo_mark neo_prover_push(neo_prover_scope *s, neo_expr e, bool value);
+void neo_prover_pop(neo_prover_scope *s, neo_mark mark);
 /* The comparison as "g >= 0" (LT, LE) or "g == 0" (EQ, NE); false if it is not of integers. */
-bool neo_scope_compare(neo_scope *s, neo_expr e, neo_poly *g);
+bool neo_prover_compare(neo_prover_scope *s, neo_expr e, neo_poly *g);
 
 /* ---- prove_form.c */
 /* Any integer expression (of any integer type): its value as a polynomial; itself as an atom where
  * nothing better is known. */
-void neo_scope_form(neo_scope *s, neo_expr e, neo_poly *out);
+void neo_prover_form(neo_prover_scope *s, neo_expr e, neo_poly *out);
 /* The atom without conversions that keep its value. */
-neo_expr neo_scope_peel(neo_scope *s, neo_expr e);
+neo_expr neo_prover_peel(neo_prover_scope *s, neo_expr e);
 bool neo_expr_is_integer(const neo_module *m, neo_expr e); /* of integer type, not bool */
 
 /* ---- prove_digits.c */
 /* DIV or MOD node by a positive divisor; false if nothing is known. */
-bool neo_digits_form(neo_scope *s, neo_expr e, neo_poly *out);
+bool neo_digits_form(neo_prover_scope *s, neo_expr e, neo_poly *out);
 /* a*n*(x/n) + a*(x%n) + b -> a*x + b, in place. */
-void neo_digits_merge(neo_scope *s, neo_poly *p);
+void neo_digits_merge(neo_prover_scope *s, neo_poly *p);
 
 /* ---- prove_bound.c */
 /* A number that g never goes below, INT64_MIN if none is known. The search stops at `goal`. */
-int64_t neo_scope_lower(neo_scope *s, const neo_poly *g, int64_t goal);
-neo_range neo_scope_bounds(neo_scope *s, const neo_poly *g);
-bool neo_scope_nonneg(neo_scope *s, const neo_poly *g);
+int64_t neo_prover_lower(neo_prover_scope *s, const neo_poly *g, int64_t goal);
+neo_range neo_prover_bounds(neo_prover_scope *s, const neo_poly *g);
+bool neo_prover_nonneg(neo_prover_scope *s, const neo_poly *g);
 /* g + c >= 0 */
-bool neo_scope_at_least(neo_scope *s, const neo_poly *g, int64_t c);
+bool neo_prover_at_least(neo_prover_scope *s, const neo_poly *g, int64_t c);
 /* The order of elimination: atoms of inner axes first, opaque atoms before the axes in them. */
-uint32_t neo_scope_level(const neo_scope *s, uint32_t atom);
-uint32_t neo_scope_top(neo_scope *s, const neo_poly *g); /* g is not a constant */
+uint32_t neo_prover_level(const neo_prover_scope *s, uint32_t atom);
+uint32_t neo_prover_top(neo_prover_scope *s, const neo_poly *g); /* g is not a constant */
 
 /* ---- prove_range.c */
-neo_range neo_scope_range(neo_scope *s, uint32_t atom);
-neo_range neo_scope_box(neo_scope *s, const neo_poly *g); /* from the ranges of its atoms: quick */
-neo_range neo_scope_box_term(neo_scope *s, const neo_mono *t);
+neo_range neo_prover_range(neo_prover_scope *s, uint32_t atom);
+neo_range neo_prover_box(neo_prover_scope *s,
+                         const neo_poly *g); /* from the ranges of its atoms: quick */
+neo_range neo_prover_box_term(neo_prover_scope *s, const neo_mono *t);
 neo_range neo_range_mul(neo_range a, neo_range b);
 neo_range neo_type_range(neo_type t);
-neo_range neo_scope_expr_range(neo_scope *s, neo_expr e);
+neo_range neo_prover_expr_range(neo_prover_scope *s, neo_expr e);
 
 /* ---- prove_store.c */
-neo_trial **neo_proofs_trial(neo_module *m); /* where the module's trial is kept; null at first */
+neo_witness_search **
+neo_proofs_trial(neo_module *m); /* where the module's trial is kept; null at first */
 
 /* ---- prove_witness.c */
 /* For trying points on "e is always `value`" in this scope. The storage is the module's: valid until
  * the next question of any of its provers. */
-neo_trial *neo_trial_new(neo_scope *s, neo_expr e, bool value);
+neo_witness_search *neo_witness_search_new(neo_prover_scope *s, neo_expr e, bool value);
 /* Tries corners and some inner points; a point that shows the contrary, made small, or false. */
-bool neo_trial_search(neo_trial *t, neo_witness *w);
+bool neo_witness_search_points(neo_witness_search *t, neo_witness *w);
 /* Is it a witness, with axis k at its least where bit k of `given` is not set? Fills those in. */
-bool neo_trial_check(neo_trial *t, uint64_t given, neo_witness *w);
-void neo_trial_shrink(neo_trial *t, neo_witness *w);
+bool neo_witness_search_check(neo_witness_search *t, uint64_t given, neo_witness *w);
+void neo_witness_search_shrink(neo_witness_search *t, neo_witness *w);
 /* Goes through all points if they are few. */
-neo_proof neo_trial_enumerate(neo_trial *t, neo_witness *w);
+neo_proof neo_witness_search_all(neo_witness_search *t, neo_witness *w);
 /* The position of a run-time size in witnesses, -1 if it has none. */
-int neo_trial_size(const neo_trial *t, uint32_t size);
-void neo_trial_start(const neo_trial *t, neo_witness *w); /* everything at its least */
+int neo_witness_search_size(const neo_witness_search *t, uint32_t size);
+void neo_witness_search_start(const neo_witness_search *t,
+                              neo_witness *w); /* everything at its least */
 
 #endif

@@ -17,28 +17,28 @@ typedef struct {
   uint32_t scopes; /* made by this call */
 } job;
 
-static neo_expr simplify(job *j, neo_scope *s, neo_expr e);
+static neo_expr simplify(job *j, neo_prover_scope *s, neo_expr e);
 
 /* 1: always, 0: never, -1: neither is known. */
-static int decided(neo_scope *s, neo_expr c) {
+static int decided(neo_prover_scope *s, neo_expr c) {
   int64_t x;
   if (neo_expr_is_int(s->m, c, &x))
     return x != 0;
   s->fuel = NEO_PROVE_FUEL;
-  if (neo_scope_decide(s, c, true))
+  if (neo_prover_decide(s, c, true))
     return 1;
   s->fuel = NEO_PROVE_FUEL;
-  return neo_scope_decide(s, c, false) ? 0 : -1;
+  return neo_prover_decide(s, c, false) ? 0 : -1;
 }
 
 /* As decided, with every method; for comparisons, where it can help. */
-static int decided_hard(neo_scope *s, neo_expr c) {
+static int decided_hard(neo_prover_scope *s, neo_expr c) {
   int quick = decided(s, c);
   if (quick >= 0)
     return quick;
-  if (neo_scope_prove(s, c)->proof == NEO_PROVED)
+  if (neo_prover_prove(s, c)->proof == NEO_PROVED)
     return 1;
-  return neo_scope_prove(s, neo_op1(s->m, NEO_OP_NOT, c))->proof == NEO_PROVED ? 0 : -1;
+  return neo_prover_prove(s, neo_op1(s->m, NEO_OP_NOT, c))->proof == NEO_PROVED ? 0 : -1;
 }
 
 /* ---- contexts */
@@ -79,11 +79,11 @@ static bool has_work(const neo_module *m, neo_expr e) {
 }
 
 /* The scope in which c has this value, if knowing it may help with e. */
-static neo_scope *under(job *j, neo_scope *s, neo_expr c, bool value, neo_expr e) {
+static neo_prover_scope *under(job *j, neo_prover_scope *s, neo_expr c, bool value, neo_expr e) {
   if (j->scopes >= MAX_SCOPES || !has_work(j->m, e))
     return s;
   j->scopes++;
-  return neo_scope_under(s, c, value);
+  return neo_prover_under(s, c, value);
 }
 
 /* ---- integers */
@@ -98,10 +98,10 @@ static uint32_t weight(const neo_module *m, neo_expr e, uint32_t sum) {
 }
 
 /* e written as its polynomial, if that is shorter. */
-static neo_expr shorter(neo_scope *s, neo_expr e) {
+static neo_expr shorter(neo_prover_scope *s, neo_expr e) {
   neo_poly g;
   s->fuel = NEO_PROVE_FUEL;
-  neo_scope_form(s, e, &g);
+  neo_prover_form(s, e, &g);
   neo_expr y = neo_poly_expr(s->m, &g);
   return weight(s->m, y, 0) < weight(s->m, e, 0) ? y : e;
 }
@@ -115,14 +115,14 @@ static neo_expr shorter_linear(neo_module *m, neo_expr e) {
   return weight(m, y, 0) < weight(m, e, 0) ? y : e;
 }
 
-static neo_expr simpler_sum(neo_scope *s, neo_expr e) {
+static neo_expr simpler_sum(neo_prover_scope *s, neo_expr e) {
   if (neo_expr_type(s->m, e) != NEO_I64_T)
     return e;
   bool digits = neo_expr_uses_op(s->m, e, NEO_OP_DIV) || neo_expr_uses_op(s->m, e, NEO_OP_MOD);
   return digits ? shorter(s, e) : shorter_linear(s->m, e);
 }
 
-static neo_expr simpler_extreme(neo_scope *s, neo_expr e) {
+static neo_expr simpler_extreme(neo_prover_scope *s, neo_expr e) {
   neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
   if (op != NEO_OP_MIN && op != NEO_OP_MAX)
     return e; /* it was folded when it was made */
@@ -137,7 +137,7 @@ static neo_expr simpler_extreme(neo_scope *s, neo_expr e) {
   return e;
 }
 
-static neo_expr simpler_clamp(neo_scope *s, neo_expr e) {
+static neo_expr simpler_clamp(neo_prover_scope *s, neo_expr e) {
   neo_module *m = s->m;
   neo_expr x = neo_expr_arg(m, e, 0), lo = neo_expr_arg(m, e, 1), hi = neo_expr_arg(m, e, 2);
   if (!neo_expr_is_integer(m, x))
@@ -149,7 +149,7 @@ static neo_expr simpler_clamp(neo_scope *s, neo_expr e) {
   return below ? simpler_extreme(s, neo_op2(m, NEO_OP_MAX, x, lo)) : e;
 }
 
-static neo_expr simpler_compare(neo_scope *s, neo_expr e) {
+static neo_expr simpler_compare(neo_prover_scope *s, neo_expr e) {
   if (neo_expr_node(s->m, e)->op == NEO_OP_CONST)
     return e;
   if (!neo_expr_is_integer(s->m, neo_expr_arg(s->m, e, 0)))
@@ -161,7 +161,7 @@ static neo_expr simpler_compare(neo_scope *s, neo_expr e) {
 /* ---- guards */
 
 /* 1: every index is always in range, 0: one never is, -1: neither is known. */
-static int in_range(neo_scope *s, const neo_node *n) {
+static int in_range(neo_prover_scope *s, const neo_node *n) {
   neo_module *m = s->m;
   int all = 1;
   for (uint32_t k = 0; k + 1 < n->arg.n && all; k++) {
@@ -177,7 +177,7 @@ static int in_range(neo_scope *s, const neo_node *n) {
   return all;
 }
 
-static neo_expr simpler_guard(neo_scope *s, neo_expr e) {
+static neo_expr simpler_guard(neo_prover_scope *s, neo_expr e) {
   neo_node n = *neo_expr_node(s->m, e);
   neo_expr index[MAX_ARGS];
   for (uint32_t k = 0; k < n.arg.n; k++)
@@ -200,7 +200,7 @@ static neo_expr rebuild(neo_module *m, neo_expr e, const neo_expr *arg) {
   return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, n.attr, arg, n.arg.n, n.span);
 }
 
-static neo_expr simplify_select(job *j, neo_scope *s, neo_expr e) {
+static neo_expr simplify_select(job *j, neo_prover_scope *s, neo_expr e) {
   neo_module *m = j->m;
   int64_t x, y;
   neo_expr c = simplify(j, s, neo_expr_arg(m, e, 0));
@@ -216,7 +216,7 @@ static neo_expr simplify_select(job *j, neo_scope *s, neo_expr e) {
   return rebuild(m, e, (neo_expr[]){c, a, b});
 }
 
-static neo_expr simplify_logic(job *j, neo_scope *s, neo_expr e) {
+static neo_expr simplify_logic(job *j, neo_prover_scope *s, neo_expr e) {
   neo_module *m = j->m;
   bool both = neo_expr_node(m, e)->op == NEO_OP_AND;
   neo_expr a = simplify(j, s, neo_expr_arg(m, e, 0)), b = neo_expr_arg(m, e, 1);
@@ -229,7 +229,7 @@ static neo_expr simplify_logic(job *j, neo_scope *s, neo_expr e) {
   return yes < 0 ? e : neo_const_bool(m, yes);
 }
 
-static neo_expr simplify_args(job *j, neo_scope *s, neo_expr e) {
+static neo_expr simplify_args(job *j, neo_prover_scope *s, neo_expr e) {
   neo_expr arg[MAX_ARGS];
   neo_list l = neo_expr_node(j->m, e)->arg;
   assert(l.n <= MAX_ARGS);
@@ -238,7 +238,7 @@ static neo_expr simplify_args(job *j, neo_scope *s, neo_expr e) {
   return rebuild(j->m, e, arg);
 }
 
-static neo_expr simpler(neo_scope *s, neo_expr e) {
+static neo_expr simpler(neo_prover_scope *s, neo_expr e) {
   switch (neo_expr_node(s->m, e)->op) {
   case NEO_OP_ADD:
   case NEO_OP_SUB:
@@ -263,7 +263,7 @@ static neo_expr simpler(neo_scope *s, neo_expr e) {
   }
 }
 
-static neo_expr simplify_new(job *j, neo_scope *s, neo_expr e) {
+static neo_expr simplify_new(job *j, neo_prover_scope *s, neo_expr e) {
   switch (neo_expr_node(j->m, e)->op) {
   case NEO_OP_SELECT:
     return simplify_select(j, s, e);
@@ -275,7 +275,7 @@ static neo_expr simplify_new(job *j, neo_scope *s, neo_expr e) {
   }
 }
 
-static neo_expr simplify(job *j, neo_scope *s, neo_expr e) {
+static neo_expr simplify(job *j, neo_prover_scope *s, neo_expr e) {
   uint64_t found;
   if (neo_expr_node(j->m, e)->arg.n == 0)
     return e;
@@ -288,5 +288,5 @@ static neo_expr simplify(job *j, neo_scope *s, neo_expr e) {
 
 neo_expr neo_simplify_under(neo_prover *p, const neo_facts *facts, neo_expr e) {
   job j = {.m = p->m};
-  return simplify(&j, neo_scope_of(p, facts), e);
+  return simplify(&j, neo_prover_of(p, facts), e);
 }

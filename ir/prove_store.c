@@ -18,8 +18,8 @@ typedef struct answer {
 
 struct neo_proofs {
   uint64_t max_operations;
-  neo_map answers;  /* hash of words -> answer * */
-  neo_trial *trial; /* storage of prove_witness.c; null: not made yet */
+  neo_map answers;           /* hash of words -> answer * */
+  neo_witness_search *trial; /* storage of prove_witness.c; null: not made yet */
   neo_prover_stats total;
 };
 
@@ -32,7 +32,7 @@ static neo_proofs *proofs_of(neo_module *m) {
   return m->proofs;
 }
 
-neo_trial **neo_proofs_trial(neo_module *m) {
+neo_witness_search **neo_proofs_trial(neo_module *m) {
   return &proofs_of(m)->trial;
 }
 

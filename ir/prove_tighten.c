@@ -12,8 +12,8 @@
 enum { MAX_BOUNDS = 16 };
 
 typedef struct {
-  neo_scope *all, *here; /* all axes; with all assumptions, with those on outer axes */
-  neo_scope *outer;      /* outer axes only */
+  neo_prover_scope *all, *here; /* all axes; with all assumptions, with those on outer axes */
+  neo_prover_scope *outer;      /* outer axes only */
   neo_module *m;
   neo_prover *p;
   const neo_facts *facts;
@@ -45,7 +45,7 @@ static neo_expr plus(neo_module *m, neo_expr e, int64_t c) {
 }
 
 static bool at_most(job *j, neo_expr a, neo_expr b) {
-  return neo_scope_prove(j->outer, neo_op2(j->m, NEO_OP_LE, a, b))->proof == NEO_PROVED;
+  return neo_prover_prove(j->outer, neo_op2(j->m, NEO_OP_LE, a, b))->proof == NEO_PROVED;
 }
 
 /* Is a no sharper than b? */
@@ -97,8 +97,8 @@ static bool undivide(job *j, neo_poly *g) {
       continue;
     if (!neo_poly_split(g, v.i, &a, &b) || a.n || (a.constant != 1 && a.constant != -1))
       continue;
-    neo_scope_form(j->here, neo_expr_arg(j->m, v, 0), &y);
-    neo_scope_form(j->here, neo_expr_arg(j->m, v, 1), &d);
+    neo_prover_form(j->here, neo_expr_arg(j->m, v, 0), &y);
+    neo_prover_form(j->here, neo_expr_arg(j->m, v, 1), &d);
     if (d.n || d.constant <= 0 || !neo_poly_scale(&b, d.constant, &db))
       continue;
     int64_t up = a.constant < 0 ? d.constant - 1 : 0;
@@ -123,7 +123,7 @@ static neo_expr guard_read(void *ctx, neo_module *m, neo_expr e) {
     index[k] = neo_list_expr(m, n.arg, k);
     neo_expr high = neo_op2(m, NEO_OP_LT, index[k], neo_tensor_extent(m, (neo_tensor){n.attr}, k));
     inside = inside && at_most(j, neo_const_int(m, NEO_I64_T, 0), index[k]) &&
-             neo_scope_prove(j->outer, high)->proof == NEO_PROVED;
+             neo_prover_prove(j->outer, high)->proof == NEO_PROVED;
   }
   neo_expr other = neo_type_is_float((neo_type)n.type) ? neo_const_float(m, (neo_type)n.type, 0)
                    : n.type == NEO_BOOL_T              ? neo_const_bool(m, false)
@@ -135,7 +135,7 @@ static neo_expr guard_read(void *ctx, neo_module *m, neo_expr e) {
 static neo_expr quotient(job *j, const neo_poly *x, const neo_poly *d) {
   neo_poly g;
   neo_expr e = neo_op2(j->m, NEO_OP_DIV, neo_poly_expr(j->m, x), neo_poly_expr(j->m, d));
-  neo_scope_form(j->here, e, &g);
+  neo_prover_form(j->here, e, &g);
   neo_expr y = neo_poly_expr(j->m, &g);
   return neo_expr_uses_op(j->m, y, NEO_OP_DIV) ? e : y;
 }
@@ -169,9 +169,9 @@ static bool take_bound(job *j, const neo_poly *from) {
     return false;
   if (!allowed(j, &a) || !allowed(j, &b) || !neo_poly_scale(&a, -1, &minus))
     return false;
-  if (neo_scope_at_least(j->here, &a, -1))
+  if (neo_prover_at_least(j->here, &a, -1))
     return keep_low(j, &a, &b);
-  return neo_scope_at_least(j->here, &minus, -1) && keep_high(j, &minus, &b);
+  return neo_prover_at_least(j->here, &minus, -1) && keep_high(j, &minus, &b);
 }
 
 static bool opposite(const neo_poly *g, int64_t c, neo_poly *out) {
@@ -182,7 +182,7 @@ static bool take_compare(job *j, neo_expr e, bool value) {
   neo_poly g, minus;
   neo_op op = (neo_op)neo_expr_node(j->m, e)->op;
   j->here->fuel = NEO_PROVE_FUEL;
-  if (!neo_scope_compare(j->here, e, &g))
+  if (!neo_prover_compare(j->here, e, &g))
     return false;
   if (op == NEO_OP_LT || op == NEO_OP_LE) {
     if (value)
@@ -213,18 +213,19 @@ static neo_expr both_sides(neo_module *m, neo_expr e) {
   return (neo_expr){0};
 }
 
-static neo_scope *outer_scope(neo_prover *p, const neo_facts *facts, uint64_t inner, uint32_t n) {
+static neo_prover_scope *outer_scope(neo_prover *p, const neo_facts *facts, uint64_t inner,
+                                     uint32_t n) {
   neo_expr *assume = NEO_NEW_ARRAY(p->m->arena, neo_expr, facts->n_assume + 1);
   neo_facts f = {facts->axes, n, assume, 0};
   for (uint32_t k = 0; k < facts->n_assume; k++)
     if (!(neo_expr_axes(p->m, facts->assume[k]) & inner))
       assume[f.n_assume++] = facts->assume[k];
-  return neo_scope_of(p, &f);
+  return neo_prover_of(p, &f);
 }
 
 /* What the conjunct may rely on: the axes up to the last that it uses. Those further in lie in
  * ranges that it may have to protect (a read in a bound), and an empty one would prove anything. */
-static neo_scope *scope_for(job *j, neo_expr e) {
+static neo_prover_scope *scope_for(job *j, neo_expr e) {
   uint64_t axes = neo_expr_axes(j->m, e);
   uint32_t n = axes ? 64 - (uint32_t)__builtin_clzll(axes) : 0;
   if (n >= j->facts->n_axes)
@@ -245,13 +246,13 @@ static void conjunct(job *j, neo_expr e, bool value) {
   } else if (op == (value ? NEO_OP_AND : NEO_OP_OR)) {
     conjunct(j, neo_expr_arg(j->m, e, 0), value);
     conjunct(j, neo_expr_arg(j->m, e, 1), value);
-  } else if (neo_scope_prove(scope_for(j, e), is)->proof == NEO_PROVED ||
+  } else if (neo_prover_prove(scope_for(j, e), is)->proof == NEO_PROVED ||
              take_compare(j, e, value)) {
     j->changed = true;
   } else {
-    neo_scope *s = scope_for(j, e);
+    neo_prover_scope *s = scope_for(j, e);
     s->fuel = NEO_PROVE_FUEL;
-    j->never = j->never || neo_scope_decide(s, e, !value);
+    j->never = j->never || neo_prover_decide(s, e, !value);
     j->rest = j->rest.i ? neo_op2(j->m, NEO_OP_AND, j->rest, is) : is;
   }
 }
@@ -276,7 +277,7 @@ bool neo_tighten(neo_prover *p, const neo_facts *facts, uint32_t axis, neo_expr 
   *rest = cond;
   if (!cond.i)
     return false;
-  j.all = neo_scope_of(p, facts);
+  j.all = neo_prover_of(p, facts);
   j.here = outer_scope(p, facts, inner, facts->n_axes);
   j.outer = outer_scope(p, facts, inner, axis);
   keep_all(&j, true, own->lo, NEO_OP_MAX, false);

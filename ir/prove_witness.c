@@ -28,8 +28,8 @@ typedef struct {
 } listed;
 
 /* One for each module, used again and again: `place` is as long as the module has expressions. */
-struct neo_trial {
-  neo_scope *s;
+struct neo_witness_search {
+  neo_prover_scope *s;
   neo_module *m;
   neo_expr goal;
   bool want, usable, shared;
@@ -46,14 +46,14 @@ struct neo_trial {
 
 /* ---- the list */
 
-static bool is_listed(const neo_trial *t, uint32_t e) {
+static bool is_listed(const neo_witness_search *t, uint32_t e) {
   return e < t->place.n && t->place.at[e].epoch == t->epoch;
 }
 
-static void add(neo_trial *t, neo_expr e);
+static void add(neo_witness_search *t, neo_expr e);
 
 static void collect(void *ctx, neo_expr e) {
-  neo_trial *t = ctx;
+  neo_witness_search *t = ctx;
   neo_arena *a = t->m->arena;
   const neo_node *n = neo_expr_node(t->m, e);
   if (is_listed(t, e.i))
@@ -73,19 +73,19 @@ static void collect(void *ctx, neo_expr e) {
     NEO_PUSH(a, &t->at, (value3){0});
 }
 
-static void add(neo_trial *t, neo_expr e) {
+static void add(neo_witness_search *t, neo_expr e) {
   neo_expr_visit(t->m, e, collect, t);
 }
 
 static void note_shared(void *ctx, neo_expr e) {
-  neo_trial *t = ctx;
+  neo_witness_search *t = ctx;
   if (neo_expr_node(t->m, e)->op == NEO_OP_SIZE && is_listed(t, e.i))
     t->shared = true;
 }
 
 /* A point counts only if every derived size is as declared: those that depend on a listed size are
  * listed too, with the other sizes that they need. False if they are too many. */
-static bool add_derived(neo_trial *t) {
+static bool add_derived(neo_witness_search *t) {
   uint32_t before, looked = 0;
   do {
     before = (uint32_t)t->nodes.n;
@@ -105,11 +105,11 @@ static bool add_derived(neo_trial *t) {
   return looked < MAX_DERIVED;
 }
 
-neo_trial *neo_trial_new(neo_scope *s, neo_expr e, bool value) {
-  neo_trial **kept = neo_proofs_trial(s->m);
+neo_witness_search *neo_witness_search_new(neo_prover_scope *s, neo_expr e, bool value) {
+  neo_witness_search **kept = neo_proofs_trial(s->m);
   if (!*kept)
-    *kept = NEO_NEW(s->m->arena, neo_trial);
-  neo_trial *t = *kept;
+    *kept = NEO_NEW(s->m->arena, neo_witness_search);
+  neo_witness_search *t = *kept;
   t->s = s;
   t->m = s->m;
   t->goal = e;
@@ -129,7 +129,7 @@ neo_trial *neo_trial_new(neo_scope *s, neo_expr e, bool value) {
   return t;
 }
 
-int neo_trial_size(const neo_trial *t, uint32_t size) {
+int neo_witness_search_size(const neo_witness_search *t, uint32_t size) {
   for (uint32_t k = 0; k < t->n_sizes; k++)
     if (t->size[k] == size)
       return (int)k;
@@ -138,16 +138,16 @@ int neo_trial_size(const neo_trial *t, uint32_t size) {
 
 /* ---- one node */
 
-static value3 look(const neo_trial *t, neo_expr e) {
+static value3 look(const neo_witness_search *t, neo_expr e) {
   assert(is_listed(t, e.i));
   return t->at.at[t->place.at[e.i].place];
 }
 
-static value3 eval_size(const neo_trial *t, uint32_t id, const neo_witness *w) {
+static value3 eval_size(const neo_witness_search *t, uint32_t id, const neo_witness *w) {
   const neo_size_rec *size = neo_size_at(t->m, (neo_size){id});
   if (size->kind == NEO_SIZE_DERIVED)
     return look(t, size->value);
-  int k = neo_trial_size(t, id);
+  int k = neo_witness_search_size(t, id);
   return k < 0 ? (value3){false, 0} : (value3){true, w->size[k].value};
 }
 
@@ -162,7 +162,7 @@ static value3 eval_lazy(neo_op op, const value3 *v) {
   return (value3){v[0].known && v[1].known, !absorbing};
 }
 
-static value3 eval_op(const neo_trial *t, const neo_node *n) {
+static value3 eval_op(const neo_witness_search *t, const neo_node *n) {
   value3 v[3];
   neo_value x[3];
   bool known = true;
@@ -181,7 +181,7 @@ static value3 eval_op(const neo_trial *t, const neo_node *n) {
   return (value3){true, neo_value_op((neo_op)n->op, (neo_type)n->type, arg, x).i};
 }
 
-static value3 eval_node(const neo_trial *t, neo_expr e, const neo_witness *w) {
+static value3 eval_node(const neo_witness_search *t, neo_expr e, const neo_witness *w) {
   const neo_node *n = neo_expr_node(t->m, e);
   int64_t c;
   if (neo_type_is_float((neo_type)n->type))
@@ -197,13 +197,13 @@ static value3 eval_node(const neo_trial *t, neo_expr e, const neo_witness *w) {
 
 /* ---- one point */
 
-static void run_to(neo_trial *t, uint32_t *from, uint32_t to, const neo_witness *w) {
+static void run_to(neo_witness_search *t, uint32_t *from, uint32_t to, const neo_witness *w) {
   for (; *from < to; ++*from)
     t->at.at[*from] = eval_node(t, (neo_expr){t->nodes.at[*from]}, w);
 }
 
 /* Between lo and hi (inclusive) as the choice says; false if there is no such value. */
-static bool choose(neo_trial *t, choice how, int64_t lo, int64_t hi, int64_t *x) {
+static bool choose(neo_witness_search *t, choice how, int64_t lo, int64_t hi, int64_t *x) {
   if (lo > hi)
     return false;
   if (how == LOW)
@@ -218,7 +218,7 @@ static bool choose(neo_trial *t, choice how, int64_t lo, int64_t hi, int64_t *x)
   return lo <= *x && *x <= hi;
 }
 
-static bool choose_sizes(neo_trial *t, choice how, neo_witness *w) {
+static bool choose_sizes(neo_witness_search *t, choice how, neo_witness *w) {
   for (uint32_t k = 0; k < t->n_sizes; k++) {
     const neo_size_rec *size = neo_size_at(t->m, (neo_size){t->size[k]});
     w->size[k].size = (neo_size){t->size[k]};
@@ -234,7 +234,7 @@ static value3 both(value3 a, value3 b) {
 }
 
 /* Are all sizes as declared? */
-static value3 sizes_hold(const neo_trial *t) {
+static value3 sizes_hold(const neo_witness_search *t) {
   value3 all = {true, 1};
   for (uint32_t k = 0; k < t->nodes.n; k++) {
     const neo_node *n = neo_expr_node(t->m, (neo_expr){t->nodes.at[k]});
@@ -248,7 +248,7 @@ static value3 sizes_hold(const neo_trial *t) {
 }
 
 /* Is the point, within the ranges of its axes, in the domain? */
-static value3 holds(const neo_trial *t) {
+static value3 holds(const neo_witness_search *t) {
   value3 all = sizes_hold(t);
   for (uint32_t k = 0; k < t->s->n_assume; k++)
     all = both(all, look(t, t->s->assume[k]));
@@ -256,7 +256,7 @@ static value3 holds(const neo_trial *t) {
 }
 
 /* Is the point with axes chosen by `how[k]` a witness? Fills w. */
-static bool run(neo_trial *t, choice sizes, const choice *how, neo_witness *w) {
+static bool run(neo_witness_search *t, choice sizes, const choice *how, neo_witness *w) {
   uint32_t from = 0;
   w->n_axes = t->s->n_axes;
   if (!choose_sizes(t, sizes, w))
@@ -283,18 +283,18 @@ static void fill(choice *how, uint32_t n, choice c) {
     how[k] = c;
 }
 
-bool neo_trial_check(neo_trial *t, uint64_t given, neo_witness *w) {
+bool neo_witness_search_check(neo_witness_search *t, uint64_t given, neo_witness *w) {
   choice how[64];
   for (uint32_t k = 0; k < t->s->n_axes; k++)
     how[k] = given >> k & 1 ? GIVEN : LOW;
   return t->usable && run(t, GIVEN, how, w);
 }
 
-static bool stays(neo_trial *t, neo_witness *w) {
-  return neo_trial_check(t, UINT64_MAX, w);
+static bool stays(neo_witness_search *t, neo_witness *w) {
+  return neo_witness_search_check(t, UINT64_MAX, w);
 }
 
-void neo_trial_start(const neo_trial *t, neo_witness *w) {
+void neo_witness_search_start(const neo_witness_search *t, neo_witness *w) {
   *w = (neo_witness){.n_axes = t->s->n_axes, .n_sizes = t->n_sizes};
   for (uint32_t k = 0; k < t->n_sizes; k++)
     w->size[k].value = neo_size_at(t->m, (neo_size){t->size[k]})->lo;
@@ -303,7 +303,7 @@ void neo_trial_start(const neo_trial *t, neo_witness *w) {
 /* ---- smaller */
 
 /* The least value of one coordinate that keeps it a witness, taking that for monotone. */
-static void shrink_one(neo_trial *t, neo_witness *w, int64_t *x, int64_t least) {
+static void shrink_one(neo_witness_search *t, neo_witness *w, int64_t *x, int64_t least) {
   int64_t good = *x, bad = least - 1;
   while (good - bad > 1 && least <= good) {
     *x = bad < least ? least : bad + (good - bad) / 2;
@@ -315,7 +315,7 @@ static void shrink_one(neo_trial *t, neo_witness *w, int64_t *x, int64_t least) 
   *x = good;
 }
 
-void neo_trial_shrink(neo_trial *t, neo_witness *w) {
+void neo_witness_search_shrink(neo_witness_search *t, neo_witness *w) {
   stays(t, w);
   for (int pass = 0; pass < 2; pass++) {
     for (uint32_t k = 0; k < w->n_axes; k++) {
@@ -332,7 +332,7 @@ void neo_trial_shrink(neo_trial *t, neo_witness *w) {
 /* ---- search */
 
 /* All low, all high, one axis unlike the others. */
-static bool try_corners(neo_trial *t, choice sizes, neo_witness *w) {
+static bool try_corners(neo_witness_search *t, choice sizes, neo_witness *w) {
   choice how[64];
   uint32_t n = t->s->n_axes;
   for (int c = LOW; c <= HIGH; c++) {
@@ -351,7 +351,7 @@ static bool try_corners(neo_trial *t, choice sizes, neo_witness *w) {
   return false;
 }
 
-static bool try_inside(neo_trial *t, neo_witness *w) {
+static bool try_inside(neo_witness_search *t, neo_witness *w) {
   choice how[64];
   fill(how, t->s->n_axes, RANDOM);
   for (int k = 0; k < RANDOM_POINTS && t->unknown <= 3; k++)
@@ -360,20 +360,20 @@ static bool try_inside(neo_trial *t, neo_witness *w) {
   return false;
 }
 
-bool neo_trial_search(neo_trial *t, neo_witness *w) {
+bool neo_witness_search_points(neo_witness_search *t, neo_witness *w) {
   *w = (neo_witness){0};
   if (!t->usable)
     return false;
   bool found =
       try_corners(t, LOW, w) || (t->n_sizes && try_corners(t, HIGH, w)) || try_inside(t, w);
   if (found)
-    neo_trial_shrink(t, w);
+    neo_witness_search_shrink(t, w);
   return found;
 }
 
 /* ---- enumeration: the answer for the rest of the point, from axis k on */
 
-static neo_proof at_point(neo_trial *t) {
+static neo_proof at_point(neo_witness_search *t) {
   value3 inside = holds(t), goal = look(t, t->goal);
   if (++t->points > MAX_POINTS)
     return NEO_UNKNOWN;
@@ -384,7 +384,7 @@ static neo_proof at_point(neo_trial *t) {
   return inside.known && goal.known ? NEO_REFUTED : NEO_UNKNOWN;
 }
 
-static neo_proof each_axis(neo_trial *t, uint32_t k, uint32_t from, neo_witness *w) {
+static neo_proof each_axis(neo_witness_search *t, uint32_t k, uint32_t from, neo_witness *w) {
   bool last = k == t->s->n_axes;
   neo_proof y = NEO_PROVED;
   run_to(t, &from, last ? (uint32_t)t->nodes.n : t->segment[k], w);
@@ -400,7 +400,7 @@ static neo_proof each_axis(neo_trial *t, uint32_t k, uint32_t from, neo_witness 
   return y;
 }
 
-static neo_proof each_size(neo_trial *t, uint32_t k, neo_witness *w) {
+static neo_proof each_size(neo_witness_search *t, uint32_t k, neo_witness *w) {
   neo_proof y = NEO_PROVED;
   if (k == t->n_sizes)
     return each_axis(t, 0, 0, w);
@@ -415,8 +415,8 @@ static neo_proof each_size(neo_trial *t, uint32_t k, neo_witness *w) {
   return y;
 }
 
-neo_proof neo_trial_enumerate(neo_trial *t, neo_witness *w) {
-  neo_trial_start(t, w);
+neo_proof neo_witness_search_all(neo_witness_search *t, neo_witness *w) {
+  neo_witness_search_start(t, w);
   if (!t->usable)
     return NEO_UNKNOWN;
   t->points = 0;

@@ -19,7 +19,7 @@ bool neo_condition_take(neo_module *m, const neo_form *f, neo_expr where, uint64
   return true;
 }
 
-bool neo_condition_guards(const neo_known *x, neo_expr e, neo_expr cond) {
+bool neo_condition_guards(const neo_condition_context *x, neo_expr e, neo_expr cond) {
   neo_module *m = x->m;
   neo_node n = *neo_expr_node(m, e);
   neo_expr a = n.arg.n ? neo_list_expr(m, n.arg, 0) : (neo_expr){0}, from = cond, other = cond;
@@ -41,8 +41,8 @@ bool neo_condition_guards(const neo_known *x, neo_expr e, neo_expr cond) {
 }
 
 /* Is every operand zero in its copy where the condition does not hold? */
-static bool zero_everywhere(const neo_known *x, const neo_contraction *c, neo_expr where,
-                            const uint64_t *reach) {
+static bool zero_everywhere(const neo_condition_context *x, const neo_contraction *c,
+                            neo_expr where, const uint64_t *reach) {
   for (uint32_t k = 0; k < c->n; k++)
     if (!reach[k] || neo_form_axes(x->m, x->f, where) & ~reach[k])
       return false;
@@ -64,8 +64,8 @@ static neo_expr without(neo_module *m, neo_expr where, neo_expr part) {
 /* Does some operand, zero in its copy where the conjunct does not hold, not even exist there? Then
  * it is the edge of a window (0 times what stands opposite counts, as for a read with `else 0`);
  * else it is a mask. */
-static bool is_edge(const neo_known *x, const neo_contraction *c, neo_expr where, neo_expr part,
-                    const uint64_t *reach) {
+static bool is_edge(const neo_condition_context *x, const neo_contraction *c, neo_expr where,
+                    neo_expr part, const uint64_t *reach) {
   if (neo_form_reads(x->m, part))
     return false;
   for (uint32_t k = 0; k < c->n; k++)
@@ -77,8 +77,8 @@ static bool is_edge(const neo_known *x, const neo_contraction *c, neo_expr where
 
 /* Edges of windows need no test, and masks that all operands have taken. Others stay: what is
  * masked may be NaN, and NaN times zero is NaN. */
-static neo_expr left_of(const neo_known *x, const neo_contraction *c, neo_expr all, neo_expr where,
-                        const uint64_t *reach) {
+static neo_expr left_of(const neo_condition_context *x, const neo_contraction *c, neo_expr all,
+                        neo_expr where, const uint64_t *reach) {
   const neo_node n = *neo_expr_node(x->m, where);
   if (n.op == NEO_OP_AND) {
     neo_expr a = left_of(x, c, all, neo_list_expr(x->m, n.arg, 0), reach);
@@ -89,8 +89,8 @@ static neo_expr left_of(const neo_known *x, const neo_contraction *c, neo_expr a
   return gone ? (neo_expr){0} : where;
 }
 
-neo_expr neo_condition_left(const neo_known *x, const neo_contraction *c, neo_expr where,
-                            const uint64_t *reach) {
+neo_expr neo_condition_left(const neo_condition_context *x, const neo_contraction *c,
+                            neo_expr where, const uint64_t *reach) {
   return left_of(x, c, where, where, reach);
 }
 
@@ -107,7 +107,7 @@ bool neo_tile_copies_conditions(neo_module *m, const neo_form *f, const neo_cont
   uint64_t reach[NEO_MAX_FACTORS];
   if (!s->where.i)
     return true;
-  neo_known x = {.m = m, .p = neo_prover_new(m), .f = f};
+  neo_condition_context x = {.m = m, .p = neo_prover_new(m), .f = f};
   x.facts = (neo_facts){.axes = axes, .n_axes = neo_stage_axes(f, s, axes)};
   for (uint32_t k = 0; k < c->n; k++)
     reach[k] = neo_tile_reach(&c->factor[k], rows, columns);

@@ -15,18 +15,18 @@ typedef struct { /* what is known where the operands are read */
   neo_prover *p;
   const neo_form *f;
   neo_facts facts;
-} neo_known;
+} neo_condition_context;
 
 /* Conjuncts of `where` whose axes are all in reach go into *cond; true if all conjuncts do. */
 bool neo_condition_take(neo_module *m, const neo_form *f, neo_expr where, uint64_t reach,
                         neo_expr *cond);
 /* Are all loads of e inside their tensors where cond holds (0: everywhere)? Selects and conditions
  * inside e count. */
-bool neo_condition_guards(const neo_known *x, neo_expr e, neo_expr cond);
+bool neo_condition_guards(const neo_condition_context *x, neo_expr e, neo_expr cond);
 /* Conjuncts that copies do not make up for, to be tested at each product; 0: none. reach[k]: axes
  * that the copy of factor k can look at; 0: it is not copied. */
-neo_expr neo_condition_left(const neo_known *x, const neo_contraction *c, neo_expr where,
-                            const uint64_t *reach);
+neo_expr neo_condition_left(const neo_condition_context *x, const neo_contraction *c,
+                            neo_expr where, const uint64_t *reach);
 
 /* What the copy of a factor can look at where a block has these rows and columns: all axes but
  * those of the other operand. */

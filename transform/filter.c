@@ -365,7 +365,7 @@ neo_status neo_filter(neo_module *m, bool always) {
   bool plain = exact && m->store == NEO_PRECISION_F32;
   for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n && plain; k++) {
     neo_filtering x = {.m = m, .prover = p};
-    neo_sliding along[NEO_FILTER_DIRECTIONS];
+    neo_filter_window along[NEO_FILTER_DIRECTIONS];
     neo_prover_at(p, m->defs.at[k].span);
     if (!take_apart(&x, (neo_def){k}))
       continue;

@@ -37,7 +37,7 @@ bool neo_filter_single(const neo_filtering *x, neo_expr load, uint32_t k) {
           (neo_expr_is_int(x->m, neo_expr_arg(x->m, load, k), &at) && at == 0));
 }
 
-int64_t neo_filter_groups(const neo_sliding *w) {
+int64_t neo_filter_groups(const neo_filter_window *w) {
   return (w->outs + w->toom.m - 1) / w->toom.m;
 }
 
@@ -76,7 +76,7 @@ static bool length_of(const neo_filtering *x, uint32_t axis, int64_t *n) {
 /* ---- directions */
 
 /* stride*out + red + constant? */
-static bool slides(neo_filtering *x, neo_expr index, neo_sliding *w) {
+static bool slides(neo_filtering *x, neo_expr index, neo_filter_window *w) {
   neo_linear l;
   if (!neo_linear_of(x->m, index, &l) || l.n != 2)
     return false;
@@ -112,7 +112,7 @@ static bool is_alone(const neo_filtering *x, neo_expr load, uint32_t dim, uint64
 }
 
 /* Do the taps count along `red`, in one dimension, and not look at `out`? */
-static bool find_taps(const neo_filtering *x, neo_sliding *w) {
+static bool find_taps(const neo_filtering *x, neo_filter_window *w) {
   uint32_t n = neo_filter_rank(x, x->taps);
   neo_linear l;
   for (w->taps_dim = 0; w->taps_dim < n; w->taps_dim++)
@@ -126,7 +126,7 @@ static bool find_taps(const neo_filtering *x, neo_sliding *w) {
 
 /* A direction in which data may slide, with the matrices for each number of outputs. */
 typedef struct {
-  neo_sliding as;
+  neo_filter_window as;
   neo_toom toom[NEO_TOOM_MOST];
   double error[NEO_TOOM_MOST];
   uint32_t n;
@@ -139,9 +139,9 @@ typedef struct {
   double data[NEO_FILTER_RANK], taps[NEO_FILTER_RANK]; /* of the reads' tensors */
   direction way[NEO_FILTER_DIRECTIONS];
   uint32_t n;
-  neo_sliding along[NEO_FILTER_DIRECTIONS]; /* what is looked at */
+  neo_filter_window along[NEO_FILTER_DIRECTIONS]; /* what is looked at */
   uint32_t n_along;
-  neo_sliding best[NEO_FILTER_DIRECTIONS];
+  neo_filter_window best[NEO_FILTER_DIRECTIONS];
   uint32_t n_best;
   bool taps_first; /* of the best */
   double cost;     /* of the best, or what it must be below */
@@ -161,7 +161,7 @@ static void find_matrices(direction *d) {
 static uint32_t find_directions(neo_filtering *x, direction *way) {
   uint32_t found = 0;
   for (uint32_t k = 0, n = neo_filter_rank(x, x->data); k < n; k++) {
-    neo_sliding w = {.data_dim = k};
+    neo_filter_window w = {.data_dim = k};
     if (found < NEO_FILTER_DIRECTIONS && slides(x, neo_expr_arg(x->m, x->data, k), &w) &&
         w.taps <= NEO_TOOM_MOST * w.stride && is_alone(x, x->data, k, bit(w.out) | bit(w.red)) &&
         find_taps(x, &w)) {
@@ -172,7 +172,7 @@ static uint32_t find_directions(neo_filtering *x, direction *way) {
   return found;
 }
 
-static bool is_like(const neo_sliding *a, const neo_sliding *b) {
+static bool is_like(const neo_filter_window *a, const neo_filter_window *b) {
   return a->stride == b->stride && a->constant == b->constant && a->outs == b->outs &&
          a->taps == b->taps;
 }
@@ -201,7 +201,7 @@ static double cost_of(const choice *c) {
   double sums = product_of(c->extent, x->r.n_out);
   double steps = product_of(c->extent + x->r.n_out, x->r.axes.n - x->r.n_out), elements = 0;
   for (uint32_t k = 0; k < c->n_along; k++) {
-    const neo_sliding *w = &c->along[k];
+    const neo_filter_window *w = &c->along[k];
     double points = w->toom.n, groups = (double)neo_filter_groups(w), phases = (double)w->stride;
     data *= points * groups * phases / c->data[w->data_dim];
     taps *= points * phases / c->taps[w->taps_dim];
@@ -247,7 +247,7 @@ static void consider(choice *c, double of_matrices) {
 static void consider_more(choice *c, uint32_t first, double of_matrices) {
   for (uint32_t k = first; k < c->n; k++) {
     const direction *d = &c->way[k];
-    neo_sliding *w = &c->along[c->n_along++];
+    neo_filter_window *w = &c->along[c->n_along++];
     for (uint32_t j = 0; j < d->n; j++) {
       *w = d->as;
       w->toom = d->toom[j];
@@ -265,7 +265,7 @@ static void set_operands(neo_filtering *x, bool taps_first) {
   x->data = neo_expr_arg(x->m, body, taps_first ? 1 : 0);
 }
 
-uint32_t neo_filter_choose(neo_filtering *x, bool always, neo_sliding *along) {
+uint32_t neo_filter_choose(neo_filtering *x, bool always, neo_filter_window *along) {
   choice c = {.x = x, .always = always};
   if (!find_extents(x, c.extent))
     return 0;
@@ -284,7 +284,7 @@ uint32_t neo_filter_choose(neo_filtering *x, bool always, neo_sliding *along) {
   return c.n_best;
 }
 
-void neo_filter_find(neo_filtering *x, const neo_sliding *like) {
+void neo_filter_find(neo_filtering *x, const neo_filter_window *like) {
   direction way[NEO_FILTER_DIRECTIONS];
   set_operands(x, x->taps_first);
   uint32_t n = find_directions(x, way), k = 0;

@@ -19,7 +19,7 @@ typedef struct {
   uint32_t data_dim, taps_dim;
   int64_t stride, constant, outs, taps;
   neo_toom toom; /* toom.m outputs are made together */
-} neo_sliding;
+} neo_filter_window;
 
 typedef struct {
   neo_module *m;
@@ -29,17 +29,17 @@ typedef struct {
   neo_type type;
   bool taps_first;     /* of the two factors */
   neo_expr data, taps; /* reads */
-  neo_sliding w;       /* what is filtered now */
+  neo_filter_window w; /* what is filtered now */
 } neo_filtering;
 
 /* The directions in which filtering costs least together, in the order in which it is done; none
  * where nothing slides or plain products cost no more. Sets taps_first. With `always`, only
  * products count. */
-uint32_t neo_filter_choose(neo_filtering *x, bool always, neo_sliding *along);
+uint32_t neo_filter_choose(neo_filtering *x, bool always, neo_filter_window *along);
 
 /* Sets data, taps and w to the direction of x that is like this one: of the sum that it was chosen
  * for, or of what filtering in other directions left of it. */
-void neo_filter_find(neo_filtering *x, const neo_sliding *like);
+void neo_filter_find(neo_filtering *x, const neo_filter_window *like);
 
 neo_tensor neo_filter_tensor(const neo_filtering *x, neo_expr load);
 uint32_t neo_filter_rank(const neo_filtering *x, neo_expr load);
@@ -48,6 +48,6 @@ uint32_t neo_filter_rank(const neo_filtering *x, neo_expr load);
 bool neo_filter_single(const neo_filtering *x, neo_expr load, uint32_t k);
 
 /* How many times outputs are made together along this direction. */
-int64_t neo_filter_groups(const neo_sliding *w);
+int64_t neo_filter_groups(const neo_filter_window *w);
 
 #endif

@@ -164,7 +164,7 @@ static neo_status check_results(importer *i) {
 /* Does the log have it, from this folder or from elsewhere? */
 static bool logged(const neo_tune *t, const neo_task *x, const candidate *c, double ratio) {
   for (size_t k = 0; k < t->known.n; k++) {
-    const neo_known *o = &t->known.at[k];
+    const neo_logged_trial *o = &t->known.at[k];
     double difference = o->ratio - (ratio > 0 ? ratio * neo_task_base_ratio(x) : ratio);
     if (memcmp(o->key, x->record.key, sizeof o->key) == 0 &&
         neo_schedule_equal(&o->schedule, &c->schedule) && difference < 1e-4 && difference > -1e-4)

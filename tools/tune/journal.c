@@ -18,7 +18,7 @@ static bool same_text(const neo_json *j, const char *key, const char *want) {
 
 static void take_line(neo_tune *t, const char *line, size_t n) {
   neo_json *j = NULL;
-  neo_known known = {.ratio = -1};
+  neo_logged_trial known = {.ratio = -1};
   int64_t threads = 0;
   if (n < 2 || neo_json_parse(line, n, &j))
     return;
@@ -72,7 +72,7 @@ neo_status neo_journal_open(neo_tune *t) {
 
 void neo_journal_recall(neo_tune *t, neo_task *x) {
   for (size_t k = 0; k < t->known.n; k++) {
-    const neo_known *known = &t->known.at[k];
+    const neo_logged_trial *known = &t->known.at[k];
     if (known->key[0] != x->record.key[0] || known->key[1] != x->record.key[1])
       continue;
     neo_search_know(&x->search, &known->schedule,

@@ -37,8 +37,8 @@ typedef struct {
 
 typedef struct {
   const neo_group *g;
-  uint32_t kernel; /* number in the compilation */
-  int64_t count;   /* how often it runs in the step */
+  uint32_t kernel;       /* number in the compilation */
+  int64_t count;         /* how often it runs in the step */
   int64_t between_bytes; /* what the others of a step touch between two runs of it */
   neo_record record;
   bool contraction;
@@ -49,10 +49,10 @@ typedef struct {
   const int64_t *sizes; /* that it is measured at */
   double part; /* of the iterations at the sizes that were asked for; times are of the whole */
   neo_search search;
-  neo_candidate base; /* what a compilation takes today */
+  neo_candidate base;            /* what a compilation takes today */
   const neo_record *base_record; /* that it is of; null: it is the model's choice */
-  double default_ns;  /* of the base, measured when it began */
-  double best_ns;     /* the default's, or of what won a race */
+  double default_ns;             /* of the base, measured when it began */
+  double best_ns;                /* the default's, or of what won a race */
   neo_schedule best;
   bool recorded;
   int64_t trials, known; /* measured in this run; known from the log */
@@ -62,7 +62,7 @@ typedef struct { /* a trial of an earlier run */
   uint64_t key[2];
   neo_schedule schedule;
   double ratio;
-} neo_known;
+} neo_logged_trial;
 
 struct neo_tune {
   neo_compilation *c;
@@ -72,7 +72,7 @@ struct neo_tune {
   neo_target processor;    /* this machine's, for plain kernels of a GPU's */
   const neo_task *current; /* the one whose job the measurer has */
   NEO_VEC(neo_task) tasks;
-  NEO_VEC(neo_known) known;
+  NEO_VEC(neo_logged_trial) known;
   double begun_s;
   double scale[2]; /* nanoseconds of a unit of cost: of contractions [1], of other kernels [0] */
   double *ratios;  /* room for one a task */
