@@ -5,19 +5,14 @@
  * use are batches. Where the stage around them is a sum of products, columns are the shared axes
  * that only its factors without inner sums use. */
 #include "fusion/nest.h"
+#include "ir/product.h"
 
 static uint64_t shared_of(const neo_form *f) {
   return (1ULL << f->axes.n) - 1;
 }
 
 static bool add_factors(const neo_module *m, neo_nest_factors *out, neo_expr e) {
-  const neo_node *n = neo_expr_node(m, e);
-  if (n->op == NEO_OP_MUL)
-    return add_factors(m, out, neo_expr_arg(m, e, 0)) && add_factors(m, out, neo_expr_arg(m, e, 1));
-  if (out->n == NEO_NEST_FACTORS)
-    return false;
-  out->at[out->n++] = e;
-  return true;
+  return neo_product_factors(m, e, out->at, &out->n, NEO_NEST_FACTORS);
 }
 
 static uint64_t axes_of(const neo_module *m, const neo_form *f, const neo_nest_factors *x) {

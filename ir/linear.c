@@ -5,6 +5,7 @@
  * Nodes never change, so the module keeps the form of each expression that was asked for. A form
  * has room for 32 terms and mostly one or two: the terms behind them are never touched. */
 #include "ir/ir.h"
+#include "ir/product.h"
 #include <assert.h>
 #include <limits.h>
 #include <string.h>
@@ -72,30 +73,22 @@ typedef struct {
   neo_expr at[MAX_FACTORS];
 } factors;
 
-static bool insert_factor(factors *f, neo_expr e) {
-  uint32_t k = f->n;
-  if (f->n == MAX_FACTORS)
-    return false;
-  for (; k > 0 && f->at[k - 1].i > e.i; k--)
-    f->at[k] = f->at[k - 1];
-  f->at[k] = e;
-  f->n++;
-  return true;
-}
-
-static bool add_factors(const neo_module *m, factors *f, neo_expr e) {
-  while (neo_expr_node(m, e)->op == NEO_OP_MUL) {
-    if (!add_factors(m, f, neo_expr_arg(m, e, 1)))
-      return false;
-    e = neo_expr_arg(m, e, 0);
+static void sort_factors(factors *f) {
+  for (uint32_t i = 1; i < f->n; i++) {
+    neo_expr e = f->at[i];
+    uint32_t k = i;
+    for (; k > 0 && f->at[k - 1].i > e.i; k--)
+      f->at[k] = f->at[k - 1];
+    f->at[k] = e;
   }
-  return insert_factor(f, e);
 }
 
 static bool product_atom(neo_module *m, neo_expr a, neo_expr b, neo_expr *y) {
   factors f = {0};
-  if (!add_factors(m, &f, a) || !add_factors(m, &f, b))
+  if (!neo_product_factors(m, a, f.at, &f.n, MAX_FACTORS) ||
+      !neo_product_factors(m, b, f.at, &f.n, MAX_FACTORS))
     return false;
+  sort_factors(&f);
   *y = f.at[0];
   for (uint32_t k = 1; k < f.n; k++)
     *y = neo_op2(m, NEO_OP_MUL, *y, f.at[k]);

@@ -1,18 +1,17 @@
 /* Finding contractions, and walking neighbouring axes as one. */
 #include "schedule/contract.h"
+#include "ir/product.h"
 #include "ir/prove.h"
 #include <assert.h>
 
 /* ---- factors */
 
 static bool add_factors(const neo_module *m, const neo_form *f, neo_contraction *c, neo_expr e) {
-  const neo_node *n = neo_expr_node(m, e);
-  if (n->op == NEO_OP_MUL)
-    return add_factors(m, f, c, neo_expr_arg(m, e, 0)) &&
-           add_factors(m, f, c, neo_expr_arg(m, e, 1));
-  if (c->n == NEO_MAX_FACTORS)
+  neo_expr at[NEO_MAX_FACTORS];
+  if (!neo_product_factors(m, e, at, &c->n, NEO_MAX_FACTORS))
     return false;
-  c->factor[c->n++] = (neo_factor){e, neo_form_axes(m, f, e)};
+  for (uint32_t k = 0; k < c->n; k++)
+    c->factor[k] = (neo_factor){at[k], neo_form_axes(m, f, at[k])};
   return true;
 }
 

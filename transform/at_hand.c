@@ -8,6 +8,7 @@
  * The points that are summed over are the same where ranges and conditions are, or where each of
  * them follows from the other side's: y < x + 1 is y <= x where x is in its range. */
 #include "transform/at_hand.h"
+#include "ir/product.h"
 
 enum { MOST_STEPS = 2000, MOST_AXES = 16, MOST_FACTORS = 6, NOT_BOUND = 255 };
 
@@ -63,16 +64,6 @@ static bool same_factors(matcher *c, uint32_t k, uint32_t taken) {
     c->steps = steps;
   }
   return false;
-}
-
-static bool add_factors(matcher *c, neo_expr e) {
-  const neo_node *n = neo_expr_node(c->m, e);
-  if (n->op == NEO_OP_MUL)
-    return add_factors(c, neo_expr_arg(c->m, e, 0)) && add_factors(c, neo_expr_arg(c->m, e, 1));
-  if (c->n == MOST_FACTORS)
-    return false;
-  c->factor[c->n++] = e;
-  return true;
 }
 
 /* Every axis is one of the reader's; those of the output have its range. */
@@ -186,8 +177,9 @@ neo_expr neo_sum_at_hand(neo_module *m, const neo_sum_query *q) {
     for (uint32_t k = 0; k < MOST_AXES; k++)
       c.to[k] = NOT_BOUND;
     if (i == q->reader.i || !is_plain_sum(m, c.d, n_in) ||
-        !add_factors(&c, neo_list_expr(m, c.d->body, 0)) || c.n != q->n ||
-        !same_factors(&c, 0, 0) || !same_axes(&c) || !same_points(&c) || needs(m, d, q->reader))
+        !neo_product_factors(m, neo_list_expr(m, c.d->body, 0), c.factor, &c.n, MOST_FACTORS) ||
+        c.n != q->n || !same_factors(&c, 0, 0) || !same_axes(&c) || !same_points(&c) ||
+        needs(m, d, q->reader))
       continue;
     for (uint32_t k = 0; k < c.d->n_out; k++)
       index[k] = neo_axis_ref(m, c.to[k]);

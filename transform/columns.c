@@ -10,7 +10,7 @@
  * (fusion/columns.c), instead of a kernel that reads the matrix again, across. There are as many
  * runs as keep workers busy, however many there are, so that any number gives the same bits. A
  * matrix that fits into caches is read again for nothing: its sums stay. */
-#include "ir/clone.h"
+#include "ir/define.h"
 #include "ir/runs.h"
 #include "transform/transform.h"
 
@@ -144,7 +144,7 @@ static neo_axis_rec run_axis(const columns *x) {
 /* part[outer rows, s, c] = sum[i] ... */
 static neo_tensor define_parts(const columns *x) {
   neo_module *m = x->m;
-  uint32_t n = x->r.axes.n - 1, ids[MOST_AXES + 1], extent[MOST_AXES];
+  uint32_t n = x->r.axes.n - 1, ids[MOST_AXES + 1];
   neo_expr by[MOST_AXES] = {{0}}, s = neo_axis_ref(m, n - 1);
   neo_axis_rec points = x->axis[n], all[MOST_AXES + 1];
   points.hi = neo_run_points(m, x->length, x->rows, s);
@@ -159,22 +159,10 @@ static neo_tensor define_parts(const columns *x) {
   by[n] = neo_run_point(m, x->length, s, neo_axis_ref(m, n + 1));
   for (uint32_t k = 0; k < n + 2; k++)
     ids[k] = neo_axis_add(m, all[k]).i;
-  for (uint32_t k = 0; k <= n; k++)
-    extent[k] = all[k].hi.i;
-  neo_tensor of = {neo_list_at(m, x->r.out, 0)};
-  neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, x->r.body, 0), by, n + 1);
-  neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .type = NEO_F32_T, .span = x->r.span};
-  t.name = neo_tensor_fresh_name(m, "part", neo_name_text(m->names, neo_tensor_at(m, of)->name));
-  t.extent = neo_list_new(m, extent, n + 1);
-  neo_tensor part = neo_tensor_add(m, t);
-  neo_def_rec r = {.reducer = NEO_RED_SUM, .n_out = n + 1, .span = x->r.span};
-  r.origin = x->r.origin ? x->r.origin : x->def.i;
-  r.axes = neo_list_new(m, ids, n + 2);
-  r.body = neo_list_new(m, &body.i, 1);
-  r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, NEO_F32_T, 0).i}, 1);
-  r.out = neo_list_new(m, &part.i, 1);
-  neo_def_add(m, r, true);
-  return part;
+  neo_partial p = {.prefix = "part", .of = x->def, .reducer = NEO_RED_SUM, .n_out = n + 1};
+  p.axes = neo_list_new(m, ids, n + 2);
+  p.body = neo_expr_subst_axes(m, neo_list_expr(m, x->r.body, 0), by, n + 1);
+  return neo_partial_define(m, &p);
 }
 
 /* The definition is the sum of its parts. */

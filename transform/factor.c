@@ -31,7 +31,7 @@
  * What is read must have been read before: no range may be empty (the other half would be computed
  * where nothing was), conditions may not mention inner axes, and both halves are under all of them,
  * since they may be what reads rely on. */
-#include "ir/clone.h"
+#include "ir/define.h"
 #include "ir/prove.h"
 #include "transform/at_hand.h"
 #include "transform/transform.h"
@@ -349,38 +349,19 @@ static neo_list axes_list(const product *p, uint64_t first, uint64_t then, neo_e
   return neo_list_new(p->m, ids, n);
 }
 
-static neo_tensor part_tensor(const product *p, const part *x, neo_type type) {
-  uint32_t extent[64], n = 0;
-  neo_tensor of = {neo_list_at(p->m, p->r.out, 0)};
-  for (uint32_t k = 0; k < p->r.axes.n; k++)
-    if (x->axes >> k & 1)
-      extent[n++] = p->axis[k].hi.i;
-  neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .type = (uint8_t)type, .span = p->r.span};
-  t.name = neo_tensor_fresh_name(p->m, "part",
-                                 neo_name_text(p->m->names, neo_tensor_at(p->m, of)->name));
-  t.extent = neo_list_new(p->m, extent, n);
-  return neo_tensor_add(p->m, t);
-}
-
 /* Defines the part; returns its element over the axes of the definition at hand. */
 static neo_expr define_part(const product *p, const part *x) {
   neo_module *m = p->m;
   neo_expr by[64] = {{0}}, index[64], body = product_of(p, x->chosen);
-  neo_type type = neo_expr_type(m, body);
-  neo_def_rec r = {.reducer = NEO_RED_SUM, .span = p->r.span};
+  neo_partial y = {.prefix = "part", .of = p->def, .reducer = NEO_RED_SUM};
   uint32_t n = 0;
-  r.origin = p->r.origin ? p->r.origin : p->def.i;
-  r.axes = axes_list(p, x->axes, x->in, by);
-  r.n_out = (uint32_t)__builtin_popcountll(x->axes);
-  r.where = p->r.where;
-  if (r.where.i)
-    r.where = neo_expr_subst_axes(m, r.where, by, p->r.axes.n);
-  body = neo_expr_subst_axes(m, body, by, p->r.axes.n);
-  r.body = neo_list_new(m, &body.i, 1);
-  r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, type, 0).i}, 1);
-  neo_tensor t = part_tensor(p, x, type);
-  r.out = neo_list_new(m, &t.i, 1);
-  neo_def_add(m, r, true);
+  y.axes = axes_list(p, x->axes, x->in, by);
+  y.n_out = (uint32_t)__builtin_popcountll(x->axes);
+  y.where = p->r.where;
+  if (y.where.i)
+    y.where = neo_expr_subst_axes(m, y.where, by, p->r.axes.n);
+  y.body = neo_expr_subst_axes(m, body, by, p->r.axes.n);
+  neo_tensor t = neo_partial_define(m, &y);
   for (uint32_t k = 0; k < p->r.axes.n; k++)
     if (x->axes >> k & 1)
       index[n++] = neo_axis_ref(m, k);

@@ -40,6 +40,7 @@
  * made with it. */
 #include "transform/filter.h"
 #include "ir/clone.h"
+#include "ir/define.h"
 #include "transform/filter_parts.h"
 #include <assert.h>
 #include <string.h>
@@ -206,24 +207,10 @@ static neo_list axes_of(const writing *y) {
 
 /* The sum of `body` over the axes from n_out on, as a new tensor over those before. */
 static neo_tensor define(const writing *y, const char *prefix, uint32_t n_out, neo_expr body) {
-  neo_module *m = y->x->m;
-  const neo_filtering *x = y->x;
-  uint32_t extent[NEO_FILTER_AXES + 4];
-  neo_tensor of = {neo_list_at(m, x->r.out, 0)};
-  for (uint32_t k = 0; k < n_out; k++)
-    extent[k] = y->axis[k].hi.i;
-  neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .type = (uint8_t)x->type, .span = x->r.span};
-  t.name = neo_tensor_fresh_name(m, prefix, neo_name_text(m->names, neo_tensor_at(m, of)->name));
-  t.extent = neo_list_new(m, extent, n_out);
-  neo_tensor made = neo_tensor_add(m, t);
-  neo_def_rec r = {.reducer = NEO_RED_SUM, .n_out = n_out, .span = x->r.span};
-  r.origin = x->r.origin ? x->r.origin : x->def.i;
-  r.axes = axes_of(y);
-  r.body = neo_list_new(m, &body.i, 1);
-  r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, x->type, 0).i}, 1);
-  r.out = neo_list_new(m, &made.i, 1);
-  neo_def_add(m, r, true);
-  return made;
+  neo_partial p = {.prefix = prefix, .of = y->x->def, .reducer = NEO_RED_SUM, .n_out = n_out};
+  p.axes = axes_of(y);
+  p.body = body;
+  return neo_partial_define(y->x->m, &p);
 }
 
 static neo_expr read_else_zero(const neo_filtering *x, neo_expr like, const neo_expr *index) {

@@ -19,7 +19,7 @@
  * since it also has pairs (p, r) that no window has. Axes are in the order in which the factors
  * have them, so that neighbours there are neighbours here: first those that both factors have, and
  * last those of the factor that lies along them, or of the smaller one. */
-#include "ir/clone.h"
+#include "ir/define.h"
 #include "ir/prove.h"
 #include "transform/transform.h"
 
@@ -342,18 +342,6 @@ static neo_list list_of(neo_module *m, const neo_axis_rec *axis, uint32_t n) {
   return neo_list_new(m, ids, n);
 }
 
-static neo_tensor matrix_tensor(const fold *x, const neo_axis_rec *axis) {
-  uint32_t extent[MOST_AXES + MOST_WINDOWS];
-  neo_tensor of = {neo_list_at(x->m, x->r.out, 0)};
-  for (uint32_t k = 0; k < x->n_order; k++)
-    extent[k] = axis[k].hi.i;
-  neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .type = (uint8_t)x->type, .span = x->r.span};
-  t.name = neo_tensor_fresh_name(x->m, "fold",
-                                 neo_name_text(x->m->names, neo_tensor_at(x->m, of)->name));
-  t.extent = neo_list_new(x->m, extent, x->n_order);
-  return neo_tensor_add(x->m, t);
-}
-
 /* Defines the matrix, if all that it reads is there. */
 static bool define_product(fold *x, neo_tensor *t) {
   neo_module *m = x->m;
@@ -365,14 +353,10 @@ static bool define_product(fold *x, neo_tensor *t) {
   neo_expr_visit(m, body, prove_read, &y);
   if (!x->fits)
     return false;
-  neo_def_rec r = {.reducer = NEO_RED_SUM, .n_out = x->n_order, .span = x->r.span};
-  r.origin = x->r.origin ? x->r.origin : x->def.i;
-  r.axes = list_of(m, axis, y.n);
-  r.body = neo_list_new(m, &body.i, 1);
-  r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, x->type, 0).i}, 1);
-  *t = matrix_tensor(x, axis);
-  r.out = neo_list_new(m, &t->i, 1);
-  neo_def_add(m, r, true);
+  neo_partial p = {.prefix = "fold", .of = x->def, .reducer = NEO_RED_SUM, .n_out = x->n_order};
+  p.axes = list_of(m, axis, y.n);
+  p.body = body;
+  *t = neo_partial_define(m, &p);
   return true;
 }
 

@@ -37,6 +37,7 @@
 #include "base/hash.h"
 #include "ir/clone.h"
 #include "ir/lasting.h"
+#include "ir/product.h"
 #include "transform/transform.h"
 #include <assert.h>
 
@@ -88,16 +89,6 @@ static neo_expr only_read(const neo_module *m, neo_expr factor) {
   read_search s = {m, {0}, 0, true};
   neo_expr_visit(m, factor, find_read, &s);
   return s.plain && s.n == 1 ? s.load : (neo_expr){0};
-}
-
-static bool add_factors(const neo_module *m, neo_expr e, neo_expr *at, uint32_t *n) {
-  if (neo_expr_node(m, e)->op == NEO_OP_MUL)
-    return add_factors(m, neo_expr_arg(m, e, 0), at, n) &&
-           add_factors(m, neo_expr_arg(m, e, 1), at, n);
-  if (*n == MOST_FACTORS)
-    return false;
-  at[(*n)++] = e;
-  return true;
 }
 
 /* The innermost reduction axis in an index; -1: the reduction does not move it. */
@@ -218,7 +209,7 @@ static bool place(layouts *s, neo_def id, placing *p) {
       d.out_map.n || neo_tensor_at(m, (neo_tensor){neo_list_at(m, d.out, 0)})->pieces.n != 1 ||
       s->lasting.def[id.i])
     return false;
-  if (!add_factors(m, neo_list_expr(m, d.body, 0), factor, &n) || n < 2)
+  if (!neo_product_factors(m, neo_list_expr(m, d.body, 0), factor, &n, MOST_FACTORS) || n < 2)
     return false;
   uint64_t column = 1ULL << (d.n_out - 1), reduced = ~0ULL << d.n_out;
   bool shared = false;

@@ -18,6 +18,7 @@
  * arithmetic on them is f32. Exempt are tensors that an entry, a request for gradients or a
  * gradient of the user's own names, and those of which new values of parameters and states are made
  * element by element (gradients of weights, their sums). */
+#include "ir/product.h"
 #include "transform/transform.h"
 
 enum { MOST_FACTORS = 16 };
@@ -43,17 +44,6 @@ typedef struct {
   neo_expr at[MOST_FACTORS];
   uint32_t n;
 } factors;
-
-static bool add_factors(const neo_module *m, neo_expr e, factors *out) {
-  const neo_node *n = neo_expr_node(m, e);
-  if (n->op == NEO_OP_MUL)
-    return add_factors(m, neo_list_expr(m, n->arg, 0), out) &&
-           add_factors(m, neo_list_expr(m, n->arg, 1), out);
-  if (out->n == MOST_FACTORS)
-    return false;
-  out->at[out->n++] = e;
-  return true;
-}
 
 static bool reads(const neo_module *m, neo_expr e) {
   return neo_expr_uses_op(m, e, NEO_OP_LOAD) || neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
@@ -82,7 +72,8 @@ static void round_operands(neo_module *m, neo_def d) {
   if (r.reducer != NEO_RED_SUM || r.body.n != 1 || r.n_out >= 63)
     return;
   neo_expr body = neo_list_expr(m, r.body, 0), to[MOST_FACTORS];
-  if (neo_expr_type(m, body) != NEO_F32_T || !add_factors(m, body, &f))
+  if (neo_expr_type(m, body) != NEO_F32_T ||
+      !neo_product_factors(m, body, f.at, &f.n, MOST_FACTORS))
     return;
   for (uint32_t k = 0; k < f.n; k++) {
     to[k] = f.at[k];

@@ -24,7 +24,7 @@
  *     ->
  *     part.G[s: 28, i: 64, j: 576] = sum[n: 1792] x[1792*s + n, i] * y[1792*s + n, j]
  *     G[i: 64, j: 576] = sum[s: 28] part.G[s, i, j] */
-#include "ir/clone.h"
+#include "ir/define.h"
 #include "ir/prove.h"
 #include "transform/transform.h"
 
@@ -323,18 +323,6 @@ static neo_list axes_of_parts(const split *x, neo_expr *by) {
   return neo_list_new(m, ids, n);
 }
 
-static neo_tensor parts_tensor(const split *x, neo_type type, neo_list axes) {
-  neo_module *m = x->m;
-  uint32_t extent[MOST_AXES], n = x->r.n_out + 1;
-  neo_tensor of = {neo_list_at(m, x->r.out, 0)};
-  for (uint32_t k = 0; k < n; k++)
-    extent[k] = neo_axis_at(m, (neo_axis){neo_list_at(m, axes, k)})->hi.i;
-  neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .type = (uint8_t)type, .span = x->r.span};
-  t.name = neo_tensor_fresh_name(m, "part", neo_name_text(m->names, neo_tensor_at(m, of)->name));
-  t.extent = neo_list_new(m, extent, n);
-  return neo_tensor_add(m, t);
-}
-
 static neo_reducer reducer_of(const split *x) {
   return x->r.reducer == NEO_RED_MEAN ? NEO_RED_SUM : (neo_reducer)x->r.reducer;
 }
@@ -342,19 +330,13 @@ static neo_reducer reducer_of(const split *x) {
 static neo_tensor define_parts(const split *x) {
   neo_module *m = x->m;
   neo_expr by[MOST_AXES] = {{0}}, body = neo_list_expr(m, x->r.body, 0);
-  neo_type type = neo_expr_type(m, body);
-  neo_def_rec r = {.reducer = (uint8_t)reducer_of(x), .n_out = x->r.n_out + 1, .span = x->r.span};
-  r.origin = x->r.origin ? x->r.origin : x->def.i;
-  r.axes = axes_of_parts(x, by);
-  body = neo_expr_subst_axes(m, body, by, x->r.axes.n);
+  neo_partial p = {.prefix = "part", .of = x->def, .reducer = reducer_of(x)};
+  p.axes = axes_of_parts(x, by);
+  p.n_out = x->r.n_out + 1;
+  p.body = neo_expr_subst_axes(m, body, by, x->r.axes.n);
   if (x->r.where.i)
-    r.where = neo_expr_subst_axes(m, x->r.where, by, x->r.axes.n);
-  r.body = neo_list_new(m, &body.i, 1);
-  r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, type, 0).i}, 1);
-  neo_tensor t = parts_tensor(x, type, r.axes);
-  r.out = neo_list_new(m, &t.i, 1);
-  neo_def_add(m, r, true);
-  return t;
+    p.where = neo_expr_subst_axes(m, x->r.where, by, x->r.axes.n);
+  return neo_partial_define(m, &p);
 }
 
 static neo_expr put_mean(void *ctx, neo_module *m, neo_expr e) {

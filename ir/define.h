@@ -1,0 +1,26 @@
+/* Definitions that passes add. */
+#ifndef NEO_IR_DEFINE_H
+#define NEO_IR_DEFINE_H
+#include "ir/ir.h"
+
+/* Defines a new temporary tensor that a part of definition `of` is computed into:
+ *
+ *     prefix.Y[axes 0 .. n_out - 1] = reducer[axes n_out ..] where ...; body
+ *
+ * Y is the first result of `of`; its span and, if it has one, its origin are those of `of`. Bounds,
+ * `where` (0: always) and `body` are over the axes of the list, AXIS 0 the first; the extents are
+ * the upper bounds of the output axes. The elements have the type of `body`, which is not rounded
+ * where the reduction ends. */
+typedef struct {
+  const char *prefix;
+  neo_def of;
+  neo_reducer reducer;
+  neo_list axes;
+  uint32_t n_out;
+  neo_expr where, body;
+} neo_partial;
+
+/* Returns the tensor; the record may be a local. */
+neo_tensor neo_partial_define(neo_module *m, const neo_partial *x);
+
+#endif
