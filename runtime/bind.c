@@ -11,36 +11,35 @@ const neo_rt_tensor *neo_rti_tensor(const neo_rt_ctx *c, int32_t tensor) {
   return tensor >= 0 && tensor < c->model->n_tensors ? &c->model->tensors[tensor] : NULL;
 }
 
-static DLDataType dl_type(uint8_t type) {
-  static const uint8_t code[] = {kDLFloat, kDLFloat, kDLFloat, kDLBfloat, kDLInt,
-                                 kDLInt,   kDLInt,   kDLUInt,  kDLBool};
-  return (DLDataType){code[type], (uint8_t)(8 * neo_rti_type_bytes(type)), 1};
+static neo_dl_type dl_type(uint8_t type) {
+  static const uint8_t code[] = {NEO_DL_FLOAT,  NEO_DL_FLOAT, NEO_DL_FLOAT,
+                                 NEO_DL_BFLOAT, NEO_DL_INT,   NEO_DL_INT,
+                                 NEO_DL_INT,    NEO_DL_UINT,  NEO_DL_BOOL};
+  return (neo_dl_type){code[type], (uint8_t)(8 * neo_rti_type_bytes(type)), 1};
 }
 
 /* Our name of a DLPack type; null if we have none. */
-static const char *dl_name(DLDataType t) {
+static const char *dl_name(neo_dl_type t) {
   for (uint8_t i = 0; i <= NEO_RT_BOOL; i++) {
-    DLDataType own = dl_type(i);
+    neo_dl_type own = dl_type(i);
     if (own.code == t.code && own.bits == t.bits && t.lanes == 1)
       return neo_rti_type_name(i);
   }
   return NULL;
 }
 
-static bool is_on_device(const neo_rt_ctx *c, const DLTensor *dl) {
-  return c->cuda && dl->device.device_type == kDLCUDA &&
-         dl->device.device_id == neo_rti_cuda_number(c);
+static bool is_on_device(const neo_rt_ctx *c, const neo_dl_tensor *dl) {
+  return c->cuda && dl->device.type == NEO_DL_CUDA && dl->device.id == neo_rti_cuda_number(c);
 }
 
-static neo_rt_status check_kind(neo_rt_ctx *c, const neo_rt_tensor *t, const DLTensor *dl) {
-  if (c->cuda && dl->device.device_type == kDLCUDA && !is_on_device(c, dl))
+static neo_rt_status check_kind(neo_rt_ctx *c, const neo_rt_tensor *t, const neo_dl_tensor *dl) {
+  if (c->cuda && dl->device.type == NEO_DL_CUDA && !is_on_device(c, dl))
     return neo_rti_fail(c, NEO_UNSUPPORTED, "%s: the tensor is on cuda:%d, expected cuda:%d (%s)",
-                        t->name, (int)dl->device.device_id, neo_rti_cuda_number(c), t->place);
-  if (dl->device.device_type != kDLCPU && dl->device.device_type != kDLCUDAHost &&
-      !is_on_device(c, dl))
+                        t->name, (int)dl->device.id, neo_rti_cuda_number(c), t->place);
+  if (dl->device.type != NEO_DL_CPU && dl->device.type != NEO_DL_CUDA_HOST && !is_on_device(c, dl))
     return neo_rti_fail(c, NEO_UNSUPPORTED,
                         "%s: the tensor is on device type %d, expected the CPU (%s)", t->name,
-                        (int)dl->device.device_type, t->place);
+                        (int)dl->device.type, t->place);
   const char *given = dl_name(dl->dtype), *want = neo_rti_type_name(t->type);
   if (!given)
     return neo_rti_fail(c, NEO_TYPE,
@@ -89,7 +88,7 @@ static neo_rt_status check_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, int
   return given == largest[d] ? NEO_OK : wrong_dim(c, t, d, given, largest[d]);
 }
 
-static neo_rt_status check_shape(neo_rt_ctx *c, const neo_rt_tensor *t, const DLTensor *dl) {
+static neo_rt_status check_shape(neo_rt_ctx *c, const neo_rt_tensor *t, const neo_dl_tensor *dl) {
   if (dl->ndim != t->rank)
     return neo_rti_fail(c, NEO_SHAPE, "%s: rank is %d, expected %d (%s)", t->name, dl->ndim,
                         t->rank, t->place);
@@ -101,7 +100,7 @@ static neo_rt_status check_shape(neo_rt_ctx *c, const neo_rt_tensor *t, const DL
   return status;
 }
 
-static neo_rt_status check_strides(neo_rt_ctx *c, const neo_rt_tensor *t, const DLTensor *dl) {
+static neo_rt_status check_strides(neo_rt_ctx *c, const neo_rt_tensor *t, const neo_dl_tensor *dl) {
   int64_t stride = 1, n = 1;
   for (int d = 0; d < t->rank; d++)
     if (!neo_rti_mul(n, dl->shape[d], &n) || n > INT64_MAX / 8)
@@ -115,7 +114,7 @@ static neo_rt_status check_strides(neo_rt_ctx *c, const neo_rt_tensor *t, const 
   return NEO_OK;
 }
 
-static neo_rt_status check_memory(neo_rt_ctx *c, const neo_rt_tensor *t, const DLTensor *dl,
+static neo_rt_status check_memory(neo_rt_ctx *c, const neo_rt_tensor *t, const neo_dl_tensor *dl,
                                   const void *data) {
   bool empty = false;
   for (int d = 0; d < t->rank; d++)
@@ -178,7 +177,7 @@ static void unbind(neo_rt_ctx *c, int32_t tensor) {
     c->bound[tensor].data = NULL;
 }
 
-neo_rt_status neo_rt_bind(neo_rt_ctx *c, int32_t tensor, struct DLTensor *dl) {
+neo_rt_status neo_rt_bind(neo_rt_ctx *c, int32_t tensor, struct neo_dl_tensor *dl) {
   neo_rt_status status = neo_rti_alive(c);
   if (status)
     return status;
@@ -209,7 +208,7 @@ neo_rt_status neo_rt_bind(neo_rt_ctx *c, int32_t tensor, struct DLTensor *dl) {
   return NEO_OK;
 }
 
-neo_rt_status neo_rt_view(neo_rt_ctx *c, int32_t tensor, struct DLTensor *dl, int64_t *shape) {
+neo_rt_status neo_rt_view(neo_rt_ctx *c, int32_t tensor, struct neo_dl_tensor *dl, int64_t *shape) {
   neo_rt_status status = neo_rti_alive(c);
   if (status)
     return status;
@@ -223,12 +222,12 @@ neo_rt_status neo_rt_view(neo_rt_ctx *c, int32_t tensor, struct DLTensor *dl, in
     return neo_rti_fail(c, NEO_NULL, "%s: no place for the view", t->name);
   neo_rti_extents(c->model, t, NULL, shape);
   c->viewed[tensor] = true;
-  *dl = (DLTensor){.data = neo_rti_tensor_data(c, t),
-                   .device = {c->cuda ? kDLCUDA : kDLCPU, neo_rti_cuda_number(c)},
-                   .ndim = t->rank,
-                   .dtype = dl_type(t->type),
-                   .shape = shape,
-                   .strides = c->strides + (size_t)tensor * NEO_RTI_MAX_RANK};
+  *dl = (neo_dl_tensor){.data = neo_rti_tensor_data(c, t),
+                        .device = {c->cuda ? NEO_DL_CUDA : NEO_DL_CPU, neo_rti_cuda_number(c)},
+                        .ndim = t->rank,
+                        .dtype = dl_type(t->type),
+                        .shape = shape,
+                        .strides = c->strides + (size_t)tensor * NEO_RTI_MAX_RANK};
   return NEO_OK;
 }
 

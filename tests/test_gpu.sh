@@ -105,8 +105,8 @@ static cuda_ptr put(const void *p, size_t n) {
   must(cuda.upload(d, p, n, stream), "upload");
   return d;
 }
-static DLTensor on(cuda_ptr p, int device, DLDataType type, int rank, int64_t *shape) {
-  return (DLTensor){.data = (void *)(uintptr_t)p, .device = {kDLCUDA, device}, .ndim = rank,
+static neo_dl_tensor on(cuda_ptr p, int device, neo_dl_type type, int rank, int64_t *shape) {
+  return (neo_dl_tensor){.data = (void *)(uintptr_t)p, .device = {NEO_DL_CUDA, device}, .ndim = rank,
                     .dtype = type, .shape = shape};
 }
 int main(void) {
@@ -114,7 +114,7 @@ int main(void) {
   cuda_context context;
   net_ctx *c;
   int64_t shape[] = {33, 12}, rows[] = {33, 5}, own[16];
-  DLDataType f32 = {kDLFloat, 32, 1}, i32 = {kDLInt, 32, 1};
+  neo_dl_type f32 = {NEO_DL_FLOAT, 32, 1}, i32 = {NEO_DL_INT, 32, 1};
 #define FIND(member, symbol, params) *(void **)&cuda.member = dlsym(driver, #symbol);
   CUDA_FUNCTIONS(FIND)
   must(cuda.context_retain(&context, 0) || cuda.context_push(context), "context");
@@ -126,12 +126,12 @@ int main(void) {
   must(net_create(&(net_config){.seed = 3, .stream = stream}, &c), "create");
   must(net_forward(c, 33, x, want), "forward");
   cuda_ptr dx = put(x, sizeof x), dy = put(y, sizeof y), dl = put(got, sizeof got);
-  DLTensor tx = on(dx, 0, f32, 2, shape), ty = on(dy, 0, i32, 1, shape), tl = on(dl, 0, f32, 2, rows);
+  neo_dl_tensor tx = on(dx, 0, f32, 2, shape), ty = on(dy, 0, i32, 1, shape), tl = on(dl, 0, f32, 2, rows);
   must(net_bind(c, net_find("X"), &tx) || net_bind(c, net_find("L"), &tl), "bind");
   must(net_run(c, NET_E_forward), "run");
   must(cuda.download(got, dl, sizeof got, stream) || cuda.stream_wait(stream), "download");
   must(memcmp(want, got, sizeof got) != 0, "outputs on the device");
-  DLTensor tloss = {.data = &loss, .device = {kDLCPU, 0}, .dtype = f32};
+  neo_dl_tensor tloss = {.data = &loss, .device = {NEO_DL_CPU, 0}, .dtype = f32};
   must(net_bind(c, net_find("Y"), &ty) || net_bind(c, net_find("loss"), &tloss), "bind");
   must(net_run(c, NET_E_grad), "gradient of what is on the device, loss to the host");
   cuda_ptr odd = put(want, sizeof want), far = put(want, sizeof want);
@@ -148,12 +148,12 @@ int main(void) {
   must(cuda.upload(dy, y, sizeof y, stream), "upload");
   must(net_run(c, NET_E_grad) == 0, "an index that is too large");
   puts(net_error(c));
-  tx.device.device_id = 1;
+  tx.device.id = 1;
   must(net_bind(c, net_find("X"), &tx) == 0, "a tensor of another device");
   puts(net_error(c));
-  DLTensor w;
+  neo_dl_tensor w;
   must(net_view(c, net_find("W1"), &w, own), "view");
-  must(w.device.device_type != kDLCUDA, "where the parameter is");
+  must(w.device.type != NEO_DL_CUDA, "where the parameter is");
   must(net_bind(c, net_find("W1"), &w) == 0, "a parameter of the caller's");
   puts(net_error(c));
   net_destroy(c);

@@ -56,7 +56,7 @@ int main(void) {
   cuda_stream stream;
   cuda_ptr at[2];
   boxes_ctx *c;
-  DLDataType f32 = {kDLFloat, 32, 1}, bf16 = {kDLBfloat, 16, 1};
+  neo_dl_type f32 = {NEO_DL_FLOAT, 32, 1}, bf16 = {NEO_DL_BFLOAT, 16, 1};
 #define FIND(member, symbol, params) *(void **)&cuda.member = dlsym(driver, #symbol);
   CUDA_FUNCTIONS(FIND)
   must(cuda.context_retain(&context, 0) || cuda.context_push(context), "context");
@@ -74,9 +74,9 @@ int main(void) {
   for (int call = 0; call < 9; call++) { /* 2 and on are graphs', whose maps change from call to call */
     int rows = call < 6 ? MOST : 67, which = call % 2;
     int64_t xs[] = {rows, STEPS}, ws[] = {COLUMNS, STEPS}, ys[] = {rows, COLUMNS};
-    DLTensor tx = {(void *)(uintptr_t)at[which], {kDLCUDA, 0}, 2, bf16, xs, NULL, 0};
-    DLTensor tw = {w, {kDLCPU, 0}, 2, bf16, ws, NULL, 0}, ty = {y, {kDLCPU, 0}, 2, f32, ys, NULL, 0};
-    DLTensor tm = {total, {kDLCPU, 0}, 1, f32, ws, NULL, 0};
+    neo_dl_tensor tx = {(void *)(uintptr_t)at[which], {NEO_DL_CUDA, 0}, 2, bf16, xs, NULL, 0};
+    neo_dl_tensor tw = {w, {NEO_DL_CPU, 0}, 2, bf16, ws, NULL, 0}, ty = {y, {NEO_DL_CPU, 0}, 2, f32, ys, NULL, 0};
+    neo_dl_tensor tm = {total, {NEO_DL_CPU, 0}, 1, f32, ws, NULL, 0};
     must(boxes_bind(c, boxes_find("X"), &tx) || boxes_bind(c, boxes_find("W"), &tw), "bind");
     must(boxes_bind(c, boxes_find("y"), &ty) || boxes_bind(c, boxes_find("total"), &tm), "bind");
     memset(y, 0, sizeof y);

@@ -278,7 +278,7 @@ typedef struct neo_rt_model {
 
 typedef struct neo_rt_ctx neo_rt_ctx;
 typedef struct neo_rt_pool neo_rt_pool;
-struct DLTensor; /* include <neo/dlpack.h> */
+struct neo_dl_tensor; /* <neo/dlpack.h> */
 
 typedef struct {
   size_t struct_size; /* sizeof(neo_rt_config); 0 is taken as that */
@@ -295,12 +295,12 @@ typedef struct {
 } neo_rt_config;
 
 enum neo_rt_flags { /* of models for GPUs */
-  /* A call that gives the host nothing returns when its work is in the stream; a failure there is
+                    /* A call that gives the host nothing returns when its work is in the stream; a failure there is
    * told by a later call, or by neo_rt_wait. */
-  NEO_RT_ASYNC = 1,
-  /* Index values that lie on the GPU are in their bounds: the caller's word, they are not looked
+                    NEO_RT_ASYNC = 1,
+                    /* Index values that lie on the GPU are in their bounds: the caller's word, they are not looked
    * at. */
-  NEO_RT_TRUST_INDICES = 2
+                    NEO_RT_TRUST_INDICES = 2
 };
 
 /* Bytes that a context needs (all classes, `threads` as in the config), known before anything is
@@ -333,11 +333,11 @@ NEO_RT_API neo_rt_status neo_rt_run(neo_rt_ctx *ctx, int32_t entry);
  * calls. Parameters and states: the caller's memory becomes their store, with the values in it; not
  * on a GPU. The memory stays the caller's and must outlive its use; null unbinds (a
  * parameter's values are copied back). */
-NEO_RT_API neo_rt_status neo_rt_bind(neo_rt_ctx *ctx, int32_t tensor, struct DLTensor *dl);
+NEO_RT_API neo_rt_status neo_rt_bind(neo_rt_ctx *ctx, int32_t tensor, struct neo_dl_tensor *dl);
 /* A DLPack view of a parameter, state or setting; valid until the context ends. shape has room for
  * 16. Since it can be written through, what the context keeps of this tensor in other forms is made
  * again in each call from now on: to read or write once, get and set are faster. */
-NEO_RT_API neo_rt_status neo_rt_view(neo_rt_ctx *ctx, int32_t tensor, struct DLTensor *dl,
+NEO_RT_API neo_rt_status neo_rt_view(neo_rt_ctx *ctx, int32_t tensor, struct neo_dl_tensor *dl,
                                      int64_t *shape);
 /* Copies a parameter, state or setting out of or into the context; size_bytes must be exact. */
 NEO_RT_API neo_rt_status neo_rt_get(neo_rt_ctx *ctx, int32_t tensor, void *p, size_t size_bytes);

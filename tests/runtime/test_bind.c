@@ -35,10 +35,10 @@ static int tear_down(void **state) {
   return 0;
 }
 
-static const DLDataType f32 = {kDLFloat, 32, 1}, i32 = {kDLInt, 32, 1};
+static const neo_dl_type f32 = {NEO_DL_FLOAT, 32, 1}, i32 = {NEO_DL_INT, 32, 1};
 
-static DLTensor tensor(void *data, DLDataType type, int rank, int64_t *shape) {
-  return (DLTensor){data, {kDLCPU, 0}, rank, type, shape, NULL, 0};
+static neo_dl_tensor tensor(void *data, neo_dl_type type, int rank, int64_t *shape) {
+  return (neo_dl_tensor){data, {NEO_DL_CPU, 0}, rank, type, shape, NULL, 0};
 }
 
 static void expect(neo_rt_ctx *ctx, neo_rt_status got, neo_rt_status want, const char *message) {
@@ -51,7 +51,7 @@ static void bound_tensors_give_what_pointers_give(void **state) {
   int64_t n = 5, x_shape[] = {5, 4}, l_shape[] = {5, 10};
   float want[50];
   void *args[] = {f->x, want};
-  DLTensor x = tensor(f->x, f32, 2, x_shape), l = tensor(f->l, f32, 2, l_shape);
+  neo_dl_tensor x = tensor(f->x, f32, 2, x_shape), l = tensor(f->l, f32, 2, l_shape);
   int64_t strides[] = {4, 1};
   x.strides = strides;
   l.byte_offset = 80;
@@ -69,7 +69,7 @@ static void bound_tensors_give_what_pointers_give(void **state) {
 static void a_tensor_of_another_type_shape_or_layout_is_refused(void **state) {
   fixture *f = *state;
   int64_t shape[] = {5, 3, 1}, strides[] = {1, 5};
-  DLTensor x = tensor(f->x, f32, 2, shape);
+  neo_dl_tensor x = tensor(f->x, f32, 2, shape);
   expect(f->ctx, neo_rt_bind(f->ctx, X, &x), NEO_SHAPE, "X: dim 1 is 3, expected 4 (toy.expr:2:7)");
   shape[1] = 4;
   shape[0] = 300;
@@ -86,14 +86,14 @@ static void a_tensor_of_another_type_shape_or_layout_is_refused(void **state) {
   x.dtype = i32;
   expect(f->ctx, neo_rt_bind(f->ctx, X, &x), NEO_TYPE,
          "X: type is i32, expected f32 (toy.expr:2:7)");
-  x.dtype = (DLDataType){kDLComplex, 64, 1};
+  x.dtype = (neo_dl_type){NEO_DL_COMPLEX, 64, 1};
   expect(f->ctx, neo_rt_bind(f->ctx, X, &x), NEO_TYPE,
          "X: type is DLPack code 5 with 64 bits and 1 lanes, expected f32 (toy.expr:2:7)");
   x.dtype = f32;
-  x.device.device_type = kDLCUDA;
+  x.device.type = NEO_DL_CUDA;
   expect(f->ctx, neo_rt_bind(f->ctx, X, &x), NEO_UNSUPPORTED,
          "X: the tensor is on device type 2, expected the CPU (toy.expr:2:7)");
-  x.device.device_type = kDLCPU;
+  x.device.type = NEO_DL_CPU;
   x.data = NULL;
   expect(f->ctx, neo_rt_bind(f->ctx, X, &x), NEO_NULL, "X: pointer is null (toy.expr:2:7)");
   x.data = f->x;
@@ -106,9 +106,9 @@ static void sizes_of_bound_tensors_must_agree(void **state) {
   fixture *f = *state;
   int64_t x_shape[] = {64, 4}, y_shape[] = {32}, e_shape[] = {30};
   uint8_t flags[64] = {0};
-  DLTensor x = tensor(f->x, f32, 2, x_shape), y = tensor(f->y, i32, 1, y_shape);
-  DLTensor e = tensor(f->l, f32, 1, e_shape);
-  DLTensor flag = tensor(flags, (DLDataType){kDLBool, 8, 1}, 1, x_shape);
+  neo_dl_tensor x = tensor(f->x, f32, 2, x_shape), y = tensor(f->y, i32, 1, y_shape);
+  neo_dl_tensor e = tensor(f->l, f32, 1, e_shape);
+  neo_dl_tensor flag = tensor(flags, (neo_dl_type){NEO_DL_BOOL, 8, 1}, 1, x_shape);
   assert_int_equal(neo_rt_bind(f->ctx, X, &x), NEO_OK);
   assert_int_equal(neo_rt_bind(f->ctx, Y, &y), NEO_OK);
   expect(f->ctx, neo_rt_run(f->ctx, TEST), NEO_SHAPE,
@@ -129,7 +129,7 @@ static void sizes_of_bound_tensors_must_agree(void **state) {
 static void an_empty_tensor_needs_no_memory(void **state) {
   fixture *f = *state;
   int64_t shape[] = {0};
-  DLTensor v = tensor(NULL, f32, 1, shape);
+  neo_dl_tensor v = tensor(NULL, f32, 1, shape);
   assert_int_equal(neo_rt_bind(f->ctx, V, &v), NEO_OK);
   assert_int_equal(neo_rt_run(f->ctx, COPY), NEO_OK);
 }
@@ -140,7 +140,7 @@ static void a_bound_parameter_is_trained_in_the_callers_memory(void **state) {
   int64_t shape[] = {4, 10};
   neo_rt_ctx *other = toy_create(1, 1);
   assert_int_equal(neo_rt_get(f->ctx, W, w, sizeof w), NEO_OK);
-  DLTensor t = tensor(w, f32, 2, shape);
+  neo_dl_tensor t = tensor(w, f32, 2, shape);
   assert_int_equal(neo_rt_bind(f->ctx, W, &t), NEO_OK);
   toy_train(f->ctx, 0, 10);
   toy_train(other, 0, 10);
@@ -159,7 +159,7 @@ static void a_bound_parameter_is_trained_in_the_callers_memory(void **state) {
 static void bound_index_states_are_checked_when_bound_and_at_every_call(void **state) {
   fixture *f = *state;
   static _Alignas(64) int32_t pick[1] = {10};
-  DLTensor t = tensor(pick, i32, 0, NULL);
+  neo_dl_tensor t = tensor(pick, i32, 0, NULL);
   expect(f->ctx, neo_rt_bind(f->ctx, PICK, &t), NEO_RANGE,
          "pick: value 10 is not in [0, 10) (toy.expr:10:7)");
   pick[0] = 4;
@@ -176,9 +176,9 @@ static void a_view_shows_and_changes_the_parameter(void **state) {
   fixture *f = *state;
   int64_t shape[16];
   float w[40];
-  DLTensor t;
+  neo_dl_tensor t;
   assert_int_equal(neo_rt_view(f->ctx, W, &t, shape), NEO_OK);
-  assert_true(t.ndim == 2 && shape[0] == 4 && shape[1] == 10 && t.dtype.code == kDLFloat);
+  assert_true(t.ndim == 2 && shape[0] == 4 && shape[1] == 10 && t.dtype.code == NEO_DL_FLOAT);
   assert_true(t.strides[0] == 10 && t.strides[1] == 1);
   ((float *)t.data)[7] = 42;
   assert_int_equal(neo_rt_get(f->ctx, W, w, sizeof w), NEO_OK);

@@ -257,12 +257,12 @@ static void sizes_have_graphs_of_their_own_and_come_back_to_them(void **state) {
 
 /* ---- tensors of the caller's */
 
-static DLTensor tensor(void *p, int rank, int64_t *shape, DLDataType type, bool device) {
-  return (DLTensor){.data = p,
-                    .device = {device ? kDLCUDA : kDLCPU, 0},
-                    .ndim = rank,
-                    .dtype = type,
-                    .shape = shape};
+static neo_dl_tensor tensor(void *p, int rank, int64_t *shape, neo_dl_type type, bool device) {
+  return (neo_dl_tensor){.data = p,
+                         .device = {device ? NEO_DL_CUDA : NEO_DL_CPU, 0},
+                         .ndim = rank,
+                         .dtype = type,
+                         .shape = shape};
 }
 
 /* The same rows at several places of the device, and of the host, in turn; then at a parameter's,
@@ -274,8 +274,8 @@ static void graphs_follow_the_callers_tensors(void **state) {
   int64_t shape[] = {2, 4}, rows[] = {2}, n = 2, own[NEO_RTI_MAX_RANK];
   float x[8], loss, want;
   int32_t y[2];
-  DLTensor view, dy = tensor(y, 1, rows, (DLDataType){kDLInt, 32, 1}, false);
-  DLTensor dl = tensor(&loss, 0, NULL, (DLDataType){kDLFloat, 32, 1}, false);
+  neo_dl_tensor view, dy = tensor(y, 1, rows, (neo_dl_type){NEO_DL_INT, 32, 1}, false);
+  neo_dl_tensor dl = tensor(&loss, 0, NULL, (neo_dl_type){NEO_DL_FLOAT, 32, 1}, false);
   toy_data(n, x, y);
   must(c, neo_rt_call(c, TEST, &n, (void *[]){x, y, NULL, &want}));
   must(store, neo_rt_view(store, M, &view, own));
@@ -289,7 +289,8 @@ static void graphs_follow_the_callers_tensors(void **state) {
   float *places[] = {x, (float *)view.data + 8,  (float *)view.data + 24,
                      x, (float *)view.data + 24, (float *)view.data + 8};
   for (int k = 0; k < 6; k++) {
-    DLTensor dx = tensor(places[k], 2, shape, (DLDataType){kDLFloat, 32, 1}, places[k] != x);
+    neo_dl_tensor dx =
+        tensor(places[k], 2, shape, (neo_dl_type){NEO_DL_FLOAT, 32, 1}, places[k] != x);
     must(c, neo_rt_bind(c, X, &dx));
     loss = 0;
     must(c, neo_rt_run(c, TEST));
@@ -299,7 +300,8 @@ static void graphs_follow_the_callers_tensors(void **state) {
   assert_true(counts->changes > changes);
   must(c, neo_rt_set(c, M, padded, sizeof padded));
   must(c, neo_rt_view(c, M, &view, own));
-  DLTensor dx = tensor((float *)view.data + 8, 2, shape, (DLDataType){kDLFloat, 32, 1}, true);
+  neo_dl_tensor dx =
+      tensor((float *)view.data + 8, 2, shape, (neo_dl_type){NEO_DL_FLOAT, 32, 1}, true);
   must(c, neo_rt_bind(c, X, &dx));
   unsigned launches = counts->launches;
   must(c, neo_rt_run(c, TEST));

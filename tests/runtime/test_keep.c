@@ -172,8 +172,11 @@ static void what_the_caller_can_write_to_is_never_up_to_date(void **state) {
   (void)state;
   static _Alignas(64) float mine[N];
   int64_t shape[16], extent[1] = {N};
-  DLTensor dl = {
-      .data = mine, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = extent};
+  neo_dl_tensor dl = {.data = mine,
+                      .device = {NEO_DL_CPU, 0},
+                      .ndim = 1,
+                      .dtype = {NEO_DL_FLOAT, 32, 1},
+                      .shape = extent};
   neo_rt_ctx *c = create();
   expect(c, 2, 1);
   assert_int_equal(neo_rt_bind(c, W, &dl), NEO_RT_OK);

@@ -80,10 +80,11 @@ static size_t bytes_of(side *s, int k) {
   return n;
 }
 
-static DLDataType type_of(const neo_rt_tensor *t) {
-  static const uint8_t code[] = {kDLFloat, kDLFloat, kDLFloat, kDLBfloat, kDLInt,
-                                 kDLInt,   kDLInt,   kDLUInt,  kDLBool};
-  return (DLDataType){code[t->type], (uint8_t)(8 * bench_type_bytes(t->type)), 1};
+static neo_dl_type type_of(const neo_rt_tensor *t) {
+  static const uint8_t code[] = {NEO_DL_FLOAT,  NEO_DL_FLOAT, NEO_DL_FLOAT,
+                                 NEO_DL_BFLOAT, NEO_DL_INT,   NEO_DL_INT,
+                                 NEO_DL_INT,    NEO_DL_UINT,  NEO_DL_BOOL};
+  return (neo_dl_type){code[t->type], (uint8_t)(8 * bench_type_bytes(t->type)), 1};
 }
 
 static void bind_argument(side *s, int k) {
@@ -91,11 +92,11 @@ static void bind_argument(side *s, int k) {
   size_t bytes = bytes_of(s, k);
   s->device[k] = on_device(s, bytes);
   must(s->cuda.upload(s->device[k], s->host[k], bytes, s->stream), t->name, "upload");
-  DLTensor dl = {.data = (void *)(uintptr_t)s->device[k],
-                 .device = {kDLCUDA, 0},
-                 .ndim = t->rank,
-                 .dtype = type_of(t),
-                 .shape = s->shape[k]};
+  neo_dl_tensor dl = {.data = (void *)(uintptr_t)s->device[k],
+                      .device = {NEO_DL_CUDA, 0},
+                      .ndim = t->rank,
+                      .dtype = type_of(t),
+                      .shape = s->shape[k]};
   must(neo_rt_bind(s->ctx, s->model->entry_args[s->entry->args + k], &dl), t->name,
        neo_rt_error(s->ctx));
 }

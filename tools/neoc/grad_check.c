@@ -266,7 +266,7 @@ static double *element(checker *c, neo_tensor t, int64_t k) {
     return (double *)r->input[t.i].data + k;
   if (r->interp)
     return &neo_interp_tensor(r->interp, t)->at[k].f;
-  DLTensor dl;
+  neo_dl_tensor dl;
   int64_t shape[16];
   int32_t number = neo_rt_find(r->lib.model, neoc_tensor_name(r, t));
   if (neo_rt_view(r->ctx, number, &dl, shape))
