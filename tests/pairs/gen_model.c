@@ -168,14 +168,15 @@ bool pg_repeat(pgen *g) {
   const char *name = pg_name(g, "h"), *left = name, *read;
   ptensor h = x;
   h.name = name;
+  uint32_t at = (uint32_t)g->tensors.n;
   NEO_PUSH(g->arena, &g->tensors, h);
   for (uint32_t i = 0; i < x.rank; i++)
     (void)pg_index(g, x.dim[i], false);
   left = pg_left(g, name, x.rank);
-  read = pg_read_plain(g, (uint32_t)g->tensors.n - 1);
+  read = pg_read_plain(g, at);
   const char *more = pg_chance(g, 50) ? pg_reduction(g, PAIRS_MAX, x.type) : NULL;
   more = more ? more : pg_value(g, x.type, 1);
-  g->tensors.n--;
+  g->tensors.at[at] = x; /* nothing else may read the carry; there may be inputs behind it */
   g->has |= PAIRS_BIT(PAIRS_REPEAT);
   const char *value =
       neo_arena_printf(g->arena, "repeat r < %d from %s = %s { next %s = %s*0.5 + %s }",
