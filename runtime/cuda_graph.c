@@ -8,7 +8,9 @@
  * the later one's blocks come to the device while the earlier one's last are still at work, so that
  * no launch is waited for. NEO_CUDA_EARLY=0: there are no such edges. Steps that one kernel runs,
  * whose blocks stay (cuda_grid.c), are one node, with plain edges: its launch is of another kind,
- * with which they may not go together.
+ * with which they may not go together. Such nodes are in a chain, whatever they need: each has as
+ * many blocks as the device holds, so that blocks of two side by side would wait for others that
+ * have no room.
  *
  * An entry has up to KEPT_GRAPHS graphs: one for each set of run-time sizes, and of steps that a
  * kept value spares. One is built when its sizes come the second time, so that an entry that runs
@@ -223,7 +225,7 @@ static bool waits_itself(const neo_rt_ctx *c, const neo_rt_entry *e, const kept_
 }
 
 /* Nodes before that of step i, the first of its own, which this one must wait for, without those
- * that these wait for. A step that waits for one of these waits for all that this one waited for,
+ * that these wait for: those that it needs, and of a grid that stays the one before. A step that waits for one of these waits for all that this one waited for,
  * whoever does the waiting: it ends later. */
 static void find_before(const neo_rt_ctx *c, const neo_rt_entry *e, const kept_graph *g, int32_t i,
                         waiting *w) {
@@ -233,7 +235,8 @@ static void find_before(const neo_rt_ctx *c, const neo_rt_entry *e, const kept_g
   w->n_after = w->n_early = 0;
   for (int32_t k = i; k-- > 0;) {
     part other = part_of(c, e, g, k);
-    if (!g->node[k] || own[k / 64] >> (k % 64) & 1 || !parts_clash(c, e, self, other))
+    bool stay = g->grid[i] && g->grid[k];
+    if (!g->node[k] || own[k / 64] >> (k % 64) & 1 || (!stay && !parts_clash(c, e, self, other)))
       continue;
     if (waits_itself(c, e, g, i, k))
       w->early[w->n_early++] = g->node[k];

@@ -96,6 +96,44 @@ for setting in NEO_EMULATOR_COOPERATIVE=0 NEO_EMULATOR_COOPERATIVE=2 NEO_EMULATO
   cmp -s got expected || fail "$setting: other bits"
 done
 
+# Two grids that need nothing of one another are one behind the other all the same: each may take the whole device, and the driver
+# refuses a graph in which they meet.
+{
+  printf 'input X[2, 8]\ninput Z[2, 600000]\nparam A[8, 8] = glorot(8, 8)\nparam P[8, 600000] = 0.001\n'
+  echo 'a1[b, j] = tanh(sum[i] X[b, i]*A[i, j])'
+  echo 'p[b, j] = tanh(sum[i] Z[b, i]*P[j, i])' # too large to be in a grid
+  echo 'c1[b, j] = tanh(sum[i] p[b, i]*A[i, j])'
+  for i in 1 2 3 4; do
+    for x in a c; do echo "$x$((i + 1))[b, j] = tanh(sum[i] $x$i[b, i]*A[i, j])"; done
+  done
+  echo 'output a5, c5'
+} >two.expr
+[ "$("$NEOC" explain two.expr $gpu --groups | grep -c '^grid forward')" -eq 2 ] || fail "there are no two grids"
+"$NEOC" compile -q two.expr $gpu -o two
+cat >two.c <<'END1'
+#include "two.h"
+#include "tests/gpu/emulator.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+static float x[2 * 8], z[2 * 600000], a[2 * 8], c[2 * 8];
+int main(void) {
+  two_ctx *m;
+  int bad = two_create(NULL, &m) || two_forward(m, x, z, a, c);
+  if (bad)
+    puts(two_error(m));
+  two_destroy(m);
+  const neo_emulator_counts *(*count)(void);
+  *(void **)&count = dlsym(dlopen(getenv("NEO_CUDA_DRIVER"), RTLD_NOW), "neo_emulator_count");
+  printf("%u cooperative\n", count()->cooperative);
+  return bad;
+}
+END1
+cc -std=gnu11 -o two.exe two.c -Itwo -I"$NEO_SOURCE_DIR" -I"$NEO_BUILD_DIR/include" -Ltwo -ltwo -Wl,-rpath,"$work/two" \
+  -L"$NEO_BUILD_DIR/lib" -lneort -ldl
+NEO_CUDA_GRAPHS=2 ./two.exe >counted 2>&1 || fail "two grids" counted
+grep -q '^2 cooperative' counted || fail "grids that need nothing of one another are not in a chain" counted
+
 # Kernels that write pieces of one tensor do not wait for one another: however many pieces there are.
 pieces() { # how many
   { echo "import optim"; echo "dim B <= 3"; echo "input X[B, 64]"; echo "param k[$1, 64] = 1"

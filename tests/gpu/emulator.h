@@ -21,7 +21,7 @@ typedef struct {
   unsigned copies, waits;                             /* waits: for streams */
   unsigned functions;                                 /* that were looked up */
   unsigned early;                                     /* programmatic edges */
-  unsigned cooperative;                               /* nodes of such launches */
+  unsigned cooperative;                               /* nodes of such launches, of graphs that were made */
   unsigned blocks;                                    /* that ran, of all launches */
 } neo_emulator_counts;
 

@@ -3,9 +3,11 @@
  *
  * NEO_EMULATOR_GRAPHS=0: the driver makes none. NEO_EMULATOR_EDGES=0: it takes no edges with data.
  * Like a driver it refuses nodes of other graphs, and what it launches is what its nodes were then,
- * whatever becomes of them later. */
+ * whatever becomes of them later. A graph in which two cooperative nodes may run at the same time,
+ * of which a driver takes any, is refused: a device may come to a standstill in it. */
 #include "tests/gpu/emulator_bulk.h"
 #include "tests/gpu/emulator_driver.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,7 +131,6 @@ DRIVER(cuGraphKernelNodeSetAttribute)
   if (emu_environment("NEO_EMULATOR_COOPERATIVE", 1) != 1)
     return CUDA_NOT_SUPPORTED;
   t->launch.is_cooperative = value->cooperative != 0;
-  emu_counts.cooperative++;
   return t->launch.blocks > emu_most_blocks() ? TOO_LARGE : 0;
 }
 
@@ -154,9 +155,42 @@ DRIVER(cuGraphAddDependencies_v2)
   return 0;
 }
 
+/* Is there a path between these? Nodes only follow those that were there before. */
+static bool follows(const tasks *t, unsigned from, unsigned to) {
+  bool *is = calloc(t->n + 1, sizeof *is);
+  is[from] = true;
+  for (unsigned i = from + 1; i <= to; i++)
+    for (unsigned k = 0; k < t->at[i].n_after; k++)
+      is[i] = is[i] || is[t->at[i].after[k]];
+  bool found = is[to];
+  free(is);
+  return found;
+}
+
+/* Blocks of two cooperative nodes side by side may wait for others of theirs that have no room. A
+ * path from each to the next is a path between any two. */
+static bool may_lock(const tasks *t, unsigned *n) {
+  unsigned last = t->n;
+  for (unsigned i = *n = 0; i < t->n; i++) {
+    if (t->at[i].is_copy || !t->at[i].launch.is_cooperative)
+      continue;
+    if (last < t->n && !follows(t, last, i))
+      return true;
+    last = i;
+    ++*n;
+  }
+  return false;
+}
+
 DRIVER(cuGraphInstantiateWithFlags)(cuda_exec *exec, cuda_graph graph, unsigned long long flags) {
+  unsigned cooperative;
   if (refused() || flags)
     return CUDA_NOT_SUPPORTED;
+  if (may_lock(&graph->tasks, &cooperative)) {
+    fprintf(stderr, "emulator: two cooperative nodes of a graph may run at the same time\n");
+    return INVALID_VALUE;
+  }
+  emu_counts.cooperative += cooperative;
   emu_counts.graphs++;
   *exec = malloc(sizeof **exec);
   (*exec)->of = graph;
