@@ -191,7 +191,7 @@ if(NOT "thread" IN_LIST NEO_SANITIZE)
 endif()
 
 # The same on this machine's GPU, where there is one; and training there beside the processor's.
-add_executable(neo_gpu_device tests/gpu/device.c)
+add_executable(neo_gpu_device tests/gpu/device.c base/gpu.c)
 target_link_libraries(neo_gpu_device PRIVATE neo_flags ${CMAKE_DL_LIBS})
 target_include_directories(neo_gpu_device PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(neo_gpu_device PROPERTIES

@@ -5,6 +5,7 @@
  * How fast an instruction is, no feature says. VDPBF16PS does twice the work of an f32 multiply-add
  * in its time on AMD's processors, half of it on Intel's: of the host's name the maker counts,
  * which virtual machines do not hide. */
+#include "base/gpu.h"
 #include "base/str.h"
 #include "codegen/target.h"
 #include "schedule/schedule.h"
@@ -36,19 +37,7 @@ static const level levels[] = {
 };
 enum { N_LEVELS = sizeof levels / sizeof levels[0] };
 
-/* GPUs, with the oldest PTX that has all instructions which are emitted for them: older drivers can
- * read it. */
-typedef struct {
-  const char *name, *features;
-  uint32_t sm;
-  bool own;
-  int64_t shared_bytes;
-} gpu_level;
-
-static const gpu_level gpu_levels[] = {{"sm_75", "+ptx70", 75, false, 64 << 10},
-                                       {"sm_80", "+ptx70", 80, false, 163 << 10},
-                                       {"sm_90", "+ptx80", 90, false, 227 << 10},
-                                       {"sm_90a", "+ptx80", 90, true, 227 << 10}};
+enum { KNOWN_GPUS = 256 }; /* bytes of a list of names */
 #define GPU_PREFIX "nvptx:"
 #define ON_HOST "+host"
 
@@ -205,6 +194,21 @@ static neo_status emulate(neo_arena *a, neo_target *gpu, const char **why) {
   return NEO_OK;
 }
 
+/* "sm_100a" and "sm_120f" ask for instructions of one generation alone. */
+static neo_status unknown_gpu(neo_arena *a, const char *name, const char **why) {
+  char known[KNOWN_GPUS];
+  neo_gpu_choice x;
+  size_t n = strlen(name);
+  const char *plain = n ? neo_arena_strndup(a, name, n - 1) : "";
+  if (n && strchr("af", name[n - 1]) && neo_gpu_choose(plain, &x)) {
+    *why = neo_arena_printf(a, "nothing is generated for %s alone: use nvptx:%s", name, plain);
+    return NEO_UNSUPPORTED;
+  }
+  neo_gpu_names(known, sizeof known);
+  *why = neo_arena_printf(a, "unknown GPU '%s' (known: %s)", name, known);
+  return NEO_UNSUPPORTED;
+}
+
 static neo_status choose_gpu(neo_arena *a, const char *name, const char *mcpu, neo_target *out,
                              const char **why) {
   bool emulated = takes_end(a, &name, ON_HOST);
@@ -212,28 +216,25 @@ static neo_status choose_gpu(neo_arena *a, const char *name, const char *mcpu, n
     *why = "--mcpu is for processors: a GPU is named by the target, as in nvptx:sm_90a";
     return NEO_UNSUPPORTED;
   }
-  for (size_t k = 0; k < sizeof gpu_levels / sizeof *gpu_levels; k++) {
-    const gpu_level *v = &gpu_levels[k];
-    if (!neo_streq(v->name, name))
-      continue;
-    *out = (neo_target){.triple = "nvptx64-nvidia-cuda",
-                        .cpu = v->name,
-                        .level = v->name,
-                        .features = v->features,
-                        .rt_features = "",
-                        .matrix_needs = "",
-                        .vector_bytes = 16,
-                        .vector_regs = 255,
-                        .fma = true,
-                        .l1_bytes = 64 << 10,
-                        .l2_bytes = 4 << 20,
-                        .sm = v->sm,
-                        .sm_own = v->own,
-                        .shared_bytes = v->shared_bytes};
-    return emulated ? emulate(a, out, why) : NEO_OK;
-  }
-  *why = neo_arena_printf(a, "unknown GPU '%s' (known: sm_75, sm_80, sm_90, sm_90a)", name);
-  return NEO_UNSUPPORTED;
+  neo_gpu_choice x;
+  if (!neo_gpu_choose(name, &x))
+    return unknown_gpu(a, name, why);
+  *out = (neo_target){.triple = "nvptx64-nvidia-cuda",
+                      .cpu = x.level->name,
+                      .level = x.level->name,
+                      .device = neo_arena_strdup(a, x.device),
+                      .features = x.level->ptx,
+                      .rt_features = "",
+                      .matrix_needs = "",
+                      .vector_bytes = 16,
+                      .vector_regs = 255,
+                      .fma = true,
+                      .l1_bytes = 64 << 10,
+                      .l2_bytes = 4 << 20,
+                      .sm = (uint32_t)x.level->capability,
+                      .sm_own = x.level->own,
+                      .shared_bytes = x.shared_bytes};
+  return emulated ? emulate(a, out, why) : NEO_OK;
 }
 
 static bool ends_with(const char *text, const char *end) {
@@ -260,7 +261,8 @@ neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu,
     return choose_gpu(a, arch + strlen(GPU_PREFIX), mcpu, out, why);
   if (!neo_streq(arch, "x86_64") && !neo_streq(arch, "aarch64")) {
     *why = neo_arena_printf(
-        a, "unknown target '%s' (known: cpu, x86_64, aarch64, nvptx:sm_75 to nvptx:sm_90a)", arch);
+        a, "unknown target '%s' (known: cpu, x86_64, aarch64, nvptx:LEVEL such as "
+           "nvptx:sm_80)", arch);
     return NEO_UNSUPPORTED;
   }
   bool is_host = neo_streq(arch, host_arch());

@@ -29,7 +29,8 @@ typedef struct neo_target {
   bool fma;
   int64_t l1_bytes, l2_bytes; /* of a typical machine: same input, same bytes out */
   bool is_host_arch;
-  uint32_t sm;          /* of an NVIDIA GPU: 75, 80, 90; 0: a CPU */
+  uint32_t sm;          /* of an NVIDIA GPU's level: 75, 80, 90; 0: a CPU */
+  const char *device;   /* of a GPU: whose machine code ptxas makes, "sm_120" of level "sm_90" */
   int64_t shared_bytes; /* of a GPU's block, if it asks for them */
   bool sm_own;          /* instructions that this generation alone has ("sm_90a") */
   bool split;    /* products of f32 may be three of tf32, for what records say of schedules */
@@ -51,7 +52,8 @@ bool neo_target_has_ptx(const char *target);
 
 /* mcpu: null or "native": this machine's features; "x86-64-v2", "x86-64-v3", "x86-64-v4", "generic"
  * (aarch64 neon), or an LLVM CPU name that llvm_target.c lists. target: null or "cpu": this
- * machine's architecture; "x86_64", "aarch64"; "nvptx:sm_90a", with "+host" after it emulated.
+ * machine's architecture; "x86_64", "aarch64"; "nvptx:sm_90a", or another of base/gpu.def's
+ * names, with "+host" after it emulated.
  * "+tiles" after a level of x86_64 gives it a matrix unit in plain code, "+dots" dots of vectors.
  * NEO_UNSUPPORTED with a message in *why. */
 neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,

@@ -9,6 +9,7 @@
  *
  * The module is loaded, and its functions are looked up, when a kernel is launched first, by the
  * entry that sets initial values as a rule, or by neo_rt_warm. */
+#include "base/gpu.h"
 #include "runtime/cuda.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -87,13 +88,19 @@ static neo_rt_status check_level(neo_rt_ctx *c) {
   if (s)
     return s;
   const char *level = c->model->device;
+  char name[NEO_GPU_NAME];
   int has = 10 * major + minor;
-  if (neo_rti_cuda_runs(has, level))
+  if (neo_gpu_runs(has, level))
     return NEO_OK;
+  if (!neo_gpu_name(has, name))
+    return neo_rti_fail(c, NEO_UNSUPPORTED,
+                        "%s was compiled for %s; %s (compute capability %d.%d) is older than all "
+                        "GPUs that neoc compiles for",
+                        c->model->name, level, u->name, major, minor);
   return neo_rti_fail(c, NEO_UNSUPPORTED,
-                      "%s was compiled for %s, which %s (sm_%d) cannot run: compile it with "
-                      "--target=nvptx:sm_%d",
-                      c->model->name, level, u->name, has, has);
+                      "%s was compiled for %s, which %s (compute capability %d.%d) cannot run: "
+                      "compile it with --target=nvptx:%s",
+                      c->model->name, level, u->name, major, minor, name);
 }
 
 static neo_rt_status open_device(neo_rt_ctx *c, const char *device) {

@@ -172,9 +172,6 @@ const char *neo_rti_cuda_driver(cuda_api *api, void **library, char text[CUDA_TE
  * success. */
 const char *neo_rti_cuda_why(const cuda_api *api, cuda_result r, const char *doing,
                              char text[CUDA_TEXT]);
-/* Does a device of generation sm, 10 * major + minor, run code for a level? "sm_90a" is for 9.0
- * alone, "sm_80" for 8.0 and all later ones. */
-bool neo_rti_cuda_runs(int sm, const char *level);
 
 /* Blocks of a launch (neo_rt_kernel.persistent), on a device of so many multiprocessors. */
 static inline int64_t cuda_blocks(int64_t units, int64_t block_units, int64_t persistent,

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 const char *neo_rti_cuda_driver(cuda_api *api, void **library, char text[CUDA_TEXT]) {
   const char *own = getenv("NEO_CUDA_DRIVER"), *path = own && *own ? own : "libcuda.so.1";
@@ -36,11 +35,4 @@ const char *neo_rti_cuda_why(const cuda_api *api, cuda_result r, const char *doi
   snprintf(text, CUDA_TEXT, "%s failed: %s (%s, %d)", doing, what ? what : "no text",
            name ? name : "unknown error", r);
   return text;
-}
-
-bool neo_rti_cuda_runs(int sm, const char *level) {
-  int want = 0;
-  size_t n = strlen(level);
-  bool own = n && level[n - 1] == 'a';
-  return sscanf(level, "sm_%d", &want) == 1 && (own ? sm == want : sm >= want);
 }

@@ -10,6 +10,7 @@
  * The driver talks to its device by system calls of its own and maps more addresses than there is
  * memory, so there is no filter here, and no limit but on time: nothing of a candidate runs on the
  * processor. */
+#include "base/gpu.h"
 #include "runtime/cuda.h"
 #include "tools/measure/measure.h"
 #include <errno.h>
@@ -63,11 +64,18 @@ static const char *told(const device *d, cuda_result r, const char *doing, char 
 }
 
 static const char *check_level(const device *d, const char *level, char *text) {
-  if (neo_rti_cuda_runs(d->sm, level))
+  char name[NEO_GPU_NAME];
+  if (neo_gpu_runs(d->sm, level))
     return NULL;
-  snprintf(text, CUDA_TEXT,
-           "the candidates are for %s, and this is %s (sm_%d): use --target=nvptx:sm_%d", level,
-           d->name, d->sm, d->sm);
+  if (neo_gpu_name(d->sm, name))
+    snprintf(text, CUDA_TEXT,
+             "the candidates are for %s, and this is %s (sm_%d): use --target=nvptx:%s", level,
+             d->name, d->sm, name);
+  else
+    snprintf(text, CUDA_TEXT,
+             "the candidates are for %s, and %s (sm_%d) is older than all GPUs that neoc compiles "
+             "for",
+             level, d->name, d->sm);
   return text;
 }
 

@@ -86,4 +86,8 @@ neoc_exit neoc_pass_check(const neoc_cli *cli, const char *option, const char *n
                           const char *other);
 bool neoc_ends_with(const char *text, const char *end);
 
+/* ---- native.c */
+/* Puts the name of this machine's first GPU in place of "nvptx:native" (null: a processor). */
+neoc_exit neoc_native_gpu(neoc_cli *cli, const char **target);
+
 #endif

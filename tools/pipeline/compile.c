@@ -305,7 +305,7 @@ static const char *source_hash(neo_compilation *c) {
   neo_module_print(c->module, &s);
   neo_str_addf(&s, "%s %s %s %s", c->prefix, c->target.triple, c->target.features, NEO_VERSION);
   if (c->target.sm)
-    neo_str_addf(&s, " %s", c->target.level);
+    neo_str_addf(&s, " %s", c->target.device);
   for (size_t g = 0; g < c->schedule_from.n; g++)
     if (c->schedule_from.at[g])
       neo_str_addf(&s, " %zu: %s", g, c->schedule_from.at[g]->schedule);

@@ -120,11 +120,15 @@ static neo_status run(neo_compilation *c, const char *const *argv) {
 }
 
 static neo_status assemble(neo_compilation *c, const char *ptx, const char *cubin) {
-  const char *level = neo_arena_printf(&c->arena, "-arch=%s", c->target.level);
+  const neo_target *t = &c->target;
   if (!neo_on_path("ptxas"))
     return NEO_OK;
-  const char *argv[] = {"ptxas", level, "-o", cubin, ptx, NULL};
+  const char *device = neo_arena_printf(&c->arena, "-arch=%s", t->device);
+  const char *argv[] = {"ptxas", device, "-o", cubin, ptx, NULL};
   neo_status s = run(c, argv);
+  if (s && !neo_streq(t->device, t->level)) /* a ptxas of before that device */
+    c->why = neo_arena_printf(&c->arena, "%s; --target=nvptx:%s leaves %s to the driver", c->why,
+                              t->level, t->device);
   return s ? s : add_image(c, NEO_RT_IMAGE_CUBIN, cubin);
 }
 

@@ -113,8 +113,8 @@ static bool link_library(neo_arena *a, const char *object, const char *library) 
 static bool assemble(const neo_builder *b, const char *ptx, const char *cubin) {
   neo_arena *a = &b->c->arena;
   char *output;
-  const char *level = neo_arena_printf(a, "-arch=%s", target_of(b)->level);
-  const char *const argv[] = {"ptxas", level, "-o", cubin, ptx, NULL};
+  const char *device = neo_arena_printf(a, "-arch=%s", target_of(b)->device);
+  const char *const argv[] = {"ptxas", device, "-o", cubin, ptx, NULL};
   return neo_spawn(a, argv, &output) == NEO_OK;
 }
 

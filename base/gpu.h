@@ -1,0 +1,39 @@
+/* Which code runs on which of NVIDIA's GPUs (gpu.def). What a user is told to compile for, by the
+ * runtime, by neo-measure or by neoc, comes from here, so that neoc takes it. */
+#ifndef NEO_BASE_GPU_H
+#define NEO_BASE_GPU_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+  const char *name; /* "sm_90a" */
+  int capability;   /* 10 * major + minor of the first device that runs it */
+  bool own;         /* no later device runs it */
+  const char *ptx;  /* LLVM's feature: "+ptx80" */
+  int64_t shared_bytes;
+} neo_gpu_level;
+
+enum { NEO_GPU_NAME = 16 }; /* bytes of a level's or device's name */
+
+/* What --target=nvptx:NAME says: a level, or a device and the level whose code it runs. */
+typedef struct {
+  const neo_gpu_level *level;
+  char device[NEO_GPU_NAME]; /* "sm_120": ptxas makes machine code for it; a level's: its name */
+  int64_t shared_bytes;      /* of a block, if it asks for them */
+} neo_gpu_choice;
+
+/* False: there is no such level or device. */
+bool neo_gpu_choose(const char *name, neo_gpu_choice *out);
+/* "sm_75, sm_80, ...": every name that neo_gpu_choose takes. */
+void neo_gpu_names(char *text, size_t n);
+
+/* Does a device of this compute capability run code for a level? No: also where there is no such
+ * level. */
+bool neo_gpu_runs(int capability, const char *level);
+/* The name to compile for, on behalf of a device of this capability: "sm_90a", "sm_120"; of a
+ * device that gpu.def does not list, the newest level that runs there. Null: it is older than all
+ * levels. `name` holds it. */
+const char *neo_gpu_name(int capability, char name[NEO_GPU_NAME]);
+
+#endif
