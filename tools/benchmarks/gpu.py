@@ -2,13 +2,14 @@
 
     tools/bench gpu --prepare FOLDER [--target nvptx:sm_90a] [--rows REGEX]
     tools/bench gpu --from FOLDER [--part N] [--json FILE] [--rows REGEX] [--rounds N] [--resume]
+    tools/bench gpu --static [FILE.md] [--rows REGEX] [--json FILE]
     tools/bench gpu --show | --list [--json FILE]
 
 The first compiles all that the rows need, where neoc is; the second measures a part of them (1
 correctness, 2 products, 3 convolutions, 4 capsules, 5 cells, 6 memory bound, 7 networks) where the
 GPU is, which needs FOLDER, this folder, libcuda and Python, with torch and jax as peers. A part ends
 after --minutes (7.5), and goes on with --resume. Each row is in FILE as soon as it is measured.
---check: a few rows of sizes for an emulated GPU.
+--static says what the kernels are made of and what bounds them, without a GPU. --check: a few rows of sizes for an emulated GPU.
 """
 import argparse
 import contextlib
@@ -23,6 +24,7 @@ import tempfile
 import time
 
 import gpu_rows
+import gpu_static
 import peer
 import report
 from build import ROOT
@@ -39,6 +41,7 @@ def options():
                                 epilog=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     o.add_argument("--prepare", metavar="FOLDER")
     o.add_argument("--from", metavar="FOLDER", dest="folder")
+    o.add_argument("--static", nargs="?", const="-", metavar="FILE.md")
     o.add_argument("--target", default="nvptx:sm_90a")
     o.add_argument("--part", type=int, choices=sorted(gpu_rows.PARTS))
     o.add_argument("--json", metavar="FILE")
@@ -251,6 +254,9 @@ def main():
     if o.list:
         print("\n".join(f"{row.part} {row.name}" for row in rows))
         return 0
+    if o.static:
+        return gpu_static.main(o, rows, os.environ.get("NEO_BUILD_DIR") or
+                               os.path.join(ROOT, "build", "release"))
     if o.show:
         show(report.read(o.json))
         return 0

@@ -1,0 +1,294 @@
+"""tools/bench gpu --static: what the rows' kernels are made of and what bounds them, without a GPU.
+
+Of each row a library is compiled, its record says what a call launches, a disassembly what that
+executes, loop IR how often (gpu_bounds.py). All of it is kept in BUILD/gpu-static by what it comes
+from, so that a second run compiles only what changed. nvdisasm is looked for in PATH and in
+$NEO_NVDISASM; it comes with the CUDA toolkit, and as the package nvidia-cuda-nvdisasm of PyPI.
+"""
+import collections
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+
+import gpu_bounds
+import gpu_rows
+import looptext
+import sass
+from build import ROOT, Builder
+from sides import Missing
+
+COMPILE_S = 1800
+
+
+def run(command, **more):
+    done = subprocess.run(command, capture_output=True, text=True, **more)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise Missing(f"{os.path.basename(command[0])}: {last}")
+    return done.stdout
+
+
+def tool(name):
+    found = os.environ.get("NEO_" + name.upper()) or shutil.which(name)
+    if not found:
+        raise Missing(f"{name} is not installed: it is in CUDA's toolkit (NEO_{name.upper()} names one)")
+    return found
+
+
+def version(name):
+    text = run([tool(name), "--version"])
+    return (re.search(r"release ([\d.]+)", text) or ["", "?"])[1]
+
+
+# ---- what is compiled, and kept
+
+
+class Store:
+
+    def __init__(self, build, target):
+        self.folder = os.path.join(build, "gpu-static")
+        os.makedirs(self.folder, exist_ok=True)
+        self.builder = Builder(build, self.folder, 0)
+        self.target, self.nvdisasm = target, tool("nvdisasm")
+        tool("ptxas")
+        self.base = hashlib.sha256((self.builder.identity() + target + version("ptxas") +
+                                    models_hash()).encode())
+
+    def arguments(self, row):
+        return [os.path.join(ROOT, row.model), "--prefix=net", "--target=" + self.target,
+                *self.builder.options(row)]
+
+    def files(self, row):
+        """The folder with cubin, record.json and explain.txt of the row's library and entry."""
+        key = self.base.copy()
+        key.update(repr((self.arguments(row), row.entry)).encode())
+        folder = os.path.join(self.folder, key.hexdigest()[:16])
+        if not os.path.exists(os.path.join(folder, "record.json")):
+            self.make(row, folder)
+        return folder
+
+    def make(self, row, folder):
+        os.makedirs(folder, exist_ok=True)
+        neoc, program = self.builder.neoc, self.builder.program("kernels")
+        run([neoc, "compile", "-q", *self.arguments(row), "--emit=so", "-o", folder], timeout=COMPILE_S)
+        library = os.path.join(folder, "libnet.so")
+        with open(os.path.join(folder, "explain.txt"), "w") as f:
+            f.write(run([neoc, "explain", *self.arguments(row), "--groups", "--schedule", "--kernels"],
+                        timeout=COMPILE_S))
+        record = run([program, library, "net", row.entry, os.path.join(folder, "cubin")])
+        os.remove(library)
+        with open(os.path.join(folder, "record.json"), "w") as f:
+            f.write(record)
+
+    def disassembly(self, folder):
+        return run([self.nvdisasm, os.path.join(folder, "cubin")]).splitlines()
+
+
+def models_hash():
+    """Of all texts that a row's model may import."""
+    sha = hashlib.sha256()
+    for top in ("models", os.path.join("tools", "benchmarks")):
+        for path, _, names in sorted(os.walk(os.path.join(ROOT, top))):
+            for name in sorted(names):
+                if name.endswith(".expr"):
+                    with open(os.path.join(path, name), "rb") as f:
+                        sha.update(f.read())
+    return sha.hexdigest()
+
+
+# ---- what a call launches
+
+
+def schedules(text):
+    """Number of a kernel -> its schedule's parameters."""
+    kernels = [int(k) for k in re.findall(r"^group \d+ \S+: kernel (\d+),", text, re.M)]
+    found = re.findall(r"^\S+: (vector_axis=.*)$", text, re.M)
+    return {k: {name: int(n) for name, n in re.findall(r"(\w+)=(-?\d+)", line)}
+            for k, line in zip(kernels, found)}
+
+
+def launch_of(step, code, registers, counted, schedule):
+    units, each = step["units"], max(1, step["block_units"])
+    blocks, symbol = max(1, -(-units // each)), step["symbol"]
+    counts = counted.get(symbol, looptext.Counts())
+    moved = units * (sum(counts.read.values()) + sum(counts.written.values()))
+    sizes = {}  # of each tensor, once
+    for whole, size, _ in step["args"]:
+        sizes[whole or len(sizes) + 10**6] = max(size, sizes.get(whole, 0))
+    least = min(sum(sizes.values()), moved or float("inf"))
+    return gpu_bounds.Launch(
+        symbol, blocks, step["threads"], step["shared"], registers.get(symbol, 32), code[symbol],
+        schedule.get(int(re.search(r"_k(\d+)_", symbol)[1]), {}), units * counts.products(),
+        {kind: n * units for kind, n in counts.kinds.items()}, moved or least, least)
+
+
+@dataclasses.dataclass
+class Call:
+    """What one call of a row's entry launches."""
+    launches: list  # of kernels, also those of grids
+    nodes: int  # what the driver launches: kernels, grids, copies
+    waits_s: float  # of grids, between their phases
+
+    def seconds(self):
+        return (sum(gpu_bounds.expected(x)[0] for x in self.launches) + self.waits_s +
+                self.nodes * gpu_bounds.LAUNCH_S)
+
+    def roof(self):
+        return sum(gpu_bounds.roof(x) for x in self.launches)
+
+    def dominant(self):
+        """The kernel that takes most of the time, its launches together: (launch, share, how many)."""
+        total = collections.Counter()
+        for x in self.launches:
+            total[x.symbol] += gpu_bounds.expected(x)[0] + gpu_bounds.LAUNCH_S
+        symbol, most = total.most_common(1)[0]
+        of = [x for x in self.launches if x.symbol == symbol]
+        return max(of, key=lambda x: gpu_bounds.expected(x)[0]), most / sum(total.values()), len(of)
+
+
+def read_call(store, row):
+    folder = store.files(row)
+    with open(os.path.join(folder, "explain.txt")) as f:
+        text = f.read()
+    with open(os.path.join(folder, "record.json")) as f:
+        record = json.load(f)
+    lines = store.disassembly(folder)
+    code, registers = sass.read(lines), sass.registers(lines)
+    counted, schedule = looptext.read(text), schedules(text)
+    steps = record["steps"]
+    inside = {i for g in record["grids"] for i in range(g["first"], g["first"] + g["n"])}
+    launches = [launch_of(s, code, registers, counted, schedule) for s in steps
+                if "symbol" in s and not s["keep"]]
+    nodes = sum(i not in inside and not s["keep"] for i, s in enumerate(steps)) + len(record["grids"])
+    waits = sum(g["phases"] - 1 for g in record["grids"]) * gpu_bounds.BARRIER_S
+    return Call(launches, nodes, waits)
+
+
+# ---- the table
+
+
+def row_roof(row, call):
+    """Of the row's work where it says how much that is, else of its kernels."""
+    if row.bytes:
+        return row.bytes / gpu_bounds.DRAM
+    flop = re.match(r"([\d.e+]+) GFLOP", row.unit)
+    if flop:
+        kind = next((o.split("=")[1] for o in row.options if o.startswith("--math=")), "f32")
+        return float(flop[1]) * 1e9 / gpu_bounds.PEAK[kind]
+    return call.roof()
+
+
+def way_of(x):
+    """How the kernel works, in a few words."""
+    p = x.schedule
+    made = {1: "warps", 2: "warpgroups"}.get(p.get("matrix", 0))
+    if p.get("block_m", 0) > 1:
+        words = [f"{p['block_m']}x{p['block_n']}x{p['block_k']}", made or "threads"]
+        words += [f"{p['stages']} stages"] if p.get("stages") else ["registers"]
+        words += [name for name in ("bulk", "producer", "persistent") if p.get(name)]
+        return ", ".join(words)
+    return made or ("points" if p.get("lanes", 0) > 1 else "plain")
+
+
+def facts(row, call):
+    x, share, times = call.dominant()
+    n, loops = gpu_bounds.trips(x)
+    body = x.code.body(max(loops, key=lambda l: sass.weight(x.code.body(l)))) if loops else x.code.code
+    _, bound = gpu_bounds.expected(x)
+    seconds, roof = call.seconds(), row_roof(row, call)
+    return dict(
+        name=row.name, part=row.part, launches=call.nodes, kernel=x.symbol[4:], times=times,
+        share=share, way=way_of(x), bound=bound, expected_us=1e6 * seconds, roof_us=1e6 * roof,
+        ratio=roof / seconds, kinds=sass.kinds(body), trips=round(n) if loops else 0,
+        in_flight=gpu_bounds.in_flight(x), registers=x.registers, shared=x.shared,
+        spills=sum(i.bytes() for k in {y.symbol: y for y in call.launches}.values()
+                   for i in k.code.code if i.kind == "spill"),
+        blocks=x.blocks, resident=gpu_bounds.resident(x),
+        waves=x.blocks / (gpu_bounds.PROCESSORS * gpu_bounds.resident(x)),
+        kernels=[dict(symbol=y.symbol, us=1e6 * gpu_bounds.expected(y)[0],
+                      bound=gpu_bounds.expected(y)[1], registers=y.registers, blocks=y.blocks)
+                 for y in call.launches])
+
+
+def short(seconds_us):
+    return f"{seconds_us:.1f}" if seconds_us < 100 else f"{seconds_us:.0f}"
+
+
+def summary(f):
+    return (f"| {f['name']} | {f['launches']} | `{f['kernel']}`{' x ' + str(f['times']) if f['times'] > 1 else ''} "
+            f"| {f['share']:.0%} | {f['way']} | {f['bound']} | {short(f['expected_us'])} | "
+            f"{short(f['roof_us'])} | {f['ratio']:.2f} |")
+
+
+def detail(f):
+    mix = ", ".join(f"{n} {kind}" for kind, n in f["kinds"].items())
+    return (f"| {f['name']} | {f['trips'] or 'none'} | {mix} | {f['in_flight'] / 1024:.0f} | "
+            f"{f['registers']} | {f['shared'] / 1024:.0f} | {f['spills']} | {f['blocks']} | "
+            f"{f['resident']} | {f['waves']:.2f} |")
+
+
+HEAD = """# GPU kernels, read without a GPU
+
+Made by `tools/bench gpu --static docs/gpu-static.md` on {date}: {compiler}, CUDA {cuda} (ptxas),
+{target}. Nothing here was measured: what a call launches is in its library's record, what it executes in
+its machine code, how often in the loop IR, and what bounds it follows from the rates of an H200 ({processors}
+multiprocessors, {clock:.2f} GHz, 4.8 TB/s). [benchmarks.md](benchmarks.md#without-a-gpu) says how it is
+counted; read it to see what a change does to the instructions, not how long a call takes.
+
+- *launches*: nodes of a call's graph; *kernel*: the one that takes most of the time, *share* of it;
+- *bound*: the resource that is busy longest; *expected*: all kernels one after the other, and their launches;
+- *roof*: the row's operations at the peak of their kind, or its bytes at the rate of memory, where the row says
+  how many there are, else those of its kernels; *ratio*: roof over expected;
+- *rounds* of the hottest loop in a block, and what a thread executes in one; *in flight*: KB on their way to a
+  multiprocessor at once; *shared*: KB of a block; *spills*: bytes, of all the row's kernels; *resident*: blocks
+  that a multiprocessor has room for; *waves*: blocks over all that the device has room for.
+"""
+
+
+def markdown(found, missing, head):
+    out = [head]
+    for part, name in gpu_rows.PARTS.items():
+        rows = [f for f in found if f["part"] == part]
+        if not rows:
+            continue
+        out += [f"## {part} {name}\n", "| row | launches | kernel | share | how | bound | expected us | "
+                "roof us | ratio |", "|---|---:|---|---:|---|---|---:|---:|---:|"]
+        out += [summary(f) for f in rows]
+        out += ["", f"### {part} {name}: the kernel's hottest loop\n",
+                "| row | rounds | instructions of a round | in flight | registers | shared | spills | "
+                "blocks | resident | waves |", "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|"]
+        out += [detail(f) for f in rows] + [""]
+    out += [f"- {name}: {why}" for name, why in missing.items()]
+    return "\n".join(out).rstrip() + "\n"
+
+
+def main(o, rows, build):
+    try:
+        store = Store(build, o.target)
+        compiler = run([store.builder.neoc, "--version"]).splitlines()[0]
+        head = HEAD.format(date=time.strftime("%Y-%m-%d", time.gmtime()), compiler=compiler,
+                           cuda=version("ptxas"), target=o.target, clock=gpu_bounds.CLOCK / 1e9,
+                           processors=gpu_bounds.PROCESSORS)
+    except Missing as why:
+        print(f"bench: {why}")
+        return 4
+    found, missing = [], {}
+    for row in rows:
+        try:
+            found.append(facts(row, read_call(store, row)))
+            print(summary(found[-1]), flush=True)
+        except (Missing, subprocess.TimeoutExpired) as why:
+            missing[row.name] = str(why)
+            print(f"{row.name}: {why}", flush=True)
+    if o.static != "-":
+        with open(o.static, "w") as f:
+            f.write(markdown(found, missing, head))
+    if o.json:
+        with open(o.json, "w") as f:
+            json.dump(found, f, indent=1)
+    return 1 if missing else 0
