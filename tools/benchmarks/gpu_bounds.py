@@ -95,6 +95,13 @@ def operand_bytes(i):
     return size * k * (n + (m if from_memory else 0))
 
 
+def shared_bytes(i, x):
+    """Of a thread: those that multiply one element after the other share what they read with others
+    of their half of a warp."""
+    shared = i.name == "LDS" and i.bytes() == 16 and set(x.product_kinds) == {"f32"}
+    return i.bytes() / 2 if shared else i.bytes()
+
+
 def clocks(x):
     """Of a multiprocessor for one block, by resource."""
     warps, groups = consumers(x) / 32, consumers(x) / 128
@@ -110,7 +117,7 @@ def clocks(x):
         elif i.kind == "mma":
             out["mma"] += times * warps * i.products() / MATRIX.get(i.type(), 2048)
         elif i.kind in ("lds", "sts", "cp.async"):
-            out["shared"] += times * warps * 32 * i.bytes() / SHARED_PER_CLOCK
+            out["shared"] += times * warps * 32 * shared_bytes(i, x) / SHARED_PER_CLOCK
     return out
 
 

@@ -112,19 +112,29 @@ def schedules(text):
             for k, line in zip(kernels, found)}
 
 
+def traffic(step, counts, blocks):
+    """Bytes between memory and multiprocessors, and those of each tensor once. A block reads what it
+    needs often from its own cache."""
+    moved, once = 0, collections.Counter()
+    names = counts.params if len(counts.params) == len(step["args"]) else [None] * len(step["args"])
+    for name, (whole, size, written) in zip(names, step["args"]):
+        for table, is_written in ((counts.read, 0), (counts.written, 1)):
+            bytes_of = step["units"] * table.get(name, 0) if name else size * (is_written == written)
+            moved += min(bytes_of, blocks * size)
+            key = (whole or name, is_written)
+            once[key] = max(once[key], min(bytes_of, size))
+    return moved, sum(once.values())
+
+
 def launch_of(step, code, registers, counted, schedule):
-    units, each = step["units"], max(1, step["block_units"])
-    blocks, symbol = max(1, -(-units // each)), step["symbol"]
+    units, symbol = step["units"], step["symbol"]
+    blocks = max(1, -(-units // max(1, step["block_units"])))
     counts = counted.get(symbol, looptext.Counts())
-    moved = units * (sum(counts.read.values()) + sum(counts.written.values()))
-    sizes = {}  # of each tensor, once
-    for whole, size, _ in step["args"]:
-        sizes[whole or len(sizes) + 10**6] = max(size, sizes.get(whole, 0))
-    least = min(sum(sizes.values()), moved or float("inf"))
+    moved, least = traffic(step, counts, blocks)
     return gpu_bounds.Launch(
         symbol, blocks, step["threads"], step["shared"], registers.get(symbol, 32), code[symbol],
         schedule.get(int(re.search(r"_k(\d+)_", symbol)[1]), {}), units * counts.products(),
-        {kind: n * units for kind, n in counts.kinds.items()}, moved or least, least)
+        {kind: n * units for kind, n in counts.kinds.items()}, moved, least)
 
 
 @dataclasses.dataclass

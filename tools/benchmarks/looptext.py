@@ -10,9 +10,9 @@ LINE_BYTES = 128  # of the operands of a WARPGROUP statement
 WARP_PRODUCTS = {"tf32": 16 * 8 * 8, "bf16": 16 * 8 * 16, "f16": 16 * 8 * 16}
 
 FOR = re.compile(r"for (\w+) in (.+?)\.\.(.+?)(?: step (\d+))?(?: (unit|unroll|vector|thread))?$")
-PARAM = re.compile(r"(\w+): (\w+) (read|write|scratch)(?: (\d+))?")
-REG = re.compile(r"reg (\w+)\[([^\]]*)\]: (\w+)(?: threads (\d+))?")
-READ = re.compile(r"(?<![\w.])(\w+)\[")
+PARAM = re.compile(r"([\w.]+): (\w+) (read|write|scratch)(?: (\d+))?")
+REG = re.compile(r"reg ([\w.]+)\[([^\]]*)\]: (\w+)(?: threads (\d+))?")
+READ = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\[")
 
 
 @dataclasses.dataclass
@@ -21,8 +21,8 @@ class Counts:
     kinds: dict = dataclasses.field(default_factory=dict)  # products: "f32", "warp bf16", ...
     read: dict = dataclasses.field(default_factory=dict)  # bytes, by the kernel's parameters
     written: dict = dataclasses.field(default_factory=dict)
+    params: list = dataclasses.field(default_factory=list)  # in the order of a step's buffers
     threads: int = 0
-    steps: int = 0  # blocks of steps of the largest sequential loop
 
     def products(self):
         return sum(self.kinds.values())
@@ -30,7 +30,7 @@ class Counts:
 
 def value(text, names):
     """Of a bound; variables are in the middle of their ranges, and what is loaded is 0."""
-    text = re.sub(r"\w+(@\d+)?\[[^\]]*\]", "0", text).replace("/", "//")
+    text = re.sub(r"[\w.]+(@\d+)?\[[^\]]*\]", "0", text).replace("/", "//")
     functions = {"min": min, "max": max, "select": lambda c, a, b: a if c else b}
     try:
         return int(eval(text, {"__builtins__": {}}, {**functions, **names}))
@@ -53,9 +53,10 @@ class Reader:
     def __init__(self, header):
         self.params = {m[1]: (m[2], m[3]) for m in PARAM.finditer(header)}
         self.registers, self.out = {}, Counts()
+        self.out.params = [name for name, (_, way) in self.params.items() if way != "scratch"]
         self.names, self.seen = {}, set()
 
-    def loop(self, line, times):
+    def loop(self, line):
         """The times that what is inside runs for each time that the loop does."""
         m = FOR.match(line)
         lo, hi = value(m[2], self.names), value(m[3], self.names)
@@ -66,8 +67,6 @@ class Reader:
         trips = max(0, -(-(hi - lo) // int(m[4] or 1)))
         if m[5] == "thread":
             self.out.threads = max(self.out.threads, trips)
-        elif not m[5] and times == 1:
-            self.out.steps = max(self.out.steps, trips)
         return trips
 
     def add(self, table, key, n):
@@ -85,7 +84,7 @@ class Reader:
 
     def copied(self, line, times):
         """copy N to = from ...; bulk to = X[.. box N, .. box M] on ..."""
-        name = READ.search(line.split("=", 1)[1])
+        name = READ.search(line.split(" = ", 1)[1])
         kind = self.params.get(name[1], ("f32", ""))[0] if name else "f32"
         boxes = [int(n) for n in re.findall(r" box (\d+)", line)]
         n = int(line.split()[1]) if line.startswith("copy") else 1
@@ -137,7 +136,7 @@ def count(text):
             stack.pop()
         if body.startswith("for "):
             reader.seen = set()
-            stack.append((depth, stack[-1][1] * reader.loop(body, stack[-1][1])))
+            stack.append((depth, stack[-1][1] * reader.loop(body)))
         elif body:
             reader.statement(body, stack[-1][1])
     return reader.out
