@@ -83,7 +83,7 @@ def trips(x):
 def executed(x):
     """Instructions that a warp executes, as (instruction, times)."""
     n, loops = trips(x)
-    inside = {i for l in loops for i in range(l.first, l.last + 1)}
+    inside = {i for l in loops for i in l.members}
     return [(one, n if i in inside else 1) for i, one in enumerate(x.code.code)]
 
 

@@ -1,10 +1,12 @@
 """Reads a disassembly of nvdisasm: kernels, their instructions by kind, their loops.
 
-A loop is what lies between a label and a branch back to it. Loops in which a thread only waits for
-others (a phase of an mbarrier, a grid's counter) or takes its turn (ELECT) are none that work is in.
+Loops in which a thread only waits for others (a phase of an mbarrier, a grid's counter) or takes its
+turn (ELECT) are none that work is in.
 """
 import dataclasses
 import re
+
+import flow
 
 KINDS = {  # by the first word of an instruction's name
     "fma": "FFMA FMUL FADD FFMA2 HFMA2 HADD2 HMUL2 FSWZADD",
@@ -49,6 +51,12 @@ class Instruction:
     predicate: str = ""
 
     @property
+    def ends(self):
+        """Does nothing behind it follow?"""
+        return self.name in ("EXIT", "BRA", "RET", "BRX", "JMP", "KILL") and not (
+            self.predicate or re.match(r"!?U?P\d", self.operands) or ".DIV" in self.suffix)
+
+    @property
     def kind(self):
         if self.name == "IMAD" and self.suffix.startswith((".MOV", ".SHL", ".IADD")):
             return "move" if self.suffix.startswith(".MOV") else "imad"
@@ -85,8 +93,7 @@ class Instruction:
 
 @dataclasses.dataclass
 class Loop:
-    first: int  # of the kernel's instructions
-    last: int
+    members: list  # numbers of the kernel's instructions
     inner: bool = True
     waits: bool = False
 
@@ -96,28 +103,27 @@ class Kernel:
     name: str
     code: list = dataclasses.field(default_factory=list)
     labels: dict = dataclasses.field(default_factory=dict)  # label -> number of an instruction
+    found: list = None  # its loops, once they are known
 
     def body(self, loop=None):
-        return self.code[loop.first:loop.last + 1] if loop else self.code
+        return [self.code[i] for i in loop.members] if loop else self.code
 
     def loops(self):
-        """From the first on; `inner`: no loop with work in it is inside."""
-        found = {}
-        for i, x in enumerate(self.code):
-            to = self.labels.get((TARGET.search(x.operands) or [0, ""])[1]) if x.name == "BRA" else None
-            if to is not None and to <= i and not self.is_end(i, to):
-                found[to] = max(i, found.get(to, 0))
-        loops = [Loop(a, b) for a, b in sorted(found.items())]
-        for x in loops:
-            x.waits = is_waiting(self.body(x))
-        for x in loops:
-            x.inner = not x.waits and not any(
-                y is not x and not y.waits and x.first <= y.first and y.last <= x.last for y in loops)
-        return loops
+        """Natural loops, from the first on; `inner`: no other loop with work in it is inside."""
+        if self.found is None:
+            self.found = [Loop(members) for members in flow.loops(self.code, self.target)]
+            for x in self.found:
+                x.waits = is_waiting(self.body(x))
+            for x in self.found:
+                x.inner = not x.waits and not any(y is not x and not y.waits and
+                                                  set(y.members) < set(x.members) for y in self.found)
+        return self.found
 
-    def is_end(self, i, to):
-        """The branch to itself behind the last instruction."""
-        return to == i
+    def target(self, i):
+        """Where a branch goes; null: it is none, or not within the kernel."""
+        x = self.code[i]
+        label = TARGET.search(x.operands) if x.name in ("BRA", "WARPSYNC") else None
+        return self.labels.get(label[1]) if label else None
 
     def hot(self):
         """The innermost loop with most products, else bytes from memory, else instructions; null:
