@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const neo_gpu_level levels[] = {
-#define GPU_LEVEL(name, capability, own, ptx, kib) {name, capability, own, ptx, (kib) * 1024LL},
+#define GPU_LEVEL(name, capability, own, ptx, kib) {name, capability, own, ptx, (kib)*1024LL},
 #include "base/gpu.def"
 #undef GPU_LEVEL
 };
@@ -12,7 +12,7 @@ static const struct {
   int capability;
   int64_t shared_bytes;
 } devices[] = {
-#define GPU_DEVICE(capability, kib, example) {capability, (kib) * 1024LL},
+#define GPU_DEVICE(capability, kib, example) {capability, (kib)*1024LL},
 #include "base/gpu.def"
 #undef GPU_DEVICE
 };

@@ -260,9 +260,10 @@ neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu,
   if (strncmp(arch, GPU_PREFIX, strlen(GPU_PREFIX)) == 0)
     return choose_gpu(a, arch + strlen(GPU_PREFIX), mcpu, out, why);
   if (!neo_streq(arch, "x86_64") && !neo_streq(arch, "aarch64")) {
-    *why = neo_arena_printf(
-        a, "unknown target '%s' (known: cpu, x86_64, aarch64, nvptx:LEVEL such as "
-           "nvptx:sm_80)", arch);
+    *why = neo_arena_printf(a,
+                            "unknown target '%s' (known: cpu, x86_64, aarch64, nvptx:LEVEL such as "
+                            "nvptx:sm_80)",
+                            arch);
     return NEO_UNSUPPORTED;
   }
   bool is_host = neo_streq(arch, host_arch());

@@ -51,6 +51,8 @@ def version(name):
 class Store:
 
     def __init__(self, build, target):
+        if not os.path.exists(os.path.join(build, "bin", "neoc")):
+            raise Missing(f"{build}/bin/neoc is missing: build the release preset first")
         self.folder = os.path.join(build, "gpu-static")
         os.makedirs(self.folder, exist_ok=True)
         self.builder = Builder(build, self.folder, 0)
@@ -220,6 +222,7 @@ def facts(row, call):
                    for i in k.code.code if i.kind == "spill"),
         blocks=x.blocks, resident=gpu_bounds.resident(x),
         waves=x.blocks / (gpu_bounds.PROCESSORS * gpu_bounds.resident(x)),
+        bounds_us={name: round(1e6 * t, 3) for name, t in gpu_bounds.bounds(x).items()},
         kernels=[dict(symbol=y.symbol, us=1e6 * gpu_bounds.expected(y)[0],
                       bound=gpu_bounds.expected(y)[1], registers=y.registers, blocks=y.blocks)
                  for y in call.launches])
@@ -230,9 +233,9 @@ def short(seconds_us):
 
 
 def summary(f):
-    return (f"| {f['name']} | {f['launches']} | `{f['kernel']}`{' x ' + str(f['times']) if f['times'] > 1 else ''} "
-            f"| {f['share']:.0%} | {f['way']} | {f['bound']} | {short(f['expected_us'])} | "
-            f"{short(f['roof_us'])} | {f['ratio']:.2f} |")
+    times = f" x {f['times']}" if f["times"] > 1 else ""
+    return (f"| {f['name']} | {f['launches']} | `{f['kernel']}`{times} | {f['share']:.0%} | {f['way']} | "
+            f"{f['bound']} | {short(f['expected_us'])} | {short(f['roof_us'])} | {f['ratio']:.2f} |")
 
 
 def detail(f):
