@@ -23,7 +23,7 @@ products = [i for i in kernel.body(hot) if i.kind == "wgmma"]
 assert {(i.products(), i.type()) for i in products} == {(64 * 32 * 16, "BF16")}
 # 128 blocks of 128 threads, 4 stages of 12 KB: 8 blocks of steps each.
 x = gpu_bounds.Launch("y", 128, 128, 49216, 42, kernel, dict(stages=4, matrix=2), 256 * 1024 * 512, {"wgmma bf16": 256 * 1024 * 512},
-                      128 * 98304 + (1 << 20), (256 + 1024) * 1024 + (1 << 20))
+                      128 * 98304, 128 * 98304 + (1 << 20), (256 + 1024) * 1024 + (1 << 20))
 rounds, loops = gpu_bounds.trips(x)
 assert rounds == 8 and hot in loops, rounds
 assert gpu_bounds.resident(x) == 4 and 36000 < gpu_bounds.in_flight(x) < 37000

@@ -17,7 +17,7 @@ REGISTERS, SHARED, THREADS, BLOCKS = 64 << 10, 228 << 10, 2048, 32
 RESERVED = 1 << 10  # bytes of shared memory besides a block's own
 MATRIX = {"BF16": 2048, "F16": 2048, "TF32": 1024}  # products of a clock and multiprocessor
 LATENCY = 700  # clocks from memory, under load
-LAUNCH_S, BARRIER_S = 1.2e-6, 1.1e-6  # as codegen/grid.def: of a node of a graph, of a phase
+LAUNCH_S, BESIDE_S, BARRIER_S = 1.2e-6, 0.4e-6, 1.1e-6  # codegen/grid.def's EARLY, NODE, BARRIER
 REACHED = {"wgmma": 0.96, "mma": 0.63, "issue": 0.95, "fma": 0.95, "int": 0.95, "special": 0.95,
            "f64": 0.95, "shared": 0.9, "memory": 0.9, "L2": 1.0, "latency": 1.0}
 CLOCKS = {"fma": 1, "int": 2, "imad": 2, "special": 8, "f64": 2}  # of a part, for a warp's one
@@ -38,7 +38,8 @@ class Launch:
     schedule: dict
     products: float  # multiplications of its sums, in all
     product_kinds: dict
-    moved: float  # bytes between memory and multiprocessors, in all
+    loaded: float  # bytes that multiprocessors get from memory, in all
+    moved: float  # the same, and what they write
     least: float  # bytes of what it reads and writes, each once
 
 
@@ -75,7 +76,7 @@ def trips(x):
     which = 0 if any(work_of(x.code.body(l), x)[0] for l in loops) and x.products else 1
     loops = [l for l in loops if work_of(x.code.body(l), x)[which]]
     inside = sum(work_of(x.code.body(l), x)[which] for l in loops)
-    whole = (x.products if which == 0 else x.moved) / max(1, x.blocks)
+    whole = (x.products if which == 0 else x.loaded) / max(1, x.blocks)
     around = 0 if which == 0 else work_of(x.code.code, x)[1] - inside
     return (max(1, (whole - around) / inside), loops) if inside else (1, loops)
 
@@ -138,8 +139,8 @@ def bounds(x):
     mine = math.ceil(x.blocks / PROCESSORS)
     out = {name: n * mine / CLOCK for name, n in clocks(x).items()}
     out["memory"], out["L2"] = x.least / DRAM, x.moved / L2
-    share = x.moved / max(1, x.blocks) * mine
-    out["latency"] = max(1, share / max(1, in_flight(x))) * LATENCY / CLOCK
+    share = x.loaded / max(1, x.blocks) * mine
+    out["latency"] = max(1, share / max(x.threads, in_flight(x))) * LATENCY / CLOCK
     return {name: t / REACHED[name] for name, t in out.items()}
 
 

@@ -23,6 +23,7 @@ from build import ROOT, Builder
 from sides import Missing
 
 COMPILE_S = 1800
+MANY = 0.5  # a row whose first kernel takes less of the kernels' time has others told of
 
 
 def run(command, **more):
@@ -115,28 +116,28 @@ def schedules(text):
 
 
 def traffic(step, counts, blocks):
-    """Bytes between memory and multiprocessors, and those of each tensor once. A block reads what it
-    needs often from its own cache."""
-    moved, once = 0, collections.Counter()
+    """Bytes from memory to multiprocessors and back, and those of each tensor once. A block reads what
+    it needs often from its own cache."""
+    moved, once = [0, 0], collections.Counter()
     names = counts.params if len(counts.params) == len(step["args"]) else [None] * len(step["args"])
     for name, (whole, size, written) in zip(names, step["args"]):
         for table, is_written in ((counts.read, 0), (counts.written, 1)):
             bytes_of = step["units"] * table.get(name, 0) if name else size * (is_written == written)
-            moved += min(bytes_of, blocks * size)
+            moved[is_written] += min(bytes_of, blocks * size)
             key = (whole or name, is_written)
             once[key] = max(once[key], min(bytes_of, size))
-    return moved, sum(once.values())
+    return *moved, sum(once.values())
 
 
 def launch_of(step, code, registers, counted, schedule):
     units, symbol = step["units"], step["symbol"]
     blocks = max(1, -(-units // max(1, step["block_units"])))
     counts = counted.get(symbol, looptext.Counts())
-    moved, least = traffic(step, counts, blocks)
+    loaded, stored, least = traffic(step, counts, blocks)
     return gpu_bounds.Launch(
         symbol, blocks, step["threads"], step["shared"], registers.get(symbol, 32), code[symbol],
         schedule.get(int(re.search(r"_k(\d+)_", symbol)[1]), {}), units * counts.products(),
-        {kind: n * units for kind, n in counts.kinds.items()}, moved, least)
+        {kind: n * units for kind, n in counts.kinds.items()}, loaded, loaded + stored, least)
 
 
 @dataclasses.dataclass
@@ -144,23 +145,29 @@ class Call:
     """What one call of a row's entry launches."""
     launches: list  # of kernels, also those of grids
     nodes: int  # what the driver launches: kernels, grids, copies
+    levels: int  # so many of them wait for one another
     waits_s: float  # of grids, between their phases
 
+    def launched_s(self):
+        return (self.waits_s + self.levels * gpu_bounds.LAUNCH_S +
+                (self.nodes - self.levels) * gpu_bounds.BESIDE_S)
+
     def seconds(self):
-        return (sum(gpu_bounds.expected(x)[0] for x in self.launches) + self.waits_s +
-                self.nodes * gpu_bounds.LAUNCH_S)
+        return sum(gpu_bounds.expected(x)[0] for x in self.launches) + self.launched_s()
 
     def roof(self):
         return sum(gpu_bounds.roof(x) for x in self.launches)
 
-    def dominant(self):
-        """The kernel that takes most of the time, its launches together: (launch, share, how many)."""
-        total = collections.Counter()
+    def kernels(self):
+        """Those that take most of the time, first; launches of a kernel together: (its longest, share
+        of all kernels' time, how many)."""
+        total, of = collections.Counter(), collections.defaultdict(list)
         for x in self.launches:
-            total[x.symbol] += gpu_bounds.expected(x)[0] + gpu_bounds.LAUNCH_S
-        symbol, most = total.most_common(1)[0]
-        of = [x for x in self.launches if x.symbol == symbol]
-        return max(of, key=lambda x: gpu_bounds.expected(x)[0]), most / sum(total.values()), len(of)
+            total[x.symbol] += gpu_bounds.expected(x)[0]
+            of[x.symbol].append(x)
+        every = sum(total.values())
+        return [(max(of[symbol], key=lambda x: gpu_bounds.expected(x)[0]), t / every, len(of[symbol]))
+                for symbol, t in total.most_common()]
 
 
 def read_call(store, row):
@@ -178,7 +185,8 @@ def read_call(store, row):
                 if "symbol" in s and not s["keep"]]
     nodes = sum(i not in inside and not s["keep"] for i, s in enumerate(steps)) + len(record["grids"])
     waits = sum(g["phases"] - 1 for g in record["grids"]) * gpu_bounds.BARRIER_S
-    return Call(launches, nodes, waits)
+    chain = re.search(rf"^{row.entry}: \d+ steps, (\d+) of them one behind", text, re.M)
+    return Call(launches, nodes, min(nodes, int(chain[1]) if chain else nodes), waits)
 
 
 # ---- the table
@@ -208,7 +216,8 @@ def way_of(x):
 
 
 def facts(row, call):
-    x, share, times = call.dominant()
+    most = call.kernels()
+    x, share, times = most[0]
     n, loops = gpu_bounds.trips(x)
     body = x.code.body(max(loops, key=lambda l: sass.weight(x.code.body(l)))) if loops else x.code.code
     _, bound = gpu_bounds.expected(x)
@@ -216,7 +225,9 @@ def facts(row, call):
     return dict(
         name=row.name, part=row.part, launches=call.nodes, kernel=x.symbol[4:], times=times,
         share=share, way=way_of(x), bound=bound, expected_us=1e6 * seconds, roof_us=1e6 * roof,
-        ratio=roof / seconds, kinds=sass.kinds(body), trips=round(n) if loops else 0,
+        ratio=roof / seconds, launched=call.launched_s() / seconds,
+        most=[(y.symbol[4:], n, part, way_of(y), gpu_bounds.expected(y)[1]) for y, part, n in most[:6]],
+        kinds=sass.kinds(body), trips=round(n) if loops else 0,
         in_flight=gpu_bounds.in_flight(x), registers=x.registers, shared=x.shared,
         spills=sum(i.bytes() for k in {y.symbol: y for y in call.launches}.values()
                    for i in k.code.code if i.kind == "spill"),
@@ -245,6 +256,13 @@ def detail(f):
             f"{f['resident']} | {f['waves']:.2f} |")
 
 
+def spread(f):
+    """Of a row of many kernels: the first of them."""
+    kernels = ", ".join(f"`{name}`{f' x {n}' if n > 1 else ''}: {share:.0%} ({way}; {bound})"
+                        for name, n, share, way, bound in f["most"])
+    return f"| {f['name']} | {f['launched']:.0%} | {kernels} |"
+
+
 HEAD = """# GPU kernels, read without a GPU
 
 Made by `tools/bench gpu --static docs/gpu-static.md` on {date}: {compiler}, CUDA {cuda} (ptxas),
@@ -253,13 +271,14 @@ its machine code, how often in the loop IR, and what bounds it follows from the 
 multiprocessors, {clock:.2f} GHz, 4.8 TB/s). [benchmarks.md](benchmarks.md#without-a-gpu) says how it is
 counted; read it to see what a change does to the instructions, not how long a call takes.
 
-- *launches*: nodes of a call's graph; *kernel*: the one that takes most of the time, *share* of it;
+- *launches*: nodes of a call's graph; *kernel*: the one that takes most of the kernels' time, *share* of that;
 - *bound*: the resource that is busy longest; *expected*: all kernels one after the other, and their launches;
 - *roof*: the row's operations at the peak of their kind, or its bytes at the rate of memory, where the row says
   how many there are, else those of its kernels; *ratio*: roof over expected;
 - *rounds* of the hottest loop in a block, and what a thread executes in one; *in flight*: KB on their way to a
   multiprocessor at once; *shared*: KB of a block; *spills*: bytes, of all the row's kernels; *resident*: blocks
-  that a multiprocessor has room for; *waves*: blocks over all that the device has room for.
+  that a multiprocessor has room for; *waves*: blocks over all that the device has room for;
+- where the time goes: *launches*, of all time; kernels, their launches together, of the kernels' time.
 """
 
 
@@ -276,6 +295,10 @@ def markdown(found, missing, head):
                 "| row | rounds | instructions of a round | in flight | registers | shared | spills | "
                 "blocks | resident | waves |", "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|"]
         out += [detail(f) for f in rows] + [""]
+        many = [f for f in rows if f["share"] < MANY]
+        if many:
+            out += [f"### {part} {name}: where the time goes\n", "| row | launches | kernels |",
+                    "|---|---:|---|", *(spread(f) for f in many), ""]
     out += [f"- {name}: {why}" for name, why in missing.items()]
     return "\n".join(out).rstrip() + "\n"
 
