@@ -26,6 +26,30 @@ for name in sm_86a sm_100a sm_100f sm_120a; do
   takes "nvptx:${name%?}" || fail "what is said of $name is refused" said
 done
 
+# Shared memory of what is chosen without tuning: every device that the level's code runs on has it (99 KB on 8.6, 8.9 and 12.0).
+most() { # bytes of the kernel that has most
+  "$NEOC" explain "$NEO_SOURCE_DIR/tests/gpu/$2.expr" --target=nvptx:$1 --math=$3 --records=none --kernels | awk '
+    /^kernel / {
+      bytes = 0
+      while (match($0, /: [a-z0-9]+ scratch [0-9]+/)) {
+        split(substr($0, RSTART, RLENGTH), word, " ")
+        bytes += word[4] * (word[2] ~ /64/ ? 8 : word[2] ~ /16/ ? 2 : 4)
+        $0 = substr($0, RSTART + RLENGTH)
+      }
+      most = bytes > most ? bytes : most
+    }
+    END { print most + 0 }'
+}
+for level in sm_80 sm_90; do
+  for model in large kernels nested; do
+    for math in f32 tf32 bf16; do
+      n=$(most $level $model $math)
+      [ "$n" -gt 16384 ] && [ "$n" -le $((99 << 10)) ] || fail "$level $math $model: $n bytes of shared memory"
+    done
+  done
+done
+[ "$(most sm_90a large bf16)" -gt $((99 << 10)) ] || fail "sm_90a leaves its shared memory alone"
+
 if [ -z "${NEO_SANITIZE:-}" ] && [ -e "$NEO_BUILD_DIR/tests/libneo_gpu_emulator.so" ]; then
   on_emulated_device
   # Libraries of each level on each device: they run, or say which target does, which is one that neoc takes and that runs there.
