@@ -9,8 +9,8 @@
  *
  * The module is loaded, and its functions are looked up, when a kernel is launched first, by the
  * entry that sets initial values as a rule, or by neo_rt_warm. */
-#include "base/gpu.h"
 #include "runtime/cuda.h"
+#include "base/gpu.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
