@@ -1,0 +1,57 @@
+"""Which instructions are events of the protocol."""
+from .flow import registers
+
+TOGETHER = ("wgmma", "bar", "barrier", "setmaxnreg", "ldmatrix", "stmatrix")
+
+
+def sums_of(kernel):
+    """Registers to which products of warpgroups are added."""
+    return {r for i in kernel.code if "mma_async" in i.op for r in registers(i.args[0])}
+
+
+def space_of(i):
+    """'shared', 'generic', or another state space, of an ld or st."""
+    for part in i.parts[1:4]:
+        if part.startswith(("shared", "global", "param", "local", "const")):
+            return part.split("::")[0]
+    return "generic"
+
+
+def is_memory(i):
+    kind = i.parts[0]
+    if kind in ("ld", "st", "atom", "red"):
+        return space_of(i) in ("shared", "generic") or kind in ("atom", "red") or "acquire" in i.parts or "release" in i.parts
+    return kind in ("ldmatrix", "stmatrix")
+
+
+def touches(i, sums):
+    """Does another instruction than a product read or write sums?"""
+    return bool(sums) and i.parts[0] != "wgmma" and any(r in sums for x in i.args for r in registers(x))
+
+
+def is_event(i, sums):
+    kind = i.parts[0]
+    if kind in ("mbarrier", "wgmma", "bar", "barrier", "fence", "setmaxnreg", "griddepcontrol", "membar"):
+        return True
+    if kind == "cp" or is_memory(i):
+        return True
+    return touches(i, sums)
+
+
+def counts(i):
+    """More than an access: something others wait for, or that waits."""
+    return i.parts[0] in ("mbarrier", "wgmma", "bar", "barrier", "fence", "setmaxnreg", "griddepcontrol", "cp", "atom", "red")
+
+
+def together(i):
+    """It waits, or is done by warps as a whole."""
+    return i.parts[0] in TOGETHER or (i.parts[0] == "mbarrier" and "wait" in i.parts[1])
+
+
+def begin(g):
+    g.tried = set()
+    g.copies, g.copy_groups = [], []        # cp.async: open, closed
+    g.products, g.product_groups = [], []   # wgmma: open, closed
+    g.touched, g.fence, g.aligned, g.own_fence = {}, -1, 0, 0
+    g.registers_each = None
+    g.vain = {}                             # barrier -> line of a wait that waited for nothing
