@@ -35,10 +35,9 @@ class Barrier:
 
 
 class State:
-    def __init__(self, run, boxes):
-        self.run, self.boxes = run, boxes
+    def __init__(self, run, sums, boxes):
+        self.run, self.sums, self.boxes = run, sums, boxes
         self.n = len(run.groups) + AGENTS
-        self.sums = events.sums_of(run.kernel)
         self.clocks = [Clocks(self.n) for _ in run.groups]
         for g in run.groups:
             if g.n == 1:

@@ -2,9 +2,7 @@
 import argparse
 import sys
 
-from . import events
-from .flow import Flow
-from .run import Scenario, depends, explore
+from .run import Plan, Scenario, explore
 from .text import PtxError, Reader
 
 SCENARIOS = (Scenario(0, 32, 70), Scenario(29, 32, 70), Scenario(1, 32, 1))
@@ -22,12 +20,12 @@ class Result:
             self.said.append((rule, line, text))
 
 
-def check_for(kernel, threads, scenarios):
-    result = Result(kernel)
+def check_for(plan, threads, scenarios):
+    result = Result(plan.kernel)
     result.threads = threads
     for s in scenarios:
         try:
-            run = explore(kernel, threads, s, result.report)
+            run = explore(plan, threads, s, result.report)
             result.groups = max(result.groups, len(run.groups))
             for name, lines in run.state.count.items():
                 result.count.setdefault(name, set()).update(lines)
@@ -37,14 +35,14 @@ def check_for(kernel, threads, scenarios):
 
 
 def check_kernel(kernel, threads):
-    flow = Flow(kernel)
-    sums = events.sums_of(kernel)
-    kept = flow.keep(lambda i: events.is_event(i, sums))
-    scenarios = SCENARIOS if depends(kernel, kept) else SCENARIOS[:1]
+    plan = Plan(kernel)
+    if not plan.events:
+        return Result(kernel)
+    scenarios = SCENARIOS if plan.depends() else SCENARIOS[:1]
     known = kernel.directives.get("reqntid") or kernel.directives.get("maxntid") or threads
     best = None
     for n in (known,) if known else THREADS:
-        now = check_for(kernel, n, scenarios)
+        now = check_for(plan, n, scenarios)
         if best is None or len(now.said) < len(best.said):
             best = now
         if not now.said:
@@ -57,7 +55,7 @@ def describe(result):
     mma = sum(i.parts[0] == "mma" for i in result.kernel.code)
     if mma:
         counts.append("%d mma" % mma)
-    return "%d threads, %s" % (result.threads, ", ".join(counts) if counts else "no protocol")
+    return ("%d threads, " % result.threads if counts and result.threads else "") + (", ".join(counts) if counts else "no protocol")
 
 
 def check_file(path, threads, quiet):

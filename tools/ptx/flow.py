@@ -102,8 +102,8 @@ class Flow:
                     m = self.meets[m]
         return out
 
-    def keep(self, is_event):
-        """Numbers of the instructions that are kept."""
+    def keep(self, events):
+        """Numbers of the instructions that are kept; `events`: of those that are kept anyway."""
         code, deciders = self.kernel.code, self.deciders()
         of_block, writers = {}, {}
         for n, block in enumerate(self.blocks):
@@ -111,7 +111,7 @@ class Flow:
                 of_block[i.number] = n
                 for r in writes(i):
                     writers.setdefault(r, []).append(i.number)
-        work, kept, wanted = [i.number for i in code if is_event(i)], set(), set()
+        work, kept, wanted = list(events), set(), set()
         while work:
             k = work.pop()
             if k in kept:

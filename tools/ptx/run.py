@@ -8,7 +8,7 @@ from .flow import Flow, registers
 from .text import PtxError
 from .values import Choice, Machine, Vec, vec
 
-STEPS = 4000000
+STEPS, MOST_GROUPS = 4000000, 64
 POINTER, MAP, SYMBOL = 1 << 40, 1 << 56, 1 << 60
 
 
@@ -42,13 +42,13 @@ class Scenario:
 
 
 class Run:
-    def __init__(self, kernel, flow, kept, threads, parts, scenario, boxes, report):
-        self.kernel, self.flow, self.kept, self.scenario = kernel, flow, kept, scenario
-        self.machine, self.report, self.threads = Machine(), report, threads
+    def __init__(self, plan, threads, parts, scenario, boxes, report):
+        self.kernel, self.flow, self.kept, self.scenario = plan.kernel, plan.flow, plan.kept, scenario
+        self.machine, self.report, self.threads = plan.machine, report, threads
         self.groups = [Group(k, p) for k, p in enumerate(parts)]
-        self.state = barriers.State(self, boxes)
+        self.state = barriers.State(self, plan.sums, boxes)
         self.constants, self.symbols, self.steps, self.progress = {}, {}, 0, 0
-        self.blocks = [[i for i in b if i.number in kept] for b in flow.blocks]
+        self.blocks, self.events = plan.blocks, plan.events
 
     # ---- values
 
@@ -240,7 +240,7 @@ class Run:
                 else:
                     self.leave(g, i)
                 continue
-            if not events.is_event(i, self.state.sums):
+            if i.number not in self.events:
                 self.compute(g, i)
                 g.at += 1
                 continue
@@ -267,33 +267,41 @@ class Run:
         self.state.end()
 
 
-def explore(kernel, threads, scenario, report):
-    """All groups, then all sizes of boxes, then the checks."""
-    flow = Flow(kernel)
-    sums = events.sums_of(kernel)
-    kept = flow.keep(lambda i: events.is_event(i, sums))
-    parts, boxes = [tuple(range(threads))], None
+class Plan:
+    """What all runs of a kernel share."""
+
+    def __init__(self, kernel):
+        self.kernel, self.flow, self.machine = kernel, Flow(kernel), Machine()
+        self.sums = events.sums_of(kernel)
+        self.events = {i.number for i in kernel.code if events.is_event(i, self.sums)}
+        self.kept = self.flow.keep(self.events)
+        self.blocks = [[i for i in b if i.number in self.kept] for b in self.flow.blocks]
+        self.boxes = any("bulk" in i.parts for i in kernel.code)
+
+    def depends(self):
+        """Does the protocol depend on what a launch gives?"""
+        for i in self.kernel.code:
+            if i.number in self.kept:
+                for x in i.args:
+                    if isinstance(x, str) and x.startswith(("%ctaid", "%nctaid")):
+                        return True
+                if i.parts[0] == "ld" and "param" in i.parts and self.kernel.params.get(i.args[1][1]) == "word":
+                    return True
+        return False
+
+
+def explore(plan, threads, scenario, report):
+    """Finds all groups, then the sizes of boxes, then what is wrong."""
+    parts, boxes = [tuple(range(threads))], None if plan.boxes else {}
     while True:
-        run = Run(kernel, flow, kept, threads, parts, scenario, boxes, report if boxes is not None else None)
+        run = Run(plan, threads, parts, scenario, boxes, report if boxes is not None else None)
         try:
             run.run()
         except Split as split:
             parts = sorted(split.parts)
-            if len(parts) > 64:
-                raise PtxError(kernel.line, "more than 64 groups of threads") from None
+            if len(parts) > MOST_GROUPS:
+                raise PtxError(plan.kernel.line, "more than %d groups of threads" % MOST_GROUPS) from None
             continue
         if boxes is not None:
             return run
         boxes = run.state.sizes_of_boxes()
-
-
-def depends(kernel, kept):
-    """Does the protocol depend on what a launch gives?"""
-    for i in kernel.code:
-        if i.number in kept:
-            for x in i.args:
-                if isinstance(x, str) and x.startswith(("%ctaid", "%nctaid")):
-                    return True
-            if i.parts[0] == "ld" and "param" in i.parts and kernel.params.get(i.args[1][1]) == "word":
-                return True
-    return False

@@ -183,13 +183,19 @@ class Machine:
             return None
         f, bits_in, sign, bits_out = known
         mask_in, mask = (1 << bits_in) - 1, (1 << bits_out) - 1
-        wide = parts[0] == "mad" and "wide" in parts
-
-        def one(*xs):
-            ys = [signed(x, bits_in) if sign else x & mask_in for x in xs]
-            if wide:
-                ys[2] = xs[2]
-            return f(*ys) & mask
+        half = 1 << (bits_in - 1)
+        if sign:  # (x & mask ^ half) - half is x as a signed number
+            def one(*xs):
+                return f(*[(x & mask_in ^ half) - half for x in xs]) & mask
+        elif len(args) == 2:
+            def one(a, b):
+                return f(a & mask_in, b & mask_in) & mask
+        else:
+            def one(*xs):
+                return f(*[x & mask_in for x in xs]) & mask
+        if parts[0] == "mad" and "wide" in parts:
+            product, low = one, args[2]
+            return self.apply("add.b%d" % bits_out, ["add", "b%d" % bits_out], [self.each(lambda a, b: product(a, b, 0), args[:2]), low])
         return self.each(one, args)
 
     @staticmethod
@@ -198,7 +204,7 @@ class Machine:
         if not n:
             return one(*args)
         columns = [a.at if isinstance(a, Vec) else (a,) * n for a in args]
-        return vec(tuple(one(*xs) for xs in zip(*columns)))
+        return vec(tuple(map(one, *columns)))
 
     def compare(self, parts, args):
         of = type_of(parts[-1])
@@ -206,9 +212,9 @@ class Machine:
         if of is None or test is None or len(parts) != 3:
             return None
         bits, sign = of
-        mask = (1 << bits) - 1
+        mask, half = (1 << bits) - 1, 1 << (bits - 1)
         if sign:
-            return self.each(lambda a, b: int(test(signed(a, bits), signed(b, bits))), args)
+            return self.each(lambda a, b: int(test((a & mask ^ half) - half, (b & mask ^ half) - half)), args)
         return self.each(lambda a, b: int(test(a & mask, b & mask)), args)
 
     def select(self, args):
