@@ -6,7 +6,8 @@ from .text import PtxError
 from .values import Choice, Vec, alternatives, uniform
 
 AGENTS, WARP, WARPGROUP, BARRIERS, REGISTER_FILE = 64, 32, 128, 16, 65536
-BAR_TEXT = {"ld": "load", "st": "store", "ldmatrix": "ldmatrix", "stmatrix": "stmatrix", "atom": "atom", "red": "red"}
+SHARED_END = 1 << 32
+NAMES = {"ld": "a load", "st": "a store", "ldmatrix": "ldmatrix", "stmatrix": "stmatrix", "atom": "atom", "red": "red", "cp": "cp.async"}
 
 
 class Phase:
@@ -45,6 +46,7 @@ class State:
                 c.seen[g.number] = c.done[g.number] = NEVER - 1
         self.memory = Shared(self.conflict)
         self.barriers, self.bars = {}, {}
+        self.words = 0  # bytes of mbarriers
         self.shared, self.places, self.bounds = set(), {}, set()
         self.count, self.registers = {}, {}
         self.told = set()
@@ -139,37 +141,48 @@ class State:
         x = next((a for a in i.args if isinstance(a, tuple) and a[0] == "["), None)
         if x is None:
             raise PtxError(i.line, i.op)
-        pairs = self.where(g, i, x, threads)
-        pairs = tuple(p for p in pairs if p[1] < 1 << 32)
-        if not pairs:
-            return
-        self.note(i, "accesses")
-        write = i.parts[0] in ("st", "stmatrix", "atom", "red")
-        width = self.width(i)
-        if i.parts[0] == "ldmatrix":
-            pairs = tuple(p for p in pairs if p[0] % WARP < 8 * int(next(q for q in i.parts if q in ("x1", "x2", "x4"))[1]))
-        self.access(g, i, write, pairs, width, BAR_TEXT[i.parts[0]], g.now, i.parts[0] == "ldmatrix")
+        self.access(g, i, x, threads, i.parts[0] in ("st", "stmatrix", "atom", "red"), self.width(i), g.now)
 
     @staticmethod
     def width(i):
+        if i.parts[0] == "cp":
+            return int(i.args[2])
         if "matrix" in i.parts[0]:
             return 16
         n = next((int(p[1]) for p in i.parts if p in ("v2", "v4")), 1)
         return n * int(i.parts[-1][1:]) // 8
 
-    def access(self, g, i, write, pairs, width, what, end, by_warp=False):
-        for _, at in pairs:
-            if at < 0 or at % width:
-                self.tell("address", i.line, "%s at byte %d, which is no multiple of %d" % (what, at, width))
-                return None
-        mask = mask_of([at for _, at in pairs], width)
-        self.bounds.add((mask & -mask).bit_length() - 1)
-        for b in self.barriers.values():
-            if mask >> b.at & 255:
-                self.tell("address", i.line, "%s at the %s" % (what, b.state()))
-        new = Access(write, "generic", g.number, end, mask, None if by_warp else pairs, width, i.line, what)
-        if write and not by_warp and len(set(at for _, at in pairs)) < len(set(pairs)):
-            self.tell("order", i.line, "%s: two threads write one place" % what)
+    def prepare(self, g, i, x, threads, width):
+        """(Who accesses what, its bytes, what is wrong with that)."""
+        pairs = tuple(p for p in self.where(g, i, x, threads) if p[1] < SHARED_END)
+        if i.parts[0] == "ldmatrix":
+            rows = 8 * int(next(q for q in i.parts if q in ("x1", "x2", "x4"))[1])
+            pairs = tuple(p for p in pairs if p[0] % WARP < rows)
+        bad = [at for _, at in pairs if at < 0 or at % width]
+        if bad:
+            return pairs, 0, ("address", "byte %d is no multiple of %d" % (bad[0], width))
+        mask = mask_of([at for _, at in pairs], width) if pairs else 0
+        if i.parts[0] in ("st", "cp") and len(set(at for _, at in pairs)) < len(set(pairs)):
+            return pairs, mask, ("order", "two threads write one place")
+        return pairs, mask, None
+
+    def access(self, g, i, x, threads, write, width, end):
+        """The access; None: there is none to shared memory, or none that is possible."""
+        key = (i.number, g.threads, self.run.address(g, x), threads)
+        if key not in self.run.prepared:
+            self.run.prepared[key] = self.prepare(g, i, x, threads, width)
+        pairs, mask, wrong = self.run.prepared[key]
+        if wrong:
+            self.tell(wrong[0], i.line, wrong[1])
+        if not mask:
+            return None
+        self.note(i, "copies" if i.parts[0] == "cp" else "accesses")
+        what = NAMES[i.parts[0]]
+        if self.boxes is None:
+            self.bounds.add((mask & -mask).bit_length() - 1)
+        if mask & self.words:
+            self.tell("address", i.line, "%s where an mbarrier is" % what)
+        new = Access(write, "generic", g.number, end, mask, None if i.parts[0] == "ldmatrix" else pairs, width, i.line, what)
         self.memory.access(new, self.clocks[g.number], g.own_fence, g.now)
         return new
 
@@ -187,8 +200,7 @@ class State:
             return True
         if i.parts[2] not in ("ca", "cg"):
             raise PtxError(i.line, i.op)
-        self.note(i, "copies")
-        new = self.access(g, i, True, self.where(g, i, i.args[0], threads), int(i.args[2]), "cp.async", NEVER)
+        new = self.access(g, i, i.args[0], threads, True, self.width(i), NEVER)
         if new:
             g.copies.append(new)
         return True
@@ -219,8 +231,9 @@ class State:
         b = self.barrier(g, i, i.args[2], threads)
         self.note(i, "boxes")
         n = len(self.active(g, threads))
-        self.places.setdefault(box, set()).add(to)
-        self.bounds.add(to)
+        if self.boxes is None:
+            self.places.setdefault(box, set()).add(to)
+            self.bounds.add(to)
         if b is None:
             return True
         if not b.fenced:
@@ -283,6 +296,7 @@ class State:
             raise PtxError(i.line, "more than %d mbarriers" % AGENTS)
         b = self.barriers[at] = Barrier(at, i.line, count, len(self.run.groups) + len(self.barriers), self.n)
         b.by, b.made = g, g.now
+        self.words |= 255 << at
         return True
 
     def arrive(self, g, i, threads):

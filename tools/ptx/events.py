@@ -38,6 +38,20 @@ def is_event(i, sums):
     return touches(i, sums)
 
 
+def needs(i):
+    """Registers that say what the event does to the protocol: not data, nor where data come from."""
+    kind, args = i.parts[0], i.args
+    if kind == "cp":
+        args = [i.args[0], i.args[1][1], i.args[2]] if "bulk" in i.parts and len(i.args) == 3 else i.args[:1]
+    elif is_memory(i):
+        args = [x for x in i.args if isinstance(x, tuple) and x[0] == "["]
+    elif kind == "wgmma":
+        args = i.args[1:3]
+    elif kind not in ("mbarrier", "bar", "barrier", "setmaxnreg"):
+        args = []
+    return [r for x in args for r in registers(x)] + ([i.guard] if i.guard else [])
+
+
 def counts(i):
     """More than an access: something others wait for, or that waits."""
     return i.parts[0] in ("mbarrier", "wgmma", "bar", "barrier", "fence", "setmaxnreg", "griddepcontrol", "cp", "atom", "red")

@@ -103,7 +103,7 @@ class Flow:
         return out
 
     def keep(self, events):
-        """Numbers of the instructions that are kept; `events`: of those that are kept anyway."""
+        """Numbers of the instructions that are kept; `events`: number of each event -> the registers that it needs."""
         code, deciders = self.kernel.code, self.deciders()
         of_block, writers = {}, {}
         for n, block in enumerate(self.blocks):
@@ -117,7 +117,7 @@ class Flow:
             if k in kept:
                 continue
             kept.add(k)
-            for r in reads(code[k]):
+            for r in events[k] if k in events else reads(code[k]):
                 if r not in wanted:
                     wanted.add(r)
                     work.extend(writers.get(r, ()))

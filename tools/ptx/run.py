@@ -48,7 +48,7 @@ class Run:
         self.groups = [Group(k, p) for k, p in enumerate(parts)]
         self.state = barriers.State(self, plan.sums, boxes)
         self.constants, self.symbols, self.steps, self.progress = {}, {}, 0, 0
-        self.blocks, self.events = plan.blocks, plan.events
+        self.blocks, self.events, self.prepared = plan.blocks, plan.events, plan.prepared
 
     # ---- values
 
@@ -273,7 +273,8 @@ class Plan:
     def __init__(self, kernel):
         self.kernel, self.flow, self.machine = kernel, Flow(kernel), Machine()
         self.sums = events.sums_of(kernel)
-        self.events = {i.number for i in kernel.code if events.is_event(i, self.sums)}
+        self.events = {i.number: events.needs(i) for i in kernel.code if events.is_event(i, self.sums)}
+        self.prepared = {}
         self.kept = self.flow.keep(self.events)
         self.blocks = [[i for i in b if i.number in self.kept] for b in self.flow.blocks]
         self.boxes = any("bulk" in i.parts for i in kernel.code)
@@ -281,7 +282,7 @@ class Plan:
     def depends(self):
         """Does the protocol depend on what a launch gives?"""
         for i in self.kernel.code:
-            if i.number in self.kept:
+            if i.number in self.kept and i.number not in self.events:
                 for x in i.args:
                     if isinstance(x, str) and x.startswith(("%ctaid", "%nctaid")):
                         return True
