@@ -435,6 +435,8 @@ class State:
         for h in groups:
             c.seen[h.number] = c.done[h.number] = h.now
             c.fenced[h.number] = h.own_fence
+        if len(groups) == len(self.run.groups):
+            self.memory.settle(c, self.run.engines)
         for h in groups:
             own = self.clocks[h.number] = c.copy()
             if h.n == 1:

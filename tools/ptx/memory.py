@@ -77,31 +77,49 @@ class Shared:
     """Shared memory: accesses that may still conflict with later ones."""
 
     def __init__(self, report):
-        self.records, self.report, self.written, self.told = [], report, 0, set()
+        self.writes, self.reads, self.number = [], {}, 0
+        self.report, self.written, self.told = report, 0, set()
 
     def access(self, new, clocks, own_fence, now):
         """`now`: the group's events; `own_fence`: the last of them that fenced its own writes."""
-        written = self.written
-        if not new.write and new.mask & ~written:
-            missing = new.mask & ~written
+        if not new.write and new.mask & ~self.written:
+            missing = new.mask & ~self.written
             self.tell("unwritten", new, None, "%s reads byte %d, which nothing has written" %
                       (new.what, (missing & -missing).bit_length() - 1))
-        kept = []
-        for old in self.records:
-            if old.high <= new.low or new.high <= old.low or not old.mask & new.mask:
-                kept.append(old)
-                continue
-            if old.write or new.write:
-                self.check(old, new, clocks, own_fence, now)
-            if new.write or (old.agent == new.agent and old.line == new.line and not old.write and old.end < NEVER):
-                old.mask &= ~new.mask
-                if not old.mask:
-                    continue
-            kept.append(old)
-        kept.append(new)
-        self.records = kept
-        if new.write:
-            self.written |= new.mask
+        for old in self.meeting(self.writes, new):
+            self.check(old, new, clocks, own_fence, now)
+        if not new.write:
+            self.number += 1
+            key = (new.agent, new.line, id(new.where), new.mask) if new.where and new.end < NEVER else self.number
+            self.reads[key] = new  # in place of the same threads' one before
+            return
+        for old in self.meeting(self.reads.values(), new):
+            self.check(old, new, clocks, own_fence, now)
+        self.writes = self.without(self.writes, new.mask) + [new]
+        if any(x.mask & new.mask for x in self.reads.values()):
+            self.without(self.reads.values(), new.mask)
+            self.reads = {k: x for k, x in self.reads.items() if x.mask}
+        self.written |= new.mask
+
+    @staticmethod
+    def meeting(records, new):
+        return [x for x in records if x.low < new.high and new.low < x.high and x.mask & new.mask]
+
+    @staticmethod
+    def without(records, mask):
+        """What comes later and is ordered behind the new write is so behind these, too."""
+        for x in records:
+            x.mask &= ~mask
+        return [x for x in records if x.mask]
+
+    def settle(self, clocks, engines):
+        """All threads have these clocks now: what they order needs no look any more. `engines`: are there any that use the
+        asynchronous proxy?"""
+        def is_open(x):
+            known = clocks.seen if x.proxy == "generic" else clocks.done
+            return known[x.agent] < x.end or (engines and x.write and x.proxy == "generic" and clocks.fenced[x.agent] < x.end)
+        self.writes = [x for x in self.writes if is_open(x)]
+        self.reads = {k: x for k, x in self.reads.items() if is_open(x)}
 
     def check(self, old, new, clocks, own_fence, now):
         why = self.unordered(old, new, clocks, own_fence, now)

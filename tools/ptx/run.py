@@ -49,6 +49,7 @@ class Run:
         self.state = barriers.State(self, plan.sums, boxes)
         self.constants, self.symbols, self.steps, self.progress = {}, {}, 0, 0
         self.blocks, self.events, self.prepared = plan.blocks, plan.events, plan.prepared
+        self.engines = plan.engines
 
     # ---- values
 
@@ -278,6 +279,7 @@ class Plan:
         self.kept = self.flow.keep(self.events)
         self.blocks = [[i for i in b if i.number in self.kept] for b in self.flow.blocks]
         self.boxes = any("bulk" in i.parts for i in kernel.code)
+        self.engines = self.boxes or any(i.parts[0] == "wgmma" for i in kernel.code)
 
     def depends(self):
         """Does the protocol depend on what a launch gives?"""
