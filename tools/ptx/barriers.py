@@ -194,9 +194,7 @@ class State:
         if "bulk" in i.parts:
             return self.bulk(g, i, threads)
         if i.parts[2] in ("commit_group", "wait_group", "wait_all"):
-            if threads is not None:
-                raise PtxError(i.line, "%s of some threads" % i.op)
-            self.close_or_wait(g, i)
+            self.close_or_wait(g, i, threads)
             return True
         if i.parts[2] not in ("ca", "cg"):
             raise PtxError(i.line, i.op)
@@ -205,21 +203,34 @@ class State:
             g.copies.append(new)
         return True
 
-    def close_or_wait(self, g, i):
+    def close_or_wait(self, g, i, threads):
         if i.parts[2] == "commit_group":
-            g.copy_groups.append(g.copies)
-            g.copies = []
+            self.close(g, i, threads)
             return
+        if threads is not None or any(come is not None for _, come in g.copy_groups):
+            raise PtxError(i.line, "%s, where threads have different groups" % i.op)
         left = int(i.args[0]) if i.args else 0
         if i.parts[2] == "wait_all":
-            g.copy_groups.append(g.copies)
-            g.copies = []
+            self.close(g, i, threads)
         self.note(i, "waits")
         cut = max(len(g.copy_groups) - left, 0)
-        for group in g.copy_groups[:cut]:
+        for group, _ in g.copy_groups[:cut]:
             for x in group:
                 x.end = g.now
         g.copy_groups = g.copy_groups[cut:]
+
+    @staticmethod
+    def close(g, i, threads):
+        """Where a branch has a commit on both ways, the two are one group: it is whole when all threads have come."""
+        last = g.copy_groups[-1] if g.copy_groups else ([], None)
+        if threads is None or last[1] is None:
+            g.copy_groups.append((g.copies, threads))
+        else:
+            if any(a and b for a, b in zip(last[1], threads)):
+                raise PtxError(i.line, "%s, where threads have different groups" % i.op)
+            both = tuple(a or b for a, b in zip(last[1], threads))
+            g.copy_groups[-1] = (last[0] + g.copies, None if all(both) else both)
+        g.copies = []
 
     # ---- cp.async.bulk.tensor
 
@@ -593,8 +604,9 @@ class State:
             if b.missing != b.count and not b.bytes:
                 self.tell("arrivals", b.phase.line, "at the end " + b.state())
         for g in self.run.groups:
-            if g.copies or any(g.copy_groups):
-                x = (g.copies or [c for group in g.copy_groups for c in group])[0]
+            left = g.copies + [c for group, _ in g.copy_groups for c in group]
+            if left:
+                x = left[0]
                 self.tell("wait_group", x.line, "this copy is still under way when its thread ends")
             if g.products or any(g.product_groups):
                 x = (g.products or [c for group in g.product_groups for c in group])[0][0][0]
