@@ -6,7 +6,7 @@ from .text import PtxError
 from .values import Choice, Vec, alternatives, uniform
 
 AGENTS, WARP, WARPGROUP, BARRIERS, REGISTER_FILE = 64, 32, 128, 16, 65536
-SHARED_END = 1 << 32
+SHARED_END, MASK, LOOKS, WHOLE = 1 << 32, (1 << 32) - 1, 4, (0, 1 << 31)
 NAMES = {"ld": "a load", "st": "a store", "ldmatrix": "ldmatrix", "stmatrix": "stmatrix", "atom": "atom", "red": "red", "cp": "cp.async"}
 
 
@@ -47,6 +47,8 @@ class State:
         self.memory = Shared(self.conflict)
         self.barriers, self.bars = {}, {}
         self.words = 0  # bytes of mbarriers
+        self.grids = {}  # place in global memory where blocks meet -> (value, looks at it since the last arrival)
+        self.left_grid = self.arrived = 0  # lines of the last look, until the block meets, and of the last arrival
         self.shared, self.places, self.bounds = set(), {}, set()
         self.count, self.registers = {}, {}
         self.told = set()
@@ -94,12 +96,19 @@ class State:
             self.tell("aligned", i.line, "%s is done by all threads of a warp or group, and some do not come" % i.op)
         if events.touches(i, self.sums):
             self.touch(g, i)
+        if self.left_grid and kind not in ("bar", "barrier"):
+            self.tell("grid", self.left_grid, "no bar.sync stands behind this, where the other threads would wait for it")
+            self.left_grid = 0
         known = {"mbarrier": self.mbarrier, "wgmma": self.product, "bar": self.bar, "barrier": self.bar, "fence": self.fence,
                  "cp": self.copy, "setmaxnreg": self.set_registers, "griddepcontrol": self.early}.get(kind)
         if known:
             g.now += 1
             if not known(g, i, threads):
                 g.now -= 1
+                return False
+        elif events.of_grid(i):
+            g.now += 1
+            if not self.grid(g, i, threads):
                 return False
         elif events.is_memory(i):
             g.now += 1
@@ -136,8 +145,8 @@ class State:
     # ---- plain accesses
 
     def plain(self, g, i, threads):
-        if i.parts[0] in ("atom", "red") and "global" in i.op:
-            raise PtxError(i.line, "atomic operations on global memory")
+        if i.parts[0] in ("atom", "red") or "acquire" in i.parts or "release" in i.parts:
+            raise PtxError(i.line, i.op)
         x = next((a for a in i.args if isinstance(a, tuple) and a[0] == "["), None)
         if x is None:
             raise PtxError(i.line, i.op)
@@ -448,13 +457,53 @@ class State:
             c.fenced[h.number] = h.own_fence
         if len(groups) == len(self.run.groups):
             self.memory.settle(c, self.run.engines)
+        self.left_grid = 0
+        for value, looks in self.grids.values():
+            if value not in WHOLE and looks < LOOKS:
+                self.tell("grid", self.arrived, "the block goes on before all blocks have come")
         for h in groups:
+            h.met = h.now
             own = self.clocks[h.number] = c.copy()
             if h.n == 1:
                 own.seen[h.number] = own.done[h.number] = NEVER - 1
             if h is not last:
                 h.at += 1
                 h.waits = None
+
+    # ---- blocks of a grid that stays
+
+    def grid(self, g, i, threads):
+        """All blocks' arrivals add up to 2^31. Those of the others come between the first look and the second."""
+        arrives = i.parts[0] == "atom"
+        if (arrives and i.parts[:4] != ["atom", "add", "acq_rel", "gpu"]) or (not arrives and i.parts[:3] != ["ld", "acquire", "gpu"]):
+            raise PtxError(i.line, i.op)
+        place = self.same(g, i, i.args[1], threads, "where blocks meet")
+        value, looks = self.grids.get(place, (0, 0))
+        self.run.set(g, i.args[0], value, threads)
+        if arrives:
+            self.note(i, "meetings")
+            self.arrived = i.line
+            if len(self.active(g, threads)) != 1:
+                self.tell("grid", i.line, "more than one thread arrives for its block")
+            if g.met != g.now - 1 or not g.met:
+                self.tell("grid", i.line, "no bar.sync stands before this, where it would wait for what the other threads wrote")
+            more = self.same(g, i, i.args[2], threads, "what an arrival adds")
+            self.grids[place] = ((value + more) & MASK, 0)
+            return True
+        s = self.run.scenario
+        if looks == 1:
+            others = s.blocks - 1 if s.block == 0 else (1 << 31) - (s.blocks - 1) + s.blocks - 2
+            value = (value + others) & MASK
+            if value not in WHOLE:
+                self.tell("grid", i.line, "the arrivals of %d blocks do not add up to 2^31, but leave %d" % (s.blocks, value & (MASK >> 1)))
+        if looks > LOOKS:
+            g.waits = (i.line, "waits for blocks that have all come")
+            self.run.progress -= 1
+            return False
+        self.run.set(g, i.args[0], value, threads)
+        self.grids[place] = (value, looks + 1)
+        self.left_grid = i.line if value in WHOLE else 0
+        return True
 
     # ---- fences
 

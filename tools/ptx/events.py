@@ -24,6 +24,11 @@ def is_memory(i):
     return kind in ("ldmatrix", "stmatrix")
 
 
+def of_grid(i):
+    """Blocks meet at a place in global memory."""
+    return (i.parts[0] == "atom" or "acquire" in i.parts) and "global" in i.parts
+
+
 def touches(i, sums):
     """Does another instruction than a product read or write sums?"""
     return bool(sums) and i.parts[0] != "wgmma" and any(r in sums for x in i.args for r in registers(x))
@@ -43,6 +48,8 @@ def needs(i):
     kind, args = i.parts[0], i.args
     if kind == "cp":
         args = [i.args[0], i.args[1][1], i.args[2]] if "bulk" in i.parts and len(i.args) == 3 else i.args[:1]
+    elif kind == "atom":
+        args = i.args[1:]
     elif is_memory(i):
         args = [x for x in i.args if isinstance(x, tuple) and x[0] == "["]
     elif kind == "wgmma":
@@ -67,5 +74,5 @@ def begin(g):
     g.copies, g.copy_groups = [], []        # cp.async: open, closed
     g.products, g.product_groups = [], []   # wgmma: open, closed
     g.touched, g.fence, g.aligned, g.own_fence = {}, -1, 0, 0
-    g.registers_each = None
+    g.met = 0                               # the last event where all threads of the block have met
     g.vain = {}                             # barrier -> line of a wait that waited for nothing
