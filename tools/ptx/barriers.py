@@ -498,7 +498,6 @@ class State:
                 self.tell("grid", i.line, "the arrivals of %d blocks do not add up to 2^31, but leave %d" % (s.blocks, value & (MASK >> 1)))
         if looks > LOOKS:
             g.waits = (i.line, "waits for blocks that have all come")
-            self.run.progress -= 1
             return False
         self.run.set(g, i.args[0], value, threads)
         self.grids[place] = (value, looks + 1)
