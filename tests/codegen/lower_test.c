@@ -1,6 +1,7 @@
 #include "tests/codegen/lower_test.h"
 #include "base/random.h"
 #include "codegen/llvm_emit.h"
+#include "codegen/loop_protocol.h"
 #include "codegen/lower.h"
 #include "fusion/form.h"
 #include "include/neo/neo_rt.h"
@@ -246,7 +247,8 @@ static void check_schedule(checker *c, const neo_group *g, const neo_machine *ma
   neo_kernel *k = NULL;
   if (!neo_schedule_legal(c->m, g, machine, s, &why))
     report(c, g, s, NULL, neo_arena_printf(c->a, "not legal: %s", neo_str_text(&why)));
-  else if (neo_lower(c->m, g, s, c->a, &k, &why) != NEO_OK || neo_kernel_verify(k, &why) != NEO_OK)
+  else if (neo_lower(c->m, g, s, c->a, &k, &why) != NEO_OK ||
+           neo_kernel_verify(k, &why) != NEO_OK || neo_kernel_check_protocol(k, &why) != NEO_OK)
     report(c, g, s, k, neo_str_text(&why));
   else if (machine->gpu && neo_kernel_scratch_bytes(k) > machine->shared_bytes)
     report(c, g, s, k, "a block has more shared memory than there is");

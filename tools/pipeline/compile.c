@@ -2,6 +2,7 @@
 #include "tools/pipeline/compile.h"
 #include "autodiff/autodiff.h"
 #include "base/hash.h"
+#include "codegen/loop_protocol.h"
 #include "fusion/profile.h"
 #include "ir/print.h"
 #include "ir/verify.h"
@@ -214,6 +215,8 @@ neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_s
     align_buffers(c, g, *out);
   if (!status)
     status = neo_kernel_verify(*out, &text);
+  if (!status && c->target.sm)
+    status = neo_kernel_check_protocol(*out, &text);
   if (status)
     *why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&text));
   return status;
