@@ -89,6 +89,8 @@ breaks bytes_one_less $p 's/49152;/49151;/' 'bytes: 49151 bytes are announced .*
 breaks bytes_of_one_box $p 's/49152;/16384;/' 'bytes: '
 breaks bytes_not_announced $p 's/mbarrier.arrive.expect_tx.*;//' 'deadlock: '
 breaks box_to_another_stage $p 's/shl.b64 	%rd15, %rd50, 14/shl.b64 	%rd15, %rd50, 13/' 'bytes: \|order: '
+breaks descriptor_of_the_step_before $p 's/%rd39, 4611686293305360388;/%rd39, 4611686293305360386;/' 'unread: byte'
+breaks descriptor_beyond $p 's/add.s64 	%rd28, %rd39, 4611686293305360390/add.s64 	%rd28, %rd39, 4611686293305361414/' 'order: \|unread: '
 breaks init_not_fenced $p 's/fence.mbarrier_init.release.cluster;//' 'init: .*no fence.mbarrier_init'
 breaks init_not_waited_for $p 's/bar.sync 	0;//' 'init: nothing orders this'
 breaks stages_of_producer $p 's/setp.eq.b64 	%p5, %rd50, 3/setp.eq.b64 	%p5, %rd50, 2/' 'order: a box meets a box'

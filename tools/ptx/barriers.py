@@ -1,13 +1,13 @@
-"""What events do: barriers, copies, products and accesses of a run, each with its rule."""
-from . import events, wgmma
-from .flow import registers, writes
-from .memory import NEVER, Access, Clocks, Shared, mask_of
+"""What events do: barriers of a run, each with its rules. Copies, products and grids have files of their own."""
+from . import events
+from .copies import Copies
+from .grid import LOOKS, WHOLE, Grid
+from .memory import NEVER, Clocks, Shared
+from .products import Products
 from .text import PtxError
-from .values import Choice, Vec, alternatives, uniform
+from .values import Vec, alternatives, uniform
 
-AGENTS, WARP, WARPGROUP, BARRIERS, REGISTER_FILE = 64, 32, 128, 16, 65536
-SHARED_END, MASK, LOOKS, WHOLE = 1 << 32, (1 << 32) - 1, 4, (0, 1 << 31)
-NAMES = {"ld": "a load", "st": "a store", "ldmatrix": "ldmatrix", "stmatrix": "stmatrix", "atom": "atom", "red": "red", "cp": "cp.async"}
+AGENTS, WARP, BARRIERS = 64, 32, 16
 
 
 class Phase:
@@ -35,7 +35,7 @@ class Barrier:
         return text
 
 
-class State:
+class State(Copies, Products, Grid):
     def __init__(self, run, sums, boxes):
         self.run, self.sums, self.boxes = run, sums, boxes
         self.n = len(run.groups) + AGENTS
@@ -47,6 +47,7 @@ class State:
         self.memory = Shared(self.conflict)
         self.barriers, self.bars = {}, {}
         self.words = 0  # bytes of mbarriers
+        self.unread = {}  # where boxes came -> (bytes that no product has read, line)
         self.grids = {}  # place in global memory where blocks meet -> (value, looks at it since the last arrival)
         self.left_grid = self.arrived = 0  # lines of the last look, until the block meets, and of the last arrival
         self.shared, self.places, self.bounds = set(), {}, set()
@@ -141,146 +142,6 @@ class State:
             left = {v for v, m in zip(value.at, threads) if m}
             value = left.pop() if len(left) == 1 else value
         return uniform(value, i.line, what)
-
-    # ---- plain accesses
-
-    def plain(self, g, i, threads):
-        if i.parts[0] in ("atom", "red") or "acquire" in i.parts or "release" in i.parts:
-            raise PtxError(i.line, i.op)
-        x = next((a for a in i.args if isinstance(a, tuple) and a[0] == "["), None)
-        if x is None:
-            raise PtxError(i.line, i.op)
-        self.access(g, i, x, threads, i.parts[0] in ("st", "stmatrix", "atom", "red"), self.width(i), g.now)
-
-    @staticmethod
-    def width(i):
-        if i.parts[0] == "cp":
-            return int(i.args[2])
-        if "matrix" in i.parts[0]:
-            return 16
-        n = next((int(p[1]) for p in i.parts if p in ("v2", "v4")), 1)
-        return n * int(i.parts[-1][1:]) // 8
-
-    def prepare(self, g, i, x, threads, width):
-        """(Who accesses what, its bytes, what is wrong with that)."""
-        pairs = tuple(p for p in self.where(g, i, x, threads) if p[1] < SHARED_END)
-        if i.parts[0] == "ldmatrix":
-            rows = 8 * int(next(q for q in i.parts if q in ("x1", "x2", "x4"))[1])
-            pairs = tuple(p for p in pairs if p[0] % WARP < rows)
-        bad = [at for _, at in pairs if at < 0 or at % width]
-        if bad:
-            return pairs, 0, ("address", "byte %d is no multiple of %d" % (bad[0], width))
-        mask = mask_of([at for _, at in pairs], width) if pairs else 0
-        if i.parts[0] in ("st", "cp") and len(set(at for _, at in pairs)) < len(set(pairs)):
-            return pairs, mask, ("order", "two threads write one place")
-        return pairs, mask, None
-
-    def access(self, g, i, x, threads, write, width, end):
-        """The access; None: there is none to shared memory, or none that is possible."""
-        key = (i.number, g.threads, self.run.address(g, x), threads)
-        if key not in self.run.prepared:
-            self.run.prepared[key] = self.prepare(g, i, x, threads, width)
-        pairs, mask, wrong = self.run.prepared[key]
-        if wrong:
-            self.tell(wrong[0], i.line, wrong[1])
-        if not mask:
-            return None
-        self.note(i, "copies" if i.parts[0] == "cp" else "accesses")
-        what = NAMES[i.parts[0]]
-        if self.boxes is None:
-            self.bounds.add((mask & -mask).bit_length() - 1)
-        if mask & self.words:
-            self.tell("address", i.line, "%s where an mbarrier is" % what)
-        new = Access(write, "generic", g.number, end, mask, None if i.parts[0] == "ldmatrix" else pairs, width, i.line, what)
-        self.memory.access(new, self.clocks[g.number], g.own_fence, g.now)
-        return new
-
-    # ---- cp.async
-
-    def copy(self, g, i, threads):
-        if i.parts[1] != "async":
-            raise PtxError(i.line, i.op)
-        if "bulk" in i.parts:
-            return self.bulk(g, i, threads)
-        if i.parts[2] in ("commit_group", "wait_group", "wait_all"):
-            self.close_or_wait(g, i, threads)
-            return True
-        if i.parts[2] not in ("ca", "cg"):
-            raise PtxError(i.line, i.op)
-        new = self.access(g, i, i.args[0], threads, True, self.width(i), NEVER)
-        if new:
-            g.copies.append(new)
-        return True
-
-    def close_or_wait(self, g, i, threads):
-        if i.parts[2] == "commit_group":
-            self.close(g, i, threads)
-            return
-        if threads is not None or any(come is not None for _, come in g.copy_groups):
-            raise PtxError(i.line, "%s, where threads have different groups" % i.op)
-        left = int(i.args[0]) if i.args else 0
-        if i.parts[2] == "wait_all":
-            self.close(g, i, threads)
-        self.note(i, "waits")
-        cut = max(len(g.copy_groups) - left, 0)
-        for group, _ in g.copy_groups[:cut]:
-            for x in group:
-                x.end = g.now
-        g.copy_groups = g.copy_groups[cut:]
-
-    @staticmethod
-    def close(g, i, threads):
-        """Where a branch has a commit on both ways, the two are one group: it is whole when all threads have come."""
-        last = g.copy_groups[-1] if g.copy_groups else ([], None)
-        if threads is None or last[1] is None:
-            g.copy_groups.append((g.copies, threads))
-        else:
-            if any(a and b for a, b in zip(last[1], threads)):
-                raise PtxError(i.line, "%s, where threads have different groups" % i.op)
-            both = tuple(a or b for a, b in zip(last[1], threads))
-            g.copy_groups[-1] = (last[0] + g.copies, None if all(both) else both)
-        g.copies = []
-
-    # ---- cp.async.bulk.tensor
-
-    def bulk(self, g, i, threads):
-        if "tensor" not in i.parts or len(i.args) != 3 or "complete_tx::bytes" not in i.op.replace(":: ", "::"):
-            raise PtxError(i.line, i.op)
-        to = self.same(g, i, i.args[0], threads, "where a box goes")
-        box = self.same(g, i, i.args[1][1], threads, "the map of a box")
-        b = self.barrier(g, i, i.args[2], threads)
-        self.note(i, "boxes")
-        n = len(self.active(g, threads))
-        if self.boxes is None:
-            self.places.setdefault(box, set()).add(to)
-            self.bounds.add(to)
-        if b is None:
-            return True
-        if not b.fenced:
-            self.tell("init", i.line, "the copy engine is given an mbarrier (line %d) which no fence.mbarrier_init has shown it" % b.line)
-        if to % 128:
-            self.tell("address", i.line, "a box goes to byte %d, which is no multiple of 128" % to)
-        if self.boxes is None:
-            return True
-        size = self.boxes.get(box)
-        if not size:
-            raise PtxError(i.line, "how large the boxes of this map are")
-        new = Access(True, "async", b.agent, b.over + 1, ((1 << size) - 1) << to, None, size, i.line, "a box")
-        c = self.clocks[g.number]
-        self.memory.access(new, c, g.own_fence, g.now)
-        b.bytes -= size * n
-        b.phase.brought += size * n
-        self.complete(b, i)
-        return True
-
-    def sizes_of_boxes(self):
-        """Boxes lie side by side: one ends where the next thing in shared memory begins."""
-        at = sorted(self.bounds | set(self.barriers))
-        out = {}
-        for box, places in self.places.items():
-            gaps = [min(y for y in at if y > x) - x for x in places if x < at[-1]]
-            out[box] = min(gaps) if gaps else 0
-        return out
 
     # ---- mbarrier
 
@@ -434,19 +295,10 @@ class State:
             self.tell("bar", i.line, "%d threads come to barrier %d, which is for %d" % (come, name, count))
         if come < count:
             g.waits = (i.line, "waits at barrier %d, where %d threads are of %d" % (name, come, count))
-            g.now += 1
-            g.aligned = g.now
-            return self.undo(g)
+            return False
         self.meet(g, [h for h, _, _ in there])
         del self.bars[name]
         return True
-
-    @staticmethod
-    def undo(g):
-        """The event counts when the others have come, too."""
-        g.now += 1
-        g.now -= 1
-        return False
 
     def meet(self, last, groups):
         c = Clocks(self.n)
@@ -470,40 +322,6 @@ class State:
                 h.at += 1
                 h.waits = None
 
-    # ---- blocks of a grid that stays
-
-    def grid(self, g, i, threads):
-        """All blocks' arrivals add up to 2^31. Those of the others come between the first look and the second."""
-        arrives = i.parts[0] == "atom"
-        if (arrives and i.parts[:4] != ["atom", "add", "acq_rel", "gpu"]) or (not arrives and i.parts[:3] != ["ld", "acquire", "gpu"]):
-            raise PtxError(i.line, i.op)
-        place = self.same(g, i, i.args[1], threads, "where blocks meet")
-        value, looks = self.grids.get(place, (0, 0))
-        self.run.set(g, i.args[0], value, threads)
-        if arrives:
-            self.note(i, "meetings")
-            self.arrived = i.line
-            if len(self.active(g, threads)) != 1:
-                self.tell("grid", i.line, "more than one thread arrives for its block")
-            if g.met != g.now - 1 or not g.met:
-                self.tell("grid", i.line, "no bar.sync stands before this, where it would wait for what the other threads wrote")
-            more = self.same(g, i, i.args[2], threads, "what an arrival adds")
-            self.grids[place] = ((value + more) & MASK, 0)
-            return True
-        s = self.run.scenario
-        if looks == 1:
-            others = s.blocks - 1 if s.block == 0 else (1 << 31) - (s.blocks - 1) + s.blocks - 2
-            value = (value + others) & MASK
-            if value not in WHOLE:
-                self.tell("grid", i.line, "the arrivals of %d blocks do not add up to 2^31, but leave %d" % (s.blocks, value & (MASK >> 1)))
-        if looks > LOOKS:
-            g.waits = (i.line, "waits for blocks that have all come")
-            return False
-        self.run.set(g, i.args[0], value, threads)
-        self.grids[place] = (value, looks + 1)
-        self.left_grid = i.line if value in WHOLE else 0
-        return True
-
     # ---- fences
 
     def fence(self, g, i, threads):
@@ -526,106 +344,6 @@ class State:
 
     def early(self, g, i, threads):
         return True
-
-    # ---- registers
-
-    def set_registers(self, g, i, threads):
-        n = self.same(g, i, i.args[0], threads, "a number of registers")
-        self.note(i, "registers")
-        each = self.run.kernel.directives.get("maxnreg", 0)
-        if n % 8 or n < 24 or n > 256:
-            self.tell("setmaxnreg", i.line, "%d registers are no multiple of 8 from 24 to 256" % n)
-        if not each:
-            self.tell("setmaxnreg", i.line, "the kernel has no .maxnreg, which says what each thread begins with")
-        elif (n < each) != (i.parts[1] == "dec"):
-            self.tell("setmaxnreg", i.line, "%s to %d registers from %d" % (i.parts[1], n, each))
-        for t in self.active(g, threads):
-            self.registers[t] = (n, i.line)
-        return True
-
-    def end_registers(self):
-        each, want = self.run.kernel.directives.get("maxnreg", 0), 0
-        if not self.registers:
-            return
-        line = max(line for _, line in self.registers.values())
-        for first in range(0, self.run.threads, WARPGROUP):
-            counts = {self.registers.get(t, (each, 0))[0] for t in range(first, first + WARPGROUP)}
-            want += max(counts) * WARPGROUP
-            if len(counts) > 1:
-                self.tell("setmaxnreg", line, "threads %d to %d, a warpgroup, do not all set as many registers" %
-                          (first, first + WARPGROUP - 1))
-        have = each * self.run.threads
-        if want > have:
-            self.tell("setmaxnreg", line, "the warpgroups want %d registers, and begin with %d" % (want, have))
-        if have > REGISTER_FILE:
-            self.tell("setmaxnreg", line, "%d registers are more than a multiprocessor has" % have)
-
-    # ---- products of warpgroups
-
-    @staticmethod
-    def whole_warpgroups(g):
-        first = g.threads[0]
-        return not first % WARPGROUP and not g.n % WARPGROUP and g.threads == tuple(range(first, first + g.n))
-
-    def product(self, g, i, threads):
-        what = i.parts[1]
-        if not self.whole_warpgroups(g):
-            self.tell("aligned", i.line, "%s is done by part of a warpgroup" % i.op)
-        if what == "fence":
-            g.fence = g.now
-        elif what == "commit_group":
-            g.product_groups.append(g.products)
-            g.products = []
-        elif what == "wait_group":
-            self.note(i, "waits")
-            cut = max(len(g.product_groups) - int(i.args[0]), 0)
-            for group in g.product_groups[:cut]:
-                for accesses, _ in group:
-                    for x in accesses:
-                        x.end = g.now
-            g.product_groups = g.product_groups[cut:]
-        elif what == "mma_async":
-            self.multiply(g, i)
-        else:
-            raise PtxError(i.line, i.op)
-        return True
-
-    def multiply(self, g, i):
-        self.note(i, "products")
-        sums = registers(i.args[0])
-        late = max([g.touched.get(r, 0) for r in sums] or [0])
-        if g.fence < max(late, 0):
-            self.tell("wgmma.fence", i.line, "no wgmma.fence stands between this product and what wrote its sums before")
-        columns, steps = wgmma.shape_of(i)
-        turned = [int(x) for x in i.args[-2:]] if "tf32" not in i.op else [0, 0]
-        accesses = []
-        for k, rows in ((0, wgmma.ROWS), (1, columns)):
-            if isinstance(i.args[1 + k], tuple):
-                raise PtxError(i.line, "a factor in registers")
-            d = self.run.value(g, i.args[1 + k])
-            if d is None:
-                raise PtxError(i.line, "a descriptor is not known")
-            mask = 0
-            for w in range(0, g.n, WARPGROUP):
-                mine = set(d.at[w:w + WARPGROUP]) if isinstance(d, Vec) else {d}
-                if len(mine) != 1:
-                    self.tell("aligned", i.line, "threads of a warpgroup name different descriptors")
-                mask |= wgmma.factor_bytes(mine.pop(), rows, steps, turned[k])
-            new = Access(False, "async", g.number, NEVER, mask, None, 16, i.line, "a product")
-            self.memory.access(new, self.clocks[g.number], g.own_fence, g.now)
-            accesses.append(new)
-        g.products.append((accesses, frozenset(sums)))
-
-    def touch(self, g, i):
-        used = {r for x in i.args for r in registers(x) if r in self.sums}
-        for group in g.product_groups + [g.products]:
-            for _, sums in group:
-                if used & sums:
-                    self.tell("wait_group", i.line, "%s uses sums to which a product still adds: no wgmma.wait_group has waited for it"
-                              % i.op)
-        for r in writes(i):
-            if r in self.sums:
-                g.touched[r] = g.now + 1
 
     # ---- ends
 
@@ -659,4 +377,6 @@ class State:
             if g.products or any(g.product_groups):
                 x = (g.products or [c for group in g.product_groups for c in group])[0][0][0]
                 self.tell("wait_group", x.line, "this product is still under way when its threads end")
+        for to in self.unread:
+            self.check_read(to)
         self.bytes_and_registers()

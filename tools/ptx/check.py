@@ -7,7 +7,8 @@ from .text import PtxError, Reader
 
 SCENARIOS = (Scenario(0, 32, 70), Scenario(29, 32, 70), Scenario(1, 32, 1))
 COUNTS = (("mbarriers", "mbarriers"), ("arrivals", "arrivals"), ("boxes", "boxes"), ("copies", "cp.async"), ("waits", "waits"),
-          ("bars", "bar.sync"), ("fences", "proxy fences"), ("meetings", "meetings of blocks"), ("products", "wgmma"), ("accesses", "accesses to shared memory"))
+          ("bars", "bar.sync"),
+          ("fences", "proxy fences"), ("meetings", "meetings of blocks"), ("products", "wgmma"), ("accesses", "accesses to shared memory"))
 THREADS = (128, 256, 64, 32, 192, 96)  # neoc says so where there are more
 
 
