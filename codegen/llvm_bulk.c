@@ -10,8 +10,9 @@
  * barrier. The tensors are described by maps, 128 bytes each, which the runtime makes of
  * neo_rt_map: parameters by value behind all others, read where they are (grid_constant).
  *
- * On an emulated device: "neo_gpu_phases(phases, n, arrivals)", "neo_gpu_expect(phase, bytes)",
- * "neo_gpu_bulk(to, map, phase, c0, .., c4)", "neo_gpu_reach(phase, turn)". */
+ * On an emulated device: "neo_gpu_phases(phases, n, arrivals)", "neo_gpu_fence_phases()",
+ * "neo_gpu_expect(phase, bytes)", "neo_gpu_bulk(to, map, phase, c0, .., c4)",
+ * "neo_gpu_reach(phase, turn)". */
 #include "base/str.h"
 #include "codegen/llvm_gen.h"
 #include <assert.h>
@@ -185,7 +186,9 @@ void neo_ll_bulk_begin(neo_ll_gen *g) {
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
     if (what[b])
       make(g, b, what[b] == OF_BYTES ? 1 : neo_ll_roles_arrivals(g));
-  if (!g->l->target.emulated)
+  if (g->l->target.emulated)
+    tell(g, "neo_gpu_fence_phases", NULL, 0);
+  else
     neo_ll_gpu_assembly(g, "fence.mbarrier_init.release.cluster;", "", NULL);
   all_threads(g, after);
   neo_ll_gpu_barrier(g);

@@ -99,6 +99,7 @@ static void meet_threads(grid *x) {
   neo_ll_gpu_barrier(&every);
 }
 
+/* An emulated device does the same by "neo_gpu_grid_meet(place, adds)". */
 static void arrive_and_wait(grid *x) {
   static const char text[] = "{\n"
                              ".reg .pred early;\n"
@@ -110,12 +111,7 @@ static void arrive_and_wait(grid *x) {
                              "setp.ge.s32 early, is, 0;\n"
                              "@early bra again;\n"
                              "}";
-  static const char rule[] = "l,r,~{memory}";
   LLVMBuilderRef b = x->l->b;
-  LLVMTypeRef i32 = neo_ll_i32(x->l), param[] = {neo_ll_i64(x->l), i32};
-  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(x->l->ctx), param, 2, false);
-  LLVMValueRef code = LLVMGetInlineAsm(type, text, sizeof text - 1, rule, sizeof rule - 1, true,
-                                       false, LLVMInlineAsmDialectATT, false);
   LLVMValueRef zero = neo_ll_int64(x->l, 0);
   LLVMValueRef is_first =
       LLVMBuildICmp(b, LLVMIntEQ, neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCK), zero, "");
@@ -123,16 +119,15 @@ static void arrive_and_wait(grid *x) {
   LLVMValueRef missing = LLVMBuildSub(b, neo_ll_int64(x->l, (int64_t)1 << 31),
                                       LLVMBuildSub(b, grid_size, neo_ll_int64(x->l, 1), ""), "");
   LLVMValueRef adds = LLVMBuildSelect(b, is_first, missing, neo_ll_int64(x->l, 1), "");
-  LLVMValueRef arg[] = {x->place, LLVMBuildTrunc(b, adds, i32, "")};
-  LLVMBuildCall2(b, type, code, arg, 2, "");
+  LLVMValueRef arg[] = {x->place, LLVMBuildTrunc(b, adds, neo_ll_i32(x->l), "")};
+  if (x->l->target.emulated)
+    neo_ll_gpu_tell(&x->gen[0], "neo_gpu_grid_meet", arg, 2);
+  else
+    neo_ll_gpu_assembly(&x->gen[0], text, "lr", arg);
 }
 
 static void meet_blocks(grid *x) {
   LLVMBuilderRef b = x->l->b;
-  if (x->l->target.emulated) {
-    neo_ll_gpu_tell(&x->gen[0], "neo_gpu_grid_barrier", &x->place, 1);
-    return;
-  }
   LLVMBasicBlockRef one = new_block(x, "arrive"), after = new_block(x, "met");
   meet_threads(x);
   LLVMValueRef thread = neo_ll_gpu_place(&x->gen[0], NEO_GPU_THREAD);
@@ -147,13 +142,6 @@ static void meet_blocks(grid *x) {
 
 /* ---- blocks of a kernel */
 
-/* An emulated thread says among how many it meets others from here on. */
-static void among(grid *x, neo_ll_gen *g, int64_t threads) {
-  LLVMValueRef n = neo_ll_int32(x->l, threads);
-  if (x->l->target.emulated)
-    neo_ll_gpu_tell(g, "neo_gpu_among", &n, 1);
-}
-
 static void run_block(grid *x, neo_ll_gen *g) {
   LLVMBuilderRef b = x->l->b;
   if (!g->threads || g->threads == x->threads) {
@@ -166,9 +154,7 @@ static void run_block(grid *x, neo_ll_gen *g) {
       LLVMBuildICmp(b, LLVMIntSLT, thread, neo_ll_int64(x->l, g->threads), "");
   LLVMBuildCondBr(b, takes_part, run, after);
   LLVMPositionBuilderAtEnd(b, run);
-  among(x, g, g->threads);
   neo_ll_body(g);
-  among(x, g, x->threads);
   LLVMBuildBr(b, after);
   LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(b));
   LLVMPositionBuilderAtEnd(b, after);

@@ -130,8 +130,18 @@ static LLVMValueRef plain_load(neo_ll_gen *g, const place *p, LLVMValueRef at, u
   return v;
 }
 
+/* An emulated device is told of what asynchronous instructions will read, which see it only behind
+ * fences: "neo_gpu_wrote(at, bytes)". */
+static void tell_of_store(neo_ll_gen *g, uint32_t buf, LLVMValueRef at, LLVMValueRef v) {
+  if (!g->l->target.emulated || !g->matrix[buf])
+    return;
+  int64_t bytes = (int64_t)neo_ll_width(v) * neo_type_bytes((neo_type)g->k->bufs.at[buf].type);
+  neo_ll_gpu_tell(g, "neo_gpu_wrote", (LLVMValueRef[]){at, neo_ll_int32(g->l, bytes)}, 2);
+}
+
 static void plain_store(neo_ll_gen *g, const place *p, LLVMValueRef at, LLVMValueRef v,
                         uint32_t align) {
+  tell_of_store(g, p->buf, at, v);
   LLVMValueRef s = LLVMBuildStore(g->l->b, v, at);
   LLVMSetAlignment(s, align);
   mark_alias(g, p->buf, s);
@@ -370,6 +380,7 @@ static void store_pieces(neo_ll_gen *g, place *p, uint32_t n, LLVMValueRef v, LL
     LLVMValueRef at = lane_address(g, p, lane), piece = piece_of(g, v, lane, n);
     if (mask) {
       LLVMValueRef arg[] = {piece, at, piece_of(g, mask, lane, n)};
+      tell_of_store(g, p->buf, at, piece);
       masked(g, p, "llvm.masked.store", LLVMTypeOf(piece), arg, 3, 1);
     } else {
       plain_store(g, p, at, piece, p->align);
@@ -508,6 +519,8 @@ static void store_run(neo_ll_gen *g, place *p, const neo_lx *offset, LLVMValueRe
   if (p->lin.step != 1)
     v = reversed(g, v);
   LLVMValueRef arg[] = {v, at, mask};
+  if (mask)
+    tell_of_store(g, p->buf, at, v);
   if (mask)
     masked(g, p, "llvm.masked.store", LLVMTypeOf(v), arg, 3, 1);
   else if (streams(g, p, offset))

@@ -185,19 +185,19 @@ void neo_ll_gpu_tell(neo_ll_gen *g, const char *symbol, LLVMValueRef *arg, unsig
 }
 
 /* In a grid that stays, where the kernel has fewer threads than a block: those alone meet, as
- * consumers do. */
+ * consumers do. An emulated device is told of no number of threads where all of the block meet. */
 void neo_ll_gpu_barrier(neo_ll_gen *g) {
   enum { EVERY = 0, SOME = 1 }; /* barriers of the block, by number */
   LLVMTypeRef i32 = neo_ll_i32(g->l);
-  LLVMValueRef arg[] = {neo_ll_int(i32, EVERY), neo_ll_int(i32, g->threads)};
-  if (g->l->target.emulated) {
-    neo_ll_gpu_tell(g, "neo_gpu_barrier", NULL, 0);
-  } else if (g->threads < g->team || g->role == NEO_LL_CONSUMER) {
-    arg[0] = neo_ll_int(i32, SOME);
+  bool some = g->threads < g->team || g->role == NEO_LL_CONSUMER;
+  LLVMValueRef arg[] = {neo_ll_int(i32, some ? SOME : EVERY),
+                        neo_ll_int(i32, some ? g->threads : 0)};
+  if (g->l->target.emulated)
+    neo_ll_gpu_tell(g, "neo_gpu_barrier", arg, 2);
+  else if (some)
     neo_ll_call(g->l, "llvm.nvvm.barrier.cta.sync.aligned.count", NULL, arg, 2);
-  } else {
+  else
     neo_ll_call(g->l, "llvm.nvvm.barrier.cta.sync.aligned.all", NULL, arg, 1);
-  }
 }
 
 /* Factors of warpgroups begin at larger multiples than anything else. */
@@ -327,16 +327,13 @@ static uint8_t *new_uses(neo_ll_gen *g) {
 
 /* What threads wrote is seen by those that read it in another way. */
 static void fence(neo_ll_gen *g) {
-  static const char text[] = "fence.proxy.async.shared::cta;", rule[] = "~{memory}";
   bool wanted = false;
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
     wanted = wanted || (g->open[b] & WRITES && g->matrix[b]);
-  if (!wanted || g->l->target.emulated)
-    return;
-  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->l->ctx), NULL, 0, false);
-  LLVMValueRef code = LLVMGetInlineAsm(type, text, strlen(text), rule, strlen(rule), true, false,
-                                       LLVMInlineAsmDialectATT, false);
-  LLVMBuildCall2(g->l->b, type, code, NULL, 0, "");
+  if (wanted && g->l->target.emulated)
+    neo_ll_gpu_tell(g, "neo_gpu_fence_async", NULL, 0);
+  else if (wanted)
+    neo_ll_gpu_assembly(g, "fence.proxy.async.shared::cta;", "", NULL);
 }
 
 static void meet(neo_ll_gen *g) {

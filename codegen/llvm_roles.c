@@ -11,9 +11,9 @@
  * One that wants more waits until another has given up what it had.
  *
  * ARRIVE is one arrival of each warp of the consumers, by its first thread: what it waited for
- * before (wgmma.wait_group) its warp has waited for as one. On an emulated device, where threads
- * are by themselves, each arrives: "neo_gpu_arrive(phase)"; "neo_gpu_among(threads)" says who meets
- * at barriers from there on. */
+ * before (wgmma.wait_group) its warp has waited for as one. On an emulated device each thread calls
+ * "neo_gpu_arrive(phase, lane)", of which those of lane 0 count; "neo_gpu_registers(more, n,
+ * at_first)" stands for setmaxnreg. */
 #include "base/str.h"
 #include "codegen/llvm_gen.h"
 #include <assert.h>
@@ -22,7 +22,7 @@
 enum { WARP = 32, EIGHT = 8 };
 
 int64_t neo_ll_roles_arrivals(const neo_ll_gen *g) {
-  return g->l->target.emulated ? g->threads : g->threads / WARP;
+  return g->threads / WARP;
 }
 
 /* ---- the kernel's bound */
@@ -53,8 +53,14 @@ void neo_ll_roles_note(neo_ll_gen *g) {
 
 static void set_registers(neo_ll_gen *g, const neo_ls *s, bool more) {
   uint32_t n = s->factor[more];
-  if (!n || g->l->target.emulated)
+  if (!n)
     return;
+  if (g->l->target.emulated) {
+    LLVMValueRef arg[] = {neo_ll_int32(g->l, more), neo_ll_int32(g->l, n),
+                          neo_ll_int32(g->l, registers_at_first(g, s))};
+    neo_ll_gpu_tell(g, "neo_gpu_registers", arg, 3);
+    return;
+  }
   neo_str text;
   neo_str_init(&text, g->l->arena);
   neo_str_addf(&text, "setmaxnreg.%s.sync.aligned.u32 %u;", more ? "inc" : "dec", n);
@@ -79,8 +85,6 @@ void neo_ll_roles(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block) {
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, lane, threads, ""), consumers, warps);
   begin_arm(g, consumers, NEO_LL_CONSUMER);
   set_registers(g, s, true);
-  if (g->l->target.emulated)
-    neo_ll_gpu_tell(g, "neo_gpu_among", (LLVMValueRef[]){neo_ll_int32(g->l, g->threads)}, 1);
   block(g, &s->other);
   LLVMBuildBr(b, after);
   begin_arm(g, warps, NEO_LL_PRODUCER);
@@ -98,11 +102,10 @@ void neo_ll_arrive(neo_ll_gen *g, const neo_ls *s) {
   LLVMBuilderRef b = g->l->b;
   LLVMValueRef phase = neo_ll_shared_place(g, s->attr, s->index[0]);
   assert(g->role == NEO_LL_CONSUMER && "consumers arrive");
-  if (g->l->target.emulated) {
-    neo_ll_gpu_tell(g, "neo_gpu_arrive", &phase, 1);
-    return;
-  }
   LLVMValueRef lane = LLVMBuildTrunc(b, neo_ll_gpu_lane(g), neo_ll_i32(g->l), "");
   LLVMValueRef arg[] = {phase, LLVMBuildAnd(b, lane, neo_ll_int32(g->l, WARP - 1), "")};
-  neo_ll_gpu_assembly(g, text, "rr", arg);
+  if (g->l->target.emulated)
+    neo_ll_gpu_tell(g, "neo_gpu_arrive", arg, 2);
+  else
+    neo_ll_gpu_assembly(g, text, "rr", arg);
 }

@@ -2,7 +2,7 @@
  * threads of a block come to a shuffle together, as to a barrier; the last warp may have fewer than
  * 32, and its mask then names those that there are.
  *
- * On an emulated device a thread hands its words to "neo_gpu_shuffle(what, n, of, words, count)",
+ * On an emulated device a thread hands its words to "neo_gpu_shuffle(what, n, of, words, count, mask)",
  * which meets with the others and leaves the words of the other thread behind them. */
 #include "codegen/llvm_gen.h"
 #include <assert.h>
@@ -123,14 +123,15 @@ static LLVMValueRef word_at(neo_ll_gen *g, LLVMValueRef all, uint32_t n) {
 }
 
 static void emulated(neo_ll_gen *g, const neo_ls *s, words *w) {
-  LLVMTypeRef t = neo_ll_i32(g->l), param[] = {t, t, t, neo_ll_ptr_type(g->l), t};
-  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->l->ctx), param, 5, false);
+  LLVMTypeRef t = neo_ll_i32(g->l), param[] = {t, t, t, neo_ll_ptr_type(g->l), t, t};
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->l->ctx), param, 6, false);
   LLVMValueRef all = neo_ll_alloca(g, LLVMArrayType2(t, 4), 4, "words");
   for (uint32_t k = 0; k < w->n; k++)
     LLVMBuildStore(g->l->b, w->word[k], word_at(g, all, k));
-  LLVMValueRef arg[] = {neo_ll_int32(g->l, s->op), neo_ll_int32(g->l, s->step),
-                        neo_ll_int32(g->l, s->factor[1]), all, neo_ll_int32(g->l, w->n)};
-  LLVMBuildCall2(g->l->b, type, neo_ll_extern(g->l, "neo_gpu_shuffle", type), arg, 5, "");
+  LLVMValueRef arg[] = {neo_ll_int32(g->l, s->op),        neo_ll_int32(g->l, s->step),
+                        neo_ll_int32(g->l, s->factor[1]), all,
+                        neo_ll_int32(g->l, w->n),         mask_of(g)};
+  LLVMBuildCall2(g->l->b, type, neo_ll_extern(g->l, "neo_gpu_shuffle", type), arg, 6, "");
   for (uint32_t k = 0; k < w->n; k++)
     w->word[k] = LLVMBuildLoad2(g->l->b, t, word_at(g, all, w->n + k), "");
 }

@@ -3,6 +3,7 @@
  * is waited for too late, and a source that changes meanwhile all show. */
 #include "tests/gpu/emulator_copy.h"
 #include "tests/gpu/emulator_driver.h"
+#include "tests/gpu/emulator_proxy.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ void emu_copy_wait(emu_copies *c, unsigned left) {
     memset(x->to, 0, x->bytes);
     if (x->taken)
       memcpy(x->to, x->from, x->taken);
+    emu_proxy_wrote(x->to, x->bytes);
   }
   c->n = kept;
 }
