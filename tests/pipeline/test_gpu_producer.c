@@ -240,7 +240,8 @@ static void ptxas_gives_each_role_its_registers_and_spills_none(void **state) {
   rmdir(folder);
 }
 
-int main(void) {
+/* With an argument: the tests only whose name it matches. */
+int main(int argc, char **argv) {
 #if defined(__SANITIZE_THREAD__)
   return 77; /* the stacks of emulated threads are not the thread sanitizer's */
 #endif
@@ -251,5 +252,7 @@ int main(void) {
       cmocka_unit_test(so_many_are_launched_as_the_device_has_multiprocessors_for),
       cmocka_unit_test(ptxas_gives_each_role_its_registers_and_spills_none),
   };
+  if (argc > 1)
+    cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,6 +67,24 @@ def limited(command, environment, folder, limit_s, memory_bytes):
         child.wait()
 
 
+def output_of(command, environment, limit_s):
+    """The exit status, -1 where the time is over, and all that the command says."""
+    child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
+                             start_new_session=True)
+    try:
+        said, _ = child.communicate(timeout=limit_s)
+        return child.returncode, said
+    except subprocess.TimeoutExpired:
+        return -1, ""
+    finally:
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        child.wait()
+
+
 def tests_of(build, settings):
     """All of them; settings, NAME=VALUE each, are in their environment."""
     listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"],

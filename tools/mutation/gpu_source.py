@@ -1,0 +1,218 @@
+"""Mutants of the code generator that the emulated device is to find: each changes the place that
+writes an instruction both as PTX and for the emulator, so what it breaks is broken in both.
+
+All are in one build, as those of tools/mutants; each meets a run or two that are near."""
+import os
+import re
+import subprocess
+
+from build import Tree, run
+from suite import output_of
+
+
+class SourceMutant:
+    """A stretch of a file that becomes another one at run time: an expression, or a statement that
+    is left out (new: None). What stands around it, so that the place is the only one, is outside of
+    « and » in `old`: "f(«x», y)" is the x. kind: of kernels; runs: names of runs_of."""
+
+    def __init__(self, name, kind, runs, file, old, new):
+        self.name, self.kind, self.runs = name, kind, runs.split()
+        self.file, self.new, self.id = file, new, 0
+        self.before, self.old, self.after = re.fullmatch(r"(?s)(.*?)«(.*)»(.*)", old).groups()
+
+    def find(self, text):
+        around = self.before + self.old + self.after
+        if text.count(around) != 1:
+            raise SystemExit(f"gpu_mutants: {self.file} has {text.count(around)} times {around!r}")
+        self.start = text.index(around) + len(self.before)
+        self.end = self.start + len(self.old)
+
+    def text(self):
+        if self.new is None:
+            return "{ " + f"if (!neo_mutant({self.id})) {self.old}" + " }"
+        return f"(neo_mutant({self.id}) ? ({self.new}) : ({self.old}))"
+
+
+S = SourceMutant
+PTX, BULK, ROLES, GRID = (f"codegen/llvm_{n}.c" for n in ("ptx", "bulk", "roles", "grid"))
+GROUP, PRODUCER, BOXES, STAGES, NEST = (f"codegen/{n}.c" for n in (
+    "llvm_warpgroup", "lower_block_producer", "lower_block_bulk", "lower_block_stages",
+    "lower_nest_stages"))
+SOURCES = [
+    S("no proxy fence", "wgmma, by registers and cp.async", "wgmma", PTX,
+      "«g->open[b] & WRITES && g->matrix[b]»", "false"),
+    S("no barrier between loops of threads", "tiles, mma.sync, wgmma, nested sums",
+      "tiles wgmma nested", PTX, "  fence(g);\n  «neo_ll_gpu_barrier(g);»", None),
+    S("kernels do not wait for those before", "all", "graphs", PTX,
+      "  if (neo_target_waits(&g->l->target))\n    «neo_ll_gpu_wait(g);»", None),
+    S("a named barrier counts a warp more", "cooperative grids", "grid", PTX,
+      "some ? «g->threads» : 0", "g->threads + 32"),
+    S("a phase of bytes takes two arrivals", "boxes", "wgmma", BULK,
+      "what[b] == OF_BYTES ? «1»", "2"),
+    S("no fence behind making phases", "boxes", "wgmma", BULK,
+      '«tell(g, "neo_gpu_fence_phases", NULL, 0);»', None),
+    S("no barrier behind making phases", "boxes", "wgmma", BULK,
+      "  «neo_ll_gpu_barrier(g);»\n}", None),
+    S("all threads but the first ask for boxes", "boxes", "wgmma", BULK,
+      "«LLVMIntEQ»", "LLVMIntNE"),
+    S("nobody waits for boxes", "boxes", "wgmma", BULK,
+      "  else\n    «(s->kind == NEO_LS_EXPECT ? expect : reach)(g, s);»", None),
+    S("a stage takes an arrival of each thread", "producer", "producer", ROLES,
+      "return «g->threads / WARP»;", "g->threads"),
+    S("every second warp arrives", "producer", "producer", ROLES,
+      "«WARP - 1»", "2 * WARP - 1"),
+    S("consumers take eight registers more", "producer", "registers", ROLES,
+      "«s->factor[more]»;", "s->factor[more] + (more ? 8 : 0)"),
+    S("a block begins with eight registers more", "producer", "registers", ROLES,
+      "«(all + groups - 1)» / groups", "(all + 2 * groups - 1)"),
+    S("the whole warpgroup asks for boxes", "producer", "producer", ROLES,
+      "«LLVMIntEQ», lane, threads", "LLVMIntUGE"),
+    S("the producer waits for the turn at hand", "producer", "producer", PRODUCER,
+      "*before = «lx_add(l, lx_mul(l, r->turn, -1), lx_int(l, 1))»", "r->turn"),
+    S("the producer waits a stage late", "producer", "producer", PRODUCER,
+      "not_before(l, «x->stages * x->block_k», k)", "(x->stages + 1) * x->block_k"),
+    S("consumers free the stage at hand", "producer", "producer", PRODUCER,
+      "«lx_add(l, stage, lx_int(l, -1))»", "stage"),
+    S("a stage is freed before its product has ended", "producer", "producer", PRODUCER,
+      "neo_ls_await(l->k, body, x->acc, «1»);", "2"),
+    S("sums are read before the last product has ended", "producer", "producer", PRODUCER,
+      "neo_ls_await(l->k, in, x->acc, «0»);", "1"),
+    S("a stage is not free at first", "persistent", "persistent", PRODUCER,
+      "s < «x->stages»; s++", "x->stages - 1"),
+    S("the last stage of a tile is not freed", "persistent", "persistent", PRODUCER,
+      "  if (x->persistent)\n    «arrive_before(x, in, 1, x->steps);»", None),
+    S("blocks take tiles one after the other", "persistent", "persistent", "codegen/llvm_emit.c",
+      "«neo_ll_gpu_place(g, NEO_GPU_BLOCKS)»", "neo_ll_int64(g->l, 1)"),
+    S("bytes of one operand are announced", "boxes", "wgmma", BOXES,
+      "«(x->o[0].block + x->o[1].block)»", "x->o[0].block"),
+    S("a turn changes a stage early", "boxes", "wgmma", BOXES,
+      "choice(l, r->stage, «last», other, r->turn)", "last - 1"),
+    S("boxes begin at the first step", "boxes", "wgmma", BOXES,
+      "neo_btile_set_own(x, «from», lx_int(l, 0), NULL)", "lx_int(l, 0)"),
+    S("boxes come to the stage that is multiplied", "boxes", "wgmma", BOXES,
+      "*before = «lx_add(l, stage, lx_int(l, -2))»", "stage"),
+    S("the product of the block before is not waited for", "boxes", "wgmma", BOXES,
+      "neo_ls_await(l->k, body, x->acc, «1»);", "2"),
+    S("boxes are by the other axis' strides", "boxes", "wgmma", BOXES,
+      "«o->box.stride[d]»", "o->box.stride[b.rank - 1 - d]"),
+    S("eight rows are half as far apart (SBO)", "wgmma", "wgmma", "codegen/warpgroup.c",
+      "stride = «8 * NEO_WARPGROUP_BYTES / UNIT»", "4 * NEO_WARPGROUP_BYTES / UNIT"),
+    S("blocks of 64 rows are half as far apart (LBO)", "wgmma", "wgmma", "codegen/warpgroup.c",
+      "«NEO_WARPGROUP_SIDE * NEO_WARPGROUP_BYTES / UNIT»",
+      "NEO_WARPGROUP_SIDE * NEO_WARPGROUP_BYTES / UNIT / 2"),
+    S("pieces are exchanged in 64 bytes (mode)", "wgmma", "wgmma", "codegen/warpgroup.c",
+      "(uint64_t)«ROWS_128» <<", "2"),
+    S("a factor's base offset is 1", "wgmma", "wgmma", "codegen/warpgroup.c",
+      "«leading << LEADING»", "(leading << LEADING | (uint64_t)1 << BASE)"),
+    S("the next step of an operand is 16 bytes on", "wgmma", "wgmma", "codegen/warpgroup.c",
+      ": «NEO_WARPGROUP_STEP_BYTES»;", "NEO_WARPGROUP_STEP_BYTES / 2"),
+    S("steps of one operand are shuffled", "wgmma", "wgmma", GROUP,
+      "moved(g, columns, «k» *", "(k ^ 1)"),
+    S("warpgroups' columns are their rows", "producer", "registers", GROUP,
+      '«LLVMBuildURem(b, w, beside, "")»', 'LLVMBuildUDiv(b, w, beside, "")'),
+    S("pieces of what threads copy lie one further (swizzle)", "wgmma, by registers and cp.async",
+      "wgmma", "codegen/lower_block_warpgroup.c", "lx_mod(l, «line», lx_int(l, PIECES))",
+      "lx_add(l, line, lx_int(l, 1))"),
+    S("copies are waited for a group late", "tiles, mma.sync, wgmma", "tiles wgmma", STAGES,
+      "neo_ls_wait(x->l->k, in, «blocks_ahead(x) - 1»);", "blocks_ahead(x)"),
+    S("copies of a block of steps close no group", "tiles, mma.sync, wgmma", "tiles wgmma",
+      STAGES, "«neo_ls_commit(x->l->k, in);»", None),
+    S("the product of the block before is not waited for", "wgmma, by cp.async", "wgmma", STAGES,
+      "neo_ls_await(x->l->k, in, x->acc, «1»);", "2"),
+    S("the next stage is the same one", "tiles, mma.sync, wgmma", "tiles wgmma",
+      STAGES, "lx_int(l, «next ? 1 : -1»)", "next ? 0 : -1"),
+    S("blocks of keys are waited for a group late", "nested sums", "nested", NEST,
+      "neo_ls_wait(l->k, x->body, «x->stages - 2»);", "x->stages - 1"),
+    S("blocks of keys close no group", "nested sums", "nested", NEST,
+      "«neo_ls_commit(l->k, x->body);»", None),
+    S("the bound of units negated", "threads that divide rows", "tiles", "codegen/llvm_emit.c",
+      "LLVMBuildICmp(b, «LLVMIntSLT», x, g->units", "LLVMIntSGE"),
+    S("a shuffle from fewer lanes on", "points", "tiles", "codegen/lower_join.c",
+      "NEO_SHUFFLE_DOWN, «n * stride», of", "n * stride > 1 ? n * stride / 2 : 1"),
+    S("a shuffle of half a warp", "points", "tiles", "codegen/llvm_shuffle.c",
+      "«neo_ll_int32(g->l, -1)»", "neo_ll_int32(g->l, 65535)"),
+    S("a step is multiplied by another one's", "tiled FFMA", "tiles", "codegen/lower_block.c",
+      "get_values(x, in, &x->o[k], place[k], block, «step»);",
+      "k ? lx_sub(l, lx_int(l, x->block_k - 1), step) : step"),
+    S("steps of a factor are shuffled", "mma.sync", "tiles", "codegen/lower_block_fragments.c",
+      "*far = rows ? «lx_div(l, matrix, 2)»", "lx_sub(l, lx_int(l, 1), lx_div(l, matrix, 2))"),
+    S("a matrix is not turned round", "mma.sync", "tiles", "codegen/lower_block_fragments.c",
+      "NEO_WARP_LOAD2 : «NEO_WARP_TURN2»", "NEO_WARP_LOAD2"),
+    S("a factor is not turned round", "wgmma, by cp.async", "wgmma",
+      "codegen/lower_block_warpgroup.c", "(const bool[]){«x->o[0].turned»", "false"),
+    S("a box of the other tensor", "boxes", "wgmma", BOXES,
+      "in, o->buf, to, «o->from_buf»,", "x->o[0].from_buf"),
+    S("the grid's counter is one off", "cooperative grids", "grid", GRID,
+      '«LLVMBuildSub(b, grid_size, neo_ll_int64(x->l, 1), "")»', "grid_size"),
+    S("all blocks but the first add what is missing", "cooperative grids", "grid", GRID,
+      "«LLVMIntEQ», neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCK)", "LLVMIntNE"),
+    S("threads go on before all blocks have come", "cooperative grids", "grid", GRID,
+      "  LLVMPositionBuilderAtEnd(b, after);\n  «meet_threads(x);»\n}", None),
+    S("a grid's blocks take those of the next", "cooperative grids", "grid", GRID,
+      'LLVMBuildNSWAdd(b, block, «neo_ll_gpu_place(g, NEO_GPU_BLOCKS)», "")',
+      "neo_ll_int64(x->l, 1)"),
+]
+
+
+def runs_of(build, source):
+    """{name: (command, environment)}"""
+    verify = lambda name, *more: [f"{build}/bin/neoc", "verify", "-q",
+                                  f"{source}/tests/gpu/mutants/{name}.expr",
+                                  "--target=nvptx:sm_90a+host", "--records=none", *more]
+    producer = lambda pattern: [f"{build}/tests/test_pipeline_gpu_producer", pattern]
+    graphs = {"NEO_TEST_TARGET": "nvptx:sm_90a+host", "NEO_CUDA_GRAPHS": "2"}
+    return {
+        "wgmma": (verify("wgmma", "--math=tf32"), {}),
+        "tiles": (verify("tiles"), {}),
+        "nested": (verify("nested", "--math=tf32"), {}),
+        "producer": (producer("products_of_every_layout*"), {}),
+        "persistent": (producer("so_many_are_launched*"), {}),
+        "registers": (producer("so_do_those_of_every*"), {}),
+        "graphs": ([f"{build}/tests/test_zoo_zoo", "mlp"], graphs),
+        "grid": ([f"{build}/tests/test_zoo_zoo", "mlp"], dict(graphs, NEO_TEST_GRIDS="1")),
+    }
+
+
+TARGETS = ["neoc", "neo_gpu_emulator", "test_pipeline_gpu_producer", "test_zoo_zoo"]
+
+
+class SourceJudge:
+    """One build with all mutants in it."""
+
+    def __init__(self, source, work, mutants, jobs):
+        tree = Tree(source, work, ["-DCMAKE_C_FLAGS=-w"], jobs)
+        for n, m in enumerate(mutants, 1):
+            m.id = n
+            m.find(tree.text(m.file))
+        tree.sync(mutants)
+        tree.configure()
+        run(["cmake", "--build", tree.build, "-j", str(jobs), "--target", *TARGETS], "build.log", work)
+        self.runs = runs_of(tree.build, tree.copy)
+        self.environment = {"NEO_SOURCE_DIR": tree.copy, "NEO_BUILD_DIR": tree.build,
+                            "NEO_CUDA_DRIVER": f"{tree.build}/tests/libneo_gpu_emulator.so"}
+
+    def run(self, name, mutant, limit_s=120):
+        command, environment = self.runs[name]
+        return output_of(command, dict(os.environ, **self.environment, **environment,
+                                       NEO_MUTANT=str(mutant)), limit_s)
+
+    def check_baseline(self, names):
+        for name in sorted(names):
+            status, said = self.run(name, 0)
+            if status:
+                raise SystemExit(f"gpu_mutants: {name} fails without a mutant: {said[-400:]}")
+
+    def found(self, mutant):
+        """How the emulated device finds it; empty: it does not."""
+        for name in mutant.runs:
+            status, said = self.run(name, mutant.id)
+            if status:
+                return how(status, said)
+        return ""
+
+
+def how(status, said):
+    rule = re.search(r"emulator: [^:]*?, block \d+(?:, thread \d+)?: (.*)", said)
+    if rule:
+        return "emulator: " + re.sub(r"\d{3,}", "N", rule.group(1))[:70]
+    return "emulator: no end" if status == -1 else "emulator: results"
