@@ -41,6 +41,8 @@ static const char *const tiles[] = {
 };
 enum {
   OF_SIZE = 0,
+  ACROSS = 2,
+  WIDE = 4,
   PROGRAMS = sizeof programs / sizeof *programs,
   TILES = sizeof tiles / sizeof *tiles
 };
@@ -108,6 +110,12 @@ static void so_do_those_of_every_number_of_warpgroups(void **state) {
     check(1 + tile % 2, tile, 3);
 }
 
+/* More than the 64 columns that lie together: the next ones are a leading offset on. */
+static void so_do_wide_tiles_of_operands_across_the_steps(void **state) {
+  (void)state;
+  check(ACROSS, WIDE, 3);
+}
+
 /* ---- persistent blocks */
 
 /* Those that the emulated device has run. */
@@ -145,7 +153,7 @@ static void persistent_blocks_of_any_number_equal_the_interpreter(void **state) 
   for (int program = 0; program < PROGRAMS; program++)
     check_persistent(program, program % 3, 3 + program % 2, program % 2 ? "3" : "1", NULL);
   for (int tile = 0; tile < TILES; tile++)
-    if (tile != 4) /* one tile */
+    if (tile != WIDE) /* one tile */
       check_persistent(1 + tile % 2, tile, 3, "1000", NULL);
 }
 
@@ -248,6 +256,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_of_every_layout_equal_the_interpreter),
       cmocka_unit_test(so_do_those_of_every_number_of_warpgroups),
+      cmocka_unit_test(so_do_wide_tiles_of_operands_across_the_steps),
       cmocka_unit_test(persistent_blocks_of_any_number_equal_the_interpreter),
       cmocka_unit_test(so_many_are_launched_as_the_device_has_multiprocessors_for),
       cmocka_unit_test(ptxas_gives_each_role_its_registers_and_spills_none),

@@ -425,7 +425,8 @@ static void a_launch_that_breaks_a_rule_ends_and_says_so(void **state) {
   (void)state;
   for (int k = 0; k < CASES_N; k++) {
     cuda_result r = launch(k, said, sizeof said);
-    if (cases[k].text ? r != LAUNCH_FAILED || !strstr(said, cases[k].text) : r || *said)
+    if (cases[k].text ? r != LAUNCH_FAILED || !strstr(said, cases[k].text)
+                      : r || strstr(said, "emulator:"))
       fail_msg("%s: %d, '%s' is not '%s'", kernels[k].symbol, r, said,
                cases[k].text ? cases[k].text : "");
   }

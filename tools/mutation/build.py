@@ -25,12 +25,12 @@ static inline int neo_mutant(int n) {
 #endif
 """
 
-# A mutant that is reached is told once a process.
+# A mutant that is reached is told once a process. Not by unistd.h, whose names, such as read, files
+# have for functions of their own.
 LAST = r"""#ifndef NEO_MUTANT_LAST
 #define NEO_MUTANT_LAST
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 enum { NEO_MUTANT_MOST = 1 << 14 };
 unsigned char neo_mutant_seen[NEO_MUTANT_MOST] __attribute__((weak, visibility("hidden")));
 __attribute__((weak, visibility("hidden"), noinline)) void neo_mutant_reach(int n) {
@@ -42,14 +42,10 @@ __attribute__((weak, visibility("hidden"), noinline)) void neo_mutant_reach(int 
   if (!neo_mutant_log || n >= NEO_MUTANT_MOST || neo_mutant_seen[n])
     return;
   neo_mutant_seen[n] = 1;
-  char line[6];
-  for (int k = 4, left = n; k >= 0; k--, left /= 10)
-    line[k] = (char)('0' + left % 10);
-  line[5] = '\n';
-  int fd = open(neo_mutant_log, O_WRONLY | O_APPEND | O_CREAT, 0666);
-  if (fd >= 0) {
-    (void)!write(fd, line, sizeof line);
-    close(fd);
+  FILE *f = fopen(neo_mutant_log, "a");
+  if (f) {
+    fprintf(f, "%05d\n", n);
+    fclose(f);
   }
 }
 #endif

@@ -81,8 +81,10 @@ SOURCES = [
       "s < «x->stages»; s++", "x->stages - 1"),
     S("the last stage of a tile is not freed", "persistent", "persistent", PRODUCER,
       "  if (x->persistent)\n    «arrive_before(x, in, 1, x->steps);»", None),
-    S("blocks take tiles one after the other", "persistent", "persistent", "codegen/llvm_emit.c",
-      "«neo_ll_gpu_place(g, NEO_GPU_BLOCKS)»", "neo_ll_int64(g->l, 1)"),
+    S("blocks leave out every second of their tiles", "persistent", "persistent",
+      "codegen/llvm_emit.c", "«neo_ll_gpu_place(g, NEO_GPU_BLOCKS)»",
+      "LLVMBuildAdd(g->l->b, neo_ll_gpu_place(g, NEO_GPU_BLOCKS), "
+      "neo_ll_gpu_place(g, NEO_GPU_BLOCKS), \"\")"),
     S("bytes of one operand are announced", "boxes", "wgmma", BOXES,
       "«(x->o[0].block + x->o[1].block)»", "x->o[0].block"),
     S("a turn changes a stage early", "boxes", "wgmma", BOXES,
@@ -97,7 +99,7 @@ SOURCES = [
       "«o->box.stride[d]»", "o->box.stride[b.rank - 1 - d]"),
     S("eight rows are half as far apart (SBO)", "wgmma", "wgmma", "codegen/warpgroup.c",
       "stride = «8 * NEO_WARPGROUP_BYTES / UNIT»", "4 * NEO_WARPGROUP_BYTES / UNIT"),
-    S("blocks of 64 rows are half as far apart (LBO)", "wgmma", "wgmma", "codegen/warpgroup.c",
+    S("blocks of 64 rows are half as far apart (LBO)", "wgmma", "wide", "codegen/warpgroup.c",
       "«NEO_WARPGROUP_SIDE * NEO_WARPGROUP_BYTES / UNIT»",
       "NEO_WARPGROUP_SIDE * NEO_WARPGROUP_BYTES / UNIT / 2"),
     S("pieces are exchanged in 64 bytes (mode)", "wgmma", "wgmma", "codegen/warpgroup.c",
@@ -168,6 +170,7 @@ def runs_of(build, source):
         "producer": (producer("products_of_every_layout*"), {}),
         "persistent": (producer("so_many_are_launched*"), {}),
         "registers": (producer("so_do_those_of_every*"), {}),
+        "wide": (producer("so_do_wide*"), {}),
         "graphs": ([f"{build}/tests/test_zoo_zoo", "mlp"], graphs),
         "grid": ([f"{build}/tests/test_zoo_zoo", "mlp"], dict(graphs, NEO_TEST_GRIDS="1")),
     }
@@ -211,8 +214,17 @@ class SourceJudge:
         return ""
 
 
+# What the emulated device says of a launch that it ends, in short.
+RULES = (("fence.proxy.async", "proxy fence"), ("no barrier stands between", "proxy fence"),
+         ("uses an mbarrier", "making of an mbarrier"), ("makes more than", "making of an mbarrier"),
+         ("nobody can go on", "deadlock"), ("arrives", "arrivals"), ("nobody has waited", "arrivals"),
+         ("announced", "bytes"), ("registers", "registers"), ("product of warp", "write of what is read"),
+         ("under way", "something left under way"), ("come early", "early launch"),
+         ("by the mask", "mask of a shuffle"), ("blocks meet", "grid"), ("threads", "barrier"))
+
+
 def how(status, said):
-    rule = re.search(r"emulator: [^:]*?, block \d+(?:, thread \d+)?: (.*)", said)
-    if rule:
-        return "emulator: " + re.sub(r"\d{3,}", "N", rule.group(1))[:70]
+    told = re.search(r"emulator: [^:\n]*, block \d+[^:\n]*: (.*)", said)
+    if told:
+        return "emulator: " + next((rule for text, rule in RULES if text in told.group(1)), told.group(1))
     return "emulator: no end" if status == -1 else "emulator: results"
