@@ -129,7 +129,7 @@ const neo_lx *neo_btile_source_at(lowering *l, const neo_lx *y, const neo_lx **c
 const neo_lx *neo_btile_neighbour(lowering *l, int64_t stages, const neo_lx *stage, bool next);
 
 /* ---- lower_block_bulk.c: where both operands are boxes, makes their phases; the sum */
-void neo_btile_plan_bulk(block_tile *x);
+bool neo_btile_plan_bulk(block_tile *x);
 void neo_btile_sum_bulk(block_tile *x, neo_block *in);
 /* Phases in scratch, one for each stage. */
 uint32_t neo_btile_phases(block_tile *x, const char *name);

@@ -23,10 +23,6 @@
  * BLOCK_K steps: such boxes lie one behind the other (codegen/warpgroup.h). */
 #include "codegen/lower_block.h"
 
-static bool is_read(block_tile *x, const operand *o) {
-  return o->from.i && x->l->k->bufs.at[o->from_buf].use == NEO_BUF_READ;
-}
-
 uint32_t neo_btile_phases(block_tile *x, const char *name) {
   return neo_kernel_buf(x->l->k, (neo_kbuf){.name = name,
                                             .type = NEO_I64_T,
@@ -36,16 +32,17 @@ uint32_t neo_btile_phases(block_tile *x, const char *name) {
                                             .scratch_elems = x->stages});
 }
 
-void neo_btile_plan_bulk(block_tile *x) {
+bool neo_btile_plan_bulk(block_tile *x) {
   lowering *l = x->l;
-  x->bulk = l->s->at[NEO_SCHED_BULK] && is_read(x, &x->o[0]) && is_read(x, &x->o[1]);
+  x->bulk = l->s->at[NEO_SCHED_BULK] && x->o[0].from.i && x->o[1].from.i;
   for (int k = 0; k < 2 && x->bulk; k++)
     x->bulk = neo_stages_boxed(l->m, l->f, &x->c, l->s, x->o[k].side, &x->o[k].box) &&
               x->o[k].along_steps == x->o[k].box.along_steps;
   if (!x->bulk)
-    return;
+    return false;
   x->phases = neo_btile_phases(x, "full");
   neo_btile_plan_producer(x);
+  return true;
 }
 
 static const neo_lx *extent_of(block_tile *x, uint32_t axis) {

@@ -46,27 +46,44 @@ uint32_t neo_btile_source_buffer(lowering *l, neo_expr from) {
   return (uint32_t)buf;
 }
 
-void neo_btile_plan_stages(block_tile *x) {
+/* Finds what is copied as it lies in memory. */
+static void find_sources(block_tile *x) {
   lowering *l = x->l;
-  bool rounded = false;
-  for (int k = 0; k < 2 && x->stages; k++) {
+  bool rounded = false, rounds = x->warps && !x->warpgroups;
+  for (int k = 0; k < 2; k++) {
     operand *o = &x->o[k];
-    bool rounds = x->warps && !x->warpgroups;
     neo_expr from = neo_stages_source(l->m, &x->c, l->s, o->side, rounds ? &rounded : NULL);
-    if (!from.i)
-      continue;
-    uint32_t buf = neo_btile_source_buffer(l, from);
-    int64_t bytes = neo_type_bytes((neo_type)l->k->bufs.at[o->buf].type);
-    int64_t wide = neo_btile_lane_pitch(o) == 1 ? o->wide : 1;
-    if (l->k->bufs.at[buf].use != NEO_BUF_READ || wide * bytes < 4)
+    uint32_t buf = from.i ? neo_btile_source_buffer(l, from) : 0;
+    if (!from.i || l->k->bufs.at[buf].use != NEO_BUF_READ)
       continue;
     o->from = from;
     o->rounded = rounded;
     o->from_buf = buf;
-    o->wide = wide;
-    neo_btile_count_copies(x, o);
   }
-  neo_btile_plan_bulk(x);
+}
+
+/* A thread's copy is of 4 bytes or more; what cannot be copied so goes through registers. */
+static void plan_copies(block_tile *x, operand *o) {
+  int64_t bytes = neo_type_bytes((neo_type)x->l->k->bufs.at[o->buf].type);
+  int64_t wide = neo_btile_lane_pitch(o) == 1 ? o->wide : 1;
+  if (wide * bytes < 4) {
+    o->from = (neo_expr){0};
+    o->rounded = false;
+    return;
+  }
+  o->wide = wide;
+  neo_btile_count_copies(x, o);
+}
+
+void neo_btile_plan_stages(block_tile *x) {
+  if (!x->stages)
+    return;
+  find_sources(x);
+  if (neo_btile_plan_bulk(x))
+    return;
+  for (int k = 0; k < 2; k++)
+    if (x->o[k].from.i)
+      plan_copies(x, &x->o[k]);
 }
 
 /* ---- copies */

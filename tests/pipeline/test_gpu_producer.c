@@ -29,6 +29,9 @@ static const char *const programs[] = {
     "  then acc0 * 0.5\n",
     "input x : bf16 [72, 64]\ninput w : bf16 [72, 64]\ntemp z : f32 [72, 72]\n"
     "def z[b: 72, j: 72] =\n  sum[i: 64] f32(x[b, i]) * f32(w[j, i])\n  then acc0\n",
+    /* a thread's copies could not be of 4 bytes, so many steps are there */
+    "input x : bf16 [72, 264]\ninput w : bf16 [72, 264]\ntemp z : f32 [72, 72]\n"
+    "def z[b: 72, j: 72] =\n  sum[i: 257] f32(x[b, i]) * f32(w[j, i])\n  then acc0\n",
 };
 
 /* One warpgroup, two beside and below each other, three; a warpgroup's tile of 128 rows. */
