@@ -8,7 +8,7 @@
 #define NEO_IR_INTERP_PARTS_H
 #include "ir/interp.h"
 
-enum { NEO_INTERP_AXES = 64 };
+enum { NEO_INTERP_AXES = 64, NEO_FACTOR_MAPS = 4 /* of a read, before it is multiplied */ };
 
 typedef struct {
   neo_values v;
@@ -43,7 +43,7 @@ typedef struct {
   NEO_VEC(neo_inode) node;
   neo_map index; /* expr -> node */
   uint32_t lo[NEO_INTERP_AXES], hi[NEO_INTERP_AXES], where, body[2], finish[4];
-  uint32_t n_factors, factor[2]; /* reads that the body multiplies (interp_product.c); 0: another */
+  uint32_t n_factors, factor[2]; /* that the body multiplies (interp_product.c); 0: another */
   int64_t axis[NEO_INTERP_AXES];
   uint64_t tick, since[NEO_INTERP_AXES + 1];
   neo_value acc[2];
