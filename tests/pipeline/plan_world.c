@@ -1,13 +1,17 @@
+#define _GNU_SOURCE /* memfd_create */
 #include "tests/pipeline/plan_world.h"
 #include "base/random.h"
 #include "fusion/form.h"
 #include "ir/print.h"
 #include "tests/gpu/emulator.h"
 #include "tests/random/gen.h"
+#include "tests/random/large.h"
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* ---- kernels in the interpreter of loop IR: a runtime's function has no room for a context */
 
@@ -116,6 +120,15 @@ static neo_rt_fn *const interpreted[MAX_KERNELS] = {
 
 /* ---- making */
 
+/* The program as it was written, and its sizes. */
+static void tell_program(plan_world *w, neo_str *out) {
+  const neo_module *m = w->c.module;
+  neo_str_addf(out, "seed %llu\n%s", (unsigned long long)w->seed, w->text ? w->text : "");
+  for (uint32_t k = 1; m && w->sizes && k < m->sizes.n; k++)
+    neo_str_addf(out, "# %s = %lld\n", neo_name_text(m->names, m->sizes.at[k].name),
+                 (long long)w->sizes[k]);
+}
+
 static void check(plan_world *w, neo_status s, const char *what) {
   if (!s)
     return;
@@ -123,6 +136,7 @@ static void check(plan_world *w, neo_status s, const char *what) {
   neo_str_init(&text, &w->c.arena);
   neo_diags_print(w->c.diags, &text, false);
   neo_str_addf(&text, "%s\n", w->c.why ? w->c.why : "");
+  tell_program(w, &text);
   if (w->c.module)
     neo_module_print(w->c.module, &text);
   fail_msg("%s: %s", what, neo_str_text(&text));
@@ -144,6 +158,18 @@ void world_parse(plan_world *w, const char *text) {
   check(w, w->c.module ? NEO_OK : NEO_INPUT, "text");
 }
 
+void world_source(plan_world *w, const char *text) {
+  size_t n = strlen(text);
+  int file = memfd_create("program", 0);
+  w->text = text;
+  assert_true(file >= 0 && write(file, text, n) == (ssize_t)n);
+  w->c.options.path = neo_arena_printf(&w->c.arena, "/proc/self/fd/%d", file);
+  w->c.options.prefix = "t";
+  neo_status s = neo_compile_front(&w->c);
+  close(file);
+  check(w, s, "program");
+}
+
 static void compile_kernels(plan_world *w, neo_rt_kernel *to) {
   neo_compilation *c = &w->c;
   check(w, neo_llvm_new(&c->arena, &c->target, "t", &c->llvm, &c->why), "llvm");
@@ -152,8 +178,10 @@ static void compile_kernels(plan_world *w, neo_rt_kernel *to) {
           "kernel");
   for (size_t k = 0; k < c->plan->grids.n; k++) {
     const neo_plan_grid *g = &c->plan->grids.at[k];
-    check(w, neo_llvm_grid(c->llvm, neo_plan_grid_parts(c->plan, g, &c->arena),
-                           (size_t)g->rt.n_steps, g->rt.block, g->symbol, &c->why), "grid");
+    check(w,
+          neo_llvm_grid(c->llvm, neo_plan_grid_parts(c->plan, g, &c->arena), (size_t)g->rt.n_steps,
+                        g->rt.block, g->symbol, &c->why),
+          "grid");
   }
   check(w, neo_llvm_finish(c->llvm, &c->why), "code");
   for (size_t k = 0; k < c->kernels.n; k++) {
@@ -204,6 +232,9 @@ static void make_model(plan_world *w, kernel_kind kind) {
     for (size_t i = 0; i < n; i++)
       k[i].fn = interpreted[i];
   }
+  for (size_t i = 0; i < n && w->resident; i++)
+    if (k[i].persistent > w->resident)
+      k[i].persistent = w->resident;
   w->model.kernels = k;
   if (kind == KERNELS_EMULATED)
     put_image(w, k);
@@ -220,15 +251,24 @@ void world_input(plan_world *w, neo_tensor t, const neo_value *at) {
   w->input[t.i] = p;
 }
 
-static void fill_inputs(plan_world *w) {
+static neo_value element_of(plan_world *w, neo_tensor t, int64_t k) {
   neo_gen_program g = {.m = w->c.module, .seed = w->seed, .sizes = w->sizes};
+  const neo_tensor_rec *r = neo_tensor_at(w->c.module, t);
+  neo_type type = (neo_type)r->type;
+  if (!w->large || !neo_type_is_float(type))
+    return neo_gen_element(&g, t, (uint64_t)k);
+  const char *name = neo_name_text(w->c.names, r->name);
+  return (neo_value){.f = neo_large_element(w->seed, name, type, w->large->narrow, (uint64_t)k)};
+}
+
+static void fill_inputs(plan_world *w) {
   for (uint32_t t = 1; t < w->c.module->tensors.n; t++) {
     if (w->c.module->tensors.at[t].role != NEO_ROLE_INPUT)
       continue;
     int64_t n = neo_interp_tensor(w->interp, (neo_tensor){t})->n;
     neo_value *at = NEO_NEW_ARRAY(&w->c.arena, neo_value, n + 1);
     for (int64_t k = 0; k < n; k++)
-      at[k] = neo_gen_element(&g, (neo_tensor){t}, (uint64_t)k);
+      at[k] = element_of(w, (neo_tensor){t}, k);
     world_input(w, (neo_tensor){t}, at);
   }
 }
@@ -390,6 +430,7 @@ void world_check(plan_world *w, int rounds) {
   if (good)
     return;
   neo_str_add(&why, "\n");
+  tell_program(w, &why);
   neo_module_print(w->c.module, &why);
   for (size_t k = 0; k < w->c.kernels.n; k++)
     neo_kernel_print(w->c.kernels.at[k].kernel, &why);

@@ -4,6 +4,7 @@
 #ifndef NEO_TESTS_PLAN_WORLD_H
 #define NEO_TESTS_PLAN_WORLD_H
 #include "ir/interp.h"
+#include "tests/random/large.h"
 #include "tools/pipeline/compile.h"
 #include <cmocka.h>
 #include <setjmp.h>
@@ -21,11 +22,17 @@ typedef struct {
   void **input;   /* elements by tensor id */
   uint64_t seed;
   int32_t threads;
+  const char *text;       /* of the program, if it was in the language */
+  const neo_large *large; /* inputs are those of this program; null: as gen.h has them */
+  int32_t
+      resident; /* n > 0: a multiprocessor has room for n blocks of a persistent kernel at most */
 } plan_world;
 
 /* An empty module's surroundings; then the module is made in w->c.arena. */
 void world_open(plan_world *w);
 void world_parse(plan_world *w, const char *text);
+/* A text in the language, after the options are set; a failing test prints it. */
+void world_source(plan_world *w, const char *text);
 /* Passes, kernels, plan, context, interpreter. sizes by id; null: the largest. Inputs are filled
  * from `seed`. */
 void world_begin(plan_world *w, kernel_kind kind, const int64_t *sizes);

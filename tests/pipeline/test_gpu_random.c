@@ -2,6 +2,8 @@
  * with the model's schedules and with random ones, in any order of threads, with all that can be in
  * grids that stay; and ptxas takes the PTX that they become. tools/gpu_proof runs many. */
 #include "tests/gpu/emulator.h"
+#include "tests/pipeline/gpu_count.h"
+#include "tests/pipeline/gpu_draw.h"
 #include "tests/pipeline/plan_world.h"
 #include "tests/random/gen.h"
 #include "tests/random/seeds.h"
@@ -10,25 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { N_EMULATED = 40, N_ASSEMBLED = 4, TRIES = 20 };
-
-/* A thread has no scratch, but a block of threads has: of the schedules for processors those that
- * ask for none will do. */
-static bool fits(neo_compilation *c, const neo_group *g, const neo_schedule *s) {
-  neo_kernel *k;
-  const char *why;
-  return !neo_compile_lower(c, g, s, &k, &why) && !neo_kernel_has_tiles(k) &&
-         (neo_kernel_scratch_bytes(k) == 0 || neo_kernel_threads(k));
-}
-
-static neo_schedule any_schedule(void *ctx, neo_compilation *c, const neo_group *g) {
-  for (int i = 0; i < TRIES; i++) {
-    neo_schedule s = neo_schedule_random(c->module, g, &c->machine, ctx);
-    if (fits(c, g, &s))
-      return s;
-  }
-  return neo_schedule_default(c->module, g, &c->machine);
-}
+enum { N_EMULATED = 24, N_ASSEMBLED = 4, PROCESSORS = 3 /* of the emulated device */ };
 
 /* False: the program has no kernels. */
 static bool open_program(plan_world *w, uint64_t seed, const char *target, neo_gen_program *g) {
@@ -51,31 +35,35 @@ static void set_precision(neo_module *m, uint64_t seed) {
 }
 
 /* The orders in which threads run: as they are counted, and mixed. */
-static void check_seed(uint64_t seed, uint64_t random) {
+static void check_seed(uint64_t seed, uint64_t random, gpu_counts *all) {
   plan_world w;
   neo_gen_program g;
-  uint64_t draw = seed + (random << 32);
+  gpu_draw draw = {.state = seed + (random << 32), .small = true};
   char mix[32];
   snprintf(mix, sizeof mix, "%d", (int)(seed % 3));
   setenv("NEO_EMULATOR_SEED", mix, 1);
   setenv("NEO_CUDA_GRAPHS", seed % 2 ? "2" : "1", 1); /* 2: when its memory holds nothing yet */
   if (open_program(&w, seed, "nvptx:sm_90a+host", &g)) {
     set_precision(w.c.module, seed);
-    w.c.options.schedule = random ? any_schedule : NULL;
+    w.c.options.schedule = random ? gpu_draw_schedule : NULL;
     w.c.options.schedule_ctx = &draw;
     w.c.options.every_grid = seed % 4 != 0;
     world_begin(&w, KERNELS_EMULATED, g.sizes);
     world_check(&w, 3); /* a graph of the driver from the second round on */
+    if (!gpu_count_kernels(all, &w, PROCESSORS))
+      fail_msg("seed %llu: %s", (unsigned long long)seed, w.c.why);
   }
   world_close(&w);
 }
 
 static void check_seeds(uint64_t random) {
   neo_seeds s = neo_seeds_of(1, N_EMULATED);
+  gpu_counts all = {0};
   for (uint64_t seed = s.first; seed < s.first + s.n; seed++) {
     neo_seeds_tell(&s, seed);
-    check_seed(seed, random);
+    check_seed(seed, random, &all);
   }
+  gpu_counts_tell(&all);
 }
 
 static void on_the_device_random_programs_equal_the_interpreter(void **state) {
@@ -97,17 +85,21 @@ static bool has_ptxas(void) {
   return system("ptxas --version >/dev/null 2>&1") == 0;
 }
 
-static void assemble(uint64_t seed, const char *target, char *folder) {
+/* Half of the seeds by random schedules. */
+static void assemble(uint64_t seed, const char *target, char *folder, gpu_counts *all) {
   plan_world w;
   neo_gen_program g;
+  gpu_draw draw = {.state = seed, .small = true};
   if (open_program(&w, seed, target, &g)) {
     set_precision(w.c.module, seed);
+    w.c.options.schedule = seed % 2 ? gpu_draw_schedule : NULL;
+    w.c.options.schedule_ctx = &draw;
     w.c.options.out_dir = folder;
     w.c.options.emit = NEO_EMIT_SO;
     w.c.options.every_grid = true;
-    if (neo_compile_passes(&w.c) || neo_compile_kernels(&w.c) || neo_emit_device(&w.c))
+    if (neo_compile_passes(&w.c) || neo_compile_kernels(&w.c) || neo_emit_device(&w.c) ||
+        !gpu_count_images(all, &w.c))
       fail_msg("seed %llu, %s: %s", (unsigned long long)seed, target, w.c.why);
-    assert_int_equal(w.c.images.n, 2);
   }
   world_close(&w);
 }
@@ -116,13 +108,17 @@ static void ptxas_takes_random_programs_for_every_level(void **state) {
   static const char *const target[] = {"nvptx:sm_75", "nvptx:sm_80", "nvptx:sm_90", "nvptx:sm_90a"};
   neo_seeds s = neo_seeds_of(1, N_ASSEMBLED);
   char folder[] = "/tmp/neo-test-XXXXXX";
+  gpu_counts all = {0};
   (void)state;
   if (!has_ptxas())
     skip();
   assert_non_null(mkdtemp(folder));
-  for (uint64_t seed = s.first; seed < s.first + s.n; seed++)
+  for (uint64_t seed = s.first; seed < s.first + s.n; seed++) {
+    neo_seeds_tell(&s, seed);
     for (size_t k = 0; k < 4; k++)
-      assemble(seed, target[k], folder);
+      assemble(seed, target[k], folder, &all);
+  }
+  gpu_counts_tell(&all);
   rmdir(folder);
 }
 
