@@ -53,6 +53,43 @@ static void a_product_of_matrices_with_bias_is_right(void **state) {
   assert_values(test_eval(p, m, "Y"), y, 15);
 }
 
+/* A condition makes the interpreter take the products one by one. */
+static void products_of_converted_reads_are_those_taken_one_by_one(void **state) {
+  static const char *const factors[] = {"f32(x[i])", "tf32(w[i])", "f32(bf16(w[i]))",
+                                        "tf32(f32(f16(w[i])))"};
+  enum { N = 40, FACTORS = sizeof factors / sizeof *factors };
+  double x[N], w[N];
+  int64_t all[N];
+  for (int k = 0; k < N; k++) {
+    x[k] = neo_value_round(NEO_F16_T, sin(k + 1));
+    w[k] = neo_value_round(NEO_F32_T, cos(3 * k + 1));
+    all[k] = 1;
+  }
+  for (int k = 0; k < 2 * FACTORS * FACTORS; k++) {
+    const char *one = factors[k % FACTORS], *two = factors[k / FACTORS % FACTORS];
+    neo_module *m =
+        test_parse(*state, neo_arena_printf(((neo_module *)*state)->arena,
+                                            "input x : f16 [40]\ninput w : f32 [40]\n"
+                                            "input on : bool [40]\ntemp s : f32 []\n"
+                                            "temp t : f32 []\n"
+                                            "def s[] =\n    sum[i: 40] %s * %s\n"
+                                            "def t[] =\n    sum[i: 40] where on[i]; %s * %s\n",
+                                            one, two, one, two));
+    m->math = k < FACTORS * FACTORS ? NEO_PRECISION_F32 : NEO_PRECISION_3XTF32;
+    neo_interp *p = test_interp(m, NULL);
+    test_put_f(p, m, "x", x, N);
+    test_put_f(p, m, "w", w, N);
+    test_put_i(p, m, "on", all, N);
+    neo_interp_track_errors(p, true);
+    double s = test_eval(p, m, "s")->at[0].f, t = test_eval(p, m, "t")->at[0].f;
+    const double *es = neo_interp_errors(p, neo_tensor_find(m, "s"));
+    const double *et = neo_interp_errors(p, neo_tensor_find(m, "t"));
+    double a = es ? es[0] : 0, b = et ? et[0] : 0;
+    if (s != t || fabs(a - b) > 1e-9 * b)
+      fail_msg("%s * %s: %a within %a, not %a within %a", one, two, s, a, t, b);
+  }
+}
+
 static void a_padded_strided_convolution_is_right(void **state) {
   neo_module *m = test_parse(
       *state,
@@ -506,6 +543,7 @@ static void disturbed_sums_differ_by_what_rounding_may_do(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_product_of_matrices_with_bias_is_right),
+      TEST(products_of_converted_reads_are_those_taken_one_by_one),
       TEST(a_padded_strided_convolution_is_right),
       TEST(softmax_sums_to_one_and_matches_exp),
       TEST(the_first_of_equals_wins_and_nan_wins_all),
