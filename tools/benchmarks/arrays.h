@@ -1,25 +1,69 @@
-/* Arrays for the arguments of generated libraries' entries: floats uniform in [-1, 1), integers in
- * their bounds, the same for the same seed. */
+/* Arrays for the arguments of generated libraries' entries: floats of every type uniform in [-1, 1),
+ * integers in their bounds, the same for the same seed. An element follows from its index and the
+ * seed alone. */
 #ifndef NEO_TOOLS_ARRAYS_H
 #define NEO_TOOLS_ARRAYS_H
 #include "tools/benchmarks/bench.h"
 
-static inline unsigned bench_random(unsigned *seed) {
-  *seed = *seed * 1664525u + 1013904223u;
-  return *seed >> 8;
+/* 24 random bits: an integer hash (the finalizer of MurmurHash3) of the index, seeded twice. */
+static inline uint32_t bench_random(uint32_t seed, uint32_t index) {
+  uint32_t x = index * 0x9e3779b9u + seed * 0x85ebca6bu;
+  x = (x ^ x >> 16) * 0x85ebca6bu;
+  x = (x ^ x >> 13 ^ seed) * 0xc2b2ae35u;
+  return (x ^ x >> 16) >> 8;
 }
 
-static inline void bench_fill(void *p, uint8_t type, int64_t n, int64_t bound, unsigned seed) {
+static inline uint32_t bench_bits(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static inline float bench_float(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* To the nearest, ties to even; for finite numbers. */
+static inline uint16_t bench_to_bf16(float x) {
+  uint32_t bits = bench_bits(x);
+  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static inline float bench_from_bf16(uint16_t x) {
+  return bench_float((uint32_t)x << 16);
+}
+
+/* Of numbers below 1: further bits are cut off, and what is smaller than f16's normal ones is 0. */
+static inline uint16_t bench_to_f16(float x) {
+  uint32_t bits = bench_bits(x), exponent = bits >> 23 & 255;
+  if (exponent < 127 - 14)
+    return 0;
+  return (uint16_t)((bits >> 16 & 0x8000) | (exponent - 112) << 10 | (bits >> 13 & 0x3ff));
+}
+
+static inline float bench_from_f16(uint16_t x) {
+  uint32_t exponent = x >> 10 & 31, sign = (uint32_t)(x & 0x8000) << 16;
+  float small = (float)(x & 0x3ff) * 0x1p-24f;
+  if (exponent == 0)
+    return bench_float(sign | bench_bits(small));
+  return bench_float(sign | (exponent == 31 ? 255 : exponent + 112) << 23 |
+                     (uint32_t)(x & 0x3ff) << 13);
+}
+
+/* bound: of integers; 0: none is known, and they are 0 */
+static inline void bench_fill(void *p, uint8_t type, int64_t n, int64_t bound, uint32_t seed) {
   for (int64_t i = 0; i < n; i++) {
-    unsigned r = bench_random(&seed);
-    double x = (double)r / 8388608.0 - 1;
+    uint32_t r = bench_random(seed, (uint32_t)i);
+    float x = (float)r / 8388608.0f - 1;
     int64_t k = bound > 0 ? (int64_t)r % bound : 0;
     switch (type) {
     case NEO_RT_F64:
-      ((double *)p)[i] = x;
+      ((double *)p)[i] = (double)x;
       break;
     case NEO_RT_F32:
-      ((float *)p)[i] = (float)x;
+      ((float *)p)[i] = x;
       break;
     case NEO_RT_I64:
       ((int64_t *)p)[i] = k;
@@ -28,11 +72,16 @@ static inline void bench_fill(void *p, uint8_t type, int64_t n, int64_t bound, u
       ((int32_t *)p)[i] = (int32_t)k;
       break;
     case NEO_RT_F16:
-    case NEO_RT_BF16:
-      ((uint16_t *)p)[i] = 0;
+      ((uint16_t *)p)[i] = bench_to_f16(x);
       break;
-    default:
-      ((uint8_t *)p)[i] = (uint8_t)(k & 1);
+    case NEO_RT_BF16:
+      ((uint16_t *)p)[i] = bench_to_bf16(x);
+      break;
+    case NEO_RT_BOOL:
+      ((uint8_t *)p)[i] = (uint8_t)(r & 1);
+      break;
+    default: /* i8, u8 */
+      ((uint8_t *)p)[i] = (uint8_t)(bound > 0 ? k : (int64_t)(r & 127));
       break;
     }
   }
@@ -54,6 +103,13 @@ static inline size_t bench_type_bytes(uint8_t type) {
   }
 }
 
+static inline void *bench_memory(size_t bytes) {
+  void *p = aligned_alloc(64, (bytes + 64) / 64 * 64);
+  if (!p)
+    bench_die("memory", "out of memory");
+  return p;
+}
+
 static inline void *bench_array(const neo_rt_model *m, const neo_rt_tensor *t, const int64_t *sizes,
                                 unsigned seed) {
   int64_t n = 1, bound = 0;
@@ -61,9 +117,7 @@ static inline void *bench_array(const neo_rt_model *m, const neo_rt_tensor *t, c
     n *= neo_rt_eval(m, m->extents[t->extent + k], sizes);
   if (t->bound >= 0)
     bound = neo_rt_eval(m, t->bound, sizes);
-  void *p = aligned_alloc(64, ((size_t)n * bench_type_bytes(t->type) + 64) / 64 * 64);
-  if (!p)
-    bench_die("memory", "out of memory");
+  void *p = bench_memory((size_t)n * bench_type_bytes(t->type));
   bench_fill(p, t->type, n, bound, seed);
   return p;
 }

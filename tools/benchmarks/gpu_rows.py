@@ -1,7 +1,8 @@
-"""What `tools/bench gpu` measures, in parts: rows that fit into a few minutes of a GPU each.
+"""What `tools/bench gpu` measures, in parts.
 
 A row's `must` and `stretch` are least ratios, peer time over ours, for each peer or for the best of
-them ("best"); of rows that memory bounds, least shares of the bandwidth that a copy reaches.
+them ("best"); of rows that memory bounds, least shares of the bandwidth that a copy reaches. How its
+values are checked, gpu_values.py says.
 """
 import dataclasses
 import glob
@@ -10,8 +11,8 @@ import os
 from build import ROOT
 
 PARTS = {1: "correctness", 2: "products", 3: "convolutions", 4: "capsules", 5: "cells",
-         6: "memory bound", 7: "networks"}
-ZOO, BENCHMARKS = "models/zoo/", "tools/benchmarks/"
+         6: "memory bound", 7: "networks", 8: "attention", 9: "inference"}
+ZOO, BENCHMARKS, PROGRAMS = "models/zoo/", "tools/benchmarks/", "tests/gpu/"
 EXPECTED = os.path.join(ROOT, "tests", "zoo", "expected")
 GRAPHS = ("torch eager", "torch compile")
 CELLS = {"torch eager": (8, 30), "torch compile": (2.5, 6), "jax": (2.5, 6)}
@@ -34,20 +35,35 @@ class Row:
     entry: str
     peers: tuple = ()
     musts: dict = dataclasses.field(default_factory=dict)  # peer or "best" -> (must, stretch)
-    what: str = "time"  # or "values"
+    what: str = "time"  # or "values": its time is of no interest
     defines: dict = dataclasses.field(default_factory=dict)
     batch: int = 0
     options: tuple = ()
     settings: dict = dataclasses.field(default_factory=dict)
     torch: dict = dataclasses.field(default_factory=dict)
     bytes: int = 0
+    level: str = ""  # of the target, where it is another one than the bench's
+    reference: str = ""  # gpu_reference.h; without one, beside a processor's library:
+    measure: str = "element"
+    agree: float = 1e-3
+    samples: int = 2048  # of a tensor
+    paths: tuple = ()  # set when it is prepared: how its products are made
 
     def folder(self):
         """Of what is prepared for it."""
         return "".join(c if c.isalnum() else "_" for c in self.name)
 
+    def sizes(self):
+        return {**self.defines, **({"B": self.batch} if self.batch else {})}
 
-def correctness(small):
+    def trains(self):
+        return self.entry == "step"
+
+
+# ---- 1: correctness
+
+
+def zoo(small):
     """Loss and gradients of the zoo, at the sizes of its tests, as on a processor."""
     for path in sorted(glob.glob(os.path.join(EXPECTED, "*.txt"))):
         name = os.path.splitext(os.path.basename(path))[0]
@@ -63,20 +79,55 @@ def correctness(small):
                     break
         if not small or name in ("milstm", "mlp"):
             yield Row(f"values of {name}", 1, "correctness", "loss and gradients",
-                      f"{ZOO}{model}.expr", "grad", what="values", defines=defines)
+                      f"{ZOO}{model}.expr", "grad", what="values", defines=defines,
+                      measure="tensor")
+
+
+KINDS = {"f32": ("gemm", ()), "bf16": ("gemm", ("--math=bf16",)), "tf32": ("gemm", ("--math=tf32",)),
+         "3xtf32": ("gemm", ("--math=3xtf32",)), "bf16 tensors": ("gemm_bf16", ()),
+         "f16 tensors": ("gemm_f16", ())}
+
+
+def product(kind, m, n, k, **more):
+    model, options = KINDS[kind]
+    rounded = "f32" if "tensors" in kind else kind
+    return dict(model=f"{BENCHMARKS}{model}.expr", entry="forward", defines=dict(M=m, N=n, K=k),
+                options=options, reference="product:" + rounded, **more)
+
+
+def matrix_units(small):
+    """Products that reach every way of making them: by warps, by warpgroups, with operands copied by
+    threads and in boxes, a producer, persistent blocks; on sm_80's code too."""
+    for level in ("sm_80", ""):
+        on = f" for {level}" if level else ""
+        for kind in KINDS:
+            for m, n, k in [(72, 56, 96)] if small else [(1537, 2056, 520), (2048, 4096, 1024)]:
+                yield Row(f"values of gemm {kind} {m}x{n}x{k}{on}", 1, "correctness", "product",
+                          what="values", level=level, **product(kind, m, n, k))
+        for math in ("bf16", "tf32", "3xtf32"):
+            yield Row(f"values of products {math}{on}", 1, "correctness", "products",
+                      PROGRAMS + "products.expr", "forward", what="values", level=level,
+                      options=("--math=" + math,), agree=1e-4)
+        if not small:
+            yield Row(f"values of large products{on}", 1, "correctness", "products",
+                      PROGRAMS + "large.expr", "forward", what="values", level=level, agree=1e-7,
+                      samples=16384)
+
+
+# ---- 2 and 3: products and convolutions
 
 
 def products(small):
-    kinds = [("f32", (1024, 2048, 4096, 8192), (), (0.85, 1.03)),
-             ("bf16", (4096, 8192), ("--math=bf16",), (0.55, 1.02)),
-             ("tf32", (4096, 8192), ("--math=tf32",), (0.8, 1.0)),
-             ("3xtf32", (4096, 8192), ("--math=3xtf32",), (1.5, 2.3))]
-    for kind, sizes, options, musts in kinds:
+    kinds = [("f32", (1024, 2048, 4096, 8192), (0.85, 1.03)), ("bf16", (4096, 8192), (0.55, 1.02)),
+             ("tf32", (4096, 8192), (0.8, 1.0)), ("3xtf32", (4096, 8192), (1.5, 2.3)),
+             ("bf16 tensors", (1024, 4096, 8192), (0.8, 1.02)),
+             ("f16 tensors", (1024, 4096, 8192), (0.8, 1.02))]
+    for kind, sizes, musts in kinds:
+        theirs = "f32" if kind == "3xtf32" else kind.split()[0]
         for n in (40,) if small else sizes:
             yield Row(f"gemm {kind} {n}", 2, f"gemm {kind}", f"{2e-9 * n**3:.4g} GFLOP",
-                      BENCHMARKS + "gemm.expr", "forward", ("torch cublas",), {"best": musts},
-                      defines=dict(M=n, N=n, K=n), options=options,
-                      torch=dict(what="gemm", kind="f32" if kind == "3xtf32" else kind))
+                      peers=("torch cublas",), musts={"best": musts},
+                      torch=dict(what="gemm", kind=theirs), **product(kind, n, n, n))
 
 
 def convolutions(small):
@@ -89,29 +140,38 @@ def convolutions(small):
                       f"{2e-9 * batch * k * out**2 * c * r**2:.4g} GFLOP",
                       BENCHMARKS + "conv.expr", entry, ("torch cudnn",), {"best": (0.7, 1.0)},
                       defines=dict(B=batch, C=c, H=h, K=k, R=r, STRIDE=stride, PAD=pad),
+                      reference=f"conv:{entry}:{stride}:{pad}",
                       torch=dict(what="conv", entry=entry, stride=stride, pad=pad,
                                  shape=[batch, c, h, h]))
 
 
-def step(part, group, model, batch, peers, musts, lr=0.002, defines=None, name=None):
+# ---- 4 to 9
+
+
+def network(part, group, model, batch, peers, musts, lr=0.002, defines=None, name=None,
+            entry="step", agree=2e-3, samples=256, options=()):
     defines = defines or {}
-    return Row(name or f"{model} batch {batch}", part, group, "training step", f"{ZOO}{model}.expr",
-               "step", peers, musts, defines=defines, batch=batch, settings=dict(lr=lr),
-               torch=dict(what=model, defines=defines, batch=batch, lr=lr))
+    trains = entry == "step"
+    return Row(name or f"{model} batch {batch}", part, group,
+               "training step" if trains else "inference", f"{ZOO}{model}.expr", entry, peers, musts,
+               defines=defines, batch=batch, settings=dict(lr=lr) if trains else {},
+               measure="change" if trains else "tensor", agree=agree, samples=samples,
+               options=options,
+               torch=dict(what=model, entry=entry, defines=defines, batch=batch, lr=lr))
 
 
 def capsules(small):
     for batch in (1,) if small else (1, 16, 64):
-        yield step(4, "capsule convolution", "capsule_conv", batch, GRAPHS,
-                   {"torch eager": (4, 8)},
-                   defines=dict(H=8, C=2, M=2, R=3, J=2) if small else {})
+        yield network(4, "capsule convolution", "capsule_conv", batch, GRAPHS,
+                      {"torch eager": (4, 8)},
+                      defines=dict(H=8, C=2, M=2, R=3, J=2) if small else {})
 
 
 def cells(small):
     for model in ("milstm",) if small else ("milstm", "scrnn", "sublstm", "lltm"):
         for batch in (1,) if small else (1, 16, 64):
-            yield step(5, "cells", model, batch, (*GRAPHS, "jax"), CELLS,
-                       defines=dict(I=12, H=8) if small else {})
+            yield network(5, "cells", model, batch, (*GRAPHS, "jax"), CELLS,
+                          defines=dict(I=12, H=8) if small else {})
 
 
 def memory_bound(small):
@@ -127,26 +187,58 @@ def memory_bound(small):
         yield Row(f"{name} forward and backward", 6, "memory bound",
                   f"{4e-6 * elements * passes:.4g} MB", BENCHMARKS + "memory.expr", f"{name}_fb",
                   GRAPHS, {"bandwidth": (0.85, 0.9)}, defines=sizes, bytes=4 * elements * passes,
-                  torch=dict(what=name, args=args, seed=seed))
+                  agree=2e-4, torch=dict(what=name, args=args, seed=seed))
 
 
 def networks(small):
     if small:
-        yield step(7, "small networks", "mlp", 2, GRAPHS, {}, defines=dict(WIDTH=16))
+        yield network(7, "small networks", "mlp", 2, GRAPHS, {}, defines=dict(WIDTH=16))
+        return
+    deep = dict(agree=2e-2, samples=32)
+    for batch in (1, 16):
+        yield network(7, "small networks", "capsulenet", batch, GRAPHS, {"torch compile": (1.7, 3)},
+                      **deep)
+        yield network(7, "small networks", "shufflenet", batch, GRAPHS, {"torch compile": (1.3, 4)},
+                      lr=1e-4, **deep)
+        for model in ("resnet18", "resnet50", "mobilenet"):
+            yield network(7, "large networks", model, batch, GRAPHS, {"torch compile": (0.8, 1.05)},
+                          lr=1e-4, **deep)
+    for words in (128, 512):
+        yield network(7, "large networks", "bert", 1, GRAPHS, {"torch compile": (0.8, 1.05)},
+                      defines=dict(T=words, DROPOUT=0), name=f"bert sequence {words}", **deep)
+
+
+def attention(small):
+    shapes = [(1, 24, 2, 16)] if small else [(8, 1024, 16, 64), (1, 4096, 16, 64),
+                                             (1, 4096, 16, 128)]
+    for causal in (0, 1):
+        for b, t, h, k in shapes:
+            for entry, what, products in (("forward", "forward", 4), ("both", "both ways", 14)):
+                sizes = dict(B=b, T=t, H=h, K=k)
+                flop = products * b * h * t * t * k / (1 + causal)
+                yield Row(f"attention {b}x{t}x{h}x{k}{' causal' if causal else ''} {what}", 8,
+                          f"attention {what}", f"{1e-9 * flop:.4g} GFLOP",
+                          BENCHMARKS + "attention.expr", entry, ("torch attention",),
+                          {"best": (0.5, 1.0)}, defines=dict(**sizes, CAUSAL=causal),
+                          options=("--math=bf16", "--store=bf16"), agree=4e-2,
+                          torch=dict(what="attention", entry=entry, causal=causal))
+
+
+def inference(small):
+    if small:
+        yield network(9, "inference", "mlp", 2, GRAPHS, {}, defines=dict(WIDTH=16), entry="forward",
+                      name="mlp inference batch 2")
         return
     for batch in (1, 16):
-        yield step(7, "small networks", "capsulenet", batch, GRAPHS, {"torch compile": (1.7, 3)})
-        yield step(7, "small networks", "shufflenet", batch, GRAPHS, {"torch compile": (1.3, 4)},
-                   lr=1e-4)
-        for model in ("resnet18", "resnet50", "mobilenet"):
-            yield step(7, "large networks", model, batch, GRAPHS, {"torch compile": (0.8, 1.05)},
-                       lr=1e-4)
+        yield network(9, "inference", "resnet50", batch, GRAPHS, {"torch compile": (0.8, 1.05)},
+                      entry="forward", name=f"resnet50 inference batch {batch}")
     for words in (128, 512):
-        yield step(7, "large networks", "bert", 1, GRAPHS, {"torch compile": (0.8, 1.05)},
-                   defines=dict(T=words, DROPOUT=0), name=f"bert sequence {words}")
+        yield network(9, "inference", "bert", 1, GRAPHS, {"torch compile": (0.8, 1.05)},
+                      defines=dict(T=words, DROPOUT=0), entry="forward",
+                      name=f"bert inference sequence {words}")
 
 
 def all_rows(small=False):
     """`small`: a few, of sizes for an emulated GPU."""
-    return [row for part in (correctness, products, convolutions, capsules, cells, memory_bound,
-                             networks) for row in part(small)]
+    return [row for part in (zoo, matrix_units, products, convolutions, capsules, cells,
+                             memory_bound, networks, attention, inference) for row in part(small)]

@@ -1,246 +1,168 @@
 /* Our side of a comparison on a GPU (serve.h): calls one entry of a generated library, its inputs
  * and outputs on the device, calls following each other in the stream without a wait.
  *
- *   ours_gpu LIB PREFIX ENTRY [load=FILE] [save=FILE] [inputs=FILE] [dump=FILE] [NAME=VALUE ...]
- *   ours_gpu copy BYTES
+ *   ours_gpu LIB PREFIX ENTRY [OPTION ...]      ours_gpu copy BYTES
  *
- * NAME=VALUE sets a setting; load and save are of parameters; inputs writes the arrays that it
- * calls with (those of arrays.h, run-time sizes the largest), dump what the first call returned,
- * both as safetensors. A library for a processor is called on the host, which gives the values that
- * a GPU's are compared with. `copy` is a copy on the device, which tells its bandwidth. */
+ * Options are obeyed in their order:
+ *
+ *   NAME=VALUE           a setting
+ *   samples=N            of a tensor's elements, for `values`
+ *   reference=TEXT       what they are compared with (gpu_reference.h)
+ *   values=FILE          a call's sampled values (gpu_values.h)
+ *   load=FILE, save=FILE of parameters
+ *   inputs=FILE          the arrays that it calls with (arrays.h)
+ *   quit=1               nothing more
+ *   graph=N              N calls are captured as one graph, which is what is timed: a call that is
+ *                        shorter than the host needs to launch it would measure the host
+ *
+ * A library for a processor is called on the host, which gives the values that a GPU's are compared
+ * with. `copy` is a copy on the device, which tells its bandwidth. */
 #define _GNU_SOURCE
-#include "include/neo/dlpack.h"
-#include "runtime/cuda_api.h"
-#include "tools/benchmarks/arrays.h"
+#include "tools/benchmarks/gpu_reference.h"
+#include "tools/benchmarks/gpu_values.h"
 #include "tools/benchmarks/serve.h"
 #include <math.h>
 
-enum { MOST_TENSORS = 4096, MOST_SIZES = 32, MOST_RANK = 16 };
+enum { SAMPLES = 4096, CAPTURE_RELAXED = 2 };
 
 typedef struct {
-  cuda_api cuda;
-  cuda_stream stream;
-  cuda_context context;
-  const neo_rt_model *model;
-  neo_rt_ctx *ctx;
-  const neo_rt_entry *entry;
-  int32_t number;
-  int64_t sizes[MOST_SIZES], given[MOST_SIZES];
-  void *host[MOST_TENSORS]; /* by argument, as the next */
-  cuda_ptr device[MOST_TENSORS];
-  int64_t shape[MOST_TENSORS][MOST_RANK];
+  gpu_side side;
+  gpu_values_how how;
+  bool quit;
+  cuda_exec graph; /* of so many calls */
+  int graph_calls;
   cuda_ptr from, to; /* of `copy` */
   size_t bytes;
-} side;
+} bench;
 
-static void must(int bad, const char *what, const char *why) {
-  if (bad)
-    bench_die(what, why ? why : "failed");
-}
+/* ---- options */
 
-/* ---- the driver */
-
-static void open_driver(side *s) {
-  const char *own = getenv("NEO_CUDA_DRIVER");
-  void *driver = dlopen(own ? own : "libcuda.so.1", RTLD_NOW);
-  cuda_device device;
-  int n = 0;
-  if (!driver)
-    serve_missing(dlerror());
-#define FIND(member, symbol, params) *(void **)&s->cuda.member = dlsym(driver, #symbol);
-  CUDA_FUNCTIONS(FIND)
-#undef FIND
-  if (s->cuda.init(0) || s->cuda.device_count(&n) || n == 0)
-    serve_missing("there is no GPU");
-  must(s->cuda.device_get(&device, 0), "device", NULL);
-  must(s->cuda.context_retain(&s->context, device), "context", NULL);
-  must(s->cuda.context_push(s->context), "context", NULL);
-  must(s->cuda.stream_create(&s->stream, CUDA_STREAM_NON_BLOCKING), "stream", NULL);
-}
-
-static cuda_ptr on_device(side *s, size_t bytes) {
-  cuda_ptr p;
-  must(s->cuda.memory_alloc(&p, bytes ? bytes : 1), "memory of the device", NULL);
-  return p;
-}
-
-/* ---- tensors */
-
-static const neo_rt_tensor *argument(const side *s, int k) {
-  return &s->model->tensors[s->model->entry_args[s->entry->args + k]];
-}
-
-static size_t bytes_of(side *s, int k) {
-  const neo_rt_tensor *t = argument(s, k);
-  size_t n = bench_type_bytes(t->type);
-  for (int d = 0; d < t->rank; d++) {
-    s->shape[k][d] = neo_rt_eval(s->model, s->model->extents[t->extent + d], s->sizes);
-    n *= (size_t)s->shape[k][d];
+static void save_inputs(gpu_side *s, const char *path) {
+  gpu_tensor *t = bench_memory((size_t)(s->entry->n_inputs + 1) * sizeof *t);
+  for (int k = 0; k < s->entry->n_inputs; k++) {
+    const neo_rt_tensor *of = gpu_argument(s, k);
+    t[k] = (gpu_tensor){.type = gpu_type_name(of->type),
+                        .data = s->host[k],
+                        .bytes = gpu_bytes(s, k),
+                        .rank = of->rank};
+    snprintf(t[k].name, sizeof t[k].name, "%s", of->name);
+    memcpy(t[k].shape, s->shape[k], sizeof t[k].shape);
   }
-  return n;
+  gpu_save(path, t, s->entry->n_inputs);
+  free(t);
 }
 
-static neo_dl_type type_of(const neo_rt_tensor *t) {
-  static const uint8_t code[] = {NEO_DL_FLOAT,  NEO_DL_FLOAT, NEO_DL_FLOAT,
-                                 NEO_DL_BFLOAT, NEO_DL_INT,   NEO_DL_INT,
-                                 NEO_DL_INT,    NEO_DL_UINT,  NEO_DL_BOOL};
-  return (neo_dl_type){code[t->type], (uint8_t)(8 * bench_type_bytes(t->type)), 1};
-}
-
-static void bind_argument(side *s, int k) {
-  const neo_rt_tensor *t = argument(s, k);
-  size_t bytes = bytes_of(s, k);
-  s->device[k] = on_device(s, bytes);
-  must(s->cuda.upload(s->device[k], s->host[k], bytes, s->stream), t->name, "upload");
-  neo_dl_tensor dl = {.data = (void *)(uintptr_t)s->device[k],
-                      .device = {NEO_DL_CUDA, 0},
-                      .ndim = t->rank,
-                      .dtype = type_of(t),
-                      .shape = s->shape[k]};
-  must(neo_rt_bind(s->ctx, s->model->entry_args[s->entry->args + k], &dl), t->name,
-       neo_rt_error(s->ctx));
-}
-
-static void open_side(side *s, char **v) {
-  char symbol[256];
-  void *lib = dlopen(v[0], RTLD_NOW);
-  must(!lib, v[0], lib ? NULL : dlerror());
-  snprintf(symbol, sizeof symbol, "%s_model", v[1]);
-  s->model = dlsym(lib, symbol);
-  must(!s->model, symbol, "not in the library");
-  if (s->model->device)
-    open_driver(s);
-  neo_rt_config config = {.struct_size = sizeof config,
-                          .threads = 1,
-                          .seed = 1,
-                          .stream = s->stream,
-                          .flags = NEO_RT_ASYNC | NEO_RT_TRUST_INDICES};
-  if (neo_rt_create(s->model, &config, &s->ctx))
-    serve_missing(s->ctx ? neo_rt_error(s->ctx) : v[0]);
-  s->number = neo_rt_find_entry(s->model, v[2]);
-  must(s->number < 0, v[2], "is no entry");
-  s->entry = &s->model->entries[s->number];
-  must(s->entry->n_args > MOST_TENSORS || s->model->n_sizes > MOST_SIZES, v[0], "is too large");
-  for (int k = 0; k < s->model->n_sizes; k++)
-    s->sizes[k] = s->model->sizes[k].hi;
-  for (int k = 0; k < s->entry->n_sizes; k++)
-    s->given[k] = s->sizes[s->model->entry_sizes[s->entry->sizes + k]];
-  for (int k = 0; k < s->entry->n_args; k++) {
-    int32_t t = s->model->entry_args[s->entry->args + k];
-    s->host[k] = bench_array(s->model, &s->model->tensors[t], s->sizes, (unsigned)t + 1);
-    if (s->model->device)
-      bind_argument(s, k);
-  }
-}
-
-/* ---- running */
-
-static void run(side *s) {
-  must(s->model->device ? neo_rt_run(s->ctx, s->number)
-                        : neo_rt_call(s->ctx, s->number, s->given, s->host),
-       "run", neo_rt_error(s->ctx));
-}
-
-static void wait_all(side *s) {
-  must(neo_rt_wait(s->ctx), "wait", neo_rt_error(s->ctx));
-}
-
-/* What the last call returned, to the host. */
-static void take(side *s) {
-  wait_all(s);
-  for (int k = s->entry->n_inputs; s->model->device && k < s->entry->n_args; k++)
-    must(s->cuda.download(s->host[k], s->device[k], bytes_of(s, k), s->stream), "download", NULL);
-  if (s->model->device)
-    must(s->cuda.stream_wait(s->stream), "download", NULL);
-}
-
-/* ---- files: arguments [from, to) */
-
-static void save_arguments(side *s, const char *path, int from, int to) {
-  static const char *const names[] = {"F64", "F32", "F16", "BF16", "I64",
-                                      "I32", "I8",  "U8",  "BOOL"};
-  char *header;
-  size_t n, at = 0;
-  FILE *text = open_memstream(&header, &n), *f = fopen(path, "wb");
-  must(!text || !f, path, "cannot be written");
-  for (int k = from; k < to; k++) {
-    size_t end = at + bytes_of(s, k);
-    fprintf(text, "%s\"%s\": {\"dtype\": \"%s\", \"shape\": [", k > from ? ", " : "{",
-            argument(s, k)->name, names[argument(s, k)->type]);
-    for (int d = 0; d < argument(s, k)->rank; d++)
-      fprintf(text, "%s%lld", d ? ", " : "", (long long)s->shape[k][d]);
-    fprintf(text, "], \"data_offsets\": [%zu, %zu]}", at, end);
-    at = end;
-  }
-  fputs(from < to ? "}" : "{}", text);
-  fclose(text);
-  uint64_t length = n;
-  fwrite(&length, sizeof length, 1, f);
-  fwrite(header, 1, n, f);
-  for (int k = from; k < to; k++)
-    fwrite(s->host[k], 1, bytes_of(s, k), f);
-  free(header);
-  must(fclose(f), path, "cannot be written");
-}
-
-static const char *option(side *s, char *text) {
+static void obey(bench *b, char *text) {
   char *value = strchr(text, '=');
-  must(!value, text, "is not NAME=VALUE");
+  neo_rt_ctx *ctx = b->side.ctx;
+  gpu_must(!value, text, "is not NAME=VALUE");
   *value++ = 0;
-  if (!strcmp(text, "dump"))
-    return value;
-  if (!strcmp(text, "inputs"))
-    save_arguments(s, value, 0, s->entry->n_inputs);
+  if (!strcmp(text, "samples"))
+    b->how.most = atoll(value);
+  else if (!strcmp(text, "reference"))
+    b->how.reference = value;
+  else if (!strcmp(text, "values"))
+    gpu_values_write(&b->side, value, b->how);
+  else if (!strcmp(text, "inputs"))
+    save_inputs(&b->side, value);
   else if (!strcmp(text, "save"))
-    must(neo_rt_save(s->ctx, value, NULL, 0), value, neo_rt_error(s->ctx));
+    gpu_must(neo_rt_save(ctx, value, NULL, 0), value, neo_rt_error(ctx));
   else if (!strcmp(text, "load"))
-    must(neo_rt_load(s->ctx, value), value, neo_rt_error(s->ctx));
+    gpu_must(neo_rt_load(ctx, value), value, neo_rt_error(ctx));
+  else if (!strcmp(text, "quit"))
+    b->quit = true;
+  else if (!strcmp(text, "graph"))
+    b->graph_calls = atoi(value);
   else
-    must(neo_rt_set_scalar(s->ctx, text, atof(value)), text, neo_rt_error(s->ctx));
-  return NULL;
+    gpu_must(neo_rt_set_scalar(ctx, text, atof(value)), text, neo_rt_error(ctx));
 }
 
-static double mean_size(const float *x, size_t n) {
+/* ---- what it says of itself */
+
+static double mean_size(const void *x, uint8_t type, int64_t n) {
   double sum = 0;
-  for (size_t k = 0; k < n; k++)
-    sum += fabs((double)x[k]);
+  for (int64_t k = 0; k < n; k++)
+    sum += fabs(gpu_element(x, type, k));
   return n ? sum / (double)n : 0;
 }
 
-static bool is_training(const side *s) {
+static bool is_training(const gpu_side *s) {
   return s->entry->kind == NEO_RT_ENTRY_TRAIN;
 }
 
-/* The loss before two steps of a training; else the mean size of each f32 output. */
-static void tell(side *s, FILE *f, const char *dump) {
+/* The loss before two steps of a training; else the mean size of each output. */
+static void tell(gpu_side *s, FILE *f) {
   fprintf(f, "{\"%s\": [", is_training(s) ? "losses" : "outputs");
   const char *separator = "";
   for (int call = 0; call < (is_training(s) ? 2 : 1); call++) {
-    run(s);
-    take(s);
+    gpu_run(s);
+    gpu_take(s);
     for (int k = s->entry->n_inputs; k < s->entry->n_args; k++) {
-      const neo_rt_tensor *t = argument(s, k);
-      if (t->type != NEO_RT_F32 || (is_training(s) && strcmp(t->name, "loss") != 0))
+      const neo_rt_tensor *t = gpu_argument(s, k);
+      if (t->type > NEO_RT_BF16 || (is_training(s) && strcmp(t->name, "loss") != 0))
         continue;
-      fprintf(f, "%s%.8g", separator, mean_size(s->host[k], bytes_of(s, k) / sizeof(float)));
+      int64_t n = (int64_t)(gpu_bytes(s, k) / bench_type_bytes(t->type));
+      fprintf(f, "%s%.8g", separator, mean_size(s->host[k], t->type, n));
       separator = ", ";
     }
-    if (dump && call == 0)
-      save_arguments(s, dump, s->entry->n_inputs, s->entry->n_args);
   }
-  fputs("]}", f);
+  fputs("]", f);
+}
+
+/* ---- calls as one graph */
+
+typedef cuda_result begin_fn(cuda_stream stream, int mode);
+typedef cuda_result end_fn(cuda_stream stream, cuda_graph *graph);
+
+/* Null; or why the driver does not take it. */
+static const char *capture(bench *b) {
+  gpu_side *s = &b->side;
+  const char *own = getenv("NEO_CUDA_DRIVER");
+  void *driver = dlopen(own ? own : "libcuda.so.1", RTLD_NOW);
+  cuda_graph graph = NULL;
+  begin_fn *begin;
+  end_fn *end;
+  *(void **)&begin = driver ? dlsym(driver, "cuStreamBeginCapture_v2") : NULL;
+  *(void **)&end = driver ? dlsym(driver, "cuStreamEndCapture") : NULL;
+  if (!begin || !end || !s->cuda.graph_make || !s->cuda.graph_launch)
+    return "the driver captures no calls";
+  gpu_wait(s);
+  if (begin(s->stream, CAPTURE_RELAXED))
+    return "capturing cannot begin";
+  for (int k = 0; k < b->graph_calls; k++)
+    gpu_run(s);
+  if (end(s->stream, &graph) || !graph)
+    return "calls cannot be captured";
+  return s->cuda.graph_make(&b->graph, graph, 0) ? "a captured graph cannot be made" : NULL;
 }
 
 /* ---- answers */
 
-static void copy(side *s) {
-  must(s->cuda.copy(s->to, s->from, s->bytes, s->stream), "copy", NULL);
-}
-static void wait_copy(side *s) {
-  must(s->cuda.stream_wait(s->stream), "copy", NULL);
+static void run_all(bench *b, int calls) {
+  int launches = b->graph ? (calls + b->graph_calls - 1) / b->graph_calls : calls;
+  for (int k = 0; k < launches; k++)
+    if (b->bytes)
+      gpu_must(b->side.cuda.copy(b->to, b->from, b->bytes, b->side.stream), "copy", NULL);
+    else if (b->graph)
+      gpu_must(b->side.cuda.graph_launch(b->graph, b->side.stream), "launch", NULL);
+    else
+      gpu_run(&b->side);
 }
 
-static void answer(side *s, void (*f)(side *), void (*end)(side *), const char *about) {
+static void wait_all(bench *b) {
+  if (b->bytes || b->graph)
+    gpu_must(b->side.cuda.stream_wait(b->side.stream), "wait", NULL);
+  else
+    gpu_wait(&b->side);
+}
+
+/* Calls that were made, where so many are asked for: a graph's are made together. */
+static double made(const bench *b, int calls) {
+  int of = b->graph ? b->graph_calls : 1;
+  return (double)((calls + of - 1) / of * of);
+}
+
+static void answer(bench *b, const char *about) {
   char command[256];
   printf("ready %s\n", about);
   fflush(stdout);
@@ -248,13 +170,13 @@ static void answer(side *s, void (*f)(side *), void (*end)(side *), const char *
     int calls = 0;
     if (sscanf(command, "run %d", &calls) == 1) {
       if (calls > 1)
-        f(s);
-      end(s);
+        run_all(b, 1);
+      wait_all(b);
       double wall = bench_now_us(), cpu = serve_cpu_us();
-      for (int k = 0; k < calls; k++)
-        f(s);
-      end(s);
-      printf("us %.3f %.3f\n", bench_now_us() - wall, serve_cpu_us() - cpu);
+      run_all(b, calls);
+      wait_all(b);
+      double share = calls / made(b, calls);
+      printf("us %.3f %.3f\n", share * (bench_now_us() - wall), share * (serve_cpu_us() - cpu));
     } else {
       printf("kb %ld\n", serve_memory_kb());
     }
@@ -262,37 +184,43 @@ static void answer(side *s, void (*f)(side *), void (*end)(side *), const char *
   }
 }
 
-static void copy_on_device(side *s, const char *bytes) {
+static void copy_on_device(bench *b, const char *bytes) {
   char about[64];
-  s->bytes = (size_t)atoll(bytes);
-  open_driver(s);
-  s->from = on_device(s, s->bytes);
-  s->to = on_device(s, s->bytes);
-  snprintf(about, sizeof about, "{\"bytes\": %zu}", 2 * s->bytes);
-  answer(s, copy, wait_copy, about);
+  b->bytes = (size_t)atoll(bytes);
+  gpu_open_driver(&b->side);
+  b->from = gpu_memory(&b->side, b->bytes);
+  b->to = gpu_memory(&b->side, b->bytes);
+  snprintf(about, sizeof about, "{\"bytes\": %zu}", 2 * b->bytes);
+  answer(b, about);
+}
+
+static void serve_entry(bench *b) {
+  char *about;
+  size_t n;
+  FILE *f = open_memstream(&about, &n);
+  gpu_must(!f, "memory", "out of memory");
+  tell(&b->side, f);
+  const char *why = b->graph_calls ? capture(b) : NULL;
+  if (why)
+    serve_missing(why);
+  fprintf(f, ", \"graph\": %d}", b->graph ? b->graph_calls : 0);
+  fclose(f);
+  answer(b, about);
+  free(about);
 }
 
 int main(int argc, char **argv) {
-  static side s;
-  char *about;
-  size_t n;
-  const char *dump = NULL;
+  static bench b = {.how = {.most = SAMPLES}};
   if (argc == 3 && !strcmp(argv[1], "copy")) {
-    copy_on_device(&s, argv[2]);
+    copy_on_device(&b, argv[2]);
     return 0;
   }
-  must(argc < 4, "usage", "ours_gpu LIB PREFIX ENTRY [NAME=VALUE ...]");
-  open_side(&s, argv + 1);
-  for (int k = 4; k < argc; k++) {
-    const char *to = option(&s, argv[k]);
-    dump = to ? to : dump;
-  }
-  FILE *f = open_memstream(&about, &n);
-  must(!f, "memory", "out of memory");
-  tell(&s, f, dump);
-  fclose(f);
-  answer(&s, run, wait_all, about);
-  free(about);
-  neo_rt_destroy(s.ctx);
+  gpu_must(argc < 4, "usage", "ours_gpu LIB PREFIX ENTRY [OPTION ...]");
+  gpu_open(&b.side, argv[1], argv[2], argv[3]);
+  for (int k = 4; k < argc; k++)
+    obey(&b, argv[k]);
+  if (!b.quit)
+    serve_entry(&b);
+  neo_rt_destroy(b.side.ctx);
   return 0;
 }

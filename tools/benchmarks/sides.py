@@ -3,6 +3,7 @@
 A side that waits is stopped (SIGSTOP), so that no pool of threads spins while another is timed. All
 run on the same processors, as many as there are threads.
 """
+import contextlib
 import ctypes
 import json
 import os
@@ -20,6 +21,10 @@ class Missing(Exception):
     """Why a side cannot be measured here; the row says so and is not counted."""
 
 
+class TooLong(Missing):
+    """It did not answer within its limit."""
+
+
 def processors(threads):
     """The processors that all sides run on."""
     allowed = sorted(os.sched_getaffinity(0))
@@ -29,7 +34,9 @@ def processors(threads):
 
 
 def begin(cores):
-    """In the new process: on these processors; it ends with the bench, however that ends."""
+    """In the new process: on these processors; it ends with the bench, however that ends. What it
+    starts is of its group, which is killed as one."""
+    os.setsid()
     os.sched_setaffinity(0, cores)
     PRCTL(PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -37,8 +44,9 @@ def begin(cores):
 class Side:
     """A process that runs one thing; `about` is what it says of itself when it can run."""
 
-    def __init__(self, name, command, threads, env=None, folder=None, all_cores=False):
-        self.name, self.threads = name, threads
+    def __init__(self, name, command, threads, env=None, folder=None, all_cores=False,
+                 limit_s=ANSWER_S):
+        self.name, self.threads, self.limit_s = name, threads, limit_s
         self.times_us, self.cpu_us = [], []
         self.errors = tempfile.TemporaryFile()
         cores = os.sched_getaffinity(0) if all_cores else processors(threads)
@@ -66,9 +74,9 @@ class Side:
     def line(self):
         """The next line of its answer."""
         while b"\n" not in self.rest:
-            if not select.select([self.process.stdout], [], [], ANSWER_S)[0]:
+            if not select.select([self.process.stdout], [], [], self.limit_s)[0]:
                 self.close()
-                raise Missing(f"{self.name}: no answer in {ANSWER_S} s")
+                raise TooLong(f"{self.name}: no answer in {self.limit_s:.0f} s, and was killed")
             got = os.read(self.process.stdout.fileno(), 65536)
             if not got:
                 raise Missing(f"{self.name}: {self.why()}")
@@ -107,7 +115,8 @@ class Side:
 
     def close(self):
         """May be called again."""
-        self.process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.process.stdin.close()
         self.process.stdout.close()

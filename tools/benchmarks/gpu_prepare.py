@@ -1,0 +1,175 @@
+"""`tools/bench gpu --prepare`: where neoc is, everything that the rows need becomes one file.
+
+The file is a program for Python: gpu_unpack.py and an archive, with the layout of this tree,
+
+    rows.json               the rows, their order, what could not be prepared
+    libneort.so.0           for all rows' libraries
+    ours_gpu, neo-measure   built here
+    rows/ROW/libnet.so      kernels as PTX and machine code
+    rows/ROW/values         what a processor's library computes, sampled
+    tune/ROW/               candidates of `neoc tune --emit`
+    tools/ tests/ models/   our programs in Python, and what the peers' sides read
+"""
+import contextlib
+import dataclasses
+import io
+import json
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+
+from build import ROOT
+from gpu_values import checking
+from sides import Missing
+
+MOST_BYTES = 25 << 20  # what travels to a machine that has nothing
+SOURCES = ("ours_gpu.c", "gpu_side.c", "gpu_values.c", "gpu_reference.c", "gpu_samples.c")
+TRAVEL = (("tools/benchmarks", ".py"), ("tests/oracle", ".py"), ("models/zoo", ".expr"))
+TUNE_S = 600  # to make a row's candidates
+
+
+def run(command, **more):
+    done = subprocess.run(command, capture_output=True, text=True, **more)
+    if done.returncode:
+        first = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
+        raise Missing(f"{os.path.basename(command[0])} {command[1]}: {first}")
+    return done.stdout
+
+
+def target_of(row, target):
+    """The bench's target, at the row's level."""
+    return re.sub(r"sm_\w+", row.level, target) if row.level else target
+
+
+class Preparation:
+
+    def __init__(self, build, folder, target):
+        self.build, self.folder, self.target = build, folder, target
+        self.neoc = os.path.join(build, "bin", "neoc")
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def options(self, row):
+        return [os.path.join(ROOT, row.model), *row.options,
+                *(f"--define={k}={v}" for k, v in row.sizes().items())]
+
+    def programs(self):
+        for name in ("libneort.so.0", "libneort.so"):
+            shutil.copy(os.path.join(self.build, "lib", name), self.folder)
+        shutil.copy(os.path.join(self.build, "bin", "neo-measure"), self.folder)
+        run(["cc", "-O2", "-I.", "-Iinclude", "-o", self.path("ours_gpu"),
+             *("tools/benchmarks/" + name for name in SOURCES), "-L" + self.folder, "-lneort",
+             "-ldl", "-lm", "-Wl,-rpath,$ORIGIN"], cwd=ROOT)
+        os.remove(self.path("libneort.so"))  # for the linker alone
+        for program in ("ours_gpu", "neo-measure", "libneort.so.0"):
+            with contextlib.suppress(OSError, Missing):
+                run(["strip", "--strip-unneeded", self.path(program)])
+        for folder, ending in TRAVEL:
+            os.makedirs(self.path(folder), exist_ok=True)
+            for name in sorted(os.listdir(os.path.join(ROOT, folder))):
+                if name.endswith(ending):
+                    shutil.copy(os.path.join(ROOT, folder, name), self.path(folder))
+
+    def compile(self, row, to, *more):
+        run([self.neoc, "compile", "-q", *self.options(row), "--prefix=net", "--emit=so", *more,
+             "-o", to])
+        with os.scandir(to) as files:
+            for file in files:
+                if file.name != "libnet.so":
+                    os.remove(file.path)
+
+    def row(self, row):
+        """Its library, and the values that it is to have."""
+        to = self.path("rows", row.folder())
+        self.compile(row, to, "--target=" + target_of(row, self.target))
+        if not row.reference:
+            self.values(row, to)
+        if "product" in row.unit or row.part == 2:
+            row.paths = self.paths(row)
+
+    def values(self, row, to):
+        host = os.path.join(to, "host")
+        self.compile(row, host)
+        run([self.path("ours_gpu"), os.path.join(host, "libnet.so"), "net", row.entry,
+             *checking(row, os.path.join(to, "values")), "quit=1"], stdin=subprocess.DEVNULL)
+        shutil.rmtree(host)
+
+    def paths(self, row):
+        """How the row's products are made, by the schedules of its kernels."""
+        target = target_of(row, self.target).removesuffix("+host")
+        text = run([self.neoc, "explain", *self.options(row), "--target=" + target, "--schedule"])
+        ways = {"matrix=1": "warps", "matrix=2": "warpgroups", "bulk=1": "boxes",
+                "producer=1": "producer", "persistent=1": "persistent"}
+        found = [way for key, way in ways.items() if f" {key}" in text + " "]
+        return tuple(found + (["stages"] if re.search(r" stages=[1-9]", text) else []))
+
+    def candidates(self, row, most, seconds):
+        """Of the row's kernels, for neo-measure."""
+        os.makedirs(self.path("tune"), exist_ok=True)
+        to = self.path("tune", row.folder())
+        run([self.neoc, "tune", *self.options(row), "--target=" + target_of(row, self.target),
+             "--emit=" + to, f"--candidates={most}", f"--time={seconds}s", "--log=none", "-q"])
+
+
+def pack(folder, path):
+    """The file: Python runs the zip, whose __main__ unpacks the tar."""
+    tar = io.BytesIO()
+    with lzma.open(tar, "wb", preset=9) as to, tarfile.open(fileobj=to, mode="w") as archive:
+        for base, folders, files in os.walk(folder):
+            folders.sort()
+            for name in sorted(files):
+                full = os.path.join(base, name)
+                archive.add(full, os.path.relpath(full, folder))
+    with open(path + ".part", "wb") as f:
+        f.write(b"#!/usr/bin/env python3\n")
+        with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as z:
+            z.write(os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu_unpack.py"),
+                    "__main__.py")
+            z.writestr("bench.tar.xz", tar.getvalue())
+    os.replace(path + ".part", path)
+    return os.path.getsize(path)
+
+
+def attempt(name, missing, work):
+    start = time.perf_counter()
+    try:
+        work()
+        print(f"{name}: {time.perf_counter() - start:.1f} s", flush=True)
+    except Missing as why:
+        missing[name] = str(why)
+        print(f"{name}: {why}", flush=True)
+
+
+def prepare(o, rows, build):
+    """Rows that cannot be prepared say why in the results."""
+    with tempfile.TemporaryDirectory() as folder:
+        p, missing, tune = Preparation(build, folder, o.target), {}, []
+        p.programs()
+        for row in rows:
+            attempt(row.name, missing, lambda: p.row(row))
+        for row in rows:
+            if o.tune and re.search(o.tune, row.name) and row.name not in missing:
+                failed = {}
+                attempt("candidates of " + row.name, failed,
+                        lambda: p.candidates(row, o.candidates, TUNE_S))
+                tune += [] if failed else [row.name]
+        with open(p.path("rows.json"), "w") as f:
+            json.dump(dict(target=o.target, missing=missing, tune=tune,
+                           rows=[dataclasses.asdict(row) for row in rows]), f, indent=1)
+        size = pack(folder, o.prepare)
+    print(f"{o.prepare}: {size / 2**20:.1f} MiB, {len(rows) - len(missing)} rows"
+          f"{f', {len(missing)} of them missing' if missing else ''}"
+          f"{f', candidates of {len(tune)}' if tune else ''}")
+    if size > MOST_BYTES:
+        print(f"bench: {o.prepare} is larger than {MOST_BYTES >> 20} MiB: take fewer rows by --rows, "
+              "or fewer candidates", file=sys.stderr)
+        return 1
+    return 0
