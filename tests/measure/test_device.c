@@ -131,6 +131,24 @@ static void the_good_are_measured_and_the_slow_take_longer(void **state) {
   assert_true(slow > 1.5 && ratio(run(f, "race", "slow")) > 1.5);
 }
 
+static void what_is_short_is_launched_as_a_graph(void **state) {
+  fix *f = *state;
+  char line[512];
+  assert_true(has(ask(f, "device cuda sm_90a"), "\"ok\":true"));
+  fprintf(f->to, "job\nlimit wall_ms=20000\ntime run_ms=1 total_ms=2 least_runs=3\n"
+                 "buffer read f32 256\nbuffer write f32 256 rtol=1e-5\nready\n");
+  snprintf(line, sizeof line, "plain id=1 symbol=good units=1 scratch=0 path=%s", f->plain);
+  assert_true(has(ask(f, line), "\"ok\":true"));
+  for (int k = 0; k < 2; k++) {
+    snprintf(line, sizeof line,
+             "%s id=1 symbol=good units=256 scratch=0 block=128 block_units=128 path=%s",
+             k ? "try" : "base", f->image);
+    if (!has(ask(f, line), "\"graph\":true"))
+      fail_msg("%s", f->answer);
+  }
+  assert_true(ratio(f->answer) > 0.2 && ratio(f->answer) < 5);
+}
+
 static void the_bad_are_refused_and_the_next_one_is_measured(void **state) {
   static const char *const bad[][2] = {
       {"crash", "Segmentation fault"},         {"wrong", "wrong answer: buffer 1[1234]"},
@@ -198,6 +216,7 @@ int main(void) {
     return 77;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(the_good_are_measured_and_the_slow_take_longer, make, drop),
+      cmocka_unit_test_setup_teardown(what_is_short_is_launched_as_a_graph, make, drop),
       cmocka_unit_test_setup_teardown(the_bad_are_refused_and_the_next_one_is_measured, make, drop),
       cmocka_unit_test_setup_teardown(a_base_that_is_not_the_processors_answer_is_refused, make,
                                       drop),

@@ -12,6 +12,8 @@ The file is a program for Python: gpu_unpack.py and an archive, with the layout 
 """
 import contextlib
 import dataclasses
+import glob
+import hashlib
 import io
 import json
 import lzma
@@ -48,11 +50,32 @@ def target_of(row, target):
     return re.sub(r"sm_\w+", row.level, target) if row.level else target
 
 
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def identity(build):
+    """Of the compiler, the records and models that are shipped, and of what computes the values."""
+    share, sha = os.path.join(build, "share", "neo"), hashlib.sha256()
+    paths = [os.path.join(build, "bin", "neoc"), os.path.join(build, "lib", "libneort.so.0")]
+    for pattern in ("records/*", "std/*.expr"):
+        paths += sorted(glob.glob(os.path.join(share, pattern)))
+    for pattern in ("models/zoo/*.expr", "tests/gpu/*.expr", "tools/benchmarks/*.expr",
+                    "tools/benchmarks/gpu_*.[ch]", "tools/benchmarks/arrays.h"):
+        paths += sorted(glob.glob(os.path.join(ROOT, pattern)))
+    for path in paths:
+        sha.update(read(path))
+    return sha.hexdigest()
+
+
 class Preparation:
 
     def __init__(self, build, folder, target):
         self.build, self.folder, self.target = build, folder, target
         self.neoc = os.path.join(build, "bin", "neoc")
+        self.kept = os.path.join(build, "gpu-bench", target.replace(":", "-"))
+        self.identity = identity(build)
 
     def path(self, *names):
         return os.path.join(self.folder, *names)
@@ -86,14 +109,27 @@ class Preparation:
                 if file.name != "libnet.so":
                     os.remove(file.path)
 
+    def stamp(self, row):
+        """Of all that the row's library and values follow from."""
+        told = json.dumps([self.identity, self.target, dataclasses.asdict(row)])
+        return hashlib.sha256(told.encode()).hexdigest()
+
     def row(self, row):
-        """Its library, and the values that it is to have."""
-        to = self.path("rows", row.folder())
-        self.compile(row, to, "--target=" + target_of(row, self.target))
-        if not row.reference:
-            self.values(row, to)
-        if "product" in row.unit or row.part == 2:
-            row.paths = self.paths(row)
+        """Its library, and the values that it is to have; those of an earlier run, if nothing has
+        changed."""
+        kept, stamp = os.path.join(self.kept, row.folder()), self.stamp(row)
+        made = os.path.join(kept, "stamp")
+        if not os.path.exists(made) or json.loads(read(made))["stamp"] != stamp:
+            shutil.rmtree(kept, ignore_errors=True)
+            self.compile(row, kept, "--target=" + target_of(row, self.target))
+            if not row.reference:
+                self.values(row, kept)
+            paths = self.paths(row) if row.makes_products() else ()
+            with open(made, "w") as f:
+                json.dump(dict(stamp=stamp, paths=paths), f)
+        row.paths = tuple(json.loads(read(made))["paths"])
+        shutil.copytree(kept, self.path("rows", row.folder()),
+                        ignore=shutil.ignore_patterns("stamp"))
 
     def values(self, row, to):
         host = os.path.join(to, "host")

@@ -56,6 +56,9 @@ class Row:
     def sizes(self):
         return {**self.defines, **({"B": self.batch} if self.batch else {})}
 
+    def makes_products(self):
+        return bool(self.reference.startswith("product") or PROGRAMS in self.model)
+
     def trains(self):
         return self.entry == "step"
 

@@ -327,8 +327,8 @@ static void text_of(char *text, const folder *f, const task *t, long id, const c
   int n = snprintf(text, RESULT_BYTES, "result task=%zu id=%ld mode=%s ok=%d when=%lld ",
                    (size_t)(t - f->tasks), id, mode, r->ok, (long long)time(NULL));
   if (r->ok)
-    snprintf(text + n, RESULT_BYTES - (size_t)n, "ns=%.1f ratio=%.6f samples=%d busy=%.3f", r->ns,
-             r->ratio, r->samples, r->busy);
+    snprintf(text + n, RESULT_BYTES - (size_t)n, "ns=%.1f ratio=%.6f samples=%d busy=%.3f%s", r->ns,
+             r->ratio, r->samples, r->busy, r->graph ? " graph=1" : "");
   else
     snprintf(text + n, RESULT_BYTES - (size_t)n, "why=%s", r->why);
 }

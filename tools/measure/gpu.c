@@ -4,8 +4,8 @@
  *
  * Buffers lie on the device between strips of a known content. What is read is copied there anew
  * for each candidate, since one before may have written it; what is written is filled with what
- * nobody writes. Both kernels answer, whole; then they run in turns, some launches between two
- * events. At the end the candidate answers once more, and the strips are looked at.
+ * nobody writes. Both kernels answer, whole; then they run in turns, some launches, as one graph
+ * (series.c), between two events. At the end the candidate answers once more, and the strips are looked at.
  *
  * The driver talks to its device by system calls of its own and maps more addresses than there is
  * memory, so there is no filter here, and no limit but on time: nothing of a candidate runs on the
@@ -13,6 +13,7 @@
 #include "base/gpu.h"
 #include "runtime/cuda.h"
 #include "tools/measure/measure.h"
+#include "tools/measure/series.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +43,10 @@ typedef struct {
   cuda_module module;
   cuda_function function;
   const measure_kernel *kernel;
-  int runs; /* launches of a sample */
+  int runs;              /* launches of a sample, */
+  measure_series series; /* which are one graph, where there are several */
   cuda_map map[NEO_RT_MOST_MAPS];
+  int64_t units;
   double first_ns;
 } kernel;
 
@@ -297,28 +300,47 @@ static void load(child *c, int which, const measure_kernel *k) {
   describe(c, x);
 }
 
-static void launch(child *c, int which) {
+/* Its launch; `param` has room for MOST_PARAMS. A grid of no blocks is not launched. */
+static cuda_kernel_node node_of(child *c, int which, void **param) {
   static const uint64_t key[3] = {42, 1, 0};
-  const kernel *x = &c->k[which];
-  void *param[MOST_PARAMS];
+  kernel *x = &c->k[which];
   size_t n = 0;
-  int64_t units = x->kernel->units;
+  x->units = x->kernel->units;
   for (int k = 0; k < c->j->n_bufs; k++)
     param[n++] = &c->buf[k];
   for (int k = 0; k < c->j->n_sizes; k++)
     param[n++] = (void *)(uintptr_t)&c->j->sizes[k];
   for (int k = 0; k < 3; k++)
     param[n++] = (void *)(uintptr_t)&key[k];
-  param[n++] = &units;
+  param[n++] = &x->units;
   for (int k = 0; k < x->kernel->n_maps; k++)
-    param[n++] = (void *)(uintptr_t)&x->map[k];
+    param[n++] = &x->map[k];
   param[n] = NULL;
-  int64_t grid = cuda_blocks(units, x->kernel->block_units, x->kernel->persistent, c->d.processors);
-  if (grid > 0)
+  int64_t grid =
+      cuda_blocks(x->units, x->kernel->block_units, x->kernel->persistent, c->d.processors);
+  return (cuda_kernel_node){.function = x->function,
+                            .grid = {(unsigned)grid, 1, 1},
+                            .block = {(unsigned)x->kernel->block, 1, 1},
+                            .shared_bytes = (unsigned)x->kernel->scratch_bytes,
+                            .params = param};
+}
+
+static void launch(child *c, int which) {
+  void *param[MOST_PARAMS];
+  cuda_kernel_node k = node_of(c, which, param);
+  if (k.grid[0] > 0)
     must(c,
-         c->d.api.launch(x->function, (unsigned)grid, 1, 1, (unsigned)x->kernel->block, 1, 1,
-                         (unsigned)x->kernel->scratch_bytes, c->d.stream, param, NULL),
+         c->d.api.launch(k.function, k.grid[0], 1, 1, k.block[0], 1, 1, k.shared_bytes, c->d.stream,
+                         param, NULL),
          "launching");
+}
+
+/* A sample's launches become one graph. */
+static void make_series(child *c, int which) {
+  void *param[MOST_PARAMS];
+  cuda_kernel_node k = node_of(c, which, param);
+  if (c->k[which].runs > 1 && k.grid[0] > 0)
+    (void)measure_series_make(&c->d.api, &k, c->k[which].runs, &c->k[which].series);
 }
 
 /* Nanoseconds of a launch, of so many one after the other. */
@@ -326,7 +348,10 @@ static double timed(child *c, int which, int runs) {
   const device *d = &c->d;
   float ms = 0;
   must(c, d->api.event_record(d->from, d->stream), "recording an event");
-  for (int k = 0; k < runs; k++)
+  bool as_graph = runs > 1 && c->k[which].series.exec;
+  if (as_graph)
+    must(c, d->api.graph_launch(c->k[which].series.exec, d->stream), "launching a graph");
+  for (int k = 0; !as_graph && k < runs; k++)
     launch(c, which);
   must(c, d->api.event_record(d->to, d->stream), "recording an event");
   finish(c, "running");
@@ -395,8 +420,12 @@ static void choose_runs(child *c, int which) {
 static void take_samples(child *c, int n) {
   double spent = 0;
   c->m.n = 0;
-  for (int which = 0; which < n; which++)
+  c->m.graph = true;
+  for (int which = 0; which < n; which++) {
     choose_runs(c, which);
+    make_series(c, which);
+    c->m.graph = c->m.graph && c->k[which].series.exec;
+  }
   for (; !enough(c, spent); c->m.n++)
     for (int turn = 0; turn < n; turn++) {
       int which = (turn + c->m.n) % n;
@@ -417,6 +446,8 @@ static void serve(child *c) {
   take_samples(c, n);
   same_as_before(c);
   nothing_beyond(c);
+  for (int k = 0; k < n; k++)
+    measure_series_end(&c->d.api, &c->k[k].series);
   for (int k = 0; k < n; k++)
     must(c, c->d.api.module_unload(c->k[k].module), "unloading the kernel");
   c->m.kind = MEASURE_TIMES;

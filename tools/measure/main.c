@@ -27,6 +27,8 @@ static void put_result(long id, measure_mode mode, const measure_result *r) {
   }
   if (r->ok && mode <= MEASURE_BASE)
     printf(",\"finite\":%.4f", r->finite);
+  if (r->ok && r->graph)
+    printf(",\"graph\":true");
   printf("}\n");
 }
 

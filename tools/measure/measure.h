@@ -51,7 +51,8 @@
  * units run, in one child for as long as nothing fails (gpu.c); the clock is the device's. `plain`
  * is a kernel for this processor all the same. The answer repeats the id:
  * {"id":3,"ok":false,"why":"..."}, or {"id":3,"ok":true,"ns":...} with "ns" the median of a run of
- * all units; of try and race also "ratio", the median of the ratios to the base in each turn. */
+ * all units; of try and race also "ratio", the median of the ratios to the base in each turn; of a
+ * GPU "graph":true where several launches were one graph of the driver (series.c). */
 #ifndef NEO_TOOLS_MEASURE_H
 #define NEO_TOOLS_MEASURE_H
 #include "include/neo/neo_rt.h"
@@ -138,6 +139,7 @@ typedef struct {
   double
       busy; /* the calibration loop's time against the least that was seen: 1 on an idle machine */
   double finite; /* MEASURE_BASE: share of answers that are finite */
+  bool graph;    /* of a GPU: the launches of a sample were one graph */
 } measure_result;
 
 /* ---- job.c: buffers. False: no memory, or nonsense. */
@@ -193,6 +195,7 @@ typedef struct {
   int which;   /* ANSWER: of the candidate, 0, or the base, 1 */
   bool whole;  /* ANSWER: all units ran */
   double busy; /* TIMES: the median of the calibrations, against the job's */
+  bool graph;  /* TIMES: the launches of a sample were one graph */
   int n;       /* TIMES: samples */
   double sample_ns[2][MEASURE_MAX_SAMPLES]; /* of the units that ran; [1]: of the base */
   char why[128];

@@ -165,6 +165,7 @@ static void take_times(trial *t, measure_message *m) {
   r->samples = m->n;
   r->ok = true;
   r->busy = m->busy;
+  r->graph = m->graph;
   r->share = t->share[0];
   if (!m->n)
     return;
