@@ -36,7 +36,7 @@ FOLDER = os.path.dirname(os.path.dirname(HERE))  # of what was unpacked
 ARCHIVE = os.path.basename(FOLDER)  # a name by its content
 OUTPUTS_AGREE = {"bf16": 0.02, "f16": 0.02, "tf32": 5e-3}  # means, by the precision of products
 OWN_S, LEAST_S = 120, 25  # limit of our side; time that is worth beginning something
-SHORT_US, GRAPH_CALLS = 10, 50  # what the host cannot launch fast enough is timed as a graph
+GRAPH_CALLS = 50
 SLOW = ("torch compile",)
 
 
@@ -54,6 +54,8 @@ def options():
     o.add_argument("--rounds", type=int, default=15)
     o.add_argument("--peer-seconds", type=float, default=180)
     o.add_argument("--tune-seconds", type=float, default=60)
+    o.add_argument("--graph-below", metavar="US", type=float, default=10,
+                   help="calls that are shorter are timed as a graph of them")
     for name, what in (("resume", "go on with FILE"), ("no-peers", "values and our own times"),
                        ("list", "the rows"), ("show", "the table of FILE")):
         o.add_argument("--" + name, action="store_true", help=what)
@@ -125,7 +127,7 @@ class Bench:
                 r["ratios"]["bandwidth"] = round(row.bytes / r["ours_us"] / rate, 4)
                 r["copy_gb_s"] = round(rate / 1e3, 1)
             side.close()
-            if r["ours_us"] < SHORT_US:
+            if r["ours_us"] < self.o.graph_below:
                 self.own_in_graphs(row, r, stack)
 
     def own_in_graphs(self, row, r, stack):

@@ -18,8 +18,13 @@ void gpu_open_driver(gpu_side *s) {
   if (!driver)
     serve_missing(dlerror());
 #define FIND(member, symbol, params) *(void **)&s->cuda.member = dlsym(driver, #symbol);
+#define NEED(member, symbol, params)                                                               \
+  if (!s->cuda.member)                                                                             \
+    serve_missing("the driver lacks " #symbol);
   CUDA_FUNCTIONS(FIND)
   CUDA_LATER_FUNCTIONS(FIND)
+  CUDA_FUNCTIONS(NEED)
+#undef NEED
 #undef FIND
   if (s->cuda.init(0) || s->cuda.device_count(&n) || n == 0)
     serve_missing("there is no GPU");

@@ -11,9 +11,11 @@ and on a GPU
     compile         the loss through torch.compile, launched as CUDA graphs
     cublas, cudnn   a product; a convolution or a gradient of it, with channels first or last,
                     whichever is quicker
+    attention       scaled_dot_product_attention by the quickest of its ways
 
-A network's step is forward, backward and the update by torch.optim.SGD in its fused form; an
-operation's is forward and backward. On a GPU nothing waits for the device before the last call.
+A network's step is forward, backward and the update by torch.optim.SGD in its fused form, its
+inference ("entry": "forward") forward alone, not in training; an operation's is forward and
+backward. On a GPU nothing waits for the device before the last call.
 """
 import time
 
@@ -27,7 +29,8 @@ import torch.nn.functional as F
 import torch_ops
 from networks import NETWORKS, Net, sizes_of
 
-TYPES = {"F32": torch.float32, "I32": torch.int32, "I64": torch.int64}
+TYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16, "I32": torch.int32,
+         "I64": torch.int64}
 
 
 DEVICE = peer.spec().get("device", "cpu")
@@ -56,10 +59,10 @@ class Loaded(Net):
         self.params, self.states = {}, {}
 
     def input(self, name, shape, *_):
-        return self.inputs[name]
+        return self.inputs.get(name)  # None: of a loss that is not computed
 
     def ints(self, name, shape, bound):
-        return self.inputs[name]
+        return self.inputs.get(name)
 
     def own(self, name):
         t = self.given[name][self.round[0]] if self.round else self.given[name]
@@ -96,13 +99,51 @@ class Loaded(Net):
         return self.states[key]
 
 
-def network(spec):
-    """A training step; returns the loss before it."""
+def loaded(spec):
+    """A network, its net over tensors of our side, and what else it is trained with."""
     f, _, mu, decay = NETWORKS[spec["what"]]
     sizes = {**sizes_of(spec["what"], spec["defines"]), "B": spec["batch"]}
     variant, folder = spec["variant"], spec["folder"]
     net = Loaded(sizes, load(folder + "/params.safetensors", None),
                  load(folder + "/inputs.safetensors", variant), variant)
+    return f, net, mu, decay
+
+
+def inference(spec):
+    """The first of what the network returns, which its entry `forward` does; the loss is not computed."""
+    f, net, _, _ = loaded(spec)
+    net.training = False
+    net.ops = WithoutLoss()
+
+    def forward():
+        return [next(v for k, v in f(net).items() if k != "loss")]
+
+    with torch.no_grad():
+        forward()  # makes its tensors
+    if spec["variant"] == "compile":
+        forward = torch.compile(forward, fullgraph=True,
+                                mode="max-autotune" if DEVICE == "cuda" else None)
+
+    def run():
+        with torch.no_grad():
+            return forward()
+
+    return run, mean_sizes(run)
+
+
+class WithoutLoss:
+    """torch_ops, but for losses: entries without them do not get their inputs."""
+
+    mse = cross_entropy = staticmethod(lambda *_: None)
+
+    def __getattr__(self, name):
+        return getattr(torch_ops, name)
+
+
+def network(spec):
+    """A training step; returns the loss before it."""
+    f, net, mu, decay = loaded(spec)
+    variant = spec["variant"]
     with torch.no_grad():
         f(net)  # makes its tensors
     rule = torch.optim.SGD(net.params.values(), lr=spec["lr"], momentum=mu, weight_decay=decay,
@@ -174,8 +215,10 @@ def mean_sizes(run):
 def gemm(spec):
     kind = spec["kind"]
     torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
-    a = load(spec["folder"] + "/inputs.safetensors", None)["A"]
-    b = load(spec["folder"] + "/params.safetensors", None)["B"]
+    given = load(spec["folder"] + "/inputs.safetensors", None)
+    a, b = given["A"], given.get("B")
+    if b is None:
+        b = load(spec["folder"] + "/params.safetensors", None)["B"]
     if kind == "bf16":
         a, b = a.bfloat16(), b.bfloat16()
     out = torch.empty((a.shape[0], b.shape[1]), dtype=a.dtype, device=DEVICE)
@@ -224,18 +267,69 @@ def conv(spec):
     return run, mean_sizes(run)
 
 
+# ---- attention on a GPU
+
+
+def attention(spec):
+    """Inputs lie as [B, T, H, K]: heads are an axis of the view that torch gets."""
+    given = load(spec["folder"] + "/inputs.safetensors", None)
+    q, k, v = (given[name].transpose(1, 2) for name in ("Q", "KEY", "V"))
+    seed = given["D"].transpose(1, 2) if "D" in given else None
+
+    def forward():
+        return F.scaled_dot_product_attention(q, k, v, is_causal=bool(spec["causal"]))
+
+    def both():
+        y = forward()
+        return [y, *torch.autograd.grad(y, (q, k, v), seed)]
+
+    if spec["entry"] == "both":
+        q, k, v = (t.requires_grad_(True) for t in (q, k, v))
+        run = both
+    else:
+        run = lambda: [forward()]
+    ways = [way for way in map(within, backends()) if works(way, run)]
+    chosen = min(ways, key=lambda way: seconds_of(lambda: way(run))) if ways else lambda f: f()
+    return lambda: chosen(run), mean_sizes(lambda: chosen(run))
+
+
+def backends():
+    from torch.nn.attention import SDPBackend
+    names = ("FLASH_ATTENTION", "CUDNN_ATTENTION", "EFFICIENT_ATTENTION")
+    return [getattr(SDPBackend, name) for name in names if hasattr(SDPBackend, name)]
+
+
+def within(backend):
+    from torch.nn.attention import sdpa_kernel
+
+    def way(f):
+        with sdpa_kernel(backend):
+            return f()
+
+    return way
+
+
+def works(way, run):
+    try:
+        way(run)
+    except RuntimeError:
+        return False
+    return DEVICE == "cuda"
+
+
 def main():
     spec = peer.spec()
     torch.set_num_threads(spec["threads"])
     torch.set_num_interop_threads(1)
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = False  # convolutions in f32, as ours
-    if spec["what"] in NETWORKS:
+    if spec["what"] in NETWORKS and spec.get("entry") != "forward":
         run = network(spec)
         losses, seconds = peer.timed(run, 2)
         about = {"losses": [float(v) for v in losses]}
     else:
-        run, sizes = {"gemm": gemm, "conv": conv}.get(spec["what"], operation)(spec)
+        make = {"gemm": gemm, "conv": conv, "attention": attention}.get(spec["what"], operation)
+        run, sizes = (inference if spec["what"] in NETWORKS else make)(spec)
         _, seconds = peer.timed(run, 1)
         about = {"outputs": sizes()}
     peer.serve(run, {**about, "first_s": seconds, "version": "torch " + torch.__version__},
