@@ -18,8 +18,8 @@ void gpu_open_driver(gpu_side *s) {
   if (!driver)
     serve_missing(dlerror());
 #define FIND(member, symbol, params) *(void **)&s->cuda.member = dlsym(driver, #symbol);
-#define NEED(member, symbol, params)                                                               \
-  if (!s->cuda.member)                                                                             \
+#define NEED(member, symbol, params) \
+  if (!s->cuda.member)               \
     serve_missing("the driver lacks " #symbol);
   CUDA_FUNCTIONS(FIND)
   CUDA_LATER_FUNCTIONS(FIND)
