@@ -11,7 +11,7 @@ says more. The third makes records of what candidates took there (--tune). --che
 sizes for an emulated GPU.
 """
 import argparse
-import json
+import importlib.util
 import os
 import re
 import sys
@@ -35,6 +35,9 @@ def options():
     o.add_argument("--tune", metavar="REGEX", default="")
     o.add_argument("--candidates", metavar="N", type=int, default=16)
     o.add_argument("--json", metavar="FILE")
+    o.set_defaults(static=None)
+    if importlib.util.find_spec("gpu_static"):
+        o.add_argument("--static", nargs="?", const="-", metavar="FILE.md")
     for name in ("check", "list", "show"):
         o.add_argument("--" + name, action="store_true")
     return o.parse_args()
@@ -59,9 +62,6 @@ def import_records(o, rows, build):
 
 
 def main():
-    if "--static" in sys.argv[1:]:
-        import gpu_static
-        return gpu_static.main([word for word in sys.argv[1:] if word != "--static"])
     o = options()
     build = os.environ.get("NEO_BUILD_DIR") or os.path.join(ROOT, "build", "release")
     rows = [row for row in gpu_rows.all_rows(o.check) if re.search(o.rows, row.name)]
@@ -69,6 +69,9 @@ def main():
         print("\n".join(f"{row.part} {row.name}" for row in rows))
     elif o.show and o.json:
         print(gpu_report.table(report.read(o.json)))
+    elif o.static:
+        import gpu_static
+        return gpu_static.main(o, rows, build)
     elif o.folder:
         return import_records(o, rows, build)
     elif o.prepare and rows:
