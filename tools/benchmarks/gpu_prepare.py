@@ -111,7 +111,8 @@ class Preparation:
 
     def stamp(self, row):
         """Of all that the row's library and values follow from."""
-        told = json.dumps([self.identity, self.target, dataclasses.asdict(row)])
+        told = json.dumps([self.identity, target_of(row, self.target), self.options(row), row.entry,
+                           checking(row, ""), row.reference])
         return hashlib.sha256(told.encode()).hexdigest()
 
     def row(self, row):
