@@ -3,15 +3,16 @@
     tools/bench gpu --prepare FILE.pyz [--target nvptx:sm_90a] [--rows REGEX] [--tune REGEX]
     python3 FILE.pyz --json results.json [--resume]
     tools/bench gpu --import results.json.tune --records FILE
+    tools/bench gpu --static [FILE.md] [--rows REGEX] [--json FILE]
     tools/bench gpu --show --json results.json      tools/bench gpu --list
 
 The first compiles all that the rows need, where neoc is, into one file. The second measures them
 where the GPU is, which needs that file, libcuda and Python, with torch and jax as peers; its --help
-says more. The third makes records of what candidates took there (--tune). --check: a few rows of
-sizes for an emulated GPU.
+says more. The third makes records of what candidates took there (--tune). --static says what the
+kernels are made of and what bounds them, without a GPU. --check: a few rows of sizes for an emulated
+GPU.
 """
 import argparse
-import importlib.util
 import os
 import re
 import sys
@@ -19,6 +20,7 @@ import sys
 import gpu_prepare
 import gpu_report
 import gpu_rows
+import gpu_static
 import report
 from build import ROOT
 from sides import Missing
@@ -35,9 +37,7 @@ def options():
     o.add_argument("--tune", metavar="REGEX", default="")
     o.add_argument("--candidates", metavar="N", type=int, default=16)
     o.add_argument("--json", metavar="FILE")
-    o.set_defaults(static=None)
-    if importlib.util.find_spec("gpu_static"):
-        o.add_argument("--static", nargs="?", const="-", metavar="FILE.md")
+    o.add_argument("--static", nargs="?", const="-", metavar="FILE.md")
     for name in ("check", "list", "show"):
         o.add_argument("--" + name, action="store_true")
     return o.parse_args()
@@ -70,7 +70,6 @@ def main():
     elif o.show and o.json:
         print(gpu_report.table(report.read(o.json)))
     elif o.static:
-        import gpu_static
         return gpu_static.main(o, rows, build)
     elif o.folder:
         return import_records(o, rows, build)
