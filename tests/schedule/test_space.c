@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 // clang-format on
+#include "fusion/profile.h"
 #include "ir/print.h"
 #include "schedule/space.h"
 #include "tests/random/gen.h"
@@ -306,6 +307,47 @@ static void the_matrix_unit_is_one_step_away_where_there_is_one(void **state) {
   assert_null(other_unit(*state, &wide, &from));
 }
 
+/* The sum over j of a row's scores, each a sum of its own that no memory has. */
+static neo_space nested_space(neo_arena *a, const neo_machine *machine) {
+  static const char text[] =
+      "neo-ir 1\nmodule t\ninput Q : f32 [256, 64]\ninput K : f32 [512, 64]\n"
+      "temp S : f32 [256, 512]\ntemp Z : f32 [256]\n"
+      "def S[i: 256, j: 512] =\n  sum[d: 64] tf32(Q[i, d]) * tf32(K[j, d])\n  then acc0\n"
+      "def Z[i: 256] =\n  logsumexp[j: 512] S[i, j]\n  then acc0\n"
+      "entry forward f: z = Z\n";
+  neo_profile p = *neo_profile_gpu();
+  p.products_per_s = 1e30; /* what can be nested is */
+  p.room_s = 1;
+  neo_fuse_options o = {.profile = &p};
+  neo_str explain;
+  neo_str_init(&explain, a);
+  neo_grouping *g = NEO_NEW(a, neo_grouping);
+  neo_diags *d = neo_diags_new(a, neo_sources_new(a));
+  neo_module *m = neo_module_parse(a, neo_names_new(a), d, "test", text, strlen(text));
+  assert_non_null(m);
+  assert_int_equal(neo_fuse_with(m, a, &o, g, &explain), NEO_OK);
+  assert_int_equal(g->groups.n, 1);
+  return neo_space_of(m, &g->groups.at[0], machine);
+}
+
+static void nested_sums_of_warps_have_a_list_and_steps(void **state) {
+  neo_machine machine = gpu;
+  machine.warps = 80;
+  machine.async = true;
+  machine.shared_bytes = 163 << 10;
+  neo_space x = nested_space(*state, &machine);
+  neo_schedule *s = NEO_NEW_ARRAY(*state, neo_schedule, MOST),
+               *next = NEO_NEW_ARRAY(*state, neo_schedule, MOST);
+  size_t n = neo_space_ranked(&x, s, MOST), warps = 0, without_columns = 0;
+  check_list(&x, s, n);
+  for (size_t k = 0; k < n; k++) {
+    warps += s[k].at[NEO_SCHED_MATRIX] != 0;
+    without_columns += s[k].at[NEO_SCHED_THREADS] && !s[k].at[NEO_SCHED_BLOCK_N];
+    check_list(&x, next, neo_space_neighbours(&x, &s[k], next, MOST));
+  }
+  assert_true(warps > 0 && without_columns > 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(the_models_list_begins_with_its_choice_and_rises_in_cost,
@@ -318,6 +360,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(the_matrix_unit_is_one_step_away_where_there_is_one,
                                       make_product, drop),
       cmocka_unit_test_setup_teardown(a_gpus_warps_have_a_list_and_steps, make_product, drop),
+      cmocka_unit_test_setup_teardown(nested_sums_of_warps_have_a_list_and_steps, make_product,
+                                      drop),
       cmocka_unit_test_setup_teardown(a_gpus_tile_has_stages_where_operands_are_copied_as_they_lie,
                                       make_product, drop),
       cmocka_unit_test_setup_teardown(a_gpus_list_has_tiles_of_many_shapes_the_cheapest_first,
