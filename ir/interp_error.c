@@ -178,7 +178,7 @@ static double sum_rest(double a, double b) {
 /* Is the result what the reals give, so that every implementation has it? The arguments are exact
  * and the f64 results of neo_value_op are exact too, as these identities show. */
 static bool is_exact(neo_op op, const neo_value *v, double y) {
-  double a = v[0].f, b = v[1].f;
+  double a = v[0].f, b = neo_op_arity(op) > 1 ? v[1].f : 0;
   switch (op) {
   case NEO_OP_ADD:
     return y == a + b && sum_rest(a, b) == 0;
