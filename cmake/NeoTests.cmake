@@ -111,8 +111,9 @@ function(neo_add_fuzz_target path)
   else()
     set(dictionary "")
   endif()
+  # A crash must not end with 77, libFuzzer's number for it, which says here that a test is skipped.
   add_test(NAME fuzz_${short} COMMAND ${target} -max_total_time=20 -timeout=10 -rss_limit_mb=2048
-           -print_final_stats=0 -verbosity=0 ${dictionary}
+           -error_exitcode=1 -print_final_stats=0 -verbosity=0 ${dictionary}
            -artifact_prefix=${CMAKE_BINARY_DIR}/corpus/crash_${short}_ ${found} ${corpus})
   neo_register(fuzz_${short} 300)
   set_tests_properties(fuzz_${short} PROPERTIES LABELS fuzz)

@@ -9,7 +9,7 @@ static void check(const neo_rti_st *st) {
   size_t total = 0;
   for (size_t i = 0; i < st->n_tensors; i++) {
     const neo_rti_st_tensor *t = &st->tensors[i];
-    size_t bytes = neo_rti_type_bytes(t->type);
+    size_t bytes = neo_rti_st_type_bytes(t->type);
     for (int d = 0; d < t->rank; d++)
       bytes *= (size_t)t->extent[d];
     if (t->begin > t->end || t->end > st->data_bytes || t->end - t->begin != bytes)
