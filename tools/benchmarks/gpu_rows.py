@@ -226,7 +226,7 @@ def attention(small):
                           BENCHMARKS + "attention.expr", entry, ("torch attention",),
                           {"best": (0.5, 1.0)}, defines=dict(**sizes, CAUSAL=causal),
                           options=("--math=bf16", "--store=bf16"), agree=4e-2,
-                          torch=dict(what="attention", entry=entry, causal=causal))
+                          torch=dict(what="attention", kind="bf16", entry=entry, causal=causal))
 
 
 def inference(small):
