@@ -16,6 +16,7 @@ import subprocess
 import time
 
 import gpu_bounds
+import gpu_prepare
 import gpu_rows
 import looptext
 import sass
@@ -63,7 +64,7 @@ class Store:
                                     models_hash()).encode())
 
     def arguments(self, row):
-        return [os.path.join(ROOT, row.model), "--prefix=net", "--target=" + self.target,
+        return [os.path.join(ROOT, row.model), "--prefix=net", "--target=" + gpu_prepare.target_of(row, self.target),
                 *self.builder.options(row)]
 
     def files(self, row):
@@ -181,9 +182,10 @@ def read_call(store, row):
     counted, schedule = looptext.read(text), schedules(text)
     steps = record["steps"]
     inside = {i for g in record["grids"] for i in range(g["first"], g["first"] + g["n"])}
-    launches = [launch_of(s, code, registers, counted, schedule) for s in steps
-                if "symbol" in s and not s["keep"]]
-    nodes = sum(i not in inside and not s["keep"] for i, s in enumerate(steps)) + len(record["grids"])
+    kept = all(s["keep"] for s in steps if "symbol" in s)  # all is made of parameters, once
+    called = [s for s in steps if kept or not s["keep"]]
+    launches = [launch_of(s, code, registers, counted, schedule) for s in called if "symbol" in s]
+    nodes = sum(i not in inside and s in called for i, s in enumerate(steps)) + len(record["grids"])
     waits = sum(g["phases"] - 1 for g in record["grids"]) * gpu_bounds.BARRIER_S
     chain = re.search(rf"^{row.entry}: \d+ steps, (\d+) of them one behind", text, re.M)
     return Call(launches, nodes, min(nodes, int(chain[1]) if chain else nodes), waits)
@@ -198,7 +200,8 @@ def row_roof(row, call):
         return row.bytes / gpu_bounds.DRAM
     flop = re.match(r"([\d.e+]+) GFLOP", row.unit)
     if flop:
-        kind = next((o.split("=")[1] for o in row.options if o.startswith("--math=")), "f32")
+        math = next((o.split("=")[1] for o in row.options if o.startswith("--math=")), "f32")
+        kind = math if math != "f32" else row.torch.get("kind", math)
         return float(flop[1]) * 1e9 / gpu_bounds.PEAK[kind]
     return call.roof()
 
