@@ -149,7 +149,7 @@ static void check_round(protocol *p, const neo_block *b, const neo_ls *reach, va
   }
 }
 
-/* Of a loop's body; `in`: that, or a condition's inside of it. */
+/* `in` is a loop's body, or the body of a condition inside of it. */
 static void check_rounds(protocol *p, const neo_block *body, const neo_block *in) {
   for (size_t i = 0; i < in->n; i++) {
     const neo_ls *s = in->at[i];

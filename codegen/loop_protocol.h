@@ -16,7 +16,7 @@
 #define NEO_CODEGEN_LOOP_PROTOCOL_H
 #include "codegen/loop.h"
 
-/* Of a verified kernel. NEO_INTERNAL: *why has the kernel, the buffer or register, and the first
+/* Checks a kernel that is verified. NEO_INTERNAL: *why has the kernel, the buffer or register, and the first
  * breach. */
 neo_status neo_kernel_check_protocol(const neo_kernel *k, neo_str *why) NEO_MUST_CHECK;
 

@@ -27,7 +27,7 @@ enum {
 /* May a thread that waits for this go on? */
 typedef bool emu_ready(const void *x, unsigned n);
 
-/* What it is, for who reads why a launch has failed. */
+/* A name for messages about a launch that failed. */
 typedef void emu_say(const void *x, unsigned n, char *text, size_t bytes);
 
 typedef struct {
@@ -98,7 +98,7 @@ unsigned emu_thread(void); /* that runs */
 /* Mixes 0..n by the team's seed; without one they stay in order. */
 void emu_mix(unsigned *order, unsigned n);
 
-/* Of the thread that runs: it meets `count` threads at a place; it waits until it may go on. */
+/* The running thread meets `count` threads at a place, and waits until it may go on. */
 void emu_meet(unsigned place, unsigned count);
 void emu_meet_warp(void);
 void emu_until(emu_ready *ready, const void *x, unsigned n, emu_say *say);
