@@ -19,7 +19,7 @@
 
 enum { BLOCK, BLOCK_SIZE, THREAD, BLOCKS }; /* as codegen/llvm_gen.h counts them */
 
-/* What emulated kernels call. */
+/* Kernels on the emulated device call these functions. */
 SHOWN unsigned neo_gpu_place(unsigned what);
 SHOWN void *neo_gpu_shared(void);
 SHOWN void neo_gpu_barrier(unsigned number, unsigned threads);

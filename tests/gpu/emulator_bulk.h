@@ -17,7 +17,7 @@ typedef struct {
 uint64_t emu_box_bytes(const void *map);
 void emu_box_copy(const emu_box *x);
 
-/* Of the block that runs: its mbarriers, by their addresses. */
+/* The running block finds its mbarriers by their addresses. */
 typedef struct emu_phases emu_phases;
 void emu_phases_begin(emu_phases **all, unsigned threads);
 /* At the end of a block: nothing may be under way. */

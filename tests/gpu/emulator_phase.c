@@ -15,7 +15,7 @@
 
 enum { MOST_PHASES = 16, MOST_BOXES = 64, LINE = 128, WORD = 64 };
 
-/* What emulated kernels call. */
+/* Kernels on the emulated device call these functions. */
 SHOWN void neo_gpu_phases(void *at, unsigned n, unsigned arrivals);
 SHOWN void neo_gpu_fence_phases(void);
 SHOWN void neo_gpu_arrive(void *phase, unsigned lane);

@@ -1,4 +1,4 @@
-/* What asynchronous instructions (wgmma, bulk copies) see of shared memory on an emulated device.
+/* The asynchronous proxy (wgmma, bulk copies) and its view of shared memory on an emulated device.
  *
  * They read and write past the way that threads do, through the async proxy. What a thread wrote is
  * seen by them where that thread has executed fence.proxy.async since, and the thread that issues

@@ -1,4 +1,4 @@
-/* What asynchronous instructions of a block see of shared memory, on an emulated device. */
+/* The asynchronous proxy of a block on the emulated device: its view of shared memory. */
 #ifndef NEO_TESTS_GPU_EMULATOR_PROXY_H
 #define NEO_TESTS_GPU_EMULATOR_PROXY_H
 #include "codegen/warpgroup.h"
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is known of each thread: how many proxy fences and how many events it has behind it. */
+/* Each thread has passed so many proxy fences and so many events. */
 typedef struct {
   uint32_t fences, events;
 } emu_clock;
