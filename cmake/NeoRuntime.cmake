@@ -1,10 +1,10 @@
-# libneort: runtime/*.c and what it needs of base, with zlib inside.
+# libneort: runtime/*/*.c and what it needs of base, with zlib inside.
 #   neort_shared  libneort.so.0; exports neo_rt_* only
 #   neort_static  the plain archive that our own tools and tests link (internals visible)
 #   neort_bundle  lib/libneort.a for users: one object whose only global names are neo_rt_*
 
 find_package(Threads REQUIRED)
-file(GLOB neort_sources CONFIGURE_DEPENDS runtime/*.c)
+file(GLOB neort_sources CONFIGURE_DEPENDS runtime/*/*.c)
 file(GLOB neort_base CONFIGURE_DEPENDS base/*.c)
 list(FILTER neort_base EXCLUDE REGEX "/(json|diag[a-z_]*)\\.c$")
 

@@ -166,7 +166,7 @@ typedef struct {
 enum { CUDA_TEXT = 256 }; /* bytes of a message */
 
 /* Opens the driver, that of NEO_CUDA_DRIVER or the system's: its functions go to *api, what dlclose
- * takes to *library (null: it is not there). Null; or why it cannot be used. (cuda_driver.c) */
+ * takes to *library (null: it is not there). Null; or why it cannot be used. (cuda/driver.c) */
 const char *neo_rti_cuda_driver(cuda_api *api, void **library, char text[CUDA_TEXT]);
 /* "counting devices failed: no CUDA-capable device (CUDA_ERROR_NO_DEVICE, 100)"; null where r is
  * success. */

@@ -166,10 +166,10 @@ static inline bool neo_rti_on_device(const neo_rt_ctx *ctx, void *const *args, i
 neo_rt_status neo_rti_put(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
 neo_rt_status neo_rti_take(neo_rt_ctx *ctx, void *to, const void *from, size_t n);
 
-/* ------------------------------------------------------------ GPUs (cuda.c) */
+/* ------------------------------------------------------------ GPUs (cuda/device.c) */
 
 enum { NEO_RTI_PLACE_BYTES = 128 }; /* a line of the device's cache for each */
-/* Is the model's table of grids well formed? (cuda_grid.c) */
+/* Is the model's table of grids well formed? (cuda/grid.c) */
 bool neo_rti_cuda_grids_check(const neo_rt_model *model);
 /* Fills in ctx->cuda; neo_rti_cuda_close frees what is there, also after a failure. stream: the
  * caller's; null: one of its own. */
@@ -193,7 +193,7 @@ int neo_rti_cuda_number(const neo_rt_ctx *ctx);
 /* The steps of an entry, with ctx->units and ctx->ptr filled in, into the stream. */
 neo_rt_status neo_rti_cuda_run(neo_rt_ctx *ctx, const neo_rt_entry *e, const uint64_t *key);
 
-/* ------------------------------------------------------------ traces (trace.c, cuda_trace.c) */
+/* ------------------------------------------------------------ traces (trace.c, cuda/trace.c) */
 
 enum { NEO_RTI_DEVICE_ROW = NEO_RTI_MAX_THREADS };
 typedef struct {
@@ -219,7 +219,7 @@ neo_rt_status neo_rti_cuda_trace_begin(neo_rt_ctx *ctx);
 void neo_rti_cuda_trace_put(neo_rt_ctx *ctx, const neo_rt_entry *e);
 void neo_rti_cuda_trace_close(neo_rt_ctx *ctx);
 
-/* ------------------------------------------------------------ kept values (keep.c) */
+/* ------------------------------------------------------------ kept values (core/invariant_cache.c) */
 
 /* A kept tensor has been written; -1: all of them. */
 void neo_rti_keep_changed(neo_rt_ctx *ctx, int32_t tensor);

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "runtime/internal.h"
 
-/* ------------------------------------------------------------ rules (rename.c) */
+/* ------------------------------------------------------------ rules (files/weights_rules.c) */
 
 typedef struct {                   /* a line "theirs = ours permute 1,0" */
   const char *theirs;              /* a `*` stands for any text without a point */

@@ -28,9 +28,10 @@ neo_status pairs_cross_begin(const char *sources, char *folder) {
   bool good = mkdtemp(folder) &&
               shell(&a, folder, neo_arena_printf(&a, "ln -s '%s' src", sources)) &&
               shell(&a, folder,
-                    "aarch64-linux-gnu-gcc -std=gnu11 -w -c -Isrc -Isrc/include "
-                    "src/tests/pairs/cross/run.c "
-                    "$(ls src/runtime/*.c src/base/*.c | grep -v '/json\\.c$\\|/diag')");
+                    "for f in src/tests/pairs/cross/run.c src/runtime/*/*.c "
+                    "$(ls src/base/*.c | grep -v '/json\\.c$\\|/diag'); do "
+                    "aarch64-linux-gnu-gcc -std=gnu11 -w -c -Isrc -Isrc/include $f "
+                    "-o $(echo $f | tr / _).o || exit 1; done");
   neo_arena_free(&a);
   return good ? NEO_OK : NEO_IO;
 }

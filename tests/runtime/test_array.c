@@ -1,6 +1,6 @@
 /* Arrays from files: .npy, .npz, IDX, text; conversions. */
 #include "runtime/internal.h"
-#include "runtime/zip.h"
+#include "runtime/files/zip.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -11,7 +11,7 @@
  * memory, so there is no filter here, and no limit but on time: nothing of a candidate runs on the
  * processor. */
 #include "base/gpu.h"
-#include "runtime/cuda.h"
+#include "runtime/cuda/cuda.h"
 #include "tools/measure/measure.h"
 #include "tools/measure/series.h"
 #include <errno.h>

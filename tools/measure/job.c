@@ -1,7 +1,7 @@
 /* The buffers of a job. Each lies so that it ends within 64 bytes of a page without access, and
  * begins after one: what runs over its end, or far before its begin, dies. What is read is
  * write-protected. Long ones are in large pages where the system gives them, as the runtime's arena
- * is (runtime/ctx.c), from their end on: where a context looks an address up once, kernels in small
+ * is (runtime/core/ctx.c), from their end on: where a context looks an address up once, kernels in small
  * pages would miss it again and again, some much more than others. */
 #define _DEFAULT_SOURCE 1 /* madvise */
 #include "base/random.h"

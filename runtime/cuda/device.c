@@ -1,4 +1,4 @@
-/* cuda.c: contexts of models for NVIDIA GPUs, over the driver.
+/* device.c: contexts of models for NVIDIA GPUs, over the driver.
  *
  * A context has the primary context of its device, a stream of its own, and its arena in the
  * device's memory: the classes of memory lie there at the offsets that a processor's arena would
@@ -9,7 +9,7 @@
  *
  * The module is loaded, and its functions are looked up, when a kernel is launched first, by the
  * entry that sets initial values as a rule, or by neo_rt_warm. */
-#include "runtime/cuda.h"
+#include "runtime/cuda/cuda.h"
 #include "base/gpu.h"
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
-/* cuda_grid.c: consecutive steps as one kernel whose blocks stay (neo_rt_grid), as a node of an
+/* grid.c: consecutive steps as one kernel whose blocks stay (neo_rt_grid), as a node of an
  * entry's graph: a cooperative launch, which has all blocks on the device at the same time.
  *
  * Such a node takes the place of its steps' nodes where the driver and the device can do that,
  * where at least two of the steps do anything in this call, and where steps need one another as the
  * compiler took it: tensors of the caller's may be the same memory. NEO_CUDA_GRIDS=0: never. */
-#include "runtime/cuda.h"
+#include "runtime/cuda/cuda.h"
 #include <stdlib.h>
 #include <string.h>
 

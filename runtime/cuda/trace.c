@@ -1,7 +1,7 @@
-/* cuda_trace.c: when the device runs what a call puts into the stream: an event before and one
+/* trace.c: when the device runs what a call puts into the stream: an event before and one
  * behind each kernel and each copy. Their times are against an event at the call's begin, when the
  * stream is empty, so that the host's clock tells when that was. */
-#include "runtime/cuda.h"
+#include "runtime/cuda/cuda.h"
 #include <string.h>
 
 typedef struct {

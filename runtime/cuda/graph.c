@@ -1,4 +1,4 @@
-/* cuda_graph.c: an entry's steps as one graph of the driver, which is launched as a whole.
+/* graph.c: an entry's steps as one graph of the driver, which is launched as a whole.
  *
  * A graph has a node for each step that does something, after those that it needs: which wrote
  * what it reads, or read or wrote what it writes, but for pieces of one tensor that both write.
@@ -7,7 +7,7 @@
  * waits by itself (NEO_RT_STEP_WAITS) the edge is programmatic, where the driver has such edges:
  * the later one's blocks come to the device while the earlier one's last are still at work, so that
  * no launch is waited for. NEO_CUDA_EARLY=0: there are no such edges. Steps that one kernel runs,
- * whose blocks stay (cuda_grid.c), are one node, with plain edges: its launch is of another kind,
+ * whose blocks stay (grid.c), are one node, with plain edges: its launch is of another kind,
  * with which they may not go together. Such nodes are in a chain, whatever they need: each has as
  * many blocks as the device holds, so that blocks of two side by side would wait for others that
  * have no room.
@@ -22,7 +22,7 @@
  * Without graphs kernels are launched one by one, which always works: where the driver has none, or
  * refuses one, and for a call with an input that lies within the context (a view), as what its
  * steps wait for is another question. */
-#include "runtime/cuda.h"
+#include "runtime/cuda/cuda.h"
 #include <string.h>
 
 enum { KEPT_GRAPHS = 8 };

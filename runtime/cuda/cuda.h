@@ -1,12 +1,12 @@
-/* cuda.h: what the files runtime/cuda*.c share; private to them.
+/* cuda.h: what the files of runtime/cuda share; private to them.
  *
- *   cuda.c        the driver, its device, the context's life, the arena, running an entry
- *   cuda_driver.c the driver as a library that is opened
- *   cuda_copy.c   copies, by way of pinned memory where the host is one side
- *   cuda_graph.c  entries as graphs of the driver
- *   cuda_map.c    tensors of which kernels copy boxes
- *   cuda_grid.c   steps as one node of such a graph
- *   cuda_trace.c  when the device ran what
+ *   device.c  the driver, its device, the context's life, the arena, running an entry
+ *   driver.c the driver as a library that is opened
+ *   copy.c   copies, by way of pinned memory where the host is one side
+ *   graph.c  entries as graphs of the driver
+ *   map.c    tensors of which kernels copy boxes
+ *   grid.c   steps as one node of such a graph
+ *   trace.c  when the device ran what
  *
  * Whoever calls the driver has made the context current: neo_rti_cuda_enter, neo_rti_cuda_leave. */
 #ifndef NEO_RUNTIME_CUDA_H
@@ -29,8 +29,8 @@ typedef struct {
   unsigned first, n; /* pieces in use, the oldest first */
 } cuda_ring;
 
-typedef struct cuda_graphs cuda_graphs; /* of one entry; cuda_graph.c */
-typedef struct cuda_marks cuda_marks;   /* cuda_trace.c */
+typedef struct cuda_graphs cuda_graphs; /* of one entry; graph.c */
+typedef struct cuda_marks cuda_marks;   /* trace.c */
 
 typedef struct { /* a kernel whose blocks stay */
   bool asked;
@@ -78,18 +78,18 @@ bool neo_rti_cuda_step_runs(const neo_rt_ctx *c, int32_t i, int64_t *bytes);
 /* A step as a kernel node, whose parameters are in c->cuda->param until the next. */
 cuda_kernel_node neo_rti_cuda_kernel(neo_rt_ctx *c, int32_t i, const uint64_t *key);
 
-/* ---- cuda_map.c: what the kernel node of a step needs before it is made */
+/* ---- map.c: what the kernel node of a step needs before it is made */
 cuda_result neo_rti_cuda_maps(neo_rt_ctx *c, int32_t step);
 /* Of a tensor at `from`, with these extents. */
 cuda_result neo_rti_cuda_map(const cuda_api *api, const neo_rt_map *m, const int64_t *extent,
                              void *from, cuda_map *out);
 
-/* ---- cuda_copy.c */
+/* ---- copy.c */
 /* Memory and events of the ring; without pinned memory there is none, which is no failure. */
 neo_rt_status neo_rti_cuda_ring_open(neo_rt_ctx *c);
 void neo_rti_cuda_ring_close(neo_rt_ctx *c);
 
-/* ---- cuda_graph.c */
+/* ---- graph.c */
 size_t neo_rti_cuda_graphs_bytes(const neo_rt_model *m);
 void neo_rti_cuda_graphs_close(neo_rt_ctx *c);
 /* Puts the entry's steps into the stream as one graph, if there is one for it, or it has come to be
@@ -100,7 +100,7 @@ neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const
 /* Does step b of the model write what a reads or writes, or the other way round? */
 bool neo_rti_cuda_clash(const neo_rt_ctx *c, int32_t a, int32_t b);
 
-/* ---- cuda_grid.c */
+/* ---- grid.c */
 bool neo_rti_cuda_wants_grids(const neo_rti_cuda *u);
 /* Most parameters of a grid. */
 size_t neo_rti_cuda_grid_params(const neo_rt_model *m);
@@ -109,7 +109,7 @@ bool neo_rti_cuda_grid_runs(neo_rt_ctx *c, int32_t grid);
 /* As neo_rti_cuda_kernel. */
 cuda_kernel_node neo_rti_cuda_grid_kernel(neo_rt_ctx *c, int32_t grid, const uint64_t *key);
 
-/* ---- cuda_trace.c: before and behind what goes into the stream, for a trace. Nothing without. */
+/* ---- trace.c: before and behind what goes into the stream, for a trace. Nothing without. */
 void neo_rti_cuda_mark_step(neo_rt_ctx *c, int32_t step);
 void neo_rti_cuda_mark_copy(neo_rt_ctx *c, neo_rti_way way, size_t bytes);
 void neo_rti_cuda_mark_end(neo_rt_ctx *c);

@@ -3,7 +3,7 @@
  * directory is believed; every offset and size is checked against the file, and the CRC against the
  * bytes. */
 #include "runtime/internal.h"
-#include "runtime/zip.h"
+#include "runtime/files/zip.h"
 #include <stdio.h>
 #include <string.h>
 #define ZLIB_CONST

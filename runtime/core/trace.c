@@ -4,7 +4,7 @@
  *
  * Workers note their times in a table of their own while an entry runs, and one thread writes the
  * events when it has ended; so the time for that is between entries, not in them. On a GPU the
- * times are those of events in the stream (cuda_trace.c). Without a trace a step costs one test of
+ * times are those of events in the stream (cuda/trace.c). Without a trace a step costs one test of
  * a pointer. The file appears whole, when the trace ends, or not at all. */
 #include "runtime/internal.h"
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* keep.c: which kept values are out of date.
+/* invariant_cache.c: which kept values are out of date.
  *
  * A step with a `keep` writes what follows from parameters, states and settings alone. Its value
  * stays in the context between calls: the step runs when one of its sources has been written since,

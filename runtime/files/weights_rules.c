@@ -1,4 +1,4 @@
-/* rename.c: the table by which names of a file become names of the model.
+/* weights_rules.c: the table by which names of a file become names of the model.
  *
  *   # theirs               = ours
  *   fc1.weight             = W1 transpose

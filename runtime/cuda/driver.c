@@ -1,4 +1,4 @@
-/* cuda_driver.c: the CUDA driver as a library that is opened, for contexts and for neo-measure. */
+/* driver.c: the CUDA driver as a library that is opened, for contexts and for neo-measure. */
 #include "runtime/cuda_api.h"
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* npz_write.c: writes arrays as a .npz: a zip archive of stored .npy members, 64-bit records only
  * where a size needs them, dates at zip's epoch, so that the same arrays give the same bytes. */
 #include "runtime/internal.h"
-#include "runtime/zip.h"
+#include "runtime/files/zip.h"
 #include <string.h>
 #define ZLIB_CONST
 #include <zlib.h>

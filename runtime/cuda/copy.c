@@ -1,4 +1,4 @@
-/* cuda_copy.c: copies to the device, on it, and from it, in the context's stream.
+/* copy.c: copies to the device, on it, and from it, in the context's stream.
  *
  * What the host is one side of goes by way of pinned memory, which the device reads and writes by
  * itself: a ring, in which each copy, in pieces where it is large, takes the next bytes. So the
@@ -8,7 +8,7 @@
  *
  * Nothing waits before the ring is full: neo_rti_cuda_finish does, at the end of a call. Where the
  * system gives no pinned memory the driver copies, and each copy is waited for. */
-#include "runtime/cuda.h"
+#include "runtime/cuda/cuda.h"
 #include <string.h>
 
 enum { PIECE_ALIGN = 256 };
