@@ -1,8 +1,8 @@
-# neo_add_layer(<folder> LINKS <targets>): the folder's *.c as the static library neo_<folder>;
+# neo_add_layer(<folder> LINKS <targets>): the *.c of the folder and of those in it as the static library neo_<folder>;
 # an INTERFACE library while the folder is empty.
 function(neo_add_layer folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS")
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
   neo_add_static(neo_${folder} "${sources}" "${arg_LINKS}")
 endfunction()
 

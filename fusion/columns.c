@@ -5,7 +5,7 @@
  *
  * Both read X; between the kernels nothing of it is left in a cache. So group 2 becomes a part of
  * group 1: at each row r the row is added to part.b[r/256], which stays in a cache meanwhile. A run
- * of rows belongs to one unit of work, and its rows are taken in order (codegen/lower.c).
+ * of rows belongs to one unit of work, and its rows are taken in order (codegen/lower/lower.c).
  *
  * This is done when all other decisions have been made: the group keeps its place, so whatever the
  * sums read has to be there by then, and what of it the group itself makes is read at the row at

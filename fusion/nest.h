@@ -14,8 +14,8 @@
  *   form.h                    inner sums are stages over the points of other stages
  *   nest.c                    which axes are rows, columns, batches: here
  *   schedule/nest.c           how large blocks are
- *   codegen/lower_nest.c      blocks of threads; lower_nest_*.c: rows, copies, ranges, warps
- *   codegen/lower_stage.c     a thread for each point: any form, slow */
+ *   codegen/lower/gpu/nested.c      blocks of threads; lower_nest_*.c: rows, copies, ranges, warps
+ *   codegen/lower/common/stage.c     a thread for each point: any form, slow */
 #ifndef NEO_FUSION_NEST_H
 #define NEO_FUSION_NEST_H
 #include "fusion/form.h"

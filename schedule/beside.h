@@ -8,7 +8,7 @@
  * (schedule/contract.c), so that packed operands are streams of whole tiles, tiles cross from one m
  * to the next, and what is left over is one tile for all m. A vector of lanes lies in one m where
  * j's extent is a multiple of it, and is stored as one; where it is none, the emitter knows the
- * pattern of the lanes (codegen/llvm_addr.c).
+ * pattern of the lanes (codegen/llvm/core/addr.c).
  *
  * A schedule says so by AXIS_N, with lanes over a shared axis: the axis that is walked outside of
  * those that MERGE names. What it means is said once, here: the schedule with one merged axis more,

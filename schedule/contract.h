@@ -72,7 +72,7 @@ uint32_t neo_clips_of(neo_module *m, const neo_form *f, neo_expr where, neo_clip
  * large tiles: LLVM would load the rows of all copies first, and keep them on the stack. */
 bool neo_steps_unroll(int64_t steps, int64_t vectors);
 
-/* ---- scratch of a schedule, as codegen/lower_pack.c lays it out */
+/* ---- scratch of a schedule, as codegen/lower/cpu/pack.c lays it out */
 neo_side neo_schedule_side(const neo_form *f, const neo_schedule *s, const neo_factor *x);
 typedef struct {
   bool ok; /* it can be packed */
@@ -93,7 +93,7 @@ typedef struct {
 } neo_pack_shape;
 neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *original, const neo_stage *s,
                                  const neo_factor *x, neo_side side, const neo_schedule *sched);
-/* The leading loops of a schedule, outermost first (codegen/lower.c): an axis, one step an
+/* The leading loops of a schedule, outermost first (codegen/lower/lower.c): an axis, one step an
  * iteration (block 0), or blocks of so many elements of rows or columns. out: room for two more
  * than there are axes. Returns how many. */
 typedef struct {

@@ -3,7 +3,7 @@
  *
  * A product of two factors that were rounded to bf16 (transform/narrow.c) and are summed in f32 can
  * be done by tiles of 16 rows, 16 columns and 32 steps of the reduction, or by vectors of 16
- * columns and 2 steps (codegen/tile.h). Both
+ * columns and 2 steps (codegen/loop/tile.h). Both
  * operands are copied into scratch, as cells of two numbers that are neighbours along one of the
  * reduction axes, the paired one; tiles are 16 by 16 cells, 1 KB, in a row:
  *

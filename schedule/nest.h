@@ -7,7 +7,7 @@
  *                                            0 and 1 where rows are reduced
  *
  * With MATRIX, TILE_M rows are a warp's, by TILE_N columns and BLOCK_K/wide steps, and all products
- * are those of codegen/warp.h: THREADS is 32 times as many. Each product is of two factors that
+ * are those of codegen/loop/warp.h: THREADS is 32 times as many. Each product is of two factors that
  * were rounded alike, or of f32 where ir.h's 3XTF32 permits that.
  *
  * Inner sums go over NEO_NEST_STEPS of their own steps at a time, which shared memory holds of both

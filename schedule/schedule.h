@@ -21,7 +21,7 @@ typedef struct {
 #define NEO_SCHEDULE_MEANING 5
 
 /* How products of pairs of bf16 are summed, as `matrix` of a processor's schedule says it: by tiles
- * of the matrix unit, or by dots of vectors (codegen/tile.h). */
+ * of the matrix unit, or by dots of vectors (codegen/loop/tile.h). */
 enum { NEO_PAIRS_TILES = 1, NEO_PAIRS_DOTS = 2 };
 
 /* The part of a target that schedules depend on. */
@@ -32,8 +32,8 @@ typedef struct {
   int matrix;       /* what it has of NEO_PAIRS_TILES and _DOTS; 0: neither */
   uint32_t threads; /* that kernels run on; 0: not known. Schedules are priced by it, no more */
   bool gpu;         /* units of work are threads */
-  uint32_t warps;   /* generation of its warps' products (codegen/warp.h): 75, 80, 90; 0: none */
-  bool warpgroups;  /* and groups of four of them (codegen/warpgroup.h) */
+  uint32_t warps;   /* generation of its warps' products (codegen/loop/warp.h): 75, 80, 90; 0: none */
+  bool warpgroups;  /* and groups of four of them (codegen/loop/warpgroup.h) */
   bool async;       /* whose threads copy asynchronously into shared memory */
   int64_t shared_bytes; /* of that, what a block may ask for */
 } neo_machine;

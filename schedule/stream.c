@@ -87,7 +87,7 @@ bool neo_stream_worth_a_try(neo_module *m, const neo_group *g, const neo_schedul
 /* Is a map's formula, or a sum whose results are lanes, longer than lines are under way? Then
  * caches fetch and write them beside it. Written past the caches, some would be waited for: by each
  * load of a constant, or of a value that found no register, whose address agrees with theirs in all
- * but the page (codegen/loop.h). */
+ * but the page (codegen/loop/loop.h). */
 static bool computes_longer(neo_module *m, const neo_group *g, const neo_schedule *s) {
   const neo_form *f = neo_group_form(m, g);
   double ops = 0, steps = 0;

@@ -15,12 +15,12 @@
  * operand: what the factors that use rows multiply to, and the others. Other shared axes are
  * batches. Nothing has to be divisible by anything.
  *
- * With MATRIX, TILE_M by TILE_N are a warp's, and its products those of codegen/warp.h: THREADS is
+ * With MATRIX, TILE_M by TILE_N are a warp's, and its products those of codegen/loop/warp.h: THREADS is
  * 32 times as many. Both operands have one factor, which was rounded to tf32, bf16 or f16, the same
  * for both (below: neo_warps), or are f32 of any factors where ir.h's 3XTF32 permits that; copies
  * make up for the condition of the sum (conditions.h). Shared memory holds what was rounded; with
  * STAGES that is done where fragments are read. With MATRIX 2 they are a warpgroup's, of rounded
- * operands, and its products those of codegen/warpgroup.h: THREADS is 128 times as many, and
+ * operands, and its products those of codegen/loop/warpgroup.h: THREADS is 128 times as many, and
  * BLOCK_K is what 128 bytes of a row hold.
  *
  * With STAGES, operands are copied asynchronously (stages.h).

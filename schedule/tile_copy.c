@@ -185,7 +185,7 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
            slide_source_cycles(q, k, slide, run);
   }
   bool along = x.stride == 1 && !x.odd, second = x.stride == 2 && !x.odd;
-  bool down = false, square = false; /* contiguous along the reduction; turned (lower_copy*.c) */
+  bool down = false, square = false; /* contiguous along the reduction; transposed (lower/cpu/copy*.c) */
   for (uint32_t i = 0; i < q->s->axes.n && !rows && g->merge == 1; i++) {
     neo_look y = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + i);
     square |= (y.stride == 1 || y.stride == 2) && !y.odd && 2 * (double)q->own[i] >= lanes;
@@ -221,7 +221,7 @@ static double scratch_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_si
   return bytes > (double)q->machine->l2_bytes / 2 ? line * (double)q->bytes / LINE_BYTES : 0;
 }
 
-/* How often an operand is copied: codegen/lower.c makes a copy as far out in a unit as it is the
+/* How often an operand is copied: codegen/lower/lower.c makes a copy as far out in a unit as it is the
  * same. */
 static double copy_count(const neo_tiles *q, const geometry *g, const neo_schedule *s, uint32_t k,
                          neo_side side) {

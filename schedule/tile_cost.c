@@ -5,7 +5,7 @@
  * accumulators on). To that comes what reading the operands costs where they are not in the nearest
  * cache, by the lines that a step touches, whether they come as a stream, and by what else is
  * touched before they are touched again; then copies into scratch, as often as they are made
- * (codegen/lower.c), the ends of tiles, sums kept between blocks of the reduction, and tiles that
+ * (codegen/lower/lower.c), the ends of tiles, sums kept between blocks of the reduction, and tiles that
  * are not whole. The constants were measured on cores with two 256-bit multiply-adds a cycle, 32
  * KiB and 512 KiB of caches; they rank schedules, they do not predict time. */
 #include "schedule/tile_cost.h"
@@ -134,7 +134,7 @@ static double updated(neo_tiles *q, const geometry *g, const neo_tile_end *end) 
 }
 
 /* Cycles a vector of storing lane by lane; of rows that lie side by side, once their tile is turned
- * (codegen/llvm_turn.c). */
+ * (codegen/llvm/core/transpose.c). */
 static double scattered_cycles(neo_tiles *q, const geometry *g) {
   enum { LEAST_ROWS = 4 };
   bool turned = g->am >= 0 && g->r >= LEAST_ROWS && neo_tiles_results_follow(q, (uint32_t)g->am, 1);

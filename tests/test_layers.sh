@@ -80,12 +80,12 @@ fi
 
 # An expression of a form changes along axes that it does not hold, through its accumulators. The
 # model of costs alone asks for those that it holds: what is made of accumulators is made once.
-if grep -l 'neo_expr_axes(' schedule/*.[ch] codegen/*.[ch] | grep -vx 'schedule/model\.c'; then
+if grep -l 'neo_expr_axes(' -r schedule codegen --include='*.[ch]' | grep -vx 'schedule/model\.c'; then
   fail "schedule and codegen ask neo_form_axes along which axes an expression changes"
 fi
 
 # The rules above can fail: each of these lines breaks one.
-printf '#include "codegen/loop.h"\n' >"$work/a.c"
+printf '#include "codegen/loop/loop.h"\n' >"$work/a.c"
 printf '# include <neo/neo_rt.h>\n#include <sys/stat.h>\n' >"$work/b.c"
 [ "$(folders_of "$work/a.c")" = codegen ] || fail "the reader of includes misses a folder"
 [ "$(folders_of "$work/b.c" | tr '\n' ' ')" = "include sys " ] ||

@@ -1,7 +1,7 @@
 /* For tests of kernels: text to kernel, the interpreter against machine code on guarded memory. */
 #ifndef NEO_TESTS_LOOP_SUPPORT_H
 #define NEO_TESTS_LOOP_SUPPORT_H
-#include "codegen/llvm_emit.h"
+#include "codegen/llvm/emit.h"
 #include "neo/neo_rt.h"
 
 typedef struct {

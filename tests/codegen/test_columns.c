@@ -1,7 +1,7 @@
 /* Sums of runs of rows in the kernel that reduces the rows: with even and shorter last runs,
  * columns that are no whole vectors, one axis of rows and two, what the rows' kernel makes itself;
  * against the interpreters under random schedules. And what must keep a kernel of its own does. */
-#include "codegen/lower.h"
+#include "codegen/lower/lower.h"
 #include "fusion/form.h"
 #include "ir/print.h"
 #include "schedule/schedule.h"

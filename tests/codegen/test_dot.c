@@ -1,7 +1,7 @@
 /* Dots of pairs lane by lane: text, the loop interpreter, plain code and the instruction. */
 #include "base/random.h"
-#include "codegen/llvm_emit.h"
-#include "codegen/tile.h"
+#include "codegen/llvm/emit.h"
+#include "codegen/loop/tile.h"
 #include "include/neo/neo_rt.h"
 #include <cmocka.h>
 #include <float.h>

@@ -1,6 +1,6 @@
 /* The protocols of copies, phases and products on loop IR: what lowering makes keeps them, and each
  * that is broken by one change is told with its reason. */
-#include "codegen/loop_protocol.h"
+#include "codegen/loop/protocol.h"
 #include "tile_support.h"
 #include <cmocka.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Hand-written definitions of every kind through the lowering. */
-#include "codegen/lower.h"
+#include "codegen/lower/lower.h"
 #include "ir/print.h"
 #include "tests/codegen/lower_test.h"
 #include <stdlib.h>

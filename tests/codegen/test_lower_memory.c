@@ -1,5 +1,5 @@
 /* What kernels do for the memory's sake: whole lines past the caches, rows asked for early. */
-#include "codegen/lower.h"
+#include "codegen/lower/lower.h"
 #include "fusion/form.h"
 #include "ir/print.h"
 #include "tests/codegen/lower_test.h"

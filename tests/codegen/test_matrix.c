@@ -2,7 +2,7 @@
  * loop interpreter and machine code agree, for shapes that divide and shapes that do not. Units are
  * plain code; dots are instructions too, where this processor has them. */
 #include "base/random.h"
-#include "codegen/target.h"
+#include "codegen/llvm/target.h"
 #include "tests/codegen/lower_test.h"
 #include <limits.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Roles in the loop IR: what they mean, which rules they keep, and that the interpreter finds a
  * producer and consumers that wait for each other, or do not. */
 #include "base/random.h"
-#include "codegen/lower.h"
+#include "codegen/lower/lower.h"
 #include "fusion/fuse.h"
 #include "ir/print.h"
 #include "schedule/schedule.h"

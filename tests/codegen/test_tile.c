@@ -1,6 +1,6 @@
 /* Tile registers: text, the loop interpreter, and the same as machine code. */
 #include "base/random.h"
-#include "codegen/llvm_emit.h"
+#include "codegen/llvm/emit.h"
 #include "include/neo/neo_rt.h"
 #include <cmocka.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Warps: the reference of products multiplies matrices whose fragments lie as PTX lays them down,
  * and reads such fragments from memory, what breaks a rule of a product or a shuffle is refused, a
  * shuffle gives what it says, and tiles read shared memory without conflicts. */
-#include "codegen/lower.h"
-#include "codegen/warp.h"
+#include "codegen/lower/lower.h"
+#include "codegen/loop/warp.h"
 #include "fusion/fuse.h"
 #include "ir/print.h"
 #include "loop_support.h"

@@ -2,7 +2,7 @@
  * says, in all modes; statements are printed and parsed, and what breaks a rule is refused; sums
  * that were not awaited have no value, and what is being multiplied is not written. */
 #include "base/random.h"
-#include "codegen/warpgroup.h"
+#include "codegen/loop/warpgroup.h"
 #include "loop_support.h"
 #include <cmocka.h>
 #include <setjmp.h>

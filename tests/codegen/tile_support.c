@@ -6,7 +6,7 @@
 #include <cmocka.h>
 // clang-format on
 #include "tile_support.h"
-#include "codegen/lower.h"
+#include "codegen/lower/lower.h"
 #include "fusion/fuse.h"
 #include "ir/print.h"
 #include "schedule/schedule.h"

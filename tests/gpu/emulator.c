@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK, BLOCK_SIZE, THREAD, BLOCKS }; /* as codegen/llvm_gen.h counts them */
+enum { BLOCK, BLOCK_SIZE, THREAD, BLOCKS }; /* as codegen/llvm/gen.h counts them */
 
 /* Kernels on the emulated device call these functions. */
 SHOWN unsigned neo_gpu_place(unsigned what);

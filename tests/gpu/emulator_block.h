@@ -1,7 +1,7 @@
 /* The threads of a block on an emulated device: where each stands, and who may go on. */
 #ifndef NEO_TESTS_GPU_EMULATOR_BLOCK_H
 #define NEO_TESTS_GPU_EMULATOR_BLOCK_H
-#include "codegen/warpgroup.h"
+#include "codegen/loop/warpgroup.h"
 #include "tests/gpu/emulator_bulk.h"
 #include "tests/gpu/emulator_copy.h"
 #include "tests/gpu/emulator_driver.h"

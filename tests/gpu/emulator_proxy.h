@@ -1,7 +1,7 @@
 /* The asynchronous proxy of a block on the emulated device: its view of shared memory. */
 #ifndef NEO_TESTS_GPU_EMULATOR_PROXY_H
 #define NEO_TESTS_GPU_EMULATOR_PROXY_H
-#include "codegen/warpgroup.h"
+#include "codegen/loop/warpgroup.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

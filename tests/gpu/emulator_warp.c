@@ -2,7 +2,7 @@
  * that they give each other, products of warpgroups, and their registers.
  *
  * A thread waits for the others of its warp where the hardware says .sync.aligned. */
-#include "codegen/warp.h"
+#include "codegen/loop/warp.h"
 #include "tests/gpu/emulator_block.h"
 #include <stdio.h>
 #include <string.h>

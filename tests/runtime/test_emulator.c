@@ -2,7 +2,7 @@
  * not show, and says which: fences between threads and asynchronous instructions, arrivals and bytes
  * of mbarriers, registers of warpgroups, named barriers, the counter of a grid. Kernels are C
  * functions that call what compiled ones call; beside each that is wrong is one that is right. */
-#include "codegen/warpgroup.h"
+#include "codegen/loop/warpgroup.h"
 #include "runtime/cuda_api.h"
 #include "tests/gpu/emulator.h"
 

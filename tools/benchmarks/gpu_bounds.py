@@ -17,7 +17,7 @@ REGISTERS, SHARED, THREADS, BLOCKS = 64 << 10, 228 << 10, 2048, 32
 RESERVED = 1 << 10  # bytes of shared memory besides a block's own
 MATRIX = {"BF16": 2048, "F16": 2048, "TF32": 1024}  # products of a clock and multiprocessor
 LATENCY = 700  # clocks from memory, under load
-LAUNCH_S, BESIDE_S, BARRIER_S = 1.2e-6, 0.4e-6, 1.1e-6  # codegen/grid.def's EARLY, NODE, BARRIER
+LAUNCH_S, BESIDE_S, BARRIER_S = 1.2e-6, 0.4e-6, 1.1e-6  # codegen/plan/grid.def's EARLY, NODE, BARRIER
 REACHED = {"wgmma": 0.96, "mma": 0.63, "issue": 0.95, "fma": 0.95, "int": 0.95, "special": 0.95,
            "f64": 0.95, "shared": 0.9, "memory": 0.9, "L2": 1.0, "latency": 1.0}
 CLOCKS = {"fma": 1, "int": 2, "imad": 2, "special": 8, "f64": 2}  # of a part, for a warp's one

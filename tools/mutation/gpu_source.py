@@ -34,10 +34,10 @@ class SourceMutant:
 
 
 S = SourceMutant
-PTX, BULK, ROLES, GRID = (f"codegen/llvm_{n}.c" for n in ("ptx", "bulk", "roles", "grid"))
-GROUP, PRODUCER, BOXES, STAGES, NEST = (f"codegen/{n}.c" for n in (
-    "llvm_warpgroup", "lower_block_producer", "lower_block_bulk", "lower_block_stages",
-    "lower_nest_stages"))
+PTX, BULK, ROLES, GRID, GROUP = (f"codegen/llvm/nvptx/{n}.c" for n in (
+    "ptx", "tma", "specialize", "grid", "warpgroup"))
+PRODUCER, BOXES, STAGES, NEST = (f"codegen/lower/gpu/{n}.c" for n in (
+    "tile_producer", "tile_tma", "tile_pipeline", "nested_pipeline"))
 SOURCES = [
     S("no proxy fence", "wgmma, by registers and cp.async", "wgmma", PTX,
       "«g->open[b] & WRITES && g->matrix[b]»", "false"),
@@ -82,7 +82,7 @@ SOURCES = [
     S("the last stage of a tile is not freed", "persistent", "persistent", PRODUCER,
       "  if (x->persistent)\n    «arrive_before(x, in, 1, x->steps);»", None),
     S("blocks leave out every second of their tiles", "persistent", "persistent",
-      "codegen/llvm_emit.c", "«neo_ll_gpu_place(g, NEO_GPU_BLOCKS)»",
+      "codegen/llvm/core/emit.c", "«neo_ll_gpu_place(g, NEO_GPU_BLOCKS)»",
       "LLVMBuildAdd(g->l->b, neo_ll_gpu_place(g, NEO_GPU_BLOCKS), "
       "neo_ll_gpu_place(g, NEO_GPU_BLOCKS), \"\")"),
     S("bytes of one operand are announced", "boxes", "wgmma", BOXES,
@@ -97,23 +97,23 @@ SOURCES = [
       "neo_ls_await(l->k, body, x->acc, «1»);", "2"),
     S("boxes are by the other axis' strides", "boxes", "wgmma", BOXES,
       "«o->box.stride[d]»", "o->box.stride[b.rank - 1 - d]"),
-    S("eight rows are half as far apart (SBO)", "wgmma", "wgmma", "codegen/warpgroup.c",
+    S("eight rows are half as far apart (SBO)", "wgmma", "wgmma", "codegen/loop/warpgroup.c",
       "stride = «8 * NEO_WARPGROUP_BYTES / UNIT»", "4 * NEO_WARPGROUP_BYTES / UNIT"),
-    S("blocks of 64 rows are half as far apart (LBO)", "wgmma", "wide", "codegen/warpgroup.c",
+    S("blocks of 64 rows are half as far apart (LBO)", "wgmma", "wide", "codegen/loop/warpgroup.c",
       "«NEO_WARPGROUP_SIDE * NEO_WARPGROUP_BYTES / UNIT»",
       "NEO_WARPGROUP_SIDE * NEO_WARPGROUP_BYTES / UNIT / 2"),
-    S("pieces are exchanged in 64 bytes (mode)", "wgmma", "wgmma", "codegen/warpgroup.c",
+    S("pieces are exchanged in 64 bytes (mode)", "wgmma", "wgmma", "codegen/loop/warpgroup.c",
       "(uint64_t)«ROWS_128» <<", "2"),
-    S("a factor's base offset is 1", "wgmma", "wgmma", "codegen/warpgroup.c",
+    S("a factor's base offset is 1", "wgmma", "wgmma", "codegen/loop/warpgroup.c",
       "«leading << LEADING»", "(leading << LEADING | (uint64_t)1 << BASE)"),
-    S("the next step of an operand is 16 bytes on", "wgmma", "wgmma", "codegen/warpgroup.c",
+    S("the next step of an operand is 16 bytes on", "wgmma", "wgmma", "codegen/loop/warpgroup.c",
       ": «NEO_WARPGROUP_STEP_BYTES»;", "NEO_WARPGROUP_STEP_BYTES / 2"),
     S("steps of one operand are shuffled", "wgmma", "wgmma", GROUP,
       "moved(g, columns, «k» *", "(k ^ 1)"),
     S("warpgroups' columns are their rows", "producer", "registers", GROUP,
       '«LLVMBuildURem(b, w, beside, "")»', 'LLVMBuildUDiv(b, w, beside, "")'),
     S("pieces of what threads copy lie one further (swizzle)", "wgmma, by registers and cp.async",
-      "wgmma", "codegen/lower_block_warpgroup.c", "lx_mod(l, «line», lx_int(l, PIECES))",
+      "wgmma", "codegen/lower/gpu/tile_warpgroup.c", "lx_mod(l, «line», lx_int(l, PIECES))",
       "lx_add(l, line, lx_int(l, 1))"),
     S("copies are waited for a group late", "tiles, mma.sync, wgmma", "tiles wgmma", STAGES,
       "neo_ls_wait(x->l->k, in, «blocks_ahead(x) - 1»);", "blocks_ahead(x)"),
@@ -127,21 +127,21 @@ SOURCES = [
       "neo_ls_wait(l->k, x->body, «x->stages - 2»);", "x->stages - 1"),
     S("blocks of keys close no group", "nested sums", "nested", NEST,
       "«neo_ls_commit(l->k, x->body);»", None),
-    S("the bound of units negated", "threads that divide rows", "tiles", "codegen/llvm_emit.c",
+    S("the bound of units negated", "threads that divide rows", "tiles", "codegen/llvm/core/emit.c",
       "LLVMBuildICmp(b, «LLVMIntSLT», x, g->units", "LLVMIntSGE"),
-    S("a shuffle from fewer lanes on", "points", "tiles", "codegen/lower_join.c",
+    S("a shuffle from fewer lanes on", "points", "tiles", "codegen/lower/gpu/rows_join.c",
       "NEO_SHUFFLE_DOWN, «n * stride», of", "n * stride > 1 ? n * stride / 2 : 1"),
-    S("a shuffle of half a warp", "points", "tiles", "codegen/llvm_shuffle.c",
+    S("a shuffle of half a warp", "points", "tiles", "codegen/llvm/nvptx/shuffle.c",
       "«neo_ll_int32(g->l, -1)»", "neo_ll_int32(g->l, 65535)"),
-    S("a step is multiplied by another one's", "tiled FFMA", "tiles", "codegen/lower_block.c",
+    S("a step is multiplied by another one's", "tiled FFMA", "tiles", "codegen/lower/gpu/tile.c",
       "get_values(x, in, &x->o[k], place[k], block, «step»);",
       "k ? lx_sub(l, lx_int(l, x->block_k - 1), step) : step"),
-    S("steps of a factor are shuffled", "mma.sync", "tiles", "codegen/lower_block_fragments.c",
+    S("steps of a factor are shuffled", "mma.sync", "tiles", "codegen/lower/gpu/tile_fragments.c",
       "*far = rows ? «lx_div(l, matrix, 2)»", "lx_sub(l, lx_int(l, 1), lx_div(l, matrix, 2))"),
-    S("a matrix is not turned round", "mma.sync", "tiles", "codegen/lower_block_fragments.c",
+    S("a matrix is not turned round", "mma.sync", "tiles", "codegen/lower/gpu/tile_fragments.c",
       "NEO_WARP_LOAD2 : «NEO_WARP_TURN2»", "NEO_WARP_LOAD2"),
     S("a factor is not turned round", "wgmma, by cp.async", "wgmma",
-      "codegen/lower_block_warpgroup.c", "(const bool[]){«x->o[0].turned»", "false"),
+      "codegen/lower/gpu/tile_warpgroup.c", "(const bool[]){«x->o[0].turned»", "false"),
     S("a box of the other tensor", "boxes", "wgmma", BOXES,
       "in, o->buf, to, «o->from_buf»,", "x->o[0].from_buf"),
     S("the grid's counter is one off", "cooperative grids", "grid", GRID,

@@ -2,7 +2,7 @@
 #include "tools/pipeline/compile.h"
 #include "autodiff/autodiff.h"
 #include "base/hash.h"
-#include "codegen/loop_protocol.h"
+#include "codegen/loop/protocol.h"
 #include "fusion/profile.h"
 #include "ir/print.h"
 #include "ir/verify.h"

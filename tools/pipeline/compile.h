@@ -13,7 +13,7 @@
  * c.why. Running out of memory in any stage returns NEO_MEMORY from it. */
 #ifndef NEO_TOOLS_COMPILE_H
 #define NEO_TOOLS_COMPILE_H
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 #include "frontend/frontend.h"
 #include "ir/pass.h"
 #include "ir/prove.h"

@@ -1,0 +1,129 @@
+/* What a kernel is given: buffers, sizes, keys, each loaded in the entry block at its first use;
+ * and which of its buffers overlap no other. */
+#include "codegen/llvm/gen.h"
+#include "neo/neo_rt.h"
+#include <stddef.h>
+#include <string.h>
+
+static LLVMValueRef marked(neo_ll_gen *g, LLVMValueRef load, const char *kind) {
+  LLVMValueRef none = LLVMMetadataAsValue(g->l->ctx, LLVMMDNodeInContext2(g->l->ctx, NULL, 0));
+  unsigned id = LLVMGetMDKindIDInContext(g->l->ctx, kind, (unsigned)strlen(kind));
+  LLVMSetMetadata(load, id, none);
+  return load;
+}
+
+/* The n-th element of `t` behind p. Never changes while the kernel runs. */
+static LLVMValueRef fetch(neo_ll_gen *g, LLVMTypeRef t, LLVMValueRef p, size_t n) {
+  LLVMBuilderRef b = g->l->entry;
+  LLVMValueRef at = LLVMConstInt(neo_ll_i64(g->l), n, false);
+  if (n)
+    p = LLVMBuildInBoundsGEP2(b, t, p, &at, 1, "");
+  LLVMValueRef load = LLVMBuildLoad2(b, t, p, "");
+  LLVMSetAlignment(load, 8);
+  return marked(g, load, "invariant.load");
+}
+
+LLVMValueRef neo_ll_argument(neo_ll_gen *g, LLVMTypeRef t, size_t offset_bytes) {
+  LLVMTypeRef i8 = LLVMInt8TypeInContext(g->l->ctx);
+  LLVMValueRef at = LLVMConstInt(neo_ll_i64(g->l), offset_bytes, false);
+  return fetch(g, t, LLVMBuildInBoundsGEP2(g->l->entry, i8, g->args, &at, 1, ""), 0);
+}
+
+LLVMValueRef neo_ll_size_value(neo_ll_gen *g, uint32_t size) {
+  if (!g->size[size]) {
+    LLVMValueRef table = neo_ll_argument(g, neo_ll_ptr_type(g->l), offsetof(neo_rt_args, size));
+    g->size[size] = fetch(g, neo_ll_i64(g->l), table, size);
+  }
+  return g->size[size];
+}
+
+LLVMValueRef neo_ll_key_value(neo_ll_gen *g, uint32_t which) {
+  if (!g->key[which]) {
+    LLVMValueRef table = neo_ll_argument(g, neo_ll_ptr_type(g->l), offsetof(neo_rt_args, key));
+    g->key[which] = fetch(g, neo_ll_i64(g->l), table, which);
+  }
+  return g->key[which];
+}
+
+static uint32_t argument_number(const neo_kernel *k, uint32_t buf) {
+  uint32_t n = 0;
+  for (uint32_t b = 0; b < buf; b++)
+    n += !(k->bufs.at[b].use & NEO_BUF_SCRATCH);
+  return n;
+}
+
+/* Half a page from where the first buffer that streams begins (loop.h). */
+static LLVMValueRef moved(neo_ll_gen *g, LLVMValueRef at) {
+  enum { LINE_BYTES = 64 };
+  LLVMBuilderRef b = g->l->entry;
+  uint32_t first = 0;
+  while (!g->k->bufs.at[first].stream)
+    first++;
+  LLVMValueRef to = LLVMBuildPtrToInt(b, neo_ll_buf_value(g, first), neo_ll_i64(g->l), "");
+  LLVMValueRef by = LLVMBuildSub(b, to, LLVMBuildPtrToInt(b, at, neo_ll_i64(g->l), ""), "");
+  by = LLVMBuildAdd(b, by, neo_ll_int64(g->l, NEO_PAGE_BYTES / 2), "");
+  by = LLVMBuildAnd(b, by, neo_ll_int64(g->l, NEO_PAGE_BYTES - LINE_BYTES), "");
+  return LLVMBuildInBoundsGEP2(b, LLVMInt8TypeInContext(g->l->ctx), at, &by, 1, "");
+}
+
+static LLVMValueRef scratch_value(neo_ll_gen *g) {
+  if (g->l->target.sm)
+    return neo_ll_gpu_shared(g);
+  if (!g->scratch) {
+    g->scratch = neo_ll_argument(g, neo_ll_ptr_type(g->l), offsetof(neo_rt_args, scratch));
+    if (neo_kernel_scratch_moves(g->k))
+      g->scratch = moved(g, g->scratch);
+  }
+  return g->scratch;
+}
+
+LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf) {
+  LLVMTypeRef ptr = neo_ll_ptr_type(g->l);
+  neo_ll_buf *b = &g->buf[buf];
+  if (b->ptr)
+    return b->ptr;
+  if (g->k->bufs.at[buf].use & NEO_BUF_SCRATCH) {
+    LLVMValueRef at = scratch_value(g);
+    LLVMValueRef far = LLVMConstInt(
+        neo_ll_i64(g->l), (unsigned long long)neo_kernel_scratch_offset(g->k, buf), false);
+    b->ptr = LLVMBuildInBoundsGEP2(g->l->entry, LLVMInt8TypeInContext(g->l->ctx), at, &far, 1, "");
+  } else {
+    LLVMValueRef table = neo_ll_argument(g, ptr, offsetof(neo_rt_args, buf));
+    b->ptr = fetch(g, ptr, table, argument_number(g->k, buf));
+  }
+  return b->ptr;
+}
+
+/* ---- aliases: a scope for each buffer that overlaps no other */
+
+static bool is_alone(const neo_kbuf *b) {
+  return b->no_alias || (b->use & NEO_BUF_SCRATCH);
+}
+
+static LLVMMetadataRef node(neo_llvm *l, LLVMMetadataRef *part, size_t n) {
+  return LLVMMDNodeInContext2(l->ctx, part, n);
+}
+
+void neo_ll_scopes(neo_ll_gen *g, const char *symbol) {
+  neo_llvm *l = g->l;
+  size_t n = g->k->bufs.n;
+  LLVMMetadataRef *scope = NEO_NEW_ARRAY(l->arena, LLVMMetadataRef, n + 1);
+  LLVMMetadataRef *others = NEO_NEW_ARRAY(l->arena, LLVMMetadataRef, n + 1);
+  LLVMMetadataRef text = LLVMMDStringInContext2(l->ctx, symbol, strlen(symbol));
+  LLVMMetadataRef domain = node(l, &text, 1);
+  for (size_t k = 0; k < n; k++) {
+    const char *name = neo_arena_printf(l->arena, "%s.%zu", symbol, k);
+    LLVMMetadataRef part[] = {LLVMMDStringInContext2(l->ctx, name, strlen(name)), domain};
+    scope[k] = is_alone(&g->k->bufs.at[k]) ? node(l, part, 2) : NULL;
+  }
+  for (size_t k = 0; k < n; k++) {
+    size_t m = 0;
+    for (size_t j = 0; j < n; j++)
+      if (j != k && scope[j])
+        others[m++] = scope[j];
+    if (scope[k])
+      g->buf[k].scope = LLVMMetadataAsValue(l->ctx, node(l, &scope[k], 1));
+    if (m)
+      g->buf[k].noalias = LLVMMetadataAsValue(l->ctx, node(l, others, m));
+  }
+}

@@ -1,0 +1,144 @@
+/* Registers of a kernel: stack slots, one for each element, or for each vector where all loops of
+ * lanes that index one have its width. Indices are constants, so that all of them become SSA
+ * values. */
+#include "codegen/llvm/gen.h"
+#include <assert.h>
+
+LLVMValueRef neo_ll_alloca(neo_ll_gen *g, LLVMTypeRef t, uint32_t align, const char *name) {
+  LLVMValueRef v = LLVMBuildAlloca(g->l->entry, t, name);
+  if (align)
+    LLVMSetAlignment(v, align);
+  return v;
+}
+
+static void note_width(neo_ll_gen *g, uint32_t reg, const neo_lx *last, uint32_t lane,
+                       int64_t width) {
+  neo_ll_reg *r = &g->reg[reg];
+  if (last->kind != NEO_LX_VAR || last->attr != lane)
+    return;
+  r->width = r->width == 0 || r->width == width ? width : -1;
+}
+
+static void note_expr(neo_ll_gen *g, const neo_lx *e, uint32_t lane, int64_t width) {
+  if (g->memo[e->id].stamp == g->stamp)
+    return;
+  g->memo[e->id].stamp = g->stamp;
+  if (e->kind == NEO_LX_REG && e->n)
+    note_width(g, e->attr, e->arg[e->n - 1], lane, width);
+  for (uint32_t k = 0; k < e->n; k++)
+    note_expr(g, e->arg[k], lane, width);
+}
+
+static void note_vector(neo_ll_gen *g, const neo_ls *loop) {
+  int64_t width = (int64_t)loop->hi->bits;
+  if (width == 1)
+    return;
+  g->stamp++;
+  for (size_t i = 0; i < loop->body.n; i++) {
+    const neo_ls *s = loop->body.at[i];
+    if (s->kind == NEO_LS_SET && s->n_index)
+      note_width(g, s->attr, s->index[s->n_index - 1], loop->attr, width);
+    if (s->value)
+      note_expr(g, s->value, loop->attr, width);
+    if (s->cond)
+      note_expr(g, s->cond, loop->attr, width);
+  }
+}
+
+/* By which widths each register is read and written as vectors. */
+static void note_block(neo_ll_gen *g, const neo_block *b) {
+  for (size_t i = 0; i < b->n; i++) {
+    const neo_ls *s = b->at[i];
+    if (s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_VECTOR) {
+      note_vector(g, s);
+      continue;
+    }
+    note_block(g, &s->body);
+    note_block(g, &s->other);
+  }
+}
+
+/* As one array. */
+static void make_together(neo_ll_gen *g, neo_ll_reg *r, LLVMTypeRef t, int64_t n) {
+  LLVMTypeRef all = LLVMArrayType2(t, (uint64_t)n);
+  LLVMValueRef first = neo_ll_alloca(g, all, 0, "sums");
+  for (int64_t i = 0; i < n; i++) {
+    LLVMValueRef at = neo_ll_int64(g->l, i);
+    r->at[i] = LLVMBuildInBoundsGEP2(g->l->entry, t, first, &at, 1, "");
+  }
+}
+
+void neo_ll_registers(neo_ll_gen *g) {
+  note_block(g, &g->k->body);
+  for (uint32_t k = 0; k < g->k->regs.n; k++) {
+    const neo_reg *r = &g->k->regs.at[k];
+    neo_ll_reg *made = &g->reg[k];
+    int64_t n = 1, last = r->rank ? r->extent[r->rank - 1] : 1;
+    for (uint32_t d = 0; d < r->rank; d++)
+      n *= r->extent[d];
+    made->vector = made->width > 1 && made->width == last;
+    if (made->vector)
+      n /= last;
+    LLVMTypeRef t = neo_ll_type(g->l, (neo_type)r->type, made->vector ? (uint32_t)last : 1);
+    made->at = NEO_NEW_ARRAY(g->l->arena, LLVMValueRef, n);
+    if (made->together) {
+      make_together(g, made, t, n);
+      continue;
+    }
+    for (int64_t i = 0; i < n; i++)
+      made->at[i] = neo_ll_alloca(g, t, 0, r->name ? r->name : "");
+  }
+}
+
+neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *index, size_t n) {
+  const neo_reg *r = &g->k->regs.at[reg];
+  neo_ll_place p = {0};
+  for (size_t d = 0; d < n; d++) {
+    neo_ll_lin x = {0};
+    bool row = index[d]->kind == NEO_LX_VAR && g->var[index[d]->attr].rolled;
+    bool form = row || neo_ll_linear(g, index[d], &x);
+    assert(form && !x.pattern && x.n == 0 && x.c >= 0 && x.c < r->extent[d] && "a constant index");
+    (void)form;
+    bool last = d + 1 == n;
+    p.all = last && x.step == 1 && !x.pattern;
+    if (last && g->reg[reg].vector)
+      p.lane = x.c;
+    else
+      p.at = p.at * r->extent[d] + x.c;
+  }
+  return p;
+}
+
+void neo_ll_reg_declare(neo_ll_gen *g, const neo_ls *s) {
+  const neo_reg *r = &g->k->regs.at[s->attr];
+  neo_ll_reg *made = &g->reg[s->attr];
+  int64_t n = 1, last = r->rank ? r->extent[r->rank - 1] : 1;
+  for (uint32_t d = 0; d < r->rank; d++)
+    n *= r->extent[d];
+  if (made->vector)
+    n /= last;
+  LLVMTypeRef t = neo_ll_type(g->l, (neo_type)r->type, made->vector ? (uint32_t)last : 1);
+  for (int64_t i = 0; i < n; i++)
+    LLVMBuildStore(g->l->b, LLVMGetPoison(t), made->at[i]);
+}
+
+void neo_ll_reg_set(neo_ll_gen *g, const neo_ls *s) {
+  LLVMBuilderRef b = g->l->b;
+  neo_ll_reg *r = &g->reg[s->attr];
+  neo_ll_val x = neo_ll_expr(g, s->value);
+  neo_ll_place p = neo_ll_reg_place(g, s->attr, s->index, s->n_index);
+  if (p.all) {
+    LLVMValueRef v = neo_ll_spread(g, x);
+    if (r->vector)
+      LLVMBuildStore(b, v, r->at[p.at]);
+    for (uint32_t k = 0; !r->vector && k < g->width; k++)
+      LLVMBuildStore(b, LLVMBuildExtractElement(b, v, neo_ll_int32(g->l, k), ""), r->at[p.at + k]);
+  } else if (r->vector) {
+    LLVMTypeRef t = neo_ll_type(g->l, (neo_type)s->value->type, (uint32_t)r->width);
+    LLVMValueRef v = LLVMBuildLoad2(b, t, r->at[p.at], "");
+    LLVMBuildStore(b, LLVMBuildInsertElement(b, v, x.v, neo_ll_int32(g->l, p.lane), ""),
+                   r->at[p.at]);
+  } else {
+    LLVMBuildStore(b, x.v, r->at[p.at]);
+  }
+}

@@ -1,0 +1,290 @@
+/* UNROLL loops that are emitted as loops after all: the ends of large tiles.
+ *
+ * A tile's rows are unrolled so that its sums stay in registers. What is done with the sums at the
+ * end stands in such loops too; where that is much (an optimizer's update, lanes whose elements lie
+ * apart in memory), copies of it for each row are the greater part of a kernel's code, and of the
+ * time to compile it, for instructions that run once a tile.
+ *
+ * An UNROLL loop rolls if a copy of its body is long, no index divides by its variable, and all
+ * that its iterations have in common in registers is read: registers that it writes are declared in
+ * it, or are mentioned nowhere else and indexed by its variable. Of registers indexed by the
+ * variable the body sees one row, the window: where they come from before the loop, they are put
+ * into an array on the stack, from which each iteration takes its row. */
+#include "codegen/llvm/gen.h"
+
+/* Instructions: of a body that may roll, of its copies; of a lane that lies apart, a function. */
+enum { LEAST_BODY = 48, LEAST_COPIES = 256, APART = 2, FUNCTION = 15 };
+enum { NO_DIM = -1 };
+
+typedef struct {
+  neo_ll_gen *g;
+  uint32_t var, lane; /* the loop's; of the VECTOR loop around, if lanes > 1 */
+  int64_t lanes, weight;
+  bool refused;
+  struct row {
+    int dim; /* which index is the variable; NO_DIM: none */
+    bool seen, written, declared;
+    uint32_t mentions;
+    LLVMValueRef array;
+  } * row; /* by register */
+} roll;
+
+/* ---- what a body is */
+
+/* What is no plain sum of products counts as near. */
+static int64_t access_weight(const roll *r, const neo_lx *offset) {
+  int64_t step;
+  bool apart = r->lanes > 1 && neo_lx_step(offset, r->lane, &step) && step != 0 && step != 1;
+  return apart ? APART * r->lanes : 1;
+}
+
+static void see_register(roll *r, uint32_t reg, const neo_lx *const *index, uint32_t n) {
+  struct row *x = &r->row[reg];
+  int dim = NO_DIM;
+  for (uint32_t d = 0; d < n; d++) {
+    if (!neo_lx_uses(index[d], r->var))
+      continue;
+    r->refused = r->refused || index[d]->kind != NEO_LX_VAR || dim != NO_DIM;
+    dim = (int)d;
+  }
+  bool lane = dim == (int)n - 1 && dim != NO_DIM && r->g->reg[reg].vector;
+  r->refused = r->refused || lane || (x->seen && x->dim != dim);
+  x->dim = dim;
+  x->seen = true;
+  x->mentions++;
+}
+
+static bool is_function(const neo_lx *e) {
+  switch (e->attr) {
+  case NEO_OP_EXP:
+  case NEO_OP_EXPM1:
+  case NEO_OP_LOG:
+  case NEO_OP_TANH:
+  case NEO_OP_SIGMOID:
+  case NEO_OP_GELU:
+  case NEO_OP_SILU:
+  case NEO_OP_ELU:
+  case NEO_OP_ERF:
+  case NEO_OP_PHI:
+  case NEO_OP_BELL:
+    return true;
+  default: /* what is long is called */
+    return false;
+  }
+}
+
+/* About how many instructions it is, besides its arguments. */
+static int64_t weight_of(const roll *r, const neo_lx *e) {
+  if (e->kind == NEO_LX_LOAD || e->kind == NEO_LX_LOADIF)
+    return access_weight(r, e->arg[0]);
+  if (e->kind == NEO_LX_CONST || e->kind == NEO_LX_REG || (r->g->facts[e->id] & NEO_LL_INDEX))
+    return 0;
+  return e->kind == NEO_LX_OP && is_function(e) ? FUNCTION : 1;
+}
+
+static void see(roll *r, const neo_lx *e) {
+  if (r->g->memo[e->id].stamp == r->g->stamp)
+    return;
+  r->g->memo[e->id].stamp = r->g->stamp;
+  bool divides = e->kind == NEO_LX_OP && (e->attr == NEO_OP_DIV || e->attr == NEO_OP_MOD);
+  if (divides && e->type == NEO_I64_T && neo_lx_uses(e, r->var))
+    r->refused = true;
+  if (e->kind == NEO_LX_REG)
+    see_register(r, e->attr, e->arg, e->n);
+  r->weight += weight_of(r, e);
+  for (uint32_t k = 0; k < e->n; k++)
+    see(r, e->arg[k]);
+}
+
+static void see_block(roll *r, const neo_block *b);
+
+static void see_loop(roll *r, const neo_ls *s) {
+  int64_t before = r->weight, trips = 1;
+  if (s->loop == NEO_LOOP_VECTOR)
+    r->lane = s->attr, r->lanes = (int64_t)s->hi->bits;
+  else if (s->loop == NEO_LOOP_UNROLL)
+    trips = ((int64_t)s->hi->bits - (int64_t)s->lo->bits + s->step - 1) / s->step;
+  else
+    r->refused = true; /* what it does is no end of a tile */
+  see_block(r, &s->body);
+  r->weight = before + trips * (r->weight - before);
+  if (s->loop == NEO_LOOP_VECTOR)
+    r->lanes = 1;
+}
+
+static void see_statement(roll *r, const neo_ls *s) {
+  r->g->stamp++;
+  if (s->kind == NEO_LS_TILE || s->kind == NEO_LS_BULK)
+    r->refused = true;
+  if (s->kind == NEO_LS_REG)
+    r->row[s->attr].declared = true;
+  if (s->kind == NEO_LS_SET) {
+    see_register(r, s->attr, s->index, s->n_index);
+    r->row[s->attr].written = true;
+  }
+  if (s->kind == NEO_LS_STORE)
+    r->weight += access_weight(r, s->index[0]);
+  if ((s->kind == NEO_LS_STORE || s->kind == NEO_LS_FETCH))
+    see(r, s->index[0]);
+  if (s->value)
+    see(r, s->value);
+  if (s->cond)
+    see(r, s->cond);
+  if (s->kind == NEO_LS_FOR)
+    see_loop(r, s);
+  if (s->kind == NEO_LS_IF || s->kind == NEO_LS_ROLES) {
+    see_block(r, &s->body);
+    see_block(r, &s->other);
+  }
+}
+
+static void see_block(roll *r, const neo_block *b) {
+  for (size_t i = 0; i < b->n; i++)
+    see_statement(r, b->at[i]);
+}
+
+static roll look_at(neo_ll_gen *g, const neo_block *b, uint32_t var) {
+  roll r = {.g = g, .var = var, .lanes = 1};
+  r.row = neo_arena_array(g->l->arena, g->k->regs.n + 1, sizeof *r.row);
+  see_block(&r, b);
+  g->stamp++;
+  return r;
+}
+
+/* How often each register is mentioned in the kernel. */
+static const uint32_t *mentions(neo_ll_gen *g) {
+  if (!g->mentions) {
+    roll all = look_at(g, &g->k->body, UINT32_MAX);
+    g->mentions = NEO_NEW_ARRAY(g->l->arena, uint32_t, g->k->regs.n + 1);
+    for (uint32_t k = 0; k < g->k->regs.n; k++)
+      g->mentions[k] = all.row[k].mentions;
+  }
+  return g->mentions;
+}
+
+static bool is_own(const roll *r, uint32_t reg) {
+  const struct row *x = &r->row[reg];
+  return x->declared || (x->dim != NO_DIM && x->mentions == mentions(r->g)[reg]);
+}
+
+static bool rolls(const roll *r, int64_t trips) {
+  if (r->refused || r->weight < LEAST_BODY || trips * r->weight < LEAST_COPIES)
+    return false;
+  for (uint32_t k = 0; k < r->g->k->regs.n; k++)
+    if (r->row[k].written && !is_own(r, k))
+      return false;
+  return true;
+}
+
+/* ---- rows of registers */
+
+/* Elements of reg.at; *apart: of two rows. */
+static int64_t elements(const roll *r, uint32_t reg, int64_t *apart) {
+  const neo_reg *x = &r->g->k->regs.at[reg];
+  uint32_t rank = x->rank - (r->g->reg[reg].vector ? 1u : 0u);
+  int64_t n = 1;
+  for (uint32_t d = rank; d-- > 0;) {
+    if ((int)d == r->row[reg].dim)
+      *apart = n;
+    n *= x->extent[d];
+  }
+  return n;
+}
+
+static LLVMTypeRef element_type(const roll *r, uint32_t reg) {
+  const neo_ll_reg *x = &r->g->reg[reg];
+  return neo_ll_type(r->g->l, (neo_type)r->g->k->regs.at[reg].type,
+                     x->vector ? (uint32_t)x->width : 1);
+}
+
+static LLVMValueRef element_at(const roll *r, uint32_t reg, LLVMValueRef at) {
+  return LLVMBuildInBoundsGEP2(r->g->l->b, element_type(r, reg), r->row[reg].array, &at, 1, "");
+}
+
+/* Before the loop. */
+static void put_into_array(roll *r, uint32_t reg) {
+  LLVMBuilderRef b = r->g->l->b;
+  LLVMTypeRef i64 = neo_ll_i64(r->g->l), t = element_type(r, reg);
+  int64_t apart, n = elements(r, reg, &apart);
+  r->row[reg].array = neo_ll_alloca(r->g, LLVMArrayType2(t, (uint64_t)n), 0, "rows");
+  for (int64_t i = 0; i < n; i++) {
+    LLVMValueRef x = LLVMBuildLoad2(b, t, r->g->reg[reg].at[i], "");
+    LLVMBuildStore(b, x, element_at(r, reg, neo_ll_int(i64, i)));
+  }
+}
+
+/* In the loop: what the body takes for row 0 is row x. */
+static void open_window(roll *r, uint32_t reg, LLVMValueRef x) {
+  LLVMBuilderRef b = r->g->l->b;
+  LLVMTypeRef i64 = neo_ll_i64(r->g->l), t = element_type(r, reg);
+  int64_t apart = 1, n = elements(r, reg, &apart);
+  int64_t rows = r->g->k->regs.at[reg].extent[r->row[reg].dim];
+  LLVMValueRef *at = NEO_NEW_ARRAY(r->g->l->arena, LLVMValueRef, n);
+  for (int64_t i = 0; i < n; i++) {
+    at[i] = r->g->reg[reg].at[i];
+    if (i / apart % rows != 0)
+      continue;
+    at[i] = neo_ll_alloca(r->g, t, 0, "row");
+    if (!r->row[reg].array)
+      continue;
+    LLVMValueRef from = LLVMBuildMul(b, x, neo_ll_int(i64, apart), "");
+    from = LLVMBuildAdd(b, from, neo_ll_int(i64, i), "");
+    LLVMBuildStore(b, LLVMBuildLoad2(b, t, element_at(r, reg, from), ""), at[i]);
+  }
+  r->g->reg[reg].at = at;
+}
+
+/* ---- the loop */
+
+static LLVMBasicBlockRef new_block(neo_ll_gen *g, const char *name) {
+  return LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, name);
+}
+
+static void emit(roll *r, const neo_ls *s, neo_ll_emit_block *block) {
+  neo_ll_gen *g = r->g;
+  LLVMBuilderRef b = g->l->b;
+  LLVMTypeRef i64 = neo_ll_i64(g->l);
+  LLVMBasicBlockRef from = LLVMGetInsertBlock(b), body = new_block(g, "row");
+  LLVMBasicBlockRef after = new_block(g, "rows");
+  LLVMValueRef lo = neo_ll_int(i64, (int64_t)s->lo->bits),
+               hi = neo_ll_int(i64, (int64_t)s->hi->bits);
+  LLVMBuildBr(b, body);
+  LLVMPositionBuilderAtEnd(b, body);
+  LLVMValueRef x = LLVMBuildPhi(b, i64, "");
+  LLVMAddIncoming(x, &lo, &from, 1);
+  g->var[s->attr] = (neo_ll_var){.kind = NEO_LL_LOOP,
+                                 .v = x,
+                                 .depth = ++g->depth,
+                                 .nonneg = true,
+                                 .multiple = 1,
+                                 .most = (int64_t)s->hi->bits - 1,
+                                 .rolled = true};
+  for (uint32_t k = 0; k < g->k->regs.n; k++)
+    if (r->row[k].seen && r->row[k].dim != NO_DIM)
+      open_window(r, k, x);
+  block(g, &s->body);
+  LLVMValueRef next = LLVMBuildNSWAdd(b, x, neo_ll_int(i64, s->step), "");
+  neo_ll_loop_end(g, x, next, hi, body, after);
+  g->depth--;
+}
+
+bool neo_ll_roll(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block) {
+  int64_t lo = (int64_t)s->lo->bits, hi = (int64_t)s->hi->bits;
+  if (g->l->target.sm || lo < 0 || hi - lo <= s->step)
+    return false;
+  roll r = look_at(g, &s->body, s->attr);
+  if (!rolls(&r, (hi - lo + s->step - 1) / s->step))
+    return false;
+  LLVMValueRef **at = NEO_NEW_ARRAY(g->l->arena, LLVMValueRef *, g->k->regs.n + 1);
+  for (uint32_t k = 0; k < g->k->regs.n; k++) {
+    at[k] = g->reg[k].at;
+    if (r.row[k].seen && r.row[k].dim != NO_DIM && !is_own(&r, k))
+      put_into_array(&r, k);
+  }
+  neo_ll_var before = g->var[s->attr];
+  emit(&r, s, block);
+  g->var[s->attr] = before;
+  for (uint32_t k = 0; k < g->k->regs.n; k++)
+    g->reg[k].at = at[k];
+  return true;
+}

@@ -1,0 +1,72 @@
+/* Loop IR to LLVM to machine code. The only files that know LLVM are the llvm_*.c beside this
+ * header. Order: new, kernels and globals and entries, finish, then objects, text or jit. */
+#ifndef NEO_CODEGEN_LLVM_EMIT_H
+#define NEO_CODEGEN_LLVM_EMIT_H
+#include "codegen/loop/loop.h"
+#include "codegen/llvm/target.h"
+
+typedef struct neo_llvm neo_llvm; /* one LLVM module for one target */
+
+neo_status neo_llvm_new(neo_arena *a, const neo_target *t, const char *name, neo_llvm **out,
+                        const char **why) NEO_MUST_CHECK;
+void neo_llvm_free(neo_llvm *l);
+/* Adds `int32_t <symbol>(const neo_rt_args *)`, hidden. NEO_INTERNAL if the verifier refuses k. */
+neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
+                           const char **why) NEO_MUST_CHECK;
+/* Adds a GPU's kernel whose grid stays, of these ones and in blocks of so many threads, at least as
+ * many as any of them has (llvm/nvptx/grid.c). Phases are numbered from 0. */
+typedef struct {
+  const neo_kernel *kernel;
+  int32_t phase;
+  bool lone; /* of one block at most: those of a phase run one after the other, in order */
+} neo_grid_part;
+neo_status neo_llvm_grid(neo_llvm *l, const neo_grid_part *part, size_t n, int64_t threads,
+                         const char *symbol, const char **why) NEO_MUST_CHECK;
+/* Makes a kernel visible outside of the library that it is linked into: for measuring it. */
+void neo_llvm_export(neo_llvm *l, const char *symbol);
+
+/* Constant data and functions for the model record. Constants are built as trees: */
+typedef struct neo_lconst neo_lconst;
+const neo_lconst *neo_lconst_int(neo_llvm *l, uint32_t bits, int64_t x);
+const neo_lconst *neo_lconst_null(neo_llvm *l); /* a null pointer */
+/* Pointer to a private string. */
+const neo_lconst *neo_lconst_string(neo_llvm *l, const char *text);
+/* Pointer to a function or global by name; it may be defined later. */
+const neo_lconst *neo_lconst_symbol(neo_llvm *l, const char *symbol);
+/* C layout. */
+const neo_lconst *neo_lconst_struct(neo_llvm *l, const neo_lconst *const *field, size_t n);
+/* Pointer to a private constant array of equal elements (null pointer for n = 0). */
+const neo_lconst *neo_lconst_array(neo_llvm *l, const neo_lconst *const *elem, size_t n);
+/* Pointer to bytes. */
+const neo_lconst *neo_lconst_bytes(neo_llvm *l, const void *p, size_t n, uint32_t align);
+void neo_llvm_global(neo_llvm *l, const char *symbol, const neo_lconst *value, bool exported);
+
+/* A thin exported entry: `ret symbol(params)` that calls a libneort function.
+ * Parameter kinds: p pointer, i int32, l int64, d double, z size_t; ret may also be v, void. The
+ * body passes to `callee` the arguments listed, each a parameter (by number), a constant int32, the
+ * address of the model record, or a pointer to a local array of some of the parameters (int64 or
+ * pointers). */
+typedef struct {
+  enum { NEO_ARG_PARAM, NEO_ARG_INT, NEO_ARG_SYMBOL, NEO_ARG_ARRAY } kind;
+  int32_t value;      /* PARAM: number; INT: value; ARRAY: first parameter */
+  int32_t n;          /* ARRAY: how many parameters */
+  const char *symbol; /* SYMBOL */
+} neo_entry_arg;
+void neo_llvm_entry(neo_llvm *l, const char *symbol, char ret, const char *params,
+                    const char *callee, const neo_entry_arg *arg, size_t n_args);
+
+/* Optimises (a short pipeline) and verifies. Once, before emitting. */
+neo_status neo_llvm_finish(neo_llvm *l, const char **why) NEO_MUST_CHECK;
+neo_status neo_llvm_emit_object(neo_llvm *l, const char *path, const char **why) NEO_MUST_CHECK;
+/* The object in memory, in the arena. Code generation changes the module, and nothing copies it:
+ * nothing but neo_llvm_free may follow. */
+neo_status neo_llvm_take_object(neo_llvm *l, neo_arena *a, const char **data, size_t *n,
+                                const char **why) NEO_MUST_CHECK;
+/* .ll and .s */
+neo_status neo_llvm_emit_text(neo_llvm *l, const char *path, const char **why) NEO_MUST_CHECK;
+neo_status neo_llvm_emit_asm(neo_llvm *l, const char *path, const char **why) NEO_MUST_CHECK;
+/* Code callable in this process until neo_llvm_free, for tests and measuring: the address of a
+ * symbol, or null and *why. */
+void *neo_llvm_jit(neo_llvm *l, const char *symbol, const char **why);
+
+#endif

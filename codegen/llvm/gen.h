@@ -1,0 +1,328 @@
+/* Private to codegen/llvm: the module, the emitter's state, and short names for instructions.
+ *
+ * Values of the loop IR as LLVM values: f64 double; f32, f16, bf16 float (the last two already
+ * rounded to their type); integers iN; bool i1. In memory f16 and bf16 are i16, bool is i8. Inside
+ * a VECTOR loop a value is either uniform (scalar) or has lanes (a vector of the loop's width). */
+#ifndef NEO_CODEGEN_LLVM_GEN_H
+#define NEO_CODEGEN_LLVM_GEN_H
+#include "codegen/llvm/emit.h"
+#include <llvm-c/Core.h>
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/TargetMachine.h>
+
+struct neo_llvm {
+  neo_arena *arena;
+  neo_target target;
+  const char *name;
+  LLVMContextRef ctx;
+  LLVMModuleRef mod;
+  LLVMTargetMachineRef machine;
+  LLVMBuilderRef b;     /* where instructions go */
+  LLVMBuilderRef entry; /* the end of the entry block: allocas, argument loads */
+  LLVMOrcLLJITRef jit;
+  uint32_t n_private; /* private constants made */
+  bool finished;
+};
+
+/* ---- types and constants (llvm/core/type.c). w = 1 is a scalar. */
+LLVMTypeRef neo_ll_type(neo_llvm *l, neo_type t, uint32_t w);     /* as a value */
+LLVMTypeRef neo_ll_mem_type(neo_llvm *l, neo_type t, uint32_t w); /* in memory */
+LLVMTypeRef neo_ll_int_type(neo_llvm *l, uint32_t bits, uint32_t w);
+LLVMTypeRef neo_ll_float_type(neo_llvm *l, uint32_t bits, uint32_t w);
+LLVMTypeRef neo_ll_ptr_type(neo_llvm *l);
+uint32_t neo_ll_width(LLVMValueRef x); /* lanes; 1 for a scalar */
+uint32_t neo_ll_bits(LLVMValueRef x);  /* of an element, integer or float */
+LLVMTypeRef neo_ll_like(neo_llvm *l, LLVMValueRef x, LLVMTypeRef scalar); /* with x's lanes */
+LLVMValueRef neo_ll_splat(neo_llvm *l, LLVMValueRef scalar, uint32_t w);
+LLVMValueRef neo_ll_int(LLVMTypeRef t, int64_t x);  /* constant of an integer (vector) type */
+LLVMValueRef neo_ll_float(LLVMTypeRef t, double x); /* constant of a float (vector) type */
+static inline LLVMTypeRef neo_ll_i32(const neo_llvm *l) {
+  return LLVMInt32TypeInContext(l->ctx);
+}
+static inline LLVMTypeRef neo_ll_i64(const neo_llvm *l) {
+  return LLVMInt64TypeInContext(l->ctx);
+}
+static inline LLVMValueRef neo_ll_int32(const neo_llvm *l, int64_t x) {
+  return neo_ll_int(neo_ll_i32(l), x);
+}
+static inline LLVMValueRef neo_ll_int64(const neo_llvm *l, int64_t x) {
+  return neo_ll_int(neo_ll_i64(l), x);
+}
+/* 0, step, 2 step ... */
+LLVMValueRef neo_ll_lanes(neo_llvm *l, LLVMTypeRef scalar, uint32_t w, int64_t step);
+/* A constant vector. */
+LLVMValueRef neo_ll_numbers(neo_llvm *l, LLVMTypeRef scalar, const int64_t *x, uint32_t w);
+LLVMValueRef neo_ll_call(neo_llvm *l, const char *intrinsic, LLVMTypeRef overload,
+                         LLVMValueRef *arg, unsigned n);
+/* A constant in memory; align 0: as its type asks. llvm/core/const.c */
+LLVMValueRef neo_ll_private_data(neo_llvm *l, LLVMValueRef value, uint32_t align);
+/* Memory to value and back; rounding of a float (as f32) to f16 or bf16; conversions. */
+LLVMValueRef neo_ll_from_mem(neo_llvm *l, neo_type t, LLVMValueRef x);
+LLVMValueRef neo_ll_to_mem(neo_llvm *l, neo_type t, LLVMValueRef x);
+LLVMValueRef neo_ll_round(neo_llvm *l, neo_type t, LLVMValueRef x);
+LLVMValueRef neo_ll_cast(neo_llvm *l, neo_type to, neo_type from, LLVMValueRef x);
+
+/* ---- operators on values of equal width (llvm/core/op.c; llvm/math) */
+LLVMValueRef neo_ll_op(neo_llvm *l, neo_op op, neo_type result, neo_type arg, LLVMValueRef *x);
+/* Floor division and modulo. nonneg: neither operand is negative. */
+LLVMValueRef neo_ll_div(neo_llvm *l, LLVMValueRef x, LLVMValueRef y, bool is_signed, bool nonneg);
+LLVMValueRef neo_ll_mod(neo_llvm *l, LLVMValueRef x, LLVMValueRef y, bool is_signed, bool nonneg);
+/* x % y of floats or doubles (vectors), exact, with the sign of y (llvm/math/mod.c). */
+LLVMValueRef neo_ll_float_mod(neo_llvm *l, LLVMValueRef x, LLVMValueRef y);
+/* Element functions on float or double (vectors); y for pow. */
+LLVMValueRef neo_ll_math(neo_llvm *l, neo_op op, LLVMValueRef x, LLVMValueRef y);
+/* element: i64. Result: in [0, 1), a float of `bits` bits. */
+LLVMValueRef neo_ll_rand(neo_llvm *l, const LLVMValueRef key[3], uint32_t site,
+                         LLVMValueRef element, uint32_t bits);
+
+/* ---- functions (llvm/core/module.c) */
+LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported);
+void neo_ll_text_attribute(neo_llvm *l, LLVMValueRef fn, const char *name, const char *value);
+void neo_ll_enum_attribute(neo_llvm *l, LLVMValueRef fn, const char *name);
+/* A pure function that several places of a model call, "<prefix>.<what>". If it is new, the builder
+ * stands in its body and *back is the block to return to, once the body is written; else *back is
+ * null. */
+LLVMValueRef neo_ll_shared(neo_llvm *l, const char *what, LLVMTypeRef type,
+                           LLVMBasicBlockRef *back);
+LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type);
+/* Names `made`, which takes over from a placeholder of that name. */
+void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made);
+const char *neo_ll_message(neo_llvm *l, char *llvm_text); /* to the arena; frees llvm_text */
+
+/* Long constant vectors of a finished module become operands in memory. llvm/core/operand.c */
+void neo_ll_constants_to_operands(neo_llvm *l);
+/* Its stores of one lane of integers store that element. llvm/core/lane.c */
+void neo_ll_store_single_lanes(neo_llvm *l);
+
+/* ---- the emitter of kernels */
+typedef struct {
+  LLVMValueRef v;
+  bool lanes;
+  uint32_t depth; /* of the innermost loop that it changes in */
+} neo_ll_val;
+
+typedef enum { NEO_LL_UNSET, NEO_LL_FIXED, NEO_LL_LOOP, NEO_LL_LANE } neo_ll_var_kind;
+typedef struct {
+  uint8_t kind;
+  bool nonneg;
+  uint32_t depth;
+  int64_t fixed;    /* FIXED; LANE: that of lane 0, not negative */
+  int64_t multiple; /* LOOP: of this number */
+  int64_t most;     /* LOOP: its last value; 0: not known */
+  LLVMValueRef v;   /* LOOP */
+  bool rolled;      /* LOOP: an UNROLL loop's; as an index of a register it is 0 (llvm/core/roll.c) */
+} neo_ll_var;
+
+typedef struct {
+  LLVMValueRef ptr, scope, noalias;
+} neo_ll_buf;
+
+typedef struct {
+  int64_t width; /* of the loops that index it by their lane; -1: several */
+  bool vector;   /* elements are vectors over the last dimension */
+  bool together; /* elements lie behind each other in memory */
+  LLVMValueRef *at;
+} neo_ll_reg;
+
+typedef enum { NEO_LL_ALL, NEO_LL_PRODUCER, NEO_LL_CONSUMER } neo_ll_role;
+
+typedef struct {
+  neo_llvm *l;
+  const neo_kernel *k;
+  LLVMValueRef fn, args;
+  LLVMBasicBlockRef entry_block;
+  neo_ll_var *var;
+  neo_ll_buf *buf;
+  neo_ll_reg *reg;
+  LLVMValueRef *size, key[3], scratch;
+  LLVMValueRef units; /* of a GPU's kernel: how many there are */
+  int64_t threads;    /* of a GPU's block, where the kernel has loops of threads; else 0 */
+  LLVMValueRef block; /* in a grid that stays: the block of the kernel's own; else null */
+  int64_t team;       /* in a grid that stays: threads of a block; else 0 */
+  bool in_threads;
+  neo_ll_role role; /* whose arm of ROLES it is; a producer is one thread */
+  uint32_t n_maps;  /* of tensors that boxes are copied of: parameters behind all others */
+  neo_kernel_map maps[NEO_KERNEL_MAPS];
+  LLVMValueRef map[NEO_KERNEL_MAPS];
+  uint8_t *open;         /* [buffer] what threads did to it since the last barrier (llvm/nvptx/ptx.c) */
+  bool *matrix;          /* [buffer] warpgroups multiply what lies in it */
+  bool *by_phases;       /* [buffer] phases say who may read and write it when (llvm/nvptx/specialize.c) */
+  uint32_t width, depth; /* of the VECTOR loop around, else 1 */
+  uint32_t n_accesses;   /* of memory, so far */
+  uint32_t *mentions;    /* of registers, once they are counted (llvm/core/roll.c) */
+  bool stream;           /* buffers that stream begin at multiples of a vector here */
+  neo_ll_val guard;      /* loads happen only where it holds; v null: everywhere */
+  struct {
+    uint32_t stamp, no_form; /* of the statement: has val; is no sum of multiples */
+    neo_ll_val val;
+  } * memo; /* by node id, as is `facts` */
+  uint8_t *facts;
+  uint32_t stamp;
+  NEO_VEC(uint32_t) trail;
+  bool tiles;              /* the kernel uses tile registers */
+  bool dots;               /* it multiplies pairs by instructions */
+  LLVMValueRef tile_state; /* where the target has none: their content */
+} neo_ll_gen;
+
+enum {
+  NEO_LL_LOADS = 1, /* evaluating it reads a buffer */
+  NEO_LL_INDEX = 2  /* i64 arithmetic of constants, variables and sizes: does not wrap */
+};
+
+/* A sum: c + sum of coef * v + lane * (step + stride) + pattern[lane]. */
+typedef struct {
+  int64_t c, step;
+  LLVMValueRef stride;    /* null: none */
+  const int64_t *pattern; /* a constant for each lane, pattern[0] = 0; null: none */
+  uint32_t n;
+  struct {
+    LLVMValueRef v;
+    int64_t coef;
+    uint32_t depth;
+    int64_t multiple; /* v is a multiple of it */
+  } t[16];
+} neo_ll_lin;
+
+neo_ll_val neo_ll_expr(neo_ll_gen *g, const neo_lx *e);  /* llvm/core/expr.c */
+LLVMValueRef neo_ll_spread(neo_ll_gen *g, neo_ll_val x); /* with lanes if width > 1 */
+/* What the kernel is given (llvm/core/args.c), loaded in its entry block at first use: a field of
+ * neo_rt_args; a size; a part of the key; where a buffer begins. And the scopes of its buffers. */
+LLVMValueRef neo_ll_argument(neo_ll_gen *g, LLVMTypeRef t, size_t offset_bytes);
+LLVMValueRef neo_ll_size_value(neo_ll_gen *g, uint32_t size);
+LLVMValueRef neo_ll_key_value(neo_ll_gen *g, uint32_t which);
+LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf);
+void neo_ll_scopes(neo_ll_gen *g, const char *symbol);
+/* A stack slot of the entry block; align 0: as its type asks. llvm/core/reg.c */
+LLVMValueRef neo_ll_alloca(neo_ll_gen *g, LLVMTypeRef t, uint32_t align, const char *name);
+/* Registers (llvm/core/reg.c): all of a kernel's, once; where an element is; statements REG and SET. */
+void neo_ll_registers(neo_ll_gen *g);
+typedef struct {
+  int64_t at;   /* number in neo_ll_reg.at */
+  int64_t lane; /* of a single element of a vector */
+  bool all;     /* one element for each lane, from `at` on if the register is no vector */
+} neo_ll_place;
+neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *index, size_t n);
+void neo_ll_reg_declare(neo_ll_gen *g, const neo_ls *s);
+void neo_ll_reg_set(neo_ll_gen *g, const neo_ls *s);
+/* llvm/core/tree.c. Joins all lanes of a register by vectors, if e is their tree. */
+bool neo_ll_lane_tree(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out);
+/* llvm/core/addr.c. False: not affine in the lane. _form: by e's own operator, else false. */
+bool neo_ll_linear(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
+bool neo_ll_linear_form(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
+bool neo_ll_is_next(neo_ll_gen *g, const neo_lx *a, const neo_lx *b); /* is b always a + 1? */
+/* What lane k adds to the value of lane 0; not with a stride. */
+int64_t neo_ll_lane_offset(const neo_ll_lin *x, uint32_t lane);
+LLVMValueRef neo_ll_linear_value(neo_ll_gen *g, const neo_ll_lin *x, bool with_constant,
+                                 uint32_t *depth);
+int64_t neo_ll_multiple(neo_ll_gen *g, const neo_lx *e); /* a number that divides e; 0 for e = 0 */
+bool neo_ll_nonneg(neo_ll_gen *g, const neo_lx *e);
+int64_t neo_ll_most(neo_ll_gen *g,
+                    const neo_lx *e); /* if it is not negative; INT64_MAX: no bound */
+/* llvm/core/mem.c */
+neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll_val guard);
+/* Two loads of bf16 that lie side by side, as a pair; false: they do not, or their lanes are no run
+ * of pairs. */
+bool neo_ll_load_pair(neo_ll_gen *g, const neo_lx *first, const neo_lx *second, neo_ll_val *out);
+void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value,
+                  neo_ll_val guard);
+/* The first n elements of v, next to each other from an address on; only if that lane of the guard
+ * holds (v null: always). */
+void neo_ll_store_first(neo_ll_gen *g, uint32_t buf, LLVMValueRef at, LLVMValueRef v, uint32_t n,
+                        neo_ll_val guard, uint32_t lane);
+void neo_ll_fetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, int64_t cache);
+/* Of the element at an offset without lanes; guarded: it may lie outside. *align: bytes, at most
+ * 64, of which it is known to be a multiple. */
+LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, bool guarded,
+                            uint32_t *align);
+neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b); /* conjunction; v null is true */
+/* The end of a loop's body: back to it with x as `next` while that is below hi, else after it,
+ * where the builder stands then. llvm/core/emit.c */
+void neo_ll_loop_end(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef next, LLVMValueRef hi,
+                     LLVMBasicBlockRef body, LLVMBasicBlockRef after);
+/* llvm/core/roll.c. An UNROLL loop as a loop, where that is better; false: nothing was emitted. */
+typedef void neo_ll_emit_block(neo_ll_gen *g, const neo_block *b);
+bool neo_ll_roll(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block);
+/* llvm/core/transpose.c. An UNROLL loop of stores whose lanes lie apart and whose rows side by side, turned
+ * before it is stored; false: it is none, nothing was emitted. */
+bool neo_ll_turn(neo_ll_gen *g, const neo_ls *s);
+/* llvm/x86/amx.c: tile registers. Declared once for a kernel; begin and end stand around each unit of
+ * work. */
+void neo_ll_tiles_declare(neo_ll_gen *g);
+void neo_ll_tiles_begin(neo_ll_gen *g);
+void neo_ll_tiles_end(neo_ll_gen *g);
+void neo_ll_tile(neo_ll_gen *g, const neo_ls *s);
+/* llvm/x86/dot.c: what pairs of bf16 are made of and multiplied by, lane by lane. Declared once for a
+ * kernel that multiplies them. */
+void neo_ll_dots_declare(neo_ll_gen *g);
+LLVMValueRef neo_ll_dot(neo_llvm *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
+/* Two vectors of f32, rounded, as pairs; null: the target has no instruction for it. */
+LLVMValueRef neo_ll_rounded_pairs(neo_ll_gen *g, LLVMValueRef first, LLVMValueRef second);
+/* Plain code: denormal numbers are zeros; one number of each pair as f32, flushed. */
+LLVMValueRef neo_ll_flushed(neo_llvm *l, LLVMValueRef x);
+LLVMValueRef neo_ll_half(neo_llvm *l, LLVMValueRef pairs, bool second);
+uint32_t neo_ll_enter(neo_ll_gen *g); /* values made until leave are forgotten then */
+void neo_ll_leave(neo_ll_gen *g, uint32_t at);
+
+/* The state of a kernel whose function is there; its body, where the builder stands. llvm/core/emit.c */
+void neo_ll_state(neo_ll_gen *g, const char *symbol);
+void neo_ll_body(neo_ll_gen *g);
+
+/* ---- kernels of GPUs (llvm/nvptx/ptx.c): the function; what it is given, once the state is made */
+void neo_ll_gpu_function(neo_ll_gen *g, const char *symbol);
+void neo_ll_gpu_arguments(neo_ll_gen *g);
+/* The parts of both that a grid which stays (llvm/nvptx/grid.c) has once, and those that each of its
+ * kernels has: buffers that a kernel is given, their values from a parameter on, and any other
+ * parameter. */
+size_t neo_ll_gpu_buffers(const neo_kernel *k);
+LLVMValueRef neo_ll_gpu_new_function(neo_llvm *l, const char *symbol, size_t n_buffers,
+                                     size_t n_words, size_t n_maps);
+void neo_ll_gpu_most_threads(neo_ll_gen *g, int64_t threads);
+unsigned neo_ll_gpu_give_buffers(neo_ll_gen *g, unsigned at);
+LLVMValueRef neo_ll_gpu_given(neo_ll_gen *g, LLVMTypeRef type, unsigned n);
+void neo_ll_gpu_wait(neo_ll_gen *g);
+typedef enum { NEO_GPU_BLOCK, NEO_GPU_BLOCK_SIZE, NEO_GPU_THREAD, NEO_GPU_BLOCKS } neo_gpu_place;
+LLVMValueRef neo_ll_gpu_place(neo_ll_gen *g, neo_gpu_place what); /* i64 */
+/* Calls a function of the emulator, of these arguments. */
+void neo_ll_gpu_tell(neo_ll_gen *g, const char *symbol, LLVMValueRef *arg, unsigned n);
+/* The number of this thread in the grid, in its block; of its block. */
+LLVMValueRef neo_ll_gpu_thread(neo_ll_gen *g);
+LLVMValueRef neo_ll_gpu_lane(neo_ll_gen *g);
+LLVMValueRef neo_ll_gpu_block(neo_ll_gen *g);
+/* All threads of the block meet, and see what each has written. */
+void neo_ll_gpu_barrier(neo_ll_gen *g);
+/* The block's own memory. */
+LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g);
+/* llvm/nvptx/warp.c, llvm/nvptx/shuffle.c: what the warps of a block do together. */
+void neo_ll_warp(neo_ll_gen *g, const neo_ls *s);
+/* llvm/nvptx/warpgroup.c: the same of warpgroups. Before registers are made it is noted which ones these
+ * use, and which buffers. */
+void neo_ll_warpgroups_note(neo_ll_gen *g);
+void neo_ll_warpgroup(neo_ll_gen *g, const neo_ls *s);
+void neo_ll_await(neo_ll_gen *g, const neo_ls *s);
+void neo_ll_shuffle(neo_ll_gen *g, const neo_ls *s);
+/* llvm/nvptx/async.c: copies, and their groups. */
+void neo_ll_async(neo_ll_gen *g, const neo_ls *s);
+/* llvm/nvptx/tma.c: boxes, and their phases, which a kernel begins with making; inline assembly without
+ * a result, a letter of the rule for each argument; the address of an element in shared memory, of
+ * 32 bits. */
+void neo_ll_bulk_begin(neo_ll_gen *g);
+void neo_ll_bulk(neo_ll_gen *g, const neo_ls *s);
+void neo_ll_gpu_assembly(neo_ll_gen *g, const char *text, const char *rule, LLVMValueRef *arg);
+LLVMValueRef neo_ll_shared_place(neo_ll_gen *g, uint32_t buf, const neo_lx *index);
+/* llvm/nvptx/specialize.c: what the kernel's registers are bound to, and which buffers phases are for, before
+ * anything else; how many arrivals a phase's turn takes; the statements. */
+void neo_ll_roles_bound(neo_ll_gen *g);
+void neo_ll_roles_note(neo_ll_gen *g);
+int64_t neo_ll_roles_arrivals(const neo_ll_gen *g);
+void neo_ll_roles(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block);
+void neo_ll_arrive(neo_ll_gen *g, const neo_ls *s);
+/* Barriers between loops of threads: before a statement; after one that waits for copies; a copy of
+ * what is open; at the end of the body of a loop around them; what is open from here on (one or the
+ * other). */
+void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s);
+void neo_ll_gpu_arrived(neo_ll_gen *g);
+uint8_t *neo_ll_gpu_open(neo_ll_gen *g);
+void neo_ll_gpu_loop_end(neo_ll_gen *g);
+void neo_ll_gpu_set_open(neo_ll_gen *g, const uint8_t *open, const uint8_t *also);
+
+#endif

@@ -1,0 +1,267 @@
+/* Kernels of a GPU as one whose grid stays: its blocks take theirs, one after another.
+ *
+ *   void symbol(buffers of each kernel..., sizes..., seed, step, call, units of each..., place)
+ *
+ * The kernels of a phase need nothing of one another. Their blocks have one numbering: block b of
+ * this grid takes those numbered b, b + grid, b + 2*grid ... Lone kernels are an exception, which
+ * have one block each, and may need those of them that come before: number 0 is all of these, in
+ * order. Between two phases all blocks meet at `place`, 4 bytes of global memory, which begin as 0.
+ * For that they must be on the device at the same time (a cooperative launch).
+ *
+ * Who comes to the place adds 1, block 0 what is then missing to 2^31; so the top bit changes when
+ * all have come, the other bits are 0 again, and the next time needs no preparation, whatever the
+ * number of blocks is then. Adding releases, reading acquires, both for the whole device: what any
+ * thread of a block wrote before, every thread of another one sees behind.
+ *
+ * A kernel with fewer threads than the others leaves the rest of a block idle, which meets at no
+ * barrier of its own; one whose threads are units takes as many as there are. Shared memory is
+ * used again by the next block, so threads meet at a block's end where it has any. */
+#include "codegen/llvm/gen.h"
+#include <assert.h>
+#include <string.h>
+
+typedef struct {
+  neo_llvm *l;
+  const neo_grid_part *part;
+  size_t n;
+  int64_t threads;
+  neo_ll_gen *gen;                 /* of each part */
+  LLVMValueRef *blocks;            /* of each part */
+  LLVMValueRef fn, place, size[2]; /* size: threads and blocks of this grid */
+  LLVMBasicBlockRef entry;
+} grid;
+
+static LLVMBasicBlockRef new_block(const grid *x, const char *name) {
+  return LLVMAppendBasicBlockInContext(x->l->ctx, x->fn, name);
+}
+
+/* ---- what it is given */
+
+static void make_function(grid *x, const char *symbol) {
+  size_t n_buffers = 0, n_sizes = x->part[0].kernel->sizes.n;
+  for (size_t i = 0; i < x->n; i++)
+    n_buffers += neo_ll_gpu_buffers(x->part[i].kernel);
+  x->fn = neo_ll_gpu_new_function(x->l, symbol, n_buffers, n_sizes + 3 + x->n + 1, 0);
+  x->entry = new_block(x, "entry");
+  LLVMBasicBlockRef first = new_block(x, "start");
+  LLVMPositionBuilderAtEnd(x->l->entry, x->entry);
+  LLVMPositionBuilderAtEnd(x->l->b, first);
+}
+
+static void make_parts(grid *x, const char *symbol) {
+  neo_arena *a = x->l->arena;
+  x->gen = NEO_NEW_ARRAY(a, neo_ll_gen, x->n);
+  for (size_t i = 0; i < x->n; i++) {
+    const neo_kernel *k = x->part[i].kernel;
+    x->gen[i] = (neo_ll_gen){.l = x->l,
+                             .k = k,
+                             .fn = x->fn,
+                             .entry_block = x->entry,
+                             .threads = neo_kernel_threads(k),
+                             .team = x->threads};
+    neo_ll_state(&x->gen[i], neo_arena_printf(a, "%s.%zu", symbol, i));
+  }
+}
+
+static LLVMValueRef blocks_of(const grid *x, const neo_ll_gen *g) {
+  LLVMBuilderRef b = x->l->entry;
+  if (g->threads)
+    return g->units;
+  LLVMValueRef more = LLVMBuildNSWAdd(b, g->units, neo_ll_int64(x->l, x->threads - 1), "");
+  return LLVMBuildUDiv(b, more, neo_ll_int64(x->l, x->threads), "");
+}
+
+static void give(grid *x) {
+  unsigned at = 0, n_sizes = (unsigned)x->part[0].kernel->sizes.n;
+  for (size_t i = 0; i < x->n; i++)
+    at = neo_ll_gpu_give_buffers(&x->gen[i], at);
+  LLVMValueRef *common = NEO_NEW_ARRAY(x->l->arena, LLVMValueRef, n_sizes + 3);
+  for (unsigned k = 0; k < n_sizes + 3; k++)
+    common[k] = neo_ll_gpu_given(&x->gen[0], neo_ll_i64(x->l), at++);
+  x->blocks = NEO_NEW_ARRAY(x->l->arena, LLVMValueRef, x->n);
+  for (size_t i = 0; i < x->n; i++) {
+    neo_ll_gen *g = &x->gen[i];
+    assert(g->k->sizes.n == n_sizes && "all kernels of a model have its sizes");
+    for (unsigned k = 0; k < n_sizes; k++)
+      g->size[k] = common[k];
+    for (unsigned k = 0; k < 3; k++)
+      g->key[k] = common[n_sizes + k];
+    g->units = neo_ll_gpu_given(g, neo_ll_i64(x->l), at++);
+    x->blocks[i] = blocks_of(x, g);
+  }
+  x->place = neo_ll_gpu_given(&x->gen[0], neo_ll_i64(x->l), at);
+}
+
+/* ---- all blocks meet */
+
+static void meet_threads(grid *x) {
+  neo_ll_gen every = {.l = x->l, .fn = x->fn, .threads = x->threads, .team = x->threads};
+  neo_ll_gpu_barrier(&every);
+}
+
+/* An emulated device does the same by "neo_gpu_grid_meet(place, adds)". */
+static void arrive_and_wait(grid *x) {
+  static const char text[] = "{\n"
+                             ".reg .pred early;\n"
+                             ".reg .b32 was, is;\n"
+                             "atom.add.acq_rel.gpu.global.u32 was, [$0], $1;\n"
+                             "again:\n"
+                             "ld.acquire.gpu.global.u32 is, [$0];\n"
+                             "xor.b32 is, is, was;\n"
+                             "setp.ge.s32 early, is, 0;\n"
+                             "@early bra again;\n"
+                             "}";
+  LLVMBuilderRef b = x->l->b;
+  LLVMValueRef zero = neo_ll_int64(x->l, 0);
+  LLVMValueRef is_first =
+      LLVMBuildICmp(b, LLVMIntEQ, neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCK), zero, "");
+  LLVMValueRef grid_size = neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCKS);
+  LLVMValueRef missing = LLVMBuildSub(b, neo_ll_int64(x->l, (int64_t)1 << 31),
+                                      LLVMBuildSub(b, grid_size, neo_ll_int64(x->l, 1), ""), "");
+  LLVMValueRef adds = LLVMBuildSelect(b, is_first, missing, neo_ll_int64(x->l, 1), "");
+  LLVMValueRef arg[] = {x->place, LLVMBuildTrunc(b, adds, neo_ll_i32(x->l), "")};
+  if (x->l->target.emulated)
+    neo_ll_gpu_tell(&x->gen[0], "neo_gpu_grid_meet", arg, 2);
+  else
+    neo_ll_gpu_assembly(&x->gen[0], text, "lr", arg);
+}
+
+static void meet_blocks(grid *x) {
+  LLVMBuilderRef b = x->l->b;
+  LLVMBasicBlockRef one = new_block(x, "arrive"), after = new_block(x, "met");
+  meet_threads(x);
+  LLVMValueRef thread = neo_ll_gpu_place(&x->gen[0], NEO_GPU_THREAD);
+  LLVMValueRef is_one = LLVMBuildICmp(b, LLVMIntEQ, thread, neo_ll_int64(x->l, 0), "");
+  LLVMBuildCondBr(b, is_one, one, after);
+  LLVMPositionBuilderAtEnd(b, one);
+  arrive_and_wait(x);
+  LLVMBuildBr(b, after);
+  LLVMPositionBuilderAtEnd(b, after);
+  meet_threads(x);
+}
+
+/* ---- blocks of a kernel */
+
+static void run_block(grid *x, neo_ll_gen *g) {
+  LLVMBuilderRef b = x->l->b;
+  if (!g->threads || g->threads == x->threads) {
+    neo_ll_body(g);
+    return;
+  }
+  LLVMBasicBlockRef run = new_block(x, "run"), after = new_block(x, "idle");
+  LLVMValueRef thread = neo_ll_gpu_place(g, NEO_GPU_THREAD);
+  LLVMValueRef takes_part =
+      LLVMBuildICmp(b, LLVMIntSLT, thread, neo_ll_int64(x->l, g->threads), "");
+  LLVMBuildCondBr(b, takes_part, run, after);
+  LLVMPositionBuilderAtEnd(b, run);
+  neo_ll_body(g);
+  LLVMBuildBr(b, after);
+  LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(b));
+  LLVMPositionBuilderAtEnd(b, after);
+}
+
+/* Those from number `first` on; gives the first one of the kernel that follows in the numbering. */
+static LLVMValueRef run_blocks(grid *x, size_t i, LLVMValueRef first) {
+  LLVMBuilderRef b = x->l->b;
+  neo_ll_gen *g = &x->gen[i];
+  LLVMBasicBlockRef from = LLVMGetInsertBlock(b);
+  LLVMBasicBlockRef body = new_block(x, "blocks"), after = new_block(x, "taken");
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, first, x->blocks[i], ""), body, after);
+  LLVMPositionBuilderAtEnd(b, body);
+  LLVMValueRef block = LLVMBuildPhi(b, neo_ll_i64(x->l), "");
+  LLVMAddIncoming(block, &first, &from, 1);
+  g->block = block;
+  run_block(x, g);
+  if (neo_kernel_scratch_bytes(g->k))
+    meet_threads(x);
+  LLVMValueRef next = LLVMBuildNSWAdd(b, block, neo_ll_gpu_place(g, NEO_GPU_BLOCKS), "");
+  LLVMBasicBlockRef last = LLVMGetInsertBlock(b);
+  LLVMAddIncoming(block, &next, &last, 1);
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, x->blocks[i], ""), body, after);
+  LLVMMoveBasicBlockAfter(after, last);
+  LLVMPositionBuilderAtEnd(b, after);
+  LLVMValueRef end = LLVMBuildPhi(b, neo_ll_i64(x->l), "");
+  LLVMAddIncoming(end, (LLVMValueRef[]){first, next}, (LLVMBasicBlockRef[]){from, last}, 2);
+  return LLVMBuildNSWSub(b, end, x->blocks[i], "");
+}
+
+/* Block 0, one kernel after the other, whose threads see what the one before wrote. */
+static void run_lone(grid *x, size_t i) {
+  LLVMBuilderRef b = x->l->b;
+  neo_ll_gen *g = &x->gen[i];
+  LLVMBasicBlockRef run = new_block(x, "lone"), after = new_block(x, "done");
+  LLVMValueRef zero = neo_ll_int64(x->l, 0);
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, x->blocks[i], zero, ""), run, after);
+  LLVMPositionBuilderAtEnd(b, run);
+  g->block = zero;
+  run_block(x, g);
+  meet_threads(x);
+  LLVMBuildBr(b, after);
+  LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(b));
+  LLVMPositionBuilderAtEnd(b, after);
+}
+
+/* Gives what number the first block of the others has for this one. */
+static LLVMValueRef run_all_lone(grid *x, int32_t phase) {
+  LLVMBuilderRef b = x->l->b;
+  LLVMValueRef own = neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCK), zero = neo_ll_int64(x->l, 0);
+  bool any = false;
+  for (size_t i = 0; i < x->n; i++)
+    any = any || (x->part[i].phase == phase && x->part[i].lone);
+  if (!any)
+    return own;
+  LLVMBasicBlockRef first = new_block(x, "first"), others = new_block(x, "others");
+  LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, own, zero, "");
+  LLVMBuildCondBr(b, is_first, first, others);
+  LLVMPositionBuilderAtEnd(b, first);
+  for (size_t i = 0; i < x->n; i++)
+    if (x->part[i].phase == phase && x->part[i].lone)
+      run_lone(x, i);
+  LLVMBuildBr(b, others);
+  LLVMMoveBasicBlockAfter(others, LLVMGetInsertBlock(b));
+  LLVMPositionBuilderAtEnd(b, others);
+  LLVMValueRef blocks = neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCKS);
+  LLVMValueRef from = LLVMBuildSelect(b, is_first, blocks, own, "");
+  return LLVMBuildNSWSub(b, from, neo_ll_int64(x->l, 1), "");
+}
+
+static void run_phase(grid *x, int32_t phase) {
+  LLVMValueRef first = run_all_lone(x, phase);
+  for (size_t i = 0; i < x->n; i++)
+    if (x->part[i].phase == phase && !x->part[i].lone)
+      first = run_blocks(x, i, first);
+}
+
+neo_status neo_llvm_grid(neo_llvm *l, const neo_grid_part *part, size_t n, int64_t threads,
+                         const char *symbol, const char **why) {
+  grid x = {.l = l, .part = part, .n = n, .threads = threads};
+  int32_t phases = 0;
+  neo_str text;
+  neo_str_init(&text, l->arena);
+  *why = "";
+  assert(l->target.sm && n > 0 && "kernels of a GPU");
+  for (size_t i = 0; i < n; i++) {
+    neo_status s = neo_kernel_verify(part[i].kernel, &text);
+    *why = neo_str_text(&text);
+    if (s)
+      return s;
+    phases = part[i].phase >= phases ? part[i].phase + 1 : phases;
+  }
+  make_function(&x, symbol);
+  LLVMBasicBlockRef first = LLVMGetInsertBlock(l->b);
+  make_parts(&x, symbol);
+  give(&x);
+  neo_ll_gpu_most_threads(&x.gen[0], threads);
+  if (!l->target.emulated) /* one block a multiprocessor will do: its threads have what they need */
+    neo_ll_text_attribute(l, x.fn, "nvvm.minctasm", "1");
+  if (neo_target_waits(&l->target))
+    neo_ll_gpu_wait(&x.gen[0]);
+  for (int32_t p = 0; p < phases; p++) {
+    if (p)
+      meet_blocks(&x);
+    run_phase(&x, p);
+  }
+  LLVMBuildRetVoid(l->b);
+  LLVMBuildBr(l->entry, first);
+  return NEO_OK;
+}

@@ -1,0 +1,195 @@
+/* Boxes of tensors that the copy engine of sm_90 brings into shared memory (loop.h, BULK): inline
+ * assembly, as LLVM takes its own intrinsics for ones that order nothing.
+ *
+ *   EXPECT  mbarrier.arrive.expect_tx         \ by the block's first thread
+ *   BULK    cp.async.bulk.tensor.Nd           /
+ *   REACH   mbarrier.try_wait.parity, until it is so: by all
+ *
+ * A phase is an mbarrier of one arrival, EXPECT's, or of those of the consumers (llvm/nvptx/specialize.c); a
+ * producer is one thread already. A kernel begins with making them all, and a
+ * barrier. The tensors are described by maps, 128 bytes each, which the runtime makes of
+ * neo_rt_map: parameters by value behind all others, read where they are (grid_constant).
+ *
+ * On an emulated device: "neo_gpu_phases(phases, n, arrivals)", "neo_gpu_fence_phases()",
+ * "neo_gpu_expect(phase, bytes)", "neo_gpu_bulk(to, map, phase, c0, .., c4)",
+ * "neo_gpu_reach(phase, turn)". */
+#include "base/str.h"
+#include "codegen/llvm/gen.h"
+#include <assert.h>
+#include <string.h>
+
+enum { SHARED_SPACE = 3, MOST = 8 };
+
+void neo_ll_gpu_assembly(neo_ll_gen *g, const char *text, const char *rule, LLVMValueRef *arg) {
+  LLVMTypeRef type[MOST];
+  neo_str all;
+  unsigned n = 0;
+  neo_str_init(&all, g->l->arena);
+  for (; rule[n]; n++) {
+    type[n] = LLVMTypeOf(arg[n]);
+    neo_str_addf(&all, "%c,", rule[n]);
+  }
+  neo_str_add(&all, "~{memory}");
+  LLVMTypeRef fn = LLVMFunctionType(LLVMVoidTypeInContext(g->l->ctx), type, n, false);
+  LLVMValueRef code = LLVMGetInlineAsm(fn, text, strlen(text), neo_str_text(&all), all.n, true,
+                                       false, LLVMInlineAsmDialectATT, false);
+  LLVMBuildCall2(g->l->b, fn, code, arg, n, "");
+}
+
+static void tell(neo_ll_gen *g, const char *symbol, LLVMValueRef *arg, unsigned n) {
+  LLVMTypeRef type[MOST];
+  for (unsigned i = 0; i < n; i++)
+    type[i] = LLVMTypeOf(arg[i]);
+  LLVMTypeRef fn = LLVMFunctionType(LLVMVoidTypeInContext(g->l->ctx), type, n, false);
+  LLVMBuildCall2(g->l->b, fn, neo_ll_extern(g->l, symbol, fn), arg, n, "");
+}
+
+LLVMValueRef neo_ll_shared_place(neo_ll_gen *g, uint32_t buf, const neo_lx *index) {
+  LLVMBuilderRef b = g->l->b;
+  LLVMValueRef p = neo_ll_buf_value(g, buf);
+  int64_t size = neo_type_bytes((neo_type)g->k->bufs.at[buf].type);
+  LLVMValueRef at = neo_ll_expr(g, index).v;
+  at = LLVMBuildMul(b, at, neo_ll_int64(g->l, size), "");
+  p = LLVMBuildInBoundsGEP2(b, LLVMInt8TypeInContext(g->l->ctx), p, &at, 1, "");
+  if (g->l->target.emulated)
+    return p;
+  p = LLVMBuildAddrSpaceCast(b, p, LLVMPointerTypeInContext(g->l->ctx, SHARED_SPACE), "");
+  return LLVMBuildPtrToInt(b, p, neo_ll_i32(g->l), "");
+}
+
+static LLVMValueRef number(neo_ll_gen *g, const neo_lx *e) {
+  return LLVMBuildTrunc(g->l->b, neo_ll_expr(g, e).v, neo_ll_i32(g->l), "");
+}
+
+/* What follows is the first thread's; returns where the others go on; null: there are none. */
+static LLVMBasicBlockRef first_thread(neo_ll_gen *g) {
+  LLVMBuilderRef b = g->l->b;
+  if (g->role == NEO_LL_PRODUCER)
+    return NULL;
+  LLVMBasicBlockRef then = LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, "first");
+  LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, "all");
+  LLVMValueRef is = LLVMBuildICmp(b, LLVMIntEQ, neo_ll_gpu_lane(g), neo_ll_int64(g->l, 0), "");
+  LLVMBuildCondBr(b, is, then, after);
+  LLVMPositionBuilderAtEnd(b, then);
+  return after;
+}
+
+static void all_threads(neo_ll_gen *g, LLVMBasicBlockRef after) {
+  if (!after)
+    return;
+  LLVMBuildBr(g->l->b, after);
+  LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(g->l->b));
+  LLVMPositionBuilderAtEnd(g->l->b, after);
+}
+
+/* ---- statements */
+
+static void expect(neo_ll_gen *g, const neo_ls *s) {
+  LLVMValueRef arg[] = {neo_ll_shared_place(g, s->attr, s->index[0]), neo_ll_int32(g->l, s->step)};
+  LLVMBasicBlockRef after = first_thread(g);
+  if (g->l->target.emulated)
+    tell(g, "neo_gpu_expect", arg, 2);
+  else
+    neo_ll_gpu_assembly(g, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "rr", arg);
+  all_threads(g, after);
+}
+
+static LLVMValueRef map_of(neo_ll_gen *g, const neo_ls *s) {
+  uint32_t k = 0;
+  while (g->maps[k].buf != s->factor[0] || !neo_box_same(g->maps[k].box, s->box))
+    k++;
+  return g->map[k];
+}
+
+static void bulk(neo_ll_gen *g, const neo_ls *s) {
+  const neo_box *x = s->box;
+  LLVMValueRef arg[3 + NEO_BOX_RANK] = {neo_ll_shared_place(g, s->attr, s->index[0]), map_of(g, s),
+                                        neo_ll_shared_place(g, s->factor[1], s->index[1])};
+  neo_str text;
+  for (uint32_t d = 0; d < NEO_BOX_RANK; d++)
+    arg[3 + d] = d < x->rank ? number(g, x->at[d]) : neo_ll_int32(g->l, 0);
+  LLVMBasicBlockRef after = first_thread(g);
+  if (g->l->target.emulated) {
+    tell(g, "neo_gpu_bulk", arg, 3 + NEO_BOX_RANK);
+    all_threads(g, after);
+    return;
+  }
+  neo_str_init(&text, g->l->arena);
+  neo_str_addf(&text,
+               "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+               "[$0], [$1, {",
+               x->rank);
+  for (uint32_t d = 0; d < x->rank; d++)
+    neo_str_addf(&text, d ? ", $%u" : "$%u", 3 + d);
+  neo_str_add(&text, "}], [$2];");
+  arg[1] = LLVMBuildPtrToInt(g->l->b, arg[1], neo_ll_i64(g->l), "");
+  char rule[] = "rlrrrrrr";
+  rule[3 + x->rank] = 0;
+  neo_ll_gpu_assembly(g, neo_str_text(&text), rule, arg);
+  all_threads(g, after);
+}
+
+static void reach(neo_ll_gen *g, const neo_ls *s) {
+  static const char text[] = "{\n\t.reg .pred p;\n"
+                             "again:\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;\n\t"
+                             "@p bra there;\n\tbra again;\nthere:\n\t}";
+  LLVMValueRef arg[] = {neo_ll_shared_place(g, s->attr, s->index[0]), number(g, s->value)};
+  if (g->l->target.emulated)
+    tell(g, "neo_gpu_reach", arg, 2);
+  else
+    neo_ll_gpu_assembly(g, text, "rr", arg);
+}
+
+void neo_ll_bulk(neo_ll_gen *g, const neo_ls *s) {
+  assert(g->threads && !g->in_threads && "boxes are copied for a GPU's blocks");
+  if (s->kind == NEO_LS_BULK)
+    bulk(g, s);
+  else
+    (s->kind == NEO_LS_EXPECT ? expect : reach)(g, s);
+}
+
+/* ---- the kernel's begin */
+
+typedef enum { NO_PHASES, OF_BYTES, OF_ARRIVALS } phases;
+
+static void note(neo_ll_gen *g, const neo_block *b, phases *what) {
+  for (size_t i = 0; i < b->n; i++) {
+    const neo_ls *s = b->at[i];
+    note(g, &s->body, what);
+    note(g, &s->other, what);
+    if (s->kind == NEO_LS_EXPECT || s->kind == NEO_LS_ARRIVE)
+      what[s->attr] = s->kind == NEO_LS_EXPECT ? OF_BYTES : OF_ARRIVALS;
+  }
+}
+
+static void make(neo_ll_gen *g, uint32_t buf, int64_t arrivals) {
+  LLVMValueRef p = neo_ll_buf_value(g, buf), each = neo_ll_int32(g->l, arrivals);
+  if (g->l->target.emulated) {
+    LLVMValueRef n = neo_ll_int32(g->l, g->k->bufs.at[buf].scratch_elems);
+    tell(g, "neo_gpu_phases", (LLVMValueRef[]){p, n, each}, 3);
+    return;
+  }
+  p = LLVMBuildAddrSpaceCast(g->l->b, p, LLVMPointerTypeInContext(g->l->ctx, SHARED_SPACE), "");
+  p = LLVMBuildPtrToInt(g->l->b, p, neo_ll_i32(g->l), "");
+  for (int64_t k = 0; k < g->k->bufs.at[buf].scratch_elems; k++) {
+    LLVMValueRef arg[] = {LLVMBuildAdd(g->l->b, p, neo_ll_int32(g->l, 8 * k), ""), each};
+    neo_ll_gpu_assembly(g, "mbarrier.init.shared::cta.b64 [$0], $1;", "rn", arg);
+  }
+}
+
+void neo_ll_bulk_begin(neo_ll_gen *g) {
+  phases *what = NEO_NEW_ARRAY(g->l->arena, phases, g->k->bufs.n + 1);
+  if (!g->n_maps)
+    return;
+  note(g, &g->k->body, what);
+  LLVMBasicBlockRef after = first_thread(g);
+  for (uint32_t b = 0; b < g->k->bufs.n; b++)
+    if (what[b])
+      make(g, b, what[b] == OF_BYTES ? 1 : neo_ll_roles_arrivals(g));
+  if (g->l->target.emulated)
+    tell(g, "neo_gpu_fence_phases", NULL, 0);
+  else
+    neo_ll_gpu_assembly(g, "fence.mbarrier_init.release.cluster;", "", NULL);
+  all_threads(g, after);
+  neo_ll_gpu_barrier(g);
+}

@@ -1,0 +1,227 @@
+/* Products of a warpgroup (warpgroup.h). LLVM has no intrinsic of the instruction: a statement is
+ * one piece of inline assembly, which orders the sums before it (wgmma.fence), multiplies all of a
+ * row of steps, and ends the group of instructions that AWAIT counts. The sums go through the
+ * assembly, in and out, so that nothing of them is moved past it; through that of an AWAIT of all,
+ * too.
+ *
+ *   wgmma.fence; for each 32 bytes of steps, for each 64 rows: wgmma.mma_async; wgmma.commit_group
+ *
+ * What threads wrote into shared memory is seen by the instruction after a fence of each of them
+ * and a barrier, which llvm/nvptx/ptx.c puts between.
+ *
+ * On an emulated device each thread calls "neo_gpu_warpgroup(op, turned, columns, sums, rows,
+ * columns)" with the same descriptors for each instruction, "neo_gpu_warpgroup_commit()" at the
+ * end, and "neo_gpu_warpgroup_wait(left)"; the sums lie in memory, where they are changed as late
+ * as they may be. */
+#include "base/str.h"
+#include "codegen/llvm/gen.h"
+#include <assert.h>
+#include <string.h>
+
+enum {
+  SHARED_SPACE = 3,
+  UNIT = 16,
+  INSTRUCTIONS = NEO_WARPGROUP_BYTES / NEO_WARPGROUP_STEP_BYTES,
+  MOST_SUMS = 256,
+  MOST_ARGUMENTS = MOST_SUMS + 64
+};
+
+typedef struct {
+  uint32_t tall, wide; /* 64 rows so many times; sums of each in a thread */
+  LLVMValueRef *slot;
+} sums;
+
+static sums sums_of(neo_ll_gen *g, uint32_t reg) {
+  const neo_reg *r = &g->k->regs.at[reg];
+  assert(!g->reg[reg].vector && "sums are single elements");
+  return (sums){(uint32_t)r->extent[0], (uint32_t)r->extent[1], g->reg[reg].at};
+}
+
+/* ---- descriptors */
+
+/* Of a place in shared memory. */
+static LLVMValueRef address_of(neo_ll_gen *g, uint32_t buf) {
+  LLVMBuilderRef b = g->l->b;
+  LLVMValueRef p = neo_ll_buf_value(g, buf);
+  if (g->l->target.emulated) {
+    LLVMValueRef from = LLVMBuildPtrToInt(b, neo_ll_gpu_shared(g), neo_ll_i64(g->l), "");
+    return LLVMBuildSub(b, LLVMBuildPtrToInt(b, p, neo_ll_i64(g->l), ""), from, "");
+  }
+  p = LLVMBuildAddrSpaceCast(b, p, LLVMPointerTypeInContext(g->l->ctx, SHARED_SPACE), "");
+  return LLVMBuildZExt(b, LLVMBuildPtrToInt(b, p, neo_ll_i32(g->l), ""), neo_ll_i64(g->l), "");
+}
+
+/* Of the factor's row `first` in bytes behind it. */
+static LLVMValueRef descriptor_of(neo_ll_gen *g, const neo_ls *s, int i, LLVMValueRef first) {
+  enum { ADDRESS = 0x3ffff };
+  LLVMBuilderRef b = g->l->b;
+  int64_t size = neo_type_bytes((neo_type)neo_warpgroup_rows[s->op].cell);
+  LLVMValueRef at = LLVMBuildMul(b, neo_ll_expr(g, s->index[i]).v, neo_ll_int64(g->l, size), "");
+  at = LLVMBuildAdd(b, LLVMBuildAdd(b, at, first, ""), address_of(g, s->factor[i]), "");
+  at = LLVMBuildAnd(b, at, neo_ll_int64(g->l, ADDRESS), "");
+  at = LLVMBuildLShr(b, at, neo_ll_int64(g->l, 4), "");
+  return LLVMBuildOr(b, at, neo_ll_int64(g->l, (int64_t)neo_warpgroup_form(s->tile[i])), "");
+}
+
+/* Both factors' of this thread's warpgroup. */
+static void descriptors(neo_ll_gen *g, const neo_ls *s, const sums *x, LLVMValueRef out[2]) {
+  LLVMBuilderRef b = g->l->b;
+  LLVMTypeRef t = neo_ll_i64(g->l);
+  LLVMValueRef w = LLVMBuildLShr(b, neo_ll_gpu_lane(g), neo_ll_int(t, 7), "");
+  LLVMValueRef beside = neo_ll_int(t, s->step);
+  int64_t rows = (int64_t)x->tall * NEO_WARPGROUP_ROWS * NEO_WARPGROUP_BYTES;
+  int64_t columns = 2 * (int64_t)x->wide * NEO_WARPGROUP_BYTES;
+  LLVMValueRef down = LLVMBuildMul(b, LLVMBuildUDiv(b, w, beside, ""), neo_ll_int(t, rows), "");
+  LLVMValueRef right = LLVMBuildMul(b, LLVMBuildURem(b, w, beside, ""), neo_ll_int(t, columns), "");
+  out[0] = descriptor_of(g, s, 0, down);
+  out[1] = descriptor_of(g, s, 1, right);
+}
+
+/* The address of a descriptor moved on; its bits above stay, for shared memory ends before. */
+static LLVMValueRef moved(neo_ll_gen *g, LLVMValueRef descriptor, int64_t bytes) {
+  return LLVMBuildAdd(g->l->b, descriptor, neo_ll_int64(g->l, bytes / UNIT), "");
+}
+
+static LLVMValueRef rows_at(neo_ll_gen *g, const neo_ls *s, LLVMValueRef rows, uint32_t f, int k) {
+  int64_t next = neo_warpgroup_next((neo_warpgroup_op)s->op, s->tile[0]);
+  return moved(g, rows, (int64_t)f * NEO_WARPGROUP_ROWS * NEO_WARPGROUP_BYTES + k * next);
+}
+
+static LLVMValueRef columns_at(neo_ll_gen *g, const neo_ls *s, LLVMValueRef columns, int k) {
+  return moved(g, columns, k * neo_warpgroup_next((neo_warpgroup_op)s->op, s->tile[1]));
+}
+
+/* ---- assembly */
+
+/* Assembly through which the sums go; arg[n..]: values of i64 it is given besides, whose numbers in
+ * the text are 2*n and on. */
+static void through(neo_ll_gen *g, const sums *x, const neo_str *text, LLVMValueRef *arg,
+                    unsigned more) {
+  LLVMBuilderRef b = g->l->b;
+  unsigned n = x->tall * x->wide;
+  LLVMTypeRef type[MOST_ARGUMENTS], f32 = neo_ll_type(g->l, NEO_F32_T, 1);
+  neo_str rule;
+  assert(n <= MOST_SUMS && n + more <= MOST_ARGUMENTS);
+  neo_str_init(&rule, g->l->arena);
+  for (unsigned e = 0; e < n; e++) {
+    neo_str_add(&rule, e ? ",=f" : "=f");
+    type[e] = f32;
+    arg[e] = LLVMBuildLoad2(b, f32, x->slot[e], "");
+  }
+  for (unsigned e = 0; e < n; e++)
+    neo_str_addf(&rule, ",%u", e);
+  for (unsigned i = 0; i < more; i++) {
+    neo_str_add(&rule, ",l");
+    type[n + i] = neo_ll_i64(g->l);
+  }
+  neo_str_add(&rule, n + more ? ",~{memory}" : "~{memory}");
+  LLVMTypeRef out =
+      n ? LLVMStructTypeInContext(g->l->ctx, type, n, false) : LLVMVoidTypeInContext(g->l->ctx);
+  LLVMTypeRef fn = LLVMFunctionType(out, type, n + more, false);
+  LLVMValueRef code = LLVMGetInlineAsm(fn, neo_str_text(text), text->n, neo_str_text(&rule), rule.n,
+                                       true, false, LLVMInlineAsmDialectATT, false);
+  LLVMValueRef y = LLVMBuildCall2(b, fn, code, arg, n + more, "");
+  for (unsigned e = 0; e < n; e++)
+    LLVMBuildStore(b, LLVMBuildExtractValue(b, y, e, ""), x->slot[e]);
+}
+
+static void say_product(neo_str *text, const neo_ls *s, const sums *x, uint32_t f, unsigned rows,
+                        unsigned columns) {
+  const neo_warpgroup_row *row = &neo_warpgroup_rows[s->op];
+  neo_str_addf(text, "wgmma.mma_async.sync.aligned.m64n%uk%d.%s {", 2 * x->wide, row->steps,
+               row->ptx);
+  for (uint32_t e = 0; e < x->wide; e++)
+    neo_str_addf(text, e ? ", $%u" : "$%u", f * x->wide + e);
+  neo_str_addf(text, "}, $%u, $%u, p, 1, 1", rows, columns);
+  if (row->turns)
+    neo_str_addf(text, ", %u, %u", s->tile[0], s->tile[1]);
+  neo_str_add(text, ";\n\t");
+}
+
+static void assembly(neo_ll_gen *g, const neo_ls *s, const sums *x, const LLVMValueRef at[2]) {
+  LLVMValueRef arg[MOST_ARGUMENTS];
+  unsigned n = x->tall * x->wide, more = 0;
+  neo_str text;
+  neo_str_init(&text, g->l->arena);
+  neo_str_add(&text, "{\n\t.reg .pred p;\n\tsetp.ne.b32 p, 1, 0;\n\t"
+                     "wgmma.fence.sync.aligned;\n\t");
+  for (int k = 0; k < INSTRUCTIONS; k++) {
+    unsigned columns = 2 * n + more;
+    arg[n + more++] = columns_at(g, s, at[1], k);
+    for (uint32_t f = 0; f < x->tall; f++) {
+      say_product(&text, s, x, f, 2 * n + more, columns);
+      arg[n + more++] = rows_at(g, s, at[0], f, k);
+    }
+  }
+  neo_str_add(&text, "wgmma.commit_group.sync.aligned;\n\t}");
+  through(g, x, &text, arg, more);
+}
+
+/* ---- emulation */
+
+static void call(neo_ll_gen *g, const char *name, LLVMTypeRef *param, LLVMValueRef *arg,
+                 unsigned n) {
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->l->ctx), param, n, false);
+  LLVMBuildCall2(g->l->b, type, neo_ll_extern(g->l, name, type), arg, n, "");
+}
+
+static void emulated(neo_ll_gen *g, const neo_ls *s, const sums *x, const LLVMValueRef at[2]) {
+  LLVMTypeRef i32 = neo_ll_i32(g->l), i64 = neo_ll_i64(g->l);
+  LLVMTypeRef param[] = {i32, i32, i32, neo_ll_ptr_type(g->l), i64, i64};
+  for (int k = 0; k < INSTRUCTIONS; k++)
+    for (uint32_t f = 0; f < x->tall; f++) {
+      LLVMValueRef arg[] = {
+          neo_ll_int(i32, s->op),       neo_ll_int(i32, s->tile[0] | 2U * s->tile[1]),
+          neo_ll_int(i32, 2 * x->wide), x->slot[f * x->wide],
+          rows_at(g, s, at[0], f, k),   columns_at(g, s, at[1], k)};
+      call(g, "neo_gpu_warpgroup", param, arg, 6);
+    }
+  call(g, "neo_gpu_warpgroup_commit", NULL, NULL, 0);
+}
+
+/* ---- statements */
+
+void neo_ll_warpgroup(neo_ll_gen *g, const neo_ls *s) {
+  LLVMValueRef at[2];
+  sums x = sums_of(g, s->attr);
+  assert(g->threads && !g->in_threads && "warpgroups are of a GPU's blocks");
+  descriptors(g, s, &x, at);
+  if (g->l->target.emulated)
+    emulated(g, s, &x, at);
+  else
+    assembly(g, s, &x, at);
+}
+
+void neo_ll_await(neo_ll_gen *g, const neo_ls *s) {
+  sums x = sums_of(g, s->attr), none = {.slot = x.slot};
+  if (g->l->target.emulated) {
+    LLVMTypeRef i32 = neo_ll_i32(g->l);
+    LLVMValueRef left = neo_ll_int(i32, s->step);
+    call(g, "neo_gpu_warpgroup_wait", &i32, &left, 1);
+    return;
+  }
+  LLVMValueRef arg[MOST_ARGUMENTS];
+  neo_str text;
+  neo_str_init(&text, g->l->arena);
+  neo_str_addf(&text, "wgmma.wait_group.sync.aligned %lld;", (long long)s->step);
+  through(g, s->step ? &none : &x, &text, arg, 0);
+}
+
+/* ---- which registers and buffers these are */
+
+static void note(neo_ll_gen *g, const neo_block *b) {
+  for (size_t i = 0; i < b->n; i++) {
+    const neo_ls *s = b->at[i];
+    note(g, &s->body);
+    note(g, &s->other);
+    if (s->kind != NEO_LS_WARPGROUP)
+      continue;
+    g->reg[s->attr].together = g->l->target.emulated;
+    for (int k = 0; k < 2; k++)
+      g->matrix[s->factor[k]] = true;
+  }
+}
+
+void neo_ll_warpgroups_note(neo_ll_gen *g) {
+  note(g, &g->k->body);
+}

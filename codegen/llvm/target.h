@@ -1,0 +1,62 @@
+/* What code is generated for. */
+#ifndef NEO_CODEGEN_TARGET_H
+#define NEO_CODEGEN_TARGET_H
+#include "base/arena.h"
+#include "base/status.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How a target multiplies pairs of bf16 (codegen/loop/tile.h): AMX, tiles by instructions of x86; DOTS,
+ * vectors by VDPBF16PS, of processors on which that is quicker than f32; PLAIN and PLAIN_DOTS, the
+ * same as plain code, for tests of all else. */
+typedef enum {
+  NEO_MATRIX_NONE,
+  NEO_MATRIX_AMX,
+  NEO_MATRIX_PLAIN,
+  NEO_MATRIX_DOTS,
+  NEO_MATRIX_PLAIN_DOTS
+} neo_matrix;
+
+typedef struct neo_target {
+  const char *triple;      /* "x86_64-pc-linux-gnu", "aarch64-linux-gnu" */
+  const char *cpu;         /* LLVM's name of the level: no instruction beyond it is chosen */
+  const char *tune;        /* the processor whose costs count; null: the level's */
+  const char *level;       /* of the architecture that the CPU has: "x86-64-v3", "generic" */
+  const char *features;    /* LLVM's string "+avx2,+fma,..." */
+  const char *rt_features; /* for neo_rt_model.features: "avx2,fma" */
+  uint32_t vector_bytes;   /* 16, 32, 64; of a GPU 16: the widest access of a thread */
+  uint32_t vector_regs;    /* 16 (AVX2), 32 (AVX-512, aarch64) */
+  bool fma;
+  int64_t l1_bytes, l2_bytes; /* of a typical machine: same input, same bytes out */
+  bool is_host_arch;
+  uint32_t sm;          /* of an NVIDIA GPU's level: 75, 80, 90; 0: a CPU */
+  const char *device;   /* of a GPU: whose machine code ptxas makes, "sm_120" of level "sm_90" */
+  int64_t shared_bytes; /* of a GPU's block, if it asks for them */
+  bool sm_own;          /* instructions that this generation alone has ("sm_90a") */
+  bool split;    /* products of f32 may be three of tf32, for what records say of schedules */
+  bool emulated; /* its kernels as code of this machine's processor, for tests */
+  bool own_math; /* functions of f64 in our code even where there is a libm, for tests */
+  neo_matrix matrix;
+  const char *matrix_needs; /* features that such kernels need beyond rt_features; "": none */
+} neo_target;
+
+/* What a schedule's `matrix` may be: NEO_PAIRS_TILES, NEO_PAIRS_DOTS (schedule/schedule.h); 0: it
+ * has neither. */
+int neo_target_pairs(const neo_target *t);
+
+/* Do its kernels begin with waiting for those that they are launched behind (llvm/nvptx/ptx.c)? */
+bool neo_target_waits(const neo_target *t);
+
+/* Whether the kernels of what neo_target_choose takes by this name (null: a CPU) are PTX. */
+bool neo_target_has_ptx(const char *target);
+
+/* mcpu: null or "native": this machine's features; "x86-64-v2", "x86-64-v3", "x86-64-v4", "generic"
+ * (aarch64 neon), or an LLVM CPU name that llvm/core/target.c lists. target: null or "cpu": this
+ * machine's architecture; "x86_64", "aarch64"; "nvptx:sm_90a", or another of base/gpu.def's
+ * names, with "+host" after it emulated.
+ * "+tiles" after a level of x86_64 gives it a matrix unit in plain code, "+dots" dots of vectors.
+ * NEO_UNSUPPORTED with a message in *why. */
+neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu, neo_target *out,
+                             const char **why) NEO_MUST_CHECK;
+
+#endif

@@ -1,0 +1,52 @@
+/* What the files of the loop IR's parser share: its state and its tokens. loop/token.c reads
+ * tokens, loop/parse.c what they mean, loop/parse_device.c of statements for warps and copies. */
+#ifndef NEO_CODEGEN_LOOP_PARSE_H
+#define NEO_CODEGEN_LOOP_PARSE_H
+#include "codegen/loop/loop.h"
+
+typedef enum { T_END, T_LINE, T_WORD, T_INT, T_FLOAT, T_PUNCT, T_BAD } token_kind;
+typedef struct {
+  token_kind kind;
+  uint32_t at, n; /* LINE: n is the next line's indentation */
+} token;
+
+typedef enum { N_BUF, N_REG, N_VAR, N_SIZE } name_kind;
+typedef struct {
+  const char *text;
+  name_kind kind;
+  uint32_t number;
+} name;
+
+typedef struct {
+  neo_arena *a;
+  neo_diags *d;
+  neo_kernel *k;
+  const char *text;
+  uint32_t n, file, nesting;
+  token t;
+  bool failed;
+  NEO_VEC(name) names; /* the last of equal names counts */
+  NEO_VEC(const neo_lx *) lets;
+} parser;
+
+neo_span neo_lp_span_of(const parser *p, token t);
+void neo_lp_advance(parser *p);
+/* Errors at the present token, and at another; the first is the only one that is told. */
+void neo_lp_expected(parser *p, const char *what);
+void neo_lp_bad_type(parser *p, token at, const char *what);
+
+bool neo_lp_is(const parser *p, const char *text); /* the present token */
+bool neo_lp_accept(parser *p, const char *text);   /* and then the next one is present */
+void neo_lp_need(parser *p, const char *text);     /* an error otherwise */
+const char *neo_lp_take_word(parser *p, const char *what);
+int64_t neo_lp_take_int(parser *p);
+int64_t neo_lp_take_small(parser *p, int64_t most); /* 0 to `most`; 0 after an error */
+neo_type neo_lp_take_type(parser *p);
+
+const name *neo_lp_find(const parser *p, const char *s); /* null: there is none */
+/* An expression of that type. */
+const neo_lx *neo_lp_typed(parser *p, neo_type t, const char *what);
+/* A statement of loop/parse_device.c; false: the present token begins none. */
+bool neo_lp_device(parser *p, neo_block *in);
+
+#endif

@@ -1,0 +1,39 @@
+/* What the files of the loop IR's verifier share: its state. loop/verify.c walks over the
+ * statements, loop/verify_device.c checks those for warps, matrix units and the copy engine. */
+#ifndef NEO_CODEGEN_LOOP_VERIFY_H
+#define NEO_CODEGEN_LOOP_VERIFY_H
+#include "codegen/loop/loop.h"
+
+enum { OUTSIDE = 1, INSIDE }; /* of a thread loop a register is declared */
+enum { MAX_DEPTH = 64 };
+
+typedef struct {
+  uint32_t var;
+  uint8_t kind;
+  int64_t lo, hi, step; /* UNROLL, VECTOR */
+} scope;
+
+typedef struct {
+  const neo_kernel *k;
+  neo_str *why;
+  bool failed;
+  scope loops[MAX_DEPTH];
+  uint32_t n;
+  uint32_t *seen; /* by node id: the statement that checked it */
+  uint32_t statement;
+  uint8_t *declared; /* by register: outside or inside of a thread loop */
+  int64_t threads;   /* of the kernel's THREAD loops; 0: it has none */
+  bool in_threads;
+  enum { NO_ROLE, PRODUCER, CONSUMERS } role; /* of the arm of ROLES */
+  bool *expected, *arrived;                   /* by buffer: its phases are EXPECT's, or ARRIVE's */
+} verifier;
+
+/* The first breach is the one that is told. */
+void neo_lv_fail(verifier *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* An expression of that type; null is a breach. */
+void neo_lv_check_typed(verifier *v, const neo_lx *e, neo_type t, const char *what);
+/* Index `dim` of a register: what it may be, after unrolling. */
+void neo_lv_check_index(verifier *v, const neo_reg *r, uint32_t dim, const neo_lx *e);
+void neo_lv_check_device(verifier *v, const neo_ls *s);
+
+#endif

@@ -1,0 +1,186 @@
+/* A contraction's tile whose products are those of warpgroups (codegen/loop/warpgroup.h): TILE_M by
+ * TILE_N of the block's rows and columns are a warpgroup's.
+ *
+ *   for u in 0..units unit
+ *     for t in 0..threads thread: acc = 0; one half of rows, columns <- steps 0..BLOCK_K
+ *     for k in 0..steps step 2*BLOCK_K
+ *       each half in turn:
+ *         for t in 0..threads thread: next <- the BLOCK_K steps after these
+ *         warpgroup acc, rows, columns          begins to multiply this half
+ *         for t in 0..threads thread: the other half = next
+ *         await 0, acc
+ *     for t in 0..threads thread: stages after it, at each sum of the thread
+ *
+ * So operands are on their way from memory, and written, while the matrix unit multiplies. Halves
+ * are buffers of their own: one barrier stands between two halves' turns, after which every
+ * warpgroup has read the one and every thread has written the other.
+ *
+ * In place of two halves there may be stages (lower/gpu/tile_pipeline.c).
+ *
+ * A row's BLOCK_K steps are 128 bytes, its pieces of 16 bytes exchanged. A copy along the steps
+ * writes a piece: eight threads write a row, each bank once. A copy along rows does the same where
+ * the operand may lie turned round: of 2-byte elements, by 64 rows; else it writes each element by
+ * itself (lower/gpu/tile_copy.c says in which order). */
+#include "codegen/lower/gpu/tile.h"
+
+enum { PIECE = NEO_WARPGROUP_PIECE_BYTES, PIECES = NEO_WARPGROUP_BYTES / PIECE };
+
+int64_t neo_btile_warpgroup_operand(block_tile *x, operand *o) {
+  o->exchanged = true;
+  o->turned = x->warps != NEO_WARPS_TF32 && !o->along_steps && o->tile % NEO_WARPGROUP_SIDE == 0;
+  o->pitch = x->block_k;
+  return o->block * o->pitch;
+}
+
+/* ---- copies */
+
+/* a ^ b of numbers below PIECES: of each bit, the sum without a carry. */
+static const neo_lx *exclusive(lowering *l, const neo_lx *a, const neo_lx *b) {
+  const neo_lx *y = lx_int(l, 0), *two = lx_int(l, 2);
+  for (int64_t bit = 1; bit < PIECES; bit *= 2)
+    y = lx_add(l, y,
+               lx_mul(l, lx_mod(l, lx_add(l, lx_div(l, a, bit), lx_div(l, b, bit)), two), bit));
+  return y;
+}
+
+/* Element `at` of line `line`, of a matrix of lines of 128 bytes. */
+static const neo_lx *place_in_lines(block_tile *x, const neo_lx *line, const neo_lx *at) {
+  lowering *l = x->l;
+  int64_t piece = x->block_k / PIECES;
+  const neo_lx *p = exclusive(l, lx_div(l, at, piece), lx_mod(l, line, lx_int(l, PIECES)));
+  const neo_lx *first = lx_add(l, lx_mul(l, line, x->block_k), lx_mul(l, p, piece));
+  return lx_add(l, first, lx_mod(l, at, lx_int(l, piece)));
+}
+
+const neo_lx *neo_btile_exchanged_at(block_tile *x, const operand *o, const neo_lx *row,
+                                     const neo_lx *step) {
+  enum { SIDE = NEO_WARPGROUP_SIDE };
+  lowering *l = x->l;
+  if (!o->turned)
+    return place_in_lines(x, row, step);
+  const neo_lx *line = lx_add(l, lx_mul(l, lx_div(l, row, SIDE), SIDE), step);
+  return place_in_lines(x, line, lx_mod(l, row, lx_int(l, SIDE)));
+}
+
+/* ---- the sum */
+
+static int64_t tall_of(const block_tile *x) {
+  return x->o[0].tile / NEO_WARPGROUP_ROWS;
+}
+
+static void begin(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  const neo_lx *at[2];
+  neo_reg r = {.name = "acc", .type = NEO_F32_T, .rank = 2, .threads = x->threads};
+  r.extent[0] = tall_of(x);
+  r.extent[1] = x->o[1].tile / 2;
+  x->acc = neo_kernel_reg(l->k, r);
+  neo_ls_reg(l->k, in, x->acc);
+  neo_btile_declare_next(x, in, true);
+  in = open_threads(x, in);
+  neo_block *clear = open_loop(l, in, NEO_LOOP_UNROLL, "f", r.extent[0], &at[0]);
+  clear = open_loop(l, clear, NEO_LOOP_UNROLL, "e", r.extent[1], &at[1]);
+  neo_ls_set(l->k, clear, x->acc, at, 2, neo_btile_zero(l, NEO_F32_T));
+  for (int k = 0; k < 2 && !x->stages; k++) {
+    neo_btile_get_next(x, in, &x->o[k], lx_int(l, 0));
+    neo_btile_put_next(x, in, &x->o[k], x->o[k].buf, lx_int(l, 0));
+  }
+}
+
+/* Copies of single elements compute a place for each: those of both operands at once, besides the
+ * sums, are more than there are registers for. The second operand's are then read while the matrix
+ * unit multiplies. */
+static bool one_by_one(const block_tile *x) {
+  enum { MOST = 64 };
+  int64_t sums = tall_of(x) * x->o[1].tile / 2, copies = 0;
+  for (int k = 0; k < 2; k++)
+    copies += x->o[k].copies * x->o[k].wide;
+  return (x->o[0].wide == 1 || x->o[1].wide == 1) && sums + copies > MOST;
+}
+
+void neo_btile_multiply_by_groups(block_tile *x, neo_block *in, const uint32_t *buf,
+                                  const neo_lx *const *start) {
+  static const neo_warpgroup_op op[] = {[NEO_WARPS_TF32] = NEO_WARPGROUP_TF32,
+                                        [NEO_WARPS_BF16] = NEO_WARPGROUP_BF16,
+                                        [NEO_WARPS_F16] = NEO_WARPGROUP_F16};
+  neo_ls_warpgroup(x->l->k, in, op[x->warps], x->acc, buf, start,
+                   (const bool[]){x->o[0].turned, x->o[1].turned}, x->o[1].block / x->o[1].tile);
+}
+
+/* Steps k + half*BLOCK_K and so on, which lie in that half. */
+static void sum_half(block_tile *x, neo_block *in, const neo_lx *k, int half) {
+  lowering *l = x->l;
+  const neo_lx *zero = lx_int(l, 0);
+  uint32_t now[2], then[2];
+  for (int i = 0; i < 2; i++) {
+    now[i] = half ? x->o[i].other : x->o[i].buf;
+    then[i] = half ? x->o[i].buf : x->o[i].other;
+  }
+  const neo_lx *from = lx_add(l, k, lx_int(l, (half + 1) * x->block_k));
+  neo_block *body = open_threads(x, in);
+  neo_btile_get_next(x, body, &x->o[0], from);
+  if (!one_by_one(x))
+    neo_btile_get_next(x, body, &x->o[1], from);
+  neo_btile_multiply_by_groups(x, in, now, (const neo_lx *[]){zero, zero});
+  body = open_threads(x, in);
+  neo_btile_put_next(x, body, &x->o[0], then[0], zero);
+  if (one_by_one(x))
+    neo_btile_get_next(x, body, &x->o[1], from);
+  neo_btile_put_next(x, body, &x->o[1], then[1], zero);
+  neo_ls_await(l->k, in, x->acc, 0);
+}
+
+static void sum(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  const neo_lx *k;
+  begin(x, in);
+  if (x->stages) {
+    (x->producer ? neo_btile_consume : x->bulk ? neo_btile_sum_bulk : neo_btile_sum_stages)(x, in);
+    return;
+  }
+  in = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, 2 * x->block_k, &k);
+  sum_half(x, in, k, 0);
+  const neo_lx *next = lx_add(l, k, lx_int(l, x->block_k));
+  sum_half(x, &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, next, x->steps))->body, k, 1);
+  neo_lower_close(l);
+}
+
+/* ---- the stages that store */
+
+/* The thread's first row and column in the block. */
+static void place_of(block_tile *x, const neo_lx *at[2]) {
+  enum { WARP = 32, WARP_ROWS = 16 };
+  lowering *l = x->l;
+  int64_t beside = x->o[1].block / x->o[1].tile;
+  const neo_lx *group = lx_div(l, x->thread, NEO_WARPGROUP);
+  const neo_lx *warp = lx_mod(l, lx_div(l, x->thread, WARP), lx_int(l, NEO_WARPGROUP / WARP));
+  const neo_lx *lane = lx_mod(l, x->thread, lx_int(l, WARP));
+  at[0] = lx_mul(l, lx_div(l, group, beside), x->o[0].tile);
+  at[0] = lx_add(l, lx_add(l, at[0], lx_mul(l, warp, WARP_ROWS)), lx_div(l, lane, 4));
+  at[1] = lx_mul(l, lx_mod(l, group, lx_int(l, beside)), x->o[1].tile);
+  at[1] = lx_add(l, at[1], lx_mul(l, lx_mod(l, lane, lx_int(l, 4)), 2));
+}
+
+static void store(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  const neo_lx *f, *j, *down, *beside, *first[2], *at[2];
+  in = open_threads(x, in);
+  place_of(x, first);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "f", tall_of(x), &f);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "h", 2, &down);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "j", x->o[1].tile / NEO_WARPGROUP_COLUMNS, &j);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "e", 2, &beside);
+  at[0] = lx_add(l, first[0], lx_add(l, lx_mul(l, f, NEO_WARPGROUP_ROWS), lx_mul(l, down, 8)));
+  at[1] = lx_add(l, first[1], lx_add(l, lx_mul(l, j, NEO_WARPGROUP_COLUMNS), beside));
+  const neo_lx *e = lx_add(l, lx_mul(l, j, 4), lx_add(l, lx_mul(l, down, 2), beside));
+  neo_btile_store_point(x, in, at, neo_lx_reg(l->k, x->acc, (const neo_lx *[]){f, e}, 2));
+}
+
+void neo_btile_warpgroups(block_tile *x, neo_block *in) {
+  if (x->producer) {
+    neo_btile_produce(x, x->persistent ? in : neo_btile_open_roles(x, in));
+    in = neo_btile_open_consumers(x);
+  }
+  sum(x, in);
+  store(x, in);
+}

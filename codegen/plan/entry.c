@@ -1,0 +1,467 @@
+/* The steps of one entry: the groups that its roots need (plan/order.c), then a buffer for every
+ * tensor, with the frame's offsets planned from the steps' lifetimes.
+ *
+ * Order: copies of old values to the caller; the groups; copies of results that the caller wants
+ * twice; copies of the updates that could not be written in place. */
+#include "codegen/plan/internal.h"
+#include "fusion/form.h"
+#include <assert.h>
+
+typedef struct {
+  const plan_entry_env *env;
+  neo_plan *p;
+  neo_module *m;
+  neo_arena *scratch;
+  const neo_entry_rec *entry; /* null: init */
+  const neo_grouping *grouping;
+  plan_groups order;
+  int32_t *output;    /* of the entry's outputs: number in p->tensors */
+  neo_map outputs;    /* tensors that the entry returns */
+  neo_map updates;    /* tensors that take effect when it ends */
+  neo_map last_read;  /* tensor -> last step that reads it */
+  neo_map last_write; /* tensor -> last step that writes it */
+  neo_map buf_of;     /* tensor -> buf in this entry */
+  neo_map item_of;    /* tensor -> item */
+  NEO_VEC(neo_rt_item) items;
+  NEO_VEC(neo_tensor) item_tensor;
+} planner;
+
+static const neo_group *group_at(const planner *q, size_t step) {
+  return &q->grouping->groups.at[q->order.at[step]];
+}
+static neo_role role_of(const planner *q, neo_tensor t) {
+  return (neo_role)neo_tensor_at(q->m, t)->role;
+}
+static neo_tensor replaced(const planner *q, neo_tensor update) {
+  return neo_tensor_at(q->m, update)->updates;
+}
+
+static bool is_update(const planner *q, neo_tensor t) {
+  return neo_map_get(&q->updates, t.i, NULL);
+}
+static bool is_output(const planner *q, neo_tensor t) {
+  return neo_map_get(&q->outputs, t.i, NULL);
+}
+
+static uint32_t n_outputs(const planner *q) {
+  return q->entry ? q->entry->outputs.n : 0;
+}
+static neo_tensor output_at(const planner *q, uint32_t k) {
+  return (neo_tensor){neo_list_at(q->m, q->entry->outputs, k)};
+}
+
+/* ---- where tensors live */
+
+static void set_buf(planner *q, neo_tensor t, int32_t buf) {
+  neo_map_set(&q->buf_of, t.i, (uint64_t)buf);
+}
+
+static bool has_buf(const planner *q, neo_tensor t, int32_t *buf) {
+  uint64_t b;
+  if (!neo_map_get(&q->buf_of, t.i, &b) && !neo_map_get(&q->env->store->buf_of, t.i, &b))
+    return false;
+  *buf = (int32_t)b;
+  return true;
+}
+
+typedef struct {
+  neo_module *m;
+  neo_tensor old;
+  uint32_t n_out;
+  bool good;
+} same_ctx;
+
+static void same_visit(void *ctx, neo_expr e) {
+  same_ctx *c = ctx;
+  const neo_node *n = neo_expr_node(c->m, e);
+  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || n->attr != c->old.i)
+    return;
+  uint32_t rank = neo_tensor_rank(c->m, c->old);
+  c->good = c->good && n->op == NEO_OP_LOAD && rank == c->n_out;
+  for (uint32_t k = 0; c->good && k < rank; k++)
+    c->good = neo_list_at(c->m, n->arg, k) == neo_axis_ref(c->m, k).i;
+}
+
+/* Are all reads of `old` in group g at the element that is being written, with nothing but
+ * elementwise work between? What an inlined member makes of it counts as `old` itself. */
+static bool same_element_only(planner *q, const neo_group *g, neo_tensor old) {
+  for (size_t k = 0; k < g->members.n; k++) {
+    const neo_def_rec *d = neo_def_at(q->m, g->members.at[k].def);
+    same_ctx c = {q->m, old, d->n_out, true};
+    neo_def_visit(q->m, g->members.at[k].def, same_visit, &c);
+    if (!c.good)
+      return false;
+    bool touches = false;
+    neo_tensor *in;
+    size_t n = neo_def_reads(q->m, g->members.at[k].def, q->scratch, &in);
+    for (size_t i = 0; i < n; i++)
+      touches = touches || in[i].i == old.i;
+    if (touches && (d->reducer != NEO_RED_NONE || d->out_map.n))
+      return false;
+    for (uint32_t i = 0; touches && g->members.at[k].place == NEO_PLACE_INLINE && i < d->out.n; i++)
+      if (!same_element_only(q, g, (neo_tensor){neo_list_at(q->m, d->out, i)}))
+        return false;
+  }
+  return true;
+}
+
+/* The k-th group of the order writes update u: may it go straight into the old version's place? */
+static bool in_place(planner *q, size_t at, neo_tensor u) {
+  neo_tensor old = replaced(q, u);
+  uint64_t last = 0;
+  if (is_output(q, u) || !is_update(q, u) || neo_tensor_at(q->m, u)->pieces.n != 1)
+    return false;
+  if (neo_map_get(&q->last_read, old.i, &last) && last > at)
+    return false;
+  return same_element_only(q, group_at(q, at), old);
+}
+
+static uint64_t last_use(const planner *q, neo_tensor t) {
+  uint64_t read = 0, write = 0;
+  neo_map_get(&q->last_read, t.i, &read);
+  neo_map_get(&q->last_write, t.i, &write);
+  if (is_update(q, t) || is_output(q, t)) /* copied back, or to the caller, at the end */
+    return q->order.n;
+  return read > write ? read : write;
+}
+
+/* Roots written at step `at`: caller's memory, in place, or a frame item from the first piece on.
+ */
+static void place_root(planner *q, size_t at, neo_tensor t) {
+  int32_t buf;
+  if (has_buf(q, t, &buf) || neo_map_get(&q->item_of, t.i, NULL))
+    return;
+  if (group_at(q, at)->kept) {
+    (void)plan_keep_of(q->env, q->order.at[at]);
+    if (plan_keep_buf(q->env->store, group_at(q, at)->entry, t, &buf))
+      set_buf(q, t, buf);
+    return;
+  }
+  if (role_of(q, t) == NEO_ROLE_UPDATE && in_place(q, at, t) && has_buf(q, replaced(q, t), &buf)) {
+    set_buf(q, t, buf);
+    return;
+  }
+  neo_rt_item it = {plan_store_max_bytes(q->env->store, t), (int32_t)at, (int32_t)last_use(q, t),
+                    0};
+  neo_map_set(&q->item_of, t.i, q->items.n);
+  NEO_PUSH(q->scratch, &q->items, it);
+  NEO_PUSH(q->scratch, &q->item_tensor, t);
+}
+
+static bool is_kept(const planner *q, neo_tensor t) {
+  for (size_t i = 0; i < q->order.n; i++)
+    for (size_t k = 0; group_at(q, i)->kept && k < group_at(q, i)->roots.n; k++)
+      if (group_at(q, i)->roots.at[k].i == t.i)
+        return true;
+  return false;
+}
+
+/* What is computed goes to the caller's memory under its first name; what is kept is copied. */
+static void bind_outputs(planner *q) {
+  const char *entry = q->entry ? neo_name_text(q->m->names, q->entry->name) : "";
+  q->output = NEO_NEW_ARRAY(q->scratch, int32_t, n_outputs(q) + 1);
+  for (uint32_t k = 0; k < n_outputs(q); k++) {
+    neo_tensor t = output_at(q, k);
+    uint32_t name = neo_list_at(q->m, q->entry->names, k);
+    int32_t buf;
+    q->output[k] = plan_store_output(q->env->store, entry, name, t, q->output, k);
+    if (role_of(q, t) == NEO_ROLE_TEMP && !has_buf(q, t, &buf) && !is_kept(q, t))
+      set_buf(q, t, q->p->tensors.at[q->output[k]].buf);
+  }
+}
+
+static void find_lifetimes(planner *q) {
+  for (size_t i = 0; i < q->order.n; i++) {
+    const neo_group *g = group_at(q, i);
+    for (size_t k = 0; k < g->reads.n; k++)
+      neo_map_set(&q->last_read, g->reads.at[k].i, i);
+    for (size_t k = 0; k < g->roots.n; k++)
+      neo_map_set(&q->last_write, g->roots.at[k].i, i);
+  }
+}
+
+/* On a GPU small values do not share places over time, as kernels that need nothing else of one
+ * another run side by side. */
+static void spread_small(planner *q) {
+  enum { SMALL_BYTES = 64 << 10, ALL_BYTES = 4 << 20 };
+  int64_t total = 0;
+  for (size_t k = 0; k < q->items.n; k++) {
+    neo_rt_item *it = &q->items.at[k];
+    if (it->size_bytes > SMALL_BYTES || total + it->size_bytes > ALL_BYTES)
+      continue;
+    total += it->size_bytes;
+    it->first = 0;
+    it->last = (int32_t)q->order.n;
+  }
+}
+
+static void plan_frame(planner *q, neo_rt_entry *e) {
+  find_lifetimes(q);
+  for (size_t i = 0; i < q->order.n; i++)
+    for (size_t k = 0; k < group_at(q, i)->roots.n; k++)
+      place_root(q, i, group_at(q, i)->roots.at[k]);
+  if (q->env->in->gpu)
+    spread_small(q);
+  int64_t *scratch = NEO_NEW_ARRAY(q->scratch, int64_t, q->items.n + 1);
+  e->frame_bytes =
+      neo_rt_plan(q->items.at, (int32_t)q->items.n, 64, scratch, &e->lower_bound_bytes);
+  for (size_t k = 0; k < q->items.n; k++) {
+    neo_type type = (neo_type)neo_tensor_at(q->m, q->item_tensor.at[k])->type;
+    set_buf(q, q->item_tensor.at[k],
+            plan_store_buf(q->env->store, NEO_RT_MEM_FRAME, type, q->items.at[k].offset,
+                           q->items.at[k].size_bytes));
+  }
+  if (e->frame_bytes > q->p->frame_bytes)
+    q->p->frame_bytes = e->frame_bytes;
+}
+
+/* ---- steps */
+
+/* Kernels count from where their form begins in a tensor. */
+static void add_arg(planner *q, const neo_form *f, neo_tensor t) {
+  int32_t buf = -1;
+  bool placed = has_buf(q, t, &buf);
+  assert(placed && "every tensor of a group has a place");
+  (void)placed;
+  int64_t element = neo_type_bytes((neo_type)neo_tensor_at(q->m, t)->type);
+  NEO_PUSH(q->p->arena, &q->p->args,
+           plan_store_part(q->env->store, buf, neo_form_shift(f, t) * element));
+}
+
+static void push_step(planner *q, neo_rt_step s, int32_t group) {
+  NEO_PUSH(q->p->arena, &q->p->steps, s);
+  NEO_PUSH(q->p->arena, &q->p->step_group, group);
+}
+
+static void add_run(planner *q, size_t step) {
+  const neo_group *gr = group_at(q, step);
+  neo_rt_step s = {.op = NEO_RT_STEP_RUN,
+                   .arg = (int32_t)q->env->in->kernel_of_group[q->order.at[step]]};
+  const neo_form *f = neo_group_form(q->m, gr);
+  s.first = (int32_t)q->p->args.n;
+  for (size_t k = 0; k < gr->reads.n; k++)
+    add_arg(q, f, gr->reads.at[k]);
+  for (size_t k = 0; k < gr->roots.n; k++)
+    add_arg(q, f, gr->roots.at[k]);
+  s.n = (int32_t)q->p->args.n - s.first;
+  s.n_written = gr->roots.n <= UINT16_MAX ? (uint16_t)gr->roots.n : 0;
+  if (q->env->in->kernels[s.arg].keyless)
+    s.flags |= NEO_RT_STEP_KEYLESS;
+  s.keep = gr->kept ? plan_keep_of(q->env, q->order.at[step]) : 0;
+  push_step(q, s, (int32_t)q->order.at[step]);
+}
+
+static void add_copy(planner *q, int32_t to, int32_t from, neo_tensor like) {
+  if (to == from)
+    return;
+  neo_rt_step s = {.op = NEO_RT_STEP_COPY,
+                   .arg = neo_plan_bytes(q->p, like),
+                   .first = (int32_t)q->p->args.n,
+                   .n = 2};
+  NEO_PUSH(q->p->arena, &q->p->args, to);
+  NEO_PUSH(q->p->arena, &q->p->args, from);
+  push_step(q, s, -1);
+}
+
+static void copy_outputs(planner *q, bool computed) {
+  for (uint32_t k = 0; k < n_outputs(q); k++) {
+    neo_tensor t = output_at(q, k);
+    int32_t from;
+    if (neo_map_get(&q->last_write, t.i, NULL) == computed && has_buf(q, t, &from))
+      add_copy(q, q->p->tensors.at[q->output[k]].buf, from, t);
+  }
+}
+
+static void copy_updates(planner *q) {
+  for (size_t k = 0; k < q->items.n; k++) {
+    neo_tensor u = q->item_tensor.at[k];
+    int32_t to, from;
+    if (is_update(q, u) && has_buf(q, replaced(q, u), &to) && has_buf(q, u, &from))
+      add_copy(q, to, from, u);
+  }
+}
+
+/* Lifetimes count groups, after `lead` copies; what is copied at the end lives until then. */
+static void note_places(planner *q, const neo_rt_entry *e, int32_t lead) {
+  for (size_t k = 0; k < q->items.n; k++) {
+    const neo_rt_item *it = &q->items.at[k];
+    bool to_the_end = it->last >= (int32_t)q->order.n;
+    neo_plan_place x = {.entry = (int32_t)q->p->entries.n,
+                        .tensor = q->item_tensor.at[k],
+                        .offset = it->offset,
+                        .size_bytes = it->size_bytes,
+                        .first = lead + it->first,
+                        .last = to_the_end ? e->n_steps - 1 : lead + it->last};
+    NEO_PUSH(q->p->arena, &q->p->places, x);
+  }
+}
+
+/* ---- what the caller gives */
+
+typedef struct {
+  const neo_module *m;
+  bool *size, *input; /* by id */
+} signature;
+
+static void use_expr(void *ctx, neo_expr e) {
+  const signature *s = ctx;
+  const neo_node *n = neo_expr_node(s->m, e);
+  if (n->op == NEO_OP_SIZE)
+    neo_plan_sizes(s->m, e, s->size);
+}
+
+/* The sizes that its shape and its bound need. */
+static void use_tensor(const signature *s, neo_tensor t) {
+  s->input[t.i] = true;
+  neo_plan_sizes(s->m, neo_tensor_at(s->m, t)->bound, s->size);
+  for (uint32_t k = 0; k < neo_tensor_rank(s->m, t); k++)
+    neo_plan_sizes(s->m, neo_tensor_extent(s->m, t, k), s->size);
+}
+
+static void use_group(signature *s, const neo_group *g) {
+  for (size_t k = 0; k < g->members.n; k++)
+    neo_def_visit(s->m, g->members.at[k].def, use_expr, s);
+  for (size_t k = 0; k < g->reads.n; k++)
+    use_tensor(s, g->reads.at[k]);
+  for (size_t k = 0; k < g->roots.n; k++)
+    use_tensor(s, g->roots.at[k]);
+}
+
+static void add_signature(planner *q, neo_rt_entry *e) {
+  signature s = {.m = q->m};
+  s.size = NEO_NEW_ARRAY(q->scratch, bool, q->m->sizes.n + 1);
+  s.input = NEO_NEW_ARRAY(q->scratch, bool, q->m->tensors.n + 1);
+  for (size_t i = 0; i < q->order.n; i++)
+    use_group(&s, group_at(q, i));
+  for (uint32_t k = 0; k < n_outputs(q); k++)
+    use_tensor(&s, output_at(q, k));
+  e->args = (int32_t)q->p->entry_args.n;
+  e->sizes = (int32_t)q->p->entry_sizes.n;
+  for (uint32_t t = 1; t < q->m->tensors.n; t++) {
+    uint64_t number = 0;
+    if (!s.input[t] || role_of(q, (neo_tensor){t}) != NEO_ROLE_INPUT)
+      continue;
+    neo_map_get(&q->env->store->named, t, &number);
+    NEO_PUSH(q->p->arena, &q->p->entry_args, (int32_t)number);
+  }
+  e->n_inputs = (int32_t)q->p->entry_args.n - e->args;
+  for (uint32_t k = 0; k < n_outputs(q); k++)
+    NEO_PUSH(q->p->arena, &q->p->entry_args, q->output[k]);
+  e->n_args = (int32_t)q->p->entry_args.n - e->args;
+  for (uint32_t k = 1; k < q->m->sizes.n; k++)
+    if (s.size[k])
+      NEO_PUSH(q->p->arena, &q->p->entry_sizes, (int32_t)k - 1);
+  e->n_sizes = (int32_t)q->p->entry_sizes.n - e->sizes;
+}
+
+/* Parameters and states that have new values afterwards. */
+static void add_writes(planner *q, neo_rt_entry *e) {
+  e->writes = (int32_t)q->p->entry_writes.n;
+  for (uint32_t k = 0; q->entry && k < q->entry->updates.n; k++) {
+    uint64_t number;
+    neo_tensor old = replaced(q, (neo_tensor){neo_list_at(q->m, q->entry->updates, k)});
+    if (neo_map_get(&q->env->store->named, old.i, &number))
+      NEO_PUSH(q->p->arena, &q->p->entry_writes, (int32_t)number);
+  }
+  e->n_writes = (int32_t)q->p->entry_writes.n - e->writes;
+}
+
+/* ---- the whole */
+
+static planner planner_new(const plan_entry_env *env, const neo_entry_rec *entry) {
+  planner q = {.env = env,
+               .p = env->store->p,
+               .m = env->store->p->m,
+               .scratch = env->store->scratch,
+               .entry = entry};
+  q.grouping = env->in->grouping;
+  neo_map *maps[] = {&q.outputs, &q.updates, &q.last_read, &q.last_write, &q.buf_of, &q.item_of};
+  for (size_t k = 0; k < sizeof maps / sizeof *maps; k++)
+    neo_map_init(maps[k], q.scratch);
+  for (uint32_t k = 0; entry && k < entry->outputs.n; k++)
+    neo_map_set(&q.outputs, neo_list_at(q.m, entry->outputs, k), 1);
+  for (uint32_t k = 0; entry && k < entry->updates.n; k++)
+    neo_map_set(&q.updates, neo_list_at(q.m, entry->updates, k), 1);
+  return q;
+}
+
+static void add_steps(planner *q, const neo_tensor *roots, size_t n, neo_rt_entry e) {
+  q->order = plan_order(q->env, q->scratch, &q->updates, roots, n, q->entry);
+  bind_outputs(q);
+  plan_frame(q, &e);
+  e.first_step = (int32_t)q->p->steps.n;
+  copy_outputs(q, false);
+  int32_t lead = (int32_t)q->p->steps.n - e.first_step;
+  for (size_t i = 0; i < q->order.n; i++)
+    add_run(q, i);
+  copy_outputs(q, true);
+  copy_updates(q);
+  e.n_steps = (int32_t)q->p->steps.n - e.first_step;
+  note_places(q, &e, lead);
+  add_signature(q, &e);
+  add_writes(q, &e);
+  NEO_PUSH(q->p->arena, &q->p->entries, e);
+}
+
+static uint8_t kind_of(uint8_t kind) {
+  switch (kind) {
+  case NEO_ENTRY_TRAIN:
+    return NEO_RT_ENTRY_TRAIN;
+  case NEO_ENTRY_GRAD:
+    return NEO_RT_ENTRY_GRAD;
+  case NEO_ENTRY_INIT:
+    return NEO_RT_ENTRY_INIT;
+  default:
+    return NEO_RT_ENTRY_FORWARD;
+  }
+}
+
+void plan_entry_add(const plan_entry_env *env, const neo_entry_rec *entry) {
+  planner q = planner_new(env, entry);
+  neo_list lists[2] = {entry->outputs, entry->updates};
+  NEO_VEC(neo_tensor) roots = {0};
+  for (int l = 0; l < 2; l++)
+    for (uint32_t k = 0; k < lists[l].n; k++)
+      NEO_PUSH(q.scratch, &roots, (neo_tensor){neo_list_at(q.m, lists[l], k)});
+  add_steps(
+      &q, roots.at, roots.n,
+      (neo_rt_entry){.name = neo_name_text(q.m->names, entry->name), .kind = kind_of(entry->kind)});
+}
+
+typedef NEO_VEC(neo_tensor) tensor_vec;
+
+static void add_init(const plan_entry_env *env, const char *name, const tensor_vec *roots) {
+  planner q = planner_new(env, NULL);
+  add_steps(&q, roots->at, roots->n, (neo_rt_entry){.name = name, .kind = NEO_RT_ENTRY_INIT});
+}
+
+/* Tells the runtime what an entry of initial values makes. */
+static void note_roots(const plan_entry_env *env, const tensor_vec *roots) {
+  neo_plan *p = env->store->p;
+  neo_rt_entry *e = &p->entries.at[p->entries.n - 1];
+  for (size_t k = 0; k < roots->n; k++) {
+    uint64_t number;
+    if (!neo_map_get(&env->store->named, roots->at[k].i, &number))
+      continue;
+    NEO_PUSH(p->arena, &p->entry_writes, (int32_t)number);
+    e->n_writes++;
+  }
+}
+
+void plan_entry_init(const plan_entry_env *env) {
+  neo_module *m = env->store->p->m;
+  tensor_vec all = {0}, follow = {0};
+  for (uint32_t t = 1; t < m->tensors.n; t++) {
+    if (neo_tensor_at(m, (neo_tensor){t})->init.i)
+      NEO_PUSH(env->store->scratch, &all, (neo_tensor){t});
+    if (neo_tensor_follows(m, (neo_tensor){t}, env->store->scratch))
+      NEO_PUSH(env->store->scratch, &follow, (neo_tensor){t});
+  }
+  add_init(env, "init", &all);
+  plan_entry_env only = *env;
+  only.roots_only = true;
+  if (!follow.n)
+    return;
+  add_init(&only, "follow", &follow);
+  note_roots(env, &follow);
+}

@@ -1,0 +1,276 @@
+/* The header of a generated library, written to be read: what the model computes, its entries with
+ * shapes, the numbers of its tensors, and the functions over a context. */
+#include "codegen/plan/internal.h"
+#include <ctype.h>
+#include <string.h>
+
+typedef struct {
+  const neo_plan *p;
+  neo_str *out;
+  const char *upper; /* the prefix in capitals */
+} writer;
+
+static const char *c_type(uint8_t type) {
+  static const char *const names[] = {"double",  "float",  "uint16_t", "uint16_t", "int64_t",
+                                      "int32_t", "int8_t", "uint8_t",  "uint8_t"};
+  return names[type];
+}
+
+static char *capitals(neo_arena *a, const char *s) {
+  char *up = neo_plan_ident(a, s);
+  for (char *c = up; *c; c++)
+    *c = (char)toupper((unsigned char)*c);
+  return up;
+}
+
+/* Words that cannot name a parameter in C or C++: keywords, macros of the compilers, types of
+ * <stdint.h> that later parameters have, and the one that every function has. */
+static const char *const reserved =
+    " ctx alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t "
+    "char32_t char8_t class co_await co_return co_yield compl complex concept const const_cast "
+    "consteval constexpr constinit continue decltype default delete do double dynamic_cast else "
+    "enum errno explicit export extern false float for friend goto if imaginary inline int "
+    "int16_t int32_t int64_t int8_t linux long mutable namespace new noexcept not not_eq NULL "
+    "nullptr operator or or_eq private protected public register reinterpret_cast requires "
+    "restrict return short signed size_t sizeof static static_assert static_cast struct switch "
+    "template this thread_local throw true try typedef typeid typename typeof typeof_unqual "
+    "uint16_t uint32_t uint64_t uint8_t union unix unsigned using virtual void volatile wchar_t "
+    "while xor xor_eq ";
+
+static bool is_reserved(writer *w, const char *id) {
+  return strstr(reserved, neo_arena_printf(w->p->arena, " %s ", id)) != NULL;
+}
+
+static bool among(const char *const *used, size_t n, const char *id) {
+  for (size_t k = 0; k < n; k++)
+    if (neo_streq(used[k], id))
+      return true;
+  return false;
+}
+
+/* An identifier for `name` that is not among those used: "a.b" and "a_b" are "a_b", "a_b_2". */
+static const char *distinct(writer *w, const char *name, const char *const *used, size_t n) {
+  const char *base = neo_plan_ident(w->p->arena, name), *id = base;
+  for (int k = 2; among(used, n, id); k++)
+    id = neo_arena_printf(w->p->arena, "%s_%d", base, k);
+  return id;
+}
+
+/* Names of an entry's parameters: sizes, then tensors. */
+static const char **parameters(writer *w, const neo_rt_entry *e) {
+  const neo_plan *p = w->p;
+  int32_t n = e->n_sizes + e->n_args;
+  const char **id = NEO_NEW_ARRAY(p->arena, const char *, n + 1);
+  for (int32_t i = 0; i < n; i++) {
+    const char *name = i < e->n_sizes
+                           ? p->sizes.at[p->entry_sizes.at[e->sizes + i]].name
+                           : p->tensors.at[p->entry_args.at[e->args + i - e->n_sizes]].name;
+    const char *clean = neo_plan_ident(p->arena, name);
+    if (is_reserved(w, clean) || isdigit((unsigned char)*clean))
+      clean = neo_arena_printf(p->arena, isdigit((unsigned char)*clean) ? "t%s" : "%s_", clean);
+    id[i] = distinct(w, clean, id, (size_t)i);
+  }
+  return id;
+}
+
+/* A size program as text: constants and names of run-time sizes with operators. */
+static void put_program(writer *w, int32_t at) {
+  const neo_plan *p = w->p;
+  static const char *const sign[] = {
+      [NEO_RT_OP_ADD] = " + ",  [NEO_RT_OP_SUB] = " - ", [NEO_RT_OP_MUL] = "*",
+      [NEO_RT_OP_DIV] = "/",    [NEO_RT_OP_MOD] = "%",   [NEO_RT_OP_MIN] = " min ",
+      [NEO_RT_OP_MAX] = " max "};
+  const char *stack[64];
+  size_t n = 0;
+  for (const int64_t *c = &p->programs.at[at]; *c != NEO_RT_OP_END && n < 63; c++) {
+    if (*c == NEO_RT_OP_CONST) {
+      stack[n++] = neo_arena_printf(p->arena, "%lld", (long long)*++c);
+    } else if (*c == NEO_RT_OP_SIZE) {
+      stack[n++] = neo_plan_ident(p->arena, p->sizes.at[*++c].name);
+    } else {
+      const char *b = stack[--n], *a = stack[--n];
+      stack[n++] = neo_arena_printf(p->arena, "(%s%s%s)", a, sign[*c], b);
+    }
+  }
+  const char *text = n ? stack[0] : "0";
+  size_t length = strlen(text);
+  if (text[0] == '(') /* the outermost pair says nothing */
+    neo_str_addn(w->out, text + 1, length - 2);
+  else
+    neo_str_add(w->out, text);
+}
+
+static void put_shape(writer *w, const neo_rt_tensor *t) {
+  static const char *const names[] = {"f64", "f32", "f16", "bf16", "i64",
+                                      "i32", "i8",  "u8",  "bool"};
+  neo_str_addf(w->out, "%s", names[t->type]);
+  if (t->rank)
+    neo_str_add(w->out, " [");
+  for (int k = 0; k < t->rank; k++) {
+    if (k)
+      neo_str_add(w->out, ", ");
+    put_program(w, w->p->extents.at[t->extent + k]);
+  }
+  if (t->rank)
+    neo_str_add(w->out, "]");
+  if (t->bound >= 0) {
+    neo_str_add(w->out, " in [0, ");
+    put_program(w, t->bound);
+    neo_str_add(w->out, ")");
+  }
+}
+
+static void put_tensors(writer *w) {
+  const neo_plan *p = w->p;
+  static const char *const roles[] = {"input", "setting", "parameter", "state", "output"};
+  const char **id = NEO_NEW_ARRAY(p->arena, const char *, p->tensors.n + 1);
+  neo_str_addf(w->out, "/* Tensors, for %s_bind, %s_get, %s_set and %s_view. */\nenum {\n",
+               p->prefix, p->prefix, p->prefix, p->prefix);
+  for (size_t k = 0; k < p->tensors.n; k++) {
+    const neo_rt_tensor *t = &p->tensors.at[k];
+    id[k] = distinct(w, t->name, id, k);
+    neo_str_addf(w->out, "  %s_T_%s = %zu, /* %s, ", w->upper, id[k], k, roles[t->role]);
+    put_shape(w, t);
+    neo_str_add(w->out, " */\n");
+  }
+  neo_str_addf(w->out, "  %s_N_TENSORS = %zu\n};\n\n", w->upper, p->tensors.n);
+}
+
+static void put_entry_numbers(writer *w) {
+  const neo_plan *p = w->p;
+  const char **id = NEO_NEW_ARRAY(p->arena, const char *, p->entries.n + 1);
+  bool any = false;
+  for (size_t k = 0; k < p->entries.n; k++) {
+    id[k] = distinct(w, p->entries.at[k].name, id, k);
+    if (p->entries.at[k].kind == NEO_RT_ENTRY_INIT)
+      continue;
+    if (!any)
+      neo_str_addf(w->out, "/* Entries, for %s_run on bound tensors. */\nenum {\n", p->prefix);
+    any = true;
+    neo_str_addf(w->out, "  %s_E_%s = %zu,\n", w->upper, id[k], k);
+  }
+  if (any)
+    neo_str_add(w->out, "};\n\n");
+}
+
+static void put_entry_comment(writer *w, const neo_rt_entry *e, const char *const *id) {
+  static const char *const what[] = {
+      "Computes its outputs.",
+      "One training step: the loss before it, then parameters and states change.",
+      "The loss and its gradients; changes nothing.", ""};
+  neo_str_addf(w->out, "/* %s\n", what[e->kind]);
+  for (int32_t i = 0; i < e->n_args; i++) {
+    const neo_rt_tensor *t = &w->p->tensors.at[w->p->entry_args.at[e->args + i]];
+    neo_str_addf(w->out, " *   %s %s: ", i < e->n_inputs ? "in " : "out", id[e->n_sizes + i]);
+    put_shape(w, t);
+    neo_str_add(w->out, i < e->n_inputs ? "\n" : " (null: not wanted)\n");
+  }
+  neo_str_addf(w->out,
+               " * Memory while it runs: %lld bytes (largest sum alive at one time: %lld). */\n",
+               (long long)e->frame_bytes, (long long)e->lower_bound_bytes);
+}
+
+/* ", " and the next parameter, on a new line where this one is full. */
+static void put_parameter(writer *w, size_t *column, const char *text) {
+  size_t n = strlen(text);
+  neo_str_addc(w->out, ',');
+  if (*column + n > 96) {
+    neo_str_add(w->out, "\n   ");
+    *column = 4;
+  }
+  neo_str_addf(w->out, " %s", text);
+  *column += n + 2;
+}
+
+static void put_entry(writer *w, size_t number) {
+  const neo_plan *p = w->p;
+  const neo_rt_entry *e = &p->entries.at[number];
+  const char **id = parameters(w, e);
+  put_entry_comment(w, e, id);
+  const char *head = neo_arena_printf(p->arena, "%s_status %s(%s_ctx *ctx", p->prefix,
+                                      p->entry_symbols.at[number], p->prefix);
+  size_t column = strlen(head);
+  neo_str_add(w->out, head);
+  for (int32_t i = 0; i < e->n_sizes; i++)
+    put_parameter(w, &column, neo_arena_printf(p->arena, "int64_t %s", id[i]));
+  for (int32_t i = 0; i < e->n_args; i++) {
+    const neo_rt_tensor *t = &p->tensors.at[p->entry_args.at[e->args + i]];
+    put_parameter(w, &column,
+                  neo_arena_printf(p->arena, "%s%s *%s", i < e->n_inputs ? "const " : "",
+                                   c_type(t->type), id[e->n_sizes + i]));
+  }
+  neo_str_add(w->out, ");\n\n");
+}
+
+static const char *const functions =
+    "/* A context holds parameters, states and working memory. config may be null. On failure with "
+    "a message *out is a\n"
+    " * context on which only @_error and @_destroy work. */\n"
+    "@_status @_create(const @_config *config, @_ctx **out);\n"
+    "void @_destroy(@_ctx *ctx);\n"
+    "/* Bytes that a context with so many threads needs, known before anything is allocated. */\n"
+    "int64_t @_arena_size(int32_t threads);\n"
+    "/* The last failure in words; \"\" if none. */\n"
+    "const char *@_error(const @_ctx *ctx);\n"
+    "const char *@_status_text(@_status status);\n"
+    "/* Initial values again, from this seed. */\n"
+    "@_status @_reset(@_ctx *ctx, uint64_t seed);\n\n"
+    "/* Number of a tensor by name, -1 if there is none. */\n"
+    "int32_t @_find(const char *name);\n"
+    "/* DLPack tensors: bind the caller's memory, run an entry on what is bound, view the "
+    "context's own. */\n"
+    "@_status @_bind(@_ctx *ctx, int32_t tensor, struct neo_dl_tensor *dl);\n"
+    "@_status @_run(@_ctx *ctx, int32_t entry);\n"
+    "@_status @_view(@_ctx *ctx, int32_t tensor, struct neo_dl_tensor *dl, int64_t *shape);\n"
+    "/* Copies of parameters, states and settings; size_bytes must be exact. */\n"
+    "@_status @_get(@_ctx *ctx, int32_t tensor, void *p, size_t size_bytes);\n"
+    "@_status @_set(@_ctx *ctx, int32_t tensor, const void *p, size_t size_bytes);\n"
+    "@_status @_set_scalar(@_ctx *ctx, const char *name, double value);\n"
+    "uint64_t @_step_count(const @_ctx *ctx);\n\n"
+    "/* Parameters, optimizer state, step and seed as safetensors: written whole or not at all, "
+    "checked before loading. */\n"
+    "@_status @_save(@_ctx *ctx, const char *path, const neo_rt_pair *extra, int32_t n_extra);\n"
+    "@_status @_load(@_ctx *ctx, const char *path);\n"
+    "/* Parameters and the model's states alone, from a file of another program; options may be "
+    "null. */\n"
+    "@_status @_load_weights(@_ctx *ctx, const char *path, const neo_rt_weights *options);\n"
+    "const char *@_loaded(const @_ctx *ctx, const char *key);\n"
+    "/* Waits for what is in the stream of a GPU (NEO_RT_ASYNC). */\n"
+    "@_status @_wait(@_ctx *ctx);\n"
+    "/* Loads all kernels for a GPU now; notes what runs when into a file for Chrome's trace "
+    "viewer, until path is null. */\n"
+    "@_status @_warm(@_ctx *ctx);\n"
+    "@_status @_trace(@_ctx *ctx, const char *path);\n"
+    "/* What the model is, as text or JSON; returns the length it needs. */\n"
+    "size_t @_describe(int json, char *buf, size_t n);\n\n"
+    "extern const neo_rt_model @_model;\n\n";
+
+static void put_functions(writer *w) {
+  for (const char *c = functions; *c; c++) {
+    if (*c == '@')
+      neo_str_add(w->out, w->p->prefix);
+    else
+      neo_str_addc(w->out, *c);
+  }
+}
+
+void neo_plan_header(const neo_plan *p, neo_str *out) {
+  writer w = {p, out, capitals(p->arena, p->prefix)};
+  neo_str_addf(
+      out,
+      "/* %s.h: generated by neoc from %s.expr. Link with the library of the same name and -lneort "
+      "-lm. */\n"
+      "#ifndef NEO_MODEL_%s_H\n#define NEO_MODEL_%s_H\n#include <neo/neo_rt.h>\n\n"
+      "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+      "typedef neo_rt_ctx %s_ctx;\ntypedef neo_rt_config %s_config;\n"
+      "typedef neo_rt_status %s_status;\n\n",
+      p->prefix, neo_name_text(p->m->names, p->m->name), w.upper, w.upper, p->prefix, p->prefix,
+      p->prefix);
+  put_tensors(&w);
+  put_entry_numbers(&w);
+  put_functions(&w);
+  for (size_t k = 0; k < p->entries.n; k++)
+    if (p->entries.at[k].kind != NEO_RT_ENTRY_INIT)
+      put_entry(&w, k);
+  neo_str_add(out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
+}

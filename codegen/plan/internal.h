@@ -1,0 +1,72 @@
+/* What the files of the plan share. */
+#ifndef NEO_CODEGEN_PLAN_INTERNAL_H
+#define NEO_CODEGEN_PLAN_INTERNAL_H
+#include "codegen/plan/plan.h"
+
+/* ---- plan/program.c: size expressions as programs of the runtime */
+int32_t neo_plan_program(neo_plan *p, neo_expr e);        /* e over constants and sizes */
+int32_t neo_plan_units(neo_plan *p, const neo_lx *units); /* over loop-IR sizes */
+int32_t neo_plan_bytes(neo_plan *p, neo_tensor t);        /* number of bytes of t */
+/* Marks the run-time sizes in e, by id; those in the value of a derived size too. */
+void neo_plan_sizes(const neo_module *m, neo_expr e, bool *used);
+
+/* ---- plan/store.c: tensors that the caller can name, and where everything lives */
+typedef struct {
+  uint32_t name; /* name id */
+  int32_t number;
+  neo_tensor like; /* one that is returned under it */
+} plan_output;
+typedef struct {
+  neo_plan *p;
+  neo_prover *prover;
+  neo_arena *scratch;
+  neo_map named;  /* tensor id -> number in p->tensors (inputs, settings, params, states) */
+  neo_map buf_of; /* tensor id -> buf, for what lives outside the frame */
+  neo_map parts;  /* hash of (buf, bytes) -> buf from there on */
+  neo_map keeps;  /* group -> number of its keep + 1 */
+  neo_map kept;   /* (entry's groups, tensor) -> buf in KEPT memory */
+  NEO_VEC(plan_output) outputs;
+} plan_store;
+void plan_store_fixed(plan_store *s);
+/* Number in p->tensors of an output of `entry` under `name`. Outputs of several entries that agree
+ * in name, type and shape are one tensor, `taken` are those that this entry has already. */
+int32_t plan_store_output(plan_store *s, const char *entry, uint32_t name, neo_tensor t,
+                          const int32_t *taken, size_t n_taken);
+int32_t plan_store_buf(plan_store *s, uint8_t mem, neo_type type, int64_t offset,
+                       int64_t size_bytes);
+/* The buffer `buf` without its first `bytes`. */
+int32_t plan_store_part(plan_store *s, int32_t buf, int64_t bytes);
+int64_t plan_store_max_bytes(plan_store *s, neo_tensor t);
+
+/* ---- record.c: fills `entry_symbols`, when kernels and entries are there: "<prefix>_step";
+ * "<prefix>_load_entry" where the header has something of that name already. */
+void plan_name_entries(neo_plan *p);
+
+/* ---- plan/order.c */
+typedef struct {
+  plan_store *store;
+  const neo_plan_input *in;
+  bool roots_only; /* of what is kept, the roots alone are initialised */
+} plan_entry_env;
+typedef NEO_VEC(uint32_t) plan_groups;
+/* The groups that `roots` need, in the order in which they run. `updates`: tensors that take effect
+ * when the entry ends; null entry: that of initial values. */
+plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_map *updates,
+                       const neo_tensor *roots, size_t n_roots, const neo_entry_rec *entry);
+
+/* ---- plan/call_cache.c: what stays in the context between calls */
+/* Number of the keep of a group that is kept, + 1; made with its roots' places the first time. */
+int32_t plan_keep_of(const plan_entry_env *env, uint32_t group);
+/* Where a root of a kept group lives. */
+bool plan_keep_buf(const plan_store *s, uint32_t entry, neo_tensor t, int32_t *buf);
+
+/* ---- plan/cooperative.c: runs of an entry's steps that become one kernel each */
+void plan_grid_add(const plan_entry_env *env, size_t entry);
+
+/* ---- plan/entry.c: the steps of one entry */
+void plan_entry_add(const plan_entry_env *env, const neo_entry_rec *e);
+/* The entry that computes all initial values; behind it, if there are any, the one that computes
+ * those of states that follow from parameters, for when these have been loaded. */
+void plan_entry_init(const plan_entry_env *env);
+
+#endif

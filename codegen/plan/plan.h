@@ -1,0 +1,116 @@
+/* From groups to the plan: buffers at planned offsets, steps, entries; then the constant
+ * neo_rt_model and the thin entries of the generated library, and its header.
+ *
+ * Storage of a tensor: inputs and outputs live with the caller; parameters, states and settings in
+ * the context; constants in the library; everything else in the frame, whose offsets are planned
+ * for each entry (greedy by size, at the largest sizes), but for the roots of groups that fusion
+ * marked as kept (plan/call_cache.c): these have places in the context, too. The new version of a
+ * parameter or state is written in place when every reader of the old one has run, or is the
+ * writing kernel itself at the same element; else it goes to the frame and is copied at the end. */
+#ifndef NEO_CODEGEN_PLAN_H
+#define NEO_CODEGEN_PLAN_H
+#include "codegen/llvm/emit.h"
+#include "codegen/lower/lower.h"
+#include "include/neo/neo_rt.h"
+#include "ir/prove.h"
+
+typedef struct { /* a kernel of the library: one for all groups with equal keys */
+  neo_kernel *kernel;
+  const char *symbol; /* "<prefix>_k3_H" */
+  neo_kernel *fast;   /* its variant for machines that have `needs` as well; null: there is none */
+  const char *fast_symbol, *needs;
+  int32_t block; /* threads of a block on a GPU; 0: code of a processor */
+  int32_t block_units;
+  bool keyless; /* it does not read seed, step and call */
+} neo_plan_kernel;
+
+typedef struct {  /* C view of an entry's argument */
+  int32_t tensor; /* number in `tensors` */
+  bool is_input;
+} neo_plan_arg;
+
+typedef struct { /* a kernel whose grid stays, of consecutive steps (plan/cooperative.c) */
+  const char *symbol;
+  neo_rt_grid rt;         /* device_symbol is null: the record names the symbol */
+  int32_t levels, phases; /* levels: kernels that wait for one another, one behind the other */
+  double apart_s, joined_s; /* launches and barriers, by grid.def */
+} neo_plan_grid;
+
+typedef struct { /* of an entry for a GPU: how many steps, and of them one behind the other */
+  const char *entry;
+  int32_t steps, levels;
+} neo_plan_chain;
+
+typedef struct { /* a tensor in the frame of an entry */
+  int32_t entry;
+  neo_tensor tensor;
+  int64_t offset, size_bytes;
+  int32_t first, last; /* steps of the entry, from 0, during which it is there */
+} neo_plan_place;
+
+typedef struct neo_plan {
+  neo_module *m;
+  neo_arena *arena;
+  const char *prefix, *source_hash;
+  NEO_VEC(neo_plan_kernel) kernels;
+  NEO_VEC(neo_rt_size) sizes;
+  NEO_VEC(neo_rt_assert) asserts;
+  NEO_VEC(neo_rt_tensor) tensors;
+  NEO_VEC(neo_rt_buf) bufs;
+  NEO_VEC(neo_rt_map) maps;
+  NEO_VEC(neo_rt_kernel) rt_kernels; /* fn is null: the record names the symbol */
+  NEO_VEC(neo_rt_step) steps;
+  NEO_VEC(neo_rt_entry) entries;
+  NEO_VEC(neo_plan_grid) grids;
+  NEO_VEC(neo_rt_grid_part) grid_parts;
+  NEO_VEC(neo_plan_chain) chains;      /* none for a processor */
+  NEO_VEC(int32_t) step_group;         /* of each step; -1: a copy */
+  NEO_VEC(neo_plan_place) places;      /* entry after entry */
+  NEO_VEC(const char *) entry_symbols; /* the C function of each entry */
+  NEO_VEC(int32_t) extents;
+  NEO_VEC(int32_t) args;
+  NEO_VEC(int32_t) entry_args;
+  NEO_VEC(int32_t) entry_sizes;
+  NEO_VEC(neo_rt_keep) keeps;
+  NEO_VEC(int32_t) keep_sources;
+  NEO_VEC(int32_t) entry_writes;
+  NEO_VEC(int64_t) programs;
+  NEO_VEC(char) const_data;
+  int64_t param_bytes, state_bytes, kept_bytes, frame_bytes, scratch_bytes;
+  neo_map program_of; /* expression -> program */
+} neo_plan;
+
+/* By their prices; none; every one that can be, for tests. */
+typedef enum { NEO_GRIDS_PRICED, NEO_GRIDS_NONE, NEO_GRIDS_EVERY } neo_grids;
+
+/* Number of kernel for each group (equal keys share), as the caller lowered them. */
+typedef struct {
+  const neo_grouping *grouping;
+  const uint32_t *kernel_of_group;
+  const neo_plan_kernel *kernels;
+  size_t n_kernels;
+  bool gpu, waits; /* kernels are a GPU's; they wait themselves for others (neo_target_waits) */
+  neo_grids grids; /* which runs of steps become kernels whose grid stays */
+} neo_plan_input;
+
+neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const char *source_hash,
+                          const neo_plan_input *in, neo_plan **out) NEO_MUST_CHECK;
+
+/* Kernels of a grid that stays, in the order of its steps; in a. (plan/cooperative.c) */
+neo_grid_part *neo_plan_grid_parts(const neo_plan *p, const neo_plan_grid *g, neo_arena *a);
+
+typedef struct { /* code of the kernels for a GPU, embedded in the record */
+  enum neo_rt_image_kind kind;
+  const void *data;
+  size_t n;
+} neo_plan_image;
+/* Adds the model record, `<prefix>_model`, and the thin entries to the LLVM module (record.c). t is
+ * what the kernels are for; where that is a GPU the module is for a processor all the same. */
+void neo_plan_emit(const neo_plan *p, const neo_target *t, const neo_plan_image *image,
+                   size_t n_images, neo_llvm *l);
+/* The C header of the generated library (header.c). */
+void neo_plan_header(const neo_plan *p, neo_str *out);
+/* C identifier of a tensor's or entry's name: "h.W" -> "h_W". */
+char *neo_plan_ident(neo_arena *a, const char *name);
+
+#endif
