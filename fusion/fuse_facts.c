@@ -5,46 +5,6 @@
 #include <assert.h>
 #include <math.h>
 
-/* ---- work */
-
-/* In additions of one lane; profile.def has their rate. */
-static double op_work(neo_op op) {
-  switch (op) {
-  case NEO_OP_EXP:
-  case NEO_OP_BELL:
-  case NEO_OP_SIGMOID:
-  case NEO_OP_SILU:
-  case NEO_OP_ELU:
-  case NEO_OP_EXPM1:
-  case NEO_OP_LOG:
-  case NEO_OP_LOG1P:
-  case NEO_OP_RAND:
-    return 16;
-  case NEO_OP_TANH:
-  case NEO_OP_SOFTPLUS:
-  case NEO_OP_GELU:
-  case NEO_OP_ERF:
-  case NEO_OP_PHI:
-    return 24;
-  case NEO_OP_SIN:
-  case NEO_OP_COS:
-  case NEO_OP_TAN:
-  case NEO_OP_POW:
-    return 40;
-  case NEO_OP_DIV:
-  case NEO_OP_SQRT:
-  case NEO_OP_RSQRT:
-  case NEO_OP_MOD:
-    return 5;
-  case NEO_OP_CAST:
-  case NEO_OP_STOP:
-  case NEO_OP_SELECT:
-    return 0.5;
-  default:
-    return 1;
-  }
-}
-
 /* ---- extents */
 
 static double extent_of(fuser *q, neo_expr e) {
@@ -152,7 +112,7 @@ static void look_node(void *ctx, neo_expr e) {
     add_read(c, e, &n);
     c->work += n.op == NEO_OP_LOAD ? 0.5 : 1.5;
   } else if (n.op == NEO_OP_RAND || (n.type != NEO_I64_T && neo_op_is_elementwise((neo_op)n.op)))
-    c->work += op_work((neo_op)n.op);
+    c->work += neo_op_additions((neo_op)n.op);
   else if (n.type == NEO_I64_T && (n.op == NEO_OP_DIV || n.op == NEO_OP_MOD))
     c->work += 2; /* lanes no longer run along memory */
 }
@@ -316,7 +276,7 @@ static void look_reduction(looker *c) {
     else
       look_at(c, neo_list_expr(c->q->m, c->rec.body, k));
   if (c->rec.reducer == NEO_RED_LOGSUMEXP)
-    c->work += op_work(NEO_OP_EXP);
+    c->work += neo_op_additions(NEO_OP_EXP);
   d->body_work = c->work + 1;
   c->reduced = c->factor = false;
 }

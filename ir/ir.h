@@ -33,7 +33,7 @@ typedef enum {
 } neo_type; /* NEO_F32_T, ... */
 
 typedef enum {
-#define X(name, text, arity, rule, meaning) NEO_OP_##name,
+#define X(name, text, arity, rule, cost, meaning) NEO_OP_##name,
 #include "ir/ops.def"
 #undef X
   NEO_OP_COUNT
@@ -221,6 +221,17 @@ typedef enum {
   NEO_RULE_RAND
 } neo_rule;
 neo_rule neo_op_rule(neo_op op);
+/* What an operator takes of a processor, as a class of ir/cost.def: the one price that passes,
+ * fusion, schedules and code generation go by. */
+typedef enum {
+#define X(name, additions, meaning) NEO_COST_##name,
+#include "ir/cost.def"
+#undef X
+  NEO_COST_COUNT
+} neo_cost_class;
+neo_cost_class neo_op_cost(neo_op op);
+/* Additions of one lane that the operator stands for, applied to floats. */
+double neo_op_additions(neo_op op);
 const char *neo_op_meaning(neo_op op);
 const char *neo_type_text(neo_type t);
 uint32_t neo_type_bytes(neo_type t);

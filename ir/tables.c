@@ -1,4 +1,4 @@
-/* The tables types.def, ops.def and reducers.def as functions. */
+/* The tables types.def, ops.def, cost.def and reducers.def as functions. */
 #include "ir/ir.h"
 
 typedef enum { KIND_F, KIND_I, KIND_U, KIND_B } type_kind;
@@ -19,12 +19,20 @@ typedef struct {
   const char *text;
   int arity;
   neo_rule rule;
+  neo_cost_class cost;
   const char *meaning;
 } op_row;
 
 static const op_row op_rows[NEO_OP_COUNT] = {
-#define X(name, text, arity, rule, meaning) {text, arity, NEO_RULE_##rule, meaning},
+#define X(name, text, arity, rule, cost, meaning) \
+  {text, arity, NEO_RULE_##rule, NEO_COST_##cost, meaning},
 #include "ir/ops.def"
+#undef X
+};
+
+static const double additions[NEO_COST_COUNT] = {
+#define X(name, additions, meaning) additions,
+#include "ir/cost.def"
 #undef X
 };
 
@@ -78,6 +86,12 @@ int neo_op_arity(neo_op op) {
 }
 neo_rule neo_op_rule(neo_op op) {
   return op_rows[op].rule;
+}
+neo_cost_class neo_op_cost(neo_op op) {
+  return op_rows[op].cost;
+}
+double neo_op_additions(neo_op op) {
+  return additions[op_rows[op].cost];
 }
 
 bool neo_op_is_elementwise(neo_op op) {

@@ -1,6 +1,7 @@
 /* The analytic model: which axis becomes lanes, how large tiles and units are. */
 #include "schedule/model.h"
 #include "schedule/beside.h"
+#include <math.h>
 #include <string.h>
 
 int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x) {
@@ -45,36 +46,9 @@ typedef struct {
   uint32_t widest, depth;
 } census;
 
-static double math_cost(neo_op op) {
-  switch (op) {
-  case NEO_OP_EXP:
-  case NEO_OP_TANH:
-  case NEO_OP_SIGMOID:
-  case NEO_OP_SILU:
-  case NEO_OP_ELU:
-  case NEO_OP_EXPM1:
-  case NEO_OP_LOG:
-  case NEO_OP_LOG1P:
-  case NEO_OP_SOFTPLUS:
-  case NEO_OP_GELU:
-  case NEO_OP_ERF:
-  case NEO_OP_PHI:
-  case NEO_OP_BELL:
-  case NEO_OP_RAND:
-    return 16;
-  case NEO_OP_SIN:
-  case NEO_OP_COS:
-  case NEO_OP_TAN:
-  case NEO_OP_POW:
-    return 30;
-  case NEO_OP_DIV:
-  case NEO_OP_SQRT:
-  case NEO_OP_RSQRT:
-  case NEO_OP_MOD:
-    return 5;
-  default:
-    return 1;
-  }
+/* Instructions, in additions: each takes its place, what others hide as well. */
+static double issue(neo_op op) {
+  return fmax(1, neo_op_additions(op));
 }
 
 static void count(void *ctx, neo_expr e) {
@@ -86,7 +60,7 @@ static void count(void *ctx, neo_expr e) {
       c->widest = bytes;
   }
   if (neo_op_is_elementwise((neo_op)n->op) && n->type != NEO_I64_T)
-    c->ops += math_cost((neo_op)n->op);
+    c->ops += issue((neo_op)n->op);
   if (n->op != NEO_OP_LOAD)
     return;
   int64_t stride;
@@ -118,7 +92,7 @@ static void count_lanes(void *ctx, neo_expr e) {
   /* A value of accumulators alone is computed once, in front of the stage's loops. */
   bool varies = neo_expr_axes(c->m, e) >> c->axis & 1;
   if (varies && neo_op_is_elementwise((neo_op)n->op) && n->type != NEO_I64_T)
-    c->ops += math_cost((neo_op)n->op);
+    c->ops += issue((neo_op)n->op);
 }
 
 double neo_model_lane_ops(neo_module *m, neo_expr e, uint32_t axis) {

@@ -57,29 +57,6 @@ typedef struct {
 
 /* ---- taking the definition apart */
 
-static double op_cost(neo_op op) {
-  switch (op) {
-  case NEO_OP_DIV:
-  case NEO_OP_SQRT:
-  case NEO_OP_RSQRT:
-    return 5;
-  case NEO_OP_EXP:
-  case NEO_OP_TANH:
-  case NEO_OP_SIGMOID:
-  case NEO_OP_LOG:
-  case NEO_OP_ERF:
-  case NEO_OP_PHI:
-  case NEO_OP_BELL:
-  case NEO_OP_GELU:
-  case NEO_OP_SIN:
-  case NEO_OP_COS:
-  case NEO_OP_POW:
-    return 16;
-  default:
-    return 1;
-  }
-}
-
 typedef struct {
   const neo_module *m;
   double sum;
@@ -89,7 +66,7 @@ static void add_cost(void *ctx, neo_expr e) {
   cost_ctx *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
   if (neo_type_is_float((neo_type)n->type) && neo_op_is_elementwise((neo_op)n->op))
-    c->sum += op_cost((neo_op)n->op);
+    c->sum += neo_op_additions((neo_op)n->op);
 }
 
 static bool add_factor(product *p, neo_expr e, double cost) {
@@ -117,7 +94,7 @@ static bool add_factors(product *p, neo_expr e) {
     if (!add_factors(p, neo_list_expr(p->m, n.arg, 0)) || p->n == MOST_FACTORS)
       return false;
     p->inverse |= 1u << p->n;
-    return add_factor(p, by, op_cost(NEO_OP_DIV));
+    return add_factor(p, by, neo_op_additions(NEO_OP_DIV));
   }
   return add_factor(p, e, 1);
 }

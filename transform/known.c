@@ -20,16 +20,23 @@ typedef struct {
   uint32_t n;
 } known;
 
+typedef struct {
+  const neo_module *m;
+  bool found;
+} dear_ops;
+
+static void find_dear(void *ctx, neo_expr e) {
+  dear_ops *c = ctx;
+  const neo_node *n = neo_expr_node(c->m, e);
+  c->found = c->found || (neo_op_is_elementwise((neo_op)n->op) &&
+                          neo_op_cost((neo_op)n->op) >= NEO_COST_DIVIDE);
+}
+
+/* Does it take more than a load? */
 static bool costs(const neo_module *m, neo_expr e) {
-  static const neo_op dear[] = {
-      NEO_OP_EXP, NEO_OP_EXPM1, NEO_OP_LOG,  NEO_OP_LOG1P, NEO_OP_TANH, NEO_OP_SIGMOID,
-      NEO_OP_ERF, NEO_OP_GELU,  NEO_OP_SILU, NEO_OP_ELU,   NEO_OP_SIN,  NEO_OP_COS,
-      NEO_OP_TAN, NEO_OP_POW,   NEO_OP_SQRT, NEO_OP_RSQRT, NEO_OP_DIV,  NEO_OP_SOFTPLUS,
-      NEO_OP_PHI, NEO_OP_BELL};
-  for (size_t k = 0; k < sizeof dear / sizeof *dear; k++)
-    if (neo_expr_uses_op(m, e, dear[k]))
-      return true;
-  return false;
+  dear_ops c = {m, false};
+  neo_expr_visit(m, e, find_dear, &c);
+  return c.found;
 }
 
 /* The value of tensor t over the axes of its definition; 0: it has no such one. */

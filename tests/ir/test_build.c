@@ -271,6 +271,20 @@ static void ten_thousand_copies_find_names_at_once(void **state) {
   assert_int_equal(neo_tensor_find(m, "d1.W").i, 0);
 }
 
+static void what_computes_costs_something_and_classes_grow(void **state) {
+  (void)state;
+  for (int k = 0; k < NEO_OP_COUNT; k++) {
+    neo_op op = (neo_op)k;
+    assert_true(neo_op_cost(op) < NEO_COST_COUNT);
+    assert_int_equal(neo_op_is_elementwise(op) || op == NEO_OP_RAND, neo_op_additions(op) > 0);
+  }
+  assert_true(neo_op_additions(NEO_OP_CAST) < neo_op_additions(NEO_OP_ADD));
+  assert_true(neo_op_additions(NEO_OP_ADD) < neo_op_additions(NEO_OP_DIV));
+  assert_true(neo_op_additions(NEO_OP_DIV) < neo_op_additions(NEO_OP_TANH));
+  assert_true(neo_op_additions(NEO_OP_TANH) < neo_op_additions(NEO_OP_ERF));
+  assert_true(neo_op_additions(NEO_OP_ERF) < neo_op_additions(NEO_OP_SOFTPLUS));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(equal_expressions_have_equal_ids),
@@ -287,6 +301,7 @@ int main(void) {
       TEST(a_cycle_is_found),
       TEST(a_definition_is_rewritten_whole),
       TEST(ten_thousand_copies_find_names_at_once),
+      TEST(what_computes_costs_something_and_classes_grow),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

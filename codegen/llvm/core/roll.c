@@ -54,23 +54,10 @@ static void see_register(roll *r, uint32_t reg, const neo_lx *const *index, uint
   x->mentions++;
 }
 
+/* A function whose code stands in the kernel; longer ones are called. */
 static bool is_function(const neo_lx *e) {
-  switch (e->attr) {
-  case NEO_OP_EXP:
-  case NEO_OP_EXPM1:
-  case NEO_OP_LOG:
-  case NEO_OP_TANH:
-  case NEO_OP_SIGMOID:
-  case NEO_OP_GELU:
-  case NEO_OP_SILU:
-  case NEO_OP_ELU:
-  case NEO_OP_ERF:
-  case NEO_OP_PHI:
-  case NEO_OP_BELL:
-    return true;
-  default: /* what is long is called */
-    return false;
-  }
+  neo_cost_class cost = neo_op_cost((neo_op)e->attr);
+  return cost == NEO_COST_EXPONENTIAL || cost == NEO_COST_ERROR;
 }
 
 /* About how many instructions it is, besides its arguments. */
