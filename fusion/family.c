@@ -189,8 +189,8 @@ static void add_stage(hasher *h, neo_family *out, const neo_stage *s) {
     add(h, number(&h->buf, s->outs.at[k].tensor.i));
     add_expr(h, s->outs.at[k].offset);
     add_expr(h, s->outs.at[k].value);
-    if (s->outs.at[k].run)
-      add(h, (uint64_t)s->outs.at[k].run);
+    if (s->outs.at[k].row_block)
+      add(h, (uint64_t)s->outs.at[k].row_block);
   }
 }
 

@@ -9,7 +9,7 @@
  * the shared axes. It accumulates (accs), or stores (outs), never both. Stages run in order; an
  * expression may use ACC k of earlier stages, k counting through the form.
  *
- * A sum that is nested in others (nest.h) is a stage before the one that uses it, which has that
+ * A sum that is nested in others (nested.h) is a stage before the one that uses it, which has that
  * stage's own axes first, and sums over those after them:
  *
  *   S[i,j] = sum[d] Q[i,d]*K[j,d]           shared axes: i
@@ -20,7 +20,7 @@
  * Differences from the expressions of definitions:
  *   LOAD has one index, the element's row-major offset (a scalar's: none); sums in offsets are
  *     in linear form (ir.h);
- *   offsets count from where the form begins in a tensor (shift.c)
+ *   offsets count from where the form begins in a tensor (form/rebase.c)
  *   LOAD_ELSE is select(conditions that could not be proved, LOAD, other)
  *   MEAN is a sum and a count; LOGSUMEXP a maximum and a sum of exponentials; f16 and bf16
  *     accumulate as f32
@@ -45,8 +45,8 @@ typedef struct {
 typedef struct {
   neo_tensor tensor;
   neo_expr offset, value;
-  int64_t run; /* above 0: values are added up over runs of so many points of the last shared axis,
-                  during which the offset is the same (ir/runs.h) */
+  int64_t row_block; /* above 0: values are added up over runs of so many points of the last shared axis,
+                  during which the offset is the same (ir/row_blocks.h) */
 } neo_form_out;
 
 typedef struct {
@@ -60,15 +60,15 @@ typedef struct {
 
 typedef struct { /* how a tensor is accessed */
   neo_tensor tensor;
-  int64_t shift; /* offsets count from this element on */
+  int64_t base;  /* offsets count from this element on */
   bool closed;   /* every access is inside the tensor wherever the axes are in their ranges */
-} neo_form_window;
+} neo_form_access;
 
 typedef struct neo_form {
   NEO_VEC(neo_axis_rec) axes; /* shared; from 0 to an extent over sizes */
   NEO_VEC(neo_stage) stages;
   uint32_t n_accs;
-  NEO_VEC(neo_form_window) windows; /* of each tensor that is read or written */
+  NEO_VEC(neo_form_access) accesses; /* of each tensor that is read or written */
 } neo_form;
 
 /* The form of a group; made once, kept in the group. */
@@ -86,7 +86,7 @@ bool neo_flat_stride(neo_module *m, const neo_form *f, neo_expr offset, uint32_t
  * within tiles of n. */
 bool neo_flat_tiled(neo_module *m, const neo_form *f, neo_expr offset, uint32_t axis, int64_t *n);
 /* Bit k: the value of an expression of the form changes along axis k, be it through an accumulator
- * that the expression holds. Whoever asks which axes matter asks this. (form_axes.c) */
+ * that the expression holds. Whoever asks which axes matter asks this. (form/axes.c) */
 uint64_t neo_form_axes(const neo_module *m, const neo_form *f, neo_expr e);
 /* Does the value follow from data: elements of tensors, or accumulators? */
 bool neo_form_reads(const neo_module *m, neo_expr e);
@@ -98,11 +98,11 @@ typedef neo_expr neo_form_rewriter(void *ctx, neo_module *m, neo_expr e);
 void neo_stage_rewrite(neo_module *m, neo_stage *s, neo_form_rewriter *value,
                        neo_form_rewriter *offset, void *ctx);
 /* Has it inner sums? */
-bool neo_form_nests(const neo_form *f);
-/* Are these a maximum of x and a sum of exp(x - base), of a logsumexp (see base in form.c)? */
+bool neo_form_is_nested(const neo_form *f);
+/* Are these a maximum of x and a sum of exp(x - base), of a logsumexp (see base in form/build.c)? */
 bool neo_form_is_logsumexp(neo_module *m, const neo_stage *top, const neo_stage *sum);
 /* Points of the runs that some result is a sum of (they are equal); 0: none is. */
-int64_t neo_form_run(const neo_form *f);
+int64_t neo_form_row_block(const neo_form *f);
 /* The offset of a LOAD of a form, the element of a RAND. */
 neo_expr neo_flat_at(neo_module *m, neo_expr load);
 /* Upper bound of an extent over all sizes; -1: bounded by data. */
@@ -111,31 +111,31 @@ int64_t neo_extent_most(neo_module *m, neo_expr e);
 neo_expr neo_tensor_elements(neo_module *m, neo_tensor t);
 
 /* The element of t that offsets count from, and whether accesses are inside t in any case.
- * (shift.c) */
-int64_t neo_form_shift(const neo_form *f, neo_tensor t);
+ * (form/rebase.c) */
+int64_t neo_form_base(const neo_form *f, neo_tensor t);
 bool neo_form_closed(const neo_form *f, neo_tensor t);
 /* Is a LOAD of the form proved to be inside its tensor under the facts? */
 bool neo_form_inside(neo_module *m, neo_prover *p, const neo_form *f, const neo_facts *facts,
                      neo_expr load);
 
-/* ---- private to fusion: form.c builds; flat.c flattens; gather.c puts stages together; terms.c
- * finds terms of sums; single.c drops axes; digits.c cuts them; merge.c merges axes; turn.c orders
- * those of sums; shift.c moves origins; key.c hashes */
+/* ---- private to fusion: form/build.c builds; form/flat.c flattens; form/fuse_stages.c puts stages together; form/terms.c
+ * finds terms of sums; form/drop_unit_axes.c drops axes; form/strip_mine.c cuts them; form/fuse_axes.c merges axes; form/interchange.c orders
+ * those of sums; form/rebase.c moves origins; key.c hashes */
 neo_expr neo_flat_expr(neo_module *m, neo_prover *p, const neo_axis_rec *axes, uint32_t n_axes,
                        neo_expr assume, neo_expr e);
 neo_expr neo_flat_offset(neo_module *m, neo_tensor t, const neo_expr *index);
-void neo_form_gather(neo_module *m, neo_form *f);
+void neo_form_fuse_stages(neo_module *m, neo_form *f);
 void neo_form_terms(neo_module *m, neo_form *f);
-void neo_form_single(neo_module *m, neo_form *f);
-void neo_form_digits(neo_module *m, neo_form *f);
+void neo_form_drop_unit_axes(neo_module *m, neo_form *f);
+void neo_form_strip_mine(neo_module *m, neo_form *f);
 /* Puts by[k] in place of AXIS k, then what `also` (may be null) makes of each node; offsets stay in
- * linear form. (single.c) */
+ * linear form. (form/drop_unit_axes.c) */
 void neo_form_replace(neo_module *m, neo_stage *s, const neo_expr *by, uint32_t n,
                       neo_form_rewriter *also, void *ctx);
 uint32_t neo_form_most_axes(const neo_form *f); /* of one stage, with the shared ones */
-void neo_form_merge(neo_module *m, neo_form *f);
-void neo_form_turn(neo_module *m, neo_form *f);
-void neo_form_place(neo_module *m, neo_prover *p, neo_form *f);
+void neo_form_fuse_axes(neo_module *m, neo_form *f);
+void neo_form_interchange(neo_module *m, neo_form *f);
+void neo_form_rebase(neo_module *m, neo_prover *p, neo_form *f);
 void neo_form_key(neo_module *m, const neo_group *g, uint64_t key[2]);
 
 #endif

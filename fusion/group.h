@@ -12,7 +12,7 @@ typedef struct {
   neo_def def;
   uint8_t place;
   const int8_t *shared; /* shared axis -> the member's own axis; null: its first ones, in order */
-  bool run; /* a sum of runs (ir/runs.h): each point of the shared axes adds a row to it */
+  bool row_block; /* a sum of row blocks (ir/row_blocks.h): each point of the shared axes adds a row to it */
 } neo_member;
 
 /* The price of a group by the target's profile (profile.h), at the largest sizes: to compare groups
@@ -29,7 +29,7 @@ typedef struct {
   NEO_VEC(neo_tensor) roots;   /* tensors written to memory */
   NEO_VEC(neo_tensor) reads;   /* tensors read from memory, each once */
   uint32_t entry; /* the training entry that it is for, number + 1; 0: all that are none */
-  bool kept; /* depends on parameters alone, which its entries leave as they are: it runs when they
+  bool cached; /* depends on parameters alone, which its entries leave as they are: it runs when they
                 have changed, and its results stay between calls */
   neo_group_cost cost;
   uint64_t key[2];       /* of the canonical IR without names: equal keys share a kernel */
@@ -61,12 +61,12 @@ typedef struct {
 } neo_fuse_options;
 
 /* May groups be kept between calls under these options (null: the defaults)? */
-bool neo_fuse_keeps(const neo_fuse_options *o);
+bool neo_fuse_caches(const neo_fuse_options *o);
 /* Training entries have groups of their own, in which nothing is kept that only others want (the
  * gradients); equal groups have one kernel all the same. */
 uint32_t neo_group_entry(const neo_module *m, const neo_entry_rec *e); /* as in neo_group.entry */
 
-/* Groups the definitions that the entries and inits need, by the best reward first (fuse.h says
+/* Groups the definitions that the entries and inits need, by the best reward first (search/search.h says
  * which); `explain` gets a line a decision, with its reward in microseconds, and one for neighbours
  * that stay apart, with the reason. */
 neo_status neo_fuse(neo_module *m, neo_arena *a, neo_grouping *out,

@@ -79,8 +79,8 @@ static void mix_stage(keyer *c, uint64_t key[2], const neo_stage *s) {
     mix(key, buf);
     mix_expr(c, key, s->outs.at[k].offset);
     mix_expr(c, key, s->outs.at[k].value);
-    if (s->outs.at[k].run)
-      mix(key, (uint64_t)s->outs.at[k].run);
+    if (s->outs.at[k].row_block)
+      mix(key, (uint64_t)s->outs.at[k].row_block);
   }
 }
 

@@ -12,7 +12,7 @@ typedef struct neo_profile {
   uint32_t workers;      /* threads that a kernel of several units is divided among */
   double launch_s;
   double work_per_s;
-  double products_per_s; /* multiplications, by FMA, of sums of products that may be nested (nest.h);
+  double products_per_s; /* multiplications, by FMA, of sums of products that may be nested (nested.h);
                             0: there are no kernels for that */
   double room_s;         /* what a byte less of memory is worth there */
   struct {

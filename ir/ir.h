@@ -164,7 +164,7 @@ typedef struct {
   neo_span span;
 } neo_assert_rec;
 
-/* What the user allows to be less than f32 (transform/narrow.c). 3XTF32 rounds nothing: a product
+/* What the user allows to be less than f32 (transform/mixed_precision.c). 3XTF32 rounds nothing: a product
  * of x and y in f32 may be made of three of tf32, x = X + u, y = Y + v: X*Y + X*v + u*Y, where X
  * and Y are x and y rounded, u and v what is left, rounded as well. That is off by 3 * 2^-22 of its
  * size at most, if both are at least 2^-114 and below 2^127; of infinite ones it is NaN. */

@@ -53,8 +53,8 @@ static neo_form *placed_form(neo_module *m, const neo_form *f, int64_t from, int
   neo_form *y = NEO_NEW(m->arena, neo_form);
   placing p = {.n = (uint32_t)f->axes.n};
   y->n_accs = f->n_accs;
-  y->windows.at = f->windows.at; /* points are the same */
-  y->windows.n = f->windows.n;
+  y->accesses.at = f->accesses.at; /* points are the same */
+  y->accesses.n = f->accesses.n;
   for (uint32_t k = 0; k < f->axes.n; k++)
     NEO_PUSH(m->arena, &y->axes, f->axes.at[k]);
   for (uint32_t k = 0; k < f->axes.n; k++) {

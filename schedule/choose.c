@@ -3,7 +3,7 @@
 #include "schedule/keep.h"
 #include "schedule/matrix.h"
 #include "schedule/model.h"
-#include "schedule/nest.h"
+#include "schedule/nested.h"
 #include "schedule/space.h"
 #include "schedule/stream.h"
 #include "schedule/threads.h"
@@ -42,8 +42,8 @@ static neo_schedule choose_gpu(neo_module *m, const neo_group *g, const neo_mach
 }
 
 neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_machine *machine) {
-  if (neo_form_nests(neo_group_form(m, g)))
-    return neo_nest_default(m, neo_group_form(m, g), machine);
+  if (neo_form_is_nested(neo_group_form(m, g)))
+    return neo_nested_default(m, neo_group_form(m, g), machine);
   if (machine->gpu)
     return choose_gpu(m, g, machine);
   neo_schedule s = choose(m, g, machine);
@@ -132,8 +132,8 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
                                  uint64_t *seed) {
   const neo_form *f = neo_group_form(m, g);
   neo_schedule own;
-  if (neo_form_nests(f))
-    return neo_nest_random(m, f, machine, seed);
+  if (neo_form_is_nested(f))
+    return neo_nested_random(m, f, machine, seed);
   if (machine->gpu && neo_threads_random(m, f, machine, seed, &own) &&
       neo_schedule_legal(m, g, machine, &own, NULL))
     return own;

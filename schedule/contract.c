@@ -121,8 +121,8 @@ static neo_stage walked_stage(neo_module *m, const neo_form *f, uint32_t last, u
 neo_form *neo_form_walked(neo_module *m, const neo_form *f, uint32_t last, uint32_t n) {
   neo_form *y = NEO_NEW(m->arena, neo_form);
   y->n_accs = f->n_accs;
-  y->windows.at = f->windows.at; /* points are the same */
-  y->windows.n = f->windows.n;
+  y->accesses.at = f->accesses.at; /* points are the same */
+  y->accesses.n = f->accesses.n;
   neo_expr whole = f->axes.at[last + 1 - n].hi;
   for (uint32_t k = last + 2 - n; k <= last; k++)
     whole = neo_op2(m, NEO_OP_MUL, whole, f->axes.at[k].hi);

@@ -6,7 +6,7 @@
 #include "schedule/fetch.h"
 #include "schedule/keep.h"
 #include "schedule/model.h"
-#include "schedule/nest.h"
+#include "schedule/nested.h"
 #include "schedule/running.h"
 #include "schedule/segment.h"
 #include "schedule/stream.h"
@@ -52,7 +52,7 @@ static bool run_legal(const neo_form *f, const int64_t *s, bool threads, neo_str
   int64_t v = s[NEO_SCHED_VECTOR_AXIS];
   bool plain = !threads && s[NEO_SCHED_AXIS_M] < 0 && s[NEO_SCHED_AXIS_N] < 0 &&
                (v < 0 || v == (int64_t)f->axes.n) && s[NEO_SCHED_MERGE] == 1;
-  return !neo_form_run(f) || plain || no(why, "rows that are added up are no lanes and no tiles");
+  return !neo_form_row_block(f) || plain || no(why, "rows that are added up are no lanes and no tiles");
 }
 
 static bool vector_legal(const neo_form *f, const neo_machine *machine, const int64_t *s,
@@ -182,8 +182,8 @@ bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *ma
   const neo_form *f = neo_group_form(m, g);
   const int64_t *s = sched->at;
   uint64_t tile = 0;
-  if (neo_form_nests(f))
-    return neo_nest_legal(m, f, machine, sched, why) &&
+  if (neo_form_is_nested(f))
+    return neo_nested_legal(m, f, machine, sched, why) &&
            (s[NEO_SCHED_THREADS] || blocks_legal(f, sched, why));
   if (neo_schedule_has_threads(sched))
     return run_legal(f, s, true, why) && neo_threads_legal(m, f, machine, sched, why);

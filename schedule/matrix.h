@@ -1,7 +1,7 @@
 /* Contractions of pairs, on the matrix unit or by dots of vectors: which, how their operands lie in
  * scratch, and what a schedule of one costs.
  *
- * A product of two factors that were rounded to bf16 (transform/narrow.c) and are summed in f32 can
+ * A product of two factors that were rounded to bf16 (transform/mixed_precision.c) and are summed in f32 can
  * be done by tiles of 16 rows, 16 columns and 32 steps of the reduction, or by vectors of 16
  * columns and 2 steps (codegen/loop/tile.h). Both
  * operands are copied into scratch, as cells of two numbers that are neighbours along one of the
@@ -16,7 +16,7 @@
  * columns: sums and operands together have 8 registers. Of dots it is rows that a tile of the
  * operand has whole numbers of, and vectors of columns; rows are what there are, not 16, or one
  * where no axis is of rows. They may
- * read an operand in place, which pays where pairs lie together: what transform/layout.c lays out
+ * read an operand in place, which pays where pairs lie together: what transform/prepack.c lays out
  * for them, W's steps in pairs in tiles of 16 columns, is read as it lies. */
 #ifndef NEO_SCHEDULE_MATRIX_H
 #define NEO_SCHEDULE_MATRIX_H

@@ -209,7 +209,7 @@ enum { HEAVY = 16 };
 
 static void choose_lanes(neo_module *m, const neo_form *f, int64_t most_lanes, neo_schedule *s) {
   double best = 1e300;
-  uint64_t fixed = neo_form_run(f) ? UINT64_MAX : neo_form_bound_axes(m, f);
+  uint64_t fixed = neo_form_row_block(f) ? UINT64_MAX : neo_form_bound_axes(m, f);
   for (uint32_t k = 0; k < f->axes.n; k++) {
     int64_t n = neo_axis_most(m, &f->axes.at[k]), w = most_lanes;
     while (w > 1 && w > n)

@@ -193,7 +193,7 @@ static bool shape_fits(const neo_form *f) {
 bool neo_running_of(neo_module *m, const neo_group *g, neo_running *out) {
   const neo_form *f = neo_group_form(m, g);
   *out = (neo_running){0};
-  if (!shape_fits(f) || in_operand(m, g) || neo_form_run(f))
+  if (!shape_fits(f) || in_operand(m, g) || neo_form_row_block(f))
     return false;
   finder x = {m, f, &f->stages.at[0], (1ULL << f->axes.n) - 1, 0, out};
   for (size_t k = 0; k < x.s->axes.n; k++)

@@ -6,7 +6,7 @@
 #include "schedule/beside.h"
 #include "schedule/matrix.h"
 #include "schedule/model.h"
-#include "schedule/nest.h"
+#include "schedule/nested.h"
 #include "schedule/space_threads.h"
 #include "schedule/space_values.h"
 #include <string.h>
@@ -30,8 +30,8 @@ static bool legal(const neo_space *x, const neo_schedule *s) {
 }
 
 double neo_space_cost(const neo_space *x, const neo_schedule *s) {
-  if (neo_form_nests(x->f))
-    return neo_nest_cost(x->m, x->f, x->machine, s);
+  if (neo_form_is_nested(x->f))
+    return neo_nested_cost(x->m, x->f, x->machine, s);
   if (x->machine->gpu)
     return neo_threads_cost(x, s);
   bool own_way = s->at[NEO_SCHED_SEGMENT] || s->at[NEO_SCHED_RUNNING];
@@ -260,7 +260,7 @@ static size_t add_steps(const neo_space *x, neo_schedule *out, size_t n, size_t 
 
 static size_t add_threads(const neo_space *x, neo_schedule *out, size_t n, size_t most) {
   neo_schedule *top = NEO_NEW_ARRAY(x->m->arena, neo_schedule, most);
-  size_t n_top = neo_form_nests(x->f) ? neo_nest_ranked(x->m, x->f, x->machine, top, most)
+  size_t n_top = neo_form_is_nested(x->f) ? neo_nested_ranked(x->m, x->f, x->machine, top, most)
                                       : neo_threads_ranked(x, top, most);
   for (size_t k = 0; k < n_top; k++)
     n = add_ranked(x, &top[k], out, n, most);

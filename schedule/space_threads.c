@@ -155,7 +155,7 @@ static void tiles_values(const neo_schedule *s, neo_sched_param k, values *v) {
   }
 }
 
-/* Sides of nested sums depend on one another; the list has all of them (nest.c). */
+/* Sides of nested sums depend on one another; the list has all of them (nested.c). */
 static void nest_values(values *v, neo_sched_param k) {
   for (int64_t stages = 0; k == NEO_SCHED_STAGES && stages <= 4; stages++)
     add(v, stages, 0, stages == 1 ? 0 : 4);
@@ -172,7 +172,7 @@ size_t neo_threads_values(const neo_space *x, const neo_schedule *s, neo_sched_p
     points_values(x, s, k, &v);
     break;
   case TILES:
-    if (neo_form_nests(x->f))
+    if (neo_form_is_nested(x->f))
       nest_values(&v, k);
     else
       tiles_values(s, k, &v);
@@ -270,7 +270,7 @@ static void follow(const neo_space *x, neo_sched_param k, const neo_schedule *fr
     follow_row(x, k, s);
     break;
   case TILES:
-    if (neo_form_nests(x->f))
+    if (neo_form_is_nested(x->f))
       break;
     if (k == NEO_SCHED_ROW_AXES)
       p[NEO_SCHED_COLUMN_AXES] = from->at[NEO_SCHED_ROW_AXES];
@@ -312,7 +312,7 @@ size_t neo_threads_reshaped(const neo_space *x, const neo_schedule *s, neo_sched
       {NEO_SCHED_BLOCK_M, NEO_SCHED_TILE_M},  {NEO_SCHED_BLOCK_N, NEO_SCHED_TILE_N},
       {NEO_SCHED_BLOCK_K, NEO_SCHED_BLOCK_M}, {NEO_SCHED_BLOCK_K, NEO_SCHED_BLOCK_N}};
   size_t n = 0;
-  bool tiles = kind_of(s) == TILES && !neo_form_nests(x->f);
+  bool tiles = kind_of(s) == TILES && !neo_form_is_nested(x->f);
   for (size_t k = 0; k < sizeof pairs / sizeof *pairs && tiles; k++)
     for (int way = 0; way < 4 && n < most; way++) {
       neo_schedule y = *s;

@@ -61,7 +61,7 @@ bool neo_stream_fits(neo_module *m, const neo_group *g, const neo_schedule *s, n
       if (stage->outs.at[i].tensor.i != t.i)
         continue;
       found++;
-      if (stage->outs.at[i].run || !lanes_follow(f, stage, p[NEO_SCHED_VECTOR_AXIS], &axis) ||
+      if (stage->outs.at[i].row_block || !lanes_follow(f, stage, p[NEO_SCHED_VECTOR_AXIS], &axis) ||
           !neo_flat_stride(m, f, stage->outs.at[i].offset, axis, &stride) || stride != 1)
         return false;
     }

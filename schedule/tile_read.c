@@ -76,7 +76,7 @@ static double rows_read(neo_tiles *q, const geometry *g, uint32_t k) {
   return t + fetched(q, g, k, &y);
 }
 
-/* Do tiles of columns begin where those do in which the operand lies (transform/layout.c), vectors
+/* Do tiles of columns begin where those do in which the operand lies (transform/prepack.c), vectors
  * in one of them, or of several as a whole? Then they read streams. */
 static bool is_laid_out(const neo_tiles *q, const geometry *g, const neo_look *x) {
   double wide = g->c * g->lanes, tile = (double)x->tile;

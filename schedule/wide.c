@@ -16,7 +16,7 @@ typedef struct {
 
 bool neo_wide_start(neo_module *m, const neo_form *f, neo_tensor t) {
   int64_t bytes = neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
-  return neo_form_shift(f, t) * bytes % NEO_WIDE_BYTES == 0;
+  return neo_form_base(f, t) * bytes % NEO_WIDE_BYTES == 0;
 }
 
 bool neo_wide_multiple(neo_module *m, neo_expr e, int64_t n) {
@@ -174,7 +174,7 @@ static bool is_map(const neo_form *f) {
   for (size_t k = 0; k < f->stages.n; k++)
     if (f->stages.at[k].axes.n || f->stages.at[k].accs.n || f->stages.at[k].where.i)
       return false;
-  return f->axes.n && !neo_form_run(f);
+  return f->axes.n && !neo_form_row_block(f);
 }
 
 static bool stores_runs(neo_module *m, const neo_form *f, uint32_t axis, int64_t n) {

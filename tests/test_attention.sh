@@ -31,12 +31,12 @@ squares() { # tensors in memory, of a model's attention
 
 # Every way of making the tensor away is said, and none is left.
 "$NEOC" explain net.expr $gpu --groups >groups
-grep -q '^nest a.a.s into ' groups || fail "the scores are not nested" groups
+grep -q '^nested a.a.s into ' groups || fail "the scores are not nested" groups
 [ -z "$(squares groups)" ] || fail "a square is in memory" groups
-"$NEOC" explain net.expr $gpu --groups --no-fuse=nest >without
-grep -q '^nest ' without && fail "--no-fuse=nest nests"
+"$NEOC" explain net.expr $gpu --groups --no-fuse=nested >without
+grep -q '^nested ' without && fail "--no-fuse=nested nests"
 [ -n "$(squares without)" ] || fail "without nesting there is no square" without
-"$NEOC" explain net.expr --groups | grep -q '^nest ' && fail "a processor nests"
+"$NEOC" explain net.expr --groups | grep -q '^nested ' && fail "a processor nests"
 
 # With a mask or without: gradients have ranges and conditions. Blocks that no row takes are left
 # out, and whole ones are not tested.
@@ -75,7 +75,7 @@ y[i, d] = sum[j] p[i, j] * K[j, d]
 output p
 output y
 END1
-"$NEOC" explain wanted.expr $gpu --groups | grep -q '^nest ' && fail "what is wanted is nested"
+"$NEOC" explain wanted.expr $gpu --groups | grep -q '^nested ' && fail "what is wanted is nested"
 
 # The encoder's layer, forward and training.
 "$NEOC" explain "$NEO_SOURCE_DIR/models/zoo/bert.expr" -D LAYERS=1 $gpu --groups >groups
@@ -93,7 +93,7 @@ output y
 END1
 "$NEOC" compile long.expr $gpu --emit=ptx -o long >out 2>&1
 grep -q '^forward: memory [0-9.]* \(K\|M\)iB' out || fail "memory grows with the square" out
-"$NEOC" compile long.expr $gpu --emit=ptx --no-fuse=nest -o long >out 2>&1
+"$NEOC" compile long.expr $gpu --emit=ptx --no-fuse=nested -o long >out 2>&1
 grep -q '^forward: memory 6[45].* GiB' out || fail "without nesting it does not" out
 
 # The answers are the interpreter's.

@@ -48,11 +48,15 @@ expect 4 "an unknown target" "$NEOC" compile good.expr --target=vax -o o
 expect 2 "a pass that is not there" "$NEOC" check good.expr --skip-pass=magic
 expect 2 "a pass that is needed" "$NEOC" check good.expr --skip-pass=autodiff
 expect 1 "a constant that is not there" "$NEOC" check good.expr -D NOPE=3
-expect 2 "the IR after a pass that is not there" "$NEOC" explain good.expr --after=spltt
-says err "after: there is no pass 'spltt' (did you mean 'split'?): they are front, simplify" \
+expect 2 "the IR after a pass that is not there" "$NEOC" explain good.expr --after=rfactr
+says err "after: there is no pass 'rfactr' (did you mean 'rfactor'?): they are front, simplify" \
   "the IR after a pass that is not there"
 expect 2 "the IR after what is no pass" "$NEOC" explain good.expr --after=fuse
-says err "there is no pass 'fuse': they are front, .*layout" "the IR after what is no pass"
+says err "there is no pass 'fuse': they are front, .*prepack" "the IR after what is no pass"
+expect 2 "the old name of a pass" "$NEOC" check good.expr --skip-pass=filter
+says err "skip-pass: the pass 'filter' is called 'winograd' now" "the old name of a pass"
+expect 2 "the old name of a kind of fusion" "$NEOC" explain good.expr --no-fuse=nest
+says err "no-fuse: the kind 'nest' is called 'nested' now" "the old name of a kind of fusion"
 expect 0 "fewer passes" "$NEOC" check good.expr --passes=cse
 
 # ---- a model that names no result

@@ -1,9 +1,9 @@
 /* Common subexpressions, at the level of definitions: expressions are hash-consed already, so two
  * definitions are equal if their words are. Walking producers first lets equality of inputs carry
- * over to their readers. Then values that are in memory already are read from there (known.c). */
+ * over to their readers. Then values that are in memory already are read from there (value_reuse.c). */
 #include "base/hash.h"
 #include "ir/clone.h"
-#include "transform/known.h"
+#include "transform/value_reuse.h"
 #include "transform/transform.h"
 
 typedef struct {
@@ -113,7 +113,7 @@ neo_status neo_pass_cse(neo_module *m) {
   for (size_t k = 0; k < n; k++)
     merge(&c, defs[k]);
   for (size_t k = 0; k < n; k++)
-    neo_reuse_known(m, defs[k]);
+    neo_reuse_values(m, defs[k]);
   neo_arena_free(&scratch);
   return NEO_OK;
 }

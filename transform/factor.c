@@ -25,7 +25,7 @@
  *
  * and one on data goes by itself (the gradient of a product with relu(X), where X > 0).
  *
- * A part that is a definition already (at_hand.h) costs nothing: the first of these sums over j is
+ * A part that is a definition already (available_sum.h) costs nothing: the first of these sums over j is
  * what attention returned, if G is its gradient.
  *
  * What is read must have been read before: no range may be empty (the other half would be computed
@@ -33,7 +33,7 @@
  * since they may be what reads rely on. */
 #include "ir/define.h"
 #include "ir/prove.h"
-#include "transform/at_hand.h"
+#include "transform/available_sum.h"
 #include "transform/transform.h"
 #include <math.h>
 
@@ -249,7 +249,7 @@ static neo_expr at_hand(const product *p, const part *x, uint32_t candidates) {
   q.prover = p->prover;
   if (q.n < 2 || !left_stands(p, x, candidates & ~x->chosen))
     return (neo_expr){0};
-  return neo_sum_at_hand(p->m, &q);
+  return neo_available_sum(p->m, &q);
 }
 
 enum { TENSOR_COST = 4 }; /* of an element written and read, in operations */

@@ -45,7 +45,7 @@ static void add_buffer(lowering *l, neo_tensor t, neo_buf_use use) {
   }
   neo_kbuf b = {.name = neo_name_text(l->m->names, r->name), .type = r->type, .use = (uint8_t)use};
   b.tensor = t;
-  b.shift = neo_form_shift(l->f, t);
+  b.shift = neo_form_base(l->f, t);
   b.no_alias = !may_share(l, t, use == NEO_BUF_WRITE);
   b.stream =
       use == NEO_BUF_WRITE && l->s->at[NEO_SCHED_STREAM] && neo_stream_fits(l->m, l->g, l->s, t);
@@ -61,7 +61,7 @@ static void add_buffers(lowering *l) {
   for (size_t k = 0; k < l->f->stages.n; k++)
     for (size_t i = 0; i < l->f->stages.at[k].outs.n; i++) {
       uint64_t buf = 0;
-      if (l->f->stages.at[k].outs.at[i].run &&
+      if (l->f->stages.at[k].outs.at[i].row_block &&
           neo_map_get(&l->buf_of, l->f->stages.at[k].outs.at[i].tensor.i, &buf))
         l->k->bufs.at[buf].use = NEO_BUF_READ | NEO_BUF_WRITE;
     }
@@ -223,7 +223,7 @@ neo_block *neo_lower_open_units(lowering *l, neo_block *in, const neo_lx *n, con
 static void units(lowering *l) {
   nest c = nest_of(l);
   uint32_t n = (uint32_t)l->s->at[NEO_SCHED_UNIT_AXES];
-  int64_t size = l->s->at[NEO_SCHED_UNIT_SIZE], run = neo_form_run(l->f);
+  int64_t size = l->s->at[NEO_SCHED_UNIT_SIZE], run = neo_form_row_block(l->f);
   if (run) /* a run of points is one unit's */
     size *= run;
   assert(n <= c.n && size >= 1);
@@ -280,8 +280,8 @@ neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, n
   neo_lower_facts(&l, l.f, NULL);
   if (!s->at[NEO_SCHED_THREADS])
     units(&l);
-  else if (neo_form_nests(l.f))
-    neo_lower_nest(&l);
+  else if (neo_form_is_nested(l.f))
+    neo_lower_nested(&l);
   else if (s->at[NEO_SCHED_LANES])
     neo_lower_points(&l);
   else

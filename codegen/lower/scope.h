@@ -371,7 +371,7 @@ neo_block *neo_lower_open_units(lowering *l, neo_block *in, const neo_lx *n, con
 /* ---- lower/gpu/rows.c, lower/gpu/tile.c, lower/gpu/nested.c: instead of all else, where the schedule has
  * threads */
 void neo_lower_points(lowering *l);
-void neo_lower_nest(lowering *l);
+void neo_lower_nested(lowering *l);
 void neo_lower_block_tile(lowering *l);
 
 /* ---- lower/cpu/tile.c */

@@ -28,7 +28,7 @@ static bool writes(const neo_group *g, neo_tensor t) {
 
 /* Is it a kept group that `reader` needs for t? */
 static bool makes(const neo_group *g, const neo_group *reader, neo_tensor t) {
-  return g->kept && g != reader && g->entry == reader->entry && writes(g, t);
+  return g->cached && g != reader && g->entry == reader->entry && writes(g, t);
 }
 
 static void add_source(neo_plan *p, int32_t first, int32_t number) {
@@ -84,7 +84,7 @@ int32_t plan_keep_of(const plan_entry_env *env, uint32_t group) {
   if (neo_map_get(&s->keeps, group, &known))
     return (int32_t)known;
   const neo_group *g = &env->in->grouping->groups.at[group];
-  assert(g->kept && "others run in every call");
+  assert(g->cached && "others run in every call");
   make_producers(env, g);
   int32_t first = (int32_t)p->keep_sources.n;
   for (size_t k = 0; k < g->reads.n; k++) {

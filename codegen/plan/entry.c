@@ -131,7 +131,7 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
   int32_t buf;
   if (has_buf(q, t, &buf) || neo_map_get(&q->item_of, t.i, NULL))
     return;
-  if (group_at(q, at)->kept) {
+  if (group_at(q, at)->cached) {
     (void)plan_keep_of(q->env, q->order.at[at]);
     if (plan_keep_buf(q->env->store, group_at(q, at)->entry, t, &buf))
       set_buf(q, t, buf);
@@ -150,7 +150,7 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
 
 static bool is_kept(const planner *q, neo_tensor t) {
   for (size_t i = 0; i < q->order.n; i++)
-    for (size_t k = 0; group_at(q, i)->kept && k < group_at(q, i)->roots.n; k++)
+    for (size_t k = 0; group_at(q, i)->cached && k < group_at(q, i)->roots.n; k++)
       if (group_at(q, i)->roots.at[k].i == t.i)
         return true;
   return false;
@@ -225,7 +225,7 @@ static void add_arg(planner *q, const neo_form *f, neo_tensor t) {
   (void)placed;
   int64_t element = neo_type_bytes((neo_type)neo_tensor_at(q->m, t)->type);
   NEO_PUSH(q->p->arena, &q->p->args,
-           plan_store_part(q->env->store, buf, neo_form_shift(f, t) * element));
+           plan_store_part(q->env->store, buf, neo_form_base(f, t) * element));
 }
 
 static void push_step(planner *q, neo_rt_step s, int32_t group) {
@@ -247,7 +247,7 @@ static void add_run(planner *q, size_t step) {
   s.n_written = gr->roots.n <= UINT16_MAX ? (uint16_t)gr->roots.n : 0;
   if (q->env->in->kernels[s.arg].keyless)
     s.flags |= NEO_RT_STEP_KEYLESS;
-  s.keep = gr->kept ? plan_keep_of(q->env, q->order.at[step]) : 0;
+  s.keep = gr->cached ? plan_keep_of(q->env, q->order.at[step]) : 0;
   push_step(q, s, (int32_t)q->order.at[step]);
 }
 

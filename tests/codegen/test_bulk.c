@@ -1,7 +1,7 @@
 /* Boxes of tensors in the loop IR: what they mean, which rules they keep, and that the interpreter
  * finds who does not wait for them, or writes what is still read. */
 #include "codegen/lower/lower.h"
-#include "fusion/fuse.h"
+#include "fusion/search/search.h"
 #include "ir/print.h"
 #include "schedule/schedule.h"
 #include "tile_support.h"

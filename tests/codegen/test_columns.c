@@ -27,7 +27,7 @@ static size_t groups_of(const char *text, bool *runs) {
   assert_int_equal(neo_fuse(m, &a, &g, NULL), NEO_OK);
   *runs = false;
   for (size_t k = 0; k < g.groups.n; k++)
-    *runs = *runs || neo_form_run(neo_group_form(m, &g.groups.at[k]));
+    *runs = *runs || neo_form_row_block(neo_group_form(m, &g.groups.at[k]));
   size_t n = g.groups.n;
   neo_arena_free(&a);
   return n;
@@ -169,7 +169,7 @@ static void a_run_belongs_to_one_unit(void **state) {
     assert_int_equal(neo_fuse(m, &a, &g, NULL), NEO_OK);
     neo_schedule s = neo_schedule_plain();
     s.at[NEO_SCHED_UNIT_AXES] = 1;
-    assert_true(neo_form_run(neo_group_form(m, &g.groups.at[0])));
+    assert_true(neo_form_row_block(neo_group_form(m, &g.groups.at[0])));
     assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &a, &made, &why), NEO_OK);
     assert_true(neo_lx_is_int(made->units, &n));
     assert_int_equal(n, units[k]);

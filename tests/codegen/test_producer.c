@@ -2,7 +2,7 @@
  * producer and consumers that wait for each other, or do not. */
 #include "base/random.h"
 #include "codegen/lower/lower.h"
-#include "fusion/fuse.h"
+#include "fusion/search/search.h"
 #include "ir/print.h"
 #include "schedule/schedule.h"
 #include "tile_support.h"

@@ -3,7 +3,7 @@
  * shuffle gives what it says, and tiles read shared memory without conflicts. */
 #include "codegen/lower/lower.h"
 #include "codegen/loop/warp.h"
-#include "fusion/fuse.h"
+#include "fusion/search/search.h"
 #include "ir/print.h"
 #include "loop_support.h"
 #include "schedule/schedule.h"

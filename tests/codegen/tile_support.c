@@ -7,7 +7,7 @@
 // clang-format on
 #include "tile_support.h"
 #include "codegen/lower/lower.h"
-#include "fusion/fuse.h"
+#include "fusion/search/search.h"
 #include "ir/print.h"
 #include "schedule/schedule.h"
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Small graphs of definitions of realistic sizes, and what is optimal for them. */
 #ifndef NEO_TESTS_GRAPHS_H
 #define NEO_TESTS_GRAPHS_H
-#include "fusion/fuse.h"
+#include "fusion/search/search.h"
 #include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>

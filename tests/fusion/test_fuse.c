@@ -179,7 +179,7 @@ static void kernels_that_differ_in_where_they_begin_are_one(void **state) {
   assert_true(share(&w, "a", "b") && share(&w, "a", "c"));
   assert_false(share(&w, "a", "d") || share(&w, "a", "e"));
   const neo_group *g = writer_of(&w, "b");
-  assert_int_equal(neo_form_shift(neo_group_form(w.m, g), g->reads.at[0]), 18);
+  assert_int_equal(neo_form_base(neo_group_form(w.m, g), g->reads.at[0]), 18);
   neo_arena_free(&w.arena);
 }
 

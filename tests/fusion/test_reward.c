@@ -150,7 +150,7 @@ static void memory_that_is_kept_has_a_limit(void **state) {
     fuse_greedy(&q);
     kept[small] = 0;
     for (size_t k = 0; k < q.n_order; k++)
-      kept[small] += fuse_kept(&q, q.order[k]);
+      kept[small] += fuse_saved_bytes(&q, q.order[k]);
     neo_arena_free(&a);
   }
   assert_true(kept[0] == 12 << 20); /* a, b and c */
@@ -167,7 +167,7 @@ static double kept_of(const char *text) {
   fuse_price(&q, 0);
   fuse_greedy(&q);
   for (size_t k = 0; k < q.n_order; k++)
-    n += fuse_kept(&q, q.order[k]);
+    n += fuse_saved_bytes(&q, q.order[k]);
   neo_arena_free(&a);
   return n;
 }

@@ -48,11 +48,11 @@ static neo_schedule any_schedule(void *ctx, neo_compilation *c, const neo_group 
 /* Passes that a reference does without. What `narrow` rounds depends on the tensors and contractions
  * that passes before it made, so a reference of other precision runs these too. */
 static const char *const *not_required(const pairs_how *how) {
-  static const char *const skip[] = {"simplify", "parallel",    "filter", "simplify-gradients",
-                                     "factor",   "cse",         "fold",   "phases",
-                                     "windows",  "activations", "split",  "columns",
-                                     "layout",   NULL};
-  static const char *const after_narrow[] = {"activations", "split", "columns", "layout", NULL};
+  static const char *const skip[] = {"simplify", "horizontal-fusion",    "winograd", "simplify-gradients",
+                                     "factor",   "cse",         "col2im",   "polyphase",
+                                     "normalize-loops",  "channels-last", "rfactor",  "rfactor-columns",
+                                     "prepack",   NULL};
+  static const char *const after_narrow[] = {"channels-last", "rfactor", "rfactor-columns", "prepack", NULL};
   return how->math || how->store ? after_narrow : skip;
 }
 

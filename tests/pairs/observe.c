@@ -28,8 +28,8 @@ static uint32_t of_form(const neo_form *f) {
   bool reduces = false;
   for (size_t k = 0; k < f->stages.n; k++)
     reduces = reduces || f->stages.at[k].accs.n > 0;
-  return on(!reduces, PAIRS_BY_MAP) | on(neo_form_run(f) > 0, PAIRS_BY_RUNS) |
-         on(neo_form_nests(f), PAIRS_BY_NEST) | on(f->stages.n > 3, PAIRS_BY_STAGES);
+  return on(!reduces, PAIRS_BY_MAP) | on(neo_form_row_block(f) > 0, PAIRS_BY_RUNS) |
+         on(neo_form_is_nested(f), PAIRS_BY_NEST) | on(f->stages.n > 3, PAIRS_BY_STAGES);
 }
 
 static uint32_t of_processor(const neo_form *f, const neo_schedule *s) {
@@ -95,7 +95,7 @@ static uint32_t kind_named(const char *text, size_t n) {
   return NEO_FUSE_KINDS;
 }
 
-/* "inline A into ...", "nest A into ...", or "join A to B: rows, ..." */
+/* "inline A into ...", "nested A into ...", or "join A to B: rows, ..." */
 static bool decision(const char *line, size_t n, uint32_t *kind, const char **name,
                      size_t *n_name) {
   const char *end = line + n;
@@ -116,7 +116,7 @@ static bool decision(const char *line, size_t n, uint32_t *kind, const char **na
 }
 
 static uint32_t kinds_of(const neo_compilation *c, const neo_group *g) {
-  uint32_t kinds = on(g->kept, 0) << NEO_FUSE_KEEP, kind;
+  uint32_t kinds = on(g->cached, 0) << NEO_FUSE_CACHE, kind;
   const char *name;
   size_t n_name;
   for (const char *line = neo_str_text(&c->explain); *line;) {

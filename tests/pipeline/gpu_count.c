@@ -43,7 +43,7 @@ static bool nests(const neo_compilation *c, size_t k) {
   bool has = false;
   for (size_t g = 0; g < c->kernel_of_group.n; g++)
     has = has || (c->kernel_of_group.at[g] == k &&
-                  neo_form_nests(neo_group_form(c->module, &c->grouping.groups.at[g])));
+                  neo_form_is_nested(neo_group_form(c->module, &c->grouping.groups.at[g])));
   return has;
 }
 

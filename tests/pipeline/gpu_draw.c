@@ -46,7 +46,7 @@ static gpu_draw_level wanted(gpu_draw *d, neo_compilation *c, const neo_group *g
   const neo_form *f = neo_group_form(c->module, g);
   neo_contraction product;
   uint64_t k = neo_splitmix(&d->state);
-  if (neo_form_nests(f))
+  if (neo_form_is_nested(f))
     return of_nest[k % (sizeof of_nest / sizeof *of_nest)];
   return neo_contraction_of(c->module, f, &product)
              ? of_product[k % (sizeof of_product / sizeof *of_product)]

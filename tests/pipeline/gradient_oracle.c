@@ -226,8 +226,8 @@ static bool differentiated(job *j) {
 static bool transformed(job *j) {
   bool simpler = j->seed % 8 != 1;
   bool good = (!simpler || applied(j, neo_pass_simplify, "simplify")) &&
-              applied(j, neo_pass_cse, "cse") && applied(j, neo_pass_phases, "phases") &&
-              same(j, "phases") && applied(j, neo_pass_windows, "windows") && same(j, "windows");
+              applied(j, neo_pass_cse, "cse") && applied(j, neo_pass_polyphase, "polyphase") &&
+              same(j, "polyphase") && applied(j, neo_pass_normalize_loops, "normalize-loops") && same(j, "normalize-loops");
   if (good)
     look(j);
   return good;

@@ -33,7 +33,7 @@ static int64_t elements_of(size_t number, size_t b) {
       continue;
     neo_tensor t = b < g->reads.n ? g->reads.at[b] : g->roots.at[b - g->reads.n];
     int64_t n = neo_tensor_elements_at(c->module, t, running->sizes, NULL);
-    n -= neo_form_shift(neo_group_form(c->module, g), t);
+    n -= neo_form_base(neo_group_form(c->module, g), t);
     least = n < least ? n : least;
   }
   return least < 0 ? 0 : least;

@@ -12,7 +12,7 @@ static void expect_kept(plan_world *w, const char *names) {
   neo_str s;
   neo_str_init(&s, &w->c.arena);
   for (size_t k = 0; k < w->c.grouping.groups.n; k++)
-    if (w->c.grouping.groups.at[k].kept)
+    if (w->c.grouping.groups.at[k].cached)
       neo_str_addf(&s, "%s ", w->c.grouping.groups.at[k].name);
   assert_string_equal(neo_str_text(&s), names);
 }
@@ -132,7 +132,7 @@ static void nothing_is_kept_where_it_is_switched_off(void **state) {
     if (k)
       w.c.options.fusion.memory = NEO_FUSE_SMALL;
     else
-      w.c.options.fusion.off = 1u << NEO_FUSE_KEEP;
+      w.c.options.fusion.off = 1u << NEO_FUSE_CACHE;
     world_begin(&w, KERNELS_COMPILED, NULL);
     expect_kept(&w, "");
     run_at_random(&w, 1);

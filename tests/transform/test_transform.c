@@ -118,8 +118,8 @@ static void a_range_that_steps_every_other_place_becomes_two_pieces_of_constant_
   load(&w, "neo-ir 1\nmodule t\ninput D : f32 [8]\ninput F : f32 [3]\ntemp Y : f32 [16]\n"
            "def @1 Y[z: 16] =\n  sum[p: z / 2..min(8, (z + 1) / 2 + 1)] D[p] * F[z + 1 - 2 * p]\n"
            "entry forward forward: Y = Y\n");
-  apply(&w, neo_pass_phases);
-  apply(&w, neo_pass_windows);
+  apply(&w, neo_pass_polyphase);
+  apply(&w, neo_pass_normalize_loops);
   assert_int_equal(n_pieces(&w, "Y"), 2);
   assert_non_null(strstr(piece(&w, "Y", 0), "at [2*z]"));
   assert_non_null(strstr(piece(&w, "Y", 0), "sum[p: 1]"));
@@ -137,7 +137,7 @@ static void a_piece_becomes_pieces_of_its_places(void **state) {
            "def @2 Y[z: 16] at [2 * z + 1] =\n"
            "  sum[p: z / 2..min(8, (z + 1) / 2 + 1)] D[p] * F[z + 1 - 2 * p]\n"
            "entry forward forward: Y = Y\n");
-  apply(&w, neo_pass_phases);
+  apply(&w, neo_pass_polyphase);
   assert_int_equal(n_pieces(&w, "Y"), 3);
   assert_non_null(strstr(piece(&w, "Y", 1), "at [4*z + 1]"));
   assert_non_null(strstr(piece(&w, "Y", 2), "at [4*z + 3]"));
@@ -150,8 +150,8 @@ static void a_window_cut_at_both_ends_is_one(void **state) {
   load(&w, "neo-ir 1\nmodule t\ninput D : f32 [8]\ninput F : f32 [7]\ntemp Y : f32 [16]\n"
            "def @1 Y[z: 16] =\n  sum[p: max(0, z / 2 - 1)..min(8, (z + 1) / 2 + 2)]\n"
            "  D[p] * F[z + 3 - 2 * p]\nentry forward forward: Y = Y\n");
-  apply(&w, neo_pass_phases);
-  apply(&w, neo_pass_windows);
+  apply(&w, neo_pass_polyphase);
+  apply(&w, neo_pass_normalize_loops);
   assert_int_equal(n_pieces(&w, "Y"), 2);
   assert_non_null(strstr(piece(&w, "Y", 0), "max(0, 1 - z)..min(3, 9 - z)"));
   assert_non_null(strstr(piece(&w, "Y", 1), "max(0, 1 - z)..min(4, 9 - z)"));
@@ -164,8 +164,8 @@ static void the_shortest_window_is_taken_even_if_it_stands_still(void **state) {
   load(&w, "neo-ir 1\nmodule t\ninput D : f32 [56]\ninput F : f32 [3]\ntemp Y : f32 [56]\n"
            "def @1 Y[z: 56] =\n  sum[r: max(0, z - 54)..min(3, z + 2)] D[z + 1 - r] * F[r]\n"
            "entry forward forward: Y = Y\n");
-  apply(&w, neo_pass_phases);
-  apply(&w, neo_pass_windows);
+  apply(&w, neo_pass_polyphase);
+  apply(&w, neo_pass_normalize_loops);
   assert_non_null(strstr(definition(&w, "Y"), "r: max(0, z - 54)..min(3, z + 2)"));
   neo_arena_free(&w.arena);
 }
@@ -176,7 +176,7 @@ static void a_remainder_that_fixes_a_reduction_axis_is_stepped_over(void **state
   load(&w, "neo-ir 1\nmodule t\ninput D : f32 [8]\ninput F : f32 [5]\ntemp Y : f32 [15]\n"
            "def @1 Y[z: 15] =\n  sum[r: 5] where (z + 2 - r) % 2 == 0;\n"
            "  (D[(z + 2 - r) / 2] else 0.0) * F[r]\nentry forward forward: Y = Y\n");
-  apply(&w, neo_pass_phases);
+  apply(&w, neo_pass_polyphase);
   assert_int_equal(n_pieces(&w, "Y"), 2);
   assert_null(strstr(piece(&w, "Y", 0), "where"));
   assert_null(strstr(piece(&w, "Y", 1), "where"));
@@ -191,7 +191,7 @@ static void a_remainder_that_no_point_has_leaves_zeros(void **state) {
   load(&w, "neo-ir 1\nmodule t\nsize N 1..9\ninput D : f32 [N, 4]\ntemp Y : f32 [2 * N]\n"
            "def @1 Y[z: 2 * N] =\n  sum[k: 4] where z % 2 == 0;\n  D[z / 2, k]\n"
            "entry forward forward: Y = Y\n");
-  apply(&w, neo_pass_phases);
+  apply(&w, neo_pass_polyphase);
   assert_int_equal(n_pieces(&w, "Y"), 2);
   assert_non_null(strstr(piece(&w, "Y", 0), "sum"));
   assert_null(strstr(piece(&w, "Y", 1), "sum"));
@@ -204,8 +204,8 @@ static void a_quotient_that_ends_in_a_constant_length_is_no_phase(void **state) 
   load(&w, "neo-ir 1\nmodule t\ninput X : f32 [8]\ntemp Y : f32 [8]\n"
            "def @1 Y[z: 8] =\n  sum[k: z / 4 * 4..z / 4 * 4 + 4] X[k]\n"
            "entry forward forward: Y = Y\n");
-  apply(&w, neo_pass_phases);
-  apply(&w, neo_pass_windows);
+  apply(&w, neo_pass_polyphase);
+  apply(&w, neo_pass_normalize_loops);
   assert_int_equal(n_pieces(&w, "Y"), 1);
   assert_non_null(strstr(definition(&w, "Y"), "sum[k: 4]"));
   neo_arena_free(&w.arena);
@@ -221,7 +221,7 @@ static void rows_that_are_only_added_up_stay_whole(void **state) {
                   : "neo-ir 1\nmodule t\ninput T : f32 [9, 6]\ntemp Y : f32 [20]\n"
                     "def @1 Y[z: 20] =\n  sum[p: max(0, (z - 7) / 2)..min(6, z / 2 + 1)] "
                     "T[z - 2 * p, p]\nentry forward forward: Y = Y\n");
-    apply(&w, neo_pass_phases);
+    apply(&w, neo_pass_polyphase);
     assert_int_equal(n_pieces(&w, "Y"), last ? 1 : 2);
     neo_arena_free(&w.arena);
   }

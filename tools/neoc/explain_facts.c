@@ -146,7 +146,7 @@ int32_t page_step_group(const page *p, const neo_rt_entry *e, int32_t k) {
 
 double page_step_seconds(const page *p, const neo_rt_entry *e, int32_t k) {
   int32_t g = page_step_group(p, e, k);
-  if (g < 0 || p->c->grouping.groups.at[g].kept)
+  if (g < 0 || p->c->grouping.groups.at[g].cached)
     return 0;
   return p->c->grouping.groups.at[g].cost.total_s;
 }

@@ -111,7 +111,7 @@ static void put_run(page *p, const neo_rt_entry *e, int32_t k, double total) {
   put_cell(p, neo_arena_printf(p->a, "%d", k));
   neo_str_add(p->out, "<td>");
   neoc_html_link(p->out, page_href(p, "g", g), x->name);
-  neo_str_add(p->out, x->kept ? " <span class=\"tag\">kept</span></td><td>" : "</td><td>");
+  neo_str_add(p->out, x->cached ? " <span class=\"tag\">kept</span></td><td>" : "</td><td>");
   page_put_lines(p, g, 3);
   neo_str_add(p->out, "</td>");
   put_names(p, x->roots.at, x->roots.n);
@@ -156,7 +156,7 @@ static void put_entry_tiles(page *p, const neo_rt_entry *e) {
   for (int32_t k = 0; k < e->n_steps; k++) {
     int32_t g = page_step_group(p, e, k);
     const neo_group *x = g < 0 ? NULL : &p->c->grouping.groups.at[g];
-    if (!x || x->kept)
+    if (!x || x->cached)
       continue;
     runs++;
     traffic += x->cost.read_bytes + x->cost.written_bytes;

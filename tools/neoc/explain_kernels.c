@@ -67,7 +67,7 @@ static void put_group(neo_compilation *c, size_t g, neo_str *out) {
                c->kernel_of_group.at[g], (unsigned long long)gr->key[0],
                (unsigned long long)gr->key[1], gr->entry ? ", in " : "",
                gr->entry ? neo_name_text(m->names, m->entries.at[gr->entry - 1].name) : "",
-               gr->kept ? ", kept between calls" : "");
+               gr->cached ? ", kept between calls" : "");
   for (size_t k = 0; k < gr->members.n; k++) {
     const neo_def_rec *d = neo_def_at(m, gr->members.at[k].def);
     neo_tensor t = {neo_list_at(m, d->out, 0)};

@@ -1,6 +1,7 @@
 /* The command line's options as the pipeline takes them. */
 #include "ir/print.h"
 #include "tools/neoc/neoc.h"
+#include "tools/neoc/renamed.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,8 +65,11 @@ neoc_exit neoc_pass_check(const neoc_cli *cli, const char *option, const char *n
   neo_str s;
   const neo_pass *p = neo_compile_pass_table(&n);
   const char *near = nearest_pass(name);
+  const char *now = neoc_renamed_to(NEOC_RENAMED_PASS, name);
   if (find_pass(name) || (other && neo_streq(name, other)))
     return NEOC_OK;
+  if (now)
+    return neoc_usage(cli, "--%s: the pass '%s' is called '%s' now", option, name, now);
   neo_str_init(&s, cli->arena);
   neo_str_add(&s, other ? other : "");
   for (size_t k = 0; k < n; k++)
@@ -132,6 +136,9 @@ static neoc_exit read_kinds(neoc_cli *cli, neo_compile_options *o) {
     uint32_t bits = neo_streq(off.at[k], "all") ? (1u << NEO_FUSE_KINDS) - 1 : 0;
     for (int i = 0; i < NEO_FUSE_KINDS; i++)
       bits |= neo_streq(off.at[k], neo_fuse_kind_text((neo_fuse_kind)i)) ? 1u << i : 0;
+    const char *now = bits ? NULL : neoc_renamed_to(NEOC_RENAMED_FUSION, off.at[k]);
+    if (now)
+      return neoc_usage(cli, "--no-fuse: the kind '%s' is called '%s' now", off.at[k], now);
     if (!bits)
       return neoc_usage(cli, "--no-fuse: there is no kind of fusion '%s'", off.at[k]);
     o->fusion.off |= bits;

@@ -125,8 +125,8 @@ static void pass_done(void *ctx, const char *pass) {
  * weighs multiplications against memory as they are on a processor; a GPU has far more of the
  * former. */
 static bool is_wanted(const neo_compilation *c, const neo_pass *p) {
-  return (p->run != neo_pass_layout || neo_fuse_keeps(&c->options.fusion)) &&
-         (p->run != neo_pass_filter || !for_gpu(c));
+  return (p->run != neo_pass_prepack || neo_fuse_caches(&c->options.fusion)) &&
+         (p->run != neo_pass_winograd || !for_gpu(c));
 }
 
 static size_t passes_to_run(const neo_compilation *c, neo_pass *out) {

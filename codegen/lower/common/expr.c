@@ -174,7 +174,7 @@ static bool is_safe(lowering *l, neo_expr load) {
 /* Is the offset one of an element of the tensor? */
 static const neo_lx *in_tensor(lowering *l, neo_tensor t, const neo_lx *at) {
   const neo_lx *n = lower(l, neo_tensor_elements(l->m, t));
-  n = lx_sub(l, n, lx_int(l, neo_form_shift(l->f, t)));
+  n = lx_sub(l, n, lx_int(l, neo_form_base(l->f, t)));
   return neo_lx_op2(l->k, NEO_OP_AND, neo_lx_op2(l->k, NEO_OP_LE, lx_int(l, 0), at),
                     neo_lx_op2(l->k, NEO_OP_LT, at, n));
 }

@@ -67,7 +67,7 @@ static const neo_lx *zero_like(lowering *l, const neo_lx *x) {
 /* The value; of a run (form.h) with what there is so far. */
 static const neo_lx *value_of(lowering *l, const neo_form_out *o) {
   const neo_lx *value = neo_lower_expr(l, o->value), *at, *old;
-  if (!o->run)
+  if (!o->row_block)
     return value;
   at = neo_lower_expr(l, o->offset);
   old = l->mask ? neo_lx_loadif(l->k, out_buf(l, o), at, l->mask, zero_like(l, value))
@@ -95,7 +95,7 @@ static void clear_values(lowering *l, neo_block *in, const store *c) {
   neo_block *b = open_store(l, in, c);
   for (size_t k = 0; k < c->s->outs.n; k++) {
     const neo_form_out *o = &c->s->outs.at[k];
-    if (o->run)
+    if (o->row_block)
       neo_ls_store(l->k, b, out_buf(l, o), neo_lower_expr(l, o->offset),
                    zero_like(l, neo_lower_expr(l, o->value)), l->mask);
   }
@@ -203,7 +203,7 @@ static void clear_runs(lowering *l, neo_block *in, const neo_stage *s, const til
 void neo_lower_store(lowering *l, neo_block *in, const neo_stage *s, const tile *t) {
   int64_t run = 0;
   for (size_t k = 0; k < s->outs.n; k++)
-    run = s->outs.at[k].run ? s->outs.at[k].run : run;
+    run = s->outs.at[k].row_block ? s->outs.at[k].row_block : run;
   if (run)
     clear_runs(l, in, s, t, run);
   store_loops(l, in, s, t, 0);

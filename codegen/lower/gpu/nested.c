@@ -1,11 +1,11 @@
-/* Sums inside of sums by a block of threads (fusion/nest.h, schedule/nest.h).
+/* Sums inside of sums by a block of threads (fusion/nested.h, schedule/nested.h).
  *
  *   for u in 0..units unit                         batches, blocks of rows, blocks of columns
  *     reg acc threads
  *     for j in 0..steps step BLOCK_K
  *       for each inner sum:
  *         reg inner[TILE_M, tile] threads          its value at rows and steps of the thread
- *         for d in 0..its steps step NEO_NEST_STEPS
+ *         for d in 0..its steps step NEO_NESTED_STEPS
  *           for t in 0..threads thread             both operands into shared memory
  *           for t in 0..threads thread             inner += rows * steps
  *       the stage around them, of one of two kinds:
@@ -172,10 +172,10 @@ neo_block *neo_ln_open_side(lowering *l, neo_block *in, const side *s, const neo
 /* ---- operands */
 
 bool neo_ln_along_steps(const nest *x, const copied *o) {
-  return neo_nest_along_steps(x->l->m, x->l->f, o->factors, o->points->axes, o->steps);
+  return neo_nested_along_steps(x->l->m, x->l->f, o->factors, o->points->axes, o->steps);
 }
 
-const neo_lx *neo_ln_product_of(lowering *l, const neo_nest_factors *f) {
+const neo_lx *neo_ln_product_of(lowering *l, const neo_nested_factors *f) {
   const neo_lx *y = NULL;
   for (uint32_t k = 0; k < f->n; k++) {
     const neo_lx *e = neo_lower_expr(l, f->at[k]);
@@ -270,7 +270,7 @@ void neo_ln_clear(nest *x, neo_block *in, uint32_t reg) {
 
 static void inner_sum(nest *x, neo_block *in, uint32_t k) {
   lowering *l = x->l;
-  const neo_nest_sum *sum = &x->n.sum[k];
+  const neo_nested_sum *sum = &x->n.sum[k];
   const neo_stage *s = &l->f->stages.at[sum->stage];
   uint64_t own = own_axes(l, s->over, (uint32_t)s->axes.n);
   uint32_t reg = neo_ln_thread_reg(x, in, "inner", type_of(s), x->rows.tile, x->steps.tile);
@@ -278,10 +278,10 @@ static void inner_sum(nest *x, neo_block *in, uint32_t k) {
   neo_lower_facts(l, l->f, s);
   const neo_lx *total = neo_ln_points(l, s, own), *from;
   neo_ln_clear(x, in, reg);
-  neo_block *body = neo_lower_open(l, in, "d", lx_int(l, 0), total, NEO_NEST_STEPS, &from);
+  neo_block *body = neo_lower_open(l, in, "d", lx_int(l, 0), total, NEO_NESTED_STEPS, &from);
   neo_block *copies = neo_ln_open_threads(x, body);
   copied o = {s,     &sum->rows,     &x->rows, own, from,
-              total, NEO_NEST_STEPS, x->a,     1,   neo_ln_pitch(&x->rows),
+              total, NEO_NESTED_STEPS, x->a,     1,   neo_ln_pitch(&x->rows),
               NULL};
   neo_ln_copy(x, copies, &o);
   o.factors = &sum->steps;
@@ -290,7 +290,7 @@ static void inner_sum(nest *x, neo_block *in, uint32_t k) {
   o.per_step = neo_ln_pitch(&x->steps);
   neo_ln_copy(x, copies, &o);
   product p = {&x->rows, &x->steps, x->a, x->b, reg, NULL};
-  multiply_all(x, neo_ln_open_threads(x, body), &p, NEO_NEST_STEPS);
+  multiply_all(x, neo_ln_open_threads(x, body), &p, NEO_NESTED_STEPS);
   neo_lower_close(l);
 }
 
@@ -416,7 +416,7 @@ static void store_product(nest *x, neo_block *in, uint32_t acc) {
   }
 }
 
-bool neo_ln_safe_alone(nest *x, const neo_nest_factors *f) {
+bool neo_ln_safe_alone(nest *x, const neo_nested_factors *f) {
   bool safe = true;
   for (uint32_t k = 0; k < f->n; k++)
     safe = safe && neo_lower_safe_under(x->l, f->at[k], (neo_expr){0});
@@ -561,21 +561,21 @@ static neo_block *open_units(nest *x) {
   return body;
 }
 
-void neo_lower_nest(lowering *l) {
+void neo_lower_nested(lowering *l) {
   const int64_t *s = l->s->at;
   nest x = {.l = l, .threads = s[NEO_SCHED_THREADS], .stages = s[NEO_SCHED_STAGES]};
-  bool found = neo_nest_of(l->m, l->f, &x.n);
+  bool found = neo_nested_of(l->m, l->f, &x.n);
   assert(found && "blocks of rows are legal for such forms alone");
   (void)found;
   neo_type t = type_of(&l->f->stages.at[x.n.sum[0].stage]);
   if (s[NEO_SCHED_MATRIX])
-    x.kinds = neo_nest_warps_of(l->m, l->f, &x.n);
+    x.kinds = neo_nested_warps_of(l->m, l->f, &x.n);
   make_sides(&x);
   if (x.kinds.on) {
     neo_ln_make_warps(&x);
   } else {
-    x.a = neo_ln_shared_buffer(l, "a", t, NEO_NEST_STEPS * neo_ln_pitch(&x.rows));
-    x.b = neo_ln_shared_buffer(l, "b", t, NEO_NEST_STEPS * neo_ln_pitch(&x.steps));
+    x.a = neo_ln_shared_buffer(l, "a", t, NEO_NESTED_STEPS * neo_ln_pitch(&x.rows));
+    x.b = neo_ln_shared_buffer(l, "b", t, NEO_NESTED_STEPS * neo_ln_pitch(&x.steps));
   }
   neo_block *body = open_units(&x);
   l->depth++; /* threads */

@@ -2,7 +2,7 @@
 #ifndef NEO_CODEGEN_LOWER_NEST_H
 #define NEO_CODEGEN_LOWER_NEST_H
 #include "codegen/lower/gpu/tile.h"
-#include "schedule/nest.h"
+#include "schedule/nested.h"
 
 typedef struct { /* rows, steps or columns of a block, of which a thread has a tile */
   uint64_t axes; /* positions in the stage at hand */
@@ -19,16 +19,16 @@ typedef struct { /* of steps: [from, to) */
 
 typedef struct {
   lowering *l;
-  neo_nest n;
+  neo_nested n;
   int64_t threads;
   side rows, steps, columns;
   neo_ln_range some, all; /* what some row of the block takes, whole blocks from there on; what all
                              rows take, null where a condition does not say so */
   uint32_t a, b;          /* buffers of an inner sum's operands */
-  neo_nest_warps kinds;   /* what warps multiply; .on: they do */
-  block_tile warp[NEO_NEST_SUMS + 1];     /* of each inner sum, then of the product */
-  int64_t depth[NEO_NEST_SUMS];           /* steps of an inner sum at a time */
-  bool whole[NEO_NEST_SUMS];              /* all, and those of rows stay in shared memory */
+  neo_nested_warps kinds;   /* what warps multiply; .on: they do */
+  block_tile warp[NEO_NESTED_SUMS + 1];     /* of each inner sum, then of the product */
+  int64_t depth[NEO_NESTED_SUMS];           /* steps of an inner sum at a time */
+  bool whole[NEO_NESTED_SUMS];              /* all, and those of rows stay in shared memory */
   uint32_t inner[MAX_ACCS];               /* registers of inner sums, by accumulator */
   uint32_t part[MAX_ACCS], row[MAX_ACCS]; /* buffers: parts of rows, rows; by accumulator */
   bool done[MAX_ACCS];                    /* it is in row[] */
@@ -38,14 +38,14 @@ typedef struct {
   const neo_stage *host; /* of the loop over steps, with stages; where that is, its body */
   neo_block *around, *body;
   side ahead;                       /* the steps that are copied */
-  uint32_t next[NEO_NEST_SUMS + 1]; /* registers of what comes by way of them */
+  uint32_t next[NEO_NESTED_SUMS + 1]; /* registers of what comes by way of them */
   const neo_lx *end;                /* of steps that some row takes */
 } nest;
 
 /* An operand in shared memory: zero where there is none. */
 typedef struct {
   const neo_stage *s;
-  const neo_nest_factors *factors;
+  const neo_nested_factors *factors;
   const side *points;
   uint64_t steps; /* axes */
   const neo_lx *from, *total;
@@ -85,8 +85,8 @@ neo_block *neo_ln_open_side(lowering *l, neo_block *in, const side *s, const neo
 const neo_lx *neo_ln_part(const nest *x);
 int64_t neo_ln_pitch(const side *s);
 /* Reads rely on no condition. The product of factors at the axes at hand. */
-bool neo_ln_safe_alone(nest *x, const neo_nest_factors *f);
-const neo_lx *neo_ln_product_of(lowering *l, const neo_nest_factors *f);
+bool neo_ln_safe_alone(nest *x, const neo_nested_factors *f);
+const neo_lx *neo_ln_product_of(lowering *l, const neo_nested_factors *f);
 bool neo_ln_along_steps(const nest *x, const copied *o);
 /* Does the condition of the product's stage hold at a row and a step of the block? */
 const neo_lx *neo_ln_takes(nest *x, const point *row, const neo_lx *step);

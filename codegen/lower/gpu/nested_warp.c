@@ -45,14 +45,14 @@ static uint64_t steps_of(const lowering *l, const neo_stage *s) {
   return (all & ~over) << l->f->axes.n;
 }
 
-static copied operand_of(const neo_stage *s, const neo_nest_factors *factors, const side *points,
+static copied operand_of(const neo_stage *s, const neo_nested_factors *factors, const side *points,
                          uint64_t steps) {
   return (copied){.s = s, .factors = factors, .points = points, .steps = steps};
 }
 
 copied neo_ln_inner_operand(nest *x, uint32_t which, int k, const neo_lx *from) {
   lowering *l = x->l;
-  const neo_nest_sum *sum = &x->n.sum[which];
+  const neo_nested_sum *sum = &x->n.sum[which];
   const neo_stage *s = &l->f->stages.at[sum->stage];
   const operand *to = &x->warp[which].o[k];
   copied o = operand_of(s, k ? &sum->steps : &sum->rows, k ? &x->steps : &x->rows, steps_of(l, s));
@@ -80,9 +80,9 @@ copied neo_ln_columns(nest *x, const neo_lx *from) {
 
 static void make_sum(nest *x, uint32_t k) {
   lowering *l = x->l;
-  const neo_nest_sum *sum = &x->n.sum[k];
+  const neo_nested_sum *sum = &x->n.sum[k];
   const neo_stage *s = &l->f->stages.at[sum->stage];
-  x->depth[k] = neo_nest_depth(l->m, l->f, sum, x->kinds.sum[k], &x->whole[k]);
+  x->depth[k] = neo_nested_depth(l->m, l->f, sum, x->kinds.sum[k], &x->whole[k]);
   block_tile w = tile_of(x, x->kinds.sum[k], x->depth[k]);
   x->steps.axes = ((1ULL << s->over) - 1) << l->f->axes.n;
   for (int i = 0; i < 2; i++) {

@@ -1,0 +1,158 @@
+/* Merging axes: two neighbours i, j with constant extent E of j become one axis of extent(i)*E,
+ * where every offset walks them as one (its strides are E*s and s) and nothing else uses them:
+ *
+ *     Y[n*12544 + p*28 + q] = relu(X[n*12544 + p*28 + q])   ->   Y[x] = relu(X[x])
+ *
+ * So elementwise work on any rank is one long loop, a reduction over an image one axis. */
+#include "fusion/form.h"
+#include <assert.h>
+
+typedef struct {
+  neo_form *f;
+  uint32_t at;    /* position of the first of the two */
+  int64_t extent; /* of the second */
+} merger;
+
+enum { STAND_IN = 62 }; /* position of the merged axis while the others keep theirs */
+
+/* The offset in terms of the merged axis; unchanged if it does not walk the two as one. */
+static neo_expr merged_offset(const merger *c, neo_module *m, neo_expr e) {
+  neo_linear l;
+  if (!neo_flat_linear(m, e, &l))
+    return e;
+  neo_expr outer = neo_axis_ref(m, c->at), inner = neo_axis_ref(m, c->at + 1);
+  int64_t a = neo_linear_coef(&l, outer), b = neo_linear_coef(&l, inner);
+  if (b == 0 || a != b * c->extent)
+    return e;
+  neo_linear x = {.n = 1, .term = {{outer, 1}}}, y = {.n = 1, .term = {{inner, 1}}};
+  neo_linear z = {.n = 1, .term = {{neo_axis_ref(m, STAND_IN), 1}}};
+  bool ok = neo_linear_add(&l, -a, &x, &l) && neo_linear_add(&l, -b, &y, &l) &&
+            neo_linear_add(&l, b, &z, &l);
+  return ok ? neo_linear_expr(m, &l) : e;
+}
+
+static neo_expr merge_node(void *ctx, neo_module *m, neo_expr e) {
+  neo_node n = *neo_expr_node(m, e);
+  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_RAND) || n.arg.n == 0)
+    return e;
+  neo_expr at = merged_offset(ctx, m, neo_expr_arg(m, e, 0));
+  return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, n.attr, &at, 1, n.span);
+}
+
+/* ---- a stage over the merged axis */
+
+static neo_expr merge_value(void *ctx, neo_module *m, neo_expr e) {
+  return neo_expr_rewrite(m, e, merge_node, ctx);
+}
+
+static neo_expr merge_offset(void *ctx, neo_module *m, neo_expr e) {
+  return merged_offset(ctx, m, merge_value(ctx, m, e));
+}
+
+typedef struct {
+  neo_expr by[64];
+  uint32_t n;
+} renumbering;
+
+static neo_expr renumber(void *ctx, neo_module *m, neo_expr e) {
+  renumbering *r = ctx;
+  return neo_expr_subst_axes(m, e, r->by, r->n);
+}
+
+static void visit_stage_axes(void *ctx, neo_expr e) {
+  struct {
+    const neo_module *m;
+    uint64_t axes;
+  } *c = ctx;
+  const neo_node *n = neo_expr_node(c->m, e);
+  if (n->op == NEO_OP_AXIS && n->attr < 63)
+    c->axes |= 1ULL << n->attr;
+}
+
+static uint64_t axes_used(const neo_module *m, const neo_stage *s) {
+  struct {
+    const neo_module *m;
+    uint64_t axes;
+  } c = {m, 0};
+  neo_stage_visit(m, s, visit_stage_axes, &c);
+  return c.axes;
+}
+
+static neo_stage copy_stage(neo_module *m, const neo_stage *s) {
+  neo_stage y = {.where = s->where, .first_acc = s->first_acc};
+  for (size_t k = 0; k < s->axes.n; k++)
+    NEO_PUSH(m->arena, &y.axes, s->axes.at[k]);
+  for (size_t k = 0; k < s->accs.n; k++)
+    NEO_PUSH(m->arena, &y.accs, s->accs.at[k]);
+  for (size_t k = 0; k < s->outs.n; k++)
+    NEO_PUSH(m->arena, &y.outs, s->outs.at[k]);
+  return y;
+}
+
+/* A copy of the stage over the merged axis, or false. */
+static bool merge_stage(neo_module *m, const merger *c, const neo_stage *s, neo_stage *out) {
+  *out = copy_stage(m, s);
+  neo_stage_rewrite(m, out, merge_value, merge_offset, (void *)c);
+  if (axes_used(m, out) & (3ULL << c->at))
+    return false;
+  renumbering r = {.n = 63};
+  r.by[STAND_IN] = neo_axis_ref(m, c->at);
+  for (uint32_t k = c->at + 2; k < STAND_IN; k++)
+    r.by[k] = neo_axis_ref(m, k - 1);
+  neo_stage_rewrite(m, out, renumber, renumber, &r);
+  return true;
+}
+
+/* Both axes start at 0 and the inner one has a constant extent. */
+static bool mergeable(const neo_module *m, const neo_axis_rec *outer, const neo_axis_rec *inner,
+                      int64_t *extent) {
+  int64_t lo;
+  return neo_expr_is_int(m, outer->lo, &lo) && lo == 0 && neo_expr_is_int(m, inner->lo, &lo) &&
+         lo == 0 && neo_expr_is_int(m, inner->hi, extent) && *extent > 0;
+}
+
+static void join_records(neo_module *m, neo_axis_rec *outer, int64_t extent) {
+  neo_linear l;
+  outer->hi = neo_op2(m, NEO_OP_MUL, outer->hi, neo_const_int(m, NEO_I64_T, extent));
+  if (neo_linear_of(m, outer->hi, &l))
+    outer->hi = neo_linear_expr(m, &l);
+}
+
+static bool merge_shared(neo_module *m, neo_form *f, uint32_t at) {
+  merger c = {f, at, 0};
+  neo_stage made[16];
+  if (f->stages.n > 16 || !mergeable(m, &f->axes.at[at], &f->axes.at[at + 1], &c.extent))
+    return false;
+  for (size_t k = 0; k < f->stages.n; k++)
+    if (!merge_stage(m, &c, &f->stages.at[k], &made[k]))
+      return false;
+  for (size_t k = 0; k < f->stages.n; k++)
+    f->stages.at[k] = made[k];
+  join_records(m, &f->axes.at[at], c.extent);
+  for (size_t k = at + 1; k + 1 < f->axes.n; k++)
+    f->axes.at[k] = f->axes.at[k + 1];
+  f->axes.n--;
+  return true;
+}
+
+static bool merge_own(neo_module *m, neo_form *f, neo_stage *s, uint32_t at) {
+  merger c = {f, (uint32_t)f->axes.n + at, 0};
+  neo_stage made;
+  if (!mergeable(m, &s->axes.at[at], &s->axes.at[at + 1], &c.extent) ||
+      !merge_stage(m, &c, s, &made))
+    return false;
+  join_records(m, &made.axes.at[at], c.extent);
+  for (size_t k = at + 1; k + 1 < made.axes.n; k++)
+    made.axes.at[k] = made.axes.at[k + 1];
+  made.axes.n--;
+  *s = made;
+  return true;
+}
+
+void neo_form_fuse_axes(neo_module *m, neo_form *f) {
+  for (uint32_t at = (uint32_t)f->axes.n; at-- > 1;)
+    merge_shared(m, f, at - 1);
+  for (size_t k = 0; k < f->stages.n; k++)
+    for (uint32_t at = (uint32_t)f->stages.at[k].axes.n; at-- > 1;)
+      merge_own(m, f, &f->stages.at[k], at - 1);
+}

@@ -1,0 +1,74 @@
+/* The innermost axis of a sum of products: one along which some operand lies in memory.
+ *
+ *     sum[t, k, p, q] D[k*288 + p*48 + q*8 + t] * F[...]   ->   sum[k, p, q, t] ...
+ *
+ * The gradient of a convolution whose result lies across several tensors has its sum in the order
+ * of the forward pass, in which each step would touch another cache line of every operand. A sum
+ * has no order; what is turned is a form's, so that schedules, copies and costs see the same one.
+ *
+ * Only a stage with one float sum of a product, whose bounds are constants and whose condition
+ * reads nothing, is turned, and only where no operand lies along its last axis. */
+#include "fusion/form.h"
+
+typedef struct {
+  neo_module *m;
+  const neo_form *f;
+  uint32_t axis;
+  bool unit;
+} unit_search;
+
+static void look(void *ctx, neo_expr e) {
+  unit_search *c = ctx;
+  int64_t stride;
+  if (neo_expr_node(c->m, e)->op == NEO_OP_LOAD &&
+      neo_flat_stride(c->m, c->f, neo_flat_at(c->m, e), c->axis, &stride))
+    c->unit = c->unit || stride == 1 || stride == -1;
+}
+
+static bool is_unit(neo_module *m, const neo_form *f, neo_expr body, uint32_t axis) {
+  unit_search c = {m, f, axis, false};
+  neo_expr_visit(m, body, look, &c);
+  return c.unit;
+}
+
+static bool turnable(neo_module *m, const neo_stage *s) {
+  int64_t x;
+  if (s->accs.n != 1 || s->axes.n < 2 || s->accs.at[0].kind != NEO_RED_SUM ||
+      !neo_type_is_float((neo_type)s->accs.at[0].type) ||
+      neo_expr_node(m, s->accs.at[0].body)->op != NEO_OP_MUL ||
+      (s->where.i && neo_form_reads(m, s->where)))
+    return false;
+  for (size_t k = 0; k < s->axes.n; k++)
+    if (!neo_expr_is_int(m, s->axes.at[k].lo, &x) || !neo_expr_is_int(m, s->axes.at[k].hi, &x))
+      return false;
+  return true;
+}
+
+/* Own axis `from` becomes the last one. */
+static void turn(neo_module *m, const neo_form *f, neo_stage *s, uint32_t from) {
+  uint32_t first = (uint32_t)f->axes.n, n = (uint32_t)s->axes.n;
+  neo_expr by[NEO_FORM_MAX_AXES] = {{0}};
+  neo_axis_rec moved = s->axes.at[from];
+  for (uint32_t k = from; k + 1 < n; k++) {
+    s->axes.at[k] = s->axes.at[k + 1];
+    by[first + k + 1] = neo_axis_ref(m, first + k);
+  }
+  s->axes.at[n - 1] = moved;
+  by[first + from] = neo_axis_ref(m, first + n - 1);
+  s->accs.at[0].body = neo_expr_subst_axes(m, s->accs.at[0].body, by, first + n);
+  if (s->where.i)
+    s->where = neo_expr_subst_axes(m, s->where, by, first + n);
+}
+
+void neo_form_interchange(neo_module *m, neo_form *f) {
+  for (size_t i = 0; i < f->stages.n; i++) {
+    neo_stage *s = &f->stages.at[i];
+    uint32_t first = (uint32_t)f->axes.n, k = (uint32_t)s->axes.n;
+    if (!turnable(m, s))
+      continue;
+    while (k && !is_unit(m, f, s->accs.at[0].body, first + k - 1))
+      k--;
+    if (k && k < s->axes.n)
+      turn(m, f, s, k - 1);
+  }
+}

@@ -1,0 +1,153 @@
+/* Where in each tensor a form begins. Layers of one network differ in nothing but the slice that
+ * they read of a stacked parameter, steps of an unrolled cell in the slice of time:
+ *
+ *     Y[j] = sum[i] X[i]*W[i*128 + j + 16384]   ->   Y[j] = sum[i] X[i]*W'[i*128 + j]
+ *
+ * with W' the memory of W from element 16384 on, which the plan puts in the kernel's arguments.
+ * So all of them have one kernel.
+ *
+ * A tensor is closed if every access lies inside of it wherever the axes are in their ranges. Then
+ * its length is of no account to the kernel, and the least offset, if it is known, is taken off all
+ * offsets. What bounds and conditions read is never closed: it is also read where they do not hold,
+ * behind a comparison with the length. */
+#include "fusion/form.h"
+#include "ir/prove.h"
+
+typedef struct {
+  neo_module *m;
+  neo_prover *p;
+  neo_form *f;
+  const neo_stage *s;
+  neo_facts facts;
+} shifter;
+
+static neo_form_access *access_of(const neo_form *f, neo_tensor t) {
+  for (size_t k = 0; k < f->accesses.n; k++)
+    if (f->accesses.at[k].tensor.i == t.i)
+      return &f->accesses.at[k];
+  return NULL;
+}
+
+int64_t neo_form_base(const neo_form *f, neo_tensor t) {
+  const neo_form_access *w = access_of(f, t);
+  return w ? w->base : 0;
+}
+
+bool neo_form_closed(const neo_form *f, neo_tensor t) {
+  const neo_form_access *w = access_of(f, t);
+  return w && w->closed;
+}
+
+bool neo_form_inside(neo_module *m, neo_prover *p, const neo_form *f, const neo_facts *facts,
+                     neo_expr load) {
+  neo_tensor t = {neo_expr_node(m, load)->attr};
+  return neo_form_closed(f, t) || neo_prove_index(p, facts, neo_flat_at(m, load),
+                                                  neo_tensor_elements(m, t), NULL) == NEO_PROVED;
+}
+
+/* ---- finding */
+
+static neo_form_access *access_add(shifter *c, neo_tensor t) {
+  neo_form_access *w = access_of(c->f, t);
+  if (w)
+    return w;
+  NEO_PUSH(c->m->arena, &c->f->accesses, (neo_form_access){t, INT64_MAX, true});
+  return &c->f->accesses.at[c->f->accesses.n - 1];
+}
+
+static void note_access(shifter *c, neo_tensor t, neo_expr at) {
+  neo_form_access *w = access_add(c, t);
+  int64_t lo, hi;
+  if (w->closed)
+    w->closed =
+        neo_prove_index(c->p, &c->facts, at, neo_tensor_elements(c->m, t), NULL) == NEO_PROVED;
+  if (!neo_interval(c->p, &c->facts, at, &lo, &hi) || lo < 0)
+    lo = 0;
+  w->base = lo < w->base ? lo : w->base;
+}
+
+static void note_load(void *ctx, neo_expr e) {
+  shifter *c = ctx;
+  const neo_node *n = neo_expr_node(c->m, e);
+  if (n->op == NEO_OP_LOAD)
+    note_access(c, (neo_tensor){n->attr}, neo_flat_at(c->m, e));
+}
+
+static void note_open(void *ctx, neo_expr e) {
+  shifter *c = ctx;
+  const neo_node *n = neo_expr_node(c->m, e);
+  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
+    access_add(c, (neo_tensor){n->attr})->closed = false;
+}
+
+static void note_bounds(shifter *c, const neo_axis_rec *x, size_t n) {
+  for (size_t k = 0; k < n; k++) {
+    neo_expr_visit(c->m, x[k].lo, note_open, c);
+    neo_expr_visit(c->m, x[k].hi, note_open, c);
+  }
+}
+
+static void note_stage(shifter *c, const neo_stage *s) {
+  neo_axis_rec axes[NEO_FORM_MAX_AXES];
+  c->facts = (neo_facts){axes, neo_stage_axes(c->f, s, axes), NULL, 0};
+  note_bounds(c, s->axes.at, s->axes.n);
+  neo_expr_visit(c->m, s->where, note_open, c);
+  for (size_t k = 0; k < s->accs.n; k++)
+    neo_expr_visit(c->m, s->accs.at[k].body, note_load, c);
+  for (size_t k = 0; k < s->outs.n; k++) {
+    neo_expr_visit(c->m, s->outs.at[k].value, note_load, c);
+    note_access(c, s->outs.at[k].tensor, s->outs.at[k].offset);
+  }
+}
+
+/* ---- taking off */
+
+static neo_expr lowered(const shifter *c, neo_tensor t, neo_expr at) {
+  int64_t shift = neo_form_base(c->f, t);
+  neo_linear l;
+  if (!shift)
+    return at;
+  if (neo_flat_linear(c->m, at, &l)) {
+    l.constant -= shift;
+    return neo_linear_expr(c->m, &l);
+  }
+  return neo_op2(c->m, NEO_OP_SUB, at, neo_const_int(c->m, NEO_I64_T, shift));
+}
+
+static neo_expr shift_node(void *ctx, neo_module *m, neo_expr e) {
+  const shifter *c = ctx;
+  neo_node n = *neo_expr_node(m, e);
+  if (n.op != NEO_OP_LOAD || n.arg.n == 0)
+    return e;
+  neo_expr at = lowered(c, (neo_tensor){n.attr}, neo_expr_arg(m, e, 0));
+  return neo_expr_make(m, NEO_OP_LOAD, (neo_type)n.type, n.attr, &at, 1, n.span);
+}
+
+static neo_expr shift_expr(shifter *c, neo_expr e) {
+  return e.i ? neo_expr_rewrite(c->m, e, shift_node, c) : e;
+}
+
+static void shift_stage(shifter *c, neo_stage *s) {
+  for (size_t k = 0; k < s->accs.n; k++)
+    s->accs.at[k].body = shift_expr(c, s->accs.at[k].body);
+  for (size_t k = 0; k < s->outs.n; k++) {
+    neo_form_out *o = &s->outs.at[k];
+    o->value = shift_expr(c, o->value);
+    o->offset = lowered(c, o->tensor, o->offset);
+  }
+}
+
+void neo_form_rebase(neo_module *m, neo_prover *p, neo_form *f) {
+  shifter c = {.m = m, .p = p, .f = f};
+  bool any = false;
+  note_bounds(&c, f->axes.at, f->axes.n);
+  for (size_t k = 0; k < f->stages.n; k++)
+    note_stage(&c, &f->stages.at[k]);
+  for (size_t k = 0; k < f->accesses.n; k++) {
+    neo_form_access *w = &f->accesses.at[k];
+    w->base = w->closed ? w->base : 0;
+    any = any || w->base;
+  }
+  for (size_t k = 0; any && k < f->stages.n; k++)
+    shift_stage(&c, &f->stages.at[k]);
+}

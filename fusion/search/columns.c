@@ -1,0 +1,217 @@
+/* Sums of columns in the kernel that reduces the rows.
+ *
+ *     group 1, rows r   m[r] = mean[c] X[r, c],   Y[r, c] = X[r, c] - m[r]
+ *     group 2           part.b[s, c] = sum[i: 256] D[q, c] * (X[q, c] - m[q]),   q = 256*s + i
+ *
+ * Both read X; between the kernels nothing of it is left in a cache. So group 2 becomes a part of
+ * group 1: at each row r the row is added to part.b[r/256], which stays in a cache meanwhile. A run
+ * of rows belongs to one unit of work, and its rows are taken in order (codegen/lower/lower.c).
+ *
+ * This is done when all other decisions have been made: the group keeps its place, so whatever the
+ * sums read has to be there by then, and what of it the group itself makes is read at the row at
+ * hand. */
+#include "fusion/search/search.h"
+#include "ir/row_blocks.h"
+
+typedef struct {
+  fuser *q;
+  const neo_grouping *all;
+  const neo_group *sums, *rows;
+  size_t at;       /* of `rows` */
+  uint32_t shared; /* its shared axes */
+} joiner;
+
+static const neo_def_rec *def_of(const joiner *x, const neo_member *y) {
+  return neo_def_at(x->q->m, y->def);
+}
+
+static bool has(const neo_tensor *at, size_t n, neo_tensor t) {
+  for (size_t k = 0; k < n; k++)
+    if (at[k].i == t.i)
+      return true;
+  return false;
+}
+
+static bool updates_any(const joiner *x, const neo_group *g) {
+  for (size_t k = 0; k < g->roots.n; k++)
+    if (neo_tensor_at(x->q->m, g->roots.at[k])->updates.i)
+      return true;
+  return false;
+}
+
+/* ---- what the two are */
+
+/* Members are sums of equal runs, and nothing else. */
+static bool all_runs(neo_module *m, const neo_group *g, neo_row_block *run) {
+  for (size_t k = 0; k < g->members.n; k++) {
+    neo_row_block x;
+    const neo_member *y = &g->members.at[k];
+    if (y->place != NEO_PLACE_ROOT || y->shared || !neo_row_block_of(m, y->def, &x) ||
+        (k && (x.at != run->at || x.length != run->length || x.extent.i != run->extent.i)))
+      return false;
+    *run = x;
+  }
+  return g->members.n > 0;
+}
+
+/* Is the group over rows of that many axes, of which the last has that extent? It reduces them
+ * along columns of this extent, and does nothing that wants loops of its own. */
+static bool over_rows(joiner *x, const neo_row_block *run) {
+  neo_module *m = x->q->m;
+  const neo_def_rec *sum = def_of(x, &x->sums->members.at[0]);
+  uint32_t least = UINT32_MAX, reduce = 0;
+  x->shared = run->at + 1;
+  for (size_t k = 0; k < x->rows->members.n; k++) {
+    const neo_member *y = &x->rows->members.at[k];
+    const neo_def_rec *d = def_of(x, y);
+    const fuse_def *f = &x->q->def[y->def.i];
+    if (y->place == NEO_PLACE_INLINE)
+      continue;
+    if (y->row_block && neo_form_row_block(neo_group_form(m, x->rows)) != run->length)
+      return false;
+    if (y->row_block)
+      continue;
+    if (y->shared || f->product || f->equation || f->scans || f->lone)
+      return false;
+    least = d->n_out < least ? d->n_out : least;
+    for (uint32_t i = 0; i < x->shared && i < d->n_out; i++)
+      if (neo_def_axis(m, d, i)->hi.i !=
+          (i < run->at ? neo_def_axis(m, sum, i)->hi.i : run->extent.i))
+        return false;
+    if (d->reducer != NEO_RED_NONE && d->axes.n == x->shared + 1 &&
+        neo_def_axis(m, d, x->shared)->hi.i == neo_def_axis(m, sum, x->shared)->hi.i)
+      reduce++;
+  }
+  return least == x->shared && reduce > 0;
+}
+
+static bool same_entries(const joiner *x) {
+  uint32_t set = x->q->def[x->sums->members.at[0].def.i].entries;
+  const neo_group *both[] = {x->rows, x->sums};
+  for (int g = 0; g < 2; g++)
+    for (size_t k = 0; k < both[g]->members.n; k++)
+      if (both[g]->members.at[k].place != NEO_PLACE_INLINE &&
+          x->q->def[both[g]->members.at[k].def.i].entries != set)
+        return false;
+  return true;
+}
+
+/* ---- what is read */
+
+/* Is everything that the sums read there by the place of the rows? */
+static bool is_there(const joiner *x) {
+  for (size_t g = x->at + 1; g < x->all->groups.n; g++) {
+    const neo_group *later = &x->all->groups.at[g];
+    for (size_t k = 0; k < later->roots.n; k++)
+      if (has(x->sums->reads.at, x->sums->reads.n, later->roots.at[k]))
+        return false;
+  }
+  return true;
+}
+
+typedef struct {
+  const joiner *x;
+  bool elsewhere;
+} places;
+
+/* A result of the rows' kernel that is read at another row than the one at hand. */
+static void find_elsewhere(void *ctx, neo_expr e) {
+  places *p = ctx;
+  const neo_module *m = p->x->q->m;
+  const neo_node *n = neo_expr_node(m, e);
+  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) ||
+      !has(p->x->rows->roots.at, p->x->rows->roots.n, (neo_tensor){n->attr}))
+    return;
+  for (uint32_t k = 0; k < p->x->shared; k++) {
+    const neo_node *i = k < n->arg.n ? neo_expr_node(m, neo_list_expr(m, n->arg, k)) : NULL;
+    if (!i || i->op != NEO_OP_AXIS || i->attr != k)
+      p->elsewhere = true;
+  }
+}
+
+static bool at_hand(const joiner *x) {
+  places p = {x, false};
+  for (size_t k = 0; k < x->sums->members.n && !p.elsewhere; k++) {
+    neo_row_block run;
+    if (neo_row_block_of(x->q->m, x->sums->members.at[k].def, &run))
+      neo_expr_visit(x->q->m, run.body, find_elsewhere, &p);
+  }
+  return !p.elsewhere;
+}
+
+/* Is there a matrix that both read, or that one makes for the other? */
+static bool share_matrix(const joiner *x) {
+  for (size_t k = 0; k < x->sums->reads.n; k++) {
+    neo_tensor t = x->sums->reads.at[k];
+    if (neo_tensor_rank(x->q->m, t) > x->shared && (has(x->rows->reads.at, x->rows->reads.n, t) ||
+                                                    has(x->rows->roots.at, x->rows->roots.n, t)))
+      return true;
+  }
+  return false;
+}
+
+static bool fit(joiner *x, const neo_row_block *run) {
+  return x->rows->entry == x->sums->entry && !x->rows->cached && over_rows(x, run) &&
+         same_entries(x) && !updates_any(x, x->rows) && !updates_any(x, x->sums) &&
+         x->rows->roots.n + x->sums->roots.n <= FUSE_MOST_OUTS && share_matrix(x) && at_hand(x) &&
+         is_there(x);
+}
+
+/* ---- joining */
+
+/* Bytes that the sums read which the rows' kernel reads or makes. */
+static double cached_bytes(const joiner *x) {
+  double bytes = 0;
+  for (size_t k = 0; k < x->sums->reads.n; k++) {
+    neo_tensor t = x->sums->reads.at[k];
+    if (has(x->rows->reads.at, x->rows->reads.n, t) || has(x->rows->roots.at, x->rows->roots.n, t))
+      bytes += fuse_bytes(x->q, t);
+  }
+  return bytes;
+}
+
+/* That of both in one launch, without reading what the rows' kernel has in a cache. */
+static neo_group_cost joined_cost(const joiner *x) {
+  neo_group_cost a = x->rows->cost, b = x->sums->cost;
+  double cached = cached_bytes(x);
+  double left = b.read_bytes > cached ? 1 - cached / b.read_bytes : 0;
+  a.read_bytes += b.read_bytes * left;
+  a.written_bytes += b.written_bytes;
+  a.work += b.work;
+  a.products += b.products;
+  a.read_s += b.read_s * left;
+  a.written_s += b.written_s;
+  a.work_s += b.work_s;
+  a.total_s = a.written_s + a.read_s + a.work_s + a.launch_s;
+  return a;
+}
+
+static neo_group joined(const joiner *x) {
+  neo_group g = {.entry = x->rows->entry, .cost = joined_cost(x)};
+  for (size_t k = 0; k < x->rows->members.n; k++)
+    NEO_PUSH(x->q->a, &g.members, x->rows->members.at[k]);
+  for (size_t k = 0; k < x->sums->members.n; k++) {
+    neo_member y = x->sums->members.at[k];
+    y.row_block = true;
+    NEO_PUSH(x->q->a, &g.members, y);
+  }
+  neo_group_finish(x->q->m, x->q->a, &g);
+  return g;
+}
+
+bool fuse_columns(fuser *q, neo_grouping *all, size_t first, const neo_group *g) {
+  neo_row_block run;
+  if (q->off >> NEO_FUSE_COLUMNS & 1 || !all_runs(q->m, g, &run))
+    return false;
+  for (size_t k = first; k < all->groups.n; k++) {
+    joiner x = {.q = q, .all = all, .sums = g, .rows = &all->groups.at[k], .at = k};
+    if (!fit(&x, &run))
+      continue;
+    neo_group y = joined(&x);
+    if (q->explain)
+      neo_str_addf(q->explain, "join %s to %s: columns\n", g->name, x.rows->name);
+    all->groups.at[k] = y;
+    return true;
+  }
+  return false;
+}

@@ -1,0 +1,476 @@
+/* What definitions are like, before any of them is put together: work, reads, readers, entries.
+ * Everything here is linear in the size of the module. */
+#include "fusion/search/search.h"
+#include "ir/call_invariant.h"
+#include <assert.h>
+#include <math.h>
+
+/* ---- extents */
+
+static double extent_of(fuser *q, neo_expr e) {
+  int64_t n = neo_extent_most(q->m, e);
+  return n < 0 ? 64 : n < 1 ? 1 : (double)n; /* bounded by data: a guess */
+}
+
+double fuse_bytes(fuser *q, neo_tensor t) {
+  double n = neo_type_bytes((neo_type)neo_tensor_at(q->m, t)->type);
+  for (uint32_t k = 0; k < neo_tensor_rank(q->m, t); k++)
+    n *= extent_of(q, neo_tensor_extent(q->m, t, k));
+  return n;
+}
+
+neo_tensor fuse_out(const fuser *q, uint32_t d, uint32_t k) {
+  return (neo_tensor){neo_list_at(q->m, neo_def_at(q->m, (neo_def){d})->out, k)};
+}
+
+/* ---- looking through one definition */
+
+typedef struct {
+  fuser *q;
+  fuse_def *d;
+  neo_def_rec rec;
+  neo_map number; /* tensor -> read + 1 */
+  NEO_VEC(fuse_read) reads;
+  double *extent; /* by axis */
+  double work;    /* found in the expressions visited */
+  uint32_t size;
+  uint64_t domain; /* axes that loops run over here; a factor's: those that it uses */
+  bool factor;     /* in a factor of a product */
+  bool reduced;
+} looker;
+
+/* Points of the axes in `axes`. An elementwise loop evaluates what uses outer axes alone in outer
+ * loops, an operand of a product is packed: evaluated once an element. */
+static double points_of(const looker *c, uint64_t axes) {
+  double n = 1;
+  for (uint32_t k = 0; k < c->rec.axes.n && k < 63; k++)
+    if (axes >> k & 1)
+      n *= c->extent[k];
+  return n;
+}
+
+static uint64_t up_to_last(uint64_t axes) {
+  uint64_t all = axes;
+  for (int s = 1; s < 64; s *= 2)
+    all |= all >> s;
+  return all;
+}
+
+/* An operand of a product is copied again for each point of the output axes that it does not have,
+ * but for the longest, along which the register tile goes. */
+static double copies_of(const looker *c) {
+  double n = 1, longest = 1;
+  for (uint32_t k = 0; k < c->rec.n_out && k < 63; k++)
+    if (!(c->domain >> k & 1)) {
+      n *= c->extent[k];
+      longest = c->extent[k] > longest ? c->extent[k] : longest;
+    }
+  return n / longest;
+}
+
+static double evals_of(const looker *c, neo_expr load) {
+  if (c->factor)
+    return points_of(c, c->domain) * copies_of(c);
+  return points_of(c, up_to_last(neo_expr_axes(c->q->m, load)) & c->domain);
+}
+
+/* The read of tensor t, made if this is the first. */
+static fuse_read *read_of(looker *c, neo_tensor t) {
+  uint64_t k = 0;
+  if (neo_map_get(&c->number, t.i, &k))
+    return &c->reads.at[k - 1];
+  neo_module *m = c->q->m;
+  fuse_read r = {.t = t, .rank = neo_tensor_rank(m, t)};
+  const neo_tensor_rec *rec = neo_tensor_at(m, t);
+  if (rec->pieces.n == 1)
+    r.from = neo_list_at(m, rec->pieces, 0); /* several pieces: none of them can be joined */
+  r.axis = NEO_NEW_ARRAY(c->q->a, int8_t, r.rank + 1);
+  NEO_PUSH(c->q->a, &c->reads, r);
+  neo_map_set(&c->number, t.i, c->reads.n);
+  return &c->reads.at[c->reads.n - 1];
+}
+
+static void add_read(looker *c, neo_expr e, const neo_node *n) {
+  fuse_read *r = read_of(c, (neo_tensor){n->attr});
+  bool exact = n->op == NEO_OP_LOAD;
+  for (uint32_t k = 0; k < r->rank; k++) {
+    const neo_node *x = neo_expr_node(c->q->m, neo_list_expr(c->q->m, n->arg, k));
+    bool axis = exact && x->op == NEO_OP_AXIS && x->attr < 100;
+    int8_t now = axis ? (int8_t)x->attr : -1;
+    r->axis[k] = r->places && r->axis[k] != now ? -1 : now;
+  }
+  r->places++;
+  r->evals += evals_of(c, e);
+  r->reduced = r->reduced || c->reduced;
+}
+
+static void look_node(void *ctx, neo_expr e) {
+  looker *c = ctx;
+  neo_node n = *neo_expr_node(c->q->m, e);
+  c->size++;
+  if (n.op == NEO_OP_LOAD || n.op == NEO_OP_LOAD_ELSE) {
+    add_read(c, e, &n);
+    c->work += n.op == NEO_OP_LOAD ? 0.5 : 1.5;
+  } else if (n.op == NEO_OP_RAND || (n.type != NEO_I64_T && neo_op_is_elementwise((neo_op)n.op)))
+    c->work += neo_op_additions((neo_op)n.op);
+  else if (n.type == NEO_I64_T && (n.op == NEO_OP_DIV || n.op == NEO_OP_MOD))
+    c->work += 2; /* lanes no longer run along memory */
+}
+
+static void look_at(looker *c, neo_expr e) {
+  if (e.i)
+    neo_expr_visit(c->q->m, e, look_node, c);
+}
+
+/* ---- products */
+
+/* Factors. One that uses all axes is bound by reading it: each of its elements is used once. */
+typedef struct {
+  uint64_t all, out; /* axes longer than 1; those of them that are the output's */
+  uint32_t n, whole; /* factors; those that use all axes */
+  neo_expr last;     /* of these */
+  bool elsewhere;    /* another one uses an output axis */
+} factors;
+
+static void find_factors(looker *c, neo_expr e, factors *f) {
+  const neo_node *x = neo_expr_node(c->q->m, e);
+  if (x->op == NEO_OP_MUL) {
+    neo_expr a = neo_expr_arg(c->q->m, e, 0), b = neo_expr_arg(c->q->m, e, 1);
+    find_factors(c, a, f);
+    find_factors(c, b, f);
+    return;
+  }
+  uint64_t axes = neo_expr_axes(c->q->m, e);
+  f->n++;
+  if (f->all & ~axes) {
+    f->elsewhere = f->elsewhere || (axes & f->out);
+    return;
+  }
+  f->whole++;
+  f->last = e;
+}
+
+/* Is it the product of a vector with a matrix whose rows are long runs of the output? Blocks of
+ * rows read it as one stream, several sums in one kernel would not. */
+static bool is_stream(looker *c, const factors *f) {
+  enum { LARGE_BYTES = 128 << 10 };
+  neo_module *m = c->q->m;
+  if (f->whole != 1 || f->elsewhere || f->all == f->out)
+    return false;
+  const neo_node *n = neo_expr_node(m, f->last);
+  if (n->op != NEO_OP_LOAD || !n->arg.n)
+    return false;
+  const neo_node *x = neo_expr_node(m, neo_list_expr(m, n->arg, n->arg.n - 1));
+  return x->op == NEO_OP_AXIS && x->attr < 63 && f->out >> x->attr & 1 &&
+         fuse_bytes(c->q, (neo_tensor){n->attr}) >= LARGE_BYTES;
+}
+
+/* A product of matrices, or what is like it: each factor is used again and again. Or one that is
+ * read as a stream. */
+static bool is_product(looker *c) {
+  factors f = {0};
+  neo_reducer r = (neo_reducer)c->rec.reducer;
+  if (r != NEO_RED_SUM && r != NEO_RED_MEAN)
+    return false;
+  neo_expr body = neo_list_expr(c->q->m, c->rec.body, 0);
+  if (!neo_type_is_float(neo_expr_type(c->q->m, body)))
+    return false;
+  for (uint32_t k = 0; k < c->rec.axes.n && k < 63; k++)
+    if (c->extent[k] > 1) {
+      f.all |= 1ULL << k;
+      f.out |= k < c->rec.n_out ? 1ULL << k : 0;
+    }
+  find_factors(c, body, &f);
+  return f.n >= 2 && (!f.whole || is_stream(c, &f));
+}
+
+/* Of factors that were rounded, matrix units make a product in a part of the time. */
+static double rate_of(const neo_module *m, neo_expr e) {
+  enum { OF_TF32 = 8, OF_2_BYTES = 16 };
+  const neo_node *n = neo_expr_node(m, e);
+  if (n->op == NEO_OP_MUL)
+    return fmin(rate_of(m, neo_expr_arg(m, e, 0)), rate_of(m, neo_expr_arg(m, e, 1)));
+  if (n->type == NEO_F32_T && n->op == NEO_OP_TF32)
+    return OF_TF32;
+  if (n->type == NEO_F32_T && n->op == NEO_OP_CAST) {
+    neo_type from = neo_expr_type(m, neo_expr_arg(m, e, 0));
+    if (from == NEO_BF16_T || from == NEO_F16_T)
+      return OF_2_BYTES;
+  }
+  return n->type == NEO_F32_T && m->math == NEO_PRECISION_3XTF32 ? 2.5 : 1;
+}
+
+static void look_factors(looker *c, neo_expr e) {
+  neo_node n = *neo_expr_node(c->q->m, e);
+  if (n.op == NEO_OP_MUL) {
+    look_factors(c, neo_expr_arg(c->q->m, e, 0));
+    look_factors(c, neo_expr_arg(c->q->m, e, 1));
+    c->work++;
+    return;
+  }
+  c->domain = neo_expr_axes(c->q->m, e);
+  look_at(c, e);
+}
+
+/* ---- reductions */
+
+typedef struct {
+  const neo_module *m;
+  bool found;
+} equation_ctx;
+
+static void find_equation(void *ctx, neo_expr e) {
+  equation_ctx *c = ctx;
+  c->found = c->found || neo_expr_node(c->m, e)->op == NEO_OP_EQ;
+}
+
+/* Does an output axis say how far the reduction goes, and nothing else? */
+static bool may_scan(const neo_module *m, const neo_def_rec *r) {
+  uint64_t body = 0, domain = neo_expr_axes(m, r->where);
+  for (uint32_t k = 0; k < r->body.n; k++)
+    body |= neo_expr_axes(m, neo_list_expr(m, r->body, k));
+  for (uint32_t k = r->n_out; k < r->axes.n; k++) {
+    const neo_axis_rec *a = neo_def_axis(m, r, k);
+    domain |= neo_expr_axes(m, a->lo) | neo_expr_axes(m, a->hi);
+  }
+  return domain & ~body & ((1ULL << r->n_out) - 1);
+}
+
+/* Are ranges free of loads and of axes, but for these? */
+static bool is_ranged(const neo_module *m, const neo_def_rec *r, uint64_t but) {
+  for (uint32_t k = r->n_out; k < r->axes.n; k++) {
+    const neo_axis_rec *a = neo_def_axis(m, r, k);
+    if ((neo_expr_axes(m, a->lo) | neo_expr_axes(m, a->hi)) & ~but ||
+        neo_expr_uses_op(m, a->lo, NEO_OP_LOAD) || neo_expr_uses_op(m, a->hi, NEO_OP_LOAD))
+      return false;
+  }
+  return true;
+}
+
+static void look_reduction(looker *c) {
+  fuse_def *d = c->d;
+  equation_ctx eq = {c->q->m, false};
+  uint64_t all = (c->rec.axes.n < 63 ? 1ULL << c->rec.axes.n : 1ULL << 63) - 1;
+  neo_expr_visit(c->q->m, c->rec.where, find_equation, &eq);
+  d->equation = eq.found;
+  d->scans = may_scan(c->q->m, &c->rec);
+  d->ranged = is_ranged(c->q->m, &c->rec, 0);
+  d->slanted = is_ranged(c->q->m, &c->rec, (1ULL << c->rec.n_out) - 1);
+  d->product = is_product(c);
+  d->rate = rate_of(c->q->m, neo_list_expr(c->q->m, c->rec.body, 0));
+  d->spans = c->rec.reducer == NEO_RED_LOGSUMEXP ? 2 : 1;
+  d->n_accs = d->spans > neo_reducer_accs((neo_reducer)c->rec.reducer)
+                  ? d->spans
+                  : neo_reducer_accs((neo_reducer)c->rec.reducer);
+  c->reduced = true;
+  c->domain = all;
+  look_at(c, c->rec.where);
+  for (uint32_t k = c->rec.n_out; k < c->rec.axes.n; k++) {
+    look_at(c, neo_def_axis(c->q->m, &c->rec, k)->lo);
+    look_at(c, neo_def_axis(c->q->m, &c->rec, k)->hi);
+  }
+  c->factor = d->product;
+  for (uint32_t k = 0; k < c->rec.body.n; k++)
+    if (d->product)
+      look_factors(c, neo_list_expr(c->q->m, c->rec.body, k));
+    else
+      look_at(c, neo_list_expr(c->q->m, c->rec.body, k));
+  if (c->rec.reducer == NEO_RED_LOGSUMEXP)
+    c->work += neo_op_additions(NEO_OP_EXP);
+  d->body_work = c->work + 1;
+  c->reduced = c->factor = false;
+}
+
+/* ---- one definition */
+
+static bool pieced(const neo_module *m, const neo_def_rec *r) {
+  bool lone = r->out_map.n > 0;
+  for (uint32_t k = 0; k < r->out.n; k++)
+    lone = lone || neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, k)})->pieces.n != 1;
+  return lone;
+}
+
+static bool is_plain(const neo_module *m, const fuse_def *d, const neo_def_rec *r) {
+  return r->reducer == NEO_RED_NONE && r->out.n == 1 && !d->lone &&
+         neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, 0)})->role == NEO_ROLE_TEMP;
+}
+
+static void look(fuser *q, uint32_t id) {
+  fuse_def *d = &q->def[id];
+  looker c = {.q = q, .d = d, .rec = *neo_def_at(q->m, (neo_def){id})};
+  neo_map_init(&c.number, q->a);
+  c.extent = NEO_NEW_ARRAY(q->a, double, c.rec.axes.n + 1);
+  d->points = d->steps = 1;
+  for (uint32_t k = 0; k < c.rec.axes.n; k++) {
+    c.extent[k] = extent_of(q, neo_def_axis(q->m, &c.rec, k)->hi);
+    d->steps *= c.extent[k];
+    d->points *= k < c.rec.n_out ? c.extent[k] : 1;
+  }
+  d->n_out = c.rec.n_out;
+  d->n_outs = c.rec.out.n;
+  d->lone = pieced(q->m, &c.rec);
+  d->plain = is_plain(q->m, d, &c.rec);
+  if (c.rec.reducer != NEO_RED_NONE)
+    look_reduction(&c);
+  double before = c.work;
+  c.domain = (c.rec.n_out < 63 ? 1ULL << c.rec.n_out : 1ULL << 63) - 1;
+  for (uint32_t k = 0; k < c.rec.finish.n; k++)
+    look_at(&c, neo_list_expr(q->m, c.rec.finish, k));
+  d->end_work = c.work - before;
+  d->size = c.size;
+  d->read = c.reads.at;
+  d->n_read = (uint32_t)c.reads.n;
+  for (uint32_t k = 0; k < c.rec.out.n; k++)
+    d->wanted = d->wanted || q->wanted[neo_list_at(q->m, c.rec.out, k)];
+}
+
+/* ---- what entries need */
+
+/* Entries come in order, so equal sets get equal numbers. */
+static void need_def(fuser *q, fuse_def *d, uint32_t entry) {
+  if (d->last_entry == entry)
+    return;
+  uint64_t set, key = (uint64_t)d->entries << 32 | entry;
+  if (!neo_map_get(&q->sets, key, &set)) {
+    set = q->sets.n + 1;
+    neo_map_set(&q->sets, key, set);
+  }
+  d->entries = (uint32_t)set;
+  d->last_entry = entry;
+}
+
+static void need_roots(fuser *q, neo_list roots, uint32_t entry) {
+  neo_def *order;
+  neo_tensor *t = NEO_NEW_ARRAY(q->a, neo_tensor, roots.n + 1);
+  for (uint32_t k = 0; k < roots.n; k++) {
+    t[k].i = neo_list_at(q->m, roots, k);
+    q->wanted[t[k].i] = true;
+  }
+  size_t n = neo_module_topo(q->m, t, roots.n, q->a, &order, NULL);
+  for (size_t k = 0; k < n; k++)
+    need_def(q, &q->def[order[k].i], entry);
+}
+
+/* Computed tensors that initialisers read. */
+static neo_list needed_by_inits(fuser *q) {
+  NEO_VEC(uint32_t) ids = {0};
+  for (uint32_t t = 1; t < q->m->tensors.n; t++) {
+    neo_tensor *read;
+    neo_def init = q->m->tensors.at[t].init;
+    size_t n = init.i ? neo_def_reads(q->m, init, q->a, &read) : 0;
+    for (size_t k = 0; k < n; k++)
+      if (neo_tensor_at(q->m, read[k])->role == NEO_ROLE_TEMP)
+        NEO_PUSH(q->a, &ids, read[k].i);
+  }
+  return neo_list_new(q->m, ids.at, ids.n);
+}
+
+/* Is entry k one of those at hand? */
+static bool is_at_hand(const fuser *q, size_t k) {
+  return q->entry == FUSE_EVERY || neo_group_entry(q->m, &q->m->entries.at[k]) == q->entry;
+}
+
+/* What the first outputs need (a training entry's loss) is computed forward, the rest backward. */
+static void find_forward(fuser *q) {
+  neo_def *order;
+  NEO_VEC(neo_tensor) roots = {0};
+  for (size_t k = 0; k < q->m->entries.n; k++) {
+    const neo_entry_rec *e = &q->m->entries.at[k];
+    if (!is_at_hand(q, k))
+      continue;
+    bool trains = e->kind == NEO_ENTRY_TRAIN || e->kind == NEO_ENTRY_GRAD;
+    for (uint32_t j = 0; j < e->outputs.n && (j == 0 || !trains); j++)
+      NEO_PUSH(q->a, &roots, (neo_tensor){neo_list_at(q->m, e->outputs, j)});
+  }
+  size_t n = neo_module_topo(q->m, roots.at, roots.n, q->a, &order, NULL);
+  for (size_t k = 0; k < q->n_order; k++)
+    q->def[q->order[k]].backward = true;
+  for (size_t k = 0; k < n; k++)
+    q->def[order[k].i].backward = false;
+}
+
+static void need_entries(fuser *q) {
+  NEO_VEC(neo_tensor) roots = {0};
+  neo_def *order;
+  bool inits_too = q->entry == FUSE_EVERY || !q->entry;
+  neo_list inits = inits_too ? needed_by_inits(q) : (neo_list){0};
+  need_roots(q, inits, 1);
+  for (uint32_t k = 0; k < inits.n; k++)
+    NEO_PUSH(q->a, &roots, (neo_tensor){neo_list_at(q->m, inits, k)});
+  for (size_t k = 0; k < q->m->entries.n; k++) {
+    neo_list lists[] = {q->m->entries.at[k].outputs, q->m->entries.at[k].updates};
+    for (int i = 0; i < 2 && is_at_hand(q, k); i++) {
+      need_roots(q, lists[i], (uint32_t)k + 2);
+      for (uint32_t j = 0; j < lists[i].n; j++)
+        NEO_PUSH(q->a, &roots, (neo_tensor){neo_list_at(q->m, lists[i], j)});
+    }
+  }
+  q->n_order = neo_module_topo(q->m, roots.at, roots.n, q->a, &order, NULL);
+  q->order = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
+  for (size_t k = 0; k < q->n_order; k++) {
+    q->order[k] = order[k].i;
+    q->def[order[k].i].at = (uint32_t)k;
+    q->def[order[k].i].needed = true;
+  }
+}
+
+/* ---- readers */
+
+static void link_reads(fuser *q, uint32_t id) {
+  fuse_def *d = &q->def[id];
+  for (uint32_t k = 0; k < d->n_read; k++) {
+    fuse_read *r = &d->read[k];
+    fuse_edge e = {id, k};
+    neo_list pieces = neo_tensor_at(q->m, r->t)->pieces;
+    r->at = (uint32_t)q->tensor[r->t.i].readers.n;
+    NEO_PUSH(q->a, &q->tensor[r->t.i].readers, id);
+    for (uint32_t i = 0; i < pieces.n; i++) {
+      uint32_t p = neo_list_at(q->m, pieces, i);
+      assert(q->def[p].needed && "what is read is needed");
+      NEO_PUSH(q->a, &q->def[p].readers, e);
+    }
+  }
+}
+
+static void find_updaters(fuser *q) {
+  for (size_t k = 0; k < q->n_order; k++)
+    for (uint32_t i = 0; i < q->def[q->order[k]].n_outs; i++) {
+      neo_tensor old = neo_tensor_at(q->m, fuse_out(q, q->order[k], i))->updates;
+      if (old.i)
+        NEO_PUSH(q->a, &q->tensor[old.i].updaters, q->order[k]);
+    }
+}
+
+/* ---- what is call-invariant */
+
+static void find_call_invariant(fuser *q) {
+  if (!q->caches)
+    return;
+  bool *at_hand = NEO_NEW_ARRAY(q->a, bool, q->m->entries.n + 1);
+  neo_def *order = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
+  for (size_t k = 0; k < q->m->entries.n; k++)
+    at_hand[k] = is_at_hand(q, k);
+  for (size_t k = 0; k < q->n_order; k++)
+    order[k] = (neo_def){q->order[k]};
+  neo_call_invariants l = neo_call_invariants_of(q->m, order, q->n_order, at_hand, q->a);
+  for (size_t k = 0; k < q->n_order; k++)
+    q->def[q->order[k]].call_invariant = l.def[q->order[k]];
+}
+
+void fuse_facts(fuser *q) {
+  neo_map_init(&q->sets, q->a);
+  q->def = NEO_NEW_ARRAY(q->a, fuse_def, q->m->defs.n + 1);
+  q->wanted = NEO_NEW_ARRAY(q->a, bool, q->m->tensors.n + 1);
+  q->tensor = NEO_NEW_ARRAY(q->a, fuse_tensor, q->m->tensors.n + 1);
+  q->part = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n + 1);
+  q->part_of = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n + 1);
+  q->seen = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n + 1);
+  need_entries(q);
+  find_forward(q);
+  for (size_t k = 0; k < q->n_order; k++)
+    look(q, q->order[k]);
+  find_updaters(q);
+  find_call_invariant(q);
+  for (size_t k = 0; k < q->n_order; k++)
+    link_reads(q, q->order[k]);
+}

@@ -1,0 +1,625 @@
+/* Images in the order in which most of a network reads them: channels innermost.
+ *
+ *   y[n, k, p, q] = sum[c, r, s] F[k, c, r, s] * x[n, c, p + r, q + s]
+ *   ->
+ *   y[n, p, q, k] = sum[r, s, c] F[k, c, r, s] * x[n, p + r, q + s, c]
+ *
+ * Lanes run along the innermost dimension of a result. Along rows of an image they meet its edges,
+ * strides, and rows of 28, 14 and 7 that are no multiples of a vector; along channels they meet
+ * none of these: a tile is some pixels by some vectors of channels, pixels are read where they lie,
+ * and only filters are copied. What is done to each channel alone (depthwise convolutions, sums
+ * and scales of normalisations, pools) has whole vectors without conditions inside. The dimensions
+ * change places and none is split, so that every index stays as affine as it was, any extent is as
+ * good as a multiple, and pieces (slices, phases of strides) keep their strides and offsets.
+ *
+ * Which dimensions are images is read from definitions: one is, where a reduction walks a window
+ * over it (an index of one output axis and of reduction axes not longer than half of it), and so
+ * are those that go with it, because some definition reads one at an output axis and writes the
+ * other there. Neighbours element by element, convolutions of stride, pools, slices,
+ * concatenations, gradients thus decide alike, and what is packed is packed once: only where a
+ * network begins or ends images are read as they were given. Gradients of filters, whose windows
+ * are as long as the images, do not make filters images.
+ *
+ * A tensor moves its last dimension before the images behind them if it is an intermediate one,
+ * named by no entry, request or gradient of the user's own, if images are its innermost dimensions,
+ * and if it has channels enough to fill a vector. Where some neighbour of it has other dimensions
+ * behind its images (the matrices of capsules), along which it has its lanes already, none of them
+ * moves; nor where much of what has the same channels is given or returned (one layer alone).
+ * Tensors of one definition move alike. Reduction axes along which a moved tensor then lies
+ * become innermost.
+ *
+ * A module that has convolutions in groups stays as it is: a group's channels are too short a sum
+ * for lanes and too few columns for tiles.
+ *
+ * Filters with which a channel is alone (no other factor is free of the channel) are not copied by
+ * any schedule; they get a definition in which channels are innermost too: turned.F[.., c] = F[c,
+ * ..]. On a GPU, whose blocks of threads copy what they need of a filter again and again, all do:
+ * along the channels that are summed up, so that both operands of a convolution lie along the steps
+ * of its sum; the gradient to the image then reads the same definition along its results. What
+ * products round to bf16 lies there as bf16. */
+#include "ir/clone.h"
+#include "transform/transform.h"
+#include <assert.h>
+
+enum {
+  MOST_RANK = 16,
+  MOST_AXES = 63,
+  LEAST_CHANNELS = 8, /* to be worth lanes */
+  LEAST_USES = 8      /* of an element of a filter, to be worth a copy */
+};
+
+typedef struct {
+  neo_module *m;
+  neo_arena *a;
+  uint32_t *first;  /* tensor -> the first of its dimensions among those of all */
+  uint32_t n;       /* of all dimensions */
+  uint32_t *leader; /* dimension -> one that it goes with */
+  bool *image;      /* of leaders */
+  bool grouped;     /* some reduction walks a group of channels */
+  uint32_t *moved;  /* tensor -> 1 + the dimension that becomes innermost; 0: it stays */
+  neo_map turned;   /* tensor and dimension -> the tensor with it innermost */
+} images;
+
+/* ---- dimensions that go together */
+
+static uint32_t leader_of(images *s, uint32_t d) {
+  while (s->leader[d] != d)
+    d = s->leader[d] = s->leader[s->leader[d]];
+  return d;
+}
+
+static void join(images *s, uint32_t a, uint32_t b) {
+  a = leader_of(s, a);
+  b = leader_of(s, b);
+  s->leader[b] = a;
+  s->image[a] = s->image[a] || s->image[b];
+}
+
+typedef struct {
+  images *s;
+  const neo_def_rec *d;
+} reading;
+
+static int64_t length_of(const neo_module *m, const neo_axis_rec *x, int64_t unknown) {
+  int64_t lo, hi;
+  return neo_expr_is_int(m, x->lo, &lo) && neo_expr_is_int(m, x->hi, &hi) ? hi - lo : unknown;
+}
+
+/* Are quotients and remainders of axes no part of it? */
+static bool is_affine(neo_module *m, neo_expr index) {
+  neo_linear l;
+  bool yes = neo_linear_of(m, index, &l);
+  for (uint32_t k = 0; yes && k < l.n; k++)
+    yes = neo_expr_node(m, l.term[k].atom)->op == NEO_OP_AXIS || !neo_expr_axes(m, l.term[k].atom);
+  return yes;
+}
+
+/* Of a window that steps by more than one: what the steps cover. */
+static int64_t longest_window(const reading *x, uint32_t axis, neo_expr index) {
+  neo_module *m = x->s->m;
+  neo_linear l;
+  int64_t length = length_of(m, neo_def_axis(m, x->d, axis), INT32_MAX);
+  int64_t step = neo_linear_of(m, index, &l) ? neo_linear_coef(&l, neo_axis_ref(m, axis)) : 1;
+  return step > 1 ? length * step : length / 2 + 1;
+}
+
+/* A dimension read at an index of one output axis. Ranges of reductions that are not constant, as
+ * gradients have at edges, tell nothing. */
+static void relate(reading *x, uint32_t dim, neo_expr index) {
+  neo_module *m = x->s->m;
+  uint64_t axes = neo_expr_axes(m, index), out = axes & ((1ull << x->d->n_out) - 1);
+  if (!out || out & (out - 1) || !is_affine(m, index)) {
+    x->s->grouped = x->s->grouped || (out && axes != out);
+    return;
+  }
+  uint32_t axis = (uint32_t)__builtin_ctzll(out);
+  int64_t longest = longest_window(x, axis, index);
+  bool window = false;
+  for (uint32_t k = x->d->n_out; k < x->d->axes.n; k++) {
+    int64_t inner = length_of(m, neo_def_axis(m, x->d, k), 0);
+    if (!(axes >> k & 1))
+      continue;
+    if (inner > longest)
+      return;
+    window = window || inner > 1;
+  }
+  for (uint32_t k = 0; k < x->d->out.n; k++)
+    join(x->s, x->s->first[neo_list_at(m, x->d->out, k)] + axis, dim);
+  if (window)
+    x->s->image[leader_of(x->s, dim)] = true;
+}
+
+static void look(void *ctx, neo_expr e) {
+  reading *x = ctx;
+  neo_module *m = x->s->m;
+  const neo_node n = *neo_expr_node(m, e);
+  if (n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE)
+    return;
+  uint32_t rank = neo_tensor_rank(m, (neo_tensor){n.attr});
+  for (uint32_t k = 0; k < rank; k++)
+    relate(x, x->s->first[n.attr] + k, neo_list_expr(m, n.arg, k));
+}
+
+static void find_images(images *s) {
+  neo_module *m = s->m;
+  uint32_t n = 0;
+  s->first = NEO_NEW_ARRAY(s->a, uint32_t, m->tensors.n + 1);
+  for (uint32_t t = 1; t < m->tensors.n; t++) {
+    s->first[t] = n;
+    n += neo_tensor_rank(m, (neo_tensor){t});
+  }
+  s->leader = NEO_NEW_ARRAY(s->a, uint32_t, n + 1);
+  s->image = NEO_NEW_ARRAY(s->a, bool, n + 1);
+  s->n = n;
+  for (uint32_t k = 0; k < n; k++)
+    s->leader[k] = k;
+  for (uint32_t d = 1; d < m->defs.n; d++) {
+    const neo_def_rec r = m->defs.at[d];
+    reading x = {s, &r};
+    if (r.n_out < MOST_AXES)
+      neo_def_visit(m, (neo_def){d}, look, &x);
+  }
+}
+
+/* ---- which tensors */
+
+static bool is_image(images *s, uint32_t t, uint32_t k) {
+  return s->image[leader_of(s, s->first[t] + k)];
+}
+
+/* 1 + the dimension to be moved; 0: none. */
+static uint32_t wanted(images *s, neo_tensor t) {
+  neo_module *m = s->m;
+  const neo_tensor_rec *r = neo_tensor_at(m, t);
+  int64_t n;
+  uint32_t k = r->extent.n;
+  if (r->role != NEO_ROLE_TEMP || !r->pieces.n || k < 3 || k > MOST_RANK)
+    return 0;
+  while (k > 0 && is_image(s, t.i, k - 1))
+    k--;
+  if (!k || k == r->extent.n || !neo_expr_is_int(m, neo_tensor_extent(m, t, k - 1), &n))
+    return 0;
+  return n >= LEAST_CHANNELS ? k : 0;
+}
+
+/* Channels of images that have other dimensions innermost: what goes with them stays. */
+static bool *find_kept(images *s) {
+  neo_module *m = s->m;
+  bool *kept = NEO_NEW_ARRAY(s->a, bool, s->n + 1);
+  for (uint32_t t = 1; t < m->tensors.n; t++) {
+    uint32_t n = neo_tensor_rank(m, (neo_tensor){t});
+    bool image = false;
+    for (uint32_t k = 0; k < n; k++)
+      image = image || is_image(s, t, k);
+    if (neo_tensor_at(m, (neo_tensor){t})->role != NEO_ROLE_TEMP || !image || is_image(s, t, n - 1))
+      continue;
+    for (uint32_t k = 0; k < n; k++)
+      kept[leader_of(s, s->first[t] + k)] = true;
+  }
+  return kept;
+}
+
+static void leave_kept(images *s) {
+  const bool *kept = find_kept(s);
+  for (uint32_t t = 1; t < s->m->tensors.n; t++)
+    if (s->moved[t] && kept[leader_of(s, s->first[t] + s->moved[t] - 1)])
+      s->moved[t] = 0;
+}
+
+static void leave(images *s, neo_list l) {
+  for (uint32_t k = 0; k < l.n; k++)
+    s->moved[neo_list_at(s->m, l, k)] = 0;
+}
+
+static void leave_named(images *s) {
+  neo_module *m = s->m;
+  for (size_t k = 0; k < m->entries.n; k++) {
+    leave(s, m->entries.at[k].outputs);
+    leave(s, m->entries.at[k].updates);
+  }
+  for (size_t k = 0; k < m->grads.n; k++) {
+    const neo_grad_rec *g = &m->grads.at[k];
+    s->moved[g->y.i] = s->moved[g->seed.i] = 0;
+    leave(s, g->wrt);
+    leave(s, g->out);
+  }
+  for (size_t k = 0; k < m->customs.n; k++) {
+    const neo_custom_rec *c = &m->customs.at[k];
+    leave(s, c->ins);
+    leave(s, c->outs);
+    leave(s, c->dys);
+    leave(s, c->dxs);
+  }
+}
+
+/* With run-time sizes left out: they are the same for all that are compared. */
+static double elements_of(const neo_module *m, neo_tensor t) {
+  double y = 1;
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
+    int64_t n;
+    y *= neo_expr_is_int(m, neo_tensor_extent(m, t, k), &n) ? (double)n : 1;
+  }
+  return y;
+}
+
+static void add_elements(images *s, neo_tensor t, double *moved, double *given) {
+  uint32_t rank = neo_tensor_rank(s->m, t), role = neo_tensor_at(s->m, t)->role;
+  bool image = false;
+  for (uint32_t k = 0; k < rank && (role == NEO_ROLE_INPUT || role == NEO_ROLE_TEMP); k++)
+    image = image || is_image(s, t.i, k);
+  for (uint32_t k = 0; k < rank && image; k++) {
+    uint32_t leader = leader_of(s, s->first[t.i] + k);
+    if (s->moved[t.i] == k + 1)
+      moved[leader] += elements_of(s->m, t);
+    else if (!s->moved[t.i] && !s->image[leader])
+      given[leader] += elements_of(s->m, t);
+  }
+}
+
+/* Where much of what goes with a channel is given or returned, all that moves would be turned at
+ * once and back: it stays as well. */
+static void leave_given(images *s) {
+  double *moved = NEO_NEW_ARRAY(s->a, double, s->n + 1);
+  double *given = NEO_NEW_ARRAY(s->a, double, s->n + 1);
+  for (uint32_t t = 1; t < s->m->tensors.n; t++)
+    add_elements(s, (neo_tensor){t}, moved, given);
+  for (uint32_t t = 1; t < s->m->tensors.n; t++) {
+    uint32_t leader = s->moved[t] ? leader_of(s, s->first[t] + s->moved[t] - 1) : 0;
+    if (s->moved[t] && given[leader] * 3 >= moved[leader] * 2)
+      s->moved[t] = 0;
+  }
+}
+
+/* Tensors of one definition are moved alike. */
+static void agree(images *s) {
+  neo_module *m = s->m;
+  for (bool more = true; more;) {
+    more = false;
+    for (uint32_t d = 1; d < m->defs.n; d++) {
+      neo_list out = m->defs.at[d].out;
+      bool same = true;
+      for (uint32_t k = 1; k < out.n; k++)
+        same = same && s->moved[neo_list_at(m, out, k)] == s->moved[neo_list_at(m, out, 0)];
+      more = more || !same;
+      if (!same)
+        leave(s, out);
+    }
+  }
+}
+
+/* ---- the module with them */
+
+/* The dimension that stands at k once `moved` - 1 is innermost. */
+static uint32_t source(uint32_t moved, uint32_t rank, uint32_t k) {
+  return !moved || k + 1 < moved ? k : k + 1 == rank ? moved - 1 : k + 1;
+}
+
+static neo_expr read_moved(void *ctx, neo_module *m, neo_expr e) {
+  const images *s = ctx;
+  const neo_node n = *neo_expr_node(m, e);
+  neo_expr arg[MOST_RANK + 1];
+  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || !s->moved[n.attr])
+    return e;
+  uint32_t rank = neo_tensor_rank(m, (neo_tensor){n.attr});
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    arg[k] = neo_list_expr(m, n.arg, k < rank ? source(s->moved[n.attr], rank, k) : k);
+  return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, n.attr, arg, n.arg.n, n.span);
+}
+
+static neo_list placed(neo_module *m, neo_list l, const neo_expr *by, uint32_t n) {
+  uint32_t ids[8];
+  assert(l.n <= 8);
+  for (uint32_t k = 0; k < l.n; k++)
+    ids[k] = neo_expr_subst_axes(m, neo_list_expr(m, l, k), by, n).i;
+  return neo_list_new(m, ids, l.n);
+}
+
+/* Axes of a definition in another order: the k-th is what was at[k]. */
+static void order_axes(neo_module *m, neo_def d, const uint32_t *at) {
+  neo_def_rec r = *neo_def_at(m, d);
+  neo_expr by[64] = {{0}};
+  uint32_t ids[64], map[2 * MOST_RANK];
+  for (uint32_t k = 0; k < r.axes.n; k++)
+    by[at[k]] = neo_axis_ref(m, k);
+  for (uint32_t k = 0; k < r.axes.n; k++) {
+    neo_axis_rec x = *neo_def_axis(m, &r, at[k]);
+    x.lo = neo_expr_subst_axes(m, x.lo, by, r.axes.n);
+    x.hi = neo_expr_subst_axes(m, x.hi, by, r.axes.n);
+    ids[k] = neo_axis_add(m, x).i;
+  }
+  for (uint32_t k = 0; k < 2 * r.n_out && r.out_map.n; k++)
+    map[k] = neo_list_at(m, r.out_map, 2 * at[k / 2] + k % 2);
+  if (r.out_map.n)
+    r.out_map = neo_list_new(m, map, 2 * r.n_out);
+  if (r.where.i)
+    r.where = neo_expr_subst_axes(m, r.where, by, r.axes.n);
+  r.body = placed(m, r.body, by, r.axes.n);
+  r.finish = placed(m, r.finish, by, r.axes.n);
+  r.axes = neo_list_new(m, ids, r.axes.n);
+  *neo_def_at(m, d) = r;
+}
+
+typedef struct {
+  const images *s;
+  uint32_t n_out;
+  uint64_t inner; /* reduction axes along which moved tensors lie */
+} inner_search;
+
+static void find_inner(void *ctx, neo_expr e) {
+  inner_search *x = ctx;
+  const neo_module *m = x->s->m;
+  const neo_node n = *neo_expr_node(m, e);
+  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || !x->s->moved[n.attr])
+    return;
+  uint32_t rank = neo_tensor_rank(m, (neo_tensor){n.attr});
+  x->inner |= neo_expr_axes(m, neo_list_expr(m, n.arg, rank - 1)) >> x->n_out << x->n_out;
+}
+
+/* Reduction axes that may become innermost: no other one's bounds need them. */
+static uint64_t free_axes(const neo_module *m, const neo_def_rec *r) {
+  uint64_t used = 0;
+  for (uint32_t k = r->n_out; k < r->axes.n; k++) {
+    const neo_axis_rec *x = neo_def_axis(m, r, k);
+    used |= neo_expr_axes(m, x->lo) | neo_expr_axes(m, x->hi);
+  }
+  return ~used;
+}
+
+static void move_axes(images *s, neo_def d) {
+  neo_module *m = s->m;
+  const neo_def_rec r = *neo_def_at(m, d);
+  uint32_t at[MOST_AXES], n = 0, moved = r.out.n ? s->moved[neo_list_at(m, r.out, 0)] : 0;
+  inner_search x = {s, r.n_out, 0};
+  if (r.axes.n >= MOST_AXES)
+    return;
+  neo_def_visit(m, d, find_inner, &x);
+  x.inner &= free_axes(m, &r);
+  if (!moved && !x.inner)
+    return;
+  for (uint32_t k = 0; k < r.n_out; k++)
+    at[n++] = source(moved, r.n_out, k);
+  for (uint32_t inner = 0; inner < 2; inner++)
+    for (uint32_t k = r.n_out; k < r.axes.n; k++)
+      if ((x.inner >> k & 1) == inner)
+        at[n++] = k;
+  order_axes(m, d, at);
+}
+
+static void move_tensor(images *s, neo_tensor t) {
+  neo_module *m = s->m;
+  uint32_t ids[MOST_RANK], rank = neo_tensor_rank(m, t);
+  for (uint32_t k = 0; k < rank; k++)
+    ids[k] = neo_tensor_extent(m, t, source(s->moved[t.i], rank, k)).i;
+  neo_tensor_at(m, t)->extent = neo_list_new(m, ids, rank);
+}
+
+/* ---- filters of their own for each channel */
+
+typedef struct {
+  const images *s;
+  uint32_t axis;
+  bool all; /* reads of every tensor move along it */
+} channel_search;
+
+static void find_channel(void *ctx, neo_expr e) {
+  channel_search *x = ctx;
+  const neo_module *m = x->s->m;
+  neo_op op = (neo_op)neo_expr_node(m, e)->op;
+  if (op == NEO_OP_LOAD || op == NEO_OP_LOAD_ELSE)
+    x->all = x->all && neo_expr_axes(m, e) >> x->axis & 1;
+}
+
+typedef struct {
+  images *s;
+  neo_def_rec d;
+  uint32_t axis[2], n;    /* along which they should lie: the first, or else the second */
+  neo_map rounded, plain; /* reads that are rounded to bf16, that are used as they are */
+} filters;
+
+static neo_tensor turn_tensor(images *s, neo_tensor from, uint32_t dim, neo_type type) {
+  neo_module *m = s->m;
+  uint32_t rank = neo_tensor_rank(m, from), extent[MOST_RANK], axes[MOST_RANK];
+  neo_expr index[MOST_RANK];
+  neo_tensor_rec f = *neo_tensor_at(m, from);
+  neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = type, .span = f.span, .in = f.in};
+  for (uint32_t k = 0; k < rank; k++) {
+    uint32_t at = source(dim + 1, rank, k);
+    neo_axis_rec x = {.lo = neo_const_int(m, NEO_I64_T, 0), .hi = neo_tensor_extent(m, from, at)};
+    x.name = neo_name_of(m->names, k + 1 == rank ? "c" : "k");
+    x.span = f.span;
+    axes[k] = neo_axis_add(m, x).i;
+    extent[k] = x.hi.i;
+    index[at] = neo_axis_ref(m, k);
+  }
+  r.name = neo_tensor_fresh_name(m, "turned", neo_name_text(m->names, f.name));
+  r.extent = neo_list_new(m, extent, rank);
+  neo_tensor t = neo_tensor_add(m, r);
+  neo_expr value = neo_load(m, from, index, rank, f.span);
+  value = type == f.type ? value : neo_cast(m, type, value);
+  neo_def_rec d = {.n_out = rank, .reducer = NEO_RED_NONE, .span = f.span};
+  d.axes = neo_list_new(m, axes, rank);
+  d.finish = neo_list_new(m, &value.i, 1);
+  d.out = neo_list_new(m, &t.i, 1);
+  neo_def_add(m, d, true);
+  return t;
+}
+
+static uint64_t turned_key(neo_tensor from, uint32_t dim, neo_type type) {
+  return (uint64_t)from.i << 16 | (uint64_t)type << 8 | dim;
+}
+
+static neo_tensor turned(images *s, neo_tensor from, uint32_t dim, neo_type type) {
+  uint64_t known = 0, key = turned_key(from, dim, type);
+  if (!neo_map_get(&s->turned, key, &known)) {
+    known = turn_tensor(s, from, dim, type).i;
+    neo_map_set(&s->turned, key, known);
+  }
+  return (neo_tensor){(uint32_t)known};
+}
+
+/* The dimension that AXIS `axis` alone is the index of, and no other has it; n: none. */
+static uint32_t channel_of(const neo_module *m, neo_list index, uint32_t axis) {
+  uint32_t dim = index.n;
+  for (uint32_t k = 0; k < index.n; k++) {
+    neo_expr e = neo_list_expr(m, index, k);
+    if (!(neo_expr_axes(m, e) >> axis & 1))
+      continue;
+    if (dim < index.n || neo_expr_node(m, e)->op != NEO_OP_AXIS)
+      return index.n;
+    dim = k;
+  }
+  return dim;
+}
+
+/* Points of the definition's result that share what is read at these axes. */
+static double uses_of(const neo_module *m, const neo_def_rec *d, uint64_t axes) {
+  double n = 1;
+  for (uint32_t k = 0; k < d->n_out; k++)
+    if (!(axes >> k & 1))
+      n *= (double)length_of(m, neo_def_axis(m, d, k), LEAST_USES);
+  return n;
+}
+
+static bool is_innermost(const neo_module *m, neo_tensor t, uint32_t dim) {
+  int64_t n;
+  for (uint32_t k = dim + 1; k < neo_tensor_rank(m, t); k++)
+    if (!neo_expr_is_int(m, neo_tensor_extent(m, t, k), &n) || n != 1)
+      return false;
+  return true;
+}
+
+/* The dimension that a filter should lie along; its rank: it stays. */
+static uint32_t wanted_channel(const filters *x, const neo_module *m, const neo_node *load,
+                               neo_type type) {
+  uint32_t rank = load->arg.n, wanted = rank;
+  for (uint32_t k = 0; k < x->n; k++) {
+    uint32_t dim = channel_of(m, load->arg, x->axis[k]);
+    if (dim == rank)
+      continue;
+    if (is_innermost(m, (neo_tensor){load->attr}, dim))
+      return rank;
+    bool made = neo_map_get(&x->s->turned, turned_key((neo_tensor){load->attr}, dim, type), NULL);
+    if (made || wanted == rank)
+      wanted = dim;
+  }
+  return wanted;
+}
+
+static neo_expr turn_load(filters *x, neo_module *m, neo_expr e) {
+  const neo_node n = *neo_expr_node(m, e);
+  neo_expr arg[MOST_RANK];
+  uint32_t rank = n.arg.n;
+  bool rounded = neo_map_get(&x->rounded, e.i, NULL) && !neo_map_get(&x->plain, e.i, NULL);
+  neo_type type = rounded ? NEO_BF16_T : (neo_type)n.type;
+  if (neo_tensor_at(m, (neo_tensor){n.attr})->role != NEO_ROLE_PARAM || rank < 2 ||
+      rank > MOST_RANK)
+    return e;
+  uint32_t dim = wanted_channel(x, m, &n, type);
+  if (dim == rank || uses_of(m, &x->d, neo_expr_axes(m, e)) < LEAST_USES)
+    return e;
+  for (uint32_t k = 0; k < rank; k++)
+    arg[k] = neo_list_expr(m, n.arg, source(dim + 1, rank, k));
+  neo_tensor t = turned(x->s, (neo_tensor){n.attr}, dim, type);
+  neo_expr y = neo_load(m, t, arg, rank, n.span);
+  return rounded ? neo_cast(m, (neo_type)n.type, y) : y;
+}
+
+/* What is rounded already is not again. */
+static neo_expr turn_filter(void *ctx, neo_module *m, neo_expr e) {
+  const neo_node n = *neo_expr_node(m, e);
+  if (n.op == NEO_OP_LOAD)
+    return turn_load(ctx, m, e);
+  if (n.op != NEO_OP_CAST || n.type != NEO_BF16_T)
+    return e;
+  const neo_node from = *neo_expr_node(m, neo_list_expr(m, n.arg, 0));
+  neo_expr whole = from.op == NEO_OP_CAST ? neo_list_expr(m, from.arg, 0) : e;
+  return neo_expr_type(m, whole) == NEO_BF16_T ? whole : e;
+}
+
+static void find_rounded(void *ctx, neo_expr e) {
+  filters *x = ctx;
+  const neo_module *m = x->s->m;
+  const neo_node *n = neo_expr_node(m, e);
+  bool rounds = n->op == NEO_OP_CAST && n->type == NEO_BF16_T;
+  for (uint32_t k = 0; k < n->arg.n; k++)
+    neo_map_set(rounds ? &x->rounded : &x->plain, neo_list_at(m, n->arg, k), 1);
+}
+
+/* The innermost axis of a product's sum, and of its result, if something moved. */
+static void product_axes(filters *x, neo_def d) {
+  const images *s = x->s;
+  inner_search inner = {s, x->d.n_out, 0};
+  bool moved = s->moved[neo_list_at(s->m, x->d.out, 0)];
+  neo_def_visit(s->m, d, find_inner, &inner);
+  if (x->d.reducer != NEO_RED_SUM || x->d.axes.n == x->d.n_out || (!moved && !inner.inner))
+    return;
+  x->axis[x->n++] = x->d.axes.n - 1;
+  if (moved)
+    x->axis[x->n++] = x->d.n_out - 1;
+}
+
+static void turn_filters(images *s, neo_def d) {
+  neo_module *m = s->m;
+  filters x = {.s = s, .d = *neo_def_at(m, d)};
+  if (!x.d.out.n || !x.d.n_out || x.d.axes.n >= MOST_AXES || x.d.body.n != 1)
+    return;
+  channel_search c = {s, x.d.n_out - 1, s->moved[neo_list_at(m, x.d.out, 0)] != 0};
+  neo_expr body = neo_list_expr(m, x.d.body, 0);
+  neo_expr_visit(m, body, find_channel, &c);
+  if (c.all)
+    x.axis[x.n++] = x.d.n_out - 1;
+  else if (m->threads)
+    product_axes(&x, d);
+  if (!x.n)
+    return;
+  neo_map_init(&x.rounded, s->a);
+  neo_map_init(&x.plain, s->a);
+  neo_expr_visit(m, body, find_rounded, &x);
+  body = neo_expr_rewrite(m, body, turn_filter, &x);
+  neo_def_at(m, d)->body = neo_list_new(m, &body.i, 1);
+}
+
+/* ---- the pass */
+
+static bool choose(images *s) {
+  neo_module *m = s->m;
+  bool any = false;
+  s->moved = NEO_NEW_ARRAY(s->a, uint32_t, m->tensors.n + 1);
+  for (uint32_t t = 1; t < m->tensors.n; t++)
+    s->moved[t] = wanted(s, (neo_tensor){t});
+  if (s->grouped)
+    return false;
+  leave_kept(s);
+  leave_named(s);
+  leave_given(s);
+  agree(s);
+  for (uint32_t t = 1; t < m->tensors.n; t++)
+    any = any || s->moved[t];
+  return any;
+}
+
+static void move(images *s) {
+  neo_module *m = s->m;
+  uint32_t n = (uint32_t)m->defs.n;
+  for (uint32_t t = 1; t < m->tensors.n; t++)
+    if (s->moved[t])
+      move_tensor(s, (neo_tensor){t});
+  for (uint32_t d = 1; d < n; d++) {
+    neo_def_rewrite(m, (neo_def){d}, read_moved, s);
+    move_axes(s, (neo_def){d});
+  }
+  for (uint32_t d = 1; d < n; d++)
+    turn_filters(s, (neo_def){d});
+}
+
+neo_status neo_pass_channels_last(neo_module *m) {
+  neo_arena scratch;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  images s = {.m = m, .a = &scratch};
+  neo_map_init(&s.turned, &scratch);
+  find_images(&s);
+  if (choose(&s))
+    move(&s);
+  neo_arena_free(&scratch);
+  return NEO_OK;
+}

@@ -1,0 +1,347 @@
+/* Phase split: where what a reduction takes depends on the remainder of an output axis, each
+ * remainder becomes a piece of its own, and its loop has no condition any more.
+ *
+ *     dX[z] = sum[p: z/2 .. min(P, (z + 1)/2 + 1)] D[p] * F[z + 1 - 2*p]
+ *     ->
+ *     dX[2*y]     = sum[p: y .. y + 1]         D[p] * F[2*y + 1 - 2*p]
+ *     dX[2*y + 1] = sum[p: y .. min(P, y + 2)] D[p] * F[2*y + 2 - 2*p]
+ *
+ * The gradient of every strided read has this form (z = s*p + r), a transposed convolution as users
+ * write it too. The period of an output axis is the least m for which z = m*y + a takes the axis
+ * out of every quotient and remainder of the reduction's condition, and of its bounds, where these
+ * would be closer than any ends that are a constant apart as it is. A remainder that then contains
+ * one reduction axis fixes that axis' own remainder: it is stepped over (r = m*r' + c).
+ *
+ * Rows that are only added up, and that lie along the axis (sum[p] T[p, z - 2*p]), stay whole.
+ *
+ * A point is in the same reduction as before, and points keep their order, so results are the same
+ * to the bit. Windows (normalize_loops.c) then turn bounds as y .. y + 2 into 0 .. 2. */
+#include "base/whole.h"
+#include "transform/normalize_loops.h"
+#include <assert.h>
+
+enum { MAX_PERIOD = 8, MAX_PIECES = 16 };
+
+typedef struct {
+  neo_module *m;
+  neo_prover *prover;
+  neo_def_rec r;
+  neo_axis_rec axis[64];
+  neo_expr where;
+  int64_t period[16]; /* of each output axis */
+} split;
+
+/* Least common multiple; too large ones stay too large. */
+static int64_t lcm(int64_t a, int64_t b) {
+  int64_t y = a / neo_gcd(a, b) * b;
+  return y > MAX_PERIOD ? MAX_PERIOD + 1 : y;
+}
+
+/* ---- periods */
+
+static int64_t period_of(neo_module *m, neo_expr e, uint32_t axis);
+
+/* (sum of terms)/c, or the remainder: the axis must step by multiples of c in each term. */
+static int64_t period_of_quotient(neo_module *m, neo_expr e, uint32_t axis) {
+  neo_expr x = neo_expr_arg(m, e, 0);
+  int64_t c, y = 1;
+  neo_linear l;
+  if (!(neo_expr_axes(m, e) >> axis & 1))
+    return 1;
+  if (!neo_expr_is_int(m, neo_expr_arg(m, e, 1), &c) || c <= 0 || !neo_linear_of(m, x, &l))
+    return MAX_PERIOD + 1;
+  for (uint32_t k = 0; k < l.n; k++) {
+    if (!(neo_expr_axes(m, l.term[k].atom) >> axis & 1))
+      continue;
+    int64_t step = c / neo_gcd(c, l.term[k].coef);
+    if (step > MAX_PERIOD)
+      return MAX_PERIOD + 1;
+    y = lcm(y, step * period_of(m, l.term[k].atom, axis));
+  }
+  return y;
+}
+
+static int64_t period_of(neo_module *m, neo_expr e, uint32_t axis) {
+  neo_node n = *neo_expr_node(m, e);
+  if (n.op == NEO_OP_DIV || n.op == NEO_OP_MOD)
+    return period_of_quotient(m, e, axis);
+  int64_t y = 1;
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    y = lcm(y, period_of(m, neo_list_expr(m, n.arg, k), axis));
+  return y;
+}
+
+/* Remainders decide which points are taken; quotients beside them go with the same period. */
+static void add_condition(split *s) {
+  if (!s->where.i || !neo_expr_uses_op(s->m, s->where, NEO_OP_MOD))
+    return;
+  for (uint32_t z = 0; z < s->r.n_out; z++)
+    s->period[z] = lcm(s->period[z], period_of(s->m, s->where, z));
+}
+
+static void add_bounds(split *s) {
+  uint64_t out = (1ull << s->r.n_out) - 1;
+  for (uint32_t k = s->r.n_out; k < s->r.axes.n; k++) {
+    neo_expr lo = s->axis[k].lo, hi = s->axis[k].hi;
+    neo_facts f = {.axes = s->axis, .n_axes = k};
+    bool fixed = !((neo_expr_axes(s->m, lo) | neo_expr_axes(s->m, hi)) & out);
+    if (fixed || !neo_loop_start_wanted(s->m, s->prover, &f, &s->axis[k]))
+      continue;
+    for (uint32_t z = 0; z < s->r.n_out; z++)
+      s->period[z] = lcm(s->period[z], lcm(period_of(s->m, lo, z), period_of(s->m, hi, z)));
+  }
+}
+
+/* Number of pieces; 1: nothing to split. */
+static int64_t find_periods(split *s) {
+  int64_t pieces = 1;
+  for (uint32_t z = 0; z < s->r.n_out; z++)
+    s->period[z] = 1;
+  add_condition(s);
+  add_bounds(s);
+  for (uint32_t z = 0; z < s->r.n_out; z++) {
+    if (s->period[z] > MAX_PERIOD)
+      s->period[z] = 1;
+    pieces *= s->period[z];
+    if (pieces > MAX_PIECES)
+      return 1;
+  }
+  return pieces;
+}
+
+/* ---- one piece */
+
+static neo_expr int_of(split *s, int64_t x) {
+  return neo_const_int(s->m, NEO_I64_T, x);
+}
+
+static neo_expr times(split *s, neo_expr e, int64_t by) {
+  return neo_op2(s->m, NEO_OP_MUL, e, int_of(s, by));
+}
+
+/* ceil((e + add)/by) */
+static neo_expr quotient_up(split *s, neo_expr e, int64_t add, int64_t by) {
+  neo_expr x = neo_op2(s->m, NEO_OP_ADD, e, int_of(s, add + by - 1));
+  return neo_op2(s->m, NEO_OP_DIV, x, int_of(s, by));
+}
+
+static neo_expr simpler(split *s, neo_expr e, uint32_t n_axes) {
+  neo_facts f = {.axes = s->axis, .n_axes = n_axes};
+  return e.i ? neo_simplify_under(s->prover, &f, e) : e;
+}
+
+static neo_list map_list(split *s, neo_list l, const neo_expr *by, uint32_t n) {
+  uint32_t ids[8];
+  assert(l.n <= 8);
+  for (uint32_t k = 0; k < l.n; k++)
+    ids[k] = neo_expr_subst_axes(s->m, neo_list_expr(s->m, l, k), by, n).i;
+  return neo_list_new(s->m, ids, l.n);
+}
+
+/* All of the definition with AXIS k as by[k]. Extents of output axes are the caller's. */
+static void substitute(split *s, const neo_expr *by) {
+  uint32_t n = s->r.axes.n;
+  for (uint32_t k = s->r.n_out; k < n; k++) {
+    s->axis[k].lo = simpler(s, neo_expr_subst_axes(s->m, s->axis[k].lo, by, k), k);
+    s->axis[k].hi = simpler(s, neo_expr_subst_axes(s->m, s->axis[k].hi, by, k), k);
+  }
+  if (s->where.i)
+    s->where = simpler(s, neo_expr_subst_axes(s->m, s->where, by, n), n);
+  s->r.body = map_list(s, s->r.body, by, n);
+  s->r.finish = map_list(s, s->r.finish, by, n);
+}
+
+/* lin % c == v in which one reduction axis is left: which remainder must the axis have, by which
+ * modulus? False: not of that form. No such remainder: *from is -1. */
+static bool residue_of(split *s, neo_expr e, uint32_t *axis, int64_t *modulus, int64_t *from) {
+  neo_node n = *neo_expr_node(s->m, e);
+  int64_t c, v;
+  neo_linear l;
+  if (n.op != NEO_OP_EQ)
+    return false;
+  neo_expr a = neo_list_expr(s->m, n.arg, 0), b = neo_list_expr(s->m, n.arg, 1);
+  if (neo_expr_node(s->m, a)->op != NEO_OP_MOD) {
+    neo_expr t = a;
+    a = b;
+    b = t;
+  }
+  if (neo_expr_type(s->m, a) != NEO_I64_T || neo_expr_node(s->m, a)->op != NEO_OP_MOD ||
+      !neo_expr_is_int(s->m, b, &v) || !neo_expr_is_int(s->m, neo_expr_arg(s->m, a, 1), &c) ||
+      c <= 0 || !neo_linear_of(s->m, neo_expr_arg(s->m, a, 0), &l) || l.n != 1 ||
+      neo_expr_node(s->m, l.term[0].atom)->op != NEO_OP_AXIS)
+    return false;
+  *axis = neo_expr_node(s->m, l.term[0].atom)->attr;
+  *modulus = c / neo_gcd(c, l.term[0].coef);
+  if (*axis < s->r.n_out || *modulus > MAX_PERIOD)
+    return false;
+  *from = -1;
+  for (int64_t x = 0; x < *modulus && *from < 0; x++) {
+    __int128 y = (__int128)l.term[0].coef * x + l.constant - v;
+    if (y % c == 0)
+      *from = x;
+  }
+  return true;
+}
+
+static bool find_residue(split *s, neo_expr e, uint32_t *axis, int64_t *modulus, int64_t *from) {
+  if (neo_expr_node(s->m, e)->op != NEO_OP_AND)
+    return residue_of(s, e, axis, modulus, from);
+  return find_residue(s, neo_expr_arg(s->m, e, 0), axis, modulus, from) ||
+         find_residue(s, neo_expr_arg(s->m, e, 1), axis, modulus, from);
+}
+
+/* Steps over the points of reduction axes that a remainder excludes. */
+static void step_reductions(split *s) {
+  uint32_t axis;
+  int64_t modulus, from;
+  for (uint32_t round = 0; round < 64; round++) {
+    if (!s->where.i || !find_residue(s, s->where, &axis, &modulus, &from) || modulus == 1)
+      return;
+    if (from < 0) {
+      s->where = neo_const_bool(s->m, false);
+      return;
+    }
+    neo_expr by[64] = {{0}};
+    by[axis] =
+        neo_op2(s->m, NEO_OP_ADD, times(s, neo_axis_ref(s->m, axis), modulus), int_of(s, from));
+    s->axis[axis].lo = quotient_up(s, s->axis[axis].lo, -from, modulus);
+    s->axis[axis].hi = quotient_up(s, s->axis[axis].hi, -from, modulus);
+    s->axis[axis].lo = simpler(s, s->axis[axis].lo, axis);
+    s->axis[axis].hi = simpler(s, s->axis[axis].hi, axis);
+    substitute(s, by);
+  }
+}
+
+static neo_expr zero_acc(void *ctx, neo_module *m, neo_expr e) {
+  (void)ctx;
+  neo_node n = *neo_expr_node(m, e);
+  return n.op == NEO_OP_ACC ? neo_const_int(m, (neo_type)n.type, 0) : e;
+}
+
+/* A sum of nothing is 0. */
+static void drop_empty(split *s) {
+  int64_t holds;
+  if (!s->where.i || !neo_expr_is_int(s->m, s->where, &holds))
+    return;
+  if (holds) {
+    s->where.i = 0;
+    return;
+  }
+  if (s->r.reducer != NEO_RED_SUM)
+    return;
+  uint32_t ids[8];
+  for (uint32_t k = 0; k < s->r.finish.n; k++)
+    ids[k] = neo_expr_rewrite(s->m, neo_list_expr(s->m, s->r.finish, k), zero_acc, NULL).i;
+  s->r.finish = neo_list_new(s->m, ids, s->r.finish.n);
+  s->r.body = (neo_list){0};
+  s->r.reducer = NEO_RED_NONE;
+  s->r.axes.n = s->r.n_out;
+  s->where.i = 0;
+}
+
+static void add_piece(split *s) {
+  uint32_t ids[64];
+  for (uint32_t k = 0; k < s->r.axes.n; k++)
+    ids[k] = neo_axis_add(s->m, s->axis[k]).i;
+  s->r.axes = neo_list_new(s->m, ids, s->r.axes.n);
+  s->r.where = s->where;
+  neo_def_add(s->m, s->r, true);
+}
+
+/* z = period*y + at for each output axis. */
+static void piece(split s, const int64_t *at) {
+  neo_expr by[64] = {{0}};
+  uint32_t map[32];
+  for (uint32_t z = 0; z < s.r.n_out; z++) {
+    int64_t m = s.period[z];
+    int64_t stride = s.r.out_map.n ? (int32_t)neo_list_at(s.m, s.r.out_map, 2 * z) : 1;
+    int64_t offset = s.r.out_map.n ? (int32_t)neo_list_at(s.m, s.r.out_map, 2 * z + 1) : 0;
+    map[2 * z] = (uint32_t)(int32_t)(stride * m);
+    map[2 * z + 1] = (uint32_t)(int32_t)(stride * at[z] + offset);
+    if (m == 1)
+      continue;
+    s.axis[z].hi = simpler(&s, quotient_up(&s, s.axis[z].hi, -at[z], m), z);
+    by[z] = neo_op2(s.m, NEO_OP_ADD, times(&s, neo_axis_ref(s.m, z), m), int_of(&s, at[z]));
+  }
+  s.r.out_map = neo_list_new(s.m, map, 2 * s.r.n_out);
+  substitute(&s, by);
+  step_reductions(&s);
+  drop_empty(&s);
+  add_piece(&s);
+}
+
+/* ---- the definition */
+
+static void remove_piece(neo_module *m, neo_tensor t, neo_def d) {
+  neo_tensor_rec *r = neo_tensor_at(m, t);
+  uint32_t ids[64], n = 0;
+  for (uint32_t k = 0; k < r->pieces.n; k++)
+    if (neo_list_at(m, r->pieces, k) != d.i)
+      ids[n++] = neo_list_at(m, r->pieces, k);
+  neo_list left = neo_list_new(m, ids, n);
+  neo_tensor_at(m, t)->pieces = left;
+}
+
+static bool is_piece(neo_module *m, const neo_def_rec *r, neo_def d) {
+  bool yes = r->out.n > 0;
+  for (uint32_t k = 0; k < r->out.n; k++) {
+    neo_list pieces = neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, k)})->pieces;
+    bool found = false;
+    for (uint32_t i = 0; i < pieces.n; i++)
+      found = found || neo_list_at(m, pieces, i) == d.i;
+    yes = yes && found && pieces.n + MAX_PIECES <= 64;
+  }
+  return yes;
+}
+
+/* Does it only add up rows, which lie along an axis that pieces would step over? Lanes along it
+ * read them whole, with conditions that are cheaper than strides. */
+static bool adds_rows(const split *s) {
+  neo_linear l;
+  neo_expr e = neo_list_expr(s->m, s->r.body, 0);
+  neo_node n = *neo_expr_node(s->m, e);
+  if (s->r.reducer != NEO_RED_SUM || s->where.i || n.op != NEO_OP_LOAD || !n.arg.n ||
+      !neo_linear_of(s->m, neo_list_expr(s->m, n.arg, n.arg.n - 1), &l) || l.n < 2)
+    return false;
+  for (uint32_t k = 0; k < l.n; k++) {
+    const neo_node *x = neo_expr_node(s->m, l.term[k].atom);
+    if (x->op == NEO_OP_AXIS && x->attr < s->r.n_out && s->period[x->attr] > 1)
+      return l.term[k].coef == 1;
+  }
+  return false;
+}
+
+static void definition(neo_module *m, neo_prover *p, neo_def d) {
+  split s = {.m = m, .prover = p, .r = *neo_def_at(m, d)};
+  int64_t at[16] = {0};
+  if (s.r.reducer == NEO_RED_NONE || s.r.n_out == 0 || s.r.n_out > 16 || !is_piece(m, &s.r, d))
+    return;
+  for (uint32_t k = 0; k < s.r.axes.n; k++)
+    s.axis[k] = *neo_def_axis(m, &s.r, k);
+  s.where = s.r.where;
+  if (find_periods(&s) == 1 || adds_rows(&s))
+    return;
+  if (!s.r.origin)
+    s.r.origin = d.i;
+  for (uint32_t k = 0; k < s.r.out.n; k++)
+    remove_piece(m, (neo_tensor){neo_list_at(m, s.r.out, k)}, d);
+  for (bool more = true; more;) {
+    piece(s, at);
+    more = false;
+    for (uint32_t z = s.r.n_out; z-- > 0 && !more;) { /* the next remainders, last axis fastest */
+      at[z] = at[z] + 1 < s.period[z] ? at[z] + 1 : 0;
+      more = at[z] != 0;
+    }
+  }
+}
+
+neo_status neo_pass_polyphase(neo_module *m) {
+  neo_prover *p = neo_prover_new(m);
+  size_t n = m->defs.n;
+  for (uint32_t k = 1; k < n; k++) {
+    neo_prover_at(p, m->defs.at[k].span);
+    definition(m, p, (neo_def){k});
+  }
+  neo_prover_free(p);
+  return NEO_OK;
+}

@@ -1,0 +1,465 @@
+/* Weights in the order in which products read them.
+ *
+ *   Y[b, j] = sum[k] X[b, k]*W[k, j]
+ *   ->
+ *   packed.W[t, k, l] = W[k, 16*t + l] else 0,   Y[b, j] = sum[k] X[b, k]*packed.W[j/16, k, j%16]
+ *
+ * A register tile of a product walks some neighbouring columns j down the whole reduction. In W
+ * these are rows that lie far apart, or, where W is stored [j, k], columns; so each call either
+ * reads them badly or copies them first (codegen/lower/cpu/pack.c), which is paid back only by many
+ * rows b. In packed.W they are one stream. A tile of columns is a cache line, for which
+ * registers' tiles of all vector widths are multiples or divisors; where the extent is no multiple,
+ * the last tile is filled with zeros that no result uses.
+ *
+ * Where a processor's product rounds W to bf16 (mixed_precision.c), packed.W holds what was rounded, half as
+ * many bytes; and where the target multiplies pairs, the two steps of a pair lie side by side, of
+ * the innermost axis of the reduction (schedule/matrix.h):
+ *
+ *   packed.W[t, k, l, h] = bf16(W[2*k + h, 16*t + l]) else 0
+ *   read as packed.W[j/16, k/2, j%16, k%2]
+ *
+ * A layout is a definition like any other: it is transformed, fused and proved like them. packed.W
+ * follows from parameters alone (ir/call_invariant.h), so it is made once and kept between calls, and
+ * again when the parameter has changed; weights that several products read in one way are packed
+ * once. What makes W (a stack of weights, a normalisation) is fused into the packing.
+ *
+ * Which reads: in a sum of products, a factor that reads one tensor that lasts, at an index that is
+ * the last output axis itself (the one along which the result lies) and others that are free of it,
+ * some of them of the reduction, where another factor is free of that axis: every element is used
+ * by many rows. Dimensions whose indices the reduction moves go inside, in the order of its axes;
+ * the others stay outside.
+ *
+ * Which entries: those that leave parameters as they are (forward entries), where one reader is
+ * enough. A training step writes its weights, so that a layout is made in each step: it pays where
+ * several products of the step read it, as those of an unrolled loop do; fusion may still find that
+ * it does not, and reads W through it, which is W again. Definitions that both kinds need exist
+ * twice afterwards ("packed." before the name), as after transform/specialize.c. */
+#include "base/hash.h"
+#include "ir/clone.h"
+#include "ir/call_invariant.h"
+#include "ir/product.h"
+#include "transform/transform.h"
+#include <assert.h>
+
+enum { LINE_BYTES = 64, MOST_RANK = 16, MOST_FACTORS = 8, PAIR = 2 };
+enum { LEAST_READERS = 2 }; /* in a training step */
+enum { LEAST_BYTES = 16384, MOST_BYTES = 1 << 28, MOST_ROWS = 256 };
+
+typedef struct { /* a read that is laid out */
+  neo_expr load;
+  neo_tensor from;
+  uint32_t rank, column;     /* column: dimension with the last output axis */
+  uint32_t order[MOST_RANK]; /* the other dimensions as they stand in the layout; */
+  uint32_t n_outer;          /* so many before the tile, the rest inside */
+  int64_t lanes, extent;
+  bool rounded, pairs; /* of bf16; two steps of the last dimension in `order` side by side */
+} placing;
+
+typedef struct {
+  neo_module *m;
+  neo_arena *a;
+  neo_call_invariants lasting;
+  neo_map packed; /* hash of a placing -> index into `made` + 1 */
+  NEO_VEC(neo_tensor) made;
+  NEO_VEC(placing) made_as;
+} layouts;
+
+/* ---- which reads */
+
+typedef struct {
+  const neo_module *m;
+  neo_expr load;
+  uint32_t n;
+  bool plain;
+} read_search;
+
+static void find_read(void *ctx, neo_expr e) {
+  read_search *s = ctx;
+  neo_op op = (neo_op)neo_expr_node(s->m, e)->op;
+  if (op == NEO_OP_LOAD) {
+    s->load = e;
+    s->n++;
+  } else if (op == NEO_OP_LOAD_ELSE || op == NEO_OP_SELECT || op == NEO_OP_RAND) {
+    s->plain = false;
+  }
+}
+
+/* The one read of a factor; 0: it is not that simple. */
+static neo_expr only_read(const neo_module *m, neo_expr factor) {
+  read_search s = {m, {0}, 0, true};
+  neo_expr_visit(m, factor, find_read, &s);
+  return s.plain && s.n == 1 ? s.load : (neo_expr){0};
+}
+
+/* The innermost reduction axis in an index; -1: the reduction does not move it. */
+static int inner_axis(const neo_module *m, const neo_def_rec *d, neo_expr index) {
+  uint64_t axes = neo_expr_axes(m, index) >> d->n_out;
+  return axes ? (int)d->n_out + 63 - __builtin_clzll(axes) : -1;
+}
+
+static void sort_dimensions(const neo_module *m, const neo_def_rec *d, placing *p) {
+  int key[MOST_RANK];
+  uint32_t n = 0;
+  p->n_outer = 0;
+  for (uint32_t k = 0; k < p->rank; k++) {
+    if (k == p->column)
+      continue;
+    int at = inner_axis(m, d, neo_expr_arg(m, p->load, k));
+    uint32_t i = n++;
+    for (; i > 0 && key[i - 1] > at; i--) {
+      key[i] = key[i - 1];
+      p->order[i] = p->order[i - 1];
+    }
+    key[i] = at;
+    p->order[i] = k;
+    p->n_outer += at < 0;
+  }
+}
+
+/* The dimension whose index is AXIS `axis` itself, all others being free of it; rank: none. */
+static uint32_t column_of(const neo_module *m, neo_expr load, uint32_t rank, uint32_t axis) {
+  uint32_t column = rank;
+  for (uint32_t k = 0; k < rank; k++) {
+    neo_expr index = neo_expr_arg(m, load, k);
+    const neo_node *n = neo_expr_node(m, index);
+    if (!(neo_expr_axes(m, index) >> axis & 1))
+      continue;
+    if (n->op != NEO_OP_AXIS || column != rank)
+      return rank;
+    column = k;
+  }
+  return column;
+}
+
+/* Are sizes known, is it large enough to matter, and small enough to exist twice? */
+static bool is_worth(const neo_module *m, placing *p) {
+  int64_t x, bytes = neo_type_bytes((neo_type)neo_tensor_at(m, p->from)->type);
+  p->lanes = LINE_BYTES / bytes;
+  for (uint32_t k = 0; k < p->rank; k++) {
+    if (!neo_expr_is_int(m, neo_tensor_extent(m, p->from, k), &x) || x < 1 || x > MOST_BYTES)
+      return false;
+    if (k == p->column)
+      p->extent = x;
+    bytes *= x;
+    if (bytes > MOST_BYTES)
+      return false;
+  }
+  return bytes >= LEAST_BYTES && p->extent > p->lanes;
+}
+
+/* Is it f32(bf16(load)), on a processor? */
+static bool is_rounded(const neo_module *m, neo_expr factor, neo_expr load) {
+  const neo_node *wide = neo_expr_node(m, factor);
+  if (m->threads || wide->op != NEO_OP_CAST || wide->type != NEO_F32_T ||
+      neo_expr_type(m, load) != NEO_F32_T)
+    return false;
+  const neo_node *narrow = neo_expr_node(m, neo_expr_arg(m, factor, 0));
+  return narrow->op == NEO_OP_CAST && narrow->type == NEO_BF16_T &&
+         neo_expr_arg(m, neo_expr_arg(m, factor, 0), 0).i == load.i;
+}
+
+/* Is the last dimension's index the innermost reduction axis? */
+static bool takes_pairs(const neo_module *m, const neo_def_rec *d, const placing *p) {
+  const neo_node *n = neo_expr_node(m, neo_expr_arg(m, p->load, p->order[p->rank - 2]));
+  return m->pairs && n->op == NEO_OP_AXIS && n->attr + 1 == d->axes.n;
+}
+
+static bool place_factor(layouts *s, const neo_def_rec *d, neo_expr factor, placing *p) {
+  neo_module *m = s->m;
+  uint32_t axis = d->n_out - 1;
+  p->load = only_read(m, factor);
+  if (!p->load.i)
+    return false;
+  p->from = (neo_tensor){neo_expr_node(m, p->load)->attr};
+  p->rank = neo_tensor_rank(m, p->from);
+  if (p->rank < 2 || p->rank >= MOST_RANK || !neo_tensor_is_call_invariant(&s->lasting, p->from))
+    return false;
+  p->column = column_of(m, p->load, p->rank, axis);
+  if (p->column == p->rank || !is_worth(m, p))
+    return false;
+  sort_dimensions(m, d, p);
+  p->rounded = is_rounded(m, factor, p->load);
+  p->pairs = p->rounded && p->n_outer < p->rank - 1 && takes_pairs(m, d, p);
+  return p->n_outer < p->rank - 1;
+}
+
+/* Rows that share an element of the factor: points of the output axes that it does not use. */
+static double rows_of(const neo_module *m, const neo_def_rec *d, neo_expr factor) {
+  double n = 1;
+  for (uint32_t k = 0; k < d->n_out; k++) {
+    int64_t x;
+    neo_expr hi = neo_def_axis(m, d, k)->hi;
+    const neo_node *node = neo_expr_node(m, hi);
+    if (neo_expr_axes(m, factor) >> k & 1)
+      continue;
+    if (neo_expr_is_int(m, hi, &x))
+      n *= (double)x;
+    else
+      n *= node->op == NEO_OP_SIZE ? (double)m->sizes.at[node->attr].hi : MOST_ROWS;
+  }
+  return n;
+}
+
+static bool place(layouts *s, neo_def id, placing *p) {
+  neo_module *m = s->m;
+  const neo_def_rec d = *neo_def_at(m, id);
+  neo_expr factor[MOST_FACTORS];
+  uint32_t n = 0;
+  if (d.reducer != NEO_RED_SUM || d.body.n != 1 || d.out.n != 1 || !d.n_out || d.axes.n >= 63 ||
+      d.out_map.n || neo_tensor_at(m, (neo_tensor){neo_list_at(m, d.out, 0)})->pieces.n != 1 ||
+      s->lasting.def[id.i])
+    return false;
+  if (!neo_product_factors(m, neo_list_expr(m, d.body, 0), factor, &n, MOST_FACTORS) || n < 2)
+    return false;
+  uint64_t column = 1ULL << (d.n_out - 1), reduced = ~0ULL << d.n_out;
+  bool shared = false;
+  for (uint32_t k = 0; k < n; k++)
+    shared = shared ||
+             (!(neo_expr_axes(m, factor[k]) & column) && neo_expr_axes(m, factor[k]) & reduced);
+  for (uint32_t k = 0; shared && k < n; k++)
+    if (place_factor(s, &d, factor[k], p) && (p->pairs || rows_of(m, &d, factor[k]) <= MOST_ROWS))
+      return true;
+  return false;
+}
+
+/* ---- the layout as a definition */
+
+static uint64_t key_of(const placing *p) {
+  uint64_t how = (uint64_t)p->rounded << 63 | (uint64_t)p->pairs << 62;
+  uint64_t h = neo_hash_mix(p->from.i, how | (uint64_t)p->column << 32 | p->n_outer);
+  for (uint32_t k = 0; k + 1 < p->rank; k++)
+    h = neo_hash_mix(h, p->order[k]);
+  return h;
+}
+
+static bool same_placing(const placing *a, const placing *b) {
+  bool same = a->from.i == b->from.i && a->column == b->column && a->n_outer == b->n_outer &&
+              a->rounded == b->rounded && a->pairs == b->pairs;
+  for (uint32_t k = 0; same && k + 1 < a->rank; k++)
+    same = a->order[k] == b->order[k];
+  return same;
+}
+
+/* Position of the tile among the dimensions of the layout, and of the k-th other dimension. */
+static uint32_t position(const placing *p, uint32_t k) {
+  return k < p->n_outer ? k : k + 1;
+}
+
+/* Extent of the dimension of which two steps are a pair. */
+static int64_t paired_of(const layouts *s, const placing *p) {
+  int64_t n = 0;
+  bool known = neo_expr_is_int(s->m, neo_tensor_extent(s->m, p->from, p->order[p->rank - 2]), &n);
+  assert(known && "is_worth asks for it");
+  (void)known;
+  return n;
+}
+
+/* The elements' type as it lies; dimensions of the layout. */
+static neo_type type_of(const layouts *s, const placing *p) {
+  return p->rounded ? NEO_BF16_T : (neo_type)neo_tensor_at(s->m, p->from)->type;
+}
+
+static uint32_t rank_of(const placing *p) {
+  return p->rank + 1 + p->pairs;
+}
+
+static neo_tensor add_tensor(layouts *s, const placing *p) {
+  neo_module *m = s->m;
+  neo_tensor_rec from = *neo_tensor_at(m, p->from);
+  uint32_t extent[MOST_RANK + 2];
+  for (uint32_t k = 0; k + 1 < p->rank; k++)
+    extent[position(p, k)] = neo_tensor_extent(m, p->from, p->order[k]).i;
+  int64_t tiles = (p->extent + p->lanes - 1) / p->lanes;
+  extent[p->n_outer] = neo_const_int(m, NEO_I64_T, tiles).i;
+  extent[p->rank] = neo_const_int(m, NEO_I64_T, p->lanes).i;
+  if (p->pairs) {
+    extent[p->rank - 1] = neo_const_int(m, NEO_I64_T, (paired_of(s, p) + PAIR - 1) / PAIR).i;
+    extent[p->rank + 1] = neo_const_int(m, NEO_I64_T, PAIR).i;
+  }
+  neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .span = from.span, .in = from.in};
+  r.type = (uint8_t)type_of(s, p);
+  r.name = neo_tensor_fresh_name(m, "packed", neo_name_text(m->names, from.name));
+  r.extent = neo_list_new(m, extent, rank_of(p));
+  return neo_tensor_add(m, r);
+}
+
+static void add_definition(layouts *s, const placing *p, neo_tensor t) {
+  neo_module *m = s->m;
+  uint32_t axes[MOST_RANK + 2];
+  neo_expr index[MOST_RANK];
+  neo_span span = neo_tensor_at(m, p->from)->span;
+  for (uint32_t k = 0; k < rank_of(p); k++) {
+    neo_axis_rec x = {.lo = neo_const_int(m, NEO_I64_T, 0), .hi = neo_tensor_extent(m, t, k)};
+    const char *name = k > p->rank ? "h" : k == p->rank ? "l" : k == p->n_outer ? "t" : "k";
+    x.name = neo_name_of(m->names, name);
+    x.span = span;
+    axes[k] = neo_axis_add(m, x).i;
+  }
+  for (uint32_t k = 0; k + 1 < p->rank; k++)
+    index[p->order[k]] = neo_axis_ref(m, position(p, k));
+  neo_expr lanes = neo_const_int(m, NEO_I64_T, p->lanes);
+  index[p->column] =
+      neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, neo_axis_ref(m, p->n_outer), lanes),
+              neo_axis_ref(m, p->rank));
+  bool whole = p->extent % p->lanes == 0;
+  if (p->pairs) {
+    neo_expr *paired = &index[p->order[p->rank - 2]], two = neo_const_int(m, NEO_I64_T, PAIR);
+    *paired =
+        neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, *paired, two), neo_axis_ref(m, p->rank + 1));
+    whole = whole && paired_of(s, p) % PAIR == 0;
+  }
+  neo_expr zero = neo_const_int(m, (neo_type)neo_tensor_at(m, p->from)->type, 0);
+  neo_expr value = whole ? neo_load(m, p->from, index, p->rank, span)
+                         : neo_load_else(m, p->from, index, p->rank, zero, span);
+  if (p->rounded)
+    value = neo_cast(m, NEO_BF16_T, value);
+  neo_def_rec d = {.n_out = rank_of(p), .reducer = NEO_RED_NONE, .span = span};
+  d.axes = neo_list_new(m, axes, rank_of(p));
+  d.finish = neo_list_new(m, &value.i, 1);
+  d.out = neo_list_new(m, &t.i, 1);
+  neo_def_add(m, d, true);
+}
+
+static neo_tensor packed_of(layouts *s, const placing *p) {
+  uint64_t key = key_of(p), known = 0;
+  if (neo_map_get(&s->packed, key, &known) && same_placing(&s->made_as.at[known - 1], p))
+    return s->made.at[known - 1];
+  neo_tensor t = add_tensor(s, p);
+  add_definition(s, p, t);
+  NEO_PUSH(s->a, &s->made, t);
+  NEO_PUSH(s->a, &s->made_as, *p);
+  neo_map_set(&s->packed, key, s->made.n);
+  return t;
+}
+
+static void read_packed(layouts *s, neo_def d, const placing *p) {
+  neo_module *m = s->m;
+  neo_expr index[MOST_RANK + 2], column = neo_expr_arg(m, p->load, p->column);
+  neo_expr lanes = neo_const_int(m, NEO_I64_T, p->lanes);
+  neo_tensor t = packed_of(s, p);
+  for (uint32_t k = 0; k + 1 < p->rank; k++)
+    index[position(p, k)] = neo_expr_arg(m, p->load, p->order[k]);
+  index[p->n_outer] = neo_op2(m, NEO_OP_DIV, column, lanes);
+  index[p->rank] = neo_op2(m, NEO_OP_MOD, column, lanes);
+  if (p->pairs) {
+    neo_expr at = index[p->rank - 1], two = neo_const_int(m, NEO_I64_T, PAIR);
+    index[p->rank - 1] = neo_op2(m, NEO_OP_DIV, at, two);
+    index[p->rank + 1] = neo_op2(m, NEO_OP_MOD, at, two);
+  }
+  neo_expr body = neo_list_expr(m, neo_def_at(m, d)->body, 0);
+  neo_expr from = p->rounded ? neo_cast(m, NEO_BF16_T, p->load) : p->load;
+  neo_expr to = neo_load(m, t, index, rank_of(p), neo_expr_node(m, p->load)->span);
+  body = neo_expr_replace(m, body, from, to);
+  neo_def_at(m, d)->body = neo_list_new(m, &body.i, 1);
+}
+
+/* ---- entries */
+
+static bool rests(const neo_entry_rec *e) {
+  return e->kind == NEO_ENTRY_FORWARD;
+}
+
+static size_t defs_of(layouts *s, bool resting, neo_def **out) {
+  neo_module *m = s->m;
+  NEO_VEC(neo_tensor) roots = {0};
+  for (size_t e = 0; e < m->entries.n; e++) {
+    neo_list lists[] = {m->entries.at[e].outputs, m->entries.at[e].updates};
+    for (int i = 0; i < 2 && rests(&m->entries.at[e]) == resting; i++)
+      for (uint32_t k = 0; k < lists[i].n; k++)
+        NEO_PUSH(s->a, &roots, (neo_tensor){neo_list_at(m, lists[i], k)});
+  }
+  return neo_module_topo(m, roots.at, roots.n, s->a, out, NULL);
+}
+
+static void rename_entries(layouts *s, const neo_map *to) {
+  neo_module *m = s->m;
+  for (size_t e = 0; e < m->entries.n; e++) {
+    if (!rests(&m->entries.at[e]))
+      continue;
+    neo_list outputs = neo_tensors_renamed(m, m->entries.at[e].outputs, to, s->a);
+    neo_list updates = neo_tensors_renamed(m, m->entries.at[e].updates, to, s->a);
+    m->entries.at[e].outputs = outputs;
+    m->entries.at[e].updates = updates;
+  }
+}
+
+/* What others need as it is: forward entries get copies of it, and of all that reads these. */
+static void copy_shared(layouts *s, neo_def *defs, size_t n, const bool *placed) {
+  neo_module *m = s->m;
+  neo_def *other;
+  bool *shared = NEO_NEW_ARRAY(s->a, bool, m->defs.n + 1);
+  size_t n_other = defs_of(s, false, &other);
+  neo_map outs, to;
+  neo_map_init(&outs, s->a);
+  neo_map_init(&to, s->a);
+  for (size_t k = 0; k < n_other; k++)
+    shared[other[k].i] = true;
+  for (size_t k = 0; k < n; k++)
+    if (placed[k] && shared[defs[k].i])
+      neo_map_set(&outs, neo_list_at(m, neo_def_at(m, defs[k])->out, 0), 1);
+  if (!outs.n)
+    return;
+  const bool *affected = neo_defs_affected(m, defs, n, &outs, NULL, s->a);
+  for (size_t k = 0; k < n; k++)
+    if (affected[k] || (placed[k] && shared[defs[k].i]))
+      defs[k] = neo_def_clone(m, defs[k], "packed", &to);
+  rename_entries(s, &to);
+}
+
+/* In place: forward entries have what they need by now. */
+static void lay_out_steps(layouts *s) {
+  neo_module *m = s->m;
+  neo_def *defs;
+  size_t n = defs_of(s, false, &defs);
+  bool *none = NEO_NEW_ARRAY(s->a, bool, m->entries.n + 1);
+  placing *p = NEO_NEW_ARRAY(s->a, placing, n + 1);
+  neo_map readers;
+  neo_map_init(&readers, s->a);
+  s->lasting = neo_call_invariants_of(m, defs, n, none, s->a); /* old versions last for the whole step */
+  for (size_t k = 0; k < n; k++) {
+    uint64_t count = 0;
+    if (!place(s, defs[k], &p[k])) {
+      p[k].load.i = 0;
+      continue;
+    }
+    neo_map_get(&readers, key_of(&p[k]), &count);
+    neo_map_set(&readers, key_of(&p[k]), count + 1);
+  }
+  for (size_t k = 0; k < n; k++) {
+    uint64_t count = 0;
+    if (p[k].load.i && neo_map_get(&readers, key_of(&p[k]), &count) && count >= LEAST_READERS)
+      read_packed(s, defs[k], &p[k]);
+  }
+}
+
+static void lay_out(layouts *s) {
+  neo_module *m = s->m;
+  neo_def *defs;
+  placing p;
+  size_t n = defs_of(s, true, &defs), n_placed = 0;
+  bool *at_hand = NEO_NEW_ARRAY(s->a, bool, m->entries.n + 1);
+  bool *placed = NEO_NEW_ARRAY(s->a, bool, n + 1);
+  for (size_t e = 0; e < m->entries.n; e++)
+    at_hand[e] = rests(&m->entries.at[e]);
+  s->lasting = neo_call_invariants_of(m, defs, n, at_hand, s->a);
+  for (size_t k = 0; k < n; k++)
+    n_placed += placed[k] = place(s, defs[k], &p);
+  if (!n_placed)
+    return;
+  neo_def *of = neo_arena_copy(s->a, defs, n * sizeof *defs);
+  copy_shared(s, of, n, placed);
+  for (size_t k = 0; k < n; k++)
+    if (placed[k] && place(s, defs[k], &p))
+      read_packed(s, of[k], &p);
+}
+
+neo_status neo_pass_prepack(neo_module *m) {
+  neo_arena scratch;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  layouts s = {.m = m, .a = &scratch};
+  neo_map_init(&s.packed, &scratch);
+  lay_out(&s);
+  lay_out_steps(&s);
+  neo_arena_free(&scratch);
+  return NEO_OK;
+}

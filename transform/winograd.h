@@ -1,0 +1,9 @@
+/* Minimal filtering, with a choice for tests. */
+#ifndef NEO_TRANSFORM_WINOGRAD_H
+#define NEO_TRANSFORM_WINOGRAD_H
+#include "transform/transform.h"
+
+/* As neo_pass_winograd; with `always`, wherever it is possible, whatever it costs. */
+neo_status neo_winograd(neo_module *m, bool always);
+
+#endif
