@@ -26,7 +26,7 @@ train loss using optim.sgd(lr = 0.1)
 END1
 
 squares() { # tensors in memory, of a model's attention
-  grep -E '^  memory .*(\.s|part\..*)$|^nothing' "$1" || true
+  grep -E '^  memory .*\.s$|^nothing' "$1" || true
 }
 
 # Every way of making the tensor away is said, and none is left.
@@ -94,10 +94,10 @@ END1
 "$NEOC" compile long.expr $gpu --emit=ptx -o long >out 2>&1
 grep -q '^forward: memory [0-9.]* \(K\|M\)iB' out || fail "memory grows with the square" out
 "$NEOC" compile long.expr $gpu --emit=ptx --no-fuse=nested -o long >out 2>&1
-grep -q '^forward: memory 6[45].* GiB' out || fail "without nesting it does not" out
+grep -q '^forward: memory 65[0-9]*.* MiB' out || fail "without nesting it does not" out
 
 # The answers are the interpreter's.
-[ -e "$emulator" ] || exit 0
+[ -e "$emulator" ] || exit $status
 export NEO_CUDA_DRIVER="$emulator"
 for math in bf16 3xtf32; do
   timeout 100 "$NEOC" verify -q net.expr -D B=1 --math=$math $gpu+host || fail "causal, $math"
@@ -107,3 +107,4 @@ for causal in 0 1; do
 done
 NEO_EMULATOR_SEED=5 timeout 100 "$NEOC" verify -q net.expr -D B=1 -D T=17 $gpu+host ||
   fail "the order of threads shows"
+exit $status
