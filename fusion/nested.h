@@ -14,7 +14,7 @@
  *   form.h                    inner sums are stages over the points of other stages
  *   nested.c                    which axes are rows, columns, batches: here
  *   schedule/nested.c           how large blocks are
- *   codegen/lower/gpu/nested.c      blocks of threads; lower_nest_*.c: rows, copies, ranges, warps
+ *   codegen/lower/gpu/nested.c      blocks of threads; gpu/nested_*.c: rows, copies, ranges, warps
  *   codegen/lower/common/stage.c     a thread for each point: any form, slow */
 #ifndef NEO_FUSION_NESTED_H
 #define NEO_FUSION_NESTED_H
