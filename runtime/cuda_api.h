@@ -3,6 +3,7 @@
  * without CUDA. Numbers are those of the driver's ABI, which never change. */
 #ifndef NEO_RUNTIME_CUDA_API_H
 #define NEO_RUNTIME_CUDA_API_H
+#include "include/neo/neo_rt.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -55,11 +56,11 @@ typedef struct { /* CUDA_KERNEL_NODE_PARAMS, its first version */
 typedef struct { /* CUtensorMap, which is made at a multiple of 64 bytes */
   unsigned char bits[128];
 } cuda_map;
-enum { /* of it */
-       CUDA_MAP_F16 = 6,
-       CUDA_MAP_BF16 = 9,
-       CUDA_MAP_EXCHANGED_128 = 3, /* swizzle of 128 bytes */
-       CUDA_MAP_LINES_256 = 3      /* of the second cache, which are read as one */
+enum {
+  CUDA_MAP_F16 = 6,
+  CUDA_MAP_BF16 = 9,
+  CUDA_MAP_SWIZZLE_128 = 3, /* pieces of 16 of each 128 bytes are exchanged */
+  CUDA_MAP_L2_256 = 3       /* the second cache reads 256 bytes at once */
 };
 
 typedef union { /* CUlaunchAttributeValue */
@@ -172,6 +173,10 @@ const char *neo_rti_cuda_driver(cuda_api *api, void **library, char text[CUDA_TE
  * success. */
 const char *neo_rti_cuda_why(const cuda_api *api, cuda_result r, const char *doing,
                              char text[CUDA_TEXT]);
+
+/* A tensor at `from`, with these extents, as the copy engine of sm_90 sees it. (cuda/map.c) */
+cuda_result neo_rti_cuda_map(const cuda_api *api, const neo_rt_map *m, const int64_t *extent,
+                             void *from, cuda_map *out);
 
 /* Blocks of a launch (neo_rt_kernel.persistent), on a device of so many multiprocessors. */
 static inline int64_t cuda_blocks(int64_t units, int64_t block_units, int64_t persistent,

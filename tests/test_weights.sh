@@ -80,7 +80,7 @@ says err '2 parameters are loaded, 5 stay as they are' "some of them"
 expect 1 "a pattern of nothing" $run --only 'Q.*' --rename table.txt
 echo 'fc.weight = W' >flat.txt
 expect 1 "another shape" $run --only W --rename flat.txt
-says err 'a line of a table turns it: fc.weight = W transpose' "another shape"
+says err 'a line of a table transposes it: fc.weight = W transpose' "another shape"
 expect 2 "a table without a file" "$NEOC" run model.expr X=ones:[1,3] --rename table.txt
 expect 3 "a table that is not there" $run --rename nothere.txt
 

@@ -1,10 +1,13 @@
-/* bind.c: DLPack tensors in place of pointers: neo_rt_bind, neo_rt_view, neo_rt_run.
+/* bind.c: DLPack tensors in place of pointers: neo_rt_bind, neo_rt_view.
  *
  * A bound input or output serves later runs. A bound parameter or state replaces the context's own
  * store: all buffers within it move to the caller's memory. That memory must be aligned to 64
- * bytes, because kernels rely on it for what the context keeps. */
+ * bytes, because kernels rely on it for what the context owns. */
+#include "runtime/core/bind.h"
 #include "include/neo/dlpack.h"
-#include "runtime/internal.h"
+#include "runtime/core/device.h"
+#include "runtime/core/invariant_cache.h"
+#include "runtime/core/run.h"
 #include <string.h>
 
 const neo_rt_tensor *neo_rti_tensor(const neo_rt_ctx *c, int32_t tensor) {
@@ -29,13 +32,15 @@ static const char *dl_name(neo_dl_type t) {
 }
 
 static bool is_on_device(const neo_rt_ctx *c, const neo_dl_tensor *dl) {
-  return c->cuda && dl->device.type == NEO_DL_CUDA && dl->device.id == neo_rti_cuda_number(c);
+  return c->device->apart && dl->device.type == c->device->dlpack &&
+         dl->device.id == c->device->number(c);
 }
 
 static neo_rt_status check_kind(neo_rt_ctx *c, const neo_rt_tensor *t, const neo_dl_tensor *dl) {
-  if (c->cuda && dl->device.type == NEO_DL_CUDA && !is_on_device(c, dl))
-    return neo_rti_fail(c, NEO_UNSUPPORTED, "%s: the tensor is on cuda:%d, expected cuda:%d (%s)",
-                        t->name, (int)dl->device.id, neo_rti_cuda_number(c), t->place);
+  const neo_rti_device *d = c->device;
+  if (d->apart && dl->device.type == d->dlpack && !is_on_device(c, dl))
+    return neo_rti_fail(c, NEO_UNSUPPORTED, "%s: the tensor is on %s:%d, expected %s:%d (%s)",
+                        t->name, d->name, (int)dl->device.id, d->name, d->number(c), t->place);
   if (dl->device.type != NEO_DL_CPU && dl->device.type != NEO_DL_CUDA_HOST && !is_on_device(c, dl))
     return neo_rti_fail(c, NEO_UNSUPPORTED,
                         "%s: the tensor is on device type %d, expected the CPU (%s)", t->name,
@@ -51,8 +56,8 @@ static neo_rt_status check_kind(neo_rt_ctx *c, const neo_rt_tensor *t, const neo
   return NEO_OK;
 }
 
-static neo_rt_status wrong_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, int64_t given,
-                               int64_t want) {
+neo_rt_status neo_rti_wrong_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, int64_t given,
+                                int64_t want) {
   return neo_rti_fail(c, NEO_SHAPE, "%s: dim %d is %lld, expected %lld (%s)", t->name, d,
                       (long long)given, (long long)want, t->place);
 }
@@ -69,7 +74,7 @@ static bool program_fixed(const neo_rt_model *m, int32_t program) {
 static neo_rt_status check_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, int64_t given) {
   int32_t program = c->model->extents[t->extent + d];
   int32_t size = neo_rti_program_size(c->model, program);
-  if (size >= 0 && !neo_rti_tensor_kept(t)) {
+  if (size >= 0 && !neo_rti_tensor_persists(t)) {
     const neo_rt_size *s = &c->model->sizes[size];
     if (given >= s->lo && given <= s->hi)
       return NEO_OK;
@@ -77,7 +82,7 @@ static neo_rt_status check_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, int
                         t->name, d, (long long)given, s->name, (long long)s->lo, (long long)s->hi,
                         t->place);
   }
-  if (!neo_rti_tensor_kept(t) && !program_fixed(c->model, program)) {
+  if (!neo_rti_tensor_persists(t) && !program_fixed(c->model, program)) {
     if (given >= 0)
       return NEO_OK;
     return neo_rti_fail(c, NEO_SHAPE, "%s: dim %d is %lld (%s)", t->name, d, (long long)given,
@@ -85,7 +90,7 @@ static neo_rt_status check_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, int
   }
   int64_t largest[NEO_RTI_MAX_RANK];
   neo_rti_extents(c->model, t, NULL, largest);
-  return given == largest[d] ? NEO_OK : wrong_dim(c, t, d, given, largest[d]);
+  return given == largest[d] ? NEO_OK : neo_rti_wrong_dim(c, t, d, given, largest[d]);
 }
 
 static neo_rt_status check_shape(neo_rt_ctx *c, const neo_rt_tensor *t, const neo_dl_tensor *dl) {
@@ -121,7 +126,7 @@ static neo_rt_status check_memory(neo_rt_ctx *c, const neo_rt_tensor *t, const n
     empty |= dl->shape[d] == 0;
   if (!dl->data && !empty)
     return neo_rti_fail(c, NEO_NULL, "%s: pointer is null (%s)", t->name, t->place);
-  size_t align = neo_rti_tensor_kept(t) ? NEO_RTI_ALIGN : neo_rti_type_bytes(t->type);
+  size_t align = neo_rti_tensor_persists(t) ? NEO_RTI_ALIGN : neo_rti_type_bytes(t->type);
   if ((uintptr_t)data % align)
     return neo_rti_fail(c, NEO_ARGUMENT, "%s: pointer is not aligned to %zu bytes (%s)", t->name,
                         align, t->place);
@@ -144,22 +149,23 @@ static neo_rt_status check_store(neo_rt_ctx *c, const neo_rt_tensor *t) {
   return NEO_OK;
 }
 
-/* Moves a kept tensor to `data`, or back into the context (null) with its values. */
+/* Moves the store of a tensor that the context owns to `data`; null: back into the context, with its
+ * values. */
 static void move_store(neo_rt_ctx *c, int32_t tensor, void *data) {
   const neo_rt_tensor *t = &c->model->tensors[tensor];
   const neo_rt_buf *b = &c->model->bufs[t->buf];
   void *before = c->bound[tensor].data;
   if (!data && before)
-    memcpy(c->base[b->mem] + b->offset, before, neo_rti_kept_bytes(c, t, NULL));
-  c->n_bound_kept += (data != NULL) - (before != NULL);
+    memcpy(c->base[b->mem] + b->offset, before, neo_rti_tensor_bytes(c->model, t, NULL));
+  c->n_bound_persisting += (data != NULL) - (before != NULL);
   c->bound[tensor].data = data;
-  neo_rti_keep_changed(c, tensor); /* for when it is bound no more */
+  neo_rti_invariants_written(c, tensor); /* for when it is bound no more */
   neo_rti_resolve(c);
 }
 
-static neo_rt_status bind_kept(neo_rt_ctx *c, int32_t tensor, void *data) {
+static neo_rt_status bind_owned(neo_rt_ctx *c, int32_t tensor, void *data) {
   const neo_rt_tensor *t = &c->model->tensors[tensor];
-  if (c->cuda)
+  if (c->device->apart)
     return neo_rti_fail(c, NEO_UNSUPPORTED, "%s: lies on the GPU, and cannot be bound (%s)",
                         t->name, t->place);
   neo_rt_status status = check_store(c, t);
@@ -171,7 +177,7 @@ static neo_rt_status bind_kept(neo_rt_ctx *c, int32_t tensor, void *data) {
 }
 
 static void unbind(neo_rt_ctx *c, int32_t tensor) {
-  if (neo_rti_tensor_kept(&c->model->tensors[tensor]))
+  if (neo_rti_tensor_persists(&c->model->tensors[tensor]))
     move_store(c, tensor, NULL);
   else
     c->bound[tensor].data = NULL;
@@ -198,8 +204,8 @@ neo_rt_status neo_rt_bind(neo_rt_ctx *c, int32_t tensor, struct neo_dl_tensor *d
     status = check_memory(c, t, dl, data);
   if (status)
     return status;
-  if (neo_rti_tensor_kept(t))
-    return bind_kept(c, tensor, data);
+  if (neo_rti_tensor_persists(t))
+    return bind_owned(c, tensor, data);
   static const char empty_store[NEO_RTI_ALIGN] = {0}; /* bound, though there is no element */
   c->bound[tensor].data = data ? data : (void *)(uintptr_t)empty_store;
   c->bound[tensor].on_device = data && is_on_device(c, dl);
@@ -215,7 +221,7 @@ neo_rt_status neo_rt_view(neo_rt_ctx *c, int32_t tensor, struct neo_dl_tensor *d
   const neo_rt_tensor *t = neo_rti_tensor(c, tensor);
   if (!t)
     return neo_rti_fail(c, NEO_NAME, "%s has no tensor %d", c->model->name, tensor);
-  if (!neo_rti_tensor_kept(t))
+  if (!neo_rti_tensor_persists(t))
     return neo_rti_fail(c, NEO_ARGUMENT, "%s: an %s is not kept in the context (%s)", t->name,
                         neo_rti_role_name(t->role), t->place);
   if (!dl || !shape)
@@ -223,92 +229,10 @@ neo_rt_status neo_rt_view(neo_rt_ctx *c, int32_t tensor, struct neo_dl_tensor *d
   neo_rti_extents(c->model, t, NULL, shape);
   c->viewed[tensor] = true;
   *dl = (neo_dl_tensor){.data = neo_rti_tensor_data(c, t),
-                        .device = {c->cuda ? NEO_DL_CUDA : NEO_DL_CPU, neo_rti_cuda_number(c)},
+                        .device = {c->device->dlpack, c->device->number(c)},
                         .ndim = t->rank,
                         .dtype = dl_type(t->type),
                         .shape = shape,
                         .strides = c->strides + (size_t)tensor * NEO_RTI_MAX_RANK};
   return NEO_OK;
-}
-
-/* ------------------------------------------------------------ running on bound tensors */
-
-static neo_rt_status size_from_dim(neo_rt_ctx *c, int32_t tensor, int d, int32_t size) {
-  const neo_rt_tensor *t = &c->model->tensors[tensor];
-  int64_t given = c->bound[tensor].extent[d];
-  if (c->size_from[size] < 0) {
-    c->size_from[size] = tensor;
-    c->sizes[size] = given;
-    return NEO_OK;
-  }
-  if (c->sizes[size] == given)
-    return NEO_OK;
-  return neo_rti_fail(c, NEO_SHAPE, "%s: dim %d is %lld, but %s has %s = %lld (%s)", t->name, d,
-                      (long long)given, c->model->tensors[c->size_from[size]].name,
-                      c->model->sizes[size].name, (long long)c->sizes[size], t->place);
-}
-
-/* Sizes that are the extent of a dimension, from all bound arguments; they must agree. */
-static neo_rt_status find_sizes(neo_rt_ctx *c, const neo_rt_entry *e) {
-  for (int32_t i = 0; i < c->model->n_sizes; i++) {
-    c->size_from[i] = -1;
-    c->sizes[i] = c->model->sizes[i].hi;
-  }
-  neo_rt_status status = NEO_OK;
-  for (int32_t i = 0; i < e->n_args; i++) {
-    int32_t tensor = c->model->entry_args[e->args + i];
-    const neo_rt_tensor *t = &c->model->tensors[tensor];
-    for (int d = 0; !status && c->run_args[i] && d < t->rank; d++) {
-      int32_t size = neo_rti_program_size(c->model, c->model->extents[t->extent + d]);
-      if (size >= 0)
-        status = size_from_dim(c, tensor, d, size);
-    }
-  }
-  for (int32_t i = 0; !status && i < e->n_sizes; i++) {
-    int32_t k = c->model->entry_sizes[e->sizes + i];
-    const neo_rt_size *s = &c->model->sizes[k];
-    if (c->size_from[k] < 0 && s->lo != s->hi)
-      status = neo_rti_fail(c, NEO_SHAPE, "%s: no bound tensor of entry %s gives this size",
-                            s->name, e->name);
-  }
-  return status;
-}
-
-static neo_rt_status check_extents(neo_rt_ctx *c, int32_t tensor) {
-  const neo_rt_tensor *t = &c->model->tensors[tensor];
-  int64_t want[NEO_RTI_MAX_RANK];
-  neo_rti_extents(c->model, t, c->sizes, want);
-  for (int d = 0; d < t->rank; d++)
-    if (c->bound[tensor].extent[d] != want[d])
-      return wrong_dim(c, t, d, c->bound[tensor].extent[d], want[d]);
-  return NEO_OK;
-}
-
-/* A kept tensor may be an output as well; what was bound to it is its store, not a destination. */
-static neo_rt_status collect(neo_rt_ctx *c, const neo_rt_entry *e) {
-  for (int32_t i = 0; i < e->n_args; i++) {
-    int32_t tensor = c->model->entry_args[e->args + i];
-    const neo_rt_tensor *t = &c->model->tensors[tensor];
-    bool skip = i >= e->n_inputs && t->role != NEO_RT_ROLE_OUTPUT;
-    c->run_args[i] = skip ? NULL : c->bound[tensor].data;
-    if (i < e->n_inputs && !c->run_args[i])
-      return neo_rti_fail(c, NEO_NULL, "%s: no tensor is bound (%s)", t->name, t->place);
-  }
-  return NEO_OK;
-}
-
-neo_rt_status neo_rt_run(neo_rt_ctx *c, int32_t entry) {
-  neo_rt_status status;
-  const neo_rt_entry *e = neo_rti_entry(c, entry, &status);
-  if (!e)
-    return status;
-  status = collect(c, e);
-  if (!status)
-    status = find_sizes(c, e);
-  if (!status)
-    status = neo_rti_check_sizes(c, e);
-  for (int32_t i = 0; !status && i < e->n_args; i++)
-    if (c->run_args[i])
-      status = check_extents(c, c->model->entry_args[e->args + i]);
-  return status ? status : neo_rti_entry_call(c, e, c->run_args);
 }

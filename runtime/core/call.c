@@ -1,6 +1,6 @@
 /* call.c: an entry called on plain pointers. Everything is checked before the first kernel runs, so
  * a call that fails has changed nothing. */
-#include "runtime/internal.h"
+#include "runtime/core/run.h"
 
 const neo_rt_entry *neo_rti_entry(neo_rt_ctx *c, int32_t entry, neo_rt_status *status) {
   *status = neo_rti_alive(c);
@@ -118,9 +118,9 @@ static neo_rt_status check_overlap(neo_rt_ctx *c, const neo_rt_entry *e, void *c
 
 /* The caller can write to what was bound at any time. */
 static neo_rt_status check_bound_values(neo_rt_ctx *c) {
-  for (int32_t i = 0; c->n_bound_kept > 0 && i < c->model->n_tensors; i++) {
+  for (int32_t i = 0; c->n_bound_persisting > 0 && i < c->model->n_tensors; i++) {
     const neo_rt_tensor *t = &c->model->tensors[i];
-    if (!c->bound[i].data || !neo_rti_tensor_kept(t))
+    if (!c->bound[i].data || !neo_rti_tensor_persists(t))
       continue;
     neo_rt_status status = neo_rti_check_values(c, t, c->bound[i].data, NULL);
     if (status)

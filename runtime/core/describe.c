@@ -1,6 +1,6 @@
 /* describe.c: what a model is, as text for people or JSON for programs, into a buffer of the
  * caller's. As snprintf, it counts what it could not write. */
-#include "runtime/internal.h"
+#include "runtime/model.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -261,8 +261,8 @@ static void json_entry(out *o, const neo_rt_entry *e) {
 }
 
 static void json_head(out *o) {
-  const char *const values[] = {o->m->name, o->m->prefix, o->m->source_hash, o->m->target,
-                                o->m->features, o->m->device};
+  const char *const values[] = {o->m->name,   o->m->prefix,   o->m->source_hash,
+                                o->m->target, o->m->features, o->m->device};
   static const char *const keys[] = {"name",   "prefix",   "source_hash",
                                      "target", "features", "device"};
   add(o, "{\"abi\": %u", (unsigned)o->m->abi);

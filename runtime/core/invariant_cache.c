@@ -1,24 +1,23 @@
-/* invariant_cache.c: which kept values are out of date.
+/* invariant_cache.c: which call-invariant values are out of date.
  *
- * A step with a `keep` writes what follows from parameters, states and settings alone. Its value
- * stays in the context between calls: the step runs when one of its sources has been written since,
- * and always where the caller can write to one without our knowing (bound, or seen through
- * neo_rt_view). A value is up to date once an entry with its step has run to the end; an entry that
- * updates a source runs no step with a keep on it (the compiler sees to that). */
-#include "runtime/internal.h"
+ * A cached value is made again when one of its sources has been written since, and always where the
+ * caller can write to one without our knowing (bound, or seen through neo_rt_view). It is up to date
+ * once an entry with its step has run to the end. An entry that updates a source has no step whose
+ * value follows from it (the compiler sees to that). */
+#include "runtime/core/invariant_cache.h"
 
-void neo_rti_keep_changed(neo_rt_ctx *c, int32_t tensor) {
+void neo_rti_invariants_written(neo_rt_ctx *c, int32_t tensor) {
   const neo_rt_model *m = c->model;
   for (int32_t k = 0; k < m->n_keeps; k++) {
     const neo_rt_keep *keep = &m->keeps[k];
-    bool of = tensor < 0;
+    bool is_source = tensor < 0;
     for (int32_t i = 0; i < keep->n_sources; i++)
-      of = of || m->keep_sources[keep->sources + i] == tensor;
-    c->stale[k] = c->stale[k] || of;
+      is_source = is_source || m->keep_sources[keep->sources + i] == tensor;
+    c->stale[k] = c->stale[k] || is_source;
   }
 }
 
-bool neo_rti_keep_runs(const neo_rt_ctx *c, const neo_rt_step *s) {
+bool neo_rti_invariant_runs(const neo_rt_ctx *c, const neo_rt_step *s) {
   if (!s->keep || c->stale[s->keep - 1])
     return true;
   const neo_rt_keep *keep = &c->model->keeps[s->keep - 1];
@@ -30,27 +29,27 @@ bool neo_rti_keep_runs(const neo_rt_ctx *c, const neo_rt_step *s) {
   return false;
 }
 
-void neo_rti_keep_done(neo_rt_ctx *c, const neo_rt_entry *e, bool good) {
+void neo_rti_invariants_done(neo_rt_ctx *c, const neo_rt_entry *e, bool good) {
   const neo_rt_model *m = c->model;
   for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++)
     if (m->steps[i].keep)
       c->stale[m->steps[i].keep - 1] = !good;
   for (int32_t i = 0; i < e->n_writes; i++)
-    neo_rti_keep_changed(c, m->entry_writes[e->writes + i]);
+    neo_rti_invariants_written(c, m->entry_writes[e->writes + i]);
   if (e->kind == NEO_RT_ENTRY_INIT)
-    neo_rti_keep_changed(c, -1);
+    neo_rti_invariants_written(c, -1);
 }
 
 static bool tensors_ok(const neo_rt_model *m, const int32_t *table, int32_t at, int32_t n) {
   bool ok = at >= 0 && n >= 0;
   for (int32_t i = 0; ok && i < n; i++) {
     int32_t t = table[at + i];
-    ok = t >= 0 && t < m->n_tensors && neo_rti_tensor_kept(&m->tensors[t]);
+    ok = t >= 0 && t < m->n_tensors && neo_rti_tensor_persists(&m->tensors[t]);
   }
   return ok;
 }
 
-bool neo_rti_keep_check(const neo_rt_model *m) {
+bool neo_rti_invariants_check(const neo_rt_model *m) {
   bool ok = m->n_keeps >= 0 && m->kept_bytes >= 0;
   for (int32_t k = 0; ok && k < m->n_keeps; k++)
     ok = tensors_ok(m, m->keep_sources, m->keeps[k].sources, m->keeps[k].n_sources);

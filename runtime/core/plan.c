@@ -12,7 +12,8 @@
  * items.
  *
  * Lower bound: the largest sum of sizes alive at one time. */
-#include "runtime/internal.h"
+#include "include/neo/neo_rt.h"
+#include <stdbool.h>
 
 typedef struct {
   neo_rt_item *items;

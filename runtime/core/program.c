@@ -2,7 +2,7 @@
  *
  * Arithmetic saturates instead of wrapping, so that an absurd size shows as too large rather than
  * as something small. The stack holds 32 values; deeper, shallower or unknown code is malformed. */
-#include "runtime/internal.h"
+#include "runtime/core/ctx.h"
 
 enum { STACK = 32 };
 

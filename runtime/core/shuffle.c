@@ -1,8 +1,8 @@
 /* shuffle.c: an epoch's order of rows, from (seed, epoch) alone: Fisher-Yates (Durstenfeld, CACM
  * 7(7), 1964) on SplitMix64, each draw made unbiased by Lemire's multiplication with rejection (ACM
  * TOMACS 29(1), 2019). */
+#include "runtime/shuffle.h"
 #include "base/random.h"
-#include "runtime/internal.h"
 
 __extension__ typedef unsigned __int128 wide;
 

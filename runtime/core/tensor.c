@@ -1,20 +1,22 @@
-/* tensor.c: reads and writes what the context keeps, as bytes (get, set) or as a number by name. */
+/* tensor.c: reads and writes what the context owns, as bytes (get, set) or as a number by name. */
 #include "base/str.h"
-#include "runtime/internal.h"
+#include "runtime/core/device.h"
+#include "runtime/core/invariant_cache.h"
+#include "runtime/core/run.h"
 #include <string.h>
 
-static neo_rt_status kept(neo_rt_ctx *c, int32_t tensor, const void *p, size_t size_bytes,
-                          const neo_rt_tensor **out) {
+static neo_rt_status find_owned(neo_rt_ctx *c, int32_t tensor, const void *p, size_t size_bytes,
+                                const neo_rt_tensor **out) {
   neo_rt_status status = neo_rti_alive(c);
   if (status)
     return status;
   const neo_rt_tensor *t = *out = neo_rti_tensor(c, tensor);
   if (!t)
     return neo_rti_fail(c, NEO_NAME, "%s has no tensor %d", c->model->name, tensor);
-  if (!neo_rti_tensor_kept(t))
+  if (!neo_rti_tensor_persists(t))
     return neo_rti_fail(c, NEO_ARGUMENT, "%s: an %s is not kept in the context (%s)", t->name,
                         neo_rti_role_name(t->role), t->place);
-  size_t want = neo_rti_kept_bytes(c, t, NULL);
+  size_t want = neo_rti_tensor_bytes(c->model, t, NULL);
   if (size_bytes != want)
     return neo_rti_fail(c, NEO_SHAPE, "%s: size is %zu bytes, expected %zu (%s)", t->name,
                         size_bytes, want, t->place);
@@ -25,7 +27,7 @@ static neo_rt_status kept(neo_rt_ctx *c, int32_t tensor, const void *p, size_t s
 
 neo_rt_status neo_rt_get(neo_rt_ctx *c, int32_t tensor, void *p, size_t size_bytes) {
   const neo_rt_tensor *t;
-  neo_rt_status status = kept(c, tensor, p, size_bytes, &t);
+  neo_rt_status status = find_owned(c, tensor, p, size_bytes, &t);
   if (!status)
     status = neo_rti_take(c, p, neo_rti_tensor_data(c, t), size_bytes);
   return status;
@@ -33,13 +35,13 @@ neo_rt_status neo_rt_get(neo_rt_ctx *c, int32_t tensor, void *p, size_t size_byt
 
 neo_rt_status neo_rt_set(neo_rt_ctx *c, int32_t tensor, const void *p, size_t size_bytes) {
   const neo_rt_tensor *t;
-  neo_rt_status status = kept(c, tensor, p, size_bytes, &t);
+  neo_rt_status status = find_owned(c, tensor, p, size_bytes, &t);
   if (!status && size_bytes > 0)
     status = neo_rti_check_values(c, t, p, NULL);
   if (!status)
     status = neo_rti_put(c, neo_rti_tensor_data(c, t), p, size_bytes);
   if (!status)
-    neo_rti_keep_changed(c, tensor);
+    neo_rti_invariants_written(c, tensor);
   return status;
 }
 

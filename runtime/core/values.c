@@ -1,67 +1,9 @@
 /* values.c: every element of an index tensor lies in [0, bound), since generated code reads without
- * looking. A bool must be 0 or 1 for the same reason.
- *
- * Blocks are scanned without a branch (an unsigned comparison covers both ends), which vectorises;
- * only a bad block is searched for its first bad element. */
-#include "runtime/internal.h"
+ * looking. A bool must be 0 or 1 for the same reason. */
+#include "runtime/core/device.h"
+#include "runtime/core/run.h"
 #include <stdio.h>
 #include <string.h>
-
-enum { BLOCK = 2048 };
-
-#define SCAN(name, T)                                   \
-  static int64_t name(const T *p, int64_t n, T bound) { \
-    for (int64_t at = 0; at < n; at += BLOCK) {         \
-      int64_t end = n - at < BLOCK ? n : at + BLOCK;    \
-      unsigned bad = 0;                                 \
-      for (int64_t i = at; i < end; i++)                \
-        bad |= p[i] >= bound;                           \
-      for (int64_t i = at; bad && i < end; i++)         \
-        if (p[i] >= bound)                              \
-          return i;                                     \
-    }                                                   \
-    return -1;                                          \
-  }
-SCAN(scan_64, uint64_t)
-SCAN(scan_32, uint32_t)
-SCAN(scan_8, uint8_t)
-
-/* Negative numbers are large as unsigned ones, so the bound stops at the sign bit. */
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
-int64_t neo_rti_scan(uint8_t type, const void *p, int64_t n, int64_t bound) {
-  if (bound < 0)
-    bound = 0;
-  switch (type) {
-  case NEO_RT_I64:
-    return scan_64(p, n, (uint64_t)bound);
-  case NEO_RT_I32:
-    return scan_32(p, n, (uint32_t)least(bound, INT64_C(1) << 31));
-  case NEO_RT_I8:
-    return scan_8(p, n, (uint8_t)least(bound, 128));
-  case NEO_RT_U8:
-    return bound > 255 ? -1 : scan_8(p, n, (uint8_t)bound);
-  case NEO_RT_BOOL:
-    return scan_8(p, n, 2);
-  default:
-    return -1;
-  }
-}
-
-int64_t neo_rti_int_at(uint8_t type, const void *p, int64_t i) {
-  switch (type) {
-  case NEO_RT_I64:
-    return ((const int64_t *)p)[i];
-  case NEO_RT_I32:
-    return ((const int32_t *)p)[i];
-  case NEO_RT_I8:
-    return ((const int8_t *)p)[i];
-  default:
-    return ((const uint8_t *)p)[i];
-  }
-}
 
 /* "Y[2, 5]"; a scalar is "Y". */
 static void position(char *out, size_t size, const neo_rt_tensor *t, const int64_t *extent,

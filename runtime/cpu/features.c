@@ -3,7 +3,7 @@
  * Names are LLVM's ("avx512f", "fma"). x86: CPUID bits, and the register state that the system has
  * switched on (XGETBV), without which the instructions fault. aarch64: the kernel's hardware
  * capabilities. A name that the table lacks counts as missing: running on is not safe. */
-#include "runtime/internal.h"
+#include "runtime/processor.h"
 #include <string.h>
 
 #if defined(__x86_64__) || defined(__i386__)

@@ -12,7 +12,9 @@
  * word still has the old value (the kernel checks); a waker changes the word, then looks at
  * `sleepers`. Both are sequentially consistent, so one of the two sees the other. */
 #define _GNU_SOURCE 1 /* sched_getaffinity */
-#include "runtime/internal.h"
+#include "runtime/pool.h"
+#include "runtime/files.h"
+#include "runtime/processor.h"
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>

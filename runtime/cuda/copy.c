@@ -16,7 +16,7 @@ enum { PIECE_ALIGN = 256 };
 /* ------------------------------------------------------------ the ring */
 
 neo_rt_status neo_rti_cuda_ring_open(neo_rt_ctx *c) {
-  neo_rti_cuda *u = c->cuda;
+  neo_rti_cuda *u = cuda_of(c);
   void *p = NULL;
   if (u->api.host_alloc(&p, CUDA_RING_BYTES, 0) != 0) {
     neo_rti_log(c, NEO_RTI_LOG_INFO, "%s: no pinned memory: copies are waited for", u->name);
@@ -31,7 +31,7 @@ neo_rt_status neo_rti_cuda_ring_open(neo_rt_ctx *c) {
 }
 
 void neo_rti_cuda_ring_close(neo_rt_ctx *c) {
-  neo_rti_cuda *u = c->cuda;
+  neo_rti_cuda *u = cuda_of(c);
   for (int i = 0; i < CUDA_PIECES; i++)
     if (u->ring.piece[i].done)
       (void)u->api.event_destroy(u->ring.piece[i].done);
@@ -59,11 +59,11 @@ static bool is_used(const cuda_ring *r, size_t at, size_t n) {
 
 /* The next n bytes of the ring, as a piece that is not counted yet. */
 static neo_rt_status begin_piece(neo_rt_ctx *c, size_t n, cuda_piece **out) {
-  cuda_ring *r = &c->cuda->ring;
+  cuda_ring *r = &cuda_of(c)->ring;
   if (r->head + n > CUDA_RING_BYTES)
     r->head = 0;
   while (r->n == CUDA_PIECES || is_used(r, r->head, n)) {
-    neo_rt_status s = neo_rti_cuda_told(c, c->cuda->api.event_wait(r->piece[r->first].done),
+    neo_rt_status s = neo_rti_cuda_told(c, cuda_of(c)->api.event_wait(r->piece[r->first].done),
                                         "waiting for a copy");
     if (s)
       return s;
@@ -96,7 +96,7 @@ static cuda_result start(neo_rti_cuda *u, neo_rti_way way, void *to, const void 
 
 static neo_rt_status copy_piece(neo_rt_ctx *c, neo_rti_way way, char *to, const char *from,
                                 size_t n) {
-  neo_rti_cuda *u = c->cuda;
+  neo_rti_cuda *u = cuda_of(c);
   cuda_piece *p;
   neo_rt_status s = begin_piece(c, n, &p);
   if (s)
@@ -126,10 +126,10 @@ static neo_rt_status copy_pieces(neo_rt_ctx *c, neo_rti_way way, void *to, const
 
 static neo_rt_status copy_waiting(neo_rt_ctx *c, neo_rti_way way, void *to, const void *from,
                                   size_t n) {
-  neo_rt_status s = neo_rti_cuda_told(c, start(c->cuda, way, to, from, n), "copying");
+  neo_rt_status s = neo_rti_cuda_told(c, start(cuda_of(c), way, to, from, n), "copying");
   if (s || way == NEO_RTI_ON_DEVICE)
     return s;
-  return neo_rti_cuda_told(c, c->cuda->api.stream_wait(c->cuda->stream), "copying");
+  return neo_rti_cuda_told(c, cuda_of(c)->api.stream_wait(cuda_of(c)->stream), "copying");
 }
 
 neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *c, neo_rti_way way, void *to, const void *from,
@@ -137,7 +137,7 @@ neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *c, neo_rti_way way, void *to, const 
   neo_rt_status s = neo_rti_cuda_enter(c);
   if (s)
     return s;
-  bool staged = way != NEO_RTI_ON_DEVICE && c->cuda->ring.p;
+  bool staged = way != NEO_RTI_ON_DEVICE && cuda_of(c)->ring.p;
   neo_rti_cuda_mark_copy(c, way, n);
   s = staged ? copy_pieces(c, way, to, from, n) : copy_waiting(c, way, to, from, n);
   neo_rti_cuda_mark_end(c);
@@ -154,12 +154,12 @@ static bool owes(const cuda_ring *r) {
 }
 
 neo_rt_status neo_rti_cuda_end(neo_rt_ctx *c, const char *doing) {
-  bool may_leave = c->flags & NEO_RT_ASYNC && doing && !c->trace && !owes(&c->cuda->ring);
+  bool may_leave = c->flags & NEO_RT_ASYNC && doing && !c->trace && !owes(&cuda_of(c)->ring);
   return may_leave ? NEO_OK : neo_rti_cuda_finish(c, doing);
 }
 
 neo_rt_status neo_rti_cuda_finish(neo_rt_ctx *c, const char *doing) {
-  neo_rti_cuda *u = c->cuda;
+  neo_rti_cuda *u = cuda_of(c);
   neo_rt_status s = neo_rti_cuda_enter(c);
   if (s)
     return s;

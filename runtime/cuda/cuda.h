@@ -1,18 +1,25 @@
-/* cuda.h: what the files of runtime/cuda share; private to them.
+/* cuda.h: a context on an NVIDIA GPU. Private to runtime/cuda.
  *
- *   device.c  the driver, its device, the context's life, the arena, running an entry
- *   driver.c the driver as a library that is opened
- *   copy.c   copies, by way of pinned memory where the host is one side
- *   graph.c  entries as graphs of the driver
- *   map.c    tensors of which kernels copy boxes
- *   grid.c   steps as one node of such a graph
- *   trace.c  when the device ran what
+ *   driver.c       the driver as a library that is opened
+ *   status.c       what the driver says of a call
+ *   trace.c        when the device ran what
+ *   copy.c         copies, by way of pinned memory where the host is one side
+ *   map.c          tensor maps, of which kernels copy boxes
+ *   kernel.c       the module of the kernels, and a step as a launch
+ *   conflict.c     which steps may not change places
+ *   grid.c         steps as one cooperative kernel
+ *   graph_build.c  an entry's steps as nodes of a graph of the driver
+ *   graph.c        which graph is for a call
+ *   arena.c        the device's memory
+ *   open.c         the life of all this
+ *   device.c       the table of the device; an entry's steps in the stream
  *
- * Whoever calls the driver has made the context current: neo_rti_cuda_enter, neo_rti_cuda_leave. */
-#ifndef NEO_RUNTIME_CUDA_H
-#define NEO_RUNTIME_CUDA_H
+ * Each file calls those above it. Whoever calls the driver has made the context current:
+ * neo_rti_cuda_enter, neo_rti_cuda_leave. */
+#ifndef NEO_RUNTIME_CUDA_CUDA_H
+#define NEO_RUNTIME_CUDA_CUDA_H
+#include "runtime/core/device.h"
 #include "runtime/cuda_api.h"
-#include "runtime/internal.h"
 
 enum { CUDA_PIECES = 32, CUDA_PIECE_BYTES = 1 << 20, CUDA_RING_BYTES = 4 << 20 };
 
@@ -29,17 +36,17 @@ typedef struct {
   unsigned first, n; /* pieces in use, the oldest first */
 } cuda_ring;
 
-typedef struct cuda_graphs cuda_graphs; /* of one entry; graph.c */
-typedef struct cuda_marks cuda_marks;   /* trace.c */
+typedef struct cuda_graphs cuda_graphs; /* those of one entry (graph.c) */
+typedef struct cuda_marks cuda_marks;   /* events of a trace (trace.c) */
 
-typedef struct { /* a kernel whose blocks stay */
+typedef struct { /* a cooperative kernel */
   bool asked;
   cuda_function function;
   int64_t most;   /* blocks at the same time; 0: it cannot run */
   cuda_ptr place; /* where they meet: an argument */
 } cuda_resident;
 
-struct neo_rti_cuda {
+typedef struct { /* c->state */
   void *library;
   cuda_api api;
   cuda_device device;
@@ -56,51 +63,65 @@ struct neo_rti_cuda {
   cuda_ptr arena;
   bool pooled; /* the arena is of the driver's pool */
   cuda_ring ring;
-  bool with_graphs, with_early; /* early: launches before what a kernel itself waits for ends */
-  bool at_once;                 /* graphs are made for the first call */
-  bool with_grids;              /* steps may be one node */
-  bool with_persistent;         /* blocks may take one tile after another */
-  cuda_resident *resident;      /* [n_grids] */
-  cuda_graphs *graphs;          /* [n_entries] */
-  cuda_marks *marks;            /* null: there is no trace */
-};
+  bool with_graphs;
+  bool with_programmatic;  /* edges of programmatic dependent launch */
+  bool at_once;            /* graphs are made for the first call */
+  bool with_grids;         /* steps may be one cooperative kernel */
+  bool with_persistent;    /* blocks may take one tile after another */
+  cuda_resident *resident; /* [n_grids] */
+  cuda_graphs *graphs;     /* [n_entries] */
+  cuda_marks *marks;       /* null: there is no trace */
+} neo_rti_cuda;
 
-neo_rt_status neo_rti_cuda_enter(neo_rt_ctx *c);
+static inline neo_rti_cuda *cuda_of(const neo_rt_ctx *c) {
+  return c->state;
+}
+
+/* ---- status.c */
+neo_rt_status neo_rti_cuda_enter(neo_rt_ctx *c) NEO_MUST_CHECK;
 void neo_rti_cuda_leave(neo_rt_ctx *c);
-/* NEO_OK if r is success; else what was done and what the driver says of it; `doing` null: says
- * nothing. */
-neo_rt_status neo_rti_cuda_told(neo_rt_ctx *c, cuda_result r, const char *doing);
+/* NEO_OK if r is success; else what was done and what the driver says of it; `doing` null: there is
+ * no message. */
+neo_rt_status neo_rti_cuda_told(neo_rt_ctx *c, cuda_result r, const char *doing) NEO_MUST_CHECK;
 
-/* The function of a kernel, its module loaded. */
-neo_rt_status neo_rti_cuda_function(neo_rt_ctx *c, int32_t kernel);
-/* Does step i do anything in this call? A copy's bytes go to *bytes, which may be null. */
-bool neo_rti_cuda_step_runs(const neo_rt_ctx *c, int32_t i, int64_t *bytes);
-/* A step as a kernel node, whose parameters are in c->cuda->param until the next. */
-cuda_kernel_node neo_rti_cuda_kernel(neo_rt_ctx *c, int32_t i, const uint64_t *key);
-
-/* ---- map.c: what the kernel node of a step needs before it is made */
-cuda_result neo_rti_cuda_maps(neo_rt_ctx *c, int32_t step);
-/* Of a tensor at `from`, with these extents. */
-cuda_result neo_rti_cuda_map(const cuda_api *api, const neo_rt_map *m, const int64_t *extent,
-                             void *from, cuda_map *out);
+/* ---- trace.c: functions of the device's table */
+neo_rt_status neo_rti_cuda_trace_open(neo_rt_ctx *c, int32_t most_steps) NEO_MUST_CHECK;
+neo_rt_status neo_rti_cuda_trace_begin(neo_rt_ctx *c) NEO_MUST_CHECK;
+void neo_rti_cuda_trace_put(neo_rt_ctx *c, const neo_rt_entry *e);
+void neo_rti_cuda_trace_close(neo_rt_ctx *c);
+/* Before and behind what goes into the stream. They do nothing without a trace. */
+void neo_rti_cuda_mark_step(neo_rt_ctx *c, int32_t step);
+void neo_rti_cuda_mark_copy(neo_rt_ctx *c, neo_rti_way way, size_t bytes);
+void neo_rti_cuda_mark_end(neo_rt_ctx *c);
 
 /* ---- copy.c */
 /* Memory and events of the ring; without pinned memory there is none, which is no failure. */
-neo_rt_status neo_rti_cuda_ring_open(neo_rt_ctx *c);
+neo_rt_status neo_rti_cuda_ring_open(neo_rt_ctx *c) NEO_MUST_CHECK;
 void neo_rti_cuda_ring_close(neo_rt_ctx *c);
+/* copy, synchronise and end of the device's table */
+neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *c, neo_rti_way way, void *to, const void *from,
+                                size_t n) NEO_MUST_CHECK;
+neo_rt_status neo_rti_cuda_finish(neo_rt_ctx *c, const char *doing) NEO_MUST_CHECK;
+neo_rt_status neo_rti_cuda_end(neo_rt_ctx *c, const char *doing) NEO_MUST_CHECK;
 
-/* ---- graph.c */
-size_t neo_rti_cuda_graphs_bytes(const neo_rt_model *m);
-void neo_rti_cuda_graphs_close(neo_rt_ctx *c);
-/* Puts the entry's steps into the stream as one graph, if there is one for it, or it has come to be
- * worth one; *ran tells. */
-neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *key,
-                                     bool *ran);
+/* ---- map.c: what the kernel node of a step needs before it is made */
+cuda_result neo_rti_cuda_maps(neo_rt_ctx *c, int32_t step) NEO_MUST_CHECK;
 
+/* ---- kernel.c */
+/* Looks the function of a kernel up; its module is loaded then. */
+neo_rt_status neo_rti_cuda_function(neo_rt_ctx *c, int32_t kernel) NEO_MUST_CHECK;
+/* Does step i do anything in this call? A copy's bytes go to *bytes, which may be null. */
+bool neo_rti_cuda_step_runs(const neo_rt_ctx *c, int32_t i, int64_t *bytes);
+/* A step as a kernel node, whose parameters are in the context until the next. */
+cuda_kernel_node neo_rti_cuda_kernel(neo_rt_ctx *c, int32_t i, const uint64_t *key);
+
+/* ---- conflict.c */
 /* Does step b of the model write what a reads or writes, or the other way round? */
-bool neo_rti_cuda_clash(const neo_rt_ctx *c, int32_t a, int32_t b);
+bool neo_rti_cuda_conflict(const neo_rt_ctx *c, int32_t a, int32_t b);
 
 /* ---- grid.c */
+/* Is the model's table of grids well formed? */
+bool neo_rti_cuda_grids_check(const neo_rt_model *model);
 bool neo_rti_cuda_wants_grids(const neo_rti_cuda *u);
 /* Most parameters of a grid. */
 size_t neo_rti_cuda_grid_params(const neo_rt_model *m);
@@ -109,9 +130,22 @@ bool neo_rti_cuda_grid_runs(neo_rt_ctx *c, int32_t grid);
 /* As neo_rti_cuda_kernel. */
 cuda_kernel_node neo_rti_cuda_grid_kernel(neo_rt_ctx *c, int32_t grid, const uint64_t *key);
 
-/* ---- trace.c: before and behind what goes into the stream, for a trace. Nothing without. */
-void neo_rti_cuda_mark_step(neo_rt_ctx *c, int32_t step);
-void neo_rti_cuda_mark_copy(neo_rt_ctx *c, neo_rti_way way, size_t bytes);
-void neo_rti_cuda_mark_end(neo_rt_ctx *c);
+/* ---- graph.c */
+size_t neo_rti_cuda_graphs_bytes(const neo_rt_model *m);
+void neo_rti_cuda_graphs_close(neo_rt_ctx *c);
+/* Puts the entry's steps into the stream as one graph, if there is one for it, or it has come to be
+ * worth one; *ran tells. */
+neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *key,
+                                     bool *ran) NEO_MUST_CHECK;
+
+/* ---- arena.c */
+/* allocate of the device's table */
+neo_rt_status neo_rti_cuda_allocate(neo_rt_ctx *c, const neo_rt_config *config, size_t n,
+                                    size_t zero) NEO_MUST_CHECK;
+void neo_rti_cuda_arena_free(neo_rti_cuda *u);
+
+/* ---- open.c: open and close of the device's table */
+neo_rt_status neo_rti_cuda_open(neo_rt_ctx *c, const neo_rt_config *config) NEO_MUST_CHECK;
+void neo_rti_cuda_close(neo_rt_ctx *c);
 
 #endif

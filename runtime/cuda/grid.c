@@ -1,5 +1,5 @@
-/* grid.c: consecutive steps as one kernel whose blocks stay (neo_rt_grid), as a node of an
- * entry's graph: a cooperative launch, which has all blocks on the device at the same time.
+/* grid.c: consecutive steps as one cooperative kernel (neo_rt_grid), as a node of an entry's graph: all
+ * blocks of its launch are on the device at the same time, and wait for one another.
  *
  * Such a node takes the place of its steps' nodes where the driver and the device can do that,
  * where at least two of the steps do anything in this call, and where steps need one another as the
@@ -15,9 +15,9 @@ bool neo_rti_cuda_wants_grids(const neo_rti_cuda *u) {
          u->api.device_attribute(&can, CUDA_COOPERATIVE, u->device) == 0 && can;
 }
 
-/* Asked once: how many blocks the device has at the same time; 0: none. */
+/* How many blocks the device has at the same time; 0: none. It is asked once. */
 static cuda_result ask(neo_rt_ctx *c, const neo_rt_grid *g, cuda_resident *r) {
-  neo_rti_cuda *u = c->cuda;
+  neo_rti_cuda *u = cuda_of(c);
   int each = 0;
   cuda_result e = u->api.module_function(&r->function, u->module, g->device_symbol);
   if (!e && g->scratch_bytes > CUDA_PLAIN_SHARED_BYTES)
@@ -29,7 +29,7 @@ static cuda_result ask(neo_rt_ctx *c, const neo_rt_grid *g, cuda_resident *r) {
 }
 
 static int64_t most_blocks(neo_rt_ctx *c, int32_t grid) {
-  cuda_resident *r = &c->cuda->resident[grid];
+  cuda_resident *r = &cuda_of(c)->resident[grid];
   const neo_rt_grid *g = &c->model->grids[grid];
   if (r->asked)
     return r->most;
@@ -37,9 +37,9 @@ static int64_t most_blocks(neo_rt_ctx *c, int32_t grid) {
   cuda_result e = ask(c, g, r);
   if (r->most == 0) {
     const char *name = NULL;
-    (void)c->cuda->api.error_name(e, &name);
+    (void)cuda_of(c)->api.error_name(e, &name);
     neo_rti_log(c, NEO_RTI_LOG_INFO, "%s: %s are launched one by one: their grid has no room (%s)",
-                c->cuda->name, g->name, e && name ? name : "too many registers");
+                cuda_of(c)->name, g->name, e && name ? name : "too many registers");
   }
   return r->most;
 }
@@ -50,7 +50,7 @@ static int64_t blocks_of(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t step
   return (units + each - 1) / each;
 }
 
-/* Of the largest phase. Lone kernels are one. */
+/* Blocks of the largest phase. Its lone kernels, which run in turn, need one for all. */
 static int64_t wanted_blocks(const neo_rt_ctx *c, const neo_rt_grid *g) {
   const neo_rt_grid_part *part = c->model->grid_parts + g->part;
   int64_t most = 1;
@@ -68,7 +68,7 @@ static int64_t wanted_blocks(const neo_rt_ctx *c, const neo_rt_grid *g) {
 }
 
 cuda_kernel_node neo_rti_cuda_grid_kernel(neo_rt_ctx *c, int32_t grid, const uint64_t *key) {
-  neo_rti_cuda *u = c->cuda;
+  neo_rti_cuda *u = cuda_of(c);
   const neo_rt_model *m = c->model;
   const neo_rt_grid *g = &m->grids[grid];
   size_t n = 0;
@@ -112,7 +112,7 @@ static bool in_phases(const neo_rt_ctx *c, const neo_rt_grid *g) {
     for (int32_t k = 0; k < i; k++) {
       bool turns = part[i].lone && part[k].lone && part[i].phase == part[k].phase;
       if (part[k].phase >= part[i].phase && !turns &&
-          neo_rti_cuda_clash(c, g->first_step + i, g->first_step + k))
+          neo_rti_cuda_conflict(c, g->first_step + i, g->first_step + k))
         return false;
     }
   return true;
@@ -123,7 +123,7 @@ bool neo_rti_cuda_grid_runs(neo_rt_ctx *c, int32_t grid) {
   int32_t n = 0;
   for (int32_t i = g->first_step; i < g->first_step + g->n_steps; i++)
     n += c->units[i] != 0;
-  return c->cuda->with_grids && n > 1 && in_phases(c, g) && most_blocks(c, grid) > 0;
+  return cuda_of(c)->with_grids && n > 1 && in_phases(c, g) && most_blocks(c, grid) > 0;
 }
 
 static bool grid_ok(const neo_rt_model *m, int32_t k) {

@@ -1,5 +1,6 @@
-/* map.c: tensors as the copy engine of sm_90 sees them, for kernels that copy boxes of them.
- * Made for each launch, or node of a graph: where a tensor lies, and its sizes, are a call's. */
+/* map.c: tensor maps: tensors as the copy engine of sm_90 (TMA) sees them, for kernels that copy boxes
+ * of them. They are made for each launch, or node of a graph: where a tensor lies, and its sizes, are
+ * a call's. */
 #include "runtime/cuda/cuda.h"
 
 cuda_result neo_rti_cuda_map(const cuda_api *api, const neo_rt_map *m, const int64_t *extent,
@@ -18,7 +19,7 @@ cuda_result neo_rti_cuda_map(const cuda_api *api, const neo_rt_map *m, const int
   }
   cuda_result r =
       api->map_make(&made, m->type == NEO_RT_F16 ? CUDA_MAP_F16 : CUDA_MAP_BF16, m->rank, from, n,
-                    stride, box, step, 0, CUDA_MAP_EXCHANGED_128, CUDA_MAP_LINES_256, 0);
+                    stride, box, step, 0, CUDA_MAP_SWIZZLE_128, CUDA_MAP_L2_256, 0);
   if (!r)
     *out = made;
   return r;
@@ -34,7 +35,8 @@ cuda_result neo_rti_cuda_maps(neo_rt_ctx *c, int32_t step) {
     int64_t extent[NEO_RT_MAP_RANK];
     for (int d = 0; d < x->rank; d++)
       extent[d] = neo_rt_eval(m, x->extent[d], c->sizes);
-    r = neo_rti_cuda_map(&c->cuda->api, x, extent, c->ptr[s->first + x->arg], &c->cuda->map[i]);
+    r = neo_rti_cuda_map(&cuda_of(c)->api, x, extent, c->ptr[s->first + x->arg],
+                         &cuda_of(c)->map[i]);
   }
   return r;
 }

@@ -1,8 +1,11 @@
 /* trace.c: when the device runs what a call puts into the stream: an event before and one
  * behind each kernel and each copy. Their times are against an event at the call's begin, when the
  * stream is empty, so that the host's clock tells when that was. */
+#include "runtime/core/trace.h"
 #include "runtime/cuda/cuda.h"
 #include <string.h>
+
+enum { DEVICE_ROW = 1024 }; /* of the viewer */
 
 typedef struct {
   cuda_event from, to;
@@ -40,11 +43,12 @@ neo_rt_status neo_rti_cuda_trace_open(neo_rt_ctx *c, int32_t most_steps) {
     return neo_rti_fail(c, NEO_MEMORY, "out of memory");
   memset(m, 0, n);
   m->most = most;
-  c->cuda->marks = m;
+  cuda_of(c)->marks = m;
+  neo_rti_trace_row(c->trace, DEVICE_ROW, "device");
   neo_rt_status s = neo_rti_cuda_enter(c);
   if (s)
     return s;
-  s = neo_rti_cuda_told(c, make_events(c->cuda, m), "making events");
+  s = neo_rti_cuda_told(c, make_events(cuda_of(c), m), "making events");
   neo_rti_cuda_leave(c);
   return s;
 }
@@ -55,37 +59,37 @@ static void end_event(neo_rti_cuda *u, cuda_event e) {
 }
 
 void neo_rti_cuda_trace_close(neo_rt_ctx *c) {
-  cuda_marks *m = c->cuda->marks;
+  cuda_marks *m = cuda_of(c)->marks;
   if (!m || neo_rti_cuda_enter(c))
     return;
-  end_event(c->cuda, m->begin);
+  end_event(cuda_of(c), m->begin);
   for (int32_t i = 0; i < m->most; i++) {
-    end_event(c->cuda, m->at[i].from);
-    end_event(c->cuda, m->at[i].to);
+    end_event(cuda_of(c), m->at[i].from);
+    end_event(cuda_of(c), m->at[i].to);
   }
   neo_rti_cuda_leave(c);
-  c->cuda->marks = NULL;
+  cuda_of(c)->marks = NULL;
   NEO_RTI_FREE(&c->env.alloc, m);
 }
 
 neo_rt_status neo_rti_cuda_trace_begin(neo_rt_ctx *c) {
-  cuda_marks *m = c->cuda->marks;
+  cuda_marks *m = cuda_of(c)->marks;
   neo_rt_status s = neo_rti_cuda_enter(c);
   if (s)
     return s;
   m->n = 0;
   m->on = true;
   m->begun = neo_rti_now_ns();
-  s = neo_rti_cuda_told(c, c->cuda->api.event_record(m->begin, c->cuda->stream), "marking");
+  s = neo_rti_cuda_told(c, cuda_of(c)->api.event_record(m->begin, cuda_of(c)->stream), "marking");
   neo_rti_cuda_leave(c);
   return s;
 }
 
 static mark *begin(neo_rt_ctx *c) {
-  cuda_marks *m = c->cuda->marks;
+  cuda_marks *m = cuda_of(c)->marks;
   if (!m || !m->on || m->n == m->most)
     return NULL;
-  (void)c->cuda->api.event_record(m->at[m->n].from, c->cuda->stream);
+  (void)cuda_of(c)->api.event_record(m->at[m->n].from, cuda_of(c)->stream);
   return &m->at[m->n];
 }
 
@@ -107,9 +111,9 @@ void neo_rti_cuda_mark_copy(neo_rt_ctx *c, neo_rti_way way, size_t bytes) {
 }
 
 void neo_rti_cuda_mark_end(neo_rt_ctx *c) {
-  cuda_marks *m = c->cuda->marks;
+  cuda_marks *m = cuda_of(c)->marks;
   if (m && m->on && m->n < m->most)
-    (void)c->cuda->api.event_record(m->at[m->n++].to, c->cuda->stream);
+    (void)cuda_of(c)->api.event_record(m->at[m->n++].to, cuda_of(c)->stream);
 }
 
 /* ------------------------------------------------------------ behind the wait */
@@ -133,18 +137,18 @@ static bool is_kernel(const neo_rt_ctx *c, const mark *m) {
 }
 
 void neo_rti_cuda_trace_put(neo_rt_ctx *c, const neo_rt_entry *e) {
-  cuda_marks *m = c->cuda->marks;
+  cuda_marks *m = cuda_of(c)->marks;
   if (!m || neo_rti_cuda_enter(c))
     return;
   for (int32_t i = 0; i < m->n; i++) {
     const mark *k = &m->at[i];
     neo_rti_event event = {.name = name_of(c, k),
                            .kind = is_kernel(c, k) ? "kernel" : "copy",
-                           .row = NEO_RTI_DEVICE_ROW,
+                           .row = DEVICE_ROW,
                            .step = k->step < 0 ? -1 : k->step - e->first_step,
                            .bytes = k->bytes};
-    if (time_of(c->cuda, k->from, &event.from) && time_of(c->cuda, k->to, &event.to))
-      neo_rti_trace_put(c->trace, &event);
+    if (time_of(cuda_of(c), k->from, &event.from) && time_of(cuda_of(c), k->to, &event.to))
+      neo_rti_trace_event(c->trace, &event);
   }
   m->on = false;
   neo_rti_cuda_leave(c);

@@ -3,7 +3,7 @@
  * truncates and saturates, NaN gives 0; integers wrap; to bool is "not zero".
  *
  * Everything goes through one of two carriers that hold any element exactly: double or int64. */
-#include "runtime/internal.h"
+#include "runtime/element.h"
 #include <math.h>
 #include <string.h>
 
@@ -177,21 +177,4 @@ void neo_rti_convert(uint8_t from, const void *src, uint8_t to, void *dst, int64
       convert_float(to, dst, i, load_float(from, src, i));
     else
       convert_int(to, dst, i, neo_rti_int_at(from, src, i));
-}
-
-neo_rt_status neo_rt_array_convert(const neo_rt_array *from, uint8_t type, neo_rt_array *out) {
-  if (!from || !out)
-    return NEO_NULL;
-  size_t bytes = neo_rti_type_bytes(type), from_bytes = neo_rti_type_bytes(from->type);
-  if (bytes == 0 || from_bytes == 0)
-    return NEO_TYPE;
-  neo_rt_array made = *from;
-  made.type = type;
-  neo_rt_status status = neo_rti_array_alloc(&neo_alloc_default, &made);
-  if (status)
-    return status;
-  neo_rti_convert(from->type, from->data, type, made.data,
-                  (int64_t)(from->size_bytes / from_bytes));
-  *out = made;
-  return NEO_OK;
 }

@@ -1,6 +1,6 @@
 /* idx.c: IDX, the format of MNIST: two zero bytes, a type, a rank, big-endian extents, then
  * elements, big-endian. Plain or inside of gzip. i16 has no type here and becomes i32. */
-#include "runtime/internal.h"
+#include "runtime/files/format.h"
 #include <string.h>
 
 enum { GZIP_WINDOW = 31 };
@@ -40,17 +40,18 @@ static void decode(const kind *k, const unsigned char *p, size_t n, void *out) {
   }
 }
 
-static neo_rt_status parse_plain(const neo_alloc *alloc, const unsigned char *p, size_t n,
-                                 neo_rt_array *out, char *error, size_t error_bytes) {
+static neo_rt_status read_plain(const neo_rti_source *s, neo_rt_array *out) {
+  const unsigned char *p = s->p;
+  size_t n = s->n;
   if (n < 4 || p[0] || p[1])
-    return neo_rti_say(error, error_bytes, NEO_FORMAT, "no IDX header");
+    return NEO_RTI_REJECT(s, NEO_FORMAT, "no IDX header");
   const kind *k = find_kind(p[2]);
   if (!k)
-    return neo_rti_say(error, error_bytes, NEO_FORMAT, "IDX type 0x%02x is not known", p[2]);
+    return NEO_RTI_REJECT(s, NEO_FORMAT, "IDX type 0x%02x is not known", p[2]);
   size_t rank = p[3], head = 4 + 4 * rank;
   if (rank > NEO_RTI_MAX_RANK || n < head)
-    return neo_rti_say(error, error_bytes, NEO_FORMAT, "IDX rank %zu: %s", rank,
-                       rank > NEO_RTI_MAX_RANK ? "more than 16" : "the header is cut short");
+    return NEO_RTI_REJECT(s, NEO_FORMAT, "IDX rank %zu: %s", rank,
+                          rank > NEO_RTI_MAX_RANK ? "more than 16" : "the header is cut short");
   neo_rt_array a = {.type = k->type, .rank = (uint8_t)rank};
   int64_t count = 1;
   bool fits = true;
@@ -59,38 +60,48 @@ static neo_rt_status parse_plain(const neo_alloc *alloc, const unsigned char *p,
     fits = fits && neo_rti_mul(count, a.extent[d], &count);
   }
   if (!fits || (uint64_t)count != (n - head) / k->bytes || (n - head) % k->bytes)
-    return neo_rti_say(error, error_bytes, NEO_FORMAT,
-                       "IDX has %zu bytes of elements, its header asks for %lld elements of %d",
-                       n - head, fits ? (long long)count : -1, k->bytes);
-  neo_rt_status status = neo_rti_array_alloc(alloc, &a);
+    return NEO_RTI_REJECT(s, NEO_FORMAT,
+                          "IDX has %zu bytes of elements, its header asks for %lld elements of %d",
+                          n - head, fits ? (long long)count : -1, k->bytes);
+  neo_rt_status status = neo_rti_array_alloc(s->alloc, &a);
   if (status)
-    return neo_rti_say(error, error_bytes, status, "out of memory");
+    return NEO_RTI_REJECT(s, status, "out of memory");
   decode(k, p + head, (size_t)count, a.data);
   *out = a;
   return NEO_OK;
 }
 
-neo_rt_status neo_rti_idx_parse(const neo_alloc *alloc, const void *data, size_t n,
-                                neo_rt_array *out, char *error, size_t error_bytes) {
-  const unsigned char *p = data;
+static bool is_gzip(const unsigned char *p, size_t n) {
+  return n >= 2 && p[0] == 0x1f && p[1] == 0x8b;
+}
+
+static bool detect(const unsigned char *p, size_t n) {
+  return is_gzip(p, n) || (n >= 2 && p[0] == 0 && p[1] == 0);
+}
+
+static neo_rt_status read_array(const neo_rti_source *s, neo_rt_array *out) {
   memset(out, 0, sizeof *out);
-  if (n < 2 || p[0] != 0x1f || p[1] != 0x8b)
-    return parse_plain(alloc, p, n, out, error, error_bytes);
-  unsigned char *plain;
-  size_t plain_bytes;
+  if (!is_gzip(s->p, s->n))
+    return read_plain(s, out);
+  neo_rti_source plain = *s;
+  unsigned char *p;
   neo_rt_status status =
-      neo_rti_inflate(alloc, GZIP_WINDOW, p, n, inflated_limit, false, &plain, &plain_bytes);
+      neo_rti_inflate(s->alloc, GZIP_WINDOW, s->p, s->n, inflated_limit, false, &p, &plain.n);
   if (status)
-    return neo_rti_say(error, error_bytes, status, "%s",
-                       status == NEO_MEMORY ? "out of memory" : "the gzip stream is damaged");
-  status = parse_plain(alloc, plain, plain_bytes, out, error, error_bytes);
-  NEO_RTI_FREE(alloc, plain);
+    return NEO_RTI_REJECT(s, status, "%s",
+                          status == NEO_MEMORY ? "out of memory" : "the gzip stream is damaged");
+  plain.p = p;
+  status = read_plain(&plain, out);
+  NEO_RTI_FREE(s->alloc, p);
   return status;
 }
+
+const neo_rti_format neo_rti_format_idx = {
+    .name = "idx", .title = "IDX (plain or .gz)", .detect = detect, .read_array = read_array};
 
 neo_rt_status neo_rt_idx_parse(const void *p, size_t n, neo_rt_array *out, char *error,
                                size_t error_bytes) {
   if (!p || !out)
     return neo_rti_say(error, error_bytes, NEO_NULL, "null pointer");
-  return neo_rti_idx_parse(&neo_alloc_default, p, n, out, error, error_bytes);
+  return read_array(&(neo_rti_source){&neo_alloc_default, p, n, NULL, error, error_bytes}, out);
 }

@@ -2,7 +2,6 @@
  * APPNOTE 6.3, with the 64-bit extension that NumPy writes for large members). Only the central
  * directory is believed; every offset and size is checked against the file, and the CRC against the
  * bytes. */
-#include "runtime/internal.h"
 #include "runtime/files/zip.h"
 #include <stdio.h>
 #include <string.h>
@@ -23,13 +22,8 @@ typedef struct {
   uint64_t stored, size, local; /* bytes in the file, inflated, offset of the local header */
 } member;
 
-typedef struct {
-  char *error;
-  size_t error_bytes;
-} sink;
-
-static neo_rt_status bad(const sink *s, const char *what) {
-  return neo_rti_say(s->error, s->error_bytes, NEO_FORMAT, "bad .npz (zip): %s", what);
+static neo_rt_status bad(const neo_rti_source *s, const char *what) {
+  return NEO_RTI_REJECT(s, NEO_FORMAT, "bad .npz (zip): %s", what);
 }
 
 static uint64_t little(const unsigned char *p, int n) {
@@ -137,7 +131,8 @@ static void list(char *names, size_t size, const member *m) {
 }
 
 /* The member of this name; without a name the only one. */
-static neo_rt_status find_member(bytes z, const char *name, member *out, const sink *s) {
+static neo_rt_status find_member(bytes z, const neo_rti_source *s, member *out) {
+  const char *name = s->member;
   uint64_t at, entries, found = 0;
   char names[256] = "";
   if (!find_directory(z, &at, &entries))
@@ -155,13 +150,11 @@ static neo_rt_status find_member(bytes z, const char *name, member *out, const s
   if (found == 1)
     return NEO_OK;
   if (name && found == 0)
-    return neo_rti_say(s->error, s->error_bytes, NEO_NAME, ".npz has no array '%s'; it has: %s",
-                       name, names);
+    return NEO_RTI_REJECT(s, NEO_NAME, ".npz has no array '%s'; it has: %s", name, names);
   if (name)
     return bad(s, "the name occurs twice");
-  return neo_rti_say(s->error, s->error_bytes, NEO_NAME,
-                     ".npz has %llu arrays, choose one as FILE.npz:NAME: %s",
-                     (unsigned long long)found, names);
+  return NEO_RTI_REJECT(s, NEO_NAME, ".npz has %llu arrays, choose one as FILE.npz:NAME: %s",
+                        (unsigned long long)found, names);
 }
 
 /* ------------------------------------------------------------ the member's bytes */
@@ -189,50 +182,61 @@ static bool crc_matches(bytes b, uint32_t want) {
   return crc == want;
 }
 
-static neo_rt_status parse_checked(const neo_alloc *alloc, bytes b, uint32_t crc, neo_rt_array *out,
-                                   const sink *s) {
+static neo_rt_status read_checked(const neo_rti_source *s, bytes b, uint32_t crc,
+                                  neo_rt_array *out) {
   if (!crc_matches(b, crc))
     return bad(s, "the checksum does not match");
-  return neo_rti_npy_parse(alloc, b.p, b.n, out, s->error, s->error_bytes);
+  neo_rti_source inner = *s;
+  inner.p = b.p;
+  inner.n = b.n;
+  return neo_rti_format_npy.read_array(&inner, out);
 }
 
-static neo_rt_status parse_deflated(const neo_alloc *alloc, bytes b, const member *m,
-                                    neo_rt_array *out, const sink *s) {
+static neo_rt_status read_deflated(const neo_rti_source *s, bytes b, const member *m,
+                                   neo_rt_array *out) {
   unsigned char *p;
   size_t n;
   if (m->size / MOST_RATIO > m->stored)
     return bad(s, "a size is impossible");
   neo_rt_status status =
-      neo_rti_inflate(alloc, RAW_WINDOW, b.p, b.n, (size_t)m->size, true, &p, &n);
+      neo_rti_inflate(s->alloc, RAW_WINDOW, b.p, b.n, (size_t)m->size, true, &p, &n);
   if (status == NEO_MEMORY)
-    return neo_rti_say(s->error, s->error_bytes, status, "out of memory");
+    return NEO_RTI_REJECT(s, status, "out of memory");
   if (status)
     return bad(s, "the deflated data is damaged");
-  status = parse_checked(alloc, (bytes){p, n}, m->crc, out, s);
-  NEO_RTI_FREE(alloc, p);
+  status = read_checked(s, (bytes){p, n}, m->crc, out);
+  NEO_RTI_FREE(s->alloc, p);
   return status;
 }
 
-neo_rt_status neo_rti_npz_parse(const neo_alloc *alloc, const void *data, size_t n,
-                                const char *name, neo_rt_array *out, char *error,
-                                size_t error_bytes) {
+static neo_rt_status read_array(const neo_rti_source *s, neo_rt_array *out) {
   enum { ENCRYPTED = 1, STORED = 0, DEFLATED = 8 };
-  sink s = {error, error_bytes};
-  bytes z = {data, n}, b;
+  bytes z = {s->p, s->n}, b;
   member m = {0};
   memset(out, 0, sizeof *out);
-  neo_rt_status status = find_member(z, name, &m, &s);
+  neo_rt_status status = find_member(z, s, &m);
   if (status)
     return status;
   if (m.flags & ENCRYPTED)
-    return bad(&s, "the member is encrypted");
+    return bad(s, "the member is encrypted");
   if (!find_bytes(z, &m, &b))
-    return bad(&s, "a member lies outside of the file");
+    return bad(s, "a member lies outside of the file");
   if (m.method == DEFLATED)
-    return parse_deflated(alloc, b, &m, out, &s);
+    return read_deflated(s, b, &m, out);
   if (m.method != STORED)
-    return bad(&s, "a member is neither stored nor deflated");
+    return bad(s, "a member is neither stored nor deflated");
   if (m.size != m.stored)
-    return bad(&s, "the sizes of a stored member differ");
-  return parse_checked(alloc, b, m.crc, out, &s);
+    return bad(s, "the sizes of a stored member differ");
+  return read_checked(s, b, m.crc, out);
 }
+
+static bool detect(const unsigned char *p, size_t n) {
+  return n >= 4 && memcmp(p, "PK", 2) == 0;
+}
+
+const neo_rti_format neo_rti_format_npz = {.name = "npz",
+                                           .title = ".npz",
+                                           .member = ".npz:",
+                                           .detect = detect,
+                                           .read_array = read_array,
+                                           .write_arrays = neo_rti_npz_write};

@@ -1,16 +1,13 @@
 /* npz_write.c: writes arrays as a .npz: a zip archive of stored .npy members, 64-bit records only
  * where a size needs them, dates at zip's epoch, so that the same arrays give the same bytes. */
-#include "runtime/internal.h"
+#include "runtime/files/npy.h"
 #include "runtime/files/zip.h"
 #include <string.h>
 #define ZLIB_CONST
 #include <zlib.h>
 
 typedef struct {
-  neo_rt_array copy; /* owned, if the array is written as another type */
-  const neo_rt_array *array;
-  char head[640];
-  size_t head_bytes;
+  neo_rti_npy npy;
   uint32_t crc;
   uint64_t size, local;
 } member;
@@ -70,8 +67,8 @@ static void put_local(writer *w, const char *name, const member *m) {
     put_number(w, m->size, 8);
     put_number(w, m->size, 8);
   }
-  put(w, m->head, m->head_bytes);
-  put(w, m->array->data, m->array->size_bytes);
+  put(w, m->npy.head, m->npy.head_bytes);
+  put(w, m->npy.array->data, m->npy.array->size_bytes);
 }
 
 static void put_central(writer *w, const char *name, const member *m) {
@@ -138,14 +135,12 @@ static neo_rt_status prepare(const neo_rt_named_array *named, member *m) {
     return NEO_NULL;
   if (named->name[0] == 0 || strlen(named->name) > 60000)
     return NEO_NAME;
-  if (neo_rti_type_bytes(a->type) == 0 || a->rank > NEO_RTI_MAX_RANK)
-    return NEO_TYPE;
-  neo_rt_status status = neo_rti_array_writable(a, &m->copy, &m->array);
+  neo_rt_status status = neo_rti_npy_open(a, &m->npy);
   if (status)
     return status;
-  m->head_bytes = neo_rti_npy_header(m->array, m->head);
-  m->crc = checksum(checksum(0, m->head, m->head_bytes), m->array->data, m->array->size_bytes);
-  m->size = m->head_bytes + m->array->size_bytes;
+  const neo_rti_npy *n = &m->npy;
+  m->crc = checksum(checksum(0, n->head, n->head_bytes), n->array->data, n->array->size_bytes);
+  m->size = n->head_bytes + n->array->size_bytes;
   return NEO_OK;
 }
 
@@ -166,8 +161,8 @@ static neo_rt_status write_all(writer *w, const neo_rti_env *env, const char *pa
   return (neo_rt_status)neo_file_commit(&w->w);
 }
 
-neo_rt_status neo_rti_npz_save(const neo_rti_env *env, const char *path,
-                               const neo_rt_named_array *arrays, int32_t n) {
+neo_rt_status neo_rti_npz_write(const neo_rti_env *env, const char *path,
+                                const neo_rt_named_array *arrays, int32_t n) {
   if (!path || n < 0 || (n > 0 && !arrays))
     return NEO_NULL;
   const neo_alloc *alloc = &env->alloc;
@@ -182,7 +177,7 @@ neo_rt_status neo_rti_npz_save(const neo_rti_env *env, const char *path,
   if (!status)
     status = write_all(w, env, path, arrays, m, n);
   for (int32_t i = 0; m && i < n; i++)
-    neo_rt_array_free(&m[i].copy);
+    neo_rti_npy_close(&m[i].npy);
   if (w)
     NEO_RTI_FREE(alloc, w);
   if (m)
@@ -192,5 +187,5 @@ neo_rt_status neo_rti_npz_save(const neo_rti_env *env, const char *path,
 
 neo_rt_status neo_rt_array_save_npz(const char *path, const neo_rt_named_array *arrays, int32_t n) {
   neo_rti_env env = {neo_alloc_default, neo_io_default};
-  return neo_rti_npz_save(&env, path, arrays, n);
+  return neo_rti_npz_write(&env, path, arrays, n);
 }

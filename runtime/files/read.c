@@ -1,12 +1,25 @@
-/* read.c: whole files into memory, and inflating with a limit. */
-#include "runtime/internal.h"
+/* read.c: whole files into memory, inflating with a limit, and messages of failures. */
+#include "runtime/files.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #define ZLIB_CONST
 #include <zlib.h>
+
+neo_rt_status neo_rti_say(char *error, size_t error_bytes, neo_rt_status status, const char *fmt,
+                          ...) {
+  if (!error || error_bytes == 0)
+    return status;
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(error, error_bytes, fmt, ap);
+  va_end(ap);
+  return status;
+}
 
 typedef struct {
   const neo_alloc *alloc;

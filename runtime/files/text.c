@@ -1,5 +1,5 @@
 /* text.c: a file's bytes as classes, for character models. */
-#include "runtime/internal.h"
+#include "runtime/files.h"
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>

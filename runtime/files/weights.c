@@ -1,5 +1,5 @@
 /* weights.c: which tensors of a safetensors file fill which slots. */
-#include "runtime/weights.h"
+#include "runtime/files/weights_rules.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static void put_shape(neo_str *s, const int64_t *extent, uint32_t rank) {
 }
 
 /* Is the file's tensor, its dimensions in this order, what is below the first `lead` of the slot? */
-static bool same_shape(const neo_rti_slot *s, uint32_t lead, const neo_rti_st_tensor *f,
+static bool same_shape(const neo_rti_slot *s, uint32_t lead, const neo_rti_file_tensor *f,
                        const uint8_t *order) {
   bool same = s->rank == f->rank + lead;
   for (uint32_t d = 0; same && d < f->rank; d++)
@@ -90,22 +90,22 @@ static bool same_shape(const neo_rti_slot *s, uint32_t lead, const neo_rti_st_te
 }
 
 static neo_rt_status wrong_shape(neo_rti_weights *w, const neo_rti_slot *s, uint32_t lead,
-                                 const neo_rti_st_tensor *f, const neo_rti_rule *r) {
-  static const uint8_t turned[] = {1, 0};
+                                 const neo_rti_file_tensor *f, const neo_rti_rule *r) {
+  static const uint8_t transposed[] = {1, 0};
   neo_str_addf(&w->error, "%s: shape is ", f->name);
   put_shape(&w->error, f->extent, f->rank);
   neo_str_add(&w->error,
-              r && (r->transpose || r->n_order) ? " before it is turned, but " : ", but ");
+              r && (r->transpose || r->n_order) ? " before it is transposed, but " : ", but ");
   neo_str_addf(&w->error, "%s expects ", s->name);
   put_shape(&w->error, s->extent + lead, s->rank - lead);
   neo_str_addf(&w->error, " (%s)", s->place);
-  if (f->rank == 2 && !(r && r->transpose) && same_shape(s, lead, f, turned))
-    neo_str_addf(&w->error, "; a line of a table turns it: %s = %s transpose", f->name,
+  if (f->rank == 2 && !(r && r->transpose) && same_shape(s, lead, f, transposed))
+    neo_str_addf(&w->error, "; a line of a table transposes it: %s = %s transpose", f->name,
                  r ? r->ours : s->name);
   return NEO_SHAPE;
 }
 
-static bool order_of(const neo_rti_rule *r, const neo_rti_st_tensor *f, uint8_t *order) {
+static bool order_of(const neo_rti_rule *r, const neo_rti_file_tensor *f, uint8_t *order) {
   for (uint8_t d = 0; d < NEO_RTI_MAX_RANK; d++)
     order[d] = r && d < r->n_order ? r->order[d] : d;
   if (r && r->transpose)
@@ -132,11 +132,11 @@ static bool read_lead(const char *at, const neo_rti_slot *s, uint32_t *lead, int
 }
 
 static neo_rt_status check_type(neo_rti_weights *w, const neo_rti_slot *s,
-                                const neo_rti_st_tensor *f) {
-  if (neo_rti_st_converts(f->type, s->type))
+                                const neo_rti_file_tensor *f) {
+  if (neo_rti_file_type_converts(f->type, s->type))
     return NEO_OK;
   neo_str_addf(&w->error, "%s: type is %s, which does not become %s of %s (%s)", f->name,
-               neo_rti_st_type_name(f->type), neo_rti_type_name(s->type), s->name, s->place);
+               neo_rti_file_type_name(f->type), neo_rti_type_name(s->type), s->name, s->place);
   return NEO_TYPE;
 }
 
@@ -154,7 +154,7 @@ static neo_rt_status check_overlap(neo_rti_weights *w, const neo_rti_move *m) {
 }
 
 static neo_rt_status add_move(neo_rti_weights *w, size_t slot, const char *subscripts,
-                              const neo_rti_st_tensor *f, const neo_rti_rule *r) {
+                              const neo_rti_file_tensor *f, const neo_rti_rule *r) {
   neo_rti_slot *s = &w->slots[slot];
   neo_rti_move m = {.from = f, .slot = slot, .count = 1};
   uint32_t lead;
@@ -185,7 +185,7 @@ static void note_strange(neo_rti_weights *w, const char *name) {
 
 /* Settings and optimizers' states are taken where `all` says so and they are as the model's. */
 static neo_rt_status match_one(neo_rti_weights *w, neo_rti_rule *rules, size_t n_rules, bool all,
-                               const neo_rti_st_tensor *f) {
+                               const neo_rti_file_tensor *f) {
   const char *ours;
   neo_rti_rule *r = neo_rti_rule_for(w->arena, rules, n_rules, f->name, &ours);
   if (r && strcmp(ours, "-") == 0)
@@ -244,13 +244,13 @@ neo_rt_status neo_rti_weights_match(neo_rti_weights *w, const neo_rt_weights *o)
   size_t n_rules = 0;
   neo_str_init(&w->error, w->arena);
   neo_str_init(&w->strange, w->arena);
-  w->moves = NEO_NEW_ARRAY(w->arena, neo_rti_move, w->st->n_tensors + 1);
+  w->moves = NEO_NEW_ARRAY(w->arena, neo_rti_move, w->file->n_tensors + 1);
   if (o->rename && !neo_rti_rules_read(w->arena, o->rename, &rules, &n_rules, &w->error))
     return NEO_FORMAT;
   neo_rt_status status = choose(w, o->only);
   bool all = (o->flags & NEO_RT_WEIGHTS_ALL) != 0;
-  for (size_t k = 0; !status && k < w->st->n_tensors; k++)
-    status = match_one(w, rules, n_rules, all, &w->st->tensors[k]);
+  for (size_t k = 0; !status && k < w->file->n_tensors; k++)
+    status = match_one(w, rules, n_rules, all, &w->file->tensors[k]);
   if (!status)
     status = check_used(w, rules, n_rules);
   return status ? status : check_found(w);

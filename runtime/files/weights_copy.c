@@ -1,14 +1,14 @@
 /* weights_copy.c: elements of a file's tensor into a slot: dimensions in another order, types
  * converted. Floats become the nearest of the other type; integers must fit. The file's data need
  * not be aligned for its type. */
-#include "runtime/weights.h"
+#include "runtime/files/weights_rules.h"
 #include <string.h>
 
 static bool is_float(uint8_t type) {
   return type <= NEO_RT_BF16;
 }
 
-bool neo_rti_st_converts(uint8_t from, uint8_t to) {
+bool neo_rti_file_type_converts(uint8_t from, uint8_t to) {
   return is_float(from) == is_float(to);
 }
 
@@ -16,12 +16,12 @@ bool neo_rti_st_converts(uint8_t from, uint8_t to) {
 
 /* An element of an integer type, bool or one that only files have; false if i64 has no such value. */
 static bool int_at(uint8_t type, const unsigned char *p, int64_t *x) {
-  size_t bytes = neo_rti_st_type_bytes(type);
+  size_t bytes = neo_rti_file_type_bytes(type);
   uint64_t raw = 0;
   for (size_t i = 0; i < bytes; i++)
     raw |= (uint64_t)p[i] << (8 * i);
   bool is_signed =
-      type == NEO_RT_I64 || type == NEO_RT_I32 || type == NEO_RT_I8 || type == NEO_RTI_ST_I16;
+      type == NEO_RT_I64 || type == NEO_RT_I32 || type == NEO_RT_I8 || type == NEO_RTI_FILE_I16;
   unsigned shift = 64 - 8 * (unsigned)bytes;
   *x = is_signed ? (int64_t)(raw << shift) >> shift : (int64_t)raw;
   return is_signed || *x >= 0;
@@ -63,7 +63,7 @@ static bool in_order(const neo_rti_move *m) {
 
 /* Bytes from one element to the next along each dimension of the result. */
 static void strides_of(const neo_rti_move *m, size_t *stride) {
-  size_t own[NEO_RTI_MAX_RANK], step = neo_rti_st_type_bytes(m->from->type);
+  size_t own[NEO_RTI_MAX_RANK], step = neo_rti_file_type_bytes(m->from->type);
   for (uint8_t d = m->from->rank; d-- > 0; step *= (size_t)m->from->extent[d])
     own[d] = step;
   for (uint8_t d = 0; d < m->from->rank; d++)
@@ -83,7 +83,7 @@ static void next(const neo_rti_move *m, const size_t *stride, int64_t *index, si
 }
 
 static bool copy(const neo_rti_weights *w, const neo_rti_move *m, unsigned char *to) {
-  const unsigned char *from = w->st->data + m->from->begin;
+  const unsigned char *from = w->file->data + m->from->begin;
   uint8_t type = w->slots[m->slot].type;
   size_t bytes = neo_rti_type_bytes(type), stride[NEO_RTI_MAX_RANK], at = 0;
   int64_t index[NEO_RTI_MAX_RANK] = {0};

@@ -5,7 +5,7 @@
  *   layers.*.attn.weight   = x.attn.W[*] permute 1,0
  *   bn.num_batches_tracked = -
  */
-#include "runtime/weights.h"
+#include "runtime/files/weights_rules.h"
 #include <string.h>
 
 typedef struct {

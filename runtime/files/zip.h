@@ -1,6 +1,8 @@
-/* zip.h: the records of a zip archive that reading and writing share (signatures and sizes). */
-#ifndef NEO_RUNTIME_ZIP_H
-#define NEO_RUNTIME_ZIP_H
+/* zip.h: the records of a zip archive that reading and writing share (signatures and sizes).
+ * Private to runtime/files. */
+#ifndef NEO_RUNTIME_FILES_ZIP_H
+#define NEO_RUNTIME_FILES_ZIP_H
+#include "runtime/files/format.h"
 
 #define ZIP_LOCAL 0x04034b50u
 #define ZIP_CENTRAL 0x02014b50u
@@ -15,5 +17,9 @@ enum {
   ZIP_LOCATOR64_BYTES = 20,
   ZIP_EXTRA64 = 1
 };
+
+/* As write_arrays of a format (npz_write.c). */
+neo_rt_status neo_rti_npz_write(const neo_rti_env *env, const char *path,
+                                const neo_rt_named_array *arrays, int32_t n) NEO_MUST_CHECK;
 
 #endif

@@ -27,7 +27,7 @@ DRIVER(cuTensorMapEncodeTiled)
  int exchanged, int lines, int fill) {
   bool good = (type == CUDA_MAP_F16 || type == CUDA_MAP_BF16) && rank >= 1 && rank <= RANK &&
               (uintptr_t)from % PIECE == 0 && (uintptr_t)out % 64 == 0 && !interleaved && !fill &&
-              exchanged == CUDA_MAP_EXCHANGED_128 && lines >= 0 && lines <= 3;
+              exchanged == CUDA_MAP_SWIZZLE_128 && lines >= 0 && lines <= 3;
   map m = {.from = from, .rank = rank, .bytes = 2};
   memcpy(m.magic, MAGIC, sizeof MAGIC);
   for (unsigned d = 0; good && d < rank; d++) {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/internal.h"
+#include "runtime/model.h"
 
 /* Every allocation of the process is counted, unless a sanitizer owns malloc. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)

@@ -1,6 +1,6 @@
 /* Saving and loading: resuming bit by bit, failing without a trace. */
 #define _GNU_SOURCE 1 /* memmem, memrchr */
-#include "runtime/internal.h"
+#include "runtime/context.h"
 #include "tests/runtime/toy.h"
 
 #include <dirent.h>
@@ -140,7 +140,7 @@ static void a_file_that_does_not_fit_the_model_names_the_tensor(void **state) {
   expect_load(f, "\"W\":{\"dtype\":\"F32\"", "\"W\":{\"dtype\":\"I32\"", NEO_TYPE,
               "W: type is i32, expected f32 (toy.expr:8:7)");
   expect_load(f, "\"W\":{\"dtype\":\"F32\"", "\"W\":{\"dtype\":\"U32\"", NEO_TYPE,
-              "W: type is U32, expected f32 (toy.expr:8:7)");
+              "W: type is u32, expected f32 (toy.expr:8:7)");
   expect_load(f, "\"W\":{\"dtype\":\"F32\"", "\"W\":{\"dtype\":\"C64\"", NEO_TYPE,
               "W: type 'C64' is not supported");
   expect_load(f, "\"step\":\"0\"", "\"step\":\"x\"", NEO_FORMAT, "metadata 'step' is not a number");

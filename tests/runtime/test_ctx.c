@@ -1,5 +1,7 @@
 /* Contexts: creation and its failures, arenas, several at once. */
-#include "runtime/internal.h"
+#include "runtime/context.h"
+#include "runtime/model.h"
+#include "runtime/processor.h"
 #include "tests/runtime/toy.h"
 
 #include <pthread.h>

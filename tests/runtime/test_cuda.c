@@ -3,7 +3,7 @@
  * graphs when they should; pinned memory is not used before its copy is done, which the emulator
  * ends the process for. */
 #include "include/neo/dlpack.h"
-#include "runtime/internal.h"
+#include "runtime/element.h"
 #include "tests/gpu/emulator.h"
 #include "tests/runtime/toy.h"
 

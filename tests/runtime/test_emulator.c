@@ -383,7 +383,7 @@ static void make_map(cuda_map *map) {
   static const unsigned box[] = {64, 8}, step[] = {1, 1};
   static _Alignas(16) char tensor[BOX_BYTES];
   assert_int_equal(cuda.map_make(map, CUDA_MAP_BF16, 2, tensor, extent, stride, box, step, 0,
-                                 CUDA_MAP_EXCHANGED_128, 0, 0),
+                                 CUDA_MAP_SWIZZLE_128, 0, 0),
                    0);
 }
 

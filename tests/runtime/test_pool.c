@@ -1,5 +1,5 @@
 /* The thread pool: small, so that it also runs under the thread sanitizer. */
-#include "runtime/internal.h"
+#include "runtime/pool.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* The safetensors reader, on headers good and bad. */
-#include "runtime/internal.h"
+#include "runtime/files.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,8 +11,15 @@
 #include <cmocka.h>
 
 /* Parses a header with n bytes of data behind it, in memory of exactly that size. */
-static neo_rt_status parse(const char *header, size_t n_data, neo_rti_st *st, char error[256],
-                           unsigned char **memory) {
+/* The reader of the format. */
+static neo_rt_status read_all(const neo_alloc *alloc, const unsigned char *p, size_t n,
+                              neo_rti_file_tensors *st, char *error, size_t error_bytes) {
+  neo_rti_source s = {alloc, p, n, NULL, error, error_bytes};
+  return neo_rti_format_named("safetensors")->read_tensors(&s, st);
+}
+
+static neo_rt_status parse(const char *header, size_t n_data, neo_rti_file_tensors *st,
+                           char error[256], unsigned char **memory) {
   size_t head = strlen(header), n = 8 + head + n_data;
   unsigned char *p = malloc(n);
   for (int i = 0; i < 8; i++)
@@ -21,12 +28,12 @@ static neo_rt_status parse(const char *header, size_t n_data, neo_rti_st *st, ch
   memset(p + 8 + head, 1, n_data);
   error[0] = 0;
   *memory = p;
-  return neo_rti_st_parse(&neo_alloc_default, p, n, st, error, 256);
+  return read_all(&neo_alloc_default, p, n, st, error, 256);
 }
 
 static void a_good_file_gives_tensors_and_metadata(void **state) {
   (void)state;
-  neo_rti_st st;
+  neo_rti_file_tensors st;
   char error[256];
   unsigned char *p;
   const char *header = "{ \"b\" : {\"shape\":[2,3],\"dtype\":\"F16\",\"data_offsets\":[5,17]},\n"
@@ -46,11 +53,11 @@ static void a_good_file_gives_tensors_and_metadata(void **state) {
   assert_int_equal(st.tensors[2].begin, 17);
   assert_int_equal(st.n_meta, 1);
   assert_string_equal(st.meta[0].value, "v\xc3\xa9\xf0\x9f\x98\x80\n");
-  neo_rti_st_free(&st);
+  neo_rti_file_tensors_free(&st);
   free(p);
   assert_int_equal(parse("{}", 0, &st, error, &p), NEO_OK);
   assert_int_equal(st.n_tensors, 0);
-  neo_rti_st_free(&st);
+  neo_rti_file_tensors_free(&st);
   free(p);
 }
 
@@ -118,7 +125,7 @@ static const bad_case cases[] = {
 static void a_bad_header_is_told_what_is_wrong(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    neo_rti_st st;
+    neo_rti_file_tensors st;
     char error[256];
     unsigned char *p;
     neo_rt_status status = parse(cases[i].header, cases[i].n_data, &st, error, &p);
@@ -131,12 +138,12 @@ static void a_bad_header_is_told_what_is_wrong(void **state) {
 
 static void impossible_lengths_are_refused(void **state) {
   (void)state;
-  neo_rti_st st;
+  neo_rti_file_tensors st;
   const unsigned char longer[] = {3, 0, 0, 0, 0, 0, 0, 0, '{', '}'};
   const unsigned char huge[] = {2, 0, 0, 0, 0, 0, 0, 0x80, '{', '}'};
   for (size_t n = 0; n <= sizeof longer; n++)
-    assert_int_equal(neo_rti_st_parse(&neo_alloc_default, longer, n, &st, NULL, 0), NEO_FORMAT);
-  assert_int_equal(neo_rti_st_parse(&neo_alloc_default, huge, 10, &st, NULL, 0), NEO_FORMAT);
+    assert_int_equal(read_all(&neo_alloc_default, longer, n, &st, NULL, 0), NEO_FORMAT);
+  assert_int_equal(read_all(&neo_alloc_default, huge, 10, &st, NULL, 0), NEO_FORMAT);
 }
 
 static void every_failed_allocation_is_a_status(void **state) {
@@ -149,9 +156,9 @@ static void every_failed_allocation_is_a_status(void **state) {
   for (size_t at = 1;; at++) {
     neo_alloc_fault fault = {.fail_at = at};
     neo_alloc alloc = neo_alloc_with_fault(&fault);
-    neo_rti_st st;
-    neo_rt_status status = neo_rti_st_parse(&alloc, p, n, &st, NULL, 0);
-    neo_rti_st_free(&st);
+    neo_rti_file_tensors st;
+    neo_rt_status status = read_all(&alloc, p, n, &st, NULL, 0);
+    neo_rti_file_tensors_free(&st);
     if (status == NEO_OK)
       break;
     assert_int_equal(status, NEO_MEMORY);

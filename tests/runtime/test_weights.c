@@ -1,6 +1,6 @@
 /* Parameters and states from files of other programs: found by name or table, turned, converted;
  * a load that fails changes nothing. */
-#include "runtime/internal.h"
+#include "runtime/context.h"
 #include "tests/runtime/toy.h"
 
 #include <setjmp.h>
@@ -98,14 +98,15 @@ static void what_does_not_fit_is_refused_before_anything_changes(void **state) {
   refused("Q*", NULL, NEO_NAME, "no parameter or state of the model is 'Q*'");
   refused(
       "W", "net.0.w = W", NEO_SHAPE,
-      "net.0.w: shape is [10, 4], but W expects [4, 10] (toy.expr:8:7); a line of a table turns "
+      "net.0.w: shape is [10, 4], but W expects [4, 10] (toy.expr:8:7); a line of a table transposes "
       "it: net.0.w = W transpose");
-  refused("W", "net.0.w = W permute 0,1", NEO_SHAPE,
-          "net.0.w: shape is [10, 4] before it is turned, but W expects [4, 10] (toy.expr:8:7); a "
-          "line of a table turns it: net.0.w = W transpose");
+  refused(
+      "W", "net.0.w = W permute 0,1", NEO_SHAPE,
+      "net.0.w: shape is [10, 4] before it is transposed, but W expects [4, 10] (toy.expr:8:7); a "
+      "line of a table transposes it: net.0.w = W transpose");
   refused(
       "W", "net.0.w = W\nnet.1.w = W", NEO_SHAPE,
-      "net.0.w: shape is [10, 4], but W expects [4, 10] (toy.expr:8:7); a line of a table turns "
+      "net.0.w: shape is [10, 4], but W expects [4, 10] (toy.expr:8:7); a line of a table transposes "
       "it: net.0.w = W transpose");
   refused("W", "net.0.w = W transpose\nnet.1.w = W", NEO_NAME,
           "line 2 of the table: the file has no tensor 'net.1.w'");

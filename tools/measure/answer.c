@@ -1,7 +1,7 @@
 /* Is an answer right? Sums may be added in any order, so answers differ by rounding: by rtol of
  * their own size or of the usual size of their tensor's elements. NaN is right where NaN is
  * expected. What was left unwritten counts as an answer only when some units did not run. */
-#include "runtime/internal.h"
+#include "runtime/element.h"
 #include "tools/measure/measure.h"
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,8 @@
  * whole. The answer of one run is handed over and judged before time is taken; after that the same
  * units run until there are enough samples, and once more what they wrote is compared, with the
  * first time. */
-#include "runtime/internal.h"
+#include "runtime/pool.h"
+#include "runtime/processor.h"
 #include "tools/measure/measure.h"
 #include <dlfcn.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  * "neo-expected 1\n", then for each buffer that is written: how many elements follow, their numbers
  * (i64 each, rising), and their bytes. Little endian. Whether the file is whole its reader knows
  * from elsewhere (folder.h); it checks that it is about these buffers. */
-#include "runtime/internal.h"
+#include "runtime/element.h"
 #include "tools/measure/measure.h"
 #include <errno.h>
 #include <math.h>

@@ -11,7 +11,8 @@
  * memory, so there is no filter here, and no limit but on time: nothing of a candidate runs on the
  * processor. */
 #include "base/gpu.h"
-#include "runtime/cuda/cuda.h"
+#include "runtime/cuda_api.h"
+#include "runtime/processor.h"
 #include "tools/measure/measure.h"
 #include "tools/measure/series.h"
 #include <errno.h>

@@ -5,7 +5,7 @@
  * pages would miss it again and again, some much more than others. */
 #define _DEFAULT_SOURCE 1 /* madvise */
 #include "base/random.h"
-#include "runtime/internal.h"
+#include "runtime/element.h"
 #include "tools/measure/measure.h"
 #include <stdlib.h>
 #include <string.h>

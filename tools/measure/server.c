@@ -1,6 +1,6 @@
 /* What lines say (measure.h): a job, line by line, and kernels to run in it. The first thing that
  * is wrong with a job is told when it is to be used. */
-#include "runtime/internal.h"
+#include "runtime/element.h"
 #include "tools/measure/measure.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* `neoc doctor`: what this machine has, and what is missing to compile and link models, with how to
  * mend it. Exit code 1 if something that is needed is missing. */
-#include "runtime/internal.h"
+#include "runtime/processor.h"
 #include "tools/neoc/neoc.h"
 #include <stdlib.h>
 #include <string.h>

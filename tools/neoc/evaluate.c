@@ -6,7 +6,8 @@
  * replaced as -D does; what the context keeps is copied over. The mean over all rows is then exact:
  * each call's, weighted by its rows. */
 #include "frontend/parser.h"
-#include "runtime/internal.h"
+#include "runtime/context.h"
+#include "runtime/model.h"
 #include "tools/neoc/train.h"
 #include <math.h>
 #include <string.h>
@@ -48,7 +49,7 @@ static bool same_model(const neoc_trainer *t, const neo_module *m) {
   }
   for (int32_t k = 0; same && k < rt->n_tensors; k++) {
     const neo_rt_tensor *x = &rt->tensors[k];
-    if (!neo_rti_tensor_kept(x))
+    if (!neo_rti_tensor_persists(x))
       continue;
     neo_rti_extents(rt, x, NULL, extent);
     same = same_extents(m, neo_tensor_find(m, x->name), extent, x->rank, 0);
@@ -163,22 +164,20 @@ static neo_rt_status copy_kept(neo_arena *a, neo_rt_ctx *from, neo_rt_ctx *to) {
   neo_rt_status s = NEO_OK;
   size_t most = 0;
   for (int32_t k = 0; k < m->n_tensors; k++)
-    if (neo_rti_tensor_kept(&m->tensors[k]) &&
-        neo_rti_kept_bytes(from, &m->tensors[k], NULL) > most)
-      most = neo_rti_kept_bytes(from, &m->tensors[k], NULL);
+    if (neo_rti_tensor_persists(&m->tensors[k]) &&
+        neo_rti_tensor_bytes(m, &m->tensors[k], NULL) > most)
+      most = neo_rti_tensor_bytes(m, &m->tensors[k], NULL);
   void *p = neo_arena_alloc(a, most + 1);
   for (int32_t k = 0; k < m->n_tensors && !s; k++) {
     const neo_rt_tensor *x = &m->tensors[k];
-    size_t n = neo_rti_tensor_kept(x) ? neo_rti_kept_bytes(from, x, NULL) : 0;
+    size_t n = neo_rti_tensor_persists(x) ? neo_rti_tensor_bytes(m, x, NULL) : 0;
     if (n == 0)
       continue;
     s = neo_rt_get(from, k, p, n);
     if (!s)
       s = neo_rt_set(to, neo_rt_find(neo_rt_model_of(to), x->name), p, n);
   }
-  to->seed = from->seed;
-  to->step = from->step;
-  to->calls = from->calls;
+  neo_rti_copy_position(from, to);
   return s;
 }
 

@@ -1,5 +1,5 @@
 /* Batches for an entry: rows of data gathered into buffers that are made once. */
-#include "runtime/internal.h"
+#include "runtime/model.h"
 #include "tools/neoc/data.h"
 
 /* The size that is the first dimension of all inputs; a constant number of rows otherwise. */

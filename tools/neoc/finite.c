@@ -1,7 +1,8 @@
 /* A loss that is NaN or infinite: the training stops, with the step and the first tensor that is
  * not finite, looked for in the order in which a step uses them: the batch, settings, parameters,
  * states. */
-#include "runtime/internal.h"
+#include "runtime/files.h"
+#include "runtime/model.h"
 #include "tools/neoc/train.h"
 #include <math.h>
 

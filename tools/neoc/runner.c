@@ -1,6 +1,5 @@
 /* See runner.h. */
 #include "tools/neoc/runner.h"
-#include "runtime/internal.h"
 #include <string.h>
 
 /* ---- making */

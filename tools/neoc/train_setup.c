@@ -1,6 +1,5 @@
 /* Reads the command line of `neoc train`: options, the entries and their turns, the data,
  * settings. */
-#include "runtime/internal.h"
 #include "tools/neoc/train.h"
 #include <string.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
  * recorded, what was tried is in the log. */
 #define _GNU_SOURCE /* sigandset */
 #include "tools/tune/tune.h"
-#include "runtime/internal.h"
+#include "runtime/processor.h"
 #include "tools/neoc/neoc.h"
 #include "tools/neoc/runner.h"
 #include <signal.h>

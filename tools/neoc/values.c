@@ -1,6 +1,6 @@
 /* Values of data files as an input's: converted once, 8-bit pictures scaled to [0, 1], and each
  * inside of its bound, or the message names the file's row, which shuffling would hide. */
-#include "runtime/internal.h"
+#include "runtime/model.h"
 #include "tools/neoc/data.h"
 
 static neoc_exit scale_of(neoc_runner *r, const char *name, bool picture, double *out) {

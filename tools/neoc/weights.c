@@ -1,6 +1,6 @@
 /* --load, --only and --rename: parameters and states from a file, into compiled code's context or
  * the interpreter. */
-#include "runtime/weights.h"
+#include "runtime/context.h"
 #include "tools/neoc/runner.h"
 #include <string.h>
 
@@ -62,12 +62,17 @@ static neoc_exit load_interp(neoc_runner *r, const char *path, const neo_rt_weig
   neo_arena *a = r->cli->arena;
   char *text, error[1024] = "";
   size_t n;
-  neo_rti_st st;
+  neo_rti_file_tensors file;
   if (neo_file_read(&neo_io_default, a, path, 0, &text, &n))
     return neoc_fail(r->cli, NEOC_IO, "%s: cannot be read", path);
-  if (neo_rti_st_parse(&neo_alloc_default, text, n, &st, error, sizeof error))
+  neo_rti_source s = {.alloc = &neo_alloc_default,
+                      .p = (const unsigned char *)text,
+                      .n = n,
+                      .error = error,
+                      .error_bytes = sizeof error};
+  if (neo_rti_tensors_read(&s, &file))
     return neoc_fail(r->cli, NEOC_FAILED, "%s: %s", path, error);
-  neo_rti_weights w = {.arena = a, .st = &st};
+  neo_rti_weights w = {.arena = a, .file = &file};
   neo_tensor *tensor = NEO_NEW_ARRAY(a, neo_tensor, r->c.module->tensors.n + 1);
   make_slots(r, &w, tensor);
   neoc_exit e = NEOC_OK;
@@ -77,7 +82,7 @@ static neoc_exit load_interp(neoc_runner *r, const char *path, const neo_rt_weig
     e = fill_slots(r, path, &w, tensor);
   if (!e)
     neo_rti_weights_summary(&w, summary);
-  neo_rti_st_free(&st);
+  neo_rti_file_tensors_free(&file);
   return e;
 }
 

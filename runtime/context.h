@@ -1,0 +1,16 @@
+/* context.h: what tools and tests do with contexts beyond <neo/neo_rt.h>. */
+#ifndef NEO_RUNTIME_CONTEXT_H
+#define NEO_RUNTIME_CONTEXT_H
+#include "runtime/files.h"
+#include "runtime/weights.h"
+
+/* As neo_rt_create, with an allocator and files of the caller's: tests make these fail. */
+neo_rt_status neo_rti_create(const neo_rt_model *model, const neo_rt_config *config,
+                             const neo_rti_env *env, neo_rt_ctx **out) NEO_MUST_CHECK;
+/* Seed, and numbers of steps and calls, of one context become another's. */
+void neo_rti_copy_position(const neo_rt_ctx *from, neo_rt_ctx *to);
+/* As neo_rt_load_weights, and says what was done; null: it is not wanted. */
+neo_rt_status neo_rti_load_weights(neo_rt_ctx *ctx, const char *path, const neo_rt_weights *options,
+                                   neo_rti_summary *summary) NEO_MUST_CHECK;
+
+#endif

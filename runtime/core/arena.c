@@ -1,0 +1,89 @@
+/* arena.c: where everything that kernels touch lies: one allocation of the device (or the caller's
+ * memory), each part rounded up to 64 bytes:
+ *
+ *   parameters | states, settings | call-invariant values | frame | unwanted outputs | tape |
+ *   scratch x threads, or, where the device's memory is apart, constants */
+#include "runtime/core/setup.h"
+#include "runtime/pool.h"
+#include "runtime/processor.h"
+
+typedef struct {
+  int64_t at[NEO_RTI_N_MEM], places, spill, total; /* offsets in the arena; CONST: apart only */
+} layout;
+
+/* Bytes of a class whose size the model does not say. */
+static int64_t bytes_of(const neo_rt_model *m, uint8_t mem) {
+  int64_t n = 0;
+  for (int32_t i = 0; i < m->n_bufs; i++) {
+    int64_t end = m->bufs[i].offset + m->bufs[i].size_bytes;
+    if (m->bufs[i].mem == mem && end > n)
+      n = end;
+  }
+  return n;
+}
+
+static int64_t spill_bytes(const neo_rt_model *m, bool apart) {
+  int64_t most = 0;
+  for (int32_t i = 0; i < m->n_entries; i++) {
+    const neo_rt_entry *e = &m->entries[i];
+    int64_t n = 0;
+    for (int32_t k = apart ? 0 : e->n_inputs; k < e->n_args; k++)
+      n += neo_rti_spill_bytes(m, &m->tensors[m->entry_args[e->args + k]]);
+    if (n > most)
+      most = n;
+  }
+  return most;
+}
+
+static layout arena_layout(const neo_rt_model *m, int32_t threads) {
+  bool apart = neo_rti_device_of(m)->apart;
+  layout l = {{0}, 0, 0, 0};
+  l.at[NEO_RT_MEM_STATE] = neo_rti_round_up(m->param_bytes);
+  l.places = l.at[NEO_RT_MEM_STATE] + neo_rti_round_up(m->state_bytes);
+  l.at[NEO_RT_MEM_KEPT] = l.places + (int64_t)m->n_grids * NEO_RTI_PLACE_BYTES;
+  l.at[NEO_RT_MEM_FRAME] = l.at[NEO_RT_MEM_KEPT] + neo_rti_round_up(m->kept_bytes);
+  l.spill = l.at[NEO_RT_MEM_FRAME] + neo_rti_round_up(m->frame_bytes);
+  l.at[NEO_RT_MEM_TAPE] = l.spill + spill_bytes(m, apart);
+  l.at[NEO_RT_MEM_SCRATCH] = l.at[NEO_RT_MEM_TAPE] + neo_rti_round_up(bytes_of(m, NEO_RT_MEM_TAPE));
+  l.total = l.at[NEO_RT_MEM_SCRATCH];
+  if (!apart) /* else scratch is memory of its own kind, as shared memory of a block */
+    l.total += neo_rti_round_up(m->scratch_bytes) * threads;
+  l.at[NEO_RT_MEM_CONST] = l.total;
+  if (apart)
+    l.total += neo_rti_round_up(bytes_of(m, NEO_RT_MEM_CONST));
+  return l;
+}
+
+int64_t neo_rt_arena_size(const neo_rt_model *model, int32_t threads) {
+  char unused[1];
+  if (!model || threads < 0 || threads > NEO_RTI_MAX_THREADS)
+    return -1;
+  neo_rt_status status = neo_rti_model_check(model, unused, sizeof unused);
+  if (status && status != NEO_UNSUPPORTED)
+    return -1;
+  return arena_layout(model, threads ? threads : neo_rti_cores()).total;
+}
+
+/* Constants go where kernels read. */
+static neo_rt_status put_constants(neo_rt_ctx *c) {
+  if (!c->device->apart)
+    return NEO_OK;
+  return neo_rti_put(c, c->base[NEO_RT_MEM_CONST], c->model->const_data,
+                     (size_t)bytes_of(c->model, NEO_RT_MEM_CONST));
+}
+
+neo_rt_status neo_rti_arena_take(neo_rt_ctx *c, const neo_rt_config *config) {
+  layout l = arena_layout(c->model, c->threads);
+  neo_rt_status s = c->device->allocate(c, config, (size_t)l.total, (size_t)l.at[NEO_RT_MEM_KEPT]);
+  if (s)
+    return s;
+  c->arena_bytes = (size_t)l.total;
+  c->base[NEO_RT_MEM_CONST] = c->arena + l.at[NEO_RT_MEM_CONST];
+  for (int mem = NEO_RT_MEM_PARAM; mem <= NEO_RT_MEM_SCRATCH; mem++)
+    c->base[mem] = c->arena + l.at[mem];
+  c->base[NEO_RT_MEM_KEPT] = c->arena + l.at[NEO_RT_MEM_KEPT];
+  c->spill = c->arena + l.spill;
+  c->places = c->arena + l.places;
+  c->scratch_stride = neo_rti_round_up(c->model->scratch_bytes);
+  return put_constants(c);
+}

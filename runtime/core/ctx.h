@@ -1,0 +1,108 @@
+/* ctx.h: what a context is, for the folders of the runtime. Private to runtime.
+ *
+ * A context owns two blocks: its book-keeping (the struct below and its tables) and its arena
+ * (everything that kernels touch), so that a caller can give the second. What only its device needs
+ * is the device's own, in `state`. */
+#ifndef NEO_RUNTIME_CORE_CTX_H
+#define NEO_RUNTIME_CORE_CTX_H
+#include "runtime/files.h"
+#include "runtime/model.h"
+
+enum { NEO_RTI_ALIGN = 64, NEO_RTI_N_MEM = 8, NEO_RTI_PLACE_BYTES = 128 };
+
+typedef struct {  /* a tensor that the caller bound */
+  void *data;     /* null: not bound */
+  bool on_device; /* data is there, where the device's memory is apart */
+  int64_t extent[NEO_RTI_MAX_RANK];
+} neo_rti_bound;
+
+typedef struct { /* which entries of `ptr` are caller's tensors, for one entry */
+  int32_t first, n;
+} neo_rti_patch;
+
+typedef struct neo_rti_device neo_rti_device; /* core/device.h */
+typedef struct neo_rti_trace neo_rti_trace;   /* core/trace.h */
+
+struct neo_rt_ctx {
+  const neo_rt_model *model;
+  neo_rti_env env;
+  bool alive; /* false: creation failed, only error and destroy work */
+  const neo_rti_device *device;
+  void *state;     /* the device's own; null: not open */
+  int32_t threads; /* workers of the device, at least 1 */
+  uint64_t seed, step, calls;
+
+  unsigned char *arena; /* of the device, as base, addr and ptr */
+  size_t arena_bytes;
+  unsigned char *base[NEO_RTI_N_MEM]; /* null for CALLER */
+  unsigned char *spill;               /* where outputs go that the caller does not want; where the
+                                         device's memory is apart the places of all of the caller's
+                                         tensors */
+  int64_t scratch_stride;
+
+  void **addr;                /* [n_bufs] address; null for CALLER */
+  void **ptr;                 /* [positions in model->args] what kernels get */
+  int32_t *patches;           /* positions in ptr to fill with the caller's tensors */
+  neo_rti_patch *patch;       /* [n_entries] slice of patches */
+  void **caller;              /* [n_tensors] the caller's tensor in this call */
+  bool *fast;                 /* [n_kernels] the kernel's variant is used */
+  unsigned char *places;      /* [n_grids] of NEO_RTI_PLACE_BYTES, a cache line of a GPU, where the
+                            blocks of a persistent kernel meet */
+  int64_t *units;             /* [n_steps] of this call */
+  int64_t *sizes;             /* [n_sizes] of this call */
+  neo_rti_bound *bound;       /* [n_tensors] */
+  int32_t n_bound_persisting; /* parameters, states and settings among them */
+  bool *viewed;               /* [n_tensors] the caller has its address */
+  bool *stale;                /* [n_keeps] the cached value is out of date */
+  int64_t *strides;           /* [n_tensors][16] row-major, of what the context owns (for views) */
+  void **run_args;            /* [largest n_args] arguments of neo_rt_run */
+  int32_t *size_from;         /* [n_sizes] tensor that gave the size, -1 */
+
+  uint32_t flags;       /* of the configuration */
+  neo_rti_trace *trace; /* null: none */
+
+  neo_rt_pair *loaded; /* metadata of the file loaded last, one block */
+  size_t n_loaded;
+
+  void (*log)(void *user, int level, const char *text);
+  void *log_user;
+  char error[1024];
+};
+
+/* ------------------------------------------------------------ messages (message.c) */
+
+enum { NEO_RTI_LOG_ERROR, NEO_RTI_LOG_WARNING, NEO_RTI_LOG_INFO };
+/* Stores the message, logs it and returns `status`. */
+neo_rt_status neo_rti_fail(neo_rt_ctx *ctx, neo_rt_status status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void neo_rti_log(neo_rt_ctx *ctx, int level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* NEO_OK if this context may be used for anything. */
+neo_rt_status neo_rti_alive(neo_rt_ctx *ctx) NEO_MUST_CHECK;
+
+/* ------------------------------------------------------------ tensors (model.c, address.c) */
+
+/* Bytes of a tensor at the largest sizes; INT64_MAX if they overflow. */
+int64_t neo_rti_most_bytes(const neo_rt_model *model, const neo_rt_tensor *t);
+/* Room for an output that the caller does not want. */
+int64_t neo_rti_spill_bytes(const neo_rt_model *model, const neo_rt_tensor *t);
+/* Largest number of positions used in model->args. */
+int32_t neo_rti_model_positions(const neo_rt_model *model);
+/* Evaluates with overflow saturated; NEO_INTERNAL if the program is malformed. */
+neo_rt_status neo_rti_program_eval(const int64_t *code, const int64_t *sizes, int64_t n_sizes,
+                                   int64_t *out) NEO_MUST_CHECK;
+const neo_rt_tensor *neo_rti_tensor(const neo_rt_ctx *ctx, int32_t tensor); /* null: bad number */
+/* Current address of a tensor that the context owns. */
+void *neo_rti_tensor_data(const neo_rt_ctx *ctx, const neo_rt_tensor *t);
+/* Recomputes addr and ptr after a binding changed. */
+void neo_rti_resolve(neo_rt_ctx *ctx);
+/* Whether an argument of an entry lies on the device: plain pointers are the host's. */
+static inline bool neo_rti_on_device(const neo_rt_ctx *ctx, void *const *args, int32_t tensor) {
+  return args == ctx->run_args && ctx->bound[tensor].on_device;
+}
+
+static inline int64_t neo_rti_round_up(int64_t n) {
+  return (n + NEO_RTI_ALIGN - 1) & ~(int64_t)(NEO_RTI_ALIGN - 1);
+}
+
+#endif

@@ -1,0 +1,162 @@
+/* entry.c: runs an entry: places its arguments, lets the device run its steps, and copies what is
+ * not where the caller wants it. A step whose cached value is up to date has no units of work.
+ * Nothing here allocates. */
+#include "runtime/core/device.h"
+#include "runtime/core/invariant_cache.h"
+#include "runtime/core/run.h"
+#include "runtime/core/trace.h"
+
+int64_t neo_rti_copy_bytes(const neo_rt_ctx *c, const neo_rt_step *s) {
+  int64_t n = neo_rt_eval(c->model, s->arg, c->sizes);
+  return n < 0 ? 0 : n;
+}
+
+static int64_t kernel_units(const neo_rt_ctx *c, int32_t kernel) {
+  const neo_rt_kernel *k = &c->model->kernels[kernel];
+  return neo_rt_eval(c->model, c->fast[kernel] ? k->fast_units : k->units, c->sizes);
+}
+
+/* Units of every step of this call. */
+static void count_units(neo_rt_ctx *c, const neo_rt_entry *e) {
+  for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++) {
+    const neo_rt_step *s = &c->model->steps[i];
+    if (!neo_rti_invariant_runs(c, s))
+      c->units[i] = 0;
+    else if (s->op == NEO_RT_STEP_COPY)
+      c->units[i] = (neo_rti_copy_bytes(c, s) + NEO_RTI_COPY_BYTES - 1) / NEO_RTI_COPY_BYTES;
+    else
+      c->units[i] = kernel_units(c, s->arg);
+  }
+}
+
+/* Whether kernels write this output straight to the caller's memory. */
+static bool is_direct(const neo_rt_model *m, int32_t tensor) {
+  const neo_rt_buf *b = &m->bufs[m->tensors[tensor].buf];
+  return m->tensors[tensor].role == NEO_RT_ROLE_OUTPUT && b->mem == NEO_RT_MEM_CALLER &&
+         b->offset == tensor;
+}
+
+/* Whether kernels use what the caller has on the device where it is: they read and write 16 bytes
+ * at once, from multiples of that on. */
+static bool in_place(const neo_rt_ctx *c, void *const *args, int32_t i, int32_t tensor) {
+  enum { WIDEST = 16 };
+  return neo_rti_on_device(c, args, tensor) && (uintptr_t)args[i] % WIDEST == 0;
+}
+
+static neo_rt_status copy_input(neo_rt_ctx *c, void *const *args, int32_t i, int32_t tensor,
+                                void *to, size_t bytes) {
+  bool there = neo_rti_on_device(c, args, tensor);
+  return c->device->copy(c, there ? NEO_RTI_ON_DEVICE : NEO_RTI_TO_DEVICE, to, args[i], bytes);
+}
+
+/* Where the device's memory is apart, every argument of the host's has its place in the arena, and
+ * inputs are copied there. */
+static neo_rt_status stage_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
+  unsigned char *place = c->spill;
+  neo_rt_status s = NEO_OK;
+  for (int32_t i = 0; !s && i < e->n_args; i++) {
+    int32_t k = c->model->entry_args[e->args + i];
+    const neo_rt_tensor *t = &c->model->tensors[k];
+    int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, c->sizes, extent);
+    bool used = args[i] && in_place(c, args, i, k);
+    if (i < e->n_inputs || is_direct(c->model, k))
+      c->caller[k] = used ? args[i] : place;
+    if (i < e->n_inputs && args[i] && n > 0 && !used)
+      s = copy_input(c, args, i, k, place, (size_t)n * neo_rti_type_bytes(t->type));
+    place += neo_rti_spill_bytes(c->model, t);
+  }
+  return s;
+}
+
+static void place_host_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
+  unsigned char *spill = c->spill;
+  for (int32_t i = 0; i < e->n_args; i++) {
+    int32_t t = c->model->entry_args[e->args + i];
+    if (i < e->n_inputs) {
+      c->caller[t] = args[i];
+    } else if (is_direct(c->model, t)) {
+      c->caller[t] = args[i] ? args[i] : spill;
+      spill += neo_rti_spill_bytes(c->model, &c->model->tensors[t]);
+    }
+  }
+}
+
+static neo_rt_status place_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
+  neo_rt_status s = NEO_OK;
+  if (c->device->apart)
+    s = stage_args(c, e, args);
+  else
+    place_host_args(c, e, args);
+  const neo_rti_patch *p = &c->patch[e - c->model->entries];
+  for (int32_t i = p->first; i < p->first + p->n; i++) {
+    int32_t k = c->patches[i];
+    const neo_rt_buf *b = &c->model->bufs[c->model->args[k]];
+    c->ptr[k] = b->shift ? (char *)c->caller[b->offset] + b->shift : c->caller[b->offset];
+  }
+  return s;
+}
+
+/* Outputs that are something else as well (an input, a parameter) are copied when all is done, and
+ * so are all that go from a device to the host. */
+static neo_rt_status copy_outputs(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
+  neo_rt_status s = NEO_OK;
+  for (int32_t i = e->n_inputs; !s && i < e->n_args; i++) {
+    int32_t k = c->model->entry_args[e->args + i];
+    const neo_rt_tensor *t = &c->model->tensors[k];
+    bool there = args[i] && neo_rti_on_device(c, args, k);
+    if (!args[i] || (is_direct(c->model, k) && (!c->device->apart || in_place(c, args, i, k))))
+      continue;
+    const neo_rt_buf *b = &c->model->bufs[t->buf];
+    const void *from = b->mem == NEO_RT_MEM_CALLER ? c->caller[b->offset] : c->addr[t->buf];
+    int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, c->sizes, extent);
+    size_t bytes = n > 0 ? (size_t)n * neo_rti_type_bytes(t->type) : 0;
+    if (from && bytes && args[i] != from)
+      s = c->device->copy(c, there ? NEO_RTI_ON_DEVICE : NEO_RTI_FROM_DEVICE, args[i], from, bytes);
+  }
+  return s;
+}
+
+static neo_rt_status run_all(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args,
+                             const uint64_t *key) {
+  neo_rt_status status = place_args(c, e, args);
+  if (status)
+    return status;
+  count_units(c, e);
+  status = c->device->run(c, e, key);
+  return status ? status : copy_outputs(c, e, args);
+}
+
+neo_rt_status neo_rti_entry_run(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
+  bool forward = e->kind == NEO_RT_ENTRY_FORWARD;
+  const uint64_t key[3] = {c->seed, c->step, forward ? c->calls : 0};
+  neo_rt_status status = c->trace ? neo_rti_trace_begin(c) : NEO_OK;
+  if (!status)
+    status = run_all(c, e, args, key);
+  neo_rt_status end = c->device->end(c, status ? NULL : e->name);
+  status = status ? status : end;
+  if (c->trace)
+    neo_rti_trace_end(c, e);
+  neo_rti_invariants_done(c, e, status == NEO_OK);
+  if (status)
+    return status;
+  if (e->kind == NEO_RT_ENTRY_TRAIN)
+    c->step++;
+  if (forward)
+    c->calls++;
+  return NEO_OK;
+}
+
+/* ------------------------------------------------------------ initial values */
+
+const neo_rt_entry *neo_rti_init_entry(const neo_rt_model *m, int32_t which) {
+  for (int32_t i = 0; i < m->n_entries; i++)
+    if (m->entries[i].kind == NEO_RT_ENTRY_INIT && which-- == 0)
+      return &m->entries[i];
+  return NULL;
+}
+
+neo_rt_status neo_rti_init_run(neo_rt_ctx *c, const neo_rt_entry *e) {
+  for (int32_t i = 0; i < c->model->n_sizes; i++)
+    c->sizes[i] = c->model->sizes[i].hi;
+  return neo_rti_entry_run(c, e, NULL);
+}

@@ -1,0 +1,26 @@
+/* cpu.h: what a context of a processor has of its own. Private to runtime/cpu. */
+#ifndef NEO_RUNTIME_CPU_CPU_H
+#define NEO_RUNTIME_CPU_CPU_H
+#include "runtime/core/device.h"
+#include "runtime/pool.h"
+
+typedef struct {
+  int64_t from, to; /* ns; to 0: it had nothing to do */
+} neo_rti_cpu_span;
+
+typedef struct {     /* c->state */
+  neo_rt_pool *pool; /* null: one thread */
+  bool own_pool;
+  void *arena; /* what to free; null if the caller's */
+  int32_t most_steps;
+  neo_rti_cpu_span *spans; /* [workers][most_steps] of the entry that runs; null: no trace */
+} neo_rti_cpu;
+
+/* Functions of the device's table (run.c). */
+neo_rt_status neo_rti_cpu_run(neo_rt_ctx *c, const neo_rt_entry *e,
+                              const uint64_t *key) NEO_MUST_CHECK;
+neo_rt_status neo_rti_cpu_trace_open(neo_rt_ctx *c, int32_t most_steps) NEO_MUST_CHECK;
+void neo_rti_cpu_trace_put(neo_rt_ctx *c, const neo_rt_entry *e);
+void neo_rti_cpu_trace_close(neo_rt_ctx *c);
+
+#endif

@@ -1,0 +1,185 @@
+/* device.c: a processor as a device: threads, memory of the host, and the kernels' variants for it. */
+#define _DEFAULT_SOURCE 1 /* madvise */
+#include "include/neo/dlpack.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/processor.h"
+#include <string.h>
+#include <sys/mman.h>
+
+/* ------------------------------------------------------------ models */
+
+static bool takes(const char *level) {
+  return level == NULL;
+}
+
+static bool has_code(const neo_rt_kernel *k) {
+  return k->fn != NULL;
+}
+
+/* Persistent kernels are of GPUs. */
+static bool model_ok(const neo_rt_model *m) {
+  return m->n_grids == 0;
+}
+
+/* ------------------------------------------------------------ threads */
+
+static neo_rt_status take_threads(neo_rt_ctx *c, const neo_rt_config *config) {
+  neo_rti_cpu *u = c->state;
+  if (config->pool) {
+    u->pool = config->pool;
+    c->threads = neo_rt_pool_threads(config->pool);
+    return NEO_OK;
+  }
+  if (config->threads < 0 || config->threads > NEO_RTI_MAX_THREADS)
+    return neo_rti_fail(c, NEO_ARGUMENT, "threads: %d is not in [0, %d]", config->threads,
+                        NEO_RTI_MAX_THREADS);
+  c->threads = config->threads ? config->threads : neo_rti_cores();
+  return NEO_OK;
+}
+
+static neo_rt_status start_threads(neo_rt_ctx *c) {
+  neo_rti_cpu *u = c->state;
+  if (u->pool || c->threads == 1)
+    return NEO_OK;
+  neo_rt_status status = neo_rti_pool_create(c->threads, c->env.alloc, &u->pool);
+  u->own_pool = status == NEO_OK;
+  return status ? neo_rti_fail(c, status, "%d threads could not be started", c->threads) : NEO_OK;
+}
+
+/* The machine is asked once for what several kernels need. */
+static void choose_variants(neo_rt_ctx *c) {
+  const char *asked = NULL;
+  char missing[256];
+  bool has = false;
+  for (int32_t i = 0; i < c->model->n_kernels; i++) {
+    const char *needs = c->model->kernels[i].needs;
+    if (!needs || !c->model->kernels[i].fast)
+      continue;
+    if (!asked || strcmp(asked, needs) != 0)
+      has = neo_rti_features_check(needs, missing, sizeof missing);
+    if (!has && (!asked || strcmp(asked, needs) != 0))
+      neo_rti_log(c, NEO_RTI_LOG_INFO, "%s: without %s, other code runs instead", c->model->name,
+                  missing);
+    asked = needs;
+    c->fast[i] = has;
+  }
+}
+
+/* ------------------------------------------------------------ life */
+
+static neo_rt_status open_state(neo_rt_ctx *c, const neo_rt_config *config) {
+  if (config->device && strcmp(config->device, "cpu") != 0)
+    return neo_rti_fail(c, NEO_UNSUPPORTED, "device '%s' is not known; this library runs on 'cpu'",
+                        config->device);
+  c->state = c->env.alloc.resize(c->env.alloc.ctx, NULL, sizeof(neo_rti_cpu));
+  if (!c->state)
+    return neo_rti_fail(c, NEO_MEMORY, "out of memory");
+  memset(c->state, 0, sizeof(neo_rti_cpu));
+  return take_threads(c, config);
+}
+
+static void close_state(neo_rt_ctx *c) {
+  neo_rti_cpu *u = c->state;
+  if (u->own_pool)
+    neo_rt_pool_destroy(u->pool);
+  if (u->arena)
+    NEO_RTI_FREE(&c->env.alloc, u->arena);
+  NEO_RTI_FREE(&c->env.alloc, u);
+  c->state = NULL;
+}
+
+static neo_rt_status start(neo_rt_ctx *c) {
+  neo_rt_status status = start_threads(c);
+  if (!status)
+    choose_variants(c);
+  return status;
+}
+
+/* ------------------------------------------------------------ memory */
+
+/* Large arenas in large pages, where the system gives them: fewer misses of the address cache. */
+static void ask_large_pages(unsigned char *p, size_t n) {
+#ifdef MADV_HUGEPAGE
+  const uintptr_t page = (uintptr_t)2 << 20;
+  uintptr_t from = ((uintptr_t)p + page - 1) & ~(page - 1), to = ((uintptr_t)p + n) & ~(page - 1);
+  if (n >= 2 * page && from < to)
+    (void)madvise((void *)from, to - from, MADV_HUGEPAGE); /* a hint: failure changes nothing */
+#else
+  (void)p;
+  (void)n;
+#endif
+}
+
+static neo_rt_status take_callers(neo_rt_ctx *c, const neo_rt_config *config, size_t n) {
+  if ((uintptr_t)config->arena % NEO_RTI_ALIGN)
+    return neo_rti_fail(c, NEO_ARGUMENT, "the arena is not aligned to %d bytes", NEO_RTI_ALIGN);
+  if (config->arena_bytes < n)
+    return neo_rti_fail(c, NEO_MEMORY, "%s needs an arena of %zu bytes (%d threads), given %zu",
+                        c->model->name, n, c->threads, config->arena_bytes);
+  c->arena = config->arena;
+  return NEO_OK;
+}
+
+static neo_rt_status take_own(neo_rt_ctx *c, size_t n) {
+  neo_rti_cpu *u = c->state;
+  u->arena = c->env.alloc.resize(c->env.alloc.ctx, NULL, n + NEO_RTI_ALIGN);
+  if (!u->arena)
+    return neo_rti_fail(c, NEO_MEMORY, "out of memory: %s needs %zu bytes (%d threads)",
+                        c->model->name, n, c->threads);
+  uintptr_t p = (uintptr_t)u->arena + NEO_RTI_ALIGN - 1;
+  c->arena = (unsigned char *)(p & ~(uintptr_t)(NEO_RTI_ALIGN - 1));
+  ask_large_pages(c->arena, n);
+  return NEO_OK;
+}
+
+static neo_rt_status allocate(neo_rt_ctx *c, const neo_rt_config *config, size_t n, size_t zero) {
+  neo_rt_status s = config->arena ? take_callers(c, config, n) : take_own(c, n);
+  if (!s)
+    memset(c->arena, 0, zero);
+  return s;
+}
+
+static neo_rt_status copy(neo_rt_ctx *c, neo_rti_way way, void *to, const void *from, size_t n) {
+  (void)c;
+  (void)way;
+  memmove(to, from, n);
+  return NEO_OK;
+}
+
+/* ------------------------------------------------------------ what a processor need not do */
+
+static neo_rt_status nothing(neo_rt_ctx *c) {
+  (void)c;
+  return NEO_OK;
+}
+
+static neo_rt_status nothing_to_wait_for(neo_rt_ctx *c, const char *doing) {
+  (void)c;
+  (void)doing;
+  return NEO_OK;
+}
+
+static int number(const neo_rt_ctx *c) {
+  (void)c;
+  return 0;
+}
+
+const neo_rti_device neo_rti_device_cpu = {.name = "cpu",
+                                           .dlpack = NEO_DL_CPU,
+                                           .takes = takes,
+                                           .has_code = has_code,
+                                           .model_ok = model_ok,
+                                           .open = open_state,
+                                           .close = close_state,
+                                           .allocate = allocate,
+                                           .start = start,
+                                           .warm = nothing,
+                                           .number = number,
+                                           .copy = copy,
+                                           .synchronise = nothing_to_wait_for,
+                                           .run = neo_rti_cpu_run,
+                                           .end = nothing_to_wait_for,
+                                           .trace_open = neo_rti_cpu_trace_open,
+                                           .trace_begin = nothing,
+                                           .trace_put = neo_rti_cpu_trace_put,
+                                           .trace_close = neo_rti_cpu_trace_close};

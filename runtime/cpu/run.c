@@ -1,0 +1,141 @@
+/* run.c: the steps of an entry on the workers of a processor.
+ *
+ * All steps of an entry run in one parallel region. A step's units of work are split over the
+ * workers in contiguous ranges; workers meet at a barrier between two steps, unless both are small
+ * (one unit at most), which worker 0 does alone. An entry of small steps only, or one thread, needs
+ * no region.
+ *
+ * For a trace, workers note their times in a table of their own while an entry runs, and one thread
+ * puts the events when it has ended; so the time for that is between entries, not in them. */
+#include "runtime/core/run.h"
+#include "runtime/core/trace.h"
+#include "runtime/cpu/cpu.h"
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct {
+  const neo_rt_ctx *ctx;
+  const neo_rti_cpu *cpu;
+  const neo_rt_entry *entry;
+  const uint64_t *key; /* seed, step, call */
+  _Atomic bool failed;
+} region;
+
+static void run_copy(const neo_rt_ctx *c, const neo_rt_step *s, int64_t lo, int64_t hi) {
+  int64_t from = lo * NEO_RTI_COPY_BYTES, to = hi * NEO_RTI_COPY_BYTES;
+  int64_t n = neo_rti_copy_bytes(c, s);
+  if (to > n)
+    to = n;
+  char *dst = c->ptr[s->first];
+  const char *src = c->ptr[s->first + 1];
+  if (dst != src && from < to)
+    memcpy(dst + from, src + from, (size_t)(to - from));
+}
+
+static void run_units(region *r, const neo_rt_step *s, int64_t lo, int64_t hi, int32_t worker) {
+  const neo_rt_ctx *c = r->ctx;
+  if (lo >= hi || atomic_load_explicit(&r->failed, memory_order_relaxed))
+    return;
+  if (s->op == NEO_RT_STEP_COPY) {
+    run_copy(c, s, lo, hi);
+    return;
+  }
+  neo_rt_args args = {c->ptr + s->first,
+                      c->sizes,
+                      r->key,
+                      lo,
+                      hi,
+                      c->base[NEO_RT_MEM_SCRATCH] + c->scratch_stride * worker};
+  const neo_rt_kernel *k = &c->model->kernels[s->arg];
+  if ((c->fast[s->arg] ? k->fast : k->fn)(&args) != 0)
+    atomic_store_explicit(&r->failed, true, memory_order_relaxed);
+}
+
+static void note_span(const neo_rti_cpu *u, int32_t worker, int32_t i, int64_t from) {
+  u->spans[worker * u->most_steps + i] = (neo_rti_cpu_span){from, neo_rti_now_ns()};
+}
+
+static void run_worker(void *user, int32_t worker, int32_t n) {
+  region *r = user;
+  const neo_rt_ctx *c = r->ctx;
+  bool small_before = true, traced = r->cpu->spans != NULL;
+  for (int32_t i = 0; i < r->entry->n_steps; i++) {
+    int64_t units = c->units[r->entry->first_step + i];
+    bool small = units <= 1;
+    if (n > 1 && i > 0 && !(small && small_before))
+      neo_rti_pool_barrier(r->cpu->pool);
+    small_before = small;
+    int64_t lo = small ? 0 : units / n * worker + units % n * worker / n;
+    int64_t hi = small ? units : units / n * (worker + 1) + units % n * (worker + 1) / n;
+    int64_t from = traced ? neo_rti_now_ns() : 0;
+    if (worker == 0 || !small)
+      run_units(r, &c->model->steps[r->entry->first_step + i], lo, hi, worker);
+    if (traced && (worker == 0 || !small) && lo < hi)
+      note_span(r->cpu, worker, i, from);
+  }
+}
+
+/* Is any step worth more than one thread? */
+static bool is_parallel(const neo_rt_ctx *c, const neo_rt_entry *e) {
+  bool parallel = false;
+  for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++)
+    parallel |= c->units[i] > 1;
+  return parallel;
+}
+
+neo_rt_status neo_rti_cpu_run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *key) {
+  neo_rti_cpu *u = c->state;
+  region r = {c, u, e, key, false};
+  if (is_parallel(c, e) && c->threads > 1)
+    neo_rti_pool_run(u->pool, run_worker, &r);
+  else
+    run_worker(&r, 0, 1);
+  if (!atomic_load(&r.failed))
+    return NEO_OK;
+  return neo_rti_fail(c, NEO_INTERNAL, "%s: a kernel of entry %s failed", c->model->name, e->name);
+}
+
+/* ------------------------------------------------------------ traces */
+
+neo_rt_status neo_rti_cpu_trace_open(neo_rt_ctx *c, int32_t most_steps) {
+  neo_rti_cpu *u = c->state;
+  size_t n = (size_t)c->threads * (size_t)most_steps * sizeof *u->spans;
+  u->spans = c->env.alloc.resize(c->env.alloc.ctx, NULL, n);
+  if (!u->spans)
+    return neo_rti_fail(c, NEO_MEMORY, "out of memory");
+  memset(u->spans, 0, n);
+  u->most_steps = most_steps;
+  for (int w = 1; w < c->threads; w++) {
+    char name[32];
+    snprintf(name, sizeof name, "worker %d", w);
+    neo_rti_trace_row(c->trace, w, name);
+  }
+  return NEO_OK;
+}
+
+static void put_steps(const neo_rt_ctx *c, const neo_rt_entry *e, int32_t worker) {
+  const neo_rti_cpu *u = c->state;
+  for (int32_t i = 0; i < e->n_steps; i++) {
+    neo_rti_cpu_span *s = &u->spans[worker * u->most_steps + i];
+    int32_t step = e->first_step + i;
+    bool runs = c->model->steps[step].op == NEO_RT_STEP_RUN;
+    if (s->to)
+      neo_rti_trace_event(c->trace,
+                          &(neo_rti_event){neo_rti_step_name(c, step), runs ? "kernel" : "copy",
+                                           worker, s->from, s->to, i, -1});
+    s->to = 0;
+  }
+}
+
+void neo_rti_cpu_trace_put(neo_rt_ctx *c, const neo_rt_entry *e) {
+  for (int32_t w = 0; w < c->threads; w++)
+    put_steps(c, e, w);
+}
+
+void neo_rti_cpu_trace_close(neo_rt_ctx *c) {
+  neo_rti_cpu *u = c->state;
+  if (u->spans)
+    NEO_RTI_FREE(&c->env.alloc, u->spans);
+  u->spans = NULL;
+}

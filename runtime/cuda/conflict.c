@@ -1,0 +1,46 @@
+/* conflict.c: which steps of an entry may not change places: those that write what another one reads or
+ * writes, by the addresses of their arguments in the call at hand. */
+#include "runtime/cuda/cuda.h"
+
+typedef struct {
+  const neo_rt_step *step;
+  int32_t written, n; /* arguments before it are read only */
+} uses;
+
+static uses uses_of(const neo_rt_step *s) {
+  uses u = {s, 0, s->op == NEO_RT_STEP_COPY ? 2 : s->n};
+  if (s->op == NEO_RT_STEP_RUN && s->n_written)
+    u.written = s->n - s->n_written;
+  return u;
+}
+
+/* A copy writes its first argument, and reads the other one. */
+static bool writes(uses u, int32_t arg) {
+  return u.step->op == NEO_RT_STEP_COPY ? arg == 0 : arg >= u.written;
+}
+
+static bool meet(const neo_rt_ctx *c, int32_t a, int32_t b) {
+  const unsigned char *p = c->ptr[a], *q = c->ptr[b];
+  const neo_rt_buf *bufs = c->model->bufs;
+  return p < q + bufs[c->model->args[b]].size_bytes && q < p + bufs[c->model->args[a]].size_bytes;
+}
+
+/* Do both write it, each its own pieces? */
+static bool are_pieces(const neo_rt_ctx *c, uses a, int32_t i, uses b, int32_t k) {
+  const neo_rt_model *m = c->model;
+  int32_t whole = m->bufs[m->args[a.step->first + i]].whole;
+  bool known = a.step->op == NEO_RT_STEP_RUN && b.step->op == NEO_RT_STEP_RUN &&
+               a.step->n_written && b.step->n_written;
+  return known && whole && whole == m->bufs[m->args[b.step->first + k]].whole && writes(a, i) &&
+         writes(b, k);
+}
+
+bool neo_rti_cuda_conflict(const neo_rt_ctx *c, int32_t step, int32_t other) {
+  uses a = uses_of(&c->model->steps[step]), b = uses_of(&c->model->steps[other]);
+  for (int32_t i = 0; i < a.n; i++)
+    for (int32_t k = 0; k < b.n; k++)
+      if ((writes(a, i) || writes(b, k)) && meet(c, a.step->first + i, b.step->first + k) &&
+          !are_pieces(c, a, i, b, k))
+        return true;
+  return false;
+}

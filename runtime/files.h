@@ -1,0 +1,103 @@
+/* files.h: arrays and tensors from files, and into files.
+ *
+ *   path -> neo_rti_file_read -> bytes -> the format that knows them (files/formats.def) -> arrays
+ *
+ * A format is a row of a table, whose functions it fills in as far as it can: one array of a file
+ * by itself (data of training), all tensors of a file with their names and its metadata (weights).
+ * Readers work on a whole file in memory and never believe it: every size is checked. */
+#ifndef NEO_RUNTIME_FILES_H
+#define NEO_RUNTIME_FILES_H
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "runtime/element.h"
+
+typedef struct { /* where memory comes from, and how files are reached: tests make it fail */
+  neo_alloc alloc;
+  neo_io io;
+} neo_rti_env;
+
+#define NEO_RTI_FREE(alloc, p) ((void)(alloc)->resize((alloc)->ctx, (p), 0))
+
+/* Writes a message to a buffer that may be null; returns `status`. */
+neo_rt_status neo_rti_say(char *error, size_t error_bytes, neo_rt_status status, const char *fmt,
+                          ...) __attribute__((format(printf, 4, 5)));
+
+/* Reads a whole file into one allocation, which the caller frees (at least one byte, so never null
+ * on success). NEO_IO with errno, NEO_MEMORY. */
+neo_rt_status neo_rti_file_read(const neo_rti_env *env, const char *path, unsigned char **out,
+                                size_t *size_bytes) NEO_MUST_CHECK;
+/* Inflates a gzip (window_bits 31), zlib (15) or raw (-15) stream into an allocation that the caller
+ * frees. `limit_bytes` bounds the output; `exact` demands exactly that many. The stream must end
+ * with the input. NEO_FORMAT, NEO_MEMORY. */
+neo_rt_status neo_rti_inflate(const neo_alloc *alloc, int window_bits, const unsigned char *p,
+                              size_t n, size_t limit_bytes, bool exact, unsigned char **out,
+                              size_t *out_bytes) NEO_MUST_CHECK;
+
+/* ------------------------------------------------------------ what files hold */
+
+/* Allocates data for type, rank and extent as set in *array. NEO_TYPE, NEO_SHAPE if the size
+ * overflows, NEO_MEMORY. */
+neo_rt_status neo_rti_array_alloc(const neo_alloc *alloc, neo_rt_array *array) NEO_MUST_CHECK;
+
+typedef struct {
+  const char *name;   /* NUL-terminated; may not contain NUL */
+  uint8_t type, rank; /* type: enum neo_rt_type or neo_rti_file_type */
+  int64_t extent[NEO_RTI_MAX_RANK];
+  size_t begin, end; /* its bytes within the file's data: row-major, little endian, not aligned */
+} neo_rti_file_tensor;
+
+typedef struct { /* a file's tensors; text and tables are owned, data are the file's own bytes */
+  neo_alloc alloc;
+  neo_rti_file_tensor *tensors; /* in the file's order */
+  size_t n_tensors, cap_tensors;
+  neo_rt_pair *meta;
+  size_t n_meta, cap_meta;
+  char *text; /* all strings */
+  const unsigned char *data;
+  size_t data_bytes;
+} neo_rti_file_tensors;
+void neo_rti_file_tensors_free(neo_rti_file_tensors *t);
+
+/* ------------------------------------------------------------ formats */
+
+typedef struct { /* a file in memory, and where a failure's message goes (may be null) */
+  const neo_alloc *alloc;
+  const unsigned char *p;
+  size_t n;
+  const char *member; /* the array of this name; null: the only one */
+  char *error;
+  size_t error_bytes;
+} neo_rti_source;
+
+typedef struct {      /* null: what the format does not do */
+  const char *name;   /* the row's: "npz" */
+  const char *title;  /* as messages call it: ".npz" */
+  const char *member; /* what stands between a path and a member's name: ".npz:" in x.npz:W */
+  /* Are these the first bytes of such a file? */
+  bool (*detect)(const unsigned char *p, size_t n);
+  /* One array, whose data the caller frees. */
+  neo_rt_status (*read_array)(const neo_rti_source *s, neo_rt_array *out) NEO_MUST_CHECK;
+  /* All n arrays, as a file that appears whole or not at all. */
+  neo_rt_status (*write_arrays)(const neo_rti_env *env, const char *path,
+                                const neo_rt_named_array *arrays, int32_t n) NEO_MUST_CHECK;
+  /* All tensors; on success the caller frees what is in *out. */
+  neo_rt_status (*read_tensors)(const neo_rti_source *s, neo_rti_file_tensors *out) NEO_MUST_CHECK;
+  /* What stands before the tensors' bytes, which the caller puts behind it, in their order. Sizes
+   * are in `begin` and `end`. */
+  void (*write_head)(neo_file_writer *w, const neo_rti_file_tensors *t);
+} neo_rti_format;
+
+/* The row of this name; null if there is none. */
+const neo_rti_format *neo_rti_format_named(const char *name);
+/* The format that checkpoints are written in. */
+const neo_rti_format *neo_rti_checkpoint_format(void);
+
+/* As neo_rt_array_load: the format is told by the first bytes, not by the name. */
+neo_rt_status neo_rti_array_load(const neo_rti_env *env, const char *path, neo_rt_array *out,
+                                 char *error, size_t error_bytes) NEO_MUST_CHECK;
+/* The tensors of a file in memory; `alloc`, `p`, `n` and the message's place are given. */
+neo_rt_status neo_rti_tensors_read(const neo_rti_source *s,
+                                   neo_rti_file_tensors *out) NEO_MUST_CHECK;
+
+#endif

@@ -1,0 +1,136 @@
+/* formats.c: the table of file formats, and what needs no more than it: loading a file of any known
+ * format. The format is told by the first bytes, not by the name. */
+#include "runtime/files/format.h"
+#include <errno.h>
+#include <string.h>
+
+static const neo_rti_format *const formats[] = {
+#define X(name) &neo_rti_format_##name,
+#include "runtime/files/formats.def"
+#undef X
+};
+enum { N_FORMATS = sizeof formats / sizeof *formats };
+
+const neo_rti_format *neo_rti_format_named(const char *name) {
+  for (int k = 0; k < N_FORMATS; k++)
+    if (strcmp(formats[k]->name, name) == 0)
+      return formats[k];
+  return NULL;
+}
+
+const neo_rti_format *neo_rti_checkpoint_format(void) {
+  int k = 0;
+  while (!formats[k]->write_head)
+    k++;
+  return formats[k];
+}
+
+/* The first format that reads such a thing and knows the file; null if none does. */
+static const neo_rti_format *detect(const neo_rti_source *s, bool all_tensors) {
+  for (int k = 0; k < N_FORMATS; k++) {
+    bool reads = all_tensors ? formats[k]->read_tensors != NULL : formats[k]->read_array != NULL;
+    if (reads && formats[k]->detect(s->p, s->n))
+      return formats[k];
+  }
+  return NULL;
+}
+
+/* ------------------------------------------------------------ one array */
+
+static int last_of_arrays(void) {
+  int last = N_FORMATS - 1;
+  while (!formats[last]->read_array)
+    last--;
+  return last;
+}
+
+/* "is neither A, B nor C". */
+static neo_rt_status reject_unknown(const neo_rti_source *s) {
+  char list[256] = "is neither ";
+  const int last = last_of_arrays();
+  const char *before = "";
+  for (int k = 0; k <= last; k++) {
+    if (!formats[k]->read_array)
+      continue;
+    size_t at = strlen(list);
+    neo_rti_say(list + at, sizeof list - at, NEO_OK, "%s%s", before, formats[k]->title);
+    before = k + 1 < last ? ", " : " nor ";
+  }
+  return NEO_RTI_REJECT(s, NEO_FORMAT, "%s", list);
+}
+
+/* `of`: the format that the path's member belongs to, if it names one. */
+static neo_rt_status read_array(const neo_rti_source *s, const neo_rti_format *of,
+                                neo_rt_array *out) {
+  const neo_rti_format *f = detect(s, false);
+  if (of && f != of)
+    return NEO_RTI_REJECT(s, NEO_FORMAT, "is not a %s file", of->title);
+  return f ? f->read_array(s, out) : reject_unknown(s);
+}
+
+typedef struct {
+  const neo_rti_format *of; /* null: there is no member's name */
+  size_t path_bytes;
+  const char *member;
+} place;
+
+/* Takes "file.npz:name" apart. */
+static place place_of(const char *path) {
+  for (int k = 0; k < N_FORMATS; k++) {
+    const char *mark = formats[k]->member;
+    for (const char *p = path; mark && (p = strstr(p, mark)) != NULL; p++) {
+      const char *member = p + strlen(mark);
+      if (*member)
+        return (place){formats[k], (size_t)(member - path) - 1, member};
+    }
+  }
+  return (place){NULL, strlen(path), NULL};
+}
+
+static neo_rt_status read_file(const neo_rti_env *env, const char *path, unsigned char **p,
+                               size_t *n, char *error, size_t error_bytes) {
+  errno = 0;
+  neo_rt_status status = neo_rti_file_read(env, path, p, n);
+  if (status == NEO_MEMORY)
+    return neo_rti_say(error, error_bytes, status, "%s: out of memory", path);
+  if (status)
+    return neo_rti_say(error, error_bytes, status, "%s: %s", path,
+                       errno ? strerror(errno) : "cannot be read");
+  return NEO_OK;
+}
+
+neo_rt_status neo_rti_array_load(const neo_rti_env *env, const char *path, neo_rt_array *out,
+                                 char *error, size_t error_bytes) {
+  if (!path || !out)
+    return neo_rti_say(error, error_bytes, NEO_NULL, "null pointer");
+  memset(out, 0, sizeof *out);
+  char file[4096], what[512] = "";
+  place at = place_of(path);
+  if (at.path_bytes >= sizeof file)
+    return neo_rti_say(error, error_bytes, NEO_ARGUMENT, "the path is too long");
+  memcpy(file, path, at.path_bytes);
+  file[at.path_bytes] = 0;
+  unsigned char *p;
+  size_t n;
+  neo_rt_status status = read_file(env, file, &p, &n, error, error_bytes);
+  if (status)
+    return status;
+  status =
+      read_array(&(neo_rti_source){&env->alloc, p, n, at.member, what, sizeof what}, at.of, out);
+  NEO_RTI_FREE(&env->alloc, p);
+  return status ? neo_rti_say(error, error_bytes, status, "%s: %s", path, what) : NEO_OK;
+}
+
+neo_rt_status neo_rt_array_load(const char *path, neo_rt_array *out, char *error,
+                                size_t error_bytes) {
+  neo_rti_env env = {neo_alloc_default, neo_io_default};
+  return neo_rti_array_load(&env, path, out, error, error_bytes);
+}
+
+/* ------------------------------------------------------------ all tensors */
+
+/* A file that no format of tensors knows goes to the one of checkpoints, which says what is wrong. */
+neo_rt_status neo_rti_tensors_read(const neo_rti_source *s, neo_rti_file_tensors *out) {
+  const neo_rti_format *f = detect(s, true);
+  return (f ? f : neo_rti_checkpoint_format())->read_tensors(s, out);
+}

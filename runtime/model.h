@@ -1,0 +1,29 @@
+/* model.h: questions about a model record, which need no context.
+ *
+ * Where `sizes` is null, the answer is for the largest run-time sizes: size programs grow with their
+ * sizes, so extents there are the largest. */
+#ifndef NEO_RUNTIME_MODEL_H
+#define NEO_RUNTIME_MODEL_H
+#include "base/status.h"
+#include "runtime/element.h"
+
+/* Checks what the runtime relies on: versions, and that every reference and address is inside of
+ * what the model declares. A failure's message goes to `error`, which may be null. */
+neo_rt_status neo_rti_model_check(const neo_rt_model *model, char *error,
+                                  size_t error_bytes) NEO_MUST_CHECK;
+
+/* Value of a size program; -1 if it is malformed. */
+int64_t neo_rti_eval(const neo_rt_model *model, int32_t program, const int64_t *sizes);
+/* The size's number if the program is just a size, else -1. */
+int32_t neo_rti_program_size(const neo_rt_model *model, int32_t program);
+/* Extents of a tensor go to extent[rank]; returns the number of elements, saturated. */
+int64_t neo_rti_extents(const neo_rt_model *model, const neo_rt_tensor *t, const int64_t *sizes,
+                        int64_t *extent);
+
+/* Does the context own its elements, from call to call: parameter, state or setting? */
+bool neo_rti_tensor_persists(const neo_rt_tensor *t);
+/* Bytes of such a tensor, whose extents go to `extent` (may be null). */
+size_t neo_rti_tensor_bytes(const neo_rt_model *model, const neo_rt_tensor *t, int64_t *extent);
+const char *neo_rti_role_name(uint8_t role); /* "parameter" */
+
+#endif

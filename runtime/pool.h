@@ -1,0 +1,23 @@
+/* pool.h: a pool of threads, which run one function at the same time. */
+#ifndef NEO_RUNTIME_POOL_H
+#define NEO_RUNTIME_POOL_H
+#include "base/alloc.h"
+#include "base/status.h"
+#include "include/neo/neo_rt.h"
+
+enum { NEO_RTI_MAX_THREADS = 1024 };
+
+/* What worker number `worker` of n does. */
+typedef void neo_rti_job(void *user, int32_t worker, int32_t n);
+
+/* `threads` workers, the calling thread among them; 0: one for each core. The caller destroys it
+ * (neo_rt_pool_destroy). NEO_ARGUMENT, NEO_MEMORY. */
+neo_rt_status neo_rti_pool_create(int32_t threads, neo_alloc alloc,
+                                  neo_rt_pool **out) NEO_MUST_CHECK;
+/* Runs job on all workers, the calling thread being worker 0; returns when all have ended. Calls
+ * from several threads run one after the other. */
+void neo_rti_pool_run(neo_rt_pool *pool, neo_rti_job *job, void *user);
+/* Within a job: waits until all workers are here. */
+void neo_rti_pool_barrier(neo_rt_pool *pool);
+
+#endif
