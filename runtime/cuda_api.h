@@ -59,7 +59,7 @@ typedef struct { /* CUtensorMap, which is made at a multiple of 64 bytes */
 enum {
   CUDA_MAP_F16 = 6,
   CUDA_MAP_BF16 = 9,
-  CUDA_MAP_SWIZZLE_128 = 3, /* pieces of 16 of each 128 bytes are exchanged */
+  CUDA_MAP_SWIZZLE_128 = 3, /* swizzle of 128 bytes */
   CUDA_MAP_L2_256 = 3       /* the second cache reads 256 bytes at once */
 };
 
@@ -155,7 +155,7 @@ typedef struct {
   X(map_make, cuTensorMapEncodeTiled,                                                          \
     (cuda_map * map, int type, unsigned rank, void *from, const uint64_t *extent,              \
      const uint64_t *stride_bytes, const unsigned *box, const unsigned *step, int interleaved, \
-     int exchanged, int lines, int fill))
+     int swizzle, int l2, int fill))
 
 typedef struct {
 #define CUDA_MEMBER(member, name, params) cuda_result(*member) params;

@@ -1,4 +1,4 @@
-/* weights.h: parameters and states from a safetensors file of another program, or of another model.
+/* weights.h: parameters and states from a file of another program, or of another model.
  *
  *   file's tensors --rules--> names of the model --> moves: a tensor, or a part of one, is filled
  *                             from one of the file, its dimensions permuted, its elements converted

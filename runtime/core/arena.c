@@ -2,13 +2,13 @@
  * memory), each part rounded up to 64 bytes:
  *
  *   parameters | states, settings | call-invariant values | frame | unwanted outputs | tape |
- *   scratch x threads, or, where the device's memory is apart, constants */
+ *   scratch x threads, or, where the device's memory is separate, constants */
 #include "runtime/core/setup.h"
 #include "runtime/pool.h"
 #include "runtime/processor.h"
 
 typedef struct {
-  int64_t at[NEO_RTI_N_MEM], places, spill, total; /* offsets in the arena; CONST: apart only */
+  int64_t at[NEO_RTI_N_MEM], places, spill, total; /* offsets in the arena; CONST: separate only */
 } layout;
 
 /* Bytes of a class whose size the model does not say. */
@@ -22,12 +22,12 @@ static int64_t bytes_of(const neo_rt_model *m, uint8_t mem) {
   return n;
 }
 
-static int64_t spill_bytes(const neo_rt_model *m, bool apart) {
+static int64_t spill_bytes(const neo_rt_model *m, bool separate) {
   int64_t most = 0;
   for (int32_t i = 0; i < m->n_entries; i++) {
     const neo_rt_entry *e = &m->entries[i];
     int64_t n = 0;
-    for (int32_t k = apart ? 0 : e->n_inputs; k < e->n_args; k++)
+    for (int32_t k = separate ? 0 : e->n_inputs; k < e->n_args; k++)
       n += neo_rti_spill_bytes(m, &m->tensors[m->entry_args[e->args + k]]);
     if (n > most)
       most = n;
@@ -36,20 +36,20 @@ static int64_t spill_bytes(const neo_rt_model *m, bool apart) {
 }
 
 static layout arena_layout(const neo_rt_model *m, int32_t threads) {
-  bool apart = neo_rti_device_of(m)->apart;
+  bool separate = neo_rti_device_of(m)->separate;
   layout l = {{0}, 0, 0, 0};
   l.at[NEO_RT_MEM_STATE] = neo_rti_round_up(m->param_bytes);
   l.places = l.at[NEO_RT_MEM_STATE] + neo_rti_round_up(m->state_bytes);
   l.at[NEO_RT_MEM_KEPT] = l.places + (int64_t)m->n_grids * NEO_RTI_PLACE_BYTES;
   l.at[NEO_RT_MEM_FRAME] = l.at[NEO_RT_MEM_KEPT] + neo_rti_round_up(m->kept_bytes);
   l.spill = l.at[NEO_RT_MEM_FRAME] + neo_rti_round_up(m->frame_bytes);
-  l.at[NEO_RT_MEM_TAPE] = l.spill + spill_bytes(m, apart);
+  l.at[NEO_RT_MEM_TAPE] = l.spill + spill_bytes(m, separate);
   l.at[NEO_RT_MEM_SCRATCH] = l.at[NEO_RT_MEM_TAPE] + neo_rti_round_up(bytes_of(m, NEO_RT_MEM_TAPE));
   l.total = l.at[NEO_RT_MEM_SCRATCH];
-  if (!apart) /* else scratch is memory of its own kind, as shared memory of a block */
+  if (!separate) /* else scratch is memory of its own kind, as shared memory of a block */
     l.total += neo_rti_round_up(m->scratch_bytes) * threads;
   l.at[NEO_RT_MEM_CONST] = l.total;
-  if (apart)
+  if (separate)
     l.total += neo_rti_round_up(bytes_of(m, NEO_RT_MEM_CONST));
   return l;
 }
@@ -66,7 +66,7 @@ int64_t neo_rt_arena_size(const neo_rt_model *model, int32_t threads) {
 
 /* Constants go where kernels read. */
 static neo_rt_status put_constants(neo_rt_ctx *c) {
-  if (!c->device->apart)
+  if (!c->device->separate)
     return NEO_OK;
   return neo_rti_put(c, c->base[NEO_RT_MEM_CONST], c->model->const_data,
                      (size_t)bytes_of(c->model, NEO_RT_MEM_CONST));

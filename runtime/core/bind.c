@@ -5,8 +5,8 @@
  * bytes, because kernels rely on it for what the context owns. */
 #include "runtime/core/bind.h"
 #include "include/neo/dlpack.h"
+#include "runtime/core/call_cache.h"
 #include "runtime/core/device.h"
-#include "runtime/core/invariant_cache.h"
 #include "runtime/core/run.h"
 #include <string.h>
 
@@ -32,13 +32,13 @@ static const char *dl_name(neo_dl_type t) {
 }
 
 static bool is_on_device(const neo_rt_ctx *c, const neo_dl_tensor *dl) {
-  return c->device->apart && dl->device.type == c->device->dlpack &&
+  return c->device->separate && dl->device.type == c->device->dlpack &&
          dl->device.id == c->device->number(c);
 }
 
 static neo_rt_status check_kind(neo_rt_ctx *c, const neo_rt_tensor *t, const neo_dl_tensor *dl) {
   const neo_rti_device *d = c->device;
-  if (d->apart && dl->device.type == d->dlpack && !is_on_device(c, dl))
+  if (d->separate && dl->device.type == d->dlpack && !is_on_device(c, dl))
     return neo_rti_fail(c, NEO_UNSUPPORTED, "%s: the tensor is on %s:%d, expected %s:%d (%s)",
                         t->name, d->name, (int)dl->device.id, d->name, d->number(c), t->place);
   if (dl->device.type != NEO_DL_CPU && dl->device.type != NEO_DL_CUDA_HOST && !is_on_device(c, dl))
@@ -159,13 +159,13 @@ static void move_store(neo_rt_ctx *c, int32_t tensor, void *data) {
     memcpy(c->base[b->mem] + b->offset, before, neo_rti_tensor_bytes(c->model, t, NULL));
   c->n_bound_persisting += (data != NULL) - (before != NULL);
   c->bound[tensor].data = data;
-  neo_rti_invariants_written(c, tensor); /* for when it is bound no more */
+  neo_rti_call_cache_written(c, tensor); /* for when it is bound no more */
   neo_rti_resolve(c);
 }
 
 static neo_rt_status bind_owned(neo_rt_ctx *c, int32_t tensor, void *data) {
   const neo_rt_tensor *t = &c->model->tensors[tensor];
-  if (c->device->apart)
+  if (c->device->separate)
     return neo_rti_fail(c, NEO_UNSUPPORTED, "%s: lies on the GPU, and cannot be bound (%s)",
                         t->name, t->place);
   neo_rt_status status = check_store(c, t);

@@ -3,13 +3,13 @@
  * Its book-keeping (the struct and its tables) and its arena are complete before the first kernel
  * runs, so that nothing allocates later. */
 #include "runtime/context.h"
-#include "runtime/core/invariant_cache.h"
+#include "runtime/core/call_cache.h"
 #include "runtime/core/run.h"
 #include "runtime/core/setup.h"
 #include "runtime/core/trace.h"
 #include <string.h>
 
-/* The struct with its tables when the model is sound, without them when only a message is kept. */
+/* A context has tables where the model is sound; else it holds a message only. */
 static neo_rt_ctx *new_ctx(const neo_rt_model *m, const neo_rti_env *env, bool sound) {
   neo_rt_ctx probe;
   memset(&probe, 0, sizeof probe);
@@ -111,7 +111,7 @@ neo_rt_status neo_rt_reset(neo_rt_ctx *c, uint64_t seed) {
     return status;
   c->seed = seed;
   c->step = c->calls = 0;
-  neo_rti_invariants_written(c, -1);
+  neo_rti_call_cache_written(c, -1);
   const neo_rt_entry *init = neo_rti_init_entry(c->model, 0);
   return init ? neo_rti_init_run(c, init) : NEO_OK;
 }

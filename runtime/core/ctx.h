@@ -12,7 +12,7 @@ enum { NEO_RTI_ALIGN = 64, NEO_RTI_N_MEM = 8, NEO_RTI_PLACE_BYTES = 128 };
 
 typedef struct {  /* a tensor that the caller bound */
   void *data;     /* null: not bound */
-  bool on_device; /* data is there, where the device's memory is apart */
+  bool on_device; /* data is there, where the device's memory is separate */
   int64_t extent[NEO_RTI_MAX_RANK];
 } neo_rti_bound;
 
@@ -36,7 +36,7 @@ struct neo_rt_ctx {
   size_t arena_bytes;
   unsigned char *base[NEO_RTI_N_MEM]; /* null for CALLER */
   unsigned char *spill;               /* where outputs go that the caller does not want; where the
-                                         device's memory is apart the places of all of the caller's
+                                         device's memory is separate the places of all of the caller's
                                          tensors */
   int64_t scratch_stride;
 

@@ -49,7 +49,7 @@ static bool is_leaf(const formula *f, int word) {
   return op == NEO_RT_OP_CONST || op == NEO_RT_OP_SIZE;
 }
 
-/* First word of the operand whose words end before `end`: found from the right, where every
+/* The first word of the operand whose words end before `end`. It is found from the right, where every
  * operator asks for one operand more. */
 static int operand_start(const formula *f, int end) {
   int i = end;
@@ -189,7 +189,7 @@ static void describe_text(out *o) {
   add_bytes(o, m->param_bytes);
   add(o, ", state ");
   add_bytes(o, m->state_bytes);
-  add(o, ", kept ");
+  add(o, ", call-invariant ");
   add_bytes(o, m->kept_bytes);
   add(o, ", frame ");
   add_bytes(o, m->frame_bytes);

@@ -15,7 +15,7 @@ typedef enum { NEO_RTI_TO_DEVICE, NEO_RTI_FROM_DEVICE, NEO_RTI_ON_DEVICE } neo_r
 struct neo_rti_device {
   const char *name; /* "cpu" */
   int dlpack;       /* DLPack's number of its memory */
-  bool apart;       /* its memory is not the host's: arguments have places in the arena */
+  bool separate;    /* its memory is not the host's: arguments have places in the arena */
   /* Does it run models for this level of GPUs (neo_rt_model.device; null: for processors)? */
   bool (*takes)(const char *level);
   /* Has the kernel code for it? Is what else the model says of it sound? */

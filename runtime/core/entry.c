@@ -1,8 +1,8 @@
 /* entry.c: runs an entry: places its arguments, lets the device run its steps, and copies what is
  * not where the caller wants it. A step whose cached value is up to date has no units of work.
  * Nothing here allocates. */
+#include "runtime/core/call_cache.h"
 #include "runtime/core/device.h"
-#include "runtime/core/invariant_cache.h"
 #include "runtime/core/run.h"
 #include "runtime/core/trace.h"
 
@@ -20,7 +20,7 @@ static int64_t kernel_units(const neo_rt_ctx *c, int32_t kernel) {
 static void count_units(neo_rt_ctx *c, const neo_rt_entry *e) {
   for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++) {
     const neo_rt_step *s = &c->model->steps[i];
-    if (!neo_rti_invariant_runs(c, s))
+    if (!neo_rti_call_cache_runs(c, s))
       c->units[i] = 0;
     else if (s->op == NEO_RT_STEP_COPY)
       c->units[i] = (neo_rti_copy_bytes(c, s) + NEO_RTI_COPY_BYTES - 1) / NEO_RTI_COPY_BYTES;
@@ -49,7 +49,7 @@ static neo_rt_status copy_input(neo_rt_ctx *c, void *const *args, int32_t i, int
   return c->device->copy(c, there ? NEO_RTI_ON_DEVICE : NEO_RTI_TO_DEVICE, to, args[i], bytes);
 }
 
-/* Where the device's memory is apart, every argument of the host's has its place in the arena, and
+/* Where the device's memory is separate, every argument of the host's has its place in the arena, and
  * inputs are copied there. */
 static neo_rt_status stage_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   unsigned char *place = c->spill;
@@ -83,7 +83,7 @@ static void place_host_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *a
 
 static neo_rt_status place_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   neo_rt_status s = NEO_OK;
-  if (c->device->apart)
+  if (c->device->separate)
     s = stage_args(c, e, args);
   else
     place_host_args(c, e, args);
@@ -104,7 +104,7 @@ static neo_rt_status copy_outputs(neo_rt_ctx *c, const neo_rt_entry *e, void *co
     int32_t k = c->model->entry_args[e->args + i];
     const neo_rt_tensor *t = &c->model->tensors[k];
     bool there = args[i] && neo_rti_on_device(c, args, k);
-    if (!args[i] || (is_direct(c->model, k) && (!c->device->apart || in_place(c, args, i, k))))
+    if (!args[i] || (is_direct(c->model, k) && (!c->device->separate || in_place(c, args, i, k))))
       continue;
     const neo_rt_buf *b = &c->model->bufs[t->buf];
     const void *from = b->mem == NEO_RT_MEM_CALLER ? c->caller[b->offset] : c->addr[t->buf];
@@ -136,7 +136,7 @@ neo_rt_status neo_rti_entry_run(neo_rt_ctx *c, const neo_rt_entry *e, void *cons
   status = status ? status : end;
   if (c->trace)
     neo_rti_trace_end(c, e);
-  neo_rti_invariants_done(c, e, status == NEO_OK);
+  neo_rti_call_cache_done(c, e, status == NEO_OK);
   if (status)
     return status;
   if (e->kind == NEO_RT_ENTRY_TRAIN)

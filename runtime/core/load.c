@@ -51,7 +51,7 @@ static neo_rt_status check_elements(neo_rt_ctx *c, const neo_rti_file_tensors *s
   return status;
 }
 
-/* By name among the saved ones: an output may be named as the parameter that it returns. */
+/* Only saved tensors count: an output may have the name of the parameter that it returns. */
 static const neo_rt_tensor *find_saved(const neo_rt_model *m, const char *name) {
   for (int32_t i = 0; i < m->n_tensors; i++) {
     const neo_rt_tensor *t = &m->tensors[i];

@@ -1,5 +1,5 @@
 /* load_file.c: what every load does: reads a file of tensors, and takes over its metadata. */
-#include "runtime/core/invariant_cache.h"
+#include "runtime/core/call_cache.h"
 #include "runtime/core/load.h"
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@ static const char *meta_value(const neo_rt_pair *meta, size_t n, const char *key
   return NULL;
 }
 
-/* A decimal number of the metadata; absent leaves *out (files that others wrote). */
+/* Reads a decimal number of the metadata; *out stays where it is absent (files that others wrote). */
 static neo_rt_status read_u64(neo_rt_ctx *c, const char *path, const neo_rti_file_tensors *st,
                               const char *key, uint64_t *out) {
   const char *p = meta_value(st->meta, st->n_meta, key);
@@ -28,7 +28,7 @@ static neo_rt_status read_u64(neo_rt_ctx *c, const char *path, const neo_rti_fil
   return NEO_OK;
 }
 
-/* The metadata in one block that outlives the file: the pairs, then their text. */
+/* Copies the metadata to one block that outlives the file: the pairs, then their text. */
 static neo_rt_pair *copy_meta(const neo_rt_ctx *c, const neo_rti_file_tensors *st) {
   size_t n = st->n_meta * sizeof(neo_rt_pair) + 1;
   for (size_t i = 0; i < st->n_meta; i++)
@@ -102,7 +102,7 @@ neo_rt_status neo_rti_loading_open(neo_rt_ctx *c, const char *path, bool with_st
 
 neo_rt_status neo_rti_loading_close(neo_rt_ctx *c, neo_rti_loading *l, neo_rt_status status) {
   neo_rt_pair *unused = status ? l->meta : c->loaded;
-  neo_rti_invariants_written(c, -1);
+  neo_rti_call_cache_written(c, -1);
   if (!status) {
     c->loaded = l->meta;
     c->n_loaded = l->file.n_meta;

@@ -44,7 +44,7 @@ static void note_following(const neo_rt_model *m, neo_rti_weights *w,
 
 typedef enum { CHECK, PUT_PARAMS, PUT_OTHERS } filling;
 
-/* Each slot's new elements, by way of one buffer: checked, or put in place. */
+/* Checks each slot's new elements, which go by way of one buffer, or puts them in place. */
 static neo_rt_status fill_slots(neo_rt_ctx *c, neo_rti_weights *w, const neo_rt_tensor **tensor,
                                 void *buffer, filling how) {
   neo_rt_status status = NEO_OK;

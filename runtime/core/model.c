@@ -30,8 +30,7 @@ int32_t neo_rt_find_entry(const neo_rt_model *model, const char *name) {
   return -1;
 }
 
-/* The largest sizes, one at a time: programs grow with sizes, so extents at `hi` are the largest.
- * */
+/* Programs grow with sizes, so extents where all sizes are at `hi` are the largest. */
 static int64_t eval_at_max(const neo_rt_model *m, int32_t program) {
   int64_t hi[64], x;
   if (m->n_sizes > 64)

@@ -3,8 +3,8 @@
  * The record comes from a generated library that may have been built by another version, so
  * creation checks versions, and that every reference and address is inside of what the model
  * declares. */
+#include "runtime/core/call_cache.h"
 #include "runtime/core/device.h"
-#include "runtime/core/invariant_cache.h"
 #include "runtime/processor.h"
 
 typedef struct {
@@ -166,8 +166,8 @@ neo_rt_status neo_rti_model_check(const neo_rt_model *m, char *error, size_t err
     status = check_bufs(&c);
   for (int32_t i = 0; !status && i < m->n_tensors; i++)
     status = check_tensor(&c, i);
-  if (!status && !neo_rti_invariants_check(m))
-    status = BROKEN(&c, "%s: what is kept is malformed", m->name);
+  if (!status && !neo_rti_call_cache_check(m))
+    status = BROKEN(&c, "%s: the table of call-invariant values is malformed", m->name);
   for (int32_t i = 0; !status && i < m->n_steps; i++)
     status = check_step(&c, i);
   if (!status && !c.device->model_ok(m))

@@ -8,7 +8,7 @@
  * back.
  *
  * A run costs O(n^2) at worst (the items placed so far are kept sorted by offset), so the number of
- * rounds falls with n. No allocation: `scratch` is two arrays of n int32, the order and the placed
+ * rounds falls with n. It does not allocate: `scratch` is two arrays of n int32, the order and the placed
  * items.
  *
  * Lower bound: the largest sum of sizes alive at one time. */

@@ -26,7 +26,7 @@ static void note_tensor(saving *s, const neo_rt_model *m, const neo_rt_tensor *t
   s->file.data_bytes = f->end;
 }
 
-/* Wide types first, so that every tensor in the file is aligned to its type. */
+/* Wide types come first, so that every tensor in the file is aligned to its type. */
 static void note_tensors(saving *s, const neo_rt_model *m) {
   for (size_t bytes = 8; bytes > 0; bytes /= 2)
     for (int32_t i = 0; i < m->n_tensors; i++) {
@@ -77,10 +77,10 @@ static neo_rt_status put_data(neo_rt_ctx *c, neo_file_writer *w, const neo_rt_te
   const char *data = neo_rti_tensor_data(c, t);
   char chunk[CHUNK];
   size_t n = neo_rti_tensor_bytes(c->model, t, NULL);
-  if (!c->device->apart)
+  if (!c->device->separate)
     neo_file_put(w, data, n);
   neo_rt_status status = NEO_OK;
-  for (size_t at = 0; c->device->apart && !status && at < n; at += CHUNK) {
+  for (size_t at = 0; c->device->separate && !status && at < n; at += CHUNK) {
     size_t now = n - at < CHUNK ? n - at : CHUNK;
     status = neo_rti_take(c, chunk, data + at, now);
     if (!status)

@@ -84,7 +84,7 @@ static void *constant(const neo_rt_model *m, int64_t offset) {
   return (void *)((uintptr_t)m->const_data + (size_t)offset);
 }
 
-/* Where buffer b lies if it is (part of) the store of a bound parameter or state; else null. */
+/* The address of buffer b if it is (part of) the store of a bound parameter or state; else null. */
 static void *bound_address(const neo_rt_ctx *c, const neo_rt_buf *b) {
   for (int32_t i = 0; i < c->model->n_tensors; i++) {
     const neo_rt_tensor *t = &c->model->tensors[i];
@@ -105,7 +105,7 @@ void neo_rti_resolve(neo_rt_ctx *c) {
     if (b->mem == NEO_RT_MEM_CALLER)
       c->addr[i] = NULL;
     else if (b->mem == NEO_RT_MEM_CONST)
-      c->addr[i] = c->device->apart ? c->base[b->mem] + b->offset : constant(m, b->offset);
+      c->addr[i] = c->device->separate ? c->base[b->mem] + b->offset : constant(m, b->offset);
     else
       c->addr[i] = c->base[b->mem] + b->offset;
     bool owned = b->mem == NEO_RT_MEM_PARAM || b->mem == NEO_RT_MEM_STATE;

@@ -1,7 +1,7 @@
 /* tensor.c: reads and writes what the context owns, as bytes (get, set) or as a number by name. */
 #include "base/str.h"
+#include "runtime/core/call_cache.h"
 #include "runtime/core/device.h"
-#include "runtime/core/invariant_cache.h"
 #include "runtime/core/run.h"
 #include <string.h>
 
@@ -41,7 +41,7 @@ neo_rt_status neo_rt_set(neo_rt_ctx *c, int32_t tensor, const void *p, size_t si
   if (!status)
     status = neo_rti_put(c, neo_rti_tensor_data(c, t), p, size_bytes);
   if (!status)
-    neo_rti_invariants_written(c, tensor);
+    neo_rti_call_cache_written(c, tensor);
   return status;
 }
 

@@ -2,8 +2,8 @@
  * with one event for each step of an entry, on each worker that had part of it, and one for the
  * entry itself. Times are of the monotonic clock, in microseconds since the trace began.
  *
- * The device knows when what ran, and puts its events when an entry has ended (cpu/run.c,
- * cuda/trace.c). The file appears whole, when the trace ends, or not at all. */
+ * The device knows when what ran, and puts its events when an entry has ended (trace_put of
+ * device.h). The file appears whole, when the trace ends, or not at all. */
 #include "runtime/core/trace.h"
 #include "runtime/core/device.h"
 #include <errno.h>

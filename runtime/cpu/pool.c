@@ -46,8 +46,8 @@ struct neo_rt_pool {
   void *user;
   int32_t threads, spin_pauses;
   neo_alloc alloc;
-  void *raw; /* what to free: the pool lies in it at a cache line */
-  pthread_mutex_t turn;
+  void *raw;               /* what to free: the pool lies in it at a cache line */
+  pthread_mutex_t regions; /* held by the caller of the region that runs */
   worker workers[];
 };
 
@@ -130,11 +130,11 @@ static void start(neo_rt_pool *p, neo_rti_job *job, void *user) {
 }
 
 void neo_rti_pool_run(neo_rt_pool *p, neo_rti_job *job, void *user) {
-  pthread_mutex_lock(&p->turn);
+  pthread_mutex_lock(&p->regions);
   start(p, job, user);
   job(user, 0, p->threads);
   wait_finished(p);
-  pthread_mutex_unlock(&p->turn);
+  pthread_mutex_unlock(&p->regions);
 }
 
 /* ------------------------------------------------------------ life */
@@ -175,7 +175,7 @@ static int32_t start_workers(neo_rt_pool *p) {
 
 static void release(neo_rt_pool *p) {
   neo_alloc alloc = p->alloc;
-  pthread_mutex_destroy(&p->turn);
+  pthread_mutex_destroy(&p->regions);
   NEO_RTI_FREE(&alloc, p->raw);
 }
 
@@ -195,7 +195,7 @@ neo_rt_status neo_rti_pool_create(int32_t threads, neo_alloc alloc, neo_rt_pool 
   p->raw = raw;
   p->threads = threads;
   p->spin_pauses = threads <= neo_rti_cores() ? SPIN_PAUSES : CROWDED_PAUSES;
-  pthread_mutex_init(&p->turn, NULL);
+  pthread_mutex_init(&p->regions, NULL);
   int32_t started = start_workers(p);
   if (started < threads) {
     stop(p, started);

@@ -13,7 +13,7 @@ static neo_rt_status out_of_memory(neo_rt_ctx *c, size_t n) {
                       cuda_of(c)->name, c->model->name, n, has, all);
 }
 
-/* From the pool of the device, in the stream's order, where there is one. */
+/* The memory is of the device's pool, in the stream's order, where there is one. */
 static cuda_result take_arena(neo_rti_cuda *u, size_t n) {
   int pools = 0;
   if (u->api.pool_alloc && u->api.pool_free &&
@@ -39,11 +39,11 @@ neo_rt_status neo_rti_cuda_allocate(neo_rt_ctx *c, const neo_rt_config *config, 
   if (r == CUDA_OUT_OF_MEMORY)
     s = out_of_memory(c, n);
   else
-    s = neo_rti_cuda_told(c, r, "allocating memory");
+    s = neo_rti_cuda_status(c, r, "allocating memory");
   if (!s && zero)
-    s = neo_rti_cuda_told(c, u->api.memory_zero(u->arena, 0, zero, u->stream), "clearing memory");
+    s = neo_rti_cuda_status(c, u->api.memory_zero(u->arena, 0, zero, u->stream), "clearing memory");
   if (!s)
-    s = neo_rti_cuda_told(c, u->api.stream_wait(u->stream), "clearing memory");
+    s = neo_rti_cuda_status(c, u->api.stream_wait(u->stream), "clearing memory");
   neo_rti_cuda_leave(c);
   c->arena = (unsigned char *)(uintptr_t)u->arena;
   return s;

@@ -1,5 +1,6 @@
-/* conflict.c: which steps of an entry may not change places: those that write what another one reads or
- * writes, by the addresses of their arguments in the call at hand. */
+/* conflict.c: which steps of an entry may not change places: one writes what the other one
+ * reads or writes, by the addresses of their arguments in the call at hand. Different pieces of one
+ * tensor, which both write, are no conflict. */
 #include "runtime/cuda/cuda.h"
 
 typedef struct {

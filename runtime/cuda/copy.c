@@ -1,13 +1,13 @@
 /* copy.c: copies to the device, on it, and from it, in the context's stream.
  *
- * What the host is one side of goes by way of pinned memory, which the device reads and writes by
- * itself: a ring, in which each copy, in pieces where it is large, takes the next bytes. So the
- * processor copies one piece while the device copies the one before. A piece is in use until its
- * copy is done, which an event behind it tells; for what comes from the device the bytes then go on
- * to where they belong. Pieces end in the order in which they began.
+ * Copies between host and device go by way of pinned memory, which the device reads and writes by
+ * itself (DMA). It is a ring: each copy, in pieces where it is large, takes the next bytes, so that
+ * the processor copies one piece while the device copies the one before. A piece is in use until its
+ * copy is done, which an event behind it tells; bytes from the device then go on to where they
+ * belong. Pieces end in the order in which they began.
  *
  * Nothing waits before the ring is full: neo_rti_cuda_finish does, at the end of a call. Where the
- * system gives no pinned memory the driver copies, and each copy is waited for. */
+ * system gives no pinned memory, the driver copies, and each copy is waited for. */
 #include "runtime/cuda/cuda.h"
 #include <string.h>
 
@@ -25,8 +25,8 @@ neo_rt_status neo_rti_cuda_ring_open(neo_rt_ctx *c) {
   u->ring.p = p;
   neo_rt_status s = NEO_OK;
   for (int i = 0; !s && i < CUDA_PIECES; i++)
-    s = neo_rti_cuda_told(c, u->api.event_create(&u->ring.piece[i].done, CUDA_EVENT_NO_TIMING),
-                          "making an event");
+    s = neo_rti_cuda_status(c, u->api.event_create(&u->ring.piece[i].done, CUDA_EVENT_NO_TIMING),
+                            "making an event");
   return s;
 }
 
@@ -39,7 +39,7 @@ void neo_rti_cuda_ring_close(neo_rt_ctx *c) {
     (void)u->api.host_free(u->ring.p);
 }
 
-/* The oldest piece, whose copy is done. */
+/* Ends the oldest piece, whose copy is done. */
 static void end_piece(cuda_ring *r) {
   cuda_piece *p = &r->piece[r->first];
   if (p->to)
@@ -57,14 +57,14 @@ static bool is_used(const cuda_ring *r, size_t at, size_t n) {
   return false;
 }
 
-/* The next n bytes of the ring, as a piece that is not counted yet. */
+/* Takes the next n bytes of the ring, as a piece that is not counted yet. */
 static neo_rt_status begin_piece(neo_rt_ctx *c, size_t n, cuda_piece **out) {
   cuda_ring *r = &cuda_of(c)->ring;
   if (r->head + n > CUDA_RING_BYTES)
     r->head = 0;
   while (r->n == CUDA_PIECES || is_used(r, r->head, n)) {
-    neo_rt_status s = neo_rti_cuda_told(c, cuda_of(c)->api.event_wait(r->piece[r->first].done),
-                                        "waiting for a copy");
+    neo_rt_status s = neo_rti_cuda_status(c, cuda_of(c)->api.event_wait(r->piece[r->first].done),
+                                          "waiting for a copy");
     if (s)
       return s;
     end_piece(r);
@@ -110,7 +110,7 @@ static neo_rt_status copy_piece(neo_rt_ctx *c, neo_rti_way way, char *to, const 
   if (!r)
     r = u->api.event_record(p->done, u->stream);
   u->ring.n += !r;
-  return neo_rti_cuda_told(c, r, up ? "copying to the device" : "copying from the device");
+  return neo_rti_cuda_status(c, r, up ? "copying to the device" : "copying from the device");
 }
 
 static neo_rt_status copy_pieces(neo_rt_ctx *c, neo_rti_way way, void *to, const void *from,
@@ -126,10 +126,10 @@ static neo_rt_status copy_pieces(neo_rt_ctx *c, neo_rti_way way, void *to, const
 
 static neo_rt_status copy_waiting(neo_rt_ctx *c, neo_rti_way way, void *to, const void *from,
                                   size_t n) {
-  neo_rt_status s = neo_rti_cuda_told(c, start(cuda_of(c), way, to, from, n), "copying");
+  neo_rt_status s = neo_rti_cuda_status(c, start(cuda_of(c), way, to, from, n), "copying");
   if (s || way == NEO_RTI_ON_DEVICE)
     return s;
-  return neo_rti_cuda_told(c, cuda_of(c)->api.stream_wait(cuda_of(c)->stream), "copying");
+  return neo_rti_cuda_status(c, cuda_of(c)->api.stream_wait(cuda_of(c)->stream), "copying");
 }
 
 neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *c, neo_rti_way way, void *to, const void *from,
@@ -163,7 +163,7 @@ neo_rt_status neo_rti_cuda_finish(neo_rt_ctx *c, const char *doing) {
   neo_rt_status s = neo_rti_cuda_enter(c);
   if (s)
     return s;
-  s = neo_rti_cuda_told(c, u->api.stream_wait(u->stream), doing);
+  s = neo_rti_cuda_status(c, u->api.stream_wait(u->stream), doing);
   while (!s && u->ring.n)
     end_piece(&u->ring);
   u->ring.n = 0;

@@ -82,7 +82,7 @@ neo_rt_status neo_rti_cuda_enter(neo_rt_ctx *c) NEO_MUST_CHECK;
 void neo_rti_cuda_leave(neo_rt_ctx *c);
 /* NEO_OK if r is success; else what was done and what the driver says of it; `doing` null: there is
  * no message. */
-neo_rt_status neo_rti_cuda_told(neo_rt_ctx *c, cuda_result r, const char *doing) NEO_MUST_CHECK;
+neo_rt_status neo_rti_cuda_status(neo_rt_ctx *c, cuda_result r, const char *doing) NEO_MUST_CHECK;
 
 /* ---- trace.c: functions of the device's table */
 neo_rt_status neo_rti_cuda_trace_open(neo_rt_ctx *c, int32_t most_steps) NEO_MUST_CHECK;

@@ -30,7 +30,7 @@ static neo_rt_status warm(neo_rt_ctx *c) {
   return s;
 }
 
-/* Everything is there when the arena is. */
+/* Entries need no more than the arena. */
 static neo_rt_status start(neo_rt_ctx *c) {
   (void)c;
   return NEO_OK;
@@ -42,20 +42,20 @@ static neo_rt_status launch(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
   int32_t kernel = c->model->steps[i].arg;
   neo_rt_status s = neo_rti_cuda_function(c, kernel);
   if (!s)
-    s = neo_rti_cuda_told(c, neo_rti_cuda_maps(c, i), "describing tensors to the device");
+    s = neo_rti_cuda_status(c, neo_rti_cuda_maps(c, i), "describing tensors to the device");
   if (s)
     return s;
   cuda_kernel_node k = neo_rti_cuda_kernel(c, i, key);
   cuda_result r =
       cuda_of(c)->api.launch(k.function, k.grid[0], k.grid[1], k.grid[2], k.block[0], k.block[1],
                              k.block[2], k.shared_bytes, cuda_of(c)->stream, k.params, NULL);
-  return neo_rti_cuda_told(c, r, c->model->kernels[kernel].name);
+  return neo_rti_cuda_status(c, r, c->model->kernels[kernel].name);
 }
 
 static neo_rt_status run_copy(neo_rt_ctx *c, const neo_rt_step *s, size_t n) {
   cuda_ptr to = (cuda_ptr)(uintptr_t)c->ptr[s->first];
   cuda_ptr from = (cuda_ptr)(uintptr_t)c->ptr[s->first + 1];
-  return neo_rti_cuda_told(c, cuda_of(c)->api.copy(to, from, n, cuda_of(c)->stream), "copying");
+  return neo_rti_cuda_status(c, cuda_of(c)->api.copy(to, from, n, cuda_of(c)->stream), "copying");
 }
 
 static neo_rt_status run_step(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
@@ -74,7 +74,7 @@ static neo_rt_status run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *k
   neo_rt_status s = neo_rti_cuda_enter(c);
   if (s)
     return s;
-  if (!c->trace) /* a trace tells kernels apart */
+  if (!c->trace) /* a trace tells kernels from one another */
     s = neo_rti_cuda_graph_run(c, e, key, &ran);
   for (int32_t i = e->first_step; !s && !ran && i < e->first_step + e->n_steps; i++)
     s = run_step(c, i, key);
@@ -84,7 +84,7 @@ static neo_rt_status run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *k
 
 const neo_rti_device neo_rti_device_cuda = {.name = "cuda",
                                             .dlpack = NEO_DL_CUDA,
-                                            .apart = true,
+                                            .separate = true,
                                             .takes = takes,
                                             .has_code = has_code,
                                             .model_ok = neo_rti_cuda_grids_check,

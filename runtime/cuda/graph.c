@@ -9,8 +9,8 @@
  * read seed, step or call.
  *
  * Without graphs kernels are launched one by one, which always works: where the driver has none, or
- * refuses one, and for a call with an input that lies within the context (a view), as what its
- * steps wait for is another question. */
+ * refuses one, and for a call with an input that lies within the context (a view): its steps may
+ * wait for others than the graph's do. */
 #include "runtime/cuda/graph.h"
 #include <string.h>
 
@@ -81,7 +81,7 @@ static bool strays(const neo_rt_ctx *c, const neo_rt_entry *e) {
   return false;
 }
 
-/* Takes the graph for sizes that come for the first time, and notes what tells them again. */
+/* Makes the graph one for sizes that come for the first time: it can be told by them from now on. */
 static bool remember(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g) {
   size_t n_sizes = (size_t)c->model->n_sizes, n = (size_t)e->n_steps;
   size_t n_placed = (size_t)neo_rti_cuda_patch(c, e)->n;
@@ -163,7 +163,7 @@ static neo_rt_status load_kernels(neo_rt_ctx *c, const neo_rt_entry *e) {
   return s;
 }
 
-/* A driver that makes no graph, or takes no change: this context asks no more. */
+/* The driver makes no graph, or takes no change: this context asks no more. */
 static neo_rt_status give_up(neo_rt_ctx *c, cached_graph *g, cuda_result r) {
   const char *name = NULL;
   (void)cuda_of(c)->api.error_name(r, &name);
@@ -194,5 +194,5 @@ neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const
   if (r)
     return give_up(c, g, r);
   *ran = true;
-  return neo_rti_cuda_told(c, u->api.graph_launch(g->exec, u->stream), e->name);
+  return neo_rti_cuda_status(c, u->api.graph_launch(g->exec, u->stream), e->name);
 }

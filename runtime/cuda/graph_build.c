@@ -1,8 +1,7 @@
 /* graph_build.c: the nodes of an entry's graph, and the edges between them.
  *
- * A graph has a node for each step that does something, after those that it needs: which wrote what
- * it reads, or read or wrote what it writes, but for pieces of one tensor that both write
- * (conflict.c). So values that share a place over time keep their order, and others may run side by
+ * A graph has a node for each step that does something, behind the nodes that it needs (conflict.c).
+ * So values that share a place over time keep their order, and others may run side by
  * side.
  *
  * Between two kernels of which the later one waits by itself (NEO_RT_STEP_WAITS) the edge is
@@ -46,12 +45,12 @@ static bool parts_conflict(const neo_rt_ctx *c, const neo_rt_entry *e, cuda_part
   return is;
 }
 
-typedef struct {           /* while a graph is built; n: the entry's steps */
-  uint64_t *before;        /* [n] sets of steps, as bits: those that each one waits for */
-  cuda_node *after;        /* [n] of one step: nodes that end before it is launched, */
-  cuda_node *early, *self; /* [n] and others, whose end it waits for itself; its own node */
-  cuda_edge *edge;         /* [n] between these two */
-  size_t n_after, n_early;
+typedef struct {                  /* while a graph is built; n: the entry's steps */
+  uint64_t *before;               /* [n] sets of steps, as bits: those that each one waits for */
+  cuda_node *after;               /* [n] of one step: nodes that end before it is launched, */
+  cuda_node *programmatic, *self; /* [n] and others, whose end it waits for itself; its own node */
+  cuda_edge *edge;                /* [n] between these two */
+  size_t n_after, n_programmatic;
 } waiting;
 
 static bool waits_itself(const neo_rt_ctx *c, const neo_rt_entry *e, const cached_graph *g,
@@ -69,7 +68,7 @@ static void find_before(const neo_rt_ctx *c, const neo_rt_entry *e, const cached
   size_t words = ((size_t)e->n_steps + 63) / 64;
   uint64_t *own = w->before + (size_t)i * words;
   cuda_part self = neo_rti_cuda_graph_part(c, e, g, i);
-  w->n_after = w->n_early = 0;
+  w->n_after = w->n_programmatic = 0;
   for (int32_t k = i; k-- > 0;) {
     cuda_part other = neo_rti_cuda_graph_part(c, e, g, k);
     bool cooperate = g->grid[i] && g->grid[k];
@@ -77,7 +76,7 @@ static void find_before(const neo_rt_ctx *c, const neo_rt_entry *e, const cached
         (!cooperate && !parts_conflict(c, e, self, other)))
       continue;
     if (waits_itself(c, e, g, i, k))
-      w->early[w->n_early++] = g->node[k];
+      w->programmatic[w->n_programmatic++] = g->node[k];
     else
       w->after[w->n_after++] = g->node[k];
     own[k / 64] |= (uint64_t)1 << (k % 64);
@@ -106,12 +105,13 @@ void neo_rti_cuda_graph_note_places(const neo_rt_ctx *c, const neo_rt_entry *e, 
 }
 
 static cuda_result add_edges(neo_rt_ctx *c, cached_graph *g, cuda_node node, waiting *w) {
-  for (size_t k = 0; k < w->n_early; k++) {
+  for (size_t k = 0; k < w->n_programmatic; k++) {
     w->self[k] = node;
     w->edge[k] = (cuda_edge){.from_port = CUDA_PORT_PROGRAMMATIC, .type = CUDA_EDGE_PROGRAMMATIC};
   }
-  return w->n_early ? cuda_of(c)->api.graph_edges(g->graph, w->early, w->self, w->edge, w->n_early)
-                    : 0;
+  return w->n_programmatic ? cuda_of(c)->api.graph_edges(g->graph, w->programmatic, w->self,
+                                                         w->edge, w->n_programmatic)
+                           : 0;
 }
 
 static cuda_result add_grid(neo_rt_ctx *c, cached_graph *g, int32_t grid, cuda_node *node,
@@ -150,7 +150,7 @@ static cuda_result add_nodes(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph 
   return r ? r : cuda_of(c)->api.graph_make(&g->exec, g->graph, 0);
 }
 
-/* A graph that was not finished. */
+/* Drops a graph that was not finished. */
 static void undo(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g) {
   if (g->graph)
     (void)cuda_of(c)->api.graph_destroy(g->graph);
@@ -168,8 +168,8 @@ cuda_result neo_rti_cuda_graph_build(neo_rt_ctx *c, const neo_rt_entry *e, cache
   if (!p)
     return CUDA_OUT_OF_MEMORY;
   waiting w = {.before = (uint64_t *)(void *)p, .after = (cuda_node *)(void *)(p + bits)};
-  w.early = w.after + n;
-  w.self = w.early + n;
+  w.programmatic = w.after + n;
+  w.self = w.programmatic + n;
   w.edge = (cuda_edge *)(void *)(w.self + n);
   memset(p, 0, bytes);
   bool *with[] = {&cuda_of(c)->with_grids, &cuda_of(c)->with_programmatic};

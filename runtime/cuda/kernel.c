@@ -1,7 +1,7 @@
 /* kernel.c: kernels of a model: their module, their functions, and a step as a launch.
  *
- * The module is loaded, and its functions are looked up, when a kernel is launched first, by the
- * entry that sets initial values as a rule, or by neo_rt_warm. */
+ * The module is loaded, and its functions are looked up, when a kernel is launched first: as a rule
+ * by the entry that sets initial values, or by neo_rt_warm. */
 #include "runtime/cuda/cuda.h"
 
 /* Each version of CUDA reads PTX up to one version, and refuses later ones. */
@@ -15,7 +15,7 @@ static neo_rt_status too_old(neo_rt_ctx *c, cuda_result r) {
                       c->model->device, r);
 }
 
-/* The first image that the driver takes. */
+/* The module is the first image that the driver takes. */
 static neo_rt_status load_module(neo_rt_ctx *c) {
   neo_rti_cuda *u = cuda_of(c);
   cuda_result r = CUDA_NO_BINARY;
@@ -24,7 +24,8 @@ static neo_rt_status load_module(neo_rt_ctx *c) {
       u->module = NULL;
   if (u->module)
     return NEO_OK;
-  return r == CUDA_UNSUPPORTED_PTX ? too_old(c, r) : neo_rti_cuda_told(c, r, "loading the kernels");
+  return r == CUDA_UNSUPPORTED_PTX ? too_old(c, r)
+                                   : neo_rti_cuda_status(c, r, "loading the kernels");
 }
 
 /* A launch may ask for a little shared memory; for more the function needs to be allowed. */
@@ -40,10 +41,10 @@ neo_rt_status neo_rti_cuda_function(neo_rt_ctx *c, int32_t kernel) {
   if (s || u->function[kernel])
     return s;
   cuda_function f;
-  s = neo_rti_cuda_told(c, u->api.module_function(&f, u->module, k->device_symbol),
-                        "looking up a kernel");
+  s = neo_rti_cuda_status(c, u->api.module_function(&f, u->module, k->device_symbol),
+                          "looking up a kernel");
   if (!s)
-    s = neo_rti_cuda_told(c, allow_shared(u, f, k->scratch_bytes), k->name);
+    s = neo_rti_cuda_status(c, allow_shared(u, f, k->scratch_bytes), k->name);
   if (!s)
     u->function[kernel] = f;
   return s;

@@ -11,7 +11,7 @@ cuda_result neo_rti_cuda_map(const cuda_api *api, const neo_rt_map *m, const int
   if (!api->map_make)
     return CUDA_NOT_SUPPORTED;
   for (int d = 0; d < m->rank; d++) {
-    n[d] = extent[d] > 0 ? (uint64_t)extent[d] : 1; /* of nothing no box is copied */
+    n[d] = extent[d] > 0 ? (uint64_t)extent[d] : 1; /* no box of an empty tensor is copied */
     box[d] = (unsigned)m->box[d];
     step[d] = 1;
     if (d)

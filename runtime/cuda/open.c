@@ -16,10 +16,10 @@ static neo_rt_status open_driver(neo_rt_ctx *c) {
   const char *why = neo_rti_cuda_driver(&u->api, &u->library, text);
   if (why)
     return neo_rti_fail(c, NEO_UNSUPPORTED, "%s runs on a GPU: %s", c->model->name, why);
-  return neo_rti_cuda_told(c, u->api.init(0), "initialising the driver");
+  return neo_rti_cuda_status(c, u->api.init(0), "initialising the driver");
 }
 
-/* "cuda", "cuda:1"; null: the first. */
+/* Reads "cuda" or "cuda:1"; null: the first. */
 static neo_rt_status device_number(neo_rt_ctx *c, const char *device, int *number) {
   char rest;
   *number = 0;
@@ -35,11 +35,11 @@ static neo_rt_status check_level(neo_rt_ctx *c) {
   neo_rti_cuda *u = cuda_of(c);
   int major = 0, minor = 0;
   neo_rt_status s =
-      neo_rti_cuda_told(c, u->api.device_attribute(&major, CUDA_CAPABILITY_MAJOR, u->device),
-                        "asking for the device's generation");
-  if (!s)
-    s = neo_rti_cuda_told(c, u->api.device_attribute(&minor, CUDA_CAPABILITY_MINOR, u->device),
+      neo_rti_cuda_status(c, u->api.device_attribute(&major, CUDA_CAPABILITY_MAJOR, u->device),
                           "asking for the device's generation");
+  if (!s)
+    s = neo_rti_cuda_status(c, u->api.device_attribute(&minor, CUDA_CAPABILITY_MINOR, u->device),
+                            "asking for the device's generation");
   if (s)
     return s;
   const char *level = c->model->device;
@@ -65,30 +65,30 @@ static neo_rt_status open_device(neo_rt_ctx *c, const char *device) {
   if (!s)
     s = open_driver(c);
   if (!s)
-    s = neo_rti_cuda_told(c, u->api.device_count(&n), "counting devices");
+    s = neo_rti_cuda_status(c, u->api.device_count(&n), "counting devices");
   if (s)
     return s;
   if (u->number >= n)
     return neo_rti_fail(c, NEO_UNSUPPORTED, "there is no device cuda:%d: the driver has %d",
                         u->number, n);
-  s = neo_rti_cuda_told(c, u->api.device_get(&u->device, u->number), "opening the device");
+  s = neo_rti_cuda_status(c, u->api.device_get(&u->device, u->number), "opening the device");
   if (!s)
-    s = neo_rti_cuda_told(c,
-                          u->api.device_attribute(&u->processors, CUDA_MULTIPROCESSORS, u->device),
-                          "counting multiprocessors");
+    s = neo_rti_cuda_status(
+        c, u->api.device_attribute(&u->processors, CUDA_MULTIPROCESSORS, u->device),
+        "counting multiprocessors");
   if (!s)
-    s = neo_rti_cuda_told(c, u->api.device_name(u->name, (int)sizeof u->name, u->device),
-                          "naming the device");
+    s = neo_rti_cuda_status(c, u->api.device_name(u->name, (int)sizeof u->name, u->device),
+                            "naming the device");
   return s ? s : check_level(c);
 }
 
 /* ------------------------------------------------------------ life */
 
-/* Makes the pinned memory of its copies, too. */
+/* Gets the stream, and the pinned memory of its copies. */
 static neo_rt_status make_stream(neo_rt_ctx *c, void *stream) {
   neo_rti_cuda *u = cuda_of(c);
   neo_rt_status s =
-      neo_rti_cuda_told(c, u->api.context_retain(&u->context, u->device), "opening the device");
+      neo_rti_cuda_status(c, u->api.context_retain(&u->context, u->device), "opening the device");
   if (s)
     return s;
   u->retained = true;
@@ -97,8 +97,8 @@ static neo_rt_status make_stream(neo_rt_ctx *c, void *stream) {
     return s;
   u->stream = stream;
   if (!stream) {
-    s = neo_rti_cuda_told(c, u->api.stream_create(&u->stream, CUDA_STREAM_NON_BLOCKING),
-                          "making a stream");
+    s = neo_rti_cuda_status(c, u->api.stream_create(&u->stream, CUDA_STREAM_NON_BLOCKING),
+                            "making a stream");
     u->own_stream = s == NEO_OK;
   }
   if (!s)
@@ -138,7 +138,7 @@ static size_t round_up(size_t n) {
   return (n + 15) & ~(size_t)15;
 }
 
-/* The struct, with its tables behind it, as c->state. */
+/* Makes c->state, with its tables behind it. */
 static neo_rti_cuda *new_state(neo_rt_ctx *c) {
   const neo_rt_model *m = c->model;
   size_t head = round_up(sizeof(neo_rti_cuda));
@@ -174,7 +174,7 @@ neo_rt_status neo_rti_cuda_open(neo_rt_ctx *c, const neo_rt_config *config) {
   return s;
 }
 
-/* What lies in the driver's context, which is current. */
+/* Ends what lies in the driver's context, which is current. */
 static void close_stream(neo_rt_ctx *c) {
   neo_rti_cuda *u = cuda_of(c);
   if (u->stream)

@@ -31,7 +31,7 @@ static note free_bytes(neo_rt_ctx *c, cuda_result r) {
   return n;
 }
 
-neo_rt_status neo_rti_cuda_told(neo_rt_ctx *c, cuda_result r, const char *doing) {
+neo_rt_status neo_rti_cuda_status(neo_rt_ctx *c, cuda_result r, const char *doing) {
   char text[CUDA_TEXT];
   if (r == 0 || !doing)
     return r ? status_of(r) : NEO_OK;
@@ -40,8 +40,8 @@ neo_rt_status neo_rti_cuda_told(neo_rt_ctx *c, cuda_result r, const char *doing)
 }
 
 neo_rt_status neo_rti_cuda_enter(neo_rt_ctx *c) {
-  return neo_rti_cuda_told(c, cuda_of(c)->api.context_push(cuda_of(c)->context),
-                           "making the device current");
+  return neo_rti_cuda_status(c, cuda_of(c)->api.context_push(cuda_of(c)->context),
+                             "making the device current");
 }
 
 void neo_rti_cuda_leave(neo_rt_ctx *c) {

@@ -1,6 +1,6 @@
 /* trace.c: when the device runs what a call puts into the stream: an event before and one
- * behind each kernel and each copy. Their times are against an event at the call's begin, when the
- * stream is empty, so that the host's clock tells when that was. */
+ * behind each kernel and each copy. Their times are relative to an event at the call's begin, when
+ * the stream is empty, so that the host's clock tells when that event was. */
 #include "runtime/core/trace.h"
 #include "runtime/cuda/cuda.h"
 #include <string.h>
@@ -48,7 +48,7 @@ neo_rt_status neo_rti_cuda_trace_open(neo_rt_ctx *c, int32_t most_steps) {
   neo_rt_status s = neo_rti_cuda_enter(c);
   if (s)
     return s;
-  s = neo_rti_cuda_told(c, make_events(cuda_of(c), m), "making events");
+  s = neo_rti_cuda_status(c, make_events(cuda_of(c), m), "making events");
   neo_rti_cuda_leave(c);
   return s;
 }
@@ -80,7 +80,7 @@ neo_rt_status neo_rti_cuda_trace_begin(neo_rt_ctx *c) {
   m->n = 0;
   m->on = true;
   m->begun = neo_rti_now_ns();
-  s = neo_rti_cuda_told(c, cuda_of(c)->api.event_record(m->begin, cuda_of(c)->stream), "marking");
+  s = neo_rti_cuda_status(c, cuda_of(c)->api.event_record(m->begin, cuda_of(c)->stream), "marking");
   neo_rti_cuda_leave(c);
   return s;
 }

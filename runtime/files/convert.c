@@ -142,10 +142,10 @@ static int64_t saturate(double x, uint8_t type) {
 static double sticky_double(int64_t x) {
   uint64_t m = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
   int drop = m >> 53 ? 64 - 53 - __builtin_clzll(m) : 0;
-  uint64_t kept = m >> drop << drop;
-  if (kept != m)
-    kept |= UINT64_C(1) << drop;
-  return x < 0 ? -(double)kept : (double)kept;
+  uint64_t rounded = m >> drop << drop;
+  if (rounded != m)
+    rounded |= UINT64_C(1) << drop;
+  return x < 0 ? -(double)rounded : (double)rounded;
 }
 
 static void convert_int(uint8_t to, void *dst, int64_t i, int64_t x) {

@@ -1,4 +1,4 @@
-/* weights.c: which tensors of a safetensors file fill which slots. */
+/* weights.c: which tensors of a file fill which slots. */
 #include "runtime/files/weights_rules.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -258,7 +258,8 @@ neo_rt_status neo_rti_weights_match(neo_rti_weights *w, const neo_rt_weights *o)
 
 /* ------------------------------------------------------------ what was done */
 
-static void count_slots(const neo_rti_weights *w, size_t loaded[2], size_t *kept, bool *lacks) {
+static void count_slots(const neo_rti_weights *w, size_t loaded[2], size_t *unchanged,
+                        bool *lacks) {
   for (size_t k = 0; k < w->n_slots; k++) {
     const neo_rti_slot *s = &w->slots[k];
     if (s->follows && !s->found)
@@ -266,29 +267,29 @@ static void count_slots(const neo_rti_weights *w, size_t loaded[2], size_t *kept
     if (s->kind == NEO_RTI_WEIGHT && s->wanted)
       loaded[s->role == NEO_RT_ROLE_STATE]++;
     else if (s->kind == NEO_RTI_WEIGHT)
-      (*kept)++;
+      (*unchanged)++;
     *lacks = *lacks || (s->kind == NEO_RTI_OPTIMIZER && !s->found);
   }
 }
 
 void neo_rti_weights_summary(const neo_rti_weights *w, neo_rti_summary *out) {
-  size_t loaded[2] = {0, 0}, kept = 0;
+  size_t loaded[2] = {0, 0}, unchanged = 0;
   bool lacks = false;
   neo_str s;
   neo_str_init(&s, w->arena);
-  count_slots(w, loaded, &kept, &lacks);
+  count_slots(w, loaded, &unchanged, &lacks);
   neo_str_addf(&s, "%zu parameter%s", loaded[0], loaded[0] == 1 ? "" : "s");
   if (loaded[1])
     neo_str_addf(&s, " and %zu state%s", loaded[1], loaded[1] == 1 ? "" : "s");
   neo_str_add(&s, loaded[0] + loaded[1] == 1 ? " is loaded" : " are loaded");
-  if (kept)
-    neo_str_addf(&s, ", %zu stay%s as %s", kept, kept == 1 ? "s" : "",
-                 kept == 1 ? "it is" : "they are");
+  if (unchanged)
+    neo_str_addf(&s, ", %zu stay%s as %s", unchanged, unchanged == 1 ? "s" : "",
+                 unchanged == 1 ? "it is" : "they are");
   if (lacks)
     neo_str_add(&s, "; the optimizer's state starts afresh");
   if (w->n_strange)
     neo_str_addf(&s, "; the model has no %s%s", neo_str_text(&w->strange),
                  w->n_strange > NAMES_SHOWN ? " ..." : "");
-  out->partly = kept > 0 || w->n_strange > 0;
+  out->partly = unchanged > 0 || w->n_strange > 0;
   snprintf(out->text, sizeof out->text, "%s", neo_str_text(&s));
 }

@@ -66,7 +66,7 @@ static bool read_order(piece list, neo_rti_rule *r) {
   return r->n_order > 0 && seen == (1u << r->n_order) - 1;
 }
 
-static bool read_turn(piece how, neo_rti_rule *r) {
+static bool read_permutation(piece how, neo_rti_rule *r) {
   how = trimmed(how);
   piece word = cut(&how, is_space);
   r->transpose = says(word, "transpose");
@@ -96,7 +96,7 @@ static bool read_rule(neo_arena *a, piece line, neo_rti_rule *r) {
     return false;
   r->theirs = neo_arena_strndup(a, theirs.at, theirs.n);
   r->ours = neo_arena_strndup(a, ours.at, ours.n);
-  return read_turn(rest, r);
+  return read_permutation(rest, r);
 }
 
 bool neo_rti_rules_read(neo_arena *a, const char *table, neo_rti_rule **out, size_t *n,

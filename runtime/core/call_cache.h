@@ -1,18 +1,18 @@
-/* invariant_cache.h: the cache of call-invariant values. Private to runtime.
+/* call_cache.h: the cache of call-invariant values. Private to runtime.
  *
  * A step with a number in `keep` computes what follows from parameters, states and settings alone.
  * Its results stay in the context between calls, and it runs when one of its sources was written. */
-#ifndef NEO_RUNTIME_CORE_INVARIANT_CACHE_H
-#define NEO_RUNTIME_CORE_INVARIANT_CACHE_H
+#ifndef NEO_RUNTIME_CORE_CALL_CACHE_H
+#define NEO_RUNTIME_CORE_CALL_CACHE_H
 #include "runtime/core/ctx.h"
 
 /* This tensor has been written; -1: all of them. */
-void neo_rti_invariants_written(neo_rt_ctx *ctx, int32_t tensor);
+void neo_rti_call_cache_written(neo_rt_ctx *ctx, int32_t tensor);
 /* Must this step run in the call at hand? */
-bool neo_rti_invariant_runs(const neo_rt_ctx *ctx, const neo_rt_step *s);
+bool neo_rti_call_cache_runs(const neo_rt_ctx *ctx, const neo_rt_step *s);
 /* The entry has run, or failed on the way. */
-void neo_rti_invariants_done(neo_rt_ctx *ctx, const neo_rt_entry *e, bool good);
+void neo_rti_call_cache_done(neo_rt_ctx *ctx, const neo_rt_entry *e, bool good);
 /* Are the model's tables of cached values, what entries write, and sources sound? */
-bool neo_rti_invariants_check(const neo_rt_model *m);
+bool neo_rti_call_cache_check(const neo_rt_model *m);
 
 #endif

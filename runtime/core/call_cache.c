@@ -1,12 +1,12 @@
-/* invariant_cache.c: which call-invariant values are out of date.
+/* call_cache.c: which call-invariant values are out of date.
  *
  * A cached value is made again when one of its sources has been written since, and always where the
  * caller can write to one without our knowing (bound, or seen through neo_rt_view). It is up to date
  * once an entry with its step has run to the end. An entry that updates a source has no step whose
  * value follows from it (the compiler sees to that). */
-#include "runtime/core/invariant_cache.h"
+#include "runtime/core/call_cache.h"
 
-void neo_rti_invariants_written(neo_rt_ctx *c, int32_t tensor) {
+void neo_rti_call_cache_written(neo_rt_ctx *c, int32_t tensor) {
   const neo_rt_model *m = c->model;
   for (int32_t k = 0; k < m->n_keeps; k++) {
     const neo_rt_keep *keep = &m->keeps[k];
@@ -17,7 +17,7 @@ void neo_rti_invariants_written(neo_rt_ctx *c, int32_t tensor) {
   }
 }
 
-bool neo_rti_invariant_runs(const neo_rt_ctx *c, const neo_rt_step *s) {
+bool neo_rti_call_cache_runs(const neo_rt_ctx *c, const neo_rt_step *s) {
   if (!s->keep || c->stale[s->keep - 1])
     return true;
   const neo_rt_keep *keep = &c->model->keeps[s->keep - 1];
@@ -29,15 +29,15 @@ bool neo_rti_invariant_runs(const neo_rt_ctx *c, const neo_rt_step *s) {
   return false;
 }
 
-void neo_rti_invariants_done(neo_rt_ctx *c, const neo_rt_entry *e, bool good) {
+void neo_rti_call_cache_done(neo_rt_ctx *c, const neo_rt_entry *e, bool good) {
   const neo_rt_model *m = c->model;
   for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++)
     if (m->steps[i].keep)
       c->stale[m->steps[i].keep - 1] = !good;
   for (int32_t i = 0; i < e->n_writes; i++)
-    neo_rti_invariants_written(c, m->entry_writes[e->writes + i]);
+    neo_rti_call_cache_written(c, m->entry_writes[e->writes + i]);
   if (e->kind == NEO_RT_ENTRY_INIT)
-    neo_rti_invariants_written(c, -1);
+    neo_rti_call_cache_written(c, -1);
 }
 
 static bool tensors_ok(const neo_rt_model *m, const int32_t *table, int32_t at, int32_t n) {
@@ -49,7 +49,7 @@ static bool tensors_ok(const neo_rt_model *m, const int32_t *table, int32_t at, 
   return ok;
 }
 
-bool neo_rti_invariants_check(const neo_rt_model *m) {
+bool neo_rti_call_cache_check(const neo_rt_model *m) {
   bool ok = m->n_keeps >= 0 && m->kept_bytes >= 0;
   for (int32_t k = 0; ok && k < m->n_keeps; k++)
     ok = tensors_ok(m, m->keep_sources, m->keeps[k].sources, m->keeps[k].n_sources);

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE 1 /* mkstemp */
-/* Values that the context keeps between calls are made when what they follow from has changed, and
- * only then: a hand-written model counts how often. */
+/* Cached call-invariant values are made again when what they follow from has changed, and only then: a
+ * hand-written model counts how often. */
 #include "include/neo/dlpack.h"
 #include "include/neo/neo_rt.h"
 #include <setjmp.h>
