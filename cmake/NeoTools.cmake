@@ -51,7 +51,7 @@ foreach(folder IN LISTS tool_folders)
   cmake_path(GET folder FILENAME tool)
   # cache, measure: below; tune: above; benchmarks: built by tools/bench where a peer is
   if(NOT tool MATCHES "^(pipeline|cache|measure|tune|benchmarks)$")
-    file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.c)
     add_executable(${tool} ${sources})
     target_compile_definitions(${tool} PRIVATE ${neo_definitions})
     target_link_libraries(${tool} PRIVATE neo_tune neo_pipeline)

@@ -1,6 +1,6 @@
 /* `neoc compile`: model -> library, header, and what else was asked for. `neoc check`: only the
  * errors. */
-#include "tools/neoc/neoc.h"
+#include "tools/neoc/tune/tune.h"
 #include <string.h>
 
 static neoc_exit read_emit(neoc_cli *cli, neo_compile_options *o) {

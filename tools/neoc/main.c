@@ -1,8 +1,8 @@
 /* Picks the command and runs it. What ends in a signal (a bug: an assert that fails) is caught in
  * guard.c, which writes a reproducer. */
-#include "tools/cache/cli.h"
-#include "tools/neoc/guard.h"
-#include "tools/neoc/neoc.h"
+#include "tools/neoc/cache.h"
+#include "tools/neoc/cli/guard.h"
+#include "tools/neoc/commands.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,21 +15,8 @@ static neoc_exit finish(neoc_exit e) {
   return e;
 }
 
-/* The same program as neo-cache, which reads its own options. */
-static int run_cache(int argc, char **argv) {
-  return neo_cache_run("neoc cache", NEO_VERSION, argc, argv);
-}
-
-/* What is left for the table of commands: `neoc help cache`. */
-neoc_exit neoc_cache(neoc_cli *cli) {
-  char name[] = "cache", help[] = "help";
-  char *argv[] = {name, help, NULL};
-  (void)cli;
-  return (neoc_exit)run_cache(2, argv);
-}
-
 static neoc_exit run(neoc_cli *cli, int argc, char **argv) {
-  neoc_exit e = neoc_options_read(cli, argc, argv);
+  neoc_exit e = neoc_command_read(cli, argc, argv);
   if (e)
     return e;
   if (neoc_has(cli, NEOC_O_HELP)) {
@@ -41,7 +28,7 @@ static neoc_exit run(neoc_cli *cli, int argc, char **argv) {
 
 int main(int argc, char **argv) {
   if (argc > 1 && neo_streq(argv[1], "cache"))
-    return run_cache(argc - 1, argv + 1);
+    return neoc_run_cache(argc - 1, argv + 1);
   neo_arena arena;
   jmp_buf out_of_memory;
   neo_arena_init(&arena, neo_alloc_default, &out_of_memory);

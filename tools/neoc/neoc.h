@@ -1,5 +1,6 @@
-/* neoc: the driver. main.c picks the command, options.c reads its options from one table, and each
- * command is one function in a file of its name. Commands print; nothing below tools does. */
+/* neoc: the driver. What commands are made of is in cli/; each command is a function in a file or a
+ * folder of its name, and knows no other command but those whose header it includes; commands.c has
+ * the table of them all, from which main.c picks. Commands print; nothing below tools does. */
 #ifndef NEO_TOOLS_NEOC_H
 #define NEO_TOOLS_NEOC_H
 #include "tools/cache/usage.h"
@@ -42,10 +43,7 @@ typedef struct neoc_command {
 #include "tools/neoc/commands.def"
 #undef X
 
-/* ---- options.c */
-const neoc_command *neoc_command_find(const char *name); /* null if there is none */
-/* Reads argv[1..]; NEOC_OK, or an error that has been reported. */
-neoc_exit neoc_options_read(neoc_cli *cli, int argc, char **argv);
+/* ---- cli/values.c: options' values */
 bool neoc_has(const neoc_cli *cli, neoc_option o);
 const char *neoc_text(const neoc_cli *cli, neoc_option o, const char *otherwise); /* the last one */
 /* Numbers; a value that is none is reported and *e set to NEOC_USAGE. */
@@ -56,38 +54,44 @@ neoc_texts neoc_words(const neoc_cli *cli, neoc_option o);
 /* "name=value" -> name (in the arena), *value; null if there is no '='. */
 char *neoc_pair(const neoc_cli *cli, const char *text, const char **value);
 bool neoc_parse_int(const char *text, int64_t *x);
-bool neoc_parse_real(const char *text, double *x);            /* also a fraction: 1/255 */
-void neoc_print_help(const neoc_command *command, FILE *out); /* null: of neoc itself */
+bool neoc_parse_real(const char *text, double *x); /* also a fraction: 1/255 */
 
-/* ---- report.c */
+/* ---- cli/fail.c: failures and texts */
 /* "neoc: ..." or "neoc run: ..." on stderr; returns `code`. */
 neoc_exit neoc_fail(const neoc_cli *cli, neoc_exit code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 neoc_exit neoc_usage(const neoc_cli *cli, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 neoc_exit neoc_exit_of(neo_status s);
-/* Prints the diagnostics and, after a failure, what went wrong; an internal error leaves a
- * reproducer. `results` (may be null) are further members of the JSON object: "\"a\": 1". */
-neoc_exit neoc_report(const neoc_cli *cli, neo_compilation *c, neo_status s, const char *results);
 /* "512 B", "864.0 KiB", "14.2 MiB"; in the arena. */
 const char *neoc_bytes_text(neo_arena *a, int64_t n);
 /* The only positional argument; null after a usage error. */
 const char *neoc_model_path(neoc_cli *cli, neoc_exit *e);
+bool neoc_ends_with(const char *text, const char *end);
 
-/* ---- tune.c */
-/* Tunes for so long ("60s"), and lets the compilation read what was found. */
-neoc_exit neoc_tune_before(neoc_cli *cli, const char *seconds, neo_compile_options *co);
+/* ---- cli/native.c */
+/* Puts the name of this machine's first GPU in place of "nvptx:native" (null: a processor). */
+neoc_exit neoc_native_gpu(neoc_cli *cli, const char **target);
 
-/* ---- model.c */
-/* Options of the command line as those of the pipeline. */
-neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out);
+/* ---- cli/passes.c */
 /* A usage error of --`option` unless there is a pass of this name, or it is `other` (may be null). */
 neoc_exit neoc_pass_check(const neoc_cli *cli, const char *option, const char *name,
                           const char *other);
-bool neoc_ends_with(const char *text, const char *end);
+/* --skip-pass, --passes, --dump-after and --no-verify. */
+neoc_exit neoc_pass_options(neoc_cli *cli, neo_compile_options *o);
 
-/* ---- native.c */
-/* Puts the name of this machine's first GPU in place of "nvptx:native" (null: a processor). */
-neoc_exit neoc_native_gpu(neoc_cli *cli, const char **target);
+/* ---- cli/compile_options.c */
+/* Options of the command line as those of the pipeline. */
+neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out);
+
+/* ---- cli/reproducer.c */
+/* Writes the IR of the command's model, as the frontend makes it, and the passes into a file of the
+ * temporary folder; its name, or null. */
+const char *neoc_reproducer(neoc_cli *cli, const char *why);
+
+/* ---- cli/report.c */
+/* Prints the diagnostics and, after a failure, what went wrong; an internal error leaves a
+ * reproducer. `results` (may be null) are further members of the JSON object: "\"a\": 1". */
+neoc_exit neoc_report(const neoc_cli *cli, neo_compilation *c, neo_status s, const char *results);
 
 #endif

@@ -1,0 +1,124 @@
+/* The command line's options as the pipeline takes them. */
+#include "tools/neoc/neoc.h"
+#include "tools/neoc/cli/renamed.h"
+#include <stdlib.h>
+#include <string.h>
+
+static neoc_exit read_defines(neoc_cli *cli, neo_compile_options *o) {
+  const neoc_texts *given = &cli->value[NEOC_O_DEFINE];
+  neo_define_option *d = NEO_NEW_ARRAY(cli->arena, neo_define_option, given->n + 1);
+  for (size_t k = 0; k < given->n; k++) {
+    const char *value = NULL;
+    d[k].name = neoc_pair(cli, given->at[k], &value);
+    if (!d[k].name || !neoc_parse_int(value, &d[k].value))
+      return neoc_usage(cli, "-D takes NAME=NUMBER, not '%s'", given->at[k]);
+  }
+  o->defines = d;
+  o->n_defines = (int)given->n;
+  return NEOC_OK;
+}
+
+static const char *const *import_paths(neoc_cli *cli) {
+  neoc_texts paths = {0};
+  for (size_t k = 0; k < cli->value[NEOC_O_INCLUDE].n; k++)
+    NEO_PUSH(cli->arena, &paths, cli->value[NEOC_O_INCLUDE].at[k]);
+  const char *std = neo_place_std(cli->arena);
+  if (std)
+    NEO_PUSH(cli->arena, &paths, std);
+  NEO_PUSH(cli->arena, &paths, NULL);
+  return paths.at;
+}
+
+/* ---- fusion, memory */
+
+static neoc_exit read_kinds(neoc_cli *cli, neo_compile_options *o) {
+  neoc_texts off = neoc_words(cli, NEOC_O_NO_FUSE);
+  for (size_t k = 0; k < off.n; k++) {
+    uint32_t bits = neo_streq(off.at[k], "all") ? (1u << NEO_FUSE_KINDS) - 1 : 0;
+    for (int i = 0; i < NEO_FUSE_KINDS; i++)
+      bits |= neo_streq(off.at[k], neo_fuse_kind_text((neo_fuse_kind)i)) ? 1u << i : 0;
+    const char *now = bits ? NULL : neoc_renamed_to(NEOC_RENAMED_FUSION, off.at[k]);
+    if (now)
+      return neoc_usage(cli, "--no-fuse: the kind '%s' is called '%s' now", off.at[k], now);
+    if (!bits)
+      return neoc_usage(cli, "--no-fuse: there is no kind of fusion '%s'", off.at[k]);
+    o->fusion.off |= bits;
+  }
+  return NEOC_OK;
+}
+
+/* "64K", "3G": bytes; -1: not such a text. */
+static int64_t parse_bytes(const char *text) {
+  char *end;
+  int64_t n = strtoll(text, &end, 10), unit = 1;
+  if (end == text || n < 1 || n > INT64_MAX >> 31)
+    return -1;
+  for (const char *c = "KMG"; *c; c++) {
+    unit *= 1024;
+    if (*end == *c && !end[1])
+      return n * unit;
+  }
+  return *end ? -1 : n;
+}
+
+static neoc_exit read_memory(neoc_cli *cli, neo_compile_options *o) {
+  const char *text = neoc_text(cli, NEOC_O_MEMORY, "fast");
+  o->fusion.memory = neo_streq(text, "fast")    ? NEO_FUSE_FAST
+                     : neo_streq(text, "small") ? NEO_FUSE_SMALL
+                                                : parse_bytes(text);
+  if (o->fusion.memory == -1 && !neo_streq(text, "small"))
+    return neoc_usage(cli, "--memory takes fast, small or a number of bytes, not '%s'", text);
+  return read_kinds(cli, o);
+}
+
+static neoc_exit read_records(neoc_cli *cli, neo_compile_options *o) {
+  bool shipped;
+  const char *why = NULL;
+  const char *list = neoc_text(cli, NEOC_O_RECORDS, NULL);
+  o->records = neo_records_sources(cli->arena, list, &shipped, &why);
+  if (shipped)
+    o->records_dir = neo_place_records(cli->arena);
+  return o->records ? NEOC_OK : neoc_usage(cli, "--records=%s: %s", list, why);
+}
+
+static neoc_exit read_precision(neoc_cli *cli, neoc_option option, const char *name,
+                                neo_precision *out) {
+  const char *text = neoc_text(cli, option, "f32");
+  bool narrow = neo_streq(text, "bf16"), math = option == NEOC_O_MATH;
+  bool tf32 = math && neo_streq(text, "tf32"), three = math && neo_streq(text, "3xtf32");
+  *out = narrow  ? NEO_PRECISION_BF16
+         : tf32  ? NEO_PRECISION_TF32
+         : three ? NEO_PRECISION_3XTF32
+                 : NEO_PRECISION_F32;
+  if (*out != NEO_PRECISION_F32 || neo_streq(text, "f32") || neo_streq(text, "default"))
+    return NEOC_OK;
+  return neoc_usage(cli, "--%s=%s is not available on this target: f32%s bf16 are", name, text,
+                    math ? ", 3xtf32, tf32 and" : " and");
+}
+
+neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out) {
+  neo_compile_options o = {.path = path, .on_fail = cli->arena->on_fail};
+  o.import_paths = import_paths(cli);
+  o.prefix = neoc_text(cli, NEOC_O_PREFIX, NULL);
+  o.out_dir = neoc_text(cli, NEOC_O_OUTPUT, NULL);
+  o.target = neoc_text(cli, NEOC_O_TARGET, NULL);
+  o.mcpu = neoc_text(cli, NEOC_O_MCPU, NULL);
+  o.depfile = neoc_text(cli, NEOC_O_DEPFILE, NULL);
+  o.lib_dir = neo_place_lib(cli->arena);
+  neoc_exit e = neoc_native_gpu(cli, &o.target);
+  o.proof_quota = (uint64_t)neoc_int(cli, NEOC_O_PROOF_QUOTA, 0, 1, &e);
+  if (!e)
+    e = read_memory(cli, &o);
+  if (!e)
+    e = read_precision(cli, NEOC_O_MATH, "math", &o.math);
+  if (!e)
+    e = read_precision(cli, NEOC_O_STORE, "store", &o.store);
+  if (!e)
+    e = read_defines(cli, &o);
+  if (!e)
+    e = neoc_pass_options(cli, &o);
+  if (!e)
+    e = read_records(cli, &o);
+  *out = o;
+  return e;
+}

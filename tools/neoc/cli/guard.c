@@ -1,0 +1,74 @@
+/* See guard.h. No thread exists yet when the child is made, so forking is safe. */
+#include "tools/neoc/cli/guard.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool compiles(const neoc_cli *cli) {
+  static const char *const names[] = {"compile", "check",   "run",      "train", "grad-check",
+                                      "verify",  "explain", "describe", "tune",  NULL};
+  for (int k = 0; names[k]; k++)
+    if (neo_streq(cli->command->name, names[k]))
+      return true;
+  return false;
+}
+
+/* ---- waiting */
+
+/* Waits for the child; a signal that was sent to this process alone goes to the child too (one from
+ * the terminal has reached both). */
+static int wait_for(pid_t child, const sigset_t *set) {
+  int status = 0;
+  for (;;) {
+    siginfo_t info;
+    int sig = sigwaitinfo(set, &info);
+    if (sig > 0 && sig != SIGCHLD && info.si_code <= 0)
+      kill(child, sig);
+    pid_t done = waitpid(child, &status, WNOHANG);
+    if (done == child || (done < 0 && errno != EINTR))
+      return status;
+  }
+}
+
+static neoc_exit died(neoc_cli *cli, int sig) {
+  if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGPIPE)
+    return NEOC_INTERRUPTED;
+  if (sig == SIGKILL)
+    return neoc_fail(
+        cli, NEOC_DEVICE,
+        "killed, perhaps because the machine has no memory left: each round of a `repeat` is "
+        "definitions of its own, so fewer rounds need less (-D NAME=N)");
+  const char *file = neoc_reproducer(cli, strsignal(sig));
+  neoc_fail(cli, NEOC_INTERNAL, "internal error: %s", strsignal(sig));
+  if (file)
+    fprintf(stderr, "The program that it was working on is in %s\n", file);
+  return NEOC_INTERNAL;
+}
+
+neoc_exit neoc_guard(neoc_cli *cli) {
+  sigset_t set, before;
+  const char *off = getenv("NEOC_NO_GUARD");
+  if (!compiles(cli) || (off && *off))
+    return cli->command->run(cli);
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGHUP);
+  sigaddset(&set, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &set, &before);
+  fflush(NULL);
+  pid_t child = fork();
+  if (child <= 0)
+    sigprocmask(SIG_SETMASK, &before, NULL);
+  if (child == 0)
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (child <= 0)
+    return cli->command->run(cli); /* no process left: without the guard then */
+  int status = wait_for(child, &set);
+  sigprocmask(SIG_SETMASK, &before, NULL);
+  return WIFEXITED(status) ? (neoc_exit)WEXITSTATUS(status) : died(cli, WTERMSIG(status));
+}

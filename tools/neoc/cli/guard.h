@@ -1,0 +1,12 @@
+/* A bug in the compiler is an assert or a fault: the process ends in a signal. So that the user
+ * gets a message and a reproducer instead, commands that compile run in a child: parent waits,
+ * hands signals on, and when the child died of a bug, writes the IR (made again by the frontend, in
+ * another child) and exits with NEOC_INTERNAL. NEOC_NO_GUARD=1 in the environment runs everything
+ * in one process, for debuggers. */
+#ifndef NEO_TOOLS_GUARD_H
+#define NEO_TOOLS_GUARD_H
+#include "tools/neoc/neoc.h"
+
+neoc_exit neoc_guard(neoc_cli *cli);
+
+#endif

@@ -1,0 +1,176 @@
+/* The command line: one table of options (options.def) and one of commands (commands.def), from
+ * which getopt_long, --help, the man page and the completion of shells are made. */
+#include "tools/neoc/commands.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const neo_usage_option options[] = {
+#define X(id, name, letter, value, commands, meaning) {name, value, commands, meaning, letter},
+#include "tools/neoc/options.def"
+#undef X
+};
+
+/* The text behind the options in a command's help. */
+static const neo_usage_note notes[] = {
+    {"run",
+     "NAME=VALUE gives an input, parameter, state or setting. VALUE is\n"
+     "  2.5                 a number\n"
+     "  [1,2,3]             a list; [[1,2],[3,4]] has the shape [2,2]\n"
+     "  @x.npy              a file: .npy, or x.npz:name\n"
+     "  random:42:[8,10]    random numbers of a seed: floats in [-1, 1), integers below their bound\n"
+     "  zeros:[8,10]        also ones:[8,10], full:0.5:[8,10]\n"
+     "A shape may be left out where the model or --size tells it. A shell wants brackets in quotes.\n"},
+};
+
+static const neo_usage_command usages[] = {
+#define X(id, name, args, function, meaning) {name, args, meaning},
+#include "tools/neoc/commands.def"
+#undef X
+};
+
+static const neoc_command commands[] = {
+#define X(id, name, args, function, meaning) {name, function},
+#include "tools/neoc/commands.def"
+#undef X
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static const neo_usage usage = {
+    .program = "neoc",
+    .page = "neoc",
+    .version = NEO_VERSION,
+    .what = "compile models of tensor expressions to training libraries",
+    .about = "compiles models written as tensor expressions to machine code.",
+    .exits = "0 ok, 1 errors in the input or a failed check, 2 usage, 3 files,\n"
+             "4 the machine lacks something, 70 a bug in neoc, 130 interrupted.",
+    .options = options,
+    .commands = usages,
+    .notes = notes,
+    .n_options = NEOC_O_COUNT,
+    .n_commands = N_COMMANDS,
+    .n_notes = sizeof notes / sizeof *notes};
+
+static const neoc_command *find(const char *name) {
+  for (int k = 0; k < N_COMMANDS; k++)
+    if (neo_streq(commands[k].name, name))
+      return &commands[k];
+  return NULL;
+}
+
+/* ---- reading */
+
+static neoc_exit bad_option(const neoc_cli *cli, const char *word) {
+  const char *name = word + strspn(word, "-");
+  char *bare = neo_arena_strndup(cli->arena, name, strcspn(name, "="));
+  const char *near = neo_usage_nearest_option(&usage, cli->command->name, bare);
+  if (near && strncmp(word, "--", 2) == 0)
+    return neoc_usage(cli, "unknown option '%s' (did you mean --%s?)", word, near);
+  return neoc_usage(cli, "unknown option '%s'", word);
+}
+
+static neoc_exit read_options(neoc_cli *cli, int argc, char **argv) {
+  struct option longs[NEOC_O_COUNT + 1];
+  char letters[2 * NEOC_O_COUNT + 2];
+  neo_usage_getopt(&usage, cli->command->name, longs, letters);
+  opterr = 0;
+  optind = 1;
+  for (;;) {
+    int at = optind, found = getopt_long(argc, argv, letters, longs, NULL);
+    if (found < 0)
+      break;
+    if (found == ':')
+      return neoc_usage(cli, "option '%s' needs a value", argv[at]);
+    if (found == '?') {
+      char letter[3] = {'-', (char)optopt, 0};
+      bool known = optopt >= NEO_USAGE_LONG;
+      if (known)
+        return neoc_usage(cli, "option '%s' takes no value", argv[at]);
+      return bad_option(cli, optopt ? letter : argv[optind - 1]);
+    }
+    size_t k = neo_usage_found(&usage, cli->command->name, found);
+    NEO_PUSH(cli->arena, &cli->value[k], optarg ? optarg : "");
+  }
+  cli->args = argv + optind;
+  cli->n_args = argc - optind;
+  return NEOC_OK;
+}
+
+static neoc_exit unknown_command(const neoc_cli *cli, const char *name) {
+  const char *best = neo_usage_nearest_command(&usage, name);
+  if (best)
+    return neoc_usage(cli, "unknown command '%s' (did you mean %s?)", name, best);
+  return neoc_usage(cli, "unknown command '%s'", name);
+}
+
+static neoc_exit common_options(neoc_cli *cli) {
+  const char *format = neoc_text(cli, NEOC_O_FORMAT, "text");
+  const char *colour = neoc_text(cli, NEOC_O_COLOUR, "auto");
+  cli->json = neo_streq(format, "json");
+  if (!cli->json && !neo_streq(format, "text"))
+    return neoc_usage(cli, "--format is text or json, not '%s'", format);
+  const char *no_colour = getenv("NO_COLOR");
+  cli->colour = neo_streq(colour, "always") ||
+                (neo_streq(colour, "auto") && isatty(2) && !(no_colour && *no_colour));
+  if (!cli->colour && !neo_streq(colour, "auto") && !neo_streq(colour, "never"))
+    return neoc_usage(cli, "--color is auto, always or never, not '%s'", colour);
+  return NEOC_OK;
+}
+
+neoc_exit neoc_command_read(neoc_cli *cli, int argc, char **argv) {
+  if (argc < 2) {
+    neoc_print_help(NULL, stderr);
+    return NEOC_USAGE;
+  }
+  const char *name = argv[1];
+  if (neo_streq(name, "--help") || neo_streq(name, "-h"))
+    name = "help";
+  if (neo_streq(name, "--version"))
+    name = "version";
+  cli->command = find(name);
+  if (!cli->command)
+    return unknown_command(cli, name);
+  neoc_exit e = read_options(cli, argc - 1, argv + 1);
+  return e ? e : common_options(cli);
+}
+
+/* ---- help */
+
+void neoc_print_help(const neoc_command *command, FILE *out) {
+  neo_usage_print(&usage, command ? &usages[command - commands] : NULL, out);
+}
+
+neoc_exit neoc_help(neoc_cli *cli) {
+  if (cli->n_args > 1)
+    return neoc_usage(cli, "one command at a time");
+  if (cli->n_args == 0) {
+    neoc_print_help(NULL, stdout);
+    return NEOC_OK;
+  }
+  const char *topic = cli->args[0];
+  const neoc_command *c = find(topic);
+  if (c && c->run == neoc_cache)
+    return c->run(cli);
+  if (c)
+    neoc_print_help(c, stdout);
+  else if (neo_streq(topic, "man"))
+    neo_usage_man(&usage);
+  else
+    return unknown_command(cli, topic);
+  return NEOC_OK;
+}
+
+neoc_exit neoc_completion(neoc_cli *cli) {
+  if (cli->n_args != 1)
+    return neoc_usage(cli, "which shell? bash, zsh or fish");
+  if (!neo_usage_completion(&usage, cli->args[0], stdout))
+    return neoc_usage(cli, "the shells are bash, zsh and fish, not '%s'", cli->args[0]);
+  return NEOC_OK;
+}
+
+neoc_exit neoc_version(neoc_cli *cli) {
+  if (cli->n_args)
+    return neoc_usage(cli, "unexpected argument '%s'", cli->args[0]);
+  printf("neoc %s\n", NEO_VERSION);
+  return NEOC_OK;
+}

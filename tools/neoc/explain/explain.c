@@ -1,0 +1,99 @@
+/* `neoc explain`: the IR after any pass and what the gradients read, what became one kernel and
+ * why, schedules, loop IR, what compiling took. Each part is a text, or a member of one JSON
+ * object; --html writes what does not depend on the machine's speed as a page. */
+#include "tools/neoc/explain/explain.h"
+#include "ir/print.h"
+
+typedef struct {
+  neoc_cli *cli;
+  neo_compilation *c;
+  neo_str text;
+} explainer;
+
+typedef void part_fn(neoc_cli *cli, neo_compilation *c, neo_str *out);
+
+static void put_text(explainer *x, const char *name, const neo_str *part) {
+  if (!x->cli->json) {
+    neo_str_addn(&x->text, neo_str_text(part), part->n);
+    return;
+  }
+  neoc_explain_member(&x->text, name);
+  neo_str_add_json(&x->text, neo_str_text(part));
+}
+
+static void put_ir(explainer *x, const neo_module *m) {
+  neo_str s;
+  neo_str_init(&s, x->cli->arena);
+  neo_module_print(m, &s);
+  put_text(x, "ir", &s);
+}
+
+static void put_part(explainer *x, const char *name, part_fn *part) {
+  neo_str s;
+  neo_str_init(&s, x->cli->arena);
+  part(x->cli, x->c, &s);
+  put_text(x, name, &s);
+}
+
+static void dump(void *ctx, const char *pass, const neo_module *m, bool changed) {
+  explainer *x = ctx;
+  (void)changed;
+  put_ir(x, m);
+  if (neo_streq(pass, "autodiff"))
+    neoc_explain_gradients(x->cli, x->c, &x->text);
+}
+
+static neo_status explain(explainer *x) {
+  neo_compilation *c = x->c;
+  const char *after = neoc_text(x->cli, NEOC_O_AFTER, NULL);
+  const char *page = neoc_text(x->cli, NEOC_O_HTML, NULL);
+  bool groups = neoc_has(x->cli, NEOC_O_GROUPS), schedule = neoc_has(x->cli, NEOC_O_SCHEDULE);
+  bool kernels = neoc_has(x->cli, NEOC_O_KERNELS), timings = neoc_has(x->cli, NEOC_O_TIMINGS);
+  neo_status s = neo_compile_front(c);
+  if (!s && after && neo_streq(after, "front"))
+    put_ir(x, c->module);
+  if (!s)
+    s = neo_compile_passes(c);
+  if (!s && !after && !groups && !schedule && !kernels && !timings && !page)
+    put_ir(x, c->module);
+  if (!s && (groups || schedule || kernels || page || (timings && !after)))
+    s = neo_compile_kernels(c);
+  if (!s && groups)
+    put_part(x, "groups", neoc_explain_groups);
+  if (!s && schedule)
+    put_part(x, "schedules", neoc_explain_schedules);
+  if (!s && kernels)
+    put_part(x, "kernels", neoc_explain_kernels);
+  if (!s && timings)
+    neoc_explain_costs(x->cli, c, &x->text);
+  if (!s && page)
+    s = neoc_explain_html(x->cli, c, page);
+  return s;
+}
+
+neoc_exit neoc_explain(neoc_cli *cli) {
+  neo_compile_options o;
+  neo_compilation c;
+  explainer x = {cli, &c, {0}};
+  neoc_exit e = NEOC_OK;
+  const char *path = neoc_model_path(cli, &e), *after = neoc_text(cli, NEOC_O_AFTER, NULL);
+  if (!e)
+    e = neoc_compile_options(cli, path, &o);
+  if (!e && after)
+    e = neoc_pass_check(cli, "after", after, "front");
+  if (e)
+    return e;
+  if (after && !neo_streq(after, "front")) {
+    o.passes.dump_after = after;
+    o.passes.dump = dump;
+    o.passes.dump_ctx = &x;
+  }
+  neo_str_init(&x.text, cli->arena);
+  neo_compilation_init(&c, &o);
+  neo_status s = explain(&x);
+  if (!cli->json)
+    fwrite(neo_str_text(&x.text), 1, x.text.n, stdout);
+  e = neoc_report(cli, &c, s, neo_str_text(&x.text));
+  neo_compilation_free(&c);
+  return e;
+}

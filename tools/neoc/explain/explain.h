@@ -1,0 +1,39 @@
+/* The parts of `neoc explain`. Each appends its text, or, with --format=json, one member of an
+ * object ("\"name\": ..."), to `out`. */
+#ifndef NEO_TOOLS_NEOC_EXPLAIN_H
+#define NEO_TOOLS_NEOC_EXPLAIN_H
+#include "tools/neoc/neoc.h"
+
+/* Begins a member: a comma unless it is the first, and its name. (text.c) */
+void neoc_explain_member(neo_str *out, const char *name);
+/* Bytes of a tensor at the largest sizes. (text.c) */
+int64_t neoc_tensor_bytes(const neo_module *m, neo_arena *a, neo_tensor t);
+/* Where the schedule of a group is from. (text.c) */
+const char *neoc_schedule_origin(const neo_compilation *c, neo_arena *a, size_t group);
+
+/* What the gradients read of the forward pass, with bytes; as comments of the IR's text. After
+ * autodiff. (gradients.c) */
+void neoc_explain_gradients(neoc_cli *cli, neo_compilation *c, neo_str *out);
+
+/* What stages and proofs took. (costs.c) */
+void neoc_explain_costs(neoc_cli *cli, neo_compilation *c, neo_str *out);
+
+/* Text alone. (kernels.c) */
+void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out);
+void neoc_explain_schedules(neoc_cli *cli, neo_compilation *c, neo_str *out);
+void neoc_explain_kernels(neoc_cli *cli, neo_compilation *c, neo_str *out);
+
+/* For a GPU: how many kernels wait for one another, and which became one persistent kernel. */
+void neoc_explain_grids(const neo_plan *p, neo_str *out);
+
+/* A training entry's tensors, by id: those that its loss needs, and of them those that kernels
+ * read again for what comes after it. */
+typedef struct {
+  const bool *forward, *kept;
+} neoc_passes;
+neoc_passes neoc_passes_of(neo_compilation *c, neo_arena *a, const neo_entry_rec *e);
+
+/* All of it as one page of HTML, into a file. After the plan. (page.c) */
+neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const char *path);
+
+#endif

@@ -1,0 +1,142 @@
+/* What became one kernel and why, schedules, loop IR. */
+#include "tools/neoc/explain/explain.h"
+
+static bool *made_by(neo_compilation *c, neo_arena *a, const neo_tensor *roots, size_t n) {
+  neo_module *m = c->module;
+  bool *made = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
+  neo_def *defs;
+  size_t n_defs = neo_module_topo(m, roots, n, a, &defs, NULL);
+  for (size_t k = 0; k < n_defs; k++) {
+    neo_list out = neo_def_at(m, defs[k])->out;
+    for (uint32_t i = 0; i < out.n; i++)
+      made[neo_list_at(m, out, i)] = true;
+  }
+  return made;
+}
+
+/* Does the group make something that the loss does not need? */
+static bool is_backward(const neo_group *g, const bool *forward, const bool *needed) {
+  bool backward = false;
+  for (size_t k = 0; k < g->roots.n; k++)
+    backward = backward || (needed[g->roots.at[k].i] && !forward[g->roots.at[k].i]);
+  return backward;
+}
+
+neoc_passes neoc_passes_of(neo_compilation *c, neo_arena *a, const neo_entry_rec *e) {
+  neo_module *m = c->module;
+  neo_tensor loss = {neo_list_at(m, e->outputs, 0)};
+  bool *forward = made_by(c, a, &loss, 1), *kept = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
+  size_t n = 0;
+  neo_tensor *roots = NEO_NEW_ARRAY(a, neo_tensor, e->outputs.n + e->updates.n + 1);
+  for (uint32_t k = 0; k < e->outputs.n; k++)
+    roots[n++].i = neo_list_at(m, e->outputs, k);
+  for (uint32_t k = 0; k < e->updates.n; k++)
+    roots[n++].i = neo_list_at(m, e->updates, k);
+  const bool *needed = made_by(c, a, roots, n);
+  for (size_t k = 0; k < c->grouping.groups.n; k++) {
+    const neo_group *g = &c->grouping.groups.at[k];
+    bool here = g->entry == neo_group_entry(m, e) && is_backward(g, forward, needed);
+    for (size_t i = 0; here && i < g->reads.n; i++)
+      kept[g->reads.at[i].i] = kept[g->reads.at[i].i] || forward[g->reads.at[i].i];
+  }
+  return (neoc_passes){forward, kept};
+}
+
+static void put_backward(neoc_cli *cli, neo_compilation *c, const neo_entry_rec *e, neo_str *out) {
+  neo_module *m = c->module;
+  neo_arena *a = cli->arena;
+  const bool *kept = neoc_passes_of(c, a, e).kept;
+  int64_t total = 0;
+  neo_str_addf(out, "backward pass of %s reads\n", neo_name_text(m->names, e->name));
+  for (uint32_t t = 1; t < m->tensors.n; t++) {
+    if (!kept[t])
+      continue;
+    int64_t bytes = neoc_tensor_bytes(m, a, (neo_tensor){t});
+    total += bytes;
+    neo_str_addf(out, "  %-24s %12lld B\n", neo_name_text(m->names, m->tensors.at[t].name),
+                 (long long)bytes);
+  }
+  neo_str_addf(out, "  %-24s %12lld B\n", "in all", (long long)total);
+}
+
+static void put_group(neo_compilation *c, size_t g, neo_str *out) {
+  static const char *const places[] = {"memory", "inline", "registers"};
+  const neo_group *gr = &c->grouping.groups.at[g];
+  neo_module *m = c->module;
+  neo_str_addf(out, "group %zu %s: kernel %u, key %016llx%016llx%s%s%s\n", g, gr->name,
+               c->kernel_of_group.at[g], (unsigned long long)gr->key[0],
+               (unsigned long long)gr->key[1], gr->entry ? ", in " : "",
+               gr->entry ? neo_name_text(m->names, m->entries.at[gr->entry - 1].name) : "",
+               gr->cached ? ", kept between calls" : "");
+  for (size_t k = 0; k < gr->members.n; k++) {
+    const neo_def_rec *d = neo_def_at(m, gr->members.at[k].def);
+    neo_tensor t = {neo_list_at(m, d->out, 0)};
+    neo_str_addf(out, "  %-9s %s\n", places[gr->members.at[k].place],
+                 neo_name_text(m->names, neo_tensor_at(m, t)->name));
+  }
+  neo_str_addf(out, "  reads    ");
+  for (size_t k = 0; k < gr->reads.n; k++)
+    neo_str_addf(out, " %s", neo_name_text(m->names, neo_tensor_at(m, gr->reads.at[k])->name));
+  neo_str_addf(out, "\n");
+}
+
+void neoc_explain_grids(const neo_plan *p, neo_str *out) {
+  for (size_t k = 0; k < p->chains.n; k++) {
+    const neo_plan_chain *x = &p->chains.at[k];
+    neo_str_addf(out, "%s: %d steps, %d of them one behind the other\n", x->entry, x->steps,
+                 x->levels);
+  }
+  for (size_t k = 0; k < p->grids.n; k++) {
+    const neo_plan_grid *x = &p->grids.at[k];
+    neo_str_addf(out,
+                 "grid %s: one kernel of %d, %d threads; launches %.1f us apart (%d levels), "
+                 "%.1f us as one (%d phases)\n",
+                 x->rt.name, x->rt.n_steps, x->rt.block, 1e6 * x->apart_s, x->levels,
+                 1e6 * x->joined_s, x->phases);
+    for (int32_t i = 0; i < x->rt.n_steps; i++) {
+      neo_rt_grid_part part = p->grid_parts.at[x->rt.part + i];
+      neo_str_addf(out, "  phase %d%s %s\n", part.phase, part.lone ? ", in turn:" : ":",
+                   p->kernels.at[p->steps.at[x->rt.first_step + i].arg].symbol);
+    }
+  }
+}
+
+void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out) {
+  if (c->explain.n)
+    neo_str_addf(out, "decisions\n%s", neo_str_text(&c->explain));
+  for (size_t g = 0; g < c->grouping.groups.n; g++)
+    put_group(c, g, out);
+  for (size_t k = 0; k < c->module->entries.n; k++) {
+    const neo_entry_rec *e = &c->module->entries.at[k];
+    if (e->kind == NEO_ENTRY_TRAIN && e->outputs.n)
+      put_backward(cli, c, e, out);
+  }
+  neoc_explain_grids(c->plan, out);
+}
+
+void neoc_explain_schedules(neoc_cli *cli, neo_compilation *c, neo_str *out) {
+  for (size_t g = 0; g < c->schedules.n; g++) {
+    neo_str s;
+    neo_str_init(&s, cli->arena);
+    neo_schedule_print(&c->schedules.at[g], &s);
+    neo_str_addf(out, "%s: %s\n  %s\n", c->grouping.groups.at[g].name, neo_str_text(&s),
+                 neoc_schedule_origin(c, cli->arena, g));
+  }
+}
+
+static void put_kernel(neoc_cli *cli, const neo_kernel *k, const char *symbol, neo_str *out) {
+  neo_str s;
+  neo_str_init(&s, cli->arena);
+  neo_kernel_print(k, &s);
+  neo_str_addf(out, "# %s\n%s\n", symbol, neo_str_text(&s));
+}
+
+/* A variant for machines that have more stands after what runs on the others. */
+void neoc_explain_kernels(neoc_cli *cli, neo_compilation *c, neo_str *out) {
+  for (size_t k = 0; k < c->kernels.n; k++) {
+    const neo_plan_kernel *x = &c->kernels.at[k];
+    put_kernel(cli, x->kernel, x->symbol, out);
+    if (x->fast)
+      put_kernel(cli, x->fast, x->fast_symbol, out);
+  }
+}

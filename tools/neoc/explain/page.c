@@ -1,0 +1,254 @@
+/* `neoc explain --html`: one page, complete in itself, with the model's text beside what became of
+ * it. It holds nothing that differs from run to run. */
+#include "tools/neoc/explain/page.h"
+#include "base/file.h"
+#include <errno.h>
+#include <string.h>
+
+/* ---- tiles: a figure and what it is */
+
+static void put_tile(page *p, const char *figure, const char *what) {
+  neo_str_add(p->out, "<div class=\"tile\">");
+  neoc_html_leaf(p->out, "b", figure, NULL);
+  neoc_html_leaf(p->out, "span", what, NULL);
+  neo_str_add(p->out, "</div>");
+}
+
+static void put_count_tile(page *p, size_t n, const char *what) {
+  put_tile(p, neo_arena_printf(p->a, "%zu", n), what);
+}
+
+static void put_bytes_tile(page *p, int64_t n, const char *what) {
+  put_tile(p, neoc_bytes_text(p->a, n), what);
+}
+
+/* ---- the steps of an entry */
+
+static void put_cell(page *p, const char *text) {
+  neoc_html_leaf(p->out, "td", text, "class", "num", NULL);
+}
+
+static void put_names(page *p, const neo_tensor *at, size_t n) {
+  enum { MOST = 3 };
+  neo_str_add(p->out, "<td>");
+  for (size_t k = 0; k < n && k < MOST; k++)
+    neoc_html_leaf(p->out, "span", page_tensor_name(p, at[k]), "class", "tensor", NULL);
+  if (n > MOST)
+    neo_str_addf(p->out, "and %zu more", n - MOST);
+  neo_str_add(p->out, "</td>");
+}
+
+static void put_share(page *p, double share) {
+  neo_str_add(p->out, "<td class=\"share\">");
+  neoc_html_leaf(p->out, "span", share > 0 ? page_percent(p, share) : "", "style",
+                 neo_arena_printf(p->a, "--s:%.4f", share), NULL);
+  neo_str_add(p->out, "</td>");
+}
+
+static void put_price(page *p, const neo_group *g, double seconds, double total) {
+  put_cell(p, neoc_bytes_text(p->a, (int64_t)g->cost.read_bytes));
+  put_cell(p, neoc_bytes_text(p->a, (int64_t)g->cost.written_bytes));
+  put_cell(p, page_count(p, g->cost.work + g->cost.products));
+  put_cell(p, page_seconds(p, g->cost.total_s));
+  put_share(p, total > 0 ? seconds / total : 0);
+}
+
+static void put_run(page *p, const neo_rt_entry *e, int32_t k, double total) {
+  uint32_t g = (uint32_t)page_step_group(p, e, k);
+  const neo_group *x = &p->c->grouping.groups.at[g];
+  neoc_html_open(p->out, "tr", "data-g", neo_arena_printf(p->a, "%u", g), NULL);
+  put_cell(p, neo_arena_printf(p->a, "%d", k));
+  neo_str_add(p->out, "<td>");
+  neoc_html_link(p->out, page_href(p, "g", g), x->name);
+  neo_str_add(p->out, x->cached ? " <span class=\"tag\">kept</span></td><td>" : "</td><td>");
+  page_put_lines(p, g, 3);
+  neo_str_add(p->out, "</td>");
+  put_names(p, x->roots.at, x->roots.n);
+  if (p->group[g].init)
+    neo_str_add(p->out, "<td colspan=\"5\"></td>");
+  else
+    put_price(p, x, page_step_seconds(p, e, k), total);
+  neo_str_add(p->out, "</tr>\n");
+}
+
+static void put_copy(page *p, const neo_rt_entry *e, int32_t k) {
+  const neo_plan *plan = p->c->plan;
+  const neo_rt_step *s = &plan->steps.at[e->first_step + k];
+  int64_t bytes = plan->bufs.at[plan->args.at[s->first]].size_bytes;
+  neo_str_add(p->out, "<tr>");
+  put_cell(p, neo_arena_printf(p->a, "%d", k));
+  neo_str_add(p->out, "<td>copy</td><td></td><td></td>");
+  put_cell(p, neoc_bytes_text(p->a, bytes));
+  put_cell(p, neoc_bytes_text(p->a, bytes));
+  neo_str_add(p->out, "<td></td><td></td><td></td></tr>\n");
+}
+
+static void put_steps(page *p, const neo_rt_entry *e) {
+  double total = page_entry_seconds(p, e);
+  neo_str_add(p->out,
+              "<table class=\"steps\"><thead><tr><th>step</th><th>kernel</th><th>from line</th>"
+              "<th>writes</th><th>bytes read</th><th>written</th><th>operations</th>"
+              "<th>time</th><th>share</th></tr></thead><tbody>\n");
+  for (int32_t k = 0; k < e->n_steps; k++)
+    if (page_step_group(p, e, k) < 0)
+      put_copy(p, e, k);
+    else
+      put_run(p, e, k, total);
+  neo_str_add(p->out, "</tbody></table>\n");
+}
+
+/* ---- entries */
+
+static void put_entry_tiles(page *p, const neo_rt_entry *e) {
+  double traffic = 0, work = 0;
+  size_t runs = 0;
+  for (int32_t k = 0; k < e->n_steps; k++) {
+    int32_t g = page_step_group(p, e, k);
+    const neo_group *x = g < 0 ? NULL : &p->c->grouping.groups.at[g];
+    if (!x || x->cached)
+      continue;
+    runs++;
+    traffic += x->cost.read_bytes + x->cost.written_bytes;
+    work += x->cost.work + x->cost.products;
+  }
+  neo_str_add(p->out, "<div class=\"tiles\">");
+  put_count_tile(p, runs, "launches");
+  put_bytes_tile(p, (int64_t)traffic, "traffic");
+  put_tile(p, page_count(p, work), "operations");
+  put_tile(p, page_seconds(p, page_entry_seconds(p, e)), "model's time");
+  put_bytes_tile(p, e->frame_bytes, "planned memory");
+  put_bytes_tile(p, e->lower_bound_bytes, "lower bound");
+  neo_str_add(p->out, "</div>\n");
+}
+
+static const char *kind_text(const neo_rt_entry *e) {
+  switch (e->kind) {
+  case NEO_RT_ENTRY_TRAIN:
+    return "one training step";
+  case NEO_RT_ENTRY_GRAD:
+    return "gradients";
+  case NEO_RT_ENTRY_INIT:
+    return "initial values, when a context is created or reset";
+  default:
+    return "outputs";
+  }
+}
+
+static void put_entry(page *p, const neo_rt_entry *e) {
+  bool main = e == p->entry;
+  neoc_html_open(p->out, "section", "class", "entry", "id",
+                 neo_arena_printf(p->a, "entry-%s", e->name), NULL);
+  neoc_html_open(p->out, "details", "open", main ? "open" : NULL, NULL);
+  neoc_html_open(p->out, "summary", NULL);
+  neoc_html_leaf(p->out, "h2", e->name, NULL);
+  neoc_html_leaf(p->out, "span", kind_text(e), "class", "note", NULL);
+  neoc_html_close(p->out, "summary");
+  if (e->kind != NEO_RT_ENTRY_INIT) {
+    put_entry_tiles(p, e);
+    page_put_memory(p, e);
+  }
+  put_steps(p, e);
+  neo_str_add(p->out, "</details></section>\n");
+}
+
+static void put_entries(page *p) {
+  put_entry(p, p->entry);
+  for (size_t k = 0; k < p->c->plan->entries.n; k++)
+    if (&p->c->plan->entries.at[k] != p->entry)
+      put_entry(p, &p->c->plan->entries.at[k]);
+}
+
+/* ---- the page */
+
+static const char *target_text(const page *p) {
+  const neo_target *t = &p->c->target;
+  return t->sm ? neo_arena_printf(p->a, "NVIDIA GPU, %s", t->level)
+               : neo_arena_printf(p->a, "%s, %s", t->triple, t->level);
+}
+
+static void put_navigation(page *p) {
+  neo_str_add(p->out, "<nav>");
+  for (size_t k = 0; k < p->c->plan->entries.n; k++) {
+    const char *name = p->c->plan->entries.at[k].name;
+    neoc_html_link(p->out, neo_arena_printf(p->a, "#entry-%s", name), name);
+  }
+  neo_str_add(p->out, "<a href=\"#groups\">Groups</a><a href=\"#kernels\">Kernels</a>"
+                      "<a href=\"#decisions\">Decisions</a></nav>\n");
+}
+
+static void put_header(page *p) {
+  const neo_plan *plan = p->c->plan;
+  neo_str_add(p->out, "<header>");
+  neoc_html_leaf(p->out, "h1", neo_name_text(p->c->module->names, p->c->module->name), NULL);
+  neoc_html_leaf(p->out, "span", target_text(p), "class", "note", NULL);
+  for (size_t k = 0; k < plan->sizes.n; k++) {
+    const neo_rt_size *s = &plan->sizes.at[k];
+    neoc_html_leaf(
+        p->out, "span",
+        neo_arena_printf(p->a, "%lld <= %s <= %lld", (long long)s->lo, s->name, (long long)s->hi),
+        "class", "tag", NULL);
+  }
+  put_navigation(p);
+  neo_str_add(p->out, "</header>\n");
+}
+
+static void put_model_tiles(page *p) {
+  const neo_plan *plan = p->c->plan;
+  neo_str_add(p->out, "<div class=\"tiles\">");
+  put_count_tile(p, p->c->grouping.groups.n, "groups");
+  put_count_tile(p, plan->kernels.n, "kernels");
+  put_count_tile(p, plan->entries.n - 1, "entries");
+  put_bytes_tile(p, plan->param_bytes, "parameters");
+  put_bytes_tile(p, plan->state_bytes, "state");
+  put_bytes_tile(p, plan->kept_bytes, "kept between calls");
+  put_bytes_tile(p, plan->frame_bytes, "largest frame");
+  put_bytes_tile(p, plan->scratch_bytes, "scratch per thread");
+  neo_str_add(p->out, "</div>\n");
+  neoc_html_leaf(p->out, "p",
+                 "All figures are at the largest sizes. Times are those of the model by which "
+                 "fusion compares ways: they tell which kernels weigh most, not how long one "
+                 "takes on a machine.",
+                 "class", "note", NULL);
+}
+
+static void put_grids(page *p) {
+  neo_str s;
+  neo_str_init(&s, p->a);
+  neoc_explain_grids(p->c->plan, &s);
+  if (!s.n)
+    return;
+  neo_str_add(p->out, "<section id=\"grids\"><h2>Launches</h2>\n");
+  neoc_html_leaf(p->out, "pre", neo_str_text(&s), NULL);
+  neo_str_add(p->out, "</section>\n");
+}
+
+static void put_page(page *p) {
+  neo_str_add(p->out, "<!DOCTYPE html>\n<html lang=\"en\" "
+                      "xmlns=\"http://www.w3.org/1999/xhtml\"><head>\n<meta charset=\"utf-8\"/>\n"
+                      "<meta name=\"viewport\" content=\"width=device-width\"/>\n");
+  neoc_html_leaf(p->out, "title", neo_name_text(p->c->module->names, p->c->module->name), NULL);
+  neo_str_addf(p->out, "\n<style>%s</style></head>\n<body>\n", page_style);
+  put_header(p);
+  neo_str_add(p->out, "<div id=\"columns\">\n");
+  page_put_source(p);
+  neo_str_add(p->out, "<main>\n");
+  put_model_tiles(p);
+  put_entries(p);
+  put_grids(p);
+  page_put_groups(p);
+  page_put_kernels(p);
+  page_put_decisions(p);
+  neo_str_addf(p->out, "</main></div>\n<script>%s</script>\n</body></html>\n", page_script);
+}
+
+neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const char *path) {
+  neo_str out;
+  page p = {.c = c, .a = cli->arena, .out = &out};
+  neo_str_init(&out, cli->arena);
+  page_find_facts(&p);
+  put_page(&p);
+  neo_status s = neo_file_write(&neo_io_default, path, neo_str_text(&out), out.n);
+  if (s)
+    c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(errno));
+  return s;
+}

@@ -1,0 +1,76 @@
+/* The parts of the page that `neoc explain --html` writes.
+ *
+ *   page.c           the page: head, entries with their steps and prices
+ *   page_facts.c     which source lines and which decisions a group has
+ *   page_source.c    the model's text, and files of the library that it uses
+ *   page_groups.c    groups, and the kernels that they share
+ *   page_memory.c    memory over time, as a picture
+ *   page_style.c     how it looks
+ *   page_text.c      short texts that the others share
+ *
+ * Anchors: f0-12 is line 12 of file 0, g7 group 7, k3 kernel 3, entry-step an entry. Elements of a
+ * group have its number in data-g: those that share one light up together. */
+#ifndef NEO_TOOLS_NEOC_EXPLAIN_PAGE_H
+#define NEO_TOOLS_NEOC_EXPLAIN_PAGE_H
+#include "tools/neoc/explain/explain.h"
+#include "tools/neoc/explain/html.h"
+
+typedef struct {
+  uint32_t file, line; /* line from 1 */
+  double part;         /* of the group's time: see page_facts.c */
+} page_line;
+
+typedef struct {
+  const char *text;
+  size_t n;
+  bool apart; /* a refusal */
+} page_decision;
+
+typedef struct {
+  NEO_VEC(page_line)
+  lines; /* where its definitions were written and called from, each once;
+                               those of the model first */
+  NEO_VEC(page_decision) decisions;
+  bool init;    /* makes an initial value: it is not priced */
+  double share; /* of the time of the main entry */
+} page_group;
+
+typedef struct {
+  neo_compilation *c;
+  neo_arena *a;
+  neo_str *out;
+  page_group *group;         /* by number */
+  const neo_rt_entry *entry; /* the main one: the first that trains, else the first */
+} page;
+
+/* ---- page_facts.c */
+void page_find_facts(page *p);
+/* The group of the k-th step of an entry; -1: it is a copy. */
+int32_t page_step_group(const page *p, const neo_rt_entry *e, int32_t k);
+/* Seconds of a step by the target's profile; 0: a copy, or what is kept between calls. */
+double page_step_seconds(const page *p, const neo_rt_entry *e, int32_t k);
+double page_entry_seconds(const page *p, const neo_rt_entry *e);
+/* The module's entry of the plan's; null: that of initial values. */
+const neo_entry_rec *page_entry_of(const page *p, const neo_rt_entry *e);
+const char *page_tensor_name(const page *p, neo_tensor t);
+
+/* ---- texts, in the arena (page_text.c) */
+const char *page_anchor(const page *p, const char *prefix, uint32_t n); /* "g12" */
+const char *page_href(const page *p, const char *prefix, uint32_t n);   /* "#g12" */
+const char *page_seconds(const page *p, double s);                      /* "3.12 us" */
+const char *page_count(const page *p, double n);                        /* "1.2 M" */
+const char *page_percent(const page *p, double share);
+/* A link to a line: "12", of the library "nn:26". */
+void page_put_line(page *p, page_line l);
+/* Links to the lines of a group, at most `most` of them. */
+void page_put_lines(page *p, uint32_t g, size_t most);
+
+/* ---- parts */
+void page_put_source(page *p);
+void page_put_groups(page *p);
+void page_put_kernels(page *p);
+void page_put_decisions(page *p);
+void page_put_memory(page *p, const neo_rt_entry *e);
+extern const char page_style[], page_script[];
+
+#endif

@@ -1,0 +1,190 @@
+/* What the page says of groups that no other part of the compiler keeps: the source lines that a
+ * group comes from, its decisions, its share of the main entry's time. A group's time is divided
+ * evenly among its definitions; a line has that of the definitions on it, and of all that its calls
+ * lead to.
+ *
+ * Decisions are lines of text (fusion/group.h): "join B to A: kind, saves ...", "inline X into all
+ * readers: ...", "apart A, B: reason", after "in step:" those of that entry's own groups. */
+#include "tools/neoc/explain/page.h"
+#include <string.h>
+
+const char *page_tensor_name(const page *p, neo_tensor t) {
+  return neo_name_text(p->c->module->names, neo_tensor_at(p->c->module, t)->name);
+}
+
+/* ---- lines */
+
+static void add_line(page *p, page_group *g, neo_span span, double part) {
+  neo_place at = neo_span_place(p->c->sources, span);
+  for (size_t k = 0; k < g->lines.n; k++)
+    if (g->lines.at[k].file == at.file_id && g->lines.at[k].line == at.line) {
+      g->lines.at[k].part += part;
+      return;
+    }
+  NEO_PUSH(p->a, &g->lines, (page_line){at.file_id, at.line, part});
+}
+
+static bool same_line(const page *p, neo_span a, neo_span b) {
+  neo_place x = neo_span_place(p->c->sources, a), y = neo_span_place(p->c->sources, b);
+  return x.file_id == y.file_id && x.line == y.line;
+}
+
+/* A function that calls itself is on a line once. */
+static void add_calls(page *p, page_group *g, neo_span span, double part) {
+  for (neo_span at = span; at; at = neo_span_caller(p->c->sources, at)) {
+    bool before = false;
+    for (neo_span x = span; x != at; x = neo_span_caller(p->c->sources, x))
+      before = before || same_line(p, x, at);
+    add_line(p, g, at, before ? 0 : part);
+  }
+}
+
+/* Those of the model before those of the library, else as they were. */
+static void order_lines(page *p, page_group *g) {
+  page_line *out = NEO_NEW_ARRAY(p->a, page_line, g->lines.n + 1);
+  size_t n = 0;
+  for (int library = 0; library < 2; library++)
+    for (size_t k = 0; k < g->lines.n; k++)
+      if ((g->lines.at[k].file != 0) == library)
+        out[n++] = g->lines.at[k];
+  g->lines.at = out;
+}
+
+static bool is_init(const neo_module *m, neo_def d) {
+  neo_list out = neo_def_at(m, d)->out;
+  return out.n == 1 && neo_tensor_at(m, (neo_tensor){neo_list_at(m, out, 0)})->init.i == d.i;
+}
+
+static void find_lines(page *p, size_t g) {
+  const neo_group *x = &p->c->grouping.groups.at[g];
+  const neo_module *m = p->c->module;
+  size_t known = 0;
+  for (size_t k = 0; k < x->members.n; k++)
+    known += neo_def_at(m, x->members.at[k].def)->span != 0;
+  for (size_t k = 0; k < x->members.n; k++)
+    add_calls(p, &p->group[g], neo_def_at(m, x->members.at[k].def)->span, 1.0 / (double)known);
+  order_lines(p, &p->group[g]);
+  p->group[g].init = x->members.n && is_init(m, x->members.at[0].def);
+}
+
+/* ---- decisions */
+
+typedef struct {
+  const char *at;
+  size_t n;
+} word;
+
+static bool is_text(word w, const char *text) {
+  return strlen(text) == w.n && memcmp(w.at, text, w.n) == 0;
+}
+
+static word next_word(const char **at, const char *end) {
+  *at += strspn(*at, " ,");
+  word w = {*at, 0};
+  while (w.at + w.n < end && !strchr(" ,:\n", w.at[w.n]))
+    w.n++;
+  *at += w.n;
+  return w;
+}
+
+/* Does the group have the tensor of this name; for a copy, wherever it is computed? */
+static bool names_group(const page *p, const neo_group *g, word w, bool copies) {
+  const neo_module *m = p->c->module;
+  for (size_t k = 0; k < g->members.n; k++) {
+    neo_list out = neo_def_at(m, g->members.at[k].def)->out;
+    for (uint32_t i = 0; i < out.n && (copies || g->members.at[k].place != NEO_PLACE_INLINE); i++)
+      if (is_text(w, page_tensor_name(p, (neo_tensor){neo_list_at(m, out, i)})))
+        return true;
+  }
+  return is_text(w, g->name);
+}
+
+static void add_decision(page *p, uint32_t entry, page_decision d) {
+  const char *at = d.text, *end = d.text + d.n;
+  word verb = next_word(&at, end), a = next_word(&at, end), b = next_word(&at, end);
+  bool copies = !d.apart && !is_text(verb, "join");
+  if (is_text(b, "to"))
+    b = next_word(&at, end);
+  for (size_t g = 0; g < p->c->grouping.groups.n; g++) {
+    const neo_group *x = &p->c->grouping.groups.at[g];
+    bool of = x->entry == entry && !p->group[g].init;
+    if (of && (names_group(p, x, a, copies) || (!copies && names_group(p, x, b, false))))
+      NEO_PUSH(p->a, &p->group[g].decisions, d);
+  }
+}
+
+/* "in step:" -> the number of its groups; 0: the line is a decision. */
+static uint32_t headed(const page *p, const char *line, size_t n) {
+  const neo_module *m = p->c->module;
+  for (size_t k = 0; k < m->entries.n; k++) {
+    const char *head =
+        neo_arena_printf(p->a, "in %s:", neo_name_text(m->names, m->entries.at[k].name));
+    if (strlen(head) == n && memcmp(head, line, n) == 0)
+      return neo_group_entry(m, &m->entries.at[k]);
+  }
+  return 0;
+}
+
+static void find_decisions(page *p) {
+  uint32_t entry = 0;
+  for (const char *at = neo_str_text(&p->c->explain); *at;) {
+    size_t n = strcspn(at, "\n");
+    uint32_t head = headed(p, at, n);
+    if (head)
+      entry = head;
+    else
+      add_decision(p, entry, (page_decision){at, n, strncmp(at, "apart ", 6) == 0});
+    at += n + (at[n] == '\n');
+  }
+}
+
+/* ---- time */
+
+int32_t page_step_group(const page *p, const neo_rt_entry *e, int32_t k) {
+  return p->c->plan->step_group.at[e->first_step + k];
+}
+
+double page_step_seconds(const page *p, const neo_rt_entry *e, int32_t k) {
+  int32_t g = page_step_group(p, e, k);
+  if (g < 0 || p->c->grouping.groups.at[g].cached)
+    return 0;
+  return p->c->grouping.groups.at[g].cost.total_s;
+}
+
+double page_entry_seconds(const page *p, const neo_rt_entry *e) {
+  double t = 0;
+  for (int32_t k = 0; k < e->n_steps; k++)
+    t += page_step_seconds(p, e, k);
+  return t;
+}
+
+const neo_entry_rec *page_entry_of(const page *p, const neo_rt_entry *e) {
+  const neo_module *m = p->c->module;
+  for (size_t k = 0; k < m->entries.n && e->kind != NEO_RT_ENTRY_INIT; k++)
+    if (neo_streq(neo_name_text(m->names, m->entries.at[k].name), e->name))
+      return &m->entries.at[k];
+  return NULL;
+}
+
+static void find_shares(page *p) {
+  const neo_plan *plan = p->c->plan;
+  p->entry = plan->entries.at;
+  for (size_t k = plan->entries.n; k-- > 0;)
+    if (plan->entries.at[k].kind == NEO_RT_ENTRY_TRAIN)
+      p->entry = &plan->entries.at[k];
+  double total = page_entry_seconds(p, p->entry);
+  for (int32_t k = 0; total > 0 && k < p->entry->n_steps; k++) {
+    int32_t g = page_step_group(p, p->entry, k);
+    if (g >= 0)
+      p->group[g].share += page_step_seconds(p, p->entry, k) / total;
+  }
+}
+
+void page_find_facts(page *p) {
+  size_t n = p->c->grouping.groups.n;
+  p->group = NEO_NEW_ARRAY(p->a, page_group, n + 1);
+  for (size_t g = 0; g < n; g++)
+    find_lines(p, g);
+  find_decisions(p);
+  find_shares(p);
+}

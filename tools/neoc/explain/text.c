@@ -1,0 +1,24 @@
+/* What parts of `neoc explain` share: members of JSON objects, sizes of tensors, where a schedule is
+ * from. */
+#include "tools/neoc/explain/explain.h"
+
+void neoc_explain_member(neo_str *out, const char *name) {
+  neo_str_addf(out, "%s\"%s\": ", out->n ? ", " : "", name);
+}
+
+int64_t neoc_tensor_bytes(const neo_module *m, neo_arena *a, neo_tensor t) {
+  int64_t *sizes = NEO_NEW_ARRAY(a, int64_t, m->sizes.n + 1);
+  for (uint32_t k = 1; k < m->sizes.n; k++)
+    sizes[k] = m->sizes.at[k].hi;
+  return neo_tensor_elements_at(m, t, sizes, NULL) *
+         neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
+}
+
+const char *neoc_schedule_origin(const neo_compilation *c, neo_arena *a, size_t group) {
+  const neo_record *r = c->schedule_from.at[group];
+  const neo_records_file *f = r ? neo_records_file_of(&c->records, r) : NULL;
+  if (!r)
+    return "by the analytic model";
+  return neo_arena_printf(a, "by a record of %s: %.3f of the default's time, %lld trials",
+                          f ? f->path : "this run", neo_record_ratio(r), (long long)r->trials);
+}

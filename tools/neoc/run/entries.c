@@ -1,0 +1,109 @@
+/* What the entries of a model need: their inputs and sizes, found in the module. */
+#include "tools/neoc/run/runner.h"
+
+int64_t *neoc_runner_sizes(const neoc_runner *r) {
+  neo_module *m = r->c.module;
+  int64_t *s = NEO_NEW_ARRAY(r->cli->arena, int64_t, m->sizes.n + 1);
+  for (uint32_t k = 1; k < m->sizes.n; k++)
+    s[k] = r->sizes[k] < 0 ? m->sizes.at[k].hi : r->sizes[k];
+  return s;
+}
+
+const char *neoc_entry_name(const neoc_runner *r, int entry) {
+  return neo_name_text(r->c.names, r->c.module->entries.at[entry].name);
+}
+
+const char *neoc_tensor_name(const neoc_runner *r, neo_tensor t) {
+  return neo_name_text(r->c.names, neo_tensor_at(r->c.module, t)->name);
+}
+
+int neoc_entry_find(neoc_runner *r, const char *name, neo_entry_kind kind, bool optional) {
+  static const char *const what[] = {"output", "train", "train", "init"};
+  const neo_module *m = r->c.module;
+  neo_str known;
+  neo_str_init(&known, r->cli->arena);
+  for (size_t k = 0; k < m->entries.n; k++) {
+    const char *own = neoc_entry_name(r, (int)k);
+    if (name ? neo_streq(own, name) : m->entries.at[k].kind == kind)
+      return (int)k;
+    neo_str_addf(&known, "%s%s", known.n ? ", " : "", own);
+  }
+  if (optional)
+    return -1;
+  if (name)
+    neoc_fail(r->cli, NEOC_FAILED, "the model has no entry '%s' (it has: %s)", name,
+              known.n ? neo_str_text(&known) : "none");
+  else
+    neoc_fail(r->cli, NEOC_FAILED, "the model has no `%s` statement", what[kind]);
+  return -1;
+}
+
+static neo_tensor *entry_roots(const neoc_runner *r, int entry, size_t *n) {
+  const neo_module *m = r->c.module;
+  const neo_entry_rec *e = &m->entries.at[entry];
+  neo_tensor *roots = NEO_NEW_ARRAY(r->cli->arena, neo_tensor, e->outputs.n + e->updates.n + 1);
+  *n = 0;
+  for (uint32_t k = 0; k < e->outputs.n; k++)
+    roots[(*n)++].i = neo_list_at(m, e->outputs, k);
+  for (uint32_t k = 0; k < e->updates.n; k++)
+    roots[(*n)++].i = neo_list_at(m, e->updates, k);
+  return roots;
+}
+
+/* read[id]: the entry reads or returns the tensor. */
+static bool *entry_reads(neoc_runner *r, int entry) {
+  neo_module *m = r->c.module;
+  neo_arena *a = r->cli->arena;
+  bool *read = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
+  size_t n;
+  neo_tensor *roots = entry_roots(r, entry, &n), *reads;
+  neo_def *defs;
+  size_t n_defs = neo_module_topo(m, roots, n, a, &defs, NULL);
+  for (size_t k = 0; k < n; k++)
+    read[roots[k].i] = true;
+  for (size_t d = 0; d < n_defs; d++) {
+    size_t n_reads = neo_def_reads(m, defs[d], a, &reads);
+    for (size_t k = 0; k < n_reads; k++)
+      read[reads[k].i] = true;
+  }
+  return read;
+}
+
+neoc_tensors neoc_entry_inputs(neoc_runner *r, int entry, bool settings) {
+  neo_module *m = r->c.module;
+  bool *read = entry_reads(r, entry);
+  neoc_tensors out = {NEO_NEW_ARRAY(r->cli->arena, neo_tensor, m->tensors.n), 0};
+  for (uint32_t t = 1; t < m->tensors.n; t++) {
+    uint8_t role = m->tensors.at[t].role;
+    if (read[t] && (role == NEO_ROLE_INPUT || (settings && role == NEO_ROLE_SETTING)))
+      out.at[out.n++].i = t;
+  }
+  return out;
+}
+
+typedef struct {
+  const neo_module *m;
+  bool *used;
+} size_uses;
+
+static void use_size(void *ctx, neo_expr e) {
+  size_uses *u = ctx;
+  const neo_node *n = neo_expr_node(u->m, e);
+  if (n->op == NEO_OP_SIZE)
+    u->used[n->attr] = true;
+}
+
+bool *neoc_entry_sizes(neoc_runner *r, int entry) {
+  neo_module *m = r->c.module;
+  size_uses u = {m, NEO_NEW_ARRAY(r->cli->arena, bool, m->sizes.n + 1)};
+  bool *read = entry_reads(r, entry);
+  for (uint32_t t = 1; t < m->tensors.n; t++)
+    for (uint32_t d = 0; read[t] && d < neo_tensor_rank(m, (neo_tensor){t}); d++)
+      neo_expr_visit(m, neo_tensor_extent(m, (neo_tensor){t}, d), use_size, &u);
+  return u.used;
+}
+
+neoc_exit neoc_runner_failed(const neoc_runner *r, neo_rt_status s) {
+  const char *why = r->ctx ? neo_rt_error(r->ctx) : "";
+  return neoc_fail(r->cli, neoc_exit_of((neo_status)s), "%s", *why ? why : neo_rt_status_text(s));
+}

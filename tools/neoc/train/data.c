@@ -1,0 +1,215 @@
+/* See data.h. */
+#include "tools/neoc/train/data.h"
+#include "base/random.h"
+#include "runtime/model.h"
+#include "runtime/shuffle.h"
+#include <string.h>
+
+static const neo_rt_tensor *tensor_at(const neoc_data *d, int32_t t) {
+  return &d->r->lib.model->tensors[t];
+}
+
+static const char *option_word(const neoc_data *d) {
+  return d->option == NEOC_O_DATA ? "data" : "test";
+}
+
+/* ---- NAME=FILE */
+
+static const char *text_for(const neoc_data *d, const char *name) {
+  neoc_texts words = neoc_words(d->r->cli, d->option);
+  for (size_t k = 0; k < words.n; k++) {
+    const char *value = NULL, *own = neoc_pair(d->r->cli, words.at[k], &value);
+    if (own && neo_streq(own, name))
+      return value[0] == '@' ? value + 1 : value;
+  }
+  return NULL;
+}
+
+/* "text.txt:crop+1" -> "text.txt", 1; false if it is no crop. */
+static bool cut_crop(neo_arena *a, const char **path, int64_t *shift) {
+  static const char word[] = ":crop";
+  const char *at = NULL;
+  for (const char *p = *path; (p = strstr(p, word)) != NULL; p++)
+    at = p;
+  *shift = 0;
+  if (!at)
+    return false;
+  const char *rest = at + sizeof word - 1;
+  if (*rest && (*rest != '+' || !neoc_parse_int(rest + 1, shift) || *shift < 0))
+    return false;
+  *path = neo_arena_strndup(a, *path, (size_t)(at - *path));
+  return true;
+}
+
+/* ---- rows */
+
+static neoc_exit fit_rows(const neoc_data *d, int32_t tensor) {
+  neoc_runner *r = d->r;
+  const neo_rt_tensor *t = tensor_at(d, tensor);
+  neo_rt_array *x = &d->source[tensor].array;
+  const char *path = d->source[tensor].path;
+  int64_t want[NEO_RTI_MAX_RANK], in = 1, own = 1;
+  neo_rti_extents(r->lib.model, t, NULL, want);
+  if (x->rank == 0)
+    return neoc_fail(r->cli, NEOC_FAILED, "%s: %s has no rows", t->name, path);
+  for (int k = 1; k < x->rank; k++)
+    in *= x->extent[k];
+  for (int k = 1; k < t->rank; k++)
+    own *= want[k];
+  if (in != own)
+    return neoc_fail(r->cli, NEOC_FAILED, "%s: a row of %s has shape %s, expected %s (%s)", t->name,
+                     path, neoc_shape_text(r->cli->arena, x->rank - 1u, x->extent + 1),
+                     neoc_shape_text(r->cli->arena, t->rank - 1u, want + 1), t->place);
+  for (int k = 1; k < t->rank; k++)
+    x->extent[k] = want[k];
+  x->rank = t->rank;
+  return NEOC_OK;
+}
+
+/* ---- windows of a sequence */
+
+/* A text, where the file is no array: bytes as they are if there is a class for each, else those
+ * that occur, numbered. */
+static neoc_exit load_sequence(neoc_data *d, int32_t tensor) {
+  char error[1024] = "";
+  neoc_source *s = &d->source[tensor];
+  const neo_rt_tensor *t = tensor_at(d, tensor);
+  neo_rt_status status = neo_rt_array_load(s->path, &s->array, error, sizeof error);
+  if (status == NEO_FORMAT) {
+    int64_t bound = t->bound >= 0 ? neo_rti_eval(d->r->lib.model, t->bound, NULL) : 256;
+    int16_t bytes[256];
+    for (int16_t k = 0; k < 256; k++)
+      bytes[k] = k;
+    status = neo_rt_text_load(s->path, bound >= 256 ? bytes : d->vocab, NULL, &s->array, error,
+                              sizeof error);
+  }
+  return status ? neoc_fail(d->r->cli, neoc_exit_of((neo_status)status), "%s: %s", t->name, error)
+                : NEOC_OK;
+}
+
+/* A window is dimension 1 of the input, and an element of the sequence what is behind; without a
+ * dimension 1 it is one element. */
+static neoc_exit fit_windows(neoc_data *d, int32_t tensor) {
+  neoc_cli *cli = d->r->cli;
+  const neo_rt_tensor *t = tensor_at(d, tensor);
+  neoc_source *s = &d->source[tensor];
+  int64_t want[NEO_RTI_MAX_RANK], in = 1, own = 1;
+  neo_rti_extents(d->r->lib.model, t, NULL, want);
+  s->window = t->rank > 1 ? want[1] : 1;
+  for (int k = 1; k < s->array.rank; k++)
+    in *= s->array.extent[k];
+  for (int k = 2; k < t->rank; k++)
+    own *= want[k];
+  if (s->array.rank == 0 || in != own)
+    return neoc_fail(cli, NEOC_FAILED,
+                     "%s: an element of the sequence in %s has %lld numbers, expected %lld (%s)",
+                     t->name, s->path, (long long)in, (long long)own, t->place);
+  int64_t places = s->array.extent[0] - s->shift - s->window + 1;
+  if (places < 1)
+    return neoc_fail(cli, NEOC_FAILED, "%s: %s has %lld elements, too few for a window of %lld",
+                     t->name, s->path, (long long)s->array.extent[0],
+                     (long long)(s->window + s->shift));
+  d->places = d->places && d->places < places ? d->places : places;
+  return NEOC_OK;
+}
+
+/* As many windows as lie side by side. */
+static void count_windows(neoc_data *d) {
+  int64_t longest = 1;
+  for (int32_t t = 0; t < d->r->lib.model->n_tensors; t++)
+    if (d->source[t].path && d->source[t].window > longest)
+      longest = d->source[t].window;
+  d->apart = longest;
+  d->rows = (d->places - 1) / longest + 1;
+}
+
+/* ---- opening */
+
+static neoc_exit load_rows(neoc_data *d, int32_t tensor) {
+  char error[1024] = "";
+  neoc_source *s = &d->source[tensor];
+  neo_rt_status status = neo_rt_array_load(s->path, &s->array, error, sizeof error);
+  return status ? neoc_fail(d->r->cli, neoc_exit_of((neo_status)status), "%s: %s",
+                            tensor_at(d, tensor)->name, error)
+                : NEOC_OK;
+}
+
+static neoc_exit check_same(neoc_data *d, int32_t tensor, bool crop, int32_t *first) {
+  neoc_cli *cli = d->r->cli;
+  const neo_rt_tensor *t = tensor_at(d, tensor);
+  int64_t rows = d->source[tensor].array.extent[0];
+  if (*first < 0) {
+    *first = tensor;
+    d->rows = rows;
+  } else if (crop != (d->source[*first].window > 0)) {
+    return neoc_fail(cli, NEOC_FAILED, "%s and %s: either all inputs are crops or none is",
+                     tensor_at(d, *first)->name, t->name);
+  } else if (!crop && rows != d->rows) {
+    return neoc_fail(cli, NEOC_FAILED, "%s has %lld rows, but %s has %lld", t->name,
+                     (long long)rows, tensor_at(d, *first)->name, (long long)d->rows);
+  }
+  return NEOC_OK;
+}
+
+static neoc_exit open_input(neoc_data *d, const neo_rt_entry *e, int32_t tensor, int32_t *first) {
+  const neo_rt_tensor *t = tensor_at(d, tensor);
+  neoc_source *s = &d->source[tensor];
+  if (s->path)
+    return NEOC_OK;
+  s->path = text_for(d, t->name);
+  if (!s->path)
+    return neoc_usage(d->r->cli, "--%s lacks %s: entry %s needs --%s %s=FILE", option_word(d),
+                      t->name, e->name, option_word(d), t->name);
+  bool crop = cut_crop(d->r->cli->arena, &s->path, &s->shift);
+  neoc_exit code = crop ? load_sequence(d, tensor) : load_rows(d, tensor);
+  if (!code)
+    code = crop ? fit_windows(d, tensor) : fit_rows(d, tensor);
+  if (!code)
+    code = neoc_data_convert(d, tensor);
+  return code ? code : check_same(d, tensor, crop, first);
+}
+
+static neoc_exit check_words(const neoc_data *d, const int32_t *entries, size_t n) {
+  const neo_rt_model *m = d->r->lib.model;
+  neoc_texts words = neoc_words(d->r->cli, d->option);
+  for (size_t w = 0; w < words.n; w++) {
+    const char *value = NULL, *name = neoc_pair(d->r->cli, words.at[w], &value);
+    bool found = false;
+    if (!name)
+      return neoc_usage(d->r->cli, "'%s' is not NAME=FILE", words.at[w]);
+    for (size_t k = 0; k < n; k++)
+      for (int32_t i = 0; i < m->entries[entries[k]].n_inputs; i++)
+        found = found ||
+                neo_streq(m->tensors[m->entry_args[m->entries[entries[k]].args + i]].name, name);
+    if (!found)
+      return neoc_usage(d->r->cli, "entry %s has no input '%s'", m->entries[entries[0]].name, name);
+  }
+  return NEOC_OK;
+}
+
+neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entries, size_t n,
+                         const int16_t *vocab, neoc_data *d) {
+  const neo_rt_model *m = r->lib.model;
+  int32_t first = -1;
+  *d = (neoc_data){.r = r, .option = option};
+  d->source = NEO_NEW_ARRAY(r->cli->arena, neoc_source, m->n_tensors + 1);
+  for (int k = 0; k < 256; k++)
+    d->vocab[k] = vocab ? vocab[k] : -1;
+  neoc_exit code = check_words(d, entries, n);
+  for (size_t k = 0; k < n; k++)
+    for (int32_t i = 0; i < m->entries[entries[k]].n_inputs && !code; i++)
+      code = open_input(d, &m->entries[entries[k]], m->entry_args[m->entries[entries[k]].args + i],
+                        &first);
+  if (!code && d->places)
+    count_windows(d);
+  if (!code && first >= 0 && d->rows == 0)
+    code = neoc_fail(r->cli, NEOC_FAILED, "%s has no rows", d->source[first].path);
+  return code;
+}
+
+void neoc_data_close(neoc_data *d) {
+  for (int32_t t = 0; d->source && t < d->r->lib.model->n_tensors; t++)
+    neo_rt_array_free(&d->source[t].array);
+}
+
+/* ---- rows */

@@ -1,0 +1,71 @@
+/* Data files of `neoc train`: rows for the inputs of entries.
+ *
+ *   X=images.npy          a row of the file is a row of a batch
+ *   X=text.txt:crop+1     a row of a batch is a window of the file's sequence; all such inputs have
+ *                         theirs at one place, each as far behind it as is said
+ *
+ * What fills a batch is a list of rows, or of places. */
+#ifndef NEO_TOOLS_DATA_H
+#define NEO_TOOLS_DATA_H
+#include "tools/neoc/run/runner.h"
+
+typedef struct {
+  const char *path; /* null: no entry at hand reads this input */
+  neo_rt_array array;
+  int64_t shift, window; /* of crops: elements of the sequence */
+} neoc_source;
+
+typedef struct {
+  neoc_runner *r;
+  neoc_option option;  /* DATA or TEST */
+  neoc_source *source; /* by tensor of the runtime's model */
+  int64_t rows;        /* in an epoch */
+  int64_t places;      /* where crops may begin; 0: the rows are the file's */
+  int64_t apart;       /* crops that lie side by side */
+  int16_t vocab[256];  /* class of each byte of texts */
+} neoc_data;
+
+/* Opens the files of `option` for the inputs of n entries; `vocab`: of the data before, or null.
+ * Values are converted and checked against their bounds. Errors have been reported. */
+neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entries, size_t n,
+                         const int16_t *vocab, neoc_data *out);
+void neoc_data_close(neoc_data *d);
+/* The order of an epoch's rows: a function of both. */
+void neoc_data_shuffle(const neoc_data *d, uint64_t seed, int64_t epoch, int64_t *order);
+/* The same without chance: the file's order; crops lie side by side. */
+void neoc_data_in_order(const neoc_data *d, int64_t *order);
+/* Rows order[0 .. n) of an input to `out`. */
+void neoc_data_gather(const neoc_data *d, int32_t tensor, const int64_t *order, int64_t n,
+                      void *out);
+/* "row 17 of x.npy": the place of an element of such a row. */
+const char *neoc_data_place(const neoc_data *d, int32_t tensor, int64_t row, int64_t element);
+
+/* A file's values as the input's type, in `x`; `bound` is what they must be below, -1 nothing.
+ * Errors name the row (values.c). */
+neoc_exit neoc_data_convert(neoc_data *d, int32_t tensor);
+
+/* ---- batches (feed.c) */
+
+typedef struct {
+  const neoc_data *data;
+  int32_t entry;       /* of the runtime's model */
+  int32_t batch_size;  /* number of the run-time size that counts rows; -1: a constant */
+  int64_t batch;       /* rows in a step */
+  int64_t least, most; /* rows that a step may take */
+  void **args;         /* inputs: batch buffers; outputs: result buffers */
+  int64_t *sizes;      /* of the entry */
+} neoc_feed;
+
+/* Room for steps of `batch` rows; 0: as many as may be. */
+neoc_exit neoc_feed_open(const neoc_data *d, int32_t entry, int64_t batch, neoc_feed *out);
+/* Fills the batch buffers with rows order[0 .. n). */
+void neoc_feed_fill(neoc_feed *f, const int64_t *order, int64_t n);
+/* An output of the last call, a scalar. */
+double neoc_feed_scalar(const neoc_feed *f, int32_t output);
+
+static inline const neo_rt_tensor *neoc_feed_tensor(const neoc_feed *f, int32_t arg) {
+  const neo_rt_model *m = f->data->r->lib.model;
+  return &m->tensors[m->entry_args[m->entries[f->entry].args + arg]];
+}
+
+#endif

@@ -1,0 +1,105 @@
+/* Checkpoints of `neoc train`: beside what the model keeps, the position in the data and the sums
+ * of the epoch so far, so that a training goes on as if it had never stopped. */
+#include "tools/neoc/train/train.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const last_words[] = {"small", "drop", "pad"};
+
+static const char *number(const neoc_trainer *t, int64_t x) {
+  return neo_arena_printf(t->cli->arena, "%" PRId64, x);
+}
+
+/* Sums of the entries' losses, exactly. */
+static const char *losses(const neoc_trainer *t) {
+  neo_str s;
+  neo_str_init(&s, t->cli->arena);
+  for (size_t k = 0; k < t->n_entries; k++)
+    neo_str_addf(&s, "%s%a", k ? "," : "", t->entry[k].loss_sum);
+  return neo_str_text(&s);
+}
+
+neoc_exit neoc_train_save(neoc_trainer *t) {
+  if (!t->save)
+    return NEOC_OK;
+  neoc_exit e = t->allow_nan ? NEOC_OK : neoc_check_kept(t);
+  if (e)
+    return e;
+  const neo_rt_pair extra[] = {{"epoch", number(t, t->epoch)},
+                               {"position", number(t, t->position)},
+                               {"batch", number(t, t->entry[t->lead].feed.batch)},
+                               {"rows", number(t, t->data.rows)},
+                               {"epoch_loss", losses(t)},
+                               {"entries", neoc_train_entries(t)},
+                               {"last", last_words[t->last]}};
+  neo_rt_status s = neo_rt_save(t->r.ctx, t->save, extra, sizeof extra / sizeof *extra);
+  if (s)
+    return neoc_train_failed(t, s);
+  t->saved_step = neo_rt_step_count(t->r.ctx);
+  return NEOC_OK;
+}
+
+/* ---- going on */
+
+static bool metadata(const neoc_trainer *t, const char *key, int64_t *x) {
+  const char *text = neo_rt_loaded(t->r.ctx, key);
+  return text && neoc_parse_int(text, x);
+}
+
+static bool read_losses(neoc_trainer *t) {
+  const char *at = neo_rt_loaded(t->r.ctx, "epoch_loss");
+  for (size_t k = 0; k < t->n_entries && at; k++) {
+    char *end;
+    t->entry[k].loss_sum = strtod(at, &end);
+    at = *end == ',' ? end + 1 : *end || end == at || k + 1 < t->n_entries ? NULL : end;
+  }
+  return at != NULL;
+}
+
+/* A choice that an older checkpoint does not tell was the usual one. */
+static neoc_exit same_word(const neoc_trainer *t, const char *key, const char *option,
+                           const char *now, const char *usual) {
+  const char *then = neo_rt_loaded(t->r.ctx, key);
+  then = then ? then : usual;
+  return neo_streq(then, now) ? NEOC_OK
+                              : neoc_fail(t->cli, NEOC_FAILED, "%s: was made with --%s=%s, not %s",
+                                          t->save, option, then, now);
+}
+
+static neoc_exit same_choices(const neoc_trainer *t, int64_t batch, int64_t rows, int64_t seed) {
+  const neoc_feed *f = &t->entry[t->lead].feed;
+  if (batch != f->batch || rows != t->data.rows)
+    return neoc_fail(
+        t->cli, NEOC_FAILED, "%s: was made with --batch %lld and %lld rows, not %lld and %lld",
+        t->save, (long long)batch, (long long)rows, (long long)f->batch, (long long)t->data.rows);
+  if (neoc_has(t->cli, NEOC_O_SEED) && (uint64_t)seed != t->seed)
+    return neoc_fail(t->cli, NEOC_FAILED, "%s: was made with --seed %lld", t->save,
+                     (long long)seed);
+  neoc_exit e = same_word(t, "entries", "entries", neoc_train_entries(t), neoc_train_entries(t));
+  if (e)
+    return e;
+  return same_word(t, "last", "last", last_words[t->last], f->batch_size < 0 ? "drop" : "small");
+}
+
+neoc_exit neoc_train_resume(neoc_trainer *t) {
+  int64_t batch, rows, seed;
+  neo_rt_status s = neo_rt_load(t->r.ctx, t->save);
+  if (s == NEO_NAME || s == NEO_SHAPE || s == NEO_TYPE) /* of another model, or an older neoc */
+    return neoc_fail(t->cli, NEOC_FAILED, "%s; --load takes parameters alone",
+                     neo_rt_error(t->r.ctx));
+  if (s)
+    return neoc_train_failed(t, s);
+  if (!metadata(t, "epoch", &t->epoch) || !metadata(t, "position", &t->position) ||
+      !metadata(t, "batch", &batch) || !metadata(t, "rows", &rows) || !metadata(t, "seed", &seed) ||
+      !neo_rt_loaded(t->r.ctx, "epoch_loss"))
+    return neoc_fail(t->cli, NEOC_FAILED, "%s: is no checkpoint of `neoc train`", t->save);
+  neoc_exit e = same_choices(t, batch, rows, seed);
+  if (e)
+    return e;
+  t->seed = (uint64_t)seed;
+  t->saved_step = neo_rt_step_count(t->r.ctx);
+  if (!read_losses(t) || t->epoch < 0 || t->position < 0 || t->position > t->epoch_rows)
+    return neoc_fail(t->cli, NEOC_FAILED, "%s: its data position is damaged", t->save);
+  return NEOC_OK;
+}

@@ -1,0 +1,142 @@
+/* Reads the command line of `neoc train`: options, the entries and their turns, the data,
+ * settings. */
+#include "tools/neoc/train/train.h"
+#include <string.h>
+#include <unistd.h>
+
+neoc_exit neoc_train_options(neoc_trainer *t) {
+  neoc_cli *cli = t->cli;
+  neoc_exit e = NEOC_OK;
+  t->epochs = neoc_int(cli, NEOC_O_EPOCHS, 1, 0, &e);
+  t->save_every = neoc_int(cli, NEOC_O_SAVE_EVERY, 0, 1, &e);
+  t->seed = (uint64_t)neoc_int(cli, NEOC_O_SEED, 0, 0, &e);
+  t->threads = neoc_int(cli, NEOC_O_THREADS, 0, 0, &e);
+  t->save = neoc_text(cli, NEOC_O_SAVE, NULL);
+  t->progress = isatty(2) && !neoc_has(cli, NEOC_O_QUIET);
+  t->allow_nan = neoc_has(cli, NEOC_O_ALLOW_NAN);
+  if (!e && !neoc_has(cli, NEOC_O_DATA))
+    e = neoc_usage(cli, "--data is missing");
+  if (!e && neoc_has(cli, NEOC_O_RESUME) && !t->save)
+    e = neoc_usage(cli, "--resume goes on from the file of --save: which?");
+  if (!e && neoc_has(cli, NEOC_O_RESUME) && neoc_has(cli, NEOC_O_LOAD))
+    e = neoc_usage(cli, "--resume takes everything from the file of --save: not with --load");
+  if (!e && neoc_has(cli, NEOC_O_ENTRY) && neoc_has(cli, NEOC_O_ENTRIES))
+    e = neoc_usage(cli, "--entry is one, --entries several: which?");
+  return e;
+}
+
+/* ---- entries */
+
+static neoc_exit add_entry(neoc_trainer *t, const char *name, int64_t times) {
+  const neo_rt_model *m = t->r.lib.model;
+  int32_t found = -1;
+  for (int32_t k = 0; k < m->n_entries && found < 0; k++)
+    if (name ? neo_streq(m->entries[k].name, name) : m->entries[k].kind == NEO_RT_ENTRY_TRAIN)
+      found = k;
+  if (found < 0 && name)
+    return neoc_fail(t->cli, NEOC_FAILED, "the model has no entry '%s'", name);
+  if (found < 0)
+    return neoc_fail(t->cli, NEOC_FAILED, "the model has no `train` statement");
+  if (m->entries[found].kind != NEO_RT_ENTRY_TRAIN)
+    return neoc_fail(t->cli, NEOC_FAILED, "entry '%s' is not one for training", name);
+  for (size_t k = 0; k < t->n_entries; k++)
+    if (t->entry[k].feed.entry == found)
+      return neoc_usage(t->cli, "--entries names '%s' twice", name);
+  t->entry[t->n_entries++] = (neoc_trained){.feed = {.entry = found}, .times = times};
+  t->round = times > t->round ? times : t->round;
+  return NEOC_OK;
+}
+
+/* "d:5,g": five steps of d for one of g. */
+static neoc_exit choose_entries(neoc_trainer *t) {
+  neoc_texts words = neoc_words(t->cli, NEOC_O_ENTRIES);
+  t->entry = NEO_NEW_ARRAY(t->cli->arena, neoc_trained, words.n + 1);
+  if (!words.n)
+    return add_entry(t, neoc_text(t->cli, NEOC_O_ENTRY, NULL), 1);
+  neoc_exit e = NEOC_OK;
+  for (size_t k = 0; k < words.n && !e; k++) {
+    const char *colon = strchr(words.at[k], ':');
+    size_t n = colon ? (size_t)(colon - words.at[k]) : strlen(words.at[k]);
+    int64_t times = 1;
+    if (colon && (!neoc_parse_int(colon + 1, &times) || times < 1))
+      return neoc_usage(t->cli, "--entries takes NAME or NAME:TIMES, not '%s'", words.at[k]);
+    e = add_entry(t, neo_arena_strndup(t->cli->arena, words.at[k], n), times);
+  }
+  return e;
+}
+
+/* ---- data */
+
+static neoc_exit open_feeds(neoc_trainer *t, int64_t batch) {
+  int32_t *entries = NEO_NEW_ARRAY(t->cli->arena, int32_t, t->n_entries + 1);
+  for (size_t k = 0; k < t->n_entries; k++)
+    entries[k] = t->entry[k].feed.entry;
+  while (t->lead < t->n_entries && t->r.lib.model->entries[entries[t->lead]].n_inputs == 0)
+    t->lead++;
+  if (t->lead == t->n_entries)
+    return neoc_fail(t->cli, NEOC_FAILED, "entry %s has no inputs: there are no rows to feed",
+                     t->r.lib.model->entries[entries[0]].name);
+  neoc_exit e = neoc_data_open(&t->r, NEOC_O_DATA, entries, t->n_entries, NULL, &t->data);
+  if (!e)
+    e = neoc_feed_open(&t->data, entries[t->lead], batch, &t->entry[t->lead].feed);
+  for (size_t k = 0; k < t->n_entries && !e; k++)
+    if (k != t->lead)
+      e = neoc_feed_open(&t->data, entries[k], t->entry[t->lead].feed.batch, &t->entry[k].feed);
+  return e;
+}
+
+/* Fewer rows than a step's are a small step where the model takes such, else left out. */
+static neoc_exit choose_last(neoc_trainer *t) {
+  const char *word = neoc_text(t->cli, NEOC_O_LAST, NULL);
+  const neoc_feed *f = &t->entry[t->lead].feed;
+  int64_t rows = t->data.rows, batch = f->batch, left = rows % batch;
+  if (word && !neo_streq(word, "pad") && !neo_streq(word, "drop"))
+    return neoc_usage(t->cli, "--last takes pad or drop, not '%s'", word);
+  t->last = !word ? (f->batch_size < 0 ? NEOC_LAST_DROP : NEOC_LAST_SMALL)
+                  : (neo_streq(word, "pad") ? NEOC_LAST_PAD : NEOC_LAST_DROP);
+  bool small = t->last == NEOC_LAST_SMALL && left >= f->least;
+  t->epoch_rows = t->last == NEOC_LAST_PAD ? (rows + batch - 1) / batch * batch
+                  : small                  ? rows
+                                           : rows / batch * batch;
+  if (t->epoch_rows == 0)
+    return neoc_fail(t->cli, NEOC_FAILED,
+                     "%lld rows are too few for a step of %lld; --last=pad repeats some",
+                     (long long)rows, (long long)batch);
+  t->order = NEO_NEW_ARRAY(t->cli->arena, int64_t, t->epoch_rows + rows);
+  return NEOC_OK;
+}
+
+static neoc_exit apply_settings(neoc_trainer *t) {
+  const neoc_texts *given = &t->cli->value[NEOC_O_SET];
+  for (size_t k = 0; k < given->n; k++) {
+    double x;
+    const char *value = NULL, *name = neoc_pair(t->cli, given->at[k], &value);
+    if (!name || !neoc_parse_real(value, &x))
+      return neoc_usage(t->cli, "--set takes NAME=NUMBER, not '%s'", given->at[k]);
+    neo_rt_status s = neo_rt_set_scalar(t->r.ctx, name, x);
+    if (s)
+      return neoc_train_failed(t, s);
+  }
+  return NEOC_OK;
+}
+
+neoc_exit neoc_train_open(neoc_trainer *t) {
+  neoc_exit e = NEOC_OK;
+  int64_t batch = neoc_int(t->cli, NEOC_O_BATCH, 0, 1, &e);
+  t->has_test = neoc_has(t->cli, NEOC_O_TEST);
+  if (!e)
+    e = choose_entries(t);
+  if (!e)
+    e = open_feeds(t, batch);
+  if (!e)
+    e = choose_last(t);
+  if (!e && t->has_test)
+    e = neoc_test_open(t);
+  if (!e)
+    e = neoc_has(t->cli, NEOC_O_RESUME) ? neoc_train_resume(t) : neoc_runner_load(&t->r, false);
+  if (!e)
+    e = apply_settings(t);
+  if (!e)
+    neoc_show_last(t);
+  return e;
+}

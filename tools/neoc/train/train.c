@@ -1,0 +1,148 @@
+/* `neoc train`: epochs over data files, with a checkpoint from which a training goes on as if it
+ * had never stopped.
+ *
+ * The order of an epoch's rows is a function of (seed, epoch); the position in it, and the sums of
+ * the epoch so far, are kept in the checkpoint beside step and seed. Everything else that a step
+ * depends on is a parameter, a state or a setting. Signals stay blocked and are looked for between
+ * steps, so that a checkpoint is always of a finished step.
+ *
+ * Several entries take turns on the same rows: of the batches of a round, an entry with fewer steps
+ * than the others has the last ones. */
+#include "tools/neoc/train/train.h"
+#include <signal.h>
+
+/* ---- signals */
+
+static void block_signals(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static bool interrupted(void) {
+  sigset_t set;
+  sigpending(&set);
+  return sigismember(&set, SIGINT) == 1 || sigismember(&set, SIGTERM) == 1;
+}
+
+static neoc_exit stop(neoc_trainer *t) {
+  neoc_clear_progress(t);
+  neoc_exit e = neoc_train_save(t);
+  if (e)
+    return e;
+  if (t->save)
+    fprintf(stderr, "interrupted in epoch %lld after step %llu; saved to %s, go on with --resume\n",
+            (long long)t->epoch + 1, (unsigned long long)neo_rt_step_count(t->r.ctx), t->save);
+  else
+    fprintf(stderr, "interrupted; nothing is kept without --save\n");
+  return NEOC_INTERRUPTED;
+}
+
+/* ---- steps */
+
+static neoc_exit step(neoc_trainer *t, neoc_trained *e, int64_t n) {
+  neoc_feed_fill(&e->feed, t->order + t->position, n);
+  neo_rt_status s = neo_rt_call(t->r.ctx, e->feed.entry, e->feed.sizes, e->feed.args);
+  if (s)
+    return neoc_train_failed(t, s);
+  e->loss = neoc_feed_scalar(&e->feed, 0);
+  e->loss_sum += (double)n * e->loss;
+  return neoc_check_loss(t, e, n);
+}
+
+/* One batch: a step of each entry whose turn it is. */
+static neoc_exit train_batch(neoc_trainer *t, int64_t *steps) {
+  int64_t n = neoc_train_batch(t, t->position);
+  neoc_exit e = NEOC_OK;
+  *steps = 0;
+  for (size_t k = 0; k < t->n_entries && !e; k++)
+    if (neoc_train_turn(t, k, t->position)) {
+      e = step(t, &t->entry[k], n);
+      ++*steps;
+    }
+  t->position += n;
+  t->rows_done += n;
+  t->rows_done_this_epoch += n;
+  return e;
+}
+
+/* Has the count of steps passed a multiple of --save-every? */
+static bool save_is_due(const neoc_trainer *t, int64_t steps) {
+  int64_t done = (int64_t)neo_rt_step_count(t->r.ctx);
+  return t->save_every && done / t->save_every > (done - steps) / t->save_every;
+}
+
+/* ---- epochs */
+
+static void begin_epoch(neoc_trainer *t) {
+  neoc_data_shuffle(&t->data, t->seed, t->epoch, t->order);
+  for (int64_t k = t->data.rows; k < t->epoch_rows; k++)
+    t->order[k] = t->order[k % t->data.rows];
+  t->epoch_begun = neoc_now();
+  t->rows_done_this_epoch = 0;
+}
+
+static neoc_exit end_epoch(neoc_trainer *t) {
+  neo_str test;
+  neo_str_init(&test, t->cli->arena);
+  neoc_exit e = t->has_test ? neoc_test_run(t, &test) : NEOC_OK;
+  if (e)
+    return e;
+  neoc_show_epoch(t, neo_str_text(&test));
+  t->epoch++;
+  t->position = 0;
+  for (size_t k = 0; k < t->n_entries; k++)
+    t->entry[k].loss_sum = 0;
+  return neoc_train_save(t);
+}
+
+static neoc_exit run_epoch(neoc_trainer *t) {
+  begin_epoch(t);
+  while (t->position < t->epoch_rows) {
+    int64_t steps;
+    neoc_exit e = train_batch(t, &steps);
+    if (e)
+      return e;
+    if (interrupted())
+      return stop(t);
+    if (save_is_due(t, steps) && (e = neoc_train_save(t)) != NEOC_OK)
+      return e;
+    neoc_show_progress(t);
+  }
+  return end_epoch(t);
+}
+
+/* ---- the command */
+
+static neoc_exit train(neoc_trainer *t) {
+  block_signals(); /* before the pool's threads are made: they inherit it */
+  neoc_exit e = neoc_runner_begin(&t->r, (int32_t)t->threads, t->seed);
+  if (!e)
+    e = neoc_train_open(t);
+  t->begun = neoc_now();
+  while (!e && t->epoch < t->epochs)
+    e = run_epoch(t);
+  return e ? e : neoc_runner_end_trace(&t->r);
+}
+
+neoc_exit neoc_train(neoc_cli *cli) {
+  neoc_trainer t = {.cli = cli};
+  neo_compile_options o;
+  neoc_exit e = NEOC_OK;
+  const char *path = neoc_model_path(cli, &e);
+  if (!e)
+    e = neoc_compile_options(cli, path, &o);
+  if (!e)
+    e = neoc_train_options(&t);
+  if (!e)
+    e = neoc_runner_compile(&t.r, cli, &o, false);
+  if (e)
+    return e;
+  e = train(&t);
+  neoc_test_close(&t);
+  neoc_data_close(&t.data);
+  neoc_runner_close(&t.r);
+  return e;
+}

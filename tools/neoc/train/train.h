@@ -1,0 +1,101 @@
+/* `neoc train`, as its files share it. Each calls only those below it:
+ *
+ *   train.c    runs the epochs
+ *   setup.c    reads the command line
+ *   save.c     keeps and resumes
+ *   test.c     tests on held-out data
+ *   finite.c   looks for NaN
+ *   show.c     prints progress and epochs
+ *   trainer.c  says whose turn a step is
+ *
+ * and below them all the data (data.h). */
+#ifndef NEO_TOOLS_TRAIN_H
+#define NEO_TOOLS_TRAIN_H
+#include "tools/neoc/train/data.h"
+
+/* How the last rows of an epoch are used, if they are fewer than a step's. */
+typedef enum {
+  NEOC_LAST_SMALL, /* a step of fewer rows */
+  NEOC_LAST_DROP,  /* left out */
+  NEOC_LAST_PAD    /* a whole step: the epoch's first rows come again */
+} neoc_last;
+
+typedef struct { /* an entry that is trained */
+  neoc_feed feed;
+  int64_t times;   /* steps in a round of all entries */
+  double loss_sum; /* of this epoch, weighted by rows */
+  double loss;     /* of the last step */
+} neoc_trained;
+
+typedef struct { /* held-out data */
+  neoc_data data;
+  neoc_feed feed;
+  int64_t *order;
+  int64_t left;     /* rows that `feed` cannot take */
+  neoc_runner rest; /* the model for that many rows, if `has_rest` */
+  neoc_data rest_data;
+  neoc_feed rest_feed;
+  bool has_rest;
+} neoc_test;
+
+typedef struct {
+  neoc_runner r;
+  neoc_cli *cli;
+  neoc_data data;
+  neoc_trained *entry;    /* in the order of their steps */
+  size_t n_entries, lead; /* lead: the first with inputs, which says how many rows a step takes */
+  int64_t round;          /* batches after which the entries' turns begin again */
+  neoc_test test;
+  bool has_test, progress, allow_nan;
+  neoc_last last;
+  int64_t epochs, save_every, threads;
+  const char *save;
+  uint64_t seed;
+  int64_t epoch, position; /* rows of this epoch that are done */
+  int64_t epoch_rows;      /* those of an epoch's steps */
+  int64_t *order;
+  double begun, epoch_begun, shown;        /* seconds */
+  int64_t rows_done, rows_done_this_epoch; /* of this run */
+  uint64_t saved_step;                     /* of the file that is there; 0: none */
+} neoc_trainer;
+
+/* ---- trainer.c */
+/* Rows of the step that begins at this row of the epoch. */
+int64_t neoc_train_batch(const neoc_trainer *t, int64_t position);
+/* Does the k-th entry have a step there? */
+bool neoc_train_turn(const neoc_trainer *t, size_t k, int64_t position);
+neoc_exit neoc_train_failed(const neoc_trainer *t, neo_rt_status s);
+/* "d:5,g", as a checkpoint remembers it; the entry's name if it is one. */
+const char *neoc_train_entries(const neoc_trainer *t);
+
+/* ---- setup.c: options, entries and data, after the model is compiled */
+neoc_exit neoc_train_options(neoc_trainer *t);
+neoc_exit neoc_train_open(neoc_trainer *t);
+
+/* ---- save.c */
+/* Writes the file of --save, if there is one, unless something in it is not finite. */
+neoc_exit neoc_train_save(neoc_trainer *t);
+neoc_exit neoc_train_resume(neoc_trainer *t);
+
+/* ---- test.c */
+neoc_exit neoc_test_open(neoc_trainer *t);
+/* Scalar outputs over all rows of --test, weighted by rows; text " loss 0.1 accuracy 0.9". */
+neoc_exit neoc_test_run(neoc_trainer *t, neo_str *out);
+void neoc_test_close(neoc_trainer *t);
+
+/* ---- finite.c */
+/* After a step of `e` on n rows: NEOC_FAILED, with a message, if its loss is not finite. */
+neoc_exit neoc_check_loss(const neoc_trainer *t, const neoc_trained *e, int64_t n);
+/* The same if a parameter or state is not. */
+neoc_exit neoc_check_kept(const neoc_trainer *t);
+
+/* ---- show.c */
+double neoc_now(void); /* seconds */
+void neoc_show_progress(neoc_trainer *t);
+void neoc_clear_progress(const neoc_trainer *t);
+/* The line of a finished epoch; `test` is what neoc_test_run gave. */
+void neoc_show_epoch(const neoc_trainer *t, const char *test);
+/* Says how the rows of an epoch that fill no step are used, if any are lost or repeated. */
+void neoc_show_last(const neoc_trainer *t);
+
+#endif

@@ -1,0 +1,86 @@
+/* Values of data files as an input's: converted once, 8-bit pictures scaled to [0, 1], and each
+ * inside of its bound, or the message names the file's row, which shuffling would hide. */
+#include "runtime/model.h"
+#include "tools/neoc/train/data.h"
+
+static neoc_exit scale_of(neoc_runner *r, const char *name, bool picture, double *out) {
+  neoc_texts words = neoc_words(r->cli, NEOC_O_SCALE);
+  *out = picture ? 1.0 / 255 : 1;
+  for (size_t k = 0; k < words.n; k++) {
+    const char *value = NULL, *own = neoc_pair(r->cli, words.at[k], &value);
+    if (own && neo_streq(own, name) && !neoc_parse_real(value, out))
+      return neoc_usage(r->cli, "--scale %s=%s is no number or fraction", name, value);
+  }
+  return NEOC_OK;
+}
+
+static neoc_exit outside(const neoc_data *d, int32_t tensor, int64_t at, int64_t bound) {
+  const neoc_source *s = &d->source[tensor];
+  const neo_rt_tensor *t = &d->r->lib.model->tensors[tensor];
+  int64_t of = neoc_array_count(&s->array) / s->array.extent[0];
+  const char *place = s->window ? neoc_data_place(d, tensor, -s->shift, at)
+                                : neoc_data_place(d, tensor, at / of, 0);
+  double value = neoc_array_at(&s->array, at);
+  if (bound < 0)
+    return neoc_fail(d->r->cli, NEOC_FAILED, "%s: %s: value %.17g is no %s (%s)", t->name, place,
+                     value, neo_rti_type_name(t->type), t->place);
+  return neoc_fail(d->r->cli, NEOC_FAILED, "%s: %s: value %.17g is not in [0, %lld) (%s)", t->name,
+                   place, value, (long long)bound, t->place);
+}
+
+/* What values must be below; -1: nothing says. A bound that grows with the batch is checked in each
+ * call, at the largest here. */
+static int64_t bound_of(const neoc_data *d, const neo_rt_tensor *t) {
+  if (t->type == NEO_RT_BOOL)
+    return 2;
+  bool is_int = neo_rti_type_is_int(t->type);
+  return is_int && t->bound >= 0 ? neo_rti_eval(d->r->lib.model, t->bound, NULL) : -1;
+}
+
+/* Integers in their bound, and such as the input's type has. */
+static neoc_exit check_ints(const neoc_data *d, int32_t tensor) {
+  const neo_rt_tensor *t = &d->r->lib.model->tensors[tensor];
+  const neo_rt_array *x = &d->source[tensor].array;
+  int64_t bound = bound_of(d, t), n = neoc_array_count(x), bad = -1;
+  if (!neo_rti_type_is_int(t->type) && (t->type != NEO_RT_BOOL || x->type != t->type))
+    return NEOC_OK; /* a bool of another type is "not zero" */
+  if (x->type == t->type) {
+    bad = bound < 0 ? -1 : neo_rti_scan(x->type, x->data, n, bound);
+    return bad < 0 ? NEOC_OK : outside(d, tensor, bad, bound);
+  }
+  for (int64_t k = 0; k < n; k++) {
+    double v = neoc_array_at(x, k);
+    neo_rt_array one = {.type = t->type, .data = &(int64_t){0}};
+    neoc_array_put(&one, 0, v);
+    bool in = bound < 0 ? neoc_array_at(&one, 0) == v : v >= 0 && v < (double)bound;
+    if (!in || v != (double)(int64_t)v)
+      return outside(d, tensor, k, in ? -1 : bound);
+  }
+  return NEOC_OK;
+}
+
+neoc_exit neoc_data_convert(neoc_data *d, int32_t tensor) {
+  neoc_runner *r = d->r;
+  const neo_rt_tensor *t = &r->lib.model->tensors[tensor];
+  neo_rt_array *x = &d->source[tensor].array, y;
+  bool floats = neo_type_is_float((neo_type)t->type);
+  double scale;
+  neoc_exit e = scale_of(r, t->name, floats && x->type == NEO_RT_U8, &scale);
+  if (!e && scale == 1)
+    e = check_ints(d, tensor);
+  if (e)
+    return e;
+  if (x->type != t->type) {
+    neo_rt_status s = neo_rt_array_convert(x, t->type, &y);
+    if (s)
+      return neoc_fail(r->cli, neoc_exit_of((neo_status)s), "%s: %s", t->name,
+                       neo_rt_status_text(s));
+    neo_rt_array_free(x);
+    *x = y;
+  }
+  if (scale == 1)
+    return NEOC_OK;
+  for (int64_t k = 0, n = neoc_array_count(x); k < n; k++)
+    neoc_array_put(x, k, neoc_array_at(x, k) * scale);
+  return check_ints(d, tensor);
+}
