@@ -186,7 +186,7 @@ static void several_threads_share_the_units(void **state) {
 }
 
 static void try_bad(fix *f, const char *symbol, const char *why, int times) {
-  bool endless = strstr(why, "over its") != NULL;
+  bool endless = strcmp(symbol, "endless") == 0;
   for (int k = 0; k < times; k++) {
     double begun = now();
     limit(f, endless ? SHORT_MS : LONG_MS);
@@ -215,6 +215,22 @@ static void nine_kinds_of_bad_candidates_are_refused_each_time(void **state) {
   try_bad(f, "leak", "system call", TIMES);
   try_bad(f, "nan_", "wrong answer", TIMES);
   try_bad(f, "wrong", "wrong answer", TIMES);
+  stop(f);
+}
+
+static void a_refusal_has_the_code_of_its_reason(void **state) {
+  static const char *const cases[][2] = {{"wrong", "\"code\":\"wrong\""},
+                                         {"nothing", "\"code\":\"wrong\""},
+                                         {"endless", "\"code\":\"late\""},
+                                         {"crash", "\"code\":\"died\""},
+                                         {"refuses", "\"code\":\"failed\""}};
+  fix *f = *state;
+  start(f, NULL);
+  describe(f);
+  ask(f, "plain", "good");
+  ask(f, "base", "good");
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+    try_bad(f, cases[k][0], cases[k][1], 1);
   stop(f);
 }
 
@@ -287,6 +303,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(several_threads_share_the_units, make, drop),
       cmocka_unit_test_setup_teardown(nine_kinds_of_bad_candidates_are_refused_each_time, make,
                                       drop),
+      cmocka_unit_test_setup_teardown(a_refusal_has_the_code_of_its_reason, make, drop),
       cmocka_unit_test_setup_teardown(other_bad_candidates_are_refused, make, drop),
       cmocka_unit_test_setup_teardown(nothing_outlives_its_limit_without_the_filter_either, make,
                                       drop),

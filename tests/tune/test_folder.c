@@ -39,7 +39,7 @@ static int set_up(void **state) {
   strcpy(w->folder, "/tmp/neo-folder-XXXXXX");
   assert_non_null(mkdtemp(w->folder));
   w->device = "device cpu ";
-  w->format = "neo-candidates 1";
+  w->format = "neo-candidates 2";
   const char *command = neo_arena_printf(
       &w->arena, "%s -O1 -w -shared -fPIC -o %s %s/tests/measure/candidates/kernels.c -lm",
       cc && *cc ? cc : "cc", path_of(w, "k.so"), NEO_TEST_SOURCE_DIR);
@@ -174,8 +174,17 @@ static void good_candidates_are_measured_and_bad_ones_refused(void **state) {
   assert_non_null(strstr(w->said, "2 of 4 candidates are good"));
   assert_int_equal(count(w, "mode=base", "ok=1", "task=0"), 1);
   assert_int_equal(count(w, "mode=try", "ok=1", "ratio="), 2);
-  assert_int_equal(count(w, "id=3", "ok=0", "why=Segmentation fault"), 1);
-  assert_int_equal(count(w, "id=4", "ok=0", "why=wrong answer"), 1);
+  assert_int_equal(count(w, "id=3", "ok=0", "code=died why=Segmentation fault"), 1);
+  assert_int_equal(count(w, "id=4", "ok=0", "code=wrong why=wrong answer"), 1);
+}
+
+static void a_folder_of_version_1_is_measured(void **state) {
+  static const char *const symbols[] = {"good", NULL};
+  world *w = *state;
+  w->format = "neo-candidates 1";
+  make_folder(w, "good", symbols);
+  assert_int_equal(measure(w, ""), 0);
+  assert_int_equal(count(w, "mode=try", "ok=1", "ratio="), 1);
 }
 
 static void the_quickest_are_raced(void **state) {
@@ -294,13 +303,13 @@ static void what_is_for_others_is_refused(void **state) {
   refused(w, "", 4, "the CUDA driver cannot be opened: /no/such/driver.so");
   unsetenv("NEO_CUDA_DRIVER");
   w->device = "device cpu ";
-  w->format = "neo-candidates 2";
+  w->format = "neo-candidates 3";
   make_folder(w, "good", symbols);
-  refused(w, "", 1, "it is of version 2, and this program reads version 1");
+  refused(w, "", 1, "it is of version 3, and this program reads versions 1 to 2");
   w->format = "neo-else 1";
   make_folder(w, "good", symbols);
   refused(w, "", 1, "it is no file of neo-candidates");
-  w->format = "neo-candidates 1";
+  w->format = "neo-candidates 2";
   make_folder(w, "good", symbols);
   assert_int_equal(measure(w, ""), 0);
   make_folder(w, "slow", symbols);
@@ -326,6 +335,7 @@ int main(void) {
 #define WITH_FOLDER(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
   const struct CMUnitTest tests[] = {
       WITH_FOLDER(good_candidates_are_measured_and_bad_ones_refused),
+      WITH_FOLDER(a_folder_of_version_1_is_measured),
       WITH_FOLDER(the_quickest_are_raced),
       WITH_FOLDER(nothing_is_measured_twice_and_what_was_cut_off_is_made_again),
       WITH_FOLDER(a_killed_run_goes_on_where_it_was),

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 #include "tools/pipeline/records.h"
-#include "tools/tune/tune.h"
+#include "tools/tune/task.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,70 +1,11 @@
 /* neo-cache: looking at files of records and mending them, from the command line. `neoc cache` is
- * the same. cli.c reads the command line from its tables, files.c the files; each command is a
- * function of cli_show.c or cli_edit.c. */
+ * the same. */
 #ifndef NEO_CACHE_CLI_H
 #define NEO_CACHE_CLI_H
-#include "tools/cache/set.h"
-#include "tools/cache/usage.h"
 
 /* Runs the command line argv[1..]; `program` is what it is called in messages ("neo-cache", "neoc
  * cache"), `version` what `version` prints. Returns the exit code: 0 ok, 1 damage or nothing found,
  * 2 usage, 3 files, 4 out of memory. */
 int neo_cache_run(const char *program, const char *version, int argc, char **argv);
-
-/* ---- private to tools/cache */
-
-typedef enum {
-  CACHE_OK = 0,
-  CACHE_FAILED = 1,
-  CACHE_USAGE = 2,
-  CACHE_IO = 3,
-  CACHE_MEMORY = 4
-} cache_exit;
-
-typedef enum {
-#define X(id, name, letter, value, commands, meaning) CACHE_O_##id,
-#include "tools/cache/options.def"
-#undef X
-  CACHE_O_COUNT
-} cache_option;
-
-typedef struct {
-  const char *program, *version;
-  neo_arena *arena;
-  const neo_usage_command *command;
-  const char *value[CACHE_O_COUNT]; /* null: not given; "" for options without a value */
-  char **args;
-  int n_args;
-  bool json;
-  double most_ratio; /* of a record's time to the default's, by --gain; infinite without it */
-} cache_cli;
-
-#define X(id, name, args, function, meaning) cache_exit function(cache_cli *cli);
-#include "tools/cache/commands.def"
-#undef X
-
-cache_exit cache_fail(const cache_cli *cli, cache_exit code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-cache_exit cache_usage(const cache_cli *cli, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* A whole number of at least 0; one that is none is reported. */
-cache_exit cache_number(const cache_cli *cli, cache_option o, int64_t *x);
-
-/* ---- files.c */
-/* The user's own file, or null after an error has been reported. */
-const char *cache_own_file(const cache_cli *cli);
-/* Flags for a file: the user's own is private. */
-unsigned cache_flags(const cache_cli *cli, const char *path);
-/* Reads the files that are named from argument `first` on; none: the user's own, which may be
- * missing. Damage is told on stderr. */
-cache_exit cache_load(cache_cli *cli, int first, neo_records *out);
-/* Reads one file, which may be JSON. */
-cache_exit cache_load_any(cache_cli *cli, const char *path, neo_records *out);
-/* Does the record have what --name, --target, --build and --gain ask for? */
-bool cache_wanted(const cache_cli *cli, const neo_record *r);
-/* Do two records answer the same question: group, target, build and threads? */
-bool cache_same(const neo_record *a, const neo_record *b);
-/* Marks the best record of each such question; in the set's arena. */
-bool *cache_best(const neo_records *s);
 
 #endif

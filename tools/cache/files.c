@@ -2,7 +2,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/map.h"
-#include "tools/cache/cli.h"
+#include "tools/cache/commands.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -85,12 +85,12 @@ static bool compare(comparison *c) {
 }
 
 /* Against the reference: only what that has computed. Its gaps are filled with the answer. */
-static bool right_where_known(const measure_buf *b, int number, char why[256]) {
+static measure_reason check_where_known(const measure_buf *b, int number, char why[256]) {
   size_t size = neo_rti_type_bytes(b->type);
   char *want = malloc(b->bytes + 1);
   if (!want) {
     snprintf(why, 256, "out of memory");
-    return false;
+    return MEASURE_REASON_FAILED;
   }
   memcpy(want, b->plain, b->bytes);
   for (int64_t k = 0; k < b->n; k++)
@@ -99,7 +99,7 @@ static bool right_where_known(const measure_buf *b, int number, char why[256]) {
   comparison c = {.b = b, .number = number, .want = want, .scale = b->scale, .why = why};
   bool good = compare(&c);
   free(want);
-  return good;
+  return good ? MEASURE_REASON_NONE : MEASURE_REASON_WRONG;
 }
 
 /* How many elements somebody has written. */
@@ -121,21 +121,23 @@ static double share_written(const measure_job *j) {
   return all > 0 && got > 0 ? got / all : 1;
 }
 
-bool measure_answer_right(measure_job *j, measure_mode mode, bool whole, double *share,
-                          char why[256]) {
+measure_reason measure_answer_check(measure_job *j, measure_mode mode, bool whole, double *share,
+                                    char why[256]) {
   for (int k = 0; k < j->n_bufs; k++) {
     measure_buf *b = &j->buf[k];
     if (!b->write || mode == MEASURE_PLAIN)
       continue;
-    if (mode == MEASURE_BASE && b->plain && !right_where_known(b, k, why))
-      return false;
+    measure_reason r =
+        mode == MEASURE_BASE && b->plain ? check_where_known(b, k, why) : MEASURE_REASON_NONE;
+    if (r)
+      return r;
     comparison c = {
         .b = b, .number = k, .want = b->expected, .scale = b->scale, .whole = whole, .why = why};
     if (b->expected && !compare(&c))
-      return false;
+      return MEASURE_REASON_WRONG;
   }
   *share = whole ? 1 : share_written(j);
-  return true;
+  return MEASURE_REASON_NONE;
 }
 
 /* ---- keeping */

@@ -330,7 +330,8 @@ static void text_of(char *text, const folder *f, const task *t, long id, const c
     snprintf(text + n, RESULT_BYTES - (size_t)n, "ns=%.1f ratio=%.6f samples=%d busy=%.3f%s", r->ns,
              r->ratio, r->samples, r->busy, r->graph ? " graph=1" : "");
   else
-    snprintf(text + n, RESULT_BYTES - (size_t)n, "why=%s", r->why);
+    snprintf(text + n, RESULT_BYTES - (size_t)n, "code=%s why=%s", measure_reason_word(r->reason),
+             r->why);
 }
 
 /* One measurement, and its line. */
@@ -369,7 +370,7 @@ static int run_base(folder *f, task *t, bool loose, measure_result *r) {
 static int begin_task(folder *f, task *t) {
   measure_result r = {0};
   int bad = run_base(f, t, false, &r);
-  if (!bad && !r.ok && strstr(r.why, "wrong answer"))
+  if (!bad && !r.ok && r.reason == MEASURE_REASON_WRONG)
     bad = run_base(f, t, true, &r);
   return bad;
 }

@@ -36,7 +36,7 @@ bool measure_file_digest(const char *path, int64_t *bytes, uint64_t *digest) {
   if (!read_file(path, &text, &n))
     return false;
   *bytes = (int64_t)n;
-  *digest = neo_hash(text, n, MEASURE_FORMAT);
+  *digest = neo_hash(text, n, MEASURE_SEED);
   free(text);
   return true;
 }
@@ -49,7 +49,7 @@ char *measure_line_of(const char *text, size_t *bytes) {
   if (!line)
     return NULL;
   int head =
-      snprintf(line, 64, "%zu %016llx ", n, (unsigned long long)neo_hash(text, n, MEASURE_FORMAT));
+      snprintf(line, 64, "%zu %016llx ", n, (unsigned long long)neo_hash(text, n, MEASURE_SEED));
   memcpy(line + head, text, n);
   line[(size_t)head + n] = '\n';
   *bytes = (size_t)head + n + 1;
@@ -64,7 +64,7 @@ static char *take_line(char *p, char *end) {
   if (rest == p || *rest != ' ' || n > (size_t)(end - rest) || (size_t)(end - rest) < n + 19)
     return NULL;
   char *text = rest + 18;
-  snprintf(sum, sizeof sum, "%016llx", (unsigned long long)neo_hash(text, n, MEASURE_FORMAT));
+  snprintf(sum, sizeof sum, "%016llx", (unsigned long long)neo_hash(text, n, MEASURE_SEED));
   if (memcmp(rest + 1, sum, 16) != 0 || text[-1] != ' ' || text[n] != '\n')
     return NULL;
   text[n] = 0;
@@ -103,10 +103,10 @@ static bool check_head(measure_lines *r, const char *path, const char *head) {
     return fail(r, path, text);
   }
   long version = strtol(r->line[0] + n, NULL, 10);
-  if (version == MEASURE_FORMAT)
+  if (version >= MEASURE_OLDEST && version <= MEASURE_FORMAT)
     return true;
-  snprintf(text, sizeof text, "it is of version %ld, and this program reads version %d", version,
-           MEASURE_FORMAT);
+  snprintf(text, sizeof text, "it is of version %ld, and this program reads versions %d to %d",
+           version, MEASURE_OLDEST, MEASURE_FORMAT);
   return fail(r, path, text);
 }
 
@@ -141,7 +141,7 @@ bool measure_candidates_read(measure_lines *r, const char *folder) {
 }
 
 uint64_t measure_lines_digest(const measure_lines *r) {
-  uint64_t digest = MEASURE_FORMAT;
+  uint64_t digest = MEASURE_SEED;
   for (size_t k = 0; k < r->n; k++)
     digest = neo_hash(r->line[k], strlen(r->line[k]), digest);
   return digest;

@@ -15,7 +15,11 @@
 
 #define MEASURE_CANDIDATES "candidates"
 #define MEASURE_RESULTS "results"
-enum { MEASURE_FORMAT = 1 };
+enum {
+  MEASURE_FORMAT = 2, /* that is written; 1 had no `code` in results */
+  MEASURE_OLDEST = 1, /* that is read */
+  MEASURE_SEED = 1    /* of the hashes, of all versions so far */
+};
 
 typedef struct {
   char *text; /* of the whole file; malloc'ed */

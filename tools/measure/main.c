@@ -19,7 +19,7 @@ static void put_text(const char *text) {
 static void put_result(long id, measure_mode mode, const measure_result *r) {
   printf("{\"id\":%ld,\"ok\":%s", id, r->ok ? "true" : "false");
   if (!r->ok) {
-    printf(",\"why\":");
+    printf(",\"code\":\"%s\",\"why\":", measure_reason_word(r->reason));
     put_text(r->why);
   } else if (mode != MEASURE_PLAIN) {
     printf(",\"ns\":%.1f,\"ratio\":%.5f,\"samples\":%d,\"share\":%.4g,\"busy\":%.3f", r->ns,

@@ -50,14 +50,13 @@
  * each axis extent, bytes between two elements, and elements of a box (neo_rt_map). All of its
  * units run, in one child for as long as nothing fails (gpu.c); the clock is the device's. `plain`
  * is a kernel for this processor all the same. The answer repeats the id:
- * {"id":3,"ok":false,"why":"..."}, or {"id":3,"ok":true,"ns":...} with "ns" the median of a run of
+ * {"id":3,"ok":false,"code":"wrong","why":"..."}, with a word of reasons.def and a text for people, or {"id":3,"ok":true,"ns":...} with "ns" the median of a run of
  * all units; of try and race also "ratio", the median of the ratios to the base in each turn; of a
  * GPU "graph":true where several launches were one graph of the driver (series.c). */
 #ifndef NEO_TOOLS_MEASURE_H
 #define NEO_TOOLS_MEASURE_H
 #include "include/neo/neo_rt.h"
-#include <stdbool.h>
-#include <stddef.h>
+#include "tools/measure/words.h"
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -131,9 +130,10 @@ typedef enum { MEASURE_PLAIN, MEASURE_BASE, MEASURE_TRY, MEASURE_RACE } measure_
 
 typedef struct {
   bool ok;
-  char why[256];
-  double ns;    /* median of a run of all units */
-  double ratio; /* of try and race: the median of the turns' ratios to the base */
+  measure_reason reason; /* NONE where it is ok */
+  char why[256];         /* the same for people */
+  double ns;             /* median of a run of all units */
+  double ratio;          /* of try and race: the median of the turns' ratios to the base */
   int samples;
   double share; /* of the elements to write that the units which ran have written */
   double
@@ -151,23 +151,17 @@ void measure_job_clear(measure_job *j); /* as new, but for `sandbox` and the dev
 /* Puts what nobody has written into all answers. */
 void measure_answers_reset(measure_job *j);
 
-/* ---- answer.c: the parent's comparison of the shared answers, by mode. False: *why says which
- * element is wrong. `whole`: all units ran; else *share gets the share of all elements that they
- * have written. */
-bool measure_answer_right(measure_job *j, measure_mode mode, bool whole, double *share,
-                          char why[256]);
+/* ---- answer.c: the parent's comparison of the shared answers, by mode. WRONG: *why says which
+ * element is. `whole`: all units ran; else *share gets the share of all elements that they have
+ * written. */
+measure_reason measure_answer_check(measure_job *j, measure_mode mode, bool whole, double *share,
+                                    char why[256]);
 /* Keeps the answers as the reference, or as what is expected; returns the share of finite ones. */
 double measure_answer_keep(measure_job *j, measure_mode mode);
 
 /* ---- expected.c: some elements of `plain` in a file. Null, or what is wrong. */
 const char *measure_answer_save(const measure_job *j, const char *path);
 const char *measure_answer_load(measure_job *j, const char *path);
-
-/* ---- words.c */
-bool measure_is(const char *line, const char *command);
-const char *measure_after(const char *line, const char *key); /* the text after "key="; or null */
-double measure_number(const char *line, const char *key, double otherwise);
-void measure_word(const char *line, const char *key, char *out, size_t n);
 
 /* ---- server.c: lines of the protocol */
 typedef struct {
@@ -183,9 +177,11 @@ void measure_server_describe(measure_server *s, const char *line);
 const char *measure_server_run(measure_server *s, measure_mode mode, const char *line, long *id,
                                measure_result *r);
 
+/* ---- process.c */
+/* Ends a child, if there is one, with all that it made, and takes it out of `p`; its wait status. */
+int measure_process_end(measure_process *p);
+
 /* ---- trial.c: one child */
-/* Ends a GPU's child, if there is one. */
-void measure_process_end(measure_process *p);
 measure_result measure_trial(measure_job *j, measure_mode mode, const measure_kernel *k,
                              const measure_kernel *base);
 

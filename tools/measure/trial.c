@@ -1,6 +1,4 @@
-/* One child, from its making to the last of its processes. Whatever it does, it is over when its
- * time is: its process group is killed, and what may have left the group is found among our
- * children, whose orphans come to us. */
+/* One child, from its making to its end. Whatever it does, it is over when its time is. */
 #include "tools/measure/measure.h"
 #include <errno.h>
 #include <poll.h>
@@ -14,15 +12,16 @@
 typedef struct {
   measure_job *j;
   measure_mode mode;
-  pid_t pid;
-  int from, to; /* pipes: its messages, our permission */
+  measure_process process;
+  bool kept; /* the process is the job's too: a GPU's */
   double deadline_ns;
   double share[2]; /* of the answers: the candidate's, the base's */
   measure_result *r;
 } trial;
 
-static bool say_why(measure_result *r, const char *why) {
+static bool reject(measure_result *r, measure_reason reason, const char *why) {
   r->ok = false;
+  r->reason = reason;
   snprintf(r->why, sizeof r->why, "%s", why);
   return false;
 }
@@ -36,7 +35,7 @@ static arrival receive(trial *t, measure_message *m) {
   size_t n = 0;
   while (n < sizeof *m) {
     double left_ms = (t->deadline_ns - measure_wall_ns()) / 1e6;
-    struct pollfd fd = {t->from, POLLIN, 0};
+    struct pollfd fd = {t->process.from, POLLIN, 0};
     if (left_ms <= 0)
       return LATE;
     int ready = poll(&fd, 1, (int)left_ms + 1);
@@ -44,7 +43,7 @@ static arrival receive(trial *t, measure_message *m) {
       return ENDED;
     if (ready <= 0)
       continue;
-    ssize_t got = read(t->from, p + n, sizeof *m - n);
+    ssize_t got = read(t->process.from, p + n, sizeof *m - n);
     if (got <= 0 && errno != EINTR)
       return ENDED;
     n += got > 0 ? (size_t)got : 0;
@@ -54,69 +53,22 @@ static arrival receive(trial *t, measure_message *m) {
 
 /* ---- the end */
 
-static void kill_children(void) {
-  char path[64], text[4096];
-  snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-  FILE *f = fopen(path, "r");
-  size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-  if (f)
-    fclose(f);
-  text[n] = 0;
-  for (char *p = text; *p;) {
-    long pid = strtol(p, &p, 10);
-    if (pid > 1)
-      kill((pid_t)pid, SIGKILL);
-    p += strspn(p, " \n");
-    if (pid == 0)
-      break;
-  }
-}
-
-/* Returns the wait status of the child itself. */
-static int end_all(trial *t) {
-  int status = 0, one;
-  kill(-t->pid, SIGKILL);
-  kill(t->pid, SIGKILL);
-  while (waitpid(t->pid, &status, 0) < 0 && errno == EINTR)
-    ;
-  for (int tries = 0; tries < 10000; tries++) {
-    pid_t pid = waitpid(-1, &one, WNOHANG);
-    if (pid < 0)
-      break;
-    if (pid == 0) {
-      kill_children();
-      usleep(100);
-    }
-  }
-  return status;
-}
-
 static int end(trial *t) {
-  int status = end_all(t);
-  close(t->from), close(t->to);
-  if (t->pid == t->j->process.pid)
-    t->j->process = (measure_process){0};
+  int status = measure_process_end(&t->process);
+  if (t->kept)
+    t->j->process = t->process;
   return status;
-}
-
-void measure_process_end(measure_process *p) {
-  measure_job j = {.process = *p};
-  trial t = {.j = &j, .pid = p->pid, .from = p->from, .to = p->to};
-  if (p->pid)
-    end(&t);
-  *p = (measure_process){0};
 }
 
 /* Why it ended without telling. */
 static void name_death(measure_result *r, int status) {
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
-    say_why(r, "a system call that no kernel needs");
-  else if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
-    say_why(r, "over its time");
-  else if (WIFSIGNALED(status))
-    snprintf(r->why, sizeof r->why, "%s", strsignal(WTERMSIG(status)));
+  int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  if (number == SIGXCPU || number == SIGKILL)
+    reject(r, MEASURE_REASON_LATE, "over its time");
+  else if (number == SIGSYS)
+    reject(r, MEASURE_REASON_DIED, "a system call that no kernel needs");
   else
-    say_why(r, "ended before it was done");
+    reject(r, MEASURE_REASON_DIED, number ? strsignal(number) : "ended before it was done");
 }
 
 /* ---- one child */
@@ -129,35 +81,34 @@ static bool start(trial *t, const measure_kernel *k, const measure_kernel *base)
     close(out[0]), close(out[1]);
     return false;
   }
-  t->pid = fork();
-  if (t->pid < 0) {
+  pid_t pid = fork();
+  if (pid < 0) {
     close(out[0]), close(out[1]), close(in[0]), close(in[1]);
     return false;
   }
-  if (t->pid == 0) {
+  if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (k->block)
       measure_gpu_child(t->j, in[0], out[1]);
     measure_child(t->j, t->mode, k, base, in[0], out[1]);
   }
   close(out[1]), close(in[0]);
-  t->from = out[0], t->to = in[1];
-  setpgid(t->pid, t->pid); /* here too: whoever is first */
+  t->process = (measure_process){pid, out[0], in[1]};
+  setpgid(pid, pid); /* here too: whoever is first */
   return true;
 }
 
 /* A GPU's child is there already, or is started; it is asked. */
 static bool start_or_ask(trial *t, const measure_kernel *k, const measure_kernel *base) {
-  measure_process *p = &t->j->process;
   measure_request ask = {.mode = t->mode, .kernel = *k, .base = *base};
   if (!k->block)
     return start(t, k, base);
-  if (p->pid)
-    t->pid = p->pid, t->from = p->from, t->to = p->to;
-  else if (!start(t, k, base))
+  t->kept = true;
+  t->process = t->j->process;
+  if (!t->process.pid && !start(t, k, base))
     return false;
-  *p = (measure_process){t->pid, t->from, t->to};
-  return write(t->to, &ask, sizeof ask) == sizeof ask;
+  t->j->process = t->process;
+  return write(t->process.to, &ask, sizeof ask) == sizeof ask;
 }
 
 static void take_times(trial *t, measure_message *m) {
@@ -184,14 +135,15 @@ typedef struct {
 /* Each kernel answers once; after that it has its time again, to be measured in. */
 static bool judge(trial *t, const measure_message *m, verdicts *v) {
   if (m->which < 0 || m->which > 1 || v->of[m->which])
-    return say_why(t->r, "nonsense on the pipe");
-  if (!measure_answer_right(t->j, t->mode, m->whole, &t->share[m->which], t->r->why))
+    return reject(t->r, MEASURE_REASON_FAILED, "nonsense on the pipe");
+  t->r->reason = measure_answer_check(t->j, t->mode, m->whole, &t->share[m->which], t->r->why);
+  if (t->r->reason)
     return false;
   v->of[m->which] = true;
   v->whole = v->whole || (m->whole && m->which == 0);
   t->deadline_ns = measure_wall_ns() + (double)t->j->wall_ms * 1e6;
-  return write(t->to, &t->share[m->which], sizeof *t->share) == sizeof *t->share ||
-         say_why(t->r, "gone before its time");
+  return write(t->process.to, &t->share[m->which], sizeof *t->share) == sizeof *t->share ||
+         reject(t->r, MEASURE_REASON_DIED, "gone before its time");
 }
 
 /* Times count once all answers were right. */
@@ -209,13 +161,13 @@ static bool listen(trial *t, arrival *last) {
       return false;
     m.why[sizeof m.why - 1] = 0;
     if (m.kind == MEASURE_FAIL)
-      return say_why(t->r, m.why);
+      return reject(t->r, MEASURE_REASON_FAILED, m.why);
     if (complete(t, &v, &m)) {
       take_times(t, &m);
       return true;
     }
     if (m.kind != MEASURE_ANSWER)
-      return say_why(t->r, "nonsense on the pipe");
+      return reject(t->r, MEASURE_REASON_FAILED, "nonsense on the pipe");
     if (!judge(t, &m, &v))
       return false;
   }
@@ -230,8 +182,8 @@ measure_result measure_trial(measure_job *j, measure_mode mode, const measure_ke
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   t.deadline_ns = measure_wall_ns() + (double)j->wall_ms * 1e6;
   if (!start_or_ask(&t, k, base)) {
-    say_why(&r, strerror(errno));
-    measure_process_end(&j->process);
+    reject(&r, MEASURE_REASON_FAILED, strerror(errno));
+    end(&t);
     return r;
   }
   r.ok = listen(&t, &last);
@@ -239,7 +191,7 @@ measure_result measure_trial(measure_job *j, measure_mode mode, const measure_ke
   if (!r.ok || !k->block)
     status = end(&t);
   if (!r.ok && last == LATE)
-    say_why(&r, "over its time");
+    reject(&r, MEASURE_REASON_LATE, "over its time");
   else if (!r.ok && !r.why[0])
     name_death(&r, status);
   if (r.ok && (mode == MEASURE_PLAIN || mode == MEASURE_BASE))

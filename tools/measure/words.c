@@ -1,5 +1,5 @@
 /* Words of a line: a command, then key=value. */
-#include "tools/measure/measure.h"
+#include "tools/measure/words.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,4 +28,23 @@ void measure_word(const char *line, const char *key, char *out, size_t n) {
     length = 0;
   memcpy(out, p ? p : "", length);
   out[length] = 0;
+}
+
+/* ---- reasons */
+
+static const char *const words[] = {
+#define X(id, word, meaning) word,
+#include "tools/measure/reasons.def"
+#undef X
+};
+
+const char *measure_reason_word(measure_reason reason) {
+  return words[reason];
+}
+
+measure_reason measure_reason_of(const char *word) {
+  for (int k = 0; word && k < MEASURE_REASONS; k++)
+    if (strcmp(words[k], word) == 0)
+      return (measure_reason)k;
+  return MEASURE_REASON_FAILED;
 }

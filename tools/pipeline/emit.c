@@ -8,33 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-unsigned neo_emit_of(const char *name, size_t n) {
-  static const struct {
-    const char *name;
-    unsigned bit;
-  } kinds[] = {{"so", NEO_EMIT_SO},     {"a", NEO_EMIT_A},    {"o", NEO_EMIT_OBJECT},
-               {"h", NEO_EMIT_HEADER},  {"ll", NEO_EMIT_LL},  {"s", NEO_EMIT_ASM},
-               {"json", NEO_EMIT_JSON}, {"ptx", NEO_EMIT_PTX}};
-  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-    if (strlen(kinds[k].name) == n && memcmp(kinds[k].name, name, n) == 0)
-      return kinds[k].bit;
-  return 0;
-}
-
-const char *neo_emit_folder(const neo_compilation *c) {
-  return c->options.out_dir ? c->options.out_dir : ".";
-}
-
-const char *neo_emit_path(neo_compilation *c, const char *before, const char *after) {
-  return neo_path_join(&c->arena, neo_emit_folder(c),
-                       neo_arena_printf(&c->arena, "%s%s%s", before, c->prefix, after));
-}
-
-neo_status neo_emit_kernel(neo_llvm *l, const neo_plan_kernel *k, const char **why) {
-  neo_status s = neo_llvm_kernel(l, k->kernel, k->symbol, why);
-  return s || !k->fast ? s : neo_llvm_kernel(l, k->fast, k->fast_symbol, why);
-}
-
 /* What is one text, or one object, is one module; libraries are made of parts. */
 static neo_status build_llvm(neo_compilation *c) {
   unsigned here = NEO_EMIT_OBJECT | NEO_EMIT_ASM;
@@ -140,19 +113,14 @@ static void add_escaped(neo_str *s, const char *path) {
 }
 
 static neo_status write_depfile(neo_compilation *c) {
-  static const struct {
-    unsigned kind;
-    const char *before, *after;
-  } files[] = {{NEO_EMIT_SO, "lib", ".so"},  {NEO_EMIT_A, "lib", ".a"}, {NEO_EMIT_OBJECT, "", ".o"},
-               {NEO_EMIT_HEADER, "", ".h"},  {NEO_EMIT_LL, "", ".ll"},  {NEO_EMIT_ASM, "", ".s"},
-               {NEO_EMIT_JSON, "", ".json"}, {NEO_EMIT_PTX, "", ".ptx"}};
   neo_str s;
   neo_str_init(&s, &c->arena);
-  for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
-    if (!(c->options.emit & files[k].kind))
+  for (size_t k = 0; k < neo_emit_n_kinds; k++) {
+    const neo_emit_kind *kind = &neo_emit_kinds[k];
+    if (!(c->options.emit & kind->bit))
       continue;
     neo_str_add(&s, s.n ? " " : "");
-    add_escaped(&s, neo_emit_path(c, files[k].before, files[k].after));
+    add_escaped(&s, neo_emit_path(c, kind->before, kind->after));
   }
   neo_str_addc(&s, ':');
   for (uint32_t k = 0; k < neo_sources_count(c->sources); k++) {

@@ -3,10 +3,17 @@
 #define NEO_TOOLS_EMIT_H
 #include "tools/pipeline/compile.h"
 
-/* The folder that is written to, and "<folder>/<before><prefix><after>". */
+/* A kind of file, as --emit names it; its path is neo_emit_path(c, before, after). (files.c) */
+typedef struct {
+  const char *name, *before, *after;
+  unsigned bit; /* NEO_EMIT_... */
+} neo_emit_kind;
+extern const neo_emit_kind neo_emit_kinds[];
+extern const size_t neo_emit_n_kinds;
+/* The folder that is written to, and "<folder>/<before><prefix><after>". (files.c) */
 const char *neo_emit_folder(const neo_compilation *c);
 const char *neo_emit_path(neo_compilation *c, const char *before, const char *after);
-/* A kernel and its variant, if there is one. */
+/* A kernel and its variant, if there is one. (parts.c) */
 neo_status neo_emit_kernel(neo_llvm *l, const neo_plan_kernel *k, const char **why) NEO_MUST_CHECK;
 /* Objects that make up the library, in the order in which they are linked. */
 typedef struct {

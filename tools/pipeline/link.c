@@ -49,9 +49,9 @@ static const char *compiler(neo_compilation *c) {
 /* A tool of binutils for the target. */
 static const char *binutil(neo_compilation *c, const char *name) {
   size_t arch = strcspn(c->host.triple, "-");
-  return c->host.is_host_arch ? name
-                              : neo_arena_printf(&c->arena, "%.*s-linux-gnu-%s", (int)arch,
-                                                 c->host.triple, name);
+  return c->host.is_host_arch
+             ? name
+             : neo_arena_printf(&c->arena, "%.*s-linux-gnu-%s", (int)arch, c->host.triple, name);
 }
 
 /* The libraries that the model's library is linked with. */

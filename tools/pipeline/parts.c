@@ -106,6 +106,11 @@ static void add_kernel(neo_parts *w, neo_compilation *c, const neo_plan_kernel *
 
 /* ---- one part, in any thread */
 
+neo_status neo_emit_kernel(neo_llvm *l, const neo_plan_kernel *k, const char **why) {
+  neo_status s = neo_llvm_kernel(l, k->kernel, k->symbol, why);
+  return s || !k->fast ? s : neo_llvm_kernel(l, k->fast, k->fast_symbol, why);
+}
+
 static neo_status make_record(const neo_compilation *c, part *p) {
   neo_plan plan = *c->plan; /* what it allocates goes to the part's arena */
   plan.arena = &p->arena;

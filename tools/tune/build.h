@@ -28,7 +28,7 @@ typedef struct {
   char path[512], symbol[32];
   int64_t units, scratch_bytes;
   int32_t block, block_units, persistent; /* of a GPU; else 0 */
-  char maps[640];             /* as measure.h writes them; "": none */
+  char maps[640];                         /* as measure.h writes them; "": none */
 } neo_candidate;
 
 /* Builds x[0..n) by their schedules; sets everything else. */

@@ -8,7 +8,7 @@
  * When all is there, the list of candidates is written, whole: a folder without it is none. */
 #include "tools/measure/lines.h"
 #include "tools/pipeline/records.h"
-#include "tools/tune/tune.h"
+#include "tools/tune/task.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
  * about no candidate, is refused before anything is written. Taking a folder twice changes
  * nothing. */
 #include "tools/measure/lines.h"
-#include "tools/measure/measure.h"
+#include "tools/measure/words.h"
 #include "tools/pipeline/records.h"
-#include "tools/tune/tune.h"
+#include "tools/tune/task.h"
 #include <stdlib.h>
 #include <string.h>
 

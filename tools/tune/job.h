@@ -11,7 +11,7 @@ typedef struct {
   bool positive; /* no negative numbers: where they make most answers NaN */
   bool loose;    /* answers may be nothing but rounding: sums that cancel */
   double run_ms, total_ms;
-  int64_t between_bytes; /* what other kernels of the step touch between two runs */
+  int64_t between_bytes;    /* what other kernels of the step touch between two runs */
   int64_t limit_ms, cpu_ms; /* of a child: by the clock on the wall; of its own time */
 } neo_job_options;
 

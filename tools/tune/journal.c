@@ -1,7 +1,7 @@
 /* The log of trials: a line of JSON each, appended in one write. Only lines of this machine, this
  * compiler and this number of threads count; what cannot be read is passed over. */
 #include "base/json.h"
-#include "tools/tune/tune.h"
+#include "tools/tune/task.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -113,6 +113,8 @@ static neo_status read_answer(neo_measurer *m, const char *line, neo_measured *o
                         .busy = number(j, "busy"),
                         .finite = number(j, "finite")};
   out->ok = !why && !error;
+  if (!out->ok)
+    out->reason = measure_reason_of(neo_json_text(neo_json_get(j, "code")));
   snprintf(out->why, sizeof out->why, "%s", why ? why : "");
   neo_json_free(j);
   return s;
@@ -159,8 +161,7 @@ const char *neo_candidate_text(neo_arena *a, const neo_candidate *x) {
   const char *blocks =
       x->block ? neo_arena_printf(a, "block=%d block_units=%d ", (int)x->block, (int)x->block_units)
                : "";
-  const char *stay =
-      x->persistent ? neo_arena_printf(a, "persistent=%d ", (int)x->persistent) : "";
+  const char *stay = x->persistent ? neo_arena_printf(a, "persistent=%d ", (int)x->persistent) : "";
   const char *maps = x->maps[0] ? neo_arena_printf(a, "maps=%s ", x->maps) : "";
   return neo_arena_printf(a, "symbol=%s units=%lld scratch=%lld %s%s%spath=%s", x->symbol,
                           (long long)x->units, (long long)x->scratch_bytes, blocks, stay, maps,
@@ -178,6 +179,7 @@ neo_status neo_measurer_run(neo_measurer *m, const char *command, const neo_cand
       NEO_PUSH(m->arena, &m->told, line);
     return read_answer(m, answer, out);
   }
+  out->reason = MEASURE_REASON_DIED;
   snprintf(out->why, sizeof out->why, "the measurer died");
   return restart(m);
 }

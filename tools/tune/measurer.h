@@ -3,6 +3,7 @@
  * is started again, some times, and told the job again. */
 #ifndef NEO_TOOLS_TUNE_MEASURER_H
 #define NEO_TOOLS_TUNE_MEASURER_H
+#include "tools/measure/words.h"
 #include "tools/tune/build.h"
 #include <stdio.h>
 #include <sys/types.h>
@@ -20,8 +21,9 @@ typedef struct {
 
 typedef struct {
   bool ok;
-  char why[256];
-  double ns, ratio; /* medians: of a run; of its ratios to the base's */
+  measure_reason reason; /* NONE where it is ok */
+  char why[256];         /* the same for people */
+  double ns, ratio;      /* medians: of a run; of its ratios to the base's */
   double busy, finite;
 } neo_measured;
 

@@ -1,7 +1,7 @@
 /* The survey of a model's kernels: every schedule of a small space is measured, then the search is
  * replayed in it. */
 #include "tools/tune/survey.h"
-#include "tools/tune/tune.h"
+#include "tools/tune/task.h"
 
 enum { BATCH = 16, SEEDS = 21 };
 

@@ -2,7 +2,7 @@
  * long to run at all. A schedule that is quicker for a part of the rows is quicker for all of them;
  * what the whole takes is then counted by the number of iterations. */
 #include "schedule/model.h"
-#include "tools/tune/tune.h"
+#include "tools/tune/task.h"
 #include <string.h>
 
 typedef struct {

@@ -1,5 +1,5 @@
 /* Commands that write: merge, import, export, prune. */
-#include "tools/cache/cli.h"
+#include "tools/cache/commands.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Commands that look: list, show, stats, verify. */
 #include "base/hash.h"
 #include "base/map.h"
-#include "tools/cache/cli.h"
+#include "tools/cache/commands.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

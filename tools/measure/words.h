@@ -1,0 +1,24 @@
+/* Words of lines (measure.h), which both neo-measure and the tuner write and read. */
+#ifndef NEO_TOOLS_MEASURE_WORDS_H
+#define NEO_TOOLS_MEASURE_WORDS_H
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Is it the command's line? */
+bool measure_is(const char *line, const char *command);
+const char *measure_after(const char *line, const char *key); /* the text after "key="; or null */
+double measure_number(const char *line, const char *key, double otherwise);
+void measure_word(const char *line, const char *key, char *out, size_t n);
+
+typedef enum {
+#define X(id, word, meaning) MEASURE_REASON_##id,
+#include "tools/measure/reasons.def"
+#undef X
+  MEASURE_REASONS
+} measure_reason;
+
+const char *measure_reason_word(measure_reason reason);
+/* FAILED: the word is none of these, or null. */
+measure_reason measure_reason_of(const char *word);
+
+#endif

@@ -1,0 +1,146 @@
+/* The base of a task: the kernel that a compilation takes today, compared with the plain one, and
+ * measured. */
+#include "tools/pipeline/records.h"
+#include "tools/tune/task.h"
+#include <string.h>
+
+enum { SEEDS = 4 };
+
+/* A default that is thought to take longer is measured at smaller sizes. */
+static const double long_ns = 0.3e9;
+
+/* Both as one batch; but the plain kernel of a GPU's is this processor's, which computes the same
+ * by other code. */
+static void build_both(neo_tune *t, neo_candidate both[2]) {
+  if (!t->c->target.sm) {
+    neo_build(&t->builder, both, 2);
+    return;
+  }
+  t->builder.target = &t->processor;
+  neo_build(&t->builder, &both[0], 1);
+  t->builder.target = NULL;
+  neo_build(&t->builder, &both[1], 1);
+}
+
+static void send_job(neo_tune *t, neo_task *x) {
+  neo_measurer_job(&t->measurer, neo_task_job(t, x));
+}
+
+/* One try at the base; *m: its measurement. */
+static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain, neo_measured *m) {
+  neo_status s = NEO_OK;
+  send_job(t, x);
+  if (plain)
+    s = neo_measurer_run(&t->measurer, "plain", plain, 0, m) ? neo_task_lost(t) : NEO_OK;
+  if (!s && plain && !m->ok)
+    return NEO_OK;
+  if (!s)
+    s = neo_measurer_run(&t->measurer, "base", &x->base, 0, m) ? neo_task_lost(t) : NEO_OK;
+  return s;
+}
+
+/* Numbers that make most answers NaN are replaced by positive ones; sums that cancel get room. */
+static neo_status first_base(neo_tune *t, neo_task *x, neo_measured *m) {
+  neo_candidate both[2] = {{.schedule = neo_task_plain(x)}, {.schedule = x->base.schedule}};
+  t->builder.sizes = x->sizes;
+  build_both(t, both);
+  x->base = both[1];
+  if (!both[0].ok || !both[1].ok) {
+    snprintf(m->why, sizeof m->why, "%s", both[0].ok ? both[1].why : both[0].why);
+    return NEO_OK;
+  }
+  neo_status s = try_base(t, x, &both[0], m);
+  if (!s && m->ok && m->finite < 0.5) {
+    x->positive = true;
+    s = try_base(t, x, &both[0], m);
+  }
+  if (!s && !m->ok && m->reason == MEASURE_REASON_WRONG) {
+    x->loose = true;
+    s = try_base(t, x, &both[0], m);
+  }
+  if (strcmp(both[0].path, both[1].path) != 0)
+    neo_unbuild(&both[0], 1);
+  return s;
+}
+
+static void seed_search(neo_tune *t, neo_task *x) {
+  const neo_record *near[SEEDS];
+  const neo_records *r = &t->c->records;
+  size_t n = neo_records_nearest(r, x->record.family, x->record.sizes, x->record.n_sizes,
+                                 x->record.target, x->record.build, near, SEEDS);
+  while (n-- > 0) { /* the nearest last: it is then the first */
+    neo_schedule s;
+    if (neo_schedule_parse(near[n]->schedule, &s))
+      neo_search_seed(&x->search, &s);
+  }
+}
+
+/* Schedules are priced for as many threads as measure them. */
+static neo_space space_of(const neo_tune *t, const neo_task *x) {
+  neo_space s = neo_space_of(t->c->module, x->g, &t->c->machine);
+  s.priced.threads = (uint32_t)t->o.threads;
+  return s;
+}
+
+/* What a compilation takes today, a record's schedule or the model's choice: nothing is recorded
+ * that does not beat it. */
+static void take_base(neo_tune *t, neo_task *x) {
+  x->base.schedule = neo_compile_schedule(t->c, x->g, &x->base_record);
+  neo_search_first(&x->search, &x->base.schedule);
+}
+
+void neo_task_open(neo_tune *t, neo_task *x, double default_ns) {
+  size_t trial = 0;
+  x->begun = true;
+  x->default_ns = x->best_ns = default_ns;
+  x->best = x->base.schedule;
+  if (neo_search_ask(&x->search, &trial, 1))
+    neo_search_tell(&x->search, trial, default_ns);
+  x->search.trials.at[trial].raced = true; /* it is what all are raced against */
+  neo_journal_recall(t, x);
+}
+
+bool neo_task_prepare(neo_tune *t, neo_task *x) {
+  double guess = neo_tune_guess_ns(t, x);
+  if (!x->begun && guess > long_ns)
+    neo_task_shrink(t, x, long_ns / guess);
+  const char *refused = neo_job_refused(t->c, t->c->kernels.at[x->kernel].kernel, x->sizes);
+  if (refused) {
+    neo_task_fail(t, x, "not measured", refused);
+    return false;
+  }
+  if (!x->begun) {
+    neo_search_init(&x->search, &t->c->arena, space_of(t, x), t->o.seed);
+    seed_search(t, x);
+    take_base(t, x);
+  }
+  t->builder.g = x->g;
+  t->builder.sizes = x->sizes;
+  return true;
+}
+
+neo_status neo_task_begin(neo_tune *t, neo_task *x) {
+  neo_measured m = {0};
+  t->builder.g = x->g;
+  t->builder.sizes = x->sizes;
+  if (t->current == x)
+    return NEO_OK;
+  t->current = NULL;
+  if (!neo_task_prepare(t, x))
+    return NEO_OK;
+  neo_status s = x->begun ? try_base(t, x, NULL, &m) : first_base(t, x, &m);
+  for (int tries = 0; tries < 3 && !s && !m.ok && !x->begun && m.reason == MEASURE_REASON_LATE &&
+                      neo_task_shrink(t, x, 0.1);
+       tries++)
+    s = first_base(t, x, &m);
+  if (s)
+    return s;
+  if (!m.ok || m.ns <= 0) {
+    neo_task_fail(t, x, "the default's kernel", m.why);
+    return NEO_OK;
+  }
+  if (!x->begun)
+    neo_task_open(t, x, m.ns / x->part);
+  t->current = x;
+  return NEO_OK;
+}
