@@ -1,8 +1,6 @@
 /* See data.h. */
 #include "tools/neoc/train/data.h"
-#include "base/random.h"
 #include "runtime/model.h"
-#include "runtime/shuffle.h"
 #include <string.h>
 
 static const neo_rt_tensor *tensor_at(const neoc_data *d, int32_t t) {

@@ -1,4 +1,5 @@
 /* Rows of opened data: their order in an epoch, and their values. */
+#include "runtime/shuffle.h"
 #include "tools/neoc/train/data.h"
 #include <string.h>
 
