@@ -88,6 +88,8 @@ typedef struct {      /* null: what the format does not do */
   void (*write_head)(neo_file_writer *w, const neo_rti_file_tensors *t);
 } neo_rti_format;
 
+/* Row k of the table; null behind the last. */
+const neo_rti_format *neo_rti_format_at(size_t k);
 /* The row of this name; null if there is none. */
 const neo_rti_format *neo_rti_format_named(const char *name);
 /* The format that checkpoints are written in. */

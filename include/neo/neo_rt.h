@@ -62,7 +62,7 @@ enum neo_rt_mem {
   NEO_RT_MEM_TAPE,    /* versions that loops keep for their gradient */
   NEO_RT_MEM_SCRATCH, /* per worker */
   NEO_RT_MEM_CONST,   /* constant data in the library: `offset` into the model's const_data */
-  NEO_RT_MEM_KEPT     /* what follows from parameters alone; lives as long as the context */
+  NEO_RT_MEM_KEPT     /* call-invariant values; lives as long as the context */
 };
 
 enum neo_rt_role {
@@ -154,8 +154,8 @@ typedef struct {
   int32_t persistent; /* 0: a block for each block_units */
 } neo_rt_kernel;
 
-/* A tensor as a GPU's copy engine sees it: CUtensorMap, of tiles, with lines of 128 bytes whose
- * pieces of 16 are exchanged, zero outside. The first axis' elements lie side by side. */
+/* A tensor as a GPU's copy engine (TMA) sees it: CUtensorMap, of tiles, with a swizzle of 128 bytes,
+ * zero outside. The first axis' elements lie side by side. */
 enum { NEO_RT_MAP_RANK = 5, NEO_RT_MOST_MAPS = 4 };
 typedef struct {
   int32_t arg; /* which of the kernel's buffers */
@@ -196,16 +196,16 @@ typedef struct {
   int32_t keep; /* 0: runs in every call; k + 1: only if keeps[k] is out of date */
 } neo_rt_step;
 
-/* What a step writes to KEPT memory: a function of parameters, states and settings alone. It is out
- * of date when the context is new, and when one of these has been written: by set, load or reset,
- * by an entry that updates it. Where the caller can write to one at any time (bound, or after
- * neo_rt_view) it always is. */
+/* A call-invariant value, which a step writes to KEPT memory: it follows from parameters, states and
+ * settings alone. It is out of date when the context is new, and when one of these has been
+ * written: by set, load or reset, by an entry that updates it. Where the caller can write to one at
+ * any time (bound, or after neo_rt_view) it always is. */
 typedef struct {
   int32_t sources, n_sources; /* keep_sources[sources ..]: numbers of tensors */
 } neo_rt_keep;
 
-/* Consecutive steps that a GPU may run as one kernel, whose blocks stay: all on the device at the
- * same time, they take the blocks of the steps' kernels phase after phase, and wait for one another
+/* Consecutive steps that a GPU may run as one cooperative kernel. Its blocks, all on the device at the
+ * same time, take the blocks of the steps' kernels phase after phase, and wait for one another
  * in between. It is the function device_symbol, of `block` threads and scratch_bytes of shared
  * memory. Its parameters: each step's buffers, then as i64 the model's sizes, seed, step, call,
  * each step's number of units, and the address of 4 bytes that are 0 before its first launch. A

@@ -11,6 +11,10 @@ static const neo_rti_format *const formats[] = {
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
+const neo_rti_format *neo_rti_format_at(size_t k) {
+  return k < N_FORMATS ? formats[k] : NULL;
+}
+
 const neo_rti_format *neo_rti_format_named(const char *name) {
   for (int k = 0; k < N_FORMATS; k++)
     if (strcmp(formats[k]->name, name) == 0)

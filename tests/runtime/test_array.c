@@ -385,6 +385,109 @@ static void rows_are_gathered(void **state) {
   assert_memory_equal(out, want, sizeof want);
 }
 
+static void rows_of_formats_are_complete(void **state) {
+  (void)state;
+  const neo_rti_format *f;
+  for (size_t k = 0; (f = neo_rti_format_at(k)) != NULL; k++) {
+    assert_true(f->name && f->title && f->detect && (f->read_array || f->read_tensors));
+    assert_true(!f->member || f->read_array);
+    assert_true(!f->write_arrays || f->read_array);
+    assert_true(!f->write_head || f->read_tensors);
+    assert_ptr_equal(neo_rti_format_named(f->name), f);
+    assert_false(f->detect((const unsigned char *)"", 0));
+  }
+  assert_null(neo_rti_format_named("none"));
+  assert_non_null(neo_rti_checkpoint_format()->write_head);
+}
+
+/* Formats that take these bytes for theirs. */
+static int n_formats_of(const unsigned char *p, size_t n) {
+  int found = 0;
+  const neo_rti_format *f;
+  for (size_t k = 0; (f = neo_rti_format_at(k)) != NULL; k++)
+    found += f->detect(p, n);
+  return found;
+}
+
+static void arrays_of_every_format_that_writes_are_read_again(void **state) {
+  (void)state;
+  char folder[64], path[96], error[256];
+  folder_of(folder);
+  snprintf(path, sizeof path, "%s/a", folder); /* the name tells nothing */
+  const neo_rti_env env = {neo_alloc_default, neo_io_default};
+  float x[6] = {1, 2, 3, 4, 5, 6};
+  neo_rt_array a = {NEO_RT_F32, 2, {2, 3}, x, sizeof x}, b;
+  const neo_rti_format *f;
+  for (size_t k = 0; (f = neo_rti_format_at(k)) != NULL; k++) {
+    unsigned char *p;
+    size_t n;
+    if (!f->write_arrays)
+      continue;
+    assert_int_equal(f->write_arrays(&env, path, &(neo_rt_named_array){"x", &a}, 1), NEO_OK);
+    assert_int_equal(neo_rti_file_read(&env, path, &p, &n), NEO_OK);
+    assert_true(f->detect(p, n) && n_formats_of(p, n) == 1);
+    free(p);
+    assert_int_equal(neo_rt_array_load(path, &b, error, sizeof error), NEO_OK);
+    assert_true(b.type == a.type && b.rank == 2 && b.extent[0] == 2 && b.extent[1] == 3);
+    assert_memory_equal(b.data, x, sizeof x);
+    neo_rt_array_free(&b);
+  }
+  unlink(path);
+  rmdir(folder);
+}
+
+static void tensors_of_every_format_that_writes_are_read_again(void **state) {
+  (void)state;
+  char folder[64], path[96], error[256];
+  folder_of(folder);
+  snprintf(path, sizeof path, "%s/a", folder);
+  const neo_rti_env env = {neo_alloc_default, neo_io_default};
+  neo_rti_file_tensor one = {
+      .name = "w", .type = NEO_RT_I32, .rank = 1, .extent = {2}, .begin = 0, .end = 8};
+  neo_rt_pair pair = {"key", "value"};
+  neo_rti_file_tensors given = {.tensors = &one, .n_tensors = 1, .meta = &pair, .n_meta = 1}, got;
+  const neo_rti_format *f;
+  for (size_t k = 0; (f = neo_rti_format_at(k)) != NULL; k++) {
+    neo_file_writer w;
+    neo_rti_source s = {.alloc = &env.alloc, .error = error, .error_bytes = sizeof error};
+    unsigned char *p;
+    if (!f->write_head)
+      continue;
+    assert_int_equal(neo_file_begin(&w, &env.io, path, 0666), NEO_OK);
+    f->write_head(&w, &given);
+    neo_file_put(&w, (const int32_t[]){7, 8}, 8);
+    assert_int_equal(neo_file_commit(&w), NEO_OK);
+    assert_int_equal(neo_rti_file_read(&env, path, &p, &s.n), NEO_OK);
+    s.p = p;
+    assert_true(f->detect(p, s.n) && n_formats_of(p, s.n) == 1);
+    assert_int_equal(neo_rti_tensors_read(&s, &got), NEO_OK);
+    assert_true(got.n_tensors == 1 && got.n_meta == 1 && got.tensors[0].type == NEO_RT_I32);
+    assert_string_equal(got.tensors[0].name, "w");
+    assert_string_equal(got.meta[0].value, "value");
+    assert_memory_equal(got.data + got.tensors[0].begin, ((const int32_t[]){7, 8}), 8);
+    neo_rti_file_tensors_free(&got);
+    free(p);
+  }
+  unlink(path);
+  rmdir(folder);
+}
+
+static void a_file_of_no_known_format_is_told_which_there_are(void **state) {
+  (void)state;
+  char folder[64], path[96], member[104], error[256];
+  folder_of(folder);
+  snprintf(path, sizeof path, "%s/a.npz", folder);
+  snprintf(member, sizeof member, "%s:x", path);
+  neo_rt_array a;
+  assert_int_equal(neo_file_write(&neo_io_default, path, "text", 4), NEO_OK);
+  assert_int_equal(neo_rt_array_load(path, &a, error, sizeof error), NEO_FORMAT);
+  assert_non_null(strstr(error, "is neither .npy, .npz nor IDX (plain or .gz)"));
+  assert_int_equal(neo_rt_array_load(member, &a, error, sizeof error), NEO_FORMAT);
+  assert_non_null(strstr(error, "is not a .npz file"));
+  unlink(path);
+  rmdir(folder);
+}
+
 static void failing_reads_of_arrays_give_a_status(void **state) {
   (void)state;
   char folder[64], path[96];
@@ -530,6 +633,10 @@ int main(void) {
       cmocka_unit_test(text_becomes_classes),
       cmocka_unit_test(rows_are_gathered),
       cmocka_unit_test(failing_reads_of_arrays_give_a_status),
+      cmocka_unit_test(rows_of_formats_are_complete),
+      cmocka_unit_test(arrays_of_every_format_that_writes_are_read_again),
+      cmocka_unit_test(tensors_of_every_format_that_writes_are_read_again),
+      cmocka_unit_test(a_file_of_no_known_format_is_told_which_there_are),
       cmocka_unit_test(every_f16_and_bf16_survives_the_round_trip),
       cmocka_unit_test(narrowing_rounds_to_nearest_even),
       cmocka_unit_test(floats_become_integers_by_truncation_and_saturation),
