@@ -24,6 +24,6 @@
 #include "ir/ir.h"
 
 /* Carries out all gradient requests of the module in order, filling the pieces of their outs. */
-neo_status neo_pass_autodiff(neo_module *m);
+neo_status neo_pass_autodiff(neo_module *m) NEO_MUST_CHECK;
 
 #endif

@@ -36,6 +36,12 @@ static neo_status verify_after(neo_module *m, const neo_pass *pass) {
   return status;
 }
 
+/* A pass that failed and did not say why. */
+static void tell_failure(neo_module *m, const neo_pass *pass, neo_status status) {
+  neo_diag(m->diags, 0, NEO_D_INTERNAL,
+           neo_arena_printf(m->arena, "pass %s: %s", pass->name, neo_status_text(status)));
+}
+
 static neo_status run_one(neo_module *m, const neo_pass *pass, const neo_pass_options *o) {
   neo_arena scratch;
   bool look = looked_at(pass, o);
@@ -43,7 +49,10 @@ static neo_status run_one(neo_module *m, const neo_pass *pass, const neo_pass_op
   const char *before = look ? text_of(m, &scratch) : "";
   size_t errors = neo_diags_errors(m->diags);
   neo_status status = pass->run(m);
-  if (!status && neo_diags_errors(m->diags) > errors)
+  bool told = neo_diags_errors(m->diags) > errors;
+  if (status && !told)
+    tell_failure(m, pass, status);
+  else if (told && !status)
     status = NEO_INPUT;
   if (look)
     o->dump(o->dump_ctx, pass->name, m, !neo_streq(before, text_of(m, &scratch)));

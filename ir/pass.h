@@ -6,12 +6,21 @@
 #include "base/status.h"
 #include "ir/ir.h"
 
+/* When a pass runs; the driver knows what holds (tools/pipeline/passes.def says why). */
+typedef enum {
+  NEO_WHEN_ALL,   /* always */
+  NEO_WHEN_CPU,   /* for processors */
+  NEO_WHEN_CACHES /* where results are cached between calls */
+} neo_pass_when;
+
+/* A pass that fails reports why as a diagnostic; one that does not is reported by its status. */
 typedef neo_status neo_pass_fn(neo_module *m);
 typedef struct {
   const char *name;
   neo_pass_fn *run;
   const char *meaning;
   bool required; /* cannot be switched off */
+  neo_pass_when when;
 } neo_pass;
 
 typedef struct {
@@ -25,7 +34,7 @@ typedef struct {
 } neo_pass_options;
 
 /* Runs the passes in order; stops at the first failure, or when a pass has reported errors
- * (NEO_INPUT). */
+ * (NEO_INPUT). Of a failure there is a diagnostic. */
 neo_status neo_passes_run(neo_module *m, const neo_pass *passes, size_t n,
                           const neo_pass_options *o) NEO_MUST_CHECK;
 

@@ -50,9 +50,9 @@ static void note(void *ctx, const char *pass, const neo_module *m, bool changed)
   strcat(d->seen, changed ? "+ " : "- ");
 }
 
-static const neo_pass passes[] = {{"one", adds_one, "adds a tensor", false},
-                                  {"idle", does_nothing, "does nothing", false},
-                                  {"two", adds_two, "adds another", true}};
+static const neo_pass passes[] = {{"one", adds_one, "adds a tensor", false, NEO_WHEN_ALL},
+                                  {"idle", does_nothing, "does nothing", false, NEO_WHEN_ALL},
+                                  {"two", adds_two, "adds another", true, NEO_WHEN_ALL}};
 
 static void passes_run_in_order_and_say_what_changed(void **state) {
   neo_module *m = *state;
@@ -75,7 +75,7 @@ static void a_pass_is_switched_off_unless_required(void **state) {
 
 static void a_broken_module_is_found_after_the_pass_that_broke_it(void **state) {
   neo_module *m = *state;
-  neo_pass bad[] = {passes[0], {"bad", breaks, "", false}, passes[2]};
+  neo_pass bad[] = {passes[0], {"bad", breaks, "", false, NEO_WHEN_ALL}, passes[2]};
   neo_pass_options o = {.verify = true};
   assert_int_equal(neo_passes_run(m, bad, 3, &o), NEO_INTERNAL);
   assert_int_equal(neo_tensor_find(m, "two").i, 0);
@@ -88,11 +88,22 @@ static void a_broken_module_is_found_after_the_pass_that_broke_it(void **state) 
 static void errors_and_failures_stop_the_run(void **state) {
   neo_module *m = *state;
   neo_pass_options o = {.verify = true};
-  neo_pass failing[] = {{"fails", fails, "", false}, passes[0]};
+  neo_pass failing[] = {{"fails", fails, "", false, NEO_WHEN_ALL}, passes[0]};
   assert_int_equal(neo_passes_run(m, failing, 2, &o), NEO_UNSUPPORTED);
-  neo_pass complaining[] = {{"complains", complains, "", false}, passes[0]};
+  neo_pass complaining[] = {{"complains", complains, "", false, NEO_WHEN_ALL}, passes[0]};
   assert_int_equal(neo_passes_run(m, complaining, 2, &o), NEO_INPUT);
   assert_int_equal(neo_tensor_find(m, "one").i, 0);
+}
+
+static void a_pass_that_fails_without_a_word_is_named(void **state) {
+  neo_module *m = *state;
+  neo_pass_options o = {0};
+  neo_pass failing[] = {{"fails", fails, "", false, NEO_WHEN_ALL}};
+  assert_int_equal(neo_passes_run(m, failing, 1, &o), NEO_UNSUPPORTED);
+  neo_str s;
+  neo_str_init(&s, m->arena);
+  neo_diags_print(m->diags, &s, false);
+  assert_non_null(strstr(neo_str_text(&s), "pass fails: not supported on this machine"));
 }
 
 int main(void) {
@@ -101,6 +112,7 @@ int main(void) {
       TEST(a_pass_is_switched_off_unless_required),
       TEST(a_broken_module_is_found_after_the_pass_that_broke_it),
       TEST(errors_and_failures_stop_the_run),
+      TEST(a_pass_that_fails_without_a_word_is_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

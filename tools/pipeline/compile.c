@@ -2,12 +2,11 @@
 #include "tools/pipeline/compile.h"
 #include "autodiff/autodiff.h"
 #include "base/hash.h"
-#include "codegen/loop/protocol.h"
 #include "fusion/profile.h"
 #include "ir/print.h"
 #include "ir/verify.h"
-#include "schedule/wide.h"
 #include "tools/pipeline/emit.h"
+#include "tools/pipeline/lower.h"
 #include "transform/transform.h"
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 enum { SOURCE_LIMIT_BYTES = 4 << 20 };
 
 static const neo_pass passes[] = {
-#define X(name, fn, required, meaning) {name, fn, meaning, required},
+#define X(name, fn, required, when, meaning) {name, fn, meaning, required, NEO_WHEN_##when},
 #include "tools/pipeline/passes.def"
 #undef X
 };
@@ -121,12 +120,16 @@ static void pass_done(void *ctx, const char *pass) {
   neo_cost_add(ctx, pass);
 }
 
-/* Layouts are for what is kept: made in each call they would cost more than they save. Filtering
- * weighs multiplications against memory as they are on a processor; a GPU has far more of the
- * former. */
+/* Does what the pass waits for hold? */
 static bool is_wanted(const neo_compilation *c, const neo_pass *p) {
-  return (p->run != neo_pass_prepack || neo_fuse_caches(&c->options.fusion)) &&
-         (p->run != neo_pass_winograd || !for_gpu(c));
+  switch (p->when) {
+  case NEO_WHEN_CPU:
+    return !for_gpu(c);
+  case NEO_WHEN_CACHES:
+    return neo_fuse_caches(&c->options.fusion);
+  default:
+    return true;
+  }
 }
 
 static size_t passes_to_run(const neo_compilation *c, neo_pass *out) {
@@ -149,8 +152,8 @@ static neo_status run_passes(neo_compilation *c) {
     return NEO_INTERNAL;
   }
   neo_status s = neo_passes_run(c->module, table, passes_to_run(c, table), &o);
-  if (s == NEO_INTERNAL)
-    c->why = neo_arena_printf(&c->arena, "a pass broke the IR (use --dump-after=all to see which)");
+  if (s && s != NEO_INPUT)
+    c->why = "a pass failed, or broke the IR (use --dump-after=all to see how)";
   return s;
 }
 
@@ -178,126 +181,6 @@ static neo_status choose_target(neo_compilation *c) {
                              .async = c->target.sm >= 80,
                              .shared_bytes = c->target.shared_bytes};
   return NEO_OK;
-}
-
-/* Of what asynchronous copies of more than an element read: they have been planned for buffers that
- * begin at multiples of 16 bytes alone (schedule/wide.h). */
-static void align_copied(neo_kernel *k, const neo_block *b) {
-  for (size_t i = 0; i < b->n; i++) {
-    const neo_ls *s = b->at[i];
-    align_copied(k, &s->body);
-    align_copied(k, &s->other);
-    if (s->kind != NEO_LS_COPY)
-      continue;
-    neo_kbuf *from = &k->bufs.at[s->factor[0]];
-    uint32_t bytes = (uint32_t)s->step * neo_type_bytes((neo_type)from->type);
-    from->align = from->align < bytes ? bytes : from->align;
-  }
-}
-
-/* Buffers begin at multiples of 16 bytes in a GPU's memory: said of those where it helps. */
-static void align_buffers(neo_compilation *c, const neo_group *g, neo_kernel *k) {
-  const neo_form *f = neo_group_form(c->module, g);
-  for (size_t b = 0; b < k->bufs.n; b++) {
-    neo_kbuf *buf = &k->bufs.at[b];
-    if (!(buf->use & NEO_BUF_SCRATCH) && neo_wide_tensor(c->module, f, buf->tensor))
-      buf->align = NEO_WIDE_BYTES;
-  }
-  align_copied(k, &k->body);
-}
-
-neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_schedule *s,
-                             neo_kernel **out, const char **why) {
-  neo_str text;
-  neo_str_init(&text, &c->arena);
-  neo_status status = neo_lower(c->module, g, s, &c->arena, out, &text);
-  if (!status && c->target.sm)
-    align_buffers(c, g, *out);
-  if (!status)
-    status = neo_kernel_verify(*out, &text);
-  if (!status && c->target.sm)
-    status = neo_kernel_check_protocol(*out, &text);
-  if (status)
-    *why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&text));
-  return status;
-}
-
-/* What runs where the system does not give out the tiles that the schedule wants, or the processor
- * has no dots: vectors of f32. */
-static neo_status lower_without_pairs(neo_compilation *c, const neo_group *g, neo_kernel **out) {
-  neo_machine machine = c->machine;
-  machine.matrix = 0;
-  neo_schedule s = neo_schedule_default(c->module, g, &machine);
-  return neo_compile_lower(c, g, &s, out, &c->why);
-}
-
-void neo_compile_block(const neo_kernel *k, int32_t *block, int32_t *units) {
-  enum { USUAL = 128 };
-  int64_t threads = neo_kernel_block_threads(k);
-  *block = threads ? (int32_t)threads : USUAL;
-  *units = threads ? 1 : USUAL;
-}
-
-static neo_status lower_group(neo_compilation *c, const neo_group *g) {
-  neo_kernel *kernel;
-  const neo_record *from;
-  neo_schedule sched = neo_compile_schedule(c, g, &from);
-  neo_status s = neo_compile_lower(c, g, &sched, &kernel, &c->why);
-  if (s)
-    return s;
-  NEO_PUSH(&c->arena, &c->schedules, sched);
-  NEO_PUSH(&c->arena, &c->schedule_from, from);
-  NEO_PUSH(&c->arena, &c->kernel_of_group, (uint32_t)c->kernels.n);
-  const char *symbol = neo_arena_printf(&c->arena, "%s_k%zu_%s", c->prefix, c->kernels.n, g->name);
-  neo_plan_kernel made = {
-      .kernel = kernel, .symbol = symbol, .keyless = !neo_kernel_reads_key(kernel)};
-  if (c->target.sm)
-    neo_compile_block(kernel, &made.block, &made.block_units);
-  bool tiles = neo_kernel_has_tiles(kernel);
-  if (tiles || neo_kernel_has_dots(kernel)) {
-    made.fast = kernel;
-    made.fast_symbol = neo_arena_printf(&c->arena, tiles ? "%s_tiles" : "%s_dots", symbol);
-    made.needs = c->target.matrix_needs;
-    s = lower_without_pairs(c, g, &made.kernel);
-  }
-  NEO_PUSH(&c->arena, &c->kernels, made);
-  return s;
-}
-
-static bool starts_alike(neo_compilation *c, const neo_group *a, const neo_group *b, neo_tensor x,
-                         neo_tensor y) {
-  neo_module *m = c->module;
-  return neo_wide_start(m, neo_group_form(m, a), x) == neo_wide_start(m, neo_group_form(m, b), y);
-}
-
-/* Do buffers that a GPU's kernel is given begin at the same multiples, as they do for another? */
-static bool aligned_alike(neo_compilation *c, const neo_group *a, const neo_group *b) {
-  bool alike = a->reads.n == b->reads.n && a->roots.n == b->roots.n;
-  for (size_t k = 0; alike && k < a->reads.n; k++)
-    alike = starts_alike(c, a, b, a->reads.at[k], b->reads.at[k]);
-  for (size_t k = 0; alike && k < a->roots.n; k++)
-    alike = starts_alike(c, a, b, a->roots.at[k], b->roots.at[k]);
-  return alike;
-}
-
-/* A group whose kernel exists already: equal keys say the same up to names, also which buffers may
- * be the same memory. */
-static bool shared(neo_compilation *c, size_t g) {
-  const uint64_t *key = c->grouping.groups.at[g].key;
-  for (size_t k = 0; k < g && (key[0] | key[1]); k++) {
-    const neo_group *old = &c->grouping.groups.at[k];
-    if (old->key[0] != key[0] || old->key[1] != key[1] ||
-        (c->target.sm && !aligned_alike(c, old, &c->grouping.groups.at[g])))
-      continue;
-    neo_schedule sched = c->schedules.at[k];
-    const neo_record *from = c->schedule_from.at[k];
-    uint32_t kernel = c->kernel_of_group.at[k];
-    NEO_PUSH(&c->arena, &c->schedules, sched);
-    NEO_PUSH(&c->arena, &c->schedule_from, from);
-    NEO_PUSH(&c->arena, &c->kernel_of_group, kernel);
-    return true;
-  }
-  return false;
 }
 
 /* Of the records: what was taken from them, so that those for other models do not count. */
@@ -352,8 +235,8 @@ static neo_status kernels(neo_compilation *c) {
   if (!s && c->ahead)
     neo_parts_begin(c);
   for (size_t g = 0; !s && g < c->grouping.groups.n; g++) {
-    if (!shared(c, g))
-      s = lower_group(c, &c->grouping.groups.at[g]);
+    if (!neo_compile_share(c, g))
+      s = neo_compile_group(c, &c->grouping.groups.at[g]);
     neo_parts_follow(c);
   }
   neo_compile_report_records(c);

@@ -122,11 +122,9 @@ neo_status
 neo_compile_kernels(neo_compilation *c) NEO_MUST_CHECK; /* groups, schedules, loop IR, plan */
 neo_status neo_compile_emit(neo_compilation *c) NEO_MUST_CHECK; /* LLVM, files */
 /* The kernel of a group by a schedule, verified; in the compilation's arena. After a failure *why
- * has a text. */
+ * has a text. (lower.c) */
 neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_schedule *s,
                              neo_kernel **out, const char **why) NEO_MUST_CHECK;
-/* How a GPU launches a kernel: threads of a block, and the units that those run. */
-void neo_compile_block(const neo_kernel *k, int32_t *block, int32_t *units);
 /* Adds what passed since the last call, or since the compilation began, as the cost of `stage`.
  * (cost.c) */
 void neo_cost_add(neo_compilation *c, const char *stage);

@@ -2,6 +2,7 @@
  * not told has failed. */
 #define _GNU_SOURCE /* pipe2 */
 #include "tools/tune/build.h"
+#include "codegen/make.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -78,7 +79,7 @@ static bool lower(neo_builder *b, neo_llvm *l, neo_candidate *x, size_t number) 
     return fail(x, why);
   neo_llvm_export(l, x->symbol);
   if (target_of(b)->sm)
-    neo_compile_block(k, &x->block, &x->block_units);
+    neo_kernel_launch(k, &x->block, &x->block_units);
   x->persistent = (int32_t)k->persistent;
   say_maps(b, k, x);
   x->units = neo_kernel_units(k, b->sizes + 1);

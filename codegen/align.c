@@ -1,0 +1,43 @@
+/* See align.h. */
+#include "codegen/align.h"
+#include "fusion/form.h"
+#include "schedule/wide.h"
+
+/* What an asynchronous copy of more than an element reads begins at a multiple of 16 bytes: such
+ * copies have been planned for no other buffers (schedule/wide.h). */
+static void align_copied(neo_kernel *k, const neo_block *b) {
+  for (size_t i = 0; i < b->n; i++) {
+    const neo_ls *s = b->at[i];
+    align_copied(k, &s->body);
+    align_copied(k, &s->other);
+    if (s->kind != NEO_LS_COPY)
+      continue;
+    neo_kbuf *from = &k->bufs.at[s->factor[0]];
+    uint32_t bytes = (uint32_t)s->step * neo_type_bytes((neo_type)from->type);
+    from->align = from->align < bytes ? bytes : from->align;
+  }
+}
+
+void neo_kernel_align(neo_module *m, const neo_group *g, neo_kernel *k) {
+  const neo_form *f = neo_group_form(m, g);
+  for (size_t b = 0; b < k->bufs.n; b++) {
+    neo_kbuf *buf = &k->bufs.at[b];
+    if (!(buf->use & NEO_BUF_SCRATCH) && neo_wide_tensor(m, f, buf->tensor))
+      buf->align = NEO_WIDE_BYTES;
+  }
+  align_copied(k, &k->body);
+}
+
+static bool starts_match(neo_module *m, const neo_group *a, const neo_group *b, neo_tensor x,
+                         neo_tensor y) {
+  return neo_wide_start(m, neo_group_form(m, a), x) == neo_wide_start(m, neo_group_form(m, b), y);
+}
+
+bool neo_align_matches(neo_module *m, const neo_group *a, const neo_group *b) {
+  bool same = a->reads.n == b->reads.n && a->roots.n == b->roots.n;
+  for (size_t k = 0; same && k < a->reads.n; k++)
+    same = starts_match(m, a, b, a->reads.at[k], b->reads.at[k]);
+  for (size_t k = 0; same && k < a->roots.n; k++)
+    same = starts_match(m, a, b, a->roots.at[k], b->roots.at[k]);
+  return same;
+}

@@ -1,0 +1,11 @@
+/* The kernels of groups, in the stage of kernels. */
+#ifndef NEO_TOOLS_PIPELINE_LOWER_H
+#define NEO_TOOLS_PIPELINE_LOWER_H
+#include "tools/pipeline/compile.h"
+
+/* Chooses the schedule of a group and adds its kernel to the compilation's. */
+neo_status neo_compile_group(neo_compilation *c, const neo_group *g) NEO_MUST_CHECK;
+/* Gives the g-th group the kernel of an earlier one that computes the same; false: there is none. */
+bool neo_compile_share(neo_compilation *c, size_t g);
+
+#endif
