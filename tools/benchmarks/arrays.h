@@ -35,7 +35,7 @@ static inline float bench_from_bf16(uint16_t x) {
   return bench_float((uint32_t)x << 16);
 }
 
-/* Of numbers below 1: further bits are cut off, and what is smaller than f16's normal ones is 0. */
+/* The number is below 1: further bits are cut off, and what is smaller than f16's normal ones is 0. */
 static inline uint16_t bench_to_f16(float x) {
   uint32_t bits = bench_bits(x), exponent = bits >> 23 & 255;
   if (exponent < 127 - 14)

@@ -33,6 +33,6 @@ const char *gpu_reference_make(const gpu_reference *r, uint8_t type, const int64
                                const int64_t *at, int64_t n, gpu_expected *out);
 /* How many elements are looked at in some seconds, where one is a sum of so many products. */
 int64_t gpu_reference_most(const gpu_reference *r, const int64_t *shape);
-/* Of an element of type f64, f32, f16 or bf16. */
+/* The value of an element of type f64, f32, f16 or bf16. */
 double gpu_element(const void *p, uint8_t type, int64_t at);
 #endif

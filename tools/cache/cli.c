@@ -85,7 +85,7 @@ static cache_exit bad_option(const cache_cli *cli, const char *word) {
              : cache_usage(cli, "unknown option '%s'", word);
 }
 
-/* Of the values that more than one command has. */
+/* Reads the values that more than one command has. */
 static cache_exit read_values(cache_cli *cli) {
   const char *format = cli->value[CACHE_O_FORMAT];
   int64_t percent = 0;

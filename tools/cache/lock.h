@@ -23,7 +23,7 @@ neo_status neo_records_locked(const neo_io *io, neo_arena *a, const char *path, 
                               neo_records_work *work, void *ctx, const char **why) NEO_MUST_CHECK;
 
 /* Failures of the work: a text that begins with the path. */
-neo_status neo_records_fail(neo_records_lock *w, neo_status s, const char *text);
-neo_status neo_records_fail_errno(neo_records_lock *w);
+neo_status neo_records_fail(neo_records_lock *w, neo_status s, const char *text) NEO_MUST_CHECK;
+neo_status neo_records_fail_errno(neo_records_lock *w) NEO_MUST_CHECK;
 
 #endif

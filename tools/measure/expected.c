@@ -31,7 +31,7 @@ static int64_t count_known(const measure_buf *b, size_t size) {
   return n;
 }
 
-/* Of more than there is room for, those at equal distances. */
+/* Where there are more than there is room for, those at equal distances. */
 static void save_buffer(const measure_buf *b, FILE *f) {
   size_t size = neo_rti_type_bytes(b->type);
   int64_t known = count_known(b, size), n = known < MOST ? known : MOST, seen = 0, kept = 0;

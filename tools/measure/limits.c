@@ -60,7 +60,7 @@ void measure_limits_set(const measure_job *j, size_t scratch_bytes) {
 #define ALLOW(name)                                       \
   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), \
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-/* Of one descriptor only (its low word: a larger number is none that is open). */
+/* Allows the call for one descriptor only, by its low word: no larger number is open. */
 #define ALLOW_ON(name, fd)                                                                         \
   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 4),                                          \
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),                  \

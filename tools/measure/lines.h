@@ -39,7 +39,7 @@ char *measure_line_of(const char *text, size_t *bytes);
 
 /* Length and hash of a file; false: it cannot be read. */
 bool measure_file_digest(const char *path, int64_t *bytes, uint64_t *digest);
-/* Of the candidates: the last line is "end N", N lines before it. */
+/* Reads the list of candidates, whose last line is "end N" after N lines. */
 bool measure_candidates_read(measure_lines *r, const char *folder);
 /* The digest that results name. */
 uint64_t measure_lines_digest(const measure_lines *r);

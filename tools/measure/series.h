@@ -8,7 +8,7 @@ typedef struct {
   cuda_exec exec; /* null: there is none */
 } measure_series;
 
-/* Of n launches. False: the driver makes no such graph, and *s is empty. */
+/* Makes a graph of n launches. False: the driver makes no such graph, and *s is empty. */
 bool measure_series_make(const cuda_api *api, const cuda_kernel_node *kernel, int n,
                          measure_series *s);
 void measure_series_end(const cuda_api *api, measure_series *s);

@@ -35,7 +35,7 @@ static void put_memory(const neoc_cli *cli, const neo_plan *p) {
     putchar('\n');
   }
   if (p->kept_bytes)
-    printf("kept between calls: %s\n", neoc_bytes_text(cli->arena, p->kept_bytes));
+    printf("cached between calls: %s\n", neoc_bytes_text(cli->arena, p->kept_bytes));
 }
 
 static const char *json_results(neoc_cli *cli, const neo_compilation *c) {

@@ -183,7 +183,7 @@ static neo_status choose_target(neo_compilation *c) {
   return NEO_OK;
 }
 
-/* Of the records: what was taken from them, so that those for other models do not count. */
+/* The records count by what was taken from them: those for other models change nothing. */
 static const char *source_hash(neo_compilation *c) {
   neo_str s;
   uint64_t h[2];

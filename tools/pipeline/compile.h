@@ -62,7 +62,8 @@ typedef struct {
   /* Chooses a group's schedule in place of records and model, for tests; may be null. */
   neo_schedule (*schedule)(void *ctx, struct neo_compilation *c, const neo_group *g);
   void *schedule_ctx;
-  bool every_grid;  /* what can be in a grid that stays is, whatever that saves: for tests */
+  bool
+      every_grid; /* every grid that can be one persistent kernel is, whatever that saves: for tests */
   neo_alloc alloc;  /* all zero: the default */
   jmp_buf *on_fail; /* where to go when memory ends between stages; null: abort */
 } neo_compile_options;

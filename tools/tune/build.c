@@ -47,7 +47,7 @@ static const neo_target *target_of(const neo_builder *b) {
   return b->target ? b->target : &b->c->target;
 }
 
-/* Of at most four maps of five axes, which fit. */
+/* The text of at most four maps of five axes, which fits. */
 static void say_maps(const neo_builder *b, const neo_kernel *k, neo_candidate *x) {
   neo_kernel_map map[NEO_KERNEL_MAPS];
   uint32_t n = target_of(b)->sm ? neo_kernel_maps(k, map) : 0;

@@ -2,7 +2,7 @@
  *
  * Of each task: its plain kernel runs here, on this processor, and some elements of its answer go
  * to the folder; then the base, and what the search proposes while it knows nothing but what the
- * log does, are built, into the folder. The search believes that each proposal takes what is
+ * log does, are built, into the folder. The search takes it that each proposal takes what is
  * expected of it, so that they are not all alike; where it proposes too few, the model's list fills
  * up. Tasks that the log knows nothing of come first, then those with the largest part of the step.
  * When all is there, the list of candidates is written, whole: a folder without it is none. */

@@ -142,7 +142,7 @@ double neo_job_bytes(neo_compilation *c, const neo_kernel *k, const int64_t *siz
   return bytes;
 }
 
-/* Of what is written there are up to four copies: the buffer, an answer, those to compare with. */
+/* A buffer that is written has up to four copies: itself, an answer, and those to compare with. */
 const char *neo_job_refused(neo_compilation *c, const neo_kernel *k, const int64_t *sizes) {
   double bytes = 0, most = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 4;
   size_t n = 0;

@@ -18,7 +18,7 @@ typedef struct {
 /* The lines of a job, "job" to "ready". k: a kernel of the group, for its buffers. */
 void neo_job_text(neo_compilation *c, const neo_group *g, const neo_kernel *k,
                   const neo_job_options *o, neo_str *out);
-/* Of the buffers that a kernel reads and writes, scratch apart. */
+/* Bytes of the buffers that a kernel reads and writes, without scratch. */
 double neo_job_bytes(neo_compilation *c, const neo_kernel *k, const int64_t *sizes);
 /* Why the measurer cannot take it: buffers, sizes or bytes are too many. Null: it can. */
 const char *neo_job_refused(neo_compilation *c, const neo_kernel *k, const int64_t *sizes);

@@ -44,7 +44,7 @@ static size_t by_time(const neo_surveyed *all, size_t n, size_t *out) {
   return m;
 }
 
-/* Of those that come first one in so many has so many rounds in all. */
+/* One in so many of the first schedules has so many rounds in all. */
 static const struct {
   size_t share;
   int rounds;
@@ -56,7 +56,7 @@ typedef struct {
   int n;
 } times;
 
-/* Of rounds [from, to): the mean of those in the middle, which varies less than the median. */
+/* The mean of the middle ones of rounds [from, to), which varies less than their median. */
 static double middle(const times *t, int from, int to) {
   double x[MOST], sum = 0;
   int n = 0;

@@ -5,10 +5,10 @@
 
 enum { HALF = NEO_SEARCH_HALF, POPULATION = 8, CHILDREN = 48, BARREN = 12, STEPS = 512 };
 
-/* A candidate may be quicker than is believed by so many standard deviations. It is worth measuring
- * in a descent while that is at most `hopeful` of the best time; of children `believable`, and more
+/* A candidate may be quicker than is predicted by so many standard deviations. It is worth measuring
+ * in a descent while that is at most `hopeful` of the best time; of children `credible`, and more
  * with each batch that found nothing. */
-static const double doubt = 1.3, hopeful = 1.05, believable = 1, slack = 0.1;
+static const double doubt = 1.3, hopeful = 1.05, credible = 1, slack = 0.1;
 
 /* ---- what has been tried */
 
@@ -28,9 +28,9 @@ static double cost_of(const neo_search *s, const neo_schedule *x) {
 static void learn(neo_search *s, size_t trial) {
   const neo_trial *t = &s->trials.at[trial];
   if (t->time_ns > 0)
-    neo_belief_learn(s->belief, &t->schedule, t->cost, t->time_ns);
+    neo_surrogate_learn(s->surrogate, &t->schedule, t->cost, t->time_ns);
   else
-    neo_belief_forget(s->belief, &t->schedule);
+    neo_surrogate_forget(s->surrogate, &t->schedule);
 }
 
 static size_t add_trial(neo_search *s, const neo_schedule *x, double time_ns) {
@@ -50,7 +50,8 @@ double neo_search_best(const neo_search *s) {
 /* ---- the beginning */
 
 void neo_search_init(neo_search *s, neo_arena *a, neo_space space, uint64_t seed) {
-  *s = (neo_search){.space = space, .arena = a, .seed = seed, .belief = neo_belief_new(a, &space)};
+  *s = (neo_search){
+      .space = space, .arena = a, .seed = seed, .surrogate = neo_surrogate_new(a, &space)};
   s->candidates = NEO_NEW_ARRAY(a, neo_search_candidate, STEPS);
   s->steps = NEO_NEW_ARRAY(a, neo_schedule, STEPS);
   neo_schedule *x = NEO_NEW_ARRAY(a, neo_schedule, NEO_SEARCH_FIRST);
@@ -104,7 +105,7 @@ static bool propose(batch *b, const neo_schedule *x) {
   if (b->n == b->most || (b->s->within && !b->s->within(b->s->ctx, &y)) || find(b->s, &y))
     return false;
   b->out[b->n++] = add_trial(b->s, &y, 0);
-  neo_belief_expect(b->s->belief, &y);
+  neo_surrogate_expect(b->s->surrogate, &y);
   return true;
 }
 
@@ -139,10 +140,10 @@ static void ask_list(neo_search *s, batch *b) {
     s->phase = NEO_SEARCH_DESCENT;
 }
 
-/* ---- what is believed of candidates */
+/* ---- predicted times of candidates */
 
-static void believe(neo_search *s, neo_search_candidate *c) {
-  double spread, ns = neo_belief_ns(s->belief, &c->schedule, c->cost, &spread);
+static void predict(neo_search *s, neo_search_candidate *c) {
+  double spread, ns = neo_surrogate_ns(s->surrogate, &c->schedule, c->cost, &spread);
   c->low_ns = ns * exp(-doubt * spread);
 }
 
@@ -159,13 +160,13 @@ static size_t insert(neo_search *s, neo_search_candidate *c, size_t n, size_t mo
 }
 
 /* Those first that may be the quickest, while they may be as quick as `limit`. What is expected of
- * each changes what is believed of the others, so that a batch is not the same one four times. */
+ * each changes what is predicted of the others, so that a batch is not the same one four times. */
 static void propose_best(neo_search *s, batch *b, size_t n, double limit_ns) {
   neo_search_candidate *c = s->candidates;
   while (b->n < b->most && n) {
     size_t best = 0;
     for (size_t k = 0; k < n; k++) {
-      believe(s, &c[k]);
+      predict(s, &c[k]);
       if (c[k].low_ns < c[best].low_ns)
         best = k;
     }
@@ -184,7 +185,7 @@ static bool has_pack(const neo_search *s, int64_t pack) {
 }
 
 /* What packing brings is what the model knows least of: each operand's is tried once where there
- * is room for it, whatever is believed of it. */
+ * is room for it, whatever is predicted of it. */
 static void ask_pack(neo_search *s, batch *b) {
   neo_schedule best = s->trials.at[s->best].schedule, x;
   int64_t value[NEO_SPACE_VALUES];
@@ -218,7 +219,7 @@ static size_t insert_steps(neo_search *s, size_t n, const neo_schedule *from) {
 }
 
 /* What is one step from the best ones, and what is left of the model's list: those first that are
- * believed to be quickest. */
+ * predicted to be quickest. */
 static void ask_descent(neo_search *s, batch *b) {
   enum { DESCENDED = 3 };
   size_t from[POPULATION], n_from = fittest(s, from), n = 0;
@@ -252,7 +253,7 @@ static void ask_genetic(neo_search *s, batch *b) {
     neo_schedule x = make_child(s, parents, n);
     n_children = insert(s, s->candidates, n_children, CHILDREN, &x);
   }
-  propose_best(s, b, n_children, (believable + slack * s->barren) * neo_search_best(s));
+  propose_best(s, b, n_children, (credible + slack * s->barren) * neo_search_best(s));
 }
 
 static void ask_phase(neo_search *s, batch *b) {

@@ -4,15 +4,15 @@
  *   list      the model's choice, then seeds (records of the same or near shapes), then the model's
  *             best; then its choice with blocks of other lengths
  *   descent   steps from the three best schedules so far, and the rest of the list: those first
- *             that are believed to be quickest (belief.h), while one may be quicker than the best;
+ *             that are predicted to be quickest (surrogate.h), while one may be quicker than the best;
  *             and each operand packed, or not, once
- *   genetic   children of the best ones; of many, those are measured that are believed to be
+ *   genetic   children of the best ones; of many, those are measured that are predicted to be
  *             quickest. A new best one is descended from again
  *
  * Every schedule is proposed once. The same times told give the same search. */
 #ifndef NEO_TOOLS_SEARCH_H
 #define NEO_TOOLS_SEARCH_H
-#include "tools/tune/belief.h"
+#include "tools/tune/surrogate.h"
 
 enum { NEO_SEARCH_FIRST = 16, NEO_SEARCH_HALF = 4 }; /* of the model's list; before the descent */
 
@@ -44,7 +44,7 @@ typedef struct {
   NEO_VEC(neo_schedule) list; /* what the first phase goes through */
   size_t listed;              /* of the list, in the first phase */
   size_t lengths;             /* of other blocks that it has tried after that */
-  neo_belief *belief;
+  neo_surrogate *surrogate;
   neo_search_candidate *candidates; /* room for those of a batch */
   neo_schedule *steps;
   neo_search_phase phase;

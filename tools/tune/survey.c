@@ -146,7 +146,7 @@ double neo_survey_best(const neo_surveyed *all, size_t n) {
   return best;
 }
 
-/* Of the schedules with this tile the one that is nearest to the model's; t->n: there is none. */
+/* The schedule with this tile that is nearest to the model's; t->n: there is none. */
 static size_t nearest(const table *t, const neo_schedule *model) {
   size_t best = t->n;
   for (size_t k = 0; k < t->n; k++)

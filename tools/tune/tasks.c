@@ -57,7 +57,7 @@ static neo_task *task_of_key(neo_tune *t, const uint64_t key[2]) {
   return NULL;
 }
 
-/* Of a task with several kernels, the first one's neighbours are taken for all. */
+/* A task with several kernels is measured among the neighbours of its first one. */
 static void add_task(neo_tune *t, size_t g, const runs *n) {
   neo_compilation *c = t->c;
   double own = kernel_bytes(t, c->kernel_of_group.at[g]);

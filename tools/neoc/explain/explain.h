@@ -29,11 +29,11 @@ void neoc_explain_grids(const neo_plan *p, neo_str *out);
 /* A training entry's tensors, by id: those that its loss needs, and of them those that kernels
  * read again for what comes after it. */
 typedef struct {
-  const bool *forward, *kept;
+  const bool *forward, *saved;
 } neoc_passes;
 neoc_passes neoc_passes_of(neo_compilation *c, neo_arena *a, const neo_entry_rec *e);
 
 /* All of it as one page of HTML, into a file. After the plan. (page.c) */
-neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const char *path);
+neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const char *path) NEO_MUST_CHECK;
 
 #endif

@@ -25,7 +25,7 @@ static bool is_backward(const neo_group *g, const bool *forward, const bool *nee
 neoc_passes neoc_passes_of(neo_compilation *c, neo_arena *a, const neo_entry_rec *e) {
   neo_module *m = c->module;
   neo_tensor loss = {neo_list_at(m, e->outputs, 0)};
-  bool *forward = made_by(c, a, &loss, 1), *kept = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
+  bool *forward = made_by(c, a, &loss, 1), *saved = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
   size_t n = 0;
   neo_tensor *roots = NEO_NEW_ARRAY(a, neo_tensor, e->outputs.n + e->updates.n + 1);
   for (uint32_t k = 0; k < e->outputs.n; k++)
@@ -37,19 +37,19 @@ neoc_passes neoc_passes_of(neo_compilation *c, neo_arena *a, const neo_entry_rec
     const neo_group *g = &c->grouping.groups.at[k];
     bool here = g->entry == neo_group_entry(m, e) && is_backward(g, forward, needed);
     for (size_t i = 0; here && i < g->reads.n; i++)
-      kept[g->reads.at[i].i] = kept[g->reads.at[i].i] || forward[g->reads.at[i].i];
+      saved[g->reads.at[i].i] = saved[g->reads.at[i].i] || forward[g->reads.at[i].i];
   }
-  return (neoc_passes){forward, kept};
+  return (neoc_passes){forward, saved};
 }
 
 static void put_backward(neoc_cli *cli, neo_compilation *c, const neo_entry_rec *e, neo_str *out) {
   neo_module *m = c->module;
   neo_arena *a = cli->arena;
-  const bool *kept = neoc_passes_of(c, a, e).kept;
+  const bool *saved = neoc_passes_of(c, a, e).saved;
   int64_t total = 0;
   neo_str_addf(out, "backward pass of %s reads\n", neo_name_text(m->names, e->name));
   for (uint32_t t = 1; t < m->tensors.n; t++) {
-    if (!kept[t])
+    if (!saved[t])
       continue;
     int64_t bytes = neoc_tensor_bytes(m, a, (neo_tensor){t});
     total += bytes;
@@ -67,7 +67,7 @@ static void put_group(neo_compilation *c, size_t g, neo_str *out) {
                c->kernel_of_group.at[g], (unsigned long long)gr->key[0],
                (unsigned long long)gr->key[1], gr->entry ? ", in " : "",
                gr->entry ? neo_name_text(m->names, m->entries.at[gr->entry - 1].name) : "",
-               gr->cached ? ", kept between calls" : "");
+               gr->cached ? ", cached between calls" : "");
   for (size_t k = 0; k < gr->members.n; k++) {
     const neo_def_rec *d = neo_def_at(m, gr->members.at[k].def);
     neo_tensor t = {neo_list_at(m, d->out, 0)};

@@ -60,7 +60,7 @@ static void put_run(page *p, const neo_rt_entry *e, int32_t k, double total) {
   put_cell(p, neo_arena_printf(p->a, "%d", k));
   neo_str_add(p->out, "<td>");
   neoc_html_link(p->out, page_href(p, "g", g), x->name);
-  neo_str_add(p->out, x->cached ? " <span class=\"tag\">kept</span></td><td>" : "</td><td>");
+  neo_str_add(p->out, x->cached ? " <span class=\"tag\">cached</span></td><td>" : "</td><td>");
   page_put_lines(p, g, 3);
   neo_str_add(p->out, "</td>");
   put_names(p, x->roots.at, x->roots.n);
@@ -200,7 +200,7 @@ static void put_model_tiles(page *p) {
   put_count_tile(p, plan->entries.n - 1, "entries");
   put_bytes_tile(p, plan->param_bytes, "parameters");
   put_bytes_tile(p, plan->state_bytes, "state");
-  put_bytes_tile(p, plan->kept_bytes, "kept between calls");
+  put_bytes_tile(p, plan->kept_bytes, "cached between calls");
   put_bytes_tile(p, plan->frame_bytes, "largest frame");
   put_bytes_tile(p, plan->scratch_bytes, "scratch per thread");
   neo_str_add(p->out, "</div>\n");

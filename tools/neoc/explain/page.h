@@ -47,7 +47,7 @@ typedef struct {
 void page_find_facts(page *p);
 /* The group of the k-th step of an entry; -1: it is a copy. */
 int32_t page_step_group(const page *p, const neo_rt_entry *e, int32_t k);
-/* Seconds of a step by the target's profile; 0: a copy, or what is kept between calls. */
+/* Seconds of a step by the target's profile; 0: a copy, or what is cached between calls. */
 double page_step_seconds(const page *p, const neo_rt_entry *e, int32_t k);
 double page_entry_seconds(const page *p, const neo_rt_entry *e);
 /* The module's entry of the plan's; null: that of initial values. */

@@ -25,7 +25,7 @@ static void put_summary(page *p, uint32_t g) {
   neoc_html_leaf(p->out, "span", neo_arena_printf(p->a, "group %u, kernel %u", g, k), "class",
                  "tag", NULL);
   if (x->cached)
-    neoc_html_leaf(p->out, "span", "kept between calls", "class", "tag", NULL);
+    neoc_html_leaf(p->out, "span", "cached between calls", "class", "tag", NULL);
   if (x->cost.total_s > 0)
     neoc_html_leaf(p->out, "span", page_seconds(p, x->cost.total_s), "class", "right", NULL);
   neoc_html_close(p->out, "summary");

@@ -86,7 +86,7 @@ static void put_axes(const picture *f) {
 static const char *class_of(const picture *f, neo_tensor t) {
   if (!f->passes.forward || !f->passes.forward[t.i])
     return f->passes.forward ? "backward" : "forward";
-  return f->passes.kept[t.i] ? "saved" : "forward";
+  return f->passes.saved[t.i] ? "saved" : "forward";
 }
 
 static const char *life_text(const picture *f, const neo_plan_place *x) {

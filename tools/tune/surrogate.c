@@ -1,12 +1,12 @@
-/* See belief.h. The matrix is factored when it is first asked for after it has changed. */
-#include "tools/tune/belief.h"
+/* See surrogate.h. The matrix is factored when it is first asked for after it has changed. */
+#include "tools/tune/surrogate.h"
 #include "schedule/space_values.h"
 #include <math.h>
 #include <string.h>
 
-enum { TILE = 4, BLOCKS = 5, PACKS = 6, MOST = NEO_BELIEF_MOST };
+enum { TILE = 4, BLOCKS = 5, PACKS = 6, MOST = NEO_SURROGATE_MOST };
 
-/* Of the logarithm of the model's error: its variance as it usually is, how many errors that counts
+/* The logarithm of the model's error: its variance as it usually is, how many errors that counts
  * for, and what is only noise. */
 static const double variance = 0.2 * 0.2, usual = 5, noise = 0.012 * 0.012;
 /* Shares of the variance: what depends on the tile, blocks or packs only, and on all of them. */
@@ -16,7 +16,7 @@ typedef struct {
   double tile[TILE], blocks[BLOCKS], pack[PACKS], rest[NEO_SCHED_COUNT];
 } point;
 
-struct neo_belief {
+struct neo_surrogate {
   const neo_space *space;
   double reduced, columns; /* lengths that a block of 0 has */
   size_t n, next;
@@ -42,7 +42,7 @@ static void point_of_tile(const int64_t *p, double *f) {
 }
 
 /* Sides; and about how much a panel of the tile's columns, and a block of them, have of a cache. */
-static void point_of_blocks(const neo_belief *b, const int64_t *p, double *f) {
+static void point_of_blocks(const neo_surrogate *b, const int64_t *p, double *f) {
   double k = p[NEO_SCHED_BLOCK_K] ? (double)p[NEO_SCHED_BLOCK_K] : b->reduced;
   double n = p[NEO_SCHED_BLOCK_N] ? (double)p[NEO_SCHED_BLOCK_N] : b->columns;
   f[0] = logarithm(k, 2);
@@ -68,7 +68,7 @@ static void point_of_rest(const int64_t *p, double *f) {
   f[NEO_SCHED_UNROLL_K] = logarithm((double)p[NEO_SCHED_UNROLL_K], 1.5);
 }
 
-static point point_of(const neo_belief *b, const neo_schedule *s) {
+static point point_of(const neo_surrogate *b, const neo_schedule *s) {
   point x;
   point_of_tile(s->at, x.tile);
   point_of_blocks(b, s->at, x.blocks);
@@ -101,24 +101,24 @@ static double covariance(const point *a, const point *b) {
 
 /* ---- what is remembered */
 
-neo_belief *neo_belief_new(neo_arena *a, const neo_space *space) {
-  neo_belief *b = NEO_NEW(a, neo_belief);
+neo_surrogate *neo_surrogate_new(neo_arena *a, const neo_space *space) {
+  neo_surrogate *b = NEO_NEW(a, neo_surrogate);
   neo_schedule s = neo_schedule_default(space->m, space->g, space->machine);
-  *b = (neo_belief){.space = space, .factored = true, .scale = 1};
+  *b = (neo_surrogate){.space = space, .factored = true, .scale = 1};
   b->reduced = (double)neo_space_reduced_length(space);
   b->columns = (double)neo_space_column_length(space, &s);
   return b;
 }
 
 /* Its place; b->n: it has none. */
-static size_t find(const neo_belief *b, const point *x) {
+static size_t find(const neo_surrogate *b, const point *x) {
   size_t k = 0;
   while (k < b->n && memcmp(&b->x[k], x, sizeof *x) != 0)
     k++;
   return k;
 }
 
-static void learn(neo_belief *b, const point *x, double error) {
+static void learn(neo_surrogate *b, const point *x, double error) {
   size_t k = find(b, x);
   if (k == b->n) {
     k = b->next;
@@ -130,12 +130,12 @@ static void learn(neo_belief *b, const point *x, double error) {
   b->factored = false;
 }
 
-void neo_belief_learn(neo_belief *b, const neo_schedule *s, double cost, double time_ns) {
+void neo_surrogate_learn(neo_surrogate *b, const neo_schedule *s, double cost, double time_ns) {
   point x = point_of(b, s);
   learn(b, &x, log(time_ns / cost));
 }
 
-void neo_belief_forget(neo_belief *b, const neo_schedule *s) {
+void neo_surrogate_forget(neo_surrogate *b, const neo_schedule *s) {
   point x = point_of(b, s);
   size_t k = find(b, &x);
   if (k == b->n)
@@ -150,7 +150,7 @@ void neo_belief_forget(neo_belief *b, const neo_schedule *s) {
 /* ---- the process */
 
 /* Solves L y = x in place; `back`: L^T y = x. */
-static void solve(const neo_belief *b, double *x, bool back) {
+static void solve(const neo_surrogate *b, double *x, bool back) {
   size_t n = b->n;
   for (size_t k = 0; k < n; k++) {
     size_t i = back ? n - 1 - k : k;
@@ -161,7 +161,7 @@ static void solve(const neo_belief *b, double *x, bool back) {
   }
 }
 
-static void factor_matrix(neo_belief *b) {
+static void factor_matrix(neo_surrogate *b) {
   double *l = b->factor;
   for (size_t i = 0; i < b->n; i++)
     for (size_t j = 0; j <= i; j++) {
@@ -173,7 +173,7 @@ static void factor_matrix(neo_belief *b) {
 }
 
 /* The mean under which the errors are likeliest, and their scale given it. */
-static void estimate(neo_belief *b) {
+static void estimate(neo_surrogate *b) {
   double one[MOST], sum = 0, ones = 0, squares = 0;
   for (size_t i = 0; i < b->n; i++)
     one[i] = 1, b->weight[i] = b->error[i];
@@ -189,8 +189,8 @@ static void estimate(neo_belief *b) {
   b->scale = sqrt((usual + squares) / (usual + (double)b->n));
 }
 
-/* Of the logarithm of the error; *spread: its standard deviation. */
-static double believe(neo_belief *b, const point *x, double *spread) {
+/* The predicted logarithm of the error; *spread: its standard deviation. */
+static double predict(neo_surrogate *b, const point *x, double *spread) {
   double v[MOST], error = 0, left = covariance(x, x);
   if (!b->factored) {
     factor_matrix(b);
@@ -209,14 +209,14 @@ static double believe(neo_belief *b, const point *x, double *spread) {
   return b->mean + error;
 }
 
-double neo_belief_ns(neo_belief *b, const neo_schedule *s, double cost, double *spread) {
+double neo_surrogate_ns(neo_surrogate *b, const neo_schedule *s, double cost, double *spread) {
   point x = point_of(b, s);
-  return cost * exp(believe(b, &x, spread));
+  return cost * exp(predict(b, &x, spread));
 }
 
-void neo_belief_expect(neo_belief *b, const neo_schedule *s) {
+void neo_surrogate_expect(neo_surrogate *b, const neo_schedule *s) {
   point x = point_of(b, s);
   double spread;
   if (b->n && find(b, &x) == b->n)
-    learn(b, &x, believe(b, &x, &spread));
+    learn(b, &x, predict(b, &x, &spread));
 }
