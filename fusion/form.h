@@ -45,7 +45,8 @@ typedef struct {
 typedef struct {
   neo_tensor tensor;
   neo_expr offset, value;
-  int64_t row_block; /* above 0: values are added up over runs of so many points of the last shared axis,
+  int64_t
+      row_block; /* above 0: values are added up over runs of so many points of the last shared axis,
                   during which the offset is the same (ir/row_blocks.h) */
 } neo_form_out;
 
@@ -60,8 +61,8 @@ typedef struct {
 
 typedef struct { /* how a tensor is accessed */
   neo_tensor tensor;
-  int64_t base;  /* offsets count from this element on */
-  bool closed;   /* every access is inside the tensor wherever the axes are in their ranges */
+  int64_t base; /* offsets count from this element on */
+  bool closed;  /* every access is inside the tensor wherever the axes are in their ranges */
 } neo_form_access;
 
 typedef struct neo_form {
@@ -117,25 +118,5 @@ bool neo_form_closed(const neo_form *f, neo_tensor t);
 /* Is a LOAD of the form proved to be inside its tensor under the facts? */
 bool neo_form_inside(neo_module *m, neo_prover *p, const neo_form *f, const neo_facts *facts,
                      neo_expr load);
-
-/* ---- private to fusion: form/build.c builds; form/flat.c flattens; form/fuse_stages.c puts stages together; form/terms.c
- * finds terms of sums; form/drop_unit_axes.c drops axes; form/strip_mine.c cuts them; form/fuse_axes.c merges axes; form/interchange.c orders
- * those of sums; form/rebase.c moves origins; key.c hashes */
-neo_expr neo_flat_expr(neo_module *m, neo_prover *p, const neo_axis_rec *axes, uint32_t n_axes,
-                       neo_expr assume, neo_expr e);
-neo_expr neo_flat_offset(neo_module *m, neo_tensor t, const neo_expr *index);
-void neo_form_fuse_stages(neo_module *m, neo_form *f);
-void neo_form_terms(neo_module *m, neo_form *f);
-void neo_form_drop_unit_axes(neo_module *m, neo_form *f);
-void neo_form_strip_mine(neo_module *m, neo_form *f);
-/* Puts by[k] in place of AXIS k, then what `also` (may be null) makes of each node; offsets stay in
- * linear form. (form/drop_unit_axes.c) */
-void neo_form_replace(neo_module *m, neo_stage *s, const neo_expr *by, uint32_t n,
-                      neo_form_rewriter *also, void *ctx);
-uint32_t neo_form_most_axes(const neo_form *f); /* of one stage, with the shared ones */
-void neo_form_fuse_axes(neo_module *m, neo_form *f);
-void neo_form_interchange(neo_module *m, neo_form *f);
-void neo_form_rebase(neo_module *m, neo_prover *p, neo_form *f);
-void neo_form_key(neo_module *m, const neo_group *g, uint64_t key[2]);
 
 #endif

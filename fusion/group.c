@@ -1,5 +1,5 @@
 /* What a group reads and writes, its key and its name. */
-#include "fusion/form.h"
+#include "fusion/form/steps.h"
 #include <ctype.h>
 #include <string.h>
 
@@ -52,4 +52,8 @@ void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g) {
     neo_stage_visit(m, &f->stages.at[k], collect_read, &c);
   neo_form_key(m, g, g->key);
   g->name = identifier(m, a, g);
+}
+
+uint32_t neo_group_entry(const neo_module *m, const neo_entry_rec *e) {
+  return e->kind == NEO_ENTRY_TRAIN ? (uint32_t)(e - m->entries.at) + 1 : 0;
 }

@@ -12,7 +12,8 @@ typedef struct {
   neo_def def;
   uint8_t place;
   const int8_t *shared; /* shared axis -> the member's own axis; null: its first ones, in order */
-  bool row_block; /* a sum of row blocks (ir/row_blocks.h): each point of the shared axes adds a row to it */
+  bool
+      row_block; /* a sum of row blocks (ir/row_blocks.h): each point of the shared axes adds a row to it */
 } neo_member;
 
 /* The price of a group by the target's profile (profile.h), at the largest sizes: to compare groups
@@ -29,7 +30,8 @@ typedef struct {
   NEO_VEC(neo_tensor) roots;   /* tensors written to memory */
   NEO_VEC(neo_tensor) reads;   /* tensors read from memory, each once */
   uint32_t entry; /* the training entry that it is for, number + 1; 0: all that are none */
-  bool cached; /* depends on parameters alone, which its entries leave as they are: it runs when they
+  bool
+      cached; /* depends on parameters alone, which its entries leave as they are: it runs when they
                 have changed, and its results stay between calls */
   neo_group_cost cost;
   uint64_t key[2];       /* of the canonical IR without names: equal keys share a kernel */
@@ -44,7 +46,7 @@ typedef struct {
 
 /* Kinds of decisions (kinds.def). */
 typedef enum {
-#define X(name, text, meaning) NEO_FUSE_##name,
+#define X(name, text, rules, meaning) NEO_FUSE_##name,
 #include "fusion/kinds.def"
 #undef X
   NEO_FUSE_KINDS

@@ -3,7 +3,7 @@
  * (inside the offsets), bounds of index tensors, the length of each buffer that is not closed
  * (loads are compared with it), and which buffers may be the same memory. */
 #include "base/hash.h"
-#include "fusion/form.h"
+#include "fusion/form/steps.h"
 #include <string.h>
 
 typedef struct {

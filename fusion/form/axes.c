@@ -5,7 +5,7 @@
  *   stage 0  axes t   acc0 = argmax x[n*3 + t]
  *   stage 1  axes t   acc1 = sum x[n*3 + t] where t != acc0      the condition changes along n and t
  */
-#include "fusion/form.h"
+#include "fusion/form/steps.h"
 
 enum { LAST = 63 }; /* accumulators from here on share a bit */
 

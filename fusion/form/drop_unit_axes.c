@@ -6,7 +6,7 @@
  *
  * A stage that has own axes keeps one of them: it is what makes it a reduction, or a store in
  * steps. */
-#include "fusion/form.h"
+#include "fusion/form/steps.h"
 #include <string.h>
 
 typedef struct {

@@ -1,5 +1,5 @@
 /* From indices to offsets: loads by their row-major element, guards as explicit conditions. */
-#include "fusion/form.h"
+#include "fusion/form/steps.h"
 #include "ir/prove.h"
 #include <assert.h>
 

@@ -4,7 +4,7 @@
  *     Y[n*12544 + p*28 + q] = relu(X[n*12544 + p*28 + q])   ->   Y[x] = relu(X[x])
  *
  * So elementwise work on any rank is one long loop, a reduction over an image one axis. */
-#include "fusion/form.h"
+#include "fusion/form/steps.h"
 #include <assert.h>
 
 typedef struct {

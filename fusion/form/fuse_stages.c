@@ -9,7 +9,7 @@
  * uses; equal accumulators become one. A stage that stores joins the last one over the same points:
  * values are functions of accumulators and operands, so a later store stores the same. Payloads
  * keep a stage of their own. */
-#include "fusion/form.h"
+#include "fusion/form/steps.h"
 
 typedef struct {
   neo_module *m;

@@ -8,7 +8,7 @@
  *
  * Only a stage with one float sum of a product, whose bounds are constants and whose condition
  * reads nothing, is turned, and only where no operand lies along its last axis. */
-#include "fusion/form.h"
+#include "fusion/form/steps.h"
 
 typedef struct {
   neo_module *m;

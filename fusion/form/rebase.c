@@ -10,7 +10,7 @@
  * its length is of no account to the kernel, and the least offset, if it is known, is taken off all
  * offsets. What bounds and conditions read is never closed: it is also read where they do not hold,
  * behind a comparison with the length. */
-#include "fusion/form.h"
+#include "fusion/form/steps.h"
 #include "ir/prove.h"
 
 typedef struct {

@@ -11,7 +11,7 @@
  * A shared axis is cut where some load has its quotient by n, but neither the axis itself nor its
  * remainder; n divides its extent, and no other quotient or remainder of it occurs. (Weights in
  * tiles, read at i/16 and i%16, stay: see transform/prepack.c.) Only reductions gain by it. */
-#include "fusion/form.h"
+#include "fusion/form/steps.h"
 
 enum { LEAST_GROUP = 8 }; /* elements: fewer are no lanes */
 

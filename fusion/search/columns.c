@@ -1,4 +1,4 @@
-/* Sums of columns in the kernel that reduces the rows.
+/* The move that puts sums of columns into the kernel that reduces the rows.
  *
  *     group 1, rows r   m[r] = mean[c] X[r, c],   Y[r, c] = X[r, c] - m[r]
  *     group 2           part.b[s, c] = sum[i: 256] D[q, c] * (X[q, c] - m[q]),   q = 256*s + i
@@ -7,9 +7,9 @@
  * group 1: at each row r the row is added to part.b[r/256], which stays in a cache meanwhile. A run
  * of rows belongs to one unit of work, and its rows are taken in order (codegen/lower/lower.c).
  *
- * This is done when all other decisions have been made: the group keeps its place, so whatever the
- * sums read has to be there by then, and what of it the group itself makes is read at the row at
- * hand. */
+ * The move comes after all others, on groups that are finished: group 1 keeps its place in the order.
+ * So all that the sums read has to be made by then, and results of group 1 are read at the current
+ * row. */
 #include "fusion/search/search.h"
 #include "ir/row_blocks.h"
 
@@ -41,8 +41,8 @@ static bool updates_any(const joiner *x, const neo_group *g) {
 
 /* ---- what the two are */
 
-/* Members are sums of equal runs, and nothing else. */
-static bool all_runs(neo_module *m, const neo_group *g, neo_row_block *run) {
+/* Members are sums over equal row blocks, and nothing else. */
+static bool all_row_blocks(neo_module *m, const neo_group *g, neo_row_block *run) {
   for (size_t k = 0; k < g->members.n; k++) {
     neo_row_block x;
     const neo_member *y = &g->members.at[k];
@@ -129,7 +129,7 @@ static void find_elsewhere(void *ctx, neo_expr e) {
   }
 }
 
-static bool at_hand(const joiner *x) {
+static bool at_current_row(const joiner *x) {
   places p = {x, false};
   for (size_t k = 0; k < x->sums->members.n && !p.elsewhere; k++) {
     neo_row_block run;
@@ -153,8 +153,8 @@ static bool share_matrix(const joiner *x) {
 static bool fit(joiner *x, const neo_row_block *run) {
   return x->rows->entry == x->sums->entry && !x->rows->cached && over_rows(x, run) &&
          same_entries(x) && !updates_any(x, x->rows) && !updates_any(x, x->sums) &&
-         x->rows->roots.n + x->sums->roots.n <= FUSE_MOST_OUTS && share_matrix(x) && at_hand(x) &&
-         is_there(x);
+         x->rows->roots.n + x->sums->roots.n <= FUSE_MOST_OUTS && share_matrix(x) &&
+         at_current_row(x) && is_there(x);
 }
 
 /* ---- joining */
@@ -199,19 +199,48 @@ static neo_group joined(const joiner *x) {
   return g;
 }
 
-bool fuse_columns(fuser *q, neo_grouping *all, size_t first, const neo_group *g) {
-  neo_row_block run;
-  if (q->off >> NEO_FUSE_COLUMNS & 1 || !all_runs(q->m, g, &run))
-    return false;
-  for (size_t k = first; k < all->groups.n; k++) {
-    joiner x = {.q = q, .all = all, .sums = g, .rows = &all->groups.at[k], .at = k};
-    if (!fit(&x, &run))
-      continue;
-    neo_group y = joined(&x);
-    if (q->explain)
-      neo_str_addf(q->explain, "join %s to %s: columns\n", g->name, x.rows->name);
-    all->groups.at[k] = y;
-    return true;
-  }
-  return false;
+/* ---- the row */
+
+/* Groups of `made`: x->a has the sums, x->b the rows. */
+static joiner joiner_of(fuser *q, const fuse_move *x) {
+  const neo_group *groups = q->made->groups.at;
+  return (joiner){.q = q, .all = q->made, .sums = &groups[x->a], .rows = &groups[x->b], .at = x->b};
 }
+
+/* Any earlier group may go over the rows. */
+static void match(fuser *q, uint32_t g, fuse_moves *out) {
+  neo_row_block block;
+  if (!all_row_blocks(q->m, &q->made->groups.at[g], &block))
+    return;
+  for (uint32_t k = q->first_made; k < g; k++)
+    NEO_PUSH(q->a, out, (fuse_move){.a = g, .b = k});
+}
+
+static bool price(fuser *q, fuse_move *x, const char **why) {
+  joiner j = joiner_of(q, x);
+  neo_row_block block;
+  *why = "no kernel goes over these rows";
+  if (!all_row_blocks(q->m, j.sums, &block) || !fit(&j, &block))
+    return false;
+  x->reward = j.rows->cost.total_s + j.sums->cost.total_s - joined_cost(&j).total_s;
+  return true;
+}
+
+static bool apply(fuser *q, const fuse_move *x, fuse_list *changed) {
+  joiner j = joiner_of(q, x);
+  neo_group y = joined(&j);
+  (void)changed; /* no group of the state */
+  q->made->groups.at[x->b] = y;
+  for (size_t k = x->a; k + 1 < q->made->groups.n; k++)
+    q->made->groups.at[k] = q->made->groups.at[k + 1];
+  q->made->groups.n--;
+  return true;
+}
+
+static void explain(fuser *q, const fuse_move *x, neo_str *out) {
+  const neo_group *groups = q->made->groups.at;
+  neo_str_addf(out, "join %s to %s: columns,", groups[x->a].name, groups[x->b].name);
+}
+
+const fuse_rules fuse_columns_rules = {
+    .when = FUSE_LAST, .match = match, .price = price, .apply = apply, .explain = explain};

@@ -1,46 +1,5 @@
-/* Groups of a module: which definitions become one kernel (search/search.h: how they are found). */
+/* Groups of a module: which definitions become one kernel (search.h: how they are found). */
 #include "fusion/search/search.h"
-#include <assert.h>
-
-static const struct {
-  const char *text, *meaning;
-} kinds[] = {
-#define X(name, text, meaning) {text, meaning},
-#include "fusion/kinds.def"
-#undef X
-};
-
-const char *neo_fuse_kind_text(neo_fuse_kind k) {
-  return kinds[k].text;
-}
-
-const char *neo_fuse_kind_meaning(neo_fuse_kind k) {
-  return kinds[k].meaning;
-}
-
-/* ---- the first state */
-
-static void make_groups(fuser *q) {
-  q->listed = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
-  q->found = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
-  for (size_t k = 0; k < q->n_order; k++) {
-    fuse_group g = {0};
-    NEO_PUSH(q->a, &g.members, q->order[k]);
-    NEO_PUSH(q->a, &q->groups, g);
-    q->def[q->order[k]].home = (uint32_t)q->groups.n;
-  }
-}
-
-void fuse_price(fuser *q, double price) {
-  fuse_parts p;
-  const char *why;
-  q->price = price;
-  for (size_t k = 0; k < q->groups.n; k++) {
-    fuse_group *g = &q->groups.at[k];
-    if (fuse_parts_of(q, g->members.at, g->members.n, &p, &why))
-      g->cost = fuse_cost(q, &p);
-  }
-}
 
 bool neo_fuse_caches(const neo_fuse_options *o) {
   return !o || (!(o->off >> NEO_FUSE_CACHE & 1) && o->memory == NEO_FUSE_FAST);
@@ -52,46 +11,9 @@ void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o
   q->profile = o && o->profile ? o->profile : neo_profile_of(32);
   q->caches = neo_fuse_caches(o);
   fuse_facts(q);
-  make_groups(q);
+  fuse_make_groups(q);
   fuse_order(q);
   fuse_price(q, 0);
-}
-
-double fuse_total(const fuser *q) {
-  double t = 0;
-  for (size_t k = 0; k < q->groups.n; k++)
-    t += q->groups.at[k].cost;
-  return t;
-}
-
-/* ---- the last state as groups */
-
-static const int8_t *shared_of(fuser *q, const fuse_parts *p, uint32_t k) {
-  bool first = true;
-  for (uint32_t s = 0; s < p->n_shared; s++)
-    first = first && p->shared[k][s] == (int8_t)s;
-  return first ? NULL : neo_arena_copy(q->a, p->shared[k], sizeof p->shared[k]);
-}
-
-neo_group fuse_group_of(fuser *q, const fuse_group *x) {
-  neo_group g = {.entry = q->entry};
-  fuse_parts p;
-  const char *why;
-  bool ok = fuse_parts_of(q, x->members.at, x->members.n, &p, &why);
-  assert(ok && "groups have a form");
-  (void)ok;
-  g.cached = fuse_is_cached(q, &p);
-  for (uint32_t k = 0; k < p.n; k++) {
-    neo_member y = {{p.def[k]}, NEO_PLACE_INLINE, NULL, false};
-    if (p.member[k]) {
-      y.place = fuse_leaves(q, &p, k) ? NEO_PLACE_ROOT : NEO_PLACE_REGISTER;
-      y.shared = shared_of(q, &p, k);
-    }
-    NEO_PUSH(q->a, &g.members, y);
-  }
-  g.cost = fuse_cost_of(q, &p);
-  neo_group_finish(q->m, q->a, &g);
-  return g;
 }
 
 static void add_inits(fuser *q, neo_grouping *out) {
@@ -106,8 +28,10 @@ static void add_inits(fuser *q, neo_grouping *out) {
   }
 }
 
+/* Groups of the state in their order; each may still be joined with one that is finished. */
 static void emit(fuser *q, neo_grouping *out) {
-  size_t first = out->groups.n;
+  q->made = out;
+  q->first_made = (uint32_t)out->groups.n;
   if (!q->entry)
     add_inits(q, out);
   for (size_t at = 0; at < q->n_order; at++) {
@@ -117,23 +41,23 @@ static void emit(fuser *q, neo_grouping *out) {
     neo_group made = fuse_group_of(q, &q->groups.at[g - 1]);
     if (made.cached && q->explain)
       neo_str_addf(q->explain, "cache %s between calls\n", made.name);
-    if (!fuse_columns(q, out, first, &made))
-      NEO_PUSH(q->a, &out->groups, made);
+    NEO_PUSH(q->a, &out->groups, made);
+    fuse_in_order(q, FUSE_LAST, (uint32_t)out->groups.n - 1);
   }
 }
 
 /* ---- memory */
 
 /* Bytes of tensors that are made forward and read backward, but for what entries return. */
-static double kept_bytes(fuser *q) {
+static double saved_bytes(fuser *q) {
   double n = 0;
   for (size_t k = 0; k < q->n_order; k++)
     n += fuse_saved_bytes(q, q->order[k]);
   return n;
 }
 
-/* With a price on what is kept, more is computed again: the lowest of these with which the rest
- * fits is taken. */
+/* With a price on saved activations, more is computed again. The lowest of these prices with which
+ * the rest fits is taken. */
 static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
                    neo_str *explain) {
   static const double prices[] = {0, 3e-12, 1e-11, 3e-11, 1e-10, 3e-10, 1e-9, 1e-8, 1e-6};
@@ -143,9 +67,10 @@ static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options
     size_t mark = explain ? explain->n : 0;
     fuse_begin(q, m, a, o, entry, explain);
     fuse_price(q, prices[k]);
-    fuse_nested(q);
+    for (uint32_t g = 0; g < q->groups.n; g++)
+      fuse_in_order(q, FUSE_FIRST, g);
     fuse_greedy(q);
-    if (most <= 0 || kept_bytes(q) <= (double)most || k + 1 == N)
+    if (most <= 0 || saved_bytes(q) <= (double)most || k + 1 == N)
       return;
     if (explain && explain->at)
       explain->at[explain->n = mark] = 0;
@@ -153,10 +78,6 @@ static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options
 }
 
 /* ---- entries */
-
-uint32_t neo_group_entry(const neo_module *m, const neo_entry_rec *e) {
-  return e->kind == NEO_ENTRY_TRAIN ? (uint32_t)(e - m->entries.at) + 1 : 0;
-}
 
 static void fuse_entry(neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
                        neo_grouping *out, neo_str *explain) {

@@ -1,21 +1,22 @@
-/* Which sums of products are nested in those that read them (nested.h).
+/* The move that nests a sum of products in the sums that read it (fusion/nested.h).
  *
- * A sum may be, if nothing wants its tensor, and all that read it, by way of elementwise values
- * that then are copied, are bodies of reductions whose kernels blocks of threads can run. All of
- * them compute it, so that the tensor is in no memory. That is one move, made before all others:
- * the steps on its way, copies of elementwise values into products, are no gain each by itself.
+ * A sum may be nested if nothing wants its tensor, and if everything that reads it is the body of a
+ * reduction whose kernel blocks of threads can run. Elementwise values in between are copied. Every
+ * host computes the sum, so that the tensor is in no memory. The move comes before all others,
+ * because the steps on its way (copies of elementwise values into products) gain nothing one by one.
  *
- * Its reward is what the kernels cost now, less what they cost then, and the room: a byte of memory
- * has a price on targets that have kernels for it. Only tensors larger than what they are made from
- * are looked at. */
-#include "fusion/search/search.h"
+ * The reward is the price of the kernels now, less their price then, plus the room: on targets that
+ * have kernels for it, a byte of memory has a price. Only a tensor that is larger than all that it
+ * is made from is looked at. */
 #include "fusion/nested.h"
+#include "fusion/search/search.h"
 
 enum { MOST_INNER = 12, MOST_HOSTS = 12 };
 
 typedef struct {
   fuser *q;
   uint32_t inner[MOST_INNER], n_inner; /* the sum; elementwise values between it and the hosts */
+  uint32_t home[MOST_INNER];           /* of these, before */
   uint32_t host[MOST_HOSTS], n_hosts;
   NEO_VEC(fuse_edge) marked; /* reads that were made copies */
 } nesting;
@@ -55,7 +56,7 @@ static bool at_axes(const fuse_read *r) {
   return r->rank > 0;
 }
 
-static bool known(const uint32_t *list, uint32_t n, uint32_t d) {
+static bool listed(const uint32_t *list, uint32_t n, uint32_t d) {
   for (uint32_t k = 0; k < n; k++)
     if (list[k] == d)
       return true;
@@ -63,7 +64,7 @@ static bool known(const uint32_t *list, uint32_t n, uint32_t d) {
 }
 
 static bool add(uint32_t *list, uint32_t *n, uint32_t most, uint32_t d) {
-  if (known(list, *n, d))
+  if (listed(list, *n, d))
     return true;
   if (*n == most)
     return false;
@@ -120,12 +121,13 @@ static bool is_candidate(fuser *q, uint32_t id) {
   return fuse_bytes(q, fuse_out(q, id, 0)) > from;
 }
 
-/* ---- making it so, and taking it back */
+/* ---- marking the copies, and taking the marks back */
 
 static void mark(nesting *x) {
   fuser *q = x->q;
   for (uint32_t k = 0; k < x->n_inner; k++) {
     fuse_def *d = &q->def[x->inner[k]];
+    x->home[k] = d->home;
     for (size_t i = 0; i < d->readers.n; i++) {
       fuse_edge e = d->readers.at[i];
       if (fuse_read_of(q, e)->copied)
@@ -137,11 +139,11 @@ static void mark(nesting *x) {
   }
 }
 
-static void unmark(nesting *x, const uint32_t *home) {
+static void unmark(nesting *x) {
   for (size_t k = 0; k < x->marked.n; k++)
     fuse_read_of(x->q, x->marked.at[k])->copied = false;
   for (uint32_t k = 0; k < x->n_inner; k++)
-    x->q->def[x->inner[k]].home = home[k];
+    x->q->def[x->inner[k]].home = x->home[k];
 }
 
 /* The cost of a host's kernel as it would be; negative: there is none. */
@@ -162,65 +164,75 @@ static double price_host(nesting *x, uint32_t host) {
   return fuse_cost(q, &p);
 }
 
-static void explain(const nesting *x, double reward) {
-  const fuser *q = x->q;
-  if (!q->explain)
-    return;
-  for (uint32_t k = 0; k <= x->n_hosts; k++) {
-    uint32_t d = k ? x->host[k - 1] : x->inner[0];
-    const char *name = neo_name_text(q->m->names, neo_tensor_at(q->m, fuse_out(q, d, 0))->name);
-    neo_str_addf(q->explain, k == 0 ? "nested %s into" : k == 1 ? " %s" : ", %s", name);
-  }
-  neo_str_addf(q->explain, ": saves %.3g us\n", 1e6 * reward);
+/* Price and room of what the sum and the values between it and the hosts cost now. */
+static double saved(const nesting *x) {
+  double s = x->q->profile->room_s * fuse_bytes(x->q, fuse_out(x->q, x->inner[0], 0));
+  for (uint32_t k = 0; k < x->n_inner; k++)
+    s += x->home[k] ? x->q->groups.at[x->home[k] - 1].cost : 0;
+  return s;
 }
 
-static void settle(nesting *x, const uint32_t *home, const double *cost) {
-  fuser *q = x->q;
-  for (uint32_t k = 0; k < x->n_inner; k++) {
-    if (!home[k])
-      continue;
-    fuse_group *g = &q->groups.at[home[k] - 1];
-    g->members.n = 0;
-    g->cost = 0;
-    g->version++;
-    q->by_place[g->at] = 0;
-  }
+static bool price_hosts(nesting *x, double *reward) {
   for (uint32_t k = 0; k < x->n_hosts; k++) {
-    fuse_group *g = &q->groups.at[q->def[x->host[k]].home - 1];
-    g->cost = cost[k];
-    g->version++;
+    double cost = price_host(x, x->host[k]);
+    if (cost < 0)
+      return false;
+    *reward += x->q->groups.at[x->q->def[x->host[k]].home - 1].cost - cost;
   }
+  return true;
 }
 
-static void try(fuser *q, uint32_t id) {
-  nesting x = {.q = q, .inner = {id}, .n_inner = 1};
-  uint32_t home[MOST_INNER];
-  double cost[MOST_HOSTS], reward = q->profile->room_s * fuse_bytes(q, fuse_out(q, id, 0));
-  if (!find_hosts(&x))
-    return;
-  for (uint32_t k = 0; k < x.n_inner; k++) {
-    home[k] = q->def[x.inner[k]].home;
-    reward += home[k] ? q->groups.at[home[k] - 1].cost : 0;
-  }
-  mark(&x);
-  bool ok = true;
-  for (uint32_t k = 0; ok && k < x.n_hosts; k++) {
-    cost[k] = price_host(&x, x.host[k]);
-    ok = cost[k] >= 0;
-    reward += q->groups.at[q->def[x.host[k]].home - 1].cost - cost[k];
-  }
-  if (!ok || reward <= 0) {
-    unmark(&x, home);
-    return;
-  }
-  explain(&x, reward);
-  settle(&x, home, cost);
+static bool price(fuser *q, fuse_move *x, const char **why) {
+  nesting n = {.q = q, .inner = {x->a}, .n_inner = 1};
+  *why = "not all of its readers are reductions of blocks";
+  if (!find_hosts(&n))
+    return false;
+  mark(&n);
+  x->reward = saved(&n);
+  bool ok = price_hosts(&n, &x->reward);
+  unmark(&n);
+  return ok;
 }
 
-void fuse_nested(fuser *q) {
-  if (q->profile->products_per_s <= 0 || q->off >> NEO_FUSE_NESTED & 1)
-    return;
-  for (size_t k = 0; k < q->n_order; k++)
-    if (is_candidate(q, q->order[k]))
-      try(q, q->order[k]);
+/* ---- making it */
+
+static void leave_group(fuser *q, uint32_t g) {
+  fuse_group *x = &q->groups.at[g];
+  x->members.n = 0;
+  x->cost = 0;
+  x->version++;
+  q->by_place[x->at] = 0;
 }
+
+static bool apply(fuser *q, const fuse_move *x, fuse_list *changed) {
+  nesting n = {.q = q, .inner = {x->a}, .n_inner = 1};
+  if (!find_hosts(&n))
+    return false;
+  mark(&n);
+  for (uint32_t k = 0; k < n.n_inner; k++)
+    if (n.home[k])
+      leave_group(q, n.home[k] - 1);
+  for (uint32_t k = 0; k < n.n_hosts; k++)
+    fuse_renew(q, q->def[n.host[k]].home - 1, changed);
+  return true;
+}
+
+/* ---- the row */
+
+static void match(fuser *q, uint32_t g, fuse_moves *out) {
+  const fuse_group *x = &q->groups.at[g];
+  bool may = q->profile->products_per_s > 0 && x->members.n == 1;
+  if (may && is_candidate(q, x->members.at[0]))
+    NEO_PUSH(q->a, out, (fuse_move){.a = x->members.at[0]});
+}
+
+static void explain(fuser *q, const fuse_move *x, neo_str *out) {
+  nesting n = {.q = q, .inner = {x->a}, .n_inner = 1};
+  neo_str_addf(out, "nested %s into", fuse_def_name(q, x->a));
+  for (uint32_t k = 0; find_hosts(&n) && k < n.n_hosts; k++)
+    neo_str_addf(out, "%s %s", k ? "," : "", fuse_def_name(q, n.host[k]));
+  neo_str_addc(out, ':');
+}
+
+const fuse_rules fuse_nested_rules = {
+    .when = FUSE_FIRST, .match = match, .price = price, .apply = apply, .explain = explain};

@@ -138,11 +138,6 @@ static bool distinct(const int8_t *at, uint32_t n) {
   return true;
 }
 
-neo_expr fuse_out_extent(const fuser *q, uint32_t d, uint32_t axis) {
-  const neo_def_rec *r = neo_def_at(q->m, (neo_def){d});
-  return neo_def_axis(q->m, r, axis)->hi;
-}
-
 static bool match_member(matcher *c, uint32_t base) {
   fuser *q = c->q;
   fuse_parts *p = c->p;

@@ -1,13 +1,17 @@
 /* Private to fusion and its tests: the state of the search for groups.
  *
- *   search/facts.c   what definitions are like, who reads what
- *   search/parts.c   what a set of definitions is as one kernel: is there a form, what does it cost
- *   search/order.c   an order of the groups in which each comes after those that it needs
- *   search/moves.c   a change of the state and its reward
- *   fuse_nested.c    sums that those who read them compute, first of all
- *   search/greedy.c  the best change first
- *   search/columns.c      sums of columns, into the groups that reduce the rows
- *   search/fuse.c         from the state to groups
+ *   needs.c    which definitions the entries need
+ *   facts.c    what each of them is like, and who reads what
+ *   parts.c    whether a set of definitions has a form as one kernel
+ *   cost.c     what that kernel costs
+ *   order.c    an order of the groups in which each comes after those that it needs
+ *   state.c    the groups and their prices
+ *   copy.c, join.c, nested.c, columns.c    a move each: rules that change the state
+ *   rules.c    the table of moves (kinds.def); pricing and making any of them
+ *   greedy.c   the best move first
+ *   fuse.c     the search, and from the last state to groups
+ *
+ * Each file calls those above it alone.
  *
  * State: every definition that is needed has a home, the group that computes its tensors for all
  * others; a plain one (elementwise, one result) may instead be copied by its readers, each of which
@@ -16,7 +20,7 @@
  *
  * The cost of a state is the sum over its groups of
  *
- *   launch + traffic/bandwidth + work/rate + price * bytes kept for the backward pass
+ *   launch + traffic/bandwidth + work/rate + price * bytes saved for the backward pass
  *
  * and the reward of a change is what it takes off the cost. */
 #ifndef NEO_FUSION_SEARCH_H
@@ -31,7 +35,7 @@ enum {
   FUSE_MOST_OUTS = 16,
   FUSE_MOST_ACCS = 12,
   FUSE_MOST_SHARED = 16, /* as many as a tensor has dimensions */
-  FUSE_LEAST_POINTS = 8 /* of the shared axes: a kernel of fewer has one worker */
+  FUSE_LEAST_POINTS = 8  /* of the shared axes: a kernel of fewer has one worker */
 };
 
 typedef struct {
@@ -96,7 +100,7 @@ typedef struct fuser {
   const neo_profile *profile;
   uint32_t off;   /* kinds that are switched off, as bits */
   bool caches;    /* groups of call-invariant definitions may be kept between calls */
-  double price;   /* seconds for a byte that is kept for the backward pass */
+  double price;   /* seconds for a byte that is saved for the backward pass */
   uint32_t entry; /* see fuse_begin */
   neo_str *explain;
   fuse_def *def;   /* by id */
@@ -113,19 +117,26 @@ typedef struct fuser {
   uint32_t *seen, walk;                /* by definition: met in this walk, if it is `walk` */
   uint32_t *listed, listing;           /* by group: in the list at hand, if it is `listing` */
   uint32_t *found, finding;            /* the same of the search at hand */
+  neo_grouping *made;                  /* groups that are finished */
+  uint32_t first_made;                 /* of these entries */
   fuse_list next, forth, back, places; /* storage of searches */
   uint64_t n_priced, n_searched;       /* groups that were priced; met in searches of the order */
 } fuser;
 
-/* ---- search/facts.c */
+/* ---- needs.c, facts.c */
+void fuse_needs(fuser *q);
 void fuse_facts(fuser *q);
 double fuse_bytes(fuser *q, neo_tensor t); /* at the largest sizes */
 static inline fuse_read *fuse_read_of(const fuser *q, fuse_edge e) {
   return &q->def[e.def].read[e.read];
 }
 neo_tensor fuse_out(const fuser *q, uint32_t d, uint32_t k);
+neo_expr fuse_out_extent(const fuser *q, uint32_t d, uint32_t axis); /* of an output axis */
+/* For explanations: the name of a definition's first result, of a group's first member. */
+const char *fuse_def_name(const fuser *q, uint32_t d);
+const char *fuse_group_name(const fuser *q, uint32_t g);
 
-/* ---- search/parts.c */
+/* ---- parts.c */
 typedef struct {
   uint32_t n;
   uint32_t def[FUSE_MOST_PARTS]; /* in order: members and what they copy */
@@ -137,37 +148,36 @@ typedef struct {
 
 /* The parts of a group of these members (in order) under the copies that are marked now. False:
  * they have no form together; *why says the reason. */
-bool fuse_parts_of(fuser *q, const uint32_t *members, size_t n, fuse_parts *out, const char **why);
+bool fuse_parts_of(fuser *q, const uint32_t *members, size_t n, fuse_parts *out,
+                   const char **why) NEO_MUST_CHECK;
 /* The kind of fusion that a group of several definitions is. */
 neo_fuse_kind fuse_kind_of(const fuser *q, const fuse_parts *p);
-/* Among the parts at hand? */
+/* Is the definition one of the parts that were last asked for? */
 static inline bool fuse_is_part(const fuser *q, uint32_t d) {
   return q->part_of[d] == q->now;
 }
 static inline bool fuse_is_reduction(const fuse_def *d) {
   return d->spans > 0;
 }
-/* A sum that the part that reads it computes? (fuse_nested.c) */
+/* Is the part a sum that the part that reads it computes (nested.c)? */
 static inline bool fuse_is_inner(const fuser *q, const fuse_parts *p, uint32_t part) {
   return !p->member[part] && fuse_is_reduction(&q->def[p->def[part]]);
 }
-/* Of an output axis. */
-neo_expr fuse_out_extent(const fuser *q, uint32_t d, uint32_t axis);
 
-/* ---- search/cost.c */
-/* Is a group of these parts kept between calls (neo_group.cached)? */
+/* ---- cost.c */
+/* Are the results of a group of these parts cached between calls (neo_group.cached)? */
 bool fuse_is_cached(const fuser *q, const fuse_parts *p);
-/* Seconds. `home` tells who is in the group: definitions whose home it is. What is kept between
- * calls costs a part of a run. */
+/* Seconds. `home` tells who is in the group: definitions whose home it is. A group that is cached
+ * between calls costs a part of a run. */
 double fuse_cost(fuser *q, const fuse_parts *p);
 /* A run, and what it is made of. */
 neo_group_cost fuse_cost_of(fuser *q, const fuse_parts *p);
-/* Is the k-th result of a part read outside of the parts, or wanted? */
+/* Is a result of the part read outside of the parts, or wanted? */
 bool fuse_leaves(fuser *q, const fuse_parts *p, uint32_t part);
-/* Bytes of d that the forward pass keeps for the backward pass. */
+/* Bytes of d that the forward pass saves for the backward pass. */
 double fuse_saved_bytes(fuser *q, uint32_t d);
 
-/* ---- search/order.c */
+/* ---- order.c */
 /* Places of the groups, one for each definition at first; writers of new versions after readers of
  * the old ones where that makes no cycle. */
 void fuse_order(fuser *q);
@@ -181,45 +191,83 @@ bool fuse_order_joins(fuser *q, uint32_t g, uint32_t h, bool change, const char 
 /* May group g read what d reads, from where it runs? */
 bool fuse_order_copies(fuser *q, uint32_t d, uint32_t g);
 
-/* ---- search/moves.c */
-typedef enum { FUSE_COPY, FUSE_JOIN } fuse_move_kind;
-typedef enum { FUSE_ALL, FUSE_BACKWARD, FUSE_FORWARD, FUSE_ONE } fuse_readers; /* of a copy */
+/* ---- state.c */
+void fuse_make_groups(fuser *q); /* one for each definition */
+/* Sets the price of a saved byte, in seconds, and with it the costs of all groups. */
+void fuse_price(fuser *q, double price);
+/* Group g has changed: prices it, and adds it to the list unless it is empty. */
+void fuse_renew(fuser *q, uint32_t g, fuse_list *changed);
+/* A fuse_move's stamp from the versions of these groups. */
+uint64_t fuse_stamp_of(fuser *q, const fuse_list *groups);
+/* The cost of all groups. */
+double fuse_total(const fuser *q);
+/* The group as others see it. */
+neo_group fuse_group_of(fuser *q, const fuse_group *x);
+
+/* ---- moves */
 typedef struct {
-  uint8_t kind;
-  uint32_t a, b; /* COPY: definition, readers (ONE + k: the k-th); JOIN: two groups, a < b */
-  double reward;
-  uint64_t stamp; /* of the groups that it was computed for */
+  uint8_t kind;  /* the first neo_fuse_kind with the move's rules */
+  uint32_t a, b; /* what the move is of: its rules know */
+  double reward; /* seconds that it takes off the cost */
+  uint64_t stamp;
 } fuse_move;
-/* Is the k-th reader one of those that the copy is for, and does not copy yet? */
-bool fuse_move_takes(const fuser *q, const fuse_move *x, size_t k);
-/* Computes reward and stamp; false: not possible, or of no use, *why says the reason. */
+typedef NEO_VEC(fuse_move) fuse_moves;
+
+typedef enum {
+  FUSE_NEVER,
+  FUSE_FIRST,      /* on each group in order, before the others */
+  FUSE_BEST_FIRST, /* by reward (greedy.c) */
+  FUSE_LAST        /* on each group that is finished (fuser.made), in order */
+} fuse_when;
+
+enum { FUSE_GONE = 0 };
+
+/* A row of the table of moves. */
+typedef struct fuse_rules {
+  fuse_when when;
+  /* Adds the moves that concern group g (FUSE_LAST: a group of `made`); a and b alone are set. */
+  void (*match)(fuser *q, uint32_t g, fuse_moves *out);
+  /* Sets the reward; the state stays as it is. False: the move is not possible, and *why says the
+   * reason. */
+  bool (*price)(fuser *q, fuse_move *x, const char **why);
+  /* Makes a move that has been priced. *changed gets the groups that are different now. False: the
+   * order of the groups does not allow the move any more. */
+  bool (*apply)(fuser *q, const fuse_move *x, fuse_list *changed);
+  /* FUSE_BEST_FIRST: versions of the groups that the reward follows from; FUSE_GONE: there is no
+   * such move any more. */
+  uint64_t (*stamp)(fuser *q, const fuse_move *x);
+  /* "inline A into B:", without what it saves. */
+  void (*explain)(fuser *q, const fuse_move *x, neo_str *out);
+  /* May be null: moves of group g whose refusal is worth telling, and "reject A, B". */
+  void (*refusals)(fuser *q, uint32_t g, fuse_moves *out);
+  void (*explain_refusal)(fuser *q, uint32_t g, const fuse_move *x, neo_str *out);
+} fuse_rules;
+
+#define X(name, text, rules, meaning) extern const fuse_rules rules;
+#include "fusion/kinds.def"
+#undef X
+
+/* ---- rules.c */
+const fuse_rules *fuse_rules_of(const fuse_move *x);
+/* The moves that concern group g, of all rules of this time whose kinds are not switched off. */
+void fuse_match(fuser *q, fuse_when when, uint32_t g, fuse_moves *out);
+void fuse_refusals(fuser *q, uint32_t g, fuse_moves *out);
+/* Sets reward and stamp; false: not possible, or of no use, and *why says the reason. */
 bool fuse_move_price(fuser *q, fuse_move *x, const char **why);
-uint64_t fuse_move_stamp(fuser *q, const fuse_move *x);
-/* Carries out a move that is possible now; *changed gets the groups that are different. False: the
- * order of the groups does not allow it any more. */
+/* Makes a move that has been priced, and explains it; as fuse_rules.apply. */
 bool fuse_move_make(fuser *q, const fuse_move *x, fuse_list *changed);
+/* Makes the first move on group g that has a reward. */
+void fuse_in_order(fuser *q, fuse_when when, uint32_t g);
 
-/* ---- fuse_nested.c */
-void fuse_nested(fuser *q);
+/* ---- greedy.c */
+/* Makes moves, the best reward first, until none is left that has any. */
+void fuse_greedy(fuser *q);
 
-/* ---- search/columns.c */
-/* Puts the group, sums of runs of rows, into one of the groups from number `first` on that goes
- * over these rows; false: none does. */
-bool fuse_columns(fuser *q, neo_grouping *all, size_t first, const neo_group *g);
-
-/* ---- search/fuse.c, search/greedy.c */
+/* ---- fuse.c */
 /* Facts, a group for every definition, their order: of the entries that groups of this number are
  * for (neo_group.entry), or of all. */
 enum { FUSE_EVERY = UINT32_MAX };
 void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
                 neo_str *explain);
-/* Sets the price of a byte that is kept, in seconds, and with it the costs of all groups. */
-void fuse_price(fuser *q, double price);
-/* The group as others see it. */
-neo_group fuse_group_of(fuser *q, const fuse_group *x);
-/* Makes moves, the best reward first, until none is left that has any. */
-void fuse_greedy(fuser *q);
-/* The cost of all groups. */
-double fuse_total(const fuser *q);
 
 #endif

@@ -1,0 +1,91 @@
+/* The table of moves (fusion/kinds.def), and how any of them is priced. */
+#include "fusion/search/search.h"
+
+const fuse_rules fuse_no_rules = {.when = FUSE_NEVER};
+
+static const fuse_rules *const rules_of_kind[] = {
+#define X(name, text, rules, meaning) &rules,
+#include "fusion/kinds.def"
+#undef X
+};
+
+const fuse_rules *fuse_rules_of(const fuse_move *x) {
+  return rules_of_kind[x->kind];
+}
+
+/* Is k the first of the kinds with its rules? */
+static bool leads(uint32_t k) {
+  uint32_t i = 0;
+  while (rules_of_kind[i] != rules_of_kind[k])
+    i++;
+  return i == k;
+}
+
+static bool all_off(const fuser *q, const fuse_rules *r) {
+  bool off = true;
+  for (uint32_t i = 0; i < NEO_FUSE_KINDS; i++)
+    off = off && (rules_of_kind[i] != r || q->off >> i & 1);
+  return off;
+}
+
+static void set_kind(fuse_moves *moves, size_t first, uint32_t kind) {
+  for (size_t i = first; i < moves->n; i++)
+    moves->at[i].kind = (uint8_t)kind;
+}
+
+void fuse_match(fuser *q, fuse_when when, uint32_t g, fuse_moves *out) {
+  out->n = 0;
+  for (uint32_t k = 0; k < NEO_FUSE_KINDS; k++) {
+    const fuse_rules *r = rules_of_kind[k];
+    size_t first = out->n;
+    if (r->when != when || !leads(k) || all_off(q, r))
+      continue;
+    r->match(q, g, out);
+    set_kind(out, first, k);
+  }
+}
+
+void fuse_refusals(fuser *q, uint32_t g, fuse_moves *out) {
+  for (uint32_t k = 0; k < NEO_FUSE_KINDS; k++) {
+    size_t first = out->n;
+    if (!rules_of_kind[k]->refusals || !leads(k))
+      continue;
+    rules_of_kind[k]->refusals(q, g, out);
+    set_kind(out, first, k);
+  }
+}
+
+bool fuse_move_price(fuser *q, fuse_move *x, const char **why) {
+  const fuse_rules *r = fuse_rules_of(x);
+  x->stamp = r->stamp ? r->stamp(q, x) : 0;
+  x->reward = 0;
+  bool ok = r->price(q, x, why);
+  if (ok && x->reward <= 1e-6 * q->profile->launch_s) {
+    *why = "costs more";
+    return false;
+  }
+  return ok;
+}
+
+bool fuse_move_make(fuser *q, const fuse_move *x, fuse_list *changed) {
+  size_t mark = q->explain ? q->explain->n : 0;
+  changed->n = 0;
+  if (q->explain) {
+    fuse_rules_of(x)->explain(q, x, q->explain);
+    neo_str_addf(q->explain, " saves %.3g us\n", 1e6 * x->reward);
+  }
+  bool made = fuse_rules_of(x)->apply(q, x, changed);
+  if (!made && q->explain)
+    q->explain->at[q->explain->n = mark] = 0;
+  return made;
+}
+
+void fuse_in_order(fuser *q, fuse_when when, uint32_t g) {
+  fuse_moves moves = {0};
+  fuse_list changed = {0};
+  const char *why;
+  fuse_match(q, when, g, &moves);
+  for (size_t k = 0; k < moves.n; k++)
+    if (fuse_move_price(q, &moves.at[k], &why) && fuse_move_make(q, &moves.at[k], &changed))
+      return;
+}

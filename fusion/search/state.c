@@ -1,0 +1,83 @@
+/* The groups of the state: the first ones, their prices, and what others see of them. */
+#include "base/hash.h"
+#include "fusion/search/search.h"
+#include <assert.h>
+
+void fuse_make_groups(fuser *q) {
+  q->listed = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
+  q->found = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
+  for (size_t k = 0; k < q->n_order; k++) {
+    fuse_group g = {0};
+    NEO_PUSH(q->a, &g.members, q->order[k]);
+    NEO_PUSH(q->a, &q->groups, g);
+    q->def[q->order[k]].home = (uint32_t)q->groups.n;
+  }
+}
+
+uint64_t fuse_stamp_of(fuser *q, const fuse_list *groups) {
+  uint64_t h = 0;
+  for (size_t k = 0; k < groups->n; k++) {
+    uint32_t g = groups->at[k];
+    h = neo_hash_mix(h, (uint64_t)g << 32 | q->groups.at[g].version);
+  }
+  return h | 2;
+}
+
+void fuse_price(fuser *q, double price) {
+  fuse_parts p;
+  const char *why;
+  q->price = price;
+  for (size_t k = 0; k < q->groups.n; k++) {
+    fuse_group *g = &q->groups.at[k];
+    if (fuse_parts_of(q, g->members.at, g->members.n, &p, &why))
+      g->cost = fuse_cost(q, &p);
+  }
+}
+
+void fuse_renew(fuser *q, uint32_t g, fuse_list *changed) {
+  fuse_group *x = &q->groups.at[g];
+  fuse_parts p;
+  const char *why;
+  x->version++;
+  x->cost = 0;
+  if (!x->members.n)
+    return;
+  if (fuse_parts_of(q, x->members.at, x->members.n, &p, &why))
+    x->cost = fuse_cost(q, &p);
+  NEO_PUSH(q->a, changed, g);
+}
+
+double fuse_total(const fuser *q) {
+  double t = 0;
+  for (size_t k = 0; k < q->groups.n; k++)
+    t += q->groups.at[k].cost;
+  return t;
+}
+
+static const int8_t *shared_of(fuser *q, const fuse_parts *p, uint32_t k) {
+  bool first = true;
+  for (uint32_t s = 0; s < p->n_shared; s++)
+    first = first && p->shared[k][s] == (int8_t)s;
+  return first ? NULL : neo_arena_copy(q->a, p->shared[k], sizeof p->shared[k]);
+}
+
+neo_group fuse_group_of(fuser *q, const fuse_group *x) {
+  neo_group g = {.entry = q->entry};
+  fuse_parts p;
+  const char *why;
+  bool ok = fuse_parts_of(q, x->members.at, x->members.n, &p, &why);
+  assert(ok && "groups have a form");
+  (void)ok;
+  g.cached = fuse_is_cached(q, &p);
+  for (uint32_t k = 0; k < p.n; k++) {
+    neo_member y = {{p.def[k]}, NEO_PLACE_INLINE, NULL, false};
+    if (p.member[k]) {
+      y.place = fuse_leaves(q, &p, k) ? NEO_PLACE_ROOT : NEO_PLACE_REGISTER;
+      y.shared = shared_of(q, &p, k);
+    }
+    NEO_PUSH(q->a, &g.members, y);
+  }
+  g.cost = fuse_cost_of(q, &p);
+  neo_group_finish(q->m, q->a, &g);
+  return g;
+}
