@@ -21,7 +21,7 @@ typedef struct {
 
 typedef struct {
   neo_module *m;
-  neo_map known; /* expression -> index into done */
+  neo_map index; /* expression -> index into done */
   NEO_VEC(words) done;
   neo_map buf, size; /* tensor, size -> number in order of occurrence, from 1 */
   words sum;         /* of everything so far */
@@ -31,9 +31,9 @@ static bool of_family(int k) {
   return k >= 2;
 }
 
-static words known(const hasher *h, neo_expr e) {
+static words words_of(const hasher *h, neo_expr e) {
   uint64_t at = 0;
-  return neo_map_get(&h->known, e.i, &at) ? h->done.at[at] : (words){{0}};
+  return neo_map_get(&h->index, e.i, &at) ? h->done.at[at] : (words){{0}};
 }
 
 static uint64_t number(neo_map *map, uint32_t id) {
@@ -77,7 +77,7 @@ static words of_node(hasher *h, const neo_node *n) {
     uint64_t x = neo_hash_mix((uint64_t)k % 2 + 1, (uint64_t)n->op << 8 | n->type), both = 0;
     x = neo_hash_mix(x, attr_word(h, n, k));
     for (uint32_t i = 0; i < n->arg.n; i++) {
-      uint64_t a = known(h, neo_list_expr(h->m, n->arg, i)).at[k];
+      uint64_t a = words_of(h, neo_list_expr(h->m, n->arg, i)).at[k];
       if (commutes(n->op))
         both += neo_hash_mix(one, a);
       else
@@ -115,15 +115,15 @@ static bool linear(const hasher *h, const neo_node *n, neo_expr e, words *out) {
   neo_expr a = neo_list_expr(h->m, n->arg, 0);
   neo_expr b = n->arg.n > 1 ? neo_list_expr(h->m, n->arg, 1) : a;
   if (n->op == NEO_OP_NEG)
-    *out = plus((words){{0}}, known(h, a), UINT64_MAX);
+    *out = plus((words){{0}}, words_of(h, a), UINT64_MAX);
   else if (n->op == NEO_OP_ADD)
-    *out = plus(known(h, a), known(h, b), 1);
+    *out = plus(words_of(h, a), words_of(h, b), 1);
   else if (n->op == NEO_OP_SUB)
-    *out = plus(known(h, a), known(h, b), UINT64_MAX);
+    *out = plus(words_of(h, a), words_of(h, b), UINT64_MAX);
   else if (neo_expr_is_int(h->m, a, &c))
-    *out = scaled(known(h, b), c);
+    *out = scaled(words_of(h, b), c);
   else if (neo_expr_is_int(h->m, b, &c))
-    *out = scaled(known(h, a), c);
+    *out = scaled(words_of(h, a), c);
   else
     return false;
   return true;
@@ -133,11 +133,11 @@ static void hash_node(void *ctx, neo_expr e) {
   hasher *h = ctx;
   words w;
   const neo_node *n = neo_expr_node(h->m, e);
-  if (neo_map_get(&h->known, e.i, NULL))
+  if (neo_map_get(&h->index, e.i, NULL))
     return;
   if (!linear(h, n, e, &w))
     w = of_node(h, n);
-  neo_map_set(&h->known, e.i, h->done.n);
+  neo_map_set(&h->index, e.i, h->done.n);
   NEO_PUSH(h->m->arena, &h->done, w);
 }
 
@@ -153,7 +153,7 @@ static void add_expr(hasher *h, neo_expr e) {
   if (!e.i)
     return;
   neo_expr_visit(h->m, e, hash_node, h);
-  words w = known(h, e);
+  words w = words_of(h, e);
   for (int k = 0; k < WORDS; k++)
     h->sum.at[k] = neo_hash_mix(h->sum.at[k], w.at[k]);
 }
@@ -206,7 +206,7 @@ static void add_elements(hasher *h, neo_tensor t) {
       continue;
     }
     neo_expr_visit(h->m, e, hash_node, h);
-    rest = plus(rest, known(h, e), 1);
+    rest = plus(rest, words_of(h, e), 1);
   }
   for (int k = 0; k < WORDS; k++) {
     h->sum.at[k] = neo_hash_mix(h->sum.at[k], rest.at[k]);
@@ -230,7 +230,7 @@ void neo_group_family(neo_module *m, const neo_group *g, neo_family *out) {
   const neo_form *f = neo_group_form(m, g);
   hasher h = {.m = m, .sum = {{1, 2, 3, 4}}};
   *out = (neo_family){0};
-  neo_map_init(&h.known, m->arena);
+  neo_map_init(&h.index, m->arena);
   neo_map_init(&h.buf, m->arena);
   neo_map_init(&h.size, m->arena);
   add_axes(&h, out, f->axes.at, f->axes.n);

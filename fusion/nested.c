@@ -81,8 +81,8 @@ static bool split_product(const neo_module *m, const neo_form *f, neo_nested *ou
     if (uses_inner(m, all.at[k]))
       fixed |= neo_form_axes(m, f, all.at[k]);
   for (uint32_t k = 0; k < all.n; k++) {
-    bool beside = neo_form_axes(m, f, all.at[k]) & shared_of(f) & ~fixed;
-    neo_nested_factors *side = beside ? &out->of_columns : &out->of_rows;
+    bool in_columns = neo_form_axes(m, f, all.at[k]) & shared_of(f) & ~fixed;
+    neo_nested_factors *side = in_columns ? &out->of_columns : &out->of_rows;
     side->at[side->n++] = all.at[k];
   }
   uint64_t columns = axes_of(m, f, &out->of_columns) & shared_of(f);

@@ -79,22 +79,22 @@ static void add_outs(neo_form_builder *b, const neo_member *x, const neo_def_rec
 
 /* A sum of runs of the last shared axis: the row at hand is added. Its output axes are the shared
  * ones, runs in the place of the last, and one more. */
-static void add_run(neo_form_builder *b, const neo_member *x) {
+static void add_row_block(neo_form_builder *b, const neo_member *x) {
   neo_module *m = b->m;
   neo_def_rec d = *neo_def_at(m, x->def);
-  neo_row_block run;
+  neo_row_block block;
   neo_expr index[64];
-  bool is_run = neo_row_block_of(m, x->def, &run);
-  assert(is_run && run.at + 1 == b->f->axes.n && "found by fusion/search/columns.c");
-  (void)is_run;
+  bool is_block = neo_row_block_of(m, x->def, &block);
+  assert(is_block && block.at + 1 == b->f->axes.n && "found by fusion/search/columns.c");
+  (void)is_block;
   for (uint32_t k = 0; k < d.n_out; k++)
     index[k] = neo_axis_ref(m, k);
-  index[run.at] = neo_op2(m, NEO_OP_DIV, index[run.at], neo_const_int(m, NEO_I64_T, run.length));
+  index[block.at] = neo_op2(m, NEO_OP_DIV, index[block.at], neo_const_int(m, NEO_I64_T, block.length));
   neo_stage s = {.first_acc = b->f->n_accs};
   NEO_PUSH(m->arena, &s.axes, *neo_def_axis(m, &d, d.n_out - 1));
   neo_tensor t = {neo_list_at(m, d.out, 0)};
-  neo_expr value = neo_form_flatten(b, &s, neo_form_put_in(b, run.body));
-  NEO_PUSH(m->arena, &s.outs, (neo_form_out){t, neo_flat_offset(m, t, index), value, run.length});
+  neo_expr value = neo_form_flatten(b, &s, neo_form_put_in(b, block.body));
+  NEO_PUSH(m->arena, &s.outs, (neo_form_out){t, neo_flat_offset(m, t, index), value, block.length});
   neo_form_end_stage(b, s);
 }
 
@@ -102,7 +102,7 @@ static void add_member(neo_form_builder *b, const neo_member *x) {
   neo_def_rec d = *neo_def_at(b->m, x->def);
   neo_expr value[16];
   if (x->row_block) {
-    add_run(b, x);
+    add_row_block(b, x);
     return;
   }
   if (x->place == NEO_PLACE_INLINE && d.reducer != NEO_RED_NONE) {

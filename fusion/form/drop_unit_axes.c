@@ -63,7 +63,7 @@ static replacing without(neo_module *m, uint32_t n, uint32_t at, neo_expr value)
   return r;
 }
 
-static bool is_single(const neo_module *m, const neo_axis_rec *x) {
+static bool is_unit(const neo_module *m, const neo_axis_rec *x) {
   int64_t lo, hi;
   return neo_expr_is_int(m, x->lo, &lo) && neo_expr_is_int(m, x->hi, &hi) && hi - lo == 1;
 }
@@ -95,12 +95,12 @@ static void drop_own(neo_module *m, const neo_form *f, neo_stage *s, uint32_t at
 
 void neo_form_drop_unit_axes(neo_module *m, neo_form *f) {
   for (uint32_t at = (uint32_t)f->axes.n; at-- > 0;)
-    if (f->axes.n > 1 && is_single(m, &f->axes.at[at]))
+    if (f->axes.n > 1 && is_unit(m, &f->axes.at[at]))
       drop_shared(m, f, at);
   for (size_t k = 0; k < f->stages.n; k++) {
     neo_stage *s = &f->stages.at[k];
     for (uint32_t at = (uint32_t)s->axes.n; at-- > 0;)
-      if (s->axes.n > 1 && is_single(m, &s->axes.at[at]))
+      if (s->axes.n > 1 && is_unit(m, &s->axes.at[at]))
         drop_own(m, f, s, at);
   }
 }

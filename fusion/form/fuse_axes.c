@@ -11,12 +11,12 @@ typedef struct {
   neo_form *f;
   uint32_t at;    /* position of the first of the two */
   int64_t extent; /* of the second */
-} merger;
+} axis_pair;
 
 enum { STAND_IN = 62 }; /* position of the merged axis while the others keep theirs */
 
 /* The offset in terms of the merged axis; unchanged if it does not walk the two as one. */
-static neo_expr merged_offset(const merger *c, neo_module *m, neo_expr e) {
+static neo_expr fused_offset(const axis_pair *c, neo_module *m, neo_expr e) {
   neo_linear l;
   if (!neo_flat_linear(m, e, &l))
     return e;
@@ -31,22 +31,22 @@ static neo_expr merged_offset(const merger *c, neo_module *m, neo_expr e) {
   return ok ? neo_linear_expr(m, &l) : e;
 }
 
-static neo_expr merge_node(void *ctx, neo_module *m, neo_expr e) {
+static neo_expr fuse_node(void *ctx, neo_module *m, neo_expr e) {
   neo_node n = *neo_expr_node(m, e);
   if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_RAND) || n.arg.n == 0)
     return e;
-  neo_expr at = merged_offset(ctx, m, neo_expr_arg(m, e, 0));
+  neo_expr at = fused_offset(ctx, m, neo_expr_arg(m, e, 0));
   return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, n.attr, &at, 1, n.span);
 }
 
 /* ---- a stage over the merged axis */
 
-static neo_expr merge_value(void *ctx, neo_module *m, neo_expr e) {
-  return neo_expr_rewrite(m, e, merge_node, ctx);
+static neo_expr fuse_value(void *ctx, neo_module *m, neo_expr e) {
+  return neo_expr_rewrite(m, e, fuse_node, ctx);
 }
 
-static neo_expr merge_offset(void *ctx, neo_module *m, neo_expr e) {
-  return merged_offset(ctx, m, merge_value(ctx, m, e));
+static neo_expr fuse_offset(void *ctx, neo_module *m, neo_expr e) {
+  return fused_offset(ctx, m, fuse_value(ctx, m, e));
 }
 
 typedef struct {
@@ -90,9 +90,9 @@ static neo_stage copy_stage(neo_module *m, const neo_stage *s) {
 }
 
 /* A copy of the stage over the merged axis, or false. */
-static bool merge_stage(neo_module *m, const merger *c, const neo_stage *s, neo_stage *out) {
+static bool fuse_stage(neo_module *m, const axis_pair *c, const neo_stage *s, neo_stage *out) {
   *out = copy_stage(m, s);
-  neo_stage_rewrite(m, out, merge_value, merge_offset, (void *)c);
+  neo_stage_rewrite(m, out, fuse_value, fuse_offset, (void *)c);
   if (axes_used(m, out) & (3ULL << c->at))
     return false;
   renumbering r = {.n = 63};
@@ -104,7 +104,7 @@ static bool merge_stage(neo_module *m, const merger *c, const neo_stage *s, neo_
 }
 
 /* Both axes start at 0 and the inner one has a constant extent. */
-static bool mergeable(const neo_module *m, const neo_axis_rec *outer, const neo_axis_rec *inner,
+static bool fusable(const neo_module *m, const neo_axis_rec *outer, const neo_axis_rec *inner,
                       int64_t *extent) {
   int64_t lo;
   return neo_expr_is_int(m, outer->lo, &lo) && lo == 0 && neo_expr_is_int(m, inner->lo, &lo) &&
@@ -118,13 +118,13 @@ static void join_records(neo_module *m, neo_axis_rec *outer, int64_t extent) {
     outer->hi = neo_linear_expr(m, &l);
 }
 
-static bool merge_shared(neo_module *m, neo_form *f, uint32_t at) {
-  merger c = {f, at, 0};
+static bool fuse_shared(neo_module *m, neo_form *f, uint32_t at) {
+  axis_pair c = {f, at, 0};
   neo_stage made[16];
-  if (f->stages.n > 16 || !mergeable(m, &f->axes.at[at], &f->axes.at[at + 1], &c.extent))
+  if (f->stages.n > 16 || !fusable(m, &f->axes.at[at], &f->axes.at[at + 1], &c.extent))
     return false;
   for (size_t k = 0; k < f->stages.n; k++)
-    if (!merge_stage(m, &c, &f->stages.at[k], &made[k]))
+    if (!fuse_stage(m, &c, &f->stages.at[k], &made[k]))
       return false;
   for (size_t k = 0; k < f->stages.n; k++)
     f->stages.at[k] = made[k];
@@ -135,11 +135,11 @@ static bool merge_shared(neo_module *m, neo_form *f, uint32_t at) {
   return true;
 }
 
-static bool merge_own(neo_module *m, neo_form *f, neo_stage *s, uint32_t at) {
-  merger c = {f, (uint32_t)f->axes.n + at, 0};
+static bool fuse_own(neo_module *m, neo_form *f, neo_stage *s, uint32_t at) {
+  axis_pair c = {f, (uint32_t)f->axes.n + at, 0};
   neo_stage made;
-  if (!mergeable(m, &s->axes.at[at], &s->axes.at[at + 1], &c.extent) ||
-      !merge_stage(m, &c, s, &made))
+  if (!fusable(m, &s->axes.at[at], &s->axes.at[at + 1], &c.extent) ||
+      !fuse_stage(m, &c, s, &made))
     return false;
   join_records(m, &made.axes.at[at], c.extent);
   for (size_t k = at + 1; k + 1 < made.axes.n; k++)
@@ -151,8 +151,8 @@ static bool merge_own(neo_module *m, neo_form *f, neo_stage *s, uint32_t at) {
 
 void neo_form_fuse_axes(neo_module *m, neo_form *f) {
   for (uint32_t at = (uint32_t)f->axes.n; at-- > 1;)
-    merge_shared(m, f, at - 1);
+    fuse_shared(m, f, at - 1);
   for (size_t k = 0; k < f->stages.n; k++)
     for (uint32_t at = (uint32_t)f->stages.at[k].axes.n; at-- > 1;)
-      merge_own(m, f, &f->stages.at[k], at - 1);
+      fuse_own(m, f, &f->stages.at[k], at - 1);
 }

@@ -16,7 +16,7 @@ typedef struct {
   neo_form *f;
   uint32_t *stage_of; /* acc -> number of its stage */
   uint32_t *number;   /* acc -> its new number */
-} gatherer;
+} stage_fuser;
 
 /* ---- which may join */
 
@@ -35,7 +35,7 @@ static bool has_payload(const neo_stage *s) {
 }
 
 typedef struct {
-  const gatherer *g;
+  const stage_fuser *g;
   uint32_t after; /* number of the last stage that is used, + 1 */
 } uses;
 
@@ -48,7 +48,7 @@ static void find_use(void *ctx, neo_expr e) {
 
 /* ---- joining */
 
-static void join_accs(gatherer *g, uint32_t to, uint32_t from) {
+static void join_accs(stage_fuser *g, uint32_t to, uint32_t from) {
   neo_stage *s = &g->f->stages.at[to], *x = &g->f->stages.at[from];
   for (uint32_t k = 0; k < x->accs.n; k++) {
     g->stage_of[x->first_acc + k] = to;
@@ -61,7 +61,7 @@ typedef struct {
 } source;
 
 static neo_expr renumber(void *ctx, neo_module *m, neo_expr e) {
-  const gatherer *g = ctx;
+  const stage_fuser *g = ctx;
   neo_node n = *neo_expr_node(m, e);
   return n.op == NEO_OP_ACC ? neo_acc_ref(m, (neo_type)n.type, g->number[n.attr]) : e;
 }
@@ -80,7 +80,7 @@ static uint32_t find_equal(const neo_stage *s, uint32_t n, const neo_form_acc *x
 }
 
 /* Numbers in the order of stages. old[] are the numbers of the stage's accumulators until now. */
-static uint32_t number_accs(gatherer *g, neo_stage *s, const uint32_t *old, uint32_t first) {
+static uint32_t number_accs(stage_fuser *g, neo_stage *s, const uint32_t *old, uint32_t first) {
   uint32_t n = 0;
   bool payload = has_payload(s);
   for (uint32_t k = 0; k < s->accs.n; k++) {
@@ -97,7 +97,7 @@ static uint32_t number_accs(gatherer *g, neo_stage *s, const uint32_t *old, uint
 
 /* Accumulators that are used stand in earlier stages, so each stage's numbers are known before
  * they are used. */
-static void number_all(gatherer *g, uint32_t (*old)[16], uint32_t n_stages) {
+static void number_all(stage_fuser *g, uint32_t (*old)[16], uint32_t n_stages) {
   uint32_t first = 0;
   for (uint32_t k = 0; k < n_stages; k++)
     first = number_accs(g, &g->f->stages.at[k], old[k], first);
@@ -115,7 +115,7 @@ static void number_all(gatherer *g, uint32_t (*old)[16], uint32_t n_stages) {
 
 enum { MOST_STAGES = 32, MOST_ACCS = 16 };
 
-static void gather_accs(gatherer *g) {
+static void fuse_accs(stage_fuser *g) {
   neo_form *f = g->f;
   uint32_t old[MOST_STAGES][MOST_ACCS];
   bool gone[MOST_STAGES] = {false};
@@ -154,7 +154,7 @@ static void gather_accs(gatherer *g) {
   number_all(g, old, n);
 }
 
-static void gather_outs(gatherer *g) {
+static void fuse_outs(stage_fuser *g) {
   neo_form *f = g->f;
   uint32_t n = 0;
   for (uint32_t k = 0; k < f->stages.n; k++) {
@@ -176,17 +176,17 @@ static void gather_outs(gatherer *g) {
 }
 
 void neo_form_fuse_stages(neo_module *m, neo_form *f) {
-  gatherer g = {.m = m, .f = f};
+  stage_fuser g = {.m = m, .f = f};
   uint32_t reducing = 0;
   for (size_t k = 0; k < f->stages.n; k++) {
     reducing += f->stages.at[k].accs.n > 0;
     if (f->stages.at[k].accs.n > MOST_ACCS)
       return;
   }
-  gather_outs(&g);
+  fuse_outs(&g);
   if (reducing < 2 || f->stages.n > MOST_STAGES)
     return;
   g.stage_of = NEO_NEW_ARRAY(m->arena, uint32_t, f->n_accs + 1);
   g.number = NEO_NEW_ARRAY(m->arena, uint32_t, f->n_accs + 1);
-  gather_accs(&g);
+  fuse_accs(&g);
 }

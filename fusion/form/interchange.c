@@ -31,7 +31,7 @@ static bool is_unit(neo_module *m, const neo_form *f, neo_expr body, uint32_t ax
   return c.unit;
 }
 
-static bool turnable(neo_module *m, const neo_stage *s) {
+static bool may_interchange(neo_module *m, const neo_stage *s) {
   int64_t x;
   if (s->accs.n != 1 || s->axes.n < 2 || s->accs.at[0].kind != NEO_RED_SUM ||
       !neo_type_is_float((neo_type)s->accs.at[0].type) ||
@@ -45,7 +45,7 @@ static bool turnable(neo_module *m, const neo_stage *s) {
 }
 
 /* Own axis `from` becomes the last one. */
-static void turn(neo_module *m, const neo_form *f, neo_stage *s, uint32_t from) {
+static void make_last(neo_module *m, const neo_form *f, neo_stage *s, uint32_t from) {
   uint32_t first = (uint32_t)f->axes.n, n = (uint32_t)s->axes.n;
   neo_expr by[NEO_FORM_MAX_AXES] = {{0}};
   neo_axis_rec moved = s->axes.at[from];
@@ -64,11 +64,11 @@ void neo_form_interchange(neo_module *m, neo_form *f) {
   for (size_t i = 0; i < f->stages.n; i++) {
     neo_stage *s = &f->stages.at[i];
     uint32_t first = (uint32_t)f->axes.n, k = (uint32_t)s->axes.n;
-    if (!turnable(m, s))
+    if (!may_interchange(m, s))
       continue;
     while (k && !is_unit(m, f, s->accs.at[0].body, first + k - 1))
       k--;
     if (k && k < s->axes.n)
-      turn(m, f, s, k - 1);
+      make_last(m, f, s, k - 1);
   }
 }

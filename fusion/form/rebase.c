@@ -19,7 +19,7 @@ typedef struct {
   neo_form *f;
   const neo_stage *s;
   neo_facts facts;
-} shifter;
+} rebasing;
 
 static neo_form_access *access_of(const neo_form *f, neo_tensor t) {
   for (size_t k = 0; k < f->accesses.n; k++)
@@ -47,7 +47,7 @@ bool neo_form_inside(neo_module *m, neo_prover *p, const neo_form *f, const neo_
 
 /* ---- finding */
 
-static neo_form_access *access_add(shifter *c, neo_tensor t) {
+static neo_form_access *access_add(rebasing *c, neo_tensor t) {
   neo_form_access *w = access_of(c->f, t);
   if (w)
     return w;
@@ -55,7 +55,7 @@ static neo_form_access *access_add(shifter *c, neo_tensor t) {
   return &c->f->accesses.at[c->f->accesses.n - 1];
 }
 
-static void note_access(shifter *c, neo_tensor t, neo_expr at) {
+static void note_access(rebasing *c, neo_tensor t, neo_expr at) {
   neo_form_access *w = access_add(c, t);
   int64_t lo, hi;
   if (w->closed)
@@ -67,27 +67,27 @@ static void note_access(shifter *c, neo_tensor t, neo_expr at) {
 }
 
 static void note_load(void *ctx, neo_expr e) {
-  shifter *c = ctx;
+  rebasing *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
   if (n->op == NEO_OP_LOAD)
     note_access(c, (neo_tensor){n->attr}, neo_flat_at(c->m, e));
 }
 
 static void note_open(void *ctx, neo_expr e) {
-  shifter *c = ctx;
+  rebasing *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
   if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
     access_add(c, (neo_tensor){n->attr})->closed = false;
 }
 
-static void note_bounds(shifter *c, const neo_axis_rec *x, size_t n) {
+static void note_bounds(rebasing *c, const neo_axis_rec *x, size_t n) {
   for (size_t k = 0; k < n; k++) {
     neo_expr_visit(c->m, x[k].lo, note_open, c);
     neo_expr_visit(c->m, x[k].hi, note_open, c);
   }
 }
 
-static void note_stage(shifter *c, const neo_stage *s) {
+static void note_stage(rebasing *c, const neo_stage *s) {
   neo_axis_rec axes[NEO_FORM_MAX_AXES];
   c->facts = (neo_facts){axes, neo_stage_axes(c->f, s, axes), NULL, 0};
   note_bounds(c, s->axes.at, s->axes.n);
@@ -102,20 +102,20 @@ static void note_stage(shifter *c, const neo_stage *s) {
 
 /* ---- taking off */
 
-static neo_expr lowered(const shifter *c, neo_tensor t, neo_expr at) {
-  int64_t shift = neo_form_base(c->f, t);
+static neo_expr lowered(const rebasing *c, neo_tensor t, neo_expr at) {
+  int64_t base = neo_form_base(c->f, t);
   neo_linear l;
-  if (!shift)
+  if (!base)
     return at;
   if (neo_flat_linear(c->m, at, &l)) {
-    l.constant -= shift;
+    l.constant -= base;
     return neo_linear_expr(c->m, &l);
   }
-  return neo_op2(c->m, NEO_OP_SUB, at, neo_const_int(c->m, NEO_I64_T, shift));
+  return neo_op2(c->m, NEO_OP_SUB, at, neo_const_int(c->m, NEO_I64_T, base));
 }
 
-static neo_expr shift_node(void *ctx, neo_module *m, neo_expr e) {
-  const shifter *c = ctx;
+static neo_expr rebase_node(void *ctx, neo_module *m, neo_expr e) {
+  const rebasing *c = ctx;
   neo_node n = *neo_expr_node(m, e);
   if (n.op != NEO_OP_LOAD || n.arg.n == 0)
     return e;
@@ -123,22 +123,22 @@ static neo_expr shift_node(void *ctx, neo_module *m, neo_expr e) {
   return neo_expr_make(m, NEO_OP_LOAD, (neo_type)n.type, n.attr, &at, 1, n.span);
 }
 
-static neo_expr shift_expr(shifter *c, neo_expr e) {
-  return e.i ? neo_expr_rewrite(c->m, e, shift_node, c) : e;
+static neo_expr rebased(rebasing *c, neo_expr e) {
+  return e.i ? neo_expr_rewrite(c->m, e, rebase_node, c) : e;
 }
 
-static void shift_stage(shifter *c, neo_stage *s) {
+static void rebase_stage(rebasing *c, neo_stage *s) {
   for (size_t k = 0; k < s->accs.n; k++)
-    s->accs.at[k].body = shift_expr(c, s->accs.at[k].body);
+    s->accs.at[k].body = rebased(c, s->accs.at[k].body);
   for (size_t k = 0; k < s->outs.n; k++) {
     neo_form_out *o = &s->outs.at[k];
-    o->value = shift_expr(c, o->value);
+    o->value = rebased(c, o->value);
     o->offset = lowered(c, o->tensor, o->offset);
   }
 }
 
 void neo_form_rebase(neo_module *m, neo_prover *p, neo_form *f) {
-  shifter c = {.m = m, .p = p, .f = f};
+  rebasing c = {.m = m, .p = p, .f = f};
   bool any = false;
   note_bounds(&c, f->axes.at, f->axes.n);
   for (size_t k = 0; k < f->stages.n; k++)
@@ -149,5 +149,5 @@ void neo_form_rebase(neo_module *m, neo_prover *p, neo_form *f) {
     any = any || w->base;
   }
   for (size_t k = 0; any && k < f->stages.n; k++)
-    shift_stage(&c, &f->stages.at[k]);
+    rebase_stage(&c, &f->stages.at[k]);
 }

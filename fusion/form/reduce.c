@@ -194,17 +194,17 @@ static neo_expr inner_sum(neo_form_builder *b, const neo_def_rec *host, const ne
 typedef struct {
   neo_form_builder *b;
   const neo_def_rec *host;
-} nester;
+} nesting;
 
-static neo_expr nest_node(void *ctx, neo_module *m, neo_expr e) {
-  const nester *c = ctx;
+static neo_expr nested_node(void *ctx, neo_module *m, neo_expr e) {
+  const nesting *c = ctx;
   neo_node n = *neo_expr_node(m, e);
-  uint64_t def, known;
+  uint64_t def, value;
   neo_expr index[64];
   if (n.op != NEO_OP_LOAD || !neo_map_get(&c->b->nested, n.attr, &def))
     return e;
-  if (neo_map_get(&c->b->inner, e.i, &known))
-    return (neo_expr){(uint32_t)known};
+  if (neo_map_get(&c->b->inner, e.i, &value))
+    return (neo_expr){(uint32_t)value};
   for (uint32_t k = 0; k < n.arg.n; k++)
     index[k] = neo_list_expr(m, n.arg, k);
   neo_def_rec d = *neo_def_at(m, (neo_def){(uint32_t)def});
@@ -214,9 +214,9 @@ static neo_expr nest_node(void *ctx, neo_module *m, neo_expr e) {
 }
 
 /* A body with stages for the inner sums in it. */
-static neo_expr nest(neo_form_builder *b, const neo_def_rec *host, neo_expr body) {
-  nester c = {b, host};
-  return b->nested.n ? neo_expr_rewrite(b->m, body, nest_node, &c) : body;
+static neo_expr put_nested(neo_form_builder *b, const neo_def_rec *host, neo_expr body) {
+  nesting c = {b, host};
+  return b->nested.n ? neo_expr_rewrite(b->m, body, nested_node, &c) : body;
 }
 
 void neo_form_reduce(neo_form_builder *b, const neo_def_rec *d) {
@@ -224,7 +224,7 @@ void neo_form_reduce(neo_form_builder *b, const neo_def_rec *d) {
   assert(d->body.n <= 2);
   neo_map_init(&b->inner, b->m->arena);
   for (uint32_t k = 0; k < d->body.n; k++)
-    body[k] = nest(b, d, neo_form_put_in(b, neo_list_expr(b->m, d->body, k)));
+    body[k] = put_nested(b, d, neo_form_put_in(b, neo_list_expr(b->m, d->body, k)));
   switch (d->reducer) {
   case NEO_RED_NONE:
     break;

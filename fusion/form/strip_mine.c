@@ -22,10 +22,10 @@ typedef struct {
   uint32_t axis;
   int64_t by;   /* of quotients and remainders so far; 0: none */
   bool several; /* these differ, or are of more than the axis */
-} digit_search;
+} divisor_search;
 
-static void find_digit(void *ctx, neo_expr e) {
-  digit_search *c = ctx;
+static void find_divisor(void *ctx, neo_expr e) {
+  divisor_search *c = ctx;
   neo_op op = (neo_op)neo_expr_node(c->m, e)->op;
   int64_t by;
   if ((op != NEO_OP_DIV && op != NEO_OP_MOD) || !(neo_expr_axes(c->m, e) >> c->axis & 1))
@@ -53,7 +53,7 @@ static void find_group(void *ctx, neo_expr e) {
                           !neo_linear_coef(&l, c->remainder));
 }
 
-static neo_expr digit(neo_module *m, neo_op op, neo_expr x, int64_t by) {
+static neo_expr divided(neo_module *m, neo_op op, neo_expr x, int64_t by) {
   neo_expr arg[] = {x, neo_const_int(m, NEO_I64_T, by)};
   return neo_expr_make(m, op, NEO_I64_T, 0, arg, 2, neo_expr_node(m, x)->span);
 }
@@ -61,17 +61,17 @@ static neo_expr digit(neo_module *m, neo_op op, neo_expr x, int64_t by) {
 /* Elements of a group; 0: the axis stays one. */
 static int64_t group_of(neo_module *m, const neo_form *f, uint32_t at) {
   int64_t lo, hi;
-  digit_search d = {.m = m, .axis = at};
+  divisor_search d = {.m = m, .axis = at};
   if (!neo_expr_is_int(m, f->axes.at[at].lo, &lo) || !neo_expr_is_int(m, f->axes.at[at].hi, &hi))
     return 0;
   for (size_t k = 0; k < f->stages.n; k++)
-    neo_stage_visit(m, &f->stages.at[k], find_digit, &d);
+    neo_stage_visit(m, &f->stages.at[k], find_divisor, &d);
   if (d.several || d.by < LEAST_GROUP || lo != 0 || hi % d.by || hi == d.by)
     return 0;
   neo_expr axis = neo_axis_ref(m, at);
   group_search g = {.m = m, .axis = axis};
-  g.quotient = digit(m, NEO_OP_DIV, axis, d.by);
-  g.remainder = digit(m, NEO_OP_MOD, axis, d.by);
+  g.quotient = divided(m, NEO_OP_DIV, axis, d.by);
+  g.remainder = divided(m, NEO_OP_MOD, axis, d.by);
   for (size_t k = 0; k < f->stages.n; k++)
     neo_stage_visit(m, &f->stages.at[k], find_group, &g);
   return g.found ? d.by : 0;
@@ -80,11 +80,11 @@ static int64_t group_of(neo_module *m, const neo_form *f, uint32_t at) {
 /* ---- cutting */
 
 typedef struct {
-  neo_expr whole, group, element; /* n*group + element, and its digits */
-} digits;
+  neo_expr whole, group, element; /* n*group + element, and its strips */
+} strips;
 
-static neo_expr take_digit(void *ctx, neo_module *m, neo_expr e) {
-  const digits *d = ctx;
+static neo_expr replace_divided(void *ctx, neo_module *m, neo_expr e) {
+  const strips *d = ctx;
   neo_op op = (neo_op)neo_expr_node(m, e)->op;
   if ((op != NEO_OP_DIV && op != NEO_OP_MOD) || neo_expr_arg(m, e, 0).i != d->whole.i)
     return e;
@@ -94,7 +94,7 @@ static neo_expr take_digit(void *ctx, neo_module *m, neo_expr e) {
 static void cut(neo_module *m, neo_form *f, uint32_t at, int64_t by) {
   neo_expr axis[NEO_FORM_MAX_AXES];
   neo_axis_rec inner = f->axes.at[at];
-  digits d = {.group = neo_axis_ref(m, at), .element = neo_axis_ref(m, at + 1)};
+  strips d = {.group = neo_axis_ref(m, at), .element = neo_axis_ref(m, at + 1)};
   neo_linear l = {.n = 2, .term = {{d.group, by}, {d.element, 1}}};
   int64_t extent = 0;
   uint32_t n = neo_form_most_axes(f);
@@ -109,7 +109,7 @@ static void cut(neo_module *m, neo_form *f, uint32_t at, int64_t by) {
   inner.hi = neo_const_int(m, NEO_I64_T, by);
   f->axes.at[at + 1] = inner;
   for (size_t k = 0; k < f->stages.n; k++)
-    neo_form_replace(m, &f->stages.at[k], axis, n, take_digit, &d);
+    neo_form_replace(m, &f->stages.at[k], axis, n, replace_divided, &d);
 }
 
 void neo_form_strip_mine(neo_module *m, neo_form *f) {

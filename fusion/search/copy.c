@@ -10,7 +10,7 @@
 
 /* Whom a copy is for (fuse_move.b). ONE + k is the k-th reader. */
 enum { ALL, BACKWARD, FORWARD, ONE };
-enum { MOST_CONCERNED = 40, MOST_SINGLE = 4, MOST_COPIES = 256 };
+enum { MOST_CONCERNED = 40, MOST_ONE_BY_ONE = 4, MOST_COPIES = 256 };
 
 /* Is the reader one of those that the copy is for, and without a copy yet? */
 static bool takes(const fuser *q, const fuse_move *x, size_t reader) {
@@ -190,7 +190,7 @@ static void offer_copies(fuser *q, uint32_t id, fuse_moves *out) {
     offer(q, id, BACKWARD, out);
     offer(q, id, FORWARD, out);
   }
-  for (uint32_t k = 0; n > 1 && n <= MOST_SINGLE && k < n; k++)
+  for (uint32_t k = 0; n > 1 && n <= MOST_ONE_BY_ONE && k < n; k++)
     offer(q, id, ONE + k, out);
 }
 

@@ -76,12 +76,12 @@ typedef struct {
   uint32_t n_read;
   double work, shared_points;
   double products; /* multiplications, where they have a rate of their own */
-  bool nests;
+  bool has_inner;
 } pricing;
 
 enum { OPERAND_WORK = 4 };
 #define VIEW_WORK 0.5     /* a load in the place of another */
-enum { CALLS_KEPT = 64 }; /* calls for which a kept value is made once: a guess */
+enum { CALLS_CACHED = 64 }; /* calls for which a kept value is made once: a guess */
 
 static uint32_t stage_bit(uint32_t level, bool store) {
   return 1u << ((level > 14 ? 14 : level) + (store ? 16 : 0));
@@ -152,13 +152,13 @@ static bool goes_along(const fuse_def *d, const fuse_read *r) {
 
 /* The work of part k, evaluated so often: once for an element of a row that is kept, then read. */
 static double work_of(const pricing *c, uint32_t k, double evals) {
-  enum { KEPT_WORK = 2, LEAST_WORK = 8 };
+  enum { STASH_WORK = 2, LEAST_WORK = 8 };
   const fuse_def *d = &c->q->def[c->p->def[k]];
   uint32_t times = (uint32_t)__builtin_popcount(c->same[k]) + c->along[k];
-  double kept = 0;
+  double stashed = 0;
   if (times > 1 && d->end_work >= LEAST_WORK && is_row(c, k))
-    kept = (times - 1) * d->points;
-  return d->end_work * (evals - kept) + KEPT_WORK * kept;
+    stashed = (times - 1) * d->points;
+  return d->end_work * (evals - stashed) + STASH_WORK * stashed;
 }
 
 /* Blocks of columns of the product k, each of which computes the inner sums that r reads, or is
@@ -204,11 +204,11 @@ static void spread(pricing *c, uint32_t k) {
     } else {
       c->along[y] += goes_along(d, r) ? d->spans : 0;
       /* operands of products are copied an element at a time where they are not vectors */
-      double copies = c->nests ? column_blocks(c, k, r) : OPERAND_WORK;
+      double copies = c->has_inner ? column_blocks(c, k, r) : OPERAND_WORK;
       c->extra[y] += r->evals * times * (d->product && r->reduced ? copies : 1);
     }
   }
-  bool inner = fuse_is_inner(c->q, c->p, k), view = c->nests && d->end_work <= VIEW_WORK;
+  bool inner = fuse_is_inner(c->q, c->p, k), view = c->has_inner && d->end_work <= VIEW_WORK;
   double times = inner ? evals / d->points : 1;
   if (inner || (d->product && c->q->profile->products_per_s > 0)) {
     c->products += d->steps * times / d->rate;
@@ -330,7 +330,7 @@ neo_group_cost fuse_cost_of(fuser *q, const fuse_parts *p) {
   for (uint32_t k = 0; k < p->n; k++) {
     if (p->member[k] && q->def[p->def[k]].n_out == p->n_shared)
       c.shared_points = q->def[p->def[k]].points;
-    c.nests = c.nests || fuse_is_inner(q, p, k);
+    c.has_inner = c.has_inner || fuse_is_inner(q, p, k);
   }
   price_parts(&c, &out);
   price_reads(&c, &out);
@@ -350,5 +350,5 @@ neo_group_cost fuse_cost_of(fuser *q, const fuse_parts *p) {
 
 double fuse_cost(fuser *q, const fuse_parts *p) {
   double t = fuse_cost_of(q, p).total_s;
-  return fuse_is_cached(q, p) ? t / CALLS_KEPT : t;
+  return fuse_is_cached(q, p) ? t / CALLS_CACHED : t;
 }

@@ -214,14 +214,14 @@ typedef struct {
   uint32_t members, sums, products, outs, accs;
   bool rows, alone, scans, ranged;
   bool early; /* a member is not late */
-  bool nests; /* there are inner sums */
+  bool has_inner; /* there are inner sums */
 } census;
 
 static census census_of(const fuser *q, const fuse_parts *p) {
   census c = {.ranged = true};
   for (uint32_t k = 0; k < p->n; k++) {
     const fuse_def *d = &q->def[p->def[k]];
-    c.nests = c.nests || fuse_is_inner(q, p, k);
+    c.has_inner = c.has_inner || fuse_is_inner(q, p, k);
     if (!p->member[k])
       continue;
     c.members++;
@@ -250,7 +250,7 @@ static const char *misfit(const fuser *q, const fuse_parts *p, const census *c) 
     return "a kernel of its own kind";
   if (c->outs > FUSE_MOST_OUTS || c->accs > FUSE_MOST_ACCS)
     return "too many results";
-  if (c->nests && (c->sums > 1 || c->early || c->rows))
+  if (c->has_inner && (c->sums > 1 || c->early || c->rows))
     return "a sum with others in it has a kernel of its own";
   if (c->products && (c->sums > 1 || c->early))
     return "a product has a kernel of its own";

@@ -1,0 +1,114 @@
+#!/bin/sh
+# Names say what a paper or LLVM's sources would say. Private words that the field has other words
+# for are in no file name, identifier, pass name or `neoc explain` of the folders that are clean.
+# docs/glossary.md has the words that are ours.
+set -eu
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
+cd "$NEO_SOURCE_DIR"
+
+# Folders whose names are clean; each keeps out the words of `words` and those of its own.
+clean="fusion transform"
+
+# private word: the field's
+words='
+ahead: prefetch
+alike: structural match
+at_hand: available
+belief: surrogate model
+beside: collapse
+lasting: call-invariant
+lasts: call-invariant
+nest: nested reduction
+nests: nested reduction
+single: unit axis
+take_apart: match
+turn: transpose, interchange, wrap
+turnable: may interchange
+turned: transpose, interchange, wrap
+turns: transpose, interchange, wrap
+walked: fused axes
+'
+words_of_fusion='
+digit: strip-mine
+digits: strip-mine
+gather: fuse stages
+keep: cache, stash
+keeps: cache, stash
+kept: cache, stash, saved
+known: value reuse
+merge: fuse axes
+merger: fuse axes
+shift: rebase
+shifter: rebase
+'
+words_of_transform='
+activations: channels last
+fold: col2im
+layouts: prepack
+parallel: horizontal fusion
+'
+passes_not='activations columns filter fold layout narrow parallel phases split windows'
+kinds_not='keep nest'
+
+left() { # the words of a list
+  printf '%s' "$1" | sed -n 's/:.*//p'
+}
+
+# identifiers FILE: each once; comments and texts are none of them
+identifiers() {
+  awk '{
+    line = line $0 " "
+  } END {
+    while ((i = index(line, "/*")) > 0) {
+      rest = substr(line, i + 2); j = index(rest, "*/")
+      line = substr(line, 1, i - 1) " " (j ? substr(rest, j + 2) : "")
+    }
+    gsub(/"([^"\\]|\\.)*"/, " ", line)
+    gsub(/[^A-Za-z0-9_]+/, "\n", line)
+    print line
+  }' "$1" | sort -u
+}
+
+# has_word NAME WORD: between underscores, in either case
+has_word() {
+  case _$(printf '%s' "$1" | tr 'A-Z' 'a-z')_ in
+    *_"$2"_*) return 0 ;;
+  esac
+  return 1
+}
+
+check_names() { # file, words separated by |
+  identifiers "$1" | tr 'A-Z' 'a-z' | grep -E "(^|_)($2)(_|\$)" | sed "s@^@$1: @" || true
+}
+
+for folder in $clean; do
+  list="$words$(eval "printf '%s' \"\${words_of_$folder:-}\"")"
+  pattern=$(left "$list" | tr '\n' '|' | sed 's/||*/|/g; s/^|//; s/|$//')
+  for path in $(find "$folder" -name '*.[ch]' | sort); do
+    found=$(check_names "$path" "$pattern")
+    [ -z "$found" ] || fail "names with private words: $found"
+    stem=$(basename "$path" | sed 's/\..*//')
+    for word in $(left "$list"); do
+      has_word "$stem" "$word" && fail "$path is named with a private word"
+    done
+  done
+done
+
+for name in $passes_not; do
+  grep -q "^X(\"$name\"" tools/pipeline/passes.def && fail "a pass is called $name"
+done
+for name in $kinds_not; do
+  grep -q "^X([A-Z]*, \"$name\"" fusion/kinds.def && fail "a kind of fusion is called $name"
+done
+
+# What `neoc explain` says of decisions begins with a kind of fusion, or with one of these words.
+"$NEOC" explain models/zoo/mlp.expr --groups >"$work/groups"
+sed -n '/^decisions/,/^$/p' "$work/groups" | grep -E "^(nest|keep|apart|beside) " &&
+  fail "explain --groups has private words"
+
+# The rules above can fail.
+printf 'int turned_by; /* beside */ const char *x = "lasting";\n' >"$work/a.c"
+[ "$(check_names "$work/a.c" 'turned|beside|lasting')" = "$work/a.c: turned_by" ] ||
+  fail "the reader of names sees other names"
+exit "$status"
