@@ -127,21 +127,21 @@ static bool same_points(matcher *c) {
   neo_expr here = c->d->where, there = c->q->where;
   if (!to_definition(c, &there))
     return false;
-  bool alike = here.i == there.i;
+  bool same = here.i == there.i;
   for (uint32_t k = 0; k < c->d->axes.n; k++) {
     own[k] = theirs[k] = *neo_def_axis(c->m, c->d, k);
     if (k < c->d->n_out)
       continue;
     if (!range_of(c, k, &theirs[k]))
       return false;
-    alike = alike && own[k].lo.i == theirs[k].lo.i && own[k].hi.i == theirs[k].hi.i;
+    same = same && own[k].lo.i == theirs[k].lo.i && own[k].hi.i == theirs[k].hi.i;
   }
   neo_expr say_here = here, say_there = there;
-  for (uint32_t k = c->d->n_out; k < c->d->axes.n && !alike; k++) {
+  for (uint32_t k = c->d->n_out; k < c->d->axes.n && !same; k++) {
     here = also(c->m, here, in_range(c->m, &own[k], k));
     there = also(c->m, there, in_range(c->m, &theirs[k], k));
   }
-  return alike || (follows(c, theirs, say_there, here) && follows(c, own, say_here, there));
+  return same || (follows(c, theirs, say_there, here) && follows(c, own, say_here, there));
 }
 
 static bool is_plain_sum(const neo_module *m, const neo_def_rec *d, uint32_t n_in) {

@@ -51,13 +51,13 @@ enum {
 typedef struct {
   neo_module *m;
   neo_arena *a;
-  uint32_t *first;  /* tensor -> the first of its dimensions among those of all */
-  uint32_t n;       /* of all dimensions */
-  uint32_t *leader; /* dimension -> one that it goes with */
-  bool *image;      /* of leaders */
-  bool grouped;     /* some reduction walks a group of channels */
-  uint32_t *moved;  /* tensor -> 1 + the dimension that becomes innermost; 0: it stays */
-  neo_map turned;   /* tensor and dimension -> the tensor with it innermost */
+  uint32_t *first;    /* tensor -> the first of its dimensions among those of all */
+  uint32_t n;         /* of all dimensions */
+  uint32_t *leader;   /* dimension -> one that it goes with */
+  bool *image;        /* of leaders */
+  bool grouped;       /* some reduction walks a group of channels */
+  uint32_t *moved;    /* tensor -> 1 + the dimension that becomes innermost; 0: it stays */
+  neo_map transposed; /* tensor and dimension -> the tensor with it innermost */
 } images;
 
 /* ---- dimensions that go together */
@@ -416,7 +416,7 @@ typedef struct {
   neo_map rounded, plain; /* reads that are rounded to bf16, that are used as they are */
 } filters;
 
-static neo_tensor turn_tensor(images *s, neo_tensor from, uint32_t dim, neo_type type) {
+static neo_tensor transpose_tensor(images *s, neo_tensor from, uint32_t dim, neo_type type) {
   neo_module *m = s->m;
   uint32_t rank = neo_tensor_rank(m, from), extent[MOST_RANK], axes[MOST_RANK];
   neo_expr index[MOST_RANK];
@@ -444,17 +444,17 @@ static neo_tensor turn_tensor(images *s, neo_tensor from, uint32_t dim, neo_type
   return t;
 }
 
-static uint64_t turned_key(neo_tensor from, uint32_t dim, neo_type type) {
+static uint64_t transposed_key(neo_tensor from, uint32_t dim, neo_type type) {
   return (uint64_t)from.i << 16 | (uint64_t)type << 8 | dim;
 }
 
-static neo_tensor turned(images *s, neo_tensor from, uint32_t dim, neo_type type) {
-  uint64_t known = 0, key = turned_key(from, dim, type);
-  if (!neo_map_get(&s->turned, key, &known)) {
-    known = turn_tensor(s, from, dim, type).i;
-    neo_map_set(&s->turned, key, known);
+static neo_tensor transposed(images *s, neo_tensor from, uint32_t dim, neo_type type) {
+  uint64_t found = 0, key = transposed_key(from, dim, type);
+  if (!neo_map_get(&s->transposed, key, &found)) {
+    found = transpose_tensor(s, from, dim, type).i;
+    neo_map_set(&s->transposed, key, found);
   }
-  return (neo_tensor){(uint32_t)known};
+  return (neo_tensor){(uint32_t)found};
 }
 
 /* The dimension that AXIS `axis` alone is the index of, and no other has it; n: none. */
@@ -498,14 +498,15 @@ static uint32_t wanted_channel(const filters *x, const neo_module *m, const neo_
       continue;
     if (is_innermost(m, (neo_tensor){load->attr}, dim))
       return rank;
-    bool made = neo_map_get(&x->s->turned, turned_key((neo_tensor){load->attr}, dim, type), NULL);
+    bool made =
+        neo_map_get(&x->s->transposed, transposed_key((neo_tensor){load->attr}, dim, type), NULL);
     if (made || wanted == rank)
       wanted = dim;
   }
   return wanted;
 }
 
-static neo_expr turn_load(filters *x, neo_module *m, neo_expr e) {
+static neo_expr transpose_load(filters *x, neo_module *m, neo_expr e) {
   const neo_node n = *neo_expr_node(m, e);
   neo_expr arg[MOST_RANK];
   uint32_t rank = n.arg.n;
@@ -519,16 +520,16 @@ static neo_expr turn_load(filters *x, neo_module *m, neo_expr e) {
     return e;
   for (uint32_t k = 0; k < rank; k++)
     arg[k] = neo_list_expr(m, n.arg, source(dim + 1, rank, k));
-  neo_tensor t = turned(x->s, (neo_tensor){n.attr}, dim, type);
+  neo_tensor t = transposed(x->s, (neo_tensor){n.attr}, dim, type);
   neo_expr y = neo_load(m, t, arg, rank, n.span);
   return rounded ? neo_cast(m, (neo_type)n.type, y) : y;
 }
 
 /* What is rounded already is not again. */
-static neo_expr turn_filter(void *ctx, neo_module *m, neo_expr e) {
+static neo_expr transpose_filter(void *ctx, neo_module *m, neo_expr e) {
   const neo_node n = *neo_expr_node(m, e);
   if (n.op == NEO_OP_LOAD)
-    return turn_load(ctx, m, e);
+    return transpose_load(ctx, m, e);
   if (n.op != NEO_OP_CAST || n.type != NEO_BF16_T)
     return e;
   const neo_node from = *neo_expr_node(m, neo_list_expr(m, n.arg, 0));
@@ -558,7 +559,7 @@ static void product_axes(filters *x, neo_def d) {
     x->axis[x->n++] = x->d.n_out - 1;
 }
 
-static void turn_filters(images *s, neo_def d) {
+static void transpose_filters(images *s, neo_def d) {
   neo_module *m = s->m;
   filters x = {.s = s, .d = *neo_def_at(m, d)};
   if (!x.d.out.n || !x.d.n_out || x.d.axes.n >= MOST_AXES || x.d.body.n != 1)
@@ -575,7 +576,7 @@ static void turn_filters(images *s, neo_def d) {
   neo_map_init(&x.rounded, s->a);
   neo_map_init(&x.plain, s->a);
   neo_expr_visit(m, body, find_rounded, &x);
-  body = neo_expr_rewrite(m, body, turn_filter, &x);
+  body = neo_expr_rewrite(m, body, transpose_filter, &x);
   neo_def_at(m, d)->body = neo_list_new(m, &body.i, 1);
 }
 
@@ -609,14 +610,14 @@ static void move(images *s) {
     move_axes(s, (neo_def){d});
   }
   for (uint32_t d = 1; d < n; d++)
-    turn_filters(s, (neo_def){d});
+    transpose_filters(s, (neo_def){d});
 }
 
 neo_status neo_pass_channels_last(neo_module *m) {
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   images s = {.m = m, .a = &scratch};
-  neo_map_init(&s.turned, &scratch);
+  neo_map_init(&s.transposed, &scratch);
   find_images(&s);
   if (choose(&s))
     move(&s);

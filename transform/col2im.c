@@ -1,4 +1,4 @@
-/* Folds: what a window that moves over an output multiplies is multiplied once, as a plain product
+/* Col2im: what a window that moves over an output multiplies is multiplied once, as a plain product
  * of matrices, and added up where the windows lie.
  *
  *     dX[n, c, z] = sum[k, p: (z - 7)/2 .. min(6, z/2 + 1)] D[n, k, p] * F[k, c, z - 2*p]
@@ -52,23 +52,23 @@ typedef struct {
   neo_expr factor[2];     /* over the product's axes */
   uint32_t order[MOST_AXES + MOST_WINDOWS], n_order; /* axes of the matrix */
   bool fits;
-} fold;
+} col2im_sum;
 
 static uint64_t bit(uint32_t k) {
   return 1ull << k;
 }
 
-static uint64_t all_axes(const fold *x) {
+static uint64_t all_axes(const col2im_sum *x) {
   return bit(x->r.axes.n) - 1;
 }
 
-static uint64_t out_axes(const fold *x) {
+static uint64_t out_axes(const col2im_sum *x) {
   return bit(x->r.n_out) - 1;
 }
 
 /* ---- windows */
 
-static bool is_known(const fold *x, neo_expr index) {
+static bool is_known(const col2im_sum *x, neo_expr index) {
   for (uint32_t k = 0; k < x->n; k++)
     if (x->w[k].index.i == index.i)
       return true;
@@ -76,7 +76,7 @@ static bool is_known(const fold *x, neo_expr index) {
 }
 
 /* out + step*red + constant, in a dimension of constant extent? */
-static bool window_of(const fold *x, neo_expr index, neo_expr extent, window *w) {
+static bool window_of(const col2im_sum *x, neo_expr index, neo_expr extent, window *w) {
   neo_linear l;
   if (!neo_linear_of(x->m, index, &l) || l.n != 2)
     return false;
@@ -94,7 +94,7 @@ static bool window_of(const fold *x, neo_expr index, neo_expr extent, window *w)
 }
 
 static void find_windows(void *ctx, neo_expr e) {
-  fold *x = ctx;
+  col2im_sum *x = ctx;
   const neo_node *n = neo_expr_node(x->m, e);
   if (n->op == NEO_OP_LOAD_ELSE || n->op == NEO_OP_RAND)
     x->fits = false;
@@ -113,7 +113,7 @@ static void find_windows(void *ctx, neo_expr e) {
 }
 
 /* No axis is in two windows. */
-static bool are_apart(const fold *x) {
+static bool are_apart(const col2im_sum *x) {
   uint64_t seen = 0;
   for (uint32_t k = 0; k < x->n; k++) {
     uint64_t these = bit(x->w[k].out) | bit(x->w[k].red);
@@ -125,7 +125,7 @@ static bool are_apart(const fold *x) {
 }
 
 static neo_expr put_axes(void *ctx, neo_module *m, neo_expr e) {
-  const fold *x = ctx;
+  const col2im_sum *x = ctx;
   for (uint32_t k = 0; k < x->n; k++)
     if (x->w[k].index.i == e.i)
       return neo_axis_ref(m, x->r.axes.n + k);
@@ -134,7 +134,7 @@ static neo_expr put_axes(void *ctx, neo_module *m, neo_expr e) {
 
 /* ---- the definition */
 
-static bool take_apart(fold *x, neo_def d) {
+static bool match(col2im_sum *x, neo_def d) {
   neo_module *m = x->m;
   x->def = d;
   x->r = *neo_def_at(m, d);
@@ -155,7 +155,7 @@ static bool take_apart(fold *x, neo_def d) {
 }
 
 /* Ranges of the product's axes: of those that windows move over, all that any window has. */
-static bool find_ranges(fold *x) {
+static bool find_ranges(col2im_sum *x) {
   for (uint32_t k = 0; k < x->r.axes.n; k++)
     x->axis[k] = *neo_def_axis(x->m, &x->r, k);
   for (uint32_t k = 0; k < x->r.axes.n; k++) {
@@ -181,7 +181,7 @@ static bool find_ranges(fold *x) {
 }
 
 /* Which axes are reduced inside: all that no window moves over. */
-static bool find_inside(fold *x) {
+static bool find_inside(col2im_sum *x) {
   uint64_t uses = neo_expr_axes(x->m, x->factor[0]) | neo_expr_axes(x->m, x->factor[1]);
   x->inside = all_axes(x) & ~out_axes(x);
   for (uint32_t k = 0; k < x->n; k++) {
@@ -209,7 +209,7 @@ static double least_of(double a, double b) {
 
 /* How many times the products of (p, r) the loops over outputs would have: of the worst direction.
  * The others may have exact ends, outside of tiles. */
-static double waste_of(const fold *x) {
+static double waste_of(const col2im_sum *x) {
   double most = 1;
   for (uint32_t k = 0; k < x->n; k++) {
     const window *w = &x->w[k];
@@ -221,30 +221,30 @@ static double waste_of(const fold *x) {
   return most;
 }
 
-static double product_of(const fold *x, uint64_t axes) {
+static double product_of(const col2im_sum *x, uint64_t axes) {
   double n = 1;
   for (uint32_t k = 0; k < x->r.axes.n + x->n; k++)
     n *= axes >> k & 1 ? (double)x->extent[k] : 1;
   return n;
 }
 
-static uint64_t matrix_axes(const fold *x) {
+static uint64_t matrix_axes(const col2im_sum *x) {
   return (all_axes(x) & ~x->moved & ~x->inside) | (bit(x->n) - 1) << x->r.axes.n;
 }
 
-static bool pays(const fold *x) {
+static bool pays(const col2im_sum *x) {
   return product_of(x, matrix_axes(x)) <= MOST_ELEMENTS &&
          product_of(x, x->inside) * (waste_of(x) - 1) >= ELEMENT_COST;
 }
 
 /* ---- the order of the matrix' axes */
 
-static uint64_t axes_of(const fold *x, uint32_t factor) {
+static uint64_t axes_of(const col2im_sum *x, uint32_t factor) {
   return neo_expr_axes(x->m, x->factor[factor]) & matrix_axes(x);
 }
 
 typedef struct {
-  const fold *x;
+  const col2im_sum *x;
   uint64_t last; /* axes in last dimensions */
 } lying;
 
@@ -256,14 +256,14 @@ static void look_at_last(void *ctx, neo_expr e) {
 }
 
 /* Does the factor lie along the matrix' axes, not along the sum's? */
-static bool lies_along(const fold *x, uint32_t factor) {
+static bool lies_along(const col2im_sum *x, uint32_t factor) {
   lying y = {x, 0};
   neo_expr_visit(x->m, x->factor[factor], look_at_last, &y);
   return y.last & matrix_axes(x) && !(y.last & x->inside);
 }
 
 /* The factor whose axes are last. */
-static uint32_t last_factor(const fold *x) {
+static uint32_t last_factor(const col2im_sum *x) {
   bool along[2] = {lies_along(x, 0), lies_along(x, 1)};
   if (along[0] != along[1])
     return along[0] ? 0 : 1;
@@ -271,7 +271,7 @@ static uint32_t last_factor(const fold *x) {
 }
 
 typedef struct {
-  fold *x;
+  col2im_sum *x;
   uint64_t left;
 } ordering;
 
@@ -285,12 +285,12 @@ static void add_axis(void *ctx, neo_expr e) {
 }
 
 /* Of these axes, in the order in which the factor has them. */
-static void add_axes(fold *x, uint32_t factor, uint64_t axes) {
+static void add_axes(col2im_sum *x, uint32_t factor, uint64_t axes) {
   ordering y = {x, axes};
   neo_expr_visit(x->m, x->factor[factor], add_axis, &y);
 }
 
-static void order_axes(fold *x) {
+static void order_axes(col2im_sum *x) {
   uint32_t last = last_factor(x);
   uint64_t both = axes_of(x, 0) & axes_of(x, 1);
   add_axes(x, last, both);
@@ -301,7 +301,7 @@ static void order_axes(fold *x) {
 /* ---- writing the definitions */
 
 typedef struct {
-  fold *x;
+  col2im_sum *x;
   const neo_axis_rec *axis; /* of the product */
   uint32_t n;
 } reading;
@@ -320,8 +320,8 @@ static void prove_read(void *ctx, neo_expr e) {
   }
 }
 
-/* The product's axes; by[k] is what the k-th of the fold has become. */
-static uint32_t product_axes(const fold *x, neo_axis_rec *axis, neo_expr *by) {
+/* The product's axes; by[k] is what the k-th of the sum has become. */
+static uint32_t product_axes(const col2im_sum *x, neo_axis_rec *axis, neo_expr *by) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < x->n_order; k++) {
     by[x->order[k]] = neo_axis_ref(x->m, n);
@@ -343,7 +343,7 @@ static neo_list list_of(neo_module *m, const neo_axis_rec *axis, uint32_t n) {
 }
 
 /* Defines the matrix, if all that it reads is there. */
-static bool define_product(fold *x, neo_tensor *t) {
+static bool define_product(col2im_sum *x, neo_tensor *t) {
   neo_module *m = x->m;
   neo_axis_rec axis[MOST_AXES + MOST_WINDOWS];
   neo_expr by[MOST_AXES + MOST_WINDOWS] = {{0}};
@@ -361,7 +361,7 @@ static bool define_product(fold *x, neo_tensor *t) {
 }
 
 /* The definition adds up what the matrix has at its windows. */
-static void add_up(fold *x, neo_tensor t) {
+static void add_up(col2im_sum *x, neo_tensor t) {
   neo_module *m = x->m;
   neo_def_rec r = x->r;
   neo_axis_rec axis[MOST_AXES];
@@ -391,9 +391,9 @@ neo_status neo_pass_col2im(neo_module *m) {
   neo_prover *p = neo_prover_new(m);
   neo_tensor t;
   for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n && m->store == NEO_PRECISION_F32; k++) {
-    fold x = {.m = m, .prover = p};
+    col2im_sum x = {.m = m, .prover = p};
     neo_prover_at(p, m->defs.at[k].span);
-    if (!take_apart(&x, (neo_def){k}) || !find_ranges(&x) || !find_inside(&x) || !pays(&x))
+    if (!match(&x, (neo_def){k}) || !find_ranges(&x) || !find_inside(&x) || !pays(&x))
       continue;
     order_axes(&x);
     if (define_product(&x, &t))

@@ -3,8 +3,8 @@
  * over to their readers. Then values that are in memory already are read from there (value_reuse.c). */
 #include "base/hash.h"
 #include "ir/clone.h"
-#include "transform/value_reuse.h"
 #include "transform/transform.h"
+#include "transform/value_reuse.h"
 
 typedef struct {
   neo_module *m;

@@ -121,7 +121,7 @@ static neo_expr without_choice(product *p, neo_expr body) {
   return neo_list_expr(p->m, n.arg, 1);
 }
 
-static bool take_apart(product *p, neo_def d) {
+static bool match(product *p, neo_def d) {
   neo_module *m = p->m;
   p->def = d;
   p->r = *neo_def_at(m, d);
@@ -239,7 +239,7 @@ static bool left_stands(const product *p, const part *x, uint32_t left) {
   return reads_stand(p, left);
 }
 
-static neo_expr at_hand(const product *p, const part *x, uint32_t candidates) {
+static neo_expr available_part(const product *p, const part *x, uint32_t candidates) {
   neo_expr factor[MOST_FACTORS];
   neo_sum_query q = {.reader = p->def, .axis = p->axis, .in = x->in, .factor = factor};
   for (uint32_t k = 0; k < p->n; k++)
@@ -266,7 +266,7 @@ static bool find_part(const product *p, uint32_t candidates, part *best) {
     x.axes = axes_of(p, x.chosen) & ~in;
     if (in == p->reds || x.chosen == candidates || !x.chosen)
       continue;
-    x.known = at_hand(p, &x, candidates);
+    x.known = available_part(p, &x, candidates);
     if (!x.known.i && !stands(p, &x))
       continue;
     double cost = points(p, p->outs | (p->reds & ~in)) * (cost_of(p, candidates & ~x.chosen) + 2);
@@ -439,7 +439,7 @@ static void constants_behind(product *p, uint32_t out, uint32_t left) {
 static void definition(neo_module *m, neo_prover *prover, neo_def d) {
   product p = {.m = m, .prover = prover};
   part x;
-  if (!take_apart(&p, d))
+  if (!match(&p, d))
     return;
   uint32_t all = (1u << p.n) - 1, out = outside(&p, true), left = all & ~out;
   if (!(left & ~p.inverse) || (__builtin_popcount(left) < 2 && !(out & p.inverse)))

@@ -25,9 +25,9 @@
  * [.., t, j]): neighbouring axes are then one in the kernel. */
 #include "base/hash.h"
 #include "ir/clone.h"
+#include "transform/entry_sets.h"
 #include "transform/structure.h"
 #include "transform/transform.h"
-#include "transform/entry_sets.h"
 #include <assert.h>
 #include <string.h>
 
@@ -178,8 +178,8 @@ static bool is_copy(const neo_module *m, neo_expr e) {
 }
 
 /* Does the read take every slice of a tensor that was merged? */
-static bool covers(merger *q, const neo_structure *form, const neo_structure_read *r, const int64_t *step,
-                   size_t n) {
+static bool covers(merger *q, const neo_structure *form, const neo_structure_read *r,
+                   const int64_t *step, size_t n) {
   uint32_t moving = 0;
   bool all = true;
   for (uint32_t k = 0; k < neo_tensor_rank(q->m, r->tensor); k++) {
@@ -354,7 +354,7 @@ static void merge_run(merger *q, const candidate *c, const int64_t *step, size_t
   }
 }
 
-/* All members of a bucket are alike. */
+/* All members of a bucket match. */
 static void merge_bucket(merger *q, candidates *b, neo_structure_part part) {
   int64_t *step;
   sort(b->at, b->n);
@@ -391,7 +391,7 @@ static uint64_t users_of(merger *q, neo_def d) {
   return users;
 }
 
-static void merge_alike(merger *q, const neo_def *defs, size_t n, neo_structure_part part) {
+static void merge_matching(merger *q, const neo_def *defs, size_t n, neo_structure_part part) {
   NEO_VEC(candidates) buckets = {0};
   neo_map by_words;
   neo_map_init(&by_words, q->a);
@@ -543,13 +543,13 @@ static void level(merger *q, const defs *whole, const defs *reductions) {
     if (mergeable(q, whole->at[k]))
       NEO_PUSH(q->a, &still, whole->at[k]);
   }
-  merge_alike(q, still.at, still.n, NEO_STRUCTURE_WHOLE);
+  merge_matching(q, still.at, still.n, NEO_STRUCTURE_WHOLE);
   for (size_t k = 0; k < reductions->n; k++) {
     resolve_reads(q, reductions->at[k]);
     if (mergeable(q, reductions->at[k]) && has_finish(q, reductions->at[k]))
       NEO_PUSH(q->a, &open, reductions->at[k]);
   }
-  merge_alike(q, open.at, open.n, NEO_STRUCTURE_REDUCTION);
+  merge_matching(q, open.at, open.n, NEO_STRUCTURE_REDUCTION);
 }
 
 neo_status neo_pass_horizontal_fusion(neo_module *m) {

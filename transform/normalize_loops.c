@@ -58,7 +58,8 @@ bool neo_loop_start_of(neo_module *m, const neo_axis_rec *axis, neo_expr *base, 
   return best <= MAX_LENGTH;
 }
 
-bool neo_loop_start_wanted(neo_module *m, neo_prover *p, const neo_facts *f, const neo_axis_rec *axis) {
+bool neo_loop_start_wanted(neo_module *m, neo_prover *p, const neo_facts *f,
+                           const neo_axis_rec *axis) {
   ends lo = {0}, hi = {0};
   neo_expr base;
   int64_t length, least, most;
@@ -175,7 +176,7 @@ static bool move(job *j, uint32_t k) {
 }
 
 /* An axis of one point goes, unless it is the last. */
-static bool drop_single(job *j, uint32_t k) {
+static bool drop_unit_axis(job *j, uint32_t k) {
   neo_module *m = j->m;
   int64_t lo, hi;
   uint32_t n = j->r.axes.n;
@@ -219,7 +220,7 @@ static void definition(neo_module *m, neo_prover *p, neo_def d) {
   for (uint32_t k = j.r.n_out; k < j.r.axes.n; k++)
     changed = move(&j, k) || changed;
   for (uint32_t k = j.r.axes.n; k-- > j.r.n_out;)
-    changed = drop_single(&j, k) || changed;
+    changed = drop_unit_axis(&j, k) || changed;
   if (changed)
     write(&j, d);
 }

@@ -35,8 +35,8 @@
  * it does not, and reads W through it, which is W again. Definitions that both kinds need exist
  * twice afterwards ("packed." before the name), as after transform/specialize.c. */
 #include "base/hash.h"
-#include "ir/clone.h"
 #include "ir/call_invariant.h"
+#include "ir/clone.h"
 #include "ir/product.h"
 #include "transform/transform.h"
 #include <assert.h>
@@ -58,11 +58,11 @@ typedef struct { /* a read that is laid out */
 typedef struct {
   neo_module *m;
   neo_arena *a;
-  neo_call_invariants lasting;
+  neo_call_invariants invariants;
   neo_map packed; /* hash of a placing -> index into `made` + 1 */
   NEO_VEC(neo_tensor) made;
   NEO_VEC(placing) made_as;
-} layouts;
+} prepacking;
 
 /* ---- which reads */
 
@@ -164,7 +164,7 @@ static bool takes_pairs(const neo_module *m, const neo_def_rec *d, const placing
   return m->pairs && n->op == NEO_OP_AXIS && n->attr + 1 == d->axes.n;
 }
 
-static bool place_factor(layouts *s, const neo_def_rec *d, neo_expr factor, placing *p) {
+static bool place_factor(prepacking *s, const neo_def_rec *d, neo_expr factor, placing *p) {
   neo_module *m = s->m;
   uint32_t axis = d->n_out - 1;
   p->load = only_read(m, factor);
@@ -172,7 +172,7 @@ static bool place_factor(layouts *s, const neo_def_rec *d, neo_expr factor, plac
     return false;
   p->from = (neo_tensor){neo_expr_node(m, p->load)->attr};
   p->rank = neo_tensor_rank(m, p->from);
-  if (p->rank < 2 || p->rank >= MOST_RANK || !neo_tensor_is_call_invariant(&s->lasting, p->from))
+  if (p->rank < 2 || p->rank >= MOST_RANK || !neo_tensor_is_call_invariant(&s->invariants, p->from))
     return false;
   p->column = column_of(m, p->load, p->rank, axis);
   if (p->column == p->rank || !is_worth(m, p))
@@ -200,14 +200,14 @@ static double rows_of(const neo_module *m, const neo_def_rec *d, neo_expr factor
   return n;
 }
 
-static bool place(layouts *s, neo_def id, placing *p) {
+static bool place(prepacking *s, neo_def id, placing *p) {
   neo_module *m = s->m;
   const neo_def_rec d = *neo_def_at(m, id);
   neo_expr factor[MOST_FACTORS];
   uint32_t n = 0;
   if (d.reducer != NEO_RED_SUM || d.body.n != 1 || d.out.n != 1 || !d.n_out || d.axes.n >= 63 ||
       d.out_map.n || neo_tensor_at(m, (neo_tensor){neo_list_at(m, d.out, 0)})->pieces.n != 1 ||
-      s->lasting.def[id.i])
+      s->invariants.def[id.i])
     return false;
   if (!neo_product_factors(m, neo_list_expr(m, d.body, 0), factor, &n, MOST_FACTORS) || n < 2)
     return false;
@@ -246,7 +246,7 @@ static uint32_t position(const placing *p, uint32_t k) {
 }
 
 /* Extent of the dimension of which two steps are a pair. */
-static int64_t paired_of(const layouts *s, const placing *p) {
+static int64_t paired_of(const prepacking *s, const placing *p) {
   int64_t n = 0;
   bool known = neo_expr_is_int(s->m, neo_tensor_extent(s->m, p->from, p->order[p->rank - 2]), &n);
   assert(known && "is_worth asks for it");
@@ -255,7 +255,7 @@ static int64_t paired_of(const layouts *s, const placing *p) {
 }
 
 /* The elements' type as it lies; dimensions of the layout. */
-static neo_type type_of(const layouts *s, const placing *p) {
+static neo_type type_of(const prepacking *s, const placing *p) {
   return p->rounded ? NEO_BF16_T : (neo_type)neo_tensor_at(s->m, p->from)->type;
 }
 
@@ -263,7 +263,7 @@ static uint32_t rank_of(const placing *p) {
   return p->rank + 1 + p->pairs;
 }
 
-static neo_tensor add_tensor(layouts *s, const placing *p) {
+static neo_tensor add_tensor(prepacking *s, const placing *p) {
   neo_module *m = s->m;
   neo_tensor_rec from = *neo_tensor_at(m, p->from);
   uint32_t extent[MOST_RANK + 2];
@@ -283,7 +283,7 @@ static neo_tensor add_tensor(layouts *s, const placing *p) {
   return neo_tensor_add(m, r);
 }
 
-static void add_definition(layouts *s, const placing *p, neo_tensor t) {
+static void add_definition(prepacking *s, const placing *p, neo_tensor t) {
   neo_module *m = s->m;
   uint32_t axes[MOST_RANK + 2];
   neo_expr index[MOST_RANK];
@@ -320,7 +320,7 @@ static void add_definition(layouts *s, const placing *p, neo_tensor t) {
   neo_def_add(m, d, true);
 }
 
-static neo_tensor packed_of(layouts *s, const placing *p) {
+static neo_tensor packed_of(prepacking *s, const placing *p) {
   uint64_t key = key_of(p), known = 0;
   if (neo_map_get(&s->packed, key, &known) && same_placing(&s->made_as.at[known - 1], p))
     return s->made.at[known - 1];
@@ -332,7 +332,7 @@ static neo_tensor packed_of(layouts *s, const placing *p) {
   return t;
 }
 
-static void read_packed(layouts *s, neo_def d, const placing *p) {
+static void read_packed(prepacking *s, neo_def d, const placing *p) {
   neo_module *m = s->m;
   neo_expr index[MOST_RANK + 2], column = neo_expr_arg(m, p->load, p->column);
   neo_expr lanes = neo_const_int(m, NEO_I64_T, p->lanes);
@@ -359,7 +359,7 @@ static bool rests(const neo_entry_rec *e) {
   return e->kind == NEO_ENTRY_FORWARD;
 }
 
-static size_t defs_of(layouts *s, bool resting, neo_def **out) {
+static size_t defs_of(prepacking *s, bool resting, neo_def **out) {
   neo_module *m = s->m;
   NEO_VEC(neo_tensor) roots = {0};
   for (size_t e = 0; e < m->entries.n; e++) {
@@ -371,7 +371,7 @@ static size_t defs_of(layouts *s, bool resting, neo_def **out) {
   return neo_module_topo(m, roots.at, roots.n, s->a, out, NULL);
 }
 
-static void rename_entries(layouts *s, const neo_map *to) {
+static void rename_entries(prepacking *s, const neo_map *to) {
   neo_module *m = s->m;
   for (size_t e = 0; e < m->entries.n; e++) {
     if (!rests(&m->entries.at[e]))
@@ -384,7 +384,7 @@ static void rename_entries(layouts *s, const neo_map *to) {
 }
 
 /* What others need as it is: forward entries get copies of it, and of all that reads these. */
-static void copy_shared(layouts *s, neo_def *defs, size_t n, const bool *placed) {
+static void copy_shared(prepacking *s, neo_def *defs, size_t n, const bool *placed) {
   neo_module *m = s->m;
   neo_def *other;
   bool *shared = NEO_NEW_ARRAY(s->a, bool, m->defs.n + 1);
@@ -407,7 +407,7 @@ static void copy_shared(layouts *s, neo_def *defs, size_t n, const bool *placed)
 }
 
 /* In place: forward entries have what they need by now. */
-static void lay_out_steps(layouts *s) {
+static void lay_out_steps(prepacking *s) {
   neo_module *m = s->m;
   neo_def *defs;
   size_t n = defs_of(s, false, &defs);
@@ -415,7 +415,8 @@ static void lay_out_steps(layouts *s) {
   placing *p = NEO_NEW_ARRAY(s->a, placing, n + 1);
   neo_map readers;
   neo_map_init(&readers, s->a);
-  s->lasting = neo_call_invariants_of(m, defs, n, none, s->a); /* old versions last for the whole step */
+  s->invariants =
+      neo_call_invariants_of(m, defs, n, none, s->a); /* old versions last for the whole step */
   for (size_t k = 0; k < n; k++) {
     uint64_t count = 0;
     if (!place(s, defs[k], &p[k])) {
@@ -432,16 +433,16 @@ static void lay_out_steps(layouts *s) {
   }
 }
 
-static void lay_out(layouts *s) {
+static void lay_out(prepacking *s) {
   neo_module *m = s->m;
   neo_def *defs;
   placing p;
   size_t n = defs_of(s, true, &defs), n_placed = 0;
-  bool *at_hand = NEO_NEW_ARRAY(s->a, bool, m->entries.n + 1);
+  bool *served = NEO_NEW_ARRAY(s->a, bool, m->entries.n + 1);
   bool *placed = NEO_NEW_ARRAY(s->a, bool, n + 1);
   for (size_t e = 0; e < m->entries.n; e++)
-    at_hand[e] = rests(&m->entries.at[e]);
-  s->lasting = neo_call_invariants_of(m, defs, n, at_hand, s->a);
+    served[e] = rests(&m->entries.at[e]);
+  s->invariants = neo_call_invariants_of(m, defs, n, served, s->a);
   for (size_t k = 0; k < n; k++)
     n_placed += placed[k] = place(s, defs[k], &p);
   if (!n_placed)
@@ -456,7 +457,7 @@ static void lay_out(layouts *s) {
 neo_status neo_pass_prepack(neo_module *m) {
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  layouts s = {.m = m, .a = &scratch};
+  prepacking s = {.m = m, .a = &scratch};
   neo_map_init(&s.packed, &scratch);
   lay_out(&s);
   lay_out_steps(&s);

@@ -104,7 +104,7 @@ static bool is_whole(const split *x) {
 
 typedef struct {
   const split *x;
-  bool beside, along; /* neighbouring results, or steps, are neighbours in memory */
+  bool across, along; /* neighbouring results, or steps, are neighbours in memory */
 } reading;
 
 static void see_load(void *ctx, neo_expr e) {
@@ -114,7 +114,7 @@ static void see_load(void *ctx, neo_expr e) {
   if ((n->op != NEO_OP_LOAD && !others) || n->arg.n < 1 + others)
     return;
   uint64_t axes = neo_expr_axes(r->x->m, neo_list_expr(r->x->m, n->arg, n->arg.n - 1 - others));
-  r->beside = r->beside || (r->x->r.n_out && axes >> (r->x->r.n_out - 1) & 1);
+  r->across = r->across || (r->x->r.n_out && axes >> (r->x->r.n_out - 1) & 1);
   r->along = r->along || axes >> (r->x->r.axes.n - 1) & 1;
 }
 
@@ -142,7 +142,7 @@ static share share_of(const split *x) {
   if (is_product(x, body))
     return product;
   neo_expr_visit(x->m, body, see_load, &r);
-  return r.beside && !r.along ? columns : rows;
+  return r.across && !r.along ? columns : rows;
 }
 
 static bool fills_more(split *x) {
@@ -155,7 +155,7 @@ static bool fills_more(split *x) {
   return x->wanted >= 2 && x->points * x->outs >= s.work;
 }
 
-static bool take_apart(split *x, neo_prover *p, neo_def d) {
+static bool match(split *x, neo_prover *p, neo_def d) {
   neo_module *m = x->m;
   x->outs = 1;
   x->def = d;
@@ -385,7 +385,7 @@ neo_status neo_pass_rfactor(neo_module *m) {
   for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n; k++) {
     split x = {.m = m, .gpu = m->threads != 0};
     neo_prover_at(p, m->defs.at[k].span);
-    if (take_apart(&x, p, (neo_def){k}) && choose_parts(&x))
+    if (match(&x, p, (neo_def){k}) && choose_parts(&x))
       reduce_parts(&x, define_parts(&x));
   }
   neo_prover_free(p);

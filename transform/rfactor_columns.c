@@ -42,7 +42,7 @@ static bool is_plain(const neo_module *m, const neo_axis_rec *a) {
          !neo_expr_uses_op(m, a->hi, NEO_OP_LOAD);
 }
 
-static bool take_apart(columns *x, neo_def d) {
+static bool match(columns *x, neo_def d) {
   neo_module *m = x->m;
   int64_t n, elements;
   x->def = d;
@@ -186,7 +186,7 @@ static void sum_parts(const columns *x, neo_tensor part) {
 neo_status neo_pass_rfactor_columns(neo_module *m) {
   for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n; k++) {
     columns x = {.m = m};
-    if (take_apart(&x, (neo_def){k}) && rows_are_reduced(&x, n))
+    if (match(&x, (neo_def){k}) && rows_are_reduced(&x, n))
       sum_parts(&x, define_parts(&x));
   }
   return NEO_OK;

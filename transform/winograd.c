@@ -64,7 +64,7 @@ static bool is_operand(const neo_winograd_sum *x, neo_expr e) {
          (n->op == NEO_OP_LOAD || is_zero(x->m, neo_expr_arg(x->m, e, rank)));
 }
 
-static bool take_apart(neo_winograd_sum *x, neo_def d) {
+static bool match(neo_winograd_sum *x, neo_def d) {
   neo_module *m = x->m;
   x->def = d;
   x->r = *neo_def_at(m, d);
@@ -111,8 +111,8 @@ static neo_tensor constant_of(const neo_winograd_sum *x, const char *name, const
   }
   char *data = neo_arena_alloc(m->arena, n * size);
   for (size_t k = 0; k < n; k++) {
-    float single = (float)a->at[k];
-    memcpy(data + k * size, x->type == NEO_F32_T ? (void *)&single : (void *)&a->at[k], size);
+    float narrow = (float)a->at[k];
+    memcpy(data + k * size, x->type == NEO_F32_T ? (void *)&narrow : (void *)&a->at[k], size);
   }
   for (uint32_t t = 1; t < m->tensors.n; t++)
     if (is_matrix(m, &m->tensors.at[t], a, x->type, data, n * size))
@@ -341,7 +341,7 @@ static neo_def filter_along(neo_winograd_sum *x) {
 
 /* Takes apart the sum that filtering in one direction left. */
 static void take_left(neo_winograd_sum *x, neo_def left) {
-  bool is_product = take_apart(x, left);
+  bool is_product = match(x, left);
   assert(is_product && "what is left is a sum of products of reads");
   (void)is_product;
 }
@@ -354,7 +354,7 @@ neo_status neo_winograd(neo_module *m, bool always) {
     neo_winograd_sum x = {.m = m, .prover = p};
     neo_winograd_direction along[NEO_WINOGRAD_DIRECTIONS];
     neo_prover_at(p, m->defs.at[k].span);
-    if (!take_apart(&x, (neo_def){k}))
+    if (!match(&x, (neo_def){k}))
       continue;
     for (uint32_t way = 0, ways = neo_winograd_choose(&x, always, along); way < ways; way++) {
       neo_winograd_find(&x, &along[way]);

@@ -135,7 +135,7 @@ typedef struct {
 typedef struct {
   neo_winograd_sum *x;
   bool always;
-  double extent[NEO_WINOGRAD_AXES];                      /* of axes, as far as it is known */
+  double extent[NEO_WINOGRAD_AXES];                        /* of axes, as far as it is known */
   double data[NEO_WINOGRAD_RANK], taps[NEO_WINOGRAD_RANK]; /* of the reads' tensors */
   direction way[NEO_WINOGRAD_DIRECTIONS];
   uint32_t n;

@@ -105,7 +105,7 @@ static bool fuse_stage(neo_module *m, const axis_pair *c, const neo_stage *s, ne
 
 /* Both axes start at 0 and the inner one has a constant extent. */
 static bool fusable(const neo_module *m, const neo_axis_rec *outer, const neo_axis_rec *inner,
-                      int64_t *extent) {
+                    int64_t *extent) {
   int64_t lo;
   return neo_expr_is_int(m, outer->lo, &lo) && lo == 0 && neo_expr_is_int(m, inner->lo, &lo) &&
          lo == 0 && neo_expr_is_int(m, inner->hi, extent) && *extent > 0;
@@ -138,8 +138,7 @@ static bool fuse_shared(neo_module *m, neo_form *f, uint32_t at) {
 static bool fuse_own(neo_module *m, neo_form *f, neo_stage *s, uint32_t at) {
   axis_pair c = {f, (uint32_t)f->axes.n + at, 0};
   neo_stage made;
-  if (!fusable(m, &s->axes.at[at], &s->axes.at[at + 1], &c.extent) ||
-      !fuse_stage(m, &c, s, &made))
+  if (!fusable(m, &s->axes.at[at], &s->axes.at[at + 1], &c.extent) || !fuse_stage(m, &c, s, &made))
     return false;
   join_records(m, &made.axes.at[at], c.extent);
   for (size_t k = at + 1; k + 1 < made.axes.n; k++)

@@ -80,7 +80,7 @@ typedef struct {
 } pricing;
 
 enum { OPERAND_WORK = 4 };
-#define VIEW_WORK 0.5     /* a load in the place of another */
+#define VIEW_WORK 0.5       /* a load in the place of another */
 enum { CALLS_CACHED = 64 }; /* calls for which a kept value is made once: a guess */
 
 static uint32_t stage_bit(uint32_t level, bool store) {

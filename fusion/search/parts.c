@@ -213,7 +213,7 @@ static bool small_enough(fuser *q, const fuse_parts *p) {
 typedef struct {
   uint32_t members, sums, products, outs, accs;
   bool rows, alone, scans, ranged;
-  bool early; /* a member is not late */
+  bool early;     /* a member is not late */
   bool has_inner; /* there are inner sums */
 } census;
 
