@@ -1,7 +1,8 @@
 /* element.h: the elements of tensors and arrays: types, values, conversions.
  *
- * A type is a number of enum neo_rt_type. Files have some types more (enum neo_rti_file_type), which
- * no tensor of a model has. Elements lie as C lays them out: aligned, in the machine's byte order. */
+ * A type is a number of enum neo_rt_type. Files have some types more (enum neo_rti_file_type),
+ * which no tensor of a model has. Elements lie as C lays them out: aligned, in the machine's byte
+ * order. */
 #ifndef NEO_RUNTIME_ELEMENT_H
 #define NEO_RUNTIME_ELEMENT_H
 #include "include/neo/neo_rt.h"

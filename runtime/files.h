@@ -27,9 +27,9 @@ neo_rt_status neo_rti_say(char *error, size_t error_bytes, neo_rt_status status,
  * on success). NEO_IO with errno, NEO_MEMORY. */
 neo_rt_status neo_rti_file_read(const neo_rti_env *env, const char *path, unsigned char **out,
                                 size_t *size_bytes) NEO_MUST_CHECK;
-/* Inflates a gzip (window_bits 31), zlib (15) or raw (-15) stream into an allocation that the caller
- * frees. `limit_bytes` bounds the output; `exact` demands exactly that many. The stream must end
- * with the input. NEO_FORMAT, NEO_MEMORY. */
+/* Inflates a gzip (window_bits 31), zlib (15) or raw (-15) stream into an allocation that the
+ * caller frees. `limit_bytes` bounds the output; `exact` demands exactly that many. The stream must
+ * end with the input. NEO_FORMAT, NEO_MEMORY. */
 neo_rt_status neo_rti_inflate(const neo_alloc *alloc, int window_bits, const unsigned char *p,
                               size_t n, size_t limit_bytes, bool exact, unsigned char **out,
                               size_t *out_bytes) NEO_MUST_CHECK;

@@ -1,7 +1,7 @@
 /* model.h: questions about a model record, which need no context.
  *
- * Where `sizes` is null, the answer is for the largest run-time sizes: size programs grow with their
- * sizes, so extents there are the largest. */
+ * Where `sizes` is null, the answer is for the largest run-time sizes: size programs grow with
+ * their sizes, so extents there are the largest. */
 #ifndef NEO_RUNTIME_MODEL_H
 #define NEO_RUNTIME_MODEL_H
 #include "base/status.h"

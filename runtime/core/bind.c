@@ -149,8 +149,8 @@ static neo_rt_status check_store(neo_rt_ctx *c, const neo_rt_tensor *t) {
   return NEO_OK;
 }
 
-/* Moves the store of a tensor that the context owns to `data`; null: back into the context, with its
- * values. */
+/* Moves the store of a tensor that the context owns to `data`; null: back into the context, with
+ * its values. */
 static void move_store(neo_rt_ctx *c, int32_t tensor, void *data) {
   const neo_rt_tensor *t = &c->model->tensors[tensor];
   const neo_rt_buf *b = &c->model->bufs[t->buf];

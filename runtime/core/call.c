@@ -25,7 +25,7 @@ static bool takes_size(const neo_rt_ctx *c, const neo_rt_entry *e, int64_t size)
   return false;
 }
 
-/* Does the call give all sizes of the program? The others are at their largest, and obey nothing. */
+/* Does the call give all sizes of the program? Others are at their largest, and obey nothing. */
 static bool gives_sizes(const neo_rt_ctx *c, const neo_rt_entry *e, int32_t program) {
   const int64_t *at = c->model->programs + program;
   for (; *at != NEO_RT_OP_END; at++) {

@@ -1,9 +1,9 @@
 /* call_cache.c: which call-invariant values are out of date.
  *
  * A cached value is made again when one of its sources has been written since, and always where the
- * caller can write to one without our knowing (bound, or seen through neo_rt_view). It is up to date
- * once an entry with its step has run to the end. An entry that updates a source has no step whose
- * value follows from it (the compiler sees to that). */
+ * caller can write to one without our knowing (bound, or seen through neo_rt_view). It is up to
+ * date once an entry with its step has run to the end. An entry that updates a source has no step
+ * whose value follows from it (the compiler sees to that). */
 #include "runtime/core/call_cache.h"
 
 void neo_rti_call_cache_written(neo_rt_ctx *c, int32_t tensor) {

@@ -1,7 +1,7 @@
 /* call_cache.h: the cache of call-invariant values. Private to runtime.
  *
  * A step with a number in `keep` computes what follows from parameters, states and settings alone.
- * Its results stay in the context between calls, and it runs when one of its sources was written. */
+ * Its results stay in the context between calls: it runs when one of its sources was written. */
 #ifndef NEO_RUNTIME_CORE_CALL_CACHE_H
 #define NEO_RUNTIME_CORE_CALL_CACHE_H
 #include "runtime/core/ctx.h"

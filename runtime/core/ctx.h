@@ -35,9 +35,8 @@ struct neo_rt_ctx {
   unsigned char *arena; /* of the device, as base, addr and ptr */
   size_t arena_bytes;
   unsigned char *base[NEO_RTI_N_MEM]; /* null for CALLER */
-  unsigned char *spill;               /* where outputs go that the caller does not want; where the
-                                         device's memory is separate the places of all of the caller's
-                                         tensors */
+  unsigned char *spill; /* where outputs go that the caller does not want; where the device's memory
+                           is separate, the places of all of the caller's tensors */
   int64_t scratch_stride;
 
   void **addr;                /* [n_bufs] address; null for CALLER */

@@ -49,8 +49,8 @@ static bool is_leaf(const formula *f, int word) {
   return op == NEO_RT_OP_CONST || op == NEO_RT_OP_SIZE;
 }
 
-/* The first word of the operand whose words end before `end`. It is found from the right, where every
- * operator asks for one operand more. */
+/* The first word of the operand whose words end before `end`. It is found from the right, where
+ * every operator asks for one operand more. */
 static int operand_start(const formula *f, int end) {
   int i = end;
   for (int need = 1; need > 0 && i > 0;)

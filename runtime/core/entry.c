@@ -49,8 +49,8 @@ static neo_rt_status copy_input(neo_rt_ctx *c, void *const *args, int32_t i, int
   return c->device->copy(c, there ? NEO_RTI_ON_DEVICE : NEO_RTI_TO_DEVICE, to, args[i], bytes);
 }
 
-/* Where the device's memory is separate, every argument of the host's has its place in the arena, and
- * inputs are copied there. */
+/* Where the device's memory is separate, every argument of the host's has its place in the arena,
+ * and inputs are copied there. */
 static neo_rt_status stage_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   unsigned char *place = c->spill;
   neo_rt_status s = NEO_OK;

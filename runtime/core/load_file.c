@@ -11,7 +11,7 @@ static const char *meta_value(const neo_rt_pair *meta, size_t n, const char *key
   return NULL;
 }
 
-/* Reads a decimal number of the metadata; *out stays where it is absent (files that others wrote). */
+/* Reads a decimal number of the metadata; *out stays where it is absent (files of others). */
 static neo_rt_status read_u64(neo_rt_ctx *c, const char *path, const neo_rti_file_tensors *st,
                               const char *key, uint64_t *out) {
   const char *p = meta_value(st->meta, st->n_meta, key);

@@ -8,8 +8,8 @@
  * back.
  *
  * A run costs O(n^2) at worst (the items placed so far are kept sorted by offset), so the number of
- * rounds falls with n. It does not allocate: `scratch` is two arrays of n int32, the order and the placed
- * items.
+ * rounds falls with n. It does not allocate: `scratch` is two arrays of n int32, the order and the
+ * placed items.
  *
  * Lower bound: the largest sum of sizes alive at one time. */
 #include "include/neo/neo_rt.h"

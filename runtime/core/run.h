@@ -29,8 +29,8 @@ int64_t neo_rti_copy_bytes(const neo_rt_ctx *ctx, const neo_rt_step *s);
 /* Runs the steps with everything checked: ctx->sizes, args in header order. */
 neo_rt_status neo_rti_entry_run(neo_rt_ctx *ctx, const neo_rt_entry *e,
                                 void *const *args) NEO_MUST_CHECK;
-/* The entries of initial values: 0: of all; 1: of states that follow from parameters, for when these
- * have been loaded; null if there is none such. And runs one. */
+/* The entries of initial values: 0: of all; 1: of states that follow from parameters, for when
+ * these have been loaded; null if there is none such. And runs one. */
 const neo_rt_entry *neo_rti_init_entry(const neo_rt_model *model, int32_t which);
 neo_rt_status neo_rti_init_run(neo_rt_ctx *ctx, const neo_rt_entry *e) NEO_MUST_CHECK;
 

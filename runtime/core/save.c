@@ -1,5 +1,5 @@
-/* save.c: saves what the context owns as a checkpoint, which load.c reads. step and seed go into the
- * metadata as decimal text, so a resumed training continues bit by bit. Saving goes through the
+/* save.c: saves what the context owns as a checkpoint, which load.c reads. step and seed go into
+ * the metadata as decimal text, so a resumed training continues bit by bit. Saving goes through the
  * atomic writer: the old file stays until the new one is complete. */
 #include "base/utf8.h"
 #include "runtime/core/device.h"

@@ -1,6 +1,6 @@
-/* tables.c: a context's tables: their place in its block of book-keeping, and the addresses of buffers
- * in them. They are carved twice by the same function: first from null to learn the size, then for
- * real, so that nothing allocates later. */
+/* tables.c: a context's tables: their place in its block of book-keeping, and the addresses of
+ * buffers in them. They are carved twice by the same function: first from null to learn the size,
+ * then for real, so that nothing allocates later. */
 #include "runtime/core/device.h"
 #include "runtime/core/setup.h"
 

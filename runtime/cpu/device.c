@@ -1,4 +1,4 @@
-/* device.c: a processor as a device: threads, memory of the host, and the kernels' variants for it. */
+/* device.c: a processor as a device: threads, memory of the host, kernels' variants for it. */
 #define _DEFAULT_SOURCE 1 /* madvise */
 #include "include/neo/dlpack.h"
 #include "runtime/cpu/cpu.h"

@@ -2,8 +2,8 @@
  *
  * Copies between host and device go by way of pinned memory, which the device reads and writes by
  * itself (DMA). It is a ring: each copy, in pieces where it is large, takes the next bytes, so that
- * the processor copies one piece while the device copies the one before. A piece is in use until its
- * copy is done, which an event behind it tells; bytes from the device then go on to where they
+ * the processor copies one piece while the device copies the one before. A piece is in use until
+ * its copy is done, which an event behind it tells; bytes from the device then go on to where they
  * belong. Pieces end in the order in which they began.
  *
  * Nothing waits before the ring is full: neo_rti_cuda_finish does, at the end of a call. Where the

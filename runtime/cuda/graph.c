@@ -1,12 +1,12 @@
-/* graph.c: an entry's steps as one graph of the driver, which is launched as a whole: which graph is
- * for the call at hand, and what of it changes.
+/* graph.c: an entry's steps as one graph of the driver, which is launched as a whole: which graph
+ * is for the call at hand, and what of it changes.
  *
  * An entry has up to CACHED_GRAPHS graphs: one for each set of run-time sizes, and of steps whose
  * cached values are up to date. A graph is built when its sizes come the second time, so that an
  * entry that runs once, or with other sizes each time, costs nothing (NEO_CUDA_GRAPHS=2: the first
- * time); that is the only time when an entry that runs asks for memory. When a graph is there, nodes
- * are changed where a tensor of the caller's lies elsewhere, and in each call those whose kernels
- * read seed, step or call.
+ * time); that is the only time when an entry that runs asks for memory. When a graph is there,
+ * nodes are changed where a tensor of the caller's lies elsewhere, and in each call those whose
+ * kernels read seed, step or call.
  *
  * Without graphs kernels are launched one by one, which always works: where the driver has none, or
  * refuses one, and for a call with an input that lies within the context (a view): its steps may
@@ -81,7 +81,7 @@ static bool strays(const neo_rt_ctx *c, const neo_rt_entry *e) {
   return false;
 }
 
-/* Makes the graph one for sizes that come for the first time: it can be told by them from now on. */
+/* Makes the graph one for sizes that come for the first time: it is told by them from now on. */
 static bool remember(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g) {
   size_t n_sizes = (size_t)c->model->n_sizes, n = (size_t)e->n_steps;
   size_t n_placed = (size_t)neo_rti_cuda_patch(c, e)->n;

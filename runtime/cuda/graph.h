@@ -1,4 +1,4 @@
-/* graph.h: graphs of an entry, for the files that choose and build them. Private to runtime/cuda. */
+/* graph.h: graphs of an entry, for the files that choose or build them. Private to runtime/cuda. */
 #ifndef NEO_RUNTIME_CUDA_GRAPH_H
 #define NEO_RUNTIME_CUDA_GRAPH_H
 #include "runtime/cuda/cuda.h"

@@ -1,7 +1,7 @@
 /* graph_build.c: the nodes of an entry's graph, and the edges between them.
  *
- * A graph has a node for each step that does something, behind the nodes that it needs (conflict.c).
- * So values that share a place over time keep their order, and others may run side by
+ * A graph has a node for each step that does something, behind the nodes that it needs
+ * (conflict.c). So values that share a place over time keep their order, and others may run side by
  * side.
  *
  * Between two kernels of which the later one waits by itself (NEO_RT_STEP_WAITS) the edge is
@@ -10,9 +10,9 @@
  * waited for. NEO_CUDA_EARLY=0: there are no such edges.
  *
  * Steps that one cooperative kernel runs (grid.c) are one node, with plain edges: its launch is of
- * another kind, with which programmatic ones may not go together. Such nodes are in a chain, whatever
- * they need: each has as many blocks as the device holds, so that blocks of two side by side would
- * wait for others that have no room. */
+ * another kind, with which programmatic ones may not go together. Such nodes are in a chain,
+ * whatever they need: each has as many blocks as the device holds, so that blocks of two side by
+ * side would wait for others that have no room. */
 #include "runtime/cuda/graph.h"
 #include <string.h>
 
@@ -60,9 +60,9 @@ static bool waits_itself(const neo_rt_ctx *c, const neo_rt_entry *e, const cache
          steps[i].flags & NEO_RT_STEP_WAITS && steps[of].op == NEO_RT_STEP_RUN;
 }
 
-/* Finds the nodes that the one of step i must wait for: those that it needs, and before a cooperative
- * one the cooperative one before. A node that another of these waits for is left out: who waits for
- * the later one has waited for it, too. */
+/* Finds the nodes that the one of step i must wait for: those that it needs, and before a
+ * cooperative one the cooperative one before. A node that another of these waits for is left out:
+ * who waits for the later one has waited for it, too. */
 static void find_before(const neo_rt_ctx *c, const neo_rt_entry *e, const cached_graph *g,
                         int32_t i, waiting *w) {
   size_t words = ((size_t)e->n_steps + 63) / 64;

@@ -1,5 +1,5 @@
-/* grid.c: consecutive steps as one cooperative kernel (neo_rt_grid), as a node of an entry's graph: all
- * blocks of its launch are on the device at the same time, and wait for one another.
+/* grid.c: consecutive steps as one cooperative kernel (neo_rt_grid), as a node of an entry's graph:
+ * all blocks of its launch are on the device at the same time, and wait for one another.
  *
  * Such a node takes the place of its steps' nodes where the driver and the device can do that,
  * where at least two of the steps do anything in this call, and where steps need one another as the

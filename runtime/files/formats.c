@@ -133,7 +133,7 @@ neo_rt_status neo_rt_array_load(const char *path, neo_rt_array *out, char *error
 
 /* ------------------------------------------------------------ all tensors */
 
-/* A file that no format of tensors knows goes to the one of checkpoints, which says what is wrong. */
+/* A file that no format of tensors knows goes to that of checkpoints, which says what is wrong. */
 neo_rt_status neo_rti_tensors_read(const neo_rti_source *s, neo_rti_file_tensors *out) {
   const neo_rti_format *f = detect(s, true);
   return (f ? f : neo_rti_checkpoint_format())->read_tensors(s, out);

@@ -1,5 +1,6 @@
 /* idx.c: IDX, the format of MNIST: two zero bytes, a type, a rank, big-endian extents, then
- * elements, big-endian. The file is plain, or compressed with gzip. i16 has no type here and becomes i32. */
+ * elements, big-endian. The file is plain, or compressed with gzip. i16 has no type here and
+ * becomes i32. */
 #include "runtime/files/format.h"
 #include <string.h>
 

@@ -80,7 +80,7 @@ static void put_shape(neo_str *s, const int64_t *extent, uint32_t rank) {
   neo_str_add(s, rank ? "]" : "[]");
 }
 
-/* Is the file's tensor, its dimensions in this order, what is below the first `lead` of the slot? */
+/* Is the file's tensor, dimensions in this order, what is below the first `lead` of the slot? */
 static bool same_shape(const neo_rti_slot *s, uint32_t lead, const neo_rti_file_tensor *f,
                        const uint8_t *order) {
   bool same = s->rank == f->rank + lead;

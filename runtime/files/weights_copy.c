@@ -14,7 +14,7 @@ bool neo_rti_file_type_converts(uint8_t from, uint8_t to) {
 
 /* ------------------------------------------------------------ integers */
 
-/* An element of an integer type, bool or one that only files have; false if i64 has no such value. */
+/* An element of an integer type, bool or one of files alone; false if i64 has no such value. */
 static bool int_at(uint8_t type, const unsigned char *p, int64_t *x) {
   size_t bytes = neo_rti_file_type_bytes(type);
   uint64_t raw = 0;

@@ -1,5 +1,5 @@
-/* weights_rules.h: how names of a file become names of a model, and when elements of a file's tensor
- * can become the model's. Private to runtime/files. */
+/* weights_rules.h: how names of a file become names of a model, and when elements of a file's
+ * tensor can become the model's. Private to runtime/files. */
 #ifndef NEO_RUNTIME_FILES_WEIGHTS_RULES_H
 #define NEO_RUNTIME_FILES_WEIGHTS_RULES_H
 #include "runtime/weights.h"
