@@ -181,7 +181,8 @@ static bool carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch, neo
   return !s.failed;
 }
 
-neo_status neo_pass_autodiff(neo_module *m) {
+neo_status neo_pass_autodiff(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   neo_arena scratch;
   neo_prover *prover = neo_prover_new(m);
   bool good = true;

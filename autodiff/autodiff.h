@@ -20,10 +20,9 @@
  * formed is an error (E05xx) that names the read. */
 #ifndef NEO_AUTODIFF_AUTODIFF_H
 #define NEO_AUTODIFF_AUTODIFF_H
-#include "base/status.h"
-#include "ir/ir.h"
+#include "ir/pass.h"
 
 /* Carries out all gradient requests of the module in order, filling the pieces of their outs. */
-neo_status neo_pass_autodiff(neo_module *m) NEO_MUST_CHECK;
+neo_status neo_pass_autodiff(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 #endif

@@ -6,6 +6,7 @@
  *           the adjoint of the body at each point, whose reads are gathered over all axes under
  *           the definition's condition */
 #include "autodiff/internal.h"
+#include "ir/out_map.h"
 
 typedef struct {
   ad_state *s;
@@ -22,13 +23,6 @@ static bool is_active(void *ctx, const neo_module *m, neo_expr leaf) {
   return ad_needs(a->s, (neo_tensor){n->attr});
 }
 
-static ad_space space_of(const neo_module *m, const neo_def_rec *d, uint32_t n) {
-  ad_space sp = {.n = n};
-  for (uint32_t k = 0; k < n; k++)
-    sp.axis[k] = *neo_def_axis(m, d, k);
-  return sp;
-}
-
 /* ---- values of the definition that are in memory */
 
 typedef struct {
@@ -42,15 +36,8 @@ static neo_expr swap_node(void *ctx, neo_module *m, neo_expr e) {
 }
 
 static void out_index(neo_module *m, const neo_def_rec *d, neo_expr *index) {
-  for (uint32_t k = 0; k < d->n_out; k++) {
-    index[k] = neo_axis_ref(m, k);
-    if (!d->out_map.n)
-      continue;
-    int32_t stride = (int32_t)neo_list_at(m, d->out_map, 2 * k),
-            offset = (int32_t)neo_list_at(m, d->out_map, 2 * k + 1);
-    index[k] = neo_op2(m, NEO_OP_MUL, index[k], neo_const_int(m, NEO_I64_T, stride));
-    index[k] = neo_op2(m, NEO_OP_ADD, index[k], neo_const_int(m, NEO_I64_T, offset));
-  }
+  for (uint32_t k = 0; k < d->n_out; k++)
+    index[k] = neo_def_out_index(m, d, k);
 }
 
 static neo_expr read_out(neo_module *m, const neo_def_rec *d, uint32_t k) {
@@ -86,54 +73,6 @@ static neo_expr from_memory(ad_state *s, neo_def def, neo_expr e) {
     e = neo_expr_rewrite(m, e, swap_node, &w);
   }
   return e;
-}
-
-/* The same reduction again, keeping only its accumulator: for pieces, and definitions that have no
- * room for an output. */
-static neo_tensor recompute_acc(ad_state *s, neo_def_rec d, neo_tensor like, neo_type type,
-                                neo_expr acc, const char *prefix) {
-  neo_module *m = s->m;
-  ad_space all = space_of(m, &d, d.axes.n);
-  neo_tensor t = ad_temp(m, prefix, like, type, all.axis, d.n_out, d.span);
-  d.out_map = (neo_list){0};
-  d.finish = neo_list_new(m, &acc.i, 1);
-  ad_define(m, t, d, all.axis, all.n);
-  return t;
-}
-
-neo_tensor ad_stored_acc(ad_state *s, neo_def def, uint32_t k) {
-  neo_module *m = s->m;
-  neo_def_rec d = *neo_def_at(m, def);
-  neo_type type = k ? NEO_I64_T : neo_expr_type(m, neo_list_expr(m, d.body, 0));
-  neo_expr acc = neo_acc_ref(m, type, k);
-  neo_tensor like = {neo_list_at(m, d.out, 0)};
-  for (uint32_t i = 0; i < d.finish.n && !d.out_map.n; i++)
-    if (neo_list_at(m, d.finish, i) == acc.i)
-      return (neo_tensor){neo_list_at(m, d.out, i)};
-  const char *prefix = k ? (d.reducer == NEO_RED_MEAN ? "count" : "at") : "acc";
-  if (d.out.n == 4 || d.out_map.n || neo_tensor_at(m, like)->pieces.n > 1)
-    return recompute_acc(s, d, like, type, acc, prefix);
-  ad_space outs = space_of(m, &d, d.n_out);
-  neo_tensor t = ad_temp(m, prefix, like, type, outs.axis, d.n_out, d.span);
-  uint32_t ids[4], values[4], n = d.out.n;
-  for (uint32_t i = 0; i < n; i++) {
-    ids[i] = neo_list_at(m, d.out, i);
-    values[i] = neo_list_at(m, d.finish, i);
-  }
-  ids[n] = t.i;
-  values[n] = acc.i;
-  neo_list out = neo_list_new(m, ids, n + 1), finish = neo_list_new(m, values, n + 1);
-  neo_def_at(m, def)->out = out;
-  neo_def_at(m, def)->finish = finish;
-  neo_tensor_at(m, t)->pieces = neo_list_new(m, &def.i, 1);
-  return t;
-}
-
-neo_tensor ad_winner_at(ad_state *s, neo_def def, neo_list body) {
-  neo_def_rec d = *neo_def_at(s->m, def);
-  neo_tensor like = {neo_list_at(s->m, d.out, 0)};
-  d.body = body;
-  return recompute_acc(s, d, like, NEO_I64_T, neo_acc_ref(s->m, NEO_I64_T, 1), "at");
 }
 
 /* ---- reads */
@@ -273,7 +212,7 @@ static neo_expr settle(ad_state *s, const neo_def_rec *d, neo_expr g) {
   neo_module *m = s->m;
   if (ad_is_plain(m, g))
     return g;
-  ad_space outs = space_of(m, d, d->n_out);
+  ad_space outs = ad_space_of(m, d, d->n_out);
   neo_tensor like = {neo_list_at(m, d->out, 0)};
   neo_tensor t = ad_temp(m, "d.acc", like, neo_expr_type(m, g), outs.axis, d->n_out, d->span);
   neo_def_rec r = {.n_out = d->n_out, .reducer = NEO_RED_NONE, .span = d->span};
@@ -288,7 +227,7 @@ void ad_definition(ad_state *s, neo_def def) {
   neo_prover_at(s->env.prover, d.span);
   ad_leaves reads = {0};
   neo_expr g = finish_adjoints(s, def, &d, &reads);
-  ad_space outs = space_of(m, &d, d.n_out), all = space_of(m, &d, d.axes.n);
+  ad_space outs = ad_space_of(m, &d, d.n_out), all = ad_space_of(m, &d, d.axes.n);
   neo_expr settled = g.i ? settle(s, &d, g) : g;
   for (size_t i = 0; i < reads.n; i++) {
     if (reads.at[i].adj.i == g.i)

@@ -58,6 +58,34 @@ typedef struct {
 bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index,
                neo_tensor t, neo_expr value, neo_span span, ad_term *out);
 
+/* ---- define.c: tensors and definitions that are written */
+/* The value where the condition (0: always) holds, else 0. */
+neo_expr ad_guarded(neo_module *m, neo_expr where, neo_expr value);
+/* A new tensor for an adjoint of t. */
+neo_tensor ad_new_adjoint(ad_state *s, neo_tensor t);
+/* A new tensor "<prefix>.<name of like>" with the extents of the first n_out axes. */
+neo_tensor ad_temp(neo_module *m, const char *prefix, neo_tensor like, neo_type type,
+                   const neo_axis_rec *axis, uint32_t n_out, neo_span span);
+neo_def ad_define(neo_module *m, neo_tensor out, neo_def_rec rec, const neo_axis_rec *axis,
+                  uint32_t n);
+/* LOAD of t at AXIS 0 .. rank. */
+neo_expr ad_read(neo_module *m, neo_tensor t);
+bool ad_is_plain(const neo_module *m, neo_expr e);       /* one read, or no read at all */
+bool ad_is_plain_index(const neo_module *m, neo_expr e); /* no read in it */
+/* A piece's image: the position of its axis `axis`, of extent 1, is `at`. */
+typedef struct {
+  uint32_t axis;
+  int64_t at;
+} ad_place;
+/* Defines `out`, or the piece of it at the place (NULL: all of it), as the term's reduction plus
+ * `more` (0: nothing) over the output axes. */
+void ad_define_sum(ad_state *s, neo_tensor out, const ad_term *term, neo_expr more,
+                   const ad_place *place);
+/* Defines `out` as the value over AXIS 0 .. rank. */
+void ad_define_value(neo_module *m, neo_tensor out, neo_expr value, neo_span span);
+/* Defines `out` as the term says: a reduction, or a plain value. */
+void ad_define_term(ad_state *s, neo_tensor out, const ad_term *term, neo_span span);
+
 /* ---- slices.c: adjoints that arrive slice by slice */
 typedef struct {
   neo_expr value; /* over AXIS 0 .. rank of the tensor */
@@ -115,10 +143,6 @@ typedef struct {
 } ad_read_at;
 bool ad_gather_cases(ad_state *s, const ad_read_at *r, const neo_expr *index);
 
-/* The value where the condition (0: always) holds, else 0. */
-neo_expr ad_guarded(neo_module *m, neo_expr where, neo_expr value);
-/* A new tensor for an adjoint of t. */
-neo_tensor ad_new_adjoint(ad_state *s, neo_tensor t);
 void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term);
 void ad_adjoint_add_expr(ad_state *s, neo_tensor t, neo_expr e); /* over AXIS 0 .. rank */
 /* No more terms will come: writes the definitions; a wrt's adjoint becomes the request's out. Value
@@ -127,37 +151,8 @@ neo_expr ad_adjoint_final(ad_state *s, neo_tensor t);
 /* The condition of a final adjoint as in ad_adjoint. */
 neo_expr ad_adjoint_where(ad_state *s, neo_tensor t);
 bool ad_needs(const ad_state *s, neo_tensor t);
-/* A new tensor "<prefix>.<name of like>" with the extents of the first n_out axes. */
-neo_tensor ad_temp(neo_module *m, const char *prefix, neo_tensor like, neo_type type,
-                   const neo_axis_rec *axis, uint32_t n_out, neo_span span);
-neo_def ad_define(neo_module *m, neo_tensor out, neo_def_rec rec, const neo_axis_rec *axis,
-                  uint32_t n);
-/* LOAD of t at AXIS 0 .. rank. */
-neo_expr ad_read(neo_module *m, neo_tensor t);
-bool ad_is_plain(const neo_module *m, neo_expr e);       /* one read, or no read at all */
-bool ad_is_plain_index(const neo_module *m, neo_expr e); /* no read in it */
-/* A piece's image: the position of its axis `axis`, of extent 1, is `at`. */
-typedef struct {
-  uint32_t axis;
-  int64_t at;
-} ad_place;
-/* Defines `out`, or the piece of it at the place (NULL: all of it), as the term's reduction plus
- * `more` (0: nothing) over the output axes. */
-void ad_define_sum(ad_state *s, neo_tensor out, const ad_term *term, neo_expr more,
-                   const ad_place *place);
-/* Defines `out` as the term says: a reduction, or a plain value. */
-void ad_define_term(ad_state *s, neo_tensor out, const ad_term *term, neo_span span);
-
-/* ---- definition.c: contributions of all reads of one definition */
-void ad_definition(ad_state *s, neo_def d);
-/* The tensor that holds ACC k of definition d (made an output of it if need be). */
-neo_tensor ad_stored_acc(ad_state *s, neo_def d, uint32_t k);
-/* A tensor that holds ACC 1 of definition d, a maximum or minimum, if its bodies were these. */
-neo_tensor ad_winner_at(ad_state *s, neo_def d, neo_list body);
-
-/* ---- reduce.c: adjoint of a reducer's body[0] at one point, given the adjoint g of ACC 0 (over
- * output axes); 0: none */
-neo_expr ad_reducer(ad_state *s, neo_def d, neo_expr g);
+/* ---- domain.c: the points of a definition */
+ad_space ad_space_of(const neo_module *m, const neo_def_rec *d, uint32_t n); /* its first n axes */
 /* A range over sizes alone that holds axis k of a definition at every point; exact: it is the
  * axis' range. False: its ends have no bounds. */
 typedef struct {
@@ -168,6 +163,17 @@ bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out);
 /* Reports that a range has no bound; returns 0. */
 neo_expr ad_no_range(ad_state *s, const neo_def_rec *d, const char *reducer);
 
+/* ---- stored.c: accumulators in memory */
+/* The tensor that holds ACC k of definition d (made an output of it if need be). */
+neo_tensor ad_stored_acc(ad_state *s, neo_def d, uint32_t k);
+/* A tensor that holds ACC 1 of definition d, a maximum or minimum, if its bodies were these. */
+neo_tensor ad_winner_at(ad_state *s, neo_def d, neo_list body);
+
+/* ---- definition.c: contributions of all reads of one definition */
+void ad_definition(ad_state *s, neo_def d);
+/* ---- reduce.c: adjoint of a reducer's body[0] at one point, given the adjoint g of ACC 0 (over
+ * output axes); 0: none */
+neo_expr ad_reducer(ad_state *s, neo_def d, neo_expr g);
 /* ---- product.c: the same for prod */
 neo_expr ad_product(ad_state *s, neo_def d, neo_expr g);
 

@@ -48,32 +48,6 @@ static neo_expr mean(ad_state *s, neo_def def, neo_expr g) {
   return neo_cast(s->m, t, neo_op2(s->m, NEO_OP_DIV, neo_cast(s->m, wide, g), n));
 }
 
-bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out) {
-  neo_module *m = s->m;
-  neo_axis_rec axis[64];
-  for (uint32_t i = 0; i < d->axes.n; i++)
-    axis[i] = *neo_def_axis(m, d, i);
-  neo_facts f = {.axes = axis, .n_axes = k};
-  neo_expr end[2] = {axis[k].lo, axis[k].hi};
-  out->exact = true;
-  for (int i = 0; i < 2; i++) {
-    int64_t ends[2];
-    if (neo_expr_axes(m, end[i]) == 0 && ad_is_plain_index(m, end[i]))
-      continue;
-    out->exact = false;
-    if (!neo_interval(s->env.prover, &f, end[i], &ends[0], &ends[1]))
-      return false;
-    end[i] = neo_const_int(m, NEO_I64_T, ends[i]);
-  }
-  out->lo = end[0];
-  out->length = neo_op2(m, NEO_OP_SUB, end[1], end[0]);
-  int64_t n;
-  if (neo_expr_node(m, out->length)->op != NEO_OP_SIZE &&
-      !(neo_expr_is_int(m, out->length, &n) && n >= 0))
-    out->length = neo_op2(m, NEO_OP_MAX, out->length, neo_const_int(m, NEO_I64_T, 0));
-  return true;
-}
-
 /* Position among the reduction axes, different at each point; written by whoever did not give the
  * definition a payload. 0: a range has no bound. */
 static neo_expr position(ad_state *s, const neo_def_rec *d) {
@@ -87,12 +61,6 @@ static neo_expr position(ad_state *s, const neo_def_rec *d) {
     at = neo_op2(m, NEO_OP_ADD, at, neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), b.lo));
   }
   return at;
-}
-
-neo_expr ad_no_range(ad_state *s, const neo_def_rec *d, const char *reducer) {
-  neo_diag(s->m->diags, d->span, NEO_D_GRAD_RANGE, reducer);
-  s->failed = true;
-  return (neo_expr){0};
 }
 
 /* Is the payload different at each point of the reduction? */

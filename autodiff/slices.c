@@ -11,6 +11,7 @@
  * Terms that are reductions are pieces even if there is only one: added up in a chain, each would
  * pass over all slices. */
 #include "autodiff/internal.h"
+#include "ir/out_map.h"
 
 enum { LEAST_SLICES = 9, MOST_SLICES = 4096 };
 
@@ -79,19 +80,17 @@ static int32_t sliced_axis(ad_state *s, neo_tensor t, const ad_parts *parts) {
 static void define_piece(ad_state *s, neo_tensor out, uint32_t axis, int64_t at, int64_t n,
                          neo_expr value) {
   neo_module *m = s->m;
-  uint32_t rank = neo_tensor_rank(m, out), map[32];
+  uint32_t rank = neo_tensor_rank(m, out);
   neo_axis_rec x[16];
   for (uint32_t k = 0; k < rank; k++) {
     neo_expr hi = k == axis ? neo_const_int(m, NEO_I64_T, n) : neo_tensor_extent(m, out, k);
     char name[] = {'z', (char)('0' + k % 10), 0};
     x[k] = (neo_axis_rec){neo_name_of(m->names, name), neo_const_int(m, NEO_I64_T, 0), hi,
                           neo_tensor_at(m, out)->span};
-    map[2 * k] = 1;
-    map[2 * k + 1] = k == axis ? (uint32_t)at : 0;
   }
   neo_def_rec r = {.n_out = rank, .reducer = NEO_RED_NONE, .span = neo_tensor_at(m, out)->span};
   r.finish = neo_list_new(m, &value.i, 1);
-  r.out_map = neo_list_new(m, map, 2 * rank);
+  r.out_map = neo_out_map_slice(m, rank, axis, (int32_t)at);
   ad_define(m, out, r, x, rank);
 }
 

@@ -2,6 +2,7 @@
  * runtime, by neo-measure or by neoc, comes from here, so that neoc takes it. */
 #ifndef NEO_BASE_GPU_H
 #define NEO_BASE_GPU_H
+#include "base/status.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,7 +25,7 @@ typedef struct {
 } neo_gpu_choice;
 
 /* False: there is no such level or device. */
-bool neo_gpu_choose(const char *name, neo_gpu_choice *out);
+bool neo_gpu_choose(const char *name, neo_gpu_choice *out) NEO_MUST_CHECK;
 /* "sm_75, sm_80, ...": every name that neo_gpu_choose takes. */
 void neo_gpu_names(char *text, size_t n);
 

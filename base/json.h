@@ -19,8 +19,8 @@ neo_json *neo_json_first(const neo_json *j); /* children of an object or array, 
 neo_json *neo_json_next(const neo_json *j);
 const char *neo_json_key(const neo_json *j);
 const char *neo_json_text(const neo_json *j); /* null unless a string */
-bool neo_json_number(const neo_json *j, double *x);
-bool neo_json_integer(const neo_json *j, int64_t *x); /* exact integers up to 2^53 */
+bool neo_json_number(const neo_json *j, double *x) NEO_MUST_CHECK;
+bool neo_json_integer(const neo_json *j, int64_t *x) NEO_MUST_CHECK; /* exact integers up to 2^53 */
 bool neo_json_is_array(const neo_json *j);
 bool neo_json_is_object(const neo_json *j);
 

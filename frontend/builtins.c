@@ -7,21 +7,28 @@ typedef struct {
   const char *name;
   uint32_t arity;
   neo_op op;
+  neo_type to; /* CAST */
 } element_row;
 
 static const element_row rows[] = {
-    {"abs", 1, NEO_OP_ABS},         {"sign", 1, NEO_OP_SIGN},         {"floor", 1, NEO_OP_FLOOR},
-    {"ceil", 1, NEO_OP_CEIL},       {"round", 1, NEO_OP_ROUND},       {"sqrt", 1, NEO_OP_SQRT},
-    {"rsqrt", 1, NEO_OP_RSQRT},     {"exp", 1, NEO_OP_EXP},           {"expm1", 1, NEO_OP_EXPM1},
-    {"log", 1, NEO_OP_LOG},         {"log1p", 1, NEO_OP_LOG1P},       {"sin", 1, NEO_OP_SIN},
-    {"cos", 1, NEO_OP_COS},         {"tan", 1, NEO_OP_TAN},           {"tanh", 1, NEO_OP_TANH},
-    {"sigmoid", 1, NEO_OP_SIGMOID}, {"relu", 1, NEO_OP_RELU},         {"gelu", 1, NEO_OP_GELU},
-    {"silu", 1, NEO_OP_SILU},       {"softplus", 1, NEO_OP_SOFTPLUS}, {"elu", 1, NEO_OP_ELU},
-    {"erf", 1, NEO_OP_ERF},         {"stop", 1, NEO_OP_STOP},         {"min", 2, NEO_OP_MIN},
-    {"max", 2, NEO_OP_MAX},         {"clamp", 3, NEO_OP_CLAMP},       {"select", 3, NEO_OP_SELECT},
-    {"rand", 0, NEO_OP_RAND},       {"f64", 1, NEO_OP_CAST},          {"f32", 1, NEO_OP_CAST},
-    {"f16", 1, NEO_OP_CAST},        {"bf16", 1, NEO_OP_CAST},         {"i64", 1, NEO_OP_CAST},
-    {"i32", 1, NEO_OP_CAST},        {"i8", 1, NEO_OP_CAST},           {"u8", 1, NEO_OP_CAST},
+    {"abs", 1, NEO_OP_ABS, 0},          {"sign", 1, NEO_OP_SIGN, 0},
+    {"floor", 1, NEO_OP_FLOOR, 0},      {"ceil", 1, NEO_OP_CEIL, 0},
+    {"round", 1, NEO_OP_ROUND, 0},      {"sqrt", 1, NEO_OP_SQRT, 0},
+    {"rsqrt", 1, NEO_OP_RSQRT, 0},      {"exp", 1, NEO_OP_EXP, 0},
+    {"expm1", 1, NEO_OP_EXPM1, 0},      {"log", 1, NEO_OP_LOG, 0},
+    {"log1p", 1, NEO_OP_LOG1P, 0},      {"sin", 1, NEO_OP_SIN, 0},
+    {"cos", 1, NEO_OP_COS, 0},          {"tan", 1, NEO_OP_TAN, 0},
+    {"tanh", 1, NEO_OP_TANH, 0},        {"sigmoid", 1, NEO_OP_SIGMOID, 0},
+    {"relu", 1, NEO_OP_RELU, 0},        {"gelu", 1, NEO_OP_GELU, 0},
+    {"silu", 1, NEO_OP_SILU, 0},        {"softplus", 1, NEO_OP_SOFTPLUS, 0},
+    {"elu", 1, NEO_OP_ELU, 0},          {"erf", 1, NEO_OP_ERF, 0},
+    {"stop", 1, NEO_OP_STOP, 0},        {"min", 2, NEO_OP_MIN, 0},
+    {"max", 2, NEO_OP_MAX, 0},          {"clamp", 3, NEO_OP_CLAMP, 0},
+    {"select", 3, NEO_OP_SELECT, 0},    {"rand", 0, NEO_OP_RAND, 0},
+    {"f64", 1, NEO_OP_CAST, NEO_F64_T}, {"f32", 1, NEO_OP_CAST, NEO_F32_T},
+    {"f16", 1, NEO_OP_CAST, NEO_F16_T}, {"bf16", 1, NEO_OP_CAST, NEO_BF16_T},
+    {"i64", 1, NEO_OP_CAST, NEO_I64_T}, {"i32", 1, NEO_OP_CAST, NEO_I32_T},
+    {"i8", 1, NEO_OP_CAST, NEO_I8_T},   {"u8", 1, NEO_OP_CAST, NEO_U8_T},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 static const char *const values[] = {"training", "step", "grad"};
@@ -218,9 +225,7 @@ static void warn_of_floor(neo_frame *f, const neo_ast_expr *e, neo_type to, neo_
                 "write %s(a)/%s(b) for the fraction, or name the floor: dim H = a/b", type, type);
 }
 
-static neo_val lower_cast(neo_frame *f, const neo_ast_expr *e, const char *name) {
-  neo_type t = NEO_F32_T;
-  neo_type_of_text(name, &t);
+static neo_val lower_cast(neo_frame *f, const neo_ast_expr *e, neo_type t) {
   uint32_t outer = f->subscript;
   neo_val v = neo_check_expr(f, e->u.ref.args.at[0].value);
   f->subscript = outer;
@@ -290,7 +295,7 @@ neo_val neo_check_builtin(neo_frame *f, const neo_ast_expr *e, const char *name)
   case NEO_OP_SELECT:
     return lower_select(f, e);
   case NEO_OP_CAST:
-    return lower_cast(f, e, row->name);
+    return lower_cast(f, e, row->to);
   case NEO_OP_RAND:
     if (f->sizes_only)
       break;

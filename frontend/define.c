@@ -1,6 +1,7 @@
 /* Definitions: `Y[i, j] = e` becomes one definition of the IR, with the reduction that its frame
  * kept; `Y = X`, `Y = f(X)` bind names to what is there already. */
 #include "frontend/check.h"
+#include "ir/out_map.h"
 #include <string.h>
 
 /* ---- making definitions */
@@ -26,14 +27,12 @@ static neo_list piece_axes(neo_frame *f, uint32_t n_lead, const neo_expr *by) {
 }
 
 static neo_list piece_map(neo_frame *f, const int64_t *lead, uint32_t n_lead) {
-  uint32_t map[4 * NEO_MAX_AXES], n = 0;
+  neo_out_dim map[2 * NEO_MAX_AXES];
   if (!n_lead)
     return (neo_list){0};
-  for (uint32_t k = 0; k < n_lead + f->n_out; k++) {
-    map[n++] = 1;
-    map[n++] = k < n_lead ? (uint32_t)lead[k] : 0;
-  }
-  return neo_list_new(f->m, map, n);
+  for (uint32_t k = 0; k < n_lead + f->n_out; k++)
+    map[k] = (neo_out_dim){1, k < n_lead ? (int32_t)lead[k] : 0};
+  return neo_out_map_new(f->m, map, n_lead + f->n_out);
 }
 
 neo_span neo_inst_span(const neo_inst *in, neo_span span) {

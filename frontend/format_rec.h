@@ -87,22 +87,30 @@ void neo_f_args(neo_f *f, neo_ast_args args, uint32_t close);
 void neo_f_axes(neo_f *f, neo_ast_axes axes);
 void neo_f_rel(neo_f *f, neo_ast_rel rel);
 
-/* ---- format_stmt.c, format.c ----------------------------------------------------------------- */
-void neo_f_stmt(neo_f *f, const neo_ast_stmt *s);
-void neo_f_block(neo_f *f, const neo_ast_block *b);
-/* `{`, what `inside` prints, `}`: for blocks and the branches of a case. Prints the items
- * before. */
-typedef void neo_f_inside(neo_f *f, const void *what);
-typedef struct {
-  uint32_t open, close; /* offsets of the braces */
-  neo_f_inside *inside;
-  const void *what;
-  bool empty;
-} neo_f_braced;
-void neo_f_braces(neo_f *f, neo_f_braced b);
+/* ---- format_part.c --------------------------------------------------------------------------- */
+/* What stands between the elements of a list, before element i. */
+void neo_f_comma(neo_f *f, uint32_t i);
+void neo_f_var(neo_f *f, const neo_ast_var *v);
+void neo_f_assigned(neo_f *f, const neo_ast_expr *value);
+void neo_f_binds(neo_f *f, neo_ast_binds list);
+void neo_f_literal(neo_f *f, const neo_ast_literal *l);
+void neo_f_signature(neo_f *f, const neo_ast_sig *s);
+void neo_f_paths(neo_f *f, neo_ast_paths list);
+
+/* ---- format_gap.c ---------------------------------------------------------------------------- */
 /* Before a statement or branch at `from`: comments, and one blank line if there was any. */
 void neo_f_lead(neo_f *f, uint32_t from);
 /* Behind it: the comment on its line; ends the line. */
 void neo_f_tail(neo_f *f, uint32_t to);
+/* Ends the line at the offset `to`, with the comments that were not printed within what ends here. */
+void neo_f_finish_line(neo_f *f, uint32_t to);
+/* The comments before the offset, a line each. */
+void neo_f_comment_lines(neo_f *f, uint32_t before);
+/* The next comment to print, if it stands before the offset; else NULL. */
+const neo_ast_comment *neo_f_next_comment(const neo_f *f, uint32_t before);
+bool neo_f_has_line_end(const neo_f *f, uint32_t from, uint32_t to);
+
+/* ---- format_stmt.c --------------------------------------------------------------------------- */
+void neo_f_stmts(neo_f *f, neo_ast_stmts list);
 
 #endif

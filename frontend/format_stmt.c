@@ -1,112 +1,91 @@
-/* Statements to items. Where a block begins, what stands before it is printed (format.c). */
+/* Statements and blocks, which hold each other, to items. Where a block begins, what stands before it is
+ * printed. */
 #include "frontend/format_rec.h"
 
-/* ---- parts
- * ------------------------------------------------------------------------------------------ */
+/* `{`, what `inside` prints, `}`: for blocks and the branches of a case. */
+typedef struct {
+  uint32_t open, close; /* offsets of the braces */
+  void (*inside)(neo_f *f, const void *what);
+  const void *what;
+  bool empty;
+} braced;
 
-static void comma(neo_f *f, uint32_t i) {
-  if (i == 0)
-    return;
-  neo_f_text(f, ",");
-  neo_f_break(f, " ");
-}
+static void statement(neo_f *f, const neo_ast_stmt *s);
 
-static const char *type_text(neo_type t) {
-  static const char *const texts[] = {
-#define X(name, text, size, kind) text,
-#include "ir/types.def"
-#undef X
-  };
-  return texts[t];
-}
+/* ---- blocks
+ * ------------------------------------------------------------------------------------- */
 
-static void var(neo_f *f, const neo_ast_var *v) {
-  neo_f_name(f, v->name);
-  if (v->indexed) {
-    neo_f_text(f, "[");
-    neo_f_open(f, NEO_F_CONTINUE);
-    neo_f_axes(f, v->axes);
-    neo_f_close(f);
-    neo_f_text(f, "]");
-  }
-  if (!v->type.given)
-    return;
-  neo_f_text(f, " : ");
-  neo_f_text(f, type_text(v->type.type));
-  neo_f_rel(f, v->type.rel);
-  if (v->type.bound)
-    neo_f_expr(f, v->type.bound);
-}
-
-static void assigned(neo_f *f, const neo_ast_expr *value) {
-  neo_f_text(f, " =");
-  neo_f_break(f, " ");
-  neo_f_expr(f, value);
-}
-
-static void binds(neo_f *f, neo_ast_binds list) {
+void neo_f_stmts(neo_f *f, neo_ast_stmts list) {
   for (uint32_t i = 0; i < list.n; i++) {
-    comma(f, i);
-    neo_f_open(f, 0);
-    var(f, &list.at[i].var);
-    assigned(f, list.at[i].value);
-    neo_f_close(f);
+    const neo_ast_stmt *s = list.at[i];
+    if (f->flat) {
+      neo_f_text(f, i ? "; " : "");
+      statement(f, s);
+      continue;
+    }
+    neo_f_lead(f, neo_f_from(f, s->span));
+    statement(f, s);
+    neo_f_tail(f, neo_f_to(f, s->span));
   }
 }
 
-static void literal(neo_f *f, const neo_ast_literal *l) {
-  if (l->number) {
-    neo_f_expr(f, l->number);
-    return;
-  }
-  neo_f_comments_before(f, neo_f_from(f, l->span));
-  neo_f_text(f, "[");
-  neo_f_open(f, 1);
-  for (uint32_t i = 0; i < l->items.n; i++) {
-    comma(f, i);
-    literal(f, &l->items.at[i]);
-  }
-  neo_f_comments_before(f, neo_f_to(f, l->span));
-  neo_f_close(f);
-  neo_f_text(f, "]");
+static void block_inside(neo_f *f, const void *block) {
+  neo_f_stmts(f, ((const neo_ast_block *)block)->stmts);
 }
 
-static void option(neo_f *f, const neo_ast_option *o) {
-  neo_f_comments_before(f, neo_f_from(f, o->name.span));
-  neo_f_text(f, o->input ? "input " : "");
-  neo_f_name(f, o->name);
-  if (o->value) {
-    neo_f_text(f, " = ");
-    neo_f_expr(f, o->value);
-  }
+/* Adds the braces to the line if they were written on one and fit; what stands before is
+ * printed. */
+static bool fits_flat(neo_f *f, const braced *b) {
+  bool short_line =
+      b->close - b->open <= 4 * NEO_F_COLUMNS && !neo_f_has_line_end(f, b->open, b->close);
+  if (!short_line || neo_f_next_comment(f, b->close))
+    return false;
+  bool outer = f->flat;
+  f->flat = true;
+  neo_f_text(f, " { ");
+  b->inside(f, b->what);
+  neo_f_text(f, " }");
+  f->flat = outer;
+  if (outer)
+    return true;
+  bool fits = f->column + neo_f_width(f) <= NEO_F_COLUMNS;
+  if (fits)
+    neo_f_print(f);
+  f->items.n = 0;
+  return fits;
 }
 
-static void signature(neo_f *f, const neo_ast_sig *s) {
-  neo_f_name(f, s->name);
-  neo_f_text(f, "(");
-  neo_f_open(f, NEO_F_CONTINUE);
-  for (uint32_t i = 0; i < s->params.n; i++) {
-    comma(f, i);
-    var(f, &s->params.at[i]);
-  }
-  if (s->options.n) {
-    neo_f_text(f, ";");
-    neo_f_break(f, " ");
-  }
-  for (uint32_t i = 0; i < s->options.n; i++) {
-    comma(f, i);
-    option(f, &s->options.at[i]);
-  }
-  neo_f_comments_before(f, neo_f_to(f, s->span));
-  neo_f_close(f);
-  neo_f_text(f, ")");
+static void put_lines(neo_f *f, const braced *b) {
+  neo_f_text(f, " {");
+  neo_f_print(f);
+  neo_f_finish_line(f, b->open + 1);
+  neo_f outer = *f; /* the statement goes on behind the braces, with its groups */
+  f->indents.at = NULL;
+  f->indents.n = f->indents.cap = 0;
+  f->indent += NEO_F_BLOCK;
+  f->block_start = true;
+  b->inside(f, b->what);
+  neo_f_comment_lines(f, b->close);
+  f->indent = outer.indent;
+  f->indents.at = outer.indents.at;
+  f->indents.n = outer.indents.n;
+  f->indents.cap = outer.indents.cap;
+  f->block_start = false;
+  neo_f_text(f, "}");
 }
 
-static void paths(neo_f *f, neo_ast_paths list) {
-  for (uint32_t i = 0; i < list.n; i++) {
-    comma(f, i);
-    neo_f_path(f, list.at[i].at, list.at[i].n);
-  }
+static void braces(neo_f *f, braced b) {
+  if (!f->flat)
+    neo_f_print(f);
+  if (b.empty && !neo_f_next_comment(f, b.close))
+    neo_f_text(f, " { }");
+  else if (!fits_flat(f, &b))
+    put_lines(f, &b);
+}
+
+static void block(neo_f *f, const neo_ast_block *b) {
+  braces(f, (braced){neo_f_from(f, b->open), neo_f_from(f, b->close), block_inside, b,
+                     b->stmts.n == 0});
 }
 
 /* ---- regions
@@ -129,7 +108,7 @@ static void arms(neo_f *f, const void *what) {
     else
       neo_f_lead(f, neo_f_from(f, a->span));
     label(f, a);
-    neo_f_block(f, &a->block);
+    block(f, &a->block);
     if (!f->flat)
       neo_f_tail(f, neo_f_to(f, a->span));
   }
@@ -139,7 +118,7 @@ static void carries(neo_f *f, neo_ast_binds from) {
   if (!from.n)
     return;
   neo_f_text(f, " from "); /* a line cannot end before it */
-  binds(f, from);
+  neo_f_binds(f, from);
 }
 
 static void region(neo_f *f, const neo_ast_region *r) {
@@ -157,13 +136,13 @@ static void region(neo_f *f, const neo_ast_region *r) {
     neo_f_expr(f, r->extent);
   carries(f, r->from);
   if (r->kind != NEO_AST_CASE) {
-    neo_f_block(f, &r->block);
+    block(f, &r->block);
     return;
   }
   uint32_t open = neo_f_to(f, r->cond->span);
   while (f->file->text[open] != '{')
     open++;
-  neo_f_braces(f, (neo_f_braced){open, neo_f_to(f, r->span) - 1, arms, r, r->arms.n == 0});
+  braces(f, (braced){open, neo_f_to(f, r->span) - 1, arms, r, r->arms.n == 0});
 }
 
 /* ---- statements
@@ -172,7 +151,7 @@ static void region(neo_f *f, const neo_ast_region *r) {
 static void import(neo_f *f, const neo_ast_stmt *s) {
   for (uint32_t i = 0; i < s->u.import.aliases.n; i++) {
     const neo_ast_alias *a = &s->u.import.aliases.at[i];
-    comma(f, i);
+    neo_f_comma(f, i);
     neo_f_name(f, a->module);
     if (a->alias.text) {
       neo_f_text(f, " as ");
@@ -193,24 +172,24 @@ static void dim(neo_f *f, const neo_ast_stmt *s) {
 }
 
 static void decl(neo_f *f, const neo_ast_stmt *s) {
-  var(f, &s->u.decl.var);
+  neo_f_var(f, &s->u.decl.var);
   if (s->u.decl.value)
-    assigned(f, s->u.decl.value);
+    neo_f_assigned(f, s->u.decl.value);
   if (s->u.decl.literal) {
     neo_f_text(f, " =");
     neo_f_break(f, " ");
-    literal(f, s->u.decl.literal);
+    neo_f_literal(f, s->u.decl.literal);
   }
 }
 
 static void define(neo_f *f, const neo_ast_stmt *s) {
-  var(f, &s->u.define.target);
+  neo_f_var(f, &s->u.define.target);
   if (s->u.define.more.n) {
-    comma(f, 1);
+    neo_f_comma(f, 1);
     neo_f_names(f, s->u.define.more);
   }
   if (s->u.define.value) {
-    assigned(f, s->u.define.value);
+    neo_f_assigned(f, s->u.define.value);
     return;
   }
   neo_f_text(f, " =");
@@ -219,7 +198,7 @@ static void define(neo_f *f, const neo_ast_stmt *s) {
 }
 
 static void function(neo_f *f, const neo_ast_stmt *s) {
-  signature(f, &s->u.fn.sig);
+  neo_f_signature(f, &s->u.fn.sig);
   if (s->u.fn.results.n) {
     neo_f_text(f, " -> ");
     neo_f_names(f, s->u.fn.results);
@@ -228,14 +207,14 @@ static void function(neo_f *f, const neo_ast_stmt *s) {
     neo_f_text(f, " over ");
     neo_f_name(f, s->u.fn.over);
   }
-  neo_f_block(f, &s->u.fn.block);
+  block(f, &s->u.fn.block);
   if (!s->u.fn.has_grad)
     return;
   neo_f_text(f, " grad(");
   neo_f_names(f, s->u.fn.seeds);
   neo_f_text(f, ") -> ");
   neo_f_names(f, s->u.fn.grads);
-  neo_f_block(f, &s->u.fn.grad_block);
+  block(f, &s->u.fn.grad_block);
 }
 
 static void graph(neo_f *f, const neo_ast_stmt *s) {
@@ -259,10 +238,10 @@ static void entry(neo_f *f, neo_ast_name name) {
 
 static void output(neo_f *f, const neo_ast_stmt *s) {
   entry(f, s->u.output.entry);
-  paths(f, s->u.output.tensors);
+  neo_f_paths(f, s->u.output.tensors);
   if (s->u.output.updates.n)
     neo_f_text(f, " update ");
-  paths(f, s->u.output.updates);
+  neo_f_paths(f, s->u.output.updates);
 }
 
 static void train(neo_f *f, const neo_ast_stmt *s) {
@@ -271,7 +250,7 @@ static void train(neo_f *f, const neo_ast_stmt *s) {
   if (s->u.train.patterns.n)
     neo_f_text(f, s->u.train.except ? " except " : " over ");
   for (uint32_t i = 0; i < s->u.train.patterns.n; i++) {
-    comma(f, i);
+    neo_f_comma(f, i);
     neo_f_path(f, s->u.train.patterns.at[i].parts.at, s->u.train.patterns.at[i].parts.n);
   }
   neo_f_text(f, " using ");
@@ -303,7 +282,7 @@ static void behind_word(neo_f *f, const neo_ast_stmt *s) {
   case NEO_AST_UPDATE:
   case NEO_AST_SCATTER:
   case NEO_AST_GATHER:
-    binds(f, s->u.binds);
+    neo_f_binds(f, s->u.binds);
     break;
   case NEO_AST_FN:
   case NEO_AST_OPTIMIZER:
@@ -324,7 +303,7 @@ static void behind_word(neo_f *f, const neo_ast_stmt *s) {
   }
 }
 
-void neo_f_stmt(neo_f *f, const neo_ast_stmt *s) {
+static void statement(neo_f *f, const neo_ast_stmt *s) {
   const char *word = neo_ast_stmt_word(s->kind);
   neo_f_open(f, NEO_F_CONTINUE);
   if (word) {

@@ -1,10 +1,12 @@
 /* Inside of the parser: recursive descent by the grammar of docs/language.md, a function a rule.
  *
- *   parser.c       files, blocks, recovery            parse_part.c    names, axes, types,
- * signatures
- *   parse_token.c  the token under the eye, errors    parse_expr.c    expressions
- *   parse_stmt.c   statements of one line             parse_reduce.c  reducers and their ranges
- *   parse_fn.c     functions, optimizers, vertices    parse_region.c  scan, repeat, while, case
+ *   parser.c       a file                         parse_expr.c    expressions
+ *   parse_block.c  statements with blocks         parse_reduce.c  reducers and their ranges
+ *   parse_line.c   statements of one line         parse_part.c    names, axes, types, signatures
+ *   parse_token.c  the token under the eye, errors
+ *
+ * Each calls those below and to the right of it; parse_expr.c, parse_reduce.c and parse_part.c call
+ * each other.
  *
  * On the first error a statement is in panic: nothing more is reported, every function returns as
  * soon as it sees the flag, and what it returns (perhaps NULL) is not looked at. */
@@ -113,17 +115,21 @@ bool neo_p_is_name(const neo_ast_expr *e); /* one name and nothing else */
 /* word ranges body; body: a term, of any and all a neg */
 neo_ast_expr *neo_p_reduce(neo_parser *p);
 
-/* ---- parse_stmt.c, parse_fn.c, parse_region.c, parser.c -------------------------------------- */
+/* ---- parse_line.c ---------------------------------------------------------------------------- */
 
-void neo_p_statement(neo_parser *p, neo_ast_stmt *s); /* without its end */
-void neo_p_fn(neo_parser *p, neo_ast_stmt *s);        /* behind the word */
-void neo_p_optimizer(neo_parser *p, neo_ast_stmt *s);
-void neo_p_vertex(neo_parser *p, neo_ast_stmt *s);
-bool neo_p_at_region(const neo_parser *p);
-neo_ast_region *neo_p_region(neo_parser *p);
-neo_ast_block neo_p_block(neo_parser *p);
-/* In panic before a block: goes to its brace if the statement has one, so that the block's own
- * errors are found. The statement stays broken. */
-void neo_p_find_block(neo_parser *p);
+/* A statement without a block, of s->kind, behind its word. */
+void neo_p_line(neo_parser *p, neo_ast_stmt *s);
+bool neo_p_defines(neo_tok next); /* may it follow the name at the beginning of a definition? */
+bool neo_p_is_sign(neo_tok k);    /* an operator */
+/* Reports a word, or something else, where a statement would begin. */
+void neo_p_unknown_statement(neo_parser *p);
+void neo_p_no_statement(neo_parser *p);
+/* Takes the end of a statement, or reports what stands there. */
+void neo_p_expect_end(neo_parser *p);
+
+/* ---- parse_block.c --------------------------------------------------------------------------- */
+
+/* To the brace that closes this block (at the outermost level there is none), or the end. */
+neo_ast_stmts neo_p_statements(neo_parser *p, bool outermost);
 
 #endif

@@ -1,8 +1,8 @@
 /* Folding of a node from its arguments alone: integer and bool constants through neo_value_op, the
  * units and zeros of integer arithmetic, logic with constants, selections that are decided.
  * Floats keep their operators (rounding is the program's), except a negated constant. */
-#include "ir/fold.h"
 #include "ir/interp.h"
+#include "ir/node.h"
 
 static const neo_expr none = {0};
 

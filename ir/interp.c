@@ -191,14 +191,14 @@ static neo_status eval_def(run *r, neo_def d) {
   neo_def_rec rec = *neo_def_at(p->m, d);
   for (uint32_t k = 0; k < rec.out.n; k++)
     want_errors(p, neo_list_at(p->m, rec.out, k));
-  neo_frame *f = NEO_NEW(&r->scratch, neo_frame);
-  *f = (neo_frame){.m = p->m,
-                   .arena = &r->scratch,
-                   .env = &r->env,
-                   .size = p->size,
-                   .store = p->store,
-                   .why = r->why};
-  return neo_frame_run(f, d);
+  neo_interp_frame *f = NEO_NEW(&r->scratch, neo_interp_frame);
+  *f = (neo_interp_frame){.m = p->m,
+                          .arena = &r->scratch,
+                          .env = &r->env,
+                          .size = p->size,
+                          .store = p->store,
+                          .why = r->why};
+  return neo_interp_frame_run(f, d);
 }
 
 static bool pieces_done(const neo_interp *p, const bool *done, uint32_t t) {

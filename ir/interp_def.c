@@ -1,16 +1,17 @@
 /* One definition: its table of nodes, and the loops over outputs and reduction. */
 #include "ir/interp_parts.h"
+#include "ir/out_map.h"
 #include <math.h>
 
 /* ---- the table */
 
-static uint32_t node_of(const neo_frame *f, neo_expr e) {
+static uint32_t node_of(const neo_interp_frame *f, neo_expr e) {
   uint64_t k = 0;
   (void)neo_map_get(&f->index, e.i, &k);
   return (uint32_t)k;
 }
 
-static void fill_fixed(const neo_frame *f, neo_expr e, neo_inode *n) {
+static void fill_fixed(const neo_interp_frame *f, neo_expr e, neo_inode *n) {
   switch ((neo_op)n->op) {
   case NEO_OP_CONST:
     if (!neo_expr_is_float(f->m, e, &n->v.f))
@@ -41,7 +42,7 @@ static void fill_fixed(const neo_frame *f, neo_expr e, neo_inode *n) {
 }
 
 static void add_node(void *ctx, neo_expr e) {
-  neo_frame *f = ctx;
+  neo_interp_frame *f = ctx;
   neo_node x = *neo_expr_node(f->m, e);
   neo_inode n = {.op = x.op, .type = x.type, .n_arg = x.arg.n, .attr = x.attr};
   if (neo_map_get(&f->index, e.i, NULL))
@@ -61,12 +62,12 @@ static void add_node(void *ctx, neo_expr e) {
   NEO_PUSH(f->arena, &f->node, n);
 }
 
-static uint32_t add_expr(neo_frame *f, neo_expr e) {
+static uint32_t add_expr(neo_interp_frame *f, neo_expr e) {
   neo_expr_visit(f->m, e, add_node, f);
   return node_of(f, e);
 }
 
-static void compile(neo_frame *f) {
+static void compile(neo_interp_frame *f) {
   const neo_def_rec *d = &f->d;
   neo_map_init(&f->index, f->arena);
   NEO_PUSH(f->arena, &f->node, (neo_inode){.op = NEO_OP_CONST}); /* [0]: none */
@@ -86,35 +87,28 @@ static void compile(neo_frame *f) {
 
 /* ---- loops */
 
-void neo_frame_set_axis(neo_frame *f, uint32_t k, int64_t x) {
-  f->axis[k] = x;
-  f->tick++;
-  for (uint32_t level = k + 1; level <= f->d.axes.n; level++)
-    f->since[level] = f->tick;
-}
-
-static int64_t bound(neo_frame *f, uint32_t node) {
-  int64_t x = neo_frame_eval(f, node).i;
-  if (f->env->track && neo_frame_error(f, node) > 0)
+static int64_t bound(neo_interp_frame *f, uint32_t node) {
+  int64_t x = neo_interp_frame_eval(f, node).i;
+  if (f->env->track && neo_interp_frame_error(f, node) > 0)
     f->unsure = true;
   return x;
 }
 
-static void take(neo_frame *f, neo_accu *a) {
+static void take(neo_interp_frame *f, neo_accu *a) {
   if (f->where) {
-    bool taken = neo_frame_eval(f, f->where).i;
-    if (f->env->track && neo_frame_error(f, f->where) > 0)
+    bool taken = neo_interp_frame_eval(f, f->where).i;
+    if (f->env->track && neo_interp_frame_error(f, f->where) > 0)
       f->unsure = true;
     if (!taken)
       return;
   }
-  neo_value x = neo_frame_eval(f, f->body[0]);
-  double error = f->env->track ? neo_frame_error(f, f->body[0]) : 0;
+  neo_value x = neo_interp_frame_eval(f, f->body[0]);
+  double error = f->env->track ? neo_interp_frame_error(f, f->body[0]) : 0;
   if (neo_accu_take(a, x, error) && f->body[1])
-    a->picked = neo_frame_eval(f, f->body[1]);
+    a->picked = neo_interp_frame_eval(f, f->body[1]);
 }
 
-static void reduce(neo_frame *f, neo_accu *a, uint32_t k) {
+static void reduce(neo_interp_frame *f, neo_accu *a, uint32_t k) {
   if (f->status)
     return;
   if (k == f->d.axes.n) {
@@ -122,21 +116,19 @@ static void reduce(neo_frame *f, neo_accu *a, uint32_t k) {
     return;
   }
   int64_t lo = bound(f, f->lo[k]), hi = bound(f, f->hi[k]);
-  if (f->n_factors && k + 1 == f->d.axes.n && neo_frame_sum(f, a, k, lo, hi))
+  if (f->n_factors && k + 1 == f->d.axes.n && neo_interp_frame_sum(f, a, k, lo, hi))
     return;
   for (int64_t x = lo; x < hi && !f->status; x++) {
-    neo_frame_set_axis(f, k, x);
+    neo_interp_frame_set_axis(f, k, x);
     reduce(f, a, k + 1);
   }
 }
 
-static int64_t out_offset(const neo_frame *f, const neo_values *v) {
+static int64_t out_offset(const neo_interp_frame *f, const neo_values *v) {
   int64_t at = 0;
   for (uint32_t k = 0; k < f->d.n_out; k++) {
-    int64_t x = f->axis[k];
-    if (f->d.out_map.n)
-      x = x * (int32_t)neo_list_at(f->m, f->d.out_map, 2 * k) +
-          (int32_t)neo_list_at(f->m, f->d.out_map, 2 * k + 1);
+    neo_out_dim p = neo_out_map_at(f->m, f->d.out_map, k);
+    int64_t x = f->axis[k] * p.stride + p.offset;
     if (x < 0 || x >= v->extent[k])
       return -1;
     at = at * v->extent[k] + x;
@@ -144,20 +136,20 @@ static int64_t out_offset(const neo_frame *f, const neo_values *v) {
   return at;
 }
 
-static void put(neo_frame *f, uint32_t k) {
+static void put(neo_interp_frame *f, uint32_t k) {
   neo_interp_store *s = &f->store[neo_list_at(f->m, f->d.out, k)];
   int64_t at = out_offset(f, &s->v);
-  neo_value y = neo_frame_eval(f, f->finish[k]);
+  neo_value y = neo_interp_frame_eval(f, f->finish[k]);
   if (at < 0) {
-    neo_frame_fail(f, NEO_RANGE, "a definition writes outside of its tensor");
+    neo_interp_frame_fail(f, NEO_RANGE, "a definition writes outside of its tensor");
     return;
   }
   s->v.at[at] = y;
   if (f->env->track)
-    s->error[at] = f->unsure ? (double)INFINITY : neo_frame_error(f, f->finish[k]);
+    s->error[at] = f->unsure ? (double)INFINITY : neo_interp_frame_error(f, f->finish[k]);
 }
 
-static void point(neo_frame *f) {
+static void point(neo_interp_frame *f) {
   neo_reducer r = (neo_reducer)f->d.reducer;
   f->unsure = false;
   if (r != NEO_RED_NONE) {
@@ -173,22 +165,22 @@ static void point(neo_frame *f) {
     put(f, k);
 }
 
-static void loop(neo_frame *f, uint32_t k) {
+static void loop(neo_interp_frame *f, uint32_t k) {
   if (k == f->d.n_out) {
     point(f);
     return;
   }
-  int64_t hi = neo_frame_eval(f, f->hi[k]).i;
+  int64_t hi = neo_interp_frame_eval(f, f->hi[k]).i;
   for (int64_t x = 0; x < hi && !f->status; x++) {
-    neo_frame_set_axis(f, k, x);
+    neo_interp_frame_set_axis(f, k, x);
     loop(f, k + 1);
   }
 }
 
-neo_status neo_frame_run(neo_frame *f, neo_def d) {
+neo_status neo_interp_frame_run(neo_interp_frame *f, neo_def d) {
   f->d = *neo_def_at(f->m, d);
   compile(f);
-  neo_frame_find_product(f);
+  neo_interp_frame_find_product(f);
   f->tick = 1;
   for (uint32_t k = 0; k <= NEO_INTERP_AXES; k++)
     f->since[k] = 1;

@@ -6,7 +6,7 @@
 
 static const neo_value zero = {.i = 0};
 
-void neo_frame_fail(neo_frame *f, neo_status status, const char *fmt, ...) {
+void neo_interp_frame_fail(neo_interp_frame *f, neo_status status, const char *fmt, ...) {
   va_list ap;
   if (f->status)
     return;
@@ -16,29 +16,29 @@ void neo_frame_fail(neo_frame *f, neo_status status, const char *fmt, ...) {
   va_end(ap);
 }
 
-double neo_frame_error(const neo_frame *f, uint32_t node) {
+double neo_interp_frame_error(const neo_interp_frame *f, uint32_t node) {
   return f->node.at[node].error;
 }
 
 /* ---- loads */
 
-static const char *tensor_name(const neo_frame *f, uint32_t t) {
+static const char *tensor_name(const neo_interp_frame *f, uint32_t t) {
   return neo_name_text(f->m->names, neo_tensor_at(f->m, (neo_tensor){t})->name);
 }
 
-static void fail_range(neo_frame *f, const neo_inode *n, uint32_t dim, int64_t index) {
+static void fail_range(neo_interp_frame *f, const neo_inode *n, uint32_t dim, int64_t index) {
   uint32_t out = neo_list_at(f->m, f->d.out, 0);
-  neo_frame_fail(f, NEO_RANGE, "%s reads %s at index %lld of dimension %u, which has %lld",
-                 tensor_name(f, out), tensor_name(f, n->attr), (long long)index, dim,
-                 (long long)n->from->v.extent[dim]);
+  neo_interp_frame_fail(f, NEO_RANGE, "%s reads %s at index %lld of dimension %u, which has %lld",
+                        tensor_name(f, out), tensor_name(f, n->attr), (long long)index, dim,
+                        (long long)n->from->v.extent[dim]);
 }
 
 /* The linear index, -1 where it is out of range; an index that is not certain sets *error. */
-static int64_t load_offset(neo_frame *f, const neo_inode *n, bool guarded, double *error) {
+static int64_t load_offset(neo_interp_frame *f, const neo_inode *n, bool guarded, double *error) {
   const neo_values *from = &n->from->v;
   int64_t at = 0;
   for (uint32_t k = 0; k < from->rank; k++) {
-    int64_t i = neo_frame_eval(f, n->arg[k]).i;
+    int64_t i = neo_interp_frame_eval(f, n->arg[k]).i;
     if (f->env->track)
       *error += f->node.at[n->arg[k]].error;
     if (i < 0 || i >= from->extent[k]) {
@@ -51,11 +51,11 @@ static int64_t load_offset(neo_frame *f, const neo_inode *n, bool guarded, doubl
   return at;
 }
 
-int64_t neo_frame_offset(neo_frame *f, const neo_inode *load_node, double *error) {
+int64_t neo_interp_frame_offset(neo_interp_frame *f, const neo_inode *load_node, double *error) {
   return load_offset(f, load_node, false, error);
 }
 
-static neo_value load(neo_frame *f, neo_inode *n) {
+static neo_value load(neo_interp_frame *f, neo_inode *n) {
   double error = 0;
   bool guarded = n->op == NEO_OP_LOAD_ELSE;
   int64_t at = load_offset(f, n, guarded, &error);
@@ -66,7 +66,7 @@ static neo_value load(neo_frame *f, neo_inode *n) {
   }
   if (!guarded)
     return zero;
-  neo_value v = neo_frame_eval(f, n->arg[n->n_arg - 1]);
+  neo_value v = neo_interp_frame_eval(f, n->arg[n->n_arg - 1]);
   if (f->env->track)
     n->error = error + f->node.at[n->arg[n->n_arg - 1]].error;
   return v;
@@ -74,12 +74,12 @@ static neo_value load(neo_frame *f, neo_inode *n) {
 
 /* ---- operators that may leave an argument alone */
 
-static neo_value logic(neo_frame *f, neo_inode *n) {
+static neo_value logic(neo_interp_frame *f, neo_inode *n) {
   bool decides = n->op == NEO_OP_OR; /* the value that needs no second argument */
-  neo_value x = neo_frame_eval(f, n->arg[0]);
+  neo_value x = neo_interp_frame_eval(f, n->arg[0]);
   double error = f->node.at[n->arg[0]].error;
   if ((x.i != 0) != decides) {
-    x = neo_frame_eval(f, n->arg[1]);
+    x = neo_interp_frame_eval(f, n->arg[1]);
     /* A certain second argument may decide alone. */
     double second = f->node.at[n->arg[1]].error;
     error = second == 0 && (x.i != 0) == decides ? 0 : error + second;
@@ -88,27 +88,27 @@ static neo_value logic(neo_frame *f, neo_inode *n) {
   return x;
 }
 
-static neo_value select_one(neo_frame *f, neo_inode *n) {
-  neo_value c = neo_frame_eval(f, n->arg[0]);
+static neo_value select_one(neo_interp_frame *f, neo_inode *n) {
+  neo_value c = neo_interp_frame_eval(f, n->arg[0]);
   uint32_t taken = n->arg[c.i ? 1 : 2];
-  neo_value v = neo_frame_eval(f, taken);
+  neo_value v = neo_interp_frame_eval(f, taken);
   n->error = f->node.at[n->arg[0]].error + f->node.at[taken].error;
   return v;
 }
 
-static neo_value random_number(neo_frame *f, neo_inode *n) {
-  uint64_t element = (uint64_t)neo_frame_eval(f, n->arg[0]).i;
+static neo_value random_number(neo_interp_frame *f, neo_inode *n) {
+  uint64_t element = (uint64_t)neo_interp_frame_eval(f, n->arg[0]).i;
   const neo_interp_env *env = f->env;
   double x = neo_rand_uniform(env->seed, env->step, n->attr, (uint32_t)env->call, element);
   return (neo_value){.f = neo_value_round((neo_type)n->type, x)};
 }
 
 /* The two operators that matter for time, without the way through the table. */
-static neo_value operation(neo_frame *f, neo_inode *n) {
+static neo_value operation(neo_interp_frame *f, neo_inode *n) {
   neo_value x[3];
   double e[3];
   for (uint32_t k = 0; k < n->n_arg; k++)
-    x[k] = neo_frame_eval(f, n->arg[k]);
+    x[k] = neo_interp_frame_eval(f, n->arg[k]);
   if (!f->env->track) {
     if (n->op == NEO_OP_MUL && n->type == NEO_F32_T)
       return (neo_value){.f = (double)(float)(x[0].f * x[1].f)};
@@ -125,7 +125,7 @@ static neo_value operation(neo_frame *f, neo_inode *n) {
   return y;
 }
 
-static neo_value compute(neo_frame *f, neo_inode *n) {
+static neo_value compute(neo_interp_frame *f, neo_inode *n) {
   switch ((neo_op)n->op) {
   case NEO_OP_ACC:
     n->error = f->acc_error[n->attr];
@@ -150,7 +150,7 @@ static bool is_fixed(neo_op op) {
   return op == NEO_OP_CONST || op == NEO_OP_SIZE || op == NEO_OP_TRAINING || op == NEO_OP_STEP;
 }
 
-neo_value neo_frame_eval(neo_frame *f, uint32_t node) {
+neo_value neo_interp_frame_eval(neo_interp_frame *f, uint32_t node) {
   neo_inode *n = &f->node.at[node];
   if (n->op == NEO_OP_AXIS)
     return (neo_value){.i = f->axis[n->attr]};
@@ -159,4 +159,11 @@ neo_value neo_frame_eval(neo_frame *f, uint32_t node) {
   n->v = compute(f, n);
   n->stamp = f->tick;
   return n->v;
+}
+
+void neo_interp_frame_set_axis(neo_interp_frame *f, uint32_t k, int64_t x) {
+  f->axis[k] = x;
+  f->tick++;
+  for (uint32_t level = k + 1; level <= f->d.axes.n; level++)
+    f->since[level] = f->tick;
 }

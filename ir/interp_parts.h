@@ -51,21 +51,23 @@ typedef struct {
   bool unsure; /* the reduction's domain itself is uncertain */
   neo_status status;
   neo_str *why;
-} neo_frame;
+} neo_interp_frame;
 
 /* ---- interp_expr.c */
-neo_value neo_frame_eval(neo_frame *f, uint32_t node);
-double neo_frame_error(const neo_frame *f, uint32_t node); /* of the last evaluation */
-void neo_frame_fail(neo_frame *f, neo_status status, const char *fmt, ...)
+neo_value neo_interp_frame_eval(neo_interp_frame *f, uint32_t node);
+double neo_interp_frame_error(const neo_interp_frame *f,
+                              uint32_t node); /* of the last evaluation */
+/* Moves axis k to x: values that depend on it or on axes inside of it are old. */
+void neo_interp_frame_set_axis(neo_interp_frame *f, uint32_t k, int64_t x);
+void neo_interp_frame_fail(neo_interp_frame *f, neo_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Where a read is in its tensor; -1, after a report, where it is outside. An index that is not
  * certain adds to *error. */
-int64_t neo_frame_offset(neo_frame *f, const neo_inode *load, double *error);
+int64_t neo_interp_frame_offset(neo_interp_frame *f, const neo_inode *load, double *error);
 
 /* ---- interp_def.c: evaluates a definition into the stores of its results */
-neo_status neo_frame_run(neo_frame *f, neo_def d);
-void neo_frame_set_axis(neo_frame *f, uint32_t k, int64_t x);
+neo_status neo_interp_frame_run(neo_interp_frame *f, neo_def d) NEO_MUST_CHECK;
 
 /* ---- interp_reduce.c */
 typedef struct {
@@ -92,10 +94,11 @@ void neo_accu_end(neo_accu *a, neo_value acc[2], double error[2]);
 
 /* ---- interp_product.c */
 /* Fills n_factors and factor once the definition is compiled. */
-void neo_frame_find_product(neo_frame *f);
+void neo_interp_frame_find_product(neo_interp_frame *f);
 /* Takes the products at [lo, hi) of the innermost axis; false, and nothing is taken, where they
  * must be taken one by one. */
-bool neo_frame_sum(neo_frame *f, neo_accu *a, uint32_t axis, int64_t lo, int64_t hi);
+bool neo_interp_frame_sum(neo_interp_frame *f, neo_accu *a, uint32_t axis, int64_t lo,
+                          int64_t hi) NEO_MUST_CHECK;
 
 /* ---- interp_error.c */
 double neo_error_unit(neo_type t);  /* half an ulp of 1 */

@@ -53,7 +53,7 @@ static uint32_t factors(neo_module *m, neo_expr body, neo_expr out[2]) {
   return n;
 }
 
-void neo_frame_find_product(neo_frame *f) {
+void neo_interp_frame_find_product(neo_interp_frame *f) {
   const neo_def_rec *d = &f->d;
   uint32_t inner = d->axes.n - 1;
   neo_expr factor[2];
@@ -83,7 +83,7 @@ typedef struct { /* a factor along the axis: a read, and what becomes of it, the
 } stream;
 
 /* The factor's read; what becomes of that goes to *s. */
-static const neo_inode *find_read(const neo_frame *f, uint32_t factor, stream *s) {
+static const neo_inode *find_read(const neo_interp_frame *f, uint32_t factor, stream *s) {
   const neo_inode *n = &f->node.at[factor];
   for (s->n_maps = 0; n->op != NEO_OP_LOAD; n = &f->node.at[n->arg[0]])
     s->map[s->n_maps++] = n;
@@ -91,9 +91,9 @@ static const neo_inode *find_read(const neo_frame *f, uint32_t factor, stream *s
 }
 
 /* Where the read is at the present values of the axes; -1: outside, or not certain. */
-static int64_t place(neo_frame *f, const neo_inode *load) {
+static int64_t place(neo_interp_frame *f, const neo_inode *load) {
   double error = 0;
-  int64_t at = neo_frame_offset(f, load, &error);
+  int64_t at = neo_interp_frame_offset(f, load, &error);
   return error == 0 ? at : -1;
 }
 
@@ -149,19 +149,19 @@ static void add_reads(neo_accu *a, const stream *s, int64_t n) {
   }
 }
 
-bool neo_frame_sum(neo_frame *f, neo_accu *a, uint32_t axis, int64_t lo, int64_t hi) {
+bool neo_interp_frame_sum(neo_interp_frame *f, neo_accu *a, uint32_t axis, int64_t lo, int64_t hi) {
   stream s[2];
   const neo_inode *load[2];
   int64_t first[2];
   if (hi - lo < 2)
     return false;
-  neo_frame_set_axis(f, axis, lo);
+  neo_interp_frame_set_axis(f, axis, lo);
   for (uint32_t k = 0; k < f->n_factors; k++) {
     load[k] = find_read(f, f->factor[k], &s[k]);
     if ((first[k] = place(f, load[k])) < 0)
       return false;
   }
-  neo_frame_set_axis(f, axis, hi - 1);
+  neo_interp_frame_set_axis(f, axis, hi - 1);
   for (uint32_t k = 0; k < f->n_factors; k++) {
     const neo_interp_store *from = load[k]->from;
     int64_t last = place(f, load[k]);

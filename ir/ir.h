@@ -8,7 +8,15 @@
  * x are its output axes, r its reduction axes; AXIS k in an expression is the definition's k-th
  * axis (output axes first), so expressions of different definitions are shared when they are
  * equal. A tensor has one or more pieces (definitions whose images are disjoint and cover it). No
- * operator is known by name; layout is no concern of this IR.
+ * operator is known by name.
+ *
+ * Elements lie row-major in the order of a tensor's dimensions; there is no layout besides. The
+ * order is the program's for tensors that callers see: all roles but TEMP, and what entries return.
+ * A pass may permute the dimensions of another TEMP, in its extents and in every definition and
+ * read of it at once (transform/activations.c), or define a tensor that holds the same elements in
+ * another order (transform/layout.c).
+ *
+ * The module says nothing of the machine: passes are given that (neo_pass_target).
  *
  * Invariants (verified by ir/verify.h): ids are in range; types obey ops.def; every LOAD has one
  * i64 index a dimension; AXIS positions exist; ACC occurs in finish only; the dependence between
@@ -20,6 +28,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/map.h"
+#include "base/status.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include <assert.h>
@@ -101,7 +110,7 @@ typedef struct {
   uint32_t name; /* full dotted name ("h.W"), unique in the module */
   neo_span span;
   neo_expr bound;  /* integer elements lie in [0, bound); 0: no bound */
-  neo_list extent; /* exprs over constants and sizes; logical, never changed by a layout */
+  neo_list extent; /* exprs over constants and sizes, outermost first */
   neo_list pieces; /* defs */
   neo_def init;    /* PARAM, STATE, SETTING: a definition (not a piece) whose out is this tensor */
   neo_tensor updates; /* UPDATE: the tensor it replaces */
@@ -119,7 +128,7 @@ typedef struct {
   neo_list body;    /* exprs; empty for NONE */
   neo_list finish;  /* one expr for each out; may use ACC */
   neo_list out;     /* 1..4 tensors of equal extents */
-  neo_list out_map; /* (stride, offset) a dimension as two int32 in u32; empty: identity */
+  neo_list out_map; /* read and made with ir/out_map.h; empty: identity */
   neo_span span;
   uint32_t origin; /* id of the definition this was derived from, for `explain`; 0: itself */
 } neo_def_rec;
@@ -181,8 +190,6 @@ typedef struct neo_module {
   neo_diags *diags;
   uint32_t name;       /* "mlp" */
   uint8_t math, store; /* neo_precision: of operands of contractions; of tensors in memory */
-  uint32_t threads;    /* that a GPU runs at once; 0: it is for a processor */
-  bool pairs;          /* of bf16 are what its target multiplies */
   NEO_VEC(uint32_t) pool;
   NEO_VEC(uint64_t) constants;
   NEO_VEC(neo_node) nodes; /* [0] unused, as in the tables below */
@@ -198,7 +205,7 @@ typedef struct neo_module {
   NEO_VEC(neo_custom_rec) customs; /* from 0 */
   NEO_VEC(neo_assert_rec) asserts; /* from 0 */
   uint32_t n_sites;                /* rand() sites given out */
-  neo_map intern;                  /* hash-consing; private to build.c */
+  neo_map intern;                  /* hash-consing; private to node.c */
   neo_map named;                   /* name -> the first tensor that has it; private to build.c */
   neo_map copies;                  /* "prefix.of" -> numbers up to here are taken; of clone.c */
   struct neo_proofs *proofs;       /* what provers share; private to prove_store.c */
@@ -237,13 +244,13 @@ const char *neo_type_text(neo_type t);
 uint32_t neo_type_bytes(neo_type t);
 bool neo_type_is_float(neo_type t);
 bool neo_type_is_int(neo_type t); /* i64 i32 i8 u8 */
-bool neo_type_of_text(const char *text, neo_type *t);
+bool neo_type_of_text(const char *text, neo_type *t) NEO_MUST_CHECK;
 const char *neo_op_text(neo_op op);
 int neo_op_arity(neo_op op);
-bool neo_op_of_text(const char *text, neo_op *op); /* elementwise rows */
-bool neo_op_is_elementwise(neo_op op);             /* all but leaves and loads */
+bool neo_op_of_text(const char *text, neo_op *op) NEO_MUST_CHECK; /* elementwise rows */
+bool neo_op_is_elementwise(neo_op op);                            /* all but leaves and loads */
 const char *neo_reducer_text(neo_reducer r);
-bool neo_reducer_of_text(const char *text, neo_reducer *r);
+bool neo_reducer_of_text(const char *text, neo_reducer *r) NEO_MUST_CHECK;
 uint32_t neo_reducer_bodies(
     neo_reducer r); /* at most this many body expressions; at least one but for NONE */
 uint32_t neo_reducer_accs(neo_reducer r);
@@ -251,7 +258,7 @@ uint32_t neo_reducer_accs(neo_reducer r);
 neo_type neo_reducer_acc_type(neo_type t, uint32_t k);
 const char *neo_role_text(neo_role r);
 
-/* ---- building (ir/build.c). Ids are stable; records may move when a table grows, so copy before
+/* ---- building (ir/node.c, ir/build.c). Ids are stable; records may move when a table grows, so copy before
  * adding. */
 neo_module *neo_module_new(neo_arena *a, neo_names *names, neo_diags *d, const char *name);
 
@@ -365,10 +372,11 @@ typedef struct {
   } term[32];
 } neo_linear;
 bool neo_linear_of(neo_module *m, neo_expr e,
-                   neo_linear *out); /* false: overflow or more than 32 terms */
+                   neo_linear *out) NEO_MUST_CHECK; /* false: overflow or more than 32 terms */
 neo_expr neo_linear_expr(neo_module *m, const neo_linear *l);
 int64_t neo_linear_coef(const neo_linear *l, neo_expr atom);
 /* a + k*b */
-bool neo_linear_add(const neo_linear *a, int64_t k, const neo_linear *b, neo_linear *out);
+bool neo_linear_add(const neo_linear *a, int64_t k, const neo_linear *b,
+                    neo_linear *out) NEO_MUST_CHECK;
 
 #endif

@@ -85,9 +85,9 @@ static void parse_size(neo_ir_parser *p, uint32_t id) {
   size_t first = p->at;
   neo_size_rec rec = *neo_size_at(p->m, (neo_size){id});
   p->at += 2;
-  (void)neo_parse_integer(p, &rec.lo);
+  rec.lo = neo_parse_integer(p);
   neo_parse_expect(p, "..");
-  (void)neo_parse_integer(p, &rec.hi);
+  rec.hi = neo_parse_integer(p);
   rec.kind = NEO_SIZE_RUNTIME;
   if (neo_parse_accept(p, "=")) {
     rec.kind = NEO_SIZE_DERIVED;
@@ -265,9 +265,9 @@ static void parse_custom(neo_ir_parser *p) {
 }
 
 static void parse_sites(neo_ir_parser *p) {
-  int64_t n = 0;
   token t = neo_parse_peek(p, 0);
-  if (neo_parse_integer(p, &n) && (n < 0 || n > MAX_SITES))
+  int64_t n = neo_parse_integer(p);
+  if (n < 0 || n > MAX_SITES)
     neo_parse_fail(p, t, NEO_D_IR_NUMBER, neo_parse_word(p, t), "");
   end(p);
   if (!p->failed)

@@ -64,6 +64,6 @@ void neo_parse_named(neo_ir_parser *p, neo_expr e); /* e has a name now */
 
 /* ---- definitions (parse_def.c) */
 void neo_parse_def(neo_ir_parser *p, bool init);
-bool neo_parse_integer(neo_ir_parser *p, int64_t *x); /* with sign */
+int64_t neo_parse_integer(neo_ir_parser *p); /* with sign; 0 when it failed */
 
 #endif

@@ -1,4 +1,5 @@
 /* Definitions of the text form. */
+#include "ir/out_map.h"
 #include "ir/parse.h"
 #include <stdlib.h>
 
@@ -52,7 +53,7 @@ static void parse_map_dim(neo_ir_parser *p, uint32_t k, int64_t *stride, int64_t
   *stride = 1;
   *offset = 0;
   if (neo_parse_peek(p, 0).kind == T_NUMBER || neo_parse_is(p, "-")) {
-    (void)neo_parse_integer(p, stride);
+    *stride = neo_parse_integer(p);
     neo_parse_expect(p, "*");
   }
   token t = neo_parse_peek(p, 0);
@@ -62,7 +63,7 @@ static void parse_map_dim(neo_ir_parser *p, uint32_t k, int64_t *stride, int64_t
   bool minus = neo_parse_is(p, "-");
   if (minus || neo_parse_is(p, "+")) {
     (void)neo_parse_next(p);
-    (void)neo_parse_integer(p, offset);
+    *offset = neo_parse_integer(p);
     if (minus)
       *offset = (int64_t)(0 - (uint64_t)*offset);
   }
@@ -71,7 +72,8 @@ static void parse_map_dim(neo_ir_parser *p, uint32_t k, int64_t *stride, int64_t
 }
 
 static neo_list parse_map(neo_ir_parser *p) {
-  uint32_t at[2 * MAX_AXES], n = 0;
+  neo_out_dim at[MAX_AXES];
+  uint32_t n = 0;
   neo_parse_expect(p, "[");
   do {
     int64_t stride, offset;
@@ -80,11 +82,10 @@ static neo_list parse_map(neo_ir_parser *p) {
     parse_map_dim(p, n, &stride, &offset);
     if (p->failed)
       return (neo_list){0, 0};
-    at[2 * n] = (uint32_t)(int32_t)stride;
-    at[2 * n++ + 1] = (uint32_t)(int32_t)offset;
+    at[n++] = (neo_out_dim){(int32_t)stride, (int32_t)offset};
   } while (neo_parse_accept(p, ","));
   neo_parse_expect(p, "]");
-  return neo_list_new(p->m, at, 2 * (size_t)n);
+  return neo_out_map_new(p->m, at, n);
 }
 
 /* ---- the right side */

@@ -133,10 +133,14 @@ neo_expr neo_parse_number(neo_ir_parser *p, const neo_type *hint) {
   return none;
 }
 
-bool neo_parse_integer(neo_ir_parser *p, int64_t *x) {
+int64_t neo_parse_integer(neo_ir_parser *p) {
   neo_type type = NEO_I64_T;
+  int64_t x = 0;
+  token t = neo_parse_peek(p, 0);
   neo_expr e = neo_parse_number(p, &type);
-  return e.i && neo_expr_is_int(p->m, e, x);
+  if (e.i && !neo_expr_is_int(p->m, e, &x))
+    neo_parse_fail(p, t, NEO_D_IR_NUMBER, neo_parse_word(p, t), "");
+  return x;
 }
 
 /* ---- nodes */
@@ -222,11 +226,11 @@ static neo_expr call(neo_ir_parser *p, size_t first) {
 
 static neo_expr rand_call(neo_ir_parser *p, size_t first) {
   neo_type type = NEO_F32_T;
-  int64_t site = 0;
   (void)special_type(p, neo_parse_next(p), "rand", NULL, &type);
   neo_parse_expect(p, "(");
   token t = neo_parse_peek(p, 0);
-  if (neo_parse_integer(p, &site) && (site < 0 || site >= p->m->n_sites))
+  int64_t site = neo_parse_integer(p);
+  if (!p->failed && (site < 0 || site >= p->m->n_sites))
     neo_parse_fail(p, t, NEO_D_IR_NAME, "site", neo_parse_word(p, t));
   neo_parse_expect(p, ",");
   neo_expr e = neo_parse_expr(p);

@@ -42,13 +42,14 @@ static void tell_failure(neo_module *m, const neo_pass *pass, neo_status status)
            neo_arena_printf(m->arena, "pass %s: %s", pass->name, neo_status_text(status)));
 }
 
-static neo_status run_one(neo_module *m, const neo_pass *pass, const neo_pass_options *o) {
+static neo_status run_one(neo_module *m, const neo_pass_target *target, const neo_pass *pass,
+                          const neo_pass_options *o) {
   neo_arena scratch;
   bool look = looked_at(pass, o);
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   const char *before = look ? text_of(m, &scratch) : "";
   size_t errors = neo_diags_errors(m->diags);
-  neo_status status = pass->run(m);
+  neo_status status = pass->run(m, target);
   bool told = neo_diags_errors(m->diags) > errors;
   if (status && !told)
     tell_failure(m, pass, status);
@@ -60,13 +61,13 @@ static neo_status run_one(neo_module *m, const neo_pass *pass, const neo_pass_op
   return !status && o->verify ? verify_after(m, pass) : status;
 }
 
-neo_status neo_passes_run(neo_module *m, const neo_pass *passes, size_t n,
-                          const neo_pass_options *o) {
+neo_status neo_passes_run(neo_module *m, const neo_pass_target *target, const neo_pass *passes,
+                          size_t n, const neo_pass_options *o) {
   neo_status status = NEO_OK;
   for (size_t k = 0; k < n && !status; k++) {
     if (skipped(&passes[k], o))
       continue;
-    status = run_one(m, &passes[k], o);
+    status = run_one(m, target, &passes[k], o);
     if (o->done)
       o->done(o->done_ctx, passes[k].name);
   }

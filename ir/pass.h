@@ -13,8 +13,15 @@ typedef enum {
   NEO_WHEN_CACHES /* where results are cached between calls */
 } neo_pass_when;
 
+/* What a pass may know of the machine that the program is compiled for. The module itself says
+ * nothing of it. */
+typedef struct {
+  uint32_t gpu_threads; /* that run at once; 0: the target is a processor */
+  bool bf16_pairs;      /* the target multiplies pairs of bf16 along a reduction */
+} neo_pass_target;
+
 /* A pass that fails reports why as a diagnostic; one that does not is reported by its status. */
-typedef neo_status neo_pass_fn(neo_module *m);
+typedef neo_status neo_pass_fn(neo_module *m, const neo_pass_target *target);
 typedef struct {
   const char *name;
   neo_pass_fn *run;
@@ -33,9 +40,9 @@ typedef struct {
   void *done_ctx;
 } neo_pass_options;
 
-/* Runs the passes in order; stops at the first failure, or when a pass has reported errors
- * (NEO_INPUT). Of a failure there is a diagnostic. */
-neo_status neo_passes_run(neo_module *m, const neo_pass *passes, size_t n,
-                          const neo_pass_options *o) NEO_MUST_CHECK;
+/* Runs the passes in order, each with `target`; stops at the first failure, or when a pass has
+ * reported errors (NEO_INPUT). A failure has a diagnostic. */
+neo_status neo_passes_run(neo_module *m, const neo_pass_target *target, const neo_pass *passes,
+                          size_t n, const neo_pass_options *o) NEO_MUST_CHECK;
 
 #endif

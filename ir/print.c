@@ -2,6 +2,7 @@
  * the text gives the same numbers again. */
 #include "ir/print.h"
 #include "ir/interp.h"
+#include "ir/out_map.h"
 #include "ir/text.h"
 #include <stdlib.h>
 
@@ -148,16 +149,15 @@ static void add_tensors(const neo_module *m, neo_str *out, neo_list l) {
 
 static void add_map(const neo_text_expr *t, const neo_def_rec *d) {
   neo_str_add(t->out, " at [");
-  for (uint32_t k = 0; 2 * k < d->out_map.n; k++) {
-    int32_t stride = (int32_t)neo_list_at(t->m, d->out_map, 2 * k);
-    int32_t offset = (int32_t)neo_list_at(t->m, d->out_map, 2 * k + 1);
+  for (uint32_t k = 0; k < neo_out_map_rank(d->out_map); k++) {
+    neo_out_dim p = neo_out_map_at(t->m, d->out_map, k);
     if (k)
       neo_str_add(t->out, ", ");
-    if (stride != 1)
-      neo_str_addf(t->out, "%d*", stride);
+    if (p.stride != 1)
+      neo_str_addf(t->out, "%d*", p.stride);
     neo_text_add_name(t->out, t->axis[k]);
-    if (offset)
-      neo_str_addf(t->out, " %c %lld", offset < 0 ? '-' : '+', llabs((long long)offset));
+    if (p.offset)
+      neo_str_addf(t->out, " %c %lld", p.offset < 0 ? '-' : '+', llabs((long long)p.offset));
   }
   neo_str_addc(t->out, ']');
 }

@@ -33,16 +33,17 @@ void neo_poly_atom(neo_poly *out, neo_expr atom);
 /* Order of the products alone: > 0 if a comes first. */
 int neo_mono_compare(const neo_mono *a, const neo_mono *b);
 /* a + k*b */
-bool neo_poly_add(const neo_poly *a, int64_t k, const neo_poly *b, neo_poly *out);
-bool neo_poly_scale(const neo_poly *a, int64_t k, neo_poly *out);
-bool neo_poly_mul(const neo_poly *a, const neo_poly *b, neo_poly *out);
+bool neo_poly_add(const neo_poly *a, int64_t k, const neo_poly *b, neo_poly *out) NEO_MUST_CHECK;
+bool neo_poly_scale(const neo_poly *a, int64_t k, neo_poly *out) NEO_MUST_CHECK;
+bool neo_poly_mul(const neo_poly *a, const neo_poly *b, neo_poly *out) NEO_MUST_CHECK;
 /* a*b + c */
-bool neo_poly_fma(const neo_poly *a, const neo_poly *b, const neo_poly *c, neo_poly *out);
+bool neo_poly_fma(const neo_poly *a, const neo_poly *b, const neo_poly *c,
+                  neo_poly *out) NEO_MUST_CHECK;
 /* x = q*d + r, as much as the leading term of d (or d itself, if constant) divides; constants stay
  * in r unless d is a constant. d is not zero. */
-bool neo_poly_divide(const neo_poly *x, const neo_poly *d, neo_poly *q, neo_poly *r);
+bool neo_poly_divide(const neo_poly *x, const neo_poly *d, neo_poly *q, neo_poly *r) NEO_MUST_CHECK;
 /* g = a*atom + b, a and b without the atom; false if it occurs with a higher power. */
-bool neo_poly_split(const neo_poly *g, uint32_t atom, neo_poly *a, neo_poly *b);
+bool neo_poly_split(const neo_poly *g, uint32_t atom, neo_poly *a, neo_poly *b) NEO_MUST_CHECK;
 bool neo_poly_uses(const neo_poly *g, uint32_t atom);
 bool neo_poly_equal(const neo_poly *a, const neo_poly *b);
 /* g >= 0 made tighter: coefficients divided by their common divisor, the constant rounded down. */

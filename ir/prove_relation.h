@@ -40,7 +40,8 @@ typedef struct neo_relation {
 } neo_relation;
 
 /* Writes the words of "the facts, and goal is not `value`". False: too large. */
-bool neo_relation_of(neo_relation *r, neo_prover_scope *s, neo_expr goal, bool value);
+bool neo_relation_of(neo_relation *r, neo_prover_scope *s, neo_expr goal,
+                     bool value) NEO_MUST_CHECK;
 
 /* ---- prove_isl.c */
 typedef enum { NEO_ISL_EMPTY, NEO_ISL_POINT, NEO_ISL_QUOTA, NEO_ISL_FAILED } neo_isl_answer;

@@ -93,7 +93,7 @@ typedef struct {
 neo_mark neo_prover_push(neo_prover_scope *s, neo_expr e, bool value);
 void neo_prover_pop(neo_prover_scope *s, neo_mark mark);
 /* The comparison as "g >= 0" (LT, LE) or "g == 0" (EQ, NE); false if it is not of integers. */
-bool neo_prover_compare(neo_prover_scope *s, neo_expr e, neo_poly *g);
+bool neo_prover_compare(neo_prover_scope *s, neo_expr e, neo_poly *g) NEO_MUST_CHECK;
 
 /* ---- prove_form.c */
 /* Any integer expression (of any integer type): its value as a polynomial; itself as an atom where
@@ -105,7 +105,7 @@ bool neo_expr_is_integer(const neo_module *m, neo_expr e); /* of integer type, n
 
 /* ---- prove_digits.c */
 /* DIV or MOD node by a positive divisor; false if nothing is known. */
-bool neo_digits_form(neo_prover_scope *s, neo_expr e, neo_poly *out);
+bool neo_digits_form(neo_prover_scope *s, neo_expr e, neo_poly *out) NEO_MUST_CHECK;
 /* a*n*(x/n) + a*(x%n) + b -> a*x + b, in place. */
 void neo_digits_merge(neo_prover_scope *s, neo_poly *p);
 

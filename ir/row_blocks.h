@@ -22,6 +22,6 @@ neo_expr neo_row_block_point(neo_module *m, int64_t length, neo_expr s, neo_expr
 /* Points of run s of R. */
 neo_expr neo_row_block_points(neo_module *m, int64_t length, int64_t extent, neo_expr s);
 /* Is the definition a sum of runs, for some output axis but the last? */
-bool neo_row_block_of(neo_module *m, neo_def d, neo_row_block *out);
+bool neo_row_block_of(neo_module *m, neo_def d, neo_row_block *out) NEO_MUST_CHECK;
 
 #endif

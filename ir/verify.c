@@ -1,85 +1,8 @@
 /* The verifier: definitions, and the order of the checks. Definitions that are neither a piece nor
  * an initialiser were replaced by a pass and are not looked at. */
 #include "ir/verify.h"
-#include "ir/check.h"
+#include "ir/out_map.h"
 #include "ir/verify_parts.h"
-#include <stdarg.h>
-
-bool neo_verify_fail(neo_verifier *v, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  const char *text = neo_arena_vprintf(v->arena, fmt, ap);
-  va_end(ap);
-  neo_str_addf(v->why, "%s: %s", v->where, text);
-  return false;
-}
-
-/* ---- expressions */
-
-typedef struct {
-  neo_verifier *v;
-  bool ok, sited;
-  uint32_t n_axes, n_accs, n_bodies;
-  neo_type acc;
-  const char *what;
-  bool (*allowed)(const neo_node *n);
-} expr_check;
-
-static const char *node_problem(const expr_check *c, neo_expr e) {
-  const neo_module *m = c->v->m;
-  const neo_node *n = neo_expr_node(m, e);
-  if (c->allowed && !c->allowed(n))
-    return "it may use constants and sizes only";
-  if (n->op == NEO_OP_AXIS && n->attr >= c->n_axes)
-    return "it uses an axis it does not have";
-  if (n->op == NEO_OP_ACC && n->attr >= c->n_accs)
-    return "it uses a result that is not there";
-  if (n->op == NEO_OP_ACC && n->type != neo_reducer_acc_type(c->acc, n->attr))
-    return "the type of a reduction's result is wrong";
-  if (n->op == NEO_OP_RAND && n->attr >= m->n_sites)
-    return "the site of rand does not exist";
-  const neo_expr *arg = (const neo_expr *)(const void *)(m->pool.at + n->arg.at);
-  return neo_check_node(m, (neo_op)n->op, (neo_type)n->type, n->attr, arg, n->arg.n);
-}
-
-static void check_one(void *ctx, neo_expr e) {
-  expr_check *c = ctx;
-  const char *problem = c->ok ? node_problem(c, e) : NULL;
-  if (!problem)
-    return;
-  neo_op op = (neo_op)neo_expr_node(c->v->m, e)->op;
-  c->ok = neo_verify_fail(c->v, "%s: '%s': %s", c->what, neo_op_text(op), problem);
-}
-
-static bool check_expr(expr_check *c, neo_expr e, neo_type type, const char *what) {
-  const neo_module *m = c->v->m;
-  c->what = what;
-  c->ok = true;
-  if (e.i == 0 || e.i >= m->nodes.n)
-    return neo_verify_fail(c->v, "%s is missing", what);
-  neo_expr_visit(m, e, check_one, c);
-  if (!c->ok)
-    return false;
-  if (neo_expr_type(m, e) == type)
-    return true;
-  return neo_verify_fail(c->v, "%s is %s instead of %s", what, neo_type_text(neo_expr_type(m, e)),
-                         neo_type_text(type));
-}
-
-static bool size_like(const neo_node *n) {
-  bool leaf = n->op == NEO_OP_CONST || n->op == NEO_OP_SIZE;
-  return (leaf || neo_op_is_elementwise((neo_op)n->op)) && !neo_type_is_float((neo_type)n->type);
-}
-
-bool neo_verify_size_expr(neo_verifier *v, neo_expr e, const char *what) {
-  expr_check c = {.v = v, .allowed = size_like};
-  return check_expr(&c, e, NEO_I64_T, what);
-}
-
-bool neo_verify_size_cond(neo_verifier *v, neo_expr e, const char *what) {
-  expr_check c = {.v = v, .allowed = size_like};
-  return check_expr(&c, e, NEO_BOOL_T, what);
-}
 
 /* ---- definitions */
 
@@ -89,13 +12,13 @@ static bool check_axes(neo_verifier *v, const neo_def_rec *d) {
     return neo_verify_fail(v, "wrong number of axes");
   for (uint32_t k = 0; k < d->axes.n; k++) {
     uint32_t id = neo_list_at(m, d->axes, k);
-    expr_check c = {.v = v, .n_axes = k, .allowed = k < d->n_out ? size_like : NULL};
+    neo_verify_scope in = {.n_axes = k, .sizes_only = k < d->n_out};
     if (id == 0 || id >= m->axes.n)
       return neo_verify_fail(v, "an axis does not exist");
     const neo_axis_rec *x = neo_def_axis(m, d, k);
-    if (!check_expr(&c, x->lo, NEO_I64_T, "the start of an axis"))
+    if (!neo_verify_expr(v, &in, x->lo, NEO_I64_T, "the start of an axis"))
       return false;
-    if (!check_expr(&c, x->hi, NEO_I64_T, "the end of an axis"))
+    if (!neo_verify_expr(v, &in, x->hi, NEO_I64_T, "the end of an axis"))
       return false;
     int64_t lo;
     if (k < d->n_out && (!neo_expr_is_int(m, x->lo, &lo) || lo))
@@ -119,25 +42,25 @@ static bool body_type_fits(neo_reducer r, neo_type t) {
 
 static bool check_reduction(neo_verifier *v, const neo_def_rec *d) {
   neo_reducer r = (neo_reducer)d->reducer;
-  expr_check c = {.v = v, .n_axes = d->axes.n};
+  neo_verify_scope in = {.n_axes = d->axes.n};
   if (r == NEO_RED_NONE) {
     bool bare = d->axes.n == d->n_out && !d->where.i && !d->body.n;
     return bare ? true : neo_verify_fail(v, "reduces without a reducer");
   }
-  if (d->where.i && !check_expr(&c, d->where, NEO_BOOL_T, "the condition"))
+  if (d->where.i && !neo_verify_expr(v, &in, d->where, NEO_BOOL_T, "the condition"))
     return false;
   if (d->body.n == 0 || d->body.n > neo_reducer_bodies(r))
     return neo_verify_fail(v, "wrong number of bodies");
   neo_expr first = neo_list_expr(v->m, d->body, 0);
   if (first.i == 0 || first.i >= v->m->nodes.n)
     return neo_verify_fail(v, "a body is missing");
-  if (!check_expr(&c, first, neo_expr_type(v->m, first), "the body"))
+  if (!neo_verify_expr(v, &in, first, neo_expr_type(v->m, first), "the body"))
     return false;
   if (!body_type_fits(r, neo_expr_type(v->m, first)))
     return neo_verify_fail(v, "%s of %s", neo_reducer_text(r),
                            neo_type_text(neo_expr_type(v->m, first)));
   return d->body.n < 2 ||
-         check_expr(&c, neo_list_expr(v->m, d->body, 1), NEO_I64_T, "the second body");
+         neo_verify_expr(v, &in, neo_list_expr(v->m, d->body, 1), NEO_I64_T, "the second body");
 }
 
 /* How many results the finish may use. */
@@ -147,15 +70,15 @@ static uint32_t accs_of(const neo_def_rec *d) {
 }
 
 static bool check_finish(neo_verifier *v, const neo_def_rec *d) {
-  expr_check c = {.v = v, .n_axes = d->n_out, .n_accs = accs_of(d)};
+  neo_verify_scope in = {.n_axes = d->n_out, .n_accs = accs_of(d)};
   if (d->body.n)
-    c.acc = neo_expr_type(v->m, neo_list_expr(v->m, d->body, 0));
+    in.acc = neo_expr_type(v->m, neo_list_expr(v->m, d->body, 0));
   if (d->finish.n != d->out.n)
     return neo_verify_fail(v, "not one expression a result");
   for (uint32_t k = 0; k < d->out.n; k++) {
     neo_tensor t = {neo_list_at(v->m, d->out, k)};
     neo_type type = (neo_type)neo_tensor_at(v->m, t)->type;
-    if (!check_expr(&c, neo_list_expr(v->m, d->finish, k), type, "the result"))
+    if (!neo_verify_expr(v, &in, neo_list_expr(v->m, d->finish, k), type, "the result"))
       return false;
   }
   return true;
@@ -180,10 +103,10 @@ static bool check_outs(neo_verifier *v, const neo_def_rec *d) {
 }
 
 static bool check_map(neo_verifier *v, const neo_def_rec *d) {
-  if (d->out_map.n && d->out_map.n != 2 * d->n_out)
+  if (d->out_map.n && (d->out_map.n % 2 || neo_out_map_rank(d->out_map) != d->n_out))
     return neo_verify_fail(v, "the out map does not fit the dimensions");
-  for (uint32_t k = 0; k < d->out_map.n; k += 2)
-    if ((int32_t)neo_list_at(v->m, d->out_map, k) <= 0)
+  for (uint32_t k = 0; k < d->n_out; k++)
+    if (neo_out_map_at(v->m, d->out_map, k).stride <= 0)
       return neo_verify_fail(v, "strides of the out map are positive");
   return true;
 }

@@ -5,6 +5,7 @@
  * when each lies inside, no two meet, and their volumes add up to the tensor's. */
 #include "base/whole.h"
 #include "ir/interp.h"
+#include "ir/out_map.h"
 #include "ir/verify_parts.h"
 
 #define MAX_ELEMENTS (1LL << 60)
@@ -13,34 +14,6 @@
 typedef struct {
   int64_t stride, offset, n;
 } progression;
-
-typedef struct {
-  const neo_verifier *v;
-  uint32_t sample;
-} evaluation;
-
-static void eval_node(void *ctx, neo_expr e) {
-  const evaluation *ev = ctx;
-  const neo_verifier *v = ev->v;
-  const neo_node *n = neo_expr_node(v->m, e);
-  neo_value x[3] = {{.i = 0}};
-  if (neo_expr_is_int(v->m, e, &v->value[e.i]))
-    return;
-  if (n->op == NEO_OP_SIZE) {
-    v->value[e.i] = v->size[ev->sample][n->attr];
-    return;
-  }
-  for (uint32_t k = 0; k < n->arg.n && k < 3; k++)
-    x[k].i = v->value[neo_list_at(v->m, n->arg, k)];
-  neo_type t = neo_expr_type(v->m, neo_expr_arg(v->m, e, 0));
-  v->value[e.i] = neo_value_op((neo_op)n->op, (neo_type)n->type, t, x).i;
-}
-
-int64_t neo_verify_eval(const neo_verifier *v, uint32_t sample, neo_expr e) {
-  evaluation ev = {v, sample};
-  neo_expr_visit(v->m, e, eval_node, &ev);
-  return v->value[e.i];
-}
 
 static int64_t last_of(const progression *p) {
   return p->stride * (p->n - 1) + p->offset;
@@ -86,8 +59,9 @@ static void image_of(const neo_verifier *v, uint32_t sample, uint32_t def, image
   for (uint32_t k = 0; k < d->n_out; k++) {
     progression *p = &im->dim[k];
     p->n = neo_verify_eval(v, sample, neo_def_axis(v->m, d, k)->hi);
-    p->stride = d->out_map.n ? (int32_t)neo_list_at(v->m, d->out_map, 2 * k) : 1;
-    p->offset = d->out_map.n ? (int32_t)neo_list_at(v->m, d->out_map, 2 * k + 1) : 0;
+    neo_out_dim place = neo_out_map_at(v->m, d->out_map, k);
+    p->stride = place.stride;
+    p->offset = place.offset;
   }
 }
 

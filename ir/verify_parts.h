@@ -15,28 +15,34 @@ typedef struct {
   const char *where; /* what is looked at, for messages */
 } neo_verifier;
 
+/* ---- verify_expr.c */
 bool neo_verify_fail(neo_verifier *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Type rules of every node, and no operator that `allowed` refuses. */
-bool neo_verify_expr(neo_verifier *v, neo_expr e, bool (*allowed)(const neo_node *n),
-                     const char *refused);
-/* i64, over constants and sizes only. */
-bool neo_verify_size_expr(neo_verifier *v, neo_expr e, const char *what);
-
-bool neo_verify_size_cond(neo_verifier *v, neo_expr e, const char *what); /* bool, as that */
+/* What an expression may use. */
+typedef struct {
+  uint32_t n_axes, n_accs;
+  neo_type acc;    /* of the first body */
+  bool sizes_only; /* constants and sizes only */
+} neo_verify_scope;
+/* Is e there, of this type, and does every node of it obey the type rules and the scope? */
+bool neo_verify_expr(neo_verifier *v, const neo_verify_scope *in, neo_expr e, neo_type type,
+                     const char *what) NEO_MUST_CHECK;
+/* The same over constants and sizes. */
+bool neo_verify_size(neo_verifier *v, neo_expr e, neo_type type, const char *what) NEO_MUST_CHECK;
+/* The value of such an expression at the sizes of a sample. */
+int64_t neo_verify_eval(const neo_verifier *v, uint32_t sample, neo_expr e);
 
 /* ---- verify_tables.c */
-bool neo_verify_sizes(neo_verifier *v); /* also takes the samples */
-bool neo_verify_tensors(neo_verifier *v);
-bool neo_verify_entries(neo_verifier *v);
-bool neo_verify_gradients(neo_verifier *v);
-bool neo_verify_customs(neo_verifier *v);
+bool neo_verify_sizes(neo_verifier *v) NEO_MUST_CHECK; /* also takes the samples */
+bool neo_verify_tensors(neo_verifier *v) NEO_MUST_CHECK;
+bool neo_verify_entries(neo_verifier *v) NEO_MUST_CHECK;
+bool neo_verify_gradients(neo_verifier *v) NEO_MUST_CHECK;
+bool neo_verify_customs(neo_verifier *v) NEO_MUST_CHECK;
 const char *neo_verify_tensor_name(neo_verifier *v, neo_tensor t);
-bool neo_verify_id(neo_verifier *v, uint32_t tensor); /* in range and not none */
-bool neo_verify_same_shape(neo_verifier *v, neo_tensor a, neo_tensor b);
+bool neo_verify_id(neo_verifier *v, uint32_t tensor) NEO_MUST_CHECK; /* in range and not none */
+bool neo_verify_same_shape(neo_verifier *v, neo_tensor a, neo_tensor b) NEO_MUST_CHECK;
 
 /* ---- verify_cover.c: the images of a tensor's pieces are disjoint and cover it. Decided for the
  * sampled sizes, exactly for each of them. */
-int64_t neo_verify_eval(const neo_verifier *v, uint32_t sample, neo_expr e);
-bool neo_verify_cover(neo_verifier *v, neo_tensor t);
+bool neo_verify_cover(neo_verifier *v, neo_tensor t) NEO_MUST_CHECK;
 
 #endif

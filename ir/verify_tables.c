@@ -60,7 +60,7 @@ static bool check_size(neo_verifier *v, uint32_t id, neo_map *seen) {
     return s->value.i ? neo_verify_fail(v, "has a value") : true;
   if (s->kind != NEO_SIZE_DERIVED)
     return neo_verify_fail(v, "the kind is unknown");
-  return neo_verify_size_expr(v, s->value, "the value");
+  return neo_verify_size(v, s->value, NEO_I64_T, "the value");
 }
 
 typedef struct {
@@ -79,7 +79,7 @@ static void note_size(void *ctx, neo_expr e) {
 static bool check_asserts(neo_verifier *v) {
   v->where = "an assertion";
   for (size_t k = 0; k < v->m->asserts.n; k++)
-    if (!neo_verify_size_cond(v, v->m->asserts.at[k].holds, "the condition"))
+    if (!neo_verify_size(v, v->m->asserts.at[k].holds, NEO_BOOL_T, "the condition"))
       return false;
   take_samples(v);
   return true;
@@ -194,11 +194,11 @@ static bool check_tensor(neo_verifier *v, neo_tensor t, neo_map *seen) {
   if (r->extent.n > NEO_VERIFY_RANK)
     return neo_verify_fail(v, "more than 16 dimensions");
   for (uint32_t k = 0; k < r->extent.n; k++)
-    if (!neo_verify_size_expr(v, neo_list_expr(v->m, r->extent, k), "an extent"))
+    if (!neo_verify_size(v, neo_list_expr(v->m, r->extent, k), NEO_I64_T, "an extent"))
       return false;
   if (r->bound.i && !neo_type_is_int((neo_type)r->type))
     return neo_verify_fail(v, "a bound is for integers");
-  if (r->bound.i && !neo_verify_size_expr(v, r->bound, "the bound"))
+  if (r->bound.i && !neo_verify_size(v, r->bound, NEO_I64_T, "the bound"))
     return false;
   if (r->role == NEO_ROLE_SETTING && r->extent.n)
     return neo_verify_fail(v, "a setting is a scalar");

@@ -38,6 +38,7 @@
  * of its sum; the gradient to the image then reads the same definition along its results. What
  * products round to bf16 lies there as bf16. */
 #include "ir/clone.h"
+#include "ir/out_map.h"
 #include "transform/transform.h"
 #include <assert.h>
 
@@ -51,6 +52,7 @@ enum {
 typedef struct {
   neo_module *m;
   neo_arena *a;
+  bool gpu;           /* the target is one */
   uint32_t *first;    /* tensor -> the first of its dimensions among those of all */
   uint32_t n;         /* of all dimensions */
   uint32_t *leader;   /* dimension -> one that it goes with */
@@ -318,7 +320,8 @@ static neo_list placed(neo_module *m, neo_list l, const neo_expr *by, uint32_t n
 static void order_axes(neo_module *m, neo_def d, const uint32_t *at) {
   neo_def_rec r = *neo_def_at(m, d);
   neo_expr by[64] = {{0}};
-  uint32_t ids[64], map[2 * MOST_RANK];
+  uint32_t ids[64];
+  neo_out_dim map[MOST_RANK];
   for (uint32_t k = 0; k < r.axes.n; k++)
     by[at[k]] = neo_axis_ref(m, k);
   for (uint32_t k = 0; k < r.axes.n; k++) {
@@ -327,10 +330,10 @@ static void order_axes(neo_module *m, neo_def d, const uint32_t *at) {
     x.hi = neo_expr_subst_axes(m, x.hi, by, r.axes.n);
     ids[k] = neo_axis_add(m, x).i;
   }
-  for (uint32_t k = 0; k < 2 * r.n_out && r.out_map.n; k++)
-    map[k] = neo_list_at(m, r.out_map, 2 * at[k / 2] + k % 2);
+  for (uint32_t k = 0; k < r.n_out; k++)
+    map[k] = neo_out_map_at(m, r.out_map, at[k]);
   if (r.out_map.n)
-    r.out_map = neo_list_new(m, map, 2 * r.n_out);
+    r.out_map = neo_out_map_new(m, map, r.n_out);
   if (r.where.i)
     r.where = neo_expr_subst_axes(m, r.where, by, r.axes.n);
   r.body = placed(m, r.body, by, r.axes.n);
@@ -569,7 +572,7 @@ static void transpose_filters(images *s, neo_def d) {
   neo_expr_visit(m, body, find_channel, &c);
   if (c.all)
     x.axis[x.n++] = x.d.n_out - 1;
-  else if (m->threads)
+  else if (s->gpu)
     product_axes(&x, d);
   if (!x.n)
     return;
@@ -613,10 +616,10 @@ static void move(images *s) {
     transpose_filters(s, (neo_def){d});
 }
 
-neo_status neo_pass_channels_last(neo_module *m) {
+neo_status neo_pass_channels_last(neo_module *m, const neo_pass_target *target) {
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  images s = {.m = m, .a = &scratch};
+  images s = {.m = m, .a = &scratch, .gpu = target->gpu_threads != 0};
   neo_map_init(&s.transposed, &scratch);
   find_images(&s);
   if (choose(&s))

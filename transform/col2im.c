@@ -387,7 +387,8 @@ static void add_up(col2im_sum *x, neo_tensor t) {
   *neo_def_at(m, x->def) = r;
 }
 
-neo_status neo_pass_col2im(neo_module *m) {
+neo_status neo_pass_col2im(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   neo_prover *p = neo_prover_new(m);
   neo_tensor t;
   for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n && m->store == NEO_PRECISION_F32; k++) {

@@ -88,7 +88,8 @@ static void merge(cse *c, neo_def d) {
     neo_map_set(&c->to, neo_list_at(m, r->out, k), neo_list_at(m, f->out, k));
 }
 
-neo_status neo_pass_cse(neo_module *m) {
+neo_status neo_pass_cse(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   cse c = {.m = m, .scratch = &scratch};

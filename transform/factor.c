@@ -457,7 +457,8 @@ static void definition(neo_module *m, neo_prover *prover, neo_def d) {
     sum_of_part(&p, left | out, &x);
 }
 
-neo_status neo_pass_factor(neo_module *m) {
+neo_status neo_pass_factor(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   neo_prover *p = neo_prover_new(m);
   for (uint32_t k = 1; k < m->defs.n; k++) { /* parts may have parts */
     neo_prover_at(p, m->defs.at[k].span);

@@ -25,6 +25,7 @@
  * [.., t, j]): neighbouring axes are then one in the kernel. */
 #include "base/hash.h"
 #include "ir/clone.h"
+#include "ir/out_map.h"
 #include "transform/entry_sets.h"
 #include "transform/structure.h"
 #include "transform/transform.h"
@@ -424,15 +425,14 @@ static int32_t stacked_dim(merger *q, neo_tensor t) {
   int64_t extent;
   for (uint32_t k = 0; k < r.pieces.n; k++) {
     const neo_def_rec *d = neo_def_at(q->m, (neo_def){neo_list_at(q->m, r.pieces, k)});
-    if (d->out.n != 1 || d->out_map.n != 2 * r.extent.n)
+    if (d->out.n != 1 || neo_out_map_rank(d->out_map) != r.extent.n)
       return -1;
     for (uint32_t i = 0; i < r.extent.n; i++) {
-      int32_t stride = (int32_t)neo_list_at(q->m, d->out_map, 2 * i);
-      int32_t offset = (int32_t)neo_list_at(q->m, d->out_map, 2 * i + 1);
-      if (stride != 1 || (offset != 0 && offset != (int32_t)k) ||
-          (offset && dim >= 0 && dim != (int32_t)i))
+      neo_out_dim p = neo_out_map_at(q->m, d->out_map, i);
+      if (p.stride != 1 || (p.offset != 0 && p.offset != (int32_t)k) ||
+          (p.offset && dim >= 0 && dim != (int32_t)i))
         return -1;
-      dim = offset ? (int32_t)i : dim;
+      dim = p.offset ? (int32_t)i : dim;
     }
   }
   bool fits = dim >= 0 &&
@@ -552,7 +552,8 @@ static void level(merger *q, const defs *whole, const defs *reductions) {
   merge_matching(q, open.at, open.n, NEO_STRUCTURE_REDUCTION);
 }
 
-neo_status neo_pass_horizontal_fusion(neo_module *m) {
+neo_status neo_pass_horizontal_fusion(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   merger q = {.m = m, .a = &scratch};

@@ -208,7 +208,8 @@ static void store_narrow(neo_module *m) {
   neo_arena_free(&scratch);
 }
 
-neo_status neo_pass_mixed_precision(neo_module *m) {
+neo_status neo_pass_mixed_precision(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   if (m->store == NEO_PRECISION_BF16)
     store_narrow(m);
   bool rounds = m->math == NEO_PRECISION_BF16 || m->math == NEO_PRECISION_TF32;

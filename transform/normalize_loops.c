@@ -225,7 +225,8 @@ static void definition(neo_module *m, neo_prover *p, neo_def d) {
     write(&j, d);
 }
 
-neo_status neo_pass_normalize_loops(neo_module *m) {
+neo_status neo_pass_normalize_loops(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   neo_prover *p = neo_prover_new(m);
   for (uint32_t k = 1; k < m->defs.n; k++) {
     neo_prover_at(p, m->defs.at[k].span);

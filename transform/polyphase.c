@@ -17,6 +17,7 @@
  * A point is in the same reduction as before, and points keep their order, so results are the same
  * to the bit. Windows (normalize_loops.c) then turn bounds as y .. y + 2 into 0 .. 2. */
 #include "base/whole.h"
+#include "ir/out_map.h"
 #include "transform/normalize_loops.h"
 #include <assert.h>
 
@@ -251,19 +252,17 @@ static void add_piece(split *s) {
 /* z = period*y + at for each output axis. */
 static void piece(split s, const int64_t *at) {
   neo_expr by[64] = {{0}};
-  uint32_t map[32];
+  neo_out_dim map[32];
   for (uint32_t z = 0; z < s.r.n_out; z++) {
     int64_t m = s.period[z];
-    int64_t stride = s.r.out_map.n ? (int32_t)neo_list_at(s.m, s.r.out_map, 2 * z) : 1;
-    int64_t offset = s.r.out_map.n ? (int32_t)neo_list_at(s.m, s.r.out_map, 2 * z + 1) : 0;
-    map[2 * z] = (uint32_t)(int32_t)(stride * m);
-    map[2 * z + 1] = (uint32_t)(int32_t)(stride * at[z] + offset);
+    neo_out_dim old = neo_out_map_at(s.m, s.r.out_map, z);
+    map[z] = (neo_out_dim){(int32_t)(old.stride * m), (int32_t)(old.stride * at[z] + old.offset)};
     if (m == 1)
       continue;
     s.axis[z].hi = simpler(&s, quotient_up(&s, s.axis[z].hi, -at[z], m), z);
     by[z] = neo_op2(s.m, NEO_OP_ADD, times(&s, neo_axis_ref(s.m, z), m), int_of(&s, at[z]));
   }
-  s.r.out_map = neo_list_new(s.m, map, 2 * s.r.n_out);
+  s.r.out_map = neo_out_map_new(s.m, map, s.r.n_out);
   substitute(&s, by);
   step_reductions(&s);
   drop_empty(&s);
@@ -335,7 +334,8 @@ static void definition(neo_module *m, neo_prover *p, neo_def d) {
   }
 }
 
-neo_status neo_pass_polyphase(neo_module *m) {
+neo_status neo_pass_polyphase(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   neo_prover *p = neo_prover_new(m);
   size_t n = m->defs.n;
   for (uint32_t k = 1; k < n; k++) {

@@ -57,6 +57,7 @@ typedef struct { /* a read that is laid out */
 
 typedef struct {
   neo_module *m;
+  const neo_pass_target *target;
   neo_arena *a;
   neo_call_invariants invariants;
   neo_map packed; /* hash of a placing -> index into `made` + 1 */
@@ -147,11 +148,10 @@ static bool is_worth(const neo_module *m, placing *p) {
   return bytes >= LEAST_BYTES && p->extent > p->lanes;
 }
 
-/* Is it f32(bf16(load)), on a processor? */
+/* Is it f32(bf16(load))? */
 static bool is_rounded(const neo_module *m, neo_expr factor, neo_expr load) {
   const neo_node *wide = neo_expr_node(m, factor);
-  if (m->threads || wide->op != NEO_OP_CAST || wide->type != NEO_F32_T ||
-      neo_expr_type(m, load) != NEO_F32_T)
+  if (wide->op != NEO_OP_CAST || wide->type != NEO_F32_T || neo_expr_type(m, load) != NEO_F32_T)
     return false;
   const neo_node *narrow = neo_expr_node(m, neo_expr_arg(m, factor, 0));
   return narrow->op == NEO_OP_CAST && narrow->type == NEO_BF16_T &&
@@ -159,9 +159,9 @@ static bool is_rounded(const neo_module *m, neo_expr factor, neo_expr load) {
 }
 
 /* Is the last dimension's index the innermost reduction axis? */
-static bool takes_pairs(const neo_module *m, const neo_def_rec *d, const placing *p) {
+static bool reduces_along(const neo_module *m, const neo_def_rec *d, const placing *p) {
   const neo_node *n = neo_expr_node(m, neo_expr_arg(m, p->load, p->order[p->rank - 2]));
-  return m->pairs && n->op == NEO_OP_AXIS && n->attr + 1 == d->axes.n;
+  return n->op == NEO_OP_AXIS && n->attr + 1 == d->axes.n;
 }
 
 static bool place_factor(prepacking *s, const neo_def_rec *d, neo_expr factor, placing *p) {
@@ -178,8 +178,9 @@ static bool place_factor(prepacking *s, const neo_def_rec *d, neo_expr factor, p
   if (p->column == p->rank || !is_worth(m, p))
     return false;
   sort_dimensions(m, d, p);
-  p->rounded = is_rounded(m, factor, p->load);
-  p->pairs = p->rounded && p->n_outer < p->rank - 1 && takes_pairs(m, d, p);
+  p->rounded = !s->target->gpu_threads && is_rounded(m, factor, p->load);
+  p->pairs =
+      p->rounded && s->target->bf16_pairs && p->n_outer < p->rank - 1 && reduces_along(m, d, p);
   return p->n_outer < p->rank - 1;
 }
 
@@ -454,10 +455,10 @@ static void lay_out(prepacking *s) {
       read_packed(s, of[k], &p);
 }
 
-neo_status neo_pass_prepack(neo_module *m) {
+neo_status neo_pass_prepack(neo_module *m, const neo_pass_target *target) {
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  prepacking s = {.m = m, .a = &scratch};
+  prepacking s = {.m = m, .target = target, .a = &scratch};
   neo_map_init(&s.packed, &scratch);
   lay_out(&s);
   lay_out_steps(&s);

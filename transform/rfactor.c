@@ -44,12 +44,12 @@ typedef struct {
   neo_def_rec r;
   neo_axis_rec axis[MOST_AXES];
   double extent[MOST_AXES];
-  double points; /* of the reduction */
-  double outs;   /* results */
-  uint32_t part; /* the axis that parts come from */
-  int64_t range; /* of it in a part; 0: each of its positions is one */
-  bool gpu;
-  double wanted; /* parts of a GPU's */
+  double points;        /* of the reduction */
+  double outs;          /* results */
+  uint32_t part;        /* the axis that parts come from */
+  int64_t range;        /* of it in a part; 0: each of its positions is one */
+  uint32_t gpu_threads; /* 0: a processor */
+  double wanted;        /* parts of a GPU's */
 } split;
 
 static bool splits(neo_reducer r) {
@@ -147,7 +147,7 @@ static share share_of(const split *x) {
 
 static bool fills_more(split *x) {
   share s = share_of(x);
-  x->wanted = (double)x->m->threads * s.results / x->outs;
+  x->wanted = (double)x->gpu_threads * s.results / x->outs;
   if (x->wanted > x->points / s.least)
     x->wanted = x->points / s.least;
   if (x->wanted > s.most)
@@ -171,7 +171,7 @@ static bool match(split *x, neo_prover *p, neo_def d) {
   }
   if (x->outs <= 0 || is_whole(x))
     return false;
-  return x->gpu ? fills_more(x) : x->outs <= MOST_OUTPUTS && x->points >= LEAST_POINTS;
+  return x->gpu_threads ? fills_more(x) : x->outs <= MOST_OUTPUTS && x->points >= LEAST_POINTS;
 }
 
 /* ---- which parts */
@@ -232,7 +232,7 @@ static bool choose_nearest(split *x) {
  * longest one. */
 static bool choose_parts(split *x) {
   int64_t extent, longest = 0;
-  if (x->gpu)
+  if (x->gpu_threads)
     return choose_nearest(x);
   for (x->part = x->r.n_out; x->part < x->r.axes.n; x->part++)
     if (axis_suits(x, x->part))
@@ -281,12 +281,12 @@ static uint32_t range_axis(const split *x, uint32_t parts) {
 
 /* Where the parts' axis stands: before the output axes, or behind them. */
 static uint32_t parts_at(const split *x) {
-  return x->gpu ? 0 : x->r.n_out;
+  return x->gpu_threads ? 0 : x->r.n_out;
 }
 
 /* Where that of a range stands: in the place of the one that it is of, or last. */
 static uint32_t range_at(const split *x) {
-  return x->gpu ? x->part + 1 : x->r.axes.n;
+  return x->gpu_threads ? x->part + 1 : x->r.axes.n;
 }
 
 static uint32_t moved_axis(const split *x, uint32_t k, const neo_expr *by) {
@@ -311,14 +311,14 @@ static neo_list axes_of_parts(const split *x, neo_expr *by) {
   n += n == at;
   ids[at] = neo_axis_add(m, part_axis(x, at, inner, &by[x->part])).i;
   for (uint32_t k = x->r.n_out; k < x->r.axes.n; k++) {
-    if (k == x->part && x->range && x->gpu)
+    if (k == x->part && x->range && x->gpu_threads)
       ids[n++] = range_axis(x, at);
     if (k == x->part)
       continue;
     by[k] = neo_axis_ref(m, n);
     ids[n++] = moved_axis(x, k, by);
   }
-  if (x->range && !x->gpu)
+  if (x->range && !x->gpu_threads)
     ids[n++] = range_axis(x, at);
   return neo_list_new(m, ids, n);
 }
@@ -380,10 +380,10 @@ static void reduce_parts(const split *x, neo_tensor parts) {
   *neo_def_at(m, x->def) = r;
 }
 
-neo_status neo_pass_rfactor(neo_module *m) {
+neo_status neo_pass_rfactor(neo_module *m, const neo_pass_target *target) {
   neo_prover *p = neo_prover_new(m);
   for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n; k++) {
-    split x = {.m = m, .gpu = m->threads != 0};
+    split x = {.m = m, .gpu_threads = target->gpu_threads};
     neo_prover_at(p, m->defs.at[k].span);
     if (match(&x, p, (neo_def){k}) && choose_parts(&x))
       reduce_parts(&x, define_parts(&x));

@@ -183,7 +183,8 @@ static void sum_parts(const columns *x, neo_tensor part) {
   *neo_def_at(m, x->def) = r;
 }
 
-neo_status neo_pass_rfactor_columns(neo_module *m) {
+neo_status neo_pass_rfactor_columns(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n; k++) {
     columns x = {.m = m};
     if (match(&x, (neo_def){k}) && rows_are_reduced(&x, n))

@@ -41,7 +41,8 @@ static void definition(neo_prover *p, neo_module *m, neo_def d) {
   to->finish = finish;
 }
 
-neo_status neo_pass_simplify(neo_module *m) {
+neo_status neo_pass_simplify(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   neo_prover *p = neo_prover_new(m);
   for (uint32_t k = 1; k < m->defs.n; k++)
     definition(p, m, (neo_def){k});

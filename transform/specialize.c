@@ -84,7 +84,8 @@ static bool is_init(const neo_module *m, neo_def d) {
   return r->out.n == 1 && neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, 0)})->init.i == d.i;
 }
 
-neo_status neo_pass_specialize(neo_module *m) {
+neo_status neo_pass_specialize(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   split(m, &scratch);

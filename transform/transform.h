@@ -1,71 +1,70 @@
 /* Transformations over the whole module. */
 #ifndef NEO_TRANSFORM_TRANSFORM_H
 #define NEO_TRANSFORM_TRANSFORM_H
-#include "base/status.h"
-#include "ir/ir.h"
+#include "ir/pass.h"
 
 /* `training` becomes a constant: true in TRAIN and GRAD entries, false in the others. Definitions
  * that depend on it and that both kinds need exist twice afterwards:
  *     Y[i] = select(training, A[i], B[i])      Y[i] = A[i] (step),  eval.Y[i] = B[i] (forward) */
-neo_status neo_pass_specialize(neo_module *m) NEO_MUST_CHECK;
+neo_status neo_pass_specialize(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* What the axes' ranges and conditions decide is decided: guards that always hold, comparisons, x %
  * n of x in [0, n). */
-neo_status neo_pass_simplify(neo_module *m) NEO_MUST_CHECK;
+neo_status neo_pass_simplify(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* Definitions that do not depend on each other and agree but for constants in their indices become
  * one, of an axis more (horizontal_fusion.c). */
-neo_status neo_pass_horizontal_fusion(neo_module *m) NEO_MUST_CHECK;
+neo_status neo_pass_horizontal_fusion(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* Neighbouring outputs of a sum that slides are made together, from fewer products (winograd.c):
  *     Y[k, q] = sum[c, s: 3] F[k, c, s] * X[c, q + s]
  *     ->  sums.Y[t: 6, p, k] = sum[c] taps.Y[t, k, c] * data.Y[t, p, c]
  *         Y[k, q] = sum[t] A[q % 4, t] * sums.Y[t, q/4, k] */
-neo_status neo_pass_winograd(neo_module *m) NEO_MUST_CHECK;
+neo_status neo_pass_winograd(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* Factors that do not change along reduction axes leave the sum, where that saves arithmetic
  * (factor.c). */
-neo_status neo_pass_factor(neo_module *m) NEO_MUST_CHECK;
+neo_status neo_pass_factor(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* Definitions that say the same are one: readers of the later read the earlier. Entries' own
  * tensors stay. */
-neo_status neo_pass_cse(neo_module *m) NEO_MUST_CHECK;
+neo_status neo_pass_cse(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* What windows that stick out multiply is multiplied once, as a matrix, and added up (col2im.c):
  *     dX[c, z] = sum[k, p: z/2 - 3 .. z/2 + 1] D[k, p] * F[k, c, z - 2*p]
  *     ->  M[c, r, p] = sum[k] D[k, p] * F[k, c, r],  dX[c, z] = sum[p: ..] M[c, z - 2*p, p] */
-neo_status neo_pass_col2im(neo_module *m) NEO_MUST_CHECK;
+neo_status neo_pass_col2im(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* Where what a reduction takes depends on remainders of output axes, each remainder becomes a
  * piece of its own (polyphase.c):
  *     Y[z] = sum[p: z/2 .. (z + 3)/2] e(z, p)
  *     ->  Y[2*y] = sum[p: y .. y + 1] e(2*y, p),  Y[2*y + 1] = sum[p: y .. y + 2] e(2*y + 1, p) */
-neo_status neo_pass_polyphase(neo_module *m) NEO_MUST_CHECK;
+neo_status neo_pass_polyphase(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* Reduction axes whose range moves with other axes count from its start (normalize_loops.c):
  *     Y[y] = sum[p: y .. min(P, y + 2)] e(y, p)
  *     ->  Y[y] = sum[t: 0 .. min(2, P - y)] e(y, y + t) */
-neo_status neo_pass_normalize_loops(neo_module *m) NEO_MUST_CHECK;
+neo_status neo_pass_normalize_loops(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* Long reductions to few elements are reductions of parts, which workers share (rfactor.c):
  *     M[] = max[i: 1000000] x[i]
  *     ->  part.M[s: 16] = max[i: 62500] x[62500*s + i],  M[] = max[s: 16] part.M[s] */
-neo_status neo_pass_rfactor(neo_module *m) NEO_MUST_CHECK;
+neo_status neo_pass_rfactor(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 /* Sums of columns of matrices whose rows are reduced become sums of runs of rows. */
-neo_status neo_pass_rfactor_columns(neo_module *m) NEO_MUST_CHECK;
+neo_status neo_pass_rfactor_columns(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* Operands of contractions, and tensors in memory, in what m->math and m->store say (mixed_precision.c). */
-neo_status neo_pass_mixed_precision(neo_module *m) NEO_MUST_CHECK;
+neo_status neo_pass_mixed_precision(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* Intermediate images with their channels innermost, where lanes run (channels_last.c):
  *     y[n, k, p] = sum[c, r] F[k, c, r] * x[n, c, p + r]
  *     ->  y[n, p, k] = sum[r, c] F[k, c, r] * x[n, p + r, c] */
-neo_status neo_pass_channels_last(neo_module *m) NEO_MUST_CHECK;
+neo_status neo_pass_channels_last(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* Weights of products in the order in which these read them, in entries that leave them as they
  * are, and in steps that read them several times (prepack.c):
  *     Y[b, j] = sum[k] X[b, k]*W[k, j]
  *     ->  P[t, k, l] = W[k, 16*t + l] else 0,  Y[b, j] = sum[k] X[b, k]*P[j/16, k, j%16] */
-neo_status neo_pass_prepack(neo_module *m) NEO_MUST_CHECK;
+neo_status neo_pass_prepack(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 #endif

@@ -365,6 +365,7 @@ neo_status neo_winograd(neo_module *m, bool always) {
   return NEO_OK;
 }
 
-neo_status neo_pass_winograd(neo_module *m) {
+neo_status neo_pass_winograd(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   return neo_winograd(m, false);
 }

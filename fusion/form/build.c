@@ -1,21 +1,15 @@
 /* Building the form of a group: members in order, each with the stages that reduce it and the one
  * that stores it. Then the steps that bring the form into one shape. */
 #include "fusion/form/builder.h"
+#include "ir/out_map.h"
 #include "ir/row_blocks.h"
 #include <assert.h>
 
 static neo_expr store_offset(neo_module *m, const neo_def_rec *d, neo_tensor t) {
   neo_expr index[64];
   assert(d->n_out < 64);
-  for (uint32_t k = 0; k < d->n_out; k++) {
-    index[k] = neo_axis_ref(m, k);
-    if (!d->out_map.n)
-      continue;
-    int64_t stride = (int32_t)neo_list_at(m, d->out_map, 2 * k);
-    int64_t offset = (int32_t)neo_list_at(m, d->out_map, 2 * k + 1);
-    index[k] = neo_op2(m, NEO_OP_MUL, index[k], neo_const_int(m, NEO_I64_T, stride));
-    index[k] = neo_op2(m, NEO_OP_ADD, index[k], neo_const_int(m, NEO_I64_T, offset));
-  }
+  for (uint32_t k = 0; k < d->n_out; k++)
+    index[k] = neo_def_out_index(m, d, k);
   return neo_flat_offset(m, t, index);
 }
 

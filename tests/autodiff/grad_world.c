@@ -30,7 +30,7 @@ static void check_module(grad_world *w, const char *when) {
 
 void grad_pass(grad_world *w) {
   check_module(w, "before");
-  if (neo_pass_autodiff(w->m))
+  if (neo_pass_autodiff(w->m, &(neo_pass_target){0}))
     fail_msg("%s", grad_messages(w));
   check_module(w, "after");
 }

@@ -9,32 +9,38 @@ static void add_tensor(neo_module *m, const char *name) {
                                            .name = neo_name_of(m->names, name)});
 }
 
-static neo_status adds_one(neo_module *m) {
+static neo_status adds_one(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   add_tensor(m, "one");
   return NEO_OK;
 }
 
-static neo_status adds_two(neo_module *m) {
+static neo_status adds_two(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   add_tensor(m, "two");
   return NEO_OK;
 }
 
-static neo_status does_nothing(neo_module *m) {
+static neo_status does_nothing(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   (void)m;
   return NEO_OK;
 }
 
-static neo_status breaks(neo_module *m) {
+static neo_status breaks(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   m->tensors.at[1].role = 99;
   return NEO_OK;
 }
 
-static neo_status complains(neo_module *m) {
+static neo_status complains(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   neo_diag(m->diags, 0, NEO_D_INTERNAL, "the program is wrong");
   return NEO_OK;
 }
 
-static neo_status fails(neo_module *m) {
+static neo_status fails(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   (void)m;
   return NEO_UNSUPPORTED;
 }
@@ -50,6 +56,8 @@ static void note(void *ctx, const char *pass, const neo_module *m, bool changed)
   strcat(d->seen, changed ? "+ " : "- ");
 }
 
+static const neo_pass_target processor = {0};
+
 static const neo_pass passes[] = {{"one", adds_one, "adds a tensor", false, NEO_WHEN_ALL},
                                   {"idle", does_nothing, "does nothing", false, NEO_WHEN_ALL},
                                   {"two", adds_two, "adds another", true, NEO_WHEN_ALL}};
@@ -58,7 +66,7 @@ static void passes_run_in_order_and_say_what_changed(void **state) {
   neo_module *m = *state;
   dumps d = {""};
   neo_pass_options o = {.verify = true, .dump_after = "all", .dump = note, .dump_ctx = &d};
-  assert_int_equal(neo_passes_run(m, passes, 3, &o), NEO_OK);
+  assert_int_equal(neo_passes_run(m, &processor, passes, 3, &o), NEO_OK);
   assert_string_equal(d.seen, "one+ idle- two+ ");
   assert_true(neo_tensor_find(m, "one").i < neo_tensor_find(m, "two").i);
 }
@@ -68,7 +76,7 @@ static void a_pass_is_switched_off_unless_required(void **state) {
   dumps d = {""};
   const char *const skip[] = {"one", "two", NULL};
   neo_pass_options o = {.skip = skip, .dump_after = "two", .dump = note, .dump_ctx = &d};
-  assert_int_equal(neo_passes_run(m, passes, 3, &o), NEO_OK);
+  assert_int_equal(neo_passes_run(m, &processor, passes, 3, &o), NEO_OK);
   assert_string_equal(d.seen, "two+ ");
   assert_int_equal(neo_tensor_find(m, "one").i, 0);
 }
@@ -77,7 +85,7 @@ static void a_broken_module_is_found_after_the_pass_that_broke_it(void **state) 
   neo_module *m = *state;
   neo_pass bad[] = {passes[0], {"bad", breaks, "", false, NEO_WHEN_ALL}, passes[2]};
   neo_pass_options o = {.verify = true};
-  assert_int_equal(neo_passes_run(m, bad, 3, &o), NEO_INTERNAL);
+  assert_int_equal(neo_passes_run(m, &processor, bad, 3, &o), NEO_INTERNAL);
   assert_int_equal(neo_tensor_find(m, "two").i, 0);
   neo_str s;
   neo_str_init(&s, m->arena);
@@ -89,9 +97,9 @@ static void errors_and_failures_stop_the_run(void **state) {
   neo_module *m = *state;
   neo_pass_options o = {.verify = true};
   neo_pass failing[] = {{"fails", fails, "", false, NEO_WHEN_ALL}, passes[0]};
-  assert_int_equal(neo_passes_run(m, failing, 2, &o), NEO_UNSUPPORTED);
+  assert_int_equal(neo_passes_run(m, &processor, failing, 2, &o), NEO_UNSUPPORTED);
   neo_pass complaining[] = {{"complains", complains, "", false, NEO_WHEN_ALL}, passes[0]};
-  assert_int_equal(neo_passes_run(m, complaining, 2, &o), NEO_INPUT);
+  assert_int_equal(neo_passes_run(m, &processor, complaining, 2, &o), NEO_INPUT);
   assert_int_equal(neo_tensor_find(m, "one").i, 0);
 }
 

@@ -204,10 +204,8 @@ static void look(job *j) {
   }
 }
 
-typedef neo_status pass(neo_module *m);
-
-static bool applied(job *j, pass *f, const char *name) {
-  if (f(j->m)) {
+static bool applied(job *j, neo_pass_fn *f, const char *name) {
+  if (f(j->m, &(neo_pass_target){0})) {
     neo_str text;
     neo_str_init(&text, &j->arena);
     neo_diags_print(j->m->diags, &text, false);
@@ -227,7 +225,8 @@ static bool transformed(job *j) {
   bool simpler = j->seed % 8 != 1;
   bool good = (!simpler || applied(j, neo_pass_simplify, "simplify")) &&
               applied(j, neo_pass_cse, "cse") && applied(j, neo_pass_polyphase, "polyphase") &&
-              same(j, "polyphase") && applied(j, neo_pass_normalize_loops, "normalize-loops") && same(j, "normalize-loops");
+              same(j, "polyphase") && applied(j, neo_pass_normalize_loops, "normalize-loops") &&
+              same(j, "normalize-loops");
   if (good)
     look(j);
   return good;

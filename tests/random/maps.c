@@ -1,5 +1,6 @@
 /* Access maps: sizes, loops, the tensors, definitions. See maps.h. */
 #include "base/random.h"
+#include "ir/out_map.h"
 #include "tests/random/maps_parts.h"
 #include <math.h>
 #include <string.h>
@@ -322,12 +323,10 @@ static void add_def(map_gen *g, neo_tensor y, int32_t stride, int32_t offset) {
   d.finish = neo_list_new(m, &e.i, 1);
   d.out = neo_list_new(m, &y.i, 1);
   if (stride > 1) {
-    uint32_t map[2 * MAP_AXES];
-    for (uint32_t k = 0; k < g->n_out; k++) {
-      map[2 * k] = k ? 1 : (uint32_t)stride;
-      map[2 * k + 1] = k ? 0 : (uint32_t)offset;
-    }
-    d.out_map = neo_list_new(m, map, 2 * g->n_out);
+    neo_out_dim map[MAP_AXES];
+    for (uint32_t k = 0; k < g->n_out; k++)
+      map[k] = k ? (neo_out_dim){1, 0} : (neo_out_dim){(int32_t)stride, (int32_t)offset};
+    d.out_map = neo_out_map_new(m, map, g->n_out);
   }
   neo_def_add(m, d, true);
 }

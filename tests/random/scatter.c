@@ -1,6 +1,7 @@
 /* See scatter.h. A point is evaluated by recursion with a memory of the nodes seen at it; adjoints
  * go down every path of an expression by recursion. Slow, and short enough to be read. */
 #include "tests/random/scatter.h"
+#include "ir/out_map.h"
 #include <assert.h>
 #include <math.h>
 
@@ -332,10 +333,8 @@ static int64_t out_place(scatter *s) {
   const neo_values *v = neo_interp_tensor(s->p, (neo_tensor){neo_list_at(s->m, s->d.out, 0)});
   int64_t at = 0;
   for (uint32_t k = 0; k < s->d.n_out; k++) {
-    int64_t i = s->axis[k];
-    if (s->d.out_map.n)
-      i = i * (int32_t)neo_list_at(s->m, s->d.out_map, 2 * k) +
-          (int32_t)neo_list_at(s->m, s->d.out_map, 2 * k + 1);
+    neo_out_dim p = neo_out_map_at(s->m, s->d.out_map, k);
+    int64_t i = s->axis[k] * p.stride + p.offset;
     at = at * v->extent[k] + i;
   }
   return at;

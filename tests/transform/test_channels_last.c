@@ -4,7 +4,7 @@
 
 static void load_for(world *w, const char *text, uint32_t threads) {
   load(w, text);
-  w->m->threads = threads;
+  w->target.gpu_threads = threads;
 }
 
 static void becomes_for(uint32_t threads, const char *before, const char *part) {

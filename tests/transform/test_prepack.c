@@ -51,7 +51,7 @@ static void rounded(const char *before, bool pairs, const char *part) {
   world w;
   load(&w, before);
   w.m->math = NEO_PRECISION_BF16;
-  w.m->pairs = pairs;
+  w.target.bf16_pairs = pairs;
   apply(&w, neo_pass_mixed_precision);
   apply(&w, neo_pass_prepack);
   if (!strstr(text_of(&w), part))

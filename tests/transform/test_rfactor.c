@@ -83,9 +83,9 @@ static void winners_and_means_under_conditions_stay(void **state) {
 
 /* ---- of a GPU */
 
-static neo_status split_for_gpu(neo_module *m) {
-  m->threads = 132 * 1024;
-  return neo_pass_rfactor(m);
+static neo_status split_for_gpu(neo_module *m, const neo_pass_target *target) {
+  (void)target;
+  return neo_pass_rfactor(m, &(neo_pass_target){.gpu_threads = 132 * 1024});
 }
 
 #define GPU_HEAD                                                                            \
@@ -137,7 +137,7 @@ static void what_fills_a_gpu_stays(void **state) {
 
 /* ---- values */
 
-static void same_by(neo_status (*pass)(neo_module *), const char *def, int64_t size) {
+static void same_by(neo_pass_fn *pass, const char *def, int64_t size) {
   world before, after;
   load_two(&before, HEAD, def);
   load_two(&after, HEAD, def);

@@ -5,8 +5,8 @@
 #include "ir/verify.h"
 #include "tests/random/gen.h"
 #include "tests/transform/world.h"
-#include "transform/winograd.h"
 #include "transform/toom.h"
+#include "transform/winograd.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -164,7 +164,8 @@ static void make(world *w, const char *def) {
   neo_arena_free(&a);
 }
 
-static neo_status always(neo_module *m) {
+static neo_status always(neo_module *m, const neo_pass_target *target) {
+  (void)target;
   return neo_winograd(m, true);
 }
 
@@ -173,7 +174,7 @@ static void has(world *w, const char *what) {
     fail_msg("%s is not in\n%s", what, strstr(text_of(w), "\ndef "));
 }
 
-static void stays(const char *def, neo_status (*pass)(neo_module *)) {
+static void stays(const char *def, neo_pass_fn *pass) {
   world w;
   make(&w, def);
   apply(&w, pass);

@@ -5,6 +5,7 @@
 #include "ir/verify.h"
 
 void load(world *w, const char *text) {
+  w->target = (neo_pass_target){0};
   neo_arena_init(&w->arena, neo_alloc_default, NULL);
   neo_diags *d = neo_diags_new(&w->arena, neo_sources_new(&w->arena));
   w->m = neo_module_parse(&w->arena, neo_names_new(&w->arena), d, "test", text, strlen(text));
@@ -23,10 +24,10 @@ void load_two(world *w, const char *head, const char *rest) {
   neo_arena_free(&a);
 }
 
-void apply(world *w, neo_status (*pass)(neo_module *)) {
+void apply(world *w, neo_pass_fn *pass) {
   neo_str why;
   neo_str_init(&why, &w->arena);
-  assert_int_equal(pass(w->m), NEO_OK);
+  assert_int_equal(pass(w->m, &w->target), NEO_OK);
   if (neo_module_verify(w->m, &why))
     fail_msg("%s", neo_str_text(&why));
 }
@@ -36,8 +37,8 @@ static void must_have(world *w, const char *part) {
     fail_msg("%s is not in\n%s", part, text_of(w));
 }
 
-void becomes_by(neo_status (*pass)(neo_module *), const char *head, const char *rest,
-                const char *parts, const char *whole) {
+void becomes_by(neo_pass_fn *pass, const char *head, const char *rest, const char *parts,
+                const char *whole) {
   world w;
   load_two(&w, head, rest);
   apply(&w, pass);

@@ -13,17 +13,18 @@
 typedef struct {
   neo_arena arena;
   neo_module *m;
+  neo_pass_target target; /* a processor, unless a test says otherwise */
 } world;
 
 /* Text that does not parse fails the test. */
 void load(world *w, const char *text);
 void load_two(world *w, const char *head, const char *rest);
 /* Runs a pass; what does not verify afterwards fails the test. */
-void apply(world *w, neo_status (*pass)(neo_module *));
+void apply(world *w, neo_pass_fn *pass);
 /* What a pass makes of a text, given as two: `parts` and `whole` are in it. Null parts: there is no
  * tensor part.*. */
-void becomes_by(neo_status (*pass)(neo_module *), const char *head, const char *rest,
-                const char *parts, const char *whole);
+void becomes_by(neo_pass_fn *pass, const char *head, const char *rest, const char *parts,
+                const char *whole);
 /* The whole module; piece k of a tensor. */
 const char *text_of(world *w);
 const char *piece(world *w, const char *tensor, uint32_t k);

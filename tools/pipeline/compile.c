@@ -109,8 +109,6 @@ static neo_status front(neo_compilation *c) {
   neo_proofs_limit(c->module, c->options.proof_quota);
   c->module->math = (uint8_t)c->options.math;
   c->module->store = (uint8_t)c->options.store;
-  c->module->threads = for_gpu(c) ? GPU_THREADS : 0;
-  c->module->pairs = multiplies_pairs(c);
   return c->options.prepare ? c->options.prepare(c->options.prepare_ctx, c->module) : NEO_OK;
 }
 
@@ -151,7 +149,9 @@ static neo_status run_passes(neo_compilation *c) {
     c->why = neo_arena_printf(&c->arena, "after the frontend: %s", neo_str_text(&why));
     return NEO_INTERNAL;
   }
-  neo_status s = neo_passes_run(c->module, table, passes_to_run(c, table), &o);
+  neo_pass_target target = {.gpu_threads = for_gpu(c) ? GPU_THREADS : 0,
+                            .bf16_pairs = multiplies_pairs(c)};
+  neo_status s = neo_passes_run(c->module, &target, table, passes_to_run(c, table), &o);
   if (s && s != NEO_INPUT)
     c->why = "a pass failed, or broke the IR (use --dump-after=all to see how)";
   return s;

@@ -18,14 +18,15 @@ static bool same_text(const neo_json *j, const char *key, const char *want) {
 
 static void take_line(neo_tune *t, const char *line, size_t n) {
   neo_json *j = NULL;
-  neo_logged_trial known = {.ratio = -1};
+  neo_logged_trial known = {0};
   int64_t threads = 0;
   if (n < 2 || neo_json_parse(line, n, &j))
     return;
   const char *key = neo_json_text(neo_json_get(j, "key"));
   const char *schedule = neo_json_text(neo_json_get(j, "schedule"));
   const neo_record *any = &t->tasks.at[0].record;
-  neo_json_number(neo_json_get(j, "ratio"), &known.ratio);
+  if (!neo_json_number(neo_json_get(j, "ratio"), &known.ratio))
+    known.ratio = -1; /* a candidate that failed */
   bool ours = key && schedule && neo_record_key_of(key, known.key) &&
               neo_schedule_parse(schedule, &known.schedule) &&
               same_text(j, "target", any->target) && same_text(j, "build", any->build) &&

@@ -1,7 +1,7 @@
-/* Statements. A word such as `input` begins one where something other than `=`, `[`, `,`, `:` or
- * `.` follows it; there it is a name like any other. */
+/* Statements of one line, and what is said where there is no statement, or no end of one. */
 #include "frontend/parse_rec.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ---- one function a statement; the word is taken, s is zero but for kind and word ------------ */
@@ -205,49 +205,22 @@ static void p_train(neo_parser *p, neo_ast_stmt *s) {
     neo_diag_help(p->diags, neo_p_expected(p, "'('"), "the optimizer's options go in parentheses");
 }
 
-/* target {"," NAME} "=" (region|expr) */
-static void p_define(neo_parser *p, neo_ast_stmt *s) {
-  s->u.define.target = neo_p_target(p);
-  if (neo_p_accept(p, NEO_TOK_COMMA))
-    s->u.define.more = neo_p_new_names(p, "a name");
-  if (p->panic)
-    return;
-  if (!neo_p_accept(p, NEO_TOK_ASSIGN)) {
-    bool change = neo_p_kind_ahead(p, 1) == NEO_TOK_ASSIGN;
-    int h = neo_p_expected(p, "'='");
-    if (change)
-      neo_diag_help(p->diags, h, "a tensor is defined once; state changes by 'update'");
-    return;
-  }
-  if (neo_p_at_region(p))
-    s->u.define.region = neo_p_region(p);
-  else
-    s->u.define.value = neo_p_expr(p);
-}
-
 /* ---- which statement is it? ------------------------------------------------------------------ */
 
-static void (*const statements[NEO_AST_STMT_KINDS])(neo_parser *, neo_ast_stmt *) = {
-    [NEO_AST_IMPORT] = p_import,
-    [NEO_AST_DIM] = p_dim,
-    [NEO_AST_ASSERT] = p_assert,
-    [NEO_AST_INPUT] = p_input,
-    [NEO_AST_PARAM] = p_decl,
-    [NEO_AST_STATE] = p_decl,
-    [NEO_AST_CONST] = p_const,
-    [NEO_AST_NEXT] = p_binds,
-    [NEO_AST_UPDATE] = p_binds,
-    [NEO_AST_SCATTER] = p_binds,
-    [NEO_AST_GATHER] = p_binds,
-    [NEO_AST_COLLECT] = p_collect,
-    [NEO_AST_PUSH] = p_push,
-    [NEO_AST_FN] = neo_p_fn,
-    [NEO_AST_VERTEX] = neo_p_vertex,
-    [NEO_AST_GRAPH] = p_graph,
-    [NEO_AST_OUTPUT] = p_output,
+/* Those that hold no block. */
+static void (*const lines[NEO_AST_STMT_KINDS])(neo_parser *, neo_ast_stmt *) = {
+    [NEO_AST_IMPORT] = p_import, [NEO_AST_DIM] = p_dim,      [NEO_AST_ASSERT] = p_assert,
+    [NEO_AST_INPUT] = p_input,   [NEO_AST_PARAM] = p_decl,   [NEO_AST_STATE] = p_decl,
+    [NEO_AST_CONST] = p_const,   [NEO_AST_NEXT] = p_binds,   [NEO_AST_UPDATE] = p_binds,
+    [NEO_AST_SCATTER] = p_binds, [NEO_AST_GATHER] = p_binds, [NEO_AST_COLLECT] = p_collect,
+    [NEO_AST_PUSH] = p_push,     [NEO_AST_GRAPH] = p_graph,  [NEO_AST_OUTPUT] = p_output,
     [NEO_AST_TRAIN] = p_train,
-    [NEO_AST_OPTIMIZER] = neo_p_optimizer,
 };
+
+void neo_p_line(neo_parser *p, neo_ast_stmt *s) {
+  assert(lines[s->kind] && "a statement of one line");
+  lines[s->kind](p, s);
+}
 
 /* What people write who come from elsewhere. */
 static const char *const foreign_words[][2] = {
@@ -286,7 +259,7 @@ static void suggest(neo_parser *p, int handle, const char *text) {
     neo_diag_help(p->diags, handle, "did you mean '%s'?", near);
 }
 
-static void unknown_statement(neo_parser *p) {
+void neo_p_unknown_statement(neo_parser *p) {
   const neo_token *t = neo_p_ahead(p, 0);
   if (neo_p_kind_ahead(p, 1) == NEO_TOK_NAME) { /* most likely what it would define */
     const neo_token *name = neo_p_ahead(p, 1);
@@ -303,44 +276,55 @@ static void unknown_statement(neo_parser *p) {
 }
 
 /* What may follow the name at the beginning of a definition. */
-static bool defines(neo_tok next) {
+bool neo_p_defines(neo_tok next) {
   return next == NEO_TOK_ASSIGN || next == NEO_TOK_LBRACKET || next == NEO_TOK_COMMA ||
          next == NEO_TOK_COLON || next == NEO_TOK_DOT;
 }
 
-static bool is_sign(neo_tok k) {
+bool neo_p_is_sign(neo_tok k) {
   return k >= NEO_TOK_ADD && k <= NEO_TOK_OR;
 }
 
 /* A line that begins with an operator goes on from the one before, which had ended. */
-static void no_statement(neo_parser *p) {
+void neo_p_no_statement(neo_parser *p) {
   neo_tok k = neo_p_kind(p);
   int h = neo_p_expected(p, "a statement");
-  if (is_sign(k) && k != NEO_TOK_NOT)
+  if (neo_p_is_sign(k) && k != NEO_TOK_NOT)
     neo_diag_help(p->diags, h,
                   "a line ends a statement: put the '%s' at the end of the line before, or "
                   "parentheses around both",
                   neo_tok_text(k));
 }
 
-void neo_p_statement(neo_parser *p, neo_ast_stmt *s) {
-  neo_tok next = neo_p_kind_ahead(p, 1);
-  s->word = neo_p_span_here(p);
-  if (neo_p_kind(p) == NEO_TOK_NAME && !defines(next))
-    for (neo_ast_stmt_kind k = 0; k < NEO_AST_STMT_KINDS; k++)
-      if (neo_ast_stmt_word(k) && neo_p_accept_word(p, neo_ast_stmt_word(k))) {
-        s->kind = k;
-        statements[k](p, s);
-        return;
-      }
-  s->kind = NEO_AST_DEFINE;
-  if (neo_p_kind(p) == NEO_TOK_NAME && !defines(next) && !is_sign(next))
-    unknown_statement(p);
-  else if (neo_p_at_region(p))
-    neo_diag_help(p->diags, neo_p_expected(p, "a statement"), "name its results: y = %s ...",
-                  neo_tok_text(neo_p_kind(p)));
-  else if (neo_p_kind(p) != NEO_TOK_NAME && next != NEO_TOK_ASSIGN)
-    no_statement(p);
-  else
-    p_define(p, s);
+/* ---- the end of a statement */
+
+void neo_p_expect_end(neo_parser *p) {
+  neo_tok k = neo_p_kind(p);
+  if (p->panic || neo_p_accept(p, NEO_TOK_END) || k == NEO_TOK_RBRACE || k == NEO_TOK_EOF)
+    return;
+  const neo_token *t = neo_p_ahead(p, 0);
+  neo_tok before = p->at > 0 ? (neo_tok)t[-1].kind : NEO_TOK_END;
+  if (neo_p_juxtaposed(p))
+    return;
+  int h = neo_p_unexpected(p);
+  if (k == NEO_TOK_ASSIGN)
+    neo_diag_help(p->diags, h, "equality is written '=='");
+  else if (neo_p_at_word(p, "if"))
+    neo_diag_help(p->diags, h, "a choice is written select(condition, a, b)");
+  else if (k == NEO_TOK_COMMA)
+    neo_diag_help(p->diags, h, "each has a statement of its own");
+  else if (k == NEO_TOK_ELSE)
+    neo_diag_help(p->diags, h, "a guarded read stands in parentheses: (X[i - 1] else 0)");
+  else if (k == NEO_TOK_LBRACKET && before == NEO_TOK_RPAREN)
+    neo_diag_help(p->diags, h, "only a name or a call has elements: give this a name");
+  else if (k == NEO_TOK_LBRACKET && before == NEO_TOK_RBRACKET)
+    neo_diag_help(p->diags, h, "all indices stand in one bracket: X[i, j]");
+  else if (k == NEO_TOK_LBRACKET && neo_p_is_type(p, p->at - 1))
+    neo_diag_help(p->diags, h, "extents stand behind the name: input X[8, 4] : f32");
+  else if (k == NEO_TOK_DOT)
+    neo_diag_help(p->diags, h, "there are no methods: a function stands before its argument");
+  else if (k == NEO_TOK_NAME || k == NEO_TOK_NUMBER)
+    neo_diag_help(p->diags, h, "a product needs its '*'");
+  else if (k == NEO_TOK_COLON)
+    neo_diag_help(p->diags, h, "a type stands on the left: Y[i] : f16 = ...");
 }

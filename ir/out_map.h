@@ -1,0 +1,30 @@
+/* Out maps: where a definition writes the elements that it computes. Element x of output axis k lies
+ * at stride*x + offset of dimension k. Nothing else knows how the map is stored. */
+#ifndef NEO_IR_OUT_MAP_H
+#define NEO_IR_OUT_MAP_H
+#include "ir/ir.h"
+
+typedef struct {
+  int32_t stride, offset; /* stride > 0 */
+} neo_out_dim;
+
+/* The placement along dimension `dim`; an empty map is the identity. */
+static inline neo_out_dim neo_out_map_at(const neo_module *m, neo_list map, uint32_t dim) {
+  if (!map.n)
+    return (neo_out_dim){1, 0};
+  return (neo_out_dim){(int32_t)neo_list_at(m, map, 2 * dim),
+                       (int32_t)neo_list_at(m, map, 2 * dim + 1)};
+}
+static inline uint32_t neo_out_map_rank(neo_list map) {
+  return map.n / 2;
+}
+
+/* A map of n dimensions, of 64 at most. */
+neo_list neo_out_map_new(neo_module *m, const neo_out_dim *dim, uint32_t n);
+/* The identity of `rank` dimensions, but that `dim` begins at `offset`. */
+neo_list neo_out_map_slice(neo_module *m, uint32_t rank, uint32_t dim, int32_t offset);
+
+/* stride * AXIS k + offset: where the definition writes along dimension k. */
+neo_expr neo_def_out_index(neo_module *m, const neo_def_rec *d, uint32_t k);
+
+#endif
