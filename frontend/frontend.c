@@ -1,5 +1,5 @@
 /* One run of the frontend. */
-#include "frontend/check.h"
+#include "frontend/check/check.h"
 
 static void check_defines(neo_fe *fe) {
   for (int k = 0; fe->options && k < fe->options->n_defines; k++)

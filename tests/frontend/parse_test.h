@@ -1,8 +1,8 @@
 /* What the tests of the syntax share: a fresh compilation each, and golden files. */
 #ifndef NEO_TESTS_PARSE_TEST_H
 #define NEO_TESTS_PARSE_TEST_H
-#include "frontend/format.h"
-#include "frontend/parser.h"
+#include "frontend/syntax/format.h"
+#include "frontend/syntax/parser.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
  * in the TextMate file each stands in the list of its kind. */
 #include "base/file.h"
 #include "base/json.h"
-#include "frontend/check.h"
-#include "frontend/lexer.h"
+#include "frontend/sema/parts.h"
+#include "frontend/syntax/lexer.h"
 #include "parse_test.h"
 #include <ctype.h>
 #include <string.h>

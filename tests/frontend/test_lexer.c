@@ -1,5 +1,5 @@
 /* Words, line ends and brackets. */
-#include "frontend/lexer.h"
+#include "frontend/syntax/lexer.h"
 #include "parse_test.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Any bytes as an `.expr` file: read without a crash; what has no errors is formatted, the result
  * has the same tree, and formatting it again changes nothing. */
-#include "frontend/format.h"
-#include "frontend/parser.h"
+#include "frontend/syntax/format.h"
+#include "frontend/syntax/parser.h"
 
 #include <assert.h>
 #include <string.h>

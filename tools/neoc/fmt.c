@@ -1,7 +1,7 @@
 /* `neoc fmt`: files in canonical form. */
 #include "base/file.h"
-#include "frontend/format.h"
-#include "frontend/parser.h"
+#include "frontend/syntax/format.h"
+#include "frontend/syntax/parser.h"
 #include "tools/neoc/neoc.h"
 #include <errno.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * model is compiled once more, for that many rows, with the constant `dim` that says the batch
  * replaced as -D does; what the context keeps is copied over. The mean over all rows is then exact:
  * each call's, weighted by its rows. */
-#include "frontend/parser.h"
+#include "frontend/syntax/parser.h"
 #include "runtime/context.h"
 #include "runtime/model.h"
 #include "tools/neoc/train/train.h"

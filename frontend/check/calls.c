@@ -1,0 +1,228 @@
+/* Calls of functions: each is checked anew, with the ranks, types and sizes of its arguments.
+ *
+ *     y[i] = hswish(x[i])
+ *
+ * is checked with i as an ambient axis: what hswish defines has a dimension for it, and is read
+ * back at [i]. */
+#include "frontend/check/check.h"
+#include "frontend/sema/ambient.h"
+#include "frontend/sema/signature.h"
+
+static bool recursive(neo_frame *f, const neo_ast_expr *e, const neo_sym *fn) {
+  for (const neo_inst *p = f->in; p; p = p->caller)
+    if (p->fn == fn->fn) {
+      NEO_ERR(f->in, e->u.ref.path.span, RECURSION, fn->name);
+      return true;
+    }
+  return false;
+}
+
+static neo_val lower_actual(neo_frame *f, const neo_ast_var *param, const neo_ast_expr *arg) {
+  uint32_t subscript = f->subscript;
+  f->subscript = 0;
+  f->no_keep++;
+  neo_val v = param->indexed ? neo_check_view(f, arg) : neo_check_expr(f, arg);
+  f->no_keep--;
+  f->subscript = subscript;
+  return v;
+}
+
+static bool lower_actuals(neo_frame *f, const neo_ast_expr *e, const neo_ast_sig *sig,
+                          neo_actuals *a) {
+  bool ok = true;
+  for (uint32_t k = 0; k < e->u.ref.args.n; k++) {
+    const neo_ast_arg *arg = &e->u.ref.args.at[k];
+    if (arg->name.text)
+      continue;
+    if (a->n < sig->params.n && a->n < NEO_MAX_RESULTS) {
+      a->span[a->n] = arg->span;
+      a->at[a->n] = lower_actual(f, &sig->params.at[a->n], arg->value);
+      ok = ok && a->at[a->n].kind != NEO_VAL_POISON;
+    }
+    a->n++;
+  }
+  if (a->n == sig->params.n && a->n <= NEO_MAX_RESULTS)
+    return ok;
+  int h = NEO_ERR(f->in, e->span, ARGUMENT_COUNT, sig->name.text, (int)sig->params.n, (int)a->n);
+  neo_fe_note_place(f->fe, h, neo_arena_printf(f->fe->arena, "'%s' is defined", sig->name.text),
+                    sig->name.span);
+  return false;
+}
+
+/* The value of an option, in no subscript and kept by no statement. */
+static neo_val option_value(neo_frame *f, const neo_ast_expr *e) {
+  uint32_t subscript = f->subscript;
+  f->subscript = 0;
+  f->no_keep++;
+  neo_val v = neo_val_known(f, neo_check_expr(f, e));
+  f->no_keep--;
+  f->subscript = subscript;
+  return v;
+}
+
+bool neo_call_options(neo_frame *f, const neo_ast_args *args, const neo_ast_sig *sig, bool known,
+                      neo_val *option, neo_span *span) {
+  bool ok = true;
+  for (uint32_t k = 0; k < args->n; k++) {
+    const neo_ast_arg *arg = &args->at[k];
+    if (!arg->name.text)
+      continue;
+    int o = neo_option_index(sig, arg->name.text);
+    if (o < 0 || span[o]) {
+      if (o < 0)
+        neo_option_unknown(f, sig, arg);
+      else
+        NEO_ERR(f->in, arg->span, OPTION_TWICE, arg->name.text);
+      ok = false;
+      continue;
+    }
+    span[o] = arg->span;
+    option[o] = option_value(f, arg->value);
+    ok = ok && option[o].kind != NEO_VAL_POISON;
+    bool fixed = option[o].kind != NEO_VAL_EXPR || neo_size_is_pure(f->m, option[o].e);
+    if (known && !fixed) {
+      NEO_ERR(f->in, arg->span, OPTION_NOT_KNOWN, arg->name.text);
+      ok = false;
+    }
+  }
+  return ok;
+}
+
+static void collect_results(neo_inst *in, const neo_ast_stmt *fn, neo_results *r) {
+  r->poison = false;
+  r->n = 0;
+  for (uint32_t k = 0; k < fn->u.fn.results.n && k < NEO_MAX_RESULTS; k++) {
+    const neo_ast_name *name = &fn->u.fn.results.at[k];
+    neo_sym *s = neo_scope_find(in->scope, name->text);
+    bool value = s && s->kind == NEO_SYM_VALUE;
+    if (!s || (!value && s->kind != NEO_SYM_POISON))
+      NEO_ERR(in, name->span, RESULT_UNDEFINED, name->text);
+    if (value)
+      r->at[r->n++] = s->value;
+    else
+      r->poison = true;
+  }
+}
+
+static neo_inst *callee(neo_frame *f, const neo_ast_expr *e, const neo_sym *fn, const char *prefix,
+                        uint32_t n_names, const char *const *full) {
+  const neo_ast_names *results = &fn->fn->u.fn.results;
+  neo_inst *in = neo_inst_new(f->fe, neo_scope_new(f->fe, fn->scope), prefix);
+  in->fn = fn->fn;
+  in->call = e->span;
+  in->caller = f->in;
+  in->n_owned = f->fe->owned_at.n;
+  in->n_rounds = f->in->n_rounds;
+  for (uint32_t k = 0; k < in->n_rounds; k++)
+    in->round[k] = f->in->round[k];
+  for (uint32_t k = 0; k < n_names && k < results->n; k++) {
+    in->result[k] = results->at[k].text;
+    in->result_full[k] = full[k];
+    in->n_results++;
+  }
+  return in;
+}
+
+/* The function's own gradient, after its body. */
+static bool own_gradient(neo_inst *in, const neo_ast_stmt *fn, const neo_actuals *a,
+                         neo_results *r) {
+  neo_custom c;
+  if (!neo_custom_begin(in, fn, a, r, &c))
+    return false;
+  neo_check_stmts(in, &fn->u.fn.grad_block.stmts);
+  return neo_custom_end(in, fn, &c);
+}
+
+static void run_body(neo_inst *in, const neo_ast_stmt *fn, neo_actuals *a, neo_results *r) {
+  in->scope = neo_scope_new(in->fe, in->scope);
+  neo_check_stmts(in, &fn->u.fn.block.stmts);
+  collect_results(in, fn, r);
+  if (fn->u.fn.has_grad && !r->poison && !own_gradient(in, fn, a, r))
+    r->poison = true;
+}
+
+neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const char *prefix,
+                      uint32_t n_names, const char *const *full) {
+  neo_results *r = NEO_NEW(f->fe->arena, neo_results);
+  neo_actuals *a = NEO_NEW(f->fe->arena, neo_actuals);
+  neo_ambience *am = NEO_NEW(f->fe->arena, neo_ambience);
+  r->poison = true;
+  r->prefix = prefix;
+  if (fn->kind != NEO_SYM_FN || recursive(f, e, fn))
+    return r;
+  const neo_ast_sig *sig = &fn->fn->u.fn.sig;
+  neo_val *option = NEO_NEW_ARRAY(f->fe->arena, neo_val, sig->options.n + 1);
+  neo_span *span = NEO_NEW_ARRAY(f->fe->arena, neo_span, sig->options.n + 1);
+  bool ok = lower_actuals(f, e, sig, a);
+  ok = neo_call_options(f, &e->u.ref.args, sig, true, option, span) && ok;
+  if (!ok || !neo_fe_spend(f->fe, f->in, e->span))
+    return r;
+  neo_inst *in = callee(f, e, fn, prefix, n_names, full);
+  if (!neo_ambient_axes(f, a, in, am))
+    return r;
+  for (uint32_t k = 0; k < a->n; k++)
+    neo_ambient_enter(am, &a->at[k]);
+  if (fn->fn->u.fn.has_grad && !neo_custom_actuals(in, fn->fn, a))
+    return r;
+  if (!neo_params_bind(in, sig, a, option, span))
+    return r;
+  if (!neo_fe_enter(f->fe, f->in, e->span, NEO_CALL_DEPTH))
+    return r;
+  run_body(in, fn->fn, a, r);
+  neo_fe_leave(f->fe, NEO_CALL_DEPTH);
+  for (uint32_t k = 0; k < r->n; k++)
+    neo_ambient_leave(am, &r->at[k]);
+  return r;
+}
+
+/* ---- grad(y, X, …) */
+
+static bool view_arg(neo_frame *f, const neo_ast_expr *arg, neo_view *v) {
+  uint32_t subscript = f->subscript;
+  f->subscript = 0;
+  f->no_keep++;
+  neo_val x = neo_check_view(f, arg);
+  f->no_keep--;
+  f->subscript = subscript;
+  if (x.kind == NEO_VAL_POISON)
+    return false;
+  if (x.kind == NEO_VAL_VIEW) {
+    *v = x.view;
+    return true;
+  }
+  int h = NEO_ERR(f->in, arg->span, GRAD_NEEDS_TENSOR, "grad");
+  neo_diag_help(f->fe->diags, h, "give the expression a name first");
+  return false;
+}
+
+static bool read_arg(neo_grad_asked *q, const neo_ast_arg *a, uint32_t *position) {
+  neo_frame *f = q->f;
+  neo_view v;
+  if (a->name.text && !neo_streq(a->name.text, "seed")) {
+    NEO_ERR(f->in, a->name.span, OPTION_UNKNOWN, "grad", a->name.text);
+    return false;
+  }
+  if (!view_arg(f, a->value, &v) || !neo_grad_of_float(f, &v, a->span))
+    return false;
+  if (a->name.text) {
+    q->seed = v;
+    q->seeded = true;
+  } else if ((*position)++ == 0) {
+    q->y = v;
+  } else if (q->n < NEO_MAX_RESULTS) {
+    q->wrt[q->n++] = v;
+  }
+  return true;
+}
+
+neo_results *neo_grad_call(neo_frame *f, const neo_ast_expr *e, uint32_t n_names,
+                           const char *const *full) {
+  neo_results *r = NEO_NEW(f->fe->arena, neo_results);
+  neo_grad_asked q = {.f = f, .e = e};
+  uint32_t position = 0;
+  bool ok = true;
+  for (uint32_t k = 0; k < e->u.ref.args.n; k++)
+    ok = read_arg(&q, &e->u.ref.args.at[k], &position) && ok;
+  r->poison = !ok || !neo_grad_check(&q) || !neo_grad_make(&q, n_names, full, r);
+  return r;
+}

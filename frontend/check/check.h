@@ -1,0 +1,79 @@
+/* The rules of the language over its syntax tree.
+ *
+ *   files       modules.c, which calls outputs.c and train.c where the main file ends
+ *   statements  statements.c define.c declare.c      } these call each other, since an expression may
+ *   calls       calls.c params.c                     } call a function, whose body is statements; what
+ *   expressions exprs.c references.c ranges.c        } need not do so is in frontend/sema
+ *
+ * What they are written with is in frontend/sema/parts.h. */
+#ifndef NEO_FRONTEND_CHECK_CHECK_H
+#define NEO_FRONTEND_CHECK_CHECK_H
+#include "frontend/sema/parts.h"
+
+/* ---- expressions (exprs.c) */
+neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e);
+neo_expr neo_check_condition(neo_frame *f, const neo_ast_expr *e); /* bool; 0 if poison */
+neo_expr neo_check_index(neo_frame *f, const neo_ast_expr *e);     /* i64; 0 if poison */
+
+/* ---- references (references.c) */
+neo_val neo_check_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *other);
+neo_val neo_check_base(neo_frame *f, const neo_ast_expr *e, bool quiet); /* before subscripts */
+neo_val neo_check_view(neo_frame *f, const neo_ast_expr *e); /* as an argument: view or scalar */
+
+/* ---- extents of indices (ranges.c) */
+/* Looks for the extents of the output indices (`left`, from innermost out) and of every reducer in
+ * e. */
+void neo_ranges_infer(neo_frame *f, neo_wants *left, const neo_ast_expr *e);
+/* How many indices `..` stands for in a statement; `left`: its output axes, or NULL. */
+bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr *e,
+                     neo_span at) NEO_MUST_CHECK;
+
+/* ---- sizes, types, extents (declare.c) */
+neo_expr neo_size_eval(neo_inst *in, const neo_ast_expr *e); /* i64 over sizes; 0 after a report */
+/* A compile-time integer. */
+bool neo_size_int(neo_inst *in, const neo_ast_expr *e, int64_t *x) NEO_MUST_CHECK;
+/* The unknown name of `e` such that e == extent; false after a report. */
+bool neo_size_solve(neo_inst *in, const neo_ast_expr *e, const neo_ast_name *unknown,
+                    neo_expr extent, neo_expr *value) NEO_MUST_CHECK;
+bool neo_type_eval(neo_inst *in, const neo_ast_type *t, neo_expr *bound) NEO_MUST_CHECK;
+bool neo_extents_eval(neo_inst *in, const neo_ast_axes *axes, uint32_t *n, neo_expr *extent,
+                      const char **name) NEO_MUST_CHECK;
+/* dim, assert, input, param, state, const, update */
+void neo_check_declaration(neo_inst *in, const neo_ast_stmt *s);
+
+/* ---- definitions (define.c) */
+void neo_check_define(neo_inst *in, const neo_ast_stmt *s);
+/* Output axes and every extent of the statement. `given`: extents that are known (update). */
+bool neo_define_axes(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value,
+                     const neo_expr *given) NEO_MUST_CHECK;
+/* A definition `var = value`; its symbol's value, without binding it. `Y = X` and `Y = f(X)` give
+ * what is there. `full` is the name of the tensor; the caller or the last round may have chosen it,
+ * so what calls own is named after `var` in this instance, or if `anonymous` and the whole value is
+ * a call, after the function. */
+neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
+                       const char *full, bool anonymous, const char **prefix);
+
+/* ---- calls (calls.c, params.c) */
+/* The results of a call of a function, or of grad(…), made once for a node in a frame. */
+neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const char *prefix,
+                      uint32_t n_names, const char *const *full);
+neo_results *neo_grad_call(neo_frame *f, const neo_ast_expr *e, uint32_t n_names,
+                           const char *const *full);
+/* Options of a call by name; `known`: they must be known at compile time. span[k] is 0 if not
+ * given. */
+bool neo_call_options(neo_frame *f, const neo_ast_args *args, const neo_ast_sig *sig, bool known,
+                      neo_val *option, neo_span *span) NEO_MUST_CHECK;
+/* Binds sizes, pack, parameters and options of a signature in the instance's scope. */
+bool neo_params_bind(neo_inst *in, const neo_ast_sig *sig, const neo_actuals *actual,
+                     const neo_val *option, const neo_span *option_span) NEO_MUST_CHECK;
+
+/* ---- statements (statements.c) */
+void neo_check_stmt(neo_inst *in, const neo_ast_stmt *s);
+void neo_check_stmts(neo_inst *in, const neo_ast_stmts *stmts);
+
+/* ---- files and entries (modules.c, outputs.c, train.c) */
+neo_scope *neo_module_read(neo_fe *fe, const char *path, const char *text, size_t n, bool is_main);
+void neo_check_outputs(neo_fe *fe, neo_inst *in);
+void neo_check_trains(neo_fe *fe, neo_inst *in);
+
+#endif

@@ -1,0 +1,247 @@
+/* Definitions: the axes on the left, their extents, and the value. */
+#include "frontend/check/check.h"
+
+/* ---- output axes */
+
+static bool twice(neo_frame *f, const char *name, neo_span at) {
+  for (uint32_t k = f->in->n_ambient; k < f->n_axes; k++)
+    if (f->axis_name[k] == name) {
+      int h = NEO_ERR(f->in, at, INDEX_REBOUND, name[0] == '.' ? ".." : name);
+      neo_diag_range(f->fe->diags, h, f->axis[k].span);
+      return true;
+    }
+  return false;
+}
+
+static bool push_output(neo_frame *f, neo_wants *wants, const char *name, neo_span span,
+                        neo_expr hi, bool bounded) {
+  const char *shown = name[0] == '.' ? neo_arena_printf(f->fe->arena, "d%s", name + 2) : name;
+  if (twice(f, name, span))
+    return false;
+  neo_axis_rec rec = {neo_name_of(f->fe->names, shown), neo_const_int(f->m, NEO_I64_T, 0),
+                      hi.i ? hi : neo_const_int(f->m, NEO_I64_T, 1), span};
+  if (neo_frame_push(f, name, rec) < 0)
+    return false;
+  wants->at[wants->n++] = (neo_want){.name = name, .span = span, .bounded = bounded, .extent = hi};
+  return true;
+}
+
+static bool output_axis(neo_frame *f, neo_wants *wants, const neo_ast_axis *a,
+                        const neo_expr *given, uint32_t *d) {
+  neo_expr none = {0};
+  if (a->kind == NEO_AST_PACK) {
+    for (uint32_t k = 0; k < f->n_pack; k++, (*d)++)
+      if (!push_output(f, wants, f->pack_name[k], a->span, given ? given[*d] : none, given != NULL))
+        return false;
+    return true;
+  }
+  neo_expr hi = given ? given[*d] : none;
+  (*d)++;
+  if (a->kind != NEO_AST_INDEX)
+    return false;
+  if (a->hi) {
+    neo_expr own = neo_size_eval(f->in, a->hi);
+    if (!own.i)
+      return false;
+    own = neo_size_add1(f->fe, own, a->hi_rel == NEO_AST_REL_LE);
+    if (given && !neo_size_equal(f->fe, own, hi)) {
+      NEO_ERR(f->in, a->span, UPDATE_EXTENT, a->name.text, neo_size_text(f->fe, own),
+              neo_size_text(f->fe, hi));
+      return false;
+    }
+    hi = own;
+  }
+  return push_output(f, wants, a->name.text, a->name.span, hi, hi.i != 0);
+}
+
+typedef struct {
+  const neo_ast_var *var;
+  const neo_ast_name *found;
+} left_look;
+
+static void look_left(void *ctx, const neo_ast_expr *e) {
+  left_look *l = ctx;
+  if (e->kind == NEO_AST_REF && e->u.ref.path.n == 1 && !e->u.ref.has_args && !e->u.ref.has_subs)
+    for (uint32_t k = 0; k < l->var->axes.n; k++)
+      if (l->var->axes.at[k].name.text == e->u.ref.path.at[0].text)
+        l->found = &e->u.ref.path.at[0];
+  neo_ast_children(e, look_left, ctx);
+}
+
+/* A tensor is a box: the extent of an output index is a size. */
+static bool left_depends(neo_frame *f, const neo_ast_var *var) {
+  left_look l = {var, NULL};
+  for (uint32_t k = 0; k < var->axes.n; k++)
+    if (var->axes.at[k].hi)
+      look_left(&l, var->axes.at[k].hi);
+  if (!l.found || neo_scope_find(f->in->scope, l.found->text))
+    return false;
+  int h = NEO_ERR(f->in, l.found->span, LEFT_BOUND, l.found->text);
+  neo_diag_help(f->fe->diags, h, "give it the largest extent, and write select(..., ..., 0)");
+  return true;
+}
+
+/* Output axes and every extent of the statement. `given`: extents that are known (update). */
+bool neo_define_axes(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value,
+                     const neo_expr *given) {
+  neo_wants wants = {0};
+  uint32_t d = 0;
+  if (left_depends(f, var))
+    return false;
+  if (!neo_ranges_pack(f, &var->axes, value, var->span))
+    return false;
+  wants.at = NEO_NEW_ARRAY(f->fe->arena, neo_want, var->axes.n + NEO_MAX_RANK);
+  for (uint32_t k = 0; k < var->axes.n; k++)
+    if (!output_axis(f, &wants, &var->axes.at[k], given, &d))
+      return false;
+  f->n_out = f->n_axes;
+  neo_ranges_infer(f, &wants, value);
+  bool ok = true;
+  for (uint32_t k = 0; k < wants.n; k++) {
+    if (neo_ranges_missing(f, &wants.at[k]))
+      ok = false;
+    else
+      f->axis[f->in->n_ambient + k].hi = wants.at[k].extent;
+    neo_frame_set_guarded(f, f->in->n_ambient + k, wants.at[k].guarded && !wants.at[k].bounded);
+  }
+  return ok;
+}
+
+/* ---- values */
+
+static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
+                            const char *full) {
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_expr e, bound;
+  neo_frame_init(f, in, neo_fe_join(in->fe, in->prefix, var->name.text));
+  if (!neo_fe_spend(in->fe, in, var->span))
+    return neo_val_poison();
+  if (!neo_define_axes(f, var, value, NULL))
+    return neo_val_poison();
+  neo_val v = neo_check_expr(f, value);
+  if (v.kind == NEO_VAL_POISON)
+    return v;
+  if (v.kind == NEO_VAL_LIT && !var->indexed && !var->type.given)
+    return v;
+  if (!neo_type_eval(in, &var->type, &bound) ||
+      !neo_define_value(f, var, value->span, v, &e, &bound))
+    return neo_val_poison();
+  neo_tensor t = neo_define_temp(f, full, neo_expr_type(f->m, e), bound, var->name.span);
+  if (!t.i)
+    return neo_val_poison();
+  neo_define_piece(f, t, e, value->span, true, NULL, 0);
+  return neo_val_view(neo_view_ambient(in, t, f->n_out - in->n_ambient));
+}
+
+/* ---- statements that bind names to what is there */
+
+static bool is_alias(neo_inst *in, const neo_ast_expr *e) {
+  if (e->kind != NEO_AST_REF || e->u.ref.has_subs || e->u.ref.has_args)
+    return false;
+  neo_sym *s = neo_path_find(in, &e->u.ref.path, true);
+  return s && s->kind == NEO_SYM_VALUE && s->value.kind == NEO_VAL_VIEW;
+}
+
+static bool is_call(neo_inst *in, const neo_ast_expr *e, neo_sym **fn) {
+  return e->kind == NEO_AST_REF && !e->u.ref.has_subs && neo_call_is(in, e, fn);
+}
+
+/* All results of a call that stands alone. */
+static neo_results *whole_call(neo_inst *in, const neo_ast_expr *e, neo_sym *fn, uint32_t n,
+                               const char *const *full, const char *prefix) {
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_results *r = NEO_NEW(in->fe->arena, neo_results);
+  r->poison = true;
+  neo_frame_init(f, in, prefix);
+  if (!neo_ranges_pack(f, NULL, e, e->span))
+    return r;
+  r = fn ? neo_call(f, e, fn, neo_inst_prefix(in, prefix), n, full) : neo_grad_call(f, e, n, full);
+  if (!r->poison && r->n != n) {
+    NEO_ERR(in, e->u.ref.path.span, RESULT_COUNT, neo_path_text(in->fe, &e->u.ref.path), (int)r->n,
+            (int)n);
+    r->poison = true;
+  }
+  return r;
+}
+
+/* Y = X[0, ..] */
+static bool is_slice(neo_inst *in, const neo_ast_expr *e) {
+  neo_ast_expr base = *e;
+  if (e->kind != NEO_AST_REF || !e->u.ref.has_subs || e->u.ref.has_args)
+    return false;
+  base.u.ref.has_subs = false;
+  if (!is_alias(in, &base))
+    return false;
+  for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
+    if (!e->u.ref.subs.at[k].expr)
+      return true;
+  return false;
+}
+
+static neo_val slice(neo_inst *in, const neo_ast_expr *e, const char *full) {
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_frame_init(f, in, full);
+  return neo_check_view(f, e);
+}
+
+neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
+                       const char *full, bool anonymous, const char **prefix) {
+  neo_sym *fn;
+  *prefix = NULL;
+  bool plain = !var->indexed && !var->type.given;
+  if (plain && is_alias(in, value)) {
+    neo_sym *s = neo_path_find(in, &value->u.ref.path, false);
+    *prefix = s->prefix;
+    return s->value;
+  }
+  if (plain && is_slice(in, value))
+    return slice(in, value, full);
+  if (!plain || !is_call(in, value, &fn))
+    return define_value(in, var, value, full);
+  const char *word = value->u.ref.path.at[value->u.ref.path.n - 1].text;
+  const char *own = neo_fe_join(in->fe, in->prefix, anonymous ? word : var->name.text);
+  neo_results *r = whole_call(in, value, fn, 1, &full, own);
+  *prefix = r->prefix;
+  return r->poison ? neo_val_poison() : r->at[0];
+}
+
+/* f(X) of a name that nobody defined, after a report. */
+static bool is_missing(neo_inst *in, const neo_ast_expr *e) {
+  neo_sym *fn;
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_frame_init(f, in, "");
+  return e->kind == NEO_AST_REF && e->u.ref.has_args && !neo_call_is(in, e, &fn) &&
+         neo_builtin_missing(f, e);
+}
+
+/* a, b = f(X) */
+static void define_several(neo_inst *in, const neo_ast_stmt *s) {
+  uint32_t n = s->u.define.more.n + 1;
+  const char *full[NEO_MAX_RESULTS] = {0};
+  neo_results *r = NULL;
+  neo_sym *fn;
+  const neo_ast_var *var = &s->u.define.target;
+  bool call = is_call(in, s->u.define.value, &fn) && !var->indexed && !var->type.given;
+  for (uint32_t k = 0; k < n && k < NEO_MAX_RESULTS; k++)
+    full[k] = neo_inst_full(in, neo_define_target(s, k)->text);
+  if (call && n <= NEO_MAX_RESULTS)
+    r = whole_call(in, s->u.define.value, fn, n, full,
+                   neo_fe_join(in->fe, in->prefix, var->name.text));
+  else if (!is_missing(in, s->u.define.value))
+    NEO_ERR(in, s->span, RESULT_COUNT, "this expression", 1, (int)n);
+  for (uint32_t k = 0; k < n; k++)
+    neo_define_bind(in, neo_define_target(s, k), r && !r->poison ? r->at[k] : neo_val_poison(),
+                    r ? r->prefix : NULL);
+}
+
+void neo_check_define(neo_inst *in, const neo_ast_stmt *s) {
+  const char *prefix;
+  const neo_ast_var *var = &s->u.define.target;
+  if (s->u.define.more.n) {
+    define_several(in, s);
+  } else {
+    const char *full = neo_inst_full(in, var->name.text);
+    neo_val v = neo_define_any(in, var, s->u.define.value, full, false, &prefix);
+    neo_define_bind(in, &var->name, v, prefix);
+  }
+}

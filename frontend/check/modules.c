@@ -1,0 +1,136 @@
+/* Files: the main one, and modules that it imports. A module is read once, whoever imports it. Functions
+ * may be used before they are defined. */
+#include "frontend/check/check.h"
+#include "frontend/syntax/foreign.h"
+#include "frontend/syntax/parser.h"
+#include <errno.h>
+#include <string.h>
+
+/* ---- finding */
+
+static const char *try_folder(neo_fe *fe, const char *folder, const char *module) {
+  char *name = neo_arena_printf(fe->arena, "%s.expr", module);
+  char *path = neo_streq(folder, ".") ? name : neo_path_join(fe->arena, folder, name);
+  return neo_path_exists(path) ? path : NULL;
+}
+
+/* Beside the importing file, then in the given folders. */
+static const char *find_module(neo_inst *in, const neo_ast_name *module) {
+  neo_fe *fe = in->fe;
+  neo_place place = neo_span_place(neo_diags_sources(fe->diags), module->span);
+  const char *path = try_folder(fe, neo_path_folder(fe->arena, place.file), module->text);
+  const char *const *p = fe->options ? fe->options->import_paths : NULL;
+  for (; !path && p && *p; p++)
+    path = try_folder(fe, *p, module->text);
+  return path;
+}
+
+static void not_found(neo_inst *in, const neo_ast_name *module) {
+  neo_str s;
+  neo_fe *fe = in->fe;
+  neo_place place = neo_span_place(neo_diags_sources(fe->diags), module->span);
+  neo_str_init(&s, fe->arena);
+  neo_str_add(&s, neo_path_folder(fe->arena, place.file));
+  const char *const *p = fe->options ? fe->options->import_paths : NULL;
+  for (; p && *p; p++)
+    neo_str_addf(&s, ", %s", *p);
+  int h = NEO_ERR(in, module->span, MODULE_MISSING, module->text);
+  neo_diag_note(fe->diags, h, "looked for %s.expr in %s", module->text, neo_str_text(&s));
+  const char *help = neo_foreign_help_of(module->text, NEO_FOREIGN_MODULE);
+  if (help)
+    neo_diag_help(fe->diags, h, "%s", help);
+}
+
+static neo_file_rec *known_file(neo_fe *fe, const char *path) {
+  for (size_t k = 0; k < fe->files.n; k++)
+    if (neo_streq(fe->files.at[k].path, path))
+      return &fe->files.at[k];
+  return NULL;
+}
+
+/* ---- import */
+
+static neo_scope *load_module(neo_inst *in, const neo_ast_name *module) {
+  neo_fe *fe = in->fe;
+  char *text;
+  size_t n;
+  const char *path = find_module(in, module);
+  if (!path) {
+    not_found(in, module);
+    return NULL;
+  }
+  neo_file_rec *known = known_file(fe, path);
+  if (known && !known->scope)
+    NEO_ERR(in, module->span, IMPORT_CYCLE, module->text);
+  if (known)
+    return known->scope;
+  const neo_io *io = fe->options && fe->options->io ? fe->options->io : &neo_io_default;
+  if (neo_file_read(io, fe->arena, path, 0, &text, &n) != NEO_OK) {
+    NEO_ERR(in, module->span, MODULE_UNREADABLE, path, strerror(errno));
+    return NULL;
+  }
+  return neo_module_read(fe, path, text, n, false);
+}
+
+static void import(neo_inst *in, const neo_ast_stmt *s) {
+  for (uint32_t k = 0; k < s->u.import.aliases.n; k++) {
+    const neo_ast_alias *a = &s->u.import.aliases.at[k];
+    const neo_ast_name *name = a->alias.text ? &a->alias : &a->module;
+    neo_scope *scope = load_module(in, &a->module);
+    if (!scope) {
+      neo_scope_poison(in, name);
+      continue;
+    }
+    neo_scope_add(
+        in, in->scope,
+        (neo_sym){.kind = NEO_SYM_MODULE, .name = name->text, .span = name->span, .scope = scope});
+  }
+}
+
+/* ---- one file */
+
+static void declare_function(neo_inst *in, const neo_ast_stmt *s) {
+  bool optimizer = s->kind == NEO_AST_OPTIMIZER;
+  neo_scope_add(in, in->scope,
+                (neo_sym){.kind = optimizer ? NEO_SYM_OPTIMIZER : NEO_SYM_FN,
+                          .name = s->u.fn.sig.name.text,
+                          .span = s->u.fn.sig.name.span,
+                          .fn = s,
+                          .scope = in->scope});
+}
+
+static void declare_functions(neo_inst *in, const neo_ast_stmts *stmts) {
+  for (uint32_t k = 0; k < stmts->n; k++) {
+    const neo_ast_stmt *s = stmts->at[k];
+    if (s->kind == NEO_AST_FN || s->kind == NEO_AST_OPTIMIZER)
+      declare_function(in, s);
+  }
+}
+
+static void top_statement(neo_inst *in, const neo_ast_stmt *s) {
+  if (s->kind != NEO_AST_IMPORT) {
+    neo_check_stmt(in, s);
+    return;
+  }
+  neo_prover_at(in->fe->prover, s->span);
+  import(in, s);
+}
+
+neo_scope *neo_module_read(neo_fe *fe, const char *path, const char *text, size_t n, bool is_main) {
+  size_t at = fe->files.n;
+  NEO_PUSH(fe->arena, &fe->files, (neo_file_rec){path, NULL});
+  neo_ast_file *file = neo_parse(fe->arena, fe->names, fe->diags, path, text, n);
+  neo_scope *scope = neo_scope_new(fe, NULL);
+  char *stem = neo_path_stem(fe->arena, path);
+  neo_inst *in = neo_inst_new(fe, scope, is_main ? "" : neo_fe_intern(fe, stem));
+  in->is_main = is_main;
+  declare_functions(in, &file->stmts);
+  for (uint32_t k = 0; k < file->stmts.n && !fe->exhausted; k++)
+    top_statement(in, file->stmts.at[k]);
+  if (is_main && !fe->exhausted) {
+    neo_check_outputs(fe, in);
+    neo_check_trains(fe, in);
+  }
+  fe->files.at[at].scope = scope;
+  return scope;
+}

@@ -1,0 +1,250 @@
+/* Statements of a file, a function, a block; and the regions that are known at compile time, which hold
+ * statements: repeat, unrolled, and case, of which one arm is kept. */
+#include "frontend/check/check.h"
+#include "frontend/sema/rounds.h"
+
+/* ---- repeat */
+
+static void next_one(neo_inst *in, const neo_ast_bind *b) {
+  struct neo_rounds *r = in->repeat;
+  int k = neo_rounds_carry(r, b->var.name.text);
+  if (k < 0 || r->is_next[k]) {
+    NEO_ERR(in, b->var.name.span, NEXT_TARGET, b->var.name.text,
+            k < 0 ? "no carry" : "given twice");
+    r->failed = true;
+    return;
+  }
+  const char *full =
+      r->last && r->target[k] ? r->target[k] : neo_fe_join(in->fe, in->prefix, r->name[k]);
+  r->is_next[k] = true;
+  r->where[k] = b->span;
+  r->next[k] = neo_define_any(in, &b->var, b->value, full, true, &r->prefix[k]);
+}
+
+static void check_next(neo_inst *in, const neo_ast_stmt *s) {
+  if (!in->repeat) {
+    NEO_ERR(in, s->word, MISPLACED, "next", "inside repeat");
+    return;
+  }
+  for (uint32_t k = 0; k < s->u.binds.n; k++)
+    next_one(in, &s->u.binds.at[k]);
+}
+
+static void start_carries(neo_inst *in, struct neo_rounds *r) {
+  const neo_ast_binds *from = &r->s->u.define.region->from;
+  for (uint32_t k = 0; k < from->n; k++) {
+    const neo_ast_bind *b = &from->at[k];
+    const char *target = neo_fe_join(in->fe, in->prefix, r->s->u.define.target.name.text);
+    const char *full = neo_fe_join(in->fe, target, b->var.name.text);
+    r->name[k] = b->var.name.text;
+    r->now[k] = neo_define_any(in, &b->var, b->value, full, false, &r->prefix[k]);
+    if (r->now[k].kind == NEO_VAL_POISON)
+      r->failed = true;
+  }
+}
+
+static void run_rounds(neo_inst *in, struct neo_rounds *r, int64_t count) {
+  const neo_ast_region *g = r->s->u.define.region;
+  const char *prefix = neo_fe_join(in->fe, in->prefix, r->s->u.define.target.name.text);
+  uint32_t region = neo_rounds_number(in, r->s);
+  for (int64_t l = 0; l < count && !r->failed; l++) {
+    if (!neo_fe_spend(in->fe, in, g->word)) {
+      r->failed = true;
+      return;
+    }
+    r->last = l + 1 == count;
+    neo_inst *x = neo_round_enter(in, r, prefix, region, l, count);
+    neo_check_stmts(x, &g->block.stmts);
+    neo_round_leave(in, r, (size_t)l + 1);
+  }
+}
+
+static void check_repeat(neo_inst *in, const neo_ast_stmt *s) {
+  const neo_ast_region *g = s->u.define.region;
+  struct neo_rounds *r = NEO_NEW(in->fe->arena, struct neo_rounds);
+  int64_t count;
+  r->s = s;
+  r->n = g->from.n;
+  if (!neo_size_int(in, g->extent, &count))
+    r->failed = true;
+  else if (count < 1 || g->from.n > NEO_MAX_RESULTS || in->n_rounds == NEO_MAX_ROUNDS) {
+    NEO_ERR(in, g->extent->span, REPEAT_COUNT, (long long)count, NEO_MAX_ROUNDS);
+    r->failed = true;
+  }
+  for (uint32_t k = 0; k < r->n && k <= s->u.define.more.n && !r->failed; k++)
+    r->target[k] = neo_inst_full(in, neo_define_target(s, k)->text);
+  if (!r->failed)
+    start_carries(in, r);
+  if (!r->failed)
+    run_rounds(in, r, count);
+  if (r->failed)
+    neo_rounds_poison(in, s);
+  else
+    neo_rounds_bind(in, r, count);
+}
+
+/* ---- case */
+
+static bool case_value(neo_inst *in, const neo_ast_region *g, neo_lit *x) {
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_frame_init(f, in, in->prefix);
+  neo_val v = neo_val_known(f, neo_check_expr(f, g->cond));
+  if (v.kind == NEO_VAL_POISON)
+    return false;
+  if (v.kind == NEO_VAL_LIT) {
+    *x = v.lit;
+    return true;
+  }
+  NEO_ERR(in, g->cond->span, UNSUPPORTED, "case on a run-time value");
+  return false;
+}
+
+static void run_arm(neo_inst *in, const neo_ast_stmt *s, const neo_ast_arm *a) {
+  neo_scope *outer = in->scope, *own = neo_scope_new(in->fe, outer);
+  in->scope = own;
+  neo_check_stmts(in, &a->block.stmts);
+  in->scope = outer;
+  neo_arm_bind(in, s, a, own);
+}
+
+static void check_case(neo_inst *in, const neo_ast_stmt *s) {
+  const neo_ast_region *g = s->u.define.region;
+  neo_lit x;
+  if (case_value(in, g, &x)) {
+    for (uint32_t k = 0; k < g->arms.n; k++)
+      if (neo_arm_matches(&g->arms.at[k], x)) {
+        run_arm(in, s, &g->arms.at[k]);
+        return;
+      }
+    NEO_ERR(in, g->word, CASE_NO_ARM,
+            neo_val_text(in->fe, &(neo_val){.kind = NEO_VAL_LIT, .lit = x}));
+  }
+  neo_rounds_poison(in, s);
+}
+
+static void check_region(neo_inst *in, const neo_ast_stmt *s) {
+  const neo_ast_region *g = s->u.define.region;
+  bool later = g->kind == NEO_AST_SCAN || g->kind == NEO_AST_WHILE;
+  if (later)
+    NEO_ERR(in, g->word, UNSUPPORTED, g->kind == NEO_AST_SCAN ? "scan" : "while");
+  if (later || !neo_fe_enter(in->fe, in, g->word, NEO_CALL_DEPTH)) {
+    neo_rounds_poison(in, s);
+    return;
+  }
+  if (g->kind == NEO_AST_REPEAT)
+    check_repeat(in, s);
+  else
+    check_case(in, s);
+  neo_fe_leave(in->fe, NEO_CALL_DEPTH);
+}
+
+/* ---- statements that stand at the top of a file */
+
+static void unsupported(neo_inst *in, const neo_ast_stmt *s, const char *what) {
+  NEO_ERR(in, s->word, UNSUPPORTED, what);
+}
+
+static void misplaced(neo_inst *in, const neo_ast_stmt *s, const char *what, const char *where) {
+  NEO_ERR(in, s->word, MISPLACED, what, where);
+}
+
+static void at_file(neo_inst *in, const neo_ast_stmt *s) {
+  neo_fe *fe = in->fe;
+  bool file = !in->scope->parent;
+  switch (s->kind) {
+  case NEO_AST_FN:
+    if (!file)
+      misplaced(in, s, "fn", "at the top level of a file");
+    break;
+  case NEO_AST_OPTIMIZER:
+    if (!file)
+      misplaced(in, s, "optimizer", "at the top level of a file");
+    break;
+  case NEO_AST_OUTPUT:
+    if (!file)
+      misplaced(in, s, "output", "at the top level of a file");
+    else if (in->is_main)
+      NEO_PUSH(fe->arena, &fe->outputs, s);
+    break;
+  case NEO_AST_TRAIN:
+    if (!file)
+      misplaced(in, s, "train", "at the top level of a file");
+    else if (in->is_main)
+      NEO_PUSH(fe->arena, &fe->trains, s);
+    break;
+  default:
+    misplaced(in, s, "import", "at the top level of a file"); /* there, modules.c takes it */
+  }
+}
+
+/* ---- any statement */
+
+static void poison_names(neo_inst *in, const neo_ast_names *names) {
+  for (uint32_t k = 0; k < names->n; k++)
+    neo_scope_poison(in, &names->at[k]);
+}
+
+static void dynamic(neo_inst *in, const neo_ast_stmt *s) {
+  switch (s->kind) {
+  case NEO_AST_VERTEX:
+    unsupported(in, s, "vertex");
+    neo_scope_poison(in, &s->u.fn.sig.name);
+    break;
+  case NEO_AST_GRAPH:
+    unsupported(in, s, "graph");
+    neo_scope_poison(in, &s->u.graph.name);
+    break;
+  case NEO_AST_SCATTER:
+    unsupported(in, s, "scatter");
+    break;
+  case NEO_AST_GATHER:
+    unsupported(in, s, "gather");
+    break;
+  default:
+    unsupported(in, s, "push");
+  }
+}
+
+void neo_check_stmt(neo_inst *in, const neo_ast_stmt *s) {
+  neo_prover_at(in->fe->prover, s->span);
+  switch (s->kind) {
+  case NEO_AST_DIM:
+  case NEO_AST_ASSERT:
+  case NEO_AST_INPUT:
+  case NEO_AST_PARAM:
+  case NEO_AST_STATE:
+  case NEO_AST_CONST:
+  case NEO_AST_UPDATE:
+    neo_check_declaration(in, s);
+    break;
+  case NEO_AST_DEFINE:
+    if (s->u.define.region)
+      check_region(in, s);
+    else
+      neo_check_define(in, s);
+    break;
+  case NEO_AST_NEXT:
+    check_next(in, s);
+    break;
+  case NEO_AST_COLLECT:
+    neo_check_collect(in, s);
+    break;
+  case NEO_AST_BROKEN:
+    poison_names(in, &s->u.names);
+    break;
+  case NEO_AST_VERTEX:
+  case NEO_AST_GRAPH:
+  case NEO_AST_SCATTER:
+  case NEO_AST_GATHER:
+  case NEO_AST_PUSH:
+    dynamic(in, s);
+    break;
+  default:
+    at_file(in, s);
+  }
+}
+
+void neo_check_stmts(neo_inst *in, const neo_ast_stmts *stmts) {
+  for (uint32_t k = 0; k < stmts->n && !in->fe->exhausted; k++)
+    neo_check_stmt(in, stmts->at[k]);
+}

@@ -1,0 +1,92 @@
+/* Values that go into a call and come out of it.
+ *
+ * Ambient axes are rectangles, and the conditions around the call do not hold inside it. So a read
+ * in an argument that is in range only under them becomes a guarded read: what it gives elsewhere
+ * is never used. */
+#include "frontend/sema/ambient.h"
+
+static uint64_t axes_used(neo_frame *f, const neo_val *v) {
+  uint64_t bits = 0;
+  if (v->kind == NEO_VAL_EXPR)
+    bits = neo_expr_axes(f->m, v->e);
+  for (uint32_t d = 0; v->kind == NEO_VAL_VIEW && d < v->view.n; d++)
+    if (v->view.index[d].i)
+      bits |= neo_expr_axes(f->m, v->view.index[d]);
+  return bits;
+}
+
+bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in, neo_ambience *am) {
+  uint64_t bits = 0;
+  for (uint32_t k = 0; k < a->n; k++)
+    bits |= axes_used(f, &a->at[k]);
+  *am = (neo_ambience){.f = f, .guard = f->assume.n > f->fe->asserts.n};
+  for (uint32_t p = 0; p < f->n_axes; p++) {
+    am->axis[p] = f->axis[p];
+    if (!(bits >> p & 1))
+      continue;
+    neo_axis_rec rec = {f->axis[p].name, neo_const_int(f->m, NEO_I64_T, 0), neo_frame_hull(f, p),
+                        f->axis[p].span};
+    if (!rec.hi.i)
+      return false;
+    am->guard = am->guard || !neo_frame_is_rect(f, p);
+    am->axis[p] = rec;
+    am->by[p] = neo_axis_ref(f->m, in->n_ambient);
+    am->back[in->n_ambient] = neo_axis_ref(f->m, p);
+    in->ambient[in->n_ambient++] = rec;
+  }
+  am->facts = (neo_facts){am->axis, f->n_axes, f->fe->asserts.at, (uint32_t)f->fe->asserts.n};
+  return true;
+}
+
+static bool in_hull(neo_ambience *am, neo_expr index, neo_expr extent) {
+  return neo_prove_index(am->f->fe->prover, &am->facts, index, extent, NULL) == NEO_PROVED;
+}
+
+static neo_expr guard_read(void *ctx, neo_module *m, neo_expr e) {
+  neo_ambience *am = ctx;
+  neo_node n = *neo_expr_node(m, e);
+  neo_expr index[NEO_MAX_RANK];
+  bool safe = true;
+  if (n.op != NEO_OP_LOAD || n.arg.n > NEO_MAX_RANK)
+    return e;
+  for (uint32_t k = 0; k < n.arg.n; k++) {
+    index[k] = neo_list_expr(m, n.arg, k);
+    safe = safe && in_hull(am, index[k], neo_tensor_extent(m, (neo_tensor){n.attr}, k));
+  }
+  if (safe)
+    return e;
+  neo_expr zero =
+      n.type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, (neo_type)n.type, 0);
+  return neo_load_else(m, (neo_tensor){n.attr}, index, n.arg.n, zero, n.span);
+}
+
+static neo_expr inside(neo_ambience *am, neo_expr index, neo_expr extent) {
+  neo_module *m = am->f->m;
+  if (!am->guard || in_hull(am, index, extent))
+    return index;
+  neo_expr last = neo_size_add1(am->f->fe, extent, -1);
+  neo_expr zero = neo_const_int(m, NEO_I64_T, 0);
+  return neo_op2(m, NEO_OP_MAX, neo_op2(m, NEO_OP_MIN, index, last), zero);
+}
+
+void neo_ambient_enter(neo_ambience *am, neo_val *v) {
+  neo_module *m = am->f->m;
+  if (v->kind == NEO_VAL_EXPR) {
+    if (am->guard)
+      v->e = neo_expr_rewrite(m, v->e, guard_read, am);
+    v->e = neo_expr_subst_axes(m, v->e, am->by, NEO_MAX_AXES);
+  }
+  for (uint32_t d = 0; v->kind == NEO_VAL_VIEW && d < v->view.n; d++)
+    if (v->view.index[d].i)
+      v->view.index[d] = inside(am, v->view.index[d], neo_tensor_extent(m, v->view.tensor, d));
+  if (v->kind == NEO_VAL_VIEW)
+    v->view = neo_view_subst(m, v->view, am->by, NEO_MAX_AXES);
+}
+
+void neo_ambient_leave(neo_ambience *am, neo_val *v) {
+  neo_module *m = am->f->m;
+  if (v->kind == NEO_VAL_EXPR)
+    v->e = neo_expr_subst_axes(m, v->e, am->back, NEO_MAX_AXES);
+  if (v->kind == NEO_VAL_VIEW)
+    v->view = neo_view_subst(m, v->view, am->back, NEO_MAX_AXES);
+}

@@ -1,0 +1,21 @@
+/* Ambient axes: those of the caller that the arguments of a call depend on (state.h). */
+#ifndef NEO_FRONTEND_SEMA_AMBIENT_H
+#define NEO_FRONTEND_SEMA_AMBIENT_H
+#include "frontend/sema/parts.h"
+
+typedef struct {
+  neo_frame *f;
+  neo_facts facts; /* the hull of the axes, and no conditions */
+  neo_axis_rec axis[NEO_MAX_AXES];
+  neo_expr by[NEO_MAX_AXES], back[NEO_MAX_AXES];
+  bool guard;
+} neo_ambience;
+
+/* Gives the callee `in` the axes that the arguments use; false after a report. */
+bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in,
+                      neo_ambience *am) NEO_MUST_CHECK;
+/* A value of the caller as the callee sees it, and back. */
+void neo_ambient_enter(neo_ambience *am, neo_val *v);
+void neo_ambient_leave(neo_ambience *am, neo_val *v);
+
+#endif

@@ -1,0 +1,257 @@
+/* Frames: the axes of one statement, the conditions around a place, bounds of expressions over
+ * them. */
+#include "frontend/sema/parts.h"
+
+void neo_frame_init(neo_frame *f, neo_inst *in, const char *target) {
+  *f = (neo_frame){.in = in, .fe = in->fe, .m = in->fe->m, .target = target};
+  neo_map_init(&f->calls, in->fe->arena);
+  neo_map_init(&f->inferred, in->fe->arena);
+  for (size_t k = 0; k < in->fe->asserts.n; k++)
+    NEO_PUSH(in->fe->arena, &f->assume, in->fe->asserts.at[k]);
+  for (uint32_t k = 0; k < in->n_ambient; k++) {
+    f->axis[k] = in->ambient[k];
+    f->axis_name[k] = NULL;
+  }
+  f->n_axes = f->n_out = in->n_ambient;
+}
+
+int neo_frame_push(neo_frame *f, const char *name, neo_axis_rec rec) {
+  if (f->n_axes == NEO_MAX_AXES) {
+    NEO_ERR(f->in, rec.span, TOO_MANY_AXES, NEO_MAX_AXES);
+    return -1;
+  }
+  f->axis[f->n_axes] = rec;
+  f->axis_name[f->n_axes] = name;
+  return (int)f->n_axes++;
+}
+
+int neo_frame_axis(const neo_frame *f, const char *name) {
+  for (uint32_t k = f->n_axes; k > 0; k--)
+    if (f->axis_name[k - 1] == name)
+      return (int)(k - 1);
+  return -1;
+}
+
+void neo_frame_assume(neo_frame *f, neo_expr condition) {
+  NEO_PUSH(f->fe->arena, &f->assume, condition);
+}
+
+neo_facts neo_frame_facts(const neo_frame *f) {
+  return (neo_facts){f->axis, f->n_axes, f->assume.at, (uint32_t)f->assume.n};
+}
+
+static const char pack_names[NEO_MAX_RANK][5] = {"..0",  "..1",  "..2",  "..3", "..4",  "..5",
+                                                 "..6",  "..7",  "..8",  "..9", "..10", "..11",
+                                                 "..12", "..13", "..14", "..15"};
+
+const char *neo_frame_pack_name(neo_fe *fe, uint32_t k) {
+  return neo_fe_intern(fe, pack_names[k]);
+}
+
+bool neo_frame_is_rect(const neo_frame *f, uint32_t p) {
+  int64_t lo;
+  return neo_expr_is_int(f->m, f->axis[p].lo, &lo) && lo == 0 &&
+         neo_size_is_pure(f->m, f->axis[p].hi);
+}
+
+/* ---- largest values over sizes alone */
+
+static neo_expr lower_end(neo_frame *f, neo_expr e) {
+  int64_t lo, hi;
+  neo_facts facts = neo_frame_facts(f);
+  if (neo_size_is_pure(f->m, e))
+    return e;
+  neo_interval(f->fe->prover, &facts, e, &lo, &hi);
+  return lo > -((int64_t)1 << 60) ? neo_const_int(f->m, NEO_I64_T, lo) : (neo_expr){0};
+}
+
+static neo_expr upper_atom(neo_frame *f, neo_expr e) {
+  neo_node n = *neo_expr_node(f->m, e);
+  neo_expr x = {0}, y = {0}, one = neo_const_int(f->m, NEO_I64_T, 1);
+  if (neo_size_is_pure(f->m, e))
+    return e;
+  switch ((neo_op)n.op) {
+  case NEO_OP_AXIS:
+    if (n.attr < f->n_axes && f->axis[n.attr].hi.i)
+      x = neo_expr_upper(f, f->axis[n.attr].hi);
+    return x.i ? neo_op2(f->m, NEO_OP_SUB, x, one) : x;
+  case NEO_OP_LOAD: {
+    neo_expr bound = neo_tensor_at(f->m, (neo_tensor){n.attr})->bound;
+    if (bound.i)
+      return neo_op2(f->m, NEO_OP_SUB, bound, one);
+    break;
+  }
+  case NEO_OP_CAST:
+    x = neo_list_expr(f->m, n.arg, 0);
+    if (neo_expr_type(f->m, x) == NEO_I64_T)
+      return neo_expr_upper(f, x);
+    if (neo_expr_node(f->m, x)->op == NEO_OP_LOAD)
+      return upper_atom(f, x);
+    break;
+  case NEO_OP_MIN:
+    x = neo_expr_upper(f, neo_list_expr(f->m, n.arg, 0));
+    y = neo_expr_upper(f, neo_list_expr(f->m, n.arg, 1));
+    return !x.i ? y : !y.i ? x : neo_op2(f->m, NEO_OP_MIN, x, y);
+  case NEO_OP_MAX:
+    x = neo_expr_upper(f, neo_list_expr(f->m, n.arg, 0));
+    y = neo_expr_upper(f, neo_list_expr(f->m, n.arg, 1));
+    return x.i && y.i ? neo_op2(f->m, NEO_OP_MAX, x, y) : (neo_expr){0};
+  default:
+    break;
+  }
+  return (neo_expr){0};
+}
+
+static neo_expr upper_interval(neo_frame *f, neo_expr e) {
+  int64_t lo, hi;
+  neo_facts facts = neo_frame_facts(f);
+  neo_interval(f->fe->prover, &facts, e, &lo, &hi);
+  return hi < INT32_MAX ? neo_const_int(f->m, NEO_I64_T, hi) : (neo_expr){0}; /* a type's range */
+}
+
+neo_expr neo_expr_upper(neo_frame *f, neo_expr e) {
+  neo_linear l;
+  if (neo_size_is_pure(f->m, e))
+    return e;
+  if (neo_expr_type(f->m, e) != NEO_I64_T || !neo_linear_of(f->m, e, &l))
+    return upper_interval(f, e);
+  neo_expr sum = neo_const_int(f->m, NEO_I64_T, l.constant);
+  for (uint32_t k = 0; k < l.n; k++) {
+    neo_expr end =
+        l.term[k].coef > 0 ? upper_atom(f, l.term[k].atom) : lower_end(f, l.term[k].atom);
+    if (!end.i)
+      return upper_interval(f, e);
+    end = neo_op2(f->m, NEO_OP_MUL, end, neo_const_int(f->m, NEO_I64_T, l.term[k].coef));
+    sum = neo_op2(f->m, NEO_OP_ADD, sum, end);
+  }
+  return sum;
+}
+
+neo_expr neo_frame_hull(neo_frame *f, uint32_t p) {
+  neo_expr hi = neo_expr_upper(f, f->axis[p].hi);
+  if (hi.i)
+    return hi;
+  NEO_ERR(f->in, f->axis[p].span, INDEX_UNBOUNDED, neo_name_text(f->fe->names, f->axis[p].name));
+  return (neo_expr){0};
+}
+
+neo_expr neo_frame_linear(neo_frame *f) {
+  neo_expr at = neo_const_int(f->m, NEO_I64_T, 0);
+  for (uint32_t k = f->init ? f->in->n_ambient : 0; k < f->n_axes; k++) {
+    neo_expr hull = neo_frame_hull(f, k);
+    if (!hull.i)
+      return hull;
+    at = neo_op2(f->m, NEO_OP_ADD, neo_op2(f->m, NEO_OP_MUL, at, hull), neo_axis_ref(f->m, k));
+  }
+  return at;
+}
+
+neo_expr neo_rand_make(neo_frame *f) {
+  neo_expr at = neo_frame_linear(f);
+  if (!at.i)
+    return at;
+  return neo_expr_make(f->m, NEO_OP_RAND, NEO_F32_T, f->m->n_sites++, &at, 1, 0);
+}
+
+/* ---- bounds of integer elements */
+
+static int64_t type_max(neo_type t) {
+  switch (t) {
+  case NEO_I8_T:
+    return INT8_MAX;
+  case NEO_U8_T:
+    return UINT8_MAX;
+  case NEO_I32_T:
+    return INT32_MAX;
+  default:
+    return (int64_t)1 << 60;
+  }
+}
+
+static neo_expr bound_inside(neo_frame *f, neo_expr e);
+
+static neo_expr bound_pair(neo_frame *f, neo_node n, uint32_t i, uint32_t j, neo_op op) {
+  neo_expr x = bound_inside(f, neo_list_expr(f->m, n.arg, i));
+  neo_expr y = bound_inside(f, neo_list_expr(f->m, n.arg, j));
+  if (!x.i || !y.i)
+    return op == NEO_OP_MIN ? (x.i ? x : y) : (neo_expr){0};
+  if (op != NEO_OP_ADD && op != NEO_OP_MUL)
+    return neo_op2(f->m, op, x, y);
+  x = neo_size_add1(f->fe, x, -1);
+  y = neo_size_add1(f->fe, y, -1);
+  return neo_size_add1(f->fe, neo_op2(f->m, op, x, y), 1);
+}
+
+static neo_expr bound_constant(neo_frame *f, neo_expr e) {
+  int64_t x;
+  if (neo_expr_is_int(f->m, e, &x) && x >= 0 && x < INT64_MAX)
+    return neo_const_int(f->m, NEO_I64_T, x + 1);
+  neo_expr up = neo_expr_type(f->m, e) == NEO_I64_T ? neo_expr_upper(f, e) : (neo_expr){0};
+  return up.i ? neo_size_add1(f->fe, up, 1) : up;
+}
+
+/* Structural: what the elements lie below, given that they are not negative. */
+static neo_expr bound_inside(neo_frame *f, neo_expr e) {
+  neo_node n = *neo_expr_node(f->m, e);
+  neo_expr x;
+  switch ((neo_op)n.op) {
+  case NEO_OP_LOAD:
+    return neo_tensor_at(f->m, (neo_tensor){n.attr})->bound;
+  case NEO_OP_LOAD_ELSE: {
+    neo_expr a = neo_tensor_at(f->m, (neo_tensor){n.attr})->bound;
+    x = bound_inside(f, neo_list_expr(f->m, n.arg, n.arg.n - 1));
+    return a.i && x.i ? neo_op2(f->m, NEO_OP_MAX, a, x) : (neo_expr){0};
+  }
+  case NEO_OP_CAST:
+    x = neo_list_expr(f->m, n.arg, 0);
+    if (neo_expr_type(f->m, x) == NEO_BOOL_T)
+      return neo_const_int(f->m, NEO_I64_T, 2);
+    return neo_type_is_int(neo_expr_type(f->m, x)) ? bound_inside(f, x) : (neo_expr){0};
+  case NEO_OP_SELECT:
+    return bound_pair(f, n, 1, 2, NEO_OP_MAX);
+  case NEO_OP_MAX:
+    return bound_pair(f, n, 0, 1, NEO_OP_MAX);
+  case NEO_OP_MIN:
+    return bound_pair(f, n, 0, 1, NEO_OP_MIN);
+  case NEO_OP_ADD:
+    return bound_pair(f, n, 0, 1, NEO_OP_ADD);
+  case NEO_OP_MUL:
+    return bound_pair(f, n, 0, 1, NEO_OP_MUL);
+  case NEO_OP_CLAMP:
+    return bound_inside(f, neo_list_expr(f->m, n.arg, 2));
+  case NEO_OP_MOD:
+    return bound_pair(f, n, 1, 1, NEO_OP_MIN).i
+               ? neo_size_add1(f->fe, bound_inside(f, neo_list_expr(f->m, n.arg, 1)), -1)
+               : (neo_expr){0};
+  case NEO_OP_ACC:
+    return f->kept.bound;
+  default:
+    return bound_constant(f, e);
+  }
+}
+
+neo_expr neo_expr_bound(neo_frame *f, neo_expr e) {
+  int64_t lo = 0, hi = INT64_MAX, most;
+  neo_type t = neo_expr_type(f->m, e);
+  neo_facts facts = neo_frame_facts(f);
+  neo_expr none = {0};
+  if (!neo_type_is_int(t))
+    return none;
+  neo_expr bound = bound_inside(f, e);
+  if (neo_expr_uses_op(f->m, e, NEO_OP_ACC)) {
+    neo_node n = *neo_expr_node(f->m, e);
+    bool plain = n.op == NEO_OP_ACC ||
+                 (n.op == NEO_OP_CAST &&
+                  neo_expr_node(f->m, neo_list_expr(f->m, n.arg, 0))->op == NEO_OP_ACC);
+    return plain ? f->kept.bound : none;
+  } else {
+    neo_interval(f->fe->prover, &facts, e, &lo, &hi);
+    if (lo < 0)
+      return none;
+    if (hi >= type_max(t) && !bound.i)
+      return none;
+  }
+  if (!bound.i || !neo_size_is_pure(f->m, bound))
+    return hi < type_max(t) ? neo_const_int(f->m, NEO_I64_T, hi + 1) : none;
+  return neo_size_max(f->fe, bound, &most) && most <= type_max(t) ? bound : none;
+}

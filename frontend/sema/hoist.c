@@ -1,0 +1,226 @@
+/* Where a reduction goes: it stays with its statement, or becomes a definition of its own over the outer
+ * axes that it uses, at the hull of their extents. Its place may be guarded (select, and, or, where):
+ * if its reads cannot be shown in range without those conditions, they are conjoined to its `where`. */
+#include "frontend/sema/reduce.h"
+#include <string.h>
+
+/* ---- outer axes and guards */
+
+static uint64_t outer_axes(neo_frame *f, const neo_reduction *r) {
+  uint64_t bits = 0;
+  for (uint32_t k = 0; k < r->n_body; k++)
+    bits |= neo_expr_axes(f->m, r->body[k]);
+  if (r->where.i)
+    bits |= neo_expr_axes(f->m, r->where);
+  for (uint32_t k = r->base; k < r->base + r->n_own; k++)
+    bits |= neo_expr_axes(f->m, f->axis[k].lo) | neo_expr_axes(f->m, f->axis[k].hi);
+  return bits & (((uint64_t)1 << r->base) - 1);
+}
+
+static bool all_rect(const neo_frame *f, uint32_t n) {
+  for (uint32_t p = 0; p < n; p++)
+    if (!neo_frame_is_rect(f, p))
+      return false;
+  return true;
+}
+
+/* Are the reads inside in range with the outer axes at their hull and without outer conditions? */
+static bool reads_hold(neo_frame *f, const neo_reduction *r) {
+  neo_axis_rec axis[NEO_MAX_AXES];
+  memcpy(axis, f->axis, sizeof axis);
+  for (uint32_t p = 0; p < r->base; p++) {
+    if (neo_frame_is_rect(f, p))
+      continue;
+    axis[p].hi = neo_frame_hull(f, p);
+    axis[p].lo = neo_const_int(f->m, NEO_I64_T, 0);
+    if (!axis[p].hi.i)
+      return true; /* reported */
+  }
+  for (size_t k = r->n_reads; k < f->reads.n; k++) {
+    const neo_read *x = &f->reads.at[k];
+    neo_facts facts = {axis, f->n_axes, f->proofs.at + x->first_assume, x->n_assume};
+    uint32_t outer = (uint32_t)r->n_assume < x->n_assume ? (uint32_t)r->n_assume : x->n_assume;
+    facts.assume += outer;
+    facts.n_assume -= outer;
+    if (neo_prove_index(f->fe->prover, &facts, x->index, x->extent, NULL) != NEO_PROVED)
+      return false;
+  }
+  return true;
+}
+
+static neo_expr conjoin(neo_frame *f, neo_expr a, neo_expr b) {
+  if (!a.i)
+    return b;
+  return b.i ? neo_op2(f->m, NEO_OP_AND, a, b) : a;
+}
+
+/* The parts of a condition that may stand outside of finish. */
+static neo_expr without_acc(neo_frame *f, neo_expr c) {
+  neo_node n = *neo_expr_node(f->m, c);
+  if (!neo_expr_uses_op(f->m, c, NEO_OP_ACC))
+    return c;
+  if (n.op != NEO_OP_AND)
+    return (neo_expr){0};
+  return conjoin(f, without_acc(f, neo_list_expr(f->m, n.arg, 0)),
+                 without_acc(f, neo_list_expr(f->m, n.arg, 1)));
+}
+
+static neo_expr in_range(neo_frame *f, uint32_t p) {
+  neo_expr x = neo_axis_ref(f->m, p);
+  return neo_op2(f->m, NEO_OP_AND, neo_op2(f->m, NEO_OP_LE, f->axis[p].lo, x),
+                 neo_op2(f->m, NEO_OP_LT, x, f->axis[p].hi));
+}
+
+static neo_expr outer_guard(neo_frame *f, const neo_reduction *r) {
+  neo_expr guard = {0};
+  uint64_t done = 0;
+  for (size_t k = f->fe->asserts.n; k < r->n_assume; k++)
+    guard = conjoin(f, guard, without_acc(f, f->assume.at[k]));
+  for (bool more = true; more;) {
+    uint64_t bits = r->uses | (guard.i ? neo_expr_axes(f->m, guard) : 0);
+    more = false;
+    for (uint32_t p = 0; p < r->base; p++) {
+      if (!(bits >> p & 1) || done >> p & 1 || neo_frame_is_rect(f, p))
+        continue;
+      done |= (uint64_t)1 << p;
+      guard = conjoin(f, guard, in_range(f, p));
+      more = true;
+    }
+  }
+  return guard;
+}
+
+static neo_expr read_else_zero(void *ctx, neo_module *m, neo_expr e) {
+  neo_node n = *neo_expr_node(m, e);
+  neo_expr index[NEO_MAX_RANK];
+  (void)ctx;
+  if (n.op != NEO_OP_LOAD || n.type == NEO_BOOL_T || n.arg.n > NEO_MAX_RANK)
+    return e;
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    index[k] = neo_list_expr(m, n.arg, k);
+  return neo_load_else(m, (neo_tensor){n.attr}, index, n.arg.n,
+                       neo_const_int(m, (neo_type)n.type, 0), n.span);
+}
+
+void neo_reduction_guard(neo_frame *f, neo_reduction *r) {
+  bool outside = r->n_assume > f->fe->asserts.n || !all_rect(f, r->base);
+  r->uses = outer_axes(f, r);
+  if (!outside || f->reads.n == r->n_reads || reads_hold(f, r))
+    return;
+  neo_expr guard = outer_guard(f, r);
+  r->where = conjoin(f, guard, r->where);
+  for (uint32_t k = r->base; k < r->base + r->n_own; k++) { /* evaluated before the guard */
+    f->axis[k].lo = neo_expr_rewrite(f->m, f->axis[k].lo, read_else_zero, NULL);
+    f->axis[k].hi = neo_expr_rewrite(f->m, f->axis[k].hi, read_else_zero, NULL);
+  }
+  r->uses = outer_axes(f, r);
+}
+
+/* ---- keeping and hoisting */
+
+static bool may_keep(const neo_frame *f, const neo_reduction *r) {
+  bool outermost = f->depth == 0 && f->no_keep == 0 && r->base == f->n_out;
+  return outermost && !f->kept.set && r->uses == ((uint64_t)1 << f->n_out) - 1 &&
+         r->n_own <= NEO_MAX_RANK;
+}
+
+static neo_val keep(neo_frame *f, const neo_reduction *r) {
+  neo_kept *k = &f->kept;
+  *k = (neo_kept){.set = true,
+                  .reducer = r->reducer,
+                  .where = r->where,
+                  .bound = r->bound,
+                  .n_body = r->n_body,
+                  .n_axes = r->n_own};
+  memcpy(k->body, r->body, sizeof k->body);
+  memcpy(k->axis, f->axis + r->base, r->n_own * sizeof *k->axis);
+  return neo_val_expr(r->finish);
+}
+
+typedef struct {
+  uint32_t n_outer, outer[NEO_MAX_AXES];
+  neo_expr by[NEO_MAX_AXES];
+  neo_expr extent[NEO_MAX_AXES];
+} hoisting;
+
+static bool hoist_axes(neo_frame *f, const neo_reduction *r, hoisting *h) {
+  memset(h, 0, sizeof *h);
+  for (uint32_t p = 0; p < r->base; p++) {
+    if (!(r->uses >> p & 1))
+      continue;
+    h->by[p] = neo_axis_ref(f->m, h->n_outer);
+    h->extent[h->n_outer] = neo_frame_hull(f, p);
+    if (!h->extent[h->n_outer].i)
+      return false;
+    h->outer[h->n_outer++] = p;
+  }
+  for (uint32_t k = 0; k < r->n_own; k++)
+    h->by[r->base + k] = neo_axis_ref(f->m, h->n_outer + k);
+  return true;
+}
+
+static neo_expr moved(neo_frame *f, const hoisting *h, neo_expr e) {
+  return e.i ? neo_expr_subst_axes(f->m, e, h->by, NEO_MAX_AXES) : e;
+}
+
+static neo_def_rec hoisted_rec(neo_frame *f, const neo_reduction *r, const hoisting *h,
+                               neo_tensor t) {
+  uint32_t axes[NEO_MAX_AXES], n = 0, body[2];
+  for (uint32_t k = 0; k < h->n_outer; k++) {
+    neo_axis_rec rec = f->axis[h->outer[k]];
+    rec.lo = neo_const_int(f->m, NEO_I64_T, 0);
+    rec.hi = h->extent[k];
+    axes[n++] = neo_axis_add(f->m, rec).i;
+  }
+  for (uint32_t k = 0; k < r->n_own; k++) {
+    neo_axis_rec rec = f->axis[r->base + k];
+    rec.lo = moved(f, h, rec.lo);
+    rec.hi = moved(f, h, rec.hi);
+    axes[n++] = neo_axis_add(f->m, rec).i;
+  }
+  for (uint32_t k = 0; k < r->n_body; k++)
+    body[k] = moved(f, h, r->body[k]).i;
+  return (neo_def_rec){.axes = neo_list_new(f->m, axes, n),
+                       .n_out = h->n_outer,
+                       .where = moved(f, h, r->where),
+                       .reducer = (uint8_t)r->reducer,
+                       .body = neo_list_new(f->m, body, r->n_body),
+                       .finish = neo_list_new(f->m, &r->finish.i, 1),
+                       .out = neo_list_new(f->m, &t.i, 1),
+                       .span = neo_inst_span(f->in, r->e->span)};
+}
+
+static neo_val hoist(neo_frame *f, const neo_reduction *r) {
+  hoisting h;
+  neo_expr index[NEO_MAX_AXES];
+  if (!neo_fe_spend(f->fe, f->in, r->e->span) || !hoist_axes(f, r, &h))
+    return neo_val_poison();
+  const char *word = neo_ast_reducer_text(r->e->u.reduce.reducer);
+  const char *full =
+      neo_arena_printf(f->fe->arena, "%s.%s%d", f->target, word, (int)++f->n_hoisted);
+  neo_tensor_rec rec = {
+      .role = NEO_ROLE_TEMP, .type = (uint8_t)neo_expr_type(f->m, r->finish), .span = r->e->span};
+  if (r->bound.i && neo_type_is_int((neo_type)rec.type))
+    rec.bound = r->bound;
+  neo_tensor t = neo_tensor_make(f->in, rec, h.extent, h.n_outer, neo_fe_unique(f->fe, full));
+  if (!t.i)
+    return neo_val_poison();
+  neo_def_add(f->m, hoisted_rec(f, r, &h, t), true);
+  for (uint32_t k = 0; k < h.n_outer; k++)
+    index[k] = neo_axis_ref(f->m, h.outer[k]);
+  return neo_val_expr(neo_load(f->m, t, index, h.n_outer, r->e->span));
+}
+
+neo_val neo_reduction_place(neo_frame *f, const neo_reduction *r) {
+  return may_keep(f, r) ? keep(f, r) : hoist(f, r);
+}
+
+void neo_reduction_close(neo_frame *f, const neo_reduction *r) {
+  for (uint32_t k = r->base; k < r->base + r->n_own; k++)
+    NEO_PUSH(f->fe->arena, &f->closed,
+             (neo_closed){f->axis_name[k], neo_ast_reducer_text(r->e->u.reduce.reducer),
+                          r->e->u.reduce.word});
+  f->n_axes = r->base;
+  f->assume.n = r->n_assume;
+  f->reads.n = r->n_reads;
+}

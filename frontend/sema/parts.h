@@ -1,0 +1,262 @@
+/* What the rules of the language are written with: frontend/check calls all of it, nothing of it calls
+ * frontend/check. Lower layers come first, and each file calls those before it in this list alone.
+ *
+ *   names, sizes  builtins.c sizes.c values.c scope.c
+ *   types, axes   types.c arith.c frames.c bounds.c inits.c elements.c
+ *   the module    tensors.c gradients.c train_values.c
+ *   constructs    what one means once its parts are known: lookup.c (references), reduce.c, hoist.c
+ *                 (reducers), sweep.c (extents of indices), ambient.c, signature.c (calls),
+ *                 declare.c dims.c consts.c updates.c rounds.c (statements)
+ *
+ * Functions that return bool say false after a report. */
+#ifndef NEO_FRONTEND_SEMA_PARTS_H
+#define NEO_FRONTEND_SEMA_PARTS_H
+#include "frontend/sema/state.h"
+
+/* ---- built-in functions by name (builtins.c) */
+enum { NEO_BUILTIN_ARGS = 3, NEO_INIT_ARGS = 2 };
+typedef struct {
+  const char *name;
+  uint32_t arity;
+  neo_op op;
+  neo_type to; /* CAST */
+} neo_builtin;
+const neo_builtin *neo_builtin_find(const char *name); /* NULL: none */
+bool neo_builtin_is(const char *name);                 /* grad, too */
+const char *neo_builtin_name(uint32_t k); /* with training, step; NULL after the last */
+
+/* ---- errors (scope.c). A message inside a call gets notes that say which call. */
+int neo_fe_note_calls(const neo_inst *in, int handle);
+#define NEO_ERR(in_, at_, id_, ...) \
+  neo_fe_note_calls((in_), neo_diag((in_)->fe->diags, (at_), NEO_D_##id_, __VA_ARGS__))
+/* A note as "X is declared at m.expr:7:9". */
+void neo_fe_note_place(neo_fe *fe, int handle, const char *what, neo_span at);
+
+/* ---- names (scope.c) */
+neo_inst *neo_inst_new(neo_fe *fe, neo_scope *scope, const char *prefix);
+neo_scope *neo_scope_new(neo_fe *fe, neo_scope *parent);
+neo_sym *neo_scope_find(const neo_scope *s, const char *name); /* here or in a parent; NULL */
+neo_sym *neo_scope_own(const neo_scope *s, const char *name);
+/* Adds; a second definition is reported and poisons nothing: the first stays. */
+neo_sym *neo_scope_add(const neo_inst *in, neo_scope *s, neo_sym sym);
+void neo_scope_poison(const neo_inst *in, const neo_ast_name *name);
+const char *neo_fe_intern(neo_fe *fe, const char *text);
+const char *neo_fe_join(neo_fe *fe, const char *prefix, const char *name); /* "h.W"; "W" if "" */
+const char *neo_fe_unique(neo_fe *fe, const char *name); /* with 2, 3 where it is taken; takes it */
+const char *neo_inst_prefix(neo_inst *in, const char *name);     /* unique among the calls in it */
+const char *neo_inst_full(const neo_inst *in, const char *name); /* full name of a local one */
+/* The symbol of a path; NULL if there is none (reported unless quiet). `h.W` makes one. */
+neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet);
+const char *neo_path_text(neo_fe *fe, const neo_ast_path *path);
+int neo_name_unknown(neo_inst *in, neo_span at, const char *name, const neo_frame *f);
+/* Enters an expression (cost 1), call or region (32); false, after a report, when too deep. */
+bool neo_fe_enter(neo_fe *fe, const neo_inst *in, neo_span at, uint32_t cost) NEO_MUST_CHECK;
+void neo_fe_leave(neo_fe *fe, uint32_t cost);
+/* False: the limit is reached. */
+bool neo_fe_spend(neo_fe *fe, const neo_inst *in, neo_span at) NEO_MUST_CHECK;
+
+/* ---- values and views (values.c) */
+static inline neo_val neo_val_poison(void) {
+  return (neo_val){.kind = NEO_VAL_POISON};
+}
+neo_val neo_val_int(int64_t i);
+neo_val neo_val_float(double x);
+neo_val neo_val_bool(bool b);
+neo_val neo_val_expr(neo_expr e);
+neo_val neo_val_index(neo_expr e);
+neo_val neo_val_view(neo_view v);
+const char *neo_val_text(neo_fe *fe, const neo_val *v); /* "f32", "a literal", for messages */
+/* A constant i64 or bool expression as a literal, else v itself. */
+neo_val neo_val_known(const neo_frame *f, neo_val v);
+neo_view neo_view_whole(const neo_module *m, neo_tensor t);
+neo_view neo_view_ambient(const neo_inst *in, neo_tensor t, uint32_t rank); /* of an own tensor */
+neo_expr neo_view_extent(const neo_fe *fe, const neo_view *v, uint32_t free_dim);
+neo_view neo_view_subst(neo_module *m, neo_view v, const neo_expr *by, uint32_t n);
+bool neo_view_is_whole(const neo_view *v);
+bool neo_view_same_shape(neo_fe *fe, const neo_view *a, const neo_view *b);
+
+/* ---- sizes (sizes.c) */
+neo_facts neo_size_facts(neo_fe *fe); /* what is asserted */
+bool neo_size_equal(neo_fe *fe, neo_expr a, neo_expr b);
+neo_expr neo_size_add1(neo_fe *fe, neo_expr e, int64_t k); /* e + k */
+/* x / a where every coefficient divides, else the division. */
+neo_expr neo_size_quotient(neo_fe *fe, neo_expr x, neo_expr a);
+const char *neo_size_text(neo_fe *fe, neo_expr e);
+bool neo_size_is_pure(const neo_module *m, neo_expr e);               /* constants and sizes only */
+bool neo_size_max(neo_fe *fe, neo_expr e, int64_t *x) NEO_MUST_CHECK; /* false: not known */
+void neo_check_sizes_used(neo_fe *fe);
+
+/* ---- types (types.c) */
+/* The value as an expression of type t (literals only convert); 0 after a report. */
+neo_expr neo_val_as(neo_frame *f, neo_span at, neo_val v, neo_type t);
+/* Both as expressions of one type; false after a report. `ints` lets integer types mix as i64. */
+bool neo_val_unify(neo_frame *f, neo_span at, neo_val a, neo_val b, bool ints, neo_expr *x,
+                   neo_expr *y) NEO_MUST_CHECK;
+/* A scalar: a literal becomes f32 (bool: bool); 0 if poison. */
+neo_expr neo_val_scalar(neo_frame *f, neo_span at, neo_val v);
+/* e with arithmetic on narrow types done in the type that a sum accumulates in (f16, bf16: f32;
+ * i8, u8: i32): what a sum, product or mean over e computes. */
+neo_expr neo_expr_widen(neo_frame *f, neo_expr e);
+neo_val neo_lit_unary(neo_frame *f, const neo_ast_expr *e, neo_lit x);
+neo_val neo_lit_binary(neo_frame *f, const neo_ast_expr *e, neo_lit x, neo_lit y);
+
+/* ---- arithmetic (arith.c) */
+neo_val neo_val_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo_val a, neo_val b);
+/* The value as a condition; `who` needs it. */
+bool neo_val_condition(neo_frame *f, const neo_ast_expr *e, neo_val v, const char *who,
+                       neo_expr *c) NEO_MUST_CHECK;
+
+/* ---- frames (frames.c) */
+void neo_frame_init(neo_frame *f, neo_inst *in, const char *target);
+/* Pushes an axis; its position, or -1 when there are too many (reported). */
+int neo_frame_push(neo_frame *f, const char *name, neo_axis_rec rec);
+int neo_frame_axis(const neo_frame *f, const char *name); /* position, -1 */
+void neo_frame_assume(neo_frame *f, neo_expr condition);
+neo_facts neo_frame_facts(const neo_frame *f);
+/* Notes where the extent of an axis, which may reuse a place, comes from. */
+static inline void neo_frame_set_guarded(neo_frame *f, uint32_t axis, bool guarded) {
+  uint64_t bit = axis < 63 ? 1ULL << axis : 0;
+  f->guarded = guarded ? f->guarded | bit : f->guarded & ~bit;
+}
+/* Upper bound of a position over sizes alone (an axis' bounds may use other axes and elements). */
+neo_expr neo_frame_hull(neo_frame *f, uint32_t position);
+bool neo_frame_is_rect(const neo_frame *f, uint32_t position); /* lo is 0, hi over sizes alone */
+/* Row-major element over all axes; in an initial value, which calls share, without ambient ones. */
+neo_expr neo_frame_linear(neo_frame *f);
+neo_expr neo_rand_make(neo_frame *f); /* its site is new; 0 after a report */
+const char *neo_frame_pack_name(neo_fe *fe, uint32_t k);
+neo_expr neo_expr_upper(neo_frame *f, neo_expr e); /* e's largest value + 0, over sizes alone; 0 */
+neo_expr neo_expr_bound(neo_frame *f, neo_expr e); /* elements lie in [0, this); 0 if not known */
+
+/* ---- proofs (bounds.c) */
+/* Shows that the index is in [0, extent), or reports; `dim` is the subscript in question. */
+bool neo_bounds_check(neo_frame *f, neo_span at, const neo_view *v, const neo_expr *index,
+                      uint32_t dim) NEO_MUST_CHECK;
+bool neo_bounds_holds(neo_frame *f, neo_expr goal);
+
+/* ---- functions of values (elements.c, inits.c) */
+/* The row that a call means: 0 where a name of the program hides it. */
+const neo_builtin *neo_builtin_called(neo_frame *f, const neo_ast_expr *e);
+bool neo_builtin_missing(neo_frame *f, const neo_ast_expr *e); /* reports a call of nothing */
+void neo_builtin_unknown(neo_frame *f, const neo_ast_expr *e, const char *name); /* reports it */
+bool neo_builtin_count(neo_frame *f, const neo_ast_expr *e, const neo_builtin *row) NEO_MUST_CHECK;
+/* An element function of as many values as its row says. */
+neo_val neo_builtin_apply(neo_frame *f, const neo_ast_expr *e, const neo_builtin *row,
+                          const neo_val *x);
+neo_val neo_builtin_cast(neo_frame *f, const neo_ast_expr *e, neo_type t, neo_val v);
+neo_val neo_select_make(neo_frame *f, const neo_ast_expr *e, neo_expr c, neo_val a, neo_val b);
+/* Warns of a condition that decides nothing. */
+void neo_select_warn(neo_frame *f, const neo_ast_expr *e, neo_expr cond);
+bool neo_init_is(const char *name); /* uniform, normal, … */
+bool neo_init_count(neo_frame *f, const neo_ast_expr *e, const char *name) NEO_MUST_CHECK;
+neo_expr neo_init_argument(neo_frame *f, neo_span at, neo_val v); /* as f32; 0 after a report */
+neo_val neo_init_apply(neo_frame *f, const char *name, const neo_expr *a);
+
+/* ---- the module (tensors.c) */
+/* The span of a definition: as it is reached by the calls that the instance is in. */
+neo_span neo_inst_span(const neo_inst *in, neo_span span);
+/* Adds a tensor, checking rank and number of elements; 0 after a report. */
+neo_tensor neo_tensor_make(neo_inst *in, neo_tensor_rec rec, const neo_expr *extent, uint32_t n,
+                           const char *full);
+/* Adds the definition of `out` from a frame whose kept reduction and finish are ready. `lead`: the
+ * element of the first n_lead dimensions of `out`, which the frame does not have. */
+neo_def neo_define_piece(neo_frame *f, neo_tensor out, neo_expr finish, neo_span span, bool piece,
+                         const int64_t *lead, uint32_t n_lead);
+neo_tensor neo_define_temp(neo_frame *f, const char *full, neo_type type, neo_expr bound,
+                           neo_span span);
+neo_val neo_define_copy(neo_inst *in, neo_val v, const char *full, neo_span at); /* a TEMP of it */
+/* The value as an element of its target. *bound: the declared one (0: none), then what holds. */
+bool neo_define_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val v, neo_expr *e,
+                      neo_expr *bound) NEO_MUST_CHECK;
+void neo_define_bind(neo_inst *in, const neo_ast_name *name, neo_val v, const char *prefix);
+void neo_define_view(neo_inst *in, const neo_ast_name *name, neo_view v);
+const neo_ast_name *neo_define_target(const neo_ast_stmt *s, uint32_t k);
+
+/* ---- gradients (gradients.c) */
+/* Marks everything that the root depends on, itself too; by tensor id. */
+bool *neo_tensor_reach(neo_fe *fe, neo_tensor root);
+/* Adds a request and its result tensors, without pieces. */
+void neo_grad_request(neo_fe *fe, neo_tensor y, neo_tensor seed, const neo_tensor *wrt, uint32_t n,
+                      const char *const *full, neo_span span, neo_tensor *out);
+typedef struct { /* grad(y, wrt …; seed) */
+  neo_frame *f;
+  const neo_ast_expr *e;
+  neo_view y, seed;
+  bool seeded;
+  uint32_t n;
+  neo_view wrt[NEO_MAX_RESULTS];
+} neo_grad_asked;
+bool neo_grad_of_float(neo_frame *f, const neo_view *v, neo_span at) NEO_MUST_CHECK;
+bool neo_grad_check(neo_grad_asked *q) NEO_MUST_CHECK;
+bool neo_grad_make(neo_grad_asked *q, uint32_t n_names, const char *const *full,
+                   neo_results *r) NEO_MUST_CHECK;
+/* A function with a gradient of its own. Arguments as tensors of their own, so that gradients can be
+ * told for them. */
+bool neo_custom_actuals(neo_inst *in, const neo_ast_stmt *fn, neo_actuals *actual) NEO_MUST_CHECK;
+typedef struct {
+  uint32_t n_in, n_out, in[NEO_MAX_RESULTS], out[NEO_MAX_RESULTS], dy[NEO_MAX_RESULTS],
+      dx[NEO_MAX_RESULTS];
+  neo_view in_view[NEO_MAX_RESULTS];
+} neo_custom;
+/* After the body: the scope of the gradient's block; then, after that, the record. */
+bool neo_custom_begin(neo_inst *in, const neo_ast_stmt *fn, const neo_actuals *actual,
+                      neo_results *r, neo_custom *c) NEO_MUST_CHECK;
+bool neo_custom_end(neo_inst *in, const neo_ast_stmt *fn, neo_custom *c) NEO_MUST_CHECK;
+
+/* ---- scalars of a training entry (train_values.c) */
+neo_val neo_train_norm(neo_inst *in); /* global_norm */
+/* `step`: in a `train` statement, its optimizer and what these call, the entry's own. */
+neo_val neo_train_step(neo_inst *in);
+
+/* ---- references (lookup.c) */
+bool neo_call_is(neo_inst *in, const neo_ast_expr *e, neo_sym **fn); /* a call that gives tensors */
+bool neo_builtin_value(neo_frame *f, const char *name, neo_val *v);  /* training, step, … */
+neo_val neo_path_value(neo_frame *f, const neo_ast_expr *e, bool quiet);
+const char *neo_call_prefix(neo_frame *f, const neo_ast_expr *e); /* of a call without a name */
+/* Reports a wrong number of subscripts; a tensor without any. */
+void neo_check_count(neo_frame *f, const neo_ast_expr *e, const neo_view *v);
+neo_val neo_bare_report(neo_frame *f, const neo_ast_expr *e, const neo_view *v);
+/* The n axes of `..` as subscripts. */
+bool neo_pack_indices(neo_frame *f, const neo_ast_expr *e, neo_span at, uint32_t n,
+                      neo_expr *sub) NEO_MUST_CHECK;
+/* All indices of the tensor: the view's, and the subscripts where it is free. */
+neo_view neo_view_with(neo_view v, const neo_expr *sub);
+bool neo_view_in_range(neo_frame *f, const neo_view *from, const neo_view *v,
+                       const neo_span *at) NEO_MUST_CHECK;
+neo_val neo_view_load(neo_frame *f, neo_view v, neo_span at); /* rank 0 */
+neo_val neo_scalar_subs(neo_frame *f, const neo_ast_expr *e, neo_val v);
+neo_val neo_scalar_use(neo_frame *f, neo_val v);
+neo_val neo_bare_index(neo_frame *f, const neo_ast_expr *e, bool *found); /* an axis by its name */
+
+/* ---- extents (sweep.c) */
+bool neo_ranges_missing(neo_frame *f, const neo_want *w); /* reports a want without extent */
+
+/* ---- declarations (declare.c, dims.c, consts.c, updates.c, rounds.c) */
+bool neo_pack_extents(neo_inst *in, const neo_ast_axis *a, uint32_t *n, neo_expr *extent,
+                      const char **name) NEO_MUST_CHECK;
+neo_type neo_declared_type(const neo_ast_type *t);
+/* Axes and pack of a declaration in a frame of its own. */
+void neo_declared_axes(neo_frame *f, const neo_expr *extent, const char *const *name, uint32_t n,
+                       neo_span span);
+void neo_declared_pack(neo_frame *f, const char *const *name, uint32_t n);
+/* Makes v the initial value of t; tensors from first_hoisted on were made for it. */
+void neo_init_define(neo_frame *f, neo_tensor t, neo_val v, neo_span at, uint32_t first_hoisted);
+neo_view neo_owned_view(const neo_inst *in, neo_tensor t);
+neo_tensor neo_owned_earlier(neo_inst *in, const neo_ast_stmt *s, const char *full,
+                             const neo_expr *extent, uint32_t n, bool *known);
+neo_tensor neo_owned_declare(neo_inst *in, const neo_ast_stmt *s, const char *full,
+                             const neo_expr *extent, uint32_t n, neo_expr bound);
+/* Is the size given by -D, or by the caller of the compiler? */
+bool neo_dim_replaced(neo_inst *in, const neo_ast_stmt *s, int64_t *x);
+neo_expr neo_dim_runtime(neo_inst *in, const neo_ast_stmt *s, int64_t lo, int64_t hi);
+void neo_assert_add(neo_inst *in, const neo_ast_stmt *s, neo_expr c);
+neo_val neo_const_data(neo_inst *in, const neo_ast_stmt *s, const neo_expr *extent, uint32_t n,
+                       neo_expr bound);
+bool neo_update_target(neo_inst *in, const neo_ast_var *var, neo_view *v) NEO_MUST_CHECK;
+bool neo_update_pack(neo_frame *f, const neo_ast_var *var, const neo_view *v) NEO_MUST_CHECK;
+/* v as the new value of t; 0 after a report. */
+neo_expr neo_update_value(neo_frame *f, const neo_ast_bind *b, neo_tensor t, neo_val v);
+neo_tensor neo_update_tensor(neo_inst *in, neo_tensor t, const neo_ast_var *var, uint32_t lead);
+void neo_check_collect(neo_inst *in, const neo_ast_stmt *s);
+
+#endif

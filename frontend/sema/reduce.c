@@ -1,0 +1,148 @@
+/* What a reducer computes: its bodies, its result, and the bound of that. */
+#include "frontend/sema/reduce.h"
+
+static bool needs_float(neo_frame *f, const neo_reduction *r, neo_type t) {
+  if (neo_type_is_float(t))
+    return true;
+  const char *word = neo_ast_reducer_text(r->e->u.reduce.reducer);
+  int h = NEO_ERR(f->in, r->e->u.reduce.body->span, NEEDS_FLOAT, word, neo_type_text(t));
+  neo_diag_help(f->fe->diags, h, "convert it with f32(...)");
+  return false;
+}
+
+static bool needs_number(neo_frame *f, const neo_reduction *r, neo_type t) {
+  if (t != NEO_BOOL_T)
+    return true;
+  const char *word = neo_ast_reducer_text(r->e->u.reduce.reducer);
+  int h = NEO_ERR(f->in, r->e->u.reduce.body->span, BOOL_ARITHMETIC, word);
+  neo_diag_help(f->fe->diags, h, "count with i32(...), or use any or all");
+  return false;
+}
+
+/* Row-major position among the axes bound here; its bound in r->bound. */
+static neo_expr position(neo_frame *f, neo_reduction *r) {
+  neo_expr at = neo_const_int(f->m, NEO_I64_T, 0);
+  r->bound = neo_const_int(f->m, NEO_I64_T, 1);
+  for (uint32_t k = r->base; k < r->base + r->n_own; k++) {
+    neo_expr hull = neo_frame_hull(f, k);
+    if (!hull.i)
+      return hull;
+    at = neo_op2(f->m, NEO_OP_ADD, neo_op2(f->m, NEO_OP_MUL, at, hull), neo_axis_ref(f->m, k));
+    r->bound = neo_op2(f->m, NEO_OP_MUL, r->bound, hull);
+  }
+  return at;
+}
+
+static neo_expr less(neo_frame *f, neo_expr a, neo_expr b) {
+  return neo_op2(f->m, NEO_OP_LT, a, b);
+}
+
+/* Is something taken at all points? Each range is asked about under the axes before it alone: an
+ * axis that has a value says that its own range is not empty. */
+static bool never_empty(neo_frame *f, const neo_reduction *r) {
+  neo_facts facts = neo_frame_facts(f);
+  bool taken = !r->where.i;
+  for (uint32_t k = r->base; taken && k < r->base + r->n_own; k++) {
+    facts.n_axes = k;
+    taken =
+        neo_prove(f->fe->prover, &facts, less(f, f->axis[k].lo, f->axis[k].hi), NULL) == NEO_PROVED;
+  }
+  return taken;
+}
+
+/* The position in nothing is 0, which is below no extent of 0. */
+static neo_expr above_zero(neo_frame *f, neo_expr bound) {
+  neo_facts nothing = {0};
+  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0), one = neo_const_int(f->m, NEO_I64_T, 1);
+  if (neo_prove(f->fe->prover, &nothing, less(f, zero, bound), NULL) == NEO_PROVED)
+    return bound;
+  return neo_op2(f->m, NEO_OP_MAX, bound, one);
+}
+
+static bool extremum(neo_frame *f, neo_reduction *r, neo_reducer reducer, bool arg) {
+  neo_type t = neo_expr_type(f->m, r->body[0]);
+  if (!needs_number(f, r, t))
+    return false;
+  r->reducer = reducer;
+  r->n_body = 2;
+  r->body[1] = position(f, r);
+  if (!r->body[1].i)
+    return false;
+  r->finish =
+      arg ? neo_cast(f->m, NEO_I32_T, neo_acc_ref(f->m, NEO_I64_T, 1)) : neo_acc_ref(f->m, t, 0);
+  int64_t largest = INT64_MAX;
+  if (arg && (!neo_size_max(f->fe, r->bound, &largest) || largest > INT32_MAX)) {
+    NEO_ERR(f->in, r->e->span, ARGMAX_LARGE, neo_ast_reducer_text(r->e->u.reduce.reducer));
+    return false;
+  }
+  if (arg)
+    r->bound = above_zero(f, r->bound);
+  else /* the extremum of nothing is the end of its type */
+    r->bound = never_empty(f, r) ? neo_expr_bound(f, r->body[0]) : (neo_expr){0};
+  return true;
+}
+
+static bool accumulation(neo_frame *f, neo_reduction *r, neo_reducer reducer) {
+  neo_type t = neo_expr_type(f->m, r->body[0]);
+  if (!needs_number(f, r, t))
+    return false;
+  bool real = reducer == NEO_RED_MEAN || reducer == NEO_RED_LOGSUMEXP;
+  if (real && !needs_float(f, r, t))
+    return false;
+  r->reducer = reducer;
+  r->body[0] = neo_expr_widen(f, r->body[0]);
+  neo_type wide = neo_expr_type(f->m, r->body[0]);
+  r->finish = neo_acc_ref(f->m, wide, 0);
+  if (neo_type_is_float(t))
+    r->finish = neo_cast(f->m, t, r->finish);
+  return true;
+}
+
+static bool logical(neo_frame *f, neo_reduction *r, neo_reducer reducer) {
+  neo_type t = neo_expr_type(f->m, r->body[0]);
+  r->reducer = reducer;
+  r->finish = neo_acc_ref(f->m, NEO_BOOL_T, 0);
+  if (t == NEO_BOOL_T)
+    return true;
+  const char *word = neo_ast_reducer_text(r->e->u.reduce.reducer);
+  NEO_ERR(f->in, r->e->u.reduce.body->span, NEEDS_BOOL, word, neo_type_text(t));
+  return false;
+}
+
+bool neo_reduction_choose(neo_frame *f, neo_reduction *r) {
+  r->n_body = 1;
+  switch (r->e->u.reduce.reducer) {
+  case NEO_AST_RED_SUM:
+    return accumulation(f, r, NEO_RED_SUM);
+  case NEO_AST_RED_PROD:
+    return accumulation(f, r, NEO_RED_PROD);
+  case NEO_AST_RED_MEAN:
+    return accumulation(f, r, NEO_RED_MEAN);
+  case NEO_AST_RED_LOGSUMEXP:
+    return accumulation(f, r, NEO_RED_LOGSUMEXP);
+  case NEO_AST_RED_MAX:
+    return extremum(f, r, NEO_RED_MAX, false);
+  case NEO_AST_RED_MIN:
+    return extremum(f, r, NEO_RED_MIN, false);
+  case NEO_AST_RED_ARGMAX:
+    return extremum(f, r, NEO_RED_MAX, true);
+  case NEO_AST_RED_ARGMIN:
+    return extremum(f, r, NEO_RED_MIN, true);
+  case NEO_AST_RED_ANY:
+    return logical(f, r, NEO_RED_ANY);
+  default:
+    return logical(f, r, NEO_RED_ALL);
+  }
+}
+
+bool neo_reduction_is_single(const neo_reduction *r) {
+  return r->n_own == 0 && !r->where.i;
+}
+
+neo_val neo_reduction_single(neo_frame *f, const neo_reduction *r) {
+  bool arg =
+      r->e->u.reduce.reducer == NEO_AST_RED_ARGMAX || r->e->u.reduce.reducer == NEO_AST_RED_ARGMIN;
+  if (arg)
+    return neo_val_expr(neo_const_int(f->m, NEO_I32_T, 0));
+  return neo_val_expr(neo_cast(f->m, neo_expr_type(f->m, r->finish), r->body[0]));
+}

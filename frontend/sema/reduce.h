@@ -1,0 +1,31 @@
+/* A reduction while it is checked; the reducers of frontend/check give it its axes and what is inside. */
+#ifndef NEO_FRONTEND_SEMA_REDUCE_H
+#define NEO_FRONTEND_SEMA_REDUCE_H
+#include "frontend/sema/parts.h"
+
+typedef struct {
+  const neo_ast_expr *e;
+  uint32_t base, n_own;     /* axes before, and bound here */
+  size_t n_assume, n_reads; /* before */
+  neo_reducer reducer;
+  neo_expr body[2], where, finish, bound;
+  uint32_t n_body;
+  uint64_t uses; /* outer axes, a bit each */
+} neo_reduction;
+
+/* ---- reduce.c */
+/* From the first body: reducer, bodies, finish and bound; false after a report. */
+bool neo_reduction_choose(neo_frame *f, neo_reduction *r) NEO_MUST_CHECK;
+/* A pack of rank 0 leaves one point: the value itself, at position 0. */
+bool neo_reduction_is_single(const neo_reduction *r);
+neo_val neo_reduction_single(neo_frame *f, const neo_reduction *r);
+
+/* ---- hoist.c */
+/* Conditions around the reduction that its reads need become its own. */
+void neo_reduction_guard(neo_frame *f, neo_reduction *r);
+/* The value at the place of the reduction, which is kept by its statement or hoisted. */
+neo_val neo_reduction_place(neo_frame *f, const neo_reduction *r);
+/* Takes its axes, conditions and reads off the frame. */
+void neo_reduction_close(neo_frame *f, const neo_reduction *r);
+
+#endif

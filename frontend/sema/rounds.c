@@ -1,0 +1,251 @@
+/* Rounds of a `repeat` and arms of a `case`: carries, what is collected, and the results that are bound.
+ *
+ * A round is checked as a copy of the instance with a scope and names of its own. What it declares
+ * (param, state) is one tensor for all rounds, with the round as its first dimension. */
+#include "frontend/sema/rounds.h"
+#include "base/hash.h"
+
+void neo_rounds_poison(neo_inst *in, const neo_ast_stmt *s) {
+  for (uint32_t k = 0; k <= s->u.define.more.n; k++)
+    neo_scope_poison(in, neo_define_target(s, k));
+}
+
+/* ---- carries, collect */
+
+int neo_rounds_carry(const struct neo_rounds *r, const char *name) {
+  for (uint32_t k = 0; k < r->n; k++)
+    if (r->name[k] == name)
+      return (int)k;
+  return -1;
+}
+
+/* The carry that a symbol is, which a definition of the block may hide. */
+static int carry_at(const struct neo_rounds *r, const neo_sym *s) {
+  int k = neo_rounds_carry(r, s->name);
+  return k >= 0 && s->span == r->s->u.define.region->from.at[k].var.name.span ? k : -1;
+}
+
+static neo_collected *collected_of(struct neo_rounds *r, const neo_ast_name *name) {
+  uint32_t k = 0;
+  while (k < r->n_collected && r->collect[k].name->text != name->text)
+    k++;
+  if (k == NEO_MAX_RESULTS)
+    return NULL;
+  if (k == r->n_collected)
+    r->collect[r->n_collected++] = (neo_collected){.name = name, .carry = -1};
+  return &r->collect[k];
+}
+
+static void collect_one(neo_inst *in, const neo_ast_name *name) {
+  struct neo_rounds *r = in->repeat;
+  neo_collected *c = collected_of(r, name);
+  if (!c || c->now) {
+    if (c)
+      NEO_ERR(in, name->span, NEXT_TARGET, name->text, "neo_collected twice");
+    r->failed = true;
+    return;
+  }
+  neo_ast_path path = {(neo_ast_name *)name, 1, name->span};
+  neo_sym *s = neo_path_find(in, &path, false);
+  bool value = s && s->kind == NEO_SYM_VALUE;
+  c->now = true;
+  c->carry = value ? carry_at(r, s) : -1;
+  NEO_PUSH(in->fe->arena, &c->at, value ? s->value : neo_val_poison());
+}
+
+void neo_check_collect(neo_inst *in, const neo_ast_stmt *s) {
+  if (!in->repeat) {
+    NEO_ERR(in, s->word, MISPLACED, "collect", "inside repeat");
+    return;
+  }
+  for (uint32_t k = 0; k < s->u.names.n; k++)
+    collect_one(in, &s->u.names.at[k]);
+}
+
+/* ---- one round */
+
+static bool same_shape(neo_fe *fe, const neo_val *a, const neo_val *b) {
+  bool scalar = (a->kind != NEO_VAL_VIEW || a->view.rank == 0) &&
+                (b->kind != NEO_VAL_VIEW || b->view.rank == 0);
+  if (a->kind != NEO_VAL_VIEW || b->kind != NEO_VAL_VIEW)
+    return scalar;
+  bool same = a->view.rank == b->view.rank;
+  for (uint32_t k = 0; same && k < a->view.rank; k++)
+    same = neo_size_equal(fe, neo_view_extent(fe, &a->view, k), neo_view_extent(fe, &b->view, k));
+  return same;
+}
+
+neo_inst *neo_round_enter(neo_inst *in, struct neo_rounds *r, const char *prefix, uint32_t region,
+                          int64_t at, int64_t count) {
+  const neo_ast_region *g = r->s->u.define.region;
+  neo_inst *x = neo_inst_new(in->fe, NULL, prefix);
+  neo_map prefixes = x->prefixes;
+  *x = *in;
+  x->prefixes = prefixes;
+  x->prefix = prefix;
+  x->scope = neo_scope_new(in->fe, in->scope);
+  x->n_results = 0;
+  x->repeat = r;
+  x->round[x->n_rounds++] = (neo_round){region, at, count};
+  neo_scope_add(x, x->scope,
+                (neo_sym){.kind = NEO_SYM_ROUND,
+                          .name = g->index.text,
+                          .span = g->index.span,
+                          .round = x->n_rounds - 1});
+  for (uint32_t k = 0; k < r->n; k++)
+    neo_scope_add(x, x->scope,
+                  (neo_sym){.kind = NEO_SYM_VALUE,
+                            .name = r->name[k],
+                            .value = r->now[k],
+                            .span = g->from.at[k].var.name.span,
+                            .prefix = r->prefix[k]});
+  x->scope = neo_scope_new(in->fe, x->scope); /* the block may hide them */
+  return x;
+}
+
+/* A neo_collected carry counts with its value for the next round, wherever `collect` stands. */
+static void finish_collected(neo_inst *in, struct neo_rounds *r, size_t rounds) {
+  for (uint32_t k = 0; k < r->n_collected; k++) {
+    neo_collected *c = &r->collect[k];
+    if (c->at.n != rounds && !r->failed) {
+      NEO_ERR(in, c->name->span, NEXT_TARGET, c->name->text, "neo_collected in some rounds only");
+      r->failed = true;
+    }
+    if (c->now && c->carry >= 0)
+      c->at.at[c->at.n - 1] = r->now[c->carry];
+    c->now = false;
+  }
+}
+
+static void finish_round(neo_inst *in, struct neo_rounds *r) {
+  for (uint32_t k = 0; k < r->n; k++) {
+    if (!r->is_next[k])
+      continue;
+    r->is_next[k] = false;
+    if (r->next[k].kind == NEO_VAL_POISON) {
+      r->failed = true;
+    } else if (!same_shape(in->fe, &r->now[k], &r->next[k])) {
+      NEO_ERR(in, r->where[k], NEXT_SHAPE, r->name[k]);
+      r->failed = true;
+    }
+    r->now[k] = r->next[k];
+  }
+}
+
+void neo_round_leave(neo_inst *in, struct neo_rounds *r, size_t rounds) {
+  finish_round(in, r);
+  finish_collected(in, r, rounds);
+}
+
+uint32_t neo_rounds_number(neo_inst *in, const neo_ast_stmt *s) {
+  uint64_t known, outer = in->n_rounds ? in->round[in->n_rounds - 1].region : 0;
+  uint64_t key = neo_hash_mix((uint64_t)s->span << 32 | outer, neo_hash_mix(1, outer));
+  if (neo_map_get(&in->fe->regions, key, &known))
+    return (uint32_t)known;
+  neo_map_set(&in->fe->regions, key, in->fe->regions.n + 1);
+  return (uint32_t)in->fe->regions.n;
+}
+
+/* ---- what is collected: one tensor, a piece a round */
+
+static neo_frame *round_frame(neo_inst *in, const neo_view *v, neo_expr *e, neo_span at) {
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_view w = *v;
+  uint32_t n = 0;
+  neo_frame_init(f, in, in->prefix);
+  for (uint32_t d = 0; d < w.n; d++) {
+    if (w.index[d].i)
+      continue;
+    const char *name = neo_arena_printf(f->fe->arena, "d%d", (int)n++);
+    neo_axis_rec rec = {neo_name_of(f->fe->names, name), neo_const_int(f->m, NEO_I64_T, 0),
+                        neo_tensor_extent(f->m, w.tensor, d), at};
+    w.index[d] = neo_axis_ref(f->m, (uint32_t)neo_frame_push(f, NULL, rec));
+  }
+  f->n_out = f->n_axes;
+  *e = neo_load(f->m, w.tensor, w.index, w.n, at);
+  return f;
+}
+
+static neo_val stack(neo_inst *in, const neo_collected *c, int64_t count, const char *full) {
+  neo_expr extent[NEO_MAX_AXES + 1], e;
+  neo_fe *fe = in->fe;
+  neo_tensor t = {0};
+  neo_view y = {0};
+  for (int64_t l = 0; l < count; l++) {
+    neo_val v = (size_t)l < c->at.n ? c->at.at[l] : neo_val_poison();
+    if (v.kind == NEO_VAL_LIT || v.kind == NEO_VAL_EXPR)
+      v = neo_define_copy(in, v, full, c->name->span);
+    if (v.kind != NEO_VAL_VIEW)
+      return neo_val_poison();
+    if (l > 0 && !same_shape(fe, &c->at.at[0], &v)) {
+      NEO_ERR(in, c->name->span, NEXT_SHAPE, c->name->text);
+      return neo_val_poison();
+    }
+    neo_frame *f = round_frame(in, &v.view, &e, c->name->span);
+    if (l == 0) {
+      neo_tensor_rec rec = *neo_tensor_at(fe->m, v.view.tensor);
+      extent[0] = neo_const_int(fe->m, NEO_I64_T, count);
+      for (uint32_t k = 0; k < f->n_out; k++)
+        extent[k + 1] = f->axis[k].hi;
+      t = neo_tensor_make(
+          in,
+          (neo_tensor_rec){
+              .role = NEO_ROLE_TEMP, .type = rec.type, .bound = rec.bound, .span = c->name->span},
+          extent, f->n_out + 1, neo_fe_unique(fe, full));
+      if (!t.i)
+        return neo_val_poison();
+      y = neo_view_whole(fe->m, t);
+      for (uint32_t k = 0; k < in->n_ambient; k++)
+        y.index[k + 1] = neo_axis_ref(fe->m, k);
+      y.rank -= in->n_ambient;
+    }
+    if (!neo_fe_spend(fe, in, c->name->span))
+      return neo_val_poison();
+    neo_define_piece(f, t, e, c->name->span, true, &l, 1);
+  }
+  return t.i ? neo_val_view(y) : neo_val_poison();
+}
+
+void neo_rounds_bind(neo_inst *in, struct neo_rounds *r, int64_t count) {
+  uint32_t n = r->s->u.define.more.n + 1;
+  if (n != r->n + r->n_collected) {
+    NEO_ERR(in, r->s->u.define.region->word, RESULT_COUNT, "repeat", (int)(r->n + r->n_collected),
+            (int)n);
+    neo_rounds_poison(in, r->s);
+    return;
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    const neo_ast_name *name = neo_define_target(r->s, k);
+    bool carry = k < r->n;
+    neo_val v =
+        carry ? r->now[k] : stack(in, &r->collect[k - r->n], count, neo_inst_full(in, name->text));
+    neo_define_bind(in, name, v, neo_fe_join(in->fe, in->prefix, r->s->u.define.target.name.text));
+  }
+}
+
+/* ---- arms */
+
+bool neo_arm_matches(const neo_ast_arm *a, neo_lit x) {
+  const neo_ast_expr *e = a->label;
+  if (a->kind == NEO_AST_LABEL_ELSE)
+    return true;
+  if (a->kind == NEO_AST_LABEL_BOOL)
+    return x.kind == NEO_LIT_BOOL && (x.i != 0) == e->u.boolean;
+  bool minus = e->kind == NEO_AST_UNARY;
+  if (minus)
+    e = e->u.unary.x;
+  double y = minus ? -e->u.number.value : e->u.number.value;
+  return x.kind != NEO_LIT_BOOL && x.f == y;
+}
+
+void neo_arm_bind(neo_inst *in, const neo_ast_stmt *s, const neo_ast_arm *a, const neo_scope *own) {
+  for (uint32_t k = 0; k <= s->u.define.more.n; k++) {
+    const neo_ast_name *name = neo_define_target(s, k);
+    neo_sym *found = neo_scope_own(own, name->text);
+    if (!found)
+      NEO_ERR(in, a->span, RESULT_UNDEFINED, name->text);
+    bool value = found && found->kind == NEO_SYM_VALUE;
+    neo_define_bind(in, name, value ? found->value : neo_val_poison(),
+                    value ? found->prefix : NULL);
+  }
+}

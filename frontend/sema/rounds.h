@@ -1,0 +1,41 @@
+/* A region while it is checked; frontend/check runs its statements. */
+#ifndef NEO_FRONTEND_SEMA_ROUNDS_H
+#define NEO_FRONTEND_SEMA_ROUNDS_H
+#include "frontend/sema/parts.h"
+
+typedef struct {
+  const neo_ast_name *name;
+  int carry;           /* of which the value at the end of the round is meant; -1: of none */
+  bool now;            /* it has been named in the round at hand */
+  NEO_VEC(neo_val) at; /* a round each */
+} neo_collected;
+
+struct neo_rounds {
+  const neo_ast_stmt *s;
+  uint32_t n; /* carries */
+  const char *name[NEO_MAX_RESULTS], *target[NEO_MAX_RESULTS];
+  neo_val now[NEO_MAX_RESULTS], next[NEO_MAX_RESULTS];
+  const char *prefix[NEO_MAX_RESULTS];
+  bool is_next[NEO_MAX_RESULTS], last, failed;
+  neo_span where[NEO_MAX_RESULTS];
+  uint32_t n_collected;
+  neo_collected collect[NEO_MAX_RESULTS];
+};
+
+/* The results of a region are names that nothing more is said about. */
+void neo_rounds_poison(neo_inst *in, const neo_ast_stmt *s);
+int neo_rounds_carry(const struct neo_rounds *r, const char *name); /* its number; -1 */
+/* The number of a repeat within the round around it, the same in every run of that round. */
+uint32_t neo_rounds_number(neo_inst *in, const neo_ast_stmt *s);
+/* The instance for round `at` of `count`. */
+neo_inst *neo_round_enter(neo_inst *in, struct neo_rounds *r, const char *prefix, uint32_t region,
+                          int64_t at, int64_t count);
+/* Carries take their next values; `rounds`: how many have run. */
+void neo_round_leave(neo_inst *in, struct neo_rounds *r, size_t rounds);
+void neo_rounds_bind(neo_inst *in, struct neo_rounds *r, int64_t count);
+
+bool neo_arm_matches(const neo_ast_arm *a, neo_lit x);
+/* Binds the results of the region to what the scope of its arm says. */
+void neo_arm_bind(neo_inst *in, const neo_ast_stmt *s, const neo_ast_arm *a, const neo_scope *own);
+
+#endif

@@ -1,0 +1,345 @@
+/* Names: scopes, paths, full names, and the notes and guesses that go with messages about them. */
+#include "frontend/sema/parts.h"
+#include "frontend/syntax/foreign.h"
+#include "frontend/syntax/lexer.h"
+#include <ctype.h>
+#include <string.h>
+
+/* ---- messages */
+
+int neo_fe_note_calls(const neo_inst *in, int handle) {
+  neo_sources *src = neo_diags_sources(in->fe->diags);
+  for (uint32_t k = 0; in && in->fn && k < 4; in = in->caller, k++)
+    neo_diag_note(in->fe->diags, handle, "in the call of '%s' at %s", in->fn->u.fn.sig.name.text,
+                  neo_span_text(src, in->call));
+  return handle;
+}
+
+void neo_fe_note_place(neo_fe *fe, int handle, const char *what, neo_span at) {
+  if (at)
+    neo_diag_note(fe->diags, handle, "%s at %s", what,
+                  neo_span_text(neo_diags_sources(fe->diags), at));
+}
+
+/* ---- scopes */
+
+neo_scope *neo_scope_new(neo_fe *fe, neo_scope *parent) {
+  neo_scope *s = NEO_NEW(fe->arena, neo_scope);
+  s->parent = parent;
+  neo_map_init(&s->map, fe->arena);
+  return s;
+}
+
+static uint64_t key_of(const char *name) {
+  return (uint64_t)(uintptr_t)name;
+}
+
+neo_sym *neo_scope_own(const neo_scope *s, const char *name) {
+  uint64_t k;
+  return neo_map_get(&s->map, key_of(name), &k) ? s->syms.at[k] : NULL;
+}
+
+neo_sym *neo_scope_find(const neo_scope *s, const char *name) {
+  for (; s; s = s->parent) {
+    neo_sym *found = neo_scope_own(s, name);
+    if (found)
+      return found;
+  }
+  return NULL;
+}
+
+neo_sym *neo_scope_add(const neo_inst *in, neo_scope *s, neo_sym sym) {
+  neo_sym *old = neo_scope_own(s, sym.name);
+  if (old && old->kind == NEO_SYM_POISON) {
+    *old = sym;
+    return old;
+  }
+  if (old) {
+    int h = NEO_ERR(in, sym.span, NAME_REDEFINED, sym.name);
+    neo_fe_note_place(in->fe, h, "it is first defined", old->span);
+    return old;
+  }
+  neo_sym *made = NEO_NEW(in->fe->arena, neo_sym);
+  *made = sym;
+  neo_map_set(&s->map, key_of(sym.name), s->syms.n);
+  NEO_PUSH(in->fe->arena, &s->syms, made);
+  return made;
+}
+
+void neo_scope_poison(const neo_inst *in, const neo_ast_name *name) {
+  if (!name->text || neo_scope_own(in->scope, name->text))
+    return;
+  neo_scope_add(in, in->scope,
+                (neo_sym){.kind = NEO_SYM_POISON, .name = name->text, .span = name->span});
+}
+
+/* ---- full names */
+
+const char *neo_fe_intern(neo_fe *fe, const char *text) {
+  return neo_name_text(fe->names, neo_name_of(fe->names, text));
+}
+
+const char *neo_fe_join(neo_fe *fe, const char *prefix, const char *name) {
+  if (!prefix[0])
+    return neo_fe_intern(fe, name);
+  return neo_fe_intern(fe, neo_arena_printf(fe->arena, "%s.%s", prefix, name));
+}
+
+/* The name, or name2, name3 … where it is in the map; the map keeps the last number given. */
+static const char *unique_in(neo_fe *fe, neo_map *taken, const char *name) {
+  const char *full = neo_fe_intern(fe, name);
+  uint64_t count = 1;
+  if (!neo_map_get(taken, key_of(full), &count)) {
+    neo_map_set(taken, key_of(full), 1);
+    return full;
+  }
+  for (uint64_t k = count + 1;; k++) {
+    const char *next = neo_fe_intern(fe, neo_arena_printf(fe->arena, "%s%d", name, (int)k));
+    if (neo_map_get(taken, key_of(next), NULL))
+      continue;
+    neo_map_set(taken, key_of(full), k);
+    neo_map_set(taken, key_of(next), 1);
+    return next;
+  }
+}
+
+const char *neo_fe_unique(neo_fe *fe, const char *name) {
+  return unique_in(fe, &fe->taken, name);
+}
+
+const char *neo_inst_prefix(neo_inst *in, const char *name) {
+  return unique_in(in->fe, &in->prefixes, name);
+}
+
+neo_inst *neo_inst_new(neo_fe *fe, neo_scope *scope, const char *prefix) {
+  neo_inst *in = NEO_NEW(fe->arena, neo_inst);
+  in->fe = fe;
+  in->scope = scope;
+  in->prefix = prefix;
+  neo_map_init(&in->prefixes, fe->arena);
+  return in;
+}
+
+const char *neo_inst_full(const neo_inst *in, const char *name) {
+  for (uint32_t k = 0; k < in->n_results; k++)
+    if (in->result[k] == name && in->result_full[k])
+      return in->result_full[k];
+  return neo_fe_join(in->fe, in->prefix, name);
+}
+
+/* ---- guesses */
+
+typedef struct {
+  const char *name, *best;
+  int distance;
+} guess;
+
+/* Whether two names differ only in capitals and underscores: LayerNorm, layer_norm. */
+static bool same_letters(const char *a, const char *b) {
+  for (;; a++, b++) {
+    a += strspn(a, "_");
+    b += strspn(b, "_");
+    if (tolower((unsigned char)*a) != tolower((unsigned char)*b))
+      return false;
+    if (!*a)
+      return true;
+  }
+}
+
+static void guess_name(guess *g, const char *candidate) {
+  int limit = g->distance - 1;
+  if (limit < 1 || candidate[0] == '.')
+    return;
+  int d = same_letters(g->name, candidate) ? 1 : neo_str_distance(g->name, candidate, limit);
+  if (d > limit || (d > 1 && (size_t)d * 2 >= strlen(g->name)) || (size_t)d >= strlen(g->name))
+    return;
+  g->best = candidate;
+  g->distance = d;
+}
+
+static void guess_scope(guess *g, const neo_scope *s) {
+  for (; s; s = s->parent)
+    for (size_t k = 0; k < s->syms.n; k++)
+      if (s->syms.at[k]->kind != NEO_SYM_POISON)
+        guess_name(g, s->syms.at[k]->name);
+}
+
+/* A module that has the name, of those that were imported. */
+static const char *module_with(const neo_inst *in, const char *name) {
+  for (const neo_scope *s = in->scope; s; s = s->parent)
+    for (size_t k = 0; k < s->syms.n; k++)
+      if (s->syms.at[k]->kind == NEO_SYM_MODULE && neo_scope_own(s->syms.at[k]->scope, name))
+        return s->syms.at[k]->name;
+  return NULL;
+}
+
+/* Help for a name of other libraries, or of one of the model's modules. */
+static bool help_known(neo_inst *in, int h, const char *name) {
+  const char *module = module_with(in, name), *help = neo_foreign_help(name);
+  if (module)
+    neo_diag_help(in->fe->diags, h, "did you mean '%s.%s'?", module, name);
+  else if (help)
+    neo_diag_help(in->fe->diags, h, "%s", help);
+  return module || help;
+}
+
+int neo_name_unknown(neo_inst *in, neo_span at, const char *name, const neo_frame *f) {
+  guess g = {name, NULL, 3};
+  int h = NEO_ERR(in, at, NAME_UNKNOWN, name);
+  if (help_known(in, h, name))
+    return h;
+  for (uint32_t k = 0; f && k < f->n_axes; k++)
+    if (f->axis_name[k])
+      guess_name(&g, f->axis_name[k]);
+  guess_scope(&g, in->scope);
+  for (uint32_t k = 0; neo_builtin_name(k); k++)
+    guess_name(&g, neo_builtin_name(k));
+  if (g.best)
+    neo_diag_help(in->fe->diags, h, "did you mean '%s'?", g.best);
+  return h;
+}
+
+/* The scope's names with commas, as far as a line takes them. */
+static const char *names_text(neo_fe *fe, const neo_scope *s) {
+  neo_str text;
+  neo_str_init(&text, fe->arena);
+  for (size_t k = 0; k < s->syms.n; k++) {
+    const neo_sym *sym = s->syms.at[k];
+    if (sym->kind == NEO_SYM_FN || sym->kind == NEO_SYM_OPTIMIZER)
+      neo_str_addf(&text, "%s%s", text.n ? ", " : "", sym->name);
+  }
+  return neo_str_text(&text);
+}
+
+static void member_unknown(neo_inst *in, const neo_ast_path *path, const neo_scope *s) {
+  const char *name = path->at[1].text;
+  guess g = {name, NULL, 3};
+  int h = NEO_ERR(in, path->at[1].span, NAME_UNKNOWN, name);
+  guess_scope(&g, s);
+  if (g.best)
+    neo_diag_help(in->fe->diags, h, "did you mean '%s'?", g.best);
+  else
+    neo_diag_help(in->fe->diags, h, "'%s' has %s", path->at[0].text, names_text(in->fe, s));
+}
+
+/* ---- paths */
+
+const char *neo_path_text(neo_fe *fe, const neo_ast_path *path) {
+  const char *text = path->at[0].text;
+  for (uint32_t k = 1; k < path->n; k++)
+    text = neo_fe_join(fe, text, path->at[k].text);
+  return neo_fe_intern(fe, text);
+}
+
+/* A param or state by its full name, at the rounds that the reader is in. */
+static neo_sym *owned_symbol(neo_inst *in, const char *full) {
+  uint64_t at;
+  neo_fe *fe = in->fe;
+  if (!neo_map_get(&fe->owned, key_of(full), &at))
+    return NULL;
+  const neo_owned *o = &fe->owned_at.at[at - 1];
+  neo_view v = neo_view_whole(fe->m, o->tensor);
+  for (uint32_t k = 0; k < o->n_rounds && k < in->n_rounds; k++) {
+    if (o->region[k] != in->round[k].region)
+      break;
+    v.index[k] = neo_const_int(fe->m, NEO_I64_T, in->round[k].at);
+    v.rank--;
+  }
+  neo_sym *s = NEO_NEW(fe->arena, neo_sym);
+  *s = (neo_sym){NEO_SYM_VALUE, full, o->span, neo_val_view(v), NULL, NULL, NULL, 0};
+  return s;
+}
+
+/* X.T, X.sum(): a tensor has no attributes and no methods. */
+static bool help_attribute(neo_inst *in, int h, const char *full) {
+  const char *dot = strrchr(full, '.'), *last = dot ? dot + 1 : full;
+  const char *help = neo_foreign_help(last);
+  if (neo_reducer_named(last) != NEO_AST_RED_COUNT)
+    neo_diag_help(in->fe->diags, h, "a reducer names its indices: %s[i] X[i]", last);
+  else if (neo_builtin_is(last))
+    neo_diag_help(in->fe->diags, h, "a function stands before its argument: %s(X[i])", last);
+  else if (help)
+    neo_diag_help(in->fe->diags, h, "%s", help);
+  else
+    return false;
+  return true;
+}
+
+static void guess_owned(neo_inst *in, neo_span at, const char *full) {
+  guess g = {full, NULL, 4};
+  int h = NEO_ERR(in, at, NAME_UNKNOWN, full);
+  if (help_attribute(in, h, full))
+    return;
+  for (size_t k = 0; k < in->fe->owned_at.n; k++)
+    guess_name(&g, neo_name_text(in->fe->names,
+                                 neo_tensor_at(in->fe->m, in->fe->owned_at.at[k].tensor)->name));
+  if (g.best)
+    neo_diag_help(in->fe->diags, h, "did you mean '%s'?", g.best);
+}
+
+/* h.W, h.dense.W: what the call that defines h owns. */
+static neo_sym *owned_find(neo_inst *in, const neo_sym *first, const neo_ast_path *path,
+                           bool quiet) {
+  const char *full = first->prefix;
+  for (uint32_t k = 1; k < path->n; k++)
+    full = neo_fe_join(in->fe, full, path->at[k].text);
+  neo_sym *s = owned_symbol(in, full);
+  if (!s && !quiet)
+    guess_owned(in, path->span, full);
+  return s;
+}
+
+neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet) {
+  neo_sym *s = neo_scope_find(in->scope, path->at[0].text);
+  if (!s && path->n > 1) {
+    neo_sym *o = owned_symbol(in, neo_fe_join(in->fe, in->prefix, neo_path_text(in->fe, path)));
+    if (o)
+      return o;
+  }
+  if (!s && !quiet)
+    neo_name_unknown(in, path->at[0].span, path->at[0].text, NULL);
+  if (!s || path->n == 1 || s->kind == NEO_SYM_POISON)
+    return s;
+  if (s->kind == NEO_SYM_MODULE) {
+    neo_sym *member = neo_scope_own(s->scope, path->at[1].text);
+    if (!member && !quiet)
+      member_unknown(in, path, s->scope);
+    if (member && path->n > 2 && !quiet)
+      guess_owned(in, path->span, neo_path_text(in->fe, path));
+    return path->n > 2 ? NULL : member;
+  }
+  if (s->prefix)
+    return owned_find(in, s, path, quiet);
+  if (!quiet)
+    guess_owned(in, path->span, neo_path_text(in->fe, path));
+  return NULL;
+}
+
+/* ---- the limits */
+
+bool neo_fe_enter(neo_fe *fe, const neo_inst *in, neo_span at, uint32_t cost) {
+  if (fe->depth + cost <= NEO_MAX_DEPTH) {
+    fe->depth += cost;
+    return true;
+  }
+  if (!fe->exhausted)
+    NEO_ERR(in, at, CALLS_TOO_DEEP, NEO_MAX_DEPTH / NEO_CALL_DEPTH);
+  fe->exhausted = true;
+  return false;
+}
+
+void neo_fe_leave(neo_fe *fe, uint32_t cost) {
+  fe->depth -= cost;
+}
+
+bool neo_fe_spend(neo_fe *fe, const neo_inst *in, neo_span at) {
+  if (fe->exhausted)
+    return false;
+  bool nodes = fe->m->nodes.n > (size_t)fe->limit * 100;
+  if (++fe->spent <= fe->limit && !nodes)
+    return true;
+  fe->exhausted = true;
+  int h = NEO_ERR(in, at, PROGRAM_TOO_LARGE, fe->limit);
+  neo_diag_help(fe->diags, h, "a call or a round of repeat is checked anew each time");
+  return false;
+}

@@ -1,0 +1,48 @@
+/* Parameters of a signature while they are bound (frontend/check/params.c). */
+#ifndef NEO_FRONTEND_SEMA_SIGNATURE_H
+#define NEO_FRONTEND_SEMA_SIGNATURE_H
+#include "frontend/sema/parts.h"
+
+typedef struct {
+  const neo_ast_expr *e;
+  neo_expr extent;
+  uint32_t param, dim;
+} neo_pending;
+
+typedef struct {
+  neo_inst *in;
+  const neo_inst *at; /* whom messages about arguments are for */
+  const neo_ast_sig *sig;
+  const neo_actuals *actual;
+  const neo_val *option;
+  const neo_span *option_span;
+  NEO_VEC(neo_pending) later;
+} neo_binding;
+
+void neo_param_bind(neo_inst *in, const neo_ast_name *name, neo_val v);
+bool neo_ast_is_literal(const neo_ast_expr *e); /* a number or bool, perhaps with a sign */
+int neo_option_index(const neo_ast_sig *sig, const char *name); /* -1: none */
+void neo_option_unknown(neo_frame *f, const neo_ast_sig *sig, const neo_ast_arg *arg); /* reports */
+
+/* Reports an extent that is not the declared one; returns false. */
+bool neo_param_extent_differs(neo_binding *b, uint32_t param, uint32_t dim, const neo_ast_expr *e,
+                              neo_expr want, neo_expr have);
+/* The names in e that the scope itself does not have: how many, and the last. */
+typedef struct {
+  const neo_ast_name *name;
+  uint32_t n;
+} neo_unknowns;
+neo_unknowns neo_param_unknowns(const neo_scope *scope, const neo_ast_expr *e);
+/* The rest are checks that report and return false. */
+bool neo_param_rank(neo_binding *b, uint32_t param, uint32_t rank) NEO_MUST_CHECK;
+/* `..` of the parameters is dimensions first .. first + n of v. */
+bool neo_param_pack(neo_binding *b, const neo_view *v, uint32_t param, uint32_t first,
+                    uint32_t n) NEO_MUST_CHECK;
+/* A literal takes the parameter's type. */
+bool neo_param_type(neo_binding *b, uint32_t param, neo_val *v) NEO_MUST_CHECK;
+/* What the elements are known to lie below; 0: nothing. */
+neo_expr neo_param_bound(neo_binding *b, const neo_val *v);
+bool neo_param_bound_holds(neo_binding *b, uint32_t param, neo_expr have,
+                           neo_expr want) NEO_MUST_CHECK;
+
+#endif

@@ -1,0 +1,250 @@
+/* The checker's own picture of a program.
+ *
+ * fe        one run: the module being built, the prover, names given out, what `output` says
+ * scope     names -> symbols; a block's scope has its parent
+ * inst      where statements are checked: a file, a call of a function, a round of a `repeat`
+ * frame     one statement: its axes (AXIS k of every expression lowered in it), the conditions
+ *           around the place being lowered, its pack
+ * val       what an expression is: poison, a literal without type, a scalar expression, or a view
+ *
+ * Ambient axes. A call whose arguments depend on indices of the caller is checked with those
+ * indices as ambient axes: they are the first axes of every frame of the call, and the first
+ * dimensions of every tensor that it defines. A view names an element of such a dimension by an
+ * index expression.
+ *
+ * Positions. In a frame the axes are a stack: ambient, output, then those of the reducers that are
+ * open. A reducer is kept as the statement's own reduction or hoisted into a definition before it
+ * is closed, so its positions can be given out again. */
+#ifndef NEO_FRONTEND_SEMA_STATE_H
+#define NEO_FRONTEND_SEMA_STATE_H
+#include "base/map.h"
+#include "frontend/frontend.h"
+#include "frontend/syntax/ast.h"
+#include "ir/prove.h"
+
+enum { NEO_MAX_DEPTH = 2048, NEO_CALL_DEPTH = 32 };
+enum { NEO_MAX_RANK = 16, NEO_MAX_AXES = 60, NEO_MAX_RESULTS = 16, NEO_MAX_ROUNDS = 6 };
+
+typedef struct neo_fe neo_fe;
+typedef struct neo_inst neo_inst;
+typedef struct neo_scope neo_scope;
+typedef struct neo_frame neo_frame;
+typedef struct neo_trainee neo_trainee;
+
+/* ---- values
+ * ------------------------------------------------------------------------------------- */
+
+typedef enum { NEO_LIT_INT, NEO_LIT_FLOAT, NEO_LIT_BOOL } neo_lit_kind;
+typedef struct { /* known at compile time, takes the type of what it meets */
+  neo_lit_kind kind;
+  int64_t i; /* INT, BOOL */
+  double f;  /* FLOAT; of an INT its nearest double */
+} neo_lit;
+
+/* A tensor with some dimensions fixed: index[d] is the index of dimension d, over ambient axes of
+ * the frame; 0 where the dimension is free. `rank` counts the free ones. */
+typedef struct {
+  neo_tensor tensor;
+  uint32_t rank, n;
+  neo_expr index[NEO_MAX_RANK];
+} neo_view;
+
+typedef enum { NEO_VAL_POISON, NEO_VAL_LIT, NEO_VAL_EXPR, NEO_VAL_VIEW } neo_val_kind;
+typedef struct {
+  neo_val_kind kind;
+  bool index; /* EXPR of sizes, indices and literals only: mixes with integers of any type */
+  neo_lit lit;
+  neo_expr e;
+  neo_view view;
+} neo_val;
+
+typedef enum {
+  NEO_SYM_POISON,
+  NEO_SYM_VALUE,
+  NEO_SYM_FN,
+  NEO_SYM_OPTIMIZER,
+  NEO_SYM_MODULE,
+  NEO_SYM_ROUND
+} neo_sym_kind;
+typedef struct {
+  neo_sym_kind kind;
+  const char *name; /* interned */
+  neo_span span;    /* where it was declared */
+  neo_val value;
+  const char *prefix;     /* full name of the call that defined it; NULL */
+  const neo_ast_stmt *fn; /* FN, OPTIMIZER */
+  neo_scope *scope;       /* FN, OPTIMIZER: of its file; MODULE: its names */
+  uint32_t round;         /* ROUND: which of the instance's */
+} neo_sym;
+
+struct neo_scope {
+  neo_scope *parent;
+  neo_map map;
+  NEO_VEC(neo_sym *) syms;
+};
+
+/* ---- one run
+ * ------------------------------------------------------------------------------------ */
+
+typedef struct { /* a param or state of a call, by its full name */
+  neo_tensor tensor;
+  neo_span span;
+  uint32_t n_rounds; /* leading dimensions that count rounds */
+  uint32_t region[NEO_MAX_ROUNDS];
+} neo_owned;
+
+typedef struct { /* `update` of the model (not of an optimizer) */
+  neo_tensor updates, update;
+  neo_span span;
+  int64_t pieces;
+} neo_update_rec;
+
+typedef struct {
+  const char *path;
+  neo_scope *scope; /* NULL while it is being read */
+} neo_file_rec;
+
+struct neo_fe {
+  neo_arena *arena;
+  neo_names *names;
+  neo_diags *diags;
+  neo_module *m;
+  neo_prover *prover;
+  const neo_frontend_options *options;
+  uint32_t spent, limit;
+  uint32_t depth;   /* of expressions, calls and regions that are open: bounds the stack */
+  bool exhausted;   /* the limit was reached and reported */
+  neo_map taken;    /* full names in use */
+  neo_map owned;    /* full name -> index + 1 into owned_at */
+  neo_map declared; /* the same, by the name that it should have had, and the statement */
+  NEO_VEC(neo_owned) owned_at;
+  NEO_VEC(neo_expr) asserts;
+  NEO_VEC(neo_update_rec) updates;
+  NEO_VEC(neo_file_rec) files;
+  NEO_VEC(const neo_ast_stmt *) outputs, trains;
+  neo_map regions; /* a repeat, within the round around it -> its number */
+  bool *define_used;
+};
+
+/* ---- where statements are checked
+ * ----------------------------------------------------------------- */
+
+typedef struct {
+  uint32_t region;
+  int64_t at, count;
+} neo_round;
+
+struct neo_inst {
+  neo_fe *fe;
+  neo_scope *scope;
+  const char *prefix; /* "" in the main file */
+  neo_map prefixes;   /* of calls in it; each round starts anew, so that names are the same */
+  uint32_t n_ambient;
+  neo_axis_rec ambient[NEO_MAX_AXES];
+  bool has_pack; /* `..` of the parameters */
+  uint32_t n_pack;
+  neo_expr pack[NEO_MAX_RANK];
+  uint32_t n_rounds;
+  neo_round round[NEO_MAX_ROUNDS];
+  const neo_ast_stmt *fn; /* the function, NULL in a file */
+  neo_span call;
+  const neo_inst *caller;
+  uint32_t n_results; /* names that the caller gives to results */
+  const char *result[NEO_MAX_RESULTS], *result_full[NEO_MAX_RESULTS];
+  neo_trainee *trainee;        /* in an optimizer: whom it trains */
+  struct neo_trainer *trainer; /* the entry whose `train` statements are checked from here */
+  bool is_main;                /* the main file, not a module */
+  struct neo_rounds *repeat;   /* what `next` and `collect` write; NULL outside */
+  size_t n_owned;              /* params and states of the program before this call */
+};
+
+/* A read that was proved in range, kept until the reducers around it are closed. */
+typedef struct {
+  neo_expr index, extent;
+  uint32_t first_assume, n_assume; /* into frame.proofs */
+} neo_read;
+
+typedef struct { /* the reduction that stays with the statement */
+  bool set;
+  neo_reducer reducer;
+  neo_expr where, body[2], bound;
+  uint32_t n_body, n_axes;
+  neo_axis_rec axis[NEO_MAX_RANK];
+} neo_kept;
+
+typedef struct { /* an index whose reducer is over */
+  const char *name, *word;
+  neo_span span;
+} neo_closed;
+
+struct neo_frame {
+  neo_inst *in;
+  neo_fe *fe;
+  neo_module *m;
+  const char *target; /* full name: what hoisted definitions and anonymous calls are named after */
+  uint32_t n_axes, n_out;
+  neo_axis_rec axis[NEO_MAX_AXES];
+  const char *axis_name[NEO_MAX_AXES]; /* NULL: ambient, has no name here */
+  uint64_t guarded; /* bit k: the extent of axis k was found in guarded reads only */
+  NEO_VEC(neo_expr) assume;
+  NEO_VEC(neo_read) reads;
+  NEO_VEC(neo_expr) proofs;
+  NEO_VEC(neo_closed) closed; /* indices of reducers that are over */
+  neo_map calls;              /* REF node -> neo_results */
+  neo_map inferred;           /* REDUCE node -> its wants */
+  bool has_pack;
+  uint32_t n_pack;
+  const char *pack_name[NEO_MAX_RANK];
+  uint32_t subscript; /* > 0: in a subscript, bound or size: integers are i64, `/` floors */
+  uint32_t no_keep;   /* > 0: a reducer here must be hoisted */
+  uint32_t depth;     /* reducers open */
+  uint32_t n_hoisted;
+  bool init;       /* an initial value: uniform() … are known */
+  bool sizes_only; /* no tensors here (extents) */
+  neo_kept kept;
+};
+
+/* ---- calls and gradients */
+
+typedef struct {
+  bool poison;
+  uint32_t n;
+  neo_val at[NEO_MAX_RESULTS];
+  const char *prefix;
+} neo_results;
+
+typedef struct { /* arguments of a call */
+  uint32_t n;
+  neo_val at[NEO_MAX_RESULTS];
+  neo_span span[NEO_MAX_RESULTS];
+} neo_actuals;
+
+struct neo_trainee {
+  neo_tensor param, grad;
+  struct neo_trainer *trainer;
+  size_t first_update; /* of the entry, among the program's updates */
+};
+
+/* ---- extents that are looked for */
+
+typedef struct neo_want { /* an index whose extent is looked for */
+  const char *name;
+  neo_span span;
+  bool bounded; /* a bound is written */
+  bool guarded; /* the extent was found in guarded reads only */
+  bool hushed;  /* something is broken and reported */
+  neo_expr extent;
+  neo_span place;
+  int dim;
+  const char *tensor, *tensor2; /* the second: a conflict */
+  neo_expr extent2;
+  neo_span place2, declared2;
+  int dim2;
+  struct neo_want *outer;
+} neo_want;
+typedef struct {
+  uint32_t n;
+  neo_want *at;
+} neo_wants;
+
+#endif

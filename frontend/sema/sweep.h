@@ -1,0 +1,28 @@
+/* A sweep over a statement that finds the extents of its indices (frontend/check/ranges.c). */
+#ifndef NEO_FRONTEND_SEMA_SWEEP_H
+#define NEO_FRONTEND_SEMA_SWEEP_H
+#include "frontend/sema/parts.h"
+
+typedef struct {
+  neo_frame *f;
+  neo_want *top;
+  bool guarded, hushed;
+  uint32_t reducers;
+  NEO_VEC(const neo_ast_expr *) later;
+} neo_sweep;
+
+bool neo_has_pack_sub(const neo_ast_expr *e); /* X[.., i] */
+/* Whether argument k of a call is taken as a tensor, so that its `..` is no index. */
+bool neo_is_tensor_arg(neo_frame *f, const neo_ast_expr *call, uint32_t k);
+neo_want *neo_sweep_find(const neo_sweep *s, const char *name); /* NULL: no index in scope */
+/* Reports two extents of one index. */
+void neo_sweep_conflict(neo_sweep *s, neo_want *w);
+/* Wants that subscript v alone take the extents of its dimensions. */
+void neo_sweep_subs(neo_sweep *s, const neo_ast_expr *e, const neo_view *v);
+/* Do the arguments of a call use indices? Are the extents of these known? */
+bool neo_sweep_mentions(neo_sweep *s, const neo_ast_expr *call);
+bool neo_sweep_ready(neo_sweep *s, const neo_ast_expr *call);
+/* Axes of the frame take the extents that were found. */
+void neo_sweep_set_axes(neo_sweep *s);
+
+#endif

@@ -1,0 +1,30 @@
+/* An entry of `train` statements while it is checked; seen by train_values.c and frontend/check/train.c alone. */
+#ifndef NEO_FRONTEND_SEMA_TRAIN_H
+#define NEO_FRONTEND_SEMA_TRAIN_H
+#include "frontend/sema/parts.h"
+
+typedef struct {
+  const neo_ast_stmt *s;
+  neo_sym *opt;
+  neo_val *option;
+  neo_span *span;
+  NEO_VEC(neo_tensor) params;
+  bool ok;
+} trained_part;
+
+struct neo_trainer {
+  neo_fe *fe;
+  neo_inst *in; /* the main file */
+  const char *entry;
+  neo_tensor loss;
+  const char *loss_name;
+  neo_span span;
+  NEO_VEC(trained_part) parts;
+  NEO_VEC(neo_tensor) params; /* all of the entry, and their gradients */
+  neo_tensor *grad;
+  neo_tensor norm, count; /* made when they are asked for */
+  size_t first_update;
+};
+typedef struct neo_trainer trainer;
+
+#endif

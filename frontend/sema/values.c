@@ -1,0 +1,98 @@
+/* Values of expressions, and views: tensors of which some dimensions are fixed. */
+#include "frontend/sema/parts.h"
+
+neo_val neo_val_int(int64_t i) {
+  return (neo_val){.kind = NEO_VAL_LIT, .lit = {NEO_LIT_INT, i, (double)i}};
+}
+
+neo_val neo_val_float(double x) {
+  return (neo_val){.kind = NEO_VAL_LIT, .lit = {NEO_LIT_FLOAT, 0, x}};
+}
+
+neo_val neo_val_bool(bool b) {
+  return (neo_val){.kind = NEO_VAL_LIT, .lit = {NEO_LIT_BOOL, b, 0}};
+}
+
+neo_val neo_val_expr(neo_expr e) {
+  if (!e.i)
+    return neo_val_poison();
+  return (neo_val){.kind = NEO_VAL_EXPR, .e = e};
+}
+
+neo_val neo_val_index(neo_expr e) {
+  if (!e.i)
+    return neo_val_poison();
+  return (neo_val){.kind = NEO_VAL_EXPR, .e = e, .index = true};
+}
+
+neo_val neo_val_view(neo_view v) {
+  return (neo_val){.kind = NEO_VAL_VIEW, .view = v};
+}
+
+const char *neo_val_text(neo_fe *fe, const neo_val *v) {
+  static const char *const lits[] = {"an integer", "a number", "a bool"};
+  switch (v->kind) {
+  case NEO_VAL_LIT:
+    return lits[v->lit.kind];
+  case NEO_VAL_EXPR:
+    return neo_type_text(neo_expr_type(fe->m, v->e));
+  case NEO_VAL_VIEW:
+    return "a tensor";
+  default:
+    return "nothing";
+  }
+}
+
+neo_val neo_val_known(const neo_frame *f, neo_val v) {
+  int64_t x;
+  if (v.kind != NEO_VAL_EXPR || !neo_expr_is_int(f->m, v.e, &x))
+    return v;
+  neo_type t = neo_expr_type(f->m, v.e);
+  if (t == NEO_BOOL_T)
+    return neo_val_bool(x != 0);
+  return t == NEO_I64_T && v.index ? neo_val_int(x) : v;
+}
+
+/* ---- views */
+
+neo_view neo_view_whole(const neo_module *m, neo_tensor t) {
+  uint32_t rank = neo_tensor_rank(m, t);
+  return (neo_view){.tensor = t, .rank = rank, .n = rank};
+}
+
+/* A tensor of this instance: its first dimensions are the ambient axes. */
+neo_view neo_view_ambient(const neo_inst *in, neo_tensor t, uint32_t rank) {
+  neo_view v = {.tensor = t, .rank = rank, .n = in->n_ambient + rank};
+  for (uint32_t k = 0; k < in->n_ambient; k++)
+    v.index[k] = neo_axis_ref(in->fe->m, k);
+  return v;
+}
+
+static uint32_t view_dim(const neo_view *v, uint32_t free_dim) {
+  uint32_t d = 0;
+  for (;; d++)
+    if (!v->index[d].i && free_dim-- == 0)
+      return d;
+}
+
+neo_expr neo_view_extent(const neo_fe *fe, const neo_view *v, uint32_t free_dim) {
+  return neo_tensor_extent(fe->m, v->tensor, view_dim(v, free_dim));
+}
+
+neo_view neo_view_subst(neo_module *m, neo_view v, const neo_expr *by, uint32_t n) {
+  for (uint32_t d = 0; d < v.n; d++)
+    if (v.index[d].i)
+      v.index[d] = neo_expr_subst_axes(m, v.index[d], by, n);
+  return v;
+}
+
+bool neo_view_is_whole(const neo_view *v) {
+  return v->rank == v->n;
+}
+
+bool neo_view_same_shape(neo_fe *fe, const neo_view *a, const neo_view *b) {
+  bool same = a->rank == b->rank;
+  for (uint32_t k = 0; same && k < a->rank; k++)
+    same = neo_size_equal(fe, neo_view_extent(fe, a, k), neo_view_extent(fe, b, k));
+  return same;
+}

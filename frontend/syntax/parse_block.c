@@ -1,0 +1,334 @@
+/* Statements and blocks, which hold each other: functions, regions, and what to do about a broken
+ * statement.
+ *
+ * A broken statement is skipped to its end, over whole blocks, and left in the tree as BROKEN with
+ * the names it would have defined. A broken head does not hide its block's errors: blocks that were
+ * reached have been parsed. */
+#include "frontend/syntax/parse_rec.h"
+
+static neo_ast_block block(neo_parser *p);
+
+/* ---- recovery */
+
+/* To the end of the statement: its END, or the brace that closes the block around it. */
+static void skip(neo_parser *p) {
+  for (size_t depth = 0;; neo_p_take(p)) {
+    neo_tok k = neo_p_kind(p);
+    if (k == NEO_TOK_EOF || (depth == 0 && (k == NEO_TOK_END || k == NEO_TOK_RBRACE)))
+      return;
+    depth += k == NEO_TOK_LBRACE;
+    depth -= k == NEO_TOK_RBRACE;
+  }
+}
+
+static void find_block(neo_parser *p) {
+  if (!p->panic)
+    return;
+  for (size_t at = p->at;; at++) {
+    switch (p->tokens.at[at].kind) {
+    case NEO_TOK_LBRACE:
+      p->at = at;
+      p->panic = false;
+      return;
+    case NEO_TOK_RBRACE:
+    case NEO_TOK_END:
+    case NEO_TOK_EOF:
+      return;
+    default:
+      break;
+    }
+  }
+}
+
+/* ---- fn, optimizer, vertex: behind the word */
+
+/* "grad" "(" NAME,+ ")" "->" NAME,+ block */
+static void own_gradient(neo_parser *p, neo_ast_stmt *s) {
+  s->u.fn.has_grad = true;
+  if (neo_p_expect(p, NEO_TOK_LPAREN))
+    s->u.fn.seeds = neo_p_names(p, "the name of a result's gradient");
+  if (!p->panic)
+    neo_p_expect(p, NEO_TOK_RPAREN);
+  if (!p->panic && neo_p_expect(p, NEO_TOK_ARROW))
+    s->u.fn.grads = neo_p_names(p, "the name of a parameter's gradient");
+  find_block(p);
+  s->u.fn.grad_block = block(p);
+}
+
+/* sig "->" NAME,+ block [own gradient] */
+static void fn(neo_parser *p, neo_ast_stmt *s) {
+  s->u.fn.sig = neo_p_sig(p);
+  if (!p->panic && !neo_p_accept(p, NEO_TOK_ARROW)) {
+    int h = neo_p_expected(p, "'->'");
+    neo_diag_help(p->diags, h, "a function names its results: fn f(x[N]) -> y { ... }");
+  }
+  if (!p->panic)
+    s->u.fn.results = neo_p_names(p, "the name of a result");
+  find_block(p);
+  s->u.fn.block = block(p);
+  if (neo_p_accept_word(p, "grad"))
+    own_gradient(p, s);
+}
+
+static void optimizer(neo_parser *p, neo_ast_stmt *s) {
+  s->u.fn.sig = neo_p_sig(p);
+  find_block(p);
+  s->u.fn.block = block(p);
+}
+
+/* sig "over" NAME block */
+static void vertex(neo_parser *p, neo_ast_stmt *s) {
+  s->u.fn.sig = neo_p_sig(p);
+  if (!p->panic && neo_p_expect_word(p, "over"))
+    s->u.fn.over = neo_p_name(p, "the name of a graph");
+  find_block(p);
+  s->u.fn.block = block(p);
+}
+
+/* ---- scan, repeat, while, case */
+
+static bool at_region(const neo_parser *p) {
+  neo_tok k = neo_p_kind(p);
+  return k == NEO_TOK_SCAN || k == NEO_TOK_REPEAT || k == NEO_TOK_WHILE || k == NEO_TOK_CASE;
+}
+
+/* The carries are names of the inside. */
+static neo_ast_binds carries(neo_parser *p) {
+  size_t mark = p->defined.n;
+  neo_ast_binds from = neo_p_binds(p, false);
+  p->defined.n = mark;
+  return from;
+}
+
+/* NAME "<" sum ["from" bind,+] block */
+static void rounds(neo_parser *p, neo_ast_region *r) {
+  r->index = neo_p_name(p, "the index of the rounds");
+  if (!p->panic && neo_p_expect(p, NEO_TOK_LT))
+    r->extent = neo_p_sum(p);
+  if (neo_p_accept_word(p, "from"))
+    r->from = carries(p);
+  find_block(p);
+  r->block = block(p);
+}
+
+/* expr "limit" sum "from" bind,+ block */
+static void while_rounds(neo_parser *p, neo_ast_region *r) {
+  r->cond = neo_p_expr(p);
+  if (!p->panic && neo_p_expect_word(p, "limit"))
+    r->extent = neo_p_sum(p);
+  if (!p->panic && neo_p_expect_word(p, "from"))
+    r->from = carries(p);
+  find_block(p);
+  r->block = block(p);
+}
+
+static neo_ast_arm arm(neo_parser *p) {
+  size_t from = p->at;
+  neo_ast_arm a = {.kind = NEO_AST_LABEL_NUMBER};
+  neo_tok k = neo_p_kind(p);
+  if (neo_p_accept(p, NEO_TOK_ELSE)) {
+    a.kind = NEO_AST_LABEL_ELSE;
+  } else if (k == NEO_TOK_TRUE || k == NEO_TOK_FALSE) {
+    a.kind = NEO_AST_LABEL_BOOL;
+    a.label = neo_p_bool(p);
+  } else {
+    a.label = neo_p_signed_number(p, "a number, true, false or 'else'");
+  }
+  find_block(p);
+  a.block = block(p);
+  a.span = neo_p_span_from(p, from);
+  return a;
+}
+
+static void skip_ends(neo_parser *p) {
+  while (neo_p_accept(p, NEO_TOK_END))
+    ;
+}
+
+/* expr "{" {END} {label block {END}} ["else" block {END}] "}" */
+static void branches(neo_parser *p, neo_ast_region *r) {
+  NEO_VEC(neo_ast_arm) v = {0};
+  bool had_else = false;
+  r->cond = neo_p_expr(p);
+  if (p->panic || !neo_p_expect(p, NEO_TOK_LBRACE))
+    return;
+  skip_ends(p);
+  while (!p->panic && neo_p_kind(p) != NEO_TOK_RBRACE) {
+    if (had_else)
+      NEO_P_COMPLAIN(p, neo_p_span_here(p), NEO_D_ELSE_LAST);
+    NEO_PUSH(p->arena, &v, arm(p));
+    had_else = v.at[v.n - 1].kind == NEO_AST_LABEL_ELSE;
+    skip_ends(p);
+  }
+  if (!p->panic)
+    neo_p_expect(p, NEO_TOK_RBRACE);
+  NEO_P_LIST(&r->arms, &v);
+}
+
+static neo_ast_region *region(neo_parser *p) {
+  size_t from = p->at;
+  neo_ast_region *r = NEO_NEW(p->arena, neo_ast_region);
+  const neo_token *word = neo_p_take(p);
+  r->word = neo_p_token_span(p, word);
+  switch (word->kind) {
+  case NEO_TOK_SCAN:
+  case NEO_TOK_REPEAT:
+    r->kind = word->kind == NEO_TOK_SCAN ? NEO_AST_SCAN : NEO_AST_REPEAT;
+    rounds(p, r);
+    break;
+  case NEO_TOK_WHILE:
+    r->kind = NEO_AST_WHILE;
+    while_rounds(p, r);
+    break;
+  default:
+    r->kind = NEO_AST_CASE;
+    branches(p, r);
+  }
+  r->span = neo_p_span_from(p, from);
+  return r;
+}
+
+/* ---- one statement */
+
+/* target {"," NAME} "=" (region|expr) */
+static void define(neo_parser *p, neo_ast_stmt *s) {
+  s->u.define.target = neo_p_target(p);
+  if (neo_p_accept(p, NEO_TOK_COMMA))
+    s->u.define.more = neo_p_new_names(p, "a name");
+  if (p->panic)
+    return;
+  if (!neo_p_accept(p, NEO_TOK_ASSIGN)) {
+    bool change = neo_p_kind_ahead(p, 1) == NEO_TOK_ASSIGN;
+    int h = neo_p_expected(p, "'='");
+    if (change)
+      neo_diag_help(p->diags, h, "a tensor is defined once; state changes by 'update'");
+    return;
+  }
+  if (at_region(p))
+    s->u.define.region = region(p);
+  else
+    s->u.define.value = neo_p_expr(p);
+}
+
+static void behind_word(neo_parser *p, neo_ast_stmt *s) {
+  switch (s->kind) {
+  case NEO_AST_FN:
+    fn(p, s);
+    break;
+  case NEO_AST_OPTIMIZER:
+    optimizer(p, s);
+    break;
+  case NEO_AST_VERTEX:
+    vertex(p, s);
+    break;
+  default:
+    neo_p_line(p, s);
+  }
+}
+
+/* A word such as `input` begins a statement where something other than `=`, `[`, `,`, `:` or `.`
+ * follows it; there it is a name like any other. */
+static void statement_inside(neo_parser *p, neo_ast_stmt *s) {
+  neo_tok next = neo_p_kind_ahead(p, 1);
+  s->word = neo_p_span_here(p);
+  if (neo_p_kind(p) == NEO_TOK_NAME && !neo_p_defines(next))
+    for (neo_ast_stmt_kind k = 0; k < NEO_AST_STMT_KINDS; k++)
+      if (neo_ast_stmt_word(k) && neo_p_accept_word(p, neo_ast_stmt_word(k))) {
+        s->kind = k;
+        behind_word(p, s);
+        return;
+      }
+  s->kind = NEO_AST_DEFINE;
+  if (neo_p_kind(p) == NEO_TOK_NAME && !neo_p_defines(next) && !neo_p_is_sign(next))
+    neo_p_unknown_statement(p);
+  else if (at_region(p))
+    neo_diag_help(p->diags, neo_p_expected(p, "a statement"), "name its results: y = %s ...",
+                  neo_tok_text(neo_p_kind(p)));
+  else if (neo_p_kind(p) != NEO_TOK_NAME && next != NEO_TOK_ASSIGN)
+    neo_p_no_statement(p);
+  else
+    define(p, s);
+}
+
+/* Names that a broken statement leaves behind. */
+static void break_statement(neo_parser *p, neo_ast_stmt *s) {
+  s->kind = NEO_AST_BROKEN;
+  s->u.names = (neo_ast_names){0};
+  NEO_VEC(neo_ast_name) v = {0};
+  for (size_t i = 0; i < p->defined.n; i++)
+    NEO_PUSH(p->arena, &v, p->defined.at[i]);
+  NEO_P_LIST(&s->u.names, &v);
+}
+
+/* The flags are those of one statement; around a block they wait for it. */
+static neo_ast_stmt *statement(neo_parser *p) {
+  neo_parser outer = *p;
+  p->panic = p->broken = p->quiet = false;
+  p->defined.at = NULL;
+  p->defined.n = p->defined.cap = 0;
+  size_t from = p->at;
+  neo_ast_stmt *s = NEO_NEW(p->arena, neo_ast_stmt);
+  if (neo_p_enter(p))
+    statement_inside(p, s);
+  size_t after = p->at;
+  neo_p_expect_end(p);
+  if (p->panic) {
+    skip(p);
+    after = p->at;
+    neo_p_accept(p, NEO_TOK_END);
+  }
+  if (p->broken)
+    break_statement(p, s);
+  size_t next = p->at;
+  p->at = after;
+  s->span = neo_p_span_from(p, from);
+  p->at = next;
+  p->panic = outer.panic;
+  p->broken = outer.broken;
+  p->quiet = outer.quiet;
+  p->defined.at = outer.defined.at;
+  p->defined.n = outer.defined.n;
+  p->defined.cap = outer.defined.cap;
+  p->depth = outer.depth;
+  return s;
+}
+
+/* Stops at the brace that closes this block (at the outermost level there is none), or the end. */
+neo_ast_stmts neo_p_statements(neo_parser *p, bool outermost) {
+  NEO_VEC(neo_ast_stmt *) v = {0};
+  for (;;) {
+    neo_tok k = neo_p_kind(p);
+    if (k == NEO_TOK_EOF || (k == NEO_TOK_RBRACE && !outermost))
+      break;
+    if (k == NEO_TOK_END || k == NEO_TOK_RBRACE)
+      neo_p_take(p);
+    else
+      NEO_PUSH(p->arena, &v, statement(p));
+  }
+  neo_ast_stmts list;
+  NEO_P_LIST(&list, &v);
+  return list;
+}
+
+static neo_ast_block block(neo_parser *p) {
+  neo_ast_block b = {0};
+  size_t from = p->at;
+  if (p->panic)
+    return b;
+  b.open = neo_p_span_here(p);
+  bool next_line = neo_p_kind(p) == NEO_TOK_END && neo_p_kind_ahead(p, 1) == NEO_TOK_LBRACE;
+  if (neo_p_kind(p) != NEO_TOK_LBRACE) {
+    int h = neo_p_expected(p, "'{'");
+    if (!next_line)
+      return b;
+    neo_diag_help(p->diags, h, "the brace stands on the same line");
+    p->panic = false;
+    neo_p_take(p);
+  }
+  neo_p_take(p);
+  b.stmts = neo_p_statements(p, false);
+  b.close = neo_p_ahead(p, 0)->made_up ? 0 : neo_p_span_here(p);
+  neo_p_accept(p, NEO_TOK_RBRACE);
+  b.span = neo_p_span_from(p, from);
+  return b;
+}

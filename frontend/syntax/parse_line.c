@@ -1,0 +1,330 @@
+/* Statements of one line, and what is said where there is no statement, or no end of one. */
+#include "frontend/syntax/parse_rec.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- one function a statement; the word is taken, s is zero but for kind and word ------------ */
+
+static void p_import(neo_parser *p, neo_ast_stmt *s) {
+  NEO_VEC(neo_ast_alias) v = {0};
+  do {
+    size_t from = p->at;
+    neo_ast_alias a = {.module = neo_p_name(p, "a module's name")};
+    if (neo_p_accept_word(p, "as"))
+      a.alias = neo_p_name(p, "a name");
+    a.span = neo_p_span_from(p, from);
+    neo_ast_name known = a.alias.text ? a.alias : a.module;
+    if (known.text)
+      NEO_PUSH(p->arena, &p->defined, known);
+    NEO_PUSH(p->arena, &v, a);
+  } while (neo_p_accept(p, NEO_TOK_COMMA));
+  NEO_P_LIST(&s->u.import.aliases, &v);
+}
+
+static void dim_bound(neo_parser *p) {
+  if (p->panic || neo_p_accept(p, NEO_TOK_LE))
+    return;
+  bool less = neo_p_kind(p) == NEO_TOK_LT;
+  int h = neo_p_expected(p, "'=' or '<='");
+  if (less)
+    neo_diag_help(p->diags, h, "a size has a largest value: dim N <= 512");
+}
+
+/* NAME "=" sum | [sum "<="] NAME "<=" sum */
+static void p_dim(neo_parser *p, neo_ast_stmt *s) {
+  if (neo_p_kind(p) == NEO_TOK_NAME && neo_p_kind_ahead(p, 1) == NEO_TOK_ASSIGN) {
+    s->u.dim.name = neo_p_new_name(p, "a name");
+    neo_p_take(p);
+    s->u.dim.hi = neo_p_sum(p);
+    return;
+  }
+  s->u.dim.rel = NEO_AST_REL_LE;
+  neo_ast_expr *name = neo_p_sum(p);
+  if (!p->panic && neo_p_is_name(name)) /* for the case that the next line fails */
+    NEO_PUSH(p->arena, &p->defined, name->u.ref.path.at[0]);
+  dim_bound(p);
+  if (!p->panic)
+    s->u.dim.hi = neo_p_sum(p);
+  if (neo_p_accept(p, NEO_TOK_LE)) {
+    s->u.dim.lo = name;
+    name = s->u.dim.hi;
+    s->u.dim.hi = neo_p_sum(p);
+    p->defined.n = 0;
+  }
+  if (p->panic)
+    return;
+  if (!neo_p_is_name(name)) {
+    int h = NEO_P_ERROR(p, name->span, NEO_D_EXPECTED, "a name", "an expression");
+    neo_diag_help(p->diags, h, "for example dim N <= 512 or dim 0 <= E <= 4096");
+    return;
+  }
+  s->u.dim.name = name->u.ref.path.at[0];
+  NEO_PUSH(p->arena, &p->defined, s->u.dim.name);
+}
+
+static void p_assert(neo_parser *p, neo_ast_stmt *s) {
+  s->u.expr = neo_p_expr(p);
+}
+
+/* var ["=" expr] */
+static void p_input(neo_parser *p, neo_ast_stmt *s) {
+  s->u.decl.var = neo_p_var(p);
+  if (neo_p_accept(p, NEO_TOK_ASSIGN))
+    s->u.decl.value = neo_p_expr(p);
+}
+
+static void no_initial_value(neo_parser *p, neo_ast_stmt_kind kind) {
+  bool end = neo_p_kind(p) == NEO_TOK_END || neo_p_kind(p) == NEO_TOK_EOF;
+  int h = neo_p_expected(p, "'='");
+  if (end && kind == NEO_AST_PARAM)
+    neo_diag_help(p->diags, h, "a param has an initial value: = glorot(fan_in, fan_out), or = 0");
+  else if (end)
+    neo_diag_help(p->diags, h, "a state has an initial value: = 0");
+}
+
+/* var "=" expr */
+static void p_decl(neo_parser *p, neo_ast_stmt *s) {
+  s->u.decl.var = neo_p_var(p);
+  if (neo_p_accept(p, NEO_TOK_ASSIGN))
+    s->u.decl.value = neo_p_expr(p);
+  else if (!p->panic)
+    no_initial_value(p, s->kind);
+}
+
+/* var "=" (list | expr) */
+static void p_const(neo_parser *p, neo_ast_stmt *s) {
+  s->u.decl.var = neo_p_var(p);
+  if (p->panic || !neo_p_expect(p, NEO_TOK_ASSIGN))
+    return;
+  if (neo_p_kind(p) == NEO_TOK_LBRACKET)
+    s->u.decl.literal = neo_p_literal(p);
+  else
+    s->u.decl.value = neo_p_expr(p);
+}
+
+static void p_binds(neo_parser *p, neo_ast_stmt *s) {
+  s->u.binds = neo_p_binds(p, s->kind == NEO_AST_GATHER);
+  if (s->kind != NEO_AST_GATHER) /* these change what exists */
+    p->defined.n = 0;
+}
+
+static void p_collect(neo_parser *p, neo_ast_stmt *s) {
+  s->u.names = neo_p_names(p, "a name");
+}
+
+static void p_push(neo_parser *p, neo_ast_stmt *s) {
+  neo_ast_name *one = NEO_NEW(p->arena, neo_ast_name);
+  *one = neo_p_name(p, "a name");
+  s->u.names = (neo_ast_names){one, 1};
+}
+
+/* NAME "(" "children" "<=" sum "," "vertices" "<=" sum ")" */
+static void p_graph(neo_parser *p, neo_ast_stmt *s) {
+  s->u.graph.name = neo_p_new_name(p, "a name");
+  if (p->panic || !neo_p_expect(p, NEO_TOK_LPAREN) || !neo_p_expect_word(p, "children") ||
+      !neo_p_expect(p, NEO_TOK_LE))
+    return;
+  s->u.graph.children = neo_p_sum(p);
+  if (p->panic || !neo_p_expect(p, NEO_TOK_COMMA) || !neo_p_expect_word(p, "vertices") ||
+      !neo_p_expect(p, NEO_TOK_LE))
+    return;
+  s->u.graph.vertices = neo_p_sum(p);
+  if (!p->panic)
+    neo_p_expect(p, NEO_TOK_RPAREN);
+}
+
+static neo_ast_paths paths(neo_parser *p) {
+  NEO_VEC(neo_ast_path) v = {0};
+  do
+    NEO_PUSH(p->arena, &v, neo_p_path(p, "a tensor's name"));
+  while (neo_p_accept(p, NEO_TOK_COMMA));
+  neo_ast_paths list;
+  NEO_P_LIST(&list, &v);
+  return list;
+}
+
+/* [NAME ":"] */
+static neo_ast_name entry(neo_parser *p) {
+  neo_ast_name name = {0};
+  if (neo_p_kind_ahead(p, 1) == NEO_TOK_COLON) {
+    name = neo_p_name(p, "an entry's name");
+    neo_p_accept(p, NEO_TOK_COLON);
+  }
+  return name;
+}
+
+static void p_output(neo_parser *p, neo_ast_stmt *s) {
+  s->u.output.entry = entry(p);
+  s->u.output.tensors = paths(p);
+  if (neo_p_accept_word(p, "update"))
+    s->u.output.updates = paths(p);
+}
+
+/* (NAME|"*") {"." (NAME|"*")} */
+static neo_ast_pattern pattern(neo_parser *p) {
+  size_t from = p->at;
+  NEO_VEC(neo_ast_name) v = {0};
+  do {
+    neo_ast_name part = {.span = neo_p_span_here(p)};
+    if (!neo_p_accept(p, NEO_TOK_MUL))
+      part = neo_p_name(p, "a parameter's name or '*'");
+    NEO_PUSH(p->arena, &v, part);
+  } while (neo_p_accept(p, NEO_TOK_DOT));
+  neo_ast_pattern pat;
+  NEO_P_LIST(&pat.parts, &v);
+  pat.span = neo_p_span_from(p, from);
+  return pat;
+}
+
+/* [NAME ":"] path [("over"|"except") pat,+] "using" path args */
+static void p_train(neo_parser *p, neo_ast_stmt *s) {
+  s->u.train.entry = entry(p);
+  s->u.train.loss = neo_p_path(p, "the name of a loss");
+  s->u.train.except = neo_p_accept_word(p, "except");
+  if (s->u.train.except || neo_p_accept_word(p, "over")) {
+    NEO_VEC(neo_ast_pattern) v = {0};
+    do
+      NEO_PUSH(p->arena, &v, pattern(p));
+    while (neo_p_accept(p, NEO_TOK_COMMA));
+    NEO_P_LIST(&s->u.train.patterns, &v);
+  }
+  if (p->panic)
+    return;
+  if (!neo_p_accept_word(p, "using")) {
+    int h = neo_p_expected(p, "'using'");
+    neo_diag_help(p->diags, h, "for example train loss using optim.adam(lr = 1e-3)");
+    return;
+  }
+  s->u.train.optimizer = neo_p_path(p, "an optimizer's name");
+  if (p->panic)
+    return;
+  if (neo_p_kind(p) == NEO_TOK_LPAREN)
+    s->u.train.args = neo_p_args(p);
+  else
+    neo_diag_help(p->diags, neo_p_expected(p, "'('"), "the optimizer's options go in parentheses");
+}
+
+/* ---- which statement is it? ------------------------------------------------------------------ */
+
+/* Those that hold no block. */
+static void (*const lines[NEO_AST_STMT_KINDS])(neo_parser *, neo_ast_stmt *) = {
+    [NEO_AST_IMPORT] = p_import, [NEO_AST_DIM] = p_dim,      [NEO_AST_ASSERT] = p_assert,
+    [NEO_AST_INPUT] = p_input,   [NEO_AST_PARAM] = p_decl,   [NEO_AST_STATE] = p_decl,
+    [NEO_AST_CONST] = p_const,   [NEO_AST_NEXT] = p_binds,   [NEO_AST_UPDATE] = p_binds,
+    [NEO_AST_SCATTER] = p_binds, [NEO_AST_GATHER] = p_binds, [NEO_AST_COLLECT] = p_collect,
+    [NEO_AST_PUSH] = p_push,     [NEO_AST_GRAPH] = p_graph,  [NEO_AST_OUTPUT] = p_output,
+    [NEO_AST_TRAIN] = p_train,
+};
+
+void neo_p_line(neo_parser *p, neo_ast_stmt *s) {
+  assert(lines[s->kind] && "a statement of one line");
+  lines[s->kind](p, s);
+}
+
+/* What people write who come from elsewhere. */
+static const char *const foreign_words[][2] = {
+    {"def", "a function is written fn f(x[N]) -> y { ... }"},
+    {"func", "a function is written fn f(x[N]) -> y { ... }"},
+    {"function", "a function is written fn f(x[N]) -> y { ... }"},
+    {"let", "a definition needs no word: y = x"},
+    {"var", "a definition needs no word: y = x"},
+    {"val", "a definition needs no word: y = x"},
+    {"return", "the results are named behind '->': fn f(x[N]) -> y { ... }"},
+    {"for", "the indices on the left are the loops: Y[i, j] = ..."},
+    {"if", "a choice is written select(c, a, b), or y = case c { ... }"},
+    {"from", "a module is imported whole: import nn"},
+    {"include", "a module is imported: import nn"},
+    {"class", "parameters belong to functions: fn f(x[N]) -> y { param w[N] = 0 ... }"},
+    {"print", "what is looked at is an output: output y"},
+    {"grad", "a function's own gradient follows its '}' on the same line"},
+    {"size", "did you mean 'dim'?"},
+    {"weight", "did you mean 'param'?"},
+    {"minimize", "did you mean 'train'?"},
+};
+
+/* The nearest word that begins a statement. */
+static void suggest(neo_parser *p, int handle, const char *text) {
+  int length = (int)strnlen(text, 20), best = 3;
+  const char *near = NULL;
+  for (neo_ast_stmt_kind k = 0; k < NEO_AST_STMT_KINDS; k++) {
+    const char *word = neo_ast_stmt_word(k);
+    int distance = word && length < 20 ? neo_str_distance(text, word, 2) : best;
+    if (distance < best && distance * 2 < length) {
+      best = distance;
+      near = word;
+    }
+  }
+  if (near)
+    neo_diag_help(p->diags, handle, "did you mean '%s'?", near);
+}
+
+void neo_p_unknown_statement(neo_parser *p) {
+  const neo_token *t = neo_p_ahead(p, 0);
+  if (neo_p_kind_ahead(p, 1) == NEO_TOK_NAME) { /* most likely what it would define */
+    const neo_token *name = neo_p_ahead(p, 1);
+    NEO_PUSH(p->arena, &p->defined, (neo_ast_name){name->text, neo_p_token_span(p, name)});
+  }
+  int h = NEO_P_ERROR(p, neo_p_token_span(p, t), NEO_D_UNKNOWN_STMT,
+                      neo_arena_printf(p->arena, "%.40s", t->text));
+  for (size_t i = 0; i < sizeof foreign_words / sizeof *foreign_words; i++)
+    if (strcmp(foreign_words[i][0], t->text) == 0) {
+      neo_diag_help(p->diags, h, "%s", foreign_words[i][1]);
+      return;
+    }
+  suggest(p, h, t->text);
+}
+
+/* What may follow the name at the beginning of a definition. */
+bool neo_p_defines(neo_tok next) {
+  return next == NEO_TOK_ASSIGN || next == NEO_TOK_LBRACKET || next == NEO_TOK_COMMA ||
+         next == NEO_TOK_COLON || next == NEO_TOK_DOT;
+}
+
+bool neo_p_is_sign(neo_tok k) {
+  return k >= NEO_TOK_ADD && k <= NEO_TOK_OR;
+}
+
+/* A line that begins with an operator goes on from the one before, which had ended. */
+void neo_p_no_statement(neo_parser *p) {
+  neo_tok k = neo_p_kind(p);
+  int h = neo_p_expected(p, "a statement");
+  if (neo_p_is_sign(k) && k != NEO_TOK_NOT)
+    neo_diag_help(p->diags, h,
+                  "a line ends a statement: put the '%s' at the end of the line before, or "
+                  "parentheses around both",
+                  neo_tok_text(k));
+}
+
+/* ---- the end of a statement */
+
+void neo_p_expect_end(neo_parser *p) {
+  neo_tok k = neo_p_kind(p);
+  if (p->panic || neo_p_accept(p, NEO_TOK_END) || k == NEO_TOK_RBRACE || k == NEO_TOK_EOF)
+    return;
+  const neo_token *t = neo_p_ahead(p, 0);
+  neo_tok before = p->at > 0 ? (neo_tok)t[-1].kind : NEO_TOK_END;
+  if (neo_p_juxtaposed(p))
+    return;
+  int h = neo_p_unexpected(p);
+  if (k == NEO_TOK_ASSIGN)
+    neo_diag_help(p->diags, h, "equality is written '=='");
+  else if (neo_p_at_word(p, "if"))
+    neo_diag_help(p->diags, h, "a choice is written select(condition, a, b)");
+  else if (k == NEO_TOK_COMMA)
+    neo_diag_help(p->diags, h, "each has a statement of its own");
+  else if (k == NEO_TOK_ELSE)
+    neo_diag_help(p->diags, h, "a guarded read stands in parentheses: (X[i - 1] else 0)");
+  else if (k == NEO_TOK_LBRACKET && before == NEO_TOK_RPAREN)
+    neo_diag_help(p->diags, h, "only a name or a call has elements: give this a name");
+  else if (k == NEO_TOK_LBRACKET && before == NEO_TOK_RBRACKET)
+    neo_diag_help(p->diags, h, "all indices stand in one bracket: X[i, j]");
+  else if (k == NEO_TOK_LBRACKET && neo_p_is_type(p, p->at - 1))
+    neo_diag_help(p->diags, h, "extents stand behind the name: input X[8, 4] : f32");
+  else if (k == NEO_TOK_DOT)
+    neo_diag_help(p->diags, h, "there are no methods: a function stands before its argument");
+  else if (k == NEO_TOK_NAME || k == NEO_TOK_NUMBER)
+    neo_diag_help(p->diags, h, "a product needs its '*'");
+  else if (k == NEO_TOK_COLON)
+    neo_diag_help(p->diags, h, "a type stands on the left: Y[i] : f16 = ...");
+}

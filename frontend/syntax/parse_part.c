@@ -1,0 +1,329 @@
+/* The parts that statements are made of: names, axes, types, tensors with a value, signatures. */
+#include "frontend/syntax/parse_rec.h"
+
+#include <string.h>
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+neo_ast_name neo_p_name(neo_parser *p, const char *what) {
+  const neo_token *t = neo_p_ahead(p, 0);
+  neo_ast_name name = {0};
+  bool word = t->kind == NEO_TOK_NUMBER ? strpbrk(t->text, "ip") != NULL
+                                        : t->kind >= NEO_TOK_TRUE && t->kind < NEO_TOK_NAME;
+  word |= t->kind == NEO_TOK_AND || t->kind == NEO_TOK_OR || t->kind == NEO_TOK_NOT;
+  if (p->panic)
+    return name;
+  if (t->kind == NEO_TOK_NAME) {
+    name = (neo_ast_name){t->text, neo_p_token_span(p, t)};
+    neo_p_take(p);
+  } else if (word) {
+    const char *text = t->kind == NEO_TOK_NUMBER ? t->text : neo_tok_text((neo_tok)t->kind);
+    NEO_P_ERROR(p, neo_p_token_span(p, t), NEO_D_RESERVED, text);
+  } else {
+    neo_p_expected(p, what);
+  }
+  return name;
+}
+
+neo_ast_name neo_p_new_name(neo_parser *p, const char *what) {
+  neo_ast_name name = neo_p_name(p, what);
+  if (name.text)
+    NEO_PUSH(p->arena, &p->defined, name);
+  return name;
+}
+
+static neo_ast_names names(neo_parser *p, neo_ast_name one(neo_parser *, const char *),
+                           const char *what) {
+  NEO_VEC(neo_ast_name) v = {0};
+  do
+    NEO_PUSH(p->arena, &v, one(p, what));
+  while (neo_p_accept(p, NEO_TOK_COMMA));
+  neo_ast_names list;
+  NEO_P_LIST(&list, &v);
+  return list;
+}
+
+neo_ast_names neo_p_names(neo_parser *p, const char *what) {
+  return names(p, neo_p_name, what);
+}
+
+neo_ast_names neo_p_new_names(neo_parser *p, const char *what) {
+  return names(p, neo_p_new_name, what);
+}
+
+neo_ast_path neo_p_path(neo_parser *p, const char *what) {
+  size_t from = p->at;
+  NEO_VEC(neo_ast_name) v = {0};
+  NEO_PUSH(p->arena, &v, neo_p_name(p, what));
+  while (neo_p_accept(p, NEO_TOK_DOT))
+    NEO_PUSH(p->arena, &v, neo_p_name(p, "a name"));
+  neo_ast_path path;
+  NEO_P_LIST(&path, &v);
+  path.span = neo_p_span_from(p, from);
+  return path;
+}
+
+/* ---- types ----------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *text;
+  neo_type type;
+} type_names[] = {
+#define X(name, text, size, kind) {text, NEO_##name##_T},
+#include "ir/types.def"
+#undef X
+};
+
+bool neo_p_is_type(const neo_parser *p, size_t at) {
+  const neo_token *t = &p->tokens.at[at];
+  for (size_t i = 0; t->kind == NEO_TOK_NAME && i < sizeof type_names / sizeof *type_names; i++)
+    if (strcmp(type_names[i].text, t->text) == 0)
+      return true;
+  return false;
+}
+
+/* What other languages call our types. */
+static const char *const foreign_types[][2] = {
+    {"float", "f32"},     {"double", "f64"},   {"half", "f16"}, {"float64", "f64"},
+    {"float32", "f32"},   {"float16", "f16"},  {"int", "i32"},  {"long", "i64"},
+    {"int64", "i64"},     {"int32", "i32"},    {"int8", "i8"},  {"uint8", "u8"},
+    {"bfloat16", "bf16"}, {"boolean", "bool"}, {"char", "i8"},  {"byte", "u8"},
+};
+
+static void unknown_type(neo_parser *p) {
+  const neo_token *t = neo_p_ahead(p, 0);
+  int h = neo_p_expected(p, "a type: f64 f32 f16 bf16 i64 i32 i8 u8 bool");
+  for (size_t i = 0; i < sizeof foreign_types / sizeof *foreign_types; i++)
+    if (t->kind == NEO_TOK_NAME && strcmp(foreign_types[i][0], t->text) == 0)
+      neo_diag_help(p->diags, h, "did you mean '%s'?", foreign_types[i][1]);
+}
+
+/* [":" TYPE [rel sum]] */
+static neo_ast_type type(neo_parser *p) {
+  size_t from = p->at;
+  neo_ast_type t = {0};
+  if (!neo_p_accept(p, NEO_TOK_COLON))
+    return t;
+  for (size_t i = 0; i < sizeof type_names / sizeof *type_names && !t.given; i++)
+    if (neo_p_accept_word(p, type_names[i].text)) {
+      t.given = true;
+      t.type = type_names[i].type;
+    }
+  if (!t.given) {
+    unknown_type(p);
+    return t;
+  }
+  t.rel = neo_p_accept_rel(p);
+  if (t.rel)
+    t.bound = neo_p_sum(p);
+  t.span = neo_p_span_from(p, from);
+  return t;
+}
+
+/* ---- axes ------------------------------------------------------------------------------------ */
+
+void neo_p_check_pack(neo_parser *p, bool *seen, neo_span span) {
+  if (*seen)
+    NEO_P_COMPLAIN(p, span, NEO_D_TWO_PACKS);
+  *seen = true;
+}
+
+/* ".." | NAME rel sum | sum */
+static neo_ast_axis declared_axis(neo_parser *p) {
+  size_t from = p->at;
+  neo_ast_axis a = {.kind = NEO_AST_SIZE};
+  neo_tok next = neo_p_kind_ahead(p, 1);
+  if (neo_p_accept(p, NEO_TOK_PACK)) {
+    a.kind = NEO_AST_PACK;
+  } else if (neo_p_kind(p) == NEO_TOK_NAME && (next == NEO_TOK_LT || next == NEO_TOK_LE)) {
+    a.kind = NEO_AST_INDEX;
+    a.name = neo_p_name(p, "an index");
+    a.hi_rel = neo_p_accept_rel(p);
+    a.hi = neo_p_sum(p);
+  } else {
+    a.hi = neo_p_sum(p);
+  }
+  a.span = neo_p_span_from(p, from);
+  return a;
+}
+
+static bool ends_left_index(neo_tok k) {
+  return k == NEO_TOK_COMMA || k == NEO_TOK_RBRACKET || k == NEO_TOK_LT || k == NEO_TOK_LE;
+}
+
+/* ".." | NAME [rel sum] */
+static neo_ast_axis left_axis(neo_parser *p) {
+  size_t from = p->at;
+  neo_ast_axis a = {.kind = NEO_AST_INDEX};
+  if (neo_p_accept(p, NEO_TOK_PACK)) {
+    a.kind = NEO_AST_PACK;
+  } else if (neo_p_kind(p) == NEO_TOK_NAME && ends_left_index(neo_p_kind_ahead(p, 1))) {
+    a.name = neo_p_name(p, "an index");
+    a.hi_rel = neo_p_accept_rel(p);
+    if (a.hi_rel)
+      a.hi = neo_p_sum(p);
+  } else if (!p->panic) {
+    int h = NEO_P_ERROR(p, neo_p_span_here(p), NEO_D_LEFT_INDEX);
+    neo_diag_help(p->diags, h, "it runs from 0, as in Y[i, p < P]; shift or select on the right");
+  }
+  a.span = neo_p_span_from(p, from);
+  return a;
+}
+
+/* "[" axis,+ "]" */
+static neo_ast_axes axes(neo_parser *p, neo_ast_axis axis(neo_parser *)) {
+  NEO_VEC(neo_ast_axis) v = {0};
+  bool pack = false;
+  neo_p_take(p);
+  bool inside = neo_p_enter(p);
+  while (inside) {
+    neo_ast_axis a = axis(p);
+    if (a.kind == NEO_AST_PACK)
+      neo_p_check_pack(p, &pack, a.span);
+    NEO_PUSH(p->arena, &v, a);
+    inside = neo_p_accept(p, NEO_TOK_COMMA);
+  }
+  neo_p_leave(p);
+  if (!p->panic && !neo_p_accept(p, NEO_TOK_RBRACKET))
+    neo_p_expected(p, "',' or ']'");
+  neo_ast_axes list;
+  NEO_P_LIST(&list, &v);
+  return list;
+}
+
+/* NAME ["[" axis,+ "]"] [type] */
+static neo_ast_var tensor(neo_parser *p, neo_ast_axis axis(neo_parser *)) {
+  size_t from = p->at;
+  neo_ast_var v = {0};
+  if (neo_p_reducer_at(p, 0)) {
+    const neo_token *t = neo_p_ahead(p, 0);
+    NEO_P_COMPLAIN(p, neo_p_token_span(p, t), NEO_D_REDUCER_NAME, t->text);
+  }
+  v.name = neo_p_new_name(p, "a name");
+  v.indexed = !p->panic && neo_p_kind(p) == NEO_TOK_LBRACKET;
+  if (v.indexed)
+    v.axes = axes(p, axis);
+  v.type = type(p);
+  v.span = neo_p_span_from(p, from);
+  return v;
+}
+
+neo_ast_var neo_p_var(neo_parser *p) {
+  return tensor(p, declared_axis);
+}
+
+neo_ast_var neo_p_target(neo_parser *p) {
+  return tensor(p, left_axis);
+}
+
+/* ---- tensors with a value -------------------------------------------------------------------- */
+
+static neo_ast_bind bind(neo_parser *p, bool declared) {
+  size_t from = p->at;
+  neo_ast_bind b = {0};
+  b.var = tensor(p, declared ? declared_axis : left_axis);
+  if (!p->panic && neo_p_expect(p, NEO_TOK_ASSIGN))
+    b.value = neo_p_expr(p);
+  b.span = neo_p_span_from(p, from);
+  return b;
+}
+
+neo_ast_binds neo_p_binds(neo_parser *p, bool declared) {
+  NEO_VEC(neo_ast_bind) v = {0};
+  do
+    NEO_PUSH(p->arena, &v, bind(p, declared));
+  while (neo_p_accept(p, NEO_TOK_COMMA));
+  neo_ast_binds list;
+  NEO_P_LIST(&list, &v);
+  return list;
+}
+
+neo_ast_expr *neo_p_signed_number(neo_parser *p, const char *what) {
+  size_t op_at = p->at;
+  bool minus = neo_p_accept(p, NEO_TOK_SUB);
+  if (p->panic || neo_p_kind(p) != NEO_TOK_NUMBER) {
+    neo_p_expected(p, what);
+    return NULL;
+  }
+  neo_ast_expr *e = neo_p_number(p);
+  return minus ? neo_p_unary(p, NEO_AST_NEG, op_at, e) : e;
+}
+
+/* "[" (list | ["-"] NUMBER),+ "]", or one of its elements */
+neo_ast_literal *neo_p_literal(neo_parser *p) {
+  size_t from = p->at;
+  neo_ast_literal *lit = NEO_NEW(p->arena, neo_ast_literal);
+  NEO_VEC(neo_ast_literal) v = {0};
+  if (!neo_p_accept(p, NEO_TOK_LBRACKET)) {
+    lit->number = neo_p_signed_number(p, "a number or a list");
+  } else {
+    bool inside = neo_p_enter(p);
+    while (inside) {
+      NEO_PUSH(p->arena, &v, *neo_p_literal(p));
+      inside = neo_p_accept(p, NEO_TOK_COMMA);
+    }
+    neo_p_leave(p);
+    if (!p->panic && !neo_p_accept(p, NEO_TOK_RBRACKET))
+      neo_p_expected(p, "',' or ']'");
+    NEO_P_LIST(&lit->items, &v);
+  }
+  lit->span = neo_p_span_from(p, from);
+  return lit;
+}
+
+/* ---- signatures ------------------------------------------------------------------------------ */
+
+/* ["input"] NAME ["=" expr] */
+static neo_ast_option option(neo_parser *p) {
+  size_t from = p->at;
+  neo_ast_option o = {0};
+  o.input = neo_p_kind_ahead(p, 1) == NEO_TOK_NAME && neo_p_accept_word(p, "input");
+  o.name = neo_p_name(p, "an option's name");
+  if (neo_p_accept(p, NEO_TOK_ASSIGN))
+    o.value = neo_p_expr(p);
+  o.span = neo_p_span_from(p, from);
+  return o;
+}
+
+static neo_ast_vars params(neo_parser *p) {
+  NEO_VEC(neo_ast_var) v = {0};
+  size_t mark = p->defined.n; /* parameters are names of the inside */
+  bool any = neo_p_kind(p) != NEO_TOK_SEMI && neo_p_kind(p) != NEO_TOK_RPAREN;
+  if (any && !p->panic)
+    do
+      NEO_PUSH(p->arena, &v, neo_p_var(p));
+    while (neo_p_accept(p, NEO_TOK_COMMA));
+  p->defined.n = mark;
+  neo_ast_vars list;
+  NEO_P_LIST(&list, &v);
+  return list;
+}
+
+static neo_ast_options options(neo_parser *p) {
+  NEO_VEC(neo_ast_option) v = {0};
+  if (neo_p_accept(p, NEO_TOK_SEMI))
+    do
+      NEO_PUSH(p->arena, &v, option(p));
+    while (neo_p_accept(p, NEO_TOK_COMMA));
+  neo_ast_options list;
+  NEO_P_LIST(&list, &v);
+  return list;
+}
+
+neo_ast_sig neo_p_sig(neo_parser *p) {
+  size_t from = p->at;
+  neo_ast_sig s = {0};
+  s.name = neo_p_new_name(p, "a name");
+  if (!p->panic && neo_p_expect(p, NEO_TOK_LPAREN)) {
+    s.params = params(p);
+    s.options = options(p);
+  }
+  if (!p->panic && !neo_p_accept(p, NEO_TOK_RPAREN)) {
+    bool assign = neo_p_kind(p) == NEO_TOK_ASSIGN;
+    int h = neo_p_expected(p, "',', ';' or ')'");
+    if (assign)
+      neo_diag_help(p->diags, h, "options with defaults follow a ';': fn f(x[N]; rate = 0.1)");
+  }
+  s.span = neo_p_span_from(p, from);
+  return s;
+}

@@ -1,0 +1,135 @@
+/* Inside of the parser: recursive descent by the grammar of docs/language.md, a function a rule.
+ *
+ *   parser.c       a file                         parse_expr.c    expressions
+ *   parse_block.c  statements with blocks         parse_reduce.c  reducers and their ranges
+ *   parse_line.c   statements of one line         parse_part.c    names, axes, types, signatures
+ *   parse_token.c  the token under the eye, errors
+ *
+ * Each calls those below and to the right of it; parse_expr.c, parse_reduce.c and parse_part.c call
+ * each other.
+ *
+ * On the first error a statement is in panic: nothing more is reported, every function returns as
+ * soon as it sees the flag, and what it returns (perhaps NULL) is not looked at. */
+#ifndef NEO_FRONTEND_PARSE_REC_H
+#define NEO_FRONTEND_PARSE_REC_H
+#include "frontend/syntax/ast.h"
+#include "frontend/syntax/lexer.h"
+
+#include <locale.h>
+
+typedef struct {
+  neo_arena *arena;
+  neo_diags *diags;
+  neo_sources *sources;
+  uint32_t file_id;
+  neo_tokens tokens;
+  size_t at;
+  locale_t c_locale; /* numbers do not depend on the program's */
+  int depth;         /* of statements and brackets */
+  bool panic;        /* of the statement being parsed */
+  bool broken;       /* an error that did not stop it */
+  bool quiet;        /* it contains an unclosed bracket or a foreign sign, reported before */
+  bool had_errors;
+  NEO_VEC(neo_ast_name) defined; /* by the statement so far */
+} neo_parser;
+
+/* ---- parse_token.c --------------------------------------------------------------------------- */
+
+/* 0: the current one; EOF at the end */
+const neo_token *neo_p_ahead(const neo_parser *p, size_t n);
+neo_tok neo_p_kind(const neo_parser *p);
+neo_tok neo_p_kind_ahead(const neo_parser *p, size_t n);
+const neo_token *neo_p_take(neo_parser *p);
+bool neo_p_accept(neo_parser *p, neo_tok kind);
+/* Takes a token of this kind, or reports that it was expected. */
+bool neo_p_expect(neo_parser *p, neo_tok kind);
+bool neo_p_at_word(const neo_parser *p, const char *word); /* a name that means something here */
+bool neo_p_accept_word(neo_parser *p, const char *word);
+bool neo_p_expect_word(neo_parser *p, const char *word);
+/* <, <=: takes it; NONE and nothing taken where there is neither. */
+neo_ast_rel neo_p_accept_rel(neo_parser *p);
+
+neo_span neo_p_token_span(neo_parser *p, const neo_token *t);
+neo_span neo_p_span_here(neo_parser *p);
+/* From the token at position `from` to the last one taken. */
+neo_span neo_p_span_from(neo_parser *p, size_t from);
+
+/* Marks the statement; true if an error may be reported. `stop`: it panics. */
+bool neo_p_fail(neo_parser *p, bool stop);
+/* Reports and panics; gives the handle for notes and helps. */
+#define NEO_P_ERROR(p, span, ...) \
+  (neo_p_fail((p), true) ? neo_diag((p)->diags, (span), __VA_ARGS__) : -1)
+/* Reports; the statement is parsed to its end for more errors, and dropped. */
+#define NEO_P_COMPLAIN(p, span, ...) \
+  (neo_p_fail((p), false) ? neo_diag((p)->diags, (span), __VA_ARGS__) : -1)
+/* "expected WHAT, found …" at the current token. */
+int neo_p_expected(neo_parser *p, const char *what);
+int neo_p_unexpected(neo_parser *p); /* "unexpected …" */
+/* Where an operand follows another without an operator, says what the first was meant to be, if
+ * that can be told; true if it did. */
+bool neo_p_juxtaposed(neo_parser *p);
+/* Enters one level of nesting; false and an error where it is too deep. Every enter has a leave. */
+bool neo_p_enter(neo_parser *p);
+void neo_p_leave(neo_parser *p);
+
+/* The vector's elements as a list of the tree. */
+#define NEO_P_LIST(list, v) ((list)->at = (v)->at, (list)->n = (uint32_t)(v)->n)
+
+/* ---- parse_part.c ---------------------------------------------------------------------------- */
+
+neo_ast_name neo_p_name(neo_parser *p, const char *what); /* what: for "expected WHAT" */
+/* A name that the statement defines. */
+neo_ast_name neo_p_new_name(neo_parser *p, const char *what);
+neo_ast_names neo_p_new_names(neo_parser *p, const char *what); /* one or more, with commas */
+neo_ast_names neo_p_names(neo_parser *p, const char *what);
+neo_ast_path neo_p_path(neo_parser *p, const char *what);
+neo_ast_var neo_p_var(neo_parser *p);                    /* in a declaration */
+neo_ast_var neo_p_target(neo_parser *p);                 /* on the left of a definition */
+neo_ast_binds neo_p_binds(neo_parser *p, bool declared); /* declared: axes as in `var` */
+neo_ast_sig neo_p_sig(neo_parser *p);
+bool neo_p_is_type(const neo_parser *p, size_t at); /* the token there is a type's name */
+neo_ast_literal *neo_p_literal(neo_parser *p);
+/* [-] NUMBER */
+neo_ast_expr *neo_p_signed_number(neo_parser *p, const char *what);
+/* Complains about the second `..` of a bracket. */
+void neo_p_check_pack(neo_parser *p, bool *seen, neo_span span);
+
+/* ---- parse_expr.c, parse_reduce.c ------------------------------------------------------------ */
+
+neo_ast_expr *neo_p_expr(neo_parser *p);
+neo_ast_expr *neo_p_neg(neo_parser *p);
+neo_ast_expr *neo_p_sum(neo_parser *p);
+neo_ast_expr *neo_p_term(neo_parser *p);
+neo_ast_args neo_p_args(neo_parser *p);
+neo_ast_expr *neo_p_number(neo_parser *p);
+neo_ast_expr *neo_p_bool(neo_parser *p);
+neo_ast_expr *neo_p_new_expr(neo_parser *p, neo_ast_expr_kind kind);
+/* Sets span (from token `from`) and height; complains where the tree is too high. */
+neo_ast_expr *neo_p_done(neo_parser *p, neo_ast_expr *e, size_t from);
+neo_ast_expr *neo_p_unary(neo_parser *p, neo_ast_op op, size_t op_at, neo_ast_expr *x);
+
+typedef enum { NEO_P_NO_REDUCER, NEO_P_REDUCER, NEO_P_QUANTIFIER } neo_p_word;
+/* Does a reducer stand `n` tokens on? any and all are quantifiers. */
+neo_p_word neo_p_reducer_at(const neo_parser *p, size_t n);
+bool neo_p_is_name(const neo_ast_expr *e); /* one name and nothing else */
+/* word ranges body; body: a term, of any and all a neg */
+neo_ast_expr *neo_p_reduce(neo_parser *p);
+
+/* ---- parse_line.c ---------------------------------------------------------------------------- */
+
+/* A statement without a block, of s->kind, behind its word. */
+void neo_p_line(neo_parser *p, neo_ast_stmt *s);
+bool neo_p_defines(neo_tok next); /* may it follow the name at the beginning of a definition? */
+bool neo_p_is_sign(neo_tok k);    /* an operator */
+/* Reports a word, or something else, where a statement would begin. */
+void neo_p_unknown_statement(neo_parser *p);
+void neo_p_no_statement(neo_parser *p);
+/* Takes the end of a statement, or reports what stands there. */
+void neo_p_expect_end(neo_parser *p);
+
+/* ---- parse_block.c --------------------------------------------------------------------------- */
+
+/* To the brace that closes this block (at the outermost level there is none), or the end. */
+neo_ast_stmts neo_p_statements(neo_parser *p, bool outermost);
+
+#endif

@@ -1,0 +1,22 @@
+/* From text to the syntax tree of frontend/syntax/ast.h. */
+#ifndef NEO_FRONTEND_PARSER_H
+#define NEO_FRONTEND_PARSER_H
+#include "base/arena.h"
+#include "base/diag.h"
+#include "base/str.h"
+#include "frontend/syntax/ast.h"
+
+enum { NEO_SOURCE_LIMIT_BYTES = 4 << 20 };
+
+/* Parses one file. `text` (n bytes, any content) and `path` are kept by reference and must live as
+ * long as the tree; the file is added to the sources of `d` once a call. Never null.
+ *
+ * All errors of the file are reported in this run: a broken statement becomes NEO_AST_BROKEN with
+ * the names that it would have defined, and parsing goes on with the next one, inside blocks too.
+ * `had_errors` tells. Any input takes time linear in its length and bounded stack.
+ *
+ * Errors: E00xx, E0901 (larger than NEO_SOURCE_LIMIT_BYTES: the tree is empty), E0902, E0903. */
+neo_ast_file *neo_parse(neo_arena *a, neo_names *names, neo_diags *d, const char *path,
+                        const char *text, size_t n);
+
+#endif
