@@ -91,7 +91,7 @@ typedef struct {
   neo_expr value; /* over AXIS 0 .. rank of the tensor */
   int32_t axis;   /* the value is 0 but where AXIS axis == at; -1: everywhere else too */
   int64_t at;
-  neo_expr at_hand; /* the value where it is */
+  neo_expr slice; /* the value where it is */
 } ad_part;
 typedef NEO_VEC(ad_part) ad_parts;
 ad_part ad_part_of(ad_state *s, const ad_term *term);

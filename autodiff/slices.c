@@ -53,7 +53,7 @@ ad_part ad_part_of(ad_state *s, const ad_term *term) {
   ad_part p = {.axis = -1, .value = ad_guarded(s->m, term->where, term->value)};
   neo_expr left = {0};
   if (term->where.i && find_equation(s->m, term->where, term->n_out, &p, &left))
-    p.at_hand = ad_guarded(s->m, left, term->value);
+    p.slice = ad_guarded(s->m, left, term->value);
   else
     p.axis = -1;
   return p;
@@ -100,7 +100,7 @@ static neo_expr slice_value(ad_state *s, const ad_parts *parts, uint32_t axis, i
   for (size_t k = 0; k < parts->n; k++) {
     const ad_part *p = &parts->at[k];
     if (p->axis == (int32_t)axis && p->at == at)
-      value = ad_add(s->m, value, neo_expr_subst_axes(s->m, p->at_hand, by, axis + 1));
+      value = ad_add(s->m, value, neo_expr_subst_axes(s->m, p->slice, by, axis + 1));
   }
   return value;
 }

@@ -39,6 +39,9 @@ void neo_arena_init(neo_arena *a, neo_alloc alloc, jmp_buf *on_fail) {
 
 void neo_arena_free(neo_arena *a) {
   neo_arena_block *next;
+  for (neo_arena_cleanup *c = a->cleanups; c; c = c->next)
+    if (c->object)
+      c->run(c->object);
   for (neo_arena_block *b = a->head; b; b = next) {
     next = b->next;
     ASAN_UNPOISON_MEMORY_REGION(b, b->size_bytes);
@@ -149,4 +152,11 @@ char *neo_arena_printf(neo_arena *a, const char *fmt, ...) {
   char *text = neo_arena_vprintf(a, fmt, ap);
   va_end(ap);
   return text;
+}
+
+neo_arena_cleanup *neo_arena_defer(neo_arena *a, void (*run)(void *object)) {
+  neo_arena_cleanup *c = NEO_NEW(a, neo_arena_cleanup);
+  *c = (neo_arena_cleanup){.next = a->cleanups, .run = run};
+  a->cleanups = c;
+  return c;
 }

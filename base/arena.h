@@ -12,16 +12,28 @@
 #include <stdint.h>
 
 typedef struct neo_arena_block neo_arena_block;
+typedef struct neo_arena_cleanup neo_arena_cleanup;
 typedef struct neo_arena {
   neo_alloc alloc;
   neo_arena_block *head;
   char *at, *end;
+  neo_arena_cleanup *cleanups; /* the last added first */
   size_t total_bytes;
   jmp_buf *on_fail; /* null: abort with a message (tests and tools that need no recovery) */
 } neo_arena;
 
 void neo_arena_init(neo_arena *a, neo_alloc alloc, jmp_buf *on_fail);
-void neo_arena_free(neo_arena *a); /* frees all blocks; the arena may be used again */
+void neo_arena_free(neo_arena *a); /* cleanups, then all blocks; the arena may be used again */
+
+/* What else ends with the arena: an object that has its memory elsewhere (isl's contexts, locales),
+ * also after a longjmp over its owner. neo_arena_free calls `run` with the object unless that is
+ * null. The owner sets the object when it has made it, and to null when it ends it itself. */
+struct neo_arena_cleanup {
+  neo_arena_cleanup *next;
+  void (*run)(void *object);
+  void *object;
+};
+neo_arena_cleanup *neo_arena_defer(neo_arena *a, void (*run)(void *object));
 
 /* Zeroed memory, aligned to 16. Never null. */
 void *neo_arena_alloc(neo_arena *a, size_t size_bytes);

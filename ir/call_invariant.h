@@ -1,7 +1,7 @@
-/* What lasts: tensors that are the same in each call until the caller, or an update, changes a
- * parameter. A definition lasts if it follows from constants, and from parameters, states and
- * settings that the entries at hand do not update, without random numbers, run-time sizes, `step`
- * and `training`. All pieces of a tensor last or none. */
+/* Call-invariant tensors have the same elements in each call until the caller, or an update, changes a
+ * parameter. A definition is call-invariant if it follows from constants, and from parameters, states
+ * and settings that the entries in question do not update, without random numbers, run-time sizes,
+ * `step` and `training`. All pieces of a tensor are, or none is. */
 #ifndef NEO_IR_CALL_INVARIANT_H
 #define NEO_IR_CALL_INVARIANT_H
 #include "ir/ir.h"
@@ -12,10 +12,10 @@ typedef struct {
   neo_map updated; /* tensors of which the entries make new versions */
 } neo_call_invariants;
 
-/* Of the n definitions (producers first) that the entries at hand (at_hand[k]: the k-th) need. In
- * arena a. */
-neo_call_invariants neo_call_invariants_of(neo_module *m, const neo_def *defs, size_t n, const bool *at_hand,
-                           neo_arena *a);
+/* Finds them among the n definitions (producers first) that some entries need (at_hand[k]: the k-th is
+ * one of these). In arena a. */
+neo_call_invariants neo_call_invariants_of(neo_module *m, const neo_def *defs, size_t n,
+                                           const bool *at_hand, neo_arena *a);
 bool neo_tensor_is_call_invariant(const neo_call_invariants *l, neo_tensor t);
 
 #endif

@@ -27,7 +27,8 @@ typedef struct { /* a counterexample: values of axes and of the run-time sizes t
   } size[32];
 } neo_witness;
 
-/* In the module's arena; neo_prover_free frees the isl context. One thread at a time. */
+/* In the module's arena, with which its isl context ends, too, if neo_prover_free was not called before.
+ * One thread at a time. */
 neo_prover *neo_prover_new(neo_module *m);
 void neo_prover_free(neo_prover *p); /* null is allowed */
 /* What is asked from here on concerns this place: a proof that is given up for its quota is told

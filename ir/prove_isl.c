@@ -15,6 +15,7 @@
 
 struct neo_isl {
   isl_ctx *ctx;
+  neo_arena_cleanup *cleanup; /* of the context, for when its prover is not freed */
 };
 
 typedef struct { /* reads the words */
@@ -116,15 +117,22 @@ neo_isl_answer neo_isl_sample(neo_isl *isl, const int64_t *words, size_t n, uint
   return judged(isl->ctx, answer);
 }
 
+static void free_context(void *ctx) {
+  isl_ctx_free(ctx);
+}
+
 neo_isl *neo_isl_new(neo_arena *arena) {
   neo_isl *isl = NEO_NEW(arena, neo_isl);
-  isl->ctx = isl_ctx_alloc();
+  isl->cleanup = neo_arena_defer(arena, free_context);
+  isl->cleanup->object = isl->ctx = isl_ctx_alloc();
   if (isl->ctx)
     isl_options_set_on_error(isl->ctx, ISL_ON_ERROR_CONTINUE);
   return isl;
 }
 
 void neo_isl_free(neo_isl *isl) {
-  if (isl && isl->ctx)
-    isl_ctx_free(isl->ctx);
+  if (!isl || !isl->ctx)
+    return;
+  isl_ctx_free(isl->ctx);
+  isl->cleanup->object = isl->ctx = NULL;
 }

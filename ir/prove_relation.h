@@ -23,7 +23,7 @@ typedef struct {
   neo_expr c, x, y;
 } neo_relation_choice;
 
-/* Of one question at a time, used again and again. */
+/* A relation holds one question at a time; its storage is used for the next one. */
 typedef struct neo_relation {
   neo_prover_scope *s;
   neo_module *m;
@@ -49,6 +49,7 @@ typedef enum { NEO_ISL_EMPTY, NEO_ISL_POINT, NEO_ISL_QUOTA, NEO_ISL_FAILED } neo
  * At most so many operations. */
 neo_isl_answer neo_isl_sample(neo_isl *isl, const int64_t *words, size_t n, uint64_t max_operations,
                               int64_t *point);
+/* It ends with the arena at the latest. */
 neo_isl *neo_isl_new(neo_arena *arena);
 void neo_isl_free(neo_isl *isl); /* null is allowed */
 

@@ -49,7 +49,7 @@ static neo_token *opener(layout *s) {
   return &s->l->tokens.at[s->up.at[s->up.n - 1].at];
 }
 
-/* Of the innermost open bracket; END if there is none. */
+/* The innermost open bracket; END if there is none. */
 static neo_tok innermost(layout *s) {
   return s->up.n ? (neo_tok)opener(s)->kind : NEO_TOK_END;
 }

@@ -5,10 +5,17 @@
 
 /* ---- a file ---------------------------------------------------------------------------------- */
 
+static void free_locale(void *locale) {
+  freelocale(locale);
+}
+
 static void parse_tokens(neo_parser *p, neo_ast_file *file) {
+  neo_arena_cleanup *cleanup = neo_arena_defer(p->arena, free_locale);
   p->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  cleanup->object = p->c_locale;
   file->stmts = neo_p_statements(p, true);
   freelocale(p->c_locale);
+  cleanup->object = NULL;
   file->had_errors |= p->had_errors;
 }
 

@@ -87,6 +87,32 @@ static void arena_survives_every_failing_allocation_once_and_forever(void **stat
   }
 }
 
+static void count(void *object) {
+  ++*(int *)object;
+}
+
+static void objects_that_their_owner_left_end_with_the_arena(void **state) {
+  (void)state;
+  neo_alloc_fault fault = {.fail_at = 2};
+  jmp_buf on_fail;
+  int left = 0, ended = 0;
+  neo_arena a;
+  neo_arena_init(&a, neo_alloc_with_fault(&fault), &on_fail);
+  if (setjmp(on_fail) == 0) {
+    neo_arena_cleanup *owned = neo_arena_defer(&a, count), *none = neo_arena_defer(&a, count);
+    neo_arena_defer(&a, count)->object = &left;
+    owned->object = &ended;
+    owned->object = none->object = NULL; /* as its owner ends it */
+    (void)neo_arena_alloc(&a, 1 << 20);
+    fail_msg("the second request fails");
+  }
+  neo_arena_free(&a);
+  assert_int_equal(left, 1);
+  assert_int_equal(ended, 0);
+  neo_arena_free(&a);
+  assert_int_equal(left, 1);
+}
+
 static void arena_refuses_sizes_that_overflow(void **state) {
   (void)state;
   jmp_buf out_of_memory;
@@ -171,6 +197,7 @@ int main(void) {
       cmocka_unit_test(arena_memory_is_zeroed_aligned_and_separate),
       cmocka_unit_test(arena_text_is_copied_and_formatted),
       cmocka_unit_test(arena_survives_every_failing_allocation_once_and_forever),
+      cmocka_unit_test(objects_that_their_owner_left_end_with_the_arena),
       cmocka_unit_test(arena_refuses_sizes_that_overflow),
       cmocka_unit_test(vector_keeps_its_elements_as_it_grows),
       cmocka_unit_test(map_finds_what_was_set_and_nothing_else),
