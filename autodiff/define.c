@@ -43,6 +43,12 @@ bool ad_is_plain(const neo_module *m, neo_expr e) {
   return ad_is_plain_index(m, e) && !neo_expr_uses_op(m, e, NEO_OP_RAND);
 }
 
+neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b) {
+  if (!a.i || !b.i)
+    return a.i ? a : b;
+  return a.i == b.i ? a : neo_op2(m, NEO_OP_AND, a, b);
+}
+
 neo_expr ad_guarded(neo_module *m, neo_expr where, neo_expr value) {
   return where.i ? ad_select(m, where, value, ad_zero(m, neo_expr_type(m, value))) : value;
 }

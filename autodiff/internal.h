@@ -56,9 +56,10 @@ typedef struct {
 /* Contribution of a read: sum of `value` over the points of `from` (where `where`) whose index[]
  * equals the output position. False: cannot be formed (a diagnostic at `span` says why). */
 bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index,
-               neo_tensor t, neo_expr value, neo_span span, ad_term *out);
+               neo_tensor t, neo_expr value, neo_span span, ad_term *out) NEO_MUST_CHECK;
 
 /* ---- define.c: tensors and definitions that are written */
+neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b); /* 0 is "always" */
 /* The value where the condition (0: always) holds, else 0. */
 neo_expr ad_guarded(neo_module *m, neo_expr where, neo_expr value);
 /* A new tensor for an adjoint of t. */
@@ -131,8 +132,6 @@ struct ad_state {
   bool failed;
 };
 
-neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b); /* 0 is "always" */
-
 /* ---- cases.c: the terms of a read, one for each branch of its indices, added to the adjoint of
  * its tensor. False: as ad_gather. */
 typedef struct {
@@ -141,7 +140,7 @@ typedef struct {
   neo_tensor tensor;
   neo_span span;
 } ad_read_at;
-bool ad_gather_cases(ad_state *s, const ad_read_at *r, const neo_expr *index);
+bool ad_gather_cases(ad_state *s, const ad_read_at *r, const neo_expr *index) NEO_MUST_CHECK;
 
 void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term);
 void ad_adjoint_add_expr(ad_state *s, neo_tensor t, neo_expr e); /* over AXIS 0 .. rank */
@@ -159,7 +158,7 @@ typedef struct {
   neo_expr lo, length;
   bool exact;
 } ad_box;
-bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out);
+bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out) NEO_MUST_CHECK;
 /* Reports that a range has no bound; returns 0. */
 neo_expr ad_no_range(ad_state *s, const neo_def_rec *d, const char *reducer);
 

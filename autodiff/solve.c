@@ -6,7 +6,7 @@
  *             them too; K > 0)
  *   known     no unsolved axis in it: a condition
  *   unit      one unsolved axis, coefficient +-1: substitute
- *   turn      e % K = v where e takes at most K values from lo on: e = lo + (v - lo) % K (rolled
+ *   wrap      e % K = v where e takes at most K values from lo on: e = lo + (v - lo) % K (rolled
  *             images, shifted windows; K > 0)
  *   radix     a quotient or remainder of +-a + c by K: a becomes two axes, the digits of +-a + c
  *   digits    c*a + rest with 0 <= rest < c (proved): a = v / c, rest = v % c (mixed radix; c may
@@ -27,195 +27,11 @@
 #include "autodiff/solve.h"
 #include <stdlib.h>
 
-neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b) {
-  if (!a.i || !b.i)
-    return a.i ? a : b;
-  return a.i == b.i ? a : neo_op2(m, NEO_OP_AND, a, b);
-}
-
-static neo_expr guard_load(void *ctx, neo_module *m, neo_expr e) {
-  (void)ctx;
-  const neo_node n = *neo_expr_node(m, e);
-  if (n.op != NEO_OP_LOAD || n.arg.n == 0)
-    return e;
-  neo_expr index[16];
-  for (uint32_t k = 0; k < n.arg.n; k++)
-    index[k] = neo_list_expr(m, n.arg, k);
-  return neo_load_else(m, (neo_tensor){n.attr}, index, n.arg.n,
-                       neo_const_int(m, (neo_type)n.type, 0), n.span);
-}
-
-neo_expr ad_guard_reads(neo_module *m, neo_expr e) {
-  return neo_expr_rewrite(m, e, guard_load, NULL);
-}
-
 static neo_expr op2(ad_system *s, neo_op op, neo_expr a, neo_expr b) {
   return neo_op2(s->m, op, a, b);
 }
 static neo_expr int_of(ad_system *s, int64_t x) {
   return neo_const_int(s->m, NEO_I64_T, x);
-}
-
-static neo_facts facts_of(ad_system *s) {
-  return (neo_facts){.axes = s->axis, .n_axes = s->n};
-}
-
-static bool has_unsolved(ad_system *s, neo_expr e) {
-  uint64_t used = neo_expr_axes(s->m, e);
-  for (uint32_t k = s->n_out; k < s->n; k++)
-    if ((used >> k & 1) && !s->solved[k])
-      return true;
-  return false;
-}
-
-neo_expr ad_system_apply(ad_system *s, neo_expr e) {
-  return e.i ? neo_expr_subst_axes(s->m, e, s->by, s->n) : e;
-}
-
-/* Is a factor that solving leaves alone certainly above 0? */
-static bool is_positive(ad_system *s, neo_expr k) {
-  neo_facts f = facts_of(s);
-  neo_expr above = op2(s, NEO_OP_LT, int_of(s, 0), k);
-  return !has_unsolved(s, k) && neo_prove(s->env->prover, &f, above, NULL) == NEO_PROVED;
-}
-
-/* ---- bounds */
-
-static bool hull(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out);
-
-/* Hull of what is no sum: an axis, or a function that rises with its arguments (min, max, a
- * quotient by a positive factor), or a remainder. */
-static bool hull_atom(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out) {
-  neo_node n = *neo_expr_node(s->m, e);
-  if (n.op == NEO_OP_AXIS) {
-    uint64_t bit = 1ull << n.attr;
-    if (s->in_hull & bit) /* bounds that lean on each other */
-      return false;
-    neo_expr end = s->axis[n.attr].lo;
-    if (sign > 0)
-      end = op2(s, NEO_OP_SUB, s->axis[n.attr].hi, int_of(s, 1));
-    s->in_hull |= bit;
-    bool good = hull(s, end, allowed & ~bit, sign, out);
-    s->in_hull &= ~bit;
-    return good;
-  }
-  if (n.op == NEO_OP_MOD && neo_expr_axes(s->m, neo_list_expr(s->m, n.arg, 1)) == 0 &&
-      is_positive(s, neo_list_expr(s->m, n.arg, 1))) {
-    neo_expr last = op2(s, NEO_OP_SUB, neo_list_expr(s->m, n.arg, 1), int_of(s, 1));
-    *out = sign > 0 ? last : int_of(s, 0);
-    return true;
-  }
-  bool rises = n.op == NEO_OP_MIN || n.op == NEO_OP_MAX;
-  if (n.op == NEO_OP_DIV)
-    rises = neo_expr_axes(s->m, neo_list_expr(s->m, n.arg, 1)) == 0 &&
-            is_positive(s, neo_list_expr(s->m, n.arg, 1));
-  neo_expr x, y;
-  if (!rises || !hull(s, neo_list_expr(s->m, n.arg, 0), allowed, sign, &x) ||
-      !hull(s, neo_list_expr(s->m, n.arg, 1), allowed, sign, &y))
-    return false;
-  *out = op2(s, (neo_op)n.op, x, y);
-  return true;
-}
-
-/* Upper (sign 1) or lower (-1) hull of a bound over the axes that may not be used there. False: not
- * of that form. */
-static bool hull(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out) {
-  neo_linear l;
-  if ((neo_expr_axes(s->m, e) & ~allowed) == 0) {
-    *out = e;
-    return true;
-  }
-  if (!neo_linear_of(s->m, e, &l))
-    return false;
-  neo_expr sum = int_of(s, l.constant);
-  for (uint32_t i = 0; i < l.n; i++) {
-    neo_expr atom = l.term[i].atom;
-    if ((neo_expr_axes(s->m, atom) & ~allowed) &&
-        !hull_atom(s, atom, allowed, l.term[i].coef > 0 ? sign : -sign, &atom))
-      return false;
-    sum = op2(s, NEO_OP_ADD, sum, op2(s, NEO_OP_MUL, atom, int_of(s, l.term[i].coef)));
-  }
-  *out = sum;
-  return true;
-}
-
-/* The bound without axis `gone`: its hull, or else a number. */
-static bool loosen(ad_system *s, neo_expr bound, uint64_t allowed, bool upper, neo_expr *out) {
-  neo_facts f = facts_of(s);
-  int64_t lo, hi;
-  if (hull(s, bound, allowed, upper ? 1 : -1, out))
-    return true;
-  if (!neo_interval(s->env->prover, &f, bound, &lo, &hi))
-    return false;
-  *out = int_of(s, upper ? hi : lo);
-  return true;
-}
-
-/* A new condition comes before the older ones, whose reads are proved with it. */
-static void require(ad_system *s, neo_expr cond) {
-  s->range = ad_and(s->m, cond, s->range);
-}
-
-/* An end of axis k after axis `gone` was substituted. If it would use axes from k on, it is
- * loosened and becomes a condition, which is returned. */
-static neo_expr rebound(ad_system *s, uint32_t k, uint32_t gone, bool upper) {
-  neo_expr *end = upper ? &s->axis[k].hi : &s->axis[k].lo;
-  neo_expr now = ad_system_apply(s, *end), self = neo_axis_ref(s->m, k);
-  uint64_t before = (1ull << k) - 1;
-  if ((neo_expr_axes(s->m, now) & ~before) == 0) {
-    *end = now;
-    return (neo_expr){0};
-  }
-  for (uint32_t i = s->n_out; i < k; i++)
-    if (s->solved[i])
-      before &= ~(1ull << i);
-  s->failed = s->failed || !loosen(s, *end, before & ~(1ull << gone), upper, end);
-  return upper ? op2(s, NEO_OP_LT, self, now) : op2(s, NEO_OP_LE, now, self);
-}
-
-static void reapply(ad_system *s, uint32_t gone) {
-  for (uint32_t i = 0; i < s->n_eq; i++) {
-    s->eq[i].lhs = ad_system_apply(s, s->eq[i].lhs);
-    s->eq[i].rhs = ad_system_apply(s, s->eq[i].rhs);
-  }
-  s->range = ad_system_apply(s, s->range);
-  s->where = ad_system_apply(s, s->where);
-  neo_expr loosened = {0};
-  for (uint32_t k = s->n_out; k < s->n; k++) {
-    if (s->solved[k]) {
-      s->by[k] = ad_system_apply(s, s->by[k]);
-      continue;
-    }
-    loosened = ad_and(s->m, loosened, rebound(s, k, gone, false));
-    loosened = ad_and(s->m, loosened, rebound(s, k, gone, true));
-  }
-  require(s, loosened);
-}
-
-/* Reads stay guarded until all conditions are known: a range that proves one today may be a
- * condition tomorrow. */
-static neo_expr simpler(ad_system *s, const neo_facts *f, neo_expr e) {
-  return ad_guard_reads(s->m, neo_simplify_under(s->env->prover, f, e));
-}
-
-/* AXIS k := value, with k's range as a condition. */
-static void substitute(ad_system *s, uint32_t k, neo_expr value) {
-  neo_facts f = facts_of(s);
-  value = simpler(s, &f, value);
-  neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, s->axis[k].lo, value),
-                       op2(s, NEO_OP_LT, value, s->axis[k].hi));
-  s->solved[k] = true;
-  s->by[k] = value;
-  require(s, in);
-  reapply(s, k);
-}
-
-void ad_system_equate(ad_system *s, neo_expr lhs, neo_expr rhs) {
-  if (s->n_eq == AD_MAX_EQ) {
-    s->failed = true;
-    return;
-  }
-  s->eq[s->n_eq++] = (ad_equation){lhs, rhs, false};
 }
 
 /* ---- equations as sums of coefficient * axis */
@@ -267,7 +83,7 @@ static sum_form form_of(ad_system *s, const ad_equation *q) {
     if (part_of(s, l.term[i].atom, &p)) {
       p.coef = l.term[i].coef;
       f.part[f.n++] = p;
-    } else if (has_unsolved(s, l.term[i].atom)) {
+    } else if (ad_system_is_open(s, l.term[i].atom)) {
       f.linear = false;
     } else {
       rest.term[rest.n++] = l.term[i];
@@ -300,7 +116,7 @@ static bool is_unit(const part *p) {
 }
 
 static int64_t length_of(ad_system *s, uint32_t k) {
-  neo_facts f = facts_of(s);
+  neo_facts f = ad_system_facts(s);
   int64_t lo, hi;
   neo_expr len = op2(s, NEO_OP_SUB, s->axis[k].hi, s->axis[k].lo);
   return neo_interval(s->env->prover, &f, len, &lo, &hi) ? hi : INT64_MAX;
@@ -309,7 +125,7 @@ static int64_t length_of(ad_system *s, uint32_t k) {
 /* ---- the rules; each returns true if it took the equation away */
 
 static bool rule_known(ad_system *s, ad_equation *q) {
-  if (has_unsolved(s, q->lhs))
+  if (ad_system_is_open(s, q->lhs))
     return false;
   s->where = ad_and(s->m, s->where, op2(s, NEO_OP_EQ, q->lhs, q->rhs));
   q->done = true;
@@ -321,7 +137,7 @@ static void solve_part(ad_system *s, ad_equation *q, const sum_form *f, uint32_t
   neo_expr v = without(s, f, i);
   if (f->part[i].coef == -1)
     v = op2(s, NEO_OP_SUB, int_of(s, 0), v);
-  substitute(s, f->part[i].axis, v);
+  ad_system_substitute(s, f->part[i].axis, v);
 }
 
 static bool rule_unit(ad_system *s, ad_equation *q) {
@@ -349,31 +165,31 @@ static bool rule_digits(ad_system *s, ad_equation *q) {
     for (uint32_t j = 0; j < f.n; j++)
       if (j != i)
         rest = op2(s, NEO_OP_ADD, rest, part_expr(s, &f.part[j], 1));
-    neo_facts facts = facts_of(s);
+    neo_facts facts = ad_system_facts(s);
     if (neo_prove_index(s->env->prover, &facts, rest, c, NULL) != NEO_PROVED)
       continue;
     q->done = true;
     ad_system_equate(s, rest, op2(s, NEO_OP_MOD, f.value, c));
-    substitute(s, f.part[i].axis, op2(s, NEO_OP_DIV, f.value, c));
+    ad_system_substitute(s, f.part[i].axis, op2(s, NEO_OP_DIV, f.value, c));
     return true;
   }
   return false;
 }
 
 /* A remainder of what goes around once at most: no quotient is unknown. */
-static bool rule_turn(ad_system *s, ad_equation *q) {
-  neo_facts f = facts_of(s);
+static bool rule_wrap(ad_system *s, ad_equation *q) {
+  neo_facts f = ad_system_facts(s);
   neo_expr lo, hi;
   if (neo_expr_node(s->m, q->lhs)->op != NEO_OP_MOD)
     return false;
   neo_expr e = neo_expr_arg(s->m, q->lhs, 0), by = neo_expr_arg(s->m, q->lhs, 1);
-  if (neo_expr_axes(s->m, by) || !is_positive(s, by) || !hull(s, e, 0, -1, &lo) ||
-      !hull(s, e, 0, 1, &hi) ||
+  if (neo_expr_axes(s->m, by) || !ad_system_is_positive(s, by) ||
+      !ad_system_hull(s, e, 0, -1, &lo) || !ad_system_hull(s, e, 0, 1, &hi) ||
       neo_prove(s->env->prover, &f, op2(s, NEO_OP_LT, op2(s, NEO_OP_SUB, hi, lo), by), NULL) !=
           NEO_PROVED)
     return false;
-  require(s, op2(s, NEO_OP_AND, op2(s, NEO_OP_LE, int_of(s, 0), q->rhs),
-                 op2(s, NEO_OP_LT, q->rhs, by)));
+  ad_system_require(s, op2(s, NEO_OP_AND, op2(s, NEO_OP_LE, int_of(s, 0), q->rhs),
+                           op2(s, NEO_OP_LT, q->rhs, by)));
   neo_expr past = op2(s, NEO_OP_MOD, op2(s, NEO_OP_SUB, q->rhs, lo), by);
   q->done = true;
   ad_system_equate(s, e, op2(s, NEO_OP_ADD, lo, past));
@@ -445,10 +261,10 @@ static void split_axis(ad_system *s, const radix *r) {
   uint32_t v = new_axis(s, r->axis, int_of(s, 0), by);
   neo_expr x = op2(s, NEO_OP_MUL, neo_axis_ref(m, u), by);
   x = op2(s, NEO_OP_SUB, op2(s, NEO_OP_ADD, x, neo_axis_ref(m, v)), r->rest);
-  substitute(s, r->axis, r->sign < 0 ? op2(s, NEO_OP_SUB, int_of(s, 0), x) : x);
-  neo_facts f = facts_of(s);
+  ad_system_substitute(s, r->axis, r->sign < 0 ? op2(s, NEO_OP_SUB, int_of(s, 0), x) : x);
+  neo_facts f = ad_system_facts(s);
   for (uint32_t i = 0; i < s->n_eq; i++)
-    s->eq[i].lhs = simpler(s, &f, s->eq[i].lhs);
+    s->eq[i].lhs = ad_system_simpler(s, &f, s->eq[i].lhs);
 }
 
 static bool rule_radix(ad_system *s, ad_equation *q) {
@@ -488,8 +304,8 @@ static bool rule_lattice(ad_system *s, ad_equation *q) {
   neo_expr v = without(s, &f, best), c = int_of(s, llabs(f.part[best].coef));
   if (f.part[best].coef < 0)
     v = op2(s, NEO_OP_SUB, int_of(s, 0), v);
-  substitute(s, f.part[best].axis, op2(s, NEO_OP_DIV, v, c));
-  require(s, op2(s, NEO_OP_EQ, op2(s, NEO_OP_MOD, v, c), int_of(s, 0)));
+  ad_system_substitute(s, f.part[best].axis, op2(s, NEO_OP_DIV, v, c));
+  ad_system_require(s, op2(s, NEO_OP_EQ, op2(s, NEO_OP_MOD, v, c), int_of(s, 0)));
   return true;
 }
 
@@ -518,7 +334,7 @@ static bool rule_define(ad_system *s, ad_equation *q) {
     return false;
   q->done = true;
   neo_expr v = op2(s, NEO_OP_SUB, q->rhs, neo_linear_expr(s->m, &rest));
-  substitute(s, best, sign < 0 ? op2(s, NEO_OP_SUB, int_of(s, 0), v) : v);
+  ad_system_substitute(s, best, sign < 0 ? op2(s, NEO_OP_SUB, int_of(s, 0), v) : v);
   return true;
 }
 
@@ -541,7 +357,7 @@ static void find_remainder(void *ctx, neo_expr e) {
     return;
   for (uint32_t k = 0; k < l.n; k++)
     solvable = solvable || is_unsolved_axis(r->s, l.term[k].atom, &axis);
-  if (solvable && is_positive(r->s, neo_list_expr(m, n.arg, 1)))
+  if (solvable && ad_system_is_positive(r->s, neo_list_expr(m, n.arg, 1)))
     r->node = e;
 }
 
@@ -566,7 +382,7 @@ static bool rule_remainder(ad_system *s, ad_equation *q) {
   if (!found.node.i)
     return false;
   neo_expr x = neo_expr_arg(m, found.node, 0), by = neo_expr_arg(m, found.node, 1), lo, hi;
-  if (!hull(s, x, 0, -1, &lo) || !hull(s, x, 0, 1, &hi))
+  if (!ad_system_hull(s, x, 0, -1, &lo) || !ad_system_hull(s, x, 0, 1, &hi))
     return false;
   hi = op2(s, NEO_OP_ADD, op2(s, NEO_OP_DIV, hi, by), int_of(s, 1));
   uint32_t k = new_axis(s, s->n_out, op2(s, NEO_OP_DIV, lo, by), hi);
@@ -576,7 +392,7 @@ static bool rule_remainder(ad_system *s, ad_equation *q) {
   renaming r = {op2(s, NEO_OP_DIV, x, by), axis, found.node, rest};
   for (uint32_t i = 0; i < s->n_eq; i++)
     s->eq[i].lhs = neo_expr_rewrite(m, s->eq[i].lhs, rename_node, &r);
-  require(s, in);
+  ad_system_require(s, in);
   s->n_radix++;
   return true;
 }
@@ -625,12 +441,12 @@ static bool pair(ad_system *s, ad_equation *a, ad_equation *b) {
     if (x.i != y.i || kc <= 0 || ck != c * kc)
       return false;
   } else if (neo_expr_arg(s->m, a->lhs, 0).i != low.i || neo_expr_arg(s->m, a->lhs, 1).i != k.i ||
-             !is_positive(s, k)) {
+             !ad_system_is_positive(s, k)) {
     return false;
   }
   neo_expr digit = b->rhs;
   neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, int_of(s, 0), digit), op2(s, NEO_OP_LT, digit, k));
-  require(s, in);
+  ad_system_require(s, in);
   a->done = b->done = true;
   ad_system_equate(s, low, op2(s, NEO_OP_ADD, op2(s, NEO_OP_MUL, a->rhs, k), digit));
   return true;
@@ -656,7 +472,7 @@ static neo_expr take_equations(ad_system *s, neo_expr where) {
   if (n.op != NEO_OP_EQ || s->n_eq + 8 > AD_MAX_EQ)
     return where;
   neo_expr a = neo_list_expr(m, n.arg, 0), b = neo_list_expr(m, n.arg, 1);
-  if (neo_expr_type(m, a) != NEO_I64_T || !has_unsolved(s, where))
+  if (neo_expr_type(m, a) != NEO_I64_T || !ad_system_is_open(s, where))
     return where;
   a = ad_guard_reads(m, a);
   b = ad_guard_reads(m, b);
@@ -680,7 +496,7 @@ void ad_system_solve(ad_system *s) {
   if (s->where.i && s->n_eq > n_eq) /* what is left may have stood behind an equation */
     s->where = ad_guard_reads(s->m, s->where);
   static bool (*const rules[])(ad_system *, ad_equation *) = {
-      rule_known,   rule_unit,   rule_turn,      rule_radix,    rule_digits, rule_isolate,
+      rule_known,   rule_unit,   rule_wrap,      rule_radix,    rule_digits, rule_isolate,
       rule_lattice, rule_define, rule_remainder, rule_interval, rule_leave};
   bool again = true;
   for (uint32_t i = 0; s->left && i < s->n_eq; i++)

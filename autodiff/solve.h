@@ -1,4 +1,4 @@
-/* What solve.c (the rules) and gather.c (from a read to its term) share. */
+/* What system.c (the equations), solve.c (the rules) and gather.c (from a read to its term) share. */
 #ifndef NEO_AUTODIFF_SOLVE_H
 #define NEO_AUTODIFF_SOLVE_H
 #include "autodiff/internal.h"
@@ -31,11 +31,28 @@ typedef struct {
   bool failed;      /* a range would use axes that it cannot, and has no bound */
 } ad_system;
 
+/* ---- system.c */
+/* Does an unsolved axis occur in e? */
+bool ad_system_is_open(ad_system *s, neo_expr e);
+/* e as it is simplified under the facts. */
+neo_expr ad_system_simpler(ad_system *s, const neo_facts *f, neo_expr e);
+/* Solves axis k: it is `value`. */
+void ad_system_substitute(ad_system *s, uint32_t k, neo_expr value);
+/* Adds a condition. */
+void ad_system_require(ad_system *s, neo_expr cond);
+/* The axes with their bounds. */
+neo_facts ad_system_facts(ad_system *s);
+/* Is k certainly above 0, and free of unsolved axes? */
+bool ad_system_is_positive(ad_system *s, neo_expr k);
+/* The least (sign < 0) or largest value of e over the allowed axes; false: it has none. */
+bool ad_system_hull(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out);
 void ad_system_equate(ad_system *s, neo_expr lhs, neo_expr rhs);
-void ad_system_solve(ad_system *s);
 /* e with the solved axes substituted; 0 stays 0. */
 neo_expr ad_system_apply(ad_system *s, neo_expr e);
 /* The reads of e, which may be out of range where the conditions do not hold, guarded. */
 neo_expr ad_guard_reads(neo_module *m, neo_expr e);
+
+/* ---- solve.c */
+void ad_system_solve(ad_system *s);
 
 #endif

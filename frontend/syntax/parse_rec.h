@@ -69,7 +69,7 @@ int neo_p_unexpected(neo_parser *p); /* "unexpected …" */
  * that can be told; true if it did. */
 bool neo_p_juxtaposed(neo_parser *p);
 /* Enters one level of nesting; false and an error where it is too deep. Every enter has a leave. */
-bool neo_p_enter(neo_parser *p);
+bool neo_p_enter(neo_parser *p) NEO_MUST_CHECK;
 void neo_p_leave(neo_parser *p);
 
 /* The vector's elements as a list of the tree. */
