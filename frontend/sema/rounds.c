@@ -166,44 +166,50 @@ static neo_frame *round_frame(neo_inst *in, const neo_view *v, neo_expr *e, neo_
   return f;
 }
 
+/* The tensor of all rounds, from the frame of the first. */
+static neo_tensor stacked(neo_inst *in, const neo_frame *f, const neo_view *v, int64_t count,
+                          const char *full, neo_span at) {
+  neo_expr extent[NEO_MAX_AXES + 1];
+  neo_tensor_rec like = *neo_tensor_at(f->m, v->tensor);
+  neo_tensor_rec rec = {.role = NEO_ROLE_TEMP, .type = like.type, .bound = like.bound, .span = at};
+  extent[0] = neo_const_int(f->m, NEO_I64_T, count);
+  for (uint32_t k = 0; k < f->n_out; k++)
+    extent[k + 1] = f->axis[k].hi;
+  return neo_tensor_make(in, rec, extent, f->n_out + 1, neo_fe_unique(f->fe, full));
+}
+
+/* The ambient axes are its dimensions behind the round's. */
+static neo_view stacked_view(const neo_inst *in, neo_tensor t) {
+  neo_view y = neo_view_whole(in->fe->m, t);
+  for (uint32_t k = 0; k < in->n_ambient; k++)
+    y.index[k + 1] = neo_axis_ref(in->fe->m, k);
+  y.rank -= in->n_ambient;
+  return y;
+}
+
 static neo_val stack(neo_inst *in, const neo_collected *c, int64_t count, const char *full) {
-  neo_expr extent[NEO_MAX_AXES + 1], e;
+  neo_span at = c->name->span;
   neo_fe *fe = in->fe;
   neo_tensor t = {0};
-  neo_view y = {0};
+  neo_expr e;
   for (int64_t l = 0; l < count; l++) {
     neo_val v = (size_t)l < c->at.n ? c->at.at[l] : neo_val_poison();
     if (v.kind == NEO_VAL_LIT || v.kind == NEO_VAL_EXPR)
-      v = neo_define_copy(in, v, full, c->name->span);
+      v = neo_define_copy(in, v, full, at);
     if (v.kind != NEO_VAL_VIEW)
       return neo_val_poison();
     if (l > 0 && !same_shape(fe, &c->at.at[0], &v)) {
-      NEO_ERR(in, c->name->span, NEXT_SHAPE, c->name->text);
+      NEO_ERR(in, at, NEXT_SHAPE, c->name->text);
       return neo_val_poison();
     }
-    neo_frame *f = round_frame(in, &v.view, &e, c->name->span);
-    if (l == 0) {
-      neo_tensor_rec rec = *neo_tensor_at(fe->m, v.view.tensor);
-      extent[0] = neo_const_int(fe->m, NEO_I64_T, count);
-      for (uint32_t k = 0; k < f->n_out; k++)
-        extent[k + 1] = f->axis[k].hi;
-      t = neo_tensor_make(
-          in,
-          (neo_tensor_rec){
-              .role = NEO_ROLE_TEMP, .type = rec.type, .bound = rec.bound, .span = c->name->span},
-          extent, f->n_out + 1, neo_fe_unique(fe, full));
-      if (!t.i)
-        return neo_val_poison();
-      y = neo_view_whole(fe->m, t);
-      for (uint32_t k = 0; k < in->n_ambient; k++)
-        y.index[k + 1] = neo_axis_ref(fe->m, k);
-      y.rank -= in->n_ambient;
-    }
-    if (!neo_fe_spend(fe, in, c->name->span))
+    neo_frame *f = round_frame(in, &v.view, &e, at);
+    if (l == 0)
+      t = stacked(in, f, &v.view, count, full, at);
+    if (!t.i || !neo_fe_spend(fe, in, at))
       return neo_val_poison();
-    neo_define_piece(f, t, e, c->name->span, true, &l, 1);
+    neo_define_piece(f, t, e, at, true, &l, 1);
   }
-  return t.i ? neo_val_view(y) : neo_val_poison();
+  return t.i ? neo_val_view(stacked_view(in, t)) : neo_val_poison();
 }
 
 void neo_rounds_bind(neo_inst *in, struct neo_rounds *r, int64_t count) {
