@@ -1,6 +1,7 @@
 /* Hash-consing, folding and the walks. */
 #include "ir/clone.h"
 #include "ir/interp.h"
+#include "ir/out_map.h"
 #include "tests/ir/ir_test.h"
 
 static void equal_expressions_have_equal_ids(void **state) {
@@ -271,6 +272,25 @@ static void ten_thousand_copies_find_names_at_once(void **state) {
   assert_int_equal(neo_tensor_find(m, "d1.W").i, 0);
 }
 
+static void an_out_map_says_where_elements_are_written(void **state) {
+  neo_module *m = *state;
+  neo_def_rec d = {.n_out = 2};
+  assert_int_equal(neo_def_out_index(m, &d, 1).i, neo_axis_ref(m, 1).i);
+  d.out_map = neo_out_map_new(m, (neo_out_dim[]){{3, -2}, {1, 0}}, 2);
+  assert_int_equal(neo_out_map_rank(d.out_map), 2);
+  assert_int_equal(neo_out_map_at(m, d.out_map, 0).stride, 3);
+  assert_int_equal(neo_out_map_at(m, d.out_map, 0).offset, -2);
+  assert_int_equal(neo_def_out_index(m, &d, 1).i, neo_axis_ref(m, 1).i);
+  neo_linear l;
+  assert_true(neo_linear_of(m, neo_def_out_index(m, &d, 0), &l));
+  assert_int_equal(l.constant, -2);
+  assert_int_equal(neo_linear_coef(&l, neo_axis_ref(m, 0)), 3);
+  neo_list slice = neo_out_map_slice(m, 3, 1, 7);
+  assert_int_equal(neo_out_map_at(m, slice, 1).offset, 7);
+  assert_int_equal(neo_out_map_at(m, slice, 2).offset, 0);
+  assert_int_equal(neo_out_map_at(m, slice, 1).stride, 1);
+}
+
 static void what_computes_costs_something_and_classes_grow(void **state) {
   (void)state;
   for (int k = 0; k < NEO_OP_COUNT; k++) {
@@ -301,6 +321,7 @@ int main(void) {
       TEST(a_cycle_is_found),
       TEST(a_definition_is_rewritten_whole),
       TEST(ten_thousand_copies_find_names_at_once),
+      TEST(an_out_map_says_where_elements_are_written),
       TEST(what_computes_costs_something_and_classes_grow),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

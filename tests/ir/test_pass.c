@@ -45,6 +45,13 @@ static neo_status fails(neo_module *m, const neo_pass_target *target) {
   return NEO_UNSUPPORTED;
 }
 
+/* Writes what it is told of the machine into the module's name. */
+static neo_status tells(neo_module *m, const neo_pass_target *target) {
+  m->name = neo_name_of(m->names, neo_arena_printf(m->arena, "%u %d", (unsigned)target->gpu_threads,
+                                                   target->bf16_pairs));
+  return NEO_OK;
+}
+
 typedef struct {
   char seen[128];
 } dumps;
@@ -107,11 +114,22 @@ static void a_pass_that_fails_without_a_word_is_named(void **state) {
   neo_module *m = *state;
   neo_pass_options o = {0};
   neo_pass failing[] = {{"fails", fails, "", false, NEO_WHEN_ALL}};
-  assert_int_equal(neo_passes_run(m, failing, 1, &o), NEO_UNSUPPORTED);
+  assert_int_equal(neo_passes_run(m, &processor, failing, 1, &o), NEO_UNSUPPORTED);
   neo_str s;
   neo_str_init(&s, m->arena);
   neo_diags_print(m->diags, &s, false);
   assert_non_null(strstr(neo_str_text(&s), "pass fails: not supported on this machine"));
+}
+
+static void each_pass_is_told_the_target(void **state) {
+  neo_module *m = *state;
+  neo_pass one[] = {{"tells", tells, "", false, NEO_WHEN_ALL}};
+  neo_pass_options o = {.verify = true};
+  neo_pass_target gpu = {.gpu_threads = 1024, .bf16_pairs = true};
+  assert_int_equal(neo_passes_run(m, &gpu, one, 1, &o), NEO_OK);
+  assert_string_equal(neo_name_text(m->names, m->name), "1024 1");
+  assert_int_equal(neo_passes_run(m, &processor, one, 1, &o), NEO_OK);
+  assert_string_equal(neo_name_text(m->names, m->name), "0 0");
 }
 
 int main(void) {
@@ -121,6 +139,7 @@ int main(void) {
       TEST(a_broken_module_is_found_after_the_pass_that_broke_it),
       TEST(errors_and_failures_stop_the_run),
       TEST(a_pass_that_fails_without_a_word_is_named),
+      TEST(each_pass_is_told_the_target),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -193,6 +193,7 @@ static const mistake mistakes[] = {
     {"temp y : f32 []\ndef y[] = \"y\n", "expected an expression, found '\"y'"},
     {"temp y : f32 []\ndef y[] = 1.0 2.0\n", "expected the end of the statement, found '2.0'"},
     {"temp y : f32 [3]\ndef y[i: 2] = 1.0\n", "error[E0608]"},
+    {"temp y : f32 [2]\ndef y[i: 2] at [1.5*i] = 1.0\n", "error[E0606]"},
     {"frobnicate\n", "expected a statement, found 'frobnicate'"},
     {"\x01\n", "error[E0602]"},
 };
