@@ -41,7 +41,7 @@ static void collect_one(neo_inst *in, const neo_ast_name *name) {
   neo_collected *c = collected_of(r, name);
   if (!c || c->now) {
     if (c)
-      NEO_ERR(in, name->span, NEXT_TARGET, name->text, "neo_collected twice");
+      NEO_ERR(in, name->span, NEXT_TARGET, name->text, "collected twice");
     r->failed = true;
     return;
   }
@@ -103,12 +103,12 @@ neo_inst *neo_round_enter(neo_inst *in, struct neo_rounds *r, const char *prefix
   return x;
 }
 
-/* A neo_collected carry counts with its value for the next round, wherever `collect` stands. */
+/* A collected carry counts with its value for the next round, wherever `collect` stands. */
 static void finish_collected(neo_inst *in, struct neo_rounds *r, size_t rounds) {
   for (uint32_t k = 0; k < r->n_collected; k++) {
     neo_collected *c = &r->collect[k];
     if (c->at.n != rounds && !r->failed) {
-      NEO_ERR(in, c->name->span, NEXT_TARGET, c->name->text, "neo_collected in some rounds only");
+      NEO_ERR(in, c->name->span, NEXT_TARGET, c->name->text, "collected in some rounds only");
       r->failed = true;
     }
     if (c->now && c->carry >= 0)
