@@ -2,8 +2,8 @@
 #include "schedule/beside.h"
 
 bool neo_schedule_is_beside(const neo_form *f, const neo_schedule *s) {
-  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS];
-  return v >= 0 && v < (int64_t)f->axes.n && s->at[NEO_SCHED_AXIS_N] >= 0;
+  int64_t v = s->loops.vector_axis;
+  return v >= 0 && v < (int64_t)f->axes.n && s->loops.axis_n >= 0;
 }
 
 /* ---- places: axis `from` goes right before axis `to` */
@@ -72,7 +72,7 @@ static neo_form *placed_form(neo_module *m, const neo_form *f, int64_t from, int
 /* ---- schedules */
 
 static void place_axes(neo_schedule *s, int64_t from, int64_t to) {
-  static const neo_sched_param axes[] = {NEO_SCHED_VECTOR_AXIS, NEO_SCHED_AXIS_M};
+  static const neo_param axes[] = {NEO_PARAM(loops, vector_axis), NEO_PARAM(loops, axis_m)};
   for (int k = 0; k < 2; k++)
     if (s->at[axes[k]] >= 0)
       s->at[axes[k]] = place_of(s->at[axes[k]], from, to);
@@ -82,24 +82,24 @@ neo_beside neo_beside_of(neo_module *m, const neo_form *f, const neo_schedule *s
   neo_beside y = {f, *s};
   if (!neo_schedule_is_beside(f, s))
     return y;
-  int64_t from = s->at[NEO_SCHED_AXIS_N];
-  int64_t to = s->at[NEO_SCHED_VECTOR_AXIS] - s->at[NEO_SCHED_MERGE] + 1;
+  int64_t from = s->loops.axis_n;
+  int64_t to = s->loops.vector_axis - s->loops.fused + 1;
   y.f = placed_form(m, f, from, to);
   place_axes(&y.s, from, to);
-  y.s.at[NEO_SCHED_MERGE] += 1;
-  y.s.at[NEO_SCHED_AXIS_N] = -1;
+  y.s.loops.fused += 1;
+  y.s.loops.axis_n = -1;
   return y;
 }
 
 neo_schedule neo_beside_back(const neo_schedule *turned, int64_t axis, int64_t last) {
   neo_schedule s = *turned;
-  for (int64_t k = 0; s.at[NEO_SCHED_AXIS_M] >= 0; k++)
-    if (place_of(k, axis, last) == s.at[NEO_SCHED_AXIS_M]) {
-      s.at[NEO_SCHED_AXIS_M] = k;
+  for (int64_t k = 0; s.loops.axis_m >= 0; k++)
+    if (place_of(k, axis, last) == s.loops.axis_m) {
+      s.loops.axis_m = k;
       break;
     }
-  s.at[NEO_SCHED_VECTOR_AXIS] = last;
-  s.at[NEO_SCHED_AXIS_N] = axis;
-  s.at[NEO_SCHED_MERGE] -= 1;
+  s.loops.vector_axis = last;
+  s.loops.axis_n = axis;
+  s.loops.fused -= 1;
   return s;
 }

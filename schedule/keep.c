@@ -108,18 +108,16 @@ static void note_all(search *x, neo_expr e) {
 
 /* A GPU's threads that divide a row have it in registers. */
 static bool is_threads(const neo_form *f, const neo_schedule *s) {
-  const int64_t *p = s->at;
-  int64_t v = p[NEO_SCHED_VECTOR_AXIS];
-  return p[NEO_SCHED_THREADS] && p[NEO_SCHED_LANES] && (v < 0 || v == (int64_t)f->axes.n);
+  int64_t v = s->rows.vector_axis;
+  return s->strategy == NEO_STRATEGY_GPU_ROWS && (v < 0 || v == (int64_t)f->axes.n);
 }
 
 static bool lanes_are_rows(const neo_form *f, const neo_schedule *s) {
-  const int64_t *p = s->at;
-  if (p[NEO_SCHED_THREADS])
+  const neo_loop_params *p = &s->loops;
+  if (s->strategy != NEO_STRATEGY_LOOPS && s->strategy != NEO_STRATEGY_TILE)
     return is_threads(f, s);
-  return p[NEO_SCHED_VECTOR_AXIS] == (int64_t)f->axes.n && p[NEO_SCHED_TILE_M] == 1 &&
-         p[NEO_SCHED_TILE_N] == 1 && p[NEO_SCHED_MERGE] == 1 && !p[NEO_SCHED_SEGMENT] &&
-         !p[NEO_SCHED_RUNNING] && !p[NEO_SCHED_BLOCK_K] && !p[NEO_SCHED_PACK];
+  return p->vector_axis == (int64_t)f->axes.n && p->tile_m == 1 && p->tile_n == 1 &&
+         p->fused == 1 && !p->block_k && !p->pack;
 }
 
 neo_keeps neo_keep_find(neo_module *m, const neo_form *f, const neo_schedule *s) {

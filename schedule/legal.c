@@ -14,15 +14,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-neo_schedule neo_schedule_plain(void) {
-  neo_schedule s = {{0}};
-  int64_t *p = s.at;
-  p[NEO_SCHED_VECTOR_AXIS] = p[NEO_SCHED_AXIS_M] = p[NEO_SCHED_AXIS_N] = -1;
-  p[NEO_SCHED_VECTOR_WIDTH] = p[NEO_SCHED_MERGE] = p[NEO_SCHED_TILE_M] = p[NEO_SCHED_TILE_N] = 1;
-  p[NEO_SCHED_UNIT_SIZE] = p[NEO_SCHED_UNROLL_K] = 1;
-  return s;
-}
-
 static bool no(neo_str *why, const char *what) {
   if (why)
     neo_str_add(why, what);
@@ -48,16 +39,17 @@ uint64_t neo_form_bound_axes(const neo_module *m, const neo_form *f) {
 }
 
 /* Points of a run are taken one after the other, in order. */
-static bool run_legal(const neo_form *f, const int64_t *s, bool threads, neo_str *why) {
-  int64_t v = s[NEO_SCHED_VECTOR_AXIS];
-  bool plain = !threads && s[NEO_SCHED_AXIS_M] < 0 && s[NEO_SCHED_AXIS_N] < 0 &&
-               (v < 0 || v == (int64_t)f->axes.n) && s[NEO_SCHED_MERGE] == 1;
-  return !neo_form_row_block(f) || plain || no(why, "rows that are added up are no lanes and no tiles");
+static bool run_legal(const neo_form *f, const neo_loop_params *s, neo_str *why) {
+  int64_t v = s->vector_axis;
+  bool plain =
+      s->axis_m < 0 && s->axis_n < 0 && (v < 0 || v == (int64_t)f->axes.n) && s->fused == 1;
+  return !neo_form_row_block(f) || plain ||
+         no(why, "rows that are added up are no lanes and no tiles");
 }
 
-static bool vector_legal(const neo_form *f, const neo_machine *machine, const int64_t *s,
+static bool vector_legal(const neo_form *f, const neo_machine *machine, const neo_loop_params *s,
                          neo_str *why) {
-  int64_t v = s[NEO_SCHED_VECTOR_AXIS], w = s[NEO_SCHED_VECTOR_WIDTH], n = (int64_t)f->axes.n;
+  int64_t v = s->vector_axis, w = s->vector_width, n = (int64_t)f->axes.n;
   if (v < -1 || v > n || (v == n && !neo_form_has_own_axes(f)))
     return no(why, "vector_axis is no axis");
   if (!neo_is_power_of_2(w) || w > machine->vector_bytes)
@@ -69,8 +61,9 @@ static bool shared_axis(const neo_form *f, int64_t axis) {
   return axis >= -1 && axis < (int64_t)f->axes.n;
 }
 
-static bool tile_legal(const neo_form *f, const int64_t *s, neo_str *why) {
-  int64_t v = s[NEO_SCHED_VECTOR_AXIS], am = s[NEO_SCHED_AXIS_M], an = s[NEO_SCHED_AXIS_N];
+static bool tile_legal(const neo_form *f, const neo_schedule *sched, neo_str *why) {
+  const neo_loop_params *s = &sched->loops;
+  int64_t v = s->vector_axis, am = s->axis_m, an = s->axis_n;
   bool lanes_shared = v >= 0 && v < (int64_t)f->axes.n;
   if (!shared_axis(f, am) || !shared_axis(f, an))
     return no(why, "axis_m or axis_n is no shared axis");
@@ -78,38 +71,36 @@ static bool tile_legal(const neo_form *f, const int64_t *s, neo_str *why) {
     return no(why, "axis_m is used twice");
   if (an >= 0 && v < 0)
     return no(why, "axis_n is for tiles with lanes");
-  if (an >= 0 && lanes_shared && (s[NEO_SCHED_MERGE] < 1 || s[NEO_SCHED_MERGE] > v + 1))
-    return no(why, "merge is not possible there");
-  if (an >= 0 && lanes_shared && an >= v - s[NEO_SCHED_MERGE] && an <= v)
-    return no(why, "axis_n lies beside the lanes already: merge has it");
-  if (an >= 0 && lanes_shared &&
-      (s[NEO_SCHED_SEGMENT] || s[NEO_SCHED_RUNNING] || s[NEO_SCHED_MATRIX]))
-    return no(why, "axis_n is not for segment, running or matrix where lanes are shared");
-  if (s[NEO_SCHED_TILE_M] < 1 || s[NEO_SCHED_TILE_M] > 32 || s[NEO_SCHED_TILE_N] < 1 ||
-      s[NEO_SCHED_TILE_N] > 16)
+  if (an >= 0 && lanes_shared && (s->fused < 1 || s->fused > v + 1))
+    return no(why, "these axes cannot be fused");
+  if (an >= 0 && lanes_shared && an >= v - s->fused && an <= v)
+    return no(why, "axis_n lies next to the lanes already: fused has it");
+  if (an >= 0 && lanes_shared && sched->strategy != NEO_STRATEGY_LOOPS &&
+      sched->strategy != NEO_STRATEGY_TILE)
+    return no(why, "axis_n is for loops and tiles where lanes are shared");
+  if (s->tile_m < 1 || s->tile_m > 32 || s->tile_n < 1 || s->tile_n > 16)
     return no(why, "the tile is too large or empty");
-  if (s[NEO_SCHED_TILE_M] > 1 && am < 0)
+  if (s->tile_m > 1 && am < 0)
     return no(why, "tile_m without axis_m");
-  if (s[NEO_SCHED_TILE_N] > 1 && an < 0 && !lanes_shared)
+  if (s->tile_n > 1 && an < 0 && !lanes_shared)
     return no(why, "tile_n without columns");
-  if (s[NEO_SCHED_ORDER] != 0 && (s[NEO_SCHED_ORDER] != 1 || am < 0 || (!lanes_shared && an < 0)))
+  if (s->order != 0 && (s->order != 1 || am < 0 || (!lanes_shared && an < 0)))
     return no(why, "order is for tiles of rows and columns");
-  if (s[NEO_SCHED_UNROLL_K] < 1 || s[NEO_SCHED_UNROLL_K] > 16)
+  if (s->unroll_k < 1 || s->unroll_k > 16)
     return no(why, "unroll_k is not in 1..16");
   return true;
 }
 
 uint32_t neo_schedule_nest(const neo_form *f, const neo_schedule *s, neo_outer_loop *out) {
-  const int64_t *p = s->at;
-  int64_t v = p[NEO_SCHED_VECTOR_AXIS], all = (int64_t)f->axes.n, am = p[NEO_SCHED_AXIS_M];
-  int64_t an = v >= 0 && v < all ? v : p[NEO_SCHED_AXIS_N], first = an + 1 - p[NEO_SCHED_MERGE];
-  int64_t beside = an == v ? p[NEO_SCHED_AXIS_N] : -1;
-  neo_outer_loop blocks[] = {{(int32_t)an, p[NEO_SCHED_BLOCK_N]},
-                             {(int32_t)am, p[NEO_SCHED_BLOCK_M]}};
+  const neo_loop_params *p = &s->loops;
+  int64_t v = p->vector_axis, all = (int64_t)f->axes.n, am = p->axis_m;
+  int64_t an = v >= 0 && v < all ? v : p->axis_n, first = an + 1 - p->fused;
+  int64_t beside = an == v ? p->axis_n : -1;
+  neo_outer_loop blocks[] = {{(int32_t)an, p->block_n}, {(int32_t)am, p->block_m}};
   uint32_t n = 0;
   for (int pass = 1; pass >= 0; pass--) {
     for (int k = 0; k < 2; k++)
-      if (blocks[k].axis >= 0 && blocks[k].block && (p[NEO_SCHED_BLOCKS_FIRST] >> k & 1) == pass)
+      if (blocks[k].axis >= 0 && blocks[k].block && (p->blocks_first >> k & 1) == pass)
         out[n++] = blocks[k];
     for (int64_t k = 0; pass && k < all; k++)
       if (k != am && k != beside && (k > an || k < first))
@@ -124,88 +115,135 @@ int64_t neo_schedule_loops(const neo_form *f, const neo_schedule *s) {
 }
 
 static bool blocks_legal(const neo_form *f, const neo_schedule *sched, neo_str *why) {
-  const int64_t *s = sched->at;
-  if (s[NEO_SCHED_BLOCK_K] < 0 || s[NEO_SCHED_BLOCK_M] < 0 || s[NEO_SCHED_BLOCK_N] < 0)
+  const neo_loop_params *s = &sched->loops;
+  if (s->block_k < 0 || s->block_m < 0 || s->block_n < 0)
     return no(why, "a block is negative");
-  if (s[NEO_SCHED_BLOCKS_FIRST] & ~7LL)
+  if (s->blocks_first & ~7LL)
     return no(why, "blocks_first is not in 0..7");
-  if (s[NEO_SCHED_BLOCKS_FIRST] & NEO_STEPS_FIRST &&
-      (!s[NEO_SCHED_BLOCK_K] || s[NEO_SCHED_MATRIX] || neo_schedule_is_beside(f, sched)))
+  if (s->blocks_first & NEO_STEPS_FIRST &&
+      (!s->block_k || s->pairs || neo_schedule_is_beside(f, sched)))
     return no(why, "blocks of the reduction are first only where a tile of vectors has them");
-  if (s[NEO_SCHED_UNIT_AXES] < 0 || s[NEO_SCHED_UNIT_AXES] > neo_schedule_loops(f, sched))
+  if (s->unit_axes < 0 || s->unit_axes > neo_schedule_loops(f, sched))
     return no(why, "unit_axes is more than there are loops");
-  return s[NEO_SCHED_UNIT_SIZE] >= 1 || no(why, "unit_size is less than 1");
+  return s->unit_size >= 1 || no(why, "unit_size is less than 1");
 }
 
 /* Rows are the axis of the equation, in one block; nothing is packed. */
-static bool segment_legal(neo_module *m, const neo_group *g, const neo_form *f, const int64_t *s,
-                          neo_str *why) {
+static bool segment_legal(neo_module *m, const neo_group *g, const neo_form *f,
+                          const neo_loop_params *s, neo_str *why) {
   neo_segment x;
-  if (s[NEO_SCHED_SEGMENT] != 1 || !neo_segment_of(m, g, &x))
+  if (!neo_segment_of(m, g, &x))
     return no(why, "segment is for sums over a data equation");
-  if (s[NEO_SCHED_AXIS_M] != x.axis || s[NEO_SCHED_TILE_M] != 1 || s[NEO_SCHED_BLOCK_M])
+  if (s->axis_m != x.axis || s->tile_m != 1 || s->block_m)
     return no(why, "the axis of a data equation has to be the rows");
-  if (s[NEO_SCHED_PACK] || s[NEO_SCHED_BLOCK_K] || s[NEO_SCHED_MERGE] != 1 || s[NEO_SCHED_ORDER] ||
-      s[NEO_SCHED_VECTOR_AXIS] >= (int64_t)f->axes.n)
-    return no(why, "a sum over a data equation has lanes over a shared axis, and no packs");
-  if (s[NEO_SCHED_VECTOR_AXIS] >= 0 && neo_segment_tested(m, f, &x) >> s[NEO_SCHED_VECTOR_AXIS] & 1)
+  if (s->fused != 1 || s->order || s->vector_axis >= (int64_t)f->axes.n)
+    return no(why, "a sum over a data equation has lanes over a shared axis");
+  if (s->vector_axis >= 0 && neo_segment_tested(m, f, &x) >> s->vector_axis & 1)
     return no(why, "the condition of a sum over a data equation divides the lanes");
   return true;
 }
 
 /* Rows are the axis along which the domain grows, in one block; nothing is packed. */
-static bool running_legal(neo_module *m, const neo_group *g, const neo_form *f, const int64_t *s,
-                          neo_str *why) {
+static bool scan_legal(neo_module *m, const neo_group *g, const neo_form *f,
+                       const neo_loop_params *s, neo_str *why) {
   neo_running x;
-  int64_t v = s[NEO_SCHED_VECTOR_AXIS];
-  if (s[NEO_SCHED_RUNNING] != 1 || s[NEO_SCHED_SEGMENT] || !neo_running_of(m, g, &x))
-    return no(why, "running is for reductions whose domain grows with an axis");
-  if (s[NEO_SCHED_AXIS_M] != x.axis || s[NEO_SCHED_TILE_M] != 1 || s[NEO_SCHED_BLOCK_M])
+  int64_t v = s->vector_axis;
+  if (!neo_running_of(m, g, &x))
+    return no(why, "scan is for reductions whose domain grows with an axis");
+  if (s->axis_m != x.axis || s->tile_m != 1 || s->block_m)
     return no(why, "the axis that a domain grows with has to be the rows");
-  if (s[NEO_SCHED_PACK] || s[NEO_SCHED_BLOCK_K] || s[NEO_SCHED_MERGE] != 1 ||
-      s[NEO_SCHED_TILE_N] != 1 || s[NEO_SCHED_ORDER] || v >= (int64_t)f->axes.n)
-    return no(why, "a running reduction has lanes over a shared axis, and no packs");
+  if (s->fused != 1 || s->tile_n != 1 || s->order || v >= (int64_t)f->axes.n)
+    return no(why, "a scan has lanes over a shared axis");
   if (v >= 0 && neo_running_fixed(m, f, &x) >> v & 1)
     return no(why, "a loop's bounds change inside the lanes");
   return true;
 }
 
-static bool fetch_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why) {
+static bool prefetch_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why) {
   neo_fetch any[NEO_FETCH_MOST];
-  int64_t fetch = s->at[NEO_SCHED_FETCH];
-  return !fetch || (fetch >= 1 && fetch <= NEO_FETCH_AHEAD && neo_fetch_find(m, f, s, any)) ||
-         no(why, "fetch is for tiles of a contraction that read rows from memory");
+  int64_t n = s->loops.prefetch;
+  return !n || (n >= 1 && n <= NEO_FETCH_AHEAD && neo_fetch_find(m, f, s, any)) ||
+         no(why, "prefetch is for tiles of a contraction that read rows from memory");
 }
 
-bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
-                        const neo_schedule *sched, neo_str *why) {
-  const neo_form *f = neo_group_form(m, g);
-  const int64_t *s = sched->at;
+/* Packs, blocks of a reduction and prefetches are a tile's; pairs have packs and blocks too. */
+static bool of_strategy(const neo_schedule *s, neo_str *why) {
+  const neo_loop_params *p = &s->loops;
+  bool tile = s->strategy == NEO_STRATEGY_TILE, pairs = s->strategy == NEO_STRATEGY_PAIRS;
+  if ((p->pack || p->block_k) && !tile && !pairs)
+    return no(why, "pack and block_k are for contractions");
+  if (p->prefetch && !tile)
+    return no(why, "prefetch is for tiles of a contraction that read rows from memory");
+  return pairs == (p->pairs != 0) || no(why, "pairs are multiplied by the strategy of that name");
+}
+
+static bool row_parts_legal(neo_module *m, const neo_group *g, const neo_form *f,
+                            const neo_machine *machine, const neo_schedule *s, neo_str *why) {
+  const neo_loop_params *p = &s->loops;
+  if (machine->gpu && p->nontemporal)
+    return no(why, "nontemporal is for the caches of a processor");
+  if (p->nontemporal && (p->nontemporal != 1 || !neo_stream_any(m, g, s)))
+    return no(why, "nontemporal is for large results that lanes run along");
+  return !p->stash || (p->stash == 1 && neo_keep_find(m, f, s).n) ||
+         no(why, "stash is for values that several stages along a row need");
+}
+
+/* Axes of the tile, as bits. */
+static uint64_t tile_axes(const neo_form *f, const neo_loop_params *s) {
+  int64_t axes[] = {s->vector_axis, s->axis_m, s->axis_n};
   uint64_t tile = 0;
-  if (neo_form_is_nested(f))
-    return neo_nested_legal(m, f, machine, sched, why) &&
-           (s[NEO_SCHED_THREADS] || blocks_legal(f, sched, why));
-  if (neo_schedule_has_threads(sched))
-    return run_legal(f, s, true, why) && neo_threads_legal(m, f, machine, sched, why);
-  if (!vector_legal(f, machine, s, why) || !tile_legal(f, s, why) || !blocks_legal(f, sched, why) ||
-      !run_legal(f, s, false, why))
-    return false;
-  int64_t axes[] = {s[NEO_SCHED_VECTOR_AXIS], s[NEO_SCHED_AXIS_M], s[NEO_SCHED_AXIS_N]};
   for (int k = 0; k < 3; k++)
     if (axes[k] >= 0 && axes[k] < (int64_t)f->axes.n)
       tile |= 1ULL << axes[k];
-  if (machine->gpu && (s[NEO_SCHED_STREAM] || s[NEO_SCHED_FETCH]))
-    return no(why, "stream and fetch are for the caches of a processor");
-  if (s[NEO_SCHED_STREAM] && (s[NEO_SCHED_STREAM] != 1 || !neo_stream_any(m, g, sched)))
-    return no(why, "stream is for large results that lanes run along");
-  if (s[NEO_SCHED_KEEP] && (s[NEO_SCHED_KEEP] != 1 || !neo_keep_find(m, f, sched).n))
-    return no(why, "keep is for values that several stages along a row need");
-  if (s[NEO_SCHED_RUNNING])
-    return running_legal(m, g, f, s, why) && fetch_legal(m, f, sched, why);
-  if (neo_form_bound_axes(m, f) & tile)
-    return no(why, "a loop's bounds change inside the tile");
-  if (s[NEO_SCHED_SEGMENT] && !segment_legal(m, g, f, s, why))
+  return tile;
+}
+
+static bool contraction_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                              const neo_schedule *s, neo_str *why) {
+  neo_beside x = neo_beside_of(m, f, s);
+  if (s->loops.prefetch && machine->gpu)
+    return no(why, "prefetch is for the caches of a processor");
+  return neo_contraction_legal(m, x.f, machine, &x.s, why) && prefetch_legal(m, x.f, &x.s, why);
+}
+
+static bool loops_legal(neo_module *m, const neo_group *g, const neo_form *f,
+                        const neo_machine *machine, const neo_schedule *sched, neo_str *why) {
+  const neo_loop_params *s = &sched->loops;
+  if (!of_strategy(sched, why) || !vector_legal(f, machine, s, why) || !tile_legal(f, sched, why) ||
+      !blocks_legal(f, sched, why) || !run_legal(f, s, why) ||
+      !row_parts_legal(m, g, f, machine, sched, why))
     return false;
-  neo_beside x = neo_beside_of(m, f, sched);
-  return neo_contraction_legal(m, x.f, machine, &x.s, why) && fetch_legal(m, x.f, &x.s, why);
+  if (sched->strategy == NEO_STRATEGY_SCAN)
+    return scan_legal(m, g, f, s, why);
+  if (neo_form_bound_axes(m, f) & tile_axes(f, s))
+    return no(why, "a loop's bounds change inside the tile");
+  if (sched->strategy == NEO_STRATEGY_SEGMENT)
+    return segment_legal(m, g, f, s, why);
+  return contraction_legal(m, f, machine, sched, why);
+}
+
+static bool units_alone(const neo_schedule *s) {
+  neo_schedule y = neo_schedule_plain();
+  y.loops.unit_axes = s->loops.unit_axes;
+  y.loops.unit_size = s->loops.unit_size;
+  return neo_schedule_equal(&y, s);
+}
+
+bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
+                        const neo_schedule *s, neo_str *why) {
+  const neo_form *f = neo_group_form(m, g);
+  if (!neo_schedule_keeps_to_strategy(s))
+    return no(why, "there are parameters of another strategy");
+  if (neo_strategy_has_threads(s->strategy) && !machine->gpu)
+    return no(why, "blocks of threads are for GPUs");
+  if (s->strategy == NEO_STRATEGY_GPU_NESTED)
+    return neo_nested_legal(m, f, machine, s, why);
+  if (neo_form_is_nested(f))
+    return units_alone(s) ? blocks_legal(f, s, why)
+                          : no(why, "nested reductions have units alone, or blocks of threads");
+  if (neo_strategy_has_threads(s->strategy))
+    return (!neo_form_row_block(f) ||
+            no(why, "rows that are added up are no lanes and no tiles")) &&
+           neo_threads_legal(m, f, machine, s, why);
+  return loops_legal(m, g, f, machine, s, why);
 }

@@ -50,7 +50,7 @@ static bool reduction(neo_module *m, const neo_form *f, const neo_schedule *s,
                       neo_matrix_shape *x) {
   const neo_stage *stage = &f->stages.at[x->c.stage];
   uint32_t n = (uint32_t)stage->axes.n;
-  int64_t block = s->at[NEO_SCHED_BLOCK_K], unit = 1;
+  int64_t block = s->loops.block_k, unit = 1;
   if (stage->where.i || n > NEO_FORM_MAX_AXES)
     return false;
   for (uint32_t k = 0; k < n; k++) {
@@ -81,22 +81,21 @@ static bool reduction(neo_module *m, const neo_form *f, const neo_schedule *s,
 }
 
 static int64_t in_block(neo_module *m, const neo_form *f, const neo_schedule *s, bool rows) {
-  int64_t axis = s->at[rows ? NEO_SCHED_AXIS_M : NEO_SCHED_VECTOR_AXIS], n = 1;
+  int64_t axis = rows ? s->loops.axis_m : s->loops.vector_axis, n = 1;
   if (axis < 0)
     return SIDE;
-  int64_t block = s->at[rows ? NEO_SCHED_BLOCK_M : NEO_SCHED_BLOCK_N];
-  for (int64_t k = 0; k < (rows ? 1 : s->at[NEO_SCHED_MERGE]); k++)
+  int64_t block = rows ? s->loops.block_m : s->loops.block_n;
+  for (int64_t k = 0; k < (rows ? 1 : s->loops.fused); k++)
     n *= neo_axis_most(m, &f->axes.at[axis - k]);
   return neo_round_up(block && block < n ? block : n, SIDE);
 }
 
 neo_matrix_shape neo_matrix_shape_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
   neo_matrix_shape x = {.on = false};
-  const int64_t *p = s->at;
-  bool one_row = p[NEO_SCHED_AXIS_M] < 0;
-  if (!neo_contraction_of(m, f, &x.c) || x.c.n != 2 ||
-      (one_row && p[NEO_SCHED_MATRIX] != NEO_PAIRS_DOTS) || p[NEO_SCHED_VECTOR_AXIS] < 0 ||
-      p[NEO_SCHED_VECTOR_AXIS] >= (int64_t)f->axes.n)
+  const neo_loop_params *p = &s->loops;
+  bool one_row = p->axis_m < 0;
+  if (!neo_contraction_of(m, f, &x.c) || x.c.n != 2 || (one_row && p->pairs != NEO_PAIRS_DOTS) ||
+      p->vector_axis < 0 || p->vector_axis >= (int64_t)f->axes.n)
     return x;
   if (f->stages.at[x.c.stage].accs.at[0].type != NEO_F32_T)
     return x;
@@ -114,15 +113,15 @@ neo_matrix_shape neo_matrix_shape_of(neo_module *m, const neo_form *f, const neo
   x.columns = in_block(m, f, s, false);
   int64_t longest = x.rows > x.columns ? x.rows : x.columns;
   x.on = longest < MOST_CELLS && longest * x.tiles * SIDE <= MOST_CELLS &&
-         (!p[NEO_SCHED_BLOCK_K] || x.rows * x.columns <= MOST_CELLS);
+         (!p->block_k || x.rows * x.columns <= MOST_CELLS);
   return x;
 }
 
 bool neo_matrix_in_place(neo_module *m, const neo_form *f, const neo_schedule *s,
                          const neo_matrix_shape *x, int64_t *lo, int64_t *hi) {
   const neo_stage *stage = &f->stages.at[x->c.stage];
-  return s->at[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS && !s->at[NEO_SCHED_BLOCK_K] &&
-         stage->axes.n == 1 && neo_expr_is_int(m, stage->axes.at[0].lo, lo) &&
+  return s->loops.pairs == NEO_PAIRS_DOTS && !s->loops.block_k && stage->axes.n == 1 &&
+         neo_expr_is_int(m, stage->axes.at[0].lo, lo) &&
          neo_expr_is_int(m, stage->axes.at[0].hi, hi);
 }
 
@@ -135,32 +134,32 @@ static bool no(neo_str *why, const char *what) {
 }
 
 /* Sums and operands have registers: of dots, a row's operand is in one at a time. */
-static bool has_registers(const int64_t *p) {
-  int64_t rows = p[NEO_SCHED_TILE_M], columns = p[NEO_SCHED_TILE_N];
+static bool has_registers(const neo_loop_params *p) {
+  int64_t rows = p->tile_m, columns = p->tile_n;
   if (rows < 1 || columns < 1)
     return false;
-  if (p[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS)
+  if (p->pairs == NEO_PAIRS_DOTS)
     return SIDE % rows == 0 && rows * columns + columns + 1 <= VECTORS;
   rows /= SIDE;
-  return p[NEO_SCHED_TILE_M] % SIDE == 0 && rows * columns + rows + columns <= REGISTERS;
+  return p->tile_m % SIDE == 0 && rows * columns + rows + columns <= REGISTERS;
 }
 
 bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                       const neo_schedule *s, neo_str *why) {
-  const int64_t *p = s->at;
-  if (p[NEO_SCHED_MATRIX] != machine->matrix)
+  const neo_loop_params *p = &s->loops;
+  if (p->pairs != machine->matrix)
     return no(why, "the target has no such unit for products of pairs");
-  if (p[NEO_SCHED_VECTOR_WIDTH] != SIDE || !has_registers(p))
+  if (p->vector_width != SIDE || !has_registers(p))
     return no(why, "the tile is none of products of pairs");
-  if (p[NEO_SCHED_STREAM] || p[NEO_SCHED_KEEP])
+  if (p->nontemporal || p->stash)
     return no(why, "stream and keep are not for the matrix unit");
-  if (p[NEO_SCHED_BLOCK_M] % SIDE || (p[NEO_SCHED_BLOCK_N] % SIDE && p[NEO_SCHED_MERGE] == 1))
+  if (p->block_m % SIDE || (p->block_n % SIDE && p->fused == 1))
     return no(why, "a block is not in whole tiles of the matrix unit");
   neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
   int64_t lo, hi;
   if (!x.on)
     return no(why, "pairs are of sums of products of two bf16 operands without conditions");
-  return p[NEO_SCHED_PACK] == 3 || neo_matrix_in_place(m, f, s, &x, &lo, &hi) ||
+  return p->pack == 3 || neo_matrix_in_place(m, f, s, &x, &lo, &hi) ||
          no(why, "products of pairs need their operands packed here");
 }
 
@@ -182,22 +181,22 @@ static double times(int64_t n, int64_t block) {
 
 /* Cycles of a copy: contiguous cells as vectors, others one by one. */
 static double copy_cost(neo_module *m, const neo_form *f, const neo_matrix_shape *x, int k,
-                        double cells, const int64_t *p) {
+                        double cells, const neo_loop_params *p) {
   bool rows = x->side[k] == NEO_SIDE_ROWS;
-  int64_t axis = rows ? p[NEO_SCHED_AXIS_M] : p[NEO_SCHED_VECTOR_AXIS];
-  if (!(p[NEO_SCHED_PACK] >> k & 1))
+  int64_t axis = rows ? p->axis_m : p->vector_axis;
+  if (!(p->pack >> k & 1))
     return 0;
   bool along = neo_expr_unit_stride(m, f, x->narrow[k],
                                     rows ? (uint32_t)f->axes.n + x->paired : (uint32_t)axis);
-  if (!rows && p[NEO_SCHED_MERGE] > 1)
+  if (!rows && p->fused > 1)
     return cells * WALK_CYCLES;
   return along ? cells / COPY_CELLS : cells * TURN_CYCLES;
 }
 
 /* A pair's dots, of all rows and all vectors of columns: so many are under way before the first is
  * done. */
-static double dots_cost(int64_t rows, int64_t vectors, const int64_t *p) {
-  int64_t tall = p[NEO_SCHED_TILE_M], wide = p[NEO_SCHED_TILE_N];
+static double dots_cost(int64_t rows, int64_t vectors, const neo_loop_params *p) {
+  int64_t tall = p->tile_m, wide = p->tile_n;
   double cost = 0;
   for (int corner = 0; corner < 4; corner++) {
     int64_t r = corner & 1 ? rows % tall : tall, v = corner & 2 ? vectors % wide : wide;
@@ -209,36 +208,36 @@ static double dots_cost(int64_t rows, int64_t vectors, const int64_t *p) {
   return cost;
 }
 
-static int64_t rows_of(neo_module *m, const neo_form *f, const int64_t *p) {
-  return p[NEO_SCHED_AXIS_M] < 0 ? 1 : neo_axis_most(m, &f->axes.at[p[NEO_SCHED_AXIS_M]]);
+static int64_t rows_of(neo_module *m, const neo_form *f, const neo_loop_params *p) {
+  return p->axis_m < 0 ? 1 : neo_axis_most(m, &f->axes.at[p->axis_m]);
 }
 
 double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s) {
   neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
-  const int64_t *p = s->at;
-  int64_t am = p[NEO_SCHED_AXIS_M], v = p[NEO_SCHED_VECTOR_AXIS], stride;
+  const neo_loop_params *p = &s->loops;
+  int64_t am = p->axis_m, v = p->vector_axis, stride;
   if (!x.on)
     return 1e300;
   double outer = 1,
-         blocks = times(x.c.n ? neo_axis_most(m, &f->stages.at[x.c.stage].axes.at[0]) : 1,
-                        p[NEO_SCHED_BLOCK_K]);
+         blocks =
+             times(x.c.n ? neo_axis_most(m, &f->stages.at[x.c.stage].axes.at[0]) : 1, p->block_k);
   for (int64_t k = 0; k < (int64_t)f->axes.n; k++)
-    if (k != am && (k > v || k <= v - p[NEO_SCHED_MERGE]))
+    if (k != am && (k > v || k <= v - p->fused))
       outer *= (double)neo_axis_most(m, &f->axes.at[k]);
   int64_t rows_all = rows_of(m, f, p), m_all = neo_round_up(rows_all, SIDE), n_all = 1;
-  for (int64_t k = 0; k < p[NEO_SCHED_MERGE]; k++)
+  for (int64_t k = 0; k < p->fused; k++)
     n_all *= neo_axis_most(m, &f->axes.at[v - k]);
   n_all = neo_round_up(n_all, SIDE);
   double depth = (double)x.tiles * blocks, results = (double)m_all * (double)n_all;
-  bool rows_inside = p[NEO_SCHED_UNIT_AXES] < neo_schedule_loops(f, s) && !p[NEO_SCHED_BLOCK_K];
-  double cost = p[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS
+  bool rows_inside = p->unit_axes < neo_schedule_loops(f, s) && !p->block_k;
+  double cost = p->pairs == NEO_PAIRS_DOTS
                     ? dots_cost(rows_all, n_all / SIDE, p) *
                           (double)neo_round_up(x.pairs, NEO_DOT_STEPS) * blocks
                     : results / (SIDE * SIDE) * depth * TILE_CYCLES;
   for (int k = 0; k < 2; k++) {
     bool rows = x.side[k] == NEO_SIDE_ROWS;
     double cells = (double)(rows ? m_all : n_all) * depth * SIDE;
-    double again = rows ? times(n_all, p[NEO_SCHED_BLOCK_N]) : times(m_all, p[NEO_SCHED_BLOCK_M]);
+    double again = rows ? times(n_all, p->block_n) : times(m_all, p->block_m);
     again = !rows && rows_inside ? 1 : again;
     cost += copy_cost(m, f, &x, k, cells * again, p);
   }
@@ -264,9 +263,9 @@ bool neo_matrix_pays(neo_module *m, const neo_form *f, const neo_machine *machin
 /* ---- the choice */
 
 /* Columns that are walked as one, and how many of them cannot be parted. */
-static int64_t walked(neo_module *m, const neo_form *f, const int64_t *p, int64_t *inner) {
-  int64_t v = p[NEO_SCHED_VECTOR_AXIS], n = 1;
-  for (int64_t k = v; k > v - p[NEO_SCHED_MERGE]; k--) {
+static int64_t walked(neo_module *m, const neo_form *f, const neo_loop_params *p, int64_t *inner) {
+  int64_t v = p->vector_axis, n = 1;
+  for (int64_t k = v; k > v - p->fused; k--) {
     *inner = n;
     n *= neo_axis_most(m, &f->axes.at[k]);
   }
@@ -285,7 +284,7 @@ static void cut_reduction(neo_module *m, const neo_form *f, const neo_contractio
   int64_t block = (int64_t)(LONGEST / steps);
   block = block > UNIT ? block / UNIT * UNIT : block < 1 ? 1 : block;
   if (block < first)
-    s->at[NEO_SCHED_BLOCK_K] = block;
+    s->loops.block_k = block;
 }
 
 /* Do the two steps of each pair of the only reduction axis lie together, without a rounding? */
@@ -309,13 +308,14 @@ static void leave_in_place(neo_module *m, const neo_form *f, neo_schedule *s) {
     return;
   for (int k = 0; k < 2; k++)
     if (lies_in_pairs(m, f, x.narrow[k]))
-      s->at[NEO_SCHED_PACK] &= ~(1LL << k);
+      s->loops.pack &= ~(1LL << k);
 }
 
 /* What does not fit into scratch or L2 is cut: the reduction first, then columns, then rows.
  * Columns that are read in place stream by, so that rows are copied once. */
 static void cut(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *s) {
-  int64_t *p = s->at, near = machine->l2_bytes / 2 / 4, inner = 1, pairs = 1;
+  neo_loop_params *p = &s->loops;
+  int64_t near = machine->l2_bytes / 2 / 4, inner = 1, pairs = 1;
   neo_contraction c;
   if (!neo_contraction_of(m, f, &c))
     return;
@@ -323,95 +323,98 @@ static void cut(neo_module *m, const neo_form *f, const neo_machine *machine, ne
   leave_in_place(m, f, s);
   bool copied[2] = {false};
   for (int k = 0; k < 2; k++)
-    copied[neo_schedule_side(f, s, &c.factor[k]) != NEO_SIDE_COLUMNS] = p[NEO_SCHED_PACK] >> k & 1;
+    copied[neo_schedule_side(f, s, &c.factor[k]) != NEO_SIDE_COLUMNS] = p->pack >> k & 1;
   const neo_stage *stage = &f->stages.at[c.stage];
   for (uint32_t k = 0; k < stage->axes.n && pairs < near; k++) {
-    int64_t n = neo_axis_most(m, &stage->axes.at[k]), block = p[NEO_SCHED_BLOCK_K];
+    int64_t n = neo_axis_most(m, &stage->axes.at[k]), block = p->block_k;
     pairs *= k == 0 && block && block < n ? block : n;
   }
   pairs = neo_round_up((pairs + 1) / 2, SIDE);
-  int64_t columns = walked(m, f, p, &inner), unit = p[NEO_SCHED_TILE_N] * SIDE;
-  unit = p[NEO_SCHED_MERGE] > 1 ? inner : unit;
+  int64_t columns = walked(m, f, p, &inner), unit = p->tile_n * SIDE;
+  unit = p->fused > 1 ? inner : unit;
   if (copied[0] && columns * pairs > near && columns > unit)
-    p[NEO_SCHED_BLOCK_N] = near / pairs < unit ? unit : near / pairs / unit * unit;
+    p->block_n = near / pairs < unit ? unit : near / pairs / unit * unit;
   int64_t rows = rows_of(m, f, p);
-  unit = neo_round_up(p[NEO_SCHED_TILE_M], SIDE);
+  unit = neo_round_up(p->tile_m, SIDE);
   if (copied[1] && rows * pairs > near / 2 && rows > unit)
-    p[NEO_SCHED_BLOCK_M] = near / 2 / pairs < unit ? unit : near / 2 / pairs / unit * unit;
+    p->block_m = near / 2 / pairs < unit ? unit : near / 2 / pairs / unit * unit;
 }
 
 /* Dots of a product that is one unit so far, and long enough to be divided: by rows, of which each
  * unit copies its own, or by columns that are read in place. */
 static void share_out(neo_module *m, const neo_form *f, neo_schedule *s) {
   enum { UNITS = 4, LEAST = 1 << 20 }; /* products of a unit */
-  int64_t *p = s->at, inner, rows = rows_of(m, f, p), columns = walked(m, f, p, &inner);
+  neo_loop_params *p = &s->loops;
+  int64_t inner, rows = rows_of(m, f, p), columns = walked(m, f, p, &inner);
   neo_contraction c;
-  if (p[NEO_SCHED_BLOCK_M] || p[NEO_SCHED_BLOCK_N] || !neo_contraction_of(m, f, &c))
+  if (p->block_m || p->block_n || !neo_contraction_of(m, f, &c))
     return;
   const neo_stage *stage = &f->stages.at[c.stage];
   double products = (double)rows * (double)columns * neo_stage_points(m, stage);
   bool in_place = false;
   for (int k = 0; k < 2; k++)
-    in_place |=
-        neo_schedule_side(f, s, &c.factor[k]) == NEO_SIDE_COLUMNS && !(p[NEO_SCHED_PACK] >> k & 1);
-  int64_t tall = neo_round_up(p[NEO_SCHED_TILE_M], SIDE), wide = p[NEO_SCHED_TILE_N] * SIDE;
+    in_place |= neo_schedule_side(f, s, &c.factor[k]) == NEO_SIDE_COLUMNS && !(p->pack >> k & 1);
+  int64_t tall = neo_round_up(p->tile_m, SIDE), wide = p->tile_n * SIDE;
   if (products < 2.0 * LEAST)
     return;
   if (rows >= 2 * tall)
-    p[NEO_SCHED_BLOCK_M] = neo_round_up((rows + UNITS - 1) / UNITS, tall);
-  else if (in_place && p[NEO_SCHED_MERGE] == 1 && columns >= 2 * wide)
-    p[NEO_SCHED_BLOCK_N] = neo_round_up((columns + UNITS - 1) / UNITS, wide);
+    p->block_m = neo_round_up((rows + UNITS - 1) / UNITS, tall);
+  else if (in_place && p->fused == 1 && columns >= 2 * wide)
+    p->block_n = neo_round_up((columns + UNITS - 1) / UNITS, wide);
 }
 
 /* Blocks of rows stay in a unit, which then copies its columns once, where other loops make units
  * enough. */
 static void set_units(neo_module *m, const neo_form *f, neo_schedule *s) {
   enum { ENOUGH = 8 };
-  int64_t *p = s->at, v = p[NEO_SCHED_VECTOR_AXIS], inner;
-  double units = times(walked(m, f, p, &inner), p[NEO_SCHED_BLOCK_N]);
+  neo_loop_params *p = &s->loops;
+  int64_t v = p->vector_axis, inner;
+  double units = times(walked(m, f, p, &inner), p->block_n);
   for (int64_t k = 0; k < (int64_t)f->axes.n; k++)
-    if (k != p[NEO_SCHED_AXIS_M] && (k > v || k <= v - p[NEO_SCHED_MERGE]))
+    if (k != p->axis_m && (k > v || k <= v - p->fused))
       units *= (double)neo_axis_most(m, &f->axes.at[k]);
   neo_model_units(m, f, s);
-  if (p[NEO_SCHED_BLOCK_M] && units >= ENOUGH) {
-    p[NEO_SCHED_UNIT_AXES] = neo_schedule_loops(f, s) - 1;
-    p[NEO_SCHED_UNIT_SIZE] = 1;
+  if (p->block_m && units >= ENOUGH) {
+    p->unit_axes = neo_schedule_loops(f, s) - 1;
+    p->unit_size = 1;
   }
 }
 
 /* The most that registers hold, or rows and columns need, in tiles as equal as can be: few rows
  * have more sums in a row. */
-static void set_dots(int64_t *p, int64_t rows, int64_t columns) {
+static void set_dots(neo_loop_params *p, int64_t rows, int64_t columns) {
   static const int64_t most[][2] = {{1, 4}, {2, 4}, {4, 6}, {8, 3}, {16, 1}};
   int64_t vectors = (columns + SIDE - 1) / SIDE, k = 0;
   while (k < 3 && most[k][0] < rows)
     k++;
   k += k == 3 && vectors == 1 && rows > most[3][0];
-  p[NEO_SCHED_TILE_M] = most[k][0];
+  p->tile_m = most[k][0];
   int64_t tiles = (vectors + most[k][1] - 1) / most[k][1];
-  p[NEO_SCHED_TILE_N] = (vectors + tiles - 1) / tiles;
+  p->tile_n = (vectors + tiles - 1) / tiles;
 }
 
-static void set_tile(int64_t *p, int64_t rows, int64_t columns) {
+static void set_tile(neo_loop_params *p, int64_t rows, int64_t columns) {
   int64_t wide = columns <= SIDE ? 1 : columns <= 2 * SIDE ? 2 : 3;
-  if (p[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS) {
+  if (p->pairs == NEO_PAIRS_DOTS) {
     set_dots(p, rows, columns);
     return;
   }
-  p[NEO_SCHED_TILE_M] = rows > SIDE ? 2 * SIDE : SIDE;
-  p[NEO_SCHED_TILE_N] = wide == 3 && rows > SIDE ? 2 : wide;
+  p->tile_m = rows > SIDE ? 2 * SIDE : SIDE;
+  p->tile_n = wide == 3 && rows > SIDE ? 2 : wide;
 }
 
 static neo_schedule tiled(neo_module *m, const neo_form *f, const neo_machine *machine, int64_t am,
                           int64_t v, int64_t merge) {
   neo_schedule s = neo_schedule_plain();
-  int64_t *p = s.at, inner;
-  p[NEO_SCHED_MATRIX] = machine->matrix;
-  p[NEO_SCHED_PACK] = 3;
-  p[NEO_SCHED_VECTOR_AXIS] = v;
-  p[NEO_SCHED_VECTOR_WIDTH] = SIDE;
-  p[NEO_SCHED_MERGE] = merge;
-  p[NEO_SCHED_AXIS_M] = am;
+  neo_loop_params *p = &s.loops;
+  int64_t inner;
+  s.strategy = NEO_STRATEGY_PAIRS;
+  p->pairs = machine->matrix;
+  p->pack = 3;
+  p->vector_axis = v;
+  p->vector_width = SIDE;
+  p->fused = merge;
+  p->axis_m = am;
   set_tile(p, rows_of(m, f, p), walked(m, f, p, &inner));
   cut(m, f, machine, &s);
   if (machine->matrix == NEO_PAIRS_DOTS)

@@ -195,7 +195,7 @@ static double own_cost(neo_module *m, const neo_form *f, int64_t w) {
 }
 
 double neo_model_plain_cost(neo_module *m, const neo_form *f, const neo_schedule *s) {
-  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], w = s->at[NEO_SCHED_VECTOR_WIDTH];
+  int64_t v = s->loops.vector_axis, w = s->loops.vector_width;
   double cost =
       v >= 0 && v < (int64_t)f->axes.n ? shared_cost(m, f, (uint32_t)v, w) : own_cost(m, f, w);
   for (size_t k = 0; k < f->axes.n; k++)
@@ -218,8 +218,8 @@ static void choose_lanes(neo_module *m, const neo_form *f, int64_t most_lanes, n
     if (fixed >> k & 1 || w < 2 || cost >= best)
       continue;
     best = cost;
-    s->at[NEO_SCHED_VECTOR_AXIS] = k;
-    s->at[NEO_SCHED_VECTOR_WIDTH] = w;
+    s->loops.vector_axis = k;
+    s->loops.vector_width = w;
   }
   int64_t longest = 0;
   for (size_t k = 0; k < f->stages.n; k++)
@@ -231,10 +231,10 @@ static void choose_lanes(neo_module *m, const neo_form *f, int64_t most_lanes, n
   while (w > 1 && w > longest)
     w /= 2;
   if (w > 1 && own_cost(m, f, w) < best) {
-    s->at[NEO_SCHED_VECTOR_AXIS] = (int64_t)f->axes.n;
-    s->at[NEO_SCHED_VECTOR_WIDTH] = w;
+    s->loops.vector_axis = (int64_t)f->axes.n;
+    s->loops.vector_width = w;
     bool heavy = lane_ops(m, f, (int64_t)f->axes.n, true) >= HEAVY;
-    s->at[NEO_SCHED_UNROLL_K] = longest >= 4 * w && !heavy ? 4 : 1;
+    s->loops.unroll_k = longest >= 4 * w && !heavy ? 4 : 1;
   }
 }
 
@@ -254,13 +254,12 @@ static double work_of_point(neo_module *m, const neo_form *f) {
 /* All leading loops make units; how many iterations are worth one. */
 static void units_of(neo_module *m, const neo_form *f, neo_schedule *s) {
   double work = work_of_point(m, f);
-  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], n = (int64_t)f->axes.n,
-          loops = neo_schedule_loops(f, s);
-  int64_t an = v >= 0 && v < n ? v : s->at[NEO_SCHED_AXIS_N], am = s->at[NEO_SCHED_AXIS_M];
-  int64_t merged = s->at[NEO_SCHED_MERGE];
+  int64_t v = s->loops.vector_axis, n = (int64_t)f->axes.n, loops = neo_schedule_loops(f, s);
+  int64_t an = v >= 0 && v < n ? v : s->loops.axis_n, am = s->loops.axis_m;
+  int64_t merged = s->loops.fused;
   for (int64_t k = an - merged + 1; an >= 0 && k <= an; k++) {
     int64_t most_n = neo_axis_most(m, &f->axes.at[k]);
-    int64_t block = s->at[NEO_SCHED_BLOCK_N];
+    int64_t block = s->loops.block_n;
     if (k == an - merged + 1 && block) {
       int64_t inner = 1;
       for (int64_t i = k + 1; i <= an; i++)
@@ -270,21 +269,21 @@ static void units_of(neo_module *m, const neo_form *f, neo_schedule *s) {
     work *= (double)most_n;
   }
   if (am >= 0) {
-    int64_t most_m = neo_axis_most(m, &f->axes.at[am]), block = s->at[NEO_SCHED_BLOCK_M];
+    int64_t most_m = neo_axis_most(m, &f->axes.at[am]), block = s->loops.block_m;
     work *= (double)(block && block < most_m ? block : most_m);
   }
-  s->at[NEO_SCHED_UNIT_AXES] = loops;
+  s->loops.unit_axes = loops;
   int64_t size = (int64_t)(UNIT_WORK / work);
-  s->at[NEO_SCHED_UNIT_SIZE] = size < 1 ? 1 : size;
+  s->loops.unit_size = size < 1 ? 1 : size;
   if (!loops)
-    s->at[NEO_SCHED_UNIT_SIZE] = 1;
+    s->loops.unit_size = 1;
 }
 
 void neo_model_units(neo_module *m, const neo_form *f, neo_schedule *s) {
   neo_beside x = neo_beside_of(m, f, s);
   units_of(m, x.f, &x.s);
-  s->at[NEO_SCHED_UNIT_AXES] = x.s.at[NEO_SCHED_UNIT_AXES];
-  s->at[NEO_SCHED_UNIT_SIZE] = x.s.at[NEO_SCHED_UNIT_SIZE];
+  s->loops.unit_axes = x.s.loops.unit_axes;
+  s->loops.unit_size = x.s.loops.unit_size;
 }
 
 /* Sums along columns of tensors beyond the caches, [rows, n]: each row is another page. A wide tile
@@ -310,7 +309,7 @@ static bool sums_columns(neo_module *m, const neo_form *f, int64_t n, int64_t la
  * find no registers. */
 static void widen(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *s) {
   enum { TWO_LINES = 128, LONG_ROW = 32 /* vectors */ };
-  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], w = s->at[NEO_SCHED_VECTOR_WIDTH];
+  int64_t v = s->loops.vector_axis, w = s->loops.vector_width;
   bool own = v == (int64_t)f->axes.n;
   if (v < 0 || w * 4 != machine->vector_bytes || neo_form_widest(m, f) != 4 ||
       (lane_ops(m, f, v, false) < HEAVY && lane_ops(m, f, v, own) < HEAVY))
@@ -322,30 +321,30 @@ static void widen(neo_module *m, const neo_form *f, const neo_machine *machine, 
     n = last < n ? last : n;
   }
   if (n >= 4 * w)
-    s->at[NEO_SCHED_VECTOR_WIDTH] = 2 * w;
+    s->loops.vector_width = 2 * w;
   if (own && n >= LONG_ROW * w && 4 * machine->vector_bytes <= TWO_LINES &&
       lane_ops(m, f, v, false) < 3 * HEAVY)
-    s->at[NEO_SCHED_VECTOR_WIDTH] = 4 * w;
+    s->loops.vector_width = 4 * w;
 }
 
 neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine *machine) {
   neo_schedule s = neo_schedule_plain();
   int64_t lanes = machine->vector_bytes / neo_form_widest(m, f);
   choose_lanes(m, f, lanes < 1 ? 1 : lanes, &s);
-  int64_t v = s.at[NEO_SCHED_VECTOR_AXIS], w = s.at[NEO_SCHED_VECTOR_WIDTH];
+  int64_t v = s.loops.vector_axis, w = s.loops.vector_width;
   if (v >= 0 && v < (int64_t)f->axes.n) {
     int64_t n = neo_axis_most(m, &f->axes.at[v]);
     double per_element = work_of_point(m, f);
     bool heavy = lane_ops(m, f, v, false) >= HEAVY;
-    s.at[NEO_SCHED_TILE_N] = heavy ? 1 : n >= 4 * w ? 4 : n >= 2 * w ? 2 : 1;
+    s.loops.tile_n = heavy ? 1 : n >= 4 * w ? 4 : n >= 2 * w ? 2 : 1;
     int64_t block = (int64_t)(UNIT_WORK / per_element) / (4 * w) * (4 * w);
     if (block < 4 * w)
       block = 4 * w;
     if (block < n)
-      s.at[NEO_SCHED_BLOCK_N] = block;
+      s.loops.block_n = block;
     if (!heavy && sums_columns(m, f, n, w)) {
-      s.at[NEO_SCHED_TILE_N] = WIDE;
-      s.at[NEO_SCHED_BLOCK_N] = WIDE * w;
+      s.loops.tile_n = WIDE;
+      s.loops.block_n = WIDE * w;
     }
   }
   widen(m, f, machine, &s);

@@ -59,7 +59,7 @@ static int64_t fragment_steps(neo_warps kind) {
 }
 
 int64_t neo_nested_depth(neo_module *m, const neo_form *f, const neo_nested_sum *x, neo_warps kind,
-                       bool *whole) {
+                         bool *whole) {
   enum { MOST_BYTES = 256, PART_BYTES = 128 };
   const neo_stage *s = &f->stages.at[x->stage];
   int64_t n = 1, bytes = neo_type_bytes(neo_warps_type(kind)), each;
@@ -79,18 +79,9 @@ typedef struct {
 } shape;
 
 static shape shape_of(const neo_nested *n, const neo_schedule *s) {
-  const int64_t *p = s->at;
-  shape x = {p[NEO_SCHED_THREADS],
-             p[NEO_SCHED_BLOCK_M],
-             p[NEO_SCHED_BLOCK_N],
-             p[NEO_SCHED_BLOCK_K],
-             p[NEO_SCHED_TILE_M],
-             p[NEO_SCHED_TILE_N],
-             0,
-             0,
-             p[NEO_SCHED_STAGES],
-             n->columns != 0,
-             p[NEO_SCHED_MATRIX] != 0};
+  const neo_nested_params *p = &s->nested;
+  shape x = {p->threads, p->block_m, p->block_n, p->block_k,      p->tile_m,       p->tile_n,
+             0,          0,          p->stages,  n->columns != 0, p->products != 0};
   if (x.tm > 0 && x.bm >= x.tm)
     x.wide = x.threads / (x.warps ? WARP : 1) / (x.bm / x.tm);
   if (x.wide > 0)
@@ -99,20 +90,6 @@ static shape shape_of(const neo_nested *n, const neo_schedule *s) {
 }
 
 /* ---- legality */
-
-static bool others_plain(const neo_schedule *s) {
-  neo_schedule plain = neo_schedule_plain();
-  bool threads = s->at[NEO_SCHED_THREADS] != 0;
-  for (int k = 0; k < NEO_SCHED_COUNT; k++) {
-    bool block = k == NEO_SCHED_THREADS || k == NEO_SCHED_BLOCK_M || k == NEO_SCHED_BLOCK_N ||
-                 k == NEO_SCHED_BLOCK_K || k == NEO_SCHED_TILE_M || k == NEO_SCHED_TILE_N ||
-                 k == NEO_SCHED_MATRIX || k == NEO_SCHED_STAGES;
-    bool unit = k == NEO_SCHED_UNIT_AXES || k == NEO_SCHED_UNIT_SIZE;
-    if (!(threads ? block : unit) && s->at[k] != plain.at[k])
-      return false;
-  }
-  return true;
-}
 
 static bool divides(int64_t a, int64_t b) {
   return a > 0 && b > 0 && b % a == 0;
@@ -147,7 +124,7 @@ static uint32_t last_axis(uint64_t axes) {
 }
 
 bool neo_nested_along_steps(neo_module *m, const neo_form *f, const neo_nested_factors *x,
-                          uint64_t points, uint64_t steps) {
+                            uint64_t points, uint64_t steps) {
   bool along = false;
   for (uint32_t k = 0; k < x->n; k++) {
     if (neo_expr_unit_stride(m, f, x->at[k], last_axis(points)))
@@ -174,8 +151,8 @@ static int64_t sum_bytes(neo_module *m, const neo_form *f, const neo_nested *n, 
   bool whole;
   int64_t depth = neo_nested_depth(m, f, sum, kind, &whole), stages = x->stages ? x->stages : 1;
   return operand_bytes(x->bm, depth, kind, neo_nested_along_steps(m, f, &sum->rows, n->rows, own)) +
-         stages *
-             operand_bytes(x->bk, depth, kind, neo_nested_along_steps(m, f, &sum->steps, over, own));
+         stages * operand_bytes(x->bk, depth, kind,
+                                neo_nested_along_steps(m, f, &sum->steps, over, own));
 }
 
 static int64_t warps_shared(neo_module *m, const neo_form *f, const neo_nested *n,
@@ -278,7 +255,8 @@ static bool on_machine(const neo_nested *n, const neo_nested_warps *w, const neo
 
 /* All steps of inner sums lie in shared memory, so that a block of steps is one of copies. */
 static bool stages_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
-                         const neo_nested *n, const neo_nested_warps *w, const shape *x, neo_str *why) {
+                         const neo_nested *n, const neo_nested_warps *w, const shape *x,
+                         neo_str *why) {
   bool whole = true;
   if (!x->stages)
     return true;
@@ -295,7 +273,7 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
                         const neo_nested *n, const neo_schedule *s, const shape *x, neo_str *why) {
   neo_nested copy = *n;
   neo_nested_warps w = neo_nested_warps_of(m, f, &copy);
-  if (s->at[NEO_SCHED_MATRIX] != NEO_THREADS_WARPS || !on_machine(n, &w, machine))
+  if (s->nested.products != NEO_THREADS_WARPS || !on_machine(n, &w, machine))
     return no(why, "warps multiply factors that were rounded alike, or f32 as 3xtf32");
   int64_t steps = x->product ? fragment_steps(w.product) : WARP_COLUMNS;
   if (x->threads < WARP || x->threads > MOST_THREADS || x->tm < 1 || x->tm % WARP_ROWS ||
@@ -315,14 +293,10 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
 }
 
 bool neo_nested_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
-                    const neo_schedule *s, neo_str *why) {
+                      const neo_schedule *s, neo_str *why) {
   neo_nested n;
-  if (!others_plain(s))
-    return no(why, "sums inside of sums have no such parameters");
-  if (!s->at[NEO_SCHED_THREADS])
-    return true;
-  if (!machine->gpu || !neo_nested_of(m, f, &n))
-    return no(why, "blocks of rows are for GPUs, where rows and steps are apart");
+  if (!neo_nested_of(m, f, &n))
+    return no(why, "blocks of rows are for nested reductions whose rows and steps are apart");
   shape x = shape_of(&n, s);
   if (x.warps)
     return warps_legal(m, f, machine, &n, s, &x, why);
@@ -357,8 +331,8 @@ static double warps_cost(int64_t rows, int64_t columns, int64_t tile_m, int64_t 
 }
 
 /* Does a multiprocessor hold two blocks at a time? */
-static bool are_two(neo_module *m, const neo_form *f, const neo_machine *machine, const neo_nested *n,
-                    const shape *x) {
+static bool are_two(neo_module *m, const neo_form *f, const neo_machine *machine,
+                    const neo_nested *n, const shape *x) {
   enum { ALL_REGISTERS = 64 << 10 };
   return 2 * shared_of(m, f, n, x) <= machine->shared_bytes &&
          2 * x->threads * registers_of(m, f, n, x) <= ALL_REGISTERS;
@@ -382,7 +356,8 @@ static double cost_of(neo_module *m, const neo_form *f, const neo_machine *machi
   for (uint32_t k = 0; k < n->n_sums; k++) {
     const neo_stage *s = &f->stages.at[n->sum[k].stage];
     double depth = neo_stage_steps(m, s, s->over, (uint32_t)s->axes.n);
-    int64_t part = x->warps ? neo_nested_depth(m, f, &n->sum[k], w.sum[k], &whole) : NEO_NESTED_STEPS;
+    int64_t part =
+        x->warps ? neo_nested_depth(m, f, &n->sum[k], w.sum[k], &whole) : NEO_NESTED_STEPS;
     depth = neo_blocks_of(depth, part) * (double)part;
     t += x->warps ? warps_cost(x->bm, x->bk, x->tm, x->tk, depth, w.sum[k])
                   : product_cost(x->bm, x->bk, x->tm, x->tk, depth);
@@ -403,9 +378,9 @@ static double cost_of(neo_module *m, const neo_form *f, const neo_machine *machi
 }
 
 double neo_nested_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
-                     const neo_schedule *s) {
+                       const neo_schedule *s) {
   neo_nested n;
-  if (!s->at[NEO_SCHED_THREADS] || !neo_nested_of(m, f, &n))
+  if (s->strategy != NEO_STRATEGY_GPU_NESTED || !neo_nested_of(m, f, &n))
     return 0;
   shape x = shape_of(&n, s);
   return cost_of(m, f, machine, &n, &x);
@@ -416,15 +391,16 @@ double neo_nested_cost(neo_module *m, const neo_form *f, const neo_machine *mach
 static neo_schedule schedule_of(const neo_nested *n, bool warps, int64_t tall, int64_t wide,
                                 int64_t tm, int64_t tk, int64_t tn) {
   neo_schedule s = neo_schedule_plain();
-  int64_t *p = s.at;
-  p[NEO_SCHED_THREADS] = tall * wide * (warps ? WARP : 1);
-  p[NEO_SCHED_MATRIX] = warps ? NEO_THREADS_WARPS : 0;
-  p[NEO_SCHED_TILE_M] = tm;
-  p[NEO_SCHED_BLOCK_M] = tall * tm;
-  p[NEO_SCHED_BLOCK_K] = wide * tk;
+  s.strategy = NEO_STRATEGY_GPU_NESTED;
+  neo_nested_params *p = &s.nested;
+  p->threads = tall * wide * (warps ? WARP : 1);
+  p->products = warps ? NEO_THREADS_WARPS : 0;
+  p->tile_m = tm;
+  p->block_m = tall * tm;
+  p->block_k = wide * tk;
   if (n->columns) { /* else 1 */
-    p[NEO_SCHED_TILE_N] = tn;
-    p[NEO_SCHED_BLOCK_N] = wide * tn;
+    p->tile_n = tn;
+    p->block_n = wide * tn;
   }
   return s;
 }
@@ -464,7 +440,7 @@ static void offer(ranking *r, const neo_schedule *s) {
 }
 
 size_t neo_nested_ranked(neo_module *m, const neo_form *f, const neo_machine *machine,
-                       neo_schedule *out, size_t most) {
+                         neo_schedule *out, size_t most) {
   neo_nested n;
   if (!machine->gpu || !most || !neo_nested_of(m, f, &n))
     return 0;
@@ -486,7 +462,7 @@ size_t neo_nested_ranked(neo_module *m, const neo_form *f, const neo_machine *ma
             neo_schedule s = schedule_of(&n, true, tall, wide, tm, tk, tn);
             offer(&r, &s);
             for (int64_t stages = 2; machine->async && stages <= 3; stages++) {
-              s.at[NEO_SCHED_STAGES] = stages;
+              s.nested.stages = stages;
               offer(&r, &s);
             }
           }
@@ -496,12 +472,12 @@ size_t neo_nested_ranked(neo_module *m, const neo_form *f, const neo_machine *ma
 neo_schedule neo_nested_default(neo_module *m, const neo_form *f, const neo_machine *machine) {
   neo_schedule s = neo_schedule_plain();
   if (!neo_nested_ranked(m, f, machine, &s, 1))
-    s.at[NEO_SCHED_UNIT_AXES] = neo_schedule_loops(f, &s);
+    s.loops.unit_axes = neo_schedule_loops(f, &s);
   return s;
 }
 
 neo_schedule neo_nested_random(neo_module *m, const neo_form *f, const neo_machine *machine,
-                             uint64_t *seed) {
+                               uint64_t *seed) {
   neo_nested n;
   neo_schedule s = neo_schedule_plain();
   for (int tries = 0; tries < 20 && machine->gpu && neo_nested_of(m, f, &n); tries++) {
@@ -513,11 +489,11 @@ neo_schedule neo_nested_random(neo_module *m, const neo_form *f, const neo_machi
                                          WARP_COLUMNS << (at[3] - 1), WARP_COLUMNS * at[4])
                            : schedule_of(&n, false, at[0], at[1], at[2], at[3], at[4]);
     uint64_t stages = neo_splitmix(seed) % 4; /* none half of the time */
-    x.at[NEO_SCHED_STAGES] = warps && stages > 1 ? (int64_t)stages : 0;
+    x.nested.stages = warps && stages > 1 ? (int64_t)stages : 0;
     if (neo_nested_legal(m, f, machine, &x, NULL))
       return x;
   }
   uint64_t loops = (uint64_t)neo_schedule_loops(f, &s);
-  s.at[NEO_SCHED_UNIT_AXES] = (int64_t)(neo_splitmix(seed) % (loops + 1));
+  s.loops.unit_axes = (int64_t)(neo_splitmix(seed) % (loops + 1));
   return s;
 }

@@ -32,23 +32,23 @@ neo_nested_warps neo_nested_warps_of(neo_module *m, const neo_form *f, neo_neste
 neo_type neo_warps_type(neo_warps kind); /* of an element in shared memory */
 /* How many steps of an inner sum warps take at a time; *whole: all. */
 int64_t neo_nested_depth(neo_module *m, const neo_form *f, const neo_nested_sum *x, neo_warps kind,
-                       bool *whole);
+                         bool *whole);
 
 /* Does an operand lie contiguous along its steps, and not along its points? Axes as bits. */
 bool neo_nested_along_steps(neo_module *m, const neo_form *f, const neo_nested_factors *x,
-                          uint64_t points, uint64_t steps);
+                            uint64_t points, uint64_t steps);
 
 bool neo_nested_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
-                    const neo_schedule *s, neo_str *why);
+                      const neo_schedule *s, neo_str *why);
 /* Cycles, more or less; 0 without threads. */
 double neo_nested_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
-                     const neo_schedule *s);
+                       const neo_schedule *s);
 /* The best ones with threads first, at most so many; returns how many. */
 size_t neo_nested_ranked(neo_module *m, const neo_form *f, const neo_machine *machine,
-                       neo_schedule *out, size_t most);
+                         neo_schedule *out, size_t most);
 /* The first of them, or a plain one. */
 neo_schedule neo_nested_default(neo_module *m, const neo_form *f, const neo_machine *machine);
 neo_schedule neo_nested_random(neo_module *m, const neo_form *f, const neo_machine *machine,
-                             uint64_t *seed);
+                               uint64_t *seed);
 
 #endif

@@ -33,10 +33,10 @@ bool neo_expr_unit_stride(neo_module *m, const neo_form *f, neo_expr e, uint32_t
 /* ---- sides */
 
 static uint64_t column_axes(const neo_form *f, const neo_schedule *s) {
-  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], an = s->at[NEO_SCHED_AXIS_N];
+  int64_t v = s->loops.vector_axis, an = s->loops.axis_n;
   uint64_t axes = 0;
   if (v >= 0 && v < (int64_t)f->axes.n)
-    for (int64_t k = 0; k < s->at[NEO_SCHED_MERGE]; k++)
+    for (int64_t k = 0; k < s->loops.fused; k++)
       axes |= 1ULL << (v - k);
   else if (an >= 0)
     axes = 1ULL << an;
@@ -44,7 +44,7 @@ static uint64_t column_axes(const neo_form *f, const neo_schedule *s) {
 }
 
 static uint64_t row_axes(const neo_schedule *s) {
-  int64_t am = s->at[NEO_SCHED_AXIS_M];
+  int64_t am = s->loops.axis_m;
   return am >= 0 ? 1ULL << am : 0;
 }
 
@@ -56,13 +56,13 @@ neo_side neo_schedule_side(const neo_form *f, const neo_schedule *s, const neo_f
 
 /* Elements of rows or columns in a block. */
 static int64_t block_length(neo_module *m, const neo_form *f, const neo_schedule *s, bool rows) {
-  int64_t block = s->at[rows ? NEO_SCHED_BLOCK_M : NEO_SCHED_BLOCK_N], n = 1;
-  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS];
+  int64_t block = rows ? s->loops.block_m : s->loops.block_n, n = 1;
+  int64_t v = s->loops.vector_axis;
   bool shared = v >= 0 && v < (int64_t)f->axes.n;
-  int64_t axis = rows ? s->at[NEO_SCHED_AXIS_M] : shared ? v : s->at[NEO_SCHED_AXIS_N];
+  int64_t axis = rows ? s->loops.axis_m : shared ? v : s->loops.axis_n;
   if (axis < 0)
     return 1;
-  for (int64_t k = 0; k < (rows ? 1 : s->at[NEO_SCHED_MERGE]); k++)
+  for (int64_t k = 0; k < (rows ? 1 : s->loops.fused); k++)
     n *= neo_axis_most(m, &f->axes.at[axis - k]);
   return block && block < n ? block : n;
 }
@@ -119,11 +119,11 @@ static void add_temp(const neo_form *f, const neo_stage *s, const neo_factor *x,
 /* Rows and columns of one axis that slide: lanes need neighbouring elements. */
 static bool slides(neo_module *m, const neo_form *f, const neo_stage *s, const neo_factor *x,
                    bool rows, const neo_schedule *sched, neo_sliding *out) {
-  const int64_t *p = sched->at;
-  int64_t axis = p[rows ? NEO_SCHED_AXIS_M : NEO_SCHED_VECTOR_AXIS];
-  if ((!rows && p[NEO_SCHED_MERGE] > 1) || !neo_sliding_of(m, f, s, x->e, (uint32_t)axis, out))
+  const neo_loop_params *p = &sched->loops;
+  int64_t axis = rows ? p->axis_m : p->vector_axis;
+  if ((!rows && p->fused > 1) || !neo_sliding_of(m, f, s, x->e, (uint32_t)axis, out))
     return false;
-  return (rows || out->alpha == 1) && !(out->own == 0 && p[NEO_SCHED_BLOCK_K]);
+  return (rows || out->alpha == 1) && !(out->own == 0 && p->block_k);
 }
 
 /* scratch[k][index]: its length for n rows or columns. */
@@ -142,7 +142,7 @@ static void add_slide(neo_pack_shape *y, int64_t n) {
 neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *f, const neo_stage *s,
                                  const neo_factor *x, neo_side side, const neo_schedule *sched) {
   neo_pack_shape y = {.k_size = 1};
-  const int64_t *p = sched->at;
+  const neo_loop_params *p = &sched->loops;
   if (side != NEO_SIDE_ROWS && side != NEO_SIDE_COLUMNS)
     return y;
   if (s->axes.n > NEO_FORM_MAX_AXES || bounds_use_own(m, f, s))
@@ -154,14 +154,14 @@ neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *f, const neo_sta
     if (!neo_axis_range(m, f, s, k, &lo, &hi))
       return y;
     y.k_extent[k] = hi > lo ? hi - lo : 1;
-    if (k == 0 && p[NEO_SCHED_BLOCK_K] && p[NEO_SCHED_BLOCK_K] < y.k_extent[k])
-      y.k_extent[k] = p[NEO_SCHED_BLOCK_K];
+    if (k == 0 && p->block_k && p->block_k < y.k_extent[k])
+      y.k_extent[k] = p->block_k;
     if (__builtin_mul_overflow(y.k_size, y.k_extent[k], &y.k_size) || y.k_size > 1 << 24)
       return y;
   }
   bool rows = side == NEO_SIDE_ROWS;
   int64_t n = block_length(m, f, sched, rows);
-  int64_t tile = rows ? p[NEO_SCHED_TILE_M] : p[NEO_SCHED_TILE_N] * p[NEO_SCHED_VECTOR_WIDTH];
+  int64_t tile = rows ? p->tile_m : p->tile_n * p->vector_width;
   y.slides = slides(m, f, s, x, rows, sched, &y.slide);
   if (y.slides) {
     add_slide(&y, rows ? n : neo_round_up(n, tile));
@@ -173,14 +173,14 @@ neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *f, const neo_sta
   y.tile_coef = apart ? y.unit : y.k_size;
   int64_t width = apart ? n : neo_round_up(n, tile);
   y.ok = !__builtin_mul_overflow(y.tile_coef, width, &y.elements) && y.elements <= 1 << 24;
-  if (y.ok && !rows && p[NEO_SCHED_MERGE] > 1)
+  if (y.ok && !rows && p->fused > 1)
     add_temp(f, s, x, n, tile, &y);
   y.ok = y.ok && y.temp_elements <= 1 << 24;
   return y;
 }
 
 bool neo_schedule_steps_first(const neo_schedule *s) {
-  return s->at[NEO_SCHED_BLOCK_K] && s->at[NEO_SCHED_BLOCKS_FIRST] & NEO_STEPS_FIRST;
+  return s->loops.block_k && s->loops.blocks_first & NEO_STEPS_FIRST;
 }
 
 int64_t neo_outer_loop_most(neo_module *m, const neo_form *f, const neo_schedule *s,
@@ -188,8 +188,8 @@ int64_t neo_outer_loop_most(neo_module *m, const neo_form *f, const neo_schedule
   neo_schedule whole = *s;
   if (!o->block)
     return neo_axis_most(m, &f->axes.at[o->axis]);
-  whole.at[NEO_SCHED_BLOCK_M] = whole.at[NEO_SCHED_BLOCK_N] = 0;
-  int64_t n = block_length(m, f, &whole, o->axis == s->at[NEO_SCHED_AXIS_M]);
+  whole.loops.block_m = whole.loops.block_n = 0;
+  int64_t n = block_length(m, f, &whole, o->axis == s->loops.axis_m);
   return n / o->block + (n % o->block > 0);
 }
 
@@ -202,14 +202,14 @@ bool neo_stage_steps_alike(const neo_module *m, const neo_form *f, const neo_sta
 static int64_t partial_blocks(neo_module *m, const neo_form *f, const neo_schedule *s) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   int64_t blocks = 1, k = neo_schedule_nest(f, s, loop);
-  while (neo_schedule_steps_first(s) && k-- > s->at[NEO_SCHED_UNIT_AXES])
+  while (neo_schedule_steps_first(s) && k-- > s->loops.unit_axes)
     if (__builtin_mul_overflow(blocks, neo_outer_loop_most(m, f, s, &loop[k]), &blocks))
       return -1;
   return blocks;
 }
 
 neo_partial_shape neo_partial_shape_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
-  int64_t tile = s->at[NEO_SCHED_TILE_N] * s->at[NEO_SCHED_VECTOR_WIDTH];
+  int64_t tile = s->loops.tile_n * s->loops.vector_width;
   return (neo_partial_shape){block_length(m, f, s, true),
                              row_pitch(block_length(m, f, s, false), tile),
                              partial_blocks(m, f, s)};
@@ -223,7 +223,7 @@ bool neo_elements_are_near(double elements, int64_t bytes) {
 }
 
 double neo_schedule_block_steps(neo_module *m, const neo_stage *stage, const neo_schedule *s) {
-  int64_t k = s->at[NEO_SCHED_BLOCK_K];
+  int64_t k = s->loops.block_k;
   double steps = 1;
   for (uint32_t i = 0; i < stage->axes.n; i++) {
     int64_t n = neo_axis_most(m, &stage->axes.at[i]);
@@ -234,10 +234,10 @@ double neo_schedule_block_steps(neo_module *m, const neo_stage *stage, const neo
 
 bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_schedule *s) {
   neo_contraction c;
-  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS];
-  if (s->at[NEO_SCHED_ORDER])
+  int64_t v = s->loops.vector_axis;
+  if (s->loops.order)
     return false;
-  if (s->at[NEO_SCHED_PACK])
+  if (s->loops.pack)
     return true;
   if (v < 0 || v >= (int64_t)f->axes.n || !neo_contraction_of(m, f, &c))
     return false;
@@ -254,8 +254,9 @@ static bool no(neo_str *why, const char *what) {
   return false;
 }
 
-static bool merge_legal(const neo_module *m, const neo_form *f, const int64_t *s, neo_str *why) {
-  int64_t n = s[NEO_SCHED_MERGE], v = s[NEO_SCHED_VECTOR_AXIS], am = s[NEO_SCHED_AXIS_M];
+static bool fuse_legal(const neo_module *m, const neo_form *f, const neo_loop_params *s,
+                       neo_str *why) {
+  int64_t n = s->fused, v = s->vector_axis, am = s->axis_m;
   if (n == 1)
     return true;
   if (n < 1 || v < 0 || v >= (int64_t)f->axes.n || !neo_form_walks(m, f, (uint32_t)v, (uint32_t)n))
@@ -265,7 +266,7 @@ static bool merge_legal(const neo_module *m, const neo_form *f, const int64_t *s
   int64_t inner = 1, extent;
   for (int64_t k = v - n + 2; k <= v; k++)
     inner *= neo_expr_is_int(m, f->axes.at[k].hi, &extent) ? extent : 1;
-  if (s[NEO_SCHED_BLOCK_N] % inner)
+  if (s->block_n % inner)
     return no(why, "block_n is not a multiple of the inner merged axes");
   uint64_t merged = ((1ULL << n) - 1) << (v - n + 1);
   return !(neo_form_bound_axes(m, f) & merged) || no(why, "a merged axis bounds a loop");
@@ -274,20 +275,20 @@ static bool merge_legal(const neo_module *m, const neo_form *f, const int64_t *s
 static bool packs_legal(neo_module *m, const neo_form *f, const neo_contraction *c,
                         const neo_schedule *s, neo_str *why) {
   const neo_stage *stage = &f->stages.at[c->stage];
-  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], total = 0;
-  if (s->at[NEO_SCHED_PACK] >> c->n)
+  int64_t v = s->loops.vector_axis, total = 0;
+  if (s->loops.pack >> c->n)
     return no(why, "pack names an operand that there is not");
-  if (s->at[NEO_SCHED_PACK] && (v < 0 || v >= (int64_t)f->axes.n))
+  if (s->loops.pack && (v < 0 || v >= (int64_t)f->axes.n))
     return no(why, "pack is for lanes over a shared axis");
   for (uint32_t k = 0; k < c->n; k++) {
-    if (!(s->at[NEO_SCHED_PACK] >> k & 1))
+    if (!(s->loops.pack >> k & 1))
       continue;
     neo_side side = neo_schedule_side(f, s, &c->factor[k]);
     neo_pack_shape shape = neo_pack_shape_of(m, f, stage, &c->factor[k], side, s);
     if (!shape.ok || (total += shape.elements + shape.temp_elements) > 1 << 24)
       return no(why, "an operand cannot be packed");
     for (uint32_t i = 0; i < k; i++)
-      if (s->at[NEO_SCHED_PACK] >> i & 1 && c->factor[i].e.i == c->factor[k].e.i)
+      if (s->loops.pack >> i & 1 && c->factor[i].e.i == c->factor[k].e.i)
         return no(why, "an operand is packed twice");
   }
   return true;
@@ -307,15 +308,15 @@ static bool partial_legal(neo_module *m, const neo_form *f, const neo_stage *sta
 bool neo_contraction_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                            const neo_schedule *s, neo_str *why) {
   neo_contraction c;
-  if (!merge_legal(m, f, s->at, why))
+  if (!fuse_legal(m, f, &s->loops, why))
     return false;
-  if (s->at[NEO_SCHED_MATRIX])
+  if (s->loops.pairs)
     return neo_matrix_legal(m, f, machine, s, why);
-  if (!s->at[NEO_SCHED_PACK] && !s->at[NEO_SCHED_BLOCK_K])
+  if (!s->loops.pack && !s->loops.block_k)
     return true;
   if (!neo_contraction_of(m, f, &c))
     return no(why, "pack and block_k are for contractions");
-  if (s->at[NEO_SCHED_BLOCK_K] && !partial_legal(m, f, &f->stages.at[c.stage], s, why))
+  if (s->loops.block_k && !partial_legal(m, f, &f->stages.at[c.stage], s, why))
     return false;
   return packs_legal(m, f, &c, s, why);
 }

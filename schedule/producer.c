@@ -23,8 +23,8 @@ enum {
 };
 
 static int64_t blocks_by_memory(const neo_schedule *s) {
-  const int64_t *p = s->at;
-  int64_t rows = p[NEO_SCHED_BLOCK_M] + p[NEO_SCHED_BLOCK_N];
+  const neo_block_params *p = &s->block;
+  int64_t rows = p->block_m + p->block_n;
   int64_t bytes = neo_stages_buffers(s) * LINE_BYTES * rows + RESERVED;
   return SHARED_BYTES / bytes;
 }
@@ -45,11 +45,11 @@ static share share_of(int64_t consumers, int64_t blocks) {
 
 /* Of the most blocks for which it is enough; of none: there are none. */
 static share enough(const neo_schedule *s) {
-  const int64_t *p = s->at;
-  int64_t sums = p[NEO_SCHED_TILE_M] / GROUP_ROWS * p[NEO_SCHED_TILE_N] / 2;
-  int64_t blocks = RESIDENT / (p[NEO_SCHED_THREADS] + GROUP), most = blocks_by_memory(s);
+  const neo_block_params *p = &s->block;
+  int64_t sums = p->tile_m / GROUP_ROWS * p->tile_n / 2;
+  int64_t blocks = RESIDENT / (p->threads + GROUP), most = blocks_by_memory(s);
   for (blocks = blocks < most ? blocks : most; blocks > 0; blocks--) {
-    share x = share_of(p[NEO_SCHED_THREADS], blocks);
+    share x = share_of(p->threads, blocks);
     if (x.first >= sums + OF_PRODUCT && x.consumer >= sums + ALL_ELSE)
       return x;
   }
@@ -74,36 +74,36 @@ static bool no(neo_str *why, const char *what) {
 }
 
 bool neo_producer_legal(const neo_schedule *s, neo_str *why) {
-  const int64_t *p = s->at;
-  if (!p[NEO_SCHED_PRODUCER])
+  const neo_block_params *p = &s->block;
+  if (!p->producer)
     return true;
-  if (p[NEO_SCHED_PRODUCER] != 1 || !p[NEO_SCHED_BULK])
+  if (p->producer != 1 || !p->tma)
     return no(why, "a producer asks for boxes, with bulk, and there is one");
-  if (p[NEO_SCHED_THREADS] + GROUP > MOST_THREADS || !enough(s).first)
+  if (p->threads + GROUP > MOST_THREADS || !enough(s).first)
     return no(why, "a block with a producer has more threads, or registers, than there are");
   return true;
 }
 
 bool neo_producer_wanted(const neo_schedule *s, double steps) {
   enum { TWO_BLOCKS = 16 << 10, LEAST_BLOCKS_OF_STEPS = 8 };
-  const int64_t *p = s->at;
-  return p[NEO_SCHED_BULK] && p[NEO_SCHED_BLOCK_M] * p[NEO_SCHED_BLOCK_N] > TWO_BLOCKS &&
-         steps >= (double)(LEAST_BLOCKS_OF_STEPS * p[NEO_SCHED_BLOCK_K]);
+  const neo_block_params *p = &s->block;
+  return p->tma && p->block_m * p->block_n > TWO_BLOCKS &&
+         steps >= (double)(LEAST_BLOCKS_OF_STEPS * p->block_k);
 }
 
 /* ---- persistent blocks */
 
 /* At the largest sizes. */
 static double tiles_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
-  const int64_t *p = s->at;
-  uint64_t rows = (uint64_t)p[NEO_SCHED_ROW_AXES], columns = (uint64_t)p[NEO_SCHED_COLUMN_AXES];
-  return ceil(neo_form_points(m, f, rows) / (double)p[NEO_SCHED_BLOCK_M]) *
-         ceil(neo_form_points(m, f, columns) / (double)p[NEO_SCHED_BLOCK_N]) *
+  const neo_block_params *p = &s->block;
+  uint64_t rows = (uint64_t)p->row_axes, columns = (uint64_t)p->column_axes;
+  return ceil(neo_form_points(m, f, rows) / (double)p->block_m) *
+         ceil(neo_form_points(m, f, columns) / (double)p->block_n) *
          neo_form_points(m, f, ~rows & ~columns);
 }
 
 bool neo_persistent_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why) {
-  int64_t persistent = s->at[NEO_SCHED_PERSISTENT];
+  int64_t persistent = s->block.persistent;
   if (persistent < 0 || persistent > 1)
     return no(why, "persistent is 0 or 1");
   return !persistent || tiles_of(m, f, s) > 1 ||
@@ -116,10 +116,10 @@ bool neo_persistent_legal(neo_module *m, const neo_form *f, const neo_schedule *
 bool neo_persistent_wanted(neo_module *m, const neo_form *f, const neo_schedule *s, double steps) {
   static const double processors = 132, begin = 2000, next = 150, products = 2048, stored = 16;
   static const double worth = 0.99;
-  const int64_t *p = s->at;
-  if (!p[NEO_SCHED_PRODUCER] || neo_producer_blocks(s) > 1) /* which begin at different times */
+  const neo_block_params *p = &s->block;
+  if (!p->producer || neo_producer_blocks(s) > 1) /* which begin at different times */
     return false;
-  double area = (double)(p[NEO_SCHED_BLOCK_M] * p[NEO_SCHED_BLOCK_N]);
+  double area = (double)(p->block_m * p->block_n);
   double rounds = ceil(tiles_of(m, f, s) / processors);
   double tile = area * steps / products + area / stored, apart = rounds * (begin + tile);
   return begin + (rounds - 1) * next + rounds * tile < worth * apart;

@@ -243,28 +243,28 @@ bool neo_model_running(neo_module *m, const neo_group *g, const neo_machine *mac
   if (!neo_running_of(m, g, &x))
     return false;
   neo_schedule s = neo_schedule_plain();
-  int64_t *p = s.at, steps = neo_axis_most(m, &f->axes.at[x.axis]);
+  int64_t steps = neo_axis_most(m, &f->axes.at[x.axis]);
   uint64_t fixed = neo_running_fixed(m, f, &x);
-  p[NEO_SCHED_RUNNING] = 1;
-  p[NEO_SCHED_AXIS_M] = x.axis;
+  s.strategy = NEO_STRATEGY_SCAN;
+  s.loops.axis_m = x.axis;
   for (uint32_t k = 0; k < f->axes.n; k++) {
     int64_t n = neo_axis_most(m, &f->axes.at[k]), width = lanes_of(m, f, machine);
     while (width > 1 && width > n)
       width /= 2;
     if (k == x.axis || fixed >> k & 1 || width < 2 || !contiguous(m, f, k))
       continue;
-    p[NEO_SCHED_VECTOR_AXIS] = k;
-    p[NEO_SCHED_VECTOR_WIDTH] = width;
-    p[NEO_SCHED_BLOCK_N] = n > 8 * width ? 4 * width : n > 2 * width ? 2 * width : 0;
+    s.loops.vector_axis = k;
+    s.loops.vector_width = width;
+    s.loops.block_n = n > 8 * width ? 4 * width : n > 2 * width ? 2 * width : 0;
   }
-  p[NEO_SCHED_UNIT_AXES] = neo_schedule_loops(f, &s);
-  if (p[NEO_SCHED_UNIT_AXES] && steps < UNIT_STEPS)
-    p[NEO_SCHED_UNIT_SIZE] = UNIT_STEPS / steps;
+  s.loops.unit_axes = neo_schedule_loops(f, &s);
+  if (s.loops.unit_axes && steps < UNIT_STEPS)
+    s.loops.unit_size = UNIT_STEPS / steps;
   *out = s;
   return true;
 }
 
 bool neo_running_pays(neo_module *m, const neo_group *g, const neo_schedule *s) {
   const neo_form *f = neo_group_form(m, g);
-  return neo_axis_most(m, &f->axes.at[s->at[NEO_SCHED_AXIS_M]]) >= LEAST_STEPS;
+  return neo_axis_most(m, &f->axes.at[s->loops.axis_m]) >= LEAST_STEPS;
 }

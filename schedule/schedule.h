@@ -1,24 +1,67 @@
-/* Schedules are data: named parameters for a group, chosen by an analytic model of the target,
- * legality checked. */
+/* Schedules are data: a strategy and its parameters for a group, chosen by an analytic model of the
+ * target, legality checked.
+ *
+ * A strategy (strategy.def) is a way to make a kernel of a group's loops. Each has a family of named
+ * parameters (params.def in its folder); strategies of one family share their parameters' meaning.
+ * A schedule holds the parameters of all families, those of other families than its own as in a
+ * plain schedule: code that several strategies share finds there what "nothing of that kind" is. */
 #ifndef NEO_SCHEDULE_SCHEDULE_H
 #define NEO_SCHEDULE_SCHEDULE_H
 #include "fusion/group.h"
+#include <stddef.h>
 
 typedef enum {
-#define X(name, text, meaning) NEO_SCHED_##name,
-#include "schedule/sched.def"
+#define X(id, text, family, gpu, meaning) NEO_STRATEGY_##id,
+#include "schedule/strategy.def"
 #undef X
-  NEO_SCHED_COUNT
-} neo_sched_param;
+  NEO_STRATEGIES
+} neo_strategy;
+
+#define X(family, field, plain, meaning) int64_t field;
+typedef struct {
+#include "schedule/loops/params.def"
+} neo_loop_params;
+typedef struct {
+#include "schedule/gpu_rows/params.def"
+} neo_row_params;
+typedef struct {
+#include "schedule/gpu_tile/params.def"
+} neo_block_params;
+typedef struct {
+#include "schedule/gpu_nested/params.def"
+} neo_nested_params;
+#undef X
 
 typedef struct {
-  int64_t at[NEO_SCHED_COUNT];
+  neo_loop_params loops;
+  neo_row_params rows;
+  neo_block_params block;
+  neo_nested_params nested;
+} neo_schedule_params;
+
+/* Parameters of all families by their number, for what goes through all of them. */
+typedef uint32_t neo_param;
+enum { NEO_PARAMS = sizeof(neo_schedule_params) / sizeof(int64_t) };
+#define NEO_PARAM(family, field) \
+  ((neo_param)(offsetof(neo_schedule_params, family.field) / sizeof(int64_t)))
+
+typedef struct {
+  neo_strategy strategy;
+  union {
+    struct {
+      neo_loop_params loops;
+      neo_row_params rows;
+      neo_block_params block;
+      neo_nested_params nested;
+    };
+    int64_t at[NEO_PARAMS]; /* by neo_param */
+  };
 } neo_schedule;
 
 /* Raised when what a schedule says comes to mean something else, by another meaning of a parameter
  * or by another lowering: records of schedules from before are then not used. A new parameter whose
  * plain value means what was before does not need it. */
-#define NEO_SCHEDULE_MEANING 5
+#define NEO_SCHEDULE_MEANING 6
 
 /* How products of pairs of bf16 are summed, as `matrix` of a processor's schedule says it: by tiles
  * of the matrix unit, or by dots of vectors (codegen/loop/tile.h). */
@@ -32,9 +75,9 @@ typedef struct {
   int matrix;       /* what it has of NEO_PAIRS_TILES and _DOTS; 0: neither */
   uint32_t threads; /* that kernels run on; 0: not known. Schedules are priced by it, no more */
   bool gpu;         /* units of work are threads */
-  uint32_t warps;   /* generation of its warps' products (codegen/loop/warp.h): 75, 80, 90; 0: none */
-  bool warpgroups;  /* and groups of four of them (codegen/loop/warpgroup.h) */
-  bool async;       /* whose threads copy asynchronously into shared memory */
+  uint32_t warps; /* generation of its warps' products (codegen/loop/warp.h): 75, 80, 90; 0: none */
+  bool warpgroups;      /* and groups of four of them (codegen/loop/warpgroup.h) */
+  bool async;           /* whose threads copy asynchronously into shared memory */
   int64_t shared_bytes; /* of that, what a block may ask for */
 } neo_machine;
 
@@ -48,11 +91,37 @@ bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *ma
                         const neo_schedule *s, neo_str *why);
 /* No lanes, no tiles, one unit: legal for every group. */
 neo_schedule neo_schedule_plain(void);
+/* What schedules of all strategies have, in one form: sides of tiles (1: none) and blocks (0: all),
+ * elements side by side, which operands are packed. */
+typedef struct {
+  int64_t tile_m, tile_n, block_m, block_n, block_k, vector_width, pack;
+} neo_schedule_shape;
+neo_schedule_shape neo_schedule_shape_of(const neo_schedule *s);
+/* Is the parameter one of those? */
+bool neo_param_is_shape(neo_param k);
+/* Threads of its blocks; 0: it has none. */
+int64_t neo_schedule_threads(const neo_schedule *s);
+bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b);
+uint64_t neo_schedule_hash(const neo_schedule *s);
+/* Name of a strategy, and what it is; are its kernels blocks of threads? */
+const char *neo_strategy_text(neo_strategy s);
+const char *neo_strategy_meaning(neo_strategy s);
+bool neo_strategy_has_threads(neo_strategy s);
+/* A strategy's parameters are [first, first + n). */
+typedef struct {
+  neo_param first, n;
+} neo_param_range;
+neo_param_range neo_strategy_params(neo_strategy s);
 /* Name of a parameter, and what it means. */
-const char *neo_sched_param_text(neo_sched_param k);
-const char *neo_sched_param_meaning(neo_sched_param k);
-void neo_schedule_print(const neo_schedule *s,
-                        neo_str *out); /* "vector_axis=1 vector_width=8 ..." */
+const char *neo_param_text(neo_param k);
+const char *neo_param_meaning(neo_param k);
+/* Has the schedule plain values in all parameters that are not its strategy's? */
+bool neo_schedule_keeps_to_strategy(const neo_schedule *s);
+/* "tile vector_axis=1 vector_width=8 ...": the strategy, then its parameters that are not as in a
+ * plain schedule. */
+void neo_schedule_print(const neo_schedule *s, neo_str *out);
+/* A parameter that is absent is as in a plain schedule. False: there is no such strategy, or one of
+ * the parameters is unknown to it, repeated, or no number. */
 bool neo_schedule_parse(const char *text, neo_schedule *out);
 
 #endif

@@ -122,11 +122,10 @@ bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *mac
   if (!neo_segment_of(m, g, &x))
     return false;
   neo_schedule s = neo_schedule_plain();
-  int64_t *p = s.at,
-          lanes = machine->vector_bytes / neo_type_bytes((neo_type)f->stages.at[0].accs.at[0].type);
+  int64_t lanes = machine->vector_bytes / neo_type_bytes((neo_type)f->stages.at[0].accs.at[0].type);
   uint64_t fixed = neo_form_bound_axes(m, f) | neo_segment_tested(m, f, &x);
-  p[NEO_SCHED_SEGMENT] = 1;
-  p[NEO_SCHED_AXIS_M] = x.axis;
+  s.strategy = NEO_STRATEGY_SEGMENT;
+  s.loops.axis_m = x.axis;
   for (uint32_t k = 0; k < f->axes.n; k++) {
     int64_t stride, n = neo_axis_most(m, &f->axes.at[k]), width = lanes;
     neo_expr at = f->stages.at[1].outs.at[0].offset;
@@ -135,11 +134,11 @@ bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *mac
     if (k == x.axis || fixed >> k & 1 || width < 2 || !neo_flat_stride(m, f, at, k, &stride) ||
         stride != 1)
       continue;
-    p[NEO_SCHED_VECTOR_AXIS] = k;
-    p[NEO_SCHED_VECTOR_WIDTH] = width;
-    p[NEO_SCHED_BLOCK_N] = n > 8 * width ? 4 * width : n > 2 * width ? 2 * width : 0;
+    s.loops.vector_axis = k;
+    s.loops.vector_width = width;
+    s.loops.block_n = n > 8 * width ? 4 * width : n > 2 * width ? 2 * width : 0;
   }
-  p[NEO_SCHED_UNIT_AXES] = neo_schedule_loops(f, &s);
+  s.loops.unit_axes = neo_schedule_loops(f, &s);
   *out = s;
   return true;
 }

@@ -17,14 +17,6 @@ neo_space neo_space_of(neo_module *m, const neo_group *g, const neo_machine *mac
   return (neo_space){m, g, machine, neo_group_form(m, g), *machine};
 }
 
-bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b) {
-  return memcmp(a->at, b->at, sizeof a->at) == 0;
-}
-
-uint64_t neo_schedule_hash(const neo_schedule *s) {
-  return neo_hash(s->at, sizeof s->at, 0);
-}
-
 static bool legal(const neo_space *x, const neo_schedule *s) {
   return neo_schedule_legal(x->m, x->g, x->machine, s, NULL);
 }
@@ -34,10 +26,10 @@ double neo_space_cost(const neo_space *x, const neo_schedule *s) {
     return neo_nested_cost(x->m, x->f, x->machine, s);
   if (x->machine->gpu)
     return neo_threads_cost(x, s);
-  bool own_way = s->at[NEO_SCHED_SEGMENT] || s->at[NEO_SCHED_RUNNING];
-  if (s->at[NEO_SCHED_MATRIX] && !s->at[NEO_SCHED_THREADS])
+  if (s->strategy == NEO_STRATEGY_PAIRS)
     return neo_matrix_cost(x->m, x->f, s);
-  double cost = own_way ? -1 : neo_model_contraction_cost(x->m, x->f, &x->priced, s);
+  bool alone = s->strategy == NEO_STRATEGY_SEGMENT || s->strategy == NEO_STRATEGY_SCAN;
+  double cost = alone ? -1 : neo_model_contraction_cost(x->m, x->f, &x->priced, s);
   return cost >= 0 ? cost : neo_model_plain_cost(x->m, x->f, s);
 }
 
@@ -45,32 +37,32 @@ double neo_space_cost(const neo_space *x, const neo_schedule *s) {
 
 /* A parameter that would be nothing without another one gets it: lanes have a width, rows a
  * number. */
-static void follow(const neo_space *x, const neo_schedule *old, neo_sched_param k,
-                   neo_schedule *s) {
-  int64_t *p = s->at, before = old->at[k], now = p[k], n = (int64_t)x->f->axes.n;
-  if (k == NEO_SCHED_VECTOR_AXIS) {
-    if (now >= 0 && p[NEO_SCHED_VECTOR_WIDTH] < 2)
-      p[NEO_SCHED_VECTOR_WIDTH] = neo_space_lanes(x);
-    if (now == p[NEO_SCHED_AXIS_M])
-      p[NEO_SCHED_AXIS_M] = before >= 0 && before < n ? before : -1;
+static void follow(const neo_space *x, const neo_schedule *old, neo_param k, neo_schedule *s) {
+  neo_loop_params *p = &s->loops;
+  int64_t before = old->at[k], now = s->at[k], n = (int64_t)x->f->axes.n;
+  if (k == NEO_PARAM(loops, vector_axis)) {
+    if (now >= 0 && p->vector_width < 2)
+      p->vector_width = neo_space_lanes(x);
+    if (now == p->axis_m)
+      p->axis_m = before >= 0 && before < n ? before : -1;
     if (now < n)
-      p[NEO_SCHED_AXIS_N] = -1;
+      p->axis_n = -1;
   }
-  if (k == NEO_SCHED_AXIS_M && before < 0 && p[NEO_SCHED_TILE_M] < 2)
-    p[NEO_SCHED_TILE_M] = 4;
-  if (p[NEO_SCHED_AXIS_M] < 0)
-    p[NEO_SCHED_TILE_M] = 1, p[NEO_SCHED_BLOCK_M] = p[NEO_SCHED_ORDER] = 0;
+  if (k == NEO_PARAM(loops, axis_m) && before < 0 && p->tile_m < 2)
+    p->tile_m = 4;
+  if (p->axis_m < 0)
+    p->tile_m = 1, p->block_m = p->order = 0;
 }
 
 /* Does the step change which loops there are? Then the units are made anew. */
-static bool moves_loops(neo_sched_param k) {
+static bool moves_loops(neo_param k) {
   switch (k) {
-  case NEO_SCHED_VECTOR_AXIS:
-  case NEO_SCHED_MERGE:
-  case NEO_SCHED_AXIS_M:
-  case NEO_SCHED_AXIS_N:
-  case NEO_SCHED_BLOCK_M:
-  case NEO_SCHED_BLOCK_N:
+  case NEO_PARAM(loops, vector_axis):
+  case NEO_PARAM(loops, fused):
+  case NEO_PARAM(loops, axis_m):
+  case NEO_PARAM(loops, axis_n):
+  case NEO_PARAM(loops, block_m):
+  case NEO_PARAM(loops, block_n):
     return true;
   default:
     return false;
@@ -78,19 +70,20 @@ static bool moves_loops(neo_sched_param k) {
 }
 
 static void renew_units(const neo_space *x, neo_schedule *s) {
-  if (s->at[NEO_SCHED_SEGMENT] || s->at[NEO_SCHED_RUNNING])
-    s->at[NEO_SCHED_UNIT_AXES] = neo_schedule_loops(x->f, s), s->at[NEO_SCHED_UNIT_SIZE] = 1;
+  if (s->strategy == NEO_STRATEGY_SEGMENT || s->strategy == NEO_STRATEGY_SCAN)
+    s->loops.unit_axes = neo_schedule_loops(x->f, s), s->loops.unit_size = 1;
   else
     neo_model_units(x->m, x->f, s);
 }
 
 /* Lets what stands in the way give way, one parameter after the other, until the schedule is
  * legal. */
-static bool repair(const neo_space *x, neo_sched_param keep, neo_schedule *s) {
-  static const neo_sched_param order[] = {NEO_SCHED_FETCH,   NEO_SCHED_ORDER,  NEO_SCHED_BLOCK_N,
-                                          NEO_SCHED_BLOCK_K, NEO_SCHED_PACK,   NEO_SCHED_MERGE,
-                                          NEO_SCHED_BLOCK_M, NEO_SCHED_TILE_N, NEO_SCHED_UNROLL_K,
-                                          NEO_SCHED_AXIS_N,  NEO_SCHED_TILE_M, NEO_SCHED_AXIS_M};
+static bool repair(const neo_space *x, neo_param keep, neo_schedule *s) {
+  static const neo_param order[] = {
+      NEO_PARAM(loops, prefetch), NEO_PARAM(loops, order),  NEO_PARAM(loops, block_n),
+      NEO_PARAM(loops, block_k),  NEO_PARAM(loops, pack),   NEO_PARAM(loops, fused),
+      NEO_PARAM(loops, block_m),  NEO_PARAM(loops, tile_n), NEO_PARAM(loops, unroll_k),
+      NEO_PARAM(loops, axis_n),   NEO_PARAM(loops, tile_m), NEO_PARAM(loops, axis_m)};
   neo_schedule plain = neo_schedule_plain(), before = *s;
   for (size_t k = 0; k < sizeof order / sizeof *order && !legal(x, s); k++)
     if (order[k] != keep)
@@ -98,8 +91,8 @@ static bool repair(const neo_space *x, neo_sched_param keep, neo_schedule *s) {
   if (!legal(x, s))
     return false;
   bool moved = moves_loops(keep);
-  for (int k = 0; k < NEO_SCHED_COUNT; k++)
-    moved = moved || (moves_loops((neo_sched_param)k) && s->at[k] != before.at[k]);
+  for (neo_param k = 0; k < NEO_PARAMS; k++)
+    moved = moved || (moves_loops(k) && s->at[k] != before.at[k]);
   if (moved)
     renew_units(x, s);
   return legal(x, s);
@@ -107,38 +100,55 @@ static bool repair(const neo_space *x, neo_sched_param keep, neo_schedule *s) {
 
 /* Units of other loops, until they are made anew, are in nobody's way. */
 static void forget_units(neo_schedule *s) {
-  s->at[NEO_SCHED_UNIT_AXES] = 0;
-  s->at[NEO_SCHED_UNIT_SIZE] = 1;
+  s->loops.unit_axes = 0;
+  s->loops.unit_size = 1;
 }
 
-/* Tiles of the matrix unit and of vectors have nothing in common: the model's choice of the other
- * kind, with all that goes with it. */
-static bool set_matrix(const neo_space *x, bool on, neo_schedule *out) {
+static bool choice_of(const neo_space *x, neo_strategy to, neo_schedule *out) {
   neo_ranked best;
-  bool found = on ? neo_model_matrix(x->m, x->f, x->machine, &best.schedule)
-                  : neo_model_contractions(x->m, x->f, &x->priced, &best, 1) > 0;
-  if (!found || !legal(x, &best.schedule))
+  neo_contraction form;
+  switch (to) {
+  case NEO_STRATEGY_LOOPS: /* of a contraction: those of a tile */
+    *out = neo_model_plain(x->m, x->f, x->machine);
+    return !neo_contraction_of(x->m, x->f, &form);
+  case NEO_STRATEGY_TILE:
+    if (!neo_model_contractions(x->m, x->f, &x->priced, &best, 1))
+      return false;
+    *out = best.schedule;
+    return true;
+  case NEO_STRATEGY_PAIRS:
+    return neo_model_matrix(x->m, x->f, x->machine, out);
+  case NEO_STRATEGY_SEGMENT:
+    return neo_model_segment(x->m, x->g, x->machine, out);
+  case NEO_STRATEGY_SCAN:
+    return neo_model_running(x->m, x->g, x->machine, out);
+  default:
     return false;
-  *out = best.schedule;
-  return true;
+  }
 }
 
-bool neo_space_set(const neo_space *x, const neo_schedule *s, neo_sched_param k, int64_t value,
+size_t neo_space_switch(const neo_space *x, const neo_schedule *s, neo_strategy to,
+                        neo_schedule *out, size_t most) {
+  if (to == s->strategy || !most)
+    return 0;
+  if (x->machine->gpu)
+    return neo_threads_switch(x, to, out, most);
+  return choice_of(x, to, out) && legal(x, out) && out->strategy == to;
+}
+
+bool neo_space_set(const neo_space *x, const neo_schedule *s, neo_param k, int64_t value,
                    neo_schedule *out) {
   if (x->machine->gpu)
     return neo_threads_set(x, s, k, value, out);
-  if (k == NEO_SCHED_MATRIX)
-    return (value == 0 || value == x->machine->matrix) && value != s->at[k] &&
-           set_matrix(x, value != 0, out);
   neo_schedule y = *s;
-  int64_t *p = y.at;
-  p[k] = value;
+  neo_loop_params *p = &y.loops;
+  y.at[k] = value;
   follow(x, s, k, &y);
-  if (k == NEO_SCHED_TILE_M && p[NEO_SCHED_BLOCK_M])
-    p[NEO_SCHED_BLOCK_M] = neo_round_up(p[NEO_SCHED_BLOCK_M], value);
-  bool walked = p[NEO_SCHED_MERGE] > 1 || neo_schedule_is_beside(x->f, &y);
-  if (k == NEO_SCHED_TILE_N && p[NEO_SCHED_BLOCK_N] && !walked)
-    p[NEO_SCHED_BLOCK_N] = neo_round_up(p[NEO_SCHED_BLOCK_N], value * p[NEO_SCHED_VECTOR_WIDTH]);
+  if (k == NEO_PARAM(loops, tile_m) && p->block_m)
+    p->block_m = neo_round_up(p->block_m, value);
+  bool walked = p->fused > 1 || neo_schedule_is_beside(x->f, &y);
+  if (k == NEO_PARAM(loops, tile_n) && p->block_n && !walked)
+    p->block_n = neo_round_up(p->block_n, value * p->vector_width);
   if (moves_loops(k))
     forget_units(&y);
   if (!repair(x, k, &y) || y.at[k] != value || !neo_space_sensible(x, &y))
@@ -158,20 +168,20 @@ static bool known(const neo_schedule *s, const neo_schedule *at, size_t n) {
 static bool set_tile(const neo_space *x, const neo_schedule *s, int64_t rows, int64_t columns,
                      neo_schedule *out) {
   neo_schedule y;
-  bool shrinks = columns < s->at[NEO_SCHED_TILE_N];
-  neo_sched_param first = shrinks ? NEO_SCHED_TILE_N : NEO_SCHED_TILE_M;
-  neo_sched_param then = shrinks ? NEO_SCHED_TILE_M : NEO_SCHED_TILE_N;
+  bool shrinks = columns < s->loops.tile_n;
+  neo_param first = shrinks ? NEO_PARAM(loops, tile_n) : NEO_PARAM(loops, tile_m);
+  neo_param then = shrinks ? NEO_PARAM(loops, tile_m) : NEO_PARAM(loops, tile_n);
   return neo_space_set(x, s, first, shrinks ? columns : rows, &y) &&
-         neo_space_set(x, &y, then, shrinks ? rows : columns, out) &&
-         out->at[NEO_SCHED_TILE_M] == rows && out->at[NEO_SCHED_TILE_N] == columns;
+         neo_space_set(x, &y, then, shrinks ? rows : columns, out) && out->loops.tile_m == rows &&
+         out->loops.tile_n == columns;
 }
 
 static size_t other_tiles(const neo_space *x, const neo_schedule *s, neo_schedule *out,
                           size_t most) {
   enum { MOST_COLUMNS = 8 };
-  int64_t rows = s->at[NEO_SCHED_TILE_M], columns = s->at[NEO_SCHED_TILE_N];
+  int64_t rows = s->loops.tile_m, columns = s->loops.tile_n;
   size_t n = 0;
-  if (s->at[NEO_SCHED_AXIS_M] < 0)
+  if (s->loops.axis_m < 0)
     return 0;
   for (int64_t d = 1; d < MOST_COLUMNS; d++)
     for (int sign = -1; sign <= 1; sign += 2) {
@@ -189,14 +199,14 @@ static size_t other_tiles(const neo_space *x, const neo_schedule *s, neo_schedul
 static size_t other_blocks(const neo_space *x, const neo_schedule *s, neo_schedule *out,
                            size_t most) {
   int64_t k[NEO_SPACE_VALUES], columns[NEO_SPACE_VALUES];
-  size_t n = 0, n_k = neo_space_values(x, s, NEO_SCHED_BLOCK_K, k);
-  size_t n_columns = neo_space_values(x, s, NEO_SCHED_BLOCK_N, columns);
+  size_t n = 0, n_k = neo_space_values(x, s, NEO_PARAM(loops, block_k), k);
+  size_t n_columns = neo_space_values(x, s, NEO_PARAM(loops, block_n), columns);
   for (size_t i = 0; i < 2 && i < n_k; i++)
     for (size_t j = 0; j < 2 && j < n_columns && n < most; j++) {
       neo_schedule y;
-      if (neo_space_set(x, s, NEO_SCHED_BLOCK_K, k[i], &y) &&
-          neo_space_set(x, &y, NEO_SCHED_BLOCK_N, columns[j], &out[n]) &&
-          out[n].at[NEO_SCHED_BLOCK_K] == k[i])
+      if (neo_space_set(x, s, NEO_PARAM(loops, block_k), k[i], &y) &&
+          neo_space_set(x, &y, NEO_PARAM(loops, block_n), columns[j], &out[n]) &&
+          out[n].loops.block_k == k[i])
         n++;
     }
   return n;
@@ -216,14 +226,17 @@ size_t neo_space_neighbours(const neo_space *x, const neo_schedule *s, neo_sched
   for (size_t k = 0; k < n_shapes; k++)
     if (!known(&out[k], out, n))
       out[n++] = out[k];
-  for (int k = 0; k < NEO_SCHED_COUNT; k++) {
+  neo_param_range own = neo_strategy_params(s->strategy);
+  for (neo_param k = own.first; k < own.first + own.n; k++) {
     int64_t value[NEO_SPACE_VALUES];
-    size_t n_values = neo_space_values(x, s, (neo_sched_param)k, value);
+    size_t n_values = neo_space_values(x, s, k, value);
     for (size_t i = 0; i < n_values && n < most; i++)
-      if (neo_space_set(x, s, (neo_sched_param)k, value[i], &out[n]) &&
-          !neo_schedule_equal(&out[n], s) && !known(&out[n], out, n))
+      if (neo_space_set(x, s, k, value[i], &out[n]) && !neo_schedule_equal(&out[n], s) &&
+          !known(&out[n], out, n))
         n++;
   }
+  for (int to = 0; to < NEO_STRATEGIES; to++)
+    n += neo_space_switch(x, s, (neo_strategy)to, out + n, most - n);
   return n;
 }
 
@@ -261,7 +274,7 @@ static size_t add_steps(const neo_space *x, neo_schedule *out, size_t n, size_t 
 static size_t add_threads(const neo_space *x, neo_schedule *out, size_t n, size_t most) {
   neo_schedule *top = NEO_NEW_ARRAY(x->m->arena, neo_schedule, most);
   size_t n_top = neo_form_is_nested(x->f) ? neo_nested_ranked(x->m, x->f, x->machine, top, most)
-                                      : neo_threads_ranked(x, top, most);
+                                          : neo_threads_ranked(x, top, most);
   for (size_t k = 0; k < n_top; k++)
     n = add_ranked(x, &top[k], out, n, most);
   return n;
@@ -275,7 +288,7 @@ size_t neo_space_ranked(const neo_space *x, neo_schedule *out, size_t most) {
   if (x->machine->gpu)
     return add_threads(x, out, n, most);
   neo_ranked *top = NEO_NEW_ARRAY(x->m->arena, neo_ranked, most);
-  if (!out[0].at[NEO_SCHED_SEGMENT] && !out[0].at[NEO_SCHED_RUNNING])
+  if (out[0].strategy != NEO_STRATEGY_SEGMENT && out[0].strategy != NEO_STRATEGY_SCAN)
     n_top = neo_model_contractions(x->m, x->f, &x->priced, top, most);
   for (size_t k = 0; k < n_top; k++)
     n = add_ranked(x, &top[k].schedule, out, n, most);
@@ -296,18 +309,34 @@ static bool random_shape(const neo_space *x, neo_schedule *s, uint64_t *seed) {
   return n > 0;
 }
 
+static bool random_switch(const neo_space *x, neo_schedule *s, neo_strategy to, uint64_t *seed) {
+  neo_schedule other[4];
+  size_t n = neo_space_switch(x, s, to, other, sizeof other / sizeof *other);
+  if (n)
+    *s = other[next(seed, n)];
+  return n > 0;
+}
+
+static bool random_value(const neo_space *x, neo_schedule *s, neo_param k, uint64_t *seed) {
+  int64_t value[NEO_SPACE_VALUES];
+  size_t n = neo_space_values(x, s, k, value);
+  neo_schedule y;
+  if (!n || !neo_space_set(x, s, k, value[next(seed, n)], &y))
+    return false;
+  *s = y;
+  return true;
+}
+
+/* One of the strategy's parameters, or, as often as one of them, the strategy. */
 static bool random_step(const neo_space *x, neo_schedule *s, uint64_t *seed) {
   if (next(seed, 8) == 0 && random_shape(x, s, seed))
     return true;
+  neo_param_range own = neo_strategy_params(s->strategy);
   for (int tries = 0; tries < 32; tries++) {
-    neo_sched_param k = (neo_sched_param)next(seed, NEO_SCHED_COUNT);
-    int64_t value[NEO_SPACE_VALUES];
-    size_t n = neo_space_values(x, s, k, value);
-    neo_schedule y;
-    if (n && neo_space_set(x, s, k, value[next(seed, n)], &y)) {
-      *s = y;
+    neo_param k = (neo_param)next(seed, own.n + 1);
+    neo_strategy to = (neo_strategy)next(seed, NEO_STRATEGIES);
+    if (k < own.n ? random_value(x, s, own.first + k, seed) : random_switch(x, s, to, seed))
       return true;
-    }
   }
   return false;
 }
@@ -320,11 +349,11 @@ neo_schedule neo_space_mutate(const neo_space *x, const neo_schedule *s, uint64_
   return y;
 }
 
-static bool names_axes(neo_sched_param k) {
-  return k == NEO_SCHED_VECTOR_AXIS || k == NEO_SCHED_VECTOR_WIDTH || k == NEO_SCHED_AXIS_M ||
-         k == NEO_SCHED_AXIS_N || k == NEO_SCHED_MERGE || k == NEO_SCHED_SEGMENT ||
-         k == NEO_SCHED_RUNNING || k == NEO_SCHED_MATRIX || k == NEO_SCHED_LANES ||
-         k == NEO_SCHED_ROW_AXES || k == NEO_SCHED_COLUMN_AXES;
+static bool names_axes(neo_param k) {
+  return k == NEO_PARAM(loops, vector_axis) || k == NEO_PARAM(loops, vector_width) ||
+         k == NEO_PARAM(loops, axis_m) || k == NEO_PARAM(loops, axis_n) ||
+         k == NEO_PARAM(loops, fused) || k == NEO_PARAM(rows, lanes) ||
+         k == NEO_PARAM(block, row_axes) || k == NEO_PARAM(block, column_axes);
 }
 
 neo_schedule neo_space_cross(const neo_space *x, const neo_schedule *a, const neo_schedule *b,
@@ -334,10 +363,11 @@ neo_schedule neo_space_cross(const neo_space *x, const neo_schedule *a, const ne
     a = b, b = swap;
   }
   neo_schedule y = *a;
-  for (int k = 0; k < NEO_SCHED_COUNT; k++) {
+  neo_param_range own = neo_strategy_params(a->strategy);
+  for (neo_param k = own.first; a->strategy == b->strategy && k < own.first + own.n; k++) {
     neo_schedule z;
-    if (!names_axes((neo_sched_param)k) && b->at[k] != y.at[k] && next(seed, 2) &&
-        neo_space_set(x, &y, (neo_sched_param)k, b->at[k], &z))
+    if (!names_axes(k) && b->at[k] != y.at[k] && next(seed, 2) &&
+        neo_space_set(x, &y, k, b->at[k], &z))
       y = z;
   }
   return y;

@@ -3,10 +3,9 @@
  * (sched.def) and legality (legal.c), so that a new parameter is searched from the day it has a
  * row; space_values.c says which of its values are sensible.
  *
- * A step sets one parameter. Where the others stand in its way (a block that is no multiple of the
+ * A step sets one parameter of the schedule's strategy, or changes the strategy. Where the others stand in its way (a block that is no multiple of the
  * new tile, a pack without lanes) they give way: to what the new value suggests, else to what they
- * are in a plain schedule. What cannot be made legal is no step. The step onto the matrix unit, or
- * off it, is to the model's choice there. Deterministic: the same seed gives the same schedules. */
+ * are in a plain schedule. What cannot be made legal is no step. Deterministic: the same seed gives the same schedules. */
 #ifndef NEO_SCHEDULE_SPACE_H
 #define NEO_SCHEDULE_SPACE_H
 #include "fusion/form.h"
@@ -32,12 +31,16 @@ double neo_space_cost(const neo_space *x, const neo_schedule *s);
 
 /* Sensible values of a parameter near the one that it has, without it. Not all of them are
  * legal. */
-size_t neo_space_values(const neo_space *x, const neo_schedule *s, neo_sched_param k,
+size_t neo_space_values(const neo_space *x, const neo_schedule *s, neo_param k,
                         int64_t out[NEO_SPACE_VALUES]);
 /* `s` with parameter k at `value`, the others giving way; false: there is no such legal schedule,
  * and *out is not set. */
-bool neo_space_set(const neo_space *x, const neo_schedule *s, neo_sched_param k, int64_t value,
+bool neo_space_set(const neo_space *x, const neo_schedule *s, neo_param k, int64_t value,
                    neo_schedule *out);
+/* Schedules of another strategy that `s` may be changed to: the model's choices there, legal ones.
+ * Returns how many, at most `most`; 0: the group has none. */
+size_t neo_space_switch(const neo_space *x, const neo_schedule *s, neo_strategy to,
+                        neo_schedule *out, size_t most);
 /* Two parameters at once, where one alone would leave registers idle or have too few, or a cache
  * half empty or too small: the same number of accumulators in tiles of other shapes, the nearest
  * first; then blocks of about the same size with other sides. Legal ones, at most `most`. */
@@ -53,8 +56,5 @@ neo_schedule neo_space_mutate(const neo_space *x, const neo_schedule *s, uint64_
 /* The axes of one parent, and every other parameter of either where that is legal. */
 neo_schedule neo_space_cross(const neo_space *x, const neo_schedule *a, const neo_schedule *b,
                              uint64_t *seed);
-
-bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b);
-uint64_t neo_schedule_hash(const neo_schedule *s);
 
 #endif

@@ -1,7 +1,7 @@
 /* The space of a GPU's schedules (threads.h), of three kinds:
  *
  *   plain    a thread for each unit; the unit may be some points, or lanes of an access of 16 bytes
- *   points   threads, lanes, across; vectors, steps written out, rows kept in registers
+ *   rows     threads, lanes, across; vectors, steps written out, rows kept in registers
  *   tiles    sides of blocks, of threads' tiles, steps of a block; stages; which operand is rows
  *
  * A step within a kind sets one parameter; threads of tiles follow from the sides. The list is made
@@ -38,54 +38,48 @@ static void halves_and_doubles(values *v, int64_t lo, int64_t hi) {
   add(v, v->now * 4, lo, hi);
 }
 
-static void plain_values(const neo_space *x, const neo_schedule *s, neo_sched_param k, values *v) {
+static void plain_values(const neo_space *x, const neo_schedule *s, neo_param k, values *v) {
   int64_t most = WIDEST_BYTES / (int64_t)neo_form_widest(x->m, x->f);
   switch (k) {
-  case NEO_SCHED_VECTOR_AXIS:
+  case NEO_PARAM(loops, vector_axis):
     add(v, v->now < 0 ? last_axis(x) : -1, -1, last_axis(x));
     break;
-  case NEO_SCHED_VECTOR_WIDTH:
-    if (s->at[NEO_SCHED_VECTOR_AXIS] >= 0)
+  case NEO_PARAM(loops, vector_width):
+    if (s->loops.vector_axis >= 0)
       halves_and_doubles(v, 2, most);
     break;
-  case NEO_SCHED_UNIT_SIZE:
+  case NEO_PARAM(loops, unit_size):
     halves_and_doubles(v, 1, 16);
-    break;
-  case NEO_SCHED_LANES: /* to points */
-    add(v, 1, 1, 1);
-    add(v, 32, 1, 32);
     break;
   default:
     break;
   }
 }
 
-static void points_values(const neo_space *x, const neo_schedule *s, neo_sched_param k, values *v) {
+static void rows_values(const neo_space *x, const neo_schedule *s, neo_param k, values *v) {
   switch (k) {
-  case NEO_SCHED_VECTOR_AXIS:
+  case NEO_PARAM(rows, vector_axis):
     add(v, last_axis(x) + 1, -1, last_axis(x) + 1);
     add(v, last_axis(x), -1, last_axis(x) + 1);
     add(v, -1, -1, -1);
     break;
-  case NEO_SCHED_VECTOR_WIDTH:
-    if (s->at[NEO_SCHED_VECTOR_AXIS] >= 0)
+  case NEO_PARAM(rows, vector_width):
+    if (s->rows.vector_axis >= 0)
       halves_and_doubles(v, 2, 8);
     break;
-  case NEO_SCHED_UNROLL_K:
+  case NEO_PARAM(rows, unroll_k):
     halves_and_doubles(v, 1, 32);
     break;
-  case NEO_SCHED_KEEP:
+  case NEO_PARAM(rows, stash):
     add(v, !v->now, 0, 1);
     break;
-  case NEO_SCHED_THREADS:
+  case NEO_PARAM(rows, threads):
     halves_and_doubles(v, 32, MOST_THREADS);
-    add(v, 0, 0, 0);
     break;
-  case NEO_SCHED_LANES:
+  case NEO_PARAM(rows, lanes):
     halves_and_doubles(v, 1, MOST_THREADS);
-    add(v, 0, 0, 0);
     break;
-  case NEO_SCHED_ACROSS:
+  case NEO_PARAM(rows, across):
     add(v, !v->now, 0, 1);
     break;
   default:
@@ -95,60 +89,55 @@ static void points_values(const neo_space *x, const neo_schedule *s, neo_sched_p
 
 /* Rows and columns of the matrix unit's least tile; threads that share a tile. */
 static int64_t least_rows(const neo_schedule *s) {
-  return s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS ? 64 : s->at[NEO_SCHED_MATRIX] ? 8 : 1;
+  return s->block.products == NEO_THREADS_WARPGROUPS ? 64 : s->block.products ? 8 : 1;
 }
 
 static int64_t threads_of_tile(const neo_schedule *s) {
-  return s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS ? 4 * WARP
-         : s->at[NEO_SCHED_MATRIX]                         ? WARP
-                                                           : 1;
+  return s->block.products == NEO_THREADS_WARPGROUPS ? 4 * WARP : s->block.products ? WARP : 1;
 }
 
 static void set_threads(neo_schedule *s) {
-  int64_t *p = s->at, down = p[NEO_SCHED_BLOCK_M] / p[NEO_SCHED_TILE_M];
-  p[NEO_SCHED_THREADS] = down * (p[NEO_SCHED_BLOCK_N] / p[NEO_SCHED_TILE_N]) * threads_of_tile(s);
+  neo_block_params *p = &s->block;
+  int64_t down = p->block_m / p->tile_m;
+  p->threads = down * (p->block_n / p->tile_n) * threads_of_tile(s);
 }
 
-static void tiles_values(const neo_schedule *s, neo_sched_param k, values *v) {
-  bool warps = s->at[NEO_SCHED_MATRIX];
+static void tiles_values(const neo_schedule *s, neo_param k, values *v) {
+  bool warps = s->block.products;
   switch (k) {
-  case NEO_SCHED_MATRIX:
+  case NEO_PARAM(block, products):
     add(v, NEO_THREADS_WARPS + NEO_THREADS_WARPGROUPS - v->now, warps, NEO_THREADS_WARPGROUPS);
     break;
-  case NEO_SCHED_BLOCK_M:
-  case NEO_SCHED_BLOCK_N:
+  case NEO_PARAM(block, block_m):
+  case NEO_PARAM(block, block_n):
     halves_and_doubles(v, 8, 256);
     break;
-  case NEO_SCHED_TILE_M:
+  case NEO_PARAM(block, tile_m):
     halves_and_doubles(v, least_rows(s), warps ? 128 : 16);
     break;
-  case NEO_SCHED_TILE_N:
+  case NEO_PARAM(block, tile_n):
     halves_and_doubles(v, warps ? 8 : 1, least_rows(s) > 8 ? 256 : warps ? 128 : 16);
     break;
-  case NEO_SCHED_BLOCK_K:
+  case NEO_PARAM(block, block_k):
     halves_and_doubles(v, warps ? 8 : 4, 64);
     break;
-  case NEO_SCHED_STAGES:
+  case NEO_PARAM(block, stages):
     for (int64_t n = 3; n <= 4; n++)
       add(v, n, 2, NEO_STAGES_MOST);
     add(v, 2, 2, NEO_STAGES_MOST);
     add(v, 0, 0, 0);
     break;
-  case NEO_SCHED_BULK:
-    add(v, !v->now, 0, s->at[NEO_SCHED_STAGES] > 0);
+  case NEO_PARAM(block, tma):
+    add(v, !v->now, 0, s->block.stages > 0);
     break;
-  case NEO_SCHED_PRODUCER:
-    add(v, !v->now, 0, s->at[NEO_SCHED_BULK]);
+  case NEO_PARAM(block, producer):
+    add(v, !v->now, 0, s->block.tma);
     break;
-  case NEO_SCHED_PERSISTENT:
-    add(v, !v->now, 0, s->at[NEO_SCHED_PRODUCER]);
+  case NEO_PARAM(block, persistent):
+    add(v, !v->now, 0, s->block.producer);
     break;
-  case NEO_SCHED_ROW_AXES: /* the operands the other way round */
-    add(v, s->at[NEO_SCHED_COLUMN_AXES], 1, INT64_MAX);
-    break;
-  case NEO_SCHED_LANES: /* to points */
-    add(v, 32, 32, 32);
-    add(v, 1, 1, 1);
+  case NEO_PARAM(block, row_axes): /* the operands the other way round */
+    add(v, s->block.column_axes, 1, INT64_MAX);
     break;
   default:
     break;
@@ -156,27 +145,26 @@ static void tiles_values(const neo_schedule *s, neo_sched_param k, values *v) {
 }
 
 /* Sides of nested sums depend on one another; the list has all of them (nested.c). */
-static void nest_values(values *v, neo_sched_param k) {
-  for (int64_t stages = 0; k == NEO_SCHED_STAGES && stages <= 4; stages++)
+static void nest_values(values *v, neo_param k) {
+  for (int64_t stages = 0; k == NEO_PARAM(nested, stages) && stages <= 4; stages++)
     add(v, stages, 0, stages == 1 ? 0 : 4);
 }
 
-size_t neo_threads_values(const neo_space *x, const neo_schedule *s, neo_sched_param k,
+size_t neo_threads_values(const neo_space *x, const neo_schedule *s, neo_param k,
                           int64_t out[NEO_SPACE_VALUES]) {
   values v = {.now = s->at[k], .at = out};
-  switch (kind_of(s)) {
-  case PLAIN:
+  switch (s->strategy) {
+  case NEO_STRATEGY_GPU_ROWS:
+    rows_values(x, s, k, &v);
+    break;
+  case NEO_STRATEGY_GPU_TILE:
+    tiles_values(s, k, &v);
+    break;
+  case NEO_STRATEGY_GPU_NESTED:
+    nest_values(&v, k);
+    break;
+  default:
     plain_values(x, s, k, &v);
-    break;
-  case POINTS:
-    points_values(x, s, k, &v);
-    break;
-  case TILES:
-    if (neo_form_is_nested(x->f))
-      nest_values(&v, k);
-    else
-      tiles_values(s, k, &v);
-    break;
   }
   return v.n;
 }
@@ -185,117 +173,139 @@ size_t neo_threads_values(const neo_space *x, const neo_schedule *s, neo_sched_p
 
 static neo_schedule plain_of(const neo_space *x) {
   neo_schedule s = neo_schedule_plain();
-  s.at[NEO_SCHED_UNIT_AXES] = neo_schedule_loops(x->f, &s);
+  s.loops.unit_axes = neo_schedule_loops(x->f, &s);
   return s;
 }
 
-static neo_schedule points_of(int64_t threads, int64_t lanes, int64_t across) {
+static neo_schedule rows_of(int64_t threads, int64_t lanes, int64_t across) {
   neo_schedule s = neo_schedule_plain();
-  s.at[NEO_SCHED_THREADS] = threads > lanes ? threads : lanes;
-  s.at[NEO_SCHED_LANES] = lanes;
-  s.at[NEO_SCHED_ACROSS] = across;
+  s.strategy = NEO_STRATEGY_GPU_ROWS;
+  s.rows.threads = threads > lanes ? threads : lanes;
+  s.rows.lanes = lanes;
+  s.rows.across = across;
   return s;
 }
 
-/* Between kinds. Tiles are the cheapest ones. */
-static bool turn(const neo_space *x, const neo_schedule *s, neo_sched_param k, int64_t value,
-                 neo_schedule *out) {
-  enum { BLOCK = 256, SOME = 64 };
-  if (k == NEO_SCHED_THREADS) {
-    *out = plain_of(x);
-    return !value && legal(x, out);
-  }
-  if (value) {
-    *out = points_of(BLOCK, value, value < 32);
-    return k == NEO_SCHED_LANES && legal(x, out);
-  }
+static size_t keep_legal(const neo_space *x, const neo_schedule *s, neo_schedule *out, size_t n,
+                         size_t most) {
+  if (n < most && legal(x, s))
+    out[n++] = *s;
+  return n;
+}
+
+/* The cheapest of the list that has the strategy. */
+static size_t cheapest_of(const neo_space *x, neo_strategy to, neo_schedule *out) {
+  enum { SOME = 64 };
   neo_schedule *some = NEO_NEW_ARRAY(x->m->arena, neo_schedule, SOME);
   size_t n = neo_threads_ranked(x, some, SOME);
-  (void)s;
   for (size_t i = 0; i < n; i++)
-    if (kind_of(&some[i]) == TILES) {
+    if (some[i].strategy == to) {
       *out = some[i];
-      return true;
+      return 1;
     }
-  return false;
+  return 0;
+}
+
+size_t neo_threads_switch(const neo_space *x, neo_strategy to, neo_schedule *out, size_t most) {
+  enum { BLOCK = 256, WHOLE_WARP = 32 };
+  neo_schedule plain = plain_of(x), along = rows_of(BLOCK, WHOLE_WARP, 0),
+               one = rows_of(BLOCK, 1, 1);
+  if (!most || neo_form_is_nested(x->f))
+    return 0;
+  if (to == NEO_STRATEGY_LOOPS)
+    return keep_legal(x, &plain, out, 0, most);
+  if (to == NEO_STRATEGY_GPU_ROWS)
+    return keep_legal(x, &one, out, keep_legal(x, &along, out, 0, most), most);
+  return to == NEO_STRATEGY_GPU_TILE ? cheapest_of(x, to, out) : 0;
 }
 
 /* A tile for those who make the products now, in stages if it was and still may be. */
 static void set_maker(const neo_space *x, neo_schedule *s) {
-  int64_t *p = s->at;
+  neo_block_params *p = &s->block;
   neo_contraction c;
-  bool groups = p[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS;
+  bool groups = p->products == NEO_THREADS_WARPGROUPS;
   neo_warps made =
       neo_contraction_of(x->m, x->f, &c) ? neo_threads_warps(x->m, x->f, &c) : NEO_WARPS_NONE;
   bool halves = made == NEO_WARPS_BF16 || made == NEO_WARPS_F16;
-  int64_t side = groups ? 64 : 32, n = p[NEO_SCHED_BLOCK_N];
-  p[NEO_SCHED_BLOCK_K] = (groups ? 32 : 16) * (halves ? 2 : 1);
-  p[NEO_SCHED_BLOCK_M] = p[NEO_SCHED_BLOCK_M] < side ? side : p[NEO_SCHED_BLOCK_M];
-  p[NEO_SCHED_TILE_M] = side;
-  p[NEO_SCHED_TILE_N] = groups || n < side ? n : side;
+  int64_t side = groups ? 64 : 32, n = p->block_n;
+  p->block_k = (groups ? 32 : 16) * (halves ? 2 : 1);
+  p->block_m = p->block_m < side ? side : p->block_m;
+  p->tile_m = side;
+  p->tile_n = groups || n < side ? n : side;
   set_threads(s);
-  p[NEO_SCHED_STAGES] = p[NEO_SCHED_STAGES] ? neo_stages_wanted(s) : 0;
-  p[NEO_SCHED_BULK] = p[NEO_SCHED_PRODUCER] = p[NEO_SCHED_PERSISTENT] = 0;
+  p->stages = p->stages ? neo_stages_wanted(s) : 0;
+  p->tma = p->producer = p->persistent = 0;
   if (!legal(x, s))
-    p[NEO_SCHED_STAGES] = 0;
+    p->stages = 0;
 }
 
 /* A row that is kept is written out as a whole, or is not kept. */
-static void follow_row(const neo_space *x, neo_sched_param k, neo_schedule *s) {
-  int64_t *p = s->at, chunk = p[NEO_SCHED_LANES] * p[NEO_SCHED_VECTOR_WIDTH];
-  if (!p[NEO_SCHED_KEEP])
+static void follow_row(const neo_space *x, neo_param k, neo_schedule *s) {
+  neo_row_params *p = &s->rows;
+  int64_t chunk = p->lanes * p->vector_width;
+  if (!p->stash)
     return;
-  if (k != NEO_SCHED_UNROLL_K)
-    p[NEO_SCHED_UNROLL_K] = (neo_keep_find(x->m, x->f, s).row + chunk - 1) / chunk;
-  if (k != NEO_SCHED_KEEP && !legal(x, s))
-    p[NEO_SCHED_KEEP] = 0, p[NEO_SCHED_UNROLL_K] = k == NEO_SCHED_UNROLL_K ? p[k] : 1;
+  if (k != NEO_PARAM(rows, unroll_k))
+    p->unroll_k = (neo_keep_find(x->m, x->f, s).row + chunk - 1) / chunk;
+  if (k != NEO_PARAM(rows, stash) && !legal(x, s))
+    p->stash = 0, p->unroll_k = k == NEO_PARAM(rows, unroll_k) ? p->unroll_k : 1;
 }
 
-static void follow(const neo_space *x, neo_sched_param k, const neo_schedule *from,
-                   neo_schedule *s) {
-  int64_t *p = s->at;
-  switch (kind_of(s)) {
-  case PLAIN:
-    if (k == NEO_SCHED_VECTOR_AXIS)
-      p[NEO_SCHED_VECTOR_WIDTH] =
-          p[k] < 0 ? 1 : WIDEST_BYTES / (int64_t)neo_form_widest(x->m, x->f);
-    p[NEO_SCHED_UNIT_AXES] = neo_schedule_loops(x->f, s);
+static int64_t widest(const neo_space *x, int64_t axis) {
+  return axis < 0 ? 1 : WIDEST_BYTES / (int64_t)neo_form_widest(x->m, x->f);
+}
+
+static void follow_rows(const neo_space *x, neo_param k, neo_schedule *s) {
+  neo_row_params *p = &s->rows;
+  if (p->threads < p->lanes && k == NEO_PARAM(rows, lanes))
+    p->threads = p->lanes;
+  if (p->threads < p->lanes)
+    p->lanes = p->threads;
+  if (k == NEO_PARAM(rows, vector_axis))
+    p->vector_width = widest(x, p->vector_axis);
+  follow_row(x, k, s);
+}
+
+/* Switches one off that stands in the way of what was set. */
+static void give_way(const neo_space *x, neo_param k, neo_param at, neo_schedule *s) {
+  if (s->at[at] && k != at && !legal(x, s))
+    s->at[at] = 0;
+}
+
+static void follow_tile(const neo_space *x, neo_param k, const neo_schedule *from,
+                        neo_schedule *s) {
+  if (k == NEO_PARAM(block, row_axes))
+    s->block.column_axes = from->block.row_axes;
+  if (k == NEO_PARAM(block, products))
+    set_maker(x, s);
+  set_threads(s);
+  give_way(x, k, NEO_PARAM(block, persistent), s);
+  give_way(x, k, NEO_PARAM(block, producer), s);
+  give_way(x, k, NEO_PARAM(block, tma), s);
+}
+
+static void follow(const neo_space *x, neo_param k, const neo_schedule *from, neo_schedule *s) {
+  switch (s->strategy) {
+  case NEO_STRATEGY_GPU_ROWS:
+    follow_rows(x, k, s);
     break;
-  case POINTS:
-    if (p[NEO_SCHED_THREADS] < p[NEO_SCHED_LANES])
-      p[k == NEO_SCHED_LANES ? NEO_SCHED_THREADS : NEO_SCHED_LANES] = p[k];
-    if (k == NEO_SCHED_VECTOR_AXIS)
-      p[NEO_SCHED_VECTOR_WIDTH] =
-          p[k] < 0 ? 1 : WIDEST_BYTES / (int64_t)neo_form_widest(x->m, x->f);
-    follow_row(x, k, s);
+  case NEO_STRATEGY_GPU_TILE:
+    follow_tile(x, k, from, s);
     break;
-  case TILES:
-    if (neo_form_is_nested(x->f))
-      break;
-    if (k == NEO_SCHED_ROW_AXES)
-      p[NEO_SCHED_COLUMN_AXES] = from->at[NEO_SCHED_ROW_AXES];
-    if (k == NEO_SCHED_MATRIX)
-      set_maker(x, s);
-    set_threads(s);
-    if (p[NEO_SCHED_PERSISTENT] && k != NEO_SCHED_PERSISTENT && !legal(x, s))
-      p[NEO_SCHED_PERSISTENT] = 0;
-    if (p[NEO_SCHED_PRODUCER] && k != NEO_SCHED_PRODUCER && !legal(x, s))
-      p[NEO_SCHED_PRODUCER] = 0;
-    if (p[NEO_SCHED_BULK] && k != NEO_SCHED_BULK && !legal(x, s))
-      p[NEO_SCHED_BULK] = 0;
+  case NEO_STRATEGY_GPU_NESTED:
     break;
+  default:
+    if (k == NEO_PARAM(loops, vector_axis))
+      s->loops.vector_width = widest(x, s->loops.vector_axis);
+    s->loops.unit_axes = neo_schedule_loops(x->f, s);
   }
 }
 
-bool neo_threads_set(const neo_space *x, const neo_schedule *s, neo_sched_param k, int64_t value,
+bool neo_threads_set(const neo_space *x, const neo_schedule *s, neo_param k, int64_t value,
                      neo_schedule *out) {
   neo_schedule y = *s;
-  bool other_kind = (k == NEO_SCHED_THREADS && !value != (kind_of(s) == PLAIN)) ||
-                    (k == NEO_SCHED_LANES && !value != (kind_of(s) != POINTS));
   if (value == s->at[k])
     return false;
-  if (other_kind)
-    return turn(x, s, k, value, out);
   y.at[k] = value;
   follow(x, k, s, &y);
   if (y.at[k] != value || !legal(x, &y))
@@ -307,12 +317,14 @@ bool neo_threads_set(const neo_space *x, const neo_schedule *s, neo_sched_param 
 /* Two sides at once, one up and one down or both the same way. */
 size_t neo_threads_reshaped(const neo_space *x, const neo_schedule *s, neo_schedule *out,
                             size_t most) {
-  static const neo_sched_param pairs[][2] = {
-      {NEO_SCHED_TILE_M, NEO_SCHED_TILE_N},   {NEO_SCHED_BLOCK_M, NEO_SCHED_BLOCK_N},
-      {NEO_SCHED_BLOCK_M, NEO_SCHED_TILE_M},  {NEO_SCHED_BLOCK_N, NEO_SCHED_TILE_N},
-      {NEO_SCHED_BLOCK_K, NEO_SCHED_BLOCK_M}, {NEO_SCHED_BLOCK_K, NEO_SCHED_BLOCK_N}};
+  static const neo_param pairs[][2] = {{NEO_PARAM(block, tile_m), NEO_PARAM(block, tile_n)},
+                                       {NEO_PARAM(block, block_m), NEO_PARAM(block, block_n)},
+                                       {NEO_PARAM(block, block_m), NEO_PARAM(block, tile_m)},
+                                       {NEO_PARAM(block, block_n), NEO_PARAM(block, tile_n)},
+                                       {NEO_PARAM(block, block_k), NEO_PARAM(block, block_m)},
+                                       {NEO_PARAM(block, block_k), NEO_PARAM(block, block_n)}};
   size_t n = 0;
-  bool tiles = kind_of(s) == TILES && !neo_form_is_nested(x->f);
+  bool tiles = s->strategy == NEO_STRATEGY_GPU_TILE;
   for (size_t k = 0; k < sizeof pairs / sizeof *pairs && tiles; k++)
     for (int way = 0; way < 4 && n < most; way++) {
       neo_schedule y = *s;
@@ -320,7 +332,7 @@ size_t neo_threads_reshaped(const neo_space *x, const neo_schedule *s, neo_sched
         int64_t *at = &y.at[pairs[k][i]];
         *at = way >> i & 1 ? *at * 2 : *at / 2;
       }
-      if (!y.at[NEO_SCHED_TILE_M] || !y.at[NEO_SCHED_TILE_N])
+      if (!y.block.tile_m || !y.block.tile_n)
         continue;
       follow(x, pairs[k][0], s, &y);
       if (legal(x, &y))
@@ -354,19 +366,19 @@ static void consider(ranking *r, const neo_schedule *s) {
 /* As many as the model wants, of warpgroups one less where there is no room, else none. */
 static void consider_stages(ranking *r, const neo_schedule *s) {
   neo_schedule y = *s;
-  int64_t least = s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS ? 3 : neo_stages_wanted(s);
-  y.at[NEO_SCHED_STAGES] = r->x->machine->async ? neo_stages_wanted(s) : 0;
-  while (y.at[NEO_SCHED_STAGES] && !legal(r->x, &y))
-    y.at[NEO_SCHED_STAGES] = y.at[NEO_SCHED_STAGES] > least ? y.at[NEO_SCHED_STAGES] - 1 : 0;
+  int64_t least = s->block.products == NEO_THREADS_WARPGROUPS ? 3 : neo_stages_wanted(s);
+  y.block.stages = r->x->machine->async ? neo_stages_wanted(s) : 0;
+  while (y.block.stages && !legal(r->x, &y))
+    y.block.stages = y.block.stages > least ? y.block.stages - 1 : 0;
   consider(r, &y);
-  y.at[NEO_SCHED_BULK] = 1;
-  if (y.at[NEO_SCHED_STAGES] && s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
+  y.block.tma = 1;
+  if (y.block.stages && s->block.products == NEO_THREADS_WARPGROUPS)
     consider(r, &y);
-  y.at[NEO_SCHED_PRODUCER] = 1;
-  if (y.at[NEO_SCHED_STAGES] && s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
+  y.block.producer = 1;
+  if (y.block.stages && s->block.products == NEO_THREADS_WARPGROUPS)
     consider(r, &y);
-  y.at[NEO_SCHED_PERSISTENT] = 1;
-  if (y.at[NEO_SCHED_STAGES] && s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
+  y.block.persistent = 1;
+  if (y.block.stages && s->block.products == NEO_THREADS_WARPGROUPS)
     consider(r, &y);
 }
 
@@ -375,17 +387,18 @@ static void consider_tile(ranking *r, const uint64_t axes[2], int64_t matrix, co
   enum { LEAST_THREADS = 32, MOST_IN_TILE = 512 };
   int64_t bm = block[0], bn = block[1], tm = tile[0], tn = tile[1];
   neo_schedule s = neo_schedule_plain();
-  s.at[NEO_SCHED_MATRIX] = matrix;
+  s.strategy = NEO_STRATEGY_GPU_TILE;
+  s.block.products = matrix;
   int64_t threads = bm / tm * (bn / tn) * threads_of_tile(&s);
   if (threads < LEAST_THREADS || threads > MOST_IN_TILE)
     return;
   for (int64_t bk = 8; bk <= 64; bk *= 2)
     for (int side = 0; side < 2; side++) {
-      s.at[NEO_SCHED_BLOCK_M] = bm, s.at[NEO_SCHED_BLOCK_N] = bn, s.at[NEO_SCHED_BLOCK_K] = bk;
-      s.at[NEO_SCHED_TILE_M] = tm, s.at[NEO_SCHED_TILE_N] = tn;
-      s.at[NEO_SCHED_THREADS] = threads;
-      s.at[NEO_SCHED_ROW_AXES] = (int64_t)axes[side];
-      s.at[NEO_SCHED_COLUMN_AXES] = (int64_t)axes[!side];
+      s.block.block_m = bm, s.block.block_n = bn, s.block.block_k = bk;
+      s.block.tile_m = tm, s.block.tile_n = tn;
+      s.block.threads = threads;
+      s.block.row_axes = (int64_t)axes[side];
+      s.block.column_axes = (int64_t)axes[!side];
       consider_stages(r, &s);
     }
 }
@@ -397,7 +410,7 @@ static void consider_tiles(ranking *r) {
   if (!neo_contraction_of(x->m, x->f, &c) || !neo_threads_axes(x->m, x->f, &c, &axes[0], &axes[1]))
     return;
   neo_schedule first = neo_schedule_default(x->m, x->g, x->machine);
-  int64_t matrix = first.at[NEO_SCHED_MATRIX], block[2], tile[2];
+  int64_t matrix = first.block.products, block[2], tile[2];
   int64_t least = matrix ? 8 : 1, most = matrix > 1 ? 256 : matrix ? 64 : 16;
   for (block[0] = 16; block[0] <= 256; block[0] *= 2)
     for (block[1] = 16; block[1] <= 256; block[1] *= 2)
@@ -412,22 +425,22 @@ static void consider_vectors(ranking *r, const neo_schedule *one) {
   const neo_space *x = r->x;
   for (int64_t axis = last_axis(x) - 1; axis <= last_axis(x) + 1; axis++) {
     neo_schedule s = *one, y;
-    if (axis >= last_axis(x) && !neo_threads_set(x, one, NEO_SCHED_VECTOR_AXIS, axis, &s))
+    if (axis >= last_axis(x) && !neo_threads_set(x, one, NEO_PARAM(rows, vector_axis), axis, &s))
       continue;
     if (axis >= last_axis(x))
       consider(r, &s);
-    if (neo_threads_set(x, &s, NEO_SCHED_UNROLL_K, 4, &y))
+    if (neo_threads_set(x, &s, NEO_PARAM(rows, unroll_k), 4, &y))
       consider(r, &y);
-    if (neo_threads_set(x, &s, NEO_SCHED_KEEP, 1, &y))
+    if (neo_threads_set(x, &s, NEO_PARAM(rows, stash), 1, &y))
       consider(r, &y);
   }
 }
 
-static void consider_points(ranking *r) {
+static void consider_rows(ranking *r) {
   for (int64_t lanes = 1; lanes <= MOST_THREADS; lanes *= 2)
     for (int64_t threads = 64; threads <= MOST_THREADS; threads *= 2)
       for (int64_t across = 0; across < 2; across++) {
-        neo_schedule s = points_of(threads, lanes, across);
+        neo_schedule s = rows_of(threads, lanes, across);
         if (threads < lanes || !legal(r->x, &s))
           continue;
         consider(r, &s);
@@ -440,15 +453,15 @@ static void consider_plain(ranking *r) {
   consider(r, &one);
   for (int64_t size = 2; size <= 8; size *= 2) {
     neo_schedule s = one;
-    s.at[NEO_SCHED_UNIT_SIZE] = size;
+    s.loops.unit_size = size;
     consider(r, &s);
   }
-  if (!neo_threads_set(r->x, &one, NEO_SCHED_VECTOR_AXIS, last_axis(r->x), &wide))
+  if (!neo_threads_set(r->x, &one, NEO_PARAM(loops, vector_axis), last_axis(r->x), &wide))
     return;
   consider(r, &wide);
   for (int64_t size = 2; size <= 4; size *= 2) {
     neo_schedule s = wide;
-    s.at[NEO_SCHED_UNIT_SIZE] = size;
+    s.loops.unit_size = size;
     consider(r, &s);
   }
 }
@@ -458,7 +471,7 @@ size_t neo_threads_ranked(const neo_space *x, neo_schedule *out, size_t most) {
   if (!most)
     return 0;
   consider_tiles(&r);
-  consider_points(&r);
+  consider_rows(&r);
   consider_plain(&r);
   return r.n;
 }

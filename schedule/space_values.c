@@ -37,7 +37,7 @@ int64_t neo_space_lanes(const neo_space *x) {
 }
 
 static bool lanes_shared(const neo_space *x, const neo_schedule *s) {
-  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS];
+  int64_t v = s->loops.vector_axis;
   return v >= 0 && v < (int64_t)x->f->axes.n;
 }
 
@@ -79,23 +79,23 @@ static void blocks(values *v, int64_t length, int64_t unit) {
 
 /* Elements that a tile takes, and whole inner axes where several are walked as one. */
 static int64_t column_unit(const neo_space *x, const neo_schedule *s) {
-  const int64_t *p = s->at;
-  int64_t unit = p[NEO_SCHED_TILE_N] * (lanes_shared(x, s) ? p[NEO_SCHED_VECTOR_WIDTH] : 1);
+  const neo_loop_params *p = &s->loops;
+  int64_t unit = p->tile_n * (lanes_shared(x, s) ? p->vector_width : 1);
   bool beside = neo_schedule_is_beside(x->f, s);
-  if (p[NEO_SCHED_MERGE] > 1 || beside)
+  if (p->fused > 1 || beside)
     unit = 1;
-  for (int64_t k = 0; k < p[NEO_SCHED_MERGE] - !beside; k++)
-    unit *= extent(x, p[NEO_SCHED_VECTOR_AXIS] - k);
+  for (int64_t k = 0; k < p->fused - !beside; k++)
+    unit *= extent(x, p->vector_axis - k);
   return unit;
 }
 
 int64_t neo_space_column_length(const neo_space *x, const neo_schedule *s) {
-  const int64_t *p = s->at;
+  const neo_loop_params *p = &s->loops;
   if (!lanes_shared(x, s))
-    return extent(x, p[NEO_SCHED_AXIS_N]);
-  int64_t n = extent(x, p[NEO_SCHED_AXIS_N]);
-  for (int64_t k = 0; k < p[NEO_SCHED_MERGE]; k++)
-    n *= extent(x, p[NEO_SCHED_VECTOR_AXIS] - k);
+    return extent(x, p->axis_n);
+  int64_t n = extent(x, p->axis_n);
+  for (int64_t k = 0; k < p->fused; k++)
+    n *= extent(x, p->vector_axis - k);
   return n;
 }
 
@@ -108,85 +108,77 @@ int64_t neo_space_reduced_length(const neo_space *x) {
 
 /* ---- all of them */
 
-static void each(values *v, neo_sched_param k) {
+static void each(values *v, neo_param k) {
   const neo_space *x = v->x;
-  const int64_t *p = v->s->at;
+  const neo_loop_params *p = &v->s->loops;
   int64_t lanes = neo_space_lanes(x), n = (int64_t)x->f->axes.n;
   switch (k) {
-  case NEO_SCHED_VECTOR_AXIS:
+  case NEO_PARAM(loops, vector_axis):
     axes(v, 0, neo_form_has_own_axes(x->f));
     break;
-  case NEO_SCHED_VECTOR_WIDTH:
+  case NEO_PARAM(loops, vector_width):
     add_within(v, v->now * 2, 2, lanes * 2);
     add_within(v, v->now / 2, 2, lanes * 2);
     break;
-  case NEO_SCHED_MERGE:
+  case NEO_PARAM(loops, fused):
     add_within(v, v->now + 1, 1, 4);
     add_within(v, v->now - 1, 1, 4);
     break;
-  case NEO_SCHED_AXIS_M:
-  case NEO_SCHED_AXIS_N:
+  case NEO_PARAM(loops, axis_m):
+  case NEO_PARAM(loops, axis_n):
     axes(v, -1, false);
     break;
-  case NEO_SCHED_MATRIX:
-    if (v->now || x->machine->matrix)
-      add(v, v->now ? 0 : x->machine->matrix);
+  case NEO_PARAM(loops, pairs): /* what the machine has */
     break;
-  case NEO_SCHED_TILE_M:
-    if (p[NEO_SCHED_MATRIX]) {
-      bool dots = p[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS;
+  case NEO_PARAM(loops, tile_m):
+    if (p->pairs) {
+      bool dots = p->pairs == NEO_PAIRS_DOTS;
       add_within(v, dots ? v->now * 2 : 48 - v->now, 1, dots ? 16 : 32);
       add_within(v, dots ? v->now / 2 : 48 - v->now, 1, dots ? 16 : 32);
       break;
     }
-    near(v, 1, least_of(16, extent(x, p[NEO_SCHED_AXIS_M])));
+    near(v, 1, least_of(16, extent(x, p->axis_m)));
     break;
-  case NEO_SCHED_TILE_N:
+  case NEO_PARAM(loops, tile_n):
     near(v, 1, 8);
     break;
-  case NEO_SCHED_PACK:
+  case NEO_PARAM(loops, pack):
     for (int bit = 0; bit < 6; bit++)
       add(v, v->now ^ 1 << bit);
     break;
-  case NEO_SCHED_ORDER:
+  case NEO_PARAM(loops, order):
     add(v, !v->now);
     break;
-  case NEO_SCHED_BLOCK_K:
+  case NEO_PARAM(loops, block_k):
     blocks(v, neo_space_reduced_length(x), 1);
     break;
-  case NEO_SCHED_BLOCK_M:
-    blocks(v, extent(x, p[NEO_SCHED_AXIS_M]), p[NEO_SCHED_TILE_M]);
+  case NEO_PARAM(loops, block_m):
+    blocks(v, extent(x, p->axis_m), p->tile_m);
     break;
-  case NEO_SCHED_BLOCK_N:
+  case NEO_PARAM(loops, block_n):
     blocks(v, neo_space_column_length(x, v->s), column_unit(x, v->s));
     break;
-  case NEO_SCHED_BLOCKS_FIRST:
+  case NEO_PARAM(loops, blocks_first):
     for (int64_t bits = 0; bits < 8; bits++)
       add(v, bits);
     break;
-  case NEO_SCHED_UNIT_AXES:
+  case NEO_PARAM(loops, unit_axes):
     near(v, 0, n + 2);
     break;
-  case NEO_SCHED_UNIT_SIZE:
+  case NEO_PARAM(loops, unit_size):
     add_within(v, v->now * 2, 1, 1 << 20);
     add_within(v, v->now * 4, 1, 1 << 20);
     add_within(v, v->now / 2, 1, 1 << 20);
     break;
-  case NEO_SCHED_UNROLL_K:
+  case NEO_PARAM(loops, unroll_k):
     add_within(v, v->now * 2, 1, 8);
     add_within(v, v->now / 2, 1, 8);
     break;
-  case NEO_SCHED_KEEP:
-  case NEO_SCHED_FETCH:
+  case NEO_PARAM(loops, stash):
+  case NEO_PARAM(loops, prefetch):
     add(v, !v->now);
     break;
-  case NEO_SCHED_THREADS:
-  case NEO_SCHED_LANES:
-  case NEO_SCHED_ACROSS:
-  case NEO_SCHED_ROW_AXES:
-  case NEO_SCHED_COLUMN_AXES:
-    break; /* a GPU's: space_threads.c */
-  case NEO_SCHED_STREAM:
+  case NEO_PARAM(loops, nontemporal):
     if (v->now || neo_stream_worth_a_try(x->m, x->g, v->s))
       add(v, !v->now);
     break;
@@ -197,7 +189,7 @@ static void each(values *v, neo_sched_param k) {
   }
 }
 
-size_t neo_space_values(const neo_space *x, const neo_schedule *s, neo_sched_param k,
+size_t neo_space_values(const neo_space *x, const neo_schedule *s, neo_param k,
                         int64_t out[NEO_SPACE_VALUES]) {
   values v = {.x = x, .s = s, .now = s->at[k], .at = out};
   if (x->machine->gpu)
@@ -207,10 +199,10 @@ size_t neo_space_values(const neo_space *x, const neo_schedule *s, neo_sched_par
 }
 
 bool neo_space_sensible(const neo_space *x, const neo_schedule *s) {
-  const int64_t *p = s->at;
-  if (p[NEO_SCHED_MATRIX])
+  const neo_loop_params *p = &s->loops;
+  if (p->pairs)
     return true;
-  int64_t lanes = neo_space_lanes(x), w = p[NEO_SCHED_VECTOR_WIDTH];
-  int64_t each = w > lanes ? w / lanes : 1, copies = lanes_shared(x, s) ? 1 : p[NEO_SCHED_UNROLL_K];
-  return p[NEO_SCHED_TILE_M] * p[NEO_SCHED_TILE_N] * each * copies <= x->machine->vector_regs;
+  int64_t lanes = neo_space_lanes(x), w = p->vector_width;
+  int64_t each = w > lanes ? w / lanes : 1, copies = lanes_shared(x, s) ? 1 : p->unroll_k;
+  return p->tile_m * p->tile_n * each * copies <= x->machine->vector_regs;
 }

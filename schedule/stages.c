@@ -36,8 +36,8 @@ neo_expr neo_stages_plain(neo_module *m, neo_expr e, bool *rounded) {
 
 neo_expr neo_stages_source(neo_module *m, const neo_contraction *c, const neo_schedule *s,
                            neo_side side, bool *rounded) {
-  uint64_t rows = (uint64_t)s->at[NEO_SCHED_ROW_AXES];
-  uint64_t columns = (uint64_t)s->at[NEO_SCHED_COLUMN_AXES];
+  uint64_t rows = (uint64_t)s->block.row_axes;
+  uint64_t columns = (uint64_t)s->block.column_axes;
   neo_expr found = {0};
   if (rounded)
     *rounded = false;
@@ -95,8 +95,8 @@ static bool place_axis(neo_stages_box *b, uint32_t k, uint32_t axis) {
 bool neo_stages_boxed(neo_module *m, const neo_form *f, const neo_contraction *c,
                       const neo_schedule *s, neo_side side, neo_stages_box *out) {
   bool rows = side == NEO_SIDE_ROWS;
-  uint64_t axes = (uint64_t)s->at[rows ? NEO_SCHED_ROW_AXES : NEO_SCHED_COLUMN_AXES];
-  int64_t tile = s->at[rows ? NEO_SCHED_TILE_M : NEO_SCHED_TILE_N], lo;
+  uint64_t axes = (uint64_t)(rows ? s->block.row_axes : s->block.column_axes);
+  int64_t tile = rows ? s->block.tile_m : s->block.tile_n, lo;
   const neo_stage *st = &f->stages.at[c->stage];
   neo_expr e = neo_stages_source(m, c, s, side, NULL);
   if (!e.i || neo_expr_node(m, e)->op != NEO_OP_LOAD || !neo_expr_node(m, e)->arg.n ||
@@ -123,27 +123,27 @@ bool neo_stages_boxed(neo_module *m, const neo_form *f, const neo_contraction *c
 static bool bulk_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                        const neo_contraction *c, const neo_schedule *s) {
   neo_stages_box b;
-  return s->at[NEO_SCHED_BULK] == 1 && s->at[NEO_SCHED_STAGES] && machine->warpgroups &&
-         s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS &&
+  return s->block.tma == 1 && s->block.stages && machine->warpgroups &&
+         s->block.products == NEO_THREADS_WARPGROUPS &&
          neo_stages_boxed(m, f, c, s, NEO_SIDE_ROWS, &b) &&
          neo_stages_boxed(m, f, c, s, NEO_SIDE_COLUMNS, &b);
 }
 
 int64_t neo_stages_buffers(const neo_schedule *s) {
-  return s->at[NEO_SCHED_STAGES] ? s->at[NEO_SCHED_STAGES] : 2;
+  return s->block.stages ? s->block.stages : 2;
 }
 
 int64_t neo_stages_shared(const neo_machine *machine, const neo_schedule *s) {
-  return s->at[NEO_SCHED_STAGES] ? machine->shared_bytes : PLAIN_SHARED;
+  return s->block.stages ? machine->shared_bytes : PLAIN_SHARED;
 }
 
 /* A block of warpgroups has its sums in registers, so that no more than two are of its size. */
 int64_t neo_stages_budget(const neo_machine *machine, const neo_schedule *s) {
   enum { ANYWHERE = 99 << 10, TWO_BLOCKS = 16 << 10 };
   int64_t all = machine->shared_bytes;
-  if (s->at[NEO_SCHED_MATRIX] != NEO_THREADS_WARPGROUPS)
+  if (s->block.products != NEO_THREADS_WARPGROUPS)
     return all < ANYWHERE ? all : ANYWHERE;
-  return s->at[NEO_SCHED_BLOCK_M] * s->at[NEO_SCHED_BLOCK_N] > TWO_BLOCKS ? all : all / 2;
+  return s->block.block_m * s->block.block_n > TWO_BLOCKS ? all : all / 2;
 }
 
 static bool no(neo_str *why, const char *what) {
@@ -154,16 +154,16 @@ static bool no(neo_str *why, const char *what) {
 
 bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                       const neo_contraction *c, const neo_schedule *s, neo_str *why) {
-  int64_t stages = s->at[NEO_SCHED_STAGES];
-  bool warps = s->at[NEO_SCHED_MATRIX], rounded;
-  bool groups = s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS;
+  int64_t stages = s->block.stages;
+  bool warps = s->block.products, rounded;
+  bool groups = s->block.products == NEO_THREADS_WARPGROUPS;
   neo_contraction taken = *c;
-  if (s->at[NEO_SCHED_PRODUCER] && !s->at[NEO_SCHED_BULK])
+  if (s->block.producer && !s->block.tma)
     return no(why, "a producer asks for boxes, with bulk");
-  if (s->at[NEO_SCHED_PERSISTENT] && !s->at[NEO_SCHED_PRODUCER])
+  if (s->block.persistent && !s->block.producer)
     return no(why, "persistent blocks have a producer, which is a tile ahead");
   if (!stages)
-    return !s->at[NEO_SCHED_BULK] || no(why, "bulk is of stages");
+    return !s->block.tma || no(why, "bulk is of stages");
   if (!machine->async)
     return no(why, "stages are copied asynchronously, from sm_80 on");
   if (stages < 2 + groups || stages > NEO_STAGES_MOST)
@@ -178,14 +178,14 @@ bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machi
   }
   if (n < (warps ? 2 : 1))
     return no(why, "stages are for operands that are copied as they lie in memory");
-  return !s->at[NEO_SCHED_BULK] || bulk_legal(m, f, machine, &taken, s) ||
+  return !s->block.tma || bulk_legal(m, f, machine, &taken, s) ||
          no(why, "bulk is for warpgroups' operands that are boxes of tensors");
 }
 
 int64_t neo_stages_wanted(const neo_schedule *s) {
   enum { OF_WARPGROUPS = 4 };
-  int64_t ahead = s->at[NEO_SCHED_MATRIX] ? 48 : 24, bk = s->at[NEO_SCHED_BLOCK_K];
-  if (s->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
+  int64_t ahead = s->block.products ? 48 : 24, bk = s->block.block_k;
+  if (s->block.products == NEO_THREADS_WARPGROUPS)
     return OF_WARPGROUPS;
   int64_t n = 1 + (ahead + bk - 1) / bk;
   return n < 2 ? 2 : n > 4 ? 4 : n;

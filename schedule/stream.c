@@ -46,9 +46,8 @@ static bool lanes_follow(const neo_form *f, const neo_stage *s, int64_t v, uint3
 
 bool neo_stream_fits(neo_module *m, const neo_group *g, const neo_schedule *s, neo_tensor t) {
   const neo_form *f = neo_group_form(m, g);
-  const int64_t *p = s->at;
-  if (p[NEO_SCHED_AXIS_N] >= 0 || p[NEO_SCHED_SEGMENT] || p[NEO_SCHED_RUNNING] ||
-      p[NEO_SCHED_BLOCK_K] || p[NEO_SCHED_PACK])
+  if (s->loops.axis_n >= 0 || s->strategy == NEO_STRATEGY_SEGMENT ||
+      s->strategy == NEO_STRATEGY_SCAN || s->loops.block_k || s->loops.pack)
     return false;
   if (in_place(m, g, t))
     return false;
@@ -61,7 +60,7 @@ bool neo_stream_fits(neo_module *m, const neo_group *g, const neo_schedule *s, n
       if (stage->outs.at[i].tensor.i != t.i)
         continue;
       found++;
-      if (stage->outs.at[i].row_block || !lanes_follow(f, stage, p[NEO_SCHED_VECTOR_AXIS], &axis) ||
+      if (stage->outs.at[i].row_block || !lanes_follow(f, stage, s->loops.vector_axis, &axis) ||
           !neo_flat_stride(m, f, stage->outs.at[i].offset, axis, &stride) || stride != 1)
         return false;
     }
@@ -91,22 +90,21 @@ bool neo_stream_worth_a_try(neo_module *m, const neo_group *g, const neo_schedul
 static bool computes_longer(neo_module *m, const neo_group *g, const neo_schedule *s) {
   const neo_form *f = neo_group_form(m, g);
   double ops = 0, steps = 0;
-  for (size_t k = 0; is_shared(f, s->at[NEO_SCHED_VECTOR_AXIS]) && k < f->stages.n; k++)
+  for (size_t k = 0; is_shared(f, s->loops.vector_axis) && k < f->stages.n; k++)
     steps += f->stages.at[k].accs.n ? neo_stage_points(m, &f->stages.at[k]) : 0;
   for (size_t k = 0; is_map(f) && k < f->stages.n; k++)
     for (size_t i = 0; i < f->stages.at[k].outs.n; i++)
-      ops += neo_model_lane_ops(m, f->stages.at[k].outs.at[i].value,
-                                (uint32_t)s->at[NEO_SCHED_VECTOR_AXIS]);
+      ops +=
+          neo_model_lane_ops(m, f->stages.at[k].outs.at[i].value, (uint32_t)s->loops.vector_axis);
   return steps >= LONG_STEPS || ops >= LONG_OPS * (double)(g->reads.n + g->roots.n);
 }
 
 /* Are lines written as a whole? A tile's rows are so many vectors next to each other, and other
  * rows' come between two of them. */
 static bool whole_lines(neo_module *m, const neo_group *g, const neo_schedule *s) {
-  const int64_t *p = s->at;
+  const neo_loop_params *p = &s->loops;
   uint32_t bytes = neo_form_widest(m, neo_group_form(m, g));
-  return p[NEO_SCHED_TILE_M] == 1 ||
-         p[NEO_SCHED_TILE_N] * p[NEO_SCHED_VECTOR_WIDTH] * bytes >= LINE_BYTES;
+  return p->tile_m == 1 || p->tile_n * p->vector_width * bytes >= LINE_BYTES;
 }
 
 bool neo_stream_pays(neo_module *m, const neo_group *g, const neo_schedule *s) {

@@ -1,56 +1,171 @@
-/* Schedules as text: "vector_axis=1 vector_width=8 ...", every parameter, in the order of
- * sched.def. */
+/* Schedules as text, and the tables of strategies and parameters. */
+#include "base/hash.h"
 #include "schedule/schedule.h"
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const texts[] = {
-#define X(name, text, meaning) text,
-#include "schedule/sched.def"
+typedef struct {
+  const char *text, *meaning;
+  neo_param_range params;
+  bool threads;
+} strategy_row;
+
+#define FAMILY(family)                                               \
+  {                                                                  \
+    offsetof(neo_schedule_params, family) / sizeof(int64_t),         \
+        sizeof(((neo_schedule_params *)0)->family) / sizeof(int64_t) \
+  }
+static const strategy_row strategies[] = {
+#define X(id, text, family, gpu, meaning) {text, meaning, FAMILY(family), gpu},
+#include "schedule/strategy.def"
 #undef X
 };
 
-static const char *const meanings[] = {
-#define X(name, text, meaning) meaning,
-#include "schedule/sched.def"
+typedef struct {
+  const char *text, *meaning;
+  int64_t plain;
+} param_row;
+
+static const param_row params[] = {
+#define X(family, field, plain, meaning) {#field, meaning, plain},
+#include "schedule/params.def"
 #undef X
 };
+#define X(family, field, plain, meaning) NUMBER_##family##_##field,
+enum {
+#include "schedule/params.def"
+};
+#undef X
+#define X(family, field, plain, meaning)                                                            \
+  _Static_assert((neo_param)NUMBER_##family##_##field == NEO_PARAM(family, field), "order");
+#include "schedule/params.def"
+#undef X
+_Static_assert(sizeof params / sizeof *params == NEO_PARAMS, "a family is missing");
 
-const char *neo_sched_param_text(neo_sched_param k) {
-  return texts[k];
+const char *neo_strategy_text(neo_strategy s) {
+  return strategies[s].text;
 }
 
-const char *neo_sched_param_meaning(neo_sched_param k) {
-  return meanings[k];
+const char *neo_strategy_meaning(neo_strategy s) {
+  return strategies[s].meaning;
+}
+
+bool neo_strategy_has_threads(neo_strategy s) {
+  return strategies[s].threads;
+}
+
+neo_param_range neo_strategy_params(neo_strategy s) {
+  return strategies[s].params;
+}
+
+const char *neo_param_text(neo_param k) {
+  return params[k].text;
+}
+
+const char *neo_param_meaning(neo_param k) {
+  return params[k].meaning;
+}
+
+neo_schedule neo_schedule_plain(void) {
+  neo_schedule s = {.strategy = NEO_STRATEGY_LOOPS};
+  for (neo_param k = 0; k < NEO_PARAMS; k++)
+    s.at[k] = params[k].plain;
+  return s;
+}
+
+bool neo_schedule_keeps_to_strategy(const neo_schedule *s) {
+  neo_param_range own = strategies[s->strategy].params;
+  for (neo_param k = 0; k < NEO_PARAMS; k++)
+    if ((k < own.first || k >= own.first + own.n) && s->at[k] != params[k].plain)
+      return false;
+  return true;
 }
 
 void neo_schedule_print(const neo_schedule *s, neo_str *out) {
-  for (int k = 0; k < NEO_SCHED_COUNT; k++)
-    neo_str_addf(out, "%s%s=%lld", k ? " " : "", texts[k], (long long)s->at[k]);
+  neo_str_add(out, strategies[s->strategy].text);
+  for (neo_param k = 0; k < NEO_PARAMS; k++)
+    if (s->at[k] != params[k].plain)
+      neo_str_addf(out, " %s=%lld", params[k].text, (long long)s->at[k]);
 }
 
-static int param_of(const char *text, size_t n) {
-  for (int k = 0; k < NEO_SCHED_COUNT; k++)
-    if (strlen(texts[k]) == n && memcmp(texts[k], text, n) == 0)
+neo_schedule_shape neo_schedule_shape_of(const neo_schedule *s) {
+  const neo_loop_params *p = &s->loops;
+  const neo_block_params *b = &s->block;
+  const neo_nested_params *n = &s->nested;
+  switch (s->strategy) {
+  case NEO_STRATEGY_GPU_ROWS:
+    return (neo_schedule_shape){.tile_m = 1, .tile_n = 1, .vector_width = s->rows.vector_width};
+  case NEO_STRATEGY_GPU_TILE:
+    return (neo_schedule_shape){b->tile_m, b->tile_n, b->block_m, b->block_n, b->block_k, 1, 0};
+  case NEO_STRATEGY_GPU_NESTED:
+    return (neo_schedule_shape){n->tile_m, n->tile_n, n->block_m, n->block_n, n->block_k, 1, 0};
+  default:
+    return (neo_schedule_shape){p->tile_m,  p->tile_n,       p->block_m, p->block_n,
+                                p->block_k, p->vector_width, p->pack};
+  }
+}
+
+bool neo_param_is_shape(neo_param k) {
+  static const char *const sides[] = {"tile_m",  "tile_n",       "block_m", "block_n",
+                                      "block_k", "vector_width", "pack"};
+  for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+    if (strcmp(params[k].text, sides[i]) == 0)
+      return true;
+  return false;
+}
+
+int64_t neo_schedule_threads(const neo_schedule *s) {
+  return s->rows.threads + s->block.threads + s->nested.threads; /* one is not 0, at most */
+}
+
+bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b) {
+  return a->strategy == b->strategy && memcmp(a->at, b->at, sizeof a->at) == 0;
+}
+
+uint64_t neo_schedule_hash(const neo_schedule *s) {
+  return neo_hash(s->at, sizeof s->at, s->strategy);
+}
+
+static bool is_word(const char *name, const char *text, size_t n) {
+  return strlen(name) == n && memcmp(name, text, n) == 0;
+}
+
+static bool parse_strategy(const char *text, size_t n, neo_schedule *out) {
+  for (int k = 0; k < NEO_STRATEGIES; k++)
+    if (is_word(strategies[k].text, text, n)) {
+      out->strategy = (neo_strategy)k;
+      return true;
+    }
+  return false;
+}
+
+/* NEO_PARAMS: the strategy has no such parameter. */
+static neo_param param_of(neo_strategy s, const char *text, size_t n) {
+  neo_param_range own = strategies[s].params;
+  for (neo_param k = own.first; k < own.first + own.n; k++)
+    if (is_word(params[k].text, text, n))
       return k;
-  return -1;
+  return NEO_PARAMS;
 }
 
-/* A parameter that is absent has the value of a plain schedule; an unknown or repeated one is an
- * error. */
 bool neo_schedule_parse(const char *text, neo_schedule *out) {
-  uint64_t seen = 0;
+  bool seen[NEO_PARAMS] = {false};
   *out = neo_schedule_plain();
+  text += strspn(text, " \t\n");
+  size_t n = strcspn(text, " \t\n");
+  if (!parse_strategy(text, n, out))
+    return false;
+  text += n;
   while (*(text += strspn(text, " \t\n"))) {
-    size_t n = strcspn(text, "= \t\n");
-    int k = param_of(text, n);
-    if (k < 0 || text[n] != '=' || seen >> k & 1)
+    n = strcspn(text, "= \t\n");
+    neo_param k = param_of(out->strategy, text, n);
+    if (k == NEO_PARAMS || text[n] != '=' || seen[k])
       return false;
     char *end;
     out->at[k] = strtoll(text + n + 1, &end, 10);
     if (end == text + n + 1 || (*end && !strchr(" \t\n", *end)))
       return false;
-    seen |= 1ULL << k;
+    seen[k] = true;
     text = end;
   }
   return true;

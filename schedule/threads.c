@@ -15,13 +15,6 @@ enum {
   REGISTERS = 200          /* of a thread, for its tile and operands */
 };
 
-bool neo_schedule_has_threads(const neo_schedule *s) {
-  const int64_t *p = s->at;
-  return p[NEO_SCHED_THREADS] || p[NEO_SCHED_LANES] || p[NEO_SCHED_ACROSS] ||
-         p[NEO_SCHED_ROW_AXES] || p[NEO_SCHED_COLUMN_AXES] || p[NEO_SCHED_STAGES] ||
-         p[NEO_SCHED_BULK] || p[NEO_SCHED_PRODUCER] || p[NEO_SCHED_PERSISTENT];
-}
-
 static bool no(neo_str *why, const char *what) {
   if (why)
     neo_str_add(why, what);
@@ -30,26 +23,9 @@ static bool no(neo_str *why, const char *what) {
 
 /* ---- legality */
 
-static bool others_plain(const neo_schedule *s, bool tiles) {
-  neo_schedule plain = neo_schedule_plain();
-  for (int k = 0; k < NEO_SCHED_COUNT; k++) {
-    bool of_tiles = k == NEO_SCHED_TILE_M || k == NEO_SCHED_TILE_N || k == NEO_SCHED_BLOCK_M ||
-                    k == NEO_SCHED_BLOCK_N || k == NEO_SCHED_BLOCK_K || k == NEO_SCHED_ROW_AXES ||
-                    k == NEO_SCHED_COLUMN_AXES || k == NEO_SCHED_MATRIX || k == NEO_SCHED_STAGES ||
-                    k == NEO_SCHED_BULK || k == NEO_SCHED_PRODUCER || k == NEO_SCHED_PERSISTENT;
-    bool of_points = k == NEO_SCHED_LANES || k == NEO_SCHED_ACROSS || k == NEO_SCHED_VECTOR_AXIS ||
-                     k == NEO_SCHED_VECTOR_WIDTH || k == NEO_SCHED_UNROLL_K || k == NEO_SCHED_KEEP;
-    if (k == NEO_SCHED_THREADS || (tiles ? of_tiles : of_points))
-      continue;
-    if (s->at[k] != plain.at[k])
-      return false;
-  }
-  return true;
-}
-
 /* Vectors: none, or along own axes, or of neighbouring points, where there are whole ones. */
-static bool wide_legal(neo_module *m, const neo_form *f, const int64_t *p, neo_str *why) {
-  int64_t v = p[NEO_SCHED_VECTOR_AXIS], w = p[NEO_SCHED_VECTOR_WIDTH], n = (int64_t)f->axes.n;
+static bool wide_legal(neo_module *m, const neo_form *f, const neo_row_params *p, neo_str *why) {
+  int64_t v = p->vector_axis, w = p->vector_width, n = (int64_t)f->axes.n;
   if (!neo_is_power_of_2(w) || w > NEO_WIDE_BYTES || (v >= 0) != (w > 1))
     return no(why, "a vector_axis and a vector_width of 2 to 16 go together");
   if (v != -1 && v != n && v != n - 1)
@@ -65,39 +41,37 @@ static bool wide_legal(neo_module *m, const neo_form *f, const int64_t *p, neo_s
 /* What a thread has of a row is all written out, and registers hold it. */
 static bool keep_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why) {
   enum { REGISTERS_IN_ALL = 64 << 10, OTHERS = 40, MOST = 128 };
-  const int64_t *p = s->at;
-  int64_t chunk = p[NEO_SCHED_LANES] * p[NEO_SCHED_VECTOR_WIDTH], words = 0;
-  if (!p[NEO_SCHED_KEEP])
+  const neo_row_params *p = &s->rows;
+  int64_t chunk = p->lanes * p->vector_width, words = 0;
+  if (!p->stash)
     return true;
   neo_keeps keeps = neo_keep_find(m, f, s);
-  if (p[NEO_SCHED_KEEP] != 1 || !keeps.n || keeps.row > chunk * p[NEO_SCHED_UNROLL_K])
+  if (p->stash != 1 || !keeps.n || keeps.row > chunk * p->unroll_k)
     return no(why, "keep is for values of a row that its threads have as a whole");
   for (uint32_t k = 0; k < keeps.n; k++)
     words += neo_expr_type(m, keeps.at[k].value) == NEO_F64_T ? 2 : 1;
-  words *= (keeps.row + chunk - 1) / chunk * p[NEO_SCHED_VECTOR_WIDTH];
-  return (words <= MOST && (words + OTHERS) * p[NEO_SCHED_THREADS] <= REGISTERS_IN_ALL) ||
+  words *= (keeps.row + chunk - 1) / chunk * p->vector_width;
+  return (words <= MOST && (words + OTHERS) * p->threads <= REGISTERS_IN_ALL) ||
          no(why, "there are fewer registers than what is kept");
 }
 
 static bool points_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why) {
   enum { MOST_WRITTEN_OUT = 64 };
-  const int64_t *p = s->at;
-  int64_t wide = p[NEO_SCHED_VECTOR_AXIS] < (int64_t)f->axes.n ? p[NEO_SCHED_VECTOR_WIDTH] : 1;
+  const neo_row_params *p = &s->rows;
+  int64_t wide = p->vector_axis < (int64_t)f->axes.n ? p->vector_width : 1;
   uint32_t accs = 0;
   int64_t bytes = 0;
-  if (!neo_is_power_of_2(p[NEO_SCHED_LANES]) || p[NEO_SCHED_THREADS] % p[NEO_SCHED_LANES])
+  if (!neo_is_power_of_2(p->lanes) || p->threads % p->lanes)
     return no(why, "lanes is no power of two that divides threads");
-  if (p[NEO_SCHED_ACROSS] < 0 || p[NEO_SCHED_ACROSS] > 1)
+  if (p->across < 0 || p->across > 1)
     return no(why, "across is 0 or 1");
-  if (p[NEO_SCHED_UNROLL_K] < 1 ||
-      p[NEO_SCHED_UNROLL_K] * p[NEO_SCHED_VECTOR_WIDTH] > MOST_WRITTEN_OUT)
+  if (p->unroll_k < 1 || p->unroll_k * p->vector_width > MOST_WRITTEN_OUT)
     return no(why, "unroll_k of points is 1 or more, of vectors at most 64 elements");
   if (!wide_legal(m, f, p, why) || !keep_legal(m, f, s, why))
     return false;
   for (size_t k = 0; k < f->stages.n; k++)
     for (size_t i = 0; i < f->stages.at[k].accs.n; i++, accs++)
-      bytes += 64 + wide * p[NEO_SCHED_THREADS] *
-                        neo_type_bytes((neo_type)f->stages.at[k].accs.at[i].type);
+      bytes += 64 + wide * p->threads * neo_type_bytes((neo_type)f->stages.at[k].accs.at[i].type);
   return (accs <= 16 && bytes <= SHARED_BYTES) ||
          no(why, "there are more partial sums than shared memory holds");
 }
@@ -188,8 +162,8 @@ int64_t neo_warps_steps(neo_warps kind) {
 
 /* Copies have to make up for all conditions: there is nobody to test them at a product. */
 static bool warp_sides_legal(neo_module *m, const neo_form *f, const neo_contraction *c,
-                             const int64_t *p, neo_str *why) {
-  uint64_t rows = (uint64_t)p[NEO_SCHED_ROW_AXES], columns = (uint64_t)p[NEO_SCHED_COLUMN_AXES];
+                             const neo_block_params *p, neo_str *why) {
+  uint64_t rows = (uint64_t)p->row_axes, columns = (uint64_t)p->column_axes;
   return sides_legal(m, f, c, rows, columns, why) &&
          (neo_tile_copies_conditions(m, f, c, rows, columns) ||
           no(why, "warps take no sums with a mask, only windows' edges"));
@@ -203,21 +177,21 @@ neo_warps neo_warps_on(neo_module *m, const neo_form *f, const neo_machine *mach
 }
 
 /* Bytes of a half of an operand in shared memory, at most. */
-static int64_t warp_bytes(const int64_t *p, neo_sched_param block, int64_t bytes) {
+static int64_t warp_bytes(const neo_block_params *p, int64_t block, int64_t bytes) {
   int64_t row = ROW_BYTES / bytes, pad = bytes == 2 ? row : NEO_BLOCK_WARP;
-  int64_t inside = p[block] * (p[NEO_SCHED_BLOCK_K] + row);
-  int64_t outside = p[NEO_SCHED_BLOCK_K] * (p[block] + pad);
+  int64_t inside = block * (p->block_k + row);
+  int64_t outside = p->block_k * (block + pad);
   return bytes * (inside > outside ? inside : outside);
 }
 
 static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                         const neo_contraction *c, const neo_schedule *s, neo_str *why) {
-  const int64_t *p = s->at;
-  int64_t tm = p[NEO_SCHED_TILE_M], tn = p[NEO_SCHED_TILE_N], bm = p[NEO_SCHED_BLOCK_M];
-  int64_t bn = p[NEO_SCHED_BLOCK_N], bk = p[NEO_SCHED_BLOCK_K], t = p[NEO_SCHED_THREADS];
+  const neo_block_params *p = &s->block;
+  int64_t tm = p->tile_m, tn = p->tile_n, bm = p->block_m;
+  int64_t bn = p->block_n, bk = p->block_k, t = p->threads;
   neo_warps kind = neo_warps_on(m, f, machine, c);
   int64_t each = neo_warps_steps(kind), bytes = 4 / each;
-  if (p[NEO_SCHED_MATRIX] != 1 || !kind)
+  if (p->products != 1 || !kind)
     return no(why, "warps multiply two factors of tf32 or bf16 from sm_80 on, of f16 from sm_75 "
                    "on, or f32 as 3xtf32");
   if (tm < 1 || tn < 1 || bk < 1 || tm % NEO_WARP_ROWS || tn % NEO_WARP_COLUMNS ||
@@ -228,7 +202,7 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   int64_t parts = kind == NEO_WARPS_3XTF32 ? 2 : 1;
   if (tm * tn / NEO_BLOCK_WARP + parts * (tm + tn) / 4 + copies > REGISTERS || copies > 64)
     return no(why, "a warp's tile has more registers than there are");
-  int64_t block = warp_bytes(p, NEO_SCHED_BLOCK_M, bytes) + warp_bytes(p, NEO_SCHED_BLOCK_N, bytes);
+  int64_t block = warp_bytes(p, bm, bytes) + warp_bytes(p, bn, bytes);
   if (neo_stages_buffers(s) * block + 256 > neo_stages_shared(machine, s))
     return no(why, "the operands' blocks are more than shared memory holds");
   return warp_sides_legal(m, f, c, p, why);
@@ -250,9 +224,9 @@ bool neo_block_copies_runs(neo_module *m, const neo_form *f, const neo_contracti
 
 static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                              const neo_contraction *c, const neo_schedule *s, neo_str *why) {
-  const int64_t *p = s->at;
-  int64_t tm = p[NEO_SCHED_TILE_M], tn = p[NEO_SCHED_TILE_N], bm = p[NEO_SCHED_BLOCK_M];
-  int64_t bn = p[NEO_SCHED_BLOCK_N], bk = p[NEO_SCHED_BLOCK_K], t = p[NEO_SCHED_THREADS];
+  const neo_block_params *p = &s->block;
+  int64_t tm = p->tile_m, tn = p->tile_n, bm = p->block_m;
+  int64_t bn = p->block_n, bk = p->block_k, t = p->threads;
   neo_warps kind = neo_warps_on(m, f, machine, c);
   if (!machine->warpgroups || !kind || kind == NEO_WARPS_3XTF32)
     return no(why, "warpgroups multiply two factors of tf32, bf16 or f16 on sm_90a");
@@ -261,40 +235,36 @@ static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine
       bk != neo_warps_steps(kind) * NEO_BLOCK_GROUP_BYTES / 4 ||
       bm / tm * (bn / tn) * NEO_BLOCK_GROUP != t)
     return no(why, "the tiles of the warpgroups are not the block's");
-  if (p[NEO_SCHED_STAGES] && !neo_block_copies_runs(m, f, c))
+  if (p->stages && !neo_block_copies_runs(m, f, c))
     return no(why, "stages of warpgroups are of operands that are copied several elements at a "
                    "time");
   int64_t sums = tm / NEO_BLOCK_GROUP_ROWS * tn / 2;
-  int64_t copies = p[NEO_SCHED_STAGES] ? 0 : (bm + bn) * bk / t;
+  int64_t copies = p->stages ? 0 : (bm + bn) * bk / t;
   if (sums > GROUP_SUMS || sums + copies > REGISTERS ||
       t * (sums + copies + COUNTERS) > FILE_REGISTERS)
     return no(why, "a warpgroup's tile has more registers than there are");
-  int64_t most = p[NEO_SCHED_STAGES] ? neo_stages_shared(machine, s) : GROUP_SHARED;
-  int64_t phases = PHASES_BYTES * (p[NEO_SCHED_BULK] + p[NEO_SCHED_PRODUCER]);
+  int64_t most = p->stages ? neo_stages_shared(machine, s) : GROUP_SHARED;
+  int64_t phases = PHASES_BYTES * (p->tma + p->producer);
   if (neo_stages_buffers(s) * NEO_BLOCK_GROUP_BYTES * (bm + bn) + phases > most)
     return no(why, "the operands' blocks are more than shared memory holds");
   return neo_producer_legal(s, why) && neo_persistent_legal(m, f, s, why) &&
          warp_sides_legal(m, f, c, p, why);
 }
 
-static int64_t operand_elements(const int64_t *p, neo_sched_param block) {
-  return p[NEO_SCHED_BLOCK_K] * (p[block] + NEO_THREADS_PAD);
-}
-
 static bool tiles_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                         const neo_schedule *s, neo_str *why) {
-  const int64_t *p = s->at;
+  const neo_block_params *p = &s->block;
   neo_contraction c;
   if (!neo_contraction_of(m, f, &c))
     return no(why, "tiles of blocks are for sums of products");
   if (!neo_stages_legal(m, f, machine, &c, s, why))
     return false;
-  if (p[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
+  if (p->products == NEO_THREADS_WARPGROUPS)
     return warpgroups_legal(m, f, machine, &c, s, why);
-  if (p[NEO_SCHED_MATRIX])
+  if (p->products)
     return warps_legal(m, f, machine, &c, s, why);
-  int64_t tm = p[NEO_SCHED_TILE_M], tn = p[NEO_SCHED_TILE_N], bm = p[NEO_SCHED_BLOCK_M];
-  int64_t bn = p[NEO_SCHED_BLOCK_N], bk = p[NEO_SCHED_BLOCK_K], t = p[NEO_SCHED_THREADS];
+  int64_t tm = p->tile_m, tn = p->tile_n, bm = p->block_m;
+  int64_t bn = p->block_n, bk = p->block_k, t = p->threads;
   int64_t words = neo_type_bytes((neo_type)f->stages.at[c.stage].accs.at[0].type) > 4 ? 2 : 1;
   if (tm < 1 || tm > 16 || tn < 1 || tn > 16 || bk < 1 || bk > 64 || bm < tm || bn < tn ||
       bm > 512 || bn > 512 || bm % tm || bn % tn || bm / tm * (bn / tn) != t)
@@ -303,24 +273,19 @@ static bool tiles_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   if ((tm * tn + tm + tn + copies) * words > REGISTERS || copies > 64 ||
       (t > 256 && (tm * tn + tm + tn + copies) * words > 40))
     return no(why, "a thread's tile has more registers than there are");
-  int64_t elements =
-      operand_elements(p, NEO_SCHED_BLOCK_M) + operand_elements(p, NEO_SCHED_BLOCK_N);
+  int64_t elements = bk * (bm + bn + 2 * NEO_THREADS_PAD);
   if (neo_stages_buffers(s) * elements * 4 * words + 128 > neo_stages_shared(machine, s))
     return no(why, "the operands' blocks are more than shared memory holds");
-  return sides_legal(m, f, &c, (uint64_t)p[NEO_SCHED_ROW_AXES], (uint64_t)p[NEO_SCHED_COLUMN_AXES],
-                     why);
+  return sides_legal(m, f, &c, (uint64_t)p->row_axes, (uint64_t)p->column_axes, why);
 }
 
 bool neo_threads_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                        const neo_schedule *s, neo_str *why) {
-  const int64_t *p = s->at;
-  if (!machine->gpu)
-    return no(why, "threads are for GPUs");
-  if (p[NEO_SCHED_THREADS] < 1 || p[NEO_SCHED_THREADS] > NEO_BLOCK_MOST)
+  bool rows = s->strategy == NEO_STRATEGY_GPU_ROWS;
+  int64_t threads = rows ? s->rows.threads : s->block.threads;
+  if (threads < 1 || threads > NEO_BLOCK_MOST)
     return no(why, "a block has 1 to 1024 threads");
-  if (!others_plain(s, !p[NEO_SCHED_LANES]))
-    return no(why, "blocks of threads have no parameters of other kinds of schedules");
-  return p[NEO_SCHED_LANES] ? points_legal(m, f, s, why) : tiles_legal(m, f, machine, s, why);
+  return rows ? points_legal(m, f, s, why) : tiles_legal(m, f, machine, s, why);
 }
 
 /* ---- axes of operands */

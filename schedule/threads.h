@@ -48,7 +48,6 @@ neo_warps neo_threads_warps(neo_module *m, const neo_form *f, neo_contraction *c
 /* Of one factor, which becomes what warps take of it. */
 neo_warps neo_factor_warps(neo_module *m, neo_expr *e);
 
-bool neo_schedule_has_threads(const neo_schedule *s); /* or a parameter that only they have */
 bool neo_threads_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                        const neo_schedule *s, neo_str *why);
 

@@ -19,29 +19,30 @@ enum { MULTIPROCESSORS = 132, BUSY_THREADS = 132 * 1024 };
 /* ---- shapes of tiles */
 
 void neo_block_threads(neo_schedule *s, const neo_block_shape *x) {
-  int64_t *p = s->at;
-  p[NEO_SCHED_BLOCK_M] = x->block_m;
-  p[NEO_SCHED_BLOCK_N] = x->block_n;
-  p[NEO_SCHED_BLOCK_K] = x->block_k;
-  p[NEO_SCHED_TILE_M] = x->tile_m;
-  p[NEO_SCHED_TILE_N] = x->tile_n;
-  p[NEO_SCHED_THREADS] = x->block_m / x->tile_m * (x->block_n / x->tile_n);
+  s->strategy = NEO_STRATEGY_GPU_TILE;
+  neo_block_params *p = &s->block;
+  p->block_m = x->block_m;
+  p->block_n = x->block_n;
+  p->block_k = x->block_k;
+  p->tile_m = x->tile_m;
+  p->tile_n = x->tile_n;
+  p->threads = x->block_m / x->tile_m * (x->block_n / x->tile_n);
 }
 
 void neo_block_warps(neo_schedule *s, const neo_block_shape *x) {
   neo_block_threads(s, x);
-  s->at[NEO_SCHED_MATRIX] = 1;
-  s->at[NEO_SCHED_THREADS] *= NEO_BLOCK_WARP;
+  s->block.products = 1;
+  s->block.threads *= NEO_BLOCK_WARP;
 }
 
 void neo_block_warpgroups(neo_schedule *s, const neo_block_shape *x) {
   neo_block_threads(s, x);
-  s->at[NEO_SCHED_MATRIX] = NEO_THREADS_WARPGROUPS;
-  s->at[NEO_SCHED_THREADS] *= NEO_BLOCK_GROUP;
+  s->block.products = NEO_THREADS_WARPGROUPS;
+  s->block.threads *= NEO_BLOCK_GROUP;
 }
 
-void neo_threads_try(neo_module *m, const neo_form *f, const neo_machine *machine,
-                     neo_sched_param k, int64_t value, neo_schedule *s) {
+void neo_threads_try(neo_module *m, const neo_form *f, const neo_machine *machine, neo_param k,
+                     int64_t value, neo_schedule *s) {
   int64_t old = s->at[k];
   s->at[k] = value;
   if (!neo_threads_legal(m, f, machine, s, NULL))
@@ -106,14 +107,14 @@ neo_schedule neo_threads_staged(neo_module *m, const neo_form *f, const neo_mach
   neo_machine small = *machine;
   neo_schedule y = *s;
   small.shared_bytes = neo_stages_budget(machine, s);
-  for (y.at[NEO_SCHED_STAGES] = neo_stages_wanted(s); machine->async && y.at[NEO_SCHED_STAGES] >= 2;
-       y.at[NEO_SCHED_STAGES]--)
+  for (y.block.stages = neo_stages_wanted(s); machine->async && y.block.stages >= 2;
+       y.block.stages--)
     if (neo_threads_legal(m, f, &small, &y, NULL)) {
-      neo_threads_try(m, f, &small, NEO_SCHED_BULK, 1, &y);
+      neo_threads_try(m, f, &small, NEO_PARAM(block, tma), 1, &y);
       if (neo_producer_wanted(&y, longest_sum(m, f)))
-        neo_threads_try(m, f, &small, NEO_SCHED_PRODUCER, 1, &y);
+        neo_threads_try(m, f, &small, NEO_PARAM(block, producer), 1, &y);
       if (neo_persistent_wanted(m, f, &y, longest_sum(m, f)))
-        neo_threads_try(m, f, &small, NEO_SCHED_PERSISTENT, 1, &y);
+        neo_threads_try(m, f, &small, NEO_PARAM(block, persistent), 1, &y);
       return y;
     }
   return *s;
@@ -144,9 +145,9 @@ static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
     neo_schedule s = neo_schedule_plain();
     double cost = shape_cost(&table.at[k], n_rows, n_columns, batches);
     table.set(&s, &table.at[k]);
-    s.at[NEO_SCHED_BLOCK_K] *= each;
-    s.at[NEO_SCHED_ROW_AXES] = (int64_t)rows;
-    s.at[NEO_SCHED_COLUMN_AXES] = (int64_t)columns;
+    s.block.block_k *= each;
+    s.block.row_axes = (int64_t)rows;
+    s.block.column_axes = (int64_t)columns;
     if (found && cost >= best)
       continue;
     s = neo_threads_staged(m, f, machine, &s);
@@ -199,12 +200,13 @@ static int64_t widest_of(neo_module *m, const neo_form *f, bool rows) {
 static neo_schedule points_schedule(const neo_form *f, int64_t lanes, bool rows, int64_t wide) {
   enum { BLOCK = 256 };
   neo_schedule s = neo_schedule_plain();
-  s.at[NEO_SCHED_LANES] = lanes;
-  s.at[NEO_SCHED_ACROSS] = !rows;
-  s.at[NEO_SCHED_THREADS] = lanes < BLOCK ? BLOCK : lanes;
-  s.at[NEO_SCHED_VECTOR_WIDTH] = wide;
+  s.strategy = NEO_STRATEGY_GPU_ROWS;
+  s.rows.lanes = lanes;
+  s.rows.across = !rows;
+  s.rows.threads = lanes < BLOCK ? BLOCK : lanes;
+  s.rows.vector_width = wide;
   if (wide > 1)
-    s.at[NEO_SCHED_VECTOR_AXIS] = (int64_t)f->axes.n - !rows;
+    s.rows.vector_axis = (int64_t)f->axes.n - !rows;
   return s;
 }
 
@@ -225,8 +227,8 @@ static bool keep_row(neo_module *m, const neo_form *f, const neo_machine *machin
   if (lanes > NEO_BLOCK_MOST)
     return false;
   s = points_schedule(f, lanes, true, wide);
-  s.at[NEO_SCHED_UNROLL_K] = (groups + lanes - 1) / lanes;
-  s.at[NEO_SCHED_KEEP] = 1;
+  s.rows.unroll_k = (groups + lanes - 1) / lanes;
+  s.rows.stash = 1;
   *out = s;
   return neo_threads_legal(m, f, machine, &s, NULL);
 }
@@ -250,7 +252,7 @@ static bool choose_rows(neo_module *m, const neo_form *f, const neo_machine *mac
          (lanes < NEO_BLOCK_WARP || points * (double)lanes < BUSY_THREADS))
     lanes *= 2;
   *out = points_schedule(f, lanes, true, wide);
-  out->at[NEO_SCHED_UNROLL_K] = written_out(steps / (double)lanes);
+  out->rows.unroll_k = written_out(steps / (double)lanes);
   return lanes > 1 && neo_threads_legal(m, f, machine, out, NULL);
 }
 
@@ -266,10 +268,9 @@ static bool choose_columns(neo_module *m, const neo_form *f, const neo_machine *
   if (lanes == 1 && wide == 1)
     return false;
   *out = points_schedule(f, lanes, false, wide);
-  while (out->at[NEO_SCHED_THREADS] < NEO_BLOCK_MOST &&
-         (double)(out->at[NEO_SCHED_THREADS] / lanes * wide) < side)
-    out->at[NEO_SCHED_THREADS] *= 2;
-  out->at[NEO_SCHED_UNROLL_K] = written_out(longest / (double)lanes);
+  while (out->rows.threads < NEO_BLOCK_MOST && (double)(out->rows.threads / lanes * wide) < side)
+    out->rows.threads *= 2;
+  out->rows.unroll_k = written_out(longest / (double)lanes);
   return neo_threads_legal(m, f, machine, out, NULL);
 }
 

@@ -40,29 +40,29 @@ static bool random_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
     x.block_n = x.tile_n * pick(seed, 1, 2);
     neo_block_warpgroups(out, &x);
   }
-  out->at[NEO_SCHED_ROW_AXES] = (int64_t)rows;
-  out->at[NEO_SCHED_COLUMN_AXES] = (int64_t)columns;
-  out->at[NEO_SCHED_STAGES] = pick(seed, 0, 1) ? pick(seed, 2, 4) : 0;
+  out->block.row_axes = (int64_t)rows;
+  out->block.column_axes = (int64_t)columns;
+  out->block.stages = pick(seed, 0, 1) ? pick(seed, 2, 4) : 0;
   if (!neo_threads_legal(m, f, machine, out, NULL))
-    out->at[NEO_SCHED_STAGES] = 0;
-  if (out->at[NEO_SCHED_STAGES] && out->at[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS)
-    neo_threads_try(m, f, machine, NEO_SCHED_BULK, pick(seed, 0, 2) > 0, out);
-  if (out->at[NEO_SCHED_BULK])
-    neo_threads_try(m, f, machine, NEO_SCHED_PRODUCER, pick(seed, 0, 1), out);
-  if (out->at[NEO_SCHED_PRODUCER])
-    neo_threads_try(m, f, machine, NEO_SCHED_PERSISTENT, pick(seed, 0, 1), out);
+    out->block.stages = 0;
+  if (out->block.stages && out->block.products == NEO_THREADS_WARPGROUPS)
+    neo_threads_try(m, f, machine, NEO_PARAM(block, tma), pick(seed, 0, 2) > 0, out);
+  if (out->block.tma)
+    neo_threads_try(m, f, machine, NEO_PARAM(block, producer), pick(seed, 0, 1), out);
+  if (out->block.producer)
+    neo_threads_try(m, f, machine, NEO_PARAM(block, persistent), pick(seed, 0, 1), out);
   return true;
 }
 
 static void random_vectors(neo_module *m, const neo_form *f, const neo_machine *machine,
                            uint64_t *seed, neo_schedule *s) {
   neo_schedule wide = *s;
-  wide.at[NEO_SCHED_VECTOR_AXIS] = (int64_t)f->axes.n - pick(seed, 0, 1);
-  wide.at[NEO_SCHED_VECTOR_WIDTH] = 1 << pick(seed, 1, 3);
+  wide.rows.vector_axis = (int64_t)f->axes.n - pick(seed, 0, 1);
+  wide.rows.vector_width = 1 << pick(seed, 1, 3);
   if (pick(seed, 0, 2) && neo_threads_legal(m, f, machine, &wide, NULL))
     *s = wide;
-  neo_threads_try(m, f, machine, NEO_SCHED_UNROLL_K, pick(seed, 1, 6), s);
-  neo_threads_try(m, f, machine, NEO_SCHED_KEEP, pick(seed, 0, 3) > 0, s);
+  neo_threads_try(m, f, machine, NEO_PARAM(rows, unroll_k), pick(seed, 1, 6), s);
+  neo_threads_try(m, f, machine, NEO_PARAM(rows, stash), pick(seed, 0, 3) > 0, s);
 }
 
 bool neo_threads_random(neo_module *m, const neo_form *f, const neo_machine *machine,
@@ -74,9 +74,11 @@ bool neo_threads_random(neo_module *m, const neo_form *f, const neo_machine *mac
   if (neo_contraction_of(m, f, &c) && pick(seed, 0, 3) &&
       random_tiles(m, f, machine, &c, seed, out))
     return true;
-  out->at[NEO_SCHED_LANES] = 1 << pick(seed, 0, 5);
-  out->at[NEO_SCHED_THREADS] = out->at[NEO_SCHED_LANES] * pick(seed, 1, 3);
-  out->at[NEO_SCHED_ACROSS] = pick(seed, 0, 1);
+  *out = neo_schedule_plain();
+  out->strategy = NEO_STRATEGY_GPU_ROWS;
+  out->rows.lanes = 1 << pick(seed, 0, 5);
+  out->rows.threads = out->rows.lanes * pick(seed, 1, 3);
+  out->rows.across = pick(seed, 0, 1);
   random_vectors(m, f, machine, seed, out);
   return true;
 }

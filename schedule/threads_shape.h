@@ -25,8 +25,8 @@ void neo_block_threads(neo_schedule *s, const neo_block_shape *x);
 void neo_block_warps(neo_schedule *s, const neo_block_shape *x);
 void neo_block_warpgroups(neo_schedule *s, const neo_block_shape *x);
 /* k becomes value where that is legal. */
-void neo_threads_try(neo_module *m, const neo_form *f, const neo_machine *machine,
-                     neo_sched_param k, int64_t value, neo_schedule *s);
+void neo_threads_try(neo_module *m, const neo_form *f, const neo_machine *machine, neo_param k,
+                     int64_t value, neo_schedule *s);
 
 /* What warps multiply of c; none where the machine has no such products. */
 neo_warps neo_warps_on(neo_module *m, const neo_form *f, const neo_machine *machine,

@@ -56,9 +56,10 @@ typedef struct {
 } merits;
 
 static void key_of(const neo_schedule *s, int64_t key[KEYS]) {
-  static const neo_sched_param vary[KEYS] = {
-      NEO_SCHED_BLOCK_K, NEO_SCHED_BLOCK_M,   NEO_SCHED_BLOCK_N,   NEO_SCHED_BLOCKS_FIRST,
-      NEO_SCHED_ORDER,   NEO_SCHED_UNIT_AXES, NEO_SCHED_UNIT_SIZE, NEO_SCHED_FETCH};
+  static const neo_param vary[KEYS] = {NEO_PARAM(loops, block_k),   NEO_PARAM(loops, block_m),
+                                       NEO_PARAM(loops, block_n),   NEO_PARAM(loops, blocks_first),
+                                       NEO_PARAM(loops, order),     NEO_PARAM(loops, unit_axes),
+                                       NEO_PARAM(loops, unit_size), NEO_PARAM(loops, prefetch)};
   for (int k = 0; k < KEYS; k++)
     key[k] = s->at[vary[k]];
 }
@@ -78,8 +79,8 @@ static double merit_of(merits *known, const neo_schedule *s) {
 static int64_t block_steps(const neo_tiles *q, const neo_schedule *s) {
   int64_t n = 1;
   for (uint32_t k = 0; k < q->s->axes.n; k++) {
-    bool cut = k == 0 && s->at[NEO_SCHED_BLOCK_K] && s->at[NEO_SCHED_BLOCK_K] < q->own[0];
-    n *= cut ? s->at[NEO_SCHED_BLOCK_K] : q->own[k];
+    bool cut = k == 0 && s->loops.block_k && s->loops.block_k < q->own[0];
+    n *= cut ? s->loops.block_k : q->own[k];
   }
   return n;
 }
@@ -94,15 +95,15 @@ static double sums_apart(const neo_tiles *q, const neo_schedule *s) {
 }
 
 static bool fits(const neo_tiles *q, const neo_schedule *s) {
-  int64_t nb = in_block(neo_tiles_column_length(q, s), s->at[NEO_SCHED_BLOCK_N]);
-  int64_t mb = in_block(neo_tiles_row_length(q, s), s->at[NEO_SCHED_BLOCK_M]), elements = 0;
+  int64_t nb = in_block(neo_tiles_column_length(q, s), s->loops.block_n);
+  int64_t mb = in_block(neo_tiles_row_length(q, s), s->loops.block_m), elements = 0;
   for (uint32_t k = 0; k < q->c->n; k++) {
     neo_side side = neo_schedule_side(q->f, s, &q->c->factor[k]);
-    if (s->at[NEO_SCHED_PACK] >> k & 1)
+    if (s->loops.pack >> k & 1)
       elements += block_steps(q, s) * (side == NEO_SIDE_ROWS ? mb : nb);
   }
   return elements <= PACK_ELEMENTS &&
-         (!s->at[NEO_SCHED_BLOCK_K] || (double)(mb * nb) * sums_apart(q, s) <= PARTIAL_ELEMENTS);
+         (!s->loops.block_k || (double)(mb * nb) * sums_apart(q, s) <= PARTIAL_ELEMENTS);
 }
 
 /* ---- the search */
@@ -117,8 +118,8 @@ typedef struct {
 
 /* All leading loops make units, or all but that over blocks of rows. */
 static void set_units(const neo_tiles *q, neo_schedule *s, bool rows_inside) {
-  s->at[NEO_SCHED_UNIT_AXES] = neo_schedule_loops(q->f, s) - rows_inside;
-  s->at[NEO_SCHED_UNIT_SIZE] = 1;
+  s->loops.unit_axes = neo_schedule_loops(q->f, s) - rows_inside;
+  s->loops.unit_size = 1;
 }
 
 /* Blocks that fit come before all that do not. */
@@ -149,7 +150,7 @@ static bool comes_again(neo_tiles *q, const neo_schedule *s) {
   for (uint32_t k = 0; k < q->c->n; k++)
     if (neo_schedule_side(q->f, s, &q->c->factor[k]) == NEO_SIDE_COLUMNS) {
       columns |= q->c->factor[k].axes;
-      tiled |= neo_tiles_columns(q, k, s->at[NEO_SCHED_VECTOR_AXIS], s->at[NEO_SCHED_MERGE]).tile;
+      tiled |= neo_tiles_columns(q, k, s->loops.vector_axis, s->loops.fused).tile;
     }
   for (uint32_t n = neo_schedule_nest(q->f, s, loop); n > 0; n--)
     again |= !loop[n - 1].block && !(columns >> loop[n - 1].axis & 1);
@@ -160,17 +161,17 @@ static bool comes_again(neo_tiles *q, const neo_schedule *s) {
 static void try_first(descent *d, const neo_schedule *from, int64_t which) {
   neo_schedule s = *from;
   bool rows = which == BLOCKS_OF_ROWS;
-  bool blocked = s.at[rows ? NEO_SCHED_BLOCK_M : NEO_SCHED_BLOCK_N];
-  if (!blocked || (!s.at[NEO_SCHED_PACK] && (rows || !comes_again(d->q, &s))))
+  bool blocked = rows ? s.loops.block_m : s.loops.block_n;
+  if (!blocked || (!s.loops.pack && (rows || !comes_again(d->q, &s))))
     return;
-  s.at[NEO_SCHED_BLOCKS_FIRST] = which;
+  s.loops.blocks_first = which;
   set_units(d->q, &s, false);
-  s.at[NEO_SCHED_UNIT_AXES] = 1;
+  s.loops.unit_axes = 1;
   try(d, &s);
 }
 
 /* Blocks of equal size, multiples of `unit`. */
-static void try_blocks(descent *d, neo_sched_param k, int64_t length, int64_t unit) {
+static void try_blocks(descent *d, neo_param k, int64_t length, int64_t unit) {
   enum { PARTS = 4096 };
   int64_t last = 0;
   for (int64_t parts = 1; parts <= PARTS; parts += 1 + parts / 5) {
@@ -182,17 +183,17 @@ static void try_blocks(descent *d, neo_sched_param k, int64_t length, int64_t un
     s.at[k] = block < length ? block : 0;
     set_units(d->q, &s, false);
     try(d, &s);
-    if (s.at[NEO_SCHED_BLOCK_M] && s.at[NEO_SCHED_PACK]) {
+    if (s.loops.block_m && s.loops.pack) {
       set_units(d->q, &s, true);
       try(d, &s);
     }
-    try_first(d, &s, k == NEO_SCHED_BLOCK_M ? BLOCKS_OF_ROWS : BLOCKS_OF_COLUMNS);
+    try_first(d, &s, k == NEO_PARAM(loops, block_m) ? BLOCKS_OF_ROWS : BLOCKS_OF_COLUMNS);
   }
 }
 
 /* The longest block of the reduction of which a tile's part is kept in scratch. */
 static int64_t longest_block(const neo_tiles *q, const neo_schedule *s) {
-  int64_t unit = neo_tiles_column_unit(q, s), rows = s->at[NEO_SCHED_TILE_M];
+  int64_t unit = neo_tiles_column_unit(q, s), rows = s->loops.tile_m;
   int64_t most = TILE_ELEMENTS / (unit > rows ? unit : rows);
   for (uint32_t k = 1; k < q->s->axes.n; k++)
     most /= q->own[k];
@@ -202,9 +203,9 @@ static int64_t longest_block(const neo_tiles *q, const neo_schedule *s) {
 /* Blocks of equal length where a tile's part of the whole reduction is too long. */
 static void limit_reduction(descent *d) {
   int64_t most = longest_block(d->q, &d->best), n = d->q->own[0], count = (n + most - 1) / most;
-  if (!d->best.at[NEO_SCHED_PACK] || count < 2)
+  if (!d->best.loops.pack || count < 2)
     return;
-  d->best.at[NEO_SCHED_BLOCK_K] = (n + count - 1) / count;
+  d->best.loops.block_k = (n + count - 1) / count;
   d->merit = merit_of(d->known, &d->best);
   d->fits = fits(d->q, &d->best);
 }
@@ -222,10 +223,10 @@ static void try_reduction(descent *d) {
     inner *= d->q->own[k];
   bool few = inner <= STEPS;
   int64_t end = few ? STEPS : ITERATIONS * inner;
-  int64_t fewest = start.at[NEO_SCHED_AXIS_M] < 0 ? 1 : FEWEST; /* one row: a matrix is read once */
+  int64_t fewest = start.loops.axis_m < 0 ? 1 : FEWEST; /* one row: a matrix is read once */
   for (int64_t steps = few ? fewest : inner; steps <= end; steps *= 2) {
     neo_schedule s = start;
-    s.at[NEO_SCHED_BLOCK_K] = steps / inner;
+    s.loops.block_k = steps / inner;
     if (steps >= inner && steps / inner < d->q->own[0] && steps / inner < most)
       try(d, &s);
   }
@@ -235,7 +236,7 @@ static void try_reduction(descent *d) {
  * near, and some of it twice? What is copied is copied once for all that do not use it. */
 static bool reads_again(neo_tiles *q, const neo_schedule *s, uint32_t k) {
   const neo_factor *x = &q->c->factor[k];
-  bool packed = s->at[NEO_SCHED_PACK] >> k & 1;
+  bool packed = s->loops.pack >> k & 1;
   bool rows = neo_schedule_side(q->f, s, x) == NEO_SIDE_ROWS;
   double tensor = neo_tiles_elements(q, k), times = 1, twice = 2;
   double n = (double)(rows ? neo_tiles_row_length(q, s) : neo_tiles_column_length(q, s));
@@ -265,7 +266,7 @@ static void try_steps_first(descent *d) {
   const neo_tiles *q = d->q;
   int64_t n = neo_tiles_column_length(q, &start), m = neo_tiles_row_length(q, &start);
   int64_t least = q->machine->threads ? q->machine->threads : LEAST_UNITS;
-  if (q->whole_sums || start.at[NEO_SCHED_AXIS_M] < 0 || !start.at[NEO_SCHED_PACK] ||
+  if (q->whole_sums || start.loops.axis_m < 0 || !start.loops.pack ||
       q->points > PARTIAL_ELEMENTS || !neo_stage_steps_alike(q->m, q->f, q->s) ||
       q->points <= (double)(n * m) || !reads_any_again(d->q, &start))
     return;
@@ -274,19 +275,19 @@ static void try_steps_first(descent *d) {
       for (int rows = 0; rows < 2; rows++) {
         neo_schedule s = start;
         int64_t length = rows ? m : n;
-        int64_t unit = rows ? s.at[NEO_SCHED_TILE_M] : neo_tiles_column_unit(q, &s);
+        int64_t unit = rows ? s.loops.tile_m : neo_tiles_column_unit(q, &s);
         int64_t block = neo_round_up((length + parts - 1) / parts, unit);
         bool blocked = block < length;
         if (block * (least - 1) >= length || (rows && !blocked))
           continue;
-        s.at[NEO_SCHED_BLOCK_K] = steps;
-        s.at[NEO_SCHED_BLOCK_M] = rows ? block : 0;
-        s.at[NEO_SCHED_BLOCK_N] = !rows && blocked ? block : 0;
-        s.at[NEO_SCHED_BLOCKS_FIRST] = NEO_STEPS_FIRST | (rows      ? BLOCKS_OF_ROWS
-                                                          : blocked ? BLOCKS_OF_COLUMNS
-                                                                    : 0);
-        s.at[NEO_SCHED_UNIT_AXES] = blocked;
-        s.at[NEO_SCHED_UNIT_SIZE] = 1;
+        s.loops.block_k = steps;
+        s.loops.block_m = rows ? block : 0;
+        s.loops.block_n = !rows && blocked ? block : 0;
+        s.loops.blocks_first = NEO_STEPS_FIRST | (rows      ? BLOCKS_OF_ROWS
+                                                  : blocked ? BLOCKS_OF_COLUMNS
+                                                            : 0);
+        s.loops.unit_axes = blocked;
+        s.loops.unit_size = 1;
         try(d, &s);
       }
 }
@@ -297,7 +298,7 @@ static void try_sizes(descent *d) {
   neo_tiles_cost(d->q, &d->best, &units);
   for (double want = 4; want <= 64 && want < units; want *= 2) {
     neo_schedule s = d->best;
-    s.at[NEO_SCHED_UNIT_SIZE] = (int64_t)ceil(units / want);
+    s.loops.unit_size = (int64_t)ceil(units / want);
     try(d, &s);
   }
 }
@@ -323,9 +324,9 @@ static descent block_ordered(merits *known, neo_schedule *s) {
     if (way)
       try_reduction(&d);
     for (int pass = 0; pass < 2; pass++) {
-      if (s->at[NEO_SCHED_AXIS_M] >= 0)
-        try_blocks(&d, NEO_SCHED_BLOCK_M, m, s->at[NEO_SCHED_TILE_M]);
-      try_blocks(&d, NEO_SCHED_BLOCK_N, n, neo_tiles_column_unit(q, s));
+      if (s->loops.axis_m >= 0)
+        try_blocks(&d, NEO_PARAM(loops, block_m), m, s->loops.tile_m);
+      try_blocks(&d, NEO_PARAM(loops, block_n), n, neo_tiles_column_unit(q, s));
       try_reduction(&d);
     }
     try_sizes(&d);
@@ -342,8 +343,8 @@ static double block_shared(merits *known, neo_schedule *s) {
   neo_tiles *q = known->q;
   enum { SHORT = 512 };
   descent best = block_ordered(known, s);
-  if (s->at[NEO_SCHED_AXIS_M] >= 0 && (q->steps <= SHORT || !s->at[NEO_SCHED_PACK])) {
-    s->at[NEO_SCHED_ORDER] = 1;
+  if (s->loops.axis_m >= 0 && (q->steps <= SHORT || !s->loops.pack)) {
+    s->loops.order = 1;
     descent d = block_ordered(known, s);
     if (d.fits > best.fits || (d.fits == best.fits && d.merit < best.merit))
       best = d;
@@ -368,21 +369,21 @@ static void block_own(const neo_tiles *q, neo_schedule *s) {
   if (block < 1)
     block = 1;
   if (block < q->own[0] && q->s->axes.n > 1 && q->points < 1e6)
-    s->at[NEO_SCHED_BLOCK_K] = block;
+    s->loops.block_k = block;
 }
 
 static double block_lanes(merits *known, neo_schedule *s) {
   neo_tiles *q = known->q;
-  const int64_t *p = s->at;
+  const neo_loop_params *p = &s->loops;
   descent d;
   block_own(q, s);
-  if (p[NEO_SCHED_AXIS_N] < 0 && p[NEO_SCHED_TILE_M] < 8)
-    s->at[NEO_SCHED_UNROLL_K] = p[NEO_SCHED_TILE_M] < 4 ? 4 : 2;
+  if (p->axis_n < 0 && p->tile_m < 8)
+    s->loops.unroll_k = p->tile_m < 4 ? 4 : 2;
   d = descent_from(known, s);
-  if (p[NEO_SCHED_AXIS_M] >= 0)
-    try_blocks(&d, NEO_SCHED_BLOCK_M, neo_tiles_row_length(q, s), p[NEO_SCHED_TILE_M]);
-  if (p[NEO_SCHED_AXIS_N] >= 0)
-    try_blocks(&d, NEO_SCHED_BLOCK_N, neo_tiles_column_length(q, s), p[NEO_SCHED_TILE_N]);
+  if (p->axis_m >= 0)
+    try_blocks(&d, NEO_PARAM(loops, block_m), neo_tiles_row_length(q, s), p->tile_m);
+  if (p->axis_n >= 0)
+    try_blocks(&d, NEO_PARAM(loops, block_n), neo_tiles_column_length(q, s), p->tile_n);
   try_sizes(&d);
   *s = d.best;
   return d.merit;
@@ -399,7 +400,7 @@ static double block_fetching(merits *known, neo_schedule *s) {
   neo_tiles *q = known->q;
   neo_schedule y = *s;
   double merit = block_shared(known, s);
-  y.at[NEO_SCHED_FETCH] = 1;
+  y.loops.prefetch = 1;
   /* then other blocks may be best */
   double m = reads_large(q, &y, NEO_SIDE_COLUMNS) ? block_shared(known, &y) : merit;
   if (m < merit && fetches(q, &y)) {
@@ -409,16 +410,14 @@ static double block_fetching(merits *known, neo_schedule *s) {
   enum { FETCH_STEPS = 4 }; /* fewer do not last as long as a line takes to come */
   /* at the ends of tiles it changes nothing that tiles are ranked by, nor for columns that
    * seem to be near because other parts of the same tensor are not counted */
-  bool ends = !s->at[NEO_SCHED_BLOCK_K] && !s->at[NEO_SCHED_FETCH] && q->steps >= FETCH_STEPS &&
-              neo_tiles_end(q, s->at[NEO_SCHED_VECTOR_AXIS], s->at[NEO_SCHED_MERGE],
-                            s->at[NEO_SCHED_VECTOR_WIDTH])
-                  .rows;
-  s->at[NEO_SCHED_FETCH] = (ends || neo_tiles_fetch_large(q, s)) && fetches(q, s);
+  bool ends = !s->loops.block_k && !s->loops.prefetch && q->steps >= FETCH_STEPS &&
+              neo_tiles_end(q, s->loops.vector_axis, s->loops.fused, s->loops.vector_width).rows;
+  s->loops.prefetch = (ends || neo_tiles_fetch_large(q, s)) && fetches(q, s);
   return merit;
 }
 
 double neo_tiles_block(neo_tiles *q, neo_schedule *s) {
-  bool own = s->at[NEO_SCHED_VECTOR_AXIS] >= (int64_t)q->f->axes.n;
+  bool own = s->loops.vector_axis >= (int64_t)q->f->axes.n;
   merits known;
   known.q = q;
   for (int k = 0; k < KNOWN; k++)

@@ -131,14 +131,14 @@ static bool excludes(const neo_tiles *q, uint32_t shared, int64_t v, int64_t las
 }
 
 double neo_tiles_tested(neo_tiles *q, const neo_schedule *s) {
-  const int64_t *p = s->at;
-  int64_t rows = p[NEO_SCHED_AXIS_M], v = p[NEO_SCHED_VECTOR_AXIS], n = q->shared[v];
-  int64_t lanes = p[NEO_SCHED_VECTOR_WIDTH], vectors = (n + lanes - 1) / lanes, tested = 0;
+  const neo_loop_params *p = &s->loops;
+  int64_t rows = p->axis_m, v = p->vector_axis, n = q->shared[v];
+  int64_t lanes = p->vector_width, vectors = (n + lanes - 1) / lanes, tested = 0;
   uint32_t own = (uint32_t)q->s->axes.n - 1;
   uint64_t tile = 1ULL << v | (rows >= 0 ? 1ULL << rows : 0);
-  bool known = vectors < 2 * p[NEO_SCHED_TILE_N] && !p[NEO_SCHED_BLOCK_N] &&
-               neo_steps_unroll(q->own[own], p[NEO_SCHED_TILE_M] * p[NEO_SCHED_TILE_N]);
-  if (p[NEO_SCHED_MERGE] > 1 || !known || !tests_lanes_only(q, tile, (uint32_t)v))
+  bool known = vectors < 2 * p->tile_n && !p->block_n &&
+               neo_steps_unroll(q->own[own], p->tile_m * p->tile_n);
+  if (p->fused > 1 || !known || !tests_lanes_only(q, tile, (uint32_t)v))
     return 1;
   for (int64_t at = 0; at < n; at += lanes)
     for (int64_t k = 0; k < q->own[own]; k++)

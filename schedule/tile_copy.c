@@ -14,7 +14,7 @@ static bool copy_fetched(const neo_tiles *q, const geometry *g, neo_side side, c
 
 bool neo_tiles_fetch_large(neo_tiles *q, const neo_schedule *s) {
   neo_schedule y = *s;
-  y.at[NEO_SCHED_FETCH] = 1;
+  y.loops.prefetch = 1;
   geometry g = neo_tile_geometry(q, &y);
   for (uint32_t k = 0; k < q->c->n; k++) {
     walk w = neo_tile_walk(q, k);
@@ -54,7 +54,7 @@ static double next_stride(neo_tiles *q, const geometry *g, uint32_t k, uint64_t 
 static double stepped_over(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
   uint64_t axes = side == NEO_SIDE_ROWS ? g->rows : g->columns, own = 1ULL << q->f->axes.n;
   double line = LINE_BYTES / (double)q->bytes, over = 1, reach = 1, stride = 0, n = 0;
-  if (!g->s->at[NEO_SCHED_BLOCK_K])
+  if (!g->s->loops.block_k)
     return 1;
   axes = (axes | ~(own - 1)) & q->c->factor[k].axes;
   while (reach < line && (stride = next_stride(q, g, k, axes, stride, &n)) > 0) {
@@ -75,7 +75,7 @@ static double lines_again(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   if (q->c->factor[k].axes >> q->f->axes.n & 1)
     area /= g->kb;
   neo_schedule_nest(q->f, g->s, loop);
-  for (int64_t i = 0; i < g->s->at[NEO_SCHED_UNIT_AXES]; i++)
+  for (int64_t i = 0; i < g->s->loops.unit_axes; i++)
     if (neo_tile_matters(q, g, &loop[i], k, side))
       area /= neo_tile_trips(q, g, &loop[i]);
   double again = area <= (double)q->machine->l2_bytes ? near : beyond;
@@ -87,7 +87,7 @@ static double copied_again(neo_tiles *q, const geometry *g, uint32_t k, neo_side
                            double elements) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   int64_t i = neo_schedule_nest(q->f, g->s, loop);
-  while (neo_schedule_steps_first(g->s) && i-- > g->s->at[NEO_SCHED_UNIT_AXES])
+  while (neo_schedule_steps_first(g->s) && i-- > g->s->loops.unit_axes)
     if (!loop[i].block && neo_tile_matters(q, g, &loop[i], k, side))
       elements *= neo_tile_trips(q, g, &loop[i]);
   return fmax(1, elements / neo_tiles_elements(q, k));
@@ -185,7 +185,8 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
            slide_source_cycles(q, k, slide, run);
   }
   bool along = x.stride == 1 && !x.odd, second = x.stride == 2 && !x.odd;
-  bool down = false, square = false; /* contiguous along the reduction; transposed (lower/cpu/copy*.c) */
+  bool down = false,
+       square = false; /* contiguous along the reduction; transposed (lower/cpu/copy*.c) */
   for (uint32_t i = 0; i < q->s->axes.n && !rows && g->merge == 1; i++) {
     neo_look y = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + i);
     square |= (y.stride == 1 || y.stride == 2) && !y.odd && 2 * (double)q->own[i] >= lanes;
@@ -227,14 +228,14 @@ static double copy_count(const neo_tiles *q, const geometry *g, const neo_schedu
                          neo_side side) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   double count = 1;
-  int64_t n = neo_schedule_nest(q->f, s, loop), units = s->at[NEO_SCHED_UNIT_AXES], level = n;
-  bool blocks = s->at[NEO_SCHED_BLOCK_K], first = neo_schedule_steps_first(s);
+  int64_t n = neo_schedule_nest(q->f, s, loop), units = s->loops.unit_axes, level = n;
+  bool blocks = s->loops.block_k, first = neo_schedule_steps_first(s);
   while ((!blocks || first) && level > 0 && !neo_tile_matters(q, g, &loop[level - 1], k, side))
     level--;
   for (int64_t i = 0; i < (level < units ? units : level); i++)
     count *= neo_tile_trips(q, g, &loop[i]);
   if (level == 0 && units > 0 && !blocks)
-    count = ceil(count / (double)s->at[NEO_SCHED_UNIT_SIZE]);
+    count = ceil(count / (double)s->loops.unit_size);
   return count;
 }
 

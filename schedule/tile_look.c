@@ -230,25 +230,25 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c) {
 }
 
 int64_t neo_tiles_column_length(const neo_tiles *q, const neo_schedule *s) {
-  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], n = 1;
+  int64_t v = s->loops.vector_axis, n = 1;
   if (v >= (int64_t)q->f->axes.n)
-    return s->at[NEO_SCHED_AXIS_N] >= 0 ? q->shared[s->at[NEO_SCHED_AXIS_N]] : 1;
-  for (int64_t k = 0; k < s->at[NEO_SCHED_MERGE]; k++)
+    return s->loops.axis_n >= 0 ? q->shared[s->loops.axis_n] : 1;
+  for (int64_t k = 0; k < s->loops.fused; k++)
     n *= q->shared[v - k];
   return n;
 }
 
 int64_t neo_tiles_row_length(const neo_tiles *q, const neo_schedule *s) {
-  return s->at[NEO_SCHED_AXIS_M] >= 0 ? q->shared[s->at[NEO_SCHED_AXIS_M]] : 1;
+  return s->loops.axis_m >= 0 ? q->shared[s->loops.axis_m] : 1;
 }
 
 int64_t neo_tiles_column_unit(const neo_tiles *q, const neo_schedule *s) {
-  int64_t v = s->at[NEO_SCHED_VECTOR_AXIS], unit = s->at[NEO_SCHED_TILE_N];
+  int64_t v = s->loops.vector_axis, unit = s->loops.tile_n;
   if (v < (int64_t)q->f->axes.n)
-    unit *= s->at[NEO_SCHED_VECTOR_WIDTH];
-  if (s->at[NEO_SCHED_MERGE] > 1)
+    unit *= s->loops.vector_width;
+  if (s->loops.fused > 1)
     unit = 1;
-  for (int64_t k = 0; k < s->at[NEO_SCHED_MERGE] - 1; k++)
+  for (int64_t k = 0; k < s->loops.fused - 1; k++)
     unit *= q->shared[v - k];
   return unit;
 }

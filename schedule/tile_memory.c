@@ -14,33 +14,30 @@ static double inside_of(const neo_tiles *q, const geometry *g) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   double n = 1;
   int64_t k = neo_schedule_nest(q->f, g->s, loop);
-  while (neo_schedule_steps_first(g->s) && k-- > g->s->at[NEO_SCHED_UNIT_AXES])
+  while (neo_schedule_steps_first(g->s) && k-- > g->s->loops.unit_axes)
     n *= neo_tile_trips(q, g, &loop[k]);
   return n;
 }
 
 geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s) {
-  const int64_t *p = s->at;
-  geometry g = {.s = s,
-                .v = p[NEO_SCHED_VECTOR_AXIS],
-                .merge = p[NEO_SCHED_MERGE],
-                .pack = p[NEO_SCHED_PACK]};
-  g.lanes = (double)p[NEO_SCHED_VECTOR_WIDTH];
+  const neo_loop_params *p = &s->loops;
+  geometry g = {.s = s, .v = p->vector_axis, .merge = p->fused, .pack = p->pack};
+  g.lanes = (double)p->vector_width;
   g.product = product_cycles(g.lanes, (double)q->bytes);
-  g.am = p[NEO_SCHED_AXIS_M], g.r = (double)p[NEO_SCHED_TILE_M];
-  g.an = p[NEO_SCHED_AXIS_N], g.c = (double)p[NEO_SCHED_TILE_N];
+  g.am = p->axis_m, g.r = (double)p->tile_m;
+  g.an = p->axis_n, g.c = (double)p->tile_n;
   g.own_lanes = g.v >= (int64_t)q->f->axes.n;
-  g.fetches = p[NEO_SCHED_FETCH];
+  g.fetches = p->prefetch;
   g.n = (double)neo_tiles_column_length(q, s);
   g.m = (double)neo_tiles_row_length(q, s);
-  g.nb = p[NEO_SCHED_BLOCK_N] ? fmin(g.n, (double)p[NEO_SCHED_BLOCK_N]) : g.n;
-  g.mb = p[NEO_SCHED_BLOCK_M] ? fmin(g.m, (double)p[NEO_SCHED_BLOCK_M]) : g.m;
+  g.nb = p->block_n ? fmin(g.n, (double)p->block_n) : g.n;
+  g.mb = p->block_m ? fmin(g.m, (double)p->block_m) : g.m;
   g.outer = q->points / (g.n * g.m);
   g.steps = q->steps;
   g.kb = 1;
-  if (p[NEO_SCHED_BLOCK_K] && p[NEO_SCHED_BLOCK_K] < q->own[0]) {
-    g.steps = q->steps / (double)q->own[0] * (double)p[NEO_SCHED_BLOCK_K];
-    g.kb = ceil((double)q->own[0] / (double)p[NEO_SCHED_BLOCK_K]);
+  if (p->block_k && p->block_k < q->own[0]) {
+    g.steps = q->steps / (double)q->own[0] * (double)p->block_k;
+    g.kb = ceil((double)q->own[0] / (double)p->block_k);
   }
   g.rows = g.am >= 0 ? 1ULL << g.am : 0;
   for (int64_t k = 0; k < g.merge && !g.own_lanes; k++)
@@ -53,8 +50,8 @@ geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s) {
       g.clip *= neo_tiles_clip(q, k, g.am == k ? (int64_t)g.r : 1);
   g.tested = g.own_lanes || !q->s->where.i ? 1 : neo_tiles_tested(q, s);
   g.inside = inside_of(q, &g);
-  g.columns_first = g.am >= 0 && !p[NEO_SCHED_ORDER] &&
-                    (g.pack || neo_elements_are_near(g.mb * g.steps, q->bytes));
+  g.columns_first =
+      g.am >= 0 && !p->order && (g.pack || neo_elements_are_near(g.mb * g.steps, q->bytes));
   return g;
 }
 

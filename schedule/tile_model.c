@@ -32,15 +32,16 @@ typedef struct {
 
 static neo_schedule basic(const search *c, const candidate *x) {
   neo_schedule s = neo_schedule_plain();
-  int64_t *p = s.at;
-  p[NEO_SCHED_VECTOR_AXIS] = x->own_lanes ? (int64_t)c->q.f->axes.n : x->v;
-  p[NEO_SCHED_VECTOR_WIDTH] = x->lanes;
-  p[NEO_SCHED_MERGE] = x->merge;
-  p[NEO_SCHED_AXIS_M] = x->am;
-  p[NEO_SCHED_AXIS_N] = x->own_lanes ? x->an : -1;
-  p[NEO_SCHED_TILE_M] = x->rows;
-  p[NEO_SCHED_TILE_N] = x->own_lanes && x->an < 0 ? 1 : x->cols;
-  p[NEO_SCHED_PACK] = x->pack;
+  neo_loop_params *p = &s.loops;
+  s.strategy = NEO_STRATEGY_TILE;
+  p->vector_axis = x->own_lanes ? (int64_t)c->q.f->axes.n : x->v;
+  p->vector_width = x->lanes;
+  p->fused = x->merge;
+  p->axis_m = x->am;
+  p->axis_n = x->own_lanes ? x->an : -1;
+  p->tile_m = x->rows;
+  p->tile_n = x->own_lanes && x->an < 0 ? 1 : x->cols;
+  p->pack = x->pack;
   return s;
 }
 
@@ -63,8 +64,8 @@ static double promise(search *c, const candidate *x, const neo_schedule *s) {
   if (x->pack || x->own_lanes || c->q.own[0] <= BLOCK || c->q.whole_sums)
     return cost;
   neo_schedule y = *s;
-  y.at[NEO_SCHED_BLOCK_K] = BLOCK;
-  y.at[NEO_SCHED_ORDER] = x->am >= 0;
+  y.loops.block_k = BLOCK;
+  y.loops.order = x->am >= 0;
   return fmin(cost, neo_tiles_cost(&c->q, &y, NULL));
 }
 
@@ -208,11 +209,11 @@ static size_t finish(search *c, const neo_schedule *columns, double limit, neo_r
       if (most < TRIED && x.cost > behind * c->best)
         continue;
       x.cost = neo_tiles_block(&c->q, &x.schedule);
-      if (x.cost >= limit || (columns && x.schedule.at[NEO_SCHED_BLOCK_K]))
+      if (x.cost >= limit || (columns && x.schedule.loops.block_k))
         continue;
       if (columns)
-        x.schedule = neo_beside_back(&x.schedule, columns->at[NEO_SCHED_AXIS_N],
-                                     columns->at[NEO_SCHED_VECTOR_AXIS]);
+        x.schedule =
+            neo_beside_back(&x.schedule, columns->loops.axis_n, columns->loops.vector_axis);
       insert(out, &n, most, &x);
     }
   return n;
@@ -251,8 +252,8 @@ static size_t try_beside(const search *base, int64_t axis, int64_t last, double 
                          neo_ranked *out, size_t n, size_t most) {
   neo_contraction contraction;
   neo_schedule columns = neo_schedule_plain();
-  columns.at[NEO_SCHED_VECTOR_AXIS] = last;
-  columns.at[NEO_SCHED_AXIS_N] = axis;
+  columns.loops.vector_axis = last;
+  columns.loops.axis_n = axis;
   neo_beside turned = neo_beside_of(base->q.m, base->q.f, &columns);
   search c = {.q = {.m = base->q.m, .f = turned.f, .machine = base->q.machine, .whole_sums = true},
               .most = base->most,
@@ -260,7 +261,7 @@ static size_t try_beside(const search *base, int64_t axis, int64_t last, double 
   if (!neo_tiles_begin(&c.q, &contraction))
     return n;
   c.top = NEO_NEW_ARRAY(base->q.m->arena, ranking, (turned.f->axes.n + 1) * SETS);
-  candidate x = {.v = turned.s.at[NEO_SCHED_VECTOR_AXIS], .an = -1, .merge = 2};
+  candidate x = {.v = turned.s.loops.vector_axis, .an = -1, .merge = 2};
   x.n = c.q.shared[x.v] * c.q.shared[x.v - 1];
   int64_t least = whole_lanes(&c, x.v);
   for (x.lanes = c.q.lanes; x.lanes >= least; x.lanes /= 2)
@@ -302,7 +303,7 @@ double neo_model_contraction_cost(neo_module *m, const neo_form *f, const neo_ma
   neo_contraction contraction;
   neo_beside x = neo_beside_of(m, f, s);
   neo_tiles q = {.m = m, .f = x.f, .machine = machine};
-  if (s->at[NEO_SCHED_VECTOR_AXIS] < 0 || !neo_tiles_begin(&q, &contraction))
+  if (s->loops.vector_axis < 0 || !neo_tiles_begin(&q, &contraction))
     return -1;
   return neo_tiles_merit(&q, &x.s);
 }

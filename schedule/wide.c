@@ -198,8 +198,8 @@ bool neo_model_wide(neo_module *m, const neo_form *f, const neo_machine *machine
       !stores_runs(m, f, axis, n))
     return false;
   *out = neo_schedule_plain();
-  out->at[NEO_SCHED_VECTOR_AXIS] = axis;
-  out->at[NEO_SCHED_VECTOR_WIDTH] = out->at[NEO_SCHED_BLOCK_N] = n;
-  out->at[NEO_SCHED_UNIT_AXES] = (int64_t)f->axes.n;
+  out->loops.vector_axis = axis;
+  out->loops.vector_width = out->loops.block_n = n;
+  out->loops.unit_axes = (int64_t)f->axes.n;
   return true;
 }

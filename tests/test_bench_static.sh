@@ -22,7 +22,7 @@ assert kinds["wgmma"] == 4 and kinds["box"] == 2 and "fma" not in kinds and "spi
 products = [i for i in kernel.body(hot) if i.kind == "wgmma"]
 assert {(i.products(), i.type()) for i in products} == {(64 * 32 * 16, "BF16")}
 # 128 blocks of 128 threads, 4 stages of 12 KB: 8 blocks of steps each.
-x = gpu_bounds.Launch("y", 128, 128, 49216, 42, kernel, dict(stages=4, matrix=2), 256 * 1024 * 512, {"wgmma bf16": 256 * 1024 * 512},
+x = gpu_bounds.Launch("y", 128, 128, 49216, 42, kernel, dict(stages=4, products=2), 256 * 1024 * 512, {"wgmma bf16": 256 * 1024 * 512},
                       128 * 98304, 128 * 98304 + (1 << 20), (256 + 1024) * 1024 + (1 << 20))
 rounds, loops = gpu_bounds.trips(x)
 assert rounds == 8 and hot in loops, rounds

@@ -1,24 +1,17 @@
 #!/bin/sh
 # What the models of cost choose: the schedule of every kernel of some models on two processors and
-# a GPU (tests/golden/choices), as `neoc explain --schedule` says it, without what is as in a plain
-# one. Values do not depend on it, times do: who changes a model of cost sees here what that moves.
-# NEO_GOLDEN_REFRESH=1 rewrites the golden files.
+# a GPU (tests/golden/choices), as `neoc explain --schedule` says it. Values do not depend on it,
+# times do: who changes a model of cost sees here what that moves. NEO_GOLDEN_REFRESH=1 rewrites the
+# golden files.
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC"
 golden=$NEO_SOURCE_DIR/tests/golden/choices
-plain=" merge=1 axis_m=-1 axis_n=-1 tile_m=1 tile_n=1 unit_size=1 unroll_k=1 vector_axis=-1 \
-vector_width=1 "
 
 choices() { # MODEL OPTION...
   file=$NEO_SOURCE_DIR/tests/$1.expr
   shift
-  "$NEOC" explain "$file" "$@" --records=none --schedule | awk -v plain="$plain" '
-    /^  by the analytic model$/ { next }
-    { line = $1
-      for (k = 2; k <= NF; k++)
-        if ($k !~ /=0$/ && !index(plain, " " $k " ")) line = line " " $k
-      print line }'
+  "$NEOC" explain "$file" "$@" --records=none --schedule | grep -v '^  by the analytic model$'
 }
 
 check() { # NAME MODEL OPTION...

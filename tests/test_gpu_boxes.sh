@@ -1,5 +1,5 @@
 #!/bin/sh
-# Kernels that copy boxes of tensors (schedules with bulk=1), on an emulated device: maps are made anew where the caller's tensors lie
+# Kernels that copy boxes of tensors (schedules with tma=1), on an emulated device: maps are made anew where the caller's tensors lie
 # elsewhere and where sizes are others, kernel by kernel and in graphs; a driver that has no maps says so; candidates are measured.
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
@@ -14,7 +14,7 @@ y[i, j] = sum[k] f32(X[i, k]) * f32(W[j, k])
 total[j] = sum[i] y[i, j]
 output y, total
 END1
-"$NEOC" explain boxes.expr --target=nvptx:sm_90a --records=none --schedule | grep -q 'bulk=1' || fail "there are no boxes"
+"$NEOC" explain boxes.expr --target=nvptx:sm_90a --records=none --schedule | grep -q 'tma=1' || fail "there are no boxes"
 for B in 1 64 130; do
   NEO_EMULATOR_SEED=$B "$NEOC" verify -q boxes.expr -D B=$B $gpu --records=none || fail "device and interpreter differ, B=$B"
 done
@@ -104,7 +104,7 @@ grep -q 'describing tensors to the device failed' said || fail "a driver without
 # A tuner's candidates have maps too.
 for more in 1 2 3 4; do # goes on where it was; a busy machine measures little in 5 s
   "$NEOC" tune boxes.expr $gpu --time=5s --records=none,found --log=log -q || fail "no tuning $more"
-  ! grep -q 'bulk=1' log || break
+  ! grep -q 'tma=1' log || break
 done
-grep -q 'bulk=1' log || fail "no candidate copies boxes"
+grep -q 'tma=1' log || fail "no candidate copies boxes"
 exit $status

@@ -60,7 +60,7 @@ build=$(sed -n 's/.*"build":"\([^"]*\)".*/\1/p' "$work/tuned.trials" | head -1)
 record() { # BUILD FILE: as if it had won
   printf '{"name":"y","key":"%s","family":"%s","sizes":[48,80,32],"target":"%s","build":"%s",' \
     "$key" "$key" "$target" "$1" >"$work/one"
-  printf '"threads":1,"time_ns":10,"default_ns":20,"schedule":"tile_m=1"}' >>"$work/one"
+  printf '"threads":1,"time_ns":10,"default_ns":20,"schedule":"loops tile_m=1"}' >>"$work/one"
   "$cache" import "$work/one" -o "$work/import" >"$work/log" 2>&1 || die "import" "$work/log"
   "$cache" export --target=x86-64-v3 "$work/import" -o "$2"
   rm "$work/import"

@@ -85,6 +85,6 @@ fi
 for size in '256 256' '16 1024'; do
   "$NEOC" explain "$NEO_SOURCE_DIR/tools/benchmarks/gemm.expr" --define=M="${size% *}" \
     --define=N="${size#* }" --math=bf16 --mcpu=znver4 --records=none --schedule >units
-  grep '^C:.* matrix=2 ' units | grep -q ' unit_axes=1 ' || fail "one unit of $size"
+  grep '^C: pairs .* pairs=2' units | grep -q ' unit_axes=1 ' || fail "one unit of $size"
 done
 exit $status

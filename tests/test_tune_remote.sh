@@ -76,7 +76,7 @@ tuned() { # name, a slow schedule, options of the target
 }
 
 # ---- this processor
-tuned cpu unit_axes=2
+tuned cpu "loops unit_axes=2"
 
 # ---- an emulated GPU: code is made without a driver, and measured with one
 gpu="--target=nvptx:sm_90a+host"
@@ -87,7 +87,7 @@ refuses 4 'the CUDA driver cannot be opened' env NEO_CUDA_DRIVER=./none.so "$mea
 emulator=$NEO_BUILD_DIR/tests/libneo_gpu_emulator.so
 if [ -e "$emulator" ]; then
   export NEO_CUDA_DRIVER="$emulator"
-  tuned gpu "threads=256 lanes=256" $gpu
+  tuned gpu "gpu_rows threads=256 lanes=256" $gpu
   refuses 4 'the candidates are for sm_90a, and this is .*sm_80' env NEO_EMULATOR_SM=80 "$measure" gpu
   refuses 4 'there is no device cuda:1' "$measure" gpu --device=1
   refuses 2 "its candidates are for target 'sm_90a .*give the --target" "$NEOC" tune m.expr --import=gpu \

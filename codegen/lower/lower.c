@@ -47,8 +47,7 @@ static void add_buffer(lowering *l, neo_tensor t, neo_buf_use use) {
   b.tensor = t;
   b.shift = neo_form_base(l->f, t);
   b.no_alias = !may_share(l, t, use == NEO_BUF_WRITE);
-  b.stream =
-      use == NEO_BUF_WRITE && l->s->at[NEO_SCHED_STREAM] && neo_stream_fits(l->m, l->g, l->s, t);
+  b.stream = use == NEO_BUF_WRITE && l->loops.nontemporal && neo_stream_fits(l->m, l->g, l->s, t);
   b.align = neo_type_bytes((neo_type)r->type);
   neo_map_set(&l->buf_of, t.i, neo_kernel_buf(l->k, b));
 }
@@ -88,11 +87,11 @@ static const neo_lx *trips(lowering *l, const outer_loop *o) {
 }
 
 static nest nest_of(lowering *l) {
-  const int64_t *s = l->s->at;
-  int64_t v = s[NEO_SCHED_VECTOR_AXIS];
+  const neo_loop_params *s = &l->loops;
+  int64_t v = s->vector_axis;
   bool shared = v >= 0 && v < (int64_t)l->f->axes.n;
-  nest c = {.m_axis = (int32_t)s[NEO_SCHED_AXIS_M]};
-  c.n_axis = (int32_t)(shared ? v : s[NEO_SCHED_AXIS_N]);
+  nest c = {.m_axis = (int32_t)s->axis_m};
+  c.n_axis = (int32_t)(shared ? v : s->axis_n);
   c.n = neo_schedule_nest(l->f, l->s, c.at);
   const neo_lx *zero = lx_int(l, 0);
   c.m_lo = c.n_lo = c.m_hi = c.n_hi = zero;
@@ -153,9 +152,9 @@ static void inner_loops(lowering *l, neo_block *in, nest *c, uint32_t k) {
     return;
   }
   if (k == c->n) {
-    if (l->s->at[NEO_SCHED_SEGMENT])
+    if (l->s->strategy == NEO_STRATEGY_SEGMENT)
       neo_lower_segment(l, in, c->m_lo, c->m_hi, c->n_lo, c->n_hi);
-    else if (l->s->at[NEO_SCHED_RUNNING])
+    else if (l->s->strategy == NEO_STRATEGY_SCAN)
       neo_lower_running(l, in, c->n_lo, c->n_hi);
     else
       neo_lower_blocks(l, in, (int32_t)k, (const neo_lx *[]){c->m_lo, c->m_hi, c->n_lo, c->n_hi});
@@ -195,9 +194,9 @@ static bool matters(const nest *c, const outer_loop *o, const pack *p) {
 }
 
 static void place_packs(lowering *l, const nest *c) {
-  int32_t units = (int32_t)l->s->at[NEO_SCHED_UNIT_AXES];
-  bool blocks = l->s->at[NEO_SCHED_BLOCK_K], first = neo_schedule_steps_first(l->s);
-  bool sequence = units && l->s->at[NEO_SCHED_UNIT_SIZE] > 1 && !blocks;
+  int32_t units = (int32_t)l->loops.unit_axes;
+  bool blocks = l->loops.block_k, first = neo_schedule_steps_first(l->s);
+  bool sequence = units && l->loops.unit_size > 1 && !blocks;
   for (uint32_t k = 0; k < l->n_packs; k++) {
     pack *p = &l->packs[k];
     p->level = (int32_t)c->n;
@@ -222,8 +221,8 @@ neo_block *neo_lower_open_units(lowering *l, neo_block *in, const neo_lx *n, con
 
 static void units(lowering *l) {
   nest c = nest_of(l);
-  uint32_t n = (uint32_t)l->s->at[NEO_SCHED_UNIT_AXES];
-  int64_t size = l->s->at[NEO_SCHED_UNIT_SIZE], run = neo_form_row_block(l->f);
+  uint32_t n = (uint32_t)l->loops.unit_axes;
+  int64_t size = l->loops.unit_size, run = neo_form_row_block(l->f);
   if (run) /* a run of points is one unit's */
     size *= run;
   assert(n <= c.n && size >= 1);
@@ -249,20 +248,49 @@ static void units(lowering *l) {
 
 /* Merged axes become one, the last of them; of the others there is one iteration. */
 static void walk(lowering *l) {
-  const int64_t *s = l->s->at;
+  const neo_loop_params *s = &l->loops;
   l->original = l->f;
-  l->walk_n = (uint32_t)s[NEO_SCHED_MERGE];
-  l->walk_last = l->walk_n > 1 ? (uint32_t)s[NEO_SCHED_VECTOR_AXIS] : 0;
+  l->walk_n = (uint32_t)s->fused;
+  l->walk_last = l->walk_n > 1 ? (uint32_t)s->vector_axis : 0;
   if (l->walk_n > 1)
     l->f = neo_form_walked(l->m, l->f, l->walk_last, l->walk_n);
   for (uint32_t k = 1; k < l->walk_n; k++)
     neo_lower_set_axis(l, l->walk_last - k, lx_int(l, 0), 0);
 }
 
+/* What code that all strategies share asks of lanes and steps. */
+static neo_loop_params loops_of(const neo_schedule *s) {
+  neo_loop_params p = s->loops;
+  if (s->strategy == NEO_STRATEGY_GPU_ROWS) {
+    p.vector_axis = s->rows.vector_axis;
+    p.vector_width = s->rows.vector_width;
+    p.unroll_k = s->rows.unroll_k;
+    p.stash = s->rows.stash;
+  }
+  return p;
+}
+
+static void lower_by_strategy(lowering *l) {
+  switch (l->s->strategy) {
+  case NEO_STRATEGY_GPU_ROWS:
+    neo_lower_points(l);
+    break;
+  case NEO_STRATEGY_GPU_TILE:
+    neo_lower_block_tile(l);
+    break;
+  case NEO_STRATEGY_GPU_NESTED:
+    neo_lower_nested(l);
+    break;
+  default:
+    units(l);
+  }
+}
+
 neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, neo_arena *a,
                      neo_kernel **out, neo_str *why) {
   neo_beside x = neo_beside_of(m, neo_group_form(m, g), s);
   lowering l = {.m = m, .a = a, .g = g, .s = &x.s, .why = why, .f = x.f};
+  l.loops = loops_of(&x.s);
   l.k = neo_kernel_new(a, g->name);
   l.p = neo_prover_new(m);
   l.k->span = g->members.n ? neo_def_at(m, g->members.at[0].def)->span : 0;
@@ -278,14 +306,7 @@ neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, n
   neo_lower_plan_fetches(&l);
   neo_lower_plan_ahead(&l);
   neo_lower_facts(&l, l.f, NULL);
-  if (!s->at[NEO_SCHED_THREADS])
-    units(&l);
-  else if (neo_form_is_nested(l.f))
-    neo_lower_nested(&l);
-  else if (s->at[NEO_SCHED_LANES])
-    neo_lower_points(&l);
-  else
-    neo_lower_block_tile(&l);
+  lower_by_strategy(&l);
   neo_prover_free(l.p);
   *out = l.k;
   return l.failed ? NEO_INTERNAL : NEO_OK;

@@ -132,6 +132,7 @@ typedef struct lowering {
   const neo_group *g;
   const neo_form *f;
   const neo_schedule *s;
+  neo_loop_params loops; /* of s; of rows' threads: their vectors and unrolled steps */
   neo_prover *p;
   neo_str *why;
   bool failed;

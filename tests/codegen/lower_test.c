@@ -255,18 +255,19 @@ static void check_schedule(checker *c, const neo_group *g, const neo_machine *ma
   else {
     run_interp(c, g, s, k);
     if (c->o->tiled)
-      *c->o->tiled += c->o->gpu ? s->at[NEO_SCHED_THREADS] && !s->at[NEO_SCHED_LANES]
-                                : neo_kernel_has_tiles(k) || neo_kernel_has_dots(k);
+      *c->o->tiled +=
+          c->o->gpu ? s->strategy == NEO_STRATEGY_GPU_TILE || s->strategy == NEO_STRATEGY_GPU_NESTED
+                    : neo_kernel_has_tiles(k) || neo_kernel_has_dots(k);
     if (c->o->by_warps)
-      *c->o->by_warps += s->at[NEO_SCHED_THREADS] && s->at[NEO_SCHED_MATRIX];
+      *c->o->by_warps += s->block.products || s->nested.products;
     if (c->o->kept)
-      *c->o->kept += s->at[NEO_SCHED_KEEP] != 0;
+      *c->o->kept += s->loops.stash || s->rows.stash;
     if (c->o->wide)
-      *c->o->wide += s->at[NEO_SCHED_VECTOR_WIDTH] > 1;
+      *c->o->wide += s->loops.vector_width > 1 || s->rows.vector_width > 1;
     if (c->o->staged)
-      *c->o->staged += s->at[NEO_SCHED_STAGES] > 0;
+      *c->o->staged += s->block.stages > 0 || s->nested.stages > 0;
     if (c->o->warps)
-      *c->o->warps += s->at[NEO_SCHED_THREADS] && s->at[NEO_SCHED_MATRIX];
+      *c->o->warps += s->block.products || s->nested.products;
     compiled x = {g, *s, k, neo_arena_printf(c->a, "k%zu", list->at.n)};
     NEO_PUSH(c->a, &list->at, x);
   }

@@ -161,19 +161,19 @@ static const layout layouts[MAKERS] = {
     {21, 45, 19, 45, 1, 19, 1,
      "input x : f32 [21, 45]\ninput w : f32 [45, 19]\ntemp z : f32 [21, 19]\n"
      "def z[b: 21, j: 19] =\n  sum[i: 45] tf32(x[b, i]) * tf32(w[i, j])\n",
-     "block_m=16 block_n=16 block_k=8 tile_m=16 tile_n=8 matrix=1 threads=64"},
+     "block_m=16 block_n=16 block_k=8 tile_m=16 tile_n=8 products=1 threads=64"},
     {72, 328, 20, 1, 72, 1, 328,
      "input x : bf16 [328, 72]\ninput w : bf16 [20, 328]\ntemp z : f32 [72, 20]\n"
      "def z[b: 72, j: 20] =\n  sum[i: 328] f32(x[i, b]) * f32(w[j, i])\n",
-     "block_m=64 block_n=32 block_k=64 tile_m=64 tile_n=16 matrix=2 threads=256"},
+     "block_m=64 block_n=32 block_k=64 tile_m=64 tile_n=16 products=2 threads=256"},
 };
 
 static neo_kernel *tile_in_stages(loop_fix *f, int stages, maker by) {
   const char *text = neo_arena_printf(&f->arena, "%s  then acc0\nentry forward forward: z = z\n",
                                       layouts[by].text);
   return tile_lower(f, text,
-                    neo_arena_printf(&f->arena, "row_axes=1 column_axes=2 stages=%d %s", stages,
-                                     layouts[by].schedule));
+                    neo_arena_printf(&f->arena, "gpu_tile row_axes=1 column_axes=2 stages=%d %s",
+                                     stages, layouts[by].schedule));
 }
 
 /* What the interpreter says; "": all results are right. */

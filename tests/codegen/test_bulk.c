@@ -151,10 +151,11 @@ static neo_kernel *tile_of_boxes(loop_fix *f, int stages) {
                              "  then acc0\nentry forward forward: z = z\n";
   return tile_lower(
       f, text,
-      neo_arena_printf(&f->arena,
-                       "row_axes=2 column_axes=4 stages=%d bulk=1 block_m=64 block_n=32 block_k=64 "
-                       "tile_m=64 tile_n=16 matrix=2 threads=256",
-                       stages));
+      neo_arena_printf(
+          &f->arena,
+          "gpu_tile row_axes=2 column_axes=4 stages=%d tma=1 block_m=64 block_n=32 block_k=64 "
+          "tile_m=64 tile_n=16 products=2 threads=256",
+          stages));
 }
 
 static const char *result(loop_fix *f, const neo_kernel *k) {

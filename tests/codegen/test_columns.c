@@ -168,7 +168,7 @@ static void a_run_belongs_to_one_unit(void **state) {
     assert_non_null(m);
     assert_int_equal(neo_fuse(m, &a, &g, NULL), NEO_OK);
     neo_schedule s = neo_schedule_plain();
-    s.at[NEO_SCHED_UNIT_AXES] = 1;
+    s.loops.unit_axes = 1;
     assert_true(neo_form_row_block(neo_group_form(m, &g.groups.at[0])));
     assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &a, &made, &why), NEO_OK);
     assert_true(neo_lx_is_int(made->units, &n));

@@ -165,8 +165,9 @@ static void sums_of_all_taps_are_kept_from_block_to_block(void **state) {
 static void blocks_of_images_are_around_the_taps(void **state) {
   (void)state;
   const char *text = "neo-ir 1\nmodule t\n" STRIDED "entry forward forward: G = G\n";
-  char *kernel = kernel_of(text, "vector_axis=1 vector_width=8 axis_m=0 tile_m=5 tile_n=2 pack=1 "
-                                 "block_k=2 block_n=16 blocks_first=5 unit_axes=1");
+  char *kernel =
+      kernel_of(text, "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=5 tile_n=2 pack=1 "
+                      "block_k=2 block_n=16 blocks_first=5 unit_axes=1");
   const char *unit = strstr(kernel, "for u in 0..2 unit"),
              *block = strstr(kernel, "for kb in 0..3");
   const char *copy = strstr(kernel, "rows["), *taps = strstr(kernel, "for i in 0..3");
@@ -178,10 +179,10 @@ static void blocks_of_images_are_around_the_taps(void **state) {
 
 static void the_first_tile_of_rows_fetches_for_all(void **state) {
   (void)state;
-#define TILE "vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 block_k=8 "
-  assert_int_equal(fetches_in(TILE "fetch=0"), 0);
-  assert_int_equal(fetches_in(TILE "fetch=1"), 2); /* whole tiles of columns, and what is left */
-  assert_int_equal(fetches_in(TILE "fetch=1 order=1"), 2);
+#define TILE "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 block_k=8 "
+  assert_int_equal(fetches_in(TILE "prefetch=0"), 0);
+  assert_int_equal(fetches_in(TILE "prefetch=1"), 2); /* whole tiles of columns, and what is left */
+  assert_int_equal(fetches_in(TILE "prefetch=1 order=1"), 2);
 #undef TILE
 }
 
@@ -189,7 +190,7 @@ static void the_first_tile_of_rows_fetches_for_all(void **state) {
  * rows and columns leave a smaller tile and the reduction a shorter block. */
 static void steps_share_what_the_next_copy_reads(void **state) {
   (void)state;
-#define TILE "vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 pack=2 fetch=1 "
+#define TILE "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 pack=2 prefetch=1 "
   char *kernel = text_of(TILE "block_k=64");
   /* 7 x 5 tiles have 64 x 5 lines: 10 each, one in a step */
   assert_non_null(strstr(kernel, "fetch far W[(kb + f/5)*70 + f%5*16 + 4480]"));
@@ -215,7 +216,8 @@ static void steps_share_what_the_next_copy_reads(void **state) {
  * lines, is asked for at once. */
 static void steps_share_what_the_next_tile_needs_at_its_end(void **state) {
   (void)state;
-#define TILE(n) "vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=" n " order=1 fetch=1"
+#define TILE(n) \
+  "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=" n " order=1 prefetch=1"
 #define UPDATE(steps)                                                                   \
   "neo-ir 1\nmodule t\ninput x : f32 [" steps ", 300]\ninput d : f32 [" steps ", 70]\n" \
   "input P : f32 [300, 70]\ntemp y : f32 [300, 70]\ndef y[i: 300, j: 70] =\n"           \

@@ -154,10 +154,11 @@ static neo_kernel *tile_of(loop_fix *f, int stages, int persistent) {
                              "  then acc0\nentry forward forward: z = z\n";
   return tile_lower(
       f, text,
-      neo_arena_printf(&f->arena,
-                       "row_axes=2 column_axes=4 stages=%d bulk=1 producer=1 persistent=%d "
-                       "block_m=64 block_n=32 block_k=64 tile_m=64 tile_n=16 matrix=2 threads=256",
-                       stages, persistent));
+      neo_arena_printf(
+          &f->arena,
+          "gpu_tile row_axes=2 column_axes=4 stages=%d tma=1 producer=1 persistent=%d "
+          "block_m=64 block_n=32 block_k=64 tile_m=64 tile_n=16 products=2 threads=256",
+          stages, persistent));
 }
 
 static neo_kernel *tile_by_producer(loop_fix *f, int stages) {
@@ -364,8 +365,8 @@ static void check_picked(loop_fix *f, const picked *x, uint64_t seed) {
       rows, steps, columns, steps, rows, columns, rows, columns, steps);
   const char *schedule = neo_arena_printf(
       &f->arena,
-      "row_axes=1 column_axes=2 stages=%lld bulk=1 producer=1 persistent=%lld block_m=%lld "
-      "block_n=%lld block_k=64 tile_m=64 tile_n=%lld matrix=2 threads=%lld",
+      "gpu_tile row_axes=1 column_axes=2 stages=%lld tma=1 producer=1 persistent=%lld block_m=%lld "
+      "block_n=%lld block_k=64 tile_m=64 tile_n=%lld products=2 threads=%lld",
       (long long)x->stages, (long long)x->persistent, (long long)x->block_m, (long long)x->block_n,
       (long long)x->tile_n, (long long)(x->block_m / 64 * (x->block_n / x->tile_n) * 128));
   neo_value **buf;
@@ -404,20 +405,21 @@ static void expect_refused(loop_fix *f, int64_t rows, const char *schedule, cons
       (long long)rows, (long long)rows, (long long)rows);
   const char *said = tile_refused(
       f, text,
-      neo_arena_printf(&f->arena, "row_axes=1 column_axes=2 block_n=64 block_k=64 tile_n=64 %s",
+      neo_arena_printf(&f->arena,
+                       "gpu_tile row_axes=1 column_axes=2 block_n=64 block_k=64 tile_n=64 %s",
                        schedule));
   if (*reason ? !strstr(said, reason) : *said)
     fail_msg("%s: '%s' is not '%s'", schedule, said, reason);
 }
 
 static void persistent_blocks_have_a_producer_and_several_tiles(void **state) {
-#define GROUPS "block_m=64 tile_m=64 threads=128 matrix=2 "
-  expect_refused(*state, 128, GROUPS "stages=3 bulk=1 persistent=1", "have a producer");
+#define GROUPS "block_m=64 tile_m=64 threads=128 products=2 "
+  expect_refused(*state, 128, GROUPS "stages=3 tma=1 persistent=1", "have a producer");
   expect_refused(*state, 128, GROUPS "stages=3 persistent=1", "have a producer");
   expect_refused(*state, 128, GROUPS "persistent=1", "have a producer");
-  expect_refused(*state, 64, GROUPS "stages=3 bulk=1 producer=1 persistent=1", "there is one");
-  expect_refused(*state, 128, GROUPS "stages=3 bulk=1 producer=1 persistent=2", "is 0 or 1");
-  expect_refused(*state, 128, GROUPS "stages=3 bulk=1 producer=1 persistent=1", "");
+  expect_refused(*state, 64, GROUPS "stages=3 tma=1 producer=1 persistent=1", "there is one");
+  expect_refused(*state, 128, GROUPS "stages=3 tma=1 producer=1 persistent=2", "is 0 or 1");
+  expect_refused(*state, 128, GROUPS "stages=3 tma=1 producer=1 persistent=1", "");
 #undef GROUPS
 }
 

@@ -1,8 +1,8 @@
 /* Warps: the reference of products multiplies matrices whose fragments lie as PTX lays them down,
  * and reads such fragments from memory, what breaks a rule of a product or a shuffle is refused, a
  * shuffle gives what it says, and tiles read shared memory without conflicts. */
-#include "codegen/lower/lower.h"
 #include "codegen/loop/warp.h"
+#include "codegen/lower/lower.h"
 #include "fusion/search/search.h"
 #include "ir/print.h"
 #include "loop_support.h"
@@ -372,7 +372,7 @@ static void check_tile(const char *text, const char *shape, bool pairs) {
   neo_str_init(&why, &a);
   const neo_machine machine = {.vector_bytes = 16, .gpu = true, .warps = 80};
   assert_true(neo_schedule_parse(shape, &s));
-  s.at[NEO_SCHED_BLOCK_K] *= pairs ? 2 : 1;
+  s.block.block_k *= pairs ? 2 : 1;
   if (!neo_schedule_legal(m, &g.groups.at[0], &machine, &s, &why))
     fail_msg("%s", neo_str_text(&why));
   assert_int_equal(neo_lower(m, &g.groups.at[0], &s, &a, &x.k, &why), NEO_OK);
@@ -385,11 +385,11 @@ static void check_tile(const char *text, const char *shape, bool pairs) {
 
 static void warps_ask_each_bank_once(void **state) {
   static const char *const shapes[] = {
-      "block_m=128 block_n=128 block_k=16 tile_m=64 tile_n=32 matrix=1 threads=256 row_axes=1 "
+      "gpu_tile block_m=128 block_n=128 block_k=16 tile_m=64 tile_n=32 products=1 threads=256 row_axes=1 "
       "column_axes=2",
-      "block_m=32 block_n=48 block_k=8 tile_m=16 tile_n=24 matrix=1 threads=128 row_axes=1 "
+      "gpu_tile block_m=32 block_n=48 block_k=8 tile_m=16 tile_n=24 products=1 threads=128 row_axes=1 "
       "column_axes=2",
-      "block_m=64 block_n=32 block_k=24 tile_m=32 tile_n=16 matrix=1 threads=128 row_axes=2 "
+      "gpu_tile block_m=64 block_n=32 block_k=24 tile_m=32 tile_n=16 products=1 threads=128 row_axes=2 "
       "column_axes=1"};
   static const char *const reads[] = {"x[b, i]", "w[i, j]", "y[i, b]", "v[j, i]"};
   static const char *const ways[] = {"tf32(", "f32(bf16("};

@@ -19,8 +19,8 @@ static bool fits(neo_compilation *c, const neo_group *g, const neo_schedule *s) 
 
 /* Has it what few of the schedules that are drawn have? */
 static bool is_scarce(const neo_schedule *s) {
-  return s->at[NEO_SCHED_PACK] || s->at[NEO_SCHED_KEEP] || s->at[NEO_SCHED_SEGMENT] ||
-         s->at[NEO_SCHED_RUNNING];
+  return s->loops.pack || s->loops.stash || s->strategy == NEO_STRATEGY_SEGMENT ||
+         s->strategy == NEO_STRATEGY_SCAN;
 }
 
 /* Mostly one that is scarce, if the group may have one. */
@@ -48,11 +48,15 @@ static neo_schedule any_schedule(void *ctx, neo_compilation *c, const neo_group 
 /* Passes that a reference does without. What `narrow` rounds depends on the tensors and contractions
  * that passes before it made, so a reference of other precision runs these too. */
 static const char *const *not_required(const pairs_how *how) {
-  static const char *const skip[] = {"simplify", "horizontal-fusion",    "winograd", "simplify-gradients",
-                                     "factor",   "cse",         "col2im",   "polyphase",
-                                     "normalize-loops",  "channels-last", "rfactor",  "rfactor-columns",
-                                     "prepack",   NULL};
-  static const char *const after_narrow[] = {"channels-last", "rfactor", "rfactor-columns", "prepack", NULL};
+  static const char *const skip[] = {"simplify",        "horizontal-fusion",
+                                     "winograd",        "simplify-gradients",
+                                     "factor",          "cse",
+                                     "col2im",          "polyphase",
+                                     "normalize-loops", "channels-last",
+                                     "rfactor",         "rfactor-columns",
+                                     "prepack",         NULL};
+  static const char *const after_narrow[] = {"channels-last", "rfactor", "rfactor-columns",
+                                             "prepack", NULL};
   return how->math || how->store ? after_narrow : skip;
 }
 

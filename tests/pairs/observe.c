@@ -33,41 +33,36 @@ static uint32_t of_form(const neo_form *f) {
 }
 
 static uint32_t of_processor(const neo_form *f, const neo_schedule *s) {
-  const int64_t *at = s->at;
   bool reduces = !(of_form(f) & 1u << PAIRS_BY_MAP);
-  bool lanes = at[NEO_SCHED_VECTOR_AXIS] >= 0 && at[NEO_SCHED_VECTOR_WIDTH] > 1;
-  bool own = at[NEO_SCHED_VECTOR_AXIS] >= (int64_t)f->axes.n;
-  bool tile = at[NEO_SCHED_TILE_M] > 1 || at[NEO_SCHED_TILE_N] > 1;
+  bool lanes = s->loops.vector_axis >= 0 && s->loops.vector_width > 1;
+  bool own = s->loops.vector_axis >= (int64_t)f->axes.n;
+  bool tile = s->loops.tile_m > 1 || s->loops.tile_n > 1;
   return on(lanes && own, PAIRS_BY_ROW) | on(lanes && !own && reduces, PAIRS_BY_POINTS) |
-         on(tile && !at[NEO_SCHED_RUNNING], PAIRS_BY_TILE) |
-         on(at[NEO_SCHED_MERGE] > 1, PAIRS_BY_MERGE) |
-         on(at[NEO_SCHED_AXIS_N] >= 0 && lanes && !own, PAIRS_BY_BESIDE) |
-         on(at[NEO_SCHED_PACK], PAIRS_BY_PACK) |
-         on(at[NEO_SCHED_BLOCK_K] || at[NEO_SCHED_BLOCK_M] || at[NEO_SCHED_BLOCK_N],
-            PAIRS_BY_BLOCKS) |
-         on(at[NEO_SCHED_MATRIX] == NEO_PAIRS_TILES, PAIRS_BY_MATRIX) |
-         on(at[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS, PAIRS_BY_DOTS) |
-         on(at[NEO_SCHED_UNROLL_K] > 1, PAIRS_BY_UNROLL) | on(at[NEO_SCHED_KEEP], PAIRS_BY_KEEP) |
-         on(at[NEO_SCHED_STREAM], PAIRS_BY_STREAM) | on(at[NEO_SCHED_FETCH], PAIRS_BY_FETCH);
+         on(tile && s->strategy != NEO_STRATEGY_SCAN, PAIRS_BY_TILE) |
+         on(s->loops.fused > 1, PAIRS_BY_MERGE) |
+         on(s->loops.axis_n >= 0 && lanes && !own, PAIRS_BY_BESIDE) |
+         on(s->loops.pack, PAIRS_BY_PACK) |
+         on(s->loops.block_k || s->loops.block_m || s->loops.block_n, PAIRS_BY_BLOCKS) |
+         on(s->loops.pairs == NEO_PAIRS_TILES, PAIRS_BY_MATRIX) |
+         on(s->loops.pairs == NEO_PAIRS_DOTS, PAIRS_BY_DOTS) |
+         on(s->loops.unroll_k > 1, PAIRS_BY_UNROLL) | on(s->loops.stash, PAIRS_BY_KEEP) |
+         on(s->loops.nontemporal, PAIRS_BY_STREAM) | on(s->loops.prefetch, PAIRS_BY_FETCH);
 }
 
 static uint32_t of_gpu(const neo_schedule *s) {
-  const int64_t *at = s->at;
-  bool block = at[NEO_SCHED_THREADS] > 0;
-  return on(block && at[NEO_SCHED_LANES], PAIRS_BY_THREADS) |
-         on(at[NEO_SCHED_ACROSS], PAIRS_BY_ACROSS) |
-         on(block && !at[NEO_SCHED_LANES], PAIRS_BY_TILED) |
-         on(block && at[NEO_SCHED_MATRIX], PAIRS_BY_WARPS) |
-         on(at[NEO_SCHED_STAGES] > 0, PAIRS_BY_ASYNC);
+  bool tiled = neo_strategy_has_threads(s->strategy) && s->strategy != NEO_STRATEGY_GPU_ROWS;
+  return on(s->strategy == NEO_STRATEGY_GPU_ROWS, PAIRS_BY_THREADS) |
+         on(s->rows.across, PAIRS_BY_ACROSS) | on(tiled, PAIRS_BY_TILED) |
+         on(s->block.products || s->nested.products, PAIRS_BY_WARPS) |
+         on(s->block.stages > 0 || s->nested.stages > 0, PAIRS_BY_ASYNC);
 }
 
 static uint32_t strategies_of(const neo_compilation *c, const neo_form *f, const neo_schedule *s) {
-  bool plain = s->at[NEO_SCHED_VECTOR_AXIS] < 0 || s->at[NEO_SCHED_VECTOR_WIDTH] <= 1;
+  bool plain = s->loops.vector_width <= 1 && !neo_strategy_has_threads(s->strategy);
   return of_form(f) | (c->machine.gpu ? of_gpu(s) : of_processor(f, s)) |
-         on(plain && !s->at[NEO_SCHED_THREADS], PAIRS_BY_PLAIN) |
-         on(s->at[NEO_SCHED_SEGMENT], PAIRS_BY_SEGMENT) |
-         on(s->at[NEO_SCHED_RUNNING], PAIRS_BY_RUNNING) |
-         on(s->at[NEO_SCHED_UNIT_AXES] > 0, PAIRS_BY_UNITS);
+         on(plain, PAIRS_BY_PLAIN) | on(s->strategy == NEO_STRATEGY_SEGMENT, PAIRS_BY_SEGMENT) |
+         on(s->strategy == NEO_STRATEGY_SCAN, PAIRS_BY_RUNNING) |
+         on(s->loops.unit_axes > 0, PAIRS_BY_UNITS);
 }
 
 /* ---- kinds of fusion: what fusion says that it did names tensors */

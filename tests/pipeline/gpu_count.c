@@ -59,10 +59,10 @@ static void add(gpu_counts *all, unsigned has) {
 
 /* What a schedule asks for that its kernel must have. */
 static unsigned asked(const neo_schedule *s) {
-  const int64_t *p = s->at;
-  return (unsigned)(p[NEO_SCHED_BULK] != 0) << GPU_COUNT_BOXES |
-         (unsigned)(p[NEO_SCHED_PRODUCER] != 0) << GPU_COUNT_PRODUCERS |
-         (unsigned)(p[NEO_SCHED_PERSISTENT] != 0) << GPU_COUNT_PERSISTENT;
+  const neo_block_params *p = &s->block;
+  return (unsigned)(p->tma != 0) << GPU_COUNT_BOXES |
+         (unsigned)(p->producer != 0) << GPU_COUNT_PRODUCERS |
+         (unsigned)(p->persistent != 0) << GPU_COUNT_PERSISTENT;
 }
 
 static bool has_what_is_asked(neo_compilation *c) {

@@ -14,15 +14,13 @@ neo_profile gpu_draw_eager(void) {
 }
 
 gpu_draw_level gpu_draw_level_of(const neo_schedule *s) {
-  const int64_t *p = s->at;
-  if (p[NEO_SCHED_BULK])
-    return p[NEO_SCHED_PERSISTENT] ? GPU_DRAW_PERSISTENT
-           : p[NEO_SCHED_PRODUCER] ? GPU_DRAW_PRODUCER
-                                   : GPU_DRAW_BOXES;
-  if (p[NEO_SCHED_MATRIX] == WARPGROUPS)
-    return p[NEO_SCHED_STAGES] ? GPU_DRAW_GROUPS_STAGED : GPU_DRAW_GROUPS;
-  if (p[NEO_SCHED_MATRIX])
-    return p[NEO_SCHED_STAGES] ? GPU_DRAW_WARPS_STAGED : GPU_DRAW_WARPS;
+  const neo_block_params *p = &s->block;
+  if (p->tma)
+    return p->persistent ? GPU_DRAW_PERSISTENT : p->producer ? GPU_DRAW_PRODUCER : GPU_DRAW_BOXES;
+  if (p->products == WARPGROUPS)
+    return p->stages ? GPU_DRAW_GROUPS_STAGED : GPU_DRAW_GROUPS;
+  if (p->products)
+    return p->stages ? GPU_DRAW_WARPS_STAGED : GPU_DRAW_WARPS;
   return GPU_DRAW_ANY;
 }
 
@@ -56,7 +54,8 @@ static gpu_draw_level wanted(gpu_draw *d, neo_compilation *c, const neo_group *g
 /* What a random one lacks, where it may have it. */
 static void add_wanted(neo_compilation *c, const neo_group *g, gpu_draw_level want,
                        neo_schedule *s) {
-  static const neo_sched_param row[] = {NEO_SCHED_BULK, NEO_SCHED_PRODUCER, NEO_SCHED_PERSISTENT};
+  static const neo_param row[] = {NEO_PARAM(block, tma), NEO_PARAM(block, producer),
+                                  NEO_PARAM(block, persistent)};
   for (int k = 0; GPU_DRAW_BOXES + k <= (int)want; k++) {
     neo_schedule y = *s;
     y.at[row[k]] = 1;

@@ -61,14 +61,14 @@ static neo_schedule by_producer(void *ctx, neo_compilation *c, const neo_group *
   neo_schedule s, first = neo_schedule_default(c->module, g, &c->machine);
   neo_str why;
   neo_str_init(&why, &c->arena);
-  if (first.at[NEO_SCHED_MATRIX] != 2)
+  if (first.block.products != 2)
     return first;
   const char *text = neo_arena_printf(
       &c->arena,
-      "row_axes=%lld column_axes=%lld stages=%d bulk=1 producer=1 persistent=%d block_k=64 "
-      "matrix=2 %s",
-      (long long)first.at[NEO_SCHED_ROW_AXES], (long long)first.at[NEO_SCHED_COLUMN_AXES],
-      w->stages, w->persistent, w->tile);
+      "gpu_tile row_axes=%lld column_axes=%lld stages=%d tma=1 producer=1 persistent=%d block_k=64 "
+      "products=2 %s",
+      (long long)first.block.row_axes, (long long)first.block.column_axes, w->stages, w->persistent,
+      w->tile);
   assert_true(neo_schedule_parse(text, &s));
   if (!neo_schedule_legal(c->module, g, &c->machine, &s, &why))
     fail_msg("%s: %s", text, neo_str_text(&why));

@@ -21,28 +21,40 @@ static void what_is_printed_parses_to_the_same(void **state) {
   (void)state;
   neo_arena a;
   neo_arena_init(&a, neo_alloc_default, NULL);
-  neo_schedule s = neo_schedule_plain(), y;
-  for (int k = 0; k < NEO_SCHED_COUNT; k++)
-    s.at[k] = 3 * k - 1;
-  neo_str text;
-  neo_str_init(&text, &a);
-  neo_schedule_print(&s, &text);
-  assert_true(neo_schedule_parse(neo_str_text(&text), &y));
-  assert_memory_equal(&s, &y, sizeof s);
+  for (int strategy = 0; strategy < NEO_STRATEGIES; strategy++) {
+    neo_schedule s = neo_schedule_plain(), y;
+    neo_str text;
+    s.strategy = (neo_strategy)strategy;
+    neo_param_range own = neo_strategy_params(s.strategy);
+    for (neo_param k = own.first; k < own.first + own.n; k++)
+      s.at[k] = 3 * (int64_t)k - 1;
+    neo_str_init(&text, &a);
+    neo_schedule_print(&s, &text);
+    assert_true(neo_schedule_parse(neo_str_text(&text), &y));
+    assert_true(neo_schedule_equal(&s, &y));
+  }
   neo_arena_free(&a);
 }
 
 static void broken_text_is_refused(void **state) {
   (void)state;
   neo_schedule s;
-  assert_true(neo_schedule_parse("", &s));
-  assert_true(neo_schedule_parse(" tile_m=6\n", &s));
-  assert_int_equal(s.at[NEO_SCHED_TILE_M], 6);
-  assert_false(neo_schedule_parse("tile_m", &s));
-  assert_false(neo_schedule_parse("tile_m=", &s));
-  assert_false(neo_schedule_parse("tile_m=6x", &s));
-  assert_false(neo_schedule_parse("tile_q=6", &s));
-  assert_false(neo_schedule_parse("tile_m=6 tile_m=6", &s));
+  assert_true(neo_schedule_parse(" loops", &s));
+  assert_true(neo_schedule_parse(" tile tile_m=6\n", &s));
+  assert_int_equal(s.strategy, NEO_STRATEGY_TILE);
+  assert_int_equal(s.loops.tile_m, 6);
+  static const char *const broken[] = {"",
+                                       "tile_m=6",
+                                       "tiles tile_m=6",
+                                       "tile tile_m",
+                                       "tile tile_m=",
+                                       "tile tile_m=6x",
+                                       "tile tile_q=6",
+                                       "tile tile_m=6 tile_m=6",
+                                       "tile threads=32",
+                                       "gpu_rows tile_m=6"};
+  for (size_t k = 0; k < sizeof broken / sizeof *broken; k++)
+    assert_false(neo_schedule_parse(broken[k], &s));
 }
 
 static neo_module *module_of(neo_arena *a, const char *text, neo_grouping *g) {
@@ -83,11 +95,11 @@ static void a_large_product_has_a_register_tile_and_a_packed_operand(void **stat
       choose("input A : f32 [512, 512]\ninput B : f32 [512, 512]\ntemp C : f32 [512, 512]\n"
              "def C[i: 512, j: 512] =\n  sum[k: 512] A[i, k] * B[k, j]\n  then acc0\n"
              "entry forward forward: C = C\n");
-  assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 1);
-  assert_int_equal(s.at[NEO_SCHED_VECTOR_WIDTH], 8);
-  assert_int_equal(s.at[NEO_SCHED_AXIS_M], 0);
-  assert_in_range(s.at[NEO_SCHED_TILE_M] * s.at[NEO_SCHED_TILE_N], 8, 14);
-  assert_true(s.at[NEO_SCHED_PACK] & 2);
+  assert_int_equal(s.loops.vector_axis, 1);
+  assert_int_equal(s.loops.vector_width, 8);
+  assert_int_equal(s.loops.axis_m, 0);
+  assert_in_range(s.loops.tile_m * s.loops.tile_n, 8, 14);
+  assert_true(s.loops.pack & 2);
 }
 
 static void what_a_short_sum_is_written_to_is_walked_in_long_runs(void **state) {
@@ -96,9 +108,9 @@ static void what_a_short_sum_is_written_to_is_walked_in_long_runs(void **state) 
                           "temp C : f32 [784, 1024]\n"
                           "def C[i: 784, j: 1024] =\n  sum[k: 4] A[k, i] * B[k, j]\n  then acc0\n"
                           "entry forward forward: C = C\n");
-  assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 1);
-  assert_int_equal(s.at[NEO_SCHED_AXIS_M], 0);
-  assert_int_equal(s.at[NEO_SCHED_ORDER], 1);
+  assert_int_equal(s.loops.vector_axis, 1);
+  assert_int_equal(s.loops.axis_m, 0);
+  assert_int_equal(s.loops.order, 1);
 }
 
 static void a_matrix_that_is_read_once_is_read_in_blocks_of_whole_rows(void **state) {
@@ -107,10 +119,10 @@ static void a_matrix_that_is_read_once_is_read_in_blocks_of_whole_rows(void **st
                           "temp y : f32 [1, 1024]\n"
                           "def y[b: 1, j: 1024] =\n  sum[i: 900] x[b, i] * W[i, j]\n  then acc0\n"
                           "entry forward forward: y = y\n");
-  assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 0); /* b is no axis of the form */
-  assert_int_equal(s.at[NEO_SCHED_PACK], 0);
-  assert_in_range(s.at[NEO_SCHED_BLOCK_K], 1, 8);
-  assert_true(s.at[NEO_SCHED_BLOCK_N] == 0 || s.at[NEO_SCHED_BLOCK_N] >= 256);
+  assert_int_equal(s.loops.vector_axis, 0); /* b is no axis of the form */
+  assert_int_equal(s.loops.pack, 0);
+  assert_in_range(s.loops.block_k, 1, 8);
+  assert_true(s.loops.block_n == 0 || s.loops.block_n >= 256);
 }
 
 /* Sixteen rows against a matrix of 16 MiB. */
@@ -125,12 +137,12 @@ static neo_schedule few_rows(void) {
 static void few_rows_read_a_matrix_in_place_and_fetch_it_a_block_ahead(void **state) {
   (void)state;
   neo_schedule s = few_rows();
-  assert_int_equal(s.at[NEO_SCHED_PACK], 0);
-  assert_int_equal(s.at[NEO_SCHED_TILE_M], 6);
-  assert_int_equal(s.at[NEO_SCHED_TILE_N], 2); /* whole cache lines */
-  assert_int_equal(s.at[NEO_SCHED_ORDER], 1);
-  assert_in_range(s.at[NEO_SCHED_BLOCK_K], 16, 32);
-  assert_int_equal(s.at[NEO_SCHED_FETCH], 1);
+  assert_int_equal(s.loops.pack, 0);
+  assert_int_equal(s.loops.tile_m, 6);
+  assert_int_equal(s.loops.tile_n, 2); /* whole cache lines */
+  assert_int_equal(s.loops.order, 1);
+  assert_in_range(s.loops.block_k, 16, 32);
+  assert_int_equal(s.loops.prefetch, 1);
 }
 
 static neo_schedule update_on(const neo_machine *machine, int batch, int rows) {
@@ -155,17 +167,17 @@ static neo_schedule update_of(int rows) {
 
 static void an_update_fetches_a_parameter_beyond_the_caches(void **state) {
   (void)state;
-  assert_int_equal(update_of(1024).at[NEO_SCHED_FETCH], 1);
-  assert_int_equal(update_of(64).at[NEO_SCHED_FETCH], 0);
-  assert_int_equal(update_by(2, 1024).at[NEO_SCHED_FETCH], 0); /* no time for it */
+  assert_int_equal(update_of(1024).loops.prefetch, 1);
+  assert_int_equal(update_of(64).loops.prefetch, 0);
+  assert_int_equal(update_by(2, 1024).loops.prefetch, 0); /* no time for it */
 }
 
 /* Pieces of several rows are no stream, and two products an element leave no time for them to come;
  * what a cache holds is another matter. */
 static void an_update_of_short_sums_walks_a_row_of_what_no_cache_holds(void **state) {
   (void)state;
-  assert_int_equal(update_on(&avx512, 2, 4096).at[NEO_SCHED_TILE_M], 1);
-  assert_true(update_on(&avx512, 2, 1024).at[NEO_SCHED_TILE_M] > 1);
+  assert_int_equal(update_on(&avx512, 2, 4096).loops.tile_m, 1);
+  assert_true(update_on(&avx512, 2, 1024).loops.tile_m > 1);
 }
 
 static uint32_t fetches_of(const char *text, const char *schedule, neo_fetch *out) {
@@ -189,11 +201,11 @@ static void what_comes_next_is_fetched_along_the_outer_loop(void **state) {
                      "temp y : f32 [48, 500]\ninit @1 V[b: 48, j: 500] = 0.5\n"
                      "def y[b: 48, j: 500] =\n  sum[i: 300] x[b, i] * W[i, j]\n"
                      "  then acc0 + V[b, j]\nentry forward forward: y = y\n";
-#define TILE "vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 "
+#define TILE "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 "
   neo_fetch f[NEO_FETCH_MOST];
   assert_int_equal(fetches_of(text, TILE "block_k=8 order=1", f), 1);
   assert_true(f[0].axis == 2 && f[0].by == 8 && !f[0].at_end);
-  assert_int_equal(fetches_of(text, TILE "block_k=4 order=1 fetch=3", f), 1);
+  assert_int_equal(fetches_of(text, TILE "block_k=4 order=1 prefetch=3", f), 1);
   assert_true(f[0].axis == 2 && f[0].by == 12 && !f[0].at_end);
   assert_int_equal(fetches_of(text, TILE "block_k=8", f), 1);
   assert_true(f[0].axis == 1 && f[0].by == 16 && !f[0].at_end);
@@ -212,13 +224,13 @@ static void what_is_fetched_long_before_goes_to_the_second_cache(void **state) {
                      "temp y : f32 [48, 500]\ninit @1 V[b: 48, j: 500] = 0.5\n"
                      "def y[b: 48, j: 500] =\n  sum[i: 300] x[b, i] * W[i, j]\n"
                      "  then acc0 + V[b, j]\nentry forward forward: y = y\n";
-#define TILE "vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 "
+#define TILE "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 "
   const struct {
     const char *schedule;
     bool far;
   } of[] = {{TILE "block_k=4 order=1", false},
             {TILE "block_k=32 order=1", true},
-            {TILE "block_k=4 order=1 fetch=8", true},
+            {TILE "block_k=4 order=1 prefetch=8", true},
             {TILE "block_n=32 block_k=64 order=1", false},
             {TILE "block_m=6 block_n=64", true},
             {TILE "block_n=16 block_k=8", false},
@@ -238,7 +250,7 @@ static void what_the_next_copy_of_columns_reads_is_fetched(void **state) {
   const char *text = "input x : f32 [48, 300]\ninput W : f32 [300, 500]\n"
                      "temp y : f32 [48, 500]\ndef y[b: 48, j: 500] =\n"
                      "  sum[i: 300] x[b, i] * W[i, j]\n  then acc0\nentry forward forward: y = y\n";
-#define TILE "vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 pack=2 "
+#define TILE "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 pack=2 "
   neo_fetch f[NEO_FETCH_MOST];
   assert_int_equal(fetches_of(text, TILE "block_k=32", f), 1);
   assert_true(f[0].axis == 2 && f[0].by == 32 && f[0].shared);
@@ -266,20 +278,20 @@ static neo_schedule weights_of(int rows, int inputs, int gates, int units) {
 static void large_weights_are_copied_in_blocks_that_are_fetched_ahead(void **state) {
   (void)state;
   neo_schedule s = weights_of(64, 1024, 4, 1024);
-  assert_true(s.at[NEO_SCHED_PACK] & 2);
-  assert_int_equal(s.at[NEO_SCHED_FETCH], 1);
-  assert_in_range(s.at[NEO_SCHED_BLOCK_K], 16, 128);
-  assert_int_equal(weights_of(64, 32, 1, 1024).at[NEO_SCHED_FETCH], 0);
+  assert_true(s.loops.pack & 2);
+  assert_int_equal(s.loops.prefetch, 1);
+  assert_in_range(s.loops.block_k, 16, 128);
+  assert_int_equal(weights_of(64, 32, 1, 1024).loops.prefetch, 0);
 }
 
 /* Those of one gate fit a cache, all of them do not. */
 static void weights_of_many_gates_are_fetched_ahead(void **state) {
   (void)state;
   neo_schedule s = weights_of(16, 784, 4, 128);
-  assert_int_equal(s.at[NEO_SCHED_PACK], 0);
-  assert_int_equal(s.at[NEO_SCHED_FETCH], 1);
-  assert_int_equal(weights_of(64, 784, 4, 128).at[NEO_SCHED_FETCH], 1);
-  assert_int_equal(weights_of(16, 300, 1, 128).at[NEO_SCHED_FETCH], 0);
+  assert_int_equal(s.loops.pack, 0);
+  assert_int_equal(s.loops.prefetch, 1);
+  assert_int_equal(weights_of(64, 784, 4, 128).loops.prefetch, 1);
+  assert_int_equal(weights_of(16, 300, 1, 128).loops.prefetch, 0);
 }
 
 static void a_product_of_integers_is_tiled_like_any_other(void **state) {
@@ -288,9 +300,9 @@ static void a_product_of_integers_is_tiled_like_any_other(void **state) {
       choose("input A : i8 [256, 512]\ninput B : i8 [512, 256]\ntemp C : i32 [256, 256]\n"
              "def C[i: 256, j: 256] =\n  sum[k: 512] i32(A[i, k]) * i32(B[k, j])\n  then acc0\n"
              "entry forward forward: C = C\n");
-  assert_int_equal(s.at[NEO_SCHED_AXIS_M], 0);
-  assert_in_range(s.at[NEO_SCHED_TILE_M] * s.at[NEO_SCHED_TILE_N], 8, 14);
-  assert_true(s.at[NEO_SCHED_PACK] & 2);
+  assert_int_equal(s.loops.axis_m, 0);
+  assert_in_range(s.loops.tile_m * s.loops.tile_n, 8, 14);
+  assert_true(s.loops.pack & 2);
 }
 
 static void a_sum_over_a_data_equation_runs_over_its_source(void **state) {
@@ -299,8 +311,8 @@ static void a_sum_over_a_data_equation_runs_over_its_source(void **state) {
       "input Y : i32 [90] < 1000\ninput E : f32 [90, 64]\ntemp G : f32 [1000, 64]\n"
       "def G[v: 1000, d: 64] =\n  sum[e: 90]\n  where i64(Y[e]) == v;\n  E[e, d]\n  then acc0\n"
       "entry forward forward: G = G\n");
-  assert_int_equal(s.at[NEO_SCHED_SEGMENT], 1);
-  assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 1);
+  assert_int_equal(s.strategy, NEO_STRATEGY_SEGMENT);
+  assert_int_equal(s.loops.vector_axis, 1);
 }
 
 /* Eight convolutions of one image, stride 2, filters of 9: a quarter of the gradient to the image.
@@ -317,18 +329,18 @@ static const char *const sticking_out =
 static void axes_of_an_image_that_windows_stick_out_of_are_no_part_of_the_tile(void **state) {
   (void)state;
   neo_schedule s = choose(sticking_out);
-  assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 1);
-  assert_int_equal(s.at[NEO_SCHED_MERGE], 1);
-  assert_int_equal(s.at[NEO_SCHED_AXIS_M], 0);
+  assert_int_equal(s.loops.vector_axis, 1);
+  assert_int_equal(s.loops.fused, 1);
+  assert_int_equal(s.loops.axis_m, 0);
 }
 
 static void filters_are_copied_once_for_all_places_of_the_image(void **state) {
   (void)state;
   neo_schedule s = choose(sticking_out);
-  assert_true(s.at[NEO_SCHED_PACK] & 2);
-  assert_true(s.at[NEO_SCHED_BLOCK_N] > 0);
-  assert_int_equal(s.at[NEO_SCHED_BLOCKS_FIRST], 1);
-  assert_int_equal(s.at[NEO_SCHED_UNIT_AXES], 1);
+  assert_true(s.loops.pack & 2);
+  assert_true(s.loops.block_n > 0);
+  assert_int_equal(s.loops.blocks_first, 1);
+  assert_int_equal(s.loops.unit_axes, 1);
 }
 
 /* Without, the operand that knows the group alone moves along the channels by jumps. */
@@ -346,9 +358,9 @@ static void an_axis_of_groups_is_two(void **state) {
   assert_int_equal(neo_group_form(m, &g.groups.at[0])->axes.n, 3);
   neo_arena_free(&a);
   neo_schedule s = choose(text);
-  assert_int_equal(s.at[NEO_SCHED_AXIS_M], 0);
-  assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 2);
-  assert_true(s.at[NEO_SCHED_TILE_M] * s.at[NEO_SCHED_TILE_N] >= 8);
+  assert_int_equal(s.loops.axis_m, 0);
+  assert_int_equal(s.loops.vector_axis, 2);
+  assert_true(s.loops.tile_m * s.loops.tile_n >= 8);
 }
 
 /* An axis that seems to be used keeps the copy of the filters inside of the loops over places. */
@@ -371,8 +383,8 @@ static void axes_of_one_element_are_no_part_of_a_form(void **state) {
   assert_int_equal(f->stages.at[0].axes.n, 4);
   neo_arena_free(&a);
   neo_schedule s = choose(text);
-  assert_true(s.at[NEO_SCHED_PACK] & 2);
-  assert_int_equal(s.at[NEO_SCHED_BLOCKS_FIRST], 1);
+  assert_true(s.loops.pack & 2);
+  assert_int_equal(s.loops.blocks_first, 1);
 }
 
 static const char *const capsules =
@@ -385,18 +397,18 @@ static const char *const capsules =
 static void the_elements_of_capsules_are_columns_with_those_of_other_channels(void **state) {
   (void)state;
   neo_schedule s = choose(capsules);
-  assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 4);
-  assert_int_equal(s.at[NEO_SCHED_AXIS_N], 1);
-  assert_true(s.at[NEO_SCHED_TILE_N] >= 2);
+  assert_int_equal(s.loops.vector_axis, 4);
+  assert_int_equal(s.loops.axis_n, 1);
+  assert_true(s.loops.tile_n >= 2);
 }
 
 /* Vectors of 16 lanes cross from one channel to the next. */
 static void vectors_longer_than_a_capsule_have_two(void **state) {
   (void)state;
   neo_schedule s = choose_on(&avx512, capsules, NULL);
-  assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 4);
-  assert_int_equal(s.at[NEO_SCHED_AXIS_N], 1);
-  assert_true(s.at[NEO_SCHED_TILE_N] * s.at[NEO_SCHED_VECTOR_WIDTH] >= 16);
+  assert_int_equal(s.loops.vector_axis, 4);
+  assert_int_equal(s.loops.axis_n, 1);
+  assert_true(s.loops.tile_n * s.loops.vector_width >= 16);
 }
 
 static const char *const many_filters =
@@ -410,10 +422,10 @@ static const char *const many_filters =
 static void filters_of_capsules_are_read_in_blocks_that_stay_near(void **state) {
   (void)state;
   neo_schedule s = choose_on(&avx512, many_filters, NULL);
-  assert_int_equal(s.at[NEO_SCHED_AXIS_N], 1);
-  assert_false(s.at[NEO_SCHED_PACK] & 2);
-  assert_int_equal(s.at[NEO_SCHED_BLOCKS_FIRST], 1);
-  assert_true(s.at[NEO_SCHED_BLOCK_N] * 64 * 9 * 9 * 4 <= avx512.l2_bytes);
+  assert_int_equal(s.loops.axis_n, 1);
+  assert_false(s.loops.pack & 2);
+  assert_int_equal(s.loops.blocks_first, 1);
+  assert_true(s.loops.block_n * 64 * 9 * 9 * 4 <= avx512.l2_bytes);
 }
 
 /* Of 16 lanes half would be dead. */
@@ -429,8 +441,8 @@ static void few_columns_have_short_vectors(void **state) {
              "entry forward forward: y = y\n",
              n, n, n);
     neo_schedule s = choose_on(&avx512, text, NULL);
-    assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 1);
-    assert_int_equal(s.at[NEO_SCHED_VECTOR_WIDTH], width[k]);
+    assert_int_equal(s.loops.vector_axis, 1);
+    assert_int_equal(s.loops.vector_width, width[k]);
   }
 }
 
@@ -444,7 +456,7 @@ static void rows_of_which_no_vector_is_a_whole_number_are_copied(void **state) {
                              "(F[k, r * 2, s] else 0.0)\n  then acc0\n"
                              "entry forward forward: T = T\n",
                              NULL);
-  assert_true(s.at[NEO_SCHED_MERGE] == 1 || s.at[NEO_SCHED_PACK] & 2);
+  assert_true(s.loops.fused == 1 || s.loops.pack & 2);
 }
 
 static void columns_that_lie_apart_are_apart_from_all_else(void **state) {
@@ -460,11 +472,11 @@ static void columns_that_lie_apart_are_apart_from_all_else(void **state) {
   neo_module *m = module_of(&a, capsules, &g);
   for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
     neo_schedule s = neo_schedule_plain();
-    s.at[NEO_SCHED_VECTOR_AXIS] = 4;
-    s.at[NEO_SCHED_VECTOR_WIDTH] = 8;
-    s.at[NEO_SCHED_AXIS_N] = at[k].axis;
-    s.at[NEO_SCHED_AXIS_M] = at[k].rows;
-    s.at[NEO_SCHED_MERGE] = at[k].merge;
+    s.loops.vector_axis = 4;
+    s.loops.vector_width = 8;
+    s.loops.axis_n = at[k].axis;
+    s.loops.axis_m = at[k].rows;
+    s.loops.fused = at[k].merge;
     assert_int_equal(neo_schedule_legal(m, &g.groups.at[0], &avx2, &s, NULL), at[k].legal);
   }
   neo_arena_free(&a);
@@ -474,8 +486,8 @@ static void columns_that_lie_apart_are_apart_from_all_else(void **state) {
 static void sums_in_columns_that_lie_apart_are_not_kept(void **state) {
   (void)state;
   neo_schedule s = choose(many_filters);
-  assert_true(s.at[NEO_SCHED_AXIS_N] < 0 || s.at[NEO_SCHED_BLOCK_K] == 0);
-  assert_true(s.at[NEO_SCHED_TILE_M] * s.at[NEO_SCHED_TILE_N] >= 8);
+  assert_true(s.loops.axis_n < 0 || s.loops.block_k == 0);
+  assert_true(s.loops.tile_m * s.loops.tile_n >= 8);
 }
 
 static void the_innermost_axis_of_a_sum_is_one_along_which_an_operand_lies(void **state) {
@@ -502,8 +514,8 @@ static void vectors_along_a_sum_cost_their_way_from_memory(void **state) {
       "  sum[k: 32, p: max(0, 4 - h)..min(5, 10 - h), q: max(0, 4 - w)..min(5, 10 - w), t: 8]\n"
       "  D[k, h - 4 + p, w - 4 + q, t] * F[k, c, 0 - p * 2 + 8, 0 - q * 2 + 8, t]\n"
       "  then acc0\nentry forward forward: G = G\n");
-  assert_true(s.at[NEO_SCHED_VECTOR_AXIS] < 3);
-  assert_true(s.at[NEO_SCHED_PACK]);
+  assert_true(s.loops.vector_axis < 3);
+  assert_true(s.loops.pack);
 }
 
 static void what_follows_a_long_sum_does_not_narrow_its_tile(void **state) {
@@ -512,7 +524,7 @@ static void what_follows_a_long_sum_does_not_narrow_its_tile(void **state) {
                           "temp Y : f32 [256]\ndef Y[j: 256] =\n"
                           "  sum[k: 100] A[k, j] - B[k, j]\n  then sigmoid(acc0)*tanh(acc0)\n"
                           "entry forward forward: Y = Y\n");
-  assert_int_equal(s.at[NEO_SCHED_TILE_N], 4);
+  assert_int_equal(s.loops.tile_n, 4);
 }
 
 static void lanes_keep_to_the_axis_along_which_a_large_result_lies(void **state) {
@@ -523,9 +535,9 @@ static void lanes_keep_to_the_axis_along_which_a_large_result_lies(void **state)
              "def G[m: 256, c: 64, r: 9, s: 9, j: 8] =\n  sum[p: 10, q: 10] "
              "D[m, p, q, j] * A[c, 2 * p + r, 2 * q + s]\n  then F[m, c, r, s, j] - acc0\n"
              "entry forward forward: G = G\n");
-  assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 4);
-  assert_int_equal(s.at[NEO_SCHED_MERGE], 1);
-  assert_true(s.at[NEO_SCHED_TILE_M] * s.at[NEO_SCHED_TILE_N] >= 8);
+  assert_int_equal(s.loops.vector_axis, 4);
+  assert_int_equal(s.loops.fused, 1);
+  assert_true(s.loops.tile_m * s.loops.tile_n >= 8);
 }
 
 static neo_schedule map_of(int rows, const char *more) {
@@ -540,8 +552,8 @@ static neo_schedule map_of(int rows, const char *more) {
 
 static void only_results_beyond_the_caches_stream(void **state) {
   (void)state;
-  assert_int_equal(map_of(16384, "temp Y").at[NEO_SCHED_STREAM], 1);
-  assert_int_equal(map_of(512, "temp Y").at[NEO_SCHED_STREAM], 0);
+  assert_int_equal(map_of(16384, "temp Y").loops.nontemporal, 1);
+  assert_int_equal(map_of(512, "temp Y").loops.nontemporal, 0);
 }
 
 /* An update lies where what it replaces is read; its lines are in the caches. */
@@ -552,7 +564,7 @@ static void results_in_an_operands_place_do_not(void **state) {
                              "def Y[i: 16384, j: 1024] = X[i, j] * 2.0f32\n"
                              "entry train step: y = Y; updates Y\n",
                              "Y");
-  assert_int_equal(s.at[NEO_SCHED_STREAM], 0);
+  assert_int_equal(s.loops.nontemporal, 0);
 }
 
 static neo_schedule product_of(int steps) {
@@ -569,9 +581,9 @@ static neo_schedule product_of(int steps) {
 static void results_of_short_sums_beyond_the_caches_stream(void **state) {
   (void)state;
   neo_schedule s = product_of(5);
-  assert_true(s.at[NEO_SCHED_TILE_M] > 1);
-  assert_int_equal(s.at[NEO_SCHED_STREAM], 1);
-  assert_int_equal(product_of(64).at[NEO_SCHED_STREAM], 0);
+  assert_true(s.loops.tile_m > 1);
+  assert_int_equal(s.loops.nontemporal, 1);
+  assert_int_equal(product_of(64).loops.nontemporal, 0);
 }
 
 static neo_schedule column_sums_of(int rows) {
@@ -585,8 +597,8 @@ static neo_schedule column_sums_of(int rows) {
 
 static void columns_of_a_tensor_beyond_the_caches_are_summed_in_wide_tiles(void **state) {
   (void)state;
-  assert_int_equal(column_sums_of(16384).at[NEO_SCHED_TILE_N], 16);
-  assert_in_range(column_sums_of(64).at[NEO_SCHED_TILE_N], 1, 4);
+  assert_int_equal(column_sums_of(16384).loops.tile_n, 16);
+  assert_in_range(column_sums_of(64).loops.tile_n, 1, 4);
 }
 
 static neo_schedule map_with(const char *formula) {
@@ -600,8 +612,8 @@ static neo_schedule map_with(const char *formula) {
 
 static void long_formulas_have_two_vectors_side_by_side(void **state) {
   (void)state;
-  assert_int_equal(map_with("exp(X[i, j]) + 1.0").at[NEO_SCHED_VECTOR_WIDTH], 16);
-  assert_int_equal(map_with("X[i, j] + 1.0").at[NEO_SCHED_VECTOR_WIDTH], 8);
+  assert_int_equal(map_with("exp(X[i, j]) + 1.0").loops.vector_width, 16);
+  assert_int_equal(map_with("X[i, j] + 1.0").loops.vector_width, 8);
 }
 
 /* A gradient to data: whichever operand the filter is, its steps lie 18 KB apart. */
@@ -614,7 +626,7 @@ static void a_filter_whose_steps_are_pages_apart_is_copied(void **state) {
       "  sum[k: 512, r: 3, s: 3] D[k, p + r, q + s] * F[k, c, r, s]\n  then acc0\n"
       "entry forward forward: Y = Y\n",
       NULL);
-  assert_true(s.at[NEO_SCHED_PACK] & 2);
+  assert_true(s.loops.pack & 2);
 }
 
 /* What a window excludes at the edges of an image is a constant of the first and the last vector
@@ -633,8 +645,8 @@ static void images_of_few_vectors_are_read_where_they_lie(void **state) {
              "  then acc0\nentry forward forward: G = G\n",
              n, n, n, n + 1);
     neo_schedule s = choose_on(&avx512, text, NULL);
-    assert_int_equal(s.at[NEO_SCHED_VECTOR_AXIS], 2);
-    assert_int_equal(s.at[NEO_SCHED_PACK] & 1, k);
+    assert_int_equal(s.loops.vector_axis, 2);
+    assert_int_equal(s.loops.pack & 1, k);
   }
 }
 
@@ -649,7 +661,7 @@ static void images_beyond_the_caches_are_not_copied_in_short_runs(void **state) 
                 "  (X[n, c, 2 * p + r - 1, 2 * q + s - 1] else 0.0) * F[k, c, r, s]\n"
                 "  then acc0\nentry forward forward: Y = Y\n",
                 NULL);
-  assert_true(s.at[NEO_SCHED_AXIS_M] != 3 || s.at[NEO_SCHED_BLOCK_M] == 0);
+  assert_true(s.loops.axis_m != 3 || s.loops.block_m == 0);
 }
 
 /* A gradient to weights: of eight images the columns of a tap are 1.6 MB. */
@@ -662,7 +674,7 @@ static void long_steps_are_copied_a_few_at_a_time(void **state) {
                              "  * (X[n, c, 2 * p + r - 1, 2 * q + s - 1] else 0.0)\n"
                              "  then acc0\nentry forward forward: G = G\n",
                              NULL);
-  assert_true(s.at[NEO_SCHED_BLOCK_K] >= 1 && s.at[NEO_SCHED_BLOCK_K] <= 4);
+  assert_true(s.loops.block_k >= 1 && s.loops.block_k <= 4);
 }
 
 /* The gradient of a convolution of stride 2 to its weights: each of nine taps walks 26 MB. */
@@ -676,11 +688,11 @@ static void long_steps_are_copied_a_few_at_a_time(void **state) {
 static void images_that_all_taps_walk_are_walked_a_few_at_a_time(void **state) {
   (void)state;
   neo_schedule s = choose_on(&avx512, TAPS("n: 16, p: 28, q: 28"), NULL);
-  assert_true(s.at[NEO_SCHED_BLOCKS_FIRST] & 4);
-  assert_in_range(s.at[NEO_SCHED_BLOCK_K], 1, 4);
-  assert_int_equal(s.at[NEO_SCHED_UNIT_AXES], 1);
-  int64_t block = s.at[NEO_SCHED_BLOCK_M] + s.at[NEO_SCHED_BLOCK_N]; /* one of them is */
-  assert_true(block > 0 && block * 3 < 128); /* four workers have a unit each, or more */
+  assert_true(s.loops.blocks_first & 4);
+  assert_in_range(s.loops.block_k, 1, 4);
+  assert_int_equal(s.loops.unit_axes, 1);
+  int64_t block = s.loops.block_m + s.loops.block_n; /* one of them is */
+  assert_true(block > 0 && block * 3 < 128);         /* four workers have a unit each, or more */
 }
 
 static bool is_legal(const char *text, const char *schedule, const char *why) {
@@ -702,12 +714,13 @@ static bool is_legal(const char *text, const char *schedule, const char *why) {
 static void blocks_around_taps_are_the_same_for_all_of_them(void **state) {
   (void)state;
   const char *text = TAPS("n: 16, p: 28, q: 28"), *moving = TAPS("n: 0..16 - r, p: 28, q: 28");
-  const char *tile = "vector_axis=1 vector_width=16 axis_m=0 tile_m=6 tile_n=4 pack=2 "
+  const char *tile = "tile vector_axis=1 vector_width=16 axis_m=0 tile_m=6 tile_n=4 pack=2 "
                      "block_k=1 blocks_first=4";
   assert_true(is_legal(text, tile, ""));
   assert_false(is_legal(moving, tile, "another range"));
-  assert_false(is_legal(text, "vector_axis=1 vector_width=16 blocks_first=4", "only where"));
-  assert_false(is_legal(text, "vector_axis=3 vector_width=2 block_k=1 blocks_first=8", "0..7"));
+  assert_false(is_legal(text, "loops vector_axis=1 vector_width=16 blocks_first=4", "only where"));
+  assert_false(
+      is_legal(text, "tile vector_axis=3 vector_width=2 block_k=1 blocks_first=8", "0..7"));
 }
 
 static neo_schedule gradient_to_taps(int channels) {
@@ -729,11 +742,11 @@ static void taps_share_the_rows_that_they_slide_over(void **state) {
   static const int64_t channels[] = {32, 64, 128};
   for (size_t k = 0; k < sizeof channels / sizeof *channels; k++) {
     neo_schedule s = gradient_to_taps((int)channels[k]);
-    assert_in_range(s.at[NEO_SCHED_AXIS_M], 0, 1);
-    assert_int_equal(s.at[NEO_SCHED_TILE_M], 3);
-    assert_int_equal(s.at[NEO_SCHED_TILE_N] * s.at[NEO_SCHED_VECTOR_WIDTH], channels[k]);
+    assert_in_range(s.loops.axis_m, 0, 1);
+    assert_int_equal(s.loops.tile_m, 3);
+    assert_int_equal(s.loops.tile_n * s.loops.vector_width, channels[k]);
   }
-  assert_in_range(gradient_to_taps(512).at[NEO_SCHED_TILE_N], 1, 4);
+  assert_in_range(gradient_to_taps(512).loops.tile_n, 1, 4);
 }
 
 int main(void) {

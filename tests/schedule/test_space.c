@@ -75,7 +75,7 @@ static void the_models_list_begins_with_its_choice_and_rises_in_cost(void **stat
 /* All of it in one unit, against as many units as its loops make. */
 static double price_of_one_unit(neo_space *x, uint32_t threads) {
   neo_schedule many = neo_schedule_default(x->m, x->g, x->machine), one = many;
-  one.at[NEO_SCHED_UNIT_AXES] = 0;
+  one.loops.unit_axes = 0;
   assert_true(legal(x, &one));
   x->priced.threads = threads;
   return neo_space_cost(x, &one) / neo_space_cost(x, &many);
@@ -90,10 +90,11 @@ static void one_unit_costs_idle_threads_and_nothing_where_there_is_one_thread(vo
 }
 
 static void every_parameter_of_a_tiled_product_can_be_changed(void **state) {
-  static const neo_sched_param free_ones[] = {
-      NEO_SCHED_VECTOR_WIDTH, NEO_SCHED_TILE_M,  NEO_SCHED_TILE_N,  NEO_SCHED_PACK,
-      NEO_SCHED_BLOCK_K,      NEO_SCHED_BLOCK_M, NEO_SCHED_BLOCK_N, NEO_SCHED_VECTOR_AXIS,
-      NEO_SCHED_UNIT_AXES,    NEO_SCHED_AXIS_M};
+  static const neo_param free_ones[] = {
+      NEO_PARAM(loops, vector_width), NEO_PARAM(loops, tile_m),      NEO_PARAM(loops, tile_n),
+      NEO_PARAM(loops, pack),         NEO_PARAM(loops, block_k),     NEO_PARAM(loops, block_m),
+      NEO_PARAM(loops, block_n),      NEO_PARAM(loops, vector_axis), NEO_PARAM(loops, unit_axes),
+      NEO_PARAM(loops, axis_m)};
   neo_space x = space_of(*state);
   neo_schedule *s = NEO_NEW_ARRAY(*state, neo_schedule, MOST);
   neo_schedule from = neo_schedule_default(x.m, x.g, x.machine);
@@ -110,12 +111,12 @@ static void every_parameter_of_a_tiled_product_can_be_changed(void **state) {
 static void a_step_has_the_value_that_was_asked_for(void **state) {
   neo_space x = space_of(*state);
   neo_schedule y, from = neo_schedule_default(x.m, x.g, x.machine);
-  assert_true(neo_space_set(&x, &from, NEO_SCHED_TILE_M, 3, &y));
-  assert_int_equal(y.at[NEO_SCHED_TILE_M], 3);
-  assert_true(neo_space_set(&x, &from, NEO_SCHED_VECTOR_AXIS, 2, &y)); /* lanes over k */
+  assert_true(neo_space_set(&x, &from, NEO_PARAM(loops, tile_m), 3, &y));
+  assert_int_equal(y.loops.tile_m, 3);
+  assert_true(neo_space_set(&x, &from, NEO_PARAM(loops, vector_axis), 2, &y)); /* lanes over k */
   assert_true(legal(&x, &y));
-  assert_int_equal(y.at[NEO_SCHED_PACK], 0);
-  assert_false(neo_space_set(&x, &from, NEO_SCHED_AXIS_M, 7, &y));
+  assert_int_equal(y.loops.pack, 0);
+  assert_false(neo_space_set(&x, &from, NEO_PARAM(loops, axis_m), 7, &y));
 }
 
 static const neo_machine gpu = {.vector_bytes = 16,
@@ -135,13 +136,13 @@ static void a_gpus_list_has_tiles_of_many_shapes_the_cheapest_first(void **state
   for (int k = 2; k < 40; k++)
     assert_true(neo_space_cost(&x, &s[k]) >= neo_space_cost(&x, &s[k - 1]));
   for (int k = 0; k < 40; k++)
-    assert_true(s[k].at[NEO_SCHED_THREADS] >= 32 && s[k].at[NEO_SCHED_LANES] == 0);
+    assert_true(s[k].block.threads >= 32);
 }
 
-static void a_gpus_tile_can_change_in_every_side_and_turn_into_points_or_threads(void **state) {
-  static const neo_sched_param sides[] = {NEO_SCHED_BLOCK_M, NEO_SCHED_BLOCK_N, NEO_SCHED_BLOCK_K,
-                                          NEO_SCHED_TILE_M,  NEO_SCHED_TILE_N,  NEO_SCHED_ROW_AXES,
-                                          NEO_SCHED_LANES};
+static void a_gpus_tile_can_change_in_every_side_and_change_its_strategy(void **state) {
+  static const neo_param sides[] = {NEO_PARAM(block, block_m), NEO_PARAM(block, block_n),
+                                    NEO_PARAM(block, block_k), NEO_PARAM(block, tile_m),
+                                    NEO_PARAM(block, tile_n),  NEO_PARAM(block, row_axes)};
   neo_space x = space_on(*state, product, &gpu);
   neo_schedule *s = NEO_NEW_ARRAY(*state, neo_schedule, MOST);
   neo_schedule from = neo_schedule_default(x.m, x.g, x.machine), points, plain, back;
@@ -153,11 +154,11 @@ static void a_gpus_tile_can_change_in_every_side_and_turn_into_points_or_threads
       changed = changed || s[i].at[sides[k]] != from.at[sides[k]];
     assert_true(changed);
   }
-  assert_true(neo_space_set(&x, &from, NEO_SCHED_LANES, 32, &points));
-  assert_true(neo_space_set(&x, &points, NEO_SCHED_THREADS, 0, &plain));
-  assert_int_equal(plain.at[NEO_SCHED_LANES], 0);
-  assert_true(neo_space_set(&x, &points, NEO_SCHED_LANES, 0, &back));
-  assert_true(back.at[NEO_SCHED_BLOCK_M] > 0);
+  assert_int_equal(neo_space_switch(&x, &from, NEO_STRATEGY_GPU_ROWS, &points, 1), 1);
+  assert_int_equal(neo_space_switch(&x, &points, NEO_STRATEGY_LOOPS, &plain, 1), 1);
+  assert_int_equal(plain.rows.lanes, 0);
+  assert_int_equal(neo_space_switch(&x, &points, NEO_STRATEGY_GPU_TILE, &back, 1), 1);
+  assert_true(back.block.block_m > 0);
 }
 
 /* Warps multiply what is tf32: so in the whole list, and all sides of their tiles change. */
@@ -175,12 +176,13 @@ static void a_gpus_warps_have_a_list_and_steps(void **state) {
   assert_int_equal(neo_space_ranked(&x, s, 20), 20);
   check_list(&x, s, 20);
   for (int k = 0; k < 20; k++)
-    assert_int_equal(s[k].at[NEO_SCHED_MATRIX], 1);
+    assert_int_equal(s[k].block.products, 1);
   size_t n = neo_space_neighbours(&x, &first, s, MOST);
   check_list(&x, s, n);
-  for (int side = NEO_SCHED_TILE_M; side <= NEO_SCHED_BLOCK_N; side++) {
-    bool one = side == NEO_SCHED_TILE_M || side == NEO_SCHED_TILE_N || side == NEO_SCHED_BLOCK_K ||
-               side == NEO_SCHED_BLOCK_M || side == NEO_SCHED_BLOCK_N;
+  for (neo_param side = NEO_PARAM(block, tile_m); side <= NEO_PARAM(block, block_n); side++) {
+    bool one = side == NEO_PARAM(block, tile_m) || side == NEO_PARAM(block, tile_n) ||
+               side == NEO_PARAM(block, block_k) || side == NEO_PARAM(block, block_m) ||
+               side == NEO_PARAM(block, block_n);
     bool changed = !one;
     for (size_t i = 0; i < n; i++)
       changed = changed || s[i].at[side] != first.at[side];
@@ -188,12 +190,12 @@ static void a_gpus_warps_have_a_list_and_steps(void **state) {
   }
   machine.warps = 75;
   first = neo_schedule_default(x.m, x.g, x.machine);
-  assert_true(first.at[NEO_SCHED_THREADS] && !first.at[NEO_SCHED_MATRIX]);
+  assert_true(first.block.threads && !first.block.products);
 }
 
 static bool can_have(const neo_space *x, int64_t stages) {
   neo_schedule s = neo_schedule_default(x->m, x->g, x->machine), y;
-  return s.at[NEO_SCHED_STAGES] == stages || neo_space_set(x, &s, NEO_SCHED_STAGES, stages, &y);
+  return s.block.stages == stages || neo_space_set(x, &s, NEO_PARAM(block, stages), stages, &y);
 }
 
 /* Operands that lie in memory, or zero: one of them at least. */
@@ -218,7 +220,7 @@ static void a_gpus_tile_has_stages_where_operands_are_copied_as_they_lie(void **
     machine.shared_bytes = 163 << 10;
     neo_space x = space_on(*state, text, &machine);
     neo_schedule first = neo_schedule_default(x.m, x.g, x.machine);
-    assert_int_equal(first.at[NEO_SCHED_STAGES] > 0, cases[k].stages);
+    assert_int_equal(first.block.stages > 0, cases[k].stages);
     for (int64_t n = 2; n <= 4; n++)
       assert_int_equal(can_have(&x, n), cases[k].stages);
     assert_true(can_have(&x, 0));
@@ -228,7 +230,7 @@ static void a_gpus_tile_has_stages_where_operands_are_copied_as_they_lie(void **
   machine.shared_bytes = 64 << 10;
   machine.async = false; /* as on sm_75 */
   neo_space x = space_on(*state, product, &machine);
-  assert_int_equal(neo_schedule_default(x.m, x.g, x.machine).at[NEO_SCHED_STAGES], 0);
+  assert_int_equal(neo_schedule_default(x.m, x.g, x.machine).block.stages, 0);
   assert_false(can_have(&x, 2));
 }
 
@@ -271,7 +273,7 @@ static const neo_schedule *other_unit(neo_arena *a, const neo_space *x, const ne
   neo_schedule *s = NEO_NEW_ARRAY(a, neo_schedule, MOST);
   const neo_schedule *found = NULL;
   for (size_t k = 0, n = neo_space_neighbours(x, from, s, MOST); k < n; k++)
-    if (s[k].at[NEO_SCHED_MATRIX] != from->at[NEO_SCHED_MATRIX]) {
+    if (s[k].loops.pairs != from->loops.pairs) {
       assert_null(found);
       found = &s[k];
     }
@@ -292,11 +294,11 @@ static void the_matrix_unit_is_one_step_away_where_there_is_one(void **state) {
       "  then acc0\nentry forward forward: C = C\n";
   neo_space x = space_on(*state, narrow, &amx);
   neo_schedule from = neo_schedule_default(x.m, x.g, x.machine);
-  assert_int_equal(from.at[NEO_SCHED_MATRIX], 1);
+  assert_int_equal(from.loops.pairs, 1);
   const neo_schedule *vectors = other_unit(*state, &x, &from);
   assert_non_null(vectors);
   assert_true(legal(&x, vectors));
-  assert_true(vectors->at[NEO_SCHED_TILE_M] > 1);
+  assert_true(vectors->loops.tile_m > 1);
   const neo_schedule *back = other_unit(*state, &x, vectors);
   assert_non_null(back);
   assert_true(neo_schedule_equal(back, &from));
@@ -341,8 +343,8 @@ static void nested_sums_of_warps_have_a_list_and_steps(void **state) {
   size_t n = neo_space_ranked(&x, s, MOST), warps = 0, without_columns = 0;
   check_list(&x, s, n);
   for (size_t k = 0; k < n; k++) {
-    warps += s[k].at[NEO_SCHED_MATRIX] != 0;
-    without_columns += s[k].at[NEO_SCHED_THREADS] && !s[k].at[NEO_SCHED_BLOCK_N];
+    warps += s[k].nested.products != 0;
+    without_columns += s[k].nested.threads && !s[k].nested.block_n;
     check_list(&x, next, neo_space_neighbours(&x, &s[k], next, MOST));
   }
   assert_true(warps > 0 && without_columns > 0);
@@ -367,7 +369,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_gpus_list_has_tiles_of_many_shapes_the_cheapest_first,
                                       make_product, drop),
       cmocka_unit_test_setup_teardown(
-          a_gpus_tile_can_change_in_every_side_and_turn_into_points_or_threads, make_product, drop),
+          a_gpus_tile_can_change_in_every_side_and_change_its_strategy, make_product, drop),
       cmocka_unit_test(whatever_chance_makes_is_legal_and_made_again_by_the_same_seed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,8 +107,7 @@ static const char *remarks(const neo_compilation *c, world *w) {
   return neo_str_text(&s);
 }
 
-static const char tile3[] =
-    "vector_axis=1 vector_width=8 merge=1 axis_m=0 tile_m=3 axis_n=-1 tile_n=2 pack=0";
+static const char tile3[] = "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=3 tile_n=2";
 
 /* What is checked of a compilation. */
 typedef struct {
@@ -121,7 +120,7 @@ static outcome with(world *w, const char *list) {
   neo_compilation c;
   compile_well(w, &c, list);
   size_t g = group_of(&c, "Y");
-  outcome o = {c.schedule_from.at[g] != NULL, c.schedules.at[g].at[NEO_SCHED_TILE_M],
+  outcome o = {c.schedule_from.at[g] != NULL, c.schedules.at[g].loops.tile_m,
                neo_arena_strdup(&w->arena, c.plan->source_hash), remarks(&c, w)};
   for (size_t k = 0; k < c.schedule_from.n; k++)
     assert_true(k == g || !c.schedule_from.at[k]);
@@ -151,9 +150,9 @@ static void what_does_not_fit_is_ignored_and_changes_nothing(void **state) {
   for (size_t k = 0; k < 6; k++) {
     neo_record r = record_of_y(w, tile3);
     if (k == 0)
-      r.schedule = "axis_m=0 tile_m=1000";
+      r.schedule = "tile axis_m=0 tile_m=1000";
     if (k == 1)
-      r.schedule = "axis_m=0 tile_m=3 warp=32";
+      r.schedule = "tile axis_m=0 tile_m=3 warp=32";
     if (k == 2)
       r.target = "x86-64-v4 vector=64x32 fma l1=32768 l2=1048576";
     if (k == 3)
@@ -176,7 +175,7 @@ static void what_does_not_fit_is_ignored_and_changes_nothing(void **state) {
 /* A little quicker than a tile of one vector is slower than the model's choice of today; a
  * hundredth of its time is not; and what beat today's choice is taken by what it gained. */
 static void a_gain_over_what_the_model_no_longer_chooses_is_corrected(void **state) {
-#define ONE "vector_axis=1 vector_width=8 merge=1"
+#define ONE "tile vector_axis=1 vector_width=8"
   static const struct {
     const char *against; /* null: today's choice */
     double ratio;
@@ -184,7 +183,7 @@ static void a_gain_over_what_the_model_no_longer_chooses_is_corrected(void **sta
   } of[] = {{"", 0.9, true},
             {ONE, 0.9, false},
             {ONE, 0.01, true},
-            {"axis_m=0 tile_m=1000", 0.01, false},
+            {"tile axis_m=0 tile_m=1000", 0.01, false},
             {NULL, 0.9, true}};
 #undef ONE
   world *w = *state;
@@ -209,7 +208,7 @@ static void a_gain_over_what_the_model_no_longer_chooses_is_corrected(void **sta
 static void the_best_of_several_files_counts_whatever_their_order(void **state) {
   world *w = *state;
   neo_record slow = record_of_y(w, tile3), fast = slow;
-  slow.schedule = "axis_m=0 tile_m=2 vector_axis=1 vector_width=8";
+  slow.schedule = "tile axis_m=0 tile_m=2 vector_axis=1 vector_width=8";
   slow.time_ns = 80;
   put(w, w->records, &slow);
   put(w, w->more, &fast);

@@ -85,7 +85,7 @@ static void every_candidate_is_a_kernel_that_runs(void **state) {
     x[k].schedule =
         k ? neo_schedule_default(w->c.module, w->builder.g, &w->c.machine) : neo_schedule_plain();
     if (k > 1)
-      x[k].schedule.at[NEO_SCHED_TILE_M] = k - 1;
+      x[k].schedule.loops.tile_m = k - 1;
   }
   neo_build(&w->builder, x, 5);
   for (int k = 0; k < 5; k++) {
@@ -101,7 +101,7 @@ static void what_the_compiler_fails_on_costs_itself_only(void **state) {
   memset(x, 0, sizeof x);
   for (int k = 0; k < 4; k++)
     x[k].schedule = neo_schedule_default(w->c.module, w->builder.g, &w->c.machine);
-  x[1].schedule.at[NEO_SCHED_VECTOR_AXIS] = 40; /* there is no such axis */
+  x[1].schedule.loops.vector_axis = 40; /* there is no such axis */
   neo_build(&w->builder, x, 4);
   assert_false(x[1].ok);
   assert_string_not_equal(x[1].why, "");

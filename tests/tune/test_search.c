@@ -55,12 +55,15 @@ typedef struct {
   double whim;    /* at most this share */
 } processor;
 
-/* Parameters that are not used have no say: new kinds of them change no processor. */
+/* Parameters have a say by their names, those of other strategies and those not used have none: new
+ * ones change no processor. */
 static double whim_of(const neo_schedule *s, uint64_t seed) {
   uint64_t x = seed * 0x9e3779b97f4a7c15ULL;
-  for (uint32_t k = 0; k < NEO_SCHED_COUNT; k++)
+  neo_param_range own = neo_strategy_params(s->strategy);
+  for (uint32_t k = own.first; k < own.first + own.n; k++)
     if (s->at[k])
-      x = neo_hash_mix(x, (uint64_t)k << 32 ^ (uint64_t)s->at[k]);
+      x = neo_hash_mix(x, neo_hash(neo_param_text(k), strlen(neo_param_text(k)), 0) ^
+                              (uint64_t)s->at[k]);
   return (double)(neo_splitmix(&x) >> 40) * 0x1p-24;
 }
 
@@ -76,12 +79,11 @@ static double step_cycles(const processor *p, double rows, double columns, bool 
 
 static double cycles(const processor *p, const neo_schedule *s, double m, double n, double k,
                      uint64_t seed) {
-  const int64_t *at = s->at;
-  double rows = (double)at[NEO_SCHED_TILE_M], columns = (double)at[NEO_SCHED_TILE_N],
-         wide = columns * 8;
-  double block_k = at[NEO_SCHED_BLOCK_K] ? (double)at[NEO_SCHED_BLOCK_K] : k;
-  double block_n = at[NEO_SCHED_BLOCK_N] ? (double)at[NEO_SCHED_BLOCK_N] : n;
-  bool pack_a = at[NEO_SCHED_PACK] & 1, pack_b = at[NEO_SCHED_PACK] & 2;
+  const neo_loop_params *at = &s->loops;
+  double rows = (double)at->tile_m, columns = (double)at->tile_n, wide = columns * 8;
+  double block_k = at->block_k ? (double)at->block_k : k;
+  double block_n = at->block_n ? (double)at->block_n : n;
+  bool pack_a = at->pack & 1, pack_b = at->pack & 2;
   double each = step_cycles(p, rows, columns, pack_a);
   if (wide * block_k * 4 > p->l1_bytes)
     each *= 1 + p->l1_slow;
@@ -175,11 +177,11 @@ static void the_search_does_as_well_on_processors_drawn_at_random(void **state) 
 /* ---- more of the search */
 
 static double valley(const neo_schedule *s) {
-  const int64_t *p = s->at;
-  double rows = (double)p[NEO_SCHED_TILE_M] - 7, columns = (double)p[NEO_SCHED_TILE_N] - 2;
+  const neo_loop_params *p = &s->loops;
+  double rows = (double)p->tile_m - 7, columns = (double)p->tile_n - 2;
   double t = 1 + 0.01 * rows * rows + 0.05 * columns * columns;
-  t += p[NEO_SCHED_PACK] == 3 ? 0 : 0.1;
-  t += p[NEO_SCHED_BLOCK_K] ? 0.001 * (double)llabs(p[NEO_SCHED_BLOCK_K] - 128) : 0.5;
+  t += p->pack == 3 ? 0 : 0.1;
+  t += p->block_k ? 0.001 * (double)llabs(p->block_k - 128) : 0.5;
   return 1e6 * t;
 }
 
@@ -208,13 +210,13 @@ static void nothing_is_proposed_twice_and_refusals_are_no_best(void **state) {
   for (size_t n; (n = neo_search_ask(&s, trial, 8)) != 0;)
     for (size_t k = 0; k < n; k++)
       neo_search_tell(&s, trial[k],
-                      s.trials.at[trial[k]].schedule.at[NEO_SCHED_TILE_M] == 4
+                      s.trials.at[trial[k]].schedule.loops.tile_m == 4
                           ? -1
                           : valley(&s.trials.at[trial[k]].schedule));
   for (size_t k = 0; k < s.trials.n; k++)
     for (size_t i = 0; i < k; i++)
       assert_false(neo_schedule_equal(&s.trials.at[k].schedule, &s.trials.at[i].schedule));
-  assert_int_not_equal(s.trials.at[s.best].schedule.at[NEO_SCHED_TILE_M], 4);
+  assert_int_not_equal(s.trials.at[s.best].schedule.loops.tile_m, 4);
   neo_arena_free(&w.arena);
 }
 
@@ -226,7 +228,7 @@ static void seeds_and_known_times_spare_measurements(void **state) {
   make(&w, 512, 512, 512);
   neo_search_init(&s, &w.arena, w.space, 1);
   neo_schedule given = s.list.at[0], other = s.list.at[1];
-  given.at[NEO_SCHED_TILE_M] = 3;
+  given.loops.tile_m = 3;
   neo_search_seed(&s, &given);
   assert_int_equal(neo_search_ask(&s, trial, 1), 1);
   neo_search_tell(&s, trial[0], 100);
@@ -250,7 +252,7 @@ static void the_base_is_measured_first_and_the_models_choice_after_it(void **sta
     neo_search_init(&s, &w.arena, w.space, 1);
     neo_schedule choice = s.list.at[0], base = s.list.at[listed ? 3 : 0];
     if (!listed)
-      base.at[NEO_SCHED_TILE_M] = 3;
+      base.loops.tile_m = 3;
     neo_search_first(&s, &base);
     assert_int_equal(neo_search_ask(&s, trial, 2), 2);
     assert_true(neo_schedule_equal(&s.trials.at[trial[0]].schedule, &base));

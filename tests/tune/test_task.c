@@ -56,7 +56,7 @@ static neo_schedule write_record(world *w, double ratio) {
   compile(w);
   const neo_group *g = &w->c.grouping.groups.at[0];
   neo_schedule s = neo_schedule_default(w->c.module, g, &w->c.machine);
-  s.at[NEO_SCHED_TILE_M] = s.at[NEO_SCHED_TILE_M] == 2 ? 1 : 2;
+  s.loops.tile_m = s.loops.tile_m == 2 ? 1 : 2;
   assert_true(neo_schedule_legal(w->c.module, g, &w->c.machine, &s, NULL));
   neo_record_describe(&w->c, g, &r);
   neo_str_init(&text, &w->c.arena);

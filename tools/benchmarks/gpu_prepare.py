@@ -143,7 +143,7 @@ class Preparation:
         """How the row's products are made, by the schedules of its kernels."""
         target = target_of(row, self.target).removesuffix("+host")
         text = run([self.neoc, "explain", *self.options(row), "--target=" + target, "--schedule"])
-        ways = {"matrix=1": "warps", "matrix=2": "warpgroups", "bulk=1": "boxes",
+        ways = {"products=1": "warps", "products=2": "warpgroups", "tma=1": "boxes",
                 "producer=1": "producer", "persistent=1": "persistent"}
         found = [way for key, way in ways.items() if f" {key}" in text + " "]
         return tuple(found + (["stages"] if re.search(r" stages=[1-9]", text) else []))

@@ -111,7 +111,7 @@ def models_hash():
 def schedules(text):
     """Number of a kernel -> its schedule's parameters."""
     kernels = [int(k) for k in re.findall(r"^group \d+ \S+: kernel (\d+),", text, re.M)]
-    found = re.findall(r"^\S+: (vector_axis=.*)$", text, re.M)
+    found = re.findall(r"^\S+: ([a-z_]+(?: \w+=-?\d+)*)$", text, re.M)
     return {k: {name: int(n) for name, n in re.findall(r"(\w+)=(-?\d+)", line)}
             for k, line in zip(kernels, found)}
 
@@ -209,11 +209,11 @@ def row_roof(row, call):
 def way_of(x):
     """How the kernel works, in a few words."""
     p = x.schedule
-    made = {1: "warps", 2: "warpgroups"}.get(p.get("matrix", 0))
+    made = {1: "warps", 2: "warpgroups"}.get(p.get("products", 0))
     if p.get("block_m", 0) > 1:
         words = [f"{p['block_m']}x{p['block_n']}x{p['block_k']}", made or "threads"]
         words += [f"{p['stages']} stages"] if p.get("stages") else ["registers"]
-        words += [name for name in ("bulk", "producer", "persistent") if p.get(name)]
+        words += [name for name in ("tma", "producer", "persistent") if p.get(name)]
         return ", ".join(words)
     return made or ("points" if p.get("lanes", 0) > 1 else "plain")
 

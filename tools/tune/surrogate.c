@@ -13,7 +13,7 @@ static const double variance = 0.2 * 0.2, usual = 5, noise = 0.012 * 0.012;
 static const double of_tile = 0.3, of_blocks = 0.2, of_packs = 0.3, of_all = 0.2;
 
 typedef struct {
-  double tile[TILE], blocks[BLOCKS], pack[PACKS], rest[NEO_SCHED_COUNT];
+  double tile[TILE], blocks[BLOCKS], pack[PACKS], rest[NEO_PARAMS + 1];
 } point;
 
 struct neo_surrogate {
@@ -34,47 +34,56 @@ static double logarithm(double x, double unit) {
   return log2(x > 1 ? x : 1) / unit;
 }
 
-static void point_of_tile(const int64_t *p, double *f) {
-  f[0] = logarithm((double)p[NEO_SCHED_TILE_M], 1.8);
-  f[1] = logarithm((double)p[NEO_SCHED_TILE_N], 1.8);
-  f[2] = logarithm((double)(p[NEO_SCHED_TILE_M] * p[NEO_SCHED_TILE_N]), 0.7);
-  f[3] = logarithm((double)p[NEO_SCHED_VECTOR_WIDTH], 1);
+static void point_of_tile(const neo_schedule_shape *p, double *f) {
+  f[0] = logarithm((double)p->tile_m, 1.8);
+  f[1] = logarithm((double)p->tile_n, 1.8);
+  f[2] = logarithm((double)(p->tile_m * p->tile_n), 0.7);
+  f[3] = logarithm((double)p->vector_width, 1);
 }
 
 /* Sides; and about how much a panel of the tile's columns, and a block of them, have of a cache. */
-static void point_of_blocks(const neo_surrogate *b, const int64_t *p, double *f) {
-  double k = p[NEO_SCHED_BLOCK_K] ? (double)p[NEO_SCHED_BLOCK_K] : b->reduced;
-  double n = p[NEO_SCHED_BLOCK_N] ? (double)p[NEO_SCHED_BLOCK_N] : b->columns;
+static void point_of_blocks(const neo_surrogate *b, const neo_schedule_shape *p, double *f) {
+  double k = p->block_k ? (double)p->block_k : b->reduced;
+  double n = p->block_n ? (double)p->block_n : b->columns;
   f[0] = logarithm(k, 2);
   f[1] = logarithm(n, 3);
-  f[2] = logarithm((double)p[NEO_SCHED_BLOCK_M], 8);
-  f[3] = logarithm(k * (double)p[NEO_SCHED_TILE_N], 3);
+  f[2] = logarithm((double)p->block_m, 8);
+  f[3] = logarithm(k * (double)p->tile_n, 3);
   f[4] = logarithm(k * n, 3);
 }
 
-static void point_of_rest(const int64_t *p, double *f) {
-  static const neo_sched_param elsewhere[] = {
-      NEO_SCHED_TILE_M,  NEO_SCHED_TILE_N,  NEO_SCHED_VECTOR_WIDTH, NEO_SCHED_PACK,
-      NEO_SCHED_BLOCK_K, NEO_SCHED_BLOCK_M, NEO_SCHED_BLOCK_N,      NEO_SCHED_LANES};
-  static const double plain = 1.5; /* for a parameter of which only equality is known */
-  for (int k = 0; k < NEO_SCHED_COUNT; k++)
-    f[k] = plain * (double)p[k];
-  for (size_t k = 0; k < sizeof elsewhere / sizeof *elsewhere; k++)
-    f[elsewhere[k]] = 0;
-  f[NEO_SCHED_UNIT_AXES] = (double)p[NEO_SCHED_UNIT_AXES] / 8;
-  f[NEO_SCHED_UNIT_SIZE] = logarithm((double)p[NEO_SCHED_UNIT_SIZE], 8);
-  f[NEO_SCHED_THREADS] = logarithm((double)p[NEO_SCHED_THREADS], 3);
-  f[NEO_SCHED_LANES] = logarithm((double)(p[NEO_SCHED_LANES] + 1), 2);
-  f[NEO_SCHED_UNROLL_K] = logarithm((double)p[NEO_SCHED_UNROLL_K], 1.5);
+/* Parameters whose values are lengths: how many doublings count as a unit. */
+static double doublings(neo_param k) {
+  if (k == NEO_PARAM(loops, unit_size))
+    return 8;
+  if (k == NEO_PARAM(rows, threads) || k == NEO_PARAM(block, threads) ||
+      k == NEO_PARAM(nested, threads))
+    return 3;
+  if (k == NEO_PARAM(rows, lanes))
+    return 2;
+  return k == NEO_PARAM(loops, unroll_k) || k == NEO_PARAM(rows, unroll_k) ? 1.5 : 0;
+}
+
+static void point_of_rest(const neo_schedule *s, double *f) {
+  static const double plain = 1.5, units = 1.0 / 8; /* of values of which only equality is known */
+  for (neo_param k = 0; k < NEO_PARAMS; k++) {
+    double x = (double)s->at[k], unit = doublings(k);
+    f[k] = neo_param_is_shape(k)              ? 0
+           : unit > 0                         ? logarithm(x, unit)
+           : k == NEO_PARAM(loops, unit_axes) ? x * units
+                                              : x * plain;
+  }
 }
 
 static point point_of(const neo_surrogate *b, const neo_schedule *s) {
   point x;
-  point_of_tile(s->at, x.tile);
-  point_of_blocks(b, s->at, x.blocks);
+  neo_schedule_shape shape = neo_schedule_shape_of(s);
+  point_of_tile(&shape, x.tile);
+  point_of_blocks(b, &shape, x.blocks);
   for (int k = 0; k < PACKS; k++)
-    x.pack[k] = (double)(s->at[NEO_SCHED_PACK] >> k & 1) / 1.5;
-  point_of_rest(s->at, x.rest);
+    x.pack[k] = (double)(shape.pack >> k & 1) / 1.5;
+  point_of_rest(s, x.rest);
+  x.rest[NEO_PARAMS] = (double)s->strategy * 1.5;
   return x;
 }
 
@@ -94,7 +103,7 @@ static double covariance(const point *a, const point *b) {
   double tile = matern(distance(a->tile, b->tile, TILE));
   double blocks = matern(distance(a->blocks, b->blocks, BLOCKS));
   double packs = matern(distance(a->pack, b->pack, PACKS));
-  double rest = matern(distance(a->rest, b->rest, NEO_SCHED_COUNT));
+  double rest = matern(distance(a->rest, b->rest, NEO_PARAMS + 1));
   return variance * rest *
          (of_tile * tile + of_blocks * blocks + of_packs * packs + of_all * tile * blocks * packs);
 }

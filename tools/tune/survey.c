@@ -45,18 +45,15 @@ static int64_t part(int64_t length, int64_t n, int64_t unit) {
 /* Wholes, halves, quarters, and what the model chose. */
 static void each_block(survey *v, const neo_schedule *tile, const neo_schedule *model) {
   static const int64_t parts[] = {1, 2, 4, 0};
-  const int64_t *p = tile->at;
-  int64_t lanes =
-      p[NEO_SCHED_VECTOR_AXIS] < (int64_t)v->x->f->axes.n ? p[NEO_SCHED_VECTOR_WIDTH] : 1;
-  int64_t columns = extent(v->x, lanes > 1 ? p[NEO_SCHED_VECTOR_AXIS] : p[NEO_SCHED_AXIS_N]);
+  const neo_loop_params *p = &tile->loops;
+  int64_t lanes = p->vector_axis < (int64_t)v->x->f->axes.n ? p->vector_width : 1;
+  int64_t columns = extent(v->x, lanes > 1 ? p->vector_axis : p->axis_n);
   for (int k = 0; k < 4; k++)
     for (int n = 0; n < 4; n++) {
       neo_schedule s = *tile;
-      s.at[NEO_SCHED_BLOCK_K] =
-          parts[k] ? part(reduced(v->x), parts[k], 1) : model->at[NEO_SCHED_BLOCK_K];
-      s.at[NEO_SCHED_BLOCK_N] = parts[n] && p[NEO_SCHED_MERGE] == 1
-                                    ? part(columns, parts[n], p[NEO_SCHED_TILE_N] * lanes)
-                                    : model->at[NEO_SCHED_BLOCK_N];
+      s.loops.block_k = parts[k] ? part(reduced(v->x), parts[k], 1) : model->loops.block_k;
+      s.loops.block_n = parts[n] && p->fused == 1 ? part(columns, parts[n], p->tile_n * lanes)
+                                                  : model->loops.block_n;
       neo_model_units(v->x->m, v->x->f, &s);
       add(v, &s);
     }
@@ -70,9 +67,9 @@ size_t neo_survey_space(const neo_space *x, neo_surveyed **out) {
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
     for (int64_t columns = 1; columns <= 4; columns++)
       for (int64_t pack = 0; pack < 4; pack++) {
-        s.at[NEO_SCHED_TILE_M] = rows[r];
-        s.at[NEO_SCHED_TILE_N] = columns;
-        s.at[NEO_SCHED_PACK] = pack;
+        s.loops.tile_m = rows[r];
+        s.loops.tile_n = columns;
+        s.loops.pack = pack;
         each_block(&v, &s, &from);
       }
   *out = v.at;
@@ -88,14 +85,13 @@ typedef struct {
 } table;
 
 static bool same_tile(const neo_schedule *a, const neo_schedule *b) {
-  return a->at[NEO_SCHED_TILE_M] == b->at[NEO_SCHED_TILE_M] &&
-         a->at[NEO_SCHED_TILE_N] == b->at[NEO_SCHED_TILE_N] &&
-         a->at[NEO_SCHED_PACK] == b->at[NEO_SCHED_PACK];
+  return a->loops.tile_m == b->loops.tile_m && a->loops.tile_n == b->loops.tile_n &&
+         a->loops.pack == b->loops.pack;
 }
 
 /* How far a schedule's blocks are from those that the model chose, in doublings. */
 static double block_distance(const neo_schedule *s, const neo_schedule *model) {
-  static const neo_sched_param blocks[] = {NEO_SCHED_BLOCK_K, NEO_SCHED_BLOCK_N};
+  static const neo_param blocks[] = {NEO_PARAM(loops, block_k), NEO_PARAM(loops, block_n)};
   double d = 0;
   for (int k = 0; k < 2; k++) {
     double a = (double)s->at[blocks[k]], b = (double)model->at[blocks[k]];
@@ -106,9 +102,10 @@ static double block_distance(const neo_schedule *s, const neo_schedule *model) {
 
 /* The same but for blocks, units, and what follows from these. */
 static bool same_loops(const neo_schedule *a, const neo_schedule *b) {
-  for (int k = 0; k < NEO_SCHED_COUNT; k++)
-    if (k != NEO_SCHED_BLOCK_K && k != NEO_SCHED_BLOCK_M && k != NEO_SCHED_BLOCK_N &&
-        k != NEO_SCHED_UNIT_AXES && k != NEO_SCHED_UNIT_SIZE && a->at[k] != b->at[k])
+  for (neo_param k = 0; k < NEO_PARAMS; k++)
+    if (k != NEO_PARAM(loops, block_k) && k != NEO_PARAM(loops, block_m) &&
+        k != NEO_PARAM(loops, block_n) && k != NEO_PARAM(loops, unit_axes) &&
+        k != NEO_PARAM(loops, unit_size) && a->at[k] != b->at[k])
       return false;
   return true;
 }

@@ -58,7 +58,7 @@ const neo_lx *neo_lower_whole(lowering *l, const neo_lx *lo, const neo_lx *hi, i
 }
 
 bool neo_lower_lanes_shared(const lowering *l) {
-  int64_t v = l->s->at[NEO_SCHED_VECTOR_AXIS];
+  int64_t v = l->loops.vector_axis;
   return v >= 0 && v < (int64_t)l->f->axes.n;
 }
 

@@ -213,7 +213,7 @@ void neo_lower_reduce_lanes(lowering *l, neo_block *in, const neo_stage *s, cons
                             const stage_bounds *b) {
   tile part = *t;
   if (t->n_axis < 0)
-    part.cols = l->s->at[NEO_SCHED_UNROLL_K] > 1 ? l->s->at[NEO_SCHED_UNROLL_K] : 1;
+    part.cols = l->loops.unroll_k > 1 ? l->loops.unroll_k : 1;
   lane_range c = {.s = s, .t = &part, .b = b};
   neo_acc_begin(l, in, s, &part, true);
   lane_nest(l, in, &c, 0);

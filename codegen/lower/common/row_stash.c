@@ -77,9 +77,9 @@ static const neo_lx *row_start(lowering *l, int64_t bytes) {
 
 void neo_lower_plan_keeps(lowering *l) {
   enum { LANES = 64 }; /* dead ones of the last vectors */
-  if (!l->s->at[NEO_SCHED_KEEP])
+  if (!l->loops.stash)
     return;
-  l->kept_in_threads = l->s->at[NEO_SCHED_THREADS] != 0;
+  l->kept_in_threads = l->s->rows.threads != 0;
   if (!l->kept_in_threads)
     plan_row_starts(l);
   neo_keeps all = neo_keep_find(l->m, l->f, l->s);
@@ -111,7 +111,7 @@ void neo_lower_declare_keeps(lowering *l, neo_block *in, int64_t columns, int64_
   for (uint32_t k = 0; k < l->kept.n; k++) {
     neo_reg r = {.name = "row", .rank = width > 1 ? 2 : 1, .extent = {columns, width}};
     r.type = (uint8_t)neo_expr_type(l->m, l->kept.at[k].value);
-    r.threads = l->s->at[NEO_SCHED_THREADS];
+    r.threads = l->s->rows.threads;
     l->kept_reg[k] = neo_kernel_reg(l->k, r);
     neo_ls_reg(l->k, in, l->kept_reg[k]);
   }

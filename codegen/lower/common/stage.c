@@ -73,9 +73,9 @@ void neo_lower_close_tile(lowering *l, const tile *t) {
 /* May a loop's bounds, or a branch, use this? Not what changes inside the tile. */
 static bool fixed_in_tile(lowering *l, neo_expr e) {
   uint64_t axes = neo_form_axes(l->m, l->f, e);
-  int64_t am = l->s->at[NEO_SCHED_AXIS_M], an = l->s->at[NEO_SCHED_AXIS_N];
+  int64_t am = l->loops.axis_m, an = l->loops.axis_n;
   if (neo_lower_lanes_shared(l))
-    an = l->s->at[NEO_SCHED_VECTOR_AXIS];
+    an = l->loops.vector_axis;
   if (am >= 0 && axes >> am & 1)
     return false;
   for (int64_t k = 0; an >= 0 && k < l->walk_n; k++)

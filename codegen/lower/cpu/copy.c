@@ -191,7 +191,7 @@ static neo_block *open_nonempty(copier *c, neo_block *in, const neo_lx *const *r
   lowering *l = c->l;
   const neo_lx *cond = neo_lx_const(l->k, NEO_BOOL_T, (neo_value){.i = 1});
   int64_t known;
-  for (int k = l->s->at[NEO_SCHED_AXIS_M] < 0 ? 2 : 0; k < 4; k += 2)
+  for (int k = l->loops.axis_m < 0 ? 2 : 0; k < 4; k += 2)
     if (!neo_lx_is_int(lx_sub(l, range[k + 1], range[k]), &known) || known < 1)
       cond =
           neo_lx_op2(l->k, NEO_OP_AND, cond, neo_lx_op2(l->k, NEO_OP_LT, range[k], range[k + 1]));
@@ -214,8 +214,8 @@ void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *
   copier c = {.l = l, .p = p, .s = s, .b = b, .value = p->from, .buf = p->buf};
   c.square = UINT32_MAX;
   in = open_nonempty(&c, in, range);
-  const int64_t *at = l->s->at;
-  uint32_t rows = (uint32_t)at[NEO_SCHED_AXIS_M], columns = (uint32_t)at[NEO_SCHED_VECTOR_AXIS];
+  const neo_loop_params *at = &l->loops;
+  uint32_t rows = (uint32_t)at->axis_m, columns = (uint32_t)at->vector_axis;
   if (p->cond.i) {
     neo_expr zero = neo_const_int(l->m, neo_expr_type(l->m, p->from), 0);
     c.value = neo_op3(l->m, NEO_OP_SELECT, p->cond, p->from, zero);
@@ -226,10 +226,9 @@ void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *
   else if (p->side == NEO_SIDE_ROWS && p->unit > 1)
     copy_rows(&c, in, rows, range[0], range[1]);
   else if (p->side == NEO_SIDE_ROWS)
-    copy_axis(&c, in, rows, range[0], range[1], at[NEO_SCHED_TILE_M]);
+    copy_axis(&c, in, rows, range[0], range[1], at->tile_m);
   else if (p->temp >= 0)
     neo_copy_walked(&c, in, &(walked){range[2], range[3], (uint32_t)s->axes.n - p->temp_axes}, 0);
   else
-    copy_axis(&c, in, columns, range[2], range[3],
-              at[NEO_SCHED_TILE_N] * at[NEO_SCHED_VECTOR_WIDTH]);
+    copy_axis(&c, in, columns, range[2], range[3], at->tile_n * at->vector_width);
 }

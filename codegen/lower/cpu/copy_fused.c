@@ -45,8 +45,8 @@ static void fill_temp(copier *c, neo_block *in, const walked *w) {
  * of them. */
 static void cut_temp(copier *c, neo_block *in, const walked *w, const lower_terms *offset) {
   lowering *l = c->l;
-  int64_t width = l->s->at[NEO_SCHED_VECTOR_WIDTH], steps = 1;
-  int64_t size = l->s->at[NEO_SCHED_TILE_N] * width;
+  int64_t width = l->loops.vector_width, steps = 1;
+  int64_t size = l->loops.tile_n * width;
   const neo_lx *t, *k, *zero = lx_int(l, 0);
   for (uint32_t i = w->first; i < c->s->axes.n; i++)
     steps *= c->p->k_coef[i] ? c->p->k_extent[i] : 1;

@@ -174,7 +174,7 @@ static void copy_vectors(copier *c, neo_block *in, const copy_loop *x, const neo
 static void copy_inner(copier *c, neo_block *in, const copy_loop *x) {
   lowering *l = c->l;
   const neo_lx *from = x->lo;
-  int64_t whole = l->s->at[NEO_SCHED_VECTOR_WIDTH], n;
+  int64_t whole = l->loops.vector_width, n;
   bool fixed = neo_lx_is_int(lx_sub(l, x->hi, x->lo), &n);
   for (int64_t width = x->scale <= 1 ? whole : 1; width >= 1; width /= 2) {
     const neo_lx *to = neo_lower_whole(l, from, x->hi, width);
@@ -210,7 +210,7 @@ static void copy_steps(copier *c, neo_block *in, uint32_t k, const neo_lx *lo, c
 static void copy_across(copier *c, neo_block *in, uint32_t k) {
   lowering *l = c->l;
   const copy_loop *x = &c->at[k];
-  int64_t most = l->s->at[NEO_SCHED_VECTOR_WIDTH], n;
+  int64_t most = l->loops.vector_width, n;
   bool fixed = neo_lx_is_int(lx_sub(l, x->hi, x->lo), &n);
   const neo_lx *mid = neo_lower_whole(l, x->lo, x->hi, most);
   int64_t rest = fixed ? n % most : 1;

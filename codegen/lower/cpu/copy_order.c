@@ -31,7 +31,7 @@ static int64_t source_stride(const copier *c, uint32_t axis) {
 static int64_t merit(copier *c, const copy_loop *x) {
   enum { NONE, SHORT, SCATTERED, SECOND, GOOD };
   neo_module *m = c->l->m;
-  int64_t n, width = c->l->s->at[NEO_SCHED_VECTOR_WIDTH];
+  int64_t n, width = c->l->loops.vector_width;
   bool unit = x->scale <= 1 && neo_expr_has_stride(m, c->l->f, c->p->from, x->axis, x->scale);
   if (x->step > 1 || x->scale > 1)
     return NONE;
@@ -57,7 +57,7 @@ void neo_copy_contiguous_last(copier *c) {
 /* Is the loop one of lanes that lie side by side in memory, or of every second element, but apart
  * in scratch? */
 static bool is_down(copier *c, const copy_loop *x) {
-  int64_t n, width = c->l->s->at[NEO_SCHED_VECTOR_WIDTH];
+  int64_t n, width = c->l->loops.vector_width;
   if (x->step != 1 || x->scale != 1 || x->coef == 1)
     return false;
   if (neo_lx_is_int(lx_sub(c->l, x->hi, x->lo), &n) && 2 * n < width)

@@ -48,7 +48,7 @@ static void set_operands(dots *d) {
     bool rows = l->matrix.side[k] == NEO_SIDE_ROWS;
     operand *o = &d->of[k];
     *o = (operand){.rows = rows, .in_place = l->matrix.narrow[k]};
-    if (l->s->at[NEO_SCHED_PACK] >> k & 1)
+    if (l->loops.pack >> k & 1)
       o->copy = &l->packs[n++];
     if (!rows)
       o->at = first_cell(l, t->n_pack, t->n_sub, 1);
@@ -131,8 +131,7 @@ void neo_lower_dots(lowering *l, neo_block *in, const neo_stage *s, const tile *
   dots d = {.l = l, .s = s, .t = t};
   int64_t hi;
   set_operands(&d);
-  if (l->s->at[NEO_SCHED_PACK] == 3 ||
-      !neo_matrix_in_place(l->m, l->original, l->s, &l->matrix, &d.lo, &hi)) {
+  if (l->loops.pack == 3 || !neo_matrix_in_place(l->m, l->original, l->s, &l->matrix, &d.lo, &hi)) {
     all_pairs(&d, in, (l->matrix.pairs + STEPS - 1) / STEPS * STEPS);
     return;
   }

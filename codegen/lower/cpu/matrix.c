@@ -41,17 +41,17 @@ static void plan_operand(lowering *l, int k) {
 }
 
 void neo_lower_matrix_plan(lowering *l) {
-  const int64_t *p = l->s->at;
+  const neo_loop_params *p = &l->loops;
   l->matrix = neo_matrix_shape_of(l->m, l->original, l->s);
   assert(l->matrix.on && "the schedule is legal");
   for (int k = 0; k < 2; k++)
-    if (p[NEO_SCHED_PACK] >> k & 1)
+    if (p->pack >> k & 1)
       plan_operand(l, k);
-  bool blocks = p[NEO_SCHED_BLOCK_K];
-  if (!blocks && p[NEO_SCHED_MATRIX] == NEO_PAIRS_DOTS)
+  bool blocks = p->block_k;
+  if (!blocks && p->pairs == NEO_PAIRS_DOTS)
     return;
-  int64_t rows = blocks ? l->matrix.rows : p[NEO_SCHED_TILE_M];
-  l->block.pitch = blocks ? l->matrix.columns : p[NEO_SCHED_TILE_N] * SIDE;
+  int64_t rows = blocks ? l->matrix.rows : p->tile_m;
+  l->block.pitch = blocks ? l->matrix.columns : p->tile_n * SIDE;
   l->sums = l->block.partial = cells(l, "sums", NEO_F32_T, rows * l->block.pitch);
 }
 
@@ -287,13 +287,13 @@ static void clear(copier *c, neo_block *in) {
 }
 
 void neo_lower_matrix_copy(lowering *l, neo_block *in, const pack *p, const neo_lx *const *range) {
-  const int64_t *s = l->s->at;
+  const neo_loop_params *s = &l->loops;
   bool rows = p->side == NEO_SIDE_ROWS;
   copier c = {.l = l, .p = p, .s = &l->f->stages.at[l->matrix.c.stage], .base = lx_int(l, 0)};
   neo_lower_facts(l, l->f, c.s);
   c.value = neo_walked_expr(l->m, l->original, l->walk_last, l->walk_n, p->from);
-  bool one = rows && s[NEO_SCHED_AXIS_M] < 0;
-  c.axis = one ? NO_AXIS : (uint32_t)s[rows ? NEO_SCHED_AXIS_M : NEO_SCHED_VECTOR_AXIS];
+  bool one = rows && s->axis_m < 0;
+  c.axis = one ? NO_AXIS : (uint32_t)(rows ? s->axis_m : s->vector_axis);
   c.lo = one ? lx_int(l, 0) : range[rows ? 0 : 2];
   c.hi = one ? lx_int(l, 1) : range[rows ? 1 : 3];
   c.element = rows ? SIDE : 1;
@@ -381,9 +381,8 @@ static void fetch_sums(lowering *l, neo_block *in, const job *j, const neo_lx *r
 static void finish(lowering *l, neo_block *in, const job *j) {
   const neo_lx *r, *rows = lx_min(l, lx_sub(l, j->range[1], j->m), lx_int(l, j->rows * SIDE));
   in = neo_lower_open(l, in, "r", lx_int(l, 0), rows, 1, &r);
-  tile t = {
-      .m_axis = (int32_t)l->s->at[NEO_SCHED_AXIS_M], .rows = 1, .cols = j->columns, .width = SIDE};
-  t.n_axis = (int32_t)l->s->at[NEO_SCHED_VECTOR_AXIS];
+  tile t = {.m_axis = (int32_t)l->loops.axis_m, .rows = 1, .cols = j->columns, .width = SIDE};
+  t.n_axis = (int32_t)l->loops.vector_axis;
   t.m_at = lx_add(l, j->m, r);
   t.m_depth = l->depth;
   t.n_at = j->n;
@@ -447,8 +446,8 @@ static void tiles_of(lowering *l, neo_block *in, const piece *m, const piece *n,
 
 void neo_lower_matrix_block(lowering *l, neo_block *in, const neo_lx *const *range) {
   piece m[2], n[2];
-  cut(l, range[0], range[1], l->s->at[NEO_SCHED_TILE_M] / SIDE, m);
-  cut(l, range[2], range[3], l->s->at[NEO_SCHED_TILE_N], n);
+  cut(l, range[0], range[1], l->loops.tile_m / SIDE, m);
+  cut(l, range[2], range[3], l->loops.tile_n, n);
   for (int b = 0; b < 2; b++)
     for (int a = 0; a < 2; a++)
       tiles_of(l, in, &m[a], &n[b], range);

@@ -48,11 +48,11 @@ static bool safe_alone(lowering *l, neo_expr e) {
 /* Axes that have one value in a block, or that the operand uses itself. */
 static uint64_t axes_in_reach(const lowering *l, const neo_factor *x) {
   uint64_t shared = (1ULL << l->f->axes.n) - 1;
-  const int64_t *s = l->s->at;
-  if (s[NEO_SCHED_AXIS_M] >= 0)
-    shared &= ~(1ULL << s[NEO_SCHED_AXIS_M]);
-  for (int64_t k = 0; k < s[NEO_SCHED_MERGE]; k++)
-    shared &= ~(1ULL << (s[NEO_SCHED_VECTOR_AXIS] - k));
+  const neo_loop_params *s = &l->loops;
+  if (s->axis_m >= 0)
+    shared &= ~(1ULL << s->axis_m);
+  for (int64_t k = 0; k < s->fused; k++)
+    shared &= ~(1ULL << (s->vector_axis - k));
   return shared | x->axes;
 }
 
@@ -131,13 +131,11 @@ static bool needs_moving_range(lowering *l, const neo_stage *s, const stage_boun
 
 void neo_lower_plan_packs(lowering *l) {
   neo_contraction c;
-  const int64_t *p = l->s->at;
-  if (p[NEO_SCHED_MATRIX] && !p[NEO_SCHED_THREADS]) {
+  if (l->s->strategy == NEO_STRATEGY_PAIRS) {
     neo_lower_matrix_plan(l);
     return;
   }
-  if (p[NEO_SCHED_THREADS] || (!p[NEO_SCHED_PACK] && !p[NEO_SCHED_BLOCK_K]) ||
-      !neo_contraction_of(l->m, l->original, &c))
+  if ((!l->loops.pack && !l->loops.block_k) || !neo_contraction_of(l->m, l->original, &c))
     return;
   const neo_stage *s = &l->original->stages.at[c.stage];
   stage_bounds *b = &l->bounds[c.stage];
@@ -150,7 +148,7 @@ void neo_lower_plan_packs(lowering *l) {
     /* What the reduction does not walk through may be read by the finish too, where conditions and
      * empty domains of the reduction do not count: it is never copied. */
     bool walked = c.factor[k].axes >> l->f->axes.n;
-    if (!(p[NEO_SCHED_PACK] >> k & 1) || !walked) {
+    if (!(l->loops.pack >> k & 1) || !walked) {
       drop = drop && safe_alone(l, c.factor[k].e);
       continue;
     }
@@ -180,7 +178,7 @@ void neo_lower_plan_packs(lowering *l) {
       b->where_original = left;
     b->where = neo_walked_expr(l->m, l->original, l->walk_last, l->walk_n, b->where_original);
   }
-  if (p[NEO_SCHED_BLOCK_K])
+  if (l->loops.block_k)
     plan_partial(l, &c);
 }
 
@@ -198,7 +196,7 @@ static void set_origins(lowering *l, const neo_stage *s) {
 
 static const neo_stage *summing_stage(lowering *l, const stage_bounds **b) {
   neo_contraction c;
-  bool wanted = l->n_packs || l->s->at[NEO_SCHED_BLOCK_K];
+  bool wanted = l->n_packs || l->loops.block_k;
   if (!wanted || !neo_contraction_of(l->m, l->original, &c))
     return NULL;
   *b = &l->bounds[c.stage];
@@ -223,7 +221,7 @@ void neo_lower_make_packs(lowering *l, neo_block *in, int32_t level, const neo_l
 neo_block *neo_lower_open_steps(lowering *l, neo_block *in) {
   const neo_lx *v;
   const stage_bounds *b = NULL;
-  int64_t size = l->s->at[NEO_SCHED_BLOCK_K], from, to;
+  int64_t size = l->loops.block_k, from, to;
   summing_stage(l, &b);
   /* at least one block, so that an empty sum is stored too */
   const neo_lx *lo = neo_lower_expr(l, b->lo[0]), *hi = neo_lower_expr(l, b->hi[0]);
@@ -254,7 +252,7 @@ static void one_block(lowering *l, neo_block *in, int32_t level, const neo_lx *c
 
 void neo_lower_blocks(lowering *l, neo_block *in, int32_t level, const neo_lx *const *range) {
   const stage_bounds *b = NULL;
-  if (l->block.on || !summing_stage(l, &b) || !l->s->at[NEO_SCHED_BLOCK_K]) {
+  if (l->block.on || !summing_stage(l, &b) || !l->loops.block_k) {
     one_block(l, in, level, range);
     return;
   }

@@ -70,10 +70,10 @@ static void find_in(finder *c, const neo_stage *s) {
 }
 
 static bool is_plain(const lowering *l) {
-  const int64_t *s = l->s->at;
-  return !l->n_packs && !l->n_fetches && !l->matrix.on && s[NEO_SCHED_TILE_M] == 1 &&
-         s[NEO_SCHED_MERGE] == 1 && !s[NEO_SCHED_SEGMENT] && !s[NEO_SCHED_RUNNING] &&
-         !s[NEO_SCHED_BLOCK_K];
+  return !l->n_packs && !l->n_fetches && !l->matrix.on && l->loops.tile_m == 1 &&
+         l->loops.fused == 1 &&
+         (l->s->strategy == NEO_STRATEGY_LOOPS || l->s->strategy == NEO_STRATEGY_TILE) &&
+         !l->loops.block_k;
 }
 
 /* ---- rows */
@@ -151,8 +151,7 @@ void neo_lower_plan_ahead(lowering *l) {
   const neo_form *f = l->f;
   uint32_t n = (uint32_t)f->axes.n;
   finder c = {.l = l, .step = n - 1, .at = l->ahead};
-  if (!is_plain(l) || !n || l->s->at[NEO_SCHED_VECTOR_AXIS] != (int64_t)n ||
-      l->s->at[NEO_SCHED_AXIS_N] >= 0)
+  if (!is_plain(l) || !n || l->loops.vector_axis != (int64_t)n || l->loops.axis_n >= 0)
     return;
   for (uint32_t k = 0; k < f->stages.n; k++) {
     c.stage = longest_after(l, k);

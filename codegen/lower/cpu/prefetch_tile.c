@@ -16,7 +16,7 @@
 #include "codegen/lower/scope.h"
 
 void neo_lower_plan_fetches(lowering *l) {
-  l->n_fetches = l->s->at[NEO_SCHED_FETCH] ? neo_fetch_find(l->m, l->f, l->s, l->fetch) : 0;
+  l->n_fetches = l->loops.prefetch ? neo_fetch_find(l->m, l->f, l->s, l->fetch) : 0;
 }
 
 /* A tile with a column for each line. */
@@ -71,8 +71,8 @@ typedef struct {
 
 /* Of a block's tiles, in the order in which they run. */
 static turn turn_of_tile(lowering *l, const tile *t) {
-  const neo_lx *high = lx_int(l, l->s->at[NEO_SCHED_TILE_M]);
-  const neo_lx *wide = lx_int(l, l->s->at[NEO_SCHED_TILE_N] * t->width);
+  const neo_lx *high = lx_int(l, l->loops.tile_m);
+  const neo_lx *wide = lx_int(l, l->loops.tile_n * t->width);
   turn rows = {quotient(l, t->m_pack, high), ceil_div(l, lx_sub(l, t->m_hi, t->m_lo), high)};
   turn columns = {quotient(l, t->n_pack, wide), ceil_div(l, lx_sub(l, t->n_hi, t->n_lo), wide)};
   bool columns_first = neo_schedule_columns_first(l->m, l->original, l->s);
@@ -126,7 +126,7 @@ static void fetch_part(lowering *l, neo_block *in, const tile *t, const neo_fetc
 static area copied_area(lowering *l, const tile *t, const stage_bounds *b) {
   area a = {(uint32_t)l->f->axes.n, l->block.lo, l->block.hi, NULL, t->n_lo, t->n_hi};
   if (l->block.on) {
-    a.most = lx_int(l, l->s->at[NEO_SCHED_BLOCK_K]);
+    a.most = lx_int(l, l->loops.block_k);
     return a;
   }
   a.lo = neo_lower_expr(l, b->lo[0]), a.hi = neo_lower_expr(l, b->hi[0]);

@@ -160,7 +160,7 @@ static void along(running *c, neo_block *in) {
 
 void neo_lower_running(lowering *l, neo_block *in, const neo_lx *n_lo, const neo_lx *n_hi) {
   running c = {.l = l};
-  int64_t axis = l->s->at[NEO_SCHED_VECTOR_AXIS], a, b;
+  int64_t axis = l->loops.vector_axis, a, b;
   tile t = {
       .m_axis = -1, .n_axis = axis >= 0 ? (int32_t)axis : -1, .rows = 1, .cols = 1, .width = 1};
   if (!neo_running_of(l->m, l->g, &c.x)) {
@@ -181,7 +181,7 @@ void neo_lower_running(lowering *l, neo_block *in, const neo_lx *n_lo, const neo
     return;
   }
   const neo_lx *from = n_lo, *v;
-  for (t.width = l->s->at[NEO_SCHED_VECTOR_WIDTH]; t.width >= 1; t.width = t.width > 1 ? 1 : 0) {
+  for (t.width = l->loops.vector_width; t.width >= 1; t.width = t.width > 1 ? 1 : 0) {
     const neo_lx *to = neo_lower_whole(l, from, n_hi, t.width);
     if (neo_lx_is_int(from, &a) && neo_lx_is_int(to, &b) && a == b)
       continue;

@@ -8,8 +8,8 @@
  *
  * Elements are added in the order of e, so the result is one of a kind without atomics; units of
  * work divide d. */
-#include "codegen/lower/scope.h"
 #include "schedule/segment.h"
+#include "codegen/lower/scope.h"
 
 typedef struct {
   lowering *l;
@@ -31,7 +31,7 @@ static void over_columns(segment *c, neo_block *in, segment_body *f) {
   }
   const neo_lx *from = c->n_lo, *v;
   int64_t a, b;
-  for (int64_t width = l->s->at[NEO_SCHED_VECTOR_WIDTH]; width >= 1; width = width > 1 ? 1 : 0) {
+  for (int64_t width = l->loops.vector_width; width >= 1; width = width > 1 ? 1 : 0) {
     const neo_lx *to = neo_lower_whole(l, from, c->n_hi, width);
     if (neo_lx_is_int(from, &a) && neo_lx_is_int(to, &b) && a == b)
       continue;
@@ -113,7 +113,7 @@ void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo
                        const neo_lx *n_lo, const neo_lx *n_hi) {
   segment c = {.l = l, .n_lo = n_lo, .n_hi = n_hi};
   uint64_t buf = 0;
-  int64_t v = l->s->at[NEO_SCHED_VECTOR_AXIS];
+  int64_t v = l->loops.vector_axis;
   if (!neo_segment_of(l->m, l->g, &c.seg)) {
     neo_lower_fail(l, "the schedule runs a sum over its source that has none");
     return;

@@ -183,7 +183,7 @@ static void tile_pair(lowering *l, neo_block *in, const plan *c, const piece *r,
 
 /* Vectors of a tile: of a map, at least a line where that matters. */
 static int64_t tile_vectors(const lowering *l, int64_t width) {
-  int64_t n = l->s->at[NEO_SCHED_TILE_N];
+  int64_t n = l->loops.tile_n;
   for (size_t k = 0; k < l->f->stages.n; k++) {
     const neo_stage *s = &l->f->stages.at[k];
     int64_t line = s->accs.n || s->axes.n ? 1 : neo_lower_line(l, s, width);
@@ -194,21 +194,21 @@ static int64_t tile_vectors(const lowering *l, int64_t width) {
 
 void neo_lower_block(lowering *l, neo_block *in, const neo_lx *const *range) {
   const neo_lx *m_lo = range[0], *m_hi = range[1], *n_lo = range[2], *n_hi = range[3];
-  const int64_t *s = l->s->at;
-  if (l->matrix.on && s[NEO_SCHED_MATRIX] == NEO_PAIRS_TILES) {
+  const neo_loop_params *s = &l->loops;
+  if (l->matrix.on && s->pairs == NEO_PAIRS_TILES) {
     neo_lower_matrix_block(l, in, range);
     return;
   }
   bool shared = neo_lower_lanes_shared(l);
-  tile t = {.m_axis = (int32_t)s[NEO_SCHED_AXIS_M], .rows = 1, .cols = 1};
+  tile t = {.m_axis = (int32_t)s->axis_m, .rows = 1, .cols = 1};
   t.m_lo = m_lo, t.m_hi = m_hi, t.n_lo = n_lo, t.n_hi = n_hi;
-  t.n_axis = (int32_t)(shared ? s[NEO_SCHED_VECTOR_AXIS] : s[NEO_SCHED_AXIS_N]);
-  t.width = s[NEO_SCHED_VECTOR_WIDTH];
+  t.n_axis = (int32_t)(shared ? s->vector_axis : s->axis_n);
+  t.width = s->vector_width;
   plan c = {.m_lo = m_lo, .n_lo = n_lo};
   c.cols_first = neo_schedule_columns_first(l->m, l->original, l->s);
-  int64_t block_n = s[NEO_SCHED_BLOCK_N], tile_n = s[NEO_SCHED_TILE_N];
+  int64_t block_n = s->block_n, tile_n = s->tile_n;
   if (t.m_axis >= 0)
-    c.rows = row_pieces(l, t.m_axis, s[NEO_SCHED_BLOCK_M], m_lo, m_hi, s[NEO_SCHED_TILE_M]);
+    c.rows = row_pieces(l, t.m_axis, s->block_m, m_lo, m_hi, s->tile_m);
   if (c.rows.n && fetches_columns(l))
     part_first(l, &c.rows);
   if (t.n_axis >= 0 && shared)

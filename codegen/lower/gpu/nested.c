@@ -280,7 +280,7 @@ static void inner_sum(nest *x, neo_block *in, uint32_t k) {
   neo_ln_clear(x, in, reg);
   neo_block *body = neo_lower_open(l, in, "d", lx_int(l, 0), total, NEO_NESTED_STEPS, &from);
   neo_block *copies = neo_ln_open_threads(x, body);
-  copied o = {s,     &sum->rows,     &x->rows, own, from,
+  copied o = {s,     &sum->rows,       &x->rows, own, from,
               total, NEO_NESTED_STEPS, x->a,     1,   neo_ln_pitch(&x->rows),
               NULL};
   neo_ln_copy(x, copies, &o);
@@ -522,21 +522,21 @@ static side fragments_of(uint64_t axes, int64_t block, int64_t of_warp, int64_t 
 }
 
 static void make_sides(nest *x) {
-  const int64_t *s = x->l->s->at;
+  const neo_nested_params *s = &x->l->s->nested;
   neo_type t = type_of(&x->l->f->stages.at[x->n.sum[0].stage]);
-  int64_t tall = s[NEO_SCHED_BLOCK_M] / s[NEO_SCHED_TILE_M], wide = x->threads / tall;
+  int64_t tall = s->block_m / s->tile_m, wide = x->threads / tall;
   if (!x->kinds.on) {
-    x->rows = side_of(x->n.rows, s[NEO_SCHED_BLOCK_M], s[NEO_SCHED_TILE_M], t);
-    x->steps = side_of(0, s[NEO_SCHED_BLOCK_K], s[NEO_SCHED_BLOCK_K] / wide, t);
+    x->rows = side_of(x->n.rows, s->block_m, s->tile_m, t);
+    x->steps = side_of(0, s->block_k, s->block_k / wide, t);
     if (x->n.columns)
-      x->columns = side_of(x->n.columns, s[NEO_SCHED_BLOCK_N], s[NEO_SCHED_TILE_N], t);
+      x->columns = side_of(x->n.columns, s->block_n, s->tile_n, t);
     return;
   }
   wide /= WARP;
-  x->rows = fragments_of(x->n.rows, s[NEO_SCHED_BLOCK_M], s[NEO_SCHED_TILE_M], wide, true);
-  x->steps = fragments_of(0, s[NEO_SCHED_BLOCK_K], s[NEO_SCHED_BLOCK_K] / wide, wide, false);
+  x->rows = fragments_of(x->n.rows, s->block_m, s->tile_m, wide, true);
+  x->steps = fragments_of(0, s->block_k, s->block_k / wide, wide, false);
   if (x->n.columns)
-    x->columns = fragments_of(x->n.columns, s[NEO_SCHED_BLOCK_N], s[NEO_SCHED_TILE_N], wide, false);
+    x->columns = fragments_of(x->n.columns, s->block_n, s->tile_n, wide, false);
 }
 
 /* Batch, block of rows, block of columns of a unit. */
@@ -562,13 +562,13 @@ static neo_block *open_units(nest *x) {
 }
 
 void neo_lower_nested(lowering *l) {
-  const int64_t *s = l->s->at;
-  nest x = {.l = l, .threads = s[NEO_SCHED_THREADS], .stages = s[NEO_SCHED_STAGES]};
+  const neo_nested_params *s = &l->s->nested;
+  nest x = {.l = l, .threads = s->threads, .stages = s->stages};
   bool found = neo_nested_of(l->m, l->f, &x.n);
   assert(found && "blocks of rows are legal for such forms alone");
   (void)found;
   neo_type t = type_of(&l->f->stages.at[x.n.sum[0].stage]);
-  if (s[NEO_SCHED_MATRIX])
+  if (s->products)
     x.kinds = neo_nested_warps_of(l->m, l->f, &x.n);
   make_sides(&x);
   if (x.kinds.on) {

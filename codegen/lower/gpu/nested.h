@@ -25,10 +25,10 @@ typedef struct {
   neo_ln_range some, all; /* what some row of the block takes, whole blocks from there on; what all
                              rows take, null where a condition does not say so */
   uint32_t a, b;          /* buffers of an inner sum's operands */
-  neo_nested_warps kinds;   /* what warps multiply; .on: they do */
-  block_tile warp[NEO_NESTED_SUMS + 1];     /* of each inner sum, then of the product */
-  int64_t depth[NEO_NESTED_SUMS];           /* steps of an inner sum at a time */
-  bool whole[NEO_NESTED_SUMS];              /* all, and those of rows stay in shared memory */
+  neo_nested_warps kinds; /* what warps multiply; .on: they do */
+  block_tile warp[NEO_NESTED_SUMS + 1];   /* of each inner sum, then of the product */
+  int64_t depth[NEO_NESTED_SUMS];         /* steps of an inner sum at a time */
+  bool whole[NEO_NESTED_SUMS];            /* all, and those of rows stay in shared memory */
   uint32_t inner[MAX_ACCS];               /* registers of inner sums, by accumulator */
   uint32_t part[MAX_ACCS], row[MAX_ACCS]; /* buffers: parts of rows, rows; by accumulator */
   bool done[MAX_ACCS];                    /* it is in row[] */
@@ -37,9 +37,9 @@ typedef struct {
   const neo_lx *stage;   /* whose turn it is */
   const neo_stage *host; /* of the loop over steps, with stages; where that is, its body */
   neo_block *around, *body;
-  side ahead;                       /* the steps that are copied */
+  side ahead;                         /* the steps that are copied */
   uint32_t next[NEO_NESTED_SUMS + 1]; /* registers of what comes by way of them */
-  const neo_lx *end;                /* of steps that some row takes */
+  const neo_lx *end;                  /* of steps that some row takes */
 } nest;
 
 /* An operand in shared memory: zero where there is none. */

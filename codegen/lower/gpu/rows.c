@@ -409,13 +409,13 @@ static void make_keeps(points *p, neo_block *in) {
 }
 
 void neo_lower_points(lowering *l) {
-  const int64_t *s = l->s->at;
-  points p = {.l = l, .threads = s[NEO_SCHED_THREADS], .lanes = s[NEO_SCHED_LANES]};
+  const neo_row_params *s = &l->s->rows;
+  points p = {.l = l, .threads = s->threads, .lanes = s->lanes};
   p.n = p.threads / p.lanes;
-  p.across = s[NEO_SCHED_ACROSS] != 0;
-  p.wide = s[NEO_SCHED_VECTOR_WIDTH];
+  p.across = s->across != 0;
+  p.wide = s->vector_width;
   p.wide_axis = neo_lower_lanes_shared(l);
-  p.unroll = s[NEO_SCHED_UNROLL_K];
+  p.unroll = s->unroll_k;
   p.total = lx_int(l, 1);
   for (uint32_t k = 0; k < l->f->axes.n; k++)
     p.total = neo_lx_op2(l->k, NEO_OP_MUL, p.total, places(&p, k));

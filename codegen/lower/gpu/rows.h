@@ -2,8 +2,8 @@
  * Private to them. */
 #ifndef NEO_CODEGEN_LOWER_POINTS_H
 #define NEO_CODEGEN_LOWER_POINTS_H
-#include "codegen/lower/scope.h"
 #include "codegen/loop/warp.h"
+#include "codegen/lower/scope.h"
 
 typedef struct {
   lowering *l;

@@ -321,31 +321,29 @@ neo_block *neo_btile_open_units(block_tile *x, neo_block *in) {
 }
 
 void neo_lower_block_tile(lowering *l) {
-  const int64_t *s = l->s->at;
-  block_tile x = {.l = l, .threads = s[NEO_SCHED_THREADS], .block_k = s[NEO_SCHED_BLOCK_K]};
-  x.warpgroups = s[NEO_SCHED_MATRIX] == NEO_THREADS_WARPGROUPS;
-  x.stages = s[NEO_SCHED_STAGES];
+  const neo_block_params *s = &l->s->block;
+  block_tile x = {.l = l, .threads = s->threads, .block_k = s->block_k};
+  x.warpgroups = s->products == NEO_THREADS_WARPGROUPS;
+  x.stages = s->stages;
   bool found = neo_contraction_of(l->m, l->f, &x.c);
   assert(found && "blocks of rows and columns are legal for contractions alone");
   (void)found;
   x.s = &l->f->stages.at[x.c.stage];
   neo_type t = (neo_type)x.s->accs.at[0].type, of_operands = t;
-  if (s[NEO_SCHED_MATRIX]) {
+  if (s->products) {
     x.warps = neo_threads_warps(l->m, l->f, &x.c);
     of_operands = neo_expr_type(l->m, x.c.factor[0].e);
   }
-  x.o[0] = (operand){.axes = (uint64_t)s[NEO_SCHED_ROW_AXES],
-                     .side = NEO_SIDE_ROWS,
-                     .block = s[NEO_SCHED_BLOCK_M],
-                     .tile = s[NEO_SCHED_TILE_M]};
-  x.o[1] = (operand){.axes = (uint64_t)s[NEO_SCHED_COLUMN_AXES],
+  x.o[0] = (operand){
+      .axes = (uint64_t)s->row_axes, .side = NEO_SIDE_ROWS, .block = s->block_m, .tile = s->tile_m};
+  x.o[1] = (operand){.axes = (uint64_t)s->column_axes,
                      .side = NEO_SIDE_COLUMNS,
-                     .block = s[NEO_SCHED_BLOCK_N],
-                     .tile = s[NEO_SCHED_TILE_N]};
+                     .block = s->block_n,
+                     .tile = s->tile_n};
   for (int k = 0; k < 2; k++)
     make_operand(&x, &x.o[k], of_operands);
   take_conditions(&x);
-  x.persistent = s[NEO_SCHED_PERSISTENT];
+  x.persistent = s->persistent;
   l->k->persistent = x.persistent ? neo_producer_blocks(l->s) : 0;
   neo_block *in = &l->k->body;
   neo_block *body = neo_btile_open_units(&x, x.persistent ? neo_btile_open_roles(&x, in) : in);

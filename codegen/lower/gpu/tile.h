@@ -20,14 +20,15 @@ typedef struct { /* rows or columns */
   uint32_t at;              /* for warps: where the thread's row of a matrix begins */
   int64_t wide;             /* elements that are copied as one, along the axis that is fastest */
   int64_t copies;           /* of those that a thread makes */
-  neo_expr from;            /* what is copied asynchronously (lower/gpu/tile_pipeline.c); 0: nothing */
-  uint32_t from_buf;        /* where that lies */
-  neo_stages_box box;       /* what the copy engine brings, with block_tile.bulk */
-  bool rounded;             /* to tf32, where fragments are read */
-  const neo_lx *begin;      /* in shared memory, of the stage that warps read; null: 0 */
-  bool along_steps;         /* neighbouring threads copy neighbouring steps, */
-  uint32_t fast;            /* or else points of this axis */
-  bool exchanged, turned;   /* it lies as warpgroups read it, turned round (codegen/loop/warpgroup.h) */
+  neo_expr from;       /* what is copied asynchronously (lower/gpu/tile_pipeline.c); 0: nothing */
+  uint32_t from_buf;   /* where that lies */
+  neo_stages_box box;  /* what the copy engine brings, with block_tile.bulk */
+  bool rounded;        /* to tf32, where fragments are read */
+  const neo_lx *begin; /* in shared memory, of the stage that warps read; null: 0 */
+  bool along_steps;    /* neighbouring threads copy neighbouring steps, */
+  uint32_t fast;       /* or else points of this axis */
+  bool exchanged,
+      turned; /* it lies as warpgroups read it, turned round (codegen/loop/warpgroup.h) */
   bool bounded;
 } operand;
 

@@ -49,7 +49,7 @@
 #include "schedule/producer.h"
 
 void neo_btile_plan_producer(block_tile *x) {
-  x->producer = x->l->s->at[NEO_SCHED_PRODUCER];
+  x->producer = x->l->s->block.producer;
   if (x->producer)
     x->empty = neo_btile_phases(x, "empty");
 }

@@ -34,7 +34,7 @@ uint32_t neo_btile_phases(block_tile *x, const char *name) {
 
 bool neo_btile_plan_bulk(block_tile *x) {
   lowering *l = x->l;
-  x->bulk = l->s->at[NEO_SCHED_BULK] && x->o[0].from.i && x->o[1].from.i;
+  x->bulk = l->s->block.tma && x->o[0].from.i && x->o[1].from.i;
   for (int k = 0; k < 2 && x->bulk; k++)
     x->bulk = neo_stages_boxed(l->m, l->f, &x->c, l->s, x->o[k].side, &x->o[k].box) &&
               x->o[k].along_steps == x->o[k].box.along_steps;

@@ -149,12 +149,12 @@ static void put_schedule(page *p, size_t g) {
   neo_schedule plain = neo_schedule_plain();
   const neo_schedule *s = &p->c->schedules.at[g];
   neo_str_add(p->out, "<p class=\"schedule\">");
-  for (int k = 0; k < NEO_SCHED_COUNT; k++)
+  for (int k = 0; k < NEO_PARAMS; k++)
     if (s->at[k] != plain.at[k]) {
-      const char *text = neo_arena_printf(p->a, "%s=%lld", neo_sched_param_text((neo_sched_param)k),
-                                          (long long)s->at[k]);
-      neoc_html_leaf(p->out, "span", text, "class", "tag", "title",
-                     neo_sched_param_meaning((neo_sched_param)k), NULL);
+      const char *text =
+          neo_arena_printf(p->a, "%s=%lld", neo_param_text((neo_param)k), (long long)s->at[k]);
+      neoc_html_leaf(p->out, "span", text, "class", "tag", "title", neo_param_meaning((neo_param)k),
+                     NULL);
     }
   neoc_html_leaf(p->out, "span", neoc_schedule_origin(p->c, p->a, g), "class", "note", NULL);
   neo_str_add(p->out, "</p>\n");
