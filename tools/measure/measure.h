@@ -199,6 +199,7 @@ typedef struct {
 void measure_child(const measure_job *j, measure_mode mode, const measure_kernel *k,
                    const measure_kernel *base, int in, int out) __attribute__((noreturn));
 
+/* ---- inside.c: for children of both kinds */
 /* Out of everybody's reach but the two pipes', and in a group of its own. */
 void measure_child_begin(int in, int out);
 void measure_child_tell(const measure_message *m);
@@ -215,6 +216,7 @@ typedef struct {
 } measure_request;
 /* A child for all candidates of a job: reads requests from its pipe. */
 void measure_gpu_child(const measure_job *j, int in, int out) __attribute__((noreturn));
+/* ---- device.c */
 /* A line "device ...": what is measured on from now on. *text: its name; where it is not here,
  * false, why. */
 bool measure_device_choose(measure_job *j, const char *line, char text[256]);

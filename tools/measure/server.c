@@ -74,9 +74,9 @@ static void complain(server *s, const char *why) {
   s->wrong = s->wrong ? s->wrong : why;
 }
 
-/* buffer read|write TYPE N ... */
+/* read|write TYPE N ... */
 static void add_buffer(server *s, const char *line) {
-  const char *p = line + strlen("buffer ");
+  const char *p = line;
   bool write = strncmp(p, "write ", 6) == 0;
   measure_buf b = {.write = write};
   if (s->job.n_bufs == MEASURE_MAX_BUFS || (!write && strncmp(p, "read ", 5) != 0)) {
@@ -142,54 +142,88 @@ const char *measure_server_run(measure_server *s, measure_mode mode, const char 
   return NULL;
 }
 
-void measure_server_describe(measure_server *s, const char *line) {
+/* ---- lines that describe the job; `p` is what comes after the word */
+
+static void describe_job(server *s, const char *p) {
+  (void)p;
+  measure_job_clear(&s->job);
+  s->has_base = false;
+  s->wrong = NULL;
+}
+
+static void describe_threads(server *s, const char *p) {
+  s->job.threads = (int32_t)strtol(p, NULL, 10);
+  if (s->job.threads < 1 || s->job.threads > 256)
+    complain(s, "threads: 1 to 256");
+}
+
+static void describe_seed(server *s, const char *p) {
+  s->job.seed = strtoull(p, NULL, 10);
+}
+
+static void describe_fill(server *s, const char *p) {
+  s->job.positive = measure_is(p, "positive");
+}
+
+static void describe_limit(server *s, const char *p) {
+  enum { MB = 1 << 20 };
   measure_job *j = &s->job;
-  if (measure_is(line, "job")) {
-    measure_job_clear(j);
-    s->has_base = false;
-    s->wrong = NULL;
-  } else if (measure_is(line, "threads")) {
-    j->threads = (int32_t)strtol(line + 7, NULL, 10);
-    if (j->threads < 1 || j->threads > 256)
-      complain(s, "threads: 1 to 256");
-  } else if (measure_is(line, "seed")) {
-    j->seed = strtoull(line + 4, NULL, 10);
-  } else if (measure_is(line, "fill")) {
-    j->positive = strstr(line, "positive") != NULL;
-  } else if (measure_is(line, "limit")) {
-    j->wall_ms = (int64_t)measure_number(line, "wall_ms", (double)j->wall_ms);
-    j->cpu_ms = (int64_t)measure_number(line, "cpu_ms", (double)j->wall_ms);
-    j->memory_bytes =
-        (int64_t)(measure_number(line, "memory_mb", (double)(j->memory_bytes >> 20)) * 1048576);
-  } else if (measure_is(line, "time")) {
-    j->run_ns = 1e6 * measure_number(line, "run_ms", j->run_ns / 1e6);
-    j->total_ns = 1e6 * measure_number(line, "total_ms", j->total_ns / 1e6);
-    j->least_runs = (int)measure_number(line, "least_runs", j->least_runs);
-  } else if (measure_is(line, "between")) {
-    double bytes = measure_number(line, "bytes", -1);
-    if (bytes < 0)
-      complain(s, "between has bytes=, 0 or more");
-    else
-      j->between_bytes = bytes < 0x1p40 ? (size_t)bytes : (size_t)1 << 40;
-  } else if (measure_is(line, "sizes")) {
-    read_sizes(s, line + 5 + strspn(line + 5, " "));
-  } else if (measure_is(line, "buffer")) {
-    add_buffer(s, line);
-  } else if (measure_is(line, "loose")) {
-    for (int k = 0; k < j->n_bufs; k++)
-      j->buf[k].atol += j->buf[k].loose;
-  } else if (measure_is(line, "expect")) {
-    const char *path = measure_after(line, "path");
-    const char *wrong = path ? measure_answer_load(j, path) : "expect has path=";
-    if (wrong)
-      complain(s, wrong);
-  } else if (measure_is(line, "ready")) {
-    if (j->ready || !measure_job_ready(j))
-      complain(s, "no memory for the buffers");
-    calibrate(j);
-  } else {
-    complain(s, "no such command");
-  }
+  j->wall_ms = (int64_t)measure_number(p, "wall_ms", (double)j->wall_ms);
+  j->cpu_ms = (int64_t)measure_number(p, "cpu_ms", (double)j->wall_ms);
+  j->memory_bytes = (int64_t)(measure_number(p, "memory_mb", (double)(j->memory_bytes / MB)) * MB);
+}
+
+static void describe_time(server *s, const char *p) {
+  measure_job *j = &s->job;
+  j->run_ns = 1e6 * measure_number(p, "run_ms", j->run_ns / 1e6);
+  j->total_ns = 1e6 * measure_number(p, "total_ms", j->total_ns / 1e6);
+  j->least_runs = (int)measure_number(p, "least_runs", j->least_runs);
+}
+
+static void describe_between(server *s, const char *p) {
+  double bytes = measure_number(p, "bytes", -1);
+  if (bytes < 0)
+    complain(s, "between has bytes=, 0 or more");
+  else
+    s->job.between_bytes = bytes < 0x1p40 ? (size_t)bytes : (size_t)1 << 40;
+}
+
+static void describe_loose(server *s, const char *p) {
+  (void)p;
+  for (int k = 0; k < s->job.n_bufs; k++)
+    s->job.buf[k].atol += s->job.buf[k].loose;
+}
+
+static void describe_expect(server *s, const char *p) {
+  const char *path = measure_after(p, "path");
+  const char *wrong = path ? measure_answer_load(&s->job, path) : "expect has path=";
+  if (wrong)
+    complain(s, wrong);
+}
+
+static void describe_ready(server *s, const char *p) {
+  (void)p;
+  if (s->job.ready || !measure_job_ready(&s->job))
+    complain(s, "no memory for the buffers");
+  calibrate(&s->job);
+}
+
+void measure_server_describe(measure_server *s, const char *line) {
+  static const struct {
+    const char *word;
+    void (*describe)(server *s, const char *p);
+  } lines[] = {
+      {"job", describe_job},         {"threads", describe_threads}, {"seed", describe_seed},
+      {"fill", describe_fill},       {"limit", describe_limit},     {"time", describe_time},
+      {"between", describe_between}, {"sizes", read_sizes},         {"buffer", add_buffer},
+      {"loose", describe_loose},     {"expect", describe_expect},   {"ready", describe_ready}};
+  for (size_t k = 0; k < sizeof lines / sizeof *lines; k++)
+    if (measure_is(line, lines[k].word)) {
+      const char *p = line + strlen(lines[k].word);
+      lines[k].describe(s, p + strspn(p, " "));
+      return;
+    }
+  complain(s, "no such command");
 }
 
 bool measure_server_mode(const char *line, measure_mode *mode) {

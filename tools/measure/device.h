@@ -1,0 +1,23 @@
+/* A GPU, opened through its driver. */
+#ifndef NEO_TOOLS_MEASURE_DEVICE_H
+#define NEO_TOOLS_MEASURE_DEVICE_H
+#include "runtime/cuda_api.h"
+#include "tools/measure/measure.h"
+
+typedef struct {
+  cuda_api api;
+  cuda_device number;
+  cuda_context context;
+  cuda_stream stream;
+  cuda_event from, to;
+  char name[128];
+  int sm, processors; /* 10 * major + minor; multiprocessors */
+} measure_device;
+
+/* Null, or why a call of the driver failed; `text` has room for it. */
+const char *measure_device_told(const measure_device *d, cuda_result r, const char *doing,
+                                char *text);
+/* Opens the job's device, up to its properties; null, or why it cannot be had. */
+const char *measure_device_open(const measure_job *j, measure_device *d, char text[CUDA_TEXT]);
+
+#endif

@@ -1,0 +1,33 @@
+/* The parts of `neoc tune`: tune.c runs, print.c prints progress and results, options.c reads the
+ * command line. */
+#ifndef NEO_TOOLS_NEOC_TUNER_H
+#define NEO_TOOLS_NEOC_TUNER_H
+#include "tools/neoc/neoc.h"
+#include "tools/tune/tune.h"
+
+typedef struct {
+  neoc_cli *cli;
+  neo_compilation c;
+  neo_tune tune;
+  bool terminal;
+  bool before;    /* of a compilation, which reports */
+  double shown_s; /* when progress was printed last */
+} tuner;
+
+/* ---- options.c */
+/* The options of the tuner; the files of records go to *co too. */
+neoc_exit neoc_tune_options(neoc_cli *cli, neo_tune_options *o, neo_compile_options *co);
+/* The file that winners are written to, which is read too, and that of the log. */
+neoc_exit neoc_tune_files(neoc_cli *cli, neo_tune_options *o, neo_compile_options *co);
+/* "90s", "5m", "1h"; false: the text is none. */
+bool neoc_tune_duration(const char *text, double *seconds);
+
+/* ---- print.c */
+/* Called after every batch, with a tuner; on a terminal one line that changes. */
+void neoc_tune_progress(void *tuner, const neo_tune *t);
+void neoc_tune_print(const tuner *x);
+const char *neoc_tune_json(const tuner *x); /* members of an object */
+void neoc_tune_print_survey(const tuner *x, const neo_quality *q, size_t n);
+const char *neoc_tune_survey_json(const tuner *x, const neo_quality *q, size_t n);
+
+#endif

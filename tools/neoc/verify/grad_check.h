@@ -1,0 +1,31 @@
+/* The parts of `neoc grad-check`: grad_check.c compares, grad_functions.c prepares the module. */
+#ifndef NEO_TOOLS_NEOC_GRAD_CHECK_H
+#define NEO_TOOLS_NEOC_GRAD_CHECK_H
+#include "tools/neoc/run/runner.h"
+#include "tools/neoc/verify/grad_hold.h"
+
+typedef struct { /* one grad_function of the model */
+  const char *name;
+  neo_tensor y, seed; /* seed 0: y is a scalar */
+  neo_tensor y_held;  /* y as differences see it (grad_hold.h) */
+  neoc_holds *holds;
+  NEO_VEC(neo_tensor) wrt;
+  uint32_t value, gradient, hold; /* entries; hold: what is held, if holds->at.n */
+} grad_function;
+
+typedef struct {
+  neoc_cli *cli;
+  neoc_runner r;
+  NEO_VEC(grad_function) functions;
+  uint64_t state;
+  double eps, rtol, atol;
+  int64_t samples, order;
+  int64_t checked, failures, kinks;
+  NEO_VEC(const char *) own; /* what is not compared */
+} grad_checker;
+
+/* Between frontend and passes, with a checker: adds the functions that are compared, and what they
+ * need, to the module. (grad_functions.c) */
+neo_status neoc_grad_prepare(void *checker, neo_module *m) NEO_MUST_CHECK;
+
+#endif
