@@ -58,13 +58,13 @@ enum { NEO_FUSE_FAST = 0, NEO_FUSE_SMALL = -1 };
 typedef struct {
   const struct neo_profile *profile; /* the target's prices; null: those of 32-byte vectors */
   uint32_t off;                      /* bit k: no decisions of kind k */
-  int64_t memory; /* bytes that may be kept from the forward to the backward pass; NEO_FUSE_FAST:
+  int64_t memory; /* bytes that may be saved for the backward pass; NEO_FUSE_FAST:
                      any number; NEO_FUSE_SMALL: as few as possible */
 } neo_fuse_options;
 
-/* May groups be kept between calls under these options (null: the defaults)? */
+/* May results of groups be cached between calls under these options (null: the defaults)? */
 bool neo_fuse_caches(const neo_fuse_options *o);
-/* Training entries have groups of their own, in which nothing is kept that only others want (the
+/* Training entries have groups of their own, in which nothing is made that only others want (the
  * gradients); equal groups have one kernel all the same. */
 uint32_t neo_group_entry(const neo_module *m, const neo_entry_rec *e); /* as in neo_group.entry */
 

@@ -22,7 +22,7 @@ static uint64_t axes_of(const neo_module *m, const neo_form *f, const neo_nested
   return axes;
 }
 
-/* From 0 to extents that are the same at all points. */
+/* Do the axes run from 0 to extents that are the same at all points? */
 static bool plain_axes(const neo_module *m, const neo_form *f, const neo_stage *s) {
   int64_t lo;
   for (size_t k = 0; k < s->axes.n; k++) {

@@ -6,7 +6,7 @@
  *
  * So attention is two kernels over Q, K, V and Z; its gradients, which are sums over j or i of
  * products with what follows from S and from another inner sum (dY times V), are the same form.
- * Nothing else is asked of what stands between the sums: masks, scales, random numbers are
+ * What stands between the sums may be anything: masks, scales, random numbers are
  * expressions, and the sum around may have a condition, or ranges that depend on rows. Nothing is
  * rescaled or reassociated but sums, so results are those of the definitions.
  *

@@ -5,29 +5,38 @@
 
 enum { MOST_RANK = 64 };
 
-static neo_tensor temporary(neo_module *m, const neo_partial *x, const neo_def_rec *of) {
+static neo_tensor temporary(neo_module *m, const neo_temp *x, const neo_def_rec *r) {
   uint32_t extent[MOST_RANK];
-  const neo_tensor_rec *whole = neo_tensor_at(m, (neo_tensor){neo_list_at(m, of->out, 0)});
-  neo_tensor_rec t = {.role = NEO_ROLE_TEMP, .span = of->span};
-  assert(x->n_out <= MOST_RANK);
-  for (uint32_t k = 0; k < x->n_out; k++)
-    extent[k] = neo_axis_at(m, (neo_axis){neo_list_at(m, x->axes, k)})->hi.i;
-  t.type = (uint8_t)neo_expr_type(m, x->body);
-  t.name = neo_tensor_fresh_name(m, x->prefix, neo_name_text(m->names, whole->name));
-  t.extent = neo_list_new(m, extent, x->n_out);
+  const neo_tensor_rec *like = neo_tensor_at(m, x->like);
+  neo_tensor_rec t = {.role = NEO_ROLE_TEMP,
+                      .type = (uint8_t)x->type,
+                      .bound = x->bound,
+                      .span = r->span,
+                      .in = like->in};
+  assert(r->n_out <= MOST_RANK);
+  for (uint32_t k = 0; k < r->n_out; k++)
+    extent[k] = neo_def_axis(m, r, k)->hi.i;
+  t.name = neo_tensor_fresh_name(m, x->prefix, neo_name_text(m->names, like->name));
+  t.extent = neo_list_new(m, extent, r->n_out);
   return neo_tensor_add(m, t);
+}
+
+neo_tensor neo_temp_define(neo_module *m, const neo_temp *x, neo_def_rec r) {
+  neo_tensor t = temporary(m, x, &r);
+  r.out = neo_list_new(m, &t.i, 1);
+  neo_def_add(m, r, true);
+  return t;
 }
 
 neo_tensor neo_partial_define(neo_module *m, const neo_partial *x) {
   neo_def_rec of = *neo_def_at(m, x->of);
   neo_def_rec r = {.reducer = (uint8_t)x->reducer, .n_out = x->n_out, .span = of.span};
+  neo_type type = neo_expr_type(m, x->body);
+  neo_temp t = {.prefix = x->prefix, .like = {neo_list_at(m, of.out, 0)}, .type = type};
   r.origin = of.origin ? of.origin : x->of.i;
   r.axes = x->axes;
   r.where = x->where;
   r.body = neo_list_new(m, &x->body.i, 1);
-  r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, neo_expr_type(m, x->body), 0).i}, 1);
-  neo_tensor t = temporary(m, x, &of);
-  r.out = neo_list_new(m, &t.i, 1);
-  neo_def_add(m, r, true);
-  return t;
+  r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, type, 0).i}, 1);
+  return neo_temp_define(m, &t, r);
 }

@@ -3,6 +3,18 @@
 #define NEO_IR_DEFINE_H
 #include "ir/ir.h"
 
+/* What a new temporary tensor takes from another one, and what it has of its own. */
+typedef struct {
+  const char *prefix; /* of its name, before the other's */
+  neo_tensor like;    /* its name and its region */
+  neo_type type;
+  neo_expr bound; /* of integer elements; 0: none */
+} neo_temp;
+
+/* Adds the tensor and its definition `r`, whose result it is: its extents are the upper bounds of
+ * r's output axes, its span is r's. Returns the tensor. */
+neo_tensor neo_temp_define(neo_module *m, const neo_temp *x, neo_def_rec r);
+
 /* Defines a new temporary tensor that a part of definition `of` is computed into:
  *
  *     prefix.Y[axes 0 .. n_out - 1] = reducer[axes n_out ..] where ...; body

@@ -38,6 +38,7 @@
  * of its sum; the gradient to the image then reads the same definition along its results. What
  * products round to bf16 lies there as bf16. */
 #include "ir/clone.h"
+#include "ir/define.h"
 #include "ir/out_map.h"
 #include "transform/transform.h"
 #include <assert.h>
@@ -421,30 +422,23 @@ typedef struct {
 
 static neo_tensor transpose_tensor(images *s, neo_tensor from, uint32_t dim, neo_type type) {
   neo_module *m = s->m;
-  uint32_t rank = neo_tensor_rank(m, from), extent[MOST_RANK], axes[MOST_RANK];
+  uint32_t rank = neo_tensor_rank(m, from), axes[MOST_RANK];
   neo_expr index[MOST_RANK];
   neo_tensor_rec f = *neo_tensor_at(m, from);
-  neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = type, .span = f.span, .in = f.in};
   for (uint32_t k = 0; k < rank; k++) {
     uint32_t at = source(dim + 1, rank, k);
     neo_axis_rec x = {.lo = neo_const_int(m, NEO_I64_T, 0), .hi = neo_tensor_extent(m, from, at)};
     x.name = neo_name_of(m->names, k + 1 == rank ? "c" : "k");
     x.span = f.span;
     axes[k] = neo_axis_add(m, x).i;
-    extent[k] = x.hi.i;
     index[at] = neo_axis_ref(m, k);
   }
-  r.name = neo_tensor_fresh_name(m, "turned", neo_name_text(m->names, f.name));
-  r.extent = neo_list_new(m, extent, rank);
-  neo_tensor t = neo_tensor_add(m, r);
   neo_expr value = neo_load(m, from, index, rank, f.span);
   value = type == f.type ? value : neo_cast(m, type, value);
   neo_def_rec d = {.n_out = rank, .reducer = NEO_RED_NONE, .span = f.span};
   d.axes = neo_list_new(m, axes, rank);
   d.finish = neo_list_new(m, &value.i, 1);
-  d.out = neo_list_new(m, &t.i, 1);
-  neo_def_add(m, d, true);
-  return t;
+  return neo_temp_define(m, &(neo_temp){.prefix = "turned", .like = from, .type = type}, d);
 }
 
 static uint64_t transposed_key(neo_tensor from, uint32_t dim, neo_type type) {

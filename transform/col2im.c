@@ -284,7 +284,7 @@ static void add_axis(void *ctx, neo_expr e) {
   y->x->order[y->x->n_order++] = n->attr;
 }
 
-/* Of these axes, in the order in which the factor has them. */
+/* Adds those of these axes that the factor has, in its order. */
 static void add_axes(col2im_sum *x, uint32_t factor, uint64_t axes) {
   ordering y = {x, axes};
   neo_expr_visit(x->m, x->factor[factor], add_axis, &y);

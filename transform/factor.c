@@ -326,7 +326,7 @@ static neo_list axes_list(const product *p, uint64_t first, uint64_t then, neo_e
   return neo_list_new(p->m, ids, n);
 }
 
-/* Defines the part; returns its element over the axes of the definition at hand. */
+/* Defines the part; returns its element over the axes of the current definition. */
 static neo_expr define_part(const product *p, const part *x) {
   neo_module *m = p->m;
   neo_expr by[64] = {{0}}, index[64], body = product_of(p, x->chosen);

@@ -25,6 +25,7 @@
  * [.., t, j]): neighbouring axes are then one in the kernel. */
 #include "base/hash.h"
 #include "ir/clone.h"
+#include "ir/define.h"
 #include "ir/out_map.h"
 #include "transform/entry_sets.h"
 #include "transform/structure.h"
@@ -231,18 +232,6 @@ static uint32_t place_of(merger *q, const neo_def_rec *r, const neo_structure *f
   return 0;
 }
 
-static neo_tensor all_of(merger *q, neo_tensor first, uint32_t dim, size_t n) {
-  neo_tensor_rec rec = *neo_tensor_at(q->m, first);
-  uint32_t extent[MOST_AXES];
-  for (uint32_t k = 0; k <= rec.extent.n; k++)
-    extent[k] = k == dim ? neo_const_int(q->m, NEO_I64_T, (int64_t)n).i
-                         : neo_list_at(q->m, rec.extent, k - (k > dim));
-  rec.name = neo_tensor_fresh_name(q->m, "all", neo_name_text(q->m->names, rec.name));
-  rec.extent = neo_list_new(q->m, extent, rec.extent.n + 1);
-  rec.pieces = (neo_list){0};
-  return neo_tensor_add(q->m, rec);
-}
-
 static neo_list member_list(const neo_structure_family *f, neo_arena *a, neo_list l) {
   uint32_t ids[8];
   assert(l.n <= 8);
@@ -279,27 +268,24 @@ static neo_tensor define_all(merger *q, const candidate *c, const int64_t *step,
   for (uint32_t k = 0; k < r.axes.n; k++)
     by[k] = neo_axis_ref(m, k + (k >= dim));
   neo_structure_family f = {m, &c->form, by, r.axes.n, step, neo_axis_ref(m, dim)};
-  neo_tensor first = {neo_list_at(m, r.out, 0)}, all = all_of(q, first, dim, n);
-  neo_list axes = axes_with(q, &r, by, dim, n);
+  const neo_tensor first = {neo_list_at(m, r.out, 0)};
+  neo_temp all = {.prefix = "all", .like = first};
+  r.axes = axes_with(q, &r, by, dim, n);
   if (part == NEO_STRUCTURE_REDUCTION) {
-    neo_type type = neo_expr_type(m, neo_list_expr(m, r.body, 0));
-    neo_tensor_at(m, all)->type = (uint8_t)type;
-    neo_tensor_at(m, all)->bound = (neo_expr){0};
-    r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, type, 0).i}, 1);
+    all.type = neo_expr_type(m, neo_list_expr(m, r.body, 0));
+    r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, all.type, 0).i}, 1);
   } else {
+    all.type = (neo_type)neo_tensor_at(m, first)->type;
+    all.bound = neo_tensor_at(m, first)->bound;
     r.finish = member_list(&f, q->a, r.finish);
   }
   r.body = member_list(&f, q->a, r.body);
-  r.where = r.where.i ? neo_expr_subst_axes(m, r.where, by, r.axes.n) : r.where;
-  r.axes = axes;
+  r.where = r.where.i ? neo_expr_subst_axes(m, r.where, by, f.n) : r.where;
   r.n_out++;
-  r.out = neo_list_new(m, &all.i, 1);
   r.origin = r.origin ? r.origin : c->def.i;
-  neo_def_add(m, r, true);
-  return all;
+  return neo_temp_define(m, &all, r);
 }
 
-/* The element at hand of a slice of `all`, over axes without `dim`. */
 static neo_expr element_of(merger *q, neo_tensor all, uint32_t dim, int64_t at) {
   neo_expr index[MOST_AXES];
   uint32_t rank = neo_tensor_rank(q->m, all);

@@ -23,7 +23,7 @@
  * again when the parameter has changed; weights that several products read in one way are packed
  * once. What makes W (a stack of weights, a normalisation) is fused into the packing.
  *
- * Which reads: in a sum of products, a factor that reads one tensor that lasts, at an index that is
+ * Which reads: in a sum of products, a factor that reads one call-invariant tensor, at an index that is
  * the last output axis itself (the one along which the result lies) and others that are free of it,
  * some of them of the reduction, where another factor is free of that axis: every element is used
  * by many rows. Dimensions whose indices the reduction moves go inside, in the order of its axes;
@@ -37,6 +37,7 @@
 #include "base/hash.h"
 #include "ir/call_invariant.h"
 #include "ir/clone.h"
+#include "ir/define.h"
 #include "ir/product.h"
 #include "transform/transform.h"
 #include <assert.h>
@@ -264,38 +265,40 @@ static uint32_t rank_of(const placing *p) {
   return p->rank + 1 + p->pairs;
 }
 
-static neo_tensor add_tensor(prepacking *s, const placing *p) {
+/* Extents of the layout's dimensions. */
+static void extents_of(const prepacking *s, const placing *p, neo_expr *extent) {
   neo_module *m = s->m;
-  neo_tensor_rec from = *neo_tensor_at(m, p->from);
-  uint32_t extent[MOST_RANK + 2];
   for (uint32_t k = 0; k + 1 < p->rank; k++)
-    extent[position(p, k)] = neo_tensor_extent(m, p->from, p->order[k]).i;
+    extent[position(p, k)] = neo_tensor_extent(m, p->from, p->order[k]);
   int64_t tiles = (p->extent + p->lanes - 1) / p->lanes;
-  extent[p->n_outer] = neo_const_int(m, NEO_I64_T, tiles).i;
-  extent[p->rank] = neo_const_int(m, NEO_I64_T, p->lanes).i;
+  extent[p->n_outer] = neo_const_int(m, NEO_I64_T, tiles);
+  extent[p->rank] = neo_const_int(m, NEO_I64_T, p->lanes);
   if (p->pairs) {
-    extent[p->rank - 1] = neo_const_int(m, NEO_I64_T, (paired_of(s, p) + PAIR - 1) / PAIR).i;
-    extent[p->rank + 1] = neo_const_int(m, NEO_I64_T, PAIR).i;
+    extent[p->rank - 1] = neo_const_int(m, NEO_I64_T, (paired_of(s, p) + PAIR - 1) / PAIR);
+    extent[p->rank + 1] = neo_const_int(m, NEO_I64_T, PAIR);
   }
-  neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .span = from.span, .in = from.in};
-  r.type = (uint8_t)type_of(s, p);
-  r.name = neo_tensor_fresh_name(m, "packed", neo_name_text(m->names, from.name));
-  r.extent = neo_list_new(m, extent, rank_of(p));
-  return neo_tensor_add(m, r);
 }
 
-static void add_definition(prepacking *s, const placing *p, neo_tensor t) {
+static neo_list axes_of(const prepacking *s, const placing *p) {
   neo_module *m = s->m;
   uint32_t axes[MOST_RANK + 2];
-  neo_expr index[MOST_RANK];
-  neo_span span = neo_tensor_at(m, p->from)->span;
+  neo_expr extent[MOST_RANK + 2];
+  extents_of(s, p, extent);
   for (uint32_t k = 0; k < rank_of(p); k++) {
-    neo_axis_rec x = {.lo = neo_const_int(m, NEO_I64_T, 0), .hi = neo_tensor_extent(m, t, k)};
+    neo_axis_rec x = {.lo = neo_const_int(m, NEO_I64_T, 0), .hi = extent[k]};
     const char *name = k > p->rank ? "h" : k == p->rank ? "l" : k == p->n_outer ? "t" : "k";
     x.name = neo_name_of(m->names, name);
-    x.span = span;
+    x.span = neo_tensor_at(m, p->from)->span;
     axes[k] = neo_axis_add(m, x).i;
   }
+  return neo_list_new(m, axes, rank_of(p));
+}
+
+/* What an element of the layout is: W[k, 16*t + l] else 0. */
+static neo_expr element_of(const prepacking *s, const placing *p) {
+  neo_module *m = s->m;
+  neo_expr index[MOST_RANK];
+  neo_span span = neo_tensor_at(m, p->from)->span;
   for (uint32_t k = 0; k + 1 < p->rank; k++)
     index[p->order[k]] = neo_axis_ref(m, position(p, k));
   neo_expr lanes = neo_const_int(m, NEO_I64_T, p->lanes);
@@ -312,21 +315,25 @@ static void add_definition(prepacking *s, const placing *p, neo_tensor t) {
   neo_expr zero = neo_const_int(m, (neo_type)neo_tensor_at(m, p->from)->type, 0);
   neo_expr value = whole ? neo_load(m, p->from, index, p->rank, span)
                          : neo_load_else(m, p->from, index, p->rank, zero, span);
-  if (p->rounded)
-    value = neo_cast(m, NEO_BF16_T, value);
-  neo_def_rec d = {.n_out = rank_of(p), .reducer = NEO_RED_NONE, .span = span};
-  d.axes = neo_list_new(m, axes, rank_of(p));
+  return p->rounded ? neo_cast(m, NEO_BF16_T, value) : value;
+}
+
+static neo_tensor define_packed(const prepacking *s, const placing *p) {
+  neo_module *m = s->m;
+  neo_def_rec d = {.n_out = rank_of(p), .reducer = NEO_RED_NONE};
+  d.span = neo_tensor_at(m, p->from)->span;
+  d.axes = axes_of(s, p);
+  neo_expr value = element_of(s, p);
   d.finish = neo_list_new(m, &value.i, 1);
-  d.out = neo_list_new(m, &t.i, 1);
-  neo_def_add(m, d, true);
+  neo_temp t = {.prefix = "packed", .like = p->from, .type = type_of(s, p)};
+  return neo_temp_define(m, &t, d);
 }
 
 static neo_tensor packed_of(prepacking *s, const placing *p) {
   uint64_t key = key_of(p), known = 0;
   if (neo_map_get(&s->packed, key, &known) && same_placing(&s->made_as.at[known - 1], p))
     return s->made.at[known - 1];
-  neo_tensor t = add_tensor(s, p);
-  add_definition(s, p, t);
+  neo_tensor t = define_packed(s, p);
   NEO_PUSH(s->a, &s->made, t);
   NEO_PUSH(s->a, &s->made_as, *p);
   neo_map_set(&s->packed, key, s->made.n);
@@ -407,7 +414,7 @@ static void copy_shared(prepacking *s, neo_def *defs, size_t n, const bool *plac
   rename_entries(s, &to);
 }
 
-/* In place: forward entries have what they need by now. */
+/* Changes definitions in place: forward entries have copies of what they need by now. */
 static void lay_out_steps(prepacking *s) {
   neo_module *m = s->m;
   neo_def *defs;

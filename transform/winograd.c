@@ -145,7 +145,7 @@ static neo_tensor sums_matrix(const neo_winograd_sum *x) {
   return constant_of(x, "sums", &a);
 }
 
-/* By point, phase and tap of the phase; without phases by point and tap. */
+/* Indexed by point, phase and tap of the phase; without phases by point and tap. */
 static neo_tensor taps_matrix(const neo_winograd_sum *x) {
   uint32_t n = x->w.toom.n, k = x->w.toom.k, phases = (uint32_t)x->w.stride;
   matrix a = {.extent = {n, phases, k}, .rank = 3};

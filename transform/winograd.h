@@ -3,7 +3,7 @@
 #define NEO_TRANSFORM_WINOGRAD_H
 #include "transform/transform.h"
 
-/* As neo_pass_winograd; with `always`, wherever it is possible, whatever it costs. */
+/* Does what neo_pass_winograd does; with `always`, wherever it is possible, whatever it costs. */
 neo_status neo_winograd(neo_module *m, bool always);
 
 #endif

@@ -27,8 +27,8 @@ typedef struct {
   neo_def def;
   neo_def_rec r; /* a sum of data * taps, without conditions */
   neo_type type;
-  bool taps_first;     /* of the two factors */
-  neo_expr data, taps; /* reads */
+  bool taps_first;          /* of the two factors */
+  neo_expr data, taps;      /* reads */
   neo_winograd_direction w; /* what is filtered now */
 } neo_winograd_sum;
 

@@ -71,8 +71,8 @@ static void add_outs(neo_form_builder *b, const neo_member *x, const neo_def_rec
   }
 }
 
-/* A sum of runs of the last shared axis: the row at hand is added. Its output axes are the shared
- * ones, runs in the place of the last, and one more. */
+/* A sum over row blocks of the last shared axis: each point adds its row. The output axes are the
+ * shared ones, with the block's number in the place of the last, and one more. */
 static void add_row_block(neo_form_builder *b, const neo_member *x) {
   neo_module *m = b->m;
   neo_def_rec d = *neo_def_at(m, x->def);

@@ -1,6 +1,6 @@
-/* Axes of one element are none. What uses one has the same value everywhere along it, but who asks
- * which axes an expression uses is told otherwise: a copy would be made again inside of all loops
- * around the one of a single iteration, an operand would seem to have rows.
+/* Axes of one element are dropped. A value is the same everywhere along such an axis, but the
+ * expression still uses it: a copy would be made again inside of a loop of one iteration, and an
+ * operand would seem to have rows.
  *
  *     d.A[b, c, h, w, k < 1] = sum[m, j] D[b, m, j] * F[m*2048 + c*8 + k*8 + j]
  *

@@ -70,7 +70,7 @@ static neo_expr renumbered(void *ctx, neo_module *m, neo_expr e) {
   return neo_expr_rewrite(m, e, renumber, ctx);
 }
 
-/* An accumulator of the stage that is the same; n of them have been kept. */
+/* The number of an equal one among the first n accumulators of the stage; n: there is none. */
 static uint32_t find_equal(const neo_stage *s, uint32_t n, const neo_form_acc *x) {
   for (uint32_t k = 0; k < n; k++)
     if (s->accs.at[k].kind == x->kind && s->accs.at[k].type == x->type &&

@@ -4,10 +4,10 @@
  *
  * The gradient of a convolution whose result lies across several tensors has its sum in the order
  * of the forward pass, in which each step would touch another cache line of every operand. A sum
- * has no order; what is turned is a form's, so that schedules, copies and costs see the same one.
+ * has no order. The interchange is made in the form, so that schedules, copies and costs see one order.
  *
  * Only a stage with one float sum of a product, whose bounds are constants and whose condition
- * reads nothing, is turned, and only where no operand lies along its last axis. */
+ * reads nothing, is changed, and only where no operand lies along its last axis. */
 #include "fusion/form/steps.h"
 
 typedef struct {

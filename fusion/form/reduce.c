@@ -142,7 +142,8 @@ static void find_payload(void *ctx, neo_expr e) {
   u->found = u->found || (n->op == NEO_OP_ACC && n->attr == 1);
 }
 
-/* Does a result say which point won? If not, the winner's value is all that is kept. */
+/* Does a result say which point won? If not, the form has an accumulator for the winner's value
+ * alone. */
 static bool wants_payload(const neo_form_builder *b, const neo_def_rec *d) {
   payload_use u = {b->m, false};
   for (uint32_t k = 0; k < d->finish.n; k++)
@@ -161,7 +162,7 @@ static void add_simple(neo_form_builder *b, const neo_def_rec *d, const neo_expr
 
 /* ---- inner sums */
 
-/* The stage of an inner sum at this place in the body of the definition at hand: over the axes of
+/* Adds the stage of an inner sum at its place in the body of the current definition: over the axes of
  * that reduction, then its own. Returns its value. */
 static neo_expr inner_sum(neo_form_builder *b, const neo_def_rec *host, const neo_def_rec *d,
                           const neo_expr *index) {

@@ -1,4 +1,4 @@
-/* Terms of a sum of exponentials, where the sum is at hand:
+/* Terms of a sum of exponentials, where the kernel has the sum:
  *
  *     acc1 = sum exp(x - m)                       acc1 = sum exp(x - m)
  *     Y = exp(x - (m + log(acc1)))          ->    Y = exp(x - m) * (1/acc1)

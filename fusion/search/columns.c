@@ -114,7 +114,7 @@ typedef struct {
   bool elsewhere;
 } places;
 
-/* A result of the rows' kernel that is read at another row than the one at hand. */
+/* Finds a result of the rows' kernel that is read at another row than the current one. */
 static void find_elsewhere(void *ctx, neo_expr e) {
   places *p = ctx;
   const neo_module *m = p->x->q->m;

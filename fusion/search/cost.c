@@ -1,5 +1,5 @@
-/* What a group costs: what leaves it, what it reads from memory and how often, its work, and what
- * the backward pass has to find kept. */
+/* The cost of a group: the results that leave it, the memory that it reads and how often, its work,
+ * and the activations that it saves for the backward pass. */
 #include "fusion/search/search.h"
 
 /* Numbers of parts again, after another set was looked at. */
@@ -81,7 +81,7 @@ typedef struct {
 
 enum { OPERAND_WORK = 4 };
 #define VIEW_WORK 0.5       /* a load in the place of another */
-enum { CALLS_CACHED = 64 }; /* calls for which a kept value is made once: a guess */
+enum { CALLS_CACHED = 64 }; /* calls for which a cached value is made once: a guess */
 
 static uint32_t stage_bit(uint32_t level, bool store) {
   return 1u << ((level > 14 ? 14 : level) + (store ? 16 : 0));
@@ -150,7 +150,8 @@ static bool goes_along(const fuse_def *d, const fuse_read *r) {
          r->rank == d->n_out + 1;
 }
 
-/* The work of part k, evaluated so often: once for an element of a row that is kept, then read. */
+/* The work of part k, evaluated so often. An element of a row in the stash is computed once and read
+ * afterwards. */
 static double work_of(const pricing *c, uint32_t k, double evals) {
   enum { STASH_WORK = 2, LEAST_WORK = 8 };
   const fuse_def *d = &c->q->def[c->p->def[k]];
@@ -305,7 +306,7 @@ bool fuse_is_cached(const fuser *q, const fuse_parts *p) {
   return cached;
 }
 
-/* The parts from the last on, so that who reads a value has been seen before it. */
+/* The last part comes first, so that the readers of a value have been seen before it. */
 static void price_parts(pricing *c, neo_group_cost *out) {
   const fuse_parts *p = c->p;
   for (uint32_t k = p->n; k-- > 0;) {

@@ -196,7 +196,7 @@ static bool is_product(looker *c) {
   return f.n >= 2 && (!f.whole || is_stream(c, &f));
 }
 
-/* Of factors that were rounded, matrix units make a product in a part of the time. */
+/* How many products of rounded factors matrix units make in the time of one by FMA. */
 static double rate_of(const neo_module *m, neo_expr e) {
   enum { OF_TF32 = 8, OF_2_BYTES = 16 };
   const neo_node *n = neo_expr_node(m, e);

@@ -2,8 +2,8 @@
  *
  * Shared axes are those of the members with the fewest output axes. Reductions have exactly these;
  * elementwise members may have more, which then are axes of their own ("rows"). What depends on a
- * reduction of the group ("late") is known at the point of the shared axes at hand only: it may be
- * read nowhere else. What is not late may be read anywhere; it is computed again there. */
+ * reduction of the group ("late") is known at the current point of the shared axes only, and may be
+ * read there alone. What is not late may be read anywhere; it is computed again there. */
 #include "fusion/search/search.h"
 
 /* ---- the parts: members and what they copy */
@@ -27,7 +27,7 @@ static void add_part(collector *c, uint32_t d, bool member) {
   c->p->def[c->p->n++] = d;
 }
 
-/* In the order of definitions; numbers of parts follow. */
+/* Sorts the parts in the order of definitions, and numbers them. */
 static void sort_parts(fuser *q, fuse_parts *p) {
   for (uint32_t i = 1; i < p->n; i++) {
     uint32_t d = p->def[i], j = i;
@@ -297,7 +297,7 @@ static bool same_entries(const fuser *q, const fuse_parts *p) {
 /* ---- updates stay in place */
 
 /* What a part makes of tensor `old`: bit 0: reads it, by way of copies too; bit 1: elsewhere than
- * at the element at hand. */
+ * at the current element. */
 static unsigned use_of(fuser *q, const fuse_parts *p, neo_tensor old, unsigned *use) {
   unsigned all = 0;
   for (uint32_t k = 0; k < p->n; k++) {
@@ -317,7 +317,7 @@ static unsigned use_of(fuser *q, const fuse_parts *p, neo_tensor old, unsigned *
   return all;
 }
 
-/* Who writes the new version reads the old one at the element at hand alone, in one pass. */
+/* A writer of the new version may read the old one at the current element alone, in one pass. */
 static bool update_conflict(fuser *q, const fuse_parts *p) {
   unsigned use[FUSE_MOST_PARTS];
   if (p->n < 2)

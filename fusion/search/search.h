@@ -112,11 +112,11 @@ typedef struct fuser {
   neo_map late;        /* (reader of an old version, its writer): the writer comes first */
   neo_map sets;        /* (set of entries, one more entry) -> set; 0 is the empty one */
   fuse_tensor *tensor; /* by id */
-  uint32_t *part, *part_of, now;       /* by definition: its number among the parts at hand, if
+  uint32_t *part, *part_of, now;       /* by definition: its number among the current parts, if
                                        part_of is `now` */
   uint32_t *seen, walk;                /* by definition: met in this walk, if it is `walk` */
-  uint32_t *listed, listing;           /* by group: in the list at hand, if it is `listing` */
-  uint32_t *found, finding;            /* the same of the search at hand */
+  uint32_t *listed, listing;           /* by group: in the current list, if it is `listing` */
+  uint32_t *found, finding;            /* the same of the current search */
   neo_grouping *made;                  /* groups that are finished */
   uint32_t first_made;                 /* of these entries */
   fuse_list next, forth, back, places; /* storage of searches */

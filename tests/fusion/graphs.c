@@ -1,4 +1,5 @@
 #include "tests/fusion/graphs.h"
+#include "base/hash.h"
 #include "base/random.h"
 #include "ir/print.h"
 #include <string.h>
@@ -333,4 +334,64 @@ double graph_optimum(neo_module *m, neo_arena *a, const neo_fuse_options *option
     partition(o, (1u << o->n_defs) - 1, blocks, 0, 0);
   }
   return o->best;
+}
+
+/* ---- all sequences of moves */
+
+typedef struct {
+  neo_module *m;
+  neo_arena *a;
+  const neo_fuse_options *o;
+  neo_map seen; /* states, by their hash */
+  fuse_moves path;
+  double best;
+} exploring;
+
+static uint64_t state_hash(const fuser *q) {
+  uint64_t h = 0;
+  for (size_t k = 0; k < q->n_order; k++) {
+    const fuse_def *d = &q->def[q->order[k]];
+    h = neo_hash_mix(h, d->home);
+    for (uint32_t i = 0; i < d->n_read; i++)
+      h = neo_hash_mix(h, d->read[i].copied);
+  }
+  return h;
+}
+
+static void replay(exploring *x, fuser *q) {
+  fuse_list changed = {0};
+  fuse_begin(q, x->m, x->a, x->o, FUSE_EVERY, NULL);
+  for (size_t k = 0; k < x->path.n; k++)
+    fuse_move_make(q, &x->path.at[k], &changed);
+}
+
+static void explore(exploring *x) {
+  fuser q;
+  fuse_moves found = {0};
+  const char *why;
+  replay(x, &q);
+  if (neo_map_get(&x->seen, state_hash(&q), NULL))
+    return;
+  neo_map_set(&x->seen, state_hash(&q), 1);
+  x->best = fuse_total(&q) < x->best ? fuse_total(&q) : x->best;
+  for (uint32_t g = 0; g < q.groups.n; g++) {
+    if (!q.groups.at[g].members.n)
+      continue;
+    fuse_match(&q, FUSE_BEST_FIRST, g, &found);
+    for (size_t k = 0; k < found.n; k++) {
+      const fuse_rules *r = fuse_rules_of(&found.at[k]);
+      if (r->stamp(&q, &found.at[k]) == FUSE_GONE || !r->price(&q, &found.at[k], &why))
+        continue;
+      NEO_PUSH(x->a, &x->path, found.at[k]);
+      explore(x);
+      x->path.n--;
+    }
+  }
+}
+
+double graph_best_of_moves(neo_module *m, neo_arena *a, const neo_fuse_options *options) {
+  exploring x = {.m = m, .a = a, .o = options, .best = 1e9};
+  neo_map_init(&x.seen, a);
+  explore(&x);
+  return x.best;
 }

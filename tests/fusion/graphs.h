@@ -21,4 +21,8 @@ bool graph_is_legal(fuser *q, const char **why);
  * partition. -1: there are too many copies. */
 double graph_optimum(neo_module *m, neo_arena *a, const neo_fuse_options *o);
 
+/* The least cost that any sequence of moves reaches, whatever each of them costs. It knows the rows
+ * of fusion/kinds.def and nothing of what they do. */
+double graph_best_of_moves(neo_module *m, neo_arena *a, const neo_fuse_options *o);
+
 #endif
