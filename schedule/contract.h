@@ -100,7 +100,7 @@ typedef struct {
   int32_t axis;
   int64_t block;
 } neo_outer_loop;
-uint32_t neo_schedule_nest(const neo_form *f, const neo_schedule *s, neo_outer_loop *out);
+uint32_t neo_schedule_outer_loops(const neo_form *f, const neo_schedule *s, neo_outer_loop *out);
 /* Are tiles of columns the outer loop of a block, those of rows the inner one? So it is where
  * operands are packed, and where all rows of a block stay in the nearest cache anyway, unless the
  * schedule's order says otherwise: what is written then lies in long runs, which counts where the

@@ -7,6 +7,7 @@
 #include "schedule/keep.h"
 #include "schedule/model.h"
 #include "schedule/nested.h"
+#include "schedule/reject.h"
 #include "schedule/running.h"
 #include "schedule/segment.h"
 #include "schedule/stream.h"
@@ -14,47 +15,23 @@
 #include <stdarg.h>
 #include <string.h>
 
-static bool no(neo_str *why, const char *what) {
-  if (why)
-    neo_str_add(why, what);
-  return false;
-}
-
-bool neo_form_has_own_axes(const neo_form *f) {
-  for (size_t k = 0; k < f->stages.n; k++)
-    if (f->stages.at[k].axes.n)
-      return true;
-  return false;
-}
-
-/* Shared axes (as bits) that bounds of stages' own axes depend on. */
-uint64_t neo_form_bound_axes(const neo_module *m, const neo_form *f) {
-  uint64_t axes = 0;
-  for (size_t k = 0; k < f->stages.n; k++)
-    for (size_t i = 0; i < f->stages.at[k].axes.n; i++) {
-      const neo_axis_rec *x = &f->stages.at[k].axes.at[i];
-      axes |= neo_form_axes(m, f, x->lo) | neo_form_axes(m, f, x->hi);
-    }
-  return axes & ((1ULL << f->axes.n) - 1);
-}
-
 /* Points of a run are taken one after the other, in order. */
 static bool run_legal(const neo_form *f, const neo_loop_params *s, neo_str *why) {
   int64_t v = s->vector_axis;
   bool plain =
       s->axis_m < 0 && s->axis_n < 0 && (v < 0 || v == (int64_t)f->axes.n) && s->fused == 1;
   return !neo_form_row_block(f) || plain ||
-         no(why, "rows that are added up are no lanes and no tiles");
+         reject(why, "rows that are added up are no lanes and no tiles");
 }
 
 static bool vector_legal(const neo_form *f, const neo_machine *machine, const neo_loop_params *s,
                          neo_str *why) {
   int64_t v = s->vector_axis, w = s->vector_width, n = (int64_t)f->axes.n;
   if (v < -1 || v > n || (v == n && !neo_form_has_own_axes(f)))
-    return no(why, "vector_axis is no axis");
+    return reject(why, "vector_axis is no axis");
   if (!neo_is_power_of_2(w) || w > machine->vector_bytes)
-    return no(why, "vector_width is no number of lanes");
-  return (v >= 0) == (w > 1) || no(why, "a vector_axis and a vector_width above 1 go together");
+    return reject(why, "vector_width is no number of lanes");
+  return (v >= 0) == (w > 1) || reject(why, "a vector_axis and a vector_width above 1 go together");
 }
 
 static bool shared_axis(const neo_form *f, int64_t axis) {
@@ -66,66 +43,43 @@ static bool tile_legal(const neo_form *f, const neo_schedule *sched, neo_str *wh
   int64_t v = s->vector_axis, am = s->axis_m, an = s->axis_n;
   bool lanes_shared = v >= 0 && v < (int64_t)f->axes.n;
   if (!shared_axis(f, am) || !shared_axis(f, an))
-    return no(why, "axis_m or axis_n is no shared axis");
+    return reject(why, "axis_m or axis_n is no shared axis");
   if (am >= 0 && (am == v || am == an))
-    return no(why, "axis_m is used twice");
+    return reject(why, "axis_m is used twice");
   if (an >= 0 && v < 0)
-    return no(why, "axis_n is for tiles with lanes");
+    return reject(why, "axis_n is for tiles with lanes");
   if (an >= 0 && lanes_shared && (s->fused < 1 || s->fused > v + 1))
-    return no(why, "these axes cannot be fused");
+    return reject(why, "these axes cannot be fused");
   if (an >= 0 && lanes_shared && an >= v - s->fused && an <= v)
-    return no(why, "axis_n lies next to the lanes already: fused has it");
+    return reject(why, "axis_n lies next to the lanes already: fused has it");
   if (an >= 0 && lanes_shared && sched->strategy != NEO_STRATEGY_LOOPS &&
       sched->strategy != NEO_STRATEGY_TILE)
-    return no(why, "axis_n is for loops and tiles where lanes are shared");
+    return reject(why, "axis_n is for loops and tiles where lanes are shared");
   if (s->tile_m < 1 || s->tile_m > 32 || s->tile_n < 1 || s->tile_n > 16)
-    return no(why, "the tile is too large or empty");
+    return reject(why, "the tile is too large or empty");
   if (s->tile_m > 1 && am < 0)
-    return no(why, "tile_m without axis_m");
+    return reject(why, "tile_m without axis_m");
   if (s->tile_n > 1 && an < 0 && !lanes_shared)
-    return no(why, "tile_n without columns");
+    return reject(why, "tile_n without columns");
   if (s->order != 0 && (s->order != 1 || am < 0 || (!lanes_shared && an < 0)))
-    return no(why, "order is for tiles of rows and columns");
+    return reject(why, "order is for tiles of rows and columns");
   if (s->unroll_k < 1 || s->unroll_k > 16)
-    return no(why, "unroll_k is not in 1..16");
+    return reject(why, "unroll_k is not in 1..16");
   return true;
-}
-
-uint32_t neo_schedule_nest(const neo_form *f, const neo_schedule *s, neo_outer_loop *out) {
-  const neo_loop_params *p = &s->loops;
-  int64_t v = p->vector_axis, all = (int64_t)f->axes.n, am = p->axis_m;
-  int64_t an = v >= 0 && v < all ? v : p->axis_n, first = an + 1 - p->fused;
-  int64_t beside = an == v ? p->axis_n : -1;
-  neo_outer_loop blocks[] = {{(int32_t)an, p->block_n}, {(int32_t)am, p->block_m}};
-  uint32_t n = 0;
-  for (int pass = 1; pass >= 0; pass--) {
-    for (int k = 0; k < 2; k++)
-      if (blocks[k].axis >= 0 && blocks[k].block && (p->blocks_first >> k & 1) == pass)
-        out[n++] = blocks[k];
-    for (int64_t k = 0; pass && k < all; k++)
-      if (k != am && k != beside && (k > an || k < first))
-        out[n++] = (neo_outer_loop){(int32_t)k, 0};
-  }
-  return n;
-}
-
-int64_t neo_schedule_loops(const neo_form *f, const neo_schedule *s) {
-  neo_outer_loop at[NEO_FORM_MAX_AXES + 2];
-  return neo_schedule_nest(f, s, at);
 }
 
 static bool blocks_legal(const neo_form *f, const neo_schedule *sched, neo_str *why) {
   const neo_loop_params *s = &sched->loops;
   if (s->block_k < 0 || s->block_m < 0 || s->block_n < 0)
-    return no(why, "a block is negative");
+    return reject(why, "a block is negative");
   if (s->blocks_first & ~7LL)
-    return no(why, "blocks_first is not in 0..7");
+    return reject(why, "blocks_first is not in 0..7");
   if (s->blocks_first & NEO_STEPS_FIRST &&
       (!s->block_k || s->pairs || neo_schedule_is_beside(f, sched)))
-    return no(why, "blocks of the reduction are first only where a tile of vectors has them");
+    return reject(why, "blocks of the reduction are first only where a tile of vectors has them");
   if (s->unit_axes < 0 || s->unit_axes > neo_schedule_loops(f, sched))
-    return no(why, "unit_axes is more than there are loops");
-  return s->unit_size >= 1 || no(why, "unit_size is less than 1");
+    return reject(why, "unit_axes is more than there are loops");
+  return s->unit_size >= 1 || reject(why, "unit_size is less than 1");
 }
 
 /* Rows are the axis of the equation, in one block; nothing is packed. */
@@ -133,13 +87,13 @@ static bool segment_legal(neo_module *m, const neo_group *g, const neo_form *f,
                           const neo_loop_params *s, neo_str *why) {
   neo_segment x;
   if (!neo_segment_of(m, g, &x))
-    return no(why, "segment is for sums over a data equation");
+    return reject(why, "segment is for sums over a data equation");
   if (s->axis_m != x.axis || s->tile_m != 1 || s->block_m)
-    return no(why, "the axis of a data equation has to be the rows");
+    return reject(why, "the axis of a data equation has to be the rows");
   if (s->fused != 1 || s->order || s->vector_axis >= (int64_t)f->axes.n)
-    return no(why, "a sum over a data equation has lanes over a shared axis");
+    return reject(why, "a sum over a data equation has lanes over a shared axis");
   if (s->vector_axis >= 0 && neo_segment_tested(m, f, &x) >> s->vector_axis & 1)
-    return no(why, "the condition of a sum over a data equation divides the lanes");
+    return reject(why, "the condition of a sum over a data equation divides the lanes");
   return true;
 }
 
@@ -149,13 +103,13 @@ static bool scan_legal(neo_module *m, const neo_group *g, const neo_form *f,
   neo_running x;
   int64_t v = s->vector_axis;
   if (!neo_running_of(m, g, &x))
-    return no(why, "scan is for reductions whose domain grows with an axis");
+    return reject(why, "scan is for reductions whose domain grows with an axis");
   if (s->axis_m != x.axis || s->tile_m != 1 || s->block_m)
-    return no(why, "the axis that a domain grows with has to be the rows");
+    return reject(why, "the axis that a domain grows with has to be the rows");
   if (s->fused != 1 || s->tile_n != 1 || s->order || v >= (int64_t)f->axes.n)
-    return no(why, "a scan has lanes over a shared axis");
+    return reject(why, "a scan has lanes over a shared axis");
   if (v >= 0 && neo_running_fixed(m, f, &x) >> v & 1)
-    return no(why, "a loop's bounds change inside the lanes");
+    return reject(why, "a loop's bounds change inside the lanes");
   return true;
 }
 
@@ -163,7 +117,7 @@ static bool prefetch_legal(neo_module *m, const neo_form *f, const neo_schedule 
   neo_fetch any[NEO_FETCH_MOST];
   int64_t n = s->loops.prefetch;
   return !n || (n >= 1 && n <= NEO_FETCH_AHEAD && neo_fetch_find(m, f, s, any)) ||
-         no(why, "prefetch is for tiles of a contraction that read rows from memory");
+         reject(why, "prefetch is for tiles of a contraction that read rows from memory");
 }
 
 /* Packs, blocks of a reduction and prefetches are a tile's; pairs have packs and blocks too. */
@@ -171,21 +125,22 @@ static bool of_strategy(const neo_schedule *s, neo_str *why) {
   const neo_loop_params *p = &s->loops;
   bool tile = s->strategy == NEO_STRATEGY_TILE, pairs = s->strategy == NEO_STRATEGY_PAIRS;
   if ((p->pack || p->block_k) && !tile && !pairs)
-    return no(why, "pack and block_k are for contractions");
+    return reject(why, "pack and block_k are for contractions");
   if (p->prefetch && !tile)
-    return no(why, "prefetch is for tiles of a contraction that read rows from memory");
-  return pairs == (p->pairs != 0) || no(why, "pairs are multiplied by the strategy of that name");
+    return reject(why, "prefetch is for tiles of a contraction that read rows from memory");
+  return pairs == (p->pairs != 0) ||
+         reject(why, "pairs are multiplied by the strategy of that name");
 }
 
 static bool row_parts_legal(neo_module *m, const neo_group *g, const neo_form *f,
                             const neo_machine *machine, const neo_schedule *s, neo_str *why) {
   const neo_loop_params *p = &s->loops;
   if (machine->gpu && p->nontemporal)
-    return no(why, "nontemporal is for the caches of a processor");
+    return reject(why, "nontemporal is for the caches of a processor");
   if (p->nontemporal && (p->nontemporal != 1 || !neo_stream_any(m, g, s)))
-    return no(why, "nontemporal is for large results that lanes run along");
+    return reject(why, "nontemporal is for large results that lanes run along");
   return !p->stash || (p->stash == 1 && neo_keep_find(m, f, s).n) ||
-         no(why, "stash is for values that several stages along a row need");
+         reject(why, "stash is for values that several stages along a row need");
 }
 
 /* Axes of the tile, as bits. */
@@ -202,7 +157,7 @@ static bool contraction_legal(neo_module *m, const neo_form *f, const neo_machin
                               const neo_schedule *s, neo_str *why) {
   neo_beside x = neo_beside_of(m, f, s);
   if (s->loops.prefetch && machine->gpu)
-    return no(why, "prefetch is for the caches of a processor");
+    return reject(why, "prefetch is for the caches of a processor");
   return neo_contraction_legal(m, x.f, machine, &x.s, why) && prefetch_legal(m, x.f, &x.s, why);
 }
 
@@ -216,7 +171,7 @@ static bool loops_legal(neo_module *m, const neo_group *g, const neo_form *f,
   if (sched->strategy == NEO_STRATEGY_SCAN)
     return scan_legal(m, g, f, s, why);
   if (neo_form_bound_axes(m, f) & tile_axes(f, s))
-    return no(why, "a loop's bounds change inside the tile");
+    return reject(why, "a loop's bounds change inside the tile");
   if (sched->strategy == NEO_STRATEGY_SEGMENT)
     return segment_legal(m, g, f, s, why);
   return contraction_legal(m, f, machine, sched, why);
@@ -233,17 +188,17 @@ bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *ma
                         const neo_schedule *s, neo_str *why) {
   const neo_form *f = neo_group_form(m, g);
   if (!neo_schedule_keeps_to_strategy(s))
-    return no(why, "there are parameters of another strategy");
+    return reject(why, "there are parameters of another strategy");
   if (neo_strategy_has_threads(s->strategy) && !machine->gpu)
-    return no(why, "blocks of threads are for GPUs");
+    return reject(why, "blocks of threads are for GPUs");
   if (s->strategy == NEO_STRATEGY_GPU_NESTED)
     return neo_nested_legal(m, f, machine, s, why);
   if (neo_form_is_nested(f))
     return units_alone(s) ? blocks_legal(f, s, why)
-                          : no(why, "nested reductions have units alone, or blocks of threads");
+                          : reject(why, "nested reductions have units alone, or blocks of threads");
   if (neo_strategy_has_threads(s->strategy))
     return (!neo_form_row_block(f) ||
-            no(why, "rows that are added up are no lanes and no tiles")) &&
+            reject(why, "rows that are added up are no lanes and no tiles")) &&
            neo_threads_legal(m, f, machine, s, why);
   return loops_legal(m, g, f, machine, s, why);
 }

@@ -4,6 +4,7 @@
 #include "schedule/matrix.h"
 #include "base/whole.h"
 #include "schedule/model.h"
+#include "schedule/reject.h"
 
 enum { SIDE = NEO_MATRIX_SIDE, REGISTERS = 8, VECTORS = 32, MOST_CELLS = 1 << 22 };
 
@@ -127,12 +128,6 @@ bool neo_matrix_in_place(neo_module *m, const neo_form *f, const neo_schedule *s
 
 /* ---- legality */
 
-static bool no(neo_str *why, const char *what) {
-  if (why)
-    neo_str_add(why, what);
-  return false;
-}
-
 /* Sums and operands have registers: of dots, a row's operand is in one at a time. */
 static bool has_registers(const neo_loop_params *p) {
   int64_t rows = p->tile_m, columns = p->tile_n;
@@ -148,19 +143,19 @@ bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machi
                       const neo_schedule *s, neo_str *why) {
   const neo_loop_params *p = &s->loops;
   if (p->pairs != machine->matrix)
-    return no(why, "the target has no such unit for products of pairs");
+    return reject(why, "the target has no such unit for products of pairs");
   if (p->vector_width != SIDE || !has_registers(p))
-    return no(why, "the tile is none of products of pairs");
+    return reject(why, "the tile is none of products of pairs");
   if (p->nontemporal || p->stash)
-    return no(why, "stream and keep are not for the matrix unit");
+    return reject(why, "stream and keep are not for the matrix unit");
   if (p->block_m % SIDE || (p->block_n % SIDE && p->fused == 1))
-    return no(why, "a block is not in whole tiles of the matrix unit");
+    return reject(why, "a block is not in whole tiles of the matrix unit");
   neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
   int64_t lo, hi;
   if (!x.on)
-    return no(why, "pairs are of sums of products of two bf16 operands without conditions");
+    return reject(why, "pairs are of sums of products of two bf16 operands without conditions");
   return p->pack == 3 || neo_matrix_in_place(m, f, s, &x, &lo, &hi) ||
-         no(why, "products of pairs need their operands packed here");
+         reject(why, "products of pairs need their operands packed here");
 }
 
 /* ---- the model */

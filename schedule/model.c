@@ -4,30 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x) {
-  int64_t n = neo_extent_most(m, x->hi), lo;
-  if (n < 0)
-    return 64; /* bounded by data: a guess */
-  if (neo_expr_is_int(m, x->lo, &lo))
-    n -= lo;
-  return n < 1 ? 1 : n;
-}
-
-double neo_form_points(neo_module *m, const neo_form *f, uint64_t axes) {
-  double n = 1;
-  for (uint32_t k = 0; k < f->axes.n; k++)
-    if (axes >> k & 1)
-      n *= (double)neo_axis_most(m, &f->axes.at[k]);
-  return n;
-}
-
-double neo_stage_steps(neo_module *m, const neo_stage *s, uint32_t from, uint32_t to) {
-  double n = 1;
-  for (uint32_t k = from; k < to; k++)
-    n *= (double)neo_axis_most(m, &s->axes.at[k]);
-  return n;
-}
-
 /* ---- loads and work of a stage */
 
 /* Of a lane that is read or written by itself: the offset is no multiple of it, or is one. */

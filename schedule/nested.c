@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/whole.h"
 #include "schedule/model.h"
+#include "schedule/reject.h"
 #include "schedule/stages.h"
 #include "schedule/threads.h"
 
@@ -14,12 +15,6 @@ enum { REGISTERS = 160, MOST_REGISTERS = 240, MOST_THREADS = 256, MULTIPROCESSOR
 enum { OWN_BYTES = 1 << 10 }; /* of shared memory, what each block takes besides */
 enum { WARP = 32, WARP_ROWS = 16, WARP_COLUMNS = 8 };
 enum { CELL_BYTES = 4, CELLS = 8 };
-
-static bool no(neo_str *why, const char *what) {
-  if (why)
-    neo_str_add(why, what);
-  return false;
-}
 
 /* ---- products by warps */
 
@@ -261,12 +256,12 @@ static bool stages_legal(neo_module *m, const neo_form *f, const neo_machine *ma
   if (!x->stages)
     return true;
   if (!machine->async)
-    return no(why, "stages are copied asynchronously, from sm_80 on");
+    return reject(why, "stages are copied asynchronously, from sm_80 on");
   if (x->stages < 2 || x->stages > NEO_STAGES_MOST)
-    return no(why, "stages is 0, or 2 to 6");
+    return reject(why, "stages is 0, or 2 to 6");
   for (uint32_t k = 0; whole && k < n->n_sums; k++)
     neo_nested_depth(m, f, &n->sum[k], w->sum[k], &whole);
-  return whole || no(why, "stages hold all steps of inner sums");
+  return whole || reject(why, "stages hold all steps of inner sums");
 }
 
 static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
@@ -274,21 +269,21 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   neo_nested copy = *n;
   neo_nested_warps w = neo_nested_warps_of(m, f, &copy);
   if (s->nested.products != NEO_THREADS_WARPS || !on_machine(n, &w, machine))
-    return no(why, "warps multiply factors that were rounded alike, or f32 as 3xtf32");
+    return reject(why, "warps multiply factors that were rounded alike, or f32 as 3xtf32");
   int64_t steps = x->product ? fragment_steps(w.product) : WARP_COLUMNS;
   if (x->threads < WARP || x->threads > MOST_THREADS || x->tm < 1 || x->tm % WARP_ROWS ||
       !divides(x->tm, x->bm) || !divides(x->wide, x->bk) || x->tk % WARP_COLUMNS || x->bk % steps ||
       x->threads != WARP * x->wide * (x->bm / x->tm))
-    return no(why, "the warps' tiles are not the block's");
+    return reject(why, "the warps' tiles are not the block's");
   if (x->product ? x->tn < 1 || x->tn % WARP_COLUMNS || x->bn != x->tn * x->wide
                  : x->bn || x->tn != 1)
-    return no(why, "the warps' columns are not the block's");
+    return reject(why, "the warps' columns are not the block's");
   if (!stages_legal(m, f, machine, &copy, &w, x, why))
     return false;
   if (warps_registers(m, f, &copy, &w, x) > REGISTERS)
-    return no(why, "a warp's tile has more registers than there are");
+    return reject(why, "a warp's tile has more registers than there are");
   if (shared_of(m, f, n, x) > machine->shared_bytes)
-    return no(why, "the blocks are more than shared memory holds");
+    return reject(why, "the blocks are more than shared memory holds");
   return true;
 }
 
@@ -296,21 +291,21 @@ bool neo_nested_legal(neo_module *m, const neo_form *f, const neo_machine *machi
                       const neo_schedule *s, neo_str *why) {
   neo_nested n;
   if (!neo_nested_of(m, f, &n))
-    return no(why, "blocks of rows are for nested reductions whose rows and steps are apart");
+    return reject(why, "blocks of rows are for nested reductions whose rows and steps are apart");
   shape x = shape_of(&n, s);
   if (x.warps)
     return warps_legal(m, f, machine, &n, s, &x, why);
   if (x.threads > MOST_THREADS || !divides(x.tm, x.bm) || !divides(x.bm / x.tm, x.threads) ||
       !divides(x.wide, x.bk) || x.tm > 16 || x.tk > 16 || x.wide > 32)
-    return no(why, "the threads' tiles are not the block's");
+    return reject(why, "the threads' tiles are not the block's");
   if (x.product ? !divides(x.tn, x.bn) || x.bn / x.tn != x.wide || x.tn > 16 : x.bn || x.tn != 1)
-    return no(why, "the threads' columns are not the block's");
+    return reject(why, "the threads' columns are not the block's");
   if (x.stages)
-    return no(why, "stages are of warps");
+    return reject(why, "stages are of warps");
   if (threads_registers(f, &n, &x) > MOST_REGISTERS)
-    return no(why, "a thread's tile has more registers than there are");
+    return reject(why, "a thread's tile has more registers than there are");
   if (shared_of(m, f, &n, &x) > machine->shared_bytes)
-    return no(why, "the blocks are more than shared memory holds");
+    return reject(why, "the blocks are more than shared memory holds");
   return true;
 }
 

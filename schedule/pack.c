@@ -1,6 +1,6 @@
-/* Sizes of what a contraction keeps in scratch, and which schedules of a contraction are legal. */
+/* Sizes of what a contraction keeps in scratch. */
 #include "base/whole.h"
-#include "schedule/matrix.h"
+#include "schedule/contract.h"
 #include "schedule/model.h"
 
 typedef struct {
@@ -201,7 +201,7 @@ bool neo_stage_steps_alike(const neo_module *m, const neo_form *f, const neo_sta
 
 static int64_t partial_blocks(neo_module *m, const neo_form *f, const neo_schedule *s) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
-  int64_t blocks = 1, k = neo_schedule_nest(f, s, loop);
+  int64_t blocks = 1, k = neo_schedule_outer_loops(f, s, loop);
   while (neo_schedule_steps_first(s) && k-- > s->loops.unit_axes)
     if (__builtin_mul_overflow(blocks, neo_outer_loop_most(m, f, s, &loop[k]), &blocks))
       return -1;
@@ -244,79 +244,4 @@ bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_sche
   const neo_stage *stage = &f->stages.at[c.stage];
   double elements = (double)block_length(m, f, s, true) * neo_schedule_block_steps(m, stage, s);
   return neo_elements_are_near(elements, neo_type_bytes((neo_type)stage->accs.at[0].type));
-}
-
-/* ---- legality */
-
-static bool no(neo_str *why, const char *what) {
-  if (why)
-    neo_str_add(why, what);
-  return false;
-}
-
-static bool fuse_legal(const neo_module *m, const neo_form *f, const neo_loop_params *s,
-                       neo_str *why) {
-  int64_t n = s->fused, v = s->vector_axis, am = s->axis_m;
-  if (n == 1)
-    return true;
-  if (n < 1 || v < 0 || v >= (int64_t)f->axes.n || !neo_form_walks(m, f, (uint32_t)v, (uint32_t)n))
-    return no(why, "merge is not possible there");
-  if (am >= 0 && am <= v && am > v - n)
-    return no(why, "axis_m is one of the merged axes");
-  int64_t inner = 1, extent;
-  for (int64_t k = v - n + 2; k <= v; k++)
-    inner *= neo_expr_is_int(m, f->axes.at[k].hi, &extent) ? extent : 1;
-  if (s->block_n % inner)
-    return no(why, "block_n is not a multiple of the inner merged axes");
-  uint64_t merged = ((1ULL << n) - 1) << (v - n + 1);
-  return !(neo_form_bound_axes(m, f) & merged) || no(why, "a merged axis bounds a loop");
-}
-
-static bool packs_legal(neo_module *m, const neo_form *f, const neo_contraction *c,
-                        const neo_schedule *s, neo_str *why) {
-  const neo_stage *stage = &f->stages.at[c->stage];
-  int64_t v = s->loops.vector_axis, total = 0;
-  if (s->loops.pack >> c->n)
-    return no(why, "pack names an operand that there is not");
-  if (s->loops.pack && (v < 0 || v >= (int64_t)f->axes.n))
-    return no(why, "pack is for lanes over a shared axis");
-  for (uint32_t k = 0; k < c->n; k++) {
-    if (!(s->loops.pack >> k & 1))
-      continue;
-    neo_side side = neo_schedule_side(f, s, &c->factor[k]);
-    neo_pack_shape shape = neo_pack_shape_of(m, f, stage, &c->factor[k], side, s);
-    if (!shape.ok || (total += shape.elements + shape.temp_elements) > 1 << 24)
-      return no(why, "an operand cannot be packed");
-    for (uint32_t i = 0; i < k; i++)
-      if (s->loops.pack >> i & 1 && c->factor[i].e.i == c->factor[k].e.i)
-        return no(why, "an operand is packed twice");
-  }
-  return true;
-}
-
-static bool partial_legal(neo_module *m, const neo_form *f, const neo_stage *stage,
-                          const neo_schedule *s, neo_str *why) {
-  neo_partial_shape shape = neo_partial_shape_of(m, f, s);
-  int64_t elements;
-  if (shape.blocks < 0 || __builtin_mul_overflow(shape.rows, shape.pitch, &elements) ||
-      __builtin_mul_overflow(elements, shape.blocks, &elements) || elements > 1 << 22)
-    return no(why, "the sums of a block are too many");
-  return !neo_schedule_steps_first(s) || neo_stage_steps_alike(m, f, stage) ||
-         no(why, "the first reduction axis has another range at each point");
-}
-
-bool neo_contraction_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
-                           const neo_schedule *s, neo_str *why) {
-  neo_contraction c;
-  if (!fuse_legal(m, f, &s->loops, why))
-    return false;
-  if (s->loops.pairs)
-    return neo_matrix_legal(m, f, machine, s, why);
-  if (!s->loops.pack && !s->loops.block_k)
-    return true;
-  if (!neo_contraction_of(m, f, &c))
-    return no(why, "pack and block_k are for contractions");
-  if (s->loops.block_k && !partial_legal(m, f, &f->stages.at[c.stage], s, why))
-    return false;
-  return packs_legal(m, f, &c, s, why);
 }

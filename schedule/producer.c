@@ -1,6 +1,7 @@
 /* Registers of blocks with a producer, and where the model wants one (producer.h). */
 #include "schedule/producer.h"
 #include "schedule/model.h"
+#include "schedule/reject.h"
 #include "schedule/stages.h"
 #include "schedule/threads_shape.h"
 #include <math.h>
@@ -67,20 +68,14 @@ neo_producer_registers neo_producer_share(const neo_schedule *s) {
   return (neo_producer_registers){OF_PRODUCER, (uint32_t)x.consumer};
 }
 
-static bool no(neo_str *why, const char *what) {
-  if (why)
-    neo_str_add(why, what);
-  return false;
-}
-
 bool neo_producer_legal(const neo_schedule *s, neo_str *why) {
   const neo_block_params *p = &s->block;
   if (!p->producer)
     return true;
   if (p->producer != 1 || !p->tma)
-    return no(why, "a producer asks for boxes, with bulk, and there is one");
+    return reject(why, "a producer asks for boxes, with bulk, and there is one");
   if (p->threads + GROUP > MOST_THREADS || !enough(s).first)
-    return no(why, "a block with a producer has more threads, or registers, than there are");
+    return reject(why, "a block with a producer has more threads, or registers, than there are");
   return true;
 }
 
@@ -105,9 +100,9 @@ static double tiles_of(neo_module *m, const neo_form *f, const neo_schedule *s) 
 bool neo_persistent_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why) {
   int64_t persistent = s->block.persistent;
   if (persistent < 0 || persistent > 1)
-    return no(why, "persistent is 0 or 1");
+    return reject(why, "persistent is 0 or 1");
   return !persistent || tiles_of(m, f, s) > 1 ||
-         no(why, "persistent blocks take one tile after another, and there is one");
+         reject(why, "persistent blocks take one tile after another, and there is one");
 }
 
 /* A block's beginning, in cycles: its threads, phases and maps, and the first boxes' way from

@@ -33,6 +33,11 @@ double neo_space_cost(const neo_space *x, const neo_schedule *s) {
   return cost >= 0 ? cost : neo_model_plain_cost(x->m, x->f, s);
 }
 
+size_t neo_space_values(const neo_space *x, const neo_schedule *s, neo_param k,
+                        int64_t out[NEO_SPACE_VALUES]) {
+  return x->machine->gpu ? neo_threads_values(x, s, k, out) : neo_loops_values(x, s, k, out);
+}
+
 /* ---- one step */
 
 /* A parameter that would be nothing without another one gets it: lanes have a width, rows a

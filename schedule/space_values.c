@@ -3,7 +3,6 @@
 #include "schedule/space_values.h"
 #include "schedule/beside.h"
 #include "schedule/model.h"
-#include "schedule/space_threads.h"
 #include "schedule/stream.h"
 
 typedef struct {
@@ -189,11 +188,9 @@ static void each(values *v, neo_param k) {
   }
 }
 
-size_t neo_space_values(const neo_space *x, const neo_schedule *s, neo_param k,
+size_t neo_loops_values(const neo_space *x, const neo_schedule *s, neo_param k,
                         int64_t out[NEO_SPACE_VALUES]) {
   values v = {.x = x, .s = s, .now = s->at[k], .at = out};
-  if (x->machine->gpu)
-    return neo_threads_values(x, s, k, out);
   each(&v, k);
   return v.n;
 }

@@ -3,6 +3,9 @@
 #define NEO_SCHEDULE_SPACE_VALUES_H
 #include "schedule/space.h"
 
+/* neo_space_values of loops on registers and caches. */
+size_t neo_loops_values(const neo_space *x, const neo_schedule *s, neo_param k,
+                        int64_t out[NEO_SPACE_VALUES]);
 /* Is it worth measuring? More accumulators than there are registers spill. */
 bool neo_space_sensible(const neo_space *x, const neo_schedule *s);
 /* Lanes of a vector of the group's widest element. */

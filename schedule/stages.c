@@ -7,6 +7,7 @@
  * steps two are ahead: sm_90a runs on devices of one kind, and all their memory is for one block,
  * or for two where registers hold the sums of two. */
 #include "schedule/stages.h"
+#include "schedule/reject.h"
 #include "schedule/threads.h"
 #include "schedule/wide.h"
 #include <math.h>
@@ -146,12 +147,6 @@ int64_t neo_stages_budget(const neo_machine *machine, const neo_schedule *s) {
   return s->block.block_m * s->block.block_n > TWO_BLOCKS ? all : all / 2;
 }
 
-static bool no(neo_str *why, const char *what) {
-  if (why)
-    neo_str_add(why, what);
-  return false;
-}
-
 bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                       const neo_contraction *c, const neo_schedule *s, neo_str *why) {
   int64_t stages = s->block.stages;
@@ -159,16 +154,16 @@ bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machi
   bool groups = s->block.products == NEO_THREADS_WARPGROUPS;
   neo_contraction taken = *c;
   if (s->block.producer && !s->block.tma)
-    return no(why, "a producer asks for boxes, with bulk");
+    return reject(why, "a producer asks for boxes, with bulk");
   if (s->block.persistent && !s->block.producer)
-    return no(why, "persistent blocks have a producer, which is a tile ahead");
+    return reject(why, "persistent blocks have a producer, which is a tile ahead");
   if (!stages)
-    return !s->block.tma || no(why, "bulk is of stages");
+    return !s->block.tma || reject(why, "bulk is of stages");
   if (!machine->async)
-    return no(why, "stages are copied asynchronously, from sm_80 on");
+    return reject(why, "stages are copied asynchronously, from sm_80 on");
   if (stages < 2 + groups || stages > NEO_STAGES_MOST)
-    return no(why, groups ? "stages of warpgroups are 0, or 3 to 6: two are multiplied"
-                          : "stages is 0, or 2 to 6");
+    return reject(why, groups ? "stages of warpgroups are 0, or 3 to 6: two are multiplied"
+                              : "stages is 0, or 2 to 6");
   int n = 0;
   if (warps)
     neo_threads_warps(m, f, &taken);
@@ -177,9 +172,9 @@ bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machi
     n += neo_stages_source(m, &taken, s, side, warps && !groups ? &rounded : NULL).i != 0;
   }
   if (n < (warps ? 2 : 1))
-    return no(why, "stages are for operands that are copied as they lie in memory");
+    return reject(why, "stages are for operands that are copied as they lie in memory");
   return !s->block.tma || bulk_legal(m, f, machine, &taken, s) ||
-         no(why, "bulk is for warpgroups' operands that are boxes of tensors");
+         reject(why, "bulk is for warpgroups' operands that are boxes of tensors");
 }
 
 int64_t neo_stages_wanted(const neo_schedule *s) {

@@ -36,7 +36,7 @@ enum {
 #include "schedule/params.def"
 };
 #undef X
-#define X(family, field, plain, meaning)                                                            \
+#define X(family, field, plain, meaning) \
   _Static_assert((neo_param)NUMBER_##family##_##field == NEO_PARAM(family, field), "order");
 #include "schedule/params.def"
 #undef X

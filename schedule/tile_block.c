@@ -152,7 +152,7 @@ static bool comes_again(neo_tiles *q, const neo_schedule *s) {
       columns |= q->c->factor[k].axes;
       tiled |= neo_tiles_columns(q, k, s->loops.vector_axis, s->loops.fused).tile;
     }
-  for (uint32_t n = neo_schedule_nest(q->f, s, loop); n > 0; n--)
+  for (uint32_t n = neo_schedule_outer_loops(q->f, s, loop); n > 0; n--)
     again |= !loop[n - 1].block && !(columns >> loop[n - 1].axis & 1);
   return again && tiled && reads_large(q, s, NEO_SIDE_COLUMNS);
 }
@@ -243,7 +243,7 @@ static bool reads_again(neo_tiles *q, const neo_schedule *s, uint32_t k) {
   for (uint32_t i = 0; i < q->s->axes.n; i++)
     n *= x->axes >> (q->f->axes.n + i) & 1 ? (double)q->own[i] : 1;
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
-  for (uint32_t i = neo_schedule_nest(q->f, s, loop); i-- > 0;)
+  for (uint32_t i = neo_schedule_outer_loops(q->f, s, loop); i-- > 0;)
     if (!loop[i].block && (!packed || x->axes >> loop[i].axis & 1))
       times *= (double)q->shared[loop[i].axis];
   n = fmin(n, tensor);

@@ -74,7 +74,7 @@ static double lines_again(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   double area = neo_tiles_elements(q, k) * (double)q->bytes;
   if (q->c->factor[k].axes >> q->f->axes.n & 1)
     area /= g->kb;
-  neo_schedule_nest(q->f, g->s, loop);
+  neo_schedule_outer_loops(q->f, g->s, loop);
   for (int64_t i = 0; i < g->s->loops.unit_axes; i++)
     if (neo_tile_matters(q, g, &loop[i], k, side))
       area /= neo_tile_trips(q, g, &loop[i]);
@@ -86,7 +86,7 @@ static double lines_again(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
 static double copied_again(neo_tiles *q, const geometry *g, uint32_t k, neo_side side,
                            double elements) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
-  int64_t i = neo_schedule_nest(q->f, g->s, loop);
+  int64_t i = neo_schedule_outer_loops(q->f, g->s, loop);
   while (neo_schedule_steps_first(g->s) && i-- > g->s->loops.unit_axes)
     if (!loop[i].block && neo_tile_matters(q, g, &loop[i], k, side))
       elements *= neo_tile_trips(q, g, &loop[i]);
@@ -228,7 +228,7 @@ static double copy_count(const neo_tiles *q, const geometry *g, const neo_schedu
                          neo_side side) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   double count = 1;
-  int64_t n = neo_schedule_nest(q->f, s, loop), units = s->loops.unit_axes, level = n;
+  int64_t n = neo_schedule_outer_loops(q->f, s, loop), units = s->loops.unit_axes, level = n;
   bool blocks = s->loops.block_k, first = neo_schedule_steps_first(s);
   while ((!blocks || first) && level > 0 && !neo_tile_matters(q, g, &loop[level - 1], k, side))
     level--;

@@ -166,7 +166,7 @@ static double own_cost(neo_tiles *q, const geometry *g) {
 
 static double units_of(const neo_tiles *q, const geometry *g, const neo_schedule *s) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
-  int64_t units = s->loops.unit_axes, loops = neo_schedule_nest(q->f, s, loop);
+  int64_t units = s->loops.unit_axes, loops = neo_schedule_outer_loops(q->f, s, loop);
   double n = 1;
   for (int64_t i = 0; i < units && i < loops; i++)
     n *= neo_tile_trips(q, g, &loop[i]);

@@ -13,7 +13,7 @@ static double product_cycles(double lanes, double bytes) {
 static double inside_of(const neo_tiles *q, const geometry *g) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   double n = 1;
-  int64_t k = neo_schedule_nest(q->f, g->s, loop);
+  int64_t k = neo_schedule_outer_loops(q->f, g->s, loop);
   while (neo_schedule_steps_first(g->s) && k-- > g->s->loops.unit_axes)
     n *= neo_tile_trips(q, g, &loop[k]);
   return n;
@@ -73,7 +73,7 @@ bool neo_tile_matters(const neo_tiles *q, const geometry *g, const neo_outer_loo
 double neo_tile_visits(const neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   double times = 1;
-  for (uint32_t n = neo_schedule_nest(q->f, g->s, loop);
+  for (uint32_t n = neo_schedule_outer_loops(q->f, g->s, loop);
        n > 0 && !loop[n - 1].block && !neo_tile_matters(q, g, &loop[n - 1], k, side); n--)
     times *= neo_tile_trips(q, g, &loop[n - 1]);
   return times;

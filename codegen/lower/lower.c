@@ -92,7 +92,7 @@ static nest nest_of(lowering *l) {
   bool shared = v >= 0 && v < (int64_t)l->f->axes.n;
   nest c = {.m_axis = (int32_t)s->axis_m};
   c.n_axis = (int32_t)(shared ? v : s->axis_n);
-  c.n = neo_schedule_nest(l->f, l->s, c.at);
+  c.n = neo_schedule_outer_loops(l->f, l->s, c.at);
   const neo_lx *zero = lx_int(l, 0);
   c.m_lo = c.n_lo = c.m_hi = c.n_hi = zero;
   if (c.m_axis >= 0)

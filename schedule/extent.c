@@ -1,0 +1,44 @@
+/* Lengths of loops: of axes, points of the shared ones, steps of own ones; which axes bound others. */
+#include "schedule/model.h"
+
+int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x) {
+  int64_t n = neo_extent_most(m, x->hi), lo;
+  if (n < 0)
+    return 64; /* bounded by data: a guess */
+  if (neo_expr_is_int(m, x->lo, &lo))
+    n -= lo;
+  return n < 1 ? 1 : n;
+}
+
+double neo_form_points(neo_module *m, const neo_form *f, uint64_t axes) {
+  double n = 1;
+  for (uint32_t k = 0; k < f->axes.n; k++)
+    if (axes >> k & 1)
+      n *= (double)neo_axis_most(m, &f->axes.at[k]);
+  return n;
+}
+
+double neo_stage_steps(neo_module *m, const neo_stage *s, uint32_t from, uint32_t to) {
+  double n = 1;
+  for (uint32_t k = from; k < to; k++)
+    n *= (double)neo_axis_most(m, &s->axes.at[k]);
+  return n;
+}
+
+bool neo_form_has_own_axes(const neo_form *f) {
+  for (size_t k = 0; k < f->stages.n; k++)
+    if (f->stages.at[k].axes.n)
+      return true;
+  return false;
+}
+
+/* Shared axes (as bits) that bounds of stages' own axes depend on. */
+uint64_t neo_form_bound_axes(const neo_module *m, const neo_form *f) {
+  uint64_t axes = 0;
+  for (size_t k = 0; k < f->stages.n; k++)
+    for (size_t i = 0; i < f->stages.at[k].axes.n; i++) {
+      const neo_axis_rec *x = &f->stages.at[k].axes.at[i];
+      axes |= neo_form_axes(m, f, x->lo) | neo_form_axes(m, f, x->hi);
+    }
+  return axes & ((1ULL << f->axes.n) - 1);
+}
