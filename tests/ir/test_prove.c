@@ -3,6 +3,7 @@
 #include "ir/prove.h"
 #include "tests/ir/ir_test.h"
 #include "tests/ir/prove_text.h"
+#include <malloc.h>
 #include <string.h>
 #include <time.h>
 
@@ -276,6 +277,40 @@ static void equal_sets_are_known_whatever_they_are_called(void **state) {
   neo_prover_free(p);
 }
 
+/* A prover that its owner left by a longjmp, out of memory. */
+static void leave_a_prover(neo_arena *a, neo_alloc_fault *fault, jmp_buf *out) {
+  question q;
+  neo_arena_init(a, neo_alloc_with_fault(fault), out);
+  neo_module *m = test_module_new(a);
+  neo_prover *p = neo_prover_new(m);
+  question_init(&q, m, "1<=N<=99", NULL, "i<10; j<N", NULL);
+  neo_facts facts = question_facts(&q);
+  assert_int_equal(neo_prove(p, &facts, question_expr(&q, "17*i - 23*j != 1"), NULL), NEO_PROVED);
+  assert_int_equal(neo_prover_statistics(p).isl_calls, 1);
+  fault->fail_at = fault->count + 1;
+  (void)neo_arena_alloc(a, 1 << 20);
+  fail_msg("there is memory");
+}
+
+/* isl has its memory elsewhere. The sanitizers look for what is lost; without them the heap must not
+ * grow. */
+static void memory_of_isl_ends_with_the_arena(void **state) {
+  enum { ROUNDS = 20 };
+  static neo_arena a;
+  static size_t used[2];
+  (void)state;
+  for (volatile int round = 0; round < 2 * ROUNDS; round++) {
+    neo_alloc_fault fault = {0};
+    jmp_buf out;
+    if (setjmp(out) == 0)
+      leave_a_prover(&a, &fault, &out);
+    neo_arena_free(&a);
+    used[round / ROUNDS] = mallinfo2().uordblks;
+  }
+  if (used[1] > used[0] + 1024)
+    fail_msg("%zu bytes after some rounds, %zu after as many more", used[0], used[1]);
+}
+
 static size_t remarks(neo_module *m, neo_span *at) {
   static const char *const text[] = {"17*i - 23*j != 1", "17*i - 23*j != 2 and 17*i - 23*j != 1"};
   neo_prover *p = neo_prover_new(m);
@@ -368,6 +403,7 @@ int main(void) {
       TEST(intervals_follow_the_arithmetic),
       TEST(equal_questions_are_answered_from_memory),
       TEST(equal_sets_are_known_whatever_they_are_called),
+      TEST(memory_of_isl_ends_with_the_arena),
       TEST(a_proof_that_is_given_up_is_told_at_every_place_that_asks),
       TEST(nasty_questions_return_quickly),
       TEST(deep_expressions_return_quickly),
