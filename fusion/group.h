@@ -16,7 +16,7 @@ typedef struct {
       row_block; /* a sum of row blocks (ir/row_blocks.h): each point of the shared axes adds a row to it */
 } neo_member;
 
-/* The price of a group by the target's profile (profile.h), at the largest sizes: to compare groups
+/* The price of a group by the target's profile (base/machine.h), at the largest sizes: to compare groups
  * by, not to predict how long one takes. Seconds are those of one run; all 0: it is not priced. */
 typedef struct {
   double read_bytes, written_bytes; /* of memory; what is read again from a cache counts again */
@@ -56,7 +56,7 @@ const char *neo_fuse_kind_meaning(neo_fuse_kind k);
 
 enum { NEO_FUSE_FAST = 0, NEO_FUSE_SMALL = -1 };
 typedef struct {
-  const struct neo_profile *profile; /* the target's prices; null: those of 32-byte vectors */
+  const struct neo_profile *profile; /* the target's prices; null: those of x86-64-v3 */
   uint32_t off;                      /* bit k: no decisions of kind k */
   int64_t memory; /* bytes that may be saved for the backward pass; NEO_FUSE_FAST:
                      any number; NEO_FUSE_SMALL: as few as possible */

@@ -5,6 +5,7 @@
 #include "base/whole.h"
 #include "schedule/model.h"
 #include "schedule/reject.h"
+#include <math.h>
 
 enum { SIDE = NEO_MATRIX_SIDE, REGISTERS = 8, VECTORS = 32, MOST_CELLS = 1 << 22 };
 
@@ -161,14 +162,7 @@ bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machi
 /* ---- the model */
 
 /* A cycle is what two multiply-adds of vectors take. */
-enum {
-  TILE_CYCLES = 16,
-  DOTS_A_CYCLE = 2,
-  DOTS_ALIVE = 6,
-  COPY_CELLS = 4,
-  TURN_CYCLES = 2,
-  WALK_CYCLES = 5
-};
+enum { COPY_CELLS = 4, TRANSPOSED = 2, WALKED = 5 };
 
 static double times(int64_t n, int64_t block) {
   return (double)(block && block < n ? (n + block - 1) / block : 1);
@@ -184,13 +178,14 @@ static double copy_cost(neo_module *m, const neo_form *f, const neo_matrix_shape
   bool along = neo_expr_unit_stride(m, f, x->narrow[k],
                                     rows ? (uint32_t)f->axes.n + x->paired : (uint32_t)axis);
   if (!rows && p->fused > 1)
-    return cells * WALK_CYCLES;
-  return along ? cells / COPY_CELLS : cells * TURN_CYCLES;
+    return cells * WALKED;
+  return along ? cells / COPY_CELLS : cells * TRANSPOSED;
 }
 
 /* A pair's dots, of all rows and all vectors of columns: so many are under way before the first is
  * done. */
-static double dots_cost(int64_t rows, int64_t vectors, const neo_loop_params *p) {
+static double dots_cost(const neo_core *core, int64_t rows, int64_t vectors,
+                        const neo_loop_params *p) {
   int64_t tall = p->tile_m, wide = p->tile_n;
   double cost = 0;
   for (int corner = 0; corner < 4; corner++) {
@@ -198,7 +193,7 @@ static double dots_cost(int64_t rows, int64_t vectors, const neo_loop_params *p)
     double times =
         (double)(corner & 1 ? 1 : rows / tall) * (double)(corner & 2 ? 1 : vectors / wide);
     if (r && v)
-      cost += times * (double)(r * v < DOTS_ALIVE ? DOTS_ALIVE : r * v) / DOTS_A_CYCLE;
+      cost += times * fmax((double)(r * v), core->dots_latency) / core->dots;
   }
   return cost;
 }
@@ -207,7 +202,8 @@ static int64_t rows_of(neo_module *m, const neo_form *f, const neo_loop_params *
   return p->axis_m < 0 ? 1 : neo_axis_most(m, &f->axes.at[p->axis_m]);
 }
 
-double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s) {
+double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
+                       const neo_schedule *s) {
   neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
   const neo_loop_params *p = &s->loops;
   int64_t am = p->axis_m, v = p->vector_axis, stride;
@@ -226,9 +222,9 @@ double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s) 
   double depth = (double)x.tiles * blocks, results = (double)m_all * (double)n_all;
   bool rows_inside = p->unit_axes < neo_schedule_loops(f, s) && !p->block_k;
   double cost = p->pairs == NEO_PAIRS_DOTS
-                    ? dots_cost(rows_all, n_all / SIDE, p) *
+                    ? dots_cost(&machine->core, rows_all, n_all / SIDE, p) *
                           (double)neo_round_up(x.pairs, NEO_DOT_STEPS) * blocks
-                    : results / (SIDE * SIDE) * depth * TILE_CYCLES;
+                    : results / (SIDE * SIDE) * depth * machine->core.pairs_tile;
   for (int k = 0; k < 2; k++) {
     bool rows = x.side[k] == NEO_SIDE_ROWS;
     double cells = (double)(rows ? m_all : n_all) * depth * SIDE;
@@ -252,7 +248,7 @@ static double vector_cost(neo_module *m, const neo_form *f, const neo_machine *m
 bool neo_matrix_pays(neo_module *m, const neo_form *f, const neo_machine *machine,
                      const neo_schedule *s) {
   neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
-  return x.on && neo_matrix_cost(m, f, s) < vector_cost(m, f, machine, &x);
+  return x.on && neo_matrix_cost(m, f, machine, s) < vector_cost(m, f, machine, &x);
 }
 
 /* ---- the choice */
@@ -435,7 +431,7 @@ static void try_rows(search *c, int64_t v, int64_t merge) {
     neo_schedule s = tiled(c->m, c->f, c->machine, am, v, merge);
     if (!neo_matrix_legal(c->m, c->f, c->machine, &s, NULL))
       continue;
-    double cost = neo_matrix_cost(c->m, c->f, &s);
+    double cost = neo_matrix_cost(c->m, c->f, c->machine, &s);
     if (cost < c->best) {
       c->best = cost;
       *c->out = s;

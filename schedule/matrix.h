@@ -48,7 +48,8 @@ bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machi
 /* The best such schedule; false: there is none. */
 bool neo_model_matrix(neo_module *m, const neo_form *f, const neo_machine *machine,
                       neo_schedule *out);
-double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_schedule *s); /* cycles */
+double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
+                       const neo_schedule *s); /* cycles */
 /* Against vectors as wide as the machine has them, at their best. */
 bool neo_matrix_pays(neo_module *m, const neo_form *f, const neo_machine *machine,
                      const neo_schedule *s);

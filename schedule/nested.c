@@ -11,7 +11,7 @@
 #include "schedule/stages.h"
 #include "schedule/threads.h"
 
-enum { REGISTERS = 160, MOST_REGISTERS = 240, MOST_THREADS = 256, MULTIPROCESSORS = 132 };
+enum { REGISTERS = 160, MOST_REGISTERS = 240, MOST_THREADS = 256 };
 enum { OWN_BYTES = 1 << 10 }; /* of shared memory, what each block takes besides */
 enum { WARP = 32, WARP_ROWS = 16, WARP_COLUMNS = 8 };
 enum { CELL_BYTES = 4, CELLS = 8 };
@@ -318,9 +318,14 @@ static double product_cost(int64_t rows, int64_t columns, int64_t tile_m, int64_
 }
 
 /* By warps: so many products of FMA in the time of one, and each fragment is read once. */
+static double warps_rate(const neo_machine *machine, neo_warps kind) {
+  const double parts = 3.2; /* products of tf32 in one of f32, and what takes its operands apart */
+  const neo_profile *p = &machine->profile;
+  return kind == NEO_WARPS_TF32 ? p->tf32 : kind == NEO_WARPS_3XTF32 ? p->tf32 / parts : p->halves;
+}
+
 static double warps_cost(int64_t rows, int64_t columns, int64_t tile_m, int64_t tile_n,
-                         double steps, neo_warps kind) {
-  double rate = kind == NEO_WARPS_TF32 ? 8 : kind == NEO_WARPS_3XTF32 ? 2.5 : 16;
+                         double steps, double rate) {
   double area = (double)(rows * columns), loads = (double)(tile_m * tile_n);
   return steps * area / rate * (1 + 8 * (double)(tile_m + tile_n) / loads);
 }
@@ -328,9 +333,8 @@ static double warps_cost(int64_t rows, int64_t columns, int64_t tile_m, int64_t 
 /* Does a multiprocessor hold two blocks at a time? */
 static bool are_two(neo_module *m, const neo_form *f, const neo_machine *machine,
                     const neo_nested *n, const shape *x) {
-  enum { ALL_REGISTERS = 64 << 10 };
   return 2 * shared_of(m, f, n, x) <= machine->shared_bytes &&
-         2 * x->threads * registers_of(m, f, n, x) <= ALL_REGISTERS;
+         (double)(2 * x->threads * registers_of(m, f, n, x)) <= machine->sm.registers;
 }
 
 static double cost_of(neo_module *m, const neo_form *f, const neo_machine *machine,
@@ -354,13 +358,13 @@ static double cost_of(neo_module *m, const neo_form *f, const neo_machine *machi
     int64_t part =
         x->warps ? neo_nested_depth(m, f, &n->sum[k], w.sum[k], &whole) : NEO_NESTED_STEPS;
     depth = neo_blocks_of(depth, part) * (double)part;
-    t += x->warps ? warps_cost(x->bm, x->bk, x->tm, x->tk, depth, w.sum[k])
+    t += x->warps ? warps_cost(x->bm, x->bk, x->tm, x->tk, depth, warps_rate(machine, w.sum[k]))
                   : product_cost(x->bm, x->bk, x->tm, x->tk, depth);
     t += (x->warps ? WIDE_READ : READ) * depth * (double)((whole ? 0 : x->bm) + x->bk);
     t += VALUE * (double)(x->bm * x->bk) + stalls; /* until memory answers */
   }
   if (x->product && x->warps)
-    t += warps_cost(x->bm, x->bn, x->tm, x->tn, (double)x->bk, w.product) +
+    t += warps_cost(x->bm, x->bn, x->tm, x->tn, (double)x->bk, warps_rate(machine, w.product)) +
          WIDE_READ * (double)(x->bk * x->bn);
   else if (x->product)
     t += product_cost(x->bm, x->bn, x->tm, x->tn, (double)x->bk) + READ * (double)(x->bk * x->bn);
@@ -368,7 +372,7 @@ static double cost_of(neo_module *m, const neo_form *f, const neo_machine *machi
   int64_t at_once = are_two(m, f, machine, n, x) ? 2 : 1;
   double threads = (double)(at_once * x->threads);
   double busy = threads < BUSY_THREADS ? BUSY_THREADS / threads : 1; /* too few to hide waits */
-  return neo_blocks_of(blocks, MULTIPROCESSORS * at_once) * (double)at_once / 2 *
+  return neo_blocks_of(blocks, machine->profile.workers * at_once) * (double)at_once / 2 *
          neo_blocks_of(neo_stage_steps(m, inner, 0, inner->over), x->bk) * t * (1 + busy) / 2;
 }
 

@@ -11,23 +11,24 @@ enum {
   GROUP_ROWS = 64,
   LINE_BYTES = 128, /* of an operand's row, in a stage */
   MOST_THREADS = 1024,
-  RESIDENT = 2048,
-  FILE_REGISTERS = 64 << 10,
-  SHARED_BYTES =
-      228 << 10, /* of a multiprocessor; each block takes RESERVED of it besides its own */
-  RESERVED = 1 << 10,
-  EIGHT = 8, /* registers are counted in these */
+  RESERVED = 1 << 10, /* of shared memory, that each block takes besides its own */
+  EIGHT = 8,          /* registers are counted in these */
   MOST = 240,
   OF_PRODUCER = 40,
   OF_PRODUCT = 32, /* of a consumer, besides its sums: for a product, */
   ALL_ELSE = 64    /* for everything */
 };
 
+/* The only multiprocessors that have warpgroups. */
+static const neo_multiprocessor *multiprocessor(void) {
+  return &neo_machine_named("sm_90a")->sm;
+}
+
 static int64_t blocks_by_memory(const neo_schedule *s) {
   const neo_block_params *p = &s->block;
   int64_t rows = p->block_m + p->block_n;
   int64_t bytes = neo_stages_buffers(s) * LINE_BYTES * rows + RESERVED;
-  return SHARED_BYTES / bytes;
+  return (int64_t)multiprocessor()->shared_bytes / bytes;
 }
 
 typedef struct {
@@ -37,7 +38,8 @@ typedef struct {
 
 /* Of so many blocks on a multiprocessor. */
 static share share_of(int64_t consumers, int64_t blocks) {
-  int64_t threads = consumers + GROUP, n = FILE_REGISTERS / (blocks * threads) / EIGHT * EIGHT;
+  int64_t threads = consumers + GROUP,
+          n = (int64_t)multiprocessor()->registers / (blocks * threads) / EIGHT * EIGHT;
   share x = {.first = n > MOST ? MOST : n, .blocks = blocks};
   n = (x.first * threads - OF_PRODUCER * GROUP) / consumers / EIGHT * EIGHT;
   x.consumer = n > MOST ? MOST : n;
@@ -48,7 +50,8 @@ static share share_of(int64_t consumers, int64_t blocks) {
 static share enough(const neo_schedule *s) {
   const neo_block_params *p = &s->block;
   int64_t sums = p->tile_m / GROUP_ROWS * p->tile_n / 2;
-  int64_t blocks = RESIDENT / (p->threads + GROUP), most = blocks_by_memory(s);
+  int64_t blocks = (int64_t)multiprocessor()->threads / (p->threads + GROUP),
+          most = blocks_by_memory(s);
   for (blocks = blocks < most ? blocks : most; blocks > 0; blocks--) {
     share x = share_of(p->threads, blocks);
     if (x.first >= sums + OF_PRODUCT && x.consumer >= sums + ALL_ELSE)
@@ -108,14 +111,17 @@ bool neo_persistent_legal(neo_module *m, const neo_form *f, const neo_schedule *
 /* A block's beginning, in cycles: its threads, phases and maps, and the first boxes' way from
  * memory; of a tile that comes next, its place alone, as its boxes are there. What a tile takes is
  * what the matrix unit does, and its stores. */
-bool neo_persistent_wanted(neo_module *m, const neo_form *f, const neo_schedule *s, double steps) {
-  static const double processors = 132, begin = 2000, next = 150, products = 2048, stored = 16;
+bool neo_persistent_wanted(neo_module *m, const neo_form *f, const neo_machine *machine,
+                           const neo_schedule *s, double steps) {
   static const double worth = 0.99;
+  const neo_multiprocessor *sm = &machine->sm;
+  double processors = machine->profile.workers, products = sm->lanes * sm->halves;
   const neo_block_params *p = &s->block;
   if (!p->producer || neo_producer_blocks(s) > 1) /* which begin at different times */
     return false;
   double area = (double)(p->block_m * p->block_n);
   double rounds = ceil(tiles_of(m, f, s) / processors);
-  double tile = area * steps / products + area / stored, apart = rounds * (begin + tile);
-  return begin + (rounds - 1) * next + rounds * tile < worth * apart;
+  double tile = area * steps / products + area / sm->stored;
+  double apart = rounds * (sm->block + tile);
+  return sm->block + (rounds - 1) * sm->next + rounds * tile < worth * apart;
 }

@@ -36,6 +36,7 @@ bool neo_producer_wanted(const neo_schedule *s, double steps);
 bool neo_persistent_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why);
 /* The model's, for a schedule that is else complete: where it has a producer, and blocks'
  * beginnings take a part of the kernel's time that is worth it, at the largest sizes. */
-bool neo_persistent_wanted(neo_module *m, const neo_form *f, const neo_schedule *s, double steps);
+bool neo_persistent_wanted(neo_module *m, const neo_form *f, const neo_machine *machine,
+                           const neo_schedule *s, double steps);
 
 #endif

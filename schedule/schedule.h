@@ -7,6 +7,7 @@
  * plain schedule: code that several strategies share finds there what "nothing of that kind" is. */
 #ifndef NEO_SCHEDULE_SCHEDULE_H
 #define NEO_SCHEDULE_SCHEDULE_H
+#include "base/machine.h"
 #include "fusion/group.h"
 #include <stddef.h>
 
@@ -66,20 +67,6 @@ typedef struct {
 /* How products of pairs of bf16 are summed, as `matrix` of a processor's schedule says it: by tiles
  * of the matrix unit, or by dots of vectors (codegen/loop/tile.h). */
 enum { NEO_PAIRS_TILES = 1, NEO_PAIRS_DOTS = 2 };
-
-/* The part of a target that schedules depend on. */
-typedef struct {
-  uint32_t vector_bytes, vector_regs;
-  int64_t l1_bytes, l2_bytes;
-  bool fma;
-  int matrix;       /* what it has of NEO_PAIRS_TILES and _DOTS; 0: neither */
-  uint32_t threads; /* that kernels run on; 0: not known. Schedules are priced by it, no more */
-  bool gpu;         /* units of work are threads */
-  uint32_t warps; /* generation of its warps' products (codegen/loop/warp.h): 75, 80, 90; 0: none */
-  bool warpgroups;      /* and groups of four of them (codegen/loop/warpgroup.h) */
-  bool async;           /* whose threads copy asynchronously into shared memory */
-  int64_t shared_bytes; /* of that, what a block may ask for */
-} neo_machine;
 
 /* The analytic model's choice: legal for every group. */
 neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_machine *machine);

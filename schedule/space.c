@@ -27,7 +27,7 @@ double neo_space_cost(const neo_space *x, const neo_schedule *s) {
   if (x->machine->gpu)
     return neo_threads_cost(x, s);
   if (s->strategy == NEO_STRATEGY_PAIRS)
-    return neo_matrix_cost(x->m, x->f, s);
+    return neo_matrix_cost(x->m, x->f, x->machine, s);
   bool alone = s->strategy == NEO_STRATEGY_SEGMENT || s->strategy == NEO_STRATEGY_SCAN;
   double cost = alone ? -1 : neo_model_contraction_cost(x->m, x->f, &x->priced, s);
   return cost >= 0 ? cost : neo_model_plain_cost(x->m, x->f, s);

@@ -52,14 +52,16 @@ static warp_cost warp_cost_of(const neo_space *x, const neo_schedule *s) {
   neo_contraction c;
   if (!s->block.products || !neo_contraction_of(x->m, x->f, &c))
     return (warp_cost){1, 0};
+  const neo_multiprocessor *sm = &x->machine->sm;
+  double tf32 = sm->tf32 > 0 ? sm->tf32 : 1;
   switch (neo_threads_warps(x->m, x->f, &c)) {
   case NEO_WARPS_BF16:
   case NEO_WARPS_F16:
-    return (warp_cost){0.0625, 0.5};
+    return (warp_cost){1 / sm->halves, 0.5};
   case NEO_WARPS_3XTF32: /* fragments are taken apart as well */
-    return (warp_cost){0.375, 4};
+    return (warp_cost){3 / tf32, 4};
   default:
-    return (warp_cost){0.125, 2};
+    return (warp_cost){1 / tf32, 2};
   }
 }
 
@@ -74,21 +76,22 @@ static double copy_cost(const neo_schedule *s) {
 }
 
 /* Beginnings of blocks, which others of the same multiprocessor hide, if there are any. */
-static double begins_cost(const neo_schedule *s, double rounds) {
-  enum { BEGIN = 1000, NEXT = 75, TWO_BLOCKS = 16 << 10 };
+static double begins_cost(const neo_multiprocessor *sm, const neo_schedule *s, double rounds) {
+  enum { TWO_BLOCKS = 16 << 10 };
+  double begin = sm->block / 2, next = sm->next / 2; /* a half is hidden */
   const neo_block_params *p = &s->block;
   bool alone = p->products == NEO_THREADS_WARPGROUPS && p->block_m * p->block_n > TWO_BLOCKS;
-  double begins = !alone ? 0 : p->persistent ? BEGIN : rounds * BEGIN;
-  return begins + (p->persistent ? rounds * NEXT : 0);
+  double begins = !alone ? 0 : p->persistent ? begin : rounds * begin;
+  return begins + (p->persistent ? rounds * next : 0);
 }
 
 static double tiles_cost(const neo_space *x, const neo_schedule *s) {
-  enum { BARRIER = 60, LANES = 128 };
+  enum { BARRIER = 60 };
   const neo_block_params *p = &s->block;
   lengths l = lengths_of(x, s);
   double bm = (double)p->block_m, bn = (double)p->block_n;
   double tm = (double)p->tile_m, tn = (double)p->tile_n;
-  double rounds = up(up(l.rows, bm) * up(l.columns, bn) * l.batches, MULTIPROCESSORS);
+  double rounds = up(up(l.rows, bm) * up(l.columns, bn) * l.batches, x->machine->profile.workers);
   double narrow = tm < 4 || tn < 4 ? 2 : 1.5; /* shared memory gives 16 bytes at a time */
   warp_cost by_warps = warp_cost_of(x, s);
   bool by_groups = p->products == NEO_THREADS_WARPGROUPS; /* the unit reads by itself */
@@ -98,8 +101,8 @@ static double tiles_cost(const neo_space *x, const neo_schedule *s) {
   work += copy_cost(s) * (bm + bn);
   double warps = (double)p->threads / 32, few = warps < 8 ? 8 / warps : 1;
   double barrier = by_groups && p->stages ? 0 : BARRIER; /* a product goes on behind it */
-  double step = work * (1 + 0.25 * (few - 1)) / LANES + barrier / (double)p->block_k;
-  return rounds * l.steps * step + begins_cost(s, rounds);
+  double step = work * (1 + 0.25 * (few - 1)) / x->machine->sm.lanes + barrier / (double)p->block_k;
+  return rounds * l.steps * step + begins_cost(&x->machine->sm, s, rounds);
 }
 
 /* Which way accesses lie: 1 where neighbouring threads are at neighbouring elements. */
@@ -149,18 +152,20 @@ static thread_share share_of_loops(const neo_space *x, const neo_loop_params *p)
 }
 
 static double points_cost(const neo_space *x, const neo_schedule *s) {
-  enum { WAIT = 40, ACCESS = 2, LAUNCH = 300, INSTRUCTION = 2 };
+  enum { ACCESS = 2, INSTRUCTION = 2 };
+  const neo_multiprocessor *sm = &x->machine->sm;
+  double processors = x->machine->profile.workers, resident = processors * sm->threads;
   lengths l = lengths_of(x, s);
   thread_share t = s->strategy == NEO_STRATEGY_GPU_ROWS ? share_of_rows(x, &s->rows)
                                                         : share_of_loops(x, &s->loops);
   double threads = up(l.points, t.points) * t.lanes;
-  double busy = threads < (double)MULTIPROCESSORS * RESIDENT ? threads : MULTIPROCESSORS * RESIDENT;
+  double busy = threads < resident ? threads : resident;
   double per_thread = up(l.steps, t.lanes) * t.points;
   double together = t.together < per_thread ? t.together : per_thread;
-  double step = t.read * WAIT / together + INSTRUCTION / t.vector;
+  double step = t.read * sm->wait / together + INSTRUCTION / t.vector;
   double waits = up(threads, busy) * (per_thread * step + t.joins);
-  double traffic = t.read * l.points * l.steps * ACCESS * apart(x, s) / (MULTIPROCESSORS * 32);
-  return (waits > traffic ? waits : traffic) + LAUNCH + threads / t.block / MULTIPROCESSORS * 4;
+  double traffic = t.read * l.points * l.steps * ACCESS * apart(x, s) / (processors * WARP);
+  return (waits > traffic ? waits : traffic) + sm->launch + threads / t.block / processors * 4;
 }
 
 double neo_threads_cost(const neo_space *x, const neo_schedule *s) {

@@ -1,6 +1,6 @@
 /* Blocks of threads: the model's choice.
  *
- * It counts what the machine has (132 multiprocessors of 2,048 threads) against what there is to
+ * It counts what the machine has, multiprocessors and their threads, against what there is to
  * do. A contraction takes the largest tile of its table that still makes a block for each
  * multiprocessor, or the one with most blocks; larger tiles read each operand less often. A
  * reduction takes as many lanes as give the machine enough threads, and no more than there are
@@ -13,8 +13,6 @@
 #include "schedule/stages.h"
 #include "schedule/threads_shape.h"
 #include "schedule/wide.h"
-
-enum { MULTIPROCESSORS = 132, BUSY_THREADS = 132 * 1024 };
 
 /* ---- shapes of tiles */
 
@@ -66,10 +64,11 @@ static const neo_block_shape group_shapes[] = {{128, 256, 32, 64, 256}, {128, 12
 
 /* Time of a step of the whole product: blocks run in rounds of one a multiprocessor, of which each
  * takes what its tile computes, and what it has to read. */
-static double shape_cost(const neo_block_shape *x, double rows, double columns, double batches) {
+static double shape_cost(const neo_machine *machine, const neo_block_shape *x, double rows,
+                         double columns, double batches) {
   enum { READ = 24 }; /* what an element to be staged costs, in multiplications */
   double blocks = neo_blocks_of(rows, x->block_m) * neo_blocks_of(columns, x->block_n) * batches;
-  double rounds = neo_blocks_of(blocks, MULTIPROCESSORS);
+  double rounds = neo_blocks_of(blocks, machine->profile.workers);
   double area = (double)(x->block_m * x->block_n), loads = (double)(x->tile_m * x->tile_n);
   double shared = 1 + 1.5 * (double)(x->tile_m + x->tile_n) / loads;
   return rounds * (area * shared + READ * (double)(x->block_m + x->block_n));
@@ -113,7 +112,7 @@ neo_schedule neo_threads_staged(neo_module *m, const neo_form *f, const neo_mach
       neo_threads_try(m, f, &small, NEO_PARAM(block, tma), 1, &y);
       if (neo_producer_wanted(&y, longest_sum(m, f)))
         neo_threads_try(m, f, &small, NEO_PARAM(block, producer), 1, &y);
-      if (neo_persistent_wanted(m, f, &y, longest_sum(m, f)))
+      if (neo_persistent_wanted(m, f, machine, &y, longest_sum(m, f)))
         neo_threads_try(m, f, &small, NEO_PARAM(block, persistent), 1, &y);
       return y;
     }
@@ -143,7 +142,7 @@ static bool choose_tiles(neo_module *m, const neo_form *f, const neo_machine *ma
                        n_columns, steps);
   for (size_t k = 0; k < table.n; k++) {
     neo_schedule s = neo_schedule_plain();
-    double cost = shape_cost(&table.at[k], n_rows, n_columns, batches);
+    double cost = shape_cost(machine, &table.at[k], n_rows, n_columns, batches);
     table.set(&s, &table.at[k]);
     s.block.block_k *= each;
     s.block.row_axes = (int64_t)rows;
@@ -222,7 +221,8 @@ static bool keep_row(neo_module *m, const neo_form *f, const neo_machine *machin
   int64_t most = ELEMENTS / (keeps.n > 2 ? 2 : 1);
   while (lanes < groups && (lanes < NEO_BLOCK_WARP || groups * wide > lanes * most))
     lanes *= 2;
-  while (lanes * 2 <= groups && lanes < 256 && points * (double)lanes < BUSY_THREADS / FEW)
+  while (lanes * 2 <= groups && lanes < 256 &&
+         points * (double)lanes < neo_machine_busy_threads(machine) / FEW)
     lanes *= 2;
   if (lanes > NEO_BLOCK_MOST)
     return false;
@@ -249,7 +249,7 @@ static bool choose_rows(neo_module *m, const neo_form *f, const neo_machine *mac
   if (longest < LEAST)
     return false;
   while (lanes < MOST_LANES && (double)lanes * least <= steps &&
-         (lanes < NEO_BLOCK_WARP || points * (double)lanes < BUSY_THREADS))
+         (lanes < NEO_BLOCK_WARP || points * (double)lanes < neo_machine_busy_threads(machine)))
     lanes *= 2;
   *out = points_schedule(f, lanes, true, wide);
   out->rows.unroll_k = written_out(steps / (double)lanes);
@@ -263,7 +263,8 @@ static bool choose_columns(neo_module *m, const neo_form *f, const neo_machine *
   double points = neo_form_points(m, f, ~0ULL);
   int64_t wide = widest_of(m, f, false), lanes = 1;
   double side = points < LINE ? points : LINE; /* elements */
-  while (lanes < BLOCK && (double)(lanes * FEW) <= longest && points * (double)lanes < BUSY_THREADS)
+  while (lanes < BLOCK && (double)(lanes * FEW) <= longest &&
+         points * (double)lanes < neo_machine_busy_threads(machine))
     lanes *= 2;
   if (lanes == 1 && wide == 1)
     return false;

@@ -12,7 +12,6 @@
 
 enum { PACK_ELEMENTS = 1 << 20, TILE_ELEMENTS = 1 << 19, PARTIAL_ELEMENTS = 1 << 20 };
 enum { BLOCKS_OF_COLUMNS = 1, BLOCKS_OF_ROWS = 2 };
-enum { UNIT_CYCLES = 200, REGION_CYCLES = 1500 }; /* of a unit; of bringing workers together */
 
 /* ---- what is minimized */
 
@@ -33,7 +32,7 @@ static double idle_usually(double units) {
 
 double neo_tiles_merit(neo_tiles *q, const neo_schedule *s) {
   double units, cost = neo_tiles_cost(q, s, &units);
-  cost += units * UNIT_CYCLES + (units > 1 ? REGION_CYCLES : 0);
+  cost += units * q->machine->core.unit + (units > 1 ? q->machine->core.region : 0);
   uint32_t threads = q->machine->threads;
   return cost * (1 + (threads ? idle(units, threads) : idle_usually(units)));
 }

@@ -1,31 +1,22 @@
 /* What a schedule of a contraction costs on one core, in cycles.
  *
- * A step of a tile of R x C vectors takes R*C/2 cycles of multiply-adds, R*C where they are of 512
- * bits, bounded by issue (about 4.2 operations a cycle) and by latency (4 cycles, hidden from 8
+ * A step of a tile of R x C vectors takes as many cycles as the machine's row (base/machine.def)
+ * says of R*C multiply-adds, bounded by issue and by latency (4 cycles on most, hidden from 8
  * accumulators on). To that comes what reading the operands costs where they are not in the nearest
  * cache, by the lines that a step touches, whether they come as a stream, and by what else is
  * touched before they are touched again; then copies into scratch, as often as they are made
  * (codegen/lower/lower.c), the ends of tiles, sums kept between blocks of the reduction, and tiles that
- * are not whole. The constants were measured on cores with two 256-bit multiply-adds a cycle, 32
- * KiB and 512 KiB of caches; they rank schedules, they do not predict time. */
+ * are not whole. The numbers rank schedules, they do not predict time. */
 #include "schedule/tile_cost.h"
 #include <math.h>
-
-enum {
-  LINE_CYCLES = 4,
-  TILE_CYCLES = 20,
-  PART_CYCLES = 4,
-  BLOCK_CYCLES = 60,
-  COPIED_CYCLES = 1000
-};
 
 /* ---- tiles */
 
 /* Cycles of a step of a tile of r rows and c vectors. */
 static double step_cycles(const geometry *g, double r, double c, double reading, double passing) {
-  double fma = r * c * g->product, issue = (r * c + r + c + 5) / 4.2;
+  double fma = r * c * g->product, issue = (r * c + r + c + 5) / g->core->issue;
   double t = fmax(fmax(fma, issue), passing), loads = 0.06 * (r + c);
-  return (t < 4 ? 4 : t) + loads + reading;
+  return fmax(t, g->core->latency) + loads + reading;
 }
 
 /* Whole tiles and what is left over along one direction. */
@@ -46,14 +37,14 @@ typedef struct {
 /* All tiles of a block. */
 static double block_cycles(const geometry *g, const tiling *t, double rows, double columns) {
   cuts r = cut(rows, g->r), c = cut(ceil(columns / t->lanes), g->c);
-  double cycles = g->pack || g->kb > 1 ? COPIED_CYCLES : BLOCK_CYCLES;
+  double cycles = g->pack || g->kb > 1 ? g->core->copied : g->core->block;
   for (int i = 0; i < 2; i++)
     for (int j = 0; j < 2; j++) {
       double tr = i ? r.rest : g->r, tc = j ? c.rest : g->c;
       double count = (i ? r.rest > 0 : r.whole) * (j ? c.rest > 0 : c.whole);
       double reading = t->rd.rows * tr / g->r + t->rd.columns * tc / g->c;
       double step = step_cycles(g, tr, tc, reading, t->rd.passing * tc / g->c);
-      cycles += count * (t->steps * step + tr * tc * t->end + TILE_CYCLES);
+      cycles += count * (t->steps * step + tr * tc * t->end + g->core->tile);
     }
   return cycles;
 }
@@ -114,18 +105,18 @@ static double kept_cycles(const neo_tiles *q, const geometry *g) {
   enum { RUN_BYTES = 1024 };
   double bytes = (double)q->bytes, kept = g->mb * g->nb * g->inside * bytes;
   bool streams = !g->columns_first && g->nb * bytes >= RUN_BYTES;
-  if (kept <= (double)q->machine->l1_bytes / 2)
-    return streams ? 1.5 : 2.5;
-  if (kept <= (double)q->machine->l2_bytes / 2)
-    return streams ? 0.8 : 5;
-  return streams ? 4 : 9;
+  int cache = kept <= (double)q->machine->l1_bytes / 2   ? 0
+              : kept <= (double)q->machine->l2_bytes / 2 ? 1
+                                                         : 2;
+  return g->core->kept[cache][streams ? 0 : 1];
 }
 
 /* Cycles a vector of reading what is updated, where no cache holds it from one kernel to the next:
  * pieces of several rows are no one stream, which is least hidden where sums are short. */
 static double updated(neo_tiles *q, const geometry *g, const neo_tile_end *end) {
   enum { HELD_BYTES = 8 << 20 };
-  const double piece = 8, alternating = 4, meanwhile = 8;
+  double piece = g->core->beyond[NEO_LINE_ALONE], alternating = g->core->line;
+  double meanwhile = 2 * g->core->latency;
   double lines = g->lanes * (double)q->bytes / LINE_BYTES;
   if (!end->rows || g->r <= 1 || q->points * (double)q->bytes <= HELD_BYTES || rows_follow(q, g))
     return 0;
@@ -146,12 +137,12 @@ static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s
   tiling t = {.lanes = g->lanes, .steps = q->steps * g->clip, .rd = neo_tile_shared_reads(q, g)};
   neo_tile_end end = neo_tiles_end(q, g->v, g->merge, (int64_t)g->lanes);
   t.end = 3 + end.cycles + end.scattered * scattered_cycles(q, g);
-  t.end += end.far * t.lanes * LINE_CYCLES / (end.shared_along & g->rows ? g->r : 1);
+  t.end += end.far * t.lanes * g->core->line / (end.shared_along & g->rows ? g->r : 1);
   bool half = g->c * g->lanes * (double)q->bytes < LINE_BYTES;
   if (half && !rows_follow(q, g)) /* half cache lines are fetched twice */
     t.end *= 1.8;
   t.end += (g->kb - 1) * partial + written(q, g) + updated(q, g, &end);
-  double more = (g->kb - 1) * PART_CYCLES * ceil(g->m / g->r) * ceil(g->n / (g->c * t.lanes));
+  double more = (g->kb - 1) * g->core->part * ceil(g->m / g->r) * ceil(g->n / (g->c * t.lanes));
   return g->outer * (tiles_cycles(g, &t) + more) + neo_tile_copies(q, g, s);
 }
 

@@ -13,6 +13,7 @@ enum { LINE_BYTES = 64 };
 
 typedef struct {
   const neo_schedule *s;
+  const neo_core *core; /* of the machine */
   int64_t v, merge, am, an, pack;
   double lanes;        /* of a vector */
   double product;      /* cycles of a multiply-add of vectors, of which two are begun at a time */
@@ -48,7 +49,12 @@ touched neo_tile_in_runs(const neo_tiles *q, double bytes, double lines, int64_t
 
 /* Cycles of a line of it: in one stream, in streams that begin anew with each tile, or alone; and
  * those that pass before the next one can come, whatever else is done meanwhile. */
-typedef enum { STREAM, STREAMS, ALONE, PASSING } how;
+typedef enum {
+  STREAM = NEO_LINE_STREAM,
+  STREAMS = NEO_LINE_STREAMS,
+  ALONE = NEO_LINE_ALONE,
+  PASSING = NEO_LINE_PASSING
+} how;
 
 double neo_tile_far(const neo_tiles *q, touched t, how x);
 /* The same where the first of `times` passes finds it further away. */

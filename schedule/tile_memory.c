@@ -4,10 +4,9 @@
 
 /* ---- the geometry of a schedule */
 
-/* Two units that take 256 bits each: a shorter vector takes as long, a longer one is two. */
-static double product_cycles(double lanes, double bytes) {
-  enum { UNIT_BYTES = 32 };
-  return fmax(1, lanes * bytes / UNIT_BYTES) / 2;
+/* A vector shorter than a unit takes as long as a whole one, a longer one is several. */
+static double product_cycles(const neo_core *core, double lanes, double bytes) {
+  return fmax(1, lanes * bytes / core->unit_bytes) / core->units;
 }
 
 static double inside_of(const neo_tiles *q, const geometry *g) {
@@ -21,9 +20,10 @@ static double inside_of(const neo_tiles *q, const geometry *g) {
 
 geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s) {
   const neo_loop_params *p = &s->loops;
-  geometry g = {.s = s, .v = p->vector_axis, .merge = p->fused, .pack = p->pack};
+  geometry g = {
+      .s = s, .core = &q->machine->core, .v = p->vector_axis, .merge = p->fused, .pack = p->pack};
   g.lanes = (double)p->vector_width;
-  g.product = product_cycles(g.lanes, (double)q->bytes);
+  g.product = product_cycles(g.core, g.lanes, (double)q->bytes);
   g.am = p->axis_m, g.r = (double)p->tile_m;
   g.an = p->axis_n, g.c = (double)p->tile_n;
   g.own_lanes = g.v >= (int64_t)q->f->axes.n;
@@ -104,10 +104,10 @@ touched neo_tile_in_runs(const neo_tiles *q, double bytes, double lines, int64_t
 }
 
 double neo_tile_far(const neo_tiles *q, touched t, how x) {
-  static const double near[] = {0.15, 0.5, 3.5, 2.5}, beyond[] = {0.5, 2.5, 8, 6};
+  const neo_core *core = &q->machine->core;
   if (t.bytes * t.crowd[0] <= 0.75 * (double)q->machine->l1_bytes)
     return 0;
-  return t.bytes * t.crowd[1] <= (double)q->machine->l2_bytes ? near[x] : beyond[x];
+  return t.bytes * t.crowd[1] <= (double)q->machine->l2_bytes ? core->near[x] : core->beyond[x];
 }
 
 double neo_tile_far_again(const neo_tiles *q, touched first, touched then, double times, how x) {

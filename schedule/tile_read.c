@@ -2,10 +2,7 @@
 #include "schedule/tile_cost.h"
 #include <math.h>
 
-enum {
-  PAGE_BYTES = 4096,
-  NEW_PAGE = 80 /* cycles: its address is looked up, and nothing foresees what is read of it */
-};
+enum { PAGE_BYTES = 4096 };
 
 /* ---- operands where they lie */
 
@@ -65,7 +62,7 @@ static double fetched(neo_tiles *q, const geometry *g, uint32_t k, const lying *
     return lines * each;
   double pages =
       w.jump < PAGE_BYTES || each == 0 ? 0 : fmin(y->tile, apart * y->tile / PAGE_BYTES + 1);
-  return lines * (each + 0.3) + pages / w.run * NEW_PAGE;
+  return lines * (each + 0.3) + pages / w.run * g->core->page;
 }
 
 /* Cycles a step of reading the rows of a tile where they lie: again for each tile of columns. */

@@ -149,6 +149,13 @@ if grep -nE 'NEO_OP_(EXP|TANH|LOG|ERF):' fusion/*.c transform/*.c schedule/*.c c
   fail "ir/cost.def says what an operator costs"
 fi
 
+# A machine's numbers stand in base/machine.def alone: multiprocessors, cycles, what is AVX2.
+if grep -nE '(^|[^0-9.e])(132|4\.2)([^0-9.]|$)|MULTIPROCESSORS|_CYCLES|vector_regs == 16' \
+  fusion/*.[ch] fusion/*/*.[ch] transform/*.[ch] schedule/*.[ch] codegen/*/*.[ch] \
+  codegen/*/*/*.[ch] tools/pipeline/*.[ch] 2>/dev/null; then
+  fail "a number of a machine that base/machine.def has"
+fi
+
 # The rules above can fail: each of these lines breaks one.
 printf '#include "codegen/loop/loop.h"\n' >"$work/a.c"
 printf '# include <neo/neo_rt.h>\n#include <sys/stat.h>\n' >"$work/b.c"

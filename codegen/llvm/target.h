@@ -2,6 +2,7 @@
 #ifndef NEO_CODEGEN_TARGET_H
 #define NEO_CODEGEN_TARGET_H
 #include "base/arena.h"
+#include "base/machine.h"
 #include "base/status.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,8 +25,11 @@ typedef struct neo_target {
   const char *level;       /* of the architecture that the CPU has: "x86-64-v3", "generic" */
   const char *features;    /* LLVM's string "+avx2,+fma,..." */
   const char *rt_features; /* for neo_rt_model.features: "avx2,fma" */
-  uint32_t vector_bytes;   /* 16, 32, 64; of a GPU 16: the widest access of a thread */
-  uint32_t vector_regs;    /* 16 (AVX2), 32 (AVX-512, aarch64) */
+  neo_machine machine;     /* what is known of it: a row of base/machine.def, or a profile's */
+  neo_isa isa;
+  const char *profile;   /* hash of the profile that was taken; null: a shipped row */
+  uint32_t vector_bytes; /* 16, 32, 64; of a GPU 16: the widest access of a thread */
+  uint32_t vector_regs;  /* 16 (AVX2), 32 (AVX-512, aarch64) */
   bool fma;
   int64_t l1_bytes, l2_bytes; /* of a typical machine: same input, same bytes out */
   bool is_host_arch;
@@ -39,6 +43,13 @@ typedef struct neo_target {
   neo_matrix matrix;
   const char *matrix_needs; /* features that such kernels need beyond rt_features; "": none */
 } neo_target;
+
+/* Takes a profile of the machine in place of the target's row. False: its machine has other
+ * instructions than the target; *why gets a message. */
+bool neo_target_take(neo_arena *a, neo_target *t, const neo_machine *profile, const char **why);
+
+/* The row with what the target adds to it: what schedules are made for. */
+neo_machine neo_target_machine(const neo_target *t);
 
 /* What a schedule's `matrix` may be: NEO_PAIRS_TILES, NEO_PAIRS_DOTS (schedule/schedule.h); 0: it
  * has neither. */

@@ -96,7 +96,10 @@ static bool is_lone(const chooser *c, int32_t i) {
 
 /* Seconds by itself, without its launch: the slower one of memory and arithmetic. */
 static double seconds_of(const chooser *c, int32_t i) {
-  static const double bytes_per_s = 3e12, work_per_s = 6e12;
+  const neo_machine *machine = c->in->machine ? c->in->machine : neo_machine_named("sm_90a");
+  const neo_profile *x = &machine->profile;
+  double bytes_per_s = x->workers * x->level[NEO_MACHINE_CACHES - 1].bytes_per_s;
+  double work_per_s = x->workers * x->work_per_s;
   const neo_rt_step *s = step_at(c, i);
   double bytes = 0, work = neo_kernel_work(kernel_at(c, i)->kernel, c->sizes) / work_per_s;
   for (int32_t k = 0; k < s->n; k++)
@@ -144,8 +147,7 @@ static void add_step(const chooser *c, run *r, int32_t i) {
 
 static double apart(const chooser *c, const run *r) {
   neo_grid_price edge = c->in->waits ? NEO_GRID_EARLY : NEO_GRID_EDGE;
-  return r->levels * neo_grid_seconds(edge) +
-         (r->n - r->levels) * neo_grid_seconds(NEO_GRID_NODE);
+  return r->levels * neo_grid_seconds(edge) + (r->n - r->levels) * neo_grid_seconds(NEO_GRID_NODE);
 }
 
 static double as_one(const run *r) {
@@ -205,11 +207,11 @@ static void add_grid(chooser *c, int32_t first, int32_t end) {
   g.joined_s = as_one(&r);
   g.symbol = neo_arena_printf(p->arena, "%s_g%zu_%s", p->prefix, p->grids.n,
                               neo_plan_ident(p->arena, c->e->name));
-  g.rt = (neo_rt_grid){.name = neo_arena_printf(p->arena, "%s, steps %d to %d", c->e->name, first,
-                                                end - 1),
-                       .first_step = c->e->first_step + first,
-                       .n_steps = end - first,
-                       .part = (int32_t)p->grid_parts.n};
+  g.rt = (neo_rt_grid){
+      .name = neo_arena_printf(p->arena, "%s, steps %d to %d", c->e->name, first, end - 1),
+      .first_step = c->e->first_step + first,
+      .n_steps = end - first,
+      .part = (int32_t)p->grid_parts.n};
   for (int32_t k = 0; k < r.n; k++) {
     int64_t threads = threads_of(c, first + k);
     int64_t bytes = neo_kernel_scratch_bytes(kernel_at(c, first + k)->kernel);

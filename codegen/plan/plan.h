@@ -9,6 +9,7 @@
  * writing kernel itself at the same element; else it goes to the frame and is copied at the end. */
 #ifndef NEO_CODEGEN_PLAN_H
 #define NEO_CODEGEN_PLAN_H
+#include "base/machine.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/lower/lower.h"
 #include "include/neo/neo_rt.h"
@@ -31,8 +32,8 @@ typedef struct {  /* C view of an entry's argument */
 
 typedef struct { /* a kernel whose grid stays, of consecutive steps (plan/cooperative.c) */
   const char *symbol;
-  neo_rt_grid rt;         /* device_symbol is null: the record names the symbol */
-  int32_t levels, phases; /* levels: kernels that wait for one another, one behind the other */
+  neo_rt_grid rt;           /* device_symbol is null: the record names the symbol */
+  int32_t levels, phases;   /* levels: kernels that wait for one another, one behind the other */
   double apart_s, joined_s; /* launches and barriers, by grid.def */
 } neo_plan_grid;
 
@@ -89,6 +90,7 @@ typedef struct {
   const uint32_t *kernel_of_group;
   const neo_plan_kernel *kernels;
   size_t n_kernels;
+  const neo_machine *machine; /* that a GPU's kernels run on; null: sm_90a */
   bool gpu, waits; /* kernels are a GPU's; they wait themselves for others (neo_target_waits) */
   neo_grids grids; /* which runs of steps become kernels whose grid stays */
 } neo_plan_input;

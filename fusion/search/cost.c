@@ -1,6 +1,7 @@
 /* The cost of a group: the results that leave it, the memory that it reads and how often, its work,
  * and the activations that it saves for the backward pass. */
 #include "fusion/search/search.h"
+#include <math.h>
 
 /* Numbers of parts again, after another set was looked at. */
 static void number_parts(fuser *q, const fuse_parts *p) {
@@ -322,6 +323,19 @@ static void price_parts(pricing *c, neo_group_cost *out) {
   }
 }
 
+/* Workers that the kernel keeps busy: cores by its points, multiprocessors by its threads, of which
+ * a point has as many as it has work to share. */
+static double workers_of(const pricing *c) {
+  enum { LEAST_SHARE = 4, MOST_THREADS = 1024 }; /* additions of a thread; threads of a point */
+  const neo_profile *p = c->q->profile;
+  if (p->threads <= 0)
+    return c->shared_points >= FUSE_LEAST_POINTS ? p->workers : 1;
+  double each = (c->work + c->products) / c->shared_points / LEAST_SHARE;
+  each = each < 1 ? 1 : each > MOST_THREADS ? MOST_THREADS : each;
+  double n = c->shared_points * each / p->threads;
+  return n < 1 ? 1 : n > p->workers ? p->workers : n;
+}
+
 neo_group_cost fuse_cost_of(fuser *q, const fuse_parts *p) {
   pricing c = {.q = q, .p = p, .shared_points = 1};
   neo_group_cost out = {.launch_s = q->profile->launch_s};
@@ -339,9 +353,11 @@ neo_group_cost fuse_cost_of(fuser *q, const fuse_parts *p) {
   out.products = c.products;
   out.work_s = c.work / q->profile->work_per_s;
   double nested_s = c.products > 0 ? c.products / q->profile->products_per_s : 0;
+  double workers = workers_of(&c), moving = fmin(q->profile->workers, workers * q->profile->alone);
+  out.read_s *= workers / moving;
+  out.written_s *= workers / moving;
   double t = out.written_s + (out.read_s + out.work_s) + nested_s;
   out.work_s += nested_s;
-  double workers = c.shared_points >= FUSE_LEAST_POINTS ? q->profile->workers : 1;
   out.read_s /= workers;
   out.written_s /= workers;
   out.work_s /= workers;

@@ -197,19 +197,20 @@ static bool is_product(looker *c) {
 }
 
 /* How many products of rounded factors matrix units make in the time of one by FMA. */
-static double rate_of(const neo_module *m, neo_expr e) {
-  enum { OF_TF32 = 8, OF_2_BYTES = 16 };
+static double rate_of(const fuser *q, neo_expr e) {
+  const double parts = 3.2; /* products of tf32 in one of f32, and what takes its operands apart */
+  const neo_module *m = q->m;
   const neo_node *n = neo_expr_node(m, e);
   if (n->op == NEO_OP_MUL)
-    return fmin(rate_of(m, neo_expr_arg(m, e, 0)), rate_of(m, neo_expr_arg(m, e, 1)));
+    return fmin(rate_of(q, neo_expr_arg(m, e, 0)), rate_of(q, neo_expr_arg(m, e, 1)));
   if (n->type == NEO_F32_T && n->op == NEO_OP_TF32)
-    return OF_TF32;
+    return q->profile->tf32;
   if (n->type == NEO_F32_T && n->op == NEO_OP_CAST) {
     neo_type from = neo_expr_type(m, neo_expr_arg(m, e, 0));
     if (from == NEO_BF16_T || from == NEO_F16_T)
-      return OF_2_BYTES;
+      return q->profile->halves;
   }
-  return n->type == NEO_F32_T && m->math == NEO_PRECISION_3XTF32 ? 2.5 : 1;
+  return n->type == NEO_F32_T && m->math == NEO_PRECISION_3XTF32 ? q->profile->tf32 / parts : 1;
 }
 
 static void look_factors(looker *c, neo_expr e) {
@@ -269,7 +270,7 @@ static void look_reduction(looker *c) {
   d->ranged = is_ranged(c->q->m, &c->rec, 0);
   d->slanted = is_ranged(c->q->m, &c->rec, (1ULL << c->rec.n_out) - 1);
   d->product = is_product(c);
-  d->rate = rate_of(c->q->m, neo_list_expr(c->q->m, c->rec.body, 0));
+  d->rate = rate_of(c->q, neo_list_expr(c->q->m, c->rec.body, 0));
   d->spans = c->rec.reducer == NEO_RED_LOGSUMEXP ? 2 : 1;
   d->n_accs = d->spans > neo_reducer_accs((neo_reducer)c->rec.reducer)
                   ? d->spans

@@ -8,7 +8,7 @@ bool neo_fuse_caches(const neo_fuse_options *o) {
 void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
                 neo_str *explain) {
   *q = (fuser){.m = m, .a = a, .explain = explain, .entry = entry, .off = o ? o->off : 0};
-  q->profile = o && o->profile ? o->profile : neo_profile_of(32);
+  q->profile = o && o->profile ? o->profile : &neo_machine_named("x86-64-v3")->profile;
   q->caches = neo_fuse_caches(o);
   fuse_facts(q);
   fuse_make_groups(q);

@@ -25,9 +25,9 @@
  * and the reward of a change is what it takes off the cost. */
 #ifndef NEO_FUSION_SEARCH_H
 #define NEO_FUSION_SEARCH_H
+#include "base/machine.h"
 #include "base/map.h"
 #include "fusion/form.h"
-#include "fusion/profile.h"
 
 enum {
   FUSE_MOST_SIZE = 160, /* nodes of one definition with what it copies */

@@ -226,20 +226,6 @@ typedef struct {
   NEO_VEC(compiled) at;
 } compiled_list;
 
-static neo_machine machine_of(const neo_target *t) {
-  return (neo_machine){.vector_bytes = t->vector_bytes,
-                       .vector_regs = t->vector_regs,
-                       .l1_bytes = t->l1_bytes,
-                       .l2_bytes = t->l2_bytes,
-                       .fma = t->fma,
-                       .gpu = t->sm != 0,
-                       .warps = t->sm,
-                       .warpgroups = t->sm == 90 && t->sm_own,
-                       .async = t->sm >= 80,
-                       .shared_bytes = t->shared_bytes,
-                       .matrix = neo_target_pairs(t)};
-}
-
 static void check_schedule(checker *c, const neo_group *g, const neo_machine *machine,
                            const neo_schedule *s, compiled_list *list) {
   neo_str why;
@@ -381,7 +367,7 @@ int lower_check_module(neo_arena *a, neo_module *m, const lower_options *o, neo_
     neo_str_add(why, problem);
     return 1;
   }
-  neo_machine machine = machine_of(&target);
+  neo_machine machine = neo_target_machine(&target);
   if (neo_fuse_with(m, a, &o->fusion, &groups, NULL) != NEO_OK)
     return 1;
   for (size_t k = 0; k < groups.groups.n; k++)

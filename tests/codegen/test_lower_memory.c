@@ -12,8 +12,6 @@ typedef struct {
 } lowered;
 
 static void lower_all(lowered *x, const char *rest) {
-  static const neo_machine avx2 = {
-      .vector_bytes = 32, .vector_regs = 16, .l1_bytes = 32768, .l2_bytes = 524288, .fma = true};
   neo_arena *a = &x->arena;
   neo_str out, why;
   neo_arena_init(a, neo_alloc_default, NULL);
@@ -26,7 +24,7 @@ static void lower_all(lowered *x, const char *rest) {
   assert_int_equal(neo_fuse(m, a, &x->groups, NULL), NEO_OK);
   for (size_t k = 0; k < x->groups.groups.n; k++) {
     const neo_group *g = &x->groups.groups.at[k];
-    neo_schedule s = neo_schedule_default(m, g, &avx2);
+    neo_schedule s = neo_schedule_default(m, g, neo_machine_named("x86-64-v3"));
     neo_kernel *kernel;
     assert_int_equal(neo_lower(m, g, &s, a, &kernel, &why), NEO_OK);
     assert_int_equal(neo_kernel_verify(kernel, &why), NEO_OK);

@@ -370,7 +370,8 @@ static void check_tile(const char *text, const char *shape, bool pairs) {
   assert_int_equal(neo_fuse(m, &a, &g, NULL), NEO_OK);
   neo_str why;
   neo_str_init(&why, &a);
-  const neo_machine machine = {.vector_bytes = 16, .gpu = true, .warps = 80};
+  neo_machine machine = *neo_machine_named("sm_80");
+  machine.warps = 80;
   assert_true(neo_schedule_parse(shape, &s));
   s.block.block_k *= pairs ? 2 : 1;
   if (!neo_schedule_legal(m, &g.groups.at[0], &machine, &s, &why))

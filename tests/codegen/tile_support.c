@@ -14,12 +14,10 @@
 
 /* The kernel, or null and why there is none. */
 static neo_kernel *lower(loop_fix *f, const char *text, const char *schedule, const char **said) {
-  const neo_machine machine = {.vector_bytes = 16,
-                               .gpu = true,
-                               .warps = 90,
-                               .warpgroups = true,
-                               .async = true,
-                               .shared_bytes = 227 << 10};
+  neo_machine machine = *neo_machine_named("sm_90a");
+  machine.warps = 90;
+  machine.warpgroups = machine.async = true;
+  machine.shared_bytes = 227 << 10;
   neo_grouping g;
   neo_schedule s;
   neo_kernel *k = NULL;

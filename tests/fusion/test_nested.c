@@ -1,6 +1,6 @@
 /* Which sums are computed inside of others, on a GPU; the rest keeps its own kernel. */
+#include "base/machine.h"
 #include "fusion/form.h"
-#include "fusion/profile.h"
 #include "ir/print.h"
 #include <cmocka.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 static bool nests(const char *text) {
   neo_arena a;
   neo_grouping all;
-  neo_profile p = *neo_profile_gpu();
+  neo_profile p = neo_machine_named("sm_90a")->profile;
   p.products_per_s = 1e30;
   p.room_s = 1;
   neo_arena_init(&a, neo_alloc_default, NULL);

@@ -6,7 +6,7 @@
  *   options.schedule = gpu_draw_schedule; options.schedule_ctx = &d; */
 #ifndef NEO_TESTS_GPU_DRAW_H
 #define NEO_TESTS_GPU_DRAW_H
-#include "fusion/profile.h"
+#include "base/machine.h"
 #include "tools/pipeline/compile.h"
 
 /* Each needs less of a product than the ones behind it. */

@@ -11,11 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static const neo_machine avx2 = {
-    .vector_bytes = 32, .vector_regs = 16, .l1_bytes = 32768, .l2_bytes = 524288, .fma = true};
+static const neo_machine *avx2(void) {
+  return neo_machine_named("x86-64-v3");
+}
 
-static const neo_machine avx512 = {
-    .vector_bytes = 64, .vector_regs = 32, .l1_bytes = 32768, .l2_bytes = 1048576, .fma = true};
+static const neo_machine *avx512(void) {
+  return neo_machine_named("x86-64-v4");
+}
 
 static void what_is_printed_parses_to_the_same(void **state) {
   (void)state;
@@ -82,7 +84,7 @@ static neo_schedule choose_on(const neo_machine *machine, const char *text, cons
 }
 
 static neo_schedule choose_of(const char *text, const char *name) {
-  return choose_on(&avx2, text, name);
+  return choose_on(avx2(), text, name);
 }
 
 static neo_schedule choose(const char *text) {
@@ -158,7 +160,7 @@ static neo_schedule update_on(const neo_machine *machine, int batch, int rows) {
 }
 
 static neo_schedule update_by(int batch, int rows) {
-  return update_on(&avx2, batch, rows);
+  return update_on(avx2(), batch, rows);
 }
 
 static neo_schedule update_of(int rows) {
@@ -176,8 +178,8 @@ static void an_update_fetches_a_parameter_beyond_the_caches(void **state) {
  * what a cache holds is another matter. */
 static void an_update_of_short_sums_walks_a_row_of_what_no_cache_holds(void **state) {
   (void)state;
-  assert_int_equal(update_on(&avx512, 2, 4096).loops.tile_m, 1);
-  assert_true(update_on(&avx512, 2, 1024).loops.tile_m > 1);
+  assert_int_equal(update_on(avx512(), 2, 4096).loops.tile_m, 1);
+  assert_true(update_on(avx512(), 2, 1024).loops.tile_m > 1);
 }
 
 static uint32_t fetches_of(const char *text, const char *schedule, neo_fetch *out) {
@@ -405,7 +407,7 @@ static void the_elements_of_capsules_are_columns_with_those_of_other_channels(vo
 /* Vectors of 16 lanes cross from one channel to the next. */
 static void vectors_longer_than_a_capsule_have_two(void **state) {
   (void)state;
-  neo_schedule s = choose_on(&avx512, capsules, NULL);
+  neo_schedule s = choose_on(avx512(), capsules, NULL);
   assert_int_equal(s.loops.vector_axis, 4);
   assert_int_equal(s.loops.axis_n, 1);
   assert_true(s.loops.tile_n * s.loops.vector_width >= 16);
@@ -421,11 +423,11 @@ static const char *const many_filters =
 /* Runs of eight are vectors or halves of them: nothing is gained by a copy. */
 static void filters_of_capsules_are_read_in_blocks_that_stay_near(void **state) {
   (void)state;
-  neo_schedule s = choose_on(&avx512, many_filters, NULL);
+  neo_schedule s = choose_on(avx512(), many_filters, NULL);
   assert_int_equal(s.loops.axis_n, 1);
   assert_false(s.loops.pack & 2);
   assert_int_equal(s.loops.blocks_first, 1);
-  assert_true(s.loops.block_n * 64 * 9 * 9 * 4 <= avx512.l2_bytes);
+  assert_true(s.loops.block_n * 64 * 9 * 9 * 4 <= avx512()->l2_bytes);
 }
 
 /* Of 16 lanes half would be dead. */
@@ -440,7 +442,7 @@ static void few_columns_have_short_vectors(void **state) {
              "def y[b: 480, j: %lld] =\n  sum[i: 64] x[b, i] * W[i, j]\n  then acc0\n"
              "entry forward forward: y = y\n",
              n, n, n);
-    neo_schedule s = choose_on(&avx512, text, NULL);
+    neo_schedule s = choose_on(avx512(), text, NULL);
     assert_int_equal(s.loops.vector_axis, 1);
     assert_int_equal(s.loops.vector_width, width[k]);
   }
@@ -449,7 +451,7 @@ static void few_columns_have_short_vectors(void **state) {
 /* Rows of nine walked as one: which element a lane has would be computed at each step. */
 static void rows_of_which_no_vector_is_a_whole_number_are_copied(void **state) {
   (void)state;
-  neo_schedule s = choose_on(&avx512,
+  neo_schedule s = choose_on(avx512(),
                              "input G : f32 [10, 5]\ninput F : f32 [65536, 9, 9]\n"
                              "temp T : f32 [10, 65536, 9]\n"
                              "def T[t: 10, k: 65536, s: 9] =\n  sum[r: 5] G[t, r] * "
@@ -477,7 +479,7 @@ static void columns_that_lie_apart_are_apart_from_all_else(void **state) {
     s.loops.axis_n = at[k].axis;
     s.loops.axis_m = at[k].rows;
     s.loops.fused = at[k].merge;
-    assert_int_equal(neo_schedule_legal(m, &g.groups.at[0], &avx2, &s, NULL), at[k].legal);
+    assert_int_equal(neo_schedule_legal(m, &g.groups.at[0], avx2(), &s, NULL), at[k].legal);
   }
   neo_arena_free(&a);
 }
@@ -574,7 +576,7 @@ static neo_schedule product_of(int steps) {
            "def Y[t: 9, i: 2097152] =\n  sum[k: %d] G[t, k] * X[k, i]\n  then acc0\n"
            "entry forward forward: Y = Y\n",
            steps, steps, steps);
-  return choose_on(&avx512, text, NULL);
+  return choose_on(avx512(), text, NULL);
 }
 
 /* Of a sum of many steps, caches fetch the lines meanwhile. */
@@ -620,7 +622,7 @@ static void long_formulas_have_two_vectors_side_by_side(void **state) {
 static void a_filter_whose_steps_are_pages_apart_is_copied(void **state) {
   (void)state;
   neo_schedule s = choose_on(
-      &avx512,
+      avx512(),
       "input D : f32 [512, 9, 9]\ninput F : f32 [512, 512, 3, 3]\ntemp Y : f32 [512, 7, 7]\n"
       "def Y[c: 512, p: 7, q: 7] =\n"
       "  sum[k: 512, r: 3, s: 3] D[k, p + r, q + s] * F[k, c, r, s]\n  then acc0\n"
@@ -644,7 +646,7 @@ static void images_of_few_vectors_are_read_where_they_lie(void **state) {
              "  D[k, y - 1 + p, x - 1 + q] * F[k, c, p, q]\n"
              "  then acc0\nentry forward forward: G = G\n",
              n, n, n, n + 1);
-    neo_schedule s = choose_on(&avx512, text, NULL);
+    neo_schedule s = choose_on(avx512(), text, NULL);
     assert_int_equal(s.loops.vector_axis, 2);
     assert_int_equal(s.loops.pack & 1, k);
   }
@@ -654,7 +656,7 @@ static void images_of_few_vectors_are_read_where_they_lie(void **state) {
 static void images_beyond_the_caches_are_not_copied_in_short_runs(void **state) {
   (void)state;
   neo_schedule s =
-      choose_on(&avx512,
+      choose_on(avx512(),
                 "input X : f32 [16, 128, 56, 56]\ninput F : f32 [128, 128, 3, 3]\n"
                 "temp Y : f32 [16, 128, 28, 28]\ndef Y[n: 16, k: 128, p: 28, q: 28] =\n"
                 "  sum[c: 128, r: 3, s: 3]\n"
@@ -667,7 +669,7 @@ static void images_beyond_the_caches_are_not_copied_in_short_runs(void **state) 
 /* A gradient to weights: of eight images the columns of a tap are 1.6 MB. */
 static void long_steps_are_copied_a_few_at_a_time(void **state) {
   (void)state;
-  neo_schedule s = choose_on(&avx512,
+  neo_schedule s = choose_on(avx512(),
                              "input X : f32 [16, 128, 56, 56]\ninput D : f32 [16, 128, 28, 28]\n"
                              "temp G : f32 [128, 128, 3, 3]\ndef G[k: 128, c: 128, r: 3, s: 3] =\n"
                              "  sum[n: 16, p: 28, q: 28] D[n, k, p, q]\n"
@@ -687,7 +689,7 @@ static void long_steps_are_copied_a_few_at_a_time(void **state) {
 
 static void images_that_all_taps_walk_are_walked_a_few_at_a_time(void **state) {
   (void)state;
-  neo_schedule s = choose_on(&avx512, TAPS("n: 16, p: 28, q: 28"), NULL);
+  neo_schedule s = choose_on(avx512(), TAPS("n: 16, p: 28, q: 28"), NULL);
   assert_true(s.loops.blocks_first & 4);
   assert_in_range(s.loops.block_k, 1, 4);
   assert_int_equal(s.loops.unit_axes, 1);
@@ -704,7 +706,7 @@ static bool is_legal(const char *text, const char *schedule, const char *why) {
   neo_str_init(&told, &a);
   neo_module *m = module_of(&a, text, &g);
   assert_true(neo_schedule_parse(schedule, &s));
-  bool legal = neo_schedule_legal(m, &g.groups.at[0], &avx512, &s, &told);
+  bool legal = neo_schedule_legal(m, &g.groups.at[0], avx512(), &s, &told);
   if (!legal)
     assert_non_null(strstr(neo_str_text(&told), why));
   neo_arena_free(&a);
@@ -731,7 +733,7 @@ static neo_schedule gradient_to_taps(int channels) {
            "  sum[n: 16, p: 56, q: 56] D[n, p, q, c] * (X[n, p + r - 1, q + s - 1, c] else 0.0)\n"
            "  then acc0\nentry forward forward: G = G\n",
            channels, channels, channels, channels);
-  return choose_on(&avx512, text, NULL);
+  return choose_on(avx512(), text, NULL);
 }
 
 /* Of filters of one channel each: three taps of an image find in the next step what two of them

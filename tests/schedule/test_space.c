@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 // clang-format on
-#include "fusion/profile.h"
+#include "base/machine.h"
 #include "ir/print.h"
 #include "schedule/space.h"
 #include "tests/random/gen.h"
@@ -15,8 +15,9 @@
 #include <string.h>
 
 enum { MOST = 400 };
-static const neo_machine avx2 = {
-    .vector_bytes = 32, .vector_regs = 16, .l1_bytes = 32768, .l2_bytes = 524288, .fma = true};
+static const neo_machine *avx2(void) {
+  return neo_machine_named("x86-64-v3");
+}
 static const char product[] =
     "neo-ir 1\nmodule t\n"
     "input A : f32 [512, 512]\ninput B : f32 [512, 512]\ntemp C : f32 [512, 512]\n"
@@ -46,7 +47,7 @@ static neo_space space_on(neo_arena *a, const char *text, const neo_machine *mac
 }
 
 static neo_space space_of(neo_arena *a) {
-  return space_on(a, product, &avx2);
+  return space_on(a, product, avx2());
 }
 
 static bool legal(const neo_space *x, const neo_schedule *s) {
@@ -119,14 +120,14 @@ static void a_step_has_the_value_that_was_asked_for(void **state) {
   assert_false(neo_space_set(&x, &from, NEO_PARAM(loops, axis_m), 7, &y));
 }
 
-static const neo_machine gpu = {.vector_bytes = 16,
-                                .vector_regs = 255,
-                                .l1_bytes = 65536,
-                                .l2_bytes = 4194304,
-                                .fma = true,
-                                .gpu = true};
+static neo_machine a_gpu(void) {
+  neo_machine m = *neo_machine_named("sm_90a");
+  m.warps = 0;
+  return m;
+}
 
 static void a_gpus_list_has_tiles_of_many_shapes_the_cheapest_first(void **state) {
+  neo_machine gpu = a_gpu();
   neo_space x = space_on(*state, product, &gpu);
   neo_schedule *s = NEO_NEW_ARRAY(*state, neo_schedule, 40);
   neo_schedule first = neo_schedule_default(x.m, x.g, x.machine);
@@ -143,6 +144,7 @@ static void a_gpus_tile_can_change_in_every_side_and_change_its_strategy(void **
   static const neo_param sides[] = {NEO_PARAM(block, block_m), NEO_PARAM(block, block_n),
                                     NEO_PARAM(block, block_k), NEO_PARAM(block, tile_m),
                                     NEO_PARAM(block, tile_n),  NEO_PARAM(block, row_axes)};
+  neo_machine gpu = a_gpu();
   neo_space x = space_on(*state, product, &gpu);
   neo_schedule *s = NEO_NEW_ARRAY(*state, neo_schedule, MOST);
   neo_schedule from = neo_schedule_default(x.m, x.g, x.machine), points, plain, back;
@@ -168,7 +170,7 @@ static void a_gpus_warps_have_a_list_and_steps(void **state) {
       "temp C : f32 [512, 512]\ndef C[i: 512, j: 512] =\n"
       "  sum[k: 512] tf32(A[i, k]) * tf32(B[k, j])\n  then acc0\n"
       "entry forward forward: C = C\n";
-  neo_machine machine = gpu;
+  neo_machine machine = a_gpu();
   machine.warps = 80;
   neo_space x = space_on(*state, text, &machine);
   neo_schedule *s = NEO_NEW_ARRAY(*state, neo_schedule, MOST);
@@ -212,7 +214,7 @@ static void a_gpus_tile_has_stages_where_operands_are_copied_as_they_lie(void **
                {"exp(A[i, k])", "B[k, j]", true},
                {"exp(A[i, k])", "select(k < j, B[k, j], 1.0)", false},
                {"exp(A[i, k])", "exp(B[k, j])", false}};
-  neo_machine machine = gpu;
+  neo_machine machine = a_gpu();
   machine.async = true;
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     char text[512];
@@ -264,7 +266,8 @@ static void chance_is_legal_on(const neo_machine *machine) {
 
 static void whatever_chance_makes_is_legal_and_made_again_by_the_same_seed(void **state) {
   (void)state;
-  chance_is_legal_on(&avx2);
+  chance_is_legal_on(avx2());
+  neo_machine gpu = a_gpu();
   chance_is_legal_on(&gpu);
 }
 
@@ -281,12 +284,8 @@ static const neo_schedule *other_unit(neo_arena *a, const neo_space *x, const ne
 }
 
 static void the_matrix_unit_is_one_step_away_where_there_is_one(void **state) {
-  static const neo_machine amx = {.vector_bytes = 64,
-                                  .vector_regs = 32,
-                                  .l1_bytes = 49152,
-                                  .l2_bytes = 2097152,
-                                  .fma = true,
-                                  .matrix = NEO_PAIRS_TILES};
+  neo_machine amx = *neo_machine_named("sapphirerapids");
+  amx.matrix = NEO_PAIRS_TILES;
   static const char narrow[] =
       "neo-ir 1\nmodule t\n"
       "input A : f32 [200, 333]\ninput B : f32 [333, 90]\ntemp C : f32 [200, 90]\n"
@@ -302,7 +301,7 @@ static void the_matrix_unit_is_one_step_away_where_there_is_one(void **state) {
   const neo_schedule *back = other_unit(*state, &x, vectors);
   assert_non_null(back);
   assert_true(neo_schedule_equal(back, &from));
-  neo_space without = space_on(*state, narrow, &avx2), wide = space_on(*state, product, &amx);
+  neo_space without = space_on(*state, narrow, avx2()), wide = space_on(*state, product, &amx);
   from = neo_schedule_default(without.m, without.g, without.machine);
   assert_null(other_unit(*state, &without, &from));
   from = neo_schedule_default(wide.m, wide.g, wide.machine);
@@ -317,7 +316,7 @@ static neo_space nested_space(neo_arena *a, const neo_machine *machine) {
       "def S[i: 256, j: 512] =\n  sum[d: 64] tf32(Q[i, d]) * tf32(K[j, d])\n  then acc0\n"
       "def Z[i: 256] =\n  logsumexp[j: 512] S[i, j]\n  then acc0\n"
       "entry forward f: z = Z\n";
-  neo_profile p = *neo_profile_gpu();
+  neo_profile p = neo_machine_named("sm_90a")->profile;
   p.products_per_s = 1e30; /* what can be nested is */
   p.room_s = 1;
   neo_fuse_options o = {.profile = &p};
@@ -333,7 +332,7 @@ static neo_space nested_space(neo_arena *a, const neo_machine *machine) {
 }
 
 static void nested_sums_of_warps_have_a_list_and_steps(void **state) {
-  neo_machine machine = gpu;
+  neo_machine machine = a_gpu();
   machine.warps = 80;
   machine.async = true;
   machine.shared_bytes = 163 << 10;
@@ -368,8 +367,8 @@ int main(void) {
                                       make_product, drop),
       cmocka_unit_test_setup_teardown(a_gpus_list_has_tiles_of_many_shapes_the_cheapest_first,
                                       make_product, drop),
-      cmocka_unit_test_setup_teardown(
-          a_gpus_tile_can_change_in_every_side_and_change_its_strategy, make_product, drop),
+      cmocka_unit_test_setup_teardown(a_gpus_tile_can_change_in_every_side_and_change_its_strategy,
+                                      make_product, drop),
       cmocka_unit_test(whatever_chance_makes_is_legal_and_made_again_by_the_same_seed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,9 @@
 #include <string.h>
 
 enum { SEEDS = 3, MOST_MEASUREMENTS = 25 };
-static const neo_machine avx2 = {
-    .vector_bytes = 32, .vector_regs = 16, .l1_bytes = 32768, .l2_bytes = 524288, .fma = true};
+static const neo_machine *avx2(void) {
+  return neo_machine_named("x86-64-v3");
+}
 
 typedef struct {
   neo_arena arena;
@@ -39,7 +40,7 @@ static void make(world *w, int m, int n, int k) {
                                         "test", text, strlen(text));
   assert_non_null(module);
   assert_int_equal(neo_fuse(module, a, &w->g, NULL), NEO_OK);
-  w->space = neo_space_of(module, &w->g.groups.at[0], &avx2);
+  w->space = neo_space_of(module, &w->g.groups.at[0], avx2());
 }
 
 /* ---- a processor that is made up: what its time depends on is not what the model thinks.

@@ -2,7 +2,7 @@
 #include "tools/pipeline/compile.h"
 #include "autodiff/autodiff.h"
 #include "base/hash.h"
-#include "fusion/profile.h"
+#include "base/machine.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "tools/pipeline/emit.h"
@@ -68,15 +68,22 @@ static bool for_gpu(const neo_compilation *c) {
   return c->options.target && strncmp(c->options.target, "nvptx", 5) == 0;
 }
 
-/* A target that there is not is told of where kernels are made. */
-static bool multiplies_pairs(neo_compilation *c) {
-  neo_target t;
-  const char *why;
-  return !neo_target_choose(&c->arena, c->options.target, c->options.mcpu, &t, &why) &&
-         neo_target_pairs(&t);
+static neo_status take_target(neo_compilation *c, neo_target *t, const char **why) {
+  neo_status s = neo_target_choose(&c->arena, c->options.target, c->options.mcpu, t, why);
+  const neo_machine *profile = c->options.machine;
+  return s || !profile || neo_target_take(&c->arena, t, profile, why) ? s : NEO_UNSUPPORTED;
 }
 
-enum { GPU_THREADS = 132 * 1024 }; /* as schedule/threads.c counts them */
+/* What passes ask of the target: threads to fill, dots of pairs. A target that there is not is told
+ * of where kernels are made. */
+static neo_pass_target describe_target(neo_compilation *c) {
+  neo_target t;
+  const char *why;
+  if (take_target(c, &t, &why))
+    return (neo_pass_target){0};
+  return (neo_pass_target){.gpu_threads = t.sm ? (uint32_t)neo_machine_busy_threads(&t.machine) : 0,
+                           .bf16_pairs = neo_target_pairs(&t) != 0};
+}
 
 static neo_status front(neo_compilation *c) {
   char *text;
@@ -149,8 +156,7 @@ static neo_status run_passes(neo_compilation *c) {
     c->why = neo_arena_printf(&c->arena, "after the frontend: %s", neo_str_text(&why));
     return NEO_INTERNAL;
   }
-  neo_pass_target target = {.gpu_threads = for_gpu(c) ? GPU_THREADS : 0,
-                            .bf16_pairs = multiplies_pairs(c)};
+  neo_pass_target target = describe_target(c);
   neo_status s = neo_passes_run(c->module, &target, table, passes_to_run(c, table), &o);
   if (s && s != NEO_INPUT)
     c->why = "a pass failed, or broke the IR (use --dump-after=all to see how)";
@@ -160,8 +166,7 @@ static neo_status run_passes(neo_compilation *c) {
 /* ---- kernels */
 
 static neo_status choose_target(neo_compilation *c) {
-  neo_status s =
-      neo_target_choose(&c->arena, c->options.target, c->options.mcpu, &c->target, &c->why);
+  neo_status s = take_target(c, &c->target, &c->why);
   if (!s && c->target.sm)
     s = neo_target_choose(&c->arena, NULL, NULL, &c->host, &c->why);
   if (s)
@@ -169,17 +174,7 @@ static neo_status choose_target(neo_compilation *c) {
   c->target.split = c->target.sm && c->options.math == NEO_PRECISION_3XTF32;
   if (!c->target.sm)
     c->host = c->target;
-  c->machine = (neo_machine){.vector_bytes = c->target.vector_bytes,
-                             .vector_regs = c->target.vector_regs,
-                             .l1_bytes = c->target.l1_bytes,
-                             .l2_bytes = c->target.l2_bytes,
-                             .fma = c->target.fma,
-                             .matrix = neo_target_pairs(&c->target),
-                             .gpu = c->target.sm != 0,
-                             .warps = c->target.sm,
-                             .warpgroups = c->target.sm == 90 && c->target.sm_own,
-                             .async = c->target.sm >= 80,
-                             .shared_bytes = c->target.shared_bytes};
+  c->machine = neo_target_machine(&c->target);
   return NEO_OK;
 }
 
@@ -192,6 +187,8 @@ static const char *source_hash(neo_compilation *c) {
   neo_str_addf(&s, "%s %s %s %s", c->prefix, c->target.triple, c->target.features, NEO_VERSION);
   if (c->target.sm)
     neo_str_addf(&s, " %s", c->target.device);
+  if (c->target.profile)
+    neo_str_addf(&s, " profile %s", c->target.profile);
   for (size_t g = 0; g < c->schedule_from.n; g++)
     if (c->schedule_from.at[g])
       neo_str_addf(&s, " %zu: %s", g, c->schedule_from.at[g]->schedule);
@@ -205,7 +202,7 @@ static neo_status fuse(neo_compilation *c) {
   if (c->machine.gpu) /* one thread after the other is no way to add up rows there */
     o.off |= 1u << NEO_FUSE_COLUMNS;
   if (!o.profile)
-    o.profile = c->machine.gpu ? neo_profile_gpu() : neo_profile_of(c->machine.vector_bytes);
+    o.profile = &c->machine.profile;
   return neo_fuse_with(c->module, &c->arena, &o, &c->grouping, &c->explain);
 }
 
@@ -243,9 +240,13 @@ static neo_status kernels(neo_compilation *c) {
   neo_cost_add(c, "schedules and kernels");
   if (s)
     return s;
-  neo_plan_input in = {&c->grouping,          c->kernel_of_group.at,
-                       c->kernels.at,         c->kernels.n,
-                       .gpu = c->machine.gpu, .waits = neo_target_waits(&c->target),
+  neo_plan_input in = {&c->grouping,
+                       c->kernel_of_group.at,
+                       c->kernels.at,
+                       c->kernels.n,
+                       .gpu = c->machine.gpu,
+                       .machine = &c->machine,
+                       .waits = neo_target_waits(&c->target),
                        .grids = grids_of(c)};
   s = neo_plan_build(c->module, &c->arena, c->prefix, source_hash(c), &in, &c->plan);
   neo_cost_add(c, "plan");

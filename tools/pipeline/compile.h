@@ -42,10 +42,11 @@ typedef struct {
   const char *const *import_paths; /* null-terminated, the shipped library last */
   const neo_define_option *defines;
   int n_defines;
-  const char *prefix;        /* null: the file's stem */
-  const char *out_dir;       /* null: the current folder */
-  unsigned emit;             /* neo_emit bits */
-  const char *target, *mcpu; /* see neo_target_choose */
+  const char *prefix;         /* null: the file's stem */
+  const char *out_dir;        /* null: the current folder */
+  unsigned emit;              /* neo_emit bits */
+  const char *target, *mcpu;  /* see neo_target_choose */
+  const neo_machine *machine; /* a profile in place of the target's row; null: none */
   neo_runtime_kind runtime;
   const char *lib_dir; /* where libneort is, for linking */
   const char *depfile; /* null: none */

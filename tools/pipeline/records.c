@@ -110,11 +110,14 @@ neo_status neo_compile_read_records(neo_compilation *c) {
 
 /* ---- describing a group */
 
+/* All processors of a level share its records, whichever of them was named; a profile has its own. */
 const char *neo_record_target_text(neo_arena *a, const neo_target *t) {
-  return neo_arena_printf(a, "%s vector=%ux%u%s l1=%lld l2=%lld%s%s", t->level, t->vector_bytes,
-                          t->vector_regs, t->fma ? " fma" : "", (long long)t->l1_bytes,
-                          (long long)t->l2_bytes, t->emulated ? " emulated" : "",
-                          t->split ? " 3xtf32" : "");
+  const neo_machine *m = neo_machine_named(t->level);
+  return neo_arena_printf(a, "%s vector=%ux%u%s l1=%lld l2=%lld%s%s%s%s", t->level, m->vector_bytes,
+                          m->vector_regs, m->fma ? " fma" : "", (long long)m->l1_bytes,
+                          (long long)m->l2_bytes, t->emulated ? " emulated" : "",
+                          t->split ? " 3xtf32" : "", t->profile ? " profile=" : "",
+                          t->profile ? t->profile : "");
 }
 
 #define TEXT_OF(x) #x

@@ -89,7 +89,7 @@ static neo_ll_val negated(neo_ll_gen *g, neo_ll_val c) {
 
 /* Are comparisons of vectors vectors of bits (AVX2), without registers for conditions? */
 static bool masks_are_vectors(const neo_llvm *l) {
-  return l->target.vector_bytes == 32 && l->target.vector_regs == 16;
+  return l->target.isa == NEO_ISA_AVX2;
 }
 
 /* x where the condition without lanes holds, else 0: bits of all lanes, which stay in a register

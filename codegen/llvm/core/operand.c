@@ -18,7 +18,7 @@ typedef struct {
 } operands;
 
 static bool applies(const neo_target *t) {
-  return t->vector_bytes == 32 && t->vector_regs == 16;
+  return t->isa == NEO_ISA_AVX2;
 }
 
 /* The operand of the instruction that may lie in memory, if it is the k-th. */

@@ -1,13 +1,15 @@
 /* Choice of the target: the host's features decide the level; its CPU name is not asked, because
- * virtual machines report wrong ones. Cache sizes are nominal: outputs must not depend on the
- * machine that compiles beyond the level.
+ * virtual machines report wrong ones. What is known of it is a row of base/machine.def: outputs
+ * must not depend on the machine that compiles beyond the level.
  *
  * How fast an instruction is, no feature says. VDPBF16PS does twice the work of an f32 multiply-add
  * in its time on AMD's processors, half of it on Intel's: of the host's name the maker counts,
  * which virtual machines do not hide. */
-#include "base/gpu.h"
-#include "base/str.h"
 #include "codegen/llvm/target.h"
+#include "base/gpu.h"
+#include "base/hash.h"
+#include "base/machine_text.h"
+#include "base/str.h"
 #include "schedule/schedule.h"
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
@@ -16,8 +18,6 @@
 typedef struct {
   const char *arch, *cpu, *triple, *needs; /* needs: features of the host for this level */
   const char *features, *rt_features;
-  uint32_t vector_bytes, vector_regs;
-  bool fma;
 } level;
 
 #define X86_TRIPLE "x86_64-pc-linux-gnu"
@@ -29,11 +29,10 @@ typedef struct {
 /* Best first. */
 static const level levels[] = {
     {"x86_64", "x86-64-v4", X86_TRIPLE, V4_NEEDS, V4_NEEDS,
-     V3_RT ",avx512f,avx512bw,avx512cd,avx512dq,avx512vl", 64, 32, true},
-    {"x86_64", "x86-64-v3", X86_TRIPLE, V3_NEEDS, V3_NEEDS, V3_RT, 32, 16, true},
-    {"x86_64", "x86-64-v2", X86_TRIPLE, "", "+sse4.2,+popcnt", V2_RT, 16, 16, false},
-    {"aarch64", "generic", "aarch64-linux-gnu", "", "+neon,+fp-armv8", "neon,fp-armv8", 16, 32,
-     true},
+     V3_RT ",avx512f,avx512bw,avx512cd,avx512dq,avx512vl"},
+    {"x86_64", "x86-64-v3", X86_TRIPLE, V3_NEEDS, V3_NEEDS, V3_RT},
+    {"x86_64", "x86-64-v2", X86_TRIPLE, "", "+sse4.2,+popcnt", V2_RT},
+    {"aarch64", "generic", "aarch64-linux-gnu", "", "+neon,+fp-armv8", "neon,fp-armv8"},
 };
 enum { N_LEVELS = sizeof levels / sizeof levels[0] };
 
@@ -93,26 +92,13 @@ static const level *named_level(const char *arch, const char *cpu) {
   return NULL;
 }
 
-/* CPUs of which the level is known; their own instructions beyond it stay unused, but for tiles. */
-static const char *const cpu_levels[][2] = {
-    {"x86-64", "x86-64-v2"},         {"nehalem", "x86-64-v2"},
-    {"westmere", "x86-64-v2"},       {"haswell", "x86-64-v3"},
-    {"broadwell", "x86-64-v3"},      {"skylake", "x86-64-v3"},
-    {"alderlake", "x86-64-v3"},      {"znver1", "x86-64-v3"},
-    {"znver2", "x86-64-v3"},         {"znver3", "x86-64-v3"},
-    {"skylake-avx512", "x86-64-v4"}, {"cascadelake", "x86-64-v4"},
-    {"icelake-server", "x86-64-v4"}, {"sapphirerapids", "x86-64-v4"},
-    {"graniterapids", "x86-64-v4"},  {"znver4", "x86-64-v4"},
-    {"znver5", "x86-64-v4"},         {"cortex-a72", "generic"},
-    {"cortex-a76", "generic"},       {"neoverse-n1", "generic"},
-    {"neoverse-v1", "generic"},      {"neoverse-n2", "generic"},
-    {"neoverse-v2", "generic"},      {"apple-m1", "generic"},
-};
-
+/* The level whose instructions a CPU of machine.def has; its own beyond them stay unused, but for
+ * tiles and dots. */
 static const level *cpu_level(const char *arch, const char *cpu) {
-  for (size_t i = 0; i < sizeof cpu_levels / sizeof cpu_levels[0]; i++)
-    if (neo_streq(cpu_levels[i][0], cpu))
-      return named_level(arch, cpu_levels[i][1]);
+  const neo_machine *row = neo_machine_named(cpu);
+  for (int i = 0; row && i < N_LEVELS; i++)
+    if (neo_streq(levels[i].arch, arch) && neo_machine_named(levels[i].cpu)->isa == row->isa)
+      return &levels[i];
   return NULL;
 }
 
@@ -163,19 +149,56 @@ int neo_target_pairs(const neo_target *t) {
   }
 }
 
+/* What is known of the processor; of one that has no row, what is known of its level. */
+static void take_row(neo_target *t, const neo_machine *row) {
+  t->machine = *row;
+  t->isa = row->isa;
+  t->vector_bytes = row->vector_bytes;
+  t->vector_regs = row->vector_regs;
+  t->fma = row->fma;
+  t->l1_bytes = row->l1_bytes;
+  t->l2_bytes = row->l2_bytes;
+}
+
+bool neo_target_take(neo_arena *a, neo_target *t, const neo_machine *profile, const char **why) {
+  if (profile->isa != t->isa || (t->sm && !neo_streq(profile->name, t->machine.name))) {
+    *why = neo_arena_printf(a, "the profile is of %s, the code is for %s", profile->name,
+                            t->machine.name);
+    return false;
+  }
+  neo_str text;
+  uint64_t h[2];
+  neo_str_init(&text, a);
+  neo_machine_print(profile, &text);
+  neo_hash128(neo_str_text(&text), text.n, h);
+  t->profile = neo_arena_printf(a, "%016llx", (unsigned long long)h[0]);
+  t->machine = *profile;
+  t->l1_bytes = profile->l1_bytes;
+  t->l2_bytes = profile->l2_bytes;
+  return true;
+}
+
+neo_machine neo_target_machine(const neo_target *t) {
+  neo_machine m = t->machine;
+  m.matrix = neo_target_pairs(t);
+  m.gpu = t->sm != 0;
+  m.warps = t->sm;
+  m.warpgroups = t->sm == 90 && t->sm_own;
+  m.async = t->sm >= 80;
+  m.shared_bytes = t->shared_bytes;
+  return m;
+}
+
 static void fill(neo_arena *a, const level *v, const char *cpu, neo_target *out) {
+  const neo_machine *row = neo_machine_named(cpu);
   *out = (neo_target){.triple = v->triple,
                       .cpu = v->cpu,
                       .tune = neo_streq(cpu, v->cpu) ? NULL : neo_arena_strdup(a, cpu),
                       .level = v->cpu,
                       .features = v->features,
                       .rt_features = v->rt_features,
-                      .vector_bytes = v->vector_bytes,
-                      .vector_regs = v->vector_regs,
-                      .fma = v->fma,
-                      .l1_bytes = 32 << 10,
-                      .l2_bytes = v->vector_bytes == 64 ? 1 << 20 : 512 << 10,
                       .is_host_arch = neo_streq(v->arch, host_arch())};
+  take_row(out, row ? row : neo_machine_named(v->cpu));
 }
 
 /* The processor's instructions, what else is said of the GPU. */
@@ -226,14 +249,10 @@ static neo_status choose_gpu(neo_arena *a, const char *name, const char *mcpu, n
                       .features = x.level->ptx,
                       .rt_features = "",
                       .matrix_needs = "",
-                      .vector_bytes = 16,
-                      .vector_regs = 255,
-                      .fma = true,
-                      .l1_bytes = 64 << 10,
-                      .l2_bytes = 4 << 20,
                       .sm = (uint32_t)x.level->capability,
                       .sm_own = x.level->own,
                       .shared_bytes = x.shared_bytes};
+  take_row(out, neo_machine_named(x.device));
   return emulated ? emulate(a, out, why) : NEO_OK;
 }
 
@@ -283,7 +302,7 @@ neo_status neo_target_choose(neo_arena *a, const char *target, const char *mcpu,
   fill(a, v, cpu, out);
   neo_matrix kind = named_matrix(cpu);
   if (native && is_host)
-    kind = v->vector_bytes == 64 ? native_matrix() : NEO_MATRIX_NONE;
+    kind = out->isa == NEO_ISA_AVX512 ? native_matrix() : NEO_MATRIX_NONE;
   if (neo_streq(arch, "x86_64") && (plain_tiles || plain_dots))
     kind = plain_tiles ? NEO_MATRIX_PLAIN : NEO_MATRIX_PLAIN_DOTS;
   add_matrix(out, kind);

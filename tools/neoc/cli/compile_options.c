@@ -1,6 +1,7 @@
 /* The command line's options as the pipeline takes them. */
-#include "tools/neoc/neoc.h"
+#include "base/machine_text.h"
 #include "tools/neoc/cli/renamed.h"
+#include "tools/neoc/neoc.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +82,24 @@ static neoc_exit read_records(neoc_cli *cli, neo_compile_options *o) {
   return o->records ? NEOC_OK : neoc_usage(cli, "--records=%s: %s", list, why);
 }
 
+static neoc_exit read_profile(neoc_cli *cli, neo_compile_options *o) {
+  enum { LARGEST = 1 << 16 };
+  const char *path = neoc_text(cli, NEOC_O_PROFILE, NULL);
+  char *text;
+  size_t n;
+  neo_str why;
+  neo_str_init(&why, cli->arena);
+  if (!path)
+    return NEOC_OK;
+  if (neo_file_read(&neo_io_default, cli->arena, path, LARGEST, &text, &n))
+    return neoc_fail(cli, NEOC_IO, "--profile=%s cannot be read", path);
+  neo_machine *m = NEO_NEW(cli->arena, neo_machine);
+  if (!neo_machine_parse(text, n, m, &why))
+    return neoc_fail(cli, NEOC_FAILED, "%s, %s", path, neo_str_text(&why));
+  o->machine = m;
+  return NEOC_OK;
+}
+
 static neoc_exit read_precision(neoc_cli *cli, neoc_option option, const char *name,
                                 neo_precision *out) {
   const char *text = neoc_text(cli, option, "f32");
@@ -117,6 +136,8 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
     e = read_defines(cli, &o);
   if (!e)
     e = neoc_pass_options(cli, &o);
+  if (!e)
+    e = read_profile(cli, &o);
   if (!e)
     e = read_records(cli, &o);
   *out = o;

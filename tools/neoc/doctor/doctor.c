@@ -1,7 +1,8 @@
 /* `neoc doctor`: what this machine has, and what is missing to compile and link models, with how to
  * mend it. Exit code 1 if something that is needed is missing. */
+#include "base/machine_text.h"
 #include "runtime/processor.h"
-#include "tools/neoc/neoc.h"
+#include "tools/neoc/doctor/measure.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -167,10 +168,42 @@ static void software(doctor *d) {
        "expected in ../share/neo/std beside neoc: install neo again", true);
 }
 
+/* ---- --measure */
+
+static neoc_exit write_profile(neoc_cli *cli, const neo_machine *m) {
+  const char *path = neoc_text(cli, NEOC_O_PROFILE, NULL);
+  neo_str text;
+  neo_str_init(&text, cli->arena);
+  neo_machine_print(m, &text);
+  if (path && neo_file_write(&neo_io_default, path, neo_str_text(&text), text.n))
+    return neoc_fail(cli, NEOC_IO, "%s cannot be written", path);
+  if (cli->json) {
+    neo_str json;
+    neo_str_init(&json, cli->arena);
+    neo_str_add_json(&json, neo_str_text(&text));
+    printf("{\"profile\": %s}\n", neo_str_text(&json));
+  } else
+    fputs(neo_str_text(&text), stdout);
+  return NEOC_OK;
+}
+
+static neoc_exit measure(neoc_cli *cli) {
+  neo_target t;
+  const char *why = NULL;
+  if (neo_target_choose(cli->arena, NULL, NULL, &t, &why))
+    return neoc_fail(cli, NEOC_DEVICE, "%s", why);
+  neoc_exit e = neoc_measure_machine(cli, &t.machine);
+  return e ? e : write_profile(cli, &t.machine);
+}
+
 neoc_exit neoc_doctor(neoc_cli *cli) {
   doctor d = {.cli = cli};
   if (cli->n_args)
     return neoc_usage(cli, "unexpected argument '%s'", cli->args[0]);
+  if (neoc_has(cli, NEOC_O_MEASURE))
+    return measure(cli);
+  if (neoc_has(cli, NEOC_O_PROFILE))
+    return neoc_usage(cli, "--profile=FILE of doctor goes with --measure");
   machine(&d);
   software(&d);
   if (cli->json)

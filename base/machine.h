@@ -1,0 +1,99 @@
+/* What the compiler knows of machines: one row a processor, or a generation of GPUs (machine.def).
+ * Passes, fusion, schedules and code generation read of it what they weigh, and have no such
+ * numbers of their own.
+ *
+ * Times are in seconds; instructions take cycles of the row's own clock, as vendors count them. A
+ * row says what a typical machine of its name has: the same row gives the same code. `neoc doctor
+ * --measure` fits one to the machine at hand, and --profile=FILE takes it (machine_text.c). */
+#ifndef NEO_BASE_MACHINE_H
+#define NEO_BASE_MACHINE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum { NEO_ISA_SSE4, NEO_ISA_AVX2, NEO_ISA_AVX512, NEO_ISA_NEON, NEO_ISA_PTX } neo_isa;
+
+enum { NEO_MACHINE_CACHES = 3, NEO_MACHINE_NAME = 24 };
+
+/* How a line of a tensor comes: in one stream, in streams that begin anew with each tile, or alone;
+ * and what passes before the next one can come, whatever else is done meanwhile. */
+enum { NEO_LINE_STREAM, NEO_LINE_STREAMS, NEO_LINE_ALONE, NEO_LINE_PASSING, NEO_LINE_WAYS };
+
+/* A core of a processor, in cycles. */
+typedef struct {
+  double units, unit_bytes, latency;  /* multiply-adds begun a cycle, of so many bytes each */
+  double issue;                       /* operations begun a cycle */
+  double near[NEO_LINE_WAYS];         /* a line that comes from the second cache */
+  double beyond[NEO_LINE_WAYS];       /* from behind it */
+  double page;                        /* the first access to a page that nothing foresees */
+  double line;                        /* one that is written here and there, by itself */
+  double kept[NEO_MACHINE_CACHES][2]; /* a vector of sums that is kept and comes again: in streams,
+                                         else; in the first cache, in the second, behind it */
+  double tile, part, block, copied;   /* beginning a register tile, one that goes on with sums, a
+                                        block of them, a block whose operands are copied */
+  double unit, region;                /* beginning a unit of work; bringing workers together */
+  double pairs_tile;                  /* a product of two tiles of the matrix unit */
+  double dots, dots_latency;          /* dots of pairs of bf16: begun a cycle; until one is done */
+} neo_core;
+
+/* A multiprocessor of a GPU, in cycles, and what it holds. */
+typedef struct {
+  double threads, registers, shared_bytes; /* that it holds at a time */
+  double lanes;                            /* multiply-adds of f32 a cycle */
+  double tf32, halves; /* products by warps, as multiples of that: of tf32, of bf16 and f16; 0: it
+                          has none */
+  double wait;         /* for memory, at the least, in a step of a sum */
+  double launch;       /* beginning a kernel */
+  double block, next;  /* beginning a block of warpgroups; a persistent block's next tile */
+  double stored;       /* results written a cycle */
+} neo_multiprocessor;
+
+/* What fusion weighs: seconds of one worker, a core or a multiprocessor. */
+typedef struct neo_profile {
+  uint32_t workers; /* that a kernel is divided among */
+  double threads;   /* that keep a worker busy; 0: one does */
+  double alone;     /* times its bandwidth that a worker reaches where others are idle */
+  double launch_s;
+  double work_per_s; /* additions of one lane (ir/cost.def) */
+  double
+      products_per_s;  /* multiplications, by FMA, of sums of products that may be nested; 0: there
+                            are no kernels for that */
+  double tf32, halves; /* products by matrix units, as multiples of that */
+  double room_s;       /* what a byte less of memory is worth */
+  struct {
+    double bytes; /* tensors of up to so many; the last one takes all */
+    double bytes_per_s;
+  } level[NEO_MACHINE_CACHES];
+} neo_profile;
+
+typedef struct neo_machine {
+  char name[NEO_MACHINE_NAME]; /* "x86-64-v3", "znver5", "sm_90a" */
+  neo_isa isa;
+  double hz;
+  uint32_t vector_bytes, vector_regs;
+  bool fma;
+  int64_t l1_bytes, l2_bytes;
+  neo_core core;
+  neo_multiprocessor sm;
+  neo_profile profile;
+  /* what the target of a compilation adds */
+  int matrix;           /* products of pairs of bf16 (schedule/schedule.h); 0: none */
+  uint32_t threads;     /* that kernels run on; 0: not known. Schedules are priced by it, no more */
+  bool gpu;             /* units of work are threads */
+  uint32_t warps;       /* generation of its warps' products (codegen/loop/warp.h); 0: none */
+  bool warpgroups;      /* and groups of four of them (codegen/loop/warpgroup.h) */
+  bool async;           /* whose threads copy asynchronously into shared memory */
+  int64_t shared_bytes; /* what a block may ask for of shared memory */
+} neo_machine;
+
+/* The row of this name; null: there is none. */
+const neo_machine *neo_machine_named(const char *name);
+/* The k-th row; null: there are fewer. */
+const neo_machine *neo_machine_at(size_t k);
+
+/* Seconds to read or write so many bytes of a tensor of `whole` bytes, by one worker. */
+double neo_profile_traffic(const neo_profile *p, double bytes, double whole);
+/* Threads that keep the whole machine busy. */
+double neo_machine_busy_threads(const neo_machine *m);
+
+#endif

@@ -1,0 +1,12 @@
+/* What `neoc doctor --measure` measures. */
+#ifndef NEO_TOOLS_NEOC_DOCTOR_MEASURE_H
+#define NEO_TOOLS_NEOC_DOCTOR_MEASURE_H
+#include "base/machine.h"
+#include "tools/neoc/neoc.h"
+
+/* m: the row of this machine's level; becomes what was measured. */
+neoc_exit neoc_measure_machine(neoc_cli *cli, neo_machine *m);
+/* Of a core alone: clock, multiply-adds (core.c). */
+void neoc_measure_core(neo_machine *m);
+
+#endif
